@@ -76,7 +76,7 @@ zlib1g-dev           | zlib.h/             | resolve_btfids
 libssl-dev           | openssl/ssl.h/      | tools of the kernel
 '
 
-# libFuzzer is in the second package in older releases.
+# Older Debian releases have libFuzzer in libclang-common-14-dev.
 for_fuzz='
 libclang-rt-dev/libclang-common-14-dev | /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-x86_64.a | libFuzzer
 '

@@ -33,9 +33,9 @@ struct tsct_schedule_options {
 	__u32 max_messages;	/* exchanges per child in a session; 0: 100 */
 	__u32 max_duration_us;	/* longest session, us; 0: 1 s */
 	__u32 slot_us;		/* time for one exchange, us; 0: 500 */
-	__u32 first;		/* first number of sessions and barriers: random,
-				 * as children may know numbers from before a
-				 * restart; 0: 1 */
+	__u32 first;		/* number of the first session, and of the first
+				 * barrier: random, as children may know numbers
+				 * from before a restart; 0 means number 1 */
 	const char *name;	/* name of the master in lists of missing
 				 * members; NULL: "the master" */
 };

@@ -17,15 +17,16 @@
 #define REFIT_PART	32
 
 /*
- * After this many consecutive exchanges that contradict the fit, the source's time has
- * changed. Fewer exchanges may have wrong packet times.
+ * Number of consecutive exchanges that must contradict the fit until the source's time
+ * is taken to have changed. A shorter run may be due to wrong packet times.
  */
 #define CONTRADICTIONS_MAX	3
 /*
- * The source's time has also changed after UNEXPLAINED_MAX consecutive exchanges that
- * are off the fit to the same side, within the fit's error bound, but by more than
- * packet delays and UNEXPLAINED_SD standard deviations of the fit explain. A fit of
- * fewer than UNEXPLAINED_KEPT_MIN exchanges has no known deviation.
+ * An offset from the fit is unexplained if it is within the fit's error bound, but
+ * larger than packet delays and UNEXPLAINED_SD standard deviations of the fit explain.
+ * After UNEXPLAINED_MAX consecutive unexplained offsets of the same sign, the source's
+ * time is taken to have changed. A fit of fewer than UNEXPLAINED_KEPT_MIN exchanges is
+ * not compared: its standard deviation is not known well enough.
  */
 #define UNEXPLAINED_MAX		5
 #define UNEXPLAINED_SD		4

@@ -26,9 +26,9 @@
 #define TSCT_SYNC_SOURCE_STEERED_PPB	100
 
 /*
- * Estimate of the cluster's time: a linear function of the local counter, with
- * an error bound. At a distance of d cycles from time.point, the true time is
- * within half_ns + growth * d + min(wander * d, phi) * d of it.
+ * Estimate of the cluster's time: a linear function of the local counter through
+ * time.point, with an error bound. The bound at d cycles from time.point is, in ns:
+ *	time.point.half_ns + growth * d + min(wander * d, phi) * d
  */
 struct tsct_source_params {
 	struct tsct_servo_estimate time;

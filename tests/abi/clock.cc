@@ -104,7 +104,8 @@ static witness look()
 	return seen;
 }
 
-/* The time lies between the times read before and after, within the error bound. */
+/* True: within its error bound, the time of tsc_clock::now() lies between the readings
+ * of CLOCK_REALTIME before and after it. */
 static bool agrees(const witness &seen)
 {
 	std::int64_t ns = since_1970(tsctrace::to_system_time(seen.point));

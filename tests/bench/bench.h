@@ -15,7 +15,9 @@
 #define BENCH_TURNS	20000	/* iterations of a run, which is much shorter than
 				 * a time slice of the scheduler */
 
-#define BENCH_OTHER_NR	3	/* results per run of bench_emit's OTHER program */
+#define BENCH_OTHER_NR	3	/* number of results per run of the program
+				 * that bench_emit compares with: one result
+				 * for each size of payload */
 
 struct bench {
 	const char *name;

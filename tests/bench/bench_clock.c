@@ -160,7 +160,8 @@ static struct bench benches[NR_BENCHES] = {
 	{ .name = "vdso_ns", .run = vdso },
 };
 
-/* Returns the median difference between adjacent runs. */
+/* Returns the median cost of a function per iteration, less the cost of the counter
+ * read in the adjacent run, ns. */
 static double minus_counter(unsigned int which)
 {
 	static double apart[BENCH_RUNS];

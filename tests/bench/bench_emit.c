@@ -4,7 +4,7 @@
  * the counter) and with alternatives: LTTng-UST, a system call. Short runs of all
  * functions alternate on one CPU; then two threads run on two CPUs.
  *
- *	bench_emit [OTHER]	OTHER: a program that measures an alternative, see below
+ *	bench_emit [OTHER]	OTHER: path of a program that measures an alternative
  */
 #include <poll.h>
 #include <pthread.h>
@@ -22,7 +22,8 @@
 #include "lib/client/channel.h"
 #include "lib/provider/server.h"
 
-#define ANSWER_MS	20000	/* longest wait for a result of OTHER, ms */
+/* longest wait for a result of the compared program (argument OTHER), ms */
+#define ANSWER_MS	20000
 
 TSCT_EVENT(one, TSCT_KIND_COUNTER, TSCT_U64(value));
 TSCT_EVENT(queued, TSCT_KIND_COUNTER, TSCT_U64(value));
@@ -153,15 +154,17 @@ static struct bench benches[NR_BENCHES] = {
 	[WRITE] = { .name = "write_ns", .run = write_24_bytes },
 };
 
-/* ---- OTHER, the program that measures an alternative ------------------------ */
+/* ---- the compared program: measures an alternative -------------------------- */
 
 /*
- * A child process on the same CPU, which waits at a pipe while our functions run. It
- * writes one byte, 1, when it is ready. Then, for each byte that it reads, it writes
- * BENCH_OTHER_NR doubles: ns per iteration with payloads of 8, 64 and 256 bytes.
+ * Child process that runs the compared program (argument OTHER) on the same CPU, and
+ * waits at a pipe while our functions run. The child writes one byte, 1, when it is
+ * ready. Then, for each byte that it reads, it writes BENCH_OTHER_NR doubles: ns per
+ * iteration with payloads of 8, 64 and 256 bytes.
  */
 static struct {
-	pid_t pid;		/* process id of OTHER; 0: OTHER does not run */
+	pid_t pid;		/* process id of the compared program; 0: the program
+				 * does not run */
 	int in, out;
 	double ns[BENCH_OTHER_NR][BENCH_RUNS];
 } other;
@@ -320,8 +323,9 @@ static void *run_phases(void *arg)
 	return NULL;
 }
 
-/* Prints the mean time of both threads together, and the larger of their ratios to the
- * time of the thread alone. */
+/* Prints the time per iteration while both threads run: the mean of the two threads.
+ * Also prints the ratio of a thread's time while both threads run to its time when it
+ * runs alone: the larger one of the two threads' ratios. */
 static void print_phase(const char *name, unsigned int i)
 {
 	double ns = 0, most = 0, one;

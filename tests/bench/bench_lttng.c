@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Emits the events of bench_emit through LTTng-UST, in a child process of bench_emit
- * (OTHER). run.sh creates the LTTng session.
+ * Emits the events of bench_emit through LTTng-UST, for comparison. bench_emit runs
+ * this program as a child process. run.sh creates the LTTng session.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracepoints with an integer, 64 and 256 bytes, for LTTng-UST's macros. */
+/* Three tracepoints for LTTng-UST, with payloads of one integer, 64 and 256 bytes */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER tsct_bench
 

@@ -2,8 +2,8 @@
 /*
  * Error of the counter's rate after calibrations of several lengths, compared with a
  * simple method: the median of 15 intervals of 1 ms with one bracket at each end. The
- * true rate is that of the whole run, of more than a minute, from the narrowest of
- * thousands of brackets at the begin and at the end.
+ * true rate is the mean rate while this program runs, more than a minute, from the
+ * narrowest of thousands of brackets at the begin and at the end.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,8 @@
 #define LONG_RUNS	30
 #define SECOND_NS	1000000000ULL
 #define LONG_SECONDS	60
-#define EDGE_BRACKETS	5000	/* brackets at each end of the run */
+/* number of brackets at the begin of the true rate's measurement, and at its end */
+#define EDGE_BRACKETS	5000
 #define SIMPLE_INTERVALS	15
 #define SIMPLE_LIMIT_TSC	15000
 

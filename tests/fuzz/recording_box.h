@@ -5,14 +5,15 @@
  * length (cut to the end of the input), and then:
  *
  *	TEXT	lines of the metadata's environment
- *	PACKET	class, location, error flags; begin (after the end of the previous
- *		packet), span (8 bytes each), lost events (2), events
- *	BYTES	class, location, and other contents of that file
+ *	PACKET	class and location of a stream file, error flags; begin (after the end
+ *		of the previous packet), span (8 bytes each), lost events (2), events
+ *	BYTES	class and location of a stream file, and bytes to append to the file
  *	NEXT	begins another recording: error flags of its metadata; in the first
  *		recording also whether and how all of them are merged
  *
- * The frame of the metadata and the packet headers are generated, because a fuzzer
- * would not find valid ones. The flags below make them wrong.
+ * The packet headers, and the metadata's text before and after the lines of its
+ * environment, are generated, because a fuzzer would not find valid ones. The flags
+ * below make them wrong.
  */
 #ifndef TESTS_FUZZ_RECORDING_BOX_H
 #define TESTS_FUZZ_RECORDING_BOX_H
@@ -33,8 +34,8 @@ enum { SECTION_TEXT, SECTION_PACKET, SECTION_BYTES, SECTION_NEXT, SECTION_NR };
 #define ODD_SIZE	0x80
 
 /* Flags of a recording */
-#define BARE_TEXT	0x01	/* metadata has only its environment, without the
-				 * frame around it */
+#define BARE_TEXT	0x01	/* metadata has only the lines of its environment,
+				 * without the generated text around them */
 #define NO_TEXT		0x02
 #define MERGE		0x04	/* all recordings of the input are merged */
 #define FORCE		0x10

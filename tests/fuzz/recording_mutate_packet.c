@@ -191,8 +191,9 @@ static void fill_head(const struct section *s, const struct section *last,
 	head->seq--;
 }
 
-/* Turns the last packet of a file into raw BYTES. @begin, @end: sections of the
- * recording that the file belongs to */
+/* Turns @one, if it is the last section of a stream file, from a PACKET into a BYTES
+ * section: a packet header with one changed field, and the packet's events. @begin,
+ * @end: range of sections of the recording that the file belongs to */
 static void make_whole(struct section *begin, const struct section *end,
 		       struct section *one)
 {

@@ -51,8 +51,8 @@ has_candidate() {
 	[ "$found" -eq $# ]
 }
 
-# Prints the newest release of a name for which both image and headers are offered.
-# Checks the real packages: not every suite has the meta package.
+# Prints the newest release of kernel $1 (such as 6.12-amd64) of which apt offers both
+# image and headers. Does not use meta packages, because not every suite has them.
 newest_release() {
 	local line=${1%%-*} flavour=${1#*-} release
 	local form="^linux-image-${line//./\\.}\.[^-]*(-[0-9]+)?-$flavour\$"

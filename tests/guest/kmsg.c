@@ -14,8 +14,8 @@
 #define LOG_SIZE	(256 * 1024)
 
 /*
- * Substrings that mark a log line as a kernel warning. Lockdep, KASAN and the
- * others have no common word.
+ * Substrings that mark a log line as a kernel warning. The warnings of the kernel's
+ * checkers (lockdep, KASAN, RCU ...) have no word in common.
  */
 static const char *const warning_words[] = {
 	"BUG:", "WARNING:", "Oops", "Kernel panic", "general protection",

@@ -233,7 +233,8 @@ small_initrd() {	# PLAN MODULE DIR
 # Warnings in a build log, except that of a kernel tree without built modules.
 warnings() { grep -i 'warning:' "$1" | grep -v 'Module.symvers is missing'; }
 
-# AT STEP DIR OUT TARGET...: builds the targets; writes the log AT.STEP.log
+# AT STEP DIR OUT TARGET...: builds the targets for the kernel in DIR. AT is a path:
+# writes the log AT.STEP.log and the exit status AT.STEP.
 make_step() {
 	local status=0
 	make -C "$top/kmod" KDIR="$3/build" WERROR=-Werror O="$4" \
@@ -242,8 +243,8 @@ make_step() {
 	return "$status"
 }
 
-# Fetches a kernel and builds the modules for it, up to the first step that fails. The
-# status of each step is stored in the file AT.STEP.
+# AT NAME: fetches kernel NAME and builds the modules for it, up to the first step that
+# fails. AT is a path: the exit status of step STEP is stored in the file AT.STEP.
 make_kernel() {	# AT NAME
 	local dir status=0
 	dir=$("$here/kernel.sh" get "$2" 2>"$1.why") || status=$?

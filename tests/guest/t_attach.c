@@ -139,7 +139,8 @@ static void try_consumers(void)
 	close(other);
 }
 
-/* A map alone holds the channel and its contents. */
+/* A channel and its contents persist while its memory is mapped, even if all
+ * descriptors are closed. */
 static void try_map_holds(void)
 {
 	struct tsct_channel_create arg = dev_request("held");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The CPU check: its table has the CPUs' own values, and whether the TSC is
- * trusted fits the kernel's state of the TSC in each of the two boots.
+ * The CPU check: the entry of each CPU has that CPU's TSC_AUX and skew. In the boot
+ * in which the kernel trusts the TSC, the check reports the TSC as usable; in the
+ * boot in which the kernel marks the TSC unstable, it does not.
  * guest-test: boot=default,unstable
  */
 #include "device.h"

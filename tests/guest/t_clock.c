@@ -234,7 +234,7 @@ static void try_succession(void)
 	t_check(r.ns == set.state.real.base_ns + 104, "%lld", r.ns);
 	t_check(clk_valid(page));
 
-	/* Params of a later epoch may begin at any time, with any time. */
+	/* Params of a later epoch may have any base, in cycles and in ns. */
 	set = clk_params(source, 6);
 	set.state.cause = TSCT_CAUSE_STEP;
 	set.state.epoch_cycles = set.state.real.base_cycles;

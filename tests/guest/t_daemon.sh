@@ -39,8 +39,8 @@ wait_for() {	# WHAT COMMAND...
 }
 try_rmmod() { rmmod tsctrace 2>/dev/null; }
 seconds() { cut -d. -f1 /proc/uptime; }
-# Waits for an epoch after $1 with cause $2 within 2 s from now, and for synchronization
-# within another 3 s; both times TSCT_SLOW.
+# Waits for an epoch after $1 with cause $2, and then for synchronization. Limits, from
+# now on: 2 s for the epoch, 5 s for synchronization, each multiplied by TSCT_SLOW.
 check_epoch() {	# AFTER CAUSE
 	began=$(seconds)
 	wait_for "an epoch of cause $2" above epoch "$1"

@@ -251,7 +251,7 @@ static void check_kernel(void)
 	t_check(reported[0].written + reported[1].written > 100);
 }
 
-/* ---- the run ----------------------------------------------------------- */
+/* ---- channels, and kills of writers ------------------------------------- */
 
 static void open_all(void)
 {

@@ -230,13 +230,14 @@ segments all 7003 40 100
 grep -q ' net_send/send .* remote="\[fd77:0000:.*:0002\]:7003"$' all.events ||
 	fail "no IPv6 address"
 datagrams all 7004 2 8
-# With any aggregation, no recorded segment is larger than a packet, and bursts are
-# recorded as single datagrams.
+# With any offload setting, no recorded TCP segment is larger than a packet, and each
+# datagram of a burst is recorded as one event.
 for port in 7005 7006 7007 7008; do
 	stream all $port 2 200000 "largest <= 1460 && largest >= 1400"
 	datagrams all $((port + 4)) 16 16000
 done
-# Equal datagrams have the same message number, from memory and from a file.
+# Two equal datagrams have the same message number, even if one is sent from memory by
+# write() and one from a file by sendfile().
 judge all 7013 "sent == 4 && got == 4 && twice == 4"
 # segments() cannot check port 7020: the first answer over a new route may consist of
 # several TCP segments.

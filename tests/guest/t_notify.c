@@ -47,7 +47,8 @@ static size_t value_len(const struct nlattr *attr)
 	return attr->nla_len - NLA_HDRLEN;
 }
 
-/* Returns the size of a message; 0: timeout */
+/* Receives a netlink message from the kernel. Returns the size of the payload in bytes;
+ * 0: timeout */
 static size_t receive(struct message *message, int timeout_ms)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };

@@ -68,7 +68,7 @@ trace-ctl record -o c -- true 2>err2 || status=$?
 [ $status = 1 ] || fail "a second recorder gave $status"
 grep -q 'already being recorded; stop that recording' err2 || fail "$(cat err2)"
 [ ! -e c ] || fail "the second made its directory"
-# A packet is written after a second.
+# The recorder writes events to disk every second: dump finds events while it runs.
 n=0
 until trace-ctl dump b >out 2>err3 || [ -s out ]; do
 	n=$((n + 1))

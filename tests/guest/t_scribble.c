@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs fill every page that they can write with junk, while the kernel writes
- * records for them, and its own. Only these records may be lost: other channels
- * stay consistent, calls return, and the kernel log stays clean. Kernel channels,
- * of which a reader writes only the tails, have exact counts.
+ * Programs write junk to every page of a channel that they can write, while the kernel
+ * writes the records of TSCT_IOC_WRITE to that channel. Only records of that channel
+ * may be lost: other channels stay consistent, calls return, and the kernel log stays
+ * clean. In a kernel channel, a reader can write only the tails: its counts stay exact.
  * guest-test: parallel=yes timeout=90
  */
 #include <poll.h>
@@ -197,7 +197,8 @@ static void run(uint32_t policy)
 	close(fd);
 }
 
-/* The kernel's own counts do not depend on the tail that its reader stores. */
+/* The counts of written and lost events of a kernel channel stay exact, whatever values
+ * a reader stores as the rings' tails. */
 static void try_kernel(void)
 {
 	struct ring_reader r = { .maps = &m, .kernel = true };

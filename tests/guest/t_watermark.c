@@ -43,7 +43,7 @@ static void try_discard(void)
 	write_some(fd, 0, 5);
 	write_some(fd, 1, 4);
 	t_check(!ready(fd));
-	/* counts the unread bytes of all rings together */
+	/* The watermark applies to the unread bytes of all rings together. */
 	write_some(fd, 1, 1);
 	t_check(ready(fd) && ready(fd));
 	t_check(!watermark(fd, 641), "%m");
@@ -56,7 +56,8 @@ static void try_discard(void)
 	write_some(fd, 0, 1);
 	t_check(ready(fd));
 	ring_drain(&r[0]);
-	/* An unreachable watermark: half a ring is reported. */
+	/* With a watermark above the size of all rings, poll() reports data when one
+	 * ring is half full. */
 	t_check(!watermark(fd, ~0ULL), "%m");
 	write_some(fd, 0, 8192 / 64 - 5);
 	t_check(!ready(fd));

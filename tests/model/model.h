@@ -66,9 +66,9 @@ enum {
 					 * of loss counters */
 	W_BUSY = W_LOST + TSCT_LOST_NR,	/* word `busy`; this word and all words after
 					 * it are used by CPU 0 only */
-	W_KHEAD,			/* index of the kernel's own copy of head */
-	W_KLEFT,			/* index of the number of bytes that the
-					 * kernel may write without reading tail */
+	W_KHEAD,			/* word: the kernel's own copy of head */
+	W_KLEFT,			/* word: number of bytes that the kernel may
+					 * write without reading tail */
 	NR_WORDS
 };
 
@@ -172,10 +172,14 @@ enum mutation {
 				 * without checking tail */
 	RELEASE_FIRST,		/* bug: a reader stores tail before it copies */
 	READ_BEYOND,		/* bug: a reader reads one record beyond head */
-	NO_VALIDATION,		/* bug: overwrite readers do not check records */
-	NO_VALIDATION_BLOCK,	/* bug: overwrite readers do not check headers */
-	ONE_BLOCK_MORE,		/* bug: overwrite readers trust a block too many */
-	MISSED_NOT_COUNTED,	/* bug: overwrite readers count no missed events */
+	NO_VALIDATION,		/* bug: the reader of an overwrite ring does not check
+				 * that the record it copied was not overwritten */
+	NO_VALIDATION_BLOCK,	/* bug: the reader of an overwrite ring does not check
+				 * that the header it copied was not overwritten */
+	ONE_BLOCK_MORE,		/* bug: the reader of an overwrite ring also reads the
+				 * block before the oldest one that it may read */
+	MISSED_NOT_COUNTED,	/* bug: the reader of an overwrite ring does not count
+				 * the events that it missed */
 	ANY_ORDER,		/* bug: stores reach memory in any order (no TSO) */
 	NR_MUTATIONS
 };

@@ -207,7 +207,8 @@ bool run_step(struct state *state, unsigned int nr, bool release)
 	run.blocked = run.direct = false;
 	vars = actor->vars;
 	if (setjmp(run.out)) {
-		/* The program was left at its next instruction, or it has to wait. */
+		/* longjmp() left the program: before the instruction of the next step,
+		 * or because the store buffer must be emptied first (blocked). */
 		if (run.blocked)
 			return false;
 		actor->in_section = run.in_section;

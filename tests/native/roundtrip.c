@@ -95,7 +95,8 @@ static size_t add_field(char *to, size_t room, const char *name)
  * of the same name is not. */
 static void make_def(struct tsct_event_def *def)
 {
-	/* The first ten words of the list are similar to each other. */
+	/* One definition in four uses only the first ten words: similar names, which a
+	 * recording must keep apart. */
 	const __u32 few = any(4) ? sizeof(words) / sizeof(words[0]) : 10;
 	char spec[4096], name[TSCT_EVENT_NAME_MAX];
 	__u32 nr, i;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# trace-ctl check on this machine: one line per CPU of the affinity mask, and a
-# result and an exit status that match the flags and the table.
+# trace-ctl check on this machine: prints one line per CPU of the affinity mask. Its
+# verdict and exit status match the fields `usable` and `aux_match` of --json.
 # test-fast: yes
 set -euo pipefail
 

@@ -31,7 +31,7 @@ ns=$(number time_ns <"$work/out") error=$(number error_ns <"$work/out")
 [ $((ns - error)) -le "$after" ] || fail "$ns +- $error is after $after"
 [ "$error" -lt 1000000000 ] || fail "a bound of $error ns"
 
-# "time" and "time_ns" are the same time.
+# The keys "time" and "time_ns" of clock --json have the same time.
 utc=$(sed -n 's/.*"time": "\(.*\)Z".*/\1/p' "$work/out")
 [ "$(date -u -d "${utc%.*}" +%s).${utc#*.}" = "${ns%?????????}.${ns: -9}" ] ||
 	fail "$utc is not $ns"
@@ -92,7 +92,7 @@ for word in cycles time source status rate age epoch origin; do
 done
 [ ! -s "$work/out" ] || fail "unexpected output: $(cat "$work/out")"
 
-# The wait begins before the daemon is started.
+# trace-ctl clock --wait-synced begins to wait before the daemon is started.
 "$ctl" clock --wait-synced=60 --json >"$work/out" 2>"$work/err" &
 waiter=$!
 sleep 0.3

@@ -57,8 +57,8 @@ start o d4
 wait_for "o is synchronized" synced o
 wait_for "all three are used" used
 watch
-# STATUS REASON LIE VALUE: restarts falseticker with LIE VALUE; o's log and trace-ctl
-# peers must report STATUS and REASON
+# STATUS REASON LIE VALUE: restarts falseticker with the error LIE VALUE. trace-ctl
+# peers on node o must report STATUS and REASON, and the log of node o must have REASON.
 named() {
 	from=$(wc -l <"$work/o/log")
 	lie "${@:3}"

@@ -32,9 +32,9 @@ lines "$work/ab" >"$work/got"
 cmp "$work/want" "$work/got" || fail "not the same events"
 run 0 stat "$work/ab"
 shows '1502 published = 1502 recorded + 0 lost'
-# Both recordings define the two events; the result defines each once.
+# Recordings a and b define the same two events; the merged recording defines each once.
 [ "$(grep -c '^	event_0_' "$work/ab/metadata")" = 2 ] || fail "definitions"
-# A merge of the result and another recording
+# Merges the merged recording ab with a recording c.
 "$ctl" record -q -o "$work/c" -- "$emit" 10
 run 0 merge -q --json -o "$work/abc" "$work/ab" "$work/c"
 [ ! -s "$work/err" ] || fail "-q prints something"

@@ -40,7 +40,8 @@ merge() {	# NAME ARGUMENT...: merges to $work/NAME, prints JSON to $work/NAME.js
 	"$ctl" merge --json -o "$work/$1" "${@:2}" >"$work/$1.json" 2>"$work/err" ||
 		fail "merge $*: $(cat "$work/err")"
 }
-# Checks how each node was mapped (a pattern per node), and all times.
+# Checks merged recording NAME: the mapping of each node matches its pattern HOW, and
+# each event's time is within the node's error bound of the master's time of its cycles.
 check() {	# NAME HOW...
 	"$ctl" dump --stamps "$work/$1" >/dev/null || fail "dump of $1"
 	python3 - "$ctl" "$work" "$1" "${@:2}" <<'END' || fail "$1: unexpected result"

@@ -100,7 +100,8 @@ check_merge af text a f
 refused "a/traces/0.evt: event 1 (.*): time 9007199254741001 is outside" "$work/e" "$work/a"
 rm -rf "$work/o"
 
-# Markers: 13 ticks of b are 4.49 ticks of a, 100 are 34.6; b began 777 ns after a.
+# Markers of archive b get times of archive a's clock: 13 ticks of b are 4.49 ticks of
+# a, 100 ticks of b are 34.6 ticks of a, and b began 777 ns after a.
 copy b
 otf2-marker --add-def things odd HIGH "$work/x/traces.otf2"
 otf2-marker --add-def things even NONE "$work/x/traces.otf2"
@@ -132,7 +133,8 @@ otf2-print "$work/want/traces.otf2" >>"$work/printed"
 otf2-print -G "$work/o/traces.otf2" >"$work/printed2"
 otf2-print "$work/o/traces.otf2" >>"$work/printed2"
 [ "$(grep -c 'Region: "tick"' "$work/printed2")" = 60 ] || fail "the recordings are missing"
-# The property INPUTS differs: it has the number of the exported archive.
+# Only the property TSCTRACE::INPUTS of the two archives may differ: it lists the trace
+# ids of the merged archives, and the exported archive has a trace id of its own.
 cmp <(grep -v 'TSCTRACE::INPUTS' "$work/printed") \
 	<(grep -v 'TSCTRACE::INPUTS' "$work/printed2") || fail "not as if they had been exported"
 [ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "an intermediate result is left"

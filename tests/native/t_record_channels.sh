@@ -191,7 +191,7 @@ until_in "$work/err" 'recording: [1-9]'
 until_on_disk "$work/killed" 10000
 kill -9 "$recorder"
 wait "$recorder" || true
-# The next recording works; the program is not affected.
+# After the recorder was killed, the program continues, and a new recording works.
 : >"$work/err"
 "$ctl" record --json -v -c box -c fly -o "$work/next" >"$work/out" 2>"$work/err" &
 recorder=$!

@@ -105,7 +105,8 @@ if command -v babeltrace >/dev/null; then
 	[ "$(babeltrace "$work/a" 2>/dev/null | wc -l)" = "$nr" ] ||
 		fail "babeltrace counts other samples"
 fi
-# Both sessions have samples, and the numbers of all samples are consecutive.
+# The sessions at the start and at the end of the recording both have samples. From the
+# first sample of the start session on, the numbers of all samples are consecutive.
 python3 - "$work/text" "$work/a/metadata" <<'END' || fail "the samples"
 import re, sys
 meta = open(sys.argv[2]).read()

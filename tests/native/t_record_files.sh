@@ -36,7 +36,7 @@ shows 'ticks *tsc/256; up to [1-9][0-9]* further events have the same tick as an
 run 0 stat "$work/interpolated"
 shows 'ticks *interpolated; all time stamps are distinct'
 
-# --sync-every limits the events per packet; --fsync packet
+# --sync-every limits the events per packet, also if --fsync flushes after each packet.
 run 0 record --sync-every 1024 --fsync packet -o "$work/b" -- "$emit" 10000 2
 run 0 stat --json "$work/b"
 [ "$(number sync_every "$work/out")" = 1024 ] || fail "sync_every"

@@ -81,7 +81,7 @@ run 3 stat "$work/c"
 shows "^all  *$emitted "
 says "$refused events were lost while recording: full $refused"
 run 3 dump -n 1 "$work/c"
-# babeltrace2 counts the same losses.
+# babeltrace2 counts as many recorded and lost events as the program.
 babeltrace2 "$work/c" -c sink.utils.counter >"$work/out" 2>&1
 shows "^ *$emitted Event messages\$"
 babeltrace2 "$work/c" 2>&1 >/dev/null |

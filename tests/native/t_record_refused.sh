@@ -98,6 +98,6 @@ fi
 
 run 0 record -e list
 shows '^sched_switch '
-# `user` stands for the events that are always recorded.
+# -e user selects the events of programs, which are recorded without the option, too.
 run 0 record -e user -o y -- "$emit" 10
 [ "$("$ctl" dump y | wc -l)" = 11 ] || fail "-e user: other events"

@@ -84,14 +84,15 @@ wait_for "chronyd's time is taken" kept 0 8
 wait_for "ntpd's time is taken" kept 1 8
 in_dir ours "$ctl" peers
 compile synccheck
-# Both servers serve this machine's clock, so the cluster time must equal that clock.
+# chronyd and ntpd serve this machine's clock: the cluster time must equal that clock.
 "$work/synccheck" 1 - "$work/ours" || fail "off by more than the bound"
 
 # --- chronyd as the client -------------------------------------------------------
 wait_for "chronyd takes our time" logged client 'Selected source 10.78.3.1'
 samples() { [ "$(grep -c '10.78.3.1' "$work/client/measurements.log")" -ge 12 ]; }
 wait_for "some samples" samples
-# Column 12: offset in seconds. The true offset is zero, as all share one clock.
+# Column 12 of chronyd's measurements.log is the offset, in seconds. The true offset is
+# zero, because client and server use the clock of this machine.
 grep '10.78.3.1' "$work/client/measurements.log" |
 	awk '{ print $12 < 0 ? -$12 : $12 }' | sort -g | awk '
 	{ o[n++] = $1 * 1e9 }

@@ -219,7 +219,8 @@ static int by_begin(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-/* Events that are apart by more than both bounds must be in their true order. */
+/* Two events whose times differ by more than the sum of their error bounds must be in
+ * their true order. */
 static void check_order(void)
 {
 	struct event **ends = calloc(2 * nr_events, sizeof(*ends));
@@ -245,8 +246,9 @@ static void check_order(void)
 }
 
 /*
- * All messages, by number: the first receive counts, unless it is recorded
- * before the send and another one after it (messages.rst).
+ * Matches sends and receives by message number, as messages.rst says. A send belongs to
+ * the first receive with its number. If the recorded time of that receive is before the
+ * send, and that of a later receive is not, the send belongs to the later receive.
  */
 static void check_messages(void)
 {

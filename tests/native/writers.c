@@ -43,9 +43,10 @@ struct head {
 
 /* Counts of one writer; no other writer changes these */
 struct note {
-	__u32 done;		/* events whose emit call has returned */
-	__u32 full;		/* events refused for lack of space */
-	__u32 failed;		/* events refused for another reason */
+	__u32 done;		/* number of events whose emit call succeeded */
+	__u32 full;		/* number of emit calls refused for lack of space */
+	__u32 failed;		/* number of emit calls refused for a reason other than
+				 * lack of space */
 };
 
 static struct note *notes;

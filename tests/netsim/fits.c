@@ -23,8 +23,9 @@
  * estimator, and to the RMS of the best other fit */
 #define BEST_PART	1.1
 #define BEST_ROWS	9	/* smallest number of rows, of ROWS_PUBLISHED, in
-				 * which the RMS of fit `auto` must be within both
-				 * limits */
+				 * which the RMS of fit `auto` must be at most
+				 * BEST_PART times that of the best published
+				 * estimator, and that of the best other fit */
 #define TRIALS_ENOUGH	100
 
 static const char *const published_names[PUBLISHED_NR] = {

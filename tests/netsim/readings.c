@@ -5,8 +5,8 @@
 
 #include "world.h"
 
-/* largest rounding error of a reading, us: both parts of the published function are
- * rounded down to ns */
+/* largest rounding error of a reading, us: the base of the published clock params is
+ * rounded down to ns, and so is the time since the base */
 #define ROUNDING_US	2e-3
 
 double tally_rms(const struct tally *tally)

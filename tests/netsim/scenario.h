@@ -6,7 +6,8 @@
 #include "world.h"
 
 enum group {
-	GROUP_LIVE,		/* one child, compared with published figures */
+	GROUP_LIVE,		/* errors of one child, compared with published errors
+				 * of chronyd and ptp4l */
 	GROUP_FAULTS,
 	GROUP_TREE,
 	GROUP_NR

@@ -62,12 +62,12 @@ void play_sessions(struct run *run)
 #define POLLS_APART		120	/* number of polls between two sessions */
 #define SESSIONS		8	/* number of sessions; readings of the first
 					 * one are not compared */
-/* largest allowed ratio of the RMS of readings after a session to that before it; each
- * RMS is taken from some hundred readings */
+/* largest allowed ratio of two RMS errors of the child's readings: after a session, and
+ * before the session; each RMS is taken from some hundred readings */
 #define RMS_RATIO_MAX	1.2
-/* largest allowed ratio of the RMS of readings after a session to that before it, if
- * the path has another delay during sessions; the ratio would be 2.7 if each exchange
- * of a session had full weight */
+/* largest allowed ratio of two RMS errors of the child's readings, after and before a
+ * session, if requests have an extra delay during the session only; the ratio would be
+ * 2.7 if each exchange of a session had full weight */
 #define RMS_RATIO_UNEVEN_MAX	2
 
 static struct tally run_and_tally(struct run *run, double until_s)
@@ -117,7 +117,8 @@ void play_after_session(struct run *run)
 	play_after(run, RMS_RATIO_MAX);
 }
 
-/* The path has another delay during sessions, which must not dominate the fit. */
+/* During a session, requests follow each other closely, and have an extra delay. The
+ * session's exchanges must not dominate the fit. */
 void play_uneven_session(struct run *run)
 {
 	play_after(run, RMS_RATIO_UNEVEN_MAX);
@@ -129,11 +130,12 @@ void play_uneven_session(struct run *run)
 #define PROGRAMS	5	/* number of programs on the same host that do not
 				 * poll the master, but use the clock params of
 				 * program PARTNER */
-/* The RMS of readings of these PROGRAMS programs must be below HOST_RMS_RATIO_MAX times
- * the RMS of program PARTNER, plus HOST_RMS_EXTRA_US, because these programs' clock
- * params are older. */
+/* Limit of the RMS error of the readings of the programs that use PARTNER's clock
+ * params: HOST_RMS_RATIO_MAX times the RMS error of PARTNER, plus HOST_RMS_EXTRA_US.
+ * These programs' copies of the clock params are older than PARTNER's own, so they may
+ * be less accurate. */
 #define HOST_RMS_RATIO_MAX		1.1
-#define HOST_RMS_EXTRA_US	0.05	/* us */
+#define HOST_RMS_EXTRA_US	0.05	/* constant part of the limit, us */
 
 /* A scenario: of several programs on one host, only program PARTNER exchanges packets
  * with the master. The other programs use the clock params of program PARTNER. */

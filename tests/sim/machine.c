@@ -314,7 +314,9 @@ static __u64 read_counter(void *ctx)
 	int64_t rest;
 	__u64 cycles;
 
-	/* Uses the complement of `asym`, the read's position in the bracket. */
+	/* A clock read takes its value after `asym` thousandths of its duration, a
+	 * counter read after 1000 - asym. At asym 0 or 1000, the clock's value is
+	 * therefore at one end of a bracket, which is the largest asymmetry. */
 	begin_read(m, 1000 - m->asym, &rest);
 	cycles = machine_counter(m);
 	end_read(m, rest);

@@ -3,12 +3,18 @@
 #
 # run.sh [--seeds COUNT] [--first SEED] [--scenario N|NAME] [--jobs N]
 #
-# Runs COUNT seeds (10000) from SEED (1) on of every scenario, or of one, in as many
-# processes as there are CPUs. Prints each violation with its scenario and seed, and a
-# table: readings checked, refused, and without a time; medians of bound and true
-# error in ns, their ratio, the ratios of live and of past readings; and the number of
-# live readings that were outside their bound because the rate or value of CLOCK_REALTIME
-# had changed since the last sample (they are right on the previous timeline).
+# Runs every scenario, or one, with COUNT seeds (default 10000), of which SEED (default
+# 1) is the first, in N processes (default: number of CPUs). Prints each violation with
+# its scenario and seed, and a table with a row per scenario. A reading is a conversion
+# of cycles to a time: live when the cycles are read, past after a later sample.
+# Columns:
+#   checked, refused, no time   numbers of readings: compared with the truth; refused by
+#                               the conversion; converted while the clock has no time
+#   bound ns, error ns, ratio   medians of error bound and true error, and their ratio
+#   live, past                  the same ratio, of live and of past readings
+#   unforeseen                  number of live readings outside their bound because
+#                               CLOCK_REALTIME was set or steered since the last sample:
+#                               no violation, they are right on the previous timeline
 # Fails on any violation, or if the ratio of all readings is above 5.
 set -euo pipefail
 

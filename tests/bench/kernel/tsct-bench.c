@@ -17,8 +17,8 @@ static struct tsct_kchannel *channel;
 static struct trace_buffer *buffer;
 static int id_event;
 
-/* A loop of exactly two instructions per iteration, to check that the TSC counts
- * instructions */
+/* Runs exactly two instructions per iteration. The result shows whether QEMU runs with
+ * -icount, so that the TSC counts instructions. */
 static noinline void run_two(void)
 {
 	u32 turns = TURNS;
