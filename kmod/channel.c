@@ -326,9 +326,9 @@ static void channel_free(struct tsct_kchannel *channel)
 	 */
 	cancel_delayed_work_sync(&channel->watch);
 	/*
-	 * tsct_bpf_emit() finds channels by id without a reference and may be writing
-	 * to the channel that is freed. It reads only the flags of other channels, for
-	 * which kvfree_rcu() is enough.
+	 * tsct_bpf_emit() finds channels by id without a reference. It may still be
+	 * writing to a kernel channel, whose memory is freed after a grace period. Of a
+	 * user channel it reads only the flags, for which kvfree_rcu() is enough.
 	 */
 	if (channel->flags & TSCT_CHANNEL_KERNEL)
 		synchronize_rcu();

@@ -36,8 +36,8 @@ struct tsct_kchannel {
 	void *defs;
 	struct page **head_pages;	/* pages of the header and the definitions */
 	u32 nr_head_pages;
-	u64 consumer_offset;		/* offset in the file = bytes of header and
-					 * definitions */
+	u64 consumer_offset;		/* file offset of the consumer pages, bytes;
+					 * header and definitions precede it */
 	u64 ring_offset;
 	u64 ring_stride;
 	u64 ring_bytes;			/* bytes of one CPU's ring */

@@ -72,7 +72,7 @@ static int clockpage_set_boot_id(void)
 
 	if (READ_ONCE(clockpage_has_boot_id))
 		return 0;
-	/* Called without clockpage_lock, as opening the file may block. */
+	/* Opening the boot id's file may block, so clockpage_lock is not held here. */
 	file = filp_open(BOOT_ID_PATH, O_RDONLY | O_NONBLOCK, 0);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
@@ -124,9 +124,9 @@ static const struct tsct_clock_state *clockpage_published(void)
 }
 
 /*
- * Adds TSCT_CLOCK_SKEWED to the state, which only the module measures,
- * and clears fast_cycles where readers must not take the fast path, which checks
- * neither skew nor source. Under clockpage_lock.
+ * Publishes *state, under clockpage_lock. First sets TSCT_CLOCK_SKEWED if CPUs are
+ * skewed (only the module measures skew). Clears fast_cycles if CPUs are skewed or the
+ * source is not the TSC, as the fast path of readers checks neither.
  */
 static int clockpage_publish(struct tsct_clock_state *state)
 {
@@ -165,7 +165,8 @@ static int clockpage_publish(struct tsct_clock_state *state)
 	return err;
 }
 
-/* Unlocks, then notifies, so that no task waits for clockpage_lock meanwhile. */
+/* Unlocks clockpage_lock, then multicasts the disruption over netlink, if @disrupted:
+ * the multicast may sleep, and no task shall wait for the lock meanwhile. */
 static void clockpage_unlock_and_notify(bool disrupted)
 {
 	u32 epoch = clockpage_published()->epoch;

@@ -32,7 +32,8 @@ struct tsct_cpucheck_result {
 	u32 source;		/* source of new channels and of the clock */
 	u32 cause;		/* TSCT_CAUSE_* of the new epoch, if an epoch begins */
 	bool skewed;		/* counters of CPUs differ: sets TSCT_CLOCK_SKEWED */
-	bool event;		/* an epoch begins even if nothing changed */
+	bool event;		/* true: an epoch begins even if neither the source nor
+				 * the skew requires one */
 };
 
 /*

@@ -298,7 +298,8 @@ void tsct_cpucheck_schedule(void)
 static int cpucheck_cpu_changed(unsigned int cpu)
 {
 	cpumask_set_cpu(cpu, &cpucheck_changed_cpus);
-	/* Suspend takes CPUs down, too, and begins its own epochs. */
+	/* Suspend also takes CPUs down and up, but power.c begins epochs for it: no
+	 * epoch with cause HOTPLUG is needed then. */
 	if (!cpuhp_tasks_frozen)
 		atomic_set(&cpucheck_hotplugged, 1);
 	schedule_work(&cpucheck_work);

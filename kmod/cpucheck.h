@@ -7,7 +7,8 @@
 
 #include "../lib/core/tsc_trust.h"
 
-/* Checks all CPUs. Returns 0, -ENOMEM or -EINTR. */
+/* Checks on all CPUs whether the TSC can be the source of cycles, and chooses the
+ * source. Returns 0, -ENOMEM or -EINTR. */
 int tsct_cpucheck_init(void);
 int tsct_cpucheck_start(void);		/* Starts to check CPUs after hotplug. */
 void tsct_cpucheck_stop(void);

@@ -253,14 +253,14 @@ EXPORT_SYMBOL_GPL(tsct_emit);
 /* ---- user channels ---------------------------------------------------- */
 
 /*
- * Writes for a program into a ring that programs also write from rseq sections. Kernel
- * and program cannot interleave: in process context, a section on this CPU was left by
- * a system call (which sections may not make) or by the switch to this task, and
- * restarts when its thread runs again. Preemption is off, so no switch happens.
- * Interrupts do not write to rings of user channels.
+ * Writes a record for a program into a ring that programs also write from rseq
+ * sections. This function runs in process context without preemption, so no program
+ * runs on this CPU meanwhile. If another thread was preempted in an rseq section, the
+ * kernel restarts the section when that thread runs again. The calling thread is not in
+ * a section, as sections make no system calls. Interrupts do not write to these rings.
  *
- * The head is in a page that programs write. The head is read once; any value gives a
- * slot inside the data.
+ * Programs can write any value to the head, so this function reads the head once. Every
+ * value gives a slot inside the ring's data.
  */
 static int ring_write_record(struct tsct_ring *ring, u32 tid, u32 id,
 			     const void *payload, u32 len)

@@ -19,7 +19,8 @@ struct tsct_kchannel;
 struct tsct_ring {
 	/* Members for kernel channels only; written by the writer on this CPU */
 	bool busy;		/* a writer is storing a record in the ring */
-	u32 left;		/* bytes from `next` on that need no checks */
+	u32 left;		/* bytes from `next` on that records may take without
+				 * checks for a full ring or the end of the block */
 	u8 *next;		/* address of the next record in data */
 	u64 head;		/* trusted copy of tsct_producer.head */
 	u64 last_cycles;	/* cycles of the last record; unused if

@@ -45,8 +45,8 @@ static bool channel_enough_unread(struct tsct_kchannel *channel, u64 watermark)
 		if (!ring)
 			continue;
 		/*
-		 * The tail is loaded before the head: a tail ahead of the head would
-		 * count as full.
+		 * Loads the tail before the head: in the other order, the tail could be
+		 * ahead of the head, and the ring would be taken for full.
 		 */
 		tail = smp_load_acquire(&ring->consumer->tail);
 		unread = tsct_ring_unread(&ring->geo, tail,

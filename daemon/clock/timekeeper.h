@@ -27,7 +27,7 @@ struct cpu_survey_result {
 
 /* Rate of the counter against MONOTONIC_RAW, as saved in the drift file */
 struct drift {
-	__u32 source;		/* counter of the rate, TSCT_SOURCE_* */
+	__u32 source;		/* counter that has this rate, TSCT_SOURCE_* */
 	__u64 rate_mult;	/* rate of the counter, 2^-56 ns per cycle */
 	__u64 rate_error_ppt;	/* bound of the rate's relative error, 10^-12 */
 };

@@ -77,8 +77,8 @@ static __u32 word(const struct tsct_address *address, unsigned int at)
 	return ntohl(value);
 }
 
-/* IPv6 addresses are compared by a hash. A sender whose address collides with a
- * child's only shares the children's queue. */
+/* Emits code that loads the sender's address, for IPv6 a hash of it. If another sender
+ * has the same hash as a child, it only shares the children's receive queue. */
 static void emit_source(struct filter_program *p, bool v6)
 {
 	unsigned int i;

@@ -199,8 +199,8 @@ void barrier_tick(struct peers *p)
 }
 
 /*
- * On a node that has a master, the schedule's first missing name is the node itself.
- * This name is reported only if no local caller waits and a name is configured.
+ * On a node that has a master, the schedule's list of missing nodes begins with this
+ * node. Its name is reported only if it is configured and no local caller waits.
  */
 void barrier_below(const struct peers *p, char *names, size_t size)
 {

@@ -147,8 +147,8 @@ static int start_network(struct peers *p)
 		log_warning("rtnetlink: %s; changes of the network are not "
 			    "detected", strerror(-err));
 	set_sources(p);
-	p->urgent = true;		/* has the cluster's time published anew, see
-					 * peers_urgent() */
+	/* requests publication of the cluster's time, see peers_urgent() */
+	p->urgent = true;
 	log_info("node %016llx, host %016llx%s%s: %u sources%s",
 		 (unsigned long long)p->node, (unsigned long long)p->host,
 		 *p->config->name ? ", " : "", p->config->name, p->nr_sources,

@@ -170,19 +170,20 @@ void barrier_tick(struct peers *p);
 /* Handles a member's report that a caller waits in a barrier. */
 void barrier_member_waits(struct peers *p);
 
-/* True: requests to source @s shall report that all callers on this node and below
- * wait. */
+/* Returns true if requests to source @s shall report arrival in the barrier: callers of
+ * tsct_timesync() wait on this node and on all nodes that get their time through it. */
 bool barrier_arrived(const struct peers *p, const struct peer_source *s);
 
 /* Handles the barrier number in an answer of source @s, and whether the barrier was
  * released. */
 void barrier_answered(struct peers *p, const struct peer_source *s);
 
-/* True: a caller on this node or below waits for source @s to release a collective. */
+/* Returns true if a caller on this node, or on a node that gets its time through it,
+ * waits for source @s to release a barrier. */
 bool barrier_waits_for(const struct peers *p, const struct peer_source *s);
 
 /*
- * barrier_below - print the names of missing nodes below this node, for the master
+ * barrier_below - print the missing nodes that get their time here, for the master
  * barrier_missing - print the names of all missing nodes, for members and callers
  */
 void barrier_below(const struct peers *p, char *names, size_t size);
@@ -194,8 +195,8 @@ void barrier_missing(const struct peers *p, char *names, size_t size);
  * children. */
 #define SERVER_SOCKETS_MAX (2 * (CONFIG_LISTEN_MAX > 2 ? CONFIG_LISTEN_MAX : 2))
 
-/* Minimum time in which the kernel sends one of many packets. A measurement period has
- * at least PACE_NR measurements, and lasts 1 s at least. */
+/* Measured time that the kernel needs per packet when one call sends many packets. A
+ * measurement period has at least PACE_NR measurements, and lasts 1 s at least. */
 struct send_pace {
 	__u64 before;			/* minimum time to send one packet, in the
 					 * previous measurement period, cycles; 0:

@@ -198,8 +198,8 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 	case TSCT_CLIENT_OK:
 		log_reach(s, now_ns);
 		return;
-	/* Not logged are results that anyone can cause by sending packets, and that
-	 * networks cause. */
+	/* These results are not logged: anyone can cause them by sending packets, and
+	 * the network by duplicating or damaging packets. */
 	case TSCT_CLIENT_MALFORMED:
 	case TSCT_CLIENT_NOT_OURS:
 	case TSCT_CLIENT_DUPLICATE:

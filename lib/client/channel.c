@@ -165,7 +165,8 @@ static int read_header(struct tsct_channel *channel)
 	struct stat st = { .st_size = 0 };
 	void *page;
 
-	/* Access beyond the end of a shrunk memfd raises SIGBUS: requires the seals. */
+	/* Rejects a memfd without the seals SHRINK and GROW: if its owner shrank the
+	 * memfd, access beyond its end would raise SIGBUS. */
 	if (channel->map_fd != channel->fd &&
 	    (channel->map_fd < 0 || fstat(channel->map_fd, &st) < 0 || !st.st_size ||
 	     (fcntl(channel->map_fd, F_GET_SEALS) & seals) != seals))

@@ -15,14 +15,14 @@
  */
 void tsct_thread_prepare(void);
 
-/* Returns the address of the fork mark: 0 if cached thread ids are invalid, as after a
- * fork. Signal safe */
+/* Returns the address of the process's fork mark. The mark is 0 if cached thread ids
+ * are invalid, as after a fork, else 1. Signal safe */
 const __u32 *tsct_thread_mark(void);
 
 /* Stores this thread's id by gettid() in tsct_thread_id, and returns it. Signal safe */
 __u32 tsct_thread_id_slow(void);
 
-/* Returns this thread's cached id; 0: unknown. @mark: the fork mark */
+/* Returns this thread's cached id; 0: unknown. @mark: result of tsct_thread_mark() */
 static inline __u32 tsct_thread_known(const __u32 *mark)
 {
 	return __atomic_load_n(mark, __ATOMIC_RELAXED) ? tsct_thread_id : 0;

@@ -9,7 +9,8 @@
 #include "gettime.h"
 #include "reader.h"
 
-#define CHECK_MS	10	/* period of checks if no descriptor reports events */
+/* period of checks for new events if the kernel's poll() cannot be used, ms */
+#define CHECK_MS	10
 
 /* ---- opening ----------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
  * (events) have 64 bits.
  */
 struct tsct_ring_reader {
-	__u64 pos;		/* position behind the last record read, bytes */
+	__u64 pos;		/* position of the end of the last record read, bytes */
 	__u64 released;		/* tail in shared memory, which writers read */
 	__u64 count;		/* number of events published before pos */
 	__u64 confirmed_pos;	/* last position at which `count` was compared with
@@ -60,7 +60,8 @@ struct tsct_reader {
 				 * heap */
 	bool first_returned;	/* the event of the heap's first CPU was returned */
 	__u32 since_scan;	/* events returned since all rings were examined */
-	__u64 scanned_until;	/* limit of the last scan of all rings, cycles */
+	__u64 scanned_until;	/* highest cycles up to which the last scan of all rings
+				 * found all events; 0: unknown */
 	__u64 last_ordered;	/* highest cycles of the events returned in order */
 	/* Event definitions */
 	char *defs;		/* copy of the definition area */
@@ -88,9 +89,10 @@ int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
 /*
  * tsct_reader_progress - the reader's own counters of a ring
  *
- * before, read, overrun, broken, overruns and broken_places; unlike
- * tsct_reader_stat() it reads no shared memory, and the other members are 0. Valid
- * until the reader is closed; the values change as the reader advances.
+ * The result has the members before, read, overrun, broken, overruns and broken_places.
+ * All other members are 0: unlike tsct_reader_stat(), this function reads no shared
+ * memory. The result is valid until the reader is closed, and changes as the reader
+ * advances.
  */
 static inline const struct tsct_ring_stat *
 tsct_reader_progress(const struct tsct_reader *reader, unsigned int cpu)
@@ -107,7 +109,7 @@ tsct_reader_progress(const struct tsct_reader *reader, unsigned int cpu)
  * more than half, the copy is repeated a few times. Returns false if the CPU has
  * no ring.
  *
- * tsct_reader_thaw - read the ring again, behind the last event read from the copy
+ * tsct_reader_thaw - read the ring again, after the last event read from the copy
  */
 bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 			char *image);

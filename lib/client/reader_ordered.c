@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reading all CPUs in the order of their cycles: one event of each ring is held,
- * and a heap finds the first.
+ * Reads the events of all CPUs in the order of the events' cycles: one event of each
+ * ring is held, and a heap finds the one with the lowest cycles.
  *
- * Rings that were found empty are not examined again for every event, as most
- * CPUs of a large machine are idle. A caller that passes @until states that events
- * up to it have been published: so one scan holds for all events up to there. For
- * a caller that takes whatever there is, all rings are scanned again after as many
- * events as there are rings; events published meanwhile may turn out late.
+ * Empty rings are not examined again for every event, as most CPUs of a large machine
+ * are idle. A caller that passes @until asserts that all events up to @until are
+ * published already, so rings that a scan found empty have none of them. If @until is
+ * UINT64_MAX, all rings are scanned again after as many events as there are rings;
+ * events published between two scans may be returned late (TSCT_EVENT_LATE).
  */
 #include "reader.h"
 

@@ -476,7 +476,7 @@ static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
 	first = size < ring_size - at ? size : ring_size - at;
 	copy_words(image + at, data + at, first);
 	copy_words(image, data, size - first);
-	/* Moves ring->pos behind data that writers overwrote while it was copied. */
+	/* Advances ring->pos past the data that writers overwrote during the copy. */
 	is_overtaken(reader, cpu);
 	return (__s64)(ret_now->head - ring->pos) >= (__s64)(size / 2);
 }

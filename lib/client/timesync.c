@@ -26,9 +26,10 @@ struct collective {
 					 * done; "": no answer yet */
 	/* the daemon's number of this collective; 0: not known yet */
 	unsigned int number;
-	char missing[1024];		/* names of the nodes that have not called */
-	char *why;			/* the caller's buffer for the reason */
-	size_t size;
+	char missing[1024];		/* names of the nodes on which no program has
+					 * called tsct_timesync() yet */
+	char *why;			/* the caller's buffer for an error message */
+	size_t size;			/* bytes of the buffer */
 };
 
 __attribute__((format(printf, 3, 4)))

@@ -84,7 +84,8 @@ struct tsct_check {
 	__u32 flags;		/* out: TSCT_CHECK_* flags */
 	__u32 tsc_khz;		/* out: the kernel's value of the TSC frequency,
 				 * kHz; 0: unknown */
-	__u32 source;		/* out: source of new channels, TSCT_SOURCE_* */
+	__u32 source;		/* out: counter that new channels use for cycles,
+				 * TSCT_SOURCE_* */
 	__u64 when_cycles;	/* out: counter value when the table was measured */
 	char clocksource[32];	/* out: the kernel's clocksource; "": unknown */
 	__u64 reserved[4];
@@ -98,7 +99,8 @@ struct tsct_info {
 				 * "embedded" */
 	char version[32];
 	__u32 nr_cpus;		/* highest possible CPU id plus one */
-	__u32 source;		/* source of new channels, TSCT_SOURCE_* */
+	__u32 source;		/* counter that new channels use for cycles,
+				 * TSCT_SOURCE_* */
 	__u64 channels;		/* number of channels */
 	__u64 bytes;		/* bytes of ring memory in use */
 	__u64 bytes_max;	/* limit of `bytes` over all users */

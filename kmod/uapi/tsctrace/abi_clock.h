@@ -101,11 +101,13 @@
 
 /* Status of the clock */
 #define TSCT_STATUS_UNKNOWN	0	/* nothing was published yet */
-#define TSCT_STATUS_CALIBRATING	1	/* first estimate was made; wide bound */
-#define TSCT_STATUS_SYNCHRONIZED 2	/* refreshed regularly; the bound is valid */
-/* not refreshed; the bound is valid and grows */
+/* the clock params are a first estimate with a wide error bound */
+#define TSCT_STATUS_CALIBRATING	1
+/* the clock params are refreshed regularly; their error bound is valid */
+#define TSCT_STATUS_SYNCHRONIZED 2
+/* the clock params were not refreshed; their error bound is valid and grows */
 #define TSCT_STATUS_HOLDOVER	3
-/* after a step, a suspend, ...: no valid time */
+/* the clock has no valid time, because of a step, a suspend or another disruption */
 #define TSCT_STATUS_DISRUPTED	4
 #define TSCT_STATUS_NR		5
 
@@ -147,7 +149,7 @@ struct tsct_clock_params {
 	__u64 holdover_after_cycles;
 	__u64 holdover_growth;	/* growth after holdover_after_cycles, 2^-32 ps per
 				 * cycle */
-	__u64 void_after_cycles; /* counter value at which validity ends */
+	__u64 void_after_cycles; /* last counter value for which the params are valid */
 	__u64 reserved[3];
 };
 
