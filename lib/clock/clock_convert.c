@@ -378,7 +378,7 @@ int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
 
 /* ---- CLOCK_REALTIME to cycles -------------------------------------------- */
 
-/* Finds the first cycle at or after time @ns, which is not before params->base_ns. */
+/* Finds the first cycle at or after time @ns. @ns must be at least params->base_ns. */
 static int find_in_params(const struct tsct_clock_params *params, __s64 ns,
 			  __u64 *ret_cycles)
 {
@@ -406,8 +406,8 @@ static int find_in_params(const struct tsct_clock_params *params, __s64 ns,
 }
 
 /*
- * Finds the first cycle of the segment at or after @ns, which is not before its
- * base_ns.
+ * Finds the first cycle of the segment at or after time @ns. @ns must be at least
+ * segment->base_ns.
  */
 static int find_in_segment(const struct tsct_clock_segment *segment, __s64 ns,
 			   __u64 *ret_cycles)

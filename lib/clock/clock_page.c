@@ -21,8 +21,9 @@ void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 }
 
 /*
- * True for root, for this user, and for the owner of @dir if only root can write to the
- * directory above: then root gave that user its own directory, as for a system service.
+ * True if a file of user @owner in @dir is trusted: @owner is root, this user, or the
+ * owner of @dir, if only @owner can write to @dir and only root to the directory above
+ * @dir: then root gave @owner a directory, as for a system service.
  */
 static bool is_trusted(uid_t owner, const char *dir)
 {

@@ -11,7 +11,8 @@
 /* Maximum number of reads of the page, if a writer changes it during each read */
 #define TSCT_OVERTAKEN_MAX	16
 
-enum origin {			/* in the order of tsct_clock_origin()'s names */
+/* Provider of a clock; index into the names that tsct_clock_origin() returns */
+enum origin {
 	ORIGIN_MODULE,
 	ORIGIN_DAEMON,
 	ORIGIN_PROCESS,

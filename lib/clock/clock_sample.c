@@ -240,7 +240,7 @@ static double intersect(const struct tries *tries, double rate,
 			high_span = tsct_magnitude(since);
 		}
 	}
-	/* The intersection is empty: the clock was set meanwhile, or slewed fast. */
+	/* No time is in all brackets: the clock was set meanwhile, or slewed fast. */
 	if (first > last + 1)
 		return 0;
 	last = tsct_larger(first, last);

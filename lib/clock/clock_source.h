@@ -51,8 +51,8 @@ void tsct_source_clocksource(struct tsct_check *check);
 void tsct_source_features(struct tsct_check *check);
 
 /*
- * tsct_boot_id - boot id of the running kernel, in the order of its text. Returns 0 or
- * -errno.
+ * tsct_boot_id - read the boot ID of the running kernel, a UUID; *ret_id has the bytes
+ * in the order of the UUID's text. Returns 0 or -errno.
  */
 int tsct_boot_id(__u8 ret_id[16]);
 

@@ -208,7 +208,10 @@ int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source
 	    slew < (tsct_u128)params->mult * 9 ||
 	    slew > (tsct_u128)params->mult * 11)
 		return -EINVAL;
-	/* Times must be in order, and near base_cycles, for signed differences. */
+	/*
+	 * The cycles of the last sample, of holdover and of the end of validity must be
+	 * in order, and within 2^62 of base_cycles: no signed difference overflows.
+	 */
 	if (as_of <= -(1LL << 62) || until > 1LL << 62 || as_of > hold || hold > until)
 		return -EINVAL;
 	/*

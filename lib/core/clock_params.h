@@ -35,15 +35,16 @@ __s64 tsct_clock_params_ns(const struct tsct_clock_params *params, __u64 cycles)
 __u64 tsct_clock_params_error_ps(const struct tsct_clock_params *params, __u64 cycles);
 
 /*
- * tsct_clock_params_prev - the last straight part of params that are replaced at
- * @end_cycles, with the larger of the two error bounds of the params
+ * tsct_clock_params_prev - the linear function of params that are replaced at
+ * @end_cycles: that after the slew, if the slew ends before @end_cycles, else that of
+ * the slew. Its error bound is the larger of past_error_ps and the one at @end_cycles.
  */
 struct tsct_clock_prev_params
 tsct_clock_params_prev(const struct tsct_clock_params *params, __u64 end_cycles);
 
 /*
- * tsct_clock_prev_ns - the time at a counter value, by the straight part of former
- * params. Safe on any input.
+ * tsct_clock_prev_ns - the time at a counter value, by the linear function that
+ * tsct_clock_params_prev() returned for former params. Safe on any input.
  */
 __s64 tsct_clock_prev_ns(const struct tsct_clock_prev_params *prev, __u64 cycles);
 

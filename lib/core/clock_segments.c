@@ -51,13 +51,13 @@ static __s64 segment_begin(const struct tsct_clock_copy *copy, __u32 i, __u64 an
 	return (__s64)(READ_ONCE(copy->segments[i].base_cycles) - anchor);
 }
 
-/* Fields of a copy that a lookup needs, except the segments */
+/* Fields of a struct tsct_clock_copy that a lookup needs, except the segments */
 struct lookup_state {
 	struct tsct_clock_params real;
 	__u64 epoch_cycles;
 	__u32 status;
 	__u32 epoch;
-	__u32 nr;		/* number of segments in the copy */
+	__u32 nr;		/* number of segments in the tsct_clock_copy */
 	__u32 dropped;
 };
 
@@ -85,7 +85,10 @@ static __u64 find_anchor(const struct tsct_clock_copy *copy,
 		return lookup->real.base_cycles;
 	if (lookup->epoch_cycles || !lookup->nr)
 		return lookup->epoch_cycles;
-	/* A value after all segments. An empty segment has the length -1. */
+	/*
+	 * Returns a counter value after the begin and end of every segment: an empty
+	 * segment ends one cycle before its begin, so 2 is added to the end.
+	 */
 	return READ_ONCE(copy->segments[lookup->nr - 1].until_cycles) + 2;
 }
 

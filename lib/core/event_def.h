@@ -20,7 +20,10 @@
  */
 int tsct_event_def_check(const struct tsct_event_def *def, size_t len);
 
-/* True if name, kind and fields are equal; ids may differ. Both must be valid. */
+/*
+ * True if definitions @a and @b have equal names, kinds and fields; their ids may
+ * differ. @a and @b must be valid.
+ */
 bool tsct_event_def_equal(const struct tsct_event_def *a,
 			  const struct tsct_event_def *b);
 

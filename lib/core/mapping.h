@@ -87,21 +87,22 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 /* ---- lines ----------------------------------------------------------------- */
 
 /*
- * log2 of the largest number of local ticks on one straight line of a mapping: rounding
- * of the line's rate adds an error of at most 2^-24 global ticks.
+ * log2 of the largest number of local ticks that a tsct_mapping_line maps: rounding of
+ * the line's rate adds an error of at most 2^-24 global ticks.
  */
 #define TSCT_MAPPING_LINE_BITS	40
 
+/* Linear function from a range of a node's local ticks to global ticks */
 struct tsct_mapping_line {
-	__u64 from;		/* first local tick of the line */
-	__u64 len;		/* number of local ticks on the line */
+	__u64 from;		/* first local tick of the range */
+	__u64 len;		/* number of local ticks in the range */
 	__u64 base, frac;	/* global tick at `from`, and its fraction in 2^-64
 				 * ticks */
 	__u64 whole, mult;	/* global ticks per local tick: integer, and fraction in
 				 * 2^-64 */
 };
 
-/* Returns the global tick in which a local tick of the line begins. */
+/* Returns the global tick in which @local, a local tick in the line's range, begins. */
 static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
 					 __u64 local)
 {

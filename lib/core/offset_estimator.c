@@ -105,8 +105,9 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 		if (spread && hi - lo > spread / 2)
 			continue;
 		/*
-		 * Rate bounds from a bracket less than TSCT_RATE_RECENT_NS older than
-		 * the newest are provisional: the next older bracket replaces them.
+		 * If @old is less than TSCT_RATE_RECENT_NS older than @newest, the rate
+		 * bounds are provisional: those from the bracket before @old replace
+		 * them.
 		 */
 		spread = age < TSCT_RATE_RECENT_NS ? 1e9 : hi - lo;
 		est->lo = lo;
@@ -138,10 +139,11 @@ static double drift_before(const struct tsct_rate_estimator *est)
 }
 
 /*
- * Returns by how many ns the params may have been further from REALTIME between two
- * samples than at one of them, if REALTIME was set at some moment of the params' slew.
- * @off: distance of the params from REALTIME at the one sample, ns, signed
- * @slewed: ns that the slew adds to @off from the one sample to the other
+ * Takes two samples A and B, in any order. Returns by how many ns the params may have
+ * been further from REALTIME between A and B than at A, if REALTIME was set at some
+ * moment of the params' slew.
+ * @off: distance of the params from REALTIME at A, ns, signed
+ * @slewed: ns that the slew adds to @off from A to B
  */
 static double excursion(double off, double slewed)
 {
@@ -167,7 +169,7 @@ static void set_past(struct tsct_rate_estimator *est,
 	double end = error + excursion(off, slewed);
 	double worst;
 
-	/* The former params ended after @last: this bound covers their error, too. */
+	/* At @last, former params were in force: `end` covers their error, too. */
 	if ((__s64)(last->cycles - params->base_cycles) < 0)
 		end += est->divergence_ns;
 	worst = tsct_larger(begin, end) + slope * innovation->elapsed_ns;

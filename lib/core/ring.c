@@ -180,8 +180,8 @@ __u64 tsct_ring_count_unread(const struct tsct_geometry *geo,
 
 	do {
 		/*
-		 * The tail is loaded before the head: a tail ahead of the head would
-		 * read as full.
+		 * The tail is loaded before the head. If the loaded tail were ahead of
+		 * the loaded head, tsct_ring_unread() would report a full ring.
 		 */
 		tail = smp_load_acquire(&consumer->tail);
 		tsct_ring_count(geo, producer, data, ret);

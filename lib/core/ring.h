@@ -69,9 +69,9 @@ static inline __u64 tsct_pos_extend(__u64 near, __u64 head)
 /* ---- writing ----------------------------------------------------------- */
 
 /*
- * Finds the slot for a record of `size` bytes (tsct_record_size() of at most
- * tsct_payload_max()) behind `head`. For any head, even a misaligned one, every
- * byte of the slot lies inside the data.
+ * Finds the slot for the next record, of `size` bytes (tsct_record_size() of at most
+ * tsct_payload_max()): at `head`, or in the next block if this block has no room. For
+ * any `head`, even a misaligned one, every byte of the slot lies inside the data.
  */
 static inline struct tsct_ring_slot tsct_ring_place(const struct tsct_geometry *geo,
 						    __u64 head, __u32 size)

@@ -67,7 +67,10 @@ struct tsct_offset_interval {
 double tsct_offset_from_params(const struct tsct_offset_interval *offset,
 			       const struct tsct_clock_params *params);
 
-/* Estimated time: a straight line with slope `rate` through the middle of `point` */
+/*
+ * Estimated time: a linear function of cycles with slope `rate`, which at point.cycles
+ * has the value point.ns + point.frac_ns
+ */
 struct tsct_servo_estimate {
 	struct tsct_offset_interval point;	/* half_ns: error bound of the time */
 	double rate;			/* estimated rate, ns per cycle */
@@ -105,11 +108,11 @@ double tsct_clock_params_slewed_ns(const struct tsct_clock_params *params,
 
 /*
  * tsct_servo_start - replace params by new params that run at the estimated rate
- * @begin_cycles: cycles at which the new params begin, if @params were in force before
+ * @begin_cycles: cycles at which the new params begin, if there are params in force
  * @params: in: params in force, or mult 0; out: new params, without slew and bounds
  *
- * Returns true if the new params continue those in force: then they may slew. Else they
- * begin at the estimate's own point.
+ * Returns true if the new params continue the time of the params in force: then the new
+ * params may slew. Else the new params begin at estimate->point: its cycles and ns.
  */
 bool tsct_servo_start(const struct tsct_servo_estimate *estimate,
 		      __u64 begin_cycles, struct tsct_clock_params *params);
@@ -118,23 +121,28 @@ bool tsct_servo_start(const struct tsct_servo_estimate *estimate,
 void tsct_servo_set_slew(struct tsct_clock_params *params, double cycles,
 			 double rate);
 
-/* Growth of the error of params, and length of their validity */
+/* Growth of the error bound of params, and length of the validity of the params */
 struct tsct_servo_bounds {
 	__u64 from;		/* counter value from which the error bound holds */
-	__u64 growth;		/* growth of the error, 2^-32 ps per cycle */
-	/* growth of the error in holdover, 2^-32 ps per cycle */
+	/* growth of the time's error bound, 2^-32 ps per cycle */
+	__u64 growth;
+	/* growth of the time's error bound in holdover, 2^-32 ps per cycle */
 	__u64 holdover_growth;
-	__u64 holdover_cycles;	/* cycles from the estimate's point to holdover */
-	__u64 void_cycles;	/* cycles from the estimate's point to the end of
-				 * validity */
+	/* number of cycles from the estimate's point.cycles to the begin of holdover */
+	__u64 holdover_cycles;
+	/* number of cycles from the estimate's point.cycles to the end of validity */
+	__u64 void_cycles;
 };
 
-/* Sets all bounds of @params except past_error_ps, relative to the estimate's point. */
+/* Sets all bounds of @params except past_error_ps, as of estimate->point.cycles. */
 void tsct_servo_set_bounds(const struct tsct_servo_estimate *estimate,
 			   const struct tsct_servo_bounds *bounds,
 			   struct tsct_clock_params *params);
 
-/* tsct_servo_fast_cycles - largest fast_cycles that include no slew end or holdover */
+/*
+ * tsct_servo_fast_cycles - the number of cycles from base_cycles to the end of the slew
+ * or to holdover, whichever is first; less than TSCT_FAST_CYCLES_MAX
+ */
 __u64 tsct_servo_fast_cycles(const struct tsct_clock_params *params);
 
 #endif /* TSCT_CORE_SERVO_H */

@@ -15,8 +15,8 @@ static bool run_ticks(uint64_t segment, struct tsct_stamp stamp, uint64_t *ret)
 }
 
 /*
- * Sets *ret to tick * ns / ticks and *ret_left to the remainder. Returns false on
- * overflow.
+ * Converts @tick ticks to ns: sets *ret to @tick * rate->ns / rate->ticks, rounded
+ * down, and *ret_left to the remainder. Returns false if *ret would overflow.
  */
 static bool ticks_to_ns(uint64_t tick, const struct tsct_stamp_rate *rate,
 			uint64_t *ret, uint64_t *ret_left)

@@ -16,13 +16,14 @@ int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
 			   __u64 t1)
 {
 	/*
-	 * Distances are computed modulo 2^64: B's counter may be any distance from A's.
+	 * The counter of CPU B may be any distance from that of CPU A, so distances are
+	 * computed modulo 2^64.
 	 */
 	__s64 min_cycles = (__s64)(tb - t1);
 	__s64 max_cycles = (__s64)(tb - t0);
 
-	/* If the interval of distances crosses the limit of __s64, min_cycles is larger
-	 * than max_cycles. */
+	/* If the interval of distances between the counters crosses the limit of __s64,
+	 * min_cycles is larger than max_cycles. */
 	if (t1 < t0 || min_cycles > max_cycles)
 		return -EINVAL;
 	if (min_cycles < skew->min_cycles)

@@ -23,11 +23,12 @@ struct tsct_skew_interval {
 void tsct_skew_interval_init(struct tsct_skew_interval *skew);
 
 /*
- * tsct_skew_interval_add - intersect the interval of distances with that of one
- * exchange
+ * tsct_skew_interval_add - intersect *skew with the interval [@tb - @t1, @tb - @t0] of
+ * distances between the counters of CPUs A and B, from one exchange
+ * @t0 @t1: counter of CPU A before and after CPU B read its counter, @tb
  *
- * Returns 0; -EINVAL, with nothing changed: t1 is before t0, or the intersection is
- * empty (a counter jumped).
+ * Returns 0; -EINVAL, with nothing changed: @t1 is before @t0, the interval crosses the
+ * limit of __s64, or the intersection is empty (a counter jumped).
  */
 int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
 			   __u64 t1);

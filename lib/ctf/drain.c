@@ -25,7 +25,7 @@ struct drain_ring {
 	struct tsct_ring_stat last;
 	bool begun;	/* flag: the first event of the recording was taken */
 	bool done;	/* flag: the ring's next event is after the recording's end */
-	__u64 settled;	/* lower limit of the ring's later events, cycles */
+	__u64 settled;	/* lower limit of the time of the ring's later events, cycles */
 };
 
 struct tsct_drain {
@@ -75,7 +75,7 @@ static void add(__u64 *sum, uint64_t *last, uint64_t now)
 {
 	if (now > *last)
 		*sum += now - *last;
-	/* The sum is limited, as programs can write to the counters' memory. */
+	/* Programs can write any counts to the ring's memory: @sum has a limit. */
 	if (*sum > TSCT_COUNT_MAX)
 		*sum = TSCT_COUNT_MAX;
 	*last = now;
@@ -174,8 +174,9 @@ static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 }
 
 /*
- * Sets the lower limit of the ring's later events: @last, the last event taken, as
- * events of a ring are in order; for an empty ring SETTLE_NS before @now.
+ * Sets the lower limit of the times of the ring's later events, cycles. The limit is
+ * @last, the time of the last event taken, as events of a ring are in order, but at
+ * most @now. If the ring is empty, the limit is at least @now minus SETTLE_NS.
  */
 static void settle(const struct tsct_drain *d, struct drain_ring *ring, __u64 last,
 		   bool empty, __u64 now)

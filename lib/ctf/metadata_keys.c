@@ -129,7 +129,7 @@ static const struct tsct_metadata_item location_items[] = {
 	ITEM(struct tsct_location, "cpu", cpu, .max = TSCT_CPUS_MAX - 1),
 };
 
-/* Locations are ordered by node, then by CPU, so no location occurs twice. */
+/* Checks that a location comes after the previous one, by node, then by CPU. */
 static int check_location(const struct tsct_recording *rec, void *value)
 {
 	const struct tsct_location *l = value, *last = l - 1;

@@ -28,7 +28,8 @@ struct tsct_metadata_item {
 	enum tsct_metadata_field field;
 	__u32 offset;		/* byte offset of the item's field in the struct */
 	__u64 max;		/* largest accepted value of an unsigned number */
-	bool if_first;		/* flag: present only if the first item is not 0 */
+	/* flag: present only if the value of the key's first item is not 0 */
+	bool if_first;
 };
 
 enum tsct_metadata_type {

@@ -379,8 +379,8 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 	case TSCT_METADATA_SYNC:
 		*ret_object = node;
 		/*
-		 * With one node, the keys of the samples' stream have set sync.on; a
-		 * merged recording has no such stream.
+		 * The keys of the sync samples' stream have set sync.on. A merged
+		 * recording has no such stream: there, the key sync_node sets sync.on.
 		 */
 		if (rec->merged && !strcmp(key->name, "sync_node"))
 			node->sync.on = 1;

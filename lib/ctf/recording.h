@@ -59,7 +59,8 @@ struct tsct_ring_figures {
 	 * events overwritten before the copy */
 	__u64 published_begin;
 	__u64 published_end;
-	/* number of places without a valid record, or with a wrong count */
+	/* number of places in the ring where a record was not valid, or the ring's
+	 * number of events was wrong */
 	__u64 broken_places;
 };
 
@@ -210,11 +211,11 @@ struct tsct_location {
 
 /*
  * Definition of the ticks of a merged recording, so that further recordings can be
- * merged with it. Without a timeline (on is 0) ticks are by each node's own clock, and
- * all fields but hz are 0.
+ * merged with that recording. If `on` is 0, there is no common timeline: ticks are by
+ * each node's own clock, and all fields but `hz` are 0.
  */
 struct tsct_recorded_timeline {
-	__u32 on;
+	__u32 on;		/* flag: the ticks are of a common timeline */
 	__u32 number;		/* number of the timeline, given by the master */
 	__u64 master;	/* node ID of the master; 0: the time is that of NTP servers */
 	/* Cluster time as a function of the master's counter, or of ns if that counter
@@ -238,8 +239,9 @@ struct tsct_message_pair_stats {
 	/* number of messages that were received before they were sent, by corrected
 	 * times: by more than the sum of the error bounds of both times */
 	__u64 beyond;
-	/* Smallest latency (receive minus send), ns: by the nodes' own clocks, and
-	 * corrected. Negative: received before it was sent. 0 if none is matched. */
+	/* smallest latency (time of receive minus time of send) of a matched message,
+	 * ns: by the nodes' own clocks, and by corrected times. Negative if the message
+	 * was received before it was sent; 0 if no message is matched */
 	__s64 least_own_ns, least_ns;
 };
 
@@ -297,7 +299,8 @@ struct tsct_recording {
 	struct tsct_recorded_node *nodes;
 	__u32 nr_nodes;			/* number of nodes; 1, unless merged */
 	struct tsct_location *locations;
-	__u32 nr_locations;	/* number of locations; of CPUs, unless merged */
+	/* number of locations: the number of CPUs, unless merged */
+	__u32 nr_locations;
 	__u64 begin;			/* ticks of the recording's begin and end */
 	__u64 end;
 	/*
@@ -439,6 +442,7 @@ struct tsct_balance {
 	__u64 lost;	/* number of published events that are known to be missing */
 	/* number of events never published: FULL, TOO_BIG, NESTED, ABORTED */
 	__u64 refused;
+	/* number of places in rings where a record or a number of events was wrong */
 	__u64 broken_places;
 	bool exact;		/* flag: published = recorded + lost, for every ring */
 };
