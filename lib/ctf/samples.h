@@ -58,7 +58,8 @@ __u32 tsct_sample_encode(const struct tsct_sync_sample *sample, void *to);
 const char *tsct_sample_decode(const struct tsct_trace_event *event,
 			       struct tsct_sync_sample *ret_sample);
 
-/* Adds the stream class of sync samples and its event, after channels. 0 or -errno */
+/* Adds the stream class of sync samples, and its event class, to a recording whose
+ * channels were added already. Returns 0 or -errno. */
 int tsct_recording_add_samples(struct tsct_recording *rec);
 
 /*

@@ -306,7 +306,8 @@ static __u64 end_of(const struct tsct_stream_reader *s, int fd, size_t len)
 	return (__u64)st.st_size > min ? (__u64)st.st_size : min;
 }
 
-/* Reads the contents of a packet after its header. 1; 0: unusable packet; -ENOMEM */
+/* Reads the packet whose header is in s->head into s->buffer. Returns 1 if the packet
+ * can be decoded; 0: the packet is unusable; or -ENOMEM. */
 static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
 		       int fd)
 {
@@ -375,8 +376,8 @@ static int open_stream(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 }
 
 /*
- * Returns true if the next packet of a live recording is in the file, and may be read. A
- * partial packet is being written, or will be truncated because the disk is full.
+ * Returns true if the next packet of a live recording is in the file, and may be read.
+ * A partial packet is still being written, or will be removed: the disk is full.
  */
 static bool is_readable(const struct tsct_stream_reader_dir *dir,
 			const struct tsct_stream_reader *s, int fd)

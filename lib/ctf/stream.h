@@ -175,13 +175,13 @@ static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 /*
  * Conversion of the source's ticks to coarser or finer ones.
  *
- * bits < 0: that many low bits are dropped. bits > 0: a tick is divided into 2^bits;
- * events on the same tick of the source get successive ones, as by the counter of a
- * unique stamp (tsctrace/stamp.h), and continue in the next tick after an overflow.
+ * bits < 0: the lowest -bits bits of a source tick are dropped. bits > 0: a source tick
+ * is divided into 2^bits file ticks. Events on the same source tick get successive file
+ * ticks, beyond the source tick if there are more than 2^bits events.
  */
 struct tsct_tick_resolution {
 	__u64 seen;	/* last tick of the source that was converted */
-	__u64 next;	/* the lowest tick that the next event may have */
+	__u64 next;	/* lowest file tick that the next event may have */
 	__s32 bits;
 };
 
@@ -233,9 +233,9 @@ static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
 /* ---- writing -------------------------------------------------------------- */
 
 /*
- * A writer assembles packets and appends them to the file. A packet that cannot be
- * written completely is truncated again. Recorder and merge have one writer per stream
- * class and location.
+ * A stream writer assembles packets and appends them to a file. If packets cannot be
+ * written completely, the file is truncated to its size before that write. Recorder and
+ * merge have one stream writer per stream class and location.
  */
 /* File to be written, and values of all packet headers in it. Texts are not copied. */
 struct tsct_stream_writer_file {
@@ -281,7 +281,7 @@ void tsct_stream_writer_init(struct tsct_stream_writer *w,
 			     const struct tsct_stream_writer_file *file);
 
 /*
- * tsct_stream_writer_start - begin the file at tick @begin, once, before the first event
+ * tsct_stream_writer_start - begin the file at tick @begin; once, before any event
  * The first packet is empty: CTF readers count losses between packets, so with an empty
  * packet they count losses before the first event, too. 0 or -ENOMEM
  */
@@ -418,7 +418,8 @@ struct tsct_stream_reader {
 	__u64 latest;			/* latest valid tick in the packet */
 	const struct tsct_stream_reader_kind *kinds;
 	__u32 nr_kinds;
-	__u32 up, down;	/* shifts: event.tick is the tick << up >> down */
+	/* shifts from file tick to source tick: tick = file_tick << up >> down */
+	__u32 up, down;
 	/*
 	 * Size of an event by its first byte, if that byte determines the size; else 0.
 	 * One load replaces a chain of dependent loads before the next event.
@@ -447,7 +448,8 @@ struct tsct_stream_reader_dir {
 	tsct_trace_report *report;	/* callback for damage; may be NULL */
 	void *arg;
 	__u64 damage;			/* number of damaged places found so far */
-	/* tick at which complete packets end; NULL: not live */
+	/* file tick before which all events of a live recording are in its files;
+	 * NULL: the recording is not live */
 	const __u64 *live_until;
 };
 
@@ -461,7 +463,7 @@ struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_even
 struct tsct_stream_reader_kind *tsct_stream_reader_kinds(const struct tsct_stream_class *class);
 
 /*
- * tsct_stream_reader_init - begin to read the file of a class and a location; opens nothing
+ * tsct_stream_reader_init - prepare to read the file of a class and a location
  * @kinds: event classes of @class; outlive the reader
  */
 void tsct_stream_reader_init(struct tsct_stream_reader *s, const struct tsct_recording *rec,
@@ -545,14 +547,15 @@ static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 	return 1;
 }
 
-/* Size of a file's tail in which a packet begins, as packets of tsctrace are smaller */
+/* Size of the part at the end of a stream file that is searched for the header of the
+ * last packet, bytes; exceeds the size of any packet that tsctrace writes */
 #define TSCT_TAIL_BYTES	(4U * TSCT_PACKET_FULL)
 
 /*
- * tsct_stream_reader_last_tick - get the event.tick at which a file's last packet ends
+ * tsct_stream_reader_last_tick - get the source tick at which a file's last packet ends
  * @tail: scratch buffer
- * For incomplete files, which are read from the end, as they may be large. 0: the file
- * has no packet.
+ * Reads only the end of the file. Returns 0 if no packet header is found there, or if
+ * the file cannot be read.
  */
 __u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
 				   const struct tsct_stream_reader *s,

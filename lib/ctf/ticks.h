@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ticks in the files of a recording (`record --timestamps`), and the clock by which other
- * CTF readers convert them. Programs see ticks of the source's unit in any case.
+ * Ticks in the files of a recording (`record --timestamps`), and the clock by which
+ * other CTF readers convert ticks to time. Programs see ticks of the source's unit in
+ * any case.
  */
 #ifndef TSCT_TICKS_H
 #define TSCT_TICKS_H
 
 #include "recording.h"
 
-/* Longest time in a packet of events without times of their own, ns */
+/* With TSCT_TIMESTAMPS_OFF: largest distance in time of an event from the first event
+ * in its packet, ns; all events of a packet have the tick of the first event */
 #define TSCT_UNTIMED_NS		100000000
 
 /* Returns log2 of the file ticks per cycle; negative: coarser than cycles. */
@@ -59,8 +61,8 @@ void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 /* tsct_tick_encoder_moment - get the file tick of a counter value that has no event */
 __u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cycles);
 
-/* tsct_tick_encoder_settle - get the file tick of a counter value, below which no later
- * event's file tick is */
+/* tsct_tick_encoder_settle - get a lower limit of the file ticks of all events that are
+ * encoded later; @cycles: lower limit of the counter values of those events */
 __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles);
 
 /*
@@ -89,10 +91,10 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 
 /* Clock that the metadata describes to CTF readers; its frequency is an integer */
 struct tsct_ctf_clock {
-	__u64 freq;		/* frequency, Hz */
-	__s64 offset_s;
-	__u64 offset;		/* part of the offset below 1 s, ticks */
-	__u64 precision;	/* error bound, ticks */
+	__u64 freq;		/* ticks of the clock per second */
+	__s64 offset_s;		/* time of tick 0 since the Unix epoch, whole seconds */
+	__u64 offset;		/* the remaining part of the time of tick 0, ticks */
+	__u64 precision;	/* error bound of the clock's times, ticks */
 };
 
 /* Makes the clock that the metadata describes to CTF readers. Returns 0; -EINVAL: the

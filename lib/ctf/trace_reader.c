@@ -38,7 +38,8 @@
 
 /* State of following a live recording */
 struct tsct_trace_follower {
-	__u64 until;			/* tick before which all events are in the files */
+	/* tick before which all events are in the files */
+	__u64 until;
 	int notify;			/* descriptor of inotify */
 	struct stat meta;	/* result of stat() for the metadata that was read */
 	/* flags by stream: the stream's next event is in the heap */
@@ -457,7 +458,8 @@ static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size
 	return 1;
 }
 
-/* Checks for more to read. 1: yes, and new metadata; 0: yes; -EAGAIN; or -errno */
+/* Checks whether a live recording has progressed. Returns 1 if its metadata changed; 0:
+ * only events may have been added; -EAGAIN: nothing changed; or -errno. */
 static int update(struct tsct_trace *t, char *err_text, size_t err_size)
 {
 	enum tsct_progress_state state;

@@ -22,7 +22,7 @@ __u64 tsct_trace_event_bytes(const struct tsct_trace *trace);
 const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t);
 
 /*
- * tsct_trace_select - select the events to read, before the first one
+ * tsct_trace_select - select the events to read; call it before tsct_trace_next()
  * @which: TSCT_TRACE_*; by default the events of channels
  */
 #define TSCT_TRACE_EVENTS	0x1	/* read the events of channels */
@@ -57,10 +57,10 @@ bool tsct_trace_is_live(const struct tsct_trace *trace);
  * tsct_trace_follow - read a live recording until it is complete
  * @dir: directory of the recording
  *
- * Call it before the first event; only events of channels can be read. From then on
- * tsct_trace_next() returns -EAGAIN at the end of the events that are certain to be in
- * order, and tsct_trace_wait() changes tsct_trace_recording(); definitions stay valid.
- * No effect on a recording that is not live. 0 or -errno
+ * To be called before tsct_trace_next(); only events of channels can be read. From then
+ * on tsct_trace_next() returns -EAGAIN at the end of the events that are certain to be
+ * in order. tsct_trace_wait() may update the description of the recording; event
+ * definitions stay valid. No effect on a complete recording. Returns 0 or -errno.
  */
 int tsct_trace_follow(struct tsct_trace *trace, const char *dir);
 
@@ -68,9 +68,10 @@ int tsct_trace_follow(struct tsct_trace *trace, const char *dir);
  * tsct_trace_wait - sleep until there may be more events
  * @mask: signal mask while sleeping, as for ppoll(2)
  *
- * 0; 1: the description of the recording changed, such as new definitions; -EINTR; or
- * -errno with @err_text. After the recorder was killed, tsct_trace_next() returns the
- * events that it wrote, then 0.
+ * Returns 0 if there may be more events, or the recording has ended; 1: in addition,
+ * the description of the recording changed, such as by new definitions; or -errno with
+ * @err_text, -EINTR after a signal. After the recorder was killed, tsct_trace_next()
+ * returns the remaining events in the files, then 0.
  */
 int tsct_trace_wait(struct tsct_trace *trace, const sigset_t *mask, char *err_text,
 		    size_t err_size);

@@ -75,7 +75,8 @@ struct tsct_export_def {
 	__u32 stream;
 	__u32 slice;		/* number of the slice, equal for a BEGIN and its END */
 	bool wanted;
-	__u64 pool;		/* pool of message keys, equal for SEND and RECEIVE */
+	__u64 pool;		/* namespace of the message keys; a SEND and its
+				 * RECEIVE definition have the same */
 };
 
 struct tsct_export {
@@ -133,7 +134,8 @@ int tsct_export_prepare(struct tsct_export *x);
 
 /*
  * tsct_export_run - export, after tsct_export_prepare()
- * Returns 0, the result of poll(), or -errno, for which x->why may be set.
+ * Returns 0; the result of the callback x->poll() that stopped the export; or -errno,
+ * for which x->why may be set.
  */
 int tsct_export_run(struct tsct_export *x);
 

@@ -286,7 +286,8 @@ static int finish(const struct tsct_export *x, struct stream *s)
 	const __u64 end = x->end_ns - c->offset_s * NS_PER_S;
 	const size_t location = (size_t)(s - c->streams) % x->rec->nr_locations;
 	const __u64 total = tsct_loss_total(&x->rec->streams[s->stream].loss[location]);
-	/* Total losses, or losses so far if the selection ends earlier */
+	/* All losses at this location; if the selected times end before the recording,
+	 * only the losses up to the last exported event */
 	const __u64 lost = x->to_ns <= x->end_ns || total < s->head.discarded ?
 		s->head.discarded : total;
 	bool more = lost > s->head.discarded;

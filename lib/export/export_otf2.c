@@ -67,7 +67,7 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 	if (tsct_value_is_text(v))
 		return tsct_otf2_string(strings, (const char *)v->at,
 					tsct_value_text_len(v), ret_ref);
-	/* Text of byte arrays, and of numbers without a system call's name */
+	/* Byte arrays, and numbers that are not shown as the name of a system call */
 	to = open_memstream(&text, &len);
 	if (!to)
 		return -ENOMEM;

@@ -20,9 +20,9 @@ struct otf2_numbers {
 	__u32 attribute, member, metric;
 };
 
-/* For one end of a message (a send or a receive), the matching other end */
+/* For a send, the matching receive; for a receive, the matching send */
 struct otf2_peer {
-	/* number, plus 1, of the location with the other end; 0: no other end */
+	/* number, plus 1, of the location of the matching event; 0: no such event */
 	__u32 location;
 	__u32 reserved;
 	__u64 bytes;		/* size of the message, by the sender's event */
@@ -61,8 +61,8 @@ struct otf2_op {
 	const OTF2_MetricValue *values;
 };
 
-/* Waiting events of a location that has no writer yet: the earlier events are in
- * `extents` of the file of waiting events, the latest in memory, in `text` */
+/* Waiting events: events of a location that has no libotf2 writer yet. Earlier events
+ * are in `extents` of the file of waiting events, the latest in memory, in `text`. */
 struct otf2_wait {
 	struct otf2_extent {
 		__u64 at;
@@ -89,8 +89,9 @@ struct otf2 {
 	__u32 nr_locations, room;
 	/* number of locations found by the first pass; 0: there was no first pass */
 	__u32 nr_expected;
-	FILE *waiting;		/* unlinked file of waiting events */
-	__u64 waiting_end;
+	/* unlinked file of events whose location has no libotf2 writer yet */
+	FILE *waiting;
+	__u64 waiting_end;	/* size of the file `waiting`, bytes */
 	/* array: first OTF2 attribute and metric numbers of each event definition */
 	struct otf2_numbers *numbers;
 	FILE *peers;		/* file with a struct otf2_peer per end of a message */
@@ -130,7 +131,7 @@ int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
 
 /*
  * Writes the waiting events of a location, which has a writer now. Returns 0, the
- * result of poll(), or -errno.
+ * result of x->poll() if not 0, or -errno.
  */
 int tsct_otf2_replay(struct tsct_export *x, struct otf2_location *l);
 void tsct_otf2_wait_free(struct otf2_wait *w);

@@ -158,7 +158,8 @@ static int write_later(struct tsct_export *x, struct otf2_wait *w,
 	__u8 text[WAIT_MIN];
 	__u32 len = sizeof(head), i;
 
-	/* Empties the list of attributes, as libotf2 does for an event. */
+	/* Moves the attributes out of the list, which must then be empty for the next
+	 * event: libotf2, too, empties the list when it writes an event. */
 	while (op->attributes &&
 	       OTF2_AttributeList_GetNumberOfElements(op->attributes) &&
 	       !OTF2_AttributeList_PopAttribute(op->attributes, &ref, &type, &value)) {

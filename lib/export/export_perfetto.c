@@ -447,8 +447,8 @@ static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
 	return put_event(x, ev, ev->def, &event);
 }
 
-/* Writes each number of an event to a track; the first one has all fields as
- * annotations. */
+/* Writes each number of an event to its own counter track. The first of these track
+ * events has all fields of the event as annotations. */
 static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct perfetto *p = x->own;

@@ -157,8 +157,8 @@ static inline double tsct_stamp_period(double hz)
 }
 
 /*
- * tsct_stamp_seconds - accurate seconds since the beginning of the segment: the tick
- * alone, multiplied by the nominal @period (s) and 2^13
+ * tsct_stamp_seconds - seconds from the beginning of the segment to the stamp's tick,
+ * without the event counter; @period: of tsct_stamp_period(), a tick's period / 2^13, s
  */
 static inline double tsct_stamp_seconds(struct tsct_stamp stamp, double period)
 {
@@ -195,7 +195,8 @@ static inline struct tsct_stamp tsct_stamp_at_seconds(double seconds, double per
 
 /* ---- exact conversion of stamps to nanoseconds ----------------------------- */
 
-/* Rate of a clock: `ticks` ticks take `ns` ns; {1000000000, hz}, or {mult, 1 << 56} */
+/* Rate of a clock: `ticks` ticks take `ns` nanoseconds. For a frequency in Hz: ns =
+ * 1000000000, ticks = frequency; for clock params: ns = mult, ticks = 2^56 */
 struct tsct_stamp_rate {
 	uint64_t ns;
 	uint64_t ticks;
@@ -219,7 +220,8 @@ uint64_t tsct_stamp_ns_legacy(uint64_t segment, struct tsct_stamp stamp,
 
 /*
  * tsct_stamp_at_ns - the first stamp whose time is @ns or later, and its segment
- * Returns 0; -ERANGE: beyond the last segment; -EINVAL: the rate has a 0.
+ * Returns 0; -ERANGE: the time is beyond the last segment; -EINVAL: rate->ns or
+ * rate->ticks is 0.
  */
 int tsct_stamp_at_ns(uint64_t ns, const struct tsct_stamp_rate *rate,
 		     uint64_t *ret_segment, struct tsct_stamp *ret_stamp);
