@@ -261,8 +261,9 @@ public:
 /* ---- the cluster's time ------------------------------------------------- */
 
 /*
- * Does not meet the Clock requirements: now() may fail. Its time points are not
- * convertible to those of other clocks: the offset is not known.
+ * cluster_clock: the cluster's time. The class does not meet the Clock requirements of
+ * C++, as now() may fail. Time points of cluster_clock cannot be converted to time points
+ * of other clocks, as the offset is not known.
  */
 class cluster_clock {
 public:
