@@ -41,7 +41,8 @@ static const char *why_none(const struct merge_in *in)
 			found = true;
 		else if (s->nr && s->x[s->nr - 1].t4 >= in->begin &&
 			 s->x[0].t1 <= in->end)
-			/* Another timeline has samples from the recording's time. */
+			/* During the recording, the node also took samples of a
+			 * timeline that is not sync->timeline. */
 			other = true;
 	}
 	if (in->info.rec->merged)
@@ -125,7 +126,8 @@ static bool are_all_by_themselves(const struct tsct_merge *m)
 	return true;
 }
 
-/* Returns true if all nodes are of one boot, or all are of a synced-cluster. */
+/* Returns true if all nodes have the same boot id, or if the tsctraced.conf of each
+ * node has synced-cluster. */
 static bool share_one_clock(const struct tsct_merge *m)
 {
 	const __u8 *first = m->in[0].info.rec->nodes[0].boot_id;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Error bounds of a node's times. The mapping is a curve through estimates; the bound
- * at a point is that of an estimate made for this very point, plus the distance of the
- * curve from that estimate. The middle between two points is checked in the same way.
+ * Computes error bounds of a node's mapping, at ticks evenly spread over the recording.
+ * The mapping is a curve through estimates. The error at a tick is the error bound of
+ * an estimate made for that tick, plus the distance of the curve from the estimate. The
+ * error halfway between two such ticks may raise the bounds at both ticks.
  */
 #include <math.h>
 
@@ -109,9 +110,9 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 	c->has_residual = fitted != 0;
 	c->residual_ps = ps < 9e18 ? (__u64)ps : INT64_MAX;
 	/*
-	 * Where a new epoch of the counter begins, its function may place bounds before
-	 * the last bound of the epoch before. Such bounds are raised to later ticks, as
-	 * events are.
+	 * The mapping of a new epoch of the node's counter may place bounds at global
+	 * ticks before the last bound of the previous epoch. Such bounds are raised to
+	 * the tick of that last bound, as global ticks of events are raised.
 	 */
 	for (k = 1; k < nr; k++) {
 		b = &c->bounds[k];

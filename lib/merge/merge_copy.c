@@ -181,8 +181,9 @@ static int copy_events(struct copy *c, __u64 *ret_discarded)
 }
 
 /*
- * Counts events that were recorded and are unreadable as lost, so that sums
- * agree. For an incomplete recording their number is not known.
+ * Adds the number of recorded events that are unreadable to the result's lost events.
+ * @events: number of readable events. For an incomplete recording, sets published_end
+ * by the numbers of readable and lost events.
  */
 static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r,
 			  struct tsct_stream_class *to, __u64 events)

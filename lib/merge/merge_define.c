@@ -181,8 +181,8 @@ static int find_or_add_class(struct tsct_merge *m, const struct merge_in *in,
 
 	if (ret >= 0)
 		return ret;
-	/* A kernel's and a program's channel may have the same name, but not the same
-	 * files: the name gets underscores. */
+	/* A kernel's and a program's channel may have the same name, but need different
+	 * files: underscores are appended to the name of the channel added later. */
 	strcpy(name, from->name);
 	while (find_name(m, name) >= 0)
 		strcat(name, "_");

@@ -196,8 +196,8 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 }
 
 /*
- * Compares recorded channels, in the order of their begins, with the recorded channels
- * that end last so far.
+ * Returns 0, or -EINVAL after merge_fail() if two inputs recorded the same channel of a
+ * node at the same time. @all: all recorded channels, in the order of by_claim()
  */
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
@@ -248,8 +248,8 @@ static size_t claim_all(const struct tsct_merge *m, bool by_number,
 			c.begin = merge_own_ns(in, in->begin);
 			c.end = merge_own_ns(in, in->end);
 			b = node->correction.bounds;
-			/* A node of a merged input was recorded from its first to its
-			 * last error bound. */
+			/* A node of a merged input was recorded from the tick of the
+			 * node's first error bound to the tick of its last one. */
 			if (rec->merged && node->correction.nr_bounds) {
 				c.begin = merge_own_ns(in, b->tick);
 				b += node->correction.nr_bounds - 1;

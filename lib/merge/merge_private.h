@@ -25,7 +25,7 @@ struct merge_axis {
 	__u64 mult;		/* length of a count, 2^-56 ns */
 };
 
-/* A position on the axis, in counts of the axis */
+/* A position on the merged recording's axis, in counts of struct merge_axis */
 struct merge_place {
 	__u64 count;
 	/* fraction of a count, added to `count`; 0 <= frac < 1 */
@@ -42,7 +42,8 @@ struct merge_segment {
 	const struct tsct_series *series; /* sync samples of the segment; NULL: none */
 	enum tsct_merge_how how;
 	__u32 parent;		/* for TSCT_MERGE_VIA: index of the polled input */
-	/* function from the input's ticks to the axis; only the pieces are used */
+	/* function from the input's ticks to the merged recording's axis; only the
+	 * pieces are used */
 	struct tsct_fit fit;
 	struct tsct_mapping *correct;
 };
@@ -89,7 +90,8 @@ struct tsct_merge {
 	__u64 master;
 	__u32 timeline;
 	struct merge_axis axis;
-	struct tsct_axis frame;	/* function from the axis to global ticks */
+	struct tsct_axis frame;	/* function from counts of the field `axis` to global
+				 * ticks */
 	struct tsct_recording result;
 	struct tsct_merge_file *file;
 	unsigned int nr_files;
@@ -154,25 +156,26 @@ bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
 
 /* ---- steps of the merge, in this order; 0 or -errno after merge_fail() --------- */
 
-int merge_open(struct tsct_merge *m);		/* defined in merge_open.c */
+int merge_open(struct tsct_merge *m);
 void merge_close(struct tsct_merge *m);
-int merge_identify(struct tsct_merge *m);	/* defined in merge_identity.c */
-int merge_choose_time(struct tsct_merge *m);	/* defined in merge_axis.c */
+int merge_identify(struct tsct_merge *m);
+int merge_choose_time(struct tsct_merge *m);
 int merge_find_axis(struct tsct_merge *m);
-int merge_settle(struct tsct_merge *m);		/* defined in merge_settle.c */
-int merge_define(struct tsct_merge *m);		/* defined in merge_define.c */
-int merge_bounds(struct tsct_merge *m);		/* defined in merge_bound.c */
-int merge_make_clock(struct tsct_merge *m);	/* defined in merge.c */
-int merge_shift(struct tsct_merge *m);		/* defined in merge_shift.c */
-int merge_copy(struct tsct_merge *m, int dirfd);	/* defined in merge_copy.c */
-int merge_bounds_again(struct tsct_merge *m);	/* defined in merge_bound.c */
+int merge_settle(struct tsct_merge *m);
+int merge_define(struct tsct_merge *m);
+int merge_bounds(struct tsct_merge *m);
+int merge_make_clock(struct tsct_merge *m);
+int merge_shift(struct tsct_merge *m);
+int merge_copy(struct tsct_merge *m, int dirfd);
+int merge_bounds_again(struct tsct_merge *m);
 
 /* ---- the axis (merge_axis.c) ---------------------------------------------------- */
 
-/* Converts cluster time, ns, to a position on the axis; ret->error is not changed. */
+/* Converts cluster time @ns to a position on the merged recording's axis; ret->error is
+ * not changed. */
 void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
-/* Returns the length of one count, the unit of positions on the axis, ns. */
+/* Returns the length of one count of struct merge_axis, ns. */
 double merge_axis_ns(const struct merge_axis *axis);
 
 /* Rounds a number toward 0; returns 0 if an __s64 cannot hold the result. */
@@ -190,7 +193,8 @@ int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
 			    __u64 mult, __u64 hz);
 
 /*
- * Makes the mapping from a merged recording's ticks to the axis, as a fit of one piece.
+ * Makes the mapping from the ticks of a merged input (@rec) to the axis of the result,
+ * as a fit of one piece.
  */
 void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
 		     struct tsct_fit *ret_fit);
@@ -199,14 +203,14 @@ bool merge_is_same_frame(const struct tsct_merge *m,
 
 /* ---- from ticks of an input to the axis and to global ticks --------------------- */
 
-/* Estimates the position of tick @local on the axis, from the sync samples around that
- * tick. Returns as tsct_series_near(). */
+/* Estimates the position of an input's tick @local on the merged recording's axis, from
+ * the sync samples around that tick. Returns as tsct_series_near(). */
 int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 		   const struct merge_segment *s, __u64 local,
 		   struct merge_place *ret);
 
-/* Gets the position of tick @local on the axis by the cubics of segment @s; sets the
- * position's error bound to 0. */
+/* Gets the position of an input's tick @local on the merged recording's axis, by the
+ * cubics of segment @s; sets the position's error bound to 0. */
 void merge_place_at(const struct merge_segment *s, __u64 local,
 		    struct merge_place *ret);
 

@@ -247,7 +247,8 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 /* Best mapping of an epoch: that with the smallest bound in the middle of the epoch */
 struct choice {
 	struct merge_segment best;
-	double error;		/* error bound of `best`, counts of the axis */
+	double error;		/* error bound of `best`, in counts of struct
+				 * merge_axis */
 	__u64 at;		/* tick of the input in the middle of the epoch */
 	int err;		/* -errno of the last mapping that failed */
 };

@@ -3,8 +3,9 @@
  * Shifts nodes by their messages. Fits may place a message's receive before its send:
  * where a path delays one direction more than the other, a fit is off by half of the
  * difference, and a faster message reveals this. If messages are received too early by
- * no more than the bounds, whole nodes are shifted later or earlier, within their
- * bounds. The bounds grow by the shifts, as they were made for the fit.
+ * no more than the error bounds, whole nodes are shifted to later or earlier times, by
+ * no more than their error bounds. The node's error bounds then grow by the shift, as
+ * they were computed for the mapping without the shift.
  */
 #include <stdlib.h>
 
@@ -13,8 +14,8 @@
 
 /* ---- the search for shifts ------------------------------------------------------- */
 
-/* Largest number of rounds of the search: chains of nodes need some, and contradictory
- * messages would need an unlimited number */
+/* Largest number of rounds in which tsct_shift_find() changes shifts: a chain of nodes
+ * needs several rounds, and with contradictory messages the rounds might never end */
 #define ROUNDS	4096
 
 /*
@@ -45,7 +46,8 @@ static bool collect_wanted(const struct tsct_latency *latency, __u32 nr,
 		/* A latency between 0 and the wanted minimum may stay as it is. */
 		least = l->least_ns >= 0 && l->least_ns < TSCT_SHIFT_LEAST_NS ?
 			l->least_ns : TSCT_SHIFT_LEAST_NS;
-		/* Latencies are cut off at limits that no shift reaches. */
+		/* Shifts are below 2^60 ns, so a latency above 2^62 ns cannot become
+		 * negative. Limiting the deficit prevents overflow. */
 		if (l->least_ns > INT64_MAX / 2)
 			continue;
 		deficit = l->least_ns < INT64_MIN / 4 ? INT64_MAX / 4 :
@@ -152,7 +154,8 @@ static void set_limits(const struct tsct_merge *m, const __u32 *first,
 			i = in->info.first_node + k;
 			c = &m->result.nodes[i].correction;
 			limit = may_shift(m, in) ? (1LL << 60) - 1 : 0;
-			/* A shift beyond the smallest bound contradicts samples. */
+			/* A shift larger than the node's smallest error bound would
+			 * contradict the sync samples that gave that bound. */
 			for (b = 0; b < c->nr_bounds; b++)
 				if (c->bounds[b].error_ns < (__u64)limit)
 					limit = (__s64)c->bounds[b].error_ns;

@@ -45,7 +45,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->def->name, y->def->name);
 }
 
-/* Sets the pools of message numbers: sends and receives of one name have one pool. */
+/* Sets the tsct_message_pool() of each definition in @named, from the event's name and
+ * the kinds (send, receive) of all definitions with that name. */
 static void set_pools(struct named *named, __u32 nr)
 {
 	unsigned int kinds;

@@ -45,7 +45,7 @@ struct tsct_client_options {
 /* Time of a packet: a counter value and its error bound, in cycles */
 struct tsct_packet_time {
 	__u64 cycles;
-	__u32 error;		/* error bound, cycles */
+	__u32 error;		/* error bound of the field `cycles`, cycles */
 	bool kernel;		/* true: time from the kernel's packet timestamp */
 };
 
@@ -128,7 +128,8 @@ enum tsct_queued_state {
 	TSCT_QUEUED_AWAITS_TX,
 	TSCT_QUEUED_AWAITS_SECOND, /* the next exchange replaces this one if its round
 				    * trip is shorter */
-	TSCT_QUEUED_COMPLETE,	/* complete, ready for tsct_client_next() */
+	TSCT_QUEUED_COMPLETE,	/* all times of the exchange are final; it is ready for
+				 * tsct_client_next() */
 };
 
 struct tsct_queued_exchange {
@@ -156,12 +157,13 @@ struct tsct_client {
 	/* Session of the next requests, unless a request is part of the master's
 	 * session; 0: no session. Set by the caller */
 	__u32 session;
-	/* Names of nodes missing in a collective, as text; "": no node is missing. The
-	 * caller sets the fields `requests_missing` and `below`. */
+	/* Missing nodes: nodes that have not arrived at the barrier of a collective.
+	 * The caller sets the fields `requests_missing` and `below`. */
 	bool requests_missing;	/* requests ask for the names of missing nodes */
-	char below[TSCT_MISSING_TEXT + 1];	/* missing nodes below this node */
-	char missing[TSCT_MISSING_TEXT + 1];	/* all missing nodes, by the last
-						 * answer */
+	/* names of the missing nodes below this node, as text; "": none is missing */
+	char below[TSCT_MISSING_TEXT + 1];
+	/* names of all missing nodes, as text, from the server's last answer */
+	char missing[TSCT_MISSING_TEXT + 1];
 	/* The fields below are private to client.c and client_check.c. */
 	struct tsct_client_outstanding outstanding[TSCT_CLIENT_REQUESTS];
 	unsigned int nr_outstanding;	/* number of outstanding requests */
@@ -188,7 +190,8 @@ struct tsct_client {
 				 * `backwards`, a number of polls, was increased */
 	__u8 since_kiss;	/* number of answers since the last kiss-o'-death */
 	bool poll_requested;	/* true: poll_request_us is valid */
-	__u64 poll_request_us;	/* time of the poll for the last poll request, us */
+	__u64 poll_request_us;	/* time of the poll that the server's last poll request
+				 * causes, us */
 };
 
 void tsct_client_init(struct tsct_client *client,

@@ -13,7 +13,8 @@
 #define MULT_MIN	(TSCT_NS_MULT / 64)	/* least mult: counter of 64 GHz */
 #define MULT_MAX	(TSCT_NS_MULT * 100)	/* largest mult: counter of 10 MHz */
 #define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* largest root distance, RFC 5905 */
-#define GROWTH_15_PPM	64424510ULL		/* growth 15 ppm, 2^-32 ps per ns */
+/* Growth of the error bound of an NTP server's time: 15 ppm, in 2^-32 ps per ns */
+#define GROWTH_15_PPM	64424510ULL
 /* Largest relative error of the local and the server's mult together: the fraction of
  * t4 - t1 by which t3 - t2, in ns, may be longer */
 #define RATE_DIFFERENCE	(1.0 / 1024)

@@ -29,8 +29,10 @@
 #define TSCT_EXCHANGE_AUTH	0x10	/* the answer was authenticated */
 
 struct tsct_exchange {
-	__u64 t1, t4;		/* times of the local counter, cycles */
-	__u64 t2, t3;		/* times of the remote counter: cycles, or ns of an NTP
+	__u64 t1, t4;		/* local counter when the request was sent, and when the
+				 * answer was received, cycles */
+	__u64 t2, t3;		/* remote counter when the request was received, and
+				 * when the answer was sent: cycles, or ns of an NTP
 				 * server's clock */
 	__u32 local_error;	/* error bound of t1 and t4, local cycles */
 	__u32 remote_error;	/* error bound of t2 and t3, remote counts */

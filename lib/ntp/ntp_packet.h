@@ -101,8 +101,8 @@ struct tsct_extension {
 						 * sender */
 };
 
-/* Byte offsets of the members in tsctrace's extension field. Documentation/protocol.rst
- * draws the field, and a test compares. */
+/* Byte offsets of the members in tsctrace's extension field. t_protocol_doc.sh compares
+ * these offsets with the drawing of the field in Documentation/protocol.rst. */
 enum tsct_ext_at {
 	TSCT_EXT_AT_TYPE = 0,		/* field type, 16 bits: TSCT_EXT_TYPE */
 	TSCT_EXT_AT_LENGTH = 2,		/* field length, 16 bits: TSCT_EXT_SIZE */

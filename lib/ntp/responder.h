@@ -48,9 +48,11 @@ struct tsct_responder_request {
 				 * clients (ratelimit.h) */
 	struct tsct_extension request, *reply;
 	/*
-	 * Names of missing nodes; both NULL if the request has no field of missing
-	 * nodes. below: missing nodes in the sender's subtree. missing: room for
-	 * TSCT_MISSING_TEXT + 1 bytes, for the names of all missing nodes.
+	 * Names of missing nodes, which have not arrived at a collective's barrier.
+	 * below: missing nodes in the sender's subtree, by the request. missing: buffer
+	 * of TSCT_MISSING_TEXT + 1 bytes, to which the callback writes the names of all
+	 * missing nodes. If the request has no field of missing nodes, below and
+	 * missing are NULL.
 	 */
 	const char *below;
 	char *missing;

@@ -149,7 +149,7 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 		parts[i++] = (struct part) { def->nr + 1u, at };
 		map_words(work, def, at + 1);
 		/* map_words() wrote the reference to the extended definition to at[1].
-		 * The number of words replaces that reference. */
+		 * Overwrite it with the extending definition's number of words. */
 		at[1] = def->nr;
 		at[0] = def->kind;
 		at += def->nr + 1;
@@ -347,9 +347,10 @@ static const struct tsct_otf2_def *group_of(struct tsct_otf2_work *work,
 }
 
 /*
- * If group @old is a paradigm's list of all locations, finds or adds a group of this
- * input's ranks only, and sets *@group to the number of the group found or added. The
- * list itself cannot replace @old, as further inputs are appended to the list.
+ * If group @old of this input lists all locations of a paradigm, finds or adds a group
+ * of this input's ranks in the result, and sets *@group to that group's number.
+ * References to @old must not become references to the result's list of locations, to
+ * which the locations of all inputs are appended.
  */
 static int all_ranks(struct tsct_otf2_work *work, uint64_t old, uint64_t *group)
 {
@@ -399,7 +400,8 @@ static int identify_group(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 			def->mapped = work->all->defs.def[*self - 1].self;
 			return 0;
 		}
-		/* No equal group exists yet: map_or_add() adds it at this index. */
+		/* The result has no COMM_SELF group of this paradigm yet: map_or_add()
+		 * adds this group at index defs.nr; *self is that index plus 1. */
 		*self = work->all->defs.nr + 1;
 	}
 	return map_or_add(work, def->kind, def->nr, 0, &def->mapped);

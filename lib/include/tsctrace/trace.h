@@ -40,9 +40,9 @@ struct tsct_trace_event {
 	__u64 file_tick;	/* time of the event in ticks of the file, which may be
 				 * coarser or finer than those of `tick` */
 	__u32 node;		/* number of the node, see tsct_trace_node() */
-	__u32 cpu;		/* number of the CPU on that node */
+	__u32 cpu;		/* number of the event's CPU, on node `node` */
 	__u32 location;		/* location: a number for each CPU of each node */
-	__u32 tid;		/* id of the thread on that node */
+	__u32 tid;		/* id of the event's thread, on node `node` */
 	__u32 stream;		/* number of the channel, see tsct_trace_channel() */
 	__u64 offset;		/* offset of the event in its file, bytes */
 	__u64 discarded;	/* events lost in this event's ring so far, from its

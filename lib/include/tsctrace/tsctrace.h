@@ -305,13 +305,13 @@ int tsct_reader_wait(struct tsct_reader *reader, int timeout_ms);
 
 /*
  * Cycles are converted to time by the parameters in a clock page, with the formulas in
- * section 4 of tsctrace/abi_clock.h: with the counter's rate R (cycles per unit of
- * time) and a pair of cycles T_cycles and time T_sys that belong together,
+ * section 4 of tsctrace/abi_clock.h. In short, cycles t_cycles are converted to time
  *
  *	t_sys = T_sys + (t_cycles - T_cycles) / R
  *
- * in 128-bit integers. Pair and R are those in force at the converted cycles, so the
- * past converts as well as the present. All times are CLOCK_REALTIME in ns since the
+ * in 128-bit integers. R is the counter's rate, in cycles per ns; T_sys is the time at
+ * cycles T_cycles. R, T_sys and T_cycles are those in force at t_cycles, so past cycles
+ * are converted as well as present ones. All times are CLOCK_REALTIME in ns since the
  * Unix epoch. Functions on a clock are wait-free, thread safe and signal safe, also in
  * a child after fork(), unless stated otherwise.
  */
@@ -351,8 +351,10 @@ struct tsct_time_point {
 #define TSCT_INTERVAL_GUESSED	0x8	/* the clock's rate has no known error bound */
 
 struct tsct_interval {
-	int64_t ns;		/* length in ns; negative if `to` is before `from` */
-	uint64_t error_ns;	/* the true length is within ns +- error_ns */
+	int64_t ns;		/* length of the interval in ns; negative if `to` is
+				 * before `from` */
+	/* the interval's true length is within ns +- error_ns */
+	uint64_t error_ns;
 	uint32_t flags;		/* TSCT_INTERVAL_* flags */
 	uint32_t reserved;
 };
@@ -531,7 +533,8 @@ int tsct_timesync(int timeout_ms, char *why, size_t size);
  * tsct_clock_now_slow() never fails: without a trusted time it returns the time of
  * clock_gettime(CLOCK_REALTIME). tsct_clock_cycles_to_ns_slow() returns as
  * tsct_clock_cycles_to_time(), the two functions for cluster time return as
- * tsct_clock_now_cluster(). These three return -ESTALE within a disruption.
+ * tsct_clock_now_cluster(). Within a disruption, all of these functions except
+ * tsct_clock_now_slow() return -ESTALE.
  */
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock);
 int tsct_clock_now_cluster_slow(const struct tsct_clock *clock,
