@@ -196,7 +196,8 @@ static int make_clock(struct tsct_otf2_merging *w)
 	s->clock.length = end - begin;
 	if (s->clock.real_ns == TSCT_OTF2_NEVER)
 		return 0;
-	/* Time of day of the new offset, in ns since the Unix epoch */
+	/* Sets real_ns, the time of day of the result's begin, in ns since the Unix
+	 * epoch. */
 	tsct_otf2_scale_make(&to_ns, &(struct tsct_otf2_clock) {
 			     .resolution = 1000000000,
 			     .offset = s->clock.real_ns },

@@ -84,8 +84,8 @@ static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 					    tsct_otf2_error_text());
 	code = OTF2_Reader_RegisterEvtCallbacks(r->in->reader, reader,
 						r->callbacks, copy);
-	/* libotf2's own corrections of times are off: they use floating point, and are
-	 * replaced by exact ones. */
+	/* Disables libotf2's correction of times by clock offsets. That correction uses
+	 * floating point; tsctrace's own correction is exact. */
 	if (!code)
 		code = OTF2_EvtReader_ApplyClockOffsets(reader, false);
 	if (!code)

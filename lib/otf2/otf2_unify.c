@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Visits an input's definitions in order: references before those that refer to
- * them.
+ * Visits an input's definitions in such an order that each definition comes after the
+ * definitions to which it refers.
  */
 #include <errno.h>
 #include <stdarg.h>

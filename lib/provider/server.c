@@ -351,7 +351,7 @@ static void end_thread(struct tsct_server *server)
 	server->has_thread = false;
 }
 
-#define LAST_TURNS	1000	/* limit of dispatches before the server stops */
+#define LAST_TURNS	1000	/* limit of dispatch calls in tsct_server_unread() */
 
 void tsct_server_unread(struct tsct_server *server,
 			struct tsct_store_unread *ret_unread)

@@ -40,7 +40,8 @@ int tsct_server_fd(const struct tsct_server *server);
 /* Handles pending events for up to 2 ms, without blocking. */
 void tsct_server_dispatch(struct tsct_server *server);
 
-/* Returns the number of channels and their bytes; not after tsct_server_run(). */
+/* Returns the number of channels, and the bytes of memory of all channels. Must not be
+ * called after tsct_server_run(). */
 void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
 		       __u64 *ret_bytes);
 

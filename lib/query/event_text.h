@@ -44,7 +44,8 @@ struct tsct_event_text {
 	char clock[64];
 	size_t clock_len;
 	unsigned int tick_width, event_width;
-	/* buffer with room behind len for copies of whole blocks */
+	/* buffer with a text of len bytes, and unused bytes after the text, so that a
+	 * copy in blocks of fixed size may read beyond the end of the text */
 	struct tsct_event_text_buffer {
 		char *text;
 		size_t len;

@@ -45,8 +45,9 @@ struct tsct_message_matcher {
 	struct open_message *open;
 	struct open_key *keys;
 	__u32 *bucket;
-	__u32 room;		/* size of the tables open and keys, a power of two */
-	/* numbers of elements of the tables `open` and `keys` that were ever used;
+	/* elements of each array, `open` and `keys`: a power of two */
+	__u32 room;
+	/* numbers of elements of the arrays `open` and `keys` that were ever used;
 	 * elements at higher indices were never written */
 	__u32 nr_open, nr_keys;
 	__u32 free_open, free_key;
@@ -369,7 +370,8 @@ tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 	if (k && !k->early && k->waiting.first) {
 		at = list_pop(m, &k->waiting);
 	} else if (k && k->late.first) {
-		/* The earlier receive belongs to another message. */
+		/* The send goes with this receive. The receive before that send stays
+		 * unmatched. */
 		at = list_pop(m, &k->late);
 		m->stats.unmatched_receives++;
 	} else if (m->options.sends_only) {

@@ -78,7 +78,8 @@ struct tsct_messages_options {
 	__u64 window;
 	__u64 mult;		/* length of a tick, ns << TSCT_CLOCK_SHIFT; 0: 1 ns */
 	__u64 seed;	/* random seed, against inputs made to collide in the hash */
-	/* For exports: receives do not wait, and pairs of nodes are not counted. */
+	/* flag: a receive is matched with earlier sends only, does not wait for a later
+	 * send, and statistics of matched messages are not made */
 	bool sends_only;
 };
 

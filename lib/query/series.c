@@ -58,7 +58,8 @@ static int count_series(const struct tsct_sync_sample *samples, unsigned int nr,
 
 /* ---- sorting ----------------------------------------------------------------- */
 
-/* A sample and its rank: t1 relative to the series' first sample, which may wrap */
+/* A sample, and its rank in the order of local send times: t1 of the sample minus t1 of
+ * the series' first sample, cycles; signed, as t1 may wrap around */
 struct ranked_sample {
 	const struct tsct_sync_sample *sample;
 	__s64 rank;

@@ -12,7 +12,8 @@ int tsct_unique_stamps_init(struct tsct_unique_stamps *u, const struct tsct_reco
 	u->stampers = calloc(rec->nr_locations, sizeof(*u->stampers));
 	if (!u->stampers)
 		return -ENOMEM;
-	/* Rate of file ticks, ns per tick: mult / 2^(TSCT_CLOCK_SHIFT + bits) */
+	/* Length of a file tick: a cycle takes mult / 2^TSCT_CLOCK_SHIFT ns and is
+	 * 2^bits file ticks long. */
 	u->rate = (struct tsct_stamp_rate) {
 		.ns = rec->real.mult, .ticks = 1ULL << (TSCT_CLOCK_SHIFT + bits),
 	};

@@ -18,9 +18,9 @@
 
 /*
  * Least time between changes of the published parameters. This time is less than the
- * length of any slew. The published state has one straight piece of the previous
- * parameters (cluster_prev), which reaches far enough back after that time. The first
- * parameters may be replaced earlier, as they are imprecise.
+ * length of any slew, so parameters may be replaced during their slew. Readers then
+ * keep the slew's part before the change (cluster_prev), which is at least this long.
+ * Provisional parameters may be replaced earlier, as they are imprecise.
  */
 #define PARAMS_MIN_S	0.5
 /*
@@ -395,8 +395,8 @@ static void set_bounds(const struct tsct_cluster *cluster,
 	params->past_error_ps = past_error_ps(cluster, est, params);
 }
 
-/* Composes the parameters of a master, whose time until holdover begins anew with each
- * publication. */
+/* Composes the parameters of a master. Each publication sets the begin of holdover to
+ * hold_s seconds after @begin_cycles. */
 static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycles,
 			   struct tsct_clock_params *params)
 {

@@ -8,23 +8,25 @@
  *
  * TSCT_FIT_LINEAR	reference: linear regression over the middles, without
  *			the tenth of the exchanges with the longest local round
- *			trips (t4 - t1; the tenth is rounded down; of equal ones
- *			the later is dropped)
- * TSCT_FIT_SPLINE	reference: averages each session to one point (without
- *			its longest tenth); a constrained cubic spline with
- *			continuous first derivative through all points; with two
- *			points straight, with one an offset. Exchanges outside
- *			sessions do not count; without sessions, every 16
- *			exchanges are one
+ *			trips (t4 - t1). The tenth is rounded down; of two
+ *			exchanges with equal round trips the later is dropped
+ * TSCT_FIT_SPLINE	reference: averages each session, without its tenth of
+ *			longest round trips, to one point. A constrained cubic
+ *			spline with continuous first derivative runs through
+ *			all points; through two points, a straight line; through
+ *			one point, a line with the nominal rate. Exchanges
+ *			outside sessions are ignored. If no exchange has a
+ *			session, each 16 successive exchanges form one; the
+ *			last one also has the rest of fewer than 16
  * TSCT_FIT_HULL	mean of the straight functions that causality allows
- *			(lib/ntp/exchange.h), weighted by likelihood; without
- *			exchanges that contradict the others
+ *			(lib/ntp/exchange.h), weighted by likelihood. Exchanges
+ *			that contradict the other exchanges are dropped
  * TSCT_FIT_REGRESSION	Kalman filter, weighted by the round trip's excess over
  *			the shortest one, with the wander of the rate that
  *			predicts the exchanges best
- * TSCT_FIT_AUTO	hull if delays have a sharp minimum, else regression; a
- *			weighted mean of both where that is unclear. Their
- *			disagreement is added to the bound
+ * TSCT_FIT_AUTO	hull if delays have a sharp minimum, else regression; if
+ *			that is unclear, a weighted mean of hull and regression.
+ *			The difference of the two is added to the bound
  *
  * Documentation/sync-fits.rst has the formulas and measured errors.
  */
@@ -138,13 +140,14 @@ struct tsct_tangent {
 void tsct_tangent_make(const struct tsct_fit *fit, double ns,
 		       struct tsct_tangent *ret);
 
-/* Returns the remote counter value @remote + @frac minus the tangent's value at @local,
- * in ns. */
+/* Returns the distance of a point from the tangent of a fit at fit->at, in ns: @remote
+ * + @frac minus the remote counter that the tangent gives for @local. */
 double tsct_tangent_beyond(const struct tsct_tangent *tangent, __u64 local,
 			   __u64 remote, double frac);
 
-/* Returns the middle of an exchange minus the tangent's value there, in ns; *ret_local:
- * the middle by the local counter */
+/* Returns the distance of an exchange from the tangent of a fit, in ns: the middle of
+ * t2 and t3 minus the remote counter that the tangent gives for the middle of t1 and
+ * t4. *ret_local: the middle of t1 and t4, rounded down, local cycles */
 double tsct_tangent_exchange(const struct tsct_tangent *tangent,
 			     const struct tsct_exchange *x, __u64 *ret_local);
 

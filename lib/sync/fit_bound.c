@@ -129,8 +129,8 @@ static bool has_gap(const struct bound_hulls *hulls, double q)
 }
 
 /* True: slope q is less than the slope with the maximum of highest(). highest() is
- * concave, and rises with q while the corner of the upper constraints' hull that a line
- * of slope q touches is at u < 0. */
+ * concave, and rises with q while the line of slope q touches the hull of the upper
+ * constraints at a local time before the plane's origin (u < 0). */
 static bool is_before_maximum(const struct bound_hulls *hulls, double q)
 {
 	return upper_corner(hulls, q)->u < 0;

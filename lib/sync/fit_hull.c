@@ -30,9 +30,9 @@
  */
 #define NEAR_FRACTION	4
 /*
- * Limit for outliers: an exchange is dropped if its removal widens the gap, between the
- * upper and the lower constraints, by more than this many mean distances between
- * neighbouring delays just above the minimum of the delays.
+ * An exchange is an outlier if without it the gap between the upper and the lower
+ * constraints is wider by more than OUTLIER_GAPS / density counts. The density is that
+ * of the delays near their minimum, in delays per count.
  */
 #define OUTLIER_GAPS	8.0
 /* Limit of iterations that choose a shorter window of exchanges. Each choice depends on
@@ -53,11 +53,12 @@
 /* Convex hulls of the constraints, and the slope at which lines have the widest gap
  * between the upper and the lower constraints */
 struct hull {
-	double slope;		/* slope with the widest gap, counts / s */
+	double slope;		/* slope of lines with the widest gap, counts / s */
 	/* largest and least offset, at the plane's origin, of the lines with `slope`
 	 * between the constraints, counts; above - below is the gap */
 	double above, below;
-	/* indices of the points that determine the gap; an index may occur twice */
+	/* indices of the points that determine the widest gap between the upper and the
+	 * lower constraints; an index may occur twice */
 	unsigned int support[4];
 	/* corners of the lower hulls of the points' constraints `up` and -`low`; both
 	 * arrays are in plane->corner */
@@ -140,7 +141,8 @@ static double widest_gap(struct hull *hull)
 	hull->i = 0;
 	hull->j = hull->nr_low - 1;
 	for (;;) {
-		/* Slopes from which on a line touches the next corner of each hull */
+		/* Slopes at which a line lies along the next side of each hull, and so
+		 * touches two corners */
 		up = hull->i + 1 < hull->nr_up ?
 			tsct_hull_slope(hull->up, hull->i) : HUGE_VAL;
 		low = hull->j > 0 ?
@@ -456,9 +458,9 @@ static double reach(const struct hull *hull, const struct hull_edge edge[2],
 
 /* Mean of lines, weighted by the likelihood of each line */
 struct line_mean {
-	double w;		/* sum of the weights of the lines */
-	double q, y;		/* mean slope and offset of the lines */
-	double yy;		/* variance of the mean offset */
+	double w;		/* sum of the lines' weights */
+	double q, y;		/* mean slope, counts / s; mean offset, counts */
+	double yy;		/* variance of the lines' offsets, counts^2 */
 };
 
 static struct line_mean mean_between(const struct hull *hull,

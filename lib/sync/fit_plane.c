@@ -20,8 +20,8 @@ __s64 tsct_fit_multiply(double rate, __s64 delta, double *ret_frac)
 	return (__s64)(product >> shift);
 }
 
-/* Returns y of a pair of counter values: the remote counts above the plane's straight
- * function; exact */
+/* Returns y of a pair of counter values: @remote minus the linear function of @local
+ * that has the slope plane->rate and is remote0 at plane->at; counts, exact. */
 static double plane_y(const struct tsct_plane *plane, __u64 local, __u64 remote)
 {
 	double frac;
@@ -112,8 +112,8 @@ static bool point_of(const struct tsct_plane *plane,
 	ret->u = (ret->u1 + ret->u4) / 2;
 	ret->y = (ret->up + ret->low) / 2 - plane->shift;
 	ret->rtt = ret->up - ret->low;
-	/* One count is added on each side, because packet times are rounded down to
-	 * whole counts. */
+	/* One count is added to the error of each counter, because packet times are
+	 * rounded down to whole counts. */
 	ret->slack = (x->remote_error + 1.0) +
 		(x->local_error + 1.0) * plane->rate;
 	ret->session_size = 1;
@@ -299,7 +299,8 @@ static int compare(const void *a, const void *b)
 
 double tsct_lowest_plausible(double *values, unsigned int nr, double resolution)
 {
-	/* Only the smallest values need to be sorted to find outliers. */
+	/* Number of the smallest values, which are sorted: the outliers among @values
+	 * are the smallest, and are compared with the values that follow them. */
 	unsigned int head = nr / OUTLIER_SHARE + nr / 10 + 8;
 	unsigned int most = nr < 8 ? 0 : nr / OUTLIER_SHARE, k;
 

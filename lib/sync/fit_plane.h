@@ -30,7 +30,8 @@ struct tsct_point {
 					 * no session */
 	bool used;		/* true: the point is used for the estimate */
 	bool sound;		/* true: the point is used for the bound */
-	bool rejected;		/* implausible: not used for estimate or bound */
+	bool rejected;		/* true: the point has an implausible delay or offset,
+				 * and is not used for the estimate or the bound */
 	bool outlier;		/* true: the point is too far from a line through all
 				 * points */
 };
@@ -54,7 +55,8 @@ struct tsct_plane {
 	unsigned int nr;
 	struct tsct_point *point;	/* array of nr points, in order of t1 */
 	struct tsct_point *points;	/* allocated memory with the array `point` */
-	double *scratch;	/* scratch memory for 2 nr + 2 values */
+	/* scratch memory: two values per exchange, and 2 more */
+	double *scratch;
 	struct tsct_corner *corner;	/* scratch memory for two convex hulls, each
 					 * of up to nr corners */
 };

@@ -18,8 +18,8 @@ static bool is_dropped_before(const struct tsct_exchange *x, unsigned int a,
 }
 
 /*
- * Restores the heap of exchanges to drop after entry @at changed; the exchange to drop
- * last is at the top.
+ * Restores the order of a heap after its entry @at has changed. The heap has indices of
+ * exchanges; at its top is the exchange that is_dropped_before() puts last.
  */
 static void heap_sift_down(const struct tsct_exchange *x, unsigned int *heap,
 			   unsigned int nr, unsigned int at)

@@ -30,9 +30,9 @@ static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 #define SESSION_CORRELATION	0.2
 
 /*
- * Values of the rate's wander that are tried: growth of the variance of the rate from
- * one exchange to the next, in units of the variance of the offset that an exchange
- * measures and of the mean interval of exchanges
+ * Values of the rate's wander that are tried: growth of the variance of the rate during
+ * the mean interval between exchanges. The rate is in middles.unit of offset per mean
+ * interval.
  */
 #define WANDERS	10
 static const double wanders[WANDERS] = {
@@ -54,9 +54,10 @@ struct kalman {
 	double u, y, rate;	/* local time, s since `at`; offset; rate, per s */
 	double yy, yr, rr;	/* variance of the offset; covariance of offset and
 				 * rate; variance of the rate */
-	double log_var;		/* sum of the logarithms of variances */
-	double product;		/* product of variances not yet in log_var, so
-				 * that one logarithm serves for many */
+	double log_var;		/* sum of the logarithms of the expected variances of
+				 * the predictions' errors */
+	double product;		/* product of those expected variances that log_var does
+				 * not include yet: saves logarithms */
 	/* weighted sum, over all predictions, of the squared error divided by the
 	 * error's expected variance; sum of the weights */
 	double chi2, nr;
@@ -67,7 +68,7 @@ struct middles {
 	const struct tsct_plane *plane;
 	/* variance of each exchange's offset, in squares of `unit` */
 	double *var;
-	double unit;		/* unit of the variances, counts */
+	double unit;		/* unit of the filter's offsets, counts */
 	double period;		/* mean interval between exchanges, s */
 	double wander;		/* growth of the rate's variance, per second */
 };
@@ -157,8 +158,8 @@ static bool run_filters(const struct middles *middles, long from, long to,
 			.u = point[i].u,
 			.y = point[i].y / middles->unit,
 			.yy = middles->var[i],
-			/* The limit `steep`, from the nominal rates, matters for very
-			 * short windows only. */
+			/* Square of the error of the nominal rates, limited to the
+			 * square of 1000 units per mean interval */
 			.rr = fmin(rate * rate, steep * steep),
 		};
 	while ((i = next_used(middles, i + by, to, by)) != to)
@@ -212,8 +213,8 @@ static double score_wanders(const struct middles *middles, unsigned int by,
 	return best;
 }
 
-/* Chooses the `share` with the highest likelihood, sets the variances of the exchanges'
- * offsets by this share, and then chooses the wander. */
+/* Chooses the value in shares[] with the highest likelihood, sets the variances of the
+ * exchanges' offsets by this value, and then chooses the wander of the rate. */
 static void choose_noise(struct middles *middles, double excess)
 {
 	double best = -HUGE_VAL, score[WANDERS] = { 0 }, score_of_share;
