@@ -11,7 +11,8 @@
 
 struct tsct_correctness_interval {
 	double middle, bound;	/* correctness interval: middle +- bound, any unit */
-	bool falseticker;	/* true: outside the majority's intersection */
+	bool falseticker;	/* true: a majority of the intervals has a point in
+				 * common, and this interval is not in that majority */
 };
 
 struct tsct_intersection_result {

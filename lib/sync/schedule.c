@@ -28,7 +28,8 @@ struct schedule_member {
 struct tsct_schedule {
 	struct tsct_schedule_options options;
 	char name[TSCT_MEMBER_NAME];	/* name of the master node */
-	__u64 now_us;		/* time of the last call of any function, us */
+	__u64 now_us;		/* time passed to the last tsct_schedule_member() or
+				 * tsct_schedule_begin(), us */
 	bool open;		/* true: a session is open */
 	__u32 session;		/* number of the last session begun */
 	__u64 begin_us;		/* begin time of the last session, us */

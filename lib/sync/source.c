@@ -223,8 +223,8 @@ static void update_estimate(struct tsct_sync_source *source,
 			 off > 0 ? "fast" : "slow");
 		return;
 	}
-	/* The limits leave room for 64-bit multiplication; the comparisons also reject
-	 * NaN. */
+	/* These limits of the estimated time and of its error bound leave room for
+	 * 64-bit multiplication. The negated comparisons also reject NaN. */
 	if (point->ns < 0 || point->ns > 1LL << 62 ||
 	    !(point->half_ns < 1e18 && est->growth < rate)) {
 		snprintf(source->reason, sizeof(source->reason),
@@ -296,10 +296,11 @@ static bool contradicts_fit(const struct tsct_sync_source *source,
 }
 
 /*
- * A queueing delay moves the middle of an exchange by at most half of the delay. If a
- * middle is off by more than half of the excess of its round trip over the shortest
- * one, the source's time has changed, even where the error bound allows for that
- * offset. Returns that offset in counts, or 0.
+ * Returns the offset of the middle of exchange @x from the fit, in counts of the
+ * source's counter, or 0 if a queueing delay explains the offset. A queueing delay is
+ * the round-trip time of @x minus the shortest one in the fit, and moves the middle by
+ * at most half of the delay. A larger offset means that the source's time has changed,
+ * even if the offset is within the error bound.
  */
 static double unexplained_offset(const struct tsct_sync_source *source,
 				 const struct tsct_cluster_options *options,
@@ -424,7 +425,8 @@ static const char *change_of_remote(const struct tsct_remote *old,
 	remote_time(&new->params, remote, 0, &b);
 	error = remote_error_ns(&old->params, remote) +
 		remote_error_ns(&new->params, remote);
-	/* 1000 ns are added for the resolution of a double near 2^63 ns. */
+	/* 1000 ns are added to the error bounds of the two times, for the resolution
+	 * of a double near 2^63 ns. */
 	return tsct_magnitude((double)a.ns - (double)b.ns) > error + 1000 ?
 		"the source's counter or time jumped" : NULL;
 }

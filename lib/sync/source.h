@@ -52,11 +52,11 @@ struct tsct_sync_source {
 				 * freed by tsct_sync_source_free() */
 	unsigned int nr, room;	/* number of exchanges in the window; number of
 				 * exchanges for which memory is allocated */
-	bool has_est;		/* true: est is valid */
+	bool has_est;		/* true: `est` is valid */
 	struct tsct_source_params est;
-	bool has_fit;		/* true: fit and keep are valid */
+	bool has_fit;		/* true: `fit` and the array `keep` are valid */
 	struct tsct_fit fit;
-	bool has_remote;	/* true: remote is valid */
+	bool has_remote;	/* true: `remote` is valid */
 	struct tsct_remote remote;	/* state that came with the last exchange */
 	__u64 last_poll;	/* t1 of the exchange that began the last poll */
 	__u64 last_interval;	/* interval between the last two polls, cycles */
@@ -65,17 +65,20 @@ struct tsct_sync_source {
 					 * fit's bound */
 	int unexplained;	/* number of consecutive offsets that no delay explains,
 				 * with the sign of these offsets */
-	double extra_error_ns;	/* part added to the bound while contradictions or
-				 * unexplained is not 0, ns */
+	double extra_error_ns;	/* part added to the estimate's error bound while
+				 * `contradictions` or `unexplained` is not 0, ns */
 	char reason[160];	/* reason why there is no estimate; or "" */
 	bool falseticker;	/* true: tsct_cluster_select() rejects the source */
 	char falseticker_reason[160];	/* reason for falseticker, as text */
 };
 
 enum tsct_sync_source_event {
-	TSCT_SYNC_SOURCE_SAME,		/* estimate of the source's time is unchanged */
-	TSCT_SYNC_SOURCE_NEW,		/* there is a new estimate of the time */
-	TSCT_SYNC_SOURCE_LOST,		/* the estimate of the time became invalid */
+	TSCT_SYNC_SOURCE_SAME,		/* the call did not change the estimate of the
+					 * source's time */
+	TSCT_SYNC_SOURCE_NEW,		/* the call made a new estimate of the source's
+					 * time */
+	TSCT_SYNC_SOURCE_LOST,		/* the call made the estimate of the source's
+					 * time invalid */
 };
 
 /*

@@ -42,7 +42,8 @@ static inline int bench_compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Sorts a copy, because callers compare the runs of two functions one by one. */
+/* Returns a quantile of @values. Sorts a copy of @values, because callers compare the
+ * times of two functions run by run. */
 static inline double bench_quantile(const double *values, unsigned int nr,
 				    double quantile)
 {

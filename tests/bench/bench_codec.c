@@ -24,8 +24,8 @@ static __u8 bytes[EVENTS * TSCT_DELTA_ROOM];
 static size_t len;
 static volatile uint64_t sink;
 
-/* Makes events of @threads threads; the tick of each event exceeds the tick of the
- * previous event by a random number, whose size is at random @least to @most bits. */
+/* Makes events of @threads threads. From event to event, the tick increases by a random
+ * number of n bits, where n is a random number from @least to @most. */
 static void make(struct event *events, unsigned int least, unsigned int most,
 		 unsigned int threads)
 {

@@ -51,7 +51,8 @@ static void open_recording(void)
 	must(tsct_drain_open(reader, clock_, writer, &rec, 0, &drain), "drain");
 }
 
-/* Fills the rings. Truncates the files, because getting new memory costs the most. */
+/* Fills the rings. Truncates the recording's files in memory, so that the measured run
+ * can use their pages again: pages never used before cost more than all the rest. */
 static void fill(void)
 {
 	unsigned int cpu;

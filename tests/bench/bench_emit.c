@@ -237,7 +237,7 @@ static void run_all(void)
 		       bench_median(&benches[i]));
 }
 
-/* Returns the median of the ratios of adjacent runs. */
+/* Returns the median of ours[i] / theirs[i], the times of two functions in run i. */
 static double ratio(const double *ours, const double *theirs)
 {
 	static double ratios[BENCH_RUNS];

@@ -215,7 +215,7 @@ title "One recording (trace-ctl merge)"
 	{ cat "$demo/merge.log"; die "merging the recordings failed"; }
 sed "s|^trace-ctl merge: ||; s|$demo/||" "$demo/merge.log"
 "$ctl" stat --json "$demo/merged" >"$demo/stat.json"
-# Prints a number of the statistics of all messages in stat.json.
+# Prints the value of member $1 of the object "messages" in stat.json.
 of_messages() {
 	sed -n "/^  \"messages\"/,\$ s/^    \"$1\": \([0-9]*\),*$/\1/p" "$demo/stat.json"
 }
@@ -272,7 +272,8 @@ read_by_others() {	# RECORDING
 	[ ! -s "$demo/babeltrace2.log" ] ||
 		{ cat "$demo/babeltrace2.log"; die "babeltrace2 printed a warning"; }
 	theirs=$(cat "$demo/theirs")
-	# Reads the outermost "events"; a CPU's "events" are indented further.
+	# Reads the outermost "events" of the JSON text: the number of events on all CPUs.
+	# The numbers of single CPUs, also "events", are indented further.
 	ours=$("$ctl" stat --json "$1" | sed -n 's/^  "events": \([0-9]*\),*$/\1/p')
 	[ -n "$ours" ] || die "trace-ctl stat --json: no count of events"
 	echo "${1##*/}: babeltrace2 decodes $theirs events without a warning," \

@@ -88,7 +88,8 @@ configure() {	# TREE
 	make -s -C "$1" olddefconfig
 }
 
-# Deletes object files: half of the size, and not needed by module builds.
+# Deletes files of the kernel tree that builds of modules do not need. Object files are
+# half of the tree's size.
 slim() {	# TREE
 	find "$1" -name '*.o' ! -path '*/scripts/*' ! -path '*/tools/*' -delete
 	find "$1" -name '*.a' ! -path '*/tools/*' -delete

@@ -38,7 +38,8 @@ static bool t_note(bool ok, const char *file, int line, const char *what,
 	return false;
 }
 
-/* t_check(n == 3, "n is %d", n): true if the condition holds, else counted */
+/* t_check(n == 3, "n is %d", n) returns true if the condition holds; otherwise t_check
+ * prints the message, counts a failure and returns false. */
 #define t_check(cond, ...) \
 	t_note(!!(cond), __FILE__, __LINE__, #cond, " " __VA_ARGS__)
 

@@ -32,9 +32,9 @@ static int set_clock(void)
 	return clk_set(fd, &set);
 }
 
-/* Starts a child that sets the clock in the root directory ROOT, where @make has
- * created the boot id's file. *ret_end: a pipe that the child holds open until it
- * ends */
+/* Makes a file for the boot id below ROOT by @make, and starts a child that changes its
+ * root directory to ROOT and sets the clock. *ret_end: read end of a pipe, whose write
+ * end the child holds open until the child ends */
 static pid_t set_elsewhere(void (*make)(const char *path), int *ret_end)
 {
 	int ends[2];

@@ -316,7 +316,8 @@ static void try_noise(void)
 			words[rand_r(&seed) % (sizeof(set) / 8)] ^=
 				1ULL << rand_r(&seed) % 64;
 		memcpy(&set, words, sizeof(set));
-		/* limits the random epochs, to leave room for later epochs */
+		/* An epoch increases by at most 1000 per state, so that all states
+		 * together do not use up its 32 bits. */
 		if (set.state.epoch - epoch > 1000)
 			set.state.epoch = epoch;
 		if (set.state.cluster_epoch - cluster > 1000)

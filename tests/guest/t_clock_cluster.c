@@ -12,7 +12,8 @@ static int fd;
 static uint32_t source;
 static const struct tsct_clock_page *page;
 
-/* clk_params() with the same params for the cluster, an hour ahead */
+/* Returns clk_params() with cluster params: a copy of `real`, but cluster time is an
+ * hour ahead of CLOCK_REALTIME. */
 static struct tsct_clock_set both(uint32_t epoch, uint32_t cluster_epoch)
 {
 	struct tsct_clock_set set = clk_params(source, epoch);
@@ -130,7 +131,8 @@ static void try_succession(void)
 	t_check(!clk_set(fd, &set), "%m");
 	continue_cluster(&set.state, SECOND / 50, ONE + ONE / 1000);
 	t_check(!clk_set(fd, &set), "%m");
-	/* Before and after the new params begin, cluster time is continuous. */
+	/* The previous cluster params convert cycles from their own begin to the begin
+	 * of the new cluster params. Earlier cycles have no cluster time. */
 	t_check(!tsct_clock_cluster_lookup(&set.state, first + 7, &r));
 	t_check(r.ns == 1700000000 * SECOND + 3600 * SECOND + 7, "%lld", r.ns);
 	t_check(tsct_clock_cluster_lookup(&set.state, first - 1, &r) == -ERANGE);

@@ -37,9 +37,9 @@ static bool torn(void)
 }
 
 /*
- * `latest` was read before the counter here, so the time must not be earlier. A
- * thread that slept between counter and area may find merged segments, which
- * have an error; the params of this test have none.
+ * Reads the time. `latest` is read before the counter, so the time must not be earlier
+ * than `latest`. If the thread sleeps between reading the counter and the clock area,
+ * its cycles may be in a merged segment, which has an error, unlike this test's params.
  */
 static void read_once(struct reader *r)
 {
@@ -100,9 +100,10 @@ static uint64_t request_cost(const struct tsct_clock_set *set)
 }
 
 /*
- * The rate alternates by a tenth, so late params show. Emulation may stop a CPU
- * between the module's reading of the counter and its store, so params that had
- * begun when the request returned are counted as doubtful.
+ * The rate alternates between ONE and FAST, so that time goes backwards for readers if
+ * params are stored after their begin. Emulation may stop a CPU after the module reads
+ * the counter and before the module stores params, so params that had begun when the
+ * request returned are counted as doubtful.
  */
 static void publish_all(struct counts *counts)
 {

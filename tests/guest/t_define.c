@@ -92,8 +92,8 @@ static void try_fill(int fd, const struct tsct_channel_header *h)
 	t_check(errno == ENOSPC, "%m");
 	/* 64 KiB have room for about 48 definitions of 1352 bytes. */
 	t_check(nr >= 40 && nr <= 48, "%u", nr);
-	/* In the full area an existing definition is found, and a smaller definition
-	 * still fits. */
+	/* The channel has no room for the definition of another event of 32 fields, but
+	 * finds an existing definition, and has room for one without fields. */
 	t_check(define(fd, def("event_0", 32)) == TSCT_ID_FIRST + (int)known);
 	t_check(define(fd, def("small", 0)) == TSCT_ID_FIRST + (int)(known + nr));
 	t_check(walk(h) == known + nr + 1);

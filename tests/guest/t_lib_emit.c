@@ -12,7 +12,8 @@
 
 #include "lib.h"
 
-/* Even numbers: events of a thread; odd: of its signal handler */
+/* Number of writers: an even writer is a thread; an odd writer is the signal handler of
+ * the thread one number below */
 #define WRITERS	8
 #define EVENTS	6000
 
@@ -72,8 +73,8 @@ static void make_timer(void)
 }
 
 /*
- * Sends the next signal only after the previous one was handled: periodic ones
- * would use up a busy machine.
+ * Sends the next signal only after the previous signal was handled: periodic signals
+ * would use up the time of a busy machine.
  */
 static void send_signal_soon(void)
 {
@@ -85,7 +86,8 @@ static void send_signal_soon(void)
 	timer_settime(timer, 0, &once, NULL);
 }
 
-/* Writers 0 and 4 stay on CPU 0, 2 and 6 move between CPUs. */
+/* Emits the events of a thread. Threads 0 and 4 stay on CPU 0; threads 2 and 6 move
+ * between CPU 0 and CPU 1. */
 static void *work(void *arg)
 {
 	unsigned int w = (uintptr_t)arg;

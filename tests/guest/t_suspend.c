@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Suspend disrupts the clock: after resume the area is in a new epoch without
- * params until they are measured again; earlier cycles are converted as before.
- * Rings continue. Needs a kernel that can test suspend (CONFIG_PM_DEBUG).
+ * Suspend disrupts the clock: after resume, the clock area is in a new epoch, without
+ * clock params until new ones are set; cycles before the suspend are converted as
+ * before. Rings accept events as before. Needs a kernel that can test suspend
+ * (CONFIG_PM_DEBUG).
  * guest-test: timeout=60
  */
 #include "clock.h"

@@ -5,11 +5,11 @@
  * Purpose
  * -------
  * Section 3 of tsctrace/abi_channel.h says how writers and readers use a ring. This
- * program takes a ring of a few blocks, a few writers and readers, and tries every order
- * in which their instructions can run, with every abort of a section, every kill, and
- * every moment at which a store can reach memory. In each reachable state it checks the
- * guarantees of abi.h (check.c). If one is violated, it prints the shortest path to that
- * state.
+ * program takes a ring of a few blocks, a few writers and readers, and tries every
+ * order in which their instructions can run, with every abort of a section, every kill,
+ * and every moment at which a store can reach memory. In each reachable state it checks
+ * the guarantees of abi.h (check.c). If one is violated, it prints the shortest path to
+ * that state.
  *
  * Parts
  * -----
@@ -146,41 +146,47 @@ struct state {
 
 /* ---- scenarios and mutants ----------------------------------------------- */
 
+/* Bugs inserted on purpose, one at a time: the search must find a violation. */
 enum mutation {
 	NONE,
-	PUBLISH_FIRST,		/* bug: head is published before the payload */
-	STAMP_OUTSIDE,		/* bug: the counter is read before the section */
-	NO_RESTART,		/* bug: a restartable section continues after
-				 * another thread ran on its CPU */
-	COUNT_LATER,		/* bug: two stores publish position and count */
-	NO_TAIL,		/* bug: a discard writer does not check tail */
-	NO_TAIL_BLOCK,		/* bug: a discard writer begins blocks unchecked */
-	NO_HEADER,		/* bug: a block is begun without its header */
-	NO_PAD,			/* bug: a block is begun without a pad before it */
-	HEADER_LATE,		/* bug: a block is published before its header */
-	BLOCK_BLINDLY,		/* bug: a block is begun without a check of head */
-	BLOCK_COUNTS,		/* bug: the begin of a block counts as an event */
-	BLOCK_MISCOUNTS,	/* bug: block headers count one event too many */
-	PLAIN_LOST,		/* bug: loss counters increase without LOCK */
-	FALLBACK_PREEMPTED,	/* bug: the kernel can be preempted while it writes */
-	FILL_BLOCK,		/* bug: records may use a block's last 8 bytes */
-	NMI_IGNORES_BUSY,	/* bug: an NMI writes although `busy` is set */
-	BUSY_LATE,		/* bug: `busy` is set after head was read */
-	NOT_BUSY_EARLY,		/* bug: `busy` is cleared before the event is stored */
-	INTERRUPTS_ON,		/* bug: interrupts are on while the kernel writes */
-	STALE_ROOM,		/* bug: the kernel writes up to the end of a block
+	PUBLISH_FIRST,		/* mutant: head is published before the payload */
+	STAMP_OUTSIDE,		/* mutant: the counter is read before the section */
+	NO_RESTART,		/* mutant: a restartable section continues after another
+				 * thread ran on its CPU */
+	COUNT_LATER,		/* mutant: two stores publish position and count */
+	NO_TAIL,		/* mutant: a discard writer does not check tail */
+	NO_TAIL_BLOCK,		/* mutant: a discard writer does not check tail where it
+				 * begins a block */
+	NO_HEADER,		/* mutant: a block is begun without its header */
+	NO_PAD,			/* mutant: a block is begun without a pad before it */
+	HEADER_LATE,		/* mutant: a block is published before its header */
+	BLOCK_BLINDLY,		/* mutant: a block is begun without a check of head */
+	BLOCK_COUNTS,		/* mutant: the begin of a block counts as an event */
+	BLOCK_MISCOUNTS,	/* mutant: block headers count one event too many */
+	PLAIN_LOST,		/* mutant: loss counters increase without LOCK */
+	FALLBACK_PREEMPTED,	/* mutant: the kernel can be preempted while it
+				 * writes */
+	FILL_BLOCK,		/* mutant: records may use a block's last 8 bytes */
+	NMI_IGNORES_BUSY,	/* mutant: an NMI writes although `busy` is set */
+	BUSY_LATE,		/* mutant: `busy` is set after head was read */
+	NOT_BUSY_EARLY,		/* mutant: `busy` is cleared before the event is
+				 * stored */
+	INTERRUPTS_ON,		/* mutant: interrupts are on while the kernel writes */
+	STALE_ROOM,		/* mutant: the kernel writes up to the end of a block
 				 * without checking tail */
-	RELEASE_FIRST,		/* bug: a reader stores tail before it copies */
-	READ_BEYOND,		/* bug: a reader reads one record beyond head */
-	NO_VALIDATION,		/* bug: the reader of an overwrite ring does not check
-				 * that the record it copied was not overwritten */
-	NO_VALIDATION_BLOCK,	/* bug: the reader of an overwrite ring does not check
-				 * that the header it copied was not overwritten */
-	ONE_BLOCK_MORE,		/* bug: the reader of an overwrite ring also reads the
-				 * block before the oldest one that it may read */
-	MISSED_NOT_COUNTED,	/* bug: the reader of an overwrite ring does not count
-				 * the events that it missed */
-	ANY_ORDER,		/* bug: stores reach memory in any order (no TSO) */
+	RELEASE_FIRST,		/* mutant: a reader stores tail before it copies */
+	READ_BEYOND,		/* mutant: a reader reads one record beyond head */
+	NO_VALIDATION,		/* mutant: the reader of an overwrite ring does not
+				 * check that the record it copied was not
+				 * overwritten */
+	NO_VALIDATION_BLOCK,	/* mutant: the reader of an overwrite ring does not
+				 * check that the header it copied was not
+				 * overwritten */
+	ONE_BLOCK_MORE,		/* mutant: the reader of an overwrite ring also reads
+				 * the block before the oldest one that it may read */
+	MISSED_NOT_COUNTED,	/* mutant: the reader of an overwrite ring does not
+				 * count the events that it missed */
+	ANY_ORDER,		/* mutant: stores reach memory in any order (no TSO) */
 	NR_MUTATIONS
 };
 
@@ -281,8 +287,8 @@ struct move {
 	__u8 kind, who, which;
 };
 
-extern bool all_orders;		/* --all: every order, without the optimization of
-				 * moves.c */
+extern bool all_orders;		/* true (option --all): the actors' moves are tried in
+				 * every order, without the optimization of moves.c */
 unsigned int moves_of(const struct state *state, struct move *moves);
 bool move_apply(struct state *state, struct move move);
 void state_init(struct state *state);

@@ -32,7 +32,8 @@ static __always_inline bool is_ours(long id)
 	return id == NR_GETPPID && bpf_get_current_pid_tgid() >> 32 == tgid;
 }
 
-/* The loop of all programs. run_loop measures its cost, which is subtracted. */
+/* The loop in each program of this file. Program run_loop runs an empty loop; its cost
+ * is subtracted from the cost of each other program. */
 #define EACH_TURN(turn, nr)						\
 	for (turn = 0, nr = turns; turn < TURNS_MAX && turn < nr; turn++)
 
