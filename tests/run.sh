@@ -55,7 +55,8 @@ note_skips() {	# LABEL LOG
 		s|^1\.\.0.*SKIP:? ?(.*)|  $1: \1|Ip" "$2")$'\n'
 }
 
-# Sets the counts p, f, s from one program's log and exit status.
+# Sets p, f and s, the numbers of passed, failed and skipped tests of one program, from
+# its log and exit status.
 judge() {	# LABEL LOG STATUS
 	local planned why=
 	read -r p f s planned < <(count_tap "$2")
@@ -168,7 +169,8 @@ limit_of() { number test-timeout "$1" 300; }
 # Prints the interpreter in the first line of a script.
 script() { sed -n '1s/^#!//p' "$1"; }
 
-# Prints "SECONDS SOURCE" for each parallel program of a suite.
+# Prints "SECONDS SOURCE" for each parallel program of a suite; SECONDS is the duration
+# that its comment `test-seconds: N` states, or 0.
 list_parallel() {	# SUITE
 	local source
 	for source in "$here/$1"/{check_*.c,t_*.sh}; do

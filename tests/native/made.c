@@ -84,7 +84,7 @@ static void write_one(void)
 	call(0, 10 * S, 3, 17, 3);
 	call(0, 11 * S, 1, 16, 0);
 	call(0, 11 * S + 1 * MS, 1, 17, 0);
-	/* a call of write() that ends on the other CPU */
+	/* a call of write() that begins on CPU 0 and ends on CPU 1 */
 	call(0, 12 * S, 2, 16, 1);
 	call(0, 13 * S, 1, 16, 0);
 	call(0, 13 * S + 3 * MS, 1, 17, 0);

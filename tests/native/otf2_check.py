@@ -50,8 +50,8 @@ def content_of(x):
     if isinstance(x, AttributeValue):
         return (str(x.type_id), content(x.value))
     if isinstance(x, _Definition):
-        # A merge extends lists of locations. A reference to an input's own list becomes
-        # a reference to a group.
+        # A merge joins the COMM_LOCATIONS groups of its inputs. Where an input refers
+        # to its own such group, the result has a COMM_GROUP with the same members.
         fields = tuple(content(GroupType.COMM_GROUP if is_list(x) and f.name == "group_type"
                                else getattr(x, f.private_name)) for f in x._fields)
         properties = sorted((str(key), repr(content(value)))

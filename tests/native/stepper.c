@@ -68,7 +68,8 @@ static void make_state(const struct tsct_clock_state *last, unsigned int nr,
 	state->closing_error_ps = 60000 + nr;
 }
 
-/* The child process: publishes, and stops itself before each publication. */
+/* The child process: publishes @updates clock params, one after another, and stops
+ * itself before each publication and after the last one. */
 static void publish(unsigned int updates)
 {
 	struct tsct_clock_state last, next;

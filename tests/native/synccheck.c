@@ -38,10 +38,13 @@ struct node {
 	double bound_min, bound_max;
 	unsigned int nr, beyond, unknown;
 	unsigned int status;
-	/* A daemon's last clock reading, and the changes since the first reading */
+	/* the daemon's last reading: epoch, cluster time, true time in ns
+	 * (0: the cluster time was unknown) */
 	__u32 epoch;
 	__s64 ns, truth_ns;
+	/* number of steps of the cluster time within an epoch */
 	unsigned int steps;
+	/* status and epoch at the first reading, and after each change of either */
 	struct {
 		unsigned int status;
 		__u32 epoch;

@@ -124,7 +124,8 @@ done
 ok "eight recordings at once, with a session at both ends"
 
 # --- collectives -----------------------------------------------------------------------
-# MS NAME...: every node NAME calls tsct_timesync(); results are in $work/NAME/said
+# MS NAME...: every node NAME calls tsct_timesync() with a timeout of MS ms. The outputs
+# are in $work/NAME/said.
 callers() {
 	local ms=$1 i waits=()
 	shift
@@ -134,7 +135,7 @@ callers() {
 	for i in "${waits[@]}"; do wait "$i" || true; done
 }
 # MS FROM-US NAME...: succeeds if the calls of all nodes NAME returned within MS ms of
-# each other
+# each other. Prints the time since FROM-US, which is the uptime in us before the calls.
 apart() {
 	local ms=$1 from=$2 i
 	for i in "${@:3}"; do sed -n 's/^at //p' "$work/$i/said"; done |
@@ -154,7 +155,8 @@ apart 5000 "$since" $all || fail "they returned at very different times"
 check
 ok "tsct_timesync() from all eight"
 
-# All nodes but NAME call tsct_timesync(), which must report NAME as AS-REPORTED.
+# All nodes but NAME call tsct_timesync(). The calls must time out with a message that
+# AS-REPORTED is missing, which is NAME, or NAME and the node that it is below.
 missing() {	# NAME AS-REPORTED; sets: why, the reason of a failure
 	local i since
 	since=$(now_us)

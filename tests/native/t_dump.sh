@@ -37,7 +37,8 @@ run 0 dump --delta "$work/a"
 head -n 1 "$work/out" | grep -q '^+0\.000000000 ' || fail "the first delta"
 ! grep -vqE '^\+[0-9]+\.[0-9]{9} ' "$work/out" || fail "deltas"
 
-# Unique stamps: 51 bits of tick, 13 of event number; also in seconds
+# dump --stamps prints the unique stamp (51 bits of tick, 13 of event number) of each
+# event, and two conversions of the stamp to seconds.
 run 0 dump --stamps "$work/a"
 [ "$(grep -cE '^0: +[0-9]+ +[0-9]+\.[0-9]{9} +[0-9]+\.[0-9]{9} \[' "$work/out")" = \
 	"$(wc -l <"$work/out")" ] || fail "--stamps"

@@ -88,7 +88,7 @@ refused 'd: not complete: it is still being written, or its recorder was killed;
 run 3 merge --salvage -o "$work/o" "$work/a" "$work/d"
 says 'd: not complete; its present part is merged'
 readable "$work/o" 1102
-# After the merge, all commands report that this node's recording was incomplete.
+# After the merge, all commands report that the recording of node 1 was incomplete.
 run 3 stat "$work/o"
 says '(node 1): the recording was incomplete when it was merged; the last events may be missing'
 shows '^node .* (1): NOT COMPLETE when it was merged'

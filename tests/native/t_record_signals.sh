@@ -61,7 +61,8 @@ ended 0
 says 'exited with status 0'
 says ': 2501 events, '
 
-# Without a command, a signal ends the recording. This needs a daemon.
+# If record runs no command, a signal ends the recording. The daemon provides the
+# channel, because record provides one only to a command that it runs.
 "$build/daemon/tsctraced" 2>"$work/daemon.log" &
 daemon=$!
 started+=("$daemon")

@@ -43,7 +43,8 @@ run 0 snapshot -q -o "$work/again"
 "$ctl" dump --raw "$work/few" >"$work/1"
 "$ctl" dump --raw "$work/again" | diff - "$work/1" || fail "the second snapshot differs"
 
-# The options for files work as in record; all kinds of timestamps have the same events.
+# Snapshot has the options --timestamps, --sync-every and --fsync of record. With every
+# kind of timestamps, the recording has the same events.
 for kind in tsc tsc/16 tsc/256 interpolated system off; do
 	dir=$work/as-${kind/\//-}
 	run 0 snapshot -q --timestamps "$kind" --sync-every 2^4 --fsync end -o "$dir"

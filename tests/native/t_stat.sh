@@ -94,7 +94,8 @@ assert [(t["tid"], t["name"], t["switched_in"]) + told(t) for t in s["threads"]]
 assert [(e["event"], e["payload_bytes"]) + told(e) for e in s["by_event"]] == [
     ("sys_enter", 64, 4, .4, 1, 5), ("sys_exit", 64, 4, .4, 0, 4),
     ("sched_switch", 60, 3, .3, 3, 6), ("never", 0, 0, 0, None, None)], s["by_event"]
-# All other bytes are packet headers: an empty packet and one with events, per file
+# The bytes of a file that belong to no event are headers of 80 bytes: one of an empty
+# packet, and one of a packet with events.
 for by in "cpus", "by_event", "threads", "nodes":
     assert sum(t["bytes"] for t in s[by]) == s["files"]["bytes"] - 2 * 2 * 80, by
     assert sum(t["payload_bytes"] for t in s[by]) == s["files"]["payload_bytes"], by

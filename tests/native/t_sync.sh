@@ -243,7 +243,7 @@ echo "master 10.77.2.2 minpoll -3 maxpoll -2" >"$work/gamma/conf"
 reload gamma
 answers=0
 wait_for "gamma polls by IPv4" more
-# Requests are unanswered when the address changes.
+# While beta is stopped, gamma's requests stay unanswered, and gamma's address changes.
 kill -STOP "$beta"
 sleep 0.1
 on gamma del 10.77.2.3/24 vbeta

@@ -65,7 +65,8 @@ static uint64_t random_gap(uint64_t *state)
 	return (r >> 16) & ((1ULL << (4 + (r & 0xffff) % 13)) - 1);
 }
 
-/* @writer NULL: writes nothing. Returns the last counter value. */
+/* Writes the events of a node's CPUs to @writer, or nowhere if @writer is NULL. Returns
+ * the tick of the last event. */
 static uint64_t write_events(struct tsct_recording_writer *writer, uint32_t node,
 			     uint64_t begin, uint64_t events)
 {

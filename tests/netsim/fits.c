@@ -9,8 +9,9 @@
  * Prints for each row (conditions) and fit: RMS and largest error at the end of the
  * window of exchanges, RMS in the window, us; means of the standard deviation and bound
  * that the fit states; number of readings (20 in the window, at its end, 1, 16 and 64 s
- * later) within their bound. -v lists readings outside. --check: exit status 1 if there
- * are any, if auto is above a row's limit, or too rarely among the best: see is_best().
+ * later) within their bound. -v lists readings outside their bound. --check: exit
+ * status 1 if a fit failed, a reading is outside its bound, or the RMS of fit `auto` is
+ * above a row's limit, or too rarely among the best: see is_best().
  */
 #include <math.h>
 #include <stdio.h>
@@ -34,9 +35,8 @@ static const char *const published_names[PUBLISHED_NR] = {
 };
 
 struct options {
-	struct options_common common;		/* options that fits and
-						 * nodes share; --row N
-						 * selects row N */
+	struct options_common common;	/* options that the programs fits and nodes
+					 * share; --row N selects row N */
 	unsigned int mask;		/* selected kinds of fits, as bits 1 << kind */
 	unsigned int trials;
 };

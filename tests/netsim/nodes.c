@@ -21,9 +21,9 @@
 #define QUICK_MARGIN	1.5
 
 struct options {
-	struct options_common common;	/* options that fits and nodes share;
-					 * --scenario N counts over all groups of
-					 * scenarios */
+	struct options_common common;	/* options that the programs fits and nodes
+					 * share; the N of --scenario N is the number
+					 * of a scenario among those of all groups */
 	unsigned int groups;	/* selected groups of scenarios, as bits 1 << GROUP_* */
 	unsigned int seeds;
 	bool quick;

@@ -9,9 +9,9 @@
 #define NUMBERS_MAX	128
 
 /*
- * Options that fits and nodes share: --list, --seed S, --check, -v, and --row N (fits)
- * or --scenario N (nodes), which selects a row or scenario to run, and can be given any
- * number of times. Without --row or --scenario, all are run.
+ * Options that the programs fits and nodes share: --list, --seed S, --check, -v, and
+ * --row N (fits) or --scenario N (nodes), which selects a row or scenario to run, and
+ * can be given any number of times. Without --row or --scenario, all are run.
  */
 struct options_common {
 	const char *program, *usage;

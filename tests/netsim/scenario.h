@@ -19,8 +19,8 @@ struct scenario {
 	const char *name;
 	void (*play)(struct run *run);
 	struct network_path request, answer;	/* delays of requests and of answers;
-						 * all members of both 0: 50 us plus
-						 * exponential with mean 20 us */
+						 * both structs all 0: 50 us plus an
+						 * exponential delay, mean 20 us */
 	double poll_s;		/* time between two polls, s; 0: 1 s */
 	double wander;		/* frequency wander; 0: 1e-9 per sqrt(s) */
 	double temp, temp_s;
@@ -32,7 +32,8 @@ struct scenario {
 	unsigned int polls_quick;	/* number of polls in a quick run; 0: 600 */
 	struct timestamping timestamping;
 	enum tsct_fit_kind fit;
-	double limit_us;	/* largest allowed RMS of readings, us; 0: no limit */
+	double limit_us;	/* largest allowed RMS of the errors of clock
+				 * readings, us; 0: no limit */
 	/* Figures of another program: its name, published RMS and largest error in
 	 * us */
 	const char *published_of;

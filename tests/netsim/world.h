@@ -113,7 +113,8 @@ struct node {
 /* A master's timeline. It continues evenly even if the master's counter jumps. */
 struct timeline {
 	uint32_t node;
-	tsct_u128 shift;	/* sum of the master's counter jumps, 64.64 cycles */
+	tsct_u128 shift;	/* sum of the master's counter jumps, cycles, in fixed
+				 * point: 64 bits of integer, 64 of fraction */
 	struct tsct_remote_params params;
 	uint32_t epoch;
 	bool is_real;		/* true for the timeline without a master: true time,

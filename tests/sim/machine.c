@@ -239,8 +239,9 @@ static void stall(struct machine *m)
 		machine_advance(m, random_between(&m->random, 0, m->stall_ps));
 }
 
-/* Begins a read of a clock. The read takes time; its value is the clock's at a moment
- * in between, at @asym thousandths. */
+/* Begins a read of a clock or counter, and advances to the moment within the read at
+ * which its value is taken: after @asym thousandths of m->read_ps. *ret_rest: time from
+ * that moment to the end of the read, ps */
 static void begin_read(struct machine *m, unsigned int asym, int64_t *ret_rest)
 {
 	int64_t first = m->read_ps * asym / 1000;

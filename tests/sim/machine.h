@@ -18,8 +18,8 @@ typedef tsct_s128 fixed;		/* fixed-point number with 64 integer and 64
  * sum is behind the ideal REALTIME. */
 struct kclock {
 	uint64_t last_cyc;
-	fixed raw, real;	/* MONOTONIC_RAW and REALTIME at last_cyc, 64.64 ns */
-	fixed ideal;		/* REALTIME without the rounding of mult, 64.64 ns */
+	fixed raw, real;	/* MONOTONIC_RAW and REALTIME at last_cyc, ns */
+	fixed ideal;		/* REALTIME without the rounding of mult, ns */
 	uint64_t raw_mult;	/* MONOTONIC_RAW's rate, ns per cycle, 2^-40 */
 	uint64_t mult, want;	/* REALTIME's rate in use, and the ideal rate, ns per
 				 * cycle, 2^-40 */
@@ -61,7 +61,7 @@ struct realtime_read {
 	uint64_t cycles;
 	uint64_t cyc;
 	uint32_t diverged;
-	fixed ideal;		/* ideal REALTIME at the moment of the read, 64.64 ns */
+	fixed ideal;		/* ideal REALTIME at the moment of the read, ns */
 	struct kclock clock;
 };
 #define READS_MAX	8192	/* number of remembered reads, a power of two */
@@ -119,7 +119,8 @@ void kclock_set_rate(struct kclock *clock, uint64_t cyc, uint64_t want);
 void kclock_advance(struct kclock *clock, uint64_t cyc);
 
 uint64_t machine_counter(const struct machine *m);
-/* Present count of the clocksource, 64.64 cycles */
+/* Returns the clocksource's present value, cycles, in fixed point: 64 bits of integer,
+ * 64 of fraction. */
 tsct_u128 machine_cycles(const struct machine *m);
 /* Exact REALTIME at a cycle count; then, the present REALTIME at the counter's
  * resolution */

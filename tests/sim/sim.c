@@ -161,8 +161,8 @@ static double ratio(double bound, double error)
 	return error > 0 ? bound / error : 0;
 }
 
-/* Prints the medians in ns of bound and error of readings. Returns the ratio of both
- * medians for all readings. */
+/* Prints a tally: numbers of readings, the median bound and the median error, ns, and
+ * the ratio of the two medians. Returns this ratio of median bound to median error. */
 static double print_tally(const struct tally *tally, const char *name)
 {
 	const uint64_t *bounds[READING_NR], *errors[READING_NR];

@@ -12,7 +12,8 @@ out=$(realpath -m "${O:-$here/../../build}")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Scenarios and seeds that once found a fault. A note names the wrong reading.
+# Scenarios and seeds that once found a fault. The comment behind a seed names the
+# reading that was outside its bound.
 known=(
 	"small-steps 1795249135"	# a reading long before the end of clock params
 	"steps 1795303101"		# a reading after two steps, the second during a calibration

@@ -136,7 +136,7 @@ START_TEST(test_known_macs)
 }
 END_TEST
 
-/* Captured answers of chronyd 4.3, which used the same key file */
+/* Captured answers of chronyd 4.3, with the keys of `keyfile` */
 static const char *const of_chronyd[] = {
 	"1c0800e600000000000000007f7f0101eeabe236728165e80123456789abcdf2"
 	"eeabe23903029721eeabe23903069b1e0000000376af1ddc92d51bdd5b88ac65"

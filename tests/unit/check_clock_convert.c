@@ -247,8 +247,8 @@ static void check_pairing(const struct tsct_clock *clock, struct tsct_recording 
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_pairing_make(rec, clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_params_check(&rec->real, rec->source), 0);
-	/* Checks times beyond the end of the pairing, too, because the recording may
-	 * still be running. */
+	/* Checks times beyond the end of the clock pairing's range, too, because the
+	 * recording may still be running. */
 	for (i = 0; i <= 1200; i++) {
 		cycles = rec->real.base_cycles +
 			(rec->end - rec->real.base_cycles) / 1000 * (unsigned int)i;
@@ -273,8 +273,8 @@ START_TEST(test_pairing)
 	 * per second. */
 	check_pairing(clock, &rec, -90 * SECOND, SECOND);
 	ck_assert_uint_eq(rec.real.past_error_ps, 2052000);
-	/* The recording's range contains a step of the clock: the pairing covers only
-	 * the part after it. */
+	/* The recording's range contains a step of the clock: the clock pairing
+	 * covers only the part after the step. */
 	check_pairing(clock, &rec, -250 * SECOND, -SECOND);
 	ck_assert_uint_eq(rec.real.base_cycles, zero - 100 * SECOND);
 	/* The recording's range is too short to measure the rate of the clock. */
@@ -282,8 +282,8 @@ START_TEST(test_pairing)
 	ck_assert_uint_eq(rec.real.mult, ONE);
 	check_pairing(clock, &rec, -SECOND, -SECOND);
 	tsct_clock_close(clock);
-	/* The recording's range contains 4 ms of slewing: the pairing is straight, and
-	 * its bound covers the slew. */
+	/* The recording's range contains 4 ms of slewing: the clock pairing, a straight
+	 * function from cycles to time, has a bound that covers the slew. */
 	never_set = true;
 	make_page();
 	write_page(AREA_SIZE);

@@ -215,8 +215,8 @@ static struct tsct_clock_params random_params(uint64_t base)
 }
 
 /*
- * The fast path uses the cluster params of either copy, whether or not there are clock
- * params of CLOCK_REALTIME.
+ * The fast path uses the cluster params, not the clock params of CLOCK_REALTIME. While
+ * copy 0 of the latch is being written, the fast path reads copy 1.
  */
 START_TEST(test_fast_path)
 {

@@ -438,8 +438,9 @@ START_TEST(test_several_requests_per_poll)
 	check_no_attack_seen();
 	ck_assert_uint_gt(w.client.sent, 2900);
 	ck_assert_uint_ge(w.delivered + 1, 2000);
-	if (w.extra_requests > 1)	/* polls with three requests: the first two
-					 * requests give an exchange, too */
+	if (w.extra_requests > 1)	/* In a poll with three requests, the
+					 * first two together give one exchange,
+					 * and the third another one. */
 		ck_assert_uint_gt(w.delivered, 2200);
 	else
 		ck_assert_uint_le(w.delivered, 2000);

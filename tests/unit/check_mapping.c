@@ -217,8 +217,8 @@ START_TEST(test_random_fits)
 			follow(mapping.begin + any64() % (mapping.end -
 							  mapping.begin),
 			       10, &worst);
-		/* Checks the mapping lines around the boundaries of the fit's
-		 * pieces. The first piece may begin with the mapping. */
+		/* Checks the mapping lines from one tick before each piece of the fit
+		 * on; from the mapping's first tick, if the piece begins there. */
 		for (i = 0; i < world.nr; i++) {
 			from = world.piece[i].from;
 			follow(from == mapping.begin ? from : from - 1, 3, &worst);
@@ -304,7 +304,8 @@ START_TEST(test_parabola_by_hand)
 }
 END_TEST
 
-/* On the axis, a recording lasts exactly as long as CLOCK_REALTIME measured. */
+/* On an axis made by tsct_axis_from_run(), a recording lasts exactly as long as by
+ * CLOCK_REALTIME. */
 START_TEST(test_axis_of_recording)
 {
 	struct tsct_axis axis;
