@@ -123,8 +123,8 @@ START_TEST(test_no_master)
 }
 END_TEST
 
-/* Nodes d and c poll only each other: the clock params in their sync samples are
- * used. */
+/* Nodes d and c poll only each other: the clock params in the nodes' sync samples map
+ * the nodes' ticks to the common time axis. */
 START_TEST(test_nodes_poll_each_other)
 {
 	struct node b = nodes[1];

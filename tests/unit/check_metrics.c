@@ -94,8 +94,8 @@ static const char *name_end(const char *at)
 	return at;
 }
 
-/* Checks optional labels {name="value",...}, with \\ \" and
- *  in values. Returns their end. */
+/* Checks the optional labels {name="value",...} at @at. In a value, a backslash must be
+ * part of \\, \" or \n. Returns the end of the labels. */
 static const char *labels_end(const char *at)
 {
 	if (*at != '{')

@@ -311,10 +311,11 @@ START_TEST(test_slow_and_interrupted_reads)
 {
 	static const struct { unsigned int read, jitter, every, stall; }
 	noise[] = {
-		{ 100, 2000, 3, 50000 },	/* clock reads in a slow
+		{ 100, 2000, 3, 50000 },	/* slow clock reads of an
 						 * emulator; durations in ns */
-		{ 20000, 60000, 0, 0 },		/* clock reads if system calls are
-						 * traced; durations in ns */
+		{ 20000, 60000, 0, 0 },		/* slow clock reads by system calls
+						 * that a debugger traces;
+						 * durations in ns */
 		{ 14, 6, 1, 3000000 },		/* clock reads of a process that
 						 * hardly gets CPU time; durations
 						 * in ns */
@@ -426,8 +427,8 @@ START_TEST(test_sampler_adapts)
 		tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
 	sim.reads = 0;
 	tsct_sampler_bracket(&sampler, CLOCK_REALTIME, &bracket);
-	/* The limit for the width of brackets has been adapted, so a few narrow tries
-	 * are enough. */
+	/* The sampler has adapted the limit for the width of brackets, so few clock
+	 * reads are needed to find enough brackets within the limit. */
 	ck_assert_uint_le(sim.reads, 3 * 60);
 	sim.read_ns = 3000;		/* each read of a clock takes 3 us from now
 					 * on */

@@ -290,7 +290,7 @@ START_TEST(test_children)
 	child("10.0.0.3", 3);
 	child("10.0.0.1", 1);
 	child("10.0.0.2", 0);
-	child("10.0.0.1", 4);	/* second child at this address, another key */
+	child("10.0.0.1", 4);	/* second child at 10.0.0.1, key 4 */
 	child(NULL, 9);
 	child("fe80::1", 6);
 	child("fe80::2%2", 7);
@@ -375,8 +375,8 @@ START_TEST(test_buckets)
 		 * gained. */
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 500, 9), 0);
 		ck_assert_uint_eq(take("10.0.0.1", trusted, 1500, 9), 1);
-		/* Each address, and each interface of an address, has its own token
-		 * bucket. */
+		/* Each address has its own token bucket. The same link-local
+		 * address on two interfaces counts as two addresses. */
 		ck_assert_uint_eq(take("10.0.0.2", trusted, 1500, 9), 5);
 		ck_assert_uint_eq(take("fe80::1%1", trusted, 1500, 9), 5);
 		ck_assert_uint_eq(take("fe80::1%2", trusted, 1500, 9), 5);

@@ -145,8 +145,8 @@ START_TEST(test_exact_fills)
 		for (size = 16; size <= 4056; size += 8) {
 			struct ring copy = r;
 
-			/* Tests small records only, and records that end near the end
-			 * of the block. */
+			/* Skips records of more than 64 bytes that end more than 64
+			 * bytes before or after the end of the block. */
 			if (size > 64 && (offset + size < 4096 - 64 ||
 					  offset + size > 4096 + 64))
 				continue;

@@ -174,8 +174,8 @@ START_TEST(test_descriptors_exhausted)
 	serve_start();
 	expect_service();
 	ck_assert_int_eq(pipe(go), 0);
-	pid = fork();	/* forks before setting the limit, which must apply to the
-			 * server only */
+	pid = fork();	/* The child is forked before RLIMIT_NOFILE is lowered, so
+			 * the lower limit applies to the server only. */
 	if (!pid)
 		_exit(read(go[0], &byte, 1) == 1 ? connect_many(100) : 0);
 	getrlimit(RLIMIT_NOFILE, &limit);

@@ -33,8 +33,8 @@ static __always_inline bool wanted(__u32 tgid)
 	return whole_system || bpf_map_lookup_elem(&tracked, &tgid);
 }
 
-/* False for an idle task (tgid 0): its switch is recorded if the other task is
- * wanted. */
+/* Returns true if a context switch from or to @task must be recorded because of @task.
+ * Returns false for an idle task (tgid 0). */
 static __always_inline bool wanted_task(const struct task_struct *task)
 {
 	__u32 tgid = task->tgid;

@@ -234,7 +234,8 @@ static void *write_all(void *arg)
 	return NULL;
 }
 
-/* Shows the progress until SIGUSR1 comes, which the thread sends at its end. */
+/* Waits for SIGUSR1, which the thread that runs plan() or write_all() sends as its last
+ * action. Shows the progress of writing. Returns 0, or -EINTR after another signal. */
 static int wait_for_thread(struct merge_job *w, const sigset_t *set)
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };

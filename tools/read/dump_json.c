@@ -14,9 +14,9 @@
 #include "lib/query/value_text.h"
 
 /* Upper limits of the length of parts of the JSON text, in bytes */
-#define LINE_ROOM	1024	/* a line without node, field names and values */
-#define MEMBER_ROOM	128	/* a field name, or a value that is not text */
-#define CHAR_ROOM	6	/* one byte of text, escaped */
+#define LINE_ROOM	1024	/* length of a line without node, field names, values */
+#define MEMBER_ROOM	128	/* length of a field name, or of a value not text */
+#define CHAR_ROOM	6	/* length of one byte of text, escaped */
 
 /* Each put function writes at @at, where there must be room; returns the end of its
  * text. */

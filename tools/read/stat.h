@@ -45,7 +45,7 @@ struct thread {
 struct call {
 	__s64 number;
 	__u64 count;
-	__u64 total, max;	/* sum and maximum of the durations, ticks */
+	__u64 total, max;	/* sum and maximum of the calls' durations, ticks */
 };
 
 struct threads {
@@ -58,7 +58,8 @@ struct threads {
 	struct thread rest;	/* all threads for which there was no memory */
 	/* system calls; the index is the call's number, until threads_finish() sorts */
 	struct call *calls;
-	__u64 unfinished;	/* number of system calls without end */
+	/* number of system calls whose return was not recorded */
+	__u64 unfinished;
 };
 
 #define THREADS_CALLS	1024	/* limit of system call numbers */

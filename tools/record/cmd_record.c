@@ -296,7 +296,8 @@ static int run(struct record_session *s, struct record_child *child,
 {
 	int err;
 
-	/* Sync errors are found before a directory or process is created. */
+	/* Sync samples are fetched, and the sync session runs, before the recording's
+	 * directory and the command's process exist: an error leaves neither behind. */
 	if (record_sync_open(s) || record_sync_start(s))
 		return EXIT_FAILED;
 	if (command) {

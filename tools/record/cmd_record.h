@@ -31,8 +31,8 @@ struct record_options {
 	double duration_s;		/* length of the recording; 0: no limit */
 	bool quiet, json, pass_status;
 	unsigned int verbose;
-	uint32_t timestamps;		/* enum tsct_timestamps */
-	uint32_t fsync;			/* enum tsct_fsync */
+	uint32_t timestamps;	/* unit of ticks in the files, enum tsct_timestamps */
+	uint32_t fsync;		/* times at which files are flushed, enum tsct_fsync */
 	uint64_t sync_every;		/* events per packet; 0: as many as fit */
 	enum record_sync_mode sync_mode;
 	const char *fit;		/* kind of fit; NULL: as set in the daemon */
@@ -72,7 +72,8 @@ struct record_child {
 	int gate;		/* write end of a pipe: a byte lets the child exec */
 	int exec_error;		/* read end of a pipe: errno of a failed exec, or EOF */
 	bool running;
-	int status;		/* exit status from waitpid(), if not running */
+	/* wait status of the command, from waitpid(), after its end */
+	int status;
 };
 
 /* Finds a command in $PATH. Prints errors. Returns the path, malloc'ed, or NULL. */
@@ -136,7 +137,8 @@ struct record_session {
 	unsigned long untracked;	/* number of processes that were not recorded */
 	/* number of kernel events not recorded, at most */
 	unsigned long missed;
-	struct tsct_store_unread unread;	/* unread events in embedded rings */
+	/* events in channels of the embedded server that no reader opened */
+	struct tsct_store_unread unread;
 	char dir[4096];
 	int dirfd;			/* descriptor of dir; -1: not open */
 	bool made_dir;			/* this process created dir */

@@ -97,7 +97,7 @@ static void add_event(struct argp_state *state, struct record_options *o,
 		kernel_source_list(stderr);
 		exit(EXIT_USAGE);
 	}
-	/* The array is large enough: it has argc elements. */
+	/* o->events has argc + 1 elements, so each -e option finds a free element. */
 	o->events[o->nr_events++] = event;
 }
 

@@ -403,7 +403,8 @@ int record_show_summary(const struct record_session *s,
 	tsct_recording_balance(&s->rec, -1, &b);
 	if (!b.exact && !b.broken_places)
 		return EXIT_FAILED;
-	/* Missed kernel events are no loss: other processes may have caused them. */
+	/* Kernel events that BPF programs missed do not cause EXIT_LOST: the missed
+	 * events may be of processes that are not recorded. */
 	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
 		     s->rec.nodes[0].provider_gone))
 		ret = EXIT_LOST;

@@ -318,7 +318,8 @@ static int check_master(struct record_session *s, const json_t *peers)
 	for (i = 0; !master && i < json_array_size(sources); i++)
 		if (!strcmp(ctl_json_string(json_array_get(sources, i), "type"), "master"))
 			master = json_array_get(sources, i);
-	/* A session does not poll NTP servers faster: it may bring no samples. */
+	/* A session does not shorten the poll interval of NTP servers, so a session
+	 * without samples is no error if the node is synchronized. */
 	if (!master && s->rec.nodes[0].sync.status == TSCT_STATUS_SYNCHRONIZED)
 		return 0;
 	if (!master)

@@ -12,7 +12,8 @@
 #include "report_trace.h"
 
 #define OPEN_MESSAGES_MAX	65536
-#define EARLY_MAX_NS	1000000000ULL	/* maximum time from a receive to its send */
+/* Limit of the time by which a message's receive event may precede its send event */
+#define EARLY_MAX_NS	1000000000ULL
 
 /* Bytes between two events in a file, above which a packet's header is between them */
 #define HEADER_MIN	48

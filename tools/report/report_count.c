@@ -352,7 +352,8 @@ int report_look(struct report *r, struct tsct_trace *trace)
 	spans_free(r->tracker);
 	r->tracker = NULL;
 	r->looking = false;
-	r->x.orphans = r->x.cuts = 0;	/* the second pass counts anew */
+	/* the second pass counts orphans and cuts again */
+	r->x.orphans = r->x.cuts = 0;
 	tsct_threads_free(&threads);
 	return err;
 }

@@ -6,7 +6,8 @@
 
 #include "report_trace.h"
 
-/* number of strips from which new event definitions of a row share one strip */
+/* Limit of the number of strips. At the limit, all event definitions of a row that have
+ * no strip yet share one strip; counters that have no strip yet are omitted. */
 #define STRIPS_MAX	8192
 
 static __u32 *slot(const struct strips *all, __u32 *hash, __u32 nr,

@@ -36,7 +36,8 @@ static double seconds(const struct window *w, __u64 local)
 		sync_samples_hz(w->read->rec);
 }
 
-/* Returns points of the fit from the first exchange to the last, each newly fitted. */
+/* Returns points of the fitted function at equal distances, from the first exchange to
+ * the last. A separate fit is computed for each point. */
 static json_t *show_curve(const struct window *w, enum tsct_fit_kind kind)
 {
 	const __u64 from = w->series->x[0].t1;

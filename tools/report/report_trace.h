@@ -92,7 +92,8 @@ struct strips {
 enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER };
 
 struct report {
-	struct tsct_export x;	/* first member: callbacks get a pointer to it */
+	struct tsct_export x;	/* state of the export; must be the first member of the
+				 * report: callbacks cast a pointer to x */
 	__u64 max_events;
 	/* fit of sync samples: enum tsct_fit_kind; -1: as recorded */
 	int fit;
@@ -143,7 +144,7 @@ static inline bool report_single(const struct report *r, __u32 def)
 	return r->groups[r->seen[def].group].single;
 }
 
-/* Returns the time since the beginning of the page, ns, at least 0 */
+/* Returns the time from the report's origin (origin_ns) to @ns, in ns, at least 0 */
 static inline __u64 report_time(const struct report *r, __s64 ns)
 {
 	return ns > r->origin_ns ? (__u64)ns - (__u64)r->origin_ns : 0;
@@ -180,14 +181,15 @@ __u32 *report_order(const void *array, size_t size, __u32 nr);
 /* Runs the second pass over the recording (report_collect.c). Returns 0 or -errno. */
 int report_take(struct report *r);
 
-/* Returns the strip of a row's and definition's sums; creates the strip if absent.
- * NULL: out of memory or, with errno ENOSPC, too many counters */
+/* Returns the strip (sums over time) of the events of one definition in one row of the
+ * page; creates the strip if absent. NULL: out of memory or, with errno ENOSPC, too
+ * many counters */
 struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 def,
 			   __u32 field);
 void report_strips_put(const struct report *r, struct bytes *to);
 void report_strips_free(struct strips *strips);
 
-/* Writes the data for the page's script, in report_data.c. */
+/* Writes the data for the page's script (report_data.c). Returns 0 or -errno. */
 int report_data(struct report *r, FILE *to);
 void bytes_put(struct bytes *bytes, const void *from, size_t len);
 /* Writes an integer, 7 bits per byte, low bits first; top bit: more bytes follow. */
@@ -195,7 +197,7 @@ void bytes_varint(struct bytes *bytes, __u64 value);
 /* Writes a signed integer: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ... */
 void bytes_zigzag(struct bytes *bytes, __s64 value);
 
-/* The summary and tables of the page, in report_tables.c */
+/* Write the page's summary and tables (report_tables.c). */
 void report_tables_head(struct report *r, FILE *to);
 void report_tables(struct report *r, FILE *to);
 void report_put_count(FILE *to, __u64 n);
@@ -205,7 +207,7 @@ void report_put_cell(FILE *to, const char *text);
 /* Returns the largest error bound of a node's times, ns; UINT64_MAX: unknown */
 __u64 report_widest_ns(const struct report *r, __u32 node);
 
-/* Writes the section about clocks and errors, in report_time.c. Returns 0 or -errno. */
+/* Writes the section about clocks and errors (report_time.c). Returns 0 or -errno. */
 int report_sync_part(struct report *r, FILE *to);
 
 #endif /* REPORT_TRACE_H */
