@@ -58,7 +58,7 @@ struct threads {
 	struct thread rest;	/* all threads for which there was no memory */
 	/* system calls; the index is the call's number, until threads_finish() sorts */
 	struct call *calls;
-	/* number of system calls whose return was not recorded */
+	/* number of threads whose last system call has no return event */
 	__u64 unfinished;
 };
 
