@@ -313,9 +313,8 @@ START_TEST(test_slow_and_interrupted_reads)
 	noise[] = {
 		{ 100, 2000, 3, 50000 },	/* slow clock reads of an
 						 * emulator; durations in ns */
-		{ 20000, 60000, 0, 0 },		/* slow clock reads by system calls
-						 * that a debugger traces;
-						 * durations in ns */
+		{ 20000, 60000, 0, 0 },		/* slow clock reads by traced system
+						 * calls; durations in ns */
 		{ 14, 6, 1, 3000000 },		/* clock reads of a process that
 						 * hardly gets CPU time; durations
 						 * in ns */
