@@ -276,7 +276,8 @@ static int open_module_events(struct loop *loop)
 		return watch_fd(loop, kernel_events_fd(&loop->module_events),
 				EVENT_MODULE);
 	log_info("module events: generic netlink not available: %s; "
-		 "disruptions are detected at the next update", strerror(-err));
+		 "disruptions of the clock are detected at its next update",
+		 strerror(-err));
 	return 0;
 }
 

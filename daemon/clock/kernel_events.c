@@ -43,7 +43,8 @@ static void join_group(struct kernel_events *kernel, int family, int group)
 
 	if (err) {
 		log_warning("module events: cannot join the module's netlink group: "
-			    "%s; disruptions are detected at the next update",
+			    "%s; disruptions of the clock are detected at its next"
+			    " update",
 			    nl_geterror(err));
 		return;
 	}

@@ -138,7 +138,8 @@ void metrics_print(const struct metrics *m, FILE *to)
 		  "Publications that came too late and were repeated.",
 		  (double)m->stats.late },
 		{ "module_publishing", "gauge",
-		  "1 if the kernel module has the published clock.", m->module },
+		  "1 if the kernel module is loaded and passes the daemon's clock params on "
+		  "to programs.", m->module },
 		{ "channels", "gauge", "Channels held by the daemon.",
 		  (double)m->channels },
 		{ "channel_bytes", "gauge",

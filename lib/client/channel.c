@@ -381,8 +381,8 @@ static const char *explain(struct tsct_channel *channel, int err,
 		return "not supported by this provider; kernel channels need "
 			"the module";
 	case -EFBIG:
-		return "larger than the provider's file size limit; raise its "
-			"'ulimit -f'";
+		return "larger than the file size limit of the provider (the daemon,"
+			" trace-ctl record or this process); raise its 'ulimit -f'";
 	case -EPROTO:
 		return "invalid answer from the provider; use library and "
 			"provider of one release";

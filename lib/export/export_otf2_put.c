@@ -45,7 +45,7 @@ struct waiting {
 _Static_assert(sizeof(struct waiting) +
 	       ATTRIBUTES_MAX * sizeof(struct attribute) +
 	       TSCT_FIELDS_MAX * sizeof(struct sample) <= WAIT_MIN,
-	       "WAIT_MIN is smaller than the largest event");
+	       "WAIT_MIN bytes must hold the largest event");
 
 /* ---- events that are passed to libotf2 at once ---------------------------- */
 

@@ -211,7 +211,8 @@ void clock_print_text(FILE *to, const struct clock_reading *r)
 		print_cluster(to, r);
 	if (r->segments) {
 		format_age(r->segments_s, age, sizeof(age));
-		fprintf(to, "segments  %u, since %s ago\n", r->segments, age);
+		fprintf(to, "segments  %u, the oldest begins %s ago\n", r->segments,
+			age);
 	}
 	fprintf(to, "origin    %s (%s)\n", tsct_clock_origin(r->clock),
 		tsct_clock_reason(r->clock));

@@ -172,8 +172,9 @@ static int print_create_error(const struct provider_connection *p,
 
 	if (err == -EDQUOT)
 		fprintf(stderr, "trace-ctl channel: create %s: memory limit"
-			" exceeded: %llu channel%s hold %s of %s, %s per user; remove"
-			" channels, or make the rings smaller with --blocks\n", name,
+			" exceeded: %llu channel%s of all users hold %s; the limit is %s"
+			" in all and %s per user; remove channels, or make the rings"
+			" smaller with --blocks\n", name,
 			(unsigned long long)p->info.channels,
 			view_plural(p->info.channels),
 			channel_view_bytes(p->info.bytes, now, sizeof(now)),

@@ -45,7 +45,7 @@ static void print_provider(const char *name, const struct provider_connection *p
 		       *error ? error : "no answer");
 		return;
 	}
-	printf("%-14s yes, version %s%s; %s of %s in use, %s per user\n", name,
+	printf("%-14s yes, version %s%s; %s of %s in use, at most %s per user\n", name,
 	       p->info.version, p->info.features & TSCT_FEATURE_KFUNC ? ", kfunc" : "",
 	       channel_view_bytes(p->info.bytes, now, sizeof(now)),
 	       channel_view_bytes(p->info.bytes_max, max, sizeof(max)),

@@ -218,8 +218,8 @@ static int find_input(struct merge_input *in)
 		return 0;
 	}
 	if (!S_ISREG(st.st_mode) || !is_archive(in->given))
-		return refuse(in, -EINVAL, "not an OTF2 archive; give a file NAME" OTF2_ANCHOR
-			      ", or its directory");
+		return refuse(in, -EINVAL, "not an OTF2 archive; give the archive's file *" OTF2_ANCHOR
+			      ", or the directory with that file");
 	in->path = strdup(in->given);
 	return in->path ? 0 : refuse(in, -ENOMEM, strerror(ENOMEM));
 }

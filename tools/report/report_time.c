@@ -156,7 +156,7 @@ static void put_messages(const struct report *r, FILE *to)
 	const struct tsct_message_pair_stats *p;
 
 	fputs("<h2>Causality</h2>\n<p>A message cannot be received before it was sent."
-	      " Where its times show that, they are wrong. If the difference is at most the"
+	      " If its times say so, they are wrong. If they are wrong by at most the"
 	      " sum of both bounds, both bounds still hold; else a bound is wrong. In the"
 	      " timeline such messages are red.</p>\n<div class=\"scroll\"><table>\n"
 	      "<thead><tr><th>From</th><th class=\"left\">To</th><th>Messages</th>"
