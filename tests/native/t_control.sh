@@ -77,7 +77,7 @@ fds=$(ls "/proc/$pid/fd" | wc -l)
 
 # --- disruptions are for root ------------------------------------------------
 "$ctl" clock --fake-disruption >"$work/out" || fail "no fake disruption"
-grep -q 'simulates a disruption of the clock: epoch 2 began; it recalibrates' "$work/out" ||
+grep -q 'simulates a disruption of the clock: epoch 2 began; the daemon recalibrates' "$work/out" ||
 	fail "$(cat "$work/out")"
 metrics
 is 'tsctrace_clock_epoch' 2

@@ -131,7 +131,7 @@ both_told() {
 	done
 }
 steadily both_told || fail "beta and gamma: $(cat "$work/out" "$work/out.gamma")"
-wait_for "alpha names itself" logged alpha 'collective [0-9]* waits for alpha'
+wait_for "alpha names itself" logged alpha 'collective call [0-9]* waits for alpha'
 sleep 1		# waits until every daemon knows that no call is waiting
 timesync 30000 alpha >"$work/out.alpha" & a=$!
 timesync 30000 beta >"$work/out.beta" & b=$!

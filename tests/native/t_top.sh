@@ -90,7 +90,7 @@ run 0 top --once -d 0.1 -s name
 # status shows the losses of CPUs, too, with the sequence numbers of each ring.
 run 0 status
 shows '^ *[0-9]* full .* full [1-9]'
-shows '^       CPU [01]  *event [0-9]*, block [0-9]*, unread .*, lost full [1-9]'
+shows '^       CPU [01]  *events [0-9]*, blocks [0-9]*, unread .*, lost full [1-9]'
 run 0 status -p
 [ "$(grep -c '^       CPU ' "$work/out")" -ge 3 ] || fail "no line for each CPU"
 run 0 status --json
