@@ -25,7 +25,7 @@ rings      module
 clock      tsc at 1000.000000 MHz (within 12 ppb), holdover by module; times within 1501 ns
            DISRUPTED during the recording (a step, a suspend): times before and after it cannot be compared
 files      602 bytes, 54.73 bytes/event, 17.09 of it payload
-ticks      tsc; up to 1 further events have the same tick as an event before them
+ticks      tsc; up to 1 further event on the same tick as an event before
 
 CPU              events        per s         first          last         lost
 0                     7          0.7     +0.000000     +5.000000            0

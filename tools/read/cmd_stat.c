@@ -230,9 +230,9 @@ static void print_files(const struct stat_figures *s)
 	else if (!s->max_per_tick)
 		puts("all time stamps are distinct");
 	else
-		printf("up to %" PRIu64 " further events have the same tick as"
-		       " an event before them\n",
-		       (uint64_t)s->max_per_tick);
+		printf("up to %" PRIu64 " further event%s on the same tick as"
+		       " an event before\n", (uint64_t)s->max_per_tick,
+		       view_plural(s->max_per_tick));
 }
 
 static void print_sum(const struct stat_figures *s)

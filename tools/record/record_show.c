@@ -230,8 +230,8 @@ static void print_files(const struct record_session *s, const struct tsct_writte
 	if (rec->timestamps == TSCT_TIMESTAMPS_OFF)
 		return;
 	if (tsct_recording_max_per_tick(rec))
-		fprintf(stderr, "  time stamps: at most %" PRIu64 " more event%s on"
-			" the same tick as another event\n",
+		fprintf(stderr, "  time stamps: up to %" PRIu64 " further event%s on"
+			" the same tick as an event before\n",
 			(uint64_t)tsct_recording_max_per_tick(rec),
 			view_plural(tsct_recording_max_per_tick(rec)));
 	else
