@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include <tsctrace/trace.h>
 
@@ -85,6 +86,15 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes)
 	if (!rec->nodes)
 		return -ENOMEM;
 	rec->nr_nodes = nr_nodes;
+	return 0;
+}
+
+int tsct_recording_random_uuid(__u8 uuid[16])
+{
+	if (getrandom(uuid, 16, 0) != 16)
+		return -EIO;
+	uuid[6] = (uuid[6] & 0x0f) | 0x40;
+	uuid[8] = (uuid[8] & 0x3f) | 0x80;
 	return 0;
 }
 

@@ -334,6 +334,11 @@ struct tsct_recording {
  * @rec: all zero; to be freed in any case. 0, -EINVAL: too many nodes, or -ENOMEM
  */
 int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
+
+/* Sets @uuid to a random UUID (RFC 4122, version 4). Returns 0, or -EIO if the kernel
+ * gives no random numbers. */
+int tsct_recording_random_uuid(__u8 uuid[16]);
+
 void tsct_recording_free(struct tsct_recording *rec);
 
 /* Returns true if the recording, and all recordings merged into it, are complete. */

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <tsctrace/version.h>
@@ -353,11 +352,9 @@ static int begin(struct tsct_export *x)
 	/* The clock's offset is close to all times: readers that use doubles are exact
 	 * for small numbers only. */
 	c->offset_s = x->begin_ns / NS_PER_S - (x->begin_ns % NS_PER_S < 0);
-	/* The UUID is random (RFC 4122): an export is a trace of its own. */
-	if (getrandom(c->uuid, sizeof(c->uuid), 0) != sizeof(c->uuid))
+	/* An export is a trace of its own, with a UUID of its own. */
+	if (tsct_recording_random_uuid(c->uuid))
 		return -EIO;
-	c->uuid[6] = (c->uuid[6] & 0x0f) | 0x40;
-	c->uuid[8] = (c->uuid[8] & 0x3f) | 0x80;
 	c->nr_streams = x->rec->nr_streams * nr;
 	c->streams = calloc(c->nr_streams + 1, sizeof(*c->streams));
 	if (!c->streams)

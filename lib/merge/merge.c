@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "merge_private.h"
@@ -90,10 +89,8 @@ static int name_result(struct tsct_merge *m)
 				 "merged by each node's own clock");
 	if (!r->clock_origin)
 		return merge_fail_errno(m, -ENOMEM);
-	if (getrandom(r->uuid, sizeof(r->uuid), 0) != sizeof(r->uuid))
+	if (tsct_recording_random_uuid(r->uuid))
 		return merge_fail(m, -EIO, "no random numbers from the kernel");
-	r->uuid[6] = (r->uuid[6] & 0x0f) | 0x40; /* version 4 of RFC 4122: random */
-	r->uuid[8] = (r->uuid[8] & 0x3f) | 0x80;
 	return 0;
 }
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -154,15 +153,13 @@ int record_describe(struct record_session *s)
 	unsigned int i;
 	int err;
 
-	if (getrandom(rec->uuid, 16, 0) != 16)
-		memset(rec->uuid, 0, 16);
-	rec->uuid[6] = (rec->uuid[6] & 0x0f) | 0x40;	/* UUID: RFC 4122, version 4 */
-	rec->uuid[8] = (rec->uuid[8] & 0x3f) | 0x80;
 	for (i = 0; i < s->nr_channels; i++) {
 		header = tsct_channel_info(s->channels[i]);
 		nr_cpus = header->nr_cpus > nr_cpus ? header->nr_cpus : nr_cpus;
 	}
-	err = tsct_recording_make(rec, 1);
+	err = tsct_recording_random_uuid(rec->uuid);
+	if (!err)
+		err = tsct_recording_make(rec, 1);
 	if (!err)
 		err = tsct_recording_locate(rec, nr_cpus);
 	if (!err)
