@@ -194,7 +194,8 @@ static void dispatch(struct loop *loop, enum event_source source)
 			tick(loop);
 		return;
 	case EVENT_CLOCK_SET:
-		tick(loop);		/* tick() rearms the clock-set timer, too */
+		tick(loop);		/* also rearms the timer that reports settings
+					 * of CLOCK_REALTIME */
 		return;
 	case EVENT_SIGNAL:
 		on_signal(loop);

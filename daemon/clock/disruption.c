@@ -188,7 +188,8 @@ struct vmclock {
 
 #define VMCLOCK_MAGIC		0x4b4c4356
 #define VMCLOCK_GENERATION	0x100	/* vmclock flag: generation is valid */
-#define VMCLOCK_SIZE_MIN	104	/* bytes of a vmclock page without generation */
+#define VMCLOCK_SIZE_MIN	104	/* bytes of a vmclock page that ends before
+					 * the field `generation` */
 #define VMCLOCK_TRIES		1000
 
 /* Reads the vmclock page into @d. If the hypervisor never completes a change of the

@@ -58,8 +58,8 @@ struct disruption_reader {
 	struct disruption last;	/* latest sample of the indicators */
 	int clock_set_fd;	/* timer, readable after CLOCK_REALTIME was set */
 	const void *vmclock;	/* mapped vmclock page of the hypervisor; NULL: none */
-	/* Reads a snapshot, as TSCT_IOC_CLOCK_SNAPSHOT; -ENOENT: no module. Set by the
-	 * caller; may be NULL. */
+	/* Reads the kernel's clocks (TSCT_IOC_CLOCK_SNAPSHOT). Returns 0 or -errno;
+	 * -ENOENT: no module. The owner of this struct sets the function; NULL: none */
 	int (*snapshot)(void *ctx, struct tsct_clock_snapshot *ret);
 	void *ctx;
 };

@@ -61,8 +61,8 @@ static void give_up_module(void *ctx)
 
 /* ---- surveys of the CPUs ------------------------------------------------ */
 
-/* Keeps a survey until its table is published. Takes ownership of the table in
- * @survey. */
+/* Keeps the result of a CPU survey until the survey's CPU table is published. Takes
+ * ownership of survey->table. */
 static void keep_survey(struct platform *platform,
 			const struct cpu_survey *survey)
 {
@@ -197,8 +197,8 @@ close_survey_fd:
 	return err;
 }
 
-/* While a survey is in progress, survey_fd stays open for its thread until the
- * process ends. */
+/* While a CPU survey is in progress, survey_fd stays open until the process ends,
+ * because the survey's thread still writes to survey_fd. */
 void platform_close(struct platform *platform)
 {
 	publisher_close(&platform->publisher);

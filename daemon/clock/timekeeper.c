@@ -99,7 +99,7 @@ static void init_rate(struct timekeeper *k, int source, __u32 epoch, __u32 cause
 	k->est.state.epoch_cycles = timekeeper_cycles(k);
 }
 
-/* Begins a new epoch of the clock, whose number the estimator already has. */
+/* Begins a new epoch of the clock. The epoch's number is already in k->est. */
 static void begin_epoch(struct timekeeper *k, const char *why)
 {
 	__u32 cause = k->est.state.cause;

@@ -18,7 +18,8 @@
 /* Assumed latency of the first publication of clock params, with cold caches, ns */
 #define TIMEKEEPER_FIRST_PUBLISH_NS	5000000
 
-/* Result of a survey of all CPUs; the table of skews stays with the platform. */
+/* Result of a survey of all CPUs, without the table of skews, which struct platform
+ * holds */
 struct cpu_survey_result {
 	int source;		/* counter that this machine can use, TSCT_SOURCE_* */
 	bool skewed;		/* skews between CPUs are too large to be ignored */
@@ -27,7 +28,7 @@ struct cpu_survey_result {
 
 /* Rate of the counter against MONOTONIC_RAW, as saved in the drift file */
 struct drift {
-	__u32 source;		/* counter that has this rate, TSCT_SOURCE_* */
+	__u32 source;		/* counter whose rate is saved, TSCT_SOURCE_* */
 	__u64 rate_mult;	/* rate of the counter, 2^-56 ns per cycle */
 	__u64 rate_error_ppt;	/* bound of the rate's relative error, 10^-12 */
 };
@@ -102,7 +103,8 @@ struct timekeeper {
 					 * saved */
 	__s64 saved_ns;			/* time when saved_error_ppt was written,
 					 * CLOCK_MONOTONIC_RAW, ns */
-	struct tsct_clock_state predecessor;	/* clock state before the start */
+	/* clock state that was published when timekeeper_start() began */
+	struct tsct_clock_state predecessor;
 	struct tsct_cluster *cluster;	/* the cluster, not owned; NULL: no cluster */
 	__u32 cluster_epoch;		/* latest cluster epoch published by anyone */
 };
@@ -159,7 +161,7 @@ void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster);
  * without a sample of the clocks
  *
  * The next timekeeper_tick() publishes a change that cannot be published now. Returns
- * as timekeeper_tick().
+ * 0; -EPERM: publishing is no longer permitted.
  */
 int timekeeper_publish_cluster(struct timekeeper *k);
 

@@ -319,8 +319,8 @@ int timekeeper_publish(struct timekeeper *k)
 	}
 	timekeeper_log_status(k);
 	timekeeper_save_drift(k, false);
-	return err == -EPERM ? err : 0;	/* other errors: publish again at the next
-					 * tick */
+	return err == -EPERM ? err : 0;	/* after errors except -EPERM, the next tick
+					 * publishes the clock state again */
 }
 
 int timekeeper_publish_cluster(struct timekeeper *k)

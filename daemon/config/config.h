@@ -51,7 +51,8 @@ struct config_rule {
 };
 
 struct config {
-	char name[CONFIG_NAME_MAX];	/* name of this node, for messages */
+	char name[CONFIG_NAME_MAX];	/* name of this node in its status, and in lists
+					 * of missing nodes; "": no name */
 	bool serve;
 	__u16 port;
 	struct tsct_address listen[CONFIG_LISTEN_MAX];

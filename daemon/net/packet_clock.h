@@ -16,7 +16,7 @@ struct packet_clock {
 	const struct timekeeper *timekeeper;
 	const struct platform *platform;
 	struct tsct_clock_full clock;	/* reader of the daemon's own clock file */
-	/* Set by packet_clock_refresh(): usable, hz */
+	/* packet_clock_refresh() sets the fields `usable` and `hz`. */
 	bool usable;			/* CLOCK_REALTIME agrees with the clock page */
 	double hz;			/* frequency of the counter; 0: unknown */
 };

@@ -77,8 +77,8 @@ int net_open_filtered(struct net_socket *server,
 /*
  * net_filter_program - compile the filter that net_open_filtered() attaches
  *
- * The caller frees ret->filter. Returns 0, -ENOMEM, -E2BIG (program too long),
- * or -ENOENT as net_open_filtered().
+ * The caller frees ret->filter. Returns 0; -ENOMEM; -E2BIG: program too long;
+ * -ENOENT: no key, and no address of the IP version that @v6 selects.
  */
 int net_filter_program(bool v6, const struct tsct_address *address,
 		       unsigned int nr, const __u32 *key, unsigned int nr_keys,

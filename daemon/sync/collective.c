@@ -88,9 +88,9 @@ bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 
 	if (s != parent(p))
 		return false;
-	/* A local caller is assumed to wait for MEMBER_WAITS_NS after its last request,
-	 * longer than in waits_here(): polls stay frequent until an answer shows the
-	 * end of the session. */
+	/* A local caller is assumed to wait for MEMBER_WAITS_NS (1 s) after its last
+	 * request, although waits_here() assumes WAITS_NS (0.5 s): polls stay frequent
+	 * until an answer shows the end of the session. */
 	return (b->waited_ns && now_ns - b->waited_ns < MEMBER_WAITS_NS) ||
 		(has_members(p) && b->member_ns &&
 		 now_ns - b->member_ns <= MEMBER_WAITS_NS);
@@ -164,12 +164,12 @@ void barrier_member_waits(struct peers *p)
 		return;
 	}
 	b->since_ns = b->member_ns = now_ns;
-	sources_poll_for_barrier(p);		/* this poll reports the caller to the
-						 * master */
+	/* This poll reports to the master that a caller waits below this node. */
+	sources_poll_for_barrier(p);
 }
 
-/* Logs missing nodes on the master, because a caller elsewhere may not receive
- * their names. */
+/* Logs the nodes that a barrier waits for, on a node with members: callers of
+ * tsct_timesync() on other nodes may not receive the names. */
 static void log_missing(struct peers *p)
 {
 	struct barrier *b = &p->barrier;
@@ -200,7 +200,8 @@ void barrier_tick(struct peers *p)
 
 /*
  * On a node that has a master, the schedule's list of missing nodes begins with this
- * node. Its name is reported only if it is configured and no local caller waits.
+ * node. This node's name is reported only if the name is configured, and no process on
+ * this node waits in tsct_timesync().
  */
 void barrier_below(const struct peers *p, char *names, size_t size)
 {

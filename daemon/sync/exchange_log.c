@@ -16,8 +16,8 @@
 struct logged_exchange {
 	__u64 cycles;			/* local counter when the exchange was logged */
 	unsigned int source;		/* index of the source in peers.source */
-	char name[CONFIG_NAME_MAX];	/* name of the source, which a reload may
-					 * replace */
+	char name[CONFIG_NAME_MAX];	/* name of the source; a copy, because a reload
+					 * may replace the source */
 	struct tsct_exchange x;
 	struct tsct_remote remote;
 	__u32 clock_epoch, cluster_epoch;

@@ -9,7 +9,7 @@
 #include "peers_private.h"
 
 #define EXPIRE_NS	(60 * NS_PER_S)
-#define SLOT_US		500	/* least time for an exchange of a session, us */
+#define SLOT_US		500	/* time reserved per exchange of a session, us */
 #define PROBES		16		/* number of table entries tried per look-up */
 
 static void free_members(struct members *m)

@@ -87,8 +87,8 @@ static void set_sources(struct peers *p)
 	p->nr_sources = config->nr_sources;
 }
 
-/* Opens members and service. @old: the previous configuration; NULL: no configuration
- * before */
+/* Creates the schedule and table of members, and opens the server's sockets. @old: the
+ * previous configuration; NULL: none */
 static int open_network(struct peers *p, const struct config *old)
 {
 	int err;
@@ -211,8 +211,8 @@ static int apply_config(struct peers *p, struct config *config)
 	struct config *old = p->config;
 	int err;
 
-	p->nr_watched = 0;		/* peers_dispatch() then ignores poll results of
-					 * descriptors that are closed below */
+	p->nr_watched = 0;		/* peers_dispatch() ignores poll results of the
+					 * descriptors, as a reload closes some */
 	service_close(&p->service);
 	/* Estimates are dropped if the node's role or the kind of fit changes. */
 	if (p->cluster && (!config_has_network(config) ||

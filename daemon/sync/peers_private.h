@@ -174,8 +174,8 @@ void barrier_member_waits(struct peers *p);
  * tsct_timesync() wait on this node and on all nodes that get their time through it. */
 bool barrier_arrived(const struct peers *p, const struct peer_source *s);
 
-/* Handles the barrier number in an answer of source @s, and whether the barrier was
- * released. */
+/* Processes an answer of source @s: the number of the barrier, and the flag that says
+ * that the barrier was released. */
 void barrier_answered(struct peers *p, const struct peer_source *s);
 
 /* Returns true if a caller on this node, or on a node that gets its time through it,
@@ -183,8 +183,10 @@ void barrier_answered(struct peers *p, const struct peer_source *s);
 bool barrier_waits_for(const struct peers *p, const struct peer_source *s);
 
 /*
- * barrier_below - print the missing nodes that get their time here, for the master
- * barrier_missing - print the names of all missing nodes, for members and callers
+ * barrier_below - print the missing nodes that get their time through this node, for
+ *	requests to the master
+ * barrier_missing - print the names of all missing nodes, for answers to members and
+ *	to local callers of tsct_timesync()
  */
 void barrier_below(const struct peers *p, char *names, size_t size);
 void barrier_missing(const struct peers *p, char *names, size_t size);
@@ -206,15 +208,16 @@ struct send_pace {
 	unsigned int nr;		/* number of measurements of the send time in
 					 * the present measurement period */
 	__s64 since_ns;			/* begin time of the measurement period */
-	__s64 seen_ns;			/* time of the last send time measurement */
+	__s64 seen_ns;			/* time when a send was measured last, ns */
 };
 
 /* Outbox: answers that one system call will send */
 struct outbox {
 	struct net_answer answer[NET_TOGETHER];
 	unsigned int nr;
-	bool is_open;			/* true: answers are collected, because more
-					 * requests may wait: NET_BATCH were received */
+	bool is_open;			/* true: answers are collected in the outbox,
+					 * because a full batch of requests (NET_BATCH)
+					 * was received, and more may be queued */
 	struct send_pace pace;
 };
 

@@ -213,8 +213,8 @@ static json_t *report_window(const struct peers *p, unsigned int nr)
 	if (!n || !fit)
 		return json_pack("{s:s,s:o}", "name", s->config.name,
 				 "exchanges", exchanges);
-	/* The last argument but one is the unit of the remote counter in ns; an NTP
-	 * server's counter is in ns. */
+	/* The argument @ns of tsct_tangent_make() is the unit of the remote counter in
+	 * ns; an NTP server's counter counts ns. */
 	tsct_tangent_make(fit, remote->has_params ?
 			  ldexp((double)remote->params.mult, -TSCT_CLOCK_SHIFT) : 1,
 			  &t);

@@ -198,8 +198,8 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 	case TSCT_CLIENT_OK:
 		log_reach(s, now_ns);
 		return;
-	/* These results are not logged: anyone can cause them by sending packets, and
-	 * the network by duplicating or damaging packets. */
+	/* Answers with these faults are not logged: anyone can cause them by sending
+	 * packets, and the network by duplicating or damaging packets. */
 	case TSCT_CLIENT_MALFORMED:
 	case TSCT_CLIENT_NOT_OURS:
 	case TSCT_CLIENT_DUPLICATE:
@@ -518,8 +518,8 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 		end_session(p, nr);
 	err = send_poll(p, s);
 	if (err) {
-		/* A poll that cannot be sent is lost; an outstanding request is counted
-		 * when it times out. */
+		/* Counts the poll that could not be sent as lost. If an earlier request
+		 * still waits for its answer, its timeout counts as the loss. */
 		s->lost += !tsct_client_waits(&s->client);
 		lengthen_poll(s);
 		if (s->lost == 3)
