@@ -67,7 +67,8 @@ struct tsct_kchannel {
 	struct tsct_ring *rings[];
 };
 
-/* Guards the table of channels and the accounts. Nests inside cpus_read_lock(). */
+/* Guards the table of channels and the users' memory accounts (account.h). Nests
+ * inside cpus_read_lock(). */
 extern struct mutex tsct_channel_lock;
 
 /* device.c: /dev/tsctrace */
@@ -127,16 +128,17 @@ int tsct_channel_define(struct tsct_kchannel *channel,
  * watch.c
  *
  * State in poll() of a descriptor with the READ role, from its binding to a channel
- * until it is closed. Head sum: bytes ever written to all rings, channel_head_sum().
+ * until it is closed. channel_head_sum() returns the bytes ever written to all rings.
  */
 struct tsct_watcher {
 	struct list_head list;		/* entry of channel->watchers */
 	struct tsct_kchannel *channel;
 	u64 watermark;			/* unread bytes that end a poll() */
 	/* reported_sum and offered_sum are used for overwrite channels only. */
-	u64 reported_sum;		/* head sum of the last final report of data */
-	u64 offered_sum;		/* head sum of a preliminary report of data, see
-					 * tsct_watcher_ready(); 0: none */
+	u64 reported_sum;		/* bytes ever written to all rings, when data
+					 * was last reported to user space */
+	u64 offered_sum;		/* the same sum, when a poll() that was about to
+					 * wait last found data; 0: none, or reported */
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,

@@ -27,9 +27,9 @@
 #define BOOT_ID_PATH	"/proc/sys/kernel/random/boot_id"
 
 /*
- * Clock params must be published this long before they begin. A CPU may read the area a
- * little before the counter in spite of the program's order, and the module needs time
- * from its reading of the counter to its store.
+ * Clock params must be published this long before they begin, ns. A reader's CPU may
+ * load the clock area a little before it reads the counter, in spite of the program's
+ * order; and time passes from the module's counter read to its store of the params.
  */
 #define COMMIT_NS	1000
 
@@ -55,12 +55,12 @@ struct page *tsct_clockpage_page(unsigned long index)
 }
 
 /*
- * Reads the boot id from the only place where the kernel exports it, with the
- * credentials of the task that loads the module or sets the clock: either may set the
- * clock to anything anyhow. A task in another root may have any file at that path:
- * files outside procfs are rejected, and a file that blocks delays only that task.
- * Without the id the page keeps a zero one, which readers reject, and nothing is
- * published.
+ * Reads the boot id from the only file that exports it, with the credentials of the
+ * task that loads the module or sets the clock. That task can publish any time anyhow,
+ * so a forged boot id gives it no more power. A task in another root may have any file
+ * at that path: files outside procfs are rejected, and a file that blocks delays only
+ * that task. Until the boot id is read, the clock page has a zero id, which readers
+ * reject, and nothing is published.
  */
 static int clockpage_set_boot_id(void)
 {
@@ -297,7 +297,8 @@ int tsct_clockpage_init(void)
 	clockpage_area = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
 	if (!clockpage_area)
 		return -ENOMEM;
-	/* May report a change of the source: called before the latch is initialized. */
+	/* This call may write a change of the source to the clock area, so it precedes
+	 * tsct_latch_init(), which initializes the area for the new source. */
 	source = tsct_cpucheck_source();
 	tsct_latch_init(clockpage_area, no_boot_id, source, nr_cpu_ids);
 	clockpage_source = source;

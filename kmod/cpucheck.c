@@ -47,8 +47,8 @@ static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
 static void cpucheck_work_fn(struct work_struct *work);
 static DECLARE_WORK(cpucheck_work, cpucheck_work_fn);
 /* Requests to cpucheck_work */
-static atomic_t cpucheck_all_pending;	/* check all CPUs, not only those that
-					 * changed */
+static atomic_t cpucheck_all_pending;	/* check all CPUs, not only those in
+					 * cpucheck_changed_cpus */
 static atomic_t cpucheck_hotplugged;	/* begin an epoch with cause HOTPLUG */
 static struct cpumask cpucheck_changed_cpus; /* CPUs that came up or went down since
 					      * their check */
@@ -294,7 +294,8 @@ void tsct_cpucheck_schedule(void)
 	schedule_work(&cpucheck_work);
 }
 
-/* The hotplug callback holds a lock that the check takes: a work item checks. */
+/* Hotplug callback. Schedules a work item for the check of the CPUs, as the check takes
+ * a lock that the kernel holds during this callback. */
 static int cpucheck_cpu_changed(unsigned int cpu)
 {
 	cpumask_set_cpu(cpu, &cpucheck_changed_cpus);

@@ -168,7 +168,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	if (!err) {
 		id = channel->id;
 		err = device_bind_channel(f, channel, arg.roles, &user->id);
-		/* A TSCT_CHANNEL_KEEP channel remains without this reference. */
+		/* Without this, a TSCT_CHANNEL_KEEP channel would remain. */
 		if (err)
 			tsct_channel_remove(id);
 	}
@@ -463,7 +463,8 @@ static const struct file_operations device_fops = {
 	.open = device_open,
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
-	/* Arguments have no longs, and pointers are __u64: the same for 32 bits. */
+	/* The ioctl structs have no longs, and pointers are __u64 fields, so 32-bit
+	 * programs use the same layout. */
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = device_mmap,
 	.poll = device_poll,

@@ -19,8 +19,8 @@
 #include "ring.h"
 
 /*
- * Counts a lost event by an atomic increment: in a user channel programs count in the
- * same page, also from other CPUs; in a kernel channel an NMI may count in between.
+ * Counts a lost event by an atomic increment. In a user channel, programs on any CPU
+ * increment the same counter; in a kernel channel, an NMI may interrupt the increment.
  */
 static void ring_count_lost(struct tsct_ring *ring, unsigned int cause)
 {
@@ -179,7 +179,8 @@ static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 	}
 }
 
-/* Fast path of an emit, within the bytes from ring_lookahead(). @len <= SMALL_MAX. */
+/* Fast path of an emit: stores a record without further checks if the record fits into
+ * the ring->left bytes that ring_lookahead() returned. @len <= SMALL_MAX. */
 static __always_inline int ring_emit_small(struct tsct_ring *ring, u32 id,
 					   const void *payload, u32 len)
 {
@@ -273,7 +274,8 @@ static int ring_write_record(struct tsct_ring *ring, u32 tid, u32 id,
 		return -EMSGSIZE;
 	}
 	slot = tsct_ring_place(&ring->geo, head, tsct_record_size(len));
-	/* Acquire of the tail: as in ring_emit_record(). */
+	/* Acquire, pairs with the reader's release of tail: the reader has finished
+	 * with the bytes before they are overwritten. */
 	if (!tsct_ring_fits(&ring->geo, slot.head,
 			    smp_load_acquire(&ring->consumer->tail))) {
 		ring_count_lost(ring, TSCT_LOST_FULL);

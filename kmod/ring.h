@@ -25,7 +25,7 @@ struct tsct_ring {
 	u64 head;		/* trusted copy of tsct_producer.head */
 	u64 last_cycles;	/* cycles of the last record; unused if
 				 * the source is the TSC */
-	/* Members for all channels */
+	/* Members used for kernel channels and user channels */
 	struct tsct_producer *producer;
 	struct tsct_geometry geo;
 	u32 source;		/* TSCT_SOURCE_* of the record's cycles */
@@ -55,7 +55,7 @@ int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 
 /* bpf.c: registers the kfunc; on failure, logs the reason. */
 void tsct_bpf_init(void);
-/* True if the kfunc is registered. */
+/* True if the kfunc tsct_bpf_emit() is registered. */
 bool tsct_bpf_ready(void);
 /* The kfunc tsct_bpf_emit(). Only BPF programs call it; they find it through BTF. */
 int tsct_bpf_emit(u32 channel, u32 event, const void *payload, u32 payload__sz);

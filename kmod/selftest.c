@@ -287,8 +287,8 @@ static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 	/* Tests a tail beyond the head, as stored by a faulty reader. */
 	ring->consumer->tail = ring->head + ring->geo.data_size;
 	/*
-	 * The tail is loaded again when the bytes of the last ring_lookahead() are used
-	 * up.
+	 * Emits one block of events: a writer loads the tail again only when the bytes
+	 * that the last load found free are used up.
 	 */
 	for (i = 0; i <= BLOCK / 24; i++)
 		err[4] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);

@@ -4,7 +4,7 @@
 
 #ifdef TSCT_SELFTEST
 /* Each self-test returns 0 or a negative errno; main.c calls it during init. */
-int tsct_selftest(void);	/* called as the first function of the module */
+int tsct_selftest(void);	/* called first at module load */
 int tsct_selftest_clock(void);	/* called after tsct_clockpage_init(), while there is no
 				 * device */
 int tsct_selftest_emit(void);	/* called after tsct_channels_init() */

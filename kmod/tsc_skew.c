@@ -30,7 +30,7 @@
 #define ROUNDS_ENOUGH	64	/* number of ping-pong rounds that ends a session */
 /* minimum number of rounds in a session; with fewer, the session is repeated */
 #define ROUNDS_LEAST	8
-#define TURNS_MAX	20000	/* maximum number of loads in one wait */
+#define TURNS_MAX	20000	/* maximum loads of a word in one skew_await() */
 #define SESSION_MS	30
 #define SESSIONS_MAX	5
 #define STOP		(~0U)
@@ -72,7 +72,8 @@ static void skew_ping_burst(void)
 		nr = skew_session.ping + 1;
 		old = READ_ONCE(skew_session.pong);
 		t0 = rdtsc_ordered();
-		/* Stores retire in order: the ping follows the read of the counter. */
+		/* The other CPU cannot see this ping before t0: a store becomes visible
+		 * only after the counter read that precedes it in program order. */
 		smp_store_release(&skew_session.ping, nr);
 		/* A pong to an earlier ping may arrive first. */
 		while (old != nr) {

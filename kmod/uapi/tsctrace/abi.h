@@ -204,8 +204,8 @@ struct tsct_channel_cpu {
 	__u64 events;			/* number of events published */
 	__u64 written;			/* bytes written, with headers and pads */
 	__u64 unread;			/* bytes not read yet; discard channels only */
-	__u64 overwritten;		/* events, overwrite channels: lost to
-					 * a reader that begins now
+	__u64 overwritten;		/* number of events before the oldest event that
+					 * can still be read; overwrite channels only
 					 */
 	__u64 lost[TSCT_LOST_NR];
 	__u64 reserved[4];

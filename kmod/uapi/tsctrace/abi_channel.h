@@ -170,7 +170,8 @@ struct tsct_channel_header {
 	__u64 cpu_state_offset;
 	__u64 defs_offset;
 	__u64 defs_size;
-	__u64 defs_used;	/* bytes of definitions; stored by release after each */
+	__u64 defs_used;	/* bytes of definitions; increased, by store-release,
+				 * after each definition is complete */
 	__u64 consumer_offset;
 	__u64 ring_offset;
 	__u64 ring_stride;
@@ -236,7 +237,7 @@ struct tsct_block {
 /* First page of a ring. Written by the writers of the ring. */
 struct tsct_producer {
 	__u64 head;		/* position behind the last record, and number of
-				 * events, see section 3 */
+				 * events: section 3 at the top of this file */
 	__u64 reserved0[7];
 	__u64 lost[TSCT_LOST_NR];	/* number of lost events, by cause */
 	__u64 reserved1[4];
@@ -244,8 +245,8 @@ struct tsct_producer {
 
 /* A CPU's consumer page. Written by the channel's one consumer. */
 struct tsct_consumer {
-	__u64 tail;		/* position up to which records are consumed, see
-				 * section 3 */
+	__u64 tail;		/* position up to which records are consumed:
+				 * section 3 at the top of this file */
 	__u64 reserved[7];
 };
 

@@ -112,7 +112,7 @@
 #define TSCT_STATUS_NR		5
 
 /* Cause of an epoch */
-#define TSCT_CAUSE_NONE		0	/* none: the epoch is the clock's first one */
+#define TSCT_CAUSE_NONE		0	/* no disruption: the clock's first epoch */
 #define TSCT_CAUSE_STEP		1	/* CLOCK_REALTIME was set */
 #define TSCT_CAUSE_SUSPEND	2	/* suspend or hibernation */
 #define TSCT_CAUSE_CLOCKSOURCE	3	/* the kernel's clocksource changed */
@@ -187,8 +187,8 @@ struct tsct_clock_state {
 					 * 10^-12 */
 	__u64 closing_error_ps;		/* error bound of the params before `real`, from
 					 * their begin to their end, ps */
-	__u64 cluster_master;		/* node id of the master; 0: no master, or NTP
-					 * servers */
+	__u64 cluster_master;		/* node id of the master; 0: no master, or the
+					 * time comes from NTP servers */
 	__u32 cluster_status;		/* status of `cluster`, TSCT_STATUS_* */
 	__u32 cluster_epoch;		/* number of the cluster's epoch; incremented
 					 * when the cluster's time may jump */
