@@ -242,7 +242,8 @@ static int map_bound(struct tsct_channel *channel)
 	if (!(channel->roles & TSCT_ROLE_WRITE))
 		return 0;
 	channel->rseq = tsct_rseq_offset();
-	/* For any source, tsct_tsc_forbidden() also sets a flag for tsct_gettime(). */
+	/* tsct_tsc_forbidden() is called for channels of every source, because it also
+	 * makes tsct_gettime() read clocks by system calls if the TSC is forbidden. */
 	if (tsct_tsc_forbidden() && channel->source == TSCT_SOURCE_TSC)
 		channel->rseq = 0;
 	tsct_emit_enable_fast(channel);
@@ -463,8 +464,8 @@ static const char *emit_warning(const struct tsct_channel *channel)
 }
 
 /*
- * Replaces the reasons of the providers that were skipped by "using PROVIDER
- * (reasons)". Each reason is cut at its `;`: the advice behind it is not needed.
+ * Sets channel->error to "using PROVIDER (REASONS)". REASONS, the previous text, says
+ * why other providers were skipped; each reason is cut at its `;`, before its advice.
  */
 static void set_success_text(struct tsct_channel *channel, const char *name)
 {

@@ -112,7 +112,8 @@ __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel);
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Checks event patterns as tsct_events_enable() does. Returns 0 or -EINVAL. */
+/* Checks the syntax of event patterns, see tsct_events_enable(). Returns 0; -EINVAL:
+ * malformed. */
 int tsct_patterns_check(const char *patterns);
 
 #endif /* TSCT_CHANNEL_ADMIN_H */

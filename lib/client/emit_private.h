@@ -45,13 +45,14 @@ int tsct_emit_drop(struct tsct_channel *channel, int err);
 int tsct_emit_count_lost(struct tsct_channel *channel, __u32 cpu,
 			 unsigned int cause, int err);
 
-/* Lets the module write the event, or counts it as lost. Returns as tsct_emit(). */
+/* Lets the module write the event, or counts the event as lost. Returns 0, or the
+ * -errno of tsct_emit(). */
 int tsct_emit_fallback(struct tsct_channel *channel,
 		       const struct tsct_emit_request *event);
 
 /*
- * Continues after a critical section that ended with @result (TSCT_SECTION_*, not
- * DONE). Returns as tsct_emit().
+ * Tries again to write an event after an rseq critical section that ended with @result
+ * (TSCT_SECTION_*, not DONE). Returns 0, or -errno with the event counted as lost.
  */
 int tsct_emit_slow(struct tsct_channel *channel,
 		   const struct tsct_emit_request *event, int result);

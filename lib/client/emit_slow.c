@@ -117,9 +117,9 @@ int tsct_emit_fallback(struct tsct_channel *channel,
 /* ---- rings and blocks --------------------------------------------------- */
 
 /*
- * Stores the addresses of a CPU's ring when it is used for the first time. The tail is
- * stored first: a section on that CPU uses a ring as soon as its producer is set, and
- * this thread may run on another CPU. Pairs with TSCT_SECTION_RING_.
+ * Stores the addresses of a CPU's ring when the ring is used for the first time. The
+ * tail's address is stored before the producer's (release): another thread's rseq
+ * section on that CPU (TSCT_SECTION_RING_) uses the ring once the producer is set.
  */
 static bool find_ring(struct tsct_channel *channel, __u32 cpu)
 {
@@ -210,8 +210,9 @@ static int try_once(struct tsct_channel *channel, const struct tsct_emit_request
 	struct section_seen seen;
 
 	/*
-	 * A kernel clock cannot be read within a section. So the clock is read after
-	 * the head, and the record is written only if the head has not moved since.
+	 * A kernel clock cannot be read within an rseq section. So the clock is read
+	 * after the ring's head, and a section writes the record only if the head has
+	 * not moved since the head was read.
 	 */
 	if (channel->source != TSCT_SOURCE_TSC)
 		return sample_ring(channel, &seen) ?

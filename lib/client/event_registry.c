@@ -22,7 +22,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-/* Members protected by the lock, as are all members of an event except its state */
+/* Variables protected by `lock`, as are all members of struct tsct_event_type except
+ * `state` */
 static struct tsct_event_type *first;
 static struct tsct_channel *enabled_channel;
 static char *enabled_patterns;

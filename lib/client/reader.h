@@ -22,8 +22,8 @@ struct tsct_ring_reader {
 	__u64 count;		/* number of events published before pos */
 	__u64 confirmed_pos;	/* last position at which `count` was compared with
 				 * the ring's number of events */
-	bool overtaken;		/* a writer overwrote unread data since confirmed_pos */
-	bool damaged;		/* invalid data found since confirmed_pos */
+	bool overtaken;		/* a writer overwrote unread data above confirmed_pos */
+	bool damaged;		/* invalid data was found above confirmed_pos */
 	/*
 	 * Discard policy: the last head that was loaded and checked. Writers do not
 	 * change data below it. The head is loaded again only when all data below it is
@@ -34,7 +34,8 @@ struct tsct_ring_reader {
 	bool unreleased;	/* events were returned since the last release */
 	/* A record that was read but not returned yet, see tsct_reader_peek() */
 	bool has_next;
-	__u64 next_pos;		/* position of `next`, which stays unreleased */
+	__u64 next_pos;		/* position of the record `next`; writers may not
+				 * overwrite this record yet (discard policy) */
 	struct tsct_event next;
 	__u64 *copy;		/* payload of `next`; allocated by the first peek */
 	/*

@@ -35,8 +35,9 @@ static int scan_rings(struct tsct_reader *reader, __u64 until)
 	}
 	reader->since_scan = 0;
 	/*
-	 * @until UINT64_MAX means: all events published now. Events published later may
-	 * have any cycles, so this scan is not valid up to @until.
+	 * @until UINT64_MAX requests all events published now. Events published later
+	 * may have any cycles, so after this scan no ring is known to be empty up to
+	 * any cycles: scanned_until is 0.
 	 */
 	reader->scanned_until = until == UINT64_MAX ? 0 : until;
 	return 0;
@@ -96,7 +97,7 @@ int tsct_reader_next_ordered(struct tsct_reader *reader, uint64_t until,
 	if (err)
 		return err;
 	head = first_until(reader, until);
-	/* A ring that was empty may hold an event before @head by now. */
+	/* A ring that was empty may now hold an event with lower cycles than @head. */
 	if (!head)
 		must_scan = true;
 	else if (until == UINT64_MAX)
