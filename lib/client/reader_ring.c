@@ -70,9 +70,10 @@ static void publish_tail(struct tsct_reader *reader, unsigned int cpu,
 /* ---- counts ------------------------------------------------------------ */
 
 /*
- * Compares the reader's count with @events, the ring's number of events published
- * before ring->pos. A number that is too large for the distance to confirmed_pos, or
- * less than was read, is false: it is adopted, but no event is counted as missing.
+ * Compares ring->count with @events, the ring's number of events published before
+ * ring->pos, counts the missing events, and sets ring->count to @events. @events is
+ * false if it is less than ring->count, or if the missing events do not fit between the
+ * position of the last comparison and ring->pos: then none is counted as missing.
  */
 static void reconcile(struct tsct_ring_reader *ring, __u64 events)
 {
@@ -227,8 +228,9 @@ static void skip_damage(struct tsct_ring_reader *ring, __u64 to)
 }
 
 /*
- * Loads the ring's head. Returns true if there is something to read below it. An
- * impossible head becomes the reader's position, as nothing can be read between.
+ * Loads the ring's head. Returns true if there is data to read between ring->pos and
+ * the head. If the head is impossible, no data before it can be read: reading continues
+ * at the head.
  */
 static bool find_head(struct tsct_reader *reader, unsigned int cpu,
 		      struct ring_head *ret_head)
@@ -490,7 +492,8 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 
 	if (!tsct_ring_ready(reader->channel, cpu))
 		return false;
-	/* Moves back to an event that was read ahead, so that @image contains it. */
+	/* Moves ring->pos back to the begin of an event that was peeked at but not
+	 * returned yet, so that the copy of the ring contains that event. */
 	if (ring->has_next) {
 		ring->has_next = false;
 		ring->pos = ring->next_pos;

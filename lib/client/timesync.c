@@ -29,7 +29,7 @@ struct collective {
 	char missing[1024];		/* names of the nodes on which no program has
 					 * called tsct_timesync() yet */
 	char *why;			/* the caller's buffer for an error message */
-	size_t size;			/* bytes of the buffer */
+	size_t size;			/* size of the error buffer, bytes */
 };
 
 __attribute__((format(printf, 3, 4)))
@@ -70,7 +70,8 @@ static int request_state(struct collective *c, __s64 until)
 		return err == -ECONNRESET || err == -EPIPE || err == -ETIMEDOUT ||
 			(err == -ENOENT && *c->state) ? 1 : err;
 	}
-	/* An answer is "STATE NUMBER", or "waiting NUMBER MISSING-NODES". */
+	/* The answer to "timesync": "STATE NUMBER", or "waiting NUMBER MISSING-NODES".
+	 * NUMBER is the daemon's number of the collective. */
 	answer[strcspn(answer, "\n")] = '\0';
 	if (!strncmp(answer, TSCT_CONTROL_ERROR, error_len))
 		err = explain(c, -EOPNOTSUPP, "%s: %s", c->path, answer + error_len);
@@ -95,7 +96,8 @@ static int poll_once(struct collective *c, __s64 until)
 	if (err < 0)
 		return err;
 	/*
-	 * A restarted daemon has lost the session, and other nodes do not call again.
+	 * The daemon was restarted during the session, and waits for calls on all nodes
+	 * again: in vain, as programs on other nodes do not call tsct_timesync() again.
 	 */
 	if (!strcmp(before, "session") && !strcmp(c->state, "waiting"))
 		return explain(c, -ECONNRESET, "all nodes have called, but tsctraced "

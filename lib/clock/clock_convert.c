@@ -387,7 +387,7 @@ static int find_in_params(const struct tsct_clock_params *params, __s64 ns,
 			    params->slew_mult) >> TSCT_CLOCK_SHIFT;
 	tsct_u128 d;
 
-	/* With equal multipliers, slew and rest are one straight part. */
+	/* With equal rates in and after the slew, the params are one straight line. */
 	if (params->slew_mult == params->mult)
 		d = ((target << TSCT_CLOCK_SHIFT) + params->mult - 1) /
 			params->mult;
@@ -516,8 +516,8 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 	    state.status == TSCT_STATUS_UNKNOWN)
 		return -EAGAIN;
 	/*
-	 * If nothing refreshes the clock page any more, its status does not change: the
-	 * present status depends on the age of the clock params.
+	 * If no sample refreshes the clock page any more, the status stored in the page
+	 * is out of date: the status to return depends on the age of the clock params.
 	 */
 	if (state.source == head->source && state.real.mult) {
 		if ((__s64)(now - state.real.void_after_cycles) > 0)
@@ -530,7 +530,10 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 	return 0;
 }
 
-/* Makes segments of the current params, up to the last sample. Returns 0 to 2. */
+/*
+ * Makes clock segments of the params of REALTIME in @state, valid up to the last
+ * sample. Returns the number of segments: 0 to 2.
+ */
 static unsigned int current_segments(const struct tsct_clock_state *state,
 				     struct tsct_clock_segment ret[2])
 {

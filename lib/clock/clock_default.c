@@ -16,7 +16,8 @@ static __u32 ready;
 static void init_default(void)
 {
 	tsct_clock_init(&default_clock);
-	/* release of a complete clock: pairs with tsct_clock_default() */
+	/* Release store: a thread that sees `ready` set sees the initialized clock.
+	 * Pairs with the acquire load in tsct_clock_default(). */
 	__atomic_store_n(&ready, 1, __ATOMIC_RELEASE);
 }
 
@@ -34,7 +35,7 @@ __attribute__((constructor)) static void init_at_start(void)
 
 struct tsct_clock *tsct_clock_default(void)
 {
-	/* acquire: pairs with the release in init_default() */
+	/* Acquire load: pairs with the release store in init_default(). */
 	if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
 		pthread_once(&once, init_default);
 	return &default_clock.head;

@@ -45,14 +45,16 @@ struct shared {
 struct fitted_rate {
 	struct tsct_rate_estimator est;
 	struct tsct_sampler sampler;
-	struct tsct_sample first;	/* first of the two samples of start_late() */
+	/* first of two samples that start the estimator after a failed calibration */
+	struct tsct_sample first;
 	bool started, has_first;
 };
 
 struct tsct_clock_inprocess {
 	struct tsct_clock_page area;
 	struct shared *shared;
-	/* replaces *shared if mmap() failed; not zeroed by fork() */
+	/* used as *shared if mmap() failed; the child of a fork() does not detect the
+	 * fork then, as this memory is not set to zero */
 	struct shared spare;
 	const struct tsct_clock_ops *ops;
 	/* Members that are constant after tsct_clock_inprocess_open() */
@@ -125,8 +127,8 @@ static int publish(struct tsct_clock_inprocess *clock,
 /* ---- taking samples ----------------------------------------------------- */
 
 /*
- * Starts from two samples of separate calls, after the calibration at open failed: a
- * conversion must not block for another calibration of 15 ms.
+ * Starts the estimator after the calibration at open failed, from two samples: each of
+ * two calls takes one, as a conversion must not block for another calibration of 15 ms.
  */
 static int start_late(struct fitted_rate *estimate)
 {
@@ -169,7 +171,7 @@ static void refine(struct tsct_clock_inprocess *clock)
 		for (feeds = 0; feeds < FEEDS_MAX && ret > 0; feeds++)
 			ret = tsct_sampler_feed(&next->sampler, &next->est);
 	if (ret < 0) {
-		/* Keeps the first sample for start_late(). */
+		/* Keeps the sample of start_late(), whose next call needs it. */
 		if (!next->started)
 			clock->current = !clock->current;
 		return;

@@ -14,7 +14,10 @@
 static __u64 rate_of(const struct tsct_clock_full *clock,
 		     const struct tsct_clock_head *head)
 {
-	/* The source has changed: convert by the rate of the clock's own source. */
+	/*
+	 * The publisher changed to another source: the rate in the page is not that of
+	 * the source that this clock was opened with.
+	 */
 	if (head->source != clock->head.source)
 		return clock->rate_mult;
 	if (head->rate_mult)

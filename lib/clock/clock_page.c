@@ -74,7 +74,8 @@ static int check_state(const struct tsct_clock_page *page)
 	const struct tsct_clock_state *state = &copy->state;
 	int err = 0;
 
-	/* A copy of the latch that cannot be read is being overwritten all the time. */
+	/* Reading fails if the page changes during each of 1000 attempts: its writer is
+	 * broken or hostile. */
 	if (!copy || tsct_latch_read_copy(page, copy) || tsct_segments_valid(copy))
 		err = -EINVAL;
 	else if (state->status == TSCT_STATUS_UNKNOWN || !state->real.mult)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Brackets of the system's clocks: search for narrow brackets, and calibration */
+/* Takes narrow brackets of the system's clocks, and calibrates the counter's rate. */
 #include "lib/client/gettime.h"
 #include "clock_sample.h"
 #include "sysfs_read.h"
@@ -9,7 +9,7 @@
 
 /* Limits of a search, which takes many brackets of a clock to find a narrow one */
 #define TRIES		64		/* maximum number of brackets that are taken */
-/* a search that exceeds SEARCH_NS continues until it has more brackets than this */
+/* number of brackets that a search exceeds, even if that takes more than SEARCH_NS */
 #define TRIES_MIN	3
 /* number of narrow brackets after which no more brackets are taken */
 #define GOOD_ENOUGH	16
@@ -27,11 +27,12 @@
 #define SPAN_ERROR	1e-3
 #define RATE_ERROR	4e-4
 
-/* Limits of the calibration */
+/* Number of samples and time by which the counter's rate is first estimated */
 #define START_SAMPLES	16		/* maximum number of samples */
-/* minimum number of samples, even if they exceed START_NS */
+/* minimum number of samples, even if taking them exceeds START_NS */
 #define START_SAMPLES_MIN 4
-#define START_SLEEP_NS	1000000
+#define START_SLEEP_NS	1000000		/* pause between two samples, ns */
+/* time from the first sample, ns, after which no more samples are taken */
 #define START_NS	18000000
 
 /* ---- the system's clocks ------------------------------------------------ */
@@ -80,10 +81,10 @@ static void sleep_ns(void *ctx, __u64 ns)
 	};
 
 	(void)ctx;
-	nanosleep(&ts, NULL);	/* a signal may make the interval shorter */
+	nanosleep(&ts, NULL);	/* a signal may end the sleep earlier */
 }
 
-/* Properties of the kernel's clocksources that matter here */
+/* Resolution of the kernel's clocksources, and whether they count the TSC */
 static const struct {
 	const char *name;
 	bool locked;		/* true: the clocksource counts the TSC */
@@ -325,7 +326,10 @@ static void estimate_rate(struct tsct_sampler *sampler)
 		sampler->ns_per_cycle = sampler->raw_per_cycle = (lo + hi) / 2;
 }
 
-/* Returns @rate if it is known well enough to intersect brackets, else 0. */
+/*
+ * Returns @rate, ns per cycle, if its bounds @lo and @hi are so close that @rate can
+ * move brackets of different times to one time, where they are intersected; else 0.
+ */
 static double usable_rate(double rate, double lo, double hi)
 {
 	return hi > 0 && hi - lo < rate * RATE_ERROR ? rate : 0;

@@ -28,7 +28,10 @@ struct tsct_clock_ops {
 	const char *(*clocksource)(void *ctx);
 };
 
-/* Returns functions that read system clocks; MONOTONIC_RAW for an unknown source. */
+/*
+ * Returns the functions that read the counter of @source (TSCT_SOURCE_*) and the
+ * system's clocks. If @source is no TSCT_SOURCE_*, the counter is MONOTONIC_RAW.
+ */
 const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source);
 
 /*
@@ -54,7 +57,8 @@ struct tsct_sampler {
 	 * 10^-3; 0: unknown, so brackets of that clock are not intersected */
 	double raw_per_cycle, real_per_cycle;
 	double limit_ns;		/* largest width of a narrow bracket, ns */
-	bool thorough;			/* true: narrow brackets do not end a search */
+	bool thorough;			/* true: only number and time limit a search,
+					 * however many brackets are narrow */
 	/* cycles between the narrowest bracket of the last search and the furthest
 	 * bracket that it was intersected with */
 	__u64 span;

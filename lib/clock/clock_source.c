@@ -132,9 +132,9 @@ int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 
 	tsct_source_features(&check);
 	/*
-	 * Compares the CPUs' counters only if the TSC is used when they agree, but not
-	 * without a comparison: for an invariant TSC that the kernel neither uses nor
-	 * has marked unstable.
+	 * Compares the CPUs' counters only if the result decides whether the TSC is
+	 * used: that is so for an invariant TSC that the kernel neither uses nor has
+	 * marked unstable.
 	 */
 	if (tsct_tsc_trusted(check.flags, false, false))
 		check.flags |= TSCT_CHECK_USABLE;
@@ -175,7 +175,8 @@ int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size)
 /* Parses hexadecimal text: "8c8b1c8e-..." becomes 0x8c, 0x8b, 0x1c, 0x8e, ... */
 int tsct_boot_id(__u8 ret_id[16])
 {
-	char text[64] = "";	/* zeros behind the ID's text end the parsing */
+	/* zeros: sscanf() fails at the end of a short boot ID */
+	char text[64] = "";
 	const char *at = text;
 	unsigned int nr;
 	ssize_t len = tsct_sysfs_read("/proc/sys/kernel/random/boot_id", text,

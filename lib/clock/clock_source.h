@@ -27,7 +27,10 @@ typedef int (*tsct_tsc_check_fn)(struct tsct_check *check);
  */
 int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size);
 
-/* tsct_source_choose() without the module's choice */
+/*
+ * Chooses the source for this process as tsct_source_choose() does when the module is
+ * not loaded. Returns TSCT_SOURCE_*.
+ */
 int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 			     size_t size);
 
@@ -44,9 +47,9 @@ void tsct_source_clocksource(struct tsct_check *check);
  * tsct_source_features - the TSC's properties as CPUID and the kernel report
  * them, without a comparison of the CPUs
  *
- * Sets TSCT_CHECK_RDTSCP (as tsct_tsc_readable()), INVARIANT, NONSTOP, UNSTABLE
- * and CLOCKSOURCE in check->flags, and check->clocksource. Reads files in /proc
- * and /sys, and never raises a signal.
+ * Sets TSCT_CHECK_RDTSCP (this process may execute RDTSCP), INVARIANT, NONSTOP,
+ * UNSTABLE and CLOCKSOURCE in check->flags, and check->clocksource. Reads files
+ * in /proc and /sys, and never raises a signal.
  */
 void tsct_source_features(struct tsct_check *check);
 

@@ -32,12 +32,14 @@
 /* Memory of two threads on two CPUs, which pass a number back and forth */
 struct exchange {
 	/* Members written by the requester */
-	_Alignas(64) __u64 ping;	/* number of the request; 0: none */
+	_Alignas(64) __u64 ping;	/* number of the last request; 0: none */
 	__u64 stop;			/* true: the responder shall end */
 	unsigned int cpu;		/* CPU of the responder; set before it runs */
 	/* Members written by the responder */
-	_Alignas(64) __u64 pong;	/* number of the request that was answered */
-	__u64 tb;			/* counter of the responder at pong */
+	_Alignas(64) __u64 pong;	/* number of the last request that the
+					 * responder answered */
+	__u64 tb;			/* counter of the responder's CPU at that
+					 * answer */
 };
 
 /* Pins the calling thread to a CPU. Returns 0 or -errno: it is offline, for example. */
@@ -71,7 +73,8 @@ static void *run_responder(void *arg)
 	unsigned int aux;
 	__u64 seen = 0, ping;
 
-	/* If pinning fails, the requester times out. */
+	/* If this thread cannot run on the CPU, the requester gets no answer, and its
+	 * exchange ends with -ETIMEDOUT. */
 	if (pin_to_cpu(x->cpu))
 		return NULL;
 	while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) {
@@ -89,7 +92,10 @@ static void *run_responder(void *arg)
 	return NULL;
 }
 
-/* Adds one exchange to @skew. Returns as tsct_skew_interval_add(), or -ETIMEDOUT. */
+/*
+ * Adds one exchange to @skew. Returns 0; -ETIMEDOUT: no answer before @deadline_ns; or
+ * -EINVAL: the exchange contradicts @skew, so a counter jumped.
+ */
 static int exchange_once(struct exchange *x, __u64 number, __s64 deadline_ns,
 			 struct tsct_skew_interval *skew)
 {

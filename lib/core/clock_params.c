@@ -150,8 +150,9 @@ __s64 tsct_ns_cycles(__u64 mult, __s64 ns)
 }
 
 /*
- * The growth in 2^-32 ps per cycle: mult / 2^56 ns * 1000 * ppb / 10^9 * 2^32 = mult *
- * ppb / (2^24 * 10^6)
+ * Returns the growth of an error bound, 2^-32 ps per cycle, for a growth of @ppb and a
+ * rate of @mult / 2^56 ns per cycle:
+ * mult / 2^56 * 1000 * ppb / 10^9 * 2^32 = mult * ppb / (2^24 * 10^6), rounded up
  */
 __u64 tsct_growth(__u64 mult, __u64 ppb)
 {
@@ -248,8 +249,9 @@ static bool is_prev_credible(const struct tsct_clock_prev_params *prev,
 }
 
 /*
- * False if @status is not a status, if @status has a time but @params do not, or if
- * fast_cycles is set although @status has no time or the clock is skewed.
+ * False if @status is not a status; if @status means that a time is known, but @params
+ * are empty; or if params->fast_cycles is not 0, although @status means that no time is
+ * known or @skewed that the CPUs' counters differ.
  */
 static bool is_status_credible(const struct tsct_clock_params *params, __u32 status,
 			       bool skewed)

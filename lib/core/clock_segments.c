@@ -384,12 +384,13 @@ static void retire_params(struct tsct_clock_copy *copy,
 }
 
 /*
- * Handles the params of @last if @next is in the same epoch. If @next has other params,
- * the params of @last become a segment that ends where the params of @next begin.
+ * Updates the segments when @next, a state of the same epoch, replaces the state @last.
+ * If their params differ, last->real becomes a segment that ends where next->real
+ * begins.
  *
- * Raises the error bound of the segment that ends where the params of @last begin, if
- * the params have a larger error there. When that segment was made, the error between
- * its last sample and its end was unknown; the next sample shows that error.
+ * Raises the error bound of the newest older segment if last->real, which begins at the
+ * segment's end, has a larger error there. That segment was made before a sample at or
+ * after its end could show the error at its end.
  */
 static void continue_params(struct tsct_clock_copy *copy,
 			    const struct tsct_clock_state *last,
@@ -630,8 +631,9 @@ int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles
 /* ---- validity of a copy ----------------------------------------------------- */
 
 /*
- * Slewing and joining make rates that are not valid for parameters; such rates remain
- * within a factor of two of a valid rate.
+ * True if a segment may have the rate @mult. A slew, and the joining of two segments
+ * into one, make rates that clock params may not have after their slew. Such rates are
+ * within a factor of two of a rate that params may have.
  */
 static bool is_rate_possible(__u64 mult, __u32 source)
 {

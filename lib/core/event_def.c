@@ -7,8 +7,8 @@
 #define PAYLOAD_MAX	(65528U - sizeof(struct tsct_record))
 
 /*
- * Field types by TSCT_TYPE_*. size: bytes in a payload (minimum for a string); 0: the
- * size is the field's count
+ * Field types by TSCT_TYPE_*. size: bytes of a value in a payload (minimum for a
+ * string); 0: an array, whose number of bytes is in struct tsct_field's count
  */
 static const struct {
 	const char *name;
@@ -112,7 +112,7 @@ const struct tsct_event_def *tsct_event_def_next(const void *area, size_t used,
 	if (pos == used)
 		return NULL;
 	*ret_error = -EINVAL;
-	/* Sizes of definitions are multiples of 8, and so are valid positions. */
+	/* Definitions begin at multiples of 8, as their sizes are multiples of 8. */
 	if (pos > used || pos % 8)
 		return NULL;
 	def = (const void *)((const char *)area + pos);

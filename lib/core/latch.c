@@ -27,9 +27,10 @@ static void store_copy(struct tsct_clock_copy *to,
 /* Switches readers to the other copy, and publishes the writes to it. */
 static void store_seq(struct tsct_clock_page *page, __u64 seq)
 {
-	/* Barrier (A), pairs with (a): the copy is stored before seq. */
+	/* Barrier (A), see the head of this file: stores the new copy of the clock's
+	 * state before the seq that points to it. */
 	smp_store_release(&page->seq, seq);
-	/* Barrier (B), pairs with (b): seq is stored before a copy is written again. */
+	/* Barrier (B): stores seq before the other copy is written again. */
 	smp_mb();
 }
 

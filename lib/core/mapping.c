@@ -174,7 +174,10 @@ static tsct_s128 multiply(tsct_s128 a, __u64 u)
 	return (a >> 64) * u + (tsct_s128)((tsct_u128)(__u64)a * u >> 64);
 }
 
-/* Returns the cubic's value at its d-th tick, from the members b and bits. */
+/*
+ * Returns the value of the cubic @d local ticks after its first, in 2^-64 global ticks
+ * since axis->global.
+ */
 static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	const tsct_s128 *b = curve->b;
@@ -246,8 +249,9 @@ static int connect_curve(struct tsct_mapping_curve *curve,
 	if (size > (tsct_u128)TICK * (axis->hz / TSCT_AXIS_HZ_MIN) + (rise >> 48))
 		return -EINVAL;
 	/*
-	 * scale_ratio() takes a 64-bit number, so `size` is passed without the lower 32
-	 * of its 64 fraction bits: the upper 32 suffice.
+	 * scale_ratio() takes a 64-bit number, so `size`, the distance between the
+	 * curve's end and @next in 2^-64 ticks, is passed in 2^-32 ticks: the rounding
+	 * displaces the end by less than 2^-32 ticks.
 	 */
 	if (size >> 96 || !scale_ratio((__u64)(size >> 32), (int)curve->bits + 32,
 				       1, curve->len, &slope))
@@ -263,9 +267,10 @@ static double as_ticks(tsct_s128 x)
 }
 
 /*
- * Returns the lowest slope of the curve, in global ticks per unit of u, for u from 0 to
- * @u_end: the slope at an end of the curve or at its inflection point. Returns -1 if
- * the lowest slope is at most 1/1024 of the mean slope.
+ * Returns the lowest slope of the curve, in global ticks per 2^bits local ticks, from
+ * its begin to @u_end * 2^bits local ticks later: the slope at an end of that range or
+ * at the curve's inflection point. Returns -1 if the lowest slope is at most 1/1024 of
+ * the mean slope.
  */
 static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 {
@@ -384,7 +389,8 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 			return err;
 		at = until;
 	}
-	/* Global ticks must fit into 64 bits, with room for ticks that are raised. */
+	/* Global ticks must fit into 64 bits, with room for 2^41 ticks above the last,
+	 * as monotonic fixups raise ticks. */
 	first_tick = (tsct_s128)ret->global + (ret->curve[0].start >> 64);
 	last_tick = (tsct_s128)ret->global + (ret->curve[ret->nr - 1].end >> 64);
 	return first_tick < 0 || (last_tick + (1LL << 41)) >> 64 ? -ERANGE : 0;
@@ -442,8 +448,9 @@ void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
 	*cursor = (struct tsct_mapping_cursor) {
 		.mapping = mapping,
 		/*
-		 * Before the first event: all ticks of the mapping are after
-		 * last_local, and last_global + 1 is 0, so any global tick is allowed.
+		 * The first event must not be raised: its local tick is after
+		 * last_local, so its global tick is at least last_global + 1, which
+		 * wraps to 0.
 		 */
 		.last_local = mapping->begin - 1,
 		.last_global = ~0ULL,

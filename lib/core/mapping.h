@@ -134,7 +134,7 @@ struct tsct_mapping_curve {
 
 struct tsct_mapping {
 	__u64 begin, end;	/* range of local ticks, both included */
-	/* axis->global: global tick to which b, start and end of each curve relate */
+	/* axis->global: global tick from which the values of all curves are counted */
 	__u64 global;
 	__u64 nr_lines;		/* number of straight lines in the whole mapping */
 	/* global tick at which the curve added last ends, 2^-64 ticks since `global`;
@@ -173,7 +173,7 @@ int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
 struct tsct_mapping_cursor {
 	const struct tsct_mapping *mapping;
 	struct tsct_mapping_line line;
-	__u64 last_local, last_global;
+	__u64 last_local, last_global;	/* ticks of the last event */
 	__u64 monotonic_fixups;	/* number of events whose tick was raised so that ticks
 				 * are monotonic */
 	__u64 fixup_max;	/* largest raise of a tick, global ticks */

@@ -106,8 +106,8 @@ static void set_rate_bounds(struct tsct_rate_estimator *est)
 			continue;
 		/*
 		 * If @old is less than TSCT_RATE_RECENT_NS older than @newest, the rate
-		 * bounds are provisional: those from the bracket before @old replace
-		 * them.
+		 * bounds from @old are provisional: bounds from an older bracket, even
+		 * if wider, replace the bounds from @old.
 		 */
 		spread = age < TSCT_RATE_RECENT_NS ? 1e9 : hi - lo;
 		est->lo = lo;
@@ -169,7 +169,8 @@ static void set_past(struct tsct_rate_estimator *est,
 	double end = error + excursion(off, slewed);
 	double worst;
 
-	/* At @last, former params were in force: `end` covers their error, too. */
+	/* If the params in force began after the sample @last, former params were in
+	 * force at @last: adds the distance between the two params to the bound. */
 	if ((__s64)(last->cycles - params->base_cycles) < 0)
 		end += est->divergence_ns;
 	worst = tsct_larger(begin, end) + slope * innovation->elapsed_ns;

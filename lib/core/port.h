@@ -48,8 +48,8 @@ typedef unsigned __int128 tsct_u128;
 /*
  * The functions below copy structures that are read while they are written: word by
  * word, each word by one relaxed atomic access, so that a torn copy is a value to
- * discard and not a data race. The type may alias, as some fields are narrower than a
- * word.
+ * discard and not a data race. The type of a word has the attribute may_alias, as a
+ * word may hold several fields of narrower types.
  */
 typedef __u64 __attribute__((may_alias)) tsct_word;
 

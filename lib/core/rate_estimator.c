@@ -261,7 +261,8 @@ static double estimate_raw_rate(const struct tsct_rate_estimator *est, bool star
 	if (start)
 		rate = tsct_rate_window_median(raw);
 	rate = tsct_larger(raw->lo, tsct_smaller(raw->hi, rate));
-	/* The restored rate bounds the rate, too, unless samples contradict it. */
+	/* Keeps the rate also within the bounds of the saved rate that was restored,
+	 * unless the samples of MONOTONIC_RAW contradict the saved rate. */
 	if (est->raw_lo && est->raw_lo <= raw->hi && est->raw_hi >= raw->lo)
 		rate = tsct_larger(est->raw_lo, tsct_smaller(est->raw_hi, rate));
 	return rate;
@@ -348,7 +349,8 @@ static void begin_epoch(struct tsct_rate_estimator *est, __u32 cause, bool keep_
 
 void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause)
 {
-	/* With seen_cycles 0, tsct_rate_compose() sets epoch_cycles later. */
+	/* 0: the counter value at which the epoch begins is not known here; the next
+	 * tsct_rate_compose() sets it. */
 	begin_epoch(est, cause, cause == TSCT_CAUSE_STEP ||
 		    cause == TSCT_CAUSE_FAKE, 0);
 }

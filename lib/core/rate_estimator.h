@@ -59,8 +59,8 @@ struct tsct_sample {
 /* minimum time between two samples, ns, that show how fast REALTIME runs now */
 #define TSCT_RATE_RECENT_NS	500000000
 /*
- * Age of params, ns, at which they are replaced: one large error raises the error bound
- * of the whole time of the params.
+ * Age of params, ns, at which new params replace them: params of the past have one
+ * error bound, the largest error while in force, so they must not be in force long.
  */
 #define TSCT_RATE_PARAMS_NS	16000000000LL
 /* time without a sample, ns, after which holdover begins */
@@ -89,8 +89,8 @@ struct tsct_rate_estimator {
 	double rate;		/* most likely ns of REALTIME per cycle */
 	double lo, hi;		/* bounds of `rate` from ref_cycles to offset.cycles */
 	__u64 ref_cycles;
-	struct tsct_offset_interval offset;	/* offset of REALTIME at the last
-						 * accepted sample */
+	/* interval of REALTIME at the counter value of the last accepted sample */
+	struct tsct_offset_interval offset;
 	__u64 first_cycles;	/* counter at the first accepted sample of this epoch */
 	unsigned int nr;	/* number of accepted samples of this epoch */
 	double interval_ns;	/* time between samples, ns */
@@ -263,7 +263,8 @@ struct tsct_innovation {
 	double half_ns;		/* error bound of the prediction, ns */
 	double missed_ns;	/* gap between the sample's interval and the
 				 * predicted interval, ns; 0: the two overlap */
-	bool stepped;		/* missed_ns is more than slewing explains */
+	bool stepped;		/* missed_ns is more than a slew of REALTIME can
+				 * explain: REALTIME was set */
 };
 
 struct tsct_innovation
@@ -271,7 +272,8 @@ tsct_rate_innovation(const struct tsct_rate_estimator *est,
 		     const struct tsct_offset_interval *offset);
 
 /*
- * tsct_rate_adopt - accept a sample that was expected, or that a slew can reach
+ * tsct_rate_adopt - accept a sample whose distance from its prediction is within the
+ * error bounds or can be the effect of a slew of REALTIME
  * @bracket: bracket of REALTIME in the sample
  * @offset: interval of times made from @bracket
  * @span_ns: time between the readings of REALTIME combined into @bracket, ns
@@ -283,8 +285,9 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
 		     const struct tsct_innovation *innovation, double span_ns);
 
 /*
- * tsct_rate_settle - set the rate, its bounds and the offset from est->real
- * @more_ns: ns added to the offset's error bound
+ * tsct_rate_settle - set est->rate, its bounds and est->offset, all of them computed
+ * from est->real, the brackets of REALTIME
+ * @more_ns: ns added to the error bound of est->offset
  */
 void tsct_rate_settle(struct tsct_rate_estimator *est, double more_ns);
 

@@ -61,7 +61,13 @@ struct tsct_unify {
 /* Callback: returns true if definition @id is the definition that is looked up. */
 typedef bool tsct_unify_same(const void *arg, __u64 id);
 
-/* tsct_unify_init - make an empty table; parameters as of tsct_remap_init() */
+/*
+ * tsct_unify_init - make an empty table
+ * @slot: memory of @room slots, which is cleared; @room is a power of two
+ * @seed: random number, unknown to the makers of the inputs
+ *
+ * Returns 0 or -EINVAL: @room is no power of two.
+ */
 int tsct_unify_init(struct tsct_unify *unify, struct tsct_remap_slot *slot,
 		    __u64 room, __u64 seed);
 

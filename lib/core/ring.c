@@ -116,10 +116,10 @@ enum count { COUNT_GOOD, COUNT_AGAIN, COUNT_BROKEN };
 
 /*
  * Counts the events of a ring, from its oldest block on or, if @use_head_block, from
- * the block with the head on. COUNT_AGAIN: a writer may have overwritten the header of
- * that block. The oldest block is overwritten when the next block begins: at each
- * event, if events are as large as blocks. The block with the head remains for two more
- * blocks.
+ * the block with the head on. Returns COUNT_AGAIN if a writer may have overwritten the
+ * header of the block from which events were counted. A writer overwrites the oldest
+ * block when it begins a new block: at each event, if events are as large as blocks. It
+ * does not overwrite the block with the head before it has begun two more blocks.
  */
 static enum count count_once(const struct tsct_geometry *geo,
 			     const struct tsct_producer *producer,

@@ -82,9 +82,10 @@ double tsct_servo_offset_ns(const struct tsct_servo_estimate *estimate,
 			    const struct tsct_clock_params *params, __u64 cycles);
 
 /*
- * tsct_servo_distance_ns - magnitude of tsct_servo_offset_ns(): the larger of its
- * values at @from and at the end of the slew, if that is later. After both, the
- * distance changes by the difference of the rates.
+ * tsct_servo_distance_ns - distance between the estimated time and that of @params: the
+ * larger of the distances at @from and, if the slew of @params ends later, at its end.
+ * At later counter values, the distance changes at a constant rate: the difference
+ * between estimate->rate and the rate of @params.
  */
 double tsct_servo_distance_ns(const struct tsct_servo_estimate *estimate,
 			      const struct tsct_clock_params *params, __u64 from);

@@ -92,9 +92,10 @@ static __u64 distance(__u64 a, __u64 b)
 }
 
 /*
- * Sets how fast the error bound grows after the stored end: a live recording, or one of
- * a killed recorder, has later events. The growth is that of the clock's params, plus
- * that of their distance from the recording's params.
+ * Sets how fast the error bound of the recording's clock, @params, grows after the end
+ * time stored in the metadata: a live recording, or one of a killed recorder, has later
+ * events. The bound grows as that of the clock's params, @now, plus the difference
+ * between the rates of @now and @params.
  */
 static void set_growth(struct tsct_clock_params *params, const struct tsct_clock_params *now)
 {

@@ -7,7 +7,8 @@
 
 #define NR(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* The type of a key or item in the table follows from that of the struct's member. */
+/* Returns the TSCT_METADATA_* type of a number or channel name from the C type of the
+ * struct's member that holds it. */
 #define FIELD(type, member) _Generic(((type *)0)->member, \
 	__u32: TSCT_METADATA_U32, __u64: TSCT_METADATA_U64, \
 	__s64: TSCT_METADATA_S64, char *: TSCT_METADATA_CHANNEL_NAME)

@@ -28,7 +28,7 @@ struct tsct_metadata_item {
 	enum tsct_metadata_field field;
 	__u32 offset;		/* byte offset of the item's field in the struct */
 	__u64 max;		/* largest accepted value of an unsigned number */
-	/* flag: present only if the value of the key's first item is not 0 */
+	/* flag: the text has this item only if the value of its first item is not 0 */
 	bool if_first;
 };
 
@@ -65,7 +65,8 @@ struct tsct_metadata_key {
 	/* byte offset of the value in the struct that the group of keys describes */
 	__u32 offset;
 	enum tsct_metadata_field field;	/* C type of a number */
-	/* limits of a number; max is also the longest text, or the number of @names */
+	/* range of a number; max of a text: its maximum length in bytes, 0: any; max of
+	 * a choice: the number of words in `names` */
 	__u64 min, max;
 	const char *const *names;
 	const struct tsct_metadata_item *items;
@@ -74,7 +75,8 @@ struct tsct_metadata_key {
 	bool omit_zero;		/* flag: the key is not written if its value is 0 */
 	/*
 	 * Returns true if the key is to be written for @object, the struct that the
-	 * group of keys describes. NULL: the key is always written.
+	 * group of keys describes. If this function pointer is NULL, the key is always
+	 * written (but see omit_zero).
 	 */
 	bool (*present)(const void *object);
 	/*
@@ -88,7 +90,8 @@ struct tsct_metadata_key {
 
 /*
  * Groups of keys that are written together, each with the struct that it describes (its
- * object). The keys of node groups begin with "node_<index>_" in a merged recording.
+ * object). The keys of node groups begin with "node_<index>_" in a merged recording. A
+ * key of several objects ends with "_<index>" of the object, or with two such indices.
  */
 enum tsct_metadata_group_id {
 	/* The groups HEAD, MERGED, SINGLE, RECORDING, COUNTER and MESSAGES describe a
@@ -100,7 +103,7 @@ enum tsct_metadata_group_id {
 	TSCT_METADATA_CLOCK_LINE, /* keys of a struct tsct_clock_segment, by index */
 	TSCT_METADATA_COUNTER,
 	TSCT_METADATA_NODE,	/* keys of a struct tsct_recorded_node */
-	TSCT_METADATA_CPU, /* keys of a struct tsct_recorded_cpu, by CPU of a node */
+	TSCT_METADATA_CPU, /* keys of a struct tsct_recorded_cpu; index: CPU */
 	TSCT_METADATA_SYNC,	/* keys of a node's state in its cluster */
 	TSCT_METADATA_ORIGIN,	/* keys of a node's origin, in merged recordings */
 	TSCT_METADATA_CORRECTION, /* keys of a node's mapping, in merged recordings */
@@ -110,13 +113,13 @@ enum tsct_metadata_group_id {
 	/* keys of a struct tsct_message_pair_stats, by index */
 	TSCT_METADATA_MESSAGE_PAIR,
 	TSCT_METADATA_STREAM,	/* keys of a struct tsct_stream_class, by index */
-	/* keys of a struct tsct_event_def, by stream class and event id */
+	/* keys of a struct tsct_event_def; indices: stream class, event id */
 	TSCT_METADATA_EVENTS,
-	/* keys of a struct tsct_ring_figures, by stream class and location */
+	/* keys of a struct tsct_ring_figures; indices: stream class, location */
 	TSCT_METADATA_RING,
-	/* keys of a struct tsct_loss, by stream class and location */
+	/* keys of a struct tsct_loss; indices: stream class, location */
 	TSCT_METADATA_LOST,
-	/* keys of a struct tsct_file_counts, by stream class and location */
+	/* keys of a struct tsct_file_counts; indices: stream class, location */
 	TSCT_METADATA_HOLDS,
 	TSCT_METADATA_SAMPLES, /* keys of the sync samples, in recordings of one node */
 	TSCT_METADATA_GROUP_NR,

@@ -262,7 +262,7 @@ static void write_quoted(const struct env_writer *w,
 		}
 		write_items(to, key, &counts);
 		break;
-	default: /* types TSCT_METADATA_WORD and TSCT_METADATA_NAME */
+	default: /* WORD, NAME: the value is a text in a char array */
 		fputs(value, to);
 	}
 	putc('"', to);
@@ -300,7 +300,8 @@ static void write_group(const struct env_writer *w, enum tsct_metadata_group_id 
 
 	for (key = group->keys; key < group->keys + group->nr_keys; key++) {
 		value = (const char *)object + key->offset;
-		/* Only keys of texts, numbers and shifts have omit_zero. */
+		/* Keys of other types than text, number, INVERTED and SHIFT do not have
+		 * omit_zero, so a value that is not a text is a number here. */
 		field = key->type == TSCT_METADATA_SHIFT ? TSCT_METADATA_S64 : key->field;
 		is_zero = key->omit_zero && (key->type == TSCT_METADATA_TEXT ?
 			!*(char *const *)value : !load_number(value, field));
