@@ -271,8 +271,8 @@ static void try_way(const struct tsct_merge *m, const struct merge_in *in,
 	}
 }
 
-/* Tries the mappings by a series of sync samples. Returns -EAGAIN if the polled node's
- * input must be mapped before. */
+/* Updates @c, the best mapping to global ticks, by the mappings that a series gives.
+ * Returns -EAGAIN if the polled node's input must be mapped before. */
 static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		      const struct tsct_series *series, bool wait,
 		      struct choice *c)
@@ -284,7 +284,8 @@ static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		return 0;
 	}
 	parent = find_parent(m, in, series);
-	/* In a circle of nodes each would wait for the next: see merge_settle(). */
+	/* Nodes that polled each other would wait for each other's mapping forever:
+	 * merge_settle() calls without @wait if only such nodes are left. */
 	if (parent != MERGE_NOBODY && !m->in[parent].settled && wait)
 		return -EAGAIN;
 	if (parent != MERGE_NOBODY && m->in[parent].settled)
@@ -318,7 +319,8 @@ static int choose_series(const struct tsct_merge *m, const struct merge_in *in,
 	return 0;
 }
 
-/* Returns the last known tick of an epoch: a disruption of the counter came later. */
+/* Returns the last tick that is known to belong to an epoch. The disruption that ended
+ * the epoch came later, at an unknown tick. */
 static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 			  __u32 epoch)
 {
@@ -327,8 +329,9 @@ static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	const struct tsct_series *s;
 	__u64 last = 0, next = UINT64_MAX;
 
-	/* Clock segments may end later than sync samples: clocks are sampled more often
-	 * than peers. */
+	/* An epoch's last clock segment may end after its last sync sample: a node
+	 * reads its own clocks more often than it polls peers. The later end is
+	 * returned. */
 	for (c = rec->segments; c < rec->segments + rec->nr_segments; c++) {
 		if (c->epoch == epoch && c->until_cycles > last &&
 		    c->until_cycles >= c->base_cycles)
@@ -497,8 +500,8 @@ int merge_settle(struct tsct_merge *m)
 	do {
 		nr = settle_round(m, true);
 	} while (nr > 0);
-	/* Nodes that polled only each other are mapped by the clock params that they
-	 * received. */
+	/* Nodes that polled each other in a circle are left. One node of a circle is
+	 * mapped by the clock params in the answers to its polls. */
 	if (!nr)
 		nr = settle_round(m, false);
 	return nr < 0 ? nr : 0;

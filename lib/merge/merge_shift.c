@@ -30,8 +30,8 @@ static __s64 share(__s64 deficit, __s64 limit, __s64 other)
 	return (__s64)(((tsct_s128)deficit * limit + both - 1) / both);
 }
 
-/* Collects the shifts with which each pair of nodes has no message that is received too
- * early; returns true if no pair needs a shift. */
+/* Sets in @node the shifts that this round adds, so that no message between two nodes
+ * is received before it was sent. Returns true if no pair of nodes needs a shift. */
 static bool collect_wanted(const struct tsct_latency *latency, __u32 nr,
 			   struct tsct_shift *node)
 {
@@ -43,11 +43,13 @@ static bool collect_wanted(const struct tsct_latency *latency, __u32 nr,
 	for (l = latency; l < latency + nr; l++) {
 		from = &node[l->from];
 		to = &node[l->to];
-		/* A latency between 0 and the wanted minimum may stay as it is. */
+		/* A pair of nodes with a latency from 0 to TSCT_SHIFT_LEAST_NS is not
+		 * shifted to raise that latency. */
 		least = l->least_ns >= 0 && l->least_ns < TSCT_SHIFT_LEAST_NS ?
 			l->least_ns : TSCT_SHIFT_LEAST_NS;
-		/* Shifts are below 2^60 ns, so a latency above 2^62 ns cannot become
-		 * negative. Limiting the deficit prevents overflow. */
+		/* Two shifts below 2^60 ns cannot make a latency above 2^62 ns
+		 * negative. A latency below -2^61 ns is taken as -2^61 ns, so that the
+		 * subtraction does not overflow. */
 		if (l->least_ns > INT64_MAX / 2)
 			continue;
 		deficit = l->least_ns < INT64_MIN / 4 ? INT64_MAX / 4 :
@@ -96,8 +98,8 @@ bool tsct_shift_find(const struct tsct_latency *latency, __u32 nr,
 
 /* ---- nodes that may be shifted --------------------------------------------------- */
 
-/* Returns true if an input may be shifted. The fits linear and spline are never
- * shifted, so that results can be computed by hand. */
+/* Returns true if an input may be shifted. Inputs with the fit linear or spline are
+ * never shifted, so that the result can be computed by hand. */
 static bool may_shift(const struct tsct_merge *m, const struct merge_in *in)
 {
 	return !m->options.as_fitted && !in->info.rec->merged &&

@@ -26,7 +26,9 @@ struct tsct_latency {
 struct tsct_shift {
 	__s64 limit_ns;	/* limit of the shift in either direction, ns; 0: fixed node */
 	__s64 ns; /* resulting shift to later times, ns; below 0: to earlier times */
-	__s64 later, earlier;	/* shifts wanted by messages in the current round, ns */
+	/* largest shifts to later and to earlier times in this round of the
+	 * search, ns */
+	__s64 later, earlier;
 };
 
 /* Latency that a message with a negative latency gets, ns */

@@ -105,7 +105,7 @@ static int find_cursors(struct walk *w)
 		if (!n)
 			continue;
 		/* Files of one stream class follow each other in m->file, and share one
-		 * array of pools. */
+		 * array: the tsct_message_pool() of each event definition. */
 		if (!last || last->input != f->input || last->in_class != f->in_class) {
 			pools = calloc(class->nr_defs, sizeof(*pools));
 			more = reallocarray(named, nr + n, sizeof(*named));
@@ -211,8 +211,9 @@ static int walk(struct walk *w)
 /* ---- results -------------------------------------------------------------- */
 
 /*
- * Replaces the violations and the latencies by the nodes' own clocks by those that the
- * earlier merge found: a merged input no longer has times of the nodes' own clocks.
+ * Sets the numbers of violations and the shortest latencies before correction, by the
+ * nodes' own clocks, to the values that the earlier merge stored in a merged input. The
+ * times of the input are global, so these values cannot be computed from the input.
  */
 static void carry(const struct tsct_merge_input *in,
 		  struct tsct_message_stats *ret)
@@ -242,7 +243,8 @@ int tsct_merge_messages(struct tsct_merge *merge,
 {
 	struct walk w = { .merge = merge };
 	struct tsct_messages_options options = {
-		.window = to_ticks(&w, 1000000000),	/* window of 1 s, given in ns */
+		/* a receive waits up to 1 s (given in ns) for its send */
+		.window = to_ticks(&w, 1000000000),
 		.mult = merge->result.real.mult,
 	};
 	int err = find_cursors(&w);

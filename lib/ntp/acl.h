@@ -29,7 +29,8 @@ struct tsct_acl {
 
 /* Empties the access rules: without rules, all addresses are denied. */
 void tsct_acl_init(struct tsct_acl *acl);
-/* Adds an access rule, as tsct_ratelimit_rule() does. */
+/* Adds an access rule for a prefix, or replaces the rule for that prefix. Returns 0;
+ * -EINVAL: not a prefix; -E2BIG: more than TSCT_RULES_MAX rules. */
 int tsct_acl_add_rule(struct tsct_acl *acl, const char *prefix, bool allow);
 bool tsct_acl_allows(const struct tsct_acl *acl, const __u8 ip[16]);
 

@@ -71,11 +71,11 @@ static const struct tsct_key_type types[] = {
 
 struct key_reader {
 	FILE *from;
-	const char *name;		/* name of the key file, for messages */
+	const char *name;		/* name of the key file, for error texts */
 	struct tsct_keys *keys;
 	unsigned int line, warnings;	/* number of the line, number of warnings */
-	char *why;			/* buffer of the caller for messages */
-	size_t size;			/* size of the message buffer, bytes */
+	char *why;			/* caller's buffer for the error or warning */
+	size_t size;			/* size of the buffer `why`, bytes */
 	char text[LINE_SIZE];		/* current line of the key file */
 };
 

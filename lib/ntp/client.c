@@ -337,8 +337,8 @@ static void accept_kiss(struct tsct_client *client, __u32 code)
 	settle(client, 0, true);
 }
 
-/* Updates the state from the answer of a server that is not synchronized, except for
- * the time. */
+/* Updates the client's state from the answer of a server that is not synchronized. Does
+ * not use the times in the answer. */
 static void accept_unsynced(struct tsct_client *client,
 		     const struct tsct_client_answer *a)
 {

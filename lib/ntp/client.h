@@ -186,12 +186,12 @@ struct tsct_client {
 				 * the server's counter, was set */
 	__u8 backwards;		/* number of consecutive polls with the result
 				 * TSCT_CLIENT_BACKWARDS */
-	__u32 backwards_sent;	/* number of the newest request when the field
-				 * `backwards`, a number of polls, was increased */
+	/* number of the newest request when `backwards` last counted a poll */
+	__u32 backwards_sent;
 	__u8 since_kiss;	/* number of answers since the last kiss-o'-death */
 	bool poll_requested;	/* true: poll_request_us is valid */
-	__u64 poll_request_us;	/* time of the poll that the server's last poll request
-				 * causes, us */
+	/* time of the poll that the server requested last (poll request packet), us */
+	__u64 poll_request_us;
 };
 
 void tsct_client_init(struct tsct_client *client,

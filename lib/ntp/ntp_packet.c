@@ -10,7 +10,7 @@
 #define EPOCH_S		2208988800LL	/* seconds from 1900 to 1970 */
 
 #define FIELD_MIN	16	/* shortest extension field, bytes */
-#define MAC_MIN		20	/* length of key id and shortest digest, bytes */
+#define MAC_MIN		20	/* shortest MAC, bytes: key id of 4, digest of 16 */
 #define MAC_MAX		24
 
 /* ---- NTP timestamps ----------------------------------------------------- */

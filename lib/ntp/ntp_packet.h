@@ -95,7 +95,7 @@ struct tsct_extension {
 				 * previous reply */
 	__u32 rx_error;		/* error bound of rx and prev_tx, counts */
 	__u32 turn_us;		/* reply: time until the next request, us */
-	__u32 barrier;		/* number of the collective's barrier */
+	__u32 barrier;		/* number of the barrier in tsct_timesync() */
 	__u32 reserved;		/* reserved: not sent, read as 0 */
 	struct tsct_remote_params params;	/* reply: clock params of the
 						 * sender */
@@ -109,7 +109,8 @@ enum tsct_ext_at {
 	TSCT_EXT_AT_MAGIC = 4,		/* magic number, 32 bits: TSCT_EXT_MAGIC */
 	TSCT_EXT_AT_VERSION = 8,	/* version, 16 bits: TSCT_EXT_VERSION */
 	TSCT_EXT_AT_FLAGS = 10,
-	TSCT_EXT_AT_DEPTH = 12,		/* depth, followed by 16 reserved bits */
+	/* `depth` (hops to the master), then 16 reserved bits */
+	TSCT_EXT_AT_DEPTH = 12,
 	TSCT_EXT_AT_NODE = 16,
 	TSCT_EXT_AT_HOST = 24,
 	TSCT_EXT_AT_MASTER = 32,

@@ -154,8 +154,8 @@ int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 	}
 	if (keys)
 		return key_id ? -EKEYREJECTED : -ENOKEY;
-	/* Rejects a key if each configured child with that key has an address: none of
-	 * these is @from. */
+	/* No configured child with the address @from has the key. Rejects the key if it
+	 * has children, and all of these have an address: it belongs to other nodes. */
 	for (i = 0; i < ratelimit->nr_children && key_id; i++) {
 		if (ratelimit->children[i].key_id != key_id)
 			continue;

@@ -200,14 +200,16 @@ static void record_request(struct tsct_responder *responder,
 		request->again = true;
 		return;
 	}
-	/* If this request repeats the tx of the answer to the last unverified request,
-	 * that request was not a replay, and is recorded now. */
+	/* The client's last unverified request was not a replay if the new request
+	 * repeats the tx of the answer to the unverified one. Records the unverified
+	 * request now. */
 	if (entry->unverified.nonce && entry->unverified.tx == ext->tx &&
 	    entry->unverified.nonce != ext->nonce) {
-		/* The next answer may only report the kernel's transmit time of the
-		 * answer to past[0], which changes below. Discards entry->tx, the
-		 * transmit time of an older answer, and makes a new ticket, so that a
-		 * report with the older answer's ticket no longer sets entry->tx. */
+		/* An answer contains the kernel's transmit time of the answer to the
+		 * newest recorded request. record() makes another request the newest:
+		 * discards the transmit time of the answer sent before (entry->tx).
+		 * With a new ticket (number of an answer), a transmit time that the
+		 * kernel reports later for that answer is ignored. */
 		entry->has_tx = false;
 		tsct_client_table_ticket(&responder->clients, entry);
 		record(entry, entry->unverified);

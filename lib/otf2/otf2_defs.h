@@ -19,20 +19,23 @@
  * The kinds of global definitions of OTF2 3.0, under OTF2's names.
  *
  * D(name, space, how, fields)
- * space: the space of the definition's number. NONE: the definition has no number; its
- *	first field is the definition that it extends, or (FIXED) a constant of OTF2
- * how:	VALUE	definitions with equal content are the same, also in another archive
- *	PART	like VALUE; definitions of the extended kind are equal only if the
- *		definitions that extend them are equal, too
+ * space: the number space of the definition's number. NONE: the definition has no
+ *	number; its first field is the number of the definition that it extends, or
+ *	(FIXED) a constant of OTF2
+ * how: the way in which equal definitions are found
+ *	VALUE	definitions with equal content are the same, also in another archive
+ *	PART	like VALUE; the definition is a part of the one that it extends: two
+ *		definitions with parts are equal only if their parts are equal, too
  *	PAIRED	like VALUE, but equal definitions within one archive are distinct
  *	OWN	always distinct: a process, a communicator
- *	FIXED	constants of OTF2 identify the definition
- * fields: one letter per 64-bit word; those after * repeat
+ *	FIXED	constants of OTF2 in the first fields identify the definition
+ * fields: one character per 64-bit word; the characters after a "*" are repeated, for
+ *	any number of words
  *	-	a number
- *	V	an attribute's value, of the type in the word before
- *	o	a metric's scope, of the type in the word before
- *	u	a member of a group, by the group's type
- *	else	a reference into a space, see below
+ *	V	an attribute's value; the word before V is the value's type
+ *	o	a metric's scope; the word before o is the scope's type
+ *	u	a member of a group; the group's type decides what the member is
+ *	other	a reference: TSCT_OTF2_SPACES has the number space of each letter
  */
 
 #define TSCT_OTF2_KINDS(D)						\

@@ -43,8 +43,9 @@ static OTF2_ErrorCode write_io_paradigm(writer *to, def *d, words *w)
 		properties, types, values);
 }
 
-/* W(Kind, (arguments)): a case that calls libotf2's function to write a definition of
- * the kind, with the arguments: the definition's number, if any, and its words */
+/* W(Kind, (arguments)) expands to a switch case, which calls libotf2's function that
+ * writes a definition of that kind. The arguments are the definition's number, if it
+ * has one, and its fields: the 64-bit words w[]. */
 #define ARGS(...) __VA_ARGS__
 #define W(kind, words)							\
 	case TSCT_OTF2_##kind:						\

@@ -137,9 +137,11 @@ static OTF2_CallbackCode end(struct tsct_otf2_copy *c, OTF2_ErrorCode code)
 /* ---- all events -------------------------------------------------------------------- */
 
 /*
- * All kinds of events: E(name, parameters, arguments); each parameter and argument is
- * preceded by a comma. Numbers that are not mapped are sizes, flags, and numbers that
- * are local to the location or its communicator.
+ * All kinds of events: E(name, parameters, arguments): OTF2's name, parameters of the
+ * callback that reads the event, arguments of the function that writes it, each after a
+ * comma. MAP(), RANK() and REMOTE() convert the input's references and ranks to those
+ * of the result. All other arguments are kept: sizes, flags, and numbers that are local
+ * to the location or its communicator.
  */
 #define REGION_		(, OTF2_RegionRef region), (, MAP(REGION, region))
 #define REQUEST_	(, uint64_t request), (, request)
@@ -319,8 +321,9 @@ static OTF2_CallbackCode end(struct tsct_otf2_copy *c, OTF2_ErrorCode code)
 	MPI_EVENTS(E) PROGRAM_EVENTS(E) THREAD_EVENTS(E) RMA_EVENTS(E) IO_EVENTS(E)
 
 /*
- * Defines a callback for each event. COPY() expands shared parameters such as
- * REGION_ to two arguments of COPY_().
+ * Defines a callback for each event, which writes the event to the result. A macro such
+ * as REGION_ stands for the parameters and the arguments of several events: COPY()
+ * expands it, so that COPY_() gets parameters and arguments separately.
  */
 #define ARGS(...) __VA_ARGS__
 #define COPY_(name, parameters, arguments)				\

@@ -20,8 +20,8 @@ static uint64_t hash(enum tsct_otf2_kind kind, const uint64_t *words, size_t nr)
 	return h;
 }
 
-/* Returns how many words of two definitions of a kind are compared: all @nr; for kinds
- * that a constant of OTF2 identifies, only the words with that constant. */
+/* Returns how many of a definition's @nr words are compared: all; for Paradigm and
+ * ParadigmProperty, the first ones, constants of OTF2 that identify the definition. */
 static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 {
 	if (kind == TSCT_OTF2_Paradigm)
@@ -62,7 +62,7 @@ static int make_room(struct tsct_otf2_unified *all)
 	return 0;
 }
 
-/* Returns the equal definition in the result, or NULL. */
+/* Returns the result's definition that equals work->content, or NULL. */
 static struct tsct_otf2_def *look_up(struct tsct_otf2_work *work,
 				     enum tsct_otf2_kind kind, uint32_t nr,
 				     uint32_t extra)
@@ -148,8 +148,8 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 		def = &work->in->def[next - 1];
 		parts[i++] = (struct part) { def->nr + 1u, at };
 		map_words(work, def, at + 1);
-		/* map_words() wrote the reference to the extended definition to at[1].
-		 * Overwrite it with the extending definition's number of words. */
+		/* Replaces the extending definition's first word, the reference to @of,
+		 * by the number of words: that reference is not part of the content. */
 		at[1] = def->nr;
 		at[0] = def->kind;
 		at += def->nr + 1;
@@ -245,8 +245,8 @@ static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	while (at < end) {
 		part = (enum tsct_otf2_kind)at[0];
 		words = (uint32_t)at[1];
-		/* at[1] was the number of words. In the definition that is added, this
-		 * word is the reference to the extended definition. */
+		/* add_parts() replaced this word by the number of words. Restores the
+		 * word: the reference to the extended definition. */
 		at[1] = id;
 		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
 			return -ENOMEM;
@@ -301,8 +301,8 @@ static int identify_fixed(struct tsct_otf2_work *work, struct tsct_otf2_def *def
 
 /* ---- groups ---------------------------------------------------------------------------- */
 
-/* Appends the input's list of locations of a paradigm to the result's list, which joins
- * the lists of all inputs before. */
+/* Appends the locations in @def, the input's list of a paradigm's locations, to the
+ * result's list of that paradigm, which has the locations of all earlier inputs. */
 static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
 	struct tsct_otf2_unified *all = work->all;
@@ -320,8 +320,8 @@ static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	if (base + def->nr - 4 > UINT32_MAX)
 		return tsct_otf2_refuse(work, "Group %llu: the result would have more locations than OTF2 can list",
 					(unsigned long long)def->self);
-	/* Adds a temporary definition, to allocate words for the joined list. These
-	 * words are then moved to the list's definition (known). */
+	/* Allocates words for the longer list by a temporary definition. These words
+	 * are then given to the definition of the result's list. */
 	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
 				    (uint32_t)(base + def->nr - 4));
 	if (!joined)

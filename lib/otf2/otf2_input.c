@@ -286,7 +286,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 	memset(ret_offsets, 0, sizeof(*ret_offsets));
 	tsct_otf2_error_clear();
 	tsct_otf2_input_local(in, location, ".def");
-	/* Without definitions, not all writers make a file. */
+	/* Some programs make no .def file for a location without definitions. */
 	if (access(in->file, F_OK) && errno == ENOENT)
 		return 0;
 	o.err = check_defs(in, UINT64_MAX);

@@ -33,7 +33,7 @@ void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(s->notes + len, left, format, args);
 	va_end(args);
-	/* Drops a remark that does not fit completely into status->notes. */
+	/* If the remark does not fit into status->notes, discards all of the remark. */
 	if (n < 0 || (size_t)n + 2 > left)
 		s->notes[len] = '\0';
 	else
@@ -53,7 +53,8 @@ void tsct_otf2_merge_at_file(struct tsct_otf2_merging *w, const char *file)
 
 /* ---- the inputs ---------------------------------------------------------------------- */
 
-/* Refuses traces that would be in the result twice, and parts that it cannot hold. */
+/* Without --force, refuses an input with the same trace as an earlier input, or with
+ * snapshots or thumbnails; with --force, drops snapshots and thumbnails. */
 static int check_input(struct tsct_otf2_merging *w, uint32_t i)
 {
 	const struct tsct_otf2_input *a, *b = &w->input[i];
@@ -150,7 +151,7 @@ static int align(struct tsct_otf2_merging *w, uint32_t i)
 	bool can = tsct_otf2_can_align(a, b), real;
 
 	real = w->m->align != TSCT_OTF2_ALIGN_TEXT && can;
-	/* The first input keeps its own clock, so it can always be aligned. */
+	/* Inputs are aligned with the first one, so that needs no time of day. */
 	if (!i)
 		can = real = true;
 	if (w->m->align == TSCT_OTF2_ALIGN_REAL && !can)
@@ -311,8 +312,8 @@ static int create(struct tsct_otf2_merging *w)
 		if (w->input[i].def_chunk > defs)
 			defs = w->input[i].def_chunk;
 	}
-	/* Joined lists of locations are longer than those of the inputs; a word takes
-	 * up to 9 bytes. */
+	/* A chunk must have room for the longest definition: a list of locations may be
+	 * longer than in any input. A word takes up to 9 bytes in the file. */
 	for (d = 0; d < w->all.defs.nr; d++)
 		if (w->all.defs.def[d].nr * 9ull + 64 > defs)
 			defs = OTF2_CHUNK_SIZE_MAX;

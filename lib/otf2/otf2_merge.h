@@ -15,12 +15,13 @@
 
 /* How the times of each archive are aligned with the times of the first archive */
 enum tsct_otf2_align {
-	/* like ALIGN_REAL if the archive and the first one both have a time of day for
-	 * the begin of their clock; else like ALIGN_TEXT */
+	/* An archive is aligned by the time of day if that archive and the first state
+	 * when their clocks begin; else both clocks are taken to begin at once. */
 	TSCT_OTF2_ALIGN_AUTO,
-	/* by the time of day; the merge fails if an archive has no time of day */
+	/* All archives are aligned by the time of day at which their clocks begin; if
+	 * an archive does not state that time, the merge fails. */
 	TSCT_OTF2_ALIGN_REAL,
-	/* as if the clocks of all archives began simultaneously */
+	/* The clocks of all archives are taken to begin at the same moment. */
 	TSCT_OTF2_ALIGN_TEXT,
 };
 
@@ -33,7 +34,7 @@ struct tsct_otf2_merged {
 	uint64_t held;
 	/* first and last time in the result, if there are events */
 	uint64_t first, last;
-	bool real;		/* flag: aligned by the time of day */
+	bool real; /* flag: the input's times were aligned by the time of day */
 	bool left_out;	/* flag: something other than events is not in the result */
 };
 

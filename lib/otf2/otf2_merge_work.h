@@ -28,7 +28,7 @@ struct tsct_otf2_copy {
 	OTF2_AttributeList *attributes;
 	volatile uint64_t *beat;	/* counter of events, for a progress display */
 
-	/* Results of the copy: */
+	/* Results of copying the events of the location: */
 	uint64_t nr;			/* number of events copied */
 	/* first and last time in the result, if there are events */
 	uint64_t first, last;

@@ -181,8 +181,8 @@ static int scan_chunk(struct scan *s)
 			err = take_time(s);
 			continue;
 		}
-		/* Records of attributes in a row are refused, because libotf2 recurses
-		 * for each. */
+		/* Refuses two consecutive records of attributes: libotf2 reads each by
+		 * a recursive call, so a long row would overflow the stack. */
 		if (attributes && s->events && kind == ATTRIBUTES)
 			return damaged(s, "attributes without an event");
 		attributes = kind == ATTRIBUTES;

@@ -44,8 +44,8 @@ void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 	tsct_s128 ticks = 0;
 	uint64_t part = 0;
 
-	/* |between| and a->resolution are below 2^64, so multiply() cannot fail: the
-	 * result is below 2^128 / 10^9. */
+	/* multiply() cannot fail: the ns between the clocks' begins and the ticks per
+	 * second are below 2^64, so their product / 10^9 is below 2^99. */
 	if (real)
 		multiply(between, a->resolution, PER_SECOND, &ticks, &part);
 	tsct_reduce(&num, &den);
@@ -69,9 +69,10 @@ int tsct_otf2_scale_time(const struct tsct_otf2_scale *scale, tsct_s128 old,
 		return -ERANGE;
 	whole += scale->to;
 	if (rest || scale->part) {
-		/* Adds two fractions of a tick, rest / scale->den and scale->part /
-		 * 10^9, rounded to the nearest, halves up. Both terms of `sum` are
-		 * below 2^94. */
+		/* Adds the two fractions of a tick that were cut off from `whole`,
+		 * which are rest / scale->den and scale->part / 10^9. Rounds to the
+		 * nearest tick, halves up. Both products in `sum` are below 2^94, so
+		 * `sum` cannot overflow. */
 		sum = (tsct_u128)rest * PER_SECOND +
 			(tsct_u128)scale->part * scale->den;
 		whole += (tsct_s128)((2 * sum + unit) / (2 * unit));

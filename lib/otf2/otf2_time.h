@@ -34,8 +34,8 @@ struct tsct_otf2_scale {
 	/* offset (begin) of archive A's clock, plus the time from that begin to the
 	 * begin of archive B's clock, ticks of A, rounded down */
 	tsct_s128 to;
-	uint32_t part;		/* fraction cut off when `to`, the field above, was
-				 * rounded down, 10^-9 tick of A */
+	/* fraction cut off from `to` by rounding down, in 10^-9 tick of archive A */
+	uint32_t part;
 };
 
 /* Returns true if both archives have a time of day for the begin of their clock. */

@@ -302,8 +302,9 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 /* ---- the result ------------------------------------------------------------------------ */
 
 /*
- * Returns true for kinds that are written first: lists of locations grow with inputs,
- * so all definitions to which they refer must come before.
+ * Returns true for kinds whose definitions are written before all others. A list of
+ * locations, stored with the first input, refers to locations of later inputs, too; a
+ * definition must be written after all to which it refers.
  */
 static bool is_early(enum tsct_otf2_kind kind)
 {

@@ -15,15 +15,16 @@
 
 struct tsct_otf2_unified {
 	struct tsct_otf2_defs defs;
-	size_t *slot;	/* hash table of definitions: index + 1; 0: free */
+	size_t *slot;	/* hash table of definitions: index in `defs` + 1; 0: free */
 	size_t nr_slots, used;	/* number of slots, a power of two, and of used slots */
 	uint64_t next[TSCT_OTF2_SPACE_NR];
 	/* numbers of locations that are in use in the result */
 	struct tsct_otf2_ids taken;
 	uint64_t next_location;
-	/* index of the list of locations + 1, by paradigm */
+	/* per paradigm: 1 + index in `defs` of the list of its locations; 0: none */
 	size_t ranks[UINT8_MAX + 1];
-	size_t self[UINT8_MAX + 1];	/* index + 1 of the group SELF, by paradigm */
+	/* per paradigm: 1 + index in `defs` of the group COMM_SELF of OTF2; 0: none */
+	size_t self[UINT8_MAX + 1];
 	uint32_t inputs;
 };
 
@@ -71,7 +72,7 @@ struct tsct_otf2_step {
 	/* index + 1 of the definition whose words are being searched for references:
 	 * `def`, then each definition that extends `def`; 0: all were searched */
 	size_t part;
-	uint32_t i;	/* index of the next word to search in definition `part` */
+	uint32_t i; /* next word of the definition `part` to check for a reference */
 };
 
 struct tsct_otf2_work {
@@ -79,14 +80,16 @@ struct tsct_otf2_work {
 	struct tsct_otf2_defs *in;
 	struct tsct_otf2_maps *maps;
 	bool force;
-	/* flags by paradigm: the input has a list of locations */
+	/* one flag per paradigm: the input has a list of the paradigm's locations */
 	bool has_ranks[UINT8_MAX + 1];
-	uint64_t base[UINT8_MAX + 1];	/* shift of the input's ranks, by paradigm */
+	/* per paradigm: number to add to the input's ranks, for ranks of the result */
+	uint64_t base[UINT8_MAX + 1];
 	/* flag: a definition or event other than a communicator names a group */
 	bool names_groups;
 	struct tsct_otf2_step *stack;
 	size_t depth, room;
-	uint64_t *content; /* content of one definition, with numbers of the result */
+	/* words of a definition and of those that extend it, as in the result */
+	uint64_t *content;
 	size_t content_room;
 	char *why;
 	size_t why_size;

@@ -112,7 +112,8 @@ static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, uint64_t events,
 	return code;
 }
 
-/* Converts an error that libotf2 returned, or reported only to the hook, to -errno. */
+/* Converts an error of libotf2 to -errno: @code, or, if that is success, the error that
+ * libotf2 reported only to the error callback. */
 static int result(OTF2_ErrorCode code)
 {
 	int err = tsct_otf2_errno(code);

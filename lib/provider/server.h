@@ -20,7 +20,7 @@
 #include <linux/types.h>
 
 struct tsct_server;
-struct tsct_store_unread;	/* unread events, defined in store.h */
+struct tsct_store_unread;	/* numbers of unread events: struct in store.h */
 
 /*
  * tsct_server_start - listen on a socket

@@ -119,7 +119,7 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	    arg->flags & ~flags ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
-	/* The kernel cannot write to a memfd of user space. */
+	/* Refuses channels for kernel events: the kernel cannot write to a memfd. */
 	if (arg->flags & TSCT_CHANNEL_KERNEL)
 		return -EOPNOTSUPP;
 	if (peer->channel)

@@ -88,8 +88,7 @@ struct tsct_store_channel {
 	__u32 holders;		/* number of clients bound to the channel */
 	__u32 consumers;	/* number of bound clients with TSCT_ROLE_READ */
 	__u32 was_read;		/* 1: the channel has, or had, a consumer */
-	__u32 kept;		/* 1: the channel stays without clients until it is
-				 * removed */
+	__u32 kept;		/* 1: not freed with last client: TSCT_CHANNEL_KEEP */
 	__u32 nameless;		/* 1: the channel was removed, so it cannot be opened */
 	int memfd;
 	char *map;		/* address of the mapping of the whole memfd */

@@ -24,16 +24,17 @@ struct open_list {
 	__u32 first, last;
 };
 
-/* A key that has open messages: either sends wait, or receives */
+/* A message key that has open messages. Of those in `waiting`, all have only a send or
+ * all have only a receive. */
 struct open_key {
 	__u64 key;
-	/* messages without a receive; if `early` is true: messages without a send */
+	/* messages with only a send; if `early`: messages with only a receive */
 	struct open_list waiting;
 	/* messages whose send came after their receive. Such a message counts as
 	 * matched, unless another receive with this key comes within the window. */
 	struct open_list late;
 	__u32 next;		/* next key of the hash bucket, or next free key */
-	bool early;		/* flag: receives wait, not sends */
+	bool early;		/* flag: messages in `waiting` have only a receive */
 };
 
 /* Number of hash buckets per key, so that few keys share a bucket */
@@ -313,7 +314,8 @@ static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
 		link = link_to(m, key);
 	}
 	if (!*link) {
-		/* A free key exists, as there are as many keys as open messages. */
+		/* m->keys has a free element: m->keys is as large as m->open, which has
+		 * a free element here, and each used key has an open message. */
 		at = m->free_key;
 		if (at)
 			m->free_key = m->keys[at - 1].next;
@@ -370,8 +372,8 @@ tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 	if (k && !k->early && k->waiting.first) {
 		at = list_pop(m, &k->waiting);
 	} else if (k && k->late.first) {
-		/* The send goes with this receive. The receive before that send stays
-		 * unmatched. */
+		/* The order was receive, send, receive (@end): the send is matched with
+		 * the second receive, and the first receive stays unmatched. */
 		at = list_pop(m, &k->late);
 		m->stats.unmatched_receives++;
 	} else if (m->options.sends_only) {
