@@ -30,8 +30,8 @@ struct tsct_series {
 	unsigned int nr_sessions;
 };
 
-/* Largest number of series, above the sources and epochs of any cluster; limits the
- * time of grouping */
+/* Largest number of series: more than the sources and epochs of any real cluster make,
+ * but small enough to find the series of each sample by linear search */
 #define TSCT_SERIES_MAX	1024
 
 /*
@@ -66,15 +66,16 @@ int tsct_series_near(const struct tsct_series *series,
 		     enum tsct_fit_kind kind, double hz, __u64 at,
 		     struct tsct_fit *ret_fit);
 
-/* Returns the ns per count of the other node's counter. */
+/* Returns the unit of the polled node's counter, ns per count, by the clock params that
+ * came with the last exchange. */
 double tsct_series_ns(const struct tsct_series *series);
 
 /*
  * tsct_series_time - cluster time in ns at value @local of this node's counter
- * Applies the fit, then the clock params that the other node sent with the exchange
+ * Applies the fit, then the clock params that the polled node sent with the exchange
  * nearest to @local.
  * @ret_frac_ns: fraction of a ns, in [0, 1); may be NULL
- * @ret_error_ns: bound of the error, including the other node's own; may be NULL
+ * @ret_error_ns: bound of the error, including the polled node's own; may be NULL
  */
 __s64 tsct_series_time(const struct tsct_series *series,
 		       const struct tsct_fit *fit, __u64 local,

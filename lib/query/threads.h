@@ -16,7 +16,8 @@ struct tsct_thread {
 	__u32 node, tid, cpu; /* cpu is 0 unless the thread is an idle thread (tid 0) */
 	__u32 index;			/* order of appearance of the thread, from 0 */
 	char name[TSCT_THREAD_NAME_MAX];	/* name of the thread; "": unknown */
-	bool renamed;	/* flag: set by a rename, cleared by the caller */
+	bool renamed;	/* true: the name is new; set by tsct_thread_rename(), cleared
+			 * by the exporter when it has written the name */
 	__u64 events;			/* number of the thread's exported events */
 	__u32 *open;			/* numbers of the open slices, innermost last */
 	__u32 nr_open, room;

@@ -103,8 +103,8 @@ char *tsct_value_escape(char *at, const char *text, size_t len,
 	const char *end = text + len;
 
 	while (text < end) {
-		/* Most characters are never escaped: no caller passes others than
-		 * quotes and backslash in @special. */
+		/* Fast path for most characters: @special has only quotes and
+		 * backslashes, so no other printable ASCII needs an escape. */
 		if (*text >= ' ' && *text <= '~' && *text != '"' && *text != '\\')
 			*at++ = *text++;
 		else

@@ -18,10 +18,10 @@ void tsct_value_print_escaped(FILE *to, const char *text, size_t len,
 
 /*
  * The functions below write to @at without a NUL and return the end of the text. A value
- * takes at most TSCT_VALUE_ROOM bytes and TSCT_VALUE_ESCAPED() of its size.
+ * of n bytes takes at most TSCT_VALUE_ROOM + TSCT_VALUE_ESCAPED(n) bytes.
  */
 #define TSCT_VALUE_ROOM	64
-/* size of the longest escaped text, bytes */
+/* size of the longest escaped text of @len bytes, bytes */
 #define TSCT_VALUE_ESCAPED(len)	(4 * (size_t)(len))
 char *tsct_value_format(char *at, const struct tsct_value *value);
 /* Escapes a text. @special: characters that get a backslash, such as quotes */

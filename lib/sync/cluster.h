@@ -47,7 +47,8 @@
 
 struct tsct_cluster_options {
 	struct tsct_fit_options fit;	/* options of the fits; fit.hz is ignored */
-	double hz;		/* local counter's rate by MONOTONIC_RAW; 0: 1e9 */
+	double hz;		/* frequency of the local counter, measured against
+				 * CLOCK_MONOTONIC_RAW, Hz; 0: use 1e9 Hz */
 	__u32 epoch;		/* this node's first epoch number; 0: 1. See also
 				 * tsct_cluster_resume_epoch() */
 	double window_s;	/* age at which exchanges are dropped, s; 0: 1000 */

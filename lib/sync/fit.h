@@ -74,8 +74,8 @@ struct tsct_fit {
 					 * counts */
 	double disagreement;		/* difference of hull and regression at `at`,
 					 * remote counts; included in error */
-	__u64 at;			/* value of the local counter where error
-					 * holds */
+	__u64 at;			/* value of the local counter for which
+					 * `error` is the error bound, cycles */
 	double error;			/* error bound at `at`, remote counts */
 	double rate_error;		/* growth of the bound per cycle of
 					 * distance from `at` */
@@ -130,13 +130,14 @@ const char *tsct_fit_error(int err);
  */
 struct tsct_tangent {
 	const struct tsct_fit *fit;
-	__u64 at, base;			/* tangent point by local and remote counter */
+	__u64 at, base;			/* tangent point: local cycles; remote counts */
 	double frac;			/* fraction to add to base, remote counts */
 	double rate;			/* slope, remote counts per local cycle */
 	double ns;			/* unit of the remote counter, ns per count */
 };
 
-/* Makes the tangent of @fit, to which *ret keeps a pointer. @ns: ns per remote count */
+/* Makes the tangent of @fit at fit->at. *ret keeps a pointer to @fit. @ns: unit of the
+ * remote counter, ns per count, by which distances are converted */
 void tsct_tangent_make(const struct tsct_fit *fit, double ns,
 		       struct tsct_tangent *ret);
 

@@ -42,24 +42,25 @@
  * number of exchanges */
 #define LIMIT_PER_SCARCITY	0.5
 
-/* Values of `excess` (half_mean_ratio minus its limit) between which the regression's
- * weight rises from 0 (EXCESS_HULL_ONLY) to the full weight (EXCESS_REGRESSION_FULL) */
+/* The regression's weight rises linearly with `excess` (see the top of this file), from
+ * 0 if `excess` is EXCESS_HULL_ONLY, to 1 if it is EXCESS_REGRESSION_FULL. */
 #define EXCESS_HULL_ONLY	-0.015
 #define EXCESS_REGRESSION_FULL	0.025
-/* Reduction of EXCESS_HULL_ONLY where the hull's window has few exchanges: this factor
- * times scarcity_of() of the number of exchanges in the window */
+/* With fewer than PLENTY exchanges in the hull's window, the regression's weight rises
+ * from a lower value of `excess` on: EXCESS_HULL_ONLY is reduced by this factor times
+ * scarcity_of(number of exchanges in the window), which estimates the uncertainty. */
 #define HULL_ONLY_PER_SCARCITY	2.0
 
-/* The hull underestimates its standard deviation where delays have no sharp minimum,
- * and where exchanges are few. The deviation is corrected by the factors
- * e^(SD_PER_EXCESS * excess) and 1 + SD_PER_SCARCITY * scarcity_of(nr), where nr is the
- * number of exchanges in the hull's window. */
+/* The hull underestimates its standard deviation in two cases. Where delays have no
+ * sharp minimum (excess > 0, see the top of this file), the deviation is multiplied by
+ * e^(SD_PER_EXCESS * excess). Where the hull's window has few exchanges, it is
+ * multiplied by 1 + SD_PER_SCARCITY * scarcity_of(number of these exchanges). */
 #define SD_PER_EXCESS		45.0
 #define SD_PER_SCARCITY		8.0
-/* The regression also has its full weight if the hull's corrected standard deviation is
- * larger than the regression's. If delays differ by direction (log_asymmetry is at
- * least GAIN_MIN), the regression is biased, so the hull's deviation then has to be
- * larger than SD_RATIO_ASYMMETRIC times the regression's. */
+/* Whatever `excess` is, the regression has the weight 1 if the hull's corrected
+ * standard deviation is larger than the regression's. If delays of requests and answers
+ * differ (log_asymmetry, see above, is GAIN_MIN or more), the regression is biased: the
+ * hull's deviation must exceed SD_RATIO_ASYMMETRIC times the regression's. */
 #define SD_RATIO_ASYMMETRIC	3.0
 
 /* Number of exchanges from which on scarcity_of() returns 0 */
@@ -119,8 +120,8 @@ static double weight_of_hull(const struct tsct_plane *plane,
 	return a / (a + b);
 }
 
-/* Replaces an estimate by Theil-Sen if it is NaN or infinite, which extreme but
- * valid packet times may cause. */
+/* Replaces the estimate @candidate by Theil-Sen's estimate, @witness, if @candidate has
+ * a NaN or an infinite value. Extreme but valid packet times may cause such values. */
 static void replace_if_not_finite(struct tsct_fit_candidate *candidate,
 				  const struct tsct_fit_candidate *witness)
 {

@@ -20,8 +20,8 @@
 
 #include <math.h>
 
-/* Steps of a bisection: from a range of about the rate down to the resolution of a
- * double */
+/* Largest number of steps of a bisection of a range of slopes: enough to halve the
+ * range of plausible_slopes() down to the resolution of a double */
 #define BISECTION_STEPS	64
 
 struct bound_hulls {
@@ -128,9 +128,9 @@ static bool has_gap(const struct bound_hulls *hulls, double q)
 	return gap(hulls, q) >= 0;
 }
 
-/* True: slope q is less than the slope with the maximum of highest(). highest() is
- * concave, and rises with q while the line of slope q touches the hull of the upper
- * constraints at a local time before the plane's origin (u < 0). */
+/* Returns true if slope q is less than the slope for which highest(), the highest f(0)
+ * that the constraints allow, is largest. highest() is concave in q, and rises while
+ * the line of slope q touches the hull of the upper constraints at a time u < 0. */
 static bool is_before_maximum(const struct bound_hulls *hulls, double q)
 {
 	return upper_corner(hulls, q)->u < 0;
@@ -142,8 +142,8 @@ static bool is_before_minimum(const struct bound_hulls *hulls, double q)
 }
 
 /*
- * Narrows a range of slopes to that in which @test changes from true, at q.min,
- * to false. q.min may be the larger end.
+ * Bisects the range of slopes @q, to find the slope at which @test changes: it is true
+ * on the side of q.min, false on the side of q.max. q.min may be the larger end.
  */
 static struct tsct_fit_range
 bisect(const struct bound_hulls *hulls, struct tsct_fit_range q,
@@ -221,9 +221,9 @@ static bool solve(const struct tsct_plane *plane, unsigned int from,
 }
 
 /*
- * If constraints contradict each other, the largest gap() over all slopes is negative,
- * and four exchanges determine that value. Drops one of these, the one whose removal
- * raises the value most, and returns the value without it.
+ * If the exchanges' constraints contradict each other, gap() is negative for every
+ * slope of a line. At most four exchanges determine the maximum of gap() over all
+ * slopes. Drops the one whose removal raises the maximum most. Returns the new maximum.
  */
 static double drop_most_contradicting(struct tsct_plane *plane)
 {
@@ -284,8 +284,9 @@ static void find_bounds(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 				return;
 			break;
 		}
-	/* If no function meets the remaining constraints, a counter has changed: uses
-	 * all exchanges again, but for the oldest, until a function meets the rest. */
+	/* If no function meets the remaining constraints, a counter has changed. Then
+	 * all exchanges are used again, except the oldest: as few are dropped
+	 * (found by bisection) as leave constraints that some function meets. */
 	for (i = 0; i < plane->nr; i++)
 		plane->point[i].sound = !plane->point[i].rejected;
 	while (from < to) {

@@ -221,21 +221,22 @@ static bool is_filled(const struct tsct_plane *plane,
 
 /*
  * Weights of a window's exchanges. The offset of a regression line at one given time is
- * the sum of the exchanges' offsets, each multiplied by its weight. The weight of an
- * exchange at time u is each + steep * (u - middle).
+ * the sum of the exchanges' offsets, each multiplied by its weight. With the fields
+ * below, the weight of an exchange at time u is `each` + `steep` * (u - `middle`).
  */
 struct weights {
-	/* mean time of the exchanges, s since `at`; 1 / number of exchanges; increase
-	 * of the weight with time, per s */
+	/* `middle`: mean time of the exchanges, s since `at`; `each`: 1 / number of
+	 * exchanges; `steep`: increase of the weight with time, per s */
 	double middle, each, steep;
 };
 
 /*
- * Variance at @at of a line through the exchanges on one side of @at, if the true
- * function's slope does a random walk of one unit per root of a second. A step of
- * the slope at distance x moves a point at distance d > x by d - x, and the line
- * by the weighted sum of these movements. That sum is a function of x, which is
- * linear between two exchanges; the result is the integral of its square.
+ * Variance of a regression line at time @at, due to the exchanges before (@left) or
+ * after @at, if the true function's slope does a random walk of one unit per root of a
+ * second. If the slope steps by one unit x seconds away from @at, an exchange d > x
+ * seconds away moves by d - x, and the line at @at moves by g(x), the sum of these
+ * movements times the weights @w. g is linear between exchanges; the result is the
+ * integral of g^2.
  */
 static double wander_variance(const struct tsct_plane *plane,
 			      const struct tsct_window *window,
@@ -548,8 +549,8 @@ static bool drop_outlier(struct tsct_plane *plane,
 		found->used = false;
 		found->sound = false;
 	}
-	/* `without` and @hull use the same memory for corners (plane->corner), so @hull
-	 * is built again. */
+	/* The trial hulls above have overwritten the corners of @hull, which are in
+	 * plane->corner, so @hull is built again. */
 	fit_hull(plane, window, hull);
 	return most > limit;
 }

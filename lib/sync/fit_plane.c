@@ -299,8 +299,8 @@ static int compare(const void *a, const void *b)
 
 double tsct_lowest_plausible(double *values, unsigned int nr, double resolution)
 {
-	/* Number of the smallest values, which are sorted: the outliers among @values
-	 * are the smallest, and are compared with the values that follow them. */
+	/* Number of values to sort, smallest first. Larger values are not needed: only
+	 * the smallest values may be outliers, by comparison with the next ones. */
 	unsigned int head = nr / OUTLIER_SHARE + nr / 10 + 8;
 	unsigned int most = nr < 8 ? 0 : nr / OUTLIER_SHARE, k;
 
@@ -311,7 +311,8 @@ double tsct_lowest_plausible(double *values, unsigned int nr, double resolution)
 	qsort(values, head, sizeof(*values), compare);
 	if (nr >= 8 && most < 1)
 		most = 1;
-	/* Finds the largest k for which the k smallest values are outliers. */
+	/* Finds the largest k for which a gap above the k smallest values marks these
+	 * as outliers, such as round trips that are too short to be true. */
 	for (k = most; k > 0; k--)
 		if (values[k] - values[k - 1] > OUTLIER_GAP *
 		    (values[k + nr / 10 + 3] - values[k]) + resolution)

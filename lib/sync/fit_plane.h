@@ -23,7 +23,8 @@ struct tsct_point {
 	double u4, low;
 	double u, y;		/* middle of the exchange: time, s; offset of the remote
 				 * counter without the known asymmetry, counts */
-	double rtt;		/* round trip of the exchange, up - low, counts */
+	double rtt;		/* round trip of the exchange, remote counts: the field
+				 * `up` minus the field `low` */
 	double slack;		/* error bound of each constraint, remote counts */
 	unsigned int index;	/* index of the point's exchange */
 	unsigned int session_size;	/* number of points in the point's session; 1:
@@ -38,17 +39,19 @@ struct tsct_point {
 
 /* Corner of a convex hull of points' constraints */
 struct tsct_corner {
-	double u, y;		/* local time, s since `at`; constraint, counts */
+	double u, y;		/* local time, s since `at`; limit of the remote
+				 * counter's offset at that time, counts */
 	unsigned int point;	/* index of the point */
 };
 
 struct tsct_plane {
-	__u64 at, remote0;	/* plane's origin: local and remote counter */
-	double hz, rate;	/* local cycles per s; remote counts per cycle */
+	__u64 at, remote0;	/* plane's origin: local cycles; remote counts */
+	double hz, rate;	/* frequency of the local counter, Hz; rate of the
+				 * remote counter, counts per local cycle */
 	double nominal;		/* nominal rate by hz and remote_hz, counts per cycle */
 	double wander;		/* limit of the rate's change, counts / s^2 */
-	double rate_min, rate_max;	/* limits of a slope due to the nominal
-					 * rates, counts / s */
+	double rate_min, rate_max;	/* smallest and largest slope of a line that the
+					 * counters' nominal rates allow, counts / s */
 	double shift;		/* offset due to the known asymmetry of delays, which is
 				 * subtracted from measured offsets, counts */
 	double min_rtt;		/* shortest plausible round trip, counts */
@@ -133,8 +136,9 @@ struct tsct_fit_candidate {
 void tsct_regression_estimate(const struct tsct_plane *plane,
 			      struct tsct_fit_candidate *ret);
 
-/* Makes the hull's estimate. @wander: wander of the rate by the regression. Clears
- * `used` and `sound` of points that contradict other points. */
+/* Estimates the line by the hull of the points' constraints. @wander: wander of the
+ * rate that the regression estimated. Clears `used` and `sound` of outliers: points
+ * whose constraints are much tighter than those of all other points. */
 void tsct_hull_estimate(struct tsct_plane *plane, double wander,
 			struct tsct_fit_candidate *ret);
 /* Adds a corner to a lower hull of @nr corners. The time next->u must not be before the
@@ -153,9 +157,9 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 void tsct_plane_reject_outliers(struct tsct_plane *plane);
 
 /*
- * Make the reference fits, linear and spline. @keep: flags per exchange; in: the
- * exchange is possible; out: the exchange was used. tsct_fit_spline() returns 0,
- * -E2BIG, -ERANGE or -ENODATA.
+ * Make the reference fits, linear and spline. @keep: flags per exchange; before the
+ * call: tsct_plane_make() made a point of the exchange; after it: the fit used the
+ * exchange. tsct_fit_spline() returns 0, -E2BIG, -ERANGE or -ENODATA.
  */
 void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 		     unsigned int nr, bool *keep, struct tsct_fit *fit);
@@ -171,10 +175,10 @@ struct tsct_fit_range {
 
 /* Range of the straight functions that causality allows */
 struct tsct_fit_bounds {
-	struct tsct_fit_range y;	/* range of the remote counter's offset at the
-					 * plane's origin, counts */
-	struct tsct_fit_range slope;	/* range of the growth of the remote counter's
-					 * offset, counts / s */
+	struct tsct_fit_range y;	/* smallest and largest offset of the remote
+					 * counter at local time plane->at, counts */
+	struct tsct_fit_range slope;	/* smallest and largest growth of the offset of
+					 * the remote counter, counts / s */
 };
 
 /* Finds the error bounds of a fit. Clears `sound` of exchanges that contradict other

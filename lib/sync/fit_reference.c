@@ -286,8 +286,10 @@ int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
 		err = check_rises(knot, nr_knots);
 	if (err)
 		return err;
-	/* Standard error of a session's average, doubled for extrapolation. The caller
-	 * multiplies this error by the residual. */
+	/* Standard error of the mean of a session's exchanges, in units of one
+	 * exchange's residual: 1 / sqrt(exchanges per session). Twice that, as
+	 * extrapolation beyond the sessions has a larger error. The caller multiplies
+	 * it by the residual. */
 	fit->sd = 2 / sqrt((double)nr / nr_knots);
 	slope = nr_knots == 1 ? plane->nominal : slope_at(knot, nr_knots, 0);
 	set_cubic(&knot[0], slope, 0, 0, &fit->piece[0]);

@@ -31,8 +31,8 @@ static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 
 /*
  * Values of the rate's wander that are tried: growth of the variance of the rate during
- * the mean interval between exchanges. The rate is in middles.unit of offset per mean
- * interval.
+ * one mean interval between exchanges. The unit of the rate is `unit`, see `shares`
+ * above, per mean interval.
  */
 #define WANDERS	10
 static const double wanders[WANDERS] = {
@@ -113,8 +113,9 @@ static void filter_point(struct kalman *f, double wander,
 	f->rate += gain_rate * off;
 	f->rr -= gain_rate * f->yr;
 	f->yr -= gain * f->yr;
-	/* The variance of the offset becomes f->yy - gain * f->yy. Rounding could make
-	 * that difference negative, but not the product computed here. */
+	/* The Kalman filter reduces the offset's variance, yy, to yy - gain * yy. This
+	 * is computed as the equal yy * var / (yy + var), which rounding cannot make
+	 * negative. */
 	f->yy *= var * inverse;
 	if (f->rr < 0)
 		f->rr = 0;
@@ -158,8 +159,9 @@ static bool run_filters(const struct middles *middles, long from, long to,
 			.u = point[i].u,
 			.y = point[i].y / middles->unit,
 			.yy = middles->var[i],
-			/* Square of the error of the nominal rates, limited to the
-			 * square of 1000 units per mean interval */
+			/* Initial variance of the rate: square of the nominal rates'
+			 * error, at most the square of 1000 * middles->unit per mean
+			 * interval between exchanges */
 			.rr = fmin(rate * rate, steep * steep),
 		};
 	while ((i = next_used(middles, i + by, to, by)) != to)
@@ -213,8 +215,9 @@ static double score_wanders(const struct middles *middles, unsigned int by,
 	return best;
 }
 
-/* Chooses the value in shares[] with the highest likelihood, sets the variances of the
- * exchanges' offsets by this value, and then chooses the wander of the rate. */
+/* Chooses the factor `share` (see shares[]) that makes the exchanges likeliest,
+ * computes the variances of the exchanges' offsets with that factor, and then chooses
+ * the wander of the rate. */
 static void choose_noise(struct middles *middles, double excess)
 {
 	double best = -HUGE_VAL, score[WANDERS] = { 0 }, score_of_share;

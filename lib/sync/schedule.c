@@ -338,8 +338,8 @@ __u32 tsct_schedule_barrier(const struct tsct_schedule *schedule)
 	return schedule->barrier;
 }
 
-/* True: a barrier is released, because its number is from `first` on, and before
- * `barrier`. */
+/* Returns true if the barrier with number @barrier is released: numbers wrap, and those
+ * of released barriers are schedule->first to schedule->barrier - 1. */
 bool tsct_schedule_released(const struct tsct_schedule *schedule, __u32 barrier)
 {
 	return barrier && barrier != schedule->barrier &&

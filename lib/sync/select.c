@@ -73,7 +73,7 @@ static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 }
 
 /* Keeps the current timeline unless another timeline has a higher weight, or no source
- * of the current timeline has the time. */
+ * on the current timeline has a valid estimate of the time. */
 static void select_timeline(const struct tsct_cluster *cluster,
 			    struct tsct_cluster_selection *ret)
 {
@@ -207,8 +207,8 @@ static void select_source(const struct tsct_cluster *cluster,
 			continue;
 		best = bound;
 		ret->used = (int)candidates->source[i];
-		/* The true time may be anywhere in the intersection, also
-		 * beyond the source's own bound. */
+		/* The true time may be anywhere in the intersection of the sources'
+		 * correctness intervals, also beyond the used source's bound. */
 		far = tsct_larger(result->hi - interval->middle,
 				  interval->middle - result->lo);
 		ret->extra_ns = candidates->nr > 2 && result->majority ?

@@ -223,8 +223,8 @@ static void update_estimate(struct tsct_sync_source *source,
 			 off > 0 ? "fast" : "slow");
 		return;
 	}
-	/* These limits of the estimated time and of its error bound leave room for
-	 * 64-bit multiplication. The negated comparisons also reject NaN. */
+	/* The limits, 2^62 ns for the time and 1e18 ns for its error bound, leave room
+	 * for later arithmetic in 64 bits. The form !(a < b) also rejects NaN. */
 	if (point->ns < 0 || point->ns > 1LL << 62 ||
 	    !(point->half_ns < 1e18 && est->growth < rate)) {
 		snprintf(source->reason, sizeof(source->reason),
@@ -274,8 +274,10 @@ static void update_fit(struct tsct_sync_source *source,
 /* ---- changes of the source's time ---------------------------------------- */
 
 /*
- * True: no delays of packets explain the exchange, given the fit and the fit's bound.
- * *ret_off: largest possible change of the source's counter, counts.
+ * Returns true if a packet of exchange @x arrived before it was sent, by the fit and by
+ * more than the fit's error bound: the source's counter may have changed. *ret_off:
+ * largest possible change, counts: the larger of the distances of t2 from the fit at t1
+ * and of t3 from the fit at t4.
  */
 static bool contradicts_fit(const struct tsct_sync_source *source,
 			    const struct tsct_exchange *x, double *ret_off)

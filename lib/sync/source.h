@@ -26,9 +26,11 @@
 #define TSCT_SYNC_SOURCE_STEERED_PPB	100
 
 /*
- * Estimate of the cluster's time: a linear function of the local counter through
- * time.point, with an error bound. The bound at d cycles from time.point is, in ns:
- *	time.point.half_ns + growth * d + min(wander * d, phi) * d
+ * Estimate of the cluster's time: a linear function of the local counter through a
+ * point, time.point, with an error bound. The bound is time.point.half_ns at the point,
+ * and
+ *	time.point.half_ns + growth * d + min(wander * d, phi) * d	ns
+ * at d cycles from the point; growth, wander and phi are the fields below.
  */
 struct tsct_source_params {
 	struct tsct_servo_estimate time;
@@ -37,8 +39,8 @@ struct tsct_source_params {
 	double growth;		/* linear growth of the error bound, ns per cycle */
 	double wander;		/* quadratic growth of the error bound, ns per cycle
 				 * squared */
-	double phi;		/* limit of the product of wander and the distance from
-				 * time.point, ns per cycle */
+	double phi;		/* upper limit of wander * d in the error bound above,
+				 * ns per cycle */
 };
 
 /* Returns the error bound of the estimate @est at @cycles, in ns. */
@@ -73,12 +75,12 @@ struct tsct_sync_source {
 };
 
 enum tsct_sync_source_event {
-	TSCT_SYNC_SOURCE_SAME,		/* the call did not change the estimate of the
-					 * source's time */
-	TSCT_SYNC_SOURCE_NEW,		/* the call made a new estimate of the source's
-					 * time */
-	TSCT_SYNC_SOURCE_LOST,		/* the call made the estimate of the source's
-					 * time invalid */
+	TSCT_SYNC_SOURCE_SAME,		/* the added exchange did not change the
+					 * estimate of the source's time */
+	TSCT_SYNC_SOURCE_NEW,		/* the added exchange led to a new estimate of
+					 * the source's time */
+	TSCT_SYNC_SOURCE_LOST,		/* the added exchange made the estimate of the
+					 * source's time invalid */
 };
 
 /*
