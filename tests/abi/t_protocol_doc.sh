@@ -49,7 +49,7 @@ drawing() {	# TITLE
 }
 drawing "The extension field" >"$tmp/drawn"
 
-# The members in the drawing neither overlap nor leave gaps.
+# In the drawing of the extension field, the members neither overlap nor leave gaps.
 awk '{ if ($(NF - 1) != end) { print "drawn at", $(NF - 1) ", not", end ": " $0; bad = 1 }
 	end = $(NF - 1) + $NF }
 	END { if (end != 160) { print "the field ends at", end; bad = 1 }; exit bad }' \
@@ -68,7 +68,8 @@ grep -vE 'reserved|^(type|length|magic|version)' "$tmp/drawn" |
 	awk '{ print $1, $NF }' | sort >"$tmp/have"
 compare "sizes" "$tmp/have" "$tmp/said" 20
 
-# The numbers in the document, computed from the headers
+# Compares the values of the first members (type, length, magic, version) in the drawing
+# with those in a packet that lib/ntp builds.
 cat >"$tmp/show.c" <<'END'
 #include <stdio.h>
 #include "lib/ntp/ntp_packet.h"
@@ -99,7 +100,8 @@ sed -n 's/^``\(TSCT_EXT_[A-Z_]*\)`` *0x0*\([0-9a-f]*\) .*/\1 0x\2/p' "$page" |
 	sort >"$tmp/said"
 compare "flags" "$tmp/have" "$tmp/said" 10
 
-# Prints the reasons for dropping a packet that one side's header defines.
+# Prints the reasons for dropping a packet: constants PREFIX_* of the client's or the
+# server's header.
 reasons() {	# PREFIX HEADER
 	sed -n "s/^\t$1_\([A-Z_]*\),.*/\1/p" "$2" | grep -vE '^(OK|SENT|NR)$' | sort
 }

@@ -22,7 +22,8 @@ static struct tsct_clock *clk;
 static uint64_t stamps[STAMPS];
 static volatile int64_t sink;
 
-/* Takes recent cycles, for which the current clock params are valid. */
+/* Fills stamps[] with present counter values, so that the conversions measured below
+ * use the current clock params, and not older clock segments. */
 static void take_stamps(void)
 {
 	unsigned int i;

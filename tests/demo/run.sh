@@ -24,7 +24,8 @@ die() { end_progress; echo "demo: $*" >&2; exit 1; }
 
 cables=$(mktemp -d)
 boots=()
-# The processes of this script are those that boot.sh started.
+# Ends the virtual machines: boots[] has the process ids of the running boot.sh, and
+# their child processes run QEMU.
 cleanup() {
 	local pid child
 	for pid in "${boots[@]}"; do

@@ -223,7 +223,8 @@ static void rename_file(struct section *s, __u8 class, __u8 location)
 	input[s->at - input + 1] = location;
 }
 
-/* Moves all packets of one stream file to another; the sections must be in @input. */
+/* Exchanges the packets of two random stream files: changes the class and the location
+ * in each packet's section. The bytes of the sections must be in the array input[]. */
 static void exchange_files(struct section *s, unsigned int nr)
 {
 	struct section *a = &s[any(nr)], *b = &s[any(nr)], *end = s + nr;

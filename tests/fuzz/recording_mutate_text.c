@@ -267,7 +267,8 @@ static void move_line(struct span line)
 	splice(to.at + any(2) * to.len, 0, kept.at, kept.len);
 }
 
-/* Inserts one of the known lines, or replaces the line that has the same key. */
+/* Takes a random line of lines[], and inserts it before or after @line, or replaces the
+ * line of the text with the same metadata key, or a random line without such a line. */
 static void put_known(struct span line)
 {
 	static struct bytes known;

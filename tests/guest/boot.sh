@@ -83,9 +83,10 @@ if [ -n "$icount" ]; then
 	more+=(-icount "shift=0,sleep=off")
 fi
 
-# The emulated TSC is the host's. A guest that waits for a host CPU while it measures
-# the TSC's rate gets a wrong one, and wrong seconds, so the rate is passed to it.
-# (It measures again later, for longer, and takes that result if it is close.)
+# The emulated TSC is the host's. A guest kernel that waits for a host CPU while it
+# measures the TSC's rate gets a wrong rate, and its seconds are too long or too short,
+# so the kernel gets the rate by tsc_early_khz=. (The kernel measures the rate again
+# later, for longer, and takes the result if it is close to the given rate.)
 rate=''
 ctl=${O:-$(dirname "$0")/../../build}/tools/trace-ctl
 if [[ $accel == tcg* ]] && [ -z "$icount" ] && [ -x "$ctl" ]; then

@@ -108,7 +108,8 @@ build() {	# VERSION DIR
 	log "building it with $(nproc) jobs, which takes a while; see $log"
 	configure "$tree" >"$log" 2>&1 || { tail "$log" >&2; die "make olddefconfig failed"; }
 	check_config "$tree"
-	# The kernel is built in its final directory: the output has file names.
+	# The build writes absolute file names into its output, so the source is moved
+	# to its final directory before the kernel is built.
 	rm -rf "$2"
 	mv "$tree" "$2"
 	if ! nice make -s -C "$2" -j"$(nproc)" bzImage modules_prepare \

@@ -100,7 +100,8 @@ static void read_plan(void)
 		tap_printf("# %s: %s\n", PLAN, strerror(errno));
 		return;
 	}
-	/* The plan's lines are not freed, as tests and environment use the text. */
+	/* The lines of the test plan are not freed: tests[], module_path and the
+	 * environment keep pointers to the text. */
 	while (getline(&line, &size, plan) > 0) {
 		parse_line(line);
 		line = NULL;

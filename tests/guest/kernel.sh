@@ -289,7 +289,8 @@ add_btf() {
 
 # --- other kernels ----------------------------------------------------------
 
-# view KEY VMLINUZ BUILD RELEASE: links another kernel into the layout of `get`
+# view KEY VMLINUZ BUILD RELEASE: makes the directory view-KEY in the cache, with links
+# to a kernel image and its build directory, and prints the path of view-KEY
 view() {
 	local dir=$cache/view-$1
 

@@ -117,7 +117,8 @@ void kmsg_collect(void)
 	}
 }
 
-/* Drops earlier lines, and logs the test's name to the console. */
+/* Begins a test: forgets the kernel warnings so far, and writes the test's name to the
+ * kernel log, and so to the console. */
 void kmsg_mark(const char *name)
 {
 	char line[128];
@@ -185,8 +186,8 @@ bool kmemleak_clean(void)
 	int file;
 
 	/*
-	 * Only objects older than 5 s are reported, and a leak hidden from one
-	 * scan by a stale pointer on a stack may be found by the next.
+	 * kmemleak only reports allocations older than 5 s. It scans twice: a stale
+	 * pointer on a stack may hide a leak from the first scan.
 	 */
 	sleep(6);
 	if (!kmemleak_write("scan") || !kmemleak_write("scan"))

@@ -124,7 +124,8 @@ static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
 	return arg;
 }
 
-/* @parameters: the module's parameters except the policy */
+/* Lets the module write a discard channel, which is read meanwhile. @parameters: the
+ * module's parameters except the policy */
 DEV_FN void nest_discard(const char *parameters)
 {
 	struct ring_reader r[CPUS];
@@ -163,7 +164,8 @@ DEV_FN void nest_discard(const char *parameters)
 				"%s: %lu, not %lu", names[i], found[cpu][i],
 				reported[cpu][i].written);
 	}
-	/* The channel outlives the module that opened it while it has a reader. */
+	/* While a channel has a reader, the channel's memory stays, even when the
+	 * module that opened the channel is unloaded. */
 	t_check(!mod_unload("tsct_nest"), "%m");
 	drain(&r[0]);
 	t_check(r[0].wrong == 0);
@@ -172,7 +174,8 @@ DEV_FN void nest_discard(const char *parameters)
 	t_check(dev_info(dev_open()).channels == 0);
 }
 
-/* Lets the module write an overwrite channel, which is read afterwards. */
+/* Lets the module write an overwrite channel, which is read afterwards. @parameters:
+ * the module's parameters except the policy */
 DEV_FN void nest_overwrite(const char *parameters)
 {
 	struct tsct_channel_cpu arg;

@@ -52,7 +52,8 @@ DEV_FN void ring_wrong(struct ring_reader *r, const char *why)
 		       (unsigned long long)r->pos, why);
 }
 
-/* The 48-bit position of head, extended to 64 bits like r->pos */
+/* Returns the ring's head as a 64-bit position: the shared memory has its lower 48
+ * bits, and the head is not before r->pos. */
 DEV_FN uint64_t ring_head(const struct ring_reader *r)
 {
 	uint64_t head = __atomic_load_n(&dev_producer(r->maps, r->cpu)->head,

@@ -32,9 +32,9 @@ static int set_clock(void)
 	return clk_set(fd, &set);
 }
 
-/* Makes a file for the boot id below ROOT by @make, and starts a child that changes its
- * root directory to ROOT and sets the clock. *ret_end: read end of a pipe, whose write
- * end the child holds open until the child ends */
+/* Calls @make to create a false boot_id file (a FIFO or a text file) below ROOT, and
+ * starts a child that changes its root directory to ROOT and sets the clock. *ret_end:
+ * read end of a pipe, whose write end the child holds open until the child ends */
 static pid_t set_elsewhere(void (*make)(const char *path), int *ret_end)
 {
 	int ends[2];

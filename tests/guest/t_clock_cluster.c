@@ -143,7 +143,7 @@ static void try_succession(void)
 	set.state.cause = TSCT_CAUSE_STEP;
 	set.state.real.base_ns += 3600 * SECOND;
 	t_check(!clk_set(fd, &set), "%m");
-	/* A new epoch of cluster time may have any time. */
+	/* In a new epoch, cluster time may jump, here back by an hour. */
 	set.state.cluster_epoch = 2;
 	set.state.cluster.base_ns -= 3600 * SECOND;
 	drop_piece(&set.state);

@@ -38,8 +38,9 @@ static bool torn(void)
 
 /*
  * Reads the time. `latest` is read before the counter, so the time must not be earlier
- * than `latest`. If the thread sleeps between reading the counter and the clock area,
- * its cycles may be in a merged segment, which has an error, unlike this test's params.
+ * than `latest`. This test's params have an error bound below 1 ns. A larger bound
+ * means that the thread slept after it read the counter, until the params for these
+ * cycles were joined with other params to one segment; such a read counts as failed.
  */
 static void read_once(struct reader *r)
 {
@@ -83,7 +84,8 @@ struct counts {
 	unsigned int nr, late, doubtful;
 };
 
-/* Returns a request's shortest duration, cycles; kernels differ by a factor of 100. */
+/* Returns the shortest duration of TSCT_IOC_CLOCK_SET, the ioctl that stores params, in
+ * cycles. The duration differs by a factor of 100 between kernels. */
 static uint64_t request_cost(const struct tsct_clock_set *set)
 {
 	uint64_t least = SECOND, begin, cost;
@@ -100,10 +102,11 @@ static uint64_t request_cost(const struct tsct_clock_set *set)
 }
 
 /*
- * The rate alternates between ONE and FAST, so that time goes backwards for readers if
- * params are stored after their begin. Emulation may stop a CPU after the module reads
- * the counter and before the module stores params, so params that had begun when the
- * request returned are counted as doubtful.
+ * Publishes clock params for 5 s. Their rate alternates between 1 ns per cycle (ONE)
+ * and 1.1 (FAST), so that time goes backwards for readers if params are stored after
+ * their begin. The module rejects late params, but emulation may stop a CPU between
+ * that check and the store. So params that had begun when TSCT_IOC_CLOCK_SET returned
+ * are counted as doubtful: each reader may see one backward step for each of these.
  */
 static void publish_all(struct counts *counts)
 {

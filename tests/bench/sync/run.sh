@@ -72,7 +72,8 @@ run_chrony() {	# ROUND
 	sleep "$seconds"
 	echo $(($(cpu_ns "$server") + $(cpu_ns "$client") - before)) >"$dir/cpu"
 	wc -l <"$dir/measurements.log" >"$dir/to"
-	# Reports cost chronyd CPU time, so they follow the measurement of that.
+	# chronyd's CPU time is measured above, before the requests of `chronyc
+	# tracking`, which cost chronyd CPU time.
 	for ((i = 0; i < 20 * seconds; i++)); do
 		echo tracking
 		sleep 0.05
