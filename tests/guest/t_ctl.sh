@@ -28,7 +28,7 @@ matches() { grep -c '"match": true' json; }
 
 # --- the table of trace-ctl check -------------------------------------------
 
-# In the unstable boot the kernel takes a moment to mark the TSC unstable.
+# With TSCT_BOOT=unstable, waits until the kernel no longer uses clocksource tsc.
 n=0
 while [ "$TSCT_BOOT" = unstable ] &&
       [ "$(cat $sys/clocksource/clocksource0/current_clocksource)" = tsc ]; do
@@ -128,7 +128,8 @@ wait $jobs || true
 jobs=
 see_channels 0
 
-# A kept channel stays until it is removed; a recording leaves later events unread.
+# A channel of `channel create` stays until `channel remove`. `record --unread` records
+# the events that programs wrote to the channel before the recording.
 trace-ctl channel create box >out || fail "create"
 grep -q '^channel box: id [0-9]*, discard,kept, ' out || fail "create"
 trace-ctl channel create box >out 2>json && fail "created twice"
@@ -141,7 +142,7 @@ grep -q ' published = [0-9]* recorded + 0 lost' json || fail "the sum"
 trace-ctl channel remove box >out || fail "remove"
 see_channels 0
 
-# Without access rights, status shows what is missing.
+# For a user without access to /dev/tsctrace, status names the device and the error.
 chmod 0600 /dev/tsctrace
 su -s /bin/sh nobody -c 'trace-ctl status' >out || fail "status as nobody"
 grep -q '^module  *no: /dev/tsctrace: permission denied; ' out ||

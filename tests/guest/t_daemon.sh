@@ -62,7 +62,7 @@ wait_for "the new module has the clock" is origin module
 wait_for "synchronized" is status synchronized
 logged 'publishing to /dev/tsctrace' || fail "the log does not have the module"
 
-# The final result of the TSC checks
+# Waits until the TSC checks have decided which source the clock uses.
 case $TSCT_BOOT in
 default) source=tsc ;;
 *) source=monotonic_raw ;;

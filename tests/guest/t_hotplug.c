@@ -189,7 +189,7 @@ static void try_kernel_writers(void)
 	t_check(!mod_unload("tsct_nest"), "%m");
 }
 
-/* The CPU check follows hotplug. */
+/* Checks that TSCT_IOC_CHECK reports CPU 1 offline or online after each change. */
 static void try_check(void)
 {
 	struct tsct_cpu_check table[2];
@@ -223,7 +223,8 @@ static bool wait_for_epoch(const struct tsct_clock_page *page, uint32_t epoch)
 	return clk_state(page).epoch == epoch;
 }
 
-/* Each change begins an epoch; earlier cycles are converted as before. */
+/* Each change of CPU 1 to offline or online begins an epoch. Cycles of the epoch before
+ * the change are converted as before. */
 static void try_clock(void)
 {
 	const struct tsct_clock_page *page = clk_map(fd);

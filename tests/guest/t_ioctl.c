@@ -97,7 +97,8 @@ static void try_misaligned(char *page)
 	close(fd);
 }
 
-/* If the id cannot be stored, the file stays unbound and can be bound later. */
+/* If TSCT_IOC_CHANNEL_CREATE cannot write the new channel's id to its argument, no
+ * channel is left, and the descriptor can still create one. */
 static void try_read_only_argument(char *page)
 {
 	struct tsct_channel_create arg = dev_request("readonly");

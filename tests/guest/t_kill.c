@@ -81,8 +81,8 @@ static void ask_something(int fd)
 		;
 }
 
-/* Clock params of a later epoch, params that continue this epoch's, or params that
- * begin too late. */
+/* Sets random clock params, which the module may reject: params that continue this
+ * process's last ones, or params of an epoch numbered by the time of day in s. */
 static void set_clock(int fd)
 {
 	static struct tsct_clock_set set;

@@ -168,7 +168,8 @@ static void drain_all(void)
 
 /* ---- counts ------------------------------------------------------------ */
 
-/* The ring's published count equals the events read. Returns the lost events. */
+/* Checks that the events published in each CPU's ring equal the events read. Returns
+ * the number of events lost because a ring was full. */
 static uint64_t check_ring(int ring_fd, struct ring_reader *r)
 {
 	struct tsct_channel_cpu arg;

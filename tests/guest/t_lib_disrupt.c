@@ -254,7 +254,7 @@ static void test_event(const struct event *event)
 	       event->name, seen, over, state().epoch);
 }
 
-/* A slew this fast counts as repeated steps until it ends. */
+/* A slew of 50,000 ppm counts as repeated steps until the slew ends. */
 static void test_slew(void)
 {
 	uint32_t epoch = state().epoch;
@@ -273,7 +273,7 @@ static void test_slew(void)
 	       state().epoch);
 }
 
-/* A small slew is followed in the same epoch. */
+/* A slew of 200 ppm is followed in the same epoch. */
 static void test_small_slew(void)
 {
 	struct timex timex = { .modes = ADJ_FREQUENCY, .freq = 200 << 16 };

@@ -106,7 +106,8 @@ static void try_thousand(int fd)
 	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);
 }
 
-/* The default limits, for held and kept channels */
+/* Checks the default limit of 64 channels per user: of channels that open descriptors
+ * hold, or, with @flags TSCT_CHANNEL_KEEP, of channels without a descriptor. */
 static void as_user(void *flags)
 {
 	struct tsct_channel_remove gone = { 0 };

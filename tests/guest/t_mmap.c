@@ -197,7 +197,7 @@ static void try_store(int fd)
 	signal(SIGSEGV, SIG_DFL);
 }
 
-/* A write through /proc/self/mem fails. */
+/* A write to a read-only map of the channel through /proc/self/mem fails. */
 static void try_proc_mem(int fd)
 {
 	const uint64_t *at = maps(fd, 0, PAGE, PROT_READ);

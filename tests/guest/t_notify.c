@@ -156,7 +156,8 @@ int main(void)
 	hear_nothing();
 	t_check(!clk_set(fd, &set), "%m");
 	hear_nothing();
-	/* An epoch of the timekeeper, and epochs of the module */
+	/* Each new epoch is announced once: an epoch set by clk_set(), and epochs that
+	 * the module begins at each change of CPU 1 to offline or online. */
 	set = clk_params(TSCT_SOURCE_TSC, 4);
 	set.state.cause = TSCT_CAUSE_STEP;
 	t_check(!clk_set(fd, &set), "%m");

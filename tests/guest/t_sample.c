@@ -84,7 +84,8 @@ static void read_all(void)
 	t_check(r.wrong == 0);
 }
 
-/* A machine that was stopped for a while has fewer timer ticks. */
+/* Waits until the channel has @nr events, for 20 s or more: while the machine is
+ * stopped, the sample module's timer emits no ticks. */
 static void await_events(int device, uint64_t nr)
 {
 	struct tsct_channel_info info;

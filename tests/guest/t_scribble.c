@@ -179,7 +179,8 @@ static void run(uint32_t policy)
 	for (i = 0; i < 4; i++)
 		pthread_create(&threads[i], NULL, i & 2 ? scribble : write_bad,
 			       (void *)i);
-	/* On a busy machine there are fewer rounds, so the test runs longer. */
+	/* On a busy machine, fewer than 100 events may be sent by `end`. Then the loop
+	 * continues until more than 100 are sent. */
 	while (time(NULL) < end || sent <= 100) {
 		write_good(r, &sent);
 		usleep(100);

@@ -73,7 +73,8 @@ until_events "$kernel" 5000
 run 0 snapshot -o both
 grep -q "^  channel $kernel: [1-9]" err || fail "no kernel events"
 grep -q '^  channel fly: [1-9]' err || fail "no program's events"
-# Files have the names of channels; times increase per CPU; calls have names.
+# Streams have their channel's name. The dump has sched_switch and system calls by name;
+# time stamps do not decrease on a CPU.
 set -- both/"${kernel}"_*
 [ -e "$1" ] || fail "no file of the kernel channel"
 trace-ctl dump --raw both >dump || fail "dump of both"

@@ -136,7 +136,8 @@ static void try_sleep(void)
 	close(fd);
 }
 
-/* epoll polls when a descriptor is added, and again before it reports. */
+/* epoll reports each write once, although epoll calls the driver's poll function twice:
+ * when the descriptor is added, and before epoll_wait() reports the descriptor. */
 static void try_epoll(void)
 {
 	struct tsct_channel_create arg = dev_request("epoll");

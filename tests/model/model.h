@@ -125,7 +125,8 @@ struct truth {
 	__u8 nr;			/* number of events published so far */
 	__u8 kills, aborts;		/* numbers of kills and aborts that are still
 					 * allowed in this run */
-	__u8 refused[TSCT_LOST_NR];	/* numbers of refused attempts, by cause */
+	__u8 refused[TSCT_LOST_NR];	/* numbers of events that the ring did
+					 * not take, by TSCT_LOST_* */
 	struct {
 		__u8 actor, event, stamp;
 	} events[MAX_EVENTS];
@@ -150,7 +151,8 @@ struct state {
 enum mutation {
 	NONE,
 	PUBLISH_FIRST,		/* mutant: head is published before the payload */
-	STAMP_OUTSIDE,		/* mutant: the counter is read before the section */
+	STAMP_OUTSIDE,		/* mutant: the counter is read before the
+				 * restartable section */
 	NO_RESTART,		/* mutant: a restartable section continues after another
 				 * thread ran on its CPU */
 	COUNT_LATER,		/* mutant: two stores publish position and count */
@@ -196,7 +198,8 @@ struct scenario {
 	__u32 policy, block_size, blocks;
 	__u64 start;		/* initial position of the ring, begin of a block */
 	__u64 events_before;	/* number of events before the initial position */
-	__u8 prefill;		/* number of events of actor 0 before the search */
+	__u8 prefill;		/* number of events that actor 0 emits before the
+				 * search through all states begins */
 	__u8 buffer;		/* number of stores that fit a CPU's store buffer */
 	__u8 kills, aborts;
 	bool kernel_provider;	/* a writer that stops retrying lets the kernel write

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executes one step of one actor. The actor's program runs from the beginning of the
- * operation each time: instructions of earlier steps return the same values as before,
- * one more is executed, and the program is left at the one after it.
+ * Executes one step of one actor. Each step calls the actor's program from the
+ * beginning of the operation: the instructions of earlier steps return the same values
+ * as before, the next instruction is executed, and longjmp() leaves the program before
+ * the instruction after that.
  */
 #include <setjmp.h>
 #include <string.h>
@@ -13,9 +14,11 @@ static struct {
 	struct state *state;
 	struct actor *actor;
 	unsigned int nr;
-	unsigned int steps;	/* instructions reached in this run of the program */
+	unsigned int steps;	/* number of instructions that the actor's program
+				 * has reached in this call */
 	unsigned int loads;
-	bool enters;		/* the program's next instruction begins a section */
+	bool enters;		/* the program's next instruction is in a restartable
+				 * section */
 	bool in_section, alone;
 	bool is_shared;
 	bool blocked;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * A thread that writes in restartable sections, as lib/client/rseq_section.h and
- * lib/client/emit_slow.c do. A section has no state that survives a restart: so each
- * phase is an operation of its own, and a restart begins a new one.
+ * lib/client/emit_slow.c do. An operation runs at most one section. No state of a
+ * section survives a restart: the abort handler ends the operation, and the next
+ * operation begins with the first instruction of a phase.
  */
 #include "model.h"
 
@@ -111,8 +112,8 @@ static void begin_block(struct vars *vars)
 	vars->phase = PHASE_FAST;
 	if (!place.pad_len)
 		return;		/* Another thread has begun the block already. */
-	/* The check for free room is outside of the section, too: tail only increases,
-	 * so room that was free stays free. */
+	/* This check for free room can run before the restartable section: tail only
+	 * increases, so room that was free stays free. */
 	if (!mutated(NO_TAIL_BLOCK) && !fits(pos + TSCT_BLOCK_HEADER)) {
 		lose(vars, TSCT_LOST_FULL);
 		return;
@@ -188,7 +189,8 @@ void user_program(struct vars *vars)
 	}
 }
 
-/* The abort handler of a section: tries the event again, up to TRIES times. */
+/* The abort handler of a restartable section: tries the event again, up to TRIES
+ * times. */
 void user_aborted(struct actor *actor)
 {
 	struct vars *vars = &actor->vars;

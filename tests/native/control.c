@@ -63,15 +63,16 @@ static void *watch(void *unused)
 	return unused;
 }
 
-/* Returns the elapsed seconds without stalls of the machine; after a stall, lets
- * watch() count the stall first. */
+/* Returns CLOCK_MONOTONIC without stalls of the machine, s. Sleeps first, so that
+ * watch() can count a stall. */
 static double busy(void)
 {
 	usleep(50000);
 	return now() - stalled_s;
 }
 
-/* Returns true if @fd becomes readable before @until, a time as busy() returns it. */
+/* Returns true if @fd becomes readable before busy() returns @until, CLOCK_MONOTONIC
+ * without stalls, s. */
 static bool comes(int fd, double until)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };

@@ -18,7 +18,8 @@
 
 #define THREADS_MAX	1024
 #define BURST_NS	1000000
-#define BURST_FREE	10000	/* events between two reads of the clock, with RATE 0 */
+#define BURST_FREE	10000	/* number of events that a thread emits between two
+				 * reads of CLOCK_MONOTONIC, if its rate has no limit */
 
 struct payload {
 	uint32_t writer;

@@ -11,9 +11,10 @@
 __attribute__((weak)) __thread unsigned int inject_left = 1;
 __attribute__((weak)) __thread unsigned int inject_seed = 1;
 /*
- * Saved registers of the critical section, not on the stack: a section that is
- * restarted in this code does not restore the stack pointer. A signal handler may
- * overwrite the saved registers, as a signal restarts the section.
+ * Registers of the critical section, saved by TSCT_SECTION_INJECT. Not on the stack:
+ * if the section is restarted during the delay, nothing restores the stack pointer. A
+ * signal handler that emits overwrites the saved registers, but a signal restarts the
+ * section anyway.
  */
 __attribute__((weak)) __thread unsigned long inject_rax;
 __attribute__((weak)) __thread unsigned int inject_flags;

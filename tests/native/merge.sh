@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# Common parts of the tests of trace-ctl merge, in addition to record.sh. Sets: here.
+# Common parts of the tests of trace-ctl merge, in addition to record.sh. Sets the
+# variable `here`, the directory of the native tests.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "${BASH_SOURCE[0]}")/record.sh"
 
@@ -17,7 +18,7 @@ refused() {	# PATTERN ARGUMENT...
 	none_left
 }
 
-# Makes an OTF2 archive. Only Debian's interpreter has the bindings.
+# Makes an OTF2 archive. Only Debian's /usr/bin/python3 has the Python module otf2.
 make_archive() {	# NAME K; standard input: the JSON for otf2_make.py
 	cat >"$work/$1.json"
 	/usr/bin/python3 "$here/otf2_make.py" "$work/$1" "$2" "$work/$1.json" ||

@@ -68,7 +68,7 @@ wrap() {
 	done
 }
 
-# True if the package was unpacked with a script for each program.
+# True if the cache has a script for each program of the package.
 cached() {
 	local program
 	for program in "${programs[@]}"; do

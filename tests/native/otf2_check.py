@@ -50,8 +50,9 @@ def content_of(x):
     if isinstance(x, AttributeValue):
         return (str(x.type_id), content(x.value))
     if isinstance(x, _Definition):
-        # A merge joins the COMM_LOCATIONS groups of its inputs. Where an input refers
-        # to its own such group, the result has a COMM_GROUP with the same members.
+        # A merge joins all inputs' COMM_LOCATIONS groups into one. A definition that
+        # refers to an input's COMM_LOCATIONS group refers in the result to a COMM_GROUP
+        # with the same members. So both group types count as equal.
         fields = tuple(content(GroupType.COMM_GROUP if is_list(x) and f.name == "group_type"
                                else getattr(x, f.private_name)) for f in x._fields)
         properties = sorted((str(key), repr(content(value)))

@@ -95,8 +95,8 @@ static size_t add_field(char *to, size_t room, const char *name)
  * of the same name is not. */
 static void make_def(struct tsct_event_def *def)
 {
-	/* One definition in four uses only the first ten words: similar names, which a
-	 * recording must keep apart. */
+	/* One definition in four takes all names from the first ten entries of words[]:
+	 * names so similar that a recording might confuse them. */
 	const __u32 few = any(4) ? sizeof(words) / sizeof(words[0]) : 10;
 	char spec[4096], name[TSCT_EVENT_NAME_MAX];
 	__u32 nr, i;
@@ -218,7 +218,8 @@ static void describe(void)
 
 /* ---- events ----------------------------------------------------------------- */
 
-/* Returns a random byte: of a letter, UTF-8 or escape sequence, or any but 0. */
+/* Returns a random byte: a letter, a character that text formats escape, a byte of a
+ * UTF-8 sequence, or any byte but 0. */
 static __u8 any_char(void)
 {
 	static const __u8 odd[] = "\"\\\n\t\r\a\b\033'{}=,%\177\200\377\303\251 ";

@@ -176,7 +176,7 @@ static void step_through(pid_t pid, unsigned int nr)
 	}
 }
 
-/* Publishes until the table of segments has overflowed. */
+/* Publishes clock params until the table of clock segments has overflowed. */
 static void fill_page(void)
 {
 	struct tsct_clock_state last, next;

@@ -32,7 +32,7 @@ fi
 clocksource=$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)
 [ "$(value clocksource)" = "$clocksource" ] || fail "clocksource: $(value clocksource)"
 
-# With the kernel's clocksource tsc, time stamps are the TSC, too.
+# If the kernel's clocksource is tsc, events must be stamped with TSC cycles, too.
 if [ "$clocksource" = tsc ]; then
 	[ "$(value usable) $(value source)" = "true tsc" ] || fail "not usable"
 fi

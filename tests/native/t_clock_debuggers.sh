@@ -63,12 +63,13 @@ stepping() {
 	gdb -q -batch -nx -x "$work/step.gdb" --args \
 		"$work/timecheck" --read=1500 100 >"$work/gdb"
 	grep -E 'stepped|reads' "$work/gdb"
-	# A conversion takes hundreds of instructions, a sample takes thousands.
+	# 1000 steps or more: gdb stepped through a sample (thousands of instructions),
+	# and not only through a conversion of cycles to time (hundreds).
 	grep -qE 'stepped [0-9]{4,} instructions, done' "$work/gdb"
 	grep -q 'exited normally' "$work/gdb"
 }
 
-# Checks the number of sleeps before main().
+# True if timecheck --idle sleeps MIN to MAX times, as the library calibrates its clock
 sleeps() {	# MIN MAX
 	strace -f -e trace=nanosleep,clock_nanosleep -o "$work/calls" \
 		"$work/timecheck" --idle

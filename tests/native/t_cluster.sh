@@ -156,7 +156,7 @@ check
 ok "tsct_timesync() from all eight"
 
 # All nodes but NAME call tsct_timesync(). The calls must time out with a message that
-# AS-REPORTED is missing, which is NAME, or NAME and the node that it is below.
+# AS-REPORTED is missing: "NAME", or "NAME (below PARENT)" if NAME is a child of PARENT.
 missing() {	# NAME AS-REPORTED; sets: why, the reason of a failure
 	local i since
 	since=$(now_us)

@@ -19,7 +19,7 @@ want='"fields":{"u8":255,"u16":65535,"u32":4294967295,"u64":"1844674407370955161
 grep -qF -- "$want" "$work/out" ||
 	fail "fields as JSON, wanted $want"
 
-# Every form of time
+# Prints times as local time, UTC, ticks (--raw) and differences (--delta).
 run 0 dump -n 5 "$work/a"
 [ "$(wc -l <"$work/out")" = 5 ] || fail "-n"
 [ "$(grep -cE '^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9} \[[0-9]{3}\] ' "$work/out")" = 5 ] ||
@@ -71,7 +71,7 @@ diff - "$work/stamps" <<END || fail "stamps past 2^51"
 2: $((5 << 13)) 4503599.627370501 4503599.627370501
 END
 
-# Selections
+# Options that select events by CPU, name or kind, or limit their number
 run 0 dump "$work/a"
 all=$(wc -l <"$work/out")
 sum=0
@@ -96,7 +96,7 @@ run 0 dump --event 'ev*/inst*' "$work/a"
 run 0 dump --cpu "0-$(($(nproc --all) - 1))" "$work/a"
 [ "$(wc -l <"$work/out")" = "$all" ] || fail "--cpu with all"
 
-# Compares selections by thread, time and node with the output without a selection.
+# Compares events selected by thread, time or node with the output of all events.
 run 0 dump --json "$work/a"
 cp "$work/out" "$work/json"
 tid=$(sed -n '2s/.*"tid":\([0-9]*\).*/\1/p' "$work/json")

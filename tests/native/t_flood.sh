@@ -32,13 +32,14 @@ wait_for "the child is synchronized" synced child
 wait_for "the child has kept more than 8 exchanges" above child "$source"'["kept"]' 8
 
 rss() { awk '/^VmRSS/ { print $2 }' "/proc/$master/status"; }
-# Prints "SENT UNANSWERED", two counts of the child's requests, from one query.
+# Prints "SENT UNANSWERED": the number of requests that node `child` has sent, and of
+# requests without an answer. One query of the daemon returns both numbers.
 requests() {
 	of child "'%d %d' % (lambda s: (s['sent'], s['sent'] - s['answers']['taken']))(p['sources'][0])"
 }
 flood() { within "${net_id}crowd" "$work/strangers" 10.77.2.1 123 "$1" 0 11; }
 
-# lets the master allocate its tables before rss measures its memory
+# Makes the master allocate its tables before rss() reads the master's memory size.
 flood 0.5 >"$work/out"
 rss=$(rss)
 read -r sent lost < <(requests)

@@ -46,7 +46,7 @@ fast=$!
 killed=$!
 declare -A recorders=([slow]=$slow [fast]=$fast) followers
 started+=("$slow" "$fast" "$killed")
-# Recordings whose ticks are not the counter's
+# Recordings with --timestamps: their ticks are not TSC cycles
 for ticks in system off tsc/256; do
 	"$ctl" record -q --timestamps "$ticks" --sync-every 64 -o "$work/${ticks/\//-}" \
 		-- "$emit" 2000 3 500 >/dev/null 2>&1 &

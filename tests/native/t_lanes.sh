@@ -58,8 +58,8 @@ goes() {
 	read -r a b c d <<<"$before $now"
 	[ $((c > a)) -ne $((d > b)) ] || fail "${*:2}: in none or both: $before, $now"
 	where=$((d > b))
-	# The first packet of each address family is not from a configured child. So the
-	# socket in which the packet arrives is the one for all other packets.
+	# The first packet of each address family is not from a configured child. The
+	# socket in which that packet arrives is the one for "strangers".
 	[ -n "${strangers[$at]:-}" ] || strangers[$at]=$where
 	[ "$1" = "$([ "$where" -eq "${strangers[$at]}" ] && echo strangers || echo children)" ] ||
 		fail "${*:2}: not in the socket of $1"

@@ -40,8 +40,10 @@ merge() {	# NAME ARGUMENT...: merges to $work/NAME, prints JSON to $work/NAME.js
 	"$ctl" merge --json -o "$work/$1" "${@:2}" >"$work/$1.json" 2>"$work/err" ||
 		fail "merge $*: $(cat "$work/err")"
 }
-# Checks merged recording NAME: the mapping of each node matches its pattern HOW, and
-# each event's time is within the node's error bound of the master's time of its cycles.
+# Checks merged recording NAME: the key "how" of each node, the kind of its mapping,
+# matches the node's pattern HOW. All nodes share one TSC: the clock params of alpha,
+# the master, give the true time of each event. The merged time is within the node's
+# error bound of the true time.
 check() {	# NAME HOW...
 	"$ctl" dump --stamps "$work/$1" >/dev/null || fail "dump of $1"
 	python3 - "$ctl" "$work" "$1" "${@:2}" <<'END' || fail "$1: unexpected result"

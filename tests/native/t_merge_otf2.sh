@@ -221,7 +221,8 @@ assert data.count(old) == 1, data.count(old)
 open(path, "wb").write(data.replace(old, new))
 END
 }
-# 12 is the type SystemTreeNode; then follow 7 bytes: number 0, name, class, no parent
+# Finds the record of SystemTreeNode 0: bytes for the type (12), the length (6), number
+# 0, name and class (the same String, 2 bytes each), and no parent (ff).
 copy a
 tree=$(/usr/bin/python3 - "$work/x/traces.def" <<'END'
 import re, sys

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Several channels in one recording: all are drained even if one is very busy, and the
-# balance of each is exact, also if the recorder is stopped for a while (as by a slow
-# disk), the disk is full, or the daemon ends. The files of a killed recorder are
+# Several channels in one recording: all are drained even if one is very busy. In each,
+# published = recorded + lost events, also if the recorder is stopped for a while (as by
+# a slow disk), the disk is full, or the daemon ends. The files of a killed recorder are
 # readable. The recorder's CPU time is reported, and low.
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"

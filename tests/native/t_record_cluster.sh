@@ -122,7 +122,8 @@ numbers = []
 for a, b in (start, last):
     of = [r for r in rows if r["session"] and a <= r["t1"] and r["t4"] <= b]
     assert len(of) >= 90, len(of)
-    # The master's recording may request further sessions.
+    # There may be more than one session: the recorder on the master requests
+    # sessions, too.
     numbers.append({r["session"] for r in of})
 assert not numbers[0] & numbers[1], numbers
 between = [r for r in rows if begin <= r["t1"] <= end and not r["session"]]

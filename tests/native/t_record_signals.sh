@@ -104,8 +104,8 @@ says 'its recorder was killed'
 	fail "babeltrace2 reads other events"
 run 3 stat "$work/g"
 shows '^recorded'
-# The metadata was rewritten after a second; the error bound of later times grows,
-# in all readers.
+# The recorder rewrote the metadata after a second. For events after the span in the
+# metadata, the error bound grows: in stat, in dump, and in the precision of an export.
 read -r begin end _ <<<"$(sed -n 's/^\tspan = "begin=\([0-9]*\) end=\([0-9]*\)".*/\1 \2/p' \
 	"$work/g/metadata")"
 [ "$end" -gt $((begin + 100000000)) ] || fail "the metadata was not rewritten"
@@ -145,7 +145,8 @@ if [ "$(id -u)" = 0 ]; then
 	[ -e "$XDG_RUNTIME_DIR/tsctrace-locked" ] || fail "a directory of another user was removed"
 fi
 
-# SIGQUIT ends a recording like the other signals: no files are left.
+# SIGQUIT ends a recording in order: the recording is complete, and the directory of the
+# recorder's socket is removed.
 rm -r "$XDG_RUNTIME_DIR"/tsctrace-*
 ulimit -c 0
 start -o "$work/quit" -- "$emit" 100000000 1 1000

@@ -17,7 +17,7 @@ round_trip() {	# SEED [EVENTS]
 	rm -rf "$work/a"
 	mkdir "$work/a"
 	"$make" "$work/a" "$@" >"$work/truth" || fail "seed $1: it was not written"
-	# Debian's interpreter has the bindings of libbabeltrace2.
+	# Only Debian's /usr/bin/python3 has the Python module of libbabeltrace2.
 	/usr/bin/python3 "$top/tests/native/roundtrip.py" "$ctl" "$work/a" \
 		"$work/truth" >"$work/out" 2>"$work/err" || fail "seed $1"
 	echo "# seed $1: $(cat "$work/out") events"
@@ -44,8 +44,9 @@ if [ -n "${SEED:-}" ]; then
 	merged_trip "$SEED" "${EVENTS:-500}"
 	exit
 fi
-# The recordings of these seeds cover field names whose first suffix is taken (see
-# lib/ctf/metadata_write.c), 8 CPUs, 64 CPUs, and file ticks finer than cycles.
+# The recordings of these seeds cover 8 CPUs, 64 CPUs, file ticks finer than cycles, and
+# a field that cannot be named "NAME_INDEX" in the metadata, because another field has
+# that name (see name_field() in lib/ctf/metadata_write.c).
 for seed in 17 74 78; do
 	round_trip "$seed" 500
 done

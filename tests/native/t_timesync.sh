@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Collectives one after another, without a pause: a master with two children and
-# sessions of at most 1 ms. No call may be released more often than all nodes have called.
+# Repeated calls of tsct_timesync() without a pause, on a master and two children, with
+# sessions of at most 1 ms. On no node may more calls succeed than every node has made.
 # test-timeout: 90
 set -euo pipefail
 
@@ -72,7 +72,8 @@ for i in alpha beta gamma; do
 done
 for i in "${waits[@]}"; do wait "$i" || true; done
 for i in "$work"/{alpha,beta,gamma}1; do
-	# A caller that missed a collective would wait for ever for the others.
+	# One of the two callers of each node succeeds 12 times. The late caller may
+	# time out, as other nodes' callers have ended, but not get ECONNRESET.
 	! grep -H ECONNRESET "$i" "${i%1}2" ||
 		fail "a late caller gets ECONNRESET, as after a restart of a daemon"
 	grep -q '^after 12' "$i" "${i%1}2" || fail "$(cat "$i" "${i%1}2")"

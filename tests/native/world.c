@@ -2,12 +2,12 @@
 /*
  * Generates recordings for tests of merge:
  *
- * world DIR SEED [FIT [KIND]]: DIR/a, DIR/b and DIR/c of one simulated world,
- * and
- * 	DIR/truth: EVENT NODE CPU KIND NUMBER CYCLES MASTER FRAC, a line per event
+ * world DIR SEED [FIT [KIND]]: recordings DIR/a, DIR/b and DIR/c of one simulated
+ *	world. FIT is the fit that their metadata names for merge; KIND: plain, twins or
+ *	forged, see enum world_kind. DIR/truth has a line per event: index, node, CPU,
+ *	event id, number, cycles, and the master's cycles with a fraction in 2^-64
  * world DIR exact FIT: recordings for world_exact.py, which calculates merged times
- * world DIR big EVENTS [messages]: two recordings of this many events, for
- * benchmarks
+ * world DIR big EVENTS [messages]: two recordings of EVENTS events, for benchmarks
  */
 #include <stdio.h>
 #include <stdlib.h>

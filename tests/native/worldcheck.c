@@ -88,7 +88,8 @@ static void read_truth(const char *path, const char *master)
 	tsct_trace_close(trace);
 }
 
-/* Between two points of the correction, the larger of their bounds applies. */
+/* Returns the error bound of correction @c at @tick, ns. Between two ticks for which @c
+ * has bounds, the larger of the two bounds applies. */
 static uint64_t bound_of(const struct tsct_recorded_correction *c,
 			 uint64_t tick)
 {

@@ -20,13 +20,11 @@
 #include "options.h"
 #include "trial.h"
 
-/* limit of the RMS of fit `auto` in a row, relative to the RMS of the best published
- * estimator, and to the RMS of the best other fit */
+/* In a row of the table, fit `auto` counts as best if the RMS of its errors is at most
+ * BEST_PART times that of the best published estimator, and of the best other fit. */
 #define BEST_PART	1.1
 #define BEST_ROWS	9	/* smallest number of rows, of ROWS_PUBLISHED, in
-				 * which the RMS of fit `auto` must be at most
-				 * BEST_PART times that of the best published
-				 * estimator, and that of the best other fit */
+				 * which fit `auto` must count as best */
 #define TRIALS_ENOUGH	100
 
 static const char *const published_names[PUBLISHED_NR] = {
@@ -137,8 +135,8 @@ static void compare_with_best(const struct row *row,
 	       ours, rms / ours, b ? "" : " ABOVE");
 }
 
-/* Checks that readings are within their bounds, and auto's RMS within the row's
- * limit. */
+/* Checks row @i: the readings of each fit are within their error bounds, and the RMS of
+ * the errors of fit `auto` is within the row's limit. */
 static void check_row(const struct options *options, unsigned int i,
 		      const struct result *result, struct summary *summary)
 {

@@ -19,9 +19,9 @@ static void play_live(struct run *run)
 #define PUBLISHED(who, rms, most) \
 	.published_of = who, .published = rms, .published_max = most
 
-/* A full run of each scenario simulates 40000 s, as long as the published measurements
- * of chronyd and ptp4l. RMS limits are documented bounds, or measured errors with a
- * margin. */
+/* A full run of each scenario simulates 40000 s. The published measurements of chronyd
+ * and ptp4l lasted 40000 s, too. RMS limits are documented bounds, or measured errors
+ * with a margin. */
 const struct scenario live_scenarios[] = {
 	LIVE("50 us + exp 20 us, poll 1 s", PUBLISHED(CHRONY, 2.07, 22),
 	     .polls = 40000, .limit_us = 0.6),
