@@ -6,8 +6,9 @@
  *
  * published[]: the published figures. The publication does not state all conditions
  * (distribution of congestion, Pareto scale). The missing ones are chosen so that the
- * estimators in fits.c ("here") reproduce the figures. Delays are equal in both
- * directions unless a row's name says otherwise. Limits are 1.5 times the RMS of auto.
+ * same estimators, as implemented in trial.c, reproduce the figures. Delays are equal
+ * in both directions unless a row's name says otherwise. limit is 1.5 times the RMS
+ * error of the fit that tsctrace uses by default (TSCT_FIT_AUTO).
  */
 #include "rows.h"
 
@@ -84,7 +85,7 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .exp = 20 },
 		.published = { 0, 14, 0, 3.0, 2.8, 2.8, 4.8, 0.96 },
 	},
-	/* Rows without published RMS values of other estimators */
+	/* Conditions for which no RMS errors of other estimators are published */
 	{
 		.name = "requests 90 us, answers 50 us",
 		.limit = 21,

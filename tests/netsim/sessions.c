@@ -43,8 +43,8 @@ void play_sessions(struct run *run)
 		build_child(run, i, 1, false, NULL);
 		build_source(run, i, 0, 0, 0, 0);
 	}
-	run->world.tally_from_s = 210;	/* begin of the tally, s: after the first
-					 * session */
+	run->world.tally_from_s = 210;	/* time from which errors of readings are
+					 * tallied, s: after the first session */
 	reading_every(&run->world, 1, MEMBERS, run_poll_s(run) / 10);
 	for (i = 1; i <= 3; i++) {
 		world_run(&run->world, 200 * i);
@@ -135,7 +135,8 @@ void play_uneven_session(struct run *run)
  * These programs' copies of the clock params are older than PARTNER's own, so they may
  * be less accurate. */
 #define HOST_RMS_RATIO_MAX		1.1
-#define HOST_RMS_EXTRA_US	0.05	/* constant part of the limit, us */
+#define HOST_RMS_EXTRA_US	0.05	/* constant part of the limit of these programs'
+					 * RMS error, us */
 
 /* A scenario: of several programs on one host, only program PARTNER exchanges packets
  * with the master. The other programs use the clock params of program PARTNER. */

@@ -244,8 +244,9 @@ static void fit_one(const struct trial *trial, enum tsct_fit_kind kind,
 	struct tsct_fit_options options = {
 		.kind = kind,
 		.hz = trial->link.local.params.hz,
-		/* six standard deviations of the simulated wander; 0 if the fit's
-		 * default is more */
+		/* limit of the rate's change, ppb per s: six standard deviations of the
+		 * simulated wander, but at least TSCT_FIT_WANDER_PPB, which 0 stands
+		 * for */
 		.wander_ppb = wander * 6 > TSCT_FIT_WANDER_PPB ? wander * 6 : 0,
 		.at = trial->truths[trial->end].local,
 	};

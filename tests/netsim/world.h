@@ -25,7 +25,8 @@ struct packet {
 	bool forged;		/* true if an adversary sent or changed the packet */
 	uint32_t from, to;	/* index of the sending and of the receiving node;
 				 * NO_NODE: none */
-	uint32_t source;	/* index of the source in the node that polls */
+	uint32_t source;	/* index in sources[] of the node that sent the
+				 * request */
 	struct tsct_address client;
 	bool reply;
 	size_t len;
@@ -117,8 +118,8 @@ struct timeline {
 				 * point: 64 bits of integer, 64 of fraction */
 	struct tsct_remote_params params;
 	uint32_t epoch;
-	bool is_real;		/* true for the timeline without a master: true time,
-				 * as NTP servers send it */
+	bool is_real;		/* flag: the timeline of the NTP servers, which have no
+				 * master and send the exact time */
 };
 
 /* Tally of the errors of readings, us */

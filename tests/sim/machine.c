@@ -65,7 +65,8 @@ fixed kclock_real(struct kclock clock, tsct_u128 cycles)
 
 	kclock_advance(&clock, (uint64_t)(cycles >> 64));
 	rest = cycles - ((tsct_u128)clock.last_cyc << 64);
-	/* Discards low bits against overflow: 2^-34 cycles are enough resolution. */
+	/* Discards the low 30 bits of the cycles, so that the product does not
+	 * overflow: a resolution of 2^-34 cycles is enough. */
 	return clock.real + (fixed)((rest >> 30) * clock.mult >> 10);
 }
 

@@ -80,8 +80,8 @@ struct machine {
 	int64_t ramp_ppt;
 	double counter_hz;	/* nominal frequency of the counter */
 	uint32_t resets;		/* number of restarts of the counter */
-	uint32_t diverged;	/* number of counter changes that the kernel's clocks
-				 * did not follow */
+	uint32_t diverged;	/* number of changes of the counter's value or rate that
+				 * the kernel's clocks did not follow */
 
 	struct event events[EVENTS_MAX];
 	unsigned int nr_events, next_event;
@@ -122,8 +122,8 @@ uint64_t machine_counter(const struct machine *m);
 /* Returns the clocksource's present value, cycles, in fixed point: 64 bits of integer,
  * 64 of fraction. */
 tsct_u128 machine_cycles(const struct machine *m);
-/* Exact REALTIME at a cycle count; then, the present REALTIME at the counter's
- * resolution */
+/* kclock_real() returns the exact REALTIME at a cycle count; machine_real_of() returns
+ * the present REALTIME at the source's resolution. */
 fixed kclock_real(struct kclock clock, tsct_u128 cycles);
 fixed machine_real_of(const struct machine *m, const struct kclock *clock);
 

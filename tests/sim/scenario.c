@@ -348,15 +348,16 @@ static void everything(struct run *run, struct random *random)
 	suspend(run, random, EVENT_SUSPEND + random_below(random, 2), 0);
 }
 
-/* A scenario: REALTIME is set while the first clock params still slew. */
+/* A scenario: REALTIME is set in the first 4 s of a run, while the first clock params
+ * still slew. */
 static void early_steps(struct run *run, struct random *random)
 {
 	add_event(run, random_between(random, 1050 * PS_PER_MS, 4 * PS_PER_S), EVENT_STEP,
 		step_ns(random, 1, 5e5));
 }
 
-/* A scenario: REALTIME is set early, and clock params begin long after their
- * samples. */
+/* A scenario: REALTIME is set in the first 4 s of a run, and clock params begin long
+ * after their samples. */
 static void early_steps_led(struct run *run, struct random *random)
 {
 	early_steps(run, random);
@@ -365,7 +366,8 @@ static void early_steps_led(struct run *run, struct random *random)
 	run->plan.late_ps = 3 * PS_PER_S;
 }
 
-/* A scenario: REALTIME is set early, and the estimator rejects preempted samples. */
+/* A scenario: REALTIME is set in the first 4 s of a run, and the estimator rejects
+ * preempted samples. */
 static void early_steps_preempted(struct run *run, struct random *random)
 {
 	early_steps_led(run, random);
@@ -373,8 +375,8 @@ static void early_steps_preempted(struct run *run, struct random *random)
 	run->m.stall_ps = (int64_t)random_log_uniform(random, 1e6, 1e9);
 }
 
-/* A scenario: REALTIME is set early, and samples are so frequent that the last clock
- * params have not begun yet. */
+/* A scenario: REALTIME is set in the first 4 s of a run. Samples are so frequent that
+ * the params published after one sample may begin after the next sample. */
 static void early_steps_often(struct run *run, struct random *random)
 {
 	early_steps_led(run, random);

@@ -46,9 +46,10 @@ struct past_reading {
 #define RATIOS		2048
 
 enum reading_kind {
-	READING_LIVE,		/* cycles that are converted to time when they are
-				 * read */
-	READING_PAST,		/* cycles from before the timekeeper's last sample */
+	READING_LIVE,		/* readings whose cycles are converted to a time at
+				 * once */
+	READING_PAST,		/* readings whose cycles are converted to a time after a
+				 * later sample of the timekeeper */
 	READING_NR,
 };
 

@@ -352,8 +352,8 @@ START_TEST(test_rejects_long_processing_times)
 	p.ext.tx = p.ext.rx + 310000;	/* largest possible time in the server: the
 					 * path has no delay then */
 	expect_accepted(&p);
-	/* The same limit, a round trip after the receive time of the request, applies
-	 * to the kernel's transmit time of an answer, contained in the next answer. */
+	/* The kernel's transmit time of an answer, which the next answer contains, must
+	 * also be at most a round trip later than the receive time of the request. */
 	send_request();
 	p = make_answer();
 	p.ext.flags |= TSCT_EXT_TX_KERNEL;

@@ -30,8 +30,9 @@ START_TEST(test_late_transmit_times)
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 6000);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
-	/* Transmit time stamps of requests that are ignored: later than the answer
-	 * allows; of the previous request; a second one for the same request */
+	/* The client ignores these transmit time stamps of a request: so late that the
+	 * path's delay would be negative; before the program's own time stamp; after
+	 * the answer's arrival; not from the kernel */
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
@@ -157,8 +158,9 @@ START_TEST(test_first_exchange_is_not_compared)
 		}
 		send_request();
 		p = make_answer();
-		p.ext.epoch += i == 2;	/* i == 2: the answer begins a new epoch, so
-					 * the waiting exchange is dropped */
+		p.ext.epoch += i == 2;	/* in turn 2 the answer begins a new epoch, so
+					 * the client drops the exchange that waits for
+					 * the next answer */
 		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, i < 2);
 		if (i == 0)
@@ -388,8 +390,8 @@ START_TEST(test_ntp_server_interleaved)
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 0);
 	t2 = w.server_now;
-	/* When answers are in basic mode again, the previous exchange is used with the
-	 * announced t3. */
+	/* If the next answer is in basic mode too, the client completes the previous
+	 * exchange with t3 as the previous answer, in basic mode, contained it. */
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
@@ -408,8 +410,8 @@ START_TEST(test_ntp_server_interleaved)
 	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p = interleaved(t2 + 11000);
 	expect_accepted(&p);
-	/* A flush does not complete the exchange, because only the next answer would
-	 * contain t3. */
+	/* flush() returns no exchange: only the next answer would contain t3 of the
+	 * last exchange. */
 	ck_assert(!flush(&x));
 	send_request();
 	ck_assert_uint_eq(w.request.origin, 0);

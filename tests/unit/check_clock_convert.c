@@ -73,7 +73,8 @@ START_TEST(test_past)
 			 -ESTALE);
 	check_time(clock, zero - 150 * SECOND, old_ns - 150 * SECOND, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
-	/* Cycles in the middle of the slew, half of which is added to the time */
+	/* Cycles in the middle of the slew: half of the slew's SLEWED_NS is added to
+	 * the time already */
 	check_time(clock, zero - 200 * SECOND + SLEW_NS / 2,
 		   old_ns - 200 * SECOND + SLEW_NS / 2 - SLEWED_NS / 2, 61,
 		   TSCT_STATUS_SYNCHRONIZED, 3);
@@ -205,7 +206,8 @@ START_TEST(test_segments)
 	int nr = tsct_clock_segments(clock, segments, TSCT_SEGMENTS_MAX + 2), i;
 	struct tsct_time t;
 
-	/* The segments are straight, slewing, straight, and one more an hour later. */
+	/* In order, the segments are straight, slewing, straight, and straight after a
+	 * step of the clock by an hour. */
 	ck_assert_int_eq(nr, 4);
 	for (i = 0; i < nr; i++) {
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock,

@@ -192,15 +192,15 @@ START_TEST(test_refuses_late_states)
 	next = make_state(1, 2500000000, 5);
 	ck_assert_int_eq(publish(&next), -EXDEV);
 	check_last(&first);
-	/* A clock state that is in time when it is staged, but too late at the commit,
-	 * which requests a margin */
+	/* A clock state that begins after the stage, but too late for the commit: with
+	 * a margin of 2 s, the state must begin at least 2 s after the commit */
 	next = next_state(&first);
 	ck_assert_int_eq(clock_file_stage(&file, &next), 0);
 	ck_assert_int_eq(clock_file_commit(&file, &next, 2000000000),
 			 -ETIME);
 	check_last(&first);
-	/* A newly staged state replaces the staged one. Publishing the current state
-	 * again is never too late. */
+	/* A newly staged state replaces the staged one. The published state can be
+	 * published again, although its params have begun. */
 	ck_assert_int_eq(publish(&first), 0);
 	check_last(&first);
 	next = make_state(3, -1000, 5);
@@ -259,8 +259,8 @@ START_TEST(test_takes_over_after_death)
 		check_last(&first);
 		ck_assert_mem_eq(&copy[0], &copy[1], sizeof(copy[0]));
 		ck_assert_uint_eq(file.page->seq & 1, 0);
-		if (!(i % 50))		/* from time to time a new epoch, because
-					 * base_cycles must not be far in the future */
+		if (!(i % 50))		/* every 50 turns, the test publishes a new
+					 * epoch, whose params are in force at once */
 			first = make_state(first.epoch + 1, -1000, 5);
 		else
 			continue;

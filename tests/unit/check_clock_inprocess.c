@@ -343,7 +343,8 @@ static void start_sim(void)
 	ck_assert_ptr_nonnull(inprocess);
 }
 
-/* Returns the present time of the in-process clock, as a conversion function does. */
+/* Returns the present time of the in-process clock. Refines the clock before, as
+ * tsct_clock_cycles_to_time() does. */
 static struct tsct_clock_time convert_now(void)
 {
 	struct tsct_clock_time reading = { .status = TSCT_STATUS_DISRUPTED };
@@ -351,8 +352,8 @@ static struct tsct_clock_time convert_now(void)
 	int64_t true_ns = sim_real(&sim), apart;
 
 	tsct_clock_inprocess_refine(inprocess, cycles);
-	/* A lookup may fail after a jump of the counter only: cycles may be older than
-	 * the clock params then. */
+	/* tsct_latch_lookup() fails only if the counter has jumped: the counter value
+	 * may then be earlier than all clock params. */
 	if (tsct_latch_lookup(tsct_clock_inprocess_page(inprocess), cycles, &reading))
 		ck_assert_uint_ne(sim.counter_from_ps, 0);
 	apart = reading.ns - true_ns;

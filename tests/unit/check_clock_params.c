@@ -128,7 +128,8 @@ static int64_t ref_ns(const struct tsct_clock_params *params, int64_t d)
 			ref_stretch(d - slewed, params->mult) + params->base_ns);
 }
 
-/* Reference growth of an error: cycles * growth / 2^32, rounded up */
+/* Computes the growth of an error exactly, in ps: @ticks (cycles) * @growth (2^-32 ps
+ * per cycle) / 2^32, rounded up. */
 static uint64_t ref_grown(uint64_t ticks, uint64_t growth)
 {
 	bool rest;

@@ -32,7 +32,8 @@ static struct run {
 	struct entry log[LOG_MAX];
 	unsigned int nr;
 	uint64_t start, now;
-	double rate;		/* rate of the published params / mult_ideal - 1 */
+	double rate;		/* relative difference of the published params' rate
+				 * from the simulated counter's rate, mult_ideal */
 } r;
 
 static int64_t params_ns(const struct tsct_clock_params *params, uint64_t stamp)
@@ -617,7 +618,8 @@ START_TEST(test_cluster_succession)
 	NEXT(10999, 0);
 	s = last, s.cluster_epoch = UINT32_MAX;
 	NEXT(10999, -ESTALE);
-	s = last, s.epoch = 1, s.source = 1;	/* a state with another source */
+	s = last, s.epoch = 1, s.source = 1;	/* a clock state whose source (counter)
+						 * is not that of `last` */
 	NEXT(10999, -EINVAL);
 	s.cluster_epoch = 1;
 	NEXT(10999, 0);

@@ -277,8 +277,9 @@ START_TEST(test_small_step)
 }
 END_TEST
 
-/* The source's counter jumps by less than half a round trip. No exchange contradicts
- * the old time, but an exchange with such an error would have a longer round trip. */
+/* The master's counter jumps by less than half a round trip. No exchange contradicts
+ * the time before the jump. But if an unequal delay had caused this difference, the
+ * exchange would have a longer round trip. */
 START_TEST(test_tiny_step)
 {
 	double t;
@@ -286,7 +287,8 @@ START_TEST(test_tiny_step)
 	begin(15 + (unsigned int)_i);
 	t = poll_until(2, 100, 1, &lan);
 	master.jump_ticks = (_i & 1 ? 45e-6 : -45e-6) * master.crystal.hz;
-	/* Only an exchange with a short round trip can show the step. */
+	/* Only an exchange with a short round trip can show the jump of the master's
+	 * counter. */
 	for (; t < 104; t += 1) {
 		exchange(&child, 0, &master, &lan, t);
 		publish(&child, t + 0.01);
@@ -320,8 +322,8 @@ START_TEST(test_large_step)
 }
 END_TEST
 
-/* The source's counter jumps without notice: three exchanges are enough to detect
- * it. */
+/* The master's counter jumps without notice: three exchanges are enough to detect the
+ * jump. */
 START_TEST(test_counter_jumps)
 {
 	double t;
@@ -329,8 +331,8 @@ START_TEST(test_counter_jumps)
 
 	begin(8);
 	t = poll_until(2, 100, 1, &lan);
-	/* True cluster time jumps as well, because it is computed from the source's
-	 * counter. */
+	/* True cluster time, with which the child's readings are compared, is computed
+	 * from the master's counter, so true cluster time jumps too. */
 	master.jump_ticks = 3e9;
 	for (i = 0; i < 5; i++, t += 1) {
 		exchange(&child, 0, &master, &lan, t);
@@ -381,7 +383,8 @@ START_TEST(test_master_restart)
 }
 END_TEST
 
-/* After a disruption of the local counter there is no time, and then a new epoch. */
+/* After a disruption of the child's counter, the child has no cluster time until a new
+ * cluster epoch begins. */
 START_TEST(test_local_disruption)
 {
 	struct tsct_clock_time r;

@@ -233,7 +233,8 @@ START_TEST(test_rejects_bad_headers)
 	ck_assert_int_eq(GET(0, TSCT_DELTA_NO_TID, "\x08\x05"), -EINVAL);
 	ck_assert_int_eq(GET(0, 7, "\x08"), -ENODATA);
 	ck_assert_int_eq(GET(0, 7, ""), -ENODATA);
-	/* An event header with eight bytes of tick must not be before the last tick. */
+	/* In an event header with eight bytes of tick, the tick must not be less than
+	 * that of the event before, or than the begin of the packet. */
 	ck_assert_int_eq(GET(5, 7, "\x03\5\0\0\0\0\0\0\0"), 9);
 	ck_assert_int_eq(GET(5, 7, "\x03\4\0\0\0\0\0\0\0"), -EINVAL);
 	ck_assert_int_eq(GET(5, 7, "\x03\4\0\0\0\0\0\0"), -ENODATA);

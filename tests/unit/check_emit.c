@@ -592,10 +592,12 @@ START_TEST(test_written_by_module)
 	}
 	ck_assert_int_eq(tsct_emit(t, id, sent, BLOCK), -EMSGSIZE);
 	len = kernel.calls;
-	kernel.result = -ENOSPC;	/* error: the kernel has counted the loss */
+	kernel.result = -ENOSPC;	/* with -ENOSPC, the kernel has counted the lost
+					 * event */
 	ck_assert_int_eq(tsct_emit_unordered(t, id, sent, 1), -ENOSPC);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 0);
-	kernel.result = -EIO;		/* error: the library has to count the loss */
+	kernel.result = -EIO;		/* with other errors, the library counts the
+					 * lost event */
 	ck_assert_int_eq(tsct_emit(t, id, sent, 1), -EIO);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 1);
 	ck_assert_uint_eq(kernel.calls, len + 2);

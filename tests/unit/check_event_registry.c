@@ -224,8 +224,8 @@ END_TEST
 
 START_TEST(test_switching)
 {
-	/* Events that belong to no channel are not enabled, so no event matches the
-	 * pattern. */
+	/* tsct_events_set_enabled() skips events without a channel. No event has one
+	 * before tsct_events_enable(), so the pattern "*" matches none. */
 	ck_assert_int_eq(tsct_events_set_enabled("*", true), 0);
 	ck_assert_int_eq(tsct_events_enable(t, ""), 0);
 	ck_assert_int_eq(tsct_events_set_enabled("ev_none", true), 1);

@@ -340,7 +340,8 @@ static void begin(__u32 flags, bool keyed, unsigned int fault_percent)
 	w.fault_percent = fault_percent;
 	w.now = 1;
 	/* In the test the client's counter wraps at 2^64, and the server's counter
-	 * passes 2^63, except with NTP only. */
+	 * passes 2^63. But the counter of a server with NTP only is the server's time
+	 * in ns. */
 	w.local_start = -(__s64)any(2000) * 1000000;
 	w.remote_start = w.ntp_only ? NEAR_NS :
 		(__s64)((1ULL << 63) - any(2000) * 1000000ULL);
@@ -417,7 +418,8 @@ START_TEST(test_bad_network)
 	ck_assert_uint_gt(w.delivered, 700);
 	if (!w.ntp_only)
 		ck_assert_uint_gt(w.t3_kernel, w.delivered / 5);
-	/* The network faults must have made the client drop answers for the following reasons. */
+	/* The network faults must have made the client drop answers for the following
+	 * reasons. */
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_DUPLICATE], 0);
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_REPLAY], 0);
 	if (w.keys) {

@@ -181,7 +181,8 @@ START_TEST(test_many_threads)
 		ck_assert_ptr_nonnull(one);
 		ck_assert_uint_eq(one->index, i);
 	}
-	for (i = 1; i < 20000; i++)	/* a thread is the same on any CPU */
+	for (i = 1; i < 20000; i++)	/* node and tid identify a thread, whatever its
+					 * CPU */
 		ck_assert_uint_eq(tsct_threads_get(&t, i % 3, i * 7919,
 						   9)->index, i);
 	idle = tsct_threads_get(&t, 0, 0, 1);

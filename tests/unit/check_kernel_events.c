@@ -120,15 +120,15 @@ START_TEST(test_epoch_event)
 {
 	struct nl_msg *msg;
 
-	arrive(event(FAMILY, 7), 0);		/* ignored: the module's netlink
-						 * family is not known yet */
+	arrive(event(FAMILY, 7), 0);		/* message is ignored: the module's
+						 * netlink family is not known yet */
 	ck_assert(!kernel.news);
 	kernel.family = FAMILY;
 	kernel.epoch = 6;
 	arrive(event(FAMILY, 7), 0);
 	ck_assert(kernel.news);
-	arrive(event(FAMILY, 6), 0);		/* ignored: an event of the epoch
-						 * that is already published */
+	arrive(event(FAMILY, 6), 0);		/* message is ignored: its epoch is
+						 * already published */
 	ck_assert(!kernel.news);
 	arrive(event(FAMILY + 1, 7), 0);
 	ck_assert(!kernel.news);

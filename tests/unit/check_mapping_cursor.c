@@ -3,8 +3,9 @@
 #include "mapping_world.h"
 #include "suite.h"
 
-/* Compares the results of a mapping cursor with a separate lookup of each tick, to
- * which monotonic fixups are added. */
+/* Compares each global tick of a mapping cursor with a separate lookup of the local
+ * tick. The looked-up global tick is raised (monotonic fixup) if it is not above the
+ * global tick of the preceding lower local tick. */
 static void run_location(unsigned int gap_bits)
 {
 	struct tsct_mapping_cursor cursor;
@@ -34,8 +35,8 @@ static void run_location(unsigned int gap_bits)
 	}
 	must(cursor.monotonic_fixups == monotonic_fixups);
 	must(!monotonic_fixups == !cursor.fixup_max);
-	/* Mapping lines that rise by a tick or more per local tick need no monotonic
-	 * fixups. */
+	/* On mapping lines that rise by a global tick or more per local tick, no global
+	 * tick has to be raised (monotonic fixup). */
 	must(!monotonic_fixups || flat);
 }
 
@@ -91,7 +92,8 @@ START_TEST(test_monotonic_fixups)
 	}
 	ck_assert_uint_eq(cursor.monotonic_fixups, 7);
 	ck_assert_uint_eq(cursor.fixup_max, 7 - 7 / 4);
-	/* Equal local ticks have equal global ticks, even after a monotonic fixup. */
+	/* Equal local ticks have equal global ticks, even if the global tick was raised
+	 * because global ticks must increase (monotonic fixup). */
 	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 7, &global), 0);
 	ck_assert_uint_eq(global, 7);
 	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 100, &global), 0);

@@ -193,8 +193,8 @@ START_TEST(test_resolution)
 
 	options.hz = 10 * S;
 	m = merge_to("abc", "o");
-	/* If global ticks are finer than the ticks of all counters, there are no
-	 * monotonic fixups. */
+	/* If global ticks are finer than the ticks of all counters, no global tick has
+	 * to be raised so that global ticks increase. */
 	ck_assert_uint_eq(tsct_merge_result(m)->nodes[1].correction.monotonic_fixups, 0);
 	tsct_merge_free(m);
 	check_result("o", NR_ABC, 10);
@@ -289,7 +289,8 @@ START_TEST(test_synced_cluster)
 	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
 	/* A merged recording of nodes that have `synced-cluster` in tsctraced.conf can
-	 * be merged again, and merge reports no note then either. */
+	 * be merged again. Neither merge reports a note that the result is only as good
+	 * as CLOCK_REALTIME. */
 	expect_accepted("o", "");
 	ck_assert_str_eq(notes, "");
 }

@@ -33,8 +33,9 @@ static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 			rec, (char[]) { 'a' + k, 0 }), (int)k);
 	m.in[i].info.rec = rec;
 	m.in[i].info.path = (const char *const[]) { "A", "B", "C", "D", "E", "F" }[i];
-	m.in[i].dirfd = -1;	/* no directory, so inodes are not compared;
-				 * t_merge.sh tests equal inodes */
+	m.in[i].dirfd = -1;	/* the input has no open directory, so merge cannot
+				 * compare the directories' inodes; t_merge.sh tests
+				 * that */
 }
 
 static void begin(void)

@@ -58,7 +58,8 @@ START_TEST(test_shifts_free_node)
 }
 END_TEST
 
-/* A node whose limit is three times the other node's is shifted three times as far. */
+/* Two nodes, one of which may be shifted three times as far (limit_ns) as the other
+ * node: it is shifted three times as far. */
 START_TEST(test_shifts_by_limits)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -390 } };

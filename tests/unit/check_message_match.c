@@ -136,8 +136,9 @@ START_TEST(test_clock_offset)
 }
 END_TEST
 
-/* Violations: messages that were received 8, 9 and 10 before they were sent; error
- * bounds of the nodes are 4 and 5 */
+/* Three messages were received 8, 9 and 10 ticks before they were sent. The error
+ * bounds of receives are 4 ticks, of sends 5 ticks, so only the violation by 10 ticks
+ * exceeds the bounds. */
 START_TEST(test_violations)
 {
 	const struct tsct_message_stats *r;
@@ -266,8 +267,8 @@ START_TEST(test_more_sends_than_room)
 	for (i = 1; i <= 100; i++)
 		received(i, 100 + i, 0, 0, 1);
 	r = finish_stats();
-	/* There is room for the first 36 receives, because 64 - 36 messages were
-	 * matched before. */
+	/* All room is taken by sends 37 to 100. Each receive finds no send, and is
+	 * stored in place of the oldest send or receive, so no message is matched. */
 	ck_assert_uint_eq(r->sends, 100);
 	ck_assert_uint_eq(r->receives, 100);
 	ck_assert_uint_eq(r->unmatched_sends, r->unmatched_receives);
@@ -332,7 +333,8 @@ struct slow {
 	__u64 unmatched_receives;
 };
 
-/* Returns the index of the oldest waiting send or receive with this key, or ENDS. */
+/* Returns the index in end[] of the oldest unmatched send or receive with this key, or
+ * ENDS if there is none. */
 static unsigned int slow_find(const struct slow *s, __u64 key, bool is_send,
 			      __u64 now)
 {

@@ -124,8 +124,8 @@ static const char *line_end(const char *at)
 	return at + 1;
 }
 
-/* Checks a line "# WORD name rest", of which @word is the beginning. Returns the
- * rest. */
+/* Checks a line "# HELP name rest" or "# TYPE name rest", which must begin with @word.
+ * Copies the name to @name. Returns the rest. */
 static const char *comment(const char *at, const char *word, char name[64])
 {
 	const char *end;
@@ -232,8 +232,9 @@ START_TEST(test_timekeeper_metrics)
 	ck_assert(m.error_s == 20000e-12);
 	ck_assert(m.age_s == 1);
 	ck_assert(m.epoch_age_s > 1.99 && m.epoch_age_s < 2);
-	k.est.offset.cycles = 4000000000; /* present cycles so long after the last
-					   * sample that the clock is in holdover */
+	k.est.offset.cycles = 4000000000; /* stubbed present cycles: so long after the
+					   * last sample that the clock is in
+					   * holdover */
 	metrics_from_timekeeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_HOLDOVER);
 	k.est.offset.cycles = 9000000001;

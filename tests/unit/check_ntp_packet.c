@@ -67,8 +67,9 @@ START_TEST(test_random_time_stamps)
 		tsct_ntp_timestamp stamp = tsct_ntp_from_ns(ns);
 		tsct_s128 since_1900 = ns + (tsct_s128)2208988800 * S;
 		__u64 whole = ((__u64)since_1900 << 32) -
-			stamp * (__u64)S;	/* S is 1e9. Both terms wrap modulo
-						 * 2^64. */
+			stamp * (__u64)S;	/* exact time minus time stamp, in 2^-32
+						 * ns; minuend and subtrahend wrap
+						 * modulo 2^64 */
 		__s64 near;
 
 		MUST(stamp == 1 || whole + S / 2 <= (__u64)S,

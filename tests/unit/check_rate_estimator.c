@@ -52,7 +52,8 @@ START_TEST(test_locked)
 	sim.clocksource = "hpet";
 	ck_assert_int_eq(calibrate(), 0);
 	ck_assert(!est.locked);
-	/* The bound includes the resolution of the clock, its period. */
+	/* The bound includes half the period of the HPET, 100 ns: the kernel's clocks
+	 * have this resolution. */
 	ck_assert_uint_ge(est.state.real.error_ps, 50000);
 }
 END_TEST

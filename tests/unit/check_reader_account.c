@@ -221,8 +221,9 @@ START_TEST(test_corrupt_record_counts)
 			ours[nr - n] = pos;
 		}
 		if (nr && !any(3)) {
-			/* Corrupt a random record, or the pad before it: head was at
-			 * ours[] before each event was emitted. */
+			/* Corrupts a random record, or the pad before the record:
+			 * ours[] contains the position of head before each event was
+			 * emitted. */
 			pos = ours[any(nr)];
 			ring_store(writer, 0, pos, &(__u64){ any64() << 32 |
 				   TSCT_ID_NONE << 16 | any(65536) }, 8);
@@ -343,7 +344,8 @@ START_TEST(test_seek_end)
 			emit_any();
 		for (n = any(100); n && read_one(reader); n--)
 			;
-		/* tsct_reader_wait() lets the reader take an event in advance. */
+		/* tsct_reader_wait() takes an event out of a ring, and keeps the event
+		 * for the next call that reads. */
 		if (any(2))
 			tsct_reader_wait(reader, 0);
 		if (any(3))

@@ -113,7 +113,8 @@ START_TEST(test_until_stamp)
 	put(0, 20);
 	put(nr_cpus - 1, 30);
 	expect_nothing(9);
-	/* An event taken in advance counts as unread, and is not released. */
+	/* An event that the reader took out of a ring to compare cycles, but did not
+	 * return yet, counts as unread, and is not released. */
 	ck_assert_uint_eq(stat_of(0).unread, nr_cpus > 1 ? 2 : 3);
 	ck_assert_int_eq(next_any(10, &event), 1);
 	expect_nothing(19);
@@ -140,7 +141,8 @@ START_TEST(test_late_events)
 }
 END_TEST
 
-/* tsct_reader_next() also returns events that the ordered reader took in advance. */
+/* tsct_reader_next() also returns events that the ordered reader took out of a ring to
+ * compare cycles, but did not return. */
 START_TEST(test_mixed_with_next)
 {
 	struct tsct_event event;
@@ -169,8 +171,8 @@ START_TEST(test_mixed_with_next)
 }
 END_TEST
 
-/* Releasing while reading in order does not release events that the reader took in
- * advance. */
+/* Releasing while reading in order does not release events that the reader took out of
+ * a ring to compare cycles, but did not return yet. */
 START_TEST(test_held_event_is_not_released)
 {
 	struct tsct_event event;
@@ -180,7 +182,8 @@ START_TEST(test_held_event_is_not_released)
 	expect(10, 0, 0);
 	expect_nothing(15);
 	tsct_reader_release(reader, 0);
-	/* The next consumer reads events that the previous one took in advance. */
+	/* The next reader returns events that the closed reader took out of a ring, but
+	 * did not return. */
 	tsct_reader_close(reader);
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
 	ck_assert_uint_eq(stat_of(0).before, 1);

@@ -478,8 +478,8 @@ START_TEST(test_full_disk)
 	begin();
 	ck_assert_int_eq(finish(writer), 0);
 	if (mount("none", dir_name, "tmpfs", 0, "size=300k")) {
-		/* Without root privilege no tmpfs can be mounted; the file size limit
-		 * above tests the same code. */
+		/* Without root privilege no tmpfs can be mounted.
+		 * test_file_size_limit() also lets writes of the recording fail. */
 		ck_assert_int_eq(errno, EPERM);
 		end();
 		return;

@@ -148,8 +148,8 @@ START_TEST(test_client_restart)
 	second = request(true);
 	ck_assert_int_eq(deliver("10.0.0.1", &second, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.nr_requests, 21);
-	/* The reported transmit time is not sent, because it does not belong to the
-	 * answer to @first. */
+	/* The answer to `second` contains no transmit time of a previous answer: the
+	 * time that sent() reported is not that of the answer to `first`. */
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	for (i = 0; i < 20; i++) {
 		p = request(true);

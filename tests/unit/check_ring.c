@@ -324,11 +324,11 @@ START_TEST(test_next_block)
 	ck_assert_int_eq(l.step, TSCT_STEP_EMPTY);
 	ck_assert(tsct_ring_block(&geo, data, 32, &block));
 	ck_assert(!block.pos && !block.events && !block.cycles);
-	/* A block header of which only a part is published is broken. */
+	/* A block header of which only a part is published is not a valid record. */
 	read_step(&geo, data, 0, 24);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 24);
-	/* A record other than a block header at the begin of a block is broken. */
+	/* At the begin of a block, any record other than a block header is invalid. */
 	put(data, 4096, 24, 16, 1, 1);
 	read_step(&geo, data, 4096, 8192);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
@@ -340,7 +340,7 @@ START_TEST(test_next_block)
 	read_step(&geo, data, 4096, 8192);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert(!tsct_ring_block(&geo, data, 5000, &block));
-	/* A block header in the middle of a block is broken. */
+	/* A block header in the middle of a block is not a valid record. */
 	put(data, 32, 32, TSCT_ID_BLOCK, 0, 1);
 	read_step(&geo, data, 32, 4096);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
@@ -440,7 +440,8 @@ START_TEST(test_next_broken_record)
 		{ 0, 16 }, { 15, 16 }, /* broken: record shorter than a header */
 		/* broken: record larger than a block */
 		{ 4097, 16 }, { 65535, 16 },
-		{ 4064, 16 }, /* broken: record that would end with its block */
+		{ 4064, 16 }, /* broken: record up to the last byte of its block: no
+			       * room for a pad */
 		{ 4057, 16 }, /* broken: record above the largest length */
 	};
 
@@ -463,7 +464,8 @@ START_TEST(test_next_broken_record)
 	read_step(&geo, data, 4072, head);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 4096);
-	/* An odd position, which a hostile head can cause */
+	/* A position that is not a multiple of 8: a hostile writer can store such a
+	 * head */
 	read_step(&geo, data, 8189, 8189 + 16);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8192);

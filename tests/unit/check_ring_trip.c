@@ -135,8 +135,9 @@ START_TEST(test_exact_fills)
 	for (offset = 32; offset < 4096; offset += 8) {
 		struct ring r = new_ring(geo, (9ULL << 48) - 8192, 65530);
 
-		if (offset == 40)	/* no record has a size of 8, so head and
-					 * tail are set directly */
+		if (offset == 40)	/* no record of 8 bytes can be written before
+					 * this offset, so the test sets head and
+					 * tail */
 			r.producer.head += 8, r.tail += 40;
 		else if (offset > 40)
 			ck_assert(write_one(&r, offset - 32 - 16));
@@ -204,7 +205,7 @@ START_TEST(test_overwrite)
 }
 END_TEST
 
-/* Set to stop the thread that begins blocks. */
+/* Nonzero: the thread begin_blocks(), which writes block headers, ends. */
 static int blocks_end;
 
 static void *begin_blocks(void *arg)
@@ -229,8 +230,9 @@ static void *begin_blocks(void *arg)
 	return NULL;
 }
 
-/* Events are counted while another thread overwrites the oldest block, but not the
- * block at head. */
+/* Counts a ring's events while a thread begins blocks so fast that the oldest block is
+ * overwritten during a count. The block with the head stays valid for two more
+ * blocks. */
 START_TEST(test_count_while_overwritten)
 {
 	struct tsct_geometry geo = geometry(4096, 1024, TSCT_POLICY_OVERWRITE);
