@@ -265,7 +265,8 @@ static void prepare_ring(unsigned int scenario)
 	take_all();
 	ck_assert_int_eq(tsct_emit(t, id, bytes, 3000), 0);
 	take_all();
-	/* Emit events up to the position `before`; if that is 0, to any position. */
+	/* Emit one event; then, unless `before` is 0, empty events until the head of
+	 * the ring is `before` bytes into a block. */
 	ck_assert_int_eq(tsct_emit(t, id, bytes, before ? 800 : 1100), 0);
 	while (before && producer->head % BLOCK < before)
 		ck_assert_int_eq(tsct_emit(t, id, bytes, 0), 0);

@@ -192,11 +192,12 @@ START_TEST(test_silent_member)
 	}
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_le(now, 10 * 1500 + 40 * 1000 + 500);
-	/* The session stays open for the silent member up to its maximum duration. */
+	/* The session stays open for the silent member up to the session's maximum
+	 * duration of 1 s. */
 	ck_assert_uint_eq(tsct_schedule_open(r, 999999), s);
 	ck_assert_uint_eq(tsct_schedule_open(r, 1000000), 0);
-	/* The silent member sends requests again: it can continue its session, until
-	 * that maximum duration. */
+	/* The silent member sends requests again: the member can continue the session
+	 * until the session's maximum duration of 1 s is over. */
 	before = now + 100000;
 	join(2, s, before);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
@@ -224,7 +225,8 @@ START_TEST(test_late_members)
 		join(1, s, 3000 + 500 * (__u64)i);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_eq(tsct_schedule_open(r, 5000), 0);
-	/* A member that joins at the end of the session gets no turn. */
+	/* A member whose first request comes at the session's end gets no turn to make
+	 * an exchange. */
 	s = tsct_schedule_begin(r, 20000);
 	member(2, NULL, 29900);
 	send_request(1, 0, 0, 0, 29800);
@@ -349,7 +351,8 @@ START_TEST(test_barriers)
 	ck_assert_uint_eq(tsct_schedule_barrier(r), 2);
 	missing(1, 0, "");
 	missing(2, 3, "the master, 0000000000000abc, two");
-	/* A member whose answer was lost reports its arrival again: same answer. */
+	/* A member that lost the master's answer reports again that it arrived at the
+	 * barrier. The master repeats the answer. */
 	for (i = 0; i < 5; i++) {
 		send_request(2, TSCT_EXT_ARRIVED, 0, 1, 600);
 		ck_assert_uint_eq(reply.barrier, 1);

@@ -13,8 +13,8 @@
 /* Schedule of a test. Times are in ms after the sample from which the slewing params
  * were made. */
 struct way {
-	unsigned int seconds;	/* time in s from the calibration to the sample
-				 * before the slewing params */
+	unsigned int seconds;	/* time from the clock's calibration to the sample
+				 * from which the slewing params are made, s */
 	unsigned int lead;	/* time from a sample to the begin of the params made
 				 * from it, ms */
 	unsigned int set;
@@ -74,7 +74,8 @@ static void keep(void)
 	kept[nr_kept++].real = sim_real(&sim);
 }
 
-/* Executes the schedule. Returns the rate of the slew in ppb. */
+/* Executes the test's schedule @way; at way->set, steps CLOCK_REALTIME by @step against
+ * the slew. Returns the amount of the slew's rate, ppb. */
 static double go(const struct way *way, int64_t step)
 {
 	const struct tsct_clock_params *params = &est.state.real;

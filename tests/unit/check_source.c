@@ -36,7 +36,8 @@ static void end(void)
 		free_node(&server[i]);
 }
 
-/* Makes one exchange of the child with each server. */
+/* Simulates exchanges at time @t: each server with the master, then the node `child`
+ * with each server. */
 static void exchange_all(double t)
 {
 	unsigned int i;

@@ -300,8 +300,8 @@ START_TEST(test_both_ways)
 }
 END_TEST
 
-/* Conversion of a stamp to seconds drops the event number; the legacy conversion turns
- * it into a fraction of a tick. */
+/* tsct_stamp_seconds() ignores a stamp's event number; tsct_stamp_seconds_legacy() adds
+ * the event number as a fraction of a tick. */
 START_TEST(test_seconds)
 {
 	double period = tsct_stamp_period(1e9), accurate, legacy;

@@ -73,7 +73,8 @@ START_TEST(test_takes_over_disruption)
 	sim_step(&sim, 5000000000);
 	world.disruption.realtime_min_ns += 5000000000;
 	world.disruption.realtime_max_ns += 5000000000;
-	sim.ops.sleep_ns = NULL;	/* a calibration would crash here */
+	/* A calibration would call this null pointer and crash the test. */
+	sim.ops.sleep_ns = NULL;
 	tsct_rate_disrupt(&timekeeper.est, TSCT_CAUSE_STEP);
 	timekeeper.uncalibrated = true;
 	ck_assert_int_eq(timekeeper_publish_params(&timekeeper), 0);
@@ -199,7 +200,8 @@ START_TEST(test_module_loads_and_unloads)
 	world.disruption.has_module = true;
 	go_on(1);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
-	ck_assert_uint_eq(world.surveys, 2);	/* CPUs were surveyed again */
+	/* The daemon has made a second CPU survey for the module. */
+	ck_assert_uint_eq(world.surveys, 2);
 	ck_assert_uint_eq(world.tables, 2);
 	world.module_source = -1;
 	go_on(2);

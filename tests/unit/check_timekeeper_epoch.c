@@ -28,8 +28,8 @@ static void make_disruption(__u32 cause)
 		sim_advance(&sim, 7000000000);
 		s->suspended_min_ns += 7000000000;
 		s->suspended_max_ns += 7000000000;
-		set_by(7000000000);	/* REALTIME advances, as the kernel does
-					 * after a suspend */
+		set_by(7000000000);	/* The kernel adds the suspended time to
+					 * CLOCK_REALTIME. */
 		break;
 	case TSCT_CAUSE_CLOCKSOURCE:
 		strcpy(s->clocksource, "hpet");
@@ -316,8 +316,8 @@ START_TEST(test_skewed_counters)
 	check_skewed(true);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 	/*
-	 * A restarted daemon continues the epoch and measures the skews again. If the
-	 * table changes, a new epoch begins.
+	 * A restarted daemon continues the epoch and measures the skews of the CPUs
+	 * again. If the table of skews changes, a new epoch begins.
 	 */
 	timekeeper_stop(&timekeeper);
 	check_skewed(true);

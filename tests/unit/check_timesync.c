@@ -22,9 +22,9 @@
 
 /* Entries of answers[] that are not text to send. The simulated daemon uses one entry
  * of answers[] per request, and repeats the last entry. */
-#define HANG_UP		""		/* close the connection without an answer */
-#define SILENCE		NULL		/* send nothing; the connection stays open */
-#define LEAVE		"leave"		/* end before accepting the connection */
+#define HANG_UP		""		/* closes the connection without an answer */
+#define SILENCE		NULL		/* sends nothing; the connection stays open */
+#define LEAVE		"leave"		/* the daemon ends before accept() */
 
 static char dir[] = "/tmp/check_timesync.XXXXXX";
 static struct sockaddr_un at = { .sun_family = AF_UNIX };

@@ -362,8 +362,8 @@ START_TEST(test_settled_time_of_rings)
 	pass(UINT64_MAX);
 	ck_assert_uint_ge(tsct_drain_settled(drain), now);
 	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_cycles(clock_));
-	/* A flush publishes tsct_drain_settled() if this value has grown, and if an
-	 * event was recorded since the value was last published. */
+	/* tsct_recording_writer_flush() writes the settled time for readers of the live
+	 * recording, if since the last write it has grown and an event was recorded. */
 	tsct_recording_writer_settle(out, tsct_drain_settled(drain));
 	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
 	ck_assert_int_eq(tsct_trace_progress(dirfd_, &tick), TSCT_PROGRESS_LIVE);

@@ -47,7 +47,8 @@ static void drop_small(void)
 	drop_dir(dirfd_);
 }
 
-/* Numbers of events and of reports of the last call of read_small() */
+/* Results of the last call of read_small(), which reads the small recording: number of
+ * events, number of reports of damage */
 static unsigned int events, reports;
 static __u64 bytes;
 static char reported[256], last_reported[256];	/* texts of the first and the last

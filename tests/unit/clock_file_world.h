@@ -32,9 +32,9 @@
 #define SECOND		1000000000LL
 #define NR_CPUS		4
 #define ONE		(1ULL << TSCT_CLOCK_SHIFT)
-#define SLEW_NS		8192000000LL	/* duration of the slew, at a rate 1/2048
-					 * higher */
-#define SLEWED_NS	4000000LL
+#define SLEW_NS		8192000000LL	/* duration of the slew, ns; meanwhile the clock
+					 * is fast by 1/2048 */
+#define SLEWED_NS	4000000LL	/* offset corrected by the slew, ns */
 #define STEP_NS		(3600 * SECOND)
 #define AREA_SIZE	TSCT_CLOCK_SIZE(NR_CPUS)
 

@@ -36,8 +36,8 @@ static struct {
 	bool file_late;			/* true: the module accepts the next state,
 					 * the clock file refuses it as late */
 	struct disruption disruption;
-	unsigned int settings;		/* number of further readings at which
-					 * CLOCK_REALTIME is set */
+	unsigned int settings;		/* number of the next readings of indicators
+					 * that each show a step of CLOCK_REALTIME */
 	bool survey_later, skewed;
 	unsigned int surveys, tables;
 	__u32 table_epoch;		/* epoch in which the table of skews was last

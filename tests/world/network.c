@@ -106,8 +106,8 @@ bool network_exchange(struct network_link *link, int64_t ps,
 
 struct network_truth network_truth(struct network_link *link, int64_t ps)
 {
-	double behind_s;	/* time in s since the local counter reached its
-				 * present count */
+	double behind_s;	/* time from the local counter's last increment
+				 * to @ps, s */
 
 	crystal_advance(&link->local, ps);
 	crystal_advance(&link->remote, ps);

@@ -43,8 +43,8 @@ def worlds():
     hz = 2594123000
     yield "26 days", line(2 ** 60, 2 ** 61, float(F(2600000000, hz))), (2 ** 61, wall, 10 ** 6, 2600000, giga), \
         2 ** 60 - 20 * DAY * hz, 2 ** 60 + 6 * DAY * hz
-    # An axis of 26 days by the counter, and of 26 days less 3 ns by CLOCK_REALTIME: num
-    # and den have no common factor except 3
+    # Axis with a ratio num / den of large numbers, whose only common factor is 3. num: 26
+    # days less 3 ns, in global ticks; den: 26 days in cycles of the master's counter
     yield "odd axis", line(5 * 10 ** 14, 10 ** 14, 2399999999.5 / hz), \
         (10 ** 13, wall, 26 * DAY * giga - 3, 26 * DAY * 2400000123, giga), 3 * 10 ** 14, 3 * 10 ** 14 + 26 * DAY * hz
     yield "finer", line(10 ** 15, 10 ** 15, 1.0000173), (10 ** 15, 10 ** 13, 10 ** 10, hz, 10 ** 10), \
