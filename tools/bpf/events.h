@@ -67,8 +67,8 @@ _Static_assert(sizeof(struct sched_switch) == 56, "sched_switch");
 _Static_assert(sizeof(struct sys_enter) == 56, "sys_enter");
 _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 
-/* Text of a field for tsct_event_define(). [2] skips the ", " before the first
- * field. */
+/* Texts of fields for tsct_event_define(), each after ", ". EVENT_TEXT() and NET_TEXT
+ * join the texts of all fields of an event, and skip the first 2 characters, ", ". */
 #define TEXT_I(type, name, format)	", " #name ":" #type format
 #define TEXT_C(size, name)		", " #name ":chars[" #size "]"
 #define TEXT_S(size, name)		", " #name ":string"

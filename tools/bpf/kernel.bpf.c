@@ -52,8 +52,8 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (from == to)
 		return 0;
-	/* If the parent is not tracked, an entry of the child's tgid is one that a dead
-	 * root process of that tgid left: delete the entry. */
+	/* If the parent is not tracked, delete the child's tgid from the map `tracked`:
+	 * such an entry is of a dead root process that had the same tgid. */
 	if (!bpf_map_lookup_elem(&tracked, &from))
 		bpf_map_delete_elem(&tracked, &to);
 	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))

@@ -120,7 +120,7 @@ struct socket;
 #define LOOPBACK_IFINDEX 1
 #define TCP		6
 #define UDP		17
-#define NO_REFERENCE	1UL	/* bit of _skb_refdst: the pointer holds no reference */
-#define NO_PAGE		1UL	/* bit of a fragment's page: the memory of a device */
+#define NO_REFERENCE	1UL	/* flag in _skb_refdst: pointer without a reference */
+#define NO_PAGE		1UL	/* flag in a fragment's page pointer: device memory */
 
 #endif /* TSCT_BPF_KERNEL_H */

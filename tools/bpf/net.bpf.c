@@ -111,8 +111,8 @@ struct payload_copy {
 	u64 skip;		/* number of payload bytes to skip first */
 	u64 want;		/* number of bytes to copy */
 	u64 done;		/* number of bytes copied so far */
-	/* Copied bytes, at most HASHED. The array has twice that size, because the
-	 * verifier cannot derive that done + len <= want. */
+	/* Copied payload, at most HASHED bytes. The array has room for twice as many:
+	 * for the BPF verifier, offset and length of a copy may both be HASHED. */
 	u64 words[2 * HASHED / 8];
 };
 
@@ -225,7 +225,8 @@ __noinline int emit_datagrams(struct packet *p)
 	return 0;
 }
 
-/* Marks of sockets of tracked processes, inherited from a listening socket */
+/* Sockets of tracked processes. BPF_F_CLONE: a socket accepted from a listening socket
+ * in this map gets an entry, too. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);

@@ -20,10 +20,10 @@ static inline int ctl_json_print(const char *verb, json_t *json)
 				    JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 }
 
-/* Returns a member of @object as a number; NaN if no such member is a number */
+/* Returns member @key of @object as a number; NaN if it is missing or not a number */
 double ctl_json_number(const json_t *object, const char *key);
 
-/* Returns a member of @object as text, valid as long as @object; "" if not found */
+/* Returns member @key of @object as text, valid as long as @object; "" if not found */
 const char *ctl_json_string(const json_t *object, const char *key);
 
 #endif /* JSON_H */

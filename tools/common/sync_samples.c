@@ -9,7 +9,8 @@
 #include "sync_samples.h"
 #include "view.h"
 
-/* parts of a span; the error bound is computed at their ends */
+/* Number of equal parts of the time range in which a fit is used; the fit's error bound
+ * is computed at the ends of each part */
 #define BOUND_INTERVALS	32
 
 /* ---- reading ---------------------------------------------------------------- */
@@ -76,7 +77,8 @@ void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_
 
 	*ret_from = r->rec->begin;
 	*ret_to = r->end;
-	/* Each epoch of a source is used for its own part of the recording. */
+	/* If the same server has series of earlier epochs, the range of series i begins
+	 * with its first sample; if of later epochs, it ends with the last sample. */
 	for (k = 0; k < r->nr_series; k++) {
 		if (k == i || strcmp(s->source, r->series[k].source))
 			continue;

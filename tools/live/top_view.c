@@ -139,7 +139,7 @@ static json_t *json_lost_rates(const struct top_row *row)
 
 	if (!row->has_rates)
 		return json_null();
-	/* The keys are in the order of the array lost_per_s. */
+	/* The JSON keys, causes of loss, have the order of the array lost_per_s. */
 	json = channel_view_lost_json(row->lost);
 	json_object_foreach_safe(json, at, key, value)
 		json_object_set_new(json, key, json_real(row->lost_per_s[i++]));

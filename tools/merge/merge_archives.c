@@ -74,7 +74,8 @@ static uint64_t definitions_of(const char *anchor)
 	return sum;
 }
 
-#ifndef __SANITIZE_ADDRESS__	/* AddressSanitizer needs more memory than any limit */
+/* No memory limit with AddressSanitizer, which reserves terabytes of address space */
+#ifndef __SANITIZE_ADDRESS__
 /* Limits the address space, so that a wrong count in a file cannot use all memory. */
 static void limit_memory(uint64_t more)
 {

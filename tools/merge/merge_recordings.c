@@ -324,7 +324,8 @@ static int merge_all(struct merge_job *w)
 int merge_recordings(const struct merge *m)
 {
 	static struct merge_job w;
-	/* Copy the paths, which the thread of an interrupted plan() still uses. */
+	/* Copy the paths: after an interrupt, the thread that plans the merge is left
+	 * running, and uses the paths after the caller has freed @m. */
 	char **paths = calloc(m->nr, sizeof(*paths));
 	bool complete = paths;
 	int i, ret;

@@ -15,7 +15,7 @@
 
 /* Upper limits of the length of parts of the JSON text, in bytes */
 #define LINE_ROOM	1024	/* length of a line without node, field names, values */
-#define MEMBER_ROOM	128	/* length of a field name, or of a value not text */
+#define MEMBER_ROOM	128	/* length of a field name or of a non-text value */
 #define CHAR_ROOM	6	/* length of one byte of text, escaped */
 
 /* Each put function writes at @at, where there must be room; returns the end of its

@@ -35,8 +35,8 @@ void tally_add(struct tally *sum, const struct tally *t);
 struct thread {
 	__u32 node, tid;
 	bool in_call;		/* the thread is in a system call */
-	__s64 call;		/* number of the current system call */
-	__u64 since;		/* tick at which the current call began */
+	__s64 call;		/* number of the system call that the thread is in */
+	__u64 since;		/* tick at which the system call began */
 	__u64 switched;		/* number of switches to the thread */
 	struct tally tally;
 	char comm[17];
@@ -97,7 +97,8 @@ struct stat_figures {
 	struct tally *by_location;
 	struct tally *by_node;
 	__u64 *lost_by_node;
-	struct tally **by_event;	/* counts: [stream][event id - TSCT_ID_FIRST] */
+	/* event counts: [stream][event id - TSCT_ID_FIRST] */
+	struct tally **by_event;
 	struct threads threads;
 	struct sync_samples sync;	/* sync samples; all zero: none recorded */
 };

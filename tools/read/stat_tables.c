@@ -99,7 +99,7 @@ static void print_one_node(const struct stat_figures *s, __u32 i)
 		printf(" %12s", "?");
 	else
 		printf(" %12" PRIu64, (uint64_t)stat_error_of(s, i));
-	/* Recordings merged by an older version have no residual. */
+	/* Older versions did not store the residual of a node's fit. */
 	if (node->correction.has_residual)
 		printf(" %12.1f", (double)node->correction.residual_ps / 1e3);
 	else

@@ -49,7 +49,8 @@ static void on_child(int number)
 	child_ended = 1;
 }
 
-/* Signals that record catches, and their previous actions, which the command gets */
+/* Signals that record catches or ignores. before: the action before, which is restored
+ * in the child process before the command is executed */
 static struct {
 	int number;
 	struct sigaction before;
@@ -123,7 +124,7 @@ struct ring_waiter {
 	bool by_kernel;
 	struct pollfd fds[RECORD_CHANNELS];
 	unsigned int nr;
-	__s64 last_event_ns;	/* time of the last pass with events, CLOCK_MONOTONIC */
+	__s64 last_event_ns;	/* CLOCK_MONOTONIC when rings last had events */
 };
 
 /* Sleeps until events may have been written, or a signal comes. */
@@ -270,9 +271,9 @@ static int finish(struct record_session *s, struct record_child *child,
 			     strerror(-err), record_dir_fix(err),
 			     child->running ? "; waiting for the command" : "");
 	/*
-	 * Wait until the command ends or a second signal comes. The command has been
-	 * sent a signal and has 2 s to end; if writing failed, there was no signal and
-	 * no limit.
+	 * If the command still runs, wait until it ends or a second signal comes. After
+	 * --duration, whose end sends SIGTERM to the command, wait at most 2 s; after
+	 * an error of the recording, without limit.
 	 */
 	end = tsct_monotonic_ns() + (err ? INT64_MAX / 2 : 2000000000LL);
 	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {

@@ -211,7 +211,7 @@ static void print_text(const struct record_session *s)
 			(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6);
 	for (i = 0; i < s->nr_channels; i++) {
 		sum_channel(s, i, &part);
-		/* Small rings with many events cover less than a millisecond. */
+		/* Events in small rings may span under 1 ms: choose the time unit. */
 		unit = part.seconds >= 1 ? "s" : part.seconds >= 1e-3 ? "ms" : "us";
 		span = part.seconds * (*unit == 's' ? 1 : *unit == 'm' ? 1e3 : 1e6);
 		if (!s->o->quiet)

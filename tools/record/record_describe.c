@@ -191,7 +191,8 @@ int record_describe(struct record_session *s)
 #define RENEW_FIRST_NS	1000000000LL
 #define RENEW_MAX_NS	64000000000LL
 #define RENEW_LATE_NS	2000000000LL	/* permitted delay of a metadata rewrite, ns */
-/* tries, one per 50 ms, to read the clock of a daemon that has just started */
+/* maximum number of readings of the clock, 50 ms apart, until a just started daemon has
+ * published clock params */
 #define CLOCK_TRIES	20
 
 static __u32 rate_error_ppb(const struct tsct_clock_state *state)

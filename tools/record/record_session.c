@@ -172,7 +172,8 @@ int record_session_end(struct record_session *s)
 		if (!s->writer)
 			return err;
 		record_clock_follow(s);
-		/* Without a snapshot, the passes below take the events that are left. */
+		/* If the snapshot of a channel's rings fails, tsct_drains_pass() below
+		 * records the events that are left in the rings. */
 		for (i = 0; i < s->nr_channels; i++) {
 			err = tsct_drain_snapshot(s->drains[i], s->rec.end);
 			if (err && !tsct_recording_writer_error(s->writer))
@@ -181,8 +182,9 @@ int record_session_end(struct record_session *s)
 		}
 	}
 	/*
-	 * The number of passes is limited to those that drain the largest ring when it
-	 * is full, because a program could write events with old times for ever.
+	 * Call tsct_drains_pass() until the rings are empty, but no more often than the
+	 * largest ring needs if full: a program could emit events with old times for
+	 * ever.
 	 */
 	for (i = 0; i < s->nr_channels; i++)
 		if (tsct_channel_info(s->channels[i])->data_size > max)

@@ -238,7 +238,8 @@ static void print_files(const struct record_session *s, const struct tsct_writte
 		fputs("  all time stamps are distinct\n", stderr);
 }
 
-/* Prints the balance of events. @quiet: only if it is not exact, which is an error */
+/* Prints the numbers of events: published = recorded + lost. If that is wrong for a
+ * ring, prints an error. @quiet: prints only the error */
 static void print_balance(const struct record_session *s, bool quiet)
 {
 	struct tsct_balance b;

@@ -21,7 +21,7 @@ enum record_sync_mode {
 struct record_sync {
 	struct tsct_control_call call;
 	__s64 due_ns;			/* time of the next request, CLOCK_MONOTONIC */
-	/* waits for the daemon end when record_interrupts is above this number */
+	/* number of signals above which a wait for the daemon is given up */
 	int interrupts;
 	/* whether the samples from before the recording were fetched */
 	bool started;

@@ -39,7 +39,8 @@ static double round_step(double range)
 
 static double show_number(double value, double step)
 {
-	return fabs(value) < step / 2 ? 0 : value;	/* 0 instead of -0 or 1e-17 */
+	/* avoids axis labels such as -0 or 1e-17 */
+	return fabs(value) < step / 2 ? 0 : value;
 }
 
 void chart_begin(const struct chart *c)

@@ -34,7 +34,7 @@ struct sync_samples;
 json_t *report_recording(const struct sync_samples *read, int kind);
 
 /* Writes a page of sync samples and their fits. @window: the daemon's answer to
- * "exchanges", or report_recording(). Returns 0 or -ENOMEM. */
+ * "exchanges", or the result of report_recording(). Returns 0 or -ENOMEM. */
 int report_sync(FILE *to, const json_t *window);
 
 /* Writes the sections of report_sync() without head and foot. Returns 0 or -ENOMEM. */

@@ -128,7 +128,8 @@ static int note_gap(struct report *r, const struct tsct_export_event *ev)
 	if (!p->begun && r->x.filter.from)
 		p->discarded = e->discarded;
 	if (e->discarded > p->discarded) {
-		/* If the page has no room for more gaps, extend the last gap. */
+		/* If the page has GAPS_MAX gaps (time ranges of lost events), extend
+		 * the last gap of this stream and CPU. */
 		if (r->nr_gaps < GAPS_MAX || !p->in_gap) {
 			if (r->nr_gaps == r->room_gaps) {
 				r->room_gaps = (r->room_gaps + 32) * 2;
@@ -320,7 +321,8 @@ static void end(struct tsct_export *x)
 	(void)x;
 }
 
-/* The second pass runs like an export, in a format of its own. */
+/* Export format of the second pass over the recording: take() collects the events for
+ * the page, no file is written. */
 static const struct tsct_export_format as_format = {
 	.name = "report", .begin = begin, .event = take, .end = begin, .free = end,
 };

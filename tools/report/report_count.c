@@ -49,7 +49,8 @@ static int count_in(struct event_rate **rate, __u32 bin)
 
 /* ---- events --------------------------------------------------------------- */
 
-/* Returns the bin of the histogram of span lengths: quarters of powers of two, in ns */
+/* Returns the bin of a span of length @ns in the histogram of span lengths, which has
+ * four bins per power of two */
 static __u32 length_of(__u64 ns)
 {
 	int log = ns ? 63 - __builtin_clzll(ns) : 0;
@@ -102,7 +103,8 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	seen->events++;
 	seen->bytes += ev->e->len;
 	r->groups[seen->group].events++;
-	/* Add to the group's size a limit of the event's size on the page, bytes. */
+	/* Upper limit of the event's size on the page, bytes; summed up for each group
+	 * of event definitions */
 	r->groups[seen->group].bytes += 20 +
 		(ev->e->len < EDGE_KEPT ? ev->e->len : EDGE_KEPT);
 	r->node_events[ev->node]++;
@@ -352,7 +354,8 @@ int report_look(struct report *r, struct tsct_trace *trace)
 	spans_free(r->tracker);
 	r->tracker = NULL;
 	r->looking = false;
-	/* the second pass counts orphans and cuts again */
+	/* Let the second pass over the recording count slices without a begin (orphans)
+	 * and interrupted slices (cuts) again from 0. */
 	r->x.orphans = r->x.cuts = 0;
 	tsct_threads_free(&threads);
 	return err;

@@ -9,9 +9,12 @@
 #include "tools/common/json.h"
 #include "report_trace.h"
 
-#define RATES_EVENTS	12	/* maximum of event definitions with a rate curve */
-#define RATES_NODES	64	/* maximum of nodes with a rate curve */
-#define BOUND_POINTS	64	/* points of an unmerged recording's error bound */
+#define RATES_EVENTS	12	/* largest number of event definitions with a rate
+				 * curve */
+#define RATES_NODES	64	/* largest number of nodes with a rate curve */
+/* number of equal parts of an unmerged recording; the page has the error bound at the
+ * ends of each part */
+#define BOUND_POINTS	64
 /* Above this number of nodes, the page contains only the largest error bound of each
  * node, instead of the bound over time. */
 #define NODES_DETAILED	512
@@ -265,9 +268,9 @@ static void add_bins(__u64 *sum, const struct event_rate *rate)
 }
 
 /*
- * Returns rates as JSON: [index, bins] of each of the first @max elements in @order,
- * and [-1, bins] for the sum of the others. @seen: definitions, whose index on the page
- * is used; NULL: nodes
+ * Returns event rates as JSON: [index, bins] of each of the first @max elements in
+ * @order, and [-1, bins] for the sum of the others. If @seen is NULL, the elements are
+ * nodes; else they are event definitions, with the indexes seen[].index.
  */
 static json_t *show_curves(struct event_rate *const *rate, const __u32 *order, __u32 nr,
 			   __u32 max, const struct seen *seen, __u32 nr_bins)

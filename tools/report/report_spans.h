@@ -31,7 +31,7 @@ struct span {
 	__s64 from_ns, to_ns;
 	/* event that begins the span; NULL: the span began before the recording */
 	const struct edge *begin;
-	/* event that ends the span; NULL: end not recorded, or SPAN_RUN */
+	/* event that ends the span; NULL: end not recorded, or `type` is SPAN_RUN */
 	const struct edge *end;
 	bool no_end;		/* end not recorded: to_ns is not the span's end */
 	__u32 events;		/* number of events that begin or end the span */

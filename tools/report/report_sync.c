@@ -150,13 +150,14 @@ json_t *report_recording(const struct sync_samples *r, int kind)
 
 /* ---- numbers to draw for a source ---------------------------------------------- */
 
-/* Columns of numbers of a source. x, curve_x: time in s, as in the answer to
- * "exchanges"; all other columns: ns */
+/* Numbers of a source, in arrays. x, curve_x: time in s, as in the answer to
+ * "exchanges"; all other arrays: ns */
 struct series {
 	unsigned int nr, nr_curve;
-	double *x, *offset, *rtt, *residual;	/* columns, one row per exchange */
+	double *x, *offset, *rtt, *residual;	/* arrays: one element per exchange */
 	bool *kept;
-	double *curve_x, *curve, *low, *high;	/* columns, one row per curve point */
+	/* arrays: one element per curve point */
+	double *curve_x, *curve, *low, *high;
 };
 
 static double element(const json_t *row, unsigned int i)
@@ -262,7 +263,8 @@ static void draw_offsets(FILE *to, const struct series *s, const char *x_title)
 		.y_title = "offset, ns", .x_min = INFINITY,
 		.x_max = -INFINITY, .y_min = INFINITY, .y_max = -INFINITY,
 	};
-	/* The y axis covers only the last error bound: earlier bounds are larger. */
+	/* Fit the y axis to the error bound at the curve's last point only: the larger
+	 * bounds of earlier points would make the offsets invisibly small. */
 	const unsigned int late = s->nr_curve ? s->nr_curve - 1 : 0;
 
 	widen(s->x, s->nr, NULL, &chart.x_min, &chart.x_max);

@@ -18,7 +18,9 @@
 #define POINTS		64
 #define COLOURS		8	/* number of node colours in the style sheet */
 #define PAIRS_SHOWN	400
-#define SOURCES_MAX	8	/* limit of sources drawn, of up to 1 MB each */
+/* largest number of drawn series of sync samples, one per source of time and epoch;
+ * each series takes up to 1 MB of the page */
+#define SOURCES_MAX	8
 
 /* ---- error bounds over time -------------------------------------------------- */
 

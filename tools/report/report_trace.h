@@ -14,7 +14,7 @@
 
 #define RATE_BINS	512
 #define STRIP_BINS	512
-#define LENGTHS		256	/* bins of span lengths: quarters of powers of two */
+#define LENGTHS		256	/* bins of span lengths: four per power of two, ns */
 /* Largest number of rows that show one thread each. The remaining threads of a node
  * share one row. */
 #define ROWS_MAX	1500
@@ -49,8 +49,9 @@ struct seen {
 
 /* Event definitions that are drawn in the same way, such as a begin and its end */
 struct group {
-	__u64 events;
-	__u64 bytes;		/* upper limit of the group's size on the page, bytes */
+	__u64 events;		/* number of events of these definitions */
+	/* upper limit of the size of these definitions' events on the page, bytes */
+	__u64 bytes;
 	__u32 *lengths;		/* histogram of span lengths; NULL: no spans */
 	bool single;		/* whether all events are drawn individually */
 };
@@ -92,8 +93,8 @@ struct strips {
 enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER };
 
 struct report {
-	struct tsct_export x;	/* state of the export; must be the first member of the
-				 * report: callbacks cast a pointer to x */
+	struct tsct_export x;	/* state of the export; must be the first member:
+				 * callbacks cast its address to struct report * */
 	__u64 max_events;
 	/* fit of sync samples: enum tsct_fit_kind; -1: as recorded */
 	int fit;
