@@ -116,7 +116,7 @@ done
 trace-ctl status --json >json
 grep -q '"block": [0-9]' json || fail "no sequence of blocks"
 trace-ctl status -p >out
-grep -q '^       CPU [01] .*event [1-9][0-9]*, block [0-9]*, unread ' out ||
+grep -q '^       CPU [01] .*events [1-9][0-9]*, blocks [0-9]*, unread ' out ||
 	fail "no figures per CPU"
 trace-ctl top -p --once -d 0.5 >out || fail "top"
 grep -q '^ *[0-9]* default  *[0-9.k]*  *[0-9.]*  *[0-9]*%  ' out || fail "top"
