@@ -233,11 +233,11 @@ struct tsct_message_pair_stats {
 	/* number of messages that were received before they were sent, if send and
 	 * receive have the times of their nodes' own clocks */
 	__u64 before;
-	/* number of messages that were received before they were sent, by corrected
-	 * times: by at most the sum of the error bounds of both times */
+	/* number of messages whose corrected receive time is before their corrected
+	 * send time, by at most the sum of the two times' error bounds */
 	__u64 within;
-	/* number of messages that were received before they were sent, by corrected
-	 * times: by more than the sum of the error bounds of both times */
+	/* number of messages whose corrected receive time is before their corrected
+	 * send time, by more than the sum of the two times' error bounds */
 	__u64 beyond;
 	/* smallest latency (time of receive minus time of send) of a matched message,
 	 * ns: by the nodes' own clocks, and by corrected times. Negative if the message
@@ -251,7 +251,8 @@ struct tsct_message_stats {
 	__u64 sends, receives;
 	__u64 unmatched_sends, unmatched_receives;
 	__u64 given_up;		/* messages unmatched because too many were open */
-	/* number of messages of node pairs beyond TSCT_MESSAGE_PAIRS_MAX */
+	/* number of messages between nodes whose pair has no entry in `pairs`, because
+	 * there are more than TSCT_MESSAGE_PAIRS_MAX pairs */
 	__u64 other_pairs;
 	/* statistics of all messages; from and to are 0 */
 	struct tsct_message_pair_stats all;
@@ -290,7 +291,8 @@ struct tsct_recording {
 	__u32 complete;			/* flag: the recorder finished the recording */
 	__u32 snapshot;	/* flag: the recording is a copy of overwrite channels */
 	__u32 merged;	/* flag: merged from recordings; ticks are of a common axis */
-	struct tsct_recorded_timeline timeline;	/* definition of the ticks, if merged */
+	/* for a merged recording: time axis that defines the recording's ticks */
+	struct tsct_recorded_timeline timeline;
 	struct tsct_message_stats messages;	/* messages between nodes, if merged */
 	__u32 source;			/* counter of the clock, TSCT_SOURCE_* */
 	__u32 timestamps;	/* unit of ticks in the files, enum tsct_timestamps */

@@ -29,7 +29,7 @@ struct tsct_recording_writer {
 	int dirfd;
 	int error;		/* first -errno of writing; 0: none */
 	bool touched;		/* flag: the metadata on disk is out of date */
-	bool untimed;		/* flag: ticks are TSCT_TIMESTAMPS_OFF */
+	bool untimed;		/* flag: all events of a packet have the same tick */
 	struct tsct_recording *rec;
 	struct tsct_written written;
 	struct tsct_tick_encoder encoder;
@@ -40,7 +40,7 @@ struct tsct_recording_writer {
 	/* accepted disorder, cycles: an event late by less gets its predecessor's
 	 * time */
 	__u64 raise;
-	/* longest packet if ticks are TSCT_TIMESTAMPS_OFF, cycles */
+	/* if untimed: limit of the time from first to last event of a packet, cycles */
 	__u64 span;
 	int progress;		/* descriptor of the progress file; negative: none */
 	__u64 settled;		/* counter value before which no more events come */
@@ -217,7 +217,8 @@ static int put_untimed(struct tsct_recording_writer *w, __u32 stream,
 	return err;
 }
 
-/* Writes one event to the event's file. Returns as tsct_stream_writer_put(). */
+/* Writes one event to the event's file. Returns 0 or an error of
+ * tsct_stream_writer_put(). */
 static int put_event(struct tsct_recording_writer *w, __u32 stream,
 		     const struct tsct_event *event, __u64 cycles)
 {
@@ -307,8 +308,8 @@ static int open_progress(int dirfd)
 	return err;
 }
 
-/* Publishes the writer's progress if it includes another event, so that no reader wakes
- * up in vain. */
+/* Writes the value of `settled` to the progress file if an event is at the file's
+ * previous value or later, so that trace readers do not wake up without a new event. */
 static void publish_progress(struct tsct_recording_writer *w)
 {
 	struct tsct_progress_record record;

@@ -176,7 +176,8 @@ int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles);
  */
 int tsct_drain_snapshot(struct tsct_drain *drain, __u64 until);
 
-/* Returns the counter value that no event of later passes is expected to precede. */
+/* Returns a counter value, cycles: no event that later calls of tsct_drain_pass() take
+ * is expected to be earlier. */
 __u64 tsct_drain_settled(const struct tsct_drain *drain);
 
 /* Returns the drain's reader of the channel; do not close it. */

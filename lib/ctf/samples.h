@@ -29,8 +29,8 @@ struct tsct_sync_sample {
 	 * server, whose counter is in ns */
 	__u32 has_line;
 	struct tsct_remote_params line;	/* clock params of the polled node */
-	/* State of this node */
-	/* epoch of this node's clock; a new epoch means another counter */
+	/* Epochs, when the sample was made, of the clock of the node that polled (a new
+	 * epoch means another counter), and of that node's cluster time */
 	__u32 clock_epoch;
 	__u32 cluster_epoch;
 	char source[TSCT_SAMPLE_SOURCE_MAX];	/* address of the polled node */

@@ -340,7 +340,7 @@ static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	s->cut = (size_t)got < content;
 	if (s->cut)
 		damage_cut(dir, s, s->pos + got);
-	/* The header was complete before: the file is being overwritten. */
+	/* The packet's header was read before, so the file was truncated since. */
 	if ((size_t)got < sizeof(s->head))
 		return 0;
 	s->next = end_of(s, fd, got);
@@ -506,7 +506,7 @@ static int next_event(struct tsct_stream_reader_dir *dir, struct tsct_stream_rea
 		reason = decode(s);
 		if (!reason)
 			return 1;
-		/* An event cut off by the file's end is no further damage. */
+		/* A packet that the file's end cuts off was already reported. */
 		if (!s->cut) {
 			s->spoiled = true;
 			damage(dir, s, "packet %" PRIu64 ", event at byte %" PRIu64

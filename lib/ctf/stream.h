@@ -78,7 +78,8 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 {
 	__u64 step = tick - delta->tick;
 	__u32 other = tid != delta->tid;
-	/* Without branches, as the CPU cannot predict the distance between events */
+	/* Computed without branches: the CPU cannot predict the number of ticks between
+	 * two events. */
 	__u32 width = (step > 0xff) + (step > 0xffff) + (step > 0xffffffff);
 	__u32 extended = (id >= TSCT_DELTA_COMPACT) | other;
 	__u32 head = width | extended << 2 | id << 3 | other << (3 + 16);
@@ -104,8 +105,8 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 #define TSCT_DELTA_SIZES_	0x0b07050409050302ULL
 
 /*
- * Reads a header of TSCT_DELTA_ROOM readable bytes. The address of the next event
- * depends on the size alone, not on the tick, so decoding does not wait for the tick.
+ * Reads an event header; TSCT_DELTA_ROOM bytes must be readable. The header's size is
+ * computed without the tick, so finding the next event does not wait for the tick.
  */
 static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *from,
 				       __u32 *ret_id)
@@ -187,8 +188,8 @@ struct tsct_tick_resolution {
 
 #define TSCT_TICK_BITS_MAX	13
 
-/* tsct_tick_resolution_init - start at tick 0. Returns 0, or -EINVAL if @bits is out of
- * range */
+/* tsct_tick_resolution_init - begin a conversion at source tick 0. Returns 0; -EINVAL:
+ * @bits, log2 of the file ticks per source tick, is beyond +-TSCT_TICK_BITS_MAX */
 static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, int bits)
 {
 	if (bits > TSCT_TICK_BITS_MAX || bits < -TSCT_TICK_BITS_MAX)
@@ -493,7 +494,8 @@ static inline void tsct_stream_reader_give_(struct tsct_stream_reader *s, const 
 	s->at += head + size;
 }
 
-/* Decodes an event with a thread ID, or with an ID that is not compact. */
+/* Decodes an event whose header has a thread ID, or an event ID of TSCT_DELTA_COMPACT
+ * or above. */
 static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *dir,
 					 struct tsct_stream_reader *s)
 {

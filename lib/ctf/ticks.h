@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ticks in the files of a recording (`record --timestamps`), and the clock by which
- * other CTF readers convert ticks to time. Programs see ticks of the source's unit in
- * any case.
+ * Unit of the ticks in the files of a recording (`record --timestamps`), and the clock
+ * by which CTF readers other than tsctrace convert these ticks to time. Our trace
+ * reader returns ticks in units of the recorded counter, not in those of the files.
  */
 #ifndef TSCT_TICKS_H
 #define TSCT_TICKS_H
@@ -93,7 +93,7 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 struct tsct_ctf_clock {
 	__u64 freq;		/* ticks of the clock per second */
 	__s64 offset_s;		/* time of tick 0 since the Unix epoch, whole seconds */
-	__u64 offset;		/* the remaining part of the time of tick 0, ticks */
+	__u64 offset;		/* fraction of a second to add to offset_s, ticks */
 	__u64 precision;	/* error bound of the clock's times, ticks */
 };
 

@@ -258,8 +258,8 @@ static void set_in_order(struct tsct_trace *t, __u32 index, bool in_order)
 }
 
 /*
- * Reads all selected streams that have no event in t->order: at the start, later the
- * streams that were at their end when a live recording grew. 0 or -ENOMEM
+ * Adds the next event of each selected stream that has no event in t->order. Called
+ * before the first event, and after a live recording grew. Returns 0 or -ENOMEM.
  */
 static int add_streams(struct tsct_trace *t)
 {
@@ -319,7 +319,8 @@ int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 	if (ret < 0)
 		return ret;
 	first = tsct_order_first(&t->order);
-	/* In a live recording an earlier event may still be written. */
+	/* In a live recording, an event with file tick `until` or later is not returned
+	 * yet: the recorder may still write an event that is earlier than this one. */
 	if (!first || (t->file.live_until &&
 		       t->streams[first->index].event.file_tick >= t->follow->until))
 		return t->file.live_until ? -EAGAIN : 0;

@@ -25,8 +25,8 @@ const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t);
  * tsct_trace_select - select the events to read; call it before tsct_trace_next()
  * @which: TSCT_TRACE_*; by default the events of channels
  */
-#define TSCT_TRACE_EVENTS	0x1	/* read the events of channels */
-#define TSCT_TRACE_SAMPLES	0x2	/* read the sync samples */
+#define TSCT_TRACE_EVENTS	0x1	/* flag: return the events of channels */
+#define TSCT_TRACE_SAMPLES	0x2	/* flag: return the sync samples */
 void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 
 /* Reports a well-formed event with an impossible value as damage. */

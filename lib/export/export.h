@@ -69,7 +69,7 @@ extern const struct tsct_export_format *const tsct_export_formats[];
 
 const struct tsct_export_format *tsct_export_find(const char *name);
 
-/* An event definition, prepared for formats */
+/* An event definition, with properties that all export formats use */
 struct tsct_export_def {
 	const struct tsct_event_def *def; /* definition; NULL: no event has this id */
 	__u32 stream;

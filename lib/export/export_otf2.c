@@ -95,8 +95,8 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 
 	code = OTF2_AttributeList_AddUint32(o->attributes, TSCT_ATTRIBUTE_CPU,
 					    ev->e->cpu);
-	/* An attribute with the kind of an orphaned begin or end, which is shown as
-	 * another kind */
+	/* A begin or end without its counterpart is exported as a region of no length:
+	 * an attribute has the event's original kind. */
 	if (!code && ev->act == TSCT_ACT_ORPHAN) {
 		err = tsct_otf2_string(&o->strings, kind, strlen(kind), &ref);
 		if (err)
@@ -113,7 +113,7 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 			text_of(&o->strings, &v, &value.stringRef) : 0;
 		if (err)
 			return err;
-		/* All members of the union begin at the union's first byte. */
+		/* `value` is a union: the first bytes are those of any member. */
 		if (type != OTF2_TYPE_STRING)
 			memcpy(&value, v.at, v.size);
 		code = OTF2_AttributeList_AddAttribute(o->attributes,
@@ -272,7 +272,8 @@ static int put_peer(struct otf2 *o, __u64 number, __u32 location, __u64 bytes)
 	return n == sizeof(peer) ? 0 : n < 0 ? -errno : -EIO;
 }
 
-/* In the first pass, writes the peers of a receive and of its send to a file. */
+/* In the first pass, matches sends and receives. For a match, writes to the file of
+ * peers the location of the receive, as the send's peer, and the reverse. */
 static int note_message(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct tsct_message_end end = { .tick = ev->e->tick };

@@ -14,8 +14,8 @@
  */
 enum { TSCT_ATTRIBUTE_CPU, TSCT_ATTRIBUTE_KIND, TSCT_ATTRIBUTE_FIELDS };
 
-/* For an event definition: first number of its OTF2 attributes, metric members and
- * metric classes */
+/* For an event definition: lowest OTF2 id of its attributes, of its metric members, and
+ * of its metric classes; the ids of each of these kinds are consecutive */
 struct otf2_numbers {
 	__u32 attribute, member, metric;
 };
@@ -53,7 +53,7 @@ struct otf2_op {
 	__u8 nr;		/* for METRIC: number of values */
 	__u32 ref; /* number of the region, the metric, or the message's other end */
 	__u64 ns;
-	/* attributes, which the writer removes; NULL: none */
+	/* attributes; the list is empty after the event is written. NULL: none */
 	OTF2_AttributeList *attributes;
 	__u32 tag;		/* tag of the message */
 	__u64 bytes;		/* size of the message, bytes */
@@ -74,7 +74,7 @@ struct otf2_wait {
 };
 
 struct otf2_location {
-	/* libotf2's writer of the location; NULL: events wait */
+	/* libotf2's writer of the location; NULL: events are stored in `wait` */
 	OTF2_EvtWriter *events;
 	struct otf2_wait wait;
 	struct tsct_thread *thread;

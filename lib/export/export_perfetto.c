@@ -23,7 +23,7 @@
 #define TRACK_NODE	(3ULL << 60)
 #define TRACK_LOST	(4ULL << 60)
 
-/* Numbers of field names: definition number << FIELD_BITS | field, + 1 */
+/* A field name's interned ID: (definition number << FIELD_BITS | field number) + 1 */
 #define FIELD_BITS	5
 _Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
 
@@ -358,7 +358,8 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	int err;
 
 	set_time(&one, ev->ns);
-	/* The first event of a definition has the names of its fields. */
+	/* The packet of a definition's first event also defines the names of the event
+	 * and of its fields; later packets refer to these names by ID. */
 	if (!p->named[def]) {
 		p->named[def] = true;
 		set_name(event_name, def + 1, d->name);

@@ -115,8 +115,8 @@ int merge_make_clock(struct tsct_merge *m)
 	real->void_after_cycles = r->end + hz;
 	r->source = hz == TSCT_AXIS_HZ_MIN ? TSCT_SOURCE_REALTIME :
 		TSCT_SOURCE_TSC;
-	/* Readers would reject metadata with these clock params, or an end before the
-	 * begin. */
+	/* Trace readers reject metadata with invalid clock params, or with a recording
+	 * that ends before the recording's begin. */
 	if (r->end < r->begin || tsct_clock_params_check(real, r->source))
 		return merge_fail(m, -EINVAL, "the times of the inputs are too far"
 				  " apart, or too late, for one recording");

@@ -28,7 +28,9 @@ struct tsct_merge_options {
 	/* kind of fit, enum tsct_fit_kind; -1: the kind that each recording names */
 	int fit;
 	__u64 hz;		/* frequency of global ticks, Hz; 0: 10^9 */
-	bool force;		/* flag: accept inputs that are refused otherwise */
+	bool force;		/* flag: accept inputs that are duplicates, incomplete,
+				 * uncalibrated, without a common timeline, or made
+				 * days apart */
 	bool as_fitted;		/* flag: do not shift nodes because of messages */
 	bool salvage;		/* flag: keep the readable part of damaged inputs */
 	unsigned int jobs;	/* number of threads; 0: one per CPU */
@@ -101,7 +103,8 @@ const struct tsct_recording *tsct_merge_result(const struct tsct_merge *merge);
 struct tsct_merge_input {
 	const char *path;
 	const struct tsct_recording *rec;
-	/* index in the result of the input's first node; its other nodes follow */
+	/* index, among the nodes of the result, of the input's first node; the input's
+	 * other nodes follow */
 	__u32 first_node;
 	__u64 events;		/* number of events written to the result */
 	/* number of unreadable events, which only the input's metadata counts */

@@ -258,7 +258,7 @@ void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		    frac_ns / merge_axis_ns(axis));
 }
 
-/* Returns the cluster time of an axis count, ns, rounded down. */
+/* Returns the cluster time of position @count on an axis, ns, rounded down. */
 static __s64 time_of(const struct merge_axis *axis, __u64 count)
 {
 	return axis->base_ns +
@@ -310,8 +310,9 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 	struct merge_place place;
 	double ns;
 
-	/* Position of tick rec->begin on the axis, in whole counts and a fraction:
-	 * frame.remote + (rec->begin - frame.global) * frame.den / frame.num */
+	/* Position of tick rec->begin on the input's axis, in whole counts and a
+	 * fraction. Tick frame.global is at count frame.remote; a tick has den / num
+	 * counts. */
 	place.count = before ? frame.remote - whole : frame.remote + whole;
 	merge_add_frac(&place, before ? -frac : frac);
 	place.rate = (double)frame.den / (double)frame.num;
@@ -373,7 +374,8 @@ static void choose_axis(struct tsct_merge *m)
 		m->axis.mult = params->mult;
 		return;
 	}
-	/* Uses the master's clock params as a child received them. */
+	/* There is no recording of the master: the axis is made from the master's clock
+	 * params in a child's sync samples. */
 	s = find_series(m, true);
 	if (s) {
 		sent = &s->params[s->nr - 1];
@@ -471,7 +473,8 @@ int merge_find_axis(struct tsct_merge *m)
 		if (m->in[i].info.rec->merged)
 			merged = m->in[i].info.rec;
 	if (m->time == TSCT_MERGE_OWN) {
-		/* Each node has an axis of its own; this axis only provides hz. */
+		/* There is no common axis: each node has its own clock. Of these
+		 * values, only m->frame.hz, the rate of global ticks, is used. */
 		m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
 		m->frame = (struct tsct_axis) { 0, 0, 1, 1, wanted_hz(m) };
 		if (merged && !m->options.hz)

@@ -32,13 +32,13 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 		fabs((double)ns);
 	ret->residual_ns = -1;
 	if (in->how == TSCT_MERGE_AS_OWN) {
-		/* Distance between the mapped time and the time by the recording's
-		 * clock params */
+		/* `off` is the distance between the mapped time and the time by the
+		 * recording's clock params, ns. */
 		ns = (__s64)((tsct_u128)merge_global(in, local) * 1000000000 /
 			     in->frame.hz);
 		off = fabs((double)((tsct_s128)ns - tsct_clock_params_ns(real, local)));
-		/* The mapped time and the time by the params are each rounded down: up
-		 * to 1 ns of `off` is rounding. */
+		/* The mapped time and the time by the clock params are each rounded
+		 * down: up to 1 ns of the distance between these times is no error. */
 		ret->error_ns += (double)tsct_clock_params_error_ps(real, local) * 1e-3 +
 			(off > 1 ? off - 1 : 0);
 	}
@@ -93,8 +93,8 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 	for (k = 0; k < nr; k++)
 		c->bounds[k] = (struct tsct_recorded_bound) {
 			.tick = merge_global(in, point(in, k, nr - 1)) };
-	/* Measures the error at each bound (even k), and halfway between two bounds
-	 * (odd k), where the error may raise both of these bounds. */
+	/* Measures the error at the tick of each error bound, which may raise a bound,
+	 * and halfway between the ticks of two bounds, which may raise both bounds. */
 	for (k = 0; k <= 2 * (nr - 1) && !err; k++) {
 		if (merge_is_stopped(m))
 			return -EINTR;

@@ -281,11 +281,11 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	c->pos = c->counted = 0;
 	merge_reader_init(&c->r, m, f, report, c);
 	tsct_stream_writer_init(&c->out, &file);
-	/* Counts of the ring, and known losses, are those of the input. */
+	/* Losses and ring counters are those that the input's metadata states. */
 	to->loss[f->location] = from->loss[f->in_location];
 	to->ring[f->location] = from->ring[f->in_location];
 	err = copy_events(c, &discarded);
-	/* The damage was reported where it was found. */
+	/* The stream reader has already reported the damage of the input's file. */
 	if (!err && c->r.dir.damage && !m->options.salvage)
 		err = -EBADMSG;
 	if (!err) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Refuses duplicate inputs and wrong clocks. Several recordings of a node are accepted
- * if they follow each other, or are of different channels.
+ * Refuses duplicate inputs, and inputs that were made days apart by their clocks.
+ * Several recordings of a node are accepted if they do not overlap in time, or have
+ * different channels.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -166,8 +167,8 @@ static int by_claim(const void *a, const void *b, void *by_number)
 	return order ? order : compare_in(x->by.in, y->by.in);
 }
 
-/* Recorded channels that end last so far: `any` of all inputs; `other` of all inputs
- * except the input of `any` */
+/* Among the recorded channels compared so far: `any` ends last of all channels; `other`
+ * ends last of the channels that are not from the input of `any` */
 struct latest {
 	const struct claim *any, *other;
 };
@@ -197,13 +198,13 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 
 /*
  * Returns 0, or -EINVAL after merge_fail() if two inputs recorded the same channel of a
- * node at the same time. @all: all recorded channels, in the order of by_claim()
+ * node at the same time. @all: all recorded channels, sorted by node, name and begin
  */
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {
-	/* latest[0]: recorded channels of nodes without a number from tsctraced;
-	 * latest[1]: recorded channels of nodes with such a number */
+	/* Recorded channels that end last; latest[0]: of nodes without a number from
+	 * tsctraced; latest[1]: of nodes with such a number */
 	struct latest latest[2];
 	const struct claim *c, *twin;
 	const char *first, *second;
@@ -327,7 +328,8 @@ static int check_gaps(struct tsct_merge *m)
 	return err;
 }
 
-/* Nodes are sorted and compared with neighbours: a merged input may have many nodes. */
+/* Refuses duplicate inputs and inputs made days apart, unless options.force is set. The
+ * nodes are sorted to find duplicates: inputs may have too many nodes for all pairs. */
 int merge_identify(struct tsct_merge *m)
 {
 	int err;

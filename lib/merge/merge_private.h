@@ -32,7 +32,7 @@ struct merge_place {
 	double frac;
 	double rate;		/* rate of the mapping, counts per tick of the node */
 	double error;		/* error bound of the position, counts */
-	/* residual of the fit at the position, ns; not part of the error */
+	/* residual (root mean square) of the fit used, ns; not part of `error` */
 	double residual_ns;
 };
 
@@ -42,8 +42,8 @@ struct merge_segment {
 	const struct tsct_series *series; /* sync samples of the segment; NULL: none */
 	enum tsct_merge_how how;
 	__u32 parent;		/* for TSCT_MERGE_VIA: index of the polled input */
-	/* function from the input's ticks to the merged recording's axis; only the
-	 * pieces are used */
+	/* function from the input's ticks to the merged recording's axis; of the
+	 * fit, only the fields `piece` and `nr_pieces` are used */
 	struct tsct_fit fit;
 	struct tsct_mapping *correct;
 };
@@ -61,8 +61,8 @@ struct merge_in {
 	double hz;		/* frequency of the input's ticks, Hz */
 	__u64 begin, end;	/* first and last known tick of the input */
 	__u64 limit;		/* last tick that an event of the input may have */
-	__u64 last;		/* tick of the last event copied; above end
-				 * if the recording is still being written */
+	__u64 last;		/* tick of the latest copied event; above `end` if the
+				 * recording grew after `end` was determined */
 	enum tsct_merge_how how;
 	bool settled;		/* flag: the segments are set */
 	struct merge_segment *segment;
@@ -81,7 +81,8 @@ struct merge_in {
 struct tsct_merge {
 	struct tsct_merge_options options;
 	struct tsct_merge_progress progress;
-	int error;		/* first error, a negative errno; its text is in why */
+	/* first error, a negative errno; its text is in `why` */
+	int error;
 	char why[MERGE_WHY_MAX];
 	struct merge_in *in;
 	unsigned int nr;
@@ -98,7 +99,9 @@ struct tsct_merge {
 	bool partial;
 	bool shifted;		/* flag: nodes were shifted because of messages */
 	bool counted;		/* flag: the counts of messages are final */
-	pthread_mutex_t lock;	/* protects note(), why, and the sums of the result */
+	/* protects calls of options.note(), `error`, `why`, and the counts that copying
+	 * threads add to `in` and `result` */
+	pthread_mutex_t lock;
 };
 
 /* Stores @err and its text unless there was an error before; returns @err. */
@@ -175,7 +178,7 @@ int merge_bounds_again(struct tsct_merge *m);
  * not changed. */
 void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
-/* Returns the length of one count of struct merge_axis, ns. */
+/* Returns the length of one count, the unit of positions on an axis, in ns. */
 double merge_axis_ns(const struct merge_axis *axis);
 
 /* Rounds a number toward 0; returns 0 if an __s64 cannot hold the result. */
@@ -204,7 +207,8 @@ bool merge_is_same_frame(const struct tsct_merge *m,
 /* ---- from ticks of an input to the axis and to global ticks --------------------- */
 
 /* Estimates the position of an input's tick @local on the merged recording's axis, from
- * the sync samples around that tick. Returns as tsct_series_near(). */
+ * the sync samples around that tick. Returns 0; -ENODATA: no sample is usable; or
+ * another error of tsct_fit_make(). */
 int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 		   const struct merge_segment *s, __u64 local,
 		   struct merge_place *ret);
@@ -216,8 +220,8 @@ void merge_place_at(const struct merge_segment *s, __u64 local,
 
 /*
  * Sets the segment's cubics: to those of the fit, if the fit is to the master's counter
- * and is not refined; else to cubics that pass through estimated positions. Returns as
- * merge_estimate().
+ * and is not refined; else to cubics that pass through estimated positions. Returns 0
+ * or an error of merge_estimate().
  */
 int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s);

@@ -64,7 +64,8 @@ static inline uint64_t tsct_tsc_read_cpu(uint32_t *ret_cpu)
 }
 
 /*
- * Converts fast, by the params at @even and @odd in the two copies of the clock state.
+ * Converts @cycles to *ret_ns by @even or @odd, the clock params in the latch's two
+ * copies. Returns false if the params are not valid for @cycles or are being written.
  *
  * Reads the latch: the load of seq pairs with the writer's release, the fence with the
  * writer's full fence after that, see lib/core/latch.c. The copy is selected by a
@@ -93,7 +94,8 @@ tsct_clock_fast_convert_(const struct tsct_clock_page *page,
 	if (__builtin_expect(__atomic_load_n(&page->seq, __ATOMIC_RELAXED) !=
 			     seq || delta >= fast, 0))
 		return false;
-	/* delta < 2^55, so delta * mult / 2^56 is the upper half of a product */
+	/* Adds delta * mult / 2^56: as delta < 2^55, delta * 2^8 does not overflow, and
+	 * the result is the upper 64 bits of the 128-bit product with mult. */
 	base_ns += (uint64_t)((product)(delta << (64 - TSCT_CLOCK_SHIFT)) *
 			      mult >> 64);
 	*ret_ns = (int64_t)base_ns;
@@ -128,8 +130,8 @@ tsct_clock_fast_cluster_ns(const struct tsct_clock_page *page, uint64_t cycles,
 }
 
 /*
- * tsct_clock_cycles_to_ns - convert cycles to a time. Returns as
- * tsct_clock_cycles_to_time(), and -ESTALE within a disruption.
+ * tsct_clock_cycles_to_ns - convert cycles to a time. Returns 0 or an error of
+ * tsct_clock_cycles_to_time(); -ESTALE: also within a disruption.
  */
 static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock,
 					  uint64_t cycles, int64_t *ret_ns)
@@ -155,8 +157,8 @@ static inline int64_t tsct_clock_now_ns(const struct tsct_clock *clock)
 }
 
 /*
- * tsct_clock_now_cluster_ns - the present time on the cluster's timeline. Returns as
- * tsct_clock_now_cluster(), and -ESTALE within a disruption.
+ * tsct_clock_now_cluster_ns - the present time on the cluster's timeline, ns. Returns 0
+ * or an error of tsct_clock_now_cluster(); -ESTALE: also within a disruption.
  */
 static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
 					    int64_t *ret_ns)
@@ -170,8 +172,8 @@ static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
 }
 
 /*
- * tsct_clock_cycles_to_cluster_ns - convert cycles to the cluster's time. Returns as
- * tsct_clock_cycles_to_cluster_time(), and -ESTALE within a disruption.
+ * tsct_clock_cycles_to_cluster_ns - convert cycles to the cluster's time, ns. Returns 0
+ * or an error of tsct_clock_cycles_to_cluster_time(); -ESTALE: also in a disruption.
  */
 static inline int
 tsct_clock_cycles_to_cluster_ns(const struct tsct_clock *clock, uint64_t cycles,

@@ -46,20 +46,20 @@ struct is_chrono_duration<std::chrono::duration<Rep, Period>>
 
 /* ---- cycles ------------------------------------------------------------ */
 
-/* The six comparisons of a class by its member cycles_ */
+/* Comparison operator @op of class @type, which compares the members cycles_ */
 #define TSCTRACE_OPERATOR_(type, op)					\
 	friend constexpr bool operator op(type a, type b) noexcept	\
 	{								\
 		return a.cycles_ op b.cycles_;				\
 	}
-/* An operator that changes cycles_ */
+/* Assignment operator @op (such as +=) of class @type, which changes cycles_ */
 #define TSCTRACE_ASSIGN_(type, op, argument, value)			\
 	type &operator op(argument) noexcept				\
 	{								\
 		cycles_ op value;					\
 		return *this;						\
 	}
-/* An operator of two arguments */
+/* Arithmetic operator @op (such as +) of operands @a and @b: returns @result */
 #define TSCTRACE_BINARY_(type, op, a, b, result)			\
 	friend constexpr type operator op(a, b) noexcept		\
 	{								\
@@ -187,8 +187,8 @@ public:
 	}
 
 	/*
-	 * Converts a time point to system time, with error bound and status. Returns as
-	 * tsct_clock_cycles_to_time_on().
+	 * Converts a time point to system time, with error bound and status. Returns 0
+	 * or an error of tsct_clock_cycles_to_time_on().
 	 */
 	static int convert(time_point point, tsct_time &ret_time) noexcept
 	{
@@ -197,8 +197,8 @@ public:
 	}
 
 	/*
-	 * Gets the time between two time points, with error bound and flags. Returns as
-	 * tsct_clock_interval().
+	 * Gets the time between two time points, with error bound and flags. Returns 0
+	 * or an error of tsct_clock_interval().
 	 */
 	static int interval(time_point from, time_point to,
 			    tsct_interval &ret_interval) noexcept
@@ -234,7 +234,8 @@ public:
 			duration(tsct_clock_now_ns(detail::the_clock())));
 	}
 
-	/* System time with error bound and status. Returns as tsct_clock_now(). */
+	/* Gets the system time with error bound and status. Returns 0 or an error of
+	 * tsct_clock_now(). */
 	static int now(tsct_time &ret_time) noexcept
 	{
 		return tsct_clock_now(detail::the_clock(), &ret_time);
@@ -275,8 +276,8 @@ public:
 	/* Monotonic within an epoch, see tsct_time.epoch. */
 	static constexpr bool is_steady = false;
 
-	/* Both now() get the present cluster time, and return as
-	 * tsct_clock_now_cluster_ns() and tsct_clock_now_cluster(). */
+	/* Both now() get the present cluster time. They return 0 or an error of
+	 * tsct_clock_now_cluster_ns() and of tsct_clock_now_cluster(). */
 	static int now(time_point &ret_point) noexcept
 	{
 		std::int64_t ns;
@@ -292,7 +293,7 @@ public:
 	}
 
 	/*
-	 * Converts a recent time point to cluster time. Returns as
+	 * Converts a recent time point to cluster time. Returns 0 or an error of
 	 * tsct_clock_cycles_to_cluster_time_on().
 	 */
 	static int convert(tsc_clock::time_point point,
@@ -320,7 +321,7 @@ std::int64_t saturated_ns(const std::chrono::duration<Rep, Period> &d) noexcept
 		return (limits::max)();
 	if (ns <= static_cast<long double>((limits::min)()))
 		return (limits::min)();
-	if (ns != ns)			/* a NaN */
+	if (ns != ns)			/* true for a NaN, which becomes 0 ns */
 		return 0;
 	return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count();
 }
@@ -393,7 +394,8 @@ to_system_time(tsc_clock::time_point point) noexcept
 	return to_system_time(to_time(point));
 }
 
-/* Gets the time point of a system time. Returns as tsct_clock_time_to_cycles(). */
+/* Gets the time point of a system time. Returns 0 or an error of
+ * tsct_clock_time_to_cycles(). */
 template <class Duration>
 int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 		     Duration> &time, tsc_clock::time_point &ret_point) noexcept
@@ -407,7 +409,7 @@ int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 	return err;
 }
 
-/* The library's clock under a generic name */
+/* Names for code that refers to its clock class as chrono::clock, whichever it is */
 namespace chrono {
 
 using clock = tsc_clock;

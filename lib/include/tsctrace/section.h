@@ -96,8 +96,9 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 #define TSCT_DO_(instruction)	instruction "\n\t" TSCT_SECTION_INJECT
 
 /*
- * One struct rseq_cs: version, flags, start, size, abort. "?": the struct is in the
- * function's section group, and is dropped with a duplicate function (C++).
+ * One struct rseq_cs: version, flags, start, size, abort. The section flag "?" puts the
+ * struct into the function's section group: the linker drops the struct together with a
+ * duplicate of an inline function (C++).
  */
 #define TSCT_SECTION_DESCRIPTOR_					\
 	".pushsection __rseq_cs, \"aw?\", @progbits\n\t"		\

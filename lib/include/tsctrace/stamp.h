@@ -81,8 +81,8 @@ struct tsct_stamper {
 	uint64_t moved;		/* number of stamps whose tick was incremented
 				 * artificially */
 	uint64_t seen;		/* last tick of the source, relative to origin */
-	uint64_t events;	/* number of stamps that followed another stamp on the
-				 * last tick */
+	/* number of stamps on the source tick `seen`, minus 1 */
+	uint64_t events;
 	uint32_t event;		/* event counter of the last stamp */
 	uint32_t reserved;
 };
@@ -96,7 +96,7 @@ static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 	stamper->max_events = 0;
 	stamper->moved = 0;
 	stamper->seen = 0;
-	/* The first stamp of tick 0 increments `events` and `event` to 0. */
+	/* -1: a first stamp on tick 0 increments these counters, which wrap to 0. */
 	stamper->events = UINT64_MAX;
 	stamper->event = UINT32_MAX;
 	stamper->reserved = 0;
@@ -157,8 +157,9 @@ static inline double tsct_stamp_period(double hz)
 }
 
 /*
- * tsct_stamp_seconds - seconds from the beginning of the segment to the stamp's tick,
- * without the event counter; @period: of tsct_stamp_period(), a tick's period / 2^13, s
+ * tsct_stamp_seconds - the time from the begin of the segment to the stamp's tick, s;
+ * the stamp's event counter is ignored
+ * @period: the result of tsct_stamp_period(): the period of a tick, divided by 2^13, s
  */
 static inline double tsct_stamp_seconds(struct tsct_stamp stamp, double period)
 {

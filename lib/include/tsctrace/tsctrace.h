@@ -32,7 +32,7 @@ enum tsct_provider {
 	TSCT_PROVIDER_NONE,	/* no provider: events are dropped */
 	TSCT_PROVIDER_MODULE,	/* the module, tsctrace.ko, by /dev/tsctrace */
 	TSCT_PROVIDER_DAEMON,	/* the daemon, tsctraced, over its socket */
-	TSCT_PROVIDER_EMBEDDED,	/* the trace-ctl record that runs this program */
+	TSCT_PROVIDER_EMBEDDED,	/* the process of trace-ctl that started this program */
 };
 
 struct tsct_channel;			/* an open channel */
@@ -109,7 +109,9 @@ const char *tsct_channel_error(const struct tsct_channel *channel);
 const struct tsct_channel_header *
 tsct_channel_info(const struct tsct_channel *channel);
 
-/* Events that this process dropped because it had no provider or role. Signal safe. */
+/* Returns the number of events that this process dropped without a count in a ring: for
+ * lack of a provider, of TSCT_ROLE_WRITE or of a ring, or after an error of the module.
+ * Signal safe. */
 uint64_t tsct_channel_dropped(const struct tsct_channel *channel);
 
 /* ---- events ------------------------------------------------------------ */
@@ -416,7 +418,7 @@ int tsct_clock_cycles_to_time_on(const struct tsct_clock *clock, uint64_t cycles
 				 uint32_t cpu, struct tsct_time *ret_time);
 
 /*
- * tsct_clock_now - the present time and its error bound. Returns as
+ * tsct_clock_now - the present time and its error bound. Returns 0 or an error of
  * tsct_clock_cycles_to_time().
  */
 int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time);
