@@ -60,8 +60,8 @@ static const struct argp_option option_table[] = {
 	  "$TSCTRACE_RUN_DIR, else " TSCT_RUN_DIR ")", 0 },
 	{ "state-dir", OPT_STATE_DIR, "DIR", 0,
 	  "Directory in which the counter's rate and the node id are saved over "
-	  "restarts (default: " DRIFT_FILE_DIR "; with another --run-dir than the "
-	  "default: the --run-dir)", 0 },
+	  "restarts (default: " DRIFT_FILE_DIR "; DIR of --run-dir, if "
+	  "that is not the default)", 0 },
 	{ "vmclock", OPT_VMCLOCK, "FILE", 0,
 	  "Device in which the hypervisor reports migrations of this virtual "
 	  "machine (default: " VMCLOCK_PATH ")", 0 },
@@ -136,7 +136,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		id = strtoull(arg, &end, 16);
 		if (end == arg || *end || errno || !id)
 			argp_error(state, "--host-id %s: invalid; give 1 to 16 "
-				   "hexadecimal digits other than 0", arg);
+				   "hexadecimal digits, not all of them 0", arg);
 		options->host_id = id;
 		return 0;
 	case OPT_NO_NETWORK:

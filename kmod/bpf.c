@@ -98,6 +98,6 @@ void tsct_bpf_init(void)
 	if (err == -EOPNOTSUPP)
 		pr_info("BPF: tsct_bpf_emit() not available: the kernel has no module BTF\n");
 	else if (err)
-		pr_info("BPF: tsct_bpf_emit() not available: module without BTF, or rejected (error %d)\n",
+		pr_info("BPF: tsct_bpf_emit() not available: the module has no BTF, or the kernel rejected its registration (error %d)\n",
 			err);
 }

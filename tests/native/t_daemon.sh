@@ -176,7 +176,7 @@ done
 : >"$work/log"
 start --state-dir "$work/log/none"	# log is a file: no directory can be made
 wait_for "synchronized" is status synchronized
-logged 'will not be saved over restarts' || fail "it does not log that"
+wait_for "it logs that" logged 'will not be saved over restarts'
 stop TERM 0
 
 # --- disruptions -------------------------------------------------------------

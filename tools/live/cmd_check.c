@@ -103,7 +103,7 @@ static void format_conclusion(const struct check_report *c, char *text, size_t s
 		snprintf(text, size, "time stamps are TSC cycles: TSC_AUX has the "
 			 "CPU number on all CPUs, and %s", reason);
 	else if (has_flag(c, TSCT_CHECK_USABLE))
-		snprintf(text, size, "time stamps are TSC cycles, as %s, but "
+		snprintf(text, size, "time stamps are TSC cycles, because %s, but "
 			 "TSC_AUX does not have the CPU number on all CPUs; check "
 			 "which program changes it", reason);
 	else

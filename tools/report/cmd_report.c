@@ -125,7 +125,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			break;
 		}
 		if (!*arg)
-			argp_error(state, "empty argument; give a page and a recording");
+			argp_error(state, "empty argument; give OUT.html and a RECORDING");
 		if (w->nr_args == 2)
 			argp_error(state, "%s: unexpected argument; use 'trace-ctl merge' to"
 				   " merge recordings", arg);

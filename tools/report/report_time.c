@@ -189,7 +189,7 @@ static int put_samples(const struct report *r, FILE *to)
 	if (err)
 		return err;
 	if (read.nr_series > SOURCES_MAX) {
-		fprintf(to, "<p>The recording has samples of %u sources and epochs, too many"
+		fprintf(to, "<p>The recording has %u series of samples (one per source and epoch), too many"
 			" for this page: <kbd>trace-ctl report sync</kbd> draws them.</p>\n",
 			read.nr_series);
 		sync_samples_close(&read);
