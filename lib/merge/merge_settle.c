@@ -195,8 +195,7 @@ static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
 	if (err == -ENOMEM || err == -EINTR)
 		return merge_fail_errno(m, err);
 	return merge_fail(m, -EINVAL, "%s: its sync samples give no time with --fit"
-			  " %s: %s; use another fit, or --force to merge all"
-			  " inputs by their own clocks, without a common timeline",
+			  " %s: %s; use another fit, or leave this recording out",
 			  in->info.path, tsct_fit_name(in->fit),
 			  tsct_fit_error(err));
 }
@@ -285,7 +284,8 @@ static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 	}
 	parent = find_parent(m, in, series);
 	/* Nodes that polled each other would wait for each other's mapping forever:
-	 * merge_settle() calls without @wait if only such nodes are left. */
+	 * merge_settle() calls without @wait if only such nodes, and nodes that depend on
+	 * them, are left. */
 	if (parent != MERGE_NOBODY && !m->in[parent].settled && wait)
 		return -EAGAIN;
 	if (parent != MERGE_NOBODY && m->in[parent].settled)
@@ -500,8 +500,9 @@ int merge_settle(struct tsct_merge *m)
 	do {
 		nr = settle_round(m, true);
 	} while (nr > 0);
-	/* Nodes that polled each other in a circle are left. One node of a circle is
-	 * mapped by the clock params in the answers to its polls. */
+	/* Nodes that polled each other in a circle are left, and nodes that depend on
+	 * them. Each is mapped by the clock params in the answers to its polls, and by
+	 * way of the node that it polled, if that is mapped by now. */
 	if (!nr)
 		nr = settle_round(m, false);
 	return nr < 0 ? nr : 0;

@@ -2,7 +2,7 @@
 /*
  * The responder: checks requests and builds answers. Cheap checks come first. A packet
  * from an address that the access rules deny, or with a wrong MAC, is rejected before
- * the packet takes a token of the rate limit. Only a request that has passed all checks
+ * the packet takes a token of the rate limit. Only a request that check() accepts
  * changes the client table.
  */
 #include <stdlib.h>

@@ -41,10 +41,11 @@ update_lists() {
 	apt-get -qq update >&2
 }
 
-# True if libraries that the programs need are missing.
+# True if libraries that the programs need are missing. grep reads all of its input: with
+# `pipefail`, a SIGPIPE of ldd would count as "none missing".
 missing() {
 	LD_LIBRARY_PATH=$temp/new/usr/lib/x86_64-linux-gnu:$temp/new/lib/x86_64-linux-gnu \
-		ldd "${programs[@]/#/$temp/new/}" | grep -q 'not found'
+		ldd "${programs[@]/#/$temp/new/}" | grep 'not found' >/dev/null
 }
 
 dependencies() {

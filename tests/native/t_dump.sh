@@ -60,7 +60,7 @@ mkdir "$work/long"
 "$work/made" "$work/long" long
 timeout 60 "$ctl" dump --stamps "$work/long" >"$work/out" 2>"$work/err" || [ $? = 3 ] ||
 	fail "--stamps past 2^51"
-says 'segment 1 of CPU 0 begins: the ticks of stamps start from 0 again; all events are later'
+says 'segment 1 of CPU 0 begins: the ticks of stamps start from 0 again; all its events are later'
 says 'segment 2 of CPU 1 begins'
 awk '{ print $1, $2, $3, $4 }' "$work/out" >"$work/stamps"
 diff - "$work/stamps" <<END || fail "stamps past 2^51"

@@ -157,7 +157,7 @@ run 3 dump "$work/lost"
 run 3 record -f -c second --duration 0.1 -o "$work/flown"
 says 'LOST: too_big 1$'
 says '(events never published are counted since the channel was created'
-says ' recorded + 0 lost; 1 events were never published$'
+says ' recorded + 0 lost; 1 event was never published$'
 run 3 stat "$work/flown"
 run 3 record -f --block-size 4096 -o "$work/fresh" -- "$work/big"
 says 'LOST: too_big 1$'

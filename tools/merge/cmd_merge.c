@@ -17,8 +17,8 @@
 enum { KEY_ALIGN = 256, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_JSON };
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "OUT", 0, "write to OUT, a new or empty directory; if OUT ends in .otf2, write"
-	  " an OTF2 archive", 0 },
+	{ "output", 'o', "OUT", 0, "write to OUT, a new or empty directory; if OUT ends in .otf2, recordings,"
+	  " too, are written as an OTF2 archive", 0 },
 	{ "fit", KEY_FIT, "KIND", 0, "recordings: kind of the function that is fitted to the sync"
 	  " samples: " TSCT_FIT_KINDS " (default: the kind that is set in each recording)", 0 },
 	{ "as-fitted", KEY_AS_FITTED, NULL, 0, "recordings: do not shift the times of a node, even"

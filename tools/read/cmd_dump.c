@@ -120,7 +120,7 @@ static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 	write_lines(d);
 	fflush(stdout);
 	fprintf(stderr, "trace-ctl dump: segment %" PRIu64 " of CPU %u begins: the"
-		" ticks of stamps start from 0 again; all events are later than"
+		" ticks of stamps start from 0 again; all its events are later than"
 		" those of the segments before\n",
 		(uint64_t)d->stamp.segment, e->cpu);
 }

@@ -20,7 +20,8 @@
 enum { KEY_JSON = 256 };
 
 static const struct argp_option options[] = {
-	{ "all", 'a', NULL, 0, "print all threads, system calls, events and CPUs", 0 },
+	{ "all", 'a', NULL, 0, "print all nodes, CPUs, threads, system calls and events, also"
+	  " events that do not occur", 0 },
 	{ "top", 'n', "N", 0, "print N lines of each list (default: 10 threads and"
 	  " system calls, 50 events, 64 CPUs)", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print JSON, with all lists in full", 0 },
@@ -249,8 +250,8 @@ static void print_sum(const struct stat_figures *s)
 		       b.exact ? "=" : "DOES NOT AGREE with",
 		       (uint64_t)b.recorded, (uint64_t)b.lost);
 		if (b.refused)
-			printf("; %" PRIu64 " events were never published",
-			       (uint64_t)b.refused);
+			printf("; %" PRIu64 " event%s never published",
+			       (uint64_t)b.refused, b.refused == 1 ? " was" : "s were");
 		putchar('\n');
 	}
 	if (unreadable)

@@ -251,8 +251,8 @@ static void print_balance(const struct record_session *s, bool quiet)
 		PRIu64 " lost", (uint64_t)b.published, (uint64_t)b.recorded,
 		(uint64_t)b.lost);
 	if (b.refused)
-		fprintf(stderr, "; %" PRIu64 " events were never published",
-			(uint64_t)b.refused);
+		fprintf(stderr, "; %" PRIu64 " event%s never published",
+			(uint64_t)b.refused, b.refused == 1 ? " was" : "s were");
 	fputc('\n', stderr);
 }
 

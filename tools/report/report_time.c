@@ -158,8 +158,8 @@ static void put_messages(const struct report *r, FILE *to)
 	const struct tsct_message_pair_stats *p;
 
 	fputs("<h2>Causality</h2>\n<p>A message cannot be received before it was sent."
-	      " If its times say so, they are wrong. If they are wrong by at most the"
-	      " sum of both bounds, both bounds still hold; else a bound is wrong. In the"
+	      " If its times say that it was, they are wrong. If it was received earlier by"
+	      " at most the sum of both bounds, both bounds still hold; else a bound is wrong. In the"
 	      " timeline such messages are red.</p>\n<div class=\"scroll\"><table>\n"
 	      "<thead><tr><th>From</th><th class=\"left\">To</th><th>Messages</th>"
 	      "<th>Too early by own clocks</th><th>Merged, within bounds</th>"

@@ -4,9 +4,9 @@
 # run.sh [ROUNDS [SECONDS]] - compares chronyd and tsctraced at the same task
 #
 # A server and a client of each, in two connected network namespaces, poll 16 times a
-# second, in turns: ROUNDS (3) of SECONDS (25) each. Both sides share one counter and one
-# clock, so the true offset is zero, and each offset is an error. Prints "name value unit"
-# lines; medians of the rounds.
+# second, in turns: ROUNDS (3) of SECONDS (25) each; chronyd runs as long again for its errors.
+# Both sides share one counter and one clock, so the true offset is zero, and each offset
+# is an error. Prints "name value unit" lines; medians of the rounds.
 #
 #   *_sample_*		errors of single exchanges: from chronyd's log of measurements,
 #			and from tsctraced's list of exchanges
