@@ -194,8 +194,8 @@ static void dispatch(struct loop *loop, enum event_source source)
 			tick(loop);
 		return;
 	case EVENT_CLOCK_SET:
-		tick(loop);		/* also rearms the timer that reports settings
-					 * of CLOCK_REALTIME */
+		tick(loop);		/* rearms the timer that the kernel cancels when
+					 * CLOCK_REALTIME is set */
 		return;
 	case EVENT_SIGNAL:
 		on_signal(loop);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Ring memory accounting: bytes and channels of each user, checked against the
- * module parameters. Pages are also charged to their creator's memory cgroup;
- * these limits apply where no cgroup limit does.
+ * module parameters. Pages are also charged to their creator's memory cgroup; the
+ * module parameters limit users whose cgroup has no limit.
  */
 #include <linux/errno.h>
 #include <linux/list.h>

@@ -203,8 +203,8 @@ check_sparse() {
 	log_step SPARSE "clean"
 }
 
-# Headers and symbols for other modules lie below /usr/src/tsctrace as they do in
-# this tree, so that TSCTRACE= can be set to either.
+# A module that calls tsctrace is built with TSCTRACE= set to this tree or to
+# /usr/src/tsctrace, so headers and Module.symvers have the same paths below both.
 install_module() {
 	local root=${INSTALL_MOD_PATH:-} file
 

@@ -26,8 +26,8 @@ DEFINE_MUTEX(tsct_channel_lock);
 /* Table of channels by id. Changed under tsct_channel_lock; read under it or RCU. */
 static DEFINE_XARRAY_ALLOC1(channel_table);
 /*
- * Cache of channel_table for BPF programs: kernel channels by the lower bits of their
- * ids; of channels with the same bits, the newest. Locking as for channel_table.
+ * Cache of channel_table for BPF programs. Slot i: the newest kernel channel with an id
+ * of i modulo CHANNEL_SLOTS. Changed under tsct_channel_lock; read under it or RCU.
  */
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel *channel_slots[CHANNEL_SLOTS];

@@ -46,7 +46,8 @@ struct tsct_kchannel {
 	/* Fields from `holders` to `bytes` are protected by tsct_channel_lock. */
 	u32 holders;
 	u32 consumers;
-	bool kept;			/* true: the channel remains without holders */
+	bool kept;			/* true: the channel continues to exist when
+					 * `holders` becomes 0 */
 	bool removed;			/* true: removed by request; another channel may
 					 * take the name */
 	u64 bytes;			/* bytes of memory charged to `account` */
@@ -137,8 +138,9 @@ struct tsct_watcher {
 	/* reported_sum and offered_sum are used for overwrite channels only. */
 	u64 reported_sum;		/* bytes ever written to all rings, when data
 					 * was last reported to user space */
-	u64 offered_sum;		/* the same sum, when a poll() that was about to
-					 * wait last found data; 0: none, or reported */
+	u64 offered_sum;		/* bytes ever written to all rings when a poll()
+					 * that was about to wait last found data; 0: no
+					 * such poll(), or its data was reported */
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,

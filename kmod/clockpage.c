@@ -139,8 +139,8 @@ static int clockpage_publish(struct tsct_clock_state *state)
 	if (clockpage_suspended)
 		return -EAGAIN;
 	/*
-	 * Compares the source again: tsct_clockpage_set() did so without the lock, and
-	 * the source may have changed since.
+	 * Compares the state's source with the module's again: tsct_clockpage_set() did
+	 * so without the lock, and the module's source may have changed since.
 	 */
 	if (source != clockpage_source)
 		return -ESTALE;
@@ -276,8 +276,8 @@ void tsct_clockpage_suspend(bool prepare)
 }
 
 /*
- * clockpage_suspended kept the daemon from publishing since resume_noirq, so the
- * epoch that began there is still in force.
+ * Lets the daemon publish clock params again. clockpage_suspended prevented that since
+ * power_resume_noirq() began an epoch, so this epoch is still in force.
  */
 void tsct_clockpage_resumed(void)
 {
@@ -297,8 +297,8 @@ int tsct_clockpage_init(void)
 	clockpage_area = vmalloc_user(TSCT_CLOCK_SIZE(nr_cpu_ids));
 	if (!clockpage_area)
 		return -ENOMEM;
-	/* This call may write a change of the source to the clock area, so it precedes
-	 * tsct_latch_init(), which initializes the area for the new source. */
+	/* tsct_cpucheck_source() may write a change of the source to the clock area, so
+	 * tsct_latch_init() follows and initializes the area for the new source. */
 	source = tsct_cpucheck_source();
 	tsct_latch_init(clockpage_area, no_boot_id, source, nr_cpu_ids);
 	clockpage_source = source;

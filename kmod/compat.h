@@ -21,7 +21,8 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #endif
 }
 
-/* 7.2: ktime_get_snapshot_id() reads one clock. Kbuild looks for it in the header. */
+/* From 7.2 on, ktime_get_snapshot_id() reads one clock. kmod/Kbuild defines
+ * TSCT_KTIME_SNAPSHOT_ID if linux/timekeeping.h declares this function. */
 #ifdef TSCT_KTIME_SNAPSHOT_ID
 #define tsct_ktime_snapshot(s)						\
 	({ ktime_get_snapshot_id(CLOCK_REALTIME, s); (s)->valid; })

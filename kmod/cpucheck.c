@@ -57,10 +57,10 @@ static int cpucheck_hotplug_state;
 /* ---- the kernel's clocksource ------------------------------------------ */
 
 /*
- * The name of the clocksource is not exported to modules. If the kernel reads it
- * between two reads of the TSC, and the count lies between these, the clocksource is
- * the TSC: the count of another clocksource would not be in that gap three times in a
- * row.
+ * Modules cannot read the clocksource's name. So a snapshot of the kernel's clocks,
+ * which includes the clocksource's count, is taken between two reads of the TSC. If the
+ * count lies between the two TSC values three times in a row, the clocksource is the
+ * TSC. Returns false if it is not.
  */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 {
@@ -218,7 +218,7 @@ int tsct_cpucheck_run(void)
 	if (err)
 		return err;
 	err = cpucheck_update(true);
-	/* After an error, the table's entries may have two different references. */
+	/* After an error, the table may hold skews against two reference CPUs. */
 	if (!err)
 		cpucheck_publish(TSCT_CAUSE_NONE);
 	mutex_unlock(&cpucheck_lock);

@@ -35,7 +35,7 @@
 
 /* An open file of the device. It is bound to at most one channel in its life. */
 struct tsct_file {
-	struct mutex bind_lock;		/* serializes requests to bind the file */
+	struct mutex bind_lock;		/* serializes binding the file to a channel */
 	struct tsct_kchannel *channel;	/* channel of the file; NULL: the file is not
 					 * bound. Stored last, by release */
 	u32 roles;			/* roles of the file, flags TSCT_ROLE_* */
@@ -168,7 +168,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	if (!err) {
 		id = channel->id;
 		err = device_bind_channel(f, channel, arg.roles, &user->id);
-		/* Without this, a TSCT_CHANNEL_KEEP channel would remain. */
+		/* A TSCT_CHANNEL_KEEP channel would outlive the failed bind. */
 		if (err)
 			tsct_channel_remove(id);
 	}
@@ -353,7 +353,8 @@ static vm_fault_t device_fault(struct vm_fault *vmf)
 	struct tsct_file *f = vmf->vma->vm_file->private_data;
 	struct page *page;
 
-	/* Offsets of channels end below the clock area: see tsct_channel_layout(). */
+	/* mmap() offsets in a channel are below those of the clock area: see
+	 * tsct_channel_layout(). */
 	if (vmf->pgoff >= CLOCK_FIRST_PAGE)
 		page = tsct_clockpage_page(vmf->pgoff - CLOCK_FIRST_PAGE);
 	else
@@ -426,7 +427,8 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
 		return EPOLLERR;
-	/* poll_wait() must be first: see tsct_channel_watch_fn(). */
+	/* poll_wait() must precede tsct_channel_watch(), whose work item looks for
+	 * sleeping tasks: see tsct_channel_watch_fn(). */
 	poll_wait(file, &channel->wait, table);
 	if (waits)
 		tsct_channel_watch(channel);

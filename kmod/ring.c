@@ -100,7 +100,8 @@ static u64 ring_next_cycles(struct tsct_ring *ring)
 	return cycles;
 }
 
-/* Slow path of an emit: a new block, a full ring, any source. */
+/* Slow path of an emit: begins a new block if necessary, counts the event as lost if
+ * the ring is full, and supports every clock source (TSCT_SOURCE_*). */
 static int ring_emit_record(struct tsct_ring *ring, u32 id,
 			    const void *payload, u32 len)
 {

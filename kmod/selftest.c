@@ -287,8 +287,8 @@ static int __init selftest_check_refusals(struct tsct_kchannel *channel)
 	/* Tests a tail beyond the head, as stored by a faulty reader. */
 	ring->consumer->tail = ring->head + ring->geo.data_size;
 	/*
-	 * Emits one block of events: a writer loads the tail again only when the bytes
-	 * that the last load found free are used up.
+	 * Emits more events than a block holds. The emit that finds no room in the
+	 * block loads the tail again, and must fail; earlier emits use an older tail.
 	 */
 	for (i = 0; i <= BLOCK / 24; i++)
 		err[4] = tsct_emit(channel, TSCT_ID_FIRST, payload, 8);

@@ -57,9 +57,9 @@ int clock_file_commit(struct clock_file *file,
 		     const struct tsct_clock_state *state, __s64 margin_ns);
 
 /*
- * clock_file_commit_late - publish a state for which clock_file_commit()
- * returned -ETIME, and which the module has published, if the file's readers
- * see no difference. Returns 0 or -ETIME.
+ * clock_file_commit_late - publish a state which the module has published, but
+ * for which clock_file_commit() returned -ETIME, if its clock params give now
+ * nearly the same time as the params in the file. Returns 0 or -ETIME.
  */
 int clock_file_commit_late(struct clock_file *file,
 			  const struct tsct_clock_state *state);

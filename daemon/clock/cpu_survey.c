@@ -55,10 +55,10 @@ static int make_table(const struct tsct_check *check, double hz,
 }
 
 /*
- * Sets the clock's source, and the reason for it, after a check of the CPUs. A TSC that
- * the check from user space accepts is the source. Else the TSC may still be chosen
- * because the kernel uses the TSC. After a check by the module the choice is made anew,
- * because this process may be forbidden to read the TSC.
+ * Sets the clock's source, and the reason for it, after a check of the CPUs. After a
+ * check from user space: the TSC, if the check accepts the TSC; else the result of
+ * tsct_source_choose_local(). After a check by the module: the module's source, unless
+ * that is the TSC and this process may not read the TSC.
  */
 static void choose_source(const struct module_clock *m,
 			  const struct tsct_check *check,

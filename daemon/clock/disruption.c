@@ -46,9 +46,9 @@ __u32 disruption_compare(const struct disruption *before,
 	    before->cpus_hash != now->cpus_hash)
 		return TSCT_CAUSE_HOTPLUG;
 	/*
-	 * Steps are detected by comparing CLOCK_REALTIME with MONOTONIC. The kernel's
-	 * own count of clock settings also changes with the offset of TAI, and the
-	 * kernel cancels timers late after a suspend.
+	 * Steps are detected by comparing CLOCK_REALTIME with MONOTONIC, not by the
+	 * kernel's clock_was_set_seq, which also changes with the offset of TAI, nor by
+	 * TFD_TIMER_CANCEL_ON_SET, which reports late after a suspend.
 	 */
 	if (now->realtime_min_ns > before->realtime_max_ns + CONSTANT_NS ||
 	    now->realtime_max_ns < before->realtime_min_ns - CONSTANT_NS)

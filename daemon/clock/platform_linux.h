@@ -16,9 +16,10 @@ struct platform {
 	struct disruption_reader disruption;
 	struct drift_file drift;
 	struct tsct_clock_ops clock_ops;
-	struct cpu_survey survey;	/* CPU survey whose table waits to be published;
-					 * table NULL: no table waits */
-	struct cpu_survey published;	/* CPU survey whose table the clock file uses */
+	struct cpu_survey survey;	/* completed CPU survey with a CPU table not yet
+					 * published; table NULL: none */
+	/* CPU survey that owns the published CPU table */
+	struct cpu_survey published;
 	struct cpu_survey_run *survey_run;	/* CPU survey in progress; NULL: none */
 	int survey_fd;		/* eventfd, readable when a CPU survey has ended */
 };

@@ -96,8 +96,8 @@ struct timekeeper {
 	bool survey_skewed;		/* the unpublished CPU table states a skew */
 	__s64 hold_until_ns;		/* end of the hold on publication,
 					 * CLOCK_MONOTONIC_RAW, ns; 0: no hold */
-	__s64 publish_latency_ns;	/* recent maximum of publication times, ns;
-					 * decays */
+	__s64 publish_latency_ns;	/* recent maximum of the time that a publication
+					 * of clock params took, ns; decays */
 	__u64 saved_error_ppt;		/* rate error saved in the drift file, in units
 					 * of 10^-12, incremented by 1; 0: nothing is
 					 * saved */
@@ -241,8 +241,8 @@ void timekeeper_log_status(struct timekeeper *k);
 /*
  * timekeeper_publish_params - publish the current estimate
  *
- * Returns as publisher_set(). -ETIME: every try was too late, and the published
- * clock params remain in force.
+ * Returns 0 or the error of publisher_set(). -ETIME: every try was too late, and the
+ * clock params published before remain in force.
  */
 int timekeeper_publish_params(struct timekeeper *k);
 

@@ -300,7 +300,8 @@ static void take_source_option(struct config_reader *r, struct config_source *s,
 		      s->ntp_only ? ", xleave" : "");
 }
 
-/* Checks a source against the others. False: an error was reported */
+/* Returns true if @s can be added: its address is not in use by another source, and the
+ * number of sources is below TSCT_SOURCES_MAX. Else reports an error. */
 static bool check_source(struct config_reader *r, const struct config_source *s)
 {
 	unsigned int i;

@@ -165,8 +165,8 @@ int net_open_filtered(struct net_socket *server,
 	if (err)
 		goto free;
 	err = prepare_server(ret);
-	/* The server bound its port exclusively, as otherwise two daemons could share
-	 * the port unnoticed. After the bind, the port admits a second socket. */
+	/* SO_REUSEPORT lets @ret bind the port of @server too. The option is not set
+	 * before @server is bound: two daemons could then share the port unnoticed. */
 	if (!err)
 		err = set_option(server->fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (!err)

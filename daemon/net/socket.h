@@ -21,11 +21,12 @@ struct net_socket {
 	bool v6;
 	__u64 empty;			/* cycles when the socket was last empty */
 	__u32 next_id;			/* SOF_TIMESTAMPING_OPT_ID of the next packet */
-	unsigned int nr_waiting;	/* number of entries of sent[] with `waits` */
+	/* packets in sent[] that await a transmit time */
+	unsigned int nr_waiting;
 	struct net_sent {
 		__u32 id, cookie;
 		__u64 before;		/* cycles just before the send */
-		bool waits;
+		bool waits;		/* true: the packet awaits its transmit time */
 	} sent[NET_SENT];
 };
 

@@ -100,8 +100,9 @@ static void emit_source(struct filter_program *p, bool v6)
 	}
 }
 
-/* Emits code that loads the key id before a digest of @digest bytes. A load beyond the
- * packet's end ends the program with 0: not from a child. */
+/* Emits code that loads the key id, which precedes the @digest bytes of digest at the
+ * packet's end. In a packet too short for both, the load fails, and the filter program
+ * returns 0: the packet is not from a child. */
 static void emit_key(struct filter_program *p, unsigned int digest)
 {
 	emit(p, BPF_LD | BPF_W | BPF_LEN, 0, 0, 0);

@@ -164,7 +164,8 @@ void barrier_member_waits(struct peers *p)
 		return;
 	}
 	b->since_ns = b->member_ns = now_ns;
-	/* This poll reports to the master that a caller waits below this node. */
+	/* The poll reports to the master that a process waits in tsct_timesync(), on a
+	 * node that gets its time through this node. */
 	sources_poll_for_barrier(p);
 }
 
@@ -275,9 +276,9 @@ void barrier_answer(struct peers *p, const char *which, FILE *to)
 		fprintf(to, "error: timesync %s: not a number\n", which);
 		return;
 	}
-	/* The caller's barrier was released already; other local callers may wait in
-	 * the next barrier. A barrier number that is lower by RECENT or more may have
-	 * been assigned by an earlier daemon. */
+	/* Answers at once if barrier @number was released. A @number that is below
+	 * b->released by RECENT or more may have been assigned by an earlier daemon:
+	 * the caller then waits. b->waited_ns is kept for callers in b->number. */
 	if (number && b->released && b->released - (__u32)number < RECENT) {
 		if (!b->number)
 			b->waited_ns = tsct_monotonic_ns();

@@ -211,8 +211,8 @@ static int apply_config(struct peers *p, struct config *config)
 	struct config *old = p->config;
 	int err;
 
-	p->nr_watched = 0;		/* peers_dispatch() ignores poll results of the
-					 * descriptors, as a reload closes some */
+	p->nr_watched = 0;		/* peers_dispatch() shall not use poll() results
+					 * for sockets that are closed below */
 	service_close(&p->service);
 	/* Estimates are dropped if the node's role or the kind of fit changes. */
 	if (p->cluster && (!config_has_network(config) ||

@@ -33,7 +33,8 @@ struct peer_source {
 	int poll;			/* poll interval, 2^n s */
 	unsigned int burst;		/* polls left in the present burst */
 	__s64 burst_ns;			/* begin time of the last burst */
-	/* false: the source's first exchanges are held back, see feed_complete() */
+	/* true: exchanges with the source were passed to the cluster. The first ones
+	 * are collected and passed together, see feed_complete() */
 	bool accepted;
 	bool is_unsynced;		/* the server's last answer was unsynchronized,
 					 * which suspends bursts */
@@ -41,7 +42,8 @@ struct peer_source {
 					 * changed */
 	unsigned int lost;		/* polls not fully answered in time; each answer
 					 * resets the number to 0 */
-	__u32 session;			/* joined session of the master; 0: none */
+	__u32 session;			/* id of the master's session in which this node
+					 * takes part; 0: none */
 	unsigned int own_session;	/* exchanges left in the session
 					 * client.session, which this node began;
 					 * 0: none */
@@ -75,7 +77,8 @@ void sources_poll_now(struct peers *p);
 void sources_begin_session(struct peers *p);
 bool sources_busy(const struct peers *p);
 
-/* Polls soon the sources that are to release a collective in which callers wait. */
+/* If a call of tsct_timesync() waits on this node, or on a node that gets its time
+ * through it, advances the next poll of the source that will report the call's end. */
 void sources_poll_for_barrier(struct peers *p);
 
 /* Discards unfinished exchanges after a disruption of the local counter. */

@@ -21,7 +21,8 @@
 #define PACE_NR		64
 /* Time without a measurement after which the measured send times are dropped, ns */
 #define PACE_NS		(10 * NS_PER_S)
-#define LOG_NS		(10 * NS_PER_S)	/* time between log lines for one reason, ns */
+/* Minimum time between log lines about requests refused for the same reason, ns */
+#define LOG_NS		(10 * NS_PER_S)
 
 /* ---- content of answers -------------------------------------------------- */
 

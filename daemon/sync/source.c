@@ -37,7 +37,7 @@
 /* Number of first exchanges with a source that are fed to the cluster together */
 #define HELD		3
 
-/* Time between log lines of a source for one reason, ns */
+/* Minimum time between log lines about a source's answers with the same result, ns */
 #define LOG_NS		(60 * NS_PER_S)
 #define STATES_MAX	20		/* maximum number of log lines about a
 					 * source's state in LOG_NS */
@@ -186,7 +186,7 @@ static void log_reach(struct peer_source *s, __s64 now_ns)
 }
 
 /*
- * Logs an answer's result. Each reason is logged at most once in LOG_NS, because anyone
+ * Logs an answer's result. Each result is logged at most once in LOG_NS, because anyone
  * who can see the requests can provoke such log lines at any rate.
  */
 static void log_answer(struct peer_source *s, enum tsct_client_result result,
@@ -331,7 +331,8 @@ static void end_session(struct peers *p, unsigned int nr)
 
 	flush(p, nr);
 	s->session = s->own_session = s->client.session = 0;
-	s->due_ns = NEVER;		/* the caller sets the next request's time */
+	s->due_ns = NEVER;		/* end_session()'s caller sets the time of the
+					 * next request */
 	p->nr_sessions++;
 	p->urgent = true;
 }

@@ -312,7 +312,8 @@ static void explain_bytes(char *text, __u64 need, const char *owner, __u64 used,
 		 mib(max), advice);
 }
 
-/* Names the limit that was exceeded, by the provider's figures after the request. */
+/* Writes to @text which limit a failed request exceeded. The provider's channels and
+ * limits are read after the failure, and may have changed since. */
 static void explain_quota(struct tsct_channel *channel,
 			  const struct tsct_channel_options *options, char *text)
 {

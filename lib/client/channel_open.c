@@ -131,7 +131,8 @@ static int try_providers(struct tsct_channel *channel,
 	    !try_provider(channel, options, tsct_socket_open(channel, path,
 			  "tsctraced"), &err))
 		return err;
-	/* Advice for programs that write events: trace-ctl record can provide rings. */
+	/* Without a provider, a program that writes events is advised to run under
+	 * trace-ctl record, which is then its provider. */
 	if (err == -ENODEV && mask == ~0U && !has_embedded &&
 	    (!options->roles || options->roles & TSCT_ROLE_WRITE)) {
 		used = strlen(channel->error);

@@ -146,7 +146,7 @@ emit_one_untried(struct tsct_channel *channel, unsigned int id,
 	return emit_untried(channel, id, &iov, 1, ordered);
 }
 
-/* @ordered is a constant in every copy of this function. */
+/* Inlined with a constant @ordered, so that no test of @ordered remains. */
 static inline __attribute__((always_inline)) int
 emit_one(struct tsct_channel *channel, unsigned int id, const void *payload,
 	 size_t len, bool ordered)

@@ -204,7 +204,7 @@ static int begin_block(struct tsct_channel *channel,
 
 /* ---- trying again ------------------------------------------------------- */
 
-/* Tries to write the event by a section once. Returns TSCT_SECTION_* */
+/* Tries once to write the event, in an rseq section. Returns TSCT_SECTION_* */
 static int try_once(struct tsct_channel *channel, const struct tsct_emit_request *event)
 {
 	struct section_seen seen;

@@ -148,7 +148,8 @@ bool tsct_provider_gone(const struct tsct_channel *channel)
 	return channel->ops == &socket_ops && poll(&hangup, 1, 0) == 1;
 }
 
-/* Returns the errno of tsct_channel_open() for @err of the connection. */
+/* Adds the reason for @err, the error of a connection to @server, to the channel's
+ * error text. Returns -ENODEV: no server runs; -EACCES: no permission; else @err. */
 static int explain(struct tsct_channel *channel, const char *path,
 		   const char *server, int err)
 {

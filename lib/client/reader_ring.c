@@ -143,9 +143,10 @@ static bool count_records(struct tsct_reader *reader, unsigned int cpu,
 }
 
 /*
- * Counts the events before a discard ring's tail: from the header of its block, unless
- * writers have reused that block, else from the next count behind the tail, which is in
- * a block's header or in the head.
+ * Returns the number of events before a discard ring's tail: the event count in the
+ * header of the tail's block, plus the records from there to the tail. If writers have
+ * overwritten these, the event count of the next block's header, or of the ring's head
+ * if there is no next block, less the records from the tail to there.
  */
 static __u64 events_before(struct tsct_reader *reader, unsigned int cpu,
 			   __u64 tail, const struct tsct_ring_count *now)

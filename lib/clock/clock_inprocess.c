@@ -167,7 +167,8 @@ static void refine(struct tsct_clock_inprocess *clock)
 	*next = *current;
 	if (!next->started)
 		ret = start_late(next);
-	else /* After a step or jump, a second sample gives the new epoch a time. */
+	/* After a step or jump, the new epoch has no params until one more sample. */
+	else
 		for (feeds = 0; feeds < FEEDS_MAX && ret > 0; feeds++)
 			ret = tsct_sampler_feed(&next->sampler, &next->est);
 	if (ret < 0) {
@@ -261,7 +262,8 @@ tsct_clock_inprocess_open(__u32 source, const struct tsct_clock_ops *ops)
 	else
 		madvise(clock->shared, TSCT_PAGE_SIZE, MADV_WIPEONFORK);
 	clock->shared->known = 1;
-	/* On failure the boot id stays 0: only this process reads the page. */
+	/* Errors of tsct_boot_id() are ignored: only this process reads the page, and
+	 * compares no boot id. */
 	tsct_boot_id(boot_id);
 	tsct_latch_init(&clock->area, boot_id, source, 0);
 	tsct_rate_init(&estimate->est, source, 0, TSCT_CAUSE_NONE);

@@ -258,7 +258,8 @@ struct tsct_clock_snapshot {
 	__u64 cycles;
 	__s64 real_ns;			/* reading of CLOCK_REALTIME, ns */
 	__s64 raw_ns;			/* reading of CLOCK_MONOTONIC_RAW, ns */
-	__u32 set_seq;			/* kernel's count of settings of the clock */
+	__u32 set_seq;			/* kernel's clock_was_set_seq: changes at least
+					 * whenever CLOCK_REALTIME is set */
 	__u32 source_seq;		/* kernel's count of clocksource changes */
 	__u64 reserved[4];
 };

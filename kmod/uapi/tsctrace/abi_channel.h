@@ -212,8 +212,8 @@ struct tsct_block {
 	__u16 len;		/* bytes of this header, TSCT_BLOCK_HEADER */
 	__u16 id;
 	__u32 reserved;
-	__u64 cycles;		/* counter when the block was begun; 0 in the first
-				 * block */
+	__u64 cycles;		/* value of the channel's source when the block was
+				 * begun; 0 in the first block */
 	__u64 pos;		/* position of this header, all 64 bits */
 	__u64 events;		/* events published in this ring before the block */
 };

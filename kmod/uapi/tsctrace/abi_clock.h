@@ -147,8 +147,8 @@ struct tsct_clock_params {
 				 * params */
 	__u64 slew_cycles;	/* length of the slew, cycles */
 	__u64 holdover_after_cycles;
-	__u64 holdover_growth;	/* growth after holdover_after_cycles, 2^-32 ps per
-				 * cycle */
+	__u64 holdover_growth;	/* growth of the error bound after
+				 * holdover_after_cycles, 2^-32 ps per cycle */
 	__u64 void_after_cycles; /* last counter value for which the params are valid */
 	__u64 reserved[3];
 };
@@ -238,8 +238,8 @@ struct tsct_clock_page {
 	__u32 size;			/* bytes of the whole area */
 	__u32 nr_cpus;			/* number of entries at cpus_offset */
 	__u8 boot_id[16];		/* id of the boot in which the area is valid */
-	__u64 seq;			/* sequence counter of the latch, see section
-					 * 4 */
+	__u64 seq;			/* sequence counter of the latch, see "4. The
+					 * clock area" at the top of this file */
 	__u64 cpus_offset;
 	__u64 reserved1[506];
 	struct tsct_clock_copy copy[2];
