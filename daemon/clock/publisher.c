@@ -12,7 +12,7 @@
  * Minimum time from clock_file_commit() until new clock params begin, ns, if the module
  * has not published these params. The file then rejects params that begin earlier, and
  * publisher_set()'s caller tries params with a later begin. Params that the module has
- * published cannot be replaced by later ones, so no margin is required of these.
+ * published cannot be withdrawn, so no margin is required of these.
  */
 #define MARGIN_NS	200000
 
