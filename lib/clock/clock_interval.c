@@ -45,7 +45,7 @@ int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns)
 
 /* ---- disruptions between two readings ----------------------------------- */
 
-/* True if the counter neither stops nor changes its rate. */
+/* True if the counter neither stops nor changes its rate in a disruption by @cause. */
 static bool keeps_counting(__u32 cause)
 {
 	return cause == TSCT_CAUSE_NONE || cause == TSCT_CAUSE_STEP ||

@@ -21,9 +21,9 @@ void tsct_clock_area_unmap(const struct tsct_clock_area *area)
 }
 
 /*
- * True if a file of user @owner in @dir is trusted: @owner is root, this user, or the
- * owner of @dir, if only @owner can write to @dir and only root to the directory above
- * @dir: then root gave @owner a directory, as for a system service.
+ * True if a file in @dir that belongs to user @owner is trusted. Root and the effective
+ * user are always trusted. The owner of @dir is trusted if only the owner can write to
+ * @dir, and only root to the directory above, as is usual for a system service.
  */
 static bool is_trusted(uid_t owner, const char *dir)
 {
@@ -127,7 +127,8 @@ static const struct {
 		"not credible" },
 };
 
-/* Writes the reason for @err to @why. Returns the error for callers. */
+/* Writes to @why for which reason @path was rejected with the error @err. Returns the
+ * -errno that the library reports: @err, or the one that reasons[] has instead. */
 static int explain(int err, const char *path, char *why, size_t size)
 {
 	const char *text = strerror(-err);

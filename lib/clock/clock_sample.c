@@ -9,11 +9,12 @@
 
 /* Limits of a search, which takes many brackets of a clock to find a narrow one */
 #define TRIES		64		/* maximum number of brackets that are taken */
-/* number of brackets that a search exceeds, even if that takes more than SEARCH_NS */
+/* A search takes more brackets than this, even if they take more than SEARCH_NS. */
 #define TRIES_MIN	3
 /* number of narrow brackets after which no more brackets are taken */
 #define GOOD_ENOUGH	16
-#define DITHER		16		/* number of different pause lengths */
+/* number of different lengths of the pause before a bracket */
+#define DITHER		16
 /* maximum time to search for a narrow bracket, ns */
 #define SEARCH_NS	1000000
 /* Largest width of a bracket that counts as narrow, ns: initial value, and range */
@@ -27,7 +28,7 @@
 #define SPAN_ERROR	1e-3
 #define RATE_ERROR	4e-4
 
-/* Number of samples and time by which the counter's rate is first estimated */
+/* Limits of taking the samples for the first estimate of the counter's rate */
 #define START_SAMPLES	16		/* maximum number of samples */
 /* minimum number of samples, even if taking them exceeds START_NS */
 #define START_SAMPLES_MIN 4
@@ -284,7 +285,8 @@ void tsct_sampler_take(struct tsct_sampler *sampler,
 
 /* ---- calibration -------------------------------------------------------- */
 
-/* Sets the resolution of the kernel's clocks, and whether they count the TSC. */
+/* Stores the resolution of the kernel's clocks in @est, and whether the kernel derives
+ * these clocks from the TSC. */
 static void set_clocksource(const struct tsct_sampler *sampler,
 			    struct tsct_rate_estimator *est)
 {

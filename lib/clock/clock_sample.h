@@ -57,8 +57,8 @@ struct tsct_sampler {
 	 * 10^-3; 0: unknown, so brackets of that clock are not intersected */
 	double raw_per_cycle, real_per_cycle;
 	double limit_ns;		/* largest width of a narrow bracket, ns */
-	bool thorough;			/* true: only number and time limit a search,
-					 * however many brackets are narrow */
+	bool thorough;			/* true: a search does not end early when it has
+					 * found enough narrow brackets */
 	/* cycles between the narrowest bracket of the last search and the furthest
 	 * bracket that it was intersected with */
 	__u64 span;

@@ -175,7 +175,7 @@ int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size)
 /* Parses hexadecimal text: "8c8b1c8e-..." becomes 0x8c, 0x8b, 0x1c, 0x8e, ... */
 int tsct_boot_id(__u8 ret_id[16])
 {
-	/* zeros: sscanf() fails at the end of a short boot ID */
+	/* Filled with zeros, so that sscanf() fails at the end of a short boot ID. */
 	char text[64] = "";
 	const char *at = text;
 	unsigned int nr;

@@ -29,17 +29,17 @@
 
 /* ---- two CPUs ------------------------------------------------------------ */
 
-/* Memory of two threads on two CPUs, which pass a number back and forth */
+/* Memory of two threads on two CPUs: one sends a number, the other returns it */
 struct exchange {
-	/* Members written by the requester */
+	/* Members that only the requesting thread writes */
 	_Alignas(64) __u64 ping;	/* number of the last request; 0: none */
 	__u64 stop;			/* true: the responder shall end */
 	unsigned int cpu;		/* CPU of the responder; set before it runs */
-	/* Members written by the responder */
+	/* Members that only the responding thread writes */
 	_Alignas(64) __u64 pong;	/* number of the last request that the
 					 * responder answered */
-	__u64 tb;			/* counter of the responder's CPU at that
-					 * answer */
+	__u64 tb;			/* counter of the responder's CPU when it
+					 * answered request `pong` */
 };
 
 /* Pins the calling thread to a CPU. Returns 0 or -errno: it is offline, for example. */
@@ -78,7 +78,7 @@ static void *run_responder(void *arg)
 	if (pin_to_cpu(x->cpu))
 		return NULL;
 	while (!__atomic_load_n(&x->stop, __ATOMIC_RELAXED)) {
-		/* acquire: pairs with the release in exchange_once() */
+		/* acquire: pairs with the release of x->ping in exchange_once() */
 		ping = __atomic_load_n(&x->ping, __ATOMIC_ACQUIRE);
 		if (ping == seen) {
 			_mm_pause();
@@ -86,7 +86,7 @@ static void *run_responder(void *arg)
 		}
 		seen = ping;
 		x->tb = read_counter(&aux);
-		/* release: pairs with the acquire in exchange_once(): tb is visible */
+		/* release: exchange_once() reads x->tb after its acquire of x->pong. */
 		__atomic_store_n(&x->pong, ping, __ATOMIC_RELEASE);
 	}
 	return NULL;

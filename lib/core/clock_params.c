@@ -249,9 +249,9 @@ static bool is_prev_credible(const struct tsct_clock_prev_params *prev,
 }
 
 /*
- * False if @status is not a status; if @status means that a time is known, but @params
- * are empty; or if params->fast_cycles is not 0, although @status means that no time is
- * known or @skewed that the CPUs' counters differ.
+ * False in three cases: @status is not a TSCT_STATUS_*; a time is known by @status, but
+ * params->mult is 0; params->fast_cycles is not 0, although no time is known by @status
+ * or the CPUs' counters differ (@skewed).
  */
 static bool is_status_credible(const struct tsct_clock_params *params, __u32 status,
 			       bool skewed)

@@ -211,7 +211,8 @@ static __u64 chord_mult(const struct tsct_clock_segment *a,
 	bool rest;
 	__u64 mult = tsct_divide((tsct_u128)ns << TSCT_CLOCK_SHIFT, len, &rest);
 
-	/* Rounded up: the joined segment must not end before the next one begins. */
+	/* The rate is rounded up, so that the time at the end of the joined segment is
+	 * not before the time at which the next segment begins. */
 	mult = tsct_add_saturating(mult, rest);
 	low -= low / 8;
 	high = tsct_add_saturating(high, high / 8);

@@ -30,7 +30,8 @@ static void store_seq(struct tsct_clock_page *page, __u64 seq)
 	/* Barrier (A), see the head of this file: stores the new copy of the clock's
 	 * state before the seq that points to it. */
 	smp_store_release(&page->seq, seq);
-	/* Barrier (B): stores seq before the other copy is written again. */
+	/* Barrier (B), see the head of this file: orders the store of seq before later
+	 * stores to the copy that seq no longer points to. */
 	smp_mb();
 }
 
@@ -129,13 +130,15 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
 	int tries_, ret_ = -EAGAIN;					\
 									\
 	for (tries_ = 0; tries_ < LATCH_TRIES; tries_++) {		\
-		/* Barrier (a), pairs with (A): seq is loaded before the copy. */ \
+		/* Barrier (a), see the head of this file: loads seq	\
+		 * before the copy that seq points to. */		\
 		__u64 seq_ = smp_load_acquire(&(page)->seq); \
 		const struct tsct_clock_copy *copy =			\
 			&(page)->copy[seq_ & 1];			\
 		int got_ = (read);					\
 									\
-		/* Barrier (b), pairs with (B): the copy is loaded before seq. */ \
+		/* Barrier (b), see the head of this file: loads the	\
+		 * copy before seq is loaded again and compared. */	\
 		smp_rmb(); \
 		if (likely(READ_ONCE((page)->seq) == seq_)) {		\
 			ret_ = got_;					\

@@ -64,8 +64,8 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 /* ---- numbers --------------------------------------------------------------- */
 
 /*
- * Largest distance between a cubic and its straight lines, ns. The rest of the 0.1 ns
- * allowed is for rounding of coefficients.
+ * Largest distance between a cubic and the exact straight lines that replace it, ns.
+ * Rounding of coefficients adds to it; the sum of both is less than 0.1 ns.
  */
 #define BEND_NS		(1.0 / 16)
 /* limit of the size of 128-bit numbers: sums of a few such numbers do not overflow */
@@ -175,8 +175,8 @@ static tsct_s128 multiply(tsct_s128 a, __u64 u)
 }
 
 /*
- * Returns the value of the cubic @d local ticks after its first, in 2^-64 global ticks
- * since axis->global.
+ * Returns the global tick that the cubic @curve has at local tick curve->from + @d, in
+ * 2^-64 ticks, counted from the global tick axis->global.
  */
 static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 {
@@ -448,9 +448,9 @@ void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
 	*cursor = (struct tsct_mapping_cursor) {
 		.mapping = mapping,
 		/*
-		 * The first event must not be raised: its local tick is after
-		 * last_local, so its global tick is at least last_global + 1, which
-		 * wraps to 0.
+		 * tsct_mapping_cursor_next() raises the global tick of an event after
+		 * last_local to last_global + 1 or more. For the first event that sum
+		 * wraps to 0, so that its tick is not raised.
 		 */
 		.last_local = mapping->begin - 1,
 		.last_global = ~0ULL,

@@ -237,7 +237,7 @@ static double rounding_ns(const struct tsct_rate_estimator *est)
 	return 1 + est->rate + TSCT_RATE_TICK_NS;
 }
 
-/* Relative growth of the error of params that are in use */
+/* Returns a bound of the growth of the error of @params, ns per ns of time. */
 static double growth_of(const struct tsct_rate_estimator *est,
 			const struct tsct_clock_params *params)
 {

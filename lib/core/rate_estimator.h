@@ -87,18 +87,23 @@ struct tsct_rate_estimator {
 	double raw_rate;	/* ns of MONOTONIC_RAW per cycle */
 	double raw_lo, raw_hi;	/* bounds of raw_rate that were restored; 0, 0: none */
 	double rate;		/* most likely ns of REALTIME per cycle */
-	double lo, hi;		/* bounds of `rate` from ref_cycles to offset.cycles */
+	/* bounds of the mean rate of REALTIME, ns per cycle, between the counter values
+	 * ref_cycles and offset.cycles */
+	double lo, hi;
 	__u64 ref_cycles;
 	/* interval of REALTIME at the counter value of the last accepted sample */
 	struct tsct_offset_interval offset;
 	__u64 first_cycles;	/* counter at the first accepted sample of this epoch */
 	unsigned int nr;	/* number of accepted samples of this epoch */
 	double interval_ns;	/* time between samples, ns */
-	double innovation_ppb;	/* recent errors of prediction, ppb; decay with time */
+	/* gap between a recent sample and the interval predicted for it, ppb of the
+	 * time since the sample before; decays to 0 */
+	double innovation_ppb;
 	double error_ns;	/* error of the params in force at offset.cycles, ns */
 	double past_ns;		/* largest error of the params in force so far, ns */
-	double divergence_ns;	/* distance between the params in force and the former
-				 * params, ns, at the last sample before the change */
+	/* distance between the params in force and the params before them, ns, at the
+	 * last sample before the params in force were published */
+	double divergence_ns;
 	bool resumed;		/* the estimator continues a predecessor's state */
 	/*
 	 * Callers may set the members below after tsct_rate_init(), also
@@ -244,8 +249,8 @@ double tsct_rate_window_median(const struct tsct_rate_window *window);
  * tsct_offset_interval_make - compute the interval of times that a bracket allows at
  * its middle
  * @rate: ns per cycle
- * @resolution_ns: clock and counter that read n show some time in
- * [n, n + resolution_ns) and [n, n + 1)
+ * @resolution_ns: resolution of the clock: if the clock reads n, the time is in
+ * [n, n + resolution_ns) ns; if the counter reads n, its value is in [n, n + 1) cycles
  */
 struct tsct_offset_interval
 tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,

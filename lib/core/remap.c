@@ -5,7 +5,7 @@
 #define HASH_A	0x9e3779b97f4a7c15ULL
 #define HASH_B	0xd6e8feb86659fd93ULL
 
-/* XOR of both halves of the product: depends on all bits of both factors */
+/* Returns the XOR of both halves of the 128-bit product of @a and @b, as a hash. */
 static __u64 fold_product(__u64 a, __u64 b)
 {
 	tsct_u128 product = (tsct_u128)a * b;

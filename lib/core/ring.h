@@ -192,7 +192,9 @@ bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 struct tsct_ring_count {
 	__u64 head;		/* position of the head, all 64 bits */
 	__u64 events;		/* number of events published up to head */
-	__u64 oldest;		/* overwrite rings: position of a valid block */
+	/* overwrite rings: position of the oldest block; of the block with the head, if
+	 * writers kept overwriting the oldest block */
+	__u64 oldest;
 	__u64 overwritten;	/* overwrite rings: number of events before `oldest` */
 };
 

@@ -129,7 +129,8 @@ static int make_params(const struct tsct_recording *rec,
 		err = convert(p, rec->end, &to);
 	if (err)
 		return err;
-	/* The clock was just disrupted: no straight line fits both ends. */
+	/* The time at @begin or rec->end is not of the epoch of @now: after the
+	 * disruption, no straight line fits both times. */
 	if (from.epoch != p->epoch || to.epoch != p->epoch)
 		return -EAGAIN;
 	*params = (struct tsct_clock_params) {

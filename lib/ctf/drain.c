@@ -2,9 +2,9 @@
 /*
  * Copies events from the rings of a channel to the recording writer. Every event
  * published in a ring since the begin of the recording becomes either an event in a
- * file or a count of a cause of loss (struct tsct_ring_figures). At any moment
- * count_passed() events are behind the reader, by the counters in struct
- * tsct_ring_stat.
+ * file or a count of a cause of loss (struct tsct_ring_figures). count_passed() sums up
+ * the counters in struct tsct_ring_stat of published events that the reader has passed,
+ * because they were skipped, read or lost.
  */
 #include <stdlib.h>
 

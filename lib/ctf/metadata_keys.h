@@ -37,8 +37,10 @@ enum tsct_metadata_type {
 	TSCT_METADATA_INVERTED,	/* a __u32 flag, written as 0 if it is set, else as 1 */
 	/* text in a malloc'ed char *, at most max bytes; max 0: any length */
 	TSCT_METADATA_TEXT,
-	TSCT_METADATA_WORD,	/* lower-case letters in a char[TSCT_FIT_NAME_MAX] */
-	/* name that would be valid for a channel, in a char[TSCT_NAME_MAX] */
+	/* name of a fit, a-z only, in a char[TSCT_FIT_NAME_MAX] */
+	TSCT_METADATA_WORD,
+	/* name of the stream of sync samples, in a char[TSCT_NAME_MAX]; must be
+	 * valid as a name of a channel */
 	TSCT_METADATA_NAME,
 	TSCT_METADATA_CHOICE,	/* one of the words @names, stored as a __u32 index */
 	TSCT_METADATA_UUID,	/* UUID in a __u8[16] */

@@ -525,7 +525,8 @@ static int check_ends(struct env_reader *r, size_t len)
 	return -EINVAL;
 }
 
-/* Returns the name of a required key of the group that was not read; NULL: none */
+/* Returns the name of a required key of group @id of which no value was read into
+ * @object; NULL: none is missing */
 static const char *find_missing(enum tsct_metadata_group_id id, const void *object)
 {
 	const struct tsct_metadata_group *group = &tsct_metadata_groups[id];

@@ -207,7 +207,7 @@ static void write_loss(FILE *to, const struct tsct_loss *loss)
 	}
 }
 
-/* Writes a value of a type that is quoted and needs no escapes. */
+/* Writes @value in quotes. Texts of its type never contain characters to escape. */
 static void write_quoted(const struct env_writer *w,
 			 const struct tsct_metadata_key *key, const void *value)
 {
@@ -262,7 +262,7 @@ static void write_quoted(const struct env_writer *w,
 		}
 		write_items(to, key, &counts);
 		break;
-	default: /* WORD, NAME: the value is a text in a char array */
+	default: /* TSCT_METADATA_WORD or _NAME: @value is a char array */
 		fputs(value, to);
 	}
 	putc('"', to);
@@ -300,8 +300,8 @@ static void write_group(const struct env_writer *w, enum tsct_metadata_group_id 
 
 	for (key = group->keys; key < group->keys + group->nr_keys; key++) {
 		value = (const char *)object + key->offset;
-		/* Keys of other types than text, number, INVERTED and SHIFT do not have
-		 * omit_zero, so a value that is not a text is a number here. */
+		/* Only keys of the types TEXT, NUMBER, INVERTED and SHIFT are omitted
+		 * for the value 0 (omit_zero). All of these but TEXT are integers. */
 		field = key->type == TSCT_METADATA_SHIFT ? TSCT_METADATA_S64 : key->field;
 		is_zero = key->omit_zero && (key->type == TSCT_METADATA_TEXT ?
 			!*(char *const *)value : !load_number(value, field));

@@ -461,7 +461,7 @@ bool tsct_value_next(const struct tsct_trace_event *event, unsigned int *nr,
 		return false;
 	ret->field = &event->def->fields[(*nr)++];
 	ret->at = event->payload + *pos;
-	/* tsct_stream_reader_next() has checked that every field fits. */
+	/* tsct_stream_reader_next() has checked that the payload has all fields. */
 	ret->size = tsct_event_def_field_size(ret->field, ret->at, event->len - *pos);
 	*pos += ret->size;
 	return true;

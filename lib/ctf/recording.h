@@ -24,7 +24,7 @@ enum tsct_loss_cause {
 	TSCT_LOSS_DISORDER,	/* event before its predecessor, or in the future */
 	TSCT_LOSS_UNWRITTEN,	/* event that could not be written to disk */
 	/* Events that were recorded, but that a merge of recordings could not read: */
-	TSCT_LOSS_TRUNCATED,	/* event in a file that ended early, or was missing */
+	TSCT_LOSS_TRUNCATED,	/* event of which the file is missing or ends early */
 	TSCT_LOSS_DAMAGED,	/* event in a damaged part of a file */
 	TSCT_LOSS_NR,
 };
@@ -59,8 +59,8 @@ struct tsct_ring_figures {
 	 * events overwritten before the copy */
 	__u64 published_begin;
 	__u64 published_end;
-	/* number of places in the ring where a record was not valid, or the ring's
-	 * number of events was wrong */
+	/* number of places in the ring with an invalid record or a wrong count of
+	 * events */
 	__u64 broken_places;
 };
 
@@ -103,7 +103,9 @@ extern const char *const tsct_session_names[TSCT_SESSION_NR];
 
 struct tsct_recorded_session {
 	__u32 state;
-	__u64 begin, end;	/* ticks of the session's request and end */
+	/* ticks at which the recorder requested the sync session, and at which the
+	 * session ended or failed */
+	__u64 begin, end;
 };
 
 enum tsct_sync_role {
@@ -162,7 +164,9 @@ struct tsct_recorded_correction {
 	 */
 	__u64 residual_ps;
 	__u32 has_residual;
-	__s64 shift_ns;			/* shift of the node because of messages, ns */
+	/* ns added to all times of the node, because messages would have been received
+	 * before they were sent */
+	__s64 shift_ns;
 	/* number of error bounds, which are sorted by tick */
 	__u32 nr_bounds;
 	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
@@ -449,7 +453,7 @@ struct tsct_balance {
 	__u64 lost;	/* number of published events that are known to be missing */
 	/* number of events never published: FULL, TOO_BIG, NESTED, ABORTED */
 	__u64 refused;
-	/* number of places in rings where a record or a number of events was wrong */
+	/* number of places in rings with an invalid record or wrong count of events */
 	__u64 broken_places;
 	bool exact;		/* flag: published = recorded + lost, for every ring */
 };
@@ -544,7 +548,8 @@ extern const char *const tsct_fsync_names[TSCT_FSYNC_NR];
 
 /* Returns the name of an x86-64 system call; NULL: no such system call. */
 const char *tsct_syscall_name(__s64 number);
-unsigned int tsct_syscall_limit(void);	/* limit above all numbers of system calls */
+/* Returns the highest number of an x86-64 system call, plus 1. */
+unsigned int tsct_syscall_limit(void);
 
 /* ---- progress of a live recording --------------------------------------------- */
 
@@ -558,10 +563,11 @@ unsigned int tsct_syscall_limit(void);	/* limit above all numbers of system call
  */
 #define TSCT_PROGRESS_FILE	".flushed"
 
-/* Contents of the progress file. A tick read while written does not match @inverse. */
+/* Contents of the progress file. If `inverse` is not ~tick, they were read while the
+ * recorder was writing them, and are not valid. */
 struct tsct_progress_record {
 	__u64 tick;	/* tick before which all events are in complete packets */
-	__u64 inverse;	/* bitwise inverse of the tick */
+	__u64 inverse;	/* ~tick, to detect a partly written `tick` */
 };
 
 #endif /* TSCT_RECORDING_H */

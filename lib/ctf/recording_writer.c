@@ -40,7 +40,8 @@ struct tsct_recording_writer {
 	/* accepted disorder, cycles: an event late by less gets its predecessor's
 	 * time */
 	__u64 raise;
-	/* if untimed: limit of the time from first to last event of a packet, cycles */
+	/* if `untimed` is set: time from the first event of a packet, cycles, after
+	 * which an event begins a new packet */
 	__u64 span;
 	int progress;		/* descriptor of the progress file; negative: none */
 	__u64 settled;		/* counter value before which no more events come */
@@ -308,8 +309,8 @@ static int open_progress(int dirfd)
 	return err;
 }
 
-/* Writes the value of `settled` to the progress file if an event is at the file's
- * previous value or later, so that trace readers do not wake up without a new event. */
+/* Writes the value of `settled` to the progress file, but only if an event is at or
+ * after the value written before: each write wakes up trace readers. */
 static void publish_progress(struct tsct_recording_writer *w)
 {
 	struct tsct_progress_record record;
