@@ -22,21 +22,21 @@
  *				the tick in 1, 2, 4, 8 bytes each
  *	compact	 bits 3-7	id
  *	extended bits 3-23	id: 16 bits, and TSCT_DELTA_TID
- *	then			the low bits of the tick
- *	then			4 bytes of thread id, if the id has TSCT_DELTA_TID
+ *	next 1-8 bytes		low bits of the tick
+ *	next 4 bytes		thread id; only if the id has TSCT_DELTA_TID
  *
- * All little endian. So there are 2 bytes before the payload of an event with one
- * of the first 32 ids that comes less than 256 ticks after its predecessor.
+ * All numbers are little endian. So the header of an event has 2 bytes if the id is
+ * below 32, the tick less than 256 above the previous event's, and the thread the same.
  *
- * The tick is the first one, at or after that of the event before, that has these
- * low bits. The first event of a packet continues from the packet's begin, which
- * its header has in full, and always has its thread. So each packet can be decoded
- * by itself: it is the sync packet.
+ * The tick is the lowest tick that has these low bits and is not below the previous
+ * event's tick. For the first event of a packet, the tick of the packet's begin, which
+ * the packet header has in full, replaces the previous event's tick, and the event
+ * header always has the thread. So each packet can be decoded without earlier packets.
  *
  * Ticks never decrease. Options, after RISC-V's text on trace time stamps:
  *
  *	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
- *	interpolated	more bits than the source has: the same
+ *	interpolated	source ticks are divided: struct tsct_tick_resolution
  *	off		every event has the tick of its packet's begin
  *	sync-every	a packet ends after that many events: struct tsct_delta
  */
@@ -78,8 +78,8 @@ static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
 {
 	__u64 step = tick - delta->tick;
 	__u32 other = tid != delta->tid;
-	/* Computed without branches: the CPU cannot predict the number of ticks between
-	 * two events. */
+	/* `width` is computed without branches: the CPU cannot predict the number of
+	 * ticks between two events. */
 	__u32 width = (step > 0xff) + (step > 0xffff) + (step > 0xffffffff);
 	__u32 extended = (id >= TSCT_DELTA_COMPACT) | other;
 	__u32 head = width | extended << 2 | id << 3 | other << (3 + 16);
@@ -181,7 +181,7 @@ static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
  * ticks, beyond the source tick if there are more than 2^bits events.
  */
 struct tsct_tick_resolution {
-	__u64 seen;	/* last tick of the source that was converted */
+	__u64 seen;	/* last source tick that was converted to a file tick */
 	__u64 next;	/* lowest file tick that the next event may have */
 	__s32 bits;
 };

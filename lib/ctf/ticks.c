@@ -44,8 +44,8 @@ static void note_error(struct tsct_tick_encoder *encoder, __u64 cycles)
 	const struct tsct_clock_params *params = &encoder->params;
 	__u64 error_ps = tsct_clock_params_error_ps(params, cycles);
 
-	/* Events that are still in rings are earlier than @cycles, and may have the
-	 * bound past_error_ps: the larger of the two bounds holds for all events. */
+	/* Error bound of all events: the larger of the bound at @cycles and of
+	 * past_error_ps, as events still in rings are earlier than @cycles */
 	if (error_ps < params->past_error_ps)
 		error_ps = params->past_error_ps;
 	if (error_ps > encoder->error_ps)
@@ -216,7 +216,7 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
  * rounding of the frequency and the uncertainty of ticks.
  */
 
-/* Accepted increase of the error, ns, for the convenience of a clock of 1 GHz */
+/* Increase of the error bound, ns, up to which a clock of 1 GHz is preferred */
 #define NS_CLOCK_LOSS_NS	1000
 
 /* Returns the frequency of the file's ticks, for a source of num / den Hz. */
@@ -333,7 +333,8 @@ int tsct_ctf_clock(const struct tsct_recording *rec,
 	set_precision(rec, ret_clock);
 	if (rec->source == TSCT_SOURCE_TSC)
 		return 0;
-	/* A clock of 1 GHz, best for viewers, may add up to 1 us of error. */
+	/* Prefers a clock of 1 GHz, as viewers show ns, unless that clock's error bound
+	 * is larger by more than 1 us. */
 	set_offset(rec, scale_hz(rec, NS_PER_S, 1), &ns_clock);
 	set_precision(rec, &ns_clock);
 	if (ns_clock.precision < ret_clock->precision +

@@ -369,7 +369,8 @@ enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick)
 	return state;
 }
 
-/* Compares descriptions: definitions may have been added; all else must be the same. */
+/* Returns true if @fresh, the metadata after @old, is of the same recording: only event
+ * definitions may have been added. */
 static bool is_same_recording(const struct tsct_recording *old,
 			      const struct tsct_recording *fresh)
 {

@@ -67,7 +67,7 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 	if (tsct_value_is_text(v))
 		return tsct_otf2_string(strings, (const char *)v->at,
 					tsct_value_text_len(v), ret_ref);
-	/* Byte arrays, and numbers that are not shown as the name of a system call */
+	/* Prints byte arrays, and numbers that are not shown as system call names. */
 	to = open_memstream(&text, &len);
 	if (!to)
 		return -ENOMEM;
@@ -113,7 +113,8 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 			text_of(&o->strings, &v, &value.stringRef) : 0;
 		if (err)
 			return err;
-		/* `value` is a union: the first bytes are those of any member. */
+		/* Sets the member of the union `value` for this type: all members begin
+		 * at the first byte of the union. */
 		if (type != OTF2_TYPE_STRING)
 			memcpy(&value, v.at, v.size);
 		code = OTF2_AttributeList_AddAttribute(o->attributes,

@@ -40,9 +40,9 @@ typedef TsctPerfetto__InternedName name;
 struct perfetto {
 	__u8 *out;
 	size_t room;
-	/* flags by definition: the names of the event and its fields were written */
+	/* one flag per event definition: names of event and fields were written */
 	bool *named;
-	bool *counted;	/* flags by node and definition: counter tracks were written */
+	bool *counted;	/* one flag per node and event definition: its tracks exist */
 	/* Parts of the current packet: annotations, their texts, and names */
 	annotation notes[TSCT_FIELDS_MAX + 2];
 	annotation *note[TSCT_FIELDS_MAX + 2];
@@ -57,8 +57,8 @@ static __u64 field_name(__u32 def, __u32 field)
 	return ((__u64)def << FIELD_BITS | field) + 1;
 }
 
-/* Returns the number of the field name for an event's CPU; it is above the numbers of
- * all event definitions' field names. */
+/* Returns the interned ID of the name "tsctrace.cpu"; it is above the IDs of the field
+ * names of all event definitions. */
 static __u64 cpu_name(const struct tsct_export *x)
 {
 	return field_name(x->nr_defs, 0);

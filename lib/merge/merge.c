@@ -159,8 +159,9 @@ void tsct_merge_free(struct tsct_merge *m)
 /* ---- the result --------------------------------------------------------------------- */
 
 /*
- * Adds the largest monotonic fixup to each node's bounds. The clock that other CTF
- * readers see has the largest bound of all nodes.
+ * Adds to each node's error bounds the largest raise of a global tick of the node that
+ * kept ticks from decreasing (monotonic fixup), in ns. The error bound of the CTF clock
+ * of the merged recording is the largest bound of all nodes.
  */
 static void bound_clock(struct tsct_merge *m)
 {

@@ -31,7 +31,8 @@ struct tsct_merge_options {
 	bool force;		/* flag: accept inputs that are duplicates, incomplete,
 				 * uncalibrated, without a common timeline, or made
 				 * days apart */
-	bool as_fitted;		/* flag: do not shift nodes because of messages */
+	bool as_fitted;		/* flag: do not shift the times of nodes, even if
+				 * messages are then received before they are sent */
 	bool salvage;		/* flag: keep the readable part of damaged inputs */
 	unsigned int jobs;	/* number of threads; 0: one per CPU */
 	tsct_merge_note *note;	/* callback for remarks; may be NULL */
@@ -87,7 +88,8 @@ enum tsct_merge_how {
 	TSCT_MERGE_VIA,
 	TSCT_MERGE_BY_PARAMS,	/* ticks are mapped by a fit to another node's counter,
 				 * then by the clock params of that node */
-	/* ticks of a merged recording, already global, are kept or rescaled */
+	/* the input is a merged recording: its ticks are global ticks, which are kept, or
+	 * converted to another frequency */
 	TSCT_MERGE_AS_MERGED,
 	TSCT_MERGE_HOW_NR,
 };
@@ -138,7 +140,8 @@ const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,
 
 struct tsct_merge_event {
 	__u64 global;
-	/* event with the ids of the input; valid until the next call */
+	/* event whose numbers (of event, channel, location) are those of the input, not of
+	 * the result; valid until the next call of tsct_merge_reader_next() */
 	const struct tsct_trace_event *event;
 };
 

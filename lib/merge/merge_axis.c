@@ -27,8 +27,9 @@ bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
 }
 
 /*
- * Returns NULL if the input is on a timeline, else the reason why not; "" if the input
- * belongs to no cluster, or is of a synced-cluster, so that nothing needs correction.
+ * Returns NULL if the input's ticks can be mapped to its cluster's timeline, else the
+ * reason why not; "" if no mapping is needed: the node is in no cluster, or its
+ * CLOCK_REALTIME is the cluster's time (synced-cluster in tsctraced.conf).
  */
 static const char *why_none(const struct merge_in *in)
 {
@@ -473,8 +474,8 @@ int merge_find_axis(struct tsct_merge *m)
 		if (m->in[i].info.rec->merged)
 			merged = m->in[i].info.rec;
 	if (m->time == TSCT_MERGE_OWN) {
-		/* There is no common axis: each node has its own clock. Of these
-		 * values, only m->frame.hz, the rate of global ticks, is used. */
+		/* There is no common axis: each node has its own clock. Of m->axis and
+		 * m->frame, only m->frame.hz, the rate of global ticks, is used. */
 		m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
 		m->frame = (struct tsct_axis) { 0, 0, 1, 1, wanted_hz(m) };
 		if (merged && !m->options.hz)

@@ -203,8 +203,8 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {
-	/* Recorded channels that end last; latest[0]: of nodes without a number from
-	 * tsctraced; latest[1]: of nodes with such a number */
+	/* Recordings of the channel that end last; latest[0]: by nodes without a node
+	 * id from tsctraced; latest[1]: by nodes with a node id */
 	struct latest latest[2];
 	const struct claim *c, *twin;
 	const char *first, *second;

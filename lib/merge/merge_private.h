@@ -91,8 +91,8 @@ struct tsct_merge {
 	__u64 master;
 	__u32 timeline;
 	struct merge_axis axis;
-	struct tsct_axis frame;	/* function from counts of the field `axis` to global
-				 * ticks */
+	struct tsct_axis frame;	/* function to global ticks; argument: a position on
+				 * `axis`, in counts (unit of struct merge_axis) */
 	struct tsct_recording result;
 	struct tsct_merge_file *file;
 	unsigned int nr_files;

@@ -246,8 +246,8 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 /* Best mapping of an epoch: that with the smallest bound in the middle of the epoch */
 struct choice {
 	struct merge_segment best;
-	double error;		/* error bound of `best`, in counts of struct
-				 * merge_axis */
+	double error;		/* error bound of the mapping `best` at tick `at`, in
+				 * counts (unit of struct merge_axis) */
 	__u64 at;		/* tick of the input in the middle of the epoch */
 	int err;		/* -errno of the last mapping that failed */
 };
@@ -270,8 +270,9 @@ static void try_way(const struct tsct_merge *m, const struct merge_in *in,
 	}
 }
 
-/* Updates @c, the best mapping to global ticks, by the mappings that a series gives.
- * Returns -EAGAIN if the polled node's input must be mapped before. */
+/* Replaces @c, the best mapping of @in so far, if @series, the sync samples of one polled
+ * node, gives a better one. Returns -EAGAIN if @wait, and the input that was recorded on
+ * the polled node is not mapped yet. */
 static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		      const struct tsct_series *series, bool wait,
 		      struct choice *c)
@@ -500,9 +501,10 @@ int merge_settle(struct tsct_merge *m)
 	do {
 		nr = settle_round(m, true);
 	} while (nr > 0);
-	/* Nodes that polled each other in a circle are left, and nodes that depend on
-	 * them. Each is mapped by the clock params in the answers to its polls, and by
-	 * way of the node that it polled, if that is mapped by now. */
+	/* The inputs not mapped yet are of nodes that polled each other in a circle, or of
+	 * nodes that depend on such nodes. Each is mapped by the clock params in the
+	 * answers to its polls, and by way of the node that it polled, if that is mapped
+	 * by now. */
 	if (!nr)
 		nr = settle_round(m, false);
 	return nr < 0 ? nr : 0;

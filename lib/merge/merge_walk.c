@@ -14,7 +14,7 @@
 struct input_cursor {
 	const struct tsct_merge_file *file;
 	struct tsct_merge_reader *reader;
-	/* array by event id: the event's tsct_message_pool(); 0: no send or receive */
+	/* by event id: result of tsct_message_pool(); 0: event is no send or receive */
 	const __u64 *pools;
 	__u64 global;		/* global tick of the reader's current event */
 };
@@ -45,8 +45,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->def->name, y->def->name);
 }
 
-/* Sets the tsct_message_pool() of each definition in @named, from the event's name and
- * the kinds (send, receive) of all definitions with that name. */
+/* Stores to `pool` of each entry of @named the result of tsct_message_pool() for the
+ * event's name and the kinds (send, receive) of all definitions with that name. */
 static void set_pools(struct named *named, __u32 nr)
 {
 	unsigned int kinds;
@@ -105,7 +105,7 @@ static int find_cursors(struct walk *w)
 		if (!n)
 			continue;
 		/* Files of one stream class follow each other in m->file, and share one
-		 * array: the tsct_message_pool() of each event definition. */
+		 * array, by event id, of results of tsct_message_pool(). */
 		if (!last || last->input != f->input || last->in_class != f->in_class) {
 			pools = calloc(class->nr_defs, sizeof(*pools));
 			more = reallocarray(named, nr + n, sizeof(*named));

@@ -2,8 +2,8 @@
 /*
  * Key files and MACs. The syntax of chrony's key files is accepted, so that one
  * file can serve both programs. chrony skips an invalid line with a warning;
- * here it makes the whole file invalid, unless only its type is unknown, and is
- * one that chrony has.
+ * here an invalid line makes the whole file invalid. A key of a type that only
+ * chrony has is skipped with a warning.
  *
  * A MAC is either CMAC with AES (RFC 8573), or the older hash of key and packet
  * (RFC 5905). In version 4, digests are truncated to 20 bytes: a longer one

@@ -55,8 +55,8 @@ static void settle(struct tsct_client *client, unsigned int nr, bool answered)
 
 /*
  * Completes the last exchange of the queue, whose times are final. If that exchange is
- * of the second of two requests in a row, only the exchange with the shorter round trip
- * is kept; if the counters' rates are not known, the second exchange.
+ * of the second of two requests in a row, only one of both exchanges is kept: that with
+ * the shorter round trip; or the second if the local counter's rate is not known.
  */
 static void complete_last(struct tsct_client *client)
 {

@@ -242,10 +242,10 @@ static enum tsct_client_result check_pending(const struct tsct_client *client,
 		a->has_done = pending->has_t3;
 		return TSCT_CLIENT_OK;
 	}
-	/* Rejects the kernel's t3 of the previous answer if that t3 is
-	 * - earlier than the t3 in the previous answer itself, or
-	 * - later than the server received the present request (t2); if the two
-	 *   requests overlap: later than the server sent the present answer (t3). */
+	/* Rejects the kernel's transmit time of the previous answer if that time is
+	 * - earlier than the transmit time (t3) in the previous answer, or
+	 * - later than t2 of this answer; if the server may have received this answer's
+	 *   request before it sent the previous answer: later than t3 of this answer. */
 	error = (__s64)a->done.remote_error + a->x.remote_error;
 	if ((pending->has_t3 &&
 	     tsct_after(pending->x.t3, a->done.t3) < -error) ||
@@ -290,7 +290,7 @@ static enum tsct_client_result check_times(const struct tsct_client *client,
 	error = (__s64)client->last_error + x->remote_error;
 	if (overlaps(client, a)) {
 		/* The server may have received this request before it sent the previous
-		 * answer (t2 < last). An answer sent before that one is rejected. */
+		 * answer, so only t3 is compared with the previous answer's times. */
 		if (tsct_after(client->last, x->t3) < -error)
 			return TSCT_CLIENT_REPLAY;
 	} else if (tsct_after(client->last, x->t2) < -error) {

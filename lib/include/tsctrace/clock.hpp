@@ -409,7 +409,8 @@ int from_system_time(const std::chrono::time_point<std::chrono::system_clock,
 	return err;
 }
 
-/* Names for code that refers to its clock class as chrono::clock, whichever it is */
+/* Aliases for code that is written against a namespace chrono with a class clock, so
+ * that the code can exchange tsc_clock for another clock class */
 namespace chrono {
 
 using clock = tsc_clock;

@@ -185,9 +185,9 @@ TSCT_ASSERT(TSCT_FORMAT_DEFAULT == 0 && TSCT_FORMAT_HEX == 1);
 #define TSCT_INLINE_	static inline __attribute__((always_inline, unused))
 
 /*
- * Adds a field at offset @at of a payload that is kept in whole words. With constant
- * arguments this is a shift and an OR. The section then loads words that were stored as
- * words, without waiting for smaller stores.
+ * Stores a field at byte offset @at of a payload in an array of 64-bit words; a shift
+ * and an OR if @at and @size are constant. The critical section that copies the payload
+ * to the ring loads 64-bit words, and would have to wait for stores of smaller size.
  */
 TSCT_INLINE_ unsigned int tsct_put_(uint64_t *words, unsigned int at,
 				    uint64_t bits, unsigned int size)

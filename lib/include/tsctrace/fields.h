@@ -115,7 +115,7 @@
 #define TSCT_PUT_CHARS_(name, count, size) \
 	tsct_at_ = tsct_put_chars_(tsct_words_, tsct_at_, name, size);
 
-/* Local buffers of fields that are padded */
+/* Local buffers, one per TSCT_CHARS() field, for the text padded with NULs */
 #define TSCT_ROOM_(class, name, ctype, type, format, count, size) \
 	TSCT_ROOM_##class##_(name, size)
 #define TSCT_ROOM_INT_(name, size)

@@ -65,9 +65,9 @@ TSCT_ASSERT_AT(tsct_fast, nr_cpus, 40);
 TSCT_ASSERT_AT(tsct_fast, payload_max, 52);
 TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 
-/* Results of a section */
+/* Results of the critical section that writes a record */
 #define TSCT_SECTION_DONE	0
-#define TSCT_SECTION_ABORTED	1	/* section was restarted: try again */
+#define TSCT_SECTION_ABORTED	1	/* critical section was aborted: try again */
 #define TSCT_SECTION_FULL	2	/* ring full: no room before the tail */
 #define TSCT_SECTION_NO_RING	3	/* the CPU is not known to have a ring */
 /* the ring changed since its head was sampled */
@@ -231,7 +231,8 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 
 #define TSCT_AT_(member)	[member] "i" (offsetof(struct tsct_fast, member))
 
-/* pos holds the rseq area's offset at first. */
+/* The register of the operand `pos` holds the offset of the thread's rseq area when the
+ * critical section begins, and positions in the ring later. */
 #define TSCT_SECTION_INPUTS_(fast_)					\
 	[fast] "r" (fast_), "[pos]" ((fast_)->rseq), TSCT_AT_(rseq),	\
 	TSCT_AT_(nr_cpus), TSCT_AT_(refs), TSCT_AT_(block_mask),	\

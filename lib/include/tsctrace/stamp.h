@@ -73,15 +73,16 @@ static inline uint32_t tsct_stamp_event(struct tsct_stamp stamp)
  */
 struct tsct_stamper {
 	uint64_t origin;	/* the source's tick at which stamps have tick 0 */
-	uint64_t tick;		/* tick of the last stamp since origin: its low 51 bits
-				 * are in the stamp, the others number the segment */
+	uint64_t tick;		/* ticks from `origin` to the last stamp: the low 51
+				 * bits are the stamp's tick, the rest the number of its
+				 * 2^51-tick segment */
 	uint64_t max_events;	/* largest number of stamps on one tick of the source,
 				 * minus 1; if not 0, the source's resolution was too
 				 * low to distinguish all events */
 	uint64_t moved;		/* number of stamps whose tick was incremented
 				 * artificially */
-	uint64_t seen;		/* last tick of the source, relative to origin */
-	/* number of stamps on the source tick `seen`, minus 1 */
+	uint64_t seen;		/* source tick of the last event, minus `origin` */
+	/* number of events so far on that source tick, minus 1 */
 	uint64_t events;
 	uint32_t event;		/* event counter of the last stamp */
 	uint32_t reserved;
@@ -96,7 +97,7 @@ static inline void tsct_stamper_init(struct tsct_stamper *stamper,
 	stamper->max_events = 0;
 	stamper->moved = 0;
 	stamper->seen = 0;
-	/* -1: a first stamp on tick 0 increments these counters, which wrap to 0. */
+	/* `events` and `event` begin at -1: a first event on tick 0 increments both. */
 	stamper->events = UINT64_MAX;
 	stamper->event = UINT32_MAX;
 	stamper->reserved = 0;

@@ -45,8 +45,8 @@ struct tsct_trace_event {
 	__u32 tid;		/* id of the event's thread, on node `node` */
 	__u32 stream;		/* number of the channel, see tsct_trace_channel() */
 	__u64 offset;		/* offset of the event in its file, bytes */
-	__u64 discarded;	/* events lost in this event's ring so far, from its
-				 * packet */
+	__u64 discarded;	/* number of events lost in this event's ring until the
+				 * end of its packet (CTF: events_discarded) */
 	__u32 len;		/* length of the payload, bytes; the fields of `def`
 				 * fit into it */
 	const struct tsct_event_def *def;	/* definition of the event; valid until

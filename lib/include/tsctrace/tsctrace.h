@@ -384,8 +384,8 @@ struct tsct_clock *tsct_clock_default(void);
 const char *tsct_clock_origin(const struct tsct_clock *clock);
 
 /*
- * Text that says why the origins before this one (order: module, daemon, in-process)
- * are not used, and why this source is
+ * Returns a text: the reasons why the clock does not use the origins before its own, in
+ * the order module, daemon, in-process, and why the clock uses its source.
  */
 const char *tsct_clock_reason(const struct tsct_clock *clock);
 
