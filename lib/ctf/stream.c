@@ -292,7 +292,7 @@ static const char *check_head(const struct tsct_stream_reader_dir *dir,
 	return NULL;
 }
 
-/* Returns the file offset behind the packet at s->pos. @len: bytes read of that packet */
+/* Returns the file offset of the end of the packet at s->pos. @len: its bytes read */
 static __u64 end_of(const struct tsct_stream_reader *s, int fd, size_t len)
 {
 	const __u64 min = s->pos + len, end = s->pos + s->head.packet_bits / 8;

@@ -278,8 +278,8 @@ static int put_metadata(const struct tsct_export *x, const __u8 uuid[16],
 
 /* ---- the trace ------------------------------------------------------------ */
 
-/* Writes the last packet of a stream. If events were lost after the stream's last event,
- * also writes an empty packet that counts the lost events. */
+/* Writes the last packet of a stream. If events were lost after the last event of the
+ * stream, also writes an empty packet that counts the lost events. */
 static int finish(const struct tsct_export *x, struct stream *s)
 {
 	const struct ctf *c = x->own;

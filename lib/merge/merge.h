@@ -88,8 +88,8 @@ enum tsct_merge_how {
 	TSCT_MERGE_VIA,
 	TSCT_MERGE_BY_PARAMS,	/* ticks are mapped by a fit to another node's counter,
 				 * then by the clock params of that node */
-	/* the input is a merged recording: its ticks are global ticks, which are kept, or
-	 * converted to another frequency */
+	/* the input is a merged recording: its ticks are global ticks, which are kept,
+	 * or converted to another frequency */
 	TSCT_MERGE_AS_MERGED,
 	TSCT_MERGE_HOW_NR,
 };
@@ -140,8 +140,8 @@ const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,
 
 struct tsct_merge_event {
 	__u64 global;
-	/* event whose numbers (of event, channel, location) are those of the input, not of
-	 * the result; valid until the next call of tsct_merge_reader_next() */
+	/* event with the input's numbers of channel, location and node, not the
+	 * result's; valid until the next call of tsct_merge_reader_next() */
 	const struct tsct_trace_event *event;
 };
 

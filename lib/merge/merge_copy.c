@@ -38,8 +38,8 @@ int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
 	while (r->segment + 1 < r->in->nr_segments &&
 	       stamp > r->in->segment[r->segment].end) {
 		r->segment++;
-		/* Gives r->cursor the mapping of the next segment. The cursor's last global
-		 * tick is kept, as the lower limit of the next global tick. */
+		/* r->cursor gets the mapping of the next segment, and keeps its last
+		 * global tick, as the lower limit of the next global tick. */
 		r->cursor.mapping = r->in->segment[r->segment].correct;
 		r->cursor.line.len = 0;
 		if (!tsct_mapping_cursor_next(&r->cursor, stamp, ret_global))

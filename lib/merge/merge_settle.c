@@ -270,9 +270,9 @@ static void try_way(const struct tsct_merge *m, const struct merge_in *in,
 	}
 }
 
-/* Replaces @c, the best mapping of @in so far, if @series, the sync samples of one polled
- * node, gives a better one. Returns -EAGAIN if @wait, and the input that was recorded on
- * the polled node is not mapped yet. */
+/* Replaces @c, the best mapping of @in so far, if @series, the sync samples of one
+ * polled node, gives a better mapping. Returns -EAGAIN if @wait, and the input that was
+ * recorded on the polled node is not mapped yet. */
 static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		      const struct tsct_series *series, bool wait,
 		      struct choice *c)

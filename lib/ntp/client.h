@@ -102,7 +102,7 @@ enum tsct_client_result {
 };
 
 #define TSCT_CLIENT_REQUESTS	3	/* largest number of outstanding requests */
-#define TSCT_CLIENT_PAST	8	/* number of earlier requests kept to detect replays */
+#define TSCT_CLIENT_PAST	8	/* number of past requests, to detect replays */
 #define TSCT_CLIENT_QUEUE	8	/* largest number of exchanges in the queue */
 /* After kiss-o'-death RATE: the poll interval grows up to 2^6 fold */
 #define TSCT_BACKOFF_MAX	6
@@ -186,7 +186,7 @@ struct tsct_client {
 				 * the server's counter, was set */
 	__u8 backwards;		/* number of consecutive polls with the result
 				 * TSCT_CLIENT_BACKWARDS */
-	/* number of the newest request at the last increment of the field `backwards` */
+	/* number of the newest request at the last increment of field `backwards` */
 	__u32 backwards_sent;
 	__u8 since_kiss;	/* number of answers since the last kiss-o'-death */
 	bool poll_requested;	/* true: poll_request_us is valid */

@@ -10,8 +10,10 @@
 #define DENY		0x44454e59
 #define RSTR		0x52535452
 
-#define MULT_MIN	(TSCT_NS_MULT / 64)	/* least mult: counter of 64 GHz */
-#define MULT_MAX	(TSCT_NS_MULT * 100)	/* largest mult: counter of 10 MHz */
+/* Limits of the mult in an answer, the length of a count of the server's counter: 1/64 ns
+ * (64 GHz) and 100 ns (10 MHz) */
+#define MULT_MIN	(TSCT_NS_MULT / 64)
+#define MULT_MAX	(TSCT_NS_MULT * 100)
 #define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* largest root distance, RFC 5905 */
 /* Growth of the error bound of an NTP server's time: 15 ppm, in 2^-32 ps per ns */
 #define GROWTH_15_PPM	64424510ULL
@@ -245,7 +247,7 @@ static enum tsct_client_result check_pending(const struct tsct_client *client,
 	/* Rejects the kernel's transmit time of the previous answer if that time is
 	 * - earlier than the transmit time (t3) in the previous answer, or
 	 * - later than t2 of this answer; if the server may have received this answer's
-	 *   request before it sent the previous answer: later than t3 of this answer. */
+	 *   request before sending the previous answer: later than t3 of this one. */
 	error = (__s64)a->done.remote_error + a->x.remote_error;
 	if ((pending->has_t3 &&
 	     tsct_after(pending->x.t3, a->done.t3) < -error) ||

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "client_table.h"
 
-#define INDEX_BITS	10	/* bits of an answer's number (ticket) that hold the index
-				 * of the client's entry in the client table */
+#define INDEX_BITS	10	/* bits of an answer's number (ticket) for the index of
+				 * the client's entry in the client table */
 
 _Static_assert(TSCT_RESPONDER_CLIENTS == 1 << INDEX_BITS, "a ticket must have room for the index of each client");
 

@@ -455,7 +455,9 @@ int tsct_clock_cycles_to_cluster_time_on(const struct tsct_clock *clock,
  *	was set back, the later occurrence is found.
  *
  * If the CPUs' counters differ, the result is of the reference CPU. Returns 0; -ENOENT:
- * the clock jumped over @ns; -EAGAIN, -ESTALE, -ERANGE as tsct_clock_cycles_to_time().
+ * the clock jumped over @ns; -EAGAIN: nothing is published yet; -ESTALE: @ns is later
+ * than the parameters are valid, or the source has changed; -ERANGE: @ns is older than
+ * the stored history.
  */
 int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
 			      uint64_t *ret_cycles);
