@@ -45,8 +45,9 @@ struct tsct_client_entry {
 					 * sent */
 	struct tsct_packet_time tx;	/* the kernel's transmit time of the
 					 * last answer; valid if has_tx */
-	__u32 ticket;			/* number of the last answer, by which its
-					 * transmit time is assigned; 0: none */
+	/* number of the last answer, by which the kernel's report of that answer's
+	 * transmit time is assigned to this entry; 0: none */
+	__u32 ticket;
 	/* The fields below are private to client_table.c. */
 	bool member;
 	TAILQ_ENTRY(tsct_client_entry) order;

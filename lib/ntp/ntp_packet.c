@@ -69,8 +69,8 @@ __u64 tsct_ntp_short_ns(__u32 value)
 
 /* ---- building and parsing packets --------------------------------------- */
 
-/* Members after the first byte of the header, and of the extension field, with
- * their offsets */
+/* Byte offsets and members of the NTP header (after its first byte), of tsctrace's
+ * extension field (after its version), and of the clock params in that field */
 #define HEADER_MEMBERS(X) \
 	X(1, stratum) X(2, poll) X(3, precision) \
 	X(4, root_delay) X(8, root_dispersion) X(12, refid) \

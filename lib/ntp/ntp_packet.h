@@ -109,7 +109,7 @@ enum tsct_ext_at {
 	TSCT_EXT_AT_MAGIC = 4,		/* magic number, 32 bits: TSCT_EXT_MAGIC */
 	TSCT_EXT_AT_VERSION = 8,	/* version, 16 bits: TSCT_EXT_VERSION */
 	TSCT_EXT_AT_FLAGS = 10,
-	/* `depth` (hops to the master), then 16 reserved bits */
+	/* number of hops to the master, 16 bits; then 16 reserved bits */
 	TSCT_EXT_AT_DEPTH = 12,
 	TSCT_EXT_AT_NODE = 16,
 	TSCT_EXT_AT_HOST = 24,
@@ -124,7 +124,8 @@ enum tsct_ext_at {
 	TSCT_EXT_AT_PREV_NONCE = 80,
 	TSCT_EXT_AT_PREV_TX = 88,
 	TSCT_EXT_AT_RX_ERROR = 96,
-	TSCT_EXT_AT_TURN_US = 100,	/* turn_us, followed by 64 reserved bits */
+	/* time until the client's next request, us; then 64 reserved bits */
+	TSCT_EXT_AT_TURN_US = 100,
 	TSCT_EXT_AT_BASE = 112,		/* clock params, up to the end of the field */
 	TSCT_EXT_AT_BASE_NS = 120,
 	TSCT_EXT_AT_MULT = 128,

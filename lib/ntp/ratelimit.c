@@ -39,7 +39,7 @@ struct tsct_ratelimit {
 	__u64 seed, random;
 	struct tsct_acl acl;
 	unsigned int nr_children;
-	/* Configured children, sorted by compare() */
+	/* Configured children, sorted by address; children without an address first */
 	struct allowed_child children[TSCT_CHILDREN_MAX];
 	struct token_bucket buckets[TSCT_RATELIMIT_BUCKETS];
 	struct member_bucket members[TSCT_RATELIMIT_MEMBERS];
@@ -154,8 +154,8 @@ int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 	}
 	if (keys)
 		return key_id ? -EKEYREJECTED : -ENOKEY;
-	/* No configured child with the address @from has the key. Rejects the key if it
-	 * has children, and all of these have an address: it belongs to other nodes. */
+	/* No child configured with the address @from uses the key. Rejects the key if
+	 * it is configured only for children with other addresses. */
 	for (i = 0; i < ratelimit->nr_children && key_id; i++) {
 		if (ratelimit->children[i].key_id != key_id)
 			continue;

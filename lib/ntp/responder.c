@@ -180,10 +180,10 @@ static void record(struct tsct_client_entry *entry,
 }
 
 /*
- * Adds the kernel's transmit time of the previous answer to @reply, and records
- * the request. A request that is received twice is answered twice, with the
- * same content: both answers were sent after the request was received and
- * before either answer arrived, whichever the client uses.
+ * Records the request, and adds the kernel's transmit time of the previous answer to
+ * @reply, if known. A duplicate of the last request gets the same content as the last
+ * answer. Its receive and transmit times are then those of the first copy, which are
+ * valid for the duplicate, too: they lie between request and answer.
  */
 static void record_request(struct tsct_responder *responder,
 		       struct responder_query *request,
@@ -284,10 +284,10 @@ static void fill_field(struct tsct_responder *responder,
 /* ---- requests of NTP-only clients --------------------------------------- */
 
 /*
- * Sets the timestamps of an answer to an NTP client. In interleaved mode (RFC
- * 9769), the origin of the request is the receive timestamp of the last answer,
- * and the transmit timestamp is the kernel's of that last answer. In basic mode
- * the request has another origin, or none.
+ * Sets the timestamps of an answer to an NTP-only client. A request whose origin is
+ * the receive timestamp of the last answer is in interleaved mode (RFC 9769): the
+ * transmit timestamp is then the time at which the kernel sent the last answer. Any
+ * other request is in basic mode: the transmit timestamp is the present time.
  */
 static void fill_ntp_only(struct tsct_responder *responder,
 			  const struct responder_query *request,

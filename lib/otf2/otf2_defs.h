@@ -77,8 +77,9 @@
 	D(CallingContextProperty, NONE,		PART,	"Cs-V")		\
 	D(IoFileProperty,	NONE,		PART,	"fs-V")
 
-/* The number spaces of definitions: S(name, letter that stands for a reference into the
- * space in `fields` above, OTF2's name, number that means "undefined") */
+/* The number spaces of definitions: S(name, letter, OTF2's name, number that means
+ * "undefined"). In `fields` above, the letter marks a word that is the number of a
+ * definition of the space. */
 #define TSCT_OTF2_SPACES(S)						\
 	S(STRING,	's',	"String",		UINT32_MAX)	\
 	S(ATTRIBUTE,	'a',	"Attribute",		UINT32_MAX)	\
@@ -146,16 +147,17 @@ struct tsct_otf2_def {
 	size_t at;		/* index of the definition's first word */
 	uint64_t self;		/* number of the definition in its archive */
 	uint64_t mapped; /* number of the definition in the result, when assigned */
-	/* in an input, if this definition extends another (PART): index + 1 of the next
-	 * definition that extends the same one; 0: none */
+	/* used for definitions of inputs: if this definition extends a definition,
+	 * index + 1 of the next one that extends the same definition; 0: none */
 	size_t next;
-	/* in an input: index + 1 of the first definition (PART) that extends this
-	 * definition; 0: none */
+	/* used for definitions of inputs: index + 1 of the first definition that
+	 * extends this definition, such as a property of it; 0: none */
 	size_t parts;
-	/* in the result: number of the words that follow the `nr` words of this
-	 * definition, and are copies of the definitions (PART) that extend it */
+	/* used for definitions of the result: number of words stored after the `nr`
+	 * words of this definition: copies of the definitions that extend it */
 	uint32_t extra;
-	/* in the result: number of the last input with this definition */
+	/* used for definitions of the result: number of the last input that has this
+	 * definition */
 	uint32_t input;
 };
 

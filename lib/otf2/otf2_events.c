@@ -46,7 +46,9 @@ static uint64_t map(struct tsct_otf2_copy *c, enum tsct_otf2_space space,
 
 #define MAP(space, id)	map(c, TSCT_OTF2_SPACE_##space, id)
 
-/* Shifts a rank; roots that mean "none" have the highest numbers, and stay. */
+/* Converts an input's rank in communicator or window @of to the result's: adds the
+ * number that @by has for @of. OTF2's special root ranks, such as "none", are the
+ * highest numbers, and are not changed. */
 static uint32_t shift(struct tsct_otf2_copy *c, const struct tsct_otf2_ids *by,
 		      uint32_t of, uint32_t rank)
 {

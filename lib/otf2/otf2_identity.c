@@ -148,8 +148,8 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 		def = &work->in->def[next - 1];
 		parts[i++] = (struct part) { def->nr + 1u, at };
 		map_words(work, def, at + 1);
-		/* Replaces the extending definition's first word, the reference to @of,
-		 * by the number of words: that reference is not part of the content. */
+		/* Overwrites the first word of `def`, the reference to @of, with the
+		 * number of words of `def`: equal parts must have equal content. */
 		at[1] = def->nr;
 		at[0] = def->kind;
 		at += def->nr + 1;
@@ -215,8 +215,9 @@ static int new_number(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 }
 
 /*
- * Adds to the result the definition in work->content (@nr words), and those that extend
- * it (next @extra words), each as a definition of its own.
+ * Adds a definition to the result: the first @nr words of work->content. The @extra
+ * words after them hold the definitions that extend it (see add_parts()): each of these
+ * is added as a definition of its own.
  * @shared: enter the definition into the hash table, where look_up() finds it
  */
 static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
@@ -245,8 +246,8 @@ static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	while (at < end) {
 		part = (enum tsct_otf2_kind)at[0];
 		words = (uint32_t)at[1];
-		/* add_parts() replaced this word by the number of words. Restores the
-		 * word: the reference to the extended definition. */
+		/* at[1] is the extending definition's number of words, see add_parts().
+		 * Replaces it by the reference to the extended definition. */
 		at[1] = id;
 		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
 			return -ENOMEM;
@@ -270,8 +271,8 @@ static int map_or_add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	return err ? err : add(work, kind, *ret_id, nr, extra, true);
 }
 
-/* Adds @def, without definitions that extend @def, as a definition that is always
- * distinct. */
+/* Adds @def to the result, with the words in work->content. The hash table does not get
+ * the definition, so no other definition is mapped to it, even if equal. */
 static int add_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
 	int err = new_number(work, def->kind, &def->mapped);
@@ -320,8 +321,8 @@ static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	if (base + def->nr - 4 > UINT32_MAX)
 		return tsct_otf2_refuse(work, "Group %llu: the result would have more locations than OTF2 can list",
 					(unsigned long long)def->self);
-	/* Allocates words for the longer list by a temporary definition. These words
-	 * are then given to the definition of the result's list. */
+	/* Allocates words for the result's list and the locations of @def, by adding a
+	 * temporary definition. The result's list then gets these words. */
 	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
 				    (uint32_t)(base + def->nr - 4));
 	if (!joined)

@@ -36,7 +36,8 @@ static int complain(struct tsct_otf2_input *in, OTF2_ErrorCode code,
 		      *tsct_otf2_error_text() ? tsct_otf2_error_text() : "damaged");
 }
 
-/* Sets in->file to a path beside the anchor, or in the archive's directory. */
+/* Sets in->file to the anchor's path, with @tail in place of the suffix ".otf2": the
+ * archive's directory, if @tail is ""; "" if that path is too long. */
 static void name_file(struct tsct_otf2_input *in, const char *tail)
 {
 	size_t stem = strlen(in->path) - strlen(SUFFIX);
@@ -69,7 +70,8 @@ static int add_id(struct tsct_otf2_input *in, uint64_t id)
 	return 0;
 }
 
-/* Reads the archive's trace id, and the ids that earlier merges recorded there. */
+/* Reads the archive's trace id and, if the archive is the result of a merge, the trace
+ * ids of that merge's inputs. */
 static int read_ids(struct tsct_otf2_input *in)
 {
 	char *list = NULL, *at, *end;

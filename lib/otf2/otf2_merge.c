@@ -151,7 +151,7 @@ static int align(struct tsct_otf2_merging *w, uint32_t i)
 	bool can = tsct_otf2_can_align(a, b), real;
 
 	real = w->m->align != TSCT_OTF2_ALIGN_TEXT && can;
-	/* Inputs are aligned with the first one, so that needs no time of day. */
+	/* All inputs are aligned with the first input, which needs no time of day. */
 	if (!i)
 		can = real = true;
 	if (w->m->align == TSCT_OTF2_ALIGN_REAL && !can)
@@ -233,7 +233,8 @@ free:
 	return code;
 }
 
-/* Lists the traces in a property of the archive, so that no trace is merged twice. */
+/* Writes the trace ids of all inputs to a property of the result, so that a later merge
+ * detects an input that contains one of these traces again. */
 static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 {
 	char *list = NULL;

@@ -15,8 +15,8 @@
 
 /* How the times of each archive are aligned with the times of the first archive */
 enum tsct_otf2_align {
-	/* An archive is aligned by the time of day if that archive and the first state
-	 * when their clocks begin; else both clocks are taken to begin at once. */
+	/* As ALIGN_REAL for an archive, if it and the first archive contain the time of
+	 * day at which their clocks begin; otherwise as ALIGN_TEXT. */
 	TSCT_OTF2_ALIGN_AUTO,
 	/* All archives are aligned by the time of day at which their clocks begin; if
 	 * an archive does not state that time, the merge fails. */
@@ -35,7 +35,9 @@ struct tsct_otf2_merged {
 	/* first and last time in the result, if there are events */
 	uint64_t first, last;
 	bool real; /* flag: the input's times were aligned by the time of day */
-	bool left_out;	/* flag: something other than events is not in the result */
+	/* flag: the result lacks data of the input: part of a damaged file, a file of
+	 * an undefined location, or a kind of data that cannot be merged */
+	bool left_out;
 };
 
 /*

@@ -68,8 +68,9 @@ static uint64_t get64(const struct scan *s, size_t at)
 }
 
 /*
- * Returns true for the event kinds of OTF2 of 2011 that consist of one number, which
- * has a length of its own: Enter, Leave, MpiIsendComplete, MpiIrecvRequest,
+ * Returns true for the kinds of event records without a record length. Such a record
+ * is one integer, which begins with a byte for the integer's length. The kinds are from
+ * OTF2's first version (2011): Enter, Leave, MpiIsendComplete, MpiIrecvRequest,
  * MpiRequestTest, MpiRequestCancelled, OmpFork, OmpTaskCreate, OmpTaskSwitch,
  * OmpTaskComplete
  */

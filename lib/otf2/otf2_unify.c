@@ -321,7 +321,8 @@ static bool is_early(enum tsct_otf2_kind kind)
 	}
 }
 
-/* Definitions are stored after those they refer to, and their numbers rise. */
+/* In all->defs, each definition follows the definitions to which it refers, except for
+ * lists of locations: these are written after all locations, see is_early(). */
 OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 				       OTF2_GlobalDefWriter *writer)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unifies the definitions of many archives: equal definitions become one,
- * others get a number of their own, and references follow.
+ * Unifies the definitions of many archives: equal definitions become one definition of
+ * the result, other definitions get new numbers, and references are changed to match.
  *
  * Ranks: each paradigm has one list of the locations that take part in its
- * communication; groups of ranks, and with a flag events too, hold indices into that
- * list. The lists of all inputs are concatenated, so an input's ranks are shifted by
- * the length of the lists of the inputs before.
+ * communication. A group lists its members as indices (ranks) into that list. So do
+ * events, if their group has the flag OTF2_GROUP_FLAG_GLOBAL_MEMBERS. The lists of all
+ * inputs are concatenated: the lengths of earlier inputs' lists are added to ranks.
  */
 #ifndef TSCT_OTF2_UNIFY_H
 #define TSCT_OTF2_UNIFY_H
@@ -18,7 +18,7 @@ struct tsct_otf2_unified {
 	size_t *slot;	/* hash table of definitions: index in `defs` + 1; 0: free */
 	size_t nr_slots, used;	/* number of slots, a power of two, and of used slots */
 	uint64_t next[TSCT_OTF2_SPACE_NR];
-	/* numbers of locations that are in use in the result */
+	/* set of the ids (OTF2's references) of the result's locations */
 	struct tsct_otf2_ids taken;
 	uint64_t next_location;
 	/* per paradigm: 1 + index in `defs` of the list of its locations; 0: none */
@@ -88,7 +88,8 @@ struct tsct_otf2_work {
 	bool names_groups;
 	struct tsct_otf2_step *stack;
 	size_t depth, room;
-	/* words of a definition and of those that extend it, as in the result */
+	/* words of a definition, then words of the definitions that extend it, such as
+	 * properties; references are already those of the result */
 	uint64_t *content;
 	size_t content_room;
 	char *why;
