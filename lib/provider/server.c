@@ -53,8 +53,8 @@ struct tsct_server {
 	int epoll;
 	int listener;
 	int lock;			/* descriptor of lock_path, locked by flock() */
-	int spare;			/* spare descriptor, closed to accept when none
-					 * is left */
+	int spare;			/* descriptor that is closed at the limit of
+					 * open files, so that accept4() gets one */
 	int wake;			/* eventfd that ends the thread */
 	bool has_thread;
 	bool is_stopping;

@@ -20,7 +20,7 @@
 #include <linux/types.h>
 
 struct tsct_server;
-struct tsct_store_unread;	/* numbers of unread events: struct in store.h */
+struct tsct_store_unread;	/* result of tsct_server_unread(), in store.h */
 
 /*
  * tsct_server_start - listen on a socket
@@ -54,7 +54,7 @@ void tsct_server_count(const struct tsct_server *server, __u64 *ret_channels,
 int tsct_server_run(struct tsct_server *server);
 
 /*
- * tsct_server_unread - count events emitted into channels that were never read
+ * tsct_server_unread - count the events in channels that no reader has opened
  *
  * Ends the server's thread, then handles clients that have disconnected. Only
  * tsct_server_stop() may follow.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Formats events as lines of text. The constant parts of the lines of an event and of a
- * location are made once; a line is then a few copies and its numbers. Room for a whole
- * line is reserved in advance, so the functions that write it check no bounds.
+ * Formats events as lines of text. The constant parts of an event's lines, and of a
+ * location's lines, are made once. To make a line, these parts are copied, and only the
+ * values are formatted. Room for a whole line is reserved in advance, so the functions
+ * that write the line check no bounds.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -211,8 +211,8 @@ static int to_ns(struct tm *tm, bool utc, __s64 fraction, __s64 *ret)
 }
 
 /*
- * Parses a time of the day on which the recording begins; of the next day, if the
- * recording begins later.
+ * Parses a local time of day. The day is that on which the recording begins,
+ * @begin_ns, or the next day, if the time is before the second of that begin.
  */
 static int parse_time_of_day(const char *text, __s64 begin_ns, __s64 *ret)
 {

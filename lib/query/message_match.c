@@ -6,8 +6,8 @@
 #include "lib/core/remap.h"
 #include "message_match.h"
 
-/* Result of tsct_message_pool() for all event names that have send events only, or
- * receive events only */
+/* The pool (see tsct_message_pool()) that is shared by all event names with send events
+ * only, or with receive events only */
 #define POOL_OTHERS	1
 
 /* An open message: only its send or only its receive was seen, or the match of both is
@@ -24,14 +24,16 @@ struct open_list {
 	__u32 first, last;
 };
 
-/* A message key that has open messages. Of those in `waiting`, all have only a send or
- * all have only a receive. */
+/* A message key that has open messages. Either all messages in `waiting` have only a
+ * send, or all have only a receive. */
 struct open_key {
 	__u64 key;
-	/* messages with only a send; if `early`: messages with only a receive */
+	/* messages that have only a send; if the flag `early` is set, messages that
+	 * have only a receive */
 	struct open_list waiting;
 	/* messages whose send came after their receive. Such a message counts as
-	 * matched, unless another receive with this key comes within the window. */
+	 * matched, unless another receive with the same message key comes within
+	 * options.window ticks of the send. */
 	struct open_list late;
 	__u32 next;		/* next key of the hash bucket, or next free key */
 	bool early;		/* flag: messages in `waiting` have only a receive */
@@ -310,7 +312,8 @@ static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
 
 	if (!m->free_open && m->nr_open == m->room) {
 		m->stats.given_up += !settle_oldest(m);
-		/* settle_oldest() may have freed the key: looks up the link again. */
+		/* settle_oldest() may have freed elements of m->keys, so @link, which
+		 * leads to the element of @key, is looked up again. */
 		link = link_to(m, key);
 	}
 	if (!*link) {
@@ -372,8 +375,8 @@ tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 	if (k && !k->early && k->waiting.first) {
 		at = list_pop(m, &k->waiting);
 	} else if (k && k->late.first) {
-		/* The order was receive, send, receive (@end): the send is matched with
-		 * the second receive, and the first receive stays unmatched. */
+		/* A receive, a send and now a second receive, @end, have the same key.
+		 * Matches the send with @end; the first receive is unmatched. */
 		at = list_pop(m, &k->late);
 		m->stats.unmatched_receives++;
 	} else if (m->options.sends_only) {

@@ -30,7 +30,8 @@ static int count_series(const struct tsct_sync_sample *samples, unsigned int nr,
 	unsigned int k;
 
 	for (sample = samples; sample < samples + nr; sample++) {
-		/* The newest series is compared first, as a later epoch is likely. */
+		/* Searches the series for the sample, from the series that was added
+		 * last: most samples belong to the same epoch as the one before. */
 		for (k = *ret_nr; k && !belongs_to(&(*all)[k - 1], sample); k--)
 			;
 		if (k) {

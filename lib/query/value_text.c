@@ -81,7 +81,8 @@ size_t tsct_utf8_clean(char *to, const char *from, size_t len)
 
 /* ---- text ---------------------------------------------------------------- */
 
-/* Escapes one character of @from, or one invalid byte. Returns its length in bytes. */
+/* Appends the character (or invalid byte) at @from to the text at *@at, escaped.
+ * Returns the number of bytes read from @from. */
 static size_t escape_one(char **at, const char *from, size_t left,
 			 const char *special)
 {

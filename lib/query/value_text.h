@@ -47,8 +47,8 @@ struct json_t *tsct_json_value(const struct tsct_value *value, __s64 exact);
 /* ---- UTF-8 of untrusted text ---------------------------------------------------- */
 
 /*
- * Returns the length in bytes of the well-formed character at @text, of @left bytes, and
- * its code point; 0: the bytes are not UTF-8.
+ * Decodes the first character of @text, which has @left bytes. Returns the character's
+ * length in bytes, and its code point; 0: @text does not begin with valid UTF-8.
  */
 size_t tsct_utf8_decode(const char *text, size_t left, __u32 *ret_code);
 

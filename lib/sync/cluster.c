@@ -5,8 +5,8 @@
 #include "cluster_private.h"
 #include "lib/core/clock_params.h"
 
-/* An offset within the error bounds is slewed if the slew takes at most this many times
- * TSCT_CLUSTER_SLEW_MAX_NS. */
+/* An offset within the error bounds is corrected by a slew that may last this factor
+ * times TSCT_CLUSTER_SLEW_MAX_NS. If that is too short, an epoch begins. */
 #define WITHIN_BOUND_FACTOR	6
 
 /* Least number of exchanges in a fit; with fewer, the status is CALIBRATING. */
@@ -260,9 +260,10 @@ static bool are_too_new(const struct tsct_cluster *cluster, __u64 begin_cycles)
 
 	if (age <= 0)
 		return true;
-	/* Of replaced parameters, readers keep one straight piece (cluster_prev): after
-	 * a slew, the piece that begins at the end of the slew. It must be longer than
-	 * the lead of the new parameters, so that it contains the time now. */
+	/* Readers keep the last straight piece of the replaced parameters
+	 * (cluster_prev). After a slew, that piece lasts from the end of the slew to
+	 * the begin of the new parameters, which is in the future by their lead. The
+	 * time now is in the piece only if the piece is longer than that lead. */
 	if (tsct_servo_slews(params) && straight > 0 && straight < LEAD_MAX_S * hz)
 		return true;
 	return age < PARAMS_MIN_S * hz && !is_provisional(cluster);
@@ -366,9 +367,10 @@ static __u64 past_error_ps(const struct tsct_cluster *cluster,
 }
 
 /*
- * The error due to wander grows with the square of time, published bounds grow
- * linearly. Until holdover begins, the published growth is the slope of the chord,
- * which is above the square; afterwards, the slope of the square where holdover begins.
+ * The error due to wander d cycles after the estimate is min(wander * d, phi) * d;
+ * published bounds grow linearly. Until holdover begins at d = hold, the published
+ * growth is that error's mean growth up to hold; in holdover, phi is added. So the
+ * published bound is never below the error.
  */
 static void set_bounds(const struct tsct_cluster *cluster,
 		       const struct tsct_source_params *est,

@@ -4,16 +4,17 @@
  *
  * The hull is good where delays have a sharp minimum, with many delays close to the
  * minimum. Where packet times are noisy there is no sharp minimum, and the hull
- * follows the most extreme times. Two statistics decide:
+ * follows the most extreme times. Two statistics decide, half_mean_ratio and gain:
  *
- *   half_mean_ratio	of the shorter half of the delays, their mean over their
- *			maximum; mean of both directions. 0.44 for exponential
- *			delays, at most 0.5 for a constant density above the
- *			minimum, 0.57 or more where the density rises from 0
- *   gain		logarithm of the ratio of the regression's standard
- *			deviation to the hull's, plus log_asymmetry:
- *			|logarithm| of the density of the shortest delays of
- *			requests over that of answers
+ *   half_mean_ratio	mean of the shorter half of the delays, divided by the
+ *			maximum of that half; averaged over requests and
+ *			answers. 0.44 for exponential delays, at most 0.5 for
+ *			a constant density above the minimum, 0.57 or more
+ *			where the density rises from 0
+ *   gain		log(standard deviation of the regression / standard
+ *			deviation of the hull) + log_asymmetry
+ *   log_asymmetry	|log(a / b)|, with the densities a of the shortest
+ *			delays of requests, and b of those of answers
  *
  * `excess` is half_mean_ratio minus a limit: negative where the minimum is sharp.
  * Near the limit the result is a mean, as either alone may be far off. `scarcity`
@@ -57,10 +58,10 @@
  * multiplied by 1 + SD_PER_SCARCITY * scarcity_of(number of these exchanges). */
 #define SD_PER_EXCESS		45.0
 #define SD_PER_SCARCITY		8.0
-/* Whatever `excess` is, the regression has the weight 1 if the hull's corrected
- * standard deviation is larger than the regression's. If delays of requests and answers
- * differ (log_asymmetry, see above, is GAIN_MIN or more), the regression is biased: the
- * hull's deviation must exceed SD_RATIO_ASYMMETRIC times the regression's. */
+/* The regression gets its full weight if its standard deviation is smaller than the
+ * hull's, corrected as above. If the delays of requests are distributed unlike those of
+ * answers, the regression is biased: the hull's standard deviation must then be more
+ * than this factor times the regression's. */
 #define SD_RATIO_ASYMMETRIC	3.0
 
 /* Number of exchanges from which on scarcity_of() returns 0 */

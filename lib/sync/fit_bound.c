@@ -25,8 +25,9 @@
 #define BISECTION_STEPS	64
 
 struct bound_hulls {
-	/* corners of the lower hulls of the constraints `up` and -`low`, widened by
-	 * slack and wander */
+	/* up: corners of the lower hull of the points' upper limits of f; low: corners
+	 * of the lower hull of their negated lower limits. The limits include the error
+	 * of the packet times (slack) and the wander. */
 	struct tsct_corner *up, *low;
 	unsigned int nr_up, nr_low;
 };
@@ -221,9 +222,10 @@ static bool solve(const struct tsct_plane *plane, unsigned int from,
 }
 
 /*
- * If the exchanges' constraints contradict each other, gap() is negative for every
- * slope of a line. At most four exchanges determine the maximum of gap() over all
- * slopes. Drops the one whose removal raises the maximum most. Returns the new maximum.
+ * Drops one exchange, if the exchanges' constraints contradict each other. The highest
+ * minus the lowest offset that they allow, gap(), is then negative for every slope. At
+ * most four exchanges determine the maximum of gap() over all slopes: drops that one of
+ * the four whose removal raises the maximum most. Returns the new maximum.
  */
 static double drop_most_contradicting(struct tsct_plane *plane)
 {
@@ -285,8 +287,8 @@ static void find_bounds(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 			break;
 		}
 	/* If no function meets the remaining constraints, a counter has changed. Then
-	 * all exchanges are used again, except the oldest: as few are dropped
-	 * (found by bisection) as leave constraints that some function meets. */
+	 * takes all exchanges again, and drops only the oldest: bisection finds the
+	 * smallest number to drop for which some function meets the rest. */
 	for (i = 0; i < plane->nr; i++)
 		plane->point[i].sound = !plane->point[i].rejected;
 	while (from < to) {
