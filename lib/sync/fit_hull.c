@@ -53,9 +53,11 @@
 /* Convex hulls of the constraints, and the slope at which lines have the widest gap
  * between the upper and the lower constraints */
 struct hull {
-	double slope;		/* slope of lines with the widest gap, counts / s */
-	/* largest and least offset, at the plane's origin, of the lines with `slope`
-	 * between the constraints, counts; above - below is the gap */
+	/* slope with the widest gap, counts / s: the gap is that between the upper and
+	 * the lower constraints, along lines of this slope */
+	double slope;
+	/* upper and lower end of the gap: largest and least offset, at the plane's
+	 * origin, of lines that have this slope and satisfy all constraints, counts */
 	double above, below;
 	/* indices of the points that determine the widest gap between the upper and the
 	 * lower constraints; an index may occur twice */
@@ -310,11 +312,12 @@ static double lever(const struct tsct_plane *plane,
  * @sd: standard deviation, due to delays, of the line fitted to all of @seen, counts;
  *	taken as inversely proportional to the number of exchanges in a window
  * @wander: wander of the rate, counts / s per root of a second
- * @ret_bend: standard deviation due to wander, at `at`, of the line fitted to the
- *	returned window, counts
+ * @ret_bend: standard deviation due to wander, at the plane's origin plane->at, of the
+ *	line fitted to the returned window, counts
  *
- * The line is used for some time beyond the window: up to `at`; if the last exchange is
- * at `at`, for half the longest interval between two exchanges.
+ * The error is that at the plane's origin; but if the last exchange is not after the
+ * origin, and less than half the longest interval between exchanges before the origin,
+ * the error is that half an interval after the last exchange.
  */
 static struct tsct_window choose_window(const struct tsct_plane *plane,
 					const struct tsct_window *seen,
@@ -358,7 +361,7 @@ struct hull_edge {
 	double u;
 	/* mean of the shorter half of the delays, divided by that half's maximum */
 	double half_mean_ratio;
-	unsigned int nr;	/* number of all delays, short and long */
+	unsigned int nr;	/* number of used exchanges: each has one delay */
 };
 
 /* Returns by how much an exchange's delay in one direction exceeds the minimum that the
@@ -426,8 +429,8 @@ static double least(const struct tsct_corner *corner, unsigned int nr, double q)
 	return ret;
 }
 
-/* Logarithm of the likelihood of lines with slope q; *ret_y: the best offset for that
- * slope */
+/* Returns the logarithm of the likelihood of lines with slope @q; *ret_y: the best
+ * offset of such a line at the plane's origin, counts */
 static double log_likelihood(const struct hull *hull,
 			     const struct hull_edge edge[2], double q,
 			     double *ret_y)
@@ -440,8 +443,8 @@ static double log_likelihood(const struct hull *hull,
 		edge[1].density * (low + q * edge[1].u);
 }
 
-/* Distance from slope q to slopes of negligible likelihood, in the direction of
- * @step */
+/* Doubles @step, a change of slope in counts / s, until lines with the slope @q + @step
+ * have a negligible likelihood. Returns the doubled step. */
 static double reach(const struct hull *hull, const struct hull_edge edge[2],
 		    double q, double step)
 {

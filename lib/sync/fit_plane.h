@@ -157,9 +157,10 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 void tsct_plane_reject_outliers(struct tsct_plane *plane);
 
 /*
- * Make the reference fits, linear and spline. @keep: flags per exchange; before the
- * call: tsct_plane_make() made a point of the exchange; after it: the fit used the
- * exchange. tsct_fit_spline() returns 0, -E2BIG, -ERANGE or -ENODATA.
+ * Make the reference fits: a straight line and a spline. @keep: array of one flag per
+ * exchange. The caller sets the flags of the exchanges that have a point in @plane. The
+ * functions clear the flags of those exchanges that the fit does not use.
+ * tsct_fit_spline() returns 0, -E2BIG, -ERANGE or -ENODATA.
  */
 void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 		     unsigned int nr, bool *keep, struct tsct_fit *fit);

@@ -68,7 +68,7 @@ struct middles {
 	const struct tsct_plane *plane;
 	/* variance of each exchange's offset, in squares of `unit` */
 	double *var;
-	double unit;		/* unit of the filter's offsets, counts */
+	double unit;		/* number of counts in a unit of the filter's offsets */
 	double period;		/* mean interval between exchanges, s */
 	double wander;		/* growth of the rate's variance, per second */
 };
@@ -113,9 +113,9 @@ static void filter_point(struct kalman *f, double wander,
 	f->rate += gain_rate * off;
 	f->rr -= gain_rate * f->yr;
 	f->yr -= gain * f->yr;
-	/* The Kalman filter reduces the offset's variance, yy, to yy - gain * yy. This
-	 * is computed as the equal yy * var / (yy + var), which rounding cannot make
-	 * negative. */
+	/* Kalman filter: a measured offset of variance var reduces the variance yy of
+	 * the estimated offset to yy * var / (yy + var). The usual form of this result,
+	 * yy - yy * yy / (yy + var), could become negative by rounding. */
 	f->yy *= var * inverse;
 	if (f->rr < 0)
 		f->rr = 0;
@@ -159,9 +159,9 @@ static bool run_filters(const struct middles *middles, long from, long to,
 			.u = point[i].u,
 			.y = point[i].y / middles->unit,
 			.yy = middles->var[i],
-			/* Initial variance of the rate: square of the nominal rates'
-			 * error, at most the square of 1000 * middles->unit per mean
-			 * interval between exchanges */
+			/* Initial variance of the rate: square of the smaller of two
+			 * rates: the largest error of the nominal rates; 1000 units of
+			 * offset per mean interval between exchanges */
 			.rr = fmin(rate * rate, steep * steep),
 		};
 	while ((i = next_used(middles, i + by, to, by)) != to)

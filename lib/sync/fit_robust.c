@@ -81,8 +81,8 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 	ret->spread = 1.48 * tsct_nth_smallest(values, nr, nr / 2);
 	first = plane->point[of[0]].u;
 	last = plane->point[of[nr - 1]].u;
-	/* Deviation of a regression over evenly spaced points, times 1.25, because
-	 * medians are less exact than means */
+	/* Standard deviation, at the plane's origin, of a regression line through
+	 * evenly spaced points, times 1.25: medians are less exact than means */
 	lever = last > first ? fabs(first + last) / (last - first) : 0;
 	ret->sd = ret->spread * 1.25 * sqrt((1 + 3 * lever * lever) / nr);
 }
@@ -128,8 +128,8 @@ static double delay_of(const struct tsct_point *p,
 }
 
 /*
- * Rejects points with implausibly short delays of one direction: a wrong packet
- * time shortens the delay in one direction, where the round trip is plausible.
+ * Rejects points whose delay in one direction is implausibly short. A wrong packet time
+ * can shorten the delay in one direction although the round trip is plausible.
  */
 static void reject_early(struct tsct_plane *plane,
 			 const struct tsct_fit_candidate *others, bool up)

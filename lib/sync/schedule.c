@@ -14,9 +14,10 @@ struct schedule_member {
 	bool present;		/* true: the member has sent a request */
 	__u64 last_us;		/* time of the member's last request, us; valid if the
 				 * field `present` is true */
-	bool counted;		/* true: the open session waits for this member */
+	/* true: the open session waits for turns of this member */
+	bool counted;
 	__u32 session;		/* number of the member's session; 0: none */
-	bool over;		/* true: the session has ended for this member */
+	bool over;		/* true: the member has no more turns in its session */
 	bool has_turn;		/* true: turn_us is valid */
 	__u32 messages;		/* number of the member's exchanges in its session */
 	__u64 turn_us;		/* time of the member's next turn */
@@ -39,8 +40,8 @@ struct tsct_schedule {
 	bool master_arrived;	/* true: all callers on the master wait at the current
 				 * barrier */
 	bool joined;		/* true: a member has joined the last session begun */
-	unsigned int nr_counted;	/* number of members for which the open session
-					 * waits */
+	unsigned int nr_counted;	/* number of members for whose turns the open
+					 * session waits */
 	unsigned int nr, nr_expected;	/* number of members; number of configured
 					 * members */
 	/*

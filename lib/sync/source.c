@@ -344,8 +344,8 @@ static void restart_window(struct tsct_sync_source *source, unsigned int nr)
 	source->has_fit = false;
 }
 
-/* Counts an offset that no delay explains. True: too few such offsets to confirm a
- * change. */
+/* Counts an offset that no delay explains. True: too few such offsets in a row to
+ * confirm that the source's time has changed. */
 static bool note_unexplained(struct tsct_sync_source *source, double off)
 {
 	if (off > 0)
@@ -427,8 +427,8 @@ static const char *change_of_remote(const struct tsct_remote *old,
 	remote_time(&new->params, remote, 0, &b);
 	error = remote_error_ns(&old->params, remote) +
 		remote_error_ns(&new->params, remote);
-	/* 1000 ns are added to the error bounds of the two times, for the resolution
-	 * of a double near 2^63 ns. */
+	/* `error` is the sum of the error bounds of the times a.ns and b.ns. 1000 ns
+	 * are added, the resolution of a double near 2^63 ns. */
 	return tsct_magnitude((double)a.ns - (double)b.ns) > error + 1000 ?
 		"the source's counter or time jumped" : NULL;
 }

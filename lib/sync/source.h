@@ -39,8 +39,8 @@ struct tsct_source_params {
 	double growth;		/* linear growth of the error bound, ns per cycle */
 	double wander;		/* quadratic growth of the error bound, ns per cycle
 				 * squared */
-	double phi;		/* upper limit of wander * d in the error bound above,
-				 * ns per cycle */
+	double phi;		/* upper limit of the product of `wander` and the cycles
+				 * since time.point, in the error bound, ns per cycle */
 };
 
 /* Returns the error bound of the estimate @est at @cycles, in ns. */
@@ -59,7 +59,7 @@ struct tsct_sync_source {
 	bool has_fit;		/* true: `fit` and the array `keep` are valid */
 	struct tsct_fit fit;
 	bool has_remote;	/* true: `remote` is valid */
-	struct tsct_remote remote;	/* state that came with the last exchange */
+	struct tsct_remote remote;	/* server, as its last answer describes it */
 	__u64 last_poll;	/* t1 of the exchange that began the last poll */
 	__u64 last_interval;	/* interval between the last two polls, cycles */
 	__u64 max_interval;	/* recent maximum of last_interval, cycles; decays */

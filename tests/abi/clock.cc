@@ -176,7 +176,8 @@ static void check_durations()
 	      "a duration in nanoseconds");
 	int err = tsc_clock::interval(from, to, interval);
 	nanoseconds after = tsctrace::duration_cast<nanoseconds>(to - from);
-	/* The clock may have refined its rate before or after interval(). */
+	/* The clock may refine its rate at any time: interval() may use the rate of
+	 * `took`, computed before interval(), or that of `after`. */
 	check(!err && interval.ns >= std::min(took, after).count() - 1 &&
 	      interval.ns <= std::max(took, after).count() + 1,
 	      "the same duration by interval()");

@@ -33,7 +33,8 @@ struct emitter {
 	}								\
 } while (0)
 
-/* A shared object's events are enabled like the program's; unloading ends them. */
+/* tsct_events_set_enabled() enables the events of the program and of a loaded shared
+ * object. After dlclose(), the object's events are no longer counted. */
 static int use_object(const char *path)
 {
 	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -44,7 +44,7 @@ END
 ${CC:-cc} -std=gnu11 -w -Ikmod/uapi -o "$tmp/show" "$tmp/show.c"
 "$tmp/show" | sort >"$tmp/have"
 
-# Rows of the page's tables of structures and numbers: NAME VALUE ...
+# Reads the tables of structures and numbers in Documentation/abi.rst: NAME VALUE ...
 awk '/^Structures$/ { on = 1 } /^mmap$/ { on = 0 }
 	on && $1 ~ /^(tsct_|TSCT_)[A-Za-z0-9_]+$/ && NF > 1 { print $1, $2 }' "$page" |
 	sort >"$tmp/said"

@@ -60,8 +60,8 @@ sed -n 's/^\tTSCT_EXT_AT_\([A-Z_]*\) = \([0-9]*\),.*/\1 \2/p' lib/ntp/ntp_packet
 	tr A-Z a-z | sort >"$tmp/have"
 compare "members" "$tmp/have" "$tmp/said" 20
 
-# Compares the size of each member of the extension field in the document's table of
-# members with its size in the drawing.
+# Compares the size of each member of the extension field in two places of
+# Documentation/protocol.rst: the table of members, and the drawing of the field.
 awk '$1 == "member" { on = 1 } on && /^$/ { exit } on && $2 ~ /^[0-9]+$/ { print $1, $2 / 8 }' \
 	"$page" | sort >"$tmp/said"
 grep -vE 'reserved|^(type|length|magic|version)' "$tmp/drawn" |

@@ -17,7 +17,8 @@ fail=0
 
 python3 tests/abi/rooms.py || fail=1
 
-# Symbols of the objects that only the daemon and trace-ctl contain
+# Checks that libtsctrace.so has no symbol of objects that only the daemon and trace-ctl
+# contain.
 writer=$(make -s -C lib O="$(realpath "$O")" unshared-objects)
 # shellcheck disable=SC2086
 nm -g --defined-only $writer | awk 'NF == 3 {print $3}' | sort -u >"$tmp/others"

@@ -95,7 +95,7 @@ static void stamp(unsigned int turns)
 
 /*
  * Maps a counter of 2.594 GHz, whose rate changes by 1 ppm in a millisecond, to 1 GHz.
- * The mapping has a line every 0.4 ms.
+ * The mapping consists of straight lines, each for 0.4 ms.
  */
 static struct tsct_mapping mapping;
 

@@ -12,7 +12,8 @@ struct outcome {
 	__u64 events, hash, last_stamp, last_tick, last_end;
 };
 
-/* Results of all stream files of a recording: class by class, location by location */
+/* Results of all stream files of a recording, in the array `all`, which is indexed by
+ * stream class * number of locations + location */
 struct outcomes {
 	struct outcome *all;
 	__u64 events, bytes, last_stamp;
@@ -109,9 +110,10 @@ static void read_events(struct tsct_trace *trace, struct outcomes *o)
 	HOLDS(!ret && tsct_trace_bytes(trace) <= o->bytes);
 }
 
-/* ---- reading without the fast path --------------------------------------- */
+/* ---- reading by the slow path only --------------------------------------- */
 
-/* Reads a single file without the fast path. */
+/* Reads one stream file by tsct_stream_reader_next_slow() only. Checks that the events
+ * are those of @want, the result of reading the whole recording. */
 static __u64 read_file(const struct box *box, const struct tsct_recording *rec,
 		       __u32 class, __u32 location, const struct outcome *want)
 {

@@ -267,8 +267,9 @@ static void move_line(struct span line)
 	splice(to.at + any(2) * to.len, 0, kept.at, kept.len);
 }
 
-/* Takes a random line of lines[], and inserts it before or after @line, or replaces the
- * line of the text with the same metadata key, or a random line without such a line. */
+/* Inserts a random line of lines[] before or after @line; or replaces the text's line
+ * with the same metadata key by the random line. If the text has no line with that key,
+ * any line of the text is replaced. */
 static void put_known(struct span line)
 {
 	static struct bytes known;

@@ -151,7 +151,8 @@ fetch_drivers() {
 	temp=
 }
 
-# Adapts the one absolute path in the header packages.
+# ROOT RELEASE DIR: rewrites the only absolute path in the header packages, unpacked in
+# ROOT, for their final place DIR. The path is that of an include line in a Makefile.
 relocate_headers() {
 	local makefile=$1/usr/src/linux-headers-$2/Makefile
 	sed -i "s|^include /usr/src/|include $3/usr/src/|" "$makefile"

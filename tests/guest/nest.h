@@ -31,7 +31,7 @@ struct payload {
 /* Counts reported by the module, and counts of the records read */
 static struct count reported[CPUS][CONTEXTS];
 static unsigned long found[CPUS][CONTEXTS];
-/* lowest valid number of the next event */
+/* lower limit of the next event's number: number of the last event read, plus 1 */
 static uint64_t expected[CPUS][CONTEXTS];
 
 static void read_results(void)

@@ -230,7 +230,8 @@ small_initrd() {	# PLAN MODULE DIR
 
 # --- one kernel -------------------------------------------------------------
 
-# Warnings in a build log, except that of a kernel tree without built modules.
+# Prints the warnings in the build log $1, except the warning that a kernel tree without
+# built modules causes (Module.symvers is missing).
 warnings() { grep -i 'warning:' "$1" | grep -v 'Module.symvers is missing'; }
 
 # AT STEP DIR OUT TARGET...: builds the targets for the kernel in DIR. AT is a path:

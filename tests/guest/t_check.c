@@ -77,7 +77,7 @@ static void try_room(int fd)
 	check = (struct tsct_check){ .nr = 1, .table = (uintptr_t)table };
 	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
 	t_check(check.nr >= 2 && table[0].cpu == 0 && table[1].cpu == ~0U);
-	/* A null pointer to the table */
+	/* A null pointer as the address of the table of CPUs */
 	check = (struct tsct_check){ .nr = 1 };
 	t_errno(ioctl(fd, TSCT_IOC_CHECK, &check), EFAULT);
 	check = (struct tsct_check){ .nr = ~0U, .table = ~0ULL - 4095 };

@@ -28,7 +28,8 @@ static struct tsct_clock_set both(uint32_t epoch, uint32_t cluster_epoch)
 	return set;
 }
 
-/* Makes cluster params and cluster_prev that begin in @lead cycles, at a new rate. */
+/* Replaces s->cluster by params that begin in @lead cycles, with the rate @mult. The
+ * params until then are kept in s->cluster_prev. */
 static void continue_cluster(struct tsct_clock_state *s, int64_t lead, uint64_t mult)
 {
 	struct tsct_clock_params *pair = &s->cluster, old = *pair;

@@ -98,7 +98,7 @@ see_channels() {	# NUMBER
 
 see_channels 0
 is programs_use module
-# Runs jobs by its path, as the shell has a builtin `jobs`.
+# The path selects the test program `jobs`: the name alone is a builtin of the shell.
 /usr/bin/jobs 4000000000 1 >jobs.out 2>&1 &
 jobs=$!
 see_channels 1

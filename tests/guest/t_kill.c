@@ -194,8 +194,8 @@ int main(void)
 	}
 	wait_for_all();
 	/*
-	 * A file's last reference may be dropped with a delay. A channel's memory is
-	 * uncharged some time after the channel has left the table.
+	 * The kernel may close the files of a killed process with a delay. A channel's
+	 * memory is uncharged some time after the module has removed the channel.
 	 */
 	info = dev_info(fd);
 	for (i = 0; i < 200 && (info.channels || info.bytes); i++) {

@@ -10,7 +10,8 @@ static int define(struct tsct_channel *channel, unsigned int i)
 	return tsct_event_define(channel, name, i % TSCT_KIND_NR, "a:u32/x, b:string");
 }
 
-/* A child stores the ids to shared memory; it opens or inherits the channel. */
+/* Defines events in the channel @inherited, or, if @inherited is null, in the channel
+ * that the child opens. Stores the event ids in @ids, which is shared memory. */
 static void run_child(struct tsct_channel *inherited, int16_t *ids)
 {
 	struct tsct_channel *channel = inherited ? inherited : lib_open(NULL);

@@ -49,7 +49,7 @@ serve() {	# ADDRESS PORT...
 record() {	# DIR ARGUMENT...
 	dir=$1 status=0
 	shift
-	# Losses have their own exit status.
+	# The exit status of trace-ctl record is 3 if events were lost.
 	trace-ctl record -o "$dir" "$@" >record.out 2>&1 || status=$?
 	[ $status = 0 ] || {
 		cat record.out
@@ -239,8 +239,8 @@ done
 # Two equal datagrams have the same message number, even if one is sent from memory by
 # write() and one from a file by sendfile().
 judge all 7013 "sent == 4 && got == 4 && twice == 4"
-# segments() cannot check port 7020: the first answer over a new route may consist of
-# several TCP segments.
+# Port 7020 is not checked by segments(), which expects one TCP segment per message: the
+# first answer over a new route may consist of several TCP segments.
 stream all 7020 2 6000 "sent_bytes >= 8000 && got_bytes >= 7000 && sent > got"
 
 # --- traced processes only ---------------------------------------------------------

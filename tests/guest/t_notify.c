@@ -87,7 +87,8 @@ static void resolve(uint16_t *family, uint32_t *group)
 	*family = found ? *(const uint16_t *)value(found) : 0;
 	found = find(m.payload, len, CTRL_ATTR_MCAST_GROUPS);
 	t_check(*family && found);
-	one = found ? value(found) : NULL;	/* the family's only multicast group */
+	/* the only multicast group of the module's generic netlink family */
+	one = found ? value(found) : NULL;
 	found = one ? find(value(one), value_len(one), CTRL_ATTR_MCAST_GRP_NAME)
 		: NULL;
 	t_check(found && !strcmp(value(found), TSCT_GENL_GROUP));

@@ -19,7 +19,7 @@ run() {	# WANTED-STATUS ARGUMENT...
 	[ $got = "$want" ] || fail "trace-ctl $* gave $got, not $want"
 }
 
-# Prints the number of the first key $1 in the JSON output
+# Prints the value, a number, of the key $1 where it first occurs in the JSON output.
 number() { sed -n "s/^ *\"$1\": \\([0-9]*\\),*\$/\\1/p" out | head -n 1; }
 
 until_events() {	# CHANNEL MORE-THAN
@@ -37,7 +37,7 @@ until_events() {	# CHANNEL MORE-THAN
 run 0 channel create fly --policy overwrite --block-size 4096 --blocks 4
 grep -q 'overwrite,kept, .* in the module$' out || fail "create"
 run 1 channel create fly
-# Runs jobs by its path, as the shell has a builtin `jobs`.
+# The path selects the test program `jobs`: the name alone is a builtin of the shell.
 TSCTRACE_CHANNEL=fly /usr/bin/jobs 4000000000 2 >/dev/null 2>&1 &
 jobs=$!
 until_events fly 1500

@@ -71,7 +71,7 @@ int main(void)
 
 	t_check(choose("hpet") || choose("acpi_pm"), "no other clocksource");
 	usleep(100000);
-	/* New channels keep the old source until the CPU check runs. */
+	/* The source of new channels stays the TSC until the module checks the CPUs. */
 	t_check(dev_info(fd).source == TSCT_SOURCE_TSC);
 	t_check(run_check(fd) == TSCT_SOURCE_MONOTONIC_RAW);
 	t_check(page->copy[0].state.epoch == 4, "%u", page->copy[0].state.epoch);

@@ -207,8 +207,8 @@ struct scenario {
 	struct {
 		__u8 kind, cpu, level;
 		__u8 events;	/* writer: number of events that it emits */
-		bool late;	/* reader: begins when writers have started already;
-				 * needs `start` 0 */
+		bool late;	/* reader: begins when writers have started already; for
+				 * scenarios whose initial position `start` is 0 */
 	} actors[MAX_ACTORS];
 };
 
@@ -258,7 +258,7 @@ bool memory_drain(struct state *state, unsigned int cpu, unsigned int k);
 
 /* ---- programs of the actors ---------------------------------------------- */
 
-/* phases of a USER writer's program */
+/* phases in the program of a writer of kind USER (thread in user space) */
 enum { PHASE_FAST, PHASE_NEXT, PHASE_LOSE, PHASE_KERNEL };
 enum { PHASE_READ, PHASE_START }; /* phases of a reader's program */
 

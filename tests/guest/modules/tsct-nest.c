@@ -124,8 +124,8 @@ static void on_breakpoint(struct perf_event *event,
 	record_here(DEBUG);
 }
 
-/* Triggers the tasklet, an interrupt or an NMI, on this CPU or the next one. Preemption
- * is off. */
+/* Triggers up to three contexts, chosen by @turn: the tasklet on this CPU; an interrupt
+ * and an NMI on this CPU or the next one. Preemption is off. */
 static void raise_contexts(unsigned int turn)
 {
 	unsigned int cpu = smp_processor_id();
