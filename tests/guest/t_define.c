@@ -119,7 +119,7 @@ int main(void)
 	t_check(define(fd, def("a", 0)) == 16);
 	t_check(!dev_attach(other, arg.id, TSCT_ROLE_WRITE), "%m");
 	t_check(define(other, def("b", 2)) == 17);
-	/* An event of the same name, but another kind or field type, is distinct. */
+	/* An event with the same name but another kind or field type is distinct. */
 	d = def("b", 2);
 	d.kind = TSCT_KIND_BEGIN;
 	t_check(define(fd, d) == 18);

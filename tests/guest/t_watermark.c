@@ -121,7 +121,7 @@ static void try_sleep(void)
 	t_check(!pipe(go), "%m");
 	pid = fork();
 	if (!pid) {
-		/* The child lowers the watermark after poll() of the parent timed out. */
+		/* The child lowers the watermark when the parent polls again. */
 		i = read(go[0], &c, 1) == 1;
 		usleep(200000);
 		_exit(!i || watermark(fd, 640) != 0);
