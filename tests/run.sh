@@ -85,8 +85,8 @@ judge() {	# LABEL LOG STATUS
 		tail -n 12 "$2"; } | cut -c 1-300 | sed "s|^|  $1: |")$'\n'
 }
 
-# Adds each failure in a log to the list, with its comments, which some tests print
-# before the failure and some after it.
+# Adds each failed test of a log to the variable "failures", with the comment lines (TAP)
+# near it: some test programs print comments before the failure, some after it.
 note_failures() {	# LABEL LOG
 	failures+=$(grep -E -B 2 -A 10 '^not ok ' "$2" | grep -E '^(not ok|#|--)' |
 		cut -c 1-300 | head -n 40 | sed "s|^|  $1: |")$'\n' || true

@@ -33,9 +33,9 @@ static bool has_cpu(const struct state *state, unsigned int nr)
 		other = &state->actors[i];
 		if (i == nr || other->cpu != actor->cpu || !other->steps)
 			continue;
-		/* An actor that has begun an operation at a higher level (interrupt or
-		 * NMI) completes the operation before this actor runs. So does an actor
-		 * of the same level with `alone` set, as it cannot be preempted. */
+		/* Actor `other` has begun an operation. It completes the operation
+		 * before actor @nr runs if it has a higher level (interrupt or NMI), or
+		 * if it has the same level and `alone` set: it is not preempted. */
 		if (other->level > actor->level)
 			return false;
 		if (other->level == actor->level && other->alone)
@@ -78,8 +78,9 @@ static void add_moves_of(const struct state *state, unsigned int i,
 		add(moves, nr, ABORT, i, 0);
 }
 
-/* Returns the writers' moves if no writer's next instruction depends on other CPUs,
- * else 0. */
+/* Stores the writers' moves in @moves and returns the number of moves. Returns 0 if
+ * moves of readers and memory must be tried, too: no writer can run, the store buffer
+ * is full, or a writer's next instruction depends on other CPUs. */
 static unsigned int own_moves(const struct state *state, struct move *moves)
 {
 	const struct actor *actor;

@@ -67,7 +67,8 @@ static void take_block(struct vars *vars, const struct found *found)
 	vars->count = events;
 }
 
-/* Checks a valid copy of a record, pad or header, and advances the reader past it. */
+/* Checks the content of the record or block header that a reader found at its position
+ * (a pad is only skipped), and advances the position to the next record. */
 static void take(struct vars *vars, const struct found *found)
 {
 	switch (found->step) {

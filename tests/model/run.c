@@ -210,8 +210,9 @@ bool run_step(struct state *state, unsigned int nr, bool release)
 	run.blocked = run.direct = false;
 	vars = actor->vars;
 	if (setjmp(run.out)) {
-		/* longjmp() left the program: before the instruction of the next step,
-		 * or because the store buffer must be emptied first (blocked). */
+		/* longjmp() left call_program() at the instruction of the next step; or
+		 * (blocked) at an instruction that needs room in the store buffer, or
+		 * an empty store buffer. */
 		if (run.blocked)
 			return false;
 		actor->in_section = run.in_section;

@@ -62,7 +62,8 @@ def fields(what, got, want):
     for name, value in want.items():
         mine = got[name]
         if type(mine) is not type(value) or not near(mine, value):
-            # dump prints NaN and integers over 53 bits as text: compares the numbers
+            # dump prints NaN and integers over 53 bits as text, an export may print
+            # them as numbers: the texts are converted to numbers and compared
             if near(number_or_text(mine), number_or_text(value)):
                 continue
             fail(what, name, "is", repr(mine), "and should be", repr(value))

@@ -41,8 +41,8 @@ update_lists() {
 	apt-get -qq update >&2
 }
 
-# True if libraries that the programs need are missing. grep reads all of its input: with
-# `pipefail`, a SIGPIPE of ldd would count as "none missing".
+# True if a program of the unpacked package ($programs) needs a library that is missing. grep
+# reads all of its input: with `pipefail`, a SIGPIPE of ldd would count as "none missing".
 missing() {
 	LD_LIBRARY_PATH=$temp/new/usr/lib/x86_64-linux-gnu:$temp/new/lib/x86_64-linux-gnu \
 		ldd "${programs[@]/#/$temp/new/}" | grep 'not found' >/dev/null

@@ -119,7 +119,8 @@ static unsigned int whole(const struct tsct_clock_page *p, const char *when,
 	return which;
 }
 
-/* Repairs a copy of the clock area: the stepped writer continues with the original. */
+/* Repairs the clock area after publication @nr as a new writer would, and publishes.
+ * Works on a copy, because the child process continues to write the original. */
 static void succeed(unsigned int nr)
 {
 	static _Alignas(TSCT_PAGE_SIZE) char room[SIZE];

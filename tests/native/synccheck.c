@@ -52,7 +52,8 @@ struct node {
 	unsigned int nr_events;
 };
 
-#define SLEW_MAX	1e-3	/* limit for a deviation of the rate: twice a slew */
+#define SLEW_MAX	1e-3	/* largest deviation of the rate of the cluster time
+				 * from 1: twice the fastest slew, 500 ppm */
 #define ROUNDED_NS	5
 
 static struct node nodes[NODES_MAX];
@@ -135,7 +136,7 @@ static void compare(struct node *node, __u64 stamp, __s64 truth_ns,
 	}
 	look_for_step(node, epoch, ns, truth_ns);
 	error = (double)(ns - truth_ns);
-	/* 2 ns are added because both times are rounded to ns. */
+	/* 2 ns: the cluster time and the true time are both rounded to ns. */
 	if (fabs(error) > bound + truth_bound + 2)
 		node->beyond++;
 	if (!node->nr || bound < node->bound_min)

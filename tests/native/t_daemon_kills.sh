@@ -15,7 +15,8 @@ echo "seed $seed"
 ${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -o "$work/killer" "$top/tests/native/killer.c" \
 	"$out/lib/libtsctrace.a" -lm
-# killer mostly waits for its daemon, so several run in parallel, each with its own.
+# Three killer processes run in parallel, each with its own daemon, as a killer process
+# mostly waits for its daemon.
 kills=${KILLS:-1000} parts=3 status=0
 for ((i = 0; i < parts; i++)); do
 	"$work/killer" "$out/daemon/tsctraced" "$work/run$i" \

@@ -25,7 +25,8 @@ check() {	# FORMAT EXPORT TRUTH
 	[ "${out% *}" = "$(wc -l <"$3")" ] || fail "$1: $out"
 }
 
-# The whole recording in all formats; 5 events were lost.
+# Exports the whole recording in all formats. The recorder had lost 5 events, which
+# export must report.
 run 3 dump --json "$rec"
 cp "$work/out" "$work/truth"
 for format in ctf otf2 perfetto json csv; do
@@ -166,7 +167,7 @@ mkdir empty && run 3 export -f ctf -o empty/ "$rec"
 700" ] || fail "others may read it"
 run 3 export -f text -o /dev/null "$rec"
 [ -c /dev/null ] || fail "/dev/null was replaced"
-# For a recording given as ".", the default name is that of the directory.
+# The default name of the output is the recording's name, also if that is given as ".".
 rm a.json
 (cd a && run 3 export -q -f json .)
 [ -f a.json ] || fail "the default name of ."
@@ -233,8 +234,9 @@ for format in ctf otf2 perfetto json csv text; do
 done
 [ "$interrupted" -gt 3 ] || fail "interrupted only $interrupted of 6"
 
-# More threads than OTF2 writers that are open at a time: a thread that had to wait has
-# the same file as if exported alone, and messages of all threads are exported.
+# 290 threads, of which at most 256 OTF2 files are open at a time. A thread whose file
+# could not be opened at once has the same file as in an export of that thread alone; the
+# messages of all threads are exported.
 ${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top/lib/include" \
 	-I"$top" -o "$work/pages" "$top/tests/native/pages.c" \
 	"$build"/lib/libtsct{export,sync,provider,race}.a -lm

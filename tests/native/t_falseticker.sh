@@ -128,8 +128,9 @@ grep -q 'o: synchronized in epoch .*; 0 steps within one' "$work/watched" ||
 	fail "a step within an epoch"
 
 # --- asymmetric delay, without and with the option asymmetry ----------------------------
-# MIN MAX: fails unless the cluster times of m and o differ by MIN to MAX ns (median),
-# and each difference is within the sum of both error bounds
+# MIN MAX: fails unless the cluster times of m (master) and o (which polls m and the
+# falseticker) differ by MIN to MAX ns (median), and each difference is within the sum
+# of both error bounds
 off() {
 	"$work/synccheck" 1 "$work/m" "$work/o" >"$work/out" || return
 	median=$(sed -n 's/.*off zero by median \([0-9]*\) ns.*/\1/p' "$work/out")

@@ -132,7 +132,8 @@ print(j["missing"])' "$work/out") || fail "the number of missing events"
 says "x: stream ${file##*/}: ends early; $missing events are missing"
 run 3 stat "$work/o"
 shows "1502 published = $((1502 - missing)) recorded + $missing lost"
-# stat names the truncated file, and does not count its events as lost while recording.
+# stat names the truncated file. stat counts the missing events as missing before the
+# merge, not as lost by the recorder.
 says "(node 1): file of channel default, CPU ${file##*_} was truncated or missing before the merge: $missing events are missing"
 ! grep -q 'lost while recording\|unwritten' "$work/out" "$work/err" ||
 	fail "stat reports losses while recording"

@@ -141,7 +141,8 @@ check_world m4 "$work/out" steps
 run 0 merge --json --resolution 10G -o "$work/m5" "$work/w/a" "$work/w/b" "$work/w/c"
 check_world m5 "$work/out"
 
-# worldcheck fails with another world's truth, or another node's clock.
+# worldcheck fails if given the true times of another simulation, or the clock of a node
+# that is not the master.
 mkdir "$work/other"
 "$work/world" "$work/other" $((seed + 9))
 ! "$work/worldcheck" "$work/m1" "$work/w/truth" "$work/w/b" >/dev/null ||

@@ -36,7 +36,8 @@ awk '/^CPU/ { on = 1; next } /^all/ { on = 0 } on { print $1, $2 }' \
 ns=$("$ctl" dump --json -n 1 "$work/a" | sed 's/.*"time_ns":\([0-9]*\).*/\1/')
 [ $(($(date +%s) - ns / 1000000000)) -lt 100 ] || fail "$ns ns is not the present time"
 
-# record passes through the output of the command, and reports its exit status.
+# trace-ctl record -q prints only the output of the command. Without -q, it reports the
+# exit status of the command.
 run 0 record -q -o "$work/b" -- sh -c 'echo out; echo err >&2; exit 7'
 [ "$(cat "$work/out" "$work/err")" = "out
 err" ] || fail "-q is not quiet"

@@ -49,8 +49,8 @@ struct world_node {
 /* Variants of the simulated world */
 enum world_kind {
 	WORLD_PLAIN,
-	WORLD_TWINS,		/* node 1 is recorded twice: DIR/d has its work
-				 * events only */
+	WORLD_TWINS,		/* node 1 is recorded twice: DIR/b has all its
+				 * events, DIR/d only those of id WORLD_WORK */
 	WORLD_FORGED,		/* each child has one session only, and the only
 				 * message is received 3 ms before it is sent */
 };

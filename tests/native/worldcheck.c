@@ -185,7 +185,8 @@ static void check_bounds(void)
 			       ns_of(worst[i]), i, ns_of(widest[i]));
 }
 
-/* Events are numbered in the order of true time, which each location must keep. */
+/* Checks each location: in the order of true time (the order of events[]), merged ticks
+ * do not decrease, and increase if the recorded ticks increase. */
 static void check_strict(void)
 {
 	const struct event *last[16][16] = { 0 }, *e, *l;

@@ -5,7 +5,8 @@
 
 #include "tests/world/network.h"
 
-/* Estimators with published figures; rows.c describes their conditions */
+/* Offset estimators for which a publication states the RMS of the errors under the
+ * conditions that rows.c describes */
 enum published {
 	PUBLISHED_ALL,		/* linear regression over all exchanges */
 	PUBLISHED_DROP,		/* linear regression without the tenth of exchanges
@@ -33,15 +34,18 @@ struct row {
 					 * (relative), period in s */
 	double drift;			/* relative difference of the counters'
 					 * rates; 0: random, up to 50e-6 */
-	double limit;			/* largest allowed RMS of fit auto, us */
+	double limit;			/* largest allowed RMS of the offset's error of
+					 * the default fit (TSCT_FIT_AUTO) at the end
+					 * of the window, us; 0: not checked */
 	unsigned int nr;		/* number of exchanges in the window; 0: 100 */
 	double interval_s;		/* time between two exchanges, s; 0: 1 s */
 	unsigned int sessions;		/* number of sessions into which the
 					 * exchanges are grouped; 0: none */
 	double gap_s;			/* time from the begin of a session to the
 					 * begin of the next one, s */
-	double published[PUBLISHED_NR];	/* published RMS of each estimator, us; 0:
-					 * not known */
+	double published[PUBLISHED_NR];	/* RMS of the offset's error of each estimator
+					 * according to the publication, us; 0: not
+					 * stated there */
 };
 
 extern const struct row rows[];

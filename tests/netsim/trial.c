@@ -16,8 +16,9 @@ struct trial {
 	unsigned int nr;
 	struct network_truth truths[TRUTHS];	/* true values of both counters at
 						 * the times of the readings */
-	unsigned int nr_truths, end;	/* number of entries in truths[], and index
-					 * of the entry for the end of the window */
+	unsigned int nr_truths, end;	/* nr_truths: number of entries in truths[];
+					 * end: index of the entry for the end of the
+					 * window */
 	uint64_t seed;
 	bool verbose;
 };
@@ -245,8 +246,8 @@ static void fit_one(const struct trial *trial, enum tsct_fit_kind kind,
 		.kind = kind,
 		.hz = trial->link.local.params.hz,
 		/* limit of the rate's change, ppb per s: six standard deviations of the
-		 * simulated wander, but at least TSCT_FIT_WANDER_PPB, which 0 stands
-		 * for */
+		 * simulated wander, but at least TSCT_FIT_WANDER_PPB (the value 0
+		 * selects that default) */
 		.wander_ppb = wander * 6 > TSCT_FIT_WANDER_PPB ? wander * 6 : 0,
 		.at = trial->truths[trial->end].local,
 	};

@@ -224,7 +224,7 @@ void machine_advance(struct machine *m, int64_t ps)
 			m->now_ps = next;
 		m->next_event++;
 		apply_event(m, event);
-		/* A suspend may last beyond the end of this advance. */
+		/* A suspend moves now_ps forward, possibly past `until`. */
 		if (m->now_ps > until)
 			until = m->now_ps;
 	}

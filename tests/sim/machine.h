@@ -64,7 +64,8 @@ struct realtime_read {
 	fixed ideal;		/* ideal REALTIME at the moment of the read, ns */
 	struct kclock clock;
 };
-#define READS_MAX	8192	/* number of remembered reads, a power of two */
+#define READS_MAX	8192	/* size of struct machine's reads[], the last reads of
+				 * REALTIME; a power of two */
 
 struct machine {
 	int64_t now_ps;
@@ -85,8 +86,9 @@ struct machine {
 
 	struct event events[EVENTS_MAX];
 	unsigned int nr_events, next_event;
-	const struct event *notified;	/* event that the kernel has reported, and
-					 * the timekeeper not handled yet */
+	const struct event *notified;	/* event that the kernel has reported,
+					 * and that the timekeeper has not handled
+					 * yet */
 	const struct event *last_new_epoch;
 
 	/* Duration of a clock read, in ps */

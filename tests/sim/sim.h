@@ -46,10 +46,10 @@ struct past_reading {
 #define RATIOS		2048
 
 enum reading_kind {
-	READING_LIVE,		/* readings whose cycles are converted to a time at
-				 * once */
-	READING_PAST,		/* readings whose cycles are converted to a time after a
-				 * later sample of the timekeeper */
+	READING_LIVE,		/* cycles converted to a time right after they were
+				 * read */
+	READING_PAST,		/* cycles converted to a time again, after the
+				 * timekeeper has taken a later sample */
 	READING_NR,
 };
 

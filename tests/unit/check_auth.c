@@ -517,8 +517,8 @@ START_TEST(test_unreadable_key_file)
 }
 END_TEST
 
-/* The message buffer of a failed load may have any size: the message is truncated and
- * terminated, or not written. */
+/* tsct_keys_read() truncates and terminates its error message to fit a buffer of any
+ * size; at size 0 it writes nothing. */
 START_TEST(test_short_message_buffers)
 {
 	struct tsct_keys *keys;

@@ -349,8 +349,8 @@ START_TEST(test_rejects_long_processing_times)
 	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p.ext.tx = p.ext.rx + (1ULL << 62);
 	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
-	p.ext.tx = p.ext.rx + 310000;	/* largest possible time in the server: the
-					 * path has no delay then */
+	p.ext.tx = p.ext.rx + 310000;	/* largest possible time between receipt and
+					 * answer: the path's delay is then zero */
 	expect_accepted(&p);
 	/* The kernel's transmit time of an answer, which the next answer contains, must
 	 * also be at most a round trip later than the receive time of the request. */
@@ -367,7 +367,8 @@ START_TEST(test_rejects_long_processing_times)
 	p.ext.prev_tx = pending()->x.t3;
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
-	/* Without a known rate of the local counter, durations are not compared. */
+	/* Without a known rate of the local counter, the client does not compare the
+	 * server's processing time with the round trip. */
 	begin(0, 0);
 	w.client.options.mult = 0;
 	send_request();

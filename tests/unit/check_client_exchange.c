@@ -151,7 +151,8 @@ START_TEST(test_first_exchange_is_not_compared)
 		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, 0);
 		if (i > 0) {
-			/* The second exchange of a poll waits for the next answer. */
+			/* The exchange of the second request of a poll is complete only
+			 * after the answer to the next request. */
 			p = make_answer();
 			expect_accepted(&p);
 			ck_assert_uint_eq(w.nr, 0);
@@ -176,8 +177,8 @@ START_TEST(test_first_exchange_is_not_compared)
 }
 END_TEST
 
-/* A server's clock that was set back counts once per poll, however many requests of the
- * poll show it. */
+/* The client accepts a server's clock that was set back only after three polls with
+ * answers that show it. A poll counts once, even if all its answers show it. */
 START_TEST(test_set_back_counts_once_per_poll)
 {
 	struct tsct_ntp_packet p;
@@ -390,16 +391,17 @@ START_TEST(test_ntp_server_interleaved)
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 0);
 	t2 = w.server_now;
-	/* If the next answer is in basic mode too, the client completes the previous
-	 * exchange with t3 as the previous answer, in basic mode, contained it. */
+	/* Two answers in basic mode in a row: the second answer completes the exchange
+	 * of the first answer, with the t3 that the first answer contained. */
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t3, t2 + 10000);
 	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
-	/* False transmit times in interleaved answers: before the announced time; after
-	 * the next request; longer ago than the round trip */
+	/* False t3 in interleaved answers: earlier than t3 in the previous answer;
+	 * later than the receipt of the next request; later than t2 by more than the
+	 * round trip of the exchange */
 	t2 = w.server_now;
 	send_request();
 	p = interleaved(t2 + 9000);

@@ -448,8 +448,8 @@ START_TEST(test_successive_params)
 	 * ps (15 ppm of 1000 ns), rounded up. */
 	READS(9000, -500, 36, CALIBRATING, 0);
 
-	/* New params continue the old params. Their sample is in the range of the old
-	 * params. */
+	/* New params continue the old params. The sample of the new params was taken at
+	 * cycle 11000, in the range of the old params (10000 to 12000). */
 	s = simple(12000, 2500);
 	s.real.as_of_cycles = 11000;
 	s.closing_error_ps = 25;
@@ -485,7 +485,7 @@ START_TEST(test_successive_params)
 }
 END_TEST
 
-/* When the counter restarts, all segments of its values before that are dropped. */
+/* When the counter restarts, all segments from before the restart are dropped. */
 START_TEST(test_counter_restart)
 {
 	struct tsct_clock_copy c = { 0 };
@@ -551,8 +551,8 @@ START_TEST(test_succession_rules)
 	NEXT(10999, -EINVAL);
 	s = simple(11000, 1499);
 	NEXT(10999, -EINVAL);
-	s = simple(9999, 499);			/* invalid: begins before the last
-						 * params do */
+	s = simple(9999, 499);			/* invalid: the new params begin before
+						 * the last params */
 	NEXT(5000, -EINVAL);
 	s = last, s.real.mult++;
 	NEXT(5000, -EINVAL);

@@ -277,9 +277,9 @@ START_TEST(test_small_step)
 }
 END_TEST
 
-/* The master's counter jumps by less than half a round trip. No exchange contradicts
- * the time before the jump. But if an unequal delay had caused this difference, the
- * exchange would have a longer round trip. */
+/* The master's counter jumps by 45 us, less than half a round trip, so no exchange
+ * contradicts the bounds of the time before the jump. But an offset of 45 us caused by
+ * unequal delays would need a longer round trip. */
 START_TEST(test_tiny_step)
 {
 	double t;
