@@ -74,8 +74,8 @@ START_TEST(test_each_indicator)
 }
 END_TEST
 
-/* If two indicators change, the reported cause is the one that comes first in the
- * table. */
+/* If two indicators change, the reported cause is the one with the higher
+ * precedence. */
 START_TEST(test_precedence)
 {
 	struct disruption now;
@@ -115,7 +115,8 @@ START_TEST(test_no_disruption)
 {
 	struct disruption before = quiet, now = quiet;
 
-	/* no disruption: the same times, measured with a larger error */
+	/* No disruption: the suspended time and CLOCK_REALTIME, unchanged, were
+	 * measured with a larger error. */
 	now.suspended_min_ns -= 5000;
 	now.suspended_max_ns += 5000;
 	now.realtime_min_ns -= 7000;

@@ -596,8 +596,8 @@ START_TEST(test_written_by_module)
 					 * event */
 	ck_assert_int_eq(tsct_emit_unordered(t, id, sent, 1), -ENOSPC);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 0);
-	kernel.result = -EIO;		/* with other errors, the library counts the
-					 * lost event */
+	kernel.result = -EIO;		/* with an error other than -ENOSPC, the library
+					 * counts the lost event */
 	ck_assert_int_eq(tsct_emit(t, id, sent, 1), -EIO);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 1);
 	ck_assert_uint_eq(kernel.calls, len + 2);

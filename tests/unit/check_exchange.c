@@ -339,9 +339,9 @@ static void begin(__u32 flags, bool keyed, unsigned int fault_percent)
 	w.ntp_only = flags & TSCT_CLIENT_NTP_ONLY;
 	w.fault_percent = fault_percent;
 	w.now = 1;
-	/* In the test the client's counter wraps at 2^64, and the server's counter
-	 * passes 2^63. But the counter of a server with NTP only is the server's time
-	 * in ns. */
+	/* During the test the client's counter wraps at 2^64. The server's counter
+	 * passes 2^63, or is the server's time in ns if the server supports NTP
+	 * only. */
 	w.local_start = -(__s64)any(2000) * 1000000;
 	w.remote_start = w.ntp_only ? NEAR_NS :
 		(__s64)((1ULL << 63) - any(2000) * 1000000ULL);

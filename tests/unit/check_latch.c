@@ -137,8 +137,8 @@ static void read_once(struct reader *r, uint64_t *last)
 	r->torn += !nr;
 	r->backwards += nr < *last;
 	*last = nr;
-	/* cycles from the begin of state 1 up to one STRIDE after the begin of the
-	 * newest state */
+	/* Look up a counter value between the begin of state 1 and 1000 cycles (STRIDE)
+	 * after the begin of the newest state. */
 	stamp = STRIDE + (r->reads * 7919) % (nr * STRIDE);
 	r->wrong += !is_right(&shared, stamp);
 	if (tsct_clock_fast_ns(&shared, nr * STRIDE + 50, &ns)) {

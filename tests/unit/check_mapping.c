@@ -217,8 +217,9 @@ START_TEST(test_random_fits)
 			follow(mapping.begin + any64() % (mapping.end -
 							  mapping.begin),
 			       10, &worst);
-		/* Checks the mapping lines from one tick before each piece of the fit
-		 * on; from the mapping's first tick, if the piece begins there. */
+		/* Checks three mapping lines at the begin of each piece of the fit,
+		 * starting one tick before the piece, but not before the mapping's
+		 * begin. */
 		for (i = 0; i < world.nr; i++) {
 			from = world.piece[i].from;
 			follow(from == mapping.begin ? from : from - 1, 3, &worst);
@@ -379,7 +380,8 @@ static void exchange_all(void)
 	}
 }
 
-/* Mappings of all kinds of fit, compared with tsct_fit_at(), which also rounds */
+/* A mapping made from each kind of fit differs from the fit itself by less than the
+ * allowed error. */
 START_TEST(test_fit)
 {
 	static const enum tsct_fit_kind kinds[] = {

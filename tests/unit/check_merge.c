@@ -259,8 +259,8 @@ START_TEST(test_force)
 	ck_assert_ptr_nonnull(strstr(notes, "/e: has no sync samples"));
 	ck_assert_ptr_nonnull(strstr(notes, "each node's own clock is used"));
 	tsct_merge_free(m);
-	/* The merged events are not checked, because c's own clock is 3 ms off, beyond
-	 * its bound. */
+	/* The times of the merged events are not checked, because the own clock of node
+	 * c is 3 ms off, beyond its bound. */
 }
 END_TEST
 

@@ -79,20 +79,20 @@ START_TEST(test_accepted_recordings)
 	struct node n = nodes[1];
 
 	n.uuid = 9;
-	n.channel = "other";	/* 'd': recorded on the same node as 'b' at the same
-				 * time */
+	n.channel = "other";	/* recording d: same node and time as recording b, other
+				 * channel */
 	write_node(&n, "d");
 	tsct_merge_free(merge_to("abd", "o"));
 	check_result("o", 6 * EVENTS, 1);
-	n.channel = "default";	/* 'e': recorded on the same node and channel as
-				 * 'b', but later */
+	n.channel = "default";	/* recording e: same node and channel as recording b,
+				 * later time */
 	n.begin = LENGTH;
 	n.end = 2 * LENGTH;
 	n.uuid = 10;
 	write_node(&n, "e");
 	tsct_merge_free(merge_to("abe", "p"));
 	check_result("p", 6 * EVENTS, 1);
-	n.fit = "later";	/* 'f': a kind of fit that this version does not
+	n.fit = "later";	/* recording f: a kind of fit that this version does not
 				 * know */
 	n.uuid = 11;
 	write_node(&n, "f");

@@ -28,8 +28,9 @@ START_TEST(test_steady)
 				ck_assert_double_le(hz_error_ppm(), 0.003);
 		}
 		ck_assert_uint_eq(est.state.epoch, 5);
-		/* The growth of the error covers the wander of another oscillator, and
-		 * the widths of two brackets a second apart. */
+		/* The growth of the error covers the wander of the oscillator of
+		 * CLOCK_MONOTONIC_RAW, and the widths of two brackets a second
+		 * apart. */
 		ck_assert_double_le(growth_ppb(), 150);
 		ck_assert_uint_le(est.state.rate_error_ppt, 42000);
 		ck_assert_uint_le(est.state.real.error_ps, 40000);
@@ -312,10 +313,11 @@ START_TEST(test_slow_and_interrupted_reads)
 {
 	static const struct { unsigned int read, jitter, every, stall; }
 	noise[] = {
-		{ 100, 2000, 3, 50000 },	/* slow clock reads of an
+		{ 100, 2000, 3, 50000 },	/* clock reads that are slow in an
 						 * emulator; durations in ns */
-		{ 20000, 60000, 0, 0 },		/* slow clock reads by traced system
-						 * calls; durations in ns */
+		{ 20000, 60000, 0, 0 },		/* clock reads that are slow, because
+						 * they are traced system calls;
+						 * durations in ns */
 		{ 14, 6, 1, 3000000 },		/* clock reads of a process that
 						 * hardly gets CPU time; durations
 						 * in ns */

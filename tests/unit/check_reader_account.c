@@ -221,9 +221,9 @@ START_TEST(test_corrupt_record_counts)
 			ours[nr - n] = pos;
 		}
 		if (nr && !any(3)) {
-			/* Corrupts a random record, or the pad before the record:
-			 * ours[] contains the position of head before each event was
-			 * emitted. */
+			/* Corrupts what the writer stored for a random event: the
+			 * event's record, or, if the record did not fit into its block,
+			 * the pad there. ours[]: head before each event was emitted */
 			pos = ours[any(nr)];
 			ring_store(writer, 0, pos, &(__u64){ any64() << 32 |
 				   TSCT_ID_NONE << 16 | any(65536) }, 8);

@@ -274,8 +274,9 @@ START_TEST(test_interleaved)
 	tx = w.now + 50;
 	sent(w.ticket, tx, 0, true);
 	q = p;
-	q.origin = rx;		/* receive time that another client was sent:
-				 * the answer must not be interleaved */
+	q.origin = rx;		/* This client sends as origin a receive time that the
+				 * server sent to another client. The answer must be in
+				 * basic mode. */
 	ck_assert_int_eq(deliver("10.0.0.2", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
 	/* Requests in basic mode whose origin happens to be a known receive time */

@@ -202,7 +202,8 @@ START_TEST(test_fits)
 	ck_assert(tsct_ring_fits(&geo, 8200, 8));
 	ck_assert(!tsct_ring_fits(&geo, 100, 108)); /* invalid: tail is beyond head */
 	ck_assert(!tsct_ring_fits(&geo, 100, MASK48 / 2));
-	/* Positions wrap, and the event count in head is ignored. */
+	/* tsct_ring_fits() handles positions that wrap at 2^48, and ignores the event
+	 * count in the upper 16 bits of head and tail. */
 	ck_assert(tsct_ring_fits(&geo, 16, (uint64_t)-16));
 	ck_assert(tsct_ring_fits(&geo, 77 * one + 16, MASK48 - 15));
 	ck_assert(tsct_ring_fits(&geo, 77 * one + 8192, 33 * one));
@@ -290,8 +291,8 @@ START_TEST(test_next)
 	ck_assert_uint_eq(l.header.id, 16);
 	ck_assert_uint_eq(l.header.tid, 7);
 	ck_assert_uint_eq(l.header.cycles, 99);
-	/* The same record at a position that is one ring size later, and with a head
-	 * that contains an event count */
+	/* A record is read again if its position is one or more ring sizes later, or if
+	 * the head contains an event count. */
 	read_step(&geo, data, 8192 + 32, 8192 + 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
 	ck_assert_uint_eq(l.next, 8192 + 56);
@@ -349,7 +350,7 @@ START_TEST(test_next_block)
 }
 END_TEST
 
-/* A header that contains another position is invalid. */
+/* A block header is invalid if it contains a position other than that of its block. */
 START_TEST(test_block)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
@@ -436,13 +437,13 @@ START_TEST(test_next_broken_record)
 	static const struct {
 		uint16_t len, id;
 	} bad[] = {
-		{ 24, 0 }, { 24, 2 }, { 24, 15 }, /* broken: undefined record ids */
-		{ 0, 16 }, { 15, 16 }, /* broken: record shorter than a header */
-		/* broken: record larger than a block */
+		{ 24, 0 }, { 24, 2 }, { 24, 15 }, /* undefined record ids */
+		{ 0, 16 }, { 15, 16 }, /* record shorter than a record header */
+		/* record larger than a block */
 		{ 4097, 16 }, { 65535, 16 },
-		{ 4064, 16 }, /* broken: record up to the last byte of its block: no
-			       * room for a pad */
-		{ 4057, 16 }, /* broken: record above the largest length */
+		{ 4064, 16 }, /* record that leaves no room for a pad at the end of its
+			       * block */
+		{ 4057, 16 }, /* record above the largest length */
 	};
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

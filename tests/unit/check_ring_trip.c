@@ -135,9 +135,8 @@ START_TEST(test_exact_fills)
 	for (offset = 32; offset < 4096; offset += 8) {
 		struct ring r = new_ring(geo, (9ULL << 48) - 8192, 65530);
 
-		if (offset == 40)	/* no record of 8 bytes can be written before
-					 * this offset, so the test sets head and
-					 * tail */
+		if (offset == 40)	/* offset 40 cannot be reached by a record,
+					 * because the smallest record has 16 bytes */
 			r.producer.head += 8, r.tail += 40;
 		else if (offset > 40)
 			ck_assert(write_one(&r, offset - 32 - 16));
@@ -231,8 +230,8 @@ static void *begin_blocks(void *arg)
 }
 
 /* Counts a ring's events while a thread begins blocks so fast that the oldest block is
- * overwritten during a count. The block with the head stays valid for two more
- * blocks. */
+ * overwritten during a count. Then tsct_ring_count() counts from the block with the
+ * head, which stays valid until the thread has begun 1022 more blocks. */
 START_TEST(test_count_while_overwritten)
 {
 	struct tsct_geometry geo = geometry(4096, 1024, TSCT_POLICY_OVERWRITE);

@@ -154,9 +154,8 @@ static int by_iovec(const char *bytes, unsigned int len)
 	return tsct_emitv(t, id, pieces, 3);
 }
 
-/* Scenarios: the event that the stopped writer emits, and the number of bytes before it
- * in its block. The events are: one word; words and bytes; an event that begins a
- * block; several buffers; the inline section, with and without room. */
+/* Events of a writer that the test stops within the rseq section. `before`: bytes used
+ * in the block before the event (0: any); `len`: size of the payload, bytes */
 static const struct {
 	unsigned int before, len;
 	int (*emit)(const char *bytes, unsigned int len);

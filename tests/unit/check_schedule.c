@@ -430,8 +430,9 @@ START_TEST(test_lists_blocking_nodes_below)
 	tsct_schedule_arrive(r, 1, 0);
 	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 0);
 	tsct_schedule_set_blockers(r, 1, "x, y");
-	tsct_schedule_set_blockers(r, 2, "z");	/* "z" is not reported as missing,
-						 * because member 2 has arrived */
+	tsct_schedule_set_blockers(r, 2, "z");	/* node "z", which is below member 2, is
+						 * not reported as missing, because
+						 * member 2 has arrived */
 	tsct_schedule_set_blockers(r, 3, "nobody's child");
 	send_request(1, 0, 0, 0, 0);
 	missing(1, 1, "x, y (below one)");

@@ -305,9 +305,9 @@ START_TEST(test_connection_limit_per_user)
 }
 END_TEST
 
-/* The server's turn for one client is short, whatever the request. The test measures
- * CPU time. A turn ends by the clock, so on a busy machine it has even less CPU
- * time. */
+/* Each call of tsct_server_dispatch() (a turn) is short, whatever the requests. The
+ * test measures CPU time. A turn ends after 2 ms of real time, so that a turn on a busy
+ * machine uses even less CPU time. */
 START_TEST(test_turns_are_short)
 {
 	struct { struct tsct_request request; struct tsct_channel_create arg; }
@@ -337,8 +337,8 @@ START_TEST(test_turns_are_short)
 		longest = ms > longest ? ms : longest;
 	}
 	printf("# longest turn %.1f ms of %.1f\n", longest, all);
-	if (all > 32)	/* requests that take 2 ms or more each: a turn serves one
-			 * request */
+	if (all > 32)	/* if the 16 requests take 2 ms or more each, a call of
+			 * tsct_server_dispatch() handles one request */
 		ck_assert_double_lt(longest, all / 4);
 	for (i = 0; i < 16; i++)
 		close(s[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unique stamps, compared with exact integers; and properties of all stamps */
+/* Unique stamps: conversions compared with exact results; uniqueness and order */
 #include <check.h>
 #include <errno.h>
 #include <math.h>
@@ -141,7 +141,8 @@ START_TEST(test_many_events_per_tick)
 			last = stamp;
 		}
 	}
-	/* No stamp was skipped: 4 ticks are full, and the fifth has 400 events. */
+	/* The events got successive stamps: all 8192 stamps of each of ticks 0 to 3,
+	 * and 400 stamps of tick 4. */
 	ck_assert_uint_eq(last, stamp_make(4, 399));
 	ck_assert_uint_eq(stamper.max_events, 8291);
 	ck_assert_uint_eq(stamper.moved, 100 + 200 + 300 + 400);
@@ -186,8 +187,8 @@ START_TEST(test_decreasing_source)
 	tsct_stamper_init(&stamper, 1000);
 	expect_refused(&stamper, 999);
 	expect_refused(&stamper, 1000 + (1ULL << 63));
-	/* After too many events, the tick of stamps is ahead of the source, until the
-	 * source catches up. */
+	/* After more than 8192 events at one tick of the counter, the stamps' tick is
+	 * ahead of the counter, until the counter catches up. */
 	for (i = 0; i < 3 * 8192; i++)
 		must(!stamper_next(&stamper, 2000, &stamp));
 	ck_assert_uint_eq(stamp_tick(stamp), 1002);
@@ -201,8 +202,8 @@ START_TEST(test_decreasing_source)
 }
 END_TEST
 
-/* Wraps of a stamp's tick at 2^51 are reported, whether caused by the source or by too
- * many events. */
+/* tsct_stamper_next() reports a wrap of the stamp's tick at 2^51, whether the counter
+ * passed 2^51 or more than 8192 events occurred at the tick before. */
 START_TEST(test_segments)
 {
 	struct tsct_stamper stamper;
