@@ -67,7 +67,8 @@ START_TEST(test_each_cause)
 	int64_t began;
 
 	if (cause == TSCT_CAUSE_RESTART)
-		return;			/* check_timekeeper tests restarts */
+		return;			/* not simulated here: check_timekeeper.c tests
+					 * restarts of the timekeeper */
 	start();
 	go_on(10);
 	surveys = world.surveys;

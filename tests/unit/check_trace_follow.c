@@ -339,7 +339,7 @@ START_TEST(test_random_order)
 }
 END_TEST
 
-/* ---- settled time: up to it, rings have been read completely ------------- */
+/* ---- settled time: the time up to which rings were read completely ------- */
 
 static void no_rings(void)
 {
@@ -362,8 +362,9 @@ START_TEST(test_settled_time_of_rings)
 	pass(UINT64_MAX);
 	ck_assert_uint_ge(tsct_drain_settled(drain), now);
 	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_cycles(clock_));
-	/* tsct_recording_writer_flush() writes the settled time for readers of the live
-	 * recording, if since the last write it has grown and an event was recorded. */
+	/* tsct_recording_writer_flush() writes the time up to which the recording is
+	 * complete, for readers of the live recording, if that time has grown and an
+	 * event was recorded since the last write. */
 	tsct_recording_writer_settle(out, tsct_drain_settled(drain));
 	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
 	ck_assert_int_eq(tsct_trace_progress(dirfd_, &tick), TSCT_PROGRESS_LIVE);

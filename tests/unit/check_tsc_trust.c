@@ -23,7 +23,7 @@ START_TEST(test_kernel_uses_tsc)
 	 * trusted. */
 	ck_assert(tsct_tsc_trusted(R | C, false, false));
 	ck_assert(!tsct_tsc_trusted(C | I | N | A, true, false));
-	/* For use by the module, TSC_AUX is required in addition. */
+	/* The module trusts the TSC only if TSC_AUX also is right on every CPU. */
 	ck_assert(!tsct_tsc_trusted(R | C | I | N, true, true));
 	ck_assert(tsct_tsc_trusted(R | C | A, false, true));
 }

@@ -46,8 +46,8 @@ static union {
 #define the_page	(&area.page)
 static uint64_t zero;		/* cycles of the last sample in the file */
 static int64_t zero_ns;		/* time of the last sample in the file, ns */
-static bool never_set;		/* true: the file contains no step and no epoch 4;
-				 * epoch 3 lasts to the last sample */
+static bool never_set;		/* true: CLOCK_REALTIME was not set, so that epoch 3
+				 * lasts to the last sample, and there is no epoch 4 */
 
 static inline int64_t now_ns(clockid_t clock)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Simulated nodes with a crystal each, network paths between them, and the exact truth.
- * Each node publishes like a daemon. A reader takes the time from it and checks each
- * reading: it is within its bound, never backwards within an epoch, and from no state
- * that the module would reject.
+ * Simulated nodes with a crystal each, network paths between them, and the true cluster
+ * time. publish() publishes a node's clock state as the daemon does, and checks that
+ * the module would accept the state. read_time() reads a node's cluster time, and
+ * checks that the time is within its error bound and does not decrease within an epoch.
  */
 #ifndef TESTS_CLUSTER_WORLD_H
 #define TESTS_CLUSTER_WORLD_H

@@ -192,7 +192,8 @@ static int check_prerequisites(struct tsct_channel *channel, char *why, size_t s
 	return 0;
 }
 
-/* True for a line of libbpf's log that does not contain the reason of an error */
+/* Returns true for a line of libbpf's log that does not contain the reason why a step
+ * failed. */
 static bool is_log_noise(const char *line)
 {
 	static const char *const starts[] = {
@@ -201,7 +202,8 @@ static bool is_log_noise(const char *line)
 	};
 	size_t i;
 
-	/* A line about a missing kernel function contains the reason of the error. */
+	/* A line with "failed to find" names a missing kernel function, which is the
+	 * reason. */
 	if (!strncmp(line, "libbpf: prog '", 14) &&
 	    memmem(line, strcspn(line, "\n"), "failed to find", 14))
 		return false;

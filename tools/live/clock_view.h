@@ -20,7 +20,8 @@ struct clock_reading {
 	double growth_ppb;	/* growth of the time's error bound, ns/s */
 	double age_s;		/* time since the clock's last sample, s */
 	double epoch_age_s;	/* time since the epoch began, s; negative: unknown */
-	int64_t epoch_ns;	/* begin of the epoch, ns since 1970 */
+	int64_t epoch_ns;	/* time when the clock's current epoch began, in ns
+				 * since 1970-01-01 00:00 UTC */
 	unsigned int segments;	/* number of clock segments, past and present */
 	double segments_s;	/* time since the oldest clock segment began, s */
 	char clocksource[32];	/* name of the kernel's clocksource; "": unknown */

@@ -30,8 +30,9 @@
 #define STUCK_S		30
 
 /*
- * Memory limits of the child, bytes, far above its needs: a minimum, and an addition
- * per byte of definitions, of which the shortest has only a few bytes.
+ * Limit of the child's memory, far above its needs: a minimum in bytes, plus a number
+ * of bytes for each byte of the archives' definition files. In memory, a definition can
+ * be much larger than in its file.
  */
 #define MEMORY_MIN		(1ULL << 30)
 #define MEMORY_PER_BYTE		256

@@ -161,14 +161,16 @@ int record_session_prepare(struct record_session *s);
 /* Initializes the session, opens its channels and calls record_session_prepare(). */
 int record_session_open(struct record_session *s, const struct record_options *o);
 
-/* Creates the recording's files, in flight mode not yet, and enables kernel events of
- * process @root and its descendants; of all processes if @root is 0 or with --all. */
+/* Creates the recording's files (in flight mode, record_session_end() creates them),
+ * and enables kernel events of process @root and its descendants, or of all processes
+ * if @root is 0 or --all is given. */
 int record_session_begin(struct record_session *s, pid_t root);
 
 /* Checks that the provider of the rings still runs. Prints once if it has ended. */
 void record_session_watch(struct record_session *s);
 
-/* Drains the rings for the last time and completes the files. Does not print errors. */
+/* Drains the rings for the last time and completes the files. Prints errors only in
+ * flight mode: those of reading the rings and of creating the files. */
 int record_session_end(struct record_session *s);
 
 /* Deletes the files of a recording that failed to begin. */

@@ -303,7 +303,8 @@ static int run_snapshot(struct record_session *s)
 
 int cmd_snapshot(int argc, char **argv)
 {
-	/* `unread`: the recording begins with the oldest event in the rings. */
+	/* A snapshot begins with the oldest event in the rings, as with record
+	 * --unread. */
 	struct record_options o = { .unread = true };
 	struct record_session session;
 	char name[64];

@@ -182,9 +182,9 @@ int record_session_end(struct record_session *s)
 		}
 	}
 	/*
-	 * Call tsct_drains_pass() until the rings are empty, but no more often than the
-	 * largest ring needs if full: a program could emit events with old times for
-	 * ever.
+	 * Call tsct_drains_pass() until the rings are empty, but at most as often as
+	 * the largest ring needs when it is full: the loop ends even if a program emits
+	 * events with old times all the time.
 	 */
 	for (i = 0; i < s->nr_channels; i++)
 		if (tsct_channel_info(s->channels[i])->data_size > max)

@@ -37,7 +37,8 @@ struct record_sync {
 	unsigned int nr_held, room;
 	__u64 last_cycles;		/* cycles of the last sample written */
 	char error[512];		/* the last error, with advice; "": none */
-	char absent[512];		/* children that took no part; "": none */
+	char absent[512];		/* names of the children that took no part in
+					 * the sync session; "": none */
 };
 
 struct record_session;

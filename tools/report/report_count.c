@@ -127,8 +127,8 @@ static int fewer(const void *a, const void *b)
 		(x->events < y->events) : (x > y) - (x < y);
 }
 
-/* Chooses groups to draw completely: rare ones first, as users search for rare
- * events. */
+/* Chooses the groups of event definitions whose events are all drawn: groups with few
+ * events first, as users search for rare events. */
 static int choose_groups(struct report *r, __u64 *left_events, __u64 *left_bytes)
 {
 	struct group **order = calloc(r->nr_groups + 1, sizeof(*order)), *group;
@@ -307,7 +307,8 @@ static int prepare(struct report *r)
 	return 0;
 }
 
-/* Sets the end of the page: the end of the recording; if unknown, the last event. */
+/* Sets the end of the report's time range: the end of the recording, or, if that is
+ * unknown, the last event. */
 static void set_end(struct report *r)
 {
 	const struct tsct_export *x = &r->x;

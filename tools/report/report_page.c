@@ -46,7 +46,8 @@ void report_text(FILE *to, const char *text)
 		if (len)
 			put_character(to, code, text, len);
 		else
-			fputs("\357\277\275", to);	/* U+FFFD: invalid UTF-8 */
+			fputs("\357\277\275", to);	/* U+FFFD replaces invalid
+							 * UTF-8 */
 		len = len ? len : 1;
 		text += len;
 		left -= len;

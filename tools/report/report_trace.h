@@ -49,8 +49,8 @@ struct seen {
 
 /* Event definitions that are drawn in the same way, such as a begin and its end */
 struct group {
-	__u64 events;		/* number of events of these definitions */
-	/* upper limit of the size of these definitions' events on the page, bytes */
+	__u64 events;		/* number of events of the group's definitions */
+	/* upper limit of the size of the group's events on the page, bytes */
 	__u64 bytes;
 	__u32 *lengths;		/* histogram of span lengths; NULL: no spans */
 	bool single;		/* whether all events are drawn individually */
@@ -72,8 +72,8 @@ struct gap_cursor {
 	__u32 gap;
 };
 
-/* Sums over time of a row's and a definition's events that are not drawn
- * individually */
+/* Sums, per bin of time, of the events of one definition in one row, if these events
+ * are not drawn individually */
 struct strip {
 	__u32 type, row, field;
 	__u32 def;		/* index of the event definition on the page, plus 1;
@@ -119,13 +119,14 @@ struct report {
 	unsigned int rate_shift;	/* log2 of a rate bin's width in ns */
 	__u32 *row_of;			/* row of each thread in the timeline */
 	__u32 nr_row_of, nr_rows;
-	/* for each node: number of threads that share one row */
+	/* for each node: number of its less busy threads, which share one row */
 	__u64 *other_threads;
-	/* for each node: number of events in the row that less busy threads share */
+	/* for each node: number of events in the shared row of less busy threads */
 	__u64 *other_events;
-	/* for each node: index of the row that less busy threads share */
+	/* for each node: index of the shared row of less busy threads */
 	__u32 *other_row;
-	__s64 longer_ns;		/* length from which all spans are drawn, ns */
+	__s64 longer_ns;		/* minimum length of the spans that are all
+					 * drawn individually, ns */
 
 	/* State of the second pass over the recording: */
 	struct bytes moments, spans, arrows;
