@@ -2,7 +2,7 @@
 /*
  * Ring memory accounting: bytes and channels of each user, checked against the
  * module parameters. Pages are also charged to their creator's memory cgroup; the
- * module parameters limit users whose cgroup has no limit.
+ * module parameters limit users in any cgroup, with or without a limit.
  */
 #include <linux/errno.h>
 #include <linux/list.h>
