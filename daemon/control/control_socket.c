@@ -116,7 +116,7 @@ static void fake_disruption(struct control *control,
 	__s64 now = tsct_monotonic_ns();
 
 	if (cred->uid == 0 || cred->uid == geteuid()) {
-		log_warning("process %d of user %u requested a fake disruption",
+		log_warning("process %d of user %u requested a fake disruption of the clock",
 			    (int)cred->pid, (unsigned int)cred->uid);
 		control->ops.fake_disruption(control->ops.ctx, to);
 		return;

@@ -254,7 +254,7 @@ int merge_shift(struct tsct_merge *m)
 		merge_note(m, "no node was shifted, although messages are received"
 			   " before they were sent: %s", seen.all.beyond ?
 			   "some are early by more than the error bounds" :
-			   "it happens between too many pairs of nodes");
+			   "too many pairs of nodes have such messages");
 	else if (!err && seen.all.within)
 		err = find_shifts(m, &seen);
 	if (!err && m->shifted)

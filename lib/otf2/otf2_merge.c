@@ -225,7 +225,7 @@ static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
 	if (OTF2_Archive_GetProperty(to, name, &there))
 		code = OTF2_Archive_SetProperty(to, name, value, false);
 	else if (strcmp(there, value))
-		tsct_otf2_merge_note(w, "%s: its property %s is '%s', but '%s' in an earlier archive, which is kept",
+		tsct_otf2_merge_note(w, "%s: its property %s is '%s', but '%s' in an earlier archive; the earlier value is kept",
 				     w->m->path[i], name, value, there);
 free:
 	free(value);

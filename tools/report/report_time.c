@@ -209,8 +209,8 @@ int report_sync_part(struct report *r, FILE *to)
 	const struct tsct_recording *rec = r->x.rec;
 	int err = 0;
 
-	fputs("<section>\n<h2>Time</h2>\n<p>The true time of an event is within the bound of"
-	      " its node.", to);
+	fputs("<section>\n<h2>Time</h2>\n<p>The true time of an event differs from the time"
+	      " shown by at most the error bound of its node.", to);
 	if (!rec->merged)
 		fprintf(to, " The clock was %s, and ran at %.6f MHz within %u ppb.",
 			tsct_status_name(rec->status), sync_samples_hz(rec) / 1e6,
