@@ -68,7 +68,9 @@ struct timekeeper_stats {
 	__u64 samples;		/* number of accepted samples */
 	__u64 refused;		/* number of unusable samples */
 	__u64 slews;		/* number of published clock params that slew */
-	__u64 late;		/* number of clock params published after their begin */
+	__u64 late;		/* number of publications that failed because the clock
+				 * params should have begun by then (-ETIME), or that
+				 * reached the module but not the file (-ETIMEDOUT) */
 	double width_ns;	/* width of the last sample's REALTIME bracket, ns */
 	double offset_ns;	/* published time minus the last sample's time, ns */
 };

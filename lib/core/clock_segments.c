@@ -322,9 +322,11 @@ static void append_segment(struct tsct_clock_copy *copy,
 /* ---- replacing a state: former params become segments ---------------------- */
 
 /*
- * Makes all segments end at @end at the latest. Drops segments that begin at @end or
- * later: the counter began anew, so their counter values may occur again. Empty
- * segments had not begun, and are not counted as dropped.
+ * Makes all segments end at the counter value @end at the latest. Drops segments that
+ * begin at @end or later: the counter was reset, so the counter values of the dropped
+ * segments may occur again. Adds the number of dropped segments to copy->dropped, but
+ * does not count empty segments (until_cycles is base_cycles - 1), which are valid at
+ * no counter value.
  */
 static void cut_segments(struct tsct_clock_copy *copy, __u64 end)
 {

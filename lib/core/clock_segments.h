@@ -37,33 +37,41 @@ int tsct_segments_check(const struct tsct_clock_state *last,
 			const struct tsct_clock_state *next, __u64 now);
 
 /*
- * tsct_segments_succeed - make @next the state of @copy; replaced parameters become a
- * segment, or two if they were used beyond their slew
+ * tsct_segments_succeed - replace the state in the clock copy @copy by the state @next
  *
- * Segments of replaced parameters that @next continues end where those of @next begin;
- * error_ps is the larger of next->closing_error_ps and the replaced parameters'
- * past_error_ps. If a disruption ends parameters, their segments end at their
- * as_of_cycles. If the source changes, all segments are dropped.
+ * The REALTIME parameters of the replaced state (the old parameters) become a segment,
+ * or two segments, of the slew and of the time after it, if they end after their slew:
+ * - @next has the same epoch and other parameters: the old parameters end where those
+ *   of @next begin. error_ps of the segments is the larger of next->closing_error_ps
+ *   and past_error_ps of the old parameters.
+ * - @next has another epoch: the old parameters end at their as_of_cycles, or become an
+ *   empty segment if they begin after as_of_cycles.
+ * - @next has another source: all segments and the old parameters are dropped.
  *
- * If there is no room, two adjacent segments of one epoch are joined to one straight
- * segment. Its error_ps is raised by its largest distance from the two. Joined are the
- * two with the least cost per age. Cost: their length, plus an amount for the distance
- * of the joined segment from them. Age: from their end to the end of the newest
- * segment, which is never joined. If no two adjacent segments are of one epoch, the
- * oldest segment is dropped and counted in copy->dropped.
+ * If @copy has no room for a segment, two adjacent segments of one epoch are joined to
+ * one straight segment. error_ps of the joined segment is raised by the largest
+ * distance between its time and the time of the two. The two are those with the lowest
+ * ratio of cost to age. Cost: length of the two, plus an amount for the distance of the
+ * joined segment from the two. Age: cycles from the end of the two to the end of the
+ * newest segment, which is never joined. If no two segments can be joined, the oldest
+ * segment is dropped.
  *
- * Segments that a jump of @next leaves too far behind (2^62 cycles, 2^31 epochs) are
- * also dropped and counted: a valid copy stays valid after any sequence of valid
- * states.
+ * Segments more than 2^62 cycles or 2^31 epochs older than @next are also dropped, so
+ * that a valid copy stays valid after any sequence of valid states. copy->dropped
+ * counts the dropped segments.
  *
- * One writer. Readers may be reading the copy: see tsct_load_relaxed().
+ * Only one thread may write to @copy. Other threads may read @copy meanwhile, with
+ * tsct_load_relaxed().
  */
 void tsct_segments_succeed(struct tsct_clock_copy *copy,
 			   const struct tsct_clock_state *next);
 
 /*
- * tsct_clock_params_segments - the REALTIME parameters of @state as segments, valid
- * up to @until. Returns their number: 1, or 2 if they are used beyond their slew.
+ * tsct_clock_params_segments - convert the REALTIME parameters of @state to segments
+ * @until: counter value at which the last segment ends
+ * @error_ps: error bound of the segments, ps
+ *
+ * Returns the number of segments: 1, or 2 if the slew ends before @until.
  */
 unsigned int tsct_clock_params_segments(const struct tsct_clock_state *state,
 					__u64 until, __u64 error_ps,

@@ -139,11 +139,12 @@ static double drift_before(const struct tsct_rate_estimator *est)
 }
 
 /*
- * Takes two samples A and B, in any order. Returns by how many ns the params may have
- * been further from REALTIME between A and B than at A, if REALTIME was set at some
- * moment of the params' slew.
- * @off: distance of the params from REALTIME at A, ns, signed
- * @slewed: ns that the slew adds to @off from A to B
+ * Let A and B be two samples of CLOCK_REALTIME; A may be the earlier or the later one.
+ * Returns by how many ns the size of the offset can have been larger between A and B
+ * than at A. Offset: CLOCK_REALTIME minus the time of the clock params, ns. The slew of
+ * the params changes the offset, until a step of CLOCK_REALTIME sets another offset.
+ * @off: offset at A
+ * @slewed: change of the offset from A to B by the slew alone, ns
  */
 static double excursion(double off, double slewed)
 {

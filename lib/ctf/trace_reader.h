@@ -45,8 +45,9 @@ enum tsct_progress_state {
 };
 
 /*
- * tsct_trace_progress - read the progress file of a recording
- * @ret_tick: tick published last; 0: no tick
+ * tsct_trace_progress - read the progress file that the recorder of a recording updates
+ * @dirfd: directory of the recording
+ * @ret_tick: tick before which the recorder has written all events; 0: unknown
  */
 enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick);
 

@@ -384,8 +384,9 @@ struct tsct_clock *tsct_clock_default(void);
 const char *tsct_clock_origin(const struct tsct_clock *clock);
 
 /*
- * Returns a text: the reasons why the clock does not use the origins before its own, in
- * the order module, daemon, in-process, and why the clock uses its source.
+ * Returns a text with the reasons for the clock's origin and source. The clock uses the
+ * first available origin of: module, daemon, in-process. The text says why each origin
+ * before the used one is not available, and then why the clock uses its source.
  */
 const char *tsct_clock_reason(const struct tsct_clock *clock);
 
