@@ -67,8 +67,9 @@ static __u64 point(const struct merge_in *in, __u32 k, __u32 nr)
 static void widen(struct tsct_recorded_bound *b, double ns)
 {
 	/*
-	 * Rounding a time down to a tick changes the time by at most 1 ns. The lines of
-	 * the mapping differ from the cubics by at most 0.1 ns.
+	 * Rounding a time down to a global tick changes the time by at most 1 ns. The
+	 * mapping consists of straight lines, which approximate the cubic pieces of the
+	 * fitted function with an error of at most 0.1 ns.
 	 */
 	const double up = ceil(ns + 0.1) + 1;
 	const __u64 error_ns = up < 9e18 ? (__u64)up : INT64_MAX;

@@ -91,8 +91,9 @@ struct tsct_merge {
 	__u64 master;
 	__u32 timeline;
 	struct merge_axis axis;
-	struct tsct_axis frame;	/* function to global ticks; argument: a position on
-				 * `axis`, in counts (unit of struct merge_axis) */
+	/* conversion of a position on `axis`, in counts, to a global tick; frame.hz:
+	 * number of global ticks per second */
+	struct tsct_axis frame;
 	struct tsct_recording result;
 	struct tsct_merge_file *file;
 	unsigned int nr_files;

@@ -42,9 +42,11 @@ void merge_place_at(const struct merge_segment *s, __u64 local,
 }
 
 /*
- * Converts a tick to a position on the axis
- * @parent: input of the polled node
- * @place: in: tick of @parent; out: estimate of that tick's position on the axis
+ * Converts a tick of the input @parent to a position on the merged recording's axis.
+ * @parent: input of the node that the node being mapped polled
+ * @place: when called: a tick of @parent, and the tick's error bound in ticks; on
+ *	success: the position that @parent's cubic pieces give for that tick, and the
+ *	position's error bound, both in counts of the axis
  */
 static int follow_parent(const struct tsct_merge *m, const struct merge_in *parent,
 			 struct merge_place *place)

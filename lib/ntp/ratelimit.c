@@ -154,8 +154,8 @@ int tsct_ratelimit_key(const struct tsct_ratelimit *ratelimit,
 	}
 	if (keys)
 		return key_id ? -EKEYREJECTED : -ENOKEY;
-	/* No child configured with the address @from uses the key. Rejects the key if
-	 * it is configured only for children with other addresses. */
+	/* No child with the address @from has a key configured. Reject the key @key_id
+	 * if it is configured for children, and all of them have other addresses. */
 	for (i = 0; i < ratelimit->nr_children && key_id; i++) {
 		if (ratelimit->children[i].key_id != key_id)
 			continue;

@@ -129,8 +129,10 @@ struct tsct_fit_candidate {
 					 * determine the line */
 	double half_mean_ratio;	/* hull fit only: mean of the shorter half of the
 				 * delays, divided by the maximum of that half */
-	double log_asymmetry;	/* hull fit only: |logarithm| of the density of the
-				 * shortest delays of requests over that of answers */
+	/* hull fit only: absolute value of the natural logarithm of the ratio of two
+	 * densities, in delays per count: the density of the shortest delays of
+	 * requests, divided by the density of the shortest delays of answers */
+	double log_asymmetry;
 };
 
 void tsct_regression_estimate(const struct tsct_plane *plane,

@@ -159,9 +159,11 @@ static bool run_filters(const struct middles *middles, long from, long to,
 			.u = point[i].u,
 			.y = point[i].y / middles->unit,
 			.yy = middles->var[i],
-			/* Initial variance of the rate: square of the smaller of two
-			 * rates: the largest error of the nominal rates; 1000 units of
-			 * offset per mean interval between exchanges */
+			/* The filter's initial variance of the rate is the square of
+			 * the smaller of two limits. `rate`: assumed largest error of
+			 * both counters' nominal rates together. `steep`: 1000 offset
+			 * units (middles->unit counts) per mean interval between
+			 * exchanges. Both limits are in offset units per second. */
 			.rr = fmin(rate * rate, steep * steep),
 		};
 	while ((i = next_used(middles, i + by, to, by)) != to)
