@@ -84,17 +84,19 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 			   struct tsct_extension *reply, __u64 now_us);
 
 /*
- * tsct_schedule_barrier - number of the barrier at which members gather now
- * tsct_schedule_arrive - all callers on the master itself wait in this barrier
- * tsct_schedule_withdraw - the callers on the master stopped waiting
- * tsct_schedule_released - true: all have arrived in that barrier, and a
- *	session began
- * tsct_schedule_missing - number of members that have not arrived in that
- *	barrier. Writes the missing members' names, comma separated, to @names; a
- *	truncated text ends in "...". @size 0: returns the number only
- * tsct_schedule_set_blockers - names of nodes below @node that keep @node from
- *	arriving; "": no nodes. These names are listed as "NAMES (below NODE)" until 2 s
- *	after the last request of @node.
+ * tsct_schedule_barrier - return the number of the current barrier
+ * tsct_schedule_arrive - note that all callers of tsct_timesync() on the master wait.
+ *	When the members that the barrier waits for have arrived too, releases the
+ *	barrier, and begins a session (a burst of all members) if none is open. No
+ *	effect if @barrier is not the current barrier
+ * tsct_schedule_withdraw - note that the callers on the master stopped waiting
+ * tsct_schedule_released - return true if barrier @barrier has been released
+ * tsct_schedule_missing - return the number of nodes, master included, that have not
+ *	arrived in @barrier, and write the nodes' names, comma separated, to @names; a
+ *	truncated text ends in "...". @size 0: write no names
+ * tsct_schedule_set_blockers - store the names of nodes below member @node that keep
+ *	@node from arriving; "": no nodes. tsct_schedule_missing() writes these names as
+ *	"NAMES (below NODE)" until 2 s after the last request of @node.
  */
 __u32 tsct_schedule_barrier(const struct tsct_schedule *schedule);
 void tsct_schedule_arrive(struct tsct_schedule *schedule, __u32 barrier,

@@ -165,7 +165,8 @@ int main(void)
 	try_id_not_stored();
 	try_header();
 	info = dev_info(fd);
-	/* The maps still exist and hold the channel. */
+	/* try_header() closed the channel's file, but did not unmap the channel's
+	 * memory: the memory mappings keep the channel alive. */
 	t_check(info.channels == 1, "%llu", info.channels);
 	t_check(!strcmp(info.provider, "module"), "%s", info.provider);
 	t_check(info.bytes > 2 * 65536, "%llu", info.bytes);

@@ -239,7 +239,9 @@ static void test_event(const struct event *event)
 	uint32_t epoch = state().epoch;
 	double seen, over;
 
-	/* The daemon samples every second; time after the last sample is doubtful. */
+	/* The daemon samples CLOCK_REALTIME every second. Once a disruption is
+	 * detected, counter readings after the last sample before the disruption have
+	 * no valid time. Some of 1.5 s of readings are before that sample. */
 	add_points_for(1.5, true);
 	event->happen();
 	seen = await(in_later_epoch, epoch, 3 * SEEN_S);

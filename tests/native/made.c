@@ -139,7 +139,10 @@ static void write_many(void)
 	call(2, 15 * S, 7, 17, 2);
 }
 
-/* Two events on one tick, before and after unique stamps start from 0 again */
+/*
+ * Writes two events on one tick, then two on the tick 2^51 after the recording's begin,
+ * where the 51-bit tick of unique stamps wraps to 0, then one after the second wrap.
+ */
 static void write_long(void)
 {
 	call(0, 11 * S, 1, 16, 0);

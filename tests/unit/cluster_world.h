@@ -157,7 +157,9 @@ static void publish(struct node *n, double t)
 	uint64_t begin = node_ticks(n, t + LEAD_S);
 	struct tsct_clock_state next = n->state;
 
-	/* Published params that have not begun yet are kept, as by the timekeeper. */
+	/* While the cluster's published clock params begin in the future, new params
+	 * cannot continue them: publish nothing. (The daemon's timekeeper publishes the
+	 * same cluster params again.) */
 	if (n->state.cluster.mult && (int64_t)(n->state.cluster.base_cycles - now) > 0
 	    && n->state.cluster_epoch == tsct_cluster_epoch(n->cluster))
 		return;

@@ -150,8 +150,9 @@ json_t *report_recording(const struct sync_samples *r, int kind)
 
 /* ---- numbers to draw for a source ---------------------------------------------- */
 
-/* Numbers of a source, in arrays. x, curve_x: time in s, as in the answer to
- * "exchanges"; all other arrays: ns */
+/* Points of the two charts of one time source: the exchanges with the source, and the
+ * curve fitted to these exchanges. x, curve_x: times in s, for the chart of offsets;
+ * offset, rtt, residual, curve, low, high: ns */
 struct series {
 	unsigned int nr, nr_curve;
 	double *x, *offset, *rtt, *residual;	/* arrays: one element per exchange */
