@@ -148,7 +148,8 @@ static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 again:
 	err = tsct_account_open(channel->uid, bytes, privileged,
 				&channel->account);
-	/* capable() sets the task's PF_SUPERPRIV: called only if over a limit. */
+	/* Calls capable() only if the user is over a limit of channels or bytes: a
+	 * granted capability marks the task as privileged (PF_SUPERPRIV). */
 	if (err == -EDQUOT && !privileged && capable(CAP_SYS_RESOURCE)) {
 		privileged = true;
 		goto again;

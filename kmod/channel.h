@@ -128,8 +128,8 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 /*
  * watch.c
  *
- * State in poll() of a descriptor with the READ role, from its binding to a channel
- * until it is closed. channel_head_sum() returns the bytes ever written to all rings.
+ * Data of poll() on a descriptor with the READ role. A watcher exists from the binding
+ * of the descriptor to a channel until the descriptor is closed.
  */
 struct tsct_watcher {
 	struct list_head list;		/* entry of channel->watchers */
@@ -138,9 +138,9 @@ struct tsct_watcher {
 	/* reported_sum and offered_sum are used for overwrite channels only. */
 	u64 reported_sum;		/* bytes ever written to all rings, when data
 					 * was last reported to user space */
-	u64 offered_sum;		/* bytes ever written to all rings when a poll()
-					 * that was about to wait last found data; 0: no
-					 * such poll(), or its data was reported */
+	u64 offered_sum;		/* bytes ever written to all rings, counted by
+					 * the last tsct_watcher_ready() if that call
+					 * had @waits and returned true; else 0 */
 };
 
 void tsct_watcher_add(struct tsct_watcher *watcher,

@@ -26,9 +26,9 @@ unsigned long tsct_clockpage_pages(void);
  */
 int tsct_clockpage_set(struct tsct_clock_state *state);
 
-/* Result of a CPU check */
+/* Result of a comparison of the counters of all CPUs (a CPU check) */
 struct tsct_cpucheck_result {
-	const struct tsct_cpu_check *table;	/* check results by CPU id */
+	const struct tsct_cpu_check *table;	/* array of results, by CPU id */
 	u32 source;		/* source of new channels and of the clock */
 	u32 cause;		/* TSCT_CAUSE_* of the new epoch, if an epoch begins */
 	bool skewed;		/* counters of CPUs differ: sets TSCT_CLOCK_SKEWED */

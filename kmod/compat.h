@@ -21,8 +21,9 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #endif
 }
 
-/* From 7.2 on, ktime_get_snapshot_id() reads one clock. kmod/Kbuild defines
- * TSCT_KTIME_SNAPSHOT_ID if linux/timekeeping.h declares this function. */
+/* From Linux 7.2 on, ktime_get_snapshot_id() reads MONOTONIC_RAW and one clock of the
+ * caller's choice, in place of ktime_get_snapshot(), which reads several clocks.
+ * kmod/Kbuild defines TSCT_KTIME_SNAPSHOT_ID if linux/timekeeping.h has the former. */
 #ifdef TSCT_KTIME_SNAPSHOT_ID
 #define tsct_ktime_snapshot(s)						\
 	({ ktime_get_snapshot_id(CLOCK_REALTIME, s); (s)->valid; })

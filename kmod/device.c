@@ -168,7 +168,8 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	if (!err) {
 		id = channel->id;
 		err = device_bind_channel(f, channel, arg.roles, &user->id);
-		/* A TSCT_CHANNEL_KEEP channel would outlive the failed bind. */
+		/* If the file cannot be bound to the new channel, the channel would
+		 * stay with TSCT_CHANNEL_KEEP, although its creation failed. */
 		if (err)
 			tsct_channel_remove(id);
 	}

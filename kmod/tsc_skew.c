@@ -25,7 +25,7 @@
 #define AUX_CPU(aux)	((aux) & 0xfff)
 #define AUX_NODE(aux)	((aux) >> 12)
 
-#define BURST_US	200	/* maximum time with interrupts off, us */
+#define BURST_US	200	/* time limit of a burst with interrupts off, us */
 #define BURST_ROUNDS	64
 #define ROUNDS_ENOUGH	64	/* number of ping-pong rounds that ends a session */
 /* minimum number of rounds in a session; with fewer, the session is repeated */

@@ -80,7 +80,8 @@ judge() {	# LABEL LOG STATUS
 	[ -n "$why" ] || return 0
 	f=$((f + 1)) failures+="  $1: $why"$'\n'
 	echo "$1: $why"
-	# Without TAP, the error is a line "FAILED", or the end of the output.
+	# For a program that prints no TAP, $failures gets the first line that begins
+	# with "FAILED" and 12 lines after it, or without such a line the last 12 lines.
 	[ "$planned" -ge 0 ] || failures+=$({ grep -a -m 1 -A 12 '^FAILED' "$2" ||
 		tail -n 12 "$2"; } | cut -c 1-300 | sed "s|^|  $1: |")$'\n'
 }

@@ -36,7 +36,7 @@ int cpu_survey(const struct module_clock *m, double hz, struct cpu_survey *ret);
 
 /*
  * cpu_survey_run - start a survey from user space in a thread
- * @hz: as in cpu_survey()
+ * @hz: frequency of the TSC; 0: unknown, and no CPU is reported as skewed
  * @event: an eventfd that becomes readable when cpu_survey_take() has a result;
  *	must stay open until then
  *

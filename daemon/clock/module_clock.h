@@ -25,9 +25,9 @@ int module_clock_last(const struct module_clock *m,
 		      struct tsct_clock_state *ret_state);
 
 /*
- * module_clock_set - publish a state to the module
- * @instead: name of the directory of the clock file, which is published in any case;
- *	for the log
+ * module_clock_set - publish a state of the clock to the module
+ * @instead: directory of the daemon's clock file; log lines about a failure say that
+ *	only this file is published
  *
  * Returns 0; -ENOENT: no module; -EBUSY: another daemon publishes to the module;
  * -ETIME: the clock params should have begun already; -ESTALE: the module is in

@@ -21,7 +21,8 @@ struct platform {
 	/* CPU survey that owns the published CPU table */
 	struct cpu_survey published;
 	struct cpu_survey_run *survey_run;	/* CPU survey in progress; NULL: none */
-	int survey_fd;		/* eventfd, readable when a CPU survey has ended */
+	int survey_fd;		/* eventfd, readable when the thread that surveys
+				 * the CPUs has a result */
 };
 
 struct platform_options {

@@ -9,7 +9,8 @@ struct link_monitor;
 
 /* Opens a link monitor. Returns 0, or -errno where rtnetlink is not available. */
 int link_monitor_open(struct link_monitor **ret_monitor);
-void link_monitor_close(struct link_monitor *monitor);	/* NULL: no effect */
+/* Closes a link monitor. Does nothing if @monitor is NULL. */
+void link_monitor_close(struct link_monitor *monitor);
 int link_monitor_fd(const struct link_monitor *monitor);
 
 /* Reads up to 64 netlink messages. True: an address, link or route changed. */

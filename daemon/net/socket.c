@@ -357,10 +357,10 @@ static void read_packet(struct mmsghdr *m, const union net_name *name,
 		p->from.scope = name->v6.sin6_scope_id;
 	}
 	/*
-	 * Packets to ignore: truncated packets; packets from port 0, which cannot be
-	 * answered, and each attempt would restart the numbering of transmit times; and
-	 * packets to a multicast or broadcast address, as many hosts would answer a
-	 * source that may be forged.
+	 * Ignores truncated packets; packets from port 0, because an answer to port 0
+	 * would fail and restart the numbering of transmit times; and packets to a
+	 * multicast or broadcast address, because many hosts would send answers to a
+	 * source address that may be forged.
 	 */
 	p->len = m->msg_hdr.msg_flags & MSG_TRUNC || !p->from.port ||
 		p->to_many ? 0 : m->msg_len;

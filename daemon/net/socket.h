@@ -14,7 +14,8 @@ struct sock_fprog;
 
 #define NET_BATCH	32	/* maximum number of packets per net_receive() call */
 #define NET_SENT	64	/* maximum number of packets awaiting a transmit time */
-#define NET_NO_COOKIE	0xffffffffU	/* cookie: transmit time not requested */
+/* value of a cookie (the sender's number for a packet) that requests no transmit time */
+#define NET_NO_COOKIE	0xffffffffU
 
 struct net_socket {
 	int fd;				/* descriptor of the socket; -1: closed */

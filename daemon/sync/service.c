@@ -12,14 +12,14 @@
 
 #define STRATUM		10		/* default of the directive `stratum` */
 #define REFID		0x54534354	/* NTP reference id "TSCT" */
-#define PRECISION	-25		/* time to read the counter, 2^n s */
+#define PRECISION	-25	/* precision in NTP: 2^PRECISION s per counter read */
 /* Longest time between service_refresh() calls, ns */
 #define REFRESH_NS	(2 * NS_PER_S)
 #define PHI_PPM		15	/* growth of NTP's root dispersion, ppm (RFC 5905) */
-/* Number of measurements of the send time of a packet after which send_outbox() uses
- * the shortest measured send time */
+/* Number of measurements of the time that the kernel needs to send a packet, after
+ * which send_outbox() uses the shortest of these times */
 #define PACE_NR		64
-/* Time without a measurement after which the measured send times are dropped, ns */
+/* Time without such a measurement after which the measured times are dropped, ns */
 #define PACE_NS		(10 * NS_PER_S)
 /* Minimum time between log lines about requests refused for the same reason, ns */
 #define LOG_NS		(10 * NS_PER_S)

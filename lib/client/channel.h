@@ -18,7 +18,8 @@
 #define TSCT_ERROR_TEXT_SIZE	1024
 
 struct tsct_channel {
-	/* Read by the inline emit functions; the layout is compiled into programs */
+	/* Fields that the inline emit functions read. Programs are compiled with the
+	 * layout of this struct. */
 	struct tsct_fast fast __attribute__((aligned(64)));
 
 	/* Members used by the slow path of emit */

@@ -98,7 +98,8 @@ int tsct_channel_open_at(const char *socket_path,
  * @socket_path: socket of the provider; NULL: the module
  * @roles: TSCT_ROLE_*
  *
- * Otherwise as tsct_channel_open().
+ * Returns 0 or -errno, see tsct_channel_open(). On failure *ret_channel is a handle
+ * that drops and counts every event. Thread safe, not signal safe.
  */
 int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
 			 struct tsct_channel **ret_channel);

@@ -27,7 +27,7 @@ void tsct_emit_enable_fast(struct tsct_channel *channel)
 	tsct_thread_prepare();
 	fast->rseq = channel->rseq;
 	fast->data_mask = geo->data_size - 1;
-	/* The rseq section compares positions of 48 bits, shifted left by 16 bits. */
+	/* The critical section compares positions of 48 bits, shifted left by 16. */
 	fast->limit = geo->policy == TSCT_POLICY_OVERWRITE ?
 		~0ULL : geo->data_size << (64 - TSCT_POS_BITS);
 	fast->nr_cpus = channel->header.nr_cpus;
@@ -94,7 +94,7 @@ emit_untried(struct tsct_channel *channel, unsigned int id,
 	return tsct_emit_slow(channel, &event, TSCT_SECTION_STALE);
 }
 
-/* Slow path of events whose critical section ended with @result, not DONE */
+/* Slow path of events whose rseq critical section ended with @result, not DONE */
 static __attribute__((noinline, cold)) int
 emit_again(struct tsct_channel *channel, __u64 header, const struct iovec *iov,
 	   unsigned int nr, bool ordered, int result)

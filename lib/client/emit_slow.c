@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events that the critical section did not record at its first try: begins blocks,
+ * Events that the rseq critical section did not record at its first try: begins blocks,
  * finds rings, reads clocks other than the TSC, requests the kernel to write events,
  * counts losses. All functions are async-signal-safe.
  */
@@ -15,9 +15,9 @@
 #include "rseq_section.h"
 
 /*
- * Number of restarts of the section after which the kernel writes the event. A thread
- * is preempted every few milliseconds, so dozens of restarts in a row mean that it is
- * single-stepped.
+ * Number of restarts of the rseq critical section after which the kernel writes the
+ * event. A thread is preempted every few milliseconds, so dozens of restarts in a row
+ * mean that the thread is single-stepped.
  */
 #define TRIES		64
 /*
@@ -119,7 +119,8 @@ int tsct_emit_fallback(struct tsct_channel *channel,
 /*
  * Stores the addresses of a CPU's ring when the ring is used for the first time. The
  * tail's address is stored before the producer's (release): another thread's rseq
- * section on that CPU (TSCT_SECTION_RING_) uses the ring once the producer is set.
+ * critical section on that CPU (TSCT_SECTION_RING_) uses the ring once the producer is
+ * set.
  */
 static bool find_ring(struct tsct_channel *channel, __u32 cpu)
 {
@@ -166,10 +167,11 @@ static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
 }
 
 /*
- * The event does not fit into the ring's block: begins the next one. The block is
- * computed outside of a section, and stored only if the head has not moved since. If
- * another writer began the block meanwhile, or the thread moved to a CPU whose block
- * has room, the result is STALE, and the event is tried again.
+ * Begins the ring's next block, as the event does not fit into the present block. The
+ * next block is computed before an rseq critical section, which stores the block only
+ * if the ring's head has not moved since. If another writer began the block meanwhile,
+ * or the thread moved to a CPU whose block has room, the result is STALE, and the
+ * caller tries to write the event again.
  */
 static int begin_block(struct tsct_channel *channel,
 		       const struct tsct_emit_request *event)
@@ -204,15 +206,15 @@ static int begin_block(struct tsct_channel *channel,
 
 /* ---- trying again ------------------------------------------------------- */
 
-/* Tries once to write the event, in an rseq section. Returns TSCT_SECTION_* */
+/* Tries once to write the event, in an rseq critical section. Returns TSCT_SECTION_* */
 static int try_once(struct tsct_channel *channel, const struct tsct_emit_request *event)
 {
 	struct section_seen seen;
 
 	/*
-	 * A kernel clock cannot be read within an rseq section. So the clock is read
-	 * after the ring's head, and a section writes the record only if the head has
-	 * not moved since the head was read.
+	 * A kernel clock cannot be read within an rseq critical section. So the clock
+	 * is read after the ring's head, and the critical section writes the record
+	 * only if the head has not moved since the head was read.
 	 */
 	if (channel->source != TSCT_SOURCE_TSC)
 		return sample_ring(channel, &seen) ?

@@ -54,7 +54,8 @@ struct tsct_reader {
 	struct tsct_ring_reader *rings;	/* array of ring readers by CPU */
 	__u64 *copy;		/* payload of the record returned last */
 	__u64 watermark;	/* watermark in bytes, see tsct_reader_watermark() */
-	/* Heap of the CPUs that have a `next`, for tsct_reader_next_ordered() */
+	/* Heap of the CPUs whose next event was read but not returned yet, by the
+	 * event's cycles; for tsct_reader_next_ordered() */
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
 	bool *in_order;		/* array by CPU: true: the CPU's `next` is in the

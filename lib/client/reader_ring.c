@@ -13,7 +13,8 @@
 
 #include "reader.h"
 
-/* maximum number of repeated reads in one call, while writers overtake */
+/* Maximum number of times that one call reads again, because writers overwrote the
+ * record that the call was reading */
 #define OVERTAKEN_MAX	16
 #define FREEZE_TRIES	8
 
@@ -70,10 +71,10 @@ static void publish_tail(struct tsct_reader *reader, unsigned int cpu,
 /* ---- counts ------------------------------------------------------------ */
 
 /*
- * Compares ring->count with @events, the ring's number of events published before
- * ring->pos, counts the missing events, and sets ring->count to @events. @events is
- * false if it is less than ring->count, or if the missing events do not fit between the
- * position of the last comparison and ring->pos: then none is counted as missing.
+ * Counts the events before ring->pos that the reader did not get: @events, the ring's
+ * number of these events, less ring->count, the reader's number. Then sets ring->count
+ * to @events. Counts no event as missing if @events is impossible: less than
+ * ring->count, or more than fit between the last such comparison and ring->pos.
  */
 static void reconcile(struct tsct_ring_reader *ring, __u64 events)
 {
@@ -500,7 +501,8 @@ bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 		ring->pos = ring->next_pos;
 		ring->count--;
 	}
-	/* This thread may lose the CPU in the middle of a copy: try again. */
+	/* Copies again, up to FREEZE_TRIES times in all, if writers overwrote too much
+	 * data during the copy, for example because this thread was preempted. */
 	while (!copy_valid(reader, cpu, image, &now) && --tries)
 		;
 	if ((__s64)(now.head - ring->pos) > (__s64)reader->channel->geo.data_size)

@@ -140,7 +140,7 @@ static inline int name(const struct tsct_fast *fast, __u64 header,	\
 DEFINE_SECTION_WRITEV(section_writev, TSCT_READ_TSC_ORDERED_)
 DEFINE_SECTION_WRITEV(section_writev_unordered, TSCT_READ_TSC_UNORDERED_)
 
-/* ---- sections that use a head and a clock read before them -------------- */
+/* ---- critical sections that use a head and a clock read before them ----- */
 
 /* A ring's head, the cycles that were read after the head, and the ring's CPU */
 struct section_seen {
@@ -150,8 +150,8 @@ struct section_seen {
 };
 
 /*
- * Ends the section with STALE if the thread's CPU or the ring's head changed since
- * @seen.
+ * Ends the critical section with STALE if the thread's CPU or the ring's head changed
+ * since @seen.
  */
 #define SECTION_SEEN							\
 	TSCT_SECTION_CPU_						\

@@ -85,8 +85,9 @@ void tsct_clock_init(struct tsct_clock_full *clock)
 			add_reason(clock, "in-process clock: out of memory");
 	}
 	/*
-	 * A rate of 1 ns per cycle is correct for all sources except the TSC, which is
-	 * not used while the page cannot be read.
+	 * The rate is 1 ns per cycle until the clock page states the counter's rate.
+	 * This is correct for kernel clocks. If the page cannot be read, the counter is
+	 * a kernel clock.
 	 */
 	clock->rate_mult = 1ULL << TSCT_CLOCK_SHIFT;
 	if (tsct_clock_head(clock->head.page, &head))

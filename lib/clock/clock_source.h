@@ -20,16 +20,17 @@ typedef int (*tsct_tsc_check_fn)(struct tsct_check *check);
  *	NULL: do not use the TSC then
  * @why: the reason, a sentence without a full stop; may be NULL with size 0
  *
- * The module's source if it is loaded. Else the TSC, if the CPU has RDTSCP, the
- * process may execute it and core/tsc_trust.h accepts it. Else the first of
- * MONOTONIC_RAW, MONOTONIC and REALTIME that can be read. Returns
- * TSCT_SOURCE_*.
+ * Chooses the module's source, if the module is loaded and this process can read that
+ * source. Else the TSC, if this process may execute RDTSCP and core/tsc_trust.h accepts
+ * the TSC. Else the first of MONOTONIC_RAW, MONOTONIC and REALTIME that can be read.
+ * Returns TSCT_SOURCE_*.
  */
 int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size);
 
 /*
- * Chooses the source for this process as tsct_source_choose() does when the module is
- * not loaded. Returns TSCT_SOURCE_*.
+ * Chooses the source for this process without the module: the TSC if trusted, else the
+ * first readable one of MONOTONIC_RAW, MONOTONIC and REALTIME. Arguments: see
+ * tsct_source_choose(). Returns TSCT_SOURCE_*.
  */
 int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 			     size_t size);

@@ -17,14 +17,16 @@
 #include "clock_source.h"
 #include "tsc_check.h"
 
-/* Time for the exchanges with all CPUs, and the limits of one CPU's share of it */
+/* Planned time of the counter comparison with all CPUs, and the range of the time for
+ * one CPU, ns */
 #define TOTAL_NS	200000000
 #define CPU_NS_MAX	50000000
 #define CPU_NS_MIN	200000
-/* Time for all exchanges, if the CPUs are so busy that the threads hardly run */
+/* Time after which no comparison with a further CPU begins, ns; longer than TOTAL_NS,
+ * because comparisons take longer on busy CPUs */
 #define LIMIT_NS	2000000000
 #define ROUNDS_MAX	2000		/* number of exchanges with one CPU */
-/* Time for a busy CPU to begin to run the responder */
+/* Time for a busy CPU to begin to run the responding thread, ns */
 #define START_NS	20000000
 
 /* ---- two CPUs ------------------------------------------------------------ */

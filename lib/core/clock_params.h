@@ -101,7 +101,8 @@ int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source
  *
  * Checks enums; a state that has a time (CALIBRATING, SYNCHRONIZED, HOLDOVER) must
  * have real parameters with a mult; fast_cycles is 0 in a state that has no time, or is
- * SKEWED; rate_mult is 0 or credible; reserved fields are zero. The cluster's status
+ * SKEWED; rate_mult is 0 or credible; the fields utc_* are 0 or name a source and a
+ * bound that grows by at most 10^9 ppb. The cluster's status
  * and parameters likewise; cluster_prev is zero, or gives the time of the cluster's
  * parameters where these parameters begin, at a rate within 20 % of their rate. Returns
  * 0 or -EINVAL. Safe on any input.

@@ -391,9 +391,9 @@ static void retire_params(struct tsct_clock_copy *copy,
  * If their params differ, last->real becomes a segment that ends where next->real
  * begins.
  *
- * Raises the error bound of the newest older segment if last->real, which begins at the
- * segment's end, has a larger error there. That segment was made before a sample at or
- * after its end could show the error at its end.
+ * If a segment ends where last->real begins, raises the segment's error bound to the
+ * error bound of last->real there, if that is larger: the segment was made before any
+ * sample at or after the segment's end.
  */
 static void continue_params(struct tsct_clock_copy *copy,
 			    const struct tsct_clock_state *last,

@@ -92,7 +92,9 @@ int tsct_segments_lookup(const struct tsct_clock_copy *copy, __u64 cycles,
  * tsct_clock_cluster_lookup - the cluster's time of a counter value, by the parameters
  * in force or cluster_prev
  *
- * Returns as tsct_segments_lookup(). *state is private to the caller, with any content.
+ * Returns 0; -EAGAIN: no cluster time was published yet; -ESTALE: after
+ * void_after_cycles, or after a disruption that has not ended; -ERANGE: before the
+ * params of cluster_prev. *state is private to the caller, with any content.
  */
 int tsct_clock_cluster_lookup(const struct tsct_clock_state *state, __u64 cycles,
 			      struct tsct_clock_time *ret_time);

@@ -52,8 +52,8 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
 
 /*
  * tsct_latch_read - read a consistent copy of the published state
- * tsct_latch_read_copy - read a consistent copy of state and segments tsct_latch_lookup
- * - tsct_segments_lookup() in the published copy
+ * tsct_latch_read_copy - read a consistent copy of state and segments
+ * tsct_latch_lookup - tsct_segments_lookup() in the published copy
  *
  * Return 0 (tsct_latch_lookup(): the lookup's result), or -EAGAIN: the writer overtook
  * 1000 reads, so it is hostile or broken. Lock-free, NMI safe, signal safe.

@@ -20,9 +20,11 @@
 
 #include "port.h"
 
+/* A slot of the hash table from ids of an input to ids of the output */
 struct tsct_remap_slot {
-	__u64 old;
-	__u64 id;		/* the output's id + 1; 0: the slot is free */
+	__u64 old;		/* id in the input */
+	/* id in the output to which `old` is mapped, plus 1; 0: the slot is free */
+	__u64 id;
 };
 
 struct tsct_remap {

@@ -107,8 +107,9 @@ bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 }
 
 /*
- * Number of attempts to count a ring's events from its oldest block on, and then from
- * the block with the head on, while a writer overwrites blocks
+ * Number of attempts to count the events of a ring from its oldest block to the head,
+ * while a writer overwrites blocks. If all fail, as many attempts follow to count only
+ * the events of the newest block, which contains the head.
  */
 #define COUNT_TRIES	4
 
@@ -116,10 +117,11 @@ enum count { COUNT_GOOD, COUNT_AGAIN, COUNT_BROKEN };
 
 /*
  * Counts the events of a ring, from its oldest block on or, if @use_head_block, from
- * the block with the head on. Returns COUNT_AGAIN if a writer may have overwritten the
- * header of the block from which events were counted. A writer overwrites the oldest
- * block when it begins a new block: at each event, if events are as large as blocks. It
- * does not overwrite the block with the head before it has begun two more blocks.
+ * the newest block on, which contains the head. Returns COUNT_AGAIN if a writer may
+ * have overwritten the header of the block from which events were counted. A writer
+ * overwrites the oldest block when it begins a new block: at each event, if events are
+ * as large as blocks. The writer does not overwrite the newest block before it has
+ * begun two more blocks.
  */
 static enum count count_once(const struct tsct_geometry *geo,
 			     const struct tsct_producer *producer,

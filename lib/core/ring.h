@@ -181,9 +181,9 @@ bool tsct_ring_block(const struct tsct_geometry *geo, const void *data,
 /*
  * tsct_ring_events - number of events published in a ring whose head is @head
  *
- * Returns false if the block's header is invalid. While writers are active, the result
- * is valid if tsct_ring_holds() for @head and the head loaded afterwards; or use
- * tsct_ring_count().
+ * Returns false if the header of the block with @head is invalid. A writer may
+ * overwrite that header meanwhile: load the ring's head again afterwards. The number is
+ * valid if tsct_ring_holds(geo, @head, head loaded again). tsct_ring_count() does both.
  */
 bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 		      __u64 head, __u64 *ret_events);
@@ -192,8 +192,8 @@ bool tsct_ring_events(const struct tsct_geometry *geo, const void *data,
 struct tsct_ring_count {
 	__u64 head;		/* position of the head, all 64 bits */
 	__u64 events;		/* number of events published up to head */
-	/* overwrite rings: position of the oldest block; of the block with the head, if
-	 * writers kept overwriting the oldest block */
+	/* overwrite rings: position of the oldest block; or, if writers overwrote the
+	 * oldest block during each attempt to read it, of the newest block */
 	__u64 oldest;
 	__u64 overwritten;	/* overwrite rings: number of events before `oldest` */
 };

@@ -75,7 +75,8 @@ static void add(__u64 *sum, uint64_t *last, uint64_t now)
 {
 	if (now > *last)
 		*sum += now - *last;
-	/* Programs can write any counts to the ring's memory: @sum has a limit. */
+	/* Programs can write any counts of events to the ring's memory: with a limit,
+	 * the sum of the counts of all rings does not overflow. */
 	if (*sum > TSCT_COUNT_MAX)
 		*sum = TSCT_COUNT_MAX;
 	*last = now;

@@ -19,11 +19,13 @@
 struct tsct_recording_writer;
 
 /*
- * tsct_recording_writer_open - begin to write @rec into the directory @dirfd, with its metadata
- * @rec: description with all streams, owned by the caller; outlives the writer. The
- * writer adds to its
- *	losses; the caller may change its clock and its end.
- * 0 or -errno
+ * tsct_recording_writer_open - create the files of the recording @rec, with its
+ * metadata, in the directory @dirfd
+ * @rec: description of the recording with all streams. The caller owns @rec, keeps it
+ *	until the writer is closed, and may change the clock and the end in @rec. The
+ *	writer counts lost events in @rec.
+ *
+ * Returns 0 or -errno.
  */
 int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 		     struct tsct_recording_writer **ret_writer);
@@ -40,8 +42,8 @@ void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
 void tsct_recording_writer_touch(struct tsct_recording_writer *writer);
 
 /*
- * tsct_recording_writer_renew - write the metadata now, after a change of rec->end, rec->until and
- * the clock
+ * tsct_recording_writer_renew - write the metadata now, after a change of rec->end,
+ * rec->until and the clock
  * So a killed recorder leaves a recent calibration. Errors are ignored, because the
  * previous metadata is still valid.
  */
@@ -52,9 +54,9 @@ void tsct_recording_writer_renew(struct tsct_recording_writer *writer);
  * @stream: index of its stream class
  *
  * An event that is undefined, malformed or out of order is counted as lost. An event
- * less than 1 us before its predecessor in the file gets the predecessor's time, as
- * unordered reads of the counter cause such disorder. 0, or the -errno of writing; this
- * and all later events are then counted as unwritten.
+ * less than 1 us before the previous event in the file gets the previous event's time,
+ * as unordered reads of the counter cause such disorder. Returns 0, or the -errno of
+ * writing; this event and all later events are then counted as unwritten.
  */
 int tsct_recording_writer_event(struct tsct_recording_writer *writer, __u32 stream,
 		      const struct tsct_event *event);
@@ -124,8 +126,8 @@ struct tsct_drain;
 
 /*
  * tsct_drain_open - begin to copy the rings of a channel to a stream class
- * @channel: has TSCT_ROLE_READ, outlives the drain
- * @clock: an event that is ahead of it is counted as TSCT_LOSS_DISORDER
+ * @channel: channel with TSCT_ROLE_READ; the caller closes it after the drain
+ * @clock: events with a time after that of @clock are counted as TSCT_LOSS_DISORDER
  *
  * Events before rec->begin are dropped: they are not part of the recording, and losses
  * before it are not counted. With rec->snapshot nothing is dropped. From here on the
@@ -148,7 +150,8 @@ int tsct_drain_pass(struct tsct_drain *drain, __u64 until, __u64 *ret_taken);
 
 /*
  * tsct_drains_pass - tsct_drain_pass() for all drains of a recording
- * Afterwards it sets how far the recording is complete: tsct_recording_writer_settle().
+ * Then passes the counter value before which the drains have taken all events to
+ * tsct_recording_writer_settle(). Returns 0, or the -errno of writing.
  */
 int tsct_drains_pass(struct tsct_drain *const *drains, unsigned int nr, __u64 until,
 		     __u64 *ret_taken);

@@ -29,7 +29,8 @@ void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 strea
 
 /* Parser of the lines in the block `env`: <tab>key = "text"; or <tab>key = 123; */
 struct tsct_tsdl_parser {
-	const char *at;		/* text from the beginning of the next line */
+	/* unparsed text: the next line and all lines after it */
+	const char *at;
 	unsigned int line;	/* number of the next line, from 1, for error texts */
 	char *err_text;
 	size_t err_size;

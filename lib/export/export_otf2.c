@@ -113,8 +113,8 @@ static int add_fields(struct tsct_export *x, const struct tsct_export_event *ev)
 			text_of(&o->strings, &v, &value.stringRef) : 0;
 		if (err)
 			return err;
-		/* Sets the member of the union `value` for this type: all members begin
-		 * at the first byte of the union. */
+		/* Copies the field's bytes to the start of the union `value`, where the
+		 * members for all numeric OTF2 types begin. */
 		if (type != OTF2_TYPE_STRING)
 			memcpy(&value, v.at, v.size);
 		code = OTF2_AttributeList_AddAttribute(o->attributes,

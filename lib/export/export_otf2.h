@@ -34,8 +34,8 @@ struct otf2_string {
 };
 
 /*
- * Strings of the archive: numbers are assigned while events are written, definitions
- * follow afterwards.
+ * Strings of the archive. The ids of strings (OTF2_StringRef) are assigned while events
+ * are written; the definitions of the strings are written after all events.
  */
 struct otf2_strings {
 	FILE *spool;		/* file of all strings, each with its NUL */
@@ -74,7 +74,9 @@ struct otf2_wait {
 };
 
 struct otf2_location {
-	/* libotf2's writer of the location; NULL: events are stored in `wait` */
+	/* libotf2's writer of the location's events. NULL: not opened yet, as only a
+	 * limited number of writers is open at once; until then the location's events
+	 * are stored in `wait` */
 	OTF2_EvtWriter *events;
 	struct otf2_wait wait;
 	struct tsct_thread *thread;
@@ -125,7 +127,8 @@ OTF2_Type tsct_otf2_type(const struct tsct_field *field);
 bool tsct_otf2_is_metric(const struct tsct_field *field);
 OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field);
 
-/* Writes an operation of a location, or keeps it until the location gets a writer. */
+/* Writes @op, one OTF2 event record, with libotf2's writer of the location @l. Stores
+ * @op as a waiting event if the location has no writer yet. */
 int tsct_otf2_put(struct tsct_export *x, struct otf2_location *l,
 		  const struct otf2_op *op);
 

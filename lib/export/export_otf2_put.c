@@ -15,8 +15,9 @@
 #include "lib/ctf/pread_all.h"
 #include "lib/query/value_text.h"
 
-/* Memory for waiting events, bytes: limit of all locations; initial size, smallest and
- * largest limit of one location */
+/* Sizes, in bytes, of the memory for events of locations that have no libotf2 writer
+ * yet: limit for all locations together; for one location: initial size, smallest
+ * limit, largest limit */
 #define WAITING_MAX	(16U << 20)
 #define WAIT_FIRST	256U
 #define WAIT_MIN	1024U

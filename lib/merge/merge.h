@@ -58,9 +58,10 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 const char *tsct_merge_why(const struct tsct_merge *merge);
 
 /*
- * tsct_merge_write - write into the empty directory @dirfd
- * Returns as tsct_merge_plan(), or the -errno of the disk; the directory is
- * then useless.
+ * tsct_merge_write - write the merged recording into the empty directory @dirfd
+ *
+ * Returns 0; an error of tsct_merge_plan(); or the -errno of a write to the disk. After
+ * an error the contents of the directory are useless.
  */
 int tsct_merge_write(struct tsct_merge *merge, int dirfd);
 

@@ -10,7 +10,8 @@
 
 #include "merge_private.h"
 
-/* Largest time between recordings that were made together, ns */
+/* Longest accepted time, ns, in which no input was recorded: from the latest end of all
+ * earlier recordings to the begin of the next recording */
 #define APART_NS	(24 * 3600 * 1000000000ULL)
 
 /*
@@ -203,8 +204,9 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {
-	/* Recordings of the channel that end last; latest[0]: by nodes without a node
-	 * id from tsctraced; latest[1]: by nodes with a node id */
+	/* Of the recordings of this channel compared so far, those with the latest end.
+	 * latest[0]: recordings of nodes without a node id from tsctraced; latest[1]:
+	 * recordings of nodes with a node id */
 	struct latest latest[2];
 	const struct claim *c, *twin;
 	const char *first, *second;
@@ -329,7 +331,8 @@ static int check_gaps(struct tsct_merge *m)
 }
 
 /* Refuses duplicate inputs and inputs made days apart, unless options.force is set. The
- * nodes are sorted to find duplicates: inputs may have too many nodes for all pairs. */
+ * search for duplicates sorts the nodes of all inputs: inputs may have so many nodes
+ * that comparing each node with each other node would take too long. */
 int merge_identify(struct tsct_merge *m)
 {
 	int err;

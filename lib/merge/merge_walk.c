@@ -14,7 +14,8 @@
 struct input_cursor {
 	const struct tsct_merge_file *file;
 	struct tsct_merge_reader *reader;
-	/* by event id: result of tsct_message_pool(); 0: event is no send or receive */
+	/* array by event id: number of the set of events among which message numbers
+	 * match (tsct_message_pool()); 0: event is no send or receive */
 	const __u64 *pools;
 	__u64 global;		/* global tick of the reader's current event */
 };
@@ -211,9 +212,10 @@ static int walk(struct walk *w)
 /* ---- results -------------------------------------------------------------- */
 
 /*
- * Sets the numbers of violations and the shortest latencies before correction, by the
- * nodes' own clocks, to the values that the earlier merge stored in a merged input. The
- * times of the input are global, so these values cannot be computed from the input.
+ * Copies, for each pair of nodes in merged input @in, two statistics to @ret: the
+ * number of violations and the shortest latency, both by the nodes' own clocks, before
+ * correction. The merge that made @in has stored both in @in. They cannot be computed
+ * from the events of @in, whose times are global.
  */
 static void carry(const struct tsct_merge_input *in,
 		  struct tsct_message_stats *ret)

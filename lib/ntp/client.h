@@ -72,7 +72,8 @@ struct tsct_remote {
 	__u32 joined;		/* session that the answered request was part of; 0:
 				 * none */
 	__u32 session, turn_us, barrier;
-	__u16 flags;		/* flags TSCT_EXT_SESSION_*, TSCT_EXT_RELEASED */
+	__u16 flags;		/* flags TSCT_EXT_SESSION_*, TSCT_EXT_RELEASED,
+				 * TSCT_EXT_GATHERING */
 };
 
 /* Result of a datagram: accepted, or the reason for dropping it; each is counted. */
@@ -159,10 +160,13 @@ struct tsct_client {
 	__u32 session;
 	/* Missing nodes: nodes that have not arrived at the barrier of a collective.
 	 * The caller sets the fields `requests_missing` and `below`. */
-	bool requests_missing;	/* requests ask for the names of missing nodes */
-	/* names of the missing nodes below this node, as text; "": none is missing */
+	bool requests_missing;	/* true: requests have the field of missing nodes, so
+				 * that answers have it, too */
+	/* names of nodes below this node that have not arrived at the collective's
+	 * barrier, as text; "": all have arrived */
 	char below[TSCT_MISSING_TEXT + 1];
-	/* names of all missing nodes, as text, from the server's last answer */
+	/* names of all nodes that have not arrived at the collective's barrier, as
+	 * text, from the server's last answer */
 	char missing[TSCT_MISSING_TEXT + 1];
 	/* The fields below are private to client.c and client_check.c. */
 	struct tsct_client_outstanding outstanding[TSCT_CLIENT_REQUESTS];
@@ -181,9 +185,10 @@ struct tsct_client {
 	unsigned int nr_queued;
 	bool known;		/* true: last, last_error and last_sent are valid */
 	__u64 last;		/* newest value of the server's counter */
-	__u32 last_error;	/* error bound of `last`, counts */
-	__u32 last_sent;	/* number of the newest request when the field `last`,
-				 * the server's counter, was set */
+	__u32 last_error;	/* error bound of the newest value of the server's
+				 * counter (`last`), counts of that counter */
+	__u32 last_sent;	/* sequence number that the newest request had when the
+				 * field `last` was set */
 	__u8 backwards;		/* number of consecutive polls with the result
 				 * TSCT_CLIENT_BACKWARDS */
 	/* number of the newest request at the last increment of field `backwards` */

@@ -39,7 +39,8 @@ struct tsct_ratelimit {
 	__u64 seed, random;
 	struct tsct_acl acl;
 	unsigned int nr_children;
-	/* Configured children, sorted by address; children without an address first */
+	/* nodes that the configuration file names as children of this node, sorted by
+	 * address; children without an address first */
 	struct allowed_child children[TSCT_CHILDREN_MAX];
 	struct token_bucket buckets[TSCT_RATELIMIT_BUCKETS];
 	struct member_bucket members[TSCT_RATELIMIT_MEMBERS];

@@ -47,8 +47,8 @@ struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops)
 	if (!responder)
 		return NULL;
 	responder->ops = *ops;
-	/* The present time is seed enough: clients that guess the seed can only make
-	 * their own look-ups slower. */
+	/* The time is good enough as the seed of the client table's hash: clients that
+	 * guess the seed can only make the look-ups of their own entries slower. */
 	tsct_client_table_init(&responder->clients, ops->now(ops->ctx));
 	return responder;
 }
@@ -205,11 +205,12 @@ static void record_request(struct tsct_responder *responder,
 	 * request now. */
 	if (entry->unverified.nonce && entry->unverified.tx == ext->tx &&
 	    entry->unverified.nonce != ext->nonce) {
-		/* An answer contains the kernel's transmit time of the answer to the
-		 * newest recorded request. record() makes another request the newest:
-		 * discards the transmit time of the answer sent before (entry->tx).
-		 * With a new ticket (number of an answer), a transmit time that the
-		 * kernel reports later for that answer is ignored. */
+		/* An answer contains the kernel's transmit time of the previous answer,
+		 * the one to the newest recorded request. Here record() makes the
+		 * unverified request the newest, so the code discards the transmit time
+		 * of the previous answer (entry->tx), and gives the entry a new ticket
+		 * (number of an answer): a transmit time that the kernel reports later,
+		 * with the old ticket, is then ignored. */
 		entry->has_tx = false;
 		tsct_client_table_ticket(&responder->clients, entry);
 		record(entry, entry->unverified);

@@ -78,8 +78,8 @@
 	D(IoFileProperty,	NONE,		PART,	"fs-V")
 
 /* The number spaces of definitions: S(name, letter, OTF2's name, number that means
- * "undefined"). In `fields` above, the letter marks a word that is the number of a
- * definition of the space. */
+ * "undefined"). The strings `fields` of TSCT_OTF2_KINDS have this letter for each word
+ * that refers to a definition of this space, by its number. */
 #define TSCT_OTF2_SPACES(S)						\
 	S(STRING,	's',	"String",		UINT32_MAX)	\
 	S(ATTRIBUTE,	'a',	"Attribute",		UINT32_MAX)	\
@@ -153,8 +153,9 @@ struct tsct_otf2_def {
 	/* used for definitions of inputs: index + 1 of the first definition that
 	 * extends this definition, such as a property of it; 0: none */
 	size_t parts;
-	/* used for definitions of the result: number of words stored after the `nr`
-	 * words of this definition: copies of the definitions that extend it */
+	/* used for definitions of the result: number of words of the copies of all
+	 * definitions that extend this one, such as its properties. The copies are
+	 * stored right after the `nr` words of this definition. */
 	uint32_t extra;
 	/* used for definitions of the result: number of the last input that has this
 	 * definition */

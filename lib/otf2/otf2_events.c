@@ -114,7 +114,9 @@ static struct tsct_otf2_copy *begin(void *data, const char *event, uint64_t at,
 	c->event = event;
 	c->at = at;
 	c->time = map_time(c, time);
-	/* Times must not decrease, though offsets may fall faster than time passes. */
+	/* Event times must not decrease. The clock offset that is added to each time
+	 * may fall faster than the time grows, so a sum may decrease: raises such a
+	 * time. */
 	if (c->nr && c->time < c->last) {
 		c->time = c->last;
 		c->held++;

@@ -133,8 +133,9 @@ static int compare_parts(const void *a, const void *b)
 }
 
 /*
- * Appends the content of the @nr_parts definitions that extend @of to that of @of in
- * work->content, sorted, so that the order in the input does not matter.
+ * Appends the parts of definition @of to work->content, which starts with the words of
+ * @of. The parts are the @nr_parts definitions that extend @of, with @nr_words words
+ * together. They are sorted, so that their order in the input does not matter.
  */
 static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of,
 		     size_t nr_parts, size_t nr_words)
@@ -246,8 +247,9 @@ static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	while (at < end) {
 		part = (enum tsct_otf2_kind)at[0];
 		words = (uint32_t)at[1];
-		/* at[1] is the extending definition's number of words, see add_parts().
-		 * Replaces it by the reference to the extended definition. */
+		/* work->content has a part's number of words in place of the part's
+		 * first word, the reference to the extended definition. Restores that
+		 * reference: @id. */
 		at[1] = id;
 		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
 			return -ENOMEM;
@@ -280,7 +282,9 @@ static int add_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, false);
 }
 
-/* Maps a definition whose number is a constant of OTF2. */
+/* Adds @def, a definition that a constant of OTF2 identifies, to the result, unless the
+ * result has a definition with that constant. Fails if the two differ, unless
+ * forced. */
 static int identify_fixed(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
 	struct tsct_otf2_def *same;
@@ -321,8 +325,9 @@ static int join_ranks(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	if (base + def->nr - 4 > UINT32_MAX)
 		return tsct_otf2_refuse(work, "Group %llu: the result would have more locations than OTF2 can list",
 					(unsigned long long)def->self);
-	/* Allocates words for the result's list and the locations of @def, by adding a
-	 * temporary definition. The result's list then gets these words. */
+	/* Adds a temporary definition, to allocate words for a longer list: the
+	 * result's list, and after it the locations of @def. Then makes these words the
+	 * result's list, and removes the temporary definition. */
 	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
 				    (uint32_t)(base + def->nr - 4));
 	if (!joined)
@@ -467,7 +472,9 @@ static int identify_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	err = add_own(work, def);
 	if (err || def->kind != TSCT_OTF2_RmaWin)
 		return err;
-	/* A linear search, as the shifts are not sorted yet, and few. */
+	/* Searches linearly for the number to add to ranks in the events of the
+	 * window's communicator: the array of these numbers is short, and not sorted
+	 * yet. */
 	for (shift = shifts->at; shift != shifts->at + shifts->nr; shift++)
 		if (shift->id == tsct_otf2_words(work->in, def)[1])
 			return tsct_otf2_ids_add(&work->maps->win_shift,

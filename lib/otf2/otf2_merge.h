@@ -15,8 +15,9 @@
 
 /* How the times of each archive are aligned with the times of the first archive */
 enum tsct_otf2_align {
-	/* As ALIGN_REAL for an archive, if it and the first archive contain the time of
-	 * day at which their clocks begin; otherwise as ALIGN_TEXT. */
+	/* An archive is aligned with the first by the time of day at which their clocks
+	 * begin. If one of the two archives does not state that time, both clocks are
+	 * taken to begin at the same moment. */
 	TSCT_OTF2_ALIGN_AUTO,
 	/* All archives are aligned by the time of day at which their clocks begin; if
 	 * an archive does not state that time, the merge fails. */
@@ -47,7 +48,7 @@ struct tsct_otf2_merged {
  */
 struct tsct_otf2_status {
 	volatile uint64_t beat;		/* counter of steps, for a progress display */
-	/* numbers of events copied so far, and of all inputs */
+	/* number of events copied so far, and number of events in all inputs */
 	volatile uint64_t done, total;
 	/* path of the current file, or of the file with the error */
 	char file[PATH_MAX];

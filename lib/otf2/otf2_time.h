@@ -73,9 +73,9 @@ struct tsct_otf2_offset {
 };
 
 /*
- * Clock offsets of a location, at rising times. As in libotf2, the offset is linear
- * between two neighbours, the first and the last segment extend beyond the ends, and a
- * single record changes nothing.
+ * ClockOffset records of a location, at rising times. As in libotf2, the clock offset
+ * is linear between two neighbouring records, and the first and last of these lines
+ * extend to all earlier and later times. With fewer than two records, the offset is 0.
  */
 struct tsct_otf2_offsets {
 	struct tsct_otf2_offset *at;

@@ -20,7 +20,7 @@
 #include <linux/types.h>
 
 struct tsct_server;
-struct tsct_store_unread;	/* result of tsct_server_unread(), in store.h */
+struct tsct_store_unread;	/* counts of unread events, defined in store.h */
 
 /*
  * tsct_server_start - listen on a socket

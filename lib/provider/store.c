@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Requests of tsctrace/abi.h on channels in memfds, with permissions and limits */
+/*
+ * Serves the requests of tsctrace/abi.h (create, open, define ...) in user space, for
+ * channels whose memory is a memfd. Checks the client's permissions, and the limits of
+ * channels and memory.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

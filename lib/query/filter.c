@@ -211,8 +211,9 @@ static int to_ns(struct tm *tm, bool utc, __s64 fraction, __s64 *ret)
 }
 
 /*
- * Parses a local time of day. The day is that on which the recording begins,
- * @begin_ns, or the next day, if the time is before the second of that begin.
+ * Parses a local time of day, and sets *ret to ns since the epoch. The day is that on
+ * which the recording begins (@begin_ns), or the next day, if the time of day on the
+ * first day is before @begin_ns rounded down to a whole second.
  */
 static int parse_time_of_day(const char *text, __s64 begin_ns, __s64 *ret)
 {

@@ -105,8 +105,10 @@ tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 void tsct_message_unnumbered(struct tsct_message_matcher *m, bool is_send);
 
 /*
- * tsct_message_finish - finish the matching, after the last end of a message
- * @ret: @ret->pairs, sorted by nodes, is the caller's to free. Call it once.
+ * tsct_message_finish - finish the matching, after all sends and receives were added
+ * @ret: statistics of all messages; the caller frees @ret->pairs, sorted by nodes
+ *
+ * Call this function once per matcher.
  */
 void tsct_message_finish(struct tsct_message_matcher *m,
 			 struct tsct_message_stats *ret);

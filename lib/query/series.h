@@ -49,7 +49,8 @@ void tsct_series_free(struct tsct_series *series, unsigned int nr);
  * @hz: frequency of this node's counter
  * @at: counter value at which to be most accurate; 0: at the last answer
  * @keep: NULL, or room for series->nr flags: true: the fit used the exchange
- * Returns the result of tsct_fit_make(), or -ENODATA: no exchange is in the range.
+ * Returns the result of tsct_fit_make(), or -ENODATA: no exchange is in the range. The
+ * caller frees *ret_fit by tsct_fit_free(), as after tsct_series_near().
  */
 int tsct_series_fit(const struct tsct_series *series,
 		    enum tsct_fit_kind kind, double hz, __u64 from, __u64 to,
@@ -58,8 +59,8 @@ int tsct_series_fit(const struct tsct_series *series,
 /*
  * tsct_series_near - fit for the time near counter value @at
  *
- * Crystals wander, so only the TSCT_SERIES_NEAR exchanges nearest to @at are fitted. The
- * reference fits, linear and spline, use all exchanges by definition.
+ * Crystals wander, so only the TSCT_SERIES_NEAR exchanges nearest to @at are fitted.
+ * The reference fits use all exchanges by definition.
  */
 #define TSCT_SERIES_NEAR	1024
 int tsct_series_near(const struct tsct_series *series,

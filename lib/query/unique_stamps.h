@@ -10,12 +10,14 @@
 struct tsct_unique_stamps {
 	/* generators of unique stamps, one per location */
 	struct tsct_stamper *stampers;
-	struct tsct_stamp_rate rate;	/* length of a file tick, ns */
+	/* length of a tick of the recording's stream files, ns */
+	struct tsct_stamp_rate rate;
 };
 
 /* The unique stamp of one event */
 struct tsct_unique_stamps_item {
-	/* flag: the event has a stamp, as it is not older than the recording */
+	/* flag: the event has a stamp; false if the event was emitted before the begin
+	 * of the recording, or 2^63 ticks or more after the begin */
 	bool known;
 	/* flag: first stamp of a segment; only stamps of one segment compare */
 	bool begins;

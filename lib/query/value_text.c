@@ -104,8 +104,9 @@ char *tsct_value_escape(char *at, const char *text, size_t len,
 	const char *end = text + len;
 
 	while (text < end) {
-		/* Fast path for most characters: @special has only quotes and
-		 * backslashes, so no other printable ASCII needs an escape. */
+		/* Fast path for printable ASCII other than quote and backslash: these
+		 * characters need no escape, as callers pass only quotes and
+		 * backslashes in @special. */
 		if (*text >= ' ' && *text <= '~' && *text != '"' && *text != '\\')
 			*at++ = *text++;
 		else

@@ -32,24 +32,25 @@
  * maximum: between the values of exponential delays (0.44) and of a constant density
  * (0.5) */
 #define RATIO_LIMIT		0.48
-/* RATIO_LIMIT is raised where the hull's standard deviation is much smaller than the
- * regression's, or the delays of requests are distributed unlike those of answers. Both
- * raise `gain` (see the top of this file): the limit rises by LIMIT_PER_GAIN for each
- * unit of gain above GAIN_MIN, up to GAIN_MAX such units. */
+/* The limit of half_mean_ratio is above RATIO_LIMIT where the hull's standard deviation
+ * is much smaller than the regression's, or the delays of requests are distributed
+ * unlike those of answers. Both raise `gain` (see the top of this file): LIMIT_PER_GAIN
+ * is added for each unit of `gain` above GAIN_MIN, up to GAIN_MAX such units. */
 #define LIMIT_PER_GAIN		0.05
 #define GAIN_MIN		1.0
 #define GAIN_MAX		2.5
-/* Rise of RATIO_LIMIT where exchanges are few: this factor times scarcity_of() of the
- * number of exchanges */
+/* The limit of half_mean_ratio is RATIO_LIMIT plus LIMIT_PER_SCARCITY *
+ * scarcity_of(number of exchanges): exchanges fewer than PLENTY raise the limit. */
 #define LIMIT_PER_SCARCITY	0.5
 
 /* The regression's weight rises linearly with `excess` (see the top of this file), from
  * 0 if `excess` is EXCESS_HULL_ONLY, to 1 if it is EXCESS_REGRESSION_FULL. */
 #define EXCESS_HULL_ONLY	-0.015
 #define EXCESS_REGRESSION_FULL	0.025
-/* With fewer than PLENTY exchanges in the hull's window, the regression's weight rises
- * from a lower value of `excess` on: EXCESS_HULL_ONLY is reduced by this factor times
- * scarcity_of(number of exchanges in the window), which estimates the uncertainty. */
+/* With fewer than PLENTY exchanges in the hull's window, `excess` (see the top of this
+ * file) is uncertain, so the regression gets a weight at lower values of `excess`:
+ * EXCESS_HULL_ONLY, below which the weight is 0, is reduced by HULL_ONLY_PER_SCARCITY *
+ * scarcity_of(number of exchanges in the window). */
 #define HULL_ONLY_PER_SCARCITY	2.0
 
 /* The hull underestimates its standard deviation in two cases. Where delays have no
@@ -59,9 +60,10 @@
 #define SD_PER_EXCESS		45.0
 #define SD_PER_SCARCITY		8.0
 /* The regression gets its full weight if its standard deviation is smaller than the
- * hull's, corrected as above. If the delays of requests are distributed unlike those of
- * answers, the regression is biased: the hull's standard deviation must then be more
- * than this factor times the regression's. */
+ * hull's, which is first corrected by SD_PER_EXCESS and SD_PER_SCARCITY. If the delays
+ * of requests are distributed unlike those of answers, the regression is biased: the
+ * hull's corrected standard deviation must then exceed SD_RATIO_ASYMMETRIC times the
+ * regression's. */
 #define SD_RATIO_ASYMMETRIC	3.0
 
 /* Number of exchanges from which on scarcity_of() returns 0 */

@@ -99,8 +99,9 @@ double tsct_hull_slope(const struct tsct_corner *hull, unsigned int k)
 }
 
 /*
- * Builds the hulls of a window. Both constraints of an exchange are placed at the
- * middle of the exchange: the line is so nearly level that this makes no difference.
+ * Builds the hulls of a window. Both constraints of an exchange on the remote counter's
+ * offset are placed at the middle of the exchange, not at t1 and t4: the offset changes
+ * so little during an exchange that this makes no difference.
  */
 static void build_hulls(const struct tsct_plane *plane,
 			const struct tsct_window *window, struct hull *ret)
@@ -163,8 +164,9 @@ static double widest_gap(struct hull *hull)
 	return (q + fmin(up, low)) / 2;
 }
 
-/* Finds the line of the largest margin between the used points of a window.
- * -ENODATA: no point is used. */
+/* Finds the slope for which the gap between the upper and the lower constraints of a
+ * window's used points is widest, and the highest and lowest line of that slope that
+ * satisfy all constraints. -ENODATA: no point is used. */
 static int fit_hull(const struct tsct_plane *plane,
 		    const struct tsct_window *window, struct hull *ret)
 {
@@ -234,11 +236,11 @@ struct weights {
 
 /*
  * Variance of a regression line at time @at, due to the exchanges before (@left) or
- * after @at, if the true function's slope does a random walk of one unit per root of a
- * second. If the slope steps by one unit x seconds away from @at, an exchange d > x
- * seconds away moves by d - x, and the line at @at moves by g(x), the sum of these
- * movements times the weights @w. g is linear between exchanges; the result is the
- * integral of g^2.
+ * after @at, if the true function's slope does a random walk of variance 1 per second.
+ * Let the slope step by 1 at a distance of x seconds from @at. The offset of an
+ * exchange at a distance of d > x seconds then moves by d - x, and the line at @at
+ * moves by g(x): the sum of (d - x) times the weight (@w) of each such exchange. g is
+ * linear between exchanges; the result is the integral of g^2 over x.
  */
 static double wander_variance(const struct tsct_plane *plane,
 			      const struct tsct_window *window,
@@ -315,9 +317,10 @@ static double lever(const struct tsct_plane *plane,
  * @ret_bend: standard deviation due to wander, at the plane's origin plane->at, of the
  *	line fitted to the returned window, counts
  *
- * The error is that at the plane's origin; but if the last exchange is not after the
- * origin, and less than half the longest interval between exchanges before the origin,
- * the error is that half an interval after the last exchange.
+ * The errors of the lines are compared at the plane's origin if the last exchange is
+ * after the origin. Otherwise they are compared at the origin, or at the time of the
+ * last exchange plus half the longest interval between two exchanges, whichever is
+ * later.
  */
 static struct tsct_window choose_window(const struct tsct_plane *plane,
 					const struct tsct_window *seen,

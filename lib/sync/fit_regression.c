@@ -31,8 +31,8 @@ static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 
 /*
  * Values of the rate's wander that are tried: growth of the variance of the rate during
- * one mean interval between exchanges. The unit of the rate is `unit`, see `shares`
- * above, per mean interval.
+ * one mean interval between exchanges. Offsets are measured in multiples of
+ * middles.unit, so the rate is in these multiples per mean interval.
  */
 #define WANDERS	10
 static const double wanders[WANDERS] = {
@@ -68,7 +68,8 @@ struct middles {
 	const struct tsct_plane *plane;
 	/* variance of each exchange's offset, in squares of `unit` */
 	double *var;
-	double unit;		/* number of counts in a unit of the filter's offsets */
+	/* unit of offsets in the Kalman filter, remote counts */
+	double unit;
 	double period;		/* mean interval between exchanges, s */
 	double wander;		/* growth of the rate's variance, per second */
 };
@@ -125,8 +126,8 @@ static void filter_point(struct kalman *f, double wander,
 	}
 }
 
-/* Returns the index of the next used point from @i on, in steps of @by; @to: no used
- * point. */
+/* Returns the index of the next used point from @i on, in steps of @by. Returns @to if
+ * there is no used point before @to. */
 static long next_used(const struct middles *middles, long i, long to, long by)
 {
 	while (i != to && !middles->plane->point[i].used)

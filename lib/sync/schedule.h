@@ -14,9 +14,10 @@
  * Every answer has the number of the barrier at which members gather now. A
  * child whose callers all wait sends ARRIVED with that number in each request; a
  * request without ARRIVED means that the child stopped waiting. Once all have arrived,
- * every answer to that number has RELEASED. If the answer has another number, the
- * child's number is from before a restart of this master, and the child continues with
- * the new number.
+ * every answer to that number has RELEASED, also if the child's request has the number
+ * without ARRIVED: some of the child's callers stopped waiting when the barrier was
+ * released already. If the answer has another number, the child's number is from before
+ * a restart of this master, and the child continues with the new number.
  */
 #ifndef TSCT_SYNC_SCHEDULE_H
 #define TSCT_SYNC_SCHEDULE_H
@@ -94,9 +95,13 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
  * tsct_schedule_missing - return the number of nodes, master included, that have not
  *	arrived in @barrier, and write the nodes' names, comma separated, to @names; a
  *	truncated text ends in "...". @size 0: write no names
- * tsct_schedule_set_blockers - store the names of nodes below member @node that keep
- *	@node from arriving; "": no nodes. tsct_schedule_missing() writes these names as
- *	"NAMES (below NODE)" until 2 s after the last request of @node.
+ * tsct_schedule_set_blockers - store a text about what keeps member @node from arriving;
+ *	"": nothing is known. @node 0: the master of this schedule. The text is names of
+ *	nodes below @node, which tsct_schedule_missing() writes as "NAMES (below NODE)".
+ *	A text that begins with a colon is about processes on @node itself, up to the
+ *	first comma, as in ": 1 of 2 processes (pid 1234), NAMES": that part follows
+ *	the name, "NODE: 1 of 2 processes (pid 1234), NAMES (below NODE)". A member's
+ *	text is valid until 2 s after the member's last request.
  */
 __u32 tsct_schedule_barrier(const struct tsct_schedule *schedule);
 void tsct_schedule_arrive(struct tsct_schedule *schedule, __u32 barrier,

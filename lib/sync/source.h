@@ -38,9 +38,10 @@ struct tsct_source_params {
 				 * time.point, ns */
 	double growth;		/* linear growth of the error bound, ns per cycle */
 	double wander;		/* quadratic growth of the error bound, ns per cycle
-				 * squared */
-	double phi;		/* upper limit of the product of `wander` and the cycles
-				 * since time.point, in the error bound, ns per cycle */
+				 * squared: `wander` of struct tsct_fit in ns */
+	double phi;		/* limit of the growth due to wander: the error bound
+				 * uses min(wander * d, phi) * d at d cycles from
+				 * time.point; ns per cycle */
 };
 
 /* Returns the error bound of the estimate @est at @cycles, in ns. */
@@ -57,7 +58,7 @@ struct tsct_sync_source {
 	bool has_est;		/* true: `est` is valid */
 	struct tsct_source_params est;
 	bool has_fit;		/* true: `fit` and the array `keep` are valid */
-	struct tsct_fit fit;
+	struct tsct_fit fit;		/* freed by tsct_sync_source_free() */
 	bool has_remote;	/* true: `remote` is valid */
 	struct tsct_remote remote;	/* server, as its last answer describes it */
 	__u64 last_poll;	/* t1 of the exchange that began the last poll */

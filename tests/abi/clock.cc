@@ -176,8 +176,9 @@ static void check_durations()
 	      "a duration in nanoseconds");
 	int err = tsc_clock::interval(from, to, interval);
 	nanoseconds after = tsctrace::duration_cast<nanoseconds>(to - from);
-	/* The clock may refine its rate at any time: interval() may use the rate of
-	 * `took`, computed before interval(), or that of `after`. */
+	/* The clock may refine its rate between two calls. So the same duration is
+	 * computed before (`took`) and after (`after`) the call of interval(), whose
+	 * result must lie between both, within 1 ns. */
 	check(!err && interval.ns >= std::min(took, after).count() - 1 &&
 	      interval.ns <= std::max(took, after).count() + 1,
 	      "the same duration by interval()");

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The command recorded on alpha: a redis server, until both clients are done. The
-# script polls it over loopback, which is not the network.
+# The command recorded on alpha: a redis server, until both clients are done. The script
+# polls the server over loopback, so its requests are not packets between the nodes.
 set -eu
 /tmp/redis-server --save '' --appendonly no --daemonize no --protected-mode no \
 	--logfile /tmp/redis.log &

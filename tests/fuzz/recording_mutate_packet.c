@@ -7,7 +7,8 @@
 
 /* ---- numbers in packet headers ------------------------------------------- */
 
-/* Changes a number of @size bytes at @at of @work. */
+/* Changes one number in the buffer `work`: @size bytes long, little-endian, at offset
+ * @at. */
 static void change_field(size_t at, size_t size)
 {
 	__u64 number = 0;
@@ -139,7 +140,8 @@ static int hex(__u8 c)
 	return is_digit(c) ? c - '0' : (c - 'a' + 10) & 15;
 }
 
-/* Copies the recording's UUID from the environment of its metadata. */
+/* Sets @uuid to the recording's UUID in the metadata text @s (key trace_uuid); does not
+ * change @uuid if the text has no such key. */
 static void find_uuid(const struct section *s, __u8 uuid[16])
 {
 	static const char key[] = "trace_uuid = \"";

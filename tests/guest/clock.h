@@ -79,7 +79,8 @@ DEV_FN struct tsct_clock_set clk_params(uint32_t source, uint32_t epoch)
 	} };
 }
 
-/* Returns params at another rate that continue the present params in @lead cycles. */
+/* Replaces the clock params in @set by params of rate @mult that begin @lead cycles
+ * from now. At that begin, the old and the new params give the same time. */
 DEV_FN void clk_continue(struct tsct_clock_set *set, uint64_t lead, uint64_t mult)
 {
 	struct tsct_clock_params *real = &set->state.real;

@@ -22,7 +22,8 @@ busybox=$(command -v busybox) || die "busybox is missing: install busybox-static
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 
-# A path resolves the same with or without /usr, as on the host.
+# In the initrd, /bin, /sbin, /lib and /lib64 are links to directories in /usr, as on
+# the host, so both forms of a path to a program or library name the same file.
 mkdir -p "$root"/{dev,proc,sys,tmp,run,root,etc,var/tmp,mnt} \
 	"$root"/usr/{bin,sbin,lib,lib64}
 for dir in bin sbin lib lib64; do

@@ -62,7 +62,8 @@ static void as_other(void *arg)
 	close(fd);
 }
 
-/* uid 1000 creates a channel, reports its id to @ready, holds it until @hold ends */
+/* As uid 1000: creates a channel, writes its id to the pipe @ready, and keeps the channel
+ * open until the pipe @hold is closed. */
 static int owner(int hold, int ready)
 {
 	struct tsct_channel_create arg = dev_request("mine");

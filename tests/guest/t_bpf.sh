@@ -84,7 +84,8 @@ $4 == "sys_enter" {
 	if (id == "sethostname" && field("arg1") == "0x5")
 		guests++
 }
-# A process may begin with the exit of a call that it entered before it was traced.
+# The first recorded event of a process may be the exit of a system call: the process
+# entered the call before trace-ctl began to record its events.
 $4 == "sys_exit" && !($3 in seen) && !($3 in open) {
 	id = field("id")
 	if (id !~ /^(read|clone|clone3|fork|vfork)$/)
@@ -151,9 +152,9 @@ END {
 
 # --- the whole system -------------------------------------------------------
 
-# On each CPU the next thread of a switch is the previous thread of the following
-# switch. Only switches between trace-ctl and the idle task are not recorded, so the
-# switches before and after one of trace-ctl are not checked.
+# On each CPU, the next thread of a sched_switch event is the previous thread of the
+# CPU's next event. This is not checked at an event that names trace-ctl, nor at the
+# event after it, because switches between trace-ctl and the idle task are not recorded.
 cat >naps.sh <<'END'
 i=0
 while [ $i -lt 20 ]; do

@@ -69,7 +69,8 @@ static void try_room(int fd)
 {
 	struct tsct_check check = { .nr = 0 };
 
-	/* with nr 0, the request returns the number of entries */
+	/* TSCT_IOC_CHECK with room for 0 entries (.nr) returns in .nr the number of
+	 * entries of the module's table of CPUs. */
 	t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
 	t_check(check.nr == dev_info(fd).nr_cpus, "%u", check.nr);
 	/* A table with room for fewer entries than there are CPUs */

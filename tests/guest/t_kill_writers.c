@@ -67,7 +67,7 @@ static void write_one(struct writer *w, uint32_t who, unsigned int *own)
 		_exit(3);
 }
 
-/* The writer also moves between CPUs: an interrupted rseq section starts over. */
+/* The writer also moves between CPUs, which restarts the rseq critical section. */
 static pid_t start_victim(uint32_t nr)
 {
 	unsigned int own = seed_of(nr);

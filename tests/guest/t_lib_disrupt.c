@@ -241,7 +241,7 @@ static void test_event(const struct event *event)
 
 	/* The daemon samples CLOCK_REALTIME every second. Once a disruption is
 	 * detected, counter readings after the last sample before the disruption have
-	 * no valid time. Some of 1.5 s of readings are before that sample. */
+	 * no valid time. Readings over 1.5 s include some before that sample. */
 	add_points_for(1.5, true);
 	event->happen();
 	seen = await(in_later_epoch, epoch, 3 * SEEN_S);
@@ -256,7 +256,8 @@ static void test_event(const struct event *event)
 	       event->name, seen, over, state().epoch);
 }
 
-/* A slew of 50,000 ppm counts as repeated steps until the slew ends. */
+/* A slew of CLOCK_REALTIME by 50,000 ppm counts as repeated steps until the
+ * slew ends. */
 static void test_slew(void)
 {
 	uint32_t epoch = state().epoch;
@@ -275,7 +276,7 @@ static void test_slew(void)
 	       state().epoch);
 }
 
-/* A slew of 200 ppm is followed in the same epoch. */
+/* The library's clock follows a slew of CLOCK_REALTIME by 200 ppm in the same epoch. */
 static void test_small_slew(void)
 {
 	struct timex timex = { .modes = ADJ_FREQUENCY, .freq = 200 << 16 };

@@ -99,7 +99,8 @@ int main(void)
 	set(PARAM "channels_user_max", "10");
 	dev_as_user(1000, memory_limit, NULL);
 	dev_as_user(1000, channel_limit, NULL);
-	/* With CAP_SYS_RESOURCE there is no limit per user, only one over all users. */
+	/* The limit of a user's memory for channels, bytes_user_max, does not apply to
+	 * a process with CAP_SYS_RESOURCE. */
 	one = try_create("one", 1024);
 	t_check(one >= 0, "%m");
 	close(one);

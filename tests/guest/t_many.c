@@ -78,8 +78,8 @@ static void try_thousand(int fd)
 {
 	unsigned int i;
 
-	/* Half of the channels are created before the CPU comes up, and get its ring
-	 * then. */
+	/* Half of the channels are created while CPU 1 is offline. They get a ring for
+	 * CPU 1 when CPU 1 comes up. */
 	set_online("0");
 	for (i = 0; i < CHANNELS; i++) {
 		if (i == CHANNELS / 2)

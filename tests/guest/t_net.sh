@@ -148,7 +148,9 @@ stream() {
 		sent_bytes == is_bytes && sent_bytes == $4 + again &&
 		got <= sent && got_bytes <= sent_bytes && got_bytes >= $4 && $5" "$is"
 }
-# Each message is one segment: only one is in flight at a time.
+# Checks a TCP stream in which each message must be one segment. The client sends a
+# message only after the echo of the previous one, so TCP cannot put two messages in one
+# segment.
 segments() {	# DIR PORT MESSAGES SIZE
 	stream "$1" "$2" 2 $(($3 * $4)) "sent >= $3 && got >= $3 &&
 		sent_bytes == sent * $4 && got_bytes == got * $4"

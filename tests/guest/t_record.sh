@@ -52,7 +52,7 @@ grep -q "map = clock.$source.value" a/metadata || fail "another clock"
 [ $source = tsc ] || grep -q 'freq = 1000000000;' a/metadata ||
 	fail "nanoseconds are not 1 GHz"
 
-# Times are CLOCK_REALTIME.
+# The times of recorded events in `trace-ctl dump` are CLOCK_REALTIME.
 run 0 dump --json -n 1 a
 ns=$(sed 's/.*"time_ns":\([0-9]*\).*/\1/' out)
 off=$(($(date +%s) - ns / 1000000000))

@@ -127,7 +127,8 @@ int main(void)
 	t_check(mod_set(PARAMS "work", "20") > 0, "%m");
 	t_errno(mod_set(PARAMS "work", "-1"), EINVAL);
 	await_events(other, 40 + 15);
-	/* The module's events remain after the module is unloaded, without a writer. */
+	/* After the sample module, the channel's only writer, is unloaded, a reader
+	 * still finds the module's events in the rings. */
 	t_check(!mod_unload("tsctrace_sample"), "%m");
 	read_all();
 	t_check(begins == 20 && ends == 20, "%lu %lu", begins, ends);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel's clocksource changes from the TSC to another and back: new channels
- * follow when the CPU check runs, existing ones keep their source, and each time
- * the clock page begins a new epoch.
+ * The kernel's clocksource changes from the TSC to another and back. After each change,
+ * the module's next check of the CPUs chooses the source of channels created later.
+ * Existing channels keep their source. Each change begins a new epoch in the clock
+ * page.
  */
 #include <time.h>
 #include <x86intrin.h>
@@ -39,7 +40,8 @@ static uint64_t now(uint32_t source)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* A record's cycles are a reading of the source in the header. */
+/* Checks that the channel's header states @source, and that a new record's cycles are a
+ * reading of @source. */
 static void try_stamp(int fd, uint32_t source)
 {
 	struct dev_maps m = dev_map(fd);

@@ -156,7 +156,8 @@ static void check_writer(const struct state *state, unsigned int nr)
 
 	for (i = 0; i < state->truth.nr; i++)
 		published += state->truth.events[i].actor == nr;
-	/* A writer may be killed between publication and report of its event. */
+	/* A writer may be killed after it published an event, but before it counted the
+	 * event in nr_reported. */
 	if (actor->dead && actor->vars.event < scenario->actors[nr].events)
 		most++;
 	if (published < actor->vars.nr_reported || published > most)

@@ -6,10 +6,10 @@
  * -------
  * Section 3 of tsctrace/abi_channel.h says how writers and readers use a ring. This
  * program takes a ring of a few blocks, a few writers and readers, and tries every
- * order in which their instructions can run, with every abort of a section, every kill,
- * and every moment at which a store can reach memory. In each reachable state it checks
- * the guarantees of abi.h (check.c). If one is violated, it prints the shortest path to
- * that state.
+ * order in which their instructions can run, with every abort of an rseq critical
+ * section, every kill, and every moment at which a store can reach memory. In each
+ * reachable state, the program checks the guarantees of abi.h (check.c). If one is
+ * violated, it prints the shortest path to that state.
  *
  * Parts
  * -----
@@ -93,8 +93,8 @@ struct vars {
 	__u64 released;
 	__u8 read;		/* reader: number of events that it returned */
 	__u8 missed;		/* reader: number of events that it counted as missed */
-	__u8 behind;		/* reader: it was overtaken, so `count` is out of
-				 * date */
+	__u8 behind;		/* reader: writers overtook the reader, so
+				 * `count` (events before pos) is out of date */
 	__u8 phase;		/* writer and late reader: current phase of the
 				 * actor's program, PHASE_* */
 	__u8 event;		/* writer: number of the event that is being written */
@@ -207,8 +207,9 @@ struct scenario {
 	struct {
 		__u8 kind, cpu, level;
 		__u8 events;	/* writer: number of events that it emits */
-		bool late;	/* reader: begins when writers have started already; for
-				 * scenarios whose initial position `start` is 0 */
+		bool late;	/* reader: begins after the writers, with counts taken
+				 * from the ring; needs a ring whose positions begin
+				 * at 0 (`start` of the scenario) */
 	} actors[MAX_ACTORS];
 };
 
@@ -340,8 +341,9 @@ extern const struct scenario scenarios[];
 extern const struct mutant mutants[];
 extern const unsigned int nr_scenarios, nr_mutants;
 const struct scenario *scenario_find(const char *name);
-/* Returns a copy of @s with bounds that grow with @depth; at depth 1 they are
- * unchanged. */
+/* Returns a copy of scenario @s with a larger search space. Each @depth above 1 adds an
+ * event per writer and an entry of the store buffers; every second depth adds a kill
+ * and an abort, if @s has any. */
 struct scenario scenario_grow(const struct scenario *s, unsigned int depth);
 
 #endif /* TESTS_MODEL_H */

@@ -118,7 +118,8 @@ unsigned int moves_of(const struct state *state, struct move *moves)
 	return nr;
 }
 
-/* Sends the other actors on this CPU that are in a section to their abort handlers. */
+/* Sends the other actors on this CPU that are in an rseq critical section to their
+ * abort handlers. */
 static void restart_others(struct state *state, unsigned int nr)
 {
 	struct actor *other;

@@ -211,8 +211,8 @@ bool run_step(struct state *state, unsigned int nr, bool release)
 	vars = actor->vars;
 	if (setjmp(run.out)) {
 		/* longjmp() left call_program() at the instruction of the next step; or
-		 * (blocked) at an instruction that needs room in the store buffer, or
-		 * an empty store buffer. */
+		 * (blocked) at a store, because the store buffer is full, or at a
+		 * locked instruction, because the store buffer is not empty. */
 		if (run.blocked)
 			return false;
 		actor->in_section = run.in_section;

@@ -141,8 +141,8 @@ static struct hash hash_of(const struct packed *packed)
 		hash.b = hash_word(hash.b,
 				   packed->words[i] * 0xd6e8feb86659fd93ULL + i);
 	}
-	hash.a |= !hash.a && !hash.b;	/* A hash of zero bits would look like a free
-					 * entry of the table. */
+	hash.a |= !hash.a && !hash.b;	/* In the table, a hash whose bits are
+					 * all 0 would look like a free entry. */
 	return hash;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread that writes in restartable sections, as lib/client/rseq_section.h and
- * lib/client/emit_slow.c do. An operation runs at most one section. No state of a
- * section survives a restart: the abort handler ends the operation, and the next
- * operation begins with the first instruction of a phase.
+ * A thread that writes in rseq critical sections, as lib/client/rseq_section.h and
+ * lib/client/emit_slow.c do. Each operation runs one phase (PHASE_*) of the program,
+ * with at most one critical section, whose state does not survive an abort: the handler
+ * ends the operation and sets the phase that the writer's next operation runs from its
+ * start.
  */
 #include "model.h"
 
@@ -99,8 +100,9 @@ static void publish_block(__u64 pos, __u64 head, const struct tsct_block *block)
 	store(W_HEAD, next);
 }
 
-/* Begins the next block. Everything is computed from a value of head that was loaded
- * before the section. Within the section, it is valid if head has not changed. */
+/* Begins the next block, computed from a value of head that was loaded before the rseq
+ * critical section. Within the critical section, the block is valid if head has not
+ * changed. */
 static void begin_block(struct vars *vars)
 {
 	const __u64 head = load(W_HEAD);

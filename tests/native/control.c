@@ -47,7 +47,7 @@ static int reach(void)
 	return fd;
 }
 
-/* seconds in which this machine ran no program; time limits exclude them */
+/* total time in which this machine ran no program, s; time limits exclude it */
 static volatile double stalled_s;
 
 static void *watch(void *unused)
@@ -63,16 +63,16 @@ static void *watch(void *unused)
 	return unused;
 }
 
-/* Returns CLOCK_MONOTONIC without stalls of the machine, s. Sleeps first, so that
- * watch() can count a stall. */
+/* Returns CLOCK_MONOTONIC minus the time in which the machine was stalled, s. Sleeps
+ * first, so that thread watch() can add a stall that has just ended to stalled_s. */
 static double busy(void)
 {
 	usleep(50000);
 	return now() - stalled_s;
 }
 
-/* Returns true if @fd becomes readable before busy() returns @until, CLOCK_MONOTONIC
- * without stalls, s. */
+/* Returns true if @fd becomes readable before time @until, s, on the clock that
+ * busy() reads: CLOCK_MONOTONIC minus the time in which the machine was stalled. */
 static bool comes(int fd, double until)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };

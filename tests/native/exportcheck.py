@@ -334,7 +334,8 @@ def check_otf2(path, truth):
                 if not isinstance(events[at], ev.Leave) or events[at].time != ns:
                     fail(what, "does not end at once")
                 at += 1
-        # regions open at the recording's end are left at the last event's time
+        # Each region that is still open after the last event has an OTF2 Leave event,
+        # not earlier than the last event.
         rest = events[at:]
         same("otf2: left open", [e.region.name for e in rest],
              [n for _, n in reversed(slices.open.get(key, []))])

@@ -11,10 +11,10 @@
 __attribute__((weak)) __thread unsigned int inject_left = 1;
 __attribute__((weak)) __thread unsigned int inject_seed = 1;
 /*
- * Registers of the critical section, saved by TSCT_SECTION_INJECT. Not on the stack:
- * if the section is restarted during the delay, nothing restores the stack pointer. A
- * signal handler that emits overwrites the saved registers, but a signal restarts the
- * section anyway.
+ * Registers of the rseq critical section, saved by TSCT_SECTION_INJECT. Not on the
+ * stack: if the critical section is restarted during the delay, nothing restores the
+ * stack pointer. A signal handler that emits overwrites the saved registers, but a
+ * signal restarts the critical section anyway.
  */
 __attribute__((weak)) __thread unsigned long inject_rax;
 __attribute__((weak)) __thread unsigned int inject_flags;

@@ -69,7 +69,8 @@ wrap() {
 	done
 }
 
-# True if the cache has a script for each program of the package.
+# True if the cache has a script, as wrap() writes it, that runs each program of the
+# Debian package $package.
 cached() {
 	local program
 	for program in "${programs[@]}"; do

@@ -144,7 +144,8 @@ PIXELS = """(() => {
     return { colours: seen.size, drawn: 1 - most / (d.length / 4) };
 })()"""
 
-# The page coordinates of the first drawn item of a kind
+# JavaScript: finds a point of the report's canvas where something of a kind, as
+# "arrow", is drawn. Returns the coordinates of the point on the page, or null.
 FIND = """(() => {
     const box = canvas.getBoundingClientRect();
     for (let y = View.top; y < View.height; y += 4)

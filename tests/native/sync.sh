@@ -15,7 +15,8 @@ fail() {
 	show_logs
 	exit 1
 }
-# Omits log lines about the machine's own clock, at first several per second.
+# Prints the last 15 lines of each node's log. Omits lines about the node's own clock,
+# because a daemon logs several of them per second after its start.
 show_logs() {
 	local i
 	for i in "$work"/*/log; do

@@ -69,8 +69,8 @@ stepping() {
 	grep -q 'exited normally' "$work/gdb"
 }
 
-# True if timecheck --idle, which uses no clock, sleeps MIN to MAX times. Its only sleeps
-# are those of the library, between the samples with which it calibrates its clock.
+# True if timecheck --idle sleeps MIN to MAX times. That program asks for no time, so all
+# sleeps are those of the library, between the samples that calibrate the clock.
 sleeps() {	# MIN MAX
 	strace -f -e trace=nanosleep,clock_nanosleep -o "$work/calls" \
 		"$work/timecheck" --idle

@@ -44,7 +44,8 @@ wait_for() {	# WHAT COMMAND...
 is() { [ "$(key "$1")" = "$2" ]; }
 logged() { grep -q "$1" "$work/log"; }
 is_above() { [ "$(key "$1")" -gt "$2" ]; }
-# Size of the clock area: fixed pages, and one entry per possible CPU
+# Size of the daemon's clock file, bytes: 20480, and 16 for each possible CPU, rounded
+# up to whole pages of 4096 bytes
 cpus=$(sed 's/.*[-,]//' /sys/devices/system/cpu/possible)
 size=$(((20480 + (cpus + 1) * 16 + 4095) / 4096 * 4096))
 seed=$((${SEED:-$(date +%s)}))

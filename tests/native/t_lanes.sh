@@ -33,7 +33,8 @@ kill -STOP "$server"
 waiting() {	# ADDRESS: prints the bytes queued in each of the two sockets
 	sockets | awk -v at="$1" 'index($4, at) == 1 { print $2 }' | paste -sd' '
 }
-# Sends a packet of BYTES, with a MAC of key KEY and a digest of DIGEST bytes.
+# Sends a packet of BYTES bytes, which ends with a MAC: key id KEY and DIGEST bytes of
+# digest.
 give() {	# FROM TO BYTES [KEY DIGEST]
 	within "${net_id}client" python3 - "$@" <<-'EOF'
 	import socket, sys

@@ -192,8 +192,9 @@ for signal in INT TERM HUP; do
 	says 'o: interrupted; no result was written'
 	none_left
 done
-# Runs a command on a new terminal. script(1) would stop together with the command, and can
-# miss its end when both continue.
+# Runs a command on a new terminal. script(1) is not used: a SIGSTOP of the command
+# would stop script, too, and after SIGCONT of both, script can miss the end of the
+# command.
 terminal='import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))'
 # Progress is shown after a second. A merge that was stopped close to its end on a busy
 # machine shows none, so another merge is tried.

@@ -98,7 +98,7 @@ run 0 record -o "$work/j" -- "$ctl" record -q -o "$work/k" -- "$emit" 10
 run 0 record --json -o "$work/m" -- true
 percent=$(sed -n 's/.*"cpu_percent": \([0-9]*\).*/\1/p' "$work/out")
 [ "$percent" -le $((100 * ($(nproc) + 1))) ] || fail "$percent % of a CPU"
-# No files are left behind.
+# After the recordings above, no directory of a recorder's socket is left.
 [ -z "$(ls "$XDG_RUNTIME_DIR")" ] || fail "a socket's directory is left"
 # A warning for a pattern that matches no event
 run 0 record -q --events 'tset*,-x' -o "$work/slip" -- "$emit" 10

@@ -104,8 +104,9 @@ says 'its recorder was killed'
 	fail "babeltrace2 reads other events"
 run 3 stat "$work/g"
 shows '^recorded'
-# The recorder rewrote the metadata after a second. For events after the span in the
-# metadata, the error bound grows: in stat, in dump, and in the precision of an export.
+# After a second, the recorder rewrote the metadata, with the time range recorded until
+# then (key span). The error bound of later events grows: in stat, in dump, and in an
+# export.
 read -r begin end _ <<<"$(sed -n 's/^\tspan = "begin=\([0-9]*\) end=\([0-9]*\)".*/\1 \2/p' \
 	"$work/g/metadata")"
 [ "$end" -gt $((begin + 100000000)) ] || fail "the metadata was not rewritten"

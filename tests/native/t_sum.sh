@@ -20,7 +20,9 @@ tally() {	# DIR: prints the numbers of events recorded and lost
 	     END { print events, lost + 0 }' "$work/stat"
 }
 
-# Numbers of each writer increase; at most as many are missing as events were refused.
+# Each writer numbers its events in sequence. In the recording, the numbers of a writer
+# must increase, and at most as many numbers may be missing as calls to emit were
+# refused.
 check_holes() {	# DIR REFUSED
 	{ "$ctl" dump --raw --event flood "$1" || [ $? = 3 ]; } | awk -v refused="$2" '
 		{ sub("writer=", "", $5); sub("nr=", "", $6); nr = $6 + 0

@@ -87,7 +87,8 @@ run 0 top --once -d 0.1 -s name
 [ "$(awk 'NR > 2 { print $2 }' "$work/out" | tr '\n' ' ')" = "full idle steady " ] ||
 	fail "channels are not sorted by name"
 
-# status shows the losses of CPUs, too, with the sequence numbers of each ring.
+# `trace-ctl status`, like `trace-ctl top`, shows a line for each CPU that lost events.
+# The line has the ring's numbers of events and blocks, too.
 run 0 status
 shows '^ *[0-9]* full .* full [1-9]'
 shows '^       CPU [01]  *events [0-9]*, blocks [0-9]*, unread .*, lost full [1-9]'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Readers under the thread sanitizer, with writers in C, which it can instrument:
-# several readers of one ring, and all CPUs in order.
+# Tests readers under the thread sanitizer: several readers of one ring, and a reader of
+# all CPUs' events in order. Writers are in C, which the sanitizer can check.
 # test-timeout: 200
 set -euo pipefail
 

@@ -5,8 +5,8 @@
 #
 # Prints the errors of fits and of whole nodes in simulated networks, beside published
 # errors of other programs. Compares all fits, with COUNT trials (default 200) of each
-# row of conditions. Then simulates nodes: one child for a long time; faults; trees of
-# up to 10000 nodes. --quick: shorter and smaller simulations of nodes. --seed: seed of
+# row of conditions. Then simulates nodes: one child for a long time; faults; paths;
+# trees of up to 10000 nodes. --quick: shorter and smaller simulations of nodes. --seed: seed of
 # the random numbers (default 1), to repeat a run. Runs as many processes as there are
 # CPUs. Fails on any reading outside its bound, and on the violations that the comments
 # at the top of fits.c and nodes.c list.

@@ -135,8 +135,9 @@ void play_uneven_session(struct run *run)
  * These programs' copies of the clock params are older than PARTNER's own, so they may
  * be less accurate. */
 #define HOST_RMS_RATIO_MAX		1.1
-#define HOST_RMS_EXTRA_US	0.05	/* constant part of the limit of these programs'
-					 * RMS error, us */
+#define HOST_RMS_EXTRA_US	0.05	/* constant part of the largest allowed RMS
+					 * error of a program that uses PARTNER's
+					 * clock params, us */
 
 /* A scenario: of several programs on one host, only program PARTNER exchanges packets
  * with the master. The other programs use the clock params of program PARTNER. */

@@ -11,10 +11,11 @@
 
 /* Errors of one fit over all trials, us */
 struct score {
-	double squares, max;	/* errors at the window's end: sum of squares, and
-				 * largest */
-	double within;		/* sum over all trials of the mean square error in
-				 * the window of exchanges */
+	double squares, max;	/* errors of the fit at a trial's last exchange: sum of
+				 * squares, us^2, and largest, us */
+	double within;		/* mean square, us^2, of the fit's errors between the
+				 * first and last exchange of a trial; sum over all
+				 * trials */
 	double sds;		/* sum of squares of the standard deviation that the
 				 * fit itself states */
 	double bounds;		/* sum of the error bounds that the fit itself states */

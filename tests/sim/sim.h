@@ -46,9 +46,9 @@ struct past_reading {
 #define RATIOS		2048
 
 enum reading_kind {
-	READING_LIVE,		/* cycles converted to a time right after they were
-				 * read */
-	READING_PAST,		/* cycles converted to a time again, after the
+	READING_LIVE,		/* conversion of cycles to a time right after the
+				 * cycles were read */
+	READING_PAST,		/* second conversion of the same cycles, after the
 				 * timekeeper has taken a later sample */
 	READING_NR,
 };

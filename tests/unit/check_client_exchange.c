@@ -177,8 +177,8 @@ START_TEST(test_first_exchange_is_not_compared)
 }
 END_TEST
 
-/* The client accepts a server's clock that was set back only after three polls with
- * answers that show it. A poll counts once, even if all its answers show it. */
+/* If a server's clock was set back, the client refuses answers until three polls had
+ * answers with the earlier time. A poll with several such answers counts once. */
 START_TEST(test_set_back_counts_once_per_poll)
 {
 	struct tsct_ntp_packet p;

@@ -155,23 +155,24 @@ START_TEST(test_commit_late)
 	struct tsct_clock_state last = make_state(1, -1000, 5), next;
 
 	ck_assert_int_eq(publish(&last), 0);
-	/* New params at the same rate: a late commit makes no difference to readers,
-	 * and succeeds. */
+	/* New params at the same rate: committed after their begin, they make no
+	 * difference to readers, and are accepted. */
 	next = stage_late(&last, 0);
 	ck_assert_int_eq(clock_file_commit_late(&file, &next), 0);
 	check_last(&next);
 	last = next;
-	/* New params at a slower rate: a late commit would set time back by a
-	 * millisecond, and is refused. */
+	/* New params at a slower rate: committed after their begin, they would set time
+	 * back by a millisecond, and are refused. */
 	next = stage_late(&last, -(__s64)(MULT / 10));
 	ck_assert_int_eq(clock_file_commit_late(&file, &next), -ETIME);
 	check_last(&last);
-	/* New params at a faster rate: a late commit would make time jump, and is
-	 * refused. */
+	/* New params at a faster rate: committed after their begin, they would make
+	 * time jump, and are refused. */
 	next = stage_late(&last, MULT / 10);
 	ck_assert_int_eq(clock_file_commit_late(&file, &next), -ETIME);
 	check_last(&last);
-	/* A late commit that changes time by one or two nanoseconds is accepted. */
+	/* New params that are committed after their begin, and change the time by only
+	 * one or two nanoseconds, are accepted. */
 	next = stage_late(&last, MULT / 10000000);
 	ck_assert_int_eq(clock_file_commit_late(&file, &next), 0);
 	check_last(&next);
@@ -192,15 +193,16 @@ START_TEST(test_refuses_late_states)
 	next = make_state(1, 2500000000, 5);
 	ck_assert_int_eq(publish(&next), -EXDEV);
 	check_last(&first);
-	/* A clock state that begins after the stage, but too late for the commit: with
-	 * a margin of 2 s, the state must begin at least 2 s after the commit */
+	/* clock_file_stage() accepts a clock state whose params begin in the future.
+	 * clock_file_commit() with a margin of 2 s refuses the state, because its
+	 * params begin less than 2 s later. */
 	next = next_state(&first);
 	ck_assert_int_eq(clock_file_stage(&file, &next), 0);
 	ck_assert_int_eq(clock_file_commit(&file, &next, 2000000000),
 			 -ETIME);
 	check_last(&first);
-	/* A newly staged state replaces the staged one. The published state can be
-	 * published again, although its params have begun. */
+	/* The state in the clock file can be published again, although its params have
+	 * begun. It replaces the state that was staged above, but not committed. */
 	ck_assert_int_eq(publish(&first), 0);
 	check_last(&first);
 	next = make_state(3, -1000, 5);
@@ -259,8 +261,9 @@ START_TEST(test_takes_over_after_death)
 		check_last(&first);
 		ck_assert_mem_eq(&copy[0], &copy[1], sizeof(copy[0]));
 		ck_assert_uint_eq(file.page->seq & 1, 0);
-		if (!(i % 50))		/* every 50 turns, the test publishes a new
-					 * epoch, whose params are in force at once */
+		if (!(i % 50))		/* In every 50th pass of the loop, the test
+					 * begins a new epoch. Its params are in
+					 * force at once. */
 			first = make_state(first.epoch + 1, -1000, 5);
 		else
 			continue;

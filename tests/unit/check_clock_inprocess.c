@@ -60,7 +60,7 @@ START_TEST(test_accuracy)
 }
 END_TEST
 
-/* The clock takes one sample per second, and conversions between them use the fast
+/* The clock takes one sample per second, and conversions between samples use the fast
  * path. */
 START_TEST(test_sample_rate)
 {
@@ -89,8 +89,8 @@ START_TEST(test_sample_rate)
 	}
 	printf("# %u reads, %u of them short, %u samples\n",
 	       (unsigned int)reads, (unsigned int)fast, (unsigned int)samples);
-	ck_assert_uint_ge(samples, 3);		/* the sample before the 2.5 s, and 2 or
-						 * 3 samples within them */
+	ck_assert_uint_ge(samples, 3);		/* 1 sample from before the loop
+						 * above, 2 or 3 in its 2.5 s */
 	ck_assert_uint_le(samples, 4);
 	ck_assert_uint_gt(fast, reads - reads / 20);
 	tsct_clock_close(clock);

@@ -140,7 +140,8 @@ static uint64_t ref_grown(uint64_t ticks, uint64_t growth)
 
 /* ---- random clock params ------------------------------------------------- */
 
-/* A random number of at most @bits bits. All magnitudes have the same probability. */
+/* Returns a random number with 1 to @bits random bits and a random sign. Each number of
+ * bits has the same probability. */
 static int64_t any_signed(unsigned int bits)
 {
 	int64_t value = (int64_t)(any64() >> (64 - 1 - any(bits)));

@@ -377,9 +377,9 @@ START_TEST(test_coarser_ticks)
 }
 END_TEST
 
-/* If file ticks are finer than ticks of the source, the events on one source tick get
- * consecutive file ticks. Events that do not fit get file ticks of the next source
- * tick. */
+/* If the ticks stored in a file are shorter than the source's ticks, the events on one
+ * source tick get consecutive file ticks. If there are more events than file ticks in a
+ * source tick, the rest of the events gets file ticks of the next source tick. */
 START_TEST(test_finer_ticks)
 {
 	struct tsct_tick_resolution resolution;
@@ -413,9 +413,9 @@ START_TEST(test_finer_ticks)
 }
 END_TEST
 
-/* Ticks of each resolution are encoded and decoded. A coarser file tick is the source's
- * tick, divided and rounded down. Finer file ticks increase from event to event, and
- * are not before the begin of the source's tick. */
+/* Ticks of each resolution are encoded and decoded. A tick stored in a file that is
+ * longer than the source's tick is the source's tick, divided and rounded down. Shorter
+ * file ticks increase from event to event, and do not precede the source's tick. */
 START_TEST(test_resolutions_round_trip)
 {
 	static const int bits[] = { -8, -4, 0, 1, 4, 13 };

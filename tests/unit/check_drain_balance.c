@@ -64,8 +64,8 @@ static __u64 babeltrace_command(const char *what, const char *word)
 	return sum;
 }
 
-/* babeltrace2 must read the same numbers of events and discarded events from the
- * recording. */
+/* Checks that babeltrace2 finds as many recorded events and as many discarded events in
+ * the recording as @balance states. */
 static void expect_babeltrace(const struct tsct_balance *balance)
 {
 	char line[256];

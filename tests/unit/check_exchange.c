@@ -147,8 +147,8 @@ static void attack(void)
 		e->kind = e->kind == REQUEST ? ANSWER : REQUEST;
 }
 
-/* Simulates the packet time that the kernel reports for @cycles, wrong by up to the
- * error that it states. */
+/* Returns a packet time, as of a kernel time stamp, that differs from the true @cycles
+ * by up to the `error` that the packet time states. */
 static struct tsct_packet_time kernel(__u64 cycles)
 {
 	__u32 error = any(200);

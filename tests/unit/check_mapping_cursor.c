@@ -75,8 +75,9 @@ START_TEST(test_cursor_rejects)
 }
 END_TEST
 
-/* If 4 GHz are mapped to 1 GHz, four local ticks share a global tick. The monotonic
- * fixups of such ticks are counted. */
+/* A mapping from a counter at 4 GHz to global ticks at 1 GHz has one global tick for
+ * four local ticks. The cursor raises the global ticks so that they increase, and
+ * counts each raise as a monotonic fixup. */
 START_TEST(test_monotonic_fixups)
 {
 	const struct tsct_axis axis = { 0, 0, 1, 4, GIGA };

@@ -481,8 +481,8 @@ START_TEST(test_keys)
 	ck_assert_uint_ne(pool, tsct_message_pool("tell", both));
 	ck_assert_uint_eq(others, tsct_message_pool("served",
 						    1U << TSCT_KIND_RECEIVE));
-	/* The key of a message depends neither on the width of its number nor on later
-	 * fields. */
+	/* A message's key depends on the value of the first field, but not on this
+	 * field's width or on the second field. */
 	ck_assert_uint_eq(key_of("a:u32,b:u32", five, 8, pool),
 			  key_of("n:s64", &five_wide, 8, pool));
 	ck_assert_uint_eq(key_of("a:s32", &minus_one, 4, pool),

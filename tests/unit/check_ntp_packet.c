@@ -103,8 +103,9 @@ START_TEST(test_random_times)
 }
 END_TEST
 
-/* Around the wrap of time stamps in 2036, times of either era are converted correctly
- * with an estimate in either era. */
+/* NTP time stamps wrap in 2036. Near the wrap, tsct_ntp_to_ns() returns the right time
+ * of either era if @near_ns is within 2^31 s of this time, even if @near_ns is in the
+ * other era. */
 START_TEST(test_era_wrap)
 {
 	static const __s64 span[] = { 0, 1, S, 86400 * S, 1000000000 * S,

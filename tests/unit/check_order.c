@@ -42,8 +42,9 @@ static void start(struct tsct_order *order, struct stream *s, unsigned int nr)
 		if (!s[i].nr)
 			continue;
 		head.key = s[i].key[0];
-		head.rank = i / 2;	/* order of events with equal keys; two
-					 * streams share each rank */
+		head.rank = i / 2;	/* streams 2k and 2k + 1 have the same rank, so
+					 * the index decides between their events with
+					 * equal keys */
 		head.index = i;
 		ck_assert_int_eq(tsct_order_add(order, &head), 0);
 	}

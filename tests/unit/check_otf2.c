@@ -99,8 +99,9 @@ static void begin_chunk(void)
 	put64(0);
 }
 
-/* Writes event @n in one of four forms: with a packed number, an undefined packed
- * number, attributes, or a long length. */
+/* Writes event @n as one of four records: of a kind with one number of 2 bytes; of such
+ * a kind with length 0xff, which means 0 bytes; preceded by attributes; with the length
+ * in 64 bits. */
 static void put_event(unsigned int n)
 {
 	put(5);

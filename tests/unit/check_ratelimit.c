@@ -388,8 +388,9 @@ START_TEST(test_buckets)
 }
 END_TEST
 
-/* If an attacker with a forged address uses up a client's tokens, one of 2^leak
- * requests is still answered, at random. */
+/* If an attacker who forges a client's address uses up the client's tokens, one in
+ * 2^leak of the requests above the limit is still answered, chosen at random. `leak` is
+ * a field of struct tsct_ratelimit_options. */
 START_TEST(test_random_answers_above_limit)
 {
 	unsigned int n, i, runs = 0, longest = 0, leak;

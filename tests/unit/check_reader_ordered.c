@@ -192,8 +192,9 @@ START_TEST(test_held_event_is_not_released)
 }
 END_TEST
 
-/* With random numbers of rings and rates of events, events that were published before
- * the call are returned in order. */
+/* Random numbers of events are published in the rings of random CPUs.
+ * tsct_reader_next_ordered() returns the events that were published before it is called
+ * in the order of their cycles. */
 START_TEST(test_random_rings)
 {
 	__u64 stamp, last = 0, nr = 0, got = 0;
@@ -205,7 +206,8 @@ START_TEST(test_random_rings)
 	for (i = 0; i < 500; i++) {
 		for (n = any(100); n; n--, nr++)
 			put(any(nr_cpus), stamp += any(3));
-		/* All events before @stamp are published, so their order is strict. */
+		/* All events with at most @stamp cycles are published already, so no
+		 * returned event is marked as late (TSCT_EVENT_LATE). */
 		while (next_any(stamp, &event) == 1) {
 			ck_assert_uint_ge(event.cycles, last);
 			ck_assert_uint_eq(event.flags, 0);

@@ -223,7 +223,8 @@ START_TEST(test_transmit_time_of_previous_answer)
 	ticket = w.ticket, tx = w.reply.ext.tx, nonce = p.ext.nonce;
 	sent(ticket, tx + 40, 9, false);	/* ignored: transmit time taken in
 						 * user space, which may be late */
-	/* ignored: transmit time before the one that the answer itself states */
+	/* The kernel's transmit time is ignored if it is earlier than the transmit time
+	 * in the answer. */
 	sent(ticket, tx - 10, 9, true);
 	sent(ticket ^ 1024, tx + 40, 9, true);
 	sent(ticket ^ 1, tx + 40, 9, true);

@@ -291,8 +291,9 @@ START_TEST(test_next)
 	ck_assert_uint_eq(l.header.id, 16);
 	ck_assert_uint_eq(l.header.tid, 7);
 	ck_assert_uint_eq(l.header.cycles, 99);
-	/* A record is read again if its position is one or more ring sizes later, or if
-	 * the head contains an event count. */
+	/* The same record is read at a position one ring size (8192 bytes) higher, and
+	 * if the upper 16 bits of the head, or of head and position, hold a count of
+	 * events. */
 	read_step(&geo, data, 8192 + 32, 8192 + 56);
 	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
 	ck_assert_uint_eq(l.next, 8192 + 56);
@@ -473,8 +474,8 @@ START_TEST(test_next_broken_record)
 	read_step(&geo, data, 8189, 8190);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 8190);
-	/* Head is 5 bytes behind the record's begin: its first word, of 8 bytes, is not
-	 * published completely. */
+	/* The record begins at 32, and the head is at 37: only 5 of the 8 bytes of the
+	 * record's first word are published. */
 	read_step(&geo, data, 32, 37);
 	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
 	ck_assert_uint_eq(l.next, 37);

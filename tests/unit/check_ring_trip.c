@@ -135,8 +135,10 @@ START_TEST(test_exact_fills)
 	for (offset = 32; offset < 4096; offset += 8) {
 		struct ring r = new_ring(geo, (9ULL << 48) - 8192, 65530);
 
-		if (offset == 40)	/* offset 40 cannot be reached by a record,
-					 * because the smallest record has 16 bytes */
+		/* A valid writer leaves no head at offset 40: a block's first record
+		 * begins at offset 32 and has at least 16 bytes. So the test sets head
+		 * and tail. */
+		if (offset == 40)
 			r.producer.head += 8, r.tail += 40;
 		else if (offset > 40)
 			ck_assert(write_one(&r, offset - 32 - 16));

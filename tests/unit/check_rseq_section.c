@@ -46,7 +46,7 @@ static void catch_steps(void)
 }
 
 /* Emits an event, with a signal after each of the first `steps` instructions, and calls
- * `then` after the last of these. Each signal restarts the section. */
+ * `then` after the last of these. Each signal restarts the rseq critical section. */
 static int emit_stepped(unsigned int steps, __u64 value, void (*then)(void))
 {
 	int result;
@@ -118,7 +118,7 @@ END_TEST
 
 /* ---- a kill or a signal at one instruction ------------------------------- */
 
-/* struct rseq_cs: the program has one for each copy of the section */
+/* struct rseq_cs: the program has one for each copy of the rseq critical section */
 struct descriptor {
 	__u32 version, flags;
 	__u64 start, size, abort;
@@ -154,8 +154,8 @@ static int by_iovec(const char *bytes, unsigned int len)
 	return tsct_emitv(t, id, pieces, 3);
 }
 
-/* Events of a writer that the test stops within the rseq section. `before`: bytes used
- * in the block before the event (0: any); `len`: size of the payload, bytes */
+/* Events of a writer that the test stops within the rseq critical section. `before`:
+ * bytes used in the block before the event (0: any); `len`: bytes of the payload */
 static const struct {
 	unsigned int before, len;
 	int (*emit)(const char *bytes, unsigned int len);
@@ -214,9 +214,10 @@ static void set_breakpoint(pid_t pid, __u64 at)
 				at ? 1 : 0), 0);
 }
 
-/* Forks a writer that stops before the instruction at `at`. A hardware breakpoint does
- * not disturb the section before that. Returns the pid, or 0 if `at` was not reached,
- * as it is no instruction or on another path. */
+/* Forks a child that emits the events of @scenario, and stops it before the instruction
+ * at @at. A hardware breakpoint is used, as it does not change the code. Returns the
+ * child's pid, or 0 if the child ended without reaching @at: no instruction begins at
+ * @at, or the scenario takes another path. */
 static pid_t stop_writer(__u64 at, unsigned int scenario)
 {
 	pid_t pid = fork();
@@ -306,8 +307,8 @@ static void signal_there(pid_t pid)
 	expect_both();
 }
 
-/* Stops a writer at each instruction of a section in turn. Returns the number of
- * instructions that were reached. */
+/* Stops a writer at each instruction of an rseq critical section in turn. Returns the
+ * number of instructions that were reached. */
 static unsigned int stop_within(const struct descriptor *section,
 				unsigned int scenario, bool die,
 				unsigned int *there)

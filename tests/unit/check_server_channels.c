@@ -13,7 +13,8 @@
 
 #define MANY	1000
 
-/* Raises the limit of open descriptors to 8192, or to the maximum below that. */
+/* Raises the soft limit of open descriptors to 8192, or to the hard limit if that is
+ * lower. */
 static void setup(void)
 {
 	struct rlimit limit;

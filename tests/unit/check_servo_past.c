@@ -158,8 +158,8 @@ START_TEST(test_set_at_slew_begin)
 }
 END_TEST
 
-/* The clock is set after a sample whose params begin much later. The bound of times in
- * between holds. */
+/* CLOCK_REALTIME is stepped 50 ms after a sample, 350 ms before the params made from
+ * that sample begin. The bounds of the times between the step and that begin hold. */
 START_TEST(test_set_before_next_params)
 {
 	static const struct way way = { 1, 400, 1050, { 1000, 2000, 3000 } };
@@ -168,7 +168,8 @@ START_TEST(test_set_before_next_params)
 }
 END_TEST
 
-/* The clock is set long before the next params begin, and the slew ends in between. */
+/* CLOCK_REALTIME is stepped 300 ms before the next params begin, while the params in
+ * force slew. Their slew ends between the step and that begin. */
 START_TEST(test_set_before_slew_end)
 {
 	static const struct way way = { 1, 400, 1400, { 1300, 2300, 3300 } };

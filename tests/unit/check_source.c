@@ -211,8 +211,8 @@ START_TEST(test_selected_source_disappears)
 }
 END_TEST
 
-/* The master restarts, and its servers follow the new timeline one after another. The
- * child begins only one epoch. */
+/* The master restarts, and the three nodes that the child polls follow the new timeline
+ * one after another. The child begins only one new epoch. */
 START_TEST(test_new_timeline)
 {
 	unsigned int i;

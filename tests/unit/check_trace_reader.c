@@ -277,8 +277,9 @@ static void store_text(size_t len)
 	memcpy(at + 83, at + 24, 8);		/* the event has the time of the
 						 * packet's begin */
 	memset(at + 95, 'x', len - 1);
-	len += 80 + 15 + 22;			/* adds the sizes of packet header,
-						 * event header and number fields */
+	len += 80 + 15 + 22;			/* size of the packet, bytes: packet
+						 * header, event header, string and
+						 * number fields */
 	bits = len * 8;
 	memcpy(at + 40, &bits, 8);
 	memcpy(at + 48, &bits, 8);

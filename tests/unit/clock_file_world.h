@@ -7,7 +7,7 @@
  *	from -300 s	epoch 3, straight
  *	from -200 s	epoch 3, slewing by 488 ppm for 8 s, then straight
  *	  after -150 s	no samples: disrupted
- *	from -100 s	epoch 4, an hour later: a step
+ *	from -100 s	epoch 4: CLOCK_REALTIME was set an hour ahead
  *	at 0		the last sample
  */
 #ifndef TESTS_CLOCK_FILE_WORLD_H

@@ -40,8 +40,8 @@ static inline void open_rings(void)
 	open_rings_of(TSCT_POLICY_DISCARD, 4);
 }
 
-/* Removes the event definitions that make_recording() made, because those of the
- * channel are recorded. */
+/* Removes the event definitions that make_recording() added to `rec`, because the drain
+ * adds the definition of each id that occurs in the channel. */
 static inline void forget_definitions(void)
 {
 	struct tsct_stream_class *s = rec.streams;

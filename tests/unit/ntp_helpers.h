@@ -15,10 +15,10 @@
 #define CHILD_HOST	0x2222222222222222ULL
 #define MASTER		0x3333333333333333ULL
 #define MASTER_HOST	0x4444444444444444ULL
-#define MULT_26		27714742766003200ULL	/* 2^56 / 2.6: clock rate of a
-						 * counter at 2.6 GHz */
-#define MULT_31		23244622965034941ULL	/* 2^56 / 3.1: clock rate of a
-						 * counter at 3.1 GHz */
+#define MULT_26		27714742766003200ULL	/* ns per count, times 2^56, of a
+						 * counter 10 ppm below 2.6 GHz */
+#define MULT_31		23244622965034941ULL	/* ns per count, times 2^56, of a
+						 * counter 10 ppm below 3.1 GHz */
 #define NEAR_NS		1800000000000000000LL
 
 static inline struct tsct_keys *keys_of(const char *text)

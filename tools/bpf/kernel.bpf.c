@@ -3,9 +3,10 @@
  * Kernel events: BPF programs that write scheduler switches and system calls into a
  * channel of the module.
  *
- * Only the programs of selected events are loaded. If there is a root process, only the
- * events of its threads and descendants are recorded. Events of the recorder itself are
- * never recorded: reading the rings would cause events that fill the rings.
+ * Only the programs of selected events are loaded. If a process tree is traced, only
+ * events of the root process, of its threads and of its descendants are recorded.
+ * Events of the recorder itself are never recorded: reading the rings would cause
+ * events that fill the rings.
  */
 #include "kernel.h"
 
@@ -52,8 +53,9 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (from == to)
 		return 0;
-	/* If the parent is not tracked, delete the child's tgid from the map `tracked`:
-	 * such an entry is of a dead root process that had the same tgid. */
+	/* If the parent is not tracked, delete the child's tgid from the map `tracked`.
+	 * An entry with that tgid is of the root of the traced process tree: that
+	 * process has ended, and its tgid is in use again. */
 	if (!bpf_map_lookup_elem(&tracked, &from))
 		bpf_map_delete_elem(&tracked, &to);
 	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))

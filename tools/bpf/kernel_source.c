@@ -202,8 +202,8 @@ static bool is_log_noise(const char *line)
 	};
 	size_t i;
 
-	/* A line with "failed to find" names a missing kernel function, which is the
-	 * reason. */
+	/* A line with "failed to find" is kept: the kernel function that it names is
+	 * missing, so the BPF program was not loaded. */
 	if (!strncmp(line, "libbpf: prog '", 14) &&
 	    memmem(line, strcspn(line, "\n"), "failed to find", 14))
 		return false;

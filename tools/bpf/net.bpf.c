@@ -36,7 +36,8 @@ struct packet {
 	u32 linear;		/* size of the linear part of the payload, bytes */
 	u32 nr_fragments;	/* number of fragments after the linear part */
 	u64 fragments;		/* kernel address of the array of fragments */
-	u32 bytes;		/* payload size of all packets together, bytes */
+	u32 bytes;		/* sum of the payload sizes of all packets in the
+				 * sk_buff, bytes */
 	u32 size;		/* payload size of each packet except the last, bytes */
 	u32 sequence;		/* TCP: sequence number of the first byte */
 	u32 tcp_timestamp;	/* TCP: value of the timestamp option, or 0 */

@@ -18,7 +18,8 @@ const char *const channel_provider_names[CHANNEL_PROVIDERS] = {
 	[CHANNEL_PROVIDER_DAEMON] = "daemon",
 };
 
-/* True if the environment variable TSCTRACE_PROVIDER permits the provider */
+/* True if the user permits trace-ctl to use the channels of @provider: the environment
+ * variable TSCTRACE_PROVIDER is unset, empty or the name of @provider */
 static bool is_allowed(enum channel_provider provider)
 {
 	const char *only = getenv("TSCTRACE_PROVIDER");
@@ -151,7 +152,8 @@ int channel_list_read(struct channel_list *all, const char *verb)
 				err = append_channel(all, i, &info);
 		}
 		if (err == -ENOENT || err == -ENODEV)
-			continue;	/* the provider has no more channels */
+			continue;	/* all channels of this provider are listed, or
+					 * this provider does not answer */
 		fprintf(stderr, "trace-ctl %s: listing the channels of the %s"
 			" failed: %s\n", verb, channel_provider_names[i],
 			strerror(-err));

@@ -35,7 +35,8 @@ void channel_view_row(FILE *to, const struct listed_channel *c);
 void channel_view_cpus(FILE *to, struct channel_list *all, const struct listed_channel *c,
 		       bool lossy_only);
 
-/* Lost events of a ring by cause, as JSON; without events that had no ring */
+/* Numbers of lost events of one ring, or of all rings of a channel, by cause, as a JSON
+ * object. Events lost because their CPU had no ring are not included. */
 json_t *channel_view_lost_json(const __u64 *lost);
 json_t *channel_view_json(struct channel_list *all, const struct listed_channel *c);
 

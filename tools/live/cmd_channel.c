@@ -239,7 +239,8 @@ static int create(struct channel_list *all, const struct channel_options *w)
 			" it failed: %s\n", w->name, strerror(-error));
 		return EXIT_FAILED;
 	}
-	/* Exclude this connection, which is closed at the end, from the holders. */
+	/* Do not count this process, which closes its connection when it ends, among
+	 * the holders and consumers of the new channel. */
 	made.info.holders -= !!made.info.holders;
 	made.info.consumers -= arg.roles == TSCT_ROLE_READ &&
 		made.info.consumers;
@@ -326,7 +327,8 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 	c = channel_list_find(all, "channel", w->name);
 	if (!c)
 		return EXIT_FAILED;
-	/* Root may have meant its own channel of this name, already removed. */
+	/* The name may be that of a channel of root that is removed already, while
+	 * another user's channel has the same name: require the id. */
 	if (c->info.uid != geteuid() && !strcmp(c->info.name, w->name)) {
 		fprintf(stderr, "trace-ctl channel: remove %s: belongs to another"
 			" user; to remove it, use its id, %u\n", w->name,

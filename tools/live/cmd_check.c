@@ -17,9 +17,12 @@
 
 struct check_report {
 	bool json;
-	bool run;			/* option --run: measure again */
-	const char *by;			/* who measured: "module" or "user space" */
-	const char *why;		/* why the module did not measure, or "" */
+	bool run;			/* option --run: compare the counters of all
+					 * CPUs again */
+	const char *by;			/* what compared the CPUs' counters: "module" or
+					 * "user space" */
+	const char *why;		/* why the module did not compare the CPUs'
+					 * counters, or "" */
 	struct tsct_check result;
 	struct tsct_cpu_check table[TSCT_CPUS_MAX];
 	double cycles_per_ns;		/* TSC cycles per ns; 0: unknown */

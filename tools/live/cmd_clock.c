@@ -87,7 +87,8 @@ static const char *check_synced(const struct clock_options *o,
 		return "no clock params published yet";
 	if (!clock_usable(r))
 		return clock_problem(r);
-	/* No other process uses an in-process clock: it counts as not synchronized. */
+	/* This process maintains an in-process clock only for itself. Users wait for
+	 * the clock of tsctraced, so an in-process clock counts as not synchronized. */
 	if (!strcmp(tsct_clock_origin(r->clock), "in-process"))
 		return "no daemon maintains a clock; start tsctraced";
 	if (r->time.status != TSCT_STATUS_SYNCHRONIZED) {

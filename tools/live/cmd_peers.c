@@ -163,7 +163,8 @@ static void print_members(const json_t *members)
 	}
 }
 
-/* Prints the number of requests received from other nodes, for each result above 0. */
+/* Prints how many requests this node received from other nodes, by result ("sent":
+ * answered; "denied", "limited" ...). Omits results without requests, except "sent". */
 static void print_requests(const json_t *requests)
 {
 	const char *name;

@@ -38,7 +38,8 @@ static int poll_export(struct tsct_export *x)
 	return 0;
 }
 
-/* Exports the recording that was merged in the first step as an archive. */
+/* Exports mixed->recording, the result of merging all input recordings, as an OTF2
+ * archive. */
 static int export_recording(struct mixed *mixed)
 {
 	struct tsct_export *x = &mixed->x;

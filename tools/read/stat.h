@@ -55,7 +55,8 @@ struct threads {
 	__u32 room, nr;
 	/* for each location: index of the thread of the location's last event */
 	__u32 *recent;
-	struct thread rest;	/* all threads for which there was no memory */
+	struct thread rest;	/* counts of all threads for which memory for an entry
+				 * in `table` could not be allocated, together */
 	/* system calls; the index is the call's number, until threads_finish() sorts */
 	struct call *calls;
 	/* number of threads whose last system call has no return event */
@@ -70,8 +71,8 @@ void threads_free(struct threads *all);
 /*
  * threads_note - count an event for its thread
  * @bytes: size of the event in its file
- * @kernel: whether the event is a kernel event, in which system calls and switches are
- * counted
+ * @kernel: whether the event is from a kernel channel; if so, system calls and switches
+ * to threads are counted, too
  */
 void threads_note(struct threads *all, const struct tsct_trace_event *event,
 		  __u64 bytes, bool kernel);

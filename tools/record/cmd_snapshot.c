@@ -159,7 +159,8 @@ static int open_channels(struct record_session *s)
 
 /* ---- result ------------------------------------------------------------ */
 
-/* Numbers of events and times of one channel in the snapshot */
+/* The part of a snapshot from one channel: numbers of events, and the time from the
+ * first to the last event */
 struct snapshot_channel {
 	__u64 events;
 	__u64 older;		/* number of events overwritten before the snapshot */
@@ -211,7 +212,8 @@ static void print_text(const struct record_session *s)
 			(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6);
 	for (i = 0; i < s->nr_channels; i++) {
 		sum_channel(s, i, &part);
-		/* Events in small rings may span under 1 ms: choose the time unit. */
+		/* Print the time that the events span in s, ms or us: events in small
+		 * rings may span less than 1 ms. */
 		unit = part.seconds >= 1 ? "s" : part.seconds >= 1e-3 ? "ms" : "us";
 		span = part.seconds * (*unit == 's' ? 1 : *unit == 'm' ? 1e3 : 1e6);
 		if (!s->o->quiet)

@@ -173,8 +173,9 @@ void record_child_drop(struct record_child *child)
 		close(child->gate);
 	if (child->exec_error >= 0)
 		close(child->exec_error);
-	/* Closing the gate ends a child that has not called exec: reap this child. A
-	 * command that runs already continues. */
+	/* The child waits for a byte from the pipe `gate` before it calls exec. If the
+	 * pipe is still open here, no byte was sent: closing the pipe makes the child
+	 * exit, so reap it. */
 	if (child->pid && child->gate >= 0)
 		waitpid(child->pid, NULL, 0);
 	child->gate = child->exec_error = -1;

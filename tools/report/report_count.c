@@ -9,7 +9,7 @@
 
 /* ---- event rates over time ------------------------------------------------ */
 
-/* Joins each two bins of the rates into one. */
+/* Adds each pair of neighboring bins into one, so that bins are twice as long. */
 static void fold(struct event_rate *rate)
 {
 	__u32 i;
@@ -103,8 +103,8 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	seen->events++;
 	seen->bytes += ev->e->len;
 	r->groups[seen->group].events++;
-	/* Upper limit of the event's size on the page, bytes; summed up for each group
-	 * of event definitions */
+	/* Adds an upper limit of the space that the event takes in the HTML file,
+	 * bytes. */
 	r->groups[seen->group].bytes += 20 +
 		(ev->e->len < EDGE_KEPT ? ev->e->len : EDGE_KEPT);
 	r->node_events[ev->node]++;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Sums of the events that are not drawn individually, by row, definition and time */
+/* Counts and values of the events that are not drawn individually, by row, event
+ * definition and bin of time */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

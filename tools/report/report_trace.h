@@ -40,7 +40,8 @@ struct event_rate {
 
 /* Number and size of the events of an event definition */
 struct seen {
-	/* number of events; report_order() reads it at offset 0 */
+	/* number of events; must be the first member, as report_order() sorts arrays by
+	 * the first 8 bytes of each element */
 	__u64 events;
 	__u64 bytes;		/* total size of the payloads, bytes */
 	__u32 group;
@@ -49,8 +50,9 @@ struct seen {
 
 /* Event definitions that are drawn in the same way, such as a begin and its end */
 struct group {
-	__u64 events;		/* number of events of the group's definitions */
-	/* upper limit of the size of the group's events on the page, bytes */
+	__u64 events;		/* number of events of all definitions in the group */
+	/* upper limit of the space that the group's events take in the HTML file,
+	 * bytes */
 	__u64 bytes;
 	__u32 *lengths;		/* histogram of span lengths; NULL: no spans */
 	bool single;		/* whether all events are drawn individually */
@@ -72,8 +74,8 @@ struct gap_cursor {
 	__u32 gap;
 };
 
-/* Sums, per bin of time, of the events of one definition in one row, if these events
- * are not drawn individually */
+/* Events of one definition in one row that are not drawn individually: number of
+ * events, and for spans and counters also a value, by bin of time */
 struct strip {
 	__u32 type, row, field;
 	__u32 def;		/* index of the event definition on the page, plus 1;

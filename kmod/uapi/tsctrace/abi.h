@@ -180,10 +180,11 @@ struct tsct_channel_info {
 };
 
 /*
- * TSCT_IOC_CHANNEL_REMOVE: a channel with TSCT_CHANNEL_KEEP is no longer kept:
- * it is freed with its last holder, at once without holders, and its name is
- * free now. Rights as TSCT_IOC_CHANNEL_ATTACH. ENOENT: no such channel. EINVAL:
- * the channel was not created with TSCT_CHANNEL_KEEP.
+ * TSCT_IOC_CHANNEL_REMOVE: removes a channel that was created with
+ * TSCT_CHANNEL_KEEP (EINVAL: created without). The channel's name is free from
+ * now on. The channel is freed when its last holder closes it, or now if it has
+ * no holder. Own channels only (EACCES), unless the caller has CAP_SYS_ADMIN.
+ * ENOENT: no such channel, or removed already.
  */
 struct tsct_channel_remove {
 	__u32 id;
@@ -192,9 +193,9 @@ struct tsct_channel_remove {
 };
 
 /*
- * TSCT_IOC_CHANNEL_CPU: statistics of one CPU's ring of a channel. Rights as
- * TSCT_IOC_CHANNEL_NEXT. ENOENT: no such channel. EINVAL: no such CPU. Figures
- * of a CPU that is ABSENT are 0.
+ * TSCT_IOC_CHANNEL_CPU: statistics of one CPU's ring of a channel. ENOENT: no
+ * such channel, or a channel of another user and no CAP_SYS_ADMIN. EINVAL: no
+ * such CPU. Figures of a CPU that is ABSENT are 0.
  */
 struct tsct_channel_cpu {
 	__u32 id;			/* in: id of the channel */

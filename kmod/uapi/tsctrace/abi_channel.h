@@ -203,7 +203,8 @@ struct tsct_record {
 	__u16 id;
 	__u32 tid;		/* thread id, in the initial or the writer's pid
 				 * namespace */
-	__u64 cycles;		/* counter value of the channel's source */
+	__u64 cycles;		/* counter value at the event; the counter:
+				 * `source` in the channel's header */
 	__extension__ __u8 payload[];
 };
 

@@ -36,8 +36,9 @@ static inline uint64_t tsct_tsc_read(void)
 }
 
 /*
- * tsct_tsc_read_unordered - a read of the TSC without waiting: the CPU may execute it
- * before earlier instructions, so cycles of two threads may contradict their order.
+ * tsct_tsc_read_unordered - read the TSC, in cycles, without waiting for earlier
+ * instructions: the CPU may read the TSC before it executes earlier loads. So a thread
+ * that waits for another thread may read lower cycles than that thread read before.
  */
 static inline uint64_t tsct_tsc_read_unordered(void)
 {
@@ -130,8 +131,9 @@ tsct_clock_fast_cluster_ns(const struct tsct_clock_page *page, uint64_t cycles,
 }
 
 /*
- * tsct_clock_cycles_to_ns - convert cycles to a time. Returns 0 or an error of
- * tsct_clock_cycles_to_time(); -ESTALE: also within a disruption.
+ * tsct_clock_cycles_to_ns - convert cycles to a time, ns. Returns 0 or an error of
+ * tsct_clock_cycles_to_time(). Where that function succeeds with status
+ * TSCT_STATUS_DISRUPTED, this function returns -ESTALE.
  */
 static inline int tsct_clock_cycles_to_ns(const struct tsct_clock *clock,
 					  uint64_t cycles, int64_t *ret_ns)
@@ -158,7 +160,8 @@ static inline int64_t tsct_clock_now_ns(const struct tsct_clock *clock)
 
 /*
  * tsct_clock_now_cluster_ns - the present time on the cluster's timeline, ns. Returns 0
- * or an error of tsct_clock_now_cluster(); -ESTALE: also within a disruption.
+ * or an error of tsct_clock_now_cluster(). Where that function succeeds with status
+ * TSCT_STATUS_DISRUPTED, this function returns -ESTALE.
  */
 static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
 					    int64_t *ret_ns)
@@ -173,7 +176,8 @@ static inline int tsct_clock_now_cluster_ns(const struct tsct_clock *clock,
 
 /*
  * tsct_clock_cycles_to_cluster_ns - convert cycles to the cluster's time, ns. Returns 0
- * or an error of tsct_clock_cycles_to_cluster_time(); -ESTALE: also in a disruption.
+ * or an error of tsct_clock_cycles_to_cluster_time(). Where that function succeeds with
+ * status TSCT_STATUS_DISRUPTED, this function returns -ESTALE.
  */
 static inline int
 tsct_clock_cycles_to_cluster_ns(const struct tsct_clock *clock, uint64_t cycles,

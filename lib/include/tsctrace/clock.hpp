@@ -309,7 +309,8 @@ public:
 
 namespace detail {
 
-/* Saturates, since a span in a larger unit may exceed 64 bits of nanoseconds. */
+/* Returns @d in ns, or the nearest limit of int64_t: a duration in a larger unit may
+ * not fit in 64 bits of nanoseconds. Returns 0 for a NaN. */
 template <class Rep, class Period>
 std::int64_t saturated_ns(const std::chrono::duration<Rep, Period> &d) noexcept
 {

@@ -130,11 +130,14 @@ extern __thread uint32_t tsct_thread_id
 #define TSCT_REST_UNORDERED	0x100
 
 /*
- * tsct_emit_rest - emit an event whose critical section failed, or was not run
- * @header: first 8 bytes of the record; thread id 0: the section was not run
+ * tsct_emit_rest - emit an event whose rseq critical section failed, or was not run
+ * @header: first 8 bytes of the record; thread id 0: the critical section was not run
  * @payload: bytes of the length that is in @header
- * @result: TSCT_SECTION_*, ORed with TSCT_REST_UNORDERED
- * Returns as tsct_emit(). Thread safe, signal safe.
+ * @result: result of the critical section, TSCT_SECTION_*, ORed with
+ *	TSCT_REST_UNORDERED
+ *
+ * Returns 0: the event is in the ring; or a negative errno of tsct_emit(): the event is
+ * lost. Thread safe, signal safe.
  */
 int tsct_emit_rest(struct tsct_channel *channel, uint64_t header,
 		   const void *payload, int result);
@@ -186,8 +189,8 @@ TSCT_ASSERT(TSCT_FORMAT_DEFAULT == 0 && TSCT_FORMAT_HEX == 1);
 
 /*
  * Stores a field at byte offset @at of a payload in an array of 64-bit words; a shift
- * and an OR if @at and @size are constant. The critical section that copies the payload
- * to the ring loads 64-bit words, and would have to wait for stores of smaller size.
+ * and an OR if @at and @size are constant. The rseq critical section, which copies the
+ * payload to the ring, loads 64-bit words, and would have to wait for smaller stores.
  */
 TSCT_INLINE_ unsigned int tsct_put_(uint64_t *words, unsigned int at,
 				    uint64_t bits, unsigned int size)

@@ -39,8 +39,8 @@ struct tsct_ring_ref {
 };
 
 /*
- * The part of an open channel that the section reads: the first cache line of
- * struct tsct_channel. Nothing in it changes while the channel is open.
+ * The part of an open channel that the rseq critical section reads: the first cache
+ * line of struct tsct_channel. It does not change while the channel is open.
  */
 struct tsct_fast {
 	__s64 rseq;		/* offset of the rseq area from the thread pointer,
@@ -51,7 +51,7 @@ struct tsct_fast {
 	__u64 data_mask;	/* bytes of a ring's data, minus 1 */
 	__u64 limit;		/* maximum of head - tail, bytes << 16 */
 	__u32 nr_cpus;
-	__u32 block_size;	/* bytes of a block */
+	__u32 block_size;	/* size of a block, bytes */
 	__u32 block_mask;	/* block_size - 1 */
 	__u32 payload_max;	/* largest payload of one event, bytes */
 	__u64 reserved;
@@ -87,8 +87,9 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 #define TSCT_DATA_(at)		TSCT_TEXT_(TSCT_PAGE_SIZE) " + " at
 
 /*
- * Tests insert code between any two instructions. It must preserve registers, flags
- * and stack, and must not be a call: that would leave the section.
+ * Code that tests insert between any two instructions of the rseq critical section. The
+ * code must preserve registers, flags and stack, and must not be a call: a call would
+ * leave the critical section.
  */
 #ifndef TSCT_SECTION_INJECT
 #define TSCT_SECTION_INJECT	""
@@ -96,9 +97,9 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 #define TSCT_DO_(instruction)	instruction "\n\t" TSCT_SECTION_INJECT
 
 /*
- * One struct rseq_cs: version, flags, start, size, abort. The section flag "?" puts the
- * struct into the function's section group: the linker drops the struct together with a
- * duplicate of an inline function (C++).
+ * One struct rseq_cs: version, flags, start, size, abort. The ELF section flag "?" puts
+ * the struct into the function's ELF section group: the linker drops the struct
+ * together with a duplicate of an inline function (C++).
  */
 #define TSCT_SECTION_DESCRIPTOR_					\
 	".pushsection __rseq_cs, \"aw?\", @progbits\n\t"		\
@@ -108,8 +109,8 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	".popsection\n\t"
 
 /*
- * Enters the section. The CPU's number is read afterwards, so it need not be checked
- * again: if the thread moves, the section is aborted.
+ * Enters the rseq critical section. The CPU's number is read afterwards, so it need not
+ * be checked again: if the thread moves, the critical section is aborted.
  */
 #define TSCT_SECTION_ENTER_						\
 	"leaq 70b(%%rip), %%rax\n\t"					\
@@ -194,9 +195,9 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	".endr\n\t"
 
 /*
- * Publishes the record and leaves the section. rseq_cs is cleared explicitly: the
- * kernel would do so only at the next preemption, and by then the program may have
- * unloaded the plugin that contains this code.
+ * Publishes the record and leaves the rseq critical section. rseq_cs is cleared
+ * explicitly: the kernel would do so only at the next preemption, and by then the
+ * program may have unloaded the plugin that contains this code.
  */
 #define TSCT_SECTION_PUBLISH_						\
 	"79:\n\t"							\
@@ -208,10 +209,10 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	"movq $0, " TSCT_RSEQ_CS_("%%rdx") "\n\t"
 
 /*
- * The abort handler, and the code that returns each failure, are in an ELF section of
- * their own. In one that the compiler uses too, they could lie in the middle of the
- * critical section. The signature is the operand of a ud1 instruction, so that
- * disassemblers stay in step.
+ * The abort handler, and the code that returns each failure, are in a separate ELF
+ * section. In an ELF section that the compiler uses too, they could lie in the middle
+ * of the critical section. The signature is the operand of a ud1 instruction, so that
+ * disassemblers decode the instructions after it correctly.
  */
 #define TSCT_SECTION_EXIT_(label, result)				\
 	label ":\n\t"							\
@@ -239,7 +240,7 @@ TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
 	TSCT_AT_(block_size), TSCT_AT_(data_mask), TSCT_AT_(limit)
 
 /*
- * The whole section that writes one record, stamped with the TSC
+ * The whole rseq critical section that writes one record, stamped with the TSC
  * @read_tsc: TSCT_READ_TSC_ORDERED_ or TSCT_READ_TSC_UNORDERED_
  * @copy: copies the payload
  */

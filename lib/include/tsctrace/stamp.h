@@ -82,7 +82,7 @@ struct tsct_stamper {
 	uint64_t moved;		/* number of stamps whose tick was incremented
 				 * artificially */
 	uint64_t seen;		/* source tick of the last event, minus `origin` */
-	/* number of events so far on that source tick, minus 1 */
+	/* number of events so far on the source tick of the last event, minus 1 */
 	uint64_t events;
 	uint32_t event;		/* event counter of the last stamp */
 	uint32_t reserved;

@@ -81,7 +81,9 @@ int main(int argc, char **argv)
 	end = begin + atof(argv[3]);
 	for (now = begin; now < end; now = now_s()) {
 		answered += collect(fd);
-		/* Without RATE: no more requests in flight than a socket holds. */
+		/* Without RATE: pauses while more than 512 requests are unanswered, so
+		 * that the receive buffers do not overflow; only in the first 0.5 s, as
+		 * lost requests would stop the sender for good. */
 		if (rate > 0 ? (double)sent > (now - begin) * rate :
 		    sent - answered > 512 && now - begin < 0.5) {
 			usleep(50);
