@@ -97,7 +97,8 @@ static void stamp(unsigned int turns)
  * Maps a counter of 2.594 GHz, whose rate changes by 1 ppm in a millisecond, to 1 GHz.
  * The mapping consists of straight lines, each for 0.4 ms.
  */
-static struct tsct_mapping mapping;
+static struct tsct_mapping_curve curve;
+static struct tsct_mapping mapping = { .curve = &curve };
 
 static void correct(unsigned int turns)
 {

@@ -28,9 +28,9 @@ static const struct tsct_clock_ops *ops;
 
 static void take(struct tsct_bracket *bracket)
 {
-	bracket->before = ops->cycles(ops->ctx);
+	bracket->before = ops->cycles(ops->ctx, &bracket->before_cpu);
 	bracket->ns = ops->clock_ns(ops->ctx, CLOCK_MONOTONIC_RAW);
-	bracket->after = ops->cycles(ops->ctx);
+	bracket->after = ops->cycles(ops->ctx, &bracket->after_cpu);
 }
 
 static struct tsct_bracket edge(void)

@@ -130,13 +130,16 @@ void build_source(struct run *run, uint32_t index, unsigned int source,
 	const struct scenario *scenario = run->scenario;
 	struct source what = {
 		.server = server, .poll_s = run_poll_s(run), .key_id = key_id,
-		.flags = flags,
-		.request = has_path(&scenario->request) || has_path(&scenario->answer) ?
-			scenario->request : usual_path,
-		.answer = has_path(&scenario->request) || has_path(&scenario->answer) ?
-			scenario->answer : usual_path,
+		.flags = flags, .request = usual_path, .answer = usual_path,
 	};
 
+	if (scenario->path) {
+		what.request = scenario->path->request;
+		what.answer = scenario->path->answer;
+	} else if (has_path(&scenario->request) || has_path(&scenario->answer)) {
+		what.request = scenario->request;
+		what.answer = scenario->answer;
+	}
 	node_source(&run->world, index, source, &what);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Compares whole nodes in a simulated network with the exact truth.
  *
- *   nodes [--list] [--group live|faults|tree]... [--scenario N]... [--seed S]
+ *   nodes [--list] [--group live|faults|path|tree]... [--scenario N]... [--seed S]
  *         [--seeds COUNT] [--quick] [--check] [-v]
  *
  * Prints per scenario: RMS and largest error of readings, mean bound, us; the number of
@@ -29,11 +29,13 @@ struct options {
 	bool quick;
 };
 
-static const char *const group_names[GROUP_NR] = { "live", "faults", "tree" };
+static const char *const group_names[GROUP_NR] = {
+	"live", "faults", "path", "tree",
+};
 
 static unsigned int group_size(unsigned int group)
 {
-	const unsigned int nr[GROUP_NR] = { nr_live, nr_faults, nr_tree };
+	const unsigned int nr[GROUP_NR] = { nr_live, nr_faults, nr_path, nr_tree };
 
 	return nr[group];
 }
@@ -41,7 +43,7 @@ static unsigned int group_size(unsigned int group)
 static const struct scenario *scenario_of(unsigned int group, unsigned int i)
 {
 	static const struct scenario *const scenarios[GROUP_NR] = {
-		live_scenarios, fault_scenarios, tree_scenarios,
+		live_scenarios, fault_scenarios, path_scenarios, tree_scenarios,
 	};
 
 	return &scenarios[group][i];
@@ -159,7 +161,7 @@ static void parse_group(void *ctx, const char *name)
 		if (!strcmp(name, group_names[i]))
 			break;
 	if (i == GROUP_NR)
-		options_usage(&options->common, "unknown group: use live, faults or tree");
+		options_usage(&options->common, "unknown group: use live, faults, path or tree");
 	options->groups |= 1U << i;
 }
 
@@ -188,8 +190,8 @@ int main(int argc, char **argv)
 	};
 	struct options options = {
 		.common = { .program = "nodes", .numbered = "scenario",
-			  .nr = nr_live + nr_faults + nr_tree,
-			  .usage = "[--group live|faults|tree]... "
+			  .nr = nr_live + nr_faults + nr_path + nr_tree,
+			  .usage = "[--group live|faults|path|tree]... "
 				"[--seeds COUNT] [--quick]",
 			  .list = list, .seed = 1 },
 		.seeds = 1,

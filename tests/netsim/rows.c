@@ -14,6 +14,14 @@
 
 #define US_30NS		0.03
 
+/* Rows of a path of tests/world/paths.c, with an exchange every 1/16, 1 and 16 s. They have
+ * no limit: compare `auto` with the best fit. */
+#define PATH(title, number, rate, seconds) \
+	{ .name = title ", " rate, .path = &named_paths[number], .interval_s = seconds }
+#define PATHS(title, number) \
+	PATH(title, number, "16/s", 1.0 / 16), PATH(title, number, "1/s", 1), \
+	PATH(title, number, "1/16 s", 16)
+
 const struct row rows[] = {
 	{
 		.name = "symmetric exp 20 us",
@@ -64,7 +72,8 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .gauss = US_30NS },
 		.published = { 0.10, 0.10, 0.10, 0.11, 0.14, 0.10, 0.12, 0.09 },
 	}, {
-		/* This row: noise in the time stamps of received packets only */
+		/* Row "exp 5 us + 1 us noise": time stamps of received packets have
+		 * noise; time stamps of sent packets have none. */
 		.name = "exp 5 us + 1 us noise of time stamps",
 		.limit = 0.7,
 		.request = { .floor = 40, .exp = 5 },
@@ -85,7 +94,8 @@ const struct row rows[] = {
 		.answer = { .floor = 40, .exp = 20 },
 		.published = { 0, 14, 0, 3.0, 2.8, 2.8, 4.8, 0.96 },
 	},
-	/* Conditions for which no RMS errors of other estimators are published */
+	/* Network conditions for which the literature states no RMS errors of
+	 * estimators */
 	{
 		.name = "requests 90 us, answers 50 us",
 		.limit = 21,
@@ -161,6 +171,16 @@ const struct row rows[] = {
 		.nr = 700, .sessions = 7, .gap_s = 100, .interval_s = 4e-3,
 		.temp = 2e-7, .temp_s = 400,
 	},
+	PATHS("ideal", PATH_IDEAL),
+	PATHS("50 us + exp 20 us", PATH_EXP),
+	PATHS("Pareto, alpha 1.5, 20 us", PATH_PARETO),
+	PATHS("one way loaded", PATH_LOADED),
+	PATHS("both ways loaded", PATH_BOTH),
+	PATHS("bursts one way", PATH_BURSTS),
+	PATHS("5 % lost", PATH_LOSS),
+	PATHS("200 us + exp 2 ms", PATH_WAN),
+	PATHS("cold requests", PATH_COLD),
+	PATHS("routes change", PATH_ROUTE),
 };
 
 const unsigned int nr_rows = sizeof(rows) / sizeof(rows[0]);

@@ -3,9 +3,9 @@
 #ifndef TESTS_NETSIM_ROWS_H
 #define TESTS_NETSIM_ROWS_H
 
-#include "tests/world/network.h"
+#include "tests/world/paths.h"
 
-/* Offset estimators for which a publication states the RMS of the errors under the
+/* Offset estimators for which the literature states the RMS of the errors under the
  * conditions that rows.c describes */
 enum published {
 	PUBLISHED_ALL,		/* linear regression over all exchanges */
@@ -27,6 +27,8 @@ enum published {
 struct row {
 	const char *name;
 	struct network_path request, answer;
+	const struct named_path *path;	/* path of requests and answers, instead of the
+					 * two members above; or NULL */
 	struct timestamping timestamping;
 	double wander;			/* frequency wander of the crystals per root
 					 * of a second; 0: 1e-9 */
@@ -44,8 +46,8 @@ struct row {
 	double gap_s;			/* time from the begin of a session to the
 					 * begin of the next one, s */
 	double published[PUBLISHED_NR];	/* RMS of the offset's error of each estimator
-					 * according to the publication, us; 0: not
-					 * stated there */
+					 * (enum published), from the literature, us;
+					 * 0: unknown */
 };
 
 extern const struct row rows[];

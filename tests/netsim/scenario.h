@@ -3,12 +3,14 @@
 #ifndef TESTS_NETSIM_SCENARIO_H
 #define TESTS_NETSIM_SCENARIO_H
 
+#include "tests/world/paths.h"
 #include "world.h"
 
 enum group {
 	GROUP_LIVE,		/* errors of one child, compared with published errors
 				 * of chronyd and ptp4l */
 	GROUP_FAULTS,
+	GROUP_PATH,		/* errors of one child over each path of paths.c */
 	GROUP_TREE,
 	GROUP_NR
 };
@@ -21,6 +23,8 @@ struct scenario {
 	struct network_path request, answer;	/* delays of requests and of answers;
 						 * both structs all 0: 50 us plus an
 						 * exponential delay, mean 20 us */
+	const struct named_path *path;	/* path of requests and answers, instead of the
+					 * two members above; or NULL */
 	double poll_s;		/* time between two polls, s; 0: 1 s */
 	double wander;		/* frequency wander; 0: 1e-9 per sqrt(s) */
 	double temp, temp_s;
@@ -50,8 +54,9 @@ struct run {
 	char note[160];		/* text printed with the scenario's result */
 };
 
-extern const struct scenario live_scenarios[], fault_scenarios[], tree_scenarios[];
-extern const unsigned int nr_live, nr_faults, nr_tree;
+extern const struct scenario live_scenarios[], fault_scenarios[], path_scenarios[],
+	tree_scenarios[];
+extern const unsigned int nr_live, nr_faults, nr_path, nr_tree;
 
 /* build.c: builds simulated clusters */
 /* Allocates @nr nodes; node 0 becomes the master. */

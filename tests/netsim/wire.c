@@ -66,8 +66,49 @@ static void fill_timeline(struct world *world, struct node *node,
 		timeline->params.base_ns += llrint(node->fault.params_s * 1e9);
 }
 
+/* ---- exchanges ----------------------------------------------------------- */
+
+/* Returns an exchange that needs no measurement: a source on the same host shares the
+ * counter, so its time stamps are valid on this node. */
+static struct tsct_exchange with_shared_counter(const struct source *source,
+						const struct tsct_exchange *x)
+{
+	struct tsct_exchange same = *x;
+
+	if (!source->synced_host || !source->client.remote.shared)
+		return same;
+	same.t1 = same.t2;
+	same.t4 = same.t3;
+	same.local_error = 0;
+	same.remote_error = 0;
+	return same;
+}
+
+/* Feeds the complete exchanges of a source to the node's cluster. */
+static void add_exchanges(struct world *world, uint32_t index,
+			  unsigned int source)
+{
+	struct node *node = &world->nodes[index];
+	struct source *s = &node->sources[source];
+	struct tsct_exchange x;
+	bool changed = false;
+
+	while (tsct_client_next(&s->client, &x)) {
+		x = with_shared_counter(s, &x);
+		changed |= tsct_cluster_feed(node->cluster, source, &x,
+					  &s->client.remote) != TSCT_CLUSTER_OK;
+		world->exchanges++;
+	}
+	if (changed)
+		node_publish(world, node);
+}
+
 /* ---- requests ------------------------------------------------------------ */
 
+/* As in daemon/sync/source.c */
+#define REQUESTS	2	/* number of requests per poll */
+#define REQUESTS_LONG	3	/* requests per poll, if the poll interval is long */
+#define LONG_S		2	/* least poll interval for REQUESTS_LONG, s */
 #define RETRY_US	100000	/* time after which an unanswered request of a
 				 * session is repeated, us */
 
@@ -85,8 +126,13 @@ static void transmit(struct world *world, struct event *event)
 	free(packet);
 }
 
-static void send_request(struct world *world, uint32_t index,
-			 unsigned int source)
+/*
+ * Makes a request now, and sends it SEND_US or so after @after_us from now. @make:
+ * tsct_client_request or tsct_client_follow. Returns the time until the request is sent, us.
+ */
+static double make_request(struct world *world, uint32_t index,
+			 unsigned int source, double after_us,
+			 __typeof__(tsct_client_request) *make)
 {
 	struct node *node = &world->nodes[index];
 	struct source *s = &node->sources[source];
@@ -109,18 +155,43 @@ static void send_request(struct world *world, uint32_t index,
 	packet->to = s->server;
 	packet->source = source;
 	packet->client = node->address;
-	packet->len = tsct_client_request(&s->client, node->keys, random,
-					  &ext, packet->bytes);
+	packet->len = make(&s->client, node->keys, random, &ext, packet->bytes);
 	if (!packet->len) {
 		free(packet);
-		return;
+		return after_us;
 	}
 	before = node_packet_time(world, node, false);
 	before.kernel = false;
 	event.ticket = (__u32)s->client.sent;
 	tsct_client_sent(&s->client, event.ticket, before);
 	event.packet = packet;
-	world_after_us(world, random_us(world, SEND_US), &event);
+	after_us += random_us(world, SEND_US);
+	world_after_us(world, after_us, &event);
+	return after_us;
+}
+
+static void send_request(struct world *world, uint32_t index,
+			 unsigned int source)
+{
+	make_request(world, index, source, 0, tsct_client_request);
+}
+
+/* Sends the requests of a daemon's poll (daemon/sync/source.c), one right after the
+ * other. */
+static void send_poll(struct world *world, uint32_t index, unsigned int source)
+{
+	struct source *s = &world->nodes[index].sources[source];
+	unsigned int requests = s->poll_s < LONG_S ? REQUESTS : REQUESTS_LONG;
+	double after_us;
+
+	if (tsct_client_waits(&s->client)) {
+		tsct_client_flush(&s->client);
+		add_exchanges(world, index, source);
+	}
+	after_us = make_request(world, index, source, 0, tsct_client_request);
+	while (--requests)
+		after_us = make_request(world, index, source, after_us,
+					tsct_client_follow);
 }
 
 /* Repeats an unanswered request of a session, instead of waiting for the next poll. */
@@ -156,7 +227,9 @@ void wire_poll(struct world *world, struct event *event)
 
 	if (event->restarts != node->restarts)
 		return;
-	if (node->alive && !source->session)
+	if (node->alive && !source->session && source->polls_as_daemon)
+		send_poll(world, event->node, event->source);
+	else if (node->alive && !source->session)
 		send_request(world, event->node, event->source);
 	world_after_us(world, s * 1e6, event);
 }
@@ -231,47 +304,10 @@ void wire_request_poll(struct world *world, uint32_t from, uint32_t to)
 	wire_send(world, &world->nodes[to].sources[0].answer, &packet);
 }
 
-/* Returns an exchange that needs no measurement: a source on the same host shares the
- * counter, so its time stamps are valid on this node. */
-static struct tsct_exchange with_shared_counter(const struct source *source,
-						const struct tsct_exchange *x)
-{
-	struct tsct_exchange same = *x;
-
-	if (!source->synced_host || !source->client.remote.shared)
-		return same;
-	same.t1 = same.t2;
-	same.t4 = same.t3;
-	same.local_error = 0;
-	same.remote_error = 0;
-	return same;
-}
-
-static void add_exchanges(struct world *world, struct node *node,
-			  unsigned int source, const struct tsct_exchange *x,
-			  unsigned int nr)
-{
-	struct tsct_exchange one;
-	const struct tsct_remote *remote = &node->sources[source].client.remote;
-	bool changed = false;
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		one = with_shared_counter(&node->sources[source], &x[i]);
-		changed |= tsct_cluster_feed(node->cluster, source, &one,
-					  remote) != TSCT_CLUSTER_OK;
-		world->exchanges++;
-	}
-	if (changed)
-		node_publish(world, node);
-}
-
 static void receive_answer(struct world *world, const struct packet *packet)
 {
 	struct node *node = &world->nodes[packet->to];
 	struct source *source = &node->sources[packet->source];
-	struct tsct_exchange x[2];
-	unsigned int nr = 0;
 	int64_t near_ns = NODE_REAL_NS + world->now_ps / 1000;
 	const __u64 now_us = (__u64)(world->now_ps / PS_PER_US);
 	enum tsct_client_result result;
@@ -287,9 +323,7 @@ static void receive_answer(struct world *world, const struct packet *packet)
 	attack_answer_checked(world, packet, result == TSCT_CLIENT_OK);
 	if (result != TSCT_CLIENT_OK)
 		return;
-	while (nr < 2 && tsct_client_next(&source->client, &x[nr]))
-		nr++;
-	add_exchanges(world, node, packet->source, x, nr);
+	add_exchanges(world, packet->to, packet->source);
 	follow_session(world, packet->to, packet->source);
 }
 

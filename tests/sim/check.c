@@ -163,6 +163,7 @@ static void check_forward(struct run *run, uint64_t cycles,
 	run->live_ns = reading->ns;
 }
 
+/* @cycles: counter value to convert again later, when no skew is corrected any more */
 static void note_reading(struct run *run, uint64_t cycles)
 {
 	struct past_reading past = {
@@ -192,12 +193,12 @@ void check_live(struct run *run)
 {
 	struct machine *m = &run->m;
 	unsigned int cpu = m->nr_cpus ? random_below(&m->random, m->nr_cpus) : 0;
-	uint64_t cycles = machine_counter(m);
+	uint64_t cycles = machine_counter(m) + (uint64_t)m->skew[cpu];
 	struct tsct_clock_time reading;
 
 	run->tally->readings++;
-	note_reading(run, cycles);
-	if (convert(run, cpu, cycles + (uint64_t)m->skew[cpu], &reading)) {
+	note_reading(run, m->skewed ? machine_counter(m) : cycles);
+	if (convert(run, cpu, cycles, &reading)) {
 		run->tally->refused++;
 		return;
 	}

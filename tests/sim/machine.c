@@ -61,13 +61,13 @@ void kclock_set_rate(struct kclock *clock, uint64_t cyc, uint64_t want)
 
 fixed kclock_real(struct kclock clock, tsct_u128 cycles)
 {
-	tsct_u128 rest;
+	tsct_s128 rest;
 
 	kclock_advance(&clock, (uint64_t)(cycles >> 64));
-	rest = cycles - ((tsct_u128)clock.last_cyc << 64);
+	rest = (tsct_s128)(cycles - ((tsct_u128)clock.last_cyc << 64));
 	/* Discards the low 30 bits of the cycles, so that the product does not
 	 * overflow: a resolution of 2^-34 cycles is enough. */
-	return clock.real + (fixed)((rest >> 30) * clock.mult >> 10);
+	return clock.real + ((rest >> 30) * (fixed)clock.mult >> 10);
 }
 
 static fixed kclock_raw(const struct kclock *clock, uint64_t cyc)
@@ -99,8 +99,9 @@ uint64_t machine_counter(const struct machine *m)
 	return (uint64_t)(kclock_raw(&m->clock, whole_cycles(m)) >> 64);
 }
 
-/* REALTIME of the machine. If its counter is itself a clock of the kernel, the
- * resolution is one cycle of the clocksource, as that of all kernel clocks. */
+/* Returns CLOCK_REALTIME of the machine, computed from @clock. If the machine's source
+ * is not the TSC, but a kernel clock, the time advances only in whole clocksource
+ * cycles. */
 fixed machine_real_of(const struct machine *m, const struct kclock *clock)
 {
 	tsct_u128 cycles = machine_cycles(m);
@@ -234,10 +235,30 @@ void machine_advance(struct machine *m, int64_t ps)
 
 /* ---- reading the clocks -------------------------------------------------- */
 
+/* Least time between two migrations of the timekeeper: a thread does not move to another
+ * CPU and back within a bracket. */
+#define MIGRATIONS_APART_PS	(100 * PS_PER_US)
+
+/* Counter of the timekeeper's CPU minus the machine's counter, cycles */
+static uint64_t skew_here(const struct machine *m)
+{
+	return (uint64_t)m->skew[m->cpu];
+}
+
+static void migrate(struct machine *m)
+{
+	machine_advance(m, m->migrate_ps + random_between(&m->random, 0, m->read_ps));
+	m->migrated_ps = m->now_ps;
+	m->cpu = random_below(&m->random, m->nr_cpus);
+}
+
 static void stall(struct machine *m)
 {
 	if (random_one_in(&m->random, m->stall_every))
 		machine_advance(m, random_between(&m->random, 0, m->stall_ps));
+	if (m->migrate_ps && m->now_ps - m->migrated_ps > MIGRATIONS_APART_PS &&
+	    random_one_in(&m->random, 50))
+		migrate(m);
 }
 
 /* Begins a read of a clock or counter, and advances to the moment within the read at
@@ -258,13 +279,22 @@ static void end_read(struct machine *m, int64_t rest)
 	stall(m);
 }
 
+/* Clocksource as the timekeeper's CPU reads it. Like the kernel, counts no cycles on a
+ * CPU whose counter is behind that of the last tick's CPU at that tick. */
+static uint64_t clocksource_here(const struct machine *m)
+{
+	uint64_t cyc = whole_cycles(m) + skew_here(m);
+
+	return (int64_t)(cyc - m->clock.last_cyc) > 0 ? cyc : m->clock.last_cyc;
+}
+
 static void note(struct machine *m)
 {
 	struct realtime_read *read = &m->reads[m->nr_reads++ % READS_MAX];
 
-	read->cycles = machine_counter(m);
+	read->cycles = machine_counter(m) + skew_here(m);
 	read->diverged = m->diverged;
-	read->cyc = whole_cycles(m);
+	read->cyc = clocksource_here(m);
 	read->clock = m->clock;
 	read->ideal = m->clock.ideal +
 		times(read->cyc - m->clock.last_cyc, m->clock.want);
@@ -295,22 +325,23 @@ const struct realtime_read *machine_find_read(const struct machine *m,
 static __s64 read_clock(void *ctx, clockid_t clock)
 {
 	struct machine *m = ctx;
+	uint64_t cyc;
 	__s64 ns;
 	int64_t rest;
 
 	begin_read(m, m->asym, &rest);
+	cyc = clocksource_here(m);
 	if (clock == CLOCK_REALTIME) {
 		note(m);
-		ns = (__s64)(kclock_real(m->clock, (tsct_u128)whole_cycles(m)
-					 << 64) >> 64);
+		ns = (__s64)(kclock_real(m->clock, (tsct_u128)cyc << 64) >> 64);
 	} else {
-		ns = (__s64)(kclock_raw(&m->clock, whole_cycles(m)) >> 64);
+		ns = (__s64)(kclock_raw(&m->clock, cyc) >> 64);
 	}
 	end_read(m, rest);
 	return ns;
 }
 
-static __u64 read_counter(void *ctx)
+static __u64 read_counter(void *ctx, __u32 *ret_cpu)
 {
 	struct machine *m = ctx;
 	int64_t rest;
@@ -320,7 +351,8 @@ static __u64 read_counter(void *ctx)
 	 * counter read after 1000 - asym. At asym 0 or 1000, the clock's value is
 	 * therefore at one end of a bracket, which is the largest asymmetry. */
 	begin_read(m, 1000 - m->asym, &rest);
-	cycles = machine_counter(m);
+	cycles = machine_counter(m) + skew_here(m);
+	*ret_cpu = m->source == TSCT_SOURCE_TSC ? m->cpu : TSCT_CPU_ANY;
 	end_read(m, rest);
 	return cycles;
 }
@@ -343,10 +375,10 @@ static int snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 	machine_advance(m, 400 * PS_PER_NS);
 	note(m);
 	memset(ret, 0, sizeof(*ret));
-	ret->cycles = machine_counter(m);
+	ret->cycles = machine_counter(m) + skew_here(m);
 	ret->real_ns = (__s64)(kclock_real(m->clock,
-				(tsct_u128)whole_cycles(m) << 64) >> 64);
-	ret->raw_ns = (__s64)(kclock_raw(&m->clock, whole_cycles(m)) >> 64);
+				(tsct_u128)clocksource_here(m) << 64) >> 64);
+	ret->raw_ns = (__s64)(kclock_raw(&m->clock, clocksource_here(m)) >> 64);
 	machine_advance(m, 400 * PS_PER_NS);
 	return 0;
 }

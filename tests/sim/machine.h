@@ -29,19 +29,23 @@ struct kclock {
 	struct random random;
 };
 
-/* Events of a machine, in order of time */
+/* Kinds of events of a simulated machine. `value` and `to` are the fields of struct
+ * event. */
 enum event_kind {
-	EVENT_STEER,		/* event: REALTIME's rate changes to value ppb */
-	EVENT_STEP,		/* event: REALTIME is set forward by value ns */
-	EVENT_SUSPEND,		/* event: suspend for value ns; the counter stops */
-	EVENT_SUSPEND_COUNTING,		/* event: suspend for value ns; the counter
-					 * continues */
-	EVENT_SUSPEND_RESET,	/* event: suspend for value ns; restart at count `to` */
-	EVENT_COUNTER_JUMP,		/* event: the counter jumps to the value `to` */
-	EVENT_COUNTER_RATE,		/* event: migration to a machine whose
-					 * counter runs value ppb faster */
-	EVENT_COUNTER_RAMP,		/* event: from now on, the counter's rate
-					 * changes by value ppb per s */
+	EVENT_STEER,		/* event: REALTIME's rate becomes the rate of
+				 * MONOTONIC_RAW plus `value` ppb */
+	EVENT_STEP,		/* event: REALTIME is set forward by `value` ns */
+	EVENT_SUSPEND,		/* event: the machine is suspended for `value` ns; its
+				 * counter stops meanwhile */
+	EVENT_SUSPEND_COUNTING,	/* event: the machine is suspended for `value` ns; its
+				 * counter continues to count */
+	EVENT_SUSPEND_RESET,	/* event: the machine is suspended for `value` ns; its
+				 * counter restarts at `to` cycles */
+	EVENT_COUNTER_JUMP,	/* event: the machine's counter jumps to `to` cycles */
+	EVENT_COUNTER_RATE,	/* event: the machine migrates; its counter then runs
+				 * `value` ppb faster */
+	EVENT_COUNTER_RAMP,	/* event: from now on, the counter's rate changes by
+				 * `value` ppb per s */
 	EVENT_UNKNOWN,		/* event: the kernel reports a disruption wrongly */
 };
 
@@ -80,7 +84,8 @@ struct machine {
 					 * 1e-12 */
 	int64_t ramp_ppt;
 	double counter_hz;	/* nominal frequency of the counter */
-	uint32_t resets;		/* number of restarts of the counter */
+	uint32_t resets;	/* number of jumps of the counter: EVENT_COUNTER_JUMP,
+				 * EVENT_SUSPEND_RESET */
 	uint32_t diverged;	/* number of changes of the counter's value or rate that
 				 * the kernel's clocks did not follow */
 
@@ -99,8 +104,16 @@ struct machine {
 	unsigned int stall_every;
 	int64_t stall_ps;
 	bool has_snapshot;
+	/* CPUs with counters of their own; 0: all have the machine's counter. The
+	 * kernel's clock is updated by the counter of CPU 0, and read on each CPU by the
+	 * counter of that CPU. */
 	unsigned int nr_cpus;
-	int64_t skew[8];
+	int64_t skew[8];	/* counter of a CPU minus that of CPU 0, cycles */
+	bool skewed;		/* the timekeeper publishes TSCT_CLOCK_SKEWED */
+	unsigned int cpu;	/* CPU on which the timekeeper runs */
+	int64_t migrate_ps;	/* shortest migration of the timekeeper from one CPU to
+				 * another, ps; 0: it stays on CPU 0 */
+	int64_t migrated_ps;	/* time of the last migration */
 
 	struct realtime_read *reads;
 	unsigned int nr_reads;

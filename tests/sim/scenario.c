@@ -240,6 +240,7 @@ static void cpus_apart(struct run *run, struct random *random)
 	run->m.nr_cpus = 2 + random_below(random, 7);
 	for (cpu = 1; cpu < run->m.nr_cpus; cpu++)
 		run->m.skew[cpu] = step_ns(random, 1, 1e12);
+	run->m.skewed = true;
 }
 
 static void counter_jumps(struct run *run, struct random *random)
@@ -393,6 +394,44 @@ static void steps_together(struct run *run, struct random *random)
 		step_ns(random, 1, 1e16));
 }
 
+/*
+ * A scenario: the timekeeper moves between two CPUs. Their counters are about as far
+ * apart as a migration takes, so a bracket from the later counter to the earlier one
+ * seems narrower than it is.
+ */
+static void migrating(struct run *run, struct random *random)
+{
+	int64_t ps = (int64_t)random_log_uniform(random, 2e6, 2e7);
+
+	run->m.nr_cpus = 2;
+	run->m.skewed = true;
+	run->m.migrate_ps = ps;
+	ps += random_between(random, 0, 2 * run->m.read_ps);
+	run->m.skew[1] = (int64_t)((double)ps / 1e12 * run->m.counter_hz);
+}
+
+/*
+ * A scenario: counters of CPUs that differ by less than the limit, so that readings are
+ * converted without their CPU, by a timekeeper that moves between the CPUs. The bounds
+ * hold against the kernel's clock as CPU 0 reads it.
+ */
+static void cpus_near(struct run *run, struct random *random)
+{
+	unsigned int cpu;
+
+	run->m.nr_cpus = 2 + random_below(random, 7);
+	for (cpu = 1; cpu < run->m.nr_cpus; cpu++)
+		run->m.skew[cpu] = step_ns(random, 110, 1e-6 * run->m.counter_hz);
+	run->m.migrate_ps = (int64_t)random_log_uniform(random, 1e5, 1e7);
+	run->m.stall_every = 100;
+}
+
+static void cpus_near_snapshots(struct run *run, struct random *random)
+{
+	cpus_near(run, random);
+	run->m.has_snapshot = true;
+}
+
 const struct scenario scenarios[] = {
 	{ .name = "steady", .set_up = steady },
 	{ .name = "ntp", .set_up = ntp },
@@ -446,6 +485,9 @@ const struct scenario scenarios[] = {
 	{ .name = "early-steps-preempted", .set_up = early_steps_preempted },
 	{ .name = "early-steps-often", .set_up = early_steps_often },
 	{ .name = "steps-together", .set_up = steps_together },
+	{ .name = "migrating", .set_up = migrating },
+	{ .name = "cpus-near", .set_up = cpus_near },
+	{ .name = "cpus-near-snapshots", .set_up = cpus_near_snapshots },
 };
 
 const unsigned int nr_scenarios = sizeof(scenarios) / sizeof(scenarios[0]);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "lib/core/clock_params.h"
+#include "lib/core/tsc_trust.h"
 #include "sim.h"
 
 #define TRIES		50
@@ -64,16 +65,17 @@ static void publish(struct run *run)
 	int64_t lead = run->plan.lead_ps;
 	unsigned int tries;
 	__u64 now;
+	__u32 cpu;
 	int err;
 
 	for (tries = 0; tries < TRIES; tries++, lead *= 2) {
-		now = m->ops.cycles(m);
+		now = m->ops.cycles(m, &cpu);
 		tsct_rate_compose(&run->est, now + (__u64)((double)lead / 1e12 *
 							   m->counter_hz), &next);
 		err = tsct_clock_state_check(&next);
 		if (err)
 			violation(run, "composed state is not valid");
-		now = m->ops.cycles(m);
+		now = m->ops.cycles(m, &cpu);
 		err = tsct_segments_check(&published(run)->state, &next, now);
 		if (err == -ETIME)
 			continue;
@@ -82,7 +84,7 @@ static void publish(struct run *run)
 				  "the composed state cannot follow the "
 				  "published one: %d", err);
 		tsct_latch_stage(run->page, &next);
-		now = m->ops.cycles(m);
+		now = m->ops.cycles(m, &cpu);
 		if (tsct_segments_check(&published(run)->state, &next, now))
 			continue;
 		if (run->verbose)
@@ -111,6 +113,7 @@ void timekeeper_begin_cycles(struct run *run)
 {
 	const struct tsct_clock_state last = published(run)->state;
 	struct machine *m = &run->m;
+	__u32 cpu;
 	int event;
 
 	tsct_sampler_init(&run->sampler, &m->ops);
@@ -121,15 +124,19 @@ void timekeeper_begin_cycles(struct run *run)
 		tsct_rate_restore(&run->est, last.rate_mult, last.rate_error_ppt);
 	if (last.epoch && (!run->plan.resumes ||
 			   (__s64)(last.real.void_after_cycles -
-				   m->ops.cycles(m)) < 0 ||
+				   m->ops.cycles(m, &cpu)) < 0 ||
 			   tsct_rate_resume(&run->est, &last))) {
 		tsct_rate_init(&run->est, m->source, last.epoch, 0);
 		tsct_rate_disrupt(&run->est, TSCT_CAUSE_RESTART);
 	} else if (!last.epoch) {
 		run->est.state.epoch = 1;
 	}
-	if (m->nr_cpus)
+	if (m->skewed)
 		run->est.state.flags |= TSCT_CLOCK_SKEWED;
+	else
+		run->est.skew_cycles = tsct_skew_span(
+			(const struct tsct_clock_cpu *)(run->page + 1), m->nr_cpus);
+	run->sampler.skew_cycles = run->est.skew_cycles;
 	event = tsct_sampler_start(&run->sampler, &run->est);
 	if (event < 0)
 		violation(run, "calibration failed: %d", event);

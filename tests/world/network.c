@@ -3,8 +3,80 @@
 
 #include "network.h"
 
+/* ---- the queue of a direction -------------------------------------------- */
+
+/* Number of relaxation times of an M/M/1 queue after which its state hardly depends on
+ * the state before: exp(-10) */
+#define RELAXATIONS	10
+
+/* Simulates cross traffic of constant @load for @us. The time between two packets has no
+ * memory, so any number of calls has the same result as one. */
+static void pass(const struct network_path *path, struct network_queue *queue,
+		 struct random *random, double load, double us)
+{
+	double settled_us = RELAXATIONS * path->cross /
+		((1 - sqrt(load)) * (1 - sqrt(load)));
+	double gap_us;
+
+	if (load > 0 && us > settled_us) {	/* stationary distribution */
+		queue->backlog_us = random_chance(random, load) ?
+			path->cross / (1 - load) * random_exp(random) : 0;
+		return;
+	}
+	while (load > 0) {
+		gap_us = path->cross / load * random_exp(random);
+		if (gap_us >= us)
+			break;
+		us -= gap_us;
+		queue->backlog_us = fmax(queue->backlog_us - gap_us, 0) +
+			path->cross * random_exp(random);
+	}
+	queue->backlog_us = fmax(queue->backlog_us - us, 0);
+}
+
+void network_advance(struct network_path *path, struct random *random, double s)
+{
+	struct network_queue *queue = &path->queue;
+
+	while (path->burst_s > 0 && queue->phase_end_s < s) {
+		pass(path, queue, random,
+		     queue->bursts ? path->burst_load : path->load,
+		     (queue->phase_end_s - queue->at_s) * 1e6);
+		queue->at_s = queue->phase_end_s;
+		queue->bursts = !queue->bursts;
+		queue->phase_end_s += random_exp(random) *
+			(queue->bursts ? path->burst_s : path->quiet_s);
+	}
+	if (s <= queue->at_s)
+		return;
+	pass(path, queue, random, queue->bursts ? path->burst_load : path->load,
+	     (s - queue->at_s) * 1e6);
+	queue->at_s = s;
+}
+
+/* Adds a packet to the queue at time @s. Returns the time until its service ends, us. */
+static double queue_us(struct network_path *path, struct random *random, double s)
+{
+	bool paused = path->sent_s <= 0 || s >= path->sent_s + path->pause_s;
+
+	path->sent_s = s;
+	network_advance(path, random, s);
+	path->queue.backlog_us += path->service + (paused ? path->cold : 0);
+	return path->queue.backlog_us;
+}
+
+/* ---- one direction of a path ---------------------------------------------- */
+
+static bool shifted(const struct network_path *path, double s)
+{
+	if (path->shift == 0 || s < path->shift_at_s)
+		return false;
+	return path->shift_every_s <= 0 ||
+		fmod((s - path->shift_at_s) / path->shift_every_s, 2) < 1;
+}
+
 static double delay_us(const struct network_path *path, struct random *random,
-		       double s, bool warm)
+		       double s)
 {
 	double us = path->exp * random_exp(random);
 
@@ -16,22 +88,20 @@ static double delay_us(const struct network_path *path, struct random *random,
 		us += random_uniform(random, 0, path->spike_max);
 	if (s >= path->congestion_from_s && s < path->congestion_to_s)
 		us += path->congestion + path->congestion_exp * random_exp(random);
-	if (path->shift != 0 && s >= path->shift_at_s)
+	if (shifted(path, s))
 		us += path->shift;
 	if (random_chance(random, path->late))
 		us += path->late_by;
-	us += warm ? path->warm : 0;
 	us += path->floor;
-	return us > 0 ? us : 0;
+	return us;
 }
 
 unsigned int network_send(struct network_path *path, struct random *random,
 			  double s, double ret_us[NETWORK_COPIES_MAX])
 {
-	bool warm = path->sent_s > 0 && s < path->sent_s + path->warm_s;
+	double queued_us = queue_us(path, random, s);
 	unsigned int copies = 1, i;
 
-	path->sent_s = s;
 	if (s >= path->outage_from_s && s < path->outage_to_s)
 		return 0;
 	if (random_chance(random, path->loss))
@@ -39,7 +109,7 @@ unsigned int network_send(struct network_path *path, struct random *random,
 	if (random_chance(random, path->duplicate))
 		copies = 2;
 	for (i = 0; i < copies; i++)
-		ret_us[i] = delay_us(path, random, s, warm);
+		ret_us[i] = fmax(queued_us + delay_us(path, random, s), 0);
 	return copies;
 }
 
@@ -82,19 +152,20 @@ bool network_exchange(struct network_link *link, int64_t ps,
 		      struct tsct_exchange *ret_x, int64_t *ret_end_ps)
 {
 	double request_us[NETWORK_COPIES_MAX], answer_us[NETWORK_COPIES_MAX];
-	double s = (double)ps / PS_PER_S;
 	double serve_us = random_uniform(&link->random, 10, 50);
 
 	*ret_end_ps = ps;
 	ret_x->t1 = timestamp(link, &link->local, ps, false);
-	if (!network_send(&link->request, &link->random, s, request_us))
+	if (!network_send(&link->request, &link->random, (double)ps / PS_PER_S,
+			  request_us))
 		return false;
 	ps += llrint(request_us[0] * PS_PER_US);
 	ret_x->t2 = timestamp(link, &link->remote, ps, true);
 	ps += llrint(serve_us * PS_PER_US);
 	ret_x->t3 = timestamp(link, &link->remote, ps, false);
 	*ret_end_ps = ps;
-	if (!network_send(&link->answer, &link->random, s, answer_us))
+	if (!network_send(&link->answer, &link->random, (double)ps / PS_PER_S,
+			  answer_us))
 		return false;
 	ps += llrint(answer_us[0] * PS_PER_US);
 	ret_x->t4 = timestamp(link, &link->local, ps, true);

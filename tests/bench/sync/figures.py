@@ -1,69 +1,128 @@
 # SPDX-License-Identifier: MIT
-"""figures.py DIR ROUNDS SECONDS - prints the results of run.sh"""
+"""figures.py LOGS [ROW.RATE] - prints the results of run.sh
+
+Of one row and rate as "name value unit" lines; of all as a table"""
 import json
 import pathlib
 import re
 import statistics
 import sys
 
-top, rounds, seconds = pathlib.Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+import legs
+
+quantile = legs.quantile
 
 
-def quantile(values, part):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(part * len(values)))]
-
-
-def rows(path, first, last=None):
-    """Lines first to last of a chrony log, without headings."""
-    lines = path.read_text().splitlines()[first:last]
-    return [line.split() for line in lines if line[:1].isdigit()]
+def cpu_us(path):
+    """CPU time per answered poll"""
+    ns, polls = map(int, (path / "cpu").read_text().split())
+    return ns / 1e3 / polls if polls else float("nan")
 
 
 def chrony(path):
-    first, last = (int((path / name).read_text()) for name in ("from", "to"))
     # Columns of measurements.log: date time address leap stratum tests poll score: ...
-    samples = [abs(float(r[11])) * 1e9 for r in
-               rows(path / "measurements.log", first, last)]
+    samples = [abs(float(line.split()[11])) * 1e9
+               for line in (path / "measurements.log").read_text().splitlines()
+               if line[:1].isdigit()]
     # Columns of tracking: id name stratum reference-time system-time ...
-    errors = [abs(float(line.split(",")[4])) * 1e9 for line in
-              (path / "tracking").read_text().splitlines()]
-    cpu = int((path / "cpu").read_text())
-    return samples, quantile(errors, .5), quantile(errors, .99), cpu / len(samples)
+    errors = [abs(float(line.split(",")[4])) * 1e9
+              for line in (path / "tracking").read_text().splitlines()]
+    return samples, quantile(errors, .5), quantile(errors, .99)
 
 
 def ours(path):
-    source = json.loads((path / "exchanges").read_text())["sources"][0]
     samples = []
-    for x in source["exchanges"]:
-        if x[0] < -seconds:
-            continue
-        t1, t2, t3, t4 = x[4:8]
-        samples.append(abs((t2 + t3) - (t1 + t4)) / 2 * source["tick_ns"])
+    for line in (path / "samples").read_text().splitlines():
+        for sample in json.loads(line)["samples"]:
+            t1, t2, t3, t4 = sample[2:6]
+            # params.mult: ns per count of the server's counter, 56 fractional bits
+            samples.append(abs((t2 - t1) + (t3 - t4)) / 2 * sample[21] / 2 ** 56)
     text = (path / "estimate").read_text()
     found = {name: float(value) for name, value in
              re.findall(r"(median|p99) ([0-9.]+) ns", text)}
-    cpu = int((path / "cpu").read_text())
-    return samples, found["median"], found["p99"], cpu / len(samples)
+    return samples, found["median"], found["p99"]
 
 
-def show(name, measure):
-    figures = []
-    for i in range(rounds):
-        samples, median, p99, cpu_ns = measure(top / f"{name}.{i}")
-        figures.append((quantile(samples, .5), quantile(samples, .9), median, p99,
-                        cpu_ns / 1e3, len(samples)))
-    names = ("sample_median ns", "sample_p90 ns", "error_median ns",
-             "error_p99 ns", "cpu us", "samples samples")
-    medians = [statistics.median(column) for column in zip(*figures)]
-    for label, value in zip(names, medians):
-        label, unit = label.split()
-        print(f"{name}_{label} {value:.5g} {unit}")
-    return medians
+def readings(path):
+    """Numbers of readings of the published time: all, outside their bound or unknown"""
+    found = re.search(r"(\d+) readings, (\d+) without a time, (\d+) beyond",
+                      (path / "estimate").read_text())
+    total, unknown, beyond = map(int, found.groups())
+    return total, unknown + beyond
 
 
-theirs = show("chrony", chrony)
-own = show("ours", ours)
-for label, a, b in zip(("sample_median", "sample_p90", "error_median",
-                        "error_p99", "cpu"), own, theirs):
-    print(f"ours_vs_chrony_{label} {a / b:.3g} ratio")
+NAMES = ("sample_median", "sample_p90", "error_median", "error_p99", "cpu")
+UNITS = ("ns", "ns", "ns", "ns", "us")
+
+
+def medians(dirs, measure):
+    columns = []
+    for path in dirs:
+        samples, median, p99 = measure(path)
+        columns.append((quantile(samples, .5), quantile(samples, .9), median, p99,
+                        cpu_us(path)))
+    return dict(zip(NAMES, map(statistics.median, zip(*columns))))
+
+
+class Row:
+    """All rounds of a row at a rate"""
+
+    def __init__(self, top, name):
+        self.name = name
+        self.dirs = {who: sorted(top.glob(f"{name}.*.{who}")) for who in ("chrony", "ours")}
+        self.chrony = medians(self.dirs["chrony"], chrony)
+        self.ours = medians(self.dirs["ours"], ours)
+        counts = [readings(path) for path in self.dirs["ours"]]
+        self.readings, self.beyond = map(sum, zip(*counts))
+        self.late = [late for paths in self.dirs.values() for path in paths
+                     if (path / "relay").exists()
+                     for late in legs.Log(path / "relay").late_us()]
+
+    def ratio(self, name):
+        return self.ours[name] / self.chrony[name]
+
+    def print_figures(self):
+        head = self.name.replace(".", "_")
+        for who, figures in (("chrony", self.chrony), ("ours", self.ours)):
+            for name, unit in zip(NAMES, UNITS):
+                print(f"{head}_{who}_{name} {figures[name]:.5g} {unit}")
+        for name in NAMES:
+            print(f"{head}_ours_vs_chrony_{name} {self.ratio(name):.3g} ratio")
+        print(f"{head}_ours_beyond {self.beyond} of {self.readings} readings")
+        if not self.late:
+            return
+        print(f"{head}_relay_late_median {quantile(self.late, .5) * 1e3:.4g} ns")
+        print(f"{head}_relay_late_p99 {quantile(self.late, .99) * 1e3:.4g} ns")
+        for path in self.dirs["ours"]:
+            log = legs.Log(path / "relay")
+            print(f"# {path.name}: {log.stalls}")
+            for line in legs.text(log, legs.exchanges(path / "samples")):
+                print("#", line)
+
+    def print_row(self):
+        late = "-"
+        if self.late:
+            late = (f"{quantile(self.late, .5) * 1e3:.0f}/"
+                    f"{quantile(self.late, .99) * 1e3:.0f}")
+        cells = [f"{self.chrony[n]:.0f}" for n in NAMES[2:4]]
+        cells += [f"{self.ours[n]:.0f}" for n in NAMES[2:4]]
+        cells += [f"{self.ratio(n):.3g}" for n in NAMES[2:4]]
+        print(f"{self.name:12}" + "".join(f" {cell:>9}" for cell in cells) +
+              f" {self.readings - self.beyond:>9}/{self.readings:<8}"
+              f" {self.chrony['cpu']:5.0f}/{self.ours['cpu']:<5.0f} {late:>12}")
+
+
+def main():
+    top = pathlib.Path(sys.argv[1])
+    if len(sys.argv) > 2:
+        Row(top, sys.argv[2]).print_figures()
+        return
+    dirs = sorted(top.glob("*.0.ours"), key=lambda path: path.stat().st_mtime)
+    print(f"{'# row.rate':12}" + "".join(f" {cell:>9}" for cell in (
+        "chrony", "p99 ns", "ours", "p99 ns", "ratio", "p99")) +
+        f" {'bound held':>18} {'CPU us':>11} {'late ns/p99':>12}")
+    for path in dirs:
+        Row(top, path.name.removesuffix(".0.ours")).print_row()
+
+
+main()

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Errors of one child of a master over each path of tests/world/paths.c, at three poll
+ * intervals. A poll is sent as a daemon sends it: two requests, one right after the
+ * other, and a third one if the next poll is far off.
+ */
+#include "scenario.h"
+
+#define CHILD	1
+
+static void play_path(struct run *run)
+{
+	build_master_and_child(run);
+	run->world.nodes[CHILD].sources[0].polls_as_daemon = true;
+	world_run(&run->world, run_length_s(run));
+	expect(run, has_time(run, CHILD), "the child has the time");
+}
+
+#define PATH(title, number, seconds, full) \
+	{ .name = title, .play = play_path, .path = &named_paths[number], \
+	  .poll_s = seconds, .polls = full, .polls_quick = 300 }
+#define PATHS(title, number) \
+	PATH(title ", 16/s", number, 1.0 / 16, 16000), \
+	PATH(title ", 1/s", number, 1, 4000), \
+	PATH(title ", 1/16 s", number, 16, 1000)
+
+const struct scenario path_scenarios[] = {
+	PATHS("ideal", PATH_IDEAL),
+	PATHS("50 us + exp 20 us", PATH_EXP),
+	PATHS("Pareto, alpha 1.5, 20 us", PATH_PARETO),
+	PATHS("one way loaded", PATH_LOADED),
+	PATHS("both ways loaded", PATH_BOTH),
+	PATHS("bursts one way", PATH_BURSTS),
+	PATHS("5 % lost", PATH_LOSS),
+	PATHS("200 us + exp 2 ms", PATH_WAN),
+	PATHS("cold requests", PATH_COLD),
+	PATHS("routes change", PATH_ROUTE),
+};
+
+const unsigned int nr_path = sizeof(path_scenarios) / sizeof(path_scenarios[0]);
