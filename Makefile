@@ -54,6 +54,10 @@ check-sim: deps
 	SEEDS=$(or $(SEEDS),10000) tests/run.sh sim
 check-model: deps
 	DEPTH=$(or $(DEPTH),1) tests/run.sh model
+# Merges recordings of machines with faulty clocks
+check-faults: deps
+	+$(MAKE) all
+	FAULTS=$(or $(FAULTS),1000) tests/native/t_merge_faults.sh
 check-guest-debug: deps
 	tests/deps.sh --debug-kernel
 	tests/guest/kernel.sh get 6.1-debug >/dev/null
@@ -82,7 +86,8 @@ bench-sim: all
 	tests/netsim/run.sh $(if $(SEED),--seed $(SEED))
 bench-sync: deps
 	+$(MAKE) all
-	tests/bench/sync/run.sh $(ROUNDS) $(SECONDS)
+	tests/bench/sync/run.sh $(if $(ROUNDS),--rounds $(ROUNDS)) \
+		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATES),--rates "$(RATES)") $(ROWS)
 bench-serve: deps
 	+$(MAKE) all
 	tests/bench/sync/serve.sh $(ROUNDS) $(SECONDS)
@@ -100,5 +105,5 @@ clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples module deps fuzz check-service check check-fast check-unit check-guest \
-	check-browser check-guest-debug check-model check-sim demo bench bench-emit \
+	check-browser check-faults check-guest-debug check-model check-sim demo bench bench-emit \
 	bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean

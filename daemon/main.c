@@ -60,8 +60,8 @@ static const struct argp_option option_table[] = {
 	  "$TSCTRACE_RUN_DIR, else " TSCT_RUN_DIR ")", 0 },
 	{ "state-dir", OPT_STATE_DIR, "DIR", 0,
 	  "Directory in which the counter's rate and the node id are saved over "
-	  "restarts (default: " DRIFT_FILE_DIR "; DIR of --run-dir, if "
-	  "that is not the default)", 0 },
+	  "restarts (default: " DRIFT_FILE_DIR ", or the run-time directory if that is "
+	  "not " TSCT_RUN_DIR ")", 0 },
 	{ "vmclock", OPT_VMCLOCK, "FILE", 0,
 	  "Device in which the hypervisor reports migrations of this virtual "
 	  "machine (default: " VMCLOCK_PATH ")", 0 },
@@ -72,7 +72,7 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "config", OPT_CONFIG, "FILE", 0,
 	  "Configuration file for the network (default: " CONFIG_FILE "; with another "
-	  "--run-dir than the default: no file is read)", 0 },
+	  "run-time directory than " TSCT_RUN_DIR ": no file is read)", 0 },
 	{ "check-config", OPT_CHECK_CONFIG, NULL, 0,
 	  "Check the configuration file, print its errors or \"ok\", and exit",
 	  0 },

@@ -96,7 +96,10 @@ static u64 cpucheck_skew_max_cycles(void)
 	return div_u64((u64)READ_ONCE(cpucheck_skew_max_ns) * tsc_khz, 1000000);
 }
 
-/* True if a measured skew proves that counters differ by more than skew_max_ns. */
+/*
+ * True if a measured skew proves that counters differ by more than skew_max_ns. The
+ * daemon adds a smaller proven skew to its error bounds.
+ */
 static bool cpucheck_is_skewed(void)
 {
 	s64 bound = cpucheck_skew_max_cycles();
@@ -109,7 +112,13 @@ static bool cpucheck_is_skewed(void)
 	return false;
 }
 
-/* Returns TSCT_CHECK_* flags from the CPU table and the kernel's state of the TSC. */
+/*
+ * Returns TSCT_CHECK_* flags from the CPU table and the kernel's state of the TSC.
+ *
+ * Counters are in step if each measured interval of the skew contains 0 and is within
+ * skew_max_ns. Otherwise the TSC is used only if it is the kernel's clocksource: samples
+ * that the daemon takes on different CPUs of another clocksource differ by the skew.
+ */
 static u32 cpucheck_summarize(void)
 {
 	s64 bound = cpucheck_skew_max_cycles();
@@ -124,7 +133,8 @@ static u32 cpucheck_summarize(void)
 		if (!(entry->flags & TSCT_CPU_AUX_MATCH))
 			flags &= ~TSCT_CHECK_AUX_MATCH;
 		if (!(entry->flags & TSCT_CPU_SKEW_KNOWN) ||
-		    entry->skew_min_cycles < -bound || entry->skew_max_cycles > bound)
+		    entry->skew_min_cycles < -bound || entry->skew_max_cycles > bound ||
+		    entry->skew_min_cycles > 0 || entry->skew_max_cycles < 0)
 			in_step = false;
 	}
 	if (boot_cpu_has(X86_FEATURE_RDTSCP))

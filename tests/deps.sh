@@ -20,6 +20,7 @@ set -euo pipefail
 table='
 gcc                  | gcc                 | C compiler
 g++                  | g++                 | the public headers compile as C++
+gfortran             | gfortran            | the Fortran binding compiles and runs
 make                 | make                | the build
 libc6-dev            | stdlib.h/           | libc headers and the static libc of guest programs
 pkg-config           | pkg-config          | flags of the libraries below

@@ -12,6 +12,7 @@
 #include "clock_file.h"
 #include "lib/clock/clock_page.h"
 #include "lib/core/latch.h"
+#include "lib/core/tsc_trust.h"
 #include "lib/core/clock_params.h"
 #include "lib/core/clock_segments.h"
 #include "daemon/config/log.h"
@@ -158,7 +159,8 @@ static void write_cpus(struct clock_file *file)
 					   file->cpus[cpu].skew_cycles,
 					   file->cpus[cpu].error_cycles);
 		else
-			tsct_latch_set_cpu(file->page, cpu, 0, ~0ULL);
+			tsct_latch_set_cpu(file->page, cpu, 0,
+					   TSCT_SKEW_UNKNOWN);
 }
 
 void clock_file_set_cpus(struct clock_file *file,
@@ -167,6 +169,12 @@ void clock_file_set_cpus(struct clock_file *file,
 	file->cpus = cpus;
 	file->nr_known = nr;
 	write_cpus(file);
+}
+
+__u64 clock_file_skew(const struct clock_file *file)
+{
+	return file->page ? tsct_skew_span((const void *)(file->page + 1),
+					   file->nr_cpus) : 0;
 }
 
 void clock_file_revive(struct clock_file *file)

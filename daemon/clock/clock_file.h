@@ -72,4 +72,7 @@ int clock_file_commit_late(struct clock_file *file,
 void clock_file_set_cpus(struct clock_file *file,
 			const struct tsct_clock_cpu *cpus, __u32 nr);
 
+/* Returns tsct_skew_span() of the table of skews in the clock file. */
+__u64 clock_file_skew(const struct clock_file *file);
+
 #endif /* TSCTRACED_CLOCK_FILE_H */

@@ -14,8 +14,6 @@
 #include "lib/provider/store.h"
 #include "lib/clock/tsc_check.h"
 
-#define SKEW_UNKNOWN	(~0ULL)
-
 /* Converts the result of a CPU check into the clock area's table of skews. */
 static int make_table(const struct tsct_check *check, double hz,
 		      struct cpu_survey *ret)
@@ -30,7 +28,7 @@ static int make_table(const struct tsct_check *check, double hz,
 	if (!ret->table)
 		return -ENOMEM;
 	for (i = 0; i < ret->nr; i++)
-		ret->table[i].error_cycles = SKEW_UNKNOWN;
+		ret->table[i].error_cycles = TSCT_SKEW_UNKNOWN;
 	for (i = 0; i < check->nr; i++) {
 		__s64 min = cpus[i].skew_min_cycles;
 		__s64 max = cpus[i].skew_max_cycles;
@@ -47,10 +45,13 @@ static int make_table(const struct tsct_check *check, double hz,
 		};
 		/* A CPU is skewed if the measured interval of its skew excludes every
 		 * skew within the limit. A wide interval, as between busy CPUs, proves
-		 * nothing. */
+		 * nothing. A proven skew within the limit is added to the bounds. */
 		skewed |= hz > 0 && ((double)min > limit || (double)max < -limit);
 	}
 	ret->result.skewed = skewed && ret->result.source == TSCT_SOURCE_TSC;
+	/* Other sources are the same on all CPUs. */
+	ret->result.skew_cycles = !skewed && ret->result.source == TSCT_SOURCE_TSC ?
+		tsct_skew_span(ret->table, ret->nr) : 0;
 	return 0;
 }
 

@@ -43,7 +43,7 @@ static void join_group(struct kernel_events *kernel, int family, int group)
 
 	if (err) {
 		log_warning("module events: cannot join the module's netlink group: "
-			    "%s; disruptions of the clock are detected at its next"
+			    "%s; disruptions of the clock are detected at the clock's next"
 			    " update",
 			    nl_geterror(err));
 		return;

@@ -131,9 +131,9 @@ int module_clock_set(struct module_clock *m, const char *instead,
 		log_info("%s: no longer available; publishing to %s only",
 			 TSCT_DEVICE_PATH, instead);
 	else if (err == -EBUSY)
-		log_error("%s: another tsctraced publishes to it; publishing "
-			  "to %s only; stop one of them", TSCT_DEVICE_PATH,
-			  instead);
+		log_error("%s: another tsctraced publishes to this device; this "
+			  "tsctraced publishes to %s only; stop one of the two",
+			  TSCT_DEVICE_PATH, instead);
 	else if (err == -EPERM || err == -EACCES)
 		log_error("%s: cannot set the module's clock: %s; run as root "
 			  "(CAP_SYS_TIME is needed), or with --no-module",

@@ -10,6 +10,7 @@
 #include "daemon/config/log.h"
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
+#include "lib/clock/utc.h"
 #include "platform_linux.h"
 
 #define PLATFORM(ctx)	((struct platform *)(ctx))
@@ -52,6 +53,12 @@ static int publish(void *ctx, const struct tsct_clock_state *state)
 static void read_published(void *ctx, struct tsct_clock_state *ret_state)
 {
 	publisher_last(&PLATFORM(ctx)->publisher, ret_state);
+}
+
+static void read_utc(void *ctx, struct tsct_utc *ret)
+{
+	(void)ctx;
+	tsct_utc_read(TSCT_CLOCKBOUND_PATH, ret);
 }
 
 static void give_up_module(void *ctx)
@@ -112,12 +119,17 @@ static void publish_cpus(void *ctx)
 	struct tsct_clock_cpu *old = platform->published.table;
 
 	if (!platform->survey.table)
-		return;			/* the last CPU table is published already */
+		return;		/* the newest table of the CPUs' skews is published */
 	platform->published = platform->survey;
 	platform->survey.table = NULL;
 	clock_file_set_cpus(&platform->publisher.file, platform->published.table,
 			    platform->published.nr);
 	free(old);
+}
+
+static __u64 published_skew(void *ctx)
+{
+	return clock_file_skew(&PLATFORM(ctx)->publisher.file);
 }
 
 /* ---- the drift file ----------------------------------------------------- */
@@ -150,9 +162,11 @@ static const struct timekeeper_ops platform_ops = {
 	.read_disruption = read_disruption,
 	.publish = publish,
 	.read_published = read_published,
+	.read_utc = read_utc,
 	.give_up_module = give_up_module,
 	.survey_cpus = survey_cpus,
 	.publish_cpus = publish_cpus,
+	.published_skew = published_skew,
 	.load_drift = load_drift,
 	.save_drift = save_drift,
 	.forget_drift = forget_drift,

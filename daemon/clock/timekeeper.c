@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The timekeeper: start, ticks, stop, epochs, surveys of the CPUs, and log lines */
+/* The timekeeper: start, ticks, stop, epochs, CPU surveys, and log lines */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,18 +12,21 @@
 #define FAST_MS		100
 
 /*
- * Longest wait for a predecessor's clock params to begin. The module rejects params
- * that begin more than a second ahead; a tenth more allows for another rate of the
- * module's counter.
+ * Longest wait for the begin of clock params that the previous daemon published, ns.
+ * The module rejects params that begin more than a second ahead; a tenth more allows
+ * for another rate of the module's counter.
  */
 #define RESUME_WAIT_MAX_NS 1100000000LL
 
-/* Longest time for which a survey of the CPUs delays publication */
+/* Longest time for which clock params are not published because a CPU survey, the
+ * comparison of the counters of all CPUs, still runs, ns */
 #define HOLD_NS		2000000000LL
 
 __u64 timekeeper_cycles(const struct timekeeper *k)
 {
-	return k->sampler.ops->cycles(k->sampler.ops->ctx);
+	__u32 cpu;
+
+	return k->sampler.ops->cycles(k->sampler.ops->ctx, &cpu);
 }
 
 __s64 timekeeper_raw_ns(const struct timekeeper *k)
@@ -143,18 +146,30 @@ void timekeeper_change_source(struct timekeeper *k, int source, __u32 epoch,
 		begin_epoch(k, "the clock source changed");
 }
 
-/* ---- surveys of the CPUs ------------------------------------------------ */
+/* ---- CPU surveys --------------------------------------------------------- */
+
+/* Sets the skew that samples and error bounds include from now on. */
+static void set_skew(struct timekeeper *k, __u64 skew_cycles)
+{
+	k->sampler.skew_cycles = skew_cycles;
+	k->est.skew_cycles = skew_cycles;
+	if (k->cluster)
+		tsct_cluster_set_skew(k->cluster, skew_cycles);
+}
 
 /*
- * A new table of skews needs a new epoch, because readings taken in the old epoch have
- * to be converted with the old table. No new epoch is needed while time is not
- * published, or if neither the new nor the old table states a skew.
+ * A new table of the CPUs' skews needs a new epoch, because counter readings taken in
+ * the old epoch have to be converted with the old table. No new epoch is needed while
+ * time is not published, or if neither the new nor the old table states a skew. A larger
+ * skew within the limit needs a new epoch, too: samples have to be taken again, with
+ * wider bounds. A smaller skew needs none, since the old bounds hold as well.
  */
 static void take_survey(struct timekeeper *k,
 			const struct cpu_survey_result *result)
 {
 	const struct tsct_clock_state *state = &k->est.state;
 	bool is_public = !k->uncalibrated || k->disruption_published;
+	bool is_larger = result->skew_cycles > k->est.skew_cycles;
 	__u32 epoch = state->epoch + is_public;
 
 	k->hold_until_ns = 0;
@@ -166,11 +181,17 @@ static void take_survey(struct timekeeper *k,
 		/* The limit for skew, in cycles, depends on the frequency of the
 		 * clock's source. */
 		k->survey_again = true;
-	} else if (!k->uncalibrated && (k->skewed || result->skewed)) {
+	} else if (!k->uncalibrated && (k->skewed || result->skewed || is_larger)) {
 		timekeeper_enter_epoch(k, TSCT_CAUSE_RESTART, epoch,
 				       "the counters of skewed CPUs were "
 				       "measured again");
 	}
+	if (is_larger)
+		log_info("CPUs: the counters differ by up to %.0f ns; every error "
+			 "bound includes that; see trace-ctl check",
+			 (double)result->skew_cycles * k->est.rate);
+	if (is_larger || k->uncalibrated)
+		set_skew(k, result->skew_cycles);
 	k->survey_skewed = result->skewed;
 }
 
@@ -251,6 +272,8 @@ static bool resume_published(struct timekeeper *k,
 	if (tsct_rate_resume(&k->est, last))
 		return false;
 	k->skewed = last->flags & TSCT_CLOCK_SKEWED;
+	if (!k->skewed && last->source == TSCT_SOURCE_TSC)
+		set_skew(k, k->ops->published_skew(k->ops->ctx));
 	return true;
 }
 
@@ -309,8 +332,8 @@ int timekeeper_start(struct timekeeper *k, const struct timekeeper_ops *ops)
 			"the counter jumped while no daemon was running");
 		k->uncalibrated = false;
 	}
-	/* Until the survey of the CPUs is done, clock params that continue those of an
-	 * earlier daemon use the published table of CPUs. */
+	/* Until the CPU survey is done, clock params that continue those of an earlier
+	 * daemon use the published table of the CPUs' skews. */
 	timekeeper_survey_cpus(k, !resumed);
 	return timekeeper_publish(k);
 }

@@ -22,7 +22,11 @@
  * holds */
 struct cpu_survey_result {
 	int source;		/* counter that this machine can use, TSCT_SOURCE_* */
-	bool skewed;		/* skews between CPUs are too large to be ignored */
+	bool skewed;		/* conversions need the CPU, since skews between CPUs are
+				 * beyond the limit */
+	__u64 skew_cycles;	/* bound of the distance between the counters of two
+				 * CPUs, which all error bounds include; 0: all CPUs are
+				 * in step, or `skewed` */
 	char why[256];		/* reason for the chosen source, no full stop */
 };
 
@@ -36,15 +40,18 @@ struct drift {
 /* Access of a timekeeper to the machine: real or simulated */
 struct timekeeper_ops {
 	void *ctx;		/* context, first argument of every function */
-	/* Chooses a counter as tsct_source_choose() does. */
+	/* Chooses the counter to use: the module's, else the TSC if trusted, else a
+	 * kernel clock. Returns TSCT_SOURCE_*, and the reason in @why. */
 	int (*choose_source)(void *ctx, char *why, size_t size);
 	const struct tsct_clock_ops *(*clock_ops)(void *ctx, int source);
-	/* Reads the indicators of disruptions as disruption_read() does. */
+	/* Reads the indicators of clock disruptions. */
 	void (*read_disruption)(void *ctx, struct disruption *ret);
-	/* Publish a state, and read the published state: as publisher_set() and
-	 * publisher_last() */
+	/* Publish a state of the clock, and read the state published last. Results: see
+	 * publisher_set() and publisher_last() */
 	int (*publish)(void *ctx, const struct tsct_clock_state *state);
 	void (*read_published)(void *ctx, struct tsct_clock_state *ret_state);
+	/* Reads the bound of CLOCK_REALTIME's error to UTC, as tsct_utc_read() does. */
+	void (*read_utc)(void *ctx, struct tsct_utc *ret);
 	/* Stops publishing to the module, whose counter cannot be read from user
 	 * space. */
 	void (*give_up_module)(void *ctx);
@@ -55,6 +62,8 @@ struct timekeeper_ops {
 	 */
 	int (*survey_cpus)(void *ctx, double hz, struct cpu_survey_result *ret);
 	void (*publish_cpus)(void *ctx);
+	/* Returns the skew_cycles of the table of skews that is published already. */
+	__u64 (*published_skew)(void *ctx);
 	/* Reads the drift file. Returns 0, or -errno if no drift file is valid; logs
 	 * the reason. */
 	int (*load_drift)(void *ctx, __u32 source, struct drift *ret);
@@ -138,7 +147,7 @@ int timekeeper_wait_ms(const struct timekeeper *k, int interval_ms);
  * @cause: cause of the disruption, TSCT_CAUSE_*
  * @why: description for the log, without a full stop
  *
- * Returns as timekeeper_tick().
+ * Returns 0; -EPERM: publishing is no longer permitted.
  */
 int timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why);
 
@@ -146,8 +155,8 @@ int timekeeper_disrupt(struct timekeeper *k, __u32 cause, const char *why);
  * timekeeper_survey_done - deliver the result of ops->survey_cpus()
  * @result: result of the CPU survey; NULL: the survey failed
  *
- * To be called once after each survey_cpus() that returned -EINPROGRESS. Returns as
- * timekeeper_tick().
+ * To be called once after each survey_cpus() that returned -EINPROGRESS. Returns 0;
+ * -EPERM: publishing is no longer permitted.
  */
 int timekeeper_survey_done(struct timekeeper *k,
 			   const struct cpu_survey_result *result);

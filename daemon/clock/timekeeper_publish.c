@@ -79,11 +79,25 @@ void timekeeper_use_cluster(struct timekeeper *k, struct tsct_cluster *cluster)
 {
 	k->cluster_epoch += !!k->est.state.cluster.mult;
 	k->cluster = cluster;
-	if (cluster)
-		tsct_cluster_resume_epoch(cluster, k->cluster_epoch);
+	if (!cluster)
+		return;
+	tsct_cluster_resume_epoch(cluster, k->cluster_epoch);
+	tsct_cluster_set_skew(cluster, k->est.skew_cycles);
 }
 
 /* ---- one publication of a state ----------------------------------------- */
+
+/* Stores the bound of CLOCK_REALTIME's error to UTC, as known at this moment. */
+static void store_utc(const struct timekeeper *k, struct tsct_clock_state *state)
+{
+	struct tsct_utc utc;
+
+	k->ops->read_utc(k->ops->ctx, &utc);
+	state->utc_source = utc.source;
+	state->utc_growth_ppb = utc.source ? utc.growth_ppb : 0;
+	state->utc_error_ns = utc.source ? utc.error_ns : 0;
+	state->utc_as_of_cycles = utc.source ? timekeeper_cycles(k) : 0;
+}
 
 /*
  * Composes a state whose new clock params begin at @begin_cycles.
@@ -106,6 +120,7 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 	}
 	if (!cluster_only)
 		tsct_rate_compose(&k->est, begin_cycles, ret_state);
+	store_utc(k, ret_state);
 	/* Clock params that have yet to begin cannot be continued by new params, so the
 	 * cluster's published params are published again. */
 	if (!k->cluster)
@@ -239,7 +254,7 @@ static void resolve_conflict(struct timekeeper *k, int err)
 	} else {
 		timekeeper_enter_epoch(k, cause, epoch, err == -ETIMEDOUT ?
 				       "the daemon was held up while publishing" :
-				       "another process published another time");
+				       "another process published a different time");
 	}
 	if (k->uncalibrated && joins)
 		timekeeper_survey_cpus(k, true);
@@ -304,8 +319,8 @@ void timekeeper_save_drift(struct timekeeper *k, bool now)
 	k->saved_ns = ns;
 }
 
-/* Publishes the clock: after a disruption first the disruption, then the time after
- * calibration. */
+/* Publishes the clock's state. After a disruption: publishes the status DISRUPTED, then
+ * calibrates, then publishes new clock params. */
 int timekeeper_publish(struct timekeeper *k)
 {
 	int i, err = 0;

@@ -13,6 +13,7 @@
 #include "control_socket.h"
 #include "daemon/config/log.h"
 #include "lib/client/gettime.h"
+#include "lib/sync/participants.h"
 
 #define CONNECTIONS_MAX	32
 #define CONNECTION_NS	2000000000LL	/* longest life of a connection, ns */
@@ -30,6 +31,14 @@ struct control_connection {
 	size_t got;			/* received bytes of the request */
 	char *answer;			/* answer to send; NULL: request incomplete */
 	size_t len, sent;
+	__u32 participant;		/* id of the process that joined by the request;
+					 * 0: none */
+};
+
+/* The connection of a process that joined the collectives, after its answer */
+struct control_participant {
+	int fd;
+	__u32 id;			/* id of the participant; 0: a free entry */
 };
 
 struct control {
@@ -41,6 +50,7 @@ struct control {
 	__s64 refused_ns;		/* time of the last log line about a refused
 					 * request, CLOCK_MONOTONIC, ns */
 	struct control_connection connections[CONNECTIONS_MAX];
+	struct control_participant participants[TSCT_PARTICIPANTS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
@@ -54,11 +64,60 @@ static int watch(struct control *control, int op, int fd, __u32 events,
 	return epoll_ctl(control->epoll, op, fd, &event) ? -errno : 0;
 }
 
-static void close_connection(struct control_connection *connection)
+/* Frees the entry of a connection, whose descriptor is closed or kept elsewhere. */
+static void free_connection(struct control_connection *connection)
 {
-	close(connection->fd);
 	free(connection->answer);
 	*connection = (struct control_connection) { .fd = -1 };
+}
+
+static void close_connection(struct control *control,
+			     struct control_connection *connection)
+{
+	__u32 id = connection->participant;
+
+	close(connection->fd);
+	free_connection(connection);
+	if (id)
+		control->ops.leave(control->ops.ctx, id);
+}
+
+/* Closes the connection of a participant that ended or left. A participant sends
+ * nothing: data, too, ends its connection. */
+static void end_participant(struct control *control,
+			    struct control_participant *at)
+{
+	__u32 id = at->id;
+
+	if (!id)
+		return;
+	close(at->fd);
+	at->id = 0;
+	control->ops.leave(control->ops.ctx, id);
+}
+
+/* Keeps the connection of a participant, whose answer was sent, outside the limits of
+ * number and life that other connections have. */
+static void keep_participant(struct control *control,
+			     struct control_connection *connection)
+{
+	struct control_participant *at = control->participants;
+
+	/* There are as many entries as participants. */
+	while (at->id)
+		at++;
+	*at = (struct control_participant) { connection->fd,
+					     connection->participant };
+	free_connection(connection);
+	if (watch(control, EPOLL_CTL_MOD, at->fd, EPOLLIN, at))
+		end_participant(control, at);
+}
+
+static bool is_participant(const struct control *control, const void *owner)
+{
+	return (const char *)owner >= (const char *)control->participants &&
+		(const char *)owner < (const char *)(control->participants +
+						     TSCT_PARTICIPANTS_MAX);
 }
 
 /* Adds a connection in a free entry, or in the entry of the oldest connection, which is
@@ -74,12 +133,12 @@ static void add_connection(struct control *control, int fd)
 		    control->connections[i].until_ns < connection->until_ns)
 			connection = &control->connections[i];
 	if (connection->fd >= 0)
-		close_connection(connection);
+		close_connection(control, connection);
 	connection->fd = fd;
 	connection->until_ns = tsct_monotonic_ns() + CONNECTION_NS;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &connection->cred, &len) ||
 	    watch(control, EPOLL_CTL_ADD, fd, EPOLLIN, connection))
-		close_connection(connection);
+		close_connection(control, connection);
 }
 
 static void accept_connections(struct control *control)
@@ -140,10 +199,13 @@ static void answer_request(struct control *control,
 		control->ops.metrics(control->ops.ctx, to);
 	else if (!strcmp(connection->request, "fake-disruption"))
 		fake_disruption(control, connection, to);
+	else if (!strncmp(connection->request, "join ", 5))
+		connection->participant = control->ops.join(control->ops.ctx,
+			connection->request + 5, connection->cred.pid, to);
 	else if (!control->ops.other(control->ops.ctx, connection->request, to))
 		fprintf(to,
 			"error: unknown request; use metrics, peers, exchanges, "
-			"samples, sync, timesync or fake-disruption\n");
+			"samples, sync, timesync, join or fake-disruption\n");
 	if (fclose(to)) {
 		free(connection->answer);
 		connection->answer = NULL;
@@ -162,7 +224,7 @@ static bool read_request(struct control *control,
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (len <= 0) {
-		close_connection(connection);
+		close_connection(control, connection);
 		return false;
 	}
 	end = memchr(connection->request + connection->got, '\n', (size_t)len);
@@ -181,7 +243,7 @@ static bool read_request(struct control *control,
 	answer_request(control, connection);
 	if (connection->answer)
 		return true;
-	close_connection(connection);
+	close_connection(control, connection);
 	return false;
 }
 
@@ -194,14 +256,16 @@ static void send_answer(struct control *control,
 			   connection->len - connection->sent, MSG_NOSIGNAL);
 
 	if (len < 0 && errno != EAGAIN && errno != EINTR) {
-		close_connection(connection);
+		close_connection(control, connection);
 		return;
 	}
 	if (len > 0)
 		connection->sent += (size_t)len;
-	if (connection->sent == connection->len ||
-	    watch(control, EPOLL_CTL_MOD, connection->fd, EPOLLOUT, connection))
-		close_connection(connection);
+	if (connection->sent == connection->len && connection->participant)
+		keep_participant(control, connection);
+	else if (connection->sent == connection->len ||
+		 watch(control, EPOLL_CTL_MOD, connection->fd, EPOLLOUT, connection))
+		close_connection(control, connection);
 }
 
 /* ---- the listening socket ------------------------------------------------ */
@@ -221,8 +285,10 @@ void control_dispatch(struct control *control)
 	for (i = 0; i < nr; i++) {
 		struct control_connection *connection = events[i].data.ptr;
 
-		if (connection && connection->fd >= 0 &&
-		    (connection->answer || read_request(control, connection)))
+		if (is_participant(control, connection))
+			end_participant(control, events[i].data.ptr);
+		else if (connection && connection->fd >= 0 &&
+			 (connection->answer || read_request(control, connection)))
 			send_answer(control, connection);
 	}
 	for (i = 0; i < nr; i++)
@@ -238,7 +304,7 @@ void control_tick(struct control *control)
 	for (i = 0; i < CONNECTIONS_MAX; i++)
 		if (control->connections[i].fd >= 0 &&
 		    control->connections[i].until_ns < now)
-			close_connection(&control->connections[i]);
+			close_connection(control, &control->connections[i]);
 	if (control->paused)
 		control->paused = watch(control, EPOLL_CTL_ADD, control->listener,
 				      EPOLLIN, NULL);
@@ -296,9 +362,15 @@ void control_close(struct control *control)
 
 	if (!control)
 		return;
+	/* The participants' processes join again if another daemon is started. */
+	for (i = 0; i < TSCT_PARTICIPANTS_MAX; i++)
+		if (control->participants[i].id)
+			close(control->participants[i].fd);
 	for (i = 0; i < CONNECTIONS_MAX; i++)
-		if (control->connections[i].fd >= 0)
-			close_connection(&control->connections[i]);
+		if (control->connections[i].fd >= 0) {
+			close(control->connections[i].fd);
+			free_connection(&control->connections[i]);
+		}
 	if (control->bound)
 		unlink(control->path);
 	if (control->listener >= 0)

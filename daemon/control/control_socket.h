@@ -2,8 +2,9 @@
 /*
  * The control socket: a stream socket in the run-time directory. A client sends
  * a request of one line and receives one answer, after which the connection is
- * closed. Any user may send requests; only root and the daemon's own user may
- * request a fake disruption.
+ * closed. Only the connection of a process that joins the collectives stays open, until
+ * the process leaves or ends. Any user may send requests; only root and the daemon's own
+ * user may request a fake disruption.
  *
  * Clients may be hostile: the number, lifetime and memory of connections are
  * limited, and the daemon never blocks on one.
@@ -11,6 +12,7 @@
 #ifndef TSCTRACED_CONTROL_H
 #define TSCTRACED_CONTROL_H
 
+#include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -27,6 +29,11 @@ struct control_ops {
 	/* Answers a request other than "metrics" and "fake-disruption", of any user.
 	 * Returns false if the request is unknown. */
 	bool (*other)(void *ctx, const char *request, FILE *to);
+	/* Answers the request "join @declared" of process @pid. Returns the id of the
+	 * participant, whose connection is then kept; 0: refused. */
+	__u32 (*join)(void *ctx, const char *declared, pid_t pid, FILE *to);
+	/* The connection of a participant was closed. */
+	void (*leave)(void *ctx, __u32 id);
 };
 
 struct control;

@@ -99,14 +99,17 @@ void metrics_print(const struct metrics *m, FILE *to)
 	print_state(m, to);
 	PRINT_METRICS(to,
 		{ "clock_skewed", "gauge",
-		  "1 if counters differ so much that a reading needs the number of its "
-		  "CPU.",
+		  "1 if the counters of CPUs differ so much that a time can be computed from a "
+		  "reading only with the number of the CPU.",
 		  m->skewed },
 		{ "clock_segments", "gauge",
 		  "Number of clock segments of the past that are kept.", m->segments },
 		{ "clock_error_seconds", "gauge",
 		  "Current bound of the clock's error against CLOCK_REALTIME.",
 		  m->error_s },
+		{ "clock_utc_error_seconds", "gauge",
+		  "Bound of CLOCK_REALTIME's error against UTC, as ClockBound or the kernel "
+		  "states it. NaN: unknown.", m->utc_error_s },
 		{ "clock_error_growth_ratio", "gauge",
 		  "Growth of the clock's error bound until the next sample, seconds "
 		  "per second.",
@@ -135,7 +138,7 @@ void metrics_print(const struct metrics *m, FILE *to)
 		  "time.",
 		  (double)m->stats.slews },
 		{ "clock_late_publications_total", "counter",
-		  "Publications that came too late and were repeated.",
+		  "Publications of clock params that were late, and were repeated.",
 		  (double)m->stats.late },
 		{ "module_publishing", "gauge",
 		  "1 if the kernel module is loaded and passes the daemon's clock params on "
@@ -184,6 +187,7 @@ void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 	ret->epoch_age_s = seconds(state, state->epoch_cycles, now);
 	ret->hz = hz > 0 ? hz : NAN;
 	ret->hz_error = hz > 0 ? error_ppb / 1e9 : NAN;
+	ret->utc_error_s = state->utc_source ? (double)state->utc_error_ns / 1e9 : NAN;
 	ret->error_s = ret->growth = ret->age_s = NAN;
 	ret->stats = k->stats;
 	if (!timekeeper_has_params(state))

@@ -18,6 +18,7 @@ struct metrics {
 	bool skewed;
 	/* The times, errors and rates below: NaN if unknown */
 	double error_s;			/* present bound of the clock's error, s */
+	double utc_error_s;		/* bound of CLOCK_REALTIME's error to UTC, s */
 	double growth;			/* growth of error_s, s per s */
 	double age_s;			/* time since the last sample, s */
 	double epoch_age_s;		/* time since the epoch began, s */

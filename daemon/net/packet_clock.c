@@ -24,6 +24,17 @@ bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns
 	return true;
 }
 
+/* Returns the largest difference between the counter of any CPU and that by which the
+ * clock params were made, cycles. */
+static __u32 largest_skew(const struct packet_clock *c)
+{
+	const struct tsct_rate_estimator *est = &c->timekeeper->est;
+	__u64 cycles = est->state.flags & TSCT_CLOCK_SKEWED && c->clock.area.page ?
+		tsct_clock_skew_max(&c->clock) : est->skew_cycles;
+
+	return cycles < UINT32_MAX ? (__u32)cycles : UINT32_MAX;
+}
+
 void packet_clock_refresh(struct packet_clock *c)
 {
 	const struct clock_file *file = &c->platform->publisher.file;
@@ -37,6 +48,7 @@ void packet_clock_refresh(struct packet_clock *c)
 	c->clock.area.page = file->page;
 	c->clock.area.nr_cpus = file->nr_cpus;
 	c->hz = tsct_rate_hz(&c->timekeeper->est, NULL);
+	c->skew_cycles = largest_skew(c);
 	c->usable = false;
 	tsct_gettime(CLOCK_REALTIME, &ts);
 	kernel_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
@@ -71,7 +83,9 @@ struct tsct_packet_time packet_clock_kernel(const struct packet_clock *c,
 					    __u64 after, __u64 before,
 					    __u64 fallback)
 {
-	struct tsct_packet_time ret = { .cycles = fallback };
+	struct tsct_packet_time ret = {
+		.cycles = fallback, .error = c->skew_cycles,
+	};
 	uint64_t cycles;
 	__u64 error_ns;
 	__s64 ns, error;

@@ -19,6 +19,9 @@ struct packet_clock {
 	/* packet_clock_refresh() sets the fields `usable` and `hz`. */
 	bool usable;			/* CLOCK_REALTIME agrees with the clock page */
 	double hz;			/* frequency of the counter; 0: unknown */
+	/* error bound of packet times that this process takes, on any CPU, cycles; set
+	 * by packet_clock_refresh() */
+	__u32 skew_cycles;
 };
 
 /*
@@ -45,8 +48,8 @@ struct tsct_packet_time packet_clock_kernel(const struct packet_clock *c,
 bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns,
 		       __u64 *ret_error_ns);
 
-/* Estimates CLOCK_REALTIME at a counter value; where unknown, extrapolates from the
- * present time. */
+/* Estimates CLOCK_REALTIME at a counter value, ns. If the clock cannot convert this
+ * value, extrapolates from the present time at the counter's rate. */
 __s64 packet_clock_estimate_ns(const struct packet_clock *c, __u64 cycles);
 
 /* Converts a duration from ns to cycles, at 1 GHz if the rate is unknown. */

@@ -12,9 +12,20 @@
  * node reports its arrival to its master when a local caller waits and all members of
  * this node have arrived. The members are released when this node is released.
  *
+ * A process may declare, by the request "join COUNT", that COUNT processes of this node
+ * take part. The answer is "joined ID", and the connection stays open until the process
+ * leaves or ends. Its requests are then "timesync N ID CALL" with the number CALL of the
+ * call; "unknown 0" means that the process has to join again. While there are
+ * participants, this node has arrived when all of them wait and COUNT have joined, less
+ * those that ended; other callers are released with them and are not waited for. If the
+ * last participant ends while callers wait anywhere, this node counts as arrived until
+ * the callers are released or leave, as nobody is left to arrive for this node.
+ *
  * While any caller waits, requests carry the names of nodes below the sender
  * that keep it from having arrived, and answers carry the names of all missing
- * nodes.
+ * nodes, with the number and pids of their missing participants. An answer with the
+ * flag GATHERING says that a caller waits; members that do not poll at that time get a
+ * poll request, so that they can report their participants.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +34,22 @@
 #include "lib/client/gettime.h"
 #include "peers_private.h"
 
-#define WAITS_NS	(NS_PER_S / 2)
+#define WAITS_NS	TSCT_CALL_EXPIRE_NS
 /* Time after which a member's report expires, ns; longer than the poll interval */
 #define MEMBER_WAITS_NS	NS_PER_S
-#define LOG_AFTER_NS	(2 * NS_PER_S)	/* wait until missing nodes are logged, ns */
-/* Time between log lines of missing nodes, ns */
+/* Time since callers wait until members get a poll request, ns. Most collectives end
+ * before that. */
+#define POLL_MEMBERS_NS	(NS_PER_S / 5)
+/* Time after the end of the last participant in which the master's answer shows that
+ * the participant ended while callers waited, ns */
+#define ENDED_NS	NS_PER_S
+/* Time from a member's first report of a waiting caller until missing nodes are logged,
+ * ns */
+#define LOG_AFTER_NS	(2 * NS_PER_S)
+/* Time between log lines of missing nodes, and of ended participants, ns */
 #define LOG_NS		(10 * NS_PER_S)
-/* A barrier counts as released if its number is less than RECENT below the number of
- * the last released barrier. */
+/* The RECENT barriers up to the last released barrier count as released. Any other
+ * barrier number counts as not released. */
 #define RECENT		256
 
 /* Returns the parent: the first source that answers, to which this node reports. NULL:
@@ -58,8 +77,8 @@ static bool has_members(const struct peers *p)
 	return p->members.schedule && p->service.nr;
 }
 
-/* True: no member of this node is missing. The schedule counts this node as missing
- * until it has arrived. */
+/* Returns true if all members of this node have arrived in the barrier. One missing
+ * node is allowed: the schedule counts this node, too, until this node has arrived. */
 static bool all_below(const struct peers *p)
 {
 	__u32 barrier;
@@ -70,55 +89,77 @@ static bool all_below(const struct peers *p)
 	return tsct_schedule_missing(p->members.schedule, barrier, NULL, 0) <= 1;
 }
 
-static bool waits_here(const struct peers *p)
+/* Returns true if the time @since_ns is set, and at most @limit_ns ago. */
+static bool is_recent(__s64 since_ns, __s64 limit_ns)
 {
-	return p->barrier.number &&
-		tsct_monotonic_ns() - p->barrier.waited_ns <= WAITS_NS;
+	return since_ns && tsct_monotonic_ns() - since_ns <= limit_ns;
 }
 
-bool barrier_arrived(const struct peers *p, const struct peer_source *s)
+static bool has_caller(const struct barrier *b)
 {
-	return s == parent(p) && waits_here(p) && all_below(p);
+	return b->number && is_recent(b->waited_ns, WAITS_NS);
+}
+
+static bool waits_here(const struct peers *p)
+{
+	const struct barrier *b = &p->barrier;
+
+	if (!b->number || b->stands_in || !b->participants.nr)
+		return b->stands_in ? b->number : has_caller(b);
+	return !tsct_participants_missing(&b->participants, tsct_monotonic_ns(),
+					  NULL, 0);
+}
+
+/* Returns true if a caller waits on this node or on a node below. */
+static bool has_caller_below(const struct barrier *b)
+{
+	return has_caller(b) || is_recent(b->member_gathers_ns, MEMBER_WAITS_NS);
+}
+
+static bool parent_gathers(const struct peers *p)
+{
+	const struct peer_source *s = parent(p);
+
+	return s && s->client.reach &&
+		s->client.remote.flags & TSCT_EXT_GATHERING;
+}
+
+static bool callers_gather(const struct peers *p)
+{
+	return has_caller_below(&p->barrier) || parent_gathers(p);
 }
 
 bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 {
 	const struct barrier *b = &p->barrier;
-	__s64 now_ns = tsct_monotonic_ns();
 
 	if (s != parent(p))
 		return false;
 	/* A local caller is assumed to wait for MEMBER_WAITS_NS (1 s) after its last
 	 * request, although waits_here() assumes WAITS_NS (0.5 s): polls stay frequent
 	 * until an answer shows the end of the session. */
-	return (b->waited_ns && now_ns - b->waited_ns < MEMBER_WAITS_NS) ||
-		(has_members(p) && b->member_ns &&
-		 now_ns - b->member_ns <= MEMBER_WAITS_NS);
+	if (is_recent(b->waited_ns, MEMBER_WAITS_NS) || b->stands_in ||
+	    is_recent(b->ended_ns, ENDED_NS))
+		return true;
+	return (has_members(p) && is_recent(b->member_ns, MEMBER_WAITS_NS)) ||
+		((has_members(p) || b->participants.nr) && parent_gathers(p));
 }
 
 static void release(struct peers *p)
 {
 	struct tsct_schedule *schedule = p->members.schedule;
+	struct barrier *b = &p->barrier;
 
 	if (has_members(p) && parent(p)) {
 		tsct_schedule_arrive(schedule, tsct_schedule_barrier(schedule),
 				   (__u64)tsct_monotonic_ns() / 1000);
-		members_request_poll(p);
+		members_join_session(p);
 	}
-	p->barrier.released = p->barrier.number;
-	p->barrier.number = 0;
-}
-
-void barrier_answered(struct peers *p, const struct peer_source *s)
-{
-	const struct tsct_remote *r = &s->client.remote;
-
-	if (!p->barrier.number || s != parent(p))
-		return;
-	if (r->barrier == p->barrier.number && r->flags & TSCT_EXT_RELEASED)
-		release(p);
-	else if (r->barrier)
-		p->barrier.number = r->barrier;
+	tsct_participants_release(&b->participants, b->number);
+	b->released = b->number;
+	b->number = 0;
+	b->member_gathers_ns = b->gathers_ns = b->ended_ns = 0;
+	b->stands_in = false;
 }
 
 static void tick_as_master(struct peers *p)
@@ -126,121 +167,20 @@ static void tick_as_master(struct peers *p)
 	struct tsct_schedule *schedule = p->members.schedule;
 
 	if (!has_members(p)) {
-		release(p);
+		if (waits_here(p))
+			release(p);
 		return;
 	}
 	if (!tsct_schedule_released(schedule, p->barrier.number)) {
 		p->barrier.number = tsct_schedule_barrier(schedule);
-		tsct_schedule_arrive(schedule, p->barrier.number,
+		if (waits_here(p))
+			tsct_schedule_arrive(schedule, p->barrier.number,
 				   (__u64)tsct_monotonic_ns() / 1000);
 	}
 	if (!tsct_schedule_released(schedule, p->barrier.number))
 		return;
 	release(p);
-	members_request_poll(p);
-}
-
-/* Ends the waiting of local callers that sent no request for a while. */
-static void expire(struct peers *p)
-{
-	if (!p->barrier.number ||
-	    tsct_monotonic_ns() - p->barrier.waited_ns <= WAITS_NS)
-		return;
-	p->barrier.number = 0;
-	if (has_members(p))
-		tsct_schedule_withdraw(p->members.schedule);
-}
-
-void barrier_member_waits(struct peers *p)
-{
-	struct barrier *b = &p->barrier;
-	__s64 now_ns = tsct_monotonic_ns();
-
-	/* Drops local callers that have left: they would still count as arrived, and
-	 * the arrival of the last member would release the barrier. */
-	expire(p);
-	if (now_ns - b->member_ns <= MEMBER_WAITS_NS) {
-		b->member_ns = now_ns;
-		return;
-	}
-	b->since_ns = b->member_ns = now_ns;
-	/* The poll reports to the master that a process waits in tsct_timesync(), on a
-	 * node that gets its time through this node. */
-	sources_poll_for_barrier(p);
-}
-
-/* Logs the nodes that a barrier waits for, on a node with members: callers of
- * tsct_timesync() on other nodes may not receive the names. */
-static void log_missing(struct peers *p)
-{
-	struct barrier *b = &p->barrier;
-	__s64 now_ns = tsct_monotonic_ns();
-	char names[512];
-	__u32 number;
-
-	if (!has_members(p) || !b->member_ns ||
-	    now_ns - b->member_ns > MEMBER_WAITS_NS ||
-	    now_ns - b->since_ns < LOG_AFTER_NS ||
-	    (b->logged_ns && now_ns - b->logged_ns < LOG_NS))
-		return;
-	number = tsct_schedule_barrier(p->members.schedule);
-	if (!tsct_schedule_missing(p->members.schedule, number, names,
-				   sizeof(names)))
-		return;
-	b->logged_ns = now_ns;
-	log_info("collective call %u waits for %s", number, names);
-}
-
-void barrier_tick(struct peers *p)
-{
-	log_missing(p);
-	expire(p);
-	if (p->barrier.number && !parent(p))
-		tick_as_master(p);
-}
-
-/*
- * On a node that has a master, the schedule's list of missing nodes begins with this
- * node. This node's name is reported only if the name is configured, and no process on
- * this node waits in tsct_timesync().
- */
-void barrier_below(const struct peers *p, char *names, size_t size)
-{
-	struct tsct_schedule *schedule = p->members.schedule;
-	char *rest;
-
-	*names = '\0';
-	if (!has_members(p) || all_below(p))
-		return;
-	tsct_schedule_missing(schedule, tsct_schedule_barrier(schedule), names,
-			      size);
-	rest = strstr(names, ", ");
-	if (rest && (waits_here(p) || !*p->config->name))
-		memmove(names, rest + 2, strlen(rest + 2) + 1);
-}
-
-void barrier_missing(const struct peers *p, char *names, size_t size)
-{
-	struct tsct_schedule *schedule = p->members.schedule;
-	const struct peer_source *s = parent(p);
-
-	if (!s)
-		tsct_schedule_missing(schedule, tsct_schedule_barrier(schedule),
-				      names, size);
-	else if (!s->client.reach)
-		snprintf(names, size, "%s, which does not answer",
-			 s->config.name);
-	else if (*s->client.missing)
-		snprintf(names, size, "%s", s->client.missing);
-	else
-		barrier_below(p, names, size);
-}
-
-static void print_released(const struct peers *p, __u32 number, FILE *to)
-{
-	bool lasts = number == p->barrier.released && peers_busy(p);
-
-	fprintf(to, "%s %u\n", lasts ? "session" : "done", number);
+	members_join_session(p);
 }
 
 /*
@@ -264,37 +204,365 @@ static void begin_barrier(struct peers *p, __u32 number)
 	sources_poll_for_barrier(p);
 }
 
-void barrier_answer(struct peers *p, const char *which, FILE *to)
+/* Lets this node count as arrived if its last participant ended just now, while callers
+ * wait: nobody is left on this node to arrive. Ends that when no caller waits. */
+static void stand_in(struct peers *p)
 {
 	struct barrier *b = &p->barrier;
-	__u32 before = b->released;
-	char names[1024] = "", *end;
-	unsigned long number = strtoul(which, &end, 10);
 
-	/* Accepts digits only: strtoul() also accepts signs and blanks. */
-	if (*which < '0' || *which > '9' || *end || number > UINT32_MAX) {
-		fprintf(to, "error: timesync %s: not a number\n", which);
+	if (!callers_gather(p)) {
+		b->stands_in = false;
+	} else if (!b->stands_in && is_recent(b->ended_ns, ENDED_NS)) {
+		b->stands_in = true;
+		b->waited_ns = 0;	/* the participant that ended may have waited */
+		if (!is_recent(b->logged_stand_in_ns, LOG_NS)) {
+			b->logged_stand_in_ns = tsct_monotonic_ns();
+			log_warning("no process that had joined is left: this "
+				    "node holds up the collective call no longer");
+		}
+	}
+	if (b->stands_in && !b->number)
+		begin_barrier(p, 0);
+}
+
+/* Ends the waiting of local callers that sent no request for a while. */
+static void expire(struct peers *p)
+{
+	struct barrier *b = &p->barrier;
+
+	if (b->number && !b->stands_in && !is_recent(b->waited_ns, WAITS_NS))
+		b->number = 0;
+	if (has_members(p) && !waits_here(p))
+		tsct_schedule_withdraw(p->members.schedule);
+}
+
+/* Sends a poll request to the members once callers have waited for a while: the members
+ * report their participants, and learn whether a participant ends while callers wait. */
+static void poll_members(struct peers *p)
+{
+	struct barrier *b = &p->barrier;
+	__s64 now_ns = tsct_monotonic_ns();
+
+	if (!callers_gather(p)) {
+		b->gathers_ns = 0;
 		return;
+	}
+	if (!b->gathers_ns) {
+		b->gathers_ns = now_ns;
+		b->polled = false;
+	}
+	if (b->polled || now_ns - b->gathers_ns < POLL_MEMBERS_NS ||
+	    !has_members(p))
+		return;
+	b->polled = true;
+	members_request_poll(p);
+}
+
+/* ---- reports of members, answers of the parent --------------------------- */
+
+void barrier_member_request(struct peers *p, const struct tsct_extension *request)
+{
+	struct barrier *b = &p->barrier;
+	__s64 now_ns = tsct_monotonic_ns();
+
+	/* Drops local callers that have left: they would still count as arrived, and
+	 * the arrival of the last member would release the barrier. */
+	expire(p);
+	if (request->flags & TSCT_EXT_NO_CALLER)
+		return;
+	/* A member that lost the answer repeats its request. */
+	if (!tsct_schedule_released(p->members.schedule, request->barrier))
+		b->member_gathers_ns = now_ns;
+	if (now_ns - b->member_ns <= MEMBER_WAITS_NS) {
+		b->member_ns = now_ns;
+		return;
+	}
+	b->since_ns = b->member_ns = now_ns;
+	/* The poll reports to the master that a process waits in tsct_timesync(), on a
+	 * node that gets its time through this node. */
+	sources_poll_for_barrier(p);
+}
+
+void barrier_answer_member(struct peers *p, struct tsct_extension *reply)
+{
+	struct barrier *b = &p->barrier;
+
+	if (b->number && !parent(p) &&
+	    tsct_schedule_released(p->members.schedule, b->number))
+		release(p);
+	poll_members(p);
+	if (callers_gather(p))
+		reply->flags |= TSCT_EXT_GATHERING;
+}
+
+void barrier_answered(struct peers *p, const struct peer_source *s)
+{
+	const struct tsct_remote *r = &s->client.remote;
+	struct barrier *b = &p->barrier;
+
+	if (s != parent(p))
+		return;
+	if (b->number && r->barrier == b->number &&
+	    r->flags & TSCT_EXT_RELEASED)
+		release(p);
+	else if (b->number && r->barrier)
+		b->number = r->barrier;
+	stand_in(p);
+	poll_members(p);
+	/* The answer may be the first one that says that callers wait. */
+	sources_poll_for_barrier(p);
+}
+
+/* ---- names of missing nodes ---------------------------------------------- */
+
+/* Writes the text about missing participants of this node, which begins with a colon, as
+ * tsct_schedule_set_blockers() expects; "": none is missing, or there are none */
+static void describe_processes(const struct peers *p, char *text, size_t size)
+{
+	char missing[TSCT_MISSING_TEXT - 2];
+
+	*text = '\0';
+	if (tsct_participants_missing(&p->barrier.participants,
+				      tsct_monotonic_ns(), missing,
+				      sizeof(missing)))
+		snprintf(text, size, ": %s", missing);
+}
+
+/* Writes the nodes that the schedule's barrier waits for. Returns their number. */
+static unsigned int list_missing(const struct peers *p, char *names, size_t size)
+{
+	struct tsct_schedule *schedule = p->members.schedule;
+	char processes[TSCT_MISSING_TEXT + 1];
+
+	describe_processes(p, processes, sizeof(processes));
+	tsct_schedule_set_blockers(schedule, 0, processes);
+	return tsct_schedule_missing(schedule, tsct_schedule_barrier(schedule),
+				     names, size);
+}
+
+/*
+ * Writes what keeps this node from arriving: its own participants, then nodes below. On
+ * a node that has a master, the schedule's list of missing nodes begins with this node.
+ * This node's name is reported only if the name is configured, and no process on this
+ * node waits in tsct_timesync().
+ */
+static void describe_below(const struct peers *p, char *text, size_t size)
+{
+	char names[512], *rest;
+
+	describe_processes(p, text, size);
+	if (!has_members(p) || all_below(p))
+		return;
+	list_missing(p, names, sizeof(names));
+	rest = strstr(names, ", ");
+	if (*text)
+		snprintf(text + strlen(text), size - strlen(text), "%s",
+			 rest ? rest : "");
+	else
+		snprintf(text, size, "%s", rest && (waits_here(p) ||
+			 !*p->config->name) ? rest + 2 : names);
+}
+
+void barrier_request(const struct peers *p, struct peer_source *s,
+		     struct tsct_extension *request)
+{
+	struct tsct_client *client = &s->client;
+
+	client->requests_missing = barrier_waits_for(p, s);
+	if (client->requests_missing)
+		describe_below(p, client->below, sizeof(client->below));
+	if (s != parent(p))
+		return;
+	request->barrier = p->barrier.number;
+	if (waits_here(p) && all_below(p))
+		request->flags |= TSCT_EXT_ARRIVED;
+	if (!has_caller_below(&p->barrier))
+		request->flags |= TSCT_EXT_NO_CALLER;
+}
+
+void barrier_missing(const struct peers *p, char *names, size_t size)
+{
+	const struct peer_source *s = parent(p);
+	char text[512];
+
+	if (!s) {
+		list_missing(p, names, size);
+	} else if (!s->client.reach) {
+		snprintf(names, size, "%s, which does not answer",
+			 s->config.name);
+	} else if (*s->client.missing) {
+		snprintf(names, size, "%s", s->client.missing);
+	} else {
+		describe_below(p, text, sizeof(text));
+		snprintf(names, size, "%s%s", *text != ':' ? "" :
+			 *p->config->name ? p->config->name : "this node", text);
+	}
+}
+
+/* Logs the nodes that a barrier waits for, on a node with members: callers of
+ * tsct_timesync() on other nodes may not receive the names. */
+static void log_missing(struct peers *p)
+{
+	struct barrier *b = &p->barrier;
+	__s64 now_ns = tsct_monotonic_ns();
+	char names[512];
+
+	if (!has_members(p) || !b->member_ns ||
+	    now_ns - b->member_ns > MEMBER_WAITS_NS ||
+	    now_ns - b->since_ns < LOG_AFTER_NS ||
+	    (b->logged_ns && now_ns - b->logged_ns < LOG_NS) ||
+	    !list_missing(p, names, sizeof(names)))
+		return;
+	b->logged_ns = now_ns;
+	log_info("collective call %u waits for %s",
+		 tsct_schedule_barrier(p->members.schedule), names);
+}
+
+void barrier_tick(struct peers *p)
+{
+	log_missing(p);
+	expire(p);
+	stand_in(p);
+	if (p->barrier.number && !parent(p))
+		tick_as_master(p);
+	poll_members(p);
+}
+
+/* ---- requests of local processes ----------------------------------------- */
+
+/* Reads up to @max numbers with one blank between them. Returns how many; 0: other
+ * text. */
+static unsigned int parse_numbers(const char *text, __u32 *ret_numbers,
+				  unsigned int max)
+{
+	unsigned int nr = 0;
+	unsigned long number;
+	char *end;
+
+	for (;;) {
+		/* Accepts digits only: strtoul() also accepts signs and blanks. */
+		if (nr == max || *text < '0' || *text > '9')
+			return 0;
+		number = strtoul(text, &end, 10);
+		if (number > UINT32_MAX || (*end && *end != ' '))
+			return 0;
+		ret_numbers[nr++] = (__u32)number;
+		if (!*end)
+			return nr;
+		text = end + 1;
+	}
+}
+
+__u32 barrier_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
+{
+	struct barrier *b = &p->barrier;
+	char why[256];
+	__u32 count = 0, id = 0;
+
+	if (parse_numbers(declared, &count, 1) != 1)
+		fprintf(to, "refused: join %s: not a number\n", declared);
+	else if (tsct_participants_join(&b->participants, count, pid, &id, why,
+					sizeof(why)))
+		fprintf(to, "refused: %s\n", why);
+	if (!id)
+		return 0;
+	log_debug("process %d joined: one of %u participants", (int)pid, count);
+	b->stands_in = false;
+	b->ended_ns = 0;
+	expire(p);
+	sources_poll_for_barrier(p);
+	fprintf(to, "joined %u\n", id);
+	return id;
+}
+
+void barrier_leave(struct peers *p, __u32 id)
+{
+	struct barrier *b = &p->barrier;
+	struct tsct_participant *at = tsct_participants_find(&b->participants, id);
+	int pid = at ? at->pid : 0;
+
+	if (!at)
+		return;
+	tsct_participants_leave(&b->participants, id);
+	if (!p->cluster)
+		return;
+	if (!b->participants.nr)
+		b->ended_ns = tsct_monotonic_ns();
+	if (callers_gather(p) && !is_recent(b->logged_ended_ns, LOG_NS)) {
+		b->logged_ended_ns = tsct_monotonic_ns();
+		log_warning("process %d, which had joined, ended or left while "
+			    "callers of tsct_timesync() wait: they no longer wait "
+			    "for it", pid);
+	} else {
+		log_debug("process %d ended or left: no participant any more", pid);
+	}
+	sources_poll_for_barrier(p);
+	barrier_tick(p);
+}
+
+static void print_released(const struct peers *p, __u32 number, FILE *to)
+{
+	bool lasts = number == p->barrier.released && peers_busy(p);
+
+	fprintf(to, "%s %u\n", lasts ? "session" : "done", number);
+}
+
+/* Prints the answer to a call that waits: released or not, and which nodes are
+ * missing. */
+static void print_state(struct peers *p, __u32 released, FILE *to)
+{
+	char names[1024] = "";
+
+	if (released) {
+		print_released(p, released, to);
+		return;
+	}
+	barrier_missing(p, names, sizeof(names));
+	fprintf(to, "waiting %u %s\n", p->barrier.number, *names ? names :
+		"a node that is not known yet");
+}
+
+void barrier_answer(struct peers *p, const char *request, FILE *to)
+{
+	struct barrier *b = &p->barrier;
+	struct tsct_participant *participant = NULL;
+	__u32 before = b->released, numbers[3], number;
+	unsigned int nr = parse_numbers(request, numbers, 3);
+
+	if (nr != 1 && nr != 3) {
+		fprintf(to, "error: timesync %s: not a number, or numbers of "
+			"barrier, participant and call\n", request);
+		return;
+	}
+	number = numbers[0];
+	if (nr == 3) {
+		participant = tsct_participants_find(&b->participants, numbers[1]);
+		if (!participant) {
+			fprintf(to, "unknown 0\n");
+			return;
+		}
 	}
 	/* Answers at once if barrier @number was released. A @number that is below
 	 * b->released by RECENT or more may have been assigned by an earlier daemon:
-	 * the caller then waits. b->waited_ns is kept for callers in b->number. */
-	if (number && b->released && b->released - (__u32)number < RECENT) {
+	 * the caller then waits. waited_ns is not set while other local callers wait in
+	 * a newer barrier: it is the time of the last request from such a caller. */
+	if (number && b->released && b->released - number < RECENT) {
 		if (!b->number)
 			b->waited_ns = tsct_monotonic_ns();
-		print_released(p, (__u32)number, to);
+		print_released(p, number, to);
+		return;
+	}
+	if (participant)
+		tsct_participant_wait(participant, numbers[2],
+				      tsct_monotonic_ns());
+	if (participant && participant->released) {
+		print_released(p, participant->released, to);
 		return;
 	}
 	b->waited_ns = tsct_monotonic_ns();
 	if (!b->number)
-		begin_barrier(p, (__u32)number);
+		begin_barrier(p, number);
 	barrier_tick(p);
 	/* The number of the barrier may have changed while this caller waited. */
-	if (b->released != before) {
-		print_released(p, b->released, to);
-		return;
-	}
-	barrier_missing(p, names, sizeof(names));
-	fprintf(to, "waiting %u %s\n", b->number, *names ? names :
-		"a node that is not known yet");
+	print_state(p, b->released != before ? b->released : 0, to);
 }

@@ -179,7 +179,7 @@ void members_request(void *ctx, const struct tsct_responder_request *request)
 		return;			/* the sender of the request is not a member */
 	add_member(p, request, child, now_ns);
 	if (request->request.flags & TSCT_EXT_ARRIVED || request->below)
-		barrier_member_waits(p);
+		barrier_member_request(p, &request->request);
 	tsct_schedule_set_blockers(p->members.schedule, request->request.node,
 				   request->below ? request->below : "");
 	tsct_schedule_request(p->members.schedule, &request->request,
@@ -189,25 +189,34 @@ void members_request(void *ctx, const struct tsct_responder_request *request)
 	if (!request->trusted && request->reply->turn_us &&
 	    request->reply->turn_us < interval_us)
 		request->reply->turn_us = interval_us;
+	barrier_answer_member(p, request->reply);
 	if (request->missing)
 		barrier_missing(p, request->missing, TSCT_MISSING_TEXT + 1);
+	members_join_session(p);
+}
+
+void members_join_session(struct peers *p)
+{
+	struct members *m = &p->members;
+	__u64 now_us = (__u64)tsct_monotonic_ns() / 1000;
+	__u32 session = tsct_schedule_open(m->schedule, now_us);
+
+	if (!session || session == m->session)
+		return;
+	m->session = session;
 	members_request_poll(p);
 }
 
 void members_request_poll(struct peers *p)
 {
 	const struct tsct_timeline *timeline = &p->service.timeline;
-	struct members *m = &p->members;
+	const struct members *m = &p->members;
 	__s64 now_ns = tsct_monotonic_ns();
-	__u32 session = tsct_schedule_open(m->schedule, (__u64)now_ns / 1000);
 	struct net_packet to = { 0 };
 	__u8 bytes[TSCT_NTP_MAX];
 	unsigned int i;
 	size_t len;
 
-	if (!session || session == m->session)
-		return;
-	m->session = session;
 	for (i = 0; i < TSCT_MEMBERS_MAX; i++) {
 		const struct peer_member *member = &m->table[i];
 

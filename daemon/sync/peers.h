@@ -66,8 +66,17 @@ void peers_tick(struct peers *peers);
  * session, or a new configuration. */
 bool peers_urgent(struct peers *peers);
 
-/* Answers the control socket's requests peers, exchanges, samples, sync and timesync.
- * False: @request is none of these */
+/* Answers a request of the control socket: "peers", "exchanges", "samples AFTER",
+ * "sync" or "timesync N". Returns false, without an answer, for any other request. */
 bool peers_answer(struct peers *peers, const char *request, FILE *to);
+
+/*
+ * peers_join - answer the request "join @declared" of process @pid, which declares that
+ *	this many processes of this node take part in collectives. Returns the id of the
+ *	participant; 0: refused
+ * peers_leave - a participant has ended, or joined no longer
+ */
+__u32 peers_join(struct peers *peers, const char *declared, pid_t pid, FILE *to);
+void peers_leave(struct peers *peers, __u32 id);
 
 #endif /* TSCTRACED_PEERS_H */

@@ -15,6 +15,7 @@
 #include "daemon/net/socket.h"
 #include "peers.h"
 #include "lib/ntp/responder.h"
+#include "lib/sync/participants.h"
 
 #define NEVER		INT64_MAX
 
@@ -32,7 +33,7 @@ struct peer_source {
 	__s64 due_ns;			/* time of the next request to the source */
 	int poll;			/* poll interval, 2^n s */
 	unsigned int burst;		/* polls left in the present burst */
-	__s64 burst_ns;			/* begin time of the last burst */
+	__s64 burst_ns;			/* begin time of the last burst of polls */
 	/* true: exchanges with the source were passed to the cluster. The first ones
 	 * are collected and passed together, see feed_complete() */
 	bool accepted;
@@ -77,8 +78,8 @@ void sources_poll_now(struct peers *p);
 void sources_begin_session(struct peers *p);
 bool sources_busy(const struct peers *p);
 
-/* If a call of tsct_timesync() waits on this node, or on a node that gets its time
- * through it, advances the next poll of the source that will report the call's end. */
+/* Advances the next poll of the source that will report the end of tsct_timesync(), if
+ * a program on this node, or on a node that gets its time through this node, waits. */
 void sources_poll_for_barrier(struct peers *p);
 
 /* Discards unfinished exchanges after a disruption of the local counter. */
@@ -140,8 +141,9 @@ struct members {
  * members_configure - apply the configuration
  * @old: the previous configuration; NULL: none
  *
- * Members in both configurations keep their sessions and collectives, unless the
- * parameters of sessions changed. Returns 0, -ENOMEM, or -errno of the schedule.
+ * A member that is in both configurations stays in its session and in its calls of
+ * tsct_timesync(), unless this node's name or the parameters of sessions changed.
+ * Returns 0, -ENOMEM, or -errno of the schedule.
  */
 int members_configure(struct peers *p, const struct config *old);
 void members_close(struct peers *p);
@@ -149,9 +151,13 @@ void members_close(struct peers *p);
 /* Handles the extension field of a member's request: see struct tsct_responder_ops. */
 void members_request(void *ctx, const struct tsct_responder_request *request);
 
-/* Sends a poll request to every node that synchronizes with this one, once per open
- * session. */
+/*
+ * members_request_poll - send a poll request to every node that synchronizes with this
+ *	one
+ * members_join_session - the same, once per open session
+ */
 void members_request_poll(struct peers *p);
+void members_join_session(struct peers *p);
 
 /* ---- collective.c -------------------------------------------------------- */
 
@@ -162,36 +168,61 @@ struct barrier {
 	__u32 released;			/* number of the latest released barrier */
 	__s64 since_ns, member_ns;	/* time of a member's first and last report of a
 					 * waiting caller */
+	/* time of a member's last report of a waiting caller since the last released
+	 * barrier; 0: none */
+	__s64 member_gathers_ns;
+	__s64 gathers_ns;		/* time since which callers wait anywhere; 0:
+					 * none waits */
+	bool polled;			/* true: poll requests were sent to the members
+					 * since gathers_ns */
+	struct tsct_participants participants;	/* local processes that joined */
+	__s64 ended_ns;			/* time when the last participant ended; 0:
+					 * there are participants, or there was no
+					 * participant since the last barrier */
+	/* true: this node counts as arrived, as its last participant ended while
+	 * callers waited */
+	bool stands_in;
 	__s64 logged_ns;		/* time of the last log line about missing
 					 * nodes */
+	__s64 logged_ended_ns;		/* time of the last log line about an ended
+					 * participant */
+	__s64 logged_stand_in_ns;	/* time of the last log line about this node
+					 * that counts as arrived */
 };
 
 /* Answers the request "timesync N" of the control socket, see collective.c. */
-void barrier_answer(struct peers *p, const char *which, FILE *to);
+void barrier_answer(struct peers *p, const char *request, FILE *to);
 void barrier_tick(struct peers *p);
 
-/* Handles a member's report that a caller waits in a barrier. */
-void barrier_member_waits(struct peers *p);
+/* Join and leave: see peers_join(), peers_leave(). */
+__u32 barrier_join(struct peers *p, const char *declared, pid_t pid, FILE *to);
+void barrier_leave(struct peers *p, __u32 id);
 
-/* Returns true if requests to source @s shall report arrival in the barrier: callers of
- * tsct_timesync() wait on this node and on all nodes that get their time through it. */
-bool barrier_arrived(const struct peers *p, const struct peer_source *s);
+/*
+ * barrier_member_request - handle a member's report that it arrived, or of nodes and
+ *	processes that keep it from arriving
+ * barrier_answer_member - add to the answer to a member that callers wait somewhere
+ */
+void barrier_member_request(struct peers *p, const struct tsct_extension *request);
+void barrier_answer_member(struct peers *p, struct tsct_extension *reply);
+
+/* Adds the state of this node, and of all nodes that get their time through this node,
+ * to a request to source @s: whether they have arrived in the barrier, and what keeps
+ * them from arriving. */
+void barrier_request(const struct peers *p, struct peer_source *s,
+		     struct tsct_extension *request);
 
 /* Processes an answer of source @s: the number of the barrier, and the flag that says
  * that the barrier was released. */
 void barrier_answered(struct peers *p, const struct peer_source *s);
 
-/* Returns true if a caller on this node, or on a node that gets its time through it,
- * waits for source @s to release a barrier. */
+/* Returns true if source @s is to be polled frequently, until it reports the release of
+ * the barrier: a program on this node, or on a node that gets its time through this
+ * node, waits in tsct_timesync(), or is waited for. */
 bool barrier_waits_for(const struct peers *p, const struct peer_source *s);
 
-/*
- * barrier_below - print the missing nodes that get their time through this node, for
- *	requests to the master
- * barrier_missing - print the names of all missing nodes, for answers to members and
- *	to local callers of tsct_timesync()
- */
-void barrier_below(const struct peers *p, char *names, size_t size);
+/* Prints the names of all missing nodes, for answers to members and to local callers of
+ * tsct_timesync(). */
 void barrier_missing(const struct peers *p, char *names, size_t size);
 
 /* ---- service.c: the responder and its sockets ---------------------------- */
@@ -200,18 +231,19 @@ void barrier_missing(const struct peers *p, char *names, size_t size);
  * children. */
 #define SERVER_SOCKETS_MAX (2 * (CONFIG_LISTEN_MAX > 2 ? CONFIG_LISTEN_MAX : 2))
 
-/* Measured time that the kernel needs per packet when one call sends many packets. A
- * measurement period has at least PACE_NR measurements, and lasts 1 s at least. */
+/* Measured time that the kernel needs per packet when one call sends many packets. Each
+ * call that sends a full outbox is a measurement. A measurement period has at least
+ * PACE_NR measurements, and lasts 1 s at least. */
 struct send_pace {
 	__u64 before;			/* minimum time to send one packet, in the
 					 * previous measurement period, cycles; 0:
 					 * unknown */
 	__u64 least;			/* minimum time to send one packet, in the
 					 * present measurement period, cycles */
-	unsigned int nr;		/* number of measurements of the send time in
-					 * the present measurement period */
-	__s64 since_ns;			/* begin time of the measurement period */
-	__s64 seen_ns;			/* time when a send was measured last, ns */
+	unsigned int nr;		/* number of measurements in the present
+					 * measurement period */
+	__s64 since_ns;			/* begin time of the measurement period, ns */
+	__s64 seen_ns;			/* time of the last measurement, ns */
 };
 
 /* Outbox: answers that one system call will send */
@@ -273,7 +305,8 @@ struct peers {
 					 * timekeeper_tick(), see peers_urgent() */
 	struct barrier barrier;
 	__u32 nr_sessions;		/* number of ended sessions */
-	__u32 timeline_nr;		/* number of the last timeline begun here */
+	__u32 timeline_nr;		/* number of the last timeline of which this
+					 * node was the master; 0: none */
 	__u32 clock_epoch;		/* clock's epoch at the last peers_tick() */
 	__s64 epoch_ns;			/* time of the last poll of all sources due to a
 					 * new cluster epoch */
@@ -283,14 +316,15 @@ struct peers {
 	struct net_packet batch[NET_BATCH];
 };
 
-/* True: a session is under way, of this node's or of its master's. */
+/* Returns true while this node takes part in a session or in a burst of polls, or while
+ * a session of this node's members is open. */
 bool peers_busy(const struct peers *p);
 
 /* Returns this node's role as text for JSON reports. */
 const char *peers_role(const struct peers *p);
 
-/* Prints and frees the JSON value @object; NULL: out of memory. @digits: precision of
- * real numbers */
+/* Prints and frees the JSON value @object, or prints the error "out of memory" if
+ * @object is NULL. @digits: precision of real numbers */
 void peers_print_json(json_t *object, size_t digits, FILE *to);
 
 /* Polls all sources after a change of the network, but at most once a second. */

@@ -142,7 +142,8 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 
 /*
  * Exchanges and the curve of the fit are reported as offsets from a tangent of the fit,
- * which are small enough for a drawing. The times t1 to t4 follow unchanged.
+ * which are small enough for a drawing. The array of an exchange ends with the times
+ * t1 to t4 as measured.
  */
 static double seconds(const struct tsct_tangent *t, __u64 local)
 {
@@ -323,6 +324,12 @@ static json_t *report_all(const struct peers *p)
 	return all;
 }
 
+/* The answer to requests that need the network */
+static void print_no_network(FILE *to)
+{
+	fprintf(to, "error: no network is configured: see tsctraced.conf(5)\n");
+}
+
 bool peers_answer(struct peers *p, const char *request, FILE *to)
 {
 	bool is_sync = !strcmp(request, "sync");
@@ -336,8 +343,7 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 	    strcmp(request, "peers"))
 		return false;
 	if (!p->cluster) {
-		fprintf(to, "error: no network is configured: see "
-			"tsctraced.conf(5)\n");
+		print_no_network(to);
 	} else if (is_window) {
 		sources = json_array();
 		for (i = 0; i < p->nr_sources; i++)
@@ -350,7 +356,7 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 		if (p->members.schedule && p->service.nr) {
 			tsct_schedule_begin(p->members.schedule,
 				(__u64)tsct_monotonic_ns() / 1000);
-			members_request_poll(p);
+			members_join_session(p);
 		}
 		sources_begin_session(p);
 		peers_print_json(json_pack("{s:o}", "session",
@@ -361,4 +367,17 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 		peers_print_json(report_all(p), 15, to);
 	}
 	return true;
+}
+
+__u32 peers_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
+{
+	if (p->cluster)
+		return barrier_join(p, declared, pid, to);
+	print_no_network(to);
+	return 0;
+}
+
+void peers_leave(struct peers *p, __u32 id)
+{
+	barrier_leave(p, id);
 }

@@ -24,7 +24,7 @@
  */
 #define REQUESTS	2		/* number of requests per poll */
 #define REQUESTS_LONG	3	/* requests per poll, if the poll interval is long */
-#define LONG_NS		(2 * NS_PER_S)	/* least poll interval for REQUESTS_LONG, ns */
+#define LONG_NS		(2 * NS_PER_S)	/* minimum of a long poll interval, ns */
 #define LOST_PORT	4	/* unanswered polls until the UDP port changes */
 #define LATE_NS		(50 * NS_PER_MS) /* timeout of a request in a session, ns */
 #define SESSION_LOST	5		/* lost requests in a row that end a
@@ -34,7 +34,8 @@
 #define BEHIND_NS	NS_PER_MS	/* timeout for the last answers of a poll, ns */
 #define TX_TIMES	8	/* maximum number of transmit times read in a row */
 #define GOOD_ENOUGH	8	/* answered polls until the poll interval doubles */
-/* Number of first exchanges with a source that are fed to the cluster together */
+/* Number of completed exchanges with a new source before the first of them is used to
+ * estimate the cluster's time */
 #define HELD		3
 
 /* Minimum time between log lines about a source's answers with the same result, ns */
@@ -47,8 +48,8 @@
 /* ---- poll intervals ------------------------------------------------------ */
 
 /*
- * Time until the next poll: random within a sixteenth of the interval, which
- * makes polls unpredictable and keeps nodes out of step.
+ * Returns the time until the next poll, ns: the poll interval plus or minus a random
+ * part of up to 1/16, which makes polls unpredictable and keeps nodes out of step.
  */
 static __s64 poll_interval_ns(const struct peer_source *s, __u64 random)
 {
@@ -272,9 +273,9 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 	__s64 now_ns;
 
 	/*
-	 * Applies a known asymmetry of delays to the local times: as if the request had
-	 * been sent, and the answer received, later by half of the asymmetry. Causality
-	 * still holds.
+	 * Corrects for the asymmetry of delays that the configuration states: adds half
+	 * of the asymmetry to the local times (t1: request sent, t4: answer received).
+	 * The round trip time t4 - t1 stays the same.
 	 */
 	x->t1 += (__u64)half;
 	x->t4 += (__u64)half;
@@ -300,9 +301,9 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
 }
 
 /*
- * Feeds complete exchanges to the cluster. The first exchanges with a source stay in
- * the client's queue until there are HELD exchanges: clock params made from a single
- * bad exchange would take seconds to be slewed to the right time.
+ * Passes complete exchanges to the estimate of the cluster's time. The first exchanges
+ * with a source stay in the client's queue until HELD exchanges are complete or the
+ * burst ends: a slew from clock params of one bad exchange would take seconds.
  */
 static void feed_complete(struct peers *p, unsigned int nr)
 {
@@ -428,7 +429,7 @@ static void read_tx_times(struct peers *p, struct peer_source *s)
 static int send_request(struct peers *p, struct peer_source *s, bool follows)
 {
 	struct tsct_client *client = &s->client;
-	struct tsct_packet_time before = { 0 };
+	struct tsct_packet_time before = { .error = p->clock.skew_cycles };
 	struct tsct_extension ext = { 0 };
 	__u8 bytes[TSCT_NTP_MAX];
 	__u64 random[2];
@@ -440,13 +441,7 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 		ext.flags |= TSCT_EXT_JOIN;
 		ext.session = s->session;
 	}
-	if (barrier_arrived(p, s)) {
-		ext.flags |= TSCT_EXT_ARRIVED;
-		ext.barrier = p->barrier.number;
-	}
-	client->requests_missing = barrier_waits_for(p, s);
-	if (client->requests_missing)
-		barrier_below(p, client->below, sizeof(client->below));
+	barrier_request(p, s, &ext);
 	len = (follows ? tsct_client_follow : tsct_client_request)(
 		client, p->config->keys, random,
 		s->config.ntp_only ? NULL : &ext, bytes);

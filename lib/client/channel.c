@@ -282,8 +282,8 @@ static const char *explain_options(const struct tsct_channel_options *options)
 		return "invalid block_size; use a power of two of 4096 to 65536";
 	if (tsct_geometry_check(options->policy, size,
 				options->blocks ?: TSCT_BLOCKS_DEFAULT))
-		return "invalid blocks; use a power of two, 2 (overwrite: 4) to "
-			"65536, up to 256 MiB together";
+		return "invalid number of blocks; use a power of two, 2 (overwrite: 4) to "
+			"65536; all blocks of a ring have at most 256 MiB";
 	return "rejected by the provider; use library and provider of one "
 		"release";
 }

@@ -61,7 +61,7 @@ static int send_request(struct tsct_control_call *call)
 	return err == -EAGAIN || err == -EINTR ? 0 : err;
 }
 
-/* Reads all bytes that have arrived. Returns 1: the daemon closed the connection. */
+/* Reads all bytes that have arrived. Returns 1: the answer is complete. */
 static int read_answer(struct tsct_control_call *call)
 {
 	ssize_t len;
@@ -84,6 +84,9 @@ static int read_answer(struct tsct_control_call *call)
 			continue;
 		}
 		call->answer[call->len] = '\0';
+		if (call->one_line && call->len &&
+		    call->answer[call->len - 1] == '\n')
+			return 1;
 		if (!len)
 			return call->len ? 1 : -ECONNRESET;
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
@@ -110,33 +113,56 @@ int tsct_control_request(const char *path, const char *request, char **ret_answe
 					  ret_len);
 }
 
-int tsct_control_request_until(const char *path, const char *request,
-			       __s64 until_ns, char **ret_answer, size_t *ret_len)
+/* Sends a request and waits for its answer. */
+static int complete(struct tsct_control_call *call, const char *path,
+		    const char *request, __s64 until_ns, bool one_line)
 {
 	__s64 until = tsct_monotonic_ns() + ANSWER_NS, left_ms;
-	struct tsct_control_call call;
 	struct pollfd fd = { .events = POLLIN };
 	int ret;
 
-	tsct_control_call_begin(&call, path, request,
+	tsct_control_call_begin(call, path, request,
 				until < until_ns ? until : until_ns);
-	while (!(ret = tsct_control_call_step(&call))) {
+	call->one_line = one_line;
+	while (!(ret = tsct_control_call_step(call))) {
 		/* Waits until the next step of the request can make progress. */
-		fd.fd = call.fd;
-		left_ms = (call.until_ns - tsct_monotonic_ns()) / 1000000 + 1;
-		if (call.fd < 0)
+		fd.fd = call->fd;
+		left_ms = (call->until_ns - tsct_monotonic_ns()) / 1000000 + 1;
+		if (call->fd < 0)
 			left_ms = RETRY_MS;
-		if (left_ms > 0 && poll(&fd, 1, (int)left_ms) < 0 && errno != EINTR) {
-			ret = -errno;
-			break;
-		}
+		if (left_ms > 0 && poll(&fd, 1, (int)left_ms) < 0 && errno != EINTR)
+			return -errno;
 	}
-	if (ret > 0) {
+	return ret > 0 ? 0 : ret;
+}
+
+int tsct_control_request_until(const char *path, const char *request,
+			       __s64 until_ns, char **ret_answer, size_t *ret_len)
+{
+	struct tsct_control_call call;
+	int err = complete(&call, path, request, until_ns, false);
+
+	if (!err) {
 		*ret_answer = call.answer;
 		*ret_len = call.len;
 		call.answer = NULL;
-		ret = 0;
 	}
 	tsct_control_call_end(&call);
-	return ret;
+	return err;
+}
+
+int tsct_control_request_keep(const char *path, const char *request,
+			      __s64 until_ns, char **ret_answer, int *ret_fd)
+{
+	struct tsct_control_call call;
+	int err = complete(&call, path, request, until_ns, true);
+
+	if (!err) {
+		*ret_answer = call.answer;
+		*ret_fd = call.fd;
+		call.answer = NULL;
+		call.fd = -1;
+	}
+	tsct_control_call_end(&call);
+	return err;
 }

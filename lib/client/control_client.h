@@ -25,11 +25,17 @@
  *
  * tsct_control_request_until - tsct_control_request(), also limited to @until_ns, a
  * time of tsct_monotonic_ns()
+ *
+ * tsct_control_request_keep - the same for a request whose connection may stay open
+ * after an answer of one line. @ret_fd: that connection, for the
+ * caller to close
  */
 int tsct_control_request(const char *path, const char *request, char **ret_answer,
 			 size_t *ret_len);
 int tsct_control_request_until(const char *path, const char *request,
 			       __s64 until_ns, char **ret_answer, size_t *ret_len);
+int tsct_control_request_keep(const char *path, const char *request,
+			      __s64 until_ns, char **ret_answer, int *ret_fd);
 
 /* A request that does not block. One thread at a time; not signal safe */
 struct tsct_control_call {
@@ -40,18 +46,21 @@ struct tsct_control_call {
 	__s64 until_ns;		/* deadline of the request, CLOCK_MONOTONIC */
 	char *answer;		/* bytes received so far; a NUL follows when complete */
 	size_t len, size;	/* bytes of @answer: received, allocated */
+	bool one_line;		/* true: the answer is complete after a newline, too */
 };
 
 /*
- * Prepares a request, without system calls. @path has to stay valid; @request as for
- * tsct_control_request(). The struct's old contents are not released.
+ * Prepares a request, without system calls. @path has to stay valid. @request: text of
+ * one line without a newline, at most 62 bytes. The struct's old contents are not
+ * released.
  */
 void tsct_control_call_begin(struct tsct_control_call *call, const char *path,
 			     const char *request, __s64 until_ns);
 
 /*
  * Continues a control request, without waiting. Returns 1: call->answer is complete; 0:
- * call again; or -errno as tsct_control_request().
+ * call again; -ETIMEDOUT; -ECONNRESET: closed without an answer; -EMSGSIZE: more than
+ * 8 MiB; or another -errno of the connection.
  */
 int tsct_control_call_step(struct tsct_control_call *call);
 

@@ -9,9 +9,8 @@
 #include "clock_private.h"
 #include "lib/core/latch.h"
 #include "lib/core/clock_params.h"
+#include "lib/core/tsc_trust.h"
 #include "lib/client/gettime.h"
-
-#define SKEW_UNKNOWN	(~0ULL)
 
 /* ---- the page, field by field ------------------------------------------- */
 
@@ -52,7 +51,7 @@ int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
 			      TSCT_CLOCK_CPUS_OFFSET);
 	*ret_skew = READ_ONCE(cpus[cpu].skew_cycles);
 	*ret_error = READ_ONCE(cpus[cpu].error_cycles);
-	return *ret_error == SKEW_UNKNOWN ? -EXDEV : 0;
+	return *ret_error == TSCT_SKEW_UNKNOWN ? -EXDEV : 0;
 }
 
 __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock)
@@ -72,6 +71,15 @@ __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock)
 			max = bound > UINT64_MAX ? UINT64_MAX : (__u64)bound;
 	}
 	return max;
+}
+
+__u64 tsct_clock_skew_span(const struct tsct_clock_full *clock)
+{
+	if (clock->head.source != TSCT_SOURCE_TSC || !clock->area.page)
+		return 0;
+	return tsct_skew_span((const void *)((const char *)clock->area.page +
+					     TSCT_CLOCK_CPUS_OFFSET),
+			      clock->area.nr_cpus);
 }
 
 /* ---- units -------------------------------------------------------------- */
@@ -170,7 +178,7 @@ static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
 		if (!err && head.flags & TSCT_CLOCK_SKEWED) {
 			/*
 			 * The table of skews belongs to the current epoch. Cycles of an
-			 * earlier one may be off by the largest skew of any CPU.
+			 * earlier epoch may be off by the largest skew of any CPU.
 			 */
 			if (time->epoch != head.epoch)
 				error = tsct_clock_skew_max(clock);
@@ -294,8 +302,9 @@ static int lookup_cluster(const struct tsct_clock *clock, __u64 cycles,
 			err = tsct_clock_cluster_lookup(&state, cycles, time);
 		} else {
 			/*
-			 * The parameters are those of the reference CPU. The previous
-			 * params may have been made with another table of skews.
+			 * The params convert counter values of the reference CPU, so
+			 * the skew of @cpu is subtracted. cluster_prev is used with the
+			 * present skews, too, even if it was made with other skews.
 			 */
 			err = tsct_clock_skew(tsct_clock_full(clock), cpu, &skew, &error);
 			if (!err)
@@ -563,7 +572,7 @@ int tsct_clock_segments(const struct tsct_clock *clock,
 		TSCT_SEGMENTS_MAX;
 	total = past + current_segments(&copy.state, current);
 	for (i = 0; i < nr && i < total; i++) {
-		/* If not all segments fit, the latest ones are returned. */
+		/* Returns the latest segments if there are more than @nr. */
 		unsigned int at = total > nr ? total - nr + i : i;
 
 		ret_segments[i] = at < past ? copy.segments[at] :

@@ -68,7 +68,9 @@ struct tsct_clock_inprocess {
 
 static __u64 read_cycles(const struct tsct_clock_inprocess *clock)
 {
-	return clock->ops->cycles(clock->ops->ctx);
+	__u32 cpu;
+
+	return clock->ops->cycles(clock->ops->ctx, &cpu);
 }
 
 /* ---- publishing --------------------------------------------------------- */
@@ -155,8 +157,9 @@ static void refine(struct tsct_clock_inprocess *clock)
 	struct tsct_clock_state state;
 
 	/*
-	 * In the child of a fork: a thread that exists only in the parent may have
-	 * left the page half written, or written it without updating the estimator.
+	 * In the child of a fork(): repairs the page, and makes the estimator continue
+	 * the published params. At the fork(), another thread of the parent may have
+	 * been writing the page, or had yet to update the estimator.
 	 */
 	if (!clock->shared->known) {
 		tsct_latch_repair(&clock->area);
@@ -172,7 +175,8 @@ static void refine(struct tsct_clock_inprocess *clock)
 		for (feeds = 0; feeds < FEEDS_MAX && ret > 0; feeds++)
 			ret = tsct_sampler_feed(&next->sampler, &next->est);
 	if (ret < 0) {
-		/* Keeps the sample of start_late(), whose next call needs it. */
+		/* start_late() stored its first sample in *next, and needs this sample
+		 * in its next call: makes *next the current estimate. */
 		if (!next->started)
 			clock->current = !clock->current;
 		return;

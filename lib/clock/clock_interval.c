@@ -122,8 +122,7 @@ static __s64 skew_correction(const struct tsct_clock_full *clock, __u32 from,
 			*ret_error = UINT64_MAX;
 		return (__s64)((__u64)skew_from - (__u64)skew_to);
 	}
-	if (skewed)
-		*ret_error = UINT64_MAX;
+	*ret_error = skewed ? UINT64_MAX : tsct_clock_skew_span(clock);
 	return 0;
 }
 

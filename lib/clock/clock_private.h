@@ -90,10 +90,14 @@ int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
 /* Largest skew of any CPU, including its error, in cycles */
 __u64 tsct_clock_skew_max(const struct tsct_clock_full *clock);
 
+/* Returns tsct_skew_span() of the clock's CPUs; 0 if the source is not the TSC. */
+__u64 tsct_clock_skew_span(const struct tsct_clock_full *clock);
+
 /* ---- the in-process clock ----------------------------------------------- */
 
 /*
- * tsct_clock_inprocess_open - calibrate, which takes up to 20 ms, and publish
+ * tsct_clock_inprocess_open - measure the counter's rate, which takes up to 20 ms, and
+ * publish the first clock params on the clock page of this process
  * @ops: functions for @source; must remain valid until the clock is closed
  *
  * Returns the in-process clock; NULL: out of memory.

@@ -9,7 +9,7 @@
 
 /* Limits of a search, which takes many brackets of a clock to find a narrow one */
 #define TRIES		64		/* maximum number of brackets that are taken */
-/* A search takes more brackets than this, even if they take more than SEARCH_NS. */
+/* SEARCH_NS does not end a search that has taken TRIES_MIN brackets or fewer. */
 #define TRIES_MIN	3
 /* number of narrow brackets after which no more brackets are taken */
 #define GOOD_ENOUGH	16
@@ -28,7 +28,7 @@
 #define SPAN_ERROR	1e-3
 #define RATE_ERROR	4e-4
 
-/* Limits of taking the samples for the first estimate of the counter's rate */
+/* Number and times of the samples for the first estimate of the counter's rate */
 #define START_SAMPLES	16		/* maximum number of samples */
 /* minimum number of samples, even if taking them exceeds START_NS */
 #define START_SAMPLES_MIN 4
@@ -40,14 +40,14 @@
 
 /*
  * RDTSCP waits for all preceding instructions. Plain RDTSC was observed to run
- * backwards between threads.
+ * backwards between threads. The same instruction reads TSC_AUX, in which the kernel
+ * keeps the CPU's number: no migration can separate the counter from the CPU. Every CPU
+ * whose TSC may be the source has RDTSCP, see core/tsc_trust.h.
  */
-static __u64 read_tsc(void *ctx)
+static __u64 read_tsc(void *ctx, __u32 *ret_cpu)
 {
-	unsigned int aux;
-
 	(void)ctx;
-	return __rdtscp(&aux);
+	return __rdtscp(ret_cpu);
 }
 
 static __s64 clock_ns(void *ctx, clockid_t clock)
@@ -59,18 +59,23 @@ static __s64 clock_ns(void *ctx, clockid_t clock)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-static __u64 read_raw(void *ctx)
+/* The kernel's clocks are the same on all CPUs, so the CPU need not be known. */
+
+static __u64 read_raw(void *ctx, __u32 *ret_cpu)
 {
+	*ret_cpu = TSCT_CPU_ANY;
 	return (__u64)clock_ns(ctx, CLOCK_MONOTONIC_RAW);
 }
 
-static __u64 read_monotonic(void *ctx)
+static __u64 read_monotonic(void *ctx, __u32 *ret_cpu)
 {
+	*ret_cpu = TSCT_CPU_ANY;
 	return (__u64)clock_ns(ctx, CLOCK_MONOTONIC);
 }
 
-static __u64 read_realtime(void *ctx)
+static __u64 read_realtime(void *ctx, __u32 *ret_cpu)
 {
+	*ret_cpu = TSCT_CPU_ANY;
 	return (__u64)clock_ns(ctx, CLOCK_REALTIME);
 }
 
@@ -135,9 +140,11 @@ const struct tsct_clock_ops *tsct_clock_ops_real(unsigned int source)
 
 __u64 tsct_cycles_read(unsigned int source)
 {
+	__u32 cpu;
+
 	if (source == TSCT_SOURCE_TSC)
-		return read_tsc(NULL);
-	return tsct_clock_ops_real(source)->cycles(NULL);
+		return read_tsc(NULL, &cpu);
+	return tsct_clock_ops_real(source)->cycles(NULL, &cpu);
 }
 
 /* ---- brackets ----------------------------------------------------------- */
@@ -154,12 +161,13 @@ void tsct_sampler_init(struct tsct_sampler *sampler,
 static void take_bracket(const struct tsct_clock_ops *ops, clockid_t clock,
 			 struct tsct_bracket *ret_bracket)
 {
-	ret_bracket->before = ops->cycles(ops->ctx);
+	ret_bracket->before = ops->cycles(ops->ctx, &ret_bracket->before_cpu);
 	ret_bracket->ns = ops->clock_ns(ops->ctx, clock);
-	ret_bracket->after = ops->cycles(ops->ctx);
+	ret_bracket->after = ops->cycles(ops->ctx, &ret_bracket->after_cpu);
 }
 
-/* Brackets taken in one search for a narrow bracket */
+/* Valid brackets taken in one search for a narrow bracket; without any, all[0] is an
+ * invalid one */
 struct tries {
 	struct tsct_bracket all[TRIES];
 	unsigned int nr, best;		/* number of brackets; index of the narrowest */
@@ -170,24 +178,27 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 {
 	double width, best, limit = sampler->limit_ns;
 	struct tsct_bracket *now = &tries->all[0];
-	unsigned int good = 0, enough;
+	unsigned int good = 0, enough, taken;
 	volatile unsigned int pause;
 
 	enough = sampler->thorough ? TRIES : GOOD_ENOUGH;
 	/* This bracket is discarded: it is wide, because caches are cold. */
 	take_bracket(sampler->ops, clock, now);
 	tries->best = 0;
-	for (tries->nr = 0; tries->nr < TRIES && good < enough; ) {
+	tries->nr = 0;
+	for (taken = 0; taken < TRIES && good < enough; taken++) {
 		now = &tries->all[tries->nr];
 		/*
 		 * Some counters advance in steps (of 10 ns on some machines), and the
 		 * loop can fall into phase with them: then all brackets are truncated
 		 * in the same way. Pauses of varying length prevent that.
 		 */
-		pause = tries->nr * 5 % DITHER;
+		pause = taken * 5 % DITHER;
 		while (pause)
 			pause--;
 		take_bracket(sampler->ops, clock, now);
+		if (!tsct_bracket_is_valid(now))
+			continue;
 		width = (double)(now->after - now->before) *
 			sampler->ns_per_cycle;
 		if (sampler->ns_per_cycle > 0 && width <= limit)
@@ -200,7 +211,7 @@ static void search(struct tsct_sampler *sampler, clockid_t clock,
 	}
 	now = &tries->all[tries->best];
 	best = (double)(now->after - now->before) * sampler->ns_per_cycle;
-	if (sampler->ns_per_cycle <= 0)
+	if (sampler->ns_per_cycle <= 0 || !tries->nr)
 		return;
 	limit = tsct_larger(good ? limit * 7 / 8 : limit * 2, best * 5 / 4);
 	sampler->limit_ns = tsct_smaller(tsct_larger(limit, LIMIT_NS_MIN),
@@ -213,9 +224,10 @@ static double difference(__u64 a, __u64 b)
 }
 
 /*
- * Narrows @bracket, the narrowest of @tries, by all brackets of the search: each of
- * them, moved to the time of the narrowest by @rate (ns per cycle), bounds the clock
- * from both sides. The time between two brackets has a relative error of SPAN_ERROR.
+ * Narrows @bracket, the narrowest of @tries, by all brackets of the search on the same
+ * CPU: each of them, moved to the time of the narrowest by @rate (ns per cycle), bounds
+ * the clock from both sides. The time between two brackets has a relative error of
+ * SPAN_ERROR.
  * Returns the longest time from the narrowest bracket to one that narrowed it, in
  * cycles.
  */
@@ -229,6 +241,8 @@ static double intersect(const struct tries *tries, double rate,
 
 	for (i = 0; i < tries->nr; i++) {
 		one = &tries->all[i];
+		if (one->before_cpu != best->before_cpu)
+			continue;
 		since = (double)(one->ns - best->ns) / rate;
 		slack = tsct_magnitude(since) * SPAN_ERROR;
 		low = difference(one->before, best->before) - since - slack;
@@ -265,6 +279,12 @@ void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 		sampler->span = (__u64)intersect(&tries, rate, ret_bracket);
 }
 
+static void widen(struct tsct_bracket *bracket, __u64 cycles)
+{
+	bracket->before -= cycles;
+	bracket->after += cycles;
+}
+
 void tsct_sampler_take(struct tsct_sampler *sampler,
 		       struct tsct_sample *ret_sample)
 {
@@ -276,11 +296,14 @@ void tsct_sampler_take(struct tsct_sampler *sampler,
 			.raw = { s.cycles, s.raw_ns, s.cycles },
 			.real = { s.cycles, s.real_ns, s.cycles },
 		};
-		return;
+	} else {
+		tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW,
+				     &ret_sample->raw);
+		tsct_sampler_bracket(sampler, CLOCK_REALTIME, &ret_sample->real);
+		ret_sample->span = sampler->span;
 	}
-	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &ret_sample->raw);
-	tsct_sampler_bracket(sampler, CLOCK_REALTIME, &ret_sample->real);
-	ret_sample->span = sampler->span;
+	widen(&ret_sample->raw, sampler->skew_cycles);
+	widen(&ret_sample->real, sampler->skew_cycles);
 }
 
 /* ---- calibration -------------------------------------------------------- */
@@ -324,7 +347,8 @@ static void estimate_rate(struct tsct_sampler *sampler)
 	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &a);
 	ops->sleep_ns(ops->ctx, START_SLEEP_NS / 5);
 	tsct_sampler_bracket(sampler, CLOCK_MONOTONIC_RAW, &b);
-	if (tsct_bracket_rate(&a, &b, 1, &lo, &hi) && hi < lo * (1 + SPAN_ERROR))
+	if (tsct_bracket_is_valid(&a) && tsct_bracket_is_valid(&b) &&
+	    tsct_bracket_rate(&a, &b, 1, &lo, &hi) && hi < lo * (1 + SPAN_ERROR))
 		sampler->ns_per_cycle = sampler->raw_per_cycle = (lo + hi) / 2;
 }
 

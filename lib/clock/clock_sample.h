@@ -12,7 +12,11 @@
 #include "lib/core/rate_estimator.h"
 
 struct tsct_clock_ops {
-	__u64 (*cycles)(void *ctx);	/* Returns an ordered read of the counter. */
+	/*
+	 * Returns an ordered read of the counter. Sets *ret_cpu to a number of the CPU
+	 * whose counter was read, or TSCT_CPU_ANY: unknown.
+	 */
+	__u64 (*cycles)(void *ctx, __u32 *ret_cpu);
 	__s64 (*clock_ns)(void *ctx, clockid_t clock);
 	void (*sleep_ns)(void *ctx, __u64 ns);
 	void *ctx;
@@ -42,8 +46,9 @@ __u64 tsct_cycles_read(unsigned int source);
 
 /*
  * State of the search for a narrow bracket. A search takes many brackets of one clock,
- * keeps the narrowest and cuts it to its intersection with the rest. It discards the
- * first bracket, because caches are cold after a sleep. Enough brackets of at most
+ * keeps the narrowest and cuts it to its intersection with the rest of that CPU. It
+ * discards the first bracket, because caches are cold after a sleep, and brackets whose
+ * thread moved to another CPU in between. Enough brackets of at most
  * limit_ns end the search. limit_ns doubles after a search without such a bracket and
  * shrinks slowly otherwise, so that it suits slow virtual machines and debuggers, too.
  * Number of brackets and duration are limited. The narrowest bracket is used whatever
@@ -59,6 +64,13 @@ struct tsct_sampler {
 	double limit_ns;		/* largest width of a narrow bracket, ns */
 	bool thorough;			/* true: a search does not end early when it has
 					 * found enough narrow brackets */
+	/*
+	 * Bound of the distance between the counters of two CPUs, cycles. Samples are
+	 * widened by it on both sides, and so bound the time by the counter of any CPU,
+	 * also where the kernel advances its clocks by the counter of another CPU. The
+	 * owner sets this field after tsct_sampler_init(), which sets 0.
+	 */
+	__u64 skew_cycles;
 	/* cycles between the narrowest bracket of the last search and the furthest
 	 * bracket that it was intersected with */
 	__u64 span;
@@ -68,21 +80,26 @@ struct tsct_sampler {
 void tsct_sampler_init(struct tsct_sampler *sampler,
 		       const struct tsct_clock_ops *ops);
 
-/* Searches for a narrow bracket of one clock. */
+/*
+ * Searches for a narrow bracket of one clock. The result is not valid, see
+ * tsct_bracket_is_valid(), if the thread moved to another CPU in every bracket.
+ */
 void tsct_sampler_bracket(struct tsct_sampler *sampler, clockid_t clock,
 			  struct tsct_bracket *ret_bracket);
 
 /*
- * Takes a bracket of MONOTONIC_RAW and one of REALTIME. Both have no width if
- * ops->snapshot() provides the reading.
+ * Takes a bracket of MONOTONIC_RAW and one of REALTIME, and widens both by skew_cycles.
+ * Without that, both have no width if ops->snapshot() provides the reading.
  */
 void tsct_sampler_take(struct tsct_sampler *sampler,
 		       struct tsct_sample *ret_sample);
 
 /*
- * tsct_sampler_start - calibrate: samples at 15 intervals of about 1 ms, fewer
- * if sleeps take longer; under 20 ms on an idle machine. Returns as
- * tsct_rate_start().
+ * tsct_sampler_start - make the first estimate of the counter's rate, from 16 samples
+ * about 1 ms apart, or fewer if sleeps take longer
+ *
+ * Takes less than 20 ms on an idle machine. Returns the result of tsct_rate_start(): an
+ * event TSCT_RATE_*, or -errno.
  */
 int tsct_sampler_start(struct tsct_sampler *sampler,
 		       struct tsct_rate_estimator *est);

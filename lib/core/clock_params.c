@@ -263,6 +263,16 @@ static bool is_status_credible(const struct tsct_clock_params *params, __u32 sta
 	return (has_time && !skewed) || !params->fast_cycles;
 }
 
+/* True if the fields utc_* have a known source and its bound, or are all 0. */
+static bool is_utc_credible(const struct tsct_clock_state *state)
+{
+	if (state->utc_source == TSCT_UTC_UNKNOWN)
+		return !state->utc_error_ns && !state->utc_as_of_cycles &&
+			!state->utc_growth_ppb;
+	return state->utc_source < TSCT_UTC_NR && state->utc_error_ns <= S64_TOP &&
+		state->utc_growth_ppb <= 1000000000;
+}
+
 int tsct_clock_state_check(const struct tsct_clock_state *state)
 {
 	bool skewed = state->flags & TSCT_CLOCK_SKEWED;
@@ -278,7 +288,5 @@ int tsct_clock_state_check(const struct tsct_clock_state *state)
 		return -EINVAL;
 	if (state->rate_mult && !is_rate_credible(state->rate_mult, state->source))
 		return -EINVAL;
-	if (state->reserved0 || state->reserved1)
-		return -EINVAL;
-	return is_zero(state->reserved, sizeof(state->reserved)) ? 0 : -EINVAL;
+	return is_utc_credible(state) ? 0 : -EINVAL;
 }

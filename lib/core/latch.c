@@ -12,9 +12,9 @@
  */
 #include "latch.h"
 #include "clock_params.h"
+#include "tsc_trust.h"
 
 #define LATCH_TRIES	1000
-#define SKEW_UNKNOWN	(~0ULL)
 
 TSCT_ASSERT(sizeof(struct tsct_clock_copy) % sizeof(tsct_word) == 0);
 
@@ -27,8 +27,8 @@ static void store_copy(struct tsct_clock_copy *to,
 /* Switches readers to the other copy, and publishes the writes to it. */
 static void store_seq(struct tsct_clock_page *page, __u64 seq)
 {
-	/* Barrier (A), see the head of this file: stores the new copy of the clock's
-	 * state before the seq that points to it. */
+	/* Barrier (A), see the head of this file: the new copy of the clock's
+	 * state is stored before the seq that points to the copy. */
 	smp_store_release(&page->seq, seq);
 	/* Barrier (B), see the head of this file: orders the store of seq before later
 	 * stores to the copy that seq no longer points to. */
@@ -54,7 +54,7 @@ void tsct_latch_init(struct tsct_clock_page *page, const __u8 boot_id[16],
 	page->copy[0].state.source = source;
 	page->copy[1].state.source = source;
 	for (cpu = 0; cpu < nr_cpus; cpu++)
-		cpu_entry(page, cpu)->error_cycles = SKEW_UNKNOWN;
+		cpu_entry(page, cpu)->error_cycles = TSCT_SKEW_UNKNOWN;
 }
 
 void tsct_latch_repair(struct tsct_clock_page *page)
@@ -79,7 +79,8 @@ void tsct_latch_stage(struct tsct_clock_page *page,
 
 	if (!(seq & 1))
 		store_seq(page, seq + 1);
-	/* Copy from the published copy, as copy 0 may hold another staged state. */
+	/* Copies the whole published copy: copy 0 may hold a state that was staged
+	 * earlier and never published. */
 	store_copy(&page->copy[0], &page->copy[1]);
 	tsct_segments_succeed(&page->copy[0], next);
 }
@@ -108,9 +109,9 @@ void tsct_latch_write(struct tsct_clock_page *page,
 }
 
 /*
- * A reader may be reading the CPU's entry for a state of an earlier epoch: error_cycles
- * is UNKNOWN while the skew changes, so that no reader combines the new skew with the
- * old error.
+ * Sets the skew of @cpu in the CPU table. Readers may load the skew and its error
+ * meanwhile: error_cycles is UNKNOWN while the skew changes, so that no reader combines
+ * the new skew with the old error.
  */
 void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycles,
 			__u64 error_cycles)
@@ -120,7 +121,7 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
 	if (cpu >= page->nr_cpus)
 		return;
 	entry = cpu_entry(page, cpu);
-	WRITE_ONCE(entry->error_cycles, SKEW_UNKNOWN);
+	WRITE_ONCE(entry->error_cycles, TSCT_SKEW_UNKNOWN);
 	smp_store_release(&entry->skew_cycles, skew_cycles);
 	smp_store_release(&entry->error_cycles, error_cycles);
 }
@@ -130,15 +131,15 @@ void tsct_latch_set_cpu(struct tsct_clock_page *page, __u32 cpu, __s64 skew_cycl
 	int tries_, ret_ = -EAGAIN;					\
 									\
 	for (tries_ = 0; tries_ < LATCH_TRIES; tries_++) {		\
-		/* Barrier (a), see the head of this file: loads seq	\
-		 * before the copy that seq points to. */		\
+		/* Barrier (a), see the head of this file: seq is	\
+		 * loaded before the copy that seq points to. */	\
 		__u64 seq_ = smp_load_acquire(&(page)->seq); \
 		const struct tsct_clock_copy *copy =			\
 			&(page)->copy[seq_ & 1];			\
 		int got_ = (read);					\
 									\
-		/* Barrier (b), see the head of this file: loads the	\
-		 * copy before seq is loaded again and compared. */	\
+		/* Barrier (b), see the head of this file: the copy is	\
+		 * loaded before seq is loaded again and compared. */	\
 		smp_rmb(); \
 		if (likely(READ_ONCE((page)->seq) == seq_)) {		\
 			ret_ = got_;					\

@@ -312,8 +312,8 @@ static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
 
 /* ---- the mapping ----------------------------------------------------------- */
 
-/* Adds a curve of @len ticks. @next: the piece after the curve; NULL: the curve is the
- * last in the range */
+/* Adds to the mapping a curve for @len ticks from tick @from on. @next: the cubic after
+ * @piece; NULL: @piece is the last cubic of the mapping */
 static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piece,
 		     const struct tsct_cubic *next, const struct tsct_axis *axis,
 		     __u64 from, __u64 len)
@@ -363,8 +363,8 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 	unsigned int k;
 	int err;
 
-	if (!nr || nr > TSCT_CUBICS_MAX || !axis->num || !axis->den ||
-	    axis->hz < TSCT_AXIS_HZ_MIN || (__s64)(end - begin) < 0)
+	if (!nr || !axis->num || !axis->den || axis->hz < TSCT_AXIS_HZ_MIN ||
+	    (__s64)(end - begin) < 0)
 		return -EINVAL;
 	if ((end - begin) >> 62)
 		return -ERANGE;

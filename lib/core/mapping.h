@@ -19,7 +19,8 @@
  * ns is longer than a tick of most counters: there the maximum ensures it, and the
  * cursor counts these cases.
  *
- * User space only (doubles). No allocation.
+ * User space only (doubles). No allocation: the caller has the memory, which is
+ * proportional to the number of cubics.
  */
 #ifndef TSCT_CORE_MAPPING_H
 #define TSCT_CORE_MAPPING_H
@@ -40,8 +41,6 @@ struct tsct_cubic {
 				 * cycles per local cycle */
 };
 
-#define TSCT_CUBICS_MAX	256	/* maximum number of cubics of one function */
-
 /* ---- the axis --------------------------------------------------------------- */
 
 /*
@@ -49,7 +48,7 @@ struct tsct_cubic {
  * to the global tick global + (t - remote) * num / den
  */
 struct tsct_axis {
-	__u64 remote;		/* a tick of the master's counter */
+	__u64 remote;		/* value of the master's counter at global tick `global` */
 	__u64 global;		/* global tick at tick `remote` of the master */
 	__u64 num, den;		/* global ticks per tick of the master: num / den */
 	__u64 hz;		/* global ticks per second */
@@ -140,22 +139,25 @@ struct tsct_mapping {
 	/* global tick at which the curve added last ends, 2^-64 ticks since `global`;
 	 * for tsct_mapping_build() */
 	tsct_s128 last_end;
-	__u32 nr;
-	struct tsct_mapping_curve curve[TSCT_CUBICS_MAX];
+	__u32 nr;		/* number of curves */
+	struct tsct_mapping_curve *curve;	/* array of curves, in the caller's
+						 * memory */
 };
 
 /*
  * tsct_mapping_build - make a mapping of cubics and an axis
+ * @ret: the caller has set ret->curve to room for @nr curves, which the mapping uses
+ *	from then on
  * @piece: array of cubics in order of `from`; the first also holds before its `from`,
  *	the last to the end
  * @begin @end: range of local ticks to map; less than 2^62 apart
  *
  * A gap of less than a nanosecond between two pieces is spread over the earlier piece.
  *
- * Returns 0; -EINVAL: no or too many pieces, not in order, not connected, an invalid
- * axis, or begin after end; -ERANGE: the function does not rise everywhere (by a
- * thousandth of its mean rate at least), or numbers are too large or not finite. Then
- * *ret is not to be used. A mapping has 36 KiB: do not put it on a stack.
+ * Returns 0; -EINVAL: no pieces, not in order, not connected, an invalid axis, or begin
+ * after end; -ERANGE: the function does not rise everywhere (by a thousandth of its
+ * mean rate at least), or numbers are too large or not finite. Then *ret is not to be
+ * used.
  */
 int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 		       unsigned int nr, const struct tsct_axis *axis,
@@ -174,9 +176,12 @@ struct tsct_mapping_cursor {
 	const struct tsct_mapping *mapping;
 	struct tsct_mapping_line line;
 	__u64 last_local, last_global;	/* ticks of the last event */
-	__u64 monotonic_fixups;	/* number of events whose tick was raised so that ticks
-				 * are monotonic */
-	__u64 fixup_max;	/* largest raise of a tick, global ticks */
+	/* number of events whose global tick was raised, because the mapping gave a
+	 * tick that was not after that of the event before */
+	__u64 monotonic_fixups;
+	/* largest difference, global ticks, between the raised tick of an event and the
+	 * lower tick that the mapping gave */
+	__u64 fixup_max;
 };
 
 void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,

@@ -229,13 +229,19 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
 
 /* ---- parameters ----------------------------------------------------------- */
 
-/*
- * Returns the bound of a sample's rounding error, ns: time is rounded to ns, cycles to
- * integers, and the kernel's clock is not exactly straight.
- */
-static double rounding_ns(const struct tsct_rate_estimator *est)
+static double skew_ns(const struct tsct_rate_estimator *est)
 {
-	return 1 + est->rate + TSCT_RATE_TICK_NS;
+	return (double)est->skew_cycles * est->rate;
+}
+
+/*
+ * Returns the bound of the error, ns, that a conversion adds to that of the sample: time
+ * is rounded to ns, cycles to integers, the kernel's clock is not exactly straight, and
+ * the cycles may be of a CPU whose counter differs.
+ */
+static double conversion_ns(const struct tsct_rate_estimator *est)
+{
+	return 1 + est->rate + TSCT_RATE_TICK_NS + skew_ns(est);
 }
 
 /* Returns a bound of the growth of the error of @params, ns per ns of time. */
@@ -254,7 +260,7 @@ static double growth_of(const struct tsct_rate_estimator *est,
  */
 static double bound_after(const struct tsct_rate_estimator *est, double off, double growth)
 {
-	return off + est->offset.half_ns + rounding_ns(est) +
+	return off + est->offset.half_ns + conversion_ns(est) +
 		growth * TSCT_SERVO_SLEW_INTERVALS * est->interval_ns;
 }
 
@@ -325,7 +331,7 @@ static void set_bounds(const struct tsct_rate_estimator *est,
 
 	tsct_servo_set_bounds(estimate, &bounds, params);
 	params->past_error_ps = keep ?
-		tsct_ps_up(est->past_ns + rounding_ns(est)) :
+		tsct_ps_up(est->past_ns + conversion_ns(est)) :
 		tsct_clock_params_error_ps(params, params->base_cycles);
 }
 
@@ -346,7 +352,7 @@ static __u64 closing_error_ps(const struct tsct_rate_estimator *est,
 
 	error = tsct_larger(error, est->past_ns);
 	/* The error grows by 1 ns: params with a slew become two rounded segments. */
-	return tsct_ps_up(error + rounding_ns(est) + 1);
+	return tsct_ps_up(error + conversion_ns(est) + 1);
 }
 
 void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles,
@@ -355,7 +361,7 @@ void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles
 	const struct tsct_servo_estimate estimate = {
 		.point = est->offset,
 		.rate = est->rate,
-		.resolution_ns = rounding_ns(est),
+		.resolution_ns = conversion_ns(est),
 	};
 	struct tsct_clock_params *params = &ret_state->real;
 	double rate_error_ppb;
@@ -384,8 +390,9 @@ void tsct_rate_compose(const struct tsct_rate_estimator *est, __u64 begin_cycles
 	}
 	set_bounds(est, &estimate, keep, params);
 	/*
-	 * The fast conversion checks neither skew nor source: when the clock page
-	 * changes to another source, TSC values must not be converted as nanoseconds.
+	 * fast_cycles 0 disables the fast conversion, which does not check whether the
+	 * CPUs' counters differ or whether the source is the TSC, and would convert TSC
+	 * values as if they were the nanoseconds of another source.
 	 */
 	if (ret_state->flags & TSCT_CLOCK_SKEWED ||
 	    ret_state->source != TSCT_SOURCE_TSC)
@@ -409,6 +416,9 @@ void tsct_rate_published(struct tsct_rate_estimator *est,
 	est->state = *state;
 	if (!params->mult || kept)
 		return;
-	est->error_ns = (double)params->past_error_ps * 1e-3;
+	/* The published error bound includes the skew of the CPUs. The estimator keeps the
+	 * bound without the skew, as tsct_rate_compose() adds the skew to each bound. */
+	est->error_ns = tsct_larger(0, (double)params->past_error_ps * 1e-3 -
+				    skew_ns(est));
 	est->past_ns = est->error_ns;
 }

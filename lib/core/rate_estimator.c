@@ -95,7 +95,8 @@ void tsct_rate_window_add(struct tsct_rate_window *window,
 		window->rate = window->hi;
 }
 
-/* Largest number of pairs of brackets that are at least half of the window apart */
+/* Largest number of pairs of brackets of one window, where the two brackets of a pair
+ * are at least half of the window's length apart */
 #define HALF		(TSCT_RATE_WINDOW_MAX / 2)
 #define RATES_MAX	((HALF + 1) * (HALF + 2) / 2)
 
@@ -171,11 +172,6 @@ double tsct_rate_window_median(const struct tsct_rate_window *window)
 
 /* Assumed bound of the relative rate of REALTIME against MONOTONIC_RAW */
 #define STEERED		0.12
-
-static bool is_forward(const struct tsct_bracket *bracket)
-{
-	return (__s64)(bracket->after - bracket->before) >= 0;
-}
 
 static bool is_credible(double rate)
 {
@@ -355,7 +351,8 @@ void tsct_rate_disrupt(struct tsct_rate_estimator *est, __u32 cause)
 		    cause == TSCT_CAUSE_FAKE, 0);
 }
 
-/* Sets the time from the first sample of an epoch, when the rate is not known yet. */
+/* Restarts the estimate of CLOCK_REALTIME with @real, the first sample of an epoch. One
+ * sample gives a time, but no rate: the rate gets default limits. */
 static void set_first_sample(struct tsct_rate_estimator *est,
 			     const struct tsct_bracket *real)
 {
@@ -430,7 +427,8 @@ int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sa
 {
 	int event;
 
-	if (!is_forward(&sample->raw) || !is_forward(&sample->real) || !est->rate)
+	if (!tsct_bracket_is_valid(&sample->raw) ||
+	    !tsct_bracket_is_valid(&sample->real) || !est->rate)
 		return -EINVAL;
 	event = add_raw(est, &sample->raw, &sample->real);
 	if (event != TSCT_RATE_OK)
@@ -487,7 +485,8 @@ int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *s
 	if (nr < 2)
 		return -EINVAL;
 	for (i = 0; i < nr; i++)
-		if (!is_forward(&samples[i].raw) || !is_forward(&samples[i].real))
+		if (!tsct_bracket_is_valid(&samples[i].raw) ||
+		    !tsct_bracket_is_valid(&samples[i].real))
 			return -EINVAL;
 	for (i = 0; i < nr; i++)
 		if (add_raw(est, &samples[i].raw, &samples[i].real))

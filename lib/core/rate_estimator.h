@@ -22,7 +22,22 @@ struct tsct_bracket {
 	__u64 before;		/* counter before the clock was read, cycles */
 	__s64 ns;		/* reading of the clock, ns */
 	__u64 after;		/* counter after the clock was read, cycles */
+	/* CPUs on which the counter was read, as TSC_AUX numbers them; TSCT_CPU_ANY:
+	 * unknown, since the source is a clock of the kernel */
+	__u32 before_cpu, after_cpu;
 };
+
+/*
+ * Returns true if the bracket bounds the time of its reading: the counter was read
+ * twice on one CPU, and did not run backwards. Between two CPUs, the width of a bracket
+ * also contains the difference between the counters of both, so a wrong bracket may
+ * look narrow.
+ */
+static inline bool tsct_bracket_is_valid(const struct tsct_bracket *bracket)
+{
+	return bracket->before_cpu == bracket->after_cpu &&
+		(__s64)(bracket->after - bracket->before) >= 0;
+}
 
 /* A sample: brackets of both clocks; raw is read before real. */
 struct tsct_sample {
@@ -48,9 +63,10 @@ struct tsct_sample {
  */
 #define TSCT_RATE_TICK_NS	1.5
 /*
- * Change of the rate of two oscillators against each other within some seconds, beyond
- * what samples show: heat changes a rate by 10 ppb per second. Not used where the
- * kernel's clocks count the same counter (`locked`).
+ * Assumed largest difference, ppb, between the present ratio of the rates of two
+ * oscillators and the ratio that samples of the last seconds show: heat changes a rate
+ * by 10 ppb per second. The difference is 0 if the kernel's clocks count the same
+ * counter, whose rate is estimated (`locked`).
  */
 #define TSCT_RATE_WANDER_PPB	40
 
@@ -104,12 +120,16 @@ struct tsct_rate_estimator {
 	/* distance between the params in force and the params before them, ns, at the
 	 * last sample before the params in force were published */
 	double divergence_ns;
-	bool resumed;		/* the estimator continues a predecessor's state */
+	bool resumed;		/* the estimator continues from the clock state that the
+				 * previous daemon published */
 	/*
 	 * Callers may set the members below after tsct_rate_init(), also
 	 * raw.resolution_ns and real.resolution_ns.
 	 */
 	bool locked;		/* the kernel's clocks are derived from this counter */
+	/* bound of the distance between the counters of two CPUs, cycles: an error of
+	 * each conversion, since the CPU of the cycles to convert is not known */
+	__u64 skew_cycles;
 	__u64 holdover_cycles;	/* cycles after a sample at which holdover begins;
 				 * 0: after TSCT_RATE_HOLD_NS */
 	__u64 void_cycles;	/* cycles after a sample at which params expire;
@@ -155,7 +175,7 @@ int tsct_rate_restore(struct tsct_rate_estimator *est, __u64 rate_mult,
  * Returns an event (STEPPED: CLOCK_REALTIME was set since the state that
  * tsct_rate_resume() restored; JUMPED: the counter or MONOTONIC_RAW jumped between two
  * samples, and the status may still be DISRUPTED); -EINVAL: fewer than two samples, or
- * a sample that runs backwards; -ERANGE: no counter runs at this rate.
+ * a sample with an invalid bracket; -ERANGE: no counter runs at this rate.
  */
 int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *samples,
 		    unsigned int nr);
@@ -165,8 +185,8 @@ int tsct_rate_start(struct tsct_rate_estimator *est, const struct tsct_sample *s
  *
  * After an event other than OK the estimator is in a new epoch, without parameters and
  * with status DISRUPTED until the next sample or tsct_rate_start(). Returns an event,
- * or -EINVAL and changes nothing: the sample runs backwards, or tsct_rate_start() did
- * not succeed yet.
+ * or -EINVAL and changes nothing: a bracket of the sample is invalid, or
+ * tsct_rate_start() did not succeed yet.
  */
 int tsct_rate_feed(struct tsct_rate_estimator *est, const struct tsct_sample *sample);
 

@@ -19,7 +19,7 @@ struct tsct_skew_interval {
 	__u32 rounds;		/* number of exchanges added; saturates */
 };
 
-/* Makes *skew allow every distance of the two counters, with 0 exchanges added. */
+/* Sets *skew to the interval of all __s64 distances, to which no exchange was added. */
 void tsct_skew_interval_init(struct tsct_skew_interval *skew);
 
 /*
@@ -32,6 +32,19 @@ void tsct_skew_interval_init(struct tsct_skew_interval *skew);
  */
 int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
 			   __u64 t1);
+
+/* struct tsct_clock_cpu.error_cycles of a CPU whose skew was not measured */
+#define TSCT_SKEW_UNKNOWN	(~0ULL)
+
+/*
+ * tsct_skew_span - bound of the distance between the counters of any two CPUs, cycles
+ * @cpus: skews of @nr CPUs; another thread may be writing the table
+ *
+ * A CPU counts as in step with the reference CPU if the measured interval of its skew
+ * contains 0, or if its skew was not measured. Any other CPU counts with the end of its
+ * interval that is further from 0. Returns 0 if all CPUs are in step; saturates.
+ */
+__u64 tsct_skew_span(const struct tsct_clock_cpu *cpus, __u32 nr);
 
 /*
  * tsct_tsc_trusted - decide whether the TSC may be a source

@@ -34,14 +34,19 @@ static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time
 	return tsct_clock_cycles_to_time_on(p->clock, cycles, p->cpu, time);
 }
 
-/*
- * Returns the largest skew of a CPU's counter in ns, which is added to the error bound.
- * The recording's params are those of the reference CPU.
- */
+static __u64 to_ns_up(__u64 mult, __u64 cycles)
+{
+	__s64 ns = tsct_cycles_ns(mult, cycles > INT64_MAX ? INT64_MAX : (__s64)cycles);
+
+	return !cycles ? 0 : ns < WORST_NS ? (__u64)ns + 1 : WORST_NS;
+}
+
+/* Finds the reference CPU, as the recording's params are those of its counter. Returns
+ * the largest skew of any CPU, ns. */
 static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 {
 	const struct tsct_clock_full *clock = tsct_clock_full(p->clock);
-	__u64 error, max = tsct_clock_skew_max(clock);
+	__u64 error;
 	__s64 skew;
 	__u32 cpu;
 
@@ -49,7 +54,7 @@ static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 		if (tsct_clock_skew(clock, cpu, &skew, &error) || skew || error)
 			continue;
 		p->cpu = cpu;
-		return (__u64)tsct_cycles_ns(mult, (__s64)max) + 1;
+		return to_ns_up(mult, tsct_clock_skew_max(clock));
 	}
 	return 0;
 }
@@ -92,10 +97,11 @@ static __u64 distance(__u64 a, __u64 b)
 }
 
 /*
- * Sets how fast the error bound of the recording's clock, @params, grows after the end
- * time stored in the metadata: a live recording, or one of a killed recorder, has later
- * events. The bound grows as that of the clock's params, @now, plus the difference
- * between the rates of @now and @params.
+ * Sets the growth of the error bound of @params, the recording's straight clock, after
+ * the end time that the metadata states: the files of a live recording, or of one whose
+ * recorder was killed, have later events. @now: the clock params in force. The growth
+ * is that of the error bound of @now, plus the difference between the rates of @now and
+ * @params.
  */
 static void set_growth(struct tsct_clock_params *params, const struct tsct_clock_params *now)
 {
@@ -129,8 +135,8 @@ static int make_params(const struct tsct_recording *rec,
 		err = convert(p, rec->end, &to);
 	if (err)
 		return err;
-	/* The time at @begin or rec->end is not of the epoch of @now: after the
-	 * disruption, no straight line fits both times. */
+	/* The time at @begin or at rec->end is of an earlier epoch than @now: no
+	 * straight line fits times before and after a disruption. */
 	if (from.epoch != p->epoch || to.epoch != p->epoch)
 		return -EAGAIN;
 	*params = (struct tsct_clock_params) {
@@ -159,12 +165,13 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 		.cpu = TSCT_CPU_ANY,
 	};
 	int i, nr, err = -EAGAIN;
-	__u64 skew_ns = 0, base;
+	const bool skewed = state->flags & TSCT_CLOCK_SKEWED;
+	__u64 skew_ns, base;
 
 	if (!segments)
 		return -ENOMEM;
-	if (state->flags & TSCT_CLOCK_SKEWED)
-		skew_ns = find_skew_ns(&p, state->real.mult);
+	skew_ns = skewed ? find_skew_ns(&p, state->real.mult) :
+		to_ns_up(state->real.mult, tsct_clock_skew_span(tsct_clock_full(clock)));
 	nr = tsct_clock_segments(clock, segments, PAIRED_MAX);
 	if (nr > 0 && nr <= PAIRED_MAX) {
 		/* Stores the segments that were in use during the recording, as memory
@@ -195,12 +202,15 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 			add_error_at(&p, base - 1);
 			add_error_at(&p, base);
 		}
-		p.params.error_ps = (p.worst_ns + skew_ns) * 1000;
+		/* Unless conversions correct the skew, their bounds include it. */
+		p.params.error_ps = (p.worst_ns + (skewed ? skew_ns : 0)) * 1000;
 		p.params.past_error_ps = p.params.error_ps;
 		err = tsct_clock_params_check(&p.params, rec->source);
 	}
 	if (!err)
 		rec->real = p.params;
+	if (!err && rec->skew_ns < skew_ns)
+		rec->skew_ns = skew_ns;
 	free(segments);
 	return err;
 }

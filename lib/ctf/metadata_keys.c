@@ -20,6 +20,10 @@
 
 #define ITEMS(list)	TSCT_METADATA_ITEMS, .items = (list), .nr_items = NR(list)
 #define AT(type, member)	.offset = offsetof(type, member)
+#define LIST(type, array, nr, list) TSCT_METADATA_LIST, AT(type, array), \
+	.size = sizeof(((type *)0)->array[0]), .max = NR(((type *)0)->array), \
+	.nr_at = (__s32)offsetof(type, nr) - (__s32)offsetof(type, array), \
+	.items = (list), .nr_items = NR(list)
 #define NUMBER(type, member)	TSCT_METADATA_NUMBER, AT(type, member), \
 	.field = FIELD(type, member)
 #define FLAG(type, member)	NUMBER(type, member), .max = 1
@@ -118,6 +122,7 @@ static const struct tsct_metadata_key merged_keys[] = {
 	  .max = TSCT_LOCATIONS_MAX, .store = store_nr_locations },
 	{ "timeline", ITEMS(timeline_items), AT(recording, timeline),
 	  .check = check_timeline },
+	{ "compared", CHOICE(recording, compared, tsct_compared_names) },
 };
 
 static const struct tsct_metadata_key single_keys[] = {
@@ -243,13 +248,20 @@ static const struct tsct_metadata_key recording_keys[] = {
 	{ "complete", FLAG(recording, complete) },
 	{ "timestamps", CHOICE(recording, timestamps, tsct_timestamps_names) },
 	{ "fsync", CHOICE(recording, fsync, tsct_fsync_names) },
-	{ "sync_every", NUMBER(recording, sync_every), .max = UINT64_MAX,
+	{ "sync_every", NUMBER(recording, sync_every.events), .max = UINT64_MAX,
+	  .omit_zero = true },
+	{ "sync_every_ns", NUMBER(recording, sync_every.ns), .max = UINT64_MAX,
+	  .omit_zero = true },
+	{ "sync_every_bytes", NUMBER(recording, sync_every.bytes), .max = UINT64_MAX,
 	  .omit_zero = true },
 	{ "source", CHOICE(recording, source, tsct_ctf_sources) },
 	{ "span", ITEMS(span_items), .check = check_span },
 	{ "clock_origin", TEXT(recording, clock_origin), .required = true },
 	{ "clock_state", ITEMS(clock_state_items) },
 	{ "clock_real", ITEMS(clock_params_items), AT(recording, real) },
+	{ "clock_skew_ns", NUMBER(recording, skew_ns), .max = INT64_MAX,
+	  .omit_zero = true },
+	{ .name = "unique_stamps", .type = TSCT_METADATA_STAMPS },
 };
 
 static const struct tsct_metadata_item clock_line_items[] = {
@@ -277,6 +289,17 @@ static const struct tsct_metadata_key counter_keys[] = {
 
 /* ---- nodes ---------------------------------------------------------------------- */
 
+static const struct tsct_metadata_item utc_items[] = {
+	U64(struct tsct_recorded_utc, "tick", tick),
+	U64(struct tsct_recorded_utc, "ns", error_ns),
+	ITEM(struct tsct_recorded_utc, "source", source, .max = TSCT_UTC_NR - 1),
+};
+
+static bool has_utc(const void *object)
+{
+	return ((const node *)object)->nr_utc;
+}
+
 static const struct tsct_metadata_key node_keys[] = {
 	{ "hostname", TEXT(node, host), .max = TSCT_NODE_NAME_MAX - 1,
 	  .required = true },
@@ -286,6 +309,7 @@ static const struct tsct_metadata_key node_keys[] = {
 	{ "provider_gone", FLAG(node, provider_gone), .omit_zero = true },
 	{ "boot_id", TSCT_METADATA_UUID, AT(node, boot_id) },
 	{ "cpu_model", TEXT(node, cpu_model), .omit_zero = true },
+	{ "utc", LIST(node, utc, nr_utc, utc_items), .present = has_utc },
 };
 
 static const struct tsct_metadata_item cpu_items[] = {
@@ -361,6 +385,11 @@ static const struct tsct_metadata_item bound_items[] = {
 	U64(struct tsct_recorded_bound, "ns", error_ns),
 };
 
+static bool has_bounds(const void *object)
+{
+	return ((const node *)object)->correction.nr_bounds;
+}
+
 static bool has_residual(const void *object)
 {
 	return ((const node *)object)->correction.has_residual;
@@ -383,8 +412,10 @@ static const struct tsct_metadata_key correction_keys[] = {
 	  .present = has_residual, .check = check_residual },
 	{ "correction_shift", TSCT_METADATA_SHIFT, AT(node, correction.shift_ns),
 	  .omit_zero = true },
-	{ "bounds", TSCT_METADATA_BOUNDS, AT(node, correction),
-	  .items = bound_items, .nr_items = NR(bound_items) },
+	{ "bounds", LIST(node, correction.bounds, correction.nr_bounds, bound_items),
+	  .present = has_bounds },
+	{ "clock_error_ns", NUMBER(node, clock_error_ns), .max = UINT64_MAX,
+	  .omit_zero = true },
 };
 
 /* ---- streams ---------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ struct tsct_metadata_item {
 	enum tsct_metadata_field field;
 	__u32 offset;		/* byte offset of the item's field in the struct */
 	__u64 max;		/* largest accepted value of an unsigned number */
-	/* flag: the text has this item only if the value of its first item is not 0 */
+	/* flag: the item is in the text only if the text's first item is not 0 */
 	bool if_first;
 };
 
@@ -45,17 +45,22 @@ enum tsct_metadata_type {
 	TSCT_METADATA_CHOICE,	/* one of the words @names, stored as a __u32 index */
 	TSCT_METADATA_UUID,	/* UUID in a __u8[16] */
 	TSCT_METADATA_ITEMS,	/* text "name=1 name=2" with all of @items, in order */
+	/* array of at most `max` structs: for each struct one text as that of
+	 * TSCT_METADATA_ITEMS, and a space between two texts; the first item of a struct
+	 * is a __u64 that is not below that of the struct before */
+	TSCT_METADATA_LIST,
 	/* Types that only one key of the table has: */
 	TSCT_METADATA_TRACER,	/* the text "tsctrace" */
 	TSCT_METADATA_VERSION,	/* TSCT_VERSION of the writing program; not read */
+	/* event bits and nominal period of unique stamps, for other programs: text
+	 * "event_bits=13 period_mult=1 period_shift=2"; computed from the clock params,
+	 * so not read */
+	TSCT_METADATA_STAMPS,
 	TSCT_METADATA_FORMAT,	/* version of the metadata's format, TSCT_META_FORMAT */
 	TSCT_METADATA_EVENT,	/* text "kind name fields" of a struct tsct_event_def */
 	TSCT_METADATA_LOSS,	/* counts in a struct tsct_loss, those that are not 0 */
 	/* __s64 in ns: text "later_ns=1" for 1, "earlier_ns=1" for -1 */
 	TSCT_METADATA_SHIFT,
-	/* error bounds in a struct tsct_recorded_correction: for each bound, a text in
-	 * the form of TSCT_METADATA_ITEMS */
-	TSCT_METADATA_BOUNDS,
 	/* fields of a sync sample, always TSCT_SAMPLE_FIELDS */
 	TSCT_METADATA_SAMPLE_FIELDS,
 	TSCT_METADATA_SAMPLE_COUNTS, /* counts in struct tsct_metadata_sample_counts */
@@ -73,6 +78,10 @@ struct tsct_metadata_key {
 	const char *const *names;
 	const struct tsct_metadata_item *items;
 	__u32 nr_items;
+	/* of TSCT_METADATA_LIST: size of a struct of the array, bytes; and the offset of
+	 * the __u32 with the number of structs, relative to the array's begin, bytes */
+	__u32 size;
+	__s32 nr_at;
 	bool required;	/* flag: a text or word without which the metadata is invalid */
 	bool omit_zero;		/* flag: the key is not written if its value is 0 */
 	/*
@@ -111,7 +120,8 @@ enum tsct_metadata_group_id {
 	TSCT_METADATA_CORRECTION, /* keys of a node's mapping, in merged recordings */
 	/* keys of a struct tsct_location, by index, in merged recordings */
 	TSCT_METADATA_LOCATION,
-	TSCT_METADATA_MESSAGES,	/* keys of the messages in a merged recording */
+	/* metadata keys with statistics of all messages, in merged recordings */
+	TSCT_METADATA_MESSAGES,
 	/* keys of a struct tsct_message_pair_stats, by index */
 	TSCT_METADATA_MESSAGE_PAIR,
 	TSCT_METADATA_STREAM,	/* keys of a struct tsct_stream_class, by index */

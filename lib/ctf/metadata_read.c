@@ -208,18 +208,21 @@ static int read_shift(const char *at, __s64 *shift_ns)
 	return 0;
 }
 
-static int read_bounds(const struct tsct_metadata_key *key, const char *at,
-		       struct tsct_recorded_correction *c)
+static int read_list(const struct tsct_metadata_key *key, const char *at, char *array)
 {
-	struct tsct_recorded_bound *b = c->bounds;
+	__u32 *nr = (__u32 *)(array + key->nr_at);
+	char *element = array;
+	__u64 first, last = 0;
 
-	for (c->nr_bounds = 0; *at; b++) {
-		if (c->nr_bounds == TSCT_RECORDED_BOUNDS_MAX)
+	for (*nr = 0; *at; element += key->size) {
+		if (*nr == key->max)
 			return -ENOSPC;
-		if ((c->nr_bounds++ && *at++ != ' ') || read_items(&at, key, b))
+		if (((*nr)++ && *at++ != ' ') || read_items(&at, key, element))
 			return -EINVAL;
-		if (b > c->bounds && b->tick < b[-1].tick)
+		memcpy(&first, element + key->items[0].offset, sizeof(first));
+		if (first < last)
 			return -EILSEQ;
+		last = first;
 	}
 	return 0;
 }
@@ -255,6 +258,7 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 		r->tracer = !strcmp(at, "tsctrace");
 		return 0;
 	case TSCT_METADATA_VERSION:
+	case TSCT_METADATA_STAMPS:
 		return 0;
 	case TSCT_METADATA_TEXT:
 		if (key->max && strlen(at) > key->max)
@@ -286,8 +290,8 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 		return read_loss(at, value);
 	case TSCT_METADATA_SHIFT:
 		return read_shift(at, value);
-	case TSCT_METADATA_BOUNDS:
-		return read_bounds(key, at, value);
+	case TSCT_METADATA_LIST:
+		return read_list(key, at, value);
 	case TSCT_METADATA_SAMPLE_FIELDS:
 		return read_sample_fields(r, e);
 	case TSCT_METADATA_SAMPLE_COUNTS:
@@ -546,7 +550,7 @@ static const char *find_missing(enum tsct_metadata_group_id id, const void *obje
 static int check_recording(struct env_reader *r)
 {
 	struct tsct_recording *rec = r->rec;
-	const struct tsct_recorded_node *node;
+	struct tsct_recorded_node *node;
 	const char *missing, *bad = NULL;
 	__u32 i;
 
@@ -567,7 +571,8 @@ static int check_recording(struct env_reader *r)
 				       r->nr_located);
 	if (!rec->merged)
 		memcpy(rec->nodes[0].uuid, rec->uuid, sizeof(rec->uuid));
-	/* Params are checked at the end, as the source may be read after them. */
+	/* Clock params are checked after the last line of the metadata: the check needs
+	 * the clock's source, whose line may follow the lines of the params. */
 	if (!rec->real.mult || tsct_clock_params_check(&rec->real, rec->source))
 		bad = "clock_real";
 	else if (tsct_clock_params_check(&rec->counter, rec->counter_source))
@@ -577,8 +582,14 @@ static int check_recording(struct env_reader *r)
 		bad = "clock_cluster";
 	if (bad)
 		return tsct_tsdl_error(&r->tsdl, "%s: impossible value", bad);
+	if (rec->timeline.on)
+		rec->compared = TSCT_COMPARED_SAMPLES;
 	for (i = 0; i < rec->nr_nodes; i++) {
 		node = &rec->nodes[i];
+		/* Older versions wrote the bounds of each node's own clock here, also for
+		 * nodes that were never compared. */
+		if (rec->compared == TSCT_COMPARED_UNKNOWN)
+			node->correction.nr_bounds = 0;
 		missing = find_missing(TSCT_METADATA_NODE, node);
 		if (!missing && node->sync.on)
 			missing = find_missing(TSCT_METADATA_SYNC, node);

@@ -207,16 +207,24 @@ static void write_loss(FILE *to, const struct tsct_loss *loss)
 	}
 }
 
+static void write_stamps(FILE *to, const struct tsct_recording *rec)
+{
+	const struct tsct_stamp_period period = tsct_recording_stamp_period(rec);
+
+	fprintf(to, "event_bits=%d period_mult=%" PRIu64 " period_shift=%u",
+		TSCT_STAMP_EVENT_BITS, (uint64_t)period.mult, period.shift);
+}
+
 /* Writes @value in quotes. Texts of its type never contain characters to escape. */
 static void write_quoted(const struct env_writer *w,
 			 const struct tsct_metadata_key *key, const void *value)
 {
-	const struct tsct_recorded_correction *c = value;
 	const struct tsct_stream_class *samples = value;
 	struct tsct_metadata_sample_counts counts = { 0 };
 	const __s64 *shift = value;
+	const char *at = value;
 	FILE *to = w->to;
-	__u32 i;
+	__u32 i, nr;
 
 	putc('"', to);
 	switch (key->type) {
@@ -225,6 +233,9 @@ static void write_quoted(const struct env_writer *w,
 		break;
 	case TSCT_METADATA_VERSION:
 		fputs(TSCT_VERSION, to);
+		break;
+	case TSCT_METADATA_STAMPS:
+		write_stamps(to, w->rec);
 		break;
 	case TSCT_METADATA_CHOICE:
 		fputs(key->names[*(const __u32 *)value], to);
@@ -245,10 +256,11 @@ static void write_quoted(const struct env_writer *w,
 		fprintf(to, "%s=%" PRIu64, *shift < 0 ? "earlier_ns" : "later_ns",
 			(uint64_t)llabs(*shift));
 		break;
-	case TSCT_METADATA_BOUNDS:
-		for (i = 0; i < c->nr_bounds; i++) {
+	case TSCT_METADATA_LIST:
+		memcpy(&nr, at + key->nr_at, sizeof(nr));
+		for (i = 0; i < nr; i++) {
 			fputs(i ? " " : "", to);
-			write_items(to, key, &c->bounds[i]);
+			write_items(to, key, at + i * key->size);
 		}
 		break;
 	case TSCT_METADATA_SAMPLE_FIELDS:
@@ -428,11 +440,13 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 		tsct_ctf_sources[rec->source]);
 	tsct_tsdl_put_uuid(to, uuid);
 	fprintf(to, "\";\n\tdescription = \"CLOCK_REALTIME by %s\";\n"
-		"\tfreq = %" PRIu64 ";\n\tprecision = %" PRIu64 ";\n"
-		"\toffset_s = %" PRId64 ";\n\toffset = %" PRIu64 ";\n"
-		"\tabsolute = TRUE;\n};\n\n", tsct_ctf_sources[rec->source],
-		(uint64_t)clock->freq, (uint64_t)clock->precision,
-		(int64_t)clock->offset_s, (uint64_t)clock->offset);
+		"\tfreq = %" PRIu64 ";\n", tsct_ctf_sources[rec->source],
+		(uint64_t)clock->freq);
+	if (!tsct_recording_is_uncompared(rec))
+		fprintf(to, "\tprecision = %" PRIu64 ";\n", (uint64_t)clock->precision);
+	fprintf(to, "\toffset_s = %" PRId64 ";\n\toffset = %" PRIu64 ";\n"
+		"\tabsolute = TRUE;\n};\n\n", (int64_t)clock->offset_s,
+		(uint64_t)clock->offset);
 	fprintf(to, "typealias integer { size = 64; align = 8; signed = false;"
 		" map = clock.%s.value; } := stamp_t;\n",
 		tsct_ctf_sources[rec->source]);
@@ -477,7 +491,8 @@ static void put_syscall_names(FILE *to, const struct tsct_ctf_type *type)
 	fputs("\n};\n\n", to);
 }
 
-/* Writes an enum of system calls for each integer type of a field that shows them. */
+/* Writes TSDL enums with the names of all system calls: one enum for each integer type
+ * (size and sign) that an event field with a system call's number has. */
 static void put_syscalls(FILE *to, const struct tsct_recording *rec)
 {
 	const struct tsct_event_def *def;

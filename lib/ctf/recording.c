@@ -262,6 +262,146 @@ __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end)
 	return error > worst ? error : worst;
 }
 
+/* ---- errors to CLOCK_REALTIME and to UTC ----------------------------------------- */
+
+const char *const tsct_compared_names[TSCT_COMPARED_NR] = {
+	"unknown", "samples", "clock", "utc",
+};
+
+/* Growth of a stated bound after the last statement, ppb: that of the kernel's own */
+#define UTC_GROWTH_PPB	500000
+
+__u64 tsct_recording_clock_error_ns(const struct tsct_recording *rec, __u32 node,
+				    __u64 tick)
+{
+	if (node >= rec->nr_nodes)
+		return UINT64_MAX;
+	if (!rec->merged)
+		return tsct_recording_error_ns(rec, node, tick);
+	return rec->nodes[node].clock_error_ns ?: UINT64_MAX;
+}
+
+__u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 tick)
+{
+	const struct tsct_recorded_node *n = &rec->nodes[node];
+	__u32 i = 0;
+	__s64 late;
+	__u64 ns;
+
+	if (node >= rec->nr_nodes || !n->nr_utc)
+		return UINT64_MAX;
+	while (i + 1 < n->nr_utc && n->utc[i + 1].tick <= tick)
+		i++;
+	ns = n->utc[i].error_ns;
+	/* Events after the end that the metadata states: the recorder was killed, or is
+	 * still running. */
+	if (ns != UINT64_MAX && !rec->merged && tick > rec->end) {
+		late = tick - rec->end < INT64_MAX ? (__s64)(tick - rec->end) : INT64_MAX;
+		late = tsct_cycles_ns(rec->real.mult, late);
+		ns = tsct_add_saturating(ns, (__u64)late / 1000000 * UTC_GROWTH_PPB / 1000 +
+					 UTC_GROWTH_PPB / 1000);
+	}
+	return ns;
+}
+
+__u64 tsct_recording_utc_error_ns(const struct tsct_recording *rec, __u32 node,
+				  __u64 tick)
+{
+	__u64 clock = tsct_recording_clock_error_ns(rec, node, tick), utc;
+
+	/* The cluster's time is not CLOCK_REALTIME. */
+	if (clock == UINT64_MAX || rec->timeline.on)
+		return UINT64_MAX;
+	utc = tsct_recording_utc_ns(rec, node, tick);
+	return utc == UINT64_MAX ? utc : tsct_add_saturating(clock, utc);
+}
+
+const char *const tsct_error_names[TSCT_ERROR_NR] = { "common", "clock", "utc" };
+
+__u64 tsct_recording_error_of(const struct tsct_recording *rec, enum tsct_error_of of,
+			      __u32 node, __u64 tick)
+{
+	if (of == TSCT_ERROR_CLOCK)
+		return tsct_recording_clock_error_ns(rec, node, tick);
+	if (of == TSCT_ERROR_UTC)
+		return tsct_recording_utc_error_ns(rec, node, tick);
+	return tsct_recording_error_ns(rec, node, tick);
+}
+
+__u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,
+				  __u32 *ret_source)
+{
+	__u64 worst = 0;
+	__u32 i;
+
+	*ret_source = TSCT_UTC_UNKNOWN;
+	for (i = 0; i < node->nr_utc; i++) {
+		if (i && node->utc[i].error_ns <= worst)
+			continue;
+		worst = node->utc[i].error_ns;
+		*ret_source = node->utc[i].source;
+	}
+	return node->nr_utc ? worst : UINT64_MAX;
+}
+
+void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
+			   struct tsct_recorded_errors *ret)
+{
+	const __u64 worst = tsct_recording_worst_ns(rec, end);
+	__u64 clock, utc;
+	__u32 i, source;
+
+	*ret = (struct tsct_recorded_errors) {
+		.node_ns = rec->merged && rec->nr_nodes > 1 ? worst : UINT64_MAX,
+	};
+	for (i = 0; i < rec->nr_nodes; i++) {
+		clock = rec->merged ? tsct_recording_clock_error_ns(rec, i, end) : worst;
+		utc = tsct_recording_worst_utc_ns(&rec->nodes[i], &source);
+		utc = utc == UINT64_MAX || rec->timeline.on ? UINT64_MAX :
+			tsct_add_saturating(clock, utc);
+		ret->clock_ns = clock > ret->clock_ns ? clock : ret->clock_ns;
+		ret->utc_ns = utc > ret->utc_ns ? utc : ret->utc_ns;
+	}
+}
+
+/* Joins the bounds @i and @i + 1 to one, the larger of the two. */
+static void join_utc(struct tsct_recorded_node *node, __u32 i)
+{
+	struct tsct_recorded_utc *to = &node->utc[i];
+
+	if (to[1].error_ns > to->error_ns) {
+		to->error_ns = to[1].error_ns;
+		to->source = to[1].source;
+	}
+	memmove(to + 1, to + 2, (node->nr_utc - i - 2) * sizeof(*to));
+	node->nr_utc--;
+}
+
+void tsct_recorded_utc_add(struct tsct_recorded_node *node, __u64 tick,
+			   __u64 error_ns, __u32 source)
+{
+	const struct tsct_recorded_utc *u = node->utc;
+	__u64 length, least = UINT64_MAX;
+	bool alike, least_alike = false;
+	__u32 i, best = 0;
+
+	for (i = 0; node->nr_utc == TSCT_RECORDED_UTC_MAX && i + 1 < node->nr_utc; i++) {
+		alike = (u[i].source == TSCT_UTC_UNKNOWN) ==
+			(u[i + 1].source == TSCT_UTC_UNKNOWN);
+		length = (i + 2 < node->nr_utc ? u[i + 2].tick : tick) - u[i].tick;
+		if (alike > least_alike || (alike == least_alike && length < least)) {
+			best = i;
+			least = length;
+			least_alike = alike;
+		}
+	}
+	if (node->nr_utc == TSCT_RECORDED_UTC_MAX)
+		join_utc(node, best);
+	node->utc[node->nr_utc++] = (struct tsct_recorded_utc) {
+		.tick = tick, .error_ns = error_ns, .source = source,
+	};
+}
+
 __u32 tsct_recording_last_cpu(const struct tsct_recording *rec)
 {
 	__u32 i, last = 0;

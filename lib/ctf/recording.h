@@ -8,8 +8,10 @@
 #define TSCT_RECORDING_H
 
 #include <stdio.h>
+#include <tsctrace/trace.h>
 
 #include "lib/core/port.h"
+#include "packet_limits.h"
 
 /* Cause for which an event that happened is not in the recording */
 enum tsct_loss_cause {
@@ -21,10 +23,13 @@ enum tsct_loss_cause {
 	TSCT_LOSS_BROKEN,	/* no valid record at the event's place in the ring */
 	TSCT_LOSS_UNDEFINED,	/* event with an ID that has no definition */
 	TSCT_LOSS_MALFORMED,	/* event whose payload does not match its definition */
-	TSCT_LOSS_DISORDER,	/* event before its predecessor, or in the future */
+	/* event whose time is in the future, or before the time of the event that the
+	 * recorder took from the same ring before */
+	TSCT_LOSS_DISORDER,
 	TSCT_LOSS_UNWRITTEN,	/* event that could not be written to disk */
 	/* Events that were recorded, but that a merge of recordings could not read: */
-	TSCT_LOSS_TRUNCATED,	/* event of which the file is missing or ends early */
+	/* event that the metadata counts, but whose file is missing or was truncated */
+	TSCT_LOSS_TRUNCATED,
 	TSCT_LOSS_DAMAGED,	/* event in a damaged part of a file */
 	TSCT_LOSS_NR,
 };
@@ -172,6 +177,18 @@ struct tsct_recorded_correction {
 	struct tsct_recorded_bound bounds[TSCT_RECORDED_BOUNDS_MAX];
 };
 
+/*
+ * Bound of the error of a node's CLOCK_REALTIME to UTC, from a tick until the tick of
+ * the next such bound, as the kernel or ClockBound stated it while recording
+ */
+struct tsct_recorded_utc {
+	__u64 tick;
+	__u64 error_ns;	/* UINT64_MAX: no bound was stated for a part of this time */
+	__u32 source;	/* source of the bound, TSCT_UTC_*; UNKNOWN: no bound */
+};
+
+#define TSCT_RECORDED_UTC_MAX	16
+
 /* Size of the name of a host or node, with the NUL. The size is limited, as each line
  * of `dump` may have a name. */
 #define TSCT_NODE_NAME_MAX	256
@@ -204,9 +221,30 @@ struct tsct_recorded_node {
 	struct tsct_recorded_cpu *cpus;	/* CPUs sorted by number; may be empty */
 	__u32 nr_cpus;
 	struct tsct_recorded_sync sync;
+	/* bounds of CLOCK_REALTIME to UTC, sorted by tick; none in recordings of older
+	 * versions */
+	struct tsct_recorded_utc utc[TSCT_RECORDED_UTC_MAX];
+	__u32 nr_utc;
+	/* if merged: largest error of the node's times to the node's own CLOCK_REALTIME,
+	 * ns; 0: unknown */
+	__u64 clock_error_ns;
 	/* mapping of the node's ticks, if merged */
 	struct tsct_recorded_correction correction;
 };
+
+/* Comparison between the nodes of a merged recording: the quantity of which the error
+ * bounds of times are */
+enum tsct_compared {
+	TSCT_COMPARED_UNKNOWN,	/* nodes were never compared: times have no bounds */
+	TSCT_COMPARED_SAMPLES,	/* bounds are against the cluster's timeline */
+	/* all events are of one machine: bounds are against its CLOCK_REALTIME */
+	TSCT_COMPARED_CLOCK,
+	/* bounds are against UTC, as each node's kernel or ClockBound stated it */
+	TSCT_COMPARED_UTC,
+	TSCT_COMPARED_NR,
+};
+
+extern const char *const tsct_compared_names[TSCT_COMPARED_NR];
 
 /* A CPU of a node. Each location has a file per stream class, with events in order. */
 struct tsct_location {
@@ -226,7 +264,9 @@ struct tsct_recorded_timeline {
 	 * is unknown */
 	__s64 base_ns;
 	__u64 base, mult;
-	__u64 remote, global, num, den;	/* mapping to merged ticks: struct tsct_axis */
+	/* members of a struct tsct_axis, which converts ticks of the master's counter
+	 * to merged ticks */
+	__u64 remote, global, num, den;
 	__u64 hz;		/* frequency of the merged ticks, Hz */
 };
 
@@ -297,11 +337,12 @@ struct tsct_recording {
 	__u32 merged;	/* flag: merged from recordings; ticks are of a common axis */
 	/* for a merged recording: time axis that defines the recording's ticks */
 	struct tsct_recorded_timeline timeline;
+	__u32 compared;	/* for a merged recording: enum tsct_compared */
 	struct tsct_message_stats messages;	/* messages between nodes, if merged */
 	__u32 source;			/* counter of the clock, TSCT_SOURCE_* */
 	__u32 timestamps;	/* unit of ticks in the files, enum tsct_timestamps */
 	__u32 fsync;	/* times at which files are flushed, enum tsct_fsync */
-	__u64 sync_every;	/* largest number of events in a packet; 0: no limit */
+	struct tsct_packet_limits sync_every;
 	struct tsct_recorded_node *nodes;
 	__u32 nr_nodes;			/* number of nodes; 1, unless merged */
 	struct tsct_location *locations;
@@ -322,6 +363,12 @@ struct tsct_recording {
 	/* History of the clock during the recording, by cycles of the counter */
 	struct tsct_clock_segment *segments;
 	__u32 nr_segments;
+	/*
+	 * Bound of the difference between the counter of an event's CPU and the counter
+	 * of the clock, ns; 0: all CPUs are in step. `real` and the segments include it,
+	 * except the segments of a clock with TSCT_CLOCK_SKEWED.
+	 */
+	__u64 skew_ns;
 	__u32 status;	/* TSCT_STATUS_* of the clock at the recording's end */
 	__u32 rate_error_ppb;		/* error bound of the rate of `real`, ppb */
 	__u32 epoch_first;	/* epoch of the clock at the recording's begin */
@@ -409,6 +456,63 @@ const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 nod
  */
 __u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
 			      __u64 tick);
+
+extern const char *const tsct_error_names[TSCT_ERROR_NR];
+
+/* Returns the error bound of a node's times at a tick against one of these times, ns;
+ * UINT64_MAX: unknown, or no such node. */
+__u64 tsct_recording_error_of(const struct tsct_recording *rec, enum tsct_error_of of,
+			      __u32 node, __u64 tick);
+
+/*
+ * tsct_recording_clock_error_ns - error bound of a node's times to the node's own
+ *	CLOCK_REALTIME at a tick, in ns; merged: the largest of the recording
+ * tsct_recording_utc_error_ns - error bound of a node's times to UTC at a tick, in ns:
+ *	of the time to CLOCK_REALTIME, plus that of CLOCK_REALTIME to UTC
+ * tsct_recording_utc_ns - the second of these two terms alone
+ *
+ * UINT64_MAX: unknown, or no such node.
+ */
+__u64 tsct_recording_clock_error_ns(const struct tsct_recording *rec, __u32 node,
+				    __u64 tick);
+__u64 tsct_recording_utc_error_ns(const struct tsct_recording *rec, __u32 node,
+				  __u64 tick);
+__u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 tick);
+
+/* Returns the largest tsct_recording_utc_ns() of a node; UINT64_MAX: unknown for a part
+ * of the recording. @ret_source: source of the largest bound, TSCT_UTC_* */
+__u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,
+				  __u32 *ret_source);
+
+/* Returns true for a merged recording of nodes that were never compared: how far times
+ * of two nodes are apart is unknown. */
+static inline bool tsct_recording_is_uncompared(const struct tsct_recording *rec)
+{
+	return rec->merged && rec->compared == TSCT_COMPARED_UNKNOWN;
+}
+
+/* Largest errors of times in a recording, ns; UINT64_MAX: unknown */
+struct tsct_recorded_errors {
+	__u64 clock_ns;	/* of a node's times to the node's own CLOCK_REALTIME */
+	/* of a node's times to the common time of all nodes; UINT64_MAX also if there is
+	 * one node only */
+	__u64 node_ns;
+	/* of times to UTC; always unknown if times are the cluster's */
+	__u64 utc_ns;
+};
+
+/* Gets the largest errors from rec->begin to tick @end. */
+void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
+			   struct tsct_recorded_errors *ret);
+
+/*
+ * tsct_recorded_utc_add - add a bound of CLOCK_REALTIME to UTC to a node's
+ * @tick: not before that of the last bound
+ * If there is no room, two neighbours become one bound, the larger of the two: those
+ * that cover the shortest time, and of these rather two known or two unknown ones.
+ */
+void tsct_recorded_utc_add(struct tsct_recorded_node *node, __u64 tick,
+			   __u64 error_ns, __u32 source);
 
 /* Returns the highest CPU number of all locations. */
 __u32 tsct_recording_last_cpu(const struct tsct_recording *rec);
@@ -554,12 +658,13 @@ unsigned int tsct_syscall_limit(void);
 /* ---- progress of a live recording --------------------------------------------- */
 
 /*
- * The files of many CPUs are written one by one, so they do not show whether an earlier
- * event is still to come. The recorder publishes the tick before which all events are
- * written in a hidden file, which CTF readers skip. The file exists as long as the
- * recorder runs, which holds a lock on it: without a lock the recorder was killed. The
- * recorder writes to it after each flush, so a reader that watches it with inotify
- * wakes up then, and when a killed recorder's descriptor is closed.
+ * Name of the progress file, a hidden file that CTF readers skip. The stream files of
+ * many CPUs are written one by one, so they do not show whether an earlier event is
+ * still to come. After a flush the recorder writes a tick to the progress file: all
+ * events before that tick are in the stream files. The recorder holds a lock on the
+ * progress file and deletes the file at the end: a progress file without a lock is of a
+ * killed recorder. A reader that watches the progress file with inotify wakes up when
+ * the recorder writes, and when the kernel closes the file of a killed recorder.
  */
 #define TSCT_PROGRESS_FILE	".flushed"
 

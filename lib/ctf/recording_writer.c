@@ -22,6 +22,8 @@ struct writer_file {
 	struct tsct_stream_writer stream;
 	struct tsct_tick_resolution resolution;
 	__u64 first, last;	/* counter values of the file's first and last event */
+	/* counter value from which on an event does not belong to the open packet */
+	__u64 due;
 	char name[TSCT_FILE_NAME_MAX];
 };
 
@@ -37,16 +39,16 @@ struct tsct_recording_writer {
 	/* Event classes known so far and their numbers, by stream class */
 	struct tsct_stream_reader_kind **kinds;
 	__u32 *nr_kinds;
-	/* accepted disorder, cycles: an event late by less gets its predecessor's
-	 * time */
+	/* accepted disorder, cycles: an event that is earlier than the file's previous
+	 * event by less than this gets the previous event's time */
 	__u64 raise;
-	/* if `untimed` is set: time from the first event of a packet, cycles, after
-	 * which an event begins a new packet */
+	/* time from the first event of a packet, cycles, after which an event begins a
+	 * new packet; UINT64_MAX: no limit */
 	__u64 span;
 	int progress;		/* descriptor of the progress file; negative: none */
 	__u64 settled;		/* counter value before which no more events come */
-	__u64 published;	/* value of `settled` at the last write of the progress
-				 * file */
+	/* value of `settled` that was last written to the progress file, as a tick */
+	__u64 published;
 };
 
 static inline size_t nr_files(const struct tsct_recording_writer *w)
@@ -157,7 +159,7 @@ static int start_file(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 	const struct tsct_stream_writer_file file = {
 		.dirfd = w->dirfd, .name = f->name, .uuid = w->rec->uuid,
 		.stream_id = stream, .cpu = l->cpu, .node = l->node,
-		.every = w->rec->sync_every, .fsync = w->rec->fsync,
+		.limits = w->rec->sync_every, .fsync = w->rec->fsync,
 	};
 
 	tsct_recording_file(w->rec, stream, location, f->name);
@@ -200,22 +202,27 @@ static int count_loss(struct tsct_loss *loss, enum tsct_loss_cause cause)
 	return 0;
 }
 
-/* Untimed events all have the tick of their packet, so packets must not last long. */
-static int put_untimed(struct tsct_recording_writer *w, __u32 stream,
-		       const struct tsct_event *event, __u64 cycles)
+/* Untimed events all have the tick of their packet's first event. */
+static int put_untimed(struct tsct_stream_writer *sw, const struct tsct_event *event,
+		       __u64 cycles)
 {
-	struct tsct_stream_writer *sw = &file_of(w, stream, event->cpu)->stream;
-	int err;
+	int err = tsct_stream_writer_put(sw, event->id, sw->delta.events ? sw->begin :
+					 cycles, event->tid, event->payload, event->len);
 
-	if (sw->delta.events && cycles - sw->begin >= w->span) {
-		err = end_packet(w, stream, event->cpu, tsct_stream_writer_end_packet);
-		if (err)
-			return err;
-	}
-	err = tsct_stream_writer_put(sw, event->id, sw->delta.events ? sw->begin : cycles,
-				     event->tid, event->payload, event->len);
 	tsct_stream_writer_extend(sw, cycles);
 	return err;
+}
+
+/* Begins the packet of an event at @cycles, which is the first event of the open packet,
+ * or is too late for the open packet. Returns 0 or -errno. */
+static int begin_packet(struct tsct_recording_writer *w, __u32 stream, __u32 location,
+			__u64 cycles)
+{
+	struct writer_file *f = file_of(w, stream, location);
+
+	f->due = tsct_add_saturating(cycles, w->span);
+	return f->stream.delta.events ?
+		end_packet(w, stream, location, tsct_stream_writer_end_packet) : 0;
 }
 
 /* Writes one event to the event's file. Returns 0 or an error of
@@ -225,9 +232,15 @@ static int put_event(struct tsct_recording_writer *w, __u32 stream,
 {
 	struct writer_file *f = file_of(w, stream, event->cpu);
 	__u64 tick;
+	int err;
 
-	if (w->untimed)
-		return put_untimed(w, stream, event, cycles);
+	if (unlikely(!f->stream.delta.events || cycles >= f->due)) {
+		err = begin_packet(w, stream, event->cpu, cycles);
+		if (err)
+			return err;
+	}
+	if (unlikely(w->untimed))
+		return put_untimed(&f->stream, event, cycles);
 	if (unlikely(w->encoder.timestamps == TSCT_TIMESTAMPS_SYSTEM))
 		tick = tsct_tick_encoder_system(&w->encoder, cycles,
 						tsct_stream_writer_last(&f->stream));
@@ -325,7 +338,8 @@ static void publish_progress(struct tsct_recording_writer *w)
 		return;
 	record.tick = tsct_tick_encoder_settle(&w->encoder, w->settled);
 	record.inverse = ~record.tick;
-	/* Errors of pwrite() but EINTR are ignored: a later flush writes again. */
+	/* Repeats the write after EINTR. Ignores all other errors of pwrite(), as a
+	 * later flush writes a newer tick. */
 	do
 		n = pwrite(w->progress, &record, sizeof(record), 0);
 	while (n < 0 && errno == EINTR);
@@ -366,6 +380,20 @@ int tsct_recording_writer_flush(struct tsct_recording_writer *w)
 
 /* ---- the writer -------------------------------------------------------- */
 
+/* Returns the time after which an event begins a new packet, cycles. Untimed events all
+ * have the time of their packet, so the uncertainty of that time is a limit, too. */
+static __u64 packet_span(const struct tsct_recording *rec)
+{
+	__u64 span = UINT64_MAX, limit;
+
+	if (tsct_recording_is_untimed(rec))
+		span = tsct_recording_uncertainty(rec);
+	if (!rec->sync_every.ns)
+		return span;
+	limit = tsct_ns_cycles(rec->real.mult, (__s64)rec->sync_every.ns);
+	return limit < span ? limit : span;
+}
+
 int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 			       struct tsct_recording_writer **ret_writer)
 {
@@ -380,7 +408,7 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 	w->rec = rec;
 	w->raise = tsct_ns_cycles(rec->real.mult, RAISE_NS);
 	w->untimed = tsct_recording_is_untimed(rec);
-	w->span = tsct_recording_uncertainty(rec);
+	w->span = packet_span(rec);
 	tsct_tick_encoder_init(&w->encoder, rec);
 	w->files = calloc(nr_files(w) + 1, sizeof(*w->files));
 	w->kinds = calloc(classes, sizeof(*w->kinds));

@@ -30,7 +30,9 @@ void tsct_stream_writer_init(struct tsct_stream_writer *w,
 {
 	memset(w, 0, sizeof(*w));
 	w->file = *file;
-	w->every = file->every ? file->every : UINT64_MAX;
+	w->every = file->limits.events ? file->limits.events : UINT64_MAX;
+	w->packet_bytes = file->limits.bytes && file->limits.bytes < TSCT_PACKET_FULL ?
+		(__u32)file->limits.bytes : TSCT_PACKET_FULL;
 }
 
 void tsct_stream_writer_free(struct tsct_stream_writer *w)
@@ -44,7 +46,7 @@ void tsct_stream_writer_free(struct tsct_stream_writer *w)
 static void open_packet(struct tsct_stream_writer *w)
 {
 	w->packet = w->used;
-	w->full = w->used + TSCT_PACKET_FULL;
+	w->full = w->used + w->packet_bytes;
 	w->used += sizeof(struct tsct_packet);
 	w->begin = tsct_stream_writer_last(w);
 	tsct_delta_begin(&w->delta, w->begin);
@@ -262,7 +264,8 @@ static int damage_head(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 
 /* ---- reading packets ------------------------------------------------------ */
 
-/* Returns true if the shift of @tick to event.tick loses no bits. */
+/* Returns true if file tick @tick, shifted left by s->up bits to get the source's tick,
+ * still fits in 64 bits. */
 static bool fits(const struct tsct_stream_reader *s, __u64 tick)
 {
 	return tick << s->up >> s->up == tick;
@@ -292,7 +295,8 @@ static const char *check_head(const struct tsct_stream_reader_dir *dir,
 	return NULL;
 }
 
-/* Returns the file offset of the end of the packet at s->pos. @len: its bytes read */
+/* Returns the file offset of the end of the packet that begins at s->pos. @len: number
+ * of bytes that the caller has read from that packet, without its padding */
 static __u64 end_of(const struct tsct_stream_reader *s, int fd, size_t len)
 {
 	const __u64 min = s->pos + len, end = s->pos + s->head.packet_bits / 8;

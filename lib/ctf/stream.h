@@ -38,7 +38,8 @@
  *	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
  *	interpolated	source ticks are divided: struct tsct_tick_resolution
  *	off		every event has the tick of its packet's begin
- *	sync-every	a packet ends after that many events: struct tsct_delta
+ *	sync-every	a packet ends after that many events or bytes, or after that
+ *			time: struct tsct_packet_limits
  */
 #define TSCT_DELTA_ID_MAX	0xffff
 #define TSCT_DELTA_TID		0x10000
@@ -66,11 +67,11 @@ static inline void tsct_delta_begin(struct tsct_delta *delta, __u64 begin)
 }
 
 /*
- * tsct_delta_put - write the header of an event
- * @to: TSCT_DELTA_ROOM bytes of room
+ * tsct_delta_put - write the header of an event of a packet to memory
+ * @to: the memory; TSCT_DELTA_ROOM bytes, as bytes after the header are written, too
  *
- * Returns the header's size, 2 to 15; the bytes behind it are undefined. -EINVAL, with
- * nothing changed: the tick is before the last one, or the id is above
+ * Returns the header's size, 2 to 15 bytes. -EINVAL, with nothing changed: @tick is
+ * before the tick of the packet's last event (or of its begin), or @id is above
  * TSCT_DELTA_ID_MAX.
  */
 static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
@@ -137,7 +138,9 @@ static inline int tsct_delta_get_room_(struct tsct_delta *delta, const __u8 *fro
 	return (int)size;
 }
 
-/* tsct_delta_get_end - like tsct_delta_get(), for the last bytes of a packet */
+/* tsct_delta_get_end - read the header of an event where fewer than TSCT_DELTA_ROOM
+ * bytes may be read, as at the end of a packet. Returns the header's size in bytes,
+ * -ENODATA or -EINVAL, see tsct_delta_get(). */
 static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
 				     size_t len, __u32 *ret_id)
 {
@@ -159,9 +162,9 @@ static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
  * tsct_delta_get - read the header of an event; sets tick and thread id in *delta
  * @len: number of bytes that may be read, of any content
  *
- * Returns the header's size. With nothing changed: -ENODATA: the header does not end
- * within @len; -EINVAL: a tick beyond 2^64 or before the last one, an invalid id, or a
- * first event without its thread.
+ * Returns the header's size in bytes. With nothing changed: -ENODATA: the header does
+ * not end within @len; -EINVAL: a tick beyond 2^64 or before that of the last event, an
+ * invalid id, or the first event of a packet without its thread.
  */
 static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 				 size_t len, __u32 *ret_id)
@@ -245,7 +248,9 @@ struct tsct_stream_writer_file {
 	const __u8 *uuid;	/* UUID of the recording, 16 bytes */
 	__u32 stream_id;
 	__u32 cpu, node;
-	__u64 every;		/* largest number of events in a packet; 0: no limit */
+	/* limits of a packet; 0: default. The limit in ns is for the caller to keep: a
+	 * stream writer does not know the length of a tick. */
+	struct tsct_packet_limits limits;
 	__u32 fsync;	/* times at which the file is flushed, enum tsct_fsync */
 };
 
@@ -258,7 +263,8 @@ struct tsct_stream_writer {
 	__u32 packet;			/* offset of the open packet in the buffer */
 	/* offset in the buffer at which the open packet is full */
 	__u32 full;
-	__u64 every;
+	__u32 packet_bytes;		/* size at which a packet is full, bytes */
+	__u64 every;	/* number of events with which a packet is full */
 	__u64 run_length;	/* number of events since the tick last changed */
 	__u64 max_per_tick; /* public: events in the longest run on one tick, minus 1 */
 	__u64 begin;			/* tick of the open packet's first event */
@@ -464,8 +470,9 @@ struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_even
 struct tsct_stream_reader_kind *tsct_stream_reader_kinds(const struct tsct_stream_class *class);
 
 /*
- * tsct_stream_reader_init - prepare to read the file of a class and a location
- * @kinds: event classes of @class; outlive the reader
+ * tsct_stream_reader_init - prepare to read the stream file of a class and a location
+ * @kinds: array that tsct_stream_reader_kinds() made for the stream class @class; the
+ *	caller keeps the array until the reader is freed
  */
 void tsct_stream_reader_init(struct tsct_stream_reader *s, const struct tsct_recording *rec,
 		      const struct tsct_stream_reader_kind *kinds, __u32 class,

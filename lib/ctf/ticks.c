@@ -30,6 +30,16 @@ __u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec)
 	return uncertainty ? (__u64)tsct_cycles_ns(rec->real.mult, (__s64)uncertainty) + 1 : 0;
 }
 
+/* A cycle takes real.mult / 2^TSCT_CLOCK_SHIFT ns, and is 2^bits file ticks long. */
+struct tsct_stamp_period tsct_recording_stamp_period(const struct tsct_recording *rec)
+{
+	return (struct tsct_stamp_period) {
+		.mult = rec->real.mult,
+		.shift = TSCT_CLOCK_SHIFT + tsct_recording_tick_bits(rec) +
+			TSCT_STAMP_EVENT_BITS,
+	};
+}
+
 /* ---- encoding ----------------------------------------------------------- */
 
 static __u64 system_ns(const struct tsct_clock_params *params, __u64 cycles)
@@ -161,6 +171,7 @@ static struct tsct_clock_params identity(const struct tsct_tick_encoder *encoder
 	if (error_ps < encoder->error_ps)
 		error_ps = encoder->error_ps;
 	error_ps = tsct_add_saturating(error_ps, (encoder->stopped_ns + 1) * 1000);
+	error_ps = tsct_add_saturating(error_ps, rec->skew_ns * 1000);
 	return (struct tsct_clock_params) {
 		.base_cycles = figures->begin,
 		.base_ns = figures->begin,
@@ -185,6 +196,7 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	const struct tsct_clock_params *known = &rec->real;
 	struct tsct_recorded_sync *sync = &ret_figures->node.sync;
 	struct tsct_recording *to = &ret_figures->rec;
+	__u32 i;
 
 	*to = *rec;
 	if (encoder->timestamps != TSCT_TIMESTAMPS_SYSTEM || !known->mult ||
@@ -197,6 +209,9 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	sync->end.begin = system_ns(known, sync->end.begin);
 	sync->end.end = system_ns(known, sync->end.end);
 	sync->params = convert_params(known, &sync->params);
+	for (i = 0; i < ret_figures->node.nr_utc; i++)
+		ret_figures->node.utc[i].tick = system_ns(known,
+							  rec->nodes[0].utc[i].tick);
 	to->source = TSCT_SOURCE_REALTIME;
 	to->counter = *known;
 	to->counter_source = rec->source;

@@ -7,6 +7,8 @@
 #ifndef TSCT_TICKS_H
 #define TSCT_TICKS_H
 
+#include <tsctrace/stamp.h>
+
 #include "recording.h"
 
 /* With TSCT_TIMESTAMPS_OFF: largest distance in time of an event from the first event
@@ -31,6 +33,18 @@ static inline bool tsct_recording_is_untimed(const struct tsct_recording *rec)
  * in ns */
 __u64 tsct_recording_uncertainty(const struct tsct_recording *rec);
 __u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec);
+
+/*
+ * Nominal clock period of the unique stamps (tsctrace/stamp.h) of a recording, i.e. of a
+ * stamp as a number: mult / 2^shift ns. A tick of the files is 2^TSCT_STAMP_EVENT_BITS
+ * such periods.
+ */
+struct tsct_stamp_period {
+	__u64 mult;
+	__u32 shift;
+};
+
+struct tsct_stamp_period tsct_recording_stamp_period(const struct tsct_recording *rec);
 
 /* ---- encoding ------------------------------------------------------------ */
 
@@ -82,7 +96,8 @@ struct tsct_tick_figures {
 	struct tsct_recorded_node node;
 };
 
-/* tsct_tick_encoder_describe - convert the description of @rec to file ticks */
+/* tsct_tick_encoder_describe - copy @rec, the description of a recording, and convert
+ * the counter values and clock params in the copy to file ticks */
 void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 				const struct tsct_recording *rec,
 				struct tsct_tick_figures *ret_figures);

@@ -3,11 +3,13 @@
  * Reads the events of a recording in the order of their ticks: a merge of its stream
  * files, complete or live.
  *
- * The recorder of a live recording publishes a tick before which all events are in the
- * files (struct tsct_progress_record). Events before it are returned in order; later ones stay in
- * the files until it has advanced. Correctness rests on the order of reading: that tick
- * first, then the metadata, then the files. No packet is appended before the metadata
- * that defines its events, so a packet that begins before that tick has no unknown ones.
+ * The recorder of a live recording publishes a progress tick: all events before that
+ * tick are in the files (struct tsct_progress_record). The trace reader returns the
+ * events before the progress tick in order, and later events after the recorder has
+ * published a later tick. Correctness rests on the order of reading: the progress tick
+ * first, then the metadata, then the files. The recorder writes the definitions of a
+ * packet's events to the metadata before it appends the packet, so the trace reader has
+ * the definitions of all events in packets that begin before the progress tick.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +33,8 @@
 #define META_BYTES_MAX	(64U << 20)
 
 /*
- * Longest accepted time from the metadata to the last packet, ns; a later packet is
- * damaged.
+ * Longest accepted time, ns, from the recording's end that the metadata states to the
+ * end of its last packet, if the recording is incomplete; later ends are ignored.
  */
 #define CUT_OFF_NS	(30 * 86400 * 1000000000LL)
 
@@ -357,8 +359,8 @@ enum tsct_progress_state tsct_trace_progress(int dirfd, __u64 *ret_tick)
 	if (fd < 0)
 		return TSCT_PROGRESS_NONE;
 	/*
-	 * The lock is checked before the tick is read, as a dead recorder publishes no
-	 * newer tick.
+	 * The recorder's lock on the progress file is checked before the tick is read:
+	 * if no recorder holds the lock, the tick that is read then is the last one.
 	 */
 	if (!flock(fd, LOCK_SH | LOCK_NB))
 		state = TSCT_PROGRESS_DEAD;
@@ -660,4 +662,10 @@ __s64 tsct_trace_ns(const struct tsct_trace *t, __u64 tick)
 __u64 tsct_trace_error_ns(const struct tsct_trace *t, __u32 node, __u64 tick)
 {
 	return tsct_recording_error_ns(&t->rec, node, tick);
+}
+
+__u64 tsct_trace_error_of(const struct tsct_trace *t, enum tsct_error_of of, __u32 node,
+			  __u64 tick)
+{
+	return tsct_recording_error_of(&t->rec, of, node, tick);
 }

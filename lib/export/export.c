@@ -67,6 +67,20 @@ __u64 tsct_export_error_ns(const struct tsct_export *x)
 	return tsct_recording_worst_ns(x->rec, x->rec->end);
 }
 
+const char *const tsct_export_error_names[TSCT_EXPORT_ERRORS] = {
+	"clock_error_ns", "node_error_ns", "utc_error_ns",
+};
+
+void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ERRORS])
+{
+	struct tsct_recorded_errors errors;
+
+	tsct_recording_errors(x->rec, x->rec->end, &errors);
+	ret_ns[0] = errors.clock_ns;
+	ret_ns[1] = errors.node_ns;
+	ret_ns[2] = errors.utc_ns;
+}
+
 __u64 tsct_export_lost(const struct tsct_export *x)
 {
 	__u64 discarded = tsct_trace_discarded(x->trace), sum;

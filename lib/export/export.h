@@ -55,7 +55,9 @@ struct tsct_export_format {
 	bool directory;
 	/* flag: times relative to the recording's beginning are allowed */
 	bool relative;
-	bool nests;	/* flag: slices must nest; x->orphans and x->cuts are counted */
+	/* flag: the format requires that slices of a thread nest. END events without a
+	 * BEGIN are then counted in x->orphans, interrupted slices in x->cuts. */
+	bool nests;
 	int (*begin)(struct tsct_export *x);
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
 	/* called after the last event; may be NULL */
@@ -158,6 +160,12 @@ bool tsct_export_has(const struct tsct_export *x, __u32 kind);
 
 /* Returns the error bound of all times, ns. */
 __u64 tsct_export_error_ns(const struct tsct_export *x);
+
+/* The largest errors of times to the node's CLOCK_REALTIME, between nodes, and to UTC,
+ * with their names in exported metadata; UINT64_MAX: unknown */
+#define TSCT_EXPORT_ERRORS	3
+extern const char *const tsct_export_error_names[TSCT_EXPORT_ERRORS];
+void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ERRORS]);
 
 /* Returns the number of events of the whole recording that are known to be lost. */
 __u64 tsct_export_lost(const struct tsct_export *x);

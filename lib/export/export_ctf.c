@@ -155,6 +155,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 
 static void put_env(const struct tsct_export *x, FILE *to)
 {
+	__u64 errors[TSCT_EXPORT_ERRORS];
 	char key[32];
 	__u32 i;
 
@@ -167,6 +168,11 @@ static void put_env(const struct tsct_export *x, FILE *to)
 		snprintf(key, sizeof(key), "node_%u", i);
 		tsct_tsdl_put_text(to, key, x->nodes[i]);
 	}
+	tsct_export_errors(x, errors);
+	for (i = 0; i < TSCT_EXPORT_ERRORS; i++)
+		if (errors[i] <= INT64_MAX)
+			fprintf(to, "\t%s = %" PRIu64 ";\n", tsct_export_error_names[i],
+				(uint64_t)errors[i]);
 	fprintf(to, "\tcomplete = %u;\n\tlost_events = %" PRIu64 ";\n"
 		"\tdamaged_places = %" PRIu64 ";\n};\n\n",
 		tsct_recording_is_whole(x->rec), (uint64_t)tsct_export_lost(x),
@@ -175,13 +181,15 @@ static void put_env(const struct tsct_export *x, FILE *to)
 
 static void put_clock(const struct tsct_export *x, __s64 offset_s, FILE *to)
 {
-	__u64 error = tsct_export_error_ns(x);
+	const __u64 error = tsct_export_error_ns(x);
 
 	fprintf(to, "clock {\n\tname = realtime;\n"
 		"\tdescription = \"CLOCK_REALTIME by the recording's calibration\";\n"
-		"\tfreq = 1000000000;\n\toffset_s = %" PRId64 ";\n\toffset = 0;\n"
-		"\tprecision = %" PRIu64 ";\n\tabsolute = true;\n};\n\n",
-		(int64_t)offset_s, (uint64_t)(error > INT64_MAX ? INT64_MAX : error));
+		"\tfreq = 1000000000;\n\toffset_s = %" PRId64 ";\n\toffset = 0;\n",
+		(int64_t)offset_s);
+	if (error <= INT64_MAX)
+		fprintf(to, "\tprecision = %" PRIu64 ";\n", (uint64_t)error);
+	fputs("\tabsolute = true;\n};\n\n", to);
 	fputs("typealias integer { size = 64; align = 8; signed = false;"
 	      " map = clock.realtime.value; } := time_t;\n\n", to);
 }
@@ -286,8 +294,8 @@ static int finish(const struct tsct_export *x, struct stream *s)
 	const __u64 end = x->end_ns - c->offset_s * NS_PER_S;
 	const size_t location = (size_t)(s - c->streams) % x->rec->nr_locations;
 	const __u64 total = tsct_loss_total(&x->rec->streams[s->stream].loss[location]);
-	/* All losses at this location; if the selected times end before the recording,
-	 * only the losses up to the last exported event */
+	/* Number of all events lost at this location. If the selected times end before
+	 * the recording's end: number of events lost up to the last exported event */
 	const __u64 lost = x->to_ns <= x->end_ns || total < s->head.discarded ?
 		s->head.discarded : total;
 	bool more = lost > s->head.discarded;

@@ -268,8 +268,14 @@ static int end(struct tsct_export *x)
 	struct json *own = x->own;
 	size_t len;
 	__u32 i;
+	__u64 errors[TSCT_EXPORT_ERRORS];
 	int err = 0;
 
+	tsct_export_errors(x, errors);
+	for (i = 0; i < TSCT_EXPORT_ERRORS; i++)
+		json_object_set_new(json, tsct_export_error_names[i],
+				    errors[i] > INT64_MAX ? json_null() :
+				    json_integer((json_int_t)errors[i]));
 	/* Writes names of threads that became known after the threads' last events. */
 	for (i = 0; i < x->threads.nr && !err; i++)
 		if (x->threads.all[i]->own)

@@ -4,6 +4,7 @@
  * before definitions that use them: so two passes are made, one to collect
  * strings, one to write the definitions.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "lib/core/port.h"
 #include "lib/otf2/otf2_error.h"
 
-/* Numbers of the OTF2 groups: all locations, and those that communicate */
+/* Ids of the OTF2 groups: all locations, and the locations that communicate */
 enum { GROUP_ALL, GROUP_COMM };
 
 struct defining {
@@ -20,7 +21,8 @@ struct defining {
 	struct otf2 *o;
 	OTF2_GlobalDefWriter *to;
 	bool collecting;
-	__u32 *refs;	/* numbers of strings, in the order of the strings' use */
+	__u32 *refs;	/* ids of strings (OTF2_StringRef), in the order in which the
+			 * definitions use the strings */
 	__u32 nr_refs, room, next;
 	int err;		/* first error; after an error nothing is written */
 };
@@ -284,7 +286,7 @@ static void define_strings(struct defining *d)
 
 /*
  * Times are corrected already: the offset is 0, with the recording's bound as
- * its deviation.
+ * its deviation. If the bound is unknown, there is no offset.
  */
 static int define_offsets(struct tsct_export *x, __u64 location)
 {
@@ -297,8 +299,9 @@ static int define_offsets(struct tsct_export *x, __u64 location)
 	err = tsct_otf2_local_begin(o->writer, location, &to);
 	if (err)
 		return err;
-	code = OTF2_DefWriter_WriteClockOffset(to, o->first_ns, 0, error);
-	if (!code && o->last_ns > o->first_ns)
+	code = error == UINT64_MAX ? OTF2_SUCCESS :
+		OTF2_DefWriter_WriteClockOffset(to, o->first_ns, 0, error);
+	if (!code && error != UINT64_MAX && o->last_ns > o->first_ns)
 		code = OTF2_DefWriter_WriteClockOffset(to, o->last_ns, 0, error);
 	if (code)
 		return tsct_otf2_errno(code);
@@ -316,7 +319,26 @@ static void set_property(struct defining *d, const char *name, __u64 value)
 					  text, true));
 }
 
-/* Names the merged recordings, so that a merge of archives refuses duplicates. */
+/* Stores the known ones of the largest errors of times. */
+static void set_errors(struct defining *d)
+{
+	__u64 errors[TSCT_EXPORT_ERRORS];
+	char name[64];
+	char *at;
+	int i;
+
+	tsct_export_errors(d->x, errors);
+	for (i = 0; i < TSCT_EXPORT_ERRORS; i++) {
+		snprintf(name, sizeof(name), "TSCTRACE::%s", tsct_export_error_names[i]);
+		for (at = name; *at; at++)
+			*at = (char)toupper((unsigned char)*at);
+		if (errors[i] != UINT64_MAX)
+			set_property(d, name, errors[i]);
+	}
+}
+
+/* Stores numbers that identify the exported recordings as a property of the archive, so
+ * that a later merge of archives can refuse duplicate recordings. */
 static void set_inputs(struct defining *d)
 {
 	const struct tsct_recording *rec = d->x->rec;
@@ -347,6 +369,7 @@ static void describe(struct defining *d)
 
 	check(d, OTF2_Archive_SetDescription(archive, x->rec->nodes[0].command));
 	check(d, OTF2_Archive_SetMachineName(archive, x->rec->nodes[0].host));
+	set_errors(d);
 	set_property(d, "TSCTRACE::LOST_EVENTS", tsct_export_lost(x));
 	set_property(d, "TSCTRACE::DAMAGED_PLACES", tsct_trace_corrupt_count(x->trace));
 	set_property(d, "TSCTRACE::UNMATCHED_MESSAGES", x->unmatched);

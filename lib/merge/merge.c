@@ -56,8 +56,9 @@ static void find_span(struct tsct_merge *m)
 	r->begin = UINT64_MAX;
 	r->end = 0;
 	for (in = m->in; in < m->in + m->nr; in++) {
-		/* Global ticks may decrease where the counter's next epoch begins, so
-		 * any segment may begin at the first global tick. */
+		/* Within a segment of an input, global ticks increase. From one segment
+		 * to the next, at the begin of the counter's next epoch, they may
+		 * decrease: so the lowest tick may be the begin of any segment. */
 		for (k = 0; k < in->nr_segments; k++) {
 			at = merge_global(in, k ? in->segment[k].begin : in->begin);
 			if (at < r->begin)
@@ -82,7 +83,9 @@ static int name_result(struct tsct_merge *m)
 			.den = m->frame.den,
 		};
 	r->timeline.hz = m->frame.hz;
-	r->status = TSCT_STATUS_SYNCHRONIZED;
+	r->compared = m->compared;
+	r->status = m->compared == TSCT_COMPARED_UNKNOWN ? TSCT_STATUS_UNKNOWN :
+		TSCT_STATUS_SYNCHRONIZED;
 	r->epoch_first = r->epoch = 1;
 	r->clock_origin = strdup(m->time == TSCT_MERGE_CLUSTER ?
 				 "merged by cluster time" :
@@ -118,8 +121,8 @@ int merge_make_clock(struct tsct_merge *m)
 	/* Trace readers reject metadata with invalid clock params, or with a recording
 	 * that ends before the recording's begin. */
 	if (r->end < r->begin || tsct_clock_params_check(real, r->source))
-		return merge_fail(m, -EINVAL, "the times of the inputs are too far"
-				  " apart, or too late, for one recording");
+		return merge_fail(m, -EINVAL, "one recording cannot hold the times of all"
+				  " inputs: they are too far apart, or too far in the future");
 	return 0;
 }
 
@@ -161,7 +164,8 @@ void tsct_merge_free(struct tsct_merge *m)
 /*
  * Adds to each node's error bounds the largest raise of a global tick of the node that
  * kept ticks from decreasing (monotonic fixup), in ns. The error bound of the CTF clock
- * of the merged recording is the largest bound of all nodes.
+ * of the merged recording is the largest bound of all nodes; 0 if nodes were never
+ * compared, so that there is no bound.
  */
 static void bound_clock(struct tsct_merge *m)
 {

@@ -7,6 +7,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "merge_private.h"
 
@@ -54,13 +55,16 @@ static const char *why_none(const struct merge_in *in)
 	if (in->info.rec->counter.mult)
 		return "has times of the system clock, not of the synchronized"
 			" counter; record with other --timestamps";
+	if (in->foreign_samples)
+		return in->foreign_samples;
 	if (sync->epoch_first != sync->epoch &&
 	    (sync->role == TSCT_SYNC_MASTER || other))
 		return "the cluster's timeline ended during the recording, and another began";
 	if (sync->role == TSCT_SYNC_MASTER)
 		return sync->params.mult && sync->node == sync->master ? NULL :
 			"is uncalibrated: the master's time was not yet known";
-	return found ? NULL :
+	return found ? NULL : in->contradictory ?
+		"has sync samples that contradict each other, or its clock" :
 		"is uncalibrated: it has no sync samples of its timeline; record with --cluster";
 }
 
@@ -127,48 +131,190 @@ static bool are_all_by_themselves(const struct tsct_merge *m)
 	return true;
 }
 
-/* Returns true if all nodes have the same boot id, or if the tsctraced.conf of each
- * node has synced-cluster. */
-static bool share_one_clock(const struct tsct_merge *m)
+/* ---- comparison of nodes by their own clocks ------------------------------ */
+
+static bool is_one_boot(const struct tsct_merge *m)
 {
 	const __u8 *first = m->in[0].info.rec->nodes[0].boot_id;
-	const struct tsct_recorded_node *node;
 	const struct tsct_recording *rec;
-	bool one_boot = true, shared = true;
 	unsigned int i;
+	__u32 node;
 
 	for (i = 0; i < m->nr; i++) {
 		rec = m->in[i].info.rec;
-		for (node = rec->nodes; node < rec->nodes + rec->nr_nodes; node++) {
-			one_boot &= !memcmp(node->boot_id, first, 16);
-			shared &= has_agreed(&node->sync);
-		}
+		/* The nodes of a merged input that were never compared are of several
+		 * machines, or of one machine with contradicting clocks. */
+		if (rec->merged && rec->compared != TSCT_COMPARED_CLOCK)
+			return false;
+		for (node = 0; node < rec->nr_nodes; node++)
+			if (memcmp(rec->nodes[node].boot_id, first, 16))
+				return false;
 	}
-	return one_boot || shared;
+	return true;
 }
 
-/* Reports the largest distance between the clocks of any two inputs. */
-static void note_distance(struct tsct_merge *m)
+/* Returns true if the tsctraced.conf of each node has synced-cluster. */
+static bool is_synced_cluster(const struct tsct_merge *m)
 {
-	__u64 worst[2] = { 0, 0 }, error, begin;
 	const struct tsct_recording *rec;
 	unsigned int i;
+	__u32 node;
 
 	for (i = 0; i < m->nr; i++) {
 		rec = m->in[i].info.rec;
-		error = tsct_clock_params_error_ps(&rec->real, m->in[i].end);
-		begin = tsct_clock_params_error_ps(&rec->real, m->in[i].begin);
-		error = begin > error ? begin : error;
-		if (error > worst[0]) {
-			worst[1] = worst[0];
-			worst[0] = error;
-		} else if (error > worst[1]) {
-			worst[1] = error;
+		for (node = 0; node < rec->nr_nodes; node++)
+			if (!has_agreed(&rec->nodes[node].sync))
+				return false;
+	}
+	return true;
+}
+
+/*
+ * Returns true if the recording's clock was not compared with CLOCK_REALTIME at the end:
+ * CLOCK_REALTIME may have been set since, and is then not the clock of the recording.
+ */
+static bool is_in_holdover(const struct tsct_recording *rec)
+{
+	return !rec->merged && rec->status == TSCT_STATUS_HOLDOVER;
+}
+
+/*
+ * Returns a node whose CLOCK_REALTIME has no bound to UTC during a part of the node's
+ * recording, or NULL. @ret_in: input with the node; @ret_worst_ns: if all nodes have a
+ * bound, the largest
+ */
+static const struct tsct_recorded_node *
+find_without_utc(const struct tsct_merge *m, const struct merge_in **ret_in,
+		 __u64 *ret_worst_ns)
+{
+	const struct tsct_recording *rec;
+	const struct merge_in *in;
+	__u32 node, source;
+	__u64 ns;
+
+	*ret_worst_ns = 0;
+	for (in = m->in; in < m->in + m->nr; in++) {
+		rec = in->info.rec;
+		*ret_in = in;
+		for (node = 0; node < rec->nr_nodes; node++) {
+			ns = tsct_recording_worst_utc_ns(&rec->nodes[node], &source);
+			if (ns == UINT64_MAX || is_in_holdover(rec) || (rec->merged &&
+			    rec->compared == TSCT_COMPARED_UNKNOWN))
+				return &rec->nodes[node];
+			if (ns > *ret_worst_ns)
+				*ret_worst_ns = ns;
 		}
 	}
-	merge_note(m, "no common timeline: each node's own clock is used; the"
-		   " times of two nodes may differ by %.3f us, if"
-		   " CLOCK_REALTIME is the same on all", ((double)worst[0] + (double)worst[1]) / 1e6);
+	return NULL;
+}
+
+/* Relative error, ppm, up to which two recordings of one boot may contradict each other
+ * in the time between them: twice the largest slew by an NTP daemon (adjtimex(2)) */
+#define CONTRADICTION_PPM	1000
+
+/*
+ * Returns true if two recordings of one boot contradict each other: the time from the
+ * begin of @a to the begin of @b is not the same by their counter and by CLOCK_REALTIME.
+ * Either CLOCK_REALTIME was set in between, or a virtual machine's snapshot was restored,
+ * so that two machines have the boot id.
+ */
+static bool contradict(const struct merge_in *a, const struct merge_in *b)
+{
+	const struct tsct_recording *x = a->info.rec, *y = b->info.rec;
+	const double by_counter = ((double)b->begin - (double)a->begin) / a->hz * 1e9;
+	const double by_clock = (double)((tsct_s128)merge_own_ns(b, b->begin) -
+					 merge_own_ns(a, a->begin));
+	const double error_ns = (double)tsct_recording_worst_ns(x, a->end) +
+		(double)tsct_recording_worst_ns(y, b->end);
+
+	return x->source == y->source && fabs(by_clock - by_counter) > error_ns +
+		fabs(by_counter) * CONTRADICTION_PPM * 1e-6;
+}
+
+static int by_counter(const void *a, const void *b)
+{
+	const struct merge_in *x = *(const struct merge_in *const *)a;
+	const struct merge_in *y = *(const struct merge_in *const *)b;
+
+	return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/*
+ * Finds two recordings of one boot that contradict each other. Compares neighbours by
+ * their counters: between these, the tolerance is least. Returns 0, or -EINVAL with the
+ * reason in @why; -ENOMEM. Merged inputs are not compared: their counters are not known.
+ */
+static int check_one_clock(const struct tsct_merge *m, char *why, size_t size)
+{
+	const struct merge_in **all = calloc(m->nr, sizeof(*all));
+	unsigned int i, nr = 0;
+	int err = 0;
+
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; i < m->nr; i++)
+		if (!m->in[i].info.rec->merged && !m->in[i].info.rec->counter.mult)
+			all[nr++] = &m->in[i];
+	qsort(all, nr, sizeof(*all), by_counter);
+	for (i = 1; i < nr && !err; i++) {
+		if (!contradict(all[i - 1], all[i]))
+			continue;
+		snprintf(why, size, "%s and %s are of the same boot, but their clocks contradict"
+			 " each other: CLOCK_REALTIME was set between them, or they are of two"
+			 " machines that were restored from one snapshot",
+			 all[i - 1]->info.path, all[i]->info.path);
+		err = -EINVAL;
+	}
+	free(all);
+	return err;
+}
+
+/*
+ * Sets m->compared: how the times of nodes compare that are by each node's own clock.
+ * Nodes that were never compared are refused, unless options.force is set.
+ */
+static int compare_nodes(struct tsct_merge *m)
+{
+	const struct tsct_recorded_node *node;
+	char why[MERGE_WHY_MAX / 2];
+	const struct merge_in *in;
+	__u64 worst_ns;
+	int err;
+
+	if (is_one_boot(m)) {
+		err = check_one_clock(m, why, sizeof(why));
+		if (err == -ENOMEM)
+			return merge_fail_errno(m, err);
+		if (!err) {
+			m->compared = TSCT_COMPARED_CLOCK;
+			return 0;
+		}
+		if (!m->options.force)
+			return merge_fail(m, err, "%s; use --force to merge them without"
+					  " error bounds", why);
+		merge_note(m, "%s; each node's own clock is used, without error bounds", why);
+		return 0;
+	}
+	node = find_without_utc(m, &in, &worst_ns);
+	if (!node) {
+		m->compared = TSCT_COMPARED_UTC;
+		merge_note(m, "no common timeline: each node's own clock is used, which its"
+			   " kernel or ClockBound states to be within %.3f us of UTC or better",
+			   (double)worst_ns / 1e3);
+		return 0;
+	}
+	snprintf(why, sizeof(why), "%s: node %s was never compared with the other nodes, and no"
+		 " bound of its %s to UTC is known", in->info.path,
+		 node->sync.on && *node->sync.name ? node->sync.name : node->host,
+		 is_in_holdover(in->info.rec) ? "clock, which was in holdover," :
+		 "CLOCK_REALTIME");
+	if (!m->options.force && !is_synced_cluster(m))
+		return merge_fail(m, -EINVAL, "%s; synchronize the nodes by tsctraced (master in"
+				  " tsctraced.conf) or NTP and record again, or use --force to"
+				  " merge them without error bounds", why);
+	merge_note(m, "%s; each node's own clock is used, without error bounds%s", why,
+		   is_synced_cluster(m) ? ", although tsctraced.conf has synced-cluster" : "");
+	return 0;
 }
 
 static int take_own(struct tsct_merge *m)
@@ -177,13 +323,15 @@ static int take_own(struct tsct_merge *m)
 	const struct merge_in *in;
 
 	m->time = TSCT_MERGE_OWN;
+	m->compared = TSCT_COMPARED_UNKNOWN;
 	for (in = m->in; in < m->in + m->nr; in++) {
 		rec = in->info.rec;
 		if (merge_was_disrupted(rec))
 			merge_note(m, "%s: its clock was disrupted while it was recorded;"
-				   " times before the disruption follow the clock after it",
+				   " its times are by the clock after the disruption, also those"
+				   " before the disruption",
 				   in->info.path);
-		if (tsct_status_has_time(rec->status) || m->options.force)
+		if (rec->merged || tsct_status_has_time(rec->status) || m->options.force)
 			continue;
 		return merge_fail(m, -EINVAL, "%s: is uncalibrated: its clock had no"
 				  " time (%s); record while tsctraced runs, or use"
@@ -191,9 +339,7 @@ static int take_own(struct tsct_merge *m)
 				  rec->status == TSCT_STATUS_DISRUPTED ?
 				  "disrupted" : "unknown");
 	}
-	if (!share_one_clock(m))
-		note_distance(m);
-	return 0;
+	return compare_nodes(m);
 }
 
 int merge_choose_time(struct tsct_merge *m)
@@ -202,6 +348,7 @@ int merge_choose_time(struct tsct_merge *m)
 	const struct merge_in *in;
 
 	m->time = TSCT_MERGE_CLUSTER;
+	m->compared = TSCT_COMPARED_SAMPLES;
 	if (find_timeline(m, why, sizeof(why))) {
 		if (are_all_by_themselves(m))
 			return take_own(m);
@@ -229,7 +376,8 @@ double merge_axis_ns(const struct merge_axis *axis)
 	return ldexp((double)axis->mult, -TSCT_CLOCK_SHIFT);
 }
 
-/* A value beyond 64 bits occurs if samples are of a counter that no input recorded. */
+/* Returns @value rounded towards zero; 0 if the result does not fit in 64 bits, as can
+ * happen with sync samples of a counter that no input recorded. */
 __s64 merge_whole(double value)
 {
 	return value > -9e18 && value < 9e18 ? (__s64)value : 0;
@@ -324,8 +472,7 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 				 &place);
 	}
 	memset(ret, 0, sizeof(*ret));
-	ret->nr_pieces = 1;
-	ret->piece[0] = (struct tsct_cubic) {
+	*tsct_fit_reserve(ret, 1) = (struct tsct_cubic) {
 		.from = rec->begin, .base = place.count,
 		.c = { place.frac, place.rate },
 	};

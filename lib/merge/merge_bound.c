@@ -6,11 +6,34 @@
  * error halfway between two such ticks may raise the bounds at both ticks.
  */
 #include <math.h>
+#include <time.h>
 
 #include "merge_private.h"
 #include "lib/ctf/ticks.h"
 
 /* ---- error bound at one tick ----------------------------------------------------- */
+
+/* Number of the half year in which a time lies: leap seconds are at ends of half
+ * years */
+static int half_year(time_t s)
+{
+	struct tm tm;
+
+	return gmtime_r(&s, &tm) ? 2 * tm.tm_year + (tm.tm_mon >= 6) : 0;
+}
+
+/*
+ * Returns the error to UTC that no kernel states, ns: a server may smear a leap
+ * second over up to a day before it or after it, and hides that from its clients; a
+ * kernel that inserts a leap second has the same times twice. Leap seconds are
+ * announced half a year ahead, so each end of a half year may have one.
+ */
+static double leap_ns(__s64 ns)
+{
+	const time_t s = (time_t)(ns / 1000000000), day = 24 * 3600;
+
+	return half_year(s - day) != half_year(s + day) ? 1e9 : 0;
+}
 
 struct measured {
 	double error_ns;
@@ -41,6 +64,16 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 		 * down: up to 1 ns of the distance between these times is no error. */
 		ret->error_ns += (double)tsct_clock_params_error_ps(real, local) * 1e-3 +
 			(off > 1 ? off - 1 : 0);
+		if (m->compared == TSCT_COMPARED_UTC)
+			ret->error_ns += leap_ns(ns) +
+				(double)tsct_recording_utc_ns(in->info.rec, 0, local);
+		/* Times before a disruption are by the clock after the disruption,
+		 * which may be any time ahead or behind. */
+		if (merge_was_disrupted(in->info.rec) &&
+		    (__s64)(local - real->base_cycles) < 0)
+			ret->error_ns = HUGE_VAL;
+	} else {
+		ret->error_ns += (double)in->info.rec->skew_ns;
 	}
 	if (!s->series)
 		return 0;
@@ -56,14 +89,14 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 	return 0;
 }
 
-/* ---- error bounds of a whole input --------------------------------------- */
+/* ---- points with error bounds --------------------------------------------- */
 
 static __u64 point(const struct merge_in *in, __u32 k, __u32 nr)
 {
 	return in->begin + (__u64)((tsct_u128)(in->end - in->begin) * k / nr);
 }
 
-/* Raises a bound to @ns, plus the error that rounding may add. */
+/* Raises a bound to @ns, plus the error that rounding may add; UINT64_MAX: no bound */
 static void widen(struct tsct_recorded_bound *b, double ns)
 {
 	/*
@@ -72,11 +105,91 @@ static void widen(struct tsct_recorded_bound *b, double ns)
 	 * fitted function with an error of at most 0.1 ns.
 	 */
 	const double up = ceil(ns + 0.1) + 1;
-	const __u64 error_ns = up < 9e18 ? (__u64)up : INT64_MAX;
+	const __u64 error_ns = up < 9e18 ? (__u64)up : UINT64_MAX;
 
 	if (error_ns > b->error_ns)
 		b->error_ns = error_ns;
 }
+
+/* ---- times around disruptions -------------------------------------------- */
+
+/* Adds @ns to the bounds of the points around the ticks @from to @to. */
+static void add_between(const struct merge_in *in, struct tsct_recorded_correction *c,
+			__u64 from, __u64 to, double ns)
+{
+	__u32 k;
+
+	for (k = 0; k < c->nr_bounds; k++)
+		if (point(in, k ? k - 1 : 0, c->nr_bounds - 1) <= to &&
+		    point(in, k + 1 < c->nr_bounds ? k + 1 : k, c->nr_bounds - 1) >= from)
+			widen(&c->bounds[k], (double)c->bounds[k].error_ns + ns);
+}
+
+/* Returns the distance between the mappings of two segments at a tick, ns. */
+static double apart_ns(const struct tsct_merge *m, const struct merge_segment *a,
+		       const struct merge_segment *b, __u64 local)
+{
+	struct merge_place x, y;
+
+	merge_place_at(a, local, &x);
+	merge_place_at(b, local, &y);
+	return merge_axis_ns(&m->axis) *
+		fabs((double)(__s64)(x.count - y.count) + x.frac - y.frac);
+}
+
+/* Returns the first tick that is known to belong to the epoch of a segment. */
+static __u64 first_of_epoch(const struct tsct_recording *rec,
+			    const struct merge_segment *s)
+{
+	const struct tsct_clock_segment *line = rec->segments;
+
+	while (line < rec->segments + rec->nr_segments &&
+	       line->epoch < s->series->clock_epoch)
+		line++;
+	return line < rec->segments + rec->nr_segments &&
+		line->epoch == s->series->clock_epoch &&
+		line->base_cycles < s->series->x[0].t1 ?
+		line->base_cycles : s->series->x[0].t1;
+}
+
+static bool has_segment(const struct merge_in *in, __u32 epoch)
+{
+	const struct merge_segment *s = in->segment;
+
+	while (s < in->segment + in->nr_segments && s->series->clock_epoch != epoch)
+		s++;
+	return s < in->segment + in->nr_segments;
+}
+
+/*
+ * Raises bounds where a tick's epoch, and so its mapping, is not known: a disruption
+ * came at an unknown tick after the last tick of one epoch, and before the first one
+ * of the next. In an epoch without samples, the counter may have any distance from
+ * the axis.
+ */
+static void doubt_epochs(const struct tsct_merge *m, const struct merge_in *in,
+			 struct tsct_recorded_correction *c)
+{
+	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_clock_segment *line = rec->segments;
+	const struct merge_segment *s;
+	__u64 first;
+
+	for (s = in->segment; s + 1 < in->segment + in->nr_segments; s++) {
+		first = first_of_epoch(rec, s + 1);
+		if (first > s->end)
+			add_between(in, c, s->end, first,
+				    fmax(apart_ns(m, s, s + 1, s->end),
+					 apart_ns(m, s, s + 1, first)));
+	}
+	for (; line < rec->segments + rec->nr_segments; line++)
+		if (line->until_cycles >= in->begin && line->base_cycles <= in->end &&
+		    !has_segment(in, line->epoch))
+			add_between(in, c, line->base_cycles, line->until_cycles,
+				    HUGE_VAL);
+}
+
+/* ---- all bounds of an input ------------------------------------------------------ */
 
 static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 		       struct tsct_recorded_correction *c)
@@ -107,6 +220,8 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 			fitted++;
 		}
 	}
+	if (!err && fitted)
+		doubt_epochs(m, in, c);
 	ps = fitted ? round(sqrt(sum / fitted) * 1e3) : 0;
 	c->has_residual = fitted != 0;
 	c->residual_ps = ps < 9e18 ? (__u64)ps : INT64_MAX;
@@ -151,6 +266,7 @@ static void count_samples(const struct merge_in *in,
 		if (i && strcmp(c->fit, tsct_fit_name(fit.kind)))
 			fit.kind = TSCT_FIT_AUTO;
 		strcpy(c->fit, tsct_fit_name(fit.kind));
+		tsct_fit_free(&fit);
 		if (series->nr > TSCT_SERIES_NEAR) {
 			c->kept += series->nr;
 			continue;
@@ -160,8 +276,11 @@ static void count_samples(const struct merge_in *in,
 	}
 }
 
-/* Copies the error bounds of a merged input's nodes to the result. Adds 1 ns to each
- * bound, for rounding, if the input's global ticks are not those of the result. */
+/*
+ * Copies the error bounds of a merged input's nodes to the result. Adds 1 ns to each
+ * bound, for rounding, if the input's global ticks are not those of the result. Bounds
+ * to the clock of one machine become bounds to UTC, if those are needed.
+ */
 static void carry(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->info.rec;
@@ -169,12 +288,19 @@ static void carry(struct tsct_merge *m, const struct merge_in *in)
 		rec->timeline.hz == m->frame.hz : merge_is_same_frame(m, rec);
 	struct tsct_recorded_correction *c;
 	struct tsct_recorded_bound *b;
-	__u32 i;
+	__u32 i, source;
 
 	for (i = 0; i < rec->nr_nodes; i++) {
 		c = &m->result.nodes[in->info.first_node + i].correction;
 		*c = rec->nodes[i].correction;
+		if (m->compared == TSCT_COMPARED_UNKNOWN)
+			c->nr_bounds = 0;
 		for (b = c->bounds; b < c->bounds + c->nr_bounds; b++) {
+			if (m->compared == TSCT_COMPARED_UTC &&
+			    rec->compared == TSCT_COMPARED_CLOCK)
+				b->error_ns = tsct_add_saturating(tsct_add_saturating(b->error_ns,
+					(__u64)leap_ns(tsct_clock_params_ns(&rec->real, b->tick))),
+					tsct_recording_worst_utc_ns(&rec->nodes[i], &source));
 			b->tick = merge_global(in, b->tick);
 			b->error_ns = tsct_add_saturating(b->error_ns, !same);
 		}
@@ -183,12 +309,34 @@ static void carry(struct tsct_merge *m, const struct merge_in *in)
 
 int merge_bound_anew(struct tsct_merge *m, struct merge_in *in)
 {
-	int err = bound_input(m, in,
-			      &m->result.nodes[in->info.first_node].correction);
+	int err;
 
+	if (m->compared == TSCT_COMPARED_UNKNOWN)
+		return 0;
+	err = bound_input(m, in, &m->result.nodes[in->info.first_node].correction);
 	return !err ? 0 : merge_fail(m, err == -ENOMEM || err == -EINTR ? err : -EINVAL,
 			  "%s: the error bound of its times cannot be computed: %s", in->info.path,
 			  tsct_fit_error(err));
+}
+
+/* Copies the errors to CLOCK_REALTIME and to UTC of an input's nodes to the result. */
+static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
+{
+	const struct tsct_recording *rec = in->info.rec;
+	struct tsct_recorded_node *to;
+	__u64 error_ns;
+	__u32 i, k;
+
+	for (i = 0; i < rec->nr_nodes; i++) {
+		to = &m->result.nodes[in->info.first_node + i];
+		memcpy(to->utc, rec->nodes[i].utc, sizeof(to->utc));
+		to->nr_utc = rec->nodes[i].nr_utc;
+		for (k = 0; k < to->nr_utc; k++)
+			to->utc[k].tick = merge_global(in, to->utc[k].tick);
+		error_ns = rec->merged ? rec->nodes[i].clock_error_ns :
+			tsct_recording_worst_ns(rec, in->end);
+		to->clock_error_ns = error_ns == UINT64_MAX ? 0 : error_ns;
+	}
 }
 
 int merge_bounds(struct tsct_merge *m)
@@ -197,6 +345,7 @@ int merge_bounds(struct tsct_merge *m)
 	int err = 0;
 
 	for (in = m->in; in < m->in + m->nr && !err; in++) {
+		carry_clock_errors(m, in);
 		if (in->info.rec->merged) {
 			carry(m, in);
 			continue;
@@ -208,7 +357,8 @@ int merge_bounds(struct tsct_merge *m)
 	return err;
 }
 
-/* Extends the bounds of recordings that grew since the search for their ends. */
+/* Computes the error bounds again, up to the last copied event, for inputs that were
+ * found to end later than when the merge was planned. */
 int merge_bounds_again(struct tsct_merge *m)
 {
 	struct merge_in *in;

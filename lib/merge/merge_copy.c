@@ -27,7 +27,7 @@ void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
 	};
 	tsct_stream_reader_init(&r->s, in->info.rec, in->kinds[file->in_class],
 			 file->in_class, file->in_location);
-	tsct_mapping_cursor_init(&r->cursor, in->segment[0].correct);
+	tsct_mapping_cursor_init(&r->cursor, &in->segment[0].correct);
 }
 
 int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
@@ -40,7 +40,7 @@ int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
 		r->segment++;
 		/* r->cursor gets the mapping of the next segment, and keeps its last
 		 * global tick, as the lower limit of the next global tick. */
-		r->cursor.mapping = r->in->segment[r->segment].correct;
+		r->cursor.mapping = &r->in->segment[r->segment].correct;
 		r->cursor.line.len = 0;
 		if (!tsct_mapping_cursor_next(&r->cursor, stamp, ret_global))
 			return 1;

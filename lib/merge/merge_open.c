@@ -149,7 +149,8 @@ static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 	if (in->dirfd < 0)
 		return merge_fail(m, -errno, "%s: %s", path, strerror(errno));
 	rec = in->info.rec = tsct_trace_recording(in->trace);
-	/* Rounds the recording's begin down to a file tick, as its events are. */
+	/* Rounds the recording's begin down to a tick as stored in the files: the times
+	 * of the recording's events are rounded in the same way. */
 	bits = tsct_recording_tick_bits(rec);
 	in->begin = bits < 0 ? rec->begin >> -bits << -bits : rec->begin;
 	in->end = rec->end;
@@ -163,8 +164,10 @@ static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 		err = find_end(m, in);
 	if (!err)
 		err = read_samples(m, in);
-	if (!err)
+	if (!err) {
+		merge_find_contradiction(in);
 		add_sizes(m, in);
+	}
 	return err;
 }
 
@@ -191,8 +194,7 @@ void merge_close(struct tsct_merge *m)
 	unsigned int i;
 
 	for (in = m->in; in < m->in + m->nr; in++) {
-		for (i = 0; i < in->nr_segments; i++)
-			free(in->segment[i].correct);
+		merge_drop_segments(in);
 		free(in->segment);
 		for (i = 0; i < TSCT_STREAMS_MAX; i++) {
 			free(in->id[i]);

@@ -31,7 +31,8 @@ struct merge_place {
 	/* fraction of a count, added to `count`; 0 <= frac < 1 */
 	double frac;
 	double rate;		/* rate of the mapping, counts per tick of the node */
-	double error;		/* error bound of the position, counts */
+	/* error bound of `count` + `frac`, counts of the axis */
+	double error;
 	/* residual (root mean square) of the fit used, ns; not part of `error` */
 	double residual_ns;
 };
@@ -43,12 +44,10 @@ struct merge_segment {
 	enum tsct_merge_how how;
 	__u32 parent;		/* for TSCT_MERGE_VIA: index of the polled input */
 	/* function from the input's ticks to the merged recording's axis; of the
-	 * fit, only the fields `piece` and `nr_pieces` are used */
+	 * fit, only the pieces are used */
 	struct tsct_fit fit;
-	struct tsct_mapping *correct;
+	struct tsct_mapping correct;
 };
-
-#define MERGE_SEGMENTS_MAX	64
 
 struct merge_in {
 	struct tsct_merge_input info;
@@ -57,6 +56,10 @@ struct merge_in {
 	struct tsct_series *series;
 	unsigned int nr_series;
 	unsigned int nr_samples;
+	bool contradictory;	/* flag: a series was emptied, as its samples contradict
+				 * each other */
+	/* reason why the samples cannot be of this recording; NULL: they can be */
+	const char *foreign_samples;
 	enum tsct_fit_kind fit;
 	double hz;		/* frequency of the input's ticks, Hz */
 	__u64 begin, end;	/* first and last known tick of the input */
@@ -87,6 +90,7 @@ struct tsct_merge {
 	struct merge_in *in;
 	unsigned int nr;
 	enum tsct_merge_time time;
+	enum tsct_compared compared;
 	/* for TSCT_MERGE_CLUSTER: id of the master, and number of the timeline */
 	__u64 master;
 	__u32 timeline;
@@ -173,6 +177,14 @@ int merge_shift(struct tsct_merge *m);
 int merge_copy(struct tsct_merge *m, int dirfd);
 int merge_bounds_again(struct tsct_merge *m);
 
+/*
+ * merge_find_contradiction - examine the sync samples of an input
+ *
+ * Empties series whose samples contradict each other, and sets in->contradictory and
+ * in->foreign_samples.
+ */
+void merge_find_contradiction(struct merge_in *in);
+
 /* ---- the axis (merge_axis.c) ---------------------------------------------------- */
 
 /* Converts cluster time @ns to a position on the merged recording's axis; ret->error is
@@ -190,8 +202,9 @@ __s64 merge_whole(double value);
 void merge_add_frac(struct merge_place *place, double frac);
 
 /*
- * Makes an axis like tsct_axis_from_params(), with ticks of 1/@hz s. -ERANGE: too many
- * ticks, or a fraction of more than 64 bits.
+ * Makes an axis whose global ticks are 1/@hz s since the Unix epoch, from clock params
+ * of a counter: time @base_ns at count @base, and counts of @mult * 2^-56 ns. -ERANGE:
+ * the tick at @base, or the ratio of ticks to counts, takes more than 64 bits.
  */
 int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
 			    __u64 mult, __u64 hz);
@@ -228,21 +241,15 @@ int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s);
 
 /*
- * Returns true for fits that are not refined: one function for the whole recording,
- * which can be compared with results computed by hand
- */
-static inline bool merge_is_reference(enum tsct_fit_kind kind)
-{
-	return kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE;
-}
-
-/*
  * Two steps for an input: make the mapping of a segment from its pieces, and the error
  * bounds of the input from its segments. Return 0, or -errno after merge_fail().
  */
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
 int merge_bound_anew(struct tsct_merge *m, struct merge_in *in);
+
+/* Frees the segments' mappings, and removes all segments of an input. */
+void merge_drop_segments(struct merge_in *in);
 
 /* Returns the first segment that does not end before a tick, or the last segment. */
 static inline const struct merge_segment *

@@ -10,9 +10,9 @@
 
 #include "merge_private.h"
 
-/* Knots of the mapping: one per second, as far as there is room; the piece after the
- * last knot is straight */
-#define KNOTS_MAX	(TSCT_CUBICS_MAX - 1)
+/* Knots of the mapping: one per second, but at most KNOTS_MAX, as each knot takes a
+ * fit; the piece after the last knot is straight */
+#define KNOTS_MAX	255
 #define KNOT_S		1.0
 
 const char *const tsct_merge_how_names[TSCT_MERGE_HOW_NR] = {
@@ -28,7 +28,7 @@ __u64 merge_global(const struct merge_in *in, __u64 local)
 		local = s->begin;
 	if (local > s->end)
 		local = s->end;
-	if (tsct_mapping_find_line(s->correct, local, &line))
+	if (tsct_mapping_find_line(&s->correct, local, &line))
 		return 0;
 	return tsct_mapping_line_at(&line, local);
 }
@@ -96,19 +96,18 @@ int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 	}
 	/* The residual is that of the node's own samples, not of the parent's. */
 	ret->residual_ns = fit.residual * tsct_series_ns(s->series);
+	tsct_fit_free(&fit);
 	return err;
 }
 
-static struct tsct_cubic *put_straight(struct tsct_fit *fit, __u64 from,
-				       const struct merge_place *place)
+/* Returns the straight piece that has the position and the rate of @place at tick
+ * @from. */
+static struct tsct_cubic straight_from(__u64 from, const struct merge_place *place)
 {
-	struct tsct_cubic *piece = &fit->piece[fit->nr_pieces++];
-
-	*piece = (struct tsct_cubic) {
+	return (struct tsct_cubic) {
 		.from = from, .base = place->count,
 		.c = { place->frac, place->rate },
 	};
-	return piece;
 }
 
 /*
@@ -120,14 +119,14 @@ static int run_through(const struct tsct_merge *m, const struct merge_in *in,
 {
 	const double knots = floor((double)(to - from) / in->hz / KNOT_S) + 1;
 	const unsigned int nr = knots < KNOTS_MAX ? (unsigned int)knots : KNOTS_MAX;
+	struct tsct_cubic *piece = tsct_fit_reserve(&s->fit, nr);
 	struct merge_place a, b;
-	struct tsct_cubic *piece;
 	__u64 at, a_at = nr > 1 ? from : from + (to - from) / 2;
 	double h, rise;
 	unsigned int k;
 	int err;
 
-	err = merge_estimate(m, in, s, a_at, &a);
+	err = piece ? merge_estimate(m, in, s, a_at, &a) : -ENOMEM;
 	for (k = 1; k < nr && !err; k++) {
 		if (merge_is_stopped(m))
 			return -EINTR;
@@ -138,14 +137,15 @@ static int run_through(const struct tsct_merge *m, const struct merge_in *in,
 		/* Cubic between two knots, with the values and rates of both */
 		h = (double)(at - a_at);
 		rise = ((double)(__s64)(b.count - a.count) + b.frac - a.frac) / h;
-		piece = put_straight(&s->fit, a_at, &a);
+		*piece = straight_from(a_at, &a);
 		piece->c[2] = (3 * (rise - a.rate) - (b.rate - a.rate)) / h;
 		piece->c[3] = ((b.rate - a.rate) - 2 * (rise - a.rate)) / (h * h);
+		piece++;
 		a = b;
 		a_at = at;
 	}
 	if (!err)
-		put_straight(&s->fit, a_at, &a);
+		*piece = straight_from(a_at, &a);
 	return err;
 }
 
@@ -156,11 +156,11 @@ int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
 
 	if (to < s->begin)
 		to = s->begin;
-	if (s->how == TSCT_MERGE_AS_CHILD && merge_is_reference(in->fit))
+	tsct_fit_free(&s->fit);
+	if (s->how == TSCT_MERGE_AS_CHILD && tsct_fit_is_reference(in->fit))
 		return tsct_series_fit(s->series, in->fit, in->hz, 0, UINT64_MAX,
 				       s->begin + (to - s->begin) / 2, &s->fit,
 				       NULL);
-	memset(&s->fit, 0, sizeof(s->fit));
 	return run_through(m, in, s, s->begin, to);
 }
 
@@ -174,22 +174,29 @@ static struct merge_segment *add_segment(struct tsct_merge *m,
 	struct merge_segment *s = realloc(in->segment, (in->nr_segments + 1) *
 					  sizeof(*s));
 
-	if (s) {
-		in->segment = s;
-		s += in->nr_segments;
-		memset(s, 0, sizeof(*s));
-		s->correct = malloc(sizeof(*s->correct));
-	}
-	if (!s || !s->correct) {
+	if (!s) {
 		merge_fail_errno(m, -ENOMEM);
 		return NULL;
 	}
-	s->begin = in->begin;
-	s->end = in->limit;
-	s->parent = MERGE_NOBODY;
-	put_straight(&s->fit, in->begin, &same);
+	in->segment = s;
+	s += in->nr_segments;
+	*s = (struct merge_segment) {
+		.begin = in->begin, .end = in->limit, .parent = MERGE_NOBODY,
+	};
+	*tsct_fit_reserve(&s->fit, 1) = straight_from(in->begin, &same);
 	in->nr_segments++;
 	return s;
+}
+
+void merge_drop_segments(struct merge_in *in)
+{
+	struct merge_segment *s;
+
+	while (in->nr_segments) {
+		s = &in->segment[--in->nr_segments];
+		tsct_fit_free(&s->fit);
+		free(s->correct.curve);
+	}
 }
 
 static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
@@ -205,9 +212,15 @@ static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s)
 {
-	int err = tsct_mapping_build(s->correct, s->fit.piece, s->fit.nr_pieces, &in->frame, s->begin,
-				   s->end);
+	struct tsct_mapping_curve *curve = realloc(s->correct.curve,
+						   s->fit.nr_pieces * sizeof(*curve));
+	int err;
 
+	if (!curve)
+		return merge_fail_errno(m, -ENOMEM);
+	s->correct.curve = curve;
+	err = tsct_mapping_build(&s->correct, tsct_fit_pieces(&s->fit),
+				 s->fit.nr_pieces, &in->frame, s->begin, s->end);
 	if (!err)
 		return 0;
 	return merge_fail(m, -EINVAL, "%s: its ticks cannot be mapped to global"
@@ -250,7 +263,8 @@ struct choice {
 	struct merge_segment best;
 	double error;		/* error bound of the mapping `best` at tick `at`, in
 				 * counts (unit of struct merge_axis) */
-	__u64 at;		/* tick of the input in the middle of the epoch */
+	__u64 at;		/* tick in the middle of the epoch, in ticks of the
+				 * input */
 	int err;		/* -errno of the last mapping that failed */
 };
 
@@ -286,9 +300,9 @@ static int try_series(const struct tsct_merge *m, const struct merge_in *in,
 		return 0;
 	}
 	parent = find_parent(m, in, series);
-	/* Nodes that polled each other would wait for each other's mapping forever:
-	 * merge_settle() calls without @wait if only such nodes, and nodes that depend on
-	 * them, are left. */
+	/* With @wait, an input waits for the mapping of the node that was polled. Nodes
+	 * that polled each other would wait forever: when only such nodes, and nodes
+	 * that depend on them, are left, merge_settle() sets @wait to false. */
 	if (parent != MERGE_NOBODY && !m->in[parent].settled && wait)
 		return -EAGAIN;
 	if (parent != MERGE_NOBODY && m->in[parent].settled)
@@ -388,8 +402,6 @@ static int cut_segments(struct tsct_merge *m, struct merge_in *in, bool wait)
 		last = end_of_epoch(m, in, epoch);
 		/* An epoch that ended before the segment begins is skipped. */
 		if (!more || last >= from) {
-			if (in->nr_segments == MERGE_SEGMENTS_MAX)
-				return -E2BIG;
 			s = add_segment(m, in);
 			if (!s)
 				return -ENOMEM;
@@ -411,8 +423,7 @@ static int settle_child(struct tsct_merge *m, struct merge_in *in, bool wait)
 	int err = cut_segments(m, in, wait);
 
 	if (err == -EAGAIN)
-		while (in->nr_segments)
-			free(in->segment[--in->nr_segments].correct);
+		merge_drop_segments(in);
 	if (err)
 		return err == -EAGAIN ? err : refuse_fit(m, in, err);
 	for (k = 0; k < in->nr_segments && !err; k++) {

@@ -98,13 +98,13 @@ bool tsct_shift_find(const struct tsct_latency *latency, __u32 nr,
 
 /* ---- nodes that may be shifted --------------------------------------------------- */
 
-/* Returns true if an input may be shifted. Inputs with the fit linear or spline are
- * never shifted, so that the result can be computed by hand. */
+/* Returns true if an input may be shifted. Inputs with a reference fit are never
+ * shifted, so that the result can be computed by hand. */
 static bool may_shift(const struct tsct_merge *m, const struct merge_in *in)
 {
 	return !m->options.as_fitted && !in->info.rec->merged &&
 		in->how != TSCT_MERGE_AS_OWN && in->how != TSCT_MERGE_AS_MASTER &&
-		!merge_is_reference(in->fit);
+		!tsct_fit_is_reference(in->fit);
 }
 
 static int by_number(const void *a, const void *b, void *nodes)
@@ -118,9 +118,10 @@ static int by_number(const void *a, const void *b, void *nodes)
 }
 
 /*
- * Finds recordings of the same node, which have one counter, so they get the shift of
- * the first. @first: set to the first node of the same number, for each node; @sorted:
- * scratch array of the same size
+ * Finds recordings of one machine: entries of @r->nodes with equal node numbers. They
+ * have the same counter, so all get the shift of the entry with the lowest index.
+ * @first[i] is set to that lowest index, for each entry i. @sorted: scratch array, one
+ * element per entry
  */
 static void find_twins(const struct tsct_recording *r, __u32 *first, __u32 *sorted)
 {
@@ -253,8 +254,8 @@ int merge_shift(struct tsct_merge *m)
 	if (!err && seen.all.within && (seen.all.beyond || seen.other_pairs))
 		merge_note(m, "no node was shifted, although messages are received"
 			   " before they were sent: %s", seen.all.beyond ?
-			   "some are early by more than the error bounds" :
-			   "too many pairs of nodes have such messages");
+			   "some messages are received too early by more than the error bounds" :
+			   "too many pairs of nodes have messages like that");
 	else if (!err && seen.all.within)
 		err = find_shifts(m, &seen);
 	if (!err && m->shifted)

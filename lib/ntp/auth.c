@@ -73,7 +73,8 @@ struct key_reader {
 	FILE *from;
 	const char *name;		/* name of the key file, for error texts */
 	struct tsct_keys *keys;
-	unsigned int line, warnings;	/* number of the line, number of warnings */
+	unsigned int line, warnings;	/* number of the current line of the key file;
+					 * number of warnings about the file so far */
 	char *why;			/* caller's buffer for the error or warning */
 	size_t size;			/* size of the buffer `why`, bytes */
 	char text[LINE_SIZE];		/* current line of the key file */
@@ -225,7 +226,7 @@ static int decode(struct key_reader *r, __u32 id,
 	}
 	if (type->cmac && *ret_size != type->cmac->key_size)
 		return invalid(r,
-			"key %u has %zu bytes, %s needs %u: write HEX: and %u digits",
+			"key %u has %zu bytes, but %s needs %u: write it as HEX: with %u digits",
 			id, *ret_size, type->name, type->cmac->key_size,
 			2 * type->cmac->key_size);
 	if (*ret_size * 8 < SECURE_BITS)
@@ -286,7 +287,7 @@ static int add_line(struct key_reader *r, char *word[3], unsigned int nr)
 			     "4294967295");
 	id = (__u32)number;
 	if (nr < 2)
-		return invalid(r, "key %u is missing after its id", id);
+		return invalid(r, "key %u has an id, but no key after the id", id);
 	if (nr > 3)
 		return invalid(r, "key %u: more words than ID TYPE KEY; write "
 			     "a key that contains blanks as HEX:", id);

@@ -138,7 +138,8 @@ static size_t build(const struct tsct_client *client,
 		};
 		if (ext) {
 			packet->ext.flags = ext->flags &
-				(TSCT_EXT_JOIN | TSCT_EXT_ARRIVED);
+				(TSCT_EXT_JOIN | TSCT_EXT_ARRIVED |
+				 TSCT_EXT_NO_CALLER);
 			packet->ext.session = ext->session;
 			packet->ext.barrier = ext->barrier;
 		}
@@ -413,8 +414,9 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 		return false;
 	if (tsct_client_mac(client, keys, bytes, len, &packet))
 		return false;
-	/* A poll request that comes too soon after the last poll request causes a later
-	 * poll: without a poll, the client would miss the whole session. */
+	/* A poll request less than TSCT_POLL_REQUEST_US after the time of the last
+	 * requested poll causes a poll at that time plus TSCT_POLL_REQUEST_US: without
+	 * a poll, the client would miss the whole session. */
 	if (!client->poll_requested || since_us >= TSCT_POLL_REQUEST_US)
 		client->poll_request_us = now_us;
 	else if (since_us >= 0)

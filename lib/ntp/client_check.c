@@ -17,8 +17,9 @@
 #define DISTANCE_MAX_NS	(16 * NS_PER_S)		/* largest root distance, RFC 5905 */
 /* Growth of the error bound of an NTP server's time: 15 ppm, in 2^-32 ps per ns */
 #define GROWTH_15_PPM	64424510ULL
-/* Largest relative error of the local and the server's mult together: the fraction of
- * t4 - t1 by which t3 - t2, in ns, may be longer */
+/* Largest sum of the relative errors of the two rates, of the local and of the server's
+ * counter: (t3 - t2), converted to ns by the server's rate, may exceed (t4 - t1),
+ * converted to ns by the local rate, by this fraction of (t4 - t1). */
 #define RATE_DIFFERENCE	(1.0 / 1024)
 
 /* ---- finding the request of an answer ------------------------------------ */
@@ -157,7 +158,8 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 		.barrier = ext->barrier,
 		.flags = ext->flags & (TSCT_EXT_SESSION_OPEN |
 				       TSCT_EXT_SESSION_OVER |
-				       TSCT_EXT_RELEASED),
+				       TSCT_EXT_RELEASED |
+				       TSCT_EXT_GATHERING),
 	};
 	a->x.t2 = ext->rx;
 	a->x.t3 = ext->tx;

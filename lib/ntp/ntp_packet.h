@@ -75,6 +75,10 @@ static inline void tsct_put_be(void *at, __u64 value, size_t size)
 #define TSCT_EXT_ARRIVED	0x100	/* request: all callers on the client
 					 * wait in the barrier */
 #define TSCT_EXT_RELEASED	0x200	/* reply: the barrier is released */
+#define TSCT_EXT_GATHERING	0x400	/* reply: a caller on some node waits in the
+					 * barrier */
+#define TSCT_EXT_NO_CALLER	0x800	/* request: no caller waits, on the client or
+					 * below */
 
 struct tsct_extension {
 	__u16 flags;
@@ -135,10 +139,10 @@ enum tsct_ext_at {
 };
 
 /*
- * The field of missing nodes: type, length, magic, and the names of nodes
- * missing in a collective, as text padded with zeros. In a request these are
- * nodes below the sender. A reply has the field only if its request has it, as
- * a reply is never longer than its request.
+ * The field of missing nodes: type, length, magic, and the names of nodes that have not
+ * arrived at a collective's barrier, as text padded with zeros. In a request these are
+ * nodes below the sender. A reply has the field only if its request has the field, as a
+ * reply is never longer than its request.
  */
 #define TSCT_MISSING_TYPE	0xf5c8
 /* Length of the field of missing nodes, bytes */
@@ -161,7 +165,9 @@ struct tsct_ntp_packet {
 	struct tsct_extension ext;
 	bool has_missing;	/* true: the packet has the field of missing nodes, in
 				 * `missing`; only if has_ext is true */
-	/* Names of missing nodes; parsed: printable ASCII, other characters as '?' */
+	/* Names of nodes that have not arrived at a collective's barrier. In a received
+	 * packet, tsct_ntp_parse() replaces each character that is not printable ASCII
+	 * by '?'. */
 	char missing[TSCT_MISSING_TEXT + 1];
 	bool has_mac;
 	__u32 key_id;		/* id of the MAC's key; 0: crypto-NAK */

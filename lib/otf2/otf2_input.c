@@ -177,7 +177,7 @@ static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 	if (err && err != -EBADMSG)
 		return refuse(in, err, "%s", strerror(-err));
 	if (!err && wanted != UINT64_MAX && extent.records != wanted)
-		return refuse(in, -EBADMSG, "%llu definitions, but the anchor file has %llu",
+		return refuse(in, -EBADMSG, "has %llu definitions, but its anchor file states %llu",
 			      (unsigned long long)extent.records,
 			      (unsigned long long)wanted);
 	return err;

@@ -156,9 +156,9 @@ static int align(struct tsct_otf2_merging *w, uint32_t i)
 		can = real = true;
 	if (w->m->align == TSCT_OTF2_ALIGN_REAL && !can)
 		return tsct_otf2_merge_fail(w, w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
-			-ENOTSUP, "has no time of day for its begin; without --align real, it begins at the same moment as the first input");
+			-ENOTSUP, "states no time of day of its start; leave out --align real to begin it at the same moment as the first input");
 	if (w->m->align == TSCT_OTF2_ALIGN_AUTO && !can)
-		tsct_otf2_merge_note(w, "%s: has no time of day for its begin; %s begins at the same moment as %s in the result",
+		tsct_otf2_merge_note(w, "%s: states no time of day of its start; in the result, %s starts at the same moment as %s",
 				     w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
 				     w->m->path[i], w->m->path[0]);
 	w->m->status->input[i].real = real;

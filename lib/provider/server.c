@@ -29,9 +29,11 @@
 
 #define CONNECTIONS_MAX		6144
 #define DESCRIPTORS_WANTED	(CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX + \
-				 DESCRIPTORS_SPARED)
-/* number of descriptors for the rest of the process */
+				 DESCRIPTORS_SPARED + DESCRIPTORS_DAEMON)
+/* number of file descriptors left for all uses other than connections and channels */
 #define DESCRIPTORS_SPARED	64
+/* number of file descriptors left for the daemon's participants of collectives */
+#define DESCRIPTORS_DAEMON	512
 #define MESSAGES_PER_EVENT	16
 /* duration of a dispatch, after which no request is read */
 #define TURN_MAX_NS		2000000
@@ -206,8 +208,8 @@ static void serve_client(struct tsct_server *server, struct connection *conn)
 }
 
 /*
- * Fetches one event at a time: epoll moves a client that was served behind all others,
- * so that a few busy clients cannot block the rest.
+ * Fetches one event per epoll_wait(). The kernel then moves the client of that event to
+ * the end of its ready list, so a few busy clients cannot delay all other clients.
  */
 void tsct_server_dispatch(struct tsct_server *server)
 {
@@ -317,6 +319,8 @@ static int listen_at_path(struct tsct_server *server)
 static void set_limits(struct tsct_server *server, bool is_daemon)
 {
 	unsigned long room, part = is_daemon ? 4 : 1;
+	unsigned long spared = is_daemon ?
+		DESCRIPTORS_SPARED + DESCRIPTORS_DAEMON : DESCRIPTORS_SPARED;
 	struct tsct_store *store = &server->store;
 	struct rlimit limit = { 1024, 1024 };
 
@@ -327,8 +331,8 @@ static void set_limits(struct tsct_server *server, bool is_daemon)
 		setrlimit(RLIMIT_NOFILE, &limit);
 		getrlimit(RLIMIT_NOFILE, &limit);
 	}
-	room = limit.rlim_cur > 4 * DESCRIPTORS_SPARED ?
-		limit.rlim_cur - DESCRIPTORS_SPARED : limit.rlim_cur / 2;
+	room = limit.rlim_cur > 4 * spared ?
+		limit.rlim_cur - spared : limit.rlim_cur / 2;
 	if (room > CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX)
 		room = CONNECTIONS_MAX + TSCT_STORE_CHANNELS_MAX;
 	store->channels_max = room * 2 / 5;

@@ -276,9 +276,9 @@ static char *put_time(struct tsct_event_text *l, char *at,
 		}
 	}
 	if (unlikely(l->error)) {
-		error = tsct_recording_error_ns(l->rec, e->node, e->tick);
+		error = tsct_recording_error_of(l->rec, l->error_of, e->node, e->tick);
 		if (error == UINT64_MAX)
-			at = stpcpy(at, " +-       ?ns");
+			at = stpcpy(at, " +-   unknown");
 		else
 			at += sprintf(at, " +-%8lluns", error);
 	}

@@ -29,6 +29,7 @@ struct tsct_event_text {
 	enum tsct_event_text_time time;
 	bool colour;		/* flag: add a terminal's colour codes */
 	bool error;		/* flag: add the error bound of each time */
+	enum tsct_error_of error_of; /* the time against which errors are stated */
 	/* for TSCT_EVENT_TEXT_UNIQUE: stamp of the next line */
 	const struct tsct_unique_stamps_item *unique;
 

@@ -158,7 +158,7 @@ int tsct_series_near(const struct tsct_series *s, enum tsct_fit_kind kind,
 {
 	unsigned int from = 0, last = s->nr - 1;
 
-	if (!s->nr || kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE)
+	if (!s->nr || tsct_fit_is_reference(kind))
 		return tsct_series_fit(s, kind, hz, 0, UINT64_MAX, at, ret_fit,
 				       NULL);
 	while (last - from >= TSCT_SERIES_NEAR) {

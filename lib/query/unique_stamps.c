@@ -6,16 +6,15 @@
 
 int tsct_unique_stamps_init(struct tsct_unique_stamps *u, const struct tsct_recording *rec)
 {
+	const struct tsct_stamp_period period = tsct_recording_stamp_period(rec);
 	const int bits = tsct_recording_tick_bits(rec);
 	__u32 i;
 
 	u->stampers = calloc(rec->nr_locations, sizeof(*u->stampers));
 	if (!u->stampers)
 		return -ENOMEM;
-	/* Length of a file tick: a cycle takes mult / 2^TSCT_CLOCK_SHIFT ns and is
-	 * 2^bits file ticks long. */
 	u->rate = (struct tsct_stamp_rate) {
-		.ns = rec->real.mult, .ticks = 1ULL << (TSCT_CLOCK_SHIFT + bits),
+		.ns = period.mult, .ticks = 1ULL << (period.shift - TSCT_STAMP_EVENT_BITS),
 	};
 	for (i = 0; i < rec->nr_locations; i++)
 		tsct_stamper_init(&u->stampers[i], bits < 0 ?
@@ -39,8 +38,9 @@ void tsct_unique_stamps_next(struct tsct_unique_stamps *u, const struct tsct_tra
 	int begins;
 
 	/*
-	 * Interpolated ticks of two channels of a CPU may be out of order within one
-	 * tick of the source: such a tick is raised to the last one.
+	 * Ticks of events in two channels of a CPU are interpolated within one tick of
+	 * the source, so they may be out of order: a tick below that of the previous
+	 * event on the CPU is raised to that event's tick.
 	 */
 	if (tick < last && tick >= stamper->origin)
 		tick = last;

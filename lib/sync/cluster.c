@@ -111,6 +111,16 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 	begin_epoch(cluster);
 }
 
+void tsct_cluster_set_skew(struct tsct_cluster *cluster, __u64 cycles)
+{
+	double ns = (double)cycles * 1e9 / cluster->options.hz;
+
+	/* The bound of a master's params is set once, when its timeline begins. */
+	if (cluster->is_master && cluster->params.mult && ns > cluster->skew_ns)
+		cluster->params.error_ps += tsct_ps_up(ns - cluster->skew_ns);
+	cluster->skew_ns = ns;
+}
+
 /* ---- exchanges ----------------------------------------------------------- */
 
 /* Sets the cluster's timeline. Returns true if the timeline has changed. */
@@ -126,8 +136,8 @@ static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 	return changed;
 }
 
-/* Gets the estimate of the selected source, with extra_ns in the bound; false: there is
- * no estimate. */
+/* Gets the estimate of the selected source, with extra_ns in the bound, and skew_ns in
+ * that of conversions; false: there is no estimate. */
 static bool estimate(const struct tsct_cluster *cluster,
 		     struct tsct_source_params *ret_est)
 {
@@ -135,6 +145,7 @@ static bool estimate(const struct tsct_cluster *cluster,
 		return false;
 	*ret_est = cluster->sources[cluster->used].est;
 	ret_est->time.point.half_ns += cluster->extra_ns;
+	ret_est->time.resolution_ns += cluster->skew_ns;
 	return true;
 }
 
@@ -367,10 +378,12 @@ static __u64 past_error_ps(const struct tsct_cluster *cluster,
 }
 
 /*
- * The error due to wander d cycles after the estimate is min(wander * d, phi) * d;
- * published bounds grow linearly. Until holdover begins at d = hold, the published
- * growth is that error's mean growth up to hold; in holdover, phi is added. So the
- * published bound is never below the error.
+ * Sets the published bound, which grows linearly, so that it is never below the error
+ * of the estimate. At d cycles after the estimate, the part of that error due to wander
+ * is min(est->wander * d, est->phi) * d, ns (see struct tsct_source_params). Holdover
+ * begins at d = hold. Before holdover, the growth due to wander is the mean growth of
+ * that part up to d = hold, min(est->wander * hold, est->phi); in holdover, est->phi is
+ * added to that mean.
  */
 static void set_bounds(const struct tsct_cluster *cluster,
 		       const struct tsct_source_params *est,
@@ -409,9 +422,10 @@ static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycle
 		params->base_cycles = cluster->master_params.base;
 		params->base_ns = cluster->master_params.base_ns;
 		/* The master's error is only that of rounding times and counter
-		 * values. */
+		 * values, and the distance between the counters of its CPUs. */
 		params->error_ps = tsct_ps_up(
-			1 + tsct_mult_rate(cluster->master_params.mult));
+			1 + tsct_mult_rate(cluster->master_params.mult) +
+			cluster->skew_ns);
 	} else if (begin_cycles - params->base_cycles > TSCT_SERVO_AGE_MAX) {
 		params->base_ns = tsct_clock_params_ns(params, begin_cycles);
 		params->base_cycles = begin_cycles;

@@ -49,8 +49,8 @@ struct tsct_cluster_options {
 	struct tsct_fit_options fit;	/* options of the fits; fit.hz is ignored */
 	double hz;		/* frequency of the local counter, measured against
 				 * CLOCK_MONOTONIC_RAW, Hz; 0: use 1e9 Hz */
-	__u32 epoch;		/* this node's first epoch number; 0: 1. See also
-				 * tsct_cluster_resume_epoch() */
+	__u32 epoch;		/* number of this node's first epoch; 0 means number 1.
+				 * tsct_cluster_resume_epoch() may raise the number */
 	double window_s;	/* age at which exchanges are dropped, s; 0: 1000 */
 	double hold_s;		/* time without an exchange until holdover, s; 0: 8 poll
 				 * intervals, at least 5 s */
@@ -107,6 +107,14 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster);
 void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 			       unsigned int source);
 void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch);
+
+/*
+ * tsct_cluster_set_skew - include in the error bounds of published params that the
+ * counters of two CPUs may be @cycles apart; 0: all CPUs are in step
+ *
+ * The bounds of exchanges include it already, in the bounds of packet times.
+ */
+void tsct_cluster_set_skew(struct tsct_cluster *cluster, __u64 cycles);
 
 /*
  * tsct_cluster_compose - compose the params to publish now

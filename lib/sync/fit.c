@@ -8,6 +8,7 @@ static const char *const names[TSCT_FIT_NR] = {
 	[TSCT_FIT_AUTO] = "auto",
 	[TSCT_FIT_LINEAR] = "linear",
 	[TSCT_FIT_SPLINE] = "spline",
+	[TSCT_FIT_ITC] = "itc",
 	[TSCT_FIT_HULL] = "hull",
 	[TSCT_FIT_REGRESSION] = "regression",
 };
@@ -34,8 +35,6 @@ const char *tsct_fit_error(int err)
 		return "no usable exchange";
 	case -ERANGE:
 		return "the rate between the counters is out of range";
-	case -E2BIG:
-		return "too many sessions for this kind of fit";
 	default:
 		return strerror(-err);
 	}
@@ -78,9 +77,9 @@ static void set_bound(const struct tsct_plane *plane,
 		      const struct tsct_fit_bounds *bounds,
 		      struct tsct_fit *fit)
 {
+	const struct tsct_cubic *p = tsct_fit_pieces(fit);
+	const struct tsct_cubic *last = p + fit->nr_pieces - 1;
 	double frac, y, slope, end, curvature = 0;
-	const struct tsct_cubic *p;
-	unsigned int k;
 	__u64 value;
 
 	fit->at = plane->at;
@@ -93,8 +92,7 @@ static void set_bound(const struct tsct_plane *plane,
 			       slope - bounds->slope.min) / plane->hz;
 	/* Largest curvature |f''| / 2 of any piece of the fit, counts per cycle
 	 * squared */
-	for (k = 0; k + 1 < fit->nr_pieces; k++) {
-		p = &fit->piece[k];
+	for (; p < last; p++) {
 		end = (double)(__s64)(p[1].from - p->from);
 		curvature = fmax(curvature,
 				 fmax(fabs(p->c[2]),
@@ -139,7 +137,7 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 		unsigned int nr, enum tsct_fit_kind kind, bool *keep,
 		struct tsct_fit *fit)
 {
-	bool reference = kind == TSCT_FIT_LINEAR || kind == TSCT_FIT_SPLINE;
+	bool reference = tsct_fit_is_reference(kind);
 	struct tsct_fit_bounds bounds;
 	unsigned int i;
 	int err = 0;
@@ -153,17 +151,15 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 	tsct_fit_bound(plane, &bounds);
 	for (i = 0; i < plane->nr && reference; i++)
 		keep[plane->point[i].index] = true;
-	if (kind == TSCT_FIT_SPLINE)
-		err = tsct_fit_spline(plane, x, nr, keep, fit);
-	else if (kind == TSCT_FIT_LINEAR)
-		tsct_fit_linear(plane, x, nr, keep, fit);
+	if (reference)
+		err = tsct_fit_reference(plane, kind, x, nr, keep, fit);
 	else
 		make_estimate(plane, &bounds, keep, fit);
 	if (err)
 		return err;
 	set_bound(plane, &bounds, fit);
 	set_figures(plane, x, nr, keep, fit);
-	/* The linear and spline fits set sd as a multiple of the residual. */
+	/* Reference fits set sd as a multiple of the residual. */
 	if (reference)
 		fit->sd *= fit->residual;
 	return 0;
@@ -177,6 +173,7 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 	bool *kept = keep;
 	int err;
 
+	ret_fit->several = NULL;
 	if ((unsigned int)options->kind >= TSCT_FIT_NR)
 		return -EINVAL;
 	if (!nr)
@@ -193,17 +190,33 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 	return err;
 }
 
+/* ---- pieces of a fit ----------------------------------------------------- */
+
+struct tsct_cubic *tsct_fit_reserve(struct tsct_fit *fit, unsigned int nr)
+{
+	fit->nr_pieces = nr;
+	fit->several = nr > 1 ? malloc(nr * sizeof(*fit->several)) : NULL;
+	return nr > 1 ? fit->several : &fit->single;
+}
+
+void tsct_fit_free(struct tsct_fit *fit)
+{
+	free(fit->several);
+	fit->several = NULL;
+}
+
 /* ---- evaluation of a fit ------------------------------------------------ */
 
 /* Returns the index of the last piece that begins at or before @local, else of the
  * first piece. */
 static unsigned int find_piece(const struct tsct_fit *fit, __u64 local)
 {
+	const struct tsct_cubic *piece = tsct_fit_pieces(fit);
 	unsigned int from = 0, to = fit->nr_pieces, mid;
 
 	while (to - from > 1) {
 		mid = from + (to - from) / 2;
-		if ((__s64)(local - fit->piece[mid].from) >= 0)
+		if ((__s64)(local - piece[mid].from) >= 0)
 			from = mid;
 		else
 			to = mid;
@@ -215,7 +228,7 @@ __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 		  double *ret_error)
 {
 	unsigned int k = find_piece(fit, local);
-	const struct tsct_cubic *piece = &fit->piece[k], *next = piece + 1;
+	const struct tsct_cubic *piece = tsct_fit_pieces(fit) + k, *next = piece + 1;
 	__s64 delta = (__s64)(local - piece->from), over;
 	double d = (double)delta, frac, bend, whole;
 	__u64 value = piece->base;
@@ -248,7 +261,8 @@ __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 
 double tsct_fit_rate(const struct tsct_fit *fit, __u64 local)
 {
-	const struct tsct_cubic *piece = &fit->piece[find_piece(fit, local)];
+	const struct tsct_cubic *piece = tsct_fit_pieces(fit) +
+		find_piece(fit, local);
 	double d = (double)(__s64)(local - piece->from);
 
 	return piece->c[1] + d * (2 * piece->c[2] + d * 3 * piece->c[3]);

@@ -3,8 +3,9 @@
  * Fits: from exchanges to a function that maps the local counter to the remote
  * counter, with an error bound.
  *
- * Pure: no clock, no global state, no allocation that outlives a call. The same
- * exchanges give the same function, to the last bit.
+ * Pure: no clock, no global state. The same exchanges give the same function, to the
+ * last bit. Only a function of several pieces has memory of its own, see
+ * tsct_fit_free().
  *
  * TSCT_FIT_LINEAR	reference: linear regression over the middles, without
  *			the tenth of the exchanges with the longest local round
@@ -18,6 +19,12 @@
  *			outside sessions are ignored. If no exchange has a
  *			session, each 16 successive exchanges form one; the
  *			last one also has the rest of fewer than 16
+ * TSCT_FIT_ITC		reference: the clock correction that Intel describes for its
+ *			Trace Collector. Drops the tenth of longest round trips of
+ *			each session. If there are two sessions, a linear regression
+ *			over the middles of all other exchanges of sessions; if there
+ *			are more, TSCT_FIT_SPLINE; one session: a line with the
+ *			nominal rate; no session: TSCT_FIT_LINEAR
  * TSCT_FIT_HULL	mean of the straight functions that causality allows
  *			(lib/ntp/exchange.h), weighted by likelihood. Exchanges
  *			that contradict the other exchanges are dropped
@@ -40,10 +47,20 @@ enum tsct_fit_kind {
 	TSCT_FIT_AUTO,
 	TSCT_FIT_LINEAR,
 	TSCT_FIT_SPLINE,
+	TSCT_FIT_ITC,
 	TSCT_FIT_HULL,
 	TSCT_FIT_REGRESSION,
 	TSCT_FIT_NR
 };
+
+/*
+ * Returns true for the reference fits. A reference fit is one function for all
+ * exchanges, by a definition that can be computed by hand, so it is not refined.
+ */
+static inline bool tsct_fit_is_reference(enum tsct_fit_kind kind)
+{
+	return kind >= TSCT_FIT_LINEAR && kind <= TSCT_FIT_ITC;
+}
 
 /* Options of a fit; all zero: the defaults */
 struct tsct_fit_options {
@@ -79,30 +96,50 @@ struct tsct_fit {
 	double error;			/* error bound at `at`, remote counts */
 	double rate_error;		/* growth of the bound per cycle of
 					 * distance from `at` */
-	/* growth of the bound per square of the distance from `at`: at d cycles from
-	 * `at`, the bound is error + rate_error d + wander d^2, remote counts */
+	/* quadratic growth of the bound, remote counts per cycle squared: at d cycles
+	 * from `at`, the bound is error + rate_error d + wander d^2. The sum of the
+	 * fit's curvature and half the limit of the rate's change (wander_ppb of struct
+	 * tsct_fit_options) */
 	double wander;
-	struct tsct_cubic piece[TSCT_CUBICS_MAX];
+	struct tsct_cubic single;	/* the piece, if nr_pieces is 1 */
+	struct tsct_cubic *several;	/* array of all pieces, if nr_pieces is 2 or
+					 * more; else NULL */
 };
 
 /*
  * tsct_fit_make - fit a function through exchanges
  * @x: @nr exchanges, in order of t1
- * @remote_hz: rate of the remote counter. If this and options->hz are set, the
- *	bound assumes that they are right to 1000 ppm together, unless the
- *	exchanges prove otherwise. 0: 1e9; the value matters for a single exchange only
+ * @remote_hz: rate of the remote counter, Hz; 0: 1e9. If this and options->hz are set,
+ *	the bound assumes that the ratio of the two rates is right to 1000 ppm, unless
+ *	the exchanges prove a larger error. Otherwise the ratio is used only if there is
+ *	a single exchange
  * @keep: room for @nr flags, set for the exchanges that were used; may be NULL
  *
- * Returns 0; -ENODATA: no exchange, or no possible exchange; -EINVAL: exchanges not in
- * order, or an unknown kind; -E2BIG: more sessions than pieces; -ENOMEM; -ERANGE: a
- * counter does not increase, or the rate is less than half or more than twice the
- * nominal rate (spline: the average rate), or the exchanges span half the range of 64
- * bits. With one exchange, the rate is the nominal rate. On failure *ret_fit is
- * undefined.
+ * Returns 0; -ENODATA: no exchange, or only impossible ones (such as an answer that was
+ * received before its request was sent); -EINVAL: exchanges not in order, or an unknown
+ * kind; -ENOMEM; -ERANGE: a counter does not increase, or the rate is less than half or
+ * more than twice the nominal rate (spline: the average rate), or the exchanges span
+ * half the range of 64 bits. With one exchange, the rate is the nominal rate,
+ * @remote_hz / options->hz. The caller frees *ret_fit by tsct_fit_free(). On failure
+ * *ret_fit is undefined, but has no memory to free.
  */
 int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 		  const struct tsct_fit_options *options, double remote_hz,
 		  struct tsct_fit *ret_fit, bool *keep);
+
+/*
+ * Reserves memory for @nr pieces (at least 1) of a fit that has none, and sets the
+ * number of pieces. Returns the pieces, to be set by the caller, or NULL: out of memory.
+ * tsct_fit_free() frees the memory; for one piece there is none.
+ */
+struct tsct_cubic *tsct_fit_reserve(struct tsct_fit *fit, unsigned int nr);
+void tsct_fit_free(struct tsct_fit *fit);
+
+/* Returns the pieces of a fit, an array of fit->nr_pieces. */
+static inline const struct tsct_cubic *tsct_fit_pieces(const struct tsct_fit *fit)
+{
+	return fit->nr_pieces > 1 ? fit->several : &fit->single;
+}
 
 /*
  * tsct_fit_at - compute the remote counter at a value of the local counter, by the fit
@@ -116,7 +153,7 @@ __u64 tsct_fit_at(const struct tsct_fit *fit, __u64 local, double *ret_frac,
 double tsct_fit_rate(const struct tsct_fit *fit, __u64 local);
 
 /* Names of all kinds of fits, for help and error messages */
-#define TSCT_FIT_KINDS	"auto, linear, spline, hull or regression"
+#define TSCT_FIT_KINDS	"auto, linear, spline, itc, hull or regression"
 
 /* Returns the kind of fit with a name, or -EINVAL. */
 int tsct_fit_kind_of(const char *name);
@@ -136,8 +173,9 @@ struct tsct_tangent {
 	double ns;			/* unit of the remote counter, ns per count */
 };
 
-/* Makes the tangent of @fit at fit->at. *ret keeps a pointer to @fit. @ns: unit of the
- * remote counter, ns per count, by which distances are converted */
+/* Makes the tangent of @fit at fit->at. *ret keeps a pointer to @fit. @ns: length of a
+ * count of the remote counter, ns; used to convert distances from the tangent from
+ * remote counts to ns */
 void tsct_tangent_make(const struct tsct_fit *fit, double ns,
 		       struct tsct_tangent *ret);
 

@@ -19,15 +19,17 @@
 #include "fit_plane.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Largest number of steps of a bisection of a range of slopes: enough to halve the
  * range of plausible_slopes() down to the resolution of a double */
 #define BISECTION_STEPS	64
 
 struct bound_hulls {
-	/* up: corners of the lower hull of the points' upper limits of f; low: corners
-	 * of the lower hull of their negated lower limits. The limits include the error
-	 * of the packet times (slack) and the wander. */
+	/* Each exchange gives an upper and a lower limit of the remote counter's
+	 * offset. up: corners of the lower convex hull of the upper limits; low:
+	 * corners of the lower convex hull of the lower limits, negated. The limits
+	 * include the error bound of the packet times, and the wander. */
 	struct tsct_corner *up, *low;
 	unsigned int nr_up, nr_low;
 };
@@ -37,36 +39,63 @@ static double curve_limit(const struct tsct_plane *plane, double u)
 	return plane->wander * u * u / 2;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	const struct tsct_corner *x = a, *y = b;
+
+	if (x->u != y->u)
+		return x->u < y->u ? -1 : 1;
+	return (x->point > y->point) - (x->point < y->point);
+}
+
+/* Replaces an array of corners by the lower hull of these corners. Returns the number
+ * of corners of the hull. @sorted: true if the array is in order of time */
+static unsigned int make_hull(struct tsct_corner *corners, unsigned int nr, bool sorted)
+{
+	struct tsct_corner next;
+	unsigned int size = 0, i;
+
+	if (!sorted)
+		qsort(corners, nr, sizeof(*corners), compare_times);
+	for (i = 0; i < nr; i++) {
+		next = corners[i];
+		size = tsct_hull_push(corners, size, &next);
+	}
+	return size;
+}
+
 /*
  * Builds the hulls of the points with index @from and above whose flag `sound` is set.
- * False: there are no such points. Answers overtaken by later answers are left out: the
- * constraints of the later answers imply theirs.
+ * False: there are no such points. Points are in order of the requests' times. Their
+ * answers are not if one answer overtook another.
  */
 static bool build_hulls(const struct tsct_plane *plane, unsigned int from,
 			struct bound_hulls *ret)
 {
+	struct tsct_corner *up = plane->corner, *low = up + plane->nr;
 	const struct tsct_point *p;
-	struct tsct_corner corner;
-	unsigned int i;
+	bool sorted = true;
+	unsigned int nr = 0, i;
 
-	*ret = (struct bound_hulls) {
-		.up = plane->corner, .low = plane->corner + plane->nr,
-	};
 	for (i = from; i < plane->nr; i++) {
 		p = &plane->point[i];
 		if (!p->sound)
 			continue;
-		corner = (struct tsct_corner) {
+		up[nr] = (struct tsct_corner) {
 			p->u1, p->up + p->slack + curve_limit(plane, p->u1), i
 		};
-		ret->nr_up = tsct_hull_push(ret->up, ret->nr_up, &corner);
-		corner.u = p->u4;
-		corner.y = -p->low + p->slack + curve_limit(plane, p->u4);
-		if (!ret->nr_low || ret->low[ret->nr_low - 1].u <= corner.u)
-			ret->nr_low = tsct_hull_push(ret->low, ret->nr_low,
-						     &corner);
+		low[nr] = (struct tsct_corner) {
+			p->u4, -p->low + p->slack + curve_limit(plane, p->u4), i
+		};
+		if (nr && low[nr].u < low[nr - 1].u)
+			sorted = false;
+		nr++;
 	}
-	return ret->nr_up > 0;
+	*ret = (struct bound_hulls) {
+		.up = up, .nr_up = make_hull(up, nr, true),
+		.low = low, .nr_low = make_hull(low, nr, sorted),
+	};
+	return nr > 0;
 }
 
 /* Returns the corner where a line of a given slope touches a lower hull from below. */
@@ -97,8 +126,9 @@ static const struct tsct_corner *lower_corner(const struct bound_hulls *hulls,
 	return touched_corner(hulls->low, hulls->nr_low, -q);
 }
 
-/* Highest and lowest offset f(0) that the constraints allow for slope @q. gap() is the
- * highest minus the lowest offset, negative if no line with slope @q is possible. */
+/* Highest and lowest offset of the remote counter at the plane's origin (u = 0) that
+ * the constraints allow for slope @q. gap() is the highest minus the lowest offset,
+ * negative if no line with slope @q is possible. */
 static double highest(const struct bound_hulls *hulls, double q)
 {
 	const struct tsct_corner *corner = upper_corner(hulls, q);
@@ -129,9 +159,10 @@ static bool has_gap(const struct bound_hulls *hulls, double q)
 	return gap(hulls, q) >= 0;
 }
 
-/* Returns true if slope q is less than the slope for which highest(), the highest f(0)
- * that the constraints allow, is largest. highest() is concave in q, and rises while
- * the line of slope q touches the hull of the upper constraints at a time u < 0. */
+/* Returns true if slope q is less than the slope for which highest() is largest: the
+ * highest offset of the remote counter at the plane's origin that the constraints
+ * allow. highest() is concave in q, and rises while the line of slope q touches the
+ * hull of the upper constraints at a time u before the origin (u < 0). */
 static bool is_before_maximum(const struct bound_hulls *hulls, double q)
 {
 	return upper_corner(hulls, q)->u < 0;
@@ -177,10 +208,13 @@ static struct tsct_fit_range plausible_slopes(const struct tsct_plane *plane)
 	return (struct tsct_fit_range) { -0.9 * hz, 9 * hz };
 }
 
-static double widest_gap(const struct tsct_plane *plane,
-			 const struct bound_hulls *hulls)
+/* Returns the slope with the widest gap, as a range so small that the gap is the same
+ * at both ends. Lines of the slopes at the two ends may touch different corners: all
+ * these corners limit the gap. */
+static struct tsct_fit_range widest_gap(const struct tsct_plane *plane,
+					const struct bound_hulls *hulls)
 {
-	return bisect(hulls, plausible_slopes(plane), is_before_widest_gap).min;
+	return bisect(hulls, plausible_slopes(plane), is_before_widest_gap);
 }
 
 /* Returns the slope between @in and @out at which gap() becomes negative, rounded
@@ -204,7 +238,7 @@ static bool solve(const struct tsct_plane *plane, unsigned int from,
 
 	if (!build_hulls(plane, from, &hulls))
 		return false;
-	mid = widest_gap(plane, &hulls);
+	mid = widest_gap(plane, &hulls).min;
 	if (!has_gap(&hulls, mid))
 		return false;
 	ret->slope.min = end_of_gap(&hulls, mid, q.min);
@@ -229,21 +263,22 @@ static bool solve(const struct tsct_plane *plane, unsigned int from,
  */
 static double drop_most_contradicting(struct tsct_plane *plane)
 {
-	double q, width, widest = -HUGE_VAL;
+	struct tsct_fit_range q;
+	double width, widest = -HUGE_VAL;
 	unsigned int candidate[4], found, k;
 	struct bound_hulls hulls;
 
 	build_hulls(plane, 0, &hulls);
 	q = widest_gap(plane, &hulls);
-	candidate[0] = upper_corner(&hulls, nextafter(q, -HUGE_VAL))->point;
-	candidate[1] = upper_corner(&hulls, nextafter(q, HUGE_VAL))->point;
-	candidate[2] = lower_corner(&hulls, nextafter(q, -HUGE_VAL))->point;
-	candidate[3] = lower_corner(&hulls, nextafter(q, HUGE_VAL))->point;
+	candidate[0] = upper_corner(&hulls, q.min)->point;
+	candidate[1] = upper_corner(&hulls, q.max)->point;
+	candidate[2] = lower_corner(&hulls, q.min)->point;
+	candidate[3] = lower_corner(&hulls, q.max)->point;
 	found = candidate[0];
 	for (k = 0; k < 4; k++) {
 		plane->point[candidate[k]].sound = false;
 		width = build_hulls(plane, 0, &hulls) ?
-			gap(&hulls, widest_gap(plane, &hulls)) : -HUGE_VAL;
+			gap(&hulls, widest_gap(plane, &hulls).min) : -HUGE_VAL;
 		plane->point[candidate[k]].sound = true;
 		if (width > widest) {
 			widest = width;
@@ -286,9 +321,10 @@ static void find_bounds(struct tsct_plane *plane, struct tsct_fit_bounds *ret)
 				return;
 			break;
 		}
-	/* If no function meets the remaining constraints, a counter has changed. Then
-	 * takes all exchanges again, and drops only the oldest: bisection finds the
-	 * smallest number to drop for which some function meets the rest. */
+	/* If no function from local to remote counter meets the constraints of the
+	 * exchanges that were not dropped, a counter has changed. Then takes back the
+	 * dropped exchanges, and drops the oldest instead: bisection finds the smallest
+	 * number to drop for which a function meets the constraints of the rest. */
 	for (i = 0; i < plane->nr; i++)
 		plane->point[i].sound = !plane->point[i].rejected;
 	while (from < to) {

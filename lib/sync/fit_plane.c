@@ -37,8 +37,9 @@ static double seconds(const struct tsct_plane *plane, __u64 local)
 	return (double)(__s64)(local - plane->at) / plane->hz;
 }
 
-/* Median of the rates between each exchange and the exchange nr / 2 later; 0: no
- * rates */
+/* Median rate of the remote counter, counts per cycle, from pairs of exchanges:
+ * exchange i and exchange i + @nr / 2, of the @nr exchanges @x. 0: no pair gives a
+ * rate */
 static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 			  double *scratch)
 {
@@ -55,7 +56,7 @@ static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 		if (local > 0)
 			scratch[used++] = remote / local;
 	}
-	return used ? tsct_nth_smallest(scratch, used, used / 2) : 0;
+	return used ? tsct_median(scratch, used) : 0;
 }
 
 /* Plausible rates of the remote counter, counts per cycle */
@@ -194,15 +195,14 @@ void tsct_plane_to_fit(const struct tsct_plane *plane,
 {
 	double whole = floor(line->y0), rate = plane->rate;
 
-	/* Clamps the line's rate, so that the function increases for any input. */
+	/* Clamps the rate to between half of and twice plane->rate, so that the fit,
+	 * from local to remote counter, increases for any input. */
 	rate += fmin(fmax(line->slope / plane->hz, -rate / 2), rate);
-	fit->nr_pieces = 1;
-	fit->piece[0].from = plane->at;
-	fit->piece[0].base = plane->remote0 + (__u64)tsct_fit_to_s64(whole);
-	fit->piece[0].c[0] = line->y0 - whole;
-	fit->piece[0].c[1] = rate;
-	fit->piece[0].c[2] = 0;
-	fit->piece[0].c[3] = 0;
+	*tsct_fit_reserve(fit, 1) = (struct tsct_cubic) {
+		.from = plane->at,
+		.base = plane->remote0 + (__u64)tsct_fit_to_s64(whole),
+		.c = { line->y0 - whole, rate },
+	};
 }
 
 /* ---- order statistics, and rejection of implausible points --------------- */
@@ -248,6 +248,18 @@ double tsct_nth_smallest(double *values, unsigned int nr, unsigned int k)
 			break;
 	}
 	return values[k];
+}
+
+double tsct_median(double *values, unsigned int nr)
+{
+	double upper = tsct_nth_smallest(values, nr, nr / 2), lower = -HUGE_VAL;
+	unsigned int i;
+
+	if (nr % 2)
+		return upper;
+	for (i = 0; i < nr / 2; i++)
+		lower = fmax(lower, values[i]);
+	return lower + (upper - lower) / 2;
 }
 
 /* Copies the round trips of used points with index in [from, to) to scratch; returns

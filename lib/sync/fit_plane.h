@@ -49,7 +49,9 @@ struct tsct_plane {
 	double hz, rate;	/* frequency of the local counter, Hz; rate of the
 				 * remote counter, counts per local cycle */
 	double nominal;		/* nominal rate by hz and remote_hz, counts per cycle */
-	double wander;		/* limit of the rate's change, counts / s^2 */
+	double wander;		/* limit of the rate's change, counts / s^2: at u s from
+				 * `at`, this change causes an error of up to
+				 * wander u^2 / 2 counts */
 	double rate_min, rate_max;	/* smallest and largest slope of a line that the
 					 * counters' nominal rates allow, counts / s */
 	double shift;		/* offset due to the known asymmetry of delays, which is
@@ -98,13 +100,18 @@ __s64 tsct_fit_multiply(double rate, __s64 delta, double *ret_frac);
 
 /* Returns the k-th smallest of nr values (k = 0: the smallest); reorders the values. */
 double tsct_nth_smallest(double *values, unsigned int nr, unsigned int k);
+/* Returns the median of nr values (at least 1); reorders the values. Of an even number
+ * of values, the median is the mean of the two in the middle, so that it is negated if
+ * all values are. */
+double tsct_median(double *values, unsigned int nr);
 /* Returns the smallest value that is not an outlier; reorders the values. @resolution:
  * smallest step of the values */
 double tsct_lowest_plausible(double *values, unsigned int nr,
 			     double resolution);
 /* Median of the round trips of used points, minus min_rtt */
 double tsct_plane_median_excess(const struct tsct_plane *plane);
-/* Median of the round trips of the used points in [from, to); 0: no used points */
+/* Returns the median of the round trips of used points with index in [from, to), in
+ * remote counts; 0 if no point is used. */
 double tsct_plane_rtt_median(const struct tsct_plane *plane, unsigned int from,
 			     unsigned int to);
 void tsct_point_reject(struct tsct_point *point);
@@ -159,15 +166,13 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 void tsct_plane_reject_outliers(struct tsct_plane *plane);
 
 /*
- * Make the reference fits: a straight line and a spline. @keep: array of one flag per
- * exchange. The caller sets the flags of the exchanges that have a point in @plane. The
- * functions clear the flags of those exchanges that the fit does not use.
- * tsct_fit_spline() returns 0, -E2BIG, -ERANGE or -ENODATA.
+ * Makes a reference fit. @keep: array of one flag per exchange. The caller sets the
+ * flags of the exchanges that have a point in @plane. The function clears the flags of
+ * those exchanges that the fit does not use. Returns 0, -ENOMEM, -ERANGE or -ENODATA.
  */
-void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
-		     unsigned int nr, bool *keep, struct tsct_fit *fit);
-int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
-		    unsigned int nr, bool *keep, struct tsct_fit *fit);
+int tsct_fit_reference(struct tsct_plane *plane, enum tsct_fit_kind kind,
+		       const struct tsct_exchange *x, unsigned int nr, bool *keep,
+		       struct tsct_fit *fit);
 /* Makes the fit by hull, by regression, or by a weighted mean of both. */
 void tsct_fit_combine(struct tsct_plane *plane, enum tsct_fit_kind kind,
 		      struct tsct_fit *fit);

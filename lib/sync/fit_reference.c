@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The two reference fits, linear and spline. Both drop the tenth of the
- * exchanges with the longest local round trips.
+ * The reference fits: linear, spline, and itc, which is one of these two by the number
+ * of sessions. All drop the tenth of the exchanges with the longest local round trips:
+ * linear of all exchanges, spline and itc of each session.
  */
 #include "fit_plane.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* True: exchange a is dropped before exchange b, because the round trip of a is longer,
  * or as long and later. */
@@ -62,8 +64,9 @@ static void drop_longest_tenth(const struct tsct_exchange *x, unsigned int nr,
 		keep[heap[k]] = false;
 }
 
-void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
-		     unsigned int nr, bool *keep, struct tsct_fit *fit)
+/* Sets the fit to the line of linear regression over the middles of the exchanges whose
+ * flag in @keep is set. */
+static void regress(struct tsct_plane *plane, const bool *keep, struct tsct_fit *fit)
 {
 	/* Means of the points, and sums of products about the means, so that large
 	 * values lose no precision */
@@ -71,7 +74,6 @@ void tsct_fit_linear(struct tsct_plane *plane, const struct tsct_exchange *x,
 	struct tsct_plane_line line = { 0, 0 };
 	struct tsct_point *p;
 
-	drop_longest_tenth(x, nr, keep, (unsigned int *)plane->scratch);
 	for (p = plane->point; p < plane->point + plane->nr; p++) {
 		p->used = keep[p->index];
 		if (!p->used)
@@ -218,17 +220,25 @@ static void set_cubic(const struct knot *knot, double slope, double square,
  * sessions */
 #define SESSION_NR	16
 
+static bool has_sessions(const struct tsct_exchange *x, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (x[i].session)
+			return true;
+	return false;
+}
+
 /* Makes a knot of each session. If there are sessions, exchanges outside sessions are
- * dropped. */
+ * dropped. @knot: room for @nr knots */
 static int average_sessions(const struct tsct_plane *plane,
 			    const struct tsct_exchange *x, unsigned int nr,
 			    bool *keep, struct knot *knot, unsigned int *ret_nr)
 {
-	bool sessions = false;
+	bool sessions = has_sessions(x, nr);
 	unsigned int from, to, i;
 
-	for (i = 0; i < nr; i++)
-		sessions |= x[i].session != 0;
 	*ret_nr = 0;
 	for (from = 0; from < nr; from = to) {
 		to = nr - from < 2 * SESSION_NR ? nr : from + SESSION_NR;
@@ -240,8 +250,6 @@ static int average_sessions(const struct tsct_plane *plane,
 			keep[i] = false;
 		drop_longest_tenth(x + from, to - from, keep + from,
 				    (unsigned int *)plane->scratch);
-		if (*ret_nr == TSCT_CUBICS_MAX - 1)
-			return -E2BIG;
 		if (average_session(x + from, to - from, keep + from,
 				    &knot[*ret_nr])) {
 			knot[*ret_nr].remote_frac -= plane->shift;
@@ -273,39 +281,69 @@ static int check_rises(const struct knot *knot, unsigned int nr)
 	return 0;
 }
 
-int tsct_fit_spline(struct tsct_plane *plane, const struct tsct_exchange *x,
-		    unsigned int nr, bool *keep, struct tsct_fit *fit)
+/* Stores the spline through @nr knots: straight before the first knot and after the
+ * last one, with a cubic between each two neighbours. Fewer than three knots give a
+ * straight line. */
+static int run_through(const struct tsct_plane *plane, const struct knot *knot,
+		       unsigned int nr, struct tsct_fit *fit)
 {
-	struct knot knot[TSCT_CUBICS_MAX];
+	struct tsct_cubic *piece = tsct_fit_reserve(fit, nr < 3 ? 1 : nr + 1);
 	double slope, next, h, r;
-	unsigned int nr_knots, k;
-	int err;
+	unsigned int k;
 
-	err = average_sessions(plane, x, nr, keep, knot, &nr_knots);
-	if (!err)
-		err = check_rises(knot, nr_knots);
-	if (err)
-		return err;
-	/* Standard error of the mean of a session's exchanges, in units of one
-	 * exchange's residual: 1 / sqrt(exchanges per session). Twice that, as
-	 * extrapolation beyond the sessions has a larger error. The caller multiplies
-	 * it by the residual. */
-	fit->sd = 2 / sqrt((double)nr / nr_knots);
-	slope = nr_knots == 1 ? plane->nominal : slope_at(knot, nr_knots, 0);
-	set_cubic(&knot[0], slope, 0, 0, &fit->piece[0]);
-	fit->nr_pieces = 1;
-	if (nr_knots < 3)
+	if (!piece)
+		return -ENOMEM;
+	slope = nr == 1 ? plane->nominal : slope_at(knot, nr, 0);
+	set_cubic(&knot[0], slope, 0, 0, piece++);
+	if (nr < 3)
 		return 0;
-	for (k = 0; k + 1 < nr_knots; k++) {
-		next = slope_at(knot, nr_knots, k + 1);
+	for (k = 0; k + 1 < nr; k++) {
+		next = slope_at(knot, nr, k + 1);
 		h = local_between(&knot[k], &knot[k + 1]);
 		r = rise(&knot[k], &knot[k + 1]);
 		set_cubic(&knot[k], slope,
 			  (3 * (r - slope) - (next - slope)) / h,
-			  ((next - slope) - 2 * (r - slope)) / (h * h),
-			  &fit->piece[fit->nr_pieces++]);
+			  ((next - slope) - 2 * (r - slope)) / (h * h), piece++);
 		slope = next;
 	}
-	set_cubic(&knot[k], slope, 0, 0, &fit->piece[fit->nr_pieces++]);
+	set_cubic(&knot[k], slope, 0, 0, piece);
+	return 0;
+}
+
+/* Makes the fits spline and itc, of exchanges that have sessions, or spline without. */
+static int fit_sessions(struct tsct_plane *plane, enum tsct_fit_kind kind,
+			const struct tsct_exchange *x, unsigned int nr, bool *keep,
+			struct tsct_fit *fit)
+{
+	struct knot *knot = malloc(nr * sizeof(*knot));
+	unsigned int nr_knots;
+	int err = -ENOMEM;
+
+	if (knot)
+		err = average_sessions(plane, x, nr, keep, knot, &nr_knots);
+	if (!err)
+		err = check_rises(knot, nr_knots);
+	if (!err && kind == TSCT_FIT_ITC && nr_knots == 2) {
+		regress(plane, keep, fit);
+	} else if (!err) {
+		/* Standard error of the mean of a session's exchanges, in units of one
+		 * exchange's residual: 1 / sqrt(exchanges per session). Twice that, as
+		 * extrapolation beyond the sessions has a larger error. The caller
+		 * multiplies it by the residual. */
+		fit->sd = 2 / sqrt((double)nr / nr_knots);
+		err = run_through(plane, knot, nr_knots, fit);
+	}
+	free(knot);
+	return err;
+}
+
+int tsct_fit_reference(struct tsct_plane *plane, enum tsct_fit_kind kind,
+		       const struct tsct_exchange *x, unsigned int nr, bool *keep,
+		       struct tsct_fit *fit)
+{
+	if (kind == TSCT_FIT_SPLINE || (kind == TSCT_FIT_ITC && has_sessions(x, nr)))
+		return fit_sessions(plane, kind, x, nr, keep, fit);
+	drop_longest_tenth(x, nr, keep, (unsigned int *)plane->scratch);
+	regress(plane, keep, fit);
 	return 0;
 }

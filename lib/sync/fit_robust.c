@@ -30,7 +30,7 @@ static double slope_of(const struct tsct_plane *plane, const unsigned int *of,
 		if (b->u > a->u)
 			slopes[found++] = (b->y - a->y) / (b->u - a->u);
 	}
-	return found ? tsct_nth_smallest(slopes, found, found / 2) : 0;
+	return found ? tsct_median(slopes, found) : 0;
 }
 
 /* Collects the indices of the used points in [from, to) with round trips up to the
@@ -71,7 +71,7 @@ void tsct_theil_sen(const struct tsct_plane *plane,
 		p = &plane->point[of[i]];
 		values[i] = p->y - ret->line.slope * p->u;
 	}
-	ret->line.y0 = tsct_nth_smallest(values, nr, nr / 2);
+	ret->line.y0 = tsct_median(values, nr);
 	for (i = 0; i < nr; i++) {
 		p = &plane->point[of[i]];
 		values[i] = fabs(p->y - line_at(&ret->line, p->u));
@@ -127,27 +127,36 @@ static double delay_of(const struct tsct_point *p,
 	return up ? p->up - y : y - p->low;
 }
 
-/*
- * Rejects points whose delay in one direction is implausibly short. A wrong packet time
- * can shorten the delay in one direction although the round trip is plausible.
- */
-static void reject_early(struct tsct_plane *plane,
-			 const struct tsct_fit_candidate *others, bool up)
+/* Returns the shortest plausible delay of one direction, counts; @up: of requests */
+static double shortest_delay(const struct tsct_plane *plane,
+			     const struct tsct_fit_candidate *others, bool up)
 {
 	unsigned int nr = 0, i;
-	struct tsct_point *p;
-	double first;
 
 	for (i = 0; i < plane->nr; i++)
 		if (plane->point[i].used)
 			plane->scratch[nr++] = delay_of(&plane->point[i],
 							others, up);
-	first = tsct_lowest_plausible(plane->scratch, nr, plane->point[0].slack);
-	for (i = 0; i < plane->nr; i++) {
-		p = &plane->point[i];
-		if (p->used && delay_of(p, others, up) < first)
+	return tsct_lowest_plausible(plane->scratch, nr, plane->point[0].slack);
+}
+
+/*
+ * Rejects points whose delay in one direction is implausibly short. A wrong packet time
+ * can shorten the delay in one direction although the round trip is plausible. Both
+ * directions are measured before any point is rejected, so that neither has fewer
+ * points to compare with.
+ */
+static void reject_early(struct tsct_plane *plane,
+			 const struct tsct_fit_candidate *others)
+{
+	double request = shortest_delay(plane, others, true);
+	double answer = shortest_delay(plane, others, false);
+	struct tsct_point *p;
+
+	for (p = plane->point; p < plane->point + plane->nr; p++)
+		if (p->used && (delay_of(p, others, true) < request ||
+				delay_of(p, others, false) < answer))
 			tsct_point_reject(p);
-	}
 }
 
 void tsct_plane_reject_outliers(struct tsct_plane *plane)
@@ -159,6 +168,5 @@ void tsct_plane_reject_outliers(struct tsct_plane *plane)
 		return;
 	tsct_theil_sen(plane, &all, &others);
 	reject_far(plane, &others);
-	reject_early(plane, &others, true);
-	reject_early(plane, &others, false);
+	reject_early(plane, &others);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "schedule.h"
 
@@ -22,8 +24,9 @@ struct schedule_member {
 	__u32 messages;		/* number of the member's exchanges in its session */
 	__u64 turn_us;		/* time of the member's next turn */
 	__u32 arrived;		/* barrier in which the member waits; 0: none */
-	char blockers[TSCT_MISSING_TEXT + 1];	/* names of missing nodes below
-						 * the member; "": none */
+	/* text about missing processes and nodes on and below the member, see
+	 * tsct_schedule_set_blockers(); "": none is known */
+	char blockers[TSCT_MISSING_TEXT + 1];
 };
 
 struct tsct_schedule {
@@ -40,6 +43,8 @@ struct tsct_schedule {
 	bool master_arrived;	/* true: all callers on the master wait at the current
 				 * barrier */
 	bool joined;		/* true: a member has joined the last session begun */
+	/* text about processes on the master that are missing; "": none is known */
+	char blockers[TSCT_MISSING_TEXT + 1];
 	unsigned int nr_counted;	/* number of members for whose turns the open
 					 * session waits */
 	unsigned int nr, nr_expected;	/* number of members; number of configured
@@ -390,7 +395,7 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 	member->arrived = arrived ? request->barrier : 0;
 	try_release(schedule, now_us);
 	reply->barrier = schedule->barrier;
-	if (arrived && tsct_schedule_released(schedule, request->barrier)) {
+	if (tsct_schedule_released(schedule, request->barrier)) {
 		reply->barrier = request->barrier;
 		reply->flags |= TSCT_EXT_RELEASED;
 	}
@@ -405,20 +410,44 @@ struct name_list {
 	unsigned int nr;
 };
 
-/* Appends a missing node to the list of names. @below: names of nodes below the named
- * node that keep it from arriving; "": the named node is missing itself */
-static void append_name(struct name_list *list, const char *name,
-			const char *below)
+__attribute__((format(printf, 2, 3)))
+static void append_text(struct name_list *list, const char *format, ...)
 {
+	va_list args;
 	int n;
 
-	if (list->len < list->size) {
-		n = snprintf(list->text + list->len, list->size - list->len,
-			     *below ? "%s%s (below %s)" : "%s%s%s",
-			     list->nr ? ", " : "", below, name);
-		list->len += n > 0 ? (size_t)n : 0;
+	if (list->len >= list->size)
+		return;
+	va_start(args, format);
+	n = vsnprintf(list->text + list->len, list->size - list->len, format,
+		      args);
+	va_end(args);
+	list->len += n > 0 ? (size_t)n : 0;
+}
+
+/* Appends a missing node to the list of names. @blockers: text about what keeps that
+ * node from arriving, see tsct_schedule_set_blockers(); "": nothing is known */
+static void append_name(struct name_list *list, const char *name,
+			const char *blockers)
+{
+	const char *relayed = strstr(blockers, " (below ");
+	const char *below = blockers;
+
+	if (*blockers == ':') {
+		below = strchr(blockers, ',');
+		if (!below)
+			below = blockers + strlen(blockers);
 	}
-	list->nr++;
+	/* A member of an earlier release repeats the text of its own member. */
+	if (relayed && relayed < below)
+		below = blockers;
+	if (list->nr++)
+		append_text(list, ", ");
+	if (below > blockers || !*below)
+		append_text(list, "%s%.*s", name, (int)(below - blockers),
+			    blockers);
+	if (*below)
+		append_text(list, "%s (below %s)", below, name);
 }
 
 unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
@@ -434,7 +463,7 @@ unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
 	if (tsct_schedule_released(schedule, barrier))
 		return 0;
 	if (!schedule->master_arrived || barrier != schedule->barrier)
-		append_name(&list, schedule->name, "");
+		append_name(&list, schedule->name, schedule->blockers);
 	for (i = 0; i < schedule->nr; i++) {
 		member = &schedule->members[i];
 		present = is_present(member, schedule->now_us);
@@ -458,7 +487,8 @@ void tsct_schedule_set_blockers(struct tsct_schedule *schedule, __u64 node,
 				const char *names)
 {
 	struct schedule_member *member = find_member(schedule, node);
+	char *blockers = member ? member->blockers : schedule->blockers;
 
-	if (member)
-		snprintf(member->blockers, sizeof(member->blockers), "%s", names);
+	if (member || !node)
+		snprintf(blockers, TSCT_MISSING_TEXT + 1, "%s", names);
 }

@@ -49,6 +49,7 @@ void tsct_sync_source_free(struct tsct_sync_source *source)
 {
 	free(source->x);
 	free(source->keep);
+	tsct_fit_free(&source->fit);
 	memset(source, 0, sizeof(*source));
 }
 
@@ -245,6 +246,7 @@ static int make_fit(struct tsct_sync_source *source,
 	fit.hz = options->hz;
 	if (!fit.wander_ppb && !source->remote.has_params)
 		fit.wander_ppb = TSCT_SYNC_SOURCE_STEERED_PPB;
+	tsct_fit_free(&source->fit);
 	return tsct_fit_make(source->x, source->nr, &fit, remote_hz,
 			     &source->fit, source->keep);
 }
@@ -254,10 +256,6 @@ static void update_fit(struct tsct_sync_source *source,
 {
 	int err = make_fit(source, options);
 
-	while (err == -E2BIG && source->nr > 1) {
-		remove_oldest(source, source->nr / 2);
-		err = make_fit(source, options);
-	}
 	/* The older exchanges contradict the newest one, and are dropped. */
 	if (err == -ERANGE && source->nr > 1) {
 		remove_oldest(source, source->nr - 1);
@@ -407,8 +405,8 @@ static const char *refusal(const struct tsct_remote *remote)
 	return NULL;
 }
 
-/* Returns NULL, or the change of the source's state that makes older exchanges
- * invalid. */
+/* Returns NULL, or a text that describes the change from @old to @new, states of a
+ * source of time, due to which the exchanges before the change are invalid. */
 static const char *change_of_remote(const struct tsct_remote *old,
 				    const struct tsct_remote *new, __u64 remote)
 {

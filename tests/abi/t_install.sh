@@ -22,6 +22,7 @@ for file in bin/trace-ctl sbin/tsctraced lib/libtsctrace.a lib/libtsctrace.so \
 		include/tsctrace/clock.h include/tsctrace/clock.hpp \
 		include/tsctrace/event.h include/tsctrace/fields.h \
 		include/tsctrace/section.h include/tsctrace/stamp.h \
+		include/tsctrace/tsctrace.f90 \
 		share/man/man1/trace-ctl.1 share/man/man3/tsct_channel_open.3 \
 		lib/systemd/system/tsctraced.service \
 		lib/sysusers.d/tsctrace.conf lib/tmpfiles.d/tsctrace.conf \

@@ -132,12 +132,13 @@ static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind,
 
 	if (tsct_series_near(s, kind, 2.6e9, at, &fit))
 		return;
-	HOLDS(fit.nr_pieces && fit.nr_pieces <= TSCT_CUBICS_MAX);
+	HOLDS(fit.nr_pieces && fit.nr_pieces <= s->nr + 1);
 	HOLDS(fit.nr_kept && fit.kind != TSCT_FIT_AUTO);
 	tsct_fit_at(&fit, at, &frac, &error);
 	HOLDS(frac >= 0 && frac < 1 && error >= 0);
 	tsct_series_time(s, &fit, at, &frac, &error);
 	HOLDS(frac >= 0 && frac < 1 && error >= 0);
+	tsct_fit_free(&fit);
 }
 
 static void check_series(const struct tsct_series *s)

@@ -124,6 +124,7 @@ static const char *const lines[] = {
 	"\ttimestamps = \"tsc/16\";\n", "\ttimestamps = \"interpolated\";\n",
 	"\ttimestamps = \"system\";\n", "\ttimestamps = \"off\";\n",
 	"\tfsync = \"end\";\n", "\tsync_every = 16;\n",
+	"\tsync_every_ns = 18446744073709551615;\n", "\tsync_every_bytes = 256;\n",
 	"\tsource = \"monotonic_raw\";\n", "\tsource = \"tsc\";\n",
 	"\tsource = \"realtime_ns\";\n", "\tcounter_source = \"tsc\";\n",
 	"\tprovider_gone = 1;\n", "\tspan = \"begin=0 end=18446744073709551615\";\n",

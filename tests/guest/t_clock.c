@@ -32,7 +32,8 @@ static void try_refused(void)
 	refuses(st->status = TSCT_STATUS_NR);
 	refuses(st->cause = TSCT_CAUSE_NR);
 	refuses(st->flags = 2);
-	refuses(st->reserved0 = 1);
+	refuses(st->utc_error_ns = 1);
+	refuses(st->utc_source = TSCT_UTC_NR);
 	refuses(st->real.mult = 1);
 	refuses(st->real.mult = ~0ULL);
 	refuses(st->real.slew_mult = ONE / 2);
@@ -181,7 +182,8 @@ static void try_wrong_successors(const struct tsct_clock_set *set)
 	will_not(EINVAL, clk_continue(&s, SECOND / 100, ONE), st->real.base_ns--);
 	will_not(EINVAL, clk_continue(&s, SECOND / 100, ONE),
 		 st->real.base_ns += HOUR);
-	/* Params that begin in the past, or too soon for readers, are rejected. */
+	/* The module rejects clock params that begin in the past, or less than the
+	 * required lead after now. */
 	will_not(ETIME, clk_continue(&s, 0, ONE));
 	will_not(ETIME, clk_continue(&s, 1, ONE));
 	will_not(ETIME, clk_continue(&s, 0 - (uint64_t)SECOND / 100, ONE));

@@ -60,9 +60,6 @@ static void try_refused(void)
 {
 	refuses(s->cluster_status = TSCT_STATUS_NR);
 	refuses(s->cluster_status = ~0U);
-	refuses(s->reserved1 = 1);
-	refuses(s->reserved[0] = 1);
-	refuses(s->reserved[1] = 1);
 	refuses(s->cluster.reserved[2] = 1);
 	refuses(s->cluster.mult = 1);
 	refuses(s->cluster.slew_mult = ONE / 2);

@@ -86,7 +86,7 @@ grep -q "pid $pid" /tmp/second || fail "$(cat /tmp/second)"
 tsctraced --run-dir /tmp/other --interval-ms 500 2>/tmp/second &
 second=$!
 wait_for "the second one sees the first" grep -q \
-	'/dev/tsctrace: another tsctraced publishes to it' /tmp/second
+	'/dev/tsctrace: another tsctraced publishes to this device' /tmp/second
 wait_for "it serves its own file" test -s /tmp/other/clock
 kill -TERM $pid
 wait $pid || fail "SIGTERM: exit status $?"
@@ -127,7 +127,7 @@ done
 [ $source != tsc ] || logged 'module event: disruption (hotplug)' ||
 	fail "the module does not say so"
 
-# A disruption by request.
+# `trace-ctl clock --fake-disruption` begins a new epoch, with the cause "fake".
 epoch=$(key epoch)
 trace-ctl clock --fake-disruption || fail "no fake disruption"
 check_epoch "$epoch" fake

@@ -67,8 +67,10 @@ int main(void)
 
 	set.state.source = dev_info(fd).source;
 	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, reserved);
-	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.reserved);
-	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.reserved0);
+	/* Without a source, the fields of the bound to UTC must be 0, too. */
+	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.utc_error_ns);
+	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.utc_as_of_cycles);
+	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.utc_growth_ppb);
 	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.real.reserved);
 	SPOIL(fd, TSCT_IOC_CLOCK_SET, set, tsct_clock_set, state.cluster.reserved);
 

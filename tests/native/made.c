@@ -73,6 +73,8 @@ static void make_one(void)
 	tsct_recording_make(&rec, 1);
 	tsct_recording_locate(&rec, 4);
 	describe_node(&rec.nodes[0], "node\033");
+	tsct_recorded_utc_add(&rec.nodes[0], 10 * S, 2000000, TSCT_UTC_KERNEL);
+	tsct_recorded_utc_add(&rec.nodes[0], 12 * S, 3000000, TSCT_UTC_CLOCKBOUND);
 	describe();
 	rec.streams[0].loss[1].cause[TSCT_LOSS_FULL] = 7;
 	rec.streams[0].lost_no_ring = 2;
@@ -80,7 +82,8 @@ static void make_one(void)
 
 static void write_one(void)
 {
-	/* Thread 3 is in a call at the beginning, thread 4 at the end. */
+	/* Thread 3 exits a system call that it entered before the recording began.
+	 * Thread 4 enters a system call that does not end in the recording. */
 	call(0, 10 * S, 3, 17, 3);
 	call(0, 11 * S, 1, 16, 0);
 	call(0, 11 * S + 1 * MS, 1, 17, 0);
@@ -117,6 +120,7 @@ static void make_many(void)
 	memcpy(rec.locations, locations, sizeof(locations));
 	rec.merged = 1;
 	rec.timeline.hz = S;
+	rec.compared = TSCT_COMPARED_UTC;
 	describe_node(&rec.nodes[0], "one");
 	describe_node(&rec.nodes[1], "two");
 	describe_node(&rec.nodes[2], "three");

@@ -39,7 +39,8 @@ static const char *node;
 static struct shown *shown;
 static size_t nr_shown;
 static __u64 *last;		/* last cycles of each CPU in each stream */
-/* INTERPOLATED recordings: last file tick of each CPU in each stream */
+/* Recordings with --timestamps interpolated: last tick as stored in the file, of each
+ * CPU in each stream */
 static __u64 *last_tick;
 static __u64 lost;		/* number of invalid events written on purpose */
 static __u32 ids[TSCT_STREAMS_MAX][DEFS_MAX], nr_ids[TSCT_STREAMS_MAX];
@@ -147,9 +148,9 @@ static void calibrate(void)
 
 	rec.source = any(3) ? TSCT_SOURCE_TSC : TSCT_SOURCE_REALTIME;
 	rec.timestamps = kinds[any(node ? 6 : 7)];
-	rec.sync_every = any(4) ? 0 : 1ULL << any(10);
-	/* The begin is below 2^50 cycles, so that file ticks, of which there are up to
-	 * 8 per cycle, fit into 64 bits. */
+	rec.sync_every.events = any(4) ? 0 : 1ULL << any(10);
+	/* The begin is below 2^50 cycles, so that ticks as stored in the file, of which
+	 * there are up to 8 per cycle, fit into 64 bits. */
 	rec.begin = roll() >> (14 + any(30));
 	if (rec.source == TSCT_SOURCE_REALTIME)
 		rec.begin = 1700000000000000000ULL + any(1U << 30);
@@ -289,7 +290,8 @@ static __u64 any_gap(void)
 	}
 }
 
-/* The expected tick is calculated without ticks.h, which is under test. */
+/* Returns the tick that event @e must have in the file. Does not use lib/ctf/ticks.h,
+ * which is under test. */
 static __u64 tick_of(__u32 stream, const struct tsct_event *e)
 {
 	__u64 *at = &last_tick[stream * rec.nr_locations + e->cpu];
@@ -369,6 +371,13 @@ static void write_events(__u32 nr)
 	}
 }
 
+/* Limits packets, in half of all recordings, by size, and in half by time. */
+static void limit_packets(void)
+{
+	rec.sync_every.bytes = any(2) ? 0 : TSCT_PACKET_BYTES_MIN + any(1 << any(16));
+	rec.sync_every.ns = any(2) ? 0 : TSCT_PACKET_NS_MIN * (1 + any(1 << any(16)));
+}
+
 /* ---- output ------------------------------------------------------------------ */
 
 static int in_order(const void *a, const void *b)
@@ -437,6 +446,7 @@ int main(int argc, char **argv)
 	state = strtoull(argv[2], NULL, 10);
 	node = argc > 4 ? argv[4] : NULL;
 	describe();
+	limit_packets();
 	if (tsct_recording_writer_open(fd, &rec, &writer))
 		return 1;
 	write_events(argc > 3 ? strtoul(argv[3], NULL, 10) : 1 + any(2500));

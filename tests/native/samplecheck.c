@@ -47,6 +47,7 @@ static void check(const struct tsct_recording *rec,
 		bound = fmax(bound, error);
 		if (!(off <= error))
 			bad = 1;
+		tsct_fit_free(&fit);
 	}
 	printf("%s %s: %u exchanges, off by %.0f ns, bound %.0f ns\n", s->source,
 	       tsct_fit_name(kind), s->nr, worst / hz * 1e9, bound / hz * 1e9);

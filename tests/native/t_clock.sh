@@ -37,7 +37,7 @@ utc=$(sed -n 's/.*"time": "\(.*\)Z".*/\1/p' "$work/out")
 	fail "$utc is not $ns"
 
 run 0 clock
-for word in cycles time source status rate age epoch origin; do
+for word in cycles time utc source status rate age epoch origin; do
 	grep -q "^$word  *[^ ]" "$work/out" || fail "no $word: $(cat "$work/out")"
 done
 
@@ -87,7 +87,7 @@ run 1 clock --wait-synced=0
 run 1 clock --wait-synced=0.5
 grep -q 'not synchronized within 0.5 s: no daemon maintains a clock; start tsctr' \
 	"$work/err" || fail "$(cat "$work/err")"
-for word in cycles time source status rate age epoch origin; do
+for word in cycles time utc source status rate age epoch origin; do
 	grep -q "^$word  *[^ ]" "$work/err" || fail "no $word: $(cat "$work/err")"
 done
 [ ! -s "$work/out" ] || fail "unexpected output: $(cat "$work/out")"

@@ -162,7 +162,7 @@ missing() {	# NAME AS-REPORTED; sets: why, the reason of a failure
 	since=$(now_us)
 	callers 3500 ${all/$1/}
 	for i in ${all/$1/}; do
-		grep -q "^ETIMEDOUT: not all nodes have called: $2 is missing$" \
+		grep -q "^ETIMEDOUT: not all nodes have called tsct_timesync(): $2 is missing$" \
 			"$work/$i/said" || {
 			why="$i, without $1: $(cat "$work/$i/said")"
 			return 1

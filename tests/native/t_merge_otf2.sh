@@ -92,9 +92,10 @@ make_archive f 2 <<END
 {"res": 1000000, "offset": 5, "length": 10, "seed": 6,
  "locations": {"f0": {"times": [5, 15]}}}
 END
-refused "f/traces.otf2: has no time of day for its begin" --align real "$work/a" "$work/f"
+refused "f/traces.otf2: states no time of day of its start" --align real "$work/a" "$work/f"
 run 0 merge -o "$work/af" "$work/a" "$work/f"
-says "f begins at the same moment\|f/traces.otf2: has no time of day"
+says "f starts at the same moment\|f/traces.otf2: states no time of day"
+says "1 archive aligned by the time of day, 1 by its beginning; how far times of two"
 check_merge af text a f
 # A time that the first archive's clock cannot represent
 refused "a/traces/0.evt: event 1 (.*): time 9007199254741001 is outside" "$work/e" "$work/a"

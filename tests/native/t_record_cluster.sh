@@ -132,7 +132,7 @@ numbers = [r["number"] for r in rows]
 at = numbers.index(next(r["number"] for r in rows if r["t1"] >= start[0]))
 assert numbers[at:] == list(range(numbers[at], numbers[-1] + 1)), "a gap"
 END
-for i in auto linear spline hull regression; do
+for i in auto linear spline itc hull regression; do
 	"$ctl" report sync "$work/a" --fit $i >"$work/page" || fail "report of $i"
 	[ "$(grep -c '<circle' "$work/page")" -ge "$nr" ] || fail "marks of $i"
 done

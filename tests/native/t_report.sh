@@ -164,7 +164,7 @@ says 'nothing to report; give OUT.html and a RECORDING'
 run 2 report "$work/x.html"
 says 'missing recording'
 run 2 report "$work/a" "$work/x.html"
-says 'the page comes first'
+says 'name the page before the recording'
 run 2 report "$work/x.html" "$work/a" "$work/b"
 says "use 'trace-ctl merge' to"
 run 2 report -o "$work/x.html" "$work/a" "$work/b"

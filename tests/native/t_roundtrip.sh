@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # All readers read random recordings as they were written, and merged recordings like
-# their inputs: see roundtrip.py and roundtrip_merged.py.
+# their inputs: see roundtrip.py and roundtrip_merged.py. Each packet has full time stamps
+# and keeps its limits: see packetcheck.py.
 # SEED=N: runs only this seed. EVENTS=N: events per recording.
 # test-parallel: yes
 # test-seconds: 6
@@ -21,6 +22,8 @@ round_trip() {	# SEED [EVENTS]
 	/usr/bin/python3 "$top/tests/native/roundtrip.py" "$ctl" "$work/a" \
 		"$work/truth" >"$work/out" 2>"$work/err" || fail "seed $1"
 	echo "# seed $1: $(cat "$work/out") events"
+	python3 "$top/tests/native/packetcheck.py" "$work/a" "$work/truth" \
+		>"$work/out" 2>"$work/err" || fail "seed $1: packets"
 }
 
 # Merges three recordings, each by its own clock, and reads the result.
@@ -44,8 +47,8 @@ if [ -n "${SEED:-}" ]; then
 	merged_trip "$SEED" "${EVENTS:-500}"
 	exit
 fi
-# The recordings of these seeds cover 8 CPUs, 64 CPUs, file ticks finer than cycles, and
-# a field that cannot be named "NAME_INDEX" in the metadata, because another field has
+# The recordings of these seeds cover 8 CPUs, 64 CPUs, ticks shorter than a cycle, and a
+# field that cannot be named "NAME_INDEX" in the metadata, because another field has
 # that name (see name_field() in lib/ctf/metadata_write.c).
 for seed in 17 74 78; do
 	round_trip "$seed" 500

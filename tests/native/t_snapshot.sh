@@ -52,7 +52,7 @@ for kind in tsc tsc/16 tsc/256 interpolated system off; do
 	grep -q '^	fsync = "end";' "$dir/metadata" || fail "$kind: fsync"
 	run 0 stat "$dir"
 	shows "^ticks *$kind; "
-	shows 'at most 16 events in a packet'
+	shows 'a packet ends after 16 events'
 	run 0 dump "$dir"
 	sed 's/.*\[/[/' "$work/out" | sort >"$work/1"
 	"$ctl" dump "$work/few" | sed 's/.*\[/[/' | sort | diff -q - "$work/1" ||
@@ -66,7 +66,7 @@ off=$((from > to ? from - to : to - from))
 [ "$off" -lt 100000 ] || fail "--timestamps system differs by $off ns"
 run 2 snapshot --timestamps sundial -o "$work/x"
 says "--timestamps: invalid value 'sundial'; use tsc, tsc/16, "
-run 2 snapshot --sync-every 3 -o "$work/x"
+run 2 snapshot --sync-every 3k -o "$work/x"
 run 2 snapshot --fsync often -o "$work/x"
 
 # --- snapshots of running programs ----------------------------------------------

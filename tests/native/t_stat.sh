@@ -22,10 +22,11 @@ host       node\x1b
 kernel     6.1
 recorded   2026-01-01 00:00:10.000000 to 2026-01-01 00:00:20.000000, 10.000000 s
 rings      module
-clock      tsc at 1000.000000 MHz (within 12 ppb), holdover by module; times within 1501 ns
+clock      tsc at 1000.000000 MHz (within 12 ppb), holdover by module; times within 1501 ns of CLOCK_REALTIME
            DISRUPTED during the recording (a step, a suspend): times before and after it cannot be compared
+utc        times within 3001501 ns, as stated by ClockBound
 files      602 bytes, 54.73 bytes/event, 17.09 of it payload
-ticks      tsc; up to 1 further event on the same tick as an event before
+ticks      tsc; up to 1 more event on the same tick as the first event of the tick
 
 CPU              events        per s         first          last         lost
 0                     7          0.7     +0.000000     +5.000000            0
@@ -71,7 +72,7 @@ run 3 stat --json "$work/a"
 tr -d ' \n' <"$work/out" >"$work/flat"
 for want in '"begin_ns":1767225610000000000' '"end_ns":1767225620000000000' \
 		'"events":11' '"rate_hz":1000000000.0' '"error_ns":1501' \
-		'"timestamps":"tsc","sync_every":0,"bytes":602,"payload_bytes":188,' \
+		'"timestamps":"tsc","sync_every":0,"sync_every_ns":0,"sync_every_bytes":0,"bytes":602,"payload_bytes":188,' \
 		'"most_on_tick":1}' '"rate_error_ppb":12' '"disrupted":true' '"lost_no_ring":2' \
 		'{"number":1,"name":"write","calls":1,"total_ns":2000000000,"mean_ns":2000000000,"max_ns":2000000000},{"number":0,"name":"read","calls":2,"total_ns":4000000,"mean_ns":2000000,"max_ns":3000000}' \
 		'{"channel":"kernel","event":"never","kind":"counter","count":0,'; do
@@ -124,6 +125,21 @@ run 2 stat --top 0 "$work/a"
 says "top: '0' is not a number from 1 to 2147483647"
 run 2 stat --top x "$work/a"
 
+# The three errors are kept apart: to CLOCK_REALTIME, to UTC, and between nodes.
+run 3 stat --json "$work/a"
+python3 - "$work/out" <<'END' || fail "three errors"
+import json, sys
+c = json.load(open(sys.argv[1]))["clock"]
+assert (c["error_ns"], c["clock_error_ns"], c["node_error_ns"], c["utc_error_ns"]) == \
+    (1501, 1501, None, 3001501), c
+END
+run 3 dump --error=utc "$work/a"
+[ "$(grep -o '+- *[0-9]*ns' "$work/out" | tr -d ' ' | sort | uniq -c | tr -s ' ')" = \
+" 3 +-2001501ns
+ 8 +-3001501ns" ] || fail "dump --error=utc"
+run 2 dump --error=gps "$work/a"
+says "\-\-error: invalid value 'gps'; use common, clock or utc"
+
 # Many nodes: threads and CPUs of different nodes are separate, and all are listed.
 mkdir "$work/many"
 "$work/made" "$work/many" many
@@ -138,7 +154,8 @@ threads = [(t["node"], t["tid"], t["events"]) for t in s["threads"]]
 assert threads == [(0, 7, 3), (1, 7, 2)], threads
 assert [(c["node"], c["cpu"], c["events"]) for c in s["cpus"]] == \
     [(0, 0, 2), (0, 1, 1), (1, 0, 2)], s["cpus"]
-# A thread with the same id on another node does not end a system call.
+# A sys_exit event is not matched with the sys_enter event of a thread with the same id
+# on another node, so stat finds no complete system call.
 assert s["system_calls"] == [], s["system_calls"]
 END
 run 3 stat "$work/many"

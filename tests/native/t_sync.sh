@@ -115,9 +115,9 @@ compile timesync
 timesync() { in_dir "$2" "$work/timesync" "$1" || true; }
 told() {	# NAME WORDS
 	timesync 1000 "$1" >"$work/out"
-	grep -q "^ETIMEDOUT: not all nodes have called: $2$" "$work/out"
+	grep -q "^ETIMEDOUT: not all nodes have called tsct_timesync(): $2$" "$work/out"
 }
-steadily told alpha "beta is missing" || fail "alone: $(cat "$work/out")"
+steadily told alpha "beta, gamma (below beta) are missing" || fail "alone: $(cat "$work/out")"
 steadily told beta "alpha, gamma (below beta) are missing" ||
 	fail "beta: $(cat "$work/out")"
 both_told() {
@@ -126,7 +126,7 @@ both_told() {
 	timesync 2500 gamma >"$work/out.gamma"
 	wait $b || fail "timesync"
 	for i in "" .gamma; do
-		grep -q "^ETIMEDOUT: not all nodes have called: alpha is missing$" \
+		grep -q "^ETIMEDOUT: not all nodes have called tsct_timesync(): alpha is missing$" \
 			"$work/out$i" || return
 	done
 }
@@ -136,7 +136,7 @@ sleep 1		# waits until every daemon knows that no call is waiting
 timesync 30000 alpha >"$work/out.alpha" & a=$!
 timesync 30000 beta >"$work/out.beta" & b=$!
 sleep 1
-[ ! -s "$work/out.alpha" ] || fail "released without gamma"
+! grep -q ^done "$work/out.alpha" || fail "released without gamma"
 timesync 30000 gamma >"$work/out.gamma" || fail "timesync of gamma"
 wait $a $b || fail "timesync"
 all_done() {
@@ -164,7 +164,7 @@ slay beta
 sleep 0.2
 start beta b2
 sleep 0.5
-[ ! -s "$work/out.beta" ] || fail "beta did not wait: $(cat "$work/out.beta")"
+! grep -q ^done "$work/out.beta" || fail "beta did not wait: $(cat "$work/out.beta")"
 timesync 30000 alpha >"$work/out.alpha"
 wait $b $c || fail "timesync"
 kill "$flood"

@@ -59,7 +59,7 @@ unequal() {
 		[ "$(called $i)" = 8 ] || return
 	done
 	for i in b c; do
-		grep -q '^ETIMEDOUT: not all nodes have called: alpha is missing$' \
+		grep -q '^ETIMEDOUT: not all nodes have called tsct_timesync(): alpha is missing$' \
 			"$work/$i" || return
 	done
 }

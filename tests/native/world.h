@@ -32,6 +32,7 @@ struct world_event {
 
 struct exchange {
 	uint32_t node, session;
+	uint32_t clock_epoch;	/* epoch of the polling node's clock; 0: the first */
 	uint64_t t[4];
 };
 
@@ -77,6 +78,10 @@ void world_free(struct world *world);
 void world_describe(struct tsct_recording *rec, uint64_t seed, uint32_t node);
 void world_set_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
 		    const char *fit);
+/* States that sessions were made at the recording's begin and, if @at_end, at its
+ * end. */
+#define WORLD_SESSION_NS	500000000LL
+void world_set_sessions(struct tsct_recording *rec, bool at_end);
 void world_set_clock(struct tsct_recording *rec, uint64_t begin, uint64_t end,
 		     int64_t begin_ns, double hz);
 void world_write_sample(struct tsct_recording_writer *writer,

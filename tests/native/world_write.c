@@ -65,10 +65,18 @@ void world_set_sync(struct tsct_recording *rec, uint64_t seed, uint32_t node,
 	if (!node)
 		s->params = rec->real;	/* the master's clock is the cluster's
 					 * time */
+}
+
+void world_set_sessions(struct tsct_recording *rec, bool at_end)
+{
+	const __u64 length = (__u64)tsct_ns_cycles(rec->real.mult, WORLD_SESSION_NS);
+	struct tsct_recorded_sync *s = &rec->nodes[0].sync;
+
 	s->start = (struct tsct_recorded_session) {
-		TSCT_SESSION_DONE, rec->begin, rec->begin + 1000000 };
-	s->end = (struct tsct_recorded_session) {
-		TSCT_SESSION_DONE, rec->end - 1000000, rec->end };
+		TSCT_SESSION_DONE, rec->begin, rec->begin + length };
+	if (at_end)
+		s->end = (struct tsct_recorded_session) {
+			TSCT_SESSION_DONE, rec->end - length, rec->end };
 }
 
 void world_set_clock(struct tsct_recording *rec, uint64_t begin, uint64_t end,
@@ -125,7 +133,8 @@ void world_write_sample(struct tsct_recording_writer *writer,
 			.base = line->base_cycles, .base_ns = line->base_ns,
 			.mult = line->mult, .as_of = line->base_cycles,
 		},
-		.clock_epoch = 1, .cluster_epoch = 1, .source = "10.0.0.1",
+		.clock_epoch = exchange->clock_epoch ? exchange->clock_epoch : 1,
+		.cluster_epoch = 1, .source = "10.0.0.1",
 	};
 	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
 
@@ -187,6 +196,7 @@ static void describe(const struct world *w, uint32_t node, const char *fit,
 	define(rec, WORLD_SEND, "message", TSCT_KIND_SEND, WORLD_FIELDS);
 	define(rec, WORLD_RECEIVE, "message", TSCT_KIND_RECEIVE, WORLD_FIELDS);
 	world_set_sync(rec, w->seed, node, fit);
+	world_set_sessions(rec, w->kind != WORLD_FORGED);
 }
 
 static void write_samples(const struct world *w, uint32_t node,

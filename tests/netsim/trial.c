@@ -123,8 +123,8 @@ static void set_up(struct trial *trial, const struct row *row, uint64_t seed)
 	trial->x = calloc(trial->nr, sizeof(*trial->x));
 	if (!trial->x)
 		abort();
-	link->request = row->request;
-	link->answer = row->answer;
+	link->request = row->path ? row->path->request : row->request;
+	link->answer = row->path ? row->path->answer : row->answer;
 	link->timestamping = row->timestamping;
 	link->random = random_stream(seed, 1000);
 	crystal_init(&link->local, &here, random_u64(&random) >> 8, random_stream(seed, 1001));
@@ -265,6 +265,7 @@ static void fit_one(const struct trial *trial, enum tsct_fit_kind kind,
 		return;
 	}
 	add_score(trial, &fit, &result->fits[kind]);
+	tsct_fit_free(&fit);
 }
 
 static void score_published(const struct trial *trial, struct result *result)

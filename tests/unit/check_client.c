@@ -78,7 +78,8 @@ START_TEST(test_requests_disclose_nothing)
 	ck_assert_uint_eq(w.sent_len, TSCT_NTP_HEADER + TSCT_EXT_SIZE + 20);
 	ck_assert_mem_eq(w.sent + 4, zero, 36);
 	ck_assert_uint_eq(w.request.ext.flags,
-			  TSCT_EXT_JOIN | TSCT_EXT_ARRIVED);
+			  TSCT_EXT_JOIN | TSCT_EXT_ARRIVED |
+			  TSCT_EXT_NO_CALLER);
 	ck_assert_uint_eq(w.request.ext.rx, 0);
 	ck_assert_uint_eq(w.request.ext.tx, 0);
 	ck_assert_uint_eq(w.request.ext.epoch, 0);
@@ -322,8 +323,9 @@ START_TEST(test_rejects_impossible_times)
 	p.ext.params.mult = 1000;
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = make_answer();
-	p.ext.tx = p.ext.rx;	/* zero time in the server, and none on the network:
-				 * impossible at any clock rate */
+	p.ext.tx = p.ext.rx;	/* The server sent the answer (t3) as soon as it
+				 * received the request (t2), which is possible.
+				 * Only the rate (mult) is impossible. */
 	p.ext.params.mult = (__u64)-1;
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	/* The answer was received (t4) before the request was sent (t1). */

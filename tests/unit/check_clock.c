@@ -94,8 +94,8 @@ START_TEST(test_foreign_file)
 {
 	ck_assert_int_eq(chown(path, 12345, 0), 0);
 	expect_refused(-EACCES);
-	/* The owner of the clock file also owns the directory, but anyone may create
-	 * such a directory in /tmp. */
+	/* A clock file is refused even if the owner of the file also owns the file's
+	 * directory: in /tmp, any user can create both. */
 	ck_assert_int_eq(chown(dir, 12345, 0), 0);
 	expect_refused(-EACCES);
 }
@@ -184,7 +184,7 @@ START_TEST(test_bad_states)
 	expect_page_refused(-EINVAL);
 	CHANGE(s->cause = 17);
 	expect_page_refused(-EINVAL);
-	CHANGE(s->reserved[0] = 1);
+	CHANGE(s->utc_error_ns = 1);
 	expect_page_refused(-EINVAL);
 	CHANGE(copy_->nr_segments = TSCT_SEGMENTS_MAX + 1);
 	expect_page_refused(-EINVAL);

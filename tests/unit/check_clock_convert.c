@@ -2,6 +2,7 @@
 /* Conversions of cycles to times and back, and of intervals. */
 #include "clock_file_world.h"
 #include "seed.h"
+#include "lib/clock/clock_private.h"
 #include "lib/ctf/recording_writer.h"
 
 /* ---- cycles to times ---------------------------------------------------- */
@@ -230,8 +231,8 @@ END_TEST
 /* ---- a recording's clock pairing ---------------------------------------- */
 
 /*
- * Within its range, the clock pairing of a recording agrees with the clock within the
- * bounds of both.
+ * Checks the straight function from cycles to time that a recording contains
+ * (@rec->real): its error bound covers its distance from @clock and @clock's own bound.
  */
 static void check_pairing(const struct tsct_clock *clock, struct tsct_recording *rec,
 		      int64_t begin, int64_t end)
@@ -412,6 +413,66 @@ START_TEST(test_skewed_intervals)
 }
 END_TEST
 
+/* Counters differ by less than the limit: the largest distance is in the bound of an
+ * interval between unknown CPUs. The clock's own bounds include the distance, so a
+ * recording states it, and adds nothing. */
+START_TEST(test_small_skew)
+{
+	struct tsct_recording rec = { .source = TSCT_SOURCE_TSC };
+	struct tsct_clock_state state;
+	struct tsct_clock *clock = open_file_clock();
+	__u64 error_ps;
+
+	/* Only counters of CPUs can be skewed. */
+	tsct_clock_full(clock)->head.source = TSCT_SOURCE_TSC;
+	CHANGE(s->source = TSCT_SOURCE_TSC);
+	rewrite_page();
+	check_interval(clock, point(-2 * SECOND, TSCT_CPU_ANY),
+		       point(-SECOND, TSCT_CPU_ANY), SECOND, 11, 0);
+	rec.begin = zero - 90 * SECOND;
+	rec.end = zero - SECOND;
+	state = the_page->copy[0].state;
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
+	ck_assert_uint_eq(rec.skew_ns, 0);
+	error_ps = rec.real.error_ps;
+	tsct_latch_set_cpu(the_page, 0, 0, 0);
+	tsct_latch_set_cpu(the_page, 1, 300, 40);
+	tsct_latch_set_cpu(the_page, 2, -20, 90);
+	rewrite_page();
+	check_interval(clock, point(-2 * SECOND, TSCT_CPU_ANY),
+		       point(-SECOND, TSCT_CPU_ANY), SECOND, 11 + 340 + 1, 0);
+	check_interval(clock, point(-2 * SECOND, 1), point(-SECOND, 3), SECOND,
+		       11 + 340 + 1, 0);
+	check_interval(clock, point(-2 * SECOND, 1), point(-SECOND, 1), SECOND, 11, 0);
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
+	ck_assert_uint_eq(rec.skew_ns, 341);
+	ck_assert_uint_eq(rec.real.error_ps, error_ps);
+	tsct_recording_free(&rec);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* Conversions correct the skew of each CPU, but all times of a recording are by one
+ * line, so the largest skew is in the recording's bound. */
+START_TEST(test_recorded_skew)
+{
+	struct tsct_recording rec = { .source = TSCT_SOURCE_MONOTONIC_RAW };
+	struct tsct_clock *clock = open_file_clock();
+	struct tsct_clock_state state;
+
+	make_skewed();
+	rec.begin = zero - 90 * SECOND;
+	rec.end = zero - SECOND;
+	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
+	ck_assert_uint_eq(rec.skew_ns, 7006);
+	ck_assert_uint_ge(rec.real.error_ps, 61000 + 7005000);
+	ck_assert_uint_le(rec.real.error_ps, 61000 + 7009000);
+	tsct_recording_free(&rec);
+	tsct_clock_close(clock);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("clock_convert");
@@ -433,5 +494,7 @@ int main(void)
 	tcase_add_test(tcase, test_intervals);
 	tcase_add_test(tcase, test_skew);
 	tcase_add_test(tcase, test_skewed_intervals);
+	tcase_add_test(tcase, test_small_skew);
+	tcase_add_test(tcase, test_recorded_skew);
 	return run_suite(suite);
 }

@@ -135,10 +135,18 @@ START_TEST(test_state_check)
 	EMPTY(-EINVAL, state.source = TSCT_SOURCE_NR);
 	/* Invalid: a rate of 0.38 ns per cycle with a source that counts ns */
 	STATE(-EINVAL, state.source = TSCT_SOURCE_MONOTONIC);
-	STATE(-EINVAL, state.reserved[0] = 1);
-	STATE(-EINVAL, state.reserved[1] = 1);
-	STATE(-EINVAL, state.reserved1 = 1);
-	STATE(-EINVAL, state.reserved0 = 1);
+	/* Without a source there is no bound to UTC; with a source any bound of 63 bits
+	 * that grows by at most 1 s per s is valid. */
+	STATE(-EINVAL, state.utc_error_ns = 1);
+	STATE(-EINVAL, state.utc_as_of_cycles = 1);
+	STATE(-EINVAL, state.utc_growth_ppb = 1);
+	STATE(0, state.utc_source = TSCT_UTC_KERNEL);
+	STATE(0, state.utc_source = TSCT_UTC_CLOCKBOUND, state.utc_error_ns = INT64_MAX,
+	      state.utc_as_of_cycles = UINT64_MAX, state.utc_growth_ppb = 1000000000);
+	STATE(-EINVAL, state.utc_source = TSCT_UTC_NR);
+	STATE(-EINVAL, state.utc_source = TSCT_UTC_KERNEL, state.utc_error_ns = 1ULL << 63);
+	STATE(-EINVAL, state.utc_source = TSCT_UTC_KERNEL,
+	      state.utc_growth_ppb = 1000000001);
 	STATE(-EINVAL, state.cluster.growth = 1);
 	STATE(-EINVAL, state.real.reserved[0] = 1);
 	STATE(0, state.rate_mult = state.real.mult);
@@ -180,7 +188,8 @@ START_TEST(test_cluster_check)
 	CLUSTER(0, state.status = TSCT_STATUS_DISRUPTED,
 		memset(&state.real, 0, sizeof(state.real)));
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_NR);
-	/* Invalid: a cluster status without a time, but fast_cycles is set */
+	/* Invalid: the cluster status means that cluster time is unknown, but
+	 * fast_cycles is set */
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_DISRUPTED);
 	CLUSTER(-EINVAL, state.cluster_status = TSCT_STATUS_UNKNOWN);
 	CLUSTER(0, state.cluster_status = TSCT_STATUS_DISRUPTED,
@@ -189,7 +198,8 @@ START_TEST(test_cluster_check)
 		state.real.fast_cycles = 0);
 	CLUSTER(0, state.flags = TSCT_CLOCK_SKEWED, state.real.fast_cycles = 0,
 		state.cluster.fast_cycles = 0);
-	/* Invalid: a cluster status with a time, but no cluster params */
+	/* Invalid: the cluster status means that cluster time is known, but there are
+	 * no cluster params */
 	CLUSTER(-EINVAL, memset(&state.cluster, 0, sizeof(state.cluster)));
 	STATE(-EINVAL, state.cluster_status = TSCT_STATUS_HOLDOVER);
 	STATE(0, state.cluster_status = TSCT_STATUS_DISRUPTED);

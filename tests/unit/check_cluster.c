@@ -36,8 +36,9 @@ static void read_some(double from, double to)
 			  from + (to - from) * i / 10);
 }
 
-/* Makes an exchange of the child, and then one publication per second. The child's time
- * is read between publications, and right before and after each one. */
+/* Makes an exchange of the child with the master at @t, and then publishes the child's
+ * clock params every second until @t + @interval, s. Compares the child's readings with
+ * the true time: 10 in the LEAD_S after each publication, 10 until the next one. */
 static double poll_once(double t, double interval, const struct path *path)
 {
 	double at = exchange(&child, 0, &master, path, t), end_t = t + interval;
@@ -331,8 +332,8 @@ START_TEST(test_counter_jumps)
 
 	begin(8);
 	t = poll_until(2, 100, 1, &lan);
-	/* True cluster time, with which the child's readings are compared, is computed
-	 * from the master's counter, so true cluster time jumps too. */
+	/* The master's counter jumps forward, and true cluster time, which is computed
+	 * from this counter and compared with the child's readings, jumps with it. */
 	master.jump_ticks = 3e9;
 	for (i = 0; i < 5; i++, t += 1) {
 		exchange(&child, 0, &master, &lan, t);
@@ -493,8 +494,43 @@ START_TEST(test_master)
 }
 END_TEST
 
+/* A skew within the limit is in the published bounds of a child and a master, once. A
+ * child of the child does not receive it: its exchanges have a bound of their own. */
+START_TEST(test_skew)
+{
+	double t = 2, bound[2][2];
+	struct tsct_remote sent;
+	unsigned int i;
+
+	begin(16);
+	publish(&child, 1.5);
+	for (i = 0; i < 2; i++) {
+		tsct_cluster_set_skew(child.cluster, i ? (__u64)child.crystal.hz : 0);
+		tsct_cluster_set_skew(master.cluster, i ? (__u64)master.crystal.hz : 0);
+		t = poll_until(t, t + 300, 1, &lan);
+		publish(&master, t);
+		bound[i][0] = (double)child.state.cluster.error_ps * 1e-12;
+		bound[i][1] = (double)master.state.cluster.error_ps * 1e-12;
+		sent = make_remote(&child, t);
+		ck_assert_double_le((double)sent.params.error_ps * 1e-12, 0.5);
+	}
+	/* The skew is 1 s; all other bounds are far below. */
+	for (i = 0; i < 2; i++) {
+		ck_assert_double_le(bound[0][i], 1e-3);
+		ck_assert_double_ge(bound[1][i], 1);
+		ck_assert_double_le(bound[1][i], 1 + 1e-3);
+		ck_assert_double_ge((double)(i ? &master : &child)->
+				    state.cluster.past_error_ps * 1e-12, 1);
+		ck_assert_double_le((double)(i ? &master : &child)->
+				    state.cluster.past_error_ps * 1e-12, 1 + 1e-3);
+	}
+	end();
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
+	tcase_add_test(tcase, test_skew);
 	tcase_add_test(tcase, test_one_source);
 	tcase_add_test(tcase, test_bursts);
 	tcase_add_test(tcase, test_reported_state);

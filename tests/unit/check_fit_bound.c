@@ -119,7 +119,7 @@ static void make(enum tsct_fit_kind kind, unsigned int nr, double at_s)
 		.kind = kind, .hz = HZ, .at = local_of(at_s)
 	};
 
-	ck_assert_int_eq(tsct_fit_make(x, nr, &options, REMOTE_HZ, &fit, NULL),
+	ck_assert_int_eq(refit(x, nr, &options, REMOTE_HZ, &fit, NULL),
 			 0);
 }
 
@@ -196,8 +196,8 @@ START_TEST(test_bound_is_narrow)
 	ck_assert_double_ge(fit.error / REMOTE_HZ, 39e-6);
 	ck_assert_double_le(fit.error / REMOTE_HZ, 41e-6);
 	ck_assert_double_le(fit.rate_error * HZ / REMOTE_HZ, 20e-6);
-	/* The bound grows with the age of the fit by half the wander times the square
-	 * of the age. */
+	/* At t s from fit.at, the bound's term due to wander is w t^2 / 2, where w is
+	 * TSCT_FIT_WANDER_PPB, 20 ppb per s. In cycles: fit.wander d^2. */
 	ck_assert_double_eq_tol(fit.wander * HZ * HZ / REMOTE_HZ, 10e-9, 1e-11);
 }
 END_TEST

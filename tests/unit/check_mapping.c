@@ -195,10 +195,11 @@ static const struct scenario {
 	{ "26 days, 2 sessions", 2, 26 * DAY_S, 10 },
 	{ "26 days, 3 sessions, 1 ppm", 3, 26 * DAY_S, 1 },
 	{ "a second, 250 sessions, 1000 ppm", 250, 1, 1000 },
+	{ "three hours, 1000 sessions, 1 ppm", 1000, 3 * 3600, 1 },
 };
 
-/* The lines of a mapping are less than 0.1 ns off, connected and rising, and there are
- * not too many of them. */
+/* The straight lines of a mapping differ from the fit by less than 0.1 ns, each ends
+ * where the next one begins, and they rise. There are at most max_lines() of them. */
 START_TEST(test_random_fits)
 {
 	const struct scenario *scenario = &scenarios[_i];
@@ -217,9 +218,9 @@ START_TEST(test_random_fits)
 			follow(mapping.begin + any64() % (mapping.end -
 							  mapping.begin),
 			       10, &worst);
-		/* Checks three mapping lines at the begin of each piece of the fit,
-		 * starting one tick before the piece, but not before the mapping's
-		 * begin. */
+		/* At the begin of each piece of the fit, checks three straight lines of
+		 * the mapping: from the tick before the piece, or from the begin of the
+		 * mapping. */
 		for (i = 0; i < world.nr; i++) {
 			from = world.piece[i].from;
 			follow(from == mapping.begin ? from : from - 1, 3, &worst);
@@ -402,8 +403,8 @@ START_TEST(test_fit)
 	end = exchanges[399].t4 + 10 * TSC_HZ;
 	ck_assert_int_eq(tsct_fit_make(exchanges, 400, &options, 2.4e9, &fit,
 				       NULL), 0);
-	ck_assert_int_eq(tsct_mapping_build(&mapping, fit.piece, fit.nr_pieces,
-					    &axis, 0, end), 0);
+	ck_assert_int_eq(tsct_mapping_build(&mapping, tsct_fit_pieces(&fit),
+					    fit.nr_pieces, &axis, 0, end), 0);
 	for (i = 0; i < 20000; i++) {
 		local = any64() % end;
 		remote = tsct_fit_at(&fit, local, &frac, NULL) - axis.remote;
@@ -417,6 +418,7 @@ START_TEST(test_fit)
 	/* The allowed error includes rounding, by up to 2^-12, of doubles of 2^40 that
 	 * are subtracted here and in tsct_fit_at(). */
 	ck_assert_double_lt(worst, ERROR_NS + 0.01);
+	tsct_fit_free(&fit);
 }
 END_TEST
 
@@ -470,8 +472,6 @@ START_TEST(test_bad_pieces)
 
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 1000), 0);
 	ck_assert_int_eq(make(piece, 0, &identity_axis, 0, 1000), -EINVAL);
-	ck_assert_int_eq(make(piece, TSCT_CUBICS_MAX + 1, &identity_axis, 0, 1000),
-			 -EINVAL);
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 1, 0), -EINVAL);
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 1ULL << 62), -ERANGE);
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 0, 0), 0);

@@ -58,9 +58,10 @@ static void drop_key(const char *name, const char *key)
 	ck_assert_int_eq(system(command), 0);
 }
 
-/* Delays of requests and answers differ by up to 5 us, so a sample is off by half of
- * the difference: 1.02 us, root mean square. A second merge keeps the residual stored
- * by the first. */
+/* The residual of a fit is the root mean square of the distances of its samples. Delays
+ * of requests and answers differ by up to 5 us, and a sample is off by half of the
+ * difference, so the residual is about 1.02 us. A merge of a merged recording keeps the
+ * residuals. */
 START_TEST(test_residual)
 {
 	const struct tsct_recorded_correction *c, *d;
@@ -90,6 +91,38 @@ START_TEST(test_residual)
 	tsct_trace_close(trace);
 	tsct_merge_free(merge_to("o", "q"));
 	check_result("q", NR_ABC, 1);
+}
+END_TEST
+
+/* Adds a key behind `complete` to a recording's metadata. */
+static void add_key(const char *name, const char *key)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "sed -i 's/^\tcomplete = .*/&\\n\t%s/'"
+		 " %s/%s/metadata", key, root, name);
+	ck_assert_int_eq(system(command), 0);
+}
+
+/* The counters of a node's CPUs are up to 700 ns apart: the bounds of its events include
+ * that, whether its clock is the timeline or is fitted to it. */
+START_TEST(test_skew)
+{
+	struct tsct_merge *m = merge_to("ab", "o");
+	__u64 before[2], after;
+	__u32 i;
+
+	for (i = 0; i < 2; i++)
+		before[i] = tsct_recording_error_ns(tsct_merge_result(m), i, EPOCH + S);
+	tsct_merge_free(m);
+	add_key("a", "clock_skew_ns = 700;");
+	add_key("b", "clock_skew_ns = 700;");
+	m = merge_to("ab", "p");
+	for (i = 0; i < 2; i++) {
+		after = tsct_recording_error_ns(tsct_merge_result(m), i, EPOCH + S);
+		ck_assert_uint_eq(after, before[i] + 700);
+	}
+	tsct_merge_free(m);
 }
 END_TEST
 
@@ -193,8 +226,8 @@ START_TEST(test_resolution)
 
 	options.hz = 10 * S;
 	m = merge_to("abc", "o");
-	/* If global ticks are finer than the ticks of all counters, no global tick has
-	 * to be raised so that global ticks increase. */
+	/* If global ticks are finer than the ticks of all counters, different local
+	 * ticks have different global ticks: there are no monotonic fixups. */
 	ck_assert_uint_eq(tsct_merge_result(m)->nodes[1].correction.monotonic_fixups, 0);
 	tsct_merge_free(m);
 	check_result("o", NR_ABC, 10);
@@ -208,7 +241,7 @@ END_TEST
 
 /* ---- nodes with their own clocks only ------------------------------------ */
 
-static void write_alone(__s64 off_ns)
+static void write_alone(__s64 off_ns, __u64 utc_ns)
 {
 	struct node n = nodes[1];
 	size_t i;
@@ -217,30 +250,187 @@ static void write_alone(__s64 off_ns)
 		n = nodes[i];
 		n.alone = true;
 		n.own_off_ns = off_ns;
+		n.utc_ns = utc_ns;
 		write_node(&n, (char[]) { 'd' + i, 0 });
 	}
 }
 
+/* Nodes whose kernels state bounds to UTC: the error bound of a time is the bound to the
+ * node's CLOCK_REALTIME, 5 us, plus that of CLOCK_REALTIME to UTC. */
 START_TEST(test_own_clocks)
 {
+	struct tsct_recorded_errors errors;
 	struct tsct_merge *m;
 
-	write_alone(4000);	/* Both nodes' own clocks are 4 us ahead of true
-				 * time, within their bounds of 5 us. */
+	write_alone(20000, 16000);	/* Both nodes' own clocks are 20 us ahead of true
+					 * time, which is UTC. */
 	m = merge_to("de", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
-	ck_assert_ptr_nonnull(strstr(notes, "two nodes may differ by 10.000 us"));
+	ck_assert_ptr_nonnull(strstr(notes, "states to be within 16.000 us of UTC"));
+	ck_assert_uint_eq(tsct_merge_result(m)->compared, TSCT_COMPARED_UTC);
+	tsct_recording_errors(tsct_merge_result(m), EPOCH + LENGTH, &errors);
+	ck_assert_uint_ge(errors.clock_ns, 5000);
+	ck_assert_uint_lt(errors.clock_ns, 5010);
+	ck_assert_uint_ge(errors.node_ns, 21000);
+	ck_assert_uint_lt(errors.node_ns, 21010);
+	ck_assert_uint_ge(errors.utc_ns, 21000);
+	ck_assert_uint_lt(errors.utc_ns, 21010);
 	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
 	tsct_merge_free(merge_to("o", "p"));
 	check_result("p", 4 * EVENTS, 1);
-	/* If all recordings are of one node, there is no note about differences between
-	 * clocks. */
-	tsct_merge_free(merge_to("d", "q"));
-	ck_assert_str_eq(notes, "");
 	options.hz = 3 * S;
 	tsct_merge_free(merge_to("de", "r"));
 	check_result("r", 4 * EVENTS, 3);
+}
+END_TEST
+
+/* Within a day of the end of a half year, clocks may be 1 s off for a leap second. */
+START_TEST(test_leap_second)
+{
+	static const struct {
+		__s64 s;	/* time of the recordings, s since the Unix epoch */
+		bool near;	/* flag: a leap second may be within a day */
+	} cases[] = {
+		{ 1798761600 - 43200, true },	/* 2026-12-31, 12:00 */
+		{ 1798761600 + 86000, true },	/* 2027-01-01, 23:53 */
+		{ 1798761600 + 90000, false },
+		{ 1814400000 - 86000, true },	/* 2027-06-30, 00:06 */
+		{ 1814400000 - 90000, false },
+	};
+	struct tsct_recorded_errors errors;
+	struct tsct_merge *m;
+
+	write_alone(cases[_i].s * 1000000000LL - EPOCH, 1000);
+	m = merge_to("de", "o");
+	tsct_recording_errors(tsct_merge_result(m), tsct_merge_result(m)->end, &errors);
+	ck_assert_int_eq(errors.node_ns >= 1000006000, cases[_i].near);
+	ck_assert_uint_lt(errors.node_ns, cases[_i].near ? 1000006010 : 6010);
+	tsct_merge_free(m);
+}
+END_TEST
+
+/* The clock of a node was disrupted: before that, its times have no bound. */
+START_TEST(test_own_clock_disrupted)
+{
+	struct node n = nodes[1];
+	struct tsct_recording rec;
+	struct tsct_recording_writer *writer;
+	struct tsct_merge *m;
+	struct tsct_trace *trace;
+	__u64 middle = EPOCH + LENGTH / 2;
+	int fd = make_dir("f");
+
+	write_alone(0, 1000);
+	n.alone = true;
+	n.utc_ns = 1000;
+	n.uuid = n.boot = 30;
+	describe(&rec, &n);
+	rec.epoch = 2;
+	rec.real.base_cycles = count_at(&n, LENGTH / 2);
+	rec.real.base_ns += LENGTH / 2;
+	define(&rec, 0, 16, "now", TSCT_KIND_INSTANT, "t:u64");
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
+	write_events(writer, &n, 16);
+	end_node(&rec, writer, fd, false);
+	m = merge_to("df", "o");
+	ck_assert_ptr_nonnull(strstr(notes, "/f: its clock was disrupted"));
+	tsct_merge_free(m);
+	trace = open_result("o");
+	ck_assert_uint_lt(tsct_trace_error_ns(trace, 0, EPOCH), 6010);
+	ck_assert_uint_eq(tsct_trace_error_ns(trace, 1, EPOCH), UINT64_MAX);
+	ck_assert_uint_eq(tsct_trace_error_ns(trace, 1, middle - S / 10), UINT64_MAX);
+	ck_assert_uint_lt(tsct_trace_error_ns(trace, 1, EPOCH + LENGTH), 6010);
+	tsct_trace_close(trace);
+}
+END_TEST
+
+/* Checks that no error of times between nodes or to UTC is known in a recording, and
+ * that the bound to each node's own CLOCK_REALTIME is. */
+static void check_uncompared(const char *name)
+{
+	struct tsct_trace *trace = open_result(name);
+	const struct tsct_recording *rec = tsct_trace_recording(trace);
+	struct tsct_recorded_errors errors;
+	__u32 i;
+
+	ck_assert(tsct_recording_is_uncompared(rec));
+	ck_assert_uint_ne(rec->status, TSCT_STATUS_SYNCHRONIZED);
+	ck_assert_uint_eq(tsct_recording_worst_ns(rec, rec->end), UINT64_MAX);
+	tsct_recording_errors(rec, rec->end, &errors);
+	ck_assert_uint_eq(errors.node_ns, UINT64_MAX);
+	ck_assert_uint_eq(errors.utc_ns, UINT64_MAX);
+	ck_assert_uint_ge(errors.clock_ns, 5000);
+	ck_assert_uint_lt(errors.clock_ns, 5010);
+	for (i = 0; i < rec->nr_nodes; i++) {
+		ck_assert_uint_eq(tsct_recording_error_ns(rec, i, rec->begin), UINT64_MAX);
+		ck_assert_uint_eq(tsct_trace_error_ns(trace, i, rec->end), UINT64_MAX);
+		ck_assert_uint_eq(tsct_trace_error_of(trace, TSCT_ERROR_UTC, i, rec->end),
+				  UINT64_MAX);
+		ck_assert_uint_le(tsct_trace_error_of(trace, TSCT_ERROR_CLOCK, i, rec->end),
+				  errors.clock_ns);
+	}
+	tsct_trace_close(trace);
+}
+
+/* Two nodes that were never compared, 3.7 s apart, of which no kernel states a bound to
+ * UTC: merge refuses them, and with --force no error of their times is known. */
+START_TEST(test_never_compared)
+{
+	struct node n = nodes[1];
+
+	write_alone(0, 0);
+	n.alone = true;
+	n.own_off_ns = 3700000000LL;
+	n.uuid = n.boot = 30;
+	write_node(&n, "f");
+	expect_refused("df", "node ha was never compared with the other nodes");
+	expect_refused("df", "or use --force to merge them without error bounds");
+	/* One bound to UTC does not suffice. */
+	n.utc_ns = 1000;
+	n.uuid = n.boot = 31;
+	write_node(&n, "g");
+	expect_refused("dg", "node ha was never compared with the other nodes");
+	/* A bound of CLOCK_REALTIME is not one of a clock that was in holdover. */
+	n.status = TSCT_STATUS_HOLDOVER;
+	n.uuid = n.boot = 32;
+	write_node(&n, "h");
+	expect_refused("gh", "no bound of its clock, which was in holdover, to UTC is known");
+	options.force = true;
+	tsct_merge_free(merge_to("df", "o"));
+	ck_assert_ptr_nonnull(strstr(notes, "each node's own clock is used"));
+	check_uncompared("o");
+	tsct_merge_free(merge_to("o", "p"));
+	check_uncompared("p");
+	/* Recordings of one machine need no comparison. */
+	options.force = false;
+	expect_accepted("d", "");
+	ck_assert_str_eq(notes, "");
+}
+END_TEST
+
+/* Two recordings of one boot have one clock. If the time between them is not the same by
+ * the counter and by CLOCK_REALTIME, they are refused. */
+START_TEST(test_one_boot)
+{
+	struct node n = nodes[1];
+
+	n.alone = true;
+	n.own_off_ns = 4000;
+	write_node(&n, "d");
+	n.uuid = 30;
+	n.channel = "other";
+	write_node(&n, "e");
+	tsct_merge_free(merge_to("de", "o"));
+	ck_assert_str_eq(notes, "");
+	check_result("o", 4 * EVENTS, 1);
+	n.uuid = 31;
+	n.own_off_ns = 1000000;
+	write_node(&n, "f");
+	expect_refused("df", "of the same boot, but their clocks contradict each other");
+	options.force = true;
+	tsct_merge_free(merge_to("df", "p"));
+	check_uncompared("p");
 }
 END_TEST
 
@@ -250,7 +440,7 @@ START_TEST(test_force)
 {
 	struct tsct_merge *m;
 
-	write_alone(0);
+	write_alone(0, 0);
 	expect_refused("be", "/e: holds the same recording as");
 	expect_refused("ce", "has no sync samples, but other inputs have; use --force");
 	options.force = true;
@@ -265,8 +455,8 @@ START_TEST(test_force)
 END_TEST
 
 /* Nodes configured as synced-cluster: CLOCK_REALTIME is the same on all nodes, counters
- * differ. Each node's own clock is used, without a note that the result is only as good
- * as CLOCK_REALTIME. */
+ * differ. Each node's own clock is used. The bounds are known if the kernels state bounds
+ * to UTC; else a note warns that there are none. */
 START_TEST(test_synced_cluster)
 {
 	struct tsct_merge *m;
@@ -285,20 +475,25 @@ START_TEST(test_synced_cluster)
 	m = merge_to("de", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_AS_OWN);
-	ck_assert_str_eq(notes, "");
+	ck_assert_ptr_nonnull(strstr(notes, "although tsctraced.conf has synced-cluster"));
 	tsct_merge_free(m);
-	check_result("o", 4 * EVENTS, 1);
+	check_uncompared("o");
 	/* A merged recording of nodes that have `synced-cluster` in tsctraced.conf can
-	 * be merged again. Neither merge reports a note that the result is only as good
-	 * as CLOCK_REALTIME. */
-	expect_accepted("o", "");
-	ck_assert_str_eq(notes, "");
+	 * be merged again. */
+	expect_accepted("o", "although tsctraced.conf has synced-cluster");
+	for (i = 0; i < 2; i++) {
+		n.uuid = n.boot = n.id = 30 + i;
+		n.utc_ns = 1000;
+		write_node(&n, (char[]) { 'f' + i, 0 });
+	}
+	tsct_merge_free(merge_to("fg", "p"));
+	ck_assert_ptr_nonnull(strstr(notes, "states to be within 1.000 us of UTC"));
+	check_result("p", 4 * EVENTS, 1);
 }
 END_TEST
 
 /* --force is required to merge nodes that have `synced-cluster` in tsctraced.conf with
- * nodes that have sync samples. A note then states by how much times of two nodes may
- * differ. */
+ * nodes that have sync samples. The times then have no error bounds. */
 START_TEST(test_synced_mixed)
 {
 	static const char sentence[] =
@@ -312,13 +507,13 @@ START_TEST(test_synced_mixed)
 	expect_refused("da", sentence);
 	options.force = true;
 	expect_accepted("ad", sentence);
-	ck_assert_ptr_nonnull(strstr(notes, "two nodes may differ by 10.000 us"));
+	ck_assert_ptr_nonnull(strstr(notes, "without error bounds"));
 	n = nodes[1];
 	n.timeline = 10;
 	n.uuid = n.boot = n.id = 21;
 	write_node(&n, "e");
 	expect_accepted("ae", "/e: is on timeline 10");
-	ck_assert_ptr_nonnull(strstr(notes, "two nodes may differ by 10.000 us"));
+	ck_assert_ptr_nonnull(strstr(notes, "without error bounds"));
 }
 END_TEST
 
@@ -408,6 +603,56 @@ START_TEST(test_epoch_without_samples)
 	m = merge_to("o", "p");
 	ck_assert(tsct_merge_result(m)->nodes[1].disrupted);
 	tsct_merge_free(m);
+}
+END_TEST
+
+/* Writes a recording of node b, whose counter jumps by 3 10^9 at 5 / 8 of its length. The
+ * clock and the samples of the first epoch end at 1 / 2; those of the second epoch, if
+ * @sampled, begin at 3 / 4. */
+static void write_jump(bool sampled)
+{
+	struct node n = nodes[1], later = nodes[1];
+	struct tsct_recording rec;
+	struct tsct_recording_writer *writer;
+	int fd = make_dir("d");
+
+	later.base += 3 * S;
+	later.clock_epoch = 2;
+	describe(&rec, &nodes[1]);
+	rec.end = count_at(&later, LENGTH);
+	rec.epoch = 2;
+	add_line(&rec, count_at(&n, 0), count_at(&n, LENGTH / 2), 1);
+	add_line(&rec, count_at(&later, LENGTH / 4 * 3), count_at(&later, LENGTH), 2);
+	define(&rec, 0, 18, "now", TSCT_KIND_INSTANT, "t:u64");
+	join_cluster(&rec, &n);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
+	n.end = LENGTH / 2;
+	write_samples(&rec, writer, &n);
+	later.begin = LENGTH / 4 * 3;
+	later.no_samples = !sampled;
+	write_samples(&rec, writer, &later);
+	n.nr_cpus = later.nr_cpus = 1;
+	n.end = later.begin = LENGTH / 8 * 5;
+	write_events(writer, &n, 18);
+	write_events(writer, &later, 18);
+	end_node(&rec, writer, fd, false);
+}
+
+/* Events between two epochs belong to one of the two, and the bound covers both. In an
+ * epoch without samples there is no bound. */
+START_TEST(test_time_between_epochs)
+{
+	const struct tsct_recorded_correction *c;
+	struct tsct_trace *trace;
+
+	write_jump(_i);
+	tsct_merge_free(merge_to("ad", "o"));
+	check_result("o", 4 * EVENTS, 1);
+	trace = open_result("o");
+	c = &tsct_trace_recording(trace)->nodes[1].correction;
+	if (!_i)
+		ck_assert_uint_ge(c->bounds[c->nr_bounds - 1].error_ns, INT64_MAX);
+	tsct_trace_close(trace);
 }
 END_TEST
 
@@ -515,12 +760,18 @@ int main(void)
 	tcase_add_test(tc, test_merge_merged_recordings);
 	tcase_add_test(tc, test_resolution);
 	tcase_add_test(tc, test_own_clocks);
+	tcase_add_loop_test(tc, test_leap_second, 0, 5);
+	tcase_add_test(tc, test_own_clock_disrupted);
+	tcase_add_test(tc, test_never_compared);
+	tcase_add_test(tc, test_one_boot);
 	tcase_add_test(tc, test_residual);
+	tcase_add_test(tc, test_skew);
 	tcase_add_test(tc, test_force);
 	tcase_add_test(tc, test_synced_cluster);
 	tcase_add_test(tc, test_synced_mixed);
 	tcase_add_test(tc, test_two_epochs);
 	tcase_add_test(tc, test_epoch_without_samples);
+	tcase_add_loop_test(tc, test_time_between_epochs, 0, 2);
 	tcase_add_test(tc, test_killed_recorder);
 	tcase_add_test(tc, test_short_recordings);
 	return run_suite(s);

@@ -141,9 +141,20 @@ START_TEST(test_timeline_change)
 }
 END_TEST
 
-/* Sync samples with an impossible rate are not used. */
+/* Sync samples with an impossible rate are not used: if no fit can have it, or if it
+ * contradicts the rate of the node's own clock. */
 START_TEST(test_impossible_rate)
 {
+	static const struct {
+		/* rate in the samples, as a multiple of half the rate of the node's own
+		 * clock */
+		__u64 faster;
+		const char *why;
+	} cases[] = {
+		{ 10, "/d: its sync samples give no time with --fit auto: the"
+		  " rate between the counters is out of range" },
+		{ 3, "/d: has sync samples that contradict each other, or its clock" },
+	};
 	struct node n = nodes[1];
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
@@ -153,13 +164,89 @@ START_TEST(test_impossible_rate)
 	describe(&rec, &n);
 	join_cluster(&rec, &n);
 	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	n.num *= 5;		/* the rate in the samples is five times that of the
-				 * node's own clock */
+	n.num = n.num * cases[_i].faster / 2;
+	n.end = LENGTH / 8;
 	write_samples(&rec, writer, &n);
 	end_node(&rec, writer, fd, false);
-	expect_refused("ad",
-		       "/d: its sync samples give no time with --fit auto: the"
-		       " rate between the counters is out of range");
+	expect_refused("ad", cases[_i].why);
+}
+END_TEST
+
+/* Writes recording @name of node b without events. For each @nth sample, and for all
+ * samples from time @from on, the counter is @shift higher than the recording's clock
+ * params state. */
+static void write_shifted(const char *name, unsigned int nth, __u64 from, __u64 shift,
+			  void (*change)(struct tsct_recording *rec))
+{
+	struct node n = nodes[1], shifted = nodes[1];
+	struct tsct_recording rec;
+	struct tsct_recording_writer *writer;
+	int fd = make_dir(name);
+	unsigned int i = 0;
+	__u64 t;
+
+	n.uuid = n.boot = 9;
+	shifted.base += shift;
+	describe(&rec, &n);
+	join_cluster(&rec, &n);
+	if (change)
+		change(&rec);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
+	for (t = n.begin; t < n.end; t += 20 * MS)
+		write_sample(&rec, writer, t >= from || (nth && ++i % nth == 0) ?
+			     &shifted : &n, t, 1);
+	end_node(&rec, writer, fd, false);
+}
+
+/* Single wrong samples are left out of fits. If the counter changed, no fit is
+ * right. */
+START_TEST(test_contradictory_samples)
+{
+	static const struct {
+		unsigned int nth;
+		__u64 from;
+		bool refused;
+	} cases[] = {
+		{ 0, LENGTH, false }, { 40, LENGTH, false }, { 0, LENGTH / 4, true },
+		{ 0, LENGTH / 2, true }, { 0, 3 * LENGTH / 4, true },
+	};
+
+	write_shifted("d", cases[_i].nth, cases[_i].from, 30 * MS, NULL);
+	if (!cases[_i].refused) {
+		expect_accepted("ad", "");
+		return;
+	}
+	expect_refused("ad", "/d: has sync samples that contradict each other, or its clock;"
+		       " use --force");
+	options.force = true;
+	expect_accepted("ad", "/d: has sync samples that contradict each other");
+}
+END_TEST
+
+static void claim_session(struct tsct_recording *rec)
+{
+	struct tsct_recorded_sync *sync = &rec->nodes[0].sync;
+
+	sync->start.state = sync->end.state = TSCT_SESSION_DONE;
+	sync->start.begin = rec->begin;
+	sync->start.end = rec->begin + S;
+	sync->end.begin = rec->end - S;
+	sync->end.end = rec->end;
+}
+
+/* The sync samples of another recording have times outside of this one. */
+START_TEST(test_foreign_samples)
+{
+	write_shifted("d", 0, 0, 0, claim_session);
+	expect_accepted("ad", "");
+	write_shifted("e", 0, 0, 4 * LENGTH, NULL);
+	expect_refused("ae", "/e: has sync samples of a time after its end");
+	write_shifted("f", 0, 0, -4 * LENGTH, NULL);
+	expect_accepted("af", "");
+	write_shifted("g", 0, 0, -4 * LENGTH, claim_session);
+	expect_refused("ag", "/g: has no sync samples of its sessions");
+	options.force = true;
+	expect_accepted("ag", "/g: has no sync samples of its sessions");
 }
 END_TEST
 
@@ -464,6 +551,17 @@ START_TEST(test_missing_stream)
 }
 END_TEST
 
+/* A damaged file may lack the samples of a session, which are then not foreign. */
+START_TEST(test_cut_samples)
+{
+	write_shifted("d", 0, 0, 0, claim_session);
+	cut("d", "sync_0", 9000);
+	options.salvage = true;
+	expect_accepted("ad", "/d: stream sync_0: cut off in packet");
+	ck_assert_ptr_null(strstr(notes, "sessions"));
+}
+END_TEST
+
 START_TEST(test_unfinished_recording)
 {
 	struct node n = nodes[1];
@@ -611,7 +709,10 @@ int main(void)
 	tcase_add_test(tc, test_accepted_recordings);
 	tcase_add_test(tc, test_missing_recordings);
 	tcase_add_test(tc, test_timeline_change);
-	tcase_add_test(tc, test_impossible_rate);
+	tcase_add_loop_test(tc, test_impossible_rate, 0, 2);
+	tcase_add_loop_test(tc, test_contradictory_samples, 0, 5);
+	tcase_add_test(tc, test_foreign_samples);
+	tcase_add_test(tc, test_cut_samples);
 	tcase_add_test(tc, test_definitions);
 	tcase_add_test(tc, test_too_many_ids);
 	tcase_add_test(tc, test_too_many_channels);

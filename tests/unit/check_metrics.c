@@ -27,7 +27,7 @@ static const struct metrics plain = {
 	.version = "1.2.3", .clocksource = "tsc",
 	.status = TSCT_STATUS_SYNCHRONIZED, .epoch = 7,
 	.cause = TSCT_CAUSE_STEP, .source = TSCT_SOURCE_TSC,
-	.error_s = 2.5e-8, .growth = 1e-8, .age_s = 0.5, .epoch_age_s = 60,
+	.error_s = 2.5e-8, .utc_error_s = 0.5, .growth = 1e-8, .age_s = 0.5, .epoch_age_s = 60,
 	.hz = 2596104055.78, .hz_error = 7.5e-9,
 	.stats = {
 		.disruptions = { [TSCT_CAUSE_STEP] = 3 },
@@ -66,6 +66,7 @@ START_TEST(test_values)
 	ck_assert(has("tsctrace_clock_disruptions_total{cause=\"step\"} 3\n"));
 	ck_assert(has("tsctrace_clock_disruptions_total{cause=\"jump\"} 0\n"));
 	ck_assert(has("tsctrace_clock_error_seconds 2.5e-08\n"));
+	ck_assert(has("tsctrace_clock_utc_error_seconds 0.5\n"));
 	ck_assert(has("tsctrace_clock_rate_hertz 2596104055.78\n"));
 	ck_assert(has("tsctrace_clock_offset_seconds -6e-09\n"));
 	ck_assert(has("tsctrace_clock_bracket_seconds 3e-08\n"));
@@ -177,7 +178,7 @@ static void check_format(int wanted)
 	ck_assert_int_eq(nr, wanted);
 }
 
-#define NR_METRICS	21
+#define NR_METRICS	22
 
 START_TEST(test_format)
 {

@@ -53,8 +53,8 @@ START_TEST(test_locked)
 	sim.clocksource = "hpet";
 	ck_assert_int_eq(calibrate(), 0);
 	ck_assert(!est.locked);
-	/* The bound includes half the period of the HPET, 100 ns: the kernel's clocks
-	 * have this resolution. */
+	/* The kernel's clocks have the resolution of the HPET, whose period is 100 ns
+	 * here: the bound includes half of that, 50 ns. */
 	ck_assert_uint_ge(est.state.real.error_ps, 50000);
 }
 END_TEST
@@ -542,7 +542,8 @@ START_TEST(test_resume_and_feed)
 }
 END_TEST
 
-/* A rate restored from the drift file is used as far as samples allow. */
+/* The estimated rate stays within the bounds of the rate restored from the drift file,
+ * unless the samples contradict the restored rate. */
 START_TEST(test_restored_rate)
 {
 	uint64_t mult, error;
@@ -585,6 +586,10 @@ START_TEST(test_rejects_bad_samples)
 	start();
 	tsct_sampler_take(&sampler, &sample);
 	old = est;
+	sample.real.after_cpu = sample.real.before_cpu + 1;
+	ck_assert_int_eq(tsct_rate_feed(&est, &sample), -EINVAL);
+	ck_assert_mem_eq(&est, &old, sizeof(est));
+	sample.real.after_cpu = sample.real.before_cpu;
 	sample.real.after = sample.real.before - 1;
 	ck_assert_int_eq(tsct_rate_feed(&est, &sample), -EINVAL);
 	ck_assert_mem_eq(&est, &old, sizeof(est));
@@ -593,11 +598,14 @@ START_TEST(test_rejects_bad_samples)
 	tsct_sampler_take(&sampler, &samples[0]);
 	samples[1] = samples[0];
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 1), -EINVAL);
-	/* Two equal samples give no rate. */
+	/* Two samples with the same counter and clock readings give no rate. */
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 2), TSCT_RATE_JUMPED);
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(est.state.real.mult, 0);
 	samples[1].raw.after = samples[1].raw.before - 1;
+	ck_assert_int_eq(tsct_rate_start(&est, samples, 2), -EINVAL);
+	samples[1].raw.after = samples[1].raw.before;
+	samples[1].raw.after_cpu++;
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 2), -EINVAL);
 }
 END_TEST

@@ -196,9 +196,10 @@ START_TEST(test_metadata_round_trip)
 	rec.streams[1].ring[2] = (struct tsct_ring_figures) { 1ULL << 60,
 		(1ULL << 60) + 12345, 17 };
 	rec.snapshot = 1;
+	rec.skew_ns = 345;
 	rec.timestamps = TSCT_TIMESTAMPS_TSC_256;
 	rec.fsync = TSCT_FSYNC_PACKET;
-	rec.sync_every = 1024;
+	rec.sync_every = (struct tsct_packet_limits) { 1024, 4096, 5000000 };
 	rec.counter = rec.real;
 	rec.nodes[0].cpu_model = strdup("Some CPU (R) \"x\"");
 	for (i = 0; i < 3; i++) {
@@ -215,9 +216,10 @@ START_TEST(test_metadata_round_trip)
 		      "%s", why);
 	ck_assert_str_eq(again.nodes[0].command, rec.nodes[0].command);
 	ck_assert_uint_eq(again.snapshot, 1);
+	ck_assert_uint_eq(again.skew_ns, 345);
 	ck_assert_uint_eq(again.timestamps, TSCT_TIMESTAMPS_TSC_256);
 	ck_assert_uint_eq(again.fsync, TSCT_FSYNC_PACKET);
-	ck_assert_uint_eq(again.sync_every, 1024);
+	ck_assert_mem_eq(&again.sync_every, &rec.sync_every, sizeof(rec.sync_every));
 	ck_assert_str_eq(again.nodes[0].cpu_model, rec.nodes[0].cpu_model);
 	ck_assert_uint_eq(again.nodes[0].nr_cpus, 3);
 	ck_assert_uint_eq(again.nodes[0].cpus[1].online, 0);
@@ -533,8 +535,9 @@ START_TEST(test_losses_after_last_event)
 END_TEST
 
 /* If a recorder is killed, the last metadata that it wrote is valid, and the recording
- * ends with the last event in its files. Other readers have only `precision` as an
- * error bound. It holds until the time at which the next update was due. */
+ * ends with the last event in its files. CTF readers that do not know our metadata keys
+ * use the clock's `precision` as the error bound. This bound holds until the time at
+ * which the next metadata was due. */
 START_TEST(test_killed_recorder)
 {
 	struct tsct_ctf_clock clock;

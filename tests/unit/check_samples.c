@@ -99,6 +99,7 @@ static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind)
 			(truth(local) - truth(rec.begin)) / HZ * 1e9;
 		ck_assert_double_le(off, error_ns + 2);
 		ck_assert_double_ge(off, -error_ns - 2);
+		tsct_fit_free(&fit);
 	}
 }
 

@@ -16,9 +16,11 @@ static void use_samples(void)
 	for (i = 0; i < nr; i++)
 		for (k = 0; k < TSCT_FIT_NR; k++)
 			if (!tsct_series_near(&series[i], k, HZ, rec.begin,
-					      &fit))
+					      &fit)) {
 				tsct_series_time(&series[i], &fit, rec.end,
 						 NULL, &error);
+				tsct_fit_free(&fit);
+			}
 	tsct_series_free(series, nr);
 }
 

@@ -419,6 +419,51 @@ START_TEST(test_barrier_expects_configured_members)
 }
 END_TEST
 
+/* Missing processes are listed by the name of their node, which the names of nodes below
+ * that node follow. */
+START_TEST(test_lists_processes)
+{
+	member(1, "one", 0);
+	member(2, "two", 0);
+	tsct_schedule_set_blockers(r, 1, ": 1 of 2 processes (pid 5 6; 1 not joined)");
+	tsct_schedule_set_blockers(r, 2, ": 1 of 4 processes (pid 7), x, "
+				   "y: 2 of 2 processes (pid 8 9)");
+	missing(1, 3, "the master, one: 1 of 2 processes (pid 5 6; 1 not joined), "
+		"two: 1 of 4 processes (pid 7), x, y: 2 of 2 processes (pid 8 9) "
+		"(below two)");
+	tsct_schedule_set_blockers(r, 1, "");
+	tsct_schedule_set_blockers(r, 2, "x");
+	tsct_schedule_set_blockers(r, 0, ": 3 of 3 processes (pid 1)");
+	missing(1, 3, "the master: 3 of 3 processes (pid 1), one, x (below two)");
+	tsct_schedule_arrive(r, 1, 0);
+	tsct_schedule_set_blockers(r, 0, "");
+	missing(1, 2, "one, x (below two)");
+	/* Member "one" does not know of processes, but its member "z" reports some. */
+	tsct_schedule_set_blockers(r, 1, ": 1 of 2 processes (pid 5) (below z)");
+	missing(1, 2, ": 1 of 2 processes (pid 5) (below z) (below one), x (below two)");
+}
+END_TEST
+
+/* A member whose request has the number of a released barrier, without ARRIVED, learns
+ * of the release: a caller of that member left after the member had arrived. */
+START_TEST(test_released_without_arrived)
+{
+	member(1, "one", 0);
+	tsct_schedule_arrive(r, 1, 0);
+	send_request(1, 0, 0, 1, 10);
+	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
+	missing(1, 1, "one");
+	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 20);
+	ck_assert(reply.flags & TSCT_EXT_RELEASED);
+	send_request(1, 0, 0, 1, 30);
+	ck_assert(reply.flags & TSCT_EXT_RELEASED);
+	ck_assert_uint_eq(reply.barrier, 1);
+	send_request(1, 0, 0, 2, 40);
+	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
+	ck_assert_uint_eq(reply.barrier, 2);
+}
+END_TEST
+
 /* While member 1 sends requests, the nodes below it that block the barrier are listed
  * instead of it. */
 START_TEST(test_lists_blocking_nodes_below)
@@ -614,6 +659,8 @@ int main(void)
 	tcase_add_test(tcase, test_barrier_ignores_absent_members);
 	tcase_add_test(tcase, test_barrier_expects_configured_members);
 	tcase_add_test(tcase, test_lists_blocking_nodes_below);
+	tcase_add_test(tcase, test_lists_processes);
+	tcase_add_test(tcase, test_released_without_arrived);
 	tcase_add_test(tcase, test_dismissed_member);
 	tcase_add_test(tcase, test_master_alone);
 	tcase_add_test(tcase, test_short_name_buffer);

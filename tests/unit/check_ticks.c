@@ -28,7 +28,7 @@ static void begin(__u32 timestamps, __u64 every)
 	dirfd_ = make_dir();
 	make_recording(&rec, CPUS);
 	rec.timestamps = timestamps;
-	rec.sync_every = every;
+	rec.sync_every.events = every;
 	nr_sent = 0;
 	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 }
@@ -61,7 +61,9 @@ static void send_one(__u64 stamp, __u32 id)
 	ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
 }
 
-/* Returns a random distance in ticks: 0, small, needing one more byte, or large. */
+/* Returns a random distance between two events, in source ticks: 0, below 40, below
+ * 70000, or rarely up to 2^34. So the ticks in event headers have 1, 2, 4 or 8
+ * bytes. */
 static __u64 step(void)
 {
 	switch (any(4)) {
@@ -222,6 +224,60 @@ START_TEST(test_events_per_packet)
 		ck_assert_uint_eq(rec.streams[0].counts[i].packets,
 				  1 + (in_file[i] + every - 1) / every);
 	check_read();
+	drop();
+}
+END_TEST
+
+/* Writes @nr events without a payload to CPU 0, @gap cycles apart, the first at @at.
+ * Returns the time at which the next event would follow. */
+static __u64 send_plain(__u64 at, unsigned int nr, __u64 gap)
+{
+	struct tsct_event event = { .cycles = at, .tid = 7, .id = 16 };
+
+	for (; nr--; event.cycles += gap)
+		ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
+	return rec.end = event.cycles;
+}
+
+/* A packet ends when it reaches the requested size, or 64 KiB. The first event has a
+ * header of 8 bytes, as it has a thread, and each other event one of 2 bytes. */
+START_TEST(test_bytes_per_packet)
+{
+	static const __u64 limits[] = { 256, 257, 258, 1000, 65535, 65536, 0, 1 << 20 };
+	const __u64 limit = limits[_i], full = limit && limit < 65536 ? limit : 65536;
+	const __u64 events = 1 + (full - 80 - 8 + 1) / 2;
+
+	dirfd_ = make_dir();
+	make_recording(&rec, CPUS);
+	rec.sync_every.bytes = limit;
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	send_plain(rec.begin, 3 * events + 1, 10);
+	end();
+	ck_assert_uint_eq(rec.streams[0].counts[0].packets, 1 + 3 + 1);
+	drop();
+}
+END_TEST
+
+/* The first event that is the requested time after the first event of its packet begins
+ * a packet; a flush in between, too. */
+START_TEST(test_time_per_packet)
+{
+	const __u32 timestamps = _i;
+	__u64 span, at;
+
+	dirfd_ = make_dir();
+	make_recording(&rec, CPUS);
+	rec.timestamps = timestamps;
+	rec.sync_every.ns = 1000000;
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	span = tsct_ns_cycles(rec.real.mult, 1000000);
+	/* 10 gaps are `span` or more, and 9 gaps less: a packet has 10 events. */
+	at = send_plain(rec.begin, 35, span / 10 + 1);
+	ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
+	send_plain(at, 15, span / 10 + 1);
+	end();
+	ck_assert_uint_eq(rec.streams[0].counts[0].packets, 1 + 4 + 2);
+	ck_assert_uint_eq(rec.streams[0].counts[0].events, 50);
 	drop();
 }
 END_TEST
@@ -517,7 +573,7 @@ START_TEST(test_fsync_policy)
 	dirfd_ = make_dir();
 	make_recording(&rec, CPUS);
 	rec.fsync = _i;
-	rec.sync_every = 16;
+	rec.sync_every.events = 16;
 	nr_sent = fsyncs = 0;
 	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	meta = fsyncs;
@@ -548,6 +604,8 @@ int main(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, test_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR);
 	tcase_add_loop_test(tcase, test_events_per_packet, 0, 11);
+	tcase_add_loop_test(tcase, test_bytes_per_packet, 0, 8);
+	tcase_add_loop_test(tcase, test_time_per_packet, 0, TSCT_TIMESTAMPS_NR);
 	tcase_add_loop_test(tcase, test_other_readers, 0, TSCT_TIMESTAMPS_NR);
 	tcase_add_loop_test(tcase, test_times_of_babeltrace, 0, TSCT_TIMESTAMPS_NR);
 	tcase_add_loop_test(tcase, test_truncated_anywhere, 0, TSCT_TIMESTAMPS_NR);

@@ -99,6 +99,24 @@ START_TEST(test_step_while_stopped)
 }
 END_TEST
 
+/* The bound to UTC is published as of now, and withdrawn when no source states one. */
+START_TEST(test_bound_to_utc)
+{
+	start();
+	ck_assert_uint_eq(file()->utc_source, TSCT_UTC_UNKNOWN);
+	world.utc = (struct tsct_utc) { 5000, TSCT_UTC_CLOCKBOUND, 1000 };
+	go_on(2);
+	ck_assert_uint_eq(file()->utc_source, TSCT_UTC_CLOCKBOUND);
+	ck_assert_uint_eq(file()->utc_error_ns, 5000);
+	ck_assert_uint_eq(file()->utc_growth_ppb, 1000);
+	ck_assert_uint_ge(file()->utc_as_of_cycles, file()->real.as_of_cycles);
+	world.utc = (struct tsct_utc) { .error_ns = UINT64_MAX };
+	go_on(2);
+	ck_assert_uint_eq(file()->utc_source, TSCT_UTC_UNKNOWN);
+	ck_assert_uint_eq(file()->utc_error_ns | file()->utc_as_of_cycles, 0);
+}
+END_TEST
+
 START_TEST(test_pace)
 {
 	start();
@@ -265,7 +283,7 @@ START_TEST(test_another_daemon)
 	world.module.real.base_ns += 12345;
 	go_on(2);
 	check_synchronized(6, TSCT_CAUSE_RESTART);
-	ck_assert(was_logged("another process published another time"));
+	ck_assert(was_logged("another process published a different time"));
 }
 END_TEST
 
@@ -352,6 +370,7 @@ int main(void)
 	tcase_add_test(tcase, test_stopped_at_once);
 	tcase_add_test(tcase, test_takes_over_disruption);
 	tcase_add_test(tcase, test_step_while_stopped);
+	tcase_add_test(tcase, test_bound_to_utc);
 	tcase_add_test(tcase, test_pace);
 	tcase_add_test(tcase, test_publish_late);
 	tcase_add_test(tcase, test_publish_always_too_late);

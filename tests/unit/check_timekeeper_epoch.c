@@ -39,8 +39,9 @@ static void make_disruption(__u32 cause)
 		s->tsc_unavailable = true;
 		world.source = TSCT_SOURCE_MONOTONIC_RAW;
 		break;
-	case TSCT_CAUSE_JUMP:		/* no indicator changes: only samples show
-					 * the jump */
+	case TSCT_CAUSE_JUMP:		/* none of the values that the timekeeper
+					 * compares to detect disruptions changes: only
+					 * the clock samples show the jump */
 		sim_recount(&sim, sim_counter(&sim) + 10000000000, 2.5e9);
 		break;
 	case TSCT_CAUSE_MIGRATION:
@@ -67,8 +68,9 @@ START_TEST(test_each_cause)
 	int64_t began;
 
 	if (cause == TSCT_CAUSE_RESTART)
-		return;			/* not simulated here: check_timekeeper.c tests
-					 * restarts of the timekeeper */
+		return;			/* make_disruption() simulates no restart:
+					 * check_timekeeper.c tests restarts of the
+					 * timekeeper */
 	start();
 	go_on(10);
 	surveys = world.surveys;
@@ -335,6 +337,67 @@ START_TEST(test_skewed_counters)
 }
 END_TEST
 
+static void check_skew_ns(double ns)
+{
+	double error_ns = (double)file()->real.error_ps * 1e-3;
+
+	ck_assert(!(file()->flags & TSCT_CLOCK_SKEWED));
+	ck_assert_uint_ne(file()->real.fast_cycles, 0);
+	ck_assert_double_ge(error_ns, 2 * ns);
+	ck_assert_double_le(error_ns, 4 * ns + 200);
+	check_time(file());
+}
+
+/* A skew within the limit is in the bounds, and cycles are converted without their
+ * CPU. */
+START_TEST(test_small_skew)
+{
+	struct cpu_survey_result found;
+
+	new_world();
+	world.skew_cycles = 2400;
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
+	ck_assert(was_logged("the counters differ by up to 1000 ns"));
+	go_on(40);
+	check_skew_ns(1000);
+	ck_assert_uint_eq(file()->status, TSCT_STATUS_SYNCHRONIZED);
+	/* A restarted daemon finds the skew in the table of CPUs. A smaller result of
+	 * the next survey changes nothing, so the epoch continues. */
+	timekeeper_stop(&timekeeper);
+	world.published_skew = world.skew_cycles;
+	world.skew_cycles -= 50;
+	world.survey_later = true;
+	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
+	check_skew_ns(1000);
+	found = survey_now();
+	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, &found), 0);
+	go_on(20);
+	check_skew_ns(1000);
+	ck_assert_uint_eq(file()->epoch, 2);
+}
+END_TEST
+
+/* A survey that finds a larger skew ends the epoch: earlier samples were taken without
+ * it. A survey after a disruption may also find a smaller one. */
+START_TEST(test_small_skew_grows)
+{
+	start();
+	go_on(3);
+	check_skew_ns(0);
+	world.skew_cycles = 1200;
+	load_module(TSCT_SOURCE_TSC);
+	world.disruption.has_module = true;
+	go_on(3);
+	ck_assert_uint_gt(file()->epoch, 1);
+	ck_assert_uint_eq(file()->cause, TSCT_CAUSE_RESTART);
+	check_skew_ns(500);
+	world.skew_cycles = 0;
+	make_disruption(TSCT_CAUSE_SUSPEND);
+	go_on(3);
+	check_skew_ns(0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("timekeeper_epoch");
@@ -352,5 +415,7 @@ int main(void)
 	tcase_add_test(tcase, test_disruption_during_survey);
 	tcase_add_test(tcase, test_survey_changes_source);
 	tcase_add_test(tcase, test_skewed_counters);
+	tcase_add_test(tcase, test_small_skew);
+	tcase_add_test(tcase, test_small_skew_grows);
 	return run_suite(suite);
 }

@@ -4,12 +4,16 @@
  * ends, or restarts without its state
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tsctrace/tsctrace.h>
@@ -22,8 +26,10 @@
 
 /* Entries of answers[] that are not text to send. The simulated daemon uses one entry
  * of answers[] per request, and repeats the last entry. */
-#define HANG_UP		""		/* closes the connection without an answer */
-#define SILENCE		NULL		/* sends nothing; the connection stays open */
+#define HANG_UP		""		/* the simulated daemon closes the connection
+					 * without an answer */
+#define SILENCE		NULL		/* the simulated daemon does not answer, and
+					 * keeps the connection open */
 #define LEAVE		"leave"		/* the daemon ends before accept() */
 
 static char dir[] = "/tmp/check_timesync.XXXXXX";
@@ -34,6 +40,8 @@ static char requests[64][32];
 static int listener;
 static pthread_t thread;
 static char why[256];
+static bool keep_open;	/* the simulated daemon keeps its connections open */
+static int kept;	/* descriptor of the last connection that was kept open */
 
 static void answer(int fd)
 {
@@ -46,7 +54,10 @@ static void answer(int fd)
 		return;			/* no answer: the connection stays open */
 	if (*answers[i])
 		ck_assert_int_gt(write(fd, answers[i], strlen(answers[i])), 0);
-	close(fd);
+	if (keep_open)
+		kept = fd;
+	else
+		close(fd);
 }
 
 static void *serve(void *arg)
@@ -115,7 +126,7 @@ START_TEST(test_missing_nodes)
 {
 	BEGIN("waiting 7 a, b (below c)\n");
 	ck_assert_int_eq(call(100), -ETIMEDOUT);
-	ck_assert_str_eq(why, "not all nodes have called: a, b (below c) are missing");
+	ck_assert_str_eq(why, "not all nodes have called tsct_timesync(): a, b (below c) are missing");
 	ck_assert_int_eq(tsct_timesync(0, NULL, 0), -ETIMEDOUT);
 	end();
 }
@@ -202,6 +213,171 @@ START_TEST(test_error_answers)
 }
 END_TEST
 
+/* ---- participants --------------------------------------------------------- */
+
+static int join(unsigned int processes)
+{
+	strcpy(why, "not written");
+	return tsct_timesync_join(processes, why, sizeof(why));
+}
+
+/* Requests of a participant have its id and the number of the call. */
+START_TEST(test_joined)
+{
+	BEGIN("joined 5\n", "waiting 7 a\n", "done 7\n", "done 8\n", "done 9\n");
+	ck_assert_int_eq(join(2), 0);
+	ck_assert_str_eq(why, "");
+	ck_assert_int_eq(join(2), 0);
+	ck_assert_int_eq(call(-1), 0);
+	ck_assert_int_eq(call(-1), 0);
+	tsct_timesync_leave();
+	tsct_timesync_leave();
+	ck_assert_int_eq(call(-1), 0);
+	ck_assert_uint_eq(nr_requests, 5);
+	ck_assert_str_eq(requests[0], "join 2\n");
+	ck_assert_str_eq(requests[1], "timesync 0 5 1\n");
+	ck_assert_str_eq(requests[2], "timesync 7 5 1\n");
+	ck_assert_str_eq(requests[3], "timesync 0 5 2\n");
+	ck_assert_str_eq(requests[4], "timesync 0\n");
+	end();
+}
+END_TEST
+
+START_TEST(test_joins_by_environment)
+{
+	BEGIN("joined 5\n", "done 7\n", "joined 6\n");
+	setenv("TSCTRACE_TIMESYNC_PROCESSES", "4", 1);
+	ck_assert_int_eq(call(-1), 0);
+	ck_assert_str_eq(requests[0], "join 4\n");
+	ck_assert_str_eq(requests[1], "timesync 0 5 1\n");
+	tsct_timesync_leave();
+	ck_assert_int_eq(join(0), 0);
+	ck_assert_str_eq(requests[2], "join 4\n");
+	end();
+}
+END_TEST
+
+START_TEST(test_invalid_numbers)
+{
+	static const char *const wrong[] = { "0", "two", "-1", " 2", "2x",
+					     "99999999999" };
+	unsigned int i;
+
+	BEGIN("refused: 3 processes: other processes of this node declared 2; "
+	      "declare the same number in all of them\n");
+	ck_assert_int_eq(join(0), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(why, "set TSCTRACE_TIMESYNC_PROCESSES"));
+	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		setenv("TSCTRACE_TIMESYNC_PROCESSES", wrong[i], 1);
+		ck_assert_int_eq(join(0), -EINVAL);
+		ck_assert_int_eq(call(-1), -EINVAL);
+		ck_assert_ptr_nonnull(strstr(why, wrong[i]));
+	}
+	ck_assert_uint_eq(nr_requests, 0);
+	setenv("TSCTRACE_TIMESYNC_PROCESSES", "", 1);
+	ck_assert_int_eq(join(3), -EINVAL);
+	ck_assert_str_eq(why, "3 processes: other processes of this node declared 2; "
+			 "declare the same number in all of them");
+	end();
+}
+END_TEST
+
+START_TEST(test_join_fails)
+{
+	BEGIN("error: no network is configured\n", "joined x\n", HANG_UP,
+	      "joined 5\n", LEAVE);
+	ck_assert_int_eq(join(2), -EOPNOTSUPP);
+	ck_assert_int_eq(join(2), -EPROTO);
+	ck_assert_int_eq(join(2), -ETIMEDOUT);
+	ck_assert_int_eq(join(2), 0);
+	ck_assert_int_eq(join(3), -EALREADY);
+	ck_assert_ptr_nonnull(strstr(why, "one of 2 processes"));
+	tsct_timesync_leave();
+	ck_assert_int_eq(join(2), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(why, "no daemon; start"));
+	end();
+}
+END_TEST
+
+/* A daemon that was restarted while the call waited does not know the participant: the
+ * process joins again, and its call goes on in the same collective. */
+START_TEST(test_joins_again)
+{
+	BEGIN("joined 5\n", "waiting 7 a\n", "unknown 0\n", HANG_UP, "unknown 0\n",
+	      "joined 1\n", "done 7\n");
+	ck_assert_int_eq(join(2), 0);
+	ck_assert_int_eq(call(-1), 0);
+	ck_assert_str_eq(requests[2], "timesync 7 5 1\n");
+	ck_assert_str_eq(requests[3], "join 2\n");
+	ck_assert_str_eq(requests[4], "timesync 7 5 1\n");
+	ck_assert_str_eq(requests[5], "join 2\n");
+	ck_assert_str_eq(requests[6], "timesync 7 1 1\n");
+	end();
+}
+END_TEST
+
+static void *call_for_ever(void *unused)
+{
+	char text[256];
+
+	(void)unused;
+	return (void *)(long)tsct_timesync(-1, text, sizeof(text));
+}
+
+/* A participant calls from two threads: the second call fails, and the first one goes
+ * on. Without joining, two threads may call. */
+START_TEST(test_two_calls_at_once)
+{
+	static const char *const done[] = { "done 7\n", "done 7\n" };
+	void *result;
+	pthread_t other;
+	__s64 until = tsct_monotonic_ns() + 20000 * MS;
+
+	BEGIN("joined 5\n", "waiting 7 a\n");
+	ck_assert_int_eq(join(2), 0);
+	ck_assert_int_eq(pthread_create(&other, NULL, call_for_ever, NULL), 0);
+	while (__atomic_load_n(&nr_requests, __ATOMIC_RELAXED) < 2 &&
+	       tsct_monotonic_ns() < until)
+		usleep(1000);
+	ck_assert_int_eq(call(-1), -EALREADY);
+	ck_assert_ptr_nonnull(strstr(why, "waits in another call"));
+	/* After that, this process leaves: it may call as often as it likes. */
+	tsct_timesync_leave();
+	ck_assert_int_eq(call(50), -ETIMEDOUT);
+	__atomic_store_n(&answers, done, __ATOMIC_RELEASE);
+	ck_assert_int_eq(pthread_join(other, &result), 0);
+	ck_assert_int_eq((long)result, 0);
+	end();
+}
+END_TEST
+
+/* The connection of a participant is not kept open by a forked child. */
+START_TEST(test_forked_child_does_not_take_part)
+{
+	struct pollfd fd = { .events = POLLIN | POLLRDHUP };
+	int status;
+	pid_t pid;
+
+	BEGIN("joined 5\n", "done 1\n");
+	keep_open = true;
+	ck_assert_int_eq(join(2), 0);
+	pid = fork();
+	if (!pid) {
+		alarm(20);
+		pause();
+	}
+	tsct_timesync_leave();
+	fd.fd = kept;
+	ck_assert_int_eq(poll(&fd, 1, 10000), 1);
+	ck_assert(fd.revents & POLLRDHUP);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	close(kept);
+	keep_open = false;
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("timesync");
@@ -216,5 +392,13 @@ int main(void)
 	tcase_add_test(tcase, test_daemon_ends);
 	tcase_add_test(tcase, test_no_answer);
 	tcase_add_test(tcase, test_error_answers);
+	tcase = add_case(suite, "participants", NULL, NULL);
+	tcase_add_test(tcase, test_joined);
+	tcase_add_test(tcase, test_joins_by_environment);
+	tcase_add_test(tcase, test_invalid_numbers);
+	tcase_add_test(tcase, test_join_fails);
+	tcase_add_test(tcase, test_joins_again);
+	tcase_add_test(tcase, test_two_calls_at_once);
+	tcase_add_test(tcase, test_forked_child_does_not_take_part);
 	return run_suite(suite);
 }

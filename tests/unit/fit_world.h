@@ -98,12 +98,22 @@ static inline struct tsct_exchange exchange_at(double s, struct path path)
 	};
 }
 
+/* Makes a fit like tsct_fit_make(), in place of the former fit in @ret, which is
+ * freed. */
+static inline int refit(const struct tsct_exchange *x, unsigned int nr,
+			const struct tsct_fit_options *options, double remote_hz,
+			struct tsct_fit *ret, bool *keep)
+{
+	tsct_fit_free(ret);
+	return tsct_fit_make(x, nr, options, remote_hz, ret, keep);
+}
+
 /* Returns the error of a fit at second @s, in counts; *ret_error: bound of the fit */
 static inline double off_at(const struct tsct_fit *fit, double s,
 			    double *ret_error)
 {
-	/* local_of() rounds time down, so the true value is computed for the rounded
-	 * time. */
+	/* local_of() rounds the time @s down to a whole count. So the true remote
+	 * count, with which the fit is compared, is computed for the rounded time. */
 	double rounded = floor(s * world.hz) / world.hz, frac, true_frac;
 	__u64 value = tsct_fit_at(fit, local_of(s), &frac, ret_error);
 	__u64 truth = remote_at(rounded, &true_frac);

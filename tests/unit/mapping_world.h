@@ -16,7 +16,11 @@
 /* ck_assert() also logs each assertion that holds, which is too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
-static struct tsct_mapping mapping;
+/* Largest number of cubics that a mapping of these tests has */
+#define PIECES_MAX	1001
+
+static struct tsct_mapping_curve curves[PIECES_MAX];
+static struct tsct_mapping mapping = { .curve = curves };
 
 /* Builds the identity mapping, of a node whose counter is that of the axis. */
 static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis,
@@ -31,7 +35,7 @@ static int build_identity(struct tsct_mapping *ret, const struct tsct_axis *axis
 
 /* A node's recording, and the fit of its sync samples */
 struct world {
-	struct tsct_cubic piece[TSCT_CUBICS_MAX];
+	struct tsct_cubic piece[PIECES_MAX];
 	unsigned int nr;
 	struct tsct_axis axis;
 	__u64 begin, end;
@@ -63,7 +67,7 @@ static void slopes_of(const __u64 *x, const double *y, unsigned int nr,
  * the first knot. */
 static void spline(const __u64 *x, const double *y, unsigned int nr, __u64 base)
 {
-	double slope[TSCT_CUBICS_MAX], rise[TSCT_CUBICS_MAX], h, whole;
+	double slope[PIECES_MAX], rise[PIECES_MAX], h, whole;
 	struct tsct_cubic *piece = world.piece;
 	unsigned int k;
 
@@ -91,9 +95,9 @@ static void make_world(unsigned int nr, double seconds, double ppm)
 {
 	static const __u64 hz[] = { GIGA, TSC_HZ, TSC_HZ / 16, 25000000,
 				    4800000000ULL };
-	double local_hz = (double)hz[any(COUNT(hz))], y[TSCT_CUBICS_MAX] = { 0 };
+	double local_hz = (double)hz[any(COUNT(hz))], y[PIECES_MAX] = { 0 };
 	double remote_hz = (double)hz[any(COUNT(hz))];
-	__u64 x[TSCT_CUBICS_MAX], base = any64(), span;
+	__u64 x[PIECES_MAX], base = any64(), span;
 	unsigned int k;
 
 	x[0] = any64();

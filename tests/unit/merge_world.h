@@ -48,16 +48,20 @@ struct node {
 	const char *fit;
 	const char *channel;
 	__u32 nr_cpus;
-	bool synced;		/* true if the node is configured as synced-cluster */
+	bool synced;		/* true if tsctraced.conf of the node has
+				 * `synced-cluster`: CLOCK_REALTIME is the same on all
+				 * nodes */
+	__u64 utc_ns;		/* bound of CLOCK_REALTIME to UTC that the kernel states;
+				 * 0: the kernel states no bound */
 };
 
 static const struct node nodes[] = {
 	{ 'a', MASTER, 7000000000000ULL, 2, 1, 0, 9, 1, 0, LENGTH, 0, 2, 1, 1,
-	  false, false, false, "auto", "default", 2, false },
+	  false, false, false, "auto", "default", 2, false, 0 },
 	{ 'b', 0xb, 1ULL << 60, 300003, 100000, MASTER, 9, 1, 0, LENGTH, 4000000,
-	  2, 2, 2, false, false, false, "auto", "default", 2, false },
+	  2, 2, 2, false, false, false, "auto", "default", 2, false, 0 },
 	{ 'c', 0xc, 12345, 259997, 100000, 0xb, 9, 1, 0, LENGTH, -3000000, 2, 3, 3,
-	  false, false, false, "auto", "default", 1, false },
+	  false, false, false, "auto", "default", 1, false, 0 },
 };
 
 static __u64 count_at(const struct node *n, __u64 t)
@@ -157,6 +161,8 @@ static inline void describe(struct tsct_recording *rec, const struct node *n)
 	rec->end = count_at(n, n->end);
 	rec->real = params_of(n, n->own_off_ns);
 	rec->status = n->status;
+	tsct_recorded_utc_add(&rec->nodes[0], rec->begin, n->utc_ns ?: UINT64_MAX,
+			      n->utc_ns ? TSCT_UTC_KERNEL : TSCT_UTC_UNKNOWN);
 	rec->epoch_first = rec->epoch = 1;
 	ck_assert_int_eq(tsct_recording_add_stream(rec, n->channel), 0);
 }

@@ -31,6 +31,12 @@ struct sim {
 					 * none */
 	unsigned int stall_ns;
 	uint64_t reads;
+	unsigned int cpu;		/* CPU of the thread that reads the clocks: 0 or
+					 * 1; TSCT_CPU_ANY: readings have no CPU */
+	int64_t skew_cycles;		/* counter of CPU 1 minus that of CPU 0 */
+	unsigned int migrate_every;	/* number of reads of which one moves the thread
+					 * to the other CPU; 0: none */
+	unsigned int migrate_ns;	/* duration of a migration */
 	const char *clocksource;	/* clocksource of the simulated kernel; NULL:
 					 * it cannot be read */
 	struct tsct_clock_ops ops;
@@ -68,15 +74,23 @@ static inline void sim_read(struct sim *sim, unsigned int half)
 	sim->reads += half;
 	if (half && sim->stall_every && !any(sim->stall_every))
 		sim_advance(sim, any(sim->stall_ns));
+	if (half && sim->migrate_every && !any(sim->migrate_every)) {
+		sim_advance(sim, sim->migrate_ns);
+		sim->cpu = !sim->cpu;
+	}
 }
 
-static inline __u64 sim_cycles(void *ctx)
+static inline __u64 sim_cycles(void *ctx, __u32 *ret_cpu)
 {
+	struct sim *sim = ctx;
 	uint64_t cycles;
 
-	sim_read(ctx, 0);
-	cycles = sim_counter(ctx);
-	sim_read(ctx, 1);
+	sim_read(sim, 0);
+	cycles = sim_counter(sim);
+	if (sim->cpu == 1)
+		cycles += (uint64_t)sim->skew_cycles;
+	*ret_cpu = sim->cpu;
+	sim_read(sim, 1);
 	return cycles;
 }
 

@@ -39,9 +39,12 @@ static struct {
 	unsigned int settings;		/* number of the next readings of indicators
 					 * that each show a step of CLOCK_REALTIME */
 	bool survey_later, skewed;
+	__u64 skew_cycles;	/* result of the next surveys of the CPUs */
+	__u64 published_skew;	/* skew in the table of CPUs of an earlier daemon */
 	unsigned int surveys, tables;
 	__u32 table_epoch;		/* epoch in which the table of skews was last
 					 * written */
+	struct tsct_utc utc;	/* bound of CLOCK_REALTIME's error to UTC */
 	struct drift drift;	/* rate in the drift file; rate_mult 0: no drift file */
 	unsigned int saves, forgets;
 } world;
@@ -55,8 +58,9 @@ static int world_choose_source(void *ctx, char *why, size_t size)
 	return world.source;
 }
 
-static __u64 raw_cycles(void *ctx)
+static __u64 raw_cycles(void *ctx, __u32 *ret_cpu)
 {
+	*ret_cpu = TSCT_CPU_ANY;
 	return (__u64)sim_clock(ctx, CLOCK_MONOTONIC_RAW);
 }
 
@@ -154,6 +158,12 @@ static void world_read_published(void *ctx, struct tsct_clock_state *ret_state)
 		ret_state->epoch = epoch;
 }
 
+static void world_read_utc(void *ctx, struct tsct_utc *ret)
+{
+	(void)ctx;
+	*ret = world.utc;
+}
+
 static void world_give_up_module(void *ctx)
 {
 	(void)ctx;
@@ -164,6 +174,7 @@ static inline struct cpu_survey_result survey_now(void)
 {
 	struct cpu_survey_result result = {
 		.source = world.source, .skewed = world.skewed,
+		.skew_cycles = world.skewed ? 0 : world.skew_cycles,
 	};
 
 	snprintf(result.why, sizeof(result.why), "%s: seen",
@@ -190,6 +201,12 @@ static void world_publish_cpus(void *ctx)
 	if (world.file.state.flags & TSCT_CLOCK_SKEWED)
 		ck_assert_uint_eq(world.file.state.status,
 				  TSCT_STATUS_DISRUPTED);
+}
+
+static __u64 world_published_skew(void *ctx)
+{
+	(void)ctx;
+	return world.published_skew;
 }
 
 static int world_load_drift(void *ctx, __u32 source, struct drift *ret)
@@ -222,9 +239,11 @@ static const struct timekeeper_ops world_ops = {
 	.read_disruption = world_read_disruption,
 	.publish = world_publish,
 	.read_published = world_read_published,
+	.read_utc = world_read_utc,
 	.give_up_module = world_give_up_module,
 	.survey_cpus = world_survey_cpus,
 	.publish_cpus = world_publish_cpus,
+	.published_skew = world_published_skew,
 	.load_drift = world_load_drift,
 	.save_drift = world_save_drift,
 	.forget_drift = world_forget_drift,

@@ -28,7 +28,9 @@ int sync_samples_open(const char *verb, const char *dir, struct sync_samples *r)
 	err = tsct_samples_read(r->trace, &samples, &r->nr);
 	if (!err) {
 		r->end = r->rec->end;
-		/* A killed recorder has not written the end: use the last sample. */
+		/* A killed recorder did not write the end of the recording to the
+		 * metadata: if the last sync sample is later than rec->end, use the
+		 * sample's stamp. */
 		if (!r->rec->complete && r->nr && samples[r->nr - 1].stamp > r->end)
 			r->end = samples[r->nr - 1].stamp;
 		err = tsct_series_make(samples, r->nr, &r->series,
@@ -91,36 +93,33 @@ void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_
 		*ret_to = *ret_from;
 }
 
-int sync_samples_figures(const struct sync_samples *r, unsigned int i,
-			 enum tsct_fit_kind kind, struct sync_figures *ret)
+void sync_samples_figures(const struct sync_samples *r, unsigned int i,
+			  enum tsct_fit_kind kind, struct sync_figures *ret,
+			  bool *keep)
 {
 	const struct tsct_series *s = &r->series[i];
 	const double hz = sync_samples_hz(r->rec);
-	bool *keep = calloc(s->nr, sizeof(*keep));
 	__u64 from, to, at;
 	struct tsct_fit fit;
 	unsigned int k;
 	double error;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!keep)
-		return -ENOMEM;
 	sync_samples_span(r, i, &from, &to);
 	ret->err = tsct_series_fit(s, kind, hz, 0, UINT64_MAX,
 				   from + (to - from) / 2, &ret->fit, keep);
-	for (k = 0; k < s->nr; k++)
-		ret->kept += keep[k];
-	free(keep);
-	if (!ret->err)
-		ret->drift_ppm = (tsct_fit_rate(&ret->fit, ret->fit.at) *
-				  tsct_series_ns(s) * hz / 1e9 - 1) * 1e6;
-	for (k = 0; k <= BOUND_INTERVALS && !ret->err; k++) {
+	if (ret->err)
+		return;
+	ret->kept = ret->fit.nr_kept;
+	ret->drift_ppm = (tsct_fit_rate(&ret->fit, ret->fit.at) *
+			  tsct_series_ns(s) * hz / 1e9 - 1) * 1e6;
+	for (k = 0; k <= BOUND_INTERVALS; k++) {
 		at = from + (to - from) / BOUND_INTERVALS * k;
 		ret->err = tsct_series_near(s, kind, hz, at, &fit);
 		if (ret->err)
-			break;
+			return;
 		tsct_series_time(s, &fit, at, NULL, &error);
+		tsct_fit_free(&fit);
 		ret->bound_ns = fmax(ret->bound_ns, error);
 	}
-	return ret->err == -ENOMEM ? -ENOMEM : 0;
 }

@@ -43,7 +43,8 @@ void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_
 struct sync_figures {
 	/* -errno: the fit failed, the rest is not set */
 	int err;
-	/* fitted function, most accurate in the middle of sync_samples_span() */
+	/* fitted function, most accurate in the middle of sync_samples_span(); freed by
+	 * the caller, by tsct_fit_free() */
 	struct tsct_fit fit;
 	unsigned int kept;		/* number of samples that the fit uses */
 	/* largest error bound in sync_samples_span(), ns */
@@ -52,8 +53,10 @@ struct sync_figures {
 	double drift_ppm;
 };
 
-/* Fits a function to series @i. If that fails, sets ret->err. Returns 0 or -ENOMEM. */
-int sync_samples_figures(const struct sync_samples *r, unsigned int i,
-			 enum tsct_fit_kind kind, struct sync_figures *ret);
+/* Fits a function to series @i. If that fails, sets ret->err. @keep: NULL, or room for
+ * a flag per sample, which is set if the fit uses the sample */
+void sync_samples_figures(const struct sync_samples *r, unsigned int i,
+			  enum tsct_fit_kind kind, struct sync_figures *ret,
+			  bool *keep);
 
 #endif /* SYNC_SAMPLES_H */

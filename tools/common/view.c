@@ -257,3 +257,24 @@ json_t *view_json_messages(const struct tsct_recording *rec)
 			 "least_ns", (json_int_t)m->all.least_ns,
 			 "pairs", pairs);
 }
+
+/* ---- the bound to UTC ---------------------------------------------------- */
+
+void view_utc_text(const struct tsct_utc *utc, char *text, size_t size)
+{
+	if (utc->source == TSCT_UTC_UNKNOWN)
+		snprintf(text, size, "error of CLOCK_REALTIME to UTC unknown: no daemon such as"
+			 " chronyd keeps it");
+	else
+		snprintf(text, size, "CLOCK_REALTIME within %" PRIu64 " ns of UTC (%s)",
+			 (uint64_t)utc->error_ns, tsct_utc_source_name(utc->source));
+}
+
+void view_json_utc(json_t *json, const struct tsct_utc *utc)
+{
+	json_object_set_new(json, "utc_error_ns", utc->source == TSCT_UTC_UNKNOWN ||
+			    utc->error_ns > INT64_MAX ? json_null() :
+			    json_integer((json_int_t)utc->error_ns));
+	json_object_set_new(json, "utc_source",
+			    json_string(tsct_utc_source_name(utc->source)));
+}

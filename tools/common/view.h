@@ -33,6 +33,13 @@ static inline const char *view_plural(__u64 nr)
 	return nr == 1 ? "" : "s";
 }
 
+/* Writes the bound of CLOCK_REALTIME's error to UTC: "within 5000000 ns of UTC (kernel)",
+ * or that it is unknown. */
+void view_utc_text(const struct tsct_utc *utc, char *text, size_t size);
+
+/* Sets "utc_error_ns" (bound of CLOCK_REALTIME to UTC; null: unknown) and "utc_source". */
+void view_json_utc(json_t *json, const struct tsct_utc *utc);
+
 /* Prints a text from an untrusted file or peer, with control characters escaped. */
 void view_print_escaped(FILE *to, const char *text);
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "clock_view.h"
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
+#include "lib/client/control_client.h"
+#include "lib/client/gettime.h"
 #include "lib/core/clock_params.h"
+#include "tools/common/control.h"
 #include "tools/common/json.h"
 #include "tools/common/view.h"
 
@@ -56,6 +60,7 @@ int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
 					 &r->time);
 	r->cluster_error = tsct_clock_cycles_to_cluster_time_on(clock, point.cycles,
 						point.cpu, &r->cluster);
+	tsct_clock_utc(clock, &r->utc);
 	read_rate(r);
 	r->epoch_age_s = -1;
 	if (r->state.epoch_cycles && r->mhz) {
@@ -123,6 +128,13 @@ static void format_age(double s, char *text, size_t size)
 		snprintf(text, size, "%.0f d", s / 86400);
 }
 
+/* True if cluster time was ever published on this node */
+static bool has_cluster(const struct clock_reading *r)
+{
+	return r->state.cluster_status != TSCT_STATUS_UNKNOWN ||
+		r->state.cluster.mult;
+}
+
 /* Status of the time read or, if it could not be computed, the status of the clock */
 static const char *time_status(const struct clock_reading *r)
 {
@@ -135,11 +147,41 @@ static const char *cluster_status(const struct clock_reading *r)
 				r->cluster.status);
 }
 
-/* True if cluster time was ever published on this node */
-static bool has_cluster(const struct clock_reading *r)
+/* Origin of cluster time */
+enum cluster_origin {
+	CLUSTER_UNKNOWN,	/* no master, and the daemon does not answer */
+	CLUSTER_MASTER,
+	CLUSTER_NTP,		/* NTP servers */
+	CLUSTER_SYNCED,		/* synced-cluster: CLOCK_REALTIME of each node */
+};
+
+/* timeout of the request for the origin of cluster time, ns */
+#define ORIGIN_TIMEOUT_NS	500000000LL
+
+/* Returns the origin of cluster time. The clock area has only the master: without a
+ * master, this function requests the node's role from the daemon. */
+static enum cluster_origin cluster_origin(const struct clock_reading *r)
 {
-	return r->state.cluster_status != TSCT_STATUS_UNKNOWN ||
-		r->state.cluster.mult;
+	enum cluster_origin origin = CLUSTER_UNKNOWN;
+	const char *role;
+	char *answer;
+	json_t *peers;
+	size_t len;
+
+	if (r->state.cluster_master)
+		return CLUSTER_MASTER;
+	if (tsct_control_request_until(control_path(), "peers", tsct_monotonic_ns() +
+				       ORIGIN_TIMEOUT_NS, &answer, &len))
+		return CLUSTER_UNKNOWN;
+	peers = json_loads(answer, 0, NULL);
+	role = ctl_json_string(peers, "role");
+	if (!strcmp(role, "synced-cluster"))
+		origin = CLUSTER_SYNCED;
+	else if (*role)
+		origin = CLUSTER_NTP;
+	json_decref(peers);
+	free(answer);
+	return origin;
 }
 
 /* Returns cluster time minus CLOCK_REALTIME, ns */
@@ -150,6 +192,11 @@ static int64_t cluster_offset_ns(const struct clock_reading *r)
 
 static void print_cluster(FILE *to, const struct clock_reading *r)
 {
+	static const char *const origins[] = {
+		[CLUSTER_UNKNOWN] = ", without a master",
+		[CLUSTER_NTP] = ", from NTP servers",
+		[CLUSTER_SYNCED] = ", CLOCK_REALTIME of each node (synced-cluster)",
+	};
 	char utc[64];
 
 	fprintf(to, "cluster   ");
@@ -164,7 +211,7 @@ static void print_cluster(FILE *to, const struct clock_reading *r)
 			(unsigned long long)r->state.cluster_master,
 			r->state.cluster_timeline);
 	else
-		fprintf(to, ", from NTP servers");
+		fputs(origins[cluster_origin(r)], to);
 	if (!r->cluster_error && !r->error)
 		fprintf(to, "; offset from CLOCK_REALTIME %+lld ns",
 			(long long)cluster_offset_ns(r));
@@ -173,7 +220,7 @@ static void print_cluster(FILE *to, const struct clock_reading *r)
 
 void clock_print_text(FILE *to, const struct clock_reading *r)
 {
-	char text[64], age[32];
+	char text[64], age[32], utc[128];
 
 	fprintf(to, "cycles    %llu\n", (unsigned long long)r->cycles);
 	if (!r->error) {
@@ -181,6 +228,8 @@ void clock_print_text(FILE *to, const struct clock_reading *r)
 		fprintf(to, "time      %s +- %llu ns\n", text,
 			(unsigned long long)r->time.error_ns);
 	}
+	view_utc_text(&r->utc, utc, sizeof(utc));
+	fprintf(to, "utc       %s\n", utc);
 	fprintf(to, "source    %s%s; the kernel's clocksource is %s\n",
 		tsct_source_name(r->state.source),
 		r->state.flags & TSCT_CLOCK_SKEWED ?
@@ -251,6 +300,12 @@ static void add_time(json_t *json, const char *text_key, const char *ns_key,
 	json_object_set_new(json, ns_key, json_integer(ns));
 }
 
+/* Names of the origins of cluster time in JSON; NULL: null */
+static const char *const origin_names[] = {
+	[CLUSTER_MASTER] = "master", [CLUSTER_NTP] = "ntp",
+	[CLUSTER_SYNCED] = "synced-cluster",
+};
+
 /* JSON null if cluster time was never published on this node */
 static json_t *cluster_json(const struct clock_reading *r)
 {
@@ -261,11 +316,12 @@ static json_t *cluster_json(const struct clock_reading *r)
 		return json_null();
 	snprintf(master, sizeof(master), "%016llx",
 		 (unsigned long long)r->state.cluster_master);
-	json = json_pack("{s:s, s:I, s:s?, s:I}",
+	json = json_pack("{s:s, s:I, s:s?, s:I, s:s?}",
 			 "status", cluster_status(r),
 			 "epoch", (json_int_t)r->state.cluster_epoch,
 			 "master", r->state.cluster_master ? master : NULL,
-			 "timeline", (json_int_t)r->state.cluster_timeline);
+			 "timeline", (json_int_t)r->state.cluster_timeline,
+			 "origin", origin_names[cluster_origin(r)]);
 	if (!json || r->cluster_error)
 		return json;
 	add_time(json, "time", "time_ns", r->cluster.ns);
@@ -302,6 +358,7 @@ json_t *clock_json(const struct clock_reading *r)
 
 	if (!json)
 		return NULL;
+	view_json_utc(json, &r->utc);
 	if (r->epoch_age_s >= 0) {
 		add_time(json, "epoch_began", "epoch_began_ns", r->epoch_ns);
 		json_object_set_new(json, "epoch_age_s",

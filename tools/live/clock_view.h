@@ -25,6 +25,7 @@ struct clock_reading {
 	unsigned int segments;	/* number of clock segments, past and present */
 	double segments_s;	/* time since the oldest clock segment began, s */
 	char clocksource[32];	/* name of the kernel's clocksource; "": unknown */
+	struct tsct_utc utc;	/* bound of CLOCK_REALTIME to UTC */
 	struct tsct_time cluster;	/* reading of cluster time */
 	int cluster_error;		/* -errno if `cluster` could not be computed */
 };

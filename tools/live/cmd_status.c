@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/view.h"
 #include "channel_view.h"
 #include "lib/clock/clock_sample.h"
 #include "lib/clock/clock_source.h"
@@ -31,6 +32,7 @@ struct status_report {
 	struct tsct_clock_state clock;	/* state of the clock, valid if clock_known */
 	struct tsct_time now;		/* the current time, valid if now_error is 0 */
 	int now_error;
+	struct tsct_utc utc;		/* bound of CLOCK_REALTIME to UTC */
 };
 
 /* ---- text -------------------------------------------------------------- */
@@ -45,7 +47,7 @@ static void print_provider(const char *name, const struct provider_connection *p
 		       *error ? error : "no answer");
 		return;
 	}
-	printf("%-14s yes, version %s%s; %s of %s in use, at most %s per user\n", name,
+	printf("%-14s yes, version %s%s; channels use %s of %s, at most %s per user\n", name,
 	       p->info.version, p->info.features & TSCT_FEATURE_KFUNC ? ", kfunc" : "",
 	       channel_view_bytes(p->info.bytes, now, sizeof(now)),
 	       channel_view_bytes(p->info.bytes_max, max, sizeof(max)),
@@ -54,6 +56,8 @@ static void print_provider(const char *name, const struct provider_connection *p
 
 static void print_clock(const struct status_report *s)
 {
+	char utc[128];
+
 	printf("%-14s ", "clock");
 	if (!s->clock_known) {
 		printf("no clock params published yet");
@@ -69,6 +73,8 @@ static void print_clock(const struct status_report *s)
 			       tsct_source_name(s->clock.source), s->now.error_ns);
 	}
 	printf("; from %s (%s)\n", s->clock_origin, s->clock_why);
+	view_utc_text(&s->utc, utc, sizeof(utc));
+	printf("%-14s %s\n", "utc", utc);
 }
 
 static void print_text(struct status_report *s)
@@ -81,8 +87,8 @@ static void print_text(struct status_report *s)
 	if (providers[CHANNEL_PROVIDER_EMBEDDED].answers)
 		print_provider("embedded", &providers[CHANNEL_PROVIDER_EMBEDDED]);
 	else
-		printf("%-14s yes: programs that trace-ctl record starts need"
-		       " neither module nor daemon\n", "embedded");
+		printf("%-14s yes: programs started by 'trace-ctl record'"
+		       " need neither module nor daemon\n", "embedded");
 	printf("%-14s %s%s%s\n", "programs use", s->chosen,
 	       *s->chosen_why ? ": " : "", s->chosen_why);
 	printf("%-14s %s\n", "time stamps", s->source_why);
@@ -126,6 +132,7 @@ static json_t *json_clock(const struct status_report *s)
 		"why", ctl_json_text(s->clock_why),
 		"published", s->clock_known);
 
+	view_json_utc(json, &s->utc);
 	if (!s->clock_known)
 		return json;
 	json_object_update_new(json, json_pack("{s:s, s:I, s:s, s:s}",
@@ -177,6 +184,7 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 	s->clock_known = !tsct_clock_snapshot(clock, &s->clock);
 	s->now_error = tsct_clock_cycles_to_time(clock, tsct_clock_cycles(clock),
 					  &s->now);
+	tsct_clock_utc(clock, &s->utc);
 	provider = channel_list_default(&s->channels);
 	s->chosen = provider < 0 ? "none" : channel_provider_names[provider];
 	if (provider < 0 && only && *only)

@@ -289,8 +289,9 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 	}
 	for (; (end = strchr(line, '\n')); line = end + 1)
 		json_array_append_new(notes, tsct_json_text(line, (size_t)(end - line)));
-	return ctl_json_print("merge", json_pack("{so ss so so so so so so}",
+	return ctl_json_print("merge", json_pack("{so ss so so so so so so so}",
 		"output", ctl_json_text(m->output), "format", "otf2",
+		"error_ns", json_null(),
 		"clock", clock_json(&s->clock),
 		"definitions", merge_json_number(s->definitions),
 		"locations", merge_json_number(s->locations),
@@ -300,10 +301,12 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 static void print_result(const struct merge *m, const struct tsct_otf2_status *s)
 {
 	bool has_recordings = false;
+	unsigned int real = 0;
 	uint64_t missing = 0;
 	int i;
 
 	for (i = 0; i < m->nr; i++) {
+		real += s->input[i].real;
 		missing += s->input[i].missing;
 		has_recordings |= m->input[i].kind == MERGE_RECORDING;
 	}
@@ -311,8 +314,12 @@ static void print_result(const struct merge *m, const struct tsct_otf2_status *s
 		    " over %.6f s%s", m->output, (uint64_t)s->done, s->locations, m->nr,
 		    view_plural(m->nr),
 		    (double)s->clock.length / (double)s->clock.resolution,
-		    has_recordings ? "; in OTF2, an instant of a recording has two events:"
+		    has_recordings ? "; in OTF2, an event without duration becomes two events:"
 		    " enter and leave" : "");
+	if (m->nr > 1)
+		merge_print("%u archive%s aligned by the time of day, %u by its beginning; how far"
+			    " times of two archives are apart is unknown", real,
+			    view_plural(real), (unsigned int)m->nr - real);
 	if (missing)
 		merge_print("%" PRIu64 " events were unreadable and are missing", missing);
 }

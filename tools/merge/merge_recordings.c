@@ -66,9 +66,10 @@ static struct event_counts count_events(const struct merge_job *w)
 	return sum;
 }
 
+/* Returns the largest error bound of a node's times, ns; UINT64_MAX: unknown. */
 static uint64_t widest_bound_ns(const struct tsct_recorded_correction *c)
 {
-	uint64_t widest = 0;
+	uint64_t widest = c->nr_bounds ? 0 : UINT64_MAX;
 	__u32 i;
 
 	for (i = 0; i < c->nr_bounds; i++)
@@ -82,7 +83,7 @@ static void print_node(const struct tsct_merge *done, __u32 node)
 	const struct tsct_recording *r = tsct_merge_result(done);
 	const struct tsct_recorded_correction *c = &r->nodes[node].correction;
 	const char *how = tsct_merge_how_names[tsct_merge_how(done, node)];
-	char fit[96] = "", *end = fit;
+	char fit[96] = "", *end = fit, bound[32] = "unknown";
 
 	if (*c->fit)
 		end += snprintf(fit, sizeof(fit), ", %s of %" PRIu64 " samples",
@@ -90,9 +91,10 @@ static void print_node(const struct tsct_merge *done, __u32 node)
 	if (c->has_residual)
 		snprintf(end, sizeof(fit) - (size_t)(end - fit), ", residual %.3f us",
 			 (double)c->residual_ps / 1e6);
-	merge_print("  node %u: %s (%s%s), error bound %.3f us", node,
-		    tsct_recording_node_name(r, node), how, fit,
-		    (double)widest_bound_ns(c) / 1e3);
+	if (c->nr_bounds)
+		snprintf(bound, sizeof(bound), "%.3f us", (double)widest_bound_ns(c) / 1e3);
+	merge_print("  node %u: %s (%s%s), error bound %s", node,
+		    tsct_recording_node_name(r, node), how, fit, bound);
 	if (r->nodes[node].disrupted)
 		merge_print("     the node's clock was disrupted during the recording (a"
 			    " step, a suspend)");
@@ -150,7 +152,8 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 			 "dropped", merge_json_number(c->dropped),
 			 "bumps", merge_json_number(c->monotonic_fixups),
 			 "bump_max", merge_json_number(c->fixup_max),
-			 "error_ns", merge_json_number(widest_bound_ns(c)),
+			 "error_ns", c->nr_bounds ?
+			 merge_json_number(widest_bound_ns(c)) : json_null(),
 			 "shift_ns", (json_int_t)c->shift_ns,
 			 "residual_ns", c->has_residual ?
 			 json_real((double)c->residual_ps / 1e3) : json_null(),
@@ -181,11 +184,12 @@ static int print_json(const struct merge_job *w)
 	for (i = 0; i < w->nr_notes; i++)
 		json_array_append_new(notes, ctl_json_text(w->notes[i]));
 	return ctl_json_print("merge", json_pack(
-		"{so ss ss so so so so so so so so so so sb}",
+		"{so ss ss ss so so so so so so so so so so sb}",
 		"output", ctl_json_text(w->m->shown),
 		"format", "recording",
 		"time", tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ? "cluster" :
 		"own",
+		"compared", tsct_compared_names[r->compared],
 		"resolution", merge_json_number(r->timeline.hz),
 		"begin", merge_json_number(r->begin),
 		"end", merge_json_number(r->end),

@@ -2,6 +2,7 @@
 /* trace-ctl dump: prints one line for each event, in the order of time */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,6 +232,20 @@ static int missing(const struct dump *d)
 		EXIT_LOST : EXIT_DONE;
 }
 
+/* Prints the event bits and the nominal period of unique stamps, by which any program can
+ * convert the stamps to seconds. */
+static void print_stamps_header(const struct dump *d)
+{
+	const struct tsct_stamp_period period = tsct_recording_stamp_period(d->rec);
+	const double seconds = ldexp((double)period.mult, -(int)period.shift) / 1e9;
+
+	printf(d->json ? "{\"stamps\":{\"event_bits\":%d,\"period_s\":%.17g,"
+	       "\"period_mult\":%" PRIu64 ",\"period_shift\":%u}}\n" :
+	       "# stamps: %d event bits, nominal clock period %.17g s (%" PRIu64
+	       " / 2^%u ns)\n", TSCT_STAMP_EVENT_BITS, seconds,
+	       (uint64_t)period.mult, period.shift);
+}
+
 static int dump_all(struct dump *d)
 {
 	int err;
@@ -245,6 +260,8 @@ static int dump_all(struct dump *d)
 	err = tsct_event_text_init(&d->lines);
 	if (!err && d->stamps)
 		err = tsct_unique_stamps_init(&d->unique, d->rec);
+	if (!err && d->stamps)
+		print_stamps_header(d);
 	if (!err && d->follow)
 		err = follow(d);
 	if (!err)

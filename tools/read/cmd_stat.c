@@ -152,6 +152,38 @@ static void print_item(const char *name, const char *text)
 	putchar('\n');
 }
 
+/* The time of which the error bounds of a recording's times are */
+static const char *reference(const struct tsct_recording *rec)
+{
+	static const char *const names[TSCT_COMPARED_NR] = {
+		[TSCT_COMPARED_SAMPLES] = "the cluster's time",
+		[TSCT_COMPARED_CLOCK] = "CLOCK_REALTIME",
+		[TSCT_COMPARED_UTC] = "UTC",
+	};
+
+	return rec->merged ? names[rec->compared] : "CLOCK_REALTIME";
+}
+
+/* Prints the bound of CLOCK_REALTIME to UTC. The cluster's time is not CLOCK_REALTIME. */
+static void print_utc(const struct tsct_recording *rec)
+{
+	struct tsct_recorded_errors errors;
+	__u32 source;
+
+	if (rec->merged)
+		return;
+	tsct_recording_errors(rec, rec->end, &errors);
+	tsct_recording_worst_utc_ns(&rec->nodes[0], &source);
+	printf("%-10s ", "utc");
+	if (errors.utc_ns == UINT64_MAX)
+		puts("unknown: how far CLOCK_REALTIME was off UTC is not stated (no daemon such"
+		     " as chronyd kept it)");
+	else
+		printf("times within %" PRIu64 " ns, as stated by %s\n",
+		       (uint64_t)errors.utc_ns, source == TSCT_UTC_KERNEL ?
+		       "the kernel" : "ClockBound");
+}
+
 /* Prints the clock's source, frequency, origin and bound. A merged recording has no
  * status and no error of the frequency, because its ticks are nominal. */
 static void print_clock(const struct stat_figures *s)
@@ -167,13 +199,18 @@ static void print_clock(const struct stat_figures *s)
 		putchar(',');
 	putchar(' ');
 	view_print_escaped(stdout, rec->clock_origin);
-	printf("; times within %" PRIu64 " ns\n", (uint64_t)stat_error_ns(s));
+	if (stat_error_ns(s) == UINT64_MAX)
+		puts("; errors between nodes are unknown: the nodes were never compared");
+	else
+		printf("; times within %" PRIu64 " ns of %s\n", (uint64_t)stat_error_ns(s),
+		       reference(rec));
 	if (rec->epoch != rec->epoch_first)
 		puts("           DISRUPTED during the recording (a step, a suspend): times"
 		     " before and after it cannot be compared");
 }
 
-/* Prints nodes whose clock was disrupted, or whose recording was merged incomplete. */
+/* Prints the nodes whose clock was disrupted, and the nodes whose recording was not
+ * complete at the time of the merge. */
 static void print_nodes(const struct tsct_recording *rec)
 {
 	__u32 i;
@@ -211,6 +248,7 @@ static void print_head(const struct stat_figures *s)
 	if (rec->nr_nodes == 1)
 		print_item("rings", node->provider);
 	print_clock(s);
+	print_utc(rec);
 	print_nodes(rec);
 }
 
@@ -218,21 +256,21 @@ static void print_files(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
 	const __u64 bytes = tsct_trace_bytes(s->trace);
+	char limits[TSCT_PACKET_LIMITS_TEXT_MAX];
 
 	printf("%-10s %" PRIu64 " bytes, %.2f bytes/event, %.2f of it payload",
 	       "files", (uint64_t)bytes, stat_per_event(s, bytes),
 	       stat_per_event(s, s->payload));
-	if (rec->sync_every)
-		printf("; at most %" PRIu64 " events in a packet",
-		       (uint64_t)rec->sync_every);
+	if (tsct_packet_limits_text(&rec->sync_every, limits))
+		printf("; a packet ends after %s", limits);
 	printf("\n%-10s %s; ", "ticks", tsct_timestamps_names[rec->timestamps]);
 	if (tsct_recording_is_untimed(rec))
 		puts("events have no time of their own, only that of their packet's begin");
 	else if (!s->max_per_tick)
 		puts("all time stamps are distinct");
 	else
-		printf("up to %" PRIu64 " further event%s on the same tick as"
-		       " an event before\n", (uint64_t)s->max_per_tick,
+		printf("up to %" PRIu64 " more event%s on the same tick as"
+		       " the first event of the tick\n", (uint64_t)s->max_per_tick,
 		       view_plural(s->max_per_tick));
 }
 

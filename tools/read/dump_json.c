@@ -172,7 +172,7 @@ static char *put_line(char *at, const struct dump *d,
 	if (d->stamps)
 		at = put_unique(at, &d->stamp);
 	if (d->lines.error) {
-		error = tsct_recording_error_ns(d->rec, e->node, e->tick);
+		error = tsct_recording_error_of(d->rec, d->lines.error_of, e->node, e->tick);
 		at = error > INT64_MAX ? put(at, ",\"error_ns\":null") :
 			put_integer(at, ",\"error_ns\":", (__s64)error);
 	}

@@ -11,11 +11,15 @@ enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_JSON,
 static const struct argp_option options[] = {
 	{ "utc", KEY_UTC, NULL, 0, "print date and time in UTC (default: local time of day)", 0 },
 	{ "raw", KEY_RAW, NULL, 0, "print ticks as they were recorded", 0 },
-	{ "stamps", KEY_STAMPS, NULL, 0, "print unique stamps of 64 bits (tick and event number), "
-	  "with their segment, and the seconds since the beginning, converted from "
-	  "the whole stamp (legacy) and from the tick alone (accurate)", 0 },
+	{ "stamps", KEY_STAMPS, NULL, 0, "print each event's unique stamp (64 bits: tick and event"
+	  " number), after the number of its segment, a range of 2^51 ticks. Also print the seconds"
+	  " since the recording's begin twice: first the whole stamp times the nominal period, as"
+	  " legacy applications compute them, then an accurate value, computed from the tick alone",
+	  0 },
 	{ "delta", KEY_DELTA, NULL, 0, "print the time since the previous line, in seconds", 0 },
-	{ "error", KEY_ERROR, NULL, 0, "print the error bound of each time", 0 },
+	{ "error", KEY_ERROR, "OF", OPTION_ARG_OPTIONAL, "print the error bound of each time:"
+	  " OF is common (against the common time of all nodes; the default), clock (against"
+	  " the node's CLOCK_REALTIME) or utc", 0 },
 	{ "follow", 'f', NULL, 0, "follow a recording that is being written, until"
 	  " it is complete", 0 },
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
@@ -52,6 +56,19 @@ static enum dump_colour parse_colour(struct argp_state *state, const char *arg)
 	return DUMP_COLOUR_AUTO;
 }
 
+static void parse_error_of(struct dump *d, const char *arg, struct argp_state *state)
+{
+	int of;
+
+	d->lines.error = true;
+	for (of = 0; arg && of < TSCT_ERROR_NR; of++)
+		if (!strcmp(arg, tsct_error_names[of]))
+			d->lines.error_of = of;
+	if (arg && strcmp(arg, tsct_error_names[d->lines.error_of]))
+		argp_error(state, "--error: invalid value '%s'; use common, clock or utc",
+			   arg);
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct dump *d = state->input;
@@ -65,7 +82,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		d->stamps = true;
 		break;
 	case KEY_DELTA: set_time(state, d, TSCT_EVENT_TEXT_DELTA); break;
-	case KEY_ERROR: d->lines.error = true; break;
+	case KEY_ERROR: parse_error_of(d, arg, state); break;
 	case KEY_COLOUR: d->colour = parse_colour(state, arg); break;
 	case KEY_JSON: d->json = true; break;
 	case KEY_SYNC: d->sync = true; break;

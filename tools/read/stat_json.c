@@ -18,6 +18,11 @@ static json_t *json_moment(const struct stat_figures *s, const struct tally *t,
 		tsct_clock_params_ns(&s->rec->real, stamp)) : json_null();
 }
 
+static json_t *json_error(__u64 error_ns)
+{
+	return error_ns > INT64_MAX ? json_null() : json_integer((json_int_t)error_ns);
+}
+
 /* Adds the counts of a tally to the object @json. Returns @json. */
 static json_t *with_tally(json_t *json, const struct stat_figures *s,
 			  const struct tally *t)
@@ -40,21 +45,24 @@ static json_t *json_nodes(const struct stat_figures *s)
 {
 	const struct tsct_recorded_node *node;
 	json_t *nodes = json_array();
-	__u64 error;
-	__u32 i;
+	__u32 i, source;
+	__u64 utc;
 
 	for (i = 0; i < s->rec->nr_nodes; i++) {
 		node = &s->rec->nodes[i];
-		error = stat_error_of(s, i);
+		utc = tsct_recording_worst_utc_ns(node, &source);
 		json_array_append_new(nodes, with_tally(json_pack(
-			"{so so so so ss so so sI sb sb sI}", "name",
+			"{so so so so ss so so so ss so sI sb sb sI}", "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
 			"command", ctl_json_text(node->command),
 			"fit", node->correction.fit,
-			"error_ns", error > INT64_MAX ? json_null() :
-			json_integer((json_int_t)error),
+			"error_ns", json_error(stat_error_of(s, i)),
+			"clock_error_ns", json_error(tsct_recording_clock_error_ns(s->rec, i,
+								stat_end_of(s))),
+			"realtime_to_utc_ns", json_error(utc),
+			"utc_source", tsct_utc_source_name(source),
 			"residual_ns", node->correction.has_residual ?
 			json_real((double)node->correction.residual_ps / 1e3) :
 			json_null(),
@@ -153,6 +161,7 @@ int stat_print_json(const struct stat_figures *s)
 	const struct tsct_recording *rec = s->rec;
 	json_t *clock, *files, *sum = json_null();
 	json_int_t no_ring = 0;
+	struct tsct_recorded_errors errors;
 	struct tsct_balance b;
 	struct tsct_loss loss;
 	__u32 i;
@@ -163,17 +172,24 @@ int stat_print_json(const struct stat_figures *s)
 			"recorded", (json_int_t)b.recorded,
 			"lost", (json_int_t)b.lost,
 			"never_published", (json_int_t)b.refused, "exact", b.exact);
-	clock = json_pack("{ss so ss sf si sI sb}",
+	tsct_recording_errors(rec, stat_end_of(s), &errors);
+	clock = json_pack("{ss so ss sf si so so so so ss sb}",
 		"source", tsct_source_name(rec->source),
 		"origin", ctl_json_text(rec->clock_origin),
 		"status", tsct_status_name(rec->status),
 		"rate_hz", sync_samples_hz(rec),
 		"rate_error_ppb", (int)rec->rate_error_ppb,
-		"error_ns", (json_int_t)stat_error_ns(s),
+		"error_ns", json_error(stat_error_ns(s)),
+		"clock_error_ns", json_error(errors.clock_ns),
+		"node_error_ns", json_error(errors.node_ns),
+		"utc_error_ns", json_error(errors.utc_ns),
+		"compared", rec->merged ? tsct_compared_names[rec->compared] : "clock",
 		"disrupted", rec->epoch != rec->epoch_first);
-	files = json_pack("{ss sI sI sI sf so}",
+	files = json_pack("{ss sI sI sI sI sI sf so}",
 		"timestamps", tsct_timestamps_names[rec->timestamps],
-		"sync_every", (json_int_t)rec->sync_every,
+		"sync_every", (json_int_t)rec->sync_every.events,
+		"sync_every_ns", (json_int_t)rec->sync_every.ns,
+		"sync_every_bytes", (json_int_t)rec->sync_every.bytes,
 		"bytes", (json_int_t)tsct_trace_bytes(s->trace),
 		"payload_bytes", (json_int_t)s->payload,
 		"bytes_per_event", stat_per_event(s, tsct_trace_bytes(s->trace)),

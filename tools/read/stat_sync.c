@@ -55,14 +55,14 @@ void stat_sync_print(const struct stat_figures *s)
 	for (i = 0; i < s->sync.nr_series; i++, series++) {
 		printf("%-16.40s %016" PRIx64 " %8u %8u ", series->source,
 		       (uint64_t)series->node, series->nr, series->nr_sessions);
-		if (sync_samples_figures(&s->sync, i, sync_samples_fit_kind(s->rec), &f))
-			puts("out of memory");
-		else if (f.err)
+		sync_samples_figures(&s->sync, i, sync_samples_fit_kind(s->rec), &f, NULL);
+		if (f.err)
 			printf("no fit: %s\n", tsct_fit_error(f.err));
 		else
 			printf("%8u %-10s %12.0f %+12.4f\n", f.kept,
 			       tsct_fit_name(f.fit.kind), ceil(f.bound_ns),
 			       f.drift_ppm);
+		tsct_fit_free(&f.fit);
 	}
 }
 
@@ -88,8 +88,8 @@ static json_t *json_fit(const struct stat_figures *s, unsigned int i)
 	const double ns = 1e9 / sync_samples_hz(s->rec);
 	struct sync_figures f;
 
-	if (sync_samples_figures(&s->sync, i, sync_samples_fit_kind(s->rec), &f))
-		return NULL;
+	sync_samples_figures(&s->sync, i, sync_samples_fit_kind(s->rec), &f, NULL);
+	tsct_fit_free(&f.fit);
 	if (f.err)
 		return json_pack("{ss}", "why", tsct_fit_error(f.err));
 	return json_pack("{ss si so so so so so}",

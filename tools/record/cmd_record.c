@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl record: signals, the main loop, and the sequence of a recording */
+/* trace-ctl record: signals, the main loop, and the steps from start to summary */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -23,10 +23,13 @@
 /* sleep of a flight recorder, which drains the rings only at the end, us */
 #define FLIGHT_US	50000
 #define KERNEL_MS	50	/* timeout of poll(), for the periodic work, ms */
-#define FLUSH_NS	1000000000LL	/* time between flushes of the files, ns */
+/* time between flushes of the files, ns, unless packets may cover a longer time */
+#define FLUSH_NS	1000000000LL
+#define RENEW_NS	1000000000LL	/* time between updates of the clock's state, ns */
 /* time between progress lines on a terminal, ns; other outputs: FLUSH_NS */
 #define PROGRESS_NS	200000000LL
-#define WATCH_NS	100000000LL	/* time between checks of the provider, ns */
+#define WATCH_NS	100000000LL	/* time between checks whether the tsctraced
+					 * that holds the rings has ended, ns */
 
 /* ---- signals ----------------------------------------------------------- */
 
@@ -150,8 +153,10 @@ static void wait_for_events(struct ring_waiter *waiter, __u64 taken)
 
 struct periodic_work {
 	bool tty;
-	/* times of the last flush, progress line and check of the provider */
-	__s64 written, shown, watched;
+	__s64 flush_ns;		/* time between flushes of the files, ns */
+	/* times of the last flush, progress line, check of the provider, and update of
+	 * the clock's state */
+	__s64 written, shown, watched, renewed;
 };
 
 /*
@@ -172,10 +177,13 @@ static int do_periodic_work(struct record_session *s, struct periodic_work *last
 	record_sync_poll(s, now);
 	if (!s->writer)
 		return 0;
-	if (now - last->written >= FLUSH_NS) {
+	if (now - last->renewed >= RENEW_NS) {
 		/* This call makes an in-process clock take its samples. */
 		tsct_clock_now(s->clock, &time);
 		record_clock_renew(s);
+		last->renewed = now;
+	}
+	if (now - last->written >= last->flush_ns) {
 		err = tsct_recording_writer_flush(s->writer);
 		last->written = now;
 	}
@@ -192,7 +200,12 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	const __s64 begin = tsct_monotonic_ns();
 	const __s64 end = s->o->duration_s > 0 ?
 		begin + (__s64)(s->o->duration_s * 1e9) : INT64_MAX;
-	struct periodic_work last = { isatty(STDERR_FILENO), begin, begin, begin };
+	const __s64 limit_ns = (__s64)s->o->sync_every.ns;
+	struct periodic_work last = {
+		.tty = isatty(STDERR_FILENO),
+		.flush_ns = limit_ns > FLUSH_NS ? limit_ns : FLUSH_NS,
+		.written = begin, .shown = begin, .watched = begin, .renewed = begin,
+	};
 	struct ring_waiter waiter = { .by_kernel = true, .nr = s->nr_channels };
 	const struct tsct_channel *channel;
 	__u64 taken = 0;
@@ -225,9 +238,10 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	return err;
 }
 
-/* ---- the sequence of a recording ----------------------------------------- */
+/* ---- from start to summary ----------------------------------------------- */
 
-/* Prints all errors that can be found before any file is created. */
+/* Checks options, command, output directory and kernel events before any file is
+ * created. Prints the first error, and returns the exit status. */
 static int check_prerequisites(const struct record_options *o, char **ret_path)
 {
 	char why[512], name[64];
@@ -259,7 +273,8 @@ static int finish(struct record_session *s, struct record_child *child,
 		err = err2;
 	if (!s->writer)		/* record_session_end() has printed the error */
 		return EXIT_FAILED;
-	/* All events are on disk, but the metadata is that of a killed recorder. */
+	/* If the recording writer has no error, all events are on disk, but the final
+	 * metadata is not: the metadata still says that the recording is incomplete. */
 	if (err && !tsct_recording_writer_error(s->writer))
 		record_error("%s: %s; all events are written, but the metadata"
 			     " is incomplete: readers take the recorder for"

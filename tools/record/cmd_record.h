@@ -33,7 +33,7 @@ struct record_options {
 	unsigned int verbose;
 	uint32_t timestamps;	/* unit of ticks in the files, enum tsct_timestamps */
 	uint32_t fsync;		/* times at which files are flushed, enum tsct_fsync */
-	uint64_t sync_every;		/* events per packet; 0: as many as fit */
+	struct tsct_packet_limits sync_every;
 	enum record_sync_mode sync_mode;
 	const char *fit;		/* kind of fit; NULL: as set in the daemon */
 	long sync_timeout_s;		/* timeout of each sync session; 0: 30 s */
@@ -132,6 +132,11 @@ struct record_session {
 	__s64 opened_ns;		/* start of CPU accounting, CLOCK_MONOTONIC */
 	/* CLOCK_MONOTONIC: recording's start; next rewrite of the metadata */
 	__s64 begun_ns, renew_ns;
+	/* last reading of the bound of CLOCK_REALTIME to UTC, the recording's tick from
+	 * which the bound applies, and CLOCK_MONOTONIC of the reading */
+	struct tsct_utc utc;
+	__u64 utc_tick;
+	__s64 utc_ns;
 	struct tsct_clock *clock;
 	struct kernel_source *source;	/* kernel events; NULL: none */
 	unsigned long untracked;	/* number of processes that were not recorded */

@@ -12,6 +12,7 @@
 #include "lib/client/gettime.h"
 #include "lib/clock/clock_source.h"
 #include "lib/clock/sysfs_read.h"
+#include "lib/clock/utc.h"
 #include "lib/core/clock_params.h"
 
 #define CPUS	"/sys/devices/system/cpu"
@@ -270,6 +271,30 @@ static void store_cluster(struct tsct_recording *rec,
 		rec->nodes[0].sync.params = state->cluster;
 }
 
+/* Interval between readings of the bound of CLOCK_REALTIME to UTC */
+#define UTC_EVERY_NS	1000000000LL
+
+/* Reads the bound of CLOCK_REALTIME to UTC, which applies from @tick on. */
+static void read_utc(struct record_session *s, __u64 tick, __s64 now_ns)
+{
+	tsct_clock_utc(s->clock, &s->utc);
+	s->utc_tick = tick;
+	s->utc_ns = now_ns;
+}
+
+/* Stores the last reading of the bound to UTC, with its growth until now, and reads the
+ * bound again. Events from before the first reading have no bound. */
+static void renew_utc(struct record_session *s, __s64 now_ns)
+{
+	const __u64 grown = tsct_utc_error_after(&s->utc, (__u64)(now_ns - s->utc_ns));
+	struct tsct_recorded_node *node = &s->rec.nodes[0];
+
+	if (!node->nr_utc && s->rec.begin < s->utc_tick)
+		tsct_recorded_utc_add(node, s->rec.begin, UINT64_MAX, TSCT_UTC_UNKNOWN);
+	tsct_recorded_utc_add(node, s->utc_tick, grown, s->utc.source);
+	read_utc(s, tsct_clock_cycles(s->clock), now_ns);
+}
+
 /* Reads the clock. Returns false if it has no params or has changed its source. */
 static bool read_clock(const struct record_session *s, struct tsct_clock_state *state)
 {
@@ -302,6 +327,7 @@ void record_clock_begin(struct record_session *s)
 	if (read_clock(s, &state))
 		store_cluster(&s->rec, &state);
 	s->begun_ns = tsct_monotonic_ns();
+	read_utc(s, s->rec.begin, s->begun_ns);
 	schedule_renewal(s, s->begun_ns, RENEW_FIRST_NS);
 }
 
@@ -310,6 +336,8 @@ void record_clock_renew(struct record_session *s)
 	const __s64 now = tsct_monotonic_ns(), age = now - s->begun_ns;
 	struct tsct_clock_state state;
 
+	if (now - s->utc_ns >= UTC_EVERY_NS)
+		renew_utc(s, now);
 	if (!read_clock(s, &state) ||
 	    (now < s->renew_ns && state.epoch == s->rec.epoch))
 		return;
@@ -323,6 +351,7 @@ void record_clock_close(struct record_session *s)
 {
 	struct tsct_clock_state state;
 
+	renew_utc(s, tsct_monotonic_ns());
 	if (read_clock(s, &state))
 		store_clock(s, &state);
 	else

@@ -87,9 +87,11 @@ int record_json_print(const struct record_session *s,
 		"exit_status", child->running || signalled ? -1 :
 		WEXITSTATUS(child->status),
 		"signal", signalled ? WTERMSIG(child->status) : 0);
-	files = json_pack("{ss sI ss so}",
+	files = json_pack("{ss sI sI sI ss so}",
 		"timestamps", tsct_timestamps_names[rec->timestamps],
-		"sync_every", (json_int_t)rec->sync_every,
+		"sync_every", (json_int_t)rec->sync_every.events,
+		"sync_every_ns", (json_int_t)rec->sync_every.ns,
+		"sync_every_bytes", (json_int_t)rec->sync_every.bytes,
 		"fsync", tsct_fsync_names[rec->fsync],
 		"most_on_tick", rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
 		json_integer((json_int_t)tsct_recording_max_per_tick(rec)));

@@ -261,8 +261,6 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 	return argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o);
 }
 
-#define EVERY_BITS_MAX	20
-
 /* Keys of the file options, above the keys of commands, which begin at 256 */
 enum { KEY_TIMESTAMPS = 4096, KEY_SYNC_EVERY, KEY_FSYNC };
 
@@ -272,9 +270,10 @@ static const struct argp_option files_options[] = {
 	  "4 or 8 low bits; interpolated: cycles with extra low bits, distinct "
 	  "for each event; system: nanoseconds of system time; off: only the "
 	  "packet's time", 0 },
-	{ "sync-every", KEY_SYNC_EVERY, "2^N", 0, "begin a packet, with a full "
-	  "time stamp, after 2^N events, N up to 20 (default: after 64 KiB or a "
-	  "second)", 0 },
+	{ "sync-every", KEY_SYNC_EVERY, "LIMIT", 0, "begin a packet, with a full "
+	  "time stamp, after a number of events (1000, 2^10), a time (100ms, 5s) "
+	  "or a size (16K); may be repeated, once for each of these (default: "
+	  "after 64K or a second)", 0 },
 	{ "fsync", KEY_FSYNC, "WHEN", 0, "force data to disk: never (default); end: "
 	  "when the recording is complete; packet: after each packet", 0 },
 	{ 0 }
@@ -295,21 +294,25 @@ static uint32_t parse_name(struct argp_state *state, const char *option,
 	return 0;
 }
 
-/* Parses a power of two such as "2^10" or "1024". */
-static uint64_t parse_every(struct argp_state *state, const char *arg)
+/* Adds a limit of packets to @limits, or exits. */
+static void add_limit(struct argp_state *state, struct tsct_packet_limits *limits,
+		      const char *arg)
 {
-	const bool power = !strncmp(arg, "2^", 2);
-	const char *digits = power ? arg + 2 : arg;
-	const unsigned long max = power ? EVERY_BITS_MAX : 1UL << EVERY_BITS_MAX;
-	unsigned long n;
-	char *end;
-
-	n = strtoul(digits, &end, 10);
-	if (*digits < '0' || *digits > '9' || *end || n > max ||
-	    (!power && (!n || n & (n - 1))))
-		argp_error(state, "--sync-every: '%s' is not a power of two from"
-			   " 2^0 to 2^%u", arg, EVERY_BITS_MAX);
-	return power ? 1ULL << n : n;
+	switch (tsct_packet_limits_add(limits, arg)) {
+	case -EINVAL:
+		argp_error(state, "--sync-every: invalid limit '%s'; use "
+			   TSCT_PACKET_LIMITS_FORMS, arg);
+		break;
+	case -ERANGE:
+		argp_error(state, "--sync-every: '%s' is out of range; use "
+			   TSCT_PACKET_LIMITS_RANGES, arg);
+		break;
+	case -EEXIST:
+		argp_error(state, "--sync-every: '%s' is the second limit of its kind;"
+			   " use at most one number of events, one time and one size",
+			   arg);
+		break;
+	}
 }
 
 static error_t parse_files_option(int key, char *arg, struct argp_state *state)
@@ -322,7 +325,7 @@ static error_t parse_files_option(int key, char *arg, struct argp_state *state)
 				tsct_timestamps_names, TSCT_TIMESTAMPS_NR,
 				"tsc, tsc/16, tsc/256, interpolated, system or off");
 		break;
-	case KEY_SYNC_EVERY: o->sync_every = parse_every(state, arg); break;
+	case KEY_SYNC_EVERY: add_limit(state, &o->sync_every, arg); break;
 	case KEY_FSYNC:
 		o->fsync = parse_name(state, "--fsync", arg, tsct_fsync_names,
 				      TSCT_FSYNC_NR, "never, end or packet");

@@ -216,13 +216,13 @@ static void print_channels(const struct record_session *s)
 static void print_files(const struct record_session *s, const struct tsct_written *w)
 {
 	const struct tsct_recording *rec = &s->rec;
+	char limits[TSCT_PACKET_LIMITS_TEXT_MAX];
 
 	if (s->o->verbose < 2)
 		return;
 	fprintf(stderr, "  files: timestamps %s", tsct_timestamps_names[rec->timestamps]);
-	if (rec->sync_every)
-		fprintf(stderr, ", at most %" PRIu64 " events per packet",
-			(uint64_t)rec->sync_every);
+	if (tsct_packet_limits_text(&rec->sync_every, limits))
+		fprintf(stderr, ", a packet ends after %s", limits);
 	if (w->events)
 		fprintf(stderr, ", %.2f bytes/event",
 			(double)w->bytes / (double)w->events);
@@ -230,8 +230,8 @@ static void print_files(const struct record_session *s, const struct tsct_writte
 	if (rec->timestamps == TSCT_TIMESTAMPS_OFF)
 		return;
 	if (tsct_recording_max_per_tick(rec))
-		fprintf(stderr, "  time stamps: up to %" PRIu64 " further event%s on"
-			" the same tick as an event before\n",
+		fprintf(stderr, "  time stamps: up to %" PRIu64 " more event%s on"
+			" the same tick as the first event of the tick\n",
 			(uint64_t)tsct_recording_max_per_tick(rec),
 			view_plural(tsct_recording_max_per_tick(rec)));
 	else
@@ -336,7 +336,7 @@ static void print_text(const struct record_session *s,
 		usage.peak_bytes / 1e6);
 	fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %" PRIu64 " ns\n",
 		s->nr_channels == s->nr_programs ? rec->nodes[0].provider : s->server ?
-		"embedded; of kernel events: in the module" : rec->nodes[0].provider,
+		"embedded (those of kernel events: in the module)" : rec->nodes[0].provider,
 		tsct_source_name(rec->source), rec->clock_origin,
 		tsct_status_name(rec->status), (uint64_t)tsct_recording_writer_error_ns(s->writer));
 	print_hints(s, child, w.events);

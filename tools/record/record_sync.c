@@ -362,8 +362,8 @@ static int check_children(struct record_session *s, const json_t *peers,
 	if (present)
 		return 0;
 	if (*absent)
-		return set_error(s, -EHOSTUNREACH, "no child node took part; see"
-				 " 'trace-ctl peers' for their last requests");
+		return set_error(s, -EHOSTUNREACH, "no child node took part in the sync"
+				 " session; see 'trace-ctl peers' for their last requests");
 	return set_error(s, -EHOSTUNREACH, "this node has no master and no children"
 			 " that poll it; set its master in tsctraced.conf, or start"
 			 " tsctraced on its children");

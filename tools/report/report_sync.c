@@ -57,6 +57,7 @@ static json_t *show_curve(const struct window *w, enum tsct_fit_kind kind)
 		json_array_append_new(curve, json_pack("[f,f,f]", seconds(w, at),
 			tsct_tangent_beyond(&w->tangent, at, remote, frac),
 			error * w->tangent.ns));
+		tsct_fit_free(&fit);
 	}
 	return curve;
 }
@@ -99,8 +100,9 @@ static json_t *show_series(const struct sync_samples *r, unsigned int i,
 	__u64 local;
 	unsigned int k;
 
-	if (!keep || sync_samples_figures(r, i, kind, &f))
-		goto out;
+	if (!keep)
+		return NULL;
+	sync_samples_figures(r, i, kind, &f, keep);
 	snprintf(name, sizeof(name), "%s, node %016llx, timeline %u", s->source,
 		 (unsigned long long)s->node, s->timeline);
 	if (f.err) {
@@ -109,8 +111,6 @@ static json_t *show_series(const struct sync_samples *r, unsigned int i,
 		goto out;
 	}
 	tsct_tangent_make(&f.fit, tsct_series_ns(s), &w.tangent);
-	tsct_series_fit(s, kind, sync_samples_hz(r->rec), 0, UINT64_MAX,
-			f.fit.at, &f.fit, keep);
 	exchanges = json_array();
 	for (k = 0; k < s->nr; k += step) {
 		beyond = tsct_tangent_exchange(t, &s->x[k], &local);
@@ -123,6 +123,7 @@ static json_t *show_series(const struct sync_samples *r, unsigned int i,
 			  "exchanges", exchanges,
 			  "fit", show_fit(&w, &f), "curve", show_curve(&w, kind));
 out:
+	tsct_fit_free(&f.fit);
 	free(keep);
 	return shown;
 }

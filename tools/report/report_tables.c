@@ -109,15 +109,20 @@ static void put_card(FILE *to, __u64 n, const char *what, bool bad)
 	fprintf(to, "</b><span>%s</span></li>\n", what);
 }
 
+static void put_error(FILE *to, __u64 error_ns, const char *what)
+{
+	fputs("<li><b>", to);
+	put_bound(to, error_ns);
+	fprintf(to, "</b><span>%s</span></li>\n", what);
+}
+
 static void put_cards(const struct report *r, FILE *to)
 {
+	const struct tsct_recording *rec = r->x.rec;
 	const __u64 lost = tsct_export_lost(&r->x);
-	__u64 bound = 0;
-	__u32 i;
+	struct tsct_recorded_errors errors;
 
-	for (i = 0; i < r->x.nr_nodes; i++)
-		if (report_widest_ns(r, i) > bound)
-			bound = report_widest_ns(r, i);
+	tsct_recording_errors(rec, rec->end, &errors);
 	fputs("<ul class=\"cards\">\n", to);
 	put_card(to, r->events, r->x.filter.from || r->x.filter.to ?
 		 "events in the time range shown" : "events", false);
@@ -127,9 +132,14 @@ static void put_cards(const struct report *r, FILE *to)
 	put_card(to, r->x.nr_nodes, r->x.nr_nodes == 1 ? "node" : "nodes", false);
 	put_card(to, r->nr_row_of, r->nr_row_of == 1 ? "thread" : "threads", false);
 	put_card(to, lost, "events lost while recording", lost);
-	fputs("<li><b>", to);
-	put_bound(to, bound);
-	fputs("</b><span>largest error bound of a time</span></li>\n</ul>\n", to);
+	if (rec->nr_nodes > 1)
+		put_error(to, errors.node_ns, rec->compared == TSCT_COMPARED_SAMPLES ?
+			  "largest error of a time to the cluster's time" :
+			  "largest error of a time to the common time of the nodes");
+	else
+		put_error(to, errors.clock_ns, "largest error of a time to CLOCK_REALTIME");
+	put_error(to, errors.utc_ns, "largest error of a time to UTC");
+	fputs("</ul>\n", to);
 }
 
 static void put_node_warning(const struct tsct_recording *rec, FILE *to, __u32 node,
@@ -150,6 +160,10 @@ static void put_warnings(const struct report *r, FILE *to)
 		fputs("<p class=\"warn\">The recorder was killed, or the disk was"
 		      " full: the last events may be missing, and the number of lost events"
 		      " is unknown.</p>\n", to);
+	if (rec->nr_nodes > 1 && tsct_recording_is_uncompared(rec))
+		fputs("<p class=\"warn\">The nodes were never compared: how far the times of two"
+		      " nodes are apart is unknown, and so is the order of their events.</p>\n",
+		      to);
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (rec->nodes[i].cut_off)
 			put_node_warning(rec, to, i, "its recording was not complete when it"

@@ -77,9 +77,19 @@
  *
  * with the values of cluster_prev. Earlier cycles cannot be converted here.
  *
+ * The error bounds above are those of CLOCK_REALTIME, not of UTC. CLOCK_REALTIME
+ * itself is off UTC by at most
+ *
+ *   utc_error_ns + ceil(ns since utc_as_of_cycles * utc_growth_ppb / 10^9)
+ *
+ * as utc_source stated at utc_as_of_cycles. If utc_source is TSCT_UTC_UNKNOWN, no
+ * bound is known, and the other fields utc_* are 0.
+ *
  * If TSCT_CLOCK_SKEWED is set, the counters of CPUs are too far apart to ignore
  * it: for cycles t of CPU c convert t - cpu[c].skew_cycles, and add
  * cpu[c].error_cycles to its error. Without the CPU, t cannot be converted.
+ * If it is not set, all error bounds include the skews that were measured, and
+ * cycles of any CPU are converted as they are.
  */
 #ifndef TSCTRACE_ABI_CLOCK_H
 #define TSCTRACE_ABI_CLOCK_H
@@ -122,8 +132,8 @@
 #define TSCT_CAUSE_HOTPLUG	7	/* a CPU came up or went down */
 /* a new timekeeper cannot continue the time that the previous one published */
 #define TSCT_CAUSE_RESTART	8
-#define TSCT_CAUSE_FAKE		9	/* requested by a user; time was not
-					 * disrupted */
+#define TSCT_CAUSE_FAKE		9	/* a user requested the new epoch; time
+					 * was not disrupted */
 #define TSCT_CAUSE_NR		10
 
 /* Growth of the error before the oldest segment, ppb */
@@ -136,7 +146,9 @@ struct tsct_clock_params {
 	/* cycles after base_cycles up to which readers may use the short conversion */
 	__u64 fast_cycles;
 	__u64 slew_mult;	/* multiplier for slew_cycles, 2^-56 ns per cycle */
-	__s64 base_ns;		/* time at base_cycles, ns; `real`: since 1970 */
+	__s64 base_ns;		/* time at base_cycles, ns: CLOCK_REALTIME (since
+				 * 1970) in the params `real`, the cluster's
+				 * time in the params `cluster` */
 	__u64 as_of_cycles;	/* counter value of the last sample */
 	__u64 error_ps;		/* error bound at as_of_cycles, ps */
 	__u64 growth;		/* growth of error_ps from as_of_cycles on, 2^-32 ps per
@@ -168,6 +180,12 @@ struct tsct_clock_prev_params {
 /* flag: the CPUs' counters differ, so conversions need the number of the CPU */
 #define TSCT_CLOCK_SKEWED	0x1
 
+/* Source of the bound of CLOCK_REALTIME's error to UTC */
+#define TSCT_UTC_UNKNOWN	0	/* no bound is known */
+#define TSCT_UTC_KERNEL		1	/* maxerror of adjtimex(2), without STA_UNSYNC */
+#define TSCT_UTC_CLOCKBOUND	2	/* shared memory of the ClockBound daemon */
+#define TSCT_UTC_NR		3
+
 /* State of the clock, as published by the timekeeper (the daemon) */
 struct tsct_clock_state {
 	struct tsct_clock_params real;		/* params of CLOCK_REALTIME */
@@ -179,24 +197,28 @@ struct tsct_clock_state {
 					 * TSCT_SOURCE_* */
 	__u32 cause;			/* cause of this epoch, TSCT_CAUSE_* */
 	__u32 flags;			/* flags of the clock: TSCT_CLOCK_SKEWED or 0 */
-	__u32 reserved0;
+	__u32 utc_source;		/* source of the bound to UTC, TSCT_UTC_* */
 	__u64 epoch_cycles;		/* counter value when the disruption was
 					 * detected */
 	__u64 rate_mult;		/* rate of MONOTONIC_RAW, 2^-56 ns per cycle */
 	__u64 rate_error_ppt;		/* bound of the relative error of rate_mult,
 					 * 10^-12 */
-	__u64 closing_error_ps;		/* error bound of the params before `real`, from
-					 * their begin to their end, ps */
+	__u64 closing_error_ps;		/* error bound of the previous CLOCK_REALTIME
+					 * params, from their base_cycles to
+					 * real.base_cycles, ps */
 	__u64 cluster_master;		/* node id of the master; 0: no master, or the
-					 * time comes from NTP servers */
+					 * time comes from NTP servers, or is
+					 * CLOCK_REALTIME (synced-cluster) */
 	__u32 cluster_status;		/* status of `cluster`, TSCT_STATUS_* */
 	__u32 cluster_epoch;		/* number of the cluster's epoch; incremented
 					 * when the cluster's time may jump */
 	__u32 cluster_timeline;		/* number that cluster_master gave to the
 					 * timeline */
-	__u32 reserved1;
+	__u32 utc_growth_ppb;		/* growth of utc_error_ns, ns per s */
 	struct tsct_clock_prev_params cluster_prev;
-	__u64 reserved[2];
+	__u64 utc_error_ns;		/* bound of CLOCK_REALTIME minus UTC at
+					 * utc_as_of_cycles, ns */
+	__u64 utc_as_of_cycles;		/* counter value when the source was read */
 };
 
 /* Clock params of the past with the range in which they are valid */

@@ -129,12 +129,29 @@ void tsct_trace_span(const struct tsct_trace *trace, __u64 *ret_begin,
 /* Converts a tick to ns since the Unix epoch (CLOCK_REALTIME); see stamps.rst. */
 __s64 tsct_trace_ns(const struct tsct_trace *trace, __u64 tick);
 
+/* Time against which an error of tsct_trace_ns() is stated */
+enum tsct_error_of {
+	/* the time that all nodes of the recording have in common; in a recording of one
+	 * node, the node's CLOCK_REALTIME */
+	TSCT_ERROR_COMMON,
+	TSCT_ERROR_CLOCK,	/* the node's own CLOCK_REALTIME */
+	TSCT_ERROR_UTC,
+	TSCT_ERROR_NR,
+};
+
 /*
- * tsct_trace_error_ns - bound on the error of tsct_trace_ns() for events of a node, ns
- * UINT64_MAX: no bound is known, or no such node.
+ * tsct_trace_error_ns - bound on the error of tsct_trace_ns() for events of a node, ns:
+ *	against the common time of all nodes
+ * tsct_trace_error_of - the same against the time @of
+ *
+ * Times of events of two nodes are in the order of the events if they differ by more than
+ * the sum of both bounds against the common time. UINT64_MAX: no bound is known (nodes
+ * that were never compared have none against a common time), or no such node.
  */
 __u64 tsct_trace_error_ns(const struct tsct_trace *trace, __u32 node,
 			  __u64 tick);
+__u64 tsct_trace_error_of(const struct tsct_trace *trace, enum tsct_error_of of,
+			  __u32 node, __u64 tick);
 
 /* ---- fields -------------------------------------------------------------- */
 

@@ -30,8 +30,8 @@ extern "C" {
 /* Provider: the holder of a channel's memory */
 enum tsct_provider {
 	TSCT_PROVIDER_NONE,	/* no provider: events are dropped */
-	TSCT_PROVIDER_MODULE,	/* the module, tsctrace.ko, by /dev/tsctrace */
-	TSCT_PROVIDER_DAEMON,	/* the daemon, tsctraced, over its socket */
+	TSCT_PROVIDER_MODULE,	/* kernel module tsctrace.ko, opened as /dev/tsctrace */
+	TSCT_PROVIDER_DAEMON,	/* daemon tsctraced, reached through its Unix socket */
 	TSCT_PROVIDER_EMBEDDED,	/* the process of trace-ctl that started this program */
 };
 
@@ -188,7 +188,8 @@ struct tsct_reader;
 
 /* One event, as read. `payload` is valid until the next call on the reader. */
 struct tsct_event {
-	uint64_t cycles;	/* cycles of the source in the channel's header */
+	uint64_t cycles;	/* time of the event: raw value of the channel's source,
+				 * the counter that the channel's header names */
 	uint32_t cpu;
 	uint32_t tid;		/* id of the thread */
 	uint32_t id;		/* id of the event's definition, see
@@ -492,6 +493,25 @@ int tsct_clock_interval(const struct tsct_clock *clock,
 int tsct_clock_snapshot(const struct tsct_clock *clock,
 			struct tsct_clock_state *ret_state);
 
+/* Bound of CLOCK_REALTIME's error to UTC at the time of the call */
+struct tsct_utc {
+	uint64_t error_ns;	/* CLOCK_REALTIME is within error_ns of UTC; UINT64_MAX:
+				 * no bound is known */
+	uint32_t source;	/* source of the bound, TSCT_UTC_* */
+	uint32_t growth_ppb;	/* growth of error_ns from now on, ns per s */
+};
+
+/*
+ * tsct_clock_utc - the bound of CLOCK_REALTIME's error to UTC, as the ClockBound daemon
+ * or the kernel (adjtimex(2)) states it now
+ *
+ * A time of this clock is within error_ns of struct tsct_time of CLOCK_REALTIME, and
+ * within the sum of both bounds of UTC. Thread safe, not signal safe. Returns 0;
+ * -ENODATA: no bound is known, because no daemon keeps CLOCK_REALTIME (STA_UNSYNC), or
+ * the kernel does not tell; *ret_utc then says so.
+ */
+int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc);
+
 /*
  * tsct_clock_segments - the clock's segments, oldest first, with the one in force last
  * @ret_segments: room for @nr; receives the latest ones. TSCT_SEGMENTS_MAX + 2 suffice.
@@ -520,26 +540,49 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
  *	@size 0
  *
  * A collective call: it blocks until a program on every node of the cluster has called
- * it. Several callers on a node count as one. Then all nodes exchange packets with
+ * it. Several callers on a node count as one, unless processes have joined: then it
+ * blocks until all of these wait, see tsct_timesync_join(). Then all nodes exchange packets with
  * their masters, and it returns when the cluster's time (tsct_clock_now_cluster()) has
  * been published. The nodes are the children that a daemon's configuration names, or
  * else those that sent requests to it within the last minute.
  *
  * Returns 0; -ETIMEDOUT; -EINTR: interrupted by a signal; -ENOENT: no daemon;
  * -ECONNRESET: the daemon was restarted meanwhile; -EOPNOTSUPP: no network is
- * configured; -EPROTO: an invalid answer; or another -errno of the connection. Blocks
- * and allocates. Thread safe, not signal safe.
+ * configured; -EPROTO: an invalid answer; -EALREADY: this process has joined, and
+ * another thread of it waits; -EINVAL: see tsct_timesync_join(); or another -errno of
+ * the connection. Blocks and allocates. Thread safe, not signal safe.
  */
 int tsct_timesync(int timeout_ms, char *why, size_t size);
+
+/*
+ * tsct_timesync_join - make tsct_timesync() collective over the processes of this node
+ * @nr_processes: number of processes of this node that join; the same in all of them.
+ *	0: the value of $TSCTRACE_TIMESYNC_PROCESSES
+ * @why: on failure, the reason as text; may be NULL with @size 0
+ *
+ * From now on, tsct_timesync() waits on all nodes until @nr_processes processes of this
+ * node have joined and all of them wait in it. A process takes part until it calls
+ * tsct_timesync_leave() or ends, however it ends: then it is no longer waited for. A
+ * forked child does not take part. To join again with the same number has no effect. If
+ * $TSCTRACE_TIMESYNC_PROCESSES is set, tsct_timesync() joins by itself.
+ *
+ * Returns 0; -EINVAL: an invalid number, not the number of the other processes, or as
+ * many have joined already; -EALREADY: this process has joined with another number; or
+ * an error of tsct_timesync(). Blocks and allocates. Thread safe, not signal safe.
+ *
+ * tsct_timesync_leave - end what tsct_timesync_join() began; no effect without it
+ */
+int tsct_timesync_join(unsigned int nr_processes, char *why, size_t size);
+void tsct_timesync_leave(void);
 
 /*
  * Slow paths of the inline functions of tsctrace/clock.h; not for programs.
  *
  * tsct_clock_now_slow() never fails: without a trusted time it returns the time of
- * clock_gettime(CLOCK_REALTIME). tsct_clock_cycles_to_ns_slow() returns as
- * tsct_clock_cycles_to_time(), the two functions for cluster time return as
- * tsct_clock_now_cluster(). Within a disruption, all of these functions except
- * tsct_clock_now_slow() return -ESTALE.
+ * clock_gettime(CLOCK_REALTIME). The other functions return 0 with *ret_ns set, or an
+ * error: tsct_clock_cycles_to_ns_slow() one of tsct_clock_cycles_to_time(),
+ * tsct_clock_now_cluster_slow() and tsct_clock_cycles_to_cluster_ns_slow() one of
+ * tsct_clock_now_cluster(). Within a disruption they return -ESTALE.
  */
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock);
 int tsct_clock_now_cluster_slow(const struct tsct_clock *clock,
@@ -549,10 +592,12 @@ int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
 int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t cycles,
 				 int64_t *ret_ns);
 
-/* Names of TSCT_SOURCE_*, TSCT_STATUS_* and TSCT_CAUSE_*; "?": unknown. Signal safe. */
+/* Names of TSCT_SOURCE_*, TSCT_STATUS_*, TSCT_CAUSE_* and TSCT_UTC_*; "?": no such
+ * value. Signal safe. */
 const char *tsct_source_name(unsigned int source);
 const char *tsct_status_name(unsigned int status);
 const char *tsct_cause_name(unsigned int cause);
+const char *tsct_utc_source_name(unsigned int source);
 
 /* Version of the library at run time, "0.1.0". Signal safe. */
 const char *tsct_version(void);

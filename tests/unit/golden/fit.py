@@ -7,12 +7,14 @@ from fractions import Fraction as F
 from random import Random
 
 
-def world(seed, sessions, per, gap, base_local, base_remote, rate):
-    """Returns exchanges (t1, t2, t3, t4, session) of integers, with different round trips."""
+def world(seed, sessions, per, gap, base_local, base_remote, rate, slower=1):
+    """Returns exchanges (t1, t2, t3, t4, session) of integers, with different round trips;
+    delays of each session are @slower times as long as those of the session before."""
     rnd, out, local = Random(seed), [], base_local
     for s in range(sessions):
         for _ in range(per):
             d1, hold, d2 = rnd.randrange(50, 5000), rnd.randrange(1, 90), rnd.randrange(50, 5000)
+            d1, d2 = d1 * slower ** s, d2 * slower ** s
             true = base_remote + F(local - base_local) * rate + 1000 * s * s
             t2 = int(true + d1 * rate)
             t3 = t2 + hold
@@ -34,12 +36,30 @@ def middles(xs):
     return [(F(x[0] + x[3], 2), F(x[1] + x[2], 2)) for x in xs]
 
 
-def linear(xs):
-    pts = middles(kept(xs))
+def background(xs, session):
+    """Marks the exchanges of a session as exchanges outside sessions."""
+    return [x[:4] + (0,) if x[4] == session else x for x in xs]
+
+
+def regression(pts):
     n = len(pts)
     mx, my = sum(p[0] for p in pts) / n, sum(p[1] for p in pts) / n
     slope = sum((p[0] - mx) * (p[1] - my) for p in pts) / sum((p[0] - mx) ** 2 for p in pts)
     return lambda t: my + slope * (t - mx)
+
+
+def linear(xs):
+    return regression(middles(kept(xs)))
+
+
+def itc(xs):
+    """Regression over two sessions, spline through more; a tenth of each is dropped."""
+    sessions = sorted({x[4] for x in xs} - {0})
+    if not sessions:
+        return linear(xs)
+    if len(sessions) > 2:
+        return spline([x for x in xs if x[4]])
+    return regression([p for s in sessions for p in middles(kept([x for x in xs if x[4] == s]))])
 
 
 def spline(xs):
@@ -75,6 +95,10 @@ CASES = [
     ("SPLINE", spline, world(4, 3, 4, 10 ** 7, 10 ** 6, 10 ** 9, F(1))),
     ("SPLINE", spline, world(5, 5, 20, 10 ** 9, 2 ** 63 - 10 ** 9, 2 ** 64 - 10 ** 9, F(2594, 2400))),
     ("SPLINE", spline, world(6, 4, 11, 10 ** 10, 2 ** 60, 99, F(1000, 3700))),
+    ("ITC", itc, world(7, 2, 50, 10 ** 10, 2 ** 63 - 10 ** 7, 2 ** 64 - 10 ** 7, F(2594, 2400), 10)),
+    ("ITC", itc, background(world(8, 3, 20, 10 ** 9, 10 ** 6, 10 ** 9, F(1)), 2)),
+    ("ITC", itc, background(world(9, 5, 20, 10 ** 9, 2 ** 60, 7, F(1000, 2594)), 4)),
+    ("ITC", itc, background(world(10, 1, 25, 0, 1000, 5000, F(3, 2)), 1)),
 ]
 
 print("/* SPDX-License-Identifier: MIT */")

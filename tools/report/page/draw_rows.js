@@ -269,7 +269,7 @@ function drawNode(row, y) {
 	fill(Theme.css.line, 0, y, View.width, 1);
 	const error = errorAt(row.node, View.cursor === null ?
 			      (View.from + View.to) / 2 : View.cursor);
-	const label = error ? `± ${duration(error)}` : "";
+	const label = error ? `± ${duration(error)}` : "± unknown";
 
 	drawBusy(row, y + 4, row.height - 5);
 	font(11);

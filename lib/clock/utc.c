@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#include "clock_private.h"
+#include "lib/client/gettime.h"
+#include "utc.h"
+
+#define NS_PER_S	1000000000LL
+/* Bound at which the kernel itself gives up, us (NTP_PHASE_LIMIT) */
+#define KERNEL_LIMIT_US	16000000
+/* Number of readings of ClockBound's file while ClockBound is writing */
+#define CLOCKBOUND_TRIES 10
+/* Age of the clock area's bound, s, from which this process reads the sources itself */
+#define AREA_FRESH_S	10
+
+static const char *const source_names[TSCT_UTC_NR] = {
+	[TSCT_UTC_UNKNOWN] = "unknown",
+	[TSCT_UTC_KERNEL] = "kernel",
+	[TSCT_UTC_CLOCKBOUND] = "clockbound",
+};
+
+const char *tsct_utc_source_name(unsigned int source)
+{
+	return source < TSCT_UTC_NR ? source_names[source] : "?";
+}
+
+void tsct_utc_clear(struct tsct_utc *ret)
+{
+	*ret = (struct tsct_utc) { .error_ns = UINT64_MAX };
+}
+
+__u64 tsct_utc_error_after(const struct tsct_utc *utc, __u64 age_ns)
+{
+	unsigned __int128 more = (unsigned __int128)age_ns * utc->growth_ppb;
+
+	if (utc->error_ns == UINT64_MAX)
+		return UINT64_MAX;
+	more = (more + NS_PER_S - 1) / NS_PER_S + utc->error_ns;
+	return more < UINT64_MAX ? (__u64)more : UINT64_MAX;
+}
+
+/* ---- the kernel ---------------------------------------------------------- */
+
+void tsct_utc_from_kernel(int result, const struct timex *timex,
+			  struct tsct_utc *ret)
+{
+	tsct_utc_clear(ret);
+	if (result < 0 || timex->status & STA_UNSYNC || timex->maxerror < 0 ||
+	    timex->maxerror >= KERNEL_LIMIT_US)
+		return;
+	*ret = (struct tsct_utc) {
+		.source = TSCT_UTC_KERNEL,
+		.error_ns = (__u64)timex->maxerror * 1000,
+		.growth_ppb = TSCT_UTC_KERNEL_PPB,
+	};
+}
+
+/* ---- ClockBound ---------------------------------------------------------- */
+
+/* Shared memory of ClockBound, protocol version 2, in the byte order of the machine */
+struct clockbound {
+	__u32 magic[2];
+	__u32 size;
+	__u16 version;
+	__u16 generation;	/* odd while ClockBound is writing; 0: never written */
+	/* times of CLOCK_MONOTONIC_COARSE: when the bound was computed, and until when
+	 * the bound may be used */
+	struct { __s64 s, ns; } as_of, void_after;
+	__s64 bound_ns;		/* bound of CLOCK_REALTIME minus UTC at as_of, ns */
+	__u64 disruption_marker;
+	__u32 max_drift_ppb;	/* growth of the bound after as_of, ppb */
+	__s32 status;		/* CLOCKBOUND_* */
+};
+
+_Static_assert(sizeof(struct clockbound) == TSCT_CLOCKBOUND_SIZE,
+	       "struct clockbound has another size than the protocol states");
+
+/* Values of struct clockbound.status in which the bound is valid */
+#define CLOCKBOUND_SYNCHRONIZED	1
+#define CLOCKBOUND_FREE_RUNNING	2
+
+static int clockbound_ns(__s64 s, __s64 ns, __s64 *ret)
+{
+	if (s < 0 || s > INT64_MAX / NS_PER_S - 1 || ns < 0 || ns >= NS_PER_S)
+		return -ERANGE;
+	*ret = s * NS_PER_S + ns;
+	return 0;
+}
+
+int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
+			     __s64 now_ns, struct tsct_utc *ret)
+{
+	struct tsct_utc utc = { .source = TSCT_UTC_CLOCKBOUND };
+	__s64 as_of_ns, void_after_ns;
+	struct clockbound page;
+
+	memcpy(&page, bytes, sizeof(page));
+	tsct_utc_clear(ret);
+	if (page.magic[0] != 0x414d5a4e || page.magic[1] != 0x43420200 ||
+	    page.version != 2 || page.size < sizeof(page))
+		return -EPROTO;
+	if (!page.generation || page.generation & 1)
+		return -EAGAIN;
+	if (clockbound_ns(page.as_of.s, page.as_of.ns, &as_of_ns) ||
+	    clockbound_ns(page.void_after.s, page.void_after.ns, &void_after_ns) ||
+	    page.bound_ns < 0 || page.max_drift_ppb > NS_PER_S)
+		return -ERANGE;
+	if (as_of_ns > now_ns || now_ns > void_after_ns)
+		return -ESTALE;
+	if (page.status != CLOCKBOUND_SYNCHRONIZED &&
+	    page.status != CLOCKBOUND_FREE_RUNNING)
+		return -ENODATA;
+	utc.error_ns = (__u64)page.bound_ns;
+	utc.growth_ppb = page.max_drift_ppb;
+	utc.error_ns = tsct_utc_error_after(&utc, (__u64)(now_ns - as_of_ns));
+	*ret = utc;
+	return 0;
+}
+
+/* Reads the file twice: contents that ClockBound wrote in between are not used. */
+static int read_consistent(int fd, unsigned char bytes[TSCT_CLOCKBOUND_SIZE])
+{
+	unsigned char again[TSCT_CLOCKBOUND_SIZE];
+
+	if (pread(fd, bytes, TSCT_CLOCKBOUND_SIZE, 0) != TSCT_CLOCKBOUND_SIZE ||
+	    pread(fd, again, TSCT_CLOCKBOUND_SIZE, 0) != TSCT_CLOCKBOUND_SIZE)
+		return -EPROTO;
+	return memcmp(bytes, again, TSCT_CLOCKBOUND_SIZE) ? -EAGAIN : 0;
+}
+
+static int read_clockbound(const char *path, struct tsct_utc *ret)
+{
+	unsigned char bytes[TSCT_CLOCKBOUND_SIZE];
+	int fd, tries, err = -EAGAIN;
+	struct timespec now;
+	struct stat st;
+
+	/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_mode & 022 ||
+	    (st.st_uid && st.st_uid != geteuid()))
+		err = -EPERM;
+	for (tries = 0; err == -EAGAIN && tries < CLOCKBOUND_TRIES; tries++) {
+		err = read_consistent(fd, bytes);
+		if (err)
+			continue;
+		tsct_gettime(CLOCK_MONOTONIC_COARSE, &now);
+		err = tsct_utc_from_clockbound(bytes, now.tv_sec * NS_PER_S +
+					       now.tv_nsec, ret);
+	}
+	close(fd);
+	return err;
+}
+
+/* ---- the better of both -------------------------------------------------- */
+
+void tsct_utc_read(const char *path, struct tsct_utc *ret)
+{
+	struct timex timex = { .modes = 0 };
+	int result;
+
+	if (!read_clockbound(path, ret))
+		return;
+	result = adjtimex(&timex);
+	tsct_utc_from_kernel(result, &timex, ret);
+}
+
+int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc)
+{
+	struct tsct_clock_state state;
+	struct tsct_utc utc;
+	__s64 age_ns;
+
+	tsct_utc_clear(&utc);
+	if (!tsct_clock_full(clock)->inprocess &&
+	    !tsct_clock_snapshot(clock, &state) && state.utc_source) {
+		age_ns = tsct_clock_delta_to_ns(clock, (__s64)(tsct_clock_cycles(clock) -
+							       state.utc_as_of_cycles));
+		if (age_ns >= 0 && age_ns < AREA_FRESH_S * NS_PER_S) {
+			utc.source = state.utc_source;
+			utc.growth_ppb = state.utc_growth_ppb;
+			utc.error_ns = state.utc_error_ns;
+			utc.error_ns = tsct_utc_error_after(&utc, (__u64)age_ns);
+		}
+	}
+	if (!utc.source)
+		tsct_utc_read(TSCT_CLOCKBOUND_PATH, &utc);
+	*ret_utc = utc;
+	return utc.source ? 0 : -ENODATA;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bound of CLOCK_REALTIME's error to UTC, as ClockBound or the kernel states it. This
+ * is another error than that of a conversion from cycles to CLOCK_REALTIME.
+ */
+#ifndef TSCT_UTC_H
+#define TSCT_UTC_H
+
+#include <tsctrace/tsctrace.h>
+
+/* Growth of the kernel's own bound between updates by an NTP daemon, ppb (MAXFREQ) */
+#define TSCT_UTC_KERNEL_PPB	500000
+
+/* File of the ClockBound daemon's shared memory */
+#define TSCT_CLOCKBOUND_PATH	"/var/run/clockbound/shm0"
+
+/* Size of that file's contents, ClockBound protocol version 2, bytes */
+#define TSCT_CLOCKBOUND_SIZE	72
+
+struct timex;
+
+/* Sets @ret to "unknown". */
+void tsct_utc_clear(struct tsct_utc *ret);
+
+/*
+ * tsct_utc_from_kernel - the bound that the kernel states
+ * @result: result of adjtimex(2), -1: failed
+ * @timex: written by adjtimex(2); not read if that failed
+ *
+ * The bound is unknown with STA_UNSYNC, or if the stated one is 16 s or more.
+ */
+void tsct_utc_from_kernel(int result, const struct timex *timex,
+			  struct tsct_utc *ret);
+
+/*
+ * tsct_utc_from_clockbound - the bound that ClockBound states
+ * @bytes: contents of TSCT_CLOCKBOUND_PATH
+ * @now_ns: CLOCK_MONOTONIC_COARSE, ns
+ *
+ * Returns 0; -EAGAIN: ClockBound is writing; -EPROTO: not of version 2; -ESTALE: written
+ * too long ago, or in the future; -ENODATA: ClockBound knows no bound; -ERANGE:
+ * impossible values. *ret is "unknown" after an error.
+ */
+int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
+			     __s64 now_ns, struct tsct_utc *ret);
+
+/*
+ * Reads the bound: from ClockBound's file @path if the file belongs to root or this
+ * user, is not writable by others and is valid, else from the kernel. Not signal safe.
+ */
+void tsct_utc_read(const char *path, struct tsct_utc *ret);
+
+/* Returns the bound @age_ns after @utc was read; UINT64_MAX: unknown. */
+__u64 tsct_utc_error_after(const struct tsct_utc *utc, __u64 age_ns);
+
+#endif /* TSCT_UTC_H */

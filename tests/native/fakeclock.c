@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A preloaded library that fakes the wall clock of one process: CLOCK_REALTIME is
+ * FAKE_CLOCK_S seconds ahead, and adjtimex(2) reports an error of FAKE_MAXERROR_US
+ * us, or STA_UNSYNC if that variable is not set.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timex.h>
+#include <time.h>
+
+static int (*real_gettime)(clockid_t clock, struct timespec *ts);
+static long ahead_s;
+
+__attribute__((constructor))
+static void begin(void)
+{
+	const char *text = getenv("FAKE_CLOCK_S");
+
+	*(void **)&real_gettime = dlsym(RTLD_NEXT, "clock_gettime");
+	ahead_s = text ? strtol(text, NULL, 10) : 0;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	int ret;
+
+	if (!real_gettime)
+		begin();
+	ret = real_gettime(clock, ts);
+	if (!ret && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+		ts->tv_sec += ahead_s;
+	return ret;
+}
+
+int adjtimex(struct timex *timex)
+{
+	const char *text = getenv("FAKE_MAXERROR_US");
+
+	memset(timex, 0, sizeof(*timex));
+	timex->tick = 10000;
+	timex->status = text ? STA_PLL : STA_UNSYNC;
+	timex->maxerror = timex->esterror = text ? strtol(text, NULL, 10) : 16000000;
+	return text ? TIME_OK : TIME_ERROR;
+}

@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Two nodes with real daemons; no NTP daemon runs on beta, and its wall clock is 49 s
+# off. Never compared: merge refuses their recordings, and with --force all commands
+# report that errors are unknown. Synchronized by tsctraced: events are in the right
+# order.
+# Both nodes are on this machine: its counter has the true order of all events.
+# test-timeout: 120
+set -euo pipefail
+
+# shellcheck source=tests/native/sync.sh
+. "$(dirname "$0")/sync.sh"
+unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
+emit=$work/emit fake=$work/fakeclock.so
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$emit" "$top/tests/native/emit.c" \
+	"$out/lib/libtsctrace.a" -lm
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -shared -fPIC -o "$fake" \
+	"$top/tests/native/fakeclock.c" -ldl
+
+mkdir "$work/alpha" "$work/beta"
+for i in alpha beta; do
+	net $i
+	cat /proc/sys/kernel/random/uuid >"$work/$i/boot"
+done
+join alpha 10.77.8.1/24 beta 10.77.8.2/24
+
+# Runs a command as on another machine: with a boot id and a wall clock of its own.
+# The kernel of alpha states an error of 1.5 ms; that of beta states that the clock is
+# unsynchronized.
+cat >"$work/machine" <<'END'
+#!/bin/bash
+mount --bind "$WORK/$1/boot" /proc/sys/kernel/random/boot_id
+case $1 in
+alpha) export FAKE_MAXERROR_US=1500 ;;
+beta) export FAKE_CLOCK_S=49 ;;
+esac
+LD_PRELOAD=$FAKE TSCTRACE_RUN_DIR=$WORK/$1 exec "${@:2}"
+END
+chmod +x "$work/machine"
+export WORK=$work FAKE=$fake
+on() {		# NAME COMMAND...: runs a command on a node
+	unshare -m "$work/machine" "$@"
+}
+start_node() {	# NAME HOST-ID
+	in_net "$1" unshare -m "$work/machine" "$1" "$daemon" -v --no-module \
+		--run-dir "$work/$1" --config "$work/$1/conf" --host-id "$2" \
+		2>>"$work/$1/log"
+	printf -v "$1" %s "$pid"
+}
+# Records both nodes at the same time, to $work/PREFIX.NAME.
+record_both() {	# PREFIX OPTION...
+	local i recorders=()
+	for i in alpha beta; do
+		on $i "$ctl" record -q "${@:2}" -o "$work/$1.$i" -- "$emit" 300 1 3000 \
+			>/dev/null 2>"$work/$i/err" & pids+=($!)
+		recorders+=($!)
+	done
+	for i in "${recorders[@]}"; do
+		wait "$i" || fail "a recorder: $(cat "$work"/*/err)"
+	done
+}
+run() {		# STATUS ARGUMENT...
+	local want=$1 got=0
+	shift
+	timeout 60 "$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
+	[ "$got" = "$want" ] || fail "trace-ctl $*: status $got: $(cat "$work/out" "$work/err")"
+}
+says() { grep -q -- "$1" "$work/err" || fail "no error matches '$1': $(cat "$work/err")"; }
+shows() { grep -q -- "$1" "$work/out" || fail "no output matches '$1': $(cat "$work/out")"; }
+lacks() {	# FILE PATTERN
+	! grep -q -- "$2" "$1" || fail "$1 has: $(grep -m 3 -- "$2" "$1")"
+}
+
+# Compares the order of the events of a merged recording with that of their cycles.
+# HOW: right: no two events with disjoint bounds are in the wrong order, and most are in
+# the right one; unknown: no event has a bound, and the order is wrong.
+check_order() {	# MERGED PREFIX HOW
+	local i
+	for i in 0 1; do
+		"$ctl" dump --json --error --node $i "$work/$1" >"$work/merged.$i"
+	done
+	for i in alpha beta; do
+		"$ctl" dump --json "$work/$2.$i" >"$work/raw.$i"
+	done
+	python3 - "$work" "$3" <<'END' || fail "$1: the order of events"
+import json, sys
+work, how = sys.argv[1:]
+def read(name):
+    return [json.loads(line) for line in open(f"{work}/{name}")]
+nodes = []
+for merged, raw in (("merged.0", "raw.alpha"), ("merged.1", "raw.beta")):
+    merged, raw = read(merged), read(raw)
+    assert len(merged) == len(raw) == 301, (len(merged), len(raw))
+    nodes.append([(r["stamp"], m["time_ns"], m["error_ns"]) for m, r in zip(merged, raw)])
+right = wrong = other = 0
+for tick, time, error in nodes[0]:
+    for tick2, time2, error2 in nodes[1]:
+        if how == "unknown":
+            assert error is None and error2 is None
+            wrong += (tick < tick2) != (time < time2)
+        elif abs(time - time2) <= error + error2:
+            other += 1
+        elif (tick < tick2) == (time < time2):
+            right += 1
+        else:
+            wrong += 1
+print(f"# {how}: {right} pairs are in the right order, {other} may be, {wrong} are wrong")
+assert wrong > 10000 if how == "unknown" else not wrong and right > 80000
+END
+}
+
+# --- never compared ------------------------------------------------------------------
+echo 'name alpha' >"$work/alpha/conf"
+echo 'name beta' >"$work/beta/conf"
+start_node alpha a1
+start_node beta b1
+for i in alpha beta; do wait_for "$i has a clock" logged $i 'clock synchronized'; done
+record_both u
+for i in alpha beta; do slay $i; done
+run 1 merge -o "$work/m" "$work/u.alpha" "$work/u.beta"
+says 'u.beta: node .* was never compared with the other nodes'
+says 'no bound of its CLOCK_REALTIME to UTC is known'
+[ ! -e "$work/m" ] || fail "a refused merge leaves a result"
+run 1 merge -o "$work/m.otf2" "$work/u.alpha" "$work/u.beta"
+[ ! -e "$work/m.otf2" ] || fail "a refused merge leaves an archive"
+run 0 merge --force --json -o "$work/m" "$work/u.alpha" "$work/u.beta"
+says 'never compared'
+python3 -c 'import json, sys
+m = json.load(open(sys.argv[1]))
+assert [n["error_ns"] for n in m["nodes"]] == [None, None], m["nodes"]' "$work/out" ||
+	fail "merge --json"
+check_order m u unknown
+run 0 stat "$work/m"
+shows 'errors between nodes are unknown: the nodes were never compared'
+lacks "$work/out" 'times within\|[0-9] *ns$'
+run 0 stat --json "$work/m"
+python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))
+c = s["clock"]
+assert c["error_ns"] is c["node_error_ns"] is c["utc_error_ns"] is None, c
+assert c["status"] == "unknown" and c["compared"] == "unknown", c' "$work/out" ||
+	fail "stat --json: $(cat "$work/out")"
+run 0 dump --error "$work/m"
+[ "$(grep -c -- '+- *unknown ' "$work/out")" = 602 ] ||
+	fail "dump --error: $(head -n 3 "$work/out")"
+run 0 report -o "$work/m.html" "$work/m"
+grep -q 'The nodes were never compared' "$work/m.html" || fail "the report has no warning"
+lacks "$work/m.html" '± [0-9]'
+run 0 export -q -f json -o "$work/m.json" "$work/m"
+grep -q '"node_error_ns":null' "$work/m.json" || fail "the exported JSON has no unknown error"
+lacks "$work/m.json" '"\(node_\|utc_\)\?error_ns":[0-9]'
+run 0 export -q -f ctf -o "$work/m.ctf" "$work/m"
+lacks "$work/m.ctf/metadata" '^	precision\|node_error_ns\|utc_error_ns'
+lacks "$work/m/metadata" '^	precision'
+run 0 export -q -f otf2 -o "$work/m.otf2" "$work/m"
+if command -v otf2-print >/dev/null; then
+	otf2-print -G "$work/m.otf2/traces.otf2" >"$work/defs" 2>/dev/null || fail "otf2-print"
+	lacks "$work/defs" 'TSCTRACE::\(NODE\|UTC\)_ERROR'
+fi
+
+# --- synchronized by tsctraced -------------------------------------------------
+printf 'name alpha\nchild beta 10.77.8.2\n' >"$work/alpha/conf"
+printf 'name beta\nmaster 10.77.8.1 minpoll -3 maxpoll -2\n' >"$work/beta/conf"
+start_node alpha a1
+start_node beta b1
+wait_for "beta is synchronized" synced beta
+record_both s --cluster
+run 0 merge --json -o "$work/n" "$work/s.alpha" "$work/s.beta"
+check_order n s right
+run 0 dump --error "$work/n"
+lacks "$work/out" 'unknown'

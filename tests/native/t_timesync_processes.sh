@@ -1,0 +1,293 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# tsct_timesync() on a master (alpha), its child (beta), and a child of that child (gamma),
+# with several processes on each node that called tsct_timesync_join(): all wait for the
+# last process; timeouts name node and pid; nobody waits for a process that has ended.
+# test-timeout: 200
+set -euo pipefail
+
+. "$(dirname "$0")/sync.sh"
+compile timesync
+all="alpha beta gamma" host=100
+
+mkdir "$work/alpha" "$work/beta" "$work/gamma"
+echo 'name alpha
+sync-max-duration 0.001
+child beta 10.77.6.2' >"$work/alpha/conf"
+echo 'name beta
+master 10.77.6.1 minpoll -3 maxpoll -2
+sync-max-duration 0.001
+child gamma 10.77.7.2' >"$work/beta/conf"
+# gamma polls so rarely that only poll requests make it report its processes in time.
+echo 'name gamma
+master 10.77.7.1 minpoll 4 maxpoll 4' >"$work/gamma/conf"
+for i in $all; do net $i; done
+join alpha 10.77.6.1/24 beta 10.77.6.2/24
+join beta 10.77.7.1/24 gamma 10.77.7.2/24
+for i in $all; do start $i $((++host)); done
+for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
+
+# Starts timesync on NODE in the background, with its output in $work/NODE.N and its pid
+# in pid_of[NODE.N].
+declare -A pid_of=()
+run() {		# NODE.N ARGUMENT...
+	rm -f "$work/$1"
+	TSCTRACE_RUN_DIR=$work/${1%.*} "$work/timesync" "${@:2}" >"$work/$1" &
+	pid_of[$1]=$! pids+=($!)
+}
+is_joined() { grep -qs '^joined$' "$work/$1"; }
+has_called() { grep -qs '^called at' "$work/$1"; }
+end() {		# NODE.N...: waits for these programs, which need not succeed
+	local i
+	for i in "$@"; do wait "${pid_of[$i]}" || true; done 2>/dev/null
+}
+result() { sed -n '/^done$\|^E[A-Z]*:/p' "$work/$1"; }
+done_all() {	# NODE.N...: true if all these calls succeeded
+	local i
+	for i in "$@"; do
+		[ "$(result "$i")" = done ] || { why="$i: $(cat "$work/$i")"; return 1; }
+	done
+}
+# REASON NODE.N...: true if all these calls timed out, for that reason
+timed_out() {
+	local i
+	for i in "${@:2}"; do
+		[ "$(result "$i")" = "ETIMEDOUT: not all nodes have called tsct_timesync(): $1" ] || {
+			why="$i: $(result "$i"), not $1"
+			return 1
+		}
+	done
+}
+at() { sed -n "s/^$1 \([0-9]*\)$/\1/p" "$work/$2"; }	# "at" or "called at" NODE.N
+twos() { local i; for i in "$@"; do echo "$i.1 $i.2"; done; }
+
+# --- two processes per node, one of them late ---------------------------------------
+# The others return after the call of the late one, wherever that is.
+for late in alpha.2 beta.2 gamma.2; do
+	for i in $(twos $all); do
+		[ $i = $late ] && run $i 60000 1 2 late || run $i 60000 1 2
+	done
+	for i in $(twos $all); do wait_for "$i has joined" is_joined $i; done
+	sleep 1
+	kill -USR1 ${pid_of[$late]}
+	# shellcheck disable=SC2046
+	end $(twos $all)
+	done_all $(twos $all) || fail "$late is late: $why"
+	for i in $(twos $all); do
+		[ "$(at at $i)" -ge "$(at 'called at' $late)" ] ||
+			fail "$i returned before $late called"
+	done
+done
+echo "# all returned after the late one"
+
+# --- each process makes the same number of calls ------------------------------------
+# A call that counted twice, or that was released twice, leaves others behind.
+for i in $(twos $all); do run $i 60000 30 2; done
+end $(twos $all)
+for i in $(twos $all); do
+	grep -q '^after 30$' "$work/$i" || fail "30 calls: $i: $(cat "$work/$i")"
+done
+
+# --- timeouts name the missing processes ----------------------------------------------
+missing_some() {
+	run gamma.2 60000 1 2 late
+	wait_for "gamma.2 has joined" is_joined gamma.2
+	for i in $(twos alpha beta) gamma.1; do run $i 3000 1 2; done
+	end $(twos alpha beta) gamma.1
+	kill ${pid_of[gamma.2]}
+	end gamma.2
+	timed_out "gamma: 1 of 2 processes (pid ${pid_of[gamma.2]}) (below beta) is missing" \
+		$(twos alpha beta) gamma.1
+}
+steadily missing_some || fail "$why"
+result alpha.1 | sed 's/^/# /'
+# Nobody calls on two of the nodes: the daemons report for them nevertheless. beta
+# declared a process that does not come.
+missing_all() {
+	for i in $(twos gamma) beta.1; do
+		run $i 60000 1 2 late
+		wait_for "$i has joined" is_joined $i
+	done
+	for i in $(twos alpha); do run $i 3000 1 2; done
+	end $(twos alpha)
+	for i in $(twos gamma) beta.1; do kill ${pid_of[$i]}; end $i; done
+	timed_out "beta: 2 of 2 processes (pid ${pid_of[beta.1]}; 1 not joined), gamma: \
+2 of 2 processes (pid ${pid_of[gamma.1]} ${pid_of[gamma.2]}) (below beta) are missing" \
+		$(twos alpha)
+}
+steadily missing_all || fail "$why"
+result alpha.1 | sed 's/^/# /'
+# The same on the master
+missing_master() {
+	run alpha.2 60000 1 2 late
+	wait_for "alpha.2 has joined" is_joined alpha.2
+	for i in $(twos beta gamma) alpha.1; do run $i 3000 1 2; done
+	end $(twos beta gamma) alpha.1
+	kill ${pid_of[alpha.2]}
+	end alpha.2
+	timed_out "alpha: 1 of 2 processes (pid ${pid_of[alpha.2]}) is missing" \
+		$(twos beta gamma) alpha.1
+}
+steadily missing_master || fail "$why"
+
+# --- processes that end -----------------------------------------------------------------
+# One that has not called yet, then one that waits: the others do not wait for it.
+for victim in alpha.2 beta.2 gamma.2; do
+	for call in late ''; do
+		others=$(twos $all | tr ' ' '\n' | grep -v $victim)
+		run $victim 60000 1 2 $call
+		for i in $others; do run $i 60000 1 2 late; done
+		for i in $victim $others; do wait_for "$i has joined" is_joined $i; done
+		for i in $others; do
+			[ $i = beta.1 ] || kill -USR1 ${pid_of[$i]}
+		done
+		[ -n "$call" ] || sleep 0.5
+		[ -z "$call" ] || kill -USR1 ${pid_of[beta.1]}
+		sleep 0.5
+		! done_all alpha.1 || fail "alpha.1 did not wait"
+		kill -9 ${pid_of[$victim]}
+		[ -n "$call" ] || kill -USR1 ${pid_of[beta.1]}
+		end $victim $others
+		done_all $others || fail "without $victim, which ended: $why"
+	done
+done
+# All of a node, in a collective: the others wait for the node no longer. Afterwards they
+# wait for it again.
+for node in gamma beta alpha; do
+	gone=$(twos $node)
+	others=$(twos ${all/$node/})
+	for i in $gone; do run $i 60000 1 2 late; done
+	for i in $gone; do wait_for "$i has joined" is_joined $i; done
+	for i in $others; do run $i 60000 1 2; done
+	for i in $others; do wait_for "$i has called" has_called $i; done
+	sleep 1
+	for i in $others; do
+		! done_all $i || fail "$i did not wait for $node"
+	done
+	for i in $gone; do kill -9 ${pid_of[$i]}; done
+	end $gone $others
+	done_all $others || fail "without processes of $node, which ended: $why"
+	logged $node 'no process that had joined is left' || fail "$node logged nothing"
+	sleep 2		# waits until no node counts as a caller any more
+	for i in $others; do run $i 1500 1 2; done
+	end $others
+	for i in $others; do
+		grep -q "^ETIMEDOUT: .* $node\( (below beta)\)\? is missing$" "$work/$i" ||
+			fail "after the end of $node: $(cat "$work/$i")"
+	done
+done
+echo "# processes that ended were not waited for"
+
+sleep 2
+
+# --- nodes that declare nothing ----------------------------------------------------------
+# Processes of alpha and gamma do not join: any one of them arrives for its node.
+run beta.2 60000 1 2 late
+run beta.1 60000 1 2
+wait_for "beta.2 has joined" is_joined beta.2
+run alpha.1 60000
+run gamma.1 60000
+# A caller on beta that did not join is not waited for, and does not arrive for beta.
+run beta.3 60000
+sleep 1
+kill -USR1 ${pid_of[beta.2]}
+end $(twos beta) alpha.1 gamma.1 beta.3
+done_all $(twos beta) alpha.1 gamma.1 beta.3 || fail "some declared nothing: $why"
+for i in alpha.1 gamma.1 beta.1 beta.3; do
+	[ "$(at at $i)" -ge "$(at 'called at' beta.2)" ] ||
+		fail "$i returned before beta.2 called"
+done
+
+# --- bad declarations ------------------------------------------------------------------
+run beta.1 60000 1 2 late
+wait_for "beta.1 has joined" is_joined beta.1
+refused() {	# PROCESSES REASON
+	! in_dir beta "$work/timesync" 100 1 "$1" >"$work/out" || fail "join $1 is accepted"
+	grep -q "^EINVAL: $2" "$work/out" || fail "join $1: $(cat "$work/out")"
+}
+refused 3 '3 processes: other processes of this node declared 2; declare the same number'
+refused 0 'the number of processes is not known; pass it, or set TSCTRACE_TIMESYNC_PROCESSES'
+kill ${pid_of[beta.1]}
+end beta.1
+refused 513 '513 processes: not a number from 1 to 512'
+run beta.1 60000 1 1 late
+wait_for "beta.1 has joined" is_joined beta.1
+refused 1 '1 of 1 processes of this node have joined already; declare a larger number'
+kill ${pid_of[beta.1]}
+end beta.1
+
+# --- misuse of the control socket ---------------------------------------------------------
+# A participant that sends data has left; more connections than participants are refused;
+# participants that flood the daemon, and leave, do not keep others from joining.
+python3 - "$work/beta/control.sock" <<'END' || fail "misuse of the control socket"
+import socket, sys, time
+def send(line, wait=True):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    s.sendall(line.encode() + b"\n")
+    return s, s.recv(4096).decode() if wait else ""
+def expect(line, start):
+    answer = send(line)[1]
+    assert answer.startswith(start), (line, answer)
+for line in "join", "join ", "join x", "join -1", "join 2 2", "join 4294967298", "join 0":
+    expect(line, "error: " if line == "join" else "refused: ")
+for line in "1 2", "1 2 3 4", "1 2 ", "1  2 3", "1 2 x", "4294967296 1 1":
+    expect("timesync " + line, "error: timesync ")
+expect("timesync 0 4242 1", "unknown 0")
+s, answer = send("join 1")
+assert answer.startswith("joined "), answer
+number = answer.split()[1]
+expect("join 1", "refused: 1 of 1 processes of this node have joined")
+s.sendall(b"x")
+try:
+    assert s.recv(1) == b"", "a participant that sends data stays"
+except ConnectionResetError:
+    pass
+expect("timesync 0 %s 1" % number, "unknown 0")
+for i in range(600):
+    send("join 512", wait=False)[0].close()
+held = [send("join 512") for i in range(512)]
+assert all(answer.startswith("joined ") for s, answer in held)
+expect("join 512", "refused: 512 of 512")
+expect("peers", "{")
+for s, answer in held:
+    s.close()
+for i in range(300):
+    if send("join 3")[1].startswith("joined "):
+        break
+    time.sleep(0.1)
+else:
+    sys.exit("participants stay after their connections were closed")
+END
+
+# --- the environment declares ------------------------------------------------------------
+export TSCTRACE_TIMESYNC_PROCESSES=2
+for i in $(twos alpha beta) gamma.1; do run $i 60000; done
+sleep 1
+run gamma.2 60000
+end $(twos $all)
+done_all $(twos $all) || fail "by the environment: $why"
+for i in $(twos $all); do
+	[ "$(at at $i)" -ge "$(at 'called at' gamma.2)" ] ||
+		fail "$i returned before gamma.2 called"
+done
+unset TSCTRACE_TIMESYNC_PROCESSES
+
+# --- daemons that are restarted while processes wait -----------------------------------------
+for node in gamma beta; do
+	run $node.2 60000 1 2 late
+	others=$(twos $all | tr ' ' '\n' | grep -v "$node.2")
+	for i in $others; do run $i 60000 1 2; done
+	for i in $node.2 $others; do wait_for "$i has joined" is_joined $i; done
+	slay $node
+	start $node $((++host))
+	wait_for "$node is synchronized again" synced $node
+	wait_for "gamma is synchronized again" synced gamma
+	kill -USR1 ${pid_of[$node.2]}
+	end $node.2 $others
+	done_all $node.2 $others || fail "the daemon of $node was restarted: $why"
+	for i in $others; do
+		[ "$(at at $i)" -ge "$(at 'called at' $node.2)" ] ||
+			fail "$i returned before $node.2 called"
+	done
+done

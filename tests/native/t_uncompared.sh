@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Two recordings of hosts whose clocks were never compared, 3.7 s apart: merge refuses
+# them, and after --force every command says that errors between nodes are unknown.
+# test-fast: yes
+# test-parallel: yes
+# test-seconds: 4
+# shellcheck source=tests/native/merge.sh
+. "$(dirname "$0")/merge.sh"
+
+# Makes recording TO from recording FROM: as if made on HOST, whose CLOCK_REALTIME differs
+# by NS and whose kernel states the bound UTC_NS to UTC ("unknown": none).
+of_host() {	# FROM TO HOST NS UTC_NS
+	cp -r "$work/$1" "$work/$2"
+	python3 "$top/tests/native/as_host.py" "$work/$2" "${@:3}" || fail "as_host.py $2"
+}
+
+"$ctl" record -q -o "$work/r" -- "$emit" 100
+of_host r a alpha 0 unknown
+of_host r b beta 3700000000 unknown
+of_host r c gamma 3700000000 5000000
+of_host r d delta 0 7000000
+
+# --- a recording of one host says what its bound is of --------------------------------
+run 0 stat "$work/a"
+shows 'times within [0-9]* ns of CLOCK_REALTIME$'
+shows '^utc  *unknown'
+run 0 stat "$work/d"
+shows '^utc  *times within 70[0-9]* ns, as stated by the kernel$'
+run 0 dump -n 1 --error=utc "$work/a"
+shows '+-  *unknown'
+run 0 dump -n 1 --error=utc "$work/d"
+shows '+-  *70[0-9]*ns'
+
+# --- never compared: refused ----------------------------------------------------------
+refused 'a: node alpha was never compared with the other nodes' "$work/a" "$work/b"
+says 'or use --force to merge them without error bounds'
+refused 'node beta was never compared' "$work/d" "$work/b"
+refused 'node alpha was never compared' "$work/c" "$work/a"
+
+# --- with --force: unknown, everywhere ------------------------------------------------
+run 0 merge --force -o "$work/ab" "$work/a" "$work/b"
+says "each node's own clock is used, without error bounds"
+says 'node 1: beta (own), error bound unknown'
+! grep -q 'error bound [0-9]' "$work/err" || fail "merge states an error bound"
+run 0 stat "$work/ab"
+shows 'errors between nodes are unknown: the nodes were never compared'
+! grep -q 'within [0-9]' "$work/out" || fail "stat states a bound"
+run 0 stat --json "$work/ab"
+python3 - "$work/out" <<'END' || fail "stat --json"
+import json, sys
+s = json.load(open(sys.argv[1]))
+c = s["clock"]
+assert c["status"] != "synchronized" and c["compared"] == "unknown", c
+assert c["error_ns"] is None and c["node_error_ns"] is None and c["utc_error_ns"] is None, c
+assert 0 < c["clock_error_ns"] < 1e6, c
+assert all(n["error_ns"] is None for n in s["nodes"]), s["nodes"]
+END
+run 0 dump --error "$work/ab"
+[ "$(grep -c '+-  *unknown' "$work/out")" = "$(wc -l <"$work/out")" ] || fail "dump --error"
+run 0 dump --error=clock "$work/ab"
+[ "$(grep -c '+-  *[0-9]*ns' "$work/out")" = "$(wc -l <"$work/out")" ] ||
+	fail "dump --error=clock"
+run 0 dump --json --error "$work/ab"
+! grep -qv '"error_ns":null' "$work/out" || fail "dump --json --error"
+run 0 export -q -f json -o "$work/x.json" "$work/ab"
+python3 - "$work/x.json" <<'END' || fail "export -f json"
+import json, sys
+e = json.load(open(sys.argv[1]))
+e = e.get("otherData", e)
+assert e["error_ns"] is None and e["node_error_ns"] is None and e["utc_error_ns"] is None, e
+END
+run 0 export -q -f ctf -o "$work/x.ctf" "$work/ab"
+for metadata in "$work/ab/metadata" "$work/x.ctf/metadata"; do
+	! grep -a 'precision\|_bounds\|node_error_ns\|utc_error_ns' "$metadata" ||
+		fail "$metadata states an error"
+done
+[ "$(babeltrace_events "$work/ab")" = 202 ] || fail "babeltrace2 does not read it"
+[ "$(babeltrace_events "$work/x.ctf")" = 202 ] || fail "babeltrace2 does not read the export"
+run 0 export -q -f otf2 -o "$work/x.otf2" "$work/ab"
+otf2-print -G "$work/x.otf2/traces.otf2" >"$work/defs" 2>&1 || fail "otf2-print"
+! grep -q 'CLOCK_OFFSET\|NODE_ERROR\|UTC_ERROR' "$work/defs" || fail "OTF2 states an error"
+run 0 report -q "$work/ab.html" "$work/ab"
+grep -q 'The nodes were never compared' "$work/ab.html" || fail "report does not warn"
+grep -q 'unknown</b><span>largest error of a time to the common' "$work/ab.html" ||
+	fail "report states an error"
+
+# --- both kernels state a bound to UTC: the sum of both errors ---------------------------
+run 0 merge -o "$work/cd" "$work/c" "$work/d"
+says 'states to be within 7000.000 us of UTC'
+run 0 stat --json "$work/cd"
+python3 - "$work/out" <<'END' || fail "stat --json by UTC"
+import json, sys
+s = json.load(open(sys.argv[1]))
+assert s["clock"]["compared"] == "utc", s["clock"]
+assert [n["error_ns"] // 1000000 for n in s["nodes"]] == [5, 7], s["nodes"]
+assert s["clock"]["utc_error_ns"] // 1000000 == 7, s["clock"]
+END
+
+# --- one boot, but another time: a restored snapshot, or the clock was set ---------------
+"$ctl" record -q -o "$work/r2" -- "$emit" 10
+of_host r2 e alpha 0 unknown
+of_host r2 f alpha 1000000000 unknown
+run 0 merge -q -o "$work/ae" "$work/a" "$work/e"
+refused 'a and .*f are of the same boot, but their clocks contradict each other' \
+	"$work/a" "$work/f"
+run 0 merge --force -o "$work/af" "$work/f" "$work/a"
+says 'error bound unknown'

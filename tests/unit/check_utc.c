@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+/* The bound of CLOCK_REALTIME's error to UTC, from the kernel and from ClockBound */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/timex.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/clock/utc.h"
+#include "suite.h"
+
+#define SECOND	1000000000LL
+
+/* ---- the kernel ---------------------------------------------------------- */
+
+static struct tsct_utc by_kernel(int result, int status, long maxerror_us)
+{
+	struct timex timex = { .status = status, .maxerror = maxerror_us };
+	struct tsct_utc utc;
+
+	tsct_utc_from_kernel(result, &timex, &utc);
+	return utc;
+}
+
+START_TEST(test_kernel)
+{
+	struct tsct_utc utc = by_kernel(TIME_OK, STA_PLL, 1234);
+
+	ck_assert_uint_eq(utc.source, TSCT_UTC_KERNEL);
+	ck_assert_uint_eq(utc.error_ns, 1234000);
+	/* The kernel's own bound grows by 500 us each second. */
+	ck_assert_uint_eq(tsct_utc_error_after(&utc, SECOND), 1734000);
+	ck_assert_uint_eq(tsct_utc_error_after(&utc, 1), 1234001);
+	ck_assert_uint_eq(by_kernel(TIME_INS, STA_INS, 7).error_ns, 7000);
+	ck_assert_uint_eq(by_kernel(TIME_OK, 0, 0).error_ns, 0);
+}
+END_TEST
+
+START_TEST(test_kernel_knows_nothing)
+{
+	const struct tsct_utc all[] = {
+		by_kernel(TIME_ERROR, STA_UNSYNC, 100),
+		by_kernel(TIME_OK, STA_UNSYNC | STA_PLL, 100),
+		by_kernel(TIME_OK, 0, 16000000),
+		by_kernel(TIME_OK, 0, -1),
+		by_kernel(-1, 0, 100),
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		ck_assert_uint_eq(all[i].source, TSCT_UTC_UNKNOWN);
+		ck_assert_uint_eq(all[i].error_ns, UINT64_MAX);
+		ck_assert_uint_eq(tsct_utc_error_after(&all[i], SECOND), UINT64_MAX);
+	}
+}
+END_TEST
+
+/* ---- ClockBound ---------------------------------------------------------- */
+
+/* Layout of ClockBound's shared memory, version 2, as its documentation states it */
+struct page {
+	uint32_t magic[2], size;
+	uint16_t version, generation;
+	int64_t as_of[2], void_after[2], bound_ns;
+	uint64_t marker;
+	uint32_t drift_ppb;
+	int32_t status;
+};
+
+#define NOW	(1000 * SECOND)
+
+static const struct page good = {
+	.magic = { 0x414d5a4e, 0x43420200 }, .size = 80, .version = 2,
+	.generation = 4, .as_of = { 998, 500000000 }, .void_after = { 1999, 0 },
+	.bound_ns = 40000, .drift_ppb = 15000, .status = 1,
+};
+
+/* The bound of @good at NOW: 1.5 s after its time, at 15 us per s */
+#define GOOD_NS	(40000 + 22500)
+
+static int by_clockbound(const struct page *page, struct tsct_utc *ret)
+{
+	unsigned char bytes[TSCT_CLOCKBOUND_SIZE];
+
+	ck_assert_uint_eq(sizeof(*page), sizeof(bytes));
+	memcpy(bytes, page, sizeof(bytes));
+	return tsct_utc_from_clockbound(bytes, NOW, ret);
+}
+
+START_TEST(test_clockbound)
+{
+	struct page page = good;
+	struct tsct_utc utc;
+
+	ck_assert_int_eq(by_clockbound(&page, &utc), 0);
+	ck_assert_uint_eq(utc.source, TSCT_UTC_CLOCKBOUND);
+	ck_assert_uint_eq(utc.error_ns, GOOD_NS);
+	ck_assert_uint_eq(tsct_utc_error_after(&utc, SECOND), GOOD_NS + 15000);
+	page.status = 2;
+	ck_assert_int_eq(by_clockbound(&page, &utc), 0);
+}
+END_TEST
+
+#define REFUSED(error, ...) do {					\
+	struct page page = good;					\
+	struct tsct_utc utc;						\
+									\
+	__VA_ARGS__;							\
+	ck_assert_int_eq(by_clockbound(&page, &utc), error);		\
+	ck_assert_uint_eq(utc.source, TSCT_UTC_UNKNOWN);		\
+	ck_assert_uint_eq(utc.error_ns, UINT64_MAX);			\
+} while (0)
+
+START_TEST(test_clockbound_refused)
+{
+	REFUSED(-EPROTO, page.magic[0] = 0);
+	REFUSED(-EPROTO, page.magic[1]++);
+	REFUSED(-EPROTO, page.version = 3);
+	REFUSED(-EPROTO, page.size = 71);
+	REFUSED(-EAGAIN, page.generation = 0);
+	REFUSED(-EAGAIN, page.generation = 5);
+	REFUSED(-ESTALE, page.void_after[0] = 999);
+	REFUSED(-ESTALE, page.as_of[0] = 1001);
+	REFUSED(-ERANGE, page.as_of[1] = SECOND);
+	REFUSED(-ERANGE, page.as_of[0] = INT64_MAX);
+	REFUSED(-ERANGE, page.void_after[1] = -1);
+	REFUSED(-ERANGE, page.bound_ns = -1);
+	REFUSED(-ERANGE, page.drift_ppb = 1000000001);
+	REFUSED(-ENODATA, page.status = 0);
+	REFUSED(-ENODATA, page.status = 3);
+	REFUSED(-ENODATA, page.status = -7);
+}
+END_TEST
+
+/* ---- files --------------------------------------------------------------- */
+
+static char path[] = "/tmp/check_utc.XXXXXX";
+
+static void write_file(const struct page *page, size_t size, mode_t mode)
+{
+	FILE *to = fopen(path, "w");
+
+	ck_assert_ptr_nonnull(to);
+	ck_assert_uint_eq(fwrite(page, 1, size, to), size);
+	ck_assert_int_eq(fclose(to), 0);
+	ck_assert_int_eq(chmod(path, mode), 0);
+}
+
+static void make_path(void)
+{
+	strcpy(path, "/tmp/check_utc.XXXXXX");
+	close(mkstemp(path));
+}
+
+static void remove_path(void)
+{
+	unlink(path);
+}
+
+/* What tsct_utc_read() says without a file: the bound of this kernel, or "unknown" */
+static __u32 kernel_source(void)
+{
+	struct tsct_utc utc;
+
+	tsct_utc_read("/nonexistent/clockbound", &utc);
+	ck_assert_uint_ne(utc.source, TSCT_UTC_CLOCKBOUND);
+	return utc.source;
+}
+
+START_TEST(test_file)
+{
+	struct page page = good;
+	struct timespec now;
+	struct tsct_utc utc;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	page.as_of[0] = now.tv_sec > 1 ? now.tv_sec - 1 : 0;
+	page.void_after[0] = now.tv_sec + 1000;
+	write_file(&page, sizeof(page), 0644);
+	tsct_utc_read(path, &utc);
+	ck_assert_uint_eq(utc.source, TSCT_UTC_CLOCKBOUND);
+	ck_assert_uint_ge(utc.error_ns, 40000);
+	/* A file that others may write is not used; nor is a short or stale one. */
+	write_file(&page, sizeof(page), 0666);
+	tsct_utc_read(path, &utc);
+	ck_assert_uint_eq(utc.source, kernel_source());
+	write_file(&page, sizeof(page) - 1, 0644);
+	tsct_utc_read(path, &utc);
+	ck_assert_uint_eq(utc.source, kernel_source());
+	page.void_after[0] = page.as_of[0];
+	write_file(&page, sizeof(page), 0644);
+	tsct_utc_read(path, &utc);
+	ck_assert_uint_eq(utc.source, kernel_source());
+}
+END_TEST
+
+/* A writer that died while writing leaves an odd generation for ever; a FIFO has no
+ * contents. Neither makes tsct_utc_read() wait. */
+START_TEST(test_file_never_waits)
+{
+	struct page page = good;
+	struct tsct_utc utc;
+
+	page.generation = 5;
+	write_file(&page, sizeof(page), 0644);
+	tsct_utc_read(path, &utc);
+	ck_assert_uint_eq(utc.source, kernel_source());
+	unlink(path);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	tsct_utc_read(path, &utc);
+	ck_assert_uint_eq(utc.source, kernel_source());
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("utc");
+	TCase *tcase = add_case(suite, "sources", NULL, NULL);
+
+	tcase_add_test(tcase, test_kernel);
+	tcase_add_test(tcase, test_kernel_knows_nothing);
+	tcase_add_test(tcase, test_clockbound);
+	tcase_add_test(tcase, test_clockbound_refused);
+	tcase = add_case(suite, "files", make_path, remove_path);
+	tcase_add_test(tcase, test_file);
+	tcase_add_test(tcase, test_file_never_waits);
+	return run_suite(suite);
+}
