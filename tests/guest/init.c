@@ -276,7 +276,8 @@ static void run_test(struct result *v, const struct test *test)
 static void report(const struct result *v, int nr, const char *name, double took)
 {
 	if (v->failed)
-		tap_printf("not ok %d - %s # %s (%.1f s)\n", nr, name, v->why, took);
+		tap_printf("not ok %d - %s # %s (%.1f s): %s\n", nr, name, v->why, took,
+			   output_last_line());
 	else if (v->skipped)
 		tap_printf("ok %d - %s # SKIP %s\n", nr, name, output_last_line());
 	else
