@@ -142,7 +142,7 @@ has "$work/m" "s['sync']['node'] == s['sync']['master']" True
 	"$(stat_of "$work/a" "s['sync']['master']")" ] || fail "another master"
 
 # --- without sessions, and without sync samples --------------------------------------
-run 0 beta record --fit spline -o "$work/b" -- sleep 0.1
+run 0 beta record --no-sessions --fit spline -o "$work/b" -- sleep 0.1
 is_sync "$work/b" start=none end=none fit=spline
 "$work/samplecheck" "$work/b" || fail "fits without sessions"
 run 0 beta record --no-cluster -o "$work/c" -- true
@@ -150,9 +150,11 @@ has "$work/c" "s['sync']" None
 [ ! -e "$work/c/sync_0" ] || fail "samples in spite of --no-cluster"
 run 2 beta record --no-cluster --fit hull -- true
 says 'no sync samples with --no-cluster'
-run 2 beta record --sync-timeout 5 -o "$work/no" -- true
-says '--sync-timeout needs --cluster'
-run 2 beta record --cluster --no-cluster -- true
+for i in no-cluster no-sessions; do
+	run 2 beta record --sync-timeout 5 --$i -o "$work/no" -- true
+	says "--sync-timeout: no sync sessions with --$i"
+	run 2 beta record --cluster --$i -- true
+done
 run 2 beta record --fit parabola -- true
 
 # --- interrupted while recording ------------------------------------------------------

@@ -36,7 +36,7 @@ struct record_options {
 	struct tsct_packet_limits sync_every;
 	enum record_sync_mode sync_mode;
 	const char *fit;		/* kind of fit; NULL: as set in the daemon */
-	long sync_timeout_s;		/* timeout of each sync session; 0: 30 s */
+	long sync_timeout_s;		/* timeout of each sync session; 0: default */
 	char **command;			/* argv of the command; NULL: no command */
 };
 

@@ -13,7 +13,8 @@
 #include "tools/common/cmd.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_DURATION, KEY_EVENTS,
-       KEY_FIT, KEY_JSON, KEY_NO_CLUSTER, KEY_PASS, KEY_SYNC_TIMEOUT, KEY_UNREAD };
+       KEY_FIT, KEY_JSON, KEY_NO_CLUSTER, KEY_NO_SESSIONS, KEY_PASS,
+       KEY_SYNC_TIMEOUT, KEY_UNREAD };
 
 static const struct argp_option options[] = {
 	{ "event", 'e', "EVENT", 0, "record this kernel event or group; may be "
@@ -40,15 +41,17 @@ static const struct argp_option options[] = {
 	  "MiB in all)", 0 },
 	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds, and send "
 	  "SIGTERM to CMD", 0 },
-	{ "cluster", KEY_CLUSTER, NULL, 0, "synchronize with the peers before the "
-	  "start and after the end: a child with its master, a master with its "
-	  "children", 0 },
-	{ "no-cluster", KEY_NO_CLUSTER, NULL, 0, "do not record sync samples "
-	  "(default: record those that the daemon takes)", 0 },
+	{ "cluster", KEY_CLUSTER, NULL, 0, "require a sync session at the start and "
+	  "at the end: a child with its master, a master with its children "
+	  "(default: a child with its master, if it answers)", 0 },
+	{ "no-sessions", KEY_NO_SESSIONS, NULL, 0, "record the sync samples that the "
+	  "daemon takes, without sync sessions", 0 },
+	{ "no-cluster", KEY_NO_CLUSTER, NULL, 0, "record no sync samples, without "
+	  "sync sessions", 0 },
 	{ "fit", KEY_FIT, "KIND", 0, "fit to use for the sync samples: "
 	  TSCT_FIT_KINDS " (default: as in tsctraced.conf)", 0 },
 	{ "sync-timeout", KEY_SYNC_TIMEOUT, "SECONDS", 0, "wait up to SECONDS "
-	  "for the end of a sync session, 1 to 3600 (default: 30)", 0 },
+	  "for the end of a sync session, 1 to 3600 (default: 5; with --cluster: 30)", 0 },
 	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if the "
 	  "recording succeeded", 0 },
 	{ "quiet", 'q', NULL, 0, "print only errors and losses", 0 },
@@ -76,7 +79,8 @@ static void set_sync_mode(struct argp_state *state, struct record_options *o,
 			  enum record_sync_mode mode)
 {
 	if (o->sync_mode != RECORD_SYNC_AUTO && o->sync_mode != mode)
-		argp_error(state, "--cluster and --no-cluster exclude each other");
+		argp_error(state, "--cluster, --no-sessions and --no-cluster exclude"
+			   " each other");
 	o->sync_mode = mode;
 }
 
@@ -133,6 +137,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 				   " above 0, up to 1000000000", arg);
 		break;
 	case KEY_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_CLUSTER); break;
+	case KEY_NO_SESSIONS: set_sync_mode(state, o, RECORD_SYNC_NO_SESSIONS); break;
 	case KEY_NO_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_OFF); break;
 	case KEY_FIT:
 		o->fit = arg;
@@ -244,8 +249,11 @@ int record_options_check(const struct record_options *o)
 			     " MiB in all", blocks, size, min);
 		return -EINVAL;
 	}
-	if (o->sync_timeout_s && o->sync_mode != RECORD_SYNC_CLUSTER) {
-		record_error("--sync-timeout needs --cluster");
+	if (o->sync_timeout_s && (o->sync_mode == RECORD_SYNC_OFF ||
+				  o->sync_mode == RECORD_SYNC_NO_SESSIONS)) {
+		record_error("--sync-timeout: no sync sessions with --%s; remove one of"
+			     " the options", o->sync_mode == RECORD_SYNC_OFF ?
+			     "no-cluster" : "no-sessions");
 		return -EINVAL;
 	}
 	if (o->fit && o->sync_mode == RECORD_SYNC_OFF) {

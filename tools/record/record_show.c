@@ -446,12 +446,12 @@ void record_sync_show(const struct record_session *s)
 			     view_plural(rec->restarts));
 	if (rec->end.state == TSCT_SESSION_FAILED ||
 	    rec->end.state == TSCT_SESSION_INTERRUPTED)
-		record_error("--cluster: the session at the end failed: %s; the"
-			     " recording is complete, its metadata has the"
-			     " failure", s->sync.error);
+		record_error("the session at the end failed: %s; the recording is"
+			     " complete, its metadata has the failure",
+			     s->sync.error);
 	else if (rec->end.state == TSCT_SESSION_DONE && *s->sync.absent)
-		record_error("--cluster: nodes absent from the session at the"
-			     " end: %s", s->sync.absent);
+		record_error("nodes absent from the session at the end: %s",
+			     s->sync.absent);
 	else if (*s->sync.error)
 		record_error("the last sync samples may be missing: %s",
 			     s->sync.error);

@@ -16,11 +16,14 @@
 #define FETCH_NS	1000000000LL	/* time between requests for samples, ns */
 /* time between requests for samples while a session is in progress, ns */
 #define FETCH_BUSY_NS	50000000LL
-#define ANSWER_NS	5000000000LL	/* timeout of a request, ns */
-/* timeout of a request if samples are optional, ns */
-#define ANSWER_SHORT_NS	1000000000LL
+#define ANSWER_NS	1000000000LL	/* timeout of a request, ns */
+/* timeout of a request with --cluster, which fails without an answer, ns */
+#define ANSWER_LONG_NS	5000000000LL
 #define BUSY_CHECK_US	10000	/* time between requests at the end of a session, us */
-#define TIMEOUT_S	30	/* limit of a session without --sync-timeout, s */
+/* limit of a session without --sync-timeout, s: the default of sync-max-duration (1 s)
+ * for a session that others began just before, for our own, and time to spare */
+#define TIMEOUT_S	5
+#define TIMEOUT_LONG_S	30	/* the same with --cluster, s */
 /* a child without polls for longer is not alive, s; as in lib/sync/schedule.h */
 #define PRESENT_S	60
 
@@ -36,9 +39,16 @@ static int set_error(struct record_session *s, int err, const char *text)
 	return err;
 }
 
-static bool with_sessions(const struct record_session *s)
+/* Returns true with --cluster: no recording without the session at the start */
+static bool sessions_required(const struct record_session *s)
 {
 	return s->o->sync_mode == RECORD_SYNC_CLUSTER;
+}
+
+/* Returns the timeout of a request, ns */
+static __s64 answer_limit_ns(const struct record_session *s)
+{
+	return sessions_required(s) ? ANSWER_LONG_NS : ANSWER_NS;
 }
 
 /* ---- samples ---------------------------------------------------------------- */
@@ -249,7 +259,7 @@ static int add_answer_text(struct record_session *s, const char *text)
 
 /* ---- blocking requests -------------------------------------------------------- */
 
-static void begin_samples_request(struct record_session *s, __s64 limit_ns)
+static void begin_samples_request(struct record_session *s)
 {
 	char request[64];
 
@@ -257,7 +267,7 @@ static void begin_samples_request(struct record_session *s, __s64 limit_ns)
 		 (unsigned long long)s->sync.number);
 	s->sync.more = false;
 	tsct_control_call_begin(&s->sync.call, control_path(), request,
-				tsct_monotonic_ns() + limit_ns);
+				tsct_monotonic_ns() + answer_limit_ns(s));
 }
 
 /* Waits until the answer is complete, or a signal comes. */
@@ -281,7 +291,7 @@ static int request_json(struct record_session *s, const char *request,
 	int err;
 
 	tsct_control_call_begin(&s->sync.call, control_path(), request,
-				tsct_monotonic_ns() + ANSWER_NS);
+				tsct_monotonic_ns() + answer_limit_ns(s));
 	err = await_answer(s);
 	if (!err)
 		*ret = parse_json(s, s->sync.call.answer, &err);
@@ -289,14 +299,14 @@ static int request_json(struct record_session *s, const char *request,
 	return err;
 }
 
-/* Fetches all new samples from the daemon. @limit_ns: time limit for each answer */
-static int fetch_samples(struct record_session *s, __s64 limit_ns)
+/* Fetches all new samples from the daemon. */
+static int fetch_samples(struct record_session *s)
 {
 	struct record_sync *sync = &s->sync;
 	int err;
 
 	do {
-		begin_samples_request(s, limit_ns);
+		begin_samples_request(s);
 		err = await_answer(s);
 		if (!err)
 			err = add_answer_text(s, sync->call.answer);
@@ -308,16 +318,24 @@ static int fetch_samples(struct record_session *s, __s64 limit_ns)
 
 /* ---- result of a session -------------------------------------------------------- */
 
+/* Returns a master in the answer to the request "peers"; NULL: none is configured */
+static const json_t *find_master(const json_t *peers)
+{
+	const json_t *sources = json_object_get(peers, "sources");
+	size_t i;
+
+	for (i = 0; i < json_array_size(sources); i++)
+		if (!strcmp(ctl_json_string(json_array_get(sources, i), "type"), "master"))
+			return json_array_get(sources, i);
+	return NULL;
+}
+
 /* Sets the error text if a child's session brought no samples. Returns 0 or -errno. */
 static int check_master(struct record_session *s, const json_t *peers)
 {
-	const json_t *sources = json_object_get(peers, "sources"), *master = NULL;
+	const json_t *master = find_master(peers);
 	const char *status, *why;
-	size_t i;
 
-	for (i = 0; !master && i < json_array_size(sources); i++)
-		if (!strcmp(ctl_json_string(json_array_get(sources, i), "type"), "master"))
-			master = json_array_get(sources, i);
 	/* A session does not shorten the poll interval of NTP servers, so a session
 	 * without samples is no error if the node is synchronized. */
 	if (!master && s->rec.nodes[0].sync.status == TSCT_STATUS_SYNCHRONIZED)
@@ -392,12 +410,12 @@ static int check_session(struct record_session *s, __s64 began_ns)
 static int await_session_end(struct record_session *s)
 {
 	const long timeout_s = s->o->sync_timeout_s ? s->o->sync_timeout_s :
-		TIMEOUT_S;
+		sessions_required(s) ? TIMEOUT_LONG_S : TIMEOUT_S;
 	const __s64 until = tsct_monotonic_ns() + timeout_s * 1000000000LL;
 	int err;
 
 	for (;;) {
-		err = fetch_samples(s, ANSWER_NS);
+		err = fetch_samples(s);
 		if (err || !s->sync.busy)
 			return err;
 		if (record_interrupts > s->sync.interrupts)
@@ -449,16 +467,16 @@ int record_sync_open(struct record_session *s)
 	if (s->o->sync_mode == RECORD_SYNC_OFF)
 		return 0;
 	/* Signals interrupt the waits of sessions only: all other waits are short. */
-	s->sync.interrupts = with_sessions(s) ? 0 : INT_MAX;
+	s->sync.interrupts = sessions_required(s) ? 0 : INT_MAX;
 	err = tsct_recording_add_samples(&s->rec);
 	if (err) {
 		record_error("sync samples: %s", strerror(-err));
 		return err;
 	}
-	err = fetch_samples(s, with_sessions(s) ? ANSWER_NS : ANSWER_SHORT_NS);
+	err = fetch_samples(s);
 	if (err) {
 		tsct_recording_drop_sync(&s->rec);
-		if (with_sessions(s)) {
+		if (sessions_required(s)) {
 			record_error("--cluster: %s; nothing was recorded",
 					s->sync.error);
 			return err;
@@ -473,20 +491,50 @@ int record_sync_open(struct record_session *s)
 	return 0;
 }
 
+/* Decides whether to run sessions: with --cluster, and by default if a master is
+ * configured. Without one there is nothing to measure that a session could add. */
+static bool decide_sessions(struct record_session *s)
+{
+	const struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
+	json_t *peers;
+	bool has_master;
+
+	if (sessions_required(s))
+		return true;
+	if (s->o->sync_mode != RECORD_SYNC_AUTO || !rec->on ||
+	    rec->role != TSCT_SYNC_CHILD)
+		return false;
+	if (request_json(s, "peers", &peers)) {
+		record_error("no sync sessions: %s", s->sync.error);
+		return false;
+	}
+	has_master = find_master(peers);
+	json_decref(peers);
+	return has_master;
+}
+
 int record_sync_start(struct record_session *s)
 {
 	int err;
 
-	if (!with_sessions(s))
+	s->sync.sessions = decide_sessions(s);
+	if (!s->sync.sessions)
 		return 0;
+	s->sync.interrupts = 0;
 	err = run_session(s, &s->rec.nodes[0].sync.start);
+	if (err && (sessions_required(s) || err == -EINTR)) {
+		record_error("%sthe session at the start failed: %s; nothing was"
+			     " recorded", sessions_required(s) ? "--cluster: " : "",
+			     s->sync.error);
+		return err;
+	}
 	if (err)
-		record_error("--cluster: the session at the start failed: %s;"
-				" nothing was recorded", s->sync.error);
+		record_error("the session at the start failed: %s; recording without"
+			     " it", s->sync.error);
 	else if (*s->sync.absent)
-		record_error("--cluster: nodes absent from the session at the"
-				" start: %s", s->sync.absent);
-	return err;
+		record_error("nodes absent from the session at the start: %s",
+			     s->sync.absent);
+	return 0;
 }
 
 /* ---- during the recording ------------------------------------------------------- */
@@ -502,7 +550,7 @@ void record_sync_poll(struct record_session *s, __s64 now_ns)
 	if (!tsct_control_call_pending(&sync->call)) {
 		if (now_ns < sync->due_ns)
 			return;
-		begin_samples_request(s, ANSWER_NS);
+		begin_samples_request(s);
 	}
 	ret = tsct_control_call_step(&sync->call);
 	if (!ret)
@@ -529,11 +577,11 @@ void record_sync_end(struct record_session *s)
 	tsct_control_call_end(&s->sync.call);
 	s->sync.error[0] = '\0';
 	s->sync.absent[0] = '\0';
-	if (with_sessions(s)) {
+	if (s->sync.sessions) {
 		s->sync.interrupts = record_interrupts;
 		err = run_session(s, &rec->end);
 	} else {
-		err = fetch_samples(s, ANSWER_SHORT_NS);
+		err = fetch_samples(s);
 	}
 	if (!err)
 		s->sync.error[0] = '\0';

@@ -13,9 +13,13 @@
 #include "lib/ctf/samples.h"
 
 enum record_sync_mode {
-	RECORD_SYNC_AUTO,	/* record sync samples if the daemon has any */
-	RECORD_SYNC_CLUSTER,	/* also run sync sessions; fail without a daemon */
-	RECORD_SYNC_OFF,
+	/* record sync samples if the daemon has any, and run sync sessions at the start
+	 * and at the end if it has a master; without answers, record without them */
+	RECORD_SYNC_AUTO,
+	/* the same, and on a master, too; fail without a session at the start */
+	RECORD_SYNC_CLUSTER,
+	RECORD_SYNC_NO_SESSIONS,	/* samples, but no sessions */
+	RECORD_SYNC_OFF,		/* neither samples nor sessions */
 };
 
 struct record_sync {
@@ -25,6 +29,8 @@ struct record_sync {
 	int interrupts;
 	/* whether the samples from before the recording were fetched */
 	bool started;
+	/* sync sessions are run at the start and at the end */
+	bool sessions;
 	__u64 life;			/* random number of the daemon process */
 	__u64 number;			/* number of the last sample fetched */
 	bool busy;			/* a sync session is in progress */
@@ -51,13 +57,19 @@ struct record_session;
  */
 int record_sync_open(struct record_session *s);
 
-/* With --cluster: runs the session at the start. Prints errors. Returns 0 or -errno. */
+/*
+ * record_sync_start - run the sync session at the start, if there are sessions
+ *
+ * Prints errors. Returns 0, also after a session that failed unless --cluster is given;
+ * -EINTR after a signal; or -errno.
+ */
 int record_sync_start(struct record_session *s);
 
 /* Fetches new samples if it is time to. Called from the main loop. Never blocks. */
 void record_sync_poll(struct record_session *s, __s64 now_ns);
 
-/* Fetches the last samples. With --cluster, also runs the sync session at the end. */
+/* Runs the sync session at the end, if there are sessions, and fetches the last
+ * samples. */
 void record_sync_end(struct record_session *s);
 void record_sync_close(struct record_session *s);
 

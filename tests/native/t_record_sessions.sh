@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Recordings without --cluster: sync sessions at start and end where a master is
+# configured, and only there; a master or a daemon that does not answer is reported, and
+# does not keep record from recording.
+# test-timeout: 90
+set -euo pipefail
+
+. "$(dirname "$0")/sync.sh"
+unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
+
+run() {		# STATUS NODE ARGUMENT...: runs trace-ctl on the node
+	local want=$1 got=0
+	in_dir "$2" timeout 30 "$ctl" "${@:3}" >"$work/out" 2>"$work/err" || got=$?
+	[ "$got" = "$want" ] || fail "$3 on $2: exit status $got, not $want: $(cat "$work/err")"
+}
+says() { grep -q -- "$1" "$work/err" || fail "no message that matches '$1': $(cat "$work/err")"; }
+silent() { [ ! -s "$work/err" ] || fail "$1: $(cat "$work/err")"; }
+# Prints the state of the sessions: "START END", or "none" without samples.
+sessions() {	# DIR
+	"$ctl" stat --json "$1" 2>/dev/null | python3 -c 'import json, sys
+s = json.load(sys.stdin)["sync"]
+print(s["start"], s["end"]) if s else print("none")'
+}
+has_sessions() {	# DIR STATES
+	[ "$(sessions "$1")" = "$2" ] || fail "$1: sessions: $(sessions "$1"), not $2"
+}
+# Prints how many samples the sessions at start and end have: those that were sent and
+# answered within the times that the metadata states.
+samples_of() {	# DIR
+	"$ctl" dump --sync --json "$1" | python3 -c 'import json, re, sys
+meta = open(sys.argv[1] + "/metadata").read()
+rows = [json.loads(l)["fields"] for l in sys.stdin]
+print(*(sum(a <= r["t1"] and r["t4"] <= b for r in rows) for a, b in
+	(map(int, re.search(k + " = \"state=1 begin=(\\d+) end=(\\d+)", meta).groups())
+	 for k in ("sync_start", "sync_end"))))' "$1"
+}
+mkdir "$work/alpha" "$work/beta" "$work/gamma" "$work/delta" "$work/none"
+for i in alpha beta gamma delta; do net $i; done
+join alpha 10.77.5.1/24 beta 10.77.5.2/24
+join alpha 10.77.6.1/24 delta 10.77.6.2/24
+printf 'child beta 10.77.5.2\n' >"$work/alpha/conf"
+poll='master 10.77.5.1 minpoll -3 maxpoll -2'
+printf 'name beta\n%s\n' "$poll" >"$work/beta/conf"
+: >"$work/gamma/conf"
+printf 'name delta\nntp 10.77.6.1\n' >"$work/delta/conf"
+start alpha a1
+for i in beta gamma delta; do start $i; done
+for i in alpha beta gamma delta; do wait_for "$i has a clock" logged $i 'clock synchronized'; done
+wait_for "beta is synchronized" synced beta
+
+# --- with a master: sessions, unless they are turned off -----------------------------
+run 0 beta record -q -o "$work/a" -- sleep 0.1
+silent "a recording with sessions"
+has_sessions "$work/a" 'done done'
+read -r first last < <(samples_of "$work/a")
+if [ "$first" -lt 90 ] || [ "$last" -lt 90 ]; then
+	fail "$first and $last samples in sessions of 100"
+fi
+run 0 beta record -q --no-sessions -o "$work/b" -- sleep 0.1
+has_sessions "$work/b" 'none none'
+run 0 beta record -q --no-cluster -o "$work/c" -- true
+has_sessions "$work/c" none
+
+# --- without a master, network or daemon: neither sessions nor messages --------------
+run 0 alpha record -q -o "$work/master" -- sleep 0.1
+silent "a recording of the master"
+has_sessions "$work/master" 'none none'
+run 0 delta record -q -o "$work/ntp" -- true
+silent "a recording of a node with NTP servers only"
+has_sessions "$work/ntp" 'none none'
+for i in gamma none; do
+	run 0 $i record -q -o "$work/of_$i" -- true
+	silent "a recording on $i"
+	has_sessions "$work/of_$i" none
+done
+
+# --- a recording that is shorter than its sessions, of more than a second each --------
+printf 'name beta\n%s\nsync-max-messages 1500\nsync-max-duration 4\n' "$poll" \
+	>"$work/beta/conf"
+reload beta
+wait_for "beta has the new limits" logged beta 'SIGHUP: .*reloaded'
+run 0 beta record -q -o "$work/d" -- true
+silent "a short recording"
+has_sessions "$work/d" 'done done'
+read -r first last < <(samples_of "$work/d")
+if [ "$first" -lt 1000 ] || [ "$last" -lt 1000 ]; then
+	fail "$first and $last samples in sessions of 1500"
+fi
+run 0 alpha record -q -o "$work/master2" -- true
+run 0 alpha merge -q -o "$work/merged" "$work/master2" "$work/d"
+
+# --- a session that does not end, and signals -----------------------------------------
+printf 'name beta\n%s\nsync-max-messages 100000\nsync-max-duration 60\n' "$poll" \
+	>"$work/beta/conf"
+: >"$work/beta/log"
+reload beta
+wait_for "beta has the new limits" logged beta 'SIGHUP: .*reloaded'
+TSCTRACE_RUN_DIR=$work/beta "$ctl" record --sync-timeout 3 -c other -o "$work/e" \
+	2>"$work/err" & rec=$! pids+=($!)
+recorded() { [ -e "$work/e/metadata" ]; }
+wait_for "it records without the session" recorded
+# The first signal ends the recording, a later one the session at the end.
+interrupted() { ! kill -INT $rec 2>/dev/null; }
+wait_for "record ends" interrupted
+wait $rec || fail "interrupted in the session at the end: $(cat "$work/err")"
+says 'session at the start failed: not finished after 3 s.*recording without it'
+says 'session at the end failed: .*interrupted; the recording is complete'
+has_sessions "$work/e" 'failed interrupted'
+# A signal in the session at the start: nothing is recorded, no command is started.
+TSCTRACE_RUN_DIR=$work/beta "$ctl" record --sync-timeout 60 -o "$work/no" \
+	-- touch "$work/touched" 2>"$work/err" & rec=$! pids+=($!)
+wait_for "record handles signals" catches $rec
+wait_for "record ends" interrupted
+wait $rec && fail "exit status 0 after a signal in the session at the start"
+says 'session at the start failed: .*interrupted; nothing was recorded'
+[ ! -e "$work/no" ] && [ ! -e "$work/touched" ] || fail "a recording is left, or the command ran"
+
+# --- a master that is dead, and a daemon that is stopped ------------------------------
+printf 'name beta\n%s\n' "$poll" >"$work/beta/conf"
+reload beta
+slay alpha
+run 0 beta record -q -o "$work/f" -- touch "$work/touched"
+says 'session at the start failed: 10.77.5.1 does not answer.*recording without it'
+says 'session at the end failed: 10.77.5.1 does not answer.*; the recording is complete'
+has_sessions "$work/f" 'failed failed'
+[ -e "$work/touched" ] || fail "the command was not started"
+kill -STOP "$beta"
+TSCTRACE_PROVIDER=embedded run 0 beta record -q -o "$work/g" -- true
+kill -CONT "$beta"
+has_sessions "$work/g" none
