@@ -8,6 +8,7 @@
 #include "lib/core/clock_params.h"
 #include "daemon/config/log.h"
 #include "lib/client/gettime.h"
+#include "lib/clock/utc.h"
 #include "peers_private.h"
 
 #define STRATUM		10		/* default of the directive `stratum` */
@@ -30,18 +31,19 @@ static void refresh_ntp(struct peers *p, struct tsct_timeline *t)
 {
 	__u64 error_ns, kernel_ns = 0, now = timekeeper_cycles(p->timekeeper);
 	struct timex timex = { .modes = 0 };
+	struct tsct_utc utc;
 	bool known;
 	__s64 ns;
-	int state;
+	int result;
 
 	known = packet_clock_real(&p->clock, now, &ns, &error_ns);
 	if (known && !p->config->stratum) {
 		/* Reads the kernel's bound of the error of CLOCK_REALTIME; a sandbox
 		 * may deny adjtimex(2). */
-		state = adjtimex(&timex);
-		known = state >= 0 && state != TIME_ERROR &&
-			!(timex.status & STA_UNSYNC);
-		kernel_ns = (__u64)timex.maxerror * 1000;
+		result = adjtimex(&timex);
+		tsct_utc_from_kernel(result, &timex, &utc);
+		known = utc.source;
+		kernel_ns = utc.error_ns;
 	}
 	t->leap = known ? 0 : TSCT_NTP_UNSYNCED;
 	t->stratum = !known ? 0 : p->config->stratum ?

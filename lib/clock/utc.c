@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
@@ -46,12 +47,34 @@ __u64 tsct_utc_error_after(const struct tsct_utc *utc, __u64 age_ns)
 
 /* ---- the kernel ---------------------------------------------------------- */
 
+/* Nominal length of a tick, us: adjtimex(2) counts in ticks of 100 Hz (USER_HZ) on x86,
+ * whatever the rate of the kernel's timer interrupts */
+#define TICK_US		10000
+
+/*
+ * Returns true if the kernel runs CLOCK_REALTIME faster or slower than its oscillator by
+ * more than TSCT_UTC_KERNEL_PPB. The kernel raises maxerror by that rate, the largest
+ * error of an oscillator for which `freq` (MAXFREQ) can make up; ntpd never adjusts the
+ * rate by more. chronyd does, by `tick` in steps of 100 ppm: up to 10 %,
+ * to remove an offset. If it dies meanwhile, the kernel goes on at this rate, and the
+ * time leaves the stated bound. (chronyd also sets `tick` for an oscillator that is more
+ * than 500 ppm off: then, too, the bound is unknown.)
+ */
+static bool is_fast_slew(const struct timex *timex)
+{
+	/* tick: us per TICK_US; freq: ppm with 16 fractional bits */
+	const __s64 ppb = ((__s64)timex->tick - TICK_US) * (NS_PER_S / TICK_US) +
+		(__s64)timex->freq * 1000 / 65536;
+
+	return llabs(ppb) > TSCT_UTC_KERNEL_PPB;
+}
+
 void tsct_utc_from_kernel(int result, const struct timex *timex,
 			  struct tsct_utc *ret)
 {
 	tsct_utc_clear(ret);
-	if (result < 0 || timex->status & STA_UNSYNC || timex->maxerror < 0 ||
-	    timex->maxerror >= KERNEL_LIMIT_US)
+	if (result < 0 || result == TIME_ERROR || timex->status & STA_UNSYNC || timex->maxerror < 0 ||
+	    timex->maxerror >= KERNEL_LIMIT_US || is_fast_slew(timex))
 		return;
 	*ret = (struct tsct_utc) {
 		.source = TSCT_UTC_KERNEL,

@@ -27,7 +27,8 @@ void tsct_utc_clear(struct tsct_utc *ret);
  * @result: result of adjtimex(2), -1: failed
  * @timex: written by adjtimex(2); not read if that failed
  *
- * The bound is unknown with STA_UNSYNC, or if the stated one is 16 s or more.
+ * The bound is unknown with TIME_ERROR or STA_UNSYNC, if the stated one is 16 s or more, or while the
+ * kernel slews CLOCK_REALTIME by more than TSCT_UTC_KERNEL_PPB (tick and freq).
  */
 void tsct_utc_from_kernel(int result, const struct timex *timex,
 			  struct tsct_utc *ret);

@@ -23,7 +23,8 @@ enum fault {
 	FAULT_STEP_DURING,
 	FAULT_SLEW,		/* slew by the NTP daemon: 500 or 100,000 ppm */
 	FAULT_RUNAWAY,		/* the NTP daemon is killed while it slews, and the
-				 * kernel continues to slew at 100,000 ppm */
+				 * kernel continues to slew at 100,000 ppm: the tick
+				 * of adjtimex(2) shows it */
 	FAULT_DEAD_NTP,		/* no NTP daemon after some time */
 	FAULT_DEAD_DAEMON,	/* no tsctraced after some time */
 	FAULT_DEAD_AND_STEP,	/* no tsctraced, then a step of the wall clock */

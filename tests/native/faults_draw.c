@@ -387,7 +387,7 @@ static bool can_merge(const struct fault_case *c)
 		return c->relation != APART;
 	case FAULT_STEP_BEFORE:
 	case FAULT_SLEW:
-		/* a slew by more than 500 ppm may make the stated error unknown */
+		/* a slew by more than 500 ppm makes the stated error unknown */
 		return c->relation == BY_SAMPLES ||
 			(c->relation == BY_NTP && c->at_ps < PS(4.5) &&
 			 stated_ps(m, PS(5), &leap) >= 0 &&

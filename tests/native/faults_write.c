@@ -147,8 +147,8 @@ static uint64_t cycles_at(const struct fault_node *n, const struct machine *m, i
 
 /*
  * Returns true if the kernel of a recorded machine states an error to UTC that is too
- * small, and nothing else is known of that machine. Near a leap second merge does not
- * trust such statements.
+ * small, and nothing shows that: a machine that was restored a moment ago, of which
+ * nothing else is known. Any other statement that is too small has to be recognized.
  */
 bool fault_is_belied(const struct fault_case *c)
 {
@@ -157,8 +157,7 @@ bool fault_is_belied(const struct fault_case *c)
 	struct tsct_utc utc;
 	int64_t ps;
 
-	if (c->fault == FAULT_LEAP || c->fault == FAULT_LEAP_INSERTED ||
-	    c->relation == BY_SAMPLES || c->relation == ONE_BOOT)
+	if (c->fault != FAULT_STALE || c->relation == BY_SAMPLES)
 		return false;
 	for (n = c->node; n < c->node + c->nr; n++)
 		for (ps = n->begin.ps; ps < n->end.ps; ps += PS_PER_S) {

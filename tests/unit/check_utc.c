@@ -18,11 +18,22 @@
 
 static struct tsct_utc by_kernel(int result, int status, long maxerror_us)
 {
-	struct timex timex = { .status = status, .maxerror = maxerror_us };
+	struct timex timex = { .status = status, .maxerror = maxerror_us, .tick = 10000 };
 	struct tsct_utc utc;
 
 	tsct_utc_from_kernel(result, &timex, &utc);
 	return utc;
+}
+
+/* The source of the bound of a kernel that slews by @tick_us, us per 10 ms, and @ppm */
+static __u32 by_slew(long tick_us, double ppm)
+{
+	struct timex timex = { .status = STA_PLL, .maxerror = 100, .tick = tick_us,
+			       .freq = (long)(ppm * 65536) };
+	struct tsct_utc utc;
+
+	tsct_utc_from_kernel(TIME_OK, &timex, &utc);
+	return utc.source;
 }
 
 START_TEST(test_kernel)
@@ -44,6 +55,7 @@ START_TEST(test_kernel_knows_nothing)
 	const struct tsct_utc all[] = {
 		by_kernel(TIME_ERROR, STA_UNSYNC, 100),
 		by_kernel(TIME_OK, STA_UNSYNC | STA_PLL, 100),
+		by_kernel(TIME_ERROR, STA_PPSFREQ, 100),
 		by_kernel(TIME_OK, 0, 16000000),
 		by_kernel(TIME_OK, 0, -1),
 		by_kernel(-1, 0, 100),
@@ -55,6 +67,23 @@ START_TEST(test_kernel_knows_nothing)
 		ck_assert_uint_eq(all[i].error_ns, UINT64_MAX);
 		ck_assert_uint_eq(tsct_utc_error_after(&all[i], SECOND), UINT64_MAX);
 	}
+}
+END_TEST
+
+/* The kernel raises its bound by 500 ppm: a clock that moves faster can leave it. */
+START_TEST(test_kernel_slews)
+{
+	ck_assert_uint_eq(by_slew(10000, 500), TSCT_UTC_KERNEL);
+	ck_assert_uint_eq(by_slew(10000, -500), TSCT_UTC_KERNEL);
+	ck_assert_uint_eq(by_slew(10005, 0), TSCT_UTC_KERNEL);
+	ck_assert_uint_eq(by_slew(9995, 0), TSCT_UTC_KERNEL);
+	ck_assert_uint_eq(by_slew(10006, -100), TSCT_UTC_KERNEL);
+	ck_assert_uint_eq(by_slew(10005, 1), TSCT_UTC_UNKNOWN);
+	ck_assert_uint_eq(by_slew(9995, -1), TSCT_UTC_UNKNOWN);
+	ck_assert_uint_eq(by_slew(10006, 0), TSCT_UTC_UNKNOWN);
+	ck_assert_uint_eq(by_slew(11000, 0), TSCT_UTC_UNKNOWN);
+	ck_assert_uint_eq(by_slew(9000, 0), TSCT_UTC_UNKNOWN);
+	ck_assert_uint_eq(by_slew(0, 0), TSCT_UTC_UNKNOWN);
 }
 END_TEST
 
@@ -222,6 +251,7 @@ int main(void)
 
 	tcase_add_test(tcase, test_kernel);
 	tcase_add_test(tcase, test_kernel_knows_nothing);
+	tcase_add_test(tcase, test_kernel_slews);
 	tcase_add_test(tcase, test_clockbound);
 	tcase_add_test(tcase, test_clockbound_refused);
 	tcase = add_case(suite, "files", make_path, remove_path);
