@@ -48,6 +48,15 @@ bool timekeeper_has_params(const struct tsct_clock_state *state)
 	return state->real.mult && tsct_status_has_time(state->status);
 }
 
+__u32 timekeeper_status(const struct timekeeper *k)
+{
+	const struct tsct_clock_state *state = &k->est.state;
+
+	if (timekeeper_has_params(state) || !tsct_status_has_time(state->status))
+		return state->status;
+	return k->disruption_published ? TSCT_STATUS_DISRUPTED : TSCT_STATUS_UNKNOWN;
+}
+
 bool timekeeper_keeps_rate(__u32 cause)
 {
 	return cause == TSCT_CAUSE_STEP || cause == TSCT_CAUSE_FAKE ||
@@ -63,7 +72,7 @@ void timekeeper_describe(const struct timekeeper *k, char *text, size_t size)
 
 	if (!state->real.mult) {
 		snprintf(text, size, "%s: time unknown, epoch %u (%s)",
-			 tsct_status_name(state->status), state->epoch,
+			 tsct_status_name(timekeeper_status(k)), state->epoch,
 			 state->cause ? tsct_cause_name(state->cause) :
 			 "first epoch");
 		return;
@@ -77,14 +86,15 @@ void timekeeper_describe(const struct timekeeper *k, char *text, size_t size)
 
 void timekeeper_log_status(struct timekeeper *k)
 {
+	const __u32 status = timekeeper_status(k);
 	char text[256];
 
 	timekeeper_describe(k, text, sizeof(text));
-	if (k->est.state.status != k->logged_status)
+	if (status != k->logged_status)
 		log_info("clock %s", text);
 	else
 		log_debug("clock %s", text);
-	k->logged_status = k->est.state.status;
+	k->logged_status = status;
 }
 
 static void log_epoch(const struct timekeeper *k, const char *why)

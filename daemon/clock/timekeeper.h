@@ -184,12 +184,22 @@ void timekeeper_stop(struct timekeeper *k);
  * timekeeper_state - the published state, with the cluster's clock params
  *
  * Every call that publishes changes the state. The pointer remains valid as long as @k.
+ * The status of CLOCK_REALTIME is the estimator's, see timekeeper_status().
  */
 static inline const struct tsct_clock_state *
 timekeeper_state(const struct timekeeper *k)
 {
 	return &k->est.state;
 }
+
+/*
+ * timekeeper_status - the published status of CLOCK_REALTIME, TSCT_STATUS_*
+ *
+ * The estimator may know the time, and be synchronized, before any clock params of the
+ * epoch are published: a CPU survey delays that, or publishing fails. Until then, the
+ * published status is DISRUPTED, or UNKNOWN if nothing was published.
+ */
+__u32 timekeeper_status(const struct timekeeper *k);
 
 /*
  * timekeeper_predecessor - the state that another daemon or the module published

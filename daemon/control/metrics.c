@@ -179,7 +179,7 @@ void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 	__u64 now = timekeeper_cycles(k);
 
 	ret->clocksource = k->disruption.clocksource;
-	ret->status = state->status;
+	ret->status = timekeeper_status(k);
 	ret->epoch = state->epoch;
 	ret->cause = state->cause;
 	ret->source = state->source;

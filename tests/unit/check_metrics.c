@@ -20,6 +20,11 @@ bool timekeeper_has_params(const struct tsct_clock_state *state)
 	return state->real.mult;
 }
 
+__u32 timekeeper_status(const struct timekeeper *k)
+{
+	return k->est.state.status;
+}
+
 static char *text;
 static size_t len;
 
