@@ -255,9 +255,13 @@ void wire_enter_barrier(struct world *world, uint32_t index)
 	poll_barrier(world, &event);
 }
 
-/* Updates whether the node waits in the barrier that an answer reports. If the answer's
+/*
+ * Updates whether the node waits in the barrier that an answer reports. If the answer's
  * barrier number differs from the saved one, the master was restarted, and the new
- * number is saved. */
+ * number is saved. Number 0 reports nothing: the master could not exclude that the request
+ * was a replay, as after many lost answers, and did not use its extension field. As in
+ * daemon/sync/collective.c, the node then keeps the saved number.
+ */
 static void follow_barrier(struct source *source)
 {
 	const struct tsct_remote *remote = &source->client.remote;
@@ -266,7 +270,7 @@ static void follow_barrier(struct source *source)
 	    remote->barrier == source->barrier) {
 		source->waits = false;
 		source->released++;
-	} else {
+	} else if (remote->barrier) {
 		source->barrier = remote->barrier;
 	}
 }
