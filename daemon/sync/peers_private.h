@@ -34,6 +34,8 @@ struct peer_source {
 	int poll;			/* poll interval, 2^n s */
 	unsigned int burst;		/* polls left in the present burst */
 	__s64 burst_ns;			/* begin time of the last burst of polls */
+	unsigned int further;		/* requests of the present poll that are still
+					 * to be sent, each after an answer */
 	/* true: exchanges with the source were passed to the cluster. The first ones
 	 * are collected and passed together, see feed_complete() */
 	bool accepted;

@@ -16,11 +16,11 @@
 #define BURST_NS	(100 * NS_PER_MS) /* time between polls of a burst, ns */
 #define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of an NTP server, ns */
 /*
- * After a pause the first packets on a path are slower, and not by the same amount in
- * both directions. So the first request of a poll is followed immediately by a second
- * request, and the exchange with the shorter round trip counts. If the next poll is far
- * off, a third request follows, whose answer has the server's transmit time of the
- * second answer.
+ * After a pause the first packets on a path may be slower, and not by the same amount in
+ * both directions. So a second request follows as soon as the first one is answered: not
+ * before, as the second packet would wait behind the first one. The fit compares both
+ * (lib/sync/fit_pairs.c). If the next poll is far off, a third request follows, whose
+ * answer has the server's transmit time of the second answer.
  */
 #define REQUESTS	2		/* number of requests per poll */
 #define REQUESTS_LONG	3	/* requests per poll, if the poll interval is long */
@@ -31,7 +31,6 @@
 					 * session */
 /* Time from an answer to the next request in a session that this node began, ns */
 #define SESSION_GAP_NS	NS_PER_MS
-#define BEHIND_NS	NS_PER_MS	/* timeout for the last answers of a poll, ns */
 #define TX_TIMES	8	/* maximum number of transmit times read in a row */
 #define GOOD_ENOUGH	8	/* answered polls until the poll interval doubles */
 /* Number of completed exchanges with a new source before the first of them is used to
@@ -400,10 +399,6 @@ static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
 	if (!s->session || r->session != s->session)
 		return;
 	s->due_ns = now_ns + 1000LL * r->turn_us;
-	/* If further requests are outstanding, their answers shall arrive first: the
-	 * next request is sent after BEHIND_NS at the earliest. */
-	if (tsct_client_waits(&s->client) && r->turn_us < BEHIND_NS / 1000)
-		s->due_ns = now_ns + BEHIND_NS;
 }
 
 /* ---- sending requests ---------------------------------------------------- */
@@ -458,12 +453,12 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 
 static int send_poll(struct peers *p, struct peer_source *s)
 {
-	unsigned int requests = 1;
 	int err = 0;
 
+	s->further = 0;
 	if (!s->session && !s->own_session && !s->config.ntp_only)
-		requests = next_request_ns(p, s, 0) < LONG_NS ? REQUESTS :
-			REQUESTS_LONG;
+		s->further = (next_request_ns(p, s, 0) < LONG_NS ? REQUESTS :
+			      REQUESTS_LONG) - 1;
 	if (s->socket.fd < 0 || (s->lost && s->lost % LOST_PORT == 0)) {
 		net_close(&s->socket);
 		err = net_open_client(&s->config.address, &p->clock, &s->socket);
@@ -474,12 +469,22 @@ static int send_poll(struct peers *p, struct peer_source *s)
 		/* Closes the socket, as the local address may be gone: the next socket
 		 * gets another local address. */
 		net_close(&s->socket);
-		return err;
 	}
-	/* A poll counts as sent as soon as its first request is sent. */
-	while (--requests && !err)
-		err = send_request(p, s, true);
-	return 0;
+	return err;
+}
+
+/* Sends the next request of a poll, right after an answer, unless a session has begun. */
+static void send_further(struct peers *p, struct peer_source *s)
+{
+	if (s->own_session || s->client.remote.flags & TSCT_EXT_SESSION_OPEN)
+		s->further = 0;
+	if (!s->further)
+		return;
+	s->further--;
+	/* If the request cannot be sent, the poll ends here: its first request was
+	 * sent. */
+	if (send_request(p, s, true))
+		s->further = 0;
 }
 
 void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
@@ -583,6 +588,8 @@ static void receive(struct peers *p, unsigned int nr,
 				   packet->len, packet->time,
 				   packet_clock_estimate_ns(&p->clock,
 							    packet->time.cycles));
+	if (result == TSCT_CLIENT_OK)
+		send_further(p, s);
 	/*
 	 * Exchanges are not fed to the cluster between the answers of a poll: feeding
 	 * takes time and evicts caches. If the server shares the CPU, the code path of

@@ -53,29 +53,6 @@ static void settle(struct tsct_client *client, unsigned int nr, bool answered)
 
 /* ---- the queue of exchanges ---------------------------------------------- */
 
-/*
- * Completes the last exchange of the queue, whose times are final. If that exchange is
- * of the second of two requests in a row, only one of both exchanges is kept: that with
- * the shorter round trip; or the second if the local counter's rate is not known.
- */
-static void complete_last(struct tsct_client *client)
-{
-	struct tsct_queued_exchange *last =
-		&client->queue[client->nr_queued - 1];
-	double rate = (double)client->options.mult / (double)last->mult;
-
-	if (client->nr_queued > 1 &&
-	    last[-1].state == TSCT_QUEUED_AWAITS_SECOND) {
-		if (!client->options.mult ||
-		    !(tsct_exchange_rtt(&last[-1].x, rate) <
-		      tsct_exchange_rtt(&last->x, rate)))
-			last[-1].x = last->x;
-		client->nr_queued--;
-		last--;
-	}
-	last->state = TSCT_QUEUED_COMPLETE;
-}
-
 unsigned int tsct_client_complete(const struct tsct_client *client)
 {
 	unsigned int nr = client->nr_queued;
@@ -107,10 +84,10 @@ bool tsct_client_next(struct tsct_client *client, struct tsct_exchange *ret_x)
 
 void tsct_client_flush(struct tsct_client *client)
 {
-	const struct tsct_queued_exchange *pending = tsct_client_pending(client);
+	struct tsct_queued_exchange *pending = tsct_client_pending(client);
 
 	if (pending && pending->has_t3)
-		complete_last(client);
+		pending->state = TSCT_QUEUED_COMPLETE;
 	drop_incomplete(client);
 }
 
@@ -270,7 +247,6 @@ static void set_remote(struct tsct_client *client,
 static void finish_pending(struct tsct_client *client,
 			   const struct tsct_client_answer *a)
 {
-	const struct tsct_client_outstanding *to = &client->outstanding[a->nr];
 	struct tsct_queued_exchange *pending = tsct_client_pending(client);
 
 	if (!a->has_done) {
@@ -278,11 +254,7 @@ static void finish_pending(struct tsct_client *client,
 		return;
 	}
 	pending->x = a->done;
-	if (!pending->follows && to->follows &&
-	    to->number - pending->number == 1)
-		pending->state = TSCT_QUEUED_AWAITS_SECOND;
-	else
-		complete_last(client);
+	pending->state = TSCT_QUEUED_COMPLETE;
 }
 
 static void accept_answer(struct tsct_client *client,
@@ -294,7 +266,6 @@ static void accept_answer(struct tsct_client *client,
 			TSCT_QUEUED_COMPLETE : TSCT_QUEUED_AWAITS_TX,
 		.x = a->x,
 		.has_t3 = a->has_t3,
-		.follows = to->follows,
 		.number = to->number,
 		.nonce = is_ntp_only(client) ? a->packet.receive : to->nonce,
 		.mult = a->mult,

@@ -13,10 +13,10 @@
  * An answer has the time at which the server was about to send it. The time at
  * which the server's kernel sent it is in the server's next answer (interleaved
  * mode, RFC 9769, and tsctrace's extension field). So an exchange stays in the
- * queue until no better time can come. Of the first two of several requests in
- * a row only the exchange of the shorter round trip is used: after a pause the
- * first packets on a path are slower, and not by the same amount in both
- * directions.
+ * queue until no better time can come. After a pause the first packets on a path
+ * may be slower, and not by the same amount in both directions: exchanges of
+ * further requests of a poll have the flag TSCT_EXCHANGE_FOLLOWS, by which a fit
+ * compares them with the first one.
  *
  * The exchanges bound the server's clock only if a program takes its own t1
  * before it sends, and its own t4 after it received.
@@ -115,7 +115,7 @@ struct tsct_client_outstanding {
 	__u32 number;
 	__u32 joined;		/* the master's session that the request joins */
 	__u32 session;		/* value of client->session at the request */
-	bool follows;		/* request sent right after the previous request */
+	bool follows;		/* further request of a poll */
 	bool has_t1;
 	struct tsct_packet_time t1;
 	__u64 nonce, xmit;
@@ -127,8 +127,6 @@ struct tsct_client_outstanding {
 enum tsct_queued_state {
 	/* the next answer may have this exchange's t3 as the server's kernel took it */
 	TSCT_QUEUED_AWAITS_TX,
-	TSCT_QUEUED_AWAITS_SECOND, /* the next exchange replaces this one if its round
-				    * trip is shorter */
 	TSCT_QUEUED_COMPLETE,	/* all times of the exchange are final; it is ready for
 				 * tsct_client_next() */
 };
@@ -137,7 +135,6 @@ struct tsct_queued_exchange {
 	enum tsct_queued_state state;
 	struct tsct_exchange x;
 	bool has_t3;		/* x.t3 is known; else the next answer has that time */
-	bool follows;		/* request was sent right after another request */
 	__u32 number;		/* number of the exchange's request */
 	__u64 nonce;		/* nonce of the request; for an NTP server: receive
 				 * timestamp of the answer */
@@ -179,7 +176,7 @@ struct tsct_client {
 	bool past_answered;	/* true: the request past[0] was answered */
 	/*
 	 * Queue of exchanges, oldest first: complete exchanges, then at most one in
-	 * state AWAITS_SECOND, then at most one in state AWAITS_TX
+	 * state AWAITS_TX
 	 */
 	struct tsct_queued_exchange queue[TSCT_CLIENT_QUEUE];
 	unsigned int nr_queued;
@@ -208,7 +205,8 @@ void tsct_client_disrupt(struct tsct_client *client);
 
 /*
  * tsct_client_request - make a request, and drop outstanding requests
- * tsct_client_follow - make one more request, right after the outstanding requests
+ * tsct_client_follow - make one more request of the same poll, to be sent right after
+ *	the answer to the request before
  * @random: two unpredictable numbers
  * @ext: flags, session and barrier to send; NULL: none of these
  * @bytes: room for a packet of TSCT_NTP_MAX bytes

@@ -275,7 +275,8 @@ static enum tsct_client_result check_times(const struct tsct_client *client,
 	x->local_error = tsct_worse(to->t1.error, a->t4.error);
 	x->flags |= (to->t1.kernel ? TSCT_EXCHANGE_T1_KERNEL : 0) |
 		(a->t4.kernel ? TSCT_EXCHANGE_T4_KERNEL : 0) |
-		(client->options.key_id ? TSCT_EXCHANGE_AUTH : 0);
+		(client->options.key_id ? TSCT_EXCHANGE_AUTH : 0) |
+		(to->follows ? TSCT_EXCHANGE_FOLLOWS : 0);
 	x->session = to->joined && to->joined == a->remote.session ?
 		to->joined : to->session;
 	if (!a->has_t3)

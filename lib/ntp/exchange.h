@@ -27,6 +27,8 @@
 #define TSCT_EXCHANGE_T3_KERNEL	0x4
 #define TSCT_EXCHANGE_T4_KERNEL	0x8
 #define TSCT_EXCHANGE_AUTH	0x10	/* the answer was authenticated */
+/* the request was sent right after the answer to another request of the same poll */
+#define TSCT_EXCHANGE_FOLLOWS	0x20
 
 struct tsct_exchange {
 	__u64 t1, t4;		/* local counter when the request was sent, and when the

@@ -116,15 +116,19 @@ static void make_estimate(struct tsct_plane *plane,
 			  struct tsct_fit_bounds *bounds, bool *keep,
 			  struct tsct_fit *fit)
 {
-	unsigned int nr, i;
+	unsigned int used = 0, nr, i;
 
 	while (plane->nr > 1 && !plane->point[0].sound) {
 		plane->point++;
 		plane->nr--;
 	}
-	for (i = 0; i + 1 < plane->nr; i++)
-		plane->point[i].used = plane->point[i].sound;
-	plane->point[i].used = plane->point[i].sound || plane->nr == 1;
+	for (i = 0; i < plane->nr; i++) {
+		plane->point[i].used = plane->point[i].sound &&
+			!plane->point[i].paced;
+		used += plane->point[i].used;
+	}
+	for (i = 0; i < plane->nr && !used; i++)
+		plane->point[i].used = plane->point[i].sound || plane->nr == 1;
 	nr = nr_sound(plane);
 	tsct_fit_combine(plane, fit->kind, fit);
 	if (nr_sound(plane) != nr)
@@ -147,6 +151,8 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 	fit->disagreement = 0;
 	fit->kind = kind;
 	tsct_plane_reject_short(plane);
+	if (!reference)
+		tsct_plane_compare_pairs(plane, x);
 	tsct_plane_reject_outliers(plane);
 	tsct_fit_bound(plane, &bounds);
 	for (i = 0; i < plane->nr && reference; i++)

@@ -119,6 +119,7 @@ static bool point_of(const struct tsct_plane *plane,
 		(x->local_error + 1.0) * plane->rate;
 	ret->session_size = 1;
 	ret->rejected = false;
+	ret->paced = false;
 	ret->used = true;
 	ret->sound = true;
 	return ret->rtt > -2 * ret->slack -

@@ -30,6 +30,8 @@ struct tsct_point {
 	unsigned int session_size;	/* number of points in the point's session; 1:
 					 * no session */
 	bool used;		/* true: the point is used for the estimate */
+	bool paced;		/* true: the point's place in its poll disturbs it, see
+				 * tsct_plane_compare_pairs() */
 	bool sound;		/* true: the point is used for the bound */
 	bool rejected;		/* true: the point has an implausible delay or offset,
 				 * and is not used for the estimate or the bound */
@@ -117,6 +119,13 @@ double tsct_plane_rtt_median(const struct tsct_plane *plane, unsigned int from,
 void tsct_point_reject(struct tsct_point *point);
 /* Rejects points whose round trip is implausibly short; sets min_rtt. */
 void tsct_plane_reject_short(struct tsct_plane *plane);
+
+/*
+ * Compares the first exchanges of polls with the ones that follow at once, and clears
+ * `used` of the slower kind, if one is slower in either direction: fit_pairs.c. @x:
+ * exchanges that the points were made of
+ */
+void tsct_plane_compare_pairs(struct tsct_plane *plane, const struct tsct_exchange *x);
 
 /* A window: the points with index in [from, to) */
 struct tsct_window {

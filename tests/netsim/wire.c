@@ -126,12 +126,9 @@ static void transmit(struct world *world, struct event *event)
 	free(packet);
 }
 
-/*
- * Makes a request now, and sends it SEND_US or so after @after_us from now. @make:
- * tsct_client_request or tsct_client_follow. Returns the time until the request is sent, us.
- */
-static double make_request(struct world *world, uint32_t index,
-			 unsigned int source, double after_us,
+/* Makes a request now, and sends it SEND_US or so later. @make: tsct_client_request or
+ * tsct_client_follow */
+static void make_request(struct world *world, uint32_t index, unsigned int source,
 			 __typeof__(tsct_client_request) *make)
 {
 	struct node *node = &world->nodes[index];
@@ -158,40 +155,34 @@ static double make_request(struct world *world, uint32_t index,
 	packet->len = make(&s->client, node->keys, random, &ext, packet->bytes);
 	if (!packet->len) {
 		free(packet);
-		return after_us;
+		return;
 	}
 	before = node_packet_time(world, node, false);
 	before.kernel = false;
 	event.ticket = (__u32)s->client.sent;
 	tsct_client_sent(&s->client, event.ticket, before);
 	event.packet = packet;
-	after_us += random_us(world, SEND_US);
-	world_after_us(world, after_us, &event);
-	return after_us;
+	world_after_us(world, random_us(world, SEND_US), &event);
 }
 
 static void send_request(struct world *world, uint32_t index,
 			 unsigned int source)
 {
-	make_request(world, index, source, 0, tsct_client_request);
+	world->nodes[index].sources[source].further = 0;
+	make_request(world, index, source, tsct_client_request);
 }
 
-/* Sends the requests of a daemon's poll (daemon/sync/source.c), one right after the
- * other. */
+/* Sends the first request of a daemon's poll (daemon/sync/source.c). */
 static void send_poll(struct world *world, uint32_t index, unsigned int source)
 {
 	struct source *s = &world->nodes[index].sources[source];
-	unsigned int requests = s->poll_s < LONG_S ? REQUESTS : REQUESTS_LONG;
-	double after_us;
 
 	if (tsct_client_waits(&s->client)) {
 		tsct_client_flush(&s->client);
 		add_exchanges(world, index, source);
 	}
-	after_us = make_request(world, index, source, 0, tsct_client_request);
-	while (--requests)
-		after_us = make_request(world, index, source, after_us,
-					tsct_client_follow);
+	send_request(world, index, source);
+	s->further = (s->poll_s < LONG_S ? REQUESTS : REQUESTS_LONG) - 1;
 }
 
 /* Repeats an unanswered request of a session, instead of waiting for the next poll. */
@@ -327,6 +318,10 @@ static void receive_answer(struct world *world, const struct packet *packet)
 	attack_answer_checked(world, packet, result == TSCT_CLIENT_OK);
 	if (result != TSCT_CLIENT_OK)
 		return;
+	if (source->further && !(source->client.remote.flags & TSCT_EXT_SESSION_OPEN)) {
+		source->further--;
+		make_request(world, packet->to, packet->source, tsct_client_follow);
+	}
 	add_exchanges(world, packet->to, packet->source);
 	follow_session(world, packet->to, packet->source);
 }

@@ -65,6 +65,8 @@ struct source {
 	double poll_s;
 	bool polls_as_daemon;	/* true: a poll is sent as a daemon sends it, in two or
 				 * three requests; false: in one */
+	unsigned int further;	/* requests of the present poll that are still to be
+				 * sent, each after an answer */
 	__u32 flags, key_id;	/* options of the client that polls this source:
 				 * TSCT_CLIENT_*, key id */
 	uint32_t session;	/* number of the current session; 0: none */

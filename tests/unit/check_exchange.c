@@ -440,12 +440,10 @@ START_TEST(test_several_requests_per_poll)
 	check_no_attack_seen();
 	ck_assert_uint_gt(w.client.sent, 2900);
 	ck_assert_uint_ge(w.delivered + 1, 2000);
-	if (w.extra_requests > 1)	/* In a poll with three requests, the
-					 * first two together give one exchange,
-					 * and the third another one. */
-		ck_assert_uint_gt(w.delivered, 2200);
-	else
-		ck_assert_uint_le(w.delivered, 2000);
+	/* More than one exchange per poll; fewer than requests, as answers to requests
+	 * that are outstanding together may overtake each other. */
+	ck_assert_uint_gt(w.delivered, w.extra_requests > 1 ? 3000 : 2500);
+	ck_assert_uint_lt(w.delivered, w.client.sent);
 	ck_assert_uint_gt(w.client.counts[TSCT_CLIENT_REPLAY], 100);
 	ck_assert_uint_gt(w.t1_kernel, w.delivered / 10 * 9);
 	ck_assert_uint_gt(w.t3_kernel, w.delivered / 2);

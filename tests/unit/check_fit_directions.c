@@ -18,6 +18,7 @@ static struct tsct_exchange x[NR_MAX], swapped[NR_MAX];
 /* local counter at the beginning; remote counter minus local counter at that time */
 static __u64 local, ahead;
 static double rate;	/* slope of the line about which the exchanges are mirrored */
+static bool first;	/* the present exchange is the first one of a poll */
 
 /* ---- paths: functions that add delays to an exchange, and errors to its times ---- */
 
@@ -70,6 +71,16 @@ static void early(struct path *path)
 		path->off[3] = -60e-6;
 }
 
+/* The first request of each poll takes longer, and the second answer at times. */
+static void pauses(struct path *path)
+{
+	queues(path);
+	if (first)
+		path->request += 10e-6;
+	else if (any(4) == 0)
+		path->answer += 100e-6;
+}
+
 static void wrong_times(struct path *path)
 {
 	queues(path);
@@ -83,7 +94,7 @@ static const struct {
 } paths[] = {
 	{ "queues", queues }, { "one way", one_way }, { "lopsided", lopsided },
 	{ "bursts", bursts }, { "pareto", pareto }, { "noise", noise },
-	{ "early", early }, { "wrong times", wrong_times },
+	{ "early", early }, { "wrong times", wrong_times }, { "pauses", pauses },
 };
 #define PATHS	(sizeof(paths) / sizeof(paths[0]))
 
@@ -144,6 +155,7 @@ static void fill(const struct window *window, void (*add)(struct path *path))
 		drift += gaussian(1e-9) * sqrt(step);
 		offset += drift * step;
 		s += step;
+		first = i % 2 == 0;
 		add(&path);
 		t2 = s + offset + path.request;
 		x[i] = (struct tsct_exchange) {
@@ -153,6 +165,7 @@ static void fill(const struct window *window, void (*add)(struct path *path))
 			.t4 = local + counts(s + path.request + WORLD_HOLD +
 					     path.answer + path.off[3]),
 			.session = window->session ? 1 + i / window->session : 0,
+			.flags = first ? 0 : TSCT_EXCHANGE_FOLLOWS,
 		};
 		s += path.request + WORLD_HOLD + path.answer;
 	}

@@ -26,8 +26,8 @@
 #			tracking`, 20 times a second. tsctraced: the published time, read
 #			1000 times a second
 #   *_cpu		CPU time of client and server together, per answered poll, before
-#			chronyc requests the errors, which costs chronyd CPU time. tsctraced
-#			sends two requests per poll
+#			chronyc requests the errors, which costs chronyd CPU time. A poll of
+#			tsctraced is two requests
 #   ours_beyond		readings of the published time outside their bound
 #   relay_late_*	time by which packets left the relay too late; part of the figures
 #			of both
@@ -167,9 +167,15 @@ run_chrony() {	# DIR RATE
 	stop "$server" "$client"
 }
 
-our_polls() {	# DIR
+last_sample() {	# DIR
 	python3 "$here/samples.py" "$1/client/control.sock" 1000000000 |
 		python3 -c 'import json, sys; print(json.load(sys.stdin)["last"])'
+}
+# The first exchanges of polls. Column 9: flags, 32: the exchange follows another one
+our_polls() {	# DIR
+	python3 "$here/samples.py" "$1/client/control.sock" | python3 -c '
+import json, sys
+print(sum(not sample[9] & 32 for line in sys.stdin for sample in json.loads(line)["samples"]))'
 }
 
 run_ours() {	# DIR RATE
@@ -184,7 +190,7 @@ run_ours() {	# DIR RATE
 		--run-dir "$dir/client" --config "$dir/client/conf" 2>"$dir/client/log"
 	client=$pid
 	settle "$dir" "$2" our_polls "$dir"
-	number=$(our_polls "$dir")
+	number=$(last_sample "$dir")
 	"${pin[@]}" "$work/synccheck" "$seconds" "$dir/server" "$dir/client" \
 		>"$dir/estimate" || true
 	python3 "$here/samples.py" "$dir/client/control.sock" "$number" >"$dir/samples"

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Pairs: the first exchange of a poll, after a pause, and the exchange whose request was
+ * sent right after the first answer.
+ *
+ * A pause makes packets slow on some paths (idle CPUs, cold caches), and mostly not by
+ * the same amount in both directions, which no fit can see. On other paths the second
+ * exchange is as good as the first one, or worse. The two exchanges of a pair show it: the
+ * unknown offset between both counters is the same for both, so the difference of
+ * their delays in one direction is known. If neither place is slower, the difference is
+ * as often positive as negative. Of n differences, the number of positive ones minus
+ * the number of negative ones then has the standard deviation sqrt(n) (sign test: holds for
+ * delays of any distribution).
+ */
+#include "fit_plane.h"
+
+#include <math.h>
+
+/*
+ * A difference is significant beyond this many standard deviations: of a normal
+ * distribution, 1.25 % are beyond it at each side. Each of two directions is tested, to
+ * both sides, so if neither place is slower, one fit in 20 drops half of its exchanges in
+ * vain.
+ */
+#define SIGNIFICANT	2.24
+
+/* Differences of delays in one direction, the first exchange's minus the second's */
+struct differences {
+	unsigned int positive, negative;
+};
+
+static void add_difference(struct differences *to, double counts)
+{
+	to->positive += counts > 0;
+	to->negative += counts < 0;
+}
+
+/* Returns the sum of the signs, in standard deviations. */
+static double sign_statistic(const struct differences *of)
+{
+	double nr = of->positive + of->negative;
+
+	return nr > 0 ? ((double)of->positive - of->negative) / sqrt(nr) : 0;
+}
+
+static bool follows(const struct tsct_exchange *x, const struct tsct_point *p)
+{
+	return x[p->index].flags & TSCT_EXCHANGE_FOLLOWS;
+}
+
+/* True: the point is the first of a pair, whose second is the next point. */
+static bool begins_pair(const struct tsct_exchange *x, const struct tsct_point *p,
+			const struct tsct_point *end)
+{
+	return p + 1 < end && !follows(x, p) && follows(x, p + 1) &&
+		p[1].index == p->index + 1 && !p->rejected && !p[1].rejected;
+}
+
+void tsct_plane_compare_pairs(struct tsct_plane *plane, const struct tsct_exchange *x)
+{
+	struct tsct_point *end = plane->point + plane->nr, *p;
+	struct differences request = { 0 }, answer = { 0 };
+	double a, b, most, least;
+	bool drop_first;
+
+	for (p = plane->point; p < end; p++) {
+		if (!begins_pair(x, p, end))
+			continue;
+		add_difference(&request, p->up - p[1].up);
+		add_difference(&answer, p[1].low - p->low);
+	}
+	a = sign_statistic(&request);
+	b = sign_statistic(&answer);
+	most = fmax(a, b);
+	least = fmin(a, b);
+	drop_first = most > SIGNIFICANT && most > -least;
+	if (!drop_first && !(-least > SIGNIFICANT && -least > most))
+		return;
+	for (p = plane->point; p < end; p++) {
+		p->paced = !x[p->index].session && follows(x, p) != drop_first;
+		p->used = p->used && !p->paced;
+	}
+}
