@@ -49,8 +49,9 @@ static bool window_contradicts(const struct tsct_series *s, double hz,
 {
 	const struct tsct_exchange *x = s->x + from;
 	unsigned int i, outliers = 0;
-	struct tsct_fit fit;
 	double ratio, rate_error;
+	struct tsct_fit fit;
+	bool wrong_rate;
 
 	if (tsct_series_fit(s, TSCT_FIT_HULL, hz, x[0].t1, x[nr - 1].t1,
 			    x[nr / 2].t1, &fit, NULL))
@@ -58,11 +59,11 @@ static bool window_contradicts(const struct tsct_series *s, double hz,
 	/* A fit over a short time may have any rate within its error. */
 	ratio = tsct_fit_rate(&fit, fit.at) * tsct_series_ns(s) * hz * 1e-9;
 	rate_error = fit.rate_error * tsct_series_ns(s) * hz * 1e-9;
-	if (ratio - rate_error > RATE_RATIO || ratio + rate_error < 1 / RATE_RATIO)
-		return true;
-	for (i = 0; i < nr; i++)
+	wrong_rate = ratio - rate_error > RATE_RATIO || ratio + rate_error < 1 / RATE_RATIO;
+	for (i = 0; i < nr && !wrong_rate; i++)
 		outliers += contradicts(&fit, &x[i]);
-	return outliers > (nr < 4 ? 0 : nr / OUTLIERS + 1);
+	tsct_fit_free(&fit);
+	return wrong_rate || outliers > (nr < 4 ? 0 : nr / OUTLIERS + 1);
 }
 
 /* Examines windows that overlap by half: a change of a counter is in the inner part of
