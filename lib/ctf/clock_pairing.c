@@ -10,9 +10,16 @@
 
 #include "lib/clock/clock_private.h"
 #include "lib/core/clock_params.h"
+#include "lib/core/clock_segments.h"
 #include "recording_writer.h"
 
 #define PAIRED_MAX	(TSCT_SEGMENTS_MAX + 2)
+/* Number of lines that follow the last sample: the rest of a slew, and the line after it */
+#define OPEN_MAX	2
+#define LINES_MAX	(PAIRED_MAX + OPEN_MAX)
+/* A line of an earlier reading is kept if its bound is smaller than that of the later
+ * reading by more than 1 / KEPT_PART. */
+#define KEPT_PART	8
 /* length of a recording, ns, below which the mean rate between its begin and end is
  * less accurate than the rate of the clock params in force */
 #define SHORT_NS	10000000LL
@@ -27,6 +34,8 @@ struct clock_pairing {
 	/* clock params of the recording: one straight line from its begin to its end */
 	struct tsct_clock_params params;
 	__u64 worst_ns;			/* largest error of `params` found so far, ns */
+	__u64 skew_ns;			/* bound of the skew between any two CPUs, ns */
+	__u64 apart_ns;	/* part of skew_ns that the clock's own bounds do not include, ns */
 };
 
 static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time *time)
@@ -154,63 +163,221 @@ static int make_params(const struct tsct_recording *rec,
 	return 0;
 }
 
+/*
+ * Gets the lines by which times from the last sample to the recording's end are stated. No
+ * sample has seen that time, so the bound is that of a live reading, at its largest.
+ * @last: last line of the clock's history; if it is of a later sample than @state, that line
+ * is right, and @state is not
+ * Returns the number of lines.
+ */
+static int open_lines(const struct tsct_recording *rec,
+		      const struct tsct_clock_state *state,
+		      const struct tsct_clock_segment *last, struct tsct_clock_segment *ret)
+{
+	const struct tsct_clock_params *now = &state->real;
+	const __u64 begin = (__s64)(now->as_of_cycles - now->base_cycles) < 0 ?
+		now->base_cycles : now->as_of_cycles;
+	struct tsct_clock_segment line[OPEN_MAX];
+	int i, nr, added = 0;
+
+	if (!now->mult || last->until_cycles != begin || last->epoch != state->epoch ||
+	    (__s64)(rec->end - begin) <= 0)
+		return 0;
+	nr = (int)tsct_clock_params_segments(state, rec->end,
+					     tsct_clock_params_error_ps(now, rec->end), line);
+	for (i = 0; i < nr; i++) {
+		if ((__s64)(line[i].until_cycles - begin) <= 0)
+			continue;
+		if ((__s64)(line[i].base_cycles - begin) < 0) {
+			line[i].base_ns = tsct_clock_segment_ns(&line[i], begin);
+			line[i].base_cycles = begin;
+		}
+		ret[added++] = line[i];
+	}
+	return added;
+}
+
+/* ---- the lines of the recording ---------------------------------------------------- */
+
+static bool is_of_recording(const struct tsct_recording *rec,
+			    const struct tsct_clock_segment *line, bool live)
+{
+	return (live || (__s64)(line->base_cycles - rec->end) <= 0) &&
+		(__s64)(line->until_cycles - rec->begin) >= 0;
+}
+
+/* Returns true if a line of @lines states almost as much as @old, for all of its time. */
+static bool is_superseded(const struct tsct_clock_segment *old,
+			  const struct tsct_clock_segment *lines, int nr)
+{
+	const struct tsct_clock_segment *l;
+
+	for (l = lines; l < lines + nr; l++)
+		if (l->epoch == old->epoch && (__s64)(l->base_cycles - old->base_cycles) <= 0 &&
+		    (__s64)(l->until_cycles - old->until_cycles) >= 0 &&
+		    l->error_ps <= tsct_add_saturating(old->error_ps,
+						       old->error_ps / KEPT_PART))
+			return true;
+	return false;
+}
+
+/*
+ * Gets the lines of an earlier reading that are to be kept, in @ret, at the place of all: a
+ * line whose bound grew meanwhile still had the smaller bound up to the sample before, and
+ * lines that were joined had smaller bounds each. A line ends at the last sample of its
+ * reading, as only a sample closes its bound. Returns the number of lines.
+ */
+static __u32 keep_lines(const struct tsct_recording *rec,
+			const struct tsct_clock_segment *lines, int nr,
+			struct tsct_clock_segment *ret)
+{
+	struct tsct_clock_segment line;
+	__u32 i, kept = 0;
+
+	for (i = 0; i < rec->nr_segments; i++) {
+		line = rec->segments[i];
+		if ((__s64)(line.until_cycles - rec->sampled_cycles) > 0)
+			line.until_cycles = rec->sampled_cycles;
+		if ((__s64)(line.until_cycles - line.base_cycles) > 0 &&
+		    is_of_recording(rec, &line, true) && !is_superseded(&line, lines, nr))
+			ret[kept++] = line;
+	}
+	return kept;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct tsct_clock_segment *x = a, *y = b;
+
+	return (x->base_cycles > y->base_cycles) - (x->base_cycles < y->base_cycles);
+}
+
+/*
+ * Stores the lines that were in use during the recording, and what earlier readings of them
+ * stated beyond that, as memory permits.
+ */
+static void store_lines(struct tsct_recording *rec, const struct tsct_clock_segment *lines,
+			int nr, bool live)
+{
+	struct tsct_clock_segment *kept = calloc(rec->nr_segments + 1, sizeof(*kept));
+	const __u32 nr_kept = kept ? keep_lines(rec, lines, nr, kept) : 0;
+	__u32 k;
+	int i;
+
+	free(rec->segments);
+	rec->segments = NULL;
+	rec->nr_segments = 0;
+	for (i = 0; i < nr; i++)
+		if (is_of_recording(rec, &lines[i], live) &&
+		    tsct_recording_add_segment(rec, &lines[i]))
+			break;
+	for (k = 0; k < nr_kept; k++)
+		if (tsct_recording_add_segment(rec, &kept[k]))
+			break;
+	free(kept);
+	if (rec->nr_segments)
+		qsort(rec->segments, rec->nr_segments, sizeof(*rec->segments), by_begin);
+}
+
+/*
+ * Reads the lines of the clock, and stores them in @rec.
+ * @live: the recording goes on: stores no line without a sample at its end, but also those
+ * after rec->end
+ * @ret_lines: room for LINES_MAX lines
+ * Returns the number of lines in @ret_lines that a sample has closed, or -EAGAIN.
+ */
+static int read_lines(struct tsct_recording *rec, struct clock_pairing *p,
+		      const struct tsct_clock_state *state, bool live,
+		      struct tsct_clock_segment *ret_lines)
+{
+	const int nr = tsct_clock_segments(p->clock, ret_lines, PAIRED_MAX);
+	int i, all = nr;
+
+	if (nr <= 0 || nr > PAIRED_MAX)
+		return -EAGAIN;
+	if (!live)
+		all += open_lines(rec, state, &ret_lines[nr - 1], &ret_lines[nr]);
+	for (i = 0; i < all; i++)
+		ret_lines[i].error_ps = tsct_add_saturating(ret_lines[i].error_ps,
+							    p->apart_ns * 1000);
+	store_lines(rec, ret_lines, all, live);
+	if (state->real.mult)
+		rec->sampled_cycles = state->real.as_of_cycles;
+	return nr;
+}
+
+/* Begins a pairing, and sets the bound of the skew in @rec. */
+static void begin_pairing(struct tsct_recording *rec, const struct tsct_clock *clock,
+			  const struct tsct_clock_state *state, struct clock_pairing *ret)
+{
+	*ret = (struct clock_pairing) {
+		.clock = clock, .epoch = state->epoch, .cpu = TSCT_CPU_ANY,
+	};
+	rec->skew_apart = !!(state->flags & TSCT_CLOCK_SKEWED);
+	ret->skew_ns = rec->skew_apart ? find_skew_ns(ret, state->real.mult) :
+		to_ns_up(state->real.mult, tsct_clock_skew_span(tsct_clock_full(clock)));
+	/* Unless conversions correct the skew, the clock's bounds include it. */
+	ret->apart_ns = rec->skew_apart ? ret->skew_ns : 0;
+}
+
+int tsct_clock_pairing_note(struct tsct_recording *rec, const struct tsct_clock *clock,
+			    const struct tsct_clock_state *state)
+{
+	struct tsct_clock_segment *lines = calloc(LINES_MAX, sizeof(*lines));
+	struct clock_pairing p;
+	int ret;
+
+	if (!lines)
+		return -ENOMEM;
+	begin_pairing(rec, clock, state, &p);
+	ret = read_lines(rec, &p, state, true, lines);
+	free(lines);
+	return ret < 0 ? ret : 0;
+}
+
+/* Sets the bound of the recording's params. A line and the params are both straight: the
+ * distance between the two is largest at an end of the line. */
+static int bound_params(const struct tsct_recording *rec, struct clock_pairing *p,
+			const struct tsct_clock_segment *lines, int nr)
+{
+	__u64 base;
+	int i;
+
+	add_error_at(p, p->params.base_cycles);
+	add_error_at(p, rec->end);
+	for (i = 0; i < nr; i++) {
+		base = lines[i].base_cycles;
+		if ((__s64)(base - p->params.base_cycles) <= 0 ||
+		    (__s64)(base - rec->end) >= 0)
+			continue;
+		add_error_at(p, base - 1);
+		add_error_at(p, base);
+	}
+	p->params.error_ps = (p->worst_ns + p->apart_ns) * 1000;
+	p->params.past_error_ps = p->params.error_ps;
+	return tsct_clock_params_check(&p->params, rec->source);
+}
+
 int tsct_clock_pairing_make(struct tsct_recording *rec,
 			    const struct tsct_clock *clock,
 			    const struct tsct_clock_state *state)
 {
-	struct tsct_clock_segment *segments = calloc(PAIRED_MAX, sizeof(*segments));
-	struct clock_pairing p = {
-		.clock = clock,
-		.epoch = state->epoch,
-		.cpu = TSCT_CPU_ANY,
-	};
-	int i, nr, err = -EAGAIN;
-	const bool skewed = state->flags & TSCT_CLOCK_SKEWED;
-	__u64 skew_ns, base;
+	struct tsct_clock_segment *lines = calloc(LINES_MAX, sizeof(*lines));
+	struct clock_pairing p;
+	int nr, err = -EAGAIN;
 
-	if (!segments)
+	if (!lines)
 		return -ENOMEM;
-	skew_ns = skewed ? find_skew_ns(&p, state->real.mult) :
-		to_ns_up(state->real.mult, tsct_clock_skew_span(tsct_clock_full(clock)));
-	nr = tsct_clock_segments(clock, segments, PAIRED_MAX);
-	if (nr > 0 && nr <= PAIRED_MAX) {
-		/* Stores the segments that were in use during the recording, as memory
-		 * permits. */
-		free(rec->segments);
-		rec->segments = NULL;
-		rec->nr_segments = 0;
-		for (i = 0; i < nr; i++)
-			if ((__s64)(segments[i].base_cycles - rec->end) <= 0 &&
-			    (i + 1 == nr || (__s64)(segments[i + 1].base_cycles -
-						    rec->begin) > 0) &&
-			    tsct_recording_add_segment(rec, &segments[i]))
-				break;
-		if (state->real.mult)
-			err = make_params(rec, &state->real,
-					begin_of(rec, segments, nr, p.epoch), &p);
-	}
-	if (!err) {
-		/* A segment and the recording's params are straight lines: the distance
-		 * between the two is largest at an end of the segment. */
-		add_error_at(&p, p.params.base_cycles);
-		add_error_at(&p, rec->end);
-		for (i = 0; i < nr; i++) {
-			base = segments[i].base_cycles;
-			if ((__s64)(base - p.params.base_cycles) <= 0 ||
-			    (__s64)(base - rec->end) >= 0)
-				continue;
-			add_error_at(&p, base - 1);
-			add_error_at(&p, base);
-		}
-		/* Unless conversions correct the skew, their bounds include it. */
-		p.params.error_ps = (p.worst_ns + (skewed ? skew_ns : 0)) * 1000;
-		p.params.past_error_ps = p.params.error_ps;
-		err = tsct_clock_params_check(&p.params, rec->source);
-	}
+	begin_pairing(rec, clock, state, &p);
+	nr = read_lines(rec, &p, state, false, lines);
+	if (nr > 0 && state->real.mult)
+		err = make_params(rec, &state->real, begin_of(rec, lines, nr, p.epoch), &p);
+	if (!err)
+		err = bound_params(rec, &p, lines, nr);
 	if (!err)
 		rec->real = p.params;
-	if (!err && rec->skew_ns < skew_ns)
-		rec->skew_ns = skew_ns;
-	free(segments);
-	return err;
+	if (!err && rec->skew_ns < p.skew_ns)
+		rec->skew_ns = p.skew_ns;
+	free(lines);
+	return tsct_error_bounds_make(rec) ? -ENOMEM : err;
 }

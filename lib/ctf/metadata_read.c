@@ -597,7 +597,7 @@ static int check_recording(struct env_reader *r)
 			return tsct_tsdl_error(&r->tsdl, "%s of node %u is missing",
 					       missing, i);
 	}
-	return 0;
+	return tsct_error_bounds_make(rec);
 }
 
 int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,

@@ -139,7 +139,7 @@ int tsct_recording_add_segment(struct tsct_recording *rec,
 {
 	struct tsct_clock_segment *all;
 
-	if (rec->nr_segments == TSCT_SEGMENTS_MAX + 2)
+	if (rec->nr_segments == TSCT_RECORDED_LINES_MAX)
 		return -EINVAL;
 	all = grow_array(rec->segments, rec->nr_segments, rec->nr_segments + 1, sizeof(*all));
 	if (!all)
@@ -187,6 +187,7 @@ void tsct_recording_free(struct tsct_recording *rec)
 	free(rec->locations);
 	free(rec->clock_origin);
 	free(rec->segments);
+	tsct_error_bounds_free(&rec->errors);
 	free(rec->messages.pairs);
 	memset(rec, 0, sizeof(*rec));
 }
@@ -227,39 +228,65 @@ static __u64 bound_at(const struct tsct_recorded_correction *c, __u64 tick)
 	return c->bounds[from].error_ns;
 }
 
-__u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
-			      __u64 tick)
+/* Returns a bound in whole ns, with the uncertainty of the recording's ticks. */
+static __u64 bound_ns(const struct tsct_recording *rec, __u64 error_ps)
 {
-	__u64 ps;
+	return error_ps == UINT64_MAX ? error_ps :
+		tsct_add_saturating(error_ps / 1000 + 1, tsct_recording_uncertainty_ns(rec));
+}
 
+__u64 tsct_recording_error_at(const struct tsct_recording *rec,
+			      struct tsct_error_cursor *cursor, __u32 node, __u64 tick)
+{
 	if (node >= rec->nr_nodes)
 		return UINT64_MAX;
 	if (rec->merged)
 		return bound_at(&rec->nodes[node].correction, tick);
-	ps = tsct_clock_params_error_ps(&rec->real, tick);
-	return ps == UINT64_MAX ? ps :
-		tsct_add_saturating(ps / 1000 + 1, tsct_recording_uncertainty_ns(rec));
+	return bound_ns(rec, tsct_error_cursor_ps(cursor, rec, tick));
+}
+
+__u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
+			      __u64 tick)
+{
+	struct tsct_error_cursor cursor = { .piece = 0 };
+
+	return tsct_recording_error_at(rec, &cursor, node, tick);
+}
+
+static __u64 worst_of_node(const struct tsct_recorded_correction *c)
+{
+	__u64 worst = c->nr_bounds ? 0 : UINT64_MAX;
+	__u32 i;
+
+	for (i = 0; i < c->nr_bounds; i++)
+		if (c->bounds[i].error_ns > worst)
+			worst = c->bounds[i].error_ns;
+	return worst;
+}
+
+__u64 tsct_recording_node_worst_ns(const struct tsct_recording *rec, __u32 node, __u64 from,
+				   __u64 end)
+{
+	__u64 last;
+
+	if (rec->merged)
+		return worst_of_node(&rec->nodes[node].correction);
+	last = tsct_recording_error_ns(rec, node, end);
+	from = from < end ? bound_ns(rec, tsct_error_bounds_max_ps(rec, from, end)) : last;
+	return from > last ? from : last;
 }
 
 __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end)
 {
-	const struct tsct_recorded_correction *c;
 	__u64 worst = 0, error;
-	__u32 node, i;
+	__u32 node;
 
-	for (node = 0; rec->merged && node < rec->nr_nodes; node++) {
-		c = &rec->nodes[node].correction;
-		if (!c->nr_bounds)
-			worst = UINT64_MAX;
-		for (i = 0; i < c->nr_bounds; i++)
-			if (c->bounds[i].error_ns > worst)
-				worst = c->bounds[i].error_ns;
+	for (node = 0; node < rec->nr_nodes; node++) {
+		error = tsct_recording_node_worst_ns(rec, node, rec->begin, end);
+		if (error > worst)
+			worst = error;
 	}
-	if (rec->merged)
-		return worst;
-	worst = tsct_recording_error_ns(rec, 0, rec->begin);
-	error = tsct_recording_error_ns(rec, 0, end);
-	return error > worst ? error : worst;
+	return worst;
 }
 
 /* ---- errors to CLOCK_REALTIME and to UTC ----------------------------------------- */
@@ -270,16 +297,6 @@ const char *const tsct_compared_names[TSCT_COMPARED_NR] = {
 
 /* Growth of a stated bound after the last statement, ppb: that of the kernel's own */
 #define UTC_GROWTH_PPB	500000
-
-__u64 tsct_recording_clock_error_ns(const struct tsct_recording *rec, __u32 node,
-				    __u64 tick)
-{
-	if (node >= rec->nr_nodes)
-		return UINT64_MAX;
-	if (!rec->merged)
-		return tsct_recording_error_ns(rec, node, tick);
-	return rec->nodes[node].clock_error_ns ?: UINT64_MAX;
-}
 
 __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 tick)
 {
@@ -304,10 +321,19 @@ __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 
 	return ns;
 }
 
-__u64 tsct_recording_utc_error_ns(const struct tsct_recording *rec, __u32 node,
-				  __u64 tick)
+static __u64 clock_error_ns(const struct tsct_recording *rec,
+			    struct tsct_error_cursor *cursor, __u32 node, __u64 tick)
 {
-	__u64 clock = tsct_recording_clock_error_ns(rec, node, tick), utc;
+	if (!rec->merged)
+		return tsct_recording_error_at(rec, cursor, node, tick);
+	return node < rec->nr_nodes && rec->nodes[node].clock_error_ns ?
+		rec->nodes[node].clock_error_ns : UINT64_MAX;
+}
+
+static __u64 utc_error_ns(const struct tsct_recording *rec,
+			  struct tsct_error_cursor *cursor, __u32 node, __u64 tick)
+{
+	__u64 clock = clock_error_ns(rec, cursor, node, tick), utc;
 
 	/* The cluster's time is not CLOCK_REALTIME. */
 	if (clock == UINT64_MAX || rec->timeline.on)
@@ -318,14 +344,22 @@ __u64 tsct_recording_utc_error_ns(const struct tsct_recording *rec, __u32 node,
 
 const char *const tsct_error_names[TSCT_ERROR_NR] = { "common", "clock", "utc" };
 
-__u64 tsct_recording_error_of(const struct tsct_recording *rec, enum tsct_error_of of,
+__u64 tsct_recording_error_of(const struct tsct_recording *rec,
+			      struct tsct_error_cursor *cursor, enum tsct_error_of of,
 			      __u32 node, __u64 tick)
 {
 	if (of == TSCT_ERROR_CLOCK)
-		return tsct_recording_clock_error_ns(rec, node, tick);
+		return clock_error_ns(rec, cursor, node, tick);
 	if (of == TSCT_ERROR_UTC)
-		return tsct_recording_utc_error_ns(rec, node, tick);
-	return tsct_recording_error_ns(rec, node, tick);
+		return utc_error_ns(rec, cursor, node, tick);
+	return tsct_recording_error_at(rec, cursor, node, tick);
+}
+
+__u64 tsct_recording_node_clock_ns(const struct tsct_recording *rec, __u32 node, __u64 end)
+{
+	if (!rec->merged)
+		return tsct_recording_node_worst_ns(rec, node, rec->begin, end);
+	return rec->nodes[node].clock_error_ns ?: UINT64_MAX;
 }
 
 __u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,
@@ -347,15 +381,15 @@ __u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,
 void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
 			   struct tsct_recorded_errors *ret)
 {
-	const __u64 worst = tsct_recording_worst_ns(rec, end);
 	__u64 clock, utc;
 	__u32 i, source;
 
 	*ret = (struct tsct_recorded_errors) {
-		.node_ns = rec->merged && rec->nr_nodes > 1 ? worst : UINT64_MAX,
+		.node_ns = rec->merged && rec->nr_nodes > 1 ?
+			tsct_recording_worst_ns(rec, end) : UINT64_MAX,
 	};
 	for (i = 0; i < rec->nr_nodes; i++) {
-		clock = rec->merged ? tsct_recording_clock_error_ns(rec, i, end) : worst;
+		clock = tsct_recording_node_clock_ns(rec, i, end);
 		utc = tsct_recording_worst_utc_ns(&rec->nodes[i], &source);
 		utc = utc == UINT64_MAX || rec->timeline.on ? UINT64_MAX :
 			tsct_add_saturating(clock, utc);

@@ -12,6 +12,7 @@
 
 #include "lib/core/port.h"
 #include "packet_limits.h"
+#include "recording_error.h"
 
 /* Cause for which an event that happened is not in the recording */
 enum tsct_loss_cause {
@@ -363,12 +364,18 @@ struct tsct_recording {
 	/* History of the clock during the recording, by cycles of the counter */
 	struct tsct_clock_segment *segments;
 	__u32 nr_segments;
+	/* error bounds of the recording's times, made of `real` and `segments` */
+	struct tsct_error_bounds errors;
 	/*
 	 * Bound of the difference between the counter of an event's CPU and the counter
-	 * of the clock, ns; 0: all CPUs are in step. `real` and the segments include it,
-	 * except the segments of a clock with TSCT_CLOCK_SKEWED.
+	 * of the clock, ns; 0: all CPUs are in step. `real` and the segments include it.
 	 */
 	__u64 skew_ns;
+	/* while recording: last sample of the clock when `segments` were read, cycles */
+	__u64 sampled_cycles;
+	/* flag, while recording: the clock's own params do not include the skew, because
+	 * it is corrected when they are used (TSCT_CLOCK_SKEWED) */
+	__u32 skew_apart;
 	__u32 status;	/* TSCT_STATUS_* of the clock at the recording's end */
 	__u32 rate_error_ppb;		/* error bound of the rate of `real`, ppb */
 	__u32 epoch_first;	/* epoch of the clock at the recording's begin */
@@ -403,6 +410,11 @@ __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end);
 /* Adds a CPU. 0; -EINVAL: the number is not above those of all CPUs so far; -ENOMEM */
 int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu);
+
+/* Largest number of lines: those of the clock's history, the params in force (a slew and
+ * the line after it), the same two from the last sample to the recording's end; and lines
+ * of earlier readings */
+#define TSCT_RECORDED_LINES_MAX	(TSCT_SEGMENTS_MAX + 4 + 900)
 
 /* Adds a segment of the clock's history. 0, -EINVAL: too many, or -ENOMEM */
 int tsct_recording_add_segment(struct tsct_recording *rec,
@@ -451,32 +463,47 @@ const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 nod
 
 /*
  * tsct_recording_error_ns - error bound of a node's times at a tick, in ns
- * A merged recording has bounds at points; between two points the larger one holds.
+ * tsct_recording_error_at - the same for ticks in order, without a search for each
+ * @cursor: all zero before the first tick
+ *
+ * A recording's bound is that of recording_error.h. A merged recording has bounds at
+ * points; between two points the larger one holds.
  * UINT64_MAX: there is no bound, or no such node.
  */
 __u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
 			      __u64 tick);
+__u64 tsct_recording_error_at(const struct tsct_recording *rec,
+			      struct tsct_error_cursor *cursor, __u32 node, __u64 tick);
 
 extern const char *const tsct_error_names[TSCT_ERROR_NR];
 
-/* Returns the error bound of a node's times at a tick against one of these times, ns;
- * UINT64_MAX: unknown, or no such node. */
-__u64 tsct_recording_error_of(const struct tsct_recording *rec, enum tsct_error_of of,
-			      __u32 node, __u64 tick);
-
 /*
- * tsct_recording_clock_error_ns - error bound of a node's times to the node's own
- *	CLOCK_REALTIME at a tick, in ns; merged: the largest of the recording
- * tsct_recording_utc_error_ns - error bound of a node's times to UTC at a tick, in ns:
- *	of the time to CLOCK_REALTIME, plus that of CLOCK_REALTIME to UTC
- * tsct_recording_utc_ns - the second of these two terms alone
+ * tsct_recording_error_of - error bound of a node's times at a tick against one of three
+ *	times, ns
+ * @cursor: all zero before the first tick
+ * @of: the node's own CLOCK_REALTIME: of a merged recording, the largest bound of the
+ *	whole recording; UTC: that bound, plus tsct_recording_utc_ns()
  *
  * UINT64_MAX: unknown, or no such node.
  */
-__u64 tsct_recording_clock_error_ns(const struct tsct_recording *rec, __u32 node,
-				    __u64 tick);
-__u64 tsct_recording_utc_error_ns(const struct tsct_recording *rec, __u32 node,
-				  __u64 tick);
+__u64 tsct_recording_error_of(const struct tsct_recording *rec,
+			      struct tsct_error_cursor *cursor, enum tsct_error_of of,
+			      __u32 node, __u64 tick);
+
+/*
+ * tsct_recording_node_worst_ns - largest error bound of a node's times from tick @from to
+ *	tick @end, in ns; merged: of the whole recording
+ * tsct_recording_node_clock_ns - the same from rec->begin on, to the node's own
+ *	CLOCK_REALTIME
+ *
+ * UINT64_MAX: unknown for a part of that time.
+ */
+__u64 tsct_recording_node_worst_ns(const struct tsct_recording *rec, __u32 node, __u64 from,
+				   __u64 end);
+__u64 tsct_recording_node_clock_ns(const struct tsct_recording *rec, __u32 node, __u64 end);
+
+/* Returns the bound of a node's CLOCK_REALTIME to UTC at a tick, as it was stated, in ns;
+ * UINT64_MAX: unknown, or no such node. */
 __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 tick);
 
 /* Returns the largest tsct_recording_utc_ns() of a node; UINT64_MAX: unknown for a part

@@ -108,7 +108,8 @@ bool tsct_recording_writer_cpu_span(const struct tsct_recording_writer *writer, 
 /* ---- the clock --------------------------------------------------------- */
 
 /*
- * tsct_clock_pairing_make - set rec->real to one straight line for the whole recording
+ * tsct_clock_pairing_make - set rec->real to one straight line for the whole recording,
+ *	rec->segments to the clock's lines, and rec->errors
  * @state: the clock's state, read immediately before
  *
  * From rec->begin, or the begin of the clock's last epoch if that is later, to
@@ -119,6 +120,15 @@ bool tsct_recording_writer_cpu_span(const struct tsct_recording_writer *writer, 
 int tsct_clock_pairing_make(struct tsct_recording *rec,
 		       const struct tsct_clock *clock,
 		       const struct tsct_clock_state *state);
+
+/*
+ * tsct_clock_pairing_note - store the clock's lines as they are now in rec->segments
+ *
+ * To be called after each sample of the clock: later, the clock knows less of this time, as
+ * it keeps one bound for each line and joins old lines. Returns 0, -EAGAIN or -ENOMEM.
+ */
+int tsct_clock_pairing_note(struct tsct_recording *rec, const struct tsct_clock *clock,
+			    const struct tsct_clock_state *state);
 
 /* ---- draining ---------------------------------------------------------- */
 

@@ -171,7 +171,8 @@ static struct tsct_clock_params identity(const struct tsct_tick_encoder *encoder
 	if (error_ps < encoder->error_ps)
 		error_ps = encoder->error_ps;
 	error_ps = tsct_add_saturating(error_ps, (encoder->stopped_ns + 1) * 1000);
-	error_ps = tsct_add_saturating(error_ps, rec->skew_ns * 1000);
+	if (rec->skew_apart)
+		error_ps = tsct_add_saturating(error_ps, rec->skew_ns * 1000);
 	return (struct tsct_clock_params) {
 		.base_cycles = figures->begin,
 		.base_ns = figures->begin,
@@ -221,6 +222,8 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 		to->end = to->begin;
 	to->until = system_ns(&encoder->params, rec->until);
 	to->real = identity(encoder, rec, to);
+	/* The lines are by the counter, which is not what the ticks count. */
+	memset(&to->errors, 0, sizeof(to->errors));
 }
 
 /*

@@ -667,5 +667,7 @@ __u64 tsct_trace_error_ns(const struct tsct_trace *t, __u32 node, __u64 tick)
 __u64 tsct_trace_error_of(const struct tsct_trace *t, enum tsct_error_of of, __u32 node,
 			  __u64 tick)
 {
-	return tsct_recording_error_of(&t->rec, of, node, tick);
+	struct tsct_error_cursor cursor = { .piece = 0 };
+
+	return tsct_recording_error_of(&t->rec, &cursor, of, node, tick);
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/ctf/ticks.h"
 #include "merge_private.h"
 
 #define GIGA	1000000000ULL
@@ -212,6 +213,16 @@ find_without_utc(const struct tsct_merge *m, const struct merge_in **ret_in,
  * in the time between them: twice the largest slew by an NTP daemon (adjtimex(2)) */
 #define CONTRADICTION_PPM	1000
 
+/* Returns the bound of a recording's straight clock, in the epoch that it is of, ns. */
+static double line_error_ns(const struct merge_in *in)
+{
+	const struct tsct_clock_params *real = &in->info.rec->real;
+
+	return fmax((double)tsct_clock_params_error_ps(real, in->begin),
+		    (double)tsct_clock_params_error_ps(real, in->end)) * 1e-3 + 1 +
+		(double)tsct_recording_uncertainty_ns(in->info.rec);
+}
+
 /*
  * Returns true if two recordings of one boot contradict each other: the time from the
  * begin of @a to the begin of @b is not the same by their counter and by CLOCK_REALTIME.
@@ -224,8 +235,7 @@ static bool contradict(const struct merge_in *a, const struct merge_in *b)
 	const double by_counter = ((double)b->begin - (double)a->begin) / a->hz * 1e9;
 	const double by_clock = (double)((tsct_s128)merge_own_ns(b, b->begin) -
 					 merge_own_ns(a, a->begin));
-	const double error_ns = (double)tsct_recording_worst_ns(x, a->end) +
-		(double)tsct_recording_worst_ns(y, b->end);
+	const double error_ns = line_error_ns(a) + line_error_ns(b);
 
 	return x->source == y->source && fabs(by_clock - by_counter) > error_ns +
 		fabs(by_counter) * CONTRADICTION_PPM * 1e-6;

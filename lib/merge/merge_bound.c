@@ -3,7 +3,8 @@
  * Computes error bounds of a node's mapping, at ticks evenly spread over the recording.
  * The mapping is a curve through estimates. The error at a tick is the error bound of
  * an estimate made for that tick, plus the distance of the curve from the estimate. The
- * error halfway between two such ticks may raise the bounds at both ticks.
+ * error halfway between two such ticks may raise the bounds at both ticks. Where times are
+ * by a node's own clock, their bounds are those of its recording (recording_error.h).
  */
 #include <math.h>
 #include <time.h>
@@ -40,13 +41,16 @@ struct measured {
 	double residual_ns; /* residual of the fit, ns; below 0: nothing was fitted */
 };
 
+/* Measures the error at a tick. Where times are by the input's own clock, the error of
+ * that clock is the largest from @local to @until. */
 static int measure(const struct tsct_merge *m, const struct merge_in *in,
-		   __u64 local, struct measured *ret)
+		   __u64 local, __u64 until, struct measured *ret)
 {
 	const struct tsct_clock_params *real = &in->info.rec->real;
 	const struct merge_segment *s = merge_segment_of(in, local);
 	struct merge_place at, estimate;
 	double off;
+	__u64 own_ps;
 	__s64 ns;
 	int err;
 
@@ -62,7 +66,8 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 		off = fabs((double)((tsct_s128)ns - tsct_clock_params_ns(real, local)));
 		/* The mapped time and the time by the clock params are each rounded
 		 * down: up to 1 ns of the distance between these times is no error. */
-		ret->error_ns += (double)tsct_clock_params_error_ps(real, local) * 1e-3 +
+		own_ps = tsct_error_bounds_max_ps(in->info.rec, local, until);
+		ret->error_ns += (own_ps == UINT64_MAX ? HUGE_VAL : (double)own_ps * 1e-3) +
 			(off > 1 ? off - 1 : 0);
 		if (m->compared == TSCT_COMPARED_UTC)
 			ret->error_ns += leap_ns(ns) +
@@ -212,7 +217,8 @@ static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 	for (k = 0; k <= 2 * (nr - 1) && !err; k++) {
 		if (merge_is_stopped(m))
 			return -EINTR;
-		err = measure(m, in, point(in, k, 2 * (nr - 1)), &at);
+		err = measure(m, in, point(in, k, 2 * (nr - 1)),
+			      point(in, k < 2 * (nr - 1) ? k + 1 : k, 2 * (nr - 1)), &at);
 		widen(&c->bounds[k / 2], at.error_ns);
 		widen(&c->bounds[(k + 1) / 2], at.error_ns);
 		if (at.residual_ns >= 0) {
@@ -334,7 +340,7 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 		for (k = 0; k < to->nr_utc; k++)
 			to->utc[k].tick = merge_global(in, to->utc[k].tick);
 		error_ns = rec->merged ? rec->nodes[i].clock_error_ns :
-			tsct_recording_worst_ns(rec, in->end);
+			tsct_recording_node_clock_ns(rec, 0, in->end);
 		to->clock_error_ns = error_ns == UINT64_MAX ? 0 : error_ns;
 	}
 }

@@ -276,7 +276,8 @@ static char *put_time(struct tsct_event_text *l, char *at,
 		}
 	}
 	if (unlikely(l->error)) {
-		error = tsct_recording_error_of(l->rec, l->error_of, e->node, e->tick);
+		error = tsct_recording_error_of(l->rec, &l->error_at, l->error_of, e->node,
+						e->tick);
 		if (error == UINT64_MAX)
 			at = stpcpy(at, " +-   unknown");
 		else

@@ -30,6 +30,7 @@ struct tsct_event_text {
 	bool colour;		/* flag: add a terminal's colour codes */
 	bool error;		/* flag: add the error bound of each time */
 	enum tsct_error_of error_of; /* the time against which errors are stated */
+	struct tsct_error_cursor error_at; /* place of the last event among the errors */
 	/* for TSCT_EVENT_TEXT_UNIQUE: stamp of the next line */
 	const struct tsct_unique_stamps_item *unique;
 

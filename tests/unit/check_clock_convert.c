@@ -466,8 +466,54 @@ START_TEST(test_recorded_skew)
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
 	ck_assert_uint_eq(rec.skew_ns, 7006);
+	ck_assert_uint_eq(rec.nr_segments, 1);
+	ck_assert_uint_eq(rec.segments[0].error_ps, 60000 + 7006000);
 	ck_assert_uint_ge(rec.real.error_ps, 61000 + 7005000);
 	ck_assert_uint_le(rec.real.error_ps, 61000 + 7009000);
+	tsct_recording_free(&rec);
+	tsct_clock_close(clock);
+}
+END_TEST
+
+/* Each time of a recording has the bound of the line around it, as far as there was a sample;
+ * times up to the end have the bound of a live reading at the end. */
+START_TEST(test_recorded_lines)
+{
+	struct tsct_recording rec = { .source = TSCT_SOURCE_MONOTONIC_RAW, .epoch_first = 4,
+				      .epoch = 4 };
+	struct tsct_clock *clock = open_file_clock();
+	struct tsct_clock_state state;
+
+	ck_assert_int_eq(tsct_recording_make(&rec, 1), 0);
+	rec.begin = zero - 90 * SECOND;
+	rec.end = zero + 2 * SECOND;
+	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
+	ck_assert_int_eq(tsct_clock_pairing_note(&rec, clock, &state), 0);
+	ck_assert_uint_eq(rec.nr_segments, 1);
+	ck_assert_uint_eq(rec.segments[0].until_cycles, zero);
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
+	ck_assert_uint_eq(rec.nr_segments, 2);
+	ck_assert_uint_eq(rec.segments[1].base_cycles, zero);
+	ck_assert_uint_eq(rec.segments[1].until_cycles, rec.end);
+	ck_assert_uint_eq(tsct_recording_error_ns(&rec, 0, rec.begin), 62);
+	ck_assert_uint_eq(tsct_recording_error_ns(&rec, 0, zero), 62);
+	/* 50 ns, and 2 us in each second */
+	ck_assert_uint_ge(tsct_recording_error_ns(&rec, 0, zero + 1), 4050);
+	ck_assert_uint_le(tsct_recording_error_ns(&rec, 0, zero + 1), 4053);
+	/* The line up to the end is no sample's: a later reading drops it. */
+	ck_assert_int_eq(tsct_clock_pairing_note(&rec, clock, &state), 0);
+	ck_assert_uint_eq(rec.nr_segments, 1);
+	/* The bound of the line grows: that up to the last sample before stays as it was. */
+	state.real.past_error_ps = 800000;
+	set_samples(&state.real, zero + 3 * SECOND);
+	CHANGE(s->real = state.real);
+	rewrite_page();
+	rec.end = zero + 3 * SECOND;
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
+	ck_assert_uint_eq(rec.nr_segments, 2);
+	ck_assert_uint_eq(tsct_recording_error_ns(&rec, 0, zero), 62);
+	ck_assert_uint_ge(tsct_recording_error_ns(&rec, 0, zero + 1), 801);
+	ck_assert_uint_le(tsct_recording_error_ns(&rec, 0, zero + 1), 803);
 	tsct_recording_free(&rec);
 	tsct_clock_close(clock);
 }
@@ -496,5 +542,6 @@ int main(void)
 	tcase_add_test(tcase, test_skewed_intervals);
 	tcase_add_test(tcase, test_small_skew);
 	tcase_add_test(tcase, test_recorded_skew);
+	tcase_add_test(tcase, test_recorded_lines);
 	return run_suite(suite);
 }

@@ -450,6 +450,30 @@ START_TEST(test_system_time_does_not_decrease)
 }
 END_TEST
 
+/* The error that a recording in system time states includes the skew of the CPUs once: the
+ * clock's params include it, unless it is corrected when they are used. */
+START_TEST(test_system_time_with_skew)
+{
+	struct tsct_tick_encoder encoder;
+	struct tsct_tick_figures figures;
+	__u64 without, with;
+
+	make_recording(&rec, CPUS);
+	rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
+	tsct_tick_encoder_init(&encoder, &rec);
+	tsct_tick_encoder_describe(&encoder, &rec, &figures);
+	without = tsct_recording_error_ns(&figures.rec, 0, figures.rec.end);
+	rec.skew_ns = 340;
+	tsct_tick_encoder_describe(&encoder, &rec, &figures);
+	ck_assert_uint_eq(tsct_recording_error_ns(&figures.rec, 0, figures.rec.end), without);
+	rec.skew_apart = 1;
+	tsct_tick_encoder_describe(&encoder, &rec, &figures);
+	with = tsct_recording_error_ns(&figures.rec, 0, figures.rec.end);
+	ck_assert_uint_eq(with, without + 340);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
 /* Counter values in sync samples convert to the same times as those of events. */
 START_TEST(test_system_time_of_samples)
 {
@@ -610,6 +634,7 @@ int main(void)
 	tcase_add_loop_test(tcase, test_times_of_babeltrace, 0, TSCT_TIMESTAMPS_NR);
 	tcase_add_loop_test(tcase, test_truncated_anywhere, 0, TSCT_TIMESTAMPS_NR);
 	tcase_add_test(tcase, test_system_time_does_not_decrease);
+	tcase_add_test(tcase, test_system_time_with_skew);
 	tcase_add_test(tcase, test_system_time_of_samples);
 	tcase_add_test(tcase, test_stamps_past_segment_end);
 	tcase_add_loop_test(tcase, test_fsync_policy, 0, TSCT_FSYNC_NR);

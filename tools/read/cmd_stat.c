@@ -199,14 +199,20 @@ static void print_clock(const struct stat_figures *s)
 		putchar(',');
 	putchar(' ');
 	view_print_escaped(stdout, rec->clock_origin);
-	if (stat_error_ns(s) == UINT64_MAX)
-		puts("; errors between nodes are unknown: the nodes were never compared");
-	else
+	if (stat_error_ns(s) != UINT64_MAX)
 		printf("; times within %" PRIu64 " ns of %s\n", (uint64_t)stat_error_ns(s),
 		       reference(rec));
+	else if (rec->merged)
+		puts("; errors between nodes are unknown: the nodes were never compared");
+	else
+		puts("; for a part of the time, no bound of the times is known");
 	if (rec->epoch != rec->epoch_first)
 		puts("           DISRUPTED during the recording (a step, a suspend): times"
 		     " before and after it cannot be compared");
+	if (rec->errors.nr_contradictory)
+		printf("           %u of %u lines of the clock's history CONTRADICT another, or the"
+		       " recording's times: they are not used for bounds\n",
+		       rec->errors.nr_contradictory, rec->nr_segments);
 }
 
 /* Prints the nodes whose clock was disrupted, and the nodes whose recording was not

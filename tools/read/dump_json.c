@@ -150,7 +150,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	return at;
 }
 
-static char *put_line(char *at, const struct dump *d,
+static char *put_line(char *at, struct dump *d,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
 	__u64 error;
@@ -172,7 +172,8 @@ static char *put_line(char *at, const struct dump *d,
 	if (d->stamps)
 		at = put_unique(at, &d->stamp);
 	if (d->lines.error) {
-		error = tsct_recording_error_of(d->rec, d->lines.error_of, e->node, e->tick);
+		error = tsct_recording_error_of(d->rec, &d->lines.error_at, d->lines.error_of,
+						e->node, e->tick);
 		at = error > INT64_MAX ? put(at, ",\"error_ns\":null") :
 			put_integer(at, ",\"error_ns\":", (__s64)error);
 	}

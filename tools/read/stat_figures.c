@@ -66,16 +66,7 @@ __u64 stat_unreadable(const struct stat_figures *s)
 
 __u64 stat_error_of(const struct stat_figures *s, __u32 node)
 {
-	const struct tsct_recorded_correction *c = &s->rec->nodes[node].correction;
-	__u64 worst = 0;
-	__u32 i;
-
-	if (!s->rec->merged)
-		return stat_error_ns(s);
-	for (i = 0; i < c->nr_bounds; i++)
-		if (c->bounds[i].error_ns > worst)
-			worst = c->bounds[i].error_ns;
-	return c->nr_bounds ? worst : UINT64_MAX;
+	return tsct_recording_node_worst_ns(s->rec, node, s->rec->begin, stat_end_of(s));
 }
 
 static int by_count(const void *a, const void *b)

@@ -59,7 +59,7 @@ static json_t *json_nodes(const struct stat_figures *s)
 			"command", ctl_json_text(node->command),
 			"fit", node->correction.fit,
 			"error_ns", json_error(stat_error_of(s, i)),
-			"clock_error_ns", json_error(tsct_recording_clock_error_ns(s->rec, i,
+			"clock_error_ns", json_error(tsct_recording_node_clock_ns(s->rec, i,
 								stat_end_of(s))),
 			"realtime_to_utc_ns", json_error(utc),
 			"utc_source", tsct_utc_source_name(source),

@@ -338,9 +338,13 @@ void record_clock_renew(struct record_session *s)
 
 	if (now - s->utc_ns >= UTC_EVERY_NS)
 		renew_utc(s, now);
-	if (!read_clock(s, &state) ||
-	    (now < s->renew_ns && state.epoch == s->rec.epoch))
+	if (!read_clock(s, &state))
 		return;
+	if (now < s->renew_ns && state.epoch == s->rec.epoch) {
+		if (state.real.mult && state.real.as_of_cycles != s->rec.sampled_cycles)
+			tsct_clock_pairing_note(&s->rec, s->clock, &state);
+		return;
+	}
 	s->rec.end = tsct_clock_cycles(s->clock);
 	store_clock(s, &state);
 	schedule_renewal(s, now, age < RENEW_MAX_NS ? age : RENEW_MAX_NS);

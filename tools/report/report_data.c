@@ -12,9 +12,6 @@
 #define RATES_EVENTS	12	/* largest number of event definitions with a rate
 				 * curve */
 #define RATES_NODES	64	/* largest number of nodes with a rate curve */
-/* number of equal parts of an unmerged recording; the page has the error bound at the
- * ends of each part */
-#define BOUND_POINTS	64
 /* Above this number of nodes, the page contains only the largest error bound of each
  * node, instead of the bound over time. */
 #define NODES_DETAILED	512
@@ -93,53 +90,53 @@ static json_t *number(__u64 value)
 /* ---- nodes ----------------------------------------------------------------- */
 
 /*
- * Returns a node's error bounds as points [time, bound]. A merged recording has bounds
- * for each node; for another recording, they follow from its clock.
+ * Returns a node's error bounds as points [time, bound], with straight lines between them;
+ * no points if no bound is known. An unknown bound beside known ones is ERROR_MAX.
  */
 static json_t *show_bounds(const struct report *r, __u32 node)
 {
-	const struct tsct_recording *rec = r->x.rec;
-	const struct tsct_recorded_correction *c = &rec->nodes[node].correction;
-	const __u32 nr = rec->merged ? c->nr_bounds : BOUND_POINTS + 1;
-	const __u64 length = rec->end > rec->begin ? rec->end - rec->begin : 0;
-	const __u64 widest = report_widest_ns(r, node);
 	json_t *points = json_array();
-	__u64 tick, error;
-	__s64 ns;
-	__u32 i;
+	struct report_bounds b;
+	unsigned int i;
+	__u64 widest;
 
 	if (r->x.nr_nodes > NODES_DETAILED) {
+		widest = report_widest_ns(r, node);
 		if (widest <= ERROR_MAX)
 			json_array_append_new(points, json_pack("[i,I]", 0,
 							       (json_int_t)widest));
 		return points;
 	}
-	for (i = 0; i < nr; i++) {
-		tick = rec->merged ? c->bounds[i].tick :
-			rec->begin + length / BOUND_POINTS * i;
-		error = tsct_recording_error_ns(rec, node, tick);
-		ns = tsct_clock_params_ns(&rec->real, tick);
-		if (error <= ERROR_MAX)
-			json_array_append_new(points, json_pack("[I,I]",
-				(json_int_t)((__u64)ns - (__u64)r->origin_ns),
-				(json_int_t)error));
+	if (report_get_bounds(r, node, &b)) {
+		json_decref(points);
+		return NULL;
 	}
+	for (i = 0; i < b.nr && b.nr_known; i++)
+		json_array_append_new(points, json_pack("[I,I]",
+			(json_int_t)((__u64)b.points[i].ns - (__u64)r->origin_ns),
+			(json_int_t)(b.points[i].error_ns < ERROR_MAX ?
+				     b.points[i].error_ns : ERROR_MAX)));
+	free(b.points);
 	return points;
 }
 
 static json_t *show_nodes(const struct report *r)
 {
-	json_t *nodes = json_array();
+	json_t *nodes = json_array(), *node;
 	const char *host;
 	__u32 i;
 
 	for (i = 0; i < r->x.nr_nodes; i++) {
 		host = r->x.rec->nodes[i].host;
-		json_array_append_new(nodes, json_pack("{s:o,s:o,s:o,s:o}",
+		node = json_pack("{s:o,s:o,s:o,s:o}",
 			"name", ctl_json_text(r->x.nodes[i]),
 			"sub", ctl_json_text(strcmp(host, r->x.nodes[i]) ? host : ""),
 			"events", number(r->node_events[i]),
-			"error", show_bounds(r, i)));
+			"error", show_bounds(r, i));
+		if (json_array_append_new(nodes, node)) {
+			json_decref(nodes);
+			return NULL;
+		}
 	}
 	return nodes;
 }

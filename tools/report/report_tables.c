@@ -84,20 +84,7 @@ static void put_number(FILE *to, __u64 n)
 
 __u64 report_widest_ns(const struct report *r, __u32 node)
 {
-	const struct tsct_recording *rec = r->x.rec;
-	const struct tsct_recorded_correction *c = &rec->nodes[node].correction;
-	__u64 a, b;
-	__u32 i;
-
-	if (!rec->merged) {
-		a = tsct_recording_error_ns(r->x.rec, node, rec->begin);
-		b = tsct_recording_error_ns(r->x.rec, node, rec->end);
-		return a > b ? a : b;
-	}
-	for (a = c->nr_bounds ? 0 : UINT64_MAX, i = 0; i < c->nr_bounds; i++)
-		if (c->bounds[i].error_ns > a)
-			a = c->bounds[i].error_ns;
-	return a;
+	return tsct_recording_node_worst_ns(r->x.rec, node, r->x.rec->begin, r->x.rec->end);
 }
 
 /* ---- summary ------------------------------------------------------------- */

@@ -15,7 +15,6 @@
 #include "report_trace.h"
 #include "tools/common/sync_samples.h"
 
-#define POINTS		64
 #define COLOURS		8	/* number of node colours in the style sheet */
 #define PAIRS_SHOWN	400
 /* largest number of drawn series of sync samples, one per source of time and epoch;
@@ -24,31 +23,119 @@
 
 /* ---- error bounds over time -------------------------------------------------- */
 
-/* Gets points of a node's error bounds: x in s, y in ns. Returns the number of
- * points. */
-static unsigned int bounds_of(const struct report *r, __u32 node, double *x, double *y)
+static void add_point(const struct report *r, __u64 tick, __u64 error_ns,
+		      struct report_bounds *to)
 {
-	const struct tsct_recording *rec = r->x.rec;
-	const struct tsct_recorded_correction *c = &rec->nodes[node].correction;
-	const unsigned int nr = rec->merged ? c->nr_bounds : POINTS;
-	const __u64 step = rec->end > rec->begin ? (rec->end - rec->begin) /
-		(POINTS - 1) : 0;
-	unsigned int i, n = 0;
-	__u64 stamp, error;
-
-	for (i = 0; i < nr && i < POINTS; i++) {
-		stamp = rec->merged ? c->bounds[i].tick : rec->begin + step * i;
-		error = tsct_recording_error_ns(r->x.rec, node, stamp);
-		if (error == UINT64_MAX)
-			continue;
-		x[n] = ((double)tsct_clock_params_ns(&rec->real, stamp) -
-			(double)r->x.begin_ns) / 1e9;
-		y[n++] = error;
-	}
-	return n;
+	to->points[to->nr++] = (struct report_bound) {
+		.ns = tsct_clock_params_ns(&r->x.rec->real, tick), .error_ns = error_ns,
+	};
+	to->nr_known += error_ns != UINT64_MAX;
 }
 
-static void draw_bounds(const struct report *r, FILE *to)
+/* Adds the bounds of a merged recording: between two points the larger one holds. */
+static void add_merged(const struct report *r, __u32 node, struct report_bounds *to)
+{
+	const struct tsct_recorded_correction *c = &r->x.rec->nodes[node].correction;
+	const struct tsct_recorded_bound *b;
+	__u64 worst;
+
+	if (c->nr_bounds == 1)
+		add_point(r, c->bounds[0].tick, c->bounds[0].error_ns, to);
+	for (b = c->bounds; b + 1 < c->bounds + c->nr_bounds; b++) {
+		worst = b[0].error_ns > b[1].error_ns ? b[0].error_ns : b[1].error_ns;
+		add_point(r, b[0].tick, worst, to);
+		add_point(r, b[1].tick, worst, to);
+	}
+}
+
+/* Adds the bounds at both ends of each piece, and of each gap between two. In a piece of
+ * one tick the bound is below those around it, so it is left out. */
+static void add_pieces(const struct report *r, __u32 node, struct report_bounds *to)
+{
+	const struct tsct_recording *rec = r->x.rec;
+	const struct tsct_error_bounds *all = &rec->errors;
+	const struct tsct_error_piece *p = all->pieces;
+	struct tsct_error_cursor cursor = { .piece = 0 };
+	__u64 from, until;
+
+	for (from = rec->begin; from <= rec->end; from = until + 1) {
+		while (p && p < all->pieces + all->nr_pieces && p->until < from)
+			p++;
+		until = rec->end;
+		if (p && p < all->pieces + all->nr_pieces && p->from <= until)
+			until = p->from > from ? p->from - 1 :
+				p->until < until ? p->until : until;
+		if (until != from || rec->begin == rec->end) {
+			add_point(r, from, tsct_recording_error_at(rec, &cursor, node, from),
+				  to);
+			add_point(r, until, tsct_recording_error_at(rec, &cursor, node, until),
+				  to);
+		}
+		if (until == rec->end)
+			break;
+	}
+}
+
+int report_get_bounds(const struct report *r, __u32 node, struct report_bounds *ret)
+{
+	const struct tsct_recording *rec = r->x.rec;
+	/* two points for each interval between bounds, or for each piece and each gap */
+	const size_t room = 2 * TSCT_RECORDED_BOUNDS_MAX + 4 * (rec->errors.nr_pieces + 1);
+
+	*ret = (struct report_bounds) { .points = calloc(room, sizeof(*ret->points)) };
+	if (!ret->points)
+		return -ENOMEM;
+	if (rec->merged)
+		add_merged(r, node, ret);
+	else
+		add_pieces(r, node, ret);
+	return 0;
+}
+
+/* Converts known bounds to points of a chart: x in s since the recording began, y in units
+ * of @unit_ns. Returns the number of points. */
+static unsigned int chart_points(const struct report *r, const struct report_bounds *b,
+				 double unit_ns, double *x, double *y)
+{
+	unsigned int k, nr = 0;
+
+	for (k = 0; k < b->nr; k++) {
+		if (b->points[k].error_ns == UINT64_MAX)
+			continue;
+		x[nr] = ((double)b->points[k].ns - (double)r->x.begin_ns) / 1e9;
+		y[nr++] = (double)b->points[k].error_ns / unit_ns;
+	}
+	return nr;
+}
+
+/* Draws the error bounds of a node; with @style NULL, only widens the chart's axes to them.
+ * Returns 0 or -ENOMEM. */
+static int draw_node(struct chart *chart, const struct report *r, __u32 node, double unit_ns,
+		     const char *style)
+{
+	struct report_bounds b;
+	unsigned int k, nr;
+	double *x = NULL;
+	int err = report_get_bounds(r, node, &b);
+
+	if (!err && !(x = calloc(2 * b.nr + 1, sizeof(*x))))
+		err = -ENOMEM;
+	if (!err) {
+		nr = chart_points(r, &b, unit_ns, x, x + b.nr);
+		for (k = 0; k < nr && !style; k++) {
+			chart->x_min = fmin(chart->x_min, x[k]);
+			chart->x_max = fmax(chart->x_max, x[k]);
+			chart->y_max = fmax(chart->y_max, x[b.nr + k]);
+		}
+		if (style)
+			chart_line(chart, x, x + b.nr, nr, style);
+	}
+	free(b.points);
+	free(x);
+	return err;
+}
+
+static int draw_bounds(const struct report *r, FILE *to)
 {
 	static const struct { double ns; const char *title; } units[] = {
 		{ 1e9, "bound, s" }, { 1e6, "bound, ms" }, { 1e3, "bound, &micro;s" },
@@ -59,23 +146,18 @@ static void draw_bounds(const struct report *r, FILE *to)
 		.x_title = "seconds since the recording began",
 		.x_min = INFINITY, .x_max = -INFINITY, .y_min = 0, .y_max = 0,
 	};
-	double x[POINTS], y[POINTS];
-	unsigned int nr, k;
 	char style[32];
+	int err = 0;
 	__u32 i;
 
-	for (i = 0; i < r->x.nr_nodes; i++) {
-		nr = bounds_of(r, i, x, y);
-		for (k = 0; k < nr; k++) {
-			chart.x_min = fmin(chart.x_min, x[k]);
-			chart.x_max = fmax(chart.x_max, x[k]);
-			chart.y_max = fmax(chart.y_max, y[k]);
-		}
-	}
+	for (i = 0; i < r->x.nr_nodes && !err; i++)
+		err = draw_node(&chart, r, i, 1, NULL);
+	if (err)
+		return err;
 	if (!(chart.x_max >= chart.x_min)) {
 		fputs("<p>The error bound of the recording's times is "
 		      "unknown.</p>\n", to);
-		return;
+		return 0;
 	}
 	if (!(chart.x_max > chart.x_min))
 		chart_pad(&chart.x_min, &chart.x_max);
@@ -84,14 +166,12 @@ static void draw_bounds(const struct report *r, FILE *to)
 	chart.y_title = unit->title;
 	chart.y_max = chart.y_max > 0 ? chart.y_max / unit->ns * 1.1 : 1;
 	chart_begin(&chart);
-	for (i = 0; i < r->x.nr_nodes; i++) {
-		nr = bounds_of(r, i, x, y);
-		for (k = 0; k < nr; k++)
-			y[k] /= unit->ns;
+	for (i = 0; i < r->x.nr_nodes && !err; i++) {
 		snprintf(style, sizeof(style), "line n%u", i % COLOURS);
-		chart_line(&chart, x, y, nr, style);
+		err = draw_node(&chart, r, i, unit->ns, style);
 	}
 	chart_end(&chart);
+	return err;
 }
 
 static void put_legend(const struct report *r, FILE *to)
@@ -218,7 +298,9 @@ int report_sync_part(struct report *r, FILE *to)
 	fputs("</p>\n", to);
 	if (rec->merged)
 		put_corrections(r, to);
-	draw_bounds(r, to);
+	err = draw_bounds(r, to);
+	if (err)
+		return err;
 	put_legend(r, to);
 	if (rec->messages.on)
 		put_messages(r, to);

@@ -211,6 +211,22 @@ void report_put_cell(FILE *to, const char *text);
 /* Returns the largest error bound of a node's times, ns; UINT64_MAX: unknown */
 __u64 report_widest_ns(const struct report *r, __u32 node);
 
+/* Error bound of a node's times at a moment */
+struct report_bound {
+	__s64 ns;		/* since the Unix epoch */
+	__u64 error_ns;		/* UINT64_MAX: unknown */
+};
+
+/* Error bounds of a node's times, in order; straight lines between them are above the bound
+ * of each event */
+struct report_bounds {
+	struct report_bound *points;	/* malloc'ed */
+	unsigned int nr, nr_known;
+};
+
+/* Gets the bounds of a node; the caller frees the points. Returns 0 or -ENOMEM. */
+int report_get_bounds(const struct report *r, __u32 node, struct report_bounds *ret);
+
 /* Writes the section about clocks and errors (report_time.c). Returns 0 or -errno. */
 int report_sync_part(struct report *r, FILE *to);
 

@@ -144,6 +144,7 @@ enum tsct_error_of {
  *	against the common time of all nodes
  * tsct_trace_error_of - the same against the time @of
  *
+ * The bound of a time is narrowed by all that the recording knows of the clock around it.
  * Times of events of two nodes are in the order of the events if they differ by more than
  * the sum of both bounds against the common time. UINT64_MAX: no bound is known (nodes
  * that were never compared have none against a common time), or no such node.
