@@ -173,3 +173,29 @@ run 3 dump --node two --error "$work/many"
 [ "$(grep -c ' +- *7000ns two ' "$work/out")" = 2 ] || fail "dump --node --error"
 run 3 dump --node 0 --cpu 1 "$work/many"
 [ "$(wc -l <"$work/out")" = 1 ] || fail "dump --node --cpu"
+
+# A line of the clock narrows the bounds of the events in its range, and of no others. Lines
+# that contradict it narrow none, and are reported.
+line() {	# NUMBER BASE UNTIL OFF_NS ERROR_PS
+	printf '\\n\\tclock_line_%u = "base_ns=%u base_tsc=%u until_tsc=%u mult=%u error_ps=%u epoch=2 status=2 cause=1";' \
+		"$1" $((1767225600000000000 + $2 + $4)) "$2" "$3" $((1 << 56)) "$5"
+}
+cp -r "$work/a" "$work/lines"
+sed -i "/^\\tclock_real = /s/\$/$(line 0 11500000000 13500000000 30 70000)/" "$work/lines/metadata"
+TZ=UTC run 3 stat "$work/lines"
+shows 'times within 1501 ns of CLOCK_REALTIME$'
+shows '^  *events within 102 to 1501 ns, half of them within 1501 ns$'
+TZ=UTC run 3 dump --error "$work/lines"
+[ "$(grep -c '^00:00:1[23].* +- *102ns' "$work/out")" = 5 ] || fail "dump --error: in the range"
+[ "$(grep -c '^00:00:1[01456].* +- *1501ns' "$work/out")" = 6 ] || fail "dump --error: elsewhere"
+run 3 stat --json "$work/lines"
+python3 - "$work/out" <<'END' || fail "stat --json"
+import json, sys
+c = json.load(open(sys.argv[1]))["clock"]
+assert c["event_error_ns"] == {"min": 102, "median": 1501, "max": 1501, "unknown": 0}, c
+assert c["contradictory_lines"] == 0, c
+END
+sed -i "/^\\tclock_line_0 = /s/\$/$(line 1 13000000000 14000000000 400 20000)/" "$work/lines/metadata"
+TZ=UTC run 3 stat "$work/lines"
+shows '^  *2 of 2 lines of the clock.s history CONTRADICT another'
+! grep -q 'events within' "$work/out" || fail "contradictory lines narrow bounds"

@@ -76,11 +76,14 @@ static int count_init(struct stat_figures *s)
 		if (!s->by_event[i])
 			return -ENOMEM;
 	}
+	if (stat_errors_init(&s->errors))
+		return -ENOMEM;
 	return threads_init(&s->threads, s->rec->nr_locations);
 }
 
 static int count(struct stat_figures *s)
 {
+	struct tsct_error_cursor cursor = { .piece = 0 };
 	struct last_event *lasts, *last;
 	struct tsct_trace_event e;
 	__u32 i, node;
@@ -100,6 +103,8 @@ static int count(struct stat_figures *s)
 		tally_event(&s->by_event[e.stream][e.def->id - TSCT_ID_FIRST], &e,
 			    bytes);
 		threads_note(&s->threads, &e, bytes, s->rec->streams[e.stream].kernel);
+		stat_errors_add(&s->errors, tsct_recording_error_at(s->rec, &cursor, e.node,
+								    e.tick));
 		last = &lasts[(size_t)e.stream * s->rec->nr_locations + e.location];
 		last->run = last->any && last->tick == e.file_tick ? last->run + 1 : 0;
 		last->tick = e.file_tick;
@@ -129,6 +134,7 @@ static void count_free(struct stat_figures *s)
 	free(s->by_node);
 	free(s->lost_by_node);
 	threads_free(&s->threads);
+	free(s->errors.bins);
 }
 
 /* ---- text -------------------------------------------------------------- */
@@ -184,6 +190,22 @@ static void print_utc(const struct tsct_recording *rec)
 		       "the kernel" : "ClockBound");
 }
 
+/* Prints the bounds of single events, unless all have the same. */
+static void print_errors(const struct stat_figures *s)
+{
+	const struct stat_errors *errors = &s->errors;
+
+	if (!errors->nr || (errors->min_ns == errors->max_ns && !errors->nr_unknown))
+		return;
+	printf("           events within %" PRIu64 " to %" PRIu64 " ns, half of them within %"
+	       PRIu64 " ns", (uint64_t)errors->min_ns, (uint64_t)errors->max_ns,
+	       (uint64_t)stat_errors_median_ns(errors));
+	if (errors->nr_unknown)
+		printf("; %" PRIu64 " event%s without a bound", (uint64_t)errors->nr_unknown,
+		       view_plural(errors->nr_unknown));
+	putchar('\n');
+}
+
 /* Prints the clock's source, frequency, origin and bound. A merged recording has no
  * status and no error of the frequency, because its ticks are nominal. */
 static void print_clock(const struct stat_figures *s)
@@ -206,6 +228,7 @@ static void print_clock(const struct stat_figures *s)
 		puts("; errors between nodes are unknown: the nodes were never compared");
 	else
 		puts("; for a part of the time, no bound of the times is known");
+	print_errors(s);
 	if (rec->epoch != rec->epoch_first)
 		puts("           DISRUPTED during the recording (a step, a suspend): times"
 		     " before and after it cannot be compared");

@@ -83,6 +83,25 @@ void threads_note(struct threads *all, const struct tsct_trace_event *event,
  */
 void threads_finish(struct threads *all);
 
+/* ---- stat_errors.c: the error bounds of all events ---------------------------- */
+
+struct stat_errors {
+	__u64 *bins;		/* number of events by bound: a logarithmic histogram */
+	__u64 nr;		/* number of events with a bound */
+	__u64 nr_unknown;	/* number of events without */
+	__u64 min_ns, max_ns;	/* smallest and largest bound, ns */
+};
+
+/* Returns 0 or -ENOMEM. The caller frees errors->bins. */
+int stat_errors_init(struct stat_errors *errors);
+
+/* Counts the bound of one event; UINT64_MAX: none is known. */
+void stat_errors_add(struct stat_errors *errors, __u64 ns);
+
+/* Returns the bound that half of the events with a bound are within, ns. errors->nr must
+ * not be 0. */
+__u64 stat_errors_median_ns(const struct stat_errors *errors);
+
 /* ---- cmd_stat.c, stat_figures.c ---------------------------------------- */
 
 struct stat_figures {
@@ -101,6 +120,7 @@ struct stat_figures {
 	/* event counts: [stream][event id - TSCT_ID_FIRST] */
 	struct tally **by_event;
 	struct threads threads;
+	struct stat_errors errors;
 	struct sync_samples sync;	/* sync samples; all zero: none recorded */
 };
 

@@ -41,6 +41,17 @@ static json_t *with_tally(json_t *json, const struct stat_figures *s,
 	return json;
 }
 
+/* Returns the range of the events' bounds; null if no event has a bound. */
+static json_t *json_event_errors(const struct stat_errors *errors)
+{
+	if (!errors->nr)
+		return json_null();
+	return json_pack("{sI sI sI sI}", "min", (json_int_t)errors->min_ns,
+			 "median", (json_int_t)stat_errors_median_ns(errors),
+			 "max", (json_int_t)errors->max_ns,
+			 "unknown", (json_int_t)errors->nr_unknown);
+}
+
 static json_t *json_nodes(const struct stat_figures *s)
 {
 	const struct tsct_recorded_node *node;
@@ -173,7 +184,7 @@ int stat_print_json(const struct stat_figures *s)
 			"lost", (json_int_t)b.lost,
 			"never_published", (json_int_t)b.refused, "exact", b.exact);
 	tsct_recording_errors(rec, stat_end_of(s), &errors);
-	clock = json_pack("{ss so ss sf si so so so so ss sb}",
+	clock = json_pack("{ss so ss sf si so so so so so si ss sb}",
 		"source", tsct_source_name(rec->source),
 		"origin", ctl_json_text(rec->clock_origin),
 		"status", tsct_status_name(rec->status),
@@ -183,6 +194,8 @@ int stat_print_json(const struct stat_figures *s)
 		"clock_error_ns", json_error(errors.clock_ns),
 		"node_error_ns", json_error(errors.node_ns),
 		"utc_error_ns", json_error(errors.utc_ns),
+		"event_error_ns", json_event_errors(&s->errors),
+		"contradictory_lines", (int)rec->errors.nr_contradictory,
 		"compared", rec->merged ? tsct_compared_names[rec->compared] : "clock",
 		"disrupted", rec->epoch != rec->epoch_first);
 	files = json_pack("{ss sI sI sI sI sI sf so}",
