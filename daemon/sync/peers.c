@@ -120,12 +120,15 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 
 static int start_network(struct peers *p)
 {
-	const struct tsct_cluster_options options = {
+	struct tsct_cluster_options options = {
 		.fit.kind = p->config->fit,
 		.hz = tsct_rate_hz(&p->timekeeper->est, NULL),
 	};
 	int err;
 
+	p->node = node_id(p->options.state_dir);
+	p->host = p->options.host_id ? p->options.host_id : node_host_id();
+	options.node = p->node;
 	p->log = exchange_log_new();
 	p->cluster = p->log ? tsct_cluster_new(&options, TSCT_SOURCES_MAX) : NULL;
 	if (!p->cluster) {
@@ -134,8 +137,6 @@ static int start_network(struct peers *p)
 		return -ENOMEM;
 	}
 	timekeeper_use_cluster(p->timekeeper, p->cluster);
-	p->node = node_id(p->options.state_dir);
-	p->host = p->options.host_id ? p->options.host_id : node_host_id();
 	err = open_network(p, NULL);
 	if (err) {
 		members_close(p);

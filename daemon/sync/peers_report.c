@@ -116,8 +116,8 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 	known = state.known;
 	fitted = state.kept;
 	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, "
-			 "s:o, s:o, s:i, s:i, s:o, s:o, s:i, s:i, s:o, s:i, "
-			 "s:I, s:o}",
+			 "s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:i, s:i, s:o, "
+			 "s:i, s:I, s:o}",
 		"name", s->config.name, "port", (int)s->config.address.port,
 		"type", s->config.ntp_only ? "ntp" : "master",
 		"status", source_status(p, s, &state), "why", state.reason,
@@ -125,6 +125,7 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 		"auth", auth,
 		"offset_ns", number(known ? state.offset_ns : NAN),
 		"error_ns", number(known ? state.error_ns : NAN),
+		"weight", number(state.weight),
 		"rtt_min_ns", number(fitted ? state.rtt_min_ns : NAN),
 		"rtt_median_ns", number(fitted ? state.rtt_median_ns : NAN),
 		"drift_ppm", number(fitted ? state.drift_ppm : NAN),

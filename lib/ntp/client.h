@@ -59,6 +59,8 @@ struct tsct_remote {
 				 * server: how often its clock was set back */
 	__u32 status;		/* status of the server, TSCT_STATUS_* */
 	__u16 depth;		/* number of hops from server to master */
+	__u32 sd_ps;		/* standard deviation of the server's time, ps; 0: it
+				 * defines the timeline, or does not report it */
 	bool has_params;	/* params are the server's own; else the server is an
 				 * NTP server whose counter is ns of its clock, and
 				 * params have the root distance as error and 15 ppm as

@@ -145,6 +145,7 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 		.epoch = ext->epoch,
 		.status = ext->status,
 		.depth = ext->depth,
+		.sd_ps = ext->sd_ps,
 		.has_params = ext->flags & TSCT_EXT_PARAMS,
 		.params = ext->params,
 		.shared = client->options.host &&

@@ -86,6 +86,7 @@ __u64 tsct_ntp_short_ns(__u32 value)
 	X(TSCT_EXT_AT_PREV_TX, prev_tx) \
 	X(TSCT_EXT_AT_RX_ERROR, rx_error) X(TSCT_EXT_AT_TURN_US, turn_us)
 #define PARAMS_MEMBERS(X) \
+	X(TSCT_EXT_AT_SD_PS, sd_ps) \
 	X(TSCT_EXT_AT_BASE, params.base) \
 	X(TSCT_EXT_AT_BASE_NS, params.base_ns) \
 	X(TSCT_EXT_AT_MULT, params.mult) X(TSCT_EXT_AT_AS_OF, params.as_of) \

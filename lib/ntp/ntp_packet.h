@@ -100,7 +100,8 @@ struct tsct_extension {
 	__u32 rx_error;		/* error bound of rx and prev_tx, counts */
 	__u32 turn_us;		/* reply: time until the next request, us */
 	__u32 barrier;		/* number of the barrier in tsct_timesync() */
-	__u32 reserved;		/* reserved: not sent, read as 0 */
+	__u32 sd_ps;		/* reply: standard deviation of the sender's cluster
+				 * time, ps; 0: unknown, or the sender is the master */
 	struct tsct_remote_params params;	/* reply: clock params of the
 						 * sender */
 };
@@ -128,8 +129,9 @@ enum tsct_ext_at {
 	TSCT_EXT_AT_PREV_NONCE = 80,
 	TSCT_EXT_AT_PREV_TX = 88,
 	TSCT_EXT_AT_RX_ERROR = 96,
-	/* time until the client's next request, us; then 64 reserved bits */
 	TSCT_EXT_AT_TURN_US = 100,
+	/* standard deviation, ps, 32 bits; then 32 reserved bits */
+	TSCT_EXT_AT_SD_PS = 104,
 	TSCT_EXT_AT_BASE = 112,		/* clock params, up to the end of the field */
 	TSCT_EXT_AT_BASE_NS = 120,
 	TSCT_EXT_AT_MULT = 128,

@@ -265,6 +265,7 @@ static void fill_field(struct tsct_responder *responder,
 			(timeline->has_params ? TSCT_EXT_PARAMS : 0) |
 			(request->rx.kernel ? TSCT_EXT_RX_KERNEL : 0),
 		.depth = timeline->depth,
+		.sd_ps = timeline->sd_ps,
 		.status = timeline->status,
 		.node = timeline->node,
 		.host = timeline->host,

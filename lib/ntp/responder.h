@@ -24,6 +24,7 @@ struct tsct_timeline {
 	__u64 node, host, master;
 	__u32 epoch, status;
 	__u16 depth;
+	__u32 sd_ps;		/* standard deviation of the cluster's time, ps */
 	bool has_params;	/* params is valid: the cluster's time is known */
 	struct tsct_remote_params params;
 	/* CLOCK_REALTIME by the clock page, sent to NTP clients */

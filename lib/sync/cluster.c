@@ -136,15 +136,14 @@ static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 	return changed;
 }
 
-/* Gets the estimate of the selected source, with extra_ns in the bound, and skew_ns in
- * that of conversions; false: there is no estimate. */
+/* Gets the estimate by the combined sources, with skew_ns in the bound of conversions;
+ * false: there is no estimate. */
 static bool estimate(const struct tsct_cluster *cluster,
 		     struct tsct_source_params *ret_est)
 {
 	if (cluster->used < 0 || cluster->is_master)
 		return false;
-	*ret_est = cluster->sources[cluster->used].est;
-	ret_est->time.point.half_ns += cluster->extra_ns;
+	*ret_est = cluster->est;
 	ret_est->time.resolution_ns += cluster->skew_ns;
 	return true;
 }
@@ -159,7 +158,7 @@ static enum tsct_cluster_event reselect(struct tsct_cluster *cluster)
 	double off, bound;
 
 	cluster->used = selection.used;
-	cluster->extra_ns = selection.extra_ns;
+	cluster->est = selection.est;
 	if (!estimate(cluster, &est))
 		return TSCT_CLUSTER_OK;
 	cluster->depth = cluster->sources[cluster->used].remote.depth + 1;
@@ -204,8 +203,19 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 	tsct_sync_source_forget(&cluster->sources[source], NULL);
 	cluster->sources[source].has_remote = false;
 	cluster->sources[source].falseticker = false;
+	cluster->sources[source].polls_us = false;
 	if (!cluster->is_master)
 		reselect(cluster);
+}
+
+void tsct_cluster_request(struct tsct_cluster *cluster, __u64 node)
+{
+	unsigned int i;
+
+	for (i = 0; i < cluster->nr; i++)
+		if (cluster->sources[i].has_remote &&
+		    cluster->sources[i].remote.node == node)
+			cluster->sources[i].polls_us = true;
 }
 
 void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,
@@ -597,6 +607,17 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 	return status;
 }
 
+__u32 tsct_cluster_sd_ps(const struct tsct_cluster *cluster)
+{
+	struct tsct_source_params est;
+	__u64 ps;
+
+	if (!estimate(cluster, &est))
+		return 0;
+	ps = tsct_ps_up(est.sd_ns);
+	return ps < ~0U ? (__u32)ps : ~0U;
+}
+
 void tsct_cluster_source(const struct tsct_cluster *cluster,
 			 unsigned int source, __u64 now,
 			 struct tsct_source_state *ret)
@@ -609,6 +630,7 @@ void tsct_cluster_source(const struct tsct_cluster *cluster,
 		return;
 	s = &cluster->sources[source];
 	ret->used = (int)source == cluster->used;
+	ret->weight = cluster->is_master ? 0 : s->weight;
 	ret->falseticker = s->falseticker;
 	snprintf(ret->reason, sizeof(ret->reason), "%s",
 		 s->falseticker ? s->falseticker_reason : s->reason);

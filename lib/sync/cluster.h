@@ -49,6 +49,7 @@ struct tsct_cluster_options {
 	struct tsct_fit_options fit;	/* options of the fits; fit.hz is ignored */
 	double hz;		/* frequency of the local counter, measured against
 				 * CLOCK_MONOTONIC_RAW, Hz; 0: use 1e9 Hz */
+	__u64 node;		/* id of this node; 0: unknown */
 	__u32 epoch;		/* number of this node's first epoch; 0 means number 1.
 				 * tsct_cluster_resume_epoch() may raise the number */
 	double window_s;	/* age at which exchanges are dropped, s; 0: 1000 */
@@ -60,7 +61,8 @@ struct tsct_cluster_options {
 
 /* State of one source, for reports */
 struct tsct_source_state {
-	bool used;		/* source is selected: the published time is from it */
+	bool used;		/* source is selected: its error bound is the least */
+	double weight;		/* share of the source in the published time, 0 to 1 */
 	bool falseticker;	/* source is outvoted; reason[] has the details */
 	bool known;		/* true: offset_ns is valid */
 	double offset_ns;	/* published time minus the source's time, now, ns */
@@ -108,6 +110,10 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 			       unsigned int source);
 void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch);
 
+/* Notes that node @node has sent a request to this node: if it is a source, the two follow
+ * each other only by the order of their ids. */
+void tsct_cluster_request(struct tsct_cluster *cluster, __u64 node);
+
 /*
  * tsct_cluster_set_skew - include in the error bounds of published params that the
  * counters of two CPUs may be @cycles apart; 0: all CPUs are in step
@@ -151,6 +157,10 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
 			    __u16 *ret_depth,
 			    struct tsct_remote_params *ret_params);
+
+/* Returns the standard deviation of the cluster's time on this node, for its children, ps;
+ * 0: this node is the master, or the time is unknown. */
+__u32 tsct_cluster_sd_ps(const struct tsct_cluster *cluster);
 
 /* Reports the state of a source at @now, in local cycles; all 0: no such source */
 void tsct_cluster_source(const struct tsct_cluster *cluster,

@@ -10,9 +10,8 @@ struct tsct_cluster {
 	struct tsct_sync_source *sources;	/* array of nr sources; owned */
 	unsigned int nr;
 	int used;			/* index of the selected source; -1: none */
-	/* distance by which the intersection of the sources extends beyond the error
-	 * bound of the selected source, ns; added to that error bound */
-	double extra_ns;
+	/* the time by all sources that were combined; valid if `used` is not -1 */
+	struct tsct_source_params est;
 	__u64 now;			/* t4 of the newest exchange, cycles */
 	double skew_ns;			/* see tsct_cluster_set_skew() */
 
@@ -34,11 +33,11 @@ struct tsct_cluster_selection {
 	__u64 master;
 	__u32 timeline;			/* epoch number of the master */
 	int used;			/* index of the selected source; -1: none */
-	double extra_ns;		/* new value of tsct_cluster.extra_ns, ns */
+	struct tsct_source_params est;	/* new value of tsct_cluster.est */
 };
 
-/* Selects timeline and source of the cluster. Also sets `falseticker` of each
- * source. */
+/* Selects timeline and source of the cluster, and combines the sources on the timeline.
+ * Also sets `falseticker` and `weight` of each source. */
 struct tsct_cluster_selection tsct_cluster_select(struct tsct_cluster *cluster);
 
 #endif /* TSCT_SYNC_CLUSTER_PRIVATE_H */

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
  * Clock selection: chooses the timeline (master, epoch) with the highest
- * weight, then the source on it with the smallest bound (cf. RFC 5905, 11.2.1).
+ * weight, then the source on it with the smallest bound (cf. RFC 5905, 11.2.1), and
+ * combines the sources (combine.h).
+ *
+ * Nodes may be sources of each other. So that a node does not take back its own time as
+ * evidence, only upstream sources, those before it in the order of hops to the master and
+ * node id, find falsetickers, give the interval that holds the true time, and are averaged.
+ * Of the others one is selected only for an error bound well below this node's own: that of
+ * a node that follows this one is above it.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "cluster_private.h"
+#include "combine.h"
 #include "intersection.h"
 
 /* Hysteresis: a new source needs a bound below this fraction of the bound of the
@@ -14,6 +23,15 @@
 
 /* Largest error by rounding when two times are compared, ns */
 #define ROUNDING_NS	2.0
+
+/* A source with fewer exchanges in its fit is not averaged: the standard deviation of the
+ * fit is not known well enough. */
+#define COMBINED_KEPT_MIN	8
+
+/* Usual wander of the rate between two crystals of 1e-9 each, relative, per root of a
+ * second (see fit_regression.c): s seconds after its last exchange, the standard deviation
+ * of an estimate has grown by WALK s^1.5 / sqrt(3) s. */
+#define WALK		1.4e-9
 
 static bool has_time(const struct tsct_cluster *cluster,
 		     const struct tsct_sync_source *source)
@@ -52,10 +70,42 @@ static bool on_timeline(const struct tsct_sync_source *source, __u64 master,
 	return master_of(source) == master && epoch_of(source) == timeline;
 }
 
+/* ---- order of nodes ------------------------------------------------------ */
+
+/* True: this node follows the timeline, so sources on it may follow this node. */
+static bool is_own_timeline(const struct tsct_cluster *cluster,
+			    const struct tsct_sync_source *source)
+{
+	return source->remote.has_params && cluster->used >= 0 &&
+		on_timeline(source, cluster->master, cluster->timeline);
+}
+
+/* True: the source does not follow this node, if this node is @depth hops from the
+ * master. Of two nodes that poll each other at the same depth, one is upstream of the
+ * other. */
+static bool is_upstream(const struct tsct_cluster *cluster,
+			const struct tsct_sync_source *source, __u16 depth)
+{
+	const struct tsct_remote *remote = &source->remote;
+
+	return !remote->has_params || remote->depth < depth ||
+		(remote->depth == depth && (!source->polls_us ||
+			remote->node < cluster->options.node));
+}
+
+/* True: the source is upstream of this node now, or on a timeline that this node does not
+ * follow. */
+static bool is_evidence(const struct tsct_cluster *cluster,
+			const struct tsct_sync_source *source)
+{
+	return !is_own_timeline(cluster, source) ||
+		is_upstream(cluster, source, cluster->depth);
+}
+
 /* ---- selection of a timeline --------------------------------------------- */
 
-/* Weight of a timeline: the number of fresh sources. A source on a master's timeline
- * counts more than all NTP servers together. */
+/* Weight of a timeline: the number of fresh sources that do not follow this node. A
+ * source on a master's timeline counts more than all NTP servers together. */
 static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 				    __u64 master, __u32 timeline)
 {
@@ -65,7 +115,7 @@ static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 		const struct tsct_sync_source *source = &cluster->sources[i];
 
 		if (on_timeline(source, master, timeline) &&
-		    is_fresh(cluster, source))
+		    is_fresh(cluster, source) && is_evidence(cluster, source))
 			weight += source->remote.has_params ?
 				TSCT_SOURCES_MAX + 1 : 1;
 	}
@@ -103,43 +153,66 @@ static void select_timeline(const struct tsct_cluster *cluster,
 
 /* ---- selection of a source ----------------------------------------------- */
 
-/* Candidates: the sources on the selected timeline */
+/* Candidates: the sources on the selected timeline; the upstream ones are first. */
 struct candidates {
-	unsigned int nr;
+	unsigned int nr, nr_upstream;	/* numbers of all, and of upstream ones */
 	unsigned int source[TSCT_SOURCES_MAX];
 	struct tsct_correctness_interval interval[TSCT_SOURCES_MAX];
-	struct tsct_intersection_result result;
+	__s64 zero_ns;		/* origin of the intervals, cluster time, ns */
+	struct tsct_intersection_result result;	/* of the upstream candidates */
 };
 
-/* Sets the correctness intervals of the candidates' present time, in ns after the
- * estimate of the first candidate. */
-static void collect_candidates(struct tsct_cluster *cluster,
+static void add_candidates(const struct tsct_cluster *cluster,
+			   const struct tsct_cluster_selection *selection, bool upstream,
+			   struct candidates *candidates)
+{
+	unsigned int i;
+
+	for (i = 0; i < cluster->nr; i++) {
+		const struct tsct_sync_source *source = &cluster->sources[i];
+
+		if (on_timeline(source, selection->master, selection->timeline) &&
+		    has_time(cluster, source) && is_evidence(cluster, source) == upstream)
+			candidates->source[candidates->nr++] = i;
+	}
+}
+
+/* Collects the candidates. If no source is upstream, all of them are taken for it. */
+static void collect_candidates(const struct tsct_cluster *cluster,
 			       const struct tsct_cluster_selection *selection,
 			       struct candidates *ret)
 {
-	struct tsct_clock_params zero = { .base_cycles = cluster->now };
+	ret->nr = 0;
+	add_candidates(cluster, selection, true, ret);
+	ret->nr_upstream = ret->nr;
+	add_candidates(cluster, selection, false, ret);
+	if (!ret->nr_upstream)
+		ret->nr_upstream = ret->nr;
+	if (ret->nr)
+		ret->zero_ns = cluster->sources[ret->source[0]].est.time.point.ns;
+}
+
+/* Sets the correctness intervals of the candidates' time at @at, in ns after zero_ns, and
+ * intersects those of the upstream ones. */
+static void intersect_candidates(const struct tsct_cluster *cluster, __u64 at,
+				 struct candidates *candidates)
+{
+	const struct tsct_clock_params zero = {
+		.base_cycles = at, .base_ns = candidates->zero_ns,
+	};
 	unsigned int i;
 
-	ret->nr = 0;
-	for (i = 0; i < cluster->nr; i++) {
-		struct tsct_sync_source *source = &cluster->sources[i];
-		struct tsct_correctness_interval *interval =
-			&ret->interval[ret->nr];
+	for (i = 0; i < candidates->nr; i++) {
+		const struct tsct_source_params *est =
+			&cluster->sources[candidates->source[i]].est;
 
-		source->falseticker = false;
-		if (!on_timeline(source, selection->master,
-				 selection->timeline) ||
-		    !has_time(cluster, source))
-			continue;
-		if (!ret->nr)
-			zero.base_ns = source->est.time.point.ns;
-		interval->middle = tsct_servo_offset_ns(&source->est.time, &zero,
-							cluster->now);
-		interval->bound = tsct_source_params_bound_ns(&source->est,
-							      cluster->now) +
-			ROUNDING_NS;
-		ret->source[ret->nr++] = i;
+		candidates->interval[i] = (struct tsct_correctness_interval) {
+			.middle = tsct_servo_offset_ns(&est->time, &zero, at),
+			.bound = tsct_source_params_bound_ns(est, at) + ROUNDING_NS,
+		};
 	}
+	candidates->result = tsct_intersection(candidates->interval,
+					       candidates->nr_upstream);
 }
 
 static void print_ns(char *text, size_t size, double ns)
@@ -162,7 +235,9 @@ static void mark_falsetickers(struct tsct_cluster *cluster,
 	char apart[32], bound[32];
 	unsigned int i;
 
-	for (i = 0; i < candidates->nr; i++) {
+	for (i = 0; i < cluster->nr; i++)
+		cluster->sources[i].falseticker = false;
+	for (i = 0; i < candidates->nr_upstream; i++) {
 		struct tsct_sync_source *source =
 			&cluster->sources[candidates->source[i]];
 		const struct tsct_correctness_interval *interval =
@@ -179,53 +254,200 @@ static void mark_falsetickers(struct tsct_cluster *cluster,
 			 "outvoted: %s %s the time on which %u of %u sources agree, "
 			 "with an error bound of %s", apart,
 			 interval->middle > middle ? "ahead of" : "behind",
-			 result->agree, candidates->nr, bound);
+			 result->agree, candidates->nr_upstream, bound);
 	}
 }
 
-static void select_source(const struct tsct_cluster *cluster,
-			  const struct candidates *candidates,
-			  struct tsct_cluster_selection *ret)
+/* Returns the largest bound for which a candidate may be selected, ns: for an upstream one
+ * any, for another one that of this node's time, less the hysteresis. */
+static double bound_limit(const struct tsct_cluster *cluster, bool upstream)
 {
-	const struct tsct_intersection_result *result = &candidates->result;
-	double best = 0, far;
+	return upstream ? HUGE_VAL : SWITCH_RATIO *
+		tsct_source_params_bound_ns(&cluster->est, cluster->now);
+}
+
+/* Returns the index of the selected candidate; -1: none */
+static int select_source(const struct tsct_cluster *cluster,
+			 const struct candidates *candidates)
+{
+	int used = -1;
+	double best = 0;
 	unsigned int i;
 
-	ret->used = -1;
-	ret->extra_ns = 0;
 	for (i = 0; i < candidates->nr; i++) {
 		const struct tsct_correctness_interval *interval =
 			&candidates->interval[i];
 		double bound = interval->bound;
 
-		if (interval->falseticker)
+		if (interval->falseticker ||
+		    bound > bound_limit(cluster, i < candidates->nr_upstream))
 			continue;
 		/* Without a majority the source in use stays selected. */
 		if ((int)candidates->source[i] == cluster->used)
-			bound *= result->majority ? SWITCH_RATIO : 0;
-		if (ret->used >= 0 && bound >= best)
+			bound *= candidates->result.majority ? SWITCH_RATIO : 0;
+		if (used >= 0 && bound >= best)
 			continue;
 		best = bound;
-		ret->used = (int)candidates->source[i];
-		/* The true time may be anywhere in the intersection of the sources'
-		 * correctness intervals, also beyond the used source's bound. */
-		far = tsct_larger(result->hi - interval->middle,
-				  interval->middle - result->lo);
-		ret->extra_ns = candidates->nr > 2 && result->majority ?
-			tsct_larger(0, far - interval->bound) : 0;
+		used = (int)i;
 	}
+	return used;
+}
+
+/* ---- combination of sources ---------------------------------------------- */
+
+/* The sources that are averaged */
+struct combination {
+	unsigned int nr;
+	unsigned int candidate[TSCT_SOURCES_MAX];	/* indices of the candidates */
+	struct tsct_combine_peer peer[TSCT_SOURCES_MAX];
+};
+
+/* Collects the sources to be averaged: the selected one, and all upstream of this node
+ * that are fresh and not outvoted. Returns the last counter value at which one of them
+ * was measured. */
+static __u64 collect_peers(const struct tsct_cluster *cluster,
+			   const struct candidates *candidates, int used,
+			   struct combination *ret)
+{
+	const struct tsct_sync_source *selected =
+		&cluster->sources[candidates->source[used]];
+	__u64 at = selected->est.time.point.cycles;
+	unsigned int i;
+
+	ret->nr = 0;
+	for (i = 0; i < candidates->nr; i++) {
+		const struct tsct_sync_source *source =
+			&cluster->sources[candidates->source[i]];
+
+		/* Without a majority it is unknown which of the sources are wrong. */
+		if ((int)i != used &&
+		    (candidates->interval[i].falseticker ||
+		     !candidates->result.majority || !is_fresh(cluster, source) ||
+		     source->fit.nr_kept < COMBINED_KEPT_MIN ||
+		     !is_upstream(cluster, source, selected->remote.depth + 1)))
+			continue;
+		if ((__s64)(source->est.time.point.cycles - at) > 0)
+			at = source->est.time.point.cycles;
+		ret->candidate[ret->nr++] = i;
+	}
+	return at;
+}
+
+/* Standard deviation of the time of a source itself, ns. An NTP server, or a node of a
+ * release that does not send it, has its error bound instead. */
+static double inherited_sd_ns(const struct tsct_sync_source *source)
+{
+	const struct tsct_remote *remote = &source->remote;
+
+	if (remote->has_params && (remote->sd_ps || !remote->depth))
+		return remote->sd_ps * 1e-3;
+	return (double)remote->params.error_ps * 1e-3;
+}
+
+static void fill_peers(const struct tsct_cluster *cluster,
+		       const struct candidates *candidates, __u64 at,
+		       struct combination *combination)
+{
+	unsigned int i;
+
+	for (i = 0; i < combination->nr; i++) {
+		unsigned int k = combination->candidate[i];
+		const struct tsct_sync_source *source =
+			&cluster->sources[candidates->source[k]];
+		double age_s = tsct_magnitude((double)(__s64)
+			(at - source->est.time.point.cycles)) / cluster->options.hz;
+		double walk_ns = WALK * age_s * sqrt(age_s / 3) * 1e9;
+
+		combination->peer[i] = (struct tsct_combine_peer) {
+			.offset_ns = candidates->interval[k].middle,
+			.sd_ns = hypot(source->est.sd_ns, walk_ns),
+			.inherited_ns = inherited_sd_ns(source),
+			.rate = source->est.time.rate,
+		};
+	}
+}
+
+/*
+ * Sets the interval that holds the true time: the intersection of the upstream candidates,
+ * if there are enough of them for one to be wrong. Two cannot check each other: then it is
+ * that of the selected source.
+ */
+static void true_range(const struct candidates *candidates, int used,
+		       double *ret_lo, double *ret_hi)
+{
+	const struct tsct_correctness_interval *interval =
+		&candidates->interval[used];
+
+	*ret_lo = interval->middle - interval->bound;
+	*ret_hi = interval->middle + interval->bound;
+	if (candidates->nr_upstream > 2 && candidates->result.majority) {
+		*ret_lo = candidates->result.lo;
+		*ret_hi = candidates->result.hi;
+	}
+}
+
+/*
+ * Sets the estimate at @at to the time @middle after zero_ns, at @rate. Its bound reaches
+ * to the farther end of the range of the true time, and grows as that of the selected
+ * source does, from there: at d cycles from its point, wander d^2 grows by 2 wander d.
+ */
+static void set_estimate(const struct candidates *candidates, int used, __u64 at,
+			 const struct tsct_combined *combined,
+			 struct tsct_source_params *est)
+{
+	double d = tsct_magnitude((double)(__s64)(at - est->time.point.cycles));
+	double lo, hi, middle, whole;
+
+	true_range(candidates, used, &lo, &hi);
+	middle = tsct_smaller(tsct_larger(combined->offset_ns, lo), hi);
+	whole = floor(middle);
+	est->time.point = (struct tsct_offset_interval) {
+		.cycles = at, .ns = candidates->zero_ns + (__s64)whole,
+		.frac_ns = middle - whole,
+		.half_ns = tsct_larger(hi - middle, middle - lo),
+	};
+	est->growth += 2 * est->wander * d +
+		tsct_magnitude(combined->rate - est->time.rate);
+	est->time.rate = combined->rate;
+	est->sd_ns = combined->sd_ns;
+}
+
+/* Combines the sources, of which candidate @used is selected, to the cluster's time. */
+static void combine_sources(struct tsct_cluster *cluster, struct candidates *candidates,
+			    int used, struct tsct_source_params *ret_est)
+{
+	struct combination combination;
+	__u64 at = collect_peers(cluster, candidates, used, &combination);
+	struct tsct_combined combined;
+	unsigned int i;
+
+	intersect_candidates(cluster, at, candidates);
+	fill_peers(cluster, candidates, at, &combination);
+	combined = tsct_combine(combination.peer, combination.nr);
+	for (i = 0; i < combination.nr; i++)
+		cluster->sources[candidates->source[combination.candidate[i]]].weight =
+			combination.peer[i].weight;
+	*ret_est = cluster->sources[candidates->source[used]].est;
+	set_estimate(candidates, used, at, &combined, ret_est);
 }
 
 struct tsct_cluster_selection tsct_cluster_select(struct tsct_cluster *cluster)
 {
-	struct tsct_cluster_selection selection;
+	struct tsct_cluster_selection selection = { .used = -1 };
 	struct candidates candidates;
+	unsigned int i;
+	int used;
 
 	select_timeline(cluster, &selection);
 	collect_candidates(cluster, &selection, &candidates);
-	candidates.result = tsct_intersection(candidates.interval,
-					      candidates.nr);
+	intersect_candidates(cluster, cluster->now, &candidates);
 	mark_falsetickers(cluster, &candidates);
-	select_source(cluster, &candidates, &selection);
+	for (i = 0; i < cluster->nr; i++)
+		cluster->sources[i].weight = 0;
+	used = select_source(cluster, &candidates);
+	if (used < 0)
+		return selection;
+	selection.used = (int)candidates.source[used];
+	combine_sources(cluster, &candidates, used, &selection.est);
 	return selection;
 }

@@ -92,6 +92,7 @@ static void served_request(void *ctx, const struct tsct_responder_request *req)
 	struct served *served = ctx;
 	struct tsct_schedule *schedule = served->node->schedule;
 
+	tsct_cluster_request(served->node->cluster, req->request.node);
 	if (!schedule)
 		return;
 	tsct_schedule_member(schedule, req->request.node, NULL, served_us(ctx));
@@ -165,10 +166,11 @@ void node_init(struct world *world, uint32_t index,
 			 .asymmetry = options->asymmetry_us * 1e-6 *
 				options->crystal.hz },
 		.hz = options->crystal.hz,
+		.node = random_u64(&world->random),
 	};
 
 	*node = (struct node) {
-		.id = random_u64(&world->random),
+		.id = cluster.node,
 		.timestamping = options->timestamping,
 		.address = address_of(index),
 		.keys = options->keys,

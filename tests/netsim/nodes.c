@@ -2,7 +2,7 @@
 /*
  * Compares whole nodes in a simulated network with the exact truth.
  *
- *   nodes [--list] [--group live|faults|path|tree]... [--scenario N]... [--seed S]
+ *   nodes [--list] [--group live|faults|path|tree|graph]... [--scenario N]... [--seed S]
  *         [--seeds COUNT] [--quick] [--check] [-v]
  *
  * Prints per scenario: RMS and largest error of readings, mean bound, us; the number of
@@ -30,12 +30,13 @@ struct options {
 };
 
 static const char *const group_names[GROUP_NR] = {
-	"live", "faults", "path", "tree",
+	"live", "faults", "path", "tree", "graph",
 };
 
 static unsigned int group_size(unsigned int group)
 {
-	const unsigned int nr[GROUP_NR] = { nr_live, nr_faults, nr_path, nr_tree };
+	const unsigned int nr[GROUP_NR] = { nr_live, nr_faults, nr_path, nr_tree,
+					      nr_graph };
 
 	return nr[group];
 }
@@ -44,6 +45,7 @@ static const struct scenario *scenario_of(unsigned int group, unsigned int i)
 {
 	static const struct scenario *const scenarios[GROUP_NR] = {
 		live_scenarios, fault_scenarios, path_scenarios, tree_scenarios,
+		graph_scenarios,
 	};
 
 	return &scenarios[group][i];
@@ -161,7 +163,7 @@ static void parse_group(void *ctx, const char *name)
 		if (!strcmp(name, group_names[i]))
 			break;
 	if (i == GROUP_NR)
-		options_usage(&options->common, "unknown group: use live, faults, path or tree");
+		options_usage(&options->common, "unknown group: use live, faults, path, tree or graph");
 	options->groups |= 1U << i;
 }
 
@@ -190,8 +192,9 @@ int main(int argc, char **argv)
 	};
 	struct options options = {
 		.common = { .program = "nodes", .numbered = "scenario",
-			  .nr = nr_live + nr_faults + nr_path + nr_tree,
-			  .usage = "[--group live|faults|path|tree]... "
+			  .nr = nr_live + nr_faults + nr_path + nr_tree +
+				nr_graph,
+			  .usage = "[--group live|faults|path|tree|graph]... "
 				"[--seeds COUNT] [--quick]",
 			  .list = list, .seed = 1 },
 		.seeds = 1,

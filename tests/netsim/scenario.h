@@ -12,6 +12,7 @@ enum group {
 	GROUP_FAULTS,
 	GROUP_PATH,		/* errors of one child over each path of paths.c */
 	GROUP_TREE,
+	GROUP_GRAPH,		/* many nodes that are sources of each other */
 	GROUP_NR
 };
 
@@ -55,8 +56,8 @@ struct run {
 };
 
 extern const struct scenario live_scenarios[], fault_scenarios[], path_scenarios[],
-	tree_scenarios[];
-extern const unsigned int nr_live, nr_faults, nr_path, nr_tree;
+	tree_scenarios[], graph_scenarios[];
+extern const unsigned int nr_live, nr_faults, nr_path, nr_tree, nr_graph;
 
 /* build.c: builds simulated clusters */
 /* Allocates @nr nodes; node 0 becomes the master. */

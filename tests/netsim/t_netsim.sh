@@ -24,7 +24,7 @@ run() {	# run NAME COMMAND...: run the command, with its output to file NAME
 }
 run fits "$bin/fits" --trials $((25 * seeds)) &
 pids=($!)
-for group in live faults path tree; do
+for group in live faults path tree graph; do
 	run "$group" "$bin/nodes" --quick --seeds "$seeds" --group "$group" &
 	pids+=($!)
 done
@@ -32,7 +32,7 @@ status=0
 for pid in "${pids[@]}"; do
 	wait "$pid" || status=1
 done
-cat "$dir"/{fits,live,faults,path,tree}
+cat "$dir"/{fits,live,faults,path,tree,graph}
 awk -v status="$status" -v planned="$(("$("$bin/fits" --list | wc -l)" + 1 +
 	seeds * "$("$bin/nodes" --list | wc -l)"))" '
 	/^passed / { sub(/^passed /, ""); print "ok " ++n " - " $0 }
@@ -44,4 +44,4 @@ awk -v status="$status" -v planned="$(("$("$bin/fits" --list | wc -l)" + 1 +
 		}
 		print "1.." n
 		exit bad || status
-	}' "$dir"/{fits,live,faults,path,tree}
+	}' "$dir"/{fits,live,faults,path,tree,graph}

@@ -61,6 +61,7 @@ static void fill_timeline(struct world *world, struct node *node,
 						 &timeline->epoch,
 						 &timeline->depth,
 						 &timeline->params);
+	timeline->sd_ps = tsct_cluster_sd_ps(node->cluster);
 	timeline->has_params = tsct_status_has_time(timeline->status);
 	if (timeline->has_params && world_s(world) >= node->fault.at_s)
 		timeline->params.base_ns += llrint(node->fault.params_s * 1e9);

@@ -494,6 +494,108 @@ START_TEST(test_master)
 }
 END_TEST
 
+/* ---- nodes that are sources of each other -------------------------------- */
+
+#define SIBLINGS	6
+
+/* Each sibling polls the master and all other siblings, and publishes its time. The
+ * master answers until @until_s. */
+static void poll_siblings(struct node *sibling, double t, double until_s)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < SIBLINGS; i++) {
+		double at = t + 0.1 * i;
+
+		if (t < until_s)
+			at = exchange(&sibling[i], 0, &master, &lan, at);
+		for (k = 0; k < SIBLINGS; k++) {
+			if (k == i)
+				continue;
+			tsct_cluster_request(sibling[k].cluster, sibling[i].id);
+			at = exchange(&sibling[i], 1 + k, &sibling[k], &lan, at + 1e-3);
+		}
+		publish(&sibling[i], at);
+	}
+	for (i = 0; i < SIBLINGS; i++)
+		read_time(&sibling[i], &master, &master_params, t + 0.7);
+}
+
+/* Returns the number of siblings that average the time of sibling @of, and checks that the
+ * weights of each sibling's sources add up to 1. */
+static unsigned int count_followers(const struct node *sibling, unsigned int of, double t)
+{
+	unsigned int i, k, count = 0;
+
+	for (i = 0; i < SIBLINGS; i++) {
+		struct tsct_source_state s;
+		double sum = 0;
+
+		for (k = 0; k <= SIBLINGS; k++) {
+			tsct_cluster_source(sibling[i].cluster, k,
+					    node_ticks(&sibling[i], t), &s);
+			sum += s.weight;
+			count += k == of + 1 && s.weight > 0;
+		}
+		ck_assert_msg(fabs(sum - 1) < 1e-9, "%.12f", sum);
+	}
+	return count;
+}
+
+static double largest_bound_us(const struct node *sibling, double t)
+{
+	double largest = 0;
+	unsigned int i;
+
+	for (i = 0; i < SIBLINGS; i++)
+		largest = fmax(largest, (double)tsct_clock_params_error_ps(
+			&sibling[i].state.cluster, node_ticks(&sibling[i], t)) * 1e-6);
+	return largest;
+}
+
+/*
+ * Siblings that poll each other average each other's time, in one direction only: the one
+ * with the least id is followed by all, the one with the greatest id by none. Their bounds
+ * do not feed on each other, neither while the master answers nor after it.
+ */
+START_TEST(test_siblings)
+{
+	struct node sibling[SIBLINGS];
+	double t, with_master, without;
+	unsigned int i, first = 0, last = 0;
+
+	seed_with(17);
+	begin(17);
+	for (i = 0; i < SIBLINGS; i++) {
+		make_node(&sibling[i], WANDER, 1 + SIBLINGS);
+		first = sibling[i].id < sibling[first].id ? i : first;
+		last = sibling[i].id > sibling[last].id ? i : last;
+	}
+	for (t = 2; t < 200; t++)
+		poll_siblings(sibling, t, 200);
+	with_master = largest_bound_us(sibling, t);
+	ck_assert_uint_eq(count_followers(sibling, first, t), SIBLINGS - 1);
+	ck_assert_uint_eq(count_followers(sibling, last, t), 0);
+	for (; t < 400; t++)
+		poll_siblings(sibling, t, 200);
+	without = largest_bound_us(sibling, t);
+	for (i = 0; i < SIBLINGS; i++) {
+		printf("# sibling %u: rms %.0f ns, worst %.0f\n", i,
+		       sqrt(sibling[i].square_ns / sibling[i].readings),
+		       sibling[i].worst_ns);
+		ck_assert_uint_eq(tsct_cluster_epoch(sibling[i].cluster), 1);
+		free_node(&sibling[i]);
+	}
+	printf("# bounds %.0f us with the master, %.0f us 200 s after it\n", with_master,
+	       without);
+	/* Round trips of 100 us or more, to a sibling that polls the master: 110 us. In
+	 * 200 s two crystals drift apart by 15 ppm at most, 3 ms. */
+	ck_assert_double_le(with_master, 250);
+	ck_assert_double_le(without, 3500);
+	end();
+}
+END_TEST
+
 /* A skew within the limit is in the published bounds of a child and a master, once. A
  * child of the child does not receive it: its exchanges have a bound of their own. */
 START_TEST(test_skew)
@@ -547,6 +649,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_resume_epoch);
 	tcase_add_test(tcase, test_holdover);
 	tcase_add_test(tcase, test_master);
+	tcase_add_test(tcase, test_siblings);
 }
 
 int main(void)

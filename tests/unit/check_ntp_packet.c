@@ -196,7 +196,7 @@ END_TEST
 	"0102030405060708" "1112131415161718" "2122232425262728" \
 	"3132333435363738" "41424344454647484" "94a4b4c4d4e4f50" \
 	"5152535455565758" "6162636465666768" "7172737475767778" \
-	"8182838485868788" "9192939495969798" "0000000000000000" \
+	"8182838485868788" "9192939495969798" "999a9b9c00000000" \
 	"a1a2a3a4a5a6a7a8" "fefdfcfbfaf9f8f8" "b1b2b3b4b5b6b7b8" \
 	"c1c2c3c4c5c6c7c8" "d1d2d3d4d5d6d7d8" "e1e2e3e4e5e6e7e8"
 
@@ -215,7 +215,7 @@ static const struct tsct_ntp_packet golden = {
 		.rx = 0x5152535455565758, .tx = 0x6162636465666768,
 		.prev_nonce = 0x7172737475767778, .prev_tx = 0x8182838485868788,
 		.rx_error = 0x91929394, .turn_us = 0x95969798,
-		.barrier = 0x4d4e4f50,
+		.barrier = 0x4d4e4f50, .sd_ps = 0x999a9b9c,
 		.params = {
 			.base = 0xa1a2a3a4a5a6a7a8,
 			.base_ns = -0x0102030405060708,
@@ -263,7 +263,8 @@ static void check_ext(const struct tsct_extension *a, const struct tsct_extensio
 	SAME(rx_error);
 	SAME(turn_us);
 	SAME(barrier);
-	MUST(!a->reserved, "sent");
+	MUST(a->sd_ps == (b->flags & TSCT_EXT_PARAMS ? b->sd_ps : 0), "%u, %u",
+	     a->sd_ps, b->sd_ps);
 	check_remote_params(&a->params, b->flags & TSCT_EXT_PARAMS ? &b->params : &none);
 }
 

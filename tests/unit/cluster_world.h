@@ -109,6 +109,7 @@ static void make_node(struct node *n, double wander, unsigned int sources)
 	n->id = any64() | 1;
 	make_crystal(&n->crystal, any_real(1e9, 4e9), any_real(-50, 50), wander);
 	options.hz = n->crystal.hz;
+	options.node = n->id;
 	n->cluster = tsct_cluster_new(&options, sources);
 	ck_assert_ptr_nonnull(n->cluster);
 	n->state.source = TSCT_SOURCE_TSC;
@@ -210,6 +211,7 @@ static struct tsct_remote make_remote(const struct node *n, double t)
 
 	r.status = tsct_cluster_timeline(n->cluster, node_ticks(n, t), &r.master,
 					 &r.epoch, &r.depth, &r.params);
+	r.sd_ps = tsct_cluster_sd_ps(n->cluster);
 	r.has_params = tsct_status_has_time(r.status);
 	r.params.base_ns += (int64_t)n->false_ns;
 	return r;

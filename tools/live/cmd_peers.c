@@ -105,9 +105,11 @@ static void print_source(const json_t *s)
 {
 	char offset[32], error[32], least[32], median[32];
 	char both[80] = "-", auth[64] = "-", drift[32] = "-", counts[48];
+	char weight[16] = "-";
 	const double offset_ns = ctl_json_number(s, "offset_ns");
 	const double drift_ppm = ctl_json_number(s, "drift_ppm");
 	const double key = ctl_json_number(s, "key");
+	const double share = ctl_json_number(s, "weight");
 
 	if (!isnan(offset_ns))
 		snprintf(both, sizeof(both), "%s +- %s",
@@ -116,12 +118,14 @@ static void print_source(const json_t *s)
 				     sizeof(error)));
 	if (!isnan(drift_ppm))
 		snprintf(drift, sizeof(drift), "%+.4f", drift_ppm);
+	if (share > 0)
+		snprintf(weight, sizeof(weight), "%.1f %%", 100 * share);
 	if (!isnan(key))
 		snprintf(auth, sizeof(auth), "%.0f %s", key, ctl_json_string(s, "auth"));
 	snprintf(counts, sizeof(counts), "%.0f/%.0f", ctl_json_number(s, "kept"),
 		 ctl_json_number(s, "dropped"));
-	printf("%-15s %-11s %-25s %-9s %-9s %-9s  %03o %7s  %-10s %s\n",
-	       ctl_json_string(s, "name"), ctl_json_string(s, "status"), both,
+	printf("%-15s %-11s %-25s %-7s %-9s %-9s %-9s  %03o %7s  %-10s %s\n",
+	       ctl_json_string(s, "name"), ctl_json_string(s, "status"), both, weight,
 	       format_time(ctl_json_number(s, "rtt_min_ns"), least, sizeof(least)),
 	       format_time(ctl_json_number(s, "rtt_median_ns"), median, sizeof(median)),
 	       drift, (unsigned int)ctl_json_number(s, "reach"), counts, auth,
@@ -139,8 +143,8 @@ static void print_sources(const json_t *sources)
 
 	if (!json_array_size(sources))
 		return;
-	printf("\n%-15s %-11s %-25s %-9s %-9s %-9s  %s %7s  %-10s %s\n",
-	       "SOURCE", "STATUS", "OFFSET", "RTT MIN", "MEDIAN", "DRIFT ppm",
+	printf("\n%-15s %-11s %-25s %-7s %-9s %-9s %-9s  %s %7s  %-10s %s\n",
+	       "SOURCE", "STATUS", "OFFSET", "WEIGHT", "RTT MIN", "MEDIAN", "DRIFT ppm",
 	       "REACH", "KEPT/DR", "AUTH", "TYPE");
 	for (i = 0; i < json_array_size(sources); i++)
 		print_source(json_array_get(sources, i));
