@@ -3,6 +3,7 @@
  * Simulated random graphs of nodes: each node has its neighbours as sources, and is a
  * source of all of them. Packet times have errors of 10 ns, as by hardware.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,6 +13,9 @@
 				 * graph consists: 10 neighbours of each node */
 #define FLOOR_MIN_US	1.0	/* range of the delays of links, one way */
 #define FLOOR_MAX_US	5.0
+/* Largest mean bound of nodes: some three times the half round trips of the four hops to
+ * the farthest of 1000 nodes */
+#define BOUND_MAX_US	60
 
 static bool are_linked(const struct run *run, uint32_t a, uint32_t b)
 {
@@ -25,9 +29,9 @@ static bool are_linked(const struct run *run, uint32_t a, uint32_t b)
 	return false;
 }
 
-/* Adds @server to the sources of a node, over a link with this delay in both directions. */
+/* Adds @server to the sources of a node, over a link with these delays. */
 static void add_neighbour(struct run *run, uint32_t index, uint32_t server,
-			  double floor_us)
+			  double request_us, double answer_us)
 {
 	struct node *node = &run->world.nodes[index];
 	unsigned int at = node->nr_sources;
@@ -37,21 +41,25 @@ static void add_neighbour(struct run *run, uint32_t index, uint32_t server,
 		return;
 	node->nr_sources++;
 	build_source(run, index, at, server, 0, 0);
-	source->request.floor = source->answer.floor = floor_us;
+	source->request.floor = request_us;
+	source->answer.floor = answer_us;
 }
 
-static void add_link(struct run *run, uint32_t a, uint32_t b)
+/* @uneven_us: standard deviation of the difference between the link's two delays */
+static void add_link(struct run *run, uint32_t a, uint32_t b, double uneven_us)
 {
-	double floor_us = random_uniform(&run->world.random, FLOOR_MIN_US, FLOOR_MAX_US);
+	struct random *random = &run->world.random;
+	double there_us = random_uniform(random, FLOOR_MIN_US, FLOOR_MAX_US);
+	double back_us = there_us + uneven_us * random_gauss(random);
 
 	if (are_linked(run, a, b))
 		return;
-	add_neighbour(run, a, b, floor_us);
-	add_neighbour(run, b, a, floor_us);
+	add_neighbour(run, a, b, there_us, back_us);
+	add_neighbour(run, b, a, back_us, there_us);
 }
 
 /* Adds a cycle through all nodes in random order. */
-static void add_cycle(struct run *run)
+static void add_cycle(struct run *run, double uneven_us)
 {
 	unsigned int nr = run->world.nr_nodes, i;
 	uint32_t *order = calloc(nr, sizeof(*order));
@@ -65,11 +73,11 @@ static void add_cycle(struct run *run)
 		order[k] = i;
 	}
 	for (i = 0; i < nr; i++)
-		add_link(run, order[i], order[(i + 1) % nr]);
+		add_link(run, order[i], order[(i + 1) % nr], uneven_us);
 	free(order);
 }
 
-static void build_graph(struct run *run, unsigned int nr)
+static void build_graph(struct run *run, unsigned int nr, double uneven_us)
 {
 	unsigned int i;
 
@@ -80,15 +88,101 @@ static void build_graph(struct run *run, unsigned int nr)
 		run->world.nodes[i].nr_sources = 0;
 	}
 	for (i = 0; i < CYCLES; i++)
-		add_cycle(run);
+		add_cycle(run, uneven_us);
 	run->world.tally_from_s = run_length_s(run) / 2;
 	reading_every(&run->world, 1, nr - 1, 1);
 }
 
+/* Returns the node's source that is the master, or NULL. */
+static struct source *master_source(struct world *world, uint32_t index)
+{
+	struct node *node = &world->nodes[index];
+	unsigned int i;
+
+	for (i = 0; i < node->nr_sources; i++)
+		if (!node->sources[i].server)
+			return &node->sources[i];
+	return NULL;
+}
+
+/* Returns the number of nodes whose time is that of the timeline with this number. */
+static unsigned int count_on_timeline(struct run *run, int timeline)
+{
+	unsigned int i, count = 0;
+
+	for (i = 1; i < run->world.nr_nodes; i++)
+		count += has_time(run, i) &&
+			run->world.nodes[i].published[0].timeline == timeline;
+	return count;
+}
+
+/* Notes the standard deviation that nodes state, and by which they weigh each other. */
+static void note_stated_sd(struct run *run)
+{
+	struct world *world = &run->world;
+	double squares = 0, ns;
+	unsigned int i;
+
+	for (i = 1; i < world->nr_nodes; i++) {
+		ns = tsct_cluster_sd_ps(world->nodes[i].cluster) * 1e-3;
+		squares += ns * ns / (world->nr_nodes - 1);
+	}
+	snprintf(run->note, sizeof(run->note), "stated standard deviation: %.2f ns",
+		 sqrt(squares));
+}
+
+static void play(struct run *run, unsigned int nr, double uneven_us)
+{
+	const struct tally *tally = &run->world.tally;
+
+	build_graph(run, nr, uneven_us);
+	world_run(&run->world, run_length_s(run));
+	expect(run, count_on_timeline(run, 0) == nr - 1, "all nodes have the time");
+	expect(run, tally->bounds < BOUND_MAX_US * (double)tally->readings,
+	       "bounds do not feed on each other");
+	note_stated_sd(run);
+}
+
 static void play_graph(struct run *run)
 {
-	build_graph(run, run->quick ? 60 : getenv("NR") ? atoi(getenv("NR")) : 1000);
-	world_run(&run->world, run_length_s(run));
+	play(run, run->quick ? 60 : 1000, 0);
+}
+
+/* A scenario: the delays of each link differ by 20 ns RMS, so what a node measures of a
+ * neighbour is off by 10 ns RMS for good. */
+static void play_uneven(struct run *run)
+{
+	play(run, run->quick ? 40 : 200, 0.02);
+}
+
+/* A scenario: the master's neighbours lose it, one after the other, but for one of them;
+ * then the master disappears, and returns with another timeline. */
+static void play_graph_broken(struct run *run)
+{
+	unsigned int nr = run->quick ? 40 : 200, i, cut = 0;
+	double length_s = run_length_s(run);
+	struct world *world = &run->world;
+
+	build_graph(run, nr, 0);
+	for (i = 1; i < nr; i++) {
+		struct source *source = master_source(world, i);
+
+		if (!source || ++cut == 1)
+			continue;
+		source->request.outage_from_s = length_s * (0.2 + 0.02 * cut);
+		source->request.outage_to_s = length_s * 0.6;
+	}
+	world_run(world, length_s * 0.5);
+	expect(run, count_on_timeline(run, 0) == nr - 1,
+	       "all nodes have the time by way of the last neighbour");
+	node_kill(world, 0);
+	world_run(world, length_s * 0.6);
+	expect(run, count_on_timeline(run, 0) == nr - 1,
+	       "all nodes still have the time");
+	node_make_master(world, 0, 4711);
+	world_run(world, length_s);
+	expect(run, count_on_timeline(run, 1) == nr - 1,
+	       "all nodes have the time of the new timeline");
 }
 
 #define STAMPS_10NS	{ .noise = 0.01, .noise_sent = 0.01, .error = 0.06 }
@@ -98,6 +192,14 @@ const struct scenario graph_scenarios[] = {
 	  .poll_s = 0.25, .polls = 240, .polls_quick = 240,
 	  .request = { .floor = 1 }, .answer = { .floor = 1 },
 	  .timestamping = STAMPS_10NS, .limit_us = 0.01 },
+	{ .name = "200 nodes in a graph of uneven links", .play = play_uneven,
+	  .poll_s = 0.25, .polls = 240, .polls_quick = 160,
+	  .request = { .floor = 1 }, .answer = { .floor = 1 },
+	  .timestamping = STAMPS_10NS, .limit_us = 0.015 },
+	{ .name = "graph of 200 nodes, master's links cut, master gone",
+	  .play = play_graph_broken, .poll_s = 1, .polls = 200, .polls_quick = 200,
+	  .request = { .floor = 1 }, .answer = { .floor = 1 },
+	  .timestamping = STAMPS_10NS },
 };
 
 const unsigned int nr_graph = sizeof(graph_scenarios) / sizeof(graph_scenarios[0]);
