@@ -110,7 +110,8 @@ extern const char *const tsct_session_names[TSCT_SESSION_NR];
 struct tsct_recorded_session {
 	__u32 state;
 	/* ticks at which the recorder requested the sync session, and at which the
-	 * session ended or failed */
+	 * session ended or failed; at the end of a recording without a session: its end,
+	 * and when the last samples were requested */
 	__u64 begin, end;
 };
 

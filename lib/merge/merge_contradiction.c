@@ -110,9 +110,9 @@ static const char *find_foreign(const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
 	const __u64 late = (__u64)(LATE_S * in->hz);
-	/* The session at the end begins when the last event was recorded. */
-	const __u64 end = sync->end.state != TSCT_SESSION_NONE && sync->end.end > in->end ?
-		sync->end.end : in->end;
+	/* The session at the end, or the last request for samples without one, is after
+	 * the last event. */
+	const __u64 end = sync->end.end > in->end ? sync->end.end : in->end;
 	const struct tsct_series *s;
 
 	for (s = in->series; s < in->series + in->nr_series; s++)

@@ -59,6 +59,13 @@ if [ "$first" -lt 90 ] || [ "$last" -lt 90 ]; then
 fi
 run 0 beta record -q --no-sessions -o "$work/b" -- sleep 0.1
 has_sessions "$work/b" 'none none'
+# The metadata has the times of the last samples, for recordings whose rings took long to
+# drain.
+"$ctl" dump --sync --json "$work/b" | python3 -c 'import json, re, sys
+last = max(json.loads(l)["fields"]["t4"] for l in sys.stdin)
+end = re.search(r"sync_end = .state=0 begin=(\d+) end=(\d+)", open(sys.argv[1]).read())
+assert int(end[1]) < int(end[2]) and last <= int(end[2]), (last, end[0])' \
+	"$work/b/metadata" || fail "the time of the last samples"
 run 0 beta record -q --no-cluster -o "$work/c" -- true
 has_sessions "$work/c" none
 

@@ -234,6 +234,13 @@ static void claim_session(struct tsct_recording *rec)
 	sync->end.end = rec->end;
 }
 
+/* The recorder took the last samples long after the last event. */
+static void claim_late_samples(struct tsct_recording *rec)
+{
+	rec->nodes[0].sync.end.begin = rec->end;
+	rec->nodes[0].sync.end.end = rec->end + 4 * LENGTH;
+}
+
 /* The sync samples of another recording have times outside of this one. */
 START_TEST(test_foreign_samples)
 {
@@ -241,6 +248,8 @@ START_TEST(test_foreign_samples)
 	expect_accepted("ad", "");
 	write_shifted("e", 0, 0, 4 * LENGTH, NULL);
 	expect_refused("ae", "/e: has sync samples of a time after its end");
+	write_shifted("h", 0, 0, 4 * LENGTH, claim_late_samples);
+	expect_accepted("ah", "");
 	write_shifted("f", 0, 0, -4 * LENGTH, NULL);
 	expect_accepted("af", "");
 	write_shifted("g", 0, 0, -4 * LENGTH, claim_session);

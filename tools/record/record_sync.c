@@ -581,7 +581,11 @@ void record_sync_end(struct record_session *s)
 		s->sync.interrupts = record_interrupts;
 		err = run_session(s, &rec->end);
 	} else {
+		/* Without a session, the times of the last samples: the rings may have
+		 * taken long to drain after the recording's end. */
+		rec->end.begin = s->rec.end;
 		err = fetch_samples(s);
+		rec->end.end = tsct_clock_cycles(s->clock);
 	}
 	if (!err)
 		s->sync.error[0] = '\0';
