@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Nodes that are sources of each other, on one bridge: a, b and c each poll the master m
+# and each other. Of two of them one averages the time of the other, never both. One that
+# loses the master gets the time from the others, and no reading is outside its bound.
+#
+# Network namespaces of one machine share its counter, so the true difference of all
+# nodes is zero; synccheck measures it.
+# test-timeout: 120
+set -euo pipefail
+
+. "$(dirname "$0")/sync.sh"
+compile synccheck
+mkdir "$work"/{m,a,b,c}
+polls='minpoll -4 maxpoll -4'
+serve='serve\nallow 10.82.0.0/24\nstratum 10'
+printf "name m\n$serve\n" >"$work/m/conf"
+sources() {	# NAME ADDRESS...: writes the configuration of a node
+	printf "name $1\n$serve\n" >"$work/$1/conf"
+	printf "master 10.82.0.%s $polls\n" "${@:2}" >>"$work/$1/conf"
+}
+sources a 1 3 4
+sources b 1 2 4
+sources c 1 2 3
+bridge wire
+address=1
+for i in m a b c; do
+	net $i
+	plug $i 10.82.0.$((address++))/24 wire
+done
+start m a1
+wait_for "m is synchronized" synced m
+start a b2
+start b c3
+start c d4
+for i in a b c; do
+	wait_for "$i is synchronized" synced $i
+done
+
+whole() { is "$1" 'abs(sum(s["weight"] for s in p["sources"]) - 1) < 1e-6' True; }
+# Succeeds if m has a share in all three, and of each two siblings one in the other.
+ordered() {
+	local all i
+	all=$(for i in a b c; do
+		of "$i" '"\n".join("%s %s" % (p["name"], s["name"][-1])
+			for s in p["sources"] if s["weight"] > 0)'
+	done | sort | tr '\n' ',')
+	echo "$all" >"$work/shares"
+	python3 - "$all" <<'END'
+import sys
+pairs = [tuple(x.split()) for x in sys.argv[1].split(",") if x]
+number = {"a": "2", "b": "3", "c": "4"}
+for node in number:
+    if (node, "1") not in pairs:
+        sys.exit(1)
+    for other in number:
+        if node < other and ((node, number[other]) in pairs) == \
+                ((other, number[node]) in pairs):
+            sys.exit(1)
+END
+}
+wait_for "of each two siblings one averages the other" ordered
+echo "# node and source: $(cat "$work/shares")"
+for i in a b c; do
+	wait_for "the weights of $i add up to 1" whole $i
+done
+in_dir "$(cut -c1 "$work/shares")" "$ctl" peers >"$work/out"
+grep -q '^SOURCE .* WEIGHT ' "$work/out" ||
+	fail "trace-ctl peers has no weights: $(cat "$work/out")"
+grep -Eq '^10\.82\.0\.1 +(used|agrees) .* [0-9]+\.[0-9] % ' "$work/out" ||
+	fail "trace-ctl peers does not show the master's: $(cat "$work/out")"
+sed -n '/^SOURCE/,/^$/s/^/# /p' "$work/out"
+
+# --- readings, and a node that loses the master ------------------------------------------
+"$work/synccheck" 3 "$work/m" "$work/a" "$work/b" "$work/c" >"$work/out" ||
+	fail "a reading is outside its bound: $(cat "$work/out")"
+sed "s|$work/|# all poll the master: |" "$work/out"
+"$work/synccheck" --watch 90 "$work/m" "$work/a" >"$work/watched" & watcher=$!
+sources a 3 4
+reload a
+below() { is a 'min([s["depth"] for s in p["sources"] if s["status"] == "used"], default=0)' 1; }
+wait_for "a gets the time by way of b or c" below
+wait_for "a is synchronized" synced a
+sleep 3
+kill "$watcher"
+wait "$watcher" || fail "a lost the master: $(cat "$work/watched")"
+sed "s|$work/|# a lost the master: |" "$work/watched"
+bound=$(of a 'int(p["cluster"]["error_ns"])')
+[ "$bound" -lt 1000000 ] || fail "the bound of a is $bound ns"
