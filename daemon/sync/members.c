@@ -177,7 +177,7 @@ void members_request(void *ctx, const struct tsct_responder_request *request)
 
 	if (!child && p->config->nr_children)
 		return;			/* the sender of the request is not a member */
-	tsct_cluster_request(p->cluster, request->request.node);
+	tsct_cluster_set_polled(p->cluster);
 	add_member(p, request, child, now_ns);
 	if (request->request.flags & TSCT_EXT_ARRIVED || request->below)
 		barrier_member_request(p, &request->request);

@@ -203,19 +203,13 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 	tsct_sync_source_forget(&cluster->sources[source], NULL);
 	cluster->sources[source].has_remote = false;
 	cluster->sources[source].falseticker = false;
-	cluster->sources[source].polls_us = false;
 	if (!cluster->is_master)
 		reselect(cluster);
 }
 
-void tsct_cluster_request(struct tsct_cluster *cluster, __u64 node)
+void tsct_cluster_set_polled(struct tsct_cluster *cluster)
 {
-	unsigned int i;
-
-	for (i = 0; i < cluster->nr; i++)
-		if (cluster->sources[i].has_remote &&
-		    cluster->sources[i].remote.node == node)
-			cluster->sources[i].polls_us = true;
+	cluster->is_polled = true;
 }
 
 void tsct_cluster_master(struct tsct_cluster *cluster, __u64 node,

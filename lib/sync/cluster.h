@@ -110,9 +110,8 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 			       unsigned int source);
 void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch);
 
-/* Notes that node @node has sent a request to this node: if it is a source, the two follow
- * each other only by the order of their ids. */
-void tsct_cluster_request(struct tsct_cluster *cluster, __u64 node);
+/* Notes that another node polls this one, so that sources may follow this node. */
+void tsct_cluster_set_polled(struct tsct_cluster *cluster);
 
 /*
  * tsct_cluster_set_skew - include in the error bounds of published params that the

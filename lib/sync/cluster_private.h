@@ -14,6 +14,7 @@ struct tsct_cluster {
 	struct tsct_source_params est;
 	__u64 now;			/* t4 of the newest exchange, cycles */
 	double skew_ns;			/* see tsct_cluster_set_skew() */
+	bool is_polled;			/* see tsct_cluster_set_polled() */
 
 	__u64 master;			/* id of the node that defines the timeline */
 	__u32 timeline;			/* epoch number of the master */

@@ -7,6 +7,7 @@
  * Nodes may be sources of each other. So that a node does not take back its own time as
  * evidence, only upstream sources, those before it in the order of hops to the master and
  * node id, find falsetickers, give the interval that holds the true time, and are averaged.
+ * All sources are upstream of a node that no node polls.
  * Of the others one is selected only for an error bound well below this node's own: that of
  * a node that follows this one is above it.
  */
@@ -81,16 +82,15 @@ static bool is_own_timeline(const struct tsct_cluster *cluster,
 }
 
 /* True: the source does not follow this node, if this node is @depth hops from the
- * master. Of two nodes that poll each other at the same depth, one is upstream of the
- * other. */
+ * master. Nobody follows a node that is polled by none. Else nodes at the same depth are
+ * in the order of their ids, so this relation has no cycles. */
 static bool is_upstream(const struct tsct_cluster *cluster,
 			const struct tsct_sync_source *source, __u16 depth)
 {
 	const struct tsct_remote *remote = &source->remote;
 
-	return !remote->has_params || remote->depth < depth ||
-		(remote->depth == depth && (!source->polls_us ||
-			remote->node < cluster->options.node));
+	return !remote->has_params || !cluster->is_polled || remote->depth < depth ||
+		(remote->depth == depth && remote->node < cluster->options.node);
 }
 
 /* True: the source is upstream of this node now, or on a timeline that this node does not

@@ -73,7 +73,6 @@ struct tsct_sync_source {
 	char reason[160];	/* reason why there is no estimate; or "" */
 	bool falseticker;	/* true: tsct_cluster_select() rejects the source */
 	char falseticker_reason[160];	/* reason for falseticker, as text */
-	bool polls_us;		/* the source is also a client of this node */
 	double weight;		/* share in the cluster's time, 0 to 1, set by
 				 * tsct_cluster_select() */
 };

@@ -45,21 +45,29 @@ static void add_neighbour(struct run *run, uint32_t index, uint32_t server,
 	source->answer.floor = answer_us;
 }
 
-/* @uneven_us: standard deviation of the difference between the link's two delays */
-static void add_link(struct run *run, uint32_t a, uint32_t b, double uneven_us)
+/* Kinds of graphs */
+struct graph {
+	unsigned int nr, nr_quick;	/* numbers of nodes, in a full and a quick run */
+	double uneven_us;	/* standard deviation of the difference between the two
+				 * delays of a link */
+	bool one_way;		/* of two linked nodes, only one polls the other */
+};
+
+static void add_link(struct run *run, uint32_t a, uint32_t b, const struct graph *graph)
 {
 	struct random *random = &run->world.random;
 	double there_us = random_uniform(random, FLOOR_MIN_US, FLOOR_MAX_US);
-	double back_us = there_us + uneven_us * random_gauss(random);
+	double back_us = there_us + graph->uneven_us * random_gauss(random);
 
 	if (are_linked(run, a, b))
 		return;
 	add_neighbour(run, a, b, there_us, back_us);
-	add_neighbour(run, b, a, back_us, there_us);
+	if (!graph->one_way)
+		add_neighbour(run, b, a, back_us, there_us);
 }
 
 /* Adds a cycle through all nodes in random order. */
-static void add_cycle(struct run *run, double uneven_us)
+static void add_cycle(struct run *run, const struct graph *graph)
 {
 	unsigned int nr = run->world.nr_nodes, i;
 	uint32_t *order = calloc(nr, sizeof(*order));
@@ -73,13 +81,13 @@ static void add_cycle(struct run *run, double uneven_us)
 		order[k] = i;
 	}
 	for (i = 0; i < nr; i++)
-		add_link(run, order[i], order[(i + 1) % nr], uneven_us);
+		add_link(run, order[i], order[(i + 1) % nr], graph);
 	free(order);
 }
 
-static void build_graph(struct run *run, unsigned int nr, double uneven_us)
+static void build_graph(struct run *run, const struct graph *graph)
 {
-	unsigned int i;
+	unsigned int nr = run->quick ? graph->nr_quick : graph->nr, i;
 
 	build_nodes(run, nr);
 	build_master(run, NULL);
@@ -88,7 +96,7 @@ static void build_graph(struct run *run, unsigned int nr, double uneven_us)
 		run->world.nodes[i].nr_sources = 0;
 	}
 	for (i = 0; i < CYCLES; i++)
-		add_cycle(run, uneven_us);
+		add_cycle(run, graph);
 	run->world.tally_from_s = run_length_s(run) / 2;
 	reading_every(&run->world, 1, nr - 1, 1);
 }
@@ -131,13 +139,14 @@ static void note_stated_sd(struct run *run)
 		 sqrt(squares));
 }
 
-static void play(struct run *run, unsigned int nr, double uneven_us)
+static void play(struct run *run, const struct graph *graph)
 {
 	const struct tally *tally = &run->world.tally;
 
-	build_graph(run, nr, uneven_us);
+	build_graph(run, graph);
 	world_run(&run->world, run_length_s(run));
-	expect(run, count_on_timeline(run, 0) == nr - 1, "all nodes have the time");
+	expect(run, count_on_timeline(run, 0) == run->world.nr_nodes - 1,
+	       "all nodes have the time");
 	expect(run, tally->bounds < BOUND_MAX_US * (double)tally->readings,
 	       "bounds do not feed on each other");
 	note_stated_sd(run);
@@ -145,25 +154,40 @@ static void play(struct run *run, unsigned int nr, double uneven_us)
 
 static void play_graph(struct run *run)
 {
-	play(run, run->quick ? 60 : 1000, 0);
+	static const struct graph graph = { .nr = 1000, .nr_quick = 60 };
+
+	play(run, &graph);
 }
 
 /* A scenario: the delays of each link differ by 20 ns RMS, so what a node measures of a
  * neighbour is off by 10 ns RMS for good. */
 static void play_uneven(struct run *run)
 {
-	play(run, run->quick ? 40 : 200, 0.02);
+	static const struct graph graph = {
+		.nr = 200, .nr_quick = 40, .uneven_us = 0.02,
+	};
+
+	play(run, &graph);
+}
+
+static void play_one_way(struct run *run)
+{
+	static const struct graph graph = { .nr = 200, .nr_quick = 40, .one_way = true };
+
+	play(run, &graph);
 }
 
 /* A scenario: the master's neighbours lose it, one after the other, but for one of them;
  * then the master disappears, and returns with another timeline. */
 static void play_graph_broken(struct run *run)
 {
-	unsigned int nr = run->quick ? 40 : 200, i, cut = 0;
+	static const struct graph graph = { .nr = 200, .nr_quick = 40 };
 	double length_s = run_length_s(run);
 	struct world *world = &run->world;
+	unsigned int nr, i, cut = 0;
 
-	build_graph(run, nr, 0);
+	build_graph(run, &graph);
+	nr = world->nr_nodes;
 	for (i = 1; i < nr; i++) {
 		struct source *source = master_source(world, i);
 
@@ -196,6 +220,10 @@ const struct scenario graph_scenarios[] = {
 	  .poll_s = 0.25, .polls = 240, .polls_quick = 160,
 	  .request = { .floor = 1 }, .answer = { .floor = 1 },
 	  .timestamping = STAMPS_10NS, .limit_us = 0.015 },
+	{ .name = "200 nodes in a graph of one-way sources", .play = play_one_way,
+	  .poll_s = 0.25, .polls = 240, .polls_quick = 160,
+	  .request = { .floor = 1 }, .answer = { .floor = 1 },
+	  .timestamping = STAMPS_10NS, .limit_us = 0.012 },
 	{ .name = "graph of 200 nodes, master's links cut, master gone",
 	  .play = play_graph_broken, .poll_s = 1, .polls = 200, .polls_quick = 200,
 	  .request = { .floor = 1 }, .answer = { .floor = 1 },

@@ -92,7 +92,7 @@ static void served_request(void *ctx, const struct tsct_responder_request *req)
 	struct served *served = ctx;
 	struct tsct_schedule *schedule = served->node->schedule;
 
-	tsct_cluster_request(served->node->cluster, req->request.node);
+	tsct_cluster_set_polled(served->node->cluster);
 	if (!schedule)
 		return;
 	tsct_schedule_member(schedule, req->request.node, NULL, served_us(ctx));

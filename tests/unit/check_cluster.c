@@ -512,7 +512,7 @@ static void poll_siblings(struct node *sibling, double t, double until_s)
 		for (k = 0; k < SIBLINGS; k++) {
 			if (k == i)
 				continue;
-			tsct_cluster_request(sibling[k].cluster, sibling[i].id);
+			tsct_cluster_set_polled(sibling[k].cluster);
 			at = exchange(&sibling[i], 1 + k, &sibling[k], &lan, at + 1e-3);
 		}
 		publish(&sibling[i], at);
