@@ -224,6 +224,20 @@ static void narrow(struct tsct_error_piece *p, const struct interval at[2])
 	}
 }
 
+/* Widens a piece by more than doubles round in between(). */
+static void widen(struct tsct_error_piece *p)
+{
+	const __u64 at_from = largest_ps(p->low_ps[0], p->high_ps[0]);
+	const __u64 at_until = largest_ps(p->low_ps[1], p->high_ps[1]);
+	const __s64 more = (__s64)((at_from > at_until ? at_from : at_until) >> 50) + 2;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		p->low_ps[i] -= more;
+		p->high_ps[i] += more;
+	}
+}
+
 static bool covers(const struct tsct_clock_segment *line, __u64 tick)
 {
 	return line->base_cycles <= tick && tick <= line->until_cycles;
@@ -253,6 +267,7 @@ static bool make_piece(const struct stated *s, __u32 first, __u64 from, __u64 un
 		if (!found || line->epoch != epoch)
 			*ret = (struct tsct_error_piece) {
 				.from = from, .until = until,
+				.part = until == from ? 0 : 1 / (double)(until - from),
 				.low_ps = { at[0].low_ps, at[1].low_ps },
 				.high_ps = { at[0].high_ps, at[1].high_ps },
 			};
@@ -260,6 +275,8 @@ static bool make_piece(const struct stated *s, __u32 first, __u64 from, __u64 un
 		epoch = line->epoch;
 		found = true;
 	}
+	if (found)
+		widen(ret);
 	return found;
 }
 
@@ -334,15 +351,12 @@ static __s64 between(const __s64 ends[2], double part)
 	return ends[0] + (__s64)((double)(ends[1] - ends[0]) * part);
 }
 
-/* Returns the bound of a piece at a tick, ps, rounded up by more than doubles round. */
+/* Returns the bound of a piece at a tick, ps. */
 static __u64 piece_ps(const struct tsct_error_piece *p, __u64 tick)
 {
-	const double part = p->until == p->from ? 0 :
-		(double)(tick - p->from) / (double)(p->until - p->from);
+	const double part = (double)(tick - p->from) * p->part;
 
-	const __u64 error_ps = largest_ps(between(p->low_ps, part), between(p->high_ps, part));
-
-	return error_ps + (error_ps >> 50) + 1;
+	return largest_ps(between(p->low_ps, part), between(p->high_ps, part));
 }
 
 /* Returns the index of the last piece that begins at a tick or before; 0 if none does. */

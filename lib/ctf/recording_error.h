@@ -20,6 +20,7 @@ struct tsct_error_piece {
 	/* lower and upper bound of CLOCK_REALTIME minus the recording's time, ps, at
 	 * `from` and at `until` */
 	__s64 low_ps[2], high_ps[2];
+	double part;		/* 1 / (until - from); 0: the piece has one tick */
 };
 
 /* Error bounds of a recording's times; all zero: rec->real is valid at all ticks */
