@@ -94,6 +94,7 @@ static void check_times(const struct tsct_recording *rec)
 {
 	const __u64 stamps[] = { 0, rec->begin, rec->real.as_of_cycles, rec->end,
 				 UINT64_MAX };
+	struct tsct_error_cursor cursor = { .piece = 0 };
 	struct tsct_ctf_clock clock;
 	struct tsct_balance balance;
 	struct tsct_loss loss;
@@ -102,7 +103,8 @@ static void check_times(const struct tsct_recording *rec)
 	for (i = 0; i < 5; i++) {
 		tsct_clock_params_ns(&rec->real, stamps[i]);
 		tsct_clock_params_error_ps(&rec->real, stamps[i]);
-		tsct_recording_error_ns(rec, rec->nr_nodes - 1, stamps[i]);
+		HOLDS(tsct_recording_error_at(rec, &cursor, rec->nr_nodes - 1, stamps[i]) ==
+		      tsct_recording_error_ns(rec, rec->nr_nodes - 1, stamps[i]));
 		if (!tsct_ctf_clock(rec, &clock))
 			tsct_ctf_clock_ns(&clock, stamps[i]);
 	}

@@ -44,6 +44,19 @@ grep -q 'holdover' "$work/m.html" || fail "no clock status"
 grep -q 'The clock was disrupted during the recording' "$work/m.html" || fail "no disruption"
 grep -q ' lost 2 more events, of CPUs without a ring' "$work/m.html" || fail "no ring"
 
+# The bounds of the page are those of single times: a line of the clock narrows some.
+cp -r "$work/m" "$work/line"
+sed -i '/^\tclock_real = /s/$/\n\tclock_line_0 = "base_ns=1767225611500000030 base_tsc=11500000000 until_tsc=13500000000 mult=72057594037927936 error_ps=70000 epoch=2 status=2 cause=1";/' \
+	"$work/line/metadata"
+run 3 report -q -o "$work/line.html" "$work/line"
+python3 - "$work/line.html" <<'END' || fail "bounds of the page"
+import json, re, sys
+text = open(sys.argv[1]).read()
+error = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))["nodes"][0]["error"]
+assert error == [[0, 1501], [1499999999, 1501], [1500000000, 102], [3500000000, 102],
+                 [3500000001, 1501], [10000000000, 1501]], error
+END
+
 # --- recordings of a program, without and with lost events ------------------------
 run 0 record -q -o "$work/b" -- "$emit" 2000 2
 run 0 report -q "$work/b.html" "$work/b"

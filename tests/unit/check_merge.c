@@ -345,6 +345,61 @@ START_TEST(test_own_clock_disrupted)
 }
 END_TEST
 
+/* Writes a recording of node b by its own clock, which a line narrows to 100 ns in the time
+ * before the middle. */
+static void write_narrow(const char *name)
+{
+	struct node n = nodes[1];
+	struct tsct_clock_segment line;
+	struct tsct_recording_writer *writer;
+	struct tsct_recording rec;
+	int fd = make_dir(name);
+
+	n.alone = true;
+	n.utc_ns = 1000;
+	n.uuid = n.boot = 31;
+	describe(&rec, &n);
+	line = (struct tsct_clock_segment) {
+		.base_cycles = rec.begin, .until_cycles = count_at(&n, LENGTH / 2),
+		.mult = rec.real.mult, .base_ns = tsct_clock_params_ns(&rec.real, rec.begin),
+		.error_ps = 100000, .epoch = 1, .status = TSCT_STATUS_SYNCHRONIZED,
+	};
+	ck_assert_int_eq(tsct_recording_add_segment(&rec, &line), 0);
+	define(&rec, 0, 16, "now", TSCT_KIND_INSTANT, "t:u64");
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
+	write_events(writer, &n, 16);
+	end_node(&rec, writer, fd, false);
+}
+
+/* The bounds of times by a node's own clock are those of its recording, which its lines
+ * narrow; a bound of the result is never below that of the input. The result has points 0.8 s
+ * apart, between which the larger one of two holds. */
+START_TEST(test_own_clock_lines)
+{
+	struct tsct_trace *in, *out;
+	struct tsct_merge *m;
+	struct node n = nodes[1];
+	__u64 t, a, b;
+
+	write_alone(0, 1000);
+	write_narrow("g");
+	m = merge_to("dg", "o");
+	tsct_merge_free(m);
+	in = open_result("g");
+	out = open_result("o");
+	for (t = 0; t <= LENGTH; t += LENGTH / 64) {
+		a = tsct_trace_error_of(in, TSCT_ERROR_UTC, 0, count_at(&n, t));
+		b = tsct_trace_error_ns(out, 1, EPOCH + t);
+		ck_assert_uint_ge(b, a);
+		ck_assert_uint_lt(a, t < LENGTH / 2 ? 1110 : 6010);
+		ck_assert_uint_lt(b, t < LENGTH / 5 ? 1115 : 6015);
+	}
+	ck_assert_uint_gt(tsct_trace_error_ns(out, 1, EPOCH + LENGTH), 6000);
+	tsct_trace_close(in);
+	tsct_trace_close(out);
+}
+END_TEST
+
 /* Checks that no error of times between nodes or to UTC is known in a recording, and
  * that the bound to each node's own CLOCK_REALTIME is. */
 static void check_uncompared(const char *name)
@@ -762,6 +817,7 @@ int main(void)
 	tcase_add_test(tc, test_own_clocks);
 	tcase_add_loop_test(tc, test_leap_second, 0, 5);
 	tcase_add_test(tc, test_own_clock_disrupted);
+	tcase_add_test(tc, test_own_clock_lines);
 	tcase_add_test(tc, test_never_compared);
 	tcase_add_test(tc, test_one_boot);
 	tcase_add_test(tc, test_residual);
