@@ -13,7 +13,7 @@
 #include "lib/query/value_text.h"
 
 static const char *const fixed[] = {
-	"time_ns", "node", "channel", "cpu", "tid", "thread", "event", "kind",
+	"time_ns", "node", "channel", "cpu", "tid", "thread", "event", "kind", "error_ns",
 };
 
 #define NR_FIXED	(sizeof(fixed) / sizeof(fixed[0]))
@@ -25,6 +25,7 @@ struct csv {
 	__u32 **of;		/* column numbers, by definition and field */
 	/* values of the line, by column; field NULL: empty cell */
 	struct tsct_value *row;
+	struct tsct_error_cursor error_at; /* place of the last event among the errors */
 };
 
 struct column {
@@ -196,7 +197,17 @@ static void put_value(FILE *to, const struct tsct_value *v)
 		fprintf(to, "%" PRId64, (int64_t)tsct_value_integer(v));
 }
 
-static void put_fixed(const struct tsct_export *x,
+/* Writes the error bound of an event's time; an unknown one is an empty cell. */
+static void put_error(struct csv *c, const struct tsct_export *x,
+		      const struct tsct_trace_event *e)
+{
+	const __u64 error = tsct_recording_error_at(x->rec, &c->error_at, e->node, e->tick);
+
+	if (error != UINT64_MAX)
+		fprintf(x->file, "%" PRIu64, (uint64_t)error);
+}
+
+static void put_fixed(struct csv *c, const struct tsct_export *x,
 		      const struct tsct_export_event *ev)
 {
 	const char *node = x->nodes[ev->thread->node];
@@ -211,8 +222,9 @@ static void put_fixed(const struct tsct_export *x,
 		tsct_thread_title(ev->thread, title);
 		put_text(x->file, title, strlen(title));
 	}
-	fprintf(x->file, ",%s,%s", ev->e->def->name,
+	fprintf(x->file, ",%s,%s,", ev->e->def->name,
 		tsct_kind_names[ev->e->def->kind]);
+	put_error(c, x, ev->e);
 }
 
 static int event(struct tsct_export *x, const struct tsct_export_event *ev)
@@ -223,7 +235,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	size_t pos = 0;
 	__u32 i;
 
-	put_fixed(x, ev);
+	put_fixed(c, x, ev);
 	while (tsct_value_next(ev->e, &nr, &pos, &v))
 		c->row[c->of[ev->def][nr - 1]] = v;
 	for (i = 0; i < c->nr_columns; i++) {

@@ -185,7 +185,10 @@ def check_csv(path, truth):
         for name in ("cpu", "tid"):
             same(what, int(r[name]), e[name])
         fixed = ("time_ns", "node", "channel", "cpu", "tid", "thread", "event",
-                 "kind")
+                 "kind", "error_ns")
+        if "error_ns" in e:
+            error = "" if e["error_ns"] is None else str(e["error_ns"])
+            same(what + ": error", r["error_ns"], error)
         for name, value in e["fields"].items():
             text = r["field." + name if name in fixed else name]
             mine = text if isinstance(value, str) else number(text)
