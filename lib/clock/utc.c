@@ -16,7 +16,7 @@
 #define KERNEL_LIMIT_US	16000000
 /* Number of readings of ClockBound's file while ClockBound is writing */
 #define CLOCKBOUND_TRIES 10
-/* Age of the clock area's bound, s, from which this process reads the sources itself */
+/* Age of the clock area's bound, s, from which it is not used */
 #define AREA_FRESH_S	10
 
 static const char *const source_names[TSCT_UTC_NR] = {
@@ -184,37 +184,53 @@ static int read_clockbound(const char *path, struct tsct_utc *ret)
 
 /* ---- the better of both -------------------------------------------------- */
 
-void tsct_utc_read(const char *path, struct tsct_utc *ret)
+int tsct_utc_read(const char *path, struct tsct_utc *ret)
 {
 	struct timex timex = { .modes = 0 };
 	int result;
 
 	if (!read_clockbound(path, ret))
-		return;
+		return 0;
 	result = adjtimex(&timex);
 	tsct_utc_from_kernel(result, &timex, ret);
+	return result < 0 ? -errno : 0;
+}
+
+/* Returns true if the daemon read a bound less than AREA_FRESH_S ago. */
+static bool read_area(const struct tsct_clock *clock, struct tsct_utc *ret)
+{
+	struct tsct_clock_state state;
+	__s64 age_ns;
+
+	if (tsct_clock_full(clock)->inprocess ||
+	    tsct_clock_snapshot(clock, &state) || !state.utc_source)
+		return false;
+	age_ns = tsct_clock_delta_to_ns(clock, (__s64)(tsct_clock_cycles(clock) -
+						       state.utc_as_of_cycles));
+	if (age_ns < 0 || age_ns >= AREA_FRESH_S * NS_PER_S)
+		return false;
+	*ret = (struct tsct_utc) {
+		.source = state.utc_source,
+		.growth_ppb = state.utc_growth_ppb,
+		.error_ns = state.utc_error_ns,
+	};
+	ret->error_ns = tsct_utc_error_after(ret, (__u64)age_ns);
+	return true;
 }
 
 int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc)
 {
-	struct tsct_clock_state state;
-	struct tsct_utc utc;
-	__s64 age_ns;
+	struct tsct_utc area;
+	int err = tsct_utc_read(TSCT_CLOCKBOUND_PATH, ret_utc);
 
-	tsct_utc_clear(&utc);
-	if (!tsct_clock_full(clock)->inprocess &&
-	    !tsct_clock_snapshot(clock, &state) && state.utc_source) {
-		age_ns = tsct_clock_delta_to_ns(clock, (__s64)(tsct_clock_cycles(clock) -
-							       state.utc_as_of_cycles));
-		if (age_ns >= 0 && age_ns < AREA_FRESH_S * NS_PER_S) {
-			utc.source = state.utc_source;
-			utc.growth_ppb = state.utc_growth_ppb;
-			utc.error_ns = state.utc_error_ns;
-			utc.error_ns = tsct_utc_error_after(&utc, (__u64)age_ns);
-		}
-	}
-	if (!utc.source)
-		tsct_utc_read(TSCT_CLOCKBOUND_PATH, &utc);
-	*ret_utc = utc;
-	return utc.source ? 0 : -ENODATA;
+	/*
+	 * The daemon's reading is for a process that cannot read the source: a container
+	 * may hide ClockBound's file, a sandbox may deny adjtimex(2). Of the kernel's
+	 * bound, a present reading is preferred: since the daemon's, the clock may have
+	 * been set, or a fast slew may have begun.
+	 */
+	if (ret_utc->source != TSCT_UTC_CLOCKBOUND && read_area(clock, &area) &&
+	    (err || area.source == TSCT_UTC_CLOCKBOUND))
+		*ret_utc = area;
+	return ret_utc->source ? 0 : -ENODATA;
 }

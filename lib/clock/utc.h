@@ -48,8 +48,9 @@ int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
 /*
  * Reads the bound: from ClockBound's file @path if the file belongs to root or this
  * user, is not writable by others and is valid, else from the kernel. Not signal safe.
+ * Returns 0, also if no bound is known; or -errno of adjtimex(2).
  */
-void tsct_utc_read(const char *path, struct tsct_utc *ret);
+int tsct_utc_read(const char *path, struct tsct_utc *ret);
 
 /* Returns the bound @age_ns after @utc was read; UINT64_MAX: unknown. */
 __u64 tsct_utc_error_after(const struct tsct_utc *utc, __u64 age_ns);

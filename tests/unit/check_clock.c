@@ -5,6 +5,7 @@
 
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
+#include "lib/clock/utc.h"
 #include "clock_file_world.h"
 #include "seed.h"
 
@@ -262,6 +263,35 @@ static void *sync_later(void *unused)
 	return NULL;
 }
 
+/* The daemon's reading of the bound to UTC is used only where it is better than what this
+ * process reads now. (No ClockBound runs beside the tests.) */
+START_TEST(test_utc)
+{
+	struct tsct_utc now, utc;
+	struct tsct_clock *clock = open_file_clock();
+
+	tsct_utc_read("/nonexistent", &now);
+	CHANGE(s->utc_source = TSCT_UTC_KERNEL; s->utc_error_ns = 5;
+	       s->utc_as_of_cycles = zero);
+	rewrite_page();
+	ck_assert_int_eq(tsct_clock_utc(clock, &utc), now.source ? 0 : -ENODATA);
+	ck_assert_uint_eq(utc.source, now.source);
+	ck_assert_uint_ge(utc.error_ns, now.error_ns);
+	CHANGE(s->utc_source = TSCT_UTC_CLOCKBOUND; s->utc_growth_ppb = 1000);
+	rewrite_page();
+	ck_assert_int_eq(tsct_clock_utc(clock, &utc), 0);
+	ck_assert_uint_eq(utc.source, TSCT_UTC_CLOCKBOUND);
+	ck_assert_uint_ge(utc.error_ns, 5);
+	ck_assert_uint_lt(utc.error_ns, 5 + 10000);
+	/* A bound that the daemon read long ago is not used. */
+	CHANGE(s->utc_as_of_cycles = zero - 20 * SECOND);
+	rewrite_page();
+	tsct_clock_utc(clock, &utc);
+	ck_assert_uint_eq(utc.source, now.source);
+	tsct_clock_close(clock);
+}
+END_TEST
+
 START_TEST(test_wait_synced)
 {
 	struct tsct_clock *clock = open_file_clock();
@@ -433,6 +463,7 @@ int main(void)
 	if (access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
 						 * default clock is the module's */
 		tcase_add_test(tcase, test_page_changes);
+		tcase_add_test(tcase, test_utc);
 		tcase_add_test(tcase, test_wait_synced);
 		tcase_add_test(tcase, test_page_overwritten_while_read);
 		tcase_add_loop_test(tcase, test_random_pages, 0, 3);
