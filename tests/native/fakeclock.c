@@ -2,13 +2,15 @@
 /*
  * A preloaded library that fakes the wall clock of one process: CLOCK_REALTIME is
  * FAKE_CLOCK_S seconds ahead, and adjtimex(2) reports an error of FAKE_MAXERROR_US
- * us, or STA_UNSYNC if that variable is not set.
+ * us, or STA_UNSYNC if that variable is not set. While the file FAKE_SLEW exists,
+ * adjtimex(2) reports a slew of 10 %.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timex.h>
 #include <time.h>
+#include <unistd.h>
 
 static int (*real_gettime)(clockid_t clock, struct timespec *ts);
 static long ahead_s;
@@ -36,10 +38,10 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 
 int adjtimex(struct timex *timex)
 {
-	const char *text = getenv("FAKE_MAXERROR_US");
+	const char *text = getenv("FAKE_MAXERROR_US"), *slew = getenv("FAKE_SLEW");
 
 	memset(timex, 0, sizeof(*timex));
-	timex->tick = 10000;
+	timex->tick = slew && !access(slew, F_OK) ? 11000 : 10000;
 	timex->status = text ? STA_PLL : STA_UNSYNC;
 	timex->maxerror = timex->esterror = text ? strtol(text, NULL, 10) : 16000000;
 	return text ? TIME_OK : TIME_ERROR;

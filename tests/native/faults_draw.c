@@ -456,9 +456,11 @@ void fault_draw(struct fault_case *c, uint64_t seed)
 	if (c->swap_files)
 		c->nr = 3;
 	c->begin_ns = WORLD_BEGIN_NS;
+	/* A clock may begin to run away shortly before the end of a recording, too. */
 	c->at_ps = PS(c->fault == FAULT_STEP_BEFORE ?
 		      random_uniform(&c->random, 1, 4.5) :
-		      random_uniform(&c->random, 3, 18));
+		      random_uniform(&c->random, 3, c->fault == FAULT_RUNAWAY ?
+				     FAULTS_S - 2 : 18));
 	if (c->nr_machines > 1)
 		c->victim = (unsigned int)random_below(&c->random, c->nr);
 	/* A master whose counter stops ends the timeline; children of it cannot be

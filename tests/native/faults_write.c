@@ -171,7 +171,7 @@ bool fault_is_belied(const struct fault_case *c)
 }
 
 /* Stores the bounds to UTC as the recorder does: each second the last reading, grown
- * until now, from the tick of that reading on. */
+ * until now, from the tick of that reading on; unknown if nothing is known now. */
 static void add_utc(const struct fault_case *c, const struct fault_node *n,
 		    struct tsct_recorded_node *to)
 {
@@ -182,6 +182,8 @@ static void add_utc(const struct fault_case *c, const struct fault_node *n,
 	for (ps = n->begin.ps; ps < n->end.ps; ps = next) {
 		next = ps + PS_PER_S < n->end.ps ? ps + PS_PER_S : n->end.ps;
 		utc = read_utc(m, ps);
+		if (!read_utc(m, next).source)
+			tsct_utc_clear(&utc);
 		tsct_recorded_utc_add(to, cycles_at(n, m, ps), tsct_utc_error_after(
 				      &utc, (uint64_t)(next - ps) / 1000), utc.source);
 	}

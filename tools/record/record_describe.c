@@ -282,17 +282,26 @@ static void read_utc(struct record_session *s, __u64 tick, __s64 now_ns)
 	s->utc_ns = now_ns;
 }
 
-/* Stores the last reading of the bound to UTC, with its growth until now, and reads the
- * bound again. Events from before the first reading have no bound. */
+/*
+ * Reads the bound to UTC again, and stores the last reading, with its growth until now.
+ * If nothing is known now, the reason (a step, a fast slew) may have begun right after the
+ * last reading, whose bound is not valid then. Events from before the first reading have
+ * no bound.
+ */
 static void renew_utc(struct record_session *s, __s64 now_ns)
 {
 	const __u64 grown = tsct_utc_error_after(&s->utc, (__u64)(now_ns - s->utc_ns));
 	struct tsct_recorded_node *node = &s->rec.nodes[0];
+	const __u32 source = s->utc.source;
+	const __u64 tick = s->utc_tick;
 
-	if (!node->nr_utc && s->rec.begin < s->utc_tick)
-		tsct_recorded_utc_add(node, s->rec.begin, UINT64_MAX, TSCT_UTC_UNKNOWN);
-	tsct_recorded_utc_add(node, s->utc_tick, grown, s->utc.source);
 	read_utc(s, tsct_clock_cycles(s->clock), now_ns);
+	if (!node->nr_utc && s->rec.begin < tick)
+		tsct_recorded_utc_add(node, s->rec.begin, UINT64_MAX, TSCT_UTC_UNKNOWN);
+	if (s->utc.source)
+		tsct_recorded_utc_add(node, tick, grown, source);
+	else
+		tsct_recorded_utc_add(node, tick, UINT64_MAX, TSCT_UTC_UNKNOWN);
 }
 
 /* Reads the clock. Returns false if it has no params or has changed its source. */

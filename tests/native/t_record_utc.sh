@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The bound of CLOCK_REALTIME to UTC in recordings, as the kernel states it: a fast slew
+# that begins after the last periodic reading makes the bound unknown, too.
+# test-parallel: yes
+# test-seconds: 3
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+fake=$work/fakeclock.so
+${CC:-cc} -O1 -std=gnu11 -D_GNU_SOURCE -shared -fPIC -o "$fake" \
+	"$top/tests/native/fakeclock.c" -ldl
+# Prints the recording's error to UTC, ns; None: unknown.
+utc_of() {	# DIR
+	"$ctl" stat --json "$1" | python3 -c 'import json, sys
+print(json.load(sys.stdin)["clock"]["utc_error_ns"])'
+}
+record() {	# DIR COMMAND
+	LD_PRELOAD=$fake FAKE_MAXERROR_US=1000 FAKE_SLEW=$work/slew \
+		"$ctl" record -q -o "$1" -- sh -c "$2" 2>"$work/err" ||
+		fail "record: $(cat "$work/err")"
+}
+record "$work/a" 'sleep 0.2'
+error=$(utc_of "$work/a")
+if [ "$error" = None ] || [ "$error" -lt 1000000 ] || [ "$error" -gt 3000000 ]; then
+	fail "the kernel states 1 ms and its growth, the recording has $error"
+fi
+record "$work/b" "sleep 0.2; touch '$work/slew'; sleep 0.2"
+[ "$(utc_of "$work/b")" = None ] || fail "a slew that began in the last second: $(utc_of "$work/b")"
