@@ -159,6 +159,7 @@ static enum tsct_cluster_event reselect(struct tsct_cluster *cluster)
 
 	cluster->used = selection.used;
 	cluster->est = selection.est;
+	cluster->sd_ns = selection.sd_ns;
 	if (!estimate(cluster, &est))
 		return TSCT_CLUSTER_OK;
 	cluster->depth = cluster->sources[cluster->used].remote.depth + 1;
@@ -603,12 +604,12 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 
 __u32 tsct_cluster_sd_ps(const struct tsct_cluster *cluster)
 {
-	struct tsct_source_params est;
+	struct tsct_source_params ignored;
 	__u64 ps;
 
-	if (!estimate(cluster, &est))
+	if (!estimate(cluster, &ignored))
 		return 0;
-	ps = tsct_ps_up(est.sd_ns);
+	ps = tsct_ps_up(cluster->sd_ns);
 	return ps < ~0U ? (__u32)ps : ~0U;
 }
 

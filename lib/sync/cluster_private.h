@@ -12,6 +12,8 @@ struct tsct_cluster {
 	int used;			/* index of the selected source; -1: none */
 	/* the time by all sources that were combined; valid if `used` is not -1 */
 	struct tsct_source_params est;
+	double sd_ns;			/* standard deviation of that time, with what the
+					 * sources inherit, ns */
 	__u64 now;			/* t4 of the newest exchange, cycles */
 	double skew_ns;			/* see tsct_cluster_set_skew() */
 	bool is_polled;			/* see tsct_cluster_set_polled() */
@@ -35,6 +37,7 @@ struct tsct_cluster_selection {
 	__u32 timeline;			/* epoch number of the master */
 	int used;			/* index of the selected source; -1: none */
 	struct tsct_source_params est;	/* new value of tsct_cluster.est */
+	double sd_ns;			/* new value of tsct_cluster.sd_ns, ns */
 };
 
 /* Selects timeline and source of the cluster, and combines the sources on the timeline.

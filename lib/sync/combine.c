@@ -54,7 +54,7 @@ struct tsct_combined tsct_combine(struct tsct_combine_peer *peers, unsigned int 
 	struct tsct_combined ret = {
 		.offset_ns = weigh(peers, nr, spread2), .spread_ns = sqrt(spread2),
 	};
-	double own = 0, inherited = 0;
+	double noise2 = 0, squares = 0, inherited = 0;
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
@@ -62,10 +62,12 @@ struct tsct_combined tsct_combine(struct tsct_combine_peer *peers, unsigned int 
 
 		/* Rates differ by some 1e-8: their mean is taken of the differences. */
 		ret.rate += w * (peers[i].rate - peers[0].rate);
-		own += w * w * (peers[i].sd_ns * peers[i].sd_ns + spread2);
+		noise2 += w * w * peers[i].sd_ns * peers[i].sd_ns;
+		squares += w * w;
 		inherited += w * peers[i].inherited_ns;
 	}
 	ret.rate += peers[0].rate;
-	ret.sd_ns = sqrt(own + inherited * inherited);
+	ret.noise_ns = sqrt(noise2);
+	ret.sd_ns = sqrt(noise2 + squares * spread2 + inherited * inherited);
 	return ret;
 }

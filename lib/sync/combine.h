@@ -38,6 +38,8 @@ struct tsct_combine_peer {
 struct tsct_combined {
 	double offset_ns, rate;	/* weighted means */
 	double sd_ns;		/* standard deviation of offset_ns, ns */
+	double noise_ns;	/* the part of it due to this node's measurements, by which
+				 * offset_ns varies from one exchange to the next, ns */
 	double spread_ns;	/* standard deviation of the errors that no peer's own
 				 * measurements explain, ns */
 };

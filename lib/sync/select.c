@@ -378,8 +378,9 @@ static void true_range(const struct candidates *candidates, int used,
 	const struct tsct_correctness_interval *interval =
 		&candidates->interval[used];
 
-	*ret_lo = interval->middle - interval->bound;
-	*ret_hi = interval->middle + interval->bound;
+	/* A source alone is compared with none, so there is no error by rounding. */
+	*ret_lo = interval->middle - interval->bound + ROUNDING_NS;
+	*ret_hi = interval->middle + interval->bound - ROUNDING_NS;
 	if (candidates->nr_upstream > 2 && candidates->result.majority) {
 		*ret_lo = candidates->result.lo;
 		*ret_hi = candidates->result.hi;
@@ -409,12 +410,13 @@ static void set_estimate(const struct candidates *candidates, int used, __u64 at
 	est->growth += 2 * est->wander * d +
 		tsct_magnitude(combined->rate - est->time.rate);
 	est->time.rate = combined->rate;
-	est->sd_ns = combined->sd_ns;
+	est->sd_ns = combined->noise_ns;
 }
 
-/* Combines the sources, of which candidate @used is selected, to the cluster's time. */
+/* Combines the sources, of which candidate @used is selected, to the cluster's time. Sets
+ * all of *ret but the timeline. */
 static void combine_sources(struct tsct_cluster *cluster, struct candidates *candidates,
-			    int used, struct tsct_source_params *ret_est)
+			    int used, struct tsct_cluster_selection *ret)
 {
 	struct combination combination;
 	__u64 at = collect_peers(cluster, candidates, used, &combination);
@@ -427,8 +429,10 @@ static void combine_sources(struct tsct_cluster *cluster, struct candidates *can
 	for (i = 0; i < combination.nr; i++)
 		cluster->sources[candidates->source[combination.candidate[i]]].weight =
 			combination.peer[i].weight;
-	*ret_est = cluster->sources[candidates->source[used]].est;
-	set_estimate(candidates, used, at, &combined, ret_est);
+	ret->used = (int)candidates->source[used];
+	ret->est = cluster->sources[ret->used].est;
+	ret->sd_ns = combined.sd_ns;
+	set_estimate(candidates, used, at, &combined, &ret->est);
 }
 
 struct tsct_cluster_selection tsct_cluster_select(struct tsct_cluster *cluster)
@@ -445,9 +449,7 @@ struct tsct_cluster_selection tsct_cluster_select(struct tsct_cluster *cluster)
 	for (i = 0; i < cluster->nr; i++)
 		cluster->sources[i].weight = 0;
 	used = select_source(cluster, &candidates);
-	if (used < 0)
-		return selection;
-	selection.used = (int)candidates.source[used];
-	combine_sources(cluster, &candidates, used, &selection.est);
+	if (used >= 0)
+		combine_sources(cluster, &candidates, used, &selection);
 	return selection;
 }

@@ -29,6 +29,7 @@ START_TEST(test_one_peer)
 	MUST_BE(c.offset_ns, -7.5);
 	MUST_BE(c.rate, 0.3);
 	MUST_BE(c.sd_ns, 5);
+	MUST_BE(c.noise_ns, 3);
 	MUST_BE(c.spread_ns, 0);
 }
 END_TEST
@@ -67,6 +68,7 @@ START_TEST(test_known_results)
 	MUST_BE(c.spread_ns, sqrt(32));
 	MUST_BE(c.offset_ns, 6);
 	MUST_BE(c.sd_ns, sqrt((4 - 1.0 / 12 + 32) / 3));
+	MUST_BE(c.noise_ns, sqrt((4 - 1.0 / 12) / 3));
 }
 END_TEST
 
