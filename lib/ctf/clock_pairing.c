@@ -225,7 +225,8 @@ static bool is_superseded(const struct tsct_clock_segment *old,
  * Gets the lines of an earlier reading that are to be kept, in @ret, at the place of all: a
  * line whose bound grew meanwhile still had the smaller bound up to the sample before, and
  * lines that were joined had smaller bounds each. A line ends at the last sample of its
- * reading, as only a sample closes its bound. Returns the number of lines.
+ * reading, as only a sample closes its bound. If there is no room for all, every other one
+ * is kept, so that old times keep less. Returns the number of lines.
  */
 static __u32 keep_lines(const struct tsct_recording *rec,
 			const struct tsct_clock_segment *lines, int nr,
@@ -241,6 +242,11 @@ static __u32 keep_lines(const struct tsct_recording *rec,
 		if ((__s64)(line.until_cycles - line.base_cycles) > 0 &&
 		    is_of_recording(rec, &line, true) && !is_superseded(&line, lines, nr))
 			ret[kept++] = line;
+	}
+	while (kept > 1 && kept + (__u32)nr > TSCT_RECORDED_LINES_MAX) {
+		kept /= 2;
+		for (i = 0; i < kept; i++)
+			ret[i] = ret[2 * i + 1];
 	}
 	return kept;
 }

@@ -22,6 +22,7 @@
 #define RUNS		6
 #define RECORD_FROM_S	5
 #define RECORD_S	60
+#define LONG_S		1800		/* length of a recording with more lines than are kept */
 
 /* ---- a recorded machine --------------------------------------------------------- */
 
@@ -39,6 +40,7 @@ static struct tsct_clock_page *page;
 static struct tsct_clock_full the_clock;
 static struct sample_event events[EVENTS];
 static struct tsct_recording rec;
+static unsigned int record_s = RECORD_S;
 
 static void publish(void)
 {
@@ -107,7 +109,7 @@ static void start_machine(uint64_t seed, bool steered)
 	machine.stall_every = 300;
 	machine.stall_ps = 100 * PS_PER_US;
 	ppb = (int64_t)any(100000) - 50000;
-	for (at = 0; at < (RECORD_FROM_S + RECORD_S) * PS_PER_S;
+	for (at = 0; at < (RECORD_FROM_S + record_s) * PS_PER_S;
 	     at += (int64_t)(4.5e12 + any(10000) * 1e9)) {
 		machine_add(&machine, (struct event) {
 			.at_ps = at, .kind = EVENT_STEER, .value = ppb });
@@ -170,7 +172,7 @@ static void record_events(void)
 	rec.begin = machine_counter(&machine);
 	rec.epoch_first = page->copy[page->seq & 1].state.epoch;
 	for (e = events; e < events + EVENTS; e++) {
-		at += any(2 * RECORD_S * 1000000U / EVENTS) * PS_PER_US;
+		at += any((unsigned int)(2000000ULL * record_s / EVENTS)) * PS_PER_US;
 		go_to(at, &next_sample_ps);
 		e->cycles = machine_counter(&machine);
 		e->truth = machine_real_of(&machine, &machine.clock);
@@ -259,8 +261,10 @@ START_TEST(test_truth_is_within)
 	struct tsct_recording at_end;
 	unsigned int i, narrow = 0;
 
+	record_s = _i < RUNS ? RECORD_S : LONG_S;
 	start_machine((uint64_t)_i, _i % 2);
 	record_events();
+	ck_assert_uint_le(rec.nr_segments, TSCT_RECORDED_LINES_MAX);
 	whole = tsct_clock_params_error_ps(&rec.real, rec.end) / 1000 + 1;
 	worst = tsct_recording_worst_ns(&rec, rec.end);
 	for (i = 0; i < EVENTS; i++) {
@@ -279,10 +283,11 @@ START_TEST(test_truth_is_within)
 	describe_again(&at_end);
 	half = median_half(&rec);
 	half_at_end = median_half(&at_end);
-	printf("# %s: the recording within %llu ns; an event (mean) within %llu ns, off by %llu ns;"
+	printf("# %u s, %s: %u lines; the recording within %llu ns; an event (mean) within %llu ns, off by %llu ns;"
 	       " CLOCK_REALTIME at an event (median) within %llu ns, by the lines of the end alone"
 	       " %llu ns; %u live readings were outside of their bound\n",
-	       _i % 2 ? "steered" : "not steered", (unsigned long long)whole,
+	       record_s, _i % 2 ? "steered" : "not steered", rec.nr_segments,
+	       (unsigned long long)whole,
 	       (unsigned long long)sum / EVENTS, (unsigned long long)off / EVENTS / 1000,
 	       (unsigned long long)half, (unsigned long long)half_at_end, count_live_wrong());
 	ck_assert_uint_le(half, half_at_end);
@@ -304,6 +309,7 @@ START_TEST(test_disruption)
 	unsigned int i, before = 0, unknown = 0, after = 0;
 	uint64_t bound;
 
+	record_s = RECORD_S;
 	start_machine(7, true);
 	machine_add(&machine, (struct event) {
 		.at_ps = 30500 * PS_PER_MS, .kind = EVENT_STEP, .value = 3000000,
@@ -491,7 +497,7 @@ int main(void)
 	TCase *given = add_case(suite, "given", NULL, NULL);
 
 	print_seed();
-	tcase_add_loop_test(truth, test_truth_is_within, 0, RUNS);
+	tcase_add_loop_test(truth, test_truth_is_within, 0, RUNS + 2);
 	tcase_add_loop_test(truth, test_disruption, 0, 2);
 	tcase_add_test(given, test_intersection);
 	tcase_add_test(given, test_contradiction);
