@@ -62,6 +62,9 @@ struct tsct_trace {
 	bool started;
 	/* flag: the event of the heap's first stream was returned */
 	bool given;
+	/* place of the last tick among the recording's errors; not a part of the trace's
+	 * state that its user sees */
+	struct tsct_error_cursor *error_at;
 	/* state of following a live recording; NULL: not followed */
 	struct tsct_trace_follower *follow;
 };
@@ -192,6 +195,13 @@ int tsct_trace_open(const char *dir, tsct_trace_report *report, void *arg,
 	t->which = TSCT_TRACE_EVENTS;
 	t->file.report = report;
 	t->file.arg = arg;
+	t->file.dirfd = -1;
+	t->error_at = calloc(1, sizeof(*t->error_at));
+	if (!t->error_at) {
+		err = -ENOMEM;
+		snprintf(err_text, err_size, "%s", strerror(-err));
+		goto close_trace;
+	}
 	t->file.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (t->file.dirfd < 0) {
 		err = -errno;
@@ -229,6 +239,7 @@ void tsct_trace_close(struct tsct_trace *t)
 	free(t->kinds);
 	free(t->streams);
 	free(t->heap);
+	free(t->error_at);
 	if (t->follow) {
 		if (t->follow->notify >= 0)
 			close(t->follow->notify);
@@ -661,13 +672,11 @@ __s64 tsct_trace_ns(const struct tsct_trace *t, __u64 tick)
 
 __u64 tsct_trace_error_ns(const struct tsct_trace *t, __u32 node, __u64 tick)
 {
-	return tsct_recording_error_ns(&t->rec, node, tick);
+	return tsct_recording_error_at(&t->rec, t->error_at, node, tick);
 }
 
 __u64 tsct_trace_error_of(const struct tsct_trace *t, enum tsct_error_of of, __u32 node,
 			  __u64 tick)
 {
-	struct tsct_error_cursor cursor = { .piece = 0 };
-
-	return tsct_recording_error_of(&t->rec, &cursor, of, node, tick);
+	return tsct_recording_error_of(&t->rec, t->error_at, of, node, tick);
 }
