@@ -140,6 +140,13 @@ static bool is_disjoint(const struct interval *a, const struct interval *b)
 	return a->low_ps > b->high_ps || b->low_ps > a->high_ps;
 }
 
+/* Returns true if rec->real was made with samples of that time. Later, its bound is that of
+ * a live reading, which a line may prove to be wrong. */
+static bool is_sampled(const struct tsct_recording *rec, __u64 tick)
+{
+	return (__s64)(tick - rec->real.as_of_cycles) <= 0;
+}
+
 /* Returns true if a line and rec->real leave no time possible at a tick. */
 static bool denies_real(const struct tsct_recording *rec,
 			const struct tsct_clock_segment *line, __u64 tick)
@@ -147,7 +154,7 @@ static bool denies_real(const struct tsct_recording *rec,
 	const __u64 error_ps = real_ps(rec, tick);
 	struct interval at;
 
-	return error_ps < FAR_PS && interval_at(rec, line, tick, &at) &&
+	return is_sampled(rec, tick) && error_ps < FAR_PS && interval_at(rec, line, tick, &at) &&
 		is_disjoint(&at, &(struct interval) { -(__s64)error_ps, (__s64)error_ps });
 }
 
@@ -405,9 +412,13 @@ __u64 tsct_error_cursor_ps(struct tsct_error_cursor *cursor,
 			   const struct tsct_recording *rec, __u64 tick)
 {
 	const struct tsct_error_piece *p = piece_at(cursor, &rec->errors, tick);
-	const __u64 real = real_ps(rec, tick);
+	__u64 real, piece;
 
-	return p ? smaller(real, piece_ps(p, tick)) : real;
+	if (!p)
+		return real_ps(rec, tick);
+	piece = piece_ps(p, tick);
+	real = is_sampled(rec, tick) ? real_ps(rec, tick) : piece;
+	return smaller(real, piece);
 }
 
 /* Returns the last tick before the next piece, for a tick that is in none. */
@@ -430,8 +441,9 @@ __u64 tsct_error_bounds_max_ps(const struct tsct_recording *rec, __u64 from, __u
 		p = piece_at(&cursor, b, from);
 		end = smaller(until, p ? p->until : gap_end(b, cursor.piece, from));
 		error = larger(real_ps(rec, from), real_ps(rec, end));
-		if (p)
-			error = smaller(error, larger(piece_ps(p, from), piece_ps(p, end)));
+		if (p && (error > larger(piece_ps(p, from), piece_ps(p, end)) ||
+			  !is_sampled(rec, end)))
+			error = larger(piece_ps(p, from), piece_ps(p, end));
 		worst = larger(worst, error);
 		if (end == until)
 			break;

@@ -429,6 +429,22 @@ START_TEST(test_contradiction)
 }
 END_TEST
 
+/* After the last sample that the recording's straight clock was made with, its bound is only
+ * that of a live reading: lines of later samples may show that it was wrong. */
+START_TEST(test_later_lines)
+{
+	make_given();
+	rec.real.as_of_cycles = 1600000;
+	add_given(1650000, 1800000, 9000, 100, 3);
+	ck_assert_uint_eq(rec.errors.nr_contradictory, 0);
+	check_bound(1600000, BOUND);
+	check_bound(1700000, 9100);
+	check_bound(1900000, BOUND);
+	ck_assert_uint_ge(tsct_recording_worst_ns(&rec, rec.end), 9100);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
 /* Lines of another epoch neither narrow nor contradict. */
 START_TEST(test_epochs)
 {
@@ -501,6 +517,7 @@ int main(void)
 	tcase_add_loop_test(truth, test_disruption, 0, 2);
 	tcase_add_test(given, test_intersection);
 	tcase_add_test(given, test_contradiction);
+	tcase_add_test(given, test_later_lines);
 	tcase_add_test(given, test_epochs);
 	tcase_add_loop_test(given, test_largest, 0, 200);
 	return run_suite(suite);
