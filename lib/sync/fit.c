@@ -110,27 +110,65 @@ static unsigned int nr_sound(const struct tsct_plane *plane)
 	return nr;
 }
 
+/* Makes the fit from the used points alone: windows of exchanges and the statistics of
+ * delays are about these. Updates the points' flags. */
+static void combine_used(struct tsct_plane *plane, struct tsct_fit *fit)
+{
+	struct tsct_plane used = *plane;
+	unsigned int i;
+
+	used.point = plane->point + plane->nr;
+	used.nr = 0;
+	for (i = 0; i < plane->nr; i++)
+		if (plane->point[i].used)
+			used.point[used.nr++] = plane->point[i];
+	if (!used.nr)
+		return tsct_fit_combine(plane, fit->kind, fit);
+	tsct_fit_combine(&used, fit->kind, fit);
+	while (i--)
+		if (plane->point[i].used)
+			plane->point[i] = used.point[--used.nr];
+}
+
+/* Sets `used` of the sound points without those of a slow place; if there are no others, of
+ * all sound ones. */
+static void choose_used(struct tsct_plane *plane)
+{
+	unsigned int used = 0, i;
+	struct tsct_point *p;
+
+	for (i = 0; i < plane->nr; i++) {
+		p = &plane->point[i];
+		p->used = p->sound && !p->slow_place;
+		used += p->used;
+	}
+	for (i = 0; i < plane->nr && !used; i++)
+		plane->point[i].used = plane->point[i].sound || plane->nr == 1;
+}
+
 /* Makes the fit from the points that do not contradict others (flag `sound`). If that
- * clears the flag of more points, updates @bounds, the error bounds of the fit. */
-static void make_estimate(struct tsct_plane *plane,
+ * clears the flag of more points, updates @bounds, the error bounds of the fit.
+ * @slow_limit: result of tsct_plane_find_slow_routes() */
+static void make_estimate(struct tsct_plane *plane, double slow_limit,
 			  struct tsct_fit_bounds *bounds, bool *keep,
 			  struct tsct_fit *fit)
 {
-	unsigned int used = 0, nr, i;
+	enum tsct_fit_kind kind = fit->kind;
+	unsigned int nr, i;
 
 	while (plane->nr > 1 && !plane->point[0].sound) {
 		plane->point++;
 		plane->nr--;
 	}
-	for (i = 0; i < plane->nr; i++) {
-		plane->point[i].used = plane->point[i].sound &&
-			!plane->point[i].paced;
-		used += plane->point[i].used;
-	}
-	for (i = 0; i < plane->nr && !used; i++)
-		plane->point[i].used = plane->point[i].sound || plane->nr == 1;
+	choose_used(plane);
 	nr = nr_sound(plane);
-	tsct_fit_combine(plane, fit->kind, fit);
+	combine_used(plane, fit);
+	if (fit->sd > slow_limit) {
+		for (i = 0; i < plane->nr; i++)
+			plane->point[i].slow_route = false;
+		fit->kind = kind;
+		combine_used(plane, fit);
+	}
 	if (nr_sound(plane) != nr)
 		tsct_fit_bound(plane, bounds);
 	for (i = 0; i < plane->nr; i++)
@@ -143,6 +181,7 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 {
 	bool reference = tsct_fit_is_reference(kind);
 	struct tsct_fit_bounds bounds;
+	double slow_limit = HUGE_VAL;
 	unsigned int i;
 	int err = 0;
 
@@ -151,8 +190,10 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 	fit->disagreement = 0;
 	fit->kind = kind;
 	tsct_plane_reject_short(plane);
-	if (!reference)
+	if (!reference) {
 		tsct_plane_compare_pairs(plane, x);
+		slow_limit = tsct_plane_find_slow_routes(plane);
+	}
 	tsct_plane_reject_outliers(plane);
 	tsct_fit_bound(plane, &bounds);
 	for (i = 0; i < plane->nr && reference; i++)
@@ -160,7 +201,7 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 	if (reference)
 		err = tsct_fit_reference(plane, kind, x, nr, keep, fit);
 	else
-		make_estimate(plane, &bounds, keep, fit);
+		make_estimate(plane, slow_limit, &bounds, keep, fit);
 	if (err)
 		return err;
 	set_bound(plane, &bounds, fit);

@@ -56,7 +56,27 @@ static bool begins_pair(const struct tsct_exchange *x, const struct tsct_point *
 		p[1].index == p->index + 1 && !p->rejected && !p[1].rejected;
 }
 
-void tsct_plane_compare_pairs(struct tsct_plane *plane, const struct tsct_exchange *x)
+/* Clears `shortest` of the used points whose poll has a shorter one. */
+static void find_shortest(struct tsct_plane *plane, const struct tsct_exchange *x)
+{
+	struct tsct_point *end = plane->point + plane->nr, *best = NULL, *p;
+
+	for (p = plane->point; p < end; p++) {
+		if (!follows(x, p))
+			best = NULL;
+		if (!p->used)
+			continue;
+		p->shortest = !best || p->rtt < best->rtt;
+		if (!p->shortest)
+			continue;
+		if (best)
+			best->shortest = false;
+		best = p;
+	}
+}
+
+/* Finds the place in a poll that is slower in either direction, and leaves it out. */
+static void compare_places(struct tsct_plane *plane, const struct tsct_exchange *x)
 {
 	struct tsct_point *end = plane->point + plane->nr, *p;
 	struct differences request = { 0 }, answer = { 0 };
@@ -77,7 +97,13 @@ void tsct_plane_compare_pairs(struct tsct_plane *plane, const struct tsct_exchan
 	if (!drop_first && !(-least > SIGNIFICANT && -least > most))
 		return;
 	for (p = plane->point; p < end; p++) {
-		p->paced = !x[p->index].session && follows(x, p) != drop_first;
-		p->used = p->used && !p->paced;
+		p->slow_place = !x[p->index].session && follows(x, p) != drop_first;
+		p->used = p->used && !p->slow_place;
 	}
+}
+
+void tsct_plane_compare_pairs(struct tsct_plane *plane, const struct tsct_exchange *x)
+{
+	compare_places(plane, x);
+	find_shortest(plane, x);
 }

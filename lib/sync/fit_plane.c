@@ -119,7 +119,9 @@ static bool point_of(const struct tsct_plane *plane,
 		(x->local_error + 1.0) * plane->rate;
 	ret->session_size = 1;
 	ret->rejected = false;
-	ret->paced = false;
+	ret->slow_place = false;
+	ret->slow_route = false;
+	ret->shortest = true;
 	ret->used = true;
 	ret->sound = true;
 	return ret->rtt > -2 * ret->slack -
@@ -159,7 +161,7 @@ int tsct_plane_make(const struct tsct_exchange *x, unsigned int nr,
 		if ((__s64)(x[i].t1 - x[0].t1) < 0)
 			return -ERANGE;
 	}
-	ret->points = malloc(nr * sizeof(*ret->points));
+	ret->points = malloc(2 * (size_t)nr * sizeof(*ret->points));
 	ret->point = ret->points;
 	ret->scratch = malloc((2 * (size_t)nr + 2) * sizeof(*ret->scratch));
 	ret->corner = malloc(2 * (size_t)nr * sizeof(*ret->corner));
@@ -263,15 +265,15 @@ double tsct_median(double *values, unsigned int nr)
 	return lower + (upper - lower) / 2;
 }
 
-/* Copies the round trips of used points with index in [from, to) to scratch; returns
- * the number of copied values. */
+/* Copies the round trips of points with a usable middle and with index in [from, to) to
+ * scratch; returns the number of copied values. */
 static unsigned int collect_rtts(const struct tsct_plane *plane,
 				 unsigned int from, unsigned int to)
 {
 	unsigned int nr = 0, i;
 
 	for (i = from; i < to; i++)
-		if (plane->point[i].used)
+		if (tsct_point_has_middle(&plane->point[i]))
 			plane->scratch[nr++] = plane->point[i].rtt;
 	return nr;
 }

@@ -29,15 +29,27 @@ struct tsct_point {
 	unsigned int index;	/* index of the point's exchange */
 	unsigned int session_size;	/* number of points in the point's session; 1:
 					 * no session */
+	/* false: another used point of the same poll has a shorter round trip */
+	bool shortest;
 	bool used;		/* true: the point is used for the estimate */
-	bool paced;		/* true: the point's place in its poll disturbs it, see
-				 * tsct_plane_compare_pairs() */
+	/* true: other exchanges show that the place in a poll is slow, so that the point is
+	 * not used for the estimate */
+	bool slow_place;
+	/* true: other exchanges show that the point's packets took a longer route, so that
+	 * its middle is not used for the estimate */
+	bool slow_route;
 	bool sound;		/* true: the point is used for the bound */
 	bool rejected;		/* true: the point has an implausible delay or offset,
 				 * and is not used for the estimate or the bound */
 	bool outlier;		/* true: the point is too far from a line through all
 				 * points */
 };
+
+/* True: the middle of the point's exchange is used for the estimate. */
+static inline bool tsct_point_has_middle(const struct tsct_point *point)
+{
+	return point->used && !point->slow_route;
+}
 
 /* Corner of a convex hull of points' constraints */
 struct tsct_corner {
@@ -61,7 +73,8 @@ struct tsct_plane {
 	double min_rtt;		/* shortest plausible round trip, counts */
 	unsigned int nr;
 	struct tsct_point *point;	/* array of nr points, in order of t1 */
-	struct tsct_point *points;	/* allocated memory with the array `point` */
+	/* allocated memory for 2 nr points: the array `point`, and a copy of the used ones */
+	struct tsct_point *points;
 	/* scratch memory: two values per exchange, and 2 more */
 	double *scratch;
 	struct tsct_corner *corner;	/* scratch memory for two convex hulls, each
@@ -121,11 +134,18 @@ void tsct_point_reject(struct tsct_point *point);
 void tsct_plane_reject_short(struct tsct_plane *plane);
 
 /*
- * Compares the first exchanges of polls with the ones that follow at once, and clears
- * `used` of the slower kind, if one is slower in either direction: fit_pairs.c. @x:
- * exchanges that the points were made of
+ * tsct_plane_compare_pairs - compare the first exchanges of polls with the ones that
+ *	follow at once; if one kind is slower in either direction, that kind is slow
+ * tsct_plane_find_slow_routes - find stretches of time without a fast exchange
+ *	Returns the deviation, in counts, above which an estimate without these stretches
+ *	is worse than one with them; HUGE_VAL: there is no such stretch
+ * @x: exchanges that the points were made of
+ *
+ * Set slow_place or slow_route of points. The former also clears `used` of these, and sets
+ * `shortest`.
  */
 void tsct_plane_compare_pairs(struct tsct_plane *plane, const struct tsct_exchange *x);
+double tsct_plane_find_slow_routes(struct tsct_plane *plane);
 
 /* A window: the points with index in [from, to) */
 struct tsct_window {

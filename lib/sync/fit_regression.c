@@ -30,6 +30,13 @@ static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 #define SESSION_CORRELATION	0.2
 
 /*
+ * The exchanges of a poll share the state of queues, so that their errors are not independent,
+ * as the likelihood has it: the noise is chosen by one exchange of each poll. With fewer
+ * polls than POLLS_MIN, by all: the first two predict nothing, and two values are chosen.
+ */
+#define POLLS_MIN	8
+
+/*
  * Values of the rate's wander that are tried: growth of the variance of the rate during
  * one mean interval between exchanges. Offsets are measured in multiples of
  * middles.unit, so the rate is in these multiples per mean interval.
@@ -72,6 +79,8 @@ struct middles {
 	double unit;
 	double period;		/* mean interval between exchanges, s */
 	double wander;		/* growth of the rate's variance, per second */
+	bool one_per_poll;	/* true: of each poll, the filter takes only the exchange
+				 * of the shortest round trip */
 };
 
 static void predict_to(struct kalman *f, double wander, double u)
@@ -130,7 +139,8 @@ static void filter_point(struct kalman *f, double wander,
  * there is no used point before @to. */
 static long next_used(const struct middles *middles, long i, long to, long by)
 {
-	while (i != to && !middles->plane->point[i].used)
+	while (i != to && (!tsct_point_has_middle(&middles->plane->point[i]) ||
+			   (middles->one_per_poll && !middles->plane->point[i].shortest)))
 		i += by;
 	return i;
 }
@@ -285,6 +295,16 @@ static void estimate_at_origin(const struct middles *middles,
 		*ret = later;
 }
 
+static unsigned int nr_polls(const struct tsct_plane *plane)
+{
+	unsigned int nr = 0, i;
+
+	for (i = 0; i < plane->nr; i++)
+		nr += tsct_point_has_middle(&plane->point[i]) &&
+			plane->point[i].shortest;
+	return nr;
+}
+
 void tsct_regression_estimate(const struct tsct_plane *plane,
 			      struct tsct_fit_candidate *ret)
 {
@@ -300,10 +320,12 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 		plane->point[0].u1) / (plane->nr - 1) : 0;
 	if (!(middles.period > 0))
 		middles.period = 1;
+	middles.one_per_poll = nr_polls(plane) >= POLLS_MIN;
 	choose_noise(&middles, excess);
 	run_filters(&middles, 0, plane->nr, &middles.wander, &f, 1);
 	noise = f.nr > 0 ? f.chi2 / f.nr : 1;
 	ret->wander = sqrt(noise * middles.wander) * middles.unit;
+	middles.one_per_poll = false;
 	estimate_at_origin(&middles, &f);
 	ret->line.slope = f.rate * middles.unit;
 	ret->line.y0 = f.y * middles.unit;

@@ -43,7 +43,8 @@ static unsigned int append_short(const struct tsct_plane *plane,
 	unsigned int nr = 0, i;
 
 	for (i = from; i < to; i++)
-		if (plane->point[i].used && plane->point[i].rtt <= limit)
+		if (tsct_point_has_middle(&plane->point[i]) &&
+		    plane->point[i].rtt <= limit)
 			of[nr++] = i;
 	return nr;
 }

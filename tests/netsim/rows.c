@@ -131,7 +131,7 @@ const struct row rows[] = {
 		.temp = 2e-7, .temp_s = 300,
 	}, {
 		.name = "another route, 200 us longer, at 50 s",
-		.limit = 110,
+		.limit = 3.3,
 		.request = { .floor = 40, .exp = 20, .shift = 200, .shift_at_s = 50 },
 		.answer = { .floor = 40, .exp = 20 },
 	}, {

@@ -18,7 +18,7 @@ static struct tsct_exchange x[NR_MAX], swapped[NR_MAX];
 /* local counter at the beginning; remote counter minus local counter at that time */
 static __u64 local, ahead;
 static double rate;	/* slope of the line about which the exchanges are mirrored */
-static bool first;	/* the present exchange is the first one of a poll */
+static unsigned int place;	/* number of the present exchange */
 
 /* ---- paths: functions that add delays to an exchange, and errors to its times ---- */
 
@@ -75,10 +75,18 @@ static void early(struct path *path)
 static void pauses(struct path *path)
 {
 	queues(path);
-	if (first)
+	if (place % 2 == 0)
 		path->request += 10e-6;
 	else if (any(4) == 0)
 		path->answer += 100e-6;
+}
+
+/* Requests take a longer route at times. */
+static void routes(struct path *path)
+{
+	queues(path);
+	if (place / 30 % 2)
+		path->request += 200e-6;
 }
 
 static void wrong_times(struct path *path)
@@ -95,6 +103,7 @@ static const struct {
 	{ "queues", queues }, { "one way", one_way }, { "lopsided", lopsided },
 	{ "bursts", bursts }, { "pareto", pareto }, { "noise", noise },
 	{ "early", early }, { "wrong times", wrong_times }, { "pauses", pauses },
+	{ "routes", routes },
 };
 #define PATHS	(sizeof(paths) / sizeof(paths[0]))
 
@@ -155,7 +164,7 @@ static void fill(const struct window *window, void (*add)(struct path *path))
 		drift += gaussian(1e-9) * sqrt(step);
 		offset += drift * step;
 		s += step;
-		first = i % 2 == 0;
+		place = i;
 		add(&path);
 		t2 = s + offset + path.request;
 		x[i] = (struct tsct_exchange) {
@@ -165,7 +174,7 @@ static void fill(const struct window *window, void (*add)(struct path *path))
 			.t4 = local + counts(s + path.request + WORLD_HOLD +
 					     path.answer + path.off[3]),
 			.session = window->session ? 1 + i / window->session : 0,
-			.flags = first ? 0 : TSCT_EXCHANGE_FOLLOWS,
+			.flags = i % 2 ? TSCT_EXCHANGE_FOLLOWS : 0,
 		};
 		s += path.request + WORLD_HOLD + path.answer;
 	}
