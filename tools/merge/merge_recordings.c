@@ -67,15 +67,9 @@ static struct event_counts count_events(const struct merge_job *w)
 }
 
 /* Returns the largest error bound of a node's times, ns; UINT64_MAX: unknown. */
-static uint64_t widest_bound_ns(const struct tsct_recorded_correction *c)
+static uint64_t worst_ns(const struct tsct_recording *r, __u32 node)
 {
-	uint64_t widest = c->nr_bounds ? 0 : UINT64_MAX;
-	__u32 i;
-
-	for (i = 0; i < c->nr_bounds; i++)
-		if (c->bounds[i].error_ns > widest)
-			widest = c->bounds[i].error_ns;
-	return widest;
+	return tsct_recording_node_worst_ns(r, node, r->begin, r->end);
 }
 
 static void print_node(const struct tsct_merge *done, __u32 node)
@@ -92,7 +86,7 @@ static void print_node(const struct tsct_merge *done, __u32 node)
 		snprintf(end, sizeof(fit) - (size_t)(end - fit), ", residual %.3f us",
 			 (double)c->residual_ps / 1e6);
 	if (c->nr_bounds)
-		snprintf(bound, sizeof(bound), "%.3f us", (double)widest_bound_ns(c) / 1e3);
+		snprintf(bound, sizeof(bound), "%.3f us", (double)worst_ns(r, node) / 1e3);
 	merge_print("  node %u: %s (%s%s), error bound %s", node,
 		    tsct_recording_node_name(r, node), how, fit, bound);
 	if (r->nodes[node].disrupted)
@@ -153,7 +147,7 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 			 "bumps", merge_json_number(c->monotonic_fixups),
 			 "bump_max", merge_json_number(c->fixup_max),
 			 "error_ns", c->nr_bounds ?
-			 merge_json_number(widest_bound_ns(c)) : json_null(),
+			 merge_json_number(worst_ns(r, node)) : json_null(),
 			 "shift_ns", (json_int_t)c->shift_ns,
 			 "residual_ns", c->has_residual ?
 			 json_real((double)c->residual_ps / 1e3) : json_null(),
