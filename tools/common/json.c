@@ -13,6 +13,11 @@ json_t *ctl_json_text(const char *text)
 	return tsct_json_text(text, strlen(text));
 }
 
+json_t *ctl_json_error(__u64 error_ns)
+{
+	return error_ns > INT64_MAX ? json_null() : json_integer((json_int_t)error_ns);
+}
+
 int ctl_json_print_flags(const char *verb, json_t *json, size_t flags)
 {
 	int bad = !json || json_dumpf(json, stdout, flags);

@@ -4,9 +4,13 @@
 #define JSON_H
 
 #include <jansson.h>
+#include <linux/types.h>
 
 /* Makes a JSON string; bytes that are not UTF-8 become U+FFFD. NULL: out of memory */
 json_t *ctl_json_text(const char *text);
+
+/* Returns an error bound as an integer; null if it is unknown, UINT64_MAX. */
+json_t *ctl_json_error(__u64 error_ns);
 
 /*
  * Prints @json and frees it. If @json is NULL, prints the error "out of memory" of the

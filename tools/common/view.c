@@ -260,6 +260,15 @@ json_t *view_json_messages(const struct tsct_recording *rec)
 
 /* ---- the bound to UTC ---------------------------------------------------- */
 
+const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX])
+{
+	if (error_ns == UINT64_MAX)
+		snprintf(text, VIEW_BOUND_TEXT_MAX, "for a part of the time, no bound is known");
+	else
+		snprintf(text, VIEW_BOUND_TEXT_MAX, "within %" PRIu64 " ns", (uint64_t)error_ns);
+	return text;
+}
+
 void view_utc_text(const struct tsct_utc *utc, char *text, size_t size)
 {
 	if (utc->source == TSCT_UTC_UNKNOWN)

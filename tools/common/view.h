@@ -33,6 +33,12 @@ static inline const char *view_plural(__u64 nr)
 	return nr == 1 ? "" : "s";
 }
 
+#define VIEW_BOUND_TEXT_MAX	64
+
+/* Writes the bound of a recording's times: "within 34 ns", or that it is unknown for a part
+ * of them (UINT64_MAX). Returns @text. */
+const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX]);
+
 /* Writes the bound of CLOCK_REALTIME's error to UTC: "within 5000000 ns of UTC (kernel)",
  * or that it is unknown. */
 void view_utc_text(const struct tsct_utc *utc, char *text, size_t size);

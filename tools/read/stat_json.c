@@ -18,11 +18,6 @@ static json_t *json_moment(const struct stat_figures *s, const struct tally *t,
 		tsct_clock_params_ns(&s->rec->real, stamp)) : json_null();
 }
 
-static json_t *json_error(__u64 error_ns)
-{
-	return error_ns > INT64_MAX ? json_null() : json_integer((json_int_t)error_ns);
-}
-
 /* Adds the counts of a tally to the object @json. Returns @json. */
 static json_t *with_tally(json_t *json, const struct stat_figures *s,
 			  const struct tally *t)
@@ -69,10 +64,10 @@ static json_t *json_nodes(const struct stat_figures *s)
 			"kernel", ctl_json_text(node->kernel),
 			"command", ctl_json_text(node->command),
 			"fit", node->correction.fit,
-			"error_ns", json_error(stat_error_of(s, i)),
-			"clock_error_ns", json_error(tsct_recording_node_clock_ns(s->rec, i,
+			"error_ns", ctl_json_error(stat_error_of(s, i)),
+			"clock_error_ns", ctl_json_error(tsct_recording_node_clock_ns(s->rec, i,
 								stat_end_of(s))),
-			"realtime_to_utc_ns", json_error(utc),
+			"realtime_to_utc_ns", ctl_json_error(utc),
 			"utc_source", tsct_utc_source_name(source),
 			"residual_ns", node->correction.has_residual ?
 			json_real((double)node->correction.residual_ps / 1e3) :
@@ -190,10 +185,10 @@ int stat_print_json(const struct stat_figures *s)
 		"status", tsct_status_name(rec->status),
 		"rate_hz", sync_samples_hz(rec),
 		"rate_error_ppb", (int)rec->rate_error_ppb,
-		"error_ns", json_error(stat_error_ns(s)),
-		"clock_error_ns", json_error(errors.clock_ns),
-		"node_error_ns", json_error(errors.node_ns),
-		"utc_error_ns", json_error(errors.utc_ns),
+		"error_ns", ctl_json_error(stat_error_ns(s)),
+		"clock_error_ns", ctl_json_error(errors.clock_ns),
+		"node_error_ns", ctl_json_error(errors.node_ns),
+		"utc_error_ns", ctl_json_error(errors.utc_ns),
 		"event_error_ns", json_event_errors(&s->errors),
 		"contradictory_lines", (int)rec->errors.nr_contradictory,
 		"compared", rec->merged ? tsct_compared_names[rec->compared] : "clock",

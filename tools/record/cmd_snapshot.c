@@ -200,6 +200,7 @@ static void sum_channel(const struct record_session *s, unsigned int i,
 
 static void print_text(const struct record_session *s)
 {
+	char bound[VIEW_BOUND_TEXT_MAX];
 	struct snapshot_channel part;
 	struct tsct_written w;
 	const char *unit;
@@ -228,11 +229,11 @@ static void print_text(const struct record_session *s)
 		fputc('\n', stderr);
 	}
 	if (!s->o->quiet)
-		fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %"
-			PRIu64 " ns\n", s->rec.nodes[0].provider,
+		fprintf(stderr, "  rings: %s; clock: %s by %s, %s, %s\n",
+			s->rec.nodes[0].provider,
 			tsct_source_name(s->rec.source), s->rec.clock_origin,
 			tsct_status_name(s->rec.status),
-			(uint64_t)tsct_recording_writer_error_ns(s->writer));
+			view_bound_text(tsct_recording_writer_error_ns(s->writer), bound));
 }
 
 static int print_json(const struct record_session *s)
@@ -255,14 +256,14 @@ static int print_json(const struct record_session *s)
 	}
 	tsct_recording_writer_written(s->writer, &w);
 	return ctl_json_print("snapshot", json_pack(
-		"{so sI sI ss so s{ss ss ss sI}}",
+		"{so sI sI ss so s{ss ss ss so}}",
 		"directory", ctl_json_text(s->dir),
 		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
 		"provider", s->rec.nodes[0].provider, "channels", channels,
 		"clock", "source", tsct_source_name(s->rec.source),
 		"origin", s->rec.clock_origin,
 		"status", tsct_status_name(s->rec.status),
-		"error_ns", (json_int_t)tsct_recording_writer_error_ns(s->writer)));
+		"error_ns", ctl_json_error(tsct_recording_writer_error_ns(s->writer))));
 }
 
 /* ---- command ----------------------------------------------------------- */

@@ -96,7 +96,7 @@ int record_json_print(const struct record_session *s,
 		"most_on_tick", rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
 		json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
 	return ctl_json_print("record", json_pack(
-		"{so so sI sI sf so so so so sI sI sI so s{sf sf sI} ss sb s{ss ss ss sI sb} so}",
+		"{so so sI sI sf so so so so sI sI sI so s{sf sf sI} ss sb s{ss ss ss so sb} so}",
 		"directory", ctl_json_text(s->dir),
 		"command", command,
 		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
@@ -114,7 +114,7 @@ int record_json_print(const struct record_session *s,
 		"clock", "source", tsct_source_name(rec->source),
 		"origin", rec->clock_origin,
 		"status", tsct_status_name(rec->status),
-		"error_ns", (json_int_t)tsct_recording_writer_error_ns(s->writer),
+		"error_ns", ctl_json_error(tsct_recording_writer_error_ns(s->writer)),
 		"disrupted", rec->epoch != rec->epoch_first,
 		"files", files));
 }

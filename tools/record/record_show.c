@@ -310,6 +310,7 @@ static void print_text(const struct record_session *s,
 		       const struct record_child *child)
 {
 	const struct tsct_recording *rec = &s->rec;
+	char bound[VIEW_BOUND_TEXT_MAX];
 	struct tsct_written w;
 	struct record_usage usage;
 
@@ -334,11 +335,12 @@ static void print_text(const struct record_session *s,
 	fprintf(stderr, "  recorder: %.2f s CPU time (%.1f %% of one CPU), %.1f MB"
 		" peak memory\n", usage.cpu_s, usage.percent,
 		usage.peak_bytes / 1e6);
-	fprintf(stderr, "  rings: %s; clock: %s by %s, %s, within %" PRIu64 " ns\n",
+	fprintf(stderr, "  rings: %s; clock: %s by %s, %s, %s\n",
 		s->nr_channels == s->nr_programs ? rec->nodes[0].provider : s->server ?
 		"embedded (those of kernel events: in the module)" : rec->nodes[0].provider,
 		tsct_source_name(rec->source), rec->clock_origin,
-		tsct_status_name(rec->status), (uint64_t)tsct_recording_writer_error_ns(s->writer));
+		tsct_status_name(rec->status),
+		view_bound_text(tsct_recording_writer_error_ns(s->writer), bound));
 	print_hints(s, child, w.events);
 }
 
