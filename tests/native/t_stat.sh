@@ -199,3 +199,20 @@ sed -i "/^\\tclock_line_0 = /s/\$/$(line 1 13000000000 14000000000 400 20000)/" 
 TZ=UTC run 3 stat "$work/lines"
 shows '^  *2 of 2 lines of the clock.s history CONTRADICT another'
 ! grep -q 'events within' "$work/out" || fail "contradictory lines narrow bounds"
+
+# Times before a disruption are by the clock after it: without a line of their own epoch,
+# nothing is known of them.
+cp -r "$work/a" "$work/broken"
+sed -i 's/^\tclock_real = "base_ns=1767225600000000000 base_tsc=0 /\tclock_real = "base_ns=1767225612500000000 base_tsc=12500000000 /' \
+	"$work/broken/metadata"
+TZ=UTC run 3 stat "$work/broken"
+shows 'holdover by module; for a part of the time, no bound of the times is known$'
+shows '^  *events within 1501 to 1501 ns, half of them within 1501 ns; 4 events without a bound$'
+shows '^utc  *for a part of the time, no bound of the times is known$'
+run 3 stat --json "$work/broken"
+python3 - "$work/out" <<'END' || fail "stat --json"
+import json, sys
+c = json.load(open(sys.argv[1]))["clock"]
+assert c["error_ns"] is c["clock_error_ns"] is c["utc_error_ns"] is None, c
+assert c["event_error_ns"] == {"min": 1501, "median": 1501, "max": 1501, "unknown": 4}, c
+END

@@ -174,14 +174,17 @@ static const char *reference(const struct tsct_recording *rec)
 static void print_utc(const struct tsct_recording *rec)
 {
 	struct tsct_recorded_errors errors;
+	__u64 utc_ns;
 	__u32 source;
 
 	if (rec->merged)
 		return;
 	tsct_recording_errors(rec, rec->end, &errors);
-	tsct_recording_worst_utc_ns(&rec->nodes[0], &source);
+	utc_ns = tsct_recording_worst_utc_ns(&rec->nodes[0], &source);
 	printf("%-10s ", "utc");
-	if (errors.utc_ns == UINT64_MAX)
+	if (errors.utc_ns == UINT64_MAX && utc_ns != UINT64_MAX)
+		puts("for a part of the time, no bound of the times is known");
+	else if (errors.utc_ns == UINT64_MAX)
 		puts("unknown: how far CLOCK_REALTIME was off UTC is not stated (no daemon such"
 		     " as chronyd kept it)");
 	else
