@@ -6,9 +6,9 @@
 
 /* Largest distance of two lines that a piece can hold, ps: 26 days */
 #define FAR_PS		(1LL << 61)
-/* Largest distance in cycles at which a line is computed: the product with a multiplier
- * and with 1000 fits 128 bits. */
-#define LONG_CYCLES	(1LL << 55)
+/* Largest distance in cycles at which a line is computed (40 days at 2.6 GHz): the product
+ * with a multiplier, below 2^63, and with 1000 fits 127 bits. */
+#define LONG_CYCLES	(1LL << 53)
 /* Rounding of the line's time and of the recording's time down to whole ns, ps */
 #define ROUNDING_PS	1000
 

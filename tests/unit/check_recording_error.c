@@ -283,8 +283,8 @@ START_TEST(test_truth_is_within)
 	describe_again(&at_end);
 	half = median_half(&rec);
 	half_at_end = median_half(&at_end);
-	printf("# %u s, %s: %u lines; the recording within %llu ns; an event (mean) within %llu ns, off by %llu ns;"
-	       " CLOCK_REALTIME at an event (median) within %llu ns, by the lines of the end alone"
+	printf("# %u s, %s: %u lines; the recording within %llu ns; an event (mean) within %llu"
+	       " ns, off by %llu ns; CLOCK_REALTIME at an event (median) within %llu ns, by the lines of the end alone"
 	       " %llu ns; %u live readings were outside of their bound\n",
 	       record_s, _i % 2 ? "steered" : "not steered", rec.nr_segments,
 	       (unsigned long long)whole,
@@ -471,6 +471,40 @@ START_TEST(test_epochs)
 }
 END_TEST
 
+/* Lines of any content are computed without an overflow, or not used. */
+START_TEST(test_extreme_lines)
+{
+	static const __u64 extreme[] = { 0, 1, (1ULL << 53) - 1, (1ULL << 55) - 1, 1ULL << 62,
+					 1ULL << 63, UINT64_MAX - 1, UINT64_MAX };
+	const unsigned int nr = sizeof(extreme) / sizeof(extreme[0]);
+	__u64 tick;
+	unsigned int i, k;
+
+	for (i = 0; i < nr * nr * nr; i++) {
+		make_given();
+		rec.epoch_first = 2;
+		for (k = 0; k < 3; k++)
+			ck_assert_int_eq(tsct_recording_add_segment(&rec,
+					 &(struct tsct_clock_segment) {
+				.base_cycles = extreme[i % nr] + k,
+				.until_cycles = extreme[(i + k + 1) % nr],
+				.mult = extreme[i / nr % nr],
+				.base_ns = (__s64)extreme[i / nr / nr],
+				.error_ps = extreme[(i + k) % nr], .epoch = 2 + k % 2,
+				.status = TSCT_STATUS_SYNCHRONIZED }), 0);
+		rec.real.mult = extreme[(i / nr + 1) % nr];
+		rec.real.slew_mult = rec.real.mult;
+		ck_assert_int_eq(tsct_error_bounds_make(&rec), 0);
+		for (k = 0; k < nr; k++) {
+			tick = extreme[k];
+			ck_assert_uint_le(tsct_error_bounds_max_ps(&rec, tick, tick),
+					  tsct_error_bounds_max_ps(&rec, 0, UINT64_MAX));
+		}
+		tsct_recording_free(&rec);
+	}
+}
+END_TEST
+
 /* The largest bound of a range is that of a tick in it, or a little more, for any lines. */
 START_TEST(test_largest)
 {
@@ -519,6 +553,7 @@ int main(void)
 	tcase_add_test(given, test_contradiction);
 	tcase_add_test(given, test_later_lines);
 	tcase_add_test(given, test_epochs);
+	tcase_add_test(given, test_extreme_lines);
 	tcase_add_loop_test(given, test_largest, 0, 200);
 	return run_suite(suite);
 }
