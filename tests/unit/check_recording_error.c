@@ -453,11 +453,14 @@ START_TEST(test_epochs)
 	rec.real.base_cycles += 500000;
 	rec.real.base_ns += 500000;
 	add_given(1000000, 1400000, 90000, 50, 2);
-	add_given(1500000, 2000000, 300, 400, 3);
+	add_given(1550000, 2000000, 300, 400, 3);
 	add_given(1600000, 1700000, 0, 50, 2);
+	add_given(1510000, 1520000, 0, 50, 2);
+	add_given(1500000, 1505000, 300, 400, 3);
 	check_bound(1200000, 90050);
 	ck_assert_uint_eq(tsct_recording_error_ns(&rec, 0, 1450000), UINT64_MAX);
-	check_bound(1500000, 700);
+	check_bound(1515000, BOUND);
+	check_bound(1550000, 700);
 	check_bound(1650000, 700);
 	ck_assert_uint_eq(rec.errors.nr_contradictory, 0);
 	/* The epoch after that of the recording's time begins before the end. */
