@@ -552,15 +552,41 @@ __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
 	return cluster->epoch;
 }
 
+/*
+ * Sets the params that children apply, by the estimate @est. Its bound grows by wander d^2
+ * in d cycles, and that of the params linearly: by wander @hold per cycle, which holds
+ * until holdover, @hold cycles after the estimate. If half of that time is over, they have
+ * the bound of @now instead, and a growth that holds until the estimate is twice as old. The
+ * limit of what wander adds, min(wander d, phi) d, grows by 2 phi at most.
+ */
+static void set_remote_params(const struct tsct_source_params *est, __u64 now,
+			      double hold, struct tsct_remote_params *params)
+{
+	const struct tsct_offset_interval *point = &est->time.point;
+	double age = (double)(__s64)(now - point->cycles);
+	bool is_old = age > hold / 2;
+	double growth = is_old ? 3 * est->wander * age : est->wander * hold;
+
+	*params = (struct tsct_remote_params) {
+		.base = point->cycles,
+		.base_ns = point->ns,
+		.mult = tsct_rate_mult(est->time.rate),
+		.as_of = is_old ? now : point->cycles,
+		/* The error includes 1 ns, as base_ns is rounded down. */
+		.error_ps = tsct_ps_up(1 + (is_old ?
+			tsct_source_params_bound_ns(est, now) : point->half_ns)),
+		.growth = as_growth(est->growth +
+				    tsct_smaller(growth, (is_old ? 2 : 1) * est->phi)),
+	};
+}
+
 __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			    __u64 *ret_master, __u32 *ret_epoch,
 			    __u16 *ret_depth,
 			    struct tsct_remote_params *ret_params)
 {
 	struct tsct_source_params est;
-	const struct tsct_offset_interval *point = &est.time.point;
 	struct tsct_clock_params params;
-	double holdover;
 	__u32 status;
 	__u64 base;
 
@@ -576,18 +602,8 @@ __u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 	if (!params.mult)
 		return status;
 	if (estimate(cluster, &est)) {
-		holdover = (double)tsct_sync_source_holdover_cycles(
-			used_source(cluster), &cluster->options);
-		*ret_params = (struct tsct_remote_params) {
-			.base = point->cycles,
-			.base_ns = point->ns,
-			.mult = tsct_rate_mult(est.time.rate),
-			.as_of = point->cycles,
-			/* The error includes 1 ns, as base_ns is rounded down. */
-			.error_ps = tsct_round_up((point->half_ns + 1) * 1e3),
-			.growth = as_growth(est.growth + tsct_smaller(
-				est.wander * holdover, est.phi)),
-		};
+		set_remote_params(&est, now, (double)tsct_sync_source_holdover_cycles(
+			used_source(cluster), &cluster->options), ret_params);
 		return status;
 	}
 	base = tsct_servo_slew_end(&params);

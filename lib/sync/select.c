@@ -303,7 +303,7 @@ struct combination {
 };
 
 /* Collects the sources to be averaged: the selected one, and all upstream of this node
- * that are fresh and not outvoted. Returns the last counter value at which one of them
+ * that are fresh, synchronized and not outvoted. Returns the last counter value at which one of them
  * was measured. */
 static __u64 collect_peers(const struct tsct_cluster *cluster,
 			   const struct candidates *candidates, int used,
@@ -324,6 +324,7 @@ static __u64 collect_peers(const struct tsct_cluster *cluster,
 		    (candidates->interval[i].falseticker ||
 		     !candidates->result.majority || !is_fresh(cluster, source) ||
 		     source->fit.nr_kept < COMBINED_KEPT_MIN ||
+		     source->remote.status != TSCT_STATUS_SYNCHRONIZED ||
 		     !is_upstream(cluster, source, selected->remote.depth + 1)))
 			continue;
 		if ((__s64)(source->est.time.point.cycles - at) > 0)
