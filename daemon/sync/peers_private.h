@@ -54,6 +54,9 @@ struct peer_source {
 	bool reach_logged, is_reachable;	/* reachability of the source as last
 						 * logged */
 	enum source_log_state logged;
+	/* reason for the kind of fit, as last logged, and when; fit_ns is 0 before that */
+	enum tsct_fit_reason fit_reason;
+	__s64 fit_ns;
 	unsigned int nr_states;		/* number of log lines since states_ns */
 	__s64 states_ns;
 	__s64 reach_ns;			/* time of the last log line "does not

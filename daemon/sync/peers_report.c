@@ -116,8 +116,8 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 	known = state.known;
 	fitted = state.kept;
 	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, "
-			 "s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:i, s:i, s:o, "
-			 "s:i, s:I, s:o}",
+			 "s:o, s:o, s:o, s:i, s:i, s:s?, s:s?, s:o, s:o, s:i, "
+			 "s:i, s:o, s:i, s:I, s:o}",
 		"name", s->config.name, "port", (int)s->config.address.port,
 		"type", s->config.ntp_only ? "ntp" : "master",
 		"status", source_status(p, s, &state), "why", state.reason,
@@ -130,6 +130,8 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 		"rtt_median_ns", number(fitted ? state.rtt_median_ns : NAN),
 		"drift_ppm", number(fitted ? state.drift_ppm : NAN),
 		"kept", (int)state.kept, "dropped", (int)state.dropped,
+		"fit", state.fit, "fit_reason",
+		state.fit ? tsct_fit_reason_text(state.fit_reason) : NULL,
 		"node", id(r->node), "master", id(r->master),
 		"depth", (int)r->depth, "stratum", (int)r->stratum,
 		"poll_s", number(ldexp(1, s->poll + s->client.backoff)),

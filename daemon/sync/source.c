@@ -225,6 +225,29 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 			    tsct_client_result_text(result));
 }
 
+/* Logs why the fit of a source is what it is, when that has changed; at most once in
+ * LOG_NS, as it may change with each exchange. */
+static void log_fit(struct peer_source *s, const struct tsct_source_state *state,
+		    __s64 now_ns)
+{
+	static const char *const texts[TSCT_FIT_REASON_NR] = {
+		[TSCT_FIT_EDGE] = "delays have a sharp minimum",
+		[TSCT_FIT_NOISE] = "errors of packet times hide the minimum of delays",
+		[TSCT_FIT_BOTH] = "a mean of both, as it is unclear which is better",
+		[TSCT_FIT_FEW] = "a mean of both, as there are few exchanges",
+		[TSCT_FIT_CONTRADICTION] = "the hull is far from a robust line",
+	};
+
+	if (!state->fit || state->fit_reason == TSCT_FIT_REQUESTED ||
+	    state->fit_reason == s->fit_reason ||
+	    (s->fit_ns && now_ns - s->fit_ns < LOG_NS))
+		return;
+	s->fit_reason = state->fit_reason;
+	s->fit_ns = now_ns;
+	log_info("%s: fit by %s (%s): %s", s->config.name, state->fit,
+		 tsct_fit_reason_text(state->fit_reason), texts[state->fit_reason]);
+}
+
 void sources_log(struct peers *p)
 {
 	__u64 now = timekeeper_cycles(p->timekeeper);
@@ -238,6 +261,7 @@ void sources_log(struct peers *p)
 
 		s->client.options.mult = p->timekeeper->est.state.rate_mult;
 		tsct_cluster_source(p->cluster, i, now, &state);
+		log_fit(s, &state, now_ns);
 		logged = state.falseticker ? SOURCE_FALSETICKER :
 			!state.known && *state.reason ? SOURCE_REFUSED :
 			SOURCE_USABLE;

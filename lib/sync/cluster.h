@@ -71,6 +71,8 @@ struct tsct_source_state {
 	double drift_ppm;	/* rate of the local counter by the cluster's
 				 * time, relative to hz */
 	unsigned int kept, dropped;	/* number of exchanges in the window */
+	const char *fit;	/* kind of fit in use; NULL: there is no fit */
+	enum tsct_fit_reason fit_reason;	/* reason for that kind */
 	char reason[160];	/* reason for which the source is not used; or "" */
 };
 

@@ -28,6 +28,20 @@ const char *tsct_fit_name(enum tsct_fit_kind kind)
 	return (unsigned int)kind < TSCT_FIT_NR ? names[kind] : "unknown";
 }
 
+const char *tsct_fit_reason_text(enum tsct_fit_reason reason)
+{
+	static const char *const texts[TSCT_FIT_REASON_NR] = {
+		[TSCT_FIT_REQUESTED] = "",
+		[TSCT_FIT_EDGE] = "edge",
+		[TSCT_FIT_NOISE] = "noise",
+		[TSCT_FIT_BOTH] = "both",
+		[TSCT_FIT_FEW] = "few",
+		[TSCT_FIT_CONTRADICTION] = "contradiction",
+	};
+
+	return (unsigned int)reason < TSCT_FIT_REASON_NR ? texts[reason] : "";
+}
+
 const char *tsct_fit_error(int err)
 {
 	switch (err) {
@@ -189,6 +203,7 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 	fit->sd = 0;
 	fit->disagreement = 0;
 	fit->kind = kind;
+	fit->reason = TSCT_FIT_REQUESTED;
 	tsct_plane_reject_short(plane);
 	if (!reference) {
 		tsct_plane_compare_pairs(plane, x);

@@ -62,6 +62,17 @@ static inline bool tsct_fit_is_reference(enum tsct_fit_kind kind)
 	return kind >= TSCT_FIT_LINEAR && kind <= TSCT_FIT_ITC;
 }
 
+/* Reason for which auto used hull, regression or both */
+enum tsct_fit_reason {
+	TSCT_FIT_REQUESTED,	/* the kind was given: it is not auto */
+	TSCT_FIT_EDGE,		/* hull: delays have a sharp minimum */
+	TSCT_FIT_NOISE,		/* regression: errors of packet times hide the minimum */
+	TSCT_FIT_BOTH,		/* weighted mean: unclear, the less weight is over 0.1 */
+	TSCT_FIT_FEW,		/* mean: too few exchanges to tell */
+	TSCT_FIT_CONTRADICTION,	/* regression: the hull is too far from a robust line */
+	TSCT_FIT_REASON_NR
+};
+
 /* Options of a fit; all zero: the defaults */
 struct tsct_fit_options {
 	enum tsct_fit_kind kind;
@@ -82,6 +93,7 @@ struct tsct_fit_options {
 struct tsct_fit {
 	enum tsct_fit_kind kind;	/* kind of fit in use; of AUTO, the kind with
 					 * the larger weight */
+	enum tsct_fit_reason reason;
 	unsigned int nr_pieces;
 	unsigned int nr_kept, nr_dropped;	/* exchanges used, exchanges dropped */
 	double rtt_min, rtt_median;	/* round trips of exchanges, local cycles */
@@ -158,6 +170,8 @@ double tsct_fit_rate(const struct tsct_fit *fit, __u64 local);
 /* Returns the kind of fit with a name, or -EINVAL. */
 int tsct_fit_kind_of(const char *name);
 const char *tsct_fit_name(enum tsct_fit_kind kind);
+/* Returns the reason in a word: "edge", "noise", "both", "few", "contradiction"; or "". */
+const char *tsct_fit_reason_text(enum tsct_fit_reason reason);
 /* Describes an error of tsct_fit_make() as text. */
 const char *tsct_fit_error(int err);
 

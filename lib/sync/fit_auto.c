@@ -59,8 +59,10 @@
  * multiplied by 1 + SD_PER_SCARCITY * scarcity_of(number of these exchanges). */
 #define SD_PER_EXCESS		45.0
 #define SD_PER_SCARCITY		8.0
-/* The regression gets its full weight if its standard deviation is smaller than the
- * hull's, which is first corrected by SD_PER_EXCESS and SD_PER_SCARCITY. If the delays
+/* Where delays have no sharp minimum, or in sessions, the regression gets its full weight if its standard
+ * deviation is smaller than the hull's, which is first corrected by SD_PER_EXCESS and
+ * SD_PER_SCARCITY. Where they have one, that proves nothing: the errors of middles are
+ * then not normal, and the regression's error is up to twice the deviation it states. If the delays
  * of requests are distributed unlike those of answers, the regression is biased: the
  * hull's corrected standard deviation must then exceed SD_RATIO_ASYMMETRIC times the
  * regression's. */
@@ -85,12 +87,32 @@ static double scarcity_of(unsigned int nr)
 	return fmax(1 / sqrt(nr) - 1 / sqrt(PLENTY), 0);
 }
 
+/* True: some exchanges are of a session. Their errors are not independent, which the
+ * regression takes into account, and the hull's deviation does not. */
+static bool has_session(const struct tsct_plane *plane)
+{
+	unsigned int i;
+
+	for (i = 0; i < plane->nr; i++)
+		if (plane->point[i].session_size > 1)
+			return true;
+	return false;
+}
+
+/* Returns the reason for a weight of the hull. */
+static enum tsct_fit_reason reason_of(double weight)
+{
+	return weight > 0.9 ? TSCT_FIT_EDGE :
+		weight < 0.1 ? TSCT_FIT_NOISE : TSCT_FIT_BOTH;
+}
+
 /* Weight of the hull's estimate, in [0, 1]; the regression has the rest. @witness:
- * Theil-Sen's estimate */
+ * Theil-Sen's estimate. *ret_reason: reason for the weight */
 static double weight_of_hull(const struct tsct_plane *plane,
 			     const struct tsct_fit_candidate *hull,
 			     const struct tsct_fit_candidate *regression,
-			     const struct tsct_fit_candidate *witness)
+			     const struct tsct_fit_candidate *witness,
+			     enum tsct_fit_reason *ret_reason)
 {
 	double scarcity = scarcity_of(plane->nr);
 	double window_scarcity = scarcity_of(hull->window.to - hull->window.from);
@@ -102,10 +124,14 @@ static double weight_of_hull(const struct tsct_plane *plane,
 	 * median excess of the round trips over the shortest one. */
 	if (fabs(hull->line.y0 - witness->line.y0) >
 	    tsct_plane_median_excess(plane) / 2 +
-	    WITNESS_SDS * hypot(hull->sd, witness->sd))
+	    WITNESS_SDS * hypot(hull->sd, witness->sd)) {
+		*ret_reason = TSCT_FIT_CONTRADICTION;
 		return 0;
+	}
+	*ret_reason = TSCT_FIT_FEW;
 	if (plane->nr < STATISTICS_NR_MIN)
 		return 0.5;
+	*ret_reason = TSCT_FIT_EDGE;
 	if (!(regression->sd > 0))
 		return 1;
 	gain = log(regression->sd / hull->sd) + hull->log_asymmetry - GAIN_MIN;
@@ -117,9 +143,11 @@ static double weight_of_hull(const struct tsct_plane *plane,
 		regression->sd;
 	b = fmin(fmax((excess - hull_only) /
 		      (EXCESS_REGRESSION_FULL - hull_only), 0), 1);
-	if (sd_ratio > (hull->log_asymmetry < GAIN_MIN ? 1 : SD_RATIO_ASYMMETRIC))
+	if ((excess > 0 || has_session(plane)) &&
+	    sd_ratio > (hull->log_asymmetry < GAIN_MIN ? 1 : SD_RATIO_ASYMMETRIC))
 		b = 1;
 	a = 1 / (sd_ratio * sd_ratio);
+	*ret_reason = reason_of(a / (a + b));
 	return a / (a + b);
 }
 
@@ -151,7 +179,8 @@ void tsct_fit_combine(struct tsct_plane *plane, enum tsct_fit_kind kind,
 	tsct_theil_sen(plane, &hull.window, &witness);
 	replace_if_not_finite(&hull, &witness);
 	if (kind == TSCT_FIT_AUTO)
-		weight = weight_of_hull(plane, &hull, &regression, &witness);
+		weight = weight_of_hull(plane, &hull, &regression, &witness,
+					&fit->reason);
 	else
 		weight = kind == TSCT_FIT_HULL;
 	line.y0 = weight * hull.line.y0 + (1 - weight) * regression.line.y0;

@@ -58,6 +58,16 @@ start alpha a1
 start beta b2
 start gamma c3
 wait_for "gamma is synchronized" synced gamma
+# The daemon says why the default fit is what it is: in a word, and in the log.
+reason() { is "$1" "p['sources'][0]['fit_reason'] in ('edge', 'noise', 'both', 'few', 'contradiction')" True; }
+reason gamma || fail "gamma's fit has no reason: $(of gamma "p['sources'][0]")"
+is gamma "p['sources'][0]['fit'] in ('hull', 'regression')" True ||
+	fail "gamma's fit is $(of gamma "p['sources'][0]['fit']")"
+in_dir gamma "$ctl" peers >"$work/out"
+grep -qE 'KEPT/DR +FIT ' "$work/out" || fail "no column FIT: $(cat "$work/out")"
+grep -qE ' [0-9]+/[0-9]+ +(edge|noise|both|few|contradiction) ' "$work/out" ||
+	fail "no reason: $(cat "$work/out")"
+wait_for "gamma logs its fit" logged gamma 'fit by \(hull\|regression\) ('
 synced alpha || fail "gamma is synchronized, alpha is not"
 master=$(of alpha 'p["node"]')
 is gamma 'p["cluster"]["master"]' "$master" || fail "gamma has another master"

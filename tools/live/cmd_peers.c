@@ -110,6 +110,8 @@ static void print_source(const json_t *s)
 	const double drift_ppm = ctl_json_number(s, "drift_ppm");
 	const double key = ctl_json_number(s, "key");
 	const double share = ctl_json_number(s, "weight");
+	const char *reason = ctl_json_string(s, "fit_reason");
+	const char *fit = ctl_json_string(s, "fit");
 
 	if (!isnan(offset_ns))
 		snprintf(both, sizeof(both), "%s +- %s",
@@ -124,11 +126,12 @@ static void print_source(const json_t *s)
 		snprintf(auth, sizeof(auth), "%.0f %s", key, ctl_json_string(s, "auth"));
 	snprintf(counts, sizeof(counts), "%.0f/%.0f", ctl_json_number(s, "kept"),
 		 ctl_json_number(s, "dropped"));
-	printf("%-15s %-11s %-25s %-7s %-9s %-9s %-9s  %03o %7s  %-10s %s\n",
+	printf("%-15s %-11s %-25s %-7s %-9s %-9s %-9s  %03o %7s  %-10s  %-10s %s\n",
 	       ctl_json_string(s, "name"), ctl_json_string(s, "status"), both, weight,
 	       format_time(ctl_json_number(s, "rtt_min_ns"), least, sizeof(least)),
 	       format_time(ctl_json_number(s, "rtt_median_ns"), median, sizeof(median)),
-	       drift, (unsigned int)ctl_json_number(s, "reach"), counts, auth,
+	       drift, (unsigned int)ctl_json_number(s, "reach"), counts,
+	       *reason ? reason : *fit ? fit : "-", auth,
 	       ctl_json_string(s, "type"));
 	if (*ctl_json_string(s, "why")) {
 		printf("                ");
@@ -143,9 +146,9 @@ static void print_sources(const json_t *sources)
 
 	if (!json_array_size(sources))
 		return;
-	printf("\n%-15s %-11s %-25s %-7s %-9s %-9s %-9s  %s %7s  %-10s %s\n",
+	printf("\n%-15s %-11s %-25s %-7s %-9s %-9s %-9s  %s %7s  %-10s  %-10s %s\n",
 	       "SOURCE", "STATUS", "OFFSET", "WEIGHT", "RTT MIN", "MEDIAN", "DRIFT ppm",
-	       "REACH", "KEPT/DR", "AUTH", "TYPE");
+	       "REACH", "KEPT/DR", "FIT", "AUTH", "TYPE");
 	for (i = 0; i < json_array_size(sources); i++)
 		print_source(json_array_get(sources, i));
 }
