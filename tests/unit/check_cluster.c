@@ -627,6 +627,40 @@ START_TEST(test_bound_for_children)
 }
 END_TEST
 
+/*
+ * The network to the master fails, and the rate of a node drifts by nearly the assumed
+ * limit from then on. The bound of a node that follows this one contains the error, too.
+ */
+START_TEST(test_holdover_of_source)
+{
+	struct node leaf;
+	double t, rate;
+	unsigned int s;
+
+	begin(19);
+	make_node(&leaf, WANDER, 1);
+	rate = child.crystal.rate[200];
+	for (s = 200; s < WORLD_S; s++) {
+		child.crystal.rate[s] = rate;
+		child.crystal.ticks[s + 1] = child.crystal.ticks[s] +
+			(long double)child.crystal.hz * (1 + rate);
+		rate += 1.9e-8;
+	}
+	for (t = 2; t < 800; t++) {
+		if (t < 200)
+			exchange(&child, 0, &master, &lan, t);
+		publish(&child, t + 0.1);
+		exchange(&leaf, 0, &child, &lan, t + 0.2);
+		publish(&leaf, t + 0.3);
+		read_time(&child, &master, &master_params, t + 0.5);
+		read_time(&leaf, &master, &master_params, t + 0.5);
+	}
+	ck_assert_uint_eq(leaf.state.cluster_status, TSCT_STATUS_HOLDOVER);
+	free_node(&leaf);
+	end();
+}
+END_TEST
+
 /* A skew within the limit is in the published bounds of a child and a master, once. A
  * child of the child does not receive it: its exchanges have a bound of their own. */
 START_TEST(test_skew)
@@ -682,6 +716,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_master);
 	tcase_add_test(tcase, test_siblings);
 	tcase_add_test(tcase, test_bound_for_children);
+	tcase_add_test(tcase, test_holdover_of_source);
 }
 
 int main(void)
