@@ -105,9 +105,10 @@ static bool is_evidence(const struct tsct_cluster *cluster,
 /* ---- selection of a timeline --------------------------------------------- */
 
 /* Weight of a timeline: the number of fresh sources that do not follow this node. A
- * source on a master's timeline counts more than all NTP servers together. */
+ * source on a master's timeline counts more than all NTP servers together. @upstream: only
+ * sources upstream of this node count, on any timeline */
 static unsigned int timeline_weight(const struct tsct_cluster *cluster,
-				    __u64 master, __u32 timeline)
+				    __u64 master, __u32 timeline, bool upstream)
 {
 	unsigned int weight = 0, i;
 
@@ -115,33 +116,40 @@ static unsigned int timeline_weight(const struct tsct_cluster *cluster,
 		const struct tsct_sync_source *source = &cluster->sources[i];
 
 		if (on_timeline(source, master, timeline) &&
-		    is_fresh(cluster, source) && is_evidence(cluster, source))
+		    is_fresh(cluster, source) && is_evidence(cluster, source) &&
+		    (!upstream || is_upstream(cluster, source, cluster->depth)))
 			weight += source->remote.has_params ?
 				TSCT_SOURCES_MAX + 1 : 1;
 	}
 	return weight;
 }
 
-/* Keeps the current timeline unless another timeline has a higher weight, or no source
- * on the current timeline has a valid estimate of the time. */
+/*
+ * Keeps the current timeline unless another timeline has a higher weight, or no source
+ * on the current timeline has a valid estimate of the time. While the current timeline has
+ * any weight, the nodes that are not upstream have none: when a master's timeline begins
+ * anew, nodes follow it in their order, and those that are still on the timeline before
+ * do not take back the nodes that they follow.
+ */
 static void select_timeline(const struct tsct_cluster *cluster,
 			    struct tsct_cluster_selection *ret)
 {
-	unsigned int best = 0, i;
+	unsigned int present = 0, best, i;
 
 	ret->master = cluster->master;
 	ret->timeline = cluster->timeline;
-	for (i = 0; i < cluster->nr && cluster->at_timeline && !best; i++)
+	for (i = 0; i < cluster->nr && cluster->at_timeline && !present; i++)
 		if (on_timeline(&cluster->sources[i], cluster->master,
 				cluster->timeline) &&
 		    has_time(cluster, &cluster->sources[i]))
-			best = timeline_weight(cluster, cluster->master,
-					       cluster->timeline);
+			present = timeline_weight(cluster, cluster->master,
+						  cluster->timeline, false);
+	best = present;
 	for (i = 0; i < cluster->nr; i++) {
 		const struct tsct_sync_source *source = &cluster->sources[i];
 		__u64 master = master_of(source);
 		__u32 timeline = epoch_of(source);
-		unsigned int weight = timeline_weight(cluster, master, timeline);
+		unsigned int weight = timeline_weight(cluster, master, timeline, present);
 
 		if (!is_fresh(cluster, source) || weight <= best)
 			continue;

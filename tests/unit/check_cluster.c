@@ -517,8 +517,10 @@ static void poll_siblings(struct node *sibling, double t, double until_s)
 		}
 		publish(&sibling[i], at);
 	}
+	/* The truth is known of the master's present timeline. */
 	for (i = 0; i < SIBLINGS; i++)
-		read_time(&sibling[i], &master, &master_params, t + 0.7);
+		if (sibling[i].state.cluster_timeline == make_remote(&master, t).epoch)
+			read_time(&sibling[i], &master, &master_params, t + 0.7);
 }
 
 /* Returns the number of siblings that average the time of sibling @of, and checks that the
@@ -627,6 +629,32 @@ START_TEST(test_bound_for_children)
 }
 END_TEST
 
+/* The master's timeline begins anew while its children poll each other: they follow it one
+ * after another, and none returns to the timeline before. */
+START_TEST(test_siblings_master_restart)
+{
+	struct node sibling[SIBLINGS];
+	double t;
+	unsigned int i;
+
+	seed_with(18);
+	begin(18);
+	for (i = 0; i < SIBLINGS; i++)
+		make_node(&sibling[i], WANDER, 1 + SIBLINGS);
+	for (t = 2; t < 100; t++)
+		poll_siblings(sibling, t, HUGE_VAL);
+	master_params = make_master(&master, t, 8);
+	for (; t < 130; t++)
+		poll_siblings(sibling, t, HUGE_VAL);
+	for (i = 0; i < SIBLINGS; i++) {
+		ck_assert_uint_eq(sibling[i].state.cluster_timeline, 8);
+		ck_assert_uint_eq(tsct_cluster_epoch(sibling[i].cluster), 2);
+		free_node(&sibling[i]);
+	}
+	end();
+}
+END_TEST
+
 /*
  * The network to the master fails, and the rate of a node drifts by nearly the assumed
  * limit from then on. The bound of a node that follows this one contains the error, too.
@@ -716,6 +744,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_master);
 	tcase_add_test(tcase, test_siblings);
 	tcase_add_test(tcase, test_bound_for_children);
+	tcase_add_test(tcase, test_siblings_master_restart);
 	tcase_add_test(tcase, test_holdover_of_source);
 }
 
