@@ -29,10 +29,15 @@ static double weigh(struct tsct_combine_peer *peers, unsigned int nr, double spr
 	return mean;
 }
 
-/* Moment estimate of the variance that the peers' measurements do not explain, ns^2 */
+/*
+ * Moment estimate of the variance that the peers' measurements do not explain, ns^2. The
+ * denominator, sum w - sum w^2 / sum w, is computed as the sum of w[i] w[k] over all pairs,
+ * times 2 / sum w: the difference would lose all digits if one weight were far greater than
+ * the others.
+ */
 static double unexplained_variance(struct tsct_combine_peer *peers, unsigned int nr)
 {
-	double mean = weigh(peers, nr, 0), q = 0, sum = 0, squares = 0;
+	double mean = weigh(peers, nr, 0), q = 0, sum = 0, pairs = 0;
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
@@ -40,12 +45,12 @@ static double unexplained_variance(struct tsct_combine_peer *peers, unsigned int
 		double off = peers[i].offset_ns - mean;
 
 		q += w * off * off;
+		pairs += w * sum;
 		sum += w;
-		squares += w * w;
 	}
 	if (q <= nr - 1.0)
 		return 0;
-	return (q - (nr - 1.0)) / (sum - squares / sum);
+	return (q - (nr - 1.0)) / (2 * pairs / sum);
 }
 
 struct tsct_combined tsct_combine(struct tsct_combine_peer *peers, unsigned int nr)

@@ -72,6 +72,28 @@ START_TEST(test_known_results)
 }
 END_TEST
 
+/* A peer that states an error of seconds, and is off by more, beside one that states none:
+ * the weights differ by more than the resolution of a double. */
+START_TEST(test_weights_far_apart)
+{
+	struct tsct_combine_peer peers[] = {
+		{ .offset_ns = 3, .sd_ns = 2, .rate = 0.5 },
+		{ .offset_ns = 16e9, .sd_ns = 1e3, .inherited_ns = 15.9e9, .rate = 0.6 },
+		{ .offset_ns = -4e15, .inherited_ns = 3e15, .rate = 0.4 },
+	};
+	unsigned int nr;
+
+	for (nr = 2; nr <= 3; nr++) {
+		struct tsct_combined c = tsct_combine(peers, nr);
+
+		ck_assert(c.rate >= 0.4 && c.rate <= 0.6);
+		ck_assert(c.offset_ns >= -4e15 && c.offset_ns <= 16e9);
+		ck_assert(isfinite(c.sd_ns) && isfinite(c.noise_ns));
+		ck_assert(c.spread_ns > 0 && c.spread_ns < 1e16);
+	}
+}
+END_TEST
+
 /* The errors that peers inherit do not average out: the peers may have them in common. */
 START_TEST(test_inherited_error)
 {
@@ -170,6 +192,7 @@ int main(void)
 	print_seed();
 	tcase_add_test(tcase, test_one_peer);
 	tcase_add_test(tcase, test_known_results);
+	tcase_add_test(tcase, test_weights_far_apart);
 	tcase_add_test(tcase, test_inherited_error);
 	tcase_add_test(tcase, test_exact_peer);
 	tcase_add_test(tcase, test_random_peers);
