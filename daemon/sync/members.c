@@ -175,9 +175,10 @@ void members_request(void *ctx, const struct tsct_responder_request *request)
 	__u32 interval_us = p->config->ratelimit.interval_us;
 	__s64 now_ns = tsct_monotonic_ns();
 
+	/* The sender may follow this node, whether it is a member or not. */
+	tsct_cluster_set_polled(p->cluster);
 	if (!child && p->config->nr_children)
 		return;			/* the sender of the request is not a member */
-	tsct_cluster_set_polled(p->cluster);
 	add_member(p, request, child, now_ns);
 	if (request->request.flags & TSCT_EXT_ARRIVED || request->below)
 		barrier_member_request(p, &request->request);
