@@ -371,8 +371,10 @@ void barrier_request(const struct peers *p, struct peer_source *s,
 	client->requests_missing = barrier_waits_for(p, s);
 	if (client->requests_missing)
 		describe_below(p, client->below, sizeof(client->below));
-	if (s != parent(p))
+	if (s != parent(p)) {
+		request->flags |= TSCT_EXT_ELSEWHERE;
 		return;
+	}
 	request->barrier = p->barrier.number;
 	if (waits_here(p) && all_below(p))
 		request->flags |= TSCT_EXT_ARRIVED;

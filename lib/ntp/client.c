@@ -116,7 +116,7 @@ static size_t build(const struct tsct_client *client,
 		if (ext) {
 			packet->ext.flags = ext->flags &
 				(TSCT_EXT_JOIN | TSCT_EXT_ARRIVED |
-				 TSCT_EXT_NO_CALLER);
+				 TSCT_EXT_NO_CALLER | TSCT_EXT_ELSEWHERE);
 			packet->ext.session = ext->session;
 			packet->ext.barrier = ext->barrier;
 		}

@@ -79,6 +79,8 @@ static inline void tsct_put_be(void *at, __u64 value, size_t size)
 					 * barrier */
 #define TSCT_EXT_NO_CALLER	0x800	/* request: no caller waits, on the client or
 					 * below */
+#define TSCT_EXT_ELSEWHERE	0x1000	/* request: the client takes part in barriers
+					 * through another node, not through the server */
 
 struct tsct_extension {
 	__u16 flags;

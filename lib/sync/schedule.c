@@ -24,6 +24,8 @@ struct schedule_member {
 	__u32 messages;		/* number of the member's exchanges in its session */
 	__u64 turn_us;		/* time of the member's next turn */
 	__u32 arrived;		/* barrier in which the member waits; 0: none */
+	bool elsewhere;		/* true: the member takes part in barriers through another
+				 * node */
 	/* text about missing processes and nodes on and below the member, see
 	 * tsct_schedule_set_blockers(); "": none is known */
 	char blockers[TSCT_MISSING_TEXT + 1];
@@ -193,6 +195,7 @@ static void reset_member(struct tsct_schedule *schedule,
 	member->present = false;
 	member->session = 0;
 	member->arrived = 0;
+	member->elsewhere = false;
 	member->blockers[0] = '\0';
 }
 
@@ -393,6 +396,7 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 	member->present = true;
 	member->last_us = now_us;
 	member->arrived = arrived ? request->barrier : 0;
+	member->elsewhere = request->flags & TSCT_EXT_ELSEWHERE;
 	try_release(schedule, now_us);
 	reply->barrier = schedule->barrier;
 	if (tsct_schedule_released(schedule, request->barrier)) {
@@ -469,9 +473,10 @@ unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
 		present = is_present(member, schedule->now_us);
 		/* The barrier waits for the expected members; if there are none, for
 		 * the present members. An arrival expires unless the member repeats
-		 * it. */
+		 * it. Another node waits for a member that takes part there. */
 		if (!(schedule->nr_expected ? member->expected : present) ||
-		    (barrier && member->arrived == barrier && present))
+		    (barrier && member->arrived == barrier && present) ||
+		    (member->elsewhere && present))
 			continue;
 		expired = schedule->now_us > member->last_us + BLOCKERS_VALID_US;
 		append_name(&list, member->name,

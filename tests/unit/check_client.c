@@ -79,7 +79,7 @@ START_TEST(test_requests_disclose_nothing)
 	ck_assert_mem_eq(w.sent + 4, zero, 36);
 	ck_assert_uint_eq(w.request.ext.flags,
 			  TSCT_EXT_JOIN | TSCT_EXT_ARRIVED |
-			  TSCT_EXT_NO_CALLER);
+			  TSCT_EXT_NO_CALLER | TSCT_EXT_ELSEWHERE);
 	ck_assert_uint_eq(w.request.ext.rx, 0);
 	ck_assert_uint_eq(w.request.ext.tx, 0);
 	ck_assert_uint_eq(w.request.ext.epoch, 0);

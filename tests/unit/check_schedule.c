@@ -365,6 +365,22 @@ START_TEST(test_barriers)
 }
 END_TEST
 
+/* A member that takes part through another node is waited for there, and here again once
+ * it takes part here. */
+START_TEST(test_member_elsewhere)
+{
+	member(1, "one", 0);
+	member(2, "two", 0);
+	send_request(2, TSCT_EXT_ELSEWHERE, 0, 0, 100);
+	missing(1, 2, "the master, one");
+	tsct_schedule_arrive(r, 1, 200);
+	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 300);
+	ck_assert(reply.flags & TSCT_EXT_RELEASED);
+	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 400);
+	missing(2, 3, "the master, one, two");
+}
+END_TEST
+
 START_TEST(test_barrier_ignores_absent_members)
 {
 	member(1, "one", 0);
@@ -657,6 +673,7 @@ int main(void)
 	tcase_add_test(tcase, test_members);
 	tcase_add_test(tcase, test_barriers);
 	tcase_add_test(tcase, test_barrier_ignores_absent_members);
+	tcase_add_test(tcase, test_member_elsewhere);
 	tcase_add_test(tcase, test_barrier_expects_configured_members);
 	tcase_add_test(tcase, test_lists_blocking_nodes_below);
 	tcase_add_test(tcase, test_lists_processes);
