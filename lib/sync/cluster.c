@@ -105,6 +105,7 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 	for (i = 0; i < cluster->nr; i++)
 		tsct_sync_source_forget(&cluster->sources[i],
 					"this node's counter was disrupted");
+	cluster->now = 0;		/* the counter may be behind its last value */
 	cluster->used = -1;
 	cluster->is_master = false;
 	cluster->disrupted = true;

@@ -384,8 +384,8 @@ START_TEST(test_master_restart)
 }
 END_TEST
 
-/* After a disruption of the child's counter, the child has no cluster time until a new
- * cluster epoch begins. */
+/* After a disruption of the child's counter, which jumps forward or back by hours, the child
+ * has no cluster time until a new cluster epoch begins. */
 START_TEST(test_local_disruption)
 {
 	struct tsct_clock_time r;
@@ -393,7 +393,7 @@ START_TEST(test_local_disruption)
 
 	begin(11);
 	t = poll_until(2, 100, 1, &lan);
-	child.jump_ticks = 1e12;
+	child.jump_ticks = _i ? -1e14 : 1e14;
 	tsct_cluster_disrupt(child.cluster);
 	publish(&child, t);
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_DISRUPTED);
@@ -738,7 +738,7 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, test_counter_jumps);
 	tcase_add_test(tcase, test_single_errors);
 	tcase_add_test(tcase, test_master_restart);
-	tcase_add_test(tcase, test_local_disruption);
+	tcase_add_loop_test(tcase, test_local_disruption, 0, 2);
 	tcase_add_test(tcase, test_resume_epoch);
 	tcase_add_test(tcase, test_holdover);
 	tcase_add_test(tcase, test_master);
