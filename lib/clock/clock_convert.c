@@ -188,7 +188,8 @@ static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
 				err = tsct_latch_lookup(page, cycles - (__u64)skew, time);
 			if (!err)
 				time->error_ps = tsct_add_saturating(time->error_ps,
-						cycles_to_ps(head.mult, error));
+						cycles_to_ps(head.mult ? head.mult :
+							     clock->rate_mult, error));
 		}
 		/*
 		 * If the clock page has changed, `head` and *time may be of different
