@@ -34,8 +34,9 @@ struct clock_pairing {
 	/* clock params of the recording: one straight line from its begin to its end */
 	struct tsct_clock_params params;
 	__u64 worst_ns;			/* largest error of `params` found so far, ns */
-	__u64 skew_ns;			/* bound of the skew between any two CPUs, ns */
-	__u64 apart_ns;	/* part of skew_ns that the clock's own bounds do not include, ns */
+	/* bound of the skew between any two CPUs that the clock's own bounds do not
+	 * include, ns */
+	__u64 apart_ns;
 };
 
 static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time *time)
@@ -59,13 +60,10 @@ static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 	__s64 skew;
 	__u32 cpu;
 
-	for (cpu = 0; cpu < clock->area.nr_cpus; cpu++) {
-		if (tsct_clock_skew(clock, cpu, &skew, &error) || skew || error)
-			continue;
-		p->cpu = cpu;
-		return to_ns_up(mult, tsct_clock_skew_max(clock));
-	}
-	return 0;
+	for (cpu = 0; cpu < clock->area.nr_cpus && p->cpu == TSCT_CPU_ANY; cpu++)
+		if (!tsct_clock_skew(clock, cpu, &skew, &error) && !skew && !error)
+			p->cpu = cpu;
+	return to_ns_up(mult, tsct_clock_skew_max(clock));
 }
 
 /* Raises worst_ns to the error of the recording's params at counter value @cycles. */
@@ -312,18 +310,29 @@ static int read_lines(struct tsct_recording *rec, struct clock_pairing *p,
 	return nr;
 }
 
-/* Begins a pairing, and sets the bound of the skew in @rec. */
+/*
+ * Begins a pairing, and raises the bound of the skew in @rec. The clock has one table of
+ * skews, that of its present epoch: lines of earlier epochs are read again with each
+ * pairing, so they get the largest skew of all epochs so far.
+ */
 static void begin_pairing(struct tsct_recording *rec, const struct tsct_clock *clock,
 			  const struct tsct_clock_state *state, struct clock_pairing *ret)
 {
+	const bool skewed = state->flags & TSCT_CLOCK_SKEWED;
+	/* A disrupted clock has no params; the counter's rate is that of before. */
+	const __u64 mult = state->real.mult ? state->real.mult : rec->real.mult;
+	__u64 skew_ns;
+
 	*ret = (struct clock_pairing) {
 		.clock = clock, .epoch = state->epoch, .cpu = TSCT_CPU_ANY,
 	};
-	rec->skew_apart = !!(state->flags & TSCT_CLOCK_SKEWED);
-	ret->skew_ns = rec->skew_apart ? find_skew_ns(ret, state->real.mult) :
-		to_ns_up(state->real.mult, tsct_clock_skew_span(tsct_clock_full(clock)));
+	skew_ns = skewed ? find_skew_ns(ret, mult) :
+		to_ns_up(mult, tsct_clock_skew_span(tsct_clock_full(clock)));
+	if (rec->skew_ns < skew_ns)
+		rec->skew_ns = skew_ns;
+	rec->skew_apart |= skewed;
 	/* Unless conversions correct the skew, the clock's bounds include it. */
-	ret->apart_ns = rec->skew_apart ? ret->skew_ns : 0;
+	ret->apart_ns = rec->skew_apart ? rec->skew_ns : 0;
 }
 
 int tsct_clock_pairing_note(struct tsct_recording *rec, const struct tsct_clock *clock,
@@ -382,8 +391,6 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 		err = bound_params(rec, &p, lines, nr);
 	if (!err)
 		rec->real = p.params;
-	if (!err && rec->skew_ns < p.skew_ns)
-		rec->skew_ns = p.skew_ns;
 	free(lines);
 	return tsct_error_bounds_make(rec) ? -ENOMEM : err;
 }

@@ -374,8 +374,9 @@ struct tsct_recording {
 	__u64 skew_ns;
 	/* while recording: last sample of the clock when `segments` were read, cycles */
 	__u64 sampled_cycles;
-	/* flag, while recording: the clock's own params do not include the skew, because
-	 * it is corrected when they are used (TSCT_CLOCK_SKEWED) */
+	/* flag, while recording: in an epoch of the recording, the clock's own params did
+	 * not include the skew, because it is corrected when they are used
+	 * (TSCT_CLOCK_SKEWED) */
 	__u32 skew_apart;
 	__u32 status;	/* TSCT_STATUS_* of the clock at the recording's end */
 	__u32 rate_error_ppb;		/* error bound of the rate of `real`, ppb */

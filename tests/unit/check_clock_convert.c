@@ -470,6 +470,17 @@ START_TEST(test_recorded_skew)
 	ck_assert_uint_eq(rec.segments[0].error_ps, 60000 + 7006000);
 	ck_assert_uint_ge(rec.real.error_ps, 61000 + 7005000);
 	ck_assert_uint_le(rec.real.error_ps, 61000 + 7009000);
+	/* A disruption takes away the params, and the epoch after it may have no skew: lines
+	 * of the epoch before keep theirs. */
+	state.real = (struct tsct_clock_params) { .mult = 0 };
+	state.epoch++;
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), -EAGAIN);
+	ck_assert_uint_eq(rec.nr_segments, 1);
+	ck_assert_uint_eq(rec.segments[0].error_ps, 60000 + 7006000);
+	state.flags = 0;
+	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), -EAGAIN);
+	ck_assert_uint_eq(rec.nr_segments, 1);
+	ck_assert_uint_eq(rec.segments[0].error_ps, 60000 + 7006000);
 	tsct_recording_free(&rec);
 	tsct_clock_close(clock);
 }
