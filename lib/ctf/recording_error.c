@@ -6,9 +6,11 @@
 
 /* Largest distance of two lines that a piece can hold, ps: 26 days */
 #define FAR_PS		(1LL << 61)
-/* Largest distance in cycles at which a line is computed (40 days at 2.6 GHz): the product
- * with a multiplier, below 2^63, and with 1000 fits 127 bits. */
-#define LONG_CYCLES	(1LL << 53)
+/* Largest distance in cycles at which a line is computed: 4 months at 3.4 GHz */
+#define LONG_CYCLES	(1ULL << 55)
+/* Bits of a line's time, in 2^-TSCT_CLOCK_SHIFT ns, that are dropped before the conversion
+ * to ps, so that it fits 128 bits: far less than 1 ps */
+#define DROPPED_BITS	16
 /* Rounding of the line's time and of the recording's time down to whole ns, ps */
 #define ROUNDING_PS	1000
 
@@ -36,14 +38,15 @@ struct interval {
 static tsct_s128 line_ps(__u64 base, __s64 base_ns, __u64 mult, __u64 cycles,
 			 __s64 origin_ns)
 {
-	const tsct_s128 ran = (tsct_s128)(__s64)(cycles - base) * 1000 * (tsct_s128)mult;
+	const tsct_s128 ran = (tsct_s128)(__s64)(cycles - base) * (tsct_s128)mult;
 
-	return ((tsct_s128)base_ns - origin_ns) * 1000 + (ran >> TSCT_CLOCK_SHIFT);
+	return ((tsct_s128)base_ns - origin_ns) * 1000 +
+		((ran >> DROPPED_BITS) * 1000 >> (TSCT_CLOCK_SHIFT - DROPPED_BITS));
 }
 
 static bool is_near(__u64 a, __u64 b)
 {
-	return (__s64)(a - b) < LONG_CYCLES && (__s64)(b - a) < LONG_CYCLES;
+	return a - b < LONG_CYCLES || b - a < LONG_CYCLES;
 }
 
 /* Gets the interval that a line states at a tick. Returns false if it is too far away. */
