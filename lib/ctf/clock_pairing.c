@@ -389,8 +389,11 @@ int tsct_clock_pairing_make(struct tsct_recording *rec,
 		err = make_params(rec, &state->real, begin_of(rec, lines, nr, p.epoch), &p);
 	if (!err)
 		err = bound_params(rec, &p, lines, nr);
-	if (!err)
+	if (!err) {
 		rec->real = p.params;
+		rec->real_epoch = p.epoch;
+		rec->has_real_epoch = 1;
+	}
 	free(lines);
 	return tsct_error_bounds_make(rec) ? -ENOMEM : err;
 }

@@ -242,6 +242,18 @@ static int check_span(const struct tsct_recording *rec, void *value)
 	return rec->end < rec->begin ? -ERANGE : 0;
 }
 
+static bool has_real_epoch(const void *object)
+{
+	return ((const recording *)object)->has_real_epoch;
+}
+
+static int store_real_epoch(struct tsct_recording *rec, __u64 epoch)
+{
+	rec->real_epoch = (__u32)epoch;
+	rec->has_real_epoch = 1;
+	return 0;
+}
+
 static const struct tsct_metadata_key recording_keys[] = {
 	{ "snapshot", FLAG(recording, snapshot), .omit_zero = true },
 	{ "trace_uuid", TSCT_METADATA_UUID, AT(recording, uuid) },
@@ -259,6 +271,8 @@ static const struct tsct_metadata_key recording_keys[] = {
 	{ "clock_origin", TEXT(recording, clock_origin), .required = true },
 	{ "clock_state", ITEMS(clock_state_items) },
 	{ "clock_real", ITEMS(clock_params_items), AT(recording, real) },
+	{ "clock_real_epoch", NUMBER(recording, real_epoch), .max = UINT32_MAX,
+	  .present = has_real_epoch, .store = store_real_epoch },
 	{ "clock_skew_ns", NUMBER(recording, skew_ns), .max = INT64_MAX,
 	  .omit_zero = true },
 	{ .name = "unique_stamps", .type = TSCT_METADATA_STAMPS },

@@ -597,7 +597,10 @@ static int check_recording(struct env_reader *r)
 			return tsct_tsdl_error(&r->tsdl, "%s of node %u is missing",
 					       missing, i);
 	}
-	return tsct_error_bounds_make(rec);
+	/* Lines of older versions do not include the skew of the CPUs' counters, which
+	 * these versions did not state either. */
+	return rec->has_real_epoch ? tsct_error_bounds_make(rec) :
+		tsct_error_bounds_make_old(rec);
 }
 
 int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,

@@ -358,6 +358,10 @@ struct tsct_recording {
 	 */
 	__u64 until;
 	struct tsct_clock_params real;
+	__u32 real_epoch;	/* epoch of the clock that `real` is of */
+	/* flag: real_epoch is known, and segments include the skew; recordings of older
+	 * versions state neither */
+	__u32 has_real_epoch;
 	/* If ticks are system time: params of the counter whose cycles the sync samples
 	 * contain; mult 0: no params */
 	struct tsct_clock_params counter;

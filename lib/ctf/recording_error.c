@@ -98,22 +98,29 @@ static bool is_usable(const struct tsct_recording *rec, const struct tsct_clock_
 		interval_at(rec, line, line->until_cycles, &i);
 }
 
-/* Returns the epoch of rec->real: that of the last line that begins with it or before. */
+/* Returns the epoch of rec->real; if that is not stated, the epoch of the last line that
+ * begins with rec->real or before. */
 static __u32 find_epoch(const struct tsct_recording *rec)
 {
 	__u32 i, epoch = rec->nr_segments ? rec->segments[0].epoch : rec->epoch;
 
+	if (rec->has_real_epoch)
+		return rec->real_epoch;
 	for (i = 0; i < rec->nr_segments; i++)
 		if (rec->segments[i].base_cycles <= rec->real.base_cycles)
 			epoch = rec->segments[i].epoch;
 	return epoch;
 }
 
-/* Sets the range of ticks for which rec->real states a bound: the epoch that it is of. */
+/*
+ * Sets the range of ticks for which rec->real states a bound: the epoch that it is of. If
+ * the recording goes on after the epoch, the range ends with the last sample of the epoch,
+ * which is the end of a line: rec->real may be of a later reading without a sample.
+ */
 static void set_range(struct tsct_recording *rec, __u32 epoch)
 {
 	struct tsct_error_bounds *bounds = &rec->errors;
-	__u64 last = rec->real.as_of_cycles;
+	__u64 last = 0;
 	__u32 i;
 
 	for (i = 0; i < rec->nr_segments; i++)
@@ -334,16 +341,28 @@ void tsct_error_bounds_free(struct tsct_error_bounds *bounds)
 	memset(bounds, 0, sizeof(*bounds));
 }
 
+/* The lines are functions of the counter, not of its readings in system time. */
+static bool has_bounds(const struct tsct_recording *rec)
+{
+	return !rec->merged && !rec->counter.mult;
+}
+
+int tsct_error_bounds_make_old(struct tsct_recording *rec)
+{
+	tsct_error_bounds_free(&rec->errors);
+	if (has_bounds(rec))
+		set_range(rec, find_epoch(rec));
+	return 0;
+}
+
 int tsct_error_bounds_make(struct tsct_recording *rec)
 {
 	struct stated s = { .nr = 0 };
 	int err;
 
-	tsct_error_bounds_free(&rec->errors);
-	/* The lines are functions of the counter, not of its readings in system time. */
-	if (rec->merged || rec->counter.mult)
+	tsct_error_bounds_make_old(rec);
+	if (!has_bounds(rec))
 		return 0;
-	set_range(rec, find_epoch(rec));
 	/* A recorder that has not yet made a straight line states the clock's params. */
 	if (rec->real.slew_cycles && rec->real.slew_mult != rec->real.mult)
 		return 0;

@@ -45,6 +45,9 @@ struct tsct_error_bounds {
  */
 int tsct_error_bounds_make(struct tsct_recording *rec);
 
+/* The same for a recording of an older version, whose lines state no bound. Returns 0. */
+int tsct_error_bounds_make_old(struct tsct_recording *rec);
+
 void tsct_error_bounds_free(struct tsct_error_bounds *bounds);
 
 /*

@@ -146,6 +146,7 @@ static const char *const lines[] = {
 	"\tnode_1_disrupted = 1;\n", "\tnode_1_sync_node = \"b\";\n",
 	"\tnode_1_sync_fit = \"hull\";\n", "\tclock_origin = \"daemon\";\n",
 	"\tclock_state = \"status=3 epoch_first=1 epoch=2 rate_error_ppb=4\";\n",
+	"\tclock_real_epoch = 1;\n",
 	"\tsync_start = \"state=3 begin=1 end=2\";\n",
 	"\tsync_end = \"state=2 begin=1 end=2\";\n",
 	("\tmessages = \"sends=2 receives=1 unmatched_sends=1 unmatched_receives=0"

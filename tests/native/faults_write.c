@@ -97,7 +97,8 @@ static void set_clock(const struct fault_case *c, const struct fault_node *n,
 	for (l = m->line; l < last && l[1].begin.ps <= n->begin.ps; l++)
 		;
 	rec->epoch_first = l->epoch;
-	rec->epoch = last->epoch;
+	rec->epoch = rec->real_epoch = last->epoch;
+	rec->has_real_epoch = 1;
 	from = first->begin.ps > n->begin.ps ? first->begin : n->begin;
 	to = last->end.ps < n->end.ps ? last->end : n->end;
 	if (to.ps <= from.ps)	/* tsctraced ended before the recording began */

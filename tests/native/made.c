@@ -58,7 +58,8 @@ static void describe(void)
 	rec.status = TSCT_STATUS_HOLDOVER;
 	rec.rate_error_ppb = 12;
 	rec.epoch_first = 1;
-	rec.epoch = 2;
+	rec.epoch = rec.real_epoch = 2;
+	rec.has_real_epoch = 1;
 	if (tsct_recording_add_stream(&rec, "kernel"))
 		abort();
 	rec.streams[0].kernel = 1;

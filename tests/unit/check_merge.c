@@ -359,6 +359,8 @@ static void write_narrow(const char *name)
 	n.utc_ns = 1000;
 	n.uuid = n.boot = 31;
 	describe(&rec, &n);
+	rec.real_epoch = 1;
+	rec.has_real_epoch = 1;
 	line = (struct tsct_clock_segment) {
 		.base_cycles = rec.begin, .until_cycles = count_at(&n, LENGTH / 2),
 		.mult = rec.real.mult, .base_ns = tsct_clock_params_ns(&rec.real, rec.begin),

@@ -240,7 +240,8 @@ int record_clock_open(struct record_session *s)
 	s->rec.real = state.real;
 	s->rec.status = state.status;
 	s->rec.rate_error_ppb = rate_error_ppb(&state);
-	s->rec.epoch_first = s->rec.epoch = state.epoch;
+	s->rec.epoch_first = s->rec.epoch = s->rec.real_epoch = state.epoch;
+	s->rec.has_real_epoch = 1;
 	return 0;
 }
 
