@@ -321,6 +321,22 @@ __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 
 	return ns;
 }
 
+__u64 tsct_recording_utc_max_ns(const struct tsct_recording *rec, __u32 node, __u64 from,
+				__u64 until)
+{
+	const struct tsct_recorded_node *n = &rec->nodes[node];
+	__u64 worst = tsct_recording_utc_ns(rec, node, from);
+	const __u64 last = tsct_recording_utc_ns(rec, node, until);
+	__u32 i;
+
+	worst = last > worst ? last : worst;
+	for (i = 0; i < n->nr_utc; i++)
+		if (n->utc[i].tick > from && n->utc[i].tick <= until &&
+		    n->utc[i].error_ns > worst)
+			worst = n->utc[i].error_ns;
+	return worst;
+}
+
 static __u64 clock_error_ns(const struct tsct_recording *rec,
 			    struct tsct_error_cursor *cursor, __u32 node, __u64 tick)
 {
@@ -381,7 +397,7 @@ __u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,
 void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
 			   struct tsct_recorded_errors *ret)
 {
-	__u64 clock, utc;
+	__u64 clock, utc, last;
 	__u32 i, source;
 
 	*ret = (struct tsct_recorded_errors) {
@@ -391,6 +407,9 @@ void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
 	for (i = 0; i < rec->nr_nodes; i++) {
 		clock = tsct_recording_node_clock_ns(rec, i, end);
 		utc = tsct_recording_worst_utc_ns(&rec->nodes[i], &source);
+		/* After the end that the metadata states, the last bound grows. */
+		last = tsct_recording_utc_ns(rec, i, end);
+		utc = last > utc ? last : utc;
 		utc = utc == UINT64_MAX || rec->timeline.on ? UINT64_MAX :
 			tsct_add_saturating(clock, utc);
 		ret->clock_ns = clock > ret->clock_ns ? clock : ret->clock_ns;
@@ -433,6 +452,16 @@ void tsct_recorded_utc_add(struct tsct_recorded_node *node, __u64 tick,
 		join_utc(node, best);
 	node->utc[node->nr_utc++] = (struct tsct_recorded_utc) {
 		.tick = tick, .error_ns = error_ns, .source = source,
+	};
+}
+
+void tsct_recorded_utc_begin(struct tsct_recorded_node *node, __u64 tick)
+{
+	if (node->nr_utc == TSCT_RECORDED_UTC_MAX)
+		join_utc(node, 0);
+	memmove(node->utc + 1, node->utc, node->nr_utc++ * sizeof(*node->utc));
+	node->utc[0] = (struct tsct_recorded_utc) {
+		.tick = tick, .error_ns = UINT64_MAX, .source = TSCT_UTC_UNKNOWN,
 	};
 }
 

@@ -512,7 +512,11 @@ __u64 tsct_recording_node_clock_ns(const struct tsct_recording *rec, __u32 node,
  * UINT64_MAX: unknown, or no such node. */
 __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 tick);
 
-/* Returns the largest tsct_recording_utc_ns() of a node; UINT64_MAX: unknown for a part
+/* Returns the largest tsct_recording_utc_ns() of a node from tick @from to tick @until. */
+__u64 tsct_recording_utc_max_ns(const struct tsct_recording *rec, __u32 node, __u64 from,
+				__u64 until);
+
+/* Returns the largest bound that was stated for a node's CLOCK_REALTIME; UINT64_MAX: unknown for a part
  * of the recording. @ret_source: source of the largest bound, TSCT_UTC_* */
 __u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,
 				  __u32 *ret_source);
@@ -546,6 +550,9 @@ void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
  */
 void tsct_recorded_utc_add(struct tsct_recorded_node *node, __u64 tick,
 			   __u64 error_ns, __u32 source);
+
+/* Adds an unknown bound from @tick to the first bound of a node, which begins later. */
+void tsct_recorded_utc_begin(struct tsct_recorded_node *node, __u64 tick);
 
 /* Returns the highest CPU number of all locations. */
 __u32 tsct_recording_last_cpu(const struct tsct_recording *rec);

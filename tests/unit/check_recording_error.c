@@ -566,6 +566,35 @@ START_TEST(test_far_lines)
 }
 END_TEST
 
+/* Bounds to UTC: the last one grows after the end that the metadata states, a short one
+ * counts for any range that it is in, and before the first one nothing is known. */
+START_TEST(test_utc)
+{
+	struct tsct_recorded_errors errors;
+	struct tsct_recorded_node *node;
+	__u64 ns;
+
+	make_given();
+	node = &rec.nodes[0];
+	tsct_recorded_utc_add(node, rec.begin, 40000, TSCT_UTC_KERNEL);
+	tsct_recorded_utc_add(node, 1500000, 90000, TSCT_UTC_KERNEL);
+	tsct_recorded_utc_add(node, 1500010, 50000, TSCT_UTC_KERNEL);
+	ck_assert_uint_eq(tsct_recording_utc_max_ns(&rec, 0, 1400000, 1499999), 40000);
+	ck_assert_uint_eq(tsct_recording_utc_max_ns(&rec, 0, 1400000, 1600000), 90000);
+	ck_assert_uint_eq(tsct_recording_utc_max_ns(&rec, 0, 1500010, 1600000), 50000);
+	/* 4 s after the end: 2 ms more */
+	ns = tsct_recording_utc_ns(&rec, 0, rec.end + 4000000000);
+	ck_assert_uint_ge(ns, 2050000);
+	tsct_recording_errors(&rec, rec.end + 4000000000, &errors);
+	ck_assert_uint_ge(errors.utc_ns, ns);
+	tsct_recorded_utc_begin(node, 900000);
+	ck_assert_uint_eq(node->nr_utc, 4);
+	ck_assert_uint_eq(tsct_recording_utc_ns(&rec, 0, 999999), UINT64_MAX);
+	ck_assert_uint_eq(tsct_recording_utc_ns(&rec, 0, rec.begin), 40000);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
 /* The largest bound of a range is that of a tick in it, or a little more, for any lines. */
 START_TEST(test_largest)
 {
@@ -618,6 +647,7 @@ int main(void)
 	tcase_add_test(given, test_epoch_without_lines);
 	tcase_add_test(given, test_older_version);
 	tcase_add_test(given, test_far_lines);
+	tcase_add_test(given, test_utc);
 	tcase_add_loop_test(given, test_largest, 0, 200);
 	return run_suite(suite);
 }

@@ -171,15 +171,16 @@ static const char *reference(const struct tsct_recording *rec)
 }
 
 /* Prints the bound of CLOCK_REALTIME to UTC. The cluster's time is not CLOCK_REALTIME. */
-static void print_utc(const struct tsct_recording *rec)
+static void print_utc(const struct stat_figures *s)
 {
+	const struct tsct_recording *rec = s->rec;
 	struct tsct_recorded_errors errors;
 	__u64 utc_ns;
 	__u32 source;
 
 	if (rec->merged)
 		return;
-	tsct_recording_errors(rec, rec->end, &errors);
+	tsct_recording_errors(rec, stat_end_of(s), &errors);
 	utc_ns = tsct_recording_worst_utc_ns(&rec->nodes[0], &source);
 	printf("%-10s ", "utc");
 	if (errors.utc_ns == UINT64_MAX && utc_ns != UINT64_MAX)
@@ -280,7 +281,7 @@ static void print_head(const struct stat_figures *s)
 	if (rec->nr_nodes == 1)
 		print_item("rings", node->provider);
 	print_clock(s);
-	print_utc(rec);
+	print_utc(s);
 	print_nodes(rec);
 }
 
