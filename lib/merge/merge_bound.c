@@ -41,8 +41,8 @@ struct measured {
 	double residual_ns; /* residual of the fit, ns; below 0: nothing was fitted */
 };
 
-/* Measures the error at a tick. Where times are by the input's own clock, the error of
- * that clock is the largest from @local to @until. */
+/* Measures the error at a tick. Where times are by the input's own clock, the errors of
+ * that clock, and of CLOCK_REALTIME to UTC, are the largest from @local to @until. */
 static int measure(const struct tsct_merge *m, const struct merge_in *in,
 		   __u64 local, __u64 until, struct measured *ret)
 {
@@ -71,7 +71,7 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 			(off > 1 ? off - 1 : 0);
 		if (m->compared == TSCT_COMPARED_UTC)
 			ret->error_ns += leap_ns(ns) +
-				(double)tsct_recording_utc_ns(in->info.rec, 0, local);
+				(double)tsct_recording_utc_max_ns(in->info.rec, 0, local, until);
 		/* Times before a disruption are by the clock after the disruption,
 		 * which may be any time ahead or behind. */
 		if (merge_was_disrupted(in->info.rec) &&
@@ -330,15 +330,28 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->info.rec;
 	struct tsct_recorded_node *to;
+	struct tsct_recorded_utc *u;
 	__u64 error_ns;
-	__u32 i, k;
+	__u32 i;
 
 	for (i = 0; i < rec->nr_nodes; i++) {
 		to = &m->result.nodes[in->info.first_node + i];
 		memcpy(to->utc, rec->nodes[i].utc, sizeof(to->utc));
 		to->nr_utc = rec->nodes[i].nr_utc;
-		for (k = 0; k < to->nr_utc; k++)
-			to->utc[k].tick = merge_global(in, to->utc[k].tick);
+		/* Of an incomplete recording, the last bound grows up to its last event. */
+		if (to->nr_utc)
+			to->utc[to->nr_utc - 1].error_ns =
+				tsct_recording_utc_max_ns(rec, i, rec->nodes[i].utc[to->nr_utc - 1].tick,
+							  in->end);
+		for (u = to->utc; u < to->utc + to->nr_utc; u++) {
+			u->tick = merge_global(in, u->tick);
+			if (u == to->utc || u->tick >= u[-1].tick)
+				continue;
+			/* The next epoch of the counter may begin at an earlier tick. */
+			u->tick = u[-1].tick;
+			if (u->error_ns < u[-1].error_ns)
+				u->error_ns = u[-1].error_ns;
+		}
 		error_ns = rec->merged ? rec->nodes[i].clock_error_ns :
 			tsct_recording_node_clock_ns(rec, 0, in->end);
 		to->clock_error_ns = error_ns == UINT64_MAX ? 0 : error_ns;
@@ -374,6 +387,7 @@ int merge_bounds_again(struct tsct_merge *m)
 		if (in->info.rec->merged || in->last <= in->end)
 			continue;
 		in->end = in->last;
+		carry_clock_errors(m, in);
 		err = merge_bound_anew(m, in);
 	}
 	return err;
