@@ -299,6 +299,9 @@ static void renew_utc(struct record_session *s, __s64 now_ns)
 	read_utc(s, tsct_clock_cycles(s->clock), now_ns);
 	if (!node->nr_utc && s->rec.begin < tick)
 		tsct_recorded_utc_add(node, s->rec.begin, UINT64_MAX, TSCT_UTC_UNKNOWN);
+	/* A flight recorder finds only at its end that it has events from before its start. */
+	else if (node->nr_utc && s->rec.begin < node->utc[0].tick)
+		tsct_recorded_utc_begin(node, s->rec.begin);
 	if (s->utc.source)
 		tsct_recorded_utc_add(node, tick, grown, source);
 	else
