@@ -337,13 +337,21 @@ __u64 tsct_recording_utc_max_ns(const struct tsct_recording *rec, __u32 node, __
 	return worst;
 }
 
+/* Returns the largest error of a node's times in a merged recording to the node's own
+ * CLOCK_REALTIME. The cluster's time is not CLOCK_REALTIME; older versions stated the error
+ * of the node's own clock there, too. */
+static __u64 merged_clock_ns(const struct tsct_recording *rec, __u32 node)
+{
+	return rec->timeline.on || !rec->nodes[node].clock_error_ns ? UINT64_MAX :
+		rec->nodes[node].clock_error_ns;
+}
+
 static __u64 clock_error_ns(const struct tsct_recording *rec,
 			    struct tsct_error_cursor *cursor, __u32 node, __u64 tick)
 {
 	if (!rec->merged)
 		return tsct_recording_error_at(rec, cursor, node, tick);
-	return node < rec->nr_nodes && rec->nodes[node].clock_error_ns ?
-		rec->nodes[node].clock_error_ns : UINT64_MAX;
+	return node < rec->nr_nodes ? merged_clock_ns(rec, node) : UINT64_MAX;
 }
 
 static __u64 utc_error_ns(const struct tsct_recording *rec,
@@ -375,7 +383,7 @@ __u64 tsct_recording_node_clock_ns(const struct tsct_recording *rec, __u32 node,
 {
 	if (!rec->merged)
 		return tsct_recording_node_worst_ns(rec, node, rec->begin, end);
-	return rec->nodes[node].clock_error_ns ?: UINT64_MAX;
+	return merged_clock_ns(rec, node);
 }
 
 __u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,

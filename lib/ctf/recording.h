@@ -228,7 +228,7 @@ struct tsct_recorded_node {
 	struct tsct_recorded_utc utc[TSCT_RECORDED_UTC_MAX];
 	__u32 nr_utc;
 	/* if merged: largest error of the node's times to the node's own CLOCK_REALTIME,
-	 * ns; 0: unknown */
+	 * ns; 0: unknown, as always where times are the cluster's */
 	__u64 clock_error_ns;
 	/* mapping of the node's ticks, if merged */
 	struct tsct_recorded_correction correction;

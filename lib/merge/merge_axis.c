@@ -199,8 +199,10 @@ find_without_utc(const struct tsct_merge *m, const struct merge_in **ret_in,
 		*ret_in = in;
 		for (node = 0; node < rec->nr_nodes; node++) {
 			ns = tsct_recording_worst_utc_ns(&rec->nodes[node], &source);
+			/* The cluster's time, by which a merged input may be, has no
+			 * bound to UTC. */
 			if (ns == UINT64_MAX || is_in_holdover(rec) || (rec->merged &&
-			    rec->compared == TSCT_COMPARED_UNKNOWN))
+			    (rec->compared == TSCT_COMPARED_UNKNOWN || rec->timeline.on)))
 				return &rec->nodes[node];
 			if (ns > *ret_worst_ns)
 				*ret_worst_ns = ns;
@@ -317,7 +319,7 @@ static int compare_nodes(struct tsct_merge *m)
 		 " bound of its %s to UTC is known", in->info.path,
 		 node->sync.on && *node->sync.name ? node->sync.name : node->host,
 		 is_in_holdover(in->info.rec) ? "clock, which was in holdover," :
-		 "CLOCK_REALTIME");
+		 in->info.rec->timeline.on ? "cluster's time" : "CLOCK_REALTIME");
 	if (!m->options.force && !is_synced_cluster(m))
 		return merge_fail(m, -EINVAL, "%s; synchronize the nodes by tsctraced (master in"
 				  " tsctraced.conf) or NTP and record again, or use --force to"

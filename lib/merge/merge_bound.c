@@ -352,7 +352,9 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 			if (u->error_ns < u[-1].error_ns)
 				u->error_ns = u[-1].error_ns;
 		}
-		error_ns = rec->merged ? rec->nodes[i].clock_error_ns :
+		/* The cluster's time is not the node's CLOCK_REALTIME. */
+		error_ns = m->time == TSCT_MERGE_CLUSTER || rec->timeline.on ? UINT64_MAX :
+			rec->merged ? rec->nodes[i].clock_error_ns :
 			tsct_recording_node_clock_ns(rec, 0, in->end);
 		to->clock_error_ns = error_ns == UINT64_MAX ? 0 : error_ns;
 	}

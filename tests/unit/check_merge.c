@@ -511,6 +511,45 @@ START_TEST(test_force)
 }
 END_TEST
 
+/* Bounds of a cluster's times are against the cluster's time: whatever the kernels state of
+ * their CLOCK_REALTIME, they are no bounds to UTC, nor to a node's CLOCK_REALTIME. */
+START_TEST(test_cluster_and_utc)
+{
+	struct tsct_recorded_errors errors;
+	struct tsct_trace *trace;
+	struct node n;
+	__u32 i;
+
+	for (i = 0; i < 2; i++) {
+		n = nodes[i];
+		n.utc_ns = 1000;
+		write_node(&n, (char[]) { 'i' + i, 0 });
+	}
+	n.alone = true;
+	n.uuid = n.boot = 33;
+	write_node(&n, "k");
+	tsct_merge_free(merge_to("ij", "o"));
+	trace = open_result("o");
+	ck_assert_uint_eq(tsct_trace_recording(trace)->compared, TSCT_COMPARED_SAMPLES);
+	tsct_recording_errors(tsct_trace_recording(trace), EPOCH + LENGTH, &errors);
+	ck_assert_uint_lt(errors.node_ns, UINT64_MAX);
+	ck_assert_uint_eq(errors.clock_ns, UINT64_MAX);
+	ck_assert_uint_eq(errors.utc_ns, UINT64_MAX);
+	ck_assert_uint_eq(tsct_trace_error_of(trace, TSCT_ERROR_CLOCK, 0, EPOCH), UINT64_MAX);
+	tsct_trace_close(trace);
+	options.force = true;
+	tsct_merge_free(merge_to("ok", "p"));
+	ck_assert_ptr_nonnull(strstr(notes, "no bound of its cluster's time to UTC is known"));
+	trace = open_result("p");
+	ck_assert(tsct_recording_is_uncompared(tsct_trace_recording(trace)));
+	tsct_recording_errors(tsct_trace_recording(trace), EPOCH + LENGTH, &errors);
+	ck_assert_uint_eq(errors.node_ns, UINT64_MAX);
+	ck_assert_uint_eq(errors.clock_ns, UINT64_MAX);
+	ck_assert_uint_eq(errors.utc_ns, UINT64_MAX);
+	tsct_trace_close(trace);
+}
+END_TEST
+
 /* Nodes configured as synced-cluster: CLOCK_REALTIME is the same on all nodes, counters
  * differ. Each node's own clock is used. The bounds are known if the kernels state bounds
  * to UTC; else a note warns that there are none. */
@@ -825,6 +864,7 @@ int main(void)
 	tcase_add_test(tc, test_residual);
 	tcase_add_test(tc, test_skew);
 	tcase_add_test(tc, test_force);
+	tcase_add_test(tc, test_cluster_and_utc);
 	tcase_add_test(tc, test_synced_cluster);
 	tcase_add_test(tc, test_synced_mixed);
 	tcase_add_test(tc, test_two_epochs);
