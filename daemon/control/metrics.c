@@ -109,7 +109,7 @@ void metrics_print(const struct metrics *m, FILE *to)
 		  m->error_s },
 		{ "clock_utc_error_seconds", "gauge",
 		  "Bound of CLOCK_REALTIME's error against UTC, as ClockBound or the kernel "
-		  "states it. NaN: unknown.", m->utc_error_s },
+		  "stated it, with its growth since. NaN: unknown.", m->utc_error_s },
 		{ "clock_error_growth_ratio", "gauge",
 		  "Growth of the clock's error bound until the next sample, seconds "
 		  "per second.",
@@ -187,7 +187,9 @@ void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 	ret->epoch_age_s = seconds(state, state->epoch_cycles, now);
 	ret->hz = hz > 0 ? hz : NAN;
 	ret->hz_error = hz > 0 ? error_ppb / 1e9 : NAN;
-	ret->utc_error_s = state->utc_source ? (double)state->utc_error_ns / 1e9 : NAN;
+	ret->utc_error_s = state->utc_source ? (double)state->utc_error_ns / 1e9 +
+		seconds(state, state->utc_as_of_cycles, now) *
+		(double)state->utc_growth_ppb / 1e9 : NAN;
 	ret->error_s = ret->growth = ret->age_s = NAN;
 	ret->stats = k->stats;
 	if (!timekeeper_has_params(state))

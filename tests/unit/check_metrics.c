@@ -233,7 +233,12 @@ START_TEST(test_timekeeper_metrics)
 	};
 	k.est.offset.cycles = 2000000000; /* the stub of timekeeper_cycles() returns
 					   * this as present cycles */
+	state->utc_source = TSCT_UTC_KERNEL;
+	state->utc_error_ns = 3000000;
+	state->utc_growth_ppb = 500000;
+	state->utc_as_of_cycles = 1000000000;
 	metrics_from_timekeeper(&k, &m);
+	ck_assert(fabs(m.utc_error_s - 3.5e-3) < 1e-9);	/* 0.5 ms more after 1 s */
 	ck_assert_uint_eq(m.status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert(m.error_s == 20000e-12);
 	ck_assert(m.age_s == 1);
