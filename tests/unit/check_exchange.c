@@ -300,9 +300,10 @@ static void run(unsigned int polls)
 	while (polls--) {
 		send_request(false);
 		/* The further requests of the poll overtake the first one, or are sent
-		 * after its answer. */
+		 * after its answer. They are sent further apart than two time stamps may
+		 * be off, so that the time stamps have the order of the requests. */
 		for (behind = any(w.extra_requests + 1); behind; behind--) {
-			pass(any(40000));
+			pass(200 + any(40000));
 			send_request(true);
 		}
 		pass(MS / 2 + any(20) * MS);
