@@ -7,7 +7,7 @@
 #include "lib/core/clock_params.h"
 #include "lib/client/gettime.h"
 #include "peers_private.h"
-#include "lib/sync/fit.h"
+#include "lib/fit/fit.h"
 
 #define CURVE_POINTS	64
 

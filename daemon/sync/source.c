@@ -19,7 +19,7 @@
  * After a pause the first packets on a path may be slower, and not by the same amount in
  * both directions. So a second request follows as soon as the first one is answered: not
  * before, as the second packet would wait behind the first one. The fit compares both
- * (lib/sync/fit_pairs.c). If the next poll is far off, a third request follows, whose
+ * (lib/fit/fit_pairs.c). If the next poll is far off, a third request follows, whose
  * answer has the server's transmit time of the second answer.
  */
 #define REQUESTS	2		/* number of requests per poll */

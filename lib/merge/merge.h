@@ -15,7 +15,7 @@
 #define TSCT_MERGE_H
 
 #include "lib/ctf/trace_reader.h"
-#include "lib/sync/fit.h"
+#include "lib/fit/fit.h"
 
 struct tsct_merge;
 

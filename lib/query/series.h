@@ -9,7 +9,7 @@
 #ifndef TSCT_SERIES_H
 #define TSCT_SERIES_H
 
-#include "lib/sync/fit.h"
+#include "lib/fit/fit.h"
 #include "lib/ctf/samples.h"
 
 struct tsct_series {

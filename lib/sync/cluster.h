@@ -29,8 +29,8 @@
 #ifndef TSCT_SYNC_CLUSTER_H
 #define TSCT_SYNC_CLUSTER_H
 
+#include "lib/fit/fit.h"
 #include "lib/ntp/client.h"
-#include "fit.h"
 
 #define TSCT_SOURCES_MAX	16
 #define TSCT_WINDOW_MAX		1024	/* most exchanges kept per source */

@@ -4,7 +4,7 @@
 #define TESTS_NETSIM_TRIAL_H
 
 #include "rows.h"
-#include "lib/sync/fit.h"
+#include "lib/fit/fit.h"
 
 #define SIMPLE_NR	4	/* number of simple estimators computed for
 				 * comparison: PUBLISHED_ALL to PUBLISHED_QUARTER */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "fit_world.h"
-#include "lib/sync/fit_plane.h"
+#include "lib/fit/fit_plane.h"
 #include "suite.h"
 
 #define NR_MAX	200

@@ -4,7 +4,7 @@
  * one, for as long as that is better than the longer route's unknown asymmetry.
  */
 #include "fit_world.h"
-#include "lib/sync/fit_plane.h"
+#include "lib/fit/fit_plane.h"
 #include "suite.h"
 
 #define NR_MAX	400

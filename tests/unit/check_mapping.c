@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lib/sync/fit.h"
+#include "lib/fit/fit.h"
 #include "golden/mapping.h"
 #include "mapping_world.h"
 #include "suite.h"

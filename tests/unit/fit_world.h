@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "seed.h"
-#include "lib/sync/fit.h"
+#include "lib/fit/fit.h"
 
 #define WORLD_SECONDS	1100
 #define WORLD_HOLD	10e-6	/* time from a request to its answer, s */

@@ -9,7 +9,7 @@
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
 #include "lib/core/ring.h"
-#include "lib/sync/fit.h"
+#include "lib/fit/fit.h"
 #include "tools/common/cmd.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_DURATION, KEY_EVENTS,

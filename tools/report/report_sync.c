@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "chart.h"
-#include "lib/sync/fit.h"
+#include "lib/fit/fit.h"
 #include "tools/common/json.h"
 #include "tools/common/sync_samples.h"
 #include "report.h"

@@ -102,7 +102,7 @@ CASES = [
 ]
 
 print("/* SPDX-License-Identifier: MIT */")
-print("#ifndef TESTS_GOLDEN_FIT_H\n#define TESTS_GOLDEN_FIT_H\n\n#include \"lib/sync/fit.h\"\n")
+print("#ifndef TESTS_GOLDEN_FIT_H\n#define TESTS_GOLDEN_FIT_H\n\n#include \"lib/fit/fit.h\"\n")
 print("struct golden_at {\n\t__u64 local, remote;\n\tdouble frac;\n};\n")
 for number, (kind, make, xs) in enumerate(CASES):
     print(f"static const struct tsct_exchange golden_x{number}[] = {{")

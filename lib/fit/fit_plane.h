@@ -7,8 +7,8 @@
  * Both are differences of integers, so large counter values lose no precision. A
  * linear function is then y = y0 + slope u, which is nearly level.
  */
-#ifndef TSCT_SYNC_FIT_PLANE_H
-#define TSCT_SYNC_FIT_PLANE_H
+#ifndef TSCT_FIT_PLANE_H
+#define TSCT_FIT_PLANE_H
 
 #include "fit.h"
 
@@ -222,4 +222,4 @@ struct tsct_fit_bounds {
  * exchanges, and of exchanges before a change of a counter. */
 void tsct_fit_bound(struct tsct_plane *plane, struct tsct_fit_bounds *ret);
 
-#endif /* TSCT_SYNC_FIT_PLANE_H */
+#endif /* TSCT_FIT_PLANE_H */

@@ -37,8 +37,8 @@
  *
  * Documentation/sync-fits.rst has the formulas and measured errors.
  */
-#ifndef TSCT_SYNC_FIT_H
-#define TSCT_SYNC_FIT_H
+#ifndef TSCT_FIT_H
+#define TSCT_FIT_H
 
 #include "lib/core/mapping.h"
 #include "lib/ntp/exchange.h"
@@ -204,4 +204,4 @@ double tsct_tangent_beyond(const struct tsct_tangent *tangent, __u64 local,
 double tsct_tangent_exchange(const struct tsct_tangent *tangent,
 			     const struct tsct_exchange *x, __u64 *ret_local);
 
-#endif /* TSCT_SYNC_FIT_H */
+#endif /* TSCT_FIT_H */
