@@ -100,7 +100,7 @@ reread() {	# NR: succeeds if alpha has reloaded its configuration at least NR ti
 	[ "$(grep -c 'SIGHUP: .*: reloaded' "$work/alpha/log")" -ge "$1" ]
 }
 cp "$work/alpha/conf" "$work/alpha.conf"
-printf 'sync-max-messages 100000\nsync-max-duration 4\n' >>"$work/alpha/conf"
+printf 'sync-max-messages 100000\nsync-max-duration 10\n' >>"$work/alpha/conf"
 reload alpha
 wait_for "alpha has read it" reread 1
 in_dir alpha timeout 60 "$ctl" sync >"$work/out" & b=$!
