@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "disruption.h"
-#include "lib/clock/sysfs_read.h"
 
 /* ---- comparison of two samples ------------------------------------------ */
 
@@ -143,25 +142,25 @@ static void copy_text(char *to, size_t size, const char *text)
 	memcpy(to, text, strnlen(text, size - 1));
 }
 
-static void read_clocksource(struct disruption *d)
+static void read_clocksource(struct disruption_reader *reader)
 {
+	struct disruption *d = &reader->last;
 	char text[256];
 
-	if (tsct_sysfs_read_line(CLOCKSOURCE "current_clocksource", text,
-				 sizeof(text)) > 0)
+	if (tsct_sysfs_file_line(&reader->clocksource, text, sizeof(text)) > 0)
 		copy_text(d->clocksource, sizeof(d->clocksource), text);
-	if (tsct_sysfs_read_line(CLOCKSOURCE "available_clocksource", text,
-				 sizeof(text)) > 0)
+	if (tsct_sysfs_file_line(&reader->clocksources, text, sizeof(text)) > 0)
 		d->tsc_unavailable = !tsct_has_word(text, "tsc");
 }
 
-static void read_cpus_online(struct disruption *d)
+static void read_cpus_online(struct disruption_reader *reader)
 {
+	struct disruption *d = &reader->last;
 	__u64 hash = FNV_OFFSET;
 	char text[4096];
 	const char *at;
 
-	if (tsct_sysfs_read_line(CPUS_ONLINE, text, sizeof(text)) <= 0)
+	if (tsct_sysfs_file_line(&reader->cpus_online, text, sizeof(text)) <= 0)
 		return;
 	for (at = text; *at; at++)
 		hash = (hash ^ (unsigned char)*at) * FNV_PRIME;
@@ -266,6 +265,9 @@ int disruption_open(struct disruption_reader *reader, const char *vmclock)
 	*reader = (struct disruption_reader) {
 		.clock_set_fd = timerfd_create(CLOCK_REALTIME,
 					       TFD_CLOEXEC | TFD_NONBLOCK),
+		.clocksource = { CLOCKSOURCE "current_clocksource", -1 },
+		.clocksources = { CLOCKSOURCE "available_clocksource", -1 },
+		.cpus_online = { CPUS_ONLINE, -1 },
 	};
 	if (reader->clock_set_fd < 0)
 		return -errno;
@@ -280,6 +282,9 @@ void disruption_close(struct disruption_reader *reader)
 		close(reader->clock_set_fd);
 	if (reader->vmclock)
 		munmap((void *)reader->vmclock, TSCT_PAGE_SIZE);
+	tsct_sysfs_file_close(&reader->clocksource);
+	tsct_sysfs_file_close(&reader->clocksources);
+	tsct_sysfs_file_close(&reader->cpus_online);
 	reader->clock_set_fd = -1;
 	reader->vmclock = NULL;
 }
@@ -298,8 +303,8 @@ void disruption_read(struct disruption_reader *reader, struct disruption *ret)
 			  &d->suspended_max_ns);
 	read_clock_offset(CLOCK_REALTIME, &d->realtime_min_ns,
 			  &d->realtime_max_ns);
-	read_clocksource(d);
-	read_cpus_online(d);
+	read_clocksource(reader);
+	read_cpus_online(reader);
 	err = reader->snapshot ? reader->snapshot(reader->ctx, &snapshot) :
 		-ENOENT;
 	d->has_module = err != -ENOENT;

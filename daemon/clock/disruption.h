@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <tsctrace/abi.h>
 
+#include "lib/clock/sysfs_read.h"
+
 /* Indicators of disruptions, sampled together. An indicator that cannot be read keeps
  * its previous value. */
 struct disruption {
@@ -57,6 +59,8 @@ void disruption_describe(const struct disruption *before,
 struct disruption_reader {
 	struct disruption last;	/* latest sample of the indicators */
 	int clock_set_fd;	/* timer, readable after CLOCK_REALTIME was set */
+	/* current clocksource, available ones, and CPUs online, as the kernel states them */
+	struct tsct_sysfs_file clocksource, clocksources, cpus_online;
 	const void *vmclock;	/* mapped vmclock page of the hypervisor; NULL: none */
 	/* Reads the kernel's clocks (TSCT_IOC_CLOCK_SNAPSHOT). Returns 0 or -errno;
 	 * -ENOENT: no module. The owner of this struct sets the function; NULL: none */

@@ -6,6 +6,26 @@
 
 #include "sysfs_read.h"
 
+/* Reads the beginning of an open file, as a string. */
+static ssize_t read_begin(int fd, char *text, size_t size)
+{
+	ssize_t n = pread(fd, text, size - 1, 0);
+
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return n;
+}
+
+/* Cuts a text of @n bytes after its first line; @n may be an error. */
+static ssize_t cut_line(char *text, ssize_t n)
+{
+	if (n < 0)
+		return n;
+	text[strcspn(text, "\n")] = '\0';
+	return (ssize_t)strlen(text);
+}
+
 ssize_t tsct_sysfs_read(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -13,23 +33,35 @@ ssize_t tsct_sysfs_read(const char *path, char *text, size_t size)
 
 	if (fd < 0)
 		return -errno;
-	n = read(fd, text, size - 1);
-	if (n < 0)
-		n = -errno;
+	n = read_begin(fd, text, size);
 	close(fd);
-	if (n >= 0)
-		text[n] = '\0';
 	return n;
 }
 
 ssize_t tsct_sysfs_read_line(const char *path, char *text, size_t size)
 {
-	ssize_t n = tsct_sysfs_read(path, text, size);
+	return cut_line(text, tsct_sysfs_read(path, text, size));
+}
 
+ssize_t tsct_sysfs_file_line(struct tsct_sysfs_file *file, char *text, size_t size)
+{
+	ssize_t n;
+
+	if (file->fd < 0)
+		file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	if (file->fd < 0)
+		return -errno;
+	n = read_begin(file->fd, text, size);
 	if (n < 0)
-		return n;
-	text[strcspn(text, "\n")] = '\0';
-	return (ssize_t)strlen(text);
+		tsct_sysfs_file_close(file);
+	return cut_line(text, n);
+}
+
+void tsct_sysfs_file_close(struct tsct_sysfs_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
 }
 
 bool tsct_has_word(const char *text, const char *word)

@@ -17,6 +17,25 @@
 ssize_t tsct_sysfs_read(const char *path, char *text, size_t size);
 ssize_t tsct_sysfs_read_line(const char *path, char *text, size_t size);
 
+/*
+ * A file that is read again and again. It stays open: in /sys, opening costs several times
+ * as much as reading.
+ */
+struct tsct_sysfs_file {
+	const char *path;
+	int fd;		/* -1: not open */
+};
+
+/*
+ * tsct_sysfs_file_line - read the first line of a file as it is now, without the newline
+ * @file: opened if it is not open; closed if it cannot be read, so that the next call
+ *	opens what has its path then
+ *
+ * Returns the length without the NUL, or -errno, leaving @text unchanged.
+ */
+ssize_t tsct_sysfs_file_line(struct tsct_sysfs_file *file, char *text, size_t size);
+void tsct_sysfs_file_close(struct tsct_sysfs_file *file);
+
 /* True if @word is one of the words of @text, which are separated by blanks. */
 bool tsct_has_word(const char *text, const char *word);
 

@@ -209,6 +209,63 @@ START_TEST(test_this_machine)
 }
 END_TEST
 
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* The indicators are what the files have at the moment of the reading; a file that is
+ * missing, or cannot be read, leaves its indicator as it was. */
+START_TEST(test_files)
+{
+	char dir[] = "/tmp/check_disruption.XXXXXX", current[64], online[64];
+	struct disruption_reader reader;
+	struct disruption now;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(current, sizeof(current), "%s/current", dir);
+	snprintf(online, sizeof(online), "%s/online", dir);
+	snapshot_error = -ENOENT;
+	open_reader(&reader, "/nonexistent");
+	reader.clocksource.path = reader.clocksources.path = current;
+	reader.cpus_online.path = online;
+	disruption_read(&reader, &now);
+	ck_assert_str_eq(now.clocksource, "");
+	ck_assert_uint_eq(now.cpus_hash, 0);
+	write_file(current, "tsc-early\nno second line\n");
+	write_file(online, "0-7\n");
+	disruption_read(&reader, &now);
+	ck_assert_str_eq(now.clocksource, "tsc-early");
+	ck_assert(now.tsc_unavailable);
+	ck_assert_str_eq(now.cpus_online, "0-7");
+	write_file(current, "tsc\n");
+	write_file(online, "0-6\n");
+	disruption_read(&reader, &now);
+	ck_assert_str_eq(now.clocksource, "tsc");
+	ck_assert(!now.tsc_unavailable);
+	ck_assert_str_eq(now.cpus_online, "0-6");
+	/* A directory can be opened, but not read. */
+	unlink(online);
+	ck_assert_int_eq(mkdir(online, 0700), 0);
+	tsct_sysfs_file_close(&reader.cpus_online);
+	disruption_read(&reader, &now);
+	ck_assert_str_eq(now.cpus_online, "0-6");
+	ck_assert_int_eq(reader.cpus_online.fd, -1);
+	rmdir(online);
+	write_file(online, "0\n");
+	disruption_read(&reader, &now);
+	ck_assert_str_eq(now.cpus_online, "0");
+	unlink(online);
+	unlink(current);
+	rmdir(dir);
+	disruption_close(&reader);
+}
+END_TEST
+
 START_TEST(test_module)
 {
 	struct disruption_reader reader;
@@ -334,6 +391,7 @@ int main(void)
 	tcase_add_test(tcase, test_no_disruption);
 	tcase_add_test(tcase, test_small_changes);
 	tcase_add_test(tcase, test_this_machine);
+	tcase_add_test(tcase, test_files);
 	tcase_add_test(tcase, test_module);
 	tcase_add_test(tcase, test_vmclock);
 	tcase_add_test(tcase, test_no_vmclock);
