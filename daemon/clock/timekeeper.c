@@ -87,14 +87,14 @@ void timekeeper_describe(const struct timekeeper *k, char *text, size_t size)
 void timekeeper_log_status(struct timekeeper *k)
 {
 	const __u32 status = timekeeper_status(k);
+	const int level = status != k->logged_status ? LOG_INFO : LOG_DEBUG;
 	char text[256];
 
-	timekeeper_describe(k, text, sizeof(text));
-	if (status != k->logged_status)
-		log_info("clock %s", text);
-	else
-		log_debug("clock %s", text);
 	k->logged_status = status;
+	if (!log_shows(level))
+		return;
+	timekeeper_describe(k, text, sizeof(text));
+	log_message(level, "clock %s", text);
 }
 
 static void log_epoch(const struct timekeeper *k, const char *why)

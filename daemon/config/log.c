@@ -28,12 +28,17 @@ void log_open(int verbose)
 	to_journal = !strcmp(stream, ours);
 }
 
+bool log_shows(int level)
+{
+	return level <= threshold;
+}
+
 void log_message(int level, const char *format, ...)
 {
 	char text[1024];
 	va_list args;
 
-	if (level > threshold)
+	if (!log_shows(level))
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);

@@ -3,11 +3,15 @@
 #ifndef TSCTRACED_LOG_H
 #define TSCTRACED_LOG_H
 
+#include <stdbool.h>
 #include <syslog.h>
 
 /* Sets the lowest level that is logged: LOG_DEBUG if @verbose, else LOG_INFO. Detects
  * whether standard error is the journal. */
 void log_open(int verbose);
+
+/* True if lines of this level are logged. For lines whose text costs time to make */
+bool log_shows(int level);
 
 /* Writes a log line to standard error; the journal also receives the line's level. */
 void log_message(int level, const char *format, ...)

@@ -23,6 +23,12 @@ void log_message(int level, const char *format, ...)
 	va_end(args);
 }
 
+bool log_shows(int level)
+{
+	(void)level;
+	return true;
+}
+
 /* Returns true if a line logged since the last call of this function contains @what. */
 static inline bool was_logged(const char *what)
 {
