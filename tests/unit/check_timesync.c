@@ -52,11 +52,12 @@ static void answer(int fd)
 	nr_requests++;
 	if (answers[i] == SILENCE)
 		return;			/* no answer: the connection stays open */
+	/* Before the answer: the test goes on as soon as it has the answer. */
+	if (keep_open)
+		__atomic_store_n(&kept, fd, __ATOMIC_RELEASE);
 	if (*answers[i])
 		ck_assert_int_gt(write(fd, answers[i], strlen(answers[i])), 0);
-	if (keep_open)
-		kept = fd;
-	else
+	if (!keep_open)
 		close(fd);
 }
 
@@ -367,7 +368,7 @@ START_TEST(test_forked_child_does_not_take_part)
 		pause();
 	}
 	tsct_timesync_leave();
-	fd.fd = kept;
+	fd.fd = __atomic_load_n(&kept, __ATOMIC_ACQUIRE);
 	ck_assert_int_eq(poll(&fd, 1, 10000), 1);
 	ck_assert(fd.revents & POLLRDHUP);
 	kill(pid, SIGKILL);
