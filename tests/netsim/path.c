@@ -25,16 +25,7 @@ static void play_path(struct run *run)
 	PATH(title ", 1/16 s", number, 16, 1000)
 
 const struct scenario path_scenarios[] = {
-	PATHS("ideal", PATH_IDEAL),
-	PATHS("50 us + exp 20 us", PATH_EXP),
-	PATHS("Pareto, alpha 1.5, 20 us", PATH_PARETO),
-	PATHS("one way loaded", PATH_LOADED),
-	PATHS("both ways loaded", PATH_BOTH),
-	PATHS("bursts one way", PATH_BURSTS),
-	PATHS("5 % lost", PATH_LOSS),
-	PATHS("200 us + exp 2 ms", PATH_WAN),
-	PATHS("cold requests", PATH_COLD),
-	PATHS("routes change", PATH_ROUTE),
+	FOR_EACH_PATH(PATHS),
 };
 
 const unsigned int nr_path = sizeof(path_scenarios) / sizeof(path_scenarios[0]);

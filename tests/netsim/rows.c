@@ -171,16 +171,7 @@ const struct row rows[] = {
 		.nr = 700, .sessions = 7, .gap_s = 100, .interval_s = 4e-3,
 		.temp = 2e-7, .temp_s = 400,
 	},
-	PATHS("ideal", PATH_IDEAL),
-	PATHS("50 us + exp 20 us", PATH_EXP),
-	PATHS("Pareto, alpha 1.5, 20 us", PATH_PARETO),
-	PATHS("one way loaded", PATH_LOADED),
-	PATHS("both ways loaded", PATH_BOTH),
-	PATHS("bursts one way", PATH_BURSTS),
-	PATHS("5 % lost", PATH_LOSS),
-	PATHS("200 us + exp 2 ms", PATH_WAN),
-	PATHS("cold requests", PATH_COLD),
-	PATHS("routes change", PATH_ROUTE),
+	FOR_EACH_PATH(PATHS),
 };
 
 const unsigned int nr_rows = sizeof(rows) / sizeof(rows[0]);

@@ -22,6 +22,19 @@ enum path_number {
 	PATH_NR
 };
 
+/* All paths, for tables: X(title, number) for each, separated by commas */
+#define FOR_EACH_PATH(X) \
+	X("ideal", PATH_IDEAL), \
+	X("50 us + exp 20 us", PATH_EXP), \
+	X("Pareto, alpha 1.5, 20 us", PATH_PARETO), \
+	X("one way loaded", PATH_LOADED), \
+	X("both ways loaded", PATH_BOTH), \
+	X("bursts one way", PATH_BURSTS), \
+	X("5 % lost", PATH_LOSS), \
+	X("200 us + exp 2 ms", PATH_WAN), \
+	X("cold requests", PATH_COLD), \
+	X("routes change", PATH_ROUTE)
+
 struct named_path {
 	const char *name;	/* name on command lines */
 	const char *title;	/* description for tables */
