@@ -89,17 +89,21 @@ for i in $(twos $all); do
 done
 
 # --- timeouts name the missing processes ----------------------------------------------
-missing_some() {
-	run gamma.2 60000 1 2 late
-	wait_for "gamma.2 has joined" is_joined gamma.2
-	for i in $(twos alpha beta) gamma.1; do run $i 3000 1 2; done
-	end $(twos alpha beta) gamma.1
-	kill ${pid_of[gamma.2]}
-	end gamma.2
-	timed_out "gamma: 1 of 2 processes (pid ${pid_of[gamma.2]}) (below beta) is missing" \
-		$(twos alpha beta) gamma.1
+# PROCESS has joined and does not call; the calls of all OTHERs fail with WORDS, in which
+# PID is that of PROCESS.
+missing_one() {	# PROCESS WORDS OTHER...
+	local late=$1 words=$2 i
+	shift 2
+	run $late 60000 1 2 late
+	wait_for "$late has joined" is_joined $late
+	for i; do run $i 3000 1 2; done
+	end "$@"
+	kill ${pid_of[$late]}
+	end $late
+	timed_out "${words/PID/${pid_of[$late]}}" "$@"
 }
-steadily missing_some || fail "$why"
+steadily missing_one gamma.2 "gamma: 1 of 2 processes (pid PID) (below beta) is missing" \
+	$(twos alpha beta) gamma.1 || fail "$why"
 result alpha.1 | sed 's/^/# /'
 # Nobody calls on two of the nodes: the daemons report for them nevertheless. beta
 # declared a process that does not come.
@@ -118,17 +122,8 @@ missing_all() {
 steadily missing_all || fail "$why"
 result alpha.1 | sed 's/^/# /'
 # The same on the master
-missing_master() {
-	run alpha.2 60000 1 2 late
-	wait_for "alpha.2 has joined" is_joined alpha.2
-	for i in $(twos beta gamma) alpha.1; do run $i 3000 1 2; done
-	end $(twos beta gamma) alpha.1
-	kill ${pid_of[alpha.2]}
-	end alpha.2
-	timed_out "alpha: 1 of 2 processes (pid ${pid_of[alpha.2]}) is missing" \
-		$(twos beta gamma) alpha.1
-}
-steadily missing_master || fail "$why"
+steadily missing_one alpha.2 "alpha: 1 of 2 processes (pid PID) is missing" \
+	$(twos beta gamma) alpha.1 || fail "$why"
 
 # --- processes that end -----------------------------------------------------------------
 # One that has not called yet, then one that waits: the others do not wait for it.
