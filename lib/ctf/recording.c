@@ -4,6 +4,7 @@
 
 #include <tsctrace/trace.h>
 
+#include "lib/clock/utc.h"
 #include "lib/core/event_def.h"
 #include "lib/core/clock_params.h"
 #include "recording.h"
@@ -295,9 +296,6 @@ const char *const tsct_compared_names[TSCT_COMPARED_NR] = {
 	"unknown", "samples", "clock", "utc",
 };
 
-/* Growth of a stated bound after the last statement, ppb: that of the kernel's own */
-#define UTC_GROWTH_PPB	500000
-
 __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 tick)
 {
 	const struct tsct_recorded_node *n = &rec->nodes[node];
@@ -311,12 +309,12 @@ __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 
 		i++;
 	ns = n->utc[i].error_ns;
 	/* Events after the end that the metadata states: the recorder was killed, or is
-	 * still running. */
+	 * still running. The bound grows as the kernel's own does. */
 	if (ns != UINT64_MAX && !rec->merged && tick > rec->end) {
 		late = tick - rec->end < INT64_MAX ? (__s64)(tick - rec->end) : INT64_MAX;
 		late = tsct_cycles_ns(rec->real.mult, late);
-		ns = tsct_add_saturating(ns, (__u64)late / 1000000 * UTC_GROWTH_PPB / 1000 +
-					 UTC_GROWTH_PPB / 1000);
+		ns = tsct_add_saturating(ns, (__u64)late / 1000000 *
+					 TSCT_UTC_KERNEL_PPB / 1000 + TSCT_UTC_KERNEL_PPB / 1000);
 	}
 	return ns;
 }
