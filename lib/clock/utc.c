@@ -73,8 +73,9 @@ void tsct_utc_from_kernel(int result, const struct timex *timex,
 			  struct tsct_utc *ret)
 {
 	tsct_utc_clear(ret);
-	if (result < 0 || result == TIME_ERROR || timex->status & STA_UNSYNC || timex->maxerror < 0 ||
-	    timex->maxerror >= KERNEL_LIMIT_US || is_fast_slew(timex))
+	if (result < 0 || result == TIME_ERROR || timex->status & STA_UNSYNC ||
+	    timex->maxerror < 0 || timex->maxerror >= KERNEL_LIMIT_US ||
+	    is_fast_slew(timex))
 		return;
 	*ret = (struct tsct_utc) {
 		.source = TSCT_UTC_KERNEL,

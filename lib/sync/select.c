@@ -311,8 +311,8 @@ struct combination {
 };
 
 /* Collects the sources to be averaged: the selected one, and all upstream of this node
- * that are fresh, synchronized and not outvoted. Returns the last counter value at which one of them
- * was measured. */
+ * that are fresh, synchronized and not outvoted. Returns the last counter value at which
+ * one of them was measured. */
 static __u64 collect_peers(const struct tsct_cluster *cluster,
 			   const struct candidates *candidates, int used,
 			   struct combination *ret)

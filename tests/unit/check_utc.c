@@ -189,7 +189,7 @@ static void remove_path(void)
 	unlink(path);
 }
 
-/* What tsct_utc_read() says without a file: the bound of this kernel, or "unknown" */
+/* Without a file, tsct_utc_read() returns the bound of this kernel, or "unknown". */
 static __u32 kernel_source(void)
 {
 	struct tsct_utc utc;
