@@ -2,7 +2,6 @@
 """figures.py LOGS [ROW.RATE] - prints the results of run.sh
 
 Of one row and rate as "name value unit" lines; of all as a table"""
-import json
 import pathlib
 import re
 import statistics
@@ -20,27 +19,17 @@ def cpu_us(path):
 
 
 def chrony(path):
-    # Columns of measurements.log: date time address leap stratum tests poll score: ...
-    samples = [abs(float(line.split()[11])) * 1e9
-               for line in (path / "measurements.log").read_text().splitlines()
-               if line[:1].isdigit()]
     # Columns of tracking: id name stratum reference-time system-time ...
     errors = [abs(float(line.split(",")[4])) * 1e9
               for line in (path / "tracking").read_text().splitlines()]
-    return samples, quantile(errors, .5), quantile(errors, .99)
+    return quantile(errors, .5), quantile(errors, .99), cpu_us(path)
 
 
 def ours(path):
-    samples = []
-    for line in (path / "samples").read_text().splitlines():
-        for sample in json.loads(line)["samples"]:
-            t1, t2, t3, t4 = sample[2:6]
-            # params.mult: ns per count of the server's counter, 56 fractional bits
-            samples.append(abs((t2 - t1) + (t3 - t4)) / 2 * sample[21] / 2 ** 56)
     text = (path / "estimate").read_text()
     found = {name: float(value) for name, value in
              re.findall(r"(median|p99) ([0-9.]+) ns", text)}
-    return samples, found["median"], found["p99"]
+    return found["median"], found["p99"], cpu_us(path)
 
 
 def readings(path):
@@ -51,17 +40,12 @@ def readings(path):
     return total, unknown + beyond
 
 
-NAMES = ("sample_median", "sample_p90", "error_median", "error_p99", "cpu")
-UNITS = ("ns", "ns", "ns", "ns", "us")
+NAMES = ("error_median", "error_p99", "cpu")
+UNITS = ("ns", "ns", "us")
 
 
 def medians(dirs, measure):
-    columns = []
-    for path in dirs:
-        samples, median, p99 = measure(path)
-        columns.append((quantile(samples, .5), quantile(samples, .9), median, p99,
-                        cpu_us(path)))
-    return dict(zip(NAMES, map(statistics.median, zip(*columns))))
+    return dict(zip(NAMES, map(statistics.median, zip(*map(measure, dirs)))))
 
 
 class Row:
@@ -104,9 +88,9 @@ class Row:
         if self.late:
             late = (f"{quantile(self.late, .5) * 1e3:.0f}/"
                     f"{quantile(self.late, .99) * 1e3:.0f}")
-        cells = [f"{self.chrony[n]:.0f}" for n in NAMES[2:4]]
-        cells += [f"{self.ours[n]:.0f}" for n in NAMES[2:4]]
-        cells += [f"{self.ratio(n):.3g}" for n in NAMES[2:4]]
+        cells = [f"{self.chrony[n]:.0f}" for n in NAMES[:2]]
+        cells += [f"{self.ours[n]:.0f}" for n in NAMES[:2]]
+        cells += [f"{self.ratio(n):.3g}" for n in NAMES[:2]]
         print(f"{self.name:12}" + "".join(f" {cell:>9}" for cell in cells) +
               f" {self.readings - self.beyond:>9}/{self.readings:<8}"
               f" {self.chrony['cpu']:5.0f}/{self.ours['cpu']:<5.0f} {late:>12}")

@@ -19,15 +19,13 @@
 # tests/world/paths.c. Default: cable and all paths but `ideal`. Prints "name value unit" lines, medians of the rounds, with the prefix
 # ROW_RATE_, and at the end a table.
 #
-#   *_sample_*		errors of single exchanges: from chronyd's log of measurements,
-#			and from tsctraced's log of exchanges
 #   *_error_*		errors of the client's time. chronyd -x does not set the system's
 #			clock but keeps a time of its own: "System time" of `chronyc
 #			tracking`, 20 times a second. tsctraced: the published time, read
 #			1000 times a second
-#   *_cpu		CPU time of client and server together, per answered poll, before
-#			chronyc requests the errors, which costs chronyd CPU time. A poll of
-#			tsctraced is two requests
+#   *_cpu		CPU time of client and server together, per answered poll, while
+#			nobody else asks them and chronyd writes no logs, both of which cost
+#			CPU time. A poll of tsctraced is two requests
 #   ours_beyond		readings of the published time outside their bound
 #   relay_late_*	time by which packets left the relay too late; part of the figures
 #			of both
@@ -143,7 +141,8 @@ chrony_conf() {	# SIDE
 	hwtimestamp *
 	END
 }
-chrony_polls() { grep -c '^[0-9]' "$1/measurements.log" || true; }	# DIR
+# Number of answers, the last column of ntpdata
+chrony_polls() { "$chronyc" -c -h "$work/client.sock" ntpdata | sed 's/.*,//'; }
 
 run_chrony() {	# DIR RATE
 	local server client dir=$1 poll=$(($2 == 16 ? -4 : 0)) i
@@ -152,14 +151,12 @@ run_chrony() {	# DIR RATE
 	{
 		chrony_conf client
 		echo "server $net_ip.1 minpoll $poll maxpoll $poll xleave"
-		echo "logdir $dir"
-		echo "log rawmeasurements measurements"
 	} >"$dir/client"
 	in_net server "${pin[@]}" "$chronyd" -x -d -f "$dir/server" >"$dir/server.out" 2>&1
 	server=$pid
 	in_net client "${pin[@]}" "$chronyd" -x -d -f "$dir/client" >"$dir/client.out" 2>&1
 	client=$pid
-	settle "$dir" "$2" chrony_polls "$dir"
+	settle "$dir" "$2" chrony_polls
 	for ((i = 0; i < 20 * seconds; i++)); do
 		echo tracking
 		sleep 0.05
