@@ -77,7 +77,7 @@ static void choose_source(const struct module_clock *m,
 		 *check->clocksource ? check->clocksource : "unknown");
 }
 
-int cpu_survey(const struct module_clock *m, double hz, struct cpu_survey *ret)
+int cpu_survey(struct module_clock *m, double hz, struct cpu_survey *ret)
 {
 	const __u32 room = tsct_cpus_possible();
 	struct tsct_check check = { .nr = room };

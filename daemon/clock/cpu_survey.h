@@ -32,7 +32,7 @@ struct cpu_survey_run;
  *
  * Returns 0 or -errno.
  */
-int cpu_survey(const struct module_clock *m, double hz, struct cpu_survey *ret);
+int cpu_survey(struct module_clock *m, double hz, struct cpu_survey *ret);
 
 /*
  * cpu_survey_run - start a survey from user space in a thread

@@ -23,14 +23,17 @@ void module_clock_close(struct module_clock *m)
 	m->lock = -1;
 }
 
-static int open_device(const struct module_clock *m)
+static int open_device(struct module_clock *m)
 {
-	int fd = m->use ? open(TSCT_DEVICE_PATH, O_RDWR | O_CLOEXEC) :
-		(errno = ENOENT, -1);
+	int fd;
 
+	if (!m->use || m->absent)
+		return -ENOENT;
+	fd = open(TSCT_DEVICE_PATH, O_RDWR | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
-	return errno == ENXIO || errno == ENODEV ? -ENOENT : -errno;
+	m->absent = errno == ENXIO || errno == ENODEV || errno == ENOENT;
+	return m->absent ? -ENOENT : -errno;
 }
 
 /* The mapping of the module's clock is removed immediately: a mapping prevents
@@ -52,7 +55,7 @@ static int read_state(int fd, struct tsct_clock_state *state)
 	return err;
 }
 
-int module_clock_last(const struct module_clock *m,
+int module_clock_last(struct module_clock *m,
 		      struct tsct_clock_state *ret_state)
 {
 	int fd = open_device(m);
@@ -146,7 +149,7 @@ int module_clock_set(struct module_clock *m, const char *instead,
 
 /* ---- requests to the module: snapshot and CPU check ---------------------- */
 
-static int module_request(const struct module_clock *m, unsigned long number,
+static int module_request(struct module_clock *m, unsigned long number,
 			  void *arg)
 {
 	int fd = open_device(m);
@@ -159,14 +162,14 @@ static int module_request(const struct module_clock *m, unsigned long number,
 	return err;
 }
 
-int module_clock_snapshot(const struct module_clock *m,
+int module_clock_snapshot(struct module_clock *m,
 			  struct tsct_clock_snapshot *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	return module_request(m, TSCT_IOC_CLOCK_SNAPSHOT, ret);
 }
 
-int module_clock_check(const struct module_clock *m, struct tsct_check *check)
+int module_clock_check(struct module_clock *m, struct tsct_check *check)
 {
 	return module_request(m, TSCT_IOC_CHECK, check);
 }

@@ -13,6 +13,9 @@
 
 struct module_clock {
 	bool use;			/* false: the kernel module is not used */
+	bool absent;			/* true: there was no module when the device was
+					 * opened last; it is not opened again before
+					 * this is cleared */
 	int result;			/* last logged result of publishing, -errno */
 	int lock;			/* descriptor of the lock file that excludes
 					 * other daemons; -1: not locked */
@@ -21,7 +24,7 @@ struct module_clock {
 void module_clock_close(struct module_clock *m);
 
 /* Reads the module's published state. Returns 0 or -errno; -ENOENT: no module */
-int module_clock_last(const struct module_clock *m,
+int module_clock_last(struct module_clock *m,
 		      struct tsct_clock_state *ret_state);
 
 /*
@@ -40,10 +43,10 @@ int module_clock_set(struct module_clock *m, const char *instead,
 		     const struct tsct_clock_state *state);
 
 /* Sends TSCT_IOC_CLOCK_SNAPSHOT to the module. Returns 0 or -errno. */
-int module_clock_snapshot(const struct module_clock *m,
+int module_clock_snapshot(struct module_clock *m,
 			  struct tsct_clock_snapshot *ret);
 
 /* Sends TSCT_IOC_CHECK to the module. Returns 0 or -errno. */
-int module_clock_check(const struct module_clock *m, struct tsct_check *check);
+int module_clock_check(struct module_clock *m, struct tsct_check *check);
 
 #endif /* TSCTRACED_MODULE_CLOCK_H */

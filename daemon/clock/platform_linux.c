@@ -8,10 +8,14 @@
 #include <unistd.h>
 
 #include "daemon/config/log.h"
+#include "lib/client/gettime.h"
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
 #include "lib/clock/utc.h"
 #include "platform_linux.h"
+
+/* Time after which a ClockBound that was not there is looked for again, ns */
+#define CLOCKBOUND_WAIT_NS	10000000000LL
 
 #define PLATFORM(ctx)	((struct platform *)(ctx))
 
@@ -25,6 +29,14 @@ static int choose_source(void *ctx, char *why, size_t size)
 static int read_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 {
 	return module_clock_snapshot(&PLATFORM(ctx)->publisher.module, ret);
+}
+
+static int probe_module(void *ctx, struct tsct_clock_snapshot *ret)
+{
+	struct module_clock *module = &PLATFORM(ctx)->publisher.module;
+
+	module->absent = false;
+	return module_clock_snapshot(module, ret);
 }
 
 /* The module's snapshot holds TSC cycles, so the snapshot is useful only if the clock's
@@ -57,8 +69,13 @@ static void read_published(void *ctx, struct tsct_clock_state *ret_state)
 
 static void read_utc(void *ctx, struct tsct_utc *ret)
 {
-	(void)ctx;
-	tsct_utc_read(TSCT_CLOCKBOUND_PATH, ret);
+	struct platform *platform = ctx;
+	__s64 now_ns = tsct_monotonic_ns();
+	bool look = now_ns >= platform->clockbound_ns;
+
+	tsct_utc_read(look ? TSCT_CLOCKBOUND_PATH : NULL, ret);
+	if (look && ret->source != TSCT_UTC_CLOCKBOUND)
+		platform->clockbound_ns = now_ns + CLOCKBOUND_WAIT_NS;
 }
 
 static void give_up_module(void *ctx)
@@ -188,7 +205,7 @@ int platform_open(struct platform *platform,
 			  strerror(-err));
 		goto close_survey_fd;
 	}
-	platform->disruption.snapshot = read_snapshot;
+	platform->disruption.snapshot = probe_module;
 	platform->disruption.ctx = platform;
 	err = publisher_open(&platform->publisher, options->dir, options->run_dir,
 			     options->use_module);

@@ -23,6 +23,8 @@ struct platform {
 	struct cpu_survey_run *survey_run;	/* CPU survey in progress; NULL: none */
 	int survey_fd;		/* eventfd, readable when the thread that surveys
 				 * the CPUs has a result */
+	__s64 clockbound_ns;	/* CLOCK_MONOTONIC from which on ClockBound's file is
+				 * looked for, ns */
 };
 
 struct platform_options {

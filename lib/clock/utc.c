@@ -190,7 +190,7 @@ int tsct_utc_read(const char *path, struct tsct_utc *ret)
 	struct timex timex = { .modes = 0 };
 	int result;
 
-	if (!read_clockbound(path, ret))
+	if (path && !read_clockbound(path, ret))
 		return 0;
 	result = adjtimex(&timex);
 	tsct_utc_from_kernel(result, &timex, ret);

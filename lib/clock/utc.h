@@ -47,7 +47,8 @@ int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
 
 /*
  * Reads the bound: from ClockBound's file @path if the file belongs to root or this
- * user, is not writable by others and is valid, else from the kernel. Not signal safe.
+ * user, is not writable by others and is valid, else from the kernel. @path may be NULL:
+ * then only the kernel is asked. Not signal safe.
  * Returns 0, also if no bound is known; or -errno of adjtimex(2).
  */
 int tsct_utc_read(const char *path, struct tsct_utc *ret);
