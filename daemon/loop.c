@@ -14,11 +14,11 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +26,7 @@
 #include "daemon/control/control_socket.h"
 #include "lib/core/latch.h"
 #include "daemon/clock/kernel_events.h"
+#include "daemon/clock/tick_schedule.h"
 #include "daemon/config/log.h"
 #include "loop.h"
 #include "daemon/control/metrics.h"
@@ -36,7 +37,6 @@
 
 /* Kinds of descriptors in the epoll set */
 enum event_source {
-	EVENT_TIMER,
 	EVENT_CLOCK_SET,
 	EVENT_SIGNAL,
 	EVENT_SERVER,
@@ -53,7 +53,10 @@ struct loop {
 	struct peers *peers;
 	struct kernel_events module_events;
 	int interval_ms;
-	int epoll, timer, signals;
+	struct tick_schedule ticks;
+	int epoll, signals;
+	bool has_supervisor;		/* systemd, or another program, reads sd_notify()'s
+					 * messages */
 	bool stop;
 	int err;			/* timekeeper's error, -errno; ends the loop */
 };
@@ -71,26 +74,18 @@ static int watch_fd(struct loop *loop, int fd, enum event_source source)
 
 /* ---- timekeeper ticks --------------------------------------------------- */
 
-/*
- * Arms the tick timer for one tick from now: ticks missed while the process was stopped
- * are not repeated.
- */
-static int arm_timer(const struct loop *loop)
+/* Schedules the next tick after one at this moment. Ticks missed while the process was
+ * stopped are not repeated. */
+static void schedule_tick(struct loop *loop)
 {
-	int ms = timekeeper_wait_ms(loop->timekeeper, loop->interval_ms);
-	const struct itimerspec once = {
-		.it_value = {
-			.tv_sec = ms / 1000,
-			.tv_nsec = ms % 1000 * 1000000L,
-		},
-	};
+	const __s64 ms = timekeeper_wait_ms(loop->timekeeper, loop->interval_ms);
 
-	return timerfd_settime(loop->timer, 0, &once, NULL) ? -errno : 0;
+	tick_schedule_ticked(&loop->ticks, tsct_monotonic_ns(), ms * NS_PER_S / 1000);
 }
 
 /*
  * Called after each action of the timekeeper, with its result @err: reports the status
- * to systemd, arms the next tick, and updates the peers.
+ * to systemd, schedules the next tick, and updates the peers.
  */
 static void timekeeper_acted(struct loop *loop, int err)
 {
@@ -98,9 +93,11 @@ static void timekeeper_acted(struct loop *loop, int err)
 
 	if (err)
 		loop->err = err;
-	timekeeper_describe(loop->timekeeper, text, sizeof(text));
-	sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", text);
-	arm_timer(loop);
+	if (loop->has_supervisor) {
+		timekeeper_describe(loop->timekeeper, text, sizeof(text));
+		sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", text);
+	}
+	schedule_tick(loop);
 	peers_tick(loop->peers);
 }
 
@@ -200,16 +197,10 @@ static void on_signal(struct loop *loop)
 
 static void dispatch(struct loop *loop, enum event_source source)
 {
-	uint64_t expired;
-
 	switch (source) {
-	case EVENT_TIMER:
-		if (read(loop->timer, &expired, sizeof(expired)) > 0)
-			tick(loop);
-		return;
 	case EVENT_CLOCK_SET:
-		tick(loop);		/* rearms the timer that the kernel cancels when
-					 * CLOCK_REALTIME is set */
+		disruption_rearm(&loop->platform->disruption);
+		tick(loop);
 		return;
 	case EVENT_SIGNAL:
 		on_signal(loop);
@@ -231,39 +222,63 @@ static void dispatch(struct loop *loop, enum event_source source)
 	}
 }
 
-/* Waits until an event occurs and dispatches all events that have occurred. */
+/* Publishes at once what answers of other nodes require to be known before the next
+ * tick. */
+static void publish_urgent(struct loop *loop)
+{
+	int err;
+
+	if (!peers_urgent(loop->peers))
+		return;
+	err = timekeeper_publish_cluster(loop->timekeeper);
+	if (err)
+		loop->err = err;
+	peers_tick(loop->peers);
+}
+
+/* Waits for events, at most until @until_ns of CLOCK_MONOTONIC. Returns 0 or -errno;
+ * after -EINTR, @fds have no events. */
+static int wait_until(__s64 until_ns, struct pollfd *fds, unsigned int nr)
+{
+	__s64 ns = until_ns - tsct_monotonic_ns();
+	struct timespec timeout = { 0 };
+
+	if (ns > 0) {
+		timeout.tv_sec = ns / NS_PER_S;
+		timeout.tv_nsec = ns % NS_PER_S;
+	}
+	return ppoll(fds, nr, &timeout, NULL) < 0 ? -errno : 0;
+}
+
+/* Waits until an event occurs or a tick is due, and dispatches all events that have
+ * occurred. */
 static int run_once(struct loop *loop)
 {
 	struct pollfd fds[1 + PEERS_FDS_MAX];	/* descriptors: epoll set, then network
 						 * sockets */
 	struct epoll_event events[8];
-	struct timespec timeout = { 0 };
-	__s64 until_ns, ns;
-	unsigned int nr;
-	int i, got, err;
+	__s64 peers_ns, tick_ns = tick_schedule_due(&loop->ticks);
+	unsigned int nr, i;
+	int got, err;
 
 	fds[0] = (struct pollfd) { .fd = loop->epoll, .events = POLLIN };
-	nr = 1 + peers_wants(loop->peers, fds + 1, &until_ns);
-	ns = until_ns == INT64_MAX ? 0 : until_ns - tsct_monotonic_ns();
-	if (ns > 0) {
-		timeout.tv_sec = ns / NS_PER_S;
-		timeout.tv_nsec = ns % NS_PER_S;
-	}
-	if (ppoll(fds, nr, until_ns == INT64_MAX ? NULL : &timeout, NULL) < 0)
-		return errno == EINTR ? 0 : -errno;
+	nr = 1 + peers_wants(loop->peers, fds + 1, &peers_ns);
+	err = wait_until(peers_ns < tick_ns ? peers_ns : tick_ns, fds, nr);
+	if (err)
+		return err == -EINTR ? 0 : err;
 	/* Events of the epoll set are handled before packets, in case the clock was set
 	 * or the counter disrupted. */
 	got = fds[0].revents ? epoll_wait(loop->epoll, events, 8, 0) : 0;
-	for (i = 0; i < got && !loop->err; i++)
+	for (i = 0; (int)i < got && !loop->err; i++)
 		dispatch(loop, (enum event_source)events[i].data.u32);
 	peers_dispatch(loop->peers, fds + 1);
-	/* Answers of other nodes may require a publication before the next tick. */
-	if (peers_urgent(loop->peers)) {
-		err = timekeeper_publish_cluster(loop->timekeeper);
-		if (err)
-			loop->err = err;
-		peers_tick(loop->peers);
-	}
+	for (i = 1; i < nr; i++)
+		if (fds[i].revents)
+			tick_schedule_packet(&loop->ticks, tsct_monotonic_ns(),
+					     peers_expects(loop->peers));
+	publish_urgent(loop);
+	if (!loop->err && tsct_monotonic_ns() >= tick_schedule_due(&loop->ticks))
+		tick(loop);
 	return loop->err;
 }
 
@@ -308,14 +323,8 @@ static int open_all(struct loop *loop, const char *run_dir)
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (loop->epoll < 0)
 		return -errno;
-	loop->timer = timerfd_create(CLOCK_MONOTONIC,
-				     TFD_CLOEXEC | TFD_NONBLOCK);
-	err = watch_fd(loop, loop->timer, EVENT_TIMER);
-	if (!err)
-		err = arm_timer(loop);
-	if (!err)
-		err = watch_fd(loop, loop->platform->disruption.clock_set_fd,
-			       EVENT_CLOCK_SET);
+	err = watch_fd(loop, loop->platform->disruption.clock_set_fd,
+		       EVENT_CLOCK_SET);
 	if (!err)
 		err = watch_fd(loop, loop->platform->survey_fd, EVENT_SURVEY);
 	if (!err) {
@@ -340,7 +349,8 @@ int loop_run(struct timekeeper *timekeeper, struct platform *platform,
 		.timekeeper = timekeeper, .platform = platform,
 		.server = server, .peers = peers,
 		.interval_ms = interval_ms,
-		.epoll = -1, .timer = -1, .signals = -1,
+		.epoll = -1, .signals = -1,
+		.has_supervisor = getenv("NOTIFY_SOCKET"),
 	};
 	int err = open_all(&loop, run_dir);
 
@@ -349,6 +359,7 @@ int loop_run(struct timekeeper *timekeeper, struct platform *platform,
 	 * which the default slack of 50 us is too long.
 	 */
 	prctl(PR_SET_TIMERSLACK, 1UL);
+	schedule_tick(&loop);
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 	} else {
@@ -361,8 +372,6 @@ int loop_run(struct timekeeper *timekeeper, struct platform *platform,
 	control_close(loop.control);
 	if (loop.signals >= 0)
 		close(loop.signals);
-	if (loop.timer >= 0)
-		close(loop.timer);
 	if (loop.epoll >= 0)
 		close(loop.epoll);
 	return err;

@@ -149,7 +149,10 @@ static void read_clocksource(struct disruption_reader *reader)
 
 	if (tsct_sysfs_file_line(&reader->clocksource, text, sizeof(text)) > 0)
 		copy_text(d->clocksource, sizeof(d->clocksource), text);
-	if (tsct_sysfs_file_line(&reader->clocksources, text, sizeof(text)) > 0)
+	/* The kernel's clocksource is one of those it offers. */
+	if (!strcmp(d->clocksource, "tsc"))
+		d->tsc_unavailable = false;
+	else if (tsct_sysfs_file_line(&reader->clocksources, text, sizeof(text)) > 0)
 		d->tsc_unavailable = !tsct_has_word(text, "tsc");
 }
 
@@ -250,7 +253,7 @@ static const void *map_vmclock(const char *path)
  * Arms a timer that never expires: the kernel cancels the timer whenever CLOCK_REALTIME
  * is set, which makes the timer's descriptor readable. If CLOCK_REALTIME was set since
  * the last call, timerfd_settime() fails but arms the timer nevertheless. The error is
- * ignored, because disruption_read() compares the clocks next.
+ * ignored, because the caller compares the clocks next.
  */
 static void arm_set_timer(const struct disruption_reader *reader)
 {
@@ -258,6 +261,15 @@ static void arm_set_timer(const struct disruption_reader *reader)
 
 	timerfd_settime(reader->clock_set_fd, TFD_TIMER_ABSTIME |
 			TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+}
+
+void disruption_rearm(const struct disruption_reader *reader)
+{
+	uint64_t expired;
+
+	if (read(reader->clock_set_fd, &expired, sizeof(expired)) < 0 &&
+	    errno == ECANCELED)
+		arm_set_timer(reader);
 }
 
 int disruption_open(struct disruption_reader *reader, const char *vmclock)
@@ -293,12 +305,8 @@ void disruption_read(struct disruption_reader *reader, struct disruption *ret)
 {
 	struct disruption *d = &reader->last;
 	struct tsct_clock_snapshot snapshot;
-	uint64_t expired;
 	int err;
 
-	if (read(reader->clock_set_fd, &expired, sizeof(expired)) < 0 &&
-	    errno == ECANCELED)
-		arm_set_timer(reader);
 	read_clock_offset(CLOCK_BOOTTIME, &d->suspended_min_ns,
 			  &d->suspended_max_ns);
 	read_clock_offset(CLOCK_REALTIME, &d->realtime_min_ns,

@@ -77,8 +77,10 @@ struct disruption_reader {
 int disruption_open(struct disruption_reader *reader, const char *vmclock);
 void disruption_close(struct disruption_reader *reader);
 
-/* Samples all indicators of disruptions, by about ten system calls that do not
- * block. */
+/* Makes clock_set_fd unreadable, until CLOCK_REALTIME is set again. */
+void disruption_rearm(const struct disruption_reader *reader);
+
+/* Samples all indicators of disruptions, by two to ten system calls that do not block. */
 void disruption_read(struct disruption_reader *reader, struct disruption *ret);
 
 #endif /* TSCTRACED_DISRUPTION_H */

@@ -345,6 +345,16 @@ void peers_dispatch(struct peers *p, const struct pollfd *fds)
 		source_due(p, i, now_ns);
 }
 
+bool peers_expects(const struct peers *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++)
+		if (p->source[i].client.nr_outstanding)
+			return true;
+	return p->service.nr;
+}
+
 bool peers_urgent(struct peers *p)
 {
 	bool urgent = p->urgent;

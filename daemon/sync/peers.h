@@ -58,6 +58,10 @@ unsigned int peers_wants(struct peers *peers, struct pollfd *fds,
 			 __s64 *ret_until_ns);
 void peers_dispatch(struct peers *peers, const struct pollfd *fds);
 
+/* Returns true if a packet may come at once: an answer to a request of this node, or the
+ * next request of a node that this node answers. */
+bool peers_expects(const struct peers *peers);
+
 /* To be called after the timekeeper published clock params or began an epoch. */
 void peers_tick(struct peers *peers);
 
