@@ -13,7 +13,7 @@
  * A fit is due when the newest exchange is REFIT_S later than the last fit, or when one
  * in REFIT_PART exchanges is new. In a burst, most exchanges do not cause a fit.
  */
-#define REFIT_S		0.5
+#define REFIT_S		1.5
 #define REFIT_PART	32
 
 /*
