@@ -286,6 +286,13 @@ void tsct_clockpage_resumed(void)
 	mutex_unlock(&clockpage_lock);
 }
 
+void tsct_clockpage_restored(void)
+{
+	mutex_lock(&clockpage_lock);
+	clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_MIGRATION);
+	clockpage_unlock_and_notify(true);
+}
+
 /* ---- init and exit ---------------------------------------------------- */
 
 int tsct_clockpage_init(void)

@@ -50,9 +50,18 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result);
 void tsct_clockpage_suspend(bool prepare);
 void tsct_clockpage_resumed(void);
 
+/* Called by vmfork.c: begins an epoch without clock params, cause MIGRATION. */
+void tsct_clockpage_restored(void);
+
 /* power.c: follows suspend and resume; schedules a CPU check after resume. */
 int tsct_power_start(void);
 void tsct_power_stop(void);
+
+/* vmfork.c: follows restores of the virtual machine; checks the CPUs after each. */
+int tsct_vmfork_start(void);
+void tsct_vmfork_stop(void);
+/* Fills in restore_seq and since_restore_ns. */
+void tsct_vmfork_read(struct tsct_clock_snapshot *ret);
 
 /* notify.c: multicasts clock disruptions over generic netlink */
 int tsct_notify_init(void);

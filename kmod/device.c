@@ -111,11 +111,11 @@ static long ioctl_clock_set(void __user *uarg)
 
 static long ioctl_clock_snapshot(void __user *uarg)
 {
-	struct tsct_clock_snapshot ret;
+	struct tsct_clock_snapshot ret = { .cycles = 0 };
+	bool valid = tsct_cpucheck_snapshot(&ret);
 
-	if (!tsct_cpucheck_snapshot(&ret))
-		return -EOPNOTSUPP;
-	return device_put(&ret, uarg);
+	tsct_vmfork_read(&ret);
+	return device_put(&ret, uarg) ?: valid ? 0 : -EOPNOTSUPP;
 }
 
 /* ---- channels --------------------------------------------------------- */

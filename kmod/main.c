@@ -29,9 +29,12 @@ static int __init tsctrace_init(void)
 	err = tsct_power_start();
 	if (err)
 		goto stop_cpucheck;
-	err = tsct_channels_init();
+	err = tsct_vmfork_start();
 	if (err)
 		goto stop_power;
+	err = tsct_channels_init();
+	if (err)
+		goto stop_vmfork;
 	err = tsct_selftest_emit();
 	if (err)
 		goto exit_channels;
@@ -45,6 +48,8 @@ static int __init tsctrace_init(void)
 
 exit_channels:
 	tsct_channels_exit();
+stop_vmfork:
+	tsct_vmfork_stop();
 stop_power:
 	tsct_power_stop();
 stop_cpucheck:
@@ -62,6 +67,7 @@ static void __exit tsctrace_exit(void)
 {
 	tsct_device_exit();
 	tsct_channels_exit();
+	tsct_vmfork_stop();
 	tsct_power_stop();
 	tsct_cpucheck_stop();
 	tsct_clockpage_exit();

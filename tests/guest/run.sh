@@ -36,8 +36,10 @@
 #                             tsctrace-nobtf.ko (the same without BTF) or
 #                             tsctrace-selftest.ko (built with SELFTEST=1).
 #                             /lib/modules also has modules that call it,
-#                             tsctrace-sample.ko and tsct-nest.ko, and the
-#                             kernel's veth.ko, if there is one
+#                             tsctrace-sample.ko and tsct-nest.ko,
+#                             tsct-vmfork.ko, which reports a restore of the
+#                             virtual machine, and the kernel's veth.ko, if
+#                             there is one
 #   guest-test: needs=        `btf`: skipped if the module has no BTF
 #   guest-test: files=        comma list of additional files, relative to the
 #                             top of the source tree, absolute, or from $PATH

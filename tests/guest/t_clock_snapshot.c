@@ -34,8 +34,8 @@ static void try_one(void)
 		s.raw_ns, raw_after);
 	t_check(s.real_ns >= real && s.real_ns <= real_after, "%ld %lld %ld",
 		real, s.real_ns, real_after);
-	t_check(!s.reserved[0] && !s.reserved[1] && !s.reserved[2] &&
-		!s.reserved[3]);
+	t_check(!s.restore_seq && !s.since_restore_ns);
+	t_check(!s.reserved[0] && !s.reserved[1]);
 }
 
 /*

@@ -252,8 +252,9 @@ struct tsct_clock_set {
 
 /*
  * TSCT_IOC_CLOCK_SNAPSHOT: readings of CLOCK_REALTIME and CLOCK_MONOTONIC_RAW, both at
- * the TSC value `cycles`.
- * EOPNOTSUPP: the kernel's clocksource is not the TSC. Any caller.
+ * the TSC value `cycles`, and restores of the virtual machine.
+ * EOPNOTSUPP: the kernel's clocksource is not the TSC; then restore_seq and
+ * since_restore_ns are written, and all else is 0. Any caller.
  */
 struct tsct_clock_snapshot {
 	__u64 cycles;
@@ -262,7 +263,12 @@ struct tsct_clock_snapshot {
 	__u32 set_seq;			/* kernel's clock_was_set_seq: changes at least
 					 * whenever CLOCK_REALTIME is set */
 	__u32 source_seq;		/* kernel's count of clocksource changes */
-	__u64 reserved[4];
+	__u64 restore_seq;		/* restores of the virtual machine that VM
+					 * Generation ID reported since the module was
+					 * loaded */
+	__u64 since_restore_ns;		/* CLOCK_MONOTONIC_COARSE since the last of
+					 * them, ns; 0 without one */
+	__u64 reserved[2];
 };
 
 #define TSCT_IOC_MAGIC		0xF5

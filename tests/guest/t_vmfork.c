@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A restore of the virtual machine, which VM Generation ID reports, while no daemon
+ * runs: the module counts it and begins an epoch without clock params, so that no
+ * reader converts by params from before it.
+ * guest-test: timeout=60
+ */
+#include "clock.h"
+#include "vmfork.h"
+
+static struct tsct_clock_snapshot snapshot(int fd)
+{
+	struct tsct_clock_snapshot s;
+
+	memset(&s, 0xff, sizeof(s));
+	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s), "%m");
+	return s;
+}
+
+static void try_count(int fd, uint64_t seq)
+{
+	struct tsct_clock_snapshot s, later;
+
+	s = snapshot(fd);
+	t_check(s.restore_seq == seq, "%llu", s.restore_seq);
+	t_check(s.since_restore_ns < 20 * SECOND, "%llu", s.since_restore_ns);
+	sleep(1);
+	later = snapshot(fd);
+	t_check(later.restore_seq == seq, "%llu", later.restore_seq);
+	/* The coarse clock is behind by up to a timer interrupt. */
+	t_check(later.since_restore_ns > s.since_restore_ns + SECOND / 2);
+}
+
+static void try_epoch(const struct tsct_clock_page *page,
+		      const struct tsct_clock_set *before)
+{
+	struct tsct_clock_state state = clk_state(page);
+	struct tsct_clock_time r;
+
+	t_check(state.epoch == before->state.epoch + 1, "%u", state.epoch);
+	t_check(state.status == TSCT_STATUS_DISRUPTED, "%u", state.status);
+	t_check(state.cause == TSCT_CAUSE_MIGRATION, "%u", state.cause);
+	t_check(!state.real.mult && !state.utc_source);
+	t_check(state.rate_mult == before->state.rate_mult);
+	r = clk_lookup(page, clk_cycles(TSCT_SOURCE_TSC));
+	t_check((int)r.status == -ESTALE, "%d", (int)r.status);
+	r = clk_lookup(page, before->state.real.base_cycles + 5);
+	t_check(r.epoch == before->state.epoch, "%u", r.epoch);
+	t_check(clk_valid(page));
+}
+
+int main(void)
+{
+	int fd = dev_open();
+	const struct tsct_clock_page *page = clk_map(fd);
+	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 5);
+	struct tsct_clock_snapshot s = snapshot(fd);
+
+	t_check(!s.restore_seq && !s.since_restore_ns);
+	t_check(!clk_set(fd, &set), "%m");
+	vmfork_report();
+	try_epoch(page, &set);
+	try_count(fd, 1);
+	t_errno(clk_set(fd, &set), ESTALE);
+	set = clk_params(TSCT_SOURCE_TSC, 6);
+	t_check(!clk_set(fd, &set), "%m");
+	vmfork_report();
+	try_epoch(page, &set);
+	try_count(fd, 2);
+	return t_status();
+}
