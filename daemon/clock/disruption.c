@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "disruption.h"
+#include "lib/clock/utc.h"
 
 /* ---- comparison of two samples ------------------------------------------ */
 
@@ -25,9 +26,11 @@
 __u32 disruption_compare(const struct disruption *before,
 			 const struct disruption *now)
 {
-	if (before->has_vmclock && now->has_vmclock &&
-	    (before->vm_marker != now->vm_marker ||
-	     before->vm_generation != now->vm_generation))
+	/* The count of restores decreases if the module is loaded again. */
+	if ((before->has_vmclock && now->has_vmclock &&
+	     (before->vm_marker != now->vm_marker ||
+	      before->vm_generation != now->vm_generation)) ||
+	    now->restore_seq > before->restore_seq)
 		return TSCT_CAUSE_MIGRATION;
 	if (now->suspended_min_ns > before->suspended_max_ns + CONSTANT_NS)
 		return TSCT_CAUSE_SUSPEND;
@@ -61,10 +64,15 @@ void disruption_describe(const struct disruption *before,
 {
 	switch (cause) {
 	case TSCT_CAUSE_MIGRATION:
-		snprintf(text, size, "the virtual machine was migrated or "
-			 "restored: disruption marker %llu, generation %llu",
-			 (unsigned long long)now->vm_marker,
-			 (unsigned long long)now->vm_generation);
+		if (now->restore_seq > before->restore_seq)
+			snprintf(text, size, "the virtual machine was restored: VM "
+				 "Generation ID, as the module reports");
+		else
+			snprintf(text, size, "the virtual machine was "
+				 "migrated or restored: disruption marker %llu, "
+				 "generation %llu",
+				 (unsigned long long)now->vm_marker,
+				 (unsigned long long)now->vm_generation);
 		return;
 	case TSCT_CAUSE_SUSPEND:
 		snprintf(text, size, "the system was suspended for %.3f s",
@@ -125,6 +133,21 @@ static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 		*ret_min_ns = ns - after;
 		*ret_max_ns = ns - before;
 	}
+}
+
+/* Takes over the module's count of restores. A module of an earlier version reports 0. */
+static void take_restores(const struct tsct_clock_snapshot *snapshot,
+			  struct disruption *d)
+{
+	d->restore_seq = snapshot->restore_seq;
+	d->restored_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE) -
+		(__s64)snapshot->since_restore_ns;
+}
+
+__u64 disruption_since_restore_ns(const struct disruption *d)
+{
+	return d->restore_seq ? (__u64)(read_clock_ns(CLOCK_MONOTONIC_COARSE) -
+					d->restored_ns) : TSCT_NOT_RESTORED;
 }
 
 /* ---- reading: clocksource and CPUs -------------------------------------- */
@@ -319,6 +342,8 @@ void disruption_read(struct disruption_reader *reader, struct disruption *ret)
 	d->has_source_seq = !err;
 	if (!err)
 		d->source_seq = snapshot.source_seq;
+	if (!err || err == -EOPNOTSUPP)
+		take_restores(&snapshot, d);
 	if (reader->vmclock)
 		read_vmclock(reader->vmclock, d);
 	*ret = *d;

@@ -32,6 +32,9 @@ struct disruption {
 				 * disruption_compare() */
 	bool has_source_seq;	/* true: source_seq is valid */
 	__u32 source_seq;	/* kernel's count of clocksource changes */
+	__u64 restore_seq;	/* module's count of restores of the virtual machine; 0:
+				 * none, or no module that counts them */
+	__s64 restored_ns;	/* CLOCK_MONOTONIC_COARSE at the last of them, ns */
 };
 
 /*
@@ -51,6 +54,9 @@ __u32 disruption_compare(const struct disruption *before,
 void disruption_describe(const struct disruption *before,
 			 const struct disruption *now, __u32 cause, char *text,
 			 size_t size);
+
+/* Returns the time since the virtual machine was restored, ns; TSCT_NOT_RESTORED */
+__u64 disruption_since_restore_ns(const struct disruption *d);
 
 /* ---- reading the indicators --------------------------------------------- */
 

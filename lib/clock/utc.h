@@ -17,6 +17,9 @@
 /* Size of that file's contents, ClockBound protocol version 2, bytes */
 #define TSCT_CLOCKBOUND_SIZE	72
 
+/* Time since the virtual machine was restored, if it was not */
+#define TSCT_NOT_RESTORED	UINT64_MAX
+
 struct timex;
 
 /* Sets @ret to "unknown". */

@@ -21,6 +21,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "t.h"
+#include "vmfork.h"
 
 #define POINTS_MAX	20000
 /* time limit for a detection, which takes milliseconds on an idle machine */
@@ -197,6 +198,7 @@ static const struct event {
 	{ "a CPU comes", cpu_comes, TSCT_CAUSE_HOTPLUG },
 	{ "by request", request_disruption, TSCT_CAUSE_FAKE },
 	{ "sleep", sleep_and_wake, TSCT_CAUSE_SUSPEND },
+	{ "a restored snapshot", vmfork_report, TSCT_CAUSE_MIGRATION },
 	{ "an hour on once more", an_hour_on, TSCT_CAUSE_STEP },
 };
 

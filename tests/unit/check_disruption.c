@@ -135,12 +135,17 @@ START_TEST(test_no_disruption)
 	before = now = quiet;
 	now.has_module = now.has_source_seq = false;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
+	/* Nor if a module that had counted restores is loaded again */
+	before = now = quiet;
+	before.restore_seq = 2;
+	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 }
 END_TEST
 
 START_TEST(test_small_changes)
 {
 	struct disruption now = quiet;
+	char text[200];
 
 	now.suspended_min_ns += 2000;	/* a disruption: suspend to idle for a very
 					 * short time */
@@ -149,6 +154,15 @@ START_TEST(test_small_changes)
 	now = quiet;
 	now.vm_generation++;
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_MIGRATION);
+	/* With other disruptions, too, as the hypervisor has set the clock, perhaps */
+	now = quiet;
+	now.restore_seq++;
+	now.source_seq++;
+	now.realtime_min_ns += 3600000000000;
+	now.realtime_max_ns += 3600000000000;
+	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_MIGRATION);
+	disruption_describe(&quiet, &now, TSCT_CAUSE_MIGRATION, text, sizeof(text));
+	ck_assert_ptr_nonnull(strstr(text, "was restored: VM Generation ID"));
 	now = quiet;
 	now.source_seq++;		/* a disruption: a change to another
 					 * clocksource and back */
@@ -285,6 +299,34 @@ START_TEST(test_module)
 }
 END_TEST
 
+/* The time since a restore continues after the module was removed, and is known whatever
+ * the clocksource is. */
+START_TEST(test_restores)
+{
+	struct disruption_reader reader;
+	struct disruption now;
+	int i;
+
+	snapshot_result = (struct tsct_clock_snapshot) { .restore_seq = 0 };
+	snapshot_error = 0;
+	open_reader(&reader, "/nonexistent");
+	disruption_read(&reader, &now);
+	ck_assert_uint_eq(disruption_since_restore_ns(&now), TSCT_NOT_RESTORED);
+	snapshot_result.restore_seq = 3;
+	snapshot_result.since_restore_ns = 7000000000;
+	for (i = 0; i < 3; i++) {
+		static const int errors[] = { 0, -EOPNOTSUPP, -ENOENT };
+
+		snapshot_error = errors[i];
+		disruption_read(&reader, &now);
+		ck_assert_uint_eq(now.restore_seq, 3);
+		ck_assert_uint_ge(disruption_since_restore_ns(&now), 7000000000);
+		ck_assert_uint_lt(disruption_since_restore_ns(&now), 60000000000);
+	}
+	disruption_close(&reader);
+}
+END_TEST
+
 static char path[64];
 
 static void make_vmclock(const void *head, size_t size, size_t length)
@@ -393,6 +435,7 @@ int main(void)
 	tcase_add_test(tcase, test_this_machine);
 	tcase_add_test(tcase, test_files);
 	tcase_add_test(tcase, test_module);
+	tcase_add_test(tcase, test_restores);
 	tcase_add_test(tcase, test_vmclock);
 	tcase_add_test(tcase, test_no_vmclock);
 	return run_suite(suite);
