@@ -70,10 +70,12 @@ static void read_published(void *ctx, struct tsct_clock_state *ret_state)
 static void read_utc(void *ctx, struct tsct_utc *ret)
 {
 	struct platform *platform = ctx;
+	const struct disruption *d = &platform->disruption.last;
 	__s64 now_ns = tsct_monotonic_ns();
 	bool look = now_ns >= platform->clockbound_ns;
 
-	tsct_utc_read(look ? TSCT_CLOCKBOUND_PATH : NULL, ret);
+	tsct_utc_read(look ? TSCT_CLOCKBOUND_PATH : NULL,
+		      disruption_since_restore_ns(d), ret);
 	if (look && ret->source != TSCT_UTC_CLOCKBOUND)
 		platform->clockbound_ns = now_ns + CLOCKBOUND_WAIT_NS;
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
 #include <unistd.h>
@@ -69,13 +70,32 @@ static bool is_fast_slew(const struct timex *timex)
 	return llabs(ppb) > TSCT_UTC_KERNEL_PPB;
 }
 
+/* Time after a restore from which on an update by an NTP daemon counts, s: an update that
+ * was under way at the snapshot is completed before */
+#define RENEWAL_AFTER_S	2
+
+/*
+ * Returns true if maxerror was set later than the restore, by an NTP daemon. The kernel
+ * raises maxerror by 500 us in each second, until a daemon sets it; no other event lowers
+ * it. If none has set it since the restore, it has at least the sum of these steps. So
+ * less than the sum proves an update.
+ */
+static bool is_renewed(const struct timex *timex, __u64 since_restore_ns)
+{
+	const __u64 steps = since_restore_ns / NS_PER_S;
+
+	return steps > RENEWAL_AFTER_S && timex->maxerror >= 0 &&
+		(__u64)timex->maxerror <
+		(steps - RENEWAL_AFTER_S) * (TSCT_UTC_KERNEL_PPB / 1000);
+}
+
 void tsct_utc_from_kernel(int result, const struct timex *timex,
-			  struct tsct_utc *ret)
+			  __u64 since_restore_ns, struct tsct_utc *ret)
 {
 	tsct_utc_clear(ret);
 	if (result < 0 || result == TIME_ERROR || timex->status & STA_UNSYNC ||
 	    timex->maxerror < 0 || timex->maxerror >= KERNEL_LIMIT_US ||
-	    is_fast_slew(timex))
+	    is_fast_slew(timex) || !is_renewed(timex, since_restore_ns))
 		return;
 	*ret = (struct tsct_utc) {
 		.source = TSCT_UTC_KERNEL,
@@ -185,16 +205,36 @@ static int read_clockbound(const char *path, struct tsct_utc *ret)
 
 /* ---- the better of both -------------------------------------------------- */
 
-int tsct_utc_read(const char *path, struct tsct_utc *ret)
+int tsct_utc_read(const char *path, __u64 since_restore_ns, struct tsct_utc *ret)
 {
+	const bool clockbound = path && !read_clockbound(path, ret);
 	struct timex timex = { .modes = 0 };
 	int result;
 
-	if (path && !read_clockbound(path, ret))
+	if (clockbound && since_restore_ns == TSCT_NOT_RESTORED)
 		return 0;
 	result = adjtimex(&timex);
-	tsct_utc_from_kernel(result, &timex, ret);
+	if (!clockbound)
+		tsct_utc_from_kernel(result, &timex, since_restore_ns, ret);
+	else if (result < 0 || !is_renewed(&timex, since_restore_ns))
+		tsct_utc_clear(ret);
 	return result < 0 ? -errno : 0;
+}
+
+/* Returns the time since the virtual machine was restored, ns, as the module reports it;
+ * TSCT_NOT_RESTORED also without a module that does so. */
+static __u64 since_restore_ns(void)
+{
+	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
+	struct tsct_clock_snapshot snapshot = { .restore_seq = 0 };
+
+	if (fd < 0)
+		return TSCT_NOT_RESTORED;
+	/* EOPNOTSUPP: the clocksource is not the TSC; restores are reported. */
+	if (ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &snapshot) && errno != EOPNOTSUPP)
+		snapshot.restore_seq = 0;
+	close(fd);
+	return snapshot.restore_seq ? snapshot.since_restore_ns : TSCT_NOT_RESTORED;
 }
 
 /* Returns true if the daemon read a bound less than AREA_FRESH_S ago. */
@@ -222,7 +262,7 @@ static bool read_area(const struct tsct_clock *clock, struct tsct_utc *ret)
 int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc)
 {
 	struct tsct_utc area;
-	int err = tsct_utc_read(TSCT_CLOCKBOUND_PATH, ret_utc);
+	int err = tsct_utc_read(TSCT_CLOCKBOUND_PATH, since_restore_ns(), ret_utc);
 
 	/*
 	 * The daemon's reading is for a process that cannot read the source: a container

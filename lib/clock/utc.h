@@ -29,12 +29,15 @@ void tsct_utc_clear(struct tsct_utc *ret);
  * tsct_utc_from_kernel - the bound that the kernel states
  * @result: result of adjtimex(2), -1: failed
  * @timex: written by adjtimex(2); not read if that failed
+ * @since_restore_ns: time since the virtual machine was restored, by
+ *	CLOCK_MONOTONIC_COARSE, read before adjtimex(2); or TSCT_NOT_RESTORED
  *
- * The bound is unknown with TIME_ERROR or STA_UNSYNC, if the stated one is 16 s or more, or while the
- * kernel slews CLOCK_REALTIME by more than TSCT_UTC_KERNEL_PPB (tick and freq).
+ * The bound is unknown with TIME_ERROR or STA_UNSYNC, if the stated one is 16 s or more,
+ * while the kernel slews CLOCK_REALTIME by more than TSCT_UTC_KERNEL_PPB (tick and freq),
+ * and until maxerror proves that it was set later than the restore.
  */
 void tsct_utc_from_kernel(int result, const struct timex *timex,
-			  struct tsct_utc *ret);
+			  __u64 since_restore_ns, struct tsct_utc *ret);
 
 /*
  * tsct_utc_from_clockbound - the bound that ClockBound states
@@ -51,10 +54,11 @@ int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
 /*
  * Reads the bound: from ClockBound's file @path if the file belongs to root or this
  * user, is not writable by others and is valid, else from the kernel. @path may be NULL:
- * then only the kernel is asked. Not signal safe.
+ * then only the kernel is asked. After a restore both are unknown until the kernel's
+ * maxerror was set: ClockBound's bound comes from chronyd, which sets it. Not signal safe.
  * Returns 0, also if no bound is known; or -errno of adjtimex(2).
  */
-int tsct_utc_read(const char *path, struct tsct_utc *ret);
+int tsct_utc_read(const char *path, __u64 since_restore_ns, struct tsct_utc *ret);
 
 /* Returns the bound @age_ns after @utc was read; UINT64_MAX: unknown. */
 __u64 tsct_utc_error_after(const struct tsct_utc *utc, __u64 age_ns);

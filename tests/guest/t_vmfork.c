@@ -2,9 +2,13 @@
 /*
  * A restore of the virtual machine, which VM Generation ID reports, while no daemon
  * runs: the module counts it and begins an epoch without clock params, so that no
- * reader converts by params from before it.
+ * reader converts by params from before it. The kernel's bound to UTC is unknown to
+ * programs until an NTP daemon has renewed it.
  * guest-test: timeout=60
  */
+#include <sys/timex.h>
+#include <tsctrace/tsctrace.h>
+
 #include "clock.h"
 #include "vmfork.h"
 
@@ -49,15 +53,57 @@ static void try_epoch(const struct tsct_clock_page *page,
 	t_check(clk_valid(page));
 }
 
+/* Sets maxerror as an NTP daemon does that has synchronized the clock. */
+static void update_kernel(long maxerror_us)
+{
+	struct timex timex = {
+		.modes = ADJ_MAXERROR | ADJ_STATUS,
+		.maxerror = maxerror_us, .status = STA_PLL,
+	};
+
+	t_check(adjtimex(&timex) >= 0, "%m");
+}
+
+static int read_utc(struct tsct_utc *utc)
+{
+	struct tsct_clock *clock;
+	int err;
+
+	t_check(!tsct_clock_open(&clock));
+	err = tsct_clock_utc(clock, utc);
+	tsct_clock_close(clock);
+	return err;
+}
+
+/*
+ * After a restore, with no update by an NTP daemon since; then such an update. Each step
+ * of 500 us needs a second: the update to 500 us proves itself after 4 s.
+ */
+static void try_utc(void)
+{
+	struct tsct_utc utc;
+
+	t_check(read_utc(&utc) == -ENODATA && utc.error_ns == UINT64_MAX);
+	sleep(6);
+	t_check(read_utc(&utc) == -ENODATA, "known without an update");
+	update_kernel(500);
+	t_check(!read_utc(&utc), "unknown after an update");
+	t_check(utc.error_ns >= 500000 && utc.error_ns <= 2000000, "%llu",
+		(unsigned long long)utc.error_ns);
+}
+
 int main(void)
 {
 	int fd = dev_open();
 	const struct tsct_clock_page *page = clk_map(fd);
 	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 5);
 	struct tsct_clock_snapshot s = snapshot(fd);
+	struct tsct_utc utc;
 
 	t_check(!s.restore_seq && !s.since_restore_ns);
 	t_check(!clk_set(fd, &set), "%m");
+	update_kernel(500);
+	t_check(!read_utc(&utc) && utc.source == TSCT_UTC_KERNEL);
 	vmfork_report();
 	try_epoch(page, &set);
 	try_count(fd, 1);
@@ -67,5 +113,6 @@ int main(void)
 	vmfork_report();
 	try_epoch(page, &set);
 	try_count(fd, 2);
+	try_utc();
 	return t_status();
 }

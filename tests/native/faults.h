@@ -32,6 +32,7 @@ enum fault {
 				 * that began equal */
 	FAULT_STALE,		/* a restored machine whose kernel still states the
 				 * small error of the time before */
+	FAULT_RESTORED,		/* the same, of a machine with VM Generation ID */
 	FAULT_SUSPEND,		/* the counter of a machine stops for some time */
 	FAULT_SWAPPED_SAMPLES,	/* recordings 1 and 2 have each other's sync samples, or
 				 * file of sync samples */
@@ -93,6 +94,8 @@ struct machine {
 	unsigned int nr_ntp;
 	int64_t sleep_ps, wake_ps;	/* suspend; wake_ps 0: none */
 	int64_t daemon_end_ps;	/* tsctraced's end; INT64_MAX: none */
+	int64_t restored_ps;	/* restore that VM Generation ID reports; INT64_MAX:
+				 * none */
 	struct clock_line line[FAULTS_LINES];
 	unsigned int nr_lines;
 	struct reading probe[FAULTS_PROBES];

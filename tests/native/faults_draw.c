@@ -10,7 +10,8 @@
 
 const char *const fault_names[FAULT_NR] = {
 	"none", "step-before", "step-during", "slew", "runaway-slew", "dead-ntp",
-	"dead-daemon", "dead-and-step", "snapshot", "stale-restore", "suspend",
+	"dead-daemon", "dead-and-step", "snapshot", "stale-restore",
+	"reported-restore", "suspend",
 	"swapped-samples", "swapped-ids", "rtc-zone", "leap-smear", "leap-insert",
 	"contradiction", "wrong-rate", "negative-trips", "off-49-s",
 };
@@ -84,6 +85,7 @@ static void make_machine(struct fault_case *c, struct machine *m, bool alike)
 			.temp_s = random_uniform(r, 20, 60),
 		},
 		.daemon_end_ps = INT64_MAX,
+		.restored_ps = INT64_MAX,
 	};
 	/* Machines of a cluster that was switched on at once began to count within
 	 * seconds of each other. */
@@ -203,10 +205,13 @@ static void break_wall(struct fault_case *c, struct machine *m)
 	case FAULT_DEAD_AND_STEP:
 		step_wall(c, m, true);
 		break;
+	case FAULT_RESTORED:
+		m->restored_ps = LONG_AGO_PS;
+		/* fall through */
 	case FAULT_STALE:
 		set_wall(m, LONG_AGO_PS, -PS(random_log_uniform(r, 1, 1e4)), small_rate(c));
 		state_error(m, LONG_AGO_PS, PS(1e-3));
-			break;
+		break;
 	case FAULT_RTC_ZONE:
 		set_wall(m, LONG_AGO_PS, right + PS(1800) * (int64_t)random_sign(r) *
 			 random_between(r, 1, 28), small_rate(c));
@@ -363,6 +368,7 @@ static enum relation draw_relation(struct fault_case *c)
 	case FAULT_SNAPSHOT:
 		return of_copies[random_below(&c->random, 3)];
 	case FAULT_STALE:
+	case FAULT_RESTORED:
 	case FAULT_LEAP:
 	case FAULT_LEAP_INSERTED:
 		return random_bool(&c->random) ? BY_NTP : BY_SAMPLES;
@@ -398,6 +404,7 @@ static bool can_merge(const struct fault_case *c)
 	case FAULT_STEP_DURING:
 	case FAULT_RUNAWAY:
 	case FAULT_STALE:
+	case FAULT_RESTORED:
 	case FAULT_LEAP:
 	case FAULT_LEAP_INSERTED:
 		return c->relation == BY_SAMPLES;

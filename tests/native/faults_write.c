@@ -130,10 +130,12 @@ static struct tsct_utc read_utc(const struct machine *m, int64_t ps)
 		.maxerror = error_ps / PS_PER_US + 1,
 		.tick = llrint(10000 * (1 + wall_rate(m, ps))),
 	};
+	const uint64_t since_restore_ns = m->restored_ps == INT64_MAX ?
+		TSCT_NOT_RESTORED : (uint64_t)(ps - m->restored_ps) / 1000;
 	struct tsct_utc utc;
 
 	tsct_utc_from_kernel(error_ps < 0 ? TIME_ERROR : leap ? TIME_INS : TIME_OK,
-			     &timex, &utc);
+			     &timex, since_restore_ns, &utc);
 	return utc;
 }
 
@@ -148,8 +150,8 @@ static uint64_t cycles_at(const struct fault_node *n, const struct machine *m, i
 
 /*
  * Returns true if the kernel of a recorded machine states an error to UTC that is too
- * small, and nothing shows that: a machine that was restored a moment ago, of which
- * nothing else is known. Any other statement that is too small has to be recognized.
+ * small, and nothing shows that: a machine that was restored a moment ago, without VM
+ * Generation ID, of which nothing else is known. Any other statement that is too small has to be recognized.
  */
 bool fault_is_belied(const struct fault_case *c)
 {

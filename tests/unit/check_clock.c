@@ -270,7 +270,7 @@ START_TEST(test_utc)
 	struct tsct_utc now, utc;
 	struct tsct_clock *clock = open_file_clock();
 
-	tsct_utc_read("/nonexistent", &now);
+	tsct_utc_read("/nonexistent", TSCT_NOT_RESTORED, &now);
 	CHANGE(s->utc_source = TSCT_UTC_KERNEL; s->utc_error_ns = 5;
 	       s->utc_as_of_cycles = zero);
 	rewrite_page();

@@ -21,7 +21,7 @@ static struct tsct_utc by_kernel(int result, int status, long maxerror_us)
 	struct timex timex = { .status = status, .maxerror = maxerror_us, .tick = 10000 };
 	struct tsct_utc utc;
 
-	tsct_utc_from_kernel(result, &timex, &utc);
+	tsct_utc_from_kernel(result, &timex, TSCT_NOT_RESTORED, &utc);
 	return utc;
 }
 
@@ -32,7 +32,7 @@ static __u32 by_slew(long tick_us, double ppm)
 			       .freq = (long)(ppm * 65536) };
 	struct tsct_utc utc;
 
-	tsct_utc_from_kernel(TIME_OK, &timex, &utc);
+	tsct_utc_from_kernel(TIME_OK, &timex, TSCT_NOT_RESTORED, &utc);
 	return utc.source;
 }
 
@@ -84,6 +84,57 @@ START_TEST(test_kernel_slews)
 	ck_assert_uint_eq(by_slew(11000, 0), TSCT_UTC_UNKNOWN);
 	ck_assert_uint_eq(by_slew(9000, 0), TSCT_UTC_UNKNOWN);
 	ck_assert_uint_eq(by_slew(0, 0), TSCT_UTC_UNKNOWN);
+}
+END_TEST
+
+/* The source of a bound of @maxerror_us, @since_ns after a restore */
+static __u32 after_restore(__u64 since_ns, long maxerror_us)
+{
+	struct timex timex = { .maxerror = maxerror_us, .tick = 10000 };
+	struct tsct_utc utc;
+
+	tsct_utc_from_kernel(TIME_OK, &timex, since_ns, &utc);
+	return utc.source;
+}
+
+/* maxerror after @s seconds since a restore, by 500 us each from @us on; the kernel has
+ * counted one second less or more, by the phase of its seconds. */
+static long grown_us(long us, int s, int phase)
+{
+	long all = us + 500L * (s + phase);
+
+	return all < us ? us : all;
+}
+
+/* After a restore the bound is unknown until maxerror proves an update. */
+START_TEST(test_kernel_after_restore)
+{
+	int s, phase;
+
+	/* never updated, whatever maxerror was at the snapshot */
+	for (s = 0; s < 40000; s++)
+		for (phase = -1; phase <= 1; phase++) {
+			ck_assert_uint_eq(after_restore((__u64)s * SECOND + 999999999,
+							grown_us(0, s, phase)),
+					  TSCT_UTC_UNKNOWN);
+			ck_assert_uint_eq(after_restore((__u64)s * SECOND,
+							grown_us(300, s, phase)),
+					  TSCT_UTC_UNKNOWN);
+		}
+	/* an update in the first two seconds, perhaps under way at the snapshot */
+	for (s = 2; s < 1000; s++)
+		ck_assert_uint_eq(after_restore((__u64)s * SECOND,
+						grown_us(0, s - 2, 0)),
+				  TSCT_UTC_UNKNOWN);
+	/* an update to 4 ms, 64 s after the restore, and from then on */
+	for (s = 64; s < 31000; s++)
+		ck_assert_uint_eq(after_restore((__u64)s * SECOND,
+						grown_us(4000, s - 64, 1)),
+				  TSCT_UTC_KERNEL);
+	/* an update to 40 ms proves nothing before the unsynchronized clock has more. */
+	ck_assert_uint_eq(after_restore(82 * SECOND, 40000), TSCT_UTC_UNKNOWN);
+	ck_assert_uint_eq(after_restore(83 * SECOND, 40000), TSCT_UTC_KERNEL);
+	ck_assert_uint_eq(after_restore(TSCT_NOT_RESTORED, 15999999), TSCT_UTC_KERNEL);
 }
 END_TEST
 
@@ -194,7 +245,7 @@ static __u32 kernel_source(void)
 {
 	struct tsct_utc utc;
 
-	tsct_utc_read("/nonexistent/clockbound", &utc);
+	tsct_utc_read("/nonexistent/clockbound", TSCT_NOT_RESTORED, &utc);
 	ck_assert_uint_ne(utc.source, TSCT_UTC_CLOCKBOUND);
 	return utc.source;
 }
@@ -209,19 +260,19 @@ START_TEST(test_file)
 	page.as_of[0] = now.tv_sec > 1 ? now.tv_sec - 1 : 0;
 	page.void_after[0] = now.tv_sec + 1000;
 	write_file(&page, sizeof(page), 0644);
-	tsct_utc_read(path, &utc);
+	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
 	ck_assert_uint_eq(utc.source, TSCT_UTC_CLOCKBOUND);
 	ck_assert_uint_ge(utc.error_ns, 40000);
 	/* A file that others may write is not used; nor is a short or stale one. */
 	write_file(&page, sizeof(page), 0666);
-	tsct_utc_read(path, &utc);
+	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
 	ck_assert_uint_eq(utc.source, kernel_source());
 	write_file(&page, sizeof(page) - 1, 0644);
-	tsct_utc_read(path, &utc);
+	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
 	ck_assert_uint_eq(utc.source, kernel_source());
 	page.void_after[0] = page.as_of[0];
 	write_file(&page, sizeof(page), 0644);
-	tsct_utc_read(path, &utc);
+	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
 	ck_assert_uint_eq(utc.source, kernel_source());
 }
 END_TEST
@@ -235,11 +286,11 @@ START_TEST(test_file_never_waits)
 
 	page.generation = 5;
 	write_file(&page, sizeof(page), 0644);
-	tsct_utc_read(path, &utc);
+	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
 	ck_assert_uint_eq(utc.source, kernel_source());
 	unlink(path);
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
-	tsct_utc_read(path, &utc);
+	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
 	ck_assert_uint_eq(utc.source, kernel_source());
 }
 END_TEST
@@ -252,6 +303,7 @@ int main(void)
 	tcase_add_test(tcase, test_kernel);
 	tcase_add_test(tcase, test_kernel_knows_nothing);
 	tcase_add_test(tcase, test_kernel_slews);
+	tcase_add_test(tcase, test_kernel_after_restore);
 	tcase_add_test(tcase, test_clockbound);
 	tcase_add_test(tcase, test_clockbound_refused);
 	tcase = add_case(suite, "files", make_path, remove_path);

@@ -508,7 +508,8 @@ struct tsct_utc {
  * A time of this clock is within error_ns of struct tsct_time of CLOCK_REALTIME, and
  * within the sum of both bounds of UTC. Thread safe, not signal safe. Returns 0;
  * -ENODATA: no bound is known, because no daemon keeps CLOCK_REALTIME (STA_UNSYNC), or
- * the kernel does not tell; *ret_utc then says so.
+ * none has done so since the virtual machine was restored, or the kernel does not tell;
+ * *ret_utc then says so.
  */
 int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc);
 
