@@ -4,8 +4,8 @@
  * them: the hypervisor changes an id, and the kernel's driver calls a notifier. The
  * counter and CLOCK_REALTIME may have stood still since the snapshot, and the counter
  * may now be another host's: an epoch begins, and the CPUs are checked again. The
- * driver's call is some ms after the guest runs again: until then nothing shows the
- * restore.
+ * driver's call follows an ACPI interrupt, after the guest runs again: until then nothing
+ * shows the restore.
  *
  * Without CONFIG_VMGENID, linux/random.h has empty functions, and nothing is reported.
  */

@@ -21,6 +21,9 @@
 #                       (tracepoints, BPF), which ends in "Oops: int3", and on
 #                       a busy host the CPUs wait long for each other
 #   --icount            the TSC counts instructions; one CPU, repeatable
+#   --restore           with VM Generation ID: when the guest writes the line "take
+#                       a snapshot" to its console, it is saved, and a second
+#                       QEMU goes on from there with another id
 #   -- ARG...           further arguments for QEMU
 #
 # ACCEL=kvm in the environment tries KVM instead of emulation.
@@ -31,7 +34,7 @@ die() { echo "boot.sh: $1" >&2; exit "${2:-1}"; }
 usage() { die "usage: boot.sh [OPTION]... KERNEL_DIR INITRD ($1)" 2; }
 
 smp=2 mem=1024 limit=300 console=/dev/null append='' tsc="tsc=reliable"
-topology='' out='' out_mb=256 threads=single accel=${ACCEL:-tcg} icount=''
+topology='' out='' out_mb=256 threads=single accel=${ACCEL:-tcg} icount='' restore=''
 more=()
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -49,6 +52,7 @@ while [ $# -gt 0 ]; do
 	--out-mb) out_mb=$2; shift 2 ;;
 	--parallel) threads=multi; shift ;;
 	--icount) icount=1; shift ;;
+	--restore) restore=1; shift ;;
 	--) shift; break ;;
 	-*) usage "unknown option $1" ;;
 	*) break ;;
@@ -64,8 +68,11 @@ more=("$@")
 command -v qemu-system-x86_64 >/dev/null ||
 	die "qemu-system-x86_64 is missing: install qemu-system-x86"
 
-shared=
-cleanup() { [ -z "$shared" ] || rm -f "$shared"; }
+shared='' saved=''
+cleanup() {
+	[ -z "$shared" ] || rm -f "$shared"
+	[ -z "$saved" ] || rm -rf "$saved"
+}
 trap cleanup EXIT
 if [ -n "$out" ]; then
 	shared=$(mktemp "$out.XXXXXX")
@@ -96,17 +103,48 @@ if [[ $accel == tcg* ]] && [ -z "$icount" ] && [ -x "$ctl" ]; then
 		rate=''
 fi
 
-status=0
 # -no-reboot: a guest that reboots, as panic=-1 does, ends. no_timer_check: on a busy
 # host a late timer interrupt would be taken for a broken timer.
-timeout --foreground -k 5 "$limit" qemu-system-x86_64 \
-	-accel "$accel" -cpu max -smp "$smp$topology" -m "$mem" \
-	-nodefaults -no-user-config -display none -monitor none -no-reboot \
-	-serial "file:$console" -serial stdio \
-	-kernel "$kernel/vmlinuz" -initrd "$initrd" \
-	-append "console=ttyS0 quiet panic=-1 no_timer_check printk.devkmsg=on\
+run_qemu() {	# ARG...
+	timeout --foreground -k 5 "$limit" qemu-system-x86_64 \
+		-accel "$accel" -cpu max -smp "$smp$topology" -m "$mem" \
+		-nodefaults -no-user-config -display none -monitor none -no-reboot \
+		-chardev "file,id=console,path=$console,append=on" \
+		-serial chardev:console -serial stdio \
+		-kernel "$kernel/vmlinuz" -initrd "$initrd" \
+		-append "console=ttyS0 quiet panic=-1 no_timer_check printk.devkmsg=on\
  $rate $tsc $append" \
-	"${more[@]}" </dev/null || status=$?
+		"${more[@]}" "$@" </dev/null
+}
+
+# Waits for the guest's request, and has QEMU save the guest and quit.
+save_guest() {
+	until grep -q '^take a snapshot' "$console"; do sleep 0.2; done
+	printf 'migrate "exec:cat >%s/state"\nquit\n' "$saved" >"$saved/monitor.in"
+}
+
+restore_guest() {
+	local pid status=0
+	saved=$(mktemp -d)
+	mkfifo "$saved/monitor.in" "$saved/monitor.out"
+	save_guest &
+	pid=$!
+	run_qemu -device vmgenid,guid=11111111-1111-4111-8111-111111111111 \
+		-chardev "pipe,id=monitor,path=$saved/monitor" -mon monitor || status=$?
+	kill "$pid" 2>/dev/null || true
+	wait "$pid" || true
+	[ "$status" -eq 0 ] && [ -s "$saved/state" ] || return "$status"
+	run_qemu -device vmgenid,guid=22222222-2222-4222-8222-222222222222 \
+		-incoming "exec:cat $saved/state"
+}
+
+status=0
+: >"$console"
+if [ -n "$restore" ]; then
+	restore_guest || status=$?
+else
+	run_qemu || status=$?
+fi
 if [ -n "$out" ]; then
 	# The shared memory begins with struct area of out.c: 8 bytes "tsct-out", and 8
 	# bytes with the size of the data, which follows after 4096 bytes.

@@ -8,7 +8,7 @@
 # the tests in an initrd, and prints TAP. Exit status 0: all passed.
 #
 #   --test GLOB     only tests with this name (t_mmap, 't_*')
-#   --boot NAME     only boots with this name (default, unstable)
+#   --boot NAME     only boots with this name (default, unstable, restore)
 #   --list          print the tests and their requirements
 #
 # The whole console, the raw results and the logs of the builds are left in
@@ -26,7 +26,9 @@
 #   guest-test: timeout=40    seconds on an idle machine; the limit is this
 #                             times $TSCT_SLOW
 #   guest-test: boot=default  comma list: `default` has a trusted TSC; in
-#                             `unstable` the kernel marks the TSC unstable
+#                             `unstable` the kernel marks the TSC unstable;
+#                             `restore` has VM Generation ID, and the test is
+#                             saved and restored at its request (boot.sh)
 #   guest-test: smp=2         CPUs
 #   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
 #                             not for tests in which the kernel patches its code
@@ -97,7 +99,7 @@ set_default() {
 set_key() {	# TEST KEY VALUE
 	case $2=$3 in
 	timeout=[1-9]*) timeout[$1]=$3 ;;
-	boot=default|boot=unstable) boots[$1]=$3 ;;
+	boot=default|boot=unstable|boot=restore) boots[$1]=$3 ;;
 	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
 	smp=[1-9]|smp=[1-9][0-9]) smp[$1]=$3 ;;
 	parallel=yes|parallel=no) parallel[$1]=$3 ;;
@@ -360,6 +362,7 @@ boot() {	# INDEX
 		limit=$((limit + timeout[$name] + 15))
 	done
 	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
+	[[ $group != restore.* ]] || options+=(--restore)
 	[[ $group != *.parallel ]] || options+=(--parallel)
 	[[ $group =~ ^[a-z]+\.([0-9]+) ]]
 	boot_guest "$log.console" --smp "${BASH_REMATCH[1]}" \

@@ -6,7 +6,6 @@
  * programs until an NTP daemon has renewed it.
  * guest-test: timeout=60
  */
-#include <sys/timex.h>
 #include <tsctrace/tsctrace.h>
 
 #include "clock.h"
@@ -53,17 +52,6 @@ static void try_epoch(const struct tsct_clock_page *page,
 	t_check(clk_valid(page));
 }
 
-/* Sets maxerror as an NTP daemon does that has synchronized the clock. */
-static void update_kernel(long maxerror_us)
-{
-	struct timex timex = {
-		.modes = ADJ_MAXERROR | ADJ_STATUS,
-		.maxerror = maxerror_us, .status = STA_PLL,
-	};
-
-	t_check(adjtimex(&timex) >= 0, "%m");
-}
-
 static int read_utc(struct tsct_utc *utc)
 {
 	struct tsct_clock *clock;
@@ -86,7 +74,7 @@ static void try_utc(void)
 	t_check(read_utc(&utc) == -ENODATA && utc.error_ns == UINT64_MAX);
 	sleep(6);
 	t_check(read_utc(&utc) == -ENODATA, "known without an update");
-	update_kernel(500);
+	vmfork_update_kernel(500);
 	t_check(!read_utc(&utc), "unknown after an update");
 	t_check(utc.error_ns >= 500000 && utc.error_ns <= 2000000, "%llu",
 		(unsigned long long)utc.error_ns);
@@ -102,7 +90,7 @@ int main(void)
 
 	t_check(!s.restore_seq && !s.since_restore_ns);
 	t_check(!clk_set(fd, &set), "%m");
-	update_kernel(500);
+	vmfork_update_kernel(500);
 	t_check(!read_utc(&utc) && utc.source == TSCT_UTC_KERNEL);
 	vmfork_report();
 	try_epoch(page, &set);
