@@ -416,8 +416,8 @@ const char *tsct_client_result_text(enum tsct_client_result result)
 		"requests at all",
 	[TSCT_CLIENT_UNSYNCED] = "the server is not synchronized (yet)",
 	[TSCT_CLIENT_IMPOSSIBLE] =
-		"inconsistent times: the server sent the answer before it received the "
-		"request, or reports an impossible counter rate",
+		"inconsistent answer: the server sent it before it received the request, "
+		"reports an impossible counter rate, or is 0 hops from another node",
 	[TSCT_CLIENT_SELF] =
 		"the answer is from this node: the address is one of its own",
 	[TSCT_CLIENT_ZERO_ORIGIN] =

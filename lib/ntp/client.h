@@ -88,7 +88,8 @@ enum tsct_client_result {
 	TSCT_CLIENT_BAD_MAC,	/* answer with a wrong MAC, or MAC of another key */
 	TSCT_CLIENT_KISS,	/* kiss-o'-death, answering an outstanding request */
 	TSCT_CLIENT_UNSYNCED,	/* the server is not synchronized */
-	TSCT_CLIENT_IMPOSSIBLE,	/* times t3 < t2 or t4 < t1, or invalid clock params */
+	TSCT_CLIENT_IMPOSSIBLE,	/* times t3 < t2 or t4 < t1, invalid clock params, or
+				 * depth 0 of a node that is not the master */
 	TSCT_CLIENT_SELF,	/* the answer is from this node itself */
 	TSCT_CLIENT_ZERO_ORIGIN,
 	TSCT_CLIENT_FOREIGN,	/* origin or nonce of the answer matches no request */

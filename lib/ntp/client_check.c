@@ -171,6 +171,10 @@ static enum tsct_client_result read_field(const struct tsct_client *client,
 	a->has_t3 = true;
 	if (!a->remote.has_params || !tsct_status_has_time(ext->status))
 		return TSCT_CLIENT_UNSYNCED;
+	/* Depth 0 puts a node before all others in the order of hops (select.c), so it is
+	 * accepted from the master only. */
+	if (!ext->depth && ext->node != ext->master)
+		return TSCT_CLIENT_IMPOSSIBLE;
 	return a->mult < MULT_MIN || a->mult > MULT_MAX ?
 		TSCT_CLIENT_IMPOSSIBLE : TSCT_CLIENT_OK;
 }

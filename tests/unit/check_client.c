@@ -435,6 +435,7 @@ START_TEST(test_rejects_decreasing_counter)
 		p.ext.host = MASTER_HOST + (i >= 1);
 		p.ext.node = MASTER + (i >= 2);
 		p.ext.master = MASTER + (i >= 3);
+		p.ext.depth = i == 2;
 		p.ext.prev_nonce = pending()->nonce;
 		p.ext.prev_tx = pending()->x.t3 + 1;
 		p.ext.flags |= TSCT_EXT_TX_KERNEL;
@@ -501,6 +502,29 @@ START_TEST(test_rejects_own_id)
 	p.stratum = 1;		/* no loop: at stratum 1, refid is the type of the
 				 * server's clock */
 	expect_accepted(&p);
+	finish();
+}
+END_TEST
+
+/* Only the master is 0 hops from the master: a node that states depth 0 and another node as
+ * its master would be before all honest sources. */
+START_TEST(test_rejects_false_master)
+{
+	struct tsct_ntp_packet p;
+
+	begin(0, 0);
+	send_request();
+	p = make_answer();
+	p.ext.node = MASTER + 1;
+	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	p.ext.depth = 1;
+	expect_accepted(&p);
+	/* Without a time, no place in the order is stated. */
+	send_request();
+	p = make_answer();
+	p.ext.master = 0;
+	p.ext.status = TSCT_STATUS_UNKNOWN;
+	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
 	finish();
 }
 END_TEST
@@ -651,6 +675,7 @@ int main(void)
 	tcase_add_test(tcase, test_rejects_decreasing_counter);
 	tcase_add_test(tcase, test_server_clock_set_back);
 	tcase_add_test(tcase, test_rejects_own_id);
+	tcase_add_test(tcase, test_rejects_false_master);
 	tcase_add_test(tcase, test_same_host);
 	tcase_add_test(tcase, test_server_without_time);
 	tcase_add_test(tcase, test_answer_without_extension_field);
