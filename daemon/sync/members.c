@@ -176,7 +176,9 @@ void members_request(void *ctx, const struct tsct_responder_request *request)
 	__s64 now_ns = tsct_monotonic_ns();
 
 	/* The sender may follow this node, whether it is a member or not. */
-	tsct_cluster_set_polled(p->cluster);
+	if (request->proven)
+		tsct_cluster_set_polled(p->cluster, timekeeper_cycles(p->timekeeper),
+					request->poll);
 	if (!child && p->config->nr_children)
 		return;			/* the sender of the request is not a member */
 	add_member(p, request, child, now_ns);

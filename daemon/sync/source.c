@@ -460,6 +460,7 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 		ext.flags |= TSCT_EXT_JOIN;
 		ext.session = s->session;
 	}
+	client->poll = s->poll + client->backoff;
 	barrier_request(p, s, &ext);
 	len = (follows ? tsct_client_follow : tsct_client_request)(
 		client, p->config->keys, random,

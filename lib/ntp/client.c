@@ -6,8 +6,8 @@
  */
 #include "client_private.h"
 
-#define POLL_FIELD	6	/* poll interval in the header of requests:
-				 * 2^6 s */
+/* Poll interval in the header of requests: 2^6 s, the real one to a node if that is longer */
+#define POLL_FIELD	6
 #define NO_PRECISION	32	/* precision in the header of requests: 2^32 s,
 				 * which reveals nothing of the local clock */
 #define KISS_ANSWERS	16	/* answers after which the backoff decreases by 1 */
@@ -152,6 +152,8 @@ static size_t request(struct tsct_client *client, const struct tsct_keys *keys,
 	};
 	size_t len;
 
+	if (!is_ntp_only(client) && client->poll > POLL_FIELD)
+		packet.poll = (__s8)client->poll;
 	if (one.xmit == one.nonce)
 		one.nonce ^= 4;
 	if (interleaves(client)) {

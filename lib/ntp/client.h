@@ -158,6 +158,8 @@ struct tsct_client {
 	/* Session of the next requests, unless a request is part of the master's
 	 * session; 0: no session. Set by the caller */
 	__u32 session;
+	int poll;		/* poll interval, 2^n s: requests to nodes announce it
+				 * if it is above 6. Set by the caller */
 	/* Missing nodes: nodes that have not arrived at the barrier of a collective.
 	 * The caller sets the fields `requests_missing` and `below`. */
 	bool requests_missing;	/* true: requests have the field of missing nodes, so

@@ -29,6 +29,7 @@ struct responder_query {
 	bool again;		/* request was received before, or may be a replay */
 	bool repeat;		/* request is a duplicate of the last request, and gets
 				 * the same answer */
+	bool proven;		/* see struct tsct_responder_request */
 	struct tsct_client_entry_past *note;	/* record of the request; NULL:
 						 * not recorded */
 };
@@ -144,6 +145,17 @@ static bool is_recorded(const struct tsct_client_entry *entry, __u64 nonce)
 	return false;
 }
 
+/* True: @tx is that of one of the client's last answers. */
+static bool repeats_answer(const struct tsct_client_entry *entry, __u64 tx)
+{
+	unsigned int i;
+
+	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++)
+		if (entry->past[i].nonce && entry->past[i].tx == tx)
+			return true;
+	return false;
+}
+
 /*
  * False: the request may be a replay.
  *
@@ -158,13 +170,10 @@ static bool is_recorded(const struct tsct_client_entry *entry, __u64 nonce)
  */
 static bool is_fresh(const struct tsct_client_entry *entry, __u64 tx)
 {
-	unsigned int i, alike = 0;
+	unsigned int alike = 0;
 
-	if (!entry->past[0].nonce)
+	if (!entry->past[0].nonce || repeats_answer(entry, tx))
 		return true;
-	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++)
-		if (entry->past[i].nonce && entry->past[i].tx == tx)
-			return true;
 	while (alike < TSCT_CLIENT_TABLE_PAST && entry->past[alike].nonce &&
 	       entry->past[alike].repeated_tx == tx)
 		alike++;
@@ -216,6 +225,7 @@ static void record_request(struct tsct_responder *responder,
 		record(entry, entry->unverified);
 		entry->unverified.nonce = 0;
 	}
+	request->proven = repeats_answer(entry, ext->tx);
 	if (is_recorded(entry, ext->nonce)) {
 		request->again = true;
 		request->repeat = entry->past[0].nonce == ext->nonce;
@@ -253,6 +263,7 @@ static void fill_field(struct tsct_responder *responder,
 		.from = request->from,
 		.key_id = received->has_mac ? received->key_id : 0,
 		.trusted = request->member,
+		.poll = received->poll,
 		.request = received->ext,
 		.reply = reply,
 		.below = received->has_missing ? received->missing : NULL,
@@ -277,6 +288,7 @@ static void fill_field(struct tsct_responder *responder,
 		.params = timeline->params,
 	};
 	record_request(responder, request, reply);
+	member_request.proven = request->proven;
 	if (responder->ops.member_request && !request->again &&
 	    (request->member || !tsct_keys_nr(responder->keys)))
 		responder->ops.member_request(responder->ops.ctx,

@@ -47,6 +47,10 @@ struct tsct_responder_request {
 	__u32 key_id;		/* key id of the request's MAC; 0: no MAC */
 	bool trusted;		/* rate limit of members applies, not that of unknown
 				 * clients (ratelimit.h) */
+	bool proven;		/* the request repeats the tx of an answer: its sender
+				 * received that answer, so the request is neither
+				 * forged nor a replay */
+	__s8 poll;		/* poll interval that the request announces, 2^n s */
 	struct tsct_extension request, *reply;
 	/*
 	 * Names of missing nodes, which have not arrived at a collective's barrier.

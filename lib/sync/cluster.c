@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -108,6 +109,7 @@ void tsct_cluster_disrupt(struct tsct_cluster *cluster)
 	cluster->now = 0;		/* the counter may be behind its last value */
 	cluster->used = -1;
 	cluster->is_master = false;
+	cluster->is_polled = false;	/* polled_until is a value of the counter */
 	cluster->disrupted = true;
 	begin_epoch(cluster);
 }
@@ -209,8 +211,13 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 		reselect(cluster);
 }
 
-void tsct_cluster_set_polled(struct tsct_cluster *cluster)
+void tsct_cluster_set_polled(struct tsct_cluster *cluster, __u64 now, int poll)
 {
+	double s = tsct_smaller(ldexp(TSCT_HOLDOVER_POLLS, poll), cluster->options.void_s);
+	__u64 until = now + (__u64)(s * cluster->options.hz);
+
+	if (!cluster->is_polled || (__s64)(until - cluster->polled_until) > 0)
+		cluster->polled_until = until;
 	cluster->is_polled = true;
 }
 

@@ -42,6 +42,8 @@
 #define TSCT_CLUSTER_SLEW_PPB	500000
 #define TSCT_CLUSTER_SLEW_MAX_NS	10000000000LL
 
+#define TSCT_HOLDOVER_POLLS	8	/* number of missed polls until holdover */
+
 /* Largest number of hops to the master; more means a loop of sources. */
 #define TSCT_CLUSTER_DEPTH_MAX	15
 
@@ -112,8 +114,12 @@ void tsct_cluster_reset_source(struct tsct_cluster *cluster,
 			       unsigned int source);
 void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch);
 
-/* Notes that another node polls this one, so that sources may follow this node. */
-void tsct_cluster_set_polled(struct tsct_cluster *cluster);
+/*
+ * Notes at @now, in local cycles, that another node polls this one every 2^@poll s, so that
+ * sources may follow this node. That holds for TSCT_HOLDOVER_POLLS polls, void_s at most: a
+ * node without answers is then in holdover, or without a time.
+ */
+void tsct_cluster_set_polled(struct tsct_cluster *cluster, __u64 now, int poll);
 
 /*
  * tsct_cluster_set_skew - include in the error bounds of published params that the

@@ -16,7 +16,10 @@ struct tsct_cluster {
 					 * sources inherit, ns */
 	__u64 now;			/* t4 of the newest exchange, cycles */
 	double skew_ns;			/* see tsct_cluster_set_skew() */
-	bool is_polled;			/* see tsct_cluster_set_polled() */
+	/* True: another node polled this one, and may follow it until polled_until, in
+	 * cycles: see tsct_cluster_set_polled() */
+	bool is_polled;
+	__u64 polled_until;
 
 	__u64 master;			/* id of the node that defines the timeline */
 	__u32 timeline;			/* epoch number of the master */

@@ -81,6 +81,12 @@ static bool is_own_timeline(const struct tsct_cluster *cluster,
 		on_timeline(source, cluster->master, cluster->timeline);
 }
 
+/* True: other nodes may follow this one. */
+static bool is_polled(const struct tsct_cluster *cluster)
+{
+	return cluster->is_polled && (__s64)(cluster->polled_until - cluster->now) > 0;
+}
+
 /* True: the source does not follow this node, if this node is @depth hops from the
  * master. Nobody follows a node that is polled by none. Else nodes at the same depth are
  * in the order of their ids, so this relation has no cycles. */
@@ -89,7 +95,7 @@ static bool is_upstream(const struct tsct_cluster *cluster,
 {
 	const struct tsct_remote *remote = &source->remote;
 
-	return !remote->has_params || !cluster->is_polled || remote->depth < depth ||
+	return !remote->has_params || !is_polled(cluster) || remote->depth < depth ||
 		(remote->depth == depth && remote->node < cluster->options.node);
 }
 

@@ -6,7 +6,6 @@
 #include "source.h"
 
 #define FIRST_ROOM	32
-#define HOLDOVER_POLLS	8	/* number of missed polls until holdover */
 #define HOLDOVER_MIN_S	5.0	/* least time without exchange until holdover */
 
 /*
@@ -114,7 +113,7 @@ static void note_interval(struct tsct_sync_source *source,
 	__u64 interval = x->t1 - source->last_poll, twice, decayed;
 
 	if (source->nr &&
-	    (double)interval * HOLDOVER_POLLS < HOLDOVER_MIN_S * options->hz)
+	    (double)interval * TSCT_HOLDOVER_POLLS < HOLDOVER_MIN_S * options->hz)
 		return;
 	source->last_poll = x->t1;
 	if (!source->nr)
@@ -130,7 +129,7 @@ static void note_interval(struct tsct_sync_source *source,
 __u64 tsct_sync_source_holdover_cycles(const struct tsct_sync_source *source,
 				       const struct tsct_cluster_options *options)
 {
-	double cycles = HOLDOVER_POLLS * (double)source->max_interval;
+	double cycles = TSCT_HOLDOVER_POLLS * (double)source->max_interval;
 
 	if (options->hold_s > 0)
 		return (__u64)(options->hold_s * options->hz);

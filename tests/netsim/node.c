@@ -92,7 +92,9 @@ static void served_request(void *ctx, const struct tsct_responder_request *req)
 	struct served *served = ctx;
 	struct tsct_schedule *schedule = served->node->schedule;
 
-	tsct_cluster_set_polled(served->node->cluster);
+	if (req->proven)
+		tsct_cluster_set_polled(served->node->cluster,
+					node_count(served->world, served->node), req->poll);
 	if (!schedule)
 		return;
 	tsct_schedule_member(schedule, req->request.node, NULL, served_us(ctx));

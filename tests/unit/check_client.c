@@ -86,6 +86,15 @@ START_TEST(test_requests_disclose_nothing)
 	ck_assert_uint_eq(w.request.ext.prev_tx, 0);
 	ck_assert_uint_eq(w.request.ext.params.mult, 0);
 	ck_assert_uint_eq(w.request.ext.session, ~0U);
+	/* Only a node, which may follow this one, is announced a long poll interval. */
+	ck_assert_int_eq(w.request.poll, 6);
+	w.client.poll = 9;
+	send_request();
+	ck_assert_int_eq(w.request.poll, 9);
+	begin(TSCT_CLIENT_NTP_ONLY, 0);
+	w.client.poll = 9;
+	send_request();
+	ck_assert_int_eq(w.request.poll, 6);
 	finish();
 }
 END_TEST

@@ -46,6 +46,37 @@ START_TEST(test_repeated_and_replayed_requests)
 }
 END_TEST
 
+/* A request is proven if it repeats the tx of an answer to that very client. */
+START_TEST(test_proven_requests)
+{
+	struct tsct_ntp_packet p = request(true), other;
+
+	p.poll = 9;
+	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.nr_requests, 1);
+	ck_assert(!w.last.proven);
+	ck_assert_int_eq(w.last.poll, 9);
+	p = request(true);
+	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	ck_assert(w.last.proven);
+	/* Other clients are not proven by it: neither another address, nor a node id. */
+	other = request(true);
+	other.ext.tx = p.ext.tx;
+	ck_assert_int_eq(deliver_unchanged("10.0.0.2", &other, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.nr_requests, 3);
+	ck_assert(!w.last.proven);
+	other.ext.node++;
+	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &other, 0), TSCT_ANSWER_SENT);
+	ck_assert_uint_eq(w.nr_requests, 4);
+	ck_assert(!w.last.proven);
+	/* A guess */
+	other.ext.nonce++;
+	other.ext.tx = w.now;
+	ck_assert_int_eq(deliver_unchanged("10.0.0.2", &other, 0), TSCT_ANSWER_SENT);
+	ck_assert(!w.last.proven);
+}
+END_TEST
+
 /* A request with nonce 0, which our clients never send, gets the time and is not
  * stored. */
 START_TEST(test_zero_nonce)
@@ -225,6 +256,7 @@ int main(void)
 	seed_with(0);
 	tcase_add_test(tcase, test_repeated_and_replayed_requests);
 	tcase_add_test(tcase, test_zero_nonce);
+	tcase_add_test(tcase, test_proven_requests);
 	tcase_add_test(tcase, test_attacker_replays);
 	tcase_add_test(tcase, test_client_restart);
 	tcase_add_test(tcase, test_first_poll_of_several_requests);
