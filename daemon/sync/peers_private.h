@@ -47,6 +47,10 @@ struct peer_source {
 					 * resets the number to 0 */
 	__u32 session;			/* id of the master's session in which this node
 					 * takes part; 0: none */
+	__s64 sent_ns;			/* time of the last request */
+	unsigned int bad_turns;		/* number of turns in a row that were outside the
+					 * limits of request_timing.h */
+	__s64 bad_turns_ns;		/* time of the last log line about such turns */
 	unsigned int own_session;	/* exchanges left in the session
 					 * client.session, which this node began;
 					 * 0: none */

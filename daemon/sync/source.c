@@ -6,6 +6,7 @@
 
 #include "daemon/config/log.h"
 #include "lib/client/gettime.h"
+#include "lib/sync/request_timing.h"
 #include "peers_private.h"
 
 #define NS_PER_MS	1000000LL
@@ -39,6 +40,9 @@
 
 /* Minimum time between log lines about a source's answers with the same result, ns */
 #define LOG_NS		(60 * NS_PER_S)
+/* Number of turns in a row outside the limits that are logged. Fewer are no fault: the first
+ * turn of a session may be at once, and so may the one after a late request. */
+#define BAD_TURNS	8
 #define STATES_MAX	20		/* maximum number of log lines about a
 					 * source's state in LOG_NS */
 /* Time between log lines "does not answer", per source, ns */
@@ -223,6 +227,22 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 	else
 		log_warning("%s: %s", s->config.name,
 			    tsct_client_result_text(result));
+}
+
+/* Counts the turns in a row that a master assigned outside the limits, and logs them, at most
+ * once in LOG_NS. @turn_ns: time to the next request, within the limits */
+static void note_turn(struct peer_source *s, __s64 turn_ns, __s64 now_ns)
+{
+	const __u32 turn_us = s->client.remote.turn_us;
+
+	s->bad_turns = turn_ns == 1000LL * turn_us ? 0 : s->bad_turns + 1;
+	if (s->bad_turns < BAD_TURNS && turn_ns < TSCT_TURN_MAX_NS)
+		return;
+	if (!s->bad_turns || (s->bad_turns_ns && now_ns - s->bad_turns_ns < LOG_NS))
+		return;
+	s->bad_turns_ns = now_ns;
+	log_warning("%s: impossible turn of a session, %u us to the next request: %lld us "
+		    "are used", s->config.name, turn_us, (long long)turn_ns / 1000);
 }
 
 /* Logs why the fit of a source is what it is, when that has changed; at most once in
@@ -410,6 +430,7 @@ static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
 {
 	struct peer_source *s = &p->source[nr];
 	const struct tsct_remote *r = &s->client.remote;
+	__s64 turn_ns;
 
 	/* A session is ended only by the answer to a request that was part of the
 	 * session. */
@@ -422,7 +443,9 @@ static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
 	}
 	if (!s->session || r->session != s->session)
 		return;
-	s->due_ns = now_ns + 1000LL * r->turn_us;
+	turn_ns = tsct_request_turn_ns(r->turn_us, now_ns - s->sent_ns);
+	note_turn(s, turn_ns, now_ns);
+	s->due_ns = now_ns + turn_ns;
 }
 
 /* ---- sending requests ---------------------------------------------------- */
@@ -472,6 +495,7 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 	if (err)
 		return err;
 	tsct_client_sent(client, (__u32)client->sent, before);
+	s->sent_ns = tsct_monotonic_ns();
 	read_tx_times(p, s);
 	return 0;
 }

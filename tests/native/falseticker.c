@@ -13,6 +13,7 @@
  *   there NS	requests take NS longer (busy wait before the receive time)
  *   back NS	answers take NS longer (busy wait after the transmit time)
  *   error NS	the error bound that it sends; default 1000
+ *   turn US	one session that never ends, with a turn every US, at once if US is 0
  *
  * SIGTERM ends it.
  */
@@ -33,12 +34,13 @@
 #define NODE		0x11a211a211a211a2ULL
 #define NS_PER_S	1000000000LL
 
-enum lie { AHEAD, FAST, STEP, PAST, EPOCH, OTHER, THERE, BACK, ERROR, NR_LIES };
+enum lie { AHEAD, FAST, STEP, PAST, EPOCH, OTHER, THERE, BACK, ERROR, TURN, NR_LIES };
 
 static const char *const names[NR_LIES] = {
 	"ahead", "fast", "step", "past", "epoch", "other", "there", "back", "error",
+	"turn",
 };
-static double lies[NR_LIES] = { [ERROR] = 1000 };
+static double lies[NR_LIES] = { [ERROR] = 1000, [TURN] = -1 };
 
 static struct tsct_clock_area area;
 static struct tsct_clock_state state;	/* clock of the daemon at DIR */
@@ -82,6 +84,16 @@ static __s64 real_ns(void *ctx, __u64 ticks)
 {
 	(void)ctx;
 	return tsct_clock_params_ns(&state.real, ticks) + ahead_ns();
+}
+
+static void open_session(void *ctx, const struct tsct_responder_request *request)
+{
+	(void)ctx;
+	if (lies[TURN] < 0)
+		return;
+	request->reply->flags |= TSCT_EXT_SESSION_OPEN;
+	request->reply->session = 7;
+	request->reply->turn_us = (__u32)lies[TURN];
 }
 
 static void make_timeline(struct tsct_timeline *t)
@@ -177,7 +189,9 @@ static int open_socket(void)
 
 int main(int argc, char **argv)
 {
-	const struct tsct_responder_ops ops = { .now = now, .real_ns = real_ns };
+	const struct tsct_responder_ops ops = {
+		.now = now, .real_ns = real_ns, .member_request = open_session,
+	};
 	static const struct tsct_ratelimit_options no_limit;
 	struct tsct_ratelimit *guard = tsct_ratelimit_new(&no_limit, 1);
 	struct tsct_responder *responder;
