@@ -48,6 +48,7 @@ struct peer_source {
 	__u32 session;			/* id of the master's session in which this node
 					 * takes part; 0: none */
 	__s64 sent_ns;			/* time of the last request */
+	__s64 rtt_ns;			/* longest round trip lately; 0: unknown */
 	unsigned int bad_turns;		/* number of turns in a row that were outside the
 					 * limits of request_timing.h */
 	__s64 bad_turns_ns;		/* time of the last log line about such turns */

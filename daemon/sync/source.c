@@ -14,7 +14,8 @@
 /* Number of polls in a burst. A burst begins at start, and after a change of the
  * network or a disruption. */
 #define BURST		6
-#define BURST_NS	(100 * NS_PER_MS) /* time between polls of a burst, ns */
+/* Least time between polls of a burst, ns */
+#define BURST_NS	(100 * NS_PER_MS)
 #define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of an NTP server, ns */
 /*
  * After a pause the first packets on a path may be slower, and not by the same amount in
@@ -27,7 +28,8 @@
 #define REQUESTS_LONG	3	/* requests per poll, if the poll interval is long */
 #define LONG_NS		(2 * NS_PER_S)	/* minimum of a long poll interval, ns */
 #define LOST_PORT	4	/* unanswered polls until the UDP port changes */
-#define LATE_NS		(50 * NS_PER_MS) /* timeout of a request in a session, ns */
+/* Least timeout of a request in a session, ns */
+#define LATE_NS		(50 * NS_PER_MS)
 #define SESSION_LOST	5		/* lost requests in a row that end a
 					 * session */
 /* Time from an answer to the next request in a session that this node began, ns */
@@ -111,15 +113,33 @@ void sources_disrupt(struct peers *p)
 	sources_poll_now(p);
 }
 
+/* Returns the time until which the answer to an outstanding request is likely to come, ns; 0:
+ * none is outstanding. A request before that would give up the answer. */
+static __s64 answer_until_ns(const struct peer_source *s)
+{
+	return tsct_client_waits(&s->client) ?
+		s->sent_ns + tsct_request_timeout_ns(0, s->rtt_ns, 0) : 0;
+}
+
+/* Polls a source at @at_ns, if the next poll is later; but after an outstanding answer. */
+static void poll_at(struct peer_source *s, __s64 at_ns)
+{
+	__s64 answer_ns = answer_until_ns(s);
+
+	if (at_ns < answer_ns)
+		at_ns = answer_ns;
+	if (s->due_ns > at_ns)
+		s->due_ns = at_ns;
+}
+
 void sources_poll_for_barrier(struct peers *p)
 {
 	__s64 soon_ns = tsct_monotonic_ns() + BURST_NS;
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
-		if (barrier_waits_for(p, &p->source[i]) &&
-		    p->source[i].due_ns > soon_ns)
-			p->source[i].due_ns = soon_ns;
+		if (barrier_waits_for(p, &p->source[i]))
+			poll_at(&p->source[i], soon_ns);
 }
 
 /* Returns the time from a request until it counts as lost and the next request is
@@ -131,10 +151,10 @@ static __s64 next_request_ns(const struct peers *p, const struct peer_source *s,
 	__s64 burst = s->config.ntp_only ? BURST_NTP_NS : BURST_NS;
 
 	if (s->session || s->own_session)
-		return LATE_NS;
-	if (s->burst || barrier_waits_for(p, s))
-		return poll < burst ? poll : burst;
-	return poll;
+		return tsct_request_timeout_ns(LATE_NS, s->rtt_ns, 0);
+	if ((s->burst || barrier_waits_for(p, s)) && burst < poll)
+		poll = burst;
+	return tsct_request_timeout_ns(poll, s->rtt_ns, s->lost);
 }
 
 /* ---- opening and closing sources ----------------------------------------- */
@@ -522,7 +542,8 @@ static int send_poll(struct peers *p, struct peer_source *s)
 	return err;
 }
 
-/* Sends the next request of a poll, right after an answer, unless a session has begun. */
+/* Sends the next request of a poll, right after an answer, unless a session has begun. The
+ * next poll waits for its answer, too. */
 static void send_further(struct peers *p, struct peer_source *s)
 {
 	if (s->own_session || s->client.remote.flags & TSCT_EXT_SESSION_OPEN)
@@ -534,6 +555,8 @@ static void send_further(struct peers *p, struct peer_source *s)
 	 * sent. */
 	if (send_request(p, s, true))
 		s->further = 0;
+	if (s->due_ns < answer_until_ns(s))
+		s->due_ns = answer_until_ns(s);
 }
 
 void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
@@ -629,16 +652,18 @@ static void receive(struct peers *p, unsigned int nr,
 	if (tsct_client_poll_requested(&s->client, p->config->keys,
 				       packet->bytes, packet->len,
 				       (__u64)now_ns / 1000, &at_us)) {
-		if (!s->client.backoff && s->due_ns > (__s64)at_us * 1000)
-			s->due_ns = (__s64)at_us * 1000;
+		if (!s->client.backoff)
+			poll_at(s, (__s64)at_us * 1000);
 		return;
 	}
 	result = tsct_client_reply(&s->client, p->config->keys, packet->bytes,
 				   packet->len, packet->time,
 				   packet_clock_estimate_ns(&p->clock,
 							    packet->time.cycles));
-	if (result == TSCT_CLIENT_OK)
+	if (result == TSCT_CLIENT_OK) {
+		s->rtt_ns = tsct_request_rtt_ns(s->rtt_ns, now_ns - s->sent_ns);
 		send_further(p, s);
+	}
 	/*
 	 * Exchanges are not fed to the cluster between the answers of a poll: feeding
 	 * takes time and evicts caches. If the server shares the CPU, the code path of

@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Times between the requests to a source: which of the turns that a master assigns are
- * obeyed. Pure; times are ns of any monotonic clock.
+ * Times between the requests to a source: how long a request waits for its answer, and
+ * which of the turns that a master assigns are obeyed. Pure; times are ns of any monotonic
+ * clock.
  */
 #ifndef TSCT_SYNC_REQUEST_TIMING_H
 #define TSCT_SYNC_REQUEST_TIMING_H
 
 #include <linux/types.h>
+
+/* Longest wait for an answer after which a next request may be sent, ns, unless the poll
+ * interval is longer */
+#define TSCT_REQUEST_TIMEOUT_MAX_NS	1000000000LL
+
+/* Returns the round-trip time of a source by which its timeouts are set, ns: the longest
+ * one lately. @rtt_ns: that time before; 0: unknown. @measured_ns: that of the last answer */
+__s64 tsct_request_rtt_ns(__s64 rtt_ns, __s64 measured_ns);
+
+/*
+ * Returns the time from a request to the next one if there is no answer, ns: @interval_ns,
+ * or twice the round-trip time if that is longer, TSCT_REQUEST_TIMEOUT_MAX_NS at most. A new
+ * request gives up the one before, so after three lost ones in a row the time doubles with
+ * each, up to that limit: the round trip may have become longer, or be unknown.
+ * @rtt_ns: see tsct_request_rtt_ns(). @lost: number of lost requests since the last answer
+ */
+__s64 tsct_request_timeout_ns(__s64 interval_ns, __s64 rtt_ns, unsigned int lost);
 
 /*
  * Limits of turns in a master's session. A master assigns one slot of 500 us after the

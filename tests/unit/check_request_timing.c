@@ -27,11 +27,58 @@ START_TEST(test_turns)
 }
 END_TEST
 
+/* Timeouts cover twice the round trip, between the interval and 1 s. */
+START_TEST(test_timeouts)
+{
+	ck_assert_int_eq(tsct_request_timeout_ns(50 * MS, 100 * US, 0), 50 * MS);
+	ck_assert_int_eq(tsct_request_timeout_ns(50 * MS, 60 * MS, 0), 120 * MS);
+	ck_assert_int_eq(tsct_request_timeout_ns(100 * MS, 300 * MS, 0), 600 * MS);
+	ck_assert_int_eq(tsct_request_timeout_ns(100 * MS, 900 * MS, 0), 1000 * MS);
+	ck_assert_int_eq(tsct_request_timeout_ns(16000 * MS, 900 * MS, 0), 16000 * MS);
+	/* Two lost requests are no reason to wait longer. */
+	ck_assert_int_eq(tsct_request_timeout_ns(100 * MS, 0, 2), 100 * MS);
+	ck_assert_int_eq(tsct_request_timeout_ns(100 * MS, 0, 3), 200 * MS);
+	ck_assert_int_eq(tsct_request_timeout_ns(100 * MS, 0, 5), 800 * MS);
+	ck_assert_int_eq(tsct_request_timeout_ns(100 * MS, 0, 1000), 1000 * MS);
+	ck_assert_int_eq(tsct_request_timeout_ns(1LL << 62, 0, 1000), 1LL << 62);
+}
+END_TEST
+
+/* A burst over a path with a round trip of 300 ms, of which nothing is known: one of its six
+ * polls waits long enough. */
+START_TEST(test_burst_on_a_long_path)
+{
+	unsigned int lost = 0;
+
+	while (lost < 6 && tsct_request_timeout_ns(100 * MS, 0, lost) < 300 * MS)
+		lost++;
+	ck_assert_uint_lt(lost, 5);
+}
+END_TEST
+
+/* A longer round trip is known at once, a shorter one after some answers. */
+START_TEST(test_round_trip)
+{
+	__s64 rtt_ns = tsct_request_rtt_ns(0, 300 * MS);
+	unsigned int i;
+
+	ck_assert_int_eq(rtt_ns, 300 * MS);
+	ck_assert_int_eq(tsct_request_rtt_ns(rtt_ns, 400 * MS), 400 * MS);
+	ck_assert_int_ge(tsct_request_rtt_ns(rtt_ns, 1 * MS), 250 * MS);
+	for (i = 0; i < 100; i++)
+		rtt_ns = tsct_request_rtt_ns(rtt_ns, 1 * MS);
+	ck_assert_int_eq(rtt_ns, 1 * MS);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("request_timing");
 	TCase *tcase = add_case(suite, "request_timing", NULL, NULL);
 
 	tcase_add_test(tcase, test_turns);
+	tcase_add_test(tcase, test_timeouts);
+	tcase_add_test(tcase, test_burst_on_a_long_path);
+	tcase_add_test(tcase, test_round_trip);
 	return run_suite(suite);
 }

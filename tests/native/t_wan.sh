@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A child (beta) whose master (alpha) is 300 ms away: bursts, polls that are more frequent
+# than that, sessions and collectives have to wait for their answers.
+# test-timeout: 120
+set -euo pipefail
+
+. "$(dirname "$0")/sync.sh"
+bench=$top/tests/bench/sync
+${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -I"$top" -o "$work/relay" "$bench/relay.c" \
+	"$top"/tests/world/{paths,network,crystal}.c -lm
+compile timesync
+net alpha
+net beta
+tun() {		# NAME ADDRESS PEER
+	within "$net_id$1" ip tuntap add dev relay0 mode tun
+	within "$net_id$1" ip addr add "$2" peer "$3" dev relay0
+	within "$net_id$1" ip link set relay0 up
+}
+tun alpha 10.77.1.1 10.77.1.2
+tun beta 10.77.1.2 10.77.1.1
+mkfifo "$work/ready"
+"$work/relay" --request floor=150000,exp=20 --answer floor=150000,exp=20 \
+	--log "$work/relay.log" "/run/netns/${net_id}beta" "/run/netns/${net_id}alpha" \
+	>"$work/ready" 2>"$work/relay.out" &
+pids+=("$!")
+read -r ready <"$work/ready" && [ "$ready" = ready ] || fail "$(cat "$work/relay.out")"
+mkdir "$work/alpha" "$work/beta"
+printf 'name alpha\nchild beta 10.77.1.2\n' >"$work/alpha/conf"
+# Polls every 31 ms would give up every request.
+printf 'name beta\nmaster 10.77.1.1 minpoll -5 maxpoll -5\n' >"$work/beta/conf"
+start alpha a1
+wait_for "alpha is synchronized" synced alpha
+start beta b2
+wait_for "beta is synchronized" synced beta
+
+# --- a session of beta's own, and collectives --------------------------------------------
+counted() { of beta "p[\"sources\"][0][\"answers\"][\"$1\"]"; }
+over() { of beta 'p["session"]["over"]'; }
+late=$(counted replay) before=$(over)
+in_dir beta "$ctl" sync >"$work/sync" || fail "$(cat "$work/sync")"
+has_ended() { [ "$(over)" -gt "$before" ]; }
+wait_for "the session is over" has_ended
+for i in alpha beta; do
+	TSCTRACE_RUN_DIR=$work/$i "$work/timesync" 20000 3 >"$work/$i/calls" &
+	callers+=($!)
+done
+for i in "${callers[@]}"; do wait "$i" || fail "$(cat "$work"/*/calls)"; done
+grep -q '^after 3$' "$work/beta/calls" || fail "$(cat "$work/beta/calls")"
+echo "# $(counted taken) answers, $(counted replay) that were given up, $late at first"
+# The first burst gives up some requests, as it does not know the path.
+[ "$(counted replay)" -le "$((late + 1))" ] || fail "requests were given up too early"
