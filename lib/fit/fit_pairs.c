@@ -24,6 +24,10 @@
  */
 #define SIGNIFICANT	2.24
 
+/* Longest time from an answer to the next request of the same poll, s: half of the shortest
+ * poll interval, 2^-6 s */
+#define FOLLOWS_MAX_S	0x1p-7
+
 /* Differences of delays in one direction, the first exchange's minus the second's */
 struct differences {
 	unsigned int positive, negative;
@@ -48,12 +52,21 @@ static bool follows(const struct tsct_exchange *x, const struct tsct_point *p)
 	return x[p->index].flags & TSCT_EXCHANGE_FOLLOWS;
 }
 
-/* True: the point is the first of a pair, whose second is the next point. */
-static bool begins_pair(const struct tsct_exchange *x, const struct tsct_point *p,
-			const struct tsct_point *end)
+/* True: the request of the next point was sent right after the answer of this one. The flag
+ * alone does not say so: a full window drops exchanges (lib/sync/source.c), which leaves the
+ * first one of a poll beside the second one of another. */
+static bool is_followed(const struct tsct_exchange *x, const struct tsct_point *p)
 {
-	return p + 1 < end && !follows(x, p) && follows(x, p + 1) &&
-		p[1].index == p->index + 1 && !p->rejected && !p[1].rejected;
+	return follows(x, p + 1) && p[1].u1 - p->u4 < FOLLOWS_MAX_S;
+}
+
+/* True: the point is the first of a pair, whose second is the next point. */
+static bool begins_pair(const struct tsct_plane *plane, const struct tsct_exchange *x,
+			const struct tsct_point *p)
+{
+	return p + 1 < plane->point + plane->nr && !follows(x, p) &&
+		is_followed(x, p) && p[1].index == p->index + 1 &&
+		!p->rejected && !p[1].rejected;
 }
 
 /* Clears `shortest` of the used points whose poll has a shorter one. */
@@ -62,7 +75,7 @@ static void find_shortest(struct tsct_plane *plane, const struct tsct_exchange *
 	struct tsct_point *end = plane->point + plane->nr, *best = NULL, *p;
 
 	for (p = plane->point; p < end; p++) {
-		if (!follows(x, p))
+		if (p == plane->point || !is_followed(x, p - 1))
 			best = NULL;
 		if (!p->used)
 			continue;
@@ -84,7 +97,7 @@ static void compare_places(struct tsct_plane *plane, const struct tsct_exchange 
 	bool drop_first;
 
 	for (p = plane->point; p < end; p++) {
-		if (!begins_pair(x, p, end))
+		if (!begins_pair(plane, x, p))
 			continue;
 		add_difference(&request, p->up - p[1].up);
 		add_difference(&answer, p[1].low - p->low);

@@ -138,6 +138,29 @@ START_TEST(test_not_compared)
 }
 END_TEST
 
+/* A full window has dropped the second exchange of every other poll, and the first one of
+ * the polls between: no two of the rest are of one poll, and these are not compared. */
+START_TEST(test_thinned)
+{
+	unsigned int i;
+
+	begin(1);
+	for (i = 0; i < NR; i++) {
+		const struct path path = {
+			.request = 50e-6 + exponential(20e-6) + (i % 2 ? 0 : 23e-6),
+			.answer = 50e-6 + exponential(20e-6),
+		};
+
+		x[i] = exchange_at(1 + i / 16.0 + i % 2 * 400e-6, path);
+		x[i].flags = i % 2 ? TSCT_EXCHANGE_FOLLOWS : 0;
+	}
+	error_us(TSCT_FIT_AUTO);
+	ck_assert_uint_ge(kept(0), POLLS * 9 / 10);
+	ck_assert_uint_ge(kept(1), POLLS * 9 / 10);
+	end();
+}
+END_TEST
+
 /* Without any second exchange that is possible, the first ones are used. */
 START_TEST(test_second_impossible)
 {
@@ -163,6 +186,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_slow_place, 0, 4);
 	tcase_add_test(tc, test_equal_places);
 	tcase_add_test(tc, test_not_compared);
+	tcase_add_test(tc, test_thinned);
 	tcase_add_test(tc, test_second_impossible);
 	return run_suite(suite);
 }
