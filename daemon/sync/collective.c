@@ -159,7 +159,7 @@ static void release(struct peers *p)
 	b->released = b->number;
 	b->number = 0;
 	b->member_gathers_ns = b->gathers_ns = b->ended_ns = 0;
-	b->stands_in = false;
+	b->stands_in = b->member_polls = false;
 }
 
 static void tick_as_master(struct peers *p)
@@ -245,6 +245,7 @@ static void poll_members(struct peers *p)
 
 	if (!callers_gather(p)) {
 		b->gathers_ns = 0;
+		b->member_polls = false;
 		return;
 	}
 	if (!b->gathers_ns) {
@@ -252,7 +253,8 @@ static void poll_members(struct peers *p)
 		b->polled = false;
 	}
 	if (b->polled || now_ns - b->gathers_ns < POLL_MEMBERS_NS ||
-	    !has_members(p))
+	    !has_members(p) ||
+	    !(b->member_polls || has_caller(b) || parent_gathers(p)))
 		return;
 	b->polled = true;
 	members_request_poll(p);
@@ -271,8 +273,11 @@ void barrier_member_request(struct peers *p, const struct tsct_extension *reques
 	if (request->flags & TSCT_EXT_NO_CALLER)
 		return;
 	/* A member that lost the answer repeats its request. */
-	if (!tsct_schedule_released(p->members.schedule, request->barrier))
+	if (!tsct_schedule_released(p->members.schedule, request->barrier)) {
 		b->member_gathers_ns = now_ns;
+		b->member_polls = b->member_polls || tsct_schedule_take_poll(
+			p->members.schedule, request->node, (__u64)now_ns / 1000);
+	}
 	if (now_ns - b->member_ns <= MEMBER_WAITS_NS) {
 		b->member_ns = now_ns;
 		return;

@@ -185,6 +185,8 @@ struct barrier {
 					 * none waits */
 	bool polled;			/* true: poll requests were sent to the members
 					 * since gathers_ns */
+	bool member_polls;		/* true: a member's report since gathers_ns may
+					 * cause poll requests */
 	struct tsct_participants participants;	/* local processes that joined */
 	__s64 ended_ns;			/* time when the last participant ended; 0:
 					 * there are participants, or there was no

@@ -10,6 +10,9 @@
  * (blockers) are no longer listed */
 #define BLOCKERS_VALID_US	2000000
 
+/* Least time between rounds of poll requests for the same member in the same barrier, us */
+#define POLL_AGAIN_US	10000000
+
 struct schedule_member {
 	char name[TSCT_MEMBER_NAME];
 	bool expected;		/* member is configured: barriers wait for it */
@@ -26,6 +29,11 @@ struct schedule_member {
 	__u32 arrived;		/* barrier in which the member waits; 0: none */
 	bool elsewhere;		/* true: the member takes part in barriers through another
 				 * node */
+	/* true: the member's reports have caused poll requests: last in barrier
+	 * polled_barrier, at polled_us */
+	bool polled;
+	__u32 polled_barrier;
+	__u64 polled_us;
 	/* text about missing processes and nodes on and below the member, see
 	 * tsct_schedule_set_blockers(); "": none is known */
 	char blockers[TSCT_MISSING_TEXT + 1];
@@ -404,6 +412,19 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 		reply->flags |= TSCT_EXT_RELEASED;
 	}
 	answer_session(schedule, member, request, reply, now_us);
+}
+
+bool tsct_schedule_take_poll(struct tsct_schedule *schedule, __u64 node, __u64 now_us)
+{
+	struct schedule_member *member = find_member(schedule, node);
+
+	if (!member || (member->polled && member->polled_barrier == schedule->barrier &&
+			now_us - member->polled_us < POLL_AGAIN_US))
+		return false;
+	member->polled = true;
+	member->polled_barrier = schedule->barrier;
+	member->polled_us = now_us;
+	return true;
 }
 
 /* ---- missing members --------------------------------------------------- */

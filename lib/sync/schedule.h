@@ -85,6 +85,13 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 			   struct tsct_extension *reply, __u64 now_us);
 
 /*
+ * Returns true if reports of member @node, on which callers wait, may cause a round of poll
+ * requests to all members: once per barrier, and again after 10 s. One request of a member
+ * costs this node, and the network, one packet to each of the others.
+ */
+bool tsct_schedule_take_poll(struct tsct_schedule *schedule, __u64 node, __u64 now_us);
+
+/*
  * tsct_schedule_barrier - return the number of the current barrier
  * tsct_schedule_arrive - note that all callers of tsct_timesync() on the master wait.
  *	When the members that the barrier waits for have arrived too, releases the

@@ -365,6 +365,34 @@ START_TEST(test_barriers)
 }
 END_TEST
 
+/* A member that reports callers again and again causes poll requests once in 10 s, and once
+ * per barrier; other members are not affected. */
+START_TEST(test_limits_polls)
+{
+	__u64 now;
+	unsigned int nr = 0;
+
+	member(1, NULL, 0);
+	member(2, NULL, 0);
+	for (now = 1; now < 60000000; now += 100000) {
+		member(1, NULL, now);
+		nr += tsct_schedule_take_poll(r, 1, now);
+	}
+	ck_assert_uint_eq(nr, 6);
+	member(2, NULL, now);
+	ck_assert(tsct_schedule_take_poll(r, 2, now));
+	ck_assert(!tsct_schedule_take_poll(r, 2, now + 1));
+	ck_assert(!tsct_schedule_take_poll(r, 3, now));
+	/* The next barrier is another collective. */
+	send_request(1, TSCT_EXT_ARRIVED, 0, 1, now);
+	send_request(2, TSCT_EXT_ARRIVED, 0, 1, now);
+	tsct_schedule_arrive(r, 1, now);
+	ck_assert(tsct_schedule_released(r, 1));
+	ck_assert(tsct_schedule_take_poll(r, 2, now + 2));
+	ck_assert(!tsct_schedule_take_poll(r, 2, now + 3));
+}
+END_TEST
+
 /* A member that takes part through another node is waited for there, and here again once
  * it takes part here. */
 START_TEST(test_member_elsewhere)
@@ -673,6 +701,7 @@ int main(void)
 	tcase_add_test(tcase, test_members);
 	tcase_add_test(tcase, test_barriers);
 	tcase_add_test(tcase, test_barrier_ignores_absent_members);
+	tcase_add_test(tcase, test_limits_polls);
 	tcase_add_test(tcase, test_member_elsewhere);
 	tcase_add_test(tcase, test_barrier_expects_configured_members);
 	tcase_add_test(tcase, test_lists_blocking_nodes_below);
