@@ -38,6 +38,7 @@ struct control_connection {
 /* The connection of a process that joined the collectives, after its answer */
 struct control_participant {
 	int fd;
+	struct ucred cred;		/* credentials of the process that joined */
 	__u32 id;			/* id of the participant; 0: a free entry */
 };
 
@@ -106,8 +107,10 @@ static void keep_participant(struct control *control,
 	/* There are as many entries as participants. */
 	while (at->id)
 		at++;
-	*at = (struct control_participant) { connection->fd,
-					     connection->participant };
+	*at = (struct control_participant) {
+		.fd = connection->fd, .cred = connection->cred,
+		.id = connection->participant,
+	};
 	free_connection(connection);
 	if (watch(control, EPOLL_CTL_MOD, at->fd, EPOLLIN, at))
 		end_participant(control, at);
@@ -188,6 +191,23 @@ static void fake_disruption(struct control *control,
 		    "it is not root", (int)cred->pid, (unsigned int)cred->uid);
 }
 
+/* True: the request is "timesync NUMBER ID CALL" with the id of a participant that is another
+ * process. Ids are easy to guess: whoever repeats one could call for that process. */
+static bool is_for_another(const struct control *control,
+			   const struct control_connection *connection)
+{
+	const struct control_participant *at = control->participants;
+	unsigned int id;
+
+	if (sscanf(connection->request, "timesync %*u %u", &id) != 1 || !id)
+		return false;
+	for (; at < control->participants + TSCT_PARTICIPANTS_MAX; at++)
+		if (at->id == id)
+			return at->cred.pid != connection->cred.pid ||
+				at->cred.uid != connection->cred.uid;
+	return false;
+}
+
 static void answer_request(struct control *control,
 			   struct control_connection *connection)
 {
@@ -202,6 +222,8 @@ static void answer_request(struct control *control,
 	else if (!strncmp(connection->request, "join ", 5))
 		connection->participant = control->ops.join(control->ops.ctx,
 			connection->request + 5, connection->cred.pid, to);
+	else if (is_for_another(control, connection))
+		fprintf(to, "unknown 0\n");
 	else if (!control->ops.other(control->ops.ctx, connection->request, to))
 		fprintf(to,
 			"error: unknown request; use metrics, peers, exchanges, "

@@ -26,7 +26,8 @@ struct control_ops {
 	void (*metrics)(void *ctx, FILE *to);
 	/* Begins an epoch for a fake disruption and prints the outcome. */
 	void (*fake_disruption)(void *ctx, FILE *to);
-	/* Answers a request other than "metrics" and "fake-disruption", of any user.
+	/* Answers a request other than "metrics" and "fake-disruption", of any user. A
+	 * request with the id of a participant is of the process that joined as such.
 	 * Returns false if the request is unknown. */
 	bool (*other)(void *ctx, const char *request, FILE *to);
 	/* Answers the request "join @declared" of process @pid. Returns the id of the

@@ -15,7 +15,8 @@
  * A process may declare, by the request "join COUNT", that COUNT processes of this node
  * take part. The answer is "joined ID", and the connection stays open until the process
  * leaves or ends. Its requests are then "timesync N ID CALL" with the number CALL of the
- * call; "unknown 0" means that the process has to join again. While there are
+ * call; "unknown 0" means that the process has to join again, as nobody has joined with that
+ * id, or another process has. While there are
  * participants, this node has arrived when all of them wait and COUNT have joined, less
  * those that ended; other callers are released with them and are not waited for. If the
  * last participant ends while callers wait anywhere, this node counts as arrived until

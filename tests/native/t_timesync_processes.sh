@@ -80,6 +80,30 @@ for late in alpha.2 beta.2 gamma.2; do
 done
 echo "# all returned after the late one"
 
+# --- no process calls for another one --------------------------------------------------
+# Requests with the ids of all participants of alpha do not release the others.
+for i in $(twos $all); do
+	[ $i = alpha.2 ] && run $i 60000 1 2 late || run $i 60000 1 2
+done
+for i in $(twos $all); do wait_for "$i has joined" is_joined $i; done
+sleep 1
+python3 - "$work/alpha/control.sock" >"$work/forged" <<'END'
+import socket, sys
+
+for participant in range(1, 60):
+    with socket.socket(socket.AF_UNIX) as control:
+        control.connect(sys.argv[1])
+        control.sendall(b"timesync 0 %d 1\n" % participant)
+        print(control.makefile().read().strip())
+END
+[ "$(sort -u "$work/forged")" = "unknown 0" ] || fail "$(sort -u "$work/forged")"
+sleep 1
+! done_all alpha.1 || fail "a call for alpha.2 was forged"
+kill -USR1 ${pid_of[alpha.2]}
+# shellcheck disable=SC2046
+end $(twos $all)
+done_all $(twos $all) || fail "after forged calls: $why"
+
 # --- each process makes the same number of calls ------------------------------------
 # A call that counted twice, or that was released twice, leaves others behind.
 for i in $(twos $all); do run $i 60000 30 2; done
