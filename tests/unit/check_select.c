@@ -21,9 +21,9 @@ static void begin(unsigned int turn)
 
 #define SIBLINGS	6
 
-/* Each sibling polls the master and all other siblings, and publishes its time. The
- * master answers until @until_s. */
-static void poll_siblings(struct node *sibling, double t, double until_s)
+/* Each sibling polls the master and all other siblings, as it does every 2^@poll s, and
+ * publishes its time. The master answers until @until_s. */
+static void poll_siblings(struct node *sibling, double t, int poll, double until_s)
 {
 	unsigned int i, k;
 
@@ -36,7 +36,7 @@ static void poll_siblings(struct node *sibling, double t, double until_s)
 			if (k == i)
 				continue;
 			tsct_cluster_set_polled(sibling[k].cluster,
-						node_ticks(&sibling[k], at), 0);
+						node_ticks(&sibling[k], at), poll);
 			at = exchange(&sibling[i], 1 + k, &sibling[k], &lan, at + 1e-3);
 		}
 		publish(&sibling[i], at);
@@ -97,12 +97,12 @@ START_TEST(test_siblings)
 		last = sibling[i].id > sibling[last].id ? i : last;
 	}
 	for (t = 2; t < 200; t++)
-		poll_siblings(sibling, t, 200);
+		poll_siblings(sibling, t, 0, 200);
 	with_master = largest_bound_us(sibling, t);
 	ck_assert_uint_eq(count_followers(sibling, first, t), SIBLINGS - 1);
 	ck_assert_uint_eq(count_followers(sibling, last, t), 0);
 	for (; t < 400; t++)
-		poll_siblings(sibling, t, 200);
+		poll_siblings(sibling, t, 0, 200);
 	without = largest_bound_us(sibling, t);
 	for (i = 0; i < SIBLINGS; i++) {
 		printf("# sibling %u: rms %.0f ns, worst %.0f\n", i,
@@ -150,7 +150,7 @@ START_TEST(test_polled_expires)
 		first = sibling[i].id < sibling[first].id ? i : first;
 	}
 	for (t = 2; t < 50; t++)
-		poll_siblings(sibling, t, 50);
+		poll_siblings(sibling, t, 0, 50);
 	for (; t < 70; t++) {
 		for (i = 0; i < SIBLINGS; i++) {
 			exchange(&sibling[i], 0, &master, &lan, t + 0.1);
@@ -183,15 +183,53 @@ START_TEST(test_siblings_master_restart)
 	for (i = 0; i < SIBLINGS; i++)
 		make_node(&sibling[i], WANDER, 1 + SIBLINGS);
 	for (t = 2; t < 100; t++)
-		poll_siblings(sibling, t, HUGE_VAL);
+		poll_siblings(sibling, t, 0, HUGE_VAL);
 	master_params = make_master(&master, t, 8);
 	for (; t < 130; t++)
-		poll_siblings(sibling, t, HUGE_VAL);
+		poll_siblings(sibling, t, 0, HUGE_VAL);
 	for (i = 0; i < SIBLINGS; i++) {
 		ck_assert_uint_eq(sibling[i].state.cluster_timeline, 8);
 		ck_assert_uint_eq(tsct_cluster_epoch(sibling[i].cluster), 2);
 		free_node(&sibling[i]);
 	}
+	free_node(&master);
+}
+END_TEST
+
+/*
+ * The master dies for good, and its siblings poll each other for much longer than void_s, an
+ * hour. When their exchanges with the master have expired, each takes the time of others, as
+ * nodes of more and more hops, until the limit of hops. All that time they are in holdover,
+ * and no reading is outside its bound (poll_siblings).
+ */
+START_TEST(test_siblings_without_root)
+{
+	struct node sibling[SIBLINGS];
+	struct tsct_remote sent;
+	uint16_t depth = 0;
+	double t, bound = 0;
+	unsigned int i;
+
+	begin(20);
+	for (i = 0; i < SIBLINGS; i++)
+		make_node(&sibling[i], WANDER, 1 + SIBLINGS);
+	for (t = 2; t < 8800; t += 32) {
+		poll_siblings(sibling, t, 5, 600);
+		for (i = 0; i < SIBLINGS && t > 1200; i++) {
+			sent = make_remote(&sibling[i], t);
+			depth = sent.depth > depth ? sent.depth : depth;
+			ck_assert(!tsct_status_has_time(sent.status) ||
+				  sent.status == TSCT_STATUS_HOLDOVER);
+		}
+		bound = fmax(bound, largest_bound_us(sibling, t));
+	}
+	for (i = 0; i < SIBLINGS; i++) {
+		ck_assert_uint_gt(sibling[i].readings, 100);
+		ck_assert_uint_le(tsct_cluster_epoch(sibling[i].cluster), 2);
+		free_node(&sibling[i]);
+	}
+	printf("# without the master: %u hops at most, bounds up to %.0f us\n", depth, bound);
+	ck_assert_uint_le(depth, TSCT_CLUSTER_DEPTH_MAX);
 	free_node(&master);
 }
 END_TEST
@@ -205,5 +243,6 @@ int main(void)
 	tcase_add_test(tcase, test_siblings);
 	tcase_add_test(tcase, test_polled_expires);
 	tcase_add_test(tcase, test_siblings_master_restart);
+	tcase_add_test(tcase, test_siblings_without_root);
 	return run_suite(suite);
 }
