@@ -33,7 +33,9 @@ struct peer_source {
 	__s64 due_ns;			/* time of the next request to the source */
 	int poll;			/* poll interval, 2^n s */
 	unsigned int burst;		/* polls left in the present burst */
-	__s64 burst_ns;			/* begin time of the last burst of polls */
+	/* begin time of the last burst of polls; of the one at the start, time of its first
+	 * answer: a server that cannot be reached yet is not spared; 0: no answer yet */
+	__s64 burst_ns;
 	unsigned int further;		/* requests of the present poll that are still
 					 * to be sent, each after an answer */
 	/* true: exchanges with the source were passed to the cluster. The first ones

@@ -614,6 +614,8 @@ static void on_good_answer(struct peers *p, unsigned int nr, __s64 now_ns)
 
 	s->lost = 0;
 	s->is_unsynced = false;
+	if (!s->burst_ns)
+		s->burst_ns = now_ns;
 	if (!tsct_client_waits(&s->client) && ++s->good >= GOOD_ENOUGH)
 		lengthen_poll(s);
 	if (!s->config.ntp_only) {
