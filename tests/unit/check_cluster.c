@@ -513,9 +513,10 @@ START_TEST(test_bound_for_children)
 		ck_assert_double_ge((double)sent.params.error_ps * 1e-3 +
 				    age * (double)sent.params.growth * 0x1p-32 * 1e-3,
 				    s.error_ns);
-		/* The next answer, a second later, is within what this one announces. */
-		tsct_cluster_source(child.cluster, 0, node_ticks(&child, t + 1), &s);
-		age += child.crystal.hz;
+		/* These params may be sent for two seconds (REFRESH_NS of the daemon): until
+		 * then the node's own bound is within what they announce. */
+		tsct_cluster_source(child.cluster, 0, node_ticks(&child, t + 2), &s);
+		age += 2 * child.crystal.hz;
 		ck_assert_double_ge((double)sent.params.error_ps * 1e-3 +
 				    age * (double)sent.params.growth * 0x1p-32 * 1e-3,
 				    s.error_ns);
