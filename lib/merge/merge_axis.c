@@ -38,8 +38,10 @@ static const char *why_none(const struct merge_in *in)
 	const struct tsct_recorded_sync *sync = merge_sync(in);
 	bool found = false, other = false;
 	const struct tsct_series *s;
+	unsigned int i;
 
-	for (s = in->series; s < in->series + in->nr_series; s++) {
+	for (i = 0; i < in->nr_series; i++) {
+		s = &in->series[i];
 		if (is_on(s, sync->master, sync->timeline))
 			found = true;
 		else if (s->nr && s->x[s->nr - 1].t4 >= in->begin &&

@@ -146,13 +146,13 @@ static double apart_ns(const struct tsct_merge *m, const struct merge_segment *a
 static __u64 first_of_epoch(const struct tsct_recording *rec,
 			    const struct merge_segment *s)
 {
-	const struct tsct_clock_segment *line = rec->segments;
+	const struct tsct_clock_segment *line;
+	__u32 i = 0;
 
-	while (line < rec->segments + rec->nr_segments &&
-	       line->epoch < s->series->clock_epoch)
-		line++;
-	return line < rec->segments + rec->nr_segments &&
-		line->epoch == s->series->clock_epoch &&
+	while (i < rec->nr_segments && rec->segments[i].epoch < s->series->clock_epoch)
+		i++;
+	line = i < rec->nr_segments ? &rec->segments[i] : NULL;
+	return line && line->epoch == s->series->clock_epoch &&
 		line->base_cycles < s->series->x[0].t1 ?
 		line->base_cycles : s->series->x[0].t1;
 }
@@ -176,9 +176,10 @@ static void doubt_epochs(const struct tsct_merge *m, const struct merge_in *in,
 			 struct tsct_recorded_correction *c)
 {
 	const struct tsct_recording *rec = in->info.rec;
-	const struct tsct_clock_segment *line = rec->segments;
+	const struct tsct_clock_segment *line;
 	const struct merge_segment *s;
 	__u64 first;
+	__u32 i;
 
 	for (s = in->segment; s + 1 < in->segment + in->nr_segments; s++) {
 		first = first_of_epoch(rec, s + 1);
@@ -187,11 +188,13 @@ static void doubt_epochs(const struct tsct_merge *m, const struct merge_in *in,
 				    fmax(apart_ns(m, s, s + 1, s->end),
 					 apart_ns(m, s, s + 1, first)));
 	}
-	for (; line < rec->segments + rec->nr_segments; line++)
+	for (i = 0; i < rec->nr_segments; i++) {
+		line = &rec->segments[i];
 		if (line->until_cycles >= in->begin && line->base_cycles <= in->end &&
 		    !has_segment(in, line->epoch))
 			add_between(in, c, line->base_cycles, line->until_cycles,
 				    HUGE_VAL);
+	}
 }
 
 /* ---- all bounds of an input ------------------------------------------------------ */

@@ -86,13 +86,15 @@ static bool has_sample_of(const struct merge_in *in,
 {
 	const __u64 late = (__u64)(LATE_S * in->hz);
 	const struct tsct_series *s;
-	unsigned int i;
+	unsigned int i, k;
 
-	for (s = in->series; s < in->series + in->nr_series; s++)
+	for (k = 0; k < in->nr_series; k++) {
+		s = &in->series[k];
 		for (i = 0; i < s->nr; i++)
 			if ((__s64)(s->x[i].t4 - session->begin) >= 0 &&
 			    (__s64)(session->end + late - s->x[i].t1) >= 0)
 				return true;
+	}
 	return false;
 }
 
@@ -114,14 +116,17 @@ static const char *find_foreign(const struct merge_in *in)
 	 * the last event. */
 	const __u64 end = sync->end.end > in->end ? sync->end.end : in->end;
 	const struct tsct_series *s;
+	unsigned int i;
 
-	for (s = in->series; s < in->series + in->nr_series; s++)
+	for (i = 0; i < in->nr_series; i++) {
+		s = &in->series[i];
 		/* In an earlier epoch, the counter may have had higher values. */
 		if (s->nr && in->info.rec->complete &&
 		    s->clock_epoch == in->info.rec->epoch &&
 		    (__s64)(s->x[s->nr - 1].t4 - end - late) > 0)
 			return "has sync samples of a time after its end: they are of"
 				" another recording";
+	}
 	if (sync->role == TSCT_SYNC_CHILD && sync->master &&
 	    has_all_samples(in) &&
 	    ((sync->start.state == TSCT_SESSION_DONE &&
@@ -135,15 +140,18 @@ static const char *find_foreign(const struct merge_in *in)
 void merge_find_contradiction(struct merge_in *in)
 {
 	struct tsct_series *s;
+	unsigned int i;
 
 	/* With --timestamps system, samples have other ticks than the recording, which
 	 * is refused. */
 	if (!tsct_recording_has_samples(in->info.rec) || in->info.rec->counter.mult)
 		return;
 	in->foreign_samples = find_foreign(in);
-	for (s = in->series; s < in->series + in->nr_series; s++)
+	for (i = 0; i < in->nr_series; i++) {
+		s = &in->series[i];
 		if (series_contradicts(s, in->hz)) {
 			in->contradictory = true;
 			s->nr = 0;
 		}
+	}
 }

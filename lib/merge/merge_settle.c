@@ -345,11 +345,13 @@ static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	const struct tsct_clock_segment *c;
 	const struct tsct_series *s;
 	__u64 last = 0, next = UINT64_MAX;
+	__u32 i;
 
 	/* An epoch's last clock segment may end after its last sync sample: a node
 	 * reads its own clocks more often than it polls peers. The later end is
 	 * returned. */
-	for (c = rec->segments; c < rec->segments + rec->nr_segments; c++) {
+	for (i = 0; i < rec->nr_segments; i++) {
+		c = &rec->segments[i];
 		if (c->epoch == epoch && c->until_cycles > last &&
 		    c->until_cycles >= c->base_cycles)
 			last = c->until_cycles;
@@ -358,10 +360,12 @@ static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	}
 	if (last >= next)
 		last = 0;
-	for (s = in->series; s < in->series + in->nr_series; s++)
+	for (i = 0; i < in->nr_series; i++) {
+		s = &in->series[i];
 		if (merge_is_of(m, s) && s->clock_epoch == epoch &&
 		    s->x[s->nr - 1].t4 > last)
 			last = s->x[s->nr - 1].t4;
+	}
 	return last;
 }
 

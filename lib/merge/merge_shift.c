@@ -201,17 +201,19 @@ static int find_shifts(struct tsct_merge *m, const struct tsct_message_stats *se
 	const __u32 nodes = m->result.nr_nodes;
 	struct tsct_latency *latency = calloc(seen->nr_pairs + 1, sizeof(*latency));
 	struct tsct_shift *node = calloc(nodes, sizeof(*node));
-	__u32 *first = calloc(2 * (size_t)nodes, sizeof(*first)), nr = 0;
+	__u32 *first = calloc(2 * (size_t)nodes, sizeof(*first)), nr = 0, i;
 	const struct tsct_message_pair_stats *p;
 	int err = 0;
 
 	if (latency && node && first) {
 		find_twins(&m->result, first, first + nodes);
 		set_limits(m, first, node);
-		for (p = seen->pairs; p < seen->pairs + seen->nr_pairs; p++)
+		for (i = 0; i < seen->nr_pairs; i++) {
+			p = &seen->pairs[i];
 			if (first[p->from] != first[p->to] && p->matched)
 				latency[nr++] = (struct tsct_latency) {
 					first[p->from], first[p->to], p->least_ns };
+		}
 		if (tsct_shift_find(latency, nr, node, nodes))
 			err = shift_all(m, first, node);
 		else

@@ -211,6 +211,18 @@ static int walk(struct walk *w)
 
 /* ---- results -------------------------------------------------------------- */
 
+/* Returns the statistics of a pair of nodes, or NULL. */
+static struct tsct_message_pair_stats *
+find_pair(const struct tsct_message_stats *stats, __u32 from, __u32 to)
+{
+	__u32 i;
+
+	for (i = 0; i < stats->nr_pairs; i++)
+		if (stats->pairs[i].from == from && stats->pairs[i].to == to)
+			return &stats->pairs[i];
+	return NULL;
+}
+
 /*
  * Copies, for each pair of nodes in merged input @in, two statistics to @ret: the
  * number of violations and the shortest latency, both by the nodes' own clocks, before
@@ -223,13 +235,12 @@ static void carry(const struct tsct_merge_input *in,
 	const struct tsct_message_stats *stats = &in->rec->messages;
 	const struct tsct_message_pair_stats *p;
 	struct tsct_message_pair_stats *pair;
+	__u32 i;
 
-	for (p = stats->pairs; p < stats->pairs + stats->nr_pairs; p++) {
-		for (pair = ret->pairs; pair < ret->pairs + ret->nr_pairs; pair++)
-			if (pair->from == p->from + in->first_node &&
-			    pair->to == p->to + in->first_node)
-				break;
-		if (pair == ret->pairs + ret->nr_pairs)
+	for (i = 0; i < stats->nr_pairs; i++) {
+		p = &stats->pairs[i];
+		pair = find_pair(ret, p->from + in->first_node, p->to + in->first_node);
+		if (!pair)
 			continue;
 		ret->all.before -= pair->before;
 		pair->before = p->before < pair->matched ? p->before : pair->matched;

@@ -27,9 +27,10 @@ static int count_series(const struct tsct_sync_sample *samples, unsigned int nr,
 {
 	const struct tsct_sync_sample *sample;
 	struct tsct_series *more;
-	unsigned int k;
+	unsigned int i, k;
 
-	for (sample = samples; sample < samples + nr; sample++) {
+	for (i = 0; i < nr; i++) {
+		sample = &samples[i];
 		/* Searches the series for the sample, from the series that was added
 		 * last: most samples belong to the same epoch as the one before. */
 		for (k = *ret_nr; k && !belongs_to(&(*all)[k - 1], sample); k--)
