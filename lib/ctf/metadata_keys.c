@@ -16,6 +16,8 @@
 #define ITEM(type, key, member, ...) { .name = key, .field = FIELD(type, member), \
 	.offset = offsetof(type, member), ##__VA_ARGS__ }
 #define U64(type, key, member)	ITEM(type, key, member, .max = UINT64_MAX)
+#define BOUND(type, key, member) { .name = key, .field = TSCT_METADATA_BOUND, \
+	.offset = offsetof(type, member), .max = UINT64_MAX }
 #define U32(type, key, member)	ITEM(type, key, member, .max = UINT32_MAX)
 
 #define ITEMS(list)	TSCT_METADATA_ITEMS, .items = (list), .nr_items = NR(list)
@@ -305,7 +307,7 @@ static const struct tsct_metadata_key counter_keys[] = {
 
 static const struct tsct_metadata_item utc_items[] = {
 	U64(struct tsct_recorded_utc, "tick", tick),
-	U64(struct tsct_recorded_utc, "ns", error_ns),
+	BOUND(struct tsct_recorded_utc, "ns", error_ns),
 	ITEM(struct tsct_recorded_utc, "source", source, .max = TSCT_UTC_NR - 1),
 };
 
@@ -396,7 +398,7 @@ static const struct tsct_metadata_item residual_items[] = {
 
 static const struct tsct_metadata_item bound_items[] = {
 	U64(struct tsct_recorded_bound, "tick", tick),
-	U64(struct tsct_recorded_bound, "ns", error_ns),
+	BOUND(struct tsct_recorded_bound, "ns", error_ns),
 };
 
 static bool has_bounds(const void *object)
@@ -428,7 +430,7 @@ static const struct tsct_metadata_key correction_keys[] = {
 	  .omit_zero = true },
 	{ "bounds", LIST(node, correction.bounds, correction.nr_bounds, bound_items),
 	  .present = has_bounds },
-	{ "clock_error_ns", NUMBER(node, clock_error_ns), .max = UINT64_MAX,
+	{ "clock_error_ns", NUMBER(node, clock_error_ns), .max = INT64_MAX,
 	  .omit_zero = true },
 };
 

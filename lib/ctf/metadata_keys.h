@@ -16,6 +16,8 @@ enum tsct_metadata_field {
 	TSCT_METADATA_U32,
 	TSCT_METADATA_U64,
 	TSCT_METADATA_S64,
+	/* a __u64 with an error bound, ns: below 2^63, or UINT64_MAX, which is "unknown" */
+	TSCT_METADATA_BOUND,
 	TSCT_METADATA_CHANNEL_NAME,	/* name of a channel, a char[TSCT_NAME_MAX] */
 };
 

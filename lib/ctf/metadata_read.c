@@ -77,7 +77,8 @@ static void store_number(void *value, enum tsct_metadata_field field, __u64 n)
 		memcpy(value, &n, sizeof(n));
 }
 
-/* Reads the value of an item at *at, and moves *at behind the value. 0 or -EINVAL */
+/* Reads the value of an item at *at, and moves *at behind the value. 0, -EINVAL, or
+ * -ERANGE: an impossible bound */
 static int read_item(const char **at, const struct tsct_metadata_item *item,
 		     void *value, __u64 *ret_number)
 {
@@ -96,23 +97,30 @@ static int read_item(const char **at, const struct tsct_metadata_item *item,
 	} else if (!tsct_tsdl_parse_u64(at, ret_number) || *ret_number > item->max) {
 		return -EINVAL;
 	}
+	if (item->field == TSCT_METADATA_BOUND && *ret_number > INT64_MAX &&
+	    *ret_number != UINT64_MAX)
+		return -ERANGE;
 	store_number(value, item->field, *ret_number);
 	return 0;
 }
 
-/* Reads all items of a key from *at, and moves *at behind the last one. 0 or -EINVAL */
+/* Reads all items of a key from *at, and moves *at behind the last one. 0, or the error
+ * of read_item() */
 static int read_items(const char **at, const struct tsct_metadata_key *key, void *value)
 {
 	const struct tsct_metadata_item *item = key->items;
 	__u64 first = 0, number = 0;
+	int err;
 
 	for (; item < key->items + key->nr_items; item++) {
 		if (item->if_first && !first)
 			continue;
 		if ((item != key->items && *(*at)++ != ' ') ||
-		    !tsct_tsdl_parse_name(at, item->name) ||
-		    read_item(at, item, (char *)value + item->offset, &number))
+		    !tsct_tsdl_parse_name(at, item->name))
 			return -EINVAL;
+		err = read_item(at, item, (char *)value + item->offset, &number);
+		if (err)
+			return err;
 		if (item == key->items)
 			first = number;
 	}
@@ -213,12 +221,16 @@ static int read_list(const struct tsct_metadata_key *key, const char *at, char *
 	__u32 *nr = (__u32 *)(array + key->nr_at);
 	char *element = array;
 	__u64 first, last = 0;
+	int err;
 
 	for (*nr = 0; *at; element += key->size) {
 		if (*nr == key->max)
 			return -ENOSPC;
-		if (((*nr)++ && *at++ != ' ') || read_items(&at, key, element))
+		if ((*nr)++ && *at++ != ' ')
 			return -EINVAL;
+		err = read_items(&at, key, element);
+		if (err)
+			return err;
 		memcpy(&first, element + key->items[0].offset, sizeof(first));
 		if (first < last)
 			return -EILSEQ;

@@ -233,7 +233,7 @@ static __u64 bound_at(const struct tsct_recorded_correction *c, __u64 tick)
 static __u64 bound_ns(const struct tsct_recording *rec, __u64 error_ps)
 {
 	return error_ps == UINT64_MAX ? error_ps :
-		tsct_add_saturating(error_ps / 1000 + 1, tsct_recording_uncertainty_ns(rec));
+		tsct_recorded_bound_add(error_ps / 1000 + 1, tsct_recording_uncertainty_ns(rec));
 }
 
 __u64 tsct_recording_error_at(const struct tsct_recording *rec,
@@ -313,8 +313,9 @@ __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 
 	if (ns != UINT64_MAX && !rec->merged && tick > rec->end) {
 		late = tick - rec->end < INT64_MAX ? (__s64)(tick - rec->end) : INT64_MAX;
 		late = tsct_cycles_ns(rec->real.mult, late);
-		ns = tsct_add_saturating(ns, (__u64)late / 1000000 *
-					 TSCT_UTC_KERNEL_PPB / 1000 + TSCT_UTC_KERNEL_PPB / 1000);
+		ns = tsct_recorded_bound_add(ns, (__u64)late / 1000000 *
+					     TSCT_UTC_KERNEL_PPB / 1000 +
+					     TSCT_UTC_KERNEL_PPB / 1000);
 	}
 	return ns;
 }
@@ -361,7 +362,7 @@ static __u64 utc_error_ns(const struct tsct_recording *rec,
 	if (clock == UINT64_MAX || rec->timeline.on)
 		return UINT64_MAX;
 	utc = tsct_recording_utc_ns(rec, node, tick);
-	return utc == UINT64_MAX ? utc : tsct_add_saturating(clock, utc);
+	return tsct_recorded_bound_add(clock, utc);
 }
 
 const char *const tsct_error_names[TSCT_ERROR_NR] = { "common", "clock", "utc" };
@@ -417,7 +418,7 @@ void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
 		last = tsct_recording_utc_ns(rec, i, end);
 		utc = last > utc ? last : utc;
 		utc = utc == UINT64_MAX || rec->timeline.on ? UINT64_MAX :
-			tsct_add_saturating(clock, utc);
+			tsct_recorded_bound_add(clock, utc);
 		ret->clock_ns = clock > ret->clock_ns ? clock : ret->clock_ns;
 		ret->utc_ns = utc > ret->utc_ns ? utc : ret->utc_ns;
 	}
@@ -457,7 +458,8 @@ void tsct_recorded_utc_add(struct tsct_recorded_node *node, __u64 tick,
 	if (node->nr_utc == TSCT_RECORDED_UTC_MAX)
 		join_utc(node, best);
 	node->utc[node->nr_utc++] = (struct tsct_recorded_utc) {
-		.tick = tick, .error_ns = error_ns, .source = source,
+		.tick = tick, .error_ns = tsct_recorded_bound_add(error_ns, 0),
+		.source = source,
 	};
 }
 

@@ -150,6 +150,13 @@ struct tsct_recorded_sync {
 	struct tsct_clock_params params;
 };
 
+/* Adds two error bounds, ns. A bound of 2^63 ns (292 years) or more is UINT64_MAX, which is
+ * "unknown": the metadata states no such bound. */
+static inline __u64 tsct_recorded_bound_add(__u64 a, __u64 b)
+{
+	return a > INT64_MAX || b > INT64_MAX - a ? UINT64_MAX : a + b;
+}
+
 /* Bound of the error of a node's times at a tick of a merged recording */
 struct tsct_recorded_bound {
 	__u64 tick;

@@ -263,8 +263,8 @@ static int end(struct tsct_export *x)
 		"events", (json_int_t)x->events,
 		"lost", (json_int_t)tsct_export_lost(x),
 		"damaged_places", (json_int_t)tsct_trace_corrupt_count(x->trace),
-		"error_ns", error == UINT64_MAX ? json_null() :
-			json_integer(error));
+		"error_ns", error > INT64_MAX ? json_null() :
+			json_integer((json_int_t)error));
 	struct json *own = x->own;
 	size_t len;
 	__u32 i;

@@ -180,7 +180,7 @@ static void bound_clock(struct tsct_merge *m)
 		ns = (__u64)(((tsct_u128)c->fixup_max * 1000000000 +
 			      m->frame.hz - 1) / m->frame.hz);
 		for (b = c->bounds; b < c->bounds + c->nr_bounds; b++) {
-			b->error_ns = tsct_add_saturating(b->error_ns, ns);
+			b->error_ns = tsct_recorded_bound_add(b->error_ns, ns);
 			if (b->error_ns > worst)
 				worst = b->error_ns;
 		}

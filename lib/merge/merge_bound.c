@@ -307,11 +307,11 @@ static void carry(struct tsct_merge *m, const struct merge_in *in)
 		for (b = c->bounds; b < c->bounds + c->nr_bounds; b++) {
 			if (m->compared == TSCT_COMPARED_UTC &&
 			    rec->compared == TSCT_COMPARED_CLOCK)
-				b->error_ns = tsct_add_saturating(tsct_add_saturating(b->error_ns,
+				b->error_ns = tsct_recorded_bound_add(tsct_recorded_bound_add(b->error_ns,
 					(__u64)leap_ns(tsct_clock_params_ns(&rec->real, b->tick))),
 					tsct_recording_worst_utc_ns(&rec->nodes[i], &source));
 			b->tick = merge_global(in, b->tick);
-			b->error_ns = tsct_add_saturating(b->error_ns, !same);
+			b->error_ns = tsct_recorded_bound_add(b->error_ns, !same);
 		}
 	}
 }

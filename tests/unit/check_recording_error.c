@@ -591,6 +591,19 @@ START_TEST(test_utc)
 	ck_assert_uint_eq(node->nr_utc, 4);
 	ck_assert_uint_eq(tsct_recording_utc_ns(&rec, 0, 999999), UINT64_MAX);
 	ck_assert_uint_eq(tsct_recording_utc_ns(&rec, 0, rec.begin), 40000);
+	/* A bound, and a sum of two bounds, of 2^63 ns or more is unknown: as a signed number
+	 * it would be negative. */
+	tsct_recorded_utc_add(node, 1600000, INT64_MAX, TSCT_UTC_KERNEL);
+	ck_assert_uint_eq(tsct_recording_utc_ns(&rec, 0, 1600000), INT64_MAX);
+	ck_assert_uint_eq(tsct_recording_error_of(&rec, &(struct tsct_error_cursor) { 0 },
+						  TSCT_ERROR_UTC, 0, 1600000), UINT64_MAX);
+	ck_assert_uint_eq(tsct_recording_utc_ns(&rec, 0, rec.end + 4000000000), UINT64_MAX);
+	node->nr_utc = 0;
+	tsct_recorded_utc_add(node, rec.begin, INT64_MAX, TSCT_UTC_KERNEL);
+	tsct_recording_errors(&rec, rec.end, &errors);
+	ck_assert_uint_eq(errors.utc_ns, UINT64_MAX);
+	tsct_recorded_utc_add(node, 1700000, 1ULL << 63, TSCT_UTC_KERNEL);
+	ck_assert_uint_eq(tsct_recording_utc_ns(&rec, 0, 1700000), UINT64_MAX);
 	tsct_recording_free(&rec);
 }
 END_TEST

@@ -439,6 +439,15 @@ static const struct {
 	  "\thostname", "merged: out of order" },
 	{ "\thostname", "\tmerged = 1;\n\tsync_node = \"" X256 "\";\n\thostname",
 	  "sync_node: too long" },
+	/* Bounds of 2^63 ns and more are impossible, but 2^64 - 1 is "unknown". */
+	{ "\tboot_id", "\tutc = \"tick=0 ns=18446744073709551615 source=0 tick=1"
+	  " ns=9223372036854775808 source=1\";\n\tboot_id", "utc: impossible value" },
+	{ "\tboot_id", "\tutc = \"tick=0 ns=18446744073709551614 source=1\";\n"
+	  "\tboot_id", "utc: impossible value" },
+	{ "\thostname", "\tmerged = 1;\n\tnode_0_bounds = \"tick=0 ns=9223372036854775807"
+	  " tick=1 ns=9223372036854775808\";\n\thostname", "node_0_bounds: impossible value" },
+	{ "\thostname", "\tmerged = 1;\n\tnode_0_clock_error_ns = 9223372036854775808;\n"
+	  "\thostname", "node_0_clock_error_ns: a number from 0 to 9223372036854775807" },
 };
 
 /* Every invalid value in metadata is reported, with the number of its line. */

@@ -179,12 +179,12 @@ int stat_print_json(const struct stat_figures *s)
 			"lost", (json_int_t)b.lost,
 			"never_published", (json_int_t)b.refused, "exact", b.exact);
 	tsct_recording_errors(rec, stat_end_of(s), &errors);
-	clock = json_pack("{ss so ss sf si so so so so so si ss sb}",
+	clock = json_pack("{ss so ss sf sI so so so so so si ss sb}",
 		"source", tsct_source_name(rec->source),
 		"origin", ctl_json_text(rec->clock_origin),
 		"status", tsct_status_name(rec->status),
 		"rate_hz", sync_samples_hz(rec),
-		"rate_error_ppb", (int)rec->rate_error_ppb,
+		"rate_error_ppb", (json_int_t)rec->rate_error_ppb,
 		"error_ns", ctl_json_error(stat_error_ns(s)),
 		"clock_error_ns", ctl_json_error(errors.clock_ns),
 		"node_error_ns", ctl_json_error(errors.node_ns),
