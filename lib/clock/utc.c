@@ -89,19 +89,23 @@ static bool is_renewed(const struct timex *timex, __u64 since_restore_ns)
 		(steps - RENEWAL_AFTER_S) * (TSCT_UTC_KERNEL_PPB / 1000);
 }
 
-void tsct_utc_from_kernel(int result, const struct timex *timex,
-			  __u64 since_restore_ns, struct tsct_utc *ret)
+int tsct_utc_from_kernel(int result, const struct timex *timex,
+			 __u64 since_restore_ns, struct tsct_utc *ret)
 {
 	tsct_utc_clear(ret);
 	if (result < 0 || result == TIME_ERROR || timex->status & STA_UNSYNC ||
-	    timex->maxerror < 0 || timex->maxerror >= KERNEL_LIMIT_US ||
-	    is_fast_slew(timex) || !is_renewed(timex, since_restore_ns))
-		return;
+	    timex->maxerror < 0 || timex->maxerror >= KERNEL_LIMIT_US)
+		return -ENODATA;
+	if (is_fast_slew(timex))
+		return -EBUSY;
+	if (!is_renewed(timex, since_restore_ns))
+		return -ESTALE;
 	*ret = (struct tsct_utc) {
 		.source = TSCT_UTC_KERNEL,
 		.error_ns = (__u64)timex->maxerror * 1000,
 		.growth_ppb = TSCT_UTC_KERNEL_PPB,
 	};
+	return 0;
 }
 
 /* ---- ClockBound ---------------------------------------------------------- */
@@ -209,16 +213,20 @@ int tsct_utc_read(const char *path, __u64 since_restore_ns, struct tsct_utc *ret
 {
 	const bool clockbound = path && !read_clockbound(path, ret);
 	struct timex timex = { .modes = 0 };
-	int result;
+	int result, err;
 
 	if (clockbound && since_restore_ns == TSCT_NOT_RESTORED)
 		return 0;
 	result = adjtimex(&timex);
-	if (!clockbound)
-		tsct_utc_from_kernel(result, &timex, since_restore_ns, ret);
-	else if (result < 0 || !is_renewed(&timex, since_restore_ns))
+	if (result < 0)
+		err = -errno;
+	else if (clockbound)
+		err = is_renewed(&timex, since_restore_ns) ? 0 : -ESTALE;
+	else
+		err = tsct_utc_from_kernel(result, &timex, since_restore_ns, ret);
+	if (err)
 		tsct_utc_clear(ret);
-	return result < 0 ? -errno : 0;
+	return err;
 }
 
 /* Returns the time since the virtual machine was restored, ns, as the module reports it;
@@ -263,6 +271,7 @@ int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc)
 {
 	struct tsct_utc area;
 	int err = tsct_utc_read(TSCT_CLOCKBOUND_PATH, since_restore_ns(), ret_utc);
+	const bool denied = err && err != -ENODATA && err != -EBUSY && err != -ESTALE;
 
 	/*
 	 * The daemon's reading is for a process that cannot read the source: a container
@@ -270,8 +279,9 @@ int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc)
 	 * bound, a present reading is preferred: since the daemon's, the clock may have
 	 * been set, or a fast slew may have begun.
 	 */
-	if (ret_utc->source != TSCT_UTC_CLOCKBOUND && read_area(clock, &area) &&
-	    (err || area.source == TSCT_UTC_CLOCKBOUND))
-		*ret_utc = area;
-	return ret_utc->source ? 0 : -ENODATA;
+	if (ret_utc->source == TSCT_UTC_CLOCKBOUND || !read_area(clock, &area) ||
+	    (!denied && area.source != TSCT_UTC_CLOCKBOUND))
+		return err;
+	*ret_utc = area;
+	return 0;
 }

@@ -32,12 +32,13 @@ void tsct_utc_clear(struct tsct_utc *ret);
  * @since_restore_ns: time since the virtual machine was restored, by
  *	CLOCK_MONOTONIC_COARSE, read before adjtimex(2); or TSCT_NOT_RESTORED
  *
- * The bound is unknown with TIME_ERROR or STA_UNSYNC, if the stated one is 16 s or more,
- * while the kernel slews CLOCK_REALTIME by more than TSCT_UTC_KERNEL_PPB (tick and freq),
- * and until maxerror proves that it was set later than the restore.
+ * Returns 0, or the reason for which the bound is unknown: -ENODATA: TIME_ERROR, STA_UNSYNC,
+ * or the stated bound is 16 s or more; -EBUSY: the kernel slews CLOCK_REALTIME by more than
+ * TSCT_UTC_KERNEL_PPB (tick and freq); -ESTALE: maxerror does not prove that it was set
+ * later than the restore.
  */
-void tsct_utc_from_kernel(int result, const struct timex *timex,
-			  __u64 since_restore_ns, struct tsct_utc *ret);
+int tsct_utc_from_kernel(int result, const struct timex *timex,
+			 __u64 since_restore_ns, struct tsct_utc *ret);
 
 /*
  * tsct_utc_from_clockbound - the bound that ClockBound states
@@ -56,7 +57,8 @@ int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
  * user, is not writable by others and is valid, else from the kernel. @path may be NULL:
  * then only the kernel is asked. After a restore both are unknown until the kernel's
  * maxerror was set: ClockBound's bound comes from chronyd, which sets it. Not signal safe.
- * Returns 0, also if no bound is known; or -errno of adjtimex(2).
+ * Returns 0; the error of tsct_utc_from_kernel() if no bound is known; or -errno of
+ * adjtimex(2).
  */
 int tsct_utc_read(const char *path, __u64 since_restore_ns, struct tsct_utc *ret);
 

@@ -27,3 +27,15 @@ if [ "$error" = None ] || [ "$error" -lt 1000000 ] || [ "$error" -gt 3000000 ]; 
 fi
 record "$work/b" "sleep 0.2; touch '$work/slew'; sleep 0.2"
 [ "$(utc_of "$work/b")" = None ] || fail "a slew that began in the last second: $(utc_of "$work/b")"
+
+# trace-ctl clock and status print the reason for which the bound is unknown: a slew, or
+# that no daemon keeps the clock.
+says() {	# PATTERN VERB
+	LD_PRELOAD=$fake "$ctl" "$2" >"$work/out" 2>"$work/err" || true
+	grep -q "^utc  *.*$1" "$work/out" || fail "$2 does not say '$1': $(cat "$work/out")"
+}
+for verb in clock status; do
+	FAKE_MAXERROR_US=1000 FAKE_SLEW=$work/slew says 'the kernel slews it by more than 500 ppm' "$verb"
+	FAKE_SLEW=$work/slew says 'no daemon such as chronyd keeps it' "$verb"
+	FAKE_MAXERROR_US=1000 says 'within [0-9]* ns of UTC (kernel)' "$verb"
+done

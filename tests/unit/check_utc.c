@@ -25,15 +25,23 @@ static struct tsct_utc by_kernel(int result, int status, long maxerror_us)
 	return utc;
 }
 
-/* The source of the bound of a kernel that slews by @tick_us, us per 10 ms, and @ppm */
-static __u32 by_slew(long tick_us, double ppm)
+/* Returns the reason for which the bound of a kernel with @status is unknown while it slews
+ * by @tick_us, us per 10 ms, and @ppm; 0: it is known. */
+static int why_unknown(int status, long tick_us, double ppm)
 {
-	struct timex timex = { .status = STA_PLL, .maxerror = 100, .tick = tick_us,
+	struct timex timex = { .status = status, .maxerror = 100, .tick = tick_us,
 			       .freq = (long)(ppm * 65536) };
 	struct tsct_utc utc;
+	int err = tsct_utc_from_kernel(status & STA_UNSYNC ? TIME_ERROR : TIME_OK, &timex,
+				       TSCT_NOT_RESTORED, &utc);
 
-	tsct_utc_from_kernel(TIME_OK, &timex, TSCT_NOT_RESTORED, &utc);
-	return utc.source;
+	ck_assert_uint_eq(utc.source, err ? TSCT_UTC_UNKNOWN : TSCT_UTC_KERNEL);
+	return err;
+}
+
+static int by_slew(long tick_us, double ppm)
+{
+	return why_unknown(STA_PLL, tick_us, ppm);
 }
 
 START_TEST(test_kernel)
@@ -73,17 +81,20 @@ END_TEST
 /* The kernel raises its bound by 500 ppm: a clock that moves faster can leave it. */
 START_TEST(test_kernel_slews)
 {
-	ck_assert_uint_eq(by_slew(10000, 500), TSCT_UTC_KERNEL);
-	ck_assert_uint_eq(by_slew(10000, -500), TSCT_UTC_KERNEL);
-	ck_assert_uint_eq(by_slew(10005, 0), TSCT_UTC_KERNEL);
-	ck_assert_uint_eq(by_slew(9995, 0), TSCT_UTC_KERNEL);
-	ck_assert_uint_eq(by_slew(10006, -100), TSCT_UTC_KERNEL);
-	ck_assert_uint_eq(by_slew(10005, 1), TSCT_UTC_UNKNOWN);
-	ck_assert_uint_eq(by_slew(9995, -1), TSCT_UTC_UNKNOWN);
-	ck_assert_uint_eq(by_slew(10006, 0), TSCT_UTC_UNKNOWN);
-	ck_assert_uint_eq(by_slew(11000, 0), TSCT_UTC_UNKNOWN);
-	ck_assert_uint_eq(by_slew(9000, 0), TSCT_UTC_UNKNOWN);
-	ck_assert_uint_eq(by_slew(0, 0), TSCT_UTC_UNKNOWN);
+	ck_assert_int_eq(by_slew(10000, 500), 0);
+	ck_assert_int_eq(by_slew(10000, -500), 0);
+	ck_assert_int_eq(by_slew(10005, 0), 0);
+	ck_assert_int_eq(by_slew(9995, 0), 0);
+	ck_assert_int_eq(by_slew(10006, -100), 0);
+	ck_assert_int_eq(by_slew(10005, 1), -EBUSY);
+	ck_assert_int_eq(by_slew(9995, -1), -EBUSY);
+	ck_assert_int_eq(by_slew(10006, 0), -EBUSY);
+	ck_assert_int_eq(by_slew(11000, 0), -EBUSY);
+	ck_assert_int_eq(by_slew(9000, 0), -EBUSY);
+	ck_assert_int_eq(by_slew(0, 0), -EBUSY);
+	/* Without STA_UNSYNC, a daemon keeps the clock; with it, the slew does not matter. */
+	ck_assert_int_eq(why_unknown(STA_UNSYNC, 11000, 0), -ENODATA);
+	ck_assert_int_eq(why_unknown(STA_UNSYNC, 10000, 0), -ENODATA);
 }
 END_TEST
 

@@ -40,8 +40,8 @@ static inline const char *view_plural(__u64 nr)
 const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX]);
 
 /* Writes the bound of CLOCK_REALTIME's error to UTC: "within 5000000 ns of UTC (kernel)",
- * or that it is unknown. */
-void view_utc_text(const struct tsct_utc *utc, char *text, size_t size);
+ * or the reason for which it is unknown. @err: result of tsct_clock_utc() */
+void view_utc_text(const struct tsct_utc *utc, int err, char *text, size_t size);
 
 /* Sets "utc_error_ns" (bound of CLOCK_REALTIME to UTC; null: unknown) and "utc_source". */
 void view_json_utc(json_t *json, const struct tsct_utc *utc);

@@ -60,7 +60,7 @@ int clock_read(const struct tsct_clock *clock, struct clock_reading *r)
 					 &r->time);
 	r->cluster_error = tsct_clock_cycles_to_cluster_time_on(clock, point.cycles,
 						point.cpu, &r->cluster);
-	tsct_clock_utc(clock, &r->utc);
+	r->utc_error = tsct_clock_utc(clock, &r->utc);
 	read_rate(r);
 	r->epoch_age_s = -1;
 	if (r->state.epoch_cycles && r->mhz) {
@@ -228,7 +228,7 @@ void clock_print_text(FILE *to, const struct clock_reading *r)
 		fprintf(to, "time      %s +- %llu ns\n", text,
 			(unsigned long long)r->time.error_ns);
 	}
-	view_utc_text(&r->utc, utc, sizeof(utc));
+	view_utc_text(&r->utc, r->utc_error, utc, sizeof(utc));
 	fprintf(to, "utc       %s\n", utc);
 	fprintf(to, "source    %s%s; the kernel's clocksource is %s\n",
 		tsct_source_name(r->state.source),

@@ -26,6 +26,7 @@ struct clock_reading {
 	double segments_s;	/* time since the oldest clock segment began, s */
 	char clocksource[32];	/* name of the kernel's clocksource; "": unknown */
 	struct tsct_utc utc;	/* bound of CLOCK_REALTIME to UTC */
+	int utc_error;		/* result of tsct_clock_utc() */
 	struct tsct_time cluster;	/* reading of cluster time */
 	int cluster_error;		/* -errno if `cluster` could not be computed */
 };

@@ -33,6 +33,7 @@ struct status_report {
 	struct tsct_time now;		/* the current time, valid if now_error is 0 */
 	int now_error;
 	struct tsct_utc utc;		/* bound of CLOCK_REALTIME to UTC */
+	int utc_error;			/* result of tsct_clock_utc() */
 };
 
 /* ---- text -------------------------------------------------------------- */
@@ -73,7 +74,7 @@ static void print_clock(const struct status_report *s)
 			       tsct_source_name(s->clock.source), s->now.error_ns);
 	}
 	printf("; from %s (%s)\n", s->clock_origin, s->clock_why);
-	view_utc_text(&s->utc, utc, sizeof(utc));
+	view_utc_text(&s->utc, s->utc_error, utc, sizeof(utc));
 	printf("%-14s %s\n", "utc", utc);
 }
 
@@ -184,7 +185,7 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 	s->clock_known = !tsct_clock_snapshot(clock, &s->clock);
 	s->now_error = tsct_clock_cycles_to_time(clock, tsct_clock_cycles(clock),
 					  &s->now);
-	tsct_clock_utc(clock, &s->utc);
+	s->utc_error = tsct_clock_utc(clock, &s->utc);
 	provider = channel_list_default(&s->channels);
 	s->chosen = provider < 0 ? "none" : channel_provider_names[provider];
 	if (provider < 0 && only && *only)

@@ -507,9 +507,11 @@ struct tsct_utc {
  *
  * A time of this clock is within error_ns of struct tsct_time of CLOCK_REALTIME, and
  * within the sum of both bounds of UTC. Thread safe, not signal safe. Returns 0;
- * -ENODATA: no bound is known, because no daemon keeps CLOCK_REALTIME (STA_UNSYNC), or
- * none has done so since the virtual machine was restored, or the kernel does not tell;
- * *ret_utc then says so.
+ * or the reason for which no bound is known, as *ret_utc then states: -ENODATA: no daemon
+ * keeps CLOCK_REALTIME (STA_UNSYNC); -EBUSY: the kernel slews CLOCK_REALTIME by more than
+ * 500 ppm, as chronyd makes it do to remove an offset; -ESTALE: no daemon is known to have
+ * set it since the virtual machine was restored; -EPERM or -ENOSYS: adjtimex(2) is
+ * not allowed here.
  */
 int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc);
 
