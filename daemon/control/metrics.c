@@ -2,6 +2,7 @@
 /* Metrics in the Prometheus text format */
 #include <math.h>
 
+#include "lib/clock/utc.h"
 #include "lib/core/clock_params.h"
 #include "metrics.h"
 
@@ -171,6 +172,18 @@ static double seconds(const struct tsct_clock_state *state, __u64 from,
 	return (double)tsct_cycles_ns(mult, (__s64)(to - from)) / 1e9;
 }
 
+/* Returns the bound of CLOCK_REALTIME's error to UTC at @now, s; NAN: unknown. */
+static double utc_error(const struct tsct_clock_state *state, __u64 now)
+{
+	const double age_s = seconds(state, state->utc_as_of_cycles, now);
+	struct tsct_utc utc;
+
+	if (isnan(age_s))
+		return NAN;
+	tsct_utc_from_state(state, age_s > 0 ? (__u64)llround(age_s * 1e9) : 0, &utc);
+	return utc.error_ns == UINT64_MAX ? NAN : (double)utc.error_ns / 1e9;
+}
+
 void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 {
 	const struct tsct_clock_state *state = timekeeper_state(k);
@@ -187,9 +200,7 @@ void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 	ret->epoch_age_s = seconds(state, state->epoch_cycles, now);
 	ret->hz = hz > 0 ? hz : NAN;
 	ret->hz_error = hz > 0 ? error_ppb / 1e9 : NAN;
-	ret->utc_error_s = state->utc_source ? (double)state->utc_error_ns / 1e9 +
-		seconds(state, state->utc_as_of_cycles, now) *
-		(double)state->utc_growth_ppb / 1e9 : NAN;
+	ret->utc_error_s = utc_error(state, now);
 	ret->error_s = ret->growth = ret->age_s = NAN;
 	ret->stats = k->stats;
 	if (!timekeeper_has_params(state))

@@ -46,6 +46,20 @@ __u64 tsct_utc_error_after(const struct tsct_utc *utc, __u64 age_ns)
 	return more < UINT64_MAX ? (__u64)more : UINT64_MAX;
 }
 
+void tsct_utc_from_state(const struct tsct_clock_state *state, __u64 age_ns,
+			 struct tsct_utc *ret)
+{
+	tsct_utc_clear(ret);
+	if (!state->utc_source)
+		return;
+	*ret = (struct tsct_utc) {
+		.source = state->utc_source,
+		.growth_ppb = state->utc_growth_ppb,
+		.error_ns = state->utc_error_ns,
+	};
+	ret->error_ns = tsct_utc_error_after(ret, age_ns);
+}
+
 /* ---- the kernel ---------------------------------------------------------- */
 
 /* Nominal length of a tick, us: adjtimex(2) counts in ticks of 100 Hz (USER_HZ) on x86,
@@ -258,12 +272,7 @@ static bool read_area(const struct tsct_clock *clock, struct tsct_utc *ret)
 						       state.utc_as_of_cycles));
 	if (age_ns < 0 || age_ns >= AREA_FRESH_S * NS_PER_S)
 		return false;
-	*ret = (struct tsct_utc) {
-		.source = state.utc_source,
-		.growth_ppb = state.utc_growth_ppb,
-		.error_ns = state.utc_error_ns,
-	};
-	ret->error_ns = tsct_utc_error_after(ret, (__u64)age_ns);
+	tsct_utc_from_state(&state, (__u64)age_ns, ret);
 	return true;
 }
 

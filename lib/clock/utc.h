@@ -62,6 +62,10 @@ int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
  */
 int tsct_utc_read(const char *path, __u64 since_restore_ns, struct tsct_utc *ret);
 
+/* Gets the bound that a published state has @age_ns after state->utc_as_of_cycles. */
+void tsct_utc_from_state(const struct tsct_clock_state *state, __u64 age_ns,
+			 struct tsct_utc *ret);
+
 /* Returns the bound @age_ns after @utc was read; UINT64_MAX: unknown. */
 __u64 tsct_utc_error_after(const struct tsct_utc *utc, __u64 age_ns);
 

@@ -239,6 +239,13 @@ START_TEST(test_timekeeper_metrics)
 	state->utc_as_of_cycles = 1000000000;
 	metrics_from_timekeeper(&k, &m);
 	ck_assert(fabs(m.utc_error_s - 3.5e-3) < 1e-9);	/* 0.5 ms more after 1 s */
+	/* Rounded up to whole ns; not smaller than as stated, if the counter is behind. */
+	state->utc_as_of_cycles = 1999999999;
+	metrics_from_timekeeper(&k, &m);
+	ck_assert(fabs(m.utc_error_s - 3.000001e-3) < 1e-10);
+	state->utc_as_of_cycles = 3000000000;
+	metrics_from_timekeeper(&k, &m);
+	ck_assert(fabs(m.utc_error_s - 3e-3) < 1e-10);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_SYNCHRONIZED);
 	ck_assert(m.error_s == 20000e-12);
 	ck_assert(m.age_s == 1);
