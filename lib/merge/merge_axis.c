@@ -7,7 +7,6 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "lib/ctf/ticks.h"
 #include "merge_private.h"
@@ -213,76 +212,6 @@ find_without_utc(const struct tsct_merge *m, const struct merge_in **ret_in,
 	return NULL;
 }
 
-/* Relative error, ppm, up to which two recordings of one boot may contradict each other
- * in the time between them: twice the largest slew by an NTP daemon (adjtimex(2)) */
-#define CONTRADICTION_PPM	1000
-
-/* Returns the bound of a recording's straight clock, in the epoch that it is of, ns. */
-static double line_error_ns(const struct merge_in *in)
-{
-	const struct tsct_clock_params *real = &in->info.rec->real;
-
-	return fmax((double)tsct_clock_params_error_ps(real, in->begin),
-		    (double)tsct_clock_params_error_ps(real, in->end)) * 1e-3 + 1 +
-		(double)tsct_recording_uncertainty_ns(in->info.rec);
-}
-
-/*
- * Returns true if two recordings of one boot contradict each other: the time from the
- * begin of @a to the begin of @b is not the same by their counter and by CLOCK_REALTIME.
- * Either CLOCK_REALTIME was set in between, or a virtual machine's snapshot was restored,
- * so that two machines have the boot id.
- */
-static bool contradict(const struct merge_in *a, const struct merge_in *b)
-{
-	const struct tsct_recording *x = a->info.rec, *y = b->info.rec;
-	const double by_counter = ((double)b->begin - (double)a->begin) / a->hz * 1e9;
-	const double by_clock = (double)((tsct_s128)merge_own_ns(b, b->begin) -
-					 merge_own_ns(a, a->begin));
-	const double error_ns = line_error_ns(a) + line_error_ns(b);
-
-	return x->source == y->source && fabs(by_clock - by_counter) > error_ns +
-		fabs(by_counter) * CONTRADICTION_PPM * 1e-6;
-}
-
-static int by_counter(const void *a, const void *b)
-{
-	const struct merge_in *x = *(const struct merge_in *const *)a;
-	const struct merge_in *y = *(const struct merge_in *const *)b;
-
-	return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
-/*
- * Finds two recordings of one boot that contradict each other. Compares neighbours by
- * their counters: between these, the tolerance is least. Returns 0, or -EINVAL with the
- * reason in @why; -ENOMEM. Merged inputs are not compared: their counters are not known.
- */
-static int check_one_clock(const struct tsct_merge *m, char *why, size_t size)
-{
-	const struct merge_in **all = calloc(m->nr, sizeof(*all));
-	unsigned int i, nr = 0;
-	int err = 0;
-
-	if (!all)
-		return -ENOMEM;
-	for (i = 0; i < m->nr; i++)
-		if (!m->in[i].info.rec->merged && !m->in[i].info.rec->counter.mult)
-			all[nr++] = &m->in[i];
-	qsort(all, nr, sizeof(*all), by_counter);
-	for (i = 1; i < nr && !err; i++) {
-		if (!contradict(all[i - 1], all[i]))
-			continue;
-		snprintf(why, size, "%s and %s are of the same boot, but their clocks contradict"
-			 " each other: CLOCK_REALTIME was set between them, or they are of two"
-			 " machines that were restored from one snapshot",
-			 all[i - 1]->info.path, all[i]->info.path);
-		err = -EINVAL;
-	}
-	free(all);
-	return err;
-}
-
 /*
  * Sets m->compared: how the times of nodes compare that are by each node's own clock.
  * Nodes that were never compared are refused, unless options.force is set.
@@ -296,7 +225,7 @@ static int compare_nodes(struct tsct_merge *m)
 	int err;
 
 	if (is_one_boot(m)) {
-		err = check_one_clock(m, why, sizeof(why));
+		err = merge_check_one_clock(m, why, sizeof(why));
 		if (err == -ENOMEM)
 			return merge_fail_errno(m, err);
 		if (!err) {

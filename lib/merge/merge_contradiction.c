@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds sync samples that contradict each other, or the clock of the recording that
- * they are in. A fit of such samples has a bound that does not hold.
+ * they are in: a fit of such samples has a bound that does not hold. Finds recordings of
+ * one boot whose clocks contradict each other.
  */
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/ctf/ticks.h"
 #include "merge_private.h"
 
 /*
@@ -154,4 +159,110 @@ void merge_find_contradiction(struct merge_in *in)
 			s->nr = 0;
 		}
 	}
+}
+
+/* ---- the clocks of recordings of one boot ----------------------------------------- */
+
+/* Growth of the bound of a clock that is not read, ppb, if the recording states less: PHI
+ * of RFC 5905 */
+#define DRIFT_PPB	15000
+/*
+ * Between two recordings, an NTP daemon may have removed an offset of CLOCK_REALTIME. It
+ * slews by at most 500 ppm, which may begin after the first recording, or end before the
+ * second one, so the lines of both may be off by that: 1000 ppm. It steps the clock if the
+ * offset is above 128 ms (STEPT of RFC 5905).
+ */
+#define SLEW_PPB	1000000
+#define SLEW_MAX_NS	128e6
+/* Time before the end of a recording in which its clock may not have been read, ns */
+#define UNREAD_NS	1e9
+
+/* First tick of the input's straight clock: the first one of its last epoch */
+static __u64 line_begin(const struct merge_in *in)
+{
+	const __u64 base = in->info.rec->real.base_cycles;
+
+	return merge_was_disrupted(in->info.rec) && base > in->begin && base < in->end ?
+		base : in->begin;
+}
+
+/* Returns the bound of an input's straight clock in its own ticks, ns. */
+static double line_error_ns(const struct merge_in *in)
+{
+	const struct tsct_clock_params *real = &in->info.rec->real;
+
+	return fmax((double)tsct_clock_params_error_ps(real, line_begin(in)),
+		    (double)tsct_clock_params_error_ps(real, in->end)) * 1e-3 + 1 +
+		(double)tsct_recording_uncertainty_ns(in->info.rec);
+}
+
+/* Returns the growth of the bound of an input's clock where the clock is not read, ppb. */
+static double line_growth_ppb(const struct merge_in *in)
+{
+	const struct tsct_clock_params *real = &in->info.rec->real;
+
+	return fmax((double)tsct_growth_ppb(real->mult, real->holdover_growth), DRIFT_PPB);
+}
+
+/* Returns the time of @b minus that of @a at a tick of their counter, ns. */
+static double apart_ns(const struct merge_in *a, const struct merge_in *b, __u64 tick)
+{
+	return (double)((tsct_s128)merge_own_ns(b, tick) - merge_own_ns(a, tick));
+}
+
+/*
+ * Returns true if the clocks of two recordings of one boot leave no time possible: the two
+ * lines are further apart than their bounds allow, at all ticks that both recordings have.
+ * The line of @a begins first. If @b begins after the end of @a, the same holds between
+ * them, where both bounds grow: CLOCK_REALTIME goes from one line to the other there.
+ */
+static bool contradict(const struct merge_in *a, const struct merge_in *b)
+{
+	const __u64 begin = line_begin(b), end = a->end < b->end ? a->end : b->end;
+	const double first = apart_ns(a, b, begin), last = apart_ns(a, b, end);
+	const double error_ns = line_error_ns(a) + line_error_ns(b);
+	const double unread_ns = UNREAD_NS + (begin > end ?
+		(double)(begin - end) / fmin(a->hz, b->hz) * 1e9 : 0);
+
+	return a->info.rec->source == b->info.rec->source && first * last > 0 &&
+		fmin(fabs(first), fabs(last)) > error_ns +
+		unread_ns * (line_growth_ppb(a) + line_growth_ppb(b)) * 1e-9 +
+		fmin(unread_ns * SLEW_PPB * 1e-9, SLEW_MAX_NS);
+}
+
+static int by_line_begin(const void *a, const void *b)
+{
+	const __u64 x = line_begin(*(const struct merge_in *const *)a);
+	const __u64 y = line_begin(*(const struct merge_in *const *)b);
+
+	return (x > y) - (x < y);
+}
+
+int merge_check_one_clock(const struct tsct_merge *m, char *why, size_t size)
+{
+	const struct merge_in **all = calloc(m->nr, sizeof(*all)), *last;
+	unsigned int i, nr = 0;
+	int err = 0;
+
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; i < m->nr; i++)
+		if (!m->in[i].info.rec->merged && !m->in[i].info.rec->counter.mult)
+			all[nr++] = &m->in[i];
+	qsort(all, nr, sizeof(*all), by_line_begin);
+	/* Each is compared with the one that ends last of those that begin before: nearest
+	 * to it, so that the bounds have grown least. */
+	for (i = 1, last = all[0]; i < nr && !err; i++) {
+		if (contradict(last, all[i])) {
+			snprintf(why, size, "%s and %s are of the same boot, but their clocks"
+				 " contradict each other: CLOCK_REALTIME was set between them, or"
+				 " they are of two machines that were restored from one snapshot",
+				 last->info.path, all[i]->info.path);
+			err = -EINVAL;
+		}
+		if (all[i]->end > last->end)
+			last = all[i];
+	}
+	free(all);
+	return err;
 }
