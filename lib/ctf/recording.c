@@ -299,6 +299,7 @@ const char *const tsct_compared_names[TSCT_COMPARED_NR] = {
 __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 tick)
 {
 	const struct tsct_recorded_node *n = &rec->nodes[node];
+	const __u64 end = rec->end - rec->unstated;
 	__u32 i = 0;
 	__s64 late;
 	__u64 ns;
@@ -310,8 +311,8 @@ __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 
 	ns = n->utc[i].error_ns;
 	/* Events after the end that the metadata states: the recorder was killed, or is
 	 * still running. The bound grows as the kernel's own does. */
-	if (ns != UINT64_MAX && !rec->merged && tick > rec->end) {
-		late = tick - rec->end < INT64_MAX ? (__s64)(tick - rec->end) : INT64_MAX;
+	if (ns != UINT64_MAX && !rec->merged && tick > end) {
+		late = tick - end < INT64_MAX ? (__s64)(tick - end) : INT64_MAX;
 		late = tsct_cycles_ns(rec->real.mult, late);
 		ns = tsct_recorded_bound_add(ns, (__u64)late / 1000000 *
 					     TSCT_UTC_KERNEL_PPB / 1000 +

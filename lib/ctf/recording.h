@@ -359,6 +359,9 @@ struct tsct_recording {
 	__u32 nr_locations;
 	__u64 begin;			/* ticks of the recording's begin and end */
 	__u64 end;
+	/* ticks from the end that the metadata states to `end`; 0, unless the recording that
+	 * was read is incomplete: then, `end` is the end of its last packet */
+	__u64 unstated;
 	/*
 	 * While recording: the tick until which the error bound in the metadata holds;
 	 * the metadata is written again before that tick.

@@ -147,8 +147,10 @@ static int find_end(struct tsct_trace *t)
 		return -ENOMEM;
 	for (i = 0; i < t->nr_streams; i++) {
 		end = tsct_stream_reader_last_tick(&t->file, &t->streams[i], tail);
-		if (end > t->rec.end && end <= max)
+		if (end > t->rec.end && end <= max) {
+			t->rec.unstated += end - t->rec.end;
 			t->rec.end = end;
+		}
 	}
 	free(tail);
 	return 0;

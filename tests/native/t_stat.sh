@@ -200,6 +200,20 @@ TZ=UTC run 3 stat "$work/lines"
 shows '^  *2 of 2 lines of the clock.s history CONTRADICT another'
 ! grep -q 'events within' "$work/out" || fail "contradictory lines narrow bounds"
 
+# Of a killed recorder there are events after the end that the metadata states, here 4 s: the
+# bounds to CLOCK_REALTIME and to UTC grow up to the last one.
+cp -r "$work/a" "$work/killed"
+sed -i -e 's/complete = 1/complete = 0/; s/ end=20000000000"/ end=12000000000"/' \
+	-e '/^\tclock_real = /s/as_of_tsc=20000000000 error_ps=500000 growth=0/as_of_tsc=12000000000 error_ps=500000 growth=4294967296/' \
+	"$work/killed/metadata"
+run 3 stat --json "$work/killed"
+python3 - "$work/out" <<'END' || fail "stat --json of a killed recorder"
+import json, sys
+c = json.load(open(sys.argv[1]))["clock"]
+assert c["clock_error_ns"] == 4000501, c
+assert 4000501 + 3000000 + 2000000 <= c["utc_error_ns"] <= 4000501 + 3000000 + 2000501, c
+END
+
 # Times before a disruption are by the clock after it: without a line of their own epoch,
 # nothing is known of them.
 cp -r "$work/a" "$work/broken"

@@ -587,6 +587,12 @@ START_TEST(test_utc)
 	ck_assert_uint_ge(ns, 2050000);
 	tsct_recording_errors(&rec, rec.end + 4000000000, &errors);
 	ck_assert_uint_ge(errors.utc_ns, ns);
+	/* So it does up to the end of the last packet, which readers take for the end. */
+	rec.end += 4000000000;
+	rec.unstated = 4000000000;
+	ck_assert_uint_eq(tsct_recording_utc_ns(&rec, 0, rec.end), ns);
+	rec.end -= rec.unstated;
+	rec.unstated = 0;
 	tsct_recorded_utc_begin(node, 900000);
 	ck_assert_uint_eq(node->nr_utc, 4);
 	ck_assert_uint_eq(tsct_recording_utc_ns(&rec, 0, 999999), UINT64_MAX);
