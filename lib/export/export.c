@@ -62,16 +62,14 @@ static __s64 time_of(const struct tsct_export *x, __u64 stamp)
 	return tsct_clock_params_ns(&x->rec->real, stamp);
 }
 
-/* Returns the tick up to which errors of times count: of a killed recorder there are events
- * after the end that the metadata states. */
-static __u64 last_tick(const struct tsct_export *x)
+__u64 tsct_export_last_tick(const struct tsct_export *x)
 {
 	return x->now_tick > x->rec->end ? x->now_tick : x->rec->end;
 }
 
 __u64 tsct_export_error_ns(const struct tsct_export *x)
 {
-	return tsct_recording_worst_ns(x->rec, last_tick(x));
+	return tsct_recording_worst_ns(x->rec, tsct_export_last_tick(x));
 }
 
 const char *const tsct_export_error_names[TSCT_EXPORT_ERRORS] = {
@@ -82,7 +80,7 @@ void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ER
 {
 	struct tsct_recorded_errors errors;
 
-	tsct_recording_errors(x->rec, last_tick(x), &errors);
+	tsct_recording_errors(x->rec, tsct_export_last_tick(x), &errors);
 	ret_ns[0] = errors.clock_ns;
 	ret_ns[1] = errors.node_ns;
 	ret_ns[2] = errors.utc_ns;

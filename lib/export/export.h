@@ -159,6 +159,10 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 /* Returns true if definitions of kind @kind are selected. */
 bool tsct_export_has(const struct tsct_export *x, __u32 kind);
 
+/* Returns the last tick up to which bounds are stated: the recording's end, or the last
+ * event so far if that is later, as in a recording whose recorder was killed. */
+__u64 tsct_export_last_tick(const struct tsct_export *x);
+
 /* Returns the error bound of all times, ns. */
 __u64 tsct_export_error_ns(const struct tsct_export *x);
 

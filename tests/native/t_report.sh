@@ -57,6 +57,23 @@ assert error == [[0, 1501], [1499999999, 1501], [1500000000, 102], [3500000000, 
                  [3500000001, 1501], [10000000000, 1501]], error
 END
 
+# Of a killed recorder there are events after the end that the metadata states: the bounds
+# grow up to the last one, at 16 s, also if the ends of the files are damaged.
+cp -r "$work/m" "$work/killed"
+sed -i -e 's/complete = 1/complete = 0/; s/ end=20000000000"/ end=12000000000"/' \
+	-e '/^\tclock_real = /s/as_of_tsc=20000000000 error_ps=500000 growth=0/as_of_tsc=12000000000 error_ps=500000 growth=4294967296/' \
+	"$work/killed/metadata"
+truncate -s +1M "$work"/killed/kernel_[01]
+run 3 report -q -o "$work/killed.html" "$work/killed"
+python3 - "$work/killed.html" <<'END' || fail "bounds of the page of a killed recorder"
+import json, re, sys
+text = open(sys.argv[1]).read()
+error = json.loads(re.search(r'id="data">(.*?)</script>', text).group(1))["nodes"][0]["error"]
+assert error == [[0, 1501], [6000000000, 4000501]], error
+cards = re.findall(r"<b>&plusmn; ([^<]*)</b><span>largest error of a time to ([^<]*)<", text)
+assert cards == [("4.0005 ms", "CLOCK_REALTIME"), ("9.001 ms", "UTC")], cards
+END
+
 # --- recordings of a program, without and with lost events ------------------------
 run 0 record -q -o "$work/b" -- "$emit" 2000 2
 run 0 report -q "$work/b.html" "$work/b"

@@ -84,7 +84,8 @@ static void put_number(FILE *to, __u64 n)
 
 __u64 report_widest_ns(const struct report *r, __u32 node)
 {
-	return tsct_recording_node_worst_ns(r->x.rec, node, r->x.rec->begin, r->x.rec->end);
+	return tsct_recording_node_worst_ns(r->x.rec, node, r->x.rec->begin,
+					    tsct_export_last_tick(&r->x));
 }
 
 /* ---- summary ------------------------------------------------------------- */
@@ -109,7 +110,7 @@ static void put_cards(const struct report *r, FILE *to)
 	const __u64 lost = tsct_export_lost(&r->x);
 	struct tsct_recorded_errors errors;
 
-	tsct_recording_errors(rec, rec->end, &errors);
+	tsct_recording_errors(rec, tsct_export_last_tick(&r->x), &errors);
 	fputs("<ul class=\"cards\">\n", to);
 	put_card(to, r->events, r->x.filter.from || r->x.filter.to ?
 		 "events in the time range shown" : "events", false);

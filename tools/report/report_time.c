@@ -55,23 +55,24 @@ static void add_pieces(const struct report *r, __u32 node, struct report_bounds 
 	const struct tsct_recording *rec = r->x.rec;
 	const struct tsct_error_bounds *all = &rec->errors;
 	const struct tsct_error_piece *p = all->pieces;
+	const __u64 end = tsct_export_last_tick(&r->x);
 	struct tsct_error_cursor cursor = { .piece = 0 };
 	__u64 from, until;
 
-	for (from = rec->begin; from <= rec->end; from = until + 1) {
+	for (from = rec->begin; from <= end; from = until + 1) {
 		while (p && p < all->pieces + all->nr_pieces && p->until < from)
 			p++;
-		until = rec->end;
+		until = end;
 		if (p && p < all->pieces + all->nr_pieces && p->from <= until)
 			until = p->from > from ? p->from - 1 :
 				p->until < until ? p->until : until;
-		if (until != from || rec->begin == rec->end) {
+		if (until != from || rec->begin == end) {
 			add_point(r, from, tsct_recording_error_at(rec, &cursor, node, from),
 				  to);
 			add_point(r, until, tsct_recording_error_at(rec, &cursor, node, until),
 				  to);
 		}
-		if (until == rec->end)
+		if (until == end)
 			break;
 	}
 }
