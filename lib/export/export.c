@@ -67,9 +67,23 @@ __u64 tsct_export_last_tick(const struct tsct_export *x)
 	return x->now_tick > x->rec->end ? x->now_tick : x->rec->end;
 }
 
+/* Returns the largest bound of events before the begin that the metadata states, as in a
+ * changed file; 0: there are none. */
+static __u64 early_error_ns(const struct tsct_export *x)
+{
+	return x->rec->merged || x->first_tick >= x->rec->begin ? 0 :
+		tsct_recording_node_worst_ns(x->rec, 0, x->first_tick, x->rec->begin);
+}
+
+static __u64 larger(__u64 a, __u64 b)
+{
+	return a > b ? a : b;
+}
+
 __u64 tsct_export_error_ns(const struct tsct_export *x)
 {
-	return tsct_recording_worst_ns(x->rec, tsct_export_last_tick(x));
+	return larger(tsct_recording_worst_ns(x->rec, tsct_export_last_tick(x)),
+		      early_error_ns(x));
 }
 
 const char *const tsct_export_error_names[TSCT_EXPORT_ERRORS] = {
@@ -81,9 +95,10 @@ void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ER
 	struct tsct_recorded_errors errors;
 
 	tsct_recording_errors(x->rec, tsct_export_last_tick(x), &errors);
-	ret_ns[0] = errors.clock_ns;
+	ret_ns[0] = larger(errors.clock_ns, early_error_ns(x));
 	ret_ns[1] = errors.node_ns;
-	ret_ns[2] = errors.utc_ns;
+	/* Before the begin, no bound of CLOCK_REALTIME to UTC is stated. */
+	ret_ns[2] = early_error_ns(x) ? UINT64_MAX : errors.utc_ns;
 }
 
 __u64 tsct_export_lost(const struct tsct_export *x)
@@ -201,6 +216,7 @@ int tsct_export_prepare(struct tsct_export *x)
 	int err;
 
 	x->rec = tsct_trace_recording(x->trace);
+	x->first_tick = x->rec->begin;
 	x->begin_ns = time_of(x, x->rec->begin);
 	x->end_ns = time_of(x, x->rec->end);
 	add_sizes(x);
@@ -337,6 +353,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			return 0;
 		x->now_ns = ev.ns;
 		x->now_tick = ev.e->tick;
+		if (ev.e->tick < x->first_tick)
+			x->first_tick = ev.e->tick;
 		read_to = &x->read_to[e.stream * x->rec->nr_locations + e.location];
 		x->done_bytes += e.offset - *read_to;
 		*read_to = e.offset;

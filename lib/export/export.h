@@ -101,6 +101,8 @@ struct tsct_export {
 	char why[256];
 	__s64 now_ns;		/* time of the last event read, ns since the epoch */
 	__u64 now_tick;		/* tick of that event */
+	/* tick of the first event, or begin of the recording, if that is earlier */
+	__u64 first_tick;
 	/* bytes of the recording's files: read so far, in all */
 	__u64 done_bytes, all_bytes;
 	__u64 read, events; /* numbers of events read so far, and of events exported */

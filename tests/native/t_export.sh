@@ -276,3 +276,33 @@ for format in ctf otf2 perfetto json csv; do
 	says 'cut off in packet'
 	check $format "$work/cut.$format" "$work/cut.truth"
 done
+
+# An export states the largest bound of its times: that of each event, or a larger one. So
+# it is for events after the end that the metadata of a killed recorder states, and for
+# those before the begin that changed metadata states.
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top" \
+	-I"$top/lib/include" -o "$work/made" "$top/tests/native/made.c" \
+	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
+for d in whole killed early; do
+	mkdir "$work/$d"
+	"$work/made" "$work/$d"
+done
+sed -i -e 's/complete = 1/complete = 0/; s/ end=20000000000"/ end=12000000000"/' \
+	-e '/^\tclock_real = /s/as_of_tsc=20000000000 error_ps=500000 growth=0/as_of_tsc=12000000000 error_ps=500000 growth=4294967296/' \
+	"$work/killed/metadata"
+truncate -s +1M "$work"/killed/kernel_[01]
+sed -i -e 's/span = "begin=10000000000/span = "begin=12000000000/' \
+	-e '/^\tclock_real = /s/$/\n\tclock_line_0 = "base_ns=1767225611500000030 base_tsc=11500000000 until_tsc=23500000000 mult=72057594037927936 error_ps=70000 epoch=2 status=2 cause=1";/' \
+	"$work/early/metadata"
+for d in whole killed early; do
+	run 3 export -q -f json -o "$work/$d.json" "$work/$d"
+	run 3 export -q -f csv -o "$work/$d.csv" "$work/$d"
+done
+python3 - "$work" <<'END' || fail "the bound that exports state"
+import csv, json, sys
+for d, want in ("whole", 1501), ("killed", 4000501), ("early", 1501):
+    stated = json.load(open(f"{sys.argv[1]}/{d}.json"))["otherData"]
+    rows = csv.DictReader(open(f"{sys.argv[1]}/{d}.csv"))
+    largest = max(int(row["error_ns"]) for row in rows)
+    assert stated["error_ns"] == stated["clock_error_ns"] == largest == want, (d, stated)
+END
