@@ -406,6 +406,11 @@ static bool has_bounds(const void *object)
 	return ((const node *)object)->correction.nr_bounds;
 }
 
+static bool has_clock_bounds(const void *object)
+{
+	return ((const node *)object)->nr_clock_bounds;
+}
+
 static bool has_residual(const void *object)
 {
 	return ((const node *)object)->correction.has_residual;
@@ -430,6 +435,8 @@ static const struct tsct_metadata_key correction_keys[] = {
 	  .omit_zero = true },
 	{ "bounds", LIST(node, correction.bounds, correction.nr_bounds, bound_items),
 	  .present = has_bounds },
+	{ "clock_bounds", LIST(node, clock_bounds, nr_clock_bounds, bound_items),
+	  .present = has_clock_bounds },
 	{ "clock_error_ns", NUMBER(node, clock_error_ns), .max = INT64_MAX,
 	  .omit_zero = true },
 };

@@ -346,12 +346,26 @@ static __u64 merged_clock_ns(const struct tsct_recording *rec, __u32 node)
 		rec->nodes[node].clock_error_ns;
 }
 
+/* Returns the error of a node's times at a tick of a merged recording to the node's own
+ * CLOCK_REALTIME. */
+static __u64 merged_clock_at(const struct tsct_recording *rec, __u32 node, __u64 tick)
+{
+	const struct tsct_recorded_node *n = &rec->nodes[node];
+	__u32 i = n->nr_clock_bounds;
+
+	if (rec->timeline.on || !i || n->clock_bounds[0].tick > tick)
+		return merged_clock_ns(rec, node);
+	while (n->clock_bounds[i - 1].tick > tick)
+		i--;
+	return n->clock_bounds[i - 1].error_ns;
+}
+
 static __u64 clock_error_ns(const struct tsct_recording *rec,
 			    struct tsct_error_cursor *cursor, __u32 node, __u64 tick)
 {
 	if (!rec->merged)
 		return tsct_recording_error_at(rec, cursor, node, tick);
-	return node < rec->nr_nodes ? merged_clock_ns(rec, node) : UINT64_MAX;
+	return node < rec->nr_nodes ? merged_clock_at(rec, node, tick) : UINT64_MAX;
 }
 
 static __u64 utc_error_ns(const struct tsct_recording *rec,

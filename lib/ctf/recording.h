@@ -237,6 +237,10 @@ struct tsct_recorded_node {
 	/* if merged: largest error of the node's times to the node's own CLOCK_REALTIME,
 	 * ns; 0: unknown, as always where times are the cluster's */
 	__u64 clock_error_ns;
+	/* the same, if merged, by ticks: each from its tick until the tick of the next one;
+	 * UINT64_MAX: unknown. None in recordings of older versions */
+	struct tsct_recorded_bound clock_bounds[TSCT_RECORDED_BOUNDS_MAX];
+	__u32 nr_clock_bounds;
 	/* mapping of the node's ticks, if merged */
 	struct tsct_recorded_correction correction;
 };
@@ -497,8 +501,8 @@ extern const char *const tsct_error_names[TSCT_ERROR_NR];
  * tsct_recording_error_of - error bound of a node's times at a tick against one of three
  *	times, ns
  * @cursor: all zero before the first tick
- * @of: the node's own CLOCK_REALTIME: of a merged recording, the largest bound of the
- *	whole recording; UTC: that bound, plus tsct_recording_utc_ns()
+ * @of: the node's own CLOCK_REALTIME: of a merged recording, the bound that
+ *	nodes[].clock_bounds state; UTC: that bound, plus tsct_recording_utc_ns()
  *
  * UINT64_MAX: unknown, or no such node.
  */

@@ -199,12 +199,18 @@ static void doubt_epochs(const struct tsct_merge *m, const struct merge_in *in,
 
 /* ---- all bounds of an input ------------------------------------------------------ */
 
+/* Returns the number of points with a bound: one each second, and at both ends. */
+static __u32 point_count(const struct merge_in *in)
+{
+	const double points = (double)(in->end - in->begin) / in->hz + 2;
+
+	return points < TSCT_RECORDED_BOUNDS_MAX ? (__u32)points : TSCT_RECORDED_BOUNDS_MAX;
+}
+
 static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
 		       struct tsct_recorded_correction *c)
 {
-	const double points = (double)(in->end - in->begin) / in->hz + 2;
-	const __u32 nr = points < TSCT_RECORDED_BOUNDS_MAX ? (__u32)points :
-		TSCT_RECORDED_BOUNDS_MAX;
+	const __u32 nr = point_count(in);
 	struct tsct_recorded_bound *b;
 	struct measured at;
 	__u32 k, fitted = 0;
@@ -328,6 +334,47 @@ int merge_bound_anew(struct tsct_merge *m, struct merge_in *in)
 			  tsct_fit_error(err));
 }
 
+/*
+ * Sets the bounds of a node's times to its own CLOCK_REALTIME, each the largest of one part
+ * of the input. A part begins a little early, as several ticks of the input may become one
+ * tick of the result.
+ */
+static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node *to)
+{
+	const __u64 early = (__u64)(2e-9 * in->hz) + 1;
+	const __u32 nr = point_count(in) - 1;
+	__u64 from, until;
+	__u32 k;
+
+	to->nr_clock_bounds = nr;
+	for (k = 0; k < nr; k++) {
+		from = point(in, k, nr);
+		until = point(in, k + 1, nr);
+		to->clock_bounds[k] = (struct tsct_recorded_bound) {
+			.tick = merge_global(in, from),
+			.error_ns = tsct_recording_node_worst_ns(in->info.rec, 0,
+				from - in->begin < early ? in->begin : from - early, until),
+		};
+	}
+}
+
+/* Copies the bounds of a merged input's node to its own CLOCK_REALTIME. Adds 1 ns, for
+ * rounding, if the global ticks of the input are not those of the result. */
+static void carry_clock(const struct tsct_merge *m, const struct merge_in *in,
+			const struct tsct_recorded_node *from, struct tsct_recorded_node *to)
+{
+	const bool same = in->info.rec->timeline.hz == m->frame.hz;
+	__u32 k;
+
+	to->nr_clock_bounds = from->nr_clock_bounds;
+	for (k = 0; k < from->nr_clock_bounds; k++)
+		to->clock_bounds[k] = (struct tsct_recorded_bound) {
+			.tick = merge_global(in, from->clock_bounds[k].tick),
+			.error_ns = tsct_recorded_bound_add(from->clock_bounds[k].error_ns,
+							    !same),
+		};
+}
+
 /* Copies the errors to CLOCK_REALTIME and to UTC of an input's nodes to the result. */
 static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 {
@@ -335,6 +382,7 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 	struct tsct_recorded_node *to;
 	struct tsct_recorded_utc *u;
 	__u64 error_ns;
+	bool has_clock;
 	__u32 i;
 
 	for (i = 0; i < rec->nr_nodes; i++) {
@@ -356,7 +404,13 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 				u->error_ns = u[-1].error_ns;
 		}
 		/* The cluster's time is not the node's CLOCK_REALTIME. */
-		error_ns = m->time == TSCT_MERGE_CLUSTER || rec->timeline.on ? UINT64_MAX :
+		has_clock = m->time != TSCT_MERGE_CLUSTER && !rec->timeline.on;
+		to->nr_clock_bounds = 0;
+		if (has_clock && rec->merged)
+			carry_clock(m, in, &rec->nodes[i], to);
+		else if (has_clock)
+			bound_own_clock(in, to);
+		error_ns = !has_clock ? UINT64_MAX :
 			rec->merged ? rec->nodes[i].clock_error_ns :
 			tsct_recording_node_clock_ns(rec, 0, in->end);
 		to->clock_error_ns = error_ns == UINT64_MAX ? 0 : error_ns;

@@ -72,7 +72,7 @@ assert e["error_ns"] is None and e["node_error_ns"] is None and e["utc_error_ns"
 END
 run 0 export -q -f ctf -o "$work/x.ctf" "$work/ab"
 for metadata in "$work/ab/metadata" "$work/x.ctf/metadata"; do
-	! grep -a 'precision\|_bounds\|node_error_ns\|utc_error_ns' "$metadata" ||
+	! grep -a 'precision\|node_[0-9]*_bounds\|node_error_ns\|utc_error_ns' "$metadata" ||
 		fail "$metadata states an error"
 done
 [ "$(babeltrace_events "$work/ab")" = 202 ] || fail "babeltrace2 does not read it"

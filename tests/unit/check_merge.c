@@ -373,6 +373,29 @@ static void write_narrow(const char *name)
 	end_node(&rec, writer, fd, false);
 }
 
+/* The bound of a time to the node's own CLOCK_REALTIME is that of its part of the recording,
+ * and never below that of the input @in. @per_ns: ticks of the result @out per ns */
+static void check_clock_parts(struct tsct_trace *in, struct tsct_trace *out, __u64 per_ns)
+{
+	struct node n = nodes[1];
+	const __u64 begin = EPOCH + (__u64)n.own_off_ns;
+	__u64 t, a, b;
+
+	for (t = 0; t <= LENGTH; t += LENGTH / 64) {
+		a = tsct_trace_error_of(in, TSCT_ERROR_CLOCK, 0, count_at(&n, t));
+		b = tsct_trace_error_of(out, TSCT_ERROR_CLOCK, 1, (begin + t) * per_ns);
+		ck_assert_uint_ge(b, a);
+		ck_assert_uint_lt(b, t < LENGTH / 5 * 2 ? 110 : 5010);
+		a = tsct_trace_error_of(in, TSCT_ERROR_UTC, 0, count_at(&n, t));
+		b = tsct_trace_error_of(out, TSCT_ERROR_UTC, 1, (begin + t) * per_ns);
+		ck_assert_uint_ge(b, a);
+		ck_assert_uint_lt(b, t < LENGTH / 5 * 2 ? 1110 : 6010);
+	}
+	a = tsct_trace_recording(in)->real.past_error_ps / 1000;
+	ck_assert_uint_ge(tsct_trace_error_of(out, TSCT_ERROR_CLOCK, 1,
+					      (begin + LENGTH) * per_ns), a);
+}
+
 /* The bounds of times by a node's own clock are those of its recording, which its lines
  * narrow; a bound of the result is never below that of the input. The result has points 0.8 s
  * apart, between which the larger one of two holds. */
@@ -397,6 +420,16 @@ START_TEST(test_own_clock_lines)
 		ck_assert_uint_lt(b, t < LENGTH / 5 ? 1115 : 6015);
 	}
 	ck_assert_uint_gt(tsct_trace_error_ns(out, 1, EPOCH + LENGTH), 6000);
+	check_clock_parts(in, out, 1);
+	tsct_merge_free(merge_to("o", "p"));
+	tsct_trace_close(out);
+	out = open_result("p");
+	check_clock_parts(in, out, 1);
+	tsct_trace_close(out);
+	options.hz = 3 * S;
+	tsct_merge_free(merge_to("dg", "q"));
+	out = open_result("q");
+	check_clock_parts(in, out, 3);
 	tsct_trace_close(in);
 	tsct_trace_close(out);
 }
