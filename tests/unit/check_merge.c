@@ -524,66 +524,6 @@ START_TEST(test_one_boot)
 }
 END_TEST
 
-/* At @gap_ns after the end of recording d, CLOCK_REALTIME of the same boot was ahead of d's
- * line by @off_ns. If that is more than an NTP daemon slews, it was set. */
-static const struct {
-	__s64 off_ns;
-	__u64 gap_ns;
-	bool accepted;
-} later_steps[] = {
-	{ 3000000000LL, 3600 * S, false }, { -3000000000LL, 3600 * S, false },
-	{ 240000000, 3600 * S, false }, { 200000000, 3600 * S, true },
-	{ -200000000, 3600 * S, true }, { 3000000, 1 * S, false }, { 1900000, 1 * S, true },
-	{ 2000000, 1000, false }, { 900000, 1000, true }, { 0, 3600 * S, true },
-};
-
-START_TEST(test_one_boot_later)
-{
-	struct node n = nodes[1];
-
-	n.alone = true;
-	write_node(&n, "d");
-	n.uuid = 30;
-	n.channel = "other";
-	n.own_off_ns += later_steps[_i].off_ns;
-	n.begin = LENGTH + later_steps[_i].gap_ns;
-	n.end = n.begin + S;
-	write_node(&n, "e");
-	if (later_steps[_i].accepted) {
-		expect_accepted("de", "");
-		expect_accepted("ed", "");
-		return;
-	}
-	expect_refused("de", "of the same boot, but their clocks contradict each other");
-	expect_refused("ed", "of the same boot, but their clocks contradict each other");
-}
-END_TEST
-
-/* A recording is compared with the one before it that ends last, although a shorter one is
- * between: there, no time passed in which the clock could be slewed. */
-START_TEST(test_one_boot_overlap)
-{
-	struct node n = nodes[1];
-
-	n.alone = true;
-	n.end = 1000 * S;
-	write_node(&n, "d");
-	n.begin = S;
-	n.end = 2 * S;
-	n.uuid = 30;
-	n.channel = "other";
-	write_node(&n, "e");
-	n.begin = 990 * S;
-	n.end = 1100 * S;
-	n.uuid = 31;
-	n.channel = "third";
-	n.own_off_ns += 2000000;
-	write_node(&n, "f");
-	expect_accepted("ef", "");
-	expect_refused("def", "of the same boot, but their clocks contradict each other");
-}
-END_TEST
-
 /* --force is required to merge a node without sync samples with nodes that have such
  * samples. */
 START_TEST(test_force)
@@ -815,9 +755,6 @@ int main(void)
 	tcase_add_test(tc, test_own_clock_lines);
 	tcase_add_test(tc, test_never_compared);
 	tcase_add_test(tc, test_one_boot);
-	tcase_add_loop_test(tc, test_one_boot_later, 0,
-			    sizeof(later_steps) / sizeof(later_steps[0]));
-	tcase_add_test(tc, test_one_boot_overlap);
 	tcase_add_test(tc, test_residual);
 	tcase_add_test(tc, test_skew);
 	tcase_add_test(tc, test_force);
