@@ -304,8 +304,10 @@ static void carry(struct tsct_merge *m, const struct merge_in *in)
 	struct tsct_recorded_correction *c;
 	struct tsct_recorded_bound *b;
 	__u32 i, source;
+	__u64 utc_ns;
 
 	for (i = 0; i < rec->nr_nodes; i++) {
+		utc_ns = tsct_recording_worst_utc_ns(&rec->nodes[i], &source);
 		c = &m->result.nodes[in->info.first_node + i].correction;
 		*c = rec->nodes[i].correction;
 		if (m->compared == TSCT_COMPARED_UNKNOWN)
@@ -313,9 +315,9 @@ static void carry(struct tsct_merge *m, const struct merge_in *in)
 		for (b = c->bounds; b < c->bounds + c->nr_bounds; b++) {
 			if (m->compared == TSCT_COMPARED_UTC &&
 			    rec->compared == TSCT_COMPARED_CLOCK)
-				b->error_ns = tsct_recorded_bound_add(tsct_recorded_bound_add(b->error_ns,
-					(__u64)leap_ns(tsct_clock_params_ns(&rec->real, b->tick))),
-					tsct_recording_worst_utc_ns(&rec->nodes[i], &source));
+				b->error_ns = tsct_recorded_bound_add(b->error_ns,
+					tsct_recorded_bound_add(utc_ns, (__u64)
+					leap_ns(tsct_clock_params_ns(&rec->real, b->tick))));
 			b->tick = merge_global(in, b->tick);
 			b->error_ns = tsct_recorded_bound_add(b->error_ns, !same);
 		}
