@@ -44,9 +44,6 @@
 /* The integral over slopes ends at slopes that are e^-RANGE as likely as the best
  * slope. */
 #define RANGE		14.0
-/* Least wander of crystals, relative rate per root of a second. This value is used
- * where long queues hide the wander from the regression. */
-#define WANDER_MIN	8e-10
 
 /* ---- the line of the largest margin -------------------------------------- */
 
@@ -580,7 +577,7 @@ void tsct_hull_estimate(struct tsct_plane *plane, double wander,
 	struct hull_edge edge[2];
 	double bend = 0;
 
-	wander = fmax(wander, WANDER_MIN * plane->rate * plane->hz);
+	wander = fmax(wander, TSCT_FIT_WANDER_MIN * plane->rate * plane->hz);
 	fit_window(plane, &all, &hull, edge);
 	while (plane->nr >= EDGE_NR_MIN && left-- &&
 	       drop_outlier(plane, &all, &hull, edge))

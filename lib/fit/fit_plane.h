@@ -14,6 +14,9 @@
 
 /* Assumed limit of the error of both counters' nominal rates together, ppm */
 #define TSCT_FIT_RATE_PPM	1000
+/* Least wander of crystals, relative rate per root of a second. Both fits use this value
+ * where the exchanges show less: noise hides the wander, but it is there. */
+#define TSCT_FIT_WANDER_MIN	8e-10
 
 struct tsct_point {
 	/* Constraints on the remote counter's offset f(u): the request, sent at u1, was

@@ -50,7 +50,8 @@ static const double wanders[WANDERS] = {
  * Non-Gaussian delays look like wander, too. Crystals wander by about WANDER_USUAL,
  * relative, per root of a second. The score of a wander n decades above that is reduced
  * by WANDER_EVIDENCE * n^2 (natural logarithm of the likelihood). The result is the
- * least wander whose score is within LIKELY_ENOUGH of the best.
+ * least wander whose score is within LIKELY_ENOUGH of the best, but at least
+ * TSCT_FIT_WANDER_MIN.
  */
 #define WANDER_USUAL	1e-9
 #define WANDER_EVIDENCE	3.0
@@ -305,6 +306,16 @@ static unsigned int nr_polls(const struct tsct_plane *plane)
 	return nr;
 }
 
+/* Growth of the rate's variance per second, in squares of `unit`, that crystals have at
+ * least. @noise: factor by which all variances of the filter are too small */
+static double least_wander(const struct middles *middles, double noise)
+{
+	double least = TSCT_FIT_WANDER_MIN * middles->plane->rate *
+		middles->plane->hz / middles->unit;
+
+	return noise > 0 ? least * least / noise : 0;
+}
+
 void tsct_regression_estimate(const struct tsct_plane *plane,
 			      struct tsct_fit_candidate *ret)
 {
@@ -324,6 +335,7 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 	choose_noise(&middles, excess);
 	run_filters(&middles, 0, plane->nr, &middles.wander, &f, 1);
 	noise = f.nr > 0 ? f.chi2 / f.nr : 1;
+	middles.wander = fmax(middles.wander, least_wander(&middles, noise));
 	ret->wander = sqrt(noise * middles.wander) * middles.unit;
 	middles.one_per_poll = false;
 	estimate_at_origin(&middles, &f);
