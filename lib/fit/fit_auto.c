@@ -75,7 +75,8 @@
 #define STATISTICS_NR_MIN	12
 
 /* The hull's estimate is discarded if its distance from Theil-Sen's estimate exceeds
- * this many standard deviations of both, plus the bias of Theil-Sen. */
+ * this many standard deviations of both, plus the bias of Theil-Sen, and the regression
+ * agrees with Theil-Sen rather than with the hull. */
 #define WITNESS_SDS		4.0
 
 /*
@@ -106,6 +107,23 @@ static enum tsct_fit_reason reason_of(double weight)
 		weight < 0.1 ? TSCT_FIT_NOISE : TSCT_FIT_BOTH;
 }
 
+/* True: Theil-Sen's estimate, @witness, is further from the hull than both deviations and
+ * its bias explain, and the regression is closer to it than to the hull. If all queueing
+ * is in one direction, the bias is half the median excess of the round trips over the
+ * shortest one. */
+static bool is_contradicted(const struct tsct_plane *plane,
+			    const struct tsct_fit_candidate *hull,
+			    const struct tsct_fit_candidate *regression,
+			    const struct tsct_fit_candidate *witness)
+{
+	double limit = tsct_plane_median_excess(plane) / 2 +
+		WITNESS_SDS * hypot(hull->sd, witness->sd);
+	double from_witness = fabs(regression->line.y0 - witness->line.y0);
+
+	return fabs(hull->line.y0 - witness->line.y0) > limit &&
+		from_witness < fabs(regression->line.y0 - hull->line.y0);
+}
+
 /* Weight of the hull's estimate, in [0, 1]; the regression has the rest. @witness:
  * Theil-Sen's estimate. *ret_reason: reason for the weight */
 static double weight_of_hull(const struct tsct_plane *plane,
@@ -120,11 +138,7 @@ static double weight_of_hull(const struct tsct_plane *plane,
 		HULL_ONLY_PER_SCARCITY * window_scarcity;
 	double gain, excess, sd_ratio, a, b;
 
-	/* If all queueing is in one direction, Theil-Sen has a bias of half the
-	 * median excess of the round trips over the shortest one. */
-	if (fabs(hull->line.y0 - witness->line.y0) >
-	    tsct_plane_median_excess(plane) / 2 +
-	    WITNESS_SDS * hypot(hull->sd, witness->sd)) {
+	if (is_contradicted(plane, hull, regression, witness)) {
 		*ret_reason = TSCT_FIT_CONTRADICTION;
 		return 0;
 	}
