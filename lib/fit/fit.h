@@ -31,9 +31,10 @@
  * TSCT_FIT_REGRESSION	Kalman filter, weighted by the round trip's excess over
  *			the shortest one, with the wander of the rate that
  *			predicts the exchanges best
- * TSCT_FIT_AUTO	hull if delays have a sharp minimum, else regression; if
- *			that is unclear, a weighted mean of hull and regression.
- *			The difference of the two is added to the bound
+ * TSCT_FIT_AUTO	the mean of hull and regression with the least variance:
+ *			nearly the hull if delays have a sharp minimum, nearly the
+ *			regression if not. The difference of the two is added to
+ *			the bound
  *
  * Documentation/sync-fits.rst has the formulas and measured errors.
  */

@@ -2,74 +2,39 @@
 /*
  * Hull or regression, or a weighted mean of both.
  *
- * The hull is good where delays have a sharp minimum, with many delays close to the
- * minimum. Where packet times are noisy there is no sharp minimum, and the hull
- * follows the most extreme times. Two statistics decide, half_mean_ratio and gain:
+ * The weights are those of the mean with the least variance. They follow from the
+ * variances of both estimates, which are first corrected for what the deviations that
+ * the estimates state leave out. Documentation/sync-fits.rst derives the corrections.
  *
- *   half_mean_ratio	mean of the shorter half of the delays, divided by the
- *			maximum of that half; averaged over requests and
- *			answers. 0.44 for exponential delays, at most 0.5 for
- *			a constant density above the minimum, 0.57 or more
- *			where the density rises from 0
- *   gain		log(standard deviation of the regression / standard
- *			deviation of the hull) + log_asymmetry
- *   log_asymmetry	|log(a / b)|, with the densities a of the shortest
- *			delays of requests, and b of those of answers
- *
- * `excess` is half_mean_ratio minus a limit: negative where the minimum is sharp.
- * Near the limit the result is a mean, as either alone may be far off. `scarcity`
- * is the uncertainty of a statistic due to few exchanges, see scarcity_of().
- *
- * All constants but RATIO_LIMIT are empirical: tests/netsim/fits prints the
- * errors of hull, regression and auto for each network, and auto has to be near
- * the better one in every row. A change of a constant is checked by that table.
+ *   hull		If the density of delays rises from 0 at their minimum, as
+ *			noise of packet times has it, the shortest delay is further
+ *			from the minimum, see edge_factor(). If the window has few
+ *			exchanges, the density is uncertain, see scale_variance().
+ *   regression		If a few exchanges have nearly all of the weight, the
+ *			deviation is uncertain, see regression_variance(). If both
+ *			are further apart than their deviations explain, and delays
+ *			are such that the hull is the one to rely on, the rest is
+ *			the regression's error, see is_hull_reliable().
  */
 #include "fit_plane.h"
 
 #include <math.h>
 
-/* Limit of half_mean_ratio, the mean of the shorter half of the delays over that half's
- * maximum: between the values of exponential delays (0.44) and of a constant density
- * (0.5) */
-#define RATIO_LIMIT		0.48
-/* The limit of half_mean_ratio is above RATIO_LIMIT where the hull's standard deviation
- * is much smaller than the regression's, or the delays of requests are distributed
- * unlike those of answers. Both raise `gain` (see the top of this file): LIMIT_PER_GAIN
- * is added for each unit of `gain` above GAIN_MIN, up to GAIN_MAX such units. */
-#define LIMIT_PER_GAIN		0.05
-#define GAIN_MIN		1.0
-#define GAIN_MAX		2.5
-/* The limit of half_mean_ratio is RATIO_LIMIT plus LIMIT_PER_SCARCITY *
- * scarcity_of(number of exchanges): exchanges fewer than PLENTY raise the limit. */
-#define LIMIT_PER_SCARCITY	0.5
-
-/* The regression's weight rises linearly with `excess` (see the top of this file), from
- * 0 if `excess` is EXCESS_HULL_ONLY, to 1 if it is EXCESS_REGRESSION_FULL. */
-#define EXCESS_HULL_ONLY	-0.015
-#define EXCESS_REGRESSION_FULL	0.025
-/* With fewer than PLENTY exchanges in the hull's window, `excess` (see the top of this
- * file) is uncertain, so the regression gets a weight at lower values of `excess`:
- * EXCESS_HULL_ONLY, below which the weight is 0, is reduced by HULL_ONLY_PER_SCARCITY *
- * scarcity_of(number of exchanges in the window). */
-#define HULL_ONLY_PER_SCARCITY	2.0
-
-/* The hull underestimates its standard deviation in two cases. Where delays have no
- * sharp minimum (excess > 0, see the top of this file), the deviation is multiplied by
- * e^(SD_PER_EXCESS * excess). Where the hull's window has few exchanges, it is
- * multiplied by 1 + SD_PER_SCARCITY * scarcity_of(number of these exchanges). */
-#define SD_PER_EXCESS		45.0
-#define SD_PER_SCARCITY		8.0
-/* Where delays have no sharp minimum, or in sessions, the regression gets its full weight if its standard
- * deviation is smaller than the hull's, which is first corrected by SD_PER_EXCESS and
- * SD_PER_SCARCITY. Where they have one, that proves nothing: the errors of middles are
- * then not normal, and the regression's error is up to twice the deviation it states. If the delays
- * of requests are distributed unlike those of answers, the regression is biased: the
- * hull's corrected standard deviation must then exceed SD_RATIO_ASYMMETRIC times the
- * regression's. */
-#define SD_RATIO_ASYMMETRIC	3.0
-
-/* Number of exchanges from which on scarcity_of() returns 0 */
-#define PLENTY			100.0
+/* Mean of the shorter half of the delays over that half's maximum, from which on the
+ * minimum of the delays is not sharp: between the values of exponential delays (0.44) and
+ * of a constant density (0.5) */
+#define SHARP_RATIO		0.48
+/* Covariance of both estimates, as a part of the smaller variance. It is the smaller
+ * variance itself if that estimate is the best possible one, and 0 if both are
+ * independent. In most rows of tests/netsim/fits it is 0.5 to 1 times the smaller
+ * variance. */
+#define COVARIANCE		0.7
+/* Distance of both estimates from which on their deviations do not explain it, in
+ * standard deviations */
+#define UNEXPLAINED_SDS		2.0
+/* Distance of log_asymmetry from 0 from which on the delays of requests are distributed
+ * unlike those of answers, in standard deviations */
+#define ASYMMETRY_SDS		4.0
 /* Least number of exchanges for the statistics; with fewer, hull and regression both
  * have weight 0.5. */
 #define STATISTICS_NR_MIN	12
@@ -78,15 +43,6 @@
  * this many standard deviations of both, plus the bias of Theil-Sen, and the regression
  * agrees with Theil-Sen rather than with the hull. */
 #define WITNESS_SDS		4.0
-
-/*
- * Uncertainty of a mean of @nr values, minus the uncertainty of a mean of PLENTY
- * values, in standard deviations of one value; at least 0
- */
-static double scarcity_of(unsigned int nr)
-{
-	return fmax(1 / sqrt(nr) - 1 / sqrt(PLENTY), 0);
-}
 
 /* True: some exchanges are of a session. Their errors are not independent, which the
  * regression takes into account, and the hull's deviation does not. */
@@ -105,6 +61,83 @@ static enum tsct_fit_reason reason_of(double weight)
 {
 	return weight > 0.9 ? TSCT_FIT_EDGE :
 		weight < 0.1 ? TSCT_FIT_NOISE : TSCT_FIT_BOTH;
+}
+
+/* Number of exchanges in the hull's window */
+static unsigned int window_nr(const struct tsct_fit_candidate *hull)
+{
+	return hull->window.to - hull->window.from;
+}
+
+/* Factor by which the hull's deviation is too small if the minimum of the delays is not
+ * sharp. With the distribution function (x / median)^p / 2 up to the median, the ratio of
+ * the shorter half's mean to the median is p / (1 + p), and the shortest of n delays is
+ * about median * (2 / n)^(1 / p). */
+static double edge_factor(const struct tsct_fit_candidate *hull)
+{
+	const double sharp = (1 - SHARP_RATIO) / SHARP_RATIO;
+	double ratio = fmax(hull->half_mean_ratio, SHARP_RATIO);
+	double inverse_power = fmax((1 - ratio) / ratio, 0);
+
+	return pow(window_nr(hull) / 2.0, sharp - inverse_power);
+}
+
+/* Mean square of 1 / density, in squares of its estimate, for a window of @nr exchanges.
+ * The nearest quarter of the delays of each direction determines it: nr / 2 delays, whose
+ * sum has a gamma distribution. The least window has 8 exchanges. */
+static double scale_variance(unsigned int nr)
+{
+	double near = fmax(nr / 2.0, 4);
+
+	return near * near / ((near - 1) * (near - 2));
+}
+
+/* Variance of the regression, with the uncertainty of its stated variance. If n values
+ * determine it and a line, they are closer to that line than to the true one: a factor of
+ * 1 + 2 / n. The error in multiples of the deviation has Student's distribution: another
+ * factor of 1 + 2 / n. Both are approximations for large n. */
+static double regression_variance(const struct tsct_fit_candidate *regression)
+{
+	return regression->sd * regression->sd * (1 + 4 / regression->effective_nr);
+}
+
+/* True: the delays of requests are distributed unlike those of answers, so that the
+ * regression is biased. A density of n delays has a relative deviation of 1 / sqrt(n), and
+ * a quarter of the delays determines it. */
+static bool is_asymmetric(const struct tsct_fit_candidate *hull)
+{
+	return hull->log_asymmetry > ASYMMETRY_SDS * sqrt(8.0 / window_nr(hull));
+}
+
+/* True: if both estimates are further apart than their deviations explain, the regression
+ * is the wrong one. Its errors are normal only if delays are as noise of packet times has
+ * them: without a sharp minimum, and alike in both directions. */
+static bool is_hull_reliable(const struct tsct_plane *plane,
+			     const struct tsct_fit_candidate *hull)
+{
+	return !has_session(plane) &&
+		(hull->half_mean_ratio < SHARP_RATIO || is_asymmetric(hull));
+}
+
+/* Returns the part of the squared distance between both estimates that @explained, the
+ * sum of their variances, does not explain. */
+static double unexplained(const struct tsct_fit_candidate *hull,
+			  const struct tsct_fit_candidate *regression,
+			  double explained)
+{
+	double distance = hull->line.y0 - regression->line.y0;
+
+	return fmax(distance * distance -
+		    UNEXPLAINED_SDS * UNEXPLAINED_SDS * explained, 0);
+}
+
+/* Weight of the first of two estimates in the mean of least variance. @a, @b: their
+ * variances */
+static double best_weight(double a, double b)
+{
+	double covariance = COVARIANCE * fmin(a, b);
+
+	return (b - covariance) / (a + b - 2 * covariance);
 }
 
 /* True: Theil-Sen's estimate, @witness, is further from the hull than both deviations and
@@ -132,11 +165,7 @@ static double weight_of_hull(const struct tsct_plane *plane,
 			     const struct tsct_fit_candidate *witness,
 			     enum tsct_fit_reason *ret_reason)
 {
-	double scarcity = scarcity_of(plane->nr);
-	double window_scarcity = scarcity_of(hull->window.to - hull->window.from);
-	double hull_only = EXCESS_HULL_ONLY -
-		HULL_ONLY_PER_SCARCITY * window_scarcity;
-	double gain, excess, sd_ratio, a, b;
+	double a, b, weight;
 
 	if (is_contradicted(plane, hull, regression, witness)) {
 		*ret_reason = TSCT_FIT_CONTRADICTION;
@@ -148,21 +177,14 @@ static double weight_of_hull(const struct tsct_plane *plane,
 	*ret_reason = TSCT_FIT_EDGE;
 	if (!(regression->sd > 0))
 		return 1;
-	gain = log(regression->sd / hull->sd) + hull->log_asymmetry - GAIN_MIN;
-	excess = hull->half_mean_ratio - RATIO_LIMIT -
-		LIMIT_PER_SCARCITY * scarcity -
-		LIMIT_PER_GAIN * fmin(fmax(gain, 0), GAIN_MAX);
-	sd_ratio = exp(SD_PER_EXCESS * fmax(excess, 0)) *
-		(1 + SD_PER_SCARCITY * window_scarcity) * hull->sd /
-		regression->sd;
-	b = fmin(fmax((excess - hull_only) /
-		      (EXCESS_REGRESSION_FULL - hull_only), 0), 1);
-	if ((excess > 0 || has_session(plane)) &&
-	    sd_ratio > (hull->log_asymmetry < GAIN_MIN ? 1 : SD_RATIO_ASYMMETRIC))
-		b = 1;
-	a = 1 / (sd_ratio * sd_ratio);
-	*ret_reason = reason_of(a / (a + b));
-	return a / (a + b);
+	a = hull->sd * edge_factor(hull);
+	a *= a * scale_variance(window_nr(hull));
+	b = regression_variance(regression);
+	if (is_hull_reliable(plane, hull))
+		b += unexplained(hull, regression, a + b);
+	weight = best_weight(a, b);
+	*ret_reason = reason_of(weight);
+	return weight;
 }
 
 /* Replaces the estimate @candidate by Theil-Sen's estimate, @witness, if @candidate has

@@ -374,8 +374,13 @@ static double delay_of(const struct tsct_point *p, const struct hull *hull,
 	return up ? p->up - hull->above - sag : hull->below + sag - p->low;
 }
 
-/* Mean of the shorter half of some values, divided by that half's maximum; reorders the
- * values. */
+/* Number of delays per direction that are 0 as the hull's line touches them: three of
+ * both directions determine its slope and offset, and the gap. They do not belong to the
+ * distribution of delays. */
+#define TOUCHED	1.5
+
+/* Mean of the shorter half of some delays, without the ones touched, divided by that
+ * half's maximum; reorders the delays. */
 static double half_mean_ratio_of(double *of, unsigned int nr)
 {
 	unsigned int half = nr / 2, i;
@@ -383,7 +388,7 @@ static double half_mean_ratio_of(double *of, unsigned int nr)
 
 	for (i = 0; i < half; i++)
 		sum += of[i];
-	return half && longest > 0 ? sum / half / longest : 0;
+	return half > TOUCHED && longest > 0 ? sum / (half - TOUCHED) / longest : 0;
 }
 
 static struct hull_edge measure_edge(const struct tsct_plane *plane,

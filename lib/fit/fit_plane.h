@@ -166,8 +166,12 @@ struct tsct_fit_candidate {
 				 * second */
 	struct tsct_window window;	/* hull fit only: window of the points that
 					 * determine the line */
-	double half_mean_ratio;	/* hull fit only: mean of the shorter half of the
-				 * delays, divided by the maximum of that half */
+	/* hull fit only: mean of the shorter half of the delays that the line does not
+	 * touch, divided by the maximum of that half */
+	double half_mean_ratio;
+	/* regression only: number of exchanges of equal weight that would determine the
+	 * line as well as the weighted ones */
+	double effective_nr;
 	/* hull fit only: absolute value of the natural logarithm of the ratio of two
 	 * densities, in delays per count: the density of the shortest delays of
 	 * requests, divided by the density of the shortest delays of answers */

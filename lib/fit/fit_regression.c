@@ -306,6 +306,24 @@ static unsigned int nr_polls(const struct tsct_plane *plane)
 	return nr;
 }
 
+/* Number of exchanges of equal weight that determine a mean as well as the middles with
+ * their weights do: (sum of the weights)^2 / sum of the squared weights */
+static double effective_nr(const struct middles *middles)
+{
+	const struct tsct_plane *plane = middles->plane;
+	double sum = 0, squares = 0, weight;
+	unsigned int i;
+
+	for (i = 0; i < plane->nr; i++) {
+		if (!tsct_point_has_middle(&plane->point[i]))
+			continue;
+		weight = 1 / middles->var[i];
+		sum += weight;
+		squares += weight * weight;
+	}
+	return squares > 0 ? sum * sum / squares : 1;
+}
+
 /* Growth of the rate's variance per second, in squares of `unit`, that crystals have at
  * least. @noise: factor by which all variances of the filter are too small */
 static double least_wander(const struct middles *middles, double noise)
@@ -339,6 +357,7 @@ void tsct_regression_estimate(const struct tsct_plane *plane,
 	ret->wander = sqrt(noise * middles.wander) * middles.unit;
 	middles.one_per_poll = false;
 	estimate_at_origin(&middles, &f);
+	ret->effective_nr = effective_nr(&middles);
 	ret->line.slope = f.rate * middles.unit;
 	ret->line.y0 = f.y * middles.unit;
 	ret->sd = sqrt(fmax(noise * f.yy, 0)) * middles.unit;

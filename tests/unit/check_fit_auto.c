@@ -2,6 +2,7 @@
 /* The choice of auto, and its reason */
 #include "fit_world.h"
 #include "suite.h"
+#include "lib/fit/fit_plane.h"
 
 #define NR	100
 
@@ -147,6 +148,38 @@ START_TEST(test_longer_route)
 }
 END_TEST
 
+/* Mean half_mean_ratio of TURNS windows of @nr exchanges with exponential delays */
+static double mean_half_ratio(unsigned int nr)
+{
+	const struct tsct_fit_options options = { .hz = 2.6e9 };
+	const struct delays delays = { .exp = 20e-6 };
+	struct tsct_fit_candidate hull;
+	struct tsct_plane plane;
+	double sum = 0;
+	unsigned int turn, i;
+
+	for (turn = 0; turn < TURNS; turn++) {
+		fill(turn, nr, 0.1, &delays);
+		ck_assert_int_eq(tsct_plane_make(x, nr, &options, world.remote_hz, &plane), 0);
+		for (i = 0; i < nr; i++)
+			plane.point[i].used = true;
+		tsct_hull_estimate(&plane, 0, &hull);
+		sum += hull.half_mean_ratio;
+		tsct_plane_free(&plane);
+	}
+	return sum / TURNS;
+}
+
+/* The ratio does not depend on the number of exchanges. The shorter half of exponential
+ * delays has the mean 1 - ln 2, and the maximum ln 2. */
+START_TEST(test_half_mean_ratio)
+{
+	ck_assert_double_eq_tol(mean_half_ratio(20), 1 / log(2) - 1, 0.02);
+	ck_assert_double_eq_tol(mean_half_ratio(40), 1 / log(2) - 1, 0.02);
+	ck_assert_double_eq_tol(mean_half_ratio(NR), 1 / log(2) - 1, 0.02);
+}
+END_TEST
+
 /* The better estimate, or a mean of both, for delays with and without a sharp minimum */
 START_TEST(test_near_the_better_one)
 {
@@ -175,6 +208,7 @@ int main(void)
 	tcase_add_test(tc, test_texts);
 	tcase_add_test(tc, test_rare_polls);
 	tcase_add_test(tc, test_longer_route);
+	tcase_add_test(tc, test_half_mean_ratio);
 	tcase_add_test(tc, test_near_the_better_one);
 	return run_suite(suite);
 }
