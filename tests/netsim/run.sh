@@ -4,7 +4,7 @@
 # run.sh [--seed SEED] [--trials COUNT] [--quick]
 #
 # Prints the errors of fits and of whole nodes in simulated networks, beside published
-# errors of other programs. Compares all fits, with COUNT trials (default 200) of each
+# errors of other programs. Compares all fits, with COUNT trials (default 1000) of each
 # row of conditions. Then simulates nodes: one child for a long time; faults; paths;
 # trees of up to 10000 nodes. --quick: shorter and smaller simulations of nodes. --seed: seed of
 # the random numbers (default 1), to repeat a run. Runs as many processes as there are
@@ -14,7 +14,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 out=$(realpath -m "${O:-$here/../../build}")
-seed=1 trials=200 quick=()
+seed=1 trials=1000 quick=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--quick) quick=(--quick); shift; continue ;;
