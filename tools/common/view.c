@@ -269,20 +269,30 @@ const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX])
 	return text;
 }
 
+/* Returns the reason for which no bound to UTC is known; NULL: adjtimex(2) failed with
+ * @err. @err: result of tsct_clock_utc() */
+static const char *utc_unknown_why(int err)
+{
+	switch (err) {
+	case -ENODATA:
+		return "no daemon such as chronyd keeps it";
+	case -EBUSY:
+		return "the kernel slews it by more than 500 ppm, as chronyd requests to "
+			"remove an offset";
+	case -ESTALE:
+		return "the virtual machine was restored, and no daemon is known to have "
+			"set it since";
+	}
+	return NULL;
+}
+
 void view_utc_text(const struct tsct_utc *utc, int err, char *text, size_t size)
 {
-	if (err == -ENODATA)
-		snprintf(text, size, "error of CLOCK_REALTIME to UTC unknown: no daemon such as"
-			 " chronyd keeps it");
-	else if (err == -EBUSY)
-		snprintf(text, size, "error of CLOCK_REALTIME to UTC unknown: the kernel slews"
-			 " it by more than 500 ppm, as chronyd requests to remove an offset");
-	else if (err == -ESTALE)
-		snprintf(text, size, "error of CLOCK_REALTIME to UTC unknown: the virtual "
-			 "machine was restored, and no daemon is known to have set it since");
-	else if (err)
-		snprintf(text, size, "error of CLOCK_REALTIME to UTC unknown: adjtimex: %s",
-			 strerror(-err));
+	const char *why = utc_unknown_why(err);
+
+	if (err)
+		snprintf(text, size, "error of CLOCK_REALTIME to UTC unknown: %s%s",
+			 why ? "" : "adjtimex: ", why ? why : strerror(-err));
 	else
 		snprintf(text, size, "CLOCK_REALTIME within %" PRIu64 " ns of UTC (%s)",
 			 (uint64_t)utc->error_ns, tsct_utc_source_name(utc->source));
