@@ -6,26 +6,10 @@
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"
-bench=$top/tests/bench/sync
-${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -I"$top" -o "$work/relay" "$bench/relay.c" \
-	"$top"/tests/world/{paths,network,crystal}.c -lm
+. "$(dirname "$0")/relay.sh"
+relay_compile
 compile timesync
-net alpha
-net beta
-tun() {		# NAME ADDRESS PEER
-	within "$net_id$1" ip tuntap add dev relay0 mode tun
-	within "$net_id$1" ip addr add "$2" peer "$3" dev relay0
-	within "$net_id$1" ip link set relay0 up
-}
-tun alpha 10.77.1.1 10.77.1.2
-tun beta 10.77.1.2 10.77.1.1
-mkfifo "$work/ready"
-"$work/relay" --request floor=150000,exp=20 --answer floor=150000,exp=20 \
-	--log "$work/relay.log" "/run/netns/${net_id}beta" "/run/netns/${net_id}alpha" \
-	>"$work/ready" 2>"$work/relay.out" &
-pids+=("$!")
-read -r ready <"$work/ready" && [ "$ready" = ready ] || fail "$(cat "$work/relay.out")"
+relay_start floor=150000,exp=20 floor=150000,exp=20 "$work/relay.log"
 mkdir "$work/alpha" "$work/beta"
 printf 'name alpha\nchild beta 10.77.1.2\n' >"$work/alpha/conf"
 # Polls every 31 ms would give up every request.
