@@ -263,15 +263,36 @@ static void poll_members(struct peers *p)
 
 /* ---- reports of members, answers of the parent --------------------------- */
 
-void barrier_member_request(struct peers *p, const struct tsct_extension *request)
+/* Notes whether a caller waits on or below a member. Once the last of these members says
+ * that none does, the others learn it at once: a node that stands in for processes that
+ * ended does so for the callers of this barrier only. */
+static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
+{
+	struct barrier *b = &p->barrier;
+
+	if (tsct_schedule_set_caller(p->members.schedule, node, has_caller) ||
+	    !b->member_gathers_ns)
+		return;
+	b->member_gathers_ns = 0;
+	stand_in(p);
+	sources_poll_for_barrier(p);
+}
+
+void barrier_member_request(struct peers *p, const struct tsct_extension *request,
+			    bool gathers)
 {
 	struct barrier *b = &p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
+	bool has_caller = gathers && !(request->flags & TSCT_EXT_NO_CALLER);
 
 	/* Drops local callers that have left: they would still count as arrived, and
 	 * the arrival of the last member would release the barrier. */
-	expire(p);
-	if (request->flags & TSCT_EXT_NO_CALLER)
+	if (gathers)
+		expire(p);
+	note_member_caller(p, request->node, has_caller &&
+			   !tsct_schedule_released(p->members.schedule,
+						   request->barrier));
+	if (!has_caller)
 		return;
 	/* A member that lost the answer repeats its request. */
 	if (!tsct_schedule_released(p->members.schedule, request->barrier)) {
@@ -494,8 +515,12 @@ void barrier_leave(struct peers *p, __u32 id)
 	tsct_participants_leave(&b->participants, id);
 	if (!p->cluster)
 		return;
-	if (!b->participants.nr)
+	if (!b->participants.nr) {
 		b->ended_ns = tsct_monotonic_ns();
+		/* The processes that ended were callers perhaps. Any other caller sends
+		 * its next request within 20 ms. */
+		b->waited_ns = 0;
+	}
 	if (callers_gather(p) && !is_recent(b->logged_ended_ns, LOG_NS)) {
 		b->logged_ended_ns = tsct_monotonic_ns();
 		log_warning("process %d, which had joined, ended or left while "

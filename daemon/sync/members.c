@@ -182,8 +182,8 @@ void members_request(void *ctx, const struct tsct_responder_request *request)
 	if (!child && p->config->nr_children)
 		return;			/* the sender of the request is not a member */
 	add_member(p, request, child, now_ns);
-	if (request->request.flags & TSCT_EXT_ARRIVED || request->below)
-		barrier_member_request(p, &request->request);
+	barrier_member_request(p, &request->request, request->below ||
+			       request->request.flags & TSCT_EXT_ARRIVED);
 	tsct_schedule_set_blockers(p->members.schedule, request->request.node,
 				   request->below ? request->below : "");
 	tsct_schedule_request(p->members.schedule, &request->request,

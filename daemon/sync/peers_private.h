@@ -213,11 +213,13 @@ __u32 barrier_join(struct peers *p, const char *declared, pid_t pid, FILE *to);
 void barrier_leave(struct peers *p, __u32 id);
 
 /*
- * barrier_member_request - handle a member's report that it arrived, or of nodes and
- *	processes that keep it from arriving
+ * barrier_member_request - handle what a member's request says about callers
+ * @gathers: the request says that the member arrived, or names nodes and processes that
+ *	keep it from arriving
  * barrier_answer_member - add to the answer to a member that callers wait somewhere
  */
-void barrier_member_request(struct peers *p, const struct tsct_extension *request);
+void barrier_member_request(struct peers *p, const struct tsct_extension *request,
+			    bool gathers);
 void barrier_answer_member(struct peers *p, struct tsct_extension *reply);
 
 /* Adds the state of this node, and of all nodes that get their time through this node,

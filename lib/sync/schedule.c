@@ -29,6 +29,7 @@ struct schedule_member {
 	__u32 arrived;		/* barrier in which the member waits; 0: none */
 	bool elsewhere;		/* true: the member takes part in barriers through another
 				 * node */
+	bool has_caller;	/* true: a caller waits on or below the member */
 	/* true: the member's reports have caused poll requests: last in barrier
 	 * polled_barrier, at polled_us */
 	bool polled;
@@ -57,6 +58,7 @@ struct tsct_schedule {
 	char blockers[TSCT_MISSING_TEXT + 1];
 	unsigned int nr_counted;	/* number of members for whose turns the open
 					 * session waits */
+	unsigned int nr_callers;	/* number of members whose has_caller is true */
 	unsigned int nr, nr_expected;	/* number of members; number of configured
 					 * members */
 	/*
@@ -135,6 +137,13 @@ static void set_counted(struct tsct_schedule *schedule,
 	member->counted = counted;
 }
 
+static void set_caller(struct tsct_schedule *schedule,
+		       struct schedule_member *member, bool has_caller)
+{
+	schedule->nr_callers += has_caller - member->has_caller;
+	member->has_caller = has_caller;
+}
+
 static struct schedule_member *find_expected(struct tsct_schedule *schedule,
 					     const char *name)
 {
@@ -168,6 +177,7 @@ static struct schedule_member *add_member(struct tsct_schedule *schedule,
 	if (!member)
 		return NULL;
 	set_counted(schedule, member, false);
+	set_caller(schedule, member, false);
 	*member = (struct schedule_member) { .last_us = 0 };
 	*node_slot(schedule, member) = node;
 	if (name && *name)
@@ -199,6 +209,7 @@ static void reset_member(struct tsct_schedule *schedule,
 			 struct schedule_member *member)
 {
 	set_counted(schedule, member, false);
+	set_caller(schedule, member, false);
 	*node_slot(schedule, member) = 0;
 	member->present = false;
 	member->session = 0;
@@ -412,6 +423,16 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 		reply->flags |= TSCT_EXT_RELEASED;
 	}
 	answer_session(schedule, member, request, reply, now_us);
+}
+
+bool tsct_schedule_set_caller(struct tsct_schedule *schedule, __u64 node,
+			      bool has_caller)
+{
+	struct schedule_member *member = find_member(schedule, node);
+
+	if (member)
+		set_caller(schedule, member, has_caller);
+	return schedule->nr_callers;
 }
 
 bool tsct_schedule_take_poll(struct tsct_schedule *schedule, __u64 node, __u64 now_us)

@@ -85,6 +85,13 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 			   struct tsct_extension *reply, __u64 now_us);
 
 /*
+ * Notes whether a caller of tsct_timesync() waits on or below member @node. Returns true if
+ * one waits on or below any member, by the last note of each.
+ */
+bool tsct_schedule_set_caller(struct tsct_schedule *schedule, __u64 node,
+			      bool has_caller);
+
+/*
  * Returns true if reports of member @node, on which callers wait, may cause a round of poll
  * requests to all members: once per barrier, and again after 10 s. One request of a member
  * costs this node, and the network, one packet to each of the others.

@@ -393,6 +393,27 @@ START_TEST(test_limits_polls)
 }
 END_TEST
 
+/* Callers wait somewhere until the last member that had one says that none waits. */
+START_TEST(test_callers)
+{
+	ck_assert_int_eq(tsct_schedule_expect(r, "three"), 0);
+	member(1, NULL, 0);
+	member(2, NULL, 0);
+	member(3, "three", 0);
+	ck_assert(!tsct_schedule_set_caller(r, 1, false));
+	ck_assert(tsct_schedule_set_caller(r, 1, true));
+	ck_assert(tsct_schedule_set_caller(r, 1, true));
+	ck_assert(tsct_schedule_set_caller(r, 2, true));
+	ck_assert(tsct_schedule_set_caller(r, 1, false));
+	ck_assert(!tsct_schedule_set_caller(r, 2, false));
+	/* A node that is no member has no caller. */
+	ck_assert(!tsct_schedule_set_caller(r, 4, true));
+	ck_assert(tsct_schedule_set_caller(r, 3, true));
+	tsct_schedule_dismiss(r, "three");
+	ck_assert(!tsct_schedule_set_caller(r, 1, false));
+}
+END_TEST
+
 /* A member that takes part through another node is waited for there, and here again once
  * it takes part here. */
 START_TEST(test_member_elsewhere)
@@ -702,6 +723,7 @@ int main(void)
 	tcase_add_test(tcase, test_barriers);
 	tcase_add_test(tcase, test_barrier_ignores_absent_members);
 	tcase_add_test(tcase, test_limits_polls);
+	tcase_add_test(tcase, test_callers);
 	tcase_add_test(tcase, test_member_elsewhere);
 	tcase_add_test(tcase, test_barrier_expects_configured_members);
 	tcase_add_test(tcase, test_lists_blocking_nodes_below);
