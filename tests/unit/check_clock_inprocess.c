@@ -92,7 +92,11 @@ START_TEST(test_sample_rate)
 	ck_assert_uint_ge(samples, 3);		/* 1 sample from before the loop
 						 * above, 2 or 3 in its 2.5 s */
 	ck_assert_uint_le(samples, 4);
-	ck_assert_uint_gt(fast, reads - reads / 20);
+	/* There is no fast path for other counters than the TSC. */
+	if (clock->source == TSCT_SOURCE_TSC)
+		ck_assert_uint_gt(fast, reads - reads / 20);
+	else
+		ck_assert_uint_eq(fast, 0);
 	tsct_clock_close(clock);
 }
 END_TEST

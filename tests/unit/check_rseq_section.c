@@ -108,7 +108,8 @@ START_TEST(test_endless_single_step)
 {
 	catch_steps();
 	ck_assert_int_eq(emit_stepped(~0U, 5, NULL), -EAGAIN);
-	ck_assert_uint_lt(steps_done, 20000);
+	/* Without the TSC each try calls clock_gettime(). */
+	ck_assert_uint_lt(steps_done, t->source == TSCT_SOURCE_TSC ? 20000 : 60000);
 	ck_assert_uint_eq(lost(TSCT_LOST_ABORTED), 1);
 	expect_none();
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), 0);
@@ -207,11 +208,40 @@ static void trace_me(unsigned int scenario)
 #define DEBUG_REGISTER(n) \
 	(offsetof(struct user, u_debugreg) + 8 * (n))
 
-static void set_breakpoint(pid_t pid, __u64 at)
+/* Sets a breakpoint of a stopped child; @at 0: removes it. False: the kernel refused it */
+static bool set_breakpoint(pid_t pid, __u64 at)
 {
-	ck_assert_int_eq(ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(0), at), 0);
-	ck_assert_int_eq(ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7),
-				at ? 1 : 0), 0);
+	return !ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(0), at) &&
+	       !ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7), at ? 1 : 0);
+}
+
+static __attribute__((noinline)) void stop_here(void)
+{
+	__asm__ __volatile__ ("");
+}
+
+/* Returns false on a machine, such as some virtual ones, that ignores hardware breakpoints. */
+static bool has_breakpoints(void)
+{
+	pid_t pid = fork();
+	int status;
+	bool set;
+
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+		stop_here();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	set = WIFSTOPPED(status) && set_breakpoint(pid, (__u64)stop_here);
+	ptrace(PTRACE_CONT, pid, 0, 0);
+	waitpid(pid, &status, 0);
+	if (!WIFSTOPPED(status))
+		return false;
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return set;
 }
 
 /* Forks a child that emits the events of @scenario, and stops it before the instruction
@@ -228,7 +258,7 @@ static pid_t stop_writer(__u64 at, unsigned int scenario)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
 	ck_assert_uint_eq(next().len, 0);
-	set_breakpoint(pid, at);
+	ck_assert(set_breakpoint(pid, at));
 	ck_assert_int_eq(ptrace(PTRACE_CONT, pid, 0, 0), 0);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status)) {
@@ -300,7 +330,7 @@ static void signal_there(pid_t pid)
 {
 	int status;
 
-	set_breakpoint(pid, 0);
+	ck_assert(set_breakpoint(pid, 0));
 	ck_assert_int_eq(ptrace(PTRACE_CONT, pid, 0, SIGUSR1), 0);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFEXITED(status) && !WEXITSTATUS(status));
@@ -388,10 +418,8 @@ END_TEST
 
 /* A scenario takes seconds. So a test leaves out scenarios that would only repeat the
  * result of another test. */
-static void add_discard(TCase *tcase)
+static void add_stopped(TCase *tcase)
 {
-	tcase_add_test(tcase, test_signal_after_every_instruction);
-	tcase_add_test(tcase, test_endless_single_step);
 	tcase_add_loop_test(tcase, test_killed_at_every_instruction, 0,
 			    NR_SCENARIOS);
 	tcase_add_loop_test(tcase, test_signalled_at_every_instruction, 3,
@@ -400,19 +428,22 @@ static void add_discard(TCase *tcase)
 	tcase_add_loop_test(tcase, test_other_clock_signalled, 2, 4);
 }
 
-static void add_overwrite(TCase *tcase)
-{
-	tcase_add_test(tcase, test_signal_after_every_instruction);
-	tcase_add_loop_test(tcase, test_killed_at_every_instruction, 4,
-			    NR_SCENARIOS);
-}
-
 int main(void)
 {
 	Suite *suite = suite_create("rseq_section");
-	TCase *tcase = add_case(suite, "discard", setup, teardown);
+	TCase *discard = add_case(suite, "discard", setup, teardown);
+	TCase *overwrite = add_case(suite, "overwrite", setup_overwrite, teardown);
 
-	add_discard(tcase);
-	add_overwrite(add_case(suite, "overwrite", setup_overwrite, teardown));
+	tcase_add_test(discard, test_signal_after_every_instruction);
+	tcase_add_test(discard, test_endless_single_step);
+	tcase_add_test(overwrite, test_signal_after_every_instruction);
+	if (has_breakpoints()) {
+		add_stopped(discard);
+		tcase_add_loop_test(overwrite, test_killed_at_every_instruction, 4,
+				    NR_SCENARIOS);
+	} else {
+		skip_test("a kill or a signal at every instruction",
+			  "this machine ignores hardware breakpoints");
+	}
 	return run_suite(suite);
 }
