@@ -177,9 +177,13 @@ START_TEST(test_time_to_cycles_edges)
 					     &cycles), -ESTALE);
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MAX, &cycles),
 			 -ESTALE);
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MIN, &cycles),
-			 -ERANGE);
-	ck_assert_uint_eq(cycles, 42);
+	/* Less than 300 s after boot, the oldest segment of this page begins before the
+	 * counter was 0, and its unsigned base is large enough for that time. */
+	if (zero > 300 * (uint64_t)SECOND) {
+		ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MIN, &cycles),
+				 -ERANGE);
+		ck_assert_uint_eq(cycles, 42);
+	}
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + 900 * SECOND,
 					     &cycles), 0);
 	ck_assert_uint_eq(cycles, zero + 900 * SECOND);
