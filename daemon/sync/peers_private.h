@@ -36,6 +36,7 @@ struct peer_source {
 	/* begin time of the last burst of polls; of the one at the start, time of its first
 	 * answer: a server that cannot be reached yet is not spared; 0: no answer yet */
 	__s64 burst_ns;
+	unsigned int nr_single;		/* polls in a row that were a single request */
 	unsigned int further;		/* requests of the present poll that are still
 					 * to be sent, each after an answer */
 	/* true: exchanges with the source were passed to the cluster. The first ones

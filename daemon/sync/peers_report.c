@@ -103,6 +103,9 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 {
 	const struct peer_source *s = &p->source[nr];
 	const struct tsct_remote *r = &s->client.remote;
+	static const char *const places[] = {
+		[TSCT_FIT_PLACE_FIRST] = "first", [TSCT_FIT_PLACE_FURTHER] = "further",
+	};
 	struct tsct_source_state state;
 	const char *auth = NULL;
 	bool known, fitted;
@@ -116,8 +119,8 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 	known = state.known;
 	fitted = state.kept;
 	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, "
-			 "s:o, s:o, s:o, s:i, s:i, s:s?, s:s?, s:o, s:o, s:i, "
-			 "s:i, s:o, s:i, s:I, s:o}",
+			 "s:o, s:o, s:o, s:i, s:i, s:s?, s:s?, s:i, s:s?, s:o, "
+			 "s:o, s:i, s:i, s:o, s:i, s:I, s:o}",
 		"name", s->config.name, "port", (int)s->config.address.port,
 		"type", s->config.ntp_only ? "ntp" : "master",
 		"status", source_status(p, s, &state), "why", state.reason,
@@ -132,6 +135,7 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 		"kept", (int)state.kept, "dropped", (int)state.dropped,
 		"fit", state.fit, "fit_reason",
 		state.fit ? tsct_fit_reason_text(state.fit_reason) : NULL,
+		"pairs", (int)state.pairs, "slow_place", places[state.slow_place],
 		"node", id(r->node), "master", id(r->master),
 		"depth", (int)r->depth, "stratum", (int)r->stratum,
 		"poll_s", number(ldexp(1, s->poll + s->client.backoff)),

@@ -17,16 +17,6 @@
 /* Least time between polls of a burst, ns */
 #define BURST_NS	(100 * NS_PER_MS)
 #define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of an NTP server, ns */
-/*
- * After a pause the first packets on a path may be slower, and not by the same amount in
- * both directions. So a second request follows as soon as the first one is answered: not
- * before, as the second packet would wait behind the first one. The fit compares both
- * (lib/fit/fit_pairs.c). If the next poll is far off, a third request follows, whose
- * answer has the server's transmit time of the second answer.
- */
-#define REQUESTS	2		/* number of requests per poll */
-#define REQUESTS_LONG	3	/* requests per poll, if the poll interval is long */
-#define LONG_NS		(2 * NS_PER_S)	/* minimum of a long poll interval, ns */
 #define LOST_PORT	4	/* unanswered polls until the UDP port changes */
 /* Least timeout of a request in a session, ns */
 #define LATE_NS		(50 * NS_PER_MS)
@@ -520,14 +510,27 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 	return 0;
 }
 
+/* Sets the number of requests that follow the first one of a poll. */
+static void choose_further(struct peers *p, struct peer_source *s)
+{
+	const unsigned int nr = (unsigned int)(s - p->source);
+	const struct tsct_exchange *x;
+	const struct tsct_fit *fit = NULL;
+	const bool *kept;
+
+	s->further = 0;
+	if (s->session || s->own_session || s->config.ntp_only)
+		return;
+	tsct_cluster_window(p->cluster, nr, &x, &kept, &fit);
+	s->further = tsct_request_number(fit, next_request_ns(p, s, 0), s->nr_single) - 1;
+	s->nr_single = s->further ? 0 : s->nr_single + 1;
+}
+
 static int send_poll(struct peers *p, struct peer_source *s)
 {
 	int err = 0;
 
-	s->further = 0;
-	if (!s->session && !s->own_session && !s->config.ntp_only)
-		s->further = (next_request_ns(p, s, 0) < LONG_NS ? REQUESTS :
-			      REQUESTS_LONG) - 1;
+	choose_further(p, s);
 	if (s->socket.fd < 0 || (s->lost && s->lost % LOST_PORT == 0)) {
 		net_close(&s->socket);
 		err = net_open_client(&s->config.address, &p->clock, &s->socket);

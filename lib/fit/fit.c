@@ -224,6 +224,8 @@ static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
 	/* Reference fits set sd as a multiple of the residual. */
 	if (reference)
 		fit->sd *= fit->residual;
+	fit->nr_pairs = plane->nr_pairs;
+	fit->slow_place = plane->slow_place;
 	return 0;
 }
 

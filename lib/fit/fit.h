@@ -91,12 +91,24 @@ struct tsct_fit_options {
 
 #define TSCT_FIT_WANDER_PPB	20	/* wander of two crystals, ppb per s */
 
+/* Place of an exchange in its poll: the first request follows a pause, each further one an
+ * answer (TSCT_EXCHANGE_FOLLOWS) */
+enum tsct_fit_place {
+	TSCT_FIT_PLACE_NONE,
+	TSCT_FIT_PLACE_FIRST,
+	TSCT_FIT_PLACE_FURTHER,
+};
+
 struct tsct_fit {
 	enum tsct_fit_kind kind;	/* kind of fit in use; of AUTO, the kind with
 					 * the larger weight */
 	enum tsct_fit_reason reason;
 	unsigned int nr_pieces;
 	unsigned int nr_kept, nr_dropped;	/* exchanges used, exchanges dropped */
+	unsigned int nr_pairs;		/* polls whose first two exchanges were compared; 0:
+					 * a reference fit, which compares none */
+	enum tsct_fit_place slow_place;	/* place that was found to be slow and is not used;
+					 * NONE: neither was */
 	double rtt_min, rtt_median;	/* round trips of exchanges, local cycles */
 	double residual;		/* root mean square of the kept exchanges'
 					 * residuals, remote counts */

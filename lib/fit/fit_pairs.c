@@ -96,9 +96,12 @@ static void compare_places(struct tsct_plane *plane, const struct tsct_exchange 
 	double a, b, most, least;
 	bool drop_first;
 
+	plane->nr_pairs = 0;
+	plane->slow_place = TSCT_FIT_PLACE_NONE;
 	for (p = plane->point; p < end; p++) {
 		if (!begins_pair(plane, x, p))
 			continue;
+		plane->nr_pairs++;
 		add_difference(&request, p->up - p[1].up);
 		add_difference(&answer, p[1].low - p->low);
 	}
@@ -109,6 +112,7 @@ static void compare_places(struct tsct_plane *plane, const struct tsct_exchange 
 	drop_first = most > SIGNIFICANT && most > -least;
 	if (!drop_first && !(-least > SIGNIFICANT && -least > most))
 		return;
+	plane->slow_place = drop_first ? TSCT_FIT_PLACE_FIRST : TSCT_FIT_PLACE_FURTHER;
 	for (p = plane->point; p < end; p++) {
 		p->slow_place = !x[p->index].session && follows(x, p) != drop_first;
 		p->used = p->used && !p->slow_place;

@@ -74,6 +74,8 @@ struct tsct_plane {
 	double shift;		/* offset due to the known asymmetry of delays, which is
 				 * subtracted from measured offsets, counts */
 	double min_rtt;		/* shortest plausible round trip, counts */
+	unsigned int nr_pairs;		/* polls whose first two exchanges were compared */
+	enum tsct_fit_place slow_place;	/* slow place in polls, by these pairs */
 	unsigned int nr;
 	struct tsct_point *point;	/* array of nr points, in order of t1 */
 	/* allocated memory for 2 nr points: the array `point`, and a copy of the used ones */
@@ -145,7 +147,7 @@ void tsct_plane_reject_short(struct tsct_plane *plane);
  * @x: exchanges that the points were made of
  *
  * Set slow_place or slow_route of points. The former also clears `used` of these, and sets
- * `shortest`.
+ * `shortest` of points, and nr_pairs and slow_place of the plane.
  */
 void tsct_plane_compare_pairs(struct tsct_plane *plane, const struct tsct_exchange *x);
 double tsct_plane_find_slow_routes(struct tsct_plane *plane);

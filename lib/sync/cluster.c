@@ -659,6 +659,8 @@ void tsct_cluster_source(const struct tsct_cluster *cluster,
 	ret->dropped = s->fit.nr_dropped;
 	ret->fit = tsct_fit_name(s->fit.kind);
 	ret->fit_reason = s->fit.reason;
+	ret->pairs = s->fit.nr_pairs;
+	ret->slow_place = s->fit.slow_place;
 	ret->rtt_min_ns = s->fit.rtt_min * nominal;
 	ret->rtt_median_ns = s->fit.rtt_median * nominal;
 	if (!s->has_est)

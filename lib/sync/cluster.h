@@ -75,6 +75,8 @@ struct tsct_source_state {
 	unsigned int kept, dropped;	/* number of exchanges in the window */
 	const char *fit;	/* kind of fit in use; NULL: there is no fit */
 	enum tsct_fit_reason fit_reason;	/* reason for that kind */
+	unsigned int pairs;		/* polls whose first two exchanges were compared */
+	enum tsct_fit_place slow_place;	/* slow place in polls, by these */
 	char reason[160];	/* reason for which the source is not used; or "" */
 };
 

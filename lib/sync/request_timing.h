@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Times between the requests to a source: how long a request waits for its answer, and
- * which of the turns that a master assigns are obeyed. Pure; times are ns of any monotonic
- * clock.
+ * Requests to a source: how many make a poll, how long one waits for its answer, and which
+ * of the turns that a master assigns are obeyed. Pure; times are ns of any monotonic clock.
  */
 #ifndef TSCT_SYNC_REQUEST_TIMING_H
 #define TSCT_SYNC_REQUEST_TIMING_H
 
 #include <linux/types.h>
+
+#include "lib/fit/fit.h"
+
+/*
+ * tsct_request_number - number of requests of a poll
+ * @fit: fit of the source; NULL: none yet
+ * @interval_ns: time to the next poll
+ * @nr_single: number of polls before this one, in a row, that were a single request
+ *
+ * After a pause the first packets on a path may be slower, and not by the same amount in
+ * both directions. So a further request follows as soon as the first one is answered: not
+ * before, as the second packet would wait behind the first one. The fit compares both
+ * (lib/fit/fit_pairs.c). Where it has compared enough, and polls are frequent, most polls
+ * are a single request; pairs between them notice when that changes. Where the first
+ * requests are slow, and so only the further ones are used, every fourth poll is a pair. If
+ * the next poll is far off, two further requests follow; the last one's answer has the
+ * server's transmit time of the answer before.
+ */
+unsigned int tsct_request_number(const struct tsct_fit *fit, __s64 interval_ns,
+				 unsigned int nr_single);
 
 /* Longest wait for an answer after which a next request may be sent, ns, unless the poll
  * interval is longer */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/sync/request_timing.h"
 #include "world.h"
 
 #define WAKE_US		3.7	/* time from a packet's arrival until the server's
@@ -106,10 +107,6 @@ static void add_exchanges(struct world *world, uint32_t index,
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* As in daemon/sync/source.c */
-#define REQUESTS	2	/* number of requests per poll */
-#define REQUESTS_LONG	3	/* requests per poll, if the poll interval is long */
-#define LONG_S		2	/* least poll interval for REQUESTS_LONG, s */
 #define RETRY_US	100000	/* time after which an unanswered request of a
 				 * session is repeated, us */
 
@@ -177,13 +174,18 @@ static void send_request(struct world *world, uint32_t index,
 static void send_poll(struct world *world, uint32_t index, unsigned int source)
 {
 	struct source *s = &world->nodes[index].sources[source];
+	const struct tsct_exchange *x;
+	const struct tsct_fit *fit = NULL;
+	const bool *kept;
 
 	if (tsct_client_waits(&s->client)) {
 		tsct_client_flush(&s->client);
 		add_exchanges(world, index, source);
 	}
 	send_request(world, index, source);
-	s->further = (s->poll_s < LONG_S ? REQUESTS : REQUESTS_LONG) - 1;
+	tsct_cluster_window(world->nodes[index].cluster, source, &x, &kept, &fit);
+	s->further = tsct_request_number(fit, llrint(s->poll_s * 1e9), s->nr_single) - 1;
+	s->nr_single = s->further ? 0 : s->nr_single + 1;
 }
 
 /* Repeats an unanswered request of a session, instead of waiting for the next poll. */

@@ -63,8 +63,9 @@ struct source {
 	uint32_t server;
 	struct network_path request, answer;
 	double poll_s;
-	bool polls_as_daemon;	/* true: a poll is sent as a daemon sends it, in two or
-				 * three requests; false: in one */
+	bool polls_as_daemon;	/* true: a poll has as many requests as a daemon sends;
+				 * false: one */
+	unsigned int nr_single;	/* polls in a row that were a single request */
 	unsigned int further;	/* requests of the present poll that are still to be
 				 * sent, each after an answer */
 	__u32 flags, key_id;	/* options of the client that polls this source:

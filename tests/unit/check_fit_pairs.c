@@ -86,6 +86,9 @@ START_TEST(test_slow_place)
 			squares += pow(error_us(kind), 2);
 			ck_assert_uint_eq(kept(place), 0);
 			ck_assert_uint_ge(kept(1 - place), POLLS * 9 / 10);
+			ck_assert_uint_eq(fit.slow_place, place ? TSCT_FIT_PLACE_FURTHER :
+					  TSCT_FIT_PLACE_FIRST);
+			ck_assert_uint_ge(fit.nr_pairs, POLLS * 9 / 10);
 			end();
 		}
 		printf("# %s: RMS %.2f us\n", tsct_fit_name(kind), sqrt(squares / 20));
@@ -107,6 +110,8 @@ START_TEST(test_equal_places)
 		fill(&none, true);
 		error_us(TSCT_FIT_AUTO);
 		dropped += !kept(0) || !kept(1);
+		ck_assert_uint_eq(fit.slow_place == TSCT_FIT_PLACE_NONE,
+				  kept(0) && kept(1));
 		ck_assert_uint_ge(kept(0) + kept(1), POLLS * 9 / 10);
 		end();
 	}
@@ -125,6 +130,7 @@ START_TEST(test_not_compared)
 	fill(&slow, true);
 	error_us(TSCT_FIT_ITC);
 	ck_assert_uint_ge(kept(0), POLLS * 7 / 10);
+	ck_assert_uint_eq(fit.nr_pairs, 0);
 	fill(&slow, false);
 	error_us(TSCT_FIT_AUTO);
 	ck_assert_uint_ge(kept(0), POLLS * 9 / 10);
@@ -157,6 +163,7 @@ START_TEST(test_thinned)
 	error_us(TSCT_FIT_AUTO);
 	ck_assert_uint_ge(kept(0), POLLS * 9 / 10);
 	ck_assert_uint_ge(kept(1), POLLS * 9 / 10);
+	ck_assert_uint_eq(fit.nr_pairs, 0);
 	end();
 }
 END_TEST

@@ -1,10 +1,43 @@
 // SPDX-License-Identifier: MIT
-/* Times between the requests to a source */
+/* Requests to a source: their number per poll, and the times between them */
 #include "suite.h"
 #include "lib/sync/request_timing.h"
 
 #define US	1000LL
 #define MS	1000000LL
+
+/* Returns the number of requests in 100 polls of an interval, of which the last one had
+ * several. */
+static unsigned int requests(const struct tsct_fit *fit, __s64 interval_ns)
+{
+	unsigned int nr_single = 0, sum = 0, nr, i;
+
+	for (i = 0; i < 100; i++) {
+		nr = tsct_request_number(fit, interval_ns, nr_single);
+		nr_single = nr > 1 ? 0 : nr_single + 1;
+		sum += nr;
+	}
+	return sum;
+}
+
+/* Polls are pairs until enough pairs were compared; then as many as the slow place needs. */
+START_TEST(test_requests)
+{
+	struct tsct_fit fit = { .nr_pairs = 15 };
+
+	ck_assert_uint_eq(requests(NULL, 62 * MS), 200);
+	ck_assert_uint_eq(requests(&fit, 62 * MS), 200);
+	fit.nr_pairs = 16;
+	ck_assert_uint_eq(requests(&fit, 62 * MS), 112);
+	ck_assert_uint_eq(requests(&fit, 1999 * MS), 112);
+	fit.slow_place = TSCT_FIT_PLACE_FIRST;
+	ck_assert_uint_eq(requests(&fit, 62 * MS), 125);
+	fit.slow_place = TSCT_FIT_PLACE_FURTHER;
+	ck_assert_uint_eq(requests(&fit, 62 * MS), 106);
+	ck_assert_uint_eq(requests(&fit, 2000 * MS), 300);
+	ck_assert_uint_eq(requests(NULL, 16000 * MS), 300);
+}
+END_TEST
 
 /* A possible turn is obeyed; one that would make a flood, or silence, is not. */
 START_TEST(test_turns)
@@ -76,6 +109,7 @@ int main(void)
 	Suite *suite = suite_create("request_timing");
 	TCase *tcase = add_case(suite, "request_timing", NULL, NULL);
 
+	tcase_add_test(tcase, test_requests);
 	tcase_add_test(tcase, test_turns);
 	tcase_add_test(tcase, test_timeouts);
 	tcase_add_test(tcase, test_burst_on_a_long_path);

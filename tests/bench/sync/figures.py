@@ -13,9 +13,10 @@ quantile = legs.quantile
 
 
 def cpu_us(path):
-    """CPU time per answered poll"""
-    ns, polls = map(int, (path / "cpu").read_text().split())
-    return ns / 1e3 / polls if polls else float("nan")
+    """CPU time that polls add, per answered poll"""
+    ns, polls, seconds = map(int, (path / "cpu").read_text().split())
+    idle = int((path.parent / f"idle{path.suffix}").read_text())
+    return (ns - idle * seconds) / 1e3 / polls if polls else float("nan")
 
 
 def chrony(path):

@@ -23,9 +23,11 @@
 #			clock but keeps a time of its own: "System time" of `chronyc
 #			tracking`, 20 times a second. tsctraced: the published time, read
 #			1000 times a second
-#   *_cpu		CPU time of client and server together, per answered poll, while
-#			nobody else asks them and chronyd writes no logs, both of which cost
-#			CPU time. A poll of tsctraced is two requests
+#   *_cpu		CPU time that polls add to client and server together, per answered
+#			poll, while nobody else asks them and chronyd writes no logs, both of
+#			which cost CPU time. A poll of tsctraced is one request or two
+#   idle_*_cpu		CPU time of both daemons without polls, per second: that of
+#			tsctraced's clock. It is subtracted from *_cpu
 #   ours_beyond		readings of the published time outside their bound
 #   relay_late_*	time by which packets left the relay too late; part of the figures
 #			of both
@@ -94,6 +96,8 @@ tun() {		# NAME ADDRESS PEER
 tun server 10.78.2.1 10.78.2.2
 tun client 10.78.2.2 10.78.2.1
 
+# CPU time of this kind of daemon is read for this long, s, at a rate
+cpu_seconds() { echo $(($1 == 16 ? 5 : 15)); }	# RATE
 cpu_ns() { cut -d' ' -f1 "/proc/$1/schedstat"; }
 both_cpu_ns() { echo $(($(cpu_ns "$server") + $(cpu_ns "$client"))); }
 stop() { kill "$@"; wait "$@" 2>/dev/null || true; }
@@ -128,8 +132,9 @@ settle() {	# DIR RATE COUNT...
 	sleep $(($2 == 16 ? 5 : 20))
 	first=$("${@:3}")
 	before=$(both_cpu_ns)
-	sleep $(($2 == 16 ? 5 : 15))
-	echo "$(($(both_cpu_ns) - before)) $(($("${@:3}") - first))" >"$1/cpu"
+	sleep "$(cpu_seconds "$2")"
+	echo "$(($(both_cpu_ns) - before)) $(($("${@:3}") - first)) $(cpu_seconds "$2")" \
+		>"$1/cpu"
 }
 
 chrony_conf() {	# SIDE
@@ -164,6 +169,33 @@ run_chrony() {	# DIR RATE
 	stop "$server" "$client"
 }
 
+# Writes the CPU time of two daemons that do not poll, ns per s, to $logs/idle.WHO
+idle() {	# WHO
+	local server client before side
+	for side in server client; do
+		mkdir "$work/idle.$side"
+		chrony_conf "$side" >"$work/idle.$side/chrony"
+	done
+	if [ "$1" = chrony ]; then
+		in_net server "$chronyd" -x -d -f "$work/idle.server/chrony" >/dev/null 2>&1
+		server=$pid
+		in_net client "$chronyd" -x -d -f "$work/idle.client/chrony" >/dev/null 2>&1
+	else
+		in_net server "$out/daemon/tsctraced" --no-module \
+			--run-dir "$work/idle.server" 2>/dev/null
+		server=$pid
+		in_net client "$out/daemon/tsctraced" --no-module \
+			--run-dir "$work/idle.client" 2>/dev/null
+	fi
+	client=$pid
+	sleep 5
+	before=$(both_cpu_ns)
+	sleep 20
+	echo $((($(both_cpu_ns) - before) / 20)) >"$logs/idle.$1"
+	stop "$server" "$client"
+	rm -r "$work"/idle.*
+}
+
 last_sample() {	# DIR
 	python3 "$here/samples.py" "$1/client/control.sock" 1000000000 |
 		python3 -c 'import json, sys; print(json.load(sys.stdin)["last"])'
@@ -194,6 +226,10 @@ run_ours() {	# DIR RATE
 	stop "$server" "$client"
 }
 
+for who in chrony ours; do
+	idle "$who"
+	echo "idle_${who}_cpu $(($(cat "$logs/idle.$who") / 1000)) us/s"
+done
 for row in "${rows[@]}"; do
 	for rate in $rates; do
 		for ((round = 0; round < rounds; round++)); do
