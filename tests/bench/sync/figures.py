@@ -14,9 +14,14 @@ quantile = legs.quantile
 
 def cpu_us(path):
     """CPU time that polls add, per answered poll"""
-    ns, polls, seconds = map(int, (path / "cpu").read_text().split())
-    idle = int((path.parent / f"idle{path.suffix}").read_text())
-    return (ns - idle * seconds) / 1e3 / polls if polls else float("nan")
+    ns, polls, idle_ns, _ = map(int, (path / "cpu").read_text().split())
+    return (ns - 2 * idle_ns) / 1e3 / polls if polls else float("nan")
+
+
+def idle_us(path):
+    """CPU time of a daemon without polls, per second"""
+    _, _, idle_ns, seconds = map(int, (path / "cpu").read_text().split())
+    return idle_ns / 1e3 / seconds
 
 
 def chrony(path):
@@ -73,6 +78,8 @@ class Row:
                 print(f"{head}_{who}_{name} {figures[name]:.5g} {unit}")
         for name in NAMES:
             print(f"{head}_ours_vs_chrony_{name} {self.ratio(name):.3g} ratio")
+        idle = statistics.median(map(idle_us, self.dirs["ours"]))
+        print(f"{head}_ours_idle_cpu {idle:.4g} us/s")
         print(f"{head}_ours_beyond {self.beyond} of {self.readings} readings")
         if not self.late:
             return

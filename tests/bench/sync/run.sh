@@ -26,8 +26,9 @@
 #   *_cpu		CPU time that polls add to client and server together, per answered
 #			poll, while nobody else asks them and chronyd writes no logs, both of
 #			which cost CPU time. A poll of tsctraced is one request or two
-#   idle_*_cpu		CPU time of both daemons without polls, per second: that of
-#			tsctraced's clock. It is subtracted from *_cpu
+#   ours_idle_cpu	CPU time of a third tsctraced, without network, at the same time, per
+#			second: its clock's. Twice that is subtracted from ours_cpu. chronyd
+#			without polls takes none
 #   ours_beyond		readings of the published time outside their bound
 #   relay_late_*	time by which packets left the relay too late; part of the figures
 #			of both
@@ -96,10 +97,9 @@ tun() {		# NAME ADDRESS PEER
 tun server 10.78.2.1 10.78.2.2
 tun client 10.78.2.2 10.78.2.1
 
-# CPU time of this kind of daemon is read for this long, s, at a rate
-cpu_seconds() { echo $(($1 == 16 ? 5 : 15)); }	# RATE
 cpu_ns() { cut -d' ' -f1 "/proc/$1/schedstat"; }
 both_cpu_ns() { echo $(($(cpu_ns "$server") + $(cpu_ns "$client"))); }
+idle_cpu_ns() { [ -z "$idle" ] || cpu_ns "$idle"; }
 stop() { kill "$@"; wait "$@" 2>/dev/null || true; }
 
 # Sets: net_ip, the first three bytes of all addresses; pin, a command that runs daemons on
@@ -128,13 +128,14 @@ stop_path() {	# ROW
 # Waits until the daemons have settled; then `count` (to a file) and CPU time are taken at
 # the begin and end of a while without other requests to the daemons.
 settle() {	# DIR RATE COUNT...
-	local first before
+	local first before idle_before seconds=$(($2 == 16 ? 5 : 15))
 	sleep $(($2 == 16 ? 5 : 20))
 	first=$("${@:3}")
 	before=$(both_cpu_ns)
-	sleep "$(cpu_seconds "$2")"
-	echo "$(($(both_cpu_ns) - before)) $(($("${@:3}") - first)) $(cpu_seconds "$2")" \
-		>"$1/cpu"
+	idle_before=$(idle_cpu_ns)
+	sleep "$seconds"
+	echo "$(($(both_cpu_ns) - before)) $(($("${@:3}") - first))" \
+		"$(($(idle_cpu_ns) - idle_before)) $seconds" >"$1/cpu"
 }
 
 chrony_conf() {	# SIDE
@@ -150,7 +151,7 @@ chrony_conf() {	# SIDE
 chrony_polls() { "$chronyc" -c -h "$work/client.sock" ntpdata | sed 's/.*,//'; }
 
 run_chrony() {	# DIR RATE
-	local server client dir=$1 poll=$(($2 == 16 ? -4 : 0)) i
+	local server client idle='' dir=$1 poll=$(($2 == 16 ? -4 : 0)) i
 	{ chrony_conf server; echo "local stratum 5"; echo "allow $net_ip.0/24"; } \
 		>"$dir/server"
 	{
@@ -169,33 +170,6 @@ run_chrony() {	# DIR RATE
 	stop "$server" "$client"
 }
 
-# Writes the CPU time of two daemons that do not poll, ns per s, to $logs/idle.WHO
-idle() {	# WHO
-	local server client before side
-	for side in server client; do
-		mkdir "$work/idle.$side"
-		chrony_conf "$side" >"$work/idle.$side/chrony"
-	done
-	if [ "$1" = chrony ]; then
-		in_net server "$chronyd" -x -d -f "$work/idle.server/chrony" >/dev/null 2>&1
-		server=$pid
-		in_net client "$chronyd" -x -d -f "$work/idle.client/chrony" >/dev/null 2>&1
-	else
-		in_net server "$out/daemon/tsctraced" --no-module \
-			--run-dir "$work/idle.server" 2>/dev/null
-		server=$pid
-		in_net client "$out/daemon/tsctraced" --no-module \
-			--run-dir "$work/idle.client" 2>/dev/null
-	fi
-	client=$pid
-	sleep 5
-	before=$(both_cpu_ns)
-	sleep 20
-	echo $((($(both_cpu_ns) - before) / 20)) >"$logs/idle.$1"
-	stop "$server" "$client"
-	rm -r "$work"/idle.*
-}
-
 last_sample() {	# DIR
 	python3 "$here/samples.py" "$1/client/control.sock" 1000000000 |
 		python3 -c 'import json, sys; print(json.load(sys.stdin)["last"])'
@@ -208,8 +182,8 @@ print(sum(not sample[9] & 32 for line in sys.stdin for sample in json.loads(line
 }
 
 run_ours() {	# DIR RATE
-	local server client dir=$1 poll=$(($2 == 16 ? -4 : 0)) number
-	mkdir "$dir/server" "$dir/client"
+	local server client idle dir=$1 poll=$(($2 == 16 ? -4 : 0)) number
+	mkdir "$dir/server" "$dir/client" "$dir/idle"
 	echo "child client $net_ip.2" >"$dir/server/conf"
 	echo "master $net_ip.1 minpoll $poll maxpoll $poll" >"$dir/client/conf"
 	in_net server "${pin[@]}" "$out/daemon/tsctraced" --no-module --host-id 51 \
@@ -218,7 +192,11 @@ run_ours() {	# DIR RATE
 	in_net client "${pin[@]}" "$out/daemon/tsctraced" --no-module --host-id 52 \
 		--run-dir "$dir/client" --config "$dir/client/conf" 2>"$dir/client/log"
 	client=$pid
+	in_net client "${pin[@]}" "$out/daemon/tsctraced" --no-module --no-network \
+		--run-dir "$dir/idle" 2>"$dir/idle/log"
+	idle=$pid
 	settle "$dir" "$2" our_polls "$dir"
+	stop "$idle"
 	number=$(last_sample "$dir")
 	"${pin[@]}" "$work/synccheck" "$seconds" "$dir/server" "$dir/client" \
 		>"$dir/estimate" || true
@@ -226,10 +204,6 @@ run_ours() {	# DIR RATE
 	stop "$server" "$client"
 }
 
-for who in chrony ours; do
-	idle "$who"
-	echo "idle_${who}_cpu $(($(cat "$logs/idle.$who") / 1000)) us/s"
-done
 for row in "${rows[@]}"; do
 	for rate in $rates; do
 		for ((round = 0; round < rounds; round++)); do
