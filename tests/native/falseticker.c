@@ -27,6 +27,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/clock/clock_page.h"
+#include "lib/clock/clock_sample.h"
 #include "lib/core/latch.h"
 #include "lib/core/clock_params.h"
 #include "lib/ntp/responder.h"
@@ -64,7 +65,7 @@ static __u64 counter(__u64 cycles)
 
 static double seconds(void)
 {
-	return (double)(tsct_tsc_read() - begin) / ticks_per_ns() / 1e9;
+	return (double)(tsct_cycles_read(state.source) - begin) / ticks_per_ns() / 1e9;
 }
 
 static __s64 ahead_ns(void)
@@ -76,7 +77,7 @@ static __s64 ahead_ns(void)
 static __u64 now(void *ctx)
 {
 	(void)ctx;
-	return counter(tsct_tsc_read());
+	return counter(tsct_cycles_read(state.source));
 }
 
 /* CLOCK_REALTIME when the counter is at @ticks, in NTP format */
@@ -125,9 +126,9 @@ static void make_timeline(struct tsct_timeline *t)
 
 static void be_late(double ns)
 {
-	__u64 from = tsct_tsc_read();
+	__u64 from = tsct_cycles_read(state.source);
 
-	while ((double)(tsct_tsc_read() - from) < ns * ticks_per_ns())
+	while ((double)(tsct_cycles_read(state.source) - from) < ns * ticks_per_ns())
 		;
 }
 
@@ -207,7 +208,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: %s\n", argv[1], why);
 		return 1;
 	}
-	begin = tsct_tsc_read();
+	begin = tsct_cycles_read(state.source);
 	responder = tsct_responder_new(&ops);
 	if (!guard || !responder || tsct_ratelimit_rule(guard, "all", true))
 		return 1;

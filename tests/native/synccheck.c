@@ -22,6 +22,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/clock/clock_page.h"
+#include "lib/clock/clock_sample.h"
 #include "lib/core/latch.h"
 #include "lib/core/clock_params.h"
 
@@ -159,9 +160,18 @@ static int real_at(const struct node *node, __u64 stamp, __s64 *ret_ns,
 	return 0;
 }
 
+/* Source of the cycles of all daemons: on one machine it is the same */
+static unsigned int common_source(unsigned int nr)
+{
+	struct tsct_clock_state state;
+
+	return tsct_latch_read(nodes[nr - 1].area.page, &state) ?
+		TSCT_SOURCE_TSC : state.source;
+}
+
 static void look(unsigned int nr)
 {
-	__u64 stamp = tsct_tsc_read();
+	__u64 stamp = tsct_cycles_read(common_source(nr));
 	unsigned int i, status;
 	double bound;
 	__u32 epoch;
