@@ -6,8 +6,8 @@
  *
  *   handover READS [unordered]
  *
- * With `unordered`, it only counts how often the unordered read of the counter,
- * which is never the default, goes backwards.
+ * With `unordered`, it only counts how often the unordered read of the TSC, which is
+ * never the default, goes backwards. Other counters have none.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -55,7 +55,8 @@ static void pass(uint64_t turn)
 
 static uint64_t read_stamp(void)
 {
-	return unordered ? tsct_tsc_read_unordered() : tsct_clock_cycles(clk);
+	return unordered && clk->source == TSCT_SOURCE_TSC ?
+		tsct_tsc_read_unordered() : tsct_clock_cycles(clk);
 }
 
 static void note(struct tally *tally, uint64_t stamp, int64_t ns)
