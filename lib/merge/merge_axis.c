@@ -145,8 +145,9 @@ static bool is_one_boot(const struct tsct_merge *m)
 	for (i = 0; i < m->nr; i++) {
 		rec = m->in[i].info.rec;
 		/* The nodes of a merged input that were never compared are of several
-		 * machines, or of one machine with contradicting clocks. */
-		if (rec->merged && rec->compared != TSCT_COMPARED_CLOCK)
+		 * machines, or of one machine with contradicting clocks. Of those that were,
+		 * the clock's params are gone, so that other inputs cannot be compared. */
+		if (rec->merged && (rec->compared != TSCT_COMPARED_CLOCK || m->nr > 1))
 			return false;
 		for (node = 0; node < rec->nr_nodes; node++)
 			if (memcmp(rec->nodes[node].boot_id, first, 16))
@@ -224,18 +225,18 @@ static int compare_nodes(struct tsct_merge *m)
 	__u64 worst_ns;
 	int err;
 
-	if (is_one_boot(m)) {
-		err = merge_check_one_clock(m, why, sizeof(why));
-		if (err == -ENOMEM)
-			return merge_fail_errno(m, err);
-		if (!err) {
-			m->compared = TSCT_COMPARED_CLOCK;
-			return 0;
-		}
-		if (!m->options.force)
-			return merge_fail(m, err, "%s; use --force to merge them without"
-					  " error bounds", why);
+	err = merge_check_boots(m, why, sizeof(why));
+	if (err == -ENOMEM)
+		return merge_fail_errno(m, err);
+	if (err && !m->options.force)
+		return merge_fail(m, err, "%s; use --force to merge them without error bounds",
+				  why);
+	if (err) {
 		merge_note(m, "%s; each node's own clock is used, without error bounds", why);
+		return 0;
+	}
+	if (is_one_boot(m)) {
+		m->compared = TSCT_COMPARED_CLOCK;
 		return 0;
 	}
 	node = find_without_utc(m, &in, &worst_ns);

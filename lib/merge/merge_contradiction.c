@@ -211,34 +211,49 @@ static double apart_ns(const struct merge_in *a, const struct merge_in *b, __u64
 }
 
 /*
- * Returns true if the clocks of two recordings of one boot leave no time possible: the two
- * lines are further apart than their bounds allow, at all ticks that both recordings have.
- * The line of @a begins first. If @b begins after the end of @a, the same holds between
- * them, where both bounds grow: CLOCK_REALTIME goes from one line to the other there.
+ * Returns true if the clocks of two recordings of one boot leave no time possible. @a begins
+ * first. At a tick that both have, the two lines are apart by no more than their bounds; in
+ * the last second of @a, in which its clock may not have been read, by no more than a slew
+ * explains, too. Between recordings that do not overlap, CLOCK_REALTIME goes from one line to
+ * the other, where both bounds grow.
  */
 static bool contradict(const struct merge_in *a, const struct merge_in *b)
 {
 	const __u64 begin = line_begin(b), end = a->end < b->end ? a->end : b->end;
 	const double first = apart_ns(a, b, begin), last = apart_ns(a, b, end);
+	const double gap_ns = (double)(__s64)(begin - end) / fmin(a->hz, b->hz) * 1e9;
+	const double unread_ns = UNREAD_NS + fmax(gap_ns, 0);
 	const double error_ns = line_error_ns(a) + line_error_ns(b);
-	const double unread_ns = UNREAD_NS + (begin > end ?
-		(double)(begin - end) / fmin(a->hz, b->hz) * 1e9 : 0);
-
-	return a->info.rec->source == b->info.rec->source && first * last > 0 &&
-		fmin(fabs(first), fabs(last)) > error_ns +
+	const double slewed_ns = error_ns +
 		unread_ns * (line_growth_ppb(a) + line_growth_ppb(b)) * 1e-9 +
 		fmin(unread_ns * SLEW_PPB * 1e-9, SLEW_MAX_NS);
+
+	if (gap_ns > 0)
+		return first * last > 0 && fmin(fabs(first), fabs(last)) > slewed_ns;
+	return fabs(first) > (gap_ns < -UNREAD_NS ? error_ns : slewed_ns) ||
+		fabs(last) > slewed_ns;
 }
 
-static int by_line_begin(const void *a, const void *b)
+/* Orders recordings by their counter: boot and source. 0: both have the same */
+static int compare_counters(const struct merge_in *a, const struct merge_in *b)
 {
-	const __u64 x = line_begin(*(const struct merge_in *const *)a);
-	const __u64 y = line_begin(*(const struct merge_in *const *)b);
+	const struct tsct_recording *x = a->info.rec, *y = b->info.rec;
+	const int boots = memcmp(x->nodes[0].boot_id, y->nodes[0].boot_id, 16);
 
-	return (x > y) - (x < y);
+	return boots ? boots : (x->source > y->source) - (x->source < y->source);
 }
 
-int merge_check_one_clock(const struct tsct_merge *m, char *why, size_t size)
+static int by_counter_and_line_begin(const void *a, const void *b)
+{
+	const struct merge_in *x = *(const struct merge_in *const *)a;
+	const struct merge_in *y = *(const struct merge_in *const *)b;
+	const __u64 i = line_begin(x), j = line_begin(y);
+	const int counters = compare_counters(x, y);
+
+	return counters ? counters : (i > j) - (i < j);
+}
+
+int merge_check_boots(const struct tsct_merge *m, char *why, size_t size)
 {
 	const struct merge_in **all = calloc(m->nr, sizeof(*all)), *last;
 	unsigned int i, nr = 0;
@@ -249,14 +264,19 @@ int merge_check_one_clock(const struct tsct_merge *m, char *why, size_t size)
 	for (i = 0; i < m->nr; i++)
 		if (!m->in[i].info.rec->merged && !m->in[i].info.rec->counter.mult)
 			all[nr++] = &m->in[i];
-	qsort(all, nr, sizeof(*all), by_line_begin);
-	/* Each is compared with the one that ends last of those that begin before: nearest
-	 * to it, so that the bounds have grown least. */
+	qsort(all, nr, sizeof(*all), by_counter_and_line_begin);
+	/* Each is compared with the one that ends last of those of its counter that begin
+	 * before: nearest to it, so that the bounds have grown least. */
 	for (i = 1, last = all[0]; i < nr && !err; i++) {
+		if (compare_counters(last, all[i])) {
+			last = all[i];
+			continue;
+		}
 		if (contradict(last, all[i])) {
 			snprintf(why, size, "%s and %s are of the same boot, but their clocks"
-				 " contradict each other: CLOCK_REALTIME was set between them, or"
-				 " they are of two machines that were restored from one snapshot",
+				 " contradict each other: CLOCK_REALTIME was set between them, or slewed"
+				 " by more than 500 ppm, or they are of two machines that were"
+				 " restored from one snapshot",
 				 last->info.path, all[i]->info.path);
 			err = -EINVAL;
 		}

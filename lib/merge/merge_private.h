@@ -186,13 +186,14 @@ int merge_bounds_again(struct tsct_merge *m);
 void merge_find_contradiction(struct merge_in *in);
 
 /*
- * merge_check_one_clock - find recordings of one boot whose clocks contradict each other
+ * merge_check_boots - find recordings of one boot whose clocks contradict each other
  *
  * Either CLOCK_REALTIME was set between them, or a virtual machine's snapshot was restored,
  * so that two machines have the boot id. Merged inputs are not examined: their counters are
- * not known. Returns 0; -EINVAL with the reason in @why; -ENOMEM.
+ * not known. Nor are recordings of different sources of cycles, or with --timestamps system.
+ * Returns 0; -EINVAL with the reason in @why; -ENOMEM.
  */
-int merge_check_one_clock(const struct tsct_merge *m, char *why, size_t size);
+int merge_check_boots(const struct tsct_merge *m, char *why, size_t size);
 
 /* ---- the axis (merge_axis.c) ---------------------------------------------------- */
 

@@ -59,6 +59,51 @@ START_TEST(test_one_boot_overlap)
 	write_node(&n, "f");
 	expect_accepted("ef", "");
 	expect_refused("def", "of the same boot, but their clocks contradict each other");
+	/* Both clocks were read for 100 s: no slew explains that they differ. */
+	n.begin = 100 * S;
+	n.end = 200 * S;
+	n.uuid = 32;
+	n.channel = "fourth";
+	n.own_off_ns -= 1100000;
+	write_node(&n, "g");
+	expect_refused("dg", "of the same boot, but their clocks contradict each other");
+	/* The lines of two machines cross in the middle. */
+	n.begin = 200 * S;
+	n.end = 800 * S;
+	n.uuid = 33;
+	n.channel = "fifth";
+	n.own_off_ns = nodes[1].own_off_ns;
+	n.own_ppm = 10;
+	write_node(&n, "h");
+	expect_refused("dh", "of the same boot, but their clocks contradict each other");
+}
+END_TEST
+
+/* A third machine does not hide the contradiction, whatever bounds to UTC are stated. The
+ * params of a merged input's clock are gone: it is not accepted as of the same boot. */
+START_TEST(test_one_boot_among_others)
+{
+	struct node n = nodes[1], other = nodes[2];
+
+	n.alone = other.alone = true;
+	n.utc_ns = other.utc_ns = 1000;
+	write_node(&other, "x");
+	write_node(&n, "d");
+	n.uuid = 30;
+	n.channel = "other";
+	write_node(&n, "e");
+	n.uuid = 31;
+	n.own_off_ns += 3000000000LL;
+	write_node(&n, "f");
+	expect_accepted("xde", "no common timeline");
+	expect_refused("xdf", "of the same boot, but their clocks contradict each other");
+	n.utc_ns = 0;
+	n.uuid = 32;
+	n.channel = "third";
+	write_node(&n, "g");
+	tsct_merge_free(merge_to("de", "o"));
+	expect_accepted("o", "");
+	expect_refused("og", "never compared with the other nodes");
 }
 END_TEST
 
@@ -72,5 +117,6 @@ int main(void)
 	tcase_add_loop_test(tc, test_one_boot_later, 0,
 			    sizeof(later_steps) / sizeof(later_steps[0]));
 	tcase_add_test(tc, test_one_boot_overlap);
+	tcase_add_test(tc, test_one_boot_among_others);
 	return run_suite(s);
 }

@@ -53,15 +53,17 @@ struct node {
 				 * nodes */
 	__u64 utc_ns;		/* bound of CLOCK_REALTIME to UTC that the kernel states;
 				 * 0: the kernel states no bound */
+	int own_ppm;		/* rate of the node's own clock against true time, ppm: it
+				 * is right in the middle of the recording */
 };
 
 static const struct node nodes[] = {
 	{ 'a', MASTER, 7000000000000ULL, 2, 1, 0, 9, 1, 0, LENGTH, 0, 2, 1, 1,
-	  false, false, false, "auto", "default", 2, false, 0 },
+	  false, false, false, "auto", "default", 2, false, 0, 0 },
 	{ 'b', 0xb, 1ULL << 60, 300003, 100000, MASTER, 9, 1, 0, LENGTH, 4000000,
-	  2, 2, 2, false, false, false, "auto", "default", 2, false, 0 },
+	  2, 2, 2, false, false, false, "auto", "default", 2, false, 0, 0 },
 	{ 'c', 0xc, 12345, 259997, 100000, 0xb, 9, 1, 0, LENGTH, -3000000, 2, 3, 3,
-	  false, false, false, "auto", "default", 1, false, 0 },
+	  false, false, false, "auto", "default", 1, false, 0, 0 },
 };
 
 static __u64 count_at(const struct node *n, __u64 t)
@@ -130,9 +132,12 @@ static inline int make_dir(const char *name)
 
 static struct tsct_clock_params params_of(const struct node *n, __s64 off_ns)
 {
+	const __s64 middle = (__s64)(n->begin / 2 + n->end / 2);
+	const __u64 mult = mult_of(n) + mult_of(n) / 1000000 * (__u64)n->own_ppm;
 	struct tsct_clock_params params = {
-		.base_cycles = count_at(n, 0), .base_ns = EPOCH + off_ns,
-		.mult = mult_of(n), .slew_mult = mult_of(n),
+		.base_cycles = count_at(n, 0),
+		.base_ns = EPOCH + off_ns - middle / 1000000 * n->own_ppm,
+		.mult = mult, .slew_mult = mult,
 		.as_of_cycles = count_at(n, LENGTH), .error_ps = 5000000,
 		.past_error_ps = 5000000,
 		.holdover_after_cycles = count_at(n, LENGTH),
