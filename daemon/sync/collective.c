@@ -160,7 +160,8 @@ static void release(struct peers *p)
 	b->released = b->number;
 	b->number = 0;
 	b->member_gathers_ns = b->gathers_ns = b->ended_ns = 0;
-	b->stands_in = b->member_polls = false;
+	b->stands_in = false;
+	b->poller = 0;
 }
 
 static void tick_as_master(struct peers *p)
@@ -246,16 +247,18 @@ static void poll_members(struct peers *p)
 
 	if (!callers_gather(p)) {
 		b->gathers_ns = 0;
-		b->member_polls = false;
+		b->poller = 0;
 		return;
 	}
 	if (!b->gathers_ns) {
 		b->gathers_ns = now_ns;
 		b->polled = false;
 	}
-	if (b->polled || now_ns - b->gathers_ns < POLL_MEMBERS_NS ||
-	    !has_members(p) ||
-	    !(b->member_polls || has_caller(b) || parent_gathers(p)))
+	if (b->polled || now_ns - b->gathers_ns < POLL_MEMBERS_NS || !has_members(p))
+		return;
+	if (!has_caller(b) && !parent_gathers(p) &&
+	    !(b->poller && tsct_schedule_take_poll(p->members.schedule, b->poller,
+						   (__u64)now_ns / 1000)))
 		return;
 	b->polled = true;
 	members_request_poll(p);
@@ -263,14 +266,15 @@ static void poll_members(struct peers *p)
 
 /* ---- reports of members, answers of the parent --------------------------- */
 
-/* Notes whether a caller waits on or below a member. Once the last of these members says
- * that none does, the others learn it at once: a node that stands in for processes that
- * ended does so for the callers of this barrier only. */
+/* Notes whether a caller waits on or below a member. When no member reports one any more,
+ * this node reports that at once, to its own source too: a node that stands in for processes
+ * that ended does so for the callers of this barrier only. */
 static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 {
 	struct barrier *b = &p->barrier;
 
-	if (tsct_schedule_set_caller(p->members.schedule, node, has_caller) ||
+	if (tsct_schedule_set_caller(p->members.schedule, node, has_caller,
+				     (__u64)tsct_monotonic_ns() / 1000) ||
 	    !b->member_gathers_ns)
 		return;
 	b->member_gathers_ns = 0;
@@ -297,8 +301,7 @@ void barrier_member_request(struct peers *p, const struct tsct_extension *reques
 	/* A member that lost the answer repeats its request. */
 	if (!tsct_schedule_released(p->members.schedule, request->barrier)) {
 		b->member_gathers_ns = now_ns;
-		b->member_polls = b->member_polls || tsct_schedule_take_poll(
-			p->members.schedule, request->node, (__u64)now_ns / 1000);
+		b->poller = request->node;
 	}
 	if (now_ns - b->member_ns <= MEMBER_WAITS_NS) {
 		b->member_ns = now_ns;

@@ -33,8 +33,9 @@ struct peer_source {
 	__s64 due_ns;			/* time of the next request to the source */
 	int poll;			/* poll interval, 2^n s */
 	unsigned int burst;		/* polls left in the present burst */
-	/* begin time of the last burst of polls; of the one at the start, time of its first
-	 * answer: a server that cannot be reached yet is not spared; 0: no answer yet */
+	/* begin time of the last burst of polls that was requested; before any, time of the
+	 * first answer; 0: neither. The burst at the start of a server that does not answer
+	 * yet does not count: a change of the network begins another. */
 	__s64 burst_ns;
 	unsigned int nr_single;		/* polls in a row that were a single request */
 	unsigned int further;		/* requests of the present poll that are still
@@ -188,8 +189,8 @@ struct barrier {
 					 * none waits */
 	bool polled;			/* true: poll requests were sent to the members
 					 * since gathers_ns */
-	bool member_polls;		/* true: a member's report since gathers_ns may
-					 * cause poll requests */
+	__u64 poller;			/* id of the member that reported a waiting caller
+					 * last, since gathers_ns; 0: none did */
 	struct tsct_participants participants;	/* local processes that joined */
 	__s64 ended_ns;			/* time when the last participant ended; 0:
 					 * there are participants, or there was no
@@ -214,7 +215,7 @@ __u32 barrier_join(struct peers *p, const char *declared, pid_t pid, FILE *to);
 void barrier_leave(struct peers *p, __u32 id);
 
 /*
- * barrier_member_request - handle what a member's request says about callers
+ * barrier_member_request - handle a member's report about callers, in its request
  * @gathers: the request says that the member arrived, or names nodes and processes that
  *	keep it from arriving
  * barrier_answer_member - add to the answer to a member that callers wait somewhere
@@ -329,6 +330,8 @@ struct peers {
 					 * new cluster epoch */
 	__u32 logged_status, logged_epoch;	/* cluster state as last logged */
 	__u64 logged_master;
+	int logged_realtime;		/* synced-cluster: the bound of CLOCK_REALTIME's error
+					 * was logged as known, 1, or as unknown, -1 */
 	__s64 logged_ns;
 	struct net_packet batch[NET_BATCH];
 };

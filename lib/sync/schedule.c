@@ -10,6 +10,10 @@
  * (blockers) are no longer listed */
 #define BLOCKERS_VALID_US	2000000
 
+/* Time for which a member's report of a waiting caller holds, us: members repeat it every
+ * 100 ms, or after a lost packet within a second */
+#define CALLER_US	2000000
+
 /* Least time between rounds of poll requests for the same member in the same barrier, us */
 #define POLL_AGAIN_US	10000000
 
@@ -29,7 +33,8 @@ struct schedule_member {
 	__u32 arrived;		/* barrier in which the member waits; 0: none */
 	bool elsewhere;		/* true: the member takes part in barriers through another
 				 * node */
-	bool has_caller;	/* true: a caller waits on or below the member */
+	__u64 caller_us;	/* time of the last report that a caller waits on or below
+				 * the member; 0: none waits */
 	/* true: the member's reports have caused poll requests: last in barrier
 	 * polled_barrier, at polled_us */
 	bool polled;
@@ -58,7 +63,6 @@ struct tsct_schedule {
 	char blockers[TSCT_MISSING_TEXT + 1];
 	unsigned int nr_counted;	/* number of members for whose turns the open
 					 * session waits */
-	unsigned int nr_callers;	/* number of members whose has_caller is true */
 	unsigned int nr, nr_expected;	/* number of members; number of configured
 					 * members */
 	/*
@@ -137,13 +141,6 @@ static void set_counted(struct tsct_schedule *schedule,
 	member->counted = counted;
 }
 
-static void set_caller(struct tsct_schedule *schedule,
-		       struct schedule_member *member, bool has_caller)
-{
-	schedule->nr_callers += has_caller - member->has_caller;
-	member->has_caller = has_caller;
-}
-
 static struct schedule_member *find_expected(struct tsct_schedule *schedule,
 					     const char *name)
 {
@@ -177,7 +174,7 @@ static struct schedule_member *add_member(struct tsct_schedule *schedule,
 	if (!member)
 		return NULL;
 	set_counted(schedule, member, false);
-	set_caller(schedule, member, false);
+	member->caller_us = 0;
 	*member = (struct schedule_member) { .last_us = 0 };
 	*node_slot(schedule, member) = node;
 	if (name && *name)
@@ -209,7 +206,7 @@ static void reset_member(struct tsct_schedule *schedule,
 			 struct schedule_member *member)
 {
 	set_counted(schedule, member, false);
-	set_caller(schedule, member, false);
+	member->caller_us = 0;
 	*node_slot(schedule, member) = 0;
 	member->present = false;
 	member->session = 0;
@@ -426,13 +423,18 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 }
 
 bool tsct_schedule_set_caller(struct tsct_schedule *schedule, __u64 node,
-			      bool has_caller)
+			      bool has_caller, __u64 now_us)
 {
 	struct schedule_member *member = find_member(schedule, node);
 
+	if (!member && has_caller)
+		return true;
 	if (member)
-		set_caller(schedule, member, has_caller);
-	return schedule->nr_callers;
+		member->caller_us = has_caller ? now_us : 0;
+	for (member = schedule->members; member < schedule->members + schedule->nr; member++)
+		if (member->caller_us && now_us - member->caller_us < CALLER_US)
+			return true;
+	return false;
 }
 
 bool tsct_schedule_take_poll(struct tsct_schedule *schedule, __u64 node, __u64 now_us)

@@ -85,11 +85,12 @@ void tsct_schedule_request(struct tsct_schedule *schedule,
 			   struct tsct_extension *reply, __u64 now_us);
 
 /*
- * Notes whether a caller of tsct_timesync() waits on or below member @node. Returns true if
- * one waits on or below any member, by the last note of each.
+ * Notes whether a caller of tsct_timesync() waits on or below node @node. Returns true if
+ * one waits on or below any node, by the notes of the last 2 s: a member that died does not
+ * take its note back.
  */
 bool tsct_schedule_set_caller(struct tsct_schedule *schedule, __u64 node,
-			      bool has_caller);
+			      bool has_caller, __u64 now_us);
 
 /*
  * Returns true if reports of member @node, on which callers wait, may cause a round of poll

@@ -400,17 +400,22 @@ START_TEST(test_callers)
 	member(1, NULL, 0);
 	member(2, NULL, 0);
 	member(3, "three", 0);
-	ck_assert(!tsct_schedule_set_caller(r, 1, false));
-	ck_assert(tsct_schedule_set_caller(r, 1, true));
-	ck_assert(tsct_schedule_set_caller(r, 1, true));
-	ck_assert(tsct_schedule_set_caller(r, 2, true));
-	ck_assert(tsct_schedule_set_caller(r, 1, false));
-	ck_assert(!tsct_schedule_set_caller(r, 2, false));
-	/* A node that is no member has no caller. */
-	ck_assert(!tsct_schedule_set_caller(r, 4, true));
-	ck_assert(tsct_schedule_set_caller(r, 3, true));
+	ck_assert(!tsct_schedule_set_caller(r, 1, false, 1000));
+	ck_assert(tsct_schedule_set_caller(r, 1, true, 1000));
+	ck_assert(tsct_schedule_set_caller(r, 1, true, 1000));
+	ck_assert(tsct_schedule_set_caller(r, 2, true, 1000));
+	ck_assert(tsct_schedule_set_caller(r, 1, false, 1000));
+	ck_assert(!tsct_schedule_set_caller(r, 2, false, 1000));
+	/* A node that is no member has no entry: its caller counts only now. */
+	ck_assert(tsct_schedule_set_caller(r, 4, true, 1000));
+	ck_assert(!tsct_schedule_set_caller(r, 1, false, 1000));
+	ck_assert(tsct_schedule_set_caller(r, 3, true, 1000));
 	tsct_schedule_dismiss(r, "three");
-	ck_assert(!tsct_schedule_set_caller(r, 1, false));
+	ck_assert(!tsct_schedule_set_caller(r, 1, false, 1000));
+	/* A member dies while its caller waits. */
+	ck_assert(tsct_schedule_set_caller(r, 2, true, 1000));
+	ck_assert(tsct_schedule_set_caller(r, 1, false, 2000000));
+	ck_assert(!tsct_schedule_set_caller(r, 1, false, 2001000));
 }
 END_TEST
 
