@@ -166,8 +166,18 @@ static bool next_address(struct config_reader *r, struct tsct_address *ret,
 
 /* ---- directives about this node ------------------------------------------ */
 
-/* Parses the directives serve, synced-host, synced-cluster, port, stratum and
- * sync-max-messages. */
+static void take_synced_cluster(struct config_reader *r)
+{
+	char *word = next_word(r);
+
+	r->config->synced_cluster = true;
+	if (word && !strcmp(word, "error"))
+		r->config->synced_error_ns = (__u64)next_number(r, word, 1, 1000000000);
+	else if (word)
+		value_error(r, r->word[0], word, "only 'error NS' may follow");
+}
+
+/* Parses the directives serve, synced-host, port, stratum and sync-max-messages. */
 static void take_setting(struct config_reader *r)
 {
 	struct config *config = r->config;
@@ -177,8 +187,6 @@ static void take_setting(struct config_reader *r)
 		config->serve = true;
 	else if (!strcmp(what, "synced-host"))
 		config->synced_host = true;
-	else if (!strcmp(what, "synced-cluster"))
-		config->synced_cluster = true;
 	else if (!strcmp(what, "port"))
 		config->port = (__u16)next_number(r, what, 1, 65535);
 	else if (!strcmp(what, "stratum"))
@@ -470,7 +478,7 @@ static const struct directive {
 	{ "stratum", take_setting, false },
 	{ "sync-max-duration", take_max_duration, false },
 	{ "sync-max-messages", take_setting, false },
-	{ "synced-cluster", take_setting, false },
+	{ "synced-cluster", take_synced_cluster, false },
 	{ "synced-host", take_setting, false },
 };
 

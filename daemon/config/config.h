@@ -67,6 +67,9 @@ struct config {
 	struct tsct_ratelimit_options ratelimit;
 	struct tsct_schedule_options schedule;
 	bool synced_host, synced_cluster;
+	/* bound of CLOCK_REALTIME's error to that of the other nodes of a synced-cluster,
+	 * by the configuration, ns; 0: the bound to UTC that the kernel states */
+	__u64 synced_error_ns;
 	enum tsct_fit_kind fit;
 	int stratum;			/* configured NTP stratum of answers; 0: none:
 					 * the stratum is 10, or "unsynchronized" while

@@ -3,6 +3,7 @@
  * it */
 #include <string.h>
 
+#include "lib/clock/utc.h"
 #include "lib/core/clock_params.h"
 #include "daemon/config/log.h"
 #include "lib/client/gettime.h"
@@ -84,23 +85,67 @@ static void tick_master(struct peers *p)
 }
 
 /*
+ * Gets the bound of CLOCK_REALTIME's error to the cluster's time: the one in the
+ * configuration, or the one to UTC that the published state has. False: unknown
+ */
+static bool realtime_bound(const struct peers *p, __u64 now, struct tsct_utc *ret)
+{
+	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
+	const __s64 age_ns = tsct_cycles_ns(state->rate_mult,
+				    (__s64)(now - state->utc_as_of_cycles));
+
+	tsct_utc_from_state(state, age_ns > 0 ? (__u64)age_ns : 0, ret);
+	if (p->config->synced_error_ns) {
+		ret->error_ns = p->config->synced_error_ns;
+		ret->growth_ppb = 0;
+		return true;
+	}
+	return ret->source;
+}
+
+/* Logs whether the bound of CLOCK_REALTIME's error is known, when that has changed. */
+static void log_realtime(struct peers *p, bool known)
+{
+	const int logged = known ? 1 : -1;
+
+	if (p->logged_realtime == logged)
+		return;
+	if (!known)
+		log_warning("synced-cluster: the kernel states no bound of CLOCK_REALTIME's "
+			    "error to UTC (STA_UNSYNC): cluster time is unknown; start an "
+			    "NTP daemon such as chronyd, or give the bound: "
+			    "'synced-cluster error NS'");
+	else if (p->logged_realtime)
+		log_info("synced-cluster: the bound of CLOCK_REALTIME's error is known");
+	p->logged_realtime = logged;
+}
+
+/*
  * With the directive synced-cluster, CLOCK_REALTIME is the cluster's time already. So
- * CLOCK_REALTIME is treated as an NTP server whose answers take no time.
+ * CLOCK_REALTIME is treated as an NTP server whose answers take no time, and whose error
+ * is that of CLOCK_REALTIME.
  */
 static void feed_realtime(struct peers *p)
 {
 	__u64 error_ns, now = timekeeper_cycles(p->timekeeper);
 	struct tsct_remote remote = { .status = TSCT_STATUS_SYNCHRONIZED };
 	struct tsct_exchange x = { .t1 = now, .t4 = now };
+	struct tsct_utc utc;
+	bool known;
 	__s64 ns;
 
 	if (timekeeper_state(p->timekeeper)->status != TSCT_STATUS_SYNCHRONIZED ||
 	    !packet_clock_real(&p->clock, now, &ns, &error_ns))
 		return;
+	known = realtime_bound(p, now, &utc);
+	log_realtime(p, known);
+	if (!known)
+		return;
 	x.t2 = x.t3 = (__u64)ns;
 	remote.params = (struct tsct_remote_params) {
-		.base = x.t3, .base_ns = ns, .mult = TSCT_NS_MULT,
-		.as_of = x.t3, .error_ps = error_ns * 1000,
+		.base = x.t3, .base_ns = ns, .mult = TSCT_NS_MULT, .as_of = x.t3,
+		.error_ps = (error_ns + utc.error_ns) * 1000,
+		.growth = tsct_growth(TSCT_NS_MULT, utc.growth_ppb),
 	};
 	if (tsct_cluster_feed(p->cluster, 0, &x, &remote) == TSCT_CLUSTER_EPOCH)
 		p->urgent = true;

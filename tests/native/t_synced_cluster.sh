@@ -7,6 +7,8 @@ set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"
 compile emit
+${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -fPIC -shared -o "$work/fakeclock.so" \
+	"$top/tests/native/fakeclock.c" -ldl
 unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 
 run() {		# STATUS NODE ARGUMENT...: runs trace-ctl on the node
@@ -23,16 +25,19 @@ j = json.load(open(sys.argv[1]))
 sys.exit(not eval("(" + sys.argv[2] + ")"))' "$work/out" "$1" || fail "not true: $1: $(cat "$work/out")"
 }
 
-# one serves NTP to three, which has no synced-cluster.
-mkdir "$work/one" "$work/two" "$work/three"
+# The kernel of one states a bound of 2 ms to UTC, the configuration of two one of 5 us. one
+# serves NTP to three, which has no synced-cluster. Nothing states a bound for four.
+mkdir "$work/one" "$work/two" "$work/three" "$work/four"
 printf 'name one\nsynced-cluster\nserve\nallow 10.83.0.0/24\nstratum 10\n' >"$work/one/conf"
-printf 'name two\nsynced-cluster\n' >"$work/two/conf"
+printf 'name two\nsynced-cluster error 5000\n' >"$work/two/conf"
+printf 'name four\nsynced-cluster\n' >"$work/four/conf"
 printf 'name three\nntp 10.83.0.1 minpoll -2 maxpoll -1\n' >"$work/three/conf"
-for i in one two three; do net $i; done
+for i in one two three four; do net $i; done
 join one 10.83.0.1/24 three 10.83.0.2/24
-start one a1
+LD_PRELOAD=$work/fakeclock.so FAKE_MAXERROR_US=2000 start one a1
 start two a2
 start three a3
+LD_PRELOAD=$work/fakeclock.so start four a4
 for i in one two three; do wait_for "$i is synchronized" synced $i; done
 
 # --- status: cluster time is CLOCK_REALTIME, without a master and without NTP servers --
@@ -46,7 +51,7 @@ for i in one two; do
 	run 0 $i clock --json
 	holds 'j["cluster"]["origin"] == "synced-cluster" and j["cluster"]["master"] is None and
 		abs(j["cluster"]["offset_ns"]) <= j["cluster"]["error_ns"] + j["error_ns"] and
-		0 < j["cluster"]["error_ns"] < 10**7'
+		'"$([ $i = one ] && echo 2000000 || echo 5000)"' <= j["cluster"]["error_ns"] < 10**7'
 	run 0 $i peers
 	shows '^node .*, synced-cluster$'
 done
@@ -59,6 +64,16 @@ kill -STOP "$two"
 run 0 two clock
 kill -CONT "$two"
 shows '^cluster .*, without a master; offset'
+
+# Where nothing states a bound, cluster time is unknown, and the log says what to do.
+warned() { grep -q 'synced-cluster: the kernel states no bound.*start an NTP daemon' "$work/four/log"; }
+wait_for "four logs a warning" warned
+run 0 four clock
+! grep -q '^cluster' "$work/out" || fail "four: $(cat "$work/out")"
+run 0 four clock --json
+holds 'j["cluster"] is None and j["error_ns"] > 0'
+run 0 four peers
+shows '^cluster *unknown, epoch'
 
 # A session has nothing to measure, and succeeds.
 run 0 one sync
@@ -104,7 +119,7 @@ of_host c other other 0 unknown
 run 1 one merge -o "$work/no" "$work/alpha" "$work/other"
 says 'never compared'
 
-for i in one two three; do
+for i in one two three four; do
 	kill "${!i}"
 	wait "${!i}" || fail "$i ended with status $?"
 done
