@@ -211,6 +211,19 @@ static int make_clock(struct tsct_otf2_merging *w)
 
 /* ---- the archive's properties -------------------------------------------- */
 
+/* Returns true for a property that states something of an input's times which does not
+ * hold for the result: how it was aligned, or error bounds (TSCTRACE::NODE_ERROR_NS). */
+static bool is_of_times(const char *name)
+{
+	static const char prefix[] = "TSCTRACE::", suffix[] = "_ERROR_NS";
+	const size_t len = strlen(name);
+
+	if (!strcmp(name, TSCT_OTF2_ALIGNMENT))
+		return true;
+	return !strncmp(name, prefix, sizeof(prefix) - 1) && len >= sizeof(suffix) - 1 &&
+		!strcmp(name + len - (sizeof(suffix) - 1), suffix);
+}
+
 /* Copies a property, unless an earlier input has the property with another value. */
 static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
 				    const char *name)
@@ -220,7 +233,7 @@ static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
 	OTF2_ErrorCode code;
 
 	code = OTF2_Reader_GetProperty(w->input[i].reader, name, &value);
-	if (code || !strcmp(name, TSCT_OTF2_INPUTS))
+	if (code || !strcmp(name, TSCT_OTF2_INPUTS) || (w->m->nr > 1 && is_of_times(name)))
 		goto free;
 	if (OTF2_Archive_GetProperty(to, name, &there))
 		code = OTF2_Archive_SetProperty(to, name, value, false);
@@ -254,6 +267,18 @@ static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 	return code;
 }
 
+static OTF2_ErrorCode set_alignment(struct tsct_otf2_merging *w)
+{
+	uint32_t real = 0, i;
+
+	/* The first input is aligned with itself. */
+	for (i = 1; i < w->m->nr; i++)
+		real += w->m->status->input[i].real;
+	return OTF2_Archive_SetProperty(tsct_otf2_writer_archive(w->writer),
+		TSCT_OTF2_ALIGNMENT, !real ? "beginning" :
+		real == w->m->nr - 1 ? "time of day" : "both", true);
+}
+
 static OTF2_ErrorCode set_properties(struct tsct_otf2_merging *w)
 {
 	OTF2_Archive *to = tsct_otf2_writer_archive(w->writer);
@@ -271,6 +296,8 @@ static OTF2_ErrorCode set_properties(struct tsct_otf2_merging *w)
 	/* Machine name and description are optional: errors are ignored. */
 	tsct_otf2_error_clear();
 	code = set_inputs(w);
+	if (!code && w->m->nr > 1)
+		code = set_alignment(w);
 	for (i = 0; i < w->m->nr && !code; i++) {
 		names = NULL;
 		nr = 0;

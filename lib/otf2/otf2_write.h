@@ -27,6 +27,9 @@
  * hexadecimal digits: the trace ids of archives, and tsct_otf2_number() of recordings.
  */
 #define TSCT_OTF2_INPUTS	"TSCTRACE::INPUTS"
+/* Name of the property that states how merged archives are aligned: "time of day",
+ * "beginning" (each archive begins with the first one), or "both" */
+#define TSCT_OTF2_ALIGNMENT	"TSCTRACE::ALIGNMENT"
 
 /* Returns the number of a recording, derived from its uuid; 0: no uuid. */
 uint64_t tsct_otf2_number(const unsigned char uuid[16]);

@@ -134,6 +134,13 @@ otf2-print "$work/want/traces.otf2" >>"$work/printed"
 otf2-print -G "$work/o/traces.otf2" >"$work/printed2"
 otf2-print "$work/o/traces.otf2" >>"$work/printed2"
 [ "$(grep -c 'Region: "tick"' "$work/printed2")" = 60 ] || fail "the recordings are missing"
+# The export states bounds of its own times; of the merged times, none is known.
+otf2-print -I "$work/both.otf2/traces.otf2" | grep -q 'TSCTRACE::NODE_ERROR_NS' ||
+	fail "the export states no bound: no test"
+otf2-print -I "$work/want/traces.otf2" >"$work/out"
+grep -A 1 'TSCTRACE::ALIGNMENT' "$work/out" | grep -q 'time of day' ||
+	fail "the archive does not state how it was aligned: $(cat "$work/out")"
+! grep 'TSCTRACE::.*_ERROR_NS' "$work/out" || fail "a bound that nothing shows"
 # Only the property TSCTRACE::INPUTS of the two archives may differ: it lists the trace
 # ids of the merged archives, and the exported archive has a trace id of its own.
 cmp <(grep -v 'TSCTRACE::INPUTS' "$work/printed") \

@@ -155,7 +155,8 @@ lacks "$work/m.ctf/metadata" '^	precision\|node_error_ns\|utc_error_ns'
 lacks "$work/m/metadata" '^	precision'
 run 0 export -q -f otf2 -o "$work/m.otf2" "$work/m"
 if command -v otf2-print >/dev/null; then
-	otf2-print -G "$work/m.otf2/traces.otf2" >"$work/defs" 2>/dev/null || fail "otf2-print"
+	otf2-print -I "$work/m.otf2/traces.otf2" >"$work/defs" 2>/dev/null || fail "otf2-print"
+	grep -q 'TSCTRACE::LOST_EVENTS' "$work/defs" || fail "no properties: no test"
 	lacks "$work/defs" 'TSCTRACE::\(NODE\|UTC\)_ERROR'
 fi
 
