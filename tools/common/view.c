@@ -265,7 +265,8 @@ const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX])
 	if (error_ns == UINT64_MAX)
 		snprintf(text, VIEW_BOUND_TEXT_MAX, "for a part of the time, no bound is known");
 	else
-		snprintf(text, VIEW_BOUND_TEXT_MAX, "within %" PRIu64 " ns", (uint64_t)error_ns);
+		snprintf(text, VIEW_BOUND_TEXT_MAX, "within %" PRIu64 " ns of CLOCK_REALTIME",
+			 (uint64_t)error_ns);
 	return text;
 }
 

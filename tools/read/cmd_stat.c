@@ -170,7 +170,30 @@ static const char *reference(const struct tsct_recording *rec)
 	return rec->merged ? names[rec->compared] : "CLOCK_REALTIME";
 }
 
-/* Prints the bound of CLOCK_REALTIME to UTC. The cluster's time is not CLOCK_REALTIME. */
+/* Prints the bounds of a merged recording's times to each node's CLOCK_REALTIME and to UTC.
+ * The cluster's time has neither. Of nodes that were never compared, no number is printed. */
+static void print_merged_errors(const struct stat_figures *s)
+{
+	static const char *const names[] = { "own clock", "utc" };
+	struct tsct_recorded_errors errors;
+	unsigned int i;
+	__u64 ns;
+
+	if (s->rec->compared == TSCT_COMPARED_UNKNOWN)
+		return;
+	tsct_recording_errors(s->rec, stat_end_of(s), &errors);
+	for (i = 0; i < 2; i++) {
+		ns = i ? errors.utc_ns : errors.clock_ns;
+		printf("%-10s ", names[i]);
+		if (ns == UINT64_MAX)
+			puts("unknown");
+		else
+			printf("times within %" PRIu64 " ns%s\n", (uint64_t)ns,
+			       i ? "" : " of their node's CLOCK_REALTIME");
+	}
+}
+
+/* Prints the bound of CLOCK_REALTIME to UTC. */
 static void print_utc(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
@@ -179,7 +202,7 @@ static void print_utc(const struct stat_figures *s)
 	__u32 source;
 
 	if (rec->merged)
-		return;
+		return print_merged_errors(s);
 	tsct_recording_errors(rec, stat_end_of(s), &errors);
 	utc_ns = tsct_recording_worst_utc_ns(&rec->nodes[0], &source);
 	printf("%-10s ", "utc");

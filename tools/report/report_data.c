@@ -91,7 +91,7 @@ static json_t *number(__u64 value)
 
 /*
  * Returns a node's error bounds as points [time, bound], with straight lines between them;
- * no points if no bound is known. An unknown bound beside known ones is ERROR_MAX.
+ * no points if no bound is known. An unknown bound beside known ones is null.
  */
 static json_t *show_bounds(const struct report *r, __u32 node)
 {
@@ -112,10 +112,10 @@ static json_t *show_bounds(const struct report *r, __u32 node)
 		return NULL;
 	}
 	for (i = 0; i < b.nr && b.nr_known; i++)
-		json_array_append_new(points, json_pack("[I,I]",
+		json_array_append_new(points, json_pack("[I,o]",
 			(json_int_t)((__u64)b.points[i].ns - (__u64)r->origin_ns),
-			(json_int_t)(b.points[i].error_ns < ERROR_MAX ?
-				     b.points[i].error_ns : ERROR_MAX)));
+			b.points[i].error_ns < ERROR_MAX ?
+			json_integer((json_int_t)b.points[i].error_ns) : json_null()));
 	free(b.points);
 	return points;
 }

@@ -124,8 +124,11 @@ static void put_cards(const struct report *r, FILE *to)
 		put_error(to, errors.node_ns, rec->compared == TSCT_COMPARED_SAMPLES ?
 			  "largest error of a time to the cluster's time" :
 			  "largest error of a time to the common time of the nodes");
-	else
-		put_error(to, errors.clock_ns, "largest error of a time to CLOCK_REALTIME");
+	/* Of nodes that were never compared, no number is shown. */
+	if (rec->nr_nodes == 1 || rec->compared != TSCT_COMPARED_UNKNOWN)
+		put_error(to, errors.clock_ns, rec->nr_nodes > 1 ?
+			  "largest error of a time to its node's CLOCK_REALTIME" :
+			  "largest error of a time to CLOCK_REALTIME");
 	put_error(to, errors.utc_ns, "largest error of a time to UTC");
 	fputs("</ul>\n", to);
 }

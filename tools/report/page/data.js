@@ -331,22 +331,24 @@ function above(array, t, or_same = false) {
 	return low;
 }
 
-// Returns the error bound of a node at time t, ns.
+// Returns the error bound of a node at time t, ns; Infinity: unknown.
 function errorAt(node, t) {
 	const { error } = D.nodes[node];
+	let i = error.findIndex((point) => point[0] >= t);
 
-	if (!error.length)
-		return 0;
-	for (let i = 0; i < error.length; i++) {
-		if (error[i][0] < t)
-			continue;
-		if (!i)
-			return error[0][1];
-		const [a, low] = error[i - 1], [b, high] = error[i];
+	if (i < 0)
+		i = error.length - 1;
+	if (i < 0)
+		return Infinity;
+	const [b, high] = error[i], [a, low] = error[i && b >= t ? i - 1 : i];
 
-		return b > a ? low + (high - low) * (t - a) / (b - a) : high;
-	}
-	return error[error.length - 1][1];
+	if (low === null || high === null)
+		return Infinity;
+	return b > a ? low + (high - low) * (t - a) / (b - a) : high;
+}
+
+function boundText(error) {
+	return `± ${Number.isFinite(error) ? duration(error) : "unknown"}`;
 }
 
 cleanNames();

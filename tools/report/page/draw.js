@@ -159,6 +159,8 @@ function drawLane(lane, y, h) {
 // ---- error bounds ------------------------------------------------------------
 
 function drawWhisker(t, error, y, h) {
+	if (!Number.isFinite(error))
+		return;
 	const x = View.x(t), e = error * View.scale;
 	const left = Math.max(x - e, View.label), right = Math.min(x + e, View.width);
 

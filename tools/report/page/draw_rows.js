@@ -269,12 +269,11 @@ function drawNode(row, y) {
 	fill(Theme.css.line, 0, y, View.width, 1);
 	const error = errorAt(row.node, View.cursor === null ?
 			      (View.from + View.to) / 2 : View.cursor);
-	const label = error ? `± ${duration(error)}` : "± unknown";
 
 	drawBusy(row, y + 4, row.height - 5);
 	font(11);
 	ctx.textAlign = "right";
-	text(label, View.width - 12, y + 19, 200, Theme.css.sure);
+	text(boundText(error), View.width - 12, y + 19, 200, Theme.css.sure);
 	ctx.textAlign = "left";
 	text(row.sub, View.label + 10, y + 19, View.width - View.label - 140, Theme.css.dim);
 }

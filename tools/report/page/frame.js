@@ -78,7 +78,7 @@ function drawCursor() {
 		const end = next ? View.top + next.y - View.scroll :
 			Math.min(View.height, View.top + View.total - View.scroll);
 
-		if (end <= View.top || e < 0.75)
+		if (end <= View.top || e < 0.75 || !Number.isFinite(e))
 			continue;
 		ctx.globalAlpha = 0.13;
 		fill(Theme.css.sure, Math.max(x - e, View.label), top,

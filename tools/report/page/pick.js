@@ -155,7 +155,7 @@ function tellTime(rows, name, t, node) {
 	const error = errorAt(node, t);
 
 	rows.push([name, absolute(t, 9) + " UTC"]);
-	rows.push(["", exact(t) + (error ? `  ± ${duration(error)}` : "")]);
+	rows.push(["", `${exact(t)}  ${boundText(error)}`]);
 }
 
 function tellEdge(rows, edge, head) {
@@ -210,8 +210,8 @@ function tellArrow(i) {
 	const error = errorAt(from.node, A.from[i]) +
 		(from.node === to.node ? 0 : errorAt(to.node, A.to[i]));
 
-	rows.push(["Took", duration(took) + (error && from.node !== to.node ?
-					     ` ± ${duration(error)}` : "")]);
+	rows.push(["Took", duration(took) +
+		   (from.node !== to.node ? ` ${boundText(error)}` : "")]);
 	if (took < 0)
 		rows.push(["", "received before it was sent: at least one of the times is wrong"]);
 	tellTime(rows, "Sent", A.from[i], from.node);
