@@ -135,19 +135,23 @@ static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 	}
 }
 
-/* Takes over the module's count of restores. A module of an earlier version reports 0. */
+/* Takes over the module's count of restores. A module of an earlier version, or one that was
+ * loaded since the last restore, reports 0: what is known of a restore stays. */
 static void take_restores(const struct tsct_clock_snapshot *snapshot,
 			  struct disruption *d)
 {
 	d->restore_seq = snapshot->restore_seq;
+	if (!d->restore_seq)
+		return;
+	d->restored = true;
 	d->restored_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE) -
 		(__s64)snapshot->since_restore_ns;
 }
 
 __u64 disruption_since_restore_ns(const struct disruption *d)
 {
-	return d->restore_seq ? (__u64)(read_clock_ns(CLOCK_MONOTONIC_COARSE) -
-					d->restored_ns) : TSCT_NOT_RESTORED;
+	return d->restored ? (__u64)(read_clock_ns(CLOCK_MONOTONIC_COARSE) -
+				     d->restored_ns) : TSCT_NOT_RESTORED;
 }
 
 /* ---- reading: clocksource and CPUs -------------------------------------- */
@@ -241,6 +245,13 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&vm->seq, __ATOMIC_RELAXED) != seq)
 			continue;
+		/* Between two looks the machine was migrated, or restored from a snapshot,
+		 * whose maxerror of adjtimex(2) says nothing of CLOCK_REALTIME now. */
+		if (d->has_vmclock && (d->vm_marker != marker ||
+				       d->vm_generation != generation)) {
+			d->restored = true;
+			d->restored_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE);
+		}
 		d->has_vmclock = true;
 		d->vm_marker = marker;
 		d->vm_generation = generation;

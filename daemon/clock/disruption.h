@@ -34,6 +34,7 @@ struct disruption {
 	__u32 source_seq;	/* kernel's count of clocksource changes */
 	__u64 restore_seq;	/* module's count of restores of the virtual machine; 0:
 				 * none, or no module that counts them */
+	bool restored;		/* a restore is known, by the module or by vmclock */
 	__s64 restored_ns;	/* CLOCK_MONOTONIC_COARSE at the last of them, ns */
 };
 

@@ -73,10 +73,11 @@ static void read_utc(void *ctx, struct tsct_utc *ret)
 	const struct disruption *d = &platform->disruption.last;
 	__s64 now_ns = tsct_monotonic_ns();
 	bool look = now_ns >= platform->clockbound_ns;
+	int err = tsct_utc_read(look ? TSCT_CLOCKBOUND_PATH : NULL,
+				disruption_since_restore_ns(d), ret);
 
-	tsct_utc_read(look ? TSCT_CLOCKBOUND_PATH : NULL,
-		      disruption_since_restore_ns(d), ret);
-	if (look && ret->source != TSCT_UTC_CLOCKBOUND)
+	/* After a restore, ClockBound's file is not read even if it is there. */
+	if (look && ret->source != TSCT_UTC_CLOCKBOUND && err != -ESTALE)
 		platform->clockbound_ns = now_ns + CLOCKBOUND_WAIT_NS;
 }
 

@@ -32,7 +32,7 @@ static void refresh_ntp(struct peers *p, struct tsct_timeline *t)
 	__u64 error_ns, kernel_ns = 0, now = timekeeper_cycles(p->timekeeper);
 	struct timex timex = { .modes = 0 };
 	struct tsct_utc utc;
-	__u64 restored_ns;
+	__u64 since_restore_ns;
 	bool known;
 	__s64 ns;
 	int result;
@@ -41,10 +41,9 @@ static void refresh_ntp(struct peers *p, struct tsct_timeline *t)
 	if (known && !p->config->stratum) {
 		/* Reads the kernel's bound of the error of CLOCK_REALTIME; a sandbox
 		 * may deny adjtimex(2). */
-		restored_ns =
-			disruption_since_restore_ns(&p->timekeeper->disruption);
+		since_restore_ns = disruption_since_restore_ns(&p->timekeeper->disruption);
 		result = adjtimex(&timex);
-		tsct_utc_from_kernel(result, &timex, restored_ns, &utc);
+		tsct_utc_from_kernel(result, &timex, since_restore_ns, &utc);
 		known = utc.source;
 		kernel_ns = utc.error_ns;
 	}

@@ -55,7 +55,7 @@ int tsct_utc_from_clockbound(const unsigned char bytes[TSCT_CLOCKBOUND_SIZE],
 /*
  * Reads the bound: from ClockBound's file @path if the file belongs to root or this
  * user, is not writable by others and is valid, else from the kernel. @path may be NULL:
- * then only the kernel is asked. After a restore both are unknown until the kernel's
+ * then only the kernel's bound is read. After a restore both are unknown until the kernel's
  * maxerror was set: ClockBound's bound comes from chronyd, which sets it. Not signal safe.
  * Returns 0; the error of tsct_utc_from_kernel() if no bound is known; or -errno of
  * adjtimex(2).

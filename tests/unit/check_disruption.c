@@ -323,6 +323,12 @@ START_TEST(test_restores)
 		ck_assert_uint_ge(disruption_since_restore_ns(&now), 7000000000);
 		ck_assert_uint_lt(disruption_since_restore_ns(&now), 60000000000);
 	}
+	/* A module that was loaded since does not know of the restore. */
+	snapshot_error = 0;
+	snapshot_result = (struct tsct_clock_snapshot) { .restore_seq = 0 };
+	disruption_read(&reader, &now);
+	ck_assert_uint_ge(disruption_since_restore_ns(&now), 7000000000);
+	ck_assert_uint_lt(disruption_since_restore_ns(&now), 60000000000);
 	disruption_close(&reader);
 }
 END_TEST
@@ -364,6 +370,7 @@ START_TEST(test_vmclock)
 	open_reader(&reader, path);
 	disruption_read(&reader, &before);
 	ck_assert(before.has_vmclock);
+	ck_assert_uint_eq(disruption_since_restore_ns(&before), TSCT_NOT_RESTORED);
 	ck_assert_uint_eq(before.vm_marker, 11);
 	/* The generation is read as 0, because the flags of the vmclock page say that
 	 * the page has no valid generation. */
@@ -375,6 +382,7 @@ START_TEST(test_vmclock)
 	disruption_read(&reader, &now);
 	ck_assert_uint_eq(now.vm_marker, 12);
 	ck_assert_uint_eq(now.vm_generation, 22);
+	ck_assert_uint_lt(disruption_since_restore_ns(&now), 60000000000);
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_MIGRATION);
 	/* If a change of the vmclock page never completes, the previous values stay,
 	 * and reading does not hang. */

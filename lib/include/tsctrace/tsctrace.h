@@ -509,7 +509,7 @@ struct tsct_utc {
  * within the sum of both bounds of UTC. Thread safe, not signal safe. Returns 0;
  * or the reason for which no bound is known, as *ret_utc then states: -ENODATA: no daemon
  * keeps CLOCK_REALTIME (STA_UNSYNC); -EBUSY: the kernel slews CLOCK_REALTIME by more than
- * 500 ppm, as chronyd makes it do to remove an offset; -ESTALE: no daemon is known to have
+ * 500 ppm, as chronyd requests to remove an offset; -ESTALE: no daemon is known to have
  * set it since the virtual machine was restored; -EPERM or -ENOSYS: adjtimex(2) is
  * not allowed here.
  */
