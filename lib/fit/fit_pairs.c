@@ -23,6 +23,13 @@
  * vain.
  */
 #define SIGNIFICANT	2.24
+/*
+ * The same where most polls are a single request, so that without the first place less than
+ * LEFT_MIN of the exchanges would be left: one fit in 200 drops most of its exchanges in
+ * vain. A larger limit would miss more first places that are slow.
+ */
+#define SIGNIFICANT_LEFT	2.8
+#define LEFT_MIN		0.4
 
 /* Longest time from an answer to the next request of the same poll, s: half of the shortest
  * poll interval, 2^-6 s */
@@ -93,12 +100,14 @@ static void compare_places(struct tsct_plane *plane, const struct tsct_exchange 
 {
 	struct tsct_point *end = plane->point + plane->nr, *p;
 	struct differences request = { 0 }, answer = { 0 };
-	double a, b, most, least;
+	double a, b, most, least, limit;
+	unsigned int left = 0;
 	bool drop_first;
 
 	plane->nr_pairs = 0;
 	plane->slow_place = TSCT_FIT_PLACE_NONE;
 	for (p = plane->point; p < end; p++) {
+		left += follows(x, p);
 		if (!begins_pair(plane, x, p))
 			continue;
 		plane->nr_pairs++;
@@ -109,7 +118,8 @@ static void compare_places(struct tsct_plane *plane, const struct tsct_exchange 
 	b = sign_statistic(&answer);
 	most = fmax(a, b);
 	least = fmin(a, b);
-	drop_first = most > SIGNIFICANT && most > -least;
+	limit = left < LEFT_MIN * plane->nr ? SIGNIFICANT_LEFT : SIGNIFICANT;
+	drop_first = most > limit && most > -least;
 	if (!drop_first && !(-least > SIGNIFICANT && -least > most))
 		return;
 	plane->slow_place = drop_first ? TSCT_FIT_PLACE_FIRST : TSCT_FIT_PLACE_FURTHER;

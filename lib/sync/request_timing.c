@@ -4,11 +4,11 @@
 #define LONG_NS		2000000000LL	/* minimum of a long poll interval, ns */
 #define REQUESTS_LONG	3		/* requests per poll, if the interval is long */
 /*
- * Pairs that a fit has to have compared before polls may be a single request. Of 16 pairs, 13
- * have to be positive for the sign test to find the first place slow. It does in 93 of 100
+ * Pairs that a fit has to have compared before polls may be a single request. Of 24 pairs, 18
+ * have to be positive for the sign test to find the first place slow. It does in 99 of 100
  * fits if the first packet is the slower one in nine of ten polls.
  */
-#define PAIRS_MIN	16
+#define PAIRS_MIN	24
 #define LOST_MIN	3	/* number of lost requests after which timeouts double */
 
 unsigned int tsct_request_number(const struct tsct_fit *fit, __s64 interval_ns,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests to a source: how many make a poll, how long one waits for its answer, and which
- * of the turns that a master assigns are obeyed. Pure; times are ns of any monotonic clock.
+ * Requests to a source: their number in a poll, their timeouts, and the limits of the turns
+ * that a master assigns. Pure; times are ns of any monotonic clock.
  */
 #ifndef TSCT_SYNC_REQUEST_TIMING_H
 #define TSCT_SYNC_REQUEST_TIMING_H
@@ -20,8 +20,9 @@
  * both directions. So a further request follows as soon as the first one is answered: not
  * before, as the second packet would wait behind the first one. The fit compares both
  * (lib/fit/fit_pairs.c). Where it has compared enough, and polls are frequent, most polls
- * are a single request; pairs between them notice when that changes. Where the first
- * requests are slow, and so only the further ones are used, every fourth poll is a pair. If
+ * are a single request; the pairs between them show it if the path changes. Where the first
+ * requests are slow, so that only the further ones are used for the estimate, every fourth
+ * poll is a pair; the single ones still narrow the bound, and bring the source's state. If
  * the next poll is far off, two further requests follow; the last one's answer has the
  * server's transmit time of the answer before.
  */

@@ -68,8 +68,8 @@ assert all(p[2] >= 6000 for p in requests if p[1]) and all(p[2] >= 2000 for p in
 rows = [r for line in open(sys.argv[3]) for r in json.loads(line)["samples"]]
 pairs = [(a, b) for a, b in zip(rows, rows[1:]) if b[9] & 32]
 print(f"{len(pairs)} of {len(rows)} exchanges follow another one")
-# The fit compares 16 pairs before polls become a single request.
-assert len(pairs) >= 16 and len(pairs) < len(rows) - 20
+# The fit compares 24 pairs before polls become a single request.
+assert len(pairs) >= 24 and len(pairs) < len(rows) - 20
 assert all(b[2] > a[5] for a, b in pairs), "a request was sent before the answer to another"
 found, missing = legs.legs(log, legs.exchanges(sys.argv[3]))
 assert not missing, f"{missing} packets of exchanges are not in the log"

@@ -23,11 +23,11 @@ static unsigned int requests(const struct tsct_fit *fit, __s64 interval_ns)
 /* Polls are pairs until enough pairs were compared; then as many as the slow place needs. */
 START_TEST(test_requests)
 {
-	struct tsct_fit fit = { .nr_pairs = 15 };
+	struct tsct_fit fit = { .nr_pairs = 23 };
 
 	ck_assert_uint_eq(requests(NULL, 62 * MS), 200);
 	ck_assert_uint_eq(requests(&fit, 62 * MS), 200);
-	fit.nr_pairs = 16;
+	fit.nr_pairs = 24;
 	ck_assert_uint_eq(requests(&fit, 62 * MS), 112);
 	ck_assert_uint_eq(requests(&fit, 1999 * MS), 112);
 	fit.slow_place = TSCT_FIT_PLACE_FIRST;
