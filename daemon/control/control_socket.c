@@ -192,7 +192,9 @@ static void fake_disruption(struct control *control,
 }
 
 /* True: the request is "timesync NUMBER ID CALL" with the id of a participant that is another
- * process. Ids are easy to guess: whoever repeats one could call for that process. */
+ * process. Ids are easy to guess: any process that repeats one could call for that process.
+ * Users are compared only where the pid of both is that of no process here (0: another pid
+ * namespace), as a process may change its user after it joined. */
 static bool is_for_another(const struct control *control,
 			   const struct control_connection *connection)
 {
@@ -204,7 +206,7 @@ static bool is_for_another(const struct control *control,
 	for (; at < control->participants + TSCT_PARTICIPANTS_MAX; at++)
 		if (at->id == id)
 			return at->cred.pid != connection->cred.pid ||
-				at->cred.uid != connection->cred.uid;
+				(!at->cred.pid && at->cred.uid != connection->cred.uid);
 	return false;
 }
 
