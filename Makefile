@@ -87,7 +87,9 @@ bench-sim: all
 bench-sync: deps
 	+$(MAKE) all
 	tests/bench/sync/run.sh $(if $(ROUNDS),--rounds $(ROUNDS)) \
-		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATES),--rates "$(RATES)") $(ROWS)
+		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATES),--rates "$(RATES)") \
+		$(if $(SEED),--seed $(SEED)) $(if $(REQUEST),--request "$(REQUEST)") \
+		$(if $(ANSWER),--answer "$(ANSWER)") $(if $(KEEP),--keep "$(KEEP)") $(ROWS)
 bench-serve: deps
 	+$(MAKE) all
 	tests/bench/sync/serve.sh $(ROUNDS) $(SECONDS)

@@ -18,6 +18,12 @@ def cpu_us(path):
     return (ns - 2 * idle_ns) / 1e3 / polls if polls else float("nan")
 
 
+def total_us(path):
+    """CPU time per answered poll, with that of the clocks of both daemons"""
+    ns, polls, _, _ = map(int, (path / "cpu").read_text().split())
+    return ns / 1e3 / polls if polls else float("nan")
+
+
 def idle_us(path):
     """CPU time of a daemon without polls, per second"""
     _, _, idle_ns, seconds = map(int, (path / "cpu").read_text().split())
@@ -80,6 +86,8 @@ class Row:
             print(f"{head}_ours_vs_chrony_{name} {self.ratio(name):.3g} ratio")
         idle = statistics.median(map(idle_us, self.dirs["ours"]))
         print(f"{head}_ours_idle_cpu {idle:.4g} us/s")
+        total = statistics.median(map(total_us, self.dirs["ours"]))
+        print(f"{head}_ours_total_cpu {total:.5g} us")
         print(f"{head}_ours_beyond {self.beyond} of {self.readings} readings")
         if not self.late:
             return

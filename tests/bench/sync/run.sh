@@ -16,8 +16,9 @@
 # in turns. Server and client share one counter and one clock, so the true offset is zero,
 # and each offset is an error. Row `cable` has a veth pair between the namespaces, all other
 # rows relay.c on a CPU of its own: `none` with no delay, `custom`, or a path of
-# tests/world/paths.c. Default: cable and all paths but `ideal`. Prints "name value unit" lines, medians of the rounds, with the prefix
-# ROW_RATE_, and at the end a table.
+# tests/world/paths.c. Default: cable and all paths but `ideal`, which is cable here. Prints
+# "name value unit" lines, medians of the rounds, with the prefix ROW_RATE_, and at the end a
+# table.
 #
 #   *_error_*		errors of the client's time. chronyd -x does not set the system's
 #			clock but keeps a time of its own: "System time" of `chronyc
@@ -27,8 +28,8 @@
 #			poll, while nobody else asks them and chronyd writes no logs, both of
 #			which cost CPU time. A poll of tsctraced is one request or two
 #   ours_idle_cpu	CPU time of a third tsctraced, without network, at the same time, per
-#			second: its clock's. Twice that is subtracted from ours_cpu. chronyd
-#			without polls takes none
+#			second: its clock's. Twice that is subtracted from ours_cpu, and not
+#			from ours_total_cpu. chronyd without polls takes none
 #   ours_beyond		readings of the published time outside their bound
 #   relay_late_*	time by which packets left the relay too late; part of the figures
 #			of both
