@@ -13,7 +13,7 @@ struct tsct_server;
  * loop_run - run the timekeeper, the peers, the server of channels and the
  * control socket until SIGTERM or SIGINT
  * @run_dir: directory of the control socket
- * @interval_ms: longest time between two samples
+ * @interval_ms: time between two samples, to a quarter (tick_schedule.h)
  *
  * SIGTERM, SIGINT and SIGHUP must be blocked: the loop reads these signals from a
  * signalfd. All arguments must have been started or opened. Returns 0 or -errno.

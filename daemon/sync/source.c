@@ -251,8 +251,9 @@ static void note_turn(struct peer_source *s, __s64 turn_ns, __s64 now_ns)
 	if (!s->bad_turns || (s->bad_turns_ns && now_ns - s->bad_turns_ns < LOG_NS))
 		return;
 	s->bad_turns_ns = now_ns;
-	log_warning("%s: impossible turn of a session, %u us to the next request: %lld us "
-		    "are used", s->config.name, turn_us, (long long)turn_ns / 1000);
+	log_warning("%s: session: a turn of %u us is outside 250 us to 1.024 s: %lld us are "
+		    "used; check that the master runs tsctraced, of a current version",
+		    s->config.name, turn_us, (long long)turn_ns / 1000);
 }
 
 /* Logs why the fit of a source is what it is, when that has changed; at most once in

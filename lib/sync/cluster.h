@@ -118,8 +118,7 @@ void tsct_cluster_resume_epoch(struct tsct_cluster *cluster, __u32 epoch);
 
 /*
  * Notes at @now, in local cycles, that another node polls this one every 2^@poll s, so that
- * sources may follow this node. That holds for TSCT_HOLDOVER_POLLS polls, void_s at most: a
- * node without answers is then in holdover, or without a time.
+ * sources may follow this node. That holds for TSCT_HOLDOVER_POLLS polls, void_s at most.
  */
 void tsct_cluster_set_polled(struct tsct_cluster *cluster, __u64 now, int poll);
 

@@ -21,14 +21,14 @@ turn() {
 	in_net l "$work/falseticker" "$work/m" turn "$1" 2>>"$work/l/log"
 	l=$pid
 	start o d4
-	wait_for "o takes part in the session" logged o "impossible turn of a session, $1 us"
+	wait_for "o takes part in the session" logged o "session: a turn of $1 us is outside"
 	before=$(of o 'p["sources"][0]["sent"]')
 	sleep 5
 	after=$(of o 'p["sources"][0]["sent"]')
 	echo "# turns of $1 us: $((after - before)) requests in 5 s"
 	[ $((after - before)) -ge "$2" ] && [ $((after - before)) -le "$3" ] ||
 		fail "turns of $1 us: $((after - before)) requests in 5 s"
-	[ "$(grep -c "impossible turn" "$work/o/log")" = 1 ] || fail "it was not logged once"
+	[ "$(grep -c "session: a turn of" "$work/o/log")" = 1 ] || fail "it was not logged once"
 	slay o
 	slay l
 	rm "$work/o/log"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Errors of one child of a master over each path of tests/world/paths.c, at three poll
- * intervals. A poll is sent as a daemon sends it: two requests, the second one as soon as
- * the first one is answered, and a third one if the next poll is far off.
+ * intervals. A poll is sent as a daemon sends it: one request, two or three, each as soon as
+ * the one before is answered (tsct_request_number()).
  */
 #include "scenario.h"
 
