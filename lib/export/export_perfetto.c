@@ -157,14 +157,44 @@ static int put_track(struct tsct_export *x, __u64 uuid, __u64 parent,
 	return put(x, &one);
 }
 
+/* Describes the largest errors of all times: the format has no field for them, but viewers
+ * show the labels of a process. Of nodes that were never compared, none is stated. */
+static void label_errors(const struct tsct_export *x, char *text, size_t size)
+{
+	static const char *const names[TSCT_EXPORT_ERRORS] = {
+		"CLOCK_REALTIME", "nodes", "UTC",
+	};
+	const bool compared = !x->rec->merged || x->rec->compared != TSCT_COMPARED_UNKNOWN;
+	__u64 errors[TSCT_EXPORT_ERRORS];
+	size_t len = 0;
+	int i;
+
+	tsct_export_errors(x, errors);
+	for (i = 0; i < TSCT_EXPORT_ERRORS; i++) {
+		if (i == 1 && x->nr_nodes == 1)
+			continue;
+		len += (size_t)snprintf(text + len, size - len, "%s%s ", i ? ", " :
+					"error bounds: ", names[i]);
+		if (compared && errors[i] != UINT64_MAX)
+			len += (size_t)snprintf(text + len, size - len, "%" PRIu64 " ns",
+						(uint64_t)errors[i]);
+		else
+			len += (size_t)snprintf(text + len, size - len, "unknown");
+	}
+}
+
 static int put_node(struct tsct_export *x, __u32 node)
 {
 	TsctPerfetto__TrackDescriptor track =
 		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
 	TsctPerfetto__ProcessDescriptor process =
 		TSCT_PERFETTO__PROCESS_DESCRIPTOR__INIT;
+	char label[160], *labels[] = { label };
 	int err;
 
+	label_errors(x, label, sizeof(label));
+	process.n_process_labels = 1;
+	process.process_labels = labels;
 	process.has_pid = 1;
 	process.pid = node + 1;
 	process.process_name = clean(x->nodes[node], strlen(x->nodes[node]));

@@ -150,6 +150,9 @@ lacks "$work/m.html" '± [0-9]'
 run 0 export -q -f json -o "$work/m.json" "$work/m"
 grep -q '"node_error_ns":null' "$work/m.json" || fail "the exported JSON has no unknown error"
 lacks "$work/m.json" '"\(node_\|utc_\)\?error_ns":[0-9]'
+run 0 export -q -f perfetto -o "$work/m.pftrace" "$work/m"
+grep -aq 'error bounds: CLOCK_REALTIME unknown, nodes unknown, UTC unknown' \
+	"$work/m.pftrace" || fail "the exported Perfetto trace has no unknown errors"
 run 0 export -q -f ctf -o "$work/m.ctf" "$work/m"
 lacks "$work/m.ctf/metadata" '^	precision\|node_error_ns\|utc_error_ns'
 lacks "$work/m/metadata" '^	precision'
