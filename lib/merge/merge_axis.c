@@ -145,9 +145,8 @@ static bool is_one_boot(const struct tsct_merge *m)
 	for (i = 0; i < m->nr; i++) {
 		rec = m->in[i].info.rec;
 		/* The nodes of a merged input that were never compared are of several
-		 * machines, or of one machine with contradicting clocks. Of those that were,
-		 * the clock's params are gone, so that other inputs cannot be compared. */
-		if (rec->merged && (rec->compared != TSCT_COMPARED_CLOCK || m->nr > 1))
+		 * machines, or of one machine with contradicting clocks. */
+		if (rec->merged && rec->compared != TSCT_COMPARED_CLOCK)
 			return false;
 		for (node = 0; node < rec->nr_nodes; node++)
 			if (memcmp(rec->nodes[node].boot_id, first, 16))
