@@ -262,8 +262,9 @@ static void log_fit(struct peer_source *s, const struct tsct_source_state *state
 		    __s64 now_ns)
 {
 	static const char *const texts[TSCT_FIT_REASON_NR] = {
-		[TSCT_FIT_EDGE] = "delays have a sharp minimum",
-		[TSCT_FIT_NOISE] = "errors of packet times hide the minimum of delays",
+		[TSCT_FIT_EDGE] = "the hull has less variance, as where delays have a sharp minimum",
+		[TSCT_FIT_NOISE] = "the regression has less variance, as where errors "
+			"of packet times hide the minimum of delays",
 		[TSCT_FIT_BOTH] = "a mean of both, as it is unclear which is better",
 		[TSCT_FIT_FEW] = "a mean of both, as there are few exchanges",
 		[TSCT_FIT_CONTRADICTION] = "the hull is far from a robust line",
