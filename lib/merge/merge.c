@@ -171,12 +171,14 @@ static void bound_clock(struct tsct_merge *m)
 {
 	struct tsct_clock_params *real = &m->result.real;
 	struct tsct_recorded_correction *c;
+	struct tsct_recorded_node *node;
 	struct tsct_recorded_bound *b;
 	__u64 worst = 0, ns;
 	__u32 i;
 
 	for (i = 0; i < m->result.nr_nodes; i++) {
-		c = &m->result.nodes[i].correction;
+		node = &m->result.nodes[i];
+		c = &node->correction;
 		ns = (__u64)(((tsct_u128)c->fixup_max * 1000000000 +
 			      m->frame.hz - 1) / m->frame.hz);
 		for (b = c->bounds; b < c->bounds + c->nr_bounds; b++) {
@@ -184,6 +186,10 @@ static void bound_clock(struct tsct_merge *m)
 			if (b->error_ns > worst)
 				worst = b->error_ns;
 		}
+		for (b = node->clock_bounds; b < node->clock_bounds + node->nr_clock_bounds; b++)
+			b->error_ns = tsct_recorded_bound_add(b->error_ns, ns);
+		if (node->clock_error_ns)
+			node->clock_error_ns = tsct_recorded_bound_add(node->clock_error_ns, ns);
 	}
 	worst = worst > UINT64_MAX / 1000 ? UINT64_MAX : worst * 1000;
 	real->past_error_ps = real->error_ps = worst;
