@@ -183,18 +183,16 @@ static void label_errors(const struct tsct_export *x, char *text, size_t size)
 	}
 }
 
-static int put_node(struct tsct_export *x, __u32 node)
+static int put_node(struct tsct_export *x, __u32 node, char *label)
 {
 	TsctPerfetto__TrackDescriptor track =
 		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
 	TsctPerfetto__ProcessDescriptor process =
 		TSCT_PERFETTO__PROCESS_DESCRIPTOR__INIT;
-	char label[160], *labels[] = { label };
 	int err;
 
-	label_errors(x, label, sizeof(label));
 	process.n_process_labels = 1;
-	process.process_labels = labels;
+	process.process_labels = &label;
 	process.has_pid = 1;
 	process.pid = node + 1;
 	process.process_name = clean(x->nodes[node], strlen(x->nodes[node]));
@@ -538,6 +536,7 @@ static int put_names(struct tsct_export *x)
 static int begin(struct tsct_export *x)
 {
 	struct perfetto *p = x->own = calloc(1, sizeof(*p));
+	char label[160];
 	__u32 i;
 	int err;
 
@@ -554,8 +553,9 @@ static int begin(struct tsct_export *x)
 	err = put_clock(x);
 	if (!err)
 		err = put_names(x);
+	label_errors(x, label, sizeof(label));
 	for (i = 0; i < x->nr_nodes && !err; i++)
-		err = put_node(x, i);
+		err = put_node(x, i, label);
 	return err;
 }
 

@@ -174,7 +174,6 @@ static struct schedule_member *add_member(struct tsct_schedule *schedule,
 	if (!member)
 		return NULL;
 	set_counted(schedule, member, false);
-	member->caller_us = 0;
 	*member = (struct schedule_member) { .last_us = 0 };
 	*node_slot(schedule, member) = node;
 	if (name && *name)
