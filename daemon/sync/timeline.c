@@ -112,7 +112,7 @@ static void log_realtime(struct peers *p, bool known)
 		return;
 	if (!known)
 		log_warning("synced-cluster: the kernel states no bound of CLOCK_REALTIME's "
-			    "error to UTC (STA_UNSYNC): cluster time is unknown; start an "
+			    "error to UTC (STA_UNSYNC): cluster time is not updated; start an "
 			    "NTP daemon such as chronyd, or give the bound: "
 			    "'synced-cluster error NS'");
 	else if (p->logged_realtime)
