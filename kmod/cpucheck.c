@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CPU check: decides whether the TSC is trusted as the source of cycles, from
- * TSC_AUX and the counter skew of every CPU and from the kernel's own state of
- * the TSC. Repeated after CPU hotplug, resume and on request.
+ * CPU check: decides whether the TSC is trusted as the source of cycles, from the
+ * counter skew of every CPU and from the kernel's own state of the TSC, and reports the
+ * TSC_AUX of every CPU. Repeated after CPU hotplug, resume and on request.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -11,7 +11,9 @@
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
@@ -35,6 +37,9 @@ MODULE_PARM_DESC(skew_max_ns,
 		 "Largest TSC skew between CPUs that is tolerated, in ns; above it, "
 		 "converting a counter reading needs the number of its CPU, and the "
 		 "TSC is used only if it is the kernel's clocksource");
+
+/* Time after which a check measures no further CPU, ms */
+#define CPUCHECK_LIMIT_MS	5000
 
 static DEFINE_MUTEX(cpucheck_lock);	/* lock of the variables below and of those in
 					 * tsc_skew.c */
@@ -127,10 +132,11 @@ static u32 cpucheck_summarize(void)
 	struct tsct_cpu_check *entry;
 	bool in_step = true;
 
+	lockdep_assert_held(&cpucheck_lock);
 	for (entry = cpucheck_table; entry < cpucheck_table + nr_cpu_ids; entry++) {
 		if (!(entry->flags & TSCT_CPU_ONLINE))
 			continue;
-		if (!(entry->flags & TSCT_CPU_AUX_MATCH))
+		if (!(entry->flags & (TSCT_CPU_AUX_MATCH | TSCT_CPU_ISOLATED)))
 			flags &= ~TSCT_CHECK_AUX_MATCH;
 		if (!(entry->flags & TSCT_CPU_SKEW_KNOWN) ||
 		    entry->skew_min_cycles < -bound || entry->skew_max_cycles > bound ||
@@ -151,14 +157,13 @@ static u32 cpucheck_summarize(void)
 		flags |= TSCT_CHECK_UNSTABLE;
 	if (tsct_cpucheck_snapshot(&snapshot))
 		flags |= TSCT_CHECK_CLOCKSOURCE;
-	if (tsct_tsc_trusted(flags, in_step, true))
+	if (tsct_tsc_trusted(flags, in_step))
 		flags |= TSCT_CHECK_USABLE;
 	return flags;
 }
 
 /*
- * Publishes the result of the CPU check, under cpucheck_lock. Existing channels keep
- * their source. @event: TSCT_CAUSE_* of an epoch to begin in any case; NONE: only if
+ * Publishes the result of the CPU check. Existing channels keep their source. @event: TSCT_CAUSE_* of an epoch to begin in any case; NONE: only if
  * something changed.
  */
 static void cpucheck_publish(u32 event)
@@ -173,6 +178,7 @@ static void cpucheck_publish(u32 event)
 		.event = event != TSCT_CAUSE_NONE,
 	};
 
+	lockdep_assert_held(&cpucheck_lock);
 	/* Without @event, an epoch begins only if the check's result changed. */
 	if (event)
 		result.cause = event;
@@ -185,40 +191,52 @@ static void cpucheck_publish(u32 event)
 }
 
 /*
- * Checks CPUs that are new or changed; with @all, or if the reference CPU is not online
- * any more, all CPUs. Under cpucheck_lock.
+ * Returns the CPU that the others are compared with: the present one if it can still be
+ * measured; else, and with @choose, the first that can. If there is none, all CPUs are
+ * isolated, and the result is nr_cpu_ids.
+ */
+static u32 cpucheck_reference(bool choose)
+{
+	u32 cpu, first = nr_cpu_ids;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		if (!tsct_cpu_check_possible(cpu))
+			continue;
+		if (!choose && cpucheck_table[cpu].flags & TSCT_CPU_REFERENCE)
+			return cpu;
+		first = min(first, cpu);
+	}
+	return first;
+}
+
+/*
+ * Checks CPUs that are new or changed; with @all, or if the reference CPU cannot be
+ * measured any more, all CPUs. CPUs may come up and go down between two measurements:
+ * the hotplug callback has the check repeated for them.
  */
 static int cpucheck_update(bool all)
 {
-	u32 cpu, reference = nr_cpu_ids;
-	int err = 0;
+	unsigned long end = jiffies + msecs_to_jiffies(CPUCHECK_LIMIT_MS);
+	u32 cpu, reference = cpucheck_reference(all);
 
-	cpus_read_lock();
-	for_each_online_cpu(cpu)
-		if (cpucheck_table[cpu].flags & TSCT_CPU_REFERENCE) {
-			reference = cpu;
-			break;
-		}
-	if (reference >= nr_cpu_ids || all) {
-		reference = cpumask_first(cpu_online_mask);
+	lockdep_assert_held(&cpucheck_lock);
+	if (reference < nr_cpu_ids &&
+	    !(cpucheck_table[reference].flags & TSCT_CPU_REFERENCE))
 		all = true;
-	}
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+	for (cpu = 0; cpu < nr_cpu_ids && !fatal_signal_pending(current); cpu++) {
+		cpus_read_lock();
 		if (!cpu_online(cpu))
 			tsct_cpu_check_init(&cpucheck_table[cpu], cpu);
 		else if (cpumask_test_and_clear_cpu(cpu, &cpucheck_changed_cpus) ||
 			 all || !(cpucheck_table[cpu].flags & TSCT_CPU_ONLINE))
 			tsct_cpu_check_measure(&cpucheck_table[cpu], cpu,
-					       reference);
-		if (fatal_signal_pending(current)) {
-			err = -EINTR;
-			break;
-		}
+					       time_before(jiffies, end) ?
+					       reference : nr_cpu_ids);
+		cpus_read_unlock();
 	}
-	cpus_read_unlock();
 	cpucheck_when_cycles = rdtsc_ordered();
 	cpucheck_flags = cpucheck_summarize();
-	return err;
+	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
 int tsct_cpucheck_run(void)
@@ -371,5 +389,5 @@ void tsct_cpucheck_report(void)
 
 	pr_info("version %s, %u CPUs, time stamps by %s: %s\n", TSCT_VERSION,
 		num_online_cpus(), usable ? "TSC" : "CLOCK_MONOTONIC_RAW",
-		tsct_tsc_trust_reason(cpucheck_flags, true));
+		tsct_tsc_trust_reason(cpucheck_flags));
 }

@@ -3,56 +3,60 @@
  * TSC skew between two CPUs, and TSC_AUX, measured for one entry of the CPU check.
  *
  * The two CPUs exchange ping and pong through memory and read their counters at each;
- * lib/core/tsc_trust.h derives the bounds. Each side runs in a worker bound to its CPU.
- * The workers wait for each other with interrupts on, and exchange in short bursts with
- * interrupts off. Bursts are limited by time and, in case the counter is unreliable, by
- * turns: a virtual CPU may not be running. All state is static, protected by the lock
- * of cpucheck.c.
+ * lib/core/tsc_trust.h derives the bounds. Both run in interrupts that this file sends,
+ * so no task can keep them from running, whatever its priority. A burst of exchanges is
+ * limited by time and, in case the counter is unreliable, by turns. The bursts are
+ * repeated, for a limited time, until enough exchanges have succeeded. In a virtual
+ * machine they become longer, since one virtual CPU may wait for a CPU of the host for
+ * some ms while the other runs.
+ *
+ * A CPU that the administrator has isolated (isolcpus, nohz_full, isolated cpusets) gets
+ * no interrupt from here. All state is static, protected by the lock of cpucheck.c.
  */
 #include <linux/cpufeature.h>
-#include <linux/irqflags.h>
+#include <linux/cpumask.h>
 #include <linux/jiffies.h>
 #include <linux/sched.h>
+#include <linux/sched/isolation.h>
+#include <linux/sched/signal.h>
 #include <linux/smp.h>
 #include <linux/topology.h>
-#include <linux/workqueue.h>
 #include <asm/msr.h>
+#include <asm/processor-flags.h>
+#include <asm/special_insns.h>
 #include <asm/tsc.h>
 
 #include "cpucheck.h"
 
-/* Linux's layout of TSC_AUX: node << 12 | cpu */
-#define AUX_CPU(aux)	((aux) & 0xfff)
-#define AUX_NODE(aux)	((aux) >> 12)
-
-#define BURST_US	200	/* time limit of a burst with interrupts off, us */
-#define BURST_ROUNDS	64
-#define ROUNDS_ENOUGH	64	/* number of ping-pong rounds that ends a session */
-/* minimum number of rounds in a session; with fewer, the session is repeated */
-#define ROUNDS_LEAST	8
-#define TURNS_MAX	20000	/* maximum loads of a word in one skew_await() */
-#define SESSION_MS	30
-#define SESSIONS_MAX	5
+#define BURST_US	200	/* time limit of a burst, with interrupts off, us */
+#define STRETCH_MAX	32	/* the same in a virtual machine, in BURST_US */
+#define ROUNDS_ENOUGH	64	/* number of ping-pong rounds that ends a measurement */
+#define BURST_TURNS	20000	/* loads of a word that take longer than BURST_US */
+#define CPU_MS		150	/* time limit for one CPU, ms */
 #define STOP		(~0U)
 
 static struct skew_session {
 	struct tsct_skew_interval *skew;
-	u64 burst_cycles;		/* BURST_US converted to cycles */
+	u32 cpu;			/* the measured CPU */
+	u64 burst_cycles;		/* time limit of a burst, cycles */
+	u32 turns_max;			/* limit of loads of a word in one wait */
 	bool jumped;
 
-	/* Written by the reference CPU: number of the round; STOP: end of session */
+	/* Written by the reference CPU: number of the round; STOP: end of the burst */
 	u32 ping ____cacheline_aligned;
 	/* Written by the measured CPU: the answered ping, and the counter then */
 	u32 pong ____cacheline_aligned;
 	u64 pong_cycles;
 } skew_session;
 
+static struct cpumask skew_cpus;	/* the reference CPU and the measured CPU */
+
 /* Waits until *word differs from @old. Returns its value; on a timeout, @old. */
 static u32 skew_await(const u32 *word, u32 old, u64 since)
 {
 	u32 turns, seen;
 
-	for (turns = 0; turns < TURNS_MAX; turns++) {
+	for (turns = 0; turns < skew_session.turns_max; turns++) {
 		/* acquire: pairs with the release of the other CPU's store */
 		seen = smp_load_acquire(word);
 		if (seen != old || rdtsc() - since > skew_session.burst_cycles)
@@ -62,114 +66,85 @@ static u32 skew_await(const u32 *word, u32 old, u64 since)
 	return old;
 }
 
-/* Sends pings on the reference CPU, interrupts off. Pongs narrow the skew's bounds. */
+/* Sends pings on the reference CPU. Pongs narrow the skew's bounds. */
 static void skew_ping_burst(void)
 {
-	u64 since = rdtsc(), t0, tb, t1;
-	u32 i, old, nr;
+	u64 since = rdtsc(), t0, t1;
+	u32 nr;
 
-	for (i = 0; i < BURST_ROUNDS; i++) {
-		nr = skew_session.ping + 1;
-		old = READ_ONCE(skew_session.pong);
+	for (nr = 1; nr <= ROUNDS_ENOUGH; nr++) {
 		t0 = rdtsc_ordered();
 		/* The other CPU cannot see this ping before t0: a store becomes visible
 		 * only after the counter read that precedes it in program order. */
 		smp_store_release(&skew_session.ping, nr);
-		/* A pong to an earlier ping may arrive first. */
-		while (old != nr) {
-			u32 seen = skew_await(&skew_session.pong, old, since);
-
-			if (seen == old)
-				return;
-			old = seen;
-		}
-		tb = READ_ONCE(skew_session.pong_cycles);
+		if (skew_await(&skew_session.pong, nr - 1, since) != nr)
+			break;
 		t1 = rdtsc_ordered();
-		if (tsct_skew_interval_add(skew_session.skew, t0, tb, t1))
+		if (tsct_skew_interval_add(skew_session.skew, t0,
+					   skew_session.pong_cycles, t1))
 			skew_session.jumped = true;
 	}
-}
-
-/* Answers @ping and later pings on the measured CPU, with interrupts off. */
-static u32 skew_pong_burst(u32 ping)
-{
-	u64 since = rdtsc();
-	u32 i, next;
-
-	for (i = 0; i < BURST_ROUNDS && ping != STOP; i++) {
-		WRITE_ONCE(skew_session.pong_cycles, rdtsc_ordered());
-		/* release of pong_cycles: pairs with the acquire in skew_await() */
-		smp_store_release(&skew_session.pong, ping);
-		next = skew_await(&skew_session.ping, ping, since);
-		if (next == ping)
-			break;
-		ping = next;
-	}
-	return ping;
-}
-
-static unsigned long skew_session_end(void)
-{
-	return jiffies + 1 + msecs_to_jiffies(SESSION_MS);
-}
-
-static void skew_ping_work_fn(struct work_struct *work)
-{
-	unsigned long end = skew_session_end();
-
-	while (skew_session.skew->rounds < ROUNDS_ENOUGH &&
-	       time_before(jiffies, end)) {
-		local_irq_disable();
-		skew_ping_burst();
-		local_irq_enable();
-		cond_resched();
-	}
-	/* release: pairs with the acquires of the other CPU */
 	smp_store_release(&skew_session.ping, STOP);
 }
 
-static void skew_pong_work_fn(struct work_struct *work)
+/* Answers pings on the measured CPU. */
+static void skew_pong_burst(void)
 {
-	unsigned long end = skew_session_end();
-	u32 seen, last = 0;
+	u64 since = rdtsc();
+	u32 last = 0, ping;
 
-	while (last != STOP && time_before(jiffies, end)) {
-		/* acquire: pairs with the release in skew_ping_burst() */
-		seen = smp_load_acquire(&skew_session.ping);
-		if (seen != last) {
-			local_irq_disable();
-			last = skew_pong_burst(seen);
-			local_irq_enable();
-		}
-		cpu_relax();
-		cond_resched();
+	while ((ping = skew_await(&skew_session.ping, last, since)) != STOP) {
+		if (ping == last)
+			break;
+		skew_session.pong_cycles = rdtsc_ordered();
+		/* release of pong_cycles: pairs with the acquire in skew_await() */
+		smp_store_release(&skew_session.pong, ping);
+		last = ping;
 	}
 }
 
-static DECLARE_WORK(skew_ping_work, skew_ping_work_fn);
-static DECLARE_WORK(skew_pong_work, skew_pong_work_fn);
+/* Runs on both CPUs, in an interrupt or with interrupts off. */
+static void skew_burst(void *unused)
+{
+	if (smp_processor_id() == skew_session.cpu)
+		skew_pong_burst();
+	else
+		skew_ping_burst();
+}
 
 /*
  * Measures bounds of @cpu's counter minus the reference's. Returns 0; -ETIMEDOUT: the
- * CPUs never ran at the same time; -ERANGE: a counter jumped.
+ * CPUs never ran at the same time, or a fatal signal is pending; -ERANGE: a counter
+ * jumped.
  */
 static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 {
-	int i;
+	unsigned long end = jiffies + 1 + msecs_to_jiffies(CPU_MS);
+	u32 stretch = 1;
 
 	tsct_skew_interval_init(skew);
 	skew_session.skew = skew;
+	skew_session.cpu = cpu;
 	skew_session.jumped = false;
-	/* tsc_khz is 0 where the kernel does not know the TSC's rate: assume 1 GHz. */
-	skew_session.burst_cycles = (u64)(tsc_khz ?: 1000000) * BURST_US / 1000;
+	cpumask_clear(&skew_cpus);
+	cpumask_set_cpu(reference, &skew_cpus);
+	cpumask_set_cpu(cpu, &skew_cpus);
 
-	for (i = 0; i < SESSIONS_MAX && skew->rounds < ROUNDS_LEAST; i++) {
+	for (;;) {
+		/* No burst is running: on_each_cpu_mask() has waited for both. */
 		skew_session.ping = 0;
 		skew_session.pong = 0;
-		queue_work_on(cpu, system_highpri_wq, &skew_pong_work);
-		queue_work_on(reference, system_highpri_wq, &skew_ping_work);
-		flush_work(&skew_pong_work);
-		flush_work(&skew_ping_work);
+		/* tsc_khz is 0 if the kernel does not know the rate: assume 1 GHz. */
+		skew_session.burst_cycles =
+			(u64)(tsc_khz ?: 1000000) * BURST_US * stretch / 1000;
+		skew_session.turns_max = BURST_TURNS * stretch;
+		on_each_cpu_mask(&skew_cpus, skew_burst, NULL, true);
+		if (skew->rounds >= ROUNDS_ENOUGH || time_after(jiffies, end) ||
+		    fatal_signal_pending(current))
+			break;
+		schedule_timeout_killable(1);
+		if (boot_cpu_has(X86_FEATURE_HYPERVISOR))
+			stretch = min(2 * stretch, (u32)STRETCH_MAX);
 	}
 	if (skew_session.jumped)
 		return -ERANGE;
@@ -178,12 +153,26 @@ static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 
 /* ---- entries of the CPU check ----------------------------------------- */
 
-static void aux_read(void *ret)
+/*
+ * Reads TSC_AUX by RDTSCP, because programs read it so, and whether a hypervisor has
+ * enabled VMX or SVM on this CPU: it may have left a virtual machine's TSC_AUX there.
+ */
+static void aux_read(void *arg)
 {
+	struct tsct_cpu_check *entry = arg;
 	u32 low, high;
 
-	/* Reads TSC_AUX by RDTSCP, because programs read it so. */
-	asm volatile("rdtscp" : "=a" (low), "=d" (high), "=c" (*(u32 *)ret));
+	asm volatile("rdtscp" : "=a" (low), "=d" (high), "=c" (entry->tsc_aux));
+	rdmsr(MSR_EFER, low, high);
+	if (low & EFER_SVME || __read_cr4() & X86_CR4_VMXE)
+		entry->flags |= TSCT_CPU_HYPERVISOR;
+	if (entry->tsc_aux == tsct_aux_value(entry->cpu, entry->node))
+		entry->flags |= TSCT_CPU_AUX_MATCH;
+}
+
+bool tsct_cpu_check_possible(u32 cpu)
+{
+	return cpu_online(cpu) && !cpu_is_isolated(cpu);
 }
 
 void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu)
@@ -200,15 +189,17 @@ void tsct_cpu_check_measure(struct tsct_cpu_check *entry, u32 cpu, u32 reference
 
 	tsct_cpu_check_init(entry, cpu);
 	entry->flags = TSCT_CPU_ONLINE;
-	if (boot_cpu_has(X86_FEATURE_RDTSCP) &&
-	    !smp_call_function_single(cpu, aux_read, &entry->tsc_aux, 1) &&
-	    AUX_CPU(entry->tsc_aux) == cpu && AUX_NODE(entry->tsc_aux) == entry->node)
-		entry->flags |= TSCT_CPU_AUX_MATCH;
+	if (!tsct_cpu_check_possible(cpu)) {
+		entry->flags |= TSCT_CPU_ISOLATED;
+		return;
+	}
+	if (boot_cpu_has(X86_FEATURE_RDTSCP))
+		smp_call_function_single(cpu, aux_read, entry, 1);
 	if (cpu == reference) {
 		entry->flags |= TSCT_CPU_REFERENCE | TSCT_CPU_SKEW_KNOWN;
 		return;
 	}
-	if (skew_measure(reference, cpu, &skew))
+	if (reference >= nr_cpu_ids || skew_measure(reference, cpu, &skew))
 		return;
 	entry->skew_min_cycles = skew.min_cycles;
 	entry->skew_max_cycles = skew.max_cycles;

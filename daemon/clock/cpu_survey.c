@@ -73,7 +73,7 @@ static void choose_source(const struct module_clock *m,
 	ret->source = TSCT_SOURCE_TSC;
 	snprintf(ret->why, sizeof(ret->why),
 		 "tsc: %s (the kernel's clocksource: %s)",
-		 tsct_tsc_trust_reason(check->flags, false),
+		 tsct_tsc_trust_reason(check->flags),
 		 *check->clocksource ? check->clocksource : "unknown");
 }
 

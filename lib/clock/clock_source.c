@@ -136,16 +136,15 @@ int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 	 * used: that is so for an invariant TSC that the kernel neither uses nor has
 	 * marked unstable.
 	 */
-	if (tsct_tsc_trusted(check.flags, false, false))
+	if (tsct_tsc_trusted(check.flags, false))
 		check.flags |= TSCT_CHECK_USABLE;
-	else if (check_cpus && tsct_tsc_trusted(check.flags | TSCT_CHECK_AUX_MATCH,
-						true, false))
+	else if (check_cpus && tsct_tsc_trusted(check.flags, true))
 		check_cpus(&check);
 	source = check.flags & TSCT_CHECK_USABLE ? TSCT_SOURCE_TSC :
 		kernel_clock_source();
 	snprintf(why, size, "%s: %s (the kernel's clocksource: %s)",
 		 tsct_source_name((unsigned int)source),
-		 tsct_tsc_trust_reason(check.flags, false), clocksource(&check));
+		 tsct_tsc_trust_reason(check.flags), clocksource(&check));
 	return source;
 }
 

@@ -181,23 +181,42 @@ static int list_cpus(struct cpu_check *c)
 	return err;
 }
 
-/*
- * Pins this thread to entry->cpu and fills in @entry. If pinning fails, @entry stays
- * without TSCT_CPU_ONLINE.
- */
-static void check_cpu(struct tsct_cpu_check *entry, bool use_tsc)
+/* Pins this thread to entry->cpu and reads the CPU's TSC_AUX. Returns false if it cannot
+ * run there; then @entry is unchanged. */
+static bool check_cpu(struct tsct_cpu_check *entry, bool use_tsc)
 {
 	unsigned int node = 0, here = 0;
 
 	if (pin_to_cpu(entry->cpu) || getcpu(&here, &node) || here != entry->cpu)
-		return;
+		return false;
 	entry->node = node;
-	entry->flags = TSCT_CPU_ONLINE;
+	entry->flags |= TSCT_CPU_ONLINE;
+	entry->flags &= ~(TSCT_CPU_AUX_MATCH | TSCT_CPU_HYPERVISOR);
 	if (!use_tsc)
-		return;
+		return true;
 	read_counter(&entry->tsc_aux);
-	if (entry->tsc_aux == (node << 12 | entry->cpu))
+	if (entry->tsc_aux == tsct_aux_value(entry->cpu, node))
 		entry->flags |= TSCT_CPU_AUX_MATCH;
+	return true;
+}
+
+/* Returns TSCT_CHECK_AUX_MATCH, or 0: a CPU was checked that has no AUX_MATCH, or none
+ * was checked. A reading that may be a virtual machine's proves nothing. */
+static __u32 aux_match(const struct tsct_cpu_check *table, unsigned int nr)
+{
+	__u32 match = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		if (!(table[i].flags & TSCT_CPU_ONLINE) ||
+		    table[i].flags & TSCT_CPU_ISOLATED)
+			continue;
+		if (table[i].flags & TSCT_CPU_AUX_MATCH)
+			match = TSCT_CHECK_AUX_MATCH;
+		else if (!(table[i].flags & TSCT_CPU_HYPERVISOR))
+			return 0;
+	}
+	return match;
 }
 
 /* Runs in its own thread, so that the caller's affinity does not change. */
@@ -237,9 +256,9 @@ static void *check_all(void *arg)
 int tsct_tsc_check_run(struct tsct_check *check)
 {
 	struct cpu_check c = { 0 };
-	__u32 room = check->nr, match = 0;
-	unsigned int aux, i;
+	__u32 room = check->nr;
 	pthread_t thread;
+	unsigned int aux;
 	int err;
 
 	tsct_source_features(check);
@@ -250,17 +269,8 @@ int tsct_tsc_check_run(struct tsct_check *check)
 	if (err)
 		goto free_table;
 	pthread_join(thread, NULL);
-	/* TSC_AUX has to hold the CPU number on all CPUs online. */
-	for (i = 0; i < c.nr; i++) {
-		if (!(c.table[i].flags & TSCT_CPU_ONLINE))
-			continue;
-		match = c.table[i].flags & TSCT_CPU_AUX_MATCH ?
-			TSCT_CHECK_AUX_MATCH : 0;
-		if (!match)
-			break;
-	}
-	check->flags |= match;
-	if (tsct_tsc_trusted(check->flags, !c.skewed, false))
+	check->flags |= aux_match(c.table, c.nr);
+	if (tsct_tsc_trusted(check->flags, !c.skewed))
 		check->flags |= TSCT_CHECK_USABLE;
 	check->source = check->flags & TSCT_CHECK_USABLE ?
 		TSCT_SOURCE_TSC : TSCT_SOURCE_MONOTONIC_RAW;
@@ -274,4 +284,36 @@ int tsct_tsc_check_run(struct tsct_check *check)
 free_table:
 	free(c.table);
 	return err;
+}
+
+/* Runs in its own thread, so that the caller's affinity does not change. */
+static void *read_all_aux(void *arg)
+{
+	struct cpu_check *c = arg;
+	unsigned int i;
+
+	for (i = 0; i < c->nr; i++)
+		if (c->table[i].flags & TSCT_CPU_ONLINE &&
+		    !(c->table[i].flags & TSCT_CPU_ISOLATED))
+			check_cpu(&c->table[i], true);
+	return NULL;
+}
+
+int tsct_tsc_check_read_aux(struct tsct_check *check)
+{
+	struct cpu_check c = {
+		.table = (void *)(uintptr_t)check->table, .nr = check->nr,
+	};
+	pthread_t thread;
+	int err;
+
+	if (!(check->flags & TSCT_CHECK_RDTSCP) || !tsct_tsc_readable())
+		return 0;
+	err = -pthread_create(&thread, NULL, read_all_aux, &c);
+	if (err)
+		return err;
+	pthread_join(thread, NULL);
+	check->flags &= ~TSCT_CHECK_AUX_MATCH;
+	check->flags |= aux_match(c.table, c.nr);
+	return 0;
 }

@@ -3,8 +3,7 @@
 #include "clock_params.h"
 
 /* Properties that the TSC must have if it is not the kernel's clocksource */
-#define PROOF	(TSCT_CHECK_INVARIANT | TSCT_CHECK_NONSTOP | \
-		 TSCT_CHECK_AUX_MATCH)
+#define PROOF	(TSCT_CHECK_INVARIANT | TSCT_CHECK_NONSTOP)
 
 void tsct_skew_interval_init(struct tsct_skew_interval *skew)
 {
@@ -61,21 +60,17 @@ __u64 tsct_skew_span(const struct tsct_clock_cpu *cpus, __u32 nr)
 	return tsct_add_saturating(ahead, behind);
 }
 
-bool tsct_tsc_trusted(__u32 flags, bool in_step, bool strict)
+bool tsct_tsc_trusted(__u32 flags, bool in_step)
 {
 	if (!(flags & TSCT_CHECK_RDTSCP) || flags & TSCT_CHECK_UNSTABLE)
-		return false;
-	if (strict && !(flags & TSCT_CHECK_AUX_MATCH))
 		return false;
 	if (flags & TSCT_CHECK_CLOCKSOURCE)
 		return true;
 	return (flags & PROOF) == PROOF && in_step;
 }
 
-const char *tsct_tsc_trust_reason(__u32 flags, bool strict)
+const char *tsct_tsc_trust_reason(__u32 flags)
 {
-	static const char aux[] = "TSC_AUX does not hold the CPU number on every CPU";
-
 	if (flags & TSCT_CHECK_USABLE)
 		return flags & TSCT_CHECK_CLOCKSOURCE ?
 			"the kernel's clocksource is the TSC" :
@@ -84,11 +79,7 @@ const char *tsct_tsc_trust_reason(__u32 flags, bool strict)
 		return "RDTSCP is missing or not permitted";
 	if (flags & TSCT_CHECK_UNSTABLE)
 		return "the kernel marked the TSC unstable";
-	if (strict && !(flags & TSCT_CHECK_AUX_MATCH))
-		return aux;
-	if (!(flags & TSCT_CHECK_INVARIANT) || !(flags & TSCT_CHECK_NONSTOP))
+	if ((flags & PROOF) != PROOF)
 		return "the TSC is not invariant, and not the kernel's clocksource";
-	if (!(flags & TSCT_CHECK_AUX_MATCH))
-		return aux;
-	return "the counters of the CPUs differ";
+	return "the counters of the CPUs differ, or not all were compared";
 }

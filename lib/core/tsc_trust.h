@@ -33,6 +33,19 @@ void tsct_skew_interval_init(struct tsct_skew_interval *skew);
 int tsct_skew_interval_add(struct tsct_skew_interval *skew, __u64 t0, __u64 tb,
 			   __u64 t1);
 
+/*
+ * The value that Linux gives TSC_AUX, and that RDTSCP returns to programs. The kernel
+ * does not limit @cpu to the 12 bits below the node.
+ *
+ * A hypervisor (KVM) that has run a virtual machine on the CPU may leave the machine's
+ * value there until the CPU returns to user mode. So only a program, not the kernel, can
+ * tell what programs read.
+ */
+static inline __u32 tsct_aux_value(__u32 cpu, __u32 node)
+{
+	return node << 12 | cpu;
+}
+
 /* struct tsct_clock_cpu.error_cycles of a CPU whose skew was not measured */
 #define TSCT_SKEW_UNKNOWN	(~0ULL)
 
@@ -50,22 +63,21 @@ __u64 tsct_skew_span(const struct tsct_clock_cpu *cpus, __u32 nr);
  * tsct_tsc_trusted - decide whether the TSC may be a source
  * @flags: TSCT_CHECK_*, results of the CPU check
  * @in_step: every CPU was checked, and no counter differs from another
- * @strict: require TSC_AUX to match even if the kernel's clocksource is the TSC. The
- *	module requires it, since it checks every CPU anyway. User space does not: the
- *	check takes time, and nothing depends on TSC_AUX.
  *
  * The kernel monitors its clocksource better than one measurement can, so the TSC is
  * trusted if it is the clocksource. If another clocksource is used, and the TSC is not
  * marked unstable (with a paravirtual clock, for example), the TSC must be invariant
- * and never stop, with TSC_AUX right on every CPU and all counters in step.
+ * and never stop, with all counters in step. TSC_AUX has no influence: a writer knows
+ * its CPU by other means, and in the kernel TSC_AUX may be that of a virtual machine
+ * (tsct_aux_value()).
  */
-bool tsct_tsc_trusted(__u32 flags, bool in_step, bool strict);
+bool tsct_tsc_trusted(__u32 flags, bool in_step);
 
 /*
  * tsct_tsc_trust_reason - the reason for the result of tsct_tsc_trusted(), as a clause;
  * never NULL
  * @flags: TSCT_CHECK_*, with TSCT_CHECK_USABLE if tsct_tsc_trusted() returned true
  */
-const char *tsct_tsc_trust_reason(__u32 flags, bool strict);
+const char *tsct_tsc_trust_reason(__u32 flags);
 
 #endif /* TSCT_CORE_TSC_TRUST_H */

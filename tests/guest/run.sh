@@ -8,7 +8,7 @@
 # the tests in an initrd, and prints TAP. Exit status 0: all passed.
 #
 #   --test GLOB     only tests with this name (t_mmap, 't_*')
-#   --boot NAME     only boots with this name (default, unstable, restore)
+#   --boot NAME     only boots with this name (default, unstable, restore, isolated)
 #   --list          print the tests and their requirements
 #
 # The whole console, the raw results and the logs of the builds are left in
@@ -28,7 +28,8 @@
 #   guest-test: boot=default  comma list: `default` has a trusted TSC; in
 #                             `unstable` the kernel marks the TSC unstable;
 #                             `restore` has VM Generation ID, and the test is
-#                             saved and restored at its request (boot.sh)
+#                             saved and restored at its request (boot.sh);
+#                             `isolated` has isolcpus=2 nohz_full=3
 #   guest-test: smp=2         CPUs
 #   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
 #                             not for tests in which the kernel patches its code
@@ -99,7 +100,7 @@ set_default() {
 set_key() {	# TEST KEY VALUE
 	case $2=$3 in
 	timeout=[1-9]*) timeout[$1]=$3 ;;
-	boot=default|boot=unstable|boot=restore) boots[$1]=$3 ;;
+	boot=default|boot=unstable|boot=restore|boot=isolated) boots[$1]=$3 ;;
 	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
 	smp=[1-9]|smp=[1-9][0-9]) smp[$1]=$3 ;;
 	parallel=yes|parallel=no) parallel[$1]=$3 ;;
@@ -363,6 +364,7 @@ boot() {	# INDEX
 	done
 	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
 	[[ $group != restore.* ]] || options+=(--restore)
+	[[ $group != isolated.* ]] || options+=(--append "isolcpus=2 nohz_full=3")
 	[[ $group != *.parallel ]] || options+=(--parallel)
 	[[ $group =~ ^[a-z]+\.([0-9]+) ]]
 	boot_guest "$log.console" --smp "${BASH_REMATCH[1]}" \

@@ -70,6 +70,9 @@ static int run_check(struct check_report *c, struct provider_connection *module)
 	}
 	if (result->nr > TSCT_CPUS_MAX)
 		result->nr = TSCT_CPUS_MAX;
+	if (module->answers && tsct_tsc_check_read_aux(result))
+		fprintf(stderr, "trace-ctl check: TSC_AUX cannot be read from user mode: "
+			"no thread could be started; showing the module's readings\n");
 	result->clocksource[sizeof(result->clocksource) - 1] = '\0';
 	/* The module reports only whether the clocksource is the TSC: get its name. */
 	if (!*result->clocksource) {
@@ -99,8 +102,7 @@ static bool is_good(const struct check_report *c)
 
 static void format_conclusion(const struct check_report *c, char *text, size_t size)
 {
-	/* The module has stricter criteria for a usable TSC than programs have. */
-	const char *reason = tsct_tsc_trust_reason(c->result.flags, !*c->why);
+	const char *reason = tsct_tsc_trust_reason(c->result.flags);
 
 	if (is_good(c))
 		snprintf(text, size, "time stamps are TSC cycles: TSC_AUX has the "
@@ -121,13 +123,15 @@ static void print_cpu(const struct check_report *c, const struct tsct_cpu_check 
 	char aux[16], cycles[48], ns[48] = "-";
 
 	printf("%5u ", cpu->cpu);
-	if (!has_flag(c, TSCT_CHECK_RDTSCP)) {
-		printf("%4u %10s %5s %22s\n", cpu->node, "-", "-", "-");
+	if (!has_flag(c, TSCT_CHECK_RDTSCP) || cpu->flags & TSCT_CPU_ISOLATED) {
+		printf("%4u %10s %5s %22s\n", cpu->node, "-", "-",
+		       cpu->flags & TSCT_CPU_ISOLATED ? "isolated" : "-");
 		return;
 	}
 	snprintf(aux, sizeof(aux), "0x%03x", cpu->tsc_aux);
 	printf("%4u %10s %5s", cpu->node, aux,
-	       cpu->flags & TSCT_CPU_AUX_MATCH ? "yes" : "NO");
+	       cpu->flags & TSCT_CPU_AUX_MATCH ? "yes" :
+	       cpu->flags & TSCT_CPU_HYPERVISOR ? "?" : "NO");
 	if (cpu->flags & TSCT_CPU_REFERENCE || !(cpu->flags & TSCT_CPU_SKEW_KNOWN)) {
 		printf(" %22s\n", cpu->flags & TSCT_CPU_REFERENCE ? "reference" :
 		       "unknown");
@@ -179,13 +183,15 @@ static void print_text(const struct check_report *c)
 
 static json_t *json_cpu(const struct check_report *c, const struct tsct_cpu_check *cpu)
 {
-	json_t *json = json_pack("{s:I, s:I, s:I, s:b, s:b, s:b, s:I}",
+	json_t *json = json_pack("{s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:I}",
 		"cpu", (json_int_t)cpu->cpu,
 		"node", (json_int_t)cpu->node,
 		"tsc_aux", (json_int_t)cpu->tsc_aux,
 		"online", !!(cpu->flags & TSCT_CPU_ONLINE),
 		"match", !!(cpu->flags & TSCT_CPU_AUX_MATCH),
 		"reference", !!(cpu->flags & TSCT_CPU_REFERENCE),
+		"isolated", !!(cpu->flags & TSCT_CPU_ISOLATED),
+		"hypervisor", !!(cpu->flags & TSCT_CPU_HYPERVISOR),
 		"rounds", (json_int_t)cpu->rounds);
 
 	if (!(cpu->flags & TSCT_CPU_SKEW_KNOWN))

@@ -47,15 +47,19 @@
 
 /* struct tsct_cpu_check.flags */
 #define TSCT_CPU_ONLINE		0x1	/* the CPU is online and was checked */
-#define TSCT_CPU_AUX_MATCH	0x2	/* TSC_AUX holds this CPU and its node */
+#define TSCT_CPU_AUX_MATCH	0x2	/* tsc_aux holds this CPU and its node */
 #define TSCT_CPU_SKEW_KNOWN	0x4	/* skew_min/max_cycles were measured */
 #define TSCT_CPU_REFERENCE	0x8	/* the CPU that all others are compared with */
+#define TSCT_CPU_ISOLATED	0x10	/* isolated (isolcpus, nohz_full): not checked */
+#define TSCT_CPU_HYPERVISOR	0x20	/* a hypervisor uses this CPU: tsc_aux, which the
+					 * module reads in the kernel, may be that of a
+					 * virtual machine */
 
 /* Result for one CPU. skew = this CPU's counter - the reference's. */
 struct tsct_cpu_check {
 	__u32 cpu;
 	__u32 node;
-	__u32 tsc_aux;		/* read by RDTSCP: node << 12 | cpu on Linux */
+	__u32 tsc_aux;		/* read by RDTSCP: node << 12 | cpu in programs */
 	__u32 flags;
 	__s64 skew_min_cycles;	/* bounds of the true skew, in cycles */
 	__s64 skew_max_cycles;
@@ -69,7 +73,8 @@ struct tsct_cpu_check {
 #define TSCT_CHECK_NONSTOP	0x04	/* the TSC runs in deep idle states */
 #define TSCT_CHECK_UNSTABLE	0x08	/* the kernel marked the TSC unstable */
 #define TSCT_CHECK_CLOCKSOURCE	0x10	/* the kernel's clocksource is the TSC */
-#define TSCT_CHECK_AUX_MATCH	0x20	/* TSC_AUX is right on every online CPU */
+#define TSCT_CHECK_AUX_MATCH	0x20	/* AUX_MATCH is set for every CPU that was
+					 * checked */
 #define TSCT_CHECK_USABLE	0x40	/* the TSC is trusted: cycles are TSC */
 
 /*

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A virtual machine has left its TSC_AUX on a CPU while the module reads it in the
+ * kernel: the check reports the value, but time stamps stay TSC cycles, and no epoch
+ * begins. The same if the module is loaded then.
+ * guest-test: module=no
+ */
+#include "clock.h"
+#include "modules.h"
+
+#define GUEST_AUX	0x7007
+
+static struct tsct_cpu_check table[64];
+
+static void set_aux(unsigned int value, bool svm)
+{
+	char parameters[64];
+	int fd = open("/lib/modules/tsct-aux.ko", O_RDONLY | O_CLOEXEC);
+
+	snprintf(parameters, sizeof(parameters), "cpu=1 value=%u svm=%d", value, svm);
+	t_check(fd >= 0 && syscall(SYS_finit_module, fd, parameters, 0) &&
+		errno == ECANCELED, "tsct-aux.ko: %m");
+	close(fd);
+}
+
+static bool has_svm(void)
+{
+	static char text[1 << 16];
+	FILE *file = fopen("/proc/cpuinfo", "r");
+	size_t len = fread(text, 1, sizeof(text) - 1, file);
+
+	fclose(file);
+	text[len] = '\0';
+	return strstr(text, " svm");
+}
+
+static struct tsct_check check(int fd, unsigned long request)
+{
+	struct tsct_check check = { .table = (uintptr_t)table, .nr = 64 };
+
+	memset(table, 0, sizeof(table));
+	t_check(!ioctl(fd, request, &check), "%m");
+	return check;
+}
+
+/* @value: TSC_AUX of CPU 1 */
+static void try_check(int fd, unsigned long request, uint32_t value)
+{
+	struct tsct_check c = check(fd, request);
+	uint32_t match = value == 1 ? TSCT_CPU_AUX_MATCH : 0;
+
+	t_check(table[1].tsc_aux == value, "%#x", table[1].tsc_aux);
+	t_check((table[1].flags & TSCT_CPU_AUX_MATCH) == match, "%#x",
+		table[1].flags);
+	t_check(!(table[1].flags & TSCT_CPU_HYPERVISOR) == (match || !has_svm()),
+		"%#x", table[1].flags);
+	t_check(table[0].tsc_aux == 0 && table[0].flags & TSCT_CPU_AUX_MATCH);
+	t_check(!(c.flags & TSCT_CHECK_AUX_MATCH) == !match);
+	t_check(c.flags & TSCT_CHECK_USABLE && c.source == TSCT_SOURCE_TSC);
+	t_check(table[1].flags & TSCT_CPU_SKEW_KNOWN);
+	t_check(dev_info(fd).source == TSCT_SOURCE_TSC);
+}
+
+static void try_run_time(void)
+{
+	int fd = dev_open();
+	const struct tsct_clock_page *page = clk_map(fd);
+	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 5);
+	struct tsct_clock_state state;
+	uint64_t past;
+
+	try_check(fd, TSCT_IOC_CHECK, 1);
+	t_check(!clk_set(fd, &set), "%m");
+	past = set.state.real.base_cycles + 5;
+	set_aux(GUEST_AUX, true);
+	try_check(fd, TSCT_IOC_CHECK_RUN, GUEST_AUX);
+	state = clk_state(page);
+	t_check(state.epoch == set.state.epoch && state.real.mult,
+		"epoch %u", state.epoch);
+	t_check(clk_lookup(page, past).epoch == set.state.epoch);
+	set_aux(1, false);
+	try_check(fd, TSCT_IOC_CHECK_RUN, 1);
+	t_check(clk_state(page).epoch == set.state.epoch);
+	munmap((void *)page, page->size);
+	close(fd);
+}
+
+int main(void)
+{
+	int fd;
+
+	mod_load("/lib/modules/tsctrace.ko", "");
+	try_run_time();
+	t_check(!mod_unload("tsctrace"), "%m");
+
+	set_aux(GUEST_AUX, true);
+	mod_load("/lib/modules/tsctrace.ko", "");
+	fd = dev_open();
+	try_check(fd, TSCT_IOC_CHECK, GUEST_AUX);
+	close(fd);
+	set_aux(1, false);
+	t_check(!mod_unload("tsctrace"), "%m");
+	return t_status();
+}
