@@ -2,17 +2,23 @@
 /*
  * Ring memory accounting: bytes and channels of each user, checked against the
  * module parameters. Pages are also charged to their creator's memory cgroup; the
- * module parameters limit users in any cgroup, with or without a limit.
+ * module parameters limit users in any cgroup, with or without a limit. RLIMIT_MEMLOCK
+ * is not used: it limits a process, with a default of 8 MiB, and a channel outlives the
+ * process that created it.
  */
+#include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
 #include <tsctrace/abi.h>
 
+#include "../lib/core/ring.h"
 #include "account.h"
+#include "channel.h"
 
 struct tsct_account {
 	struct list_head list;
@@ -26,10 +32,11 @@ module_param_named(bytes_max, account_bytes_max, ulong, 0644);
 MODULE_PARM_DESC(bytes_max,
 		 "limit on the ring memory of all users together, in bytes (0: a quarter of RAM)");
 
-static ulong account_bytes_user_max = 256UL << 20;
+static ulong account_bytes_user_max;
 module_param_named(bytes_user_max, account_bytes_user_max, ulong, 0644);
 MODULE_PARM_DESC(bytes_user_max,
-		 "limit on the ring memory of one user without CAP_SYS_RESOURCE, in bytes");
+		 "limit on the ring memory of one user without CAP_SYS_RESOURCE, in bytes "
+		 "(0: 4 MiB per CPU, at least 256 MiB)");
 
 static uint account_channels_user_max = 64;
 module_param_named(channels_user_max, account_channels_user_max, uint, 0644);
@@ -44,17 +51,42 @@ static u64 account_limit(void)
 	return READ_ONCE(account_bytes_max) ?: (u64)(totalram_pages() / 4) << PAGE_SHIFT;
 }
 
+/* The part of the limit that users without CAP_SYS_RESOURCE cannot take, together or
+ * alone, so that root can always record. */
+static u64 account_reserve(u64 limit)
+{
+	return limit / 8;
+}
+
+static u64 account_user_limit(void)
+{
+	return READ_ONCE(account_bytes_user_max) ?:
+		tsct_user_bytes_default(num_present_cpus());
+}
+
 void tsct_accounts_info(struct tsct_info *info)
 {
 	info->bytes = READ_ONCE(account_bytes);
 	info->bytes_max = account_limit();
-	info->bytes_user_max = READ_ONCE(account_bytes_user_max);
+	info->bytes_user_max = account_user_limit();
+	info->bytes_reserved = account_reserve(info->bytes_max);
 }
 
 /* @held + @more cannot overflow: memory of @held bytes exists. */
 static bool account_over_limit(u64 held, u64 more, u64 limit)
 {
 	return more > limit || held > limit - more;
+}
+
+/* True if @account may not have @bytes more. */
+static bool account_full(const struct tsct_account *account, u64 bytes, bool privileged)
+{
+	u64 limit = account_limit();
+
+	if (privileged)
+		return account_over_limit(account_bytes, bytes, limit);
+	return account_over_limit(account_bytes, bytes, limit - account_reserve(limit)) ||
+		account_over_limit(account->bytes, bytes, account_user_limit());
 }
 
 static void account_free_if_unused(struct tsct_account *account)
@@ -76,8 +108,7 @@ int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 {
 	struct tsct_account *account;
 
-	if (account_over_limit(account_bytes, bytes, account_limit()))
-		return -EDQUOT;
+	lockdep_assert_held(&tsct_channel_lock);
 	list_for_each_entry(account, &account_list, list)
 		if (uid_eq(account->uid, uid))
 			break;
@@ -88,10 +119,8 @@ int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 		account->uid = uid;
 		list_add(&account->list, &account_list);
 	}
-	if (!privileged &&
-	    (account->channels >= READ_ONCE(account_channels_user_max) ||
-	     account_over_limit(account->bytes, bytes,
-				READ_ONCE(account_bytes_user_max)))) {
+	if (account_full(account, bytes, privileged) ||
+	    (!privileged && account->channels >= READ_ONCE(account_channels_user_max))) {
 		account_free_if_unused(account);
 		return -EDQUOT;
 	}
@@ -101,13 +130,10 @@ int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
 	return 0;
 }
 
-/*
- * Charges the ring of a CPU that comes up later. Only the limit over all users applies:
- * the user did not request this memory, and a channel without a ring loses events.
- */
-int tsct_account_grow(struct tsct_account *account, u64 bytes)
+int tsct_account_grow(struct tsct_account *account, u64 bytes, bool privileged)
 {
-	if (account_over_limit(account_bytes, bytes, account_limit()))
+	lockdep_assert_held(&tsct_channel_lock);
+	if (account_full(account, bytes, privileged))
 		return -EDQUOT;
 	account_charge(account, bytes);
 	return 0;
@@ -115,6 +141,7 @@ int tsct_account_grow(struct tsct_account *account, u64 bytes)
 
 void tsct_account_shrink(struct tsct_account *account, u64 bytes)
 {
+	lockdep_assert_held(&tsct_channel_lock);
 	account->bytes -= bytes;
 	WRITE_ONCE(account_bytes, account_bytes - bytes);
 }

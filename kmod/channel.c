@@ -12,7 +12,10 @@
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/cred.h>
+#include <linux/lockdep.h>
+#include <linux/memcontrol.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 #include <linux/xarray.h>
@@ -137,7 +140,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
  */
 static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 {
-	u64 bytes = channel->consumer_offset + num_online_cpus() * channel->ring_bytes;
+	u64 bytes = channel->consumer_offset + num_present_cpus() * channel->ring_bytes;
 	int err;
 
 	mutex_lock(&tsct_channel_lock);
@@ -145,15 +148,10 @@ static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 		err = -EEXIST;
 		goto unlock;
 	}
-again:
-	err = tsct_account_open(channel->uid, bytes, privileged,
+	channel->privileged = privileged ||
+		has_capability_noaudit(current, CAP_SYS_RESOURCE);
+	err = tsct_account_open(channel->uid, bytes, channel->privileged,
 				&channel->account);
-	/* Calls capable() only if the user is over a limit of channels or bytes: a
-	 * granted capability marks the task as privileged (PF_SUPERPRIV). */
-	if (err == -EDQUOT && !privileged && capable(CAP_SYS_RESOURCE)) {
-		privileged = true;
-		goto again;
-	}
 	if (!err)
 		channel->bytes = bytes;
 unlock:
@@ -176,28 +174,90 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 {
 	int err;
 
-	mutex_lock(&tsct_channel_lock);
-	if (channel_find_by_name(channel->uid, channel->name)) {
-		err = -EEXIST;
-		goto unlock;
-	}
+	lockdep_assert_held(&tsct_channel_lock);
+	if (channel_find_by_name(channel->uid, channel->name))
+		return -EEXIST;
 	/* A channel's header, with its id, must be complete before lookups. */
 	err = xa_alloc_cyclic(&channel_table, &channel->id, NULL, xa_limit_32b,
-			      &channel_next_id, GFP_KERNEL_ACCOUNT);
+			      &channel_next_id, GFP_KERNEL);
 	if (err < 0)
-		goto unlock;
+		return err;
 	channel->holders = 1;
 	channel->kept = channel->flags & TSCT_CHANNEL_KEEP;
 	channel->consumers = !!(roles & TSCT_ROLE_READ);
 	channel_fill_header(channel);
-	xa_store(&channel_table, channel->id, channel, GFP_KERNEL_ACCOUNT);
+	xa_store(&channel_table, channel->id, channel, GFP_KERNEL);
 	if (channel->flags & TSCT_CHANNEL_KERNEL)
 		smp_store_release(&channel_slots[channel->id % CHANNEL_SLOTS],
 				  channel);
 	WRITE_ONCE(channel_count, channel_count + 1);
-	err = 0;
-unlock:
+	return 0;
+}
+
+/*
+ * Allocates the rings of all CPUs present, also of those that are offline: they may come
+ * up when memory is short. Holds no lock: the allocations may take minutes.
+ */
+static int channel_add_rings(struct tsct_kchannel *channel, gfp_t gfp)
+{
+	unsigned int cpu;
+	int err = 0;
+
+	for_each_present_cpu(cpu) {
+		err = tsct_channel_add_ring(channel, cpu, gfp);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+/*
+ * Provides the ring of a CPU that was added to the machine after the channel was made.
+ * The limits of the channel's user and memory cgroup apply; since a CPU is waiting, the
+ * allocation does not. A CPU comes up even without a ring.
+ */
+static void channel_provide_ring(struct tsct_kchannel *channel,
+				 unsigned int cpu)
+{
+	gfp_t gfp = channel->memcg ? GFP_NOWAIT | __GFP_ACCOUNT : GFP_KERNEL;
+	struct mem_cgroup *old;
+	int err;
+
+	lockdep_assert_held(&tsct_channel_lock);
+	if (channel->rings[cpu])
+		return;
+	err = tsct_account_grow(channel->account, channel->ring_bytes,
+				channel->privileged);
+	if (err)
+		goto warn;
+	old = set_active_memcg(channel->memcg);
+	err = tsct_channel_add_ring(channel, cpu, gfp);
+	set_active_memcg(old);
+	if (err) {
+		tsct_account_shrink(channel->account, channel->ring_bytes);
+		goto warn;
+	}
+	channel->bytes += channel->ring_bytes;
+	return;
+warn:
+	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted there are lost\n",
+			    channel->id, cpu, err);
+}
+
+/* Publishes the channel while no CPU comes up. A CPU that was added and came up since
+ * channel_add_rings() gets its ring here. */
+static int channel_publish_on_cpus(struct tsct_kchannel *channel, u32 roles)
+{
+	unsigned int cpu;
+	int err;
+
+	cpus_read_lock();
+	mutex_lock(&tsct_channel_lock);
+	for_each_online_cpu(cpu)
+		channel_provide_ring(channel, cpu);
+	err = channel_publish(channel, roles);
 	mutex_unlock(&tsct_channel_lock);
+	cpus_read_unlock();
 	return err;
 }
 
@@ -205,7 +265,6 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 		      gfp_t gfp, struct tsct_kchannel **ret)
 {
 	struct tsct_kchannel *channel;
-	unsigned int cpu;
 	int err;
 
 	if (arg->flags & ~(TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP) ||
@@ -221,31 +280,24 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 	if (err)
 		goto free_channel;
 
-	/* No CPU comes up while the lock is held. */
-	cpus_read_lock();
 	err = channel_charge(channel, !(gfp & __GFP_ACCOUNT));
 	if (err)
-		goto unlock_cpus;
-	err = tsct_channel_alloc_head(channel, gfp);
-	for_each_online_cpu(cpu) {
-		if (err)
-			break;
-		err = tsct_channel_add_ring(channel, cpu, gfp);
-	}
-	if (!err)
-		err = channel_publish(channel, arg->roles);
+		goto free_channel;
+	if (gfp & __GFP_ACCOUNT)
+		channel->memcg = get_mem_cgroup_from_mm(current->mm);
+	err = tsct_channel_alloc_head(channel, gfp) ?:
+		channel_add_rings(channel, gfp) ?:
+		channel_publish_on_cpus(channel, arg->roles);
 	if (err)
 		goto free_memory;
-	cpus_read_unlock();
 	*ret = channel;
 	return 0;
 
 free_memory:
 	tsct_channel_free_memory(channel);
 	channel_uncharge(channel);
-unlock_cpus:
-	cpus_read_unlock();
 free_channel:
+	mem_cgroup_put(channel->memcg);
 	kvfree(channel);
 	return err;
 }
@@ -270,11 +322,12 @@ static int channel_check_owner(const struct tsct_kchannel *channel)
 	return 0;
 }
 
-/* The caller holds tsct_channel_lock. */
 static int channel_lookup(const struct tsct_channel_attach *arg,
 			  struct tsct_kchannel **ret)
 {
 	kuid_t uid = current_euid();
+
+	lockdep_assert_held(&tsct_channel_lock);
 
 	if (arg->id) {
 		*ret = xa_load(&channel_table, arg->id);
@@ -335,15 +388,17 @@ static void channel_free(struct tsct_kchannel *channel)
 		synchronize_rcu();
 	tsct_channel_free_memory(channel);
 	channel_uncharge(channel);
+	mem_cgroup_put(channel->memcg);
 	kvfree_rcu(channel, rcu);
 }
 
 /*
- * Under tsct_channel_lock. Removes a channel from the table if it has no holders and is
- * not kept. If this returns true, the caller must free it.
+ * Removes a channel from the table if it has no holders and is not kept. If this returns
+ * true, the caller must free it.
  */
 static bool channel_unlist_if_unused(struct tsct_kchannel *channel)
 {
+	lockdep_assert_held(&tsct_channel_lock);
 	if (channel->holders || channel->kept)
 		return false;
 	channel_table_remove(channel);
@@ -391,34 +446,7 @@ int tsct_channel_remove(u32 id)
 	return err;
 }
 
-/* ---- CPUs that come up later ------------------------------------------ */
-
-/* Called by a CPU hotplug callback. A CPU comes up even without a ring. */
-static void channel_provide_ring(struct tsct_kchannel *channel,
-				 unsigned int cpu)
-{
-	int err;
-
-	if (channel->rings[cpu])
-		return;
-	err = tsct_account_grow(channel->account, channel->ring_bytes);
-	if (err)
-		goto warn;
-	/*
-	 * GFP_KERNEL: the ring is not charged to the memory cgroup of the task that
-	 * brings the CPU up.
-	 */
-	err = tsct_channel_add_ring(channel, cpu, GFP_KERNEL);
-	if (err) {
-		tsct_account_shrink(channel->account, channel->ring_bytes);
-		goto warn;
-	}
-	channel->bytes += channel->ring_bytes;
-	return;
-warn:
-	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted there are lost\n",
-			    channel->id, cpu, err);
-}
+/* ---- CPUs that are added later ---------------------------------------- */
 
 static int channel_prepare_cpu(unsigned int cpu)
 {

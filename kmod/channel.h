@@ -42,8 +42,9 @@ struct tsct_kchannel {
 	u64 ring_stride;
 	u64 ring_bytes;			/* bytes of one CPU's ring */
 	u64 file_size;
+	struct mem_cgroup *memcg;	/* pays for rings of hot-added CPUs; may be NULL */
 
-	/* Fields from `holders` to `bytes` are protected by tsct_channel_lock. */
+	/* Fields from `holders` to `privileged` are protected by tsct_channel_lock. */
 	u32 holders;
 	u32 consumers;
 	bool kept;			/* true: the channel continues to exist when
@@ -51,6 +52,7 @@ struct tsct_kchannel {
 	bool removed;			/* true: removed by request; another channel may
 					 * take the name */
 	u64 bytes;			/* bytes of memory charged to `account` */
+	bool privileged;		/* true: the limits per user do not apply */
 
 	struct mutex defs_lock;		/* lock of defs, defs_used and defs_nr */
 	u32 defs_used;			/* bytes of definitions in defs */
@@ -64,12 +66,15 @@ struct tsct_kchannel {
 					 * tsct_channel_watch_fn() last ran */
 	struct rcu_head rcu;
 
-	/* rings by CPU; NULL until the CPU first comes up, then constant */
+	/* rings by CPU; NULL for a CPU that was not present yet, then constant */
 	struct tsct_ring *rings[];
 };
 
-/* Guards the table of channels and the users' memory accounts (account.h). Nests
- * inside cpus_read_lock(). */
+/*
+ * Guards the table of channels and the users' memory accounts (account.h). Nests inside
+ * cpus_read_lock(), and a CPU that comes up waits for it. So no allocation under it may
+ * be charged to a memory cgroup: a task above memory.high sleeps in such an allocation.
+ */
 extern struct mutex tsct_channel_lock;
 
 /* device.c: /dev/tsctrace */
@@ -82,7 +87,7 @@ void tsct_channels_exit(void);
 u64 tsct_channels_count(void);
 
 /*
- * tsct_channel_make - create a channel with memory for all online CPUs
+ * tsct_channel_make - create a channel with memory for all CPUs present
  * @uid: owner of the channel
  * @gfp: allocation flags; with __GFP_ACCOUNT, memory cgroup and user limits apply
  *
@@ -160,7 +165,7 @@ bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
 void tsct_channel_watch(struct tsct_kchannel *channel);
 void tsct_channel_watch_fn(struct work_struct *work);
 
-/* Returns the ring of a CPU; NULL if the CPU never came up. */
+/* Returns the ring of a CPU; NULL if it was not present and has not come up since. */
 static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,
 						  u32 cpu)
 {

@@ -2,9 +2,7 @@
 /*
  * Memory of channels: layout and allocation. The memory consists of single pages,
  * mapped to user space one by one in the fault handler and, for the kernel, together by
- * vmap(). They are charged to the memory cgroup of the creator. Pages for CPUs that
- * come up later are charged to no cgroup, since the task that brings a CPU up did not
- * request them.
+ * vmap(). They are charged to the memory cgroup of the creator, or of the kernel.
  */
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
@@ -31,9 +29,8 @@ static void memory_free_pages(struct page **pages, u32 nr)
 }
 
 /*
- * Allocates zeroed single pages near @node. Returns one mapping of all of them. With
- * __GFP_ACCOUNT the function runs in process context of the creator, and a fatal signal
- * ends it with -EINTR.
+ * Allocates zeroed single pages near @node. Returns one mapping of all of them. If the
+ * creator pays and may sleep, a fatal signal ends the function with -EINTR.
  */
 static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
 				struct page ***ret_pages)
@@ -50,7 +47,8 @@ static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
 		pages[i] = alloc_pages_node(node, gfp | PAGE_FLAGS, 0);
 		if (!pages[i])
 			goto free_pages;
-		if (gfp & __GFP_ACCOUNT && fatal_signal_pending(current)) {
+		if (gfp & __GFP_ACCOUNT && gfpflags_allow_blocking(gfp) &&
+		    fatal_signal_pending(current)) {
 			err = -EINTR;
 			goto free_pages;
 		}

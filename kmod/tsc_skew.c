@@ -30,7 +30,9 @@
 
 #define BURST_US	200	/* time limit of a burst, with interrupts off, us */
 #define STRETCH_MAX	32	/* the same in a virtual machine, in BURST_US */
-#define ROUNDS_ENOUGH	64	/* number of ping-pong rounds that ends a measurement */
+/* A measurement ends after so many ping-pong rounds if the bounds are that narrow. */
+#define ROUNDS_ENOUGH	64
+#define WIDTH_ENOUGH_US	4
 #define BURST_TURNS	20000	/* loads of a word that take longer than BURST_US */
 #define CPU_MS		150	/* time limit for one CPU, ms */
 #define STOP		(~0U)
@@ -120,6 +122,8 @@ static void skew_burst(void *unused)
 static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 {
 	unsigned long end = jiffies + 1 + msecs_to_jiffies(CPU_MS);
+	/* tsc_khz is 0 if the kernel does not know the rate: assume 1 GHz. */
+	const u64 cycles_per_ms = tsc_khz ?: 1000000;
 	u32 stretch = 1;
 
 	tsct_skew_interval_init(skew);
@@ -134,13 +138,14 @@ static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 		/* No burst is running: on_each_cpu_mask() has waited for both. */
 		skew_session.ping = 0;
 		skew_session.pong = 0;
-		/* tsc_khz is 0 if the kernel does not know the rate: assume 1 GHz. */
-		skew_session.burst_cycles =
-			(u64)(tsc_khz ?: 1000000) * BURST_US * stretch / 1000;
+		skew_session.burst_cycles = cycles_per_ms * BURST_US * stretch / 1000;
 		skew_session.turns_max = BURST_TURNS * stretch;
 		on_each_cpu_mask(&skew_cpus, skew_burst, NULL, true);
-		if (skew->rounds >= ROUNDS_ENOUGH || time_after(jiffies, end) ||
-		    fatal_signal_pending(current))
+		if (skew->rounds >= ROUNDS_ENOUGH &&
+		    (u64)(skew->max_cycles - skew->min_cycles) <=
+		    cycles_per_ms * WIDTH_ENOUGH_US / 1000)
+			break;
+		if (time_after(jiffies, end) || fatal_signal_pending(current))
 			break;
 		schedule_timeout_killable(1);
 		if (boot_cpu_has(X86_FEATURE_HYPERVISOR))

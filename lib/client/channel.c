@@ -332,6 +332,8 @@ static void explain_quota(struct tsct_channel *channel,
 	}
 	if (tsct_channel_request(channel, TSCT_IOC_INFO, &info))
 		info.bytes_max = info.bytes_user_max = ~0ULL;
+	else if (geteuid())
+		info.bytes_max -= info.bytes_reserved;
 	/* Approximate size of the requested channel's file, bytes */
 	need = info.nr_cpus * (block * (options->blocks ?: TSCT_BLOCKS_DEFAULT) +
 			       2 * TSCT_PAGE_SIZE) + TSCT_DEFS_SIZE +

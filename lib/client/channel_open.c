@@ -63,13 +63,15 @@ void tsct_channel_close(struct tsct_channel *channel)
 
 /*
  * Tries one provider; @connected is the result of the connection to it. Returns true if
- * it is not running or has no such channel, so that the next one is to be tried.
- * *ret_error keeps the first error other than -ENODEV.
+ * it is not running, has no such channel, or is the module and this user is over one of
+ * its limits, so that the next one is to be tried. *ret_error keeps the first error other
+ * than -ENODEV.
  */
 static bool try_provider(struct tsct_channel *channel,
 			 const struct tsct_channel_options *options,
 			 int connected, int *ret_error)
 {
+	const bool is_module = channel->provider == TSCT_PROVIDER_MODULE;
 	int err = connected;
 
 	if (!connected)
@@ -81,7 +83,7 @@ static bool try_provider(struct tsct_channel *channel,
 	release(channel);
 	if (*ret_error == 0 || *ret_error == -ENODEV)
 		*ret_error = err;
-	return connected || err == -ENOENT;
+	return connected || err == -ENOENT || (is_module && err == -EDQUOT);
 }
 
 /*

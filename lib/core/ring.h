@@ -40,6 +40,15 @@ int tsct_geometry_check(__u32 policy, __u32 block_size, __u32 blocks);
  */
 bool tsct_channel_name_valid(const char *name);
 
+/* Default limit of one user's ring memory on a machine of @nr_cpus CPUs, in bytes: at
+ * least three channels of the default size, which is 1 MiB and two pages per CPU */
+static inline __u64 tsct_user_bytes_default(__u32 nr_cpus)
+{
+	const __u64 least = 256ULL << 20, bytes = (__u64)nr_cpus << 22;
+
+	return bytes < least ? least : bytes;
+}
+
 /* Size of a record with `payload` bytes of payload, in bytes */
 static inline __u32 tsct_record_size(__u32 payload)
 {

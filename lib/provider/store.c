@@ -19,6 +19,7 @@
 #include "lib/clock/clock_sample.h"
 #include "store.h"
 
+/* Largest limit of one user's channels, in bytes, on machines of up to 256 CPUs */
 #define USER_BYTES_MAX		(1ULL << 30)
 #define INVALID_ROLES		(~(TSCT_ROLE_WRITE | TSCT_ROLE_READ))
 /*
@@ -39,8 +40,11 @@ void tsct_store_init(struct tsct_store *store, const char *kind)
 	store->channels_max = TSCT_STORE_CHANNELS_MAX;
 	store->channels_user_max = TSCT_STORE_CHANNELS_USER_MAX;
 	store->bytes_max = memory / 4;
-	store->bytes_user_max = memory / 8 < USER_BYTES_MAX ? memory / 8 :
-		USER_BYTES_MAX;
+	store->bytes_user_max = tsct_user_bytes_default(store->nr_cpus);
+	if (store->bytes_user_max < USER_BYTES_MAX)
+		store->bytes_user_max = USER_BYTES_MAX;
+	if (store->bytes_user_max > memory / 8)
+		store->bytes_user_max = memory / 8;
 }
 
 static bool may_access(const struct tsct_store_peer *peer,

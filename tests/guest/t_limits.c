@@ -77,6 +77,52 @@ static void try_exhaust(int fd)
 	set(PARAM "bytes_max", "0");
 }
 
+static int create_as(uid_t uid, const char *name, uint32_t blocks)
+{
+	int fd, err;
+
+	t_check(!seteuid(uid), "%m");
+	fd = try_create(name, blocks);
+	err = errno;
+	t_check(!seteuid(0), "%m");
+	errno = err;
+	return fd;
+}
+
+/*
+ * Of 128 MiB, users without CAP_SYS_RESOURCE may take 112 MiB together; the rest is left
+ * to root. 4096 blocks are a little over 16 MiB on each of two CPUs.
+ */
+static void try_reserve(int fd)
+{
+	int fds[5], i;
+
+	set(PARAM "bytes_user_max", "1073741824");
+	set(PARAM "bytes_max", "134217728");
+	t_check(dev_info(fd).bytes_reserved == 16 << 20);
+	fds[0] = create_as(1000, "a", 4096);
+	fds[1] = create_as(1000, "b", 4096);
+	fds[2] = create_as(1001, "a", 4096);
+	t_check(fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0);
+	t_errno(create_as(1001, "b", 2048), EDQUOT);
+	fds[3] = create_as(1001, "b", 1024);
+	t_errno(create_as(1000, "c", 2048), EDQUOT);
+	fds[4] = create_as(0, "a", 2048);
+	t_check(fds[3] >= 0 && fds[4] >= 0, "%m");
+	t_errno(create_as(0, "b", 2048), EDQUOT);
+	for (i = 0; i < 5; i++)
+		close(fds[i]);
+	t_check(dev_info(fd).bytes == 0);
+	set(PARAM "bytes_max", "0");
+}
+
+/* By default a user has 4 MiB for each CPU, at least 256 MiB. */
+static void try_default(int fd)
+{
+	set(PARAM "bytes_user_max", "0");
+	t_check(dev_info(fd).bytes_user_max == 256 << 20);
+}
+
 int main(void)
 {
 	int fd = dev_open(), one;
@@ -111,5 +157,7 @@ int main(void)
 	t_errno(try_create("one", 1024), EDQUOT);
 	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);
 	try_exhaust(fd);
+	try_reserve(fd);
+	try_default(fd);
 	return t_status();
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/core/event_def.h"
+#include "lib/core/ring.h"
 #include "seed.h"
 #include "store_users.h"
 #include "suite.h"
@@ -321,6 +322,32 @@ START_TEST(test_limits)
 }
 END_TEST
 
+/* On a machine with 512 CPUs, a user may have three channels of the default size. */
+START_TEST(test_default_limits)
+{
+	struct tsct_channel_create arg = a_channel("a");
+	struct tsct_store_peer peers[3] = { { .uid = 1001 }, { .uid = 1001 },
+					    { .uid = 1001 } };
+	int i;
+
+	ck_assert_uint_eq(tsct_user_bytes_default(1), 256 << 20);
+	ck_assert_uint_eq(tsct_user_bytes_default(64), 256 << 20);
+	ck_assert_uint_eq(tsct_user_bytes_default(512), 2ULL << 30);
+	ck_assert_uint_eq(tsct_user_bytes_default(~0U), ~0U * 4ULL << 20);
+	store.nr_cpus = 512;
+	store.bytes_max = 64ULL << 30;
+	store.bytes_user_max = tsct_user_bytes_default(store.nr_cpus);
+	arg.block_size = 16384;
+	arg.blocks = 64;
+	for (i = 0; i < 3; i++) {
+		arg.name[0] = (char)('a' + i);
+		ck_assert_int_eq(request(&peers[i], TSCT_IOC_CHANNEL_CREATE, &arg), 0);
+	}
+	for (i = 0; i < 3; i++)
+		tsct_store_release(&store, &peers[i], true);
+}
+END_TEST
+
 START_TEST(test_define)
 {
 	struct tsct_event_def def, again;
@@ -450,6 +477,7 @@ int main(void)
 	tcase_add_test(tcase, test_rings_begin_with_header);
 	tcase_add_test(tcase, test_lists_accessible_channels);
 	tcase_add_test(tcase, test_limits);
+	tcase_add_test(tcase, test_default_limits);
 	tcase_add_test(tcase, test_define);
 	tcase_add_test(tcase, test_unknown_requests);
 	tcase_add_test(tcase, test_overwritten_memory);

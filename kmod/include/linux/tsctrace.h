@@ -32,8 +32,8 @@ struct tsct_kchannel;
  *	is TSCT_PAYLOAD_MAX(@block_size)
  * @blocks: blocks per CPU, a power of two, at least 2 (TSCT_POLICY_OVERWRITE: 4)
  *
- * Each online CPU gets a ring of @block_size * @blocks bytes now, other CPUs when
- * they come up. Only root with CAP_PERFMON or CAP_SYS_ADMIN can read the events.
+ * Each CPU present gets a ring of @block_size * @blocks bytes now, CPUs that are added
+ * later get theirs when they come up. Only root with CAP_PERFMON or CAP_SYS_ADMIN can read the events.
  *
  * Context: Process context, may sleep.
  * Return: the channel, or an ERR_PTR(): -EINVAL: invalid name, policy or sizes;
@@ -91,7 +91,7 @@ int tsct_event_define(struct tsct_kchannel *channel, const char *name,
  * Context: Any, NMI too. Interrupts are off while @len bytes are copied.
  * Return: 0; -ENOSPC: ring full; -EMSGSIZE: payload too big; -EBUSY: called by an
  * NMI or a debug exception on top of a writer of the same ring; -ENXIO: this CPU
- * has no ring, since there was no memory for it when it came up; -EINVAL: @id is
+ * was added later and has no ring, since there was no memory for it; -EINVAL: @id is
  * not an event id, the only error that is not counted as lost.
  */
 int tsct_emit(struct tsct_kchannel *channel, unsigned int id,

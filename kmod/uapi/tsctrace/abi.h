@@ -111,7 +111,8 @@ struct tsct_info {
 	__u64 bytes_max;	/* limit of `bytes` over all users */
 	__u64 bytes_user_max;	/* limit of `bytes` per user */
 	__u64 features;		/* features of the provider, TSCT_FEATURE_* */
-	__u64 reserved[8];
+	__u64 bytes_reserved;	/* part of bytes_max for root (CAP_SYS_RESOURCE) only */
+	__u64 reserved[7];
 };
 
 #define TSCT_FEATURE_KFUNC	0x1	/* flag: BPF programs can emit events */
