@@ -9,6 +9,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/irqflags.h>
+#include <linux/lockdep.h>
 #include <linux/magic.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -20,6 +21,7 @@
 
 #include "../lib/core/latch.h"
 #include "../lib/core/clock_params.h"
+#include "../lib/core/clock_segments.h"
 #include "clockpage.h"
 #include "cpucheck.h"
 #include "ring.h"
@@ -124,7 +126,7 @@ static const struct tsct_clock_state *clockpage_published(void)
 }
 
 /*
- * Publishes *state, under clockpage_lock. First sets TSCT_CLOCK_SKEWED if CPUs are
+ * Publishes *state. First sets TSCT_CLOCK_SKEWED if CPUs are
  * skewed (only the module measures skew). Clears fast_cycles if CPUs are skewed or the
  * source is not the TSC, as the fast path of readers checks neither.
  */
@@ -136,6 +138,7 @@ static int clockpage_publish(struct tsct_clock_state *state)
 	unsigned long flags;
 	int err;
 
+	lockdep_assert_held(&clockpage_lock);
 	if (clockpage_suspended)
 		return -EAGAIN;
 	/*
@@ -206,8 +209,7 @@ int tsct_clockpage_set(struct tsct_clock_state *state)
 /* ---- disruptions ------------------------------------------------------ */
 
 /*
- * Begins an epoch without clock params, under clockpage_lock. The counter's rate is
- * kept, unless the source changes: a disruption invalidates only the offset.
+ * Begins an epoch without clock params. The counter's rate is kept, unless the source changes: a disruption invalidates only the offset.
  */
 static void clockpage_disrupt(u32 source, u32 cause)
 {
@@ -225,6 +227,7 @@ static void clockpage_disrupt(u32 source, u32 cause)
 		.cluster_timeline = last->cluster_timeline,
 	};
 
+	lockdep_assert_held(&clockpage_lock);
 	if (last->status == TSCT_STATUS_UNKNOWN)
 		state.status = TSCT_STATUS_UNKNOWN;
 	if (last->cluster.mult)
@@ -286,11 +289,61 @@ void tsct_clockpage_resumed(void)
 	mutex_unlock(&clockpage_lock);
 }
 
-void tsct_clockpage_restored(void)
+static void clockpage_begin_epoch(u32 cause)
 {
 	mutex_lock(&clockpage_lock);
-	clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_MIGRATION);
+	clockpage_disrupt(clockpage_published()->source, cause);
 	clockpage_unlock_and_notify(true);
+}
+
+void tsct_clockpage_restored(void)
+{
+	clockpage_begin_epoch(TSCT_CAUSE_MIGRATION);
+}
+
+void tsct_clockpage_clocksource_changed(void)
+{
+	clockpage_begin_epoch(TSCT_CAUSE_CLOCKSOURCE);
+}
+
+/*
+ * True if CLOCK_REALTIME is outside the published time's bounds. Conversions for skewed
+ * CPUs need more than the cycles: then every setting of the clock counts as a step.
+ */
+static bool clockpage_contradicts_realtime(void)
+{
+	const struct tsct_clock_copy *copy = &clockpage_area->copy[1];
+	u32 source = copy->state.source;
+	struct tsct_clock_time from, to;
+	u64 before, after;
+	s64 real_ns;
+
+	if (!copy->state.real.mult || clockpage_skewed)
+		return copy->state.real.mult;
+	preempt_disable();
+	before = tsct_source_read(source);
+	real_ns = ktime_get_real_ns();
+	after = tsct_source_read(source);
+	preempt_enable();
+	if (tsct_segments_lookup(copy, before, &from) ||
+	    tsct_segments_lookup(copy, after, &to))
+		return false;
+	/* The limit keeps the sums below from overflowing; one hour is any step. */
+	if (to.error_ps > 3600ULL * PSEC_PER_SEC)
+		return false;
+	return real_ns < from.ns - (s64)(from.error_ps / 1000) - 1 ||
+		real_ns > to.ns + (s64)(to.error_ps / 1000) + 1;
+}
+
+void tsct_clockpage_check_realtime(void)
+{
+	bool stepped;
+
+	mutex_lock(&clockpage_lock);
+	stepped = clockpage_contradicts_realtime();
+	if (stepped)
+		clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_STEP);
+	clockpage_unlock_and_notify(stepped);
 }
 
 /* ---- init and exit ---------------------------------------------------- */

@@ -63,6 +63,16 @@ void tsct_vmfork_stop(void);
 /* Fills in restore_seq and since_restore_ns. */
 void tsct_vmfork_read(struct tsct_clock_snapshot *ret);
 
+/* Called by timekeeping.c: begins an epoch without clock params, cause CLOCKSOURCE. */
+void tsct_clockpage_clocksource_changed(void);
+/* Called by timekeeping.c after CLOCK_REALTIME was set: begins an epoch with cause STEP if
+ * its time is outside the error bound of the published params. */
+void tsct_clockpage_check_realtime(void);
+
+/* timekeeping.c: follows steps of CLOCK_REALTIME and changes of the clocksource. */
+int tsct_timekeeping_start(void);
+void tsct_timekeeping_stop(void);
+
 /* notify.c: multicasts clock disruptions over generic netlink */
 int tsct_notify_init(void);
 void tsct_notify_exit(void);

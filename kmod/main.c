@@ -32,9 +32,12 @@ static int __init tsctrace_init(void)
 	err = tsct_vmfork_start();
 	if (err)
 		goto stop_power;
-	err = tsct_channels_init();
+	err = tsct_timekeeping_start();
 	if (err)
 		goto stop_vmfork;
+	err = tsct_channels_init();
+	if (err)
+		goto stop_timekeeping;
 	err = tsct_selftest_emit();
 	if (err)
 		goto exit_channels;
@@ -48,6 +51,8 @@ static int __init tsctrace_init(void)
 
 exit_channels:
 	tsct_channels_exit();
+stop_timekeeping:
+	tsct_timekeeping_stop();
 stop_vmfork:
 	tsct_vmfork_stop();
 stop_power:
@@ -67,6 +72,7 @@ static void __exit tsctrace_exit(void)
 {
 	tsct_device_exit();
 	tsct_channels_exit();
+	tsct_timekeeping_stop();
 	tsct_vmfork_stop();
 	tsct_power_stop();
 	tsct_cpucheck_stop();
