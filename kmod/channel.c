@@ -63,6 +63,8 @@ struct tsct_kchannel *tsct_channel_find_after(u32 id)
 
 static void channel_table_remove(struct tsct_kchannel *channel)
 {
+	lockdep_assert_held(&tsct_channel_lock);
+	channel->listed = false;
 	xa_erase(&channel_table, channel->id);
 	if (channel_slots[channel->id % CHANNEL_SLOTS] == channel)
 		WRITE_ONCE(channel_slots[channel->id % CHANNEL_SLOTS], NULL);
@@ -183,6 +185,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	if (err < 0)
 		return err;
 	channel->holders = 1;
+	channel->listed = true;
 	channel->kept = channel->flags & TSCT_CHANNEL_KEEP;
 	channel->consumers = !!(roles & TSCT_ROLE_READ);
 	channel_fill_header(channel);
@@ -394,7 +397,7 @@ static void channel_free(struct tsct_kchannel *channel)
 
 /*
  * Removes a channel from the table if it has no holders and is not kept. If this returns
- * true, the caller must free it.
+ * true, the caller must free it; else, if it is pinned, tsct_channel_unpin() does.
  */
 static bool channel_unlist_if_unused(struct tsct_kchannel *channel)
 {
@@ -402,7 +405,24 @@ static bool channel_unlist_if_unused(struct tsct_kchannel *channel)
 	if (channel->holders || channel->kept)
 		return false;
 	channel_table_remove(channel);
-	return true;
+	return !channel->pins;
+}
+
+void tsct_channel_pin(struct tsct_kchannel *channel)
+{
+	lockdep_assert_held(&tsct_channel_lock);
+	channel->pins++;
+}
+
+void tsct_channel_unpin(struct tsct_kchannel *channel)
+{
+	bool last;
+
+	mutex_lock(&tsct_channel_lock);
+	last = !--channel->pins && !channel->listed;
+	mutex_unlock(&tsct_channel_lock);
+	if (last)
+		channel_free(channel);
 }
 
 void tsct_channel_put(struct tsct_kchannel *channel, u32 roles)
@@ -484,7 +504,9 @@ void tsct_channels_exit(void)
 		if (channel->holders)
 			pr_warn("channel %u \"%s\" never closed by the module that opened it: freed\n",
 				channel->id, channel->name);
+		mutex_lock(&tsct_channel_lock);
 		channel_table_remove(channel);
+		mutex_unlock(&tsct_channel_lock);
 		channel_free(channel);
 	}
 	xa_destroy(&channel_table);

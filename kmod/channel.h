@@ -47,6 +47,8 @@ struct tsct_kchannel {
 	/* Fields from `holders` to `privileged` are protected by tsct_channel_lock. */
 	u32 holders;
 	u32 consumers;
+	u32 pins;			/* callers of tsct_channel_pin() */
+	bool listed;			/* true: in the table of channels */
 	bool kept;			/* true: the channel continues to exist when
 					 * `holders` becomes 0 */
 	bool removed;			/* true: removed by request; another channel may
@@ -101,6 +103,12 @@ int tsct_channel_create(const struct tsct_channel_create *arg,
 			struct tsct_kchannel **ret);
 int tsct_channel_attach(const struct tsct_channel_attach *arg,
 			struct tsct_kchannel **ret);
+/*
+ * Keep a channel's memory, but not its name or its place in the table, while the caller
+ * reads it without tsct_channel_lock. _pin() is called under that lock, _unpin() is not.
+ */
+void tsct_channel_pin(struct tsct_kchannel *channel);
+void tsct_channel_unpin(struct tsct_kchannel *channel);
 /* Drops a reference to a channel that was taken for @roles. */
 void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
 /*

@@ -7,6 +7,7 @@
 #define TSCT_KMOD_COMPAT_H
 
 #include <linux/btf_ids.h>
+#include <linux/clocksource_ids.h>
 #include <linux/mm.h>
 #include <linux/version.h>
 
@@ -33,6 +34,14 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #define tsct_ktime_snapshot(s)	({ ktime_get_snapshot(s); true; })
 #define tsct_snapshot_real(s)	((s)->real)
 #define tsct_snapshot_raw(s)	((s)->raw)
+#endif
+
+/* From 6.10 on, a snapshot has the clocksource's id. kmod/Kbuild defines TSCT_CSID_TSC if
+ * linux/clocksource_ids.h has that of the TSC. */
+#ifdef TSCT_CSID_TSC
+#define tsct_snapshot_other_source(s)	((s)->cs_id != CSID_X86_TSC)
+#else
+#define tsct_snapshot_other_source(s)	false
 #endif
 
 /* BTF_KFUNCS_START() exists from 6.9 on: it marks a set as a set of kfuncs. */

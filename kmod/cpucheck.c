@@ -62,10 +62,10 @@ static int cpucheck_hotplug_state;
 /* ---- the kernel's clocksource ------------------------------------------ */
 
 /*
- * Modules cannot read the clocksource's name. So a snapshot of the kernel's clocks,
- * which includes the clocksource's count, is taken between two reads of the TSC. If the
- * count lies between the two TSC values three times in a row, the clocksource is the
- * TSC. Returns false if it is not.
+ * A snapshot of the kernel's clocks includes the clocksource's count, and from 6.10 on its
+ * id. Older kernels do not tell modules which clocksource it is: the snapshot is taken
+ * between two reads of the TSC, and if the count lies between the two values three times
+ * in a row, the clocksource is the TSC. Returns false if it is not.
  */
 bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 {
@@ -81,7 +81,8 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret)
 		valid = tsct_ktime_snapshot(&s);
 		after = rdtsc_ordered();
 		preempt_enable();
-		if (!valid || s.cycles < before || s.cycles > after)
+		if (!valid || tsct_snapshot_other_source(&s) ||
+		    s.cycles < before || s.cycles > after)
 			return false;
 	}
 	*ret = (struct tsct_clock_snapshot) {

@@ -6,7 +6,10 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/errno.h>
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
+#include <linux/nospec.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/user_namespace.h>
 
@@ -83,13 +86,11 @@ static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
 		ret->lost[i] = READ_ONCE(ring->producer->lost[i]);
 }
 
-static void channel_describe(struct tsct_kchannel *channel,
-			     struct tsct_channel_info *info)
+/* Fills in what tsct_channel_lock protects, and the constant fields. */
+static void channel_describe_locked(const struct tsct_kchannel *channel,
+				    struct tsct_channel_info *info)
 {
-	struct tsct_channel_cpu one;
-	u32 cpu;
-	int i;
-
+	lockdep_assert_held(&tsct_channel_lock);
 	memset(info, 0, sizeof(*info));
 	info->id = channel->id;
 	info->uid = from_kuid_munged(&init_user_ns, channel->uid);
@@ -104,6 +105,17 @@ static void channel_describe(struct tsct_kchannel *channel,
 	info->holders = channel->holders;
 	info->consumers = channel->consumers;
 	info->bytes = channel->bytes;
+}
+
+/* Sums up the rings. On a machine with thousands of CPUs that takes a while, and a CPU
+ * that comes up waits for tsct_channel_lock: so the caller does not hold it. */
+static void channel_describe_rings(struct tsct_kchannel *channel,
+				   struct tsct_channel_info *info)
+{
+	struct tsct_channel_cpu one;
+	u32 cpu;
+	int i;
+
 	info->lost_no_ring = READ_ONCE(channel->header->lost_no_ring);
 	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
 		channel_describe_ring(channel, cpu, &one);
@@ -113,6 +125,7 @@ static void channel_describe(struct tsct_kchannel *channel,
 		info->unread += one.unread;
 		for (i = 0; i < TSCT_LOST_NR; i++)
 			info->lost[i] += one.lost[i];
+		cond_resched();
 	}
 }
 
@@ -120,19 +133,23 @@ int tsct_channel_next(struct tsct_channel_info *info)
 {
 	struct tsct_kchannel *channel;
 	u32 id = info->id;
-	int err = -ENOENT;
 
 	mutex_lock(&tsct_channel_lock);
-	while ((channel = tsct_channel_find_after(id))) {
-		id = channel->id;
-		if (!channel_visible(channel))
-			continue;
-		channel_describe(channel, info);
-		err = 0;
-		break;
+	do {
+		channel = tsct_channel_find_after(id);
+		if (channel)
+			id = channel->id;
+	} while (channel && !channel_visible(channel));
+	if (channel) {
+		channel_describe_locked(channel, info);
+		tsct_channel_pin(channel);
 	}
 	mutex_unlock(&tsct_channel_lock);
-	return err;
+	if (!channel)
+		return -ENOENT;
+	channel_describe_rings(channel, info);
+	tsct_channel_unpin(channel);
+	return 0;
 }
 
 int tsct_channel_cpu(struct tsct_channel_cpu *arg)
@@ -147,7 +164,9 @@ int tsct_channel_cpu(struct tsct_channel_cpu *arg)
 	else if (arg->cpu >= channel->nr_cpus)
 		err = -EINVAL;
 	else
-		channel_describe_ring(channel, arg->cpu, arg);
+		channel_describe_ring(channel,
+				      array_index_nospec(arg->cpu, channel->nr_cpus),
+				      arg);
 	mutex_unlock(&tsct_channel_lock);
 	return err;
 }

@@ -14,7 +14,9 @@
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/pid_namespace.h>
 #include <linux/poll.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -116,6 +118,18 @@ static long ioctl_clock_snapshot(void __user *uarg)
 
 	tsct_vmfork_read(&ret);
 	return device_put(&ret, uarg) ?: valid ? 0 : -EOPNOTSUPP;
+}
+
+static long ioctl_thread(void __user *uarg)
+{
+	const struct tsct_thread_info thread = {
+		.tid = task_pid_nr(current),
+		.tgid = task_tgid_nr(current),
+		.start_ns = current->start_boottime,
+		.pid_namespace = task_active_pid_ns(current)->ns.inum,
+	};
+
+	return device_put(&thread, uarg);
 }
 
 /* ---- channels --------------------------------------------------------- */
@@ -256,7 +270,10 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg)
 
 	if (!channel)
 		return -ENOTCONN;
-	if (!f->roles)
+	/* The module writes kernel channels: there, the reader defines the events of BPF
+	 * programs. */
+	if (!(f->roles & (channel->flags & TSCT_CHANNEL_KERNEL ? TSCT_ROLE_READ :
+			  TSCT_ROLE_WRITE)))
 		return -EACCES;
 	def = memdup_user(user, sizeof(*def));
 	if (IS_ERR(def))
@@ -322,6 +339,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ioctl_check(uarg, false);
 	case TSCT_IOC_CHECK_RUN:
 		return ioctl_check(uarg, true);
+	case TSCT_IOC_THREAD:
+		return ioctl_thread(uarg);
 	case TSCT_IOC_CLOCK_SET:
 		return ioctl_clock_set(uarg);
 	case TSCT_IOC_CLOCK_SNAPSHOT:

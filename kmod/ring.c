@@ -294,7 +294,7 @@ static int ring_write_record(struct tsct_ring *ring, u32 tid, u32 id,
 int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		    u32 len)
 {
-	u32 tid = task_pid_vnr(current);
+	u32 tid = task_pid_nr(current);
 	struct tsct_ring *ring;
 	int err;
 

@@ -87,7 +87,7 @@ emit_untried(struct tsct_channel *channel, unsigned int id,
 					    TSCT_LOST_TOO_BIG, -EMSGSIZE);
 	event.header = make_header(id, len,
 				   tsct_thread_known(tsct_thread_mark()) ?:
-				   tsct_thread_id_slow());
+				   tsct_thread_id_slow(channel));
 	event.size = tsct_record_size(len);
 	if (!channel->rseq)
 		return tsct_emit_fallback(channel, &event);

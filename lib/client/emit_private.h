@@ -19,8 +19,12 @@ void tsct_thread_prepare(void);
  * are invalid, as after a fork, else 1. Signal safe */
 const __u32 *tsct_thread_mark(void);
 
-/* Stores this thread's id by gettid() in tsct_thread_id, and returns it. Signal safe */
-__u32 tsct_thread_id_slow(void);
+/*
+ * Stores this thread's id in tsct_thread_id, and returns it. The module, if it is the
+ * provider of @channel, knows the id in the initial pid namespace, which is unique on the
+ * machine; otherwise it is that of gettid(). Signal safe
+ */
+__u32 tsct_thread_id_slow(struct tsct_channel *channel);
 
 /* Returns this thread's cached id; 0: unknown. @mark: result of tsct_thread_mark() */
 static inline __u32 tsct_thread_known(const __u32 *mark)

@@ -57,11 +57,19 @@ static void make_fork_mark(void)
  * Stores the thread's id, then 1 at fork_mark: the cached id is valid. A signal handler
  * that emits between the two stores finds 0 there, and calls this function itself. A
  * forked child has only one thread, so no cached id of another thread remains.
+ *
+ * The id serves all channels of the thread, and that of the module is right for each.
  */
-__u32 tsct_thread_id_slow(void)
+__u32 tsct_thread_id_slow(struct tsct_channel *channel)
 {
-	__u32 tid = gettid();
+	struct tsct_thread_info thread;
+	__u32 tid;
 
+	if (channel->provider == TSCT_PROVIDER_MODULE &&
+	    !tsct_channel_request(channel, TSCT_IOC_THREAD, &thread))
+		tid = thread.tid;
+	else
+		tid = (__u32)gettid();
 	tsct_thread_id = tid;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (fork_mark != &no_page)

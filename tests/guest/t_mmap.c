@@ -210,6 +210,44 @@ static void try_proc_mem(int fd)
 	close(mem);
 }
 
+/* mmap2() of 32-bit programs, whose offset is in pages of 4096 bytes, in 32 bits */
+static long map_as_32_bit(int fd, unsigned int page)
+{
+	int ret;
+
+	asm volatile("push %%rbp\n\tmov %7, %%ebp\n\tint $0x80\n\tpop %%rbp"
+		     : "=a" (ret)
+		     : "a" (192), "b" (0), "c" (PAGE), "d" (PROT_READ),
+		       "S" (MAP_SHARED), "D" (fd), "r" (page)
+		     : "memory", "r8", "r9", "r10", "r11");
+	return ret;
+}
+
+static sigjmp_buf no_32_bit;
+
+static void on_no_32_bit(int sig)
+{
+	siglongjmp(no_32_bit, sig);
+}
+
+/* 32-bit programs can map the clock area, too. Kernels without CONFIG_IA32_EMULATION
+ * kill a program that tries to be one. */
+static void try_32_bit(int fd)
+{
+	long addr;
+
+	signal(SIGSEGV, on_no_32_bit);
+	if (sigsetjmp(no_32_bit, 1)) {
+		printf("this kernel runs no 32-bit programs\n");
+		return;
+	}
+	addr = map_as_32_bit(fd, (unsigned int)(TSCT_CLOCK_OFFSET / PAGE));
+	signal(SIGSEGV, SIG_DFL);
+	t_check((unsigned long)addr < -4095UL, "mmap2: error %ld", addr);
+	addr &= 0xffffffff;
+	t_check(*(volatile uint64_t *)addr == TSCT_CLOCK_MAGIC);
+}
+
 int main(void)
 {
 	int fd = dev_open();
@@ -219,6 +257,7 @@ int main(void)
 	maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ);
 	maps(fd, (long)TSCT_CLOCK_OFFSET, 6 * PAGE, PROT_READ);
 	refuses(fd, (long)TSCT_CLOCK_OFFSET, 7 * PAGE, PROT_READ, EINVAL);
+	try_32_bit(fd);
 	close(fd);
 
 	fd = dev_new("mmap");

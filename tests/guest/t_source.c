@@ -58,6 +58,15 @@ static void try_stamp(int fd, uint32_t source)
 	dev_unmap(&m);
 }
 
+static void wait_for_source(int fd, uint32_t source)
+{
+	int i;
+
+	for (i = 0; i < 200 && dev_info(fd).source != source; i++)
+		usleep(10000);
+	t_check(dev_info(fd).source == source, "%u", dev_info(fd).source);
+}
+
 int main(void)
 {
 	struct tsct_clock_set set = { .state = { .epoch = 3 } };
@@ -72,11 +81,11 @@ int main(void)
 	old = dev_new("old");
 
 	t_check(choose("hpet") || choose("acpi_pm"), "no other clocksource");
-	usleep(100000);
-	/* The source of new channels stays the TSC until the module checks the CPUs. */
-	t_check(dev_info(fd).source == TSCT_SOURCE_TSC);
+	/* The module notices the change, begins an epoch, checks the CPUs, and begins
+	 * another epoch for the new source. */
+	wait_for_source(fd, TSCT_SOURCE_MONOTONIC_RAW);
 	t_check(run_check(fd) == TSCT_SOURCE_MONOTONIC_RAW);
-	t_check(page->copy[0].state.epoch == 4, "%u", page->copy[0].state.epoch);
+	t_check(page->copy[0].state.epoch == 5, "%u", page->copy[0].state.epoch);
 	t_check(page->copy[0].state.source == TSCT_SOURCE_MONOTONIC_RAW);
 	t_check(page->copy[0].state.cause == TSCT_CAUSE_CLOCKSOURCE);
 	t_errno(ioctl(fd, TSCT_IOC_CLOCK_SET, &set), ESTALE);
@@ -86,13 +95,13 @@ int main(void)
 	try_stamp(new, TSCT_SOURCE_MONOTONIC_RAW);
 
 	t_check(choose("tsc"), "%m");
-	usleep(100000);
+	wait_for_source(fd, TSCT_SOURCE_TSC);
 	t_check(run_check(fd) == TSCT_SOURCE_TSC);
-	t_check(page->copy[0].state.epoch == 5, "%u", page->copy[0].state.epoch);
+	t_check(page->copy[0].state.epoch == 7, "%u", page->copy[0].state.epoch);
 	t_check(page->copy[0].state.source == TSCT_SOURCE_TSC);
-	set.state.epoch = 4;
+	set.state.epoch = 6;
 	t_errno(ioctl(fd, TSCT_IOC_CLOCK_SET, &set), ESTALE);
-	set.state.epoch = 5;
+	set.state.epoch = 7;
 	t_check(!ioctl(fd, TSCT_IOC_CLOCK_SET, &set), "%m");
 	return t_status();
 }

@@ -277,11 +277,24 @@ struct tsct_clock_snapshot {
 	__u64 reserved[2];
 };
 
+/*
+ * TSCT_IOC_THREAD: the calling thread, by numbers that are unique on the machine: of the
+ * initial pid namespace, not of the caller's. Any caller.
+ */
+struct tsct_thread_info {
+	__u32 tid;			/* thread id, for struct tsct_record */
+	__u32 tgid;			/* process id */
+	__u64 start_ns;			/* CLOCK_BOOTTIME when the thread began, ns */
+	__u64 pid_namespace;		/* inode number of the caller's pid namespace */
+	__u64 reserved[5];
+};
+
 #define TSCT_IOC_MAGIC		0xF5
 
 #define TSCT_IOC_INFO		_IOR(TSCT_IOC_MAGIC, 0x00, struct tsct_info)
 #define TSCT_IOC_CHECK		_IOWR(TSCT_IOC_MAGIC, 0x01, struct tsct_check)
 #define TSCT_IOC_CHECK_RUN	_IOWR(TSCT_IOC_MAGIC, 0x02, struct tsct_check)
+#define TSCT_IOC_THREAD		_IOR(TSCT_IOC_MAGIC, 0x03, struct tsct_thread_info)
 #define TSCT_IOC_CLOCK_SET	_IOW(TSCT_IOC_MAGIC, 0x08, struct tsct_clock_set)
 #define TSCT_IOC_CLOCK_SNAPSHOT	_IOR(TSCT_IOC_MAGIC, 0x09, struct tsct_clock_snapshot)
 #define TSCT_IOC_CHANNEL_CREATE	_IOWR(TSCT_IOC_MAGIC, 0x10, struct tsct_channel_create)
@@ -379,6 +392,7 @@ TSCT_ASSERT_SIZE(tsct_clock_page, 20480);
 TSCT_ASSERT_AT(tsct_clock_page, boot_id, 16);
 TSCT_ASSERT_AT(tsct_clock_page, seq, 32);
 TSCT_ASSERT_AT(tsct_clock_page, copy, 4096);
+TSCT_ASSERT_SIZE(tsct_thread_info, 64);
 TSCT_ASSERT_SIZE(tsct_cpu_check, 40);
 TSCT_ASSERT_SIZE(tsct_check, 96);
 TSCT_ASSERT_SIZE(tsct_info, 160);

@@ -201,8 +201,8 @@ struct tsct_channel_header {
 struct tsct_record {
 	__u16 len;		/* bytes of header and payload, not rounded up */
 	__u16 id;
-	__u32 tid;		/* thread id, in the initial or the writer's pid
-				 * namespace */
+	__u32 tid;		/* thread id: in the initial pid namespace if the
+				 * module holds the channel, else in the writer's */
 	__u64 cycles;		/* counter value at the event; the counter:
 				 * `source` in the channel's header */
 	__extension__ __u8 payload[];

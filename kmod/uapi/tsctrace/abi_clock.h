@@ -101,10 +101,11 @@
 #define TSCT_CLOCK_MAGIC	0x6b636f6c63747374ULL	/* magic number, "tstclock" */
 
 /*
- * Offset of the area in /dev/tsctrace. In the daemon's clock file, the area is at
- * offset 0, and nothing else is in the file.
+ * Offset of the area in /dev/tsctrace, which 32-bit programs also reach: mmap2() takes
+ * offsets below 2^44. In the daemon's clock file, the area is at offset 0, and nothing
+ * else is in the file.
  */
-#define TSCT_CLOCK_OFFSET	(1ULL << 44)
+#define TSCT_CLOCK_OFFSET	(1ULL << 43)
 
 #define TSCT_CLOCK_SHIFT	56
 #define TSCT_FAST_CYCLES_MAX	(1ULL << 55)
