@@ -424,7 +424,7 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
 	struct tsct_kchannel *channel = device_channel(f);
-	/* poll_does_not_wait() tested this member, and is gone in 7.2. */
+	/* poll_does_not_wait() tests this, but is gone in 7.2. */
 	bool waits = table && table->_qproc;
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
