@@ -5,6 +5,7 @@
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
 #   make check      every test; installs missing packages (Debian, Ubuntu)
 #   make check-fast unit tests, the ring's model, quick native tests; no guest
+#   make check-newest  the guest suite on the newest kernel in Debian's archive
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
 #   make demo       record three machines and their messages, in guests
 #   make install    PREFIX=/usr/local DESTDIR=
