@@ -6,8 +6,8 @@
 # Run as root by `make check-newest`. Makes a root with Debian sid, its newest kernel
 # and headers, the compiler that they want, and the packages of tests/deps.sh, in
 # ${XDG_CACHE_HOME:-~/.cache}/tsctrace/newest-RELEASE: three minutes, 1.6 GiB. In that
-# root, it builds everything and runs tests/run.sh guest. The output is in
-# build/newest. On this machine, nothing is installed or changed.
+# root, it builds everything, and runs the tests native/t_kbuild.sh and run.sh guest. The
+# output is in build/newest. On this machine, nothing is installed or changed.
 #
 # TEST=GLOB picks tests; MIRROR= is the archive (http://deb.debian.org/debian).
 #
@@ -118,6 +118,8 @@ root=$cache/newest-$release/root
 
 log "kernel $release; $(in_root "$root" gcc --version | head -n 1)"
 in_root "$root" make -C /src -j"$(nproc)" all
+in_root "$root" env KERNEL="$release" /src/tests/native/t_kbuild.sh ||
+	die "kernel $release: the module does not build"
 status=0
 in_root "$root" /src/tests/run.sh guest "$release" || status=$?
 if grep -q '^ok .*SKIP the module has no BTF' "$out/test-log/guest.log"; then
