@@ -112,5 +112,5 @@ clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples module deps fuzz check-service check check-fast check-unit check-guest \
-	check-browser check-faults check-guest-debug check-model check-newest check-sim demo bench bench-emit \
-	bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean
+	check-browser check-faults check-guest-debug check-model check-newest check-sim demo bench \
+	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean

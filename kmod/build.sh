@@ -138,8 +138,8 @@ kbuild() { kbuild_in "$farm" '' "$@"; }
 
 add_btf() {
 	log_step BTF "${module#"$top/"}"
-	"${MAKE:-make}" -s --no-print-directory -f "$top/kmod/btf.mk" KDIR="$kdir" BASE_BTF="$base" \
-		RESOLVE_BTFIDS="$resolve" KO="$1" ||
+	"${MAKE:-make}" -s --no-print-directory -f "$top/kmod/btf.mk" KDIR="$kdir" \
+		BASE_BTF="$base" RESOLVE_BTFIDS="$resolve" KO="$1" ||
 		die "pahole or resolve_btfids could not add BTF to the module"
 }
 

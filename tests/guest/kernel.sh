@@ -18,8 +18,9 @@
 # NAME is one of `list`, or 6.1-cloud-amd64, 6.12-cloud-amd64. Its packages are
 # downloaded and unpacked under ${XDG_CACHE_HOME:-~/.cache}/tsctrace/kernels and
 # never installed: this machine would boot an installed kernel next. 6.1-debug is a
-# kernel with all checkers, see debug_kernel.sh; for Debian's newest see newest.sh. PATH is a kernel build tree, a
-# directory as above, or the release of a kernel that is installed here.
+# kernel with all checkers, see debug_kernel.sh; for Debian's newest see newest.sh.
+# PATH is a kernel build tree, a directory as above, or the release of a kernel that is
+# installed here.
 #
 # Exit status: 0 done, 1 failed, 2 usage, 3 this machine's package sources do
 # not offer that kernel.
@@ -401,7 +402,7 @@ get)
 	*) get_other "$2" ;;
 	esac ;;
 clean)
-	rm -rf "$cache" "${cache%/kernels}"/{debug,newest}-* ;;
+	rm -rf --one-file-system "$cache" "${cache%/kernels}"/{debug,newest}-* ;;
 *)
 	die "usage: kernel.sh list | default | get NAME|PATH | clean" 2 ;;
 esac

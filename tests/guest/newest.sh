@@ -79,7 +79,7 @@ make_root() {	# RELEASE DIR
 	list=$(packages "$1" | sort -u)
 	[ "$(cat "$2/packages" 2>/dev/null)" != "$list" ] || return 0
 	log "making a root with sid and kernel $1 in $2"
-	rm -rf "$cache"/newest-*
+	rm -rf --one-file-system "$cache"/newest-*
 	mkdir -p "$2"
 	mmdebstrap --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' \
 		--include="$(paste -sd, <<<"$list")" sid "$2/root" "$work/sid.sources" \
