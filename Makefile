@@ -5,6 +5,7 @@
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
 #   make check      every test; installs missing packages (Debian, Ubuntu)
 #   make check-fast unit tests, the ring's model, quick native tests; no guest
+#   make check-newest  the guest suite on the newest kernel in Debian's archive
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
 #   make demo       record three machines and their messages, in guests
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -63,6 +64,10 @@ check-guest-debug: deps
 	tests/guest/kernel.sh get 6.1-debug >/dev/null
 	+$(MAKE) all
 	tests/run.sh guest 6.1-debug
+# On the newest kernel that Debian offers, in a root of that Debian
+check-newest:
+	tests/deps.sh --newest
+	tests/guest/newest.sh
 fuzz:
 	tests/deps.sh --fuzz
 	+$(MAKE) -C tests/fuzz
@@ -107,5 +112,5 @@ clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples module deps fuzz check-service check check-fast check-unit check-guest \
-	check-browser check-faults check-guest-debug check-model check-sim demo bench bench-emit \
-	bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean
+	check-browser check-faults check-guest-debug check-model check-newest check-sim demo bench \
+	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean

@@ -9,10 +9,7 @@
 #include <linux/btf.h>
 #include <linux/btf_ids.h>
 #include <linux/module.h>
-#include <linux/rcupdate.h>
-#include <linux/tsctrace.h>
 
-#include "channel.h"
 #include "compat.h"
 #include "ring.h"
 
@@ -38,20 +35,7 @@ __bpf_kfunc_start_defs();
 __bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
 			      u32 payload__sz)
 {
-	struct tsct_kchannel *found;
-	int err;
-
-	/* This RCU section pairs with synchronize_rcu() in channel_free(). */
-	rcu_read_lock();
-	found = tsct_channel_find(channel);
-	if (!found)
-		err = -ENOENT;
-	else if (!(found->flags & TSCT_CHANNEL_KERNEL))
-		err = -EACCES;
-	else
-		err = tsct_emit(found, event, payload, payload__sz);
-	rcu_read_unlock();
-	return err;
+	return tsct_emit_by_id(channel, event, payload, payload__sz);
 }
 
 __bpf_kfunc_end_defs();

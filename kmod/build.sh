@@ -5,8 +5,9 @@
 #
 # Kbuild writes its output beside the sources, so it builds in a farm of symlinks
 # below build/, one per kernel, and the source tree stays clean. BPF programs need
-# the module's BTF to call it. Kernel headers alone cannot generate BTF, so this
-# script does, by the two commands of the kernel's scripts/Makefile.modfinal.
+# the module's BTF to call it. Kbuild generates BTF if the kernel's build directory
+# has vmlinux and resolve_btfids. Headers of older kernels lack them: there, this
+# script does what the kernel's scripts/Makefile.modfinal would do.
 #
 # Environment: KDIR, O, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
 set -euo pipefail
@@ -90,79 +91,76 @@ find_btf_tools() {
 	return 0
 }
 
-# Prints why this module cannot have BTF; nothing if it can.
-btf_obstacle() {
+# Sets btf to `kbuild`, `script` or `none`, by which the module gets its BTF, and why to
+# the reason for `none`. Kbuild does not use a base or a tool that the user names.
+choose_btf() {
+	btf=none why=''
 	if ! grep -q '^CONFIG_DEBUG_INFO_BTF_MODULES=y' \
 			"$kdir/include/config/auto.conf"; then
-		echo "kernel $release has no module BTF" \
-			"(CONFIG_DEBUG_INFO_BTF_MODULES)"
+		why="kernel $release has no module BTF (CONFIG_DEBUG_INFO_BTF_MODULES)"
 	elif ! command -v pahole >/dev/null; then
-		echo "pahole is missing: install the package dwarves"
-	elif [ -z "$base" ]; then
-		echo "no BTF of kernel $release found:" \
-			"name its vmlinux with BASE_BTF="
-	elif [ -z "$resolve" ]; then
-		echo "resolve_btfids is missing: install a linux-kbuild-6.12*" \
-			"package or name the tool with RESOLVE_BTFIDS="
+		why="pahole is missing: install the package dwarves"
+	elif [ -z "$base$resolve" ] && [ -s "$kdir/vmlinux" ] &&
+	     [ -x "$kdir/tools/bpf/resolve_btfids/resolve_btfids" ]; then
+		btf=kbuild
+	else
+		find_btf_tools
+		if [ -z "$base" ]; then
+			why="no BTF of kernel $release found: name its vmlinux with BASE_BTF="
+		elif [ -z "$resolve" ]; then
+			why="resolve_btfids is missing: install a linux-kbuild-6.12*"
+			why+=" package or name the tool with RESOLVE_BTFIDS="
+		else
+			btf=script
+		fi
 	fi
 }
 
 # kbuild_in DIR SYMVERS ARG...: runs Kbuild in DIR, with the exports of other
-# modules in SYMVERS. Its BTF step is off, since it fails without pahole and skips
-# modules without vmlinux; add_btf replaces it. O= must not reach Kbuild, where it
-# has another meaning.
+# modules in SYMVERS. Without pahole, Kbuild's BTF step would fail. O and KBUILD_OUTPUT
+# have another meaning in Kbuild; kmod/Makefile keeps O= of the command line out of
+# MAKEFLAGS.
 kbuild_in() {
-	local dir=$1 symvers=$2
+	local dir=$1 symvers=$2 no_btf=()
 	shift 2
 
 	# After a build of only bzImage, the kernel's exports are in vmlinux.symvers.
 	if [ ! -e "$kdir/Module.symvers" ] && [ -e "$kdir/vmlinux.symvers" ]; then
 		symvers="$kdir/vmlinux.symvers $symvers"
 	fi
-	"${MAKE:-make}" --no-print-directory -C "$kdir" O= M="$dir" \
-		CONFIG_DEBUG_INFO_BTF_MODULES= W=1 KCFLAGS="${WERROR:-}" \
+	[ "$btf" = kbuild ] || no_btf=(CONFIG_DEBUG_INFO_BTF_MODULES=)
+	env -u O -u KBUILD_OUTPUT "${MAKE:-make}" --no-print-directory -C "$kdir" \
+		M="$dir" "${no_btf[@]}" W=1 KCFLAGS="${WERROR:-}" \
 		KBUILD_EXTRA_SYMBOLS="$symvers" "$@" modules
 }
 
 kbuild() { kbuild_in "$farm" '' "$@"; }
 
-pahole_flags() {
-	if [ -f "$kdir/scripts/pahole-flags.sh" ]; then
-		PAHOLE=pahole sh "$kdir/scripts/pahole-flags.sh"
-	else
-		echo "--btf_gen_floats"
-	fi
-}
-
 add_btf() {
 	log_step BTF "${module#"$top/"}"
-	# shellcheck disable=SC2046
-	LLVM_OBJCOPY=objcopy pahole -J $(pahole_flags) --btf_base "$base" "$1" ||
-		die "pahole could not add BTF to the module"
-	"$resolve" -b "$base" "$1" ||
-		die "resolve_btfids failed on the module"
+	"${MAKE:-make}" -s --no-print-directory -f "$top/kmod/btf.mk" KDIR="$kdir" \
+		BASE_BTF="$base" RESOLVE_BTFIDS="$resolve" KO="$1" ||
+		die "pahole or resolve_btfids could not add BTF to the module"
 }
 
 build_module() {
-	local why stamp=$out/module/$release/.btf want temp
+	local stamp=$out/module/$release/.btf want temp
 
 	sync_farm
-	find_btf_tools
-	why=$(btf_obstacle)
+	want="$btf $base $resolve$why"
+	# Kbuild does not add BTF to a module that is up to date.
+	[ "$(cat "$stamp" 2>/dev/null)" = "$want" ] || rm -f "$built" "$stamp"
 	kbuild
-	want="${why:-$base $resolve}"
-	if [ "$module" -nt "$built" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
-		[ -z "$why" ] || explain "$why"
-		return
+	if [ ! -e "$stamp" ] || [ ! "$module" -nt "$built" ]; then
+		temp=$module.tmp
+		cp "$built" "$temp"
+		[ "$btf" != script ] || add_btf "$temp"
+		mv "$temp" "$module"
+		# Modules that call tsctrace are built against its exports.
+		cp "$farm/Module.symvers" "$out/module/$release/Module.symvers"
+		echo "$want" >"$stamp"
+		log_step MODULE "${module#"$top/"}"
 	fi
-	temp=$module.tmp
-	cp "$built" "$temp"
-	[ -n "$why" ] || add_btf "$temp"
-	mv "$temp" "$module"
-	# Modules that call tsctrace are built against its exports.
-	cp "$farm/Module.symvers" "$out/module/$release/Module.symvers"
-	echo "$want" >"$stamp"
-	log_step MODULE "${module#"$top/"}"
 	[ -z "$why" ] || explain "$why"
 }
 
@@ -225,6 +223,7 @@ install_module() {
 }
 
 choose_kernel
+choose_btf
 case ${1:-} in
 module) build_module ;;
 samples) build_samples ;;

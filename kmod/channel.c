@@ -383,7 +383,7 @@ static void channel_free(struct tsct_kchannel *channel)
 	 */
 	cancel_delayed_work_sync(&channel->watch);
 	/*
-	 * tsct_bpf_emit() finds channels by id without a reference. It may still be
+	 * tsct_emit_by_id() finds channels by id without a reference. It may still be
 	 * writing to a kernel channel, whose memory is freed after a grace period. Of a
 	 * user channel it reads only the flags, for which kvfree_rcu() is enough.
 	 */

@@ -443,7 +443,8 @@ static __poll_t device_poll(struct file *file, poll_table *table)
 {
 	struct tsct_file *f = file->private_data;
 	struct tsct_kchannel *channel = device_channel(f);
-	bool waits = !poll_does_not_wait(table);
+	/* poll_does_not_wait() tests this, but is gone in 7.2. */
+	bool waits = table && table->_qproc;
 
 	if (!channel || !(f->roles & TSCT_ROLE_READ))
 		return EPOLLERR;

@@ -224,33 +224,72 @@ static __always_inline void ring_set_busy(struct tsct_ring *ring, bool busy)
 	barrier();
 }
 
+static __always_inline bool event_id_is_valid(u32 id)
+{
+	return likely(id - TSCT_ID_FIRST <= TSCT_ID_MAX - TSCT_ID_FIRST);
+}
+
+/* Interrupts are off. */
+static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
+					const void *payload, u32 len)
+{
+	struct tsct_ring *ring = channel_this_ring(channel);
+	int err;
+
+	if (unlikely(!ring))
+		return channel_count_no_ring(channel);
+	if (unlikely(ring->busy)) {
+		/* An NMI that interrupted the ring's writer cannot wait for it. */
+		ring_count_lost(ring, TSCT_LOST_NESTED);
+		return -EBUSY;
+	}
+	ring_set_busy(ring, true);
+	err = ring_emit(ring, id, payload, len);
+	ring_set_busy(ring, false);
+	return err;
+}
+
 /* tsct_emit() is documented in include/linux/tsctrace.h. */
 int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	      const void *payload, u32 len)
 {
-	struct tsct_ring *ring;
 	unsigned long flags;
 	int err;
 
-	if (unlikely(id - TSCT_ID_FIRST > TSCT_ID_MAX - TSCT_ID_FIRST))
+	if (!event_id_is_valid(id))
 		return -EINVAL;
 	local_irq_save(flags);
-	ring = channel_this_ring(channel);
-	if (unlikely(!ring)) {
-		err = channel_count_no_ring(channel);
-	} else if (unlikely(ring->busy)) {
-		/* An NMI that interrupted the ring's writer cannot wait for it. */
-		ring_count_lost(ring, TSCT_LOST_NESTED);
-		err = -EBUSY;
-	} else {
-		ring_set_busy(ring, true);
-		err = ring_emit(ring, id, payload, len);
-		ring_set_busy(ring, false);
-	}
+	err = channel_emit(channel, id, payload, len);
 	local_irq_restore(flags);
 	return err;
 }
 EXPORT_SYMBOL_GPL(tsct_emit);
+
+/*
+ * Interrupts are off from the lookup to the end of the emit. That is an RCU read-side
+ * section, as synchronize_rcu() waits for code with interrupts off too, and pairs with
+ * the one in channel_free(). So rcu_read_lock() is not needed, not even for a caller
+ * that is not in such a section itself: a BPF program that may sleep, or on PREEMPT_RT.
+ */
+int tsct_emit_by_id(u32 channel_id, u32 id, const void *payload, u32 len)
+{
+	struct tsct_kchannel *channel;
+	unsigned long flags;
+	int err;
+
+	local_irq_save(flags);
+	channel = tsct_channel_find(channel_id);
+	if (unlikely(!channel))
+		err = -ENOENT;
+	else if (unlikely(!(channel->flags & TSCT_CHANNEL_KERNEL)))
+		err = -EACCES;
+	else if (!event_id_is_valid(id))
+		err = -EINVAL;
+	else
+		err = channel_emit(channel, id, payload, len);
+	local_irq_restore(flags);
+	return err;
+}
 
 /* ---- user channels ---------------------------------------------------- */
 

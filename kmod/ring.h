@@ -53,6 +53,14 @@ static __always_inline u64 tsct_source_read(u32 source)
 int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		    u32 len);
 
+/*
+ * tsct_emit_by_id - tsct_emit() to the kernel channel with id @channel_id
+ *
+ * Returns 0; -ENOENT: no such channel; -EACCES: not a TSCT_CHANNEL_KERNEL channel; or
+ * the errors of tsct_emit(). Context: any.
+ */
+int tsct_emit_by_id(u32 channel_id, u32 id, const void *payload, u32 len);
+
 /* bpf.c: registers the kfunc; on failure, logs the reason. */
 void tsct_bpf_init(void);
 /* True if the kfunc tsct_bpf_emit() is registered. */

@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--list | --bench | --browser | --debug-kernel | --fuzz | --service] - install
-# the packages that the build and the tests use
+# deps.sh [--list | --bench | --browser | --debug-kernel | --fuzz | --newest | --service] -
+# install the packages that the build and the tests use
 #
 # On Debian 12 or newer and on Ubuntu, missing packages are installed with
 # apt-get (as root, or with sudo). Elsewhere the list and the missing packages are
 # printed, and the exit status is 1. Fast if nothing is missing.
 # --debug-kernel adds the packages for the build of guest/debug_kernel.sh, --fuzz those
-# for the fuzzer, --browser a browser for the pages of report, --service those for the
-# container of the service test, --bench LTTng for comparison.
+# for the fuzzer, --browser a browser for the pages of report, --newest those for a root
+# with the newest kernel, --service those for the container of the service test, --bench
+# LTTng for comparison.
 set -euo pipefail
 
 # package | how its presence is detected | reason
@@ -80,6 +81,11 @@ libssl-dev           | openssl/ssl.h/      | tools of the kernel
 # Older Debian releases have libFuzzer in libclang-common-14-dev.
 for_fuzz='
 libclang-rt-dev/libclang-common-14-dev | /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-x86_64.a | libFuzzer
+'
+
+for_newest='
+mmdebstrap           | mmdebstrap          | a root with Debian sid
+debian-archive-keyring | /usr/share/keyrings/debian-archive-keyring.gpg | its signatures
 '
 
 for_service='
@@ -159,6 +165,7 @@ install_packages() {
 }
 
 [ "${1:-}" != --debug-kernel ] || table+=$for_debug_kernel
+[ "${1:-}" != --newest ] || table+=$for_newest
 [ "${1:-}" != --service ] || table+=$for_service
 [ "${1:-}" != --fuzz ] || table+=$for_fuzz
 [ "${1:-}" != --bench ] || table+=$for_bench

@@ -11,14 +11,16 @@
 #       release   text: uname -r
 #       btf       base BTF for pahole and resolve_btfids (may be absent)
 #       resolve_btfids  the tool, if `build` lacks it (may be absent)
-#       drivers   its network drivers, see `drivers` below (Debian's only)
+#       drivers   its network drivers, see `drivers` below (Debian's and installed
+#                 kernels only)
 #   kernel.sh clean           remove everything that was fetched or built
 #
 # NAME is one of `list`, or 6.1-cloud-amd64, 6.12-cloud-amd64. Its packages are
 # downloaded and unpacked under ${XDG_CACHE_HOME:-~/.cache}/tsctrace/kernels and
 # never installed: this machine would boot an installed kernel next. 6.1-debug is a
-# kernel with all checkers, see debug_kernel.sh. PATH is a kernel build tree, a
-# directory as above, or the release of a kernel that is installed here.
+# kernel with all checkers, see debug_kernel.sh; for Debian's newest see newest.sh.
+# PATH is a kernel build tree, a directory as above, or the release of a kernel that is
+# installed here.
 #
 # Exit status: 0 done, 1 failed, 2 usage, 3 this machine's package sources do
 # not offer that kernel.
@@ -117,36 +119,48 @@ unpack() {
 	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$dir" --wildcards "$@"
 }
 
-# add_drivers DIR DEB: unpacks the network drivers of the kernel package DEB to
-# DIR/drivers, and writes the drivers' names in loading order to DIR/drivers/order
+# add_drivers DIR TREE: copies the network drivers among the modules in TREE to
+# DIR/drivers, and writes the drivers' names in loading order to DIR/drivers/order.
+# Fails if TREE has none.
 add_drivers() {
-	local new=$1/.drivers name file patterns=()
+	local new=$1/.drivers name file
 
 	rm -rf "$new"
-	mkdir -p "$new/all"
-	for name in $drivers; do patterns+=("*/kernel/*/$name.ko*"); done
-	# tar reports the drivers that are built in as not found.
-	unpack "$2" "$new/all" "${patterns[@]}" 2>/dev/null || true
+	mkdir -p "$new"
 	for name in $drivers; do
-		file=$(find "$new/all" -name "$name.ko*" | head -n 1)
+		file=$(find "$2" -name "$name.ko*" -print -quit)
 		case $file in
 		*.xz) xz -dc "$file" >"$new/$name.ko" ;;
 		*.zst) zstd -dcq "$file" >"$new/$name.ko" ;;
-		?*) mv "$file" "$new/$name.ko" ;;
+		?*) cp "$file" "$new/$name.ko" ;;
 		*) continue ;;
 		esac
 		echo "$name" >>"$new/order"
 	done
-	rm -rf "$new/all"
-	[ -s "$new/order" ] || die "$2: no network drivers found"
+	if [ ! -s "$new/order" ]; then
+		rm -rf "$new"
+		return 1
+	fi
 	mv "$new" "$1/drivers"
+}
+
+# add_packed_drivers DIR DEB: the same for the modules in the package DEB
+add_packed_drivers() {
+	local name patterns=()
+
+	mkdir "$1/.modules"
+	for name in $drivers; do patterns+=("*/kernel/*/$name.ko*"); done
+	# tar reports the drivers that are built in as not found.
+	unpack "$2" "$1/.modules" "${patterns[@]}" 2>/dev/null || true
+	add_drivers "$1" "$1/.modules" || die "$2: no network drivers found"
+	rm -rf "$1/.modules"
 }
 
 # Adds the drivers to a kernel that was fetched without drivers.
 fetch_drivers() {
 	temp=$(mktemp -d "$cache/.new.XXXXXX")
 	download "$temp" "linux-image-$(cat "$1/release")"
-	add_drivers "$1" "$(echo "$temp"/linux-image-*.deb)"
+	add_packed_drivers "$1" "$(echo "$temp"/linux-image-*.deb)"
 	cleanup
 	temp=
 }
@@ -184,7 +198,7 @@ fetch_debian() {
 	log "fetching $release"
 	download "$temp" "linux-image-$release" "${packages[@]}"
 	unpack "$(echo "$temp"/linux-image-*.deb)" "$new" "./boot/vmlinuz-*"
-	add_drivers "$new" "$(echo "$temp"/linux-image-*.deb)"
+	add_packed_drivers "$new" "$(echo "$temp"/linux-image-*.deb)"
 	for deb in "$temp"/linux-headers-*.deb "$temp"/linux-kbuild-*.deb; do
 		unpack "$deb" "$new" --exclude='./usr/share/*' './usr/*'
 	done
@@ -316,8 +330,17 @@ tree_release() {
 		"$1/include/generated/utsrelease.h" 2>/dev/null || true
 }
 
+installed_image() {	# RELEASE
+	local image
+	# Debian's packages have it in the second place from 7.2 on.
+	for image in "/boot/vmlinuz-$1" "/lib/modules/$1/vmlinuz"; do
+		[ -e "$image" ] && echo "$image" && return
+	done
+	return 1
+}
+
 get_path() {
-	local path=$1 real
+	local path=$1 real image
 
 	if [ -d "$path" ]; then
 		real=$(realpath "$path")
@@ -331,11 +354,11 @@ get_path() {
 			die "$path: neither a built kernel tree (no\
  arch/x86/boot/bzImage) nor a directory with vmlinuz, build and release"
 		fi
-	elif [ -e "/boot/vmlinuz-$path" ]; then
+	elif image=$(installed_image "$path"); then
 		[ -d "/lib/modules/$path/build" ] ||
 			die "$path: install linux-headers-$path first"
-		view "$path" "/boot/vmlinuz-$path" \
-			"/lib/modules/$path/build" "$path"
+		view "$path" "$image" "/lib/modules/$path/build" "$path"
+		add_drivers "$cache/view-$path" "/lib/modules/$path" || true
 	else
 		die "$path: no such kernel. Known names: $names $more 6.1-debug; or give a\
  kernel build tree, or the release of an installed kernel"
@@ -379,7 +402,7 @@ get)
 	*) get_other "$2" ;;
 	esac ;;
 clean)
-	rm -rf "$cache" "${cache%/kernels}"/debug-* ;;
+	rm -rf --one-file-system "$cache" "${cache%/kernels}"/{debug,newest}-* ;;
 *)
 	die "usage: kernel.sh list | default | get NAME|PATH | clean" 2 ;;
 esac

@@ -1,11 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The guest fulfils the assumptions of other tests: in the default boot the
-# kernel's clocksource is the TSC, in the unstable one the TSC is marked unstable.
+# The guest fulfils the assumptions of other tests: it runs the kernel that was asked
+# for; in the default boot the kernel's clocksource is the TSC, in the unstable one
+# the TSC is marked unstable.
 # guest-test: timeout=60 boot=default,unstable module=no
 set -eu
 source=/sys/devices/system/clocksource/clocksource0/current_clocksource
 
+[ "$(uname -r)" = "$TSCT_RELEASE" ] ||
+	{ echo "the kernel is $(uname -r), not $TSCT_RELEASE"; exit 1; }
 cpus=$(grep -c ^processor /proc/cpuinfo)
 [ "$cpus" -ge 2 ] || { echo "only $cpus CPU"; exit 1; }
 

@@ -204,14 +204,13 @@ until_again() {
 }
 ask
 read -r answered <&4
-# A link that goes down loses its neighbour entries, for which packets would wait:
-# add permanent ones.
-$ip -n a neigh replace 10.77.0.2 dev va nud permanent \
-	lladdr "$($ip netns exec b cat /sys/class/net/vb/address)"
-$ip -n b link set vb down
+# A wrong link-layer address loses packets behind the device. A link that is down would
+# also have the device refuse some, which the kernel counts as sent and, when it sends
+# them again, not as retransmitted.
+$ip -n a neigh replace 10.77.0.2 dev va nud permanent lladdr 02:00:00:00:00:77
 ask
 until_again
-$ip -n b link set vb up
+$ip -n a neigh delete 10.77.0.2 dev va
 read -r answered <&4
 $ip -n b neigh replace 10.77.0.1 dev vb nud permanent lladdr 02:00:00:00:00:77
 ask
