@@ -26,16 +26,15 @@ __bpf_kfunc_start_defs();
 
 /*
  * tsct_bpf_emit - record an event in a kernel channel
- * @channel: id of the channel
+ * @channel: bpf_handle in the channel's header, which only its owner can read
  * @event: id of the event in that channel
  *
- * Returns 0; -ENOENT: no such channel; -EACCES: not a TSCT_CHANNEL_KERNEL
- * channel; or the errors of tsct_emit(). Context: any.
+ * Returns 0; -ENOENT: no such channel; or the errors of tsct_emit(). Context: any.
  */
-__bpf_kfunc int tsct_bpf_emit(u32 channel, u32 event, const void *payload,
+__bpf_kfunc int tsct_bpf_emit(u64 channel, u32 event, const void *payload,
 			      u32 payload__sz)
 {
-	return tsct_emit_by_id(channel, event, payload, payload__sz);
+	return tsct_emit_by_handle(channel, event, payload, payload__sz);
 }
 
 __bpf_kfunc_end_defs();

@@ -14,6 +14,7 @@
 #include <linux/cred.h>
 #include <linux/lockdep.h>
 #include <linux/memcontrol.h>
+#include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -29,8 +30,8 @@ DEFINE_MUTEX(tsct_channel_lock);
 /* Table of channels by id. Changed under tsct_channel_lock; read under it or RCU. */
 static DEFINE_XARRAY_ALLOC1(channel_table);
 /*
- * Cache of channel_table for BPF programs. Slot i: the newest kernel channel with an id
- * of i modulo CHANNEL_SLOTS. Changed under tsct_channel_lock; read under it or RCU.
+ * Cache of channel_table for BPF programs. Slot i: the newest channel for BPF programs
+ * with an id of i modulo CHANNEL_SLOTS. Changed under tsct_channel_lock; read under it or RCU.
  */
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel *channel_slots[CHANNEL_SLOTS];
@@ -45,13 +46,20 @@ u64 tsct_channels_count(void)
 
 struct tsct_kchannel *tsct_channel_find(u32 id)
 {
+	lockdep_assert_held(&tsct_channel_lock);
+	return xa_load(&channel_table, id);
+}
+
+struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle)
+{
 	struct tsct_kchannel *channel;
 
 	/* acquire: pairs with the release in channel_publish() */
-	channel = smp_load_acquire(&channel_slots[id % CHANNEL_SLOTS]);
-	if (likely(channel && channel->id == id))
+	channel = smp_load_acquire(&channel_slots[handle % CHANNEL_SLOTS]);
+	if (likely(channel && channel->bpf_handle == handle))
 		return channel;
-	return xa_load(&channel_table, id);
+	channel = xa_load(&channel_table, (u32)handle);
+	return channel && channel->bpf_handle == handle ? channel : NULL;
 }
 
 struct tsct_kchannel *tsct_channel_find_after(u32 id)
@@ -108,6 +116,7 @@ static void channel_fill_header(struct tsct_kchannel *channel)
 	header->ring_offset = channel->ring_offset;
 	header->ring_stride = channel->ring_stride;
 	header->file_size = channel->file_size;
+	header->bpf_handle = channel->bpf_handle;
 }
 
 static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
@@ -122,6 +131,9 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	channel->uid = uid;
 	channel->policy = arg->policy;
 	channel->flags = arg->flags;
+	/* BPF programs write channels of users, not those of kernel modules. */
+	if (arg->flags & TSCT_CHANNEL_KERNEL && gfp & __GFP_ACCOUNT)
+		channel->bpf_handle = (u64)(get_random_u32() | 1) << 32;
 	channel->source = tsct_cpucheck_source();
 	channel->blocks = arg->blocks;
 	channel->nr_cpus = nr_cpu_ids;
@@ -133,6 +145,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	mutex_init(&channel->watch_lock);
 	INIT_LIST_HEAD(&channel->watchers);
 	INIT_DELAYED_WORK(&channel->watch, tsct_channel_watch_fn);
+	init_irq_work(&channel->notify, tsct_channel_notify_fn);
 	return channel;
 }
 
@@ -184,13 +197,15 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 			      &channel_next_id, GFP_KERNEL);
 	if (err < 0)
 		return err;
+	if (channel->bpf_handle)
+		channel->bpf_handle |= channel->id;
 	channel->holders = 1;
 	channel->listed = true;
 	channel->kept = channel->flags & TSCT_CHANNEL_KEEP;
 	channel->consumers = !!(roles & TSCT_ROLE_READ);
 	channel_fill_header(channel);
 	xa_store(&channel_table, channel->id, channel, GFP_KERNEL);
-	if (channel->flags & TSCT_CHANNEL_KERNEL)
+	if (channel->bpf_handle)
 		smp_store_release(&channel_slots[channel->id % CHANNEL_SLOTS],
 				  channel);
 	WRITE_ONCE(channel_count, channel_count + 1);
@@ -378,17 +393,18 @@ unlock:
 static void channel_free(struct tsct_kchannel *channel)
 {
 	/*
-	 * No descriptor can wait for this channel any more, so the work that wakes
-	 * waiters is not queued again.
+	 * tsct_emit_by_handle() finds channels without a reference. It may still be
+	 * writing to a channel with a handle, whose memory is freed after a grace period.
+	 * Of other channels it reads only the handle, for which kvfree_rcu() is enough.
 	 */
-	cancel_delayed_work_sync(&channel->watch);
-	/*
-	 * tsct_emit_by_id() finds channels by id without a reference. It may still be
-	 * writing to a kernel channel, whose memory is freed after a grace period. Of a
-	 * user channel it reads only the flags, for which kvfree_rcu() is enough.
-	 */
-	if (channel->flags & TSCT_CHANNEL_KERNEL)
+	if (channel->bpf_handle)
 		synchronize_rcu();
+	/*
+	 * No event is emitted any more, so `notify` is not queued again; and no descriptor
+	 * can wait for this channel, so the work that wakes waiters is not, either.
+	 */
+	irq_work_sync(&channel->notify);
+	cancel_delayed_work_sync(&channel->watch);
 	tsct_channel_free_memory(channel);
 	channel_uncharge(channel);
 	mem_cgroup_put(channel->memcg);

@@ -2,6 +2,7 @@
 #ifndef TSCT_KMOD_CHANNEL_H
 #define TSCT_KMOD_CHANNEL_H
 
+#include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/uidgid.h>
@@ -28,6 +29,8 @@ struct tsct_kchannel {
 	u32 source;
 	u32 blocks;
 	u32 nr_cpus;
+	u64 bpf_handle;			/* key << 32 | id, with a random key that is not 0;
+					 * 0: BPF programs cannot write the channel */
 	kuid_t uid;
 	char name[TSCT_NAME_MAX];
 	struct tsct_account *account;
@@ -64,6 +67,9 @@ struct tsct_kchannel {
 	struct mutex watch_lock;	/* lock of the list of watchers */
 	struct list_head watchers;
 	struct delayed_work watch;
+	struct irq_work notify;		/* queues `watch`, from any context */
+	bool notify_armed;		/* true: the next slow path of an emit queues
+					 * `notify` */
 	u64 watch_sum;			/* bytes ever written to all rings when
 					 * tsct_channel_watch_fn() last ran */
 	struct rcu_head rcu;
@@ -91,7 +97,8 @@ u64 tsct_channels_count(void);
 /*
  * tsct_channel_make - create a channel with memory for all CPUs present
  * @uid: owner of the channel
- * @gfp: allocation flags; with __GFP_ACCOUNT, memory cgroup and user limits apply
+ * @gfp: allocation flags; with __GFP_ACCOUNT, memory cgroup and user limits apply, and
+ *	BPF programs can write the channel if it is a kernel channel
  *
  * tsct_channel_make(), _create() and _attach() return 0 and, in *ret, a channel with
  * one reference for arg->roles, or a negative errno. Process context.
@@ -117,8 +124,10 @@ void tsct_channel_put(struct tsct_kchannel *channel, u32 roles);
  */
 int tsct_channel_remove(u32 id);
 
-/* Returns the channel with this id, or NULL. Under RCU or tsct_channel_lock. */
+/* Returns the channel with this id, or NULL. Under tsct_channel_lock. */
 struct tsct_kchannel *tsct_channel_find(u32 id);
+/* Returns the channel with this bpf_handle, or NULL. Under RCU. */
+struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle);
 /* Returns the channel of the lowest id above @id, or NULL. Under tsct_channel_lock. */
 struct tsct_kchannel *tsct_channel_find_after(u32 id);
 
@@ -172,6 +181,13 @@ bool tsct_watcher_ready(struct tsct_watcher *watcher, bool waits);
 /* Starts periodic polling of the rings; it ends when no task sleeps on the channel. */
 void tsct_channel_watch(struct tsct_kchannel *channel);
 void tsct_channel_watch_fn(struct work_struct *work);
+void tsct_channel_notify_fn(struct irq_work *work);
+/* Called by the slow path of an emit. Any context, NMI too. */
+static inline void tsct_channel_notify_reader(struct tsct_kchannel *channel)
+{
+	if (unlikely(READ_ONCE(channel->notify_armed)))
+		irq_work_queue(&channel->notify);
+}
 
 /* Returns the ring of a CPU; NULL if it was not present and has not come up since. */
 static inline struct tsct_ring *tsct_channel_ring(struct tsct_kchannel *channel,

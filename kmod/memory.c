@@ -112,6 +112,7 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 		kfree(ring);
 		return PTR_ERR(addr);
 	}
+	ring->channel = channel;
 	ring->geo = channel->geo;
 	ring->source = channel->source;
 	ring->consumer = addr;

@@ -155,13 +155,25 @@ static u32 ring_lookahead(const struct tsct_ring *ring)
 	return min_t(u64, left, ring->geo.data_size - used);
 }
 
+/* `busy` is read only by this writer and NMIs of its CPU: compiler barriers suffice. */
+static __always_inline void ring_set_busy(struct tsct_ring *ring, bool busy)
+{
+	barrier();
+	WRITE_ONCE(ring->busy, busy);
+	barrier();
+}
+
 static noinline int ring_emit_slow(struct tsct_ring *ring, u32 id,
 				   const void *payload, u32 len)
 {
 	int err = ring_emit_record(ring, id, payload, len);
 
-	ring->left = ring_lookahead(ring);
+	/* watch.c may set `left` to 0 meanwhile, and again later. */
+	WRITE_ONCE(ring->left, ring_lookahead(ring));
 	ring->next = ring->data + (ring->head & (ring->geo.data_size - 1));
+	/* The ring is complete: a probe in the kernel's code below may emit. */
+	ring_set_busy(ring, false);
+	tsct_channel_notify_reader(ring->channel);
 	return err;
 }
 
@@ -180,21 +192,24 @@ static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 	}
 }
 
-/* Fast path of an emit: stores a record without further checks if the record fits into
- * the ring->left bytes that ring_lookahead() returned. @len <= SMALL_MAX. */
+/*
+ * Fast path of an emit: stores a record without further checks if the record fits into
+ * the ring->left bytes that ring_lookahead() returned. Another CPU may set ring->left to
+ * 0 (watch.c), so it is read once. @len <= SMALL_MAX.
+ */
 static __always_inline int ring_emit_small(struct tsct_ring *ring, u32 id,
 					   const void *payload, u32 len)
 {
-	u32 size = tsct_record_size(len);
+	u32 size = tsct_record_size(len), left = READ_ONCE(ring->left);
 	struct tsct_record *record;
 
-	if (unlikely(size > ring->left))
+	if (unlikely(size > left))
 		return ring_emit_slow(ring, id, payload, len);
 
 	record = (struct tsct_record *)ring->next;
 	record_fill_header(record, rdtsc_ordered(), current->pid, id, len);
 	payload_copy_small(record->payload, payload, len);
-	ring->left -= size;
+	WRITE_ONCE(ring->left, left - size);
 	ring->next += size;
 	ring->head += size + TSCT_HEAD_ONE_EVENT;
 	/* release: pairs with the reader's acquire of head */
@@ -203,25 +218,17 @@ static __always_inline int ring_emit_small(struct tsct_ring *ring, u32 id,
 }
 
 /*
- * Interrupts are off and `busy` is set, so no other writer interferes. Payloads of 8
- * bytes, the most frequent, have separate code with constant sizes.
+ * Reads a byte of each page of the payload. If the caller's pointer is bad, the oops comes
+ * before `busy` is set, and the ring stays usable.
  */
-static __always_inline int ring_emit(struct tsct_ring *ring, u32 id,
-				     const void *payload, u32 len)
+static __always_inline void payload_touch(const u8 *payload, u32 len)
 {
-	if (likely(len == 8))
-		return ring_emit_small(ring, id, payload, 8);
-	if (likely(len <= SMALL_MAX))
-		return ring_emit_small(ring, id, payload, len);
-	return ring_emit_slow(ring, id, payload, len);
-}
+	u32 i;
 
-/* `busy` is read only by this writer and NMIs of its CPU: compiler barriers suffice. */
-static __always_inline void ring_set_busy(struct tsct_ring *ring, bool busy)
-{
-	barrier();
-	WRITE_ONCE(ring->busy, busy);
-	barrier();
+	for (i = 0; i < len; i += PAGE_SIZE)
+		READ_ONCE(payload[i]);
+	if (len)
+		READ_ONCE(payload[len - 1]);
 }
 
 static __always_inline bool event_id_is_valid(u32 id)
@@ -229,11 +236,15 @@ static __always_inline bool event_id_is_valid(u32 id)
 	return likely(id - TSCT_ID_FIRST <= TSCT_ID_MAX - TSCT_ID_FIRST);
 }
 
-/* Interrupts are off. */
+/*
+ * Interrupts are off, so no other writer than an NMI's interferes. Payloads of 8 bytes,
+ * the most frequent, have separate code with constant sizes.
+ */
 static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 					const void *payload, u32 len)
 {
 	struct tsct_ring *ring = channel_this_ring(channel);
+	u64 value;
 	int err;
 
 	if (unlikely(!ring))
@@ -243,8 +254,16 @@ static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 		ring_count_lost(ring, TSCT_LOST_NESTED);
 		return -EBUSY;
 	}
-	ring_set_busy(ring, true);
-	err = ring_emit(ring, id, payload, len);
+	if (likely(len == sizeof(value))) {
+		memcpy(&value, payload, sizeof(value));
+		ring_set_busy(ring, true);
+		err = ring_emit_small(ring, id, &value, sizeof(value));
+	} else {
+		payload_touch(payload, len);
+		ring_set_busy(ring, true);
+		err = len <= SMALL_MAX ? ring_emit_small(ring, id, payload, len) :
+			ring_emit_slow(ring, id, payload, len);
+	}
 	ring_set_busy(ring, false);
 	return err;
 }
@@ -271,18 +290,16 @@ EXPORT_SYMBOL_GPL(tsct_emit);
  * the one in channel_free(). So rcu_read_lock() is not needed, not even for a caller
  * that is not in such a section itself: a BPF program that may sleep, or on PREEMPT_RT.
  */
-int tsct_emit_by_id(u32 channel_id, u32 id, const void *payload, u32 len)
+int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len)
 {
 	struct tsct_kchannel *channel;
 	unsigned long flags;
 	int err;
 
 	local_irq_save(flags);
-	channel = tsct_channel_find(channel_id);
+	channel = tsct_channel_find_by_handle(handle);
 	if (unlikely(!channel))
 		err = -ENOENT;
-	else if (unlikely(!(channel->flags & TSCT_CHANNEL_KERNEL)))
-		err = -EACCES;
 	else if (!event_id_is_valid(id))
 		err = -EINVAL;
 	else

@@ -20,12 +20,14 @@ struct tsct_ring {
 	/* Members for kernel channels only; written by the writer on this CPU */
 	bool busy;		/* a writer is storing a record in the ring */
 	u32 left;		/* bytes from `next` on that records may take without
-				 * checks for a full ring or the end of the block */
+				 * checks for a full ring or the end of the block;
+				 * watch.c on any CPU may set it to 0 */
 	u8 *next;		/* address of the next record in data */
 	u64 head;		/* trusted copy of tsct_producer.head */
 	u64 last_cycles;	/* cycles of the last record; unused if
 				 * the source is the TSC */
 	/* Members used for kernel channels and user channels */
+	struct tsct_kchannel *channel;
 	struct tsct_producer *producer;
 	struct tsct_geometry geo;
 	u32 source;		/* TSCT_SOURCE_* of the record's cycles */
@@ -54,18 +56,17 @@ int tsct_ring_write(struct tsct_kchannel *channel, u32 id, const void *payload,
 		    u32 len);
 
 /*
- * tsct_emit_by_id - tsct_emit() to the kernel channel with id @channel_id
+ * tsct_emit_by_handle - tsct_emit() to the channel with this bpf_handle
  *
- * Returns 0; -ENOENT: no such channel; -EACCES: not a TSCT_CHANNEL_KERNEL channel; or
- * the errors of tsct_emit(). Context: any.
+ * Returns 0; -ENOENT: no such channel; or the errors of tsct_emit(). Context: any.
  */
-int tsct_emit_by_id(u32 channel_id, u32 id, const void *payload, u32 len);
+int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len);
 
 /* bpf.c: registers the kfunc; on failure, logs the reason. */
 void tsct_bpf_init(void);
 /* True if the kfunc tsct_bpf_emit() is registered. */
 bool tsct_bpf_ready(void);
 /* The kfunc tsct_bpf_emit(). Only BPF programs call it; they find it through BTF. */
-int tsct_bpf_emit(u32 channel, u32 event, const void *payload, u32 payload__sz);
+int tsct_bpf_emit(u64 channel, u32 event, const void *payload, u32 payload__sz);
 
 #endif /* TSCT_KMOD_RING_H */

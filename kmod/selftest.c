@@ -5,6 +5,8 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": selftest: " fmt
 
+#include <linux/cpumask.h>
+#include <linux/err.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -323,6 +325,32 @@ static void __init selftest_measure(struct tsct_kchannel *channel)
 	pr_info("1000 events of 8 bytes took %llu cycles\n", cycles);
 }
 
+/* BPF programs write a channel only by its handle, and a kernel module's not at all. */
+static int __init selftest_check_handle(struct tsct_kchannel *channel)
+{
+	struct tsct_kchannel *other = tsct_channel_open("selftest-module",
+			TSCT_POLICY_DISCARD, BLOCK, 16);
+	u64 handle = channel->bpf_handle, value = 1;
+	int err[5];
+
+	if (IS_ERR(other))
+		return PTR_ERR(other);
+	err[0] = tsct_emit_by_handle(handle, TSCT_ID_FIRST, &value, sizeof(value));
+	err[1] = tsct_emit_by_handle(channel->id, TSCT_ID_FIRST, &value, sizeof(value));
+	err[2] = tsct_emit_by_handle(handle ^ 1ULL << 63, TSCT_ID_FIRST, &value,
+				     sizeof(value));
+	err[3] = tsct_emit_by_handle(other->id, TSCT_ID_FIRST, &value, sizeof(value));
+	err[4] = tsct_emit_by_handle(0, TSCT_ID_FIRST, &value, sizeof(value));
+	check((u32)handle == channel->id && handle >> 32);
+	check(other->bpf_handle == 0);
+	tsct_channel_close(other);
+	/* The ring may be full after the tests before. */
+	check(err[0] == 0 || err[0] == -ENOSPC);
+	check(err[1] == -ENOENT && err[2] == -ENOENT && err[3] == -ENOENT);
+	check(err[4] == -ENOENT);
+	return 0;
+}
+
 int __init tsct_selftest_emit(void)
 {
 	const struct tsct_channel_create arg = {
@@ -342,12 +370,12 @@ int __init tsct_selftest_emit(void)
 	if (err)
 		return err;
 	on_each_cpu(selftest_emit_many, channel, 1);
-	for (cpu = 0; cpu < channel->nr_cpus && !err; cpu++) {
+	for_each_online_cpu(cpu) {
 		ring = tsct_channel_ring(channel, cpu);
-		if (ring)
+		if (ring && !err)
 			err = selftest_check_ring(ring);
 	}
-	err = err ?: selftest_check_refusals(channel);
+	err = err ?: selftest_check_refusals(channel) ?: selftest_check_handle(channel);
 	selftest_measure(channel);
 	tsct_channel_put(channel, arg.roles);
 	if (err)

@@ -10,6 +10,7 @@
 #include "channel.h"
 
 #define WATCH_MS	10
+#define BACKUP_MS	1000	/* the same while `notify` is armed */
 
 /*
  * Returns the bytes ever written to all rings, modulo 2^48: changes with every record.
@@ -122,10 +123,48 @@ void tsct_watcher_set(struct tsct_watcher *watcher, u64 bytes)
 				   EPOLLIN | EPOLLRDNORM);
 }
 
+static void channel_watch_after(struct tsct_kchannel *channel, unsigned int ms)
+{
+	queue_delayed_work(system_power_efficient_wq, &channel->watch,
+			   msecs_to_jiffies(ms));
+}
+
+/*
+ * Has the next emit on each CPU take the slow path, and queue `notify`. A writer that has
+ * just read `left` may overwrite the 0 stored here; its record is found when the work item
+ * runs again, after WATCH_MS.
+ */
+static void channel_arm_notify(struct tsct_kchannel *channel)
+{
+	struct tsct_ring *ring;
+	u32 cpu;
+
+	WRITE_ONCE(channel->notify_armed, true);
+	/* A writer that finds `left` 0 finds notify_armed true. (x86 keeps the order of
+	 * stores and that of loads.) */
+	smp_wmb();
+	for (cpu = 0; cpu < channel->nr_cpus; cpu++) {
+		ring = tsct_channel_ring(channel, cpu);
+		if (ring)
+			WRITE_ONCE(ring->left, 0);
+	}
+}
+
+void tsct_channel_notify_fn(struct irq_work *work)
+{
+	struct tsct_kchannel *channel = container_of(work, struct tsct_kchannel, notify);
+
+	WRITE_ONCE(channel->notify_armed, false);
+	mod_delayed_work(system_power_efficient_wq, &channel->watch, 0);
+}
+
 /*
  * Programs publish events without a system call, so this work item polls the rings. A
  * sleeping task was on the wait queue before it last read the rings' heads: records
  * written later change the sum of the heads, and this work item wakes the task.
+ *
+ * In a kernel channel without new events, it arms the writers instead, and an idle system
+ * stays idle.
  */
 void tsct_channel_watch_fn(struct work_struct *work)
 {
@@ -133,10 +172,10 @@ void tsct_channel_watch_fn(struct work_struct *work)
 						     struct tsct_kchannel,
 						     watch);
 	u64 sum = channel_head_sum(channel);
+	bool ready = false, idle = sum == channel->watch_sum;
 	struct tsct_watcher *watcher;
-	bool ready = false;
 
-	if (sum != channel->watch_sum) {
+	if (!idle) {
 		channel->watch_sum = sum;
 		mutex_lock(&channel->watch_lock);
 		list_for_each_entry(watcher, &channel->watchers, list) {
@@ -156,12 +195,18 @@ void tsct_channel_watch_fn(struct work_struct *work)
 	 * either the sleeping task is seen here, or it finds this work not pending and
 	 * queues it.
 	 */
-	if (wq_has_sleeper(&channel->wait))
-		tsct_channel_watch(channel);
+	if (!wq_has_sleeper(&channel->wait))
+		return;
+	if (idle && READ_ONCE(channel->notify_armed)) {
+		channel_watch_after(channel, BACKUP_MS);
+		return;
+	}
+	if (idle && channel->flags & TSCT_CHANNEL_KERNEL)
+		channel_arm_notify(channel);
+	channel_watch_after(channel, WATCH_MS);
 }
 
 void tsct_channel_watch(struct tsct_kchannel *channel)
 {
-	queue_delayed_work(system_power_efficient_wq, &channel->watch,
-			   msecs_to_jiffies(WATCH_MS));
+	channel_watch_after(channel, WATCH_MS);
 }

@@ -119,7 +119,7 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	bpf_probe_read_kernel(e.next_comm, sizeof(e.next_comm), next->comm);
 	e.next_tid = next->pid;
 	e.next_prio = next->prio;
-	tsct_bpf_emit(channel_id, sched_switch_id, &e, sizeof(e));
+	tsct_bpf_emit(channel_handle, sched_switch_id, &e, sizeof(e));
 	return 0;
 }
 
@@ -149,7 +149,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 		e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	if (compat)
 		e.id += SYSCALL_COMPAT;
-	tsct_bpf_emit(channel_id, sys_exit_id, &e, sizeof(e));
+	tsct_bpf_emit(channel_handle, sys_exit_id, &e, sizeof(e));
 	return 0;
 }
 
@@ -166,7 +166,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 	else
 		e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
 			regs->r10, regs->r8, regs->r9 };
-	tsct_bpf_emit(channel_id, sys_enter_id, &e, sizeof(e));
+	tsct_bpf_emit(channel_handle, sys_enter_id, &e, sizeof(e));
 	return 0;
 }
 

@@ -15,11 +15,11 @@
 #include "events.h"
 
 /* The module's kfunc (kernel function for BPF) that writes an event into a channel */
-extern int tsct_bpf_emit(__u32 channel, __u32 event, const void *payload,
+extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
 			 __u32 payload__sz) __ksym;
 
 /* Constants that kernel_source.c sets before it loads a program */
-const volatile __u32 channel_id;
+const volatile __u64 channel_handle;
 const volatile bool whole_system;
 
 /*

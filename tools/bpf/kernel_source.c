@@ -301,7 +301,7 @@ static int configure_net(struct net_bpf *bpf, struct tsct_channel *channel,
 	/* Two programs attach to functions that a kernel without IPv6 does not have. */
 	const bool ipv6 = exists("/proc/net/if_inet6");
 	const bool send = ids[NET_SEND];
-	bpf->rodata->channel_id = tsct_channel_info(channel)->id;
+	bpf->rodata->channel_handle = tsct_channel_info(channel)->bpf_handle;
 	bpf->rodata->net_send_id = ids[NET_SEND];
 	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
 	bpf->rodata->whole_system = tracked_fd < 0;
@@ -366,7 +366,7 @@ static int open_and_load(struct kernel_source *source, struct tsct_channel *chan
 
 	if (!bpf)
 		return fail_step(-errno, "open", why, size);
-	bpf->rodata->channel_id = tsct_channel_info(channel)->id;
+	bpf->rodata->channel_handle = tsct_channel_info(channel)->bpf_handle;
 	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
 	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
 	bpf->rodata->sys_exit_id = ids[SYS_EXIT];

@@ -173,7 +173,7 @@ static __always_inline long emit_one(struct packet *p, u32 bytes, u64 id)
 	opaque(size);
 	if (size > sizeof(p->event))
 		return 1;
-	tsct_bpf_emit(channel_id, p->event_id, &p->event, size);
+	tsct_bpf_emit(channel_handle, p->event_id, &p->event, size);
 	return 0;
 }
 

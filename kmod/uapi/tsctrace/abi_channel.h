@@ -177,7 +177,10 @@ struct tsct_channel_header {
 	__u64 ring_stride;
 	__u64 file_size;
 	__u64 lost_no_ring;	/* events lost on CPUs without a ring */
-	__u64 reserved[8];
+	__u64 bpf_handle;	/* the argument `channel` of tsct_bpf_emit() for this
+				 * kernel channel, in which no other program can write;
+				 * 0: user channels, and channels of kernel modules */
+	__u64 reserved[7];
 };
 
 /* ---- 3. ring ---------------------------------------------------------- */

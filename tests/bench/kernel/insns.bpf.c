@@ -11,11 +11,11 @@
 #define TURNS_MAX	512
 #define NR_GETPPID	110
 
-extern int tsct_bpf_emit(__u32 channel, __u32 event, const void *payload,
+extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
 			 __u32 payload__sz) __ksym;
 
 /* Constants that the process sets before it loads the programs */
-const volatile __u32 channel_id;
+const volatile __u64 channel_handle;
 const volatile __u32 event_id;
 const volatile __u32 tgid;
 
@@ -57,7 +57,7 @@ int BPF_PROG(run_emit, void *regs, long id)
 		return 0;
 	EACH_TURN(turn, nr) {
 		value = turn;
-		if (tsct_bpf_emit(channel_id, event_id, &value, sizeof(value)))
+		if (tsct_bpf_emit(channel_handle, event_id, &value, sizeof(value)))
 			failed++;
 	}
 	return 0;

@@ -181,7 +181,7 @@ static double run_marker(int fd)
 
 /* ---- main ------------------------------------------------------------------------ */
 
-static int open_channel(unsigned int *ret_id)
+static int open_channel(__u64 *ret_handle)
 {
 	const struct tsct_channel_options options = {
 		.name = "insns", .policy = TSCT_POLICY_OVERWRITE,
@@ -194,7 +194,7 @@ static int open_channel(unsigned int *ret_id)
 		printf("# %s\n", tsct_channel_error(bench));
 		return -1;
 	}
-	*ret_id = tsct_channel_info(bench)->id;
+	*ret_handle = tsct_channel_info(bench)->bpf_handle;
 	return tsct_event_define(bench, "turn", TSCT_KIND_INSTANT, "turn:u64");
 }
 
@@ -209,7 +209,8 @@ int main(void)
 		marker = { "trace_marker_insns" };
 	double ours, theirs, ours_bpf;
 	struct ring_buffer *ring;
-	unsigned int i, channel;
+	unsigned int i;
+	__u64 channel;
 	struct insns *skel;
 	int event, fd;
 
@@ -218,7 +219,7 @@ int main(void)
 		return fail("cannot open the channel"), 1;
 	skel = insns__open();
 	if (skel) {
-		skel->rodata->channel_id = channel;
+		skel->rodata->channel_handle = channel;
 		skel->rodata->event_id = event;
 		skel->rodata->tgid = getpid();
 	}

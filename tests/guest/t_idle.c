@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A reader sleeps on a kernel channel without events: the module does not wake a CPU to
+ * look for them. An event then wakes the reader soon.
+ * guest-test: timeout=60
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mount.h>
+#include <time.h>
+
+#include "modules.h"
+
+#define TRACING	"/tmp/tracing/"
+
+static bool put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) > 0;
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* Counts the runs of the module's work item in the kernel's trace. */
+static unsigned int count_runs(void)
+{
+	FILE *file = fopen(TRACING "trace", "r");
+	char line[512];
+	unsigned int nr = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		nr += strstr(line, "tsct_channel_watch_fn") && *line != '#';
+	if (file)
+		fclose(file);
+	return nr;
+}
+
+static void *sleep_in_poll(void *arg)
+{
+	struct pollfd p = { .fd = *(int *)arg, .events = POLLIN };
+	struct timespec *woken = calloc(1, sizeof(*woken));
+
+	poll(&p, 1, 30000);
+	t_check(p.revents & POLLIN, "%#x", p.revents);
+	clock_gettime(CLOCK_MONOTONIC, woken);
+	return woken;
+}
+
+static double seconds(const struct timespec *t)
+{
+	return t->tv_sec + t->tv_nsec / 1e9;
+}
+
+/* Returns the time from the first event to the reader's return, s. */
+static double wake(pthread_t thread)
+{
+	struct timespec begin, *woken;
+	double took;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	t_check(mod_set(MOD_NEST "run", "20") > 0, "%m");
+	pthread_join(thread, (void **)&woken);
+	took = seconds(woken) - seconds(&begin);
+	free(woken);
+	return took;
+}
+
+/* Consumes all events of the channel. */
+static void drain(const struct dev_maps *m)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < m->header->nr_cpus; cpu++)
+		__atomic_store_n(&dev_consumer(m, cpu)->tail, dev_pos(m, cpu),
+				 __ATOMIC_RELEASE);
+}
+
+int main(void)
+{
+	pthread_t thread;
+	int fd = dev_open(), i;
+	struct dev_maps m;
+	double took;
+
+	mkdir("/tmp/tracing", 0755);
+	if (mount("tracefs", "/tmp/tracing", "tracefs", 0, NULL) ||
+	    !put(TRACING "events/workqueue/workqueue_execute_start/enable", "1"))
+		t_skip("this kernel has no tracepoints of work items");
+	mod_load("/lib/modules/tsct-nest.ko", "roam=1");
+	t_check(!dev_attach_name(fd, "nest", TSCT_ROLE_READ), "%m");
+	m = dev_map_rings(fd, PROT_READ);
+	pthread_create(&thread, NULL, sleep_in_poll, &fd);
+	sleep(1);
+	put(TRACING "trace", "\n");
+	sleep(4);
+	printf("%u runs in 4 s\n", count_runs());
+	t_check(count_runs() <= 8, "%u", count_runs());
+	put(TRACING "events/workqueue/workqueue_execute_start/enable", "0");
+
+	for (i = 0; i < 6; i++) {
+		took = wake(thread);
+		printf("woken after %.1f ms\n", took * 1e3);
+		t_check(took < 0.3, "%.3f", took);
+		drain(&m);
+		pthread_create(&thread, NULL, sleep_in_poll, &fd);
+		usleep(300000 + 100000 * (unsigned int)i);
+	}
+	wake(thread);
+	dev_unmap(&m);
+	close(fd);
+	t_check(!mod_unload("tsct_nest"), "%m");
+	return t_status();
+}
