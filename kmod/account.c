@@ -142,6 +142,7 @@ int tsct_account_grow(struct tsct_account *account, u64 bytes, bool privileged)
 void tsct_account_shrink(struct tsct_account *account, u64 bytes)
 {
 	lockdep_assert_held(&tsct_channel_lock);
+	WARN_ON_ONCE(account->bytes < bytes || account_bytes < bytes);
 	account->bytes -= bytes;
 	WRITE_ONCE(account_bytes, account_bytes - bytes);
 }

@@ -34,8 +34,10 @@ EXPORT_SYMBOL_GPL(tsct_channel_open);
 
 void tsct_channel_close(struct tsct_kchannel *channel)
 {
-	if (!IS_ERR_OR_NULL(channel))
-		tsct_channel_put(channel, 0);
+	if (IS_ERR_OR_NULL(channel))
+		return;
+	tsct_kevents_release(channel);
+	tsct_channel_put(channel, 0);
 }
 EXPORT_SYMBOL_GPL(tsct_channel_close);
 

@@ -31,7 +31,7 @@ __bpf_kfunc_start_defs();
  *
  * Returns 0; -ENOENT: no such channel; or the errors of tsct_emit(). Context: any.
  */
-__bpf_kfunc int tsct_bpf_emit(u64 channel, u32 event, const void *payload,
+__bpf_kfunc notrace int tsct_bpf_emit(u64 channel, u32 event, const void *payload,
 			      u32 payload__sz)
 {
 	return tsct_emit_by_handle(channel, event, payload, payload__sz);

@@ -12,6 +12,7 @@
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/cred.h>
+#include <linux/kprobes.h>
 #include <linux/lockdep.h>
 #include <linux/memcontrol.h>
 #include <linux/random.h>
@@ -34,7 +35,7 @@ static DEFINE_XARRAY_ALLOC1(channel_table);
  * with an id of i modulo CHANNEL_SLOTS. Changed under tsct_channel_lock; read under it or RCU.
  */
 #define CHANNEL_SLOTS	64
-static struct tsct_kchannel *channel_slots[CHANNEL_SLOTS];
+static struct tsct_kchannel __rcu *channel_slots[CHANNEL_SLOTS];
 static u64 channel_count;
 static u32 channel_next_id;
 static int channel_hotplug_state;
@@ -50,32 +51,36 @@ struct tsct_kchannel *tsct_channel_find(u32 id)
 	return xa_load(&channel_table, id);
 }
 
-struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle)
+notrace struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle)
 {
 	struct tsct_kchannel *channel;
 
-	/* acquire: pairs with the release in channel_publish() */
-	channel = smp_load_acquire(&channel_slots[handle % CHANNEL_SLOTS]);
+	/* The caller has disabled interrupts, which is an RCU read-side section. */
+	channel = rcu_dereference_sched(channel_slots[handle % CHANNEL_SLOTS]);
 	if (likely(channel && channel->bpf_handle == handle))
 		return channel;
 	channel = xa_load(&channel_table, (u32)handle);
 	return channel && channel->bpf_handle == handle ? channel : NULL;
 }
+NOKPROBE_SYMBOL(tsct_channel_find_by_handle);
 
 struct tsct_kchannel *tsct_channel_find_after(u32 id)
 {
 	unsigned long index = id;
 
+	lockdep_assert_held(&tsct_channel_lock);
 	return xa_find_after(&channel_table, &index, U32_MAX, XA_PRESENT);
 }
 
 static void channel_table_remove(struct tsct_kchannel *channel)
 {
+	struct tsct_kchannel __rcu **slot = &channel_slots[channel->id % CHANNEL_SLOTS];
+
 	lockdep_assert_held(&tsct_channel_lock);
 	channel->listed = false;
 	xa_erase(&channel_table, channel->id);
-	if (channel_slots[channel->id % CHANNEL_SLOTS] == channel)
-		WRITE_ONCE(channel_slots[channel->id % CHANNEL_SLOTS], NULL);
+	if (rcu_access_pointer(*slot) == channel)
+		RCU_INIT_POINTER(*slot, NULL);
 	WRITE_ONCE(channel_count, channel_count - 1);
 }
 
@@ -86,6 +91,7 @@ static struct tsct_kchannel *channel_find_by_name(kuid_t uid, const char *name)
 	struct tsct_kchannel *channel;
 	unsigned long id;
 
+	lockdep_assert_held(&tsct_channel_lock);
 	xa_for_each(&channel_table, id, channel)
 		if (!channel->removed && uid_eq(channel->uid, uid) &&
 		    !strncmp(channel->name, name, TSCT_NAME_MAX))
@@ -141,6 +147,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	channel->geo.block_size = arg->block_size;
 	channel->geo.data_size = (u64)arg->block_size * arg->blocks;
 	mutex_init(&channel->defs_lock);
+	INIT_LIST_HEAD(&channel->kevents);
 	init_waitqueue_head(&channel->wait);
 	mutex_init(&channel->watch_lock);
 	INIT_LIST_HEAD(&channel->watchers);
@@ -206,8 +213,8 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	channel_fill_header(channel);
 	xa_store(&channel_table, channel->id, channel, GFP_KERNEL);
 	if (channel->bpf_handle)
-		smp_store_release(&channel_slots[channel->id % CHANNEL_SLOTS],
-				  channel);
+		rcu_assign_pointer(channel_slots[channel->id % CHANNEL_SLOTS],
+				   channel);
 	WRITE_ONCE(channel_count, channel_count + 1);
 	return 0;
 }
@@ -435,6 +442,7 @@ void tsct_channel_unpin(struct tsct_kchannel *channel)
 	bool last;
 
 	mutex_lock(&tsct_channel_lock);
+	WARN_ON_ONCE(!channel->pins);
 	last = !--channel->pins && !channel->listed;
 	mutex_unlock(&tsct_channel_lock);
 	if (last)
@@ -446,6 +454,7 @@ void tsct_channel_put(struct tsct_kchannel *channel, u32 roles)
 	bool last;
 
 	mutex_lock(&tsct_channel_lock);
+	WARN_ON_ONCE(!channel->holders || (roles & TSCT_ROLE_READ && !channel->consumers));
 	channel->consumers -= !!(roles & TSCT_ROLE_READ);
 	channel->holders--;
 	last = channel_unlist_if_unused(channel);

@@ -59,9 +59,11 @@ struct tsct_kchannel {
 	u64 bytes;			/* bytes of memory charged to `account` */
 	bool privileged;		/* true: the limits per user do not apply */
 
-	struct mutex defs_lock;		/* lock of defs, defs_used and defs_nr */
+	struct mutex defs_lock;		/* lock of defs, defs_used, defs_nr and kevents */
 	u32 defs_used;			/* bytes of definitions in defs */
 	u32 defs_nr;			/* number of definitions in defs */
+	struct list_head kevents;	/* struct tsct_kevent of the module that opened
+					 * the channel */
 
 	wait_queue_head_t wait;
 	struct mutex watch_lock;	/* lock of the list of watchers */
@@ -146,6 +148,16 @@ int tsct_channel_cpu(struct tsct_channel_cpu *arg);
  */
 int tsct_channel_define(struct tsct_kchannel *channel,
 			struct tsct_event_def *def);
+
+/*
+ * kevent.c
+ *
+ * Enables or disables an event of a kernel module, or reads its state, by the rules of
+ * TSCT_IOC_EVENT_SWITCH. Returns 0, -EINVAL or -ENOENT. May sleep.
+ */
+int tsct_kevent_switch(struct tsct_kchannel *channel, struct tsct_event_switch *arg);
+/* Forgets the events of a channel: their module may be unloaded. */
+void tsct_kevents_release(struct tsct_kchannel *channel);
 
 /*
  * watch.c

@@ -17,6 +17,7 @@
 #include <linux/pid_namespace.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -261,6 +262,20 @@ static long ioctl_watermark(struct tsct_file *f, void __user *uarg)
 	return err;
 }
 
+static long ioctl_event_switch(struct tsct_file *f, void __user *uarg)
+{
+	struct tsct_kchannel *channel = device_channel(f);
+	struct tsct_event_switch arg;
+	long err;
+
+	if (!channel)
+		return -ENOTCONN;
+	err = device_get(&arg, uarg);
+	if (err)
+		return err;
+	return tsct_kevent_switch(channel, &arg) ?: device_put(&arg, uarg);
+}
+
 static long ioctl_define(struct tsct_file *f, void __user *uarg)
 {
 	struct tsct_kchannel *channel = device_channel(f);
@@ -361,6 +376,8 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ioctl_cpu(uarg);
 	case TSCT_IOC_WATERMARK:
 		return ioctl_watermark(f, uarg);
+	case TSCT_IOC_EVENT_SWITCH:
+		return ioctl_event_switch(f, uarg);
 	default:
 		return -ENOTTY;
 	}
@@ -481,6 +498,22 @@ static int device_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+#ifdef CONFIG_PROC_FS
+/* Shows the file's channel in /proc/PID/fdinfo/FD. */
+static void device_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct tsct_file *f = file->private_data;
+	struct tsct_kchannel *channel = device_channel(f);
+
+	if (!channel)
+		return;
+	seq_printf(m, "channel:\t%u\nname:\t%s\nroles:\t%#x\nring_bytes:\t%llu\n",
+		   channel->id, channel->name, f->roles, channel->geo.data_size);
+	if (f->roles & TSCT_ROLE_READ)
+		seq_printf(m, "watermark:\t%llu\n", READ_ONCE(f->watcher.watermark));
+}
+#endif
+
 static const struct file_operations device_fops = {
 	.owner = THIS_MODULE,
 	.open = device_open,
@@ -491,6 +524,9 @@ static const struct file_operations device_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = device_mmap,
 	.poll = device_poll,
+#ifdef CONFIG_PROC_FS
+	.show_fdinfo = device_show_fdinfo,
+#endif
 };
 
 static struct miscdevice device_misc = {

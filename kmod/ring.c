@@ -8,6 +8,7 @@
 #include <linux/atomic.h>
 #include <linux/export.h>
 #include <linux/irqflags.h>
+#include <linux/kprobes.h>
 #include <linux/pid.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
@@ -22,12 +23,12 @@
  * Counts a lost event by an atomic increment. In a user channel, programs on any CPU
  * increment the same counter; in a kernel channel, an NMI may interrupt the increment.
  */
-static void ring_count_lost(struct tsct_ring *ring, unsigned int cause)
+static notrace void ring_count_lost(struct tsct_ring *ring, unsigned int cause)
 {
 	atomic64_inc((atomic64_t *)&ring->producer->lost[cause]);
 }
 
-static noinline int channel_count_no_ring(struct tsct_kchannel *channel)
+static noinline notrace int channel_count_no_ring(struct tsct_kchannel *channel)
 {
 	atomic64_inc((atomic64_t *)&channel->header->lost_no_ring);
 	return -ENXIO;
@@ -55,7 +56,7 @@ static __always_inline void record_fill_header(struct tsct_record *record,
  * Programs can overwrite the event count in the header of the block at @head, so that
  * count is used only to compute the count in the next header.
  */
-static void ring_begin_block(struct tsct_ring *ring,
+static notrace void ring_begin_block(struct tsct_ring *ring,
 			     const struct tsct_ring_slot *slot, u64 head,
 			     u64 cycles)
 {
@@ -71,7 +72,7 @@ static void ring_begin_block(struct tsct_ring *ring,
 }
 
 /* Writes a record to its slot. The slot lies inside the ring's data for any head. */
-static void ring_store_record(struct tsct_ring *ring,
+static notrace void ring_store_record(struct tsct_ring *ring,
 			      const struct tsct_ring_slot *slot, u64 cycles,
 			      u32 tid, u32 id, const void *payload, u32 len)
 {
@@ -86,10 +87,15 @@ static void ring_store_record(struct tsct_ring *ring,
 /* ---- kernel channels -------------------------------------------------- */
 
 /*
+ * A probe or a function tracer on this path could emit in the middle of an emit, which is
+ * a lost event (TSCT_LOST_NESTED): so its functions are neither traced nor probed.
+ */
+
+/*
  * Cycles never decrease in a ring. Sources other than the TSC may go back a
  * little where an NMI reads them in the middle of their update.
  */
-static u64 ring_next_cycles(struct tsct_ring *ring)
+static notrace u64 ring_next_cycles(struct tsct_ring *ring)
 {
 	u64 cycles = tsct_source_read(ring->source);
 
@@ -102,7 +108,7 @@ static u64 ring_next_cycles(struct tsct_ring *ring)
 
 /* Slow path of an emit: begins a new block if necessary, counts the event as lost if
  * the ring is full, and supports every clock source (TSCT_SOURCE_*). */
-static int ring_emit_record(struct tsct_ring *ring, u32 id,
+static notrace int ring_emit_record(struct tsct_ring *ring, u32 id,
 			    const void *payload, u32 len)
 {
 	struct tsct_ring_slot slot;
@@ -138,7 +144,7 @@ static int ring_emit_record(struct tsct_ring *ring, u32 id,
  * (discard policy). The reader may free bytes meanwhile, so the number is never too
  * large. Returns 0 for sources other than the TSC, which need ring_next_cycles().
  */
-static u32 ring_lookahead(const struct tsct_ring *ring)
+static notrace u32 ring_lookahead(const struct tsct_ring *ring)
 {
 	/* Acquire, pairs with the reader's release of tail, which frees the bytes. */
 	u64 used = tsct_pos_distance(smp_load_acquire(&ring->consumer->tail),
@@ -163,7 +169,7 @@ static __always_inline void ring_set_busy(struct tsct_ring *ring, bool busy)
 	barrier();
 }
 
-static noinline int ring_emit_slow(struct tsct_ring *ring, u32 id,
+static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
 				   const void *payload, u32 len)
 {
 	int err = ring_emit_record(ring, id, payload, len);
@@ -176,6 +182,7 @@ static noinline int ring_emit_slow(struct tsct_ring *ring, u32 id,
 	tsct_channel_notify_reader(ring->channel);
 	return err;
 }
+NOKPROBE_SYMBOL(ring_emit_slow);
 
 #define SMALL_MAX	64
 
@@ -193,28 +200,31 @@ static __always_inline void payload_copy_small(u8 *to, const u8 *from, u32 len)
 }
 
 /*
- * Fast path of an emit: stores a record without further checks if the record fits into
- * the ring->left bytes that ring_lookahead() returned. Another CPU may set ring->left to
- * 0 (watch.c), so it is read once. @len <= SMALL_MAX.
+ * Fast path of an emit: returns the address of a record of @len bytes of payload, with its
+ * header, if it fits into the ring->left bytes that ring_lookahead() returned, without
+ * further checks; else NULL. Another CPU may set ring->left to 0 (watch.c), so it is read
+ * once.
  */
-static __always_inline int ring_emit_small(struct tsct_ring *ring, u32 id,
-					   const void *payload, u32 len)
+static __always_inline struct tsct_record *ring_begin_small(struct tsct_ring *ring,
+							    u32 id, u32 len)
 {
 	u32 size = tsct_record_size(len), left = READ_ONCE(ring->left);
-	struct tsct_record *record;
+	struct tsct_record *record = (struct tsct_record *)ring->next;
 
 	if (unlikely(size > left))
-		return ring_emit_slow(ring, id, payload, len);
-
-	record = (struct tsct_record *)ring->next;
+		return NULL;
 	record_fill_header(record, rdtsc_ordered(), current->pid, id, len);
-	payload_copy_small(record->payload, payload, len);
 	WRITE_ONCE(ring->left, left - size);
 	ring->next += size;
 	ring->head += size + TSCT_HEAD_ONE_EVENT;
+	return record;
+}
+
+/* Publishes the record, whose payload is complete now. */
+static __always_inline void ring_publish_small(struct tsct_ring *ring)
+{
 	/* release: pairs with the reader's acquire of head */
 	smp_store_release(&ring->producer->head, ring->head);
-	return 0;
 }
 
 /*
@@ -231,6 +241,28 @@ static __always_inline void payload_touch(const u8 *payload, u32 len)
 		READ_ONCE(payload[len - 1]);
 }
 
+/* Emits a payload of any size. Not inline: the fast path would save more registers. */
+static noinline notrace int ring_emit_any(struct tsct_ring *ring, u32 id,
+					  const void *payload, u32 len)
+{
+	struct tsct_record *record = NULL;
+	int err = 0;
+
+	payload_touch(payload, len);
+	ring_set_busy(ring, true);
+	if (len <= SMALL_MAX)
+		record = ring_begin_small(ring, id, len);
+	if (record) {
+		payload_copy_small(record->payload, payload, len);
+		ring_publish_small(ring);
+	} else {
+		err = ring_emit_slow(ring, id, payload, len);
+	}
+	ring_set_busy(ring, false);
+	return err;
+}
+NOKPROBE_SYMBOL(ring_emit_any);
+
 static __always_inline bool event_id_is_valid(u32 id)
 {
 	return likely(id - TSCT_ID_FIRST <= TSCT_ID_MAX - TSCT_ID_FIRST);
@@ -244,8 +276,9 @@ static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 					const void *payload, u32 len)
 {
 	struct tsct_ring *ring = channel_this_ring(channel);
+	struct tsct_record *record;
+	int err = 0;
 	u64 value;
-	int err;
 
 	if (unlikely(!ring))
 		return channel_count_no_ring(channel);
@@ -254,22 +287,24 @@ static __always_inline int channel_emit(struct tsct_kchannel *channel, u32 id,
 		ring_count_lost(ring, TSCT_LOST_NESTED);
 		return -EBUSY;
 	}
-	if (likely(len == sizeof(value))) {
-		memcpy(&value, payload, sizeof(value));
-		ring_set_busy(ring, true);
-		err = ring_emit_small(ring, id, &value, sizeof(value));
+	if (unlikely(len != sizeof(value)))
+		return ring_emit_any(ring, id, payload, len);
+	memcpy(&value, payload, sizeof(value));
+	ring_set_busy(ring, true);
+	record = ring_begin_small(ring, id, sizeof(value));
+	if (likely(record)) {
+		memcpy(record->payload, &value, sizeof(value));
+		ring_publish_small(ring);
 	} else {
-		payload_touch(payload, len);
-		ring_set_busy(ring, true);
-		err = len <= SMALL_MAX ? ring_emit_small(ring, id, payload, len) :
-			ring_emit_slow(ring, id, payload, len);
+		/* Not &value: a local variable in memory costs a stack protector. */
+		err = ring_emit_slow(ring, id, payload, sizeof(value));
 	}
 	ring_set_busy(ring, false);
 	return err;
 }
 
 /* tsct_emit() is documented in include/linux/tsctrace.h. */
-int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
+notrace int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	      const void *payload, u32 len)
 {
 	unsigned long flags;
@@ -283,6 +318,7 @@ int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	return err;
 }
 EXPORT_SYMBOL_GPL(tsct_emit);
+NOKPROBE_SYMBOL(tsct_emit);
 
 /*
  * Interrupts are off from the lookup to the end of the emit. That is an RCU read-side
@@ -290,7 +326,7 @@ EXPORT_SYMBOL_GPL(tsct_emit);
  * the one in channel_free(). So rcu_read_lock() is not needed, not even for a caller
  * that is not in such a section itself: a BPF program that may sleep, or on PREEMPT_RT.
  */
-int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len)
+notrace int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len)
 {
 	struct tsct_kchannel *channel;
 	unsigned long flags;
@@ -307,6 +343,7 @@ int tsct_emit_by_handle(u64 handle, u32 id, const void *payload, u32 len)
 	local_irq_restore(flags);
 	return err;
 }
+NOKPROBE_SYMBOL(tsct_emit_by_handle);
 
 /* ---- user channels ---------------------------------------------------- */
 

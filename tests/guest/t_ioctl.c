@@ -4,7 +4,8 @@
 
 #define ALL(x)	x(INFO) x(CHECK) x(CHECK_RUN) x(CLOCK_SET) x(CLOCK_SNAPSHOT) \
 		x(CHANNEL_CREATE) x(CHANNEL_ATTACH) x(CHANNEL_NEXT) x(DEFINE) \
-		x(WRITE) x(CHANNEL_REMOVE) x(CHANNEL_CPU) x(WATERMARK) x(THREAD)
+		x(WRITE) x(CHANNEL_REMOVE) x(CHANNEL_CPU) x(WATERMARK) x(THREAD) \
+		x(EVENT_SWITCH)
 #define ROW(name) { #name, TSCT_IOC_##name },
 
 static const struct {

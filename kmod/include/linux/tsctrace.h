@@ -16,6 +16,7 @@
 #ifndef _LINUX_TSCTRACE_H
 #define _LINUX_TSCTRACE_H
 
+#include <linux/jump_label.h>
 #include <linux/types.h>
 
 #include <tsctrace/abi.h>
@@ -96,5 +97,51 @@ int tsct_event_define(struct tsct_kchannel *channel, const char *name,
  */
 int tsct_emit(struct tsct_kchannel *channel, unsigned int id,
 	      const void *payload, u32 len);
+
+/**
+ * struct tsct_kevent - an event with a switch
+ * @enabled: static key: while it is false, tsct_kevent_emit() costs a no-op instruction
+ * @id: event id
+ * @channel: the event's channel
+ * @list: used by tsctrace
+ *
+ * Static storage in the module that emits the event; see DEFINE_TSCT_KEVENT().
+ */
+struct tsct_kevent {
+	struct static_key_false enabled;
+	unsigned int id;
+	struct tsct_kchannel *channel;
+	struct list_head list;
+};
+
+#define DEFINE_TSCT_KEVENT(name) \
+	struct tsct_kevent name = { .enabled = STATIC_KEY_FALSE_INIT }
+
+/**
+ * tsct_kevent_define - define an event with a switch, and enable it
+ * @channel: result of tsct_channel_open()
+ * @event: variable made by DEFINE_TSCT_KEVENT(), with static storage
+ * @name: as in tsct_event_define(), also @kind and @fields
+ *
+ * The channel's owner switches the event (TSCT_IOC_EVENT_SWITCH, trace-ctl channel
+ * enable, disable). tsct_channel_close() disables it.
+ *
+ * Context: Process context, may sleep.
+ * Return: 0, or the errors of tsct_event_define().
+ */
+int tsct_kevent_define(struct tsct_kchannel *channel, struct tsct_kevent *event,
+		       const char *name, unsigned int kind, const char *fields);
+
+/**
+ * tsct_kevent_emit - record an event if it is enabled
+ * @event: address of a variable made by DEFINE_TSCT_KEVENT()
+ * @payload: as in tsct_emit(), also @len; not evaluated while the event is disabled
+ *
+ * Context: Any, NMI too.
+ * Return: 0 if the event is disabled, else the result of tsct_emit().
+ */
+#define tsct_kevent_emit(event, payload, len)				\
+	(static_branch_unlikely(&(event)->enabled) ?			\
+	 tsct_emit((event)->channel, (event)->id, payload, len) : 0)
 
 #endif /* _LINUX_TSCTRACE_H */

@@ -231,6 +231,22 @@ struct tsct_watermark {
 };
 
 /*
+ * TSCT_IOC_EVENT_SWITCH: enables or disables an event of a kernel module, or reads its
+ * state. Needs a descriptor that is bound to the module's channel, in any role. ENOENT:
+ * the channel has no event of this id with a switch. EINVAL: invalid state.
+ */
+struct tsct_event_switch {
+	__u32 id;			/* event id */
+	__u32 state;			/* in: TSCT_EVENT_*; out: the state now,
+					 * ENABLED or DISABLED */
+	__u64 reserved[3];
+};
+
+#define TSCT_EVENT_DISABLED	0
+#define TSCT_EVENT_ENABLED	1
+#define TSCT_EVENT_QUERY	2	/* do not change the state */
+
+/*
  * TSCT_IOC_WRITE: the provider writes one record into the ring of the CPU it
  * runs on. Used by programs without rseq, and after repeated aborts of the
  * critical section. ENOSPC: ring full, EMSGSIZE: too big, both counted as lost.
@@ -305,6 +321,7 @@ struct tsct_thread_info {
 #define TSCT_IOC_CHANNEL_REMOVE	_IOW(TSCT_IOC_MAGIC, 0x15, struct tsct_channel_remove)
 #define TSCT_IOC_CHANNEL_CPU	_IOWR(TSCT_IOC_MAGIC, 0x16, struct tsct_channel_cpu)
 #define TSCT_IOC_WATERMARK	_IOW(TSCT_IOC_MAGIC, 0x17, struct tsct_watermark)
+#define TSCT_IOC_EVENT_SWITCH	_IOWR(TSCT_IOC_MAGIC, 0x18, struct tsct_event_switch)
 
 /*
  * The socket of the daemon and of `trace-ctl record`: one seqpacket message
@@ -393,6 +410,7 @@ TSCT_ASSERT_AT(tsct_clock_page, boot_id, 16);
 TSCT_ASSERT_AT(tsct_clock_page, seq, 32);
 TSCT_ASSERT_AT(tsct_clock_page, copy, 4096);
 TSCT_ASSERT_SIZE(tsct_thread_info, 64);
+TSCT_ASSERT_SIZE(tsct_event_switch, 32);
 TSCT_ASSERT_SIZE(tsct_cpu_check, 40);
 TSCT_ASSERT_SIZE(tsct_check, 96);
 TSCT_ASSERT_SIZE(tsct_info, 160);

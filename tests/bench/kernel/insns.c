@@ -73,8 +73,9 @@ static double value_of(const char *text, const char *name)
 	return 0;
 }
 
-static void measure_module(struct figure *emit, struct figure *ftrace,
-			   struct figure *loop, unsigned int repeat)
+static void measure_module(struct figure *emit, struct figure *disabled,
+			   struct figure *ftrace, struct figure *loop,
+			   unsigned int repeat)
 {
 	int fd = open(RESULTS, O_RDONLY);
 	char text[4096];
@@ -97,6 +98,7 @@ static void measure_module(struct figure *emit, struct figure *ftrace,
 		fail("ring_buffer_write() did not write every event");
 	loop->values[repeat] = empty / turns;
 	emit->values[repeat] = (value_of(text, "emit") - empty) / turns;
+	disabled->values[repeat] = (value_of(text, "disabled") - empty) / turns;
 	ftrace->values[repeat] = (value_of(text, "ftrace") - empty) / turns;
 }
 
@@ -202,6 +204,7 @@ int main(void)
 {
 	static struct figure loop = { "kernel_loop_insns" },
 		emit = { "kernel_emit_insns" },
+		disabled = { "kernel_disabled_insns" },
 		ftrace = { "ftrace_ring_buffer_write_insns" },
 		bpf_loop = { "bpf_loop_insns" }, kfunc = { "kfunc_emit_insns" },
 		submit = { "bpf_ringbuf_insns" },
@@ -231,7 +234,7 @@ int main(void)
 		return fail("cannot open the BPF ring buffer or trace_marker"), 1;
 
 	for (i = 0; i < REPEATS; i++) {
-		measure_module(&emit, &ftrace, &loop, i);
+		measure_module(&emit, &disabled, &ftrace, &loop, i);
 		bpf_loop.values[i] = run_program(skel, skel->progs.run_loop, ring);
 		kfunc.values[i] = run_program(skel, skel->progs.run_emit, ring) -
 			bpf_loop.values[i];
@@ -246,6 +249,7 @@ int main(void)
 
 	print(&loop);
 	ours = print(&emit);
+	print(&disabled);
 	theirs = print(&ftrace);
 	printf("kernel_emit_vs_ftrace %.3f ratio\n", ours / theirs);
 	print(&bpf_loop);

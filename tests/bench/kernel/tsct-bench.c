@@ -42,6 +42,19 @@ static noinline void run_emit(void)
 		tsct_emit(channel, id_event, &turn, sizeof(turn));
 }
 
+static DEFINE_TSCT_KEVENT(disabled_event);
+
+static noinline void run_disabled(void)
+{
+	static u64 payload;
+	u64 turn;
+
+	for (turn = 0; turn < TURNS; turn++) {
+		barrier();
+		tsct_kevent_emit(&disabled_event, &payload, sizeof(payload));
+	}
+}
+
 static noinline void run_ftrace(void)
 {
 	u64 turn;
@@ -74,6 +87,7 @@ static int get_results(char *page, const struct kernel_param *param)
 	len += sysfs_emit_at(page, len, "two %llu\n", measure(run_two));
 	len += sysfs_emit_at(page, len, "loop %llu\n", measure(run_loop));
 	len += sysfs_emit_at(page, len, "emit %llu\n", measure(run_emit));
+	len += sysfs_emit_at(page, len, "disabled %llu\n", measure(run_disabled));
 	len += sysfs_emit_at(page, len, "ftrace %llu\n", measure(run_ftrace));
 	written = ring_buffer_entries(buffer) +
 		ring_buffer_overruns(buffer) - written;
