@@ -20,6 +20,7 @@
 #include "account.h"
 #include "channel.h"
 #include "cpucheck.h"
+#include "netlink.h"
 
 DEFINE_MUTEX(tsct_channel_lock);
 
@@ -32,12 +33,24 @@ static DEFINE_XARRAY_ALLOC1(channel_table);
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel *channel_slots[CHANNEL_SLOTS];
 static u64 channel_count;
+static u32 channel_generation = 1;	/* never 0 */
 static u32 channel_next_id;
 static int channel_hotplug_state;
 
 u64 tsct_channels_count(void)
 {
 	return READ_ONCE(channel_count);
+}
+
+u32 tsct_channels_generation(void)
+{
+	return READ_ONCE(channel_generation);
+}
+
+/* The caller holds tsct_channel_lock, or no other task can reach the channels. */
+static void channel_generation_next(void)
+{
+	WRITE_ONCE(channel_generation, channel_generation + 1 ?: 1);
 }
 
 struct tsct_kchannel *tsct_channel_find(u32 id)
@@ -64,6 +77,7 @@ static void channel_table_remove(struct tsct_kchannel *channel)
 	if (channel_slots[channel->id % CHANNEL_SLOTS] == channel)
 		WRITE_ONCE(channel_slots[channel->id % CHANNEL_SLOTS], NULL);
 	WRITE_ONCE(channel_count, channel_count - 1);
+	channel_generation_next();
 }
 
 /* ---- creation --------------------------------------------------------- */
@@ -195,6 +209,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 		smp_store_release(&channel_slots[channel->id % CHANNEL_SLOTS],
 				  channel);
 	WRITE_ONCE(channel_count, channel_count + 1);
+	channel_generation_next();
 	err = 0;
 unlock:
 	mutex_unlock(&tsct_channel_lock);
@@ -237,6 +252,7 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 	if (err)
 		goto free_memory;
 	cpus_read_unlock();
+	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_MADE, channel->id);
 	*ret = channel;
 	return 0;
 
@@ -321,6 +337,7 @@ unlock:
 
 static void channel_free(struct tsct_kchannel *channel)
 {
+	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_REMOVED, channel->id);
 	/*
 	 * No descriptor can wait for this channel any more, so the work that wakes
 	 * waiters is not queued again.
@@ -414,6 +431,7 @@ static void channel_provide_ring(struct tsct_kchannel *channel,
 		goto warn;
 	}
 	channel->bytes += channel->ring_bytes;
+	channel_generation_next();
 	return;
 warn:
 	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted there are lost\n",

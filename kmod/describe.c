@@ -51,10 +51,18 @@ unlock:
 
 /* ---- statistics ------------------------------------------------------- */
 
-static bool channel_visible(const struct tsct_kchannel *channel)
+struct tsct_viewer tsct_viewer_current(void)
 {
-	return uid_eq(channel->uid, current_euid()) ||
-		ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
+	return (struct tsct_viewer) {
+		.uid = current_euid(),
+		.all = ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN),
+	};
+}
+
+static bool channel_visible(const struct tsct_kchannel *channel,
+			    const struct tsct_viewer *viewer)
+{
+	return viewer->all || uid_eq(channel->uid, viewer->uid);
 }
 
 static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
@@ -116,7 +124,8 @@ static void channel_describe(struct tsct_kchannel *channel,
 	}
 }
 
-int tsct_channel_next(struct tsct_channel_info *info)
+int tsct_channel_next(struct tsct_channel_info *info,
+		      const struct tsct_viewer *viewer)
 {
 	struct tsct_kchannel *channel;
 	u32 id = info->id;
@@ -125,7 +134,7 @@ int tsct_channel_next(struct tsct_channel_info *info)
 	mutex_lock(&tsct_channel_lock);
 	while ((channel = tsct_channel_find_after(id))) {
 		id = channel->id;
-		if (!channel_visible(channel))
+		if (!channel_visible(channel, viewer))
 			continue;
 		channel_describe(channel, info);
 		err = 0;
@@ -135,14 +144,31 @@ int tsct_channel_next(struct tsct_channel_info *info)
 	return err;
 }
 
-int tsct_channel_cpu(struct tsct_channel_cpu *arg)
+int tsct_channel_get(struct tsct_channel_info *info,
+		     const struct tsct_viewer *viewer)
+{
+	struct tsct_kchannel *channel;
+	int err = -ENOENT;
+
+	mutex_lock(&tsct_channel_lock);
+	channel = tsct_channel_find(info->id);
+	if (channel && channel_visible(channel, viewer)) {
+		channel_describe(channel, info);
+		err = 0;
+	}
+	mutex_unlock(&tsct_channel_lock);
+	return err;
+}
+
+int tsct_channel_cpu(struct tsct_channel_cpu *arg,
+		     const struct tsct_viewer *viewer)
 {
 	struct tsct_kchannel *channel;
 	int err = 0;
 
 	mutex_lock(&tsct_channel_lock);
 	channel = tsct_channel_find(arg->id);
-	if (!channel || !channel_visible(channel))
+	if (!channel || !channel_visible(channel, viewer))
 		err = -ENOENT;
 	else if (arg->cpu >= channel->nr_cpus)
 		err = -EINVAL;
