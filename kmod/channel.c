@@ -25,6 +25,7 @@
 #include "account.h"
 #include "channel.h"
 #include "cpucheck.h"
+#include "netlink.h"
 
 DEFINE_MUTEX(tsct_channel_lock);
 
@@ -37,12 +38,24 @@ static DEFINE_XARRAY_ALLOC1(channel_table);
 #define CHANNEL_SLOTS	64
 static struct tsct_kchannel __rcu *channel_slots[CHANNEL_SLOTS];
 static u64 channel_count;
+static u32 channel_generation = 1;	/* never 0 */
 static u32 channel_next_id;
 static int channel_hotplug_state;
 
 u64 tsct_channels_count(void)
 {
 	return READ_ONCE(channel_count);
+}
+
+u32 tsct_channels_generation(void)
+{
+	return READ_ONCE(channel_generation);
+}
+
+/* The caller holds tsct_channel_lock, or no other task can reach the channels. */
+static void channel_generation_next(void)
+{
+	WRITE_ONCE(channel_generation, channel_generation + 1 ?: 1);
 }
 
 struct tsct_kchannel *tsct_channel_find(u32 id)
@@ -82,6 +95,7 @@ static void channel_table_remove(struct tsct_kchannel *channel)
 	if (rcu_access_pointer(*slot) == channel)
 		RCU_INIT_POINTER(*slot, NULL);
 	WRITE_ONCE(channel_count, channel_count - 1);
+	channel_generation_next();
 }
 
 /* ---- creation --------------------------------------------------------- */
@@ -216,6 +230,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 		rcu_assign_pointer(channel_slots[channel->id % CHANNEL_SLOTS],
 				   channel);
 	WRITE_ONCE(channel_count, channel_count + 1);
+	channel_generation_next();
 	return 0;
 }
 
@@ -263,6 +278,7 @@ static void channel_provide_ring(struct tsct_kchannel *channel,
 		goto warn;
 	}
 	channel->bytes += channel->ring_bytes;
+	channel_generation_next();
 	return;
 warn:
 	pr_warn_ratelimited("channel %u: no ring for CPU %u (error %d): events emitted there are lost\n",
@@ -315,6 +331,7 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 		channel_publish_on_cpus(channel, arg->roles);
 	if (err)
 		goto free_memory;
+	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_MADE, channel->id);
 	*ret = channel;
 	return 0;
 
@@ -399,6 +416,7 @@ unlock:
 
 static void channel_free(struct tsct_kchannel *channel)
 {
+	tsct_netlink_channel(TSCT_GENL_CMD_CHANNEL_REMOVED, channel->id);
 	/*
 	 * tsct_emit_by_handle() finds channels without a reference. It may still be
 	 * writing to a channel with a handle, whose memory is freed after a grace period.
@@ -523,6 +541,7 @@ void tsct_channels_exit(void)
 {
 	struct tsct_kchannel *channel;
 	unsigned long id;
+	bool last;
 
 	cpuhp_remove_state_nocalls(channel_hotplug_state);
 	xa_for_each(&channel_table, id, channel) {
@@ -531,8 +550,11 @@ void tsct_channels_exit(void)
 				channel->id, channel->name);
 		mutex_lock(&tsct_channel_lock);
 		channel_table_remove(channel);
+		last = !channel->pins;
 		mutex_unlock(&tsct_channel_lock);
-		channel_free(channel);
+		/* Else a netlink query frees it, before tsct_netlink_exit() returns. */
+		if (last)
+			channel_free(channel);
 	}
 	xa_destroy(&channel_table);
 }

@@ -95,6 +95,8 @@ void tsct_device_exit(void);
 int tsct_channels_init(void);
 void tsct_channels_exit(void);
 u64 tsct_channels_count(void);
+/* A number that changes when a channel is made or removed, or gets a ring; never 0. */
+u32 tsct_channels_generation(void);
 
 /*
  * tsct_channel_make - create a channel with memory for all CPUs present
@@ -136,11 +138,27 @@ struct tsct_kchannel *tsct_channel_find_after(u32 id);
 /*
  * describe.c
  *
- * Statistics of the first visible channel above info->id, and of one CPU of
- * channel arg->id. Return 0, -ENOENT, or -EINVAL: no such CPU.
+ * Rights to read statistics: those of a user, and whether all channels are visible
  */
-int tsct_channel_next(struct tsct_channel_info *info);
-int tsct_channel_cpu(struct tsct_channel_cpu *arg);
+struct tsct_viewer {
+	kuid_t uid;
+	bool all;
+};
+
+/* Returns the rights of the current task. */
+struct tsct_viewer tsct_viewer_current(void);
+
+/*
+ * Statistics of the first visible channel above info->id, of the visible channel
+ * info->id, and of one CPU of channel arg->id. Return 0, -ENOENT, or -EINVAL: no such
+ * CPU.
+ */
+int tsct_channel_next(struct tsct_channel_info *info,
+		      const struct tsct_viewer *viewer);
+int tsct_channel_get(struct tsct_channel_info *info,
+		     const struct tsct_viewer *viewer);
+int tsct_channel_cpu(struct tsct_channel_cpu *arg,
+		     const struct tsct_viewer *viewer);
 
 /*
  * Adds an event definition to a channel, unless an equal definition exists. Returns 0

@@ -24,6 +24,7 @@
 #include "../lib/core/clock_segments.h"
 #include "clockpage.h"
 #include "cpucheck.h"
+#include "netlink.h"
 #include "ring.h"
 
 #define BOOT_ID_PATH	"/proc/sys/kernel/random/boot_id"
@@ -168,23 +169,56 @@ static int clockpage_publish(struct tsct_clock_state *state)
 	return err;
 }
 
-/* Unlocks clockpage_lock, then multicasts the disruption over netlink, if @disrupted:
- * the multicast may sleep, and no task shall wait for the lock meanwhile. */
-static void clockpage_unlock_and_notify(bool disrupted)
+/* Under clockpage_lock. */
+static void clockpage_read(struct tsct_clock_reading *ret)
 {
-	u32 epoch = clockpage_published()->epoch;
-	u32 cause = clockpage_published()->cause;
-	u32 source = clockpage_published()->source;
+	ret->state = *clockpage_published();
+	ret->cycles = tsct_source_read(ret->state.source);
+	ret->real_err = tsct_latch_lookup(clockpage_area, ret->cycles, &ret->real);
+	ret->cluster_err = tsct_clock_cluster_lookup(&ret->state, ret->cycles,
+						     &ret->cluster);
+}
 
+void tsct_clockpage_read(struct tsct_clock_reading *ret)
+{
+	mutex_lock(&clockpage_lock);
+	clockpage_read(ret);
 	mutex_unlock(&clockpage_lock);
-	if (disrupted)
-		tsct_notify_disrupted(epoch, cause, source);
+}
+
+/*
+ * Unlocks clockpage_lock, then multicasts news, TSCT_GENL_CMD_* or 0: none. The
+ * multicast may sleep, and no task shall wait for the lock meanwhile.
+ */
+static void clockpage_unlock_and_notify(u8 news)
+{
+	struct tsct_clock_reading reading;
+
+	if (news)
+		clockpage_read(&reading);
+	mutex_unlock(&clockpage_lock);
+	if (news)
+		tsct_netlink_clock(news, &reading);
+}
+
+/* Returns the news of a change from *last to *next, TSCT_GENL_CMD_* or 0: none. */
+static u8 clockpage_news(const struct tsct_clock_state *last,
+			 const struct tsct_clock_state *next)
+{
+	if (next->epoch != last->epoch && next->cause != TSCT_CAUSE_NONE)
+		return TSCT_GENL_CMD_DISRUPTED;
+	if (next->status != last->status ||
+	    next->cluster_status != last->cluster_status ||
+	    next->cluster_epoch != last->cluster_epoch)
+		return TSCT_GENL_CMD_CLOCK_STATUS;
+	return 0;
 }
 
 int tsct_clockpage_set(struct tsct_clock_state *state)
 {
-	u32 source = tsct_cpucheck_source(), epoch;
+	u32 source = tsct_cpucheck_source();
 	u64 now = tsct_source_read(source);
+	u8 news;
 	int err;
 
 	if (tsct_clock_state_check(state))
@@ -199,17 +233,17 @@ int tsct_clockpage_set(struct tsct_clock_state *state)
 	if (clockpage_set_boot_id())
 		return -ENODATA;
 	mutex_lock(&clockpage_lock);
-	epoch = clockpage_published()->epoch;
+	news = clockpage_news(clockpage_published(), state);
 	err = clockpage_publish(state);
-	clockpage_unlock_and_notify(!err && state->epoch != epoch &&
-				    state->cause != TSCT_CAUSE_NONE);
+	clockpage_unlock_and_notify(err ? 0 : news);
 	return err;
 }
 
 /* ---- disruptions ------------------------------------------------------ */
 
 /*
- * Begins an epoch without clock params. The counter's rate is kept, unless the source changes: a disruption invalidates only the offset.
+ * Begins an epoch without clock params. The counter's rate is kept, unless the source
+ * changes: a disruption invalidates only the offset.
  */
 static void clockpage_disrupt(u32 source, u32 cause)
 {
@@ -266,7 +300,7 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 		else
 			tsct_latch_set_cpu(clockpage_area, cpu, 0, ~0ULL);
 	}
-	clockpage_unlock_and_notify(disrupted);
+	clockpage_unlock_and_notify(disrupted ? TSCT_GENL_CMD_DISRUPTED : 0);
 }
 
 /* The CPU check after resume reports a change of the source across suspend. */
@@ -275,7 +309,7 @@ void tsct_clockpage_suspend(bool prepare)
 	mutex_lock(&clockpage_lock);
 	clockpage_suspended |= prepare;
 	clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_SUSPEND);
-	clockpage_unlock_and_notify(true);
+	clockpage_unlock_and_notify(TSCT_GENL_CMD_DISRUPTED);
 }
 
 /*
@@ -293,7 +327,7 @@ static void clockpage_begin_epoch(u32 cause)
 {
 	mutex_lock(&clockpage_lock);
 	clockpage_disrupt(clockpage_published()->source, cause);
-	clockpage_unlock_and_notify(true);
+	clockpage_unlock_and_notify(TSCT_GENL_CMD_DISRUPTED);
 }
 
 void tsct_clockpage_restored(void)
@@ -343,7 +377,7 @@ void tsct_clockpage_check_realtime(void)
 	stepped = clockpage_contradicts_realtime();
 	if (stepped)
 		clockpage_disrupt(clockpage_published()->source, TSCT_CAUSE_STEP);
-	clockpage_unlock_and_notify(stepped);
+	clockpage_unlock_and_notify(stepped ? TSCT_GENL_CMD_DISRUPTED : 0);
 }
 
 /* ---- init and exit ---------------------------------------------------- */

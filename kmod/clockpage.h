@@ -5,6 +5,8 @@
 #include <linux/types.h>
 #include <tsctrace/abi.h>
 
+#include "../lib/core/clock_segments.h"
+
 struct page;
 
 /* clockpage.c: the clock area. Initialize it after tsct_cpucheck_init(). */
@@ -25,6 +27,18 @@ unsigned long tsct_clockpage_pages(void);
  * -ENODATA: the boot id cannot be read; -EAGAIN: suspend or resume under way.
  */
 int tsct_clockpage_set(struct tsct_clock_state *state);
+
+/* The published state, and the times that it gives to a counter value */
+struct tsct_clock_reading {
+	struct tsct_clock_state state;
+	u64 cycles;			/* counter value, of state.source */
+	int real_err, cluster_err;	/* 0: the clock below has a time; else -errno */
+	struct tsct_clock_time real;	/* CLOCK_REALTIME */
+	struct tsct_clock_time cluster;	/* the cluster's time */
+};
+
+/* Reads the published state and the clock now. May sleep. */
+void tsct_clockpage_read(struct tsct_clock_reading *ret);
 
 /* Result of a comparison of the counters of all CPUs (a CPU check) */
 struct tsct_cpucheck_result {
@@ -72,12 +86,5 @@ void tsct_clockpage_check_realtime(void);
 /* timekeeping.c: follows steps of CLOCK_REALTIME and changes of the clocksource. */
 int tsct_timekeeping_start(void);
 void tsct_timekeeping_stop(void);
-
-/* notify.c: multicasts clock disruptions over generic netlink */
-int tsct_notify_init(void);
-void tsct_notify_exit(void);
-
-/* Multicasts that an epoch began. Called in process context, may sleep. */
-void tsct_notify_disrupted(u32 epoch, u32 cause, u32 source);
 
 #endif /* TSCT_KMOD_CLOCKPAGE_H */

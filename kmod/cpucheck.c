@@ -17,6 +17,7 @@
 #include <linux/math64.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/nospec.h>
 #include <linux/preempt.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -47,6 +48,7 @@ static struct tsct_cpu_check *cpucheck_table;	/* results of the CPU check, by CP
 						 * id */
 static u32 cpucheck_flags;		/* TSCT_CHECK_* flags of the last check */
 static u64 cpucheck_when_cycles;
+static u32 cpucheck_generation;		/* number of checks, never 0 after the first */
 static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
 
 static void cpucheck_work_fn(struct work_struct *work);
@@ -236,6 +238,7 @@ static int cpucheck_update(bool all)
 		cpus_read_unlock();
 	}
 	cpucheck_when_cycles = rdtsc_ordered();
+	cpucheck_generation = cpucheck_generation + 1 ?: 1;
 	cpucheck_flags = cpucheck_summarize();
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
@@ -257,6 +260,48 @@ int tsct_cpucheck_run(void)
 	return err;
 }
 
+/* Under cpucheck_lock. Fills in the output fields of *check. */
+static void cpucheck_describe(struct tsct_check *check)
+{
+	check->nr = nr_cpu_ids;
+	check->flags = cpucheck_flags;
+	check->tsc_khz = tsc_khz;
+	check->source = cpucheck_source;
+	check->when_cycles = cpucheck_when_cycles;
+	memset(check->clocksource, 0, sizeof(check->clocksource));
+	/* "tsc" is the only clocksource that a module can recognize. */
+	if (cpucheck_flags & TSCT_CHECK_CLOCKSOURCE)
+		strscpy(check->clocksource, "tsc", sizeof(check->clocksource));
+}
+
+int tsct_cpucheck_summary(struct tsct_check *check)
+{
+	int err;
+
+	tsct_cpucheck_source();		/* sets cpucheck_flags and cpucheck_source */
+	err = mutex_lock_killable(&cpucheck_lock);
+	if (err)
+		return err;
+	cpucheck_describe(check);
+	mutex_unlock(&cpucheck_lock);
+	return 0;
+}
+
+int tsct_cpucheck_cpu(u32 cpu, struct tsct_cpu_check *ret, u32 *ret_generation)
+{
+	int err;
+
+	if (cpu >= nr_cpu_ids)
+		return -EINVAL;
+	err = mutex_lock_killable(&cpucheck_lock);
+	if (err)
+		return err;
+	*ret = cpucheck_table[array_index_nospec(cpu, nr_cpu_ids)];
+	*ret_generation = cpucheck_generation;
+	mutex_unlock(&cpucheck_lock);
+	return 0;
+}
+
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 {
 	struct tsct_cpu_check *copy;
@@ -271,15 +316,7 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 		return ERR_PTR(-EINTR);
 	}
 	memcpy(copy, cpucheck_table, nr_cpu_ids * sizeof(*copy));
-	check->nr = nr_cpu_ids;
-	check->flags = cpucheck_flags;
-	check->tsc_khz = tsc_khz;
-	check->source = cpucheck_source;
-	check->when_cycles = cpucheck_when_cycles;
-	memset(check->clocksource, 0, sizeof(check->clocksource));
-	/* "tsc" is the only clocksource that a module can recognize. */
-	if (cpucheck_flags & TSCT_CHECK_CLOCKSOURCE)
-		strscpy(check->clocksource, "tsc", sizeof(check->clocksource));
+	cpucheck_describe(check);
 	mutex_unlock(&cpucheck_lock);
 	return copy;
 }

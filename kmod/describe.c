@@ -54,10 +54,18 @@ unlock:
 
 /* ---- statistics ------------------------------------------------------- */
 
-static bool channel_visible(const struct tsct_kchannel *channel)
+struct tsct_viewer tsct_viewer_current(void)
 {
-	return uid_eq(channel->uid, current_euid()) ||
-		ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
+	return (struct tsct_viewer) {
+		.uid = current_euid(),
+		.all = ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN),
+	};
+}
+
+static bool channel_visible(const struct tsct_kchannel *channel,
+			    const struct tsct_viewer *viewer)
+{
+	return viewer->all || uid_eq(channel->uid, viewer->uid);
 }
 
 static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
@@ -129,17 +137,10 @@ static void channel_describe_rings(struct tsct_kchannel *channel,
 	}
 }
 
-int tsct_channel_next(struct tsct_channel_info *info)
+/* Unlocks tsct_channel_lock. Returns 0, or -ENOENT if @channel is NULL. */
+static int channel_describe_and_unlock(struct tsct_kchannel *channel,
+				       struct tsct_channel_info *info)
 {
-	struct tsct_kchannel *channel;
-	u32 id = info->id;
-
-	mutex_lock(&tsct_channel_lock);
-	do {
-		channel = tsct_channel_find_after(id);
-		if (channel)
-			id = channel->id;
-	} while (channel && !channel_visible(channel));
 	if (channel) {
 		channel_describe_locked(channel, info);
 		tsct_channel_pin(channel);
@@ -152,14 +153,42 @@ int tsct_channel_next(struct tsct_channel_info *info)
 	return 0;
 }
 
-int tsct_channel_cpu(struct tsct_channel_cpu *arg)
+int tsct_channel_next(struct tsct_channel_info *info,
+		      const struct tsct_viewer *viewer)
+{
+	struct tsct_kchannel *channel;
+	u32 id = info->id;
+
+	mutex_lock(&tsct_channel_lock);
+	do {
+		channel = tsct_channel_find_after(id);
+		if (channel)
+			id = channel->id;
+	} while (channel && !channel_visible(channel, viewer));
+	return channel_describe_and_unlock(channel, info);
+}
+
+int tsct_channel_get(struct tsct_channel_info *info,
+		     const struct tsct_viewer *viewer)
+{
+	struct tsct_kchannel *channel;
+
+	mutex_lock(&tsct_channel_lock);
+	channel = tsct_channel_find(info->id);
+	if (channel && !channel_visible(channel, viewer))
+		channel = NULL;
+	return channel_describe_and_unlock(channel, info);
+}
+
+int tsct_channel_cpu(struct tsct_channel_cpu *arg,
+		     const struct tsct_viewer *viewer)
 {
 	struct tsct_kchannel *channel;
 	int err = 0;
 
 	mutex_lock(&tsct_channel_lock);
 	channel = tsct_channel_find(arg->id);
-	if (!channel || !channel_visible(channel))
+	if (!channel || !channel_visible(channel, viewer))
 		err = -ENOENT;
 	else if (arg->cpu >= channel->nr_cpus)
 		err = -EINVAL;

@@ -218,9 +218,10 @@ static long ioctl_attach(struct file *file, void __user *uarg)
 
 static long ioctl_next(void __user *uarg)
 {
+	struct tsct_viewer viewer = tsct_viewer_current();
 	struct tsct_channel_info info;
 
-	return device_get(&info, uarg) ?: tsct_channel_next(&info) ?:
+	return device_get(&info, uarg) ?: tsct_channel_next(&info, &viewer) ?:
 		device_put(&info, uarg);
 }
 
@@ -236,6 +237,7 @@ static long ioctl_remove(void __user *uarg)
 
 static long ioctl_cpu(void __user *uarg)
 {
+	struct tsct_viewer viewer = tsct_viewer_current();
 	struct tsct_channel_cpu arg;
 	long err = device_get(&arg, uarg);
 
@@ -243,7 +245,7 @@ static long ioctl_cpu(void __user *uarg)
 		return err;
 	if (arg.reserved0)
 		return -EINVAL;
-	return tsct_channel_cpu(&arg) ?: device_put(&arg, uarg);
+	return tsct_channel_cpu(&arg, &viewer) ?: device_put(&arg, uarg);
 }
 
 static long ioctl_watermark(struct tsct_file *f, void __user *uarg)

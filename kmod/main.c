@@ -7,6 +7,7 @@
 #include "channel.h"
 #include "clockpage.h"
 #include "cpucheck.h"
+#include "netlink.h"
 #include "ring.h"
 #include "selftest.h"
 
@@ -14,18 +15,18 @@ static int __init tsctrace_init(void)
 {
 	int err;
 
-	err = tsct_selftest() ?: tsct_notify_init();
+	err = tsct_selftest() ?: tsct_cpucheck_init();
 	if (err)
 		return err;
-	err = tsct_cpucheck_init();
-	if (err)
-		goto exit_notify;
 	err = tsct_clockpage_init();
 	if (err)
 		goto exit_cpucheck;
-	err = tsct_selftest_clock() ?: tsct_cpucheck_start();
+	err = tsct_selftest_clock() ?: tsct_netlink_init();
 	if (err)
 		goto exit_clockpage;
+	err = tsct_cpucheck_start();
+	if (err)
+		goto exit_netlink;
 	err = tsct_power_start();
 	if (err)
 		goto stop_cpucheck;
@@ -59,12 +60,12 @@ stop_power:
 	tsct_power_stop();
 stop_cpucheck:
 	tsct_cpucheck_stop();
+exit_netlink:
+	tsct_netlink_exit();
 exit_clockpage:
 	tsct_clockpage_exit();
 exit_cpucheck:
 	tsct_cpucheck_exit();
-exit_notify:
-	tsct_notify_exit();
 	return err;
 }
 
@@ -76,9 +77,9 @@ static void __exit tsctrace_exit(void)
 	tsct_vmfork_stop();
 	tsct_power_stop();
 	tsct_cpucheck_stop();
+	tsct_netlink_exit();
 	tsct_clockpage_exit();
 	tsct_cpucheck_exit();
-	tsct_notify_exit();
 }
 
 module_init(tsctrace_init);

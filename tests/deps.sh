@@ -27,7 +27,7 @@ libc6-dev            | stdlib.h/           | libc headers and the static libc of
 pkg-config           | pkg-config          | flags of the libraries below
 libjansson-dev       | jansson.pc          | --json of trace-ctl
 libsystemd-dev       | libsystemd.pc       | journal and readiness of the daemon
-libnl-genl-3-dev     | libnl-genl-3.0.pc   | reports of disruptions by the module
+libnl-genl-3-dev     | libnl-genl-3.0.pc   | news and queries of the module
 libnl-route-3-dev    | libnl-route-3.0.pc  | link monitor of the daemon
 nettle-dev           | nettle.pc           | MACs of packets between nodes
 libbpf-dev           | libbpf.pc           | BPF event sources
@@ -54,6 +54,7 @@ zstd                 | zstd                | unpacks kernel images
 util-linux           | flock               | one download of a kernel at a time
 procps               | pgrep               | finds the process that a test stops
 python3              | python3             | checks the output of --json
+python3-yaml         | /usr/lib/python3/dist-packages/yaml/__init__.py | reads the specification of netlink
 mandoc               | mandoc              | checks the man pages
 babeltrace2          | babeltrace2         | reads our recordings
 babeltrace           | babeltrace          | reads our exports

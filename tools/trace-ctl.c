@@ -25,6 +25,7 @@ static int cmd_help(int argc, char **argv);
 static const struct command commands[] = {
 	{ "status",	cmd_status,	"show module, daemon, clock and channels, and what is missing" },
 	{ "top",	cmd_top,	"show event rates, losses and ring fill of all channels, live" },
+	{ "monitor",	cmd_monitor,	"print the module's news as they come" },
 	{ "channel",	cmd_channel,	"create, remove and list channels that outlive programs" },
 	{ "check",	cmd_check,	"check TSC_AUX and the skew between the CPUs' counters" },
 	{ "clock",	cmd_clock,	"show the time, its error bound and the clock's state" },

@@ -67,7 +67,7 @@ static void find_family(struct kernel_events *kernel)
 		family = genl_ctrl_resolve(sock, TSCT_GENL_NAME);
 		group = family < 0 ? family :
 			genl_ctrl_resolve_grp(sock, TSCT_GENL_NAME,
-					      TSCT_GENL_GROUP);
+					      TSCT_GENL_GROUP_CLOCK);
 		if (group >= 0)
 			join_group(kernel, family, group);
 	}
@@ -93,7 +93,7 @@ static int find_group(struct nlattr *groups)
 		    !attr[CTRL_ATTR_MCAST_GRP_ID])
 			continue;
 		if (!nla_strcmp(attr[CTRL_ATTR_MCAST_GRP_NAME],
-				TSCT_GENL_GROUP))
+				TSCT_GENL_GROUP_CLOCK))
 			return (int)nla_get_u32(attr[CTRL_ATTR_MCAST_GRP_ID]);
 	}
 	return 0;
@@ -131,25 +131,25 @@ static void on_family_message(struct kernel_events *kernel,
 
 static void on_disruption(struct kernel_events *kernel, struct nlmsghdr *header)
 {
-	static struct nla_policy policy[TSCT_GENL_ATTR_SOURCE + 1] = {
-		[TSCT_GENL_ATTR_EPOCH] = { .type = NLA_U32 },
-		[TSCT_GENL_ATTR_CAUSE] = { .type = NLA_U32 },
-		[TSCT_GENL_ATTR_SOURCE] = { .type = NLA_U32 },
+	static struct nla_policy policy[TSCT_GENL_CLOCK_SOURCE + 1] = {
+		[TSCT_GENL_CLOCK_EPOCH] = { .type = NLA_U32 },
+		[TSCT_GENL_CLOCK_CAUSE] = { .type = NLA_U32 },
+		[TSCT_GENL_CLOCK_SOURCE] = { .type = NLA_U32 },
 	};
-	struct nlattr *attr[TSCT_GENL_ATTR_SOURCE + 1];
+	struct nlattr *attr[TSCT_GENL_CLOCK_SOURCE + 1];
 	const struct genlmsghdr *genl = nlmsg_data(header);
 	__u32 epoch;
 
-	if (genlmsg_parse(header, 0, attr, TSCT_GENL_ATTR_SOURCE, policy) ||
+	if (genlmsg_parse(header, 0, attr, TSCT_GENL_CLOCK_SOURCE, policy) ||
 	    genl->cmd != TSCT_GENL_CMD_DISRUPTED ||
-	    !attr[TSCT_GENL_ATTR_EPOCH] || !attr[TSCT_GENL_ATTR_CAUSE])
+	    !attr[TSCT_GENL_CLOCK_EPOCH] || !attr[TSCT_GENL_CLOCK_CAUSE])
 		return;
-	epoch = nla_get_u32(attr[TSCT_GENL_ATTR_EPOCH]);
+	epoch = nla_get_u32(attr[TSCT_GENL_CLOCK_EPOCH]);
 	if (epoch == kernel->epoch)
 		return;
 	kernel->news = true;
 	log_debug("module event: disruption (%s), epoch %u", tsct_cause_name(
-		  nla_get_u32(attr[TSCT_GENL_ATTR_CAUSE])), epoch);
+		  nla_get_u32(attr[TSCT_GENL_CLOCK_CAUSE])), epoch);
 }
 
 /* Netlink messages that the kernel did not send are ignored. */

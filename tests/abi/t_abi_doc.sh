@@ -11,7 +11,8 @@ page=Documentation/abi.rst
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# The text of the ABI's headers, without the layout assertions at the end of abi.h
+# The text of the ABI's headers, without the layout assertions at the end of abi.h, and
+# without abi_netlink.h, which t_netlink_spec.sh compares with its specification
 sed '/layout, asserted/,$d' "$header/abi.h" |
 	cat "$header/abi_channel.h" "$header/abi_clock.h" - >"$tmp/text"
 sed -n 's/^struct \(tsct_[a-z_]*\) {$/\1/p' "$tmp/text" >"$tmp/structs"

@@ -4,7 +4,7 @@
 # allows, without a cycle; folders are small; no two structs have the same name, nor two
 # static names of the module; no name contains a word that words.table replaces by a
 # term. The shared library has no symbol of objects that only the daemon and trace-ctl
-# contain.
+# contain, and needs no library but libc.
 # test-fast: yes
 # test-parallel: yes
 # test-seconds: 4
@@ -26,5 +26,8 @@ nm --defined-only "$O/lib/libtsctrace.so" | awk 'NF == 3 {print $3}' | sort -u >
 comm -12 "$tmp/others" "$tmp/so" >"$tmp/both"
 sed 's/^/libtsctrace.so holds /' "$tmp/both"
 [ -s "$tmp/others" ] && [ ! -s "$tmp/both" ] || fail=1
+readelf -d "$O/lib/libtsctrace.so" | grep NEEDED >"$tmp/needed"
+others=$(grep -v '\[\(libc\.so\|libm\.so\|ld-linux-\)' "$tmp/needed" || true)
+[ -s "$tmp/needed" ] && [ -z "$others" ] || { echo "libtsctrace.so needs: $others"; fail=1; }
 echo "$(wc -l <"$tmp/so") symbols in libtsctrace.so"
 exit $fail

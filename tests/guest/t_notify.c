@@ -1,134 +1,40 @@
 // SPDX-License-Identifier: MIT
 /*
- * Members of the netlink group get each disruption once, immediately.
- * guest-test: timeout=60
+ * Members of the netlink groups get each disruption and each change of the clock's
+ * status once, immediately, and the ids of channels that are made and removed, also as
+ * an unprivileged user, and nothing else about them.
+ * guest-test: timeout=90
  */
-#include <linux/genetlink.h>
-#include <linux/netlink.h>
-#include <poll.h>
-#include <sys/socket.h>
-
 #include "clock.h"
-
-#define SOL_NETLINK_	270
-
-struct message {
-	struct nlmsghdr header;
-	struct genlmsghdr genl;
-	char payload[4096];
-};
+#include "netlink.h"
 
 static int sock;
 
-/* Returns the attribute of @type among those in @bytes; NULL: there is none. */
-static const struct nlattr *find(const void *bytes, size_t len, int type)
+static void hear_clock(uint8_t cmd, uint32_t epoch, uint32_t cause, uint32_t status)
 {
-	const char *at = bytes, *end = at + len;
+	struct nl_message m = { 0 };
 
-	while (at + NLA_HDRLEN <= end) {
-		const struct nlattr *attr = (const void *)at;
-
-		if (attr->nla_len < NLA_HDRLEN || at + attr->nla_len > end)
-			break;
-		if ((attr->nla_type & NLA_TYPE_MASK) == type)
-			return attr;
-		at += NLA_ALIGN(attr->nla_len);
-	}
-	return NULL;
-}
-
-static const void *value(const struct nlattr *attr)
-{
-	return (const char *)attr + NLA_HDRLEN;
-}
-
-static size_t value_len(const struct nlattr *attr)
-{
-	return attr->nla_len - NLA_HDRLEN;
-}
-
-/* Receives a netlink message from the kernel. Returns the size of the payload in bytes;
- * 0: timeout */
-static size_t receive(struct message *message, int timeout_ms)
-{
-	struct pollfd p = { .fd = sock, .events = POLLIN };
-	ssize_t len;
-
-	if (poll(&p, 1, timeout_ms) <= 0)
-		return 0;
-	len = recv(sock, message, sizeof(*message), 0);
-	t_check(len >= (ssize_t)(NLMSG_HDRLEN + GENL_HDRLEN), "%zd", len);
-	return len < 0 ? 0 : (size_t)len - NLMSG_HDRLEN - GENL_HDRLEN;
-}
-
-/* Resolves the names of family and group to their numbers. */
-static void resolve(uint16_t *family, uint32_t *group)
-{
-	struct message m = {
-		.header = {
-			.nlmsg_type = GENL_ID_CTRL,
-			.nlmsg_flags = NLM_F_REQUEST,
-		},
-		.genl = { .cmd = CTRL_CMD_GETFAMILY, .version = 1 },
-	};
-	struct nlattr *attr = (void *)m.payload;
-	const struct nlattr *found, *one;
-	size_t len;
-
-	attr->nla_type = CTRL_ATTR_FAMILY_NAME;
-	attr->nla_len = NLA_HDRLEN + sizeof(TSCT_GENL_NAME);
-	memcpy(m.payload + NLA_HDRLEN, TSCT_GENL_NAME, sizeof(TSCT_GENL_NAME));
-	m.header.nlmsg_len = NLMSG_HDRLEN + GENL_HDRLEN +
-		NLA_ALIGN(attr->nla_len);
-	t_check(send(sock, &m, m.header.nlmsg_len, 0) > 0, "%m");
-	len = receive(&m, 20000);
-	t_check(m.header.nlmsg_type == GENL_ID_CTRL, "no family");
-	found = find(m.payload, len, CTRL_ATTR_FAMILY_ID);
-	*family = found ? *(const uint16_t *)value(found) : 0;
-	found = find(m.payload, len, CTRL_ATTR_MCAST_GROUPS);
-	t_check(*family && found);
-	/* the only multicast group of the module's generic netlink family */
-	one = found ? value(found) : NULL;
-	found = one ? find(value(one), value_len(one), CTRL_ATTR_MCAST_GRP_NAME)
-		: NULL;
-	t_check(found && !strcmp(value(found), TSCT_GENL_GROUP));
-	found = one ? find(value(one), value_len(one), CTRL_ATTR_MCAST_GRP_ID)
-		: NULL;
-	*group = found ? *(const uint32_t *)value(found) : 0;
-	t_check(*group != 0);
-}
-
-static uint32_t number(const struct message *m, size_t len, int type)
-{
-	const struct nlattr *attr = find(m->payload, len, type);
-
-	t_check(attr && value_len(attr) == 4, "attribute %d", type);
-	return attr ? *(const uint32_t *)value(attr) : ~0U;
-}
-
-static uint16_t family;
-
-static void hear(uint32_t epoch, uint32_t cause)
-{
-	struct message m = { 0 };
-	size_t len = receive(&m, 20000);
-
-	t_check(len > 0, "no message for epoch %u", epoch);
-	t_check(m.header.nlmsg_type == family && m.header.nlmsg_pid == 0);
-	t_check(m.genl.cmd == TSCT_GENL_CMD_DISRUPTED &&
-		m.genl.version == TSCT_GENL_VERSION);
-	t_check(number(&m, len, TSCT_GENL_ATTR_EPOCH) == epoch, "%u, not %u",
-		number(&m, len, TSCT_GENL_ATTR_EPOCH), epoch);
-	t_check(number(&m, len, TSCT_GENL_ATTR_CAUSE) == cause, "%u, not %u",
-		number(&m, len, TSCT_GENL_ATTR_CAUSE), cause);
-	t_check(number(&m, len, TSCT_GENL_ATTR_SOURCE) == TSCT_SOURCE_TSC);
+	t_check(nl_receive(sock, &m, NL_WAIT_MS), "no message for epoch %u", epoch);
+	t_check(m.header.nlmsg_type == nl_family && m.header.nlmsg_pid == 0);
+	t_check(m.genl.cmd == cmd && m.genl.version == TSCT_GENL_VERSION, "%u",
+		m.genl.cmd);
+	t_check(nl_u32(&m, TSCT_GENL_CLOCK_EPOCH) == epoch, "%u, not %u",
+		nl_u32(&m, TSCT_GENL_CLOCK_EPOCH), epoch);
+	t_check(nl_u32(&m, TSCT_GENL_CLOCK_CAUSE) == cause, "%u, not %u",
+		nl_u32(&m, TSCT_GENL_CLOCK_CAUSE), cause);
+	t_check(nl_u32(&m, TSCT_GENL_CLOCK_SOURCE) == TSCT_SOURCE_TSC);
+	t_check(nl_u32(&m, TSCT_GENL_CLOCK_STATUS) == status, "%u, not %u",
+		nl_u32(&m, TSCT_GENL_CLOCK_STATUS), status);
+	/* A clock without a time has no error bound. */
+	t_check(!nl_find(&m, TSCT_GENL_CLOCK_ERROR_PS) ==
+		(status == TSCT_STATUS_DISRUPTED), "status %u", status);
 }
 
 static void hear_nothing(void)
 {
-	struct message m;
+	struct nl_message m = { 0 };
 
-	t_check(receive(&m, 300) == 0, "unexpected message");
+	t_check(!nl_receive(sock, &m, 300), "unexpected message %u", m.genl.cmd);
 }
 
 static void set_online(bool on)
@@ -139,44 +45,171 @@ static void set_online(bool on)
 	close(fd);
 }
 
-int main(void)
+static struct tsct_clock_set new_epoch(uint32_t epoch, uint32_t cause)
 {
-	struct sockaddr_nl address = { .nl_family = AF_NETLINK };
-	int fd = dev_open(), i;
-	const struct tsct_clock_page *page = clk_map(fd);
-	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 3);
-	uint32_t group;
+	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, epoch);
 
-	sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-	t_check(!bind(sock, (struct sockaddr *)&address, sizeof(address)), "%m");
-	resolve(&family, &group);
-	t_check(!setsockopt(sock, SOL_NETLINK_, NETLINK_ADD_MEMBERSHIP, &group,
-			    sizeof(group)), "%m");
-	/* Neither the first epoch nor new params are a disruption. */
+	set.state.cause = cause;
+	return set;
+}
+
+static void try_clock(int fd, const struct tsct_clock_page *page)
+{
+	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 3);
+	int i;
+
+	t_check(!nl_join(sock, nl_group_clock), "%m");
+	/* The first epoch is no disruption; new params are no news. */
+	t_check(!clk_set(fd, &set), "%m");
+	hear_clock(TSCT_GENL_CMD_CLOCK_STATUS, 3, TSCT_CAUSE_NONE,
+		   TSCT_STATUS_SYNCHRONIZED);
 	t_check(!clk_set(fd, &set), "%m");
 	hear_nothing();
-	t_check(!clk_set(fd, &set), "%m");
+	/* Another status, and no news if it is published again */
+	for (i = 0; i < 2; i++) {
+		set.state.status = TSCT_STATUS_CALIBRATING;
+		t_check(!clk_set(fd, &set), "%m");
+	}
+	hear_clock(TSCT_GENL_CMD_CLOCK_STATUS, 3, TSCT_CAUSE_NONE,
+		   TSCT_STATUS_CALIBRATING);
+	hear_nothing();
+	/* A state that is refused is no news. */
+	set.state.status = TSCT_STATUS_NR;
+	t_errno(clk_set(fd, &set), EINVAL);
 	hear_nothing();
 	/* Each new epoch is announced once: an epoch set by clk_set(), and epochs that
 	 * the module begins at each change of CPU 1 to offline or online. */
-	set = clk_params(TSCT_SOURCE_TSC, 4);
-	set.state.cause = TSCT_CAUSE_STEP;
+	set = new_epoch(4, TSCT_CAUSE_STEP);
 	t_check(!clk_set(fd, &set), "%m");
-	hear(4, TSCT_CAUSE_STEP);
+	hear_clock(TSCT_GENL_CMD_DISRUPTED, 4, TSCT_CAUSE_STEP,
+		   TSCT_STATUS_SYNCHRONIZED);
 	for (i = 0; i < 3; i++) {
 		set_online(i & 1);
-		hear(5 + i, TSCT_CAUSE_HOTPLUG);
+		hear_clock(TSCT_GENL_CMD_DISRUPTED, 5 + i, TSCT_CAUSE_HOTPLUG,
+			   TSCT_STATUS_DISRUPTED);
 		t_check(clk_state(page).epoch == 5U + i);
 	}
 	set_online(true);
-	hear(8, TSCT_CAUSE_HOTPLUG);
+	hear_clock(TSCT_GENL_CMD_DISRUPTED, 8, TSCT_CAUSE_HOTPLUG,
+		   TSCT_STATUS_DISRUPTED);
+	set = new_epoch(8, TSCT_CAUSE_HOTPLUG);
+	t_check(!clk_set(fd, &set), "%m");
+	hear_clock(TSCT_GENL_CMD_CLOCK_STATUS, 8, TSCT_CAUSE_HOTPLUG,
+		   TSCT_STATUS_SYNCHRONIZED);
 	hear_nothing();
-	/* A listener that does not read does not block senders. */
+}
+
+/* A listener that does not read does not block senders, and gets ENOBUFS. */
+static void try_slow_listener(int fd, const struct tsct_clock_page *page)
+{
+	struct tsct_clock_set set;
+	struct nl_message m;
+	ssize_t len;
+	int i;
+
 	for (i = 0; i < 2000; i++) {
-		set = clk_params(TSCT_SOURCE_TSC, 9 + i);
-		set.state.cause = TSCT_CAUSE_FAKE;
+		set = new_epoch(9 + i, TSCT_CAUSE_FAKE);
 		t_check(!clk_set(fd, &set), "%d: %m", i);
 	}
 	t_check(clk_state(page).epoch == 2008);
+	do
+		len = nl_receive_raw(sock, &m, sizeof(m), 1000);
+	while (len > 0);
+	t_check(len < 0 && errno == ENOBUFS, "%zd: %m", len);
+}
+
+static void hear_channel(int listener, uint8_t cmd, uint32_t id)
+{
+	struct nl_message m = { 0 };
+
+	t_check(nl_receive(listener, &m, NL_WAIT_MS), "no message for %u", id);
+	t_check(m.genl.cmd == cmd, "%u, not %u", m.genl.cmd, cmd);
+	t_check(nl_u32(&m, TSCT_GENL_CHANNEL_ID) == id, "%u, not %u",
+		nl_u32(&m, TSCT_GENL_CHANNEL_ID), id);
+	t_check(nl_payload_len(&m) == NLA_HDRLEN + 4, "more than the id: %zu",
+		nl_payload_len(&m));
+}
+
+static void join_as_user(void *arg)
+{
+	int listener = nl_open(), *report = arg;
+	struct nl_message m = { 0 };
+	uint32_t id = 0;
+
+	t_check(!nl_join(listener, nl_group_channels), "%m");
+	t_check(!nl_join(listener, nl_group_clock), "%m");
+	t_check(write(report[1], "j", 1) == 1);
+	t_check(nl_receive(listener, &m, NL_WAIT_MS));
+	t_check(m.genl.cmd == TSCT_GENL_CMD_CHANNEL_MADE);
+	t_check(nl_payload_len(&m) == NLA_HDRLEN + 4);
+	id = nl_u32(&m, TSCT_GENL_CHANNEL_ID);
+	hear_channel(listener, TSCT_GENL_CMD_CHANNEL_REMOVED, id);
+}
+
+/* While the user listens in another process, root makes and removes a channel. */
+static void try_listener_of_user(void)
+{
+	int report[2], fd;
+	pid_t pid;
+	char byte;
+
+	t_check(!pipe(report));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		t_checks = t_failures = 0;
+		if (setgid(1000) || setuid(1000))
+			exit(1);
+		join_as_user(report);
+		exit(t_status());
+	}
+	t_check(read(report[0], &byte, 1) == 1);
+	fd = dev_new("secret");
+	close(fd);
+	t_check(waitpid(pid, &fd, 0) == pid && fd == 0, "status %#x", fd);
+	close(report[0]);
+	close(report[1]);
+}
+
+static void try_channels(void)
+{
+	struct tsct_channel_create arg = dev_request("one"), kept = dev_request("kept");
+	struct tsct_channel_remove remove = { 0 };
+	int listener = nl_open(), fd;
+
+	t_check(!nl_join(listener, nl_group_channels), "%m");
+	fd = dev_create(&arg);
+	hear_channel(listener, TSCT_GENL_CMD_CHANNEL_MADE, arg.id);
+	close(fd);
+	hear_channel(listener, TSCT_GENL_CMD_CHANNEL_REMOVED, arg.id);
+	/* A kept channel that is in use is removed with its last holder. */
+	kept.flags = TSCT_CHANNEL_KEEP;
+	fd = dev_create(&kept);
+	hear_channel(listener, TSCT_GENL_CMD_CHANNEL_MADE, kept.id);
+	remove.id = kept.id;
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_REMOVE, &remove), "%m");
+	t_check(!nl_receive(listener, &(struct nl_message) { 0 }, 300));
+	close(fd);
+	hear_channel(listener, TSCT_GENL_CMD_CHANNEL_REMOVED, kept.id);
+	/* A request that fails makes no news. */
+	arg.block_size = 1;
+	fd = dev_open();
+	t_errno(ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), EINVAL);
+	t_check(!nl_receive(listener, &(struct nl_message) { 0 }, 300));
+	close(fd);
+	close(listener);
+}
+
+int main(void)
+{
+	int fd = dev_open();
+	const struct tsct_clock_page *page = clk_map(fd);
+
+	sock = nl_open();
+	t_check(!nl_resolve(sock));
+	try_clock(fd, page);
+	try_slow_listener(fd, page);
+	try_channels();
+	try_listener_of_user();
 	return t_status();
 }

@@ -81,7 +81,7 @@ static struct nl_msg *family_message(int cmd, const char *name,
 START_TEST(test_module_loads_and_unloads)
 {
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
-			      TSCT_GENL_GROUP), 0);
+			      TSCT_GENL_GROUP_CLOCK), 0);
 	ck_assert_int_eq(kernel.family, FAMILY);
 	ck_assert(kernel.news);
 	arrive(family_message(CTRL_CMD_DELFAMILY, TSCT_GENL_NAME, NULL), 0);
@@ -93,7 +93,7 @@ END_TEST
 START_TEST(test_ignores_other_families)
 {
 	arrive(family_message(CTRL_CMD_NEWFAMILY, "nl80211",
-			      TSCT_GENL_GROUP), 0);
+			      TSCT_GENL_GROUP_CLOCK), 0);
 	ck_assert(!kernel.family && !kernel.news);
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME, "news"), 0);
 	ck_assert(!kernel.family && !kernel.news);
@@ -101,7 +101,7 @@ START_TEST(test_ignores_other_families)
 	ck_assert(!kernel.family && !kernel.news);
 	/* A message that comes from another process is ignored. */
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
-			      TSCT_GENL_GROUP), 1234);
+			      TSCT_GENL_GROUP_CLOCK), 1234);
 	ck_assert(!kernel.family && !kernel.news);
 }
 END_TEST
@@ -110,9 +110,9 @@ static struct nl_msg *event(int type, __u32 epoch)
 {
 	struct nl_msg *msg = message(type, TSCT_GENL_CMD_DISRUPTED);
 
-	nla_put_u32(msg, TSCT_GENL_ATTR_EPOCH, epoch);
-	nla_put_u32(msg, TSCT_GENL_ATTR_CAUSE, TSCT_CAUSE_HOTPLUG);
-	nla_put_u32(msg, TSCT_GENL_ATTR_SOURCE, TSCT_SOURCE_TSC);
+	nla_put_u32(msg, TSCT_GENL_CLOCK_EPOCH, epoch);
+	nla_put_u32(msg, TSCT_GENL_CLOCK_CAUSE, TSCT_CAUSE_HOTPLUG);
+	nla_put_u32(msg, TSCT_GENL_CLOCK_SOURCE, TSCT_SOURCE_TSC);
 	return msg;
 }
 
@@ -140,13 +140,13 @@ START_TEST(test_epoch_event)
 	arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED), 0);
 	ck_assert(!kernel.news);
 	msg = message(FAMILY, TSCT_GENL_CMD_DISRUPTED);
-	nla_put_u16(msg, TSCT_GENL_ATTR_EPOCH, 7);
-	nla_put_u32(msg, TSCT_GENL_ATTR_CAUSE, 1);
+	nla_put_u16(msg, TSCT_GENL_CLOCK_EPOCH, 7);
+	nla_put_u32(msg, TSCT_GENL_CLOCK_CAUSE, 1);
 	arrive(msg, 0);
 	ck_assert(!kernel.news);
 	msg = message(FAMILY, TSCT_GENL_CMD_DISRUPTED);
-	nla_put_u32(msg, TSCT_GENL_ATTR_EPOCH, 8);
-	nla_put_u32(msg, TSCT_GENL_ATTR_CAUSE, 4000000000U);
+	nla_put_u32(msg, TSCT_GENL_CLOCK_EPOCH, 8);
+	nla_put_u32(msg, TSCT_GENL_CLOCK_CAUSE, 4000000000U);
 	nla_put_u64(msg, 99, 1);
 	arrive(msg, 0);
 	ck_assert(kernel.news);

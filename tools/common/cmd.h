@@ -20,6 +20,7 @@ int cmd_dump(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
+int cmd_monitor(int argc, char **argv);
 int cmd_peers(int argc, char **argv);
 int cmd_snapshot(int argc, char **argv);
 int cmd_status(int argc, char **argv);

@@ -30,6 +30,8 @@
  * implicit padding; reserved fields are zero, else the request fails with
  * EINVAL. An unknown request gives ENOTTY. Compatible extension is by new
  * requests and by reserved fields, never by a version number.
+ *
+ * 6. Generic netlink: abi_netlink.h
  */
 #ifndef TSCTRACE_ABI_H
 #define TSCTRACE_ABI_H
@@ -42,6 +44,7 @@
 
 #include <tsctrace/abi_channel.h>
 #include <tsctrace/abi_clock.h>
+#include <tsctrace/abi_netlink.h>
 
 /* ---- CPU check -------------------------------------------------------- */
 
@@ -338,26 +341,6 @@ struct tsct_reply {
 	__s32 result;			/* result of the request: 0 or -errno */
 	__u32 size;			/* bytes of the argument that follows */
 };
-
-/* ---- clock disruptions, over generic netlink ----------------------------- */
-
-/*
- * The module multicasts every clock disruption to the group, at once. There are
- * no netlink requests. A lost message loses nothing: the clock area has the same
- * values.
- */
-#define TSCT_GENL_NAME		"tsctrace"
-#define TSCT_GENL_VERSION	1
-#define TSCT_GENL_GROUP		"clock"
-
-/* Command of the message that reports a disruption, with attributes EPOCH, CAUSE and
- * SOURCE */
-#define TSCT_GENL_CMD_DISRUPTED	1
-
-/* Attributes of a TSCT_GENL_CMD_DISRUPTED message */
-#define TSCT_GENL_ATTR_EPOCH	1	/* u32: the new epoch */
-#define TSCT_GENL_ATTR_CAUSE	2	/* u32: cause of the epoch, TSCT_CAUSE_* */
-#define TSCT_GENL_ATTR_SOURCE	3	/* u32: source of cycles, TSCT_SOURCE_* */
 
 /* ---- layout, asserted ------------------------------------------------- */
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TSCT_KMOD_NETLINK_H
+#define TSCT_KMOD_NETLINK_H
+
+#include <linux/types.h>
+
+struct tsct_clock_reading;
+
+/*
+ * netlink.c: the generic netlink family, its queries and its news. Initialize it after
+ * the clock area and the CPU check, which queries read; news sent before that, or after
+ * tsct_netlink_exit(), are dropped.
+ */
+int tsct_netlink_init(void);
+void tsct_netlink_exit(void);
+
+/*
+ * Multicast news: TSCT_GENL_CMD_DISRUPTED or _CLOCK_STATUS, and _CHANNEL_MADE or
+ * _CHANNEL_REMOVED. Process context, may sleep; no lock of this module is held.
+ */
+void tsct_netlink_clock(u8 cmd, const struct tsct_clock_reading *reading);
+void tsct_netlink_channel(u8 cmd, u32 id);
+
+#endif /* TSCT_KMOD_NETLINK_H */

@@ -1,0 +1,162 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# trace-ctl monitor prints the module's news, as text and as JSON, to root and to other
+# users, and ends by signals, -n, --duration, a closed pipe, and without a module.
+# guest-test: timeout=90 module=no
+# guest-test: files=build/tools/trace-ctl,build/daemon/tsctraced
+set -eu
+ko=/lib/modules/tsctrace.ko
+online=/sys/devices/system/cpu/cpu1/online
+monitor='' daemon=
+cd "$(mktemp -d)"
+
+trap 'kill -9 $monitor $daemon 2>/dev/null || true' EXIT
+fail() { echo "$*"; cat out err 2>/dev/null; exit 1; }
+
+run() {	# WANTED-STATUS ARGUMENT...
+	want=$1 got=0
+	shift
+	trace-ctl monitor "$@" >out 2>err || got=$?
+	[ $got = "$want" ] || fail "monitor $* gave $got, not $want"
+}
+
+blink() {	# makes and removes a channel
+	trace-ctl channel create blink >/dev/null
+	trace-ctl channel remove blink >/dev/null
+}
+
+start() {	# ARGUMENT...: starts a monitor, and waits until it prints news
+	rm -f out
+	trace-ctl monitor "$@" >out 2>err &
+	monitor=$!
+	n=0
+	until [ -s out ]; do
+		n=$((n + 1))
+		[ $n -lt 50 ] || fail "no news"
+		blink
+		sleep 0.1
+	done
+}
+
+ended() {	# WANTED-STATUS
+	got=0
+	wait $monitor || got=$?
+	monitor=
+	[ $got = "$1" ] || fail "the monitor ended with $got, not $1"
+}
+
+until_line() {	# PATTERN
+	n=0
+	until grep -Eq "$1" out; do
+		n=$((n + 1))
+		[ $n -lt 100 ] || fail "no line '$1'"
+		sleep 0.1
+	done
+}
+
+time='^[0-9][0-9]:[0-9][0-9]:[0-9][0-9]\.[0-9]{6}  '
+
+# --- command line, no module ------------------------------------------------
+
+run 2 -n 0
+grep -q "count: '0' is not a number from 1" err || fail "-n 0"
+run 2 --duration 0
+run 2 word
+run 1
+grep -q 'monitor: module not loaded, .*; load the module tsctrace$' err || fail "why"
+[ ! -s out ] || fail "output without a module"
+insmod $ko
+
+# --- text -------------------------------------------------------------------
+
+start
+blink
+until_line "${time}channel [0-9]+ made: blink, root, discard,kept\$"
+until_line "${time}channel [0-9]+ removed: blink, root, discard,kept\$"
+echo 0 >$online
+until_line "${time}clock disrupted by hotplug: unknown, epoch [0-9]+, source tsc; cluster unknown, epoch 0\$"
+echo 1 >$online
+mkdir -p run
+TSCTRACE_RUN_DIR=$PWD/run tsctraced >daemon.log 2>&1 &
+daemon=$!
+until_line "${time}clock (calibrating|synchronized), epoch [0-9]+, source tsc, [+]- [0-9]+ ns; cluster "
+kill -TERM $monitor
+ended 0
+[ ! -s err ] || fail "errors"
+start
+kill -INT $monitor
+ended 0
+
+# --- JSON -------------------------------------------------------------------
+
+start --json -n 4
+blink
+blink
+ended 0
+[ "$(wc -l <out)" = 4 ] || fail "not 4 lines"
+[ "$(grep -Ec '^\{"time_ns":[0-9]{19},"news":"[a-z_]+".*\}$' out)" = 4 ] || fail "JSON"
+grep -q '"news":"channel_made","id":[0-9]*,"name":"blink","uid":0,"policy":"discard","kernel":false,"kept":true}' \
+	out || fail "channel made"
+start --json
+echo 0 >$online
+echo 1 >$online
+until_line '"news":"clock_disrupted","epoch":[0-9]+,"cause":"hotplug","source":"tsc","status":"disrupted","error_ns":null,'
+until_line '"news":"clock_status","epoch":[0-9]+,"cause":"[a-z]+","source":"tsc","status":"[a-z]+","error_ns":[0-9]+,"cluster_status"'
+kill $monitor
+ended 0
+kill $daemon
+wait $daemon || true
+daemon=
+
+# --- ends -------------------------------------------------------------------
+
+run 0 --duration 0.3
+[ ! -s out ] || fail "news of nothing"
+# The reader of the pipe ends; there is no news at which a write could fail.
+{ got=0; trace-ctl monitor 2>err || got=$?; echo $got >status; } | true
+[ "$(cat status)" = 0 ] || fail "a closed pipe gave $(cat status)"
+rm -f status out
+{ got=0; trace-ctl monitor 2>err || got=$?; echo $got >status; } | head -n 1 >out &
+monitor=$!
+n=0
+until [ -s status ] && [ -s out ]; do
+	n=$((n + 1))
+	[ $n -lt 100 ] || fail "monitor | head does not end"
+	blink
+	sleep 0.1
+done
+wait $monitor
+monitor=
+[ "$(cat status) $(wc -l <out)" = "0 1" ] || fail "monitor | head"
+
+# --- another user -----------------------------------------------------------
+
+# Root's channels have no names; the user's own channels have. The name of a channel of
+# the user stays known until it is removed, by whomever.
+chmod 0666 /dev/tsctrace
+chmod 0777 .
+rm out
+su -s /bin/sh nobody -c 'exec trace-ctl monitor' >out 2>err &
+monitor=$!
+n=0
+until grep -Eq "${time}channel [0-9]+ made\$" out; do
+	n=$((n + 1))
+	[ $n -lt 50 ] || fail "no news of root's channels"
+	blink
+	sleep 0.1
+done
+su -s /bin/sh nobody -c 'trace-ctl channel create mine && trace-ctl channel remove mine' \
+	>/dev/null
+until_line "${time}channel [0-9]+ removed: mine, nobody, discard,kept\$"
+! grep -q blink out || fail "the user sees the name of root's channel"
+kill $monitor
+ended 0
+
+# --- the module is unloaded --------------------------------------------------
+
+start
+rmmod tsctrace
+ended 1
+tail -n 1 out | grep -Eq "${time}module unloaded\$" || fail "unloading"
+grep -q 'monitor: module unloaded; load the module tsctrace$' err || fail "why"
+echo "$(uname -r): ok"
