@@ -142,6 +142,17 @@ grep -q ' published = [0-9]* recorded + 0 lost' json || fail "the sum"
 trace-ctl channel remove box >out || fail "remove"
 see_channels 0
 
+# Events of a kernel module: the sample's tick has a switch, its other events have none.
+insmod /lib/modules/tsctrace-sample.ko
+trace-ctl channel disable sample 'ti*' >out || fail "disable"
+grep -qx 'event tick: disabled' out || fail "no line about the tick: $(cat out)"
+trace-ctl channel enable sample '*' >out || fail "enable"
+[ "$(cat out)" = 'event tick: enabled' ] || fail "enable: $(cat out)"
+! trace-ctl channel disable sample work_begin 2>out || fail "an event without switch"
+grep -q "no event with a switch matches 'work_begin'" out || fail "no reason"
+! trace-ctl channel disable nothing tick 2>out || fail "no such channel"
+rmmod tsctrace-sample
+
 # For a user without access to /dev/tsctrace, status names the device and the error.
 chmod 0600 /dev/tsctrace
 su -s /bin/sh nobody -c 'trace-ctl status' >out || fail "status as nobody"

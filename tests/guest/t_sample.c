@@ -101,6 +101,67 @@ static void await_events(int device, uint64_t nr)
 	t_check(false, "%llu events, not %lu", info.events, nr);
 }
 
+static uint32_t set_switch(int fd, uint32_t id, uint32_t state)
+{
+	struct tsct_event_switch arg = { .id = id, .state = state };
+
+	t_check(!ioctl(fd, TSCT_IOC_EVENT_SWITCH, &arg), "%m");
+	return arg.state;
+}
+
+static uint64_t count_events(int fd)
+{
+	struct tsct_channel_info info = { 0 };
+
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
+	return info.events;
+}
+
+/* Shows the channel, and the roles of this descriptor, in its file of /proc. */
+static void try_fdinfo(int fd)
+{
+	char path[64], text[1024] = "";
+	FILE *file;
+	size_t len;
+
+	sprintf(path, "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "r");
+	len = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+	t_check(len && strstr(text, "name:\tsample\n") && strstr(text, "roles:\t0x0\n"),
+		"%s", text);
+	fclose(file);
+}
+
+/* The tick's switch stops and starts it; the other events have no switch. */
+static void try_switch(int other)
+{
+	struct tsct_event_switch arg = { .id = id_begin, .state = TSCT_EVENT_QUERY };
+	int fd = dev_open();
+	uint64_t events;
+
+	mod_load("/lib/modules/tsctrace-sample.ko", "");
+	t_errno(ioctl(fd, TSCT_IOC_EVENT_SWITCH, &arg), ENOTCONN);
+	t_check(!dev_attach_name(fd, "sample", 0), "%m");
+	try_fdinfo(fd);
+	t_errno(ioctl(fd, TSCT_IOC_EVENT_SWITCH, &arg), ENOENT);
+	arg = (struct tsct_event_switch){ .id = id_tick, .state = 3 };
+	t_errno(ioctl(fd, TSCT_IOC_EVENT_SWITCH, &arg), EINVAL);
+	t_check(set_switch(fd, id_tick, TSCT_EVENT_QUERY) == TSCT_EVENT_ENABLED);
+	t_check(set_switch(fd, id_tick, TSCT_EVENT_DISABLED) == TSCT_EVENT_DISABLED);
+	t_check(set_switch(fd, id_tick, TSCT_EVENT_DISABLED) == TSCT_EVENT_DISABLED);
+	events = count_events(other);
+	usleep(100000);
+	t_check(count_events(other) == events, "%lu", events);
+	t_check(set_switch(fd, id_tick, TSCT_EVENT_QUERY) == TSCT_EVENT_DISABLED);
+	t_check(set_switch(fd, id_tick, TSCT_EVENT_ENABLED) == TSCT_EVENT_ENABLED);
+	await_events(other, events + 5);
+	/* Without its module, the event has no switch, and its key is not touched. */
+	t_check(!mod_unload("tsctrace_sample"), "%m");
+	arg = (struct tsct_event_switch){ .id = id_tick, .state = TSCT_EVENT_ENABLED };
+	t_errno(ioctl(fd, TSCT_IOC_EVENT_SWITCH, &arg), ENOENT);
+	close(fd);
+}
+
 int main(void)
 {
 	struct tsct_channel_info info = { 0 };
@@ -138,6 +199,8 @@ int main(void)
 	printf("%lu ticks\n", ticks);
 	dev_unmap(&m);
 	close(fd);
+	t_check(dev_info(other).channels == 0);
+	try_switch(other);
 	t_check(dev_info(other).channels == 0);
 	return t_status();
 }

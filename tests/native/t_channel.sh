@@ -16,8 +16,9 @@ refused() {	# STATUS PATTERN ARGUMENT...
 	says "$pattern"
 }
 
-refused 2 'missing subcommand: create, remove or list'
-refused 2 "invalid subcommand 'bla'; use create, remove or list" bla
+refused 2 'missing subcommand: create, remove, list, enable or disable'
+refused 2 "invalid subcommand 'bla'; use create, remove, list, enable or disable" bla
+refused 2 'enable: missing event name' enable a
 refused 2 'create: missing channel name' create
 refused 2 'remove: missing channel name' remove
 refused 2 "unexpected argument 'b'" create a b

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl channel: creates, removes and lists channels that outlive their programs */
+/* trace-ctl channel: creates, removes and lists channels that outlive their programs, and
+ * switches events of kernel modules */
 #include <argp.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 
 #include "channel_view.h"
 #include "tools/common/cmd.h"
+#include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "tools/common/json.h"
 #include "tools/common/view.h"
@@ -18,8 +21,10 @@
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_KERNEL, KEY_JSON };
 
 struct channel_options {
-	const char *action;		/* subcommand: create, remove or list */
+	const char *action;		/* subcommand: create, remove, list, enable or
+					 * disable */
 	const char *name;
+	const char *event;		/* argument of enable and disable */
 	__u32 policy, flags, block_size, blocks;
 	/* option given that only create accepts, or NULL */
 	const char *create_only;
@@ -54,15 +59,23 @@ static __u32 parse_size(struct argp_state *state, const char *option,
 	return n;
 }
 
+static bool is_switch(const struct channel_options *w)
+{
+	return !strcmp(w->action, "enable") || !strcmp(w->action, "disable");
+}
+
 static void check_arguments(struct argp_state *state, const struct channel_options *w)
 {
 	bool create = !strcmp(w->action, "create");
 
-	if (!create && strcmp(w->action, "remove") && strcmp(w->action, "list"))
-		argp_error(state, "invalid subcommand '%s'; use create, remove or"
-			   " list", w->action);
+	if (!create && !is_switch(w) && strcmp(w->action, "remove") &&
+	    strcmp(w->action, "list"))
+		argp_error(state, "invalid subcommand '%s'; use create, remove, list,"
+			   " enable or disable", w->action);
 	else if (!w->name && strcmp(w->action, "list"))
 		argp_error(state, "%s: missing channel name", w->action);
+	else if (is_switch(w) && !w->event)
+		argp_error(state, "%s: missing event name", w->action);
 	else if (!create && w->create_only)
 		argp_error(state, "%s needs the subcommand create",
 			   w->create_only);
@@ -113,11 +126,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			w->action = arg;
 		else if (!w->name && strcmp(w->action, "list"))
 			w->name = arg;
+		else if (w->name && !w->event && is_switch(w))
+			w->event = arg;
 		else
 			argp_error(state, "unexpected argument '%s'", arg);
 		break;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "missing subcommand: create, remove or list");
+		argp_error(state, "missing subcommand: create, remove, list, enable or"
+			   " disable");
 		break;
 	case ARGP_KEY_END:
 		if (w->action)
@@ -367,6 +383,73 @@ static int list_channels(struct channel_list *all, const struct channel_options 
 	return EXIT_DONE;
 }
 
+/* ---- enable, disable --------------------------------------------------- */
+
+/*
+ * Switches the events that match w->event, a name or a pattern. Returns the number of
+ * events with a switch that match, or -errno.
+ */
+static int switch_events(struct tsct_channel *channel, const struct channel_options *w)
+{
+	const struct tsct_channel_header *header = tsct_channel_info(channel);
+	const char *defs = (const char *)header + header->defs_offset;
+	/* acquire: pairs with the module's release; definitions below are complete */
+	size_t used = __atomic_load_n(&header->defs_used, __ATOMIC_ACQUIRE), pos = 0;
+	const struct tsct_event_def *def;
+	struct tsct_event_switch arg;
+	int err = 0, nr = 0;
+
+	while ((def = tsct_event_def_next(defs, used, pos, &pos, &err))) {
+		if (fnmatch(w->event, def->name, 0))
+			continue;
+		arg = (struct tsct_event_switch) {
+			.id = def->id,
+			.state = strcmp(w->action, "enable") ? TSCT_EVENT_DISABLED :
+				TSCT_EVENT_ENABLED,
+		};
+		err = tsct_channel_request(channel, TSCT_IOC_EVENT_SWITCH, &arg);
+		if (!err)
+			printf("event %s: %sd\n", def->name, w->action);
+		if (err && err != -ENOENT)
+			return err;
+		nr += !err;
+	}
+	return nr;
+}
+
+static int switch_channel(struct channel_list *all, const struct channel_options *w)
+{
+	const struct listed_channel *c;
+	struct tsct_channel *channel;
+	int ret;
+
+	if (!channel_list_check(all, "channel") || channel_list_read(all, "channel"))
+		return EXIT_FAILED;
+	c = channel_list_find(all, "channel", w->name);
+	if (!c)
+		return EXIT_FAILED;
+	if (c->provider != CHANNEL_PROVIDER_MODULE) {
+		fprintf(stderr, "trace-ctl channel: %s: not a channel of a kernel module, "
+			"so its events have no switch\n", c->info.name);
+		return EXIT_FAILED;
+	}
+	ret = tsct_channel_open_id(NULL, c->info.id, 0, &channel);
+	if (ret) {
+		fprintf(stderr, "trace-ctl channel: %s\n", tsct_channel_error(channel));
+		tsct_channel_close(channel);
+		return EXIT_FAILED;
+	}
+	ret = switch_events(channel, w);
+	if (ret < 0)
+		fprintf(stderr, "trace-ctl channel: %s: %s failed: %s\n", c->info.name,
+			w->action, strerror(-ret));
+	else if (!ret)
+		fprintf(stderr, "trace-ctl channel: %s: no event with a switch matches "
+			"'%s'\n", c->info.name, w->event);
+	tsct_channel_close(channel);
+	return ret > 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
 int cmd_channel(int argc, char **argv)
 {
 	struct channel_options w = {
@@ -382,6 +465,8 @@ int cmd_channel(int argc, char **argv)
 		ret = create(&all, &w);
 	else if (!strcmp(w.action, "remove"))
 		ret = remove_channel(&all, &w);
+	else if (is_switch(&w))
+		ret = switch_channel(&all, &w);
 	else
 		ret = list_channels(&all, &w);
 	channel_list_close(&all);

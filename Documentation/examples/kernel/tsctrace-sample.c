@@ -30,7 +30,8 @@ struct work_done {
 } __packed;
 
 static struct tsct_kchannel *channel;
-static int id_tick, id_begin, id_end;
+static int id_begin, id_end;
+static DEFINE_TSCT_KEVENT(event_tick);	/* can be disabled: trace-ctl channel disable */
 static struct hrtimer timer;
 static u64 ticks;
 
@@ -44,7 +45,7 @@ static enum hrtimer_restart on_timer(struct hrtimer *expired)
 	};
 
 	/* A lost event is counted: the result can be ignored. */
-	tsct_emit(channel, id_tick, &tick, sizeof(tick));
+	tsct_kevent_emit(&event_tick, &tick, sizeof(tick));
 	hrtimer_forward_now(expired, ns_to_ktime(PERIOD_NS));
 	return HRTIMER_RESTART;
 }
@@ -80,10 +81,11 @@ MODULE_PARM_DESC(work, "number of items to process");
 
 static int define_events(void)
 {
-	id_tick = tsct_event_define(channel, "tick", TSCT_KIND_COUNTER,
-				    "late_ns:s64, nr:u64");
-	if (id_tick < 0)
-		return id_tick;
+	int err = tsct_kevent_define(channel, &event_tick, "tick", TSCT_KIND_COUNTER,
+				     "late_ns:s64, nr:u64");
+
+	if (err)
+		return err;
 	id_begin = tsct_event_define(channel, "work_begin", TSCT_KIND_BEGIN,
 				     "item:u32");
 	if (id_begin < 0)
