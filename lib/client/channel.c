@@ -115,6 +115,16 @@ int tsct_channel_remove(struct tsct_channel *channel, __u32 id)
 	return tsct_channel_request(channel, TSCT_IOC_CHANNEL_REMOVE, &arg);
 }
 
+const void *tsct_channel_defs(const struct tsct_channel *channel, size_t *ret_size)
+{
+	const struct tsct_channel_header *header = (void *)channel->head_map;
+	/* acquire: pairs with the provider's release; definitions below are complete */
+	__u64 used = __atomic_load_n(&header->defs_used, __ATOMIC_ACQUIRE);
+
+	*ret_size = used < channel->header.defs_size ? used : channel->header.defs_size;
+	return channel->head_map + channel->header.defs_offset;
+}
+
 __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *header = (void *)channel->head_map;

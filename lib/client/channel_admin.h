@@ -111,6 +111,14 @@ int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
  */
 __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel);
 
+/*
+ * tsct_channel_defs - the definitions of a channel's events, in the provider's pages
+ * @ret_size: bytes of definitions now
+ *
+ * For tsct_event_def_next(), which accepts any content. @channel is open.
+ */
+const void *tsct_channel_defs(const struct tsct_channel *channel, size_t *ret_size);
+
 /* ---- events ------------------------------------------------------------ */
 
 /* Checks the syntax of event patterns, see tsct_events_enable(). Returns 0; -EINVAL:

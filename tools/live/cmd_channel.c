@@ -391,10 +391,8 @@ static int list_channels(struct channel_list *all, const struct channel_options 
  */
 static int switch_events(struct tsct_channel *channel, const struct channel_options *w)
 {
-	const struct tsct_channel_header *header = tsct_channel_info(channel);
-	const char *defs = (const char *)header + header->defs_offset;
-	/* acquire: pairs with the module's release; definitions below are complete */
-	size_t used = __atomic_load_n(&header->defs_used, __ATOMIC_ACQUIRE), pos = 0;
+	size_t used, pos = 0;
+	const void *defs = tsct_channel_defs(channel, &used);
 	const struct tsct_event_def *def;
 	struct tsct_event_switch arg;
 	int err = 0, nr = 0;
