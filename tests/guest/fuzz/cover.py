@@ -4,10 +4,12 @@
 
 The compiler puts a call before each basic block, and KCOV records where these calls
 return to. COVERAGE has a line "SECTION OFFSET" for each that was reached. A line of the
-source is reached if one of its blocks is. Prints a table of files; with --lines, also the
-lines that were not reached, by function.
+source is reached if one of its blocks is. Functions of the core that the module contains
+and never calls do not count. Prints a table of files; with --lines, also the lines that
+were not reached, by function.
 """
 import collections
+import os
 import re
 import subprocess
 import sys
@@ -15,26 +17,100 @@ import sys
 CALL = "__sanitizer_cov_trace_pc"
 
 
+# Sections that refer to functions without calling them
+PASSIVE = re.compile(r"\.(debug|orc|return_sites|retpoline|static_call|altinst|ibt)|mcount"
+                     r"|eh_frame|_error_injection|kasan|init_array|fini_array|BTF")
+
+
+def run(*command, text=None):
+    return subprocess.run(command, input=text, check=True, capture_output=True,
+                          text=True).stdout
+
+
+def functions(module):
+    """Returns {section: [(begin, end, name)]}."""
+    found = collections.defaultdict(list)
+    for line in run("objdump", "-t", module).splitlines():
+        match = re.match(r"([0-9a-f]+) ....... *(\S+)\s+([0-9a-f]+) (?:\.hidden )?(\S+)$", line)
+        if match and "text" in match[2] and int(match[3], 16):
+            begin = int(match[1], 16)
+            found[match[2]].append((begin, begin + int(match[3], 16), match[4]))
+    return found
+
+
+def references(module):
+    """Yields (section, offset, symbol, addend) of each relocation."""
+    section = None
+    for line in run("objdump", "-r", module).splitlines():
+        match = re.match(r"RELOCATION RECORDS FOR \[(.*)\]", line)
+        section = match[1] if match else section
+        match = re.match(r"([0-9a-f]+) (\S+) +(\S+?)(?:([+-])0x([0-9a-f]+))?$", line)
+        if match:
+            addend = int((match[4] or "+") + (match[5] or "0"), 16)
+            # Relative to the next instruction in code, to the section in data
+            addend += 4 if match[2] in ("R_X86_64_PLT32", "R_X86_64_PC32") else 0
+            yield section, int(match[1], 16), match[3], addend
+
+
+def local_jumps(module):
+    """Yields (section, offset, target) of calls and jumps without a relocation."""
+    section = pending = None
+    for line in run("objdump", "-dr", "--no-show-raw-insn", module).splitlines() + ["end"]:
+        match = re.match(r"Disassembly of section (.*):", line)
+        if pending and "R_X86_64" not in line:
+            yield pending
+        section = match[1] if match else section
+        match = re.match(r" *([0-9a-f]+):\s+(?:call|j\w+) +([0-9a-f]+) <", line)
+        pending = match and (section, int(match[1], 16), int(match[2], 16))
+
+
+def called(module):
+    """Returns the names of functions that can be reached from data and entry points."""
+    where = functions(module)
+
+    def owner(section, offset):
+        return next((name for begin, end, name in where.get(section, ())
+                     if begin <= offset < end), None)
+    names = {name for rows in where.values() for _, _, name in rows}
+    # Entry points: BTF has no relocation for the function that BPF programs call.
+    calls, todo = collections.defaultdict(set), ["tsct_bpf_emit"]
+    todo += [name for section in (".init.text", ".exit.text")
+             for _, _, name in where.get(section, ())]
+    for section, offset, symbol, addend in references(module):
+        target = symbol if symbol in names else owner(symbol, addend)
+        if not target or PASSIVE.search(section):
+            continue
+        if "text" in section:
+            calls[owner(section, offset)].add(target)
+        else:
+            todo.append(target)
+    for section, offset, target in local_jumps(module):
+        calls[owner(section, offset)].add(owner(section, target))
+    reached = set()
+    while todo:
+        name = todo.pop()
+        if name not in reached:
+            reached.add(name)
+            todo += calls[name]
+    return {(section, name): (begin, end) for section, rows in where.items()
+            for begin, end, name in rows if name in reached}
+
+
 def sites(module):
     """Yields (section, offset behind the call) of each instrumented block."""
-    text = subprocess.run(["objdump", "-r", module], check=True, capture_output=True,
-                          text=True).stdout
-    section = None
-    for line in text.splitlines():
-        match = re.match(r"RELOCATION RECORDS FOR \[(.*)\]", line)
-        if match:
-            section = match[1]
-        words = line.split()
-        if len(words) == 3 and words[2].startswith(CALL + "-") and "text" in section:
-            yield section, int(words[0], 16) + 4
+    ranges = collections.defaultdict(list)
+    for (section, _), limits in called(module).items():
+        ranges[section].append(limits)
+    for section, offset, symbol, _ in references(module):
+        if symbol == CALL and any(begin <= offset < end for begin, end in ranges[section]):
+            yield section, offset + 4
 
 
 def places(module, section, offsets):
     """Returns the (function, file, line) of each offset, innermost of inlined ones."""
     # The call, not the instruction behind it
-    text = subprocess.run(["addr2line", "-f", "-e", module, "-j", section],
-                          input="".join(f"{o - 5:x}\n" for o in offsets),
-                          check=True, capture_output=True, text=True).stdout.split("\n")
+    text = run("addr2line", "-f", "-e", module, "-j", section,
+               text="".join(f"{o - 5:x}\n" for o in offsets)).split("\n")
     for function, place in zip(text[0::2], text[1::2]):
         file, _, line = place.partition(":")
         file = re.sub(r".*/(?=(kmod|lib/core|include)/)", "", file)
@@ -61,14 +137,12 @@ def main():
             lines[file, line] |= hit
             function_of[file, line] = function
     files = sorted({file for file, _ in lines if file.startswith(("kmod/", "lib/"))})
-    total = [0] * 4
-    for file in files + ["all"]:
-        mine = [hit for (name, _), hit in lines.items() if name == file]
-        row = [sum(mine), len(mine), blocks[file, True], blocks[file, True] + blocks[file, False]]
-        row = total if file == "all" else row
-        print(f"{file:28} {row[0]:5} of {row[1]:5} lines {100 * row[0] / row[1]:6.1f} %"
-              f" {row[2]:6} of {row[3]:6} blocks")
-        total = [a + b for a, b in zip(total, row)]
+    for file in files + ["kmod", "lib/core", "all"]:
+        group = [name for name in files if file in (name, os.path.dirname(name), "all")]
+        mine = [hit for (name, _), hit in lines.items() if name in group]
+        met = sum(blocks[name, True] for name in group)
+        print(f"{file:28} {sum(mine):5} of {len(mine):5} lines {100 * sum(mine) / len(mine):6.1f} %"
+              f" {met:6} of {met + sum(blocks[name, False] for name in group):6} blocks")
     if "--lines" in sys.argv[3:]:
         missed = collections.defaultdict(list)
         for (file, line), hit in sorted(lines.items()):

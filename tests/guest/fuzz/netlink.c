@@ -23,7 +23,8 @@ int fz_netlink_socket(void)
 	struct timeval tenth = { .tv_usec = 100000 };
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tenth, sizeof(tenth));
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tenth, sizeof(tenth));
 	return fd;
 }
 
@@ -104,7 +105,7 @@ long fz_netlink_send(int fd, const uint8_t *sel)
 	if (sel[12] > 0xe0)
 		((uint8_t *)&m)[sel[12] % 32] ^= sel[11];
 	ret = send(fd, &m, sel[12] == 0xe0 ? m.head.nlmsg_len - 1 : m.head.nlmsg_len, 0);
-	for (i = 0; i < 20 && recv(fd, &m, sizeof(m), MSG_DONTWAIT) > 0; i++)
+	for (i = 0; ret >= 0 && i < 20 && recv(fd, &m, sizeof(m), MSG_DONTWAIT) > 0; i++)
 		;
 	return ret;
 }
