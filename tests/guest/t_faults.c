@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Each allocation of a call, and each of its copies from and to user space, fails once,
- * one after the other: the call returns ENOMEM or EFAULT and leaves nothing behind. The
- * calls are those of the fuzzer's table of requests, and others. Needs a kernel with
- * fault injection (CONFIG_FAULT_INJECTION, FAILSLAB, FAIL_PAGE_ALLOC).
+ * one after the other: the call returns ENOMEM or EFAULT, or ENOBUFS from netlink, and
+ * leaves nothing behind. The calls are those of the fuzzer's table of requests, and
+ * others. Needs a kernel with fault injection (CONFIG_FAULT_INJECTION, FAILSLAB,
+ * FAIL_PAGE_ALLOC).
  * guest-test: timeout=60
  */
 #include "fuzz/fuzz.h"
@@ -141,8 +142,8 @@ static void fail_each(const struct call *call)
 		injected++;
 		if (ret) {
 			failures++;
-			t_check(error == ENOMEM || error == EFAULT, "%s, step %u: %s",
-				call->name, nth, strerror(error));
+			t_check(error == ENOMEM || error == EFAULT || error == ENOBUFS,
+				"%s, step %u: %s", call->name, nth, strerror(error));
 		}
 	}
 	t_check(nth < 1000, "%s: too many steps", call->name);

@@ -180,7 +180,7 @@ static bool kernel_warned(void)
 		level = atoi(record) & 7;
 		/* Warnings of this module, of memory cgroups, of a fault that struck */
 		if (level > 4 || strstr(text, "tsctrace: ") || strstr(text, "oom") ||
-		    strstr(text, "emory") || strstr(text, "test: ") || strstr(text, "fuzz"))
+		    strstr(text, "emory") || strstr(text, "test: ") || strstr(text, "took") || strstr(text, "affine"))
 			continue;
 		if (!warned)
 			printf("kernel: %.*s", 200, text);

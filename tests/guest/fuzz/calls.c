@@ -9,8 +9,8 @@
 
 /* What a field holds */
 enum kind {
-	K_NAME, K_POLICY, K_FLAGS, K_BLOCK_SIZE, K_BLOCKS, K_ROLES, K_ID, K_UID, K_CPU, K_RESERVED, K_ADDRESS,
-	K_LENGTH, K_EVENT, K_COUNT, K_BYTES, K_ANY,
+	K_NAME, K_POLICY, K_FLAGS, K_BLOCK_SIZE, K_BLOCKS, K_ROLES, K_ID, K_UID, K_CPU,
+	K_RESERVED, K_ADDRESS, K_LENGTH, K_EVENT, K_COUNT, K_BYTES, K_ANY,
 };
 
 struct field {
@@ -163,10 +163,11 @@ static void put_name(char *name, size_t size, unsigned int sel)
 	static const char *const names[] = {
 		"a", "b", "c", "a.b-c_D9", "", "a b", "/", "-", "\x7f", "a\nb",
 		"0123456789012345678901234567890", "01234567890123456789012345678901",
+		"sample", "nest",
 	};
 
 	memset(name, 0, size);
-	memcpy(name, names[sel % 12], strnlen(names[sel % 12], size));
+	memcpy(name, names[sel % 14], strnlen(names[sel % 14], size));
 }
 
 /*

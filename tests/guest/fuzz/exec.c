@@ -445,7 +445,7 @@ static void run_hotplug(struct fz_thread *t, const struct fz_op *op)
 
 	if (fd >= 0 && op->sel[0] % 4 != 3)
 		CALL(t, write(fd, "0", 1));
-	if (fd >= 0)
+	if (fd >= 0 && op->sel[0] % 4 != 2)
 		CALL(t, write(fd, "1", 1));
 	close(fd);
 }
@@ -711,22 +711,23 @@ static const char *remove_channels(void)
 	return info.channels || info.bytes ? why : NULL;
 }
 
+/* Loads or unloads the modules that emit events, if the program uses them. */
 static void toggle_modules(const struct fz_program *program, bool load)
 {
-	static const char *const names[] = { "tsct-nest", "tsctrace-sample" };
-	char path[64];
+	static const char *const paths[] = {
+		"/lib/modules/tsct-nest.ko", "/lib/modules/tsctrace-sample.ko",
+	};
+	bool overwrite = program->ops[0].sel[1] & 1;
 	unsigned int i;
 	int fd;
 
 	if (!has_call(program, FZ_EMIT))
 		return;
 	for (i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "/lib/modules/%s.ko", names[i]);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
+		fd = open(paths[i], O_RDONLY | O_CLOEXEC);
 		fz_cover_begin(0);
-		if (load && fd >= 0)
-			syscall(SYS_finit_module, fd, program->ops[0].sel[1] & 1 ?
-				"policy=1" + i * 8 : "", 0);
+		if (load)
+			syscall(SYS_finit_module, fd, !i && overwrite ? "policy=1" : "", 0);
 		else
 			syscall(SYS_delete_module, i ? "tsctrace_sample" : "tsct_nest", 0);
 		fz_cover_end(0);

@@ -50,7 +50,7 @@ static void generate_op(struct fz_random *random, struct fz_op *op)
 	op->fault = once(random, 8) ? (uint8_t)fz_random(random) : 0;
 	for (i = 0; i < FZ_SELECTORS; i++)
 		op->sel[i] = once(random, 6) ? (uint8_t)fz_random(random) :
-			once(random, 5) ? (uint8_t)below(random, 16) : 0;
+			once(random, i < 3 ? 2 : 5) ? (uint8_t)below(random, 16) : 0;
 }
 
 static void generate_head(struct fz_random *random, struct fz_program *p)
