@@ -167,6 +167,7 @@ static bool is_expected(const char *text)
 {
 	static const char *const words[] = {
 		"tsctrace: ", "oom", "emory", "ftrace", "interrupt took", "affine", "test: ",
+		"vmalloc error",
 	};
 	size_t i;
 

@@ -34,7 +34,7 @@ struct fz_shared *fz_shared;
 unsigned int fz_seconds_max = 60;
 
 /* Written by the program's threads without locks, like a hostile program does */
-static int files[FZ_SLOTS], epoll, netlink, slow = -1;
+static int files[FZ_SLOTS], epoll, netlink, slow = -1, watching;
 static size_t sizes[FZ_SLOTS];
 static unsigned int nr_cpus;
 static char *arena;		/* per thread ARENA_PAGES, followed by no page */
@@ -65,8 +65,19 @@ void fz_fail(struct fz_thread *t, const char *format, ...)
 
 /* ---- faults ----------------------------------------------------------- */
 
+/* Number of channels, by a descriptor that the program does not know */
+static uint64_t count_channels(void)
+{
+	struct tsct_info info = { .channels = 0 };
+
+	ioctl(watching, TSCT_IOC_INFO, &info);
+	return info.channels;
+}
+
 static void begin(struct fz_thread *t)
 {
+	if (t->creating)
+		t->channels = count_channels();
 	__atomic_fetch_add(&t->shared->calls, 1, __ATOMIC_RELAXED);
 	t->since = time(NULL);
 	if (t->nth)
@@ -74,12 +85,14 @@ static void begin(struct fz_thread *t)
 }
 
 /* True if the call is to be repeated, with its next step failing. */
-static bool again(struct fz_thread *t)
+static bool again(struct fz_thread *t, long ret)
 {
 	bool hit = t->nth && faults_injected(&t->faults);
 
 	if (time(NULL) - t->since > CALL_SECONDS)
 		fz_fail(t, "a call took %ld s", (long)(time(NULL) - t->since));
+	if (t->creating && ret < 0 && count_channels() != t->channels)
+		fz_fail(t, "a channel is left, though its creation failed");
 	fz_cover_collect(t->nr);
 	t->faulty |= hit;
 	if (!hit)
@@ -98,7 +111,7 @@ static bool again(struct fz_thread *t)
 		errno = 0;						\
 		call_ret = (long)(call);				\
 		call_errno = errno;					\
-		call_again = again(t);					\
+		call_again = again(t, call_ret);				\
 	} while (call_again);						\
 	errno = call_errno;						\
 	call_ret;							\
@@ -117,6 +130,12 @@ static void *argument_at(struct fz_thread *t, const struct fz_op *op, size_t siz
 	char *end = base + ARENA_PAGES * FZ_PAGE, *at = base + FZ_PAGE;
 
 	switch (op->where >> 5) {
+	case FZ_AT_READ_ONLY:
+		at = base + 2 * FZ_PAGE;
+		mprotect(at, FZ_PAGE, PROT_READ | PROT_WRITE);
+		memcpy(at, argument, size);
+		mprotect(at, FZ_PAGE, PROT_READ);
+		return at;
 	case FZ_AT_PAGE_END:
 		at = end - size;
 		break;
@@ -187,7 +206,9 @@ static void run_request(struct fz_thread *t, unsigned int nr, const struct fz_op
 	_Static_assert(sizeof(struct tsct_event_def) <= sizeof(argument), "too small");
 	fz_argument(nr, op->sel, &context, argument);
 	at = argument_at(t, op, fz_requests[nr].size, argument);
+	t->creating = nr == FZ_CREATE && is_alone(t);
 	ret = CALL(t, ioctl(fd, fz_requests[nr].cmd, at));
+	t->creating = false;
 	if (ret < 0)
 		check_errno(t, nr, errno);
 	else if (ret > 0)
@@ -622,6 +643,7 @@ static _Noreturn void run_child(const struct fz_program *program, bool sweep)
 	for (i = 0; i < FZ_SLOTS; i++)
 		files[i] = i < 3 ? open(TSCT_DEVICE_PATH, O_CLOEXEC | (i == 2 ? O_RDONLY : O_RDWR)) :
 			-1;
+	watching = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
 	epoll = has_call(program, FZ_EPOLL) ? epoll_create1(EPOLL_CLOEXEC) : -1;
 	netlink = has_call(program, FZ_NETLINK) ? fz_netlink_socket() : -1;
 	for (i = 0; i < nr; i++)

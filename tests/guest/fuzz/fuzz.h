@@ -46,7 +46,7 @@ struct fz_program {
 
 /* Where a request's argument is */
 enum {
-	FZ_AT_HEAP, FZ_AT_HEAP2, FZ_AT_HEAP3, FZ_AT_PAGE_END, FZ_AT_CROSSING,
+	FZ_AT_HEAP, FZ_AT_HEAP2, FZ_AT_READ_ONLY, FZ_AT_PAGE_END, FZ_AT_CROSSING,
 	FZ_AT_SLOW, FZ_AT_MAP, FZ_AT_INVALID,
 };
 
@@ -79,6 +79,8 @@ struct fz_thread {
 	unsigned int nth;		/* the step that fails in this call; 0: none */
 	bool faulty;			/* a step of this call has failed */
 	time_t since;			/* beginning of this call */
+	bool creating;			/* the call creates a channel, in the only thread */
+	uint64_t channels;		/* number of channels before that */
 	struct tsct_faults faults;
 	sigjmp_buf *on_fault;
 };
