@@ -7,6 +7,7 @@
 #   make check-fast unit tests, the ring's model, quick native tests; no guest
 #   make check-newest  the guest suite on the newest kernel in Debian's archive
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
+#   make fuzz-kernel  fuzz the module in the debug kernel, MINUTES=30
 #   make demo       record three machines and their messages, in guests
 #   make install    PREFIX=/usr/local DESTDIR=
 .DEFAULT_GOAL := all
@@ -71,6 +72,10 @@ check-newest:
 fuzz:
 	tests/deps.sh --fuzz
 	+$(MAKE) -C tests/fuzz
+fuzz-kernel: deps
+	tests/deps.sh --debug-kernel
+	+$(MAKE) all
+	MINUTES=$(or $(MINUTES),30) tests/guest/fuzz/run.sh
 check-browser: deps
 	tests/deps.sh --browser
 	+$(MAKE) all
@@ -111,6 +116,6 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all lib daemon tools examples module deps fuzz check-service check check-fast check-unit check-guest \
+.PHONY: all lib daemon tools examples module deps fuzz fuzz-kernel check-service check check-fast check-unit check-guest \
 	check-browser check-faults check-guest-debug check-model check-newest check-sim demo bench \
 	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean

@@ -10,6 +10,8 @@
 #   --test GLOB     only tests with this name (t_mmap, 't_*')
 #   --boot NAME     only boots with this name (default, unstable, restore, isolated)
 #   --list          print the tests and their requirements
+#   --time SECONDS  time limit of each test, in place of its own
+#   --out FILE      file for the data that tests pass to `out`: see boot.sh
 #
 # The whole console, the raw results and the logs of the builds are left in
 # build/guest/<release>/.
@@ -58,16 +60,18 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 
 die() { echo "run.sh: $*" >&2; exit 2; }
 
-only_test='*' only_boot='*' list=
+only_test='*' only_boot='*' list='' seconds='' shared=''
 kernels=()
 while [ $# -gt 0 ]; do
 	case $1 in
-	--test|--boot) [ $# -ge 2 ] || die "$1 needs a value" ;;
+	--test|--boot|--time|--out) [ $# -ge 2 ] || die "$1 needs a value" ;;
 	esac
 	case $1 in
 	--test) only_test=$2; shift 2 ;;
 	--boot) only_boot=$2; shift 2 ;;
 	--list) list=1; shift ;;
+	--time) seconds=$2; shift 2 ;;
+	--out) shared=$2; shift 2 ;;
 	-*) die "unknown option $1" ;;
 	*) kernels+=("$1"); shift ;;
 	esac
@@ -202,14 +206,16 @@ write_plan() {	# GROUP RELEASE FACTOR TEST...
 	echo "env TSCT_RELEASE=$2"
 	echo "env TSCT_SLOW=$3"
 	[ -z "${SEED:-}" ] || echo "env SEED=$SEED"
-	[ -z "${TSCT_KILLS:-}" ] || echo "env TSCT_KILLS=$TSCT_KILLS"
+	for name in TSCT_KILLS "${!TSCT_FUZZ_@}"; do
+		[ -z "${!name:-}" ] || echo "env $name=${!name}"
+	done
 	echo "module /lib/modules/tsctrace.ko"
 	for name in "${@:4}"; do
 		flags=-
 		[ "${module[$name]}" = no ] || flags=module
 		[ -f "$here/$name.sh" ] && command="sh /tests/$name" ||
 			command=/tests/$name
-		echo "test $name $((timeout[$name] * $3)) $flags $command"
+		echo "test $name ${seconds:-$((timeout[$name] * $3))} $flags $command"
 	done
 }
 
@@ -360,8 +366,9 @@ boot() {	# INDEX
 		small_initrd "$plan" "${boot_module[$1]}" "$dir"
 	} >"$plan.initrd"
 	for name in ${boot_tests[$1]}; do
-		limit=$((limit + timeout[$name] + 15))
+		limit=$((limit + ${seconds:-timeout[$name]} + 15))
 	done
+	[ -z "$shared" ] || options+=(--out "$shared")
 	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
 	[[ $group != restore.* ]] || options+=(--restore)
 	[[ $group != isolated.* ]] || options+=(--append "isolcpus=2 nohz_full=3")

@@ -1,153 +1,179 @@
 // SPDX-License-Identifier: MIT
 /*
- * Each allocation of a request fails once, one after the other: the request
- * returns ENOMEM and leaves nothing behind. Needs a kernel with fault
- * injection (CONFIG_FAULT_INJECTION, FAILSLAB, FAIL_PAGE_ALLOC).
+ * Each allocation of a call, and each of its copies from and to user space, fails once,
+ * one after the other: the call returns ENOMEM or EFAULT, or ENOBUFS from netlink, and
+ * leaves nothing behind. The calls are those of the fuzzer's table of requests, and
+ * others. Needs a kernel with fault injection (CONFIG_FAULT_INJECTION, FAILSLAB,
+ * FAIL_PAGE_ALLOC).
  * guest-test: timeout=60
  */
-#include <sys/mount.h>
+#include "fuzz/fuzz.h"
 
-#include "device.h"
+static struct tsct_faults faults;
+static uint32_t kept_id;	/* a channel that exists during each call */
+static const struct fz_context *context;
+static unsigned int injected;
+static int netlink;
 
-#define DEBUG	"/sys/kernel/debug/"
-
-static void write_file(const char *path, const char *text)
+static int step_open(int fd, const uint8_t *sel)
 {
-	int fd = open(path, O_WRONLY);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		t_skip("no fault injection in this kernel: %s: %m", path);
-	close(fd);
-}
-
-/* fd of fail-nth, opened before faults are armed, or opening would fail first */
-static int fail_nth;
-
-static void arm(unsigned int nth)
-{
-	char text[16];
-	int len = snprintf(text, sizeof(text), "%u", nth);
-
-	if (pwrite(fail_nth, text, (size_t)len, 0) != len) {
-		perror("fail-nth");
-		exit(1);
-	}
-}
-
-/* True if the nth allocation was reached. Disarms the fault. */
-static bool injected(void)
-{
-	char text[16] = "";
-	ssize_t len = pread(fail_nth, text, sizeof(text) - 1, 0);
-
-	arm(0);
-	return len > 0 && atoi(text) == 0;
-}
-
-/* Calls step(fd) until each of its allocations has failed once. */
-static void all_fail(const char *what, int (*step)(int fd),
-		     int (*prepare)(void))
-{
-	unsigned int nth, failures = 0;
-	int err, error, fd;
-	bool hit;
-
-	for (nth = 1; nth < 1000; nth++) {
-		fd = prepare();
-		arm(nth);
-		errno = 0;
-		err = step(fd);
-		error = errno;
-		hit = injected();
-		if (fd >= 0)
-			close(fd);
-		if (err) {
-			failures++;
-			t_check(error == ENOMEM, "%s, allocation %u: %s", what,
-				nth, strerror(error));
-		}
-		if (!hit)
-			break;
-	}
-	t_check(nth < 1000, "%s: too many allocations", what);
-	t_check(!err, "%s without a fault: %s", what, strerror(error));
-	fd = dev_open();
-	t_check(dev_info(fd).channels == 0, "%s left channels", what);
-	t_check(dev_info(fd).bytes == 0, "%s left memory", what);
-	close(fd);
-	printf("%s: %u allocations, %u of them needed\n", what, nth - 1,
-	       failures);
-}
-
-static int nothing(void)
-{
-	return -1;
-}
-
-static int overwrite_channel(void)
-{
-	struct tsct_channel_create request = dev_request("faults");
-
-	request.policy = TSCT_POLICY_OVERWRITE;
-	return dev_create(&request);
-}
-
-static int step_open(int unused)
-{
-	int fd = open(TSCT_DEVICE_PATH, O_RDWR);
-
-	(void)unused;
+	(void)sel;
+	fd = open(TSCT_DEVICE_PATH, O_RDWR);
 	return fd < 0 ? -1 : close(fd);
 }
 
-static int step_create(int fd)
+/* Maps the channel's first pages and reads them. A page fault that fails is repeated. */
+static int step_map(int fd, const uint8_t *sel)
 {
-	struct tsct_channel_create request = dev_request("faults");
+	const size_t size = FZ_PAGE + TSCT_DEFS_SIZE;
+	volatile const char *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	char sum = 0;
+	size_t at;
 
-	return ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &request);
+	(void)sel;
+	for (at = 0; map != MAP_FAILED && at < size; at += FZ_PAGE)
+		sum += map[at];
+	/* A failed munmap() removes nothing, and the map would hold the channel. */
+	return map == MAP_FAILED ? -1 : munmap((void *)map, size) && munmap((void *)map, size);
 }
 
-static int step_check(int fd)
+static int step_netlink(int fd, const uint8_t *sel)
 {
-	struct tsct_cpu_check table[8];
-	struct tsct_check check = { .nr = 8, .table = (uintptr_t)table };
-
-	return ioctl(fd, TSCT_IOC_CHECK, &check);
+	(void)fd;
+	return fz_netlink_send(netlink, sel) < 0 ? -1 : 0;
 }
 
-static int step_write(int fd)
+static int step_parameter(int fd, const uint8_t *sel)
 {
-	static char payload[4000];
+	int ret;
 
-	return dev_write(fd, 16, payload, sizeof(payload));
+	(void)sel;
+	fd = open("/sys/module/tsctrace/parameters/channels_user_max", O_WRONLY);
+	if (fd < 0)
+		return -1;
+	ret = write(fd, "64", 2) == 2 ? 0 : -1;
+	close(fd);
+	return ret;
 }
 
-static int step_define(int fd)
-{
-	struct tsct_event_def def = {
-		.size = TSCT_EVENT_DEF_SIZE(0), .name = "event",
-	};
+/* Calls other than requests follow the table's. sel: the first selectors. */
+static const struct call {
+	const char *name;
+	int (*step)(int fd, const uint8_t *sel);
+	unsigned int request;
+	uint8_t sel[FZ_SELECTORS];
+} calls[] = {
+	{ "open", step_open, 0, { 0 } },
+	{ "info", NULL, FZ_INFO, { 0 } },
+	{ "check", NULL, FZ_CHECK, { 0 } },
+	{ "run a check", NULL, FZ_CHECK_RUN, { 0 } },
+	{ "set the clock", NULL, FZ_CLOCK_SET, { 0 } },
+	{ "snapshot", NULL, FZ_CLOCK_SNAPSHOT, { 0 } },
+	{ "create", NULL, FZ_CREATE, { 0 } },
+	{ "create in the kernel", NULL, FZ_CREATE, { 0, 0, 4, 0, 0, 2 } },
+	{ "attach", NULL, FZ_ATTACH, { 0 } },
+	{ "next", NULL, FZ_NEXT, { 1 } },
+	{ "define", NULL, FZ_DEFINE, { 1, 0, 3 } },
+	{ "write 8 bytes", NULL, FZ_WRITE, { 0 } },
+	{ "write 4000 bytes", NULL, FZ_WRITE, { 9 } },
+	{ "remove", NULL, FZ_REMOVE, { 0 } },
+	{ "cpu", NULL, FZ_CPU, { 0 } },
+	{ "watermark", NULL, FZ_WATERMARK, { 0 } },
+	{ "map", step_map, 0, { 0 } },
+	{ "netlink", step_netlink, 0, { 1, 2, 2 } },
+	{ "parameter", step_parameter, 0, { 0 } },
+};
 
-	return ioctl(fd, TSCT_IOC_DEFINE, &def);
+static bool is_unbound(const struct call *call)
+{
+	return call->request == FZ_CREATE || call->request == FZ_ATTACH;
+}
+
+/* Returns a descriptor for the call, and that of a channel that it may refer to. */
+static int prepare(const struct call *call, int *ret_holder)
+{
+	struct tsct_channel_create arg = dev_request("faults");
+	int fd = dev_open();
+
+	arg.policy = TSCT_POLICY_OVERWRITE;
+	arg.flags = TSCT_CHANNEL_KEEP;
+	*ret_holder = dev_create(&arg);
+	kept_id = arg.id;
+	if (!is_unbound(call))
+		t_check(!dev_attach(fd, arg.id, BOTH), "%m");
+	return fd;
+}
+
+static void clean_up(int fd, int holder)
+{
+	struct tsct_channel_remove arg = { .id = kept_id };
+	struct tsct_info info;
+
+	ioctl(fd, TSCT_IOC_CHANNEL_REMOVE, &arg);
+	close(fd);
+	close(holder);
+	fd = dev_open();
+	info = dev_info(fd);
+	t_check(info.channels == 0 && info.bytes == 0, "%llu channels, %llu bytes are left",
+		info.channels, info.bytes);
+	close(fd);
+}
+
+/* Makes a call until each of its steps has failed once. */
+static void fail_each(const struct call *call)
+{
+	static char argument[2048];
+	unsigned int nth, failures = 0;
+	int ret, error, fd, holder;
+	bool hit;
+
+	for (nth = 1; nth < 1000; nth++) {
+		fd = prepare(call, &holder);
+		fz_argument(call->request, call->sel, context, argument);
+		faults_arm(&faults, nth);
+		errno = 0;
+		ret = call->step ? call->step(fd, call->sel) :
+			ioctl(fd, fz_requests[call->request].cmd, argument);
+		error = errno;
+		hit = faults_injected(&faults);
+		clean_up(fd, holder);
+		if (!hit)
+			break;
+		injected++;
+		if (ret) {
+			failures++;
+			t_check(error == ENOMEM || error == EFAULT || error == ENOBUFS,
+				"%s, step %u: %s", call->name, nth, strerror(error));
+		}
+	}
+	t_check(nth < 1000, "%s: too many steps", call->name);
+	t_check(!ret, "%s without a fault: %s", call->name, strerror(error));
+	printf("%s: %u steps, %u of them needed\n", call->name, nth - 1, failures);
 }
 
 int main(void)
 {
-	mount("none", DEBUG, "debugfs", 0, NULL);
-	write_file(DEBUG "failslab/ignore-gfp-wait", "N");
-	write_file(DEBUG "fail_page_alloc/ignore-gfp-wait", "N");
-	write_file(DEBUG "fail_page_alloc/min-order", "0");
-	write_file(DEBUG "failslab/verbose", "0");
-	write_file(DEBUG "fail_page_alloc/verbose", "0");
+	static char buffer[65536];
+	void *addresses[] = { buffer };
+	struct fz_context c = {
+		.ids = &kept_id, .nr_ids = 1, .addresses = addresses, .nr_addresses = 1,
+		.clock_fd = dev_open(),
+	};
+	unsigned int i;
 
-	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
-	if (fail_nth < 0)
+	if (!faults_setup())
+		t_skip("no fault injection in this kernel");
+	faults_open(&faults);
+	if (faults.fd < 0)
 		t_skip("no fault injection in this kernel: fail-nth: %m");
-
-	all_fail("open", step_open, nothing);
-	all_fail("create", step_create, dev_open);
-	all_fail("check", step_check, dev_open);
-	all_fail("define", step_define, overwrite_channel);
-	all_fail("write", step_write, overwrite_channel);
+	context = &c;
+	fz_family = fz_netlink_family();
+	netlink = fz_netlink_socket();
+	t_check(fz_family && netlink >= 0, "no netlink family");
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		fail_each(&calls[i]);
+	close(c.clock_fd);
+	t_check(injected > 150, "only %u failures injected", injected);
+	printf("%u failures injected\n", injected);
 	return t_status();
 }

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The module's requests: the fields of their arguments with values worth trying, and
+ * the errors that Documentation/abi.rst names. A selector of 0 gives the first value,
+ * which is a usual one.
+ */
+#include "../clock.h"
+#include "fuzz.h"
+
+/* What a field holds */
+enum kind {
+	K_NAME, K_POLICY, K_FLAGS, K_BLOCK_SIZE, K_BLOCKS, K_ROLES, K_ID, K_UID, K_CPU,
+	K_RESERVED, K_ADDRESS, K_LENGTH, K_EVENT, K_COUNT, K_BYTES, K_ANY,
+};
+
+struct field {
+	uint16_t offset, size;
+	uint8_t kind;
+};
+
+#define FIELD(type, name, kind) \
+	{ offsetof(struct type, name), sizeof(((struct type *)0)->name), kind }
+
+static const struct field check_fields[] = {
+	FIELD(tsct_check, table, K_ADDRESS), FIELD(tsct_check, nr, K_COUNT),
+	FIELD(tsct_check, flags, K_ANY), FIELD(tsct_check, reserved, K_RESERVED), { .size = 0 },
+};
+static const struct field create_fields[] = {
+	FIELD(tsct_channel_create, name, K_NAME), FIELD(tsct_channel_create, policy, K_POLICY),
+	FIELD(tsct_channel_create, flags, K_FLAGS),
+	FIELD(tsct_channel_create, block_size, K_BLOCK_SIZE),
+	FIELD(tsct_channel_create, blocks, K_BLOCKS),
+	FIELD(tsct_channel_create, roles, K_ROLES), FIELD(tsct_channel_create, id, K_ANY),
+	FIELD(tsct_channel_create, reserved, K_RESERVED), { .size = 0 },
+};
+static const struct field attach_fields[] = {
+	FIELD(tsct_channel_attach, id, K_ID), FIELD(tsct_channel_attach, name, K_NAME),
+	FIELD(tsct_channel_attach, uid, K_UID), FIELD(tsct_channel_attach, roles, K_ROLES),
+	FIELD(tsct_channel_attach, reserved0, K_RESERVED),
+	FIELD(tsct_channel_attach, reserved, K_RESERVED), { .size = 0 },
+};
+static const struct field next_fields[] = {
+	FIELD(tsct_channel_info, id, K_COUNT), FIELD(tsct_channel_info, name, K_NAME),
+	FIELD(tsct_channel_info, reserved, K_RESERVED), { .size = 0 },
+};
+static const struct field write_fields[] = {
+	FIELD(tsct_write, len, K_LENGTH), FIELD(tsct_write, id, K_EVENT),
+	FIELD(tsct_write, payload, K_ADDRESS), FIELD(tsct_write, reserved, K_RESERVED), { .size = 0 },
+};
+static const struct field remove_fields[] = {
+	FIELD(tsct_channel_remove, id, K_ID), FIELD(tsct_channel_remove, reserved0, K_RESERVED),
+	FIELD(tsct_channel_remove, reserved, K_RESERVED), { .size = 0 },
+};
+static const struct field cpu_fields[] = {
+	FIELD(tsct_channel_cpu, id, K_ID), FIELD(tsct_channel_cpu, cpu, K_CPU),
+	FIELD(tsct_channel_cpu, reserved0, K_RESERVED),
+	FIELD(tsct_channel_cpu, reserved, K_RESERVED), { .size = 0 },
+};
+static const struct field watermark_fields[] = {
+	FIELD(tsct_watermark, bytes, K_BYTES), FIELD(tsct_watermark, reserved, K_RESERVED),
+	{ .size = 0 },
+};
+static const struct field switch_fields[] = {
+	FIELD(tsct_event_switch, id, K_EVENT), FIELD(tsct_event_switch, state, K_COUNT),
+	FIELD(tsct_event_switch, reserved, K_RESERVED), { .size = 0 },
+};
+static const struct field no_fields[] = { { .size = 0 } };
+
+#define ERRNOS(...)	(const int[]){ __VA_ARGS__, 0 }
+#define REQUEST(nr, request, type, ...) \
+	[nr] = { #request, TSCT_IOC_##request, sizeof(struct type), ERRNOS(__VA_ARGS__) }
+
+const struct fz_request fz_requests[FZ_REQUESTS] = {
+	REQUEST(FZ_INFO, INFO, tsct_info, 0),
+	REQUEST(FZ_CHECK, CHECK, tsct_check, EINVAL),
+	REQUEST(FZ_CHECK_RUN, CHECK_RUN, tsct_check, EINVAL, EPERM),
+	REQUEST(FZ_CLOCK_SET, CLOCK_SET, tsct_clock_set, EPERM, EINVAL, ETIME, ESTALE),
+	REQUEST(FZ_CLOCK_SNAPSHOT, CLOCK_SNAPSHOT, tsct_clock_snapshot, EOPNOTSUPP),
+	REQUEST(FZ_CREATE, CHANNEL_CREATE, tsct_channel_create, EINVAL, EPERM, EACCES,
+		EBUSY, EEXIST, EDQUOT, ENOMEM),
+	REQUEST(FZ_ATTACH, CHANNEL_ATTACH, tsct_channel_attach, EINVAL, EBUSY, ENOENT,
+		EACCES, EPERM),
+	REQUEST(FZ_NEXT, CHANNEL_NEXT, tsct_channel_info, EINVAL, ENOENT),
+	REQUEST(FZ_DEFINE, DEFINE, tsct_event_def, ENOTCONN, EACCES, EINVAL, ENOSPC),
+	REQUEST(FZ_WRITE, WRITE, tsct_write, ENOTCONN, EACCES, EINVAL, EMSGSIZE, ENOSPC,
+		ENXIO, ENOMEM),
+	REQUEST(FZ_REMOVE, CHANNEL_REMOVE, tsct_channel_remove, EINVAL, ENOENT, EACCES,
+		EPERM),
+	REQUEST(FZ_CPU, CHANNEL_CPU, tsct_channel_cpu, EINVAL, ENOENT),
+	REQUEST(FZ_WATERMARK, WATERMARK, tsct_watermark, EINVAL, ENOTCONN, EACCES),
+	REQUEST(FZ_THREAD, THREAD, tsct_thread_info, 0),
+	REQUEST(FZ_SWITCH, EVENT_SWITCH, tsct_event_switch, EINVAL, ENOTCONN, ENOENT),
+};
+
+static const struct field *const fields[FZ_REQUESTS] = {
+	[FZ_INFO] = no_fields, [FZ_CHECK] = check_fields, [FZ_CHECK_RUN] = check_fields,
+	[FZ_CLOCK_SET] = no_fields, [FZ_CLOCK_SNAPSHOT] = no_fields,
+	[FZ_CREATE] = create_fields, [FZ_ATTACH] = attach_fields,
+	[FZ_NEXT] = next_fields, [FZ_DEFINE] = no_fields, [FZ_WRITE] = write_fields,
+	[FZ_REMOVE] = remove_fields, [FZ_CPU] = cpu_fields,
+	[FZ_WATERMARK] = watermark_fields, [FZ_THREAD] = no_fields,
+	[FZ_SWITCH] = switch_fields,
+};
+
+static const char *const other_names[FZ_CALLS - FZ_REQUESTS] = {
+	"ioctl", "open", "close", "dup", "mmap", "store", "load", "munmap", "mprotect",
+	"mremap", "madvise", "poll", "epoll", "file", "fork", "wait", "netlink",
+	"parameter", "hotplug", "emit",
+};
+
+const char *fz_call_name(unsigned int call)
+{
+	return call < FZ_REQUESTS ? fz_requests[call].name :
+		other_names[call - FZ_REQUESTS];
+}
+
+bool fz_errno_documented(unsigned int nr, int error)
+{
+	const int *documented = fz_requests[nr].errnos;
+
+	while (*documented && *documented != error)
+		documented++;
+	return error == EFAULT || *documented == error;
+}
+
+/* ---- values ----------------------------------------------------------- */
+
+#define VALUES(...) \
+	(const uint64_t[]){ __VA_ARGS__ }, sizeof((uint64_t[]){ __VA_ARGS__ }) / 8
+
+static const struct {
+	const uint64_t *values;
+	size_t nr;
+} values_of[] = {
+	[K_POLICY] = { VALUES(0, 1, 0, 1, 2, -1ULL) },
+	[K_FLAGS] = { VALUES(0, 0, TSCT_CHANNEL_KEEP, 0, TSCT_CHANNEL_KERNEL, 3, 4, -1ULL) },
+	[K_BLOCK_SIZE] = { VALUES(4096, 4096, 4096, 8192, 65536, 0, 2048, 6000, 131072,
+				1ULL << 31, -1ULL) },
+	[K_BLOCKS] = { VALUES(4, 2, 8, 4, 16, 1, 0, 3, 1024, 65536, 131072, -1ULL) },
+	[K_ROLES] = { VALUES(3, 1, 2, 3, 0, 4, -1ULL) },
+	[K_UID] = { VALUES(TSCT_UID_SELF, 0, 1000, 1001, 65534, 0xfffffffe) },
+	[K_CPU] = { VALUES(0, 1, 0, 2, 7, 8, 0x80000000, -1ULL) },
+	[K_LENGTH] = { VALUES(8, 0, 1, 16, 64, 255, 256, 257, 1000, 4000, 4039, 4040, 4041,
+			    4064, 4080, 65535, -1ULL) },
+	[K_EVENT] = { VALUES(16, 17, 18, 100, 0, 1, 15, 0xfffe, 0xffff) },
+	[K_COUNT] = { VALUES(8, 0, 1, 2, 3, 64, 4096, 0x7fffffff, -1ULL) },
+	[K_BYTES] = { VALUES(1, 0, 100, 4096, 8192, 1 << 20, 1ULL << 47, 1ULL << 63, -1ULL) },
+	[K_ANY] = { VALUES(0, 1, 2, 0x80000000, 1ULL << 63, -1ULL) },
+};
+
+static uint64_t value(enum kind kind, unsigned int sel, const struct fz_context *c)
+{
+	switch (kind) {
+	case K_RESERVED:
+		return sel < 0xf8 ? 0 : sel;
+	case K_ADDRESS:
+		return (uintptr_t)c->addresses[sel % c->nr_addresses];
+	case K_ID:
+		/* 0: by name. Mostly the ids of channels that exist */
+		if (c->nr_ids && sel % 8 < 6)
+			return c->ids[sel % c->nr_ids];
+		return sel % 8 == 6 ? 0 : c->nr_ids ? c->ids[0] + sel : sel;
+	default:
+		return values_of[kind].values[sel % values_of[kind].nr];
+	}
+}
+
+static void put_name(char *name, size_t size, unsigned int sel)
+{
+	static const char *const names[] = {
+		"a", "b", "c", "a.b-c_D9", "", "a b", "/", "-", "\x7f", "a\nb",
+		"0123456789012345678901234567890", "01234567890123456789012345678901",
+		"sample", "nest",
+	};
+
+	memset(name, 0, size);
+	memcpy(name, names[sel % 14], strnlen(names[sel % 14], size));
+}
+
+/*
+ * A definition: valid for most selectors. sel[0]: name, [1]: kind, [2]: number of fields,
+ * [3]: first type, [4]: format, [5]: count, [6]: size, [7..]: rest
+ */
+static void put_definition(const uint8_t *sel, struct tsct_event_def *def)
+{
+	unsigned int i;
+
+	memset(def, 0, sizeof(*def));
+	put_name(def->name, sizeof(def->name), sel[0]);
+	if (sel[0] < 0x80)
+		snprintf(def->name, sizeof(def->name), "event_%u", sel[0]);
+	def->kind = sel[1] < 0xe0 ? sel[1] % TSCT_KIND_NR : sel[1];
+	def->nr_fields = sel[2] < 0xe0 ? sel[2] % (TSCT_FIELDS_MAX + 1) : sel[2];
+	for (i = 0; i < def->nr_fields && i < TSCT_FIELDS_MAX; i++) {
+		struct tsct_field *field = &def->fields[i];
+		unsigned int type = sel[3] + i * (sel[7] & 3);
+
+		snprintf(field->name, sizeof(field->name), "f%u", sel[8] < 0xe0 ? i : 0);
+		field->type = (uint8_t)(sel[3] < 0xf0 ? type % TSCT_TYPE_NR : type);
+		field->format = field->type <= TSCT_TYPE_S64 || sel[4] > 0xf0 ?
+			sel[4] % 4 : 0;
+		if (field->type == TSCT_TYPE_BYTES || field->type == TSCT_TYPE_CHARS)
+			field->count = sel[5] < 0xe0 ? sel[5] + 1 : (uint16_t)(sel[5] << 8);
+		field->reserved = sel[9] < 0xf8 ? 0 : sel[9];
+	}
+	def->size = TSCT_EVENT_DEF_SIZE(def->nr_fields);
+	if (sel[6] > 0xe0)
+		def->size += (unsigned int)sel[6] * 8 - 0xf0 * 8;
+	def->id = sel[10] < 0xf8 ? 0 : sel[10];
+	if (sel[11] > 0xf0)
+		memset((char *)def + sel[11] % 16 * 8 + 8, sel[12], 64);
+}
+
+/* The state that is published; a valid first one if it cannot be read */
+static struct tsct_clock_set published(const struct fz_context *c)
+{
+	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, 0);
+	const size_t size = sizeof(struct tsct_clock_page);
+	const struct tsct_clock_page *page;
+
+	page = mmap(NULL, size, PROT_READ, MAP_SHARED, c->clock_fd,
+		    (off_t)TSCT_CLOCK_OFFSET);
+	if (page == MAP_FAILED)
+		return set;
+	tsct_latch_read(page, &set.state);
+	munmap((void *)page, size);
+	return set;
+}
+
+/* sel[0]: which state; [1]: rate; [2]: lead; [3]: cluster; [4..]: changes */
+static void put_clock(const uint8_t *sel, const struct fz_context *c,
+		      struct tsct_clock_set *set)
+{
+	static const int64_t leads[] = { 100000000, 20000000, 1000, 0, -1, 4000000000LL };
+	static const uint64_t words[] = {
+		0, 1, 2, 3, 5, 1ULL << 31, 1ULL << 32, 1ULL << 55, 1ULL << 56, 1ULL << 63,
+		-1ULL, 1000000,
+	};
+	uint64_t *word = (uint64_t *)set;
+	unsigned int i;
+
+	*set = published(c);
+	if (sel[0] % 4 == 0 || !set->state.real.mult) {
+		*set = clk_params(set->state.source, set->state.epoch + 1);
+		set->state.cause = sel[1] % TSCT_CAUSE_NR;
+		set->state.epoch_cycles = set->state.real.base_cycles;
+	} else if (sel[0] % 4 < 3) {
+		clk_continue(set, (uint64_t)leads[sel[2] % 6], ONE + (uint64_t)sel[1] * 1000);
+		if (sel[0] % 4 == 2) {
+			set->state.real.slew_cycles = 1000000;
+			set->state.real.slew_mult += 1000000;
+		}
+	}
+	if (sel[3] % 2) {
+		set->state.cluster = set->state.real;
+		set->state.cluster_status = set->state.status;
+		set->state.cluster_epoch += sel[3] / 2 % 3;
+		set->state.cluster_master = sel[3] / 8;
+		set->state.cluster_timeline = sel[3] / 64;
+	}
+	for (i = 4; i + 2 < FZ_SELECTORS; i += 3)
+		if (sel[i] >= 0xa0)
+			word[sel[i + 1] % (sizeof(*set) / 8)] = sel[i] < 0xe0 ?
+				words[sel[i + 2] % 12] :
+				word[sel[i + 1] % (sizeof(*set) / 8)] + sel[i + 2] - 128;
+}
+
+void fz_argument(unsigned int nr, const uint8_t *sel, const struct fz_context *c,
+		 void *arg)
+{
+	const struct field *field;
+	unsigned int i = 0, j;
+	uint64_t number;
+
+	memset(arg, 0, fz_requests[nr].size);
+	if (nr == FZ_DEFINE)
+		put_definition(sel, arg);
+	if (nr == FZ_CLOCK_SET)
+		put_clock(sel, c, arg);
+	for (field = fields[nr]; field->size; field++, i++) {
+		char *at = (char *)arg + field->offset;
+
+		if (field->kind == K_NAME) {
+			put_name(at, field->size, sel[i]);
+			continue;
+		}
+		number = value(field->kind, sel[i], c);
+		/* Of an array of reserved words, one is set. */
+		j = field->size > 8 ? sel[i] % (field->size / 8) * 8 : 0;
+		memcpy(at + j, &number, field->size > 8 ? 8 : field->size);
+	}
+}
