@@ -12,7 +12,7 @@ O=${O:-build}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 fail() { echo "FAILED: $*"; cat "$tmp/log" 2>/dev/null || true; exit 1; }
-flags='-Wall -Wextra -Wpedantic -Werror -isystem kmod/uapi -Ilib/include'
+flags='-Wall -Wextra -Wpedantic -Werror -Ikmod/uapi -Ilib/include'
 LD_LIBRARY_PATH=$O/lib
 export LD_LIBRARY_PATH
 
