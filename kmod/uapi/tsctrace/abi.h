@@ -369,5 +369,4 @@ struct tsct_reply {
 	__u32 size;			/* bytes of the argument that follows */
 };
 
-
 #endif /* TSCTRACE_ABI_H */
