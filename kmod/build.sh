@@ -58,11 +58,11 @@ sync_farm() {
 		die "no Kbuild or kmod/Kbuild in $top"
 	while read -r dir; do
 		mkdir -p "$farm/$dir"
-	done < <(cd "$top" && find kmod lib/core -type d)
+	done < <(cd "$top" && find kmod lib/abi lib/core -type d)
 	while read -r file; do
 		[ "$farm/$file" -ef "$top/$file" ] ||
 			ln -sfn "$top/$file" "$farm/$file"
-	done < <(cd "$top" && find Kbuild kmod lib/core -type f \
+	done < <(cd "$top" && find Kbuild kmod lib/abi lib/core -type f \
 		'(' -name '*.[chS]' ! -name '*.mod.c' -o -name Kbuild ')')
 	# Remove symlinks whose sources no longer exist.
 	find "$farm" -xtype l -delete
@@ -186,15 +186,15 @@ explain() {
 		"programs cannot emit events (the rest works): $1" >&2
 }
 
-# sparse also reports on the kernel's headers; only reports on kmod/ and lib/core/ are
-# errors.
+# sparse also reports on the kernel's headers; only reports on kmod/, lib/abi/ and
+# lib/core/ are errors.
 check_sparse() {
 	local log=$out/module/$release/sparse.log
 
 	command -v sparse >/dev/null || die "sparse is missing: install sparse"
 	sync_farm
 	kbuild C=2 CHECK=sparse 2>&1 | tee "$log"
-	if grep -E "/(kmod|lib/core)/[^:]*:[0-9]+:[0-9]+: (warning|error):" \
+	if grep -E "/(kmod|lib/abi|lib/core)/[^:]*:[0-9]+:[0-9]+: (warning|error):" \
 			"$log" >/dev/null; then
 		die "sparse reported warnings"
 	fi

@@ -90,7 +90,7 @@ static void channel_describe_ring(struct tsct_kchannel *channel, u32 cpu,
 	ret->overwritten = count.overwritten;
 	if (channel->policy == TSCT_POLICY_DISCARD)
 		ret->unread = unread;
-	for (i = 0; i < TSCT_LOST_NR; i++)
+	for (i = 0; i < TSCT_LOST_MAX; i++)
 		ret->lost[i] = READ_ONCE(ring->producer->lost[i]);
 }
 
@@ -131,7 +131,7 @@ static void channel_describe_rings(struct tsct_kchannel *channel,
 		info->events += one.events;
 		info->written += one.written;
 		info->unread += one.unread;
-		for (i = 0; i < TSCT_LOST_NR; i++)
+		for (i = 0; i < TSCT_LOST_MAX; i++)
 			info->lost[i] += one.lost[i];
 		cond_resched();
 	}

@@ -12,6 +12,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pid_namespace.h>
@@ -25,6 +26,7 @@
 #include <tsctrace/abi.h>
 #include <tsctrace/version.h>
 
+#include "../lib/abi/request.h"
 #include "account.h"
 #include "channel.h"
 #include "clockpage.h"
@@ -52,18 +54,30 @@ static struct tsct_kchannel *device_channel(const struct tsct_file *f)
 	return smp_load_acquire(&f->channel);
 }
 
-/* Copies an argument in. Returns 0, -EFAULT, or -EINVAL: reserved fields are not 0. */
-#define device_get(arg, uarg)						\
-	(copy_from_user(arg, uarg, sizeof(*(arg))) ? -EFAULT :		\
+/*
+ * Copies an argument in, of which the caller has @size bytes. Returns 0; -EFAULT; -E2BIG:
+ * bytes behind *@arg are not 0; -EINVAL: reserved fields are not 0.
+ */
+#define device_get(arg, uarg, size)					\
+	(copy_struct_from_user(arg, sizeof(*(arg)), uarg, size) ?:	\
 	 memchr_inv((arg)->reserved, 0, sizeof((arg)->reserved)) ? -EINVAL : 0)
 
-/* Copies a request's result out. Returns 0 or -EFAULT. */
-#define device_put(arg, uarg)						\
-	(copy_to_user(uarg, arg, sizeof(*(arg))) ? -EFAULT : 0)
+/*
+ * Copies the @known bytes of a result out, as far as the caller's @size bytes have room
+ * for them, and clears what the caller has beyond them. Returns 0 or -EFAULT.
+ */
+static long device_put(const void *result, size_t known, void __user *uarg,
+		       size_t size)
+{
+	size_t len = min(known, size);
+
+	return copy_to_user(uarg, result, len) ||
+		clear_user(uarg + len, size - len) ? -EFAULT : 0;
+}
 
 /* ---- module, CPU check, clock ----------------------------------------- */
 
-static long ioctl_info(void __user *uarg)
+static long ioctl_info(void __user *uarg, size_t size)
 {
 	struct tsct_info info = {
 		.provider = "module",
@@ -75,15 +89,15 @@ static long ioctl_info(void __user *uarg)
 	};
 
 	tsct_accounts_info(&info);
-	return device_put(&info, uarg);
+	return device_put(&info, sizeof(info), uarg, size);
 }
 
-static long ioctl_check(void __user *uarg, bool run)
+static long ioctl_check(void __user *uarg, size_t size, bool run)
 {
 	struct tsct_cpu_check *table;
 	struct tsct_check check;
 	u32 room, nr;
-	long err = device_get(&check, uarg);
+	long err = device_get(&check, uarg, size);
 
 	if (!err && run)
 		err = capable(CAP_SYS_ADMIN) ? tsct_cpucheck_run() : -EPERM;
@@ -98,30 +112,30 @@ static long ioctl_check(void __user *uarg, bool run)
 			       nr * sizeof(*table)))
 		err = -EFAULT;
 	else
-		err = device_put(&check, uarg);
+		err = device_put(&check, sizeof(check), uarg, size);
 	kvfree(table);
 	return err;
 }
 
-static long ioctl_clock_set(void __user *uarg)
+static long ioctl_clock_set(void __user *uarg, size_t size)
 {
 	struct tsct_clock_set set;
 
 	if (!capable(CAP_SYS_TIME))
 		return -EPERM;
-	return device_get(&set, uarg) ?: tsct_clockpage_set(&set.state);
+	return device_get(&set, uarg, size) ?: tsct_clockpage_set(&set.state);
 }
 
-static long ioctl_clock_snapshot(void __user *uarg)
+static long ioctl_clock_snapshot(void __user *uarg, size_t size)
 {
 	struct tsct_clock_snapshot ret = { .cycles = 0 };
 	bool valid = tsct_cpucheck_snapshot(&ret);
 
 	tsct_vmfork_read(&ret);
-	return device_put(&ret, uarg) ?: valid ? 0 : -EOPNOTSUPP;
+	return device_put(&ret, sizeof(ret), uarg, size) ?: valid ? 0 : -EOPNOTSUPP;
 }
 
-static long ioctl_thread(void __user *uarg)
+static long ioctl_thread(void __user *uarg, size_t size)
 {
 	const struct tsct_thread_info thread = {
 		.tid = task_pid_nr(current),
@@ -130,7 +144,7 @@ static long ioctl_thread(void __user *uarg)
 		.pid_namespace = task_active_pid_ns(current)->ns.inum,
 	};
 
-	return device_put(&thread, uarg);
+	return device_put(&thread, sizeof(thread), uarg, size);
 }
 
 /* ---- channels --------------------------------------------------------- */
@@ -165,7 +179,7 @@ static long device_bind_channel(struct tsct_file *f,
 	return 0;
 }
 
-static long ioctl_create(struct file *file, void __user *uarg)
+static long ioctl_create(struct file *file, void __user *uarg, size_t size)
 {
 	struct tsct_channel_create __user *user = uarg;
 	struct tsct_file *f = file->private_data;
@@ -174,7 +188,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	long err;
 	u32 id;
 
-	err = device_get(&arg, user) ?: device_check_roles(file, arg.roles);
+	err = device_get(&arg, user, size) ?: device_check_roles(file, arg.roles);
 	if (err)
 		return err;
 
@@ -192,7 +206,7 @@ static long ioctl_create(struct file *file, void __user *uarg)
 	return err;
 }
 
-static long ioctl_attach(struct file *file, void __user *uarg)
+static long ioctl_attach(struct file *file, void __user *uarg, size_t size)
 {
 	struct tsct_channel_attach __user *user = uarg;
 	struct tsct_file *f = file->private_data;
@@ -200,7 +214,7 @@ static long ioctl_attach(struct file *file, void __user *uarg)
 	struct tsct_kchannel *channel;
 	long err;
 
-	err = device_get(&arg, user);
+	err = device_get(&arg, user, size);
 	if (!err && arg.reserved0)
 		err = -EINVAL;
 	if (!err)
@@ -216,39 +230,40 @@ static long ioctl_attach(struct file *file, void __user *uarg)
 	return err;
 }
 
-static long ioctl_next(void __user *uarg)
+static long ioctl_next(void __user *uarg, size_t size)
 {
 	struct tsct_viewer viewer = tsct_viewer_current();
 	struct tsct_channel_info info;
 
-	return device_get(&info, uarg) ?: tsct_channel_next(&info, &viewer) ?:
-		device_put(&info, uarg);
+	return device_get(&info, uarg, size) ?: tsct_channel_next(&info, &viewer) ?:
+		device_put(&info, sizeof(info), uarg, size);
 }
 
-static long ioctl_remove(void __user *uarg)
+static long ioctl_remove(void __user *uarg, size_t size)
 {
 	struct tsct_channel_remove arg;
-	long err = device_get(&arg, uarg);
+	long err = device_get(&arg, uarg, size);
 
 	if (err)
 		return err;
 	return arg.reserved0 ? -EINVAL : tsct_channel_remove(arg.id);
 }
 
-static long ioctl_cpu(void __user *uarg)
+static long ioctl_cpu(void __user *uarg, size_t size)
 {
 	struct tsct_viewer viewer = tsct_viewer_current();
 	struct tsct_channel_cpu arg;
-	long err = device_get(&arg, uarg);
+	long err = device_get(&arg, uarg, size);
 
 	if (err)
 		return err;
 	if (arg.reserved0)
 		return -EINVAL;
-	return tsct_channel_cpu(&arg, &viewer) ?: device_put(&arg, uarg);
+	return tsct_channel_cpu(&arg, &viewer) ?:
+		device_put(&arg, sizeof(arg), uarg, size);
 }
 
-static long ioctl_watermark(struct tsct_file *f, void __user *uarg)
+static long ioctl_watermark(struct tsct_file *f, void __user *uarg, size_t size)
 {
 	struct tsct_kchannel *channel = device_channel(f);
 	struct tsct_watermark arg;
@@ -258,13 +273,13 @@ static long ioctl_watermark(struct tsct_file *f, void __user *uarg)
 		return -ENOTCONN;
 	if (!(f->roles & TSCT_ROLE_READ))
 		return -EACCES;
-	err = device_get(&arg, uarg);
+	err = device_get(&arg, uarg, size);
 	if (!err)
 		tsct_watcher_set(&f->watcher, arg.bytes);
 	return err;
 }
 
-static long ioctl_event_switch(struct tsct_file *f, void __user *uarg)
+static long ioctl_event_switch(struct tsct_file *f, void __user *uarg, size_t size)
 {
 	struct tsct_kchannel *channel = device_channel(f);
 	struct tsct_event_switch arg;
@@ -272,13 +287,14 @@ static long ioctl_event_switch(struct tsct_file *f, void __user *uarg)
 
 	if (!channel)
 		return -ENOTCONN;
-	err = device_get(&arg, uarg);
+	err = device_get(&arg, uarg, size);
 	if (err)
 		return err;
-	return tsct_kevent_switch(channel, &arg) ?: device_put(&arg, uarg);
+	return tsct_kevent_switch(channel, &arg) ?:
+		device_put(&arg, sizeof(arg), uarg, size);
 }
 
-static long ioctl_define(struct tsct_file *f, void __user *uarg)
+static long ioctl_define(struct tsct_file *f, void __user *uarg, size_t size)
 {
 	struct tsct_kchannel *channel = device_channel(f);
 	struct tsct_event_def __user *user = uarg;
@@ -292,10 +308,12 @@ static long ioctl_define(struct tsct_file *f, void __user *uarg)
 	if (!(f->roles & (channel->flags & TSCT_CHANNEL_KERNEL ? TSCT_ROLE_READ :
 			  TSCT_ROLE_WRITE)))
 		return -EACCES;
-	def = memdup_user(user, sizeof(*def));
-	if (IS_ERR(def))
-		return PTR_ERR(def);
-	err = tsct_channel_define(channel, def);
+	def = kmalloc(sizeof(*def), GFP_KERNEL);
+	if (!def)
+		return -ENOMEM;
+	err = copy_struct_from_user(def, sizeof(*def), user, size);
+	if (!err)
+		err = tsct_channel_define(channel, def);
 	if (!err && put_user(def->id, &user->id))
 		err = -EFAULT;
 	kfree(def);
@@ -312,7 +330,7 @@ static long device_write_payload(struct tsct_kchannel *channel,
 	return tsct_ring_write(channel, arg->id, buffer, arg->len);
 }
 
-static long ioctl_write(struct tsct_file *f, void __user *uarg)
+static long ioctl_write(struct tsct_file *f, void __user *uarg, size_t size)
 {
 	struct tsct_kchannel *channel = device_channel(f);
 	u64 small[SMALL_PAYLOAD / sizeof(u64)];
@@ -324,9 +342,10 @@ static long ioctl_write(struct tsct_file *f, void __user *uarg)
 		return -ENOTCONN;
 	if (!(f->roles & TSCT_ROLE_WRITE))
 		return -EACCES;
-	if (copy_from_user(&arg, uarg, sizeof(arg)))
-		return -EFAULT;
-	if (arg.reserved || arg.id < TSCT_ID_FIRST)
+	err = copy_struct_from_user(&arg, sizeof(arg), uarg, size);
+	if (err)
+		return err;
+	if (arg.flags || arg.id < TSCT_ID_FIRST)
 		return -EINVAL;
 	if (arg.len > tsct_payload_max(&channel->geo)) {
 		tsct_ring_write(channel, arg.id, NULL, arg.len);
@@ -343,43 +362,52 @@ static long ioctl_write(struct tsct_file *f, void __user *uarg)
 	return err;
 }
 
-/* The size of the argument is part of the request's number, so it needs no check. */
+/*
+ * Programs may be older or newer than the module, so that their arguments are shorter or
+ * longer: "7. Growth" in tsctrace/abi.h.
+ */
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct tsct_file *f = file->private_data;
 	void __user *uarg = (void __user *)arg;
+	const size_t size = _IOC_SIZE(cmd);
+	long err;
+	u32 known;
 
-	switch (cmd) {
+	err = tsct_request_find(cmd, &known);
+	if (err)
+		return err;
+	switch (known) {
 	case TSCT_IOC_INFO:
-		return ioctl_info(uarg);
+		return ioctl_info(uarg, size);
 	case TSCT_IOC_CHECK:
-		return ioctl_check(uarg, false);
+		return ioctl_check(uarg, size, false);
 	case TSCT_IOC_CHECK_RUN:
-		return ioctl_check(uarg, true);
+		return ioctl_check(uarg, size, true);
 	case TSCT_IOC_THREAD:
-		return ioctl_thread(uarg);
+		return ioctl_thread(uarg, size);
 	case TSCT_IOC_CLOCK_SET:
-		return ioctl_clock_set(uarg);
+		return ioctl_clock_set(uarg, size);
 	case TSCT_IOC_CLOCK_SNAPSHOT:
-		return ioctl_clock_snapshot(uarg);
+		return ioctl_clock_snapshot(uarg, size);
 	case TSCT_IOC_CHANNEL_CREATE:
-		return ioctl_create(file, uarg);
+		return ioctl_create(file, uarg, size);
 	case TSCT_IOC_CHANNEL_ATTACH:
-		return ioctl_attach(file, uarg);
+		return ioctl_attach(file, uarg, size);
 	case TSCT_IOC_CHANNEL_NEXT:
-		return ioctl_next(uarg);
+		return ioctl_next(uarg, size);
 	case TSCT_IOC_DEFINE:
-		return ioctl_define(f, uarg);
+		return ioctl_define(f, uarg, size);
 	case TSCT_IOC_WRITE:
-		return ioctl_write(f, uarg);
+		return ioctl_write(f, uarg, size);
 	case TSCT_IOC_CHANNEL_REMOVE:
-		return ioctl_remove(uarg);
+		return ioctl_remove(uarg, size);
 	case TSCT_IOC_CHANNEL_CPU:
-		return ioctl_cpu(uarg);
+		return ioctl_cpu(uarg, size);
 	case TSCT_IOC_WATERMARK:
-		return ioctl_watermark(f, uarg);
+		return ioctl_watermark(f, uarg, size);
 	case TSCT_IOC_EVENT_SWITCH:
-		return ioctl_event_switch(f, uarg);
+		return ioctl_event_switch(f, uarg, size);
 	default:
 		return -ENOTTY;
 	}

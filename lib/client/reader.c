@@ -93,7 +93,7 @@ int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
 	ret_stat->unread = now.events - ring->count + ring->has_next;
 	ret_stat->bytes = now.head;
 	producer = tsct_ring_producer(reader->channel, cpu);
-	for (i = 0; i < TSCT_LOST_NR; i++)
+	for (i = 0; i < TSCT_LOST_MAX; i++)
 		ret_stat->lost[i] = READ_ONCE(producer->lost[i]);
 	return 0;
 }

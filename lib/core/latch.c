@@ -16,7 +16,8 @@
 
 #define LATCH_TRIES	1000
 
-TSCT_ASSERT(sizeof(struct tsct_clock_copy) % sizeof(tsct_word) == 0);
+_Static_assert(sizeof(struct tsct_clock_copy) % sizeof(tsct_word) == 0,
+	       "a copy is whole words");
 
 static void store_copy(struct tsct_clock_copy *to,
 		       const struct tsct_clock_copy *from)

@@ -35,7 +35,7 @@
 #endif
 #endif
 
-#include <tsctrace/abi.h>
+#include "../abi/limits.h"
 
 #define NS_PER_S	1000000000LL
 

@@ -68,7 +68,7 @@ struct tsct_server {
 /* Buffer of a request, with room for the argument of any command */
 struct message {
 	struct tsct_request request;
-	char arg[TSCT_STORE_ARG_MAX] __attribute__((aligned(8)));
+	char arg[TSCT_ARG_MAX] __attribute__((aligned(8)));
 };
 
 static int watch(struct tsct_server *server, int fd, void *key)
@@ -167,7 +167,7 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
 
 	if (len < sizeof(message->request))
 		return -EPROTO;
-	if (len <= sizeof(*message) && message->request.size == size)
+	if (message->request.size == size)
 		reply.result = tsct_store_request(&server->store, &conn->peer,
 						  message->request.cmd,
 						  message->arg, size, &fd);

@@ -12,6 +12,7 @@
 
 #include <tsctrace/version.h>
 
+#include "lib/abi/request.h"
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
 #include "lib/core/event_def.h"
@@ -313,13 +314,38 @@ static int store_info(const struct tsct_store *store, struct tsct_info *ret_info
 	return 0;
 }
 
+/*
+ * Makes an argument of @size bytes, of an older or newer client, one of the size that
+ * @known has. Returns 0, or -E2BIG: the client uses fields that are not known here.
+ */
+static int convert_argument(__u32 known, char *arg, size_t size)
+{
+	const size_t size_known = _IOC_SIZE(known);
+
+	if (size < size_known)
+		memset(arg + size, 0, size_known - size);
+	else if (!(_IOC_DIR(known) & _IOC_WRITE))
+		memset(arg + size_known, 0, size - size_known);
+	for (; size > size_known; size--)
+		if (arg[size - 1])
+			return -E2BIG;
+	return 0;
+}
+
 int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		       __u32 cmd, void *arg, size_t size, int *ret_fd)
 {
-	const int err = size == _IOC_SIZE(cmd) ? 0 : -EINVAL;
+	__u32 known;
+	int err;
 
 	*ret_fd = -1;
-	switch (cmd) {
+	err = tsct_request_find(cmd, &known);
+	if (!err && size != _IOC_SIZE(cmd))
+		err = -EINVAL;
+	if (err)
+		return err;
+	err = convert_argument(known, arg, size);
+	switch (known) {
 	case TSCT_IOC_INFO:
 		return err ?: store_info(store, arg);
 	case TSCT_IOC_CHANNEL_CREATE:
@@ -334,15 +360,8 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		return err ?: cpu_figures(store, peer, arg);
 	case TSCT_IOC_DEFINE:
 		return err ?: define_event(peer, arg);
-	case TSCT_IOC_CHECK:
-	case TSCT_IOC_CHECK_RUN:
-	case TSCT_IOC_CLOCK_SET:
-	case TSCT_IOC_CLOCK_SNAPSHOT:
-	case TSCT_IOC_WRITE:
-	case TSCT_IOC_WATERMARK:
-		return -EOPNOTSUPP;
 	}
-	return -ENOTTY;
+	return -EOPNOTSUPP;
 }
 
 void tsct_store_release(struct tsct_store *store, struct tsct_store_peer *peer,

@@ -40,17 +40,16 @@ struct tsct_store_peer {
 						 * NULL */
 };
 
-/* Largest argument of any request, in bytes */
-#define TSCT_STORE_ARG_MAX	sizeof(struct tsct_event_def)
-
 /* Initializes a store. May run the TSC check, which blocks for about 200 ms, at most
  * 2 s. @kind: kind of the provider, "daemon" or "embedded" */
 void tsct_store_init(struct tsct_store *store, const char *kind);
 
 /*
  * tsct_store_request - serve one request
- * @arg: argument of @size bytes, overwritten with the reply; in a buffer of
- *	TSCT_STORE_ARG_MAX bytes, aligned to 8
+ * @cmd: number of the request, with the client's size of the argument
+ * @arg: argument, overwritten with the reply of the same size; in a buffer of
+ *	TSCT_ARG_MAX bytes, aligned to 8
+ * @size: bytes of the argument as sent. A longer argument than the buffer is rejected.
  * @ret_fd: a memfd to send with the reply, owned by the store; -1: none
  *
  * Validates the argument. Returns 0 or the -errno to send to the peer.

@@ -257,7 +257,7 @@ void tsct_store_channel_figures(const struct tsct_store_channel *channel,
 	};
 	if (h->policy == TSCT_POLICY_DISCARD)
 		figures->unread = unread;
-	for (i = 0; i < TSCT_LOST_NR; i++)
+	for (i = 0; i < TSCT_LOST_MAX; i++)
 		figures->lost[i] = READ_ONCE(producer->lost[i]);
 }
 
@@ -282,7 +282,7 @@ void tsct_store_channel_describe(const struct tsct_store_channel *channel,
 		ret_info->events += ring.events;
 		ret_info->written += ring.written;
 		ret_info->unread += ring.unread;
-		for (i = 0; i < TSCT_LOST_NR; i++)
+		for (i = 0; i < TSCT_LOST_MAX; i++)
 			ret_info->lost[i] += ring.lost[i];
 	}
 }

@@ -12,7 +12,7 @@ O=${O:-build}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 fail() { echo "FAILED: $*"; cat "$tmp/log" 2>/dev/null || true; exit 1; }
-flags='-Wall -Wextra -Wpedantic -Werror -isystem kmod/uapi -Ilib/include'
+flags='-Wall -Wextra -Wpedantic -Werror -Ikmod/uapi -Ilib/include'
 LD_LIBRARY_PATH=$O/lib
 export LD_LIBRARY_PATH
 
@@ -59,7 +59,7 @@ gcc -O0 $flags -fstack-usage -c -o "$tmp/large.o" "$tmp/large.c" ||
 awk '$2 > 4096 { exit 1 }' "$tmp/large.su" || fail 'stack of a large event'
 
 # Invalid events do not compile.
-for wrong in 'e, TSCT_KIND_NR' 'e, 0, TSCT_BYTES(a, 0)' \
+for wrong in 'e, TSCT_KIND_RECEIVE + 1' 'e, 0, TSCT_BYTES(a, 0)' \
 		'e, 0, TSCT_BYTES(a, 70000)' 'e, 0, TSCT_U8(a), TSCT_U8(a)' \
 		"e, 0, TSCT_U8(a_name_of_more_than_thirty_one_characters)"; do
 	printf '#include <tsctrace/event.h>\nTSCT_EVENT(%s);\n' "$wrong" \

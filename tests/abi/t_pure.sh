@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lib/core is pure: its objects call each other, memory functions and, where
+# lib/abi and lib/core are pure: their objects call each other, memory functions and, where
 # floating point is used, arithmetic from libm; nothing that reads a clock,
 # allocates, prints or enters the kernel. Its headers and sources name no
 # global that can be written.
@@ -11,10 +11,10 @@ cd "$(dirname "$0")/../.."
 O=${O:-build}
 allowed='mem(cpy|set|cmp|move|chr)|str(len|nlen|cmp|ncmp|chr)|sqrt|fabs|floor|ceil|rint|llrint|ldexp|frexp|fm(in|ax)|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail'
 
-ls "$O"/lib/core/*.o >/dev/null
-own=$(nm --defined-only "$O"/lib/core/*.o | awk 'NF == 3 {print $3}' | sort -u)
+ls "$O"/lib/abi/*.o "$O"/lib/core/*.o >/dev/null
+own=$(nm --defined-only "$O"/lib/abi/*.o "$O"/lib/core/*.o | awk 'NF == 3 {print $3}' | sort -u)
 n=0
-for obj in "$O"/lib/core/*.o; do
+for obj in "$O"/lib/abi/*.o "$O"/lib/core/*.o; do
 	n=$((n + 1))
 	calls_only "$allowed" "$obj"
 	holds_nothing "$obj"

@@ -11,7 +11,7 @@ want() {
 	case $1 in
 	kmod/uapi/*) echo '(GPL-2.0 WITH Linux-syscall-note) OR MIT' ;;
 	kmod/* | Kbuild) echo 'GPL-2.0-only' ;;
-	lib/core/* | tools/bpf/*) echo 'GPL-2.0-only OR MIT|MIT' ;;
+	lib/abi/* | lib/core/* | tools/bpf/*) echo 'GPL-2.0-only OR MIT|MIT' ;;
 	*) echo 'MIT' ;;
 	esac
 }

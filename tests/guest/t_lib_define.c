@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The same definition has the same id in every process of a channel. */
 #include "lib.h"
+#include "lib/abi/limits.h"
 
 static int define(struct tsct_channel *channel, unsigned int i)
 {

@@ -61,7 +61,7 @@ int main(void)
 	SPOIL(fd, TSCT_IOC_WATERMARK, watermark, tsct_watermark, reserved);
 	SPOIL(other, TSCT_IOC_CHECK, check, tsct_check, reserved);
 	SPOIL(other, TSCT_IOC_CHECK_RUN, check, tsct_check, reserved);
-	SPOIL(fd, TSCT_IOC_WRITE, write, tsct_write, reserved);
+	SPOIL(fd, TSCT_IOC_WRITE, write, tsct_write, flags);
 	SPOIL(fd, TSCT_IOC_DEFINE, def, tsct_event_def, fields[0].reserved);
 	SPOIL(fd, TSCT_IOC_DEFINE, def, tsct_event_def, id);
 

@@ -22,6 +22,8 @@
 #include <tsctrace/tsctrace.h>
 #include <unistd.h>
 
+#include "lib/abi/limits.h"
+
 #define READERS		4
 #define BATCH		1000
 /* limit: 100 times the CPU time that a batch of reads usually takes */

@@ -12,8 +12,8 @@ trap 'kill "${pids[@]}" 2>/dev/null || true; wait; rm -rf "$work"' EXIT
 seed=${SEED:-$(date +%s)}
 echo "seed $seed"
 
-${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$work/killer" "$top/tests/native/killer.c" \
+${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top" \
+	-I"$top/kmod/uapi" -I"$top/lib/include" -o "$work/killer" "$top/tests/native/killer.c" \
 	"$out/lib/libtsctrace.a" -lm
 # Three killer processes run in parallel, each with its own daemon, as a killer process
 # mostly waits for its daemon.

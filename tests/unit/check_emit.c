@@ -564,7 +564,7 @@ static void expect_written(const unsigned char *sent, unsigned int len)
 {
 	ck_assert_uint_eq(kernel.write.id, id);
 	ck_assert_uint_eq(kernel.write.len, len);
-	ck_assert_uint_eq(kernel.write.reserved, 0);
+	ck_assert_uint_eq(kernel.write.flags, 0);
 	ck_assert_mem_eq(kernel.payload, sent, len);
 }
 

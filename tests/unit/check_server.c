@@ -66,6 +66,165 @@ START_TEST(test_random_messages)
 }
 END_TEST
 
+/* ---- older and newer clients -------------------------------------------- */
+
+/* A request, and its argument with room for fields of the future */
+struct sized {
+	struct tsct_request request;
+	unsigned char arg[TSCT_ARG_MAX + 8] __attribute__((aligned(8)));
+};
+
+static const struct {
+	__u32 cmd;
+	size_t size_min;	/* bytes of the argument in the first version */
+} sizes[] = {
+	{ TSCT_IOC_INFO, 104 }, { TSCT_IOC_CHANNEL_CREATE, 56 },
+	{ TSCT_IOC_CHANNEL_ATTACH, 48 }, { TSCT_IOC_CHANNEL_NEXT, 176 },
+	{ TSCT_IOC_DEFINE, 72 }, { TSCT_IOC_CHANNEL_REMOVE, 8 },
+	{ TSCT_IOC_CHANNEL_CPU, 112 },
+};
+
+/*
+ * Sends an argument of @size bytes and receives the reply. Returns its result. A reply
+ * without an error is as long as the request.
+ */
+static int exchange_sized(int s, __u32 cmd, struct sized *message, size_t size)
+{
+	struct { struct tsct_reply reply; char arg[sizeof(message->arg)]; } answer;
+	ssize_t len;
+
+	message->request.cmd = _IOC(_IOC_DIR(cmd), _IOC_TYPE(cmd), _IOC_NR(cmd), size);
+	message->request.size = size;
+	ck_assert_int_gt(send(s, message, sizeof(message->request) + size,
+			      MSG_NOSIGNAL), 0);
+	len = recv(s, &answer, sizeof(answer), 0);
+	ck_assert_int_ge(len, sizeof(answer.reply));
+	ck_assert_uint_eq(answer.reply.size, answer.reply.result ? 0 : size);
+	ck_assert_uint_eq(len, sizeof(answer.reply) + answer.reply.size);
+	memcpy(message->arg, answer.arg, answer.reply.size);
+	return answer.reply.result;
+}
+
+/* Makes a valid argument of @cmd. @kept: id of a kept channel that was not removed */
+static void fill_argument(__u32 cmd, unsigned char *arg, __u32 kept)
+{
+	memset(arg, 0, TSCT_ARG_MAX + 8);
+	switch (cmd) {
+	case TSCT_IOC_INFO:	/* not read: must not matter */
+		memset(arg, 0xff, TSCT_ARG_MAX + 8);
+		break;
+	case TSCT_IOC_CHANNEL_CREATE:
+		*(struct tsct_channel_create *)arg = a_channel("created");
+		break;
+	case TSCT_IOC_CHANNEL_ATTACH:
+		*(struct tsct_channel_attach *)arg = (struct tsct_channel_attach) {
+			.id = kept, .uid = TSCT_UID_SELF, .roles = TSCT_ROLE_WRITE,
+		};
+		break;
+	case TSCT_IOC_DEFINE:
+		*(struct tsct_event_def *)arg = (struct tsct_event_def) {
+			.size = TSCT_EVENT_DEF_SIZE(0), .name = "event",
+		};
+		break;
+	case TSCT_IOC_CHANNEL_REMOVE:
+	case TSCT_IOC_CHANNEL_CPU:
+		memcpy(arg, &kept, sizeof(kept));
+	}
+}
+
+/* Sends a request on a connection of its own, which is bound to a kept channel if the
+ * request does not bind it. Byte @at is 1 unless it is 0. Returns the result. */
+static int try_sized(__u32 cmd, struct sized *message, size_t size, size_t at)
+{
+	struct tsct_channel_create *create = (void *)message->arg;
+	int s = connect_client(), result;
+	__u32 kept;
+
+	memset(message, 0, sizeof(*message));
+	*create = a_channel("kept");
+	create->flags = TSCT_CHANNEL_KEEP;
+	result = exchange_sized(s, TSCT_IOC_CHANNEL_CREATE, message, sizeof(*create));
+	ck_assert_int_eq(result, 0);
+	kept = create->id;
+	if (cmd == TSCT_IOC_CHANNEL_CREATE || cmd == TSCT_IOC_CHANNEL_ATTACH) {
+		close(s);
+		s = connect_client();
+	}
+	fill_argument(cmd, message->arg, kept);
+	if (at)
+		message->arg[at] = 1;
+	result = exchange_sized(s, cmd, message, size);
+	close(s);
+	s = connect_client();
+	if (cmd != TSCT_IOC_CHANNEL_REMOVE || result) {
+		struct sized removal = { .request = { 0 } };
+
+		memcpy(removal.arg, &kept, sizeof(kept));
+		ck_assert_int_eq(exchange_sized(s, TSCT_IOC_CHANNEL_REMOVE, &removal,
+						32), 0);
+	}
+	close(s);
+	return result;
+}
+
+START_TEST(test_older_and_newer_clients)
+{
+	const __u32 cmd = sizes[_i].cmd;
+	const size_t known = _IOC_SIZE(cmd), least = sizes[_i].size_min;
+	const size_t good[] = { least, (least + known) / 2, known - 1, known,
+		known + 1, known + 8, TSCT_ARG_MAX };
+	const bool is_read = _IOC_DIR(cmd) & _IOC_WRITE;
+	static struct sized message;
+	size_t i, j;
+
+	serve_start();
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		ck_assert_int_eq(try_sized(cmd, &message, good[i], 0), 0);
+		for (j = known; j < good[i]; j++)
+			ck_assert_uint_eq(message.arg[j], 0);
+		if (good[i] <= known)
+			continue;
+		ck_assert_int_eq(try_sized(cmd, &message, good[i], known),
+				 is_read ? -E2BIG : 0);
+		ck_assert_int_eq(try_sized(cmd, &message, good[i], good[i] - 1),
+				 is_read ? -E2BIG : 0);
+	}
+	ck_assert_int_eq(try_sized(cmd, &message, least - 1, 0), -ENOTTY);
+	ck_assert_int_eq(try_sized(cmd, &message, 0, 0), -ENOTTY);
+	ck_assert_int_eq(try_sized(cmd, &message, TSCT_ARG_MAX + 1, 0), -E2BIG);
+	ck_assert_int_eq(try_sized(cmd, &message, TSCT_ARG_MAX + 8, 0), -E2BIG);
+	expect_service();
+	serve_stop();
+}
+END_TEST
+
+/* The library sends requests of any size, and receives replies of the same size. */
+START_TEST(test_library_of_another_version)
+{
+	struct { struct tsct_channel_info info; __u64 more; } whole = { .more = 0 },
+		shorter = whole, longer = whole;
+	struct tsct_channel *t;
+
+	serve_start();
+	t = serve_open(NULL);
+	ck_assert_int_eq(tsct_channel_request(t, TSCT_IOC_CHANNEL_NEXT, &whole), 0);
+	ck_assert_uint_eq(whole.info.id, t->header.id);
+	ck_assert_int_eq(tsct_channel_request(t, _IOC(_IOC_READ | _IOC_WRITE,
+				TSCT_IOC_MAGIC, 0x12, 176), &shorter), 0);
+	ck_assert_mem_eq(&shorter, &whole, 176);
+	ck_assert_int_eq(tsct_channel_request(t, _IOC(_IOC_READ | _IOC_WRITE,
+				TSCT_IOC_MAGIC, 0x12, sizeof(longer)), &longer), 0);
+	ck_assert_mem_eq(&longer, &whole, sizeof(whole));
+	longer.more = 1;
+	ck_assert_int_eq(tsct_channel_request(t, _IOC(_IOC_READ | _IOC_WRITE,
+				TSCT_IOC_MAGIC, 0x12, sizeof(longer)), &longer), -E2BIG);
+	tsct_channel_close(t);
+	serve_stop();
+}
+END_TEST
+
+/* ---- hostile clients ----------------------------------------------------- */
+
 /* A client that never reads is disconnected when its queue of replies is full. */
 START_TEST(test_client_that_never_reads)
 {
@@ -500,6 +659,9 @@ int main(void)
 	print_seed();
 	tcase_set_timeout(tcase, 30);
 	tcase_add_loop_test(tcase, test_random_messages, 0, 3);
+	tcase_add_loop_test(tcase, test_older_and_newer_clients, 0,
+			    sizeof(sizes) / sizeof(sizes[0]));
+	tcase_add_test(tcase, test_library_of_another_version);
 	tcase_add_test(tcase, test_client_that_never_reads);
 	tcase_add_test(tcase, test_client_that_sends_descriptors);
 	tcase_add_test(tcase, test_descriptors_exhausted);

@@ -384,7 +384,7 @@ END_TEST
 
 START_TEST(test_unknown_requests)
 {
-	char arg[TSCT_STORE_ARG_MAX] = "";
+	char arg[TSCT_ARG_MAX] = "";
 
 	ck_assert_int_eq(request(&anna, TSCT_IOC_CHECK, arg), -EOPNOTSUPP);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_CHECK_RUN, arg), -EOPNOTSUPP);
@@ -399,6 +399,38 @@ START_TEST(test_unknown_requests)
 			 -EINVAL);
 	ck_assert_int_eq(tsct_store_request(&store, &anna, TSCT_IOC_INFO, arg,
 					    0, &fd), -EINVAL);
+}
+END_TEST
+
+static int sized_request(struct tsct_store_peer *peer, __u32 cmd, void *arg,
+			 size_t size)
+{
+	return tsct_store_request(&store, peer,
+				  _IOC(_IOC_DIR(cmd), _IOC_TYPE(cmd),
+				       _IOC_NR(cmd), size), arg, size, &fd);
+}
+
+/* Requests that a store does not support are known in every size of their arguments. */
+START_TEST(test_unsupported_sizes)
+{
+	static const struct { __u32 cmd; size_t size_min; } requests[] = {
+		{ TSCT_IOC_CHECK, 64 }, { TSCT_IOC_CHECK_RUN, 64 },
+		{ TSCT_IOC_THREAD, 24 }, { TSCT_IOC_CLOCK_SET, 384 },
+		{ TSCT_IOC_CLOCK_SNAPSHOT, 48 }, { TSCT_IOC_WRITE, 16 },
+		{ TSCT_IOC_WATERMARK, 8 }, { TSCT_IOC_EVENT_SWITCH, 8 },
+	};
+	const __u32 cmd = requests[_i].cmd;
+	const size_t least = requests[_i].size_min;
+	static char arg[TSCT_ARG_MAX];
+	size_t size;
+
+	for (size = least; size <= TSCT_ARG_MAX; size++)
+		ck_assert_int_eq(sized_request(&anna, cmd, arg, size), -EOPNOTSUPP);
+	arg[TSCT_ARG_MAX - 1] = 1;
+	ck_assert_int_eq(sized_request(&anna, cmd, arg, TSCT_ARG_MAX), -EOPNOTSUPP);
+	ck_assert_int_eq(sized_request(&anna, cmd, arg, TSCT_ARG_MAX + 1), -E2BIG);
+	ck_assert_int_eq(sized_request(&anna, cmd, arg, least - 1), -ENOTTY);
+	ck_assert_int_eq(sized_request(&anna, cmd, arg, 0), -ENOTTY);
 }
 END_TEST
 
@@ -439,7 +471,7 @@ START_TEST(test_random_requests)
 	union {
 		struct tsct_channel_create create;
 		struct tsct_event_def def;
-		unsigned char bytes[TSCT_STORE_ARG_MAX];
+		unsigned char bytes[TSCT_ARG_MAX];
 	} arg;
 	int i, j;
 
@@ -480,6 +512,7 @@ int main(void)
 	tcase_add_test(tcase, test_default_limits);
 	tcase_add_test(tcase, test_define);
 	tcase_add_test(tcase, test_unknown_requests);
+	tcase_add_loop_test(tcase, test_unsupported_sizes, 0, 8);
 	tcase_add_test(tcase, test_overwritten_memory);
 	tcase_add_loop_test(tcase, test_random_requests, 0, 5);
 	return run_suite(suite);

@@ -43,7 +43,7 @@ static inline struct tsct_channel_create a_channel(const char *name)
 
 static inline int request(struct tsct_store_peer *peer, __u32 cmd, void *arg)
 {
-	char room[TSCT_STORE_ARG_MAX] __attribute__((aligned(8)));
+	char room[TSCT_ARG_MAX] __attribute__((aligned(8)));
 	int error;
 
 	memcpy(room, arg, _IOC_SIZE(cmd));

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "lib/core/port.h"
 #include "tools/common/channels.h"
 
 /* Formats a size with its unit, such as "1.5 MiB". Returns @text. */

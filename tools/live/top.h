@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "lib/core/port.h"
 #include "tools/common/channels.h"
 
 /* ---- samples: top_sample.c ---------------------------------------------- */

@@ -28,10 +28,35 @@
  * --------
  * All integers are little endian, as on the CPU; no bit-fields, no enums, no
  * implicit padding; reserved fields are zero, else the request fails with
- * EINVAL. An unknown request gives ENOTTY. Compatible extension is by new
- * requests and by reserved fields, never by a version number.
+ * EINVAL. Unknown flags and values give EINVAL, an unknown request ENOTTY.
  *
  * 6. Generic netlink: abi_netlink.h
+ *
+ * 7. Growth
+ * ---------
+ * The interface has no version number. Programs work with older and newer
+ * providers, and so do providers with programs, because it grows only in these
+ * ways:
+ *
+ *   requests   A new request has a new number.
+ *   arguments  An argument grows at its end, and 0 in a new field means what
+ *              happened before the field existed. A request is found by type,
+ *              direction and number; the size in its number is the caller's
+ *              size of the argument. Bytes that an older caller does not pass
+ *              are 0 for the provider. Bytes of a newer caller that the provider
+ *              does not know must be 0, else E2BIG. An argument shorter than in
+ *              the first version of its request gives ENOTTY, one longer than
+ *              TSCT_ARG_MAX E2BIG. A result fills the caller's argument up to
+ *              its size; what the provider does not know is 0. A request that
+ *              has no input (_IOR) is not read.
+ *   values     A new flag, kind, type or cause has a value that gave EINVAL, or
+ *              was never written, before.
+ *   memory     Structures in maps, and entries of arrays, keep their size and
+ *              the offsets of their fields: new fields take the place of
+ *              reserved ones, which readers ignore.
+ *   losses     A new cause takes the next index of lost[]; unused ones are 0.
+ *
+ * The number of values of each kind is not part of the interface.
  */
 #ifndef TSCTRACE_ABI_H
 #define TSCTRACE_ABI_H
@@ -41,6 +66,7 @@
 
 #define TSCT_DEVICE_PATH	"/dev/tsctrace"
 #define TSCT_PAGE_SIZE		4096
+#define TSCT_ARG_MAX		4096	/* maximum bytes of a request's argument */
 
 #include <tsctrace/abi_channel.h>
 #include <tsctrace/abi_clock.h>
@@ -67,7 +93,8 @@ struct tsct_cpu_check {
 	__s64 skew_min_cycles;	/* bounds of the true skew, in cycles */
 	__s64 skew_max_cycles;
 	__u32 rounds;		/* number of exchanges that the bounds are based on */
-	__u32 reserved;
+	__u32 reserved0;
+	__u64 reserved[3];
 };
 
 /* struct tsct_check.flags */
@@ -182,7 +209,7 @@ struct tsct_channel_info {
 	__u64 bytes;			/* bytes of memory charged for the channel */
 	__u64 written;			/* bytes written, with headers and pads */
 	__u64 unread;			/* bytes not read yet; discard channels only */
-	__u64 lost[TSCT_LOST_NR];
+	__u64 lost[TSCT_LOST_MAX];	/* number of lost events, by cause */
 	__u64 lost_no_ring;
 	__u64 events;			/* number of events published */
 	__u64 reserved[3];
@@ -217,7 +244,7 @@ struct tsct_channel_cpu {
 	__u64 overwritten;		/* number of events before the oldest event that
 					 * can still be read; overwrite channels only
 					 */
-	__u64 lost[TSCT_LOST_NR];
+	__u64 lost[TSCT_LOST_MAX];	/* number of lost events, by cause */
 	__u64 reserved[4];
 };
 
@@ -253,13 +280,13 @@ struct tsct_event_switch {
  * TSCT_IOC_WRITE: the provider writes one record into the ring of the CPU it
  * runs on. Used by programs without rseq, and after repeated aborts of the
  * critical section. ENOSPC: ring full, EMSGSIZE: too big, both counted as lost.
- * EINVAL: id < 16. EACCES: the descriptor has no WRITE role.
+ * EINVAL: id < 16, or flags. EACCES: the descriptor has no WRITE role.
  */
 struct tsct_write {
 	__u64 payload;			/* address of the payload, const void * */
 	__u32 len;			/* bytes of payload */
 	__u16 id;
-	__u16 reserved;
+	__u16 flags;			/* 0: no flag exists yet */
 };
 
 /*
@@ -341,72 +368,5 @@ struct tsct_reply {
 	__s32 result;			/* result of the request: 0 or -errno */
 	__u32 size;			/* bytes of the argument that follows */
 };
-
-/* ---- layout, asserted ------------------------------------------------- */
-
-#ifdef __KERNEL__
-#include <linux/build_bug.h>
-#include <linux/stddef.h>
-#define TSCT_ASSERT(cond)	static_assert(cond)
-#elif defined(__cplusplus)
-#include <cstddef>
-#define TSCT_ASSERT(cond)	static_assert(cond, #cond)
-#else
-#include <stddef.h>
-#define TSCT_ASSERT(cond)	__extension__ _Static_assert(cond, #cond)
-#endif
-#define TSCT_ASSERT_SIZE(type, bytes)	TSCT_ASSERT(sizeof(struct type) == (bytes))
-#define TSCT_ASSERT_AT(type, member, offset) \
-	TSCT_ASSERT(offsetof(struct type, member) == (offset))
-
-TSCT_ASSERT_SIZE(tsct_channel_header, 224);
-TSCT_ASSERT_AT(tsct_channel_header, uid, 48);
-TSCT_ASSERT_AT(tsct_channel_header, data_size, 80);
-TSCT_ASSERT_AT(tsct_channel_header, defs_used, 112);
-TSCT_ASSERT_AT(tsct_channel_header, lost_no_ring, 152);
-TSCT_ASSERT_SIZE(tsct_record, 16);
-TSCT_ASSERT_AT(tsct_record, id, 2);
-TSCT_ASSERT_AT(tsct_record, tid, 4);
-TSCT_ASSERT_AT(tsct_record, cycles, 8);
-TSCT_ASSERT_SIZE(tsct_block, TSCT_BLOCK_HEADER);
-TSCT_ASSERT_AT(tsct_block, cycles, 8);
-TSCT_ASSERT_AT(tsct_block, events, 24);
-TSCT_ASSERT_SIZE(tsct_producer, 128);
-TSCT_ASSERT_AT(tsct_producer, lost, 64);
-TSCT_ASSERT_SIZE(tsct_consumer, 64);
-TSCT_ASSERT_SIZE(tsct_field, 40);
-TSCT_ASSERT_AT(tsct_field, type, 32);
-TSCT_ASSERT_SIZE(tsct_event_def, TSCT_EVENT_DEF_SIZE(TSCT_FIELDS_MAX));
-TSCT_ASSERT_AT(tsct_event_def, fields, 72);
-TSCT_ASSERT_SIZE(tsct_clock_params, 128);
-TSCT_ASSERT_AT(tsct_clock_params, mult, 64);
-TSCT_ASSERT_SIZE(tsct_clock_state, 384);
-TSCT_ASSERT_AT(tsct_clock_state, status, 256);
-TSCT_ASSERT_AT(tsct_clock_state, rate_mult, 288);
-TSCT_ASSERT_SIZE(tsct_clock_segment, 64);
-TSCT_ASSERT_AT(tsct_clock_segment, epoch, 40);
-TSCT_ASSERT_SIZE(tsct_clock_copy, 8192);
-TSCT_ASSERT_AT(tsct_clock_copy, segments, 512);
-TSCT_ASSERT_SIZE(tsct_clock_cpu, 16);
-TSCT_ASSERT_SIZE(tsct_clock_page, 20480);
-TSCT_ASSERT_AT(tsct_clock_page, boot_id, 16);
-TSCT_ASSERT_AT(tsct_clock_page, seq, 32);
-TSCT_ASSERT_AT(tsct_clock_page, copy, 4096);
-TSCT_ASSERT_SIZE(tsct_thread_info, 64);
-TSCT_ASSERT_SIZE(tsct_event_switch, 32);
-TSCT_ASSERT_SIZE(tsct_cpu_check, 40);
-TSCT_ASSERT_SIZE(tsct_check, 96);
-TSCT_ASSERT_SIZE(tsct_info, 160);
-TSCT_ASSERT_SIZE(tsct_channel_create, 88);
-TSCT_ASSERT_SIZE(tsct_channel_attach, 80);
-TSCT_ASSERT_SIZE(tsct_channel_info, 168);
-TSCT_ASSERT_SIZE(tsct_channel_remove, 32);
-TSCT_ASSERT_SIZE(tsct_channel_cpu, 112);
-TSCT_ASSERT_SIZE(tsct_watermark, 32);
-TSCT_ASSERT_SIZE(tsct_write, 16);
-TSCT_ASSERT_SIZE(tsct_clock_set, 416);
-TSCT_ASSERT_SIZE(tsct_clock_snapshot, 64);
-TSCT_ASSERT_SIZE(tsct_request, 8);
-TSCT_ASSERT_SIZE(tsct_reply, 8);
 
 #endif /* TSCTRACE_ABI_H */

@@ -145,7 +145,6 @@
 #define TSCT_SOURCE_MONOTONIC_RAW 1	/* cycles are ns of CLOCK_MONOTONIC_RAW */
 #define TSCT_SOURCE_MONOTONIC	2	/* cycles are ns of CLOCK_MONOTONIC */
 #define TSCT_SOURCE_REALTIME	3	/* cycles are ns of CLOCK_REALTIME */
-#define TSCT_SOURCE_NR		4
 
 /* Per-CPU states, one byte each at cpu_state_offset */
 #define TSCT_CPU_ABSENT		0
@@ -208,7 +207,9 @@ struct tsct_record {
 				 * module holds the channel, else in the writer's */
 	__u64 cycles;		/* counter value at the event; the counter:
 				 * `source` in the channel's header */
-	__extension__ __u8 payload[];
+#ifndef __cplusplus		/* C++ has no flexible arrays: the payload follows */
+	__u8 payload[];
+#endif
 };
 
 /* Header of a block: like a record without a thread, with id TSCT_ID_BLOCK */
@@ -236,15 +237,14 @@ struct tsct_block {
 #define TSCT_LOST_NESTED	2	/* an NMI found the ring busy */
 /* rseq section restarted too often, and no fallback */
 #define TSCT_LOST_ABORTED	3
-#define TSCT_LOST_NR		4
+#define TSCT_LOST_MAX		8	/* room for causes; unused ones are 0 */
 
 /* First page of a ring. Written by the writers of the ring. */
 struct tsct_producer {
 	__u64 head;		/* position behind the last record, and number of
 				 * events: section 3 at the top of this file */
 	__u64 reserved0[7];
-	__u64 lost[TSCT_LOST_NR];	/* number of lost events, by cause */
-	__u64 reserved1[4];
+	__u64 lost[TSCT_LOST_MAX];	/* number of lost events, by cause */
 };
 
 /* A CPU's consumer page. Written by the channel's one consumer. */
@@ -268,7 +268,6 @@ struct tsct_consumer {
 #define TSCT_KIND_COUNTER	3
 #define TSCT_KIND_SEND		4	/* a message is sent */
 #define TSCT_KIND_RECEIVE	5	/* a message is received */
-#define TSCT_KIND_NR		6
 
 /*
  * struct tsct_field.type. Fields follow each other in the payload in order,
@@ -287,14 +286,12 @@ struct tsct_consumer {
 #define TSCT_TYPE_STRING	10	/* text that ends with a NUL */
 #define TSCT_TYPE_BYTES		11	/* `count` raw bytes */
 #define TSCT_TYPE_CHARS		12	/* `count` bytes of text, NUL-padded */
-#define TSCT_TYPE_NR		13
 
 /* struct tsct_field.format: presentation of an integer */
 #define TSCT_FORMAT_DEFAULT	0
 #define TSCT_FORMAT_HEX		1
 /* the integer is the number of an x86-64 system call, shown as the call's name */
 #define TSCT_FORMAT_SYSCALL	2
-#define TSCT_FORMAT_NR		3
 
 /* A field of an event's payload */
 struct tsct_field {

@@ -120,7 +120,6 @@
 #define TSCT_STATUS_HOLDOVER	3
 /* the clock has no valid time, because of a step, a suspend or another disruption */
 #define TSCT_STATUS_DISRUPTED	4
-#define TSCT_STATUS_NR		5
 
 /* Cause of an epoch */
 #define TSCT_CAUSE_NONE		0	/* no disruption: the clock's first epoch */
@@ -135,7 +134,6 @@
 #define TSCT_CAUSE_RESTART	8
 #define TSCT_CAUSE_FAKE		9	/* a user requested the new epoch; time
 					 * was not disrupted */
-#define TSCT_CAUSE_NR		10
 
 /* Growth of the error before the oldest segment, ppb */
 #define TSCT_BEFORE_PPB		15000
@@ -185,7 +183,6 @@ struct tsct_clock_prev_params {
 #define TSCT_UTC_UNKNOWN	0	/* no bound is known */
 #define TSCT_UTC_KERNEL		1	/* maxerror of adjtimex(2), without STA_UNSYNC */
 #define TSCT_UTC_CLOCKBOUND	2	/* shared memory of the ClockBound daemon */
-#define TSCT_UTC_NR		3
 
 /* State of the clock, as published by the timekeeper (the daemon) */
 struct tsct_clock_state {

@@ -181,7 +181,7 @@ int tsct_emit_rest(struct tsct_channel *channel, uint64_t header,
 /* Text field of n bytes: longer text is truncated, shorter text is padded with NULs */
 #define TSCT_CHARS(name, n)	(CHARS, name, const char *, TSCT_TYPE_CHARS, 0, n, n)
 
-TSCT_ASSERT(TSCT_FORMAT_DEFAULT == 0 && TSCT_FORMAT_HEX == 1);
+TSCT_ASSERT_(TSCT_FORMAT_DEFAULT == 0 && TSCT_FORMAT_HEX == 1);
 
 /* ---- payloads ----------------------------------------------------------- */
 
@@ -362,9 +362,9 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 #define TSCT_EVENT(name, ...)	TSCT_EVENT_AS(name, name, __VA_ARGS__)
 
 #define TSCT_EVENT_AS(name, title, ...)					\
-	TSCT_ASSERT(sizeof(#title) <= TSCT_EVENT_NAME_MAX);		\
-	TSCT_ASSERT((TSCT_KIND_(__VA_ARGS__)) >= 0 &&			\
-		    (TSCT_KIND_(__VA_ARGS__)) < TSCT_KIND_NR);		\
+	TSCT_ASSERT_(sizeof(#title) <= TSCT_EVENT_NAME_MAX);		\
+	TSCT_ASSERT_((TSCT_KIND_(__VA_ARGS__)) >= 0 &&			\
+		     (TSCT_KIND_(__VA_ARGS__)) <= TSCT_KIND_RECEIVE);	\
 	TSCT_EACH_(TSCT_FIELD_RULES_, TSCT_FIELD_RULES_, __VA_ARGS__)	\
 									\
 	static const struct tsct_field name##_event_fields[] = {	\
@@ -404,6 +404,6 @@ TSCT_INLINE_ uint64_t tsct_header_(const struct tsct_fast *fast,
 		   tsct_emitv_unordered, __VA_ARGS__)		\
 									\
 	/* Uses up the semicolon behind the macro. */			\
-	TSCT_ASSERT(sizeof(name##_event) != 0)
+	TSCT_ASSERT_(sizeof(name##_event) != 0)
 
 #endif /* TSCTRACE_EVENT_H */

@@ -96,9 +96,9 @@
 #define TSCT_FIELD_(class, name, ctype, type, format, count, size) \
 	{ #name, type, format, count, 0 },
 #define TSCT_FIELD_RULES_(class, name, ctype, type, format, count, size) \
-	TSCT_ASSERT(sizeof(#name) <= TSCT_FIELD_NAME_MAX); \
-	TSCT_ASSERT((count) >= 0 && (count) <= TSCT_PAYLOAD_MAX(TSCT_BLOCK_SIZE_MAX)); \
-	TSCT_ASSERT((type) < TSCT_TYPE_BYTES || (count) > 0);
+	TSCT_ASSERT_(sizeof(#name) <= TSCT_FIELD_NAME_MAX); \
+	TSCT_ASSERT_((count) >= 0 && (count) <= TSCT_PAYLOAD_MAX(TSCT_BLOCK_SIZE_MAX)); \
+	TSCT_ASSERT_((type) < TSCT_TYPE_BYTES || (count) > 0);
 
 /* Stores of fields into words, see tsct_put_() */
 #define TSCT_PUT_(class, name, ctype, type, format, count, size) \

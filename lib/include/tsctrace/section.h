@@ -57,13 +57,19 @@ struct tsct_fast {
 	__u64 reserved;
 };
 
-TSCT_ASSERT_SIZE(tsct_ring_ref, 16);
-TSCT_ASSERT_SIZE(tsct_fast, 64);
-TSCT_ASSERT_AT(tsct_fast, refs, 16);
-TSCT_ASSERT_AT(tsct_fast, limit, 32);
-TSCT_ASSERT_AT(tsct_fast, nr_cpus, 40);
-TSCT_ASSERT_AT(tsct_fast, payload_max, 52);
-TSCT_ASSERT(offsetof(struct tsct_producer, head) == 0);
+#ifdef __cplusplus
+#define TSCT_ASSERT_(cond)	static_assert(cond, #cond)
+#else
+#define TSCT_ASSERT_(cond)	__extension__ _Static_assert(cond, #cond)
+#endif
+
+TSCT_ASSERT_(sizeof(struct tsct_ring_ref) == 16);
+TSCT_ASSERT_(sizeof(struct tsct_fast) == 64);
+TSCT_ASSERT_(offsetof(struct tsct_fast, refs) == 16);
+TSCT_ASSERT_(offsetof(struct tsct_fast, limit) == 32);
+TSCT_ASSERT_(offsetof(struct tsct_fast, nr_cpus) == 40);
+TSCT_ASSERT_(offsetof(struct tsct_fast, payload_max) == 52);
+TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 
 /* Results of the critical section that writes a record */
 #define TSCT_SECTION_DONE	0

@@ -219,7 +219,7 @@ struct tsct_ring_stat {
 	uint64_t overrun;	/* events overwritten before this reader read them */
 	uint64_t broken;	/* events missing because a record was not valid */
 	uint64_t unread;	/* events published and not read yet */
-	uint64_t lost[TSCT_LOST_NR];	/* events never published, by TSCT_LOST_* */
+	uint64_t lost[TSCT_LOST_MAX];	/* events never published, by TSCT_LOST_* */
 	uint64_t overruns;	/* number of times that writers overtook the reader */
 	uint64_t broken_places;	/* number of places in the ring where a record was not
 				 * valid, or the ring's number of events was wrong */
