@@ -43,8 +43,10 @@
 #                             /lib/modules also has modules that call it,
 #                             tsctrace-sample.ko and tsct-nest.ko,
 #                             tsct-vmfork.ko, which reports a restore of the
-#                             virtual machine, and the kernel's veth.ko, if
-#                             there is one
+#                             virtual machine, tsct-aux.ko (sets TSC_AUX),
+#                             tsct-present.ko (removes and adds a CPU),
+#                             tsct-fault.ko (emits an invalid payload), and the
+#                             kernel's veth.ko, if there is one
 #   guest-test: needs=        `btf`: skipped if the module has no BTF
 #   guest-test: files=        comma list of additional files, relative to the
 #                             top of the source tree, absolute, or from $PATH

@@ -45,7 +45,8 @@ static const struct field next_fields[] = {
 };
 static const struct field write_fields[] = {
 	FIELD(tsct_write, len, K_LENGTH), FIELD(tsct_write, id, K_EVENT),
-	FIELD(tsct_write, payload, K_ADDRESS), FIELD(tsct_write, reserved, K_RESERVED), { .size = 0 },
+	FIELD(tsct_write, payload, K_ADDRESS), FIELD(tsct_write, flags, K_RESERVED),
+	{ .size = 0 },
 };
 static const struct field remove_fields[] = {
 	FIELD(tsct_channel_remove, id, K_ID), FIELD(tsct_channel_remove, reserved0, K_RESERVED),

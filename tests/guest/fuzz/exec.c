@@ -224,25 +224,47 @@ static void run_request(struct fz_thread *t, unsigned int nr, const struct fz_op
 		fz_fail(t, "%s: no id", fz_requests[nr].name);
 }
 
+/* Returns the request with the type, direction and nr of @cmd, or NULL. */
+static const struct fz_request *find_request(unsigned long cmd)
+{
+	const unsigned long size = (unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT;
+	unsigned int i;
+
+	for (i = 0; i < FZ_REQUESTS; i++)
+		if (((uint32_t)cmd & ~size) == (fz_requests[i].cmd & ~size))
+			return &fz_requests[i];
+	return NULL;
+}
+
 /* A number with a valid or random nr, direction and size */
 static void run_ioctl(struct fz_thread *t, int fd, const struct fz_op *op)
 {
 	unsigned long cmd = fz_requests[op->sel[0] % FZ_REQUESTS].cmd;
 	char *base = arena + t->nr * (ARENA_PAGES + 1) * FZ_PAGE;
-	unsigned int i;
+	const struct fz_request *request;
 	long ret;
 
 	if (op->sel[1])
 		cmd ^= 1UL << op->sel[1] % 32;
 	if (op->sel[2])
 		cmd = (cmd & ~0xffUL) | op->sel[3];
-	for (i = 0; i < FZ_REQUESTS; i++)
-		if ((uint32_t)cmd == fz_requests[i].cmd)
-			return;
+	/* Another size is an older or newer program's. Channels that it makes would not be
+	 * known here. */
+	request = find_request(cmd);
+	if (request && ((uint32_t)cmd == request->cmd ||
+			request - fz_requests == FZ_CREATE ||
+			request - fz_requests == FZ_ATTACH))
+		return;
 	/* Requests of the file layer: FIOCLEX, FIONREAD ... are of other types. */
 	if (_IOC_TYPE(cmd) != TSCT_IOC_MAGIC)
 		return;
 	ret = CALL(t, ioctl(fd, cmd, base));
+	if (request) {
+		if (ret < 0 && errno != ENOTTY && errno != EBADF && errno != E2BIG &&
+		    !fz_errno_documented((unsigned int)(request - fz_requests), errno))
+			fz_fail(t, "ioctl %#lx: %s", cmd, strerror(errno));
+		return;
+	}
 	if (is_alone(t) && (ret >= 0 || (errno != ENOTTY && errno != EBADF)))
 		fz_fail(t, "ioctl %#lx: returns %ld, %s", cmd, ret, strerror(errno));
 }
