@@ -2,11 +2,11 @@
 /*
  * Dumps of CPUs over generic netlink that need more than one part: of a channel, also if
  * it is removed meanwhile, and of the CPU check, also if CPUs are checked meanwhile.
- * guest-test: timeout=60 smp=48
+ * guest-test: timeout=60 smp=64
  */
 #include "netlink.h"
 
-#define CPUS	48
+#define CPUS	64
 
 struct listing {
 	int type;		/* attribute with the CPU's number */
