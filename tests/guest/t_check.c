@@ -31,7 +31,7 @@ static void check_cpu(const struct tsct_cpu_check *c, unsigned int cpu,
 	t_check(c->flags & TSCT_CPU_ONLINE);
 	t_check(c->flags & TSCT_CPU_AUX_MATCH);
 	t_check(!(c->flags & TSCT_CPU_REFERENCE) == !first);
-	t_check(c->reserved == 0);
+	t_check(c->reserved0 == 0 && c->reserved[0] == 0);
 	dev_pin(cpu);
 	asm volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(aux));
 	t_check(c->tsc_aux == aux && (aux & 0xfff) == cpu, "%#x %#x",
