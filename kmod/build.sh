@@ -210,7 +210,7 @@ install_module() {
 	install -D -m 644 "$module" \
 		"$root/lib/modules/$release/updates/tsctrace.ko"
 	for file in kmod/include/linux/tsctrace.h \
-			kmod/uapi/tsctrace/{abi,abi_channel,abi_clock}.h; do
+			$(cd "$top" && echo kmod/uapi/tsctrace/abi*.h); do
 		install -D -m 644 "$top/$file" "$root/usr/src/tsctrace/$file"
 	done
 	install -D -m 644 "$out/module/$release/Module.symvers" \

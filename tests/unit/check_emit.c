@@ -545,11 +545,15 @@ static struct {
 	int calls, result;
 } kernel;
 
-/* Replaces the ioctl of the module: records the request that the module would
- * receive. */
+/* Replaces the ioctl of the module: records the write that the module would receive, and
+ * knows the thread's id. */
 static int fake_ctl(struct tsct_channel *unused, unsigned int cmd, void *arg)
 {
 	(void)unused;
+	if (cmd == TSCT_IOC_THREAD) {
+		((struct tsct_thread_info *)arg)->tid = gettid();
+		return 0;
+	}
 	ck_assert_uint_eq(cmd, TSCT_IOC_WRITE);
 	kernel.write = *(const struct tsct_write *)arg;
 	memcpy(kernel.payload, (const void *)(uintptr_t)kernel.write.payload,
