@@ -17,7 +17,6 @@
 #include <tsctrace/abi.h>
 
 #include "../lib/core/ring.h"
-#include "account.h"
 #include "channel.h"
 
 struct tsct_account {

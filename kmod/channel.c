@@ -22,7 +22,6 @@
 #include <linux/user_namespace.h>
 #include <linux/xarray.h>
 
-#include "account.h"
 #include "channel.h"
 #include "cpucheck.h"
 #include "netlink.h"

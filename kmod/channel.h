@@ -81,7 +81,7 @@ struct tsct_kchannel {
 };
 
 /*
- * Guards the table of channels and the users' memory accounts (account.h). Nests inside
+ * Guards the table of channels and the users' memory accounts (account.c). Nests inside
  * cpus_read_lock(), and a CPU that comes up waits for it. So no allocation under it may
  * be charged to a memory cgroup: a task above memory.high sleeps in such an allocation.
  */
@@ -168,7 +168,7 @@ int tsct_channel_define(struct tsct_kchannel *channel,
 			struct tsct_event_def *def);
 
 /*
- * kevent.c
+ * api.c
  *
  * Enables or disables an event of a kernel module, or reads its state, by the rules of
  * TSCT_IOC_EVENT_SWITCH. Returns 0, -EINVAL or -ENOENT. May sleep.
@@ -237,5 +237,28 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp);
 void tsct_channel_free_memory(struct tsct_kchannel *channel);
 /* Returns the page at page offset @pgoff of the channel's file; NULL: raise SIGBUS. */
 struct page *tsct_channel_page(struct tsct_kchannel *channel, u64 pgoff);
+
+/*
+ * account.c
+ *
+ * The caller holds tsct_channel_lock, except for tsct_accounts_info().
+ *
+ * tsct_account_open - charge @uid for one more channel of @bytes
+ * @privileged: true: check only the limit over all users, which has a reserve that other
+ *	users cannot take
+ *
+ * Creates the user's account with its first channel. Returns 0 and the account
+ * in *ret, -EDQUOT or -ENOMEM.
+ */
+int tsct_account_open(kuid_t uid, u64 bytes, bool privileged,
+		      struct tsct_account **ret);
+/* Charges more memory for an existing channel. Returns 0 or -EDQUOT. */
+int tsct_account_grow(struct tsct_account *account, u64 bytes, bool privileged);
+void tsct_account_shrink(struct tsct_account *account, u64 bytes);
+/* Uncharges a channel of @bytes; frees the user's account with the last channel. */
+void tsct_account_close(struct tsct_account *account, u64 bytes);
+
+/* Sets the fields info->bytes*: use and limits of ring memory. */
+void tsct_accounts_info(struct tsct_info *info);
 
 #endif /* TSCT_KMOD_CHANNEL_H */

@@ -27,7 +27,6 @@
 #include <tsctrace/version.h>
 
 #include "../lib/abi/request.h"
-#include "account.h"
 #include "channel.h"
 #include "clockpage.h"
 #include "compat.h"

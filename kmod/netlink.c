@@ -23,7 +23,6 @@
 #include <tsctrace/version.h>
 
 #include "../lib/core/clock_params.h"
-#include "account.h"
 #include "channel.h"
 #include "clockpage.h"
 #include "cpucheck.h"
