@@ -9,7 +9,6 @@
 #include <linux/gfp.h>
 #include <linux/jump_label.h>
 #include <linux/list.h>
-#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -73,54 +72,52 @@ int tsct_kevent_define(struct tsct_kchannel *channel, struct tsct_kevent *event,
 
 	if (id < 0)
 		return id;
-	event->id = id;
-	event->channel = channel;
-	mutex_lock(&channel->defs_lock);
-	list_add(&event->list, &channel->kevents);
-	static_branch_enable(&event->enabled);
-	mutex_unlock(&channel->defs_lock);
+	mutex_lock(&channel->kevents_lock);
+	if (event->channel != channel) {
+		event->id = id;
+		event->channel = channel;
+		list_add(&event->list, &channel->kevents);
+		static_branch_enable(&event->enabled);
+	}
+	mutex_unlock(&channel->kevents_lock);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(tsct_kevent_define);
 
-static struct tsct_kevent *kevent_find(struct tsct_kchannel *channel, u32 id)
-{
-	struct tsct_kevent *event;
-
-	lockdep_assert_held(&channel->defs_lock);
-	list_for_each_entry(event, &channel->kevents, list)
-		if (event->id == id)
-			return event;
-	return NULL;
-}
-
+/* Equal definitions have one id: all events of the id are switched. */
 int tsct_kevent_switch(struct tsct_kchannel *channel, struct tsct_event_switch *arg)
 {
 	struct tsct_kevent *event;
+	int err = -ENOENT;
+	u32 state = arg->state;
 
-	if (arg->state > TSCT_EVENT_QUERY)
+	if (state > TSCT_EVENT_QUERY)
 		return -EINVAL;
-	mutex_lock(&channel->defs_lock);
-	event = kevent_find(channel, arg->id);
-	if (event && arg->state == TSCT_EVENT_ENABLED)
-		static_branch_enable(&event->enabled);
-	else if (event && arg->state == TSCT_EVENT_DISABLED)
-		static_branch_disable(&event->enabled);
-	if (event)
+	mutex_lock(&channel->kevents_lock);
+	list_for_each_entry(event, &channel->kevents, list) {
+		if (event->id != arg->id)
+			continue;
+		if (state == TSCT_EVENT_ENABLED)
+			static_branch_enable(&event->enabled);
+		else if (state == TSCT_EVENT_DISABLED)
+			static_branch_disable(&event->enabled);
 		arg->state = static_key_enabled(&event->enabled) ?
 			TSCT_EVENT_ENABLED : TSCT_EVENT_DISABLED;
-	mutex_unlock(&channel->defs_lock);
-	return event ? 0 : -ENOENT;
+		err = 0;
+	}
+	mutex_unlock(&channel->kevents_lock);
+	return err;
 }
 
 void tsct_kevents_release(struct tsct_kchannel *channel)
 {
 	struct tsct_kevent *event, *next;
 
-	mutex_lock(&channel->defs_lock);
+	mutex_lock(&channel->kevents_lock);
 	list_for_each_entry_safe(event, next, &channel->kevents, list) {
 		static_branch_disable(&event->enabled);
 		list_del(&event->list);
+		event->channel = NULL;
 	}
-	mutex_unlock(&channel->defs_lock);
+	mutex_unlock(&channel->kevents_lock);
 }

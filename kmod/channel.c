@@ -152,7 +152,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	channel->flags = arg->flags;
 	/* BPF programs write channels of users, not those of kernel modules. */
 	if (arg->flags & TSCT_CHANNEL_KERNEL && gfp & __GFP_ACCOUNT)
-		channel->bpf_handle = (u64)(get_random_u32() | 1) << 32;
+		channel->bpf_handle = (u64)(get_random_u32() ?: 1) << 32;
 	channel->source = tsct_cpucheck_source();
 	channel->blocks = arg->blocks;
 	channel->nr_cpus = nr_cpu_ids;
@@ -160,6 +160,7 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
 	channel->geo.block_size = arg->block_size;
 	channel->geo.data_size = (u64)arg->block_size * arg->blocks;
 	mutex_init(&channel->defs_lock);
+	mutex_init(&channel->kevents_lock);
 	INIT_LIST_HEAD(&channel->kevents);
 	init_waitqueue_head(&channel->wait);
 	mutex_init(&channel->watch_lock);
@@ -175,8 +176,11 @@ static struct tsct_kchannel *channel_new(const struct tsct_channel_create *arg,
  */
 static int channel_charge(struct tsct_kchannel *channel, bool privileged)
 {
-	u64 bytes = channel->consumer_offset + num_present_cpus() * channel->ring_bytes;
+	u64 bytes;
 	int err;
+
+	channel->nr_charged = num_present_cpus();
+	bytes = channel->consumer_offset + channel->nr_charged * channel->ring_bytes;
 
 	mutex_lock(&tsct_channel_lock);
 	if (channel_find_by_name(channel->uid, channel->name)) {
@@ -239,10 +243,13 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
  */
 static int channel_add_rings(struct tsct_kchannel *channel, gfp_t gfp)
 {
-	unsigned int cpu;
+	/* The charge is for this many; a CPU may be added meanwhile. */
+	unsigned int cpu, left = channel->nr_charged;
 	int err = 0;
 
 	for_each_present_cpu(cpu) {
+		if (!left--)
+			break;
 		err = tsct_channel_add_ring(channel, cpu, gfp);
 		if (err)
 			break;
@@ -258,7 +265,7 @@ static int channel_add_rings(struct tsct_kchannel *channel, gfp_t gfp)
 static void channel_provide_ring(struct tsct_kchannel *channel,
 				 unsigned int cpu)
 {
-	gfp_t gfp = channel->memcg ? GFP_NOWAIT | __GFP_ACCOUNT : GFP_KERNEL;
+	gfp_t gfp = channel->memcg ? GFP_NOWAIT | __GFP_ACCOUNT : GFP_NOWAIT;
 	struct mem_cgroup *old;
 	int err;
 

@@ -45,6 +45,7 @@ struct tsct_kchannel {
 	u64 ring_stride;
 	u64 ring_bytes;			/* bytes of one CPU's ring */
 	u64 file_size;
+	u32 nr_charged;			/* number of rings charged when it was made */
 	struct mem_cgroup *memcg;	/* pays for rings of hot-added CPUs; may be NULL */
 
 	/* Fields from `holders` to `privileged` are protected by tsct_channel_lock. */
@@ -59,9 +60,10 @@ struct tsct_kchannel {
 	u64 bytes;			/* bytes of memory charged to `account` */
 	bool privileged;		/* true: the limits per user do not apply */
 
-	struct mutex defs_lock;		/* lock of defs, defs_used, defs_nr and kevents */
+	struct mutex defs_lock;		/* lock of defs, defs_used and defs_nr */
 	u32 defs_used;			/* bytes of definitions in defs */
 	u32 defs_nr;			/* number of definitions in defs */
+	struct mutex kevents_lock;	/* lock of kevents; cpus_read_lock() nests inside */
 	struct list_head kevents;	/* struct tsct_kevent of the module that opened
 					 * the channel */
 

@@ -169,10 +169,9 @@ static int clockpage_publish(struct tsct_clock_state *state)
 	return err;
 }
 
-/* Under clockpage_lock. */
-static void clockpage_read(struct tsct_clock_reading *ret)
+/* Reads the clocks of ret->state now. */
+static void clockpage_read_clocks(struct tsct_clock_reading *ret)
 {
-	ret->state = *clockpage_published();
 	ret->cycles = tsct_source_read(ret->state.source);
 	ret->real_err = tsct_latch_lookup(clockpage_area, ret->cycles, &ret->real);
 	ret->cluster_err = tsct_clock_cluster_lookup(&ret->state, ret->cycles,
@@ -181,9 +180,10 @@ static void clockpage_read(struct tsct_clock_reading *ret)
 
 void tsct_clockpage_read(struct tsct_clock_reading *ret)
 {
-	mutex_lock(&clockpage_lock);
-	clockpage_read(ret);
-	mutex_unlock(&clockpage_lock);
+	/* By the latch and not by clockpage_lock: any user may call this, and must not
+	 * hold up those who publish. */
+	tsct_latch_read(clockpage_area, &ret->state);
+	clockpage_read_clocks(ret);
 }
 
 /*
@@ -194,8 +194,10 @@ static void clockpage_unlock_and_notify(u8 news)
 {
 	struct tsct_clock_reading reading;
 
-	if (news)
-		clockpage_read(&reading);
+	if (news) {
+		reading.state = *clockpage_published();
+		clockpage_read_clocks(&reading);
+	}
 	mutex_unlock(&clockpage_lock);
 	if (news)
 		tsct_netlink_clock(news, &reading);

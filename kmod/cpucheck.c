@@ -42,14 +42,25 @@ MODULE_PARM_DESC(skew_max_ns,
 /* Time after which a check measures no further CPU, ms */
 #define CPUCHECK_LIMIT_MS	5000
 
-static DEFINE_MUTEX(cpucheck_lock);	/* lock of the variables below and of those in
+static DEFINE_MUTEX(cpucheck_lock);	/* held during a check, for some s at most; lock
+					 * of the variables below and of those in
 					 * tsc_skew.c */
 static struct tsct_cpu_check *cpucheck_table;	/* results of the CPU check, by CPU
 						 * id */
 static u32 cpucheck_flags;		/* TSCT_CHECK_* flags of the last check */
 static u64 cpucheck_when_cycles;
-static u32 cpucheck_generation;		/* number of checks, never 0 after the first */
 static u32 cpucheck_source = TSCT_SOURCE_MONOTONIC_RAW;
+
+/* The result of the last complete check, for those who ask: they do not wait for a check
+ * that is under way. cpucheck_shown_lock nests inside cpucheck_lock. */
+static DEFINE_MUTEX(cpucheck_shown_lock);
+static struct {
+	struct tsct_cpu_check *table;
+	u32 flags;
+	u32 source;
+	u64 when_cycles;
+	u32 generation;		/* number of checks, never 0 */
+} cpucheck_shown;
 
 static void cpucheck_work_fn(struct work_struct *work);
 static DECLARE_WORK(cpucheck_work, cpucheck_work_fn);
@@ -165,6 +176,20 @@ static u32 cpucheck_summarize(void)
 	return flags;
 }
 
+/* Copies the result of a complete check for those who ask. */
+static void cpucheck_show(void)
+{
+	lockdep_assert_held(&cpucheck_lock);
+	mutex_lock(&cpucheck_shown_lock);
+	memcpy(cpucheck_shown.table, cpucheck_table,
+	       nr_cpu_ids * sizeof(*cpucheck_table));
+	cpucheck_shown.flags = cpucheck_flags;
+	cpucheck_shown.source = cpucheck_source;
+	cpucheck_shown.when_cycles = cpucheck_when_cycles;
+	cpucheck_shown.generation = cpucheck_shown.generation + 1 ?: 1;
+	mutex_unlock(&cpucheck_shown_lock);
+}
+
 /*
  * Publishes the result of the CPU check. Existing channels keep their source. @event: TSCT_CAUSE_* of an epoch to begin in any case; NONE: only if
  * something changed.
@@ -190,6 +215,7 @@ static void cpucheck_publish(u32 event)
 	else if (source != cpucheck_source)
 		result.cause = TSCT_CAUSE_CLOCKSOURCE;
 	WRITE_ONCE(cpucheck_source, source);
+	cpucheck_show();
 	tsct_clockpage_update_cpus(&result);
 }
 
@@ -238,7 +264,6 @@ static int cpucheck_update(bool all)
 		cpus_read_unlock();
 	}
 	cpucheck_when_cycles = rdtsc_ordered();
-	cpucheck_generation = cpucheck_generation + 1 ?: 1;
 	cpucheck_flags = cpucheck_summarize();
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
@@ -260,45 +285,37 @@ int tsct_cpucheck_run(void)
 	return err;
 }
 
-/* Under cpucheck_lock. Fills in the output fields of *check. */
+/* Fills in the output fields of *check. */
 static void cpucheck_describe(struct tsct_check *check)
 {
+	lockdep_assert_held(&cpucheck_shown_lock);
 	check->nr = nr_cpu_ids;
-	check->flags = cpucheck_flags;
+	check->flags = cpucheck_shown.flags;
 	check->tsc_khz = tsc_khz;
-	check->source = cpucheck_source;
-	check->when_cycles = cpucheck_when_cycles;
+	check->source = cpucheck_shown.source;
+	check->when_cycles = cpucheck_shown.when_cycles;
 	memset(check->clocksource, 0, sizeof(check->clocksource));
 	/* "tsc" is the only clocksource that a module can recognize. */
-	if (cpucheck_flags & TSCT_CHECK_CLOCKSOURCE)
+	if (check->flags & TSCT_CHECK_CLOCKSOURCE)
 		strscpy(check->clocksource, "tsc", sizeof(check->clocksource));
 }
 
-int tsct_cpucheck_summary(struct tsct_check *check)
+void tsct_cpucheck_summary(struct tsct_check *check)
 {
-	int err;
-
-	tsct_cpucheck_source();		/* sets cpucheck_flags and cpucheck_source */
-	err = mutex_lock_killable(&cpucheck_lock);
-	if (err)
-		return err;
+	tsct_cpucheck_source();		/* shows a TSC that became unstable */
+	mutex_lock(&cpucheck_shown_lock);
 	cpucheck_describe(check);
-	mutex_unlock(&cpucheck_lock);
-	return 0;
+	mutex_unlock(&cpucheck_shown_lock);
 }
 
 int tsct_cpucheck_cpu(u32 cpu, struct tsct_cpu_check *ret, u32 *ret_generation)
 {
-	int err;
-
 	if (cpu >= nr_cpu_ids)
 		return -EINVAL;
-	err = mutex_lock_killable(&cpucheck_lock);
-	if (err)
-		return err;
-	*ret = cpucheck_table[array_index_nospec(cpu, nr_cpu_ids)];
-	*ret_generation = cpucheck_generation;
-	mutex_unlock(&cpucheck_lock);
+	mutex_lock(&cpucheck_shown_lock);
+	*ret = cpucheck_shown.table[array_index_nospec(cpu, nr_cpu_ids)];
+	*ret_generation = cpucheck_shown.generation;
+	mutex_unlock(&cpucheck_shown_lock);
 	return 0;
 }
 
@@ -309,15 +326,11 @@ struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check)
 	copy = kvmalloc_array(nr_cpu_ids, sizeof(*copy), GFP_KERNEL_ACCOUNT);
 	if (!copy)
 		return ERR_PTR(-ENOMEM);
-	tsct_cpucheck_source();		/* sets cpucheck_flags and cpucheck_source */
-	/* Killable wait: a check of thousands of CPUs may hold the lock for long. */
-	if (mutex_lock_killable(&cpucheck_lock)) {
-		kvfree(copy);
-		return ERR_PTR(-EINTR);
-	}
-	memcpy(copy, cpucheck_table, nr_cpu_ids * sizeof(*copy));
+	tsct_cpucheck_source();		/* shows a TSC that became unstable */
+	mutex_lock(&cpucheck_shown_lock);
+	memcpy(copy, cpucheck_shown.table, nr_cpu_ids * sizeof(*copy));
 	cpucheck_describe(check);
-	mutex_unlock(&cpucheck_lock);
+	mutex_unlock(&cpucheck_shown_lock);
 	return copy;
 }
 
@@ -331,7 +344,9 @@ u32 tsct_cpucheck_source(void)
 	if (READ_ONCE(cpucheck_source) != TSCT_SOURCE_TSC || !check_tsc_unstable())
 		return READ_ONCE(cpucheck_source);
 
-	mutex_lock(&cpucheck_lock);
+	/* The check that is under way will find it. */
+	if (!mutex_trylock(&cpucheck_lock))
+		return TSCT_SOURCE_MONOTONIC_RAW;
 	if (cpucheck_source == TSCT_SOURCE_TSC) {
 		pr_warn("TSC: marked unstable by the kernel: new channels use CLOCK_MONOTONIC_RAW\n");
 		cpucheck_flags = cpucheck_summarize();
@@ -378,16 +393,19 @@ int tsct_cpucheck_init(void)
 	u32 cpu;
 	int err;
 
-	cpucheck_table = kvcalloc(nr_cpu_ids, sizeof(*cpucheck_table),
+	/* The second half is the table of the last complete check. */
+	cpucheck_table = kvcalloc(2 * nr_cpu_ids, sizeof(*cpucheck_table),
 				  GFP_KERNEL);
 	if (!cpucheck_table)
 		return -ENOMEM;
+	cpucheck_shown.table = cpucheck_table + nr_cpu_ids;
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		tsct_cpu_check_init(&cpucheck_table[cpu], cpu);
 	mutex_lock(&cpucheck_lock);
 	err = cpucheck_update(true);
 	if (cpucheck_flags & TSCT_CHECK_USABLE)
 		cpucheck_source = TSCT_SOURCE_TSC;
+	cpucheck_show();
 	mutex_unlock(&cpucheck_lock);
 	if (err)
 		kvfree(cpucheck_table);

@@ -31,14 +31,14 @@ bool tsct_cpucheck_snapshot(struct tsct_clock_snapshot *ret);
 
 /*
  * Fills in the output fields of *check. Returns a copy of the table, check->nr entries,
- * which the caller frees by kvfree(); or -ENOMEM, -EINTR.
+ * which the caller frees by kvfree(); or -ENOMEM.
  */
 struct tsct_cpu_check *tsct_cpucheck_get(struct tsct_check *check);
-/* Fills in the output fields of *check only. Returns 0 or -EINTR. */
-int tsct_cpucheck_summary(struct tsct_check *check);
+/* Fills in the output fields of *check only. */
+void tsct_cpucheck_summary(struct tsct_check *check);
 /*
  * Copies one entry of the table, and the number of checks that changed the table: at
- * least 1. Returns 0, -EINTR, or -EINVAL: no such CPU.
+ * least 1. Returns 0, or -EINVAL: no such CPU.
  */
 int tsct_cpucheck_cpu(u32 cpu, struct tsct_cpu_check *ret, u32 *ret_generation);
 

@@ -278,8 +278,9 @@ static long ioctl_watermark(struct tsct_file *f, void __user *uarg, size_t size)
 	return err;
 }
 
-static long ioctl_event_switch(struct tsct_file *f, void __user *uarg, size_t size)
+static long ioctl_event_switch(struct file *file, void __user *uarg, size_t size)
 {
+	struct tsct_file *f = file->private_data;
 	struct tsct_kchannel *channel = device_channel(f);
 	struct tsct_event_switch arg;
 	long err;
@@ -289,6 +290,9 @@ static long ioctl_event_switch(struct tsct_file *f, void __user *uarg, size_t si
 	err = device_get(&arg, uarg, size);
 	if (err)
 		return err;
+	/* A switch patches the kernel's code, which interrupts every CPU. */
+	if (arg.state != TSCT_EVENT_QUERY && !(file->f_mode & FMODE_WRITE))
+		return -EACCES;
 	return tsct_kevent_switch(channel, &arg) ?:
 		device_put(&arg, sizeof(arg), uarg, size);
 }
@@ -406,7 +410,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case TSCT_IOC_WATERMARK:
 		return ioctl_watermark(f, uarg, size);
 	case TSCT_IOC_EVENT_SWITCH:
-		return ioctl_event_switch(f, uarg, size);
+		return ioctl_event_switch(file, uarg, size);
 	default:
 		return -ENOTTY;
 	}

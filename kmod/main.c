@@ -21,12 +21,9 @@ static int __init tsctrace_init(void)
 	err = tsct_clockpage_init();
 	if (err)
 		goto exit_cpucheck;
-	err = tsct_selftest_clock() ?: tsct_netlink_init();
+	err = tsct_selftest_clock() ?: tsct_cpucheck_start();
 	if (err)
 		goto exit_clockpage;
-	err = tsct_cpucheck_start();
-	if (err)
-		goto exit_netlink;
 	err = tsct_power_start();
 	if (err)
 		goto stop_cpucheck;
@@ -43,13 +40,19 @@ static int __init tsctrace_init(void)
 	if (err)
 		goto exit_channels;
 	tsct_bpf_init();
-	/* The device is registered last, because programs can open it from then on. */
-	err = tsct_device_init();
+	/* Programs can reach netlink and the device from their registration on, and may hold
+	 * on to the module: so these are last. */
+	err = tsct_netlink_init();
 	if (err)
 		goto exit_channels;
+	err = tsct_device_init();
+	if (err)
+		goto exit_netlink;
 	tsct_cpucheck_report();
 	return 0;
 
+exit_netlink:
+	tsct_netlink_exit();
 exit_channels:
 	tsct_channels_exit();
 stop_timekeeping:
@@ -60,8 +63,6 @@ stop_power:
 	tsct_power_stop();
 stop_cpucheck:
 	tsct_cpucheck_stop();
-exit_netlink:
-	tsct_netlink_exit();
 exit_clockpage:
 	tsct_clockpage_exit();
 exit_cpucheck:

@@ -335,9 +335,9 @@ static int netlink_clock_get(struct sk_buff *skb, struct genl_info *info)
 static int netlink_check_get(struct sk_buff *skb, struct genl_info *info)
 {
 	struct tsct_check check;
-	int err = tsct_cpucheck_summary(&check);
 
-	return err ?: netlink_reply(info, netlink_put_check, &check);
+	tsct_cpucheck_summary(&check);
+	return netlink_reply(info, netlink_put_check, &check);
 }
 
 static int netlink_check_cpu_get(struct sk_buff *skb, struct genl_info *info)
@@ -548,7 +548,7 @@ static void netlink_multicast(enum netlink_group group, u8 cmd, netlink_put_t *p
 	struct sk_buff *skb;
 	void *header;
 
-	if (!netlink_registered ||
+	if (!READ_ONCE(netlink_registered) ||
 	    !genl_has_listeners(&netlink_family, &init_net, group))
 		return;
 	skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
@@ -643,7 +643,7 @@ int tsct_netlink_init(void)
 {
 	int err = genl_register_family(&netlink_family);
 
-	netlink_registered = !err;
+	WRITE_ONCE(netlink_registered, !err);
 	return err;
 }
 
@@ -651,7 +651,7 @@ int tsct_netlink_init(void)
 void tsct_netlink_exit(void)
 {
 	genl_unregister_family(&netlink_family);
-	netlink_registered = false;
+	WRITE_ONCE(netlink_registered, false);
 }
 
 MODULE_ALIAS_GENL_FAMILY(TSCT_GENL_NAME);

@@ -88,7 +88,8 @@ static notrace void ring_store_record(struct tsct_ring *ring,
 
 /*
  * A probe or a function tracer on this path could emit in the middle of an emit, which is
- * a lost event (TSCT_LOST_NESTED): so its functions are neither traced nor probed.
+ * a lost event (TSCT_LOST_NESTED): so the functions of this file are not traced, and the
+ * entries of the path are not probed.
  */
 
 /*
@@ -174,6 +175,9 @@ static noinline notrace int ring_emit_slow(struct tsct_ring *ring, u32 id,
 {
 	int err = ring_emit_record(ring, id, payload, len);
 
+	/* A lost event changes nothing that a reader waits for. */
+	if (err)
+		return err;
 	/* watch.c may set `left` to 0 meanwhile, and again later. */
 	WRITE_ONCE(ring->left, ring_lookahead(ring));
 	ring->next = ring->data + (ring->head & (ring->geo.data_size - 1));
@@ -248,7 +252,8 @@ static noinline notrace int ring_emit_any(struct tsct_ring *ring, u32 id,
 	struct tsct_record *record = NULL;
 	int err = 0;
 
-	payload_touch(payload, len);
+	if (len <= tsct_payload_max(&ring->geo))
+		payload_touch(payload, len);
 	ring_set_busy(ring, true);
 	if (len <= SMALL_MAX)
 		record = ring_begin_small(ring, id, len);

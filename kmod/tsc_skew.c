@@ -16,6 +16,7 @@
 #include <linux/cpufeature.h>
 #include <linux/cpumask.h>
 #include <linux/jiffies.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/isolation.h>
 #include <linux/sched/signal.h>
@@ -177,7 +178,14 @@ static void aux_read(void *arg)
 
 bool tsct_cpu_check_possible(u32 cpu)
 {
-	return cpu_online(cpu) && !cpu_is_isolated(cpu);
+	bool isolated;
+
+	/* Newer kernels replace the mask of isolated CPUs at run time, by RCU, and count
+	 * nohz_full CPUs separately. */
+	rcu_read_lock();
+	isolated = cpu_is_isolated(cpu) || !housekeeping_test_cpu(cpu, HK_TYPE_TICK);
+	rcu_read_unlock();
+	return cpu_online(cpu) && !isolated;
 }
 
 void tsct_cpu_check_init(struct tsct_cpu_check *entry, u32 cpu)

@@ -130,7 +130,7 @@ static void channel_watch_after(struct tsct_kchannel *channel, unsigned int ms)
 }
 
 /*
- * Has the next emit on each CPU take the slow path, and queue `notify`. A writer that has
+ * Makes the next emit on each CPU take the slow path, and queue `notify`. A writer that has
  * just read `left` may overwrite the 0 stored here; its record is found when the work item
  * runs again, after WATCH_MS.
  */
@@ -201,6 +201,8 @@ void tsct_channel_watch_fn(struct work_struct *work)
 		channel_watch_after(channel, BACKUP_MS);
 		return;
 	}
+	/* A writer may have overwritten the 0 since: armed anew when idle again. */
+	WRITE_ONCE(channel->notify_armed, false);
 	if (idle && channel->flags & TSCT_CHANNEL_KERNEL)
 		channel_arm_notify(channel);
 	channel_watch_after(channel, WATCH_MS);

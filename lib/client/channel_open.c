@@ -63,8 +63,8 @@ void tsct_channel_close(struct tsct_channel *channel)
 
 /*
  * Tries one provider; @connected is the result of the connection to it. Returns true if
- * it is not running, has no such channel, or is the module and this user is over one of
- * its limits, so that the next one is to be tried. *ret_error keeps the first error other
+ * it is not running, has no such channel, or is the module, this user is over one of its
+ * limits and the channel is an ordinary one, so that the next one is to be tried. *ret_error keeps the first error other
  * than -ENODEV.
  */
 static bool try_provider(struct tsct_channel *channel,
@@ -83,7 +83,8 @@ static bool try_provider(struct tsct_channel *channel,
 	release(channel);
 	if (*ret_error == 0 || *ret_error == -ENODEV)
 		*ret_error = err;
-	return connected || err == -ENOENT || (is_module && err == -EDQUOT);
+	return connected || err == -ENOENT ||
+		(is_module && err == -EDQUOT && !options->channel_flags);
 }
 
 /*

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The calling thread's id, rseq area, and permission to read the TSC */
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -62,6 +63,7 @@ static void make_fork_mark(void)
  */
 __u32 tsct_thread_id_slow(struct tsct_channel *channel)
 {
+	const int saved = errno;	/* signal handlers emit, too */
 	struct tsct_thread_info thread;
 	__u32 tid;
 
@@ -70,6 +72,7 @@ __u32 tsct_thread_id_slow(struct tsct_channel *channel)
 		tid = thread.tid;
 	else
 		tid = (__u32)gettid();
+	errno = saved;
 	tsct_thread_id = tid;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (fork_mark != &no_page)

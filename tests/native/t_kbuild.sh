@@ -40,7 +40,7 @@ check_btf() {
 
 mkdir -p "$work/tree/lib"
 cp -R "$top/Kbuild" "$top/kmod" "$work/tree"
-cp -R "$top/lib/core" "$work/tree/lib"
+cp -R "$top/lib/abi" "$top/lib/core" "$work/tree/lib"
 make -C "$dir/build" M="$work/tree" W=1 modules >"$work/log" 2>&1 || fail "make"
 ! grep -i 'warning:' "$work/log" || fail "warnings"
 # Headers of older kernels lack vmlinux, and Kbuild generates no BTF.

@@ -33,7 +33,7 @@ struct tsct_kchannel;
  *	is TSCT_PAYLOAD_MAX(@block_size)
  * @blocks: blocks per CPU, a power of two, at least 2 (TSCT_POLICY_OVERWRITE: 4)
  *
- * Each CPU present gets a ring of @block_size * @blocks bytes now, CPUs that are added
+ * Each CPU present gets a ring of @block_size * @blocks bytes now. CPUs that are added
  * later get theirs when they come up. Only root with CAP_PERFMON or CAP_SYS_ADMIN can read the events.
  *
  * Context: Process context, may sleep.
@@ -124,9 +124,11 @@ struct tsct_kevent {
  * @name: as in tsct_event_define(), also @kind and @fields
  *
  * The channel's owner switches the event (TSCT_IOC_EVENT_SWITCH, trace-ctl channel
- * enable, disable). tsct_channel_close() disables it.
+ * enable, disable). tsct_channel_close() disables it: a module that defined such events
+ * must close the channel before it is unloaded. A second call for the same event and
+ * channel has no effect.
  *
- * Context: Process context, may sleep.
+ * Context: Process context, may sleep, not in CPU hotplug callbacks.
  * Return: 0, or the errors of tsct_event_define().
  */
 int tsct_kevent_define(struct tsct_kchannel *channel, struct tsct_kevent *event,

@@ -262,8 +262,9 @@ struct tsct_watermark {
 
 /*
  * TSCT_IOC_EVENT_SWITCH: enables or disables an event of a kernel module, or reads its
- * state. Needs a descriptor that is bound to the module's channel, in any role. ENOENT:
- * the channel has no event of this id with a switch. EINVAL: invalid state.
+ * state. Needs a descriptor that is bound to the module's channel, in any role; and, but
+ * for QUERY, one that is open for writing (EACCES). ENOENT: the channel has no event of
+ * this id with a switch. EINVAL: invalid state.
  */
 struct tsct_event_switch {
 	__u32 id;			/* event id */

@@ -90,7 +90,8 @@ const struct fz_request fz_requests[FZ_REQUESTS] = {
 	REQUEST(FZ_CPU, CHANNEL_CPU, tsct_channel_cpu, EINVAL, ENOENT),
 	REQUEST(FZ_WATERMARK, WATERMARK, tsct_watermark, EINVAL, ENOTCONN, EACCES),
 	REQUEST(FZ_THREAD, THREAD, tsct_thread_info, 0),
-	REQUEST(FZ_SWITCH, EVENT_SWITCH, tsct_event_switch, EINVAL, ENOTCONN, ENOENT),
+	REQUEST(FZ_SWITCH, EVENT_SWITCH, tsct_event_switch, EINVAL, ENOTCONN, ENOENT,
+		EACCES),
 };
 
 static const struct field *const fields[FZ_REQUESTS] = {
