@@ -203,6 +203,17 @@ DEV_FN void dev_pin(unsigned int cpu)
 	}
 }
 
+/* Writes a text to a file, as of sysfs. Returns false if that fails; see errno. */
+DEV_FN bool dev_put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) > 0;
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
 /* Runs @fn as an unprivileged user; its failures count as this test's. */
 DEV_FN void dev_as_user(uid_t uid, void (*fn)(void *arg), void *arg)
 {

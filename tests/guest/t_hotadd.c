@@ -15,19 +15,9 @@
 
 #define PARAM	"/sys/module/tsctrace/parameters/"
 
-static bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool done = fd >= 0 && write(fd, text, strlen(text)) > 0;
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
 static void set_online(const char *on)
 {
-	t_check(put("/sys/devices/system/cpu/cpu1/online", on), "%m");
+	t_check(dev_put("/sys/devices/system/cpu/cpu1/online", on), "%m");
 }
 
 static void set_present(bool present)
@@ -77,7 +67,7 @@ int main(void)
 	chmod(TSCT_DEVICE_PATH, 0666);
 	set_online("0");
 	set_present(false);
-	t_check(put(PARAM "bytes_user_max", "1572864"), "%m");
+	t_check(dev_put(PARAM "bytes_user_max", "1572864"), "%m");
 	root = create_as(0, "root", 256);
 	/* More than 1 MiB on one CPU; the limit of 1.5 MiB has no room for a second. */
 	poor = create_as(1000, "poor", 256);
@@ -103,6 +93,6 @@ int main(void)
 	t_check(m.header->lost_no_ring == 0 && p.header->lost_no_ring == 1);
 	later = create_as(0, "later", 4);
 	t_check(!dev_write(later, 16, NULL, 0), "%m");
-	t_check(put(PARAM "bytes_user_max", "0"), "%m");
+	t_check(dev_put(PARAM "bytes_user_max", "0"), "%m");
 	return t_status();
 }

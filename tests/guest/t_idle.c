@@ -13,16 +13,6 @@
 
 #define TRACING	"/tmp/tracing/"
 
-static bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool done = fd >= 0 && write(fd, text, strlen(text)) > 0;
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
 /* Counts the runs of the module's work item in the kernel's trace. */
 static unsigned int count_runs(void)
 {
@@ -86,18 +76,18 @@ int main(void)
 
 	mkdir("/tmp/tracing", 0755);
 	if (mount("tracefs", "/tmp/tracing", "tracefs", 0, NULL) ||
-	    !put(TRACING "events/workqueue/workqueue_execute_start/enable", "1"))
+	    !dev_put(TRACING "events/workqueue/workqueue_execute_start/enable", "1"))
 		t_skip("this kernel has no tracepoints of work items");
 	mod_load("/lib/modules/tsct-nest.ko", "roam=1");
 	t_check(!dev_attach_name(fd, "nest", TSCT_ROLE_READ), "%m");
 	m = dev_map_rings(fd, PROT_READ);
 	pthread_create(&thread, NULL, sleep_in_poll, &fd);
 	sleep(1);
-	put(TRACING "trace", "\n");
+	dev_put(TRACING "trace", "\n");
 	sleep(4);
 	printf("%u runs in 4 s\n", count_runs());
 	t_check(count_runs() <= 8, "%u", count_runs());
-	put(TRACING "events/workqueue/workqueue_execute_start/enable", "0");
+	dev_put(TRACING "events/workqueue/workqueue_execute_start/enable", "0");
 
 	for (i = 0; i < 6; i++) {
 		took = wake(thread);

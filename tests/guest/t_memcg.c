@@ -15,16 +15,6 @@
 #define GROUP	"/tmp/cgroup/small"
 #define LIMIT_S	4	/* limit of one change of a CPU or one request, s */
 
-static bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool done = fd >= 0 && write(fd, text, strlen(text)) > 0;
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
 static double now(void)
 {
 	struct timespec t;
@@ -37,10 +27,10 @@ static void make_group(void)
 {
 	mkdir("/tmp/cgroup", 0755);
 	if (mount("cgroup2", "/tmp/cgroup", "cgroup2", 0, NULL) ||
-	    !put("/tmp/cgroup/cgroup.subtree_control", "+memory"))
+	    !dev_put("/tmp/cgroup/cgroup.subtree_control", "+memory"))
 		t_skip("this kernel has no memory cgroups (CONFIG_MEMCG)");
 	t_check(!mkdir(GROUP, 0755), "%m");
-	t_check(put(GROUP "/memory.high", "4194304"), "%m");
+	t_check(dev_put(GROUP "/memory.high", "4194304"), "%m");
 }
 
 /* Creates a channel of 64 MiB for each CPU, in the group. */
@@ -51,7 +41,7 @@ static pid_t start_creation(void)
 
 	if (pid)
 		return pid;
-	if (!put(GROUP "/cgroup.procs", "0"))
+	if (!dev_put(GROUP "/cgroup.procs", "0"))
 		_exit(1);
 	arg.block_size = 65536;
 	arg.blocks = 1024;
@@ -71,7 +61,7 @@ int main(void)
 	t_check(!waitpid(pid, &status, WNOHANG), "the creation did not wait");
 	for (i = 0; i < 6; i++) {
 		begin = now();
-		t_check(put("/sys/devices/system/cpu/cpu1/online", i & 1 ? "1" : "0"),
+		t_check(dev_put("/sys/devices/system/cpu/cpu1/online", i & 1 ? "1" : "0"),
 			"%m");
 		took = now() - begin;
 		longest = took > longest ? took : longest;
