@@ -438,31 +438,41 @@ static void take_all(int report)
 	_exit(0);
 }
 
-/* Connections of one user leave room for another user, here root. */
+/*
+ * Connections of one user leave room for another user, here root. The other user's process
+ * is made before the server's thread, of which it would inherit the locks in their state
+ * then.
+ */
 START_TEST(test_connection_limit_per_user)
 {
-	int report[2], refused;
+	int go[2], report[2], refused;
+	char byte = 0;
 	pid_t pid;
 
 	serve_name();
 	ck_assert_int_eq(chmod(serve_dir, 0755), 0);
-	ck_assert_int_eq(tsct_server_start(serve_path, "daemon",
-					   &serve_server), 0);
-	ck_assert_int_eq(tsct_server_run(serve_server), 0);
+	ck_assert_int_eq(pipe(go), 0);
 	ck_assert_int_eq(pipe(report), 0);
 	pid = fork();
 	if (!pid) {
-		if (!setgid(65534) && !setuid(65534))
+		if (read(go[0], &byte, 1) == 1 && !setgid(65534) && !setuid(65534))
 			take_all(report[1]);
 		_exit(1);
 	}
 	close(report[1]);
+	ck_assert_int_eq(tsct_server_start(serve_path, "daemon",
+					   &serve_server), 0);
+	ck_assert_int_eq(tsct_server_run(serve_server), 0);
+	ck_assert_int_eq(write(go[1], &byte, 1), 1);
 	ck_assert_int_eq(read(report[0], &refused, sizeof(refused)),
 			 sizeof(refused));
 	ck_assert_int_gt(refused, 0);
 	tsct_channel_close(serve_open(NULL));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+	close(go[0]);
+	close(go[1]);
+	close(report[0]);
 	serve_stop();
 }
 END_TEST
