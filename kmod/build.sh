@@ -212,7 +212,7 @@ install_module() {
 	install -D -m 644 "$module" \
 		"$root/lib/modules/$release/updates/tsctrace.ko"
 	for file in kmod/include/linux/tsctrace.h \
-			kmod/uapi/tsctrace/{abi,abi_channel,abi_clock}.h; do
+			kmod/uapi/tsctrace/{abi,abi_channel,abi_clock,abi_reserved}.h; do
 		install -D -m 644 "$top/$file" "$root/usr/src/tsctrace/$file"
 	done
 	install -D -m 644 "$out/module/$release/Module.symvers" \

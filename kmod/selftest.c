@@ -23,7 +23,6 @@
 #include "clockpage.h"
 #include "cpucheck.h"
 #include "ring.h"
-#include "selftest.h"
 
 #define BLOCK	4096
 #define DATA	(2 * BLOCK)

@@ -340,6 +340,8 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 	case TSCT_IOC_CLOCK_SNAPSHOT:
 	case TSCT_IOC_WRITE:
 	case TSCT_IOC_WATERMARK:
+	case TSCT_IOC_PREVIOUS:
+	case TSCT_IOC_PREVIOUS_READ:
 		return -EOPNOTSUPP;
 	}
 	return -ENOTTY;

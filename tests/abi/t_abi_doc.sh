@@ -13,7 +13,7 @@ trap 'rm -rf "$tmp"' EXIT
 
 # The text of the ABI's headers, without the layout assertions at the end of abi.h
 sed '/layout, asserted/,$d' "$header/abi.h" |
-	cat "$header/abi_channel.h" "$header/abi_clock.h" - >"$tmp/text"
+	cat "$header/abi_channel.h" "$header/abi_clock.h" "$header/abi_reserved.h" - >"$tmp/text"
 sed -n 's/^struct \(tsct_[a-z_]*\) {$/\1/p' "$tmp/text" >"$tmp/structs"
 sed -n 's/^#define[ \t]*\(TSCT_[A-Z0-9_]*\)[ \t].*/\1/p' "$tmp/text" >"$tmp/constants"
 
