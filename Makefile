@@ -5,6 +5,7 @@
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
 #   make check      every test; installs missing packages (Debian, Ubuntu)
 #   make check-fast unit tests, the ring's model, quick native tests; no guest
+#   make check-panics PANICS=200: a guest that panics again and again
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
 #   make demo       record three machines and their messages, in guests
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -63,6 +64,11 @@ check-guest-debug: deps
 	tests/guest/kernel.sh get 6.1-debug >/dev/null
 	+$(MAKE) all
 	tests/run.sh guest 6.1-debug
+# Panics of one guest, each checked by the next boot: PANICS=200, KERNEL=6.12-amd64
+check-panics: deps
+	+$(MAKE) $(all_cpus) all
+	TSCT_PANICS=$(or $(PANICS),200) tests/guest/run.sh --test t_panic \
+		$(or $(KERNEL),6.12-amd64)
 fuzz:
 	tests/deps.sh --fuzz
 	+$(MAKE) -C tests/fuzz
@@ -107,5 +113,5 @@ clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples module deps fuzz check-service check check-fast check-unit check-guest \
-	check-browser check-faults check-guest-debug check-model check-sim demo bench bench-emit \
+	check-browser check-faults check-guest-debug check-model check-panics check-sim demo bench bench-emit \
 	bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean

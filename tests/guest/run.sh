@@ -8,7 +8,8 @@
 # the tests in an initrd, and prints TAP. Exit status 0: all passed.
 #
 #   --test GLOB     only tests with this name (t_mmap, 't_*')
-#   --boot NAME     only boots with this name (default, unstable, restore, isolated)
+#   --boot NAME     only boots with this name (default, unstable, restore, isolated,
+#                   panic)
 #   --list          print the tests and their requirements
 #
 # The whole console, the raw results and the logs of the builds are left in
@@ -29,7 +30,9 @@
 #                             `unstable` the kernel marks the TSC unstable;
 #                             `restore` has VM Generation ID, and the test is
 #                             saved and restored at its request (boot.sh);
-#                             `isolated` has isolcpus=2 nohz_full=3
+#                             `isolated` has isolcpus=2 nohz_full=3; `panic` has
+#                             reserved memory, starts again after a panic, and has
+#                             memory of the host for `out`
 #   guest-test: smp=2         CPUs
 #   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
 #                             not for tests in which the kernel patches its code
@@ -100,7 +103,7 @@ set_default() {
 set_key() {	# TEST KEY VALUE
 	case $2=$3 in
 	timeout=[1-9]*) timeout[$1]=$3 ;;
-	boot=default|boot=unstable|boot=restore|boot=isolated) boots[$1]=$3 ;;
+	boot=default|boot=unstable|boot=restore|boot=isolated|boot=panic) boots[$1]=$3 ;;
 	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
 	smp=[1-9]|smp=[1-9][0-9]) smp[$1]=$3 ;;
 	parallel=yes|parallel=no) parallel[$1]=$3 ;;
@@ -202,6 +205,7 @@ write_plan() {	# GROUP RELEASE FACTOR TEST...
 	echo "env TSCT_RELEASE=$2"
 	echo "env TSCT_SLOW=$3"
 	[ -z "${SEED:-}" ] || echo "env SEED=$SEED"
+	[ -z "${TSCT_PANICS:-}" ] || echo "env TSCT_PANICS=$TSCT_PANICS"
 	[ -z "${TSCT_KILLS:-}" ] || echo "env TSCT_KILLS=$TSCT_KILLS"
 	echo "module /lib/modules/tsctrace.ko"
 	for name in "${@:4}"; do
@@ -362,9 +366,12 @@ boot() {	# INDEX
 	for name in ${boot_tests[$1]}; do
 		limit=$((limit + timeout[$name] + 15))
 	done
+	[[ $group != panic.* ]] || limit=$((limit + ${TSCT_PANICS:-2} * 40))
 	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
 	[[ $group != restore.* ]] || options+=(--restore)
 	[[ $group != isolated.* ]] || options+=(--append "isolcpus=2 nohz_full=3")
+	[[ $group != panic.* ]] || options+=(--reboot --out "$log.out" --out-mb 1
+		--append "reserve_mem=32M:4096:tsctrace nokaslr")
 	[[ $group != *.parallel ]] || options+=(--parallel)
 	[[ $group =~ ^[a-z]+\.([0-9]+) ]]
 	boot_guest "$log.console" --smp "${BASH_REMATCH[1]}" \
