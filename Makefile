@@ -6,6 +6,7 @@
 #   make check      every test; installs missing packages (Debian, Ubuntu)
 #   make check-fast unit tests, the ring's model, quick native tests; no guest
 #   make check-newest  the guest suite on the newest kernel in Debian's archive
+#   make check-panics  a guest that panics again and again, PANICS=200
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
 #   make fuzz-kernel  fuzz the module in the debug kernel, MINUTES=30
 #   make demo       record three machines and their messages, in guests
@@ -69,6 +70,11 @@ check-guest-debug: deps
 check-newest:
 	tests/deps.sh --newest
 	tests/guest/newest.sh
+# Panics of one guest, each checked by the next boot: PANICS=200, KERNEL=6.12-amd64
+check-panics: deps
+	+$(MAKE) $(all_cpus) all
+	TSCT_PANICS=$(or $(PANICS),200) tests/guest/run.sh --test t_panic \
+		$(or $(KERNEL),6.12-amd64)
 fuzz:
 	tests/deps.sh --fuzz
 	+$(MAKE) -C tests/fuzz
@@ -117,5 +123,5 @@ clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples module deps fuzz fuzz-kernel check-service check check-fast check-unit check-guest \
-	check-browser check-faults check-guest-debug check-model check-newest check-sim demo bench \
+	check-browser check-faults check-guest-debug check-model check-newest check-panics check-sim demo bench \
 	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean

@@ -228,6 +228,7 @@ static int channel_publish(struct tsct_kchannel *channel, u32 roles)
 	channel->kept = channel->flags & TSCT_CHANNEL_KEEP;
 	channel->consumers = !!(roles & TSCT_ROLE_READ);
 	channel_fill_header(channel);
+	tsct_reserved_publish(channel);
 	xa_store(&channel_table, channel->id, channel, GFP_KERNEL);
 	if (channel->bpf_handle)
 		rcu_assign_pointer(channel_slots[channel->id % CHANNEL_SLOTS],
@@ -332,6 +333,7 @@ int tsct_channel_make(const struct tsct_channel_create *arg, kuid_t uid,
 		goto free_channel;
 	if (gfp & __GFP_ACCOUNT)
 		channel->memcg = get_mem_cgroup_from_mm(current->mm);
+	tsct_reserved_alloc(channel);
 	err = tsct_channel_alloc_head(channel, gfp) ?:
 		channel_add_rings(channel, gfp) ?:
 		channel_publish_on_cpus(channel, arg->roles);

@@ -4,6 +4,7 @@
 
 #include <linux/irq_work.h>
 #include <linux/list.h>
+#include <linux/mm_types.h>
 #include <linux/mutex.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
@@ -46,6 +47,10 @@ struct tsct_kchannel {
 	u64 ring_bytes;			/* bytes of one CPU's ring */
 	u64 file_size;
 	u32 nr_charged;			/* number of rings charged when it was made */
+	/* the channel's part of reserved memory, written by the module only; NULL: the
+	 * channel has pages of its own */
+	struct tsct_reserved_channel *reserved;
+	int reserved_slot;
 	struct mem_cgroup *memcg;	/* pays for rings of hot-added CPUs; may be NULL */
 
 	/* Fields from `holders` to `privileged` are protected by tsct_channel_lock. */
@@ -237,8 +242,49 @@ int tsct_channel_layout(struct tsct_kchannel *channel);
 int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp);
 int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp);
 void tsct_channel_free_memory(struct tsct_kchannel *channel);
-/* Returns the page at page offset @pgoff of the channel's file; NULL: raise SIGBUS. */
-struct page *tsct_channel_page(struct tsct_kchannel *channel, u64 pgoff);
+/* Handles a fault at page offset vmf->pgoff of the channel's file. */
+vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vmf);
+
+/*
+ * reserved.c: channels in reserved memory (reserve_mem=). Without such memory, and before
+ * tsct_reserved_init(), no channel has a part of it.
+ */
+void tsct_reserved_init(void);
+void tsct_reserved_exit(void);
+/* Gives a channel a part of the memory, cleared, if it is to outlive a panic and there is
+ * room. The channel is charged already, and not in the table yet. */
+void tsct_reserved_alloc(struct tsct_kchannel *channel);
+/* Lets the next boot find the channel, whose header is complete. */
+void tsct_reserved_publish(struct tsct_kchannel *channel);
+void tsct_reserved_free(struct tsct_kchannel *channel);
+/* Return the header, and the ring of a CPU (NULL: the ring has pages of its own), of a
+ * channel in reserved memory. */
+void *tsct_reserved_head(const struct tsct_kchannel *channel);
+void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu);
+unsigned long tsct_reserved_pfn(const void *addr);
+/* Copies the clock area. No one writes it meanwhile. */
+void tsct_reserved_store_clock(const struct tsct_clock_page *page);
+/*
+ * The memory as a previous boot left it. Return 0 or -ENOENT: there is none.
+ * _previous() sets size and boot_id. _read() copies at most *len bytes, and sets *len to
+ * the number of bytes copied.
+ */
+int tsct_reserved_previous(struct tsct_previous *ret);
+int tsct_reserved_read(u64 offset, void *data, u32 *len);
+/* Frees that memory for channels of this boot. Also -ENODATA: the boot id is unknown. */
+int tsct_reserved_discard(void);
+
+/* selftest.c: return 0 or a negative errno; main.c calls them during init. */
+#ifdef TSCT_SELFTEST
+int tsct_selftest(void);	/* called first at module load */
+int tsct_selftest_clock(void);	/* called after tsct_clockpage_init(), while there is no
+				 * device */
+int tsct_selftest_emit(void);	/* called after tsct_channels_init() */
+#else
+#define tsct_selftest()		0
+#define tsct_selftest_clock()	0
+#define tsct_selftest_emit()	0
+#endif
 
 /*
  * account.c

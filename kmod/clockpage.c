@@ -22,6 +22,7 @@
 #include "../lib/core/latch.h"
 #include "../lib/core/clock_params.h"
 #include "../lib/core/clock_segments.h"
+#include "channel.h"
 #include "clockpage.h"
 #include "cpucheck.h"
 #include "netlink.h"
@@ -166,6 +167,8 @@ static int clockpage_publish(struct tsct_clock_state *state)
 		tsct_latch_repair(clockpage_area);	/* drops the staged state */
 	else
 		tsct_latch_settle(clockpage_area);
+	if (!err)
+		tsct_reserved_store_clock(clockpage_area);
 	return err;
 }
 
@@ -273,6 +276,7 @@ static void clockpage_disrupt(u32 source, u32 cause)
 		state.rate_error_ppt = last->rate_error_ppt;
 	}
 	tsct_latch_write(clockpage_area, &state);
+	tsct_reserved_store_clock(clockpage_area);
 }
 
 /*
@@ -302,6 +306,7 @@ void tsct_clockpage_update_cpus(const struct tsct_cpucheck_result *result)
 		else
 			tsct_latch_set_cpu(clockpage_area, cpu, 0, ~0ULL);
 	}
+	tsct_reserved_store_clock(clockpage_area);
 	clockpage_unlock_and_notify(disrupted ? TSCT_GENL_CMD_DISRUPTED : 0);
 }
 
@@ -383,6 +388,24 @@ void tsct_clockpage_check_realtime(void)
 }
 
 /* ---- init and exit ---------------------------------------------------- */
+
+bool tsct_clockpage_boot_id(u8 ret_id[16])
+{
+	bool known;
+
+	mutex_lock(&clockpage_lock);
+	known = clockpage_has_boot_id;
+	memcpy(ret_id, clockpage_area->boot_id, sizeof(clockpage_area->boot_id));
+	mutex_unlock(&clockpage_lock);
+	return known;
+}
+
+void tsct_clockpage_store(void)
+{
+	mutex_lock(&clockpage_lock);
+	tsct_reserved_store_clock(clockpage_area);
+	mutex_unlock(&clockpage_lock);
+}
 
 int tsct_clockpage_init(void)
 {

@@ -13,6 +13,11 @@ struct page;
 int tsct_clockpage_init(void);
 void tsct_clockpage_exit(void);
 
+/* Gets the boot id. Returns false if it could not be read so far. */
+bool tsct_clockpage_boot_id(u8 ret_id[16]);
+/* Copies the clock area to reserved memory, if this boot uses that. */
+void tsct_clockpage_store(void);
+
 /* Returns page @index of the clock area, or NULL beyond its end. */
 struct page *tsct_clockpage_page(unsigned long index);
 /* Returns the size of the clock area in pages. */

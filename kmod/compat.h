@@ -62,4 +62,18 @@ static inline void tsct_vm_flags_mod(struct vm_area_struct *vma,
 #define __bpf_kfunc_end_defs()	__diag_pop()
 #endif
 
+/* reserve_mem= exists from 6.12 on. kmod/Kbuild defines TSCT_RESERVE_MEM if linux/mm.h
+ * has the function. */
+#ifdef TSCT_RESERVE_MEM
+#define tsct_reserve_mem_find(name, start, size)			\
+	reserve_mem_find_by_name(name, start, size)
+#else
+static inline int tsct_reserve_mem_find(const char *name, phys_addr_t *start,
+					phys_addr_t *size)
+{
+	*start = *size = 0;
+	return 0;
+}
+#endif
+
 #endif /* TSCT_KMOD_COMPAT_H */

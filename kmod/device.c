@@ -365,6 +365,52 @@ static long ioctl_write(struct tsct_file *f, void __user *uarg, size_t size)
 	return err;
 }
 
+/* ---- the previous boot ------------------------------------------------ */
+
+static long ioctl_previous(void __user *uarg, size_t size)
+{
+	struct tsct_previous arg;
+	long err;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	err = device_get(&arg, uarg, size);
+	if (err)
+		return err;
+	if (arg.reserved0 || arg.flags & ~TSCT_PREVIOUS_DISCARD)
+		return -EINVAL;
+	err = tsct_reserved_previous(&arg);
+	if (!err && arg.flags & TSCT_PREVIOUS_DISCARD)
+		err = tsct_reserved_discard();
+	return err ?: device_put(&arg, sizeof(arg), uarg, size);
+}
+
+/* Copies by way of a buffer, so that a page fault does not hold up others that use
+ * reserved memory. */
+static long ioctl_previous_read(void __user *uarg, size_t size)
+{
+	struct tsct_previous_read arg;
+	void *buffer;
+	long err;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	err = device_get(&arg, uarg, size);
+	if (err)
+		return err;
+	if (arg.reserved0)
+		return -EINVAL;
+	arg.len = min_t(u32, arg.len, TSCT_PREVIOUS_READ_MAX);
+	buffer = kvmalloc(arg.len ?: 1, GFP_KERNEL);
+	if (!buffer)
+		return -ENOMEM;
+	err = tsct_reserved_read(arg.offset, buffer, &arg.len);
+	if (!err && copy_to_user(u64_to_user_ptr(arg.data), buffer, arg.len))
+		err = -EFAULT;
+	kvfree(buffer);
+	return err ?: device_put(&arg, sizeof(arg), uarg, size);
+}
+
 /*
  * Programs may be older or newer than the module, so that their arguments are shorter or
  * longer: "7. Growth" in tsctrace/abi.h.
@@ -407,6 +453,10 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ioctl_remove(uarg, size);
 	case TSCT_IOC_CHANNEL_CPU:
 		return ioctl_cpu(uarg, size);
+	case TSCT_IOC_PREVIOUS:
+		return ioctl_previous(uarg, size);
+	case TSCT_IOC_PREVIOUS_READ:
+		return ioctl_previous_read(uarg, size);
 	case TSCT_IOC_WATERMARK:
 		return ioctl_watermark(f, uarg, size);
 	case TSCT_IOC_EVENT_SWITCH:
@@ -425,10 +475,9 @@ static vm_fault_t device_fault(struct vm_fault *vmf)
 
 	/* mmap() offsets in a channel are below those of the clock area: see
 	 * tsct_channel_layout(). */
-	if (vmf->pgoff >= CLOCK_FIRST_PAGE)
-		page = tsct_clockpage_page(vmf->pgoff - CLOCK_FIRST_PAGE);
-	else
-		page = tsct_channel_page(device_channel(f), vmf->pgoff);
+	if (vmf->pgoff < CLOCK_FIRST_PAGE)
+		return tsct_channel_fault(device_channel(f), vmf);
+	page = tsct_clockpage_page(vmf->pgoff - CLOCK_FIRST_PAGE);
 	if (!page)
 		return VM_FAULT_SIGBUS;
 	get_page(page);
@@ -451,7 +500,7 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 	const struct tsct_file *f = file->private_data;
 	const struct tsct_kchannel *channel = device_channel(f);
 	u64 first = vma->vm_pgoff, end = first + vma_pages(vma);
-	unsigned long clear = VM_MAYEXEC;
+	unsigned long set = VM_DONTEXPAND | VM_DONTDUMP, clear = VM_MAYEXEC;
 	bool writable = false;
 
 	if (!(vma->vm_flags & VM_MAYSHARE))
@@ -482,7 +531,10 @@ static int device_mmap(struct file *file, struct vm_area_struct *vma)
 			return -EACCES;
 		clear |= VM_MAYWRITE;
 	}
-	tsct_vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, clear);
+	/* The kernel takes no reference to a page of reserved memory: see memory.c. */
+	if (first != CLOCK_FIRST_PAGE && channel->reserved)
+		set |= VM_PFNMAP;
+	tsct_vm_flags_mod(vma, set, clear);
 	vma->vm_ops = &device_vm_ops;
 	return 0;
 }

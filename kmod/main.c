@@ -9,7 +9,6 @@
 #include "cpucheck.h"
 #include "netlink.h"
 #include "ring.h"
-#include "selftest.h"
 
 static int __init tsctrace_init(void)
 {
@@ -33,9 +32,10 @@ static int __init tsctrace_init(void)
 	err = tsct_timekeeping_start();
 	if (err)
 		goto stop_vmfork;
+	tsct_reserved_init();
 	err = tsct_channels_init();
 	if (err)
-		goto stop_timekeeping;
+		goto exit_reserved;
 	err = tsct_selftest_emit();
 	if (err)
 		goto exit_channels;
@@ -55,7 +55,8 @@ exit_netlink:
 	tsct_netlink_exit();
 exit_channels:
 	tsct_channels_exit();
-stop_timekeeping:
+exit_reserved:
+	tsct_reserved_exit();
 	tsct_timekeeping_stop();
 stop_vmfork:
 	tsct_vmfork_stop();
@@ -74,6 +75,7 @@ static void __exit tsctrace_exit(void)
 {
 	tsct_device_exit();
 	tsct_channels_exit();
+	tsct_reserved_exit();
 	tsct_timekeeping_stop();
 	tsct_vmfork_stop();
 	tsct_power_stop();

@@ -3,6 +3,11 @@
  * Memory of channels: layout and allocation. The memory consists of single pages,
  * mapped to user space one by one in the fault handler and, for the kernel, together by
  * vmap(). They are charged to the memory cgroup of the creator, or of the kernel.
+ *
+ * Reserved memory (reserved.c) is one range. User space gets it in VM_PFNMAP maps, as page
+ * frames without references to their pages: their reference counts do not decide when
+ * the memory is used again, so a pin of a page (get_user_pages()) that outlived the channel
+ * would reach the next channel's events. Such maps allow no pins.
  */
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
@@ -87,8 +92,11 @@ int tsct_channel_alloc_head(struct tsct_kchannel *channel, gfp_t gfp)
 	u64 states = ALIGN(sizeof(struct tsct_channel_header), 64);
 	void *addr;
 
-	addr = memory_alloc_pages(channel->nr_head_pages, NUMA_NO_NODE, gfp,
-				  &channel->head_pages);
+	if (channel->reserved)
+		addr = tsct_reserved_head(channel);
+	else
+		addr = memory_alloc_pages(channel->nr_head_pages, NUMA_NO_NODE, gfp,
+					  &channel->head_pages);
 	if (IS_ERR(addr))
 		return PTR_ERR(addr);
 	channel->header = addr;
@@ -107,7 +115,9 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	if (!ring)
 		return -ENOMEM;
 	ring->nr_pages = channel->ring_bytes >> PAGE_SHIFT;
-	addr = memory_alloc_pages(ring->nr_pages, node, gfp, &ring->pages);
+	addr = channel->reserved ? tsct_reserved_ring(channel, cpu) : NULL;
+	if (!addr)
+		addr = memory_alloc_pages(ring->nr_pages, node, gfp, &ring->pages);
 	if (IS_ERR(addr)) {
 		kfree(ring);
 		return PTR_ERR(addr);
@@ -127,24 +137,53 @@ int tsct_channel_add_ring(struct tsct_kchannel *channel, u32 cpu, gfp_t gfp)
 	return 0;
 }
 
-struct page *tsct_channel_page(struct tsct_kchannel *channel, u64 pgoff)
+/*
+ * Finds the memory at page offset @pgoff of the channel's file: page *ret_index of a ring,
+ * which is returned, or of the head (NULL). *ret_index is -1 if there is no such page.
+ */
+static struct tsct_ring *memory_find_page(struct tsct_kchannel *channel, u64 pgoff,
+					  s64 *ret_index)
 {
 	u64 consumers = channel->consumer_offset >> PAGE_SHIFT;
 	u64 rings = channel->ring_offset >> PAGE_SHIFT;
 	u64 stride = channel->ring_stride >> PAGE_SHIFT;
-	struct tsct_ring *ring;
+	struct tsct_ring *ring = NULL;
 
-	if (pgoff < consumers)
-		return channel->head_pages[pgoff];
-	if (pgoff < rings) {
+	*ret_index = -1;
+	if (pgoff < consumers) {
+		*ret_index = pgoff;
+	} else if (pgoff < rings) {
 		ring = tsct_channel_ring(channel, pgoff - consumers);
-		return ring ? ring->pages[0] : NULL;
+		*ret_index = ring ? 0 : -1;
+	} else if (pgoff - rings < stride * channel->nr_cpus) {
+		pgoff -= rings;
+		ring = tsct_channel_ring(channel, pgoff / stride);
+		*ret_index = ring ? 1 + pgoff % stride : -1;
 	}
-	pgoff -= rings;
-	if (pgoff >= stride * channel->nr_cpus)
-		return NULL;
-	ring = tsct_channel_ring(channel, pgoff / stride);
-	return ring ? ring->pages[1 + pgoff % stride] : NULL;
+	return ring;
+}
+
+vm_fault_t tsct_channel_fault(struct tsct_kchannel *channel, struct vm_fault *vmf)
+{
+	struct page **pages;
+	struct tsct_ring *ring;
+	unsigned long pfn;
+	const void *start;
+	s64 index;
+
+	ring = memory_find_page(channel, vmf->pgoff, &index);
+	if (index < 0)
+		return VM_FAULT_SIGBUS;
+	pages = ring ? ring->pages : channel->head_pages;
+	if (!channel->reserved) {
+		get_page(pages[index]);
+		vmf->page = pages[index];
+		return 0;
+	}
+	start = ring ? (void *)ring->consumer : channel->header;
+	pfn = pages ? page_to_pfn(pages[index]) :
+		tsct_reserved_pfn(start + index * PAGE_SIZE);
+	return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
 }
 
 void tsct_channel_free_memory(struct tsct_kchannel *channel)
@@ -156,13 +195,16 @@ void tsct_channel_free_memory(struct tsct_kchannel *channel)
 		ring = channel->rings[cpu];
 		if (!ring)
 			continue;
-		vunmap(ring->consumer);
-		memory_free_pages(ring->pages, ring->nr_pages);
+		if (ring->pages) {
+			vunmap(ring->consumer);
+			memory_free_pages(ring->pages, ring->nr_pages);
+		}
 		kfree(ring);
 		cond_resched();
 	}
-	if (channel->header) {
+	if (channel->head_pages) {
 		vunmap(channel->header);
 		memory_free_pages(channel->head_pages, channel->nr_head_pages);
 	}
+	tsct_reserved_free(channel);
 }

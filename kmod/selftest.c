@@ -25,7 +25,6 @@
 #include "clockpage.h"
 #include "cpucheck.h"
 #include "ring.h"
-#include "selftest.h"
 
 #define BLOCK	4096
 #define DATA	(2 * BLOCK)

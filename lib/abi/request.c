@@ -34,6 +34,8 @@ static const struct {
 	{ TSCT_IOC_CHANNEL_CPU, 112 },
 	{ TSCT_IOC_WATERMARK, 8 },
 	{ TSCT_IOC_EVENT_SWITCH, 8 },
+	{ TSCT_IOC_PREVIOUS, 32 },
+	{ TSCT_IOC_PREVIOUS_READ, 24 },
 };
 
 int tsct_request_find(__u32 cmd, __u32 *ret_known)

@@ -57,9 +57,23 @@ static void use_mapped_page(struct tsct_clock_full *clock)
 		   *check.clocksource ? check.clocksource : "unknown");
 }
 
-void tsct_clock_init(struct tsct_clock_full *clock)
+/*
+ * The rate is 1 ns per cycle until the clock page states the counter's rate. This is
+ * correct for kernel clocks. If the page cannot be read, the counter is a kernel clock.
+ */
+static void set_rate(struct tsct_clock_full *clock)
 {
 	struct tsct_clock_head head;
+
+	clock->rate_mult = 1ULL << TSCT_CLOCK_SHIFT;
+	if (tsct_clock_head(clock->head.page, &head))
+		return;
+	if (head.rate_mult || head.mult)
+		clock->rate_mult = head.rate_mult ? head.rate_mult : head.mult;
+}
+
+void tsct_clock_init(struct tsct_clock_full *clock)
+{
 	char why[256];
 
 	clock->origin = ORIGIN_MODULE;
@@ -84,16 +98,7 @@ void tsct_clock_init(struct tsct_clock_full *clock)
 		if (!clock->inprocess)
 			add_reason(clock, "in-process clock: out of memory");
 	}
-	/*
-	 * The rate is 1 ns per cycle until the clock page states the counter's rate.
-	 * This is correct for kernel clocks. If the page cannot be read, the counter is
-	 * a kernel clock.
-	 */
-	clock->rate_mult = 1ULL << TSCT_CLOCK_SHIFT;
-	if (tsct_clock_head(clock->head.page, &head))
-		return;
-	if (head.rate_mult || head.mult)
-		clock->rate_mult = head.rate_mult ? head.rate_mult : head.mult;
+	set_rate(clock);
 }
 
 int tsct_clock_open(struct tsct_clock **ret_clock)
@@ -107,6 +112,24 @@ int tsct_clock_open(struct tsct_clock **ret_clock)
 		free(clock);
 		return -ENOMEM;
 	}
+	*ret_clock = &clock->head;
+	return 0;
+}
+
+int tsct_clock_open_stopped(const struct tsct_clock_page *page, __u64 cycles,
+			    struct tsct_clock **ret_clock)
+{
+	struct tsct_clock_full *clock = calloc(1, sizeof(*clock));
+
+	if (!clock)
+		return -ENOMEM;
+	clock->origin = ORIGIN_MODULE;
+	clock->area = (struct tsct_clock_area) {
+		.page = page, .size = page->size, .nr_cpus = page->nr_cpus,
+	};
+	clock->stopped_cycles = cycles;
+	use_mapped_page(clock);
+	set_rate(clock);
 	*ret_clock = &clock->head;
 	return 0;
 }
@@ -138,7 +161,9 @@ const char *tsct_clock_reason(const struct tsct_clock *clock)
 
 uint64_t tsct_clock_cycles(const struct tsct_clock *clock)
 {
-	return tsct_cycles_read(clock->source);
+	const __u64 stopped = tsct_clock_full(clock)->stopped_cycles;
+
+	return unlikely(stopped) ? stopped : tsct_cycles_read(clock->source);
 }
 
 void tsct_clock_time_point(const struct tsct_clock *clock,

@@ -30,6 +30,7 @@ struct tsct_clock_full {
 						 * ORIGIN_PROCESS */
 	__u64 rate_mult;		/* rate when the clock was opened, 2^-56 ns per
 					 * cycle; not 0 */
+	__u64 stopped_cycles;		/* reading of the counter; 0: the counter runs */
 	char why[640];			/* text that tsct_clock_reason() returns */
 };
 
@@ -48,6 +49,15 @@ static inline struct tsct_clock_full *tsct_clock_full(const struct tsct_clock *c
  * the clock's page has status UNKNOWN.
  */
 void tsct_clock_init(struct tsct_clock_full *clock);
+
+/*
+ * tsct_clock_open_stopped - open a clock of the past, whose counter stays at @cycles
+ * @page: the whole area, mapped; unmapped by tsct_clock_close()
+ *
+ * No bound to UTC is known by it. Returns 0 or -ENOMEM.
+ */
+int tsct_clock_open_stopped(const struct tsct_clock_page *page, __u64 cycles,
+			    struct tsct_clock **ret_clock);
 
 /* ---- reading single fields of a clock page ------------------------------ */
 

@@ -279,9 +279,15 @@ static bool read_area(const struct tsct_clock *clock, struct tsct_utc *ret)
 int tsct_clock_utc(const struct tsct_clock *clock, struct tsct_utc *ret_utc)
 {
 	struct tsct_utc area;
-	int err = tsct_utc_read(TSCT_CLOCKBOUND_PATH, since_restore_ns(), ret_utc);
-	const bool denied = err && err != -ENODATA && err != -EBUSY && err != -ESTALE;
+	bool denied;
+	int err;
 
+	if (tsct_clock_full(clock)->stopped_cycles) {
+		tsct_utc_clear(ret_utc);
+		return -ENODATA;
+	}
+	err = tsct_utc_read(TSCT_CLOCKBOUND_PATH, since_restore_ns(), ret_utc);
+	denied = err && err != -ENODATA && err != -EBUSY && err != -ESTALE;
 	/*
 	 * The daemon's reading is for a process that cannot read the source: a container
 	 * may hide ClockBound's file, a sandbox may deny adjtimex(2). Of the kernel's

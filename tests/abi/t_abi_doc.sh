@@ -13,7 +13,8 @@ trap 'rm -rf "$tmp"' EXIT
 
 # The text of the ABI's headers, without abi_netlink.h, which t_netlink_spec.sh compares
 # with its specification
-cat "$header/abi_channel.h" "$header/abi_clock.h" "$header/abi.h" >"$tmp/text"
+cat "$header/abi_channel.h" "$header/abi_clock.h" "$header/abi_reserved.h" \
+	"$header/abi.h" >"$tmp/text"
 sed -n 's/^struct \(tsct_[a-z_]*\) {$/\1/p' "$tmp/text" >"$tmp/structs"
 sed -n 's/^#define[ \t]*\(TSCT_[A-Z0-9_]*\)[ \t].*/\1/p' "$tmp/text" >"$tmp/constants"
 

@@ -20,6 +20,7 @@ for file in bin/trace-ctl sbin/tsctraced lib/libtsctrace.a lib/libtsctrace.so \
 		include/tsctrace/tsctrace.h include/tsctrace/abi.h \
 		include/tsctrace/abi_channel.h include/tsctrace/abi_clock.h \
 		include/tsctrace/abi_netlink.h \
+		include/tsctrace/abi_reserved.h \
 		include/tsctrace/clock.h include/tsctrace/clock.hpp \
 		include/tsctrace/event.h include/tsctrace/fields.h \
 		include/tsctrace/section.h include/tsctrace/stamp.h \

@@ -15,6 +15,8 @@
 #                       sockets, and no tsc=reliable)
 #   --out FILE          file for the data that programs pass to `out`
 #   --out-mb MB         its maximum size, a power of two (256)
+#   --reboot            a guest that reboots, as after a panic, starts again, with its
+#                       memory as it is
 #   --parallel          each CPU in a host thread of its own; without it they
 #                       take turns in one. For tests of races only: QEMU 7.2
 #                       may run old code after another CPU has patched it
@@ -35,6 +37,7 @@ usage() { die "usage: boot.sh [OPTION]... KERNEL_DIR INITRD ($1)" 2; }
 
 smp=2 mem=1024 limit=300 console=/dev/null append='' tsc="tsc=reliable"
 topology='' out='' out_mb=256 threads=single accel=${ACCEL:-tcg} icount='' restore=''
+reboot=-no-reboot
 more=()
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -50,6 +53,7 @@ while [ $# -gt 0 ]; do
 	--no-tsc-reliable) tsc='' topology=,cores=1; shift ;;
 	--out) out=$2; shift 2 ;;
 	--out-mb) out_mb=$2; shift 2 ;;
+	--reboot) reboot=''; shift ;;
 	--parallel) threads=multi; shift ;;
 	--icount) icount=1; shift ;;
 	--restore) restore=1; shift ;;
@@ -108,7 +112,7 @@ fi
 run_qemu() {	# ARG...
 	timeout --foreground -k 5 "$limit" qemu-system-x86_64 \
 		-accel "$accel" -cpu max -smp "$smp$topology" -m "$mem" \
-		-nodefaults -no-user-config -display none -monitor none -no-reboot \
+		-nodefaults -no-user-config -display none -monitor none $reboot \
 		-chardev "file,id=console,path=$console,append=on" \
 		-serial chardev:console -serial stdio \
 		-kernel "$kernel/vmlinuz" -initrd "$initrd" \

@@ -8,7 +8,8 @@
 # the tests in an initrd, and prints TAP. Exit status 0: all passed.
 #
 #   --test GLOB     only tests with this name (t_mmap, 't_*')
-#   --boot NAME     only boots with this name (default, unstable, restore, isolated)
+#   --boot NAME     only boots with this name (default, unstable, restore, isolated,
+#                   panic)
 #   --list          print the tests and their requirements
 #   --time SECONDS  time limit of each test, in place of its own
 #   --out FILE      file for the data that tests pass to `out`: see boot.sh
@@ -31,7 +32,9 @@
 #                             `unstable` the kernel marks the TSC unstable;
 #                             `restore` has VM Generation ID, and the test is
 #                             saved and restored at its request (boot.sh);
-#                             `isolated` has isolcpus=2 nohz_full=3
+#                             `isolated` has isolcpus=2 nohz_full=3; `panic` has
+#                             reserved memory, starts again after a panic, and has
+#                             memory of the host for `out`
 #   guest-test: smp=2         CPUs
 #   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
 #                             not for tests in which the kernel patches its code
@@ -106,7 +109,7 @@ set_default() {
 set_key() {	# TEST KEY VALUE
 	case $2=$3 in
 	timeout=[1-9]*) timeout[$1]=$3 ;;
-	boot=default|boot=unstable|boot=restore|boot=isolated) boots[$1]=$3 ;;
+	boot=default|boot=unstable|boot=restore|boot=isolated|boot=panic) boots[$1]=$3 ;;
 	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
 	smp=[1-9]|smp=[1-9][0-9]) smp[$1]=$3 ;;
 	parallel=yes|parallel=no) parallel[$1]=$3 ;;
@@ -208,7 +211,7 @@ write_plan() {	# GROUP RELEASE FACTOR TEST...
 	echo "env TSCT_RELEASE=$2"
 	echo "env TSCT_SLOW=$3"
 	[ -z "${SEED:-}" ] || echo "env SEED=$SEED"
-	for name in TSCT_KILLS "${!TSCT_FUZZ_@}"; do
+	for name in TSCT_KILLS TSCT_PANICS "${!TSCT_FUZZ_@}"; do
 		[ -z "${!name:-}" ] || echo "env $name=${!name}"
 	done
 	echo "module /lib/modules/tsctrace.ko"
@@ -371,9 +374,12 @@ boot() {	# INDEX
 		limit=$((limit + ${seconds:-timeout[$name]} + 15))
 	done
 	[ -z "$shared" ] || options+=(--out "$shared")
+	[[ $group != panic.* ]] || limit=$((limit + ${TSCT_PANICS:-2} * 40))
 	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
 	[[ $group != restore.* ]] || options+=(--restore)
 	[[ $group != isolated.* ]] || options+=(--append "isolcpus=2 nohz_full=3")
+	[[ $group != panic.* ]] || options+=(--reboot --out "$log.out" --out-mb 1
+		--append "reserve_mem=32M:4096:tsctrace nokaslr")
 	[[ $group != *.parallel ]] || options+=(--parallel)
 	[[ $group =~ ^[a-z]+\.([0-9]+) ]]
 	boot_guest "$log.console" --smp "${BASH_REMATCH[1]}" \

@@ -5,7 +5,7 @@
 #define ALL(x)	x(INFO) x(CHECK) x(CHECK_RUN) x(CLOCK_SET) x(CLOCK_SNAPSHOT) \
 		x(CHANNEL_CREATE) x(CHANNEL_ATTACH) x(CHANNEL_NEXT) x(DEFINE) \
 		x(WRITE) x(CHANNEL_REMOVE) x(CHANNEL_CPU) x(WATERMARK) x(THREAD) \
-		x(EVENT_SWITCH)
+		x(EVENT_SWITCH) x(PREVIOUS) x(PREVIOUS_READ)
 #define ROW(name) { #name, TSCT_IOC_##name },
 
 static const struct {

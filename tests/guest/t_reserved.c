@@ -45,6 +45,8 @@ int main(void)
 		.size = TSCT_EVENT_DEF_SIZE(1), .nr_fields = 1,
 		.name = "event", .fields = { { .name = "field" } },
 	};
+	struct tsct_previous previous = { .flags = 0 };
+	struct tsct_previous_read part = { .len = 0 };
 	int fd = dev_create(&create), other = dev_open();
 
 	create = dev_request("reserved2");
@@ -61,6 +63,10 @@ int main(void)
 	SPOIL(fd, TSCT_IOC_WATERMARK, watermark, tsct_watermark, reserved);
 	SPOIL(other, TSCT_IOC_CHECK, check, tsct_check, reserved);
 	SPOIL(other, TSCT_IOC_CHECK_RUN, check, tsct_check, reserved);
+	SPOIL(other, TSCT_IOC_PREVIOUS, previous, tsct_previous, reserved0);
+	SPOIL(other, TSCT_IOC_PREVIOUS, previous, tsct_previous, reserved);
+	SPOIL(other, TSCT_IOC_PREVIOUS_READ, part, tsct_previous_read, reserved0);
+	SPOIL(other, TSCT_IOC_PREVIOUS_READ, part, tsct_previous_read, reserved);
 	SPOIL(fd, TSCT_IOC_WRITE, write, tsct_write, flags);
 	SPOIL(fd, TSCT_IOC_DEFINE, def, tsct_event_def, fields[0].reserved);
 	SPOIL(fd, TSCT_IOC_DEFINE, def, tsct_event_def, id);
@@ -84,6 +90,12 @@ int main(void)
 	t_check(!ioctl(fd, TSCT_IOC_WATERMARK, &watermark), "watermark: %m");
 	t_check(!ioctl(other, TSCT_IOC_CHANNEL_CPU, &cpu), "cpu: %m");
 	t_errno(ioctl(other, TSCT_IOC_CHANNEL_REMOVE, &gone), ENOENT);
+	t_errno(ioctl(other, TSCT_IOC_PREVIOUS, &previous), ENOENT);
+	t_errno(ioctl(other, TSCT_IOC_PREVIOUS_READ, &part), ENOENT);
+	previous.flags = TSCT_PREVIOUS_DISCARD;
+	t_errno(ioctl(other, TSCT_IOC_PREVIOUS, &previous), ENOENT);
+	previous.flags = ~TSCT_PREVIOUS_DISCARD;
+	t_errno(ioctl(other, TSCT_IOC_PREVIOUS, &previous), EINVAL);
 	t_check(!ioctl(other, TSCT_IOC_CHANNEL_ATTACH, &attach), "attach: %m");
 	close(other);
 	other = dev_open();

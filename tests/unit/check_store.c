@@ -391,6 +391,8 @@ START_TEST(test_unknown_requests)
 	ck_assert_int_eq(request(&anna, TSCT_IOC_CLOCK_SET, arg), -EOPNOTSUPP);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_WRITE, arg), -EOPNOTSUPP);
 	ck_assert_int_eq(request(&anna, TSCT_IOC_WATERMARK, arg), -EOPNOTSUPP);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_PREVIOUS, arg), -EOPNOTSUPP);
+	ck_assert_int_eq(request(&anna, TSCT_IOC_PREVIOUS_READ, arg), -EOPNOTSUPP);
 	ck_assert_int_eq(request(&anna, _IO(TSCT_IOC_MAGIC, 0xff), arg),
 			 -ENOTTY);
 	ck_assert_int_eq(request(&anna, _IO('T', 0), arg), -ENOTTY);

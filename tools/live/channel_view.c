@@ -45,9 +45,10 @@ const char *channel_view_policy_name(__u32 policy)
 const char *channel_view_policy(const struct tsct_channel_info *info,
 				char *text, size_t size)
 {
-	snprintf(text, size, "%s%s%s", channel_view_policy_name(info->policy),
+	snprintf(text, size, "%s%s%s%s", channel_view_policy_name(info->policy),
 		 info->flags & TSCT_CHANNEL_KERNEL ? ",kernel" : "",
-		 info->flags & TSCT_CHANNEL_KEEP ? ",kept" : "");
+		 info->flags & TSCT_CHANNEL_KEEP ? ",kept" : "",
+		 info->flags & TSCT_CHANNEL_RESERVED ? ",reserved" : "");
 	return text;
 }
 
@@ -169,14 +170,15 @@ json_t *channel_view_json(struct channel_list *all, const struct listed_channel 
 
 	json_object_set_new(lost, "no_ring", json_integer(
 				(json_int_t)info->lost_no_ring));
-	return json_pack("{s:I, s:o, s:s, s:I, s:s, s:b, s:b, s:s, s:I, s:I,"
-			 " s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+	return json_pack("{s:I, s:o, s:s, s:I, s:s, s:b, s:b, s:b, s:s, s:I,"
+			 " s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
 		"id", (json_int_t)info->id, "name", ctl_json_text(info->name),
 		"provider", channel_provider_names[c->provider],
 		"uid", (json_int_t)info->uid,
 		"policy", channel_view_policy_name(info->policy),
 		"kernel", !!(info->flags & TSCT_CHANNEL_KERNEL),
 		"kept", !!(info->flags & TSCT_CHANNEL_KEEP),
+		"reserved", !!(info->flags & TSCT_CHANNEL_RESERVED),
 		"source", tsct_source_name(info->source),
 		"block_size", (json_int_t)info->block_size,
 		"blocks", (json_int_t)info->blocks,

@@ -26,6 +26,8 @@ struct record_options {
 	bool unread;			/* include older events that are in the rings */
 	/* flight recorder: write events only at the end */
 	bool flight;
+	/* snapshot: of the channels that the previous boot left; free them */
+	bool previous_boot, discard;
 	/* block size in bytes, blocks per ring; 0: default */
 	uint32_t block_size, blocks;
 	double duration_s;		/* length of the recording; 0: no limit */
@@ -184,12 +186,25 @@ void record_session_undo(struct record_session *s);
 /* Releases all resources of a session in any state. */
 void record_session_close(struct record_session *s);
 
+/* ---- snapshots: cmd_snapshot.c, snapshot_previous.c ---------------------- */
+
+/* Names the channel that was opened last, and counts it. @provider and @id tell channels
+ * of one name apart. */
+void snapshot_add_name(struct record_session *s, const char *name, const char *provider,
+		       __u32 id);
+
+/* Opens channels and clock of the previous boot, and fills in s->rec. */
+int snapshot_previous_open(struct record_session *s);
+
+/* Frees the reserved memory in which the previous boot left channels. */
+int snapshot_previous_discard(void);
+
 /* ---- metadata of the recording: record_describe.c ------------------------ */
 
 /* Fills in s->rec except the clock. Does not print errors. */
 int record_describe(struct record_session *s);
 
-/* Opens the clock and stores its state in s->rec. */
+/* Opens the clock, unless s->clock is open, and stores its state in s->rec. */
 int record_clock_open(struct record_session *s);
 
 /* Stores the state of cluster time in s->rec. Call it before files are opened. */

@@ -17,13 +17,17 @@
 
 /* ---- command line ------------------------------------------------------ */
 
-enum { KEY_JSON = 256 };
+enum { KEY_JSON = 256, KEY_PREVIOUS_BOOT, KEY_DISCARD };
 
 static const struct argp_option options[] = {
 	{ "channel", 'c', "CHANNEL", 0, "flight recorder to copy, by name or id;"
 	  " may be repeated (default: all that you may read)", 0 },
 	{ "output", 'o', "DIR", 0, "write the recording to DIR, a new or empty "
 	  "directory (default: tsctrace-DATE-TIME)", 0 },
+	{ "previous-boot", KEY_PREVIOUS_BOOT, NULL, 0, "copy the flight recorders that"
+	  " the previous boot left in reserved memory (reserve_mem=)", 0 },
+	{ "discard", KEY_DISCARD, NULL, 0, "with --previous-boot: copy nothing, free"
+	  " the memory for new flight recorders", 0 },
 	{ "quiet", 'q', NULL, 0, "print only errors and losses", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print the summary as JSON on standard "
 	  "output", 0 },
@@ -40,6 +44,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'o': o->dir = arg; break;
 	case 'q': o->quiet = true; break;
 	case KEY_JSON: o->json = true; break;
+	case KEY_PREVIOUS_BOOT: o->previous_boot = true; break;
+	case KEY_DISCARD: o->discard = true; break;
+	case ARGP_KEY_END:
+		if (o->discard && (!o->previous_boot || o->dir || o->nr_channels))
+			argp_error(state, "--discard needs --previous-boot, and neither"
+				   " -o nor -c");
+		break;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s'; use -c for channels"
 			   " and -o for the directory", arg);
@@ -104,6 +115,27 @@ static int choose(const struct channel_list *all, const struct record_options *o
 	return -E2BIG;
 }
 
+void snapshot_add_name(struct record_session *s, const char *name, const char *provider,
+		       __u32 id)
+{
+	const unsigned int i = s->nr_channels;
+	char *own = s->names[i];
+	unsigned int j;
+
+	/* Name the stream after the channel; replace a dot, which would hide files. */
+	snprintf(own, sizeof(s->names[i]), "%s", name);
+	if (*own == '.')
+		*own = '_';
+	/* Add a number to the name if another user's channel has the same name. */
+	for (j = 0; j < i; j++)
+		if (!strcmp(s->names[j], own)) {
+			snprintf(own, sizeof(s->names[i]), "%.14s-%.5s-%u", s->names[j],
+				 provider, id);
+			break;
+		}
+	s->nr_channels = s->nr_programs = i + 1;
+}
+
 static int open_channel(struct record_session *s, const struct channel_list *all,
 			const struct listed_channel *c)
 {
@@ -111,31 +143,18 @@ static int open_channel(struct record_session *s, const struct channel_list *all
 	const char *path = tsct_channel_socket_path(all->providers[c->provider].channel);
 	int err = tsct_channel_open_id(path, c->info.id, TSCT_ROLE_READ,
 				       &s->channels[i]);
-	char name[TSCT_NAME_MAX];
-	unsigned int j;
 
-	if (err) {
+	if (err)
 		record_error("channel %s: %s", c->info.name,
 			     tsct_channel_error(s->channels[i]));
-		return err;
-	}
-	/* Name the stream after the channel; replace a dot, which would hide files. */
-	snprintf(name, sizeof(name), "%s", c->info.name);
-	if (*name == '.')
-		*name = '_';
-	memcpy(s->names[i], name, sizeof(name));
-	/* Add a number to the name if another user's channel has the same name. */
-	for (j = 0; j < i; j++)
-		if (!strcmp(s->names[j], name)) {
-			snprintf(s->names[i], sizeof(s->names[i]), "%.14s-%.5s-%u",
-				 name, channel_provider_names[c->provider], c->info.id);
-			break;
-		}
-	s->nr_channels = s->nr_programs = i + 1;
-	return 0;
+	else
+		snapshot_add_name(s, c->info.name, channel_provider_names[c->provider],
+				  c->info.id);
+	return err;
 }
 
-static int open_channels(struct record_session *s)
+/* Opens the chosen channels and the clock, and fills in s->rec. */
+static int open_live(struct record_session *s)
 {
 	struct channel_list all;
 	bool *chosen = NULL;
@@ -154,7 +173,9 @@ static int open_channels(struct record_session *s)
 			err = open_channel(s, &all, &all.at[i]);
 	free(chosen);
 	channel_list_close(&all);
-	return err;
+	if (!err)
+		err = record_session_prepare(s);
+	return err ? err : record_sync_open(s);
 }
 
 /* ---- result ------------------------------------------------------------ */
@@ -275,7 +296,7 @@ static int run_snapshot(struct record_session *s)
 	int err = 0, err2, ret = EXIT_DONE;
 	unsigned int i;
 
-	if (open_channels(s) || record_session_prepare(s) || record_sync_open(s))
+	if (s->o->previous_boot ? snapshot_previous_open(s) : open_live(s))
 		return EXIT_FAILED;
 	s->rec.snapshot = 1;
 	if (record_session_begin(s, 0)) {
@@ -317,6 +338,10 @@ int cmd_snapshot(int argc, char **argv)
 	o.channels = calloc(argc + 1, sizeof(*o.channels));
 	if (!o.channels || argp_parse(&argp, argc, argv, 0, NULL, &o))
 		return EXIT_FAILED;
+	if (o.discard) {
+		free(o.channels);
+		return snapshot_previous_discard() ? EXIT_FAILED : EXIT_DONE;
+	}
 	record_dir_name(name, sizeof(name));
 	if (!record_dir_check(o.dir ? o.dir : name)) {
 		/* Above the file size limit, let write() fail with EFBIG instead of

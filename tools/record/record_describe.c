@@ -208,7 +208,7 @@ int record_clock_open(struct record_session *s)
 {
 	const struct tsct_channel_header *header;
 	struct tsct_clock_state state;
-	int err = tsct_clock_open(&s->clock);
+	int err = s->clock ? 0 : tsct_clock_open(&s->clock);
 	unsigned int i;
 
 	if (err) {

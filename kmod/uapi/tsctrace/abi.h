@@ -23,8 +23,9 @@
  *
  * 2. A channel's file, 3. The ring: abi_channel.h
  * 4. The clock area: abi_clock.h
+ * 5. Reserved memory: abi_reserved.h
  *
- * 5. Rules
+ * 6. Rules
  * --------
  * All integers are little endian, as on the CPU; no bit-fields, no enums, no
  * implicit padding; reserved fields are zero, else the request fails with
@@ -71,6 +72,7 @@
 #include <tsctrace/abi_channel.h>
 #include <tsctrace/abi_clock.h>
 #include <tsctrace/abi_netlink.h>
+#include <tsctrace/abi_reserved.h>
 
 /* ---- CPU check -------------------------------------------------------- */
 
@@ -336,6 +338,37 @@ struct tsct_thread_info {
 	__u64 reserved[5];
 };
 
+/*
+ * TSCT_IOC_PREVIOUS: the reserved memory (section 5) as a previous boot left it. ENOENT:
+ * there is none, or it was discarded. EINVAL: unknown flags. Needs CAP_SYS_ADMIN (EPERM),
+ * as the next request does: the memory has events of all users, and of the kernel.
+ */
+struct tsct_previous {
+	__u64 size;			/* out: bytes of the memory */
+	__u8 boot_id[16];		/* out: id of the boot that wrote it */
+	__u32 flags;			/* in: TSCT_PREVIOUS_DISCARD or 0 */
+	__u32 reserved0;
+	__u64 reserved[4];
+};
+
+/* flag: free the memory: channels that are created from now on may lie in it */
+#define TSCT_PREVIOUS_DISCARD	0x1
+
+/*
+ * TSCT_IOC_PREVIOUS_READ: copies a part of this memory to `data`. ENOENT as above.
+ */
+struct tsct_previous_read {
+	__u64 offset;			/* in: offset of the part in the memory */
+	__u64 data;			/* in: address of the copy, void * */
+	__u32 len;			/* in: bytes of the part; out: bytes copied, less
+					 * beyond TSCT_PREVIOUS_READ_MAX, and 0 at the
+					 * memory's end */
+	__u32 reserved0;
+	__u64 reserved[3];
+};
+
+#define TSCT_PREVIOUS_READ_MAX	(1U << 20)
+
 #define TSCT_IOC_MAGIC		0xF5
 
 #define TSCT_IOC_INFO		_IOR(TSCT_IOC_MAGIC, 0x00, struct tsct_info)
@@ -353,6 +386,8 @@ struct tsct_thread_info {
 #define TSCT_IOC_CHANNEL_CPU	_IOWR(TSCT_IOC_MAGIC, 0x16, struct tsct_channel_cpu)
 #define TSCT_IOC_WATERMARK	_IOW(TSCT_IOC_MAGIC, 0x17, struct tsct_watermark)
 #define TSCT_IOC_EVENT_SWITCH	_IOWR(TSCT_IOC_MAGIC, 0x18, struct tsct_event_switch)
+#define TSCT_IOC_PREVIOUS	_IOWR(TSCT_IOC_MAGIC, 0x20, struct tsct_previous)
+#define TSCT_IOC_PREVIOUS_READ	_IOWR(TSCT_IOC_MAGIC, 0x21, struct tsct_previous_read)
 
 /*
  * The socket of the daemon and of `trace-ctl record`: one seqpacket message

@@ -133,6 +133,9 @@
 #define TSCT_CHANNEL_KERNEL	0x1	/* channel is written by the kernel only */
 /* channel stays until TSCT_IOC_CHANNEL_REMOVE */
 #define TSCT_CHANNEL_KEEP	0x2
+/* the channel lies in reserved memory (section 5); set by the module, invalid in a
+ * request */
+#define TSCT_CHANNEL_RESERVED	0x4
 
 /* Roles of a descriptor: flags */
 /* the descriptor may map rings writable and use TSCT_IOC_WRITE */

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reserved memory: overwrite channels that are kept or the kernel's lie in memory that the
+ * boot parameter reserve_mem=SIZE:ALIGN:tsctrace reserves, so that they outlive a panic.
+ * The memory as the previous boot left it stays as it is, and can be read, until it is
+ * discarded. See section 5 of tsctrace/abi_reserved.h.
+ *
+ * Of a previous boot's content, the module reads only the header, to decide whether there
+ * is something to keep: user space parses the rest.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/io.h>
+#include <linux/lockdep.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/panic_notifier.h>
+#include <linux/sched.h>
+#include <linux/utsname.h>
+#include <asm/cacheflush.h>
+
+#include "../lib/core/reserved.h"
+#include "channel.h"
+#include "clockpage.h"
+#include "compat.h"
+#include "ring.h"
+
+static DEFINE_MUTEX(reserved_lock);	/* lock of the variables below and of the table of
+					 * channels in the header */
+static void *reserved_memory;		/* NULL: no memory is reserved */
+static phys_addr_t reserved_start;
+static u64 reserved_size;
+static bool reserved_previous;		/* the memory is that of a previous boot */
+static bool reserved_ready;		/* the memory is laid out for this boot */
+static u64 reserved_clock_seq;
+static u32 reserved_source;		/* source of the clock that was stored last */
+/* Parts of the memory in use, by index in tsct_reserved_header.channels */
+static struct reserved_part {
+	u64 offset;
+	u64 bytes;			/* 0: free */
+	bool privileged;
+} reserved_parts[TSCT_RESERVED_CHANNELS];
+
+static struct tsct_reserved_header *reserved_header(void)
+{
+	return reserved_memory;
+}
+
+/* Lays out the memory for channels of this boot. */
+static int reserved_format(const u8 boot_id[16])
+{
+	struct tsct_reserved_header *header = reserved_header();
+	int err;
+
+	lockdep_assert_held(&reserved_lock);
+	/* Without a valid checksum, nothing of what was there before counts. */
+	smp_store_release(&header->checksum, 0);
+	smp_mb();
+	memset(header, 0, PAGE_SIZE);
+	header->nr_cpus = nr_cpu_ids;
+	err = tsct_reserved_layout(header, reserved_size);
+	if (err)
+		return err;
+	header->magic = TSCT_RESERVED_MAGIC;
+	header->version = TSCT_RESERVED_VERSION;
+	memcpy(header->boot_id, boot_id, sizeof(header->boot_id));
+	strscpy(header->kernel, init_utsname()->release, sizeof(header->kernel));
+	memset(reserved_memory + header->clock_offset, 0,
+	       header->data_offset - header->clock_offset);
+	smp_store_release(&header->checksum, tsct_reserved_header_sum(header));
+	reserved_previous = false;
+	reserved_ready = true;
+	return 0;
+}
+
+/* ---- the clock --------------------------------------------------------- */
+
+void tsct_reserved_store_clock(const struct tsct_clock_page *page)
+{
+	struct tsct_reserved_header *header = reserved_header();
+	u64 seq;
+
+	mutex_lock(&reserved_lock);
+	if (reserved_ready) {
+		seq = ++reserved_clock_seq;
+		tsct_reserved_clock_store(reserved_memory + header->clock_offset +
+					  seq % TSCT_RESERVED_CLOCKS *
+					  header->clock_stride, page, seq);
+		WRITE_ONCE(reserved_source, page->copy[1].state.source);
+	}
+	mutex_unlock(&reserved_lock);
+}
+
+/* ---- channels ---------------------------------------------------------- */
+
+/* Returns the lowest offset at which @bytes bytes are free; 0: there is none. */
+static u64 reserved_find(u64 bytes)
+{
+	u64 offset = reserved_header()->data_offset;
+	const struct reserved_part *part = reserved_parts;
+
+	lockdep_assert_held(&reserved_lock);
+	while (part < reserved_parts + TSCT_RESERVED_CHANNELS) {
+		if (part->bytes && part->offset < offset + bytes &&
+		    offset < part->offset + part->bytes) {
+			offset = part->offset + part->bytes;
+			part = reserved_parts;
+			continue;
+		}
+		part++;
+	}
+	return tsct_reserved_within(offset, bytes, offset, reserved_header()->size) ?
+		offset : 0;
+}
+
+/* Bytes that channels of users without CAP_SYS_RESOURCE have */
+static u64 reserved_unprivileged(void)
+{
+	u64 bytes = 0;
+	int i;
+
+	for (i = 0; i < TSCT_RESERVED_CHANNELS; i++)
+		if (!reserved_parts[i].privileged)
+			bytes += reserved_parts[i].bytes;
+	return bytes;
+}
+
+/* Takes a part of the memory. Returns its index, or -ENOSPC. */
+static int reserved_take(u64 bytes, bool privileged)
+{
+	u64 offset;
+	int i;
+
+	lockdep_assert_held(&reserved_lock);
+	if (!reserved_ready || bytes > reserved_header()->size ||
+	    (!privileged && reserved_unprivileged() + bytes > reserved_header()->size / 2))
+		return -ENOSPC;
+	offset = reserved_find(bytes);
+	for (i = 0; offset && i < TSCT_RESERVED_CHANNELS; i++) {
+		if (reserved_parts[i].bytes)
+			continue;
+		reserved_parts[i] = (struct reserved_part) { offset, bytes, privileged };
+		return i;
+	}
+	return -ENOSPC;
+}
+
+static void reserved_clear(void *start, u64 bytes)
+{
+	u64 at;
+
+	for (at = 0; at < bytes; at += PAGE_SIZE) {
+		clear_page(start + at);
+		cond_resched();
+	}
+}
+
+/* CPUs that are added to the machine later get a ring in other memory, so the bytes are
+ * for those present. */
+void tsct_reserved_alloc(struct tsct_kchannel *channel)
+{
+	u64 own = PAGE_ALIGN(TSCT_RESERVED_CHANNEL_SIZE(channel->nr_cpus));
+	u64 bytes = own + channel->consumer_offset +
+		num_present_cpus() * channel->ring_bytes;
+	struct tsct_reserved_channel *reserved;
+	u64 offset, at;
+	unsigned int cpu;
+	int slot;
+
+	if (channel->policy != TSCT_POLICY_OVERWRITE ||
+	    !(channel->flags & (TSCT_CHANNEL_KEEP | TSCT_CHANNEL_KERNEL)))
+		return;
+	mutex_lock(&reserved_lock);
+	slot = reserved_take(bytes, channel->privileged);
+	if (slot < 0 && reserved_ready)
+		pr_info_ratelimited("channel \"%s\": no room in reserved memory: it does not outlive a panic\n",
+				    channel->name);
+	mutex_unlock(&reserved_lock);
+	if (slot < 0)
+		return;
+	offset = reserved_parts[slot].offset;
+	reserved = reserved_memory + offset;
+	reserved_clear(reserved, bytes);
+	reserved->offset = offset;
+	reserved->bytes = bytes;
+	reserved->head_offset = offset + own;
+	at = reserved->head_offset + channel->consumer_offset;
+	for_each_present_cpu(cpu) {
+		if (at + channel->ring_bytes > offset + bytes)
+			break;
+		reserved->rings[cpu] = at;
+		at += channel->ring_bytes;
+	}
+	channel->reserved = reserved;
+	channel->reserved_slot = slot;
+	channel->flags |= TSCT_CHANNEL_RESERVED;
+}
+
+void tsct_reserved_publish(struct tsct_kchannel *channel)
+{
+	struct tsct_reserved_channel *reserved = channel->reserved;
+	struct tsct_reserved_header *header = reserved_header();
+
+	if (!reserved)
+		return;
+	reserved->magic = TSCT_RESERVED_CHANNEL_MAGIC;
+	memcpy(reserved->boot_id, header->boot_id, sizeof(reserved->boot_id));
+	reserved->header = *channel->header;
+	reserved->checksum = tsct_reserved_channel_sum(reserved);
+	/* release: the channel is complete for the next boot before it is in the table */
+	smp_store_release(&header->channels[channel->reserved_slot], reserved->offset);
+}
+
+void tsct_reserved_free(struct tsct_kchannel *channel)
+{
+	if (!channel->reserved)
+		return;
+	WRITE_ONCE(reserved_header()->channels[channel->reserved_slot], 0);
+	smp_wmb();	/* the next boot does not find a channel whose memory is reused */
+	mutex_lock(&reserved_lock);
+	reserved_parts[channel->reserved_slot].bytes = 0;
+	mutex_unlock(&reserved_lock);
+}
+
+void *tsct_reserved_head(const struct tsct_kchannel *channel)
+{
+	return reserved_memory + channel->reserved->head_offset;
+}
+
+void *tsct_reserved_ring(const struct tsct_kchannel *channel, u32 cpu)
+{
+	u64 offset = channel->reserved->rings[cpu];
+
+	return offset ? reserved_memory + offset : NULL;
+}
+
+unsigned long tsct_reserved_pfn(const void *addr)
+{
+	return PHYS_PFN(reserved_start + (addr - reserved_memory));
+}
+
+/* ---- the previous boot ------------------------------------------------- */
+
+int tsct_reserved_previous(struct tsct_previous *ret)
+{
+	int err = -ENOENT;
+
+	mutex_lock(&reserved_lock);
+	if (reserved_previous) {
+		ret->size = reserved_size;
+		memcpy(ret->boot_id, reserved_header()->boot_id, sizeof(ret->boot_id));
+		err = 0;
+	}
+	mutex_unlock(&reserved_lock);
+	return err;
+}
+
+int tsct_reserved_read(u64 offset, void *data, u32 *len)
+{
+	int err = -ENOENT;
+
+	mutex_lock(&reserved_lock);
+	if (reserved_previous) {
+		if (offset >= reserved_size)
+			*len = 0;
+		else
+			*len = min_t(u64, *len, reserved_size - offset);
+		memcpy(data, reserved_memory + offset, *len);
+		err = 0;
+	}
+	mutex_unlock(&reserved_lock);
+	return err;
+}
+
+int tsct_reserved_discard(void)
+{
+	u8 boot_id[16];
+	int err = -ENOENT;
+
+	if (!tsct_clockpage_boot_id(boot_id))
+		return -ENODATA;
+	mutex_lock(&reserved_lock);
+	if (reserved_previous)
+		err = reserved_format(boot_id);
+	mutex_unlock(&reserved_lock);
+	if (!err)
+		tsct_clockpage_store();
+	return err;
+}
+
+/* ---- init and exit ----------------------------------------------------- */
+
+/*
+ * Writes the caches back to memory: a reset of the processors drops their content. The
+ * other CPUs are stopped.
+ */
+static int reserved_panic(struct notifier_block *block, unsigned long event, void *text)
+{
+	struct tsct_reserved_panic now = {
+		.source = READ_ONCE(reserved_source), .tsc_khz = tsc_khz,
+	};
+	const u32 chunk = 1U << 30;
+	u64 at;
+
+	if (!reserved_ready)
+		return NOTIFY_DONE;
+	at = tsct_source_read(now.source);
+	now.real_ns = ktime_get_real_fast_ns();
+	now.cycles = tsct_source_read(now.source);
+	now.width_cycles = now.cycles - at;
+	now.checksum = tsct_reserved_panic_sum(&now);
+	reserved_header()->panic = now;
+	for (at = 0; at < reserved_size; at += chunk)
+		clflush_cache_range(reserved_memory + at,
+				    min_t(u64, chunk, reserved_size - at));
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block reserved_panic_block = { .notifier_call = reserved_panic };
+
+/* Decides whether the memory is kept for reading or laid out for this boot. */
+static void reserved_open(void)
+{
+	const struct tsct_reserved_header *header = reserved_header();
+	bool found = !tsct_reserved_header_check(header, reserved_size);
+	u8 boot_id[16];
+	u32 i, channels = 0;
+
+	lockdep_assert_held(&reserved_lock);
+	if (!tsct_clockpage_boot_id(boot_id)) {
+		pr_warn("reserved memory: not used, because the boot id is unknown; load the module when /proc is mounted\n");
+		return;
+	}
+	for (i = 0; found && i < TSCT_RESERVED_CHANNELS; i++)
+		channels += !!header->channels[i];
+	/* Channels of this boot, but of a module that was unloaded, are freed. */
+	if (channels && memcmp(header->boot_id, boot_id, sizeof(boot_id))) {
+		reserved_previous = true;
+		pr_info("reserved memory: has channels of boot %pUb: copy them with trace-ctl snapshot --previous-boot, then free the memory with --discard\n",
+			header->boot_id);
+		return;
+	}
+	if (reserved_format(boot_id))
+		pr_warn("reserved memory: not used, because %llu bytes are too few\n",
+			reserved_size);
+}
+
+void tsct_reserved_init(void)
+{
+	phys_addr_t size;
+
+	if (!tsct_reserve_mem_find(TSCT_RESERVED_NAME, &reserved_start, &size))
+		return;
+	if (!PAGE_ALIGNED(reserved_start) || size < PAGE_SIZE) {
+		pr_warn("reserved memory: not used, because it does not consist of whole pages\n");
+		return;
+	}
+	reserved_memory = memremap(reserved_start, size, MEMREMAP_WB);
+	if (!reserved_memory) {
+		pr_warn("reserved memory: mapping it failed\n");
+		return;
+	}
+	reserved_size = size & PAGE_MASK;
+	mutex_lock(&reserved_lock);
+	reserved_open();
+	mutex_unlock(&reserved_lock);
+	tsct_clockpage_store();
+	atomic_notifier_chain_register(&panic_notifier_list, &reserved_panic_block);
+}
+
+/* The memory of a previous boot is kept for the next load of the module. */
+void tsct_reserved_exit(void)
+{
+	if (!reserved_memory)
+		return;
+	atomic_notifier_chain_unregister(&panic_notifier_list, &reserved_panic_block);
+	mutex_lock(&reserved_lock);
+	if (reserved_ready)
+		WRITE_ONCE(reserved_header()->checksum, 0);
+	reserved_ready = reserved_previous = false;
+	mutex_unlock(&reserved_lock);
+	memunmap(reserved_memory);
+	reserved_memory = NULL;
+}

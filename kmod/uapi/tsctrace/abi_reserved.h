@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * Section 5 of the binary interface. Part of abi.h: include that.
+ *
+ * 5. Reserved memory
+ * ------------------
+ * Memory that the boot parameter reserve_mem=SIZE:ALIGN:tsctrace reserves, at the same
+ * address in each boot. Overwrite channels that are kept or the kernel's lie there, and
+ * the module of the next boot finds them after a panic. All offsets are bytes from the
+ * beginning of the memory:
+ *
+ *   0             struct tsct_reserved_header
+ *   clock_offset  struct tsct_reserved_clock, TSCT_RESERVED_CLOCKS times, clock_stride
+ *                 bytes each
+ *   data_offset   the channels, in any order, each at a multiple of TSCT_PAGE_SIZE:
+ *                 struct tsct_reserved_channel, up to the end of a page; then at
+ *                 head_offset the header and the definitions of the channel's file;
+ *                 and for each CPU with an offset in rings[], there, the CPU's
+ *                 consumer page, producer page and data, as in section 2
+ *
+ * A checksum is the one of lib/core/reserved.h, over all that follows it in its
+ * structure. A writer may end at any instruction. So the clock is stored in both places
+ * by turns, and a reader takes the valid one with the higher seq; and a channel's
+ * structure is complete before its offset is stored in channels[].
+ *
+ * After a reset, bits of the memory may have changed, and any other program may have
+ * written to it: a reader copies the memory, and checks every figure of the copy.
+ */
+#ifndef TSCTRACE_ABI_RESERVED_H
+#define TSCTRACE_ABI_RESERVED_H
+
+#include <linux/types.h>
+
+#include <tsctrace/abi_channel.h>
+#include <tsctrace/abi_clock.h>
+
+/* name of the memory in reserve_mem= */
+#define TSCT_RESERVED_NAME	"tsctrace"
+#define TSCT_RESERVED_MAGIC	0x7673657274637374ULL	/* magic number, "tsctresv" */
+#define TSCT_RESERVED_CHANNEL_MAGIC 0x7470656b74637374ULL /* magic number, "tsctkept" */
+#define TSCT_RESERVED_VERSION	1	/* version of the layout */
+#define TSCT_RESERVED_CHANNELS	64	/* largest number of channels */
+#define TSCT_RESERVED_CLOCKS	2	/* places of the clock */
+
+/* The moment of a panic; all zero: there was none, or it could not be written */
+struct tsct_reserved_panic {
+	__u64 checksum;
+	__u64 cycles;		/* counter value, of the source */
+	__u64 width_cycles;	/* cycles since before real_ns was read */
+	__s64 real_ns;		/* CLOCK_REALTIME, ns */
+	__u32 source;		/* source of the clock and of cycles, TSCT_SOURCE_* */
+	__u32 tsc_khz;		/* the kernel's value of the TSC frequency, kHz */
+};
+
+struct tsct_reserved_header {
+	__u64 checksum;		/* of the fields from magic to reserved */
+	__u64 magic;
+	__u32 version;		/* TSCT_RESERVED_VERSION */
+	__u32 nr_cpus;		/* number of CPUs in struct tsct_reserved_clock */
+	__u64 size;		/* bytes of the whole memory */
+	__u8 boot_id[16];	/* id of the boot that wrote the memory */
+	__u64 clock_offset;
+	__u64 clock_stride;
+	__u64 data_offset;
+	char kernel[64];	/* release of the kernel, cut to 63 bytes and a NUL */
+	__u64 reserved[2];
+	/* Fields that the checksum does not include */
+	struct tsct_reserved_panic panic;
+	/* offsets of the channels; 0: no channel */
+	__u64 channels[TSCT_RESERVED_CHANNELS];
+};
+
+/* The clock area at one moment */
+struct tsct_reserved_clock {
+	__u64 checksum;
+	__u64 seq;		/* number of this copy, from 1 */
+	__u32 nr_cpus;
+	__u32 reserved0;
+	__u64 reserved[5];
+	struct tsct_clock_copy copy;
+#ifndef __cplusplus		/* C++ has no flexible arrays */
+	struct tsct_clock_cpu cpus[];
+#endif
+};
+
+#define TSCT_RESERVED_CLOCK_SIZE(nr_cpus) \
+	((__u64)sizeof(struct tsct_reserved_clock) + \
+	 (__u64)(nr_cpus) * sizeof(struct tsct_clock_cpu))
+
+/* A channel; constant while its offset is in tsct_reserved_header.channels */
+struct tsct_reserved_channel {
+	__u64 checksum;
+	__u64 magic;
+	__u64 offset;		/* offset of this structure */
+	__u64 bytes;		/* bytes of the channel, with this structure */
+	__u64 head_offset;
+	__u8 boot_id[16];
+	/* copy of the channel's header, without defs_used and lost_no_ring */
+	struct tsct_channel_header header;
+	/* offsets of the rings, header.nr_cpus; 0: the ring is elsewhere, or there is
+	 * none */
+#ifndef __cplusplus
+	__u64 rings[];
+#endif
+};
+
+#define TSCT_RESERVED_CHANNEL_SIZE(nr_cpus) \
+	((__u64)sizeof(struct tsct_reserved_channel) + (__u64)(nr_cpus) * sizeof(__u64))
+
+#endif /* TSCTRACE_ABI_RESERVED_H */

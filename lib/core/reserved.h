@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Structures in reserved memory: checksums, and checks of all their figures. The module
+ * writes these structures, trace-ctl reads those of a previous boot. See section 5 of
+ * tsctrace/abi_reserved.h.
+ */
+#ifndef TSCT_CORE_RESERVED_H
+#define TSCT_CORE_RESERVED_H
+
+#include "port.h"
+
+/*
+ * Checksum of @bytes bytes, a multiple of 8: FNV-1a by words of 64 bits instead of bytes,
+ * with a shift, as a product moves no bit down. Each step is a bijection, so that a change
+ * in one word always changes the sum. The sum of zeros is not 0.
+ */
+static inline __u64 tsct_reserved_checksum(const void *start, __u64 bytes)
+{
+	const tsct_word *word = start;
+	__u64 sum = 0xcbf29ce484222325ULL, i;
+
+	for (i = 0; i < bytes / sizeof(*word); i++) {
+		sum = (sum ^ READ_ONCE(word[i])) * 0x100000001b3ULL;
+		sum ^= sum >> 32;
+	}
+	return sum;
+}
+
+/* Checksum of a structure of @bytes bytes that begins with its checksum */
+static inline __u64 tsct_reserved_sum(const void *from, __u64 bytes)
+{
+	return tsct_reserved_checksum((const __u64 *)from + 1, bytes - sizeof(__u64));
+}
+
+static inline __u64 tsct_reserved_header_sum(const struct tsct_reserved_header *header)
+{
+	return tsct_reserved_sum(header, offsetof(struct tsct_reserved_header, panic));
+}
+
+/*
+ * tsct_reserved_layout - set the offsets for a memory of @size bytes
+ *
+ * header->nr_cpus is set. Returns 0, or -ENOSPC: the memory is too small.
+ */
+static inline int tsct_reserved_layout(struct tsct_reserved_header *header, __u64 size)
+{
+	const __u64 mask = TSCT_PAGE_SIZE - 1;
+
+	header->size = size & ~mask;
+	header->clock_offset = TSCT_PAGE_SIZE;
+	header->clock_stride = (TSCT_RESERVED_CLOCK_SIZE(header->nr_cpus) + mask) & ~mask;
+	header->data_offset = header->clock_offset +
+		TSCT_RESERVED_CLOCKS * header->clock_stride;
+	return header->data_offset < header->size ? 0 : -ENOSPC;
+}
+
+/*
+ * tsct_reserved_header_check - validate a header in a memory of @size bytes
+ *
+ * Returns 0; -ENOENT: no header, or one whose checksum is wrong; -EPROTO: a header of
+ * another version; -EINVAL: impossible figures.
+ */
+static inline int tsct_reserved_header_check(const struct tsct_reserved_header *header,
+					     __u64 size)
+{
+	struct tsct_reserved_header own = { .nr_cpus = header->nr_cpus };
+
+	if (header->magic != TSCT_RESERVED_MAGIC ||
+	    header->checksum != tsct_reserved_header_sum(header))
+		return -ENOENT;
+	if (header->version != TSCT_RESERVED_VERSION)
+		return -EPROTO;
+	if (!own.nr_cpus || own.nr_cpus > TSCT_CPUS_MAX ||
+	    tsct_reserved_layout(&own, size) || header->size != own.size ||
+	    header->clock_offset != own.clock_offset ||
+	    header->clock_stride != own.clock_stride ||
+	    header->data_offset != own.data_offset ||
+	    strnlen(header->kernel, sizeof(header->kernel)) == sizeof(header->kernel))
+		return -EINVAL;
+	return 0;
+}
+
+static inline __u64 tsct_reserved_panic_sum(const struct tsct_reserved_panic *panic)
+{
+	return tsct_reserved_sum(panic, sizeof(*panic));
+}
+
+/*
+ * tsct_reserved_clock_store - copy a clock area to a place in reserved memory
+ * @page: the area, with its CPU table behind it. No one writes it meanwhile.
+ * @seq: number of the copy, higher than that at the other place
+ *
+ * A writer that ends in between leaves a wrong checksum.
+ */
+static inline void tsct_reserved_clock_store(struct tsct_reserved_clock *clock,
+					     const struct tsct_clock_page *page, __u64 seq)
+{
+	const __u32 nr_cpus = page->nr_cpus;
+
+	/* The checksum of zeros is not 0, and that of any other content hardly is. */
+	smp_store_release(&clock->checksum, 0);
+	smp_mb();
+	clock->seq = seq;
+	clock->nr_cpus = nr_cpus;
+	tsct_store_relaxed(&clock->copy, &page->copy[1], TSCT_WORDS(struct tsct_clock_copy));
+	tsct_store_relaxed(clock->cpus, page + 1,
+			   nr_cpus * TSCT_WORDS(struct tsct_clock_cpu));
+	smp_store_release(&clock->checksum,
+			  tsct_reserved_sum(clock, TSCT_RESERVED_CLOCK_SIZE(nr_cpus)));
+}
+
+/* True if @clock is a complete copy, of @nr_cpus CPUs. */
+static inline bool tsct_reserved_clock_valid(const struct tsct_reserved_clock *clock,
+					     __u32 nr_cpus)
+{
+	return clock->nr_cpus == nr_cpus &&
+		clock->checksum == tsct_reserved_sum(clock,
+						TSCT_RESERVED_CLOCK_SIZE(nr_cpus));
+}
+
+static inline __u64 tsct_reserved_channel_sum(const struct tsct_reserved_channel *channel)
+{
+	return tsct_reserved_sum(channel,
+				 TSCT_RESERVED_CHANNEL_SIZE(channel->header.nr_cpus));
+}
+
+/* True if the range lies between @from and @to. No sum overflows. */
+static inline bool tsct_reserved_within(__u64 offset, __u64 bytes, __u64 from, __u64 to)
+{
+	return offset >= from && offset <= to && bytes <= to - offset;
+}
+
+/*
+ * tsct_reserved_channel_check - validate the channel at @offset, but not its file header
+ * @header: checked by tsct_reserved_header_check()
+ * @channel: copy of the structure; memory for it ends @room bytes behind its beginning
+ *
+ * After that, all rings and the file header, consumer_offset bytes, lie in the memory.
+ * Returns 0 or -EINVAL.
+ */
+static inline int tsct_reserved_channel_check(const struct tsct_reserved_header *header,
+					      const struct tsct_reserved_channel *channel,
+					      __u64 offset, __u64 room)
+{
+	const __u32 nr_cpus = channel->header.nr_cpus;
+	const __u64 own = TSCT_RESERVED_CHANNEL_SIZE(nr_cpus);
+	__u64 end, ring;
+	__u32 i;
+
+	if (channel->magic != TSCT_RESERVED_CHANNEL_MAGIC || !nr_cpus ||
+	    nr_cpus > TSCT_CPUS_MAX || own > room ||
+	    channel->checksum != tsct_reserved_channel_sum(channel))
+		return -EINVAL;
+	if (channel->offset != offset || offset % TSCT_PAGE_SIZE ||
+	    memcmp(channel->boot_id, header->boot_id, sizeof(channel->boot_id)) ||
+	    !tsct_reserved_within(offset, channel->bytes, header->data_offset,
+				  header->size))
+		return -EINVAL;
+	end = offset + channel->bytes;
+	if (!tsct_reserved_within(channel->head_offset, channel->header.consumer_offset,
+				  offset + own, end) ||
+	    channel->header.data_size > TSCT_DATA_SIZE_MAX)
+		return -EINVAL;
+	ring = 2 * TSCT_PAGE_SIZE + channel->header.data_size;
+	for (i = 0; i < nr_cpus; i++)
+		if (channel->rings[i] &&
+		    (channel->rings[i] % TSCT_PAGE_SIZE ||
+		     !tsct_reserved_within(channel->rings[i], ring, offset + own, end)))
+			return -EINVAL;
+	return 0;
+}
+
+#endif /* TSCT_CORE_RESERVED_H */

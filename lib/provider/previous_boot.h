@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels and clock that a previous boot left in reserved memory, from a copy of that
+ * memory. Its content may be anything: all figures are checked, and channels are private
+ * copies that a reader reads as it reads the rings of a hostile writer.
+ */
+#ifndef TSCT_PREVIOUS_BOOT_H
+#define TSCT_PREVIOUS_BOOT_H
+
+#include <stddef.h>
+#include <tsctrace/tsctrace.h>
+
+struct tsct_previous_boot {
+	void *image;		/* copy of the memory */
+	__u64 size;
+	struct tsct_reserved_header header;	/* checked copy of the header */
+	unsigned int nr_channels;
+	unsigned int nr_damaged;	/* channels whose description is invalid */
+	/* offsets of the channels with a valid description */
+	__u64 offsets[TSCT_RESERVED_CHANNELS];
+};
+
+/*
+ * tsct_previous_boot_read - copy the memory from the module's device @fd
+ * tsct_previous_boot_parse - find the channels in a copy of the memory
+ * @image: @size bytes at an address that malloc() returned; freed with *ret, or at once
+ *	if the function fails
+ *
+ * Return 0; -ENOENT: the memory has no content of a previous boot; -EPROTO: it was written
+ * by another version of tsctrace; -EINVAL: its header is invalid; or another -errno, for
+ * example -EPERM.
+ */
+int tsct_previous_boot_read(int fd, struct tsct_previous_boot *ret);
+int tsct_previous_boot_parse(void *image, __u64 size, struct tsct_previous_boot *ret);
+void tsct_previous_boot_free(struct tsct_previous_boot *boot);
+
+/* Gets the header of channel @i, below nr_channels: its name, owner, policy and flags. */
+const struct tsct_channel_header *
+tsct_previous_boot_channel(const struct tsct_previous_boot *boot, unsigned int i);
+
+/*
+ * tsct_previous_boot_open_channel - open a copy of channel @i for reading
+ *
+ * The channel has no provider that answers requests. Close it with tsct_channel_close().
+ * Returns 0, -EINVAL: its header is invalid, or -ENOMEM.
+ */
+int tsct_previous_boot_open_channel(const struct tsct_previous_boot *boot, unsigned int i,
+				    struct tsct_channel **ret_channel);
+
+/*
+ * tsct_previous_boot_open_clock - open the clock as it was last
+ * @channels: the @nr channels that are read by it, open
+ *
+ * Its present time is that of the panic, or of the last event if that is unknown. If the
+ * clock had no params at that time, its time follows from CLOCK_REALTIME at the panic and
+ * the kernel's rate of the counter: the bound is 500 ppm of the time until the panic, if
+ * nobody set CLOCK_REALTIME in that time.
+ *
+ * Close it with tsct_clock_close(). Returns 0; -EAGAIN: the clock had no params, and the
+ * moment of the panic is unknown; -ENODATA: no valid copy of the clock; or -ENOMEM.
+ */
+int tsct_previous_boot_open_clock(const struct tsct_previous_boot *boot,
+				  struct tsct_channel *const *channels, unsigned int nr,
+				  struct tsct_clock **ret_clock);
+
+#endif /* TSCT_PREVIOUS_BOOT_H */
