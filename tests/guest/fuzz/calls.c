@@ -65,6 +65,10 @@ static const struct field switch_fields[] = {
 	FIELD(tsct_event_switch, id, K_EVENT), FIELD(tsct_event_switch, state, K_COUNT),
 	FIELD(tsct_event_switch, reserved, K_RESERVED), { .size = 0 },
 };
+static const struct field previous_read_fields[] = {
+	FIELD(tsct_previous_read, data, K_ADDRESS), FIELD(tsct_previous_read, len, K_LENGTH),
+	FIELD(tsct_previous_read, reserved, K_RESERVED), { .size = 0 },
+};
 static const struct field no_fields[] = { { .size = 0 } };
 
 #define ERRNOS(...)	(const int[]){ __VA_ARGS__, 0 }
@@ -92,6 +96,9 @@ const struct fz_request fz_requests[FZ_REQUESTS] = {
 	REQUEST(FZ_THREAD, THREAD, tsct_thread_info, 0),
 	REQUEST(FZ_SWITCH, EVENT_SWITCH, tsct_event_switch, EINVAL, ENOTCONN, ENOENT,
 		EACCES),
+	REQUEST(FZ_PREVIOUS, PREVIOUS, tsct_previous, EPERM, ENOENT, EINVAL, ENODATA),
+	REQUEST(FZ_PREVIOUS_READ, PREVIOUS_READ, tsct_previous_read, EPERM, ENOENT, EINVAL,
+		ENOMEM),
 };
 
 static const struct field *const fields[FZ_REQUESTS] = {
@@ -101,7 +108,8 @@ static const struct field *const fields[FZ_REQUESTS] = {
 	[FZ_NEXT] = next_fields, [FZ_DEFINE] = no_fields, [FZ_WRITE] = write_fields,
 	[FZ_REMOVE] = remove_fields, [FZ_CPU] = cpu_fields,
 	[FZ_WATERMARK] = watermark_fields, [FZ_THREAD] = no_fields,
-	[FZ_SWITCH] = switch_fields,
+	[FZ_SWITCH] = switch_fields, [FZ_PREVIOUS] = no_fields,
+	[FZ_PREVIOUS_READ] = previous_read_fields,
 };
 
 static const char *const other_names[FZ_CALLS - FZ_REQUESTS] = {
