@@ -31,9 +31,11 @@
 
 #define BURST_US	200	/* time limit of a burst, with interrupts off, us */
 #define STRETCH_MAX	32	/* the same in a virtual machine, in BURST_US */
-/* A measurement ends after so many ping-pong rounds if the bounds are that narrow. */
+/* A measurement ends after so many ping-pong rounds if the bounds are that narrow, or
+ * after NARROW_MS. */
 #define ROUNDS_ENOUGH	64
 #define WIDTH_ENOUGH_US	4
+#define NARROW_MS	15
 #define BURST_TURNS	20000	/* loads of a word that take longer than BURST_US */
 #define CPU_MS		150	/* time limit for one CPU, ms */
 #define STOP		(~0U)
@@ -123,6 +125,7 @@ static void skew_burst(void *unused)
 static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 {
 	unsigned long end = jiffies + 1 + msecs_to_jiffies(CPU_MS);
+	unsigned long narrow_end = jiffies + 1 + msecs_to_jiffies(NARROW_MS);
 	/* tsc_khz is 0 if the kernel does not know the rate: assume 1 GHz. */
 	const u64 cycles_per_ms = tsc_khz ?: 1000000;
 	u32 stretch = 1;
@@ -143,8 +146,9 @@ static int skew_measure(u32 reference, u32 cpu, struct tsct_skew_interval *skew)
 		skew_session.turns_max = BURST_TURNS * stretch;
 		on_each_cpu_mask(&skew_cpus, skew_burst, NULL, true);
 		if (skew->rounds >= ROUNDS_ENOUGH &&
-		    (u64)(skew->max_cycles - skew->min_cycles) <=
-		    cycles_per_ms * WIDTH_ENOUGH_US / 1000)
+		    ((u64)(skew->max_cycles - skew->min_cycles) <=
+		     cycles_per_ms * WIDTH_ENOUGH_US / 1000 ||
+		     time_after(jiffies, narrow_end)))
 			break;
 		if (time_after(jiffies, end) || fatal_signal_pending(current))
 			break;
