@@ -193,7 +193,8 @@ static int sample_in_child(struct tsct_clock *clock)
 
 	if (tsct_clock_snapshot(clock, &before))
 		return 1;
-	for (i = 0; i < 100; i++) {
+	/* On a busy machine, many samples in succession may be too wide to be taken. */
+	for (i = 0; i < 5000; i++) {
 		usleep(1000);
 		tsct_clock_inprocess_sample(tsct_clock_full(clock)->inprocess);
 		if (tsct_clock_snapshot(clock, &after) ||
