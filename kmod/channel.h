@@ -142,6 +142,9 @@ struct tsct_kchannel *tsct_channel_find_by_handle(u64 handle);
 /* Returns the channel of the lowest id above @id, or NULL. Under tsct_channel_lock. */
 struct tsct_kchannel *tsct_channel_find_after(u32 id);
 
+/* describe.c: fills in *ret: the module, its limits and present usage. May sleep. */
+void tsct_module_info(struct tsct_info *ret);
+
 /*
  * describe.c
  *

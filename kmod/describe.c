@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Event definitions and statistics of channels. Programs can falsify the figures of
+ * Event definitions, and statistics of module and channels. Programs can falsify the figures of
  * rings that they write; nothing in the kernel depends on them.
  */
 #include <linux/capability.h>
@@ -13,8 +13,11 @@
 #include <linux/string.h>
 #include <linux/user_namespace.h>
 
+#include <tsctrace/version.h>
+
 #include "../lib/core/event_def.h"
 #include "channel.h"
+#include "cpucheck.h"
 
 /* ---- definitions ------------------------------------------------------ */
 
@@ -53,6 +56,19 @@ unlock:
 }
 
 /* ---- statistics ------------------------------------------------------- */
+
+void tsct_module_info(struct tsct_info *ret)
+{
+	*ret = (struct tsct_info) {
+		.provider = "module",
+		.version = TSCT_VERSION,
+		.nr_cpus = nr_cpu_ids,
+		.source = tsct_cpucheck_source(),
+		.channels = tsct_channels_count(),
+		.features = tsct_bpf_ready() ? TSCT_FEATURE_KFUNC : 0,
+	};
+	tsct_accounts_info(ret);
+}
 
 struct tsct_viewer tsct_viewer_current(void)
 {

@@ -24,7 +24,6 @@
 #include <linux/uaccess.h>
 
 #include <tsctrace/abi.h>
-#include <tsctrace/version.h>
 
 #include "../lib/abi/request.h"
 #include "channel.h"
@@ -78,16 +77,9 @@ static long device_put(const void *result, size_t known, void __user *uarg,
 
 static long ioctl_info(void __user *uarg, size_t size)
 {
-	struct tsct_info info = {
-		.provider = "module",
-		.version = TSCT_VERSION,
-		.nr_cpus = nr_cpu_ids,
-		.source = tsct_cpucheck_source(),
-		.channels = tsct_channels_count(),
-		.features = tsct_bpf_ready() ? TSCT_FEATURE_KFUNC : 0,
-	};
+	struct tsct_info info;
 
-	tsct_accounts_info(&info);
+	tsct_module_info(&info);
 	return device_put(&info, sizeof(info), uarg, size);
 }
 

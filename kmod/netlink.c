@@ -20,7 +20,6 @@
 #include <net/sock.h>
 
 #include <tsctrace/abi.h>
-#include <tsctrace/version.h>
 
 #include "../lib/core/clock_params.h"
 #include "channel.h"
@@ -308,18 +307,9 @@ static struct tsct_viewer netlink_viewer(struct sk_buff *skb)
 
 static int netlink_module_get(struct sk_buff *skb, struct genl_info *info)
 {
-	struct netlink_module module = {
-		.info = {
-			.version = TSCT_VERSION,
-			.nr_cpus = nr_cpu_ids,
-			.source = tsct_cpucheck_source(),
-			.channels = tsct_channels_count(),
-			.features = tsct_bpf_ready() ? TSCT_FEATURE_KFUNC : 0,
-		},
-		.sums = netlink_viewer(skb).all,
-	};
+	struct netlink_module module = { .sums = netlink_viewer(skb).all };
 
-	tsct_accounts_info(&module.info);
+	tsct_module_info(&module.info);
 	return netlink_reply(info, netlink_put_module, &module);
 }
 
