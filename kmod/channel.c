@@ -51,9 +51,9 @@ u32 tsct_channels_generation(void)
 	return READ_ONCE(channel_generation);
 }
 
-/* The caller holds tsct_channel_lock, or no other task can reach the channels. */
 static void channel_generation_next(void)
 {
+	lockdep_assert_held(&tsct_channel_lock);
 	WRITE_ONCE(channel_generation, channel_generation + 1 ?: 1);
 }
 

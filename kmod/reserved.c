@@ -158,13 +158,13 @@ static void reserved_clear(void *start, u64 bytes)
 	}
 }
 
-/* CPUs that are added to the machine later get a ring in other memory, so the bytes are
- * for those present. */
+/* A CPU that is added to the machine later gets a ring in other memory, so the bytes are
+ * for the rings that were charged. */
 void tsct_reserved_alloc(struct tsct_kchannel *channel)
 {
 	u64 own = PAGE_ALIGN(TSCT_RESERVED_CHANNEL_SIZE(channel->nr_cpus));
 	u64 bytes = own + channel->consumer_offset +
-		num_present_cpus() * channel->ring_bytes;
+		channel->nr_charged * channel->ring_bytes;
 	struct tsct_reserved_channel *reserved;
 	u64 offset, at;
 	unsigned int cpu;
