@@ -181,23 +181,28 @@ static int list_cpus(struct cpu_check *c)
 	return err;
 }
 
-/* Pins this thread to entry->cpu and reads the CPU's TSC_AUX. Returns false if it cannot
- * run there; then @entry is unchanged. */
-static bool check_cpu(struct tsct_cpu_check *entry, bool use_tsc)
+/* Pins this thread to entry->cpu and reads the CPU's TSC_AUX. If it cannot run there,
+ * @entry is unchanged. */
+static void check_cpu(struct tsct_cpu_check *entry, bool use_tsc)
 {
 	unsigned int node = 0, here = 0;
 
 	if (pin_to_cpu(entry->cpu) || getcpu(&here, &node) || here != entry->cpu)
-		return false;
+		return;
 	entry->node = node;
 	entry->flags |= TSCT_CPU_ONLINE;
 	entry->flags &= ~(TSCT_CPU_AUX_MATCH | TSCT_CPU_HYPERVISOR);
 	if (!use_tsc)
-		return true;
+		return;
 	read_counter(&entry->tsc_aux);
 	if (entry->tsc_aux == tsct_aux_value(entry->cpu, node))
 		entry->flags |= TSCT_CPU_AUX_MATCH;
-	return true;
+}
+
+/* True if TSC_AUX of the CPU is to be read: it is online and not isolated. */
+static bool has_aux(const struct tsct_cpu_check *entry)
+{
+	return (entry->flags & (TSCT_CPU_ONLINE | TSCT_CPU_ISOLATED)) == TSCT_CPU_ONLINE;
 }
 
 /* Returns TSCT_CHECK_AUX_MATCH, or 0: a CPU was checked that has no AUX_MATCH, or none
@@ -208,8 +213,7 @@ static __u32 aux_match(const struct tsct_cpu_check *table, unsigned int nr)
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		if (!(table[i].flags & TSCT_CPU_ONLINE) ||
-		    table[i].flags & TSCT_CPU_ISOLATED)
+		if (!has_aux(&table[i]))
 			continue;
 		if (table[i].flags & TSCT_CPU_AUX_MATCH)
 			match = TSCT_CHECK_AUX_MATCH;
@@ -293,8 +297,7 @@ static void *read_all_aux(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < c->nr; i++)
-		if (c->table[i].flags & TSCT_CPU_ONLINE &&
-		    !(c->table[i].flags & TSCT_CPU_ISOLATED))
+		if (has_aux(&c->table[i]))
 			check_cpu(&c->table[i], true);
 	return NULL;
 }
