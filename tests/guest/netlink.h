@@ -20,7 +20,7 @@ struct nl_message {
 	char payload[16384];
 };
 
-/* What the kernel reports of a request or a dump */
+/* Result of a request or a dump, with the message of the kernel */
 struct nl_result {
 	int error;		/* errno; 0: success */
 	char text[128];		/* extack message; "": none */

@@ -7,7 +7,7 @@
 #include "../clock.h"
 #include "fuzz.h"
 
-/* What a field holds */
+/* Kinds of the values of a field */
 enum kind {
 	K_NAME, K_POLICY, K_FLAGS, K_BLOCK_SIZE, K_BLOCKS, K_ROLES, K_ID, K_UID, K_CPU,
 	K_RESERVED, K_ADDRESS, K_LENGTH, K_EVENT, K_COUNT, K_BYTES, K_ANY,

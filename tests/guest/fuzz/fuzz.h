@@ -44,7 +44,7 @@ struct fz_program {
 
 #define FZ_HEAD		16
 
-/* Where a request's argument is */
+/* Places of a request's argument */
 enum {
 	FZ_AT_HEAP, FZ_AT_HEAP2, FZ_AT_READ_ONLY, FZ_AT_PAGE_END, FZ_AT_CROSSING,
 	FZ_AT_SLOW, FZ_AT_MAP, FZ_AT_INVALID,
@@ -97,7 +97,7 @@ struct fz_request {
 	const int *errnos;	/* documented errors, except EFAULT; ends with 0 */
 };
 
-/* What an argument may refer to */
+/* Objects that an argument may refer to */
 struct fz_context {
 	const uint32_t *ids;
 	unsigned int nr_ids, nr_cpus;
