@@ -218,6 +218,18 @@ void tsct_channel_unmap(struct tsct_channel *channel)
 	channel->fast.refs = NULL;
 }
 
+void tsct_channel_use_header(struct tsct_channel *channel)
+{
+	const struct tsct_channel_header *h = &channel->header;
+
+	channel->geo = (struct tsct_geometry) {
+		.data_size = h->data_size,
+		.block_size = h->block_size,
+		.policy = h->policy,
+	};
+	channel->source = h->source;
+}
+
 /* Maps a channel that the provider has bound to the connection. Returns 0 or -errno. */
 static int map_bound(struct tsct_channel *channel)
 {
@@ -235,12 +247,7 @@ static int map_bound(struct tsct_channel *channel)
 		err = map_region(channel, h->ring_offset, h->file_size,
 				 channel->roles & TSCT_ROLE_WRITE,
 				 &channel->ring_map);
-	channel->geo = (struct tsct_geometry) {
-		.data_size = h->data_size,
-		.block_size = h->block_size,
-		.policy = h->policy,
-	};
-	channel->source = h->source;
+	tsct_channel_use_header(channel);
 	if (!err && channel->roles & TSCT_ROLE_WRITE) {
 		channel->fast.refs = calloc(h->nr_cpus, sizeof(*channel->fast.refs));
 		err = channel->fast.refs ? 0 : -ENOMEM;

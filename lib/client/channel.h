@@ -87,6 +87,12 @@ int tsct_channel_bind(struct tsct_channel *channel,
 int tsct_channel_bind_id(struct tsct_channel *channel, __u32 id, __u32 roles);
 void tsct_channel_unmap(struct tsct_channel *channel);
 
+/* Allocates a handle without a provider, which tsct_channel_close() frees; NULL: no
+ * memory. */
+struct tsct_channel *tsct_channel_new(void);
+/* Sets the fields of the handle that repeat those of channel->header. */
+void tsct_channel_use_header(struct tsct_channel *channel);
+
 /*
  * tsct_channel_check - validate a header for a file of @file_size bytes (0: not
  * known). All sizes and offsets that are used later are checked here. Returns 0 or

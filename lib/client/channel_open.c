@@ -19,7 +19,7 @@ static struct tsct_channel no_memory = {
 	.error = "out of memory; events are dropped",
 };
 
-static struct tsct_channel *new_handle(void)
+struct tsct_channel *tsct_channel_new(void)
 {
 	struct tsct_channel *channel =
 		aligned_alloc(64, (sizeof(*channel) + 63) & ~63UL);
@@ -152,7 +152,7 @@ static int open_handle(const char *only_socket,
 	static const struct tsct_channel_options defaults;
 	const __u32 flags = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
 	const __u32 roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ;
-	struct tsct_channel *channel = new_handle();
+	struct tsct_channel *channel = tsct_channel_new();
 	int err = 0;
 	size_t i;
 
@@ -195,7 +195,7 @@ int tsct_channel_open_at(const char *socket_path,
 int tsct_channel_connect(const char *socket_path, const char *server,
 			 struct tsct_channel **ret_channel)
 {
-	struct tsct_channel *channel = new_handle();
+	struct tsct_channel *channel = tsct_channel_new();
 
 	*ret_channel = channel ? channel : &no_memory;
 	if (!channel)

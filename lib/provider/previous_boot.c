@@ -182,22 +182,13 @@ int tsct_previous_boot_open_channel(const struct tsct_previous_boot *boot, unsig
 	if (tsct_channel_check(h, 0) || !tsct_channel_name_valid(h->name) ||
 	    h->policy != TSCT_POLICY_OVERWRITE)
 		return -EINVAL;
-	channel = aligned_alloc(64, (sizeof(*channel) + 63) & ~63UL);
+	channel = tsct_channel_new();
 	if (!channel)
 		return -ENOMEM;
-	memset(channel, 0, sizeof(*channel));
-	channel->fd = channel->map_fd = -1;
-	tsct_emit_disable_fast(channel);
-	pthread_mutex_init(&channel->lock, NULL);
 	channel->provider = TSCT_PROVIDER_MODULE;
 	channel->roles = TSCT_ROLE_READ;
 	channel->header = *h;
-	channel->source = h->source;
-	channel->geo = (struct tsct_geometry) {
-		.data_size = h->data_size,
-		.block_size = h->block_size,
-		.policy = h->policy,
-	};
+	tsct_channel_use_header(channel);
 	err = map_zeros(h->consumer_offset, &channel->head_map);
 	if (!err)
 		err = map_zeros(h->ring_offset - h->consumer_offset,
