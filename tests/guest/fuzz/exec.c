@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a program in a child process, in up to three threads with users of their own, and
- * checks what must hold: errors are documented ones, no call hangs, and when all
- * descriptors are closed nothing is left.
+ * Runs a program in this process, a child, in up to three threads with users of their own,
+ * and checks that errors are documented ones.
  */
 #include <linux/capability.h>
 #include <linux/userfaultfd.h>
@@ -25,13 +24,10 @@
 #define STEPS_MAX	600
 #define CALL_SECONDS	30
 #define CGROUP		"/sys/fs/cgroup/fuzz"
-#define PARAMETERS	"/sys/module/tsctrace/parameters/"
 #define NEST		"/sys/module/tsct_nest/parameters/run"
 #define WORK		"/sys/module/tsctrace_sample/parameters/work"
-#define CPU1		"/sys/devices/system/cpu/cpu1/online"
 
 struct fz_shared *fz_shared;
-unsigned int fz_seconds_max = 60;
 
 /* Written by the program's threads without locks, like a hostile program does */
 static int files[FZ_SLOTS], epoll, netlink, slow = -1, watching;
@@ -475,7 +471,7 @@ static void run_param(struct fz_thread *t, const struct fz_op *op)
 	char path[128];
 	int fd;
 
-	snprintf(path, sizeof(path), PARAMETERS "%s", files_[op->sel[0] % 4]);
+	snprintf(path, sizeof(path), FZ_PARAMETERS "%s", files_[op->sel[0] % 4]);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd >= 0)
 		CALL(t, write(fd, text, strlen(text)));
@@ -484,7 +480,7 @@ static void run_param(struct fz_thread *t, const struct fz_op *op)
 
 static void run_hotplug(struct fz_thread *t, const struct fz_op *op)
 {
-	int fd = open(CPU1, O_WRONLY | O_CLOEXEC);
+	int fd = open(FZ_CPU1, O_WRONLY | O_CLOEXEC);
 
 	if (fd >= 0 && op->sel[0] % 4 != 3)
 		CALL(t, write(fd, "0", 1));
@@ -628,7 +624,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-static bool has_call(const struct fz_program *program, unsigned int call)
+bool fz_has_call(const struct fz_program *program, unsigned int call)
 {
 	unsigned int i;
 
@@ -649,7 +645,7 @@ static bool uses_slow(const struct fz_program *program)
 	return false;
 }
 
-static _Noreturn void run_child(const struct fz_program *program, bool sweep)
+_Noreturn void fz_run_child(const struct fz_program *program, bool sweep)
 {
 	struct fz_thread threads[FZ_THREADS];
 	unsigned int i, nr = program->threads % FZ_THREADS + 1;
@@ -666,8 +662,8 @@ static _Noreturn void run_child(const struct fz_program *program, bool sweep)
 		files[i] = i < 3 ? open(TSCT_DEVICE_PATH, O_CLOEXEC | (i == 2 ? O_RDONLY : O_RDWR)) :
 			-1;
 	watching = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
-	epoll = has_call(program, FZ_EPOLL) ? epoll_create1(EPOLL_CLOEXEC) : -1;
-	netlink = has_call(program, FZ_NETLINK) ? fz_netlink_socket() : -1;
+	epoll = fz_has_call(program, FZ_EPOLL) ? epoll_create1(EPOLL_CLOEXEC) : -1;
+	netlink = fz_has_call(program, FZ_NETLINK) ? fz_netlink_socket() : -1;
 	for (i = 0; i < nr; i++)
 		threads[i] = (struct fz_thread){
 			.program = program, .shared = fz_shared, .nr = i, .sweep = sweep,
@@ -678,128 +674,6 @@ static _Noreturn void run_child(const struct fz_program *program, bool sweep)
 	for (i = 1; i < nr; i++)
 		pthread_join(ids[i], NULL);
 	_exit(0);
-}
-
-/* ---- the parent ------------------------------------------------------- */
-
-static void print_stacks(pid_t pid)
-{
-	char command[160];
-
-	snprintf(command, sizeof(command),
-		 "cat /proc/%d/task/*/stack; dmesg | tail -n 40", pid);
-	if (system(command))
-		perror(command);
-}
-
-/* Waits for the child's end, and kills it after @ms if that is not 0. */
-static const char *wait_child(pid_t pid, const struct fz_program *program)
-{
-	struct pollfd end = {
-		.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN,
-	};
-	const char *why = NULL;
-
-	if (program->kill_ms && !poll(&end, 1, program->kill_ms))
-		kill(-pid, SIGKILL);
-	else if (!program->kill_ms && !poll(&end, 1, (int)fz_seconds_max * 1000))
-		why = "a call takes too long";
-	if (why)
-		print_stacks(pid);
-	kill(-pid, SIGKILL);
-	if (!poll(&end, 1, (int)fz_seconds_max * 1000)) {
-		print_stacks(pid);
-		why = "a killed task does not end";
-	}
-	close(end.fd);
-	/* Also children of the child, which became ours. */
-	while (!why && (waitpid(-1, NULL, 0) > 0 || errno == EINTR))
-		;
-	return why;
-}
-
-static void reset_parameters(void)
-{
-	faults_write(PARAMETERS "bytes_max", "0");
-	faults_write(PARAMETERS "bytes_user_max", "268435456");
-	faults_write(PARAMETERS "channels_user_max", "64");
-	faults_write(PARAMETERS "skew_max_ns", "1000");
-	faults_write(CPU1, "1");
-}
-
-/* Removes the channels that were kept. Nothing may be left. */
-static const char *remove_channels(void)
-{
-	static char why[128];
-	struct tsct_channel_remove arg = { 0 };
-	struct tsct_info info;
-	unsigned int tries;
-	int fd = dev_open();
-
-	for (tries = 0; tries < 200; tries++) {
-		struct tsct_channel_info next = { 0 };
-
-		while (!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &next)) {
-			arg.id = next.id;
-			ioctl(fd, TSCT_IOC_CHANNEL_REMOVE, &arg);
-			memset(next.reserved, 0, sizeof(next.reserved));
-		}
-		info = dev_info(fd);
-		if (!info.channels && !info.bytes)
-			break;
-		usleep(10000);
-	}
-	close(fd);
-	snprintf(why, sizeof(why), "%llu channels and %llu bytes are left", info.channels,
-		 info.bytes);
-	return info.channels || info.bytes ? why : NULL;
-}
-
-/* Loads or unloads the modules that emit events, if the program uses them. */
-static void toggle_modules(const struct fz_program *program, bool load)
-{
-	static const char *const paths[] = {
-		"/lib/modules/tsct-nest.ko", "/lib/modules/tsctrace-sample.ko",
-	};
-	bool overwrite = program->ops[0].sel[1] & 1;
-	unsigned int i;
-	int fd;
-
-	if (!has_call(program, FZ_EMIT))
-		return;
-	for (i = 0; i < 2; i++) {
-		fd = open(paths[i], O_RDONLY | O_CLOEXEC);
-		fz_cover_begin(0);
-		if (load)
-			syscall(SYS_finit_module, fd, !i && overwrite ? "policy=1" : "", 0);
-		else
-			syscall(SYS_delete_module, i ? "tsctrace_sample" : "tsct_nest", 0);
-		fz_cover_end(0);
-		close(fd);
-	}
-}
-
-const char *fz_run(const struct fz_program *program, bool sweep)
-{
-	const char *why;
-	pid_t pid;
-
-	memset(fz_shared->ids, 0, sizeof(fz_shared->ids));
-	memset(fz_shared->doing, 0, sizeof(fz_shared->doing));
-	fz_shared->nr_ids = 0;
-	fz_shared->why[0] = 0;
-	toggle_modules(program, true);
-	fflush(stdout);
-	pid = fork();
-	if (!pid)
-		run_child(program, sweep);
-	why = pid < 0 ? "fork failed" : wait_child(pid, program);
-	toggle_modules(program, false);
-	if (has_call(program, FZ_PARAM) || has_call(program, FZ_HOTPLUG))
-		reset_parameters();
-	if (fz_shared->why[0])
-		why = fz_shared->why;
-	return why ?: remove_channels();
 }
 
 void fz_exec_setup(void)

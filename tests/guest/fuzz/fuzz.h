@@ -2,9 +2,9 @@
 /*
  * Fuzzer of the module's interfaces. A program is a list of calls, each of 16 bytes, of
  * up to three threads with different users; any bytes are a valid program. calls.c has
- * the table of requests and makes arguments, exec.c runs a program in a child process,
- * mutate.c makes programs, cover.c reads the kernel's coverage (KCOV), faults.h fails
- * allocations. t_fuzz.c is the main program.
+ * the table of requests and makes arguments, run_program.c runs a program in a child
+ * process, exec.c is that process, mutate.c makes programs, cover.c reads the kernel's
+ * coverage (KCOV), faults.h fails allocations. t_fuzz.c is the main program.
  */
 #ifndef TSCT_TEST_FUZZ_H
 #define TSCT_TEST_FUZZ_H
@@ -22,6 +22,8 @@
 #define FZ_SELECTORS	13
 #define FZ_IDS		32
 #define FZ_PAGE		4096
+#define FZ_PARAMETERS	"/sys/module/tsctrace/parameters/"
+#define FZ_CPU1		"/sys/devices/system/cpu/cpu1/online"
 
 struct fz_op {
 	uint8_t call;		/* number of the call, modulo FZ_CALLS */
@@ -114,10 +116,15 @@ void fz_argument(unsigned int nr, const uint8_t *sel,
 bool fz_errno_documented(unsigned int nr, int error);
 
 /* exec.c */
+extern struct fz_shared *fz_shared;
 void fz_exec_setup(void);
+bool fz_has_call(const struct fz_program *program, unsigned int call);
+/* Runs the program in this process, and ends it. @sweep: see fz_run() */
+_Noreturn void fz_run_child(const struct fz_program *program, bool sweep);
+
+/* run_program.c */
 /* Runs a program. Returns NULL, or the invariant that does not hold. */
 const char *fz_run(const struct fz_program *program, bool sweep);
-extern struct fz_shared *fz_shared;
 extern unsigned int fz_seconds_max;	/* time limit of a program */
 
 /* netlink.c: a message with generated commands and attributes to the module */
