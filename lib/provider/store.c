@@ -128,8 +128,11 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	    arg->flags & ~flags ||
 	    tsct_geometry_check(arg->policy, arg->block_size, arg->blocks))
 		return -EINVAL;
-	/* Refuses channels for kernel events: the kernel cannot write to a memfd. */
-	if (arg->flags & TSCT_CHANNEL_KERNEL)
+	/*
+	 * The kernel cannot write to a memfd. Only the recorder that has a server of its
+	 * own writes kernel events to such a channel, as its creator (ring_fill.h).
+	 */
+	if (arg->flags & TSCT_CHANNEL_KERNEL && strcmp(store->kind, "embedded"))
 		return -EOPNOTSUPP;
 	if (peer->channel)
 		return -EBUSY;
@@ -179,7 +182,9 @@ static int attach_peer(struct tsct_store *store, struct tsct_store_peer *peer,
 	}
 	if (!channel)
 		return -ENOENT;
-	if (!may_access(peer, channel))
+	if (!may_access(peer, channel) ||
+	    (arg->roles & TSCT_ROLE_WRITE &&
+	     channel->header.flags & TSCT_CHANNEL_KERNEL))
 		return -EACCES;
 	if (arg->roles & TSCT_ROLE_READ && channel->consumers &&
 	    channel->header.policy == TSCT_POLICY_DISCARD)

@@ -17,6 +17,25 @@ typedef __s32 s32;
 typedef __s64 s64;
 typedef __u64 u64;
 
+/*
+ * Header of an event in a ring buffer of BPF. It has the layout of struct tsct_record,
+ * but a time of CLOCK_MONOTONIC in place of cycles.
+ */
+struct record {
+	u16 len;		/* bytes of header and payload */
+	u16 id;
+	u32 tid;
+	u64 monotonic_ns;
+};
+
+/* Number of events of a CPU; the events of all CPUs are in one array map */
+struct ring_counts {
+	u64 published;		/* events in the CPU's ring buffer since the begin */
+	u64 full;		/* events lost: the ring buffer had no space */
+	u64 nested;		/* events lost: an NMI interrupted a write */
+	u64 reserved[5];	/* counts of two CPUs are not in one cache line */
+};
+
 #define SCHED_SWITCH_FIELDS(I, C) \
 	C(16, prev_comm) \
 	I(s32, prev_tid, "") \

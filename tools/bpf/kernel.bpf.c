@@ -108,18 +108,18 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	     struct task_struct *next, unsigned int prev_state)
 {
-	struct sched_switch e;
+	struct { struct record record; struct sched_switch e; } all;
 
 	if (!wanted_task(prev) && !wanted_task(next))
 		return 0;
-	bpf_probe_read_kernel(e.prev_comm, sizeof(e.prev_comm), prev->comm);
-	e.prev_tid = prev->pid;
-	e.prev_prio = prev->prio;
-	e.prev_state = report_state(prev, preempt, prev_state);
-	bpf_probe_read_kernel(e.next_comm, sizeof(e.next_comm), next->comm);
-	e.next_tid = next->pid;
-	e.next_prio = next->prio;
-	tsct_bpf_emit(channel_handle, sched_switch_id, &e, sizeof(e));
+	bpf_probe_read_kernel(all.e.prev_comm, sizeof(all.e.prev_comm), prev->comm);
+	all.e.prev_tid = prev->pid;
+	all.e.prev_prio = prev->prio;
+	all.e.prev_state = report_state(prev, preempt, prev_state);
+	bpf_probe_read_kernel(all.e.next_comm, sizeof(all.e.next_comm), next->comm);
+	all.e.next_tid = next->pid;
+	all.e.next_prio = next->prio;
+	emit(sched_switch_id, &all.record, sizeof(all.e));
 	return 0;
 }
 
@@ -137,36 +137,36 @@ static __always_inline bool compat_call(void)
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 {
-	struct sys_exit e = { .ret = ret };
+	struct { struct record record; struct sys_exit e; } all = { .e.ret = ret };
 	bool compat;
 
 	if (!wanted(bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	compat = compat_call();
-	e.id = (int)regs->orig_ax;
+	all.e.id = (int)regs->orig_ax;
 	/* rt_sigreturn overwrites the register that has the system call's number. */
-	if (e.id == -1)
-		e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
+	if (all.e.id == -1)
+		all.e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	if (compat)
-		e.id += SYSCALL_COMPAT;
-	tsct_bpf_emit(channel_handle, sys_exit_id, &e, sizeof(e));
+		all.e.id += SYSCALL_COMPAT;
+	emit(sys_exit_id, &all.record, sizeof(all.e));
 	return 0;
 }
 
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 {
-	struct sys_enter e;
+	struct { struct record record; struct sys_enter e; } all;
 
 	if (!wanted(bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	if (compat_call())
-		e = (struct sys_enter) { id + SYSCALL_COMPAT, regs->bx,
+		all.e = (struct sys_enter) { id + SYSCALL_COMPAT, regs->bx,
 			regs->cx, regs->dx, regs->si, regs->di, regs->bp };
 	else
-		e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
+		all.e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
 			regs->r10, regs->r8, regs->r9 };
-	tsct_bpf_emit(channel_handle, sys_enter_id, &e, sizeof(e));
+	emit(sys_enter_id, &all.record, sizeof(all.e));
 	return 0;
 }
 

@@ -16,9 +16,10 @@
 
 /* The module's kfunc (kernel function for BPF) that writes an event into a channel */
 extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
-			 __u32 payload__sz) __ksym;
+			 __u32 payload__sz) __ksym __weak;
 
 /* Constants that kernel_source.c sets before it loads a program */
+const volatile bool with_module;	/* events go to a channel of the module */
 const volatile __u64 channel_handle;
 const volatile bool whole_system;
 
@@ -32,6 +33,30 @@ struct {
 	__type(key, __u32);
 	__type(value, u64);
 } tracked SEC(".maps");
+
+/*
+ * Without the module: a ring buffer of each CPU, and the counts of each CPU's events.
+ * All programs of a recording share these maps.
+ */
+struct ring_buffer_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct ring_buffer_map);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ring_counts);
+} counts SEC(".maps");
 
 /*
  * An element of skb_shared_info.frags. Kernels before 6.7 name the members differently
@@ -108,6 +133,41 @@ struct page {
 	unsigned long flags;
 };
 #pragma clang attribute pop
+
+/*
+ * Writes an event into the ring buffer of this CPU, or counts it as lost. Programs that
+ * interrupt this one on the same CPU may do the same at any point.
+ */
+static __always_inline void emit_to_ring(__u32 id, struct record *record, __u32 size)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct ring_counts *count = bpf_map_lookup_elem(&counts, &cpu);
+	void *ring = bpf_map_lookup_elem(&rings, &cpu);
+
+	if (!count || !ring)
+		return;		/* impossible: each possible CPU has both */
+	record->len = sizeof(*record) + size;
+	record->id = id;
+	record->tid = bpf_get_current_pid_tgid();
+	record->monotonic_ns = bpf_ktime_get_ns();
+	if (!bpf_ringbuf_output(ring, record, sizeof(*record) + size,
+				BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&count->published, 1);
+	else if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + sizeof(*record) + size +
+		 BPF_RINGBUF_HDR_SZ + 8 > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE))
+		__sync_fetch_and_add(&count->full, 1);
+	else
+		__sync_fetch_and_add(&count->nested, 1);
+}
+
+/* Records an event. @record: header, not set, and @size bytes of payload */
+static __always_inline void emit(__u32 id, struct record *record, __u32 size)
+{
+	if (with_module)
+		tsct_bpf_emit(channel_handle, id, record + 1, size);
+	else
+		emit_to_ring(id, record, size);
+}
 
 struct net;
 struct socket;

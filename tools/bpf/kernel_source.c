@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf_rings.h"
 #include "kernel_bpf.skel.h"
 #include "kernel_source.h"
 #include "net_bpf.skel.h"
@@ -26,6 +27,8 @@
 struct kernel_source {
 	struct kernel_bpf *bpf;
 	struct net_bpf *net;		/* network programs; NULL: none selected */
+	struct bpf_rings *rings;	/* NULL: events go to the module */
+	__u64 channel_handle;
 };
 
 static const struct kernel_event {
@@ -152,6 +155,11 @@ int kernel_source_ready(char *why, size_t size)
 			    "this kernel has no type information (%s is "
 			    "missing); boot one built with "
 			    "CONFIG_DEBUG_INFO_BTF=y", KERNEL_BTF);
+	return 0;
+}
+
+int kernel_source_module_ready(char *why, size_t size)
+{
 	if (!exists("/sys/module/tsctrace"))
 		return fail(-ENODEV, why, size,
 			    "the kernel module is not loaded; run insmod "
@@ -172,15 +180,16 @@ static int check_prerequisites(struct tsct_channel *channel, char *why, size_t s
 	struct stat st;
 	int error;
 
-	if (!header || tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE)
-		return fail(-ENODEV, why, size,
-			    "no kernel module: %s; run insmod tsctrace.ko (or "
-			    "modprobe tsctrace)", tsct_channel_error(channel));
+	if (!header)
+		return fail(-ENODEV, why, size, "no channel: %s",
+			    tsct_channel_error(channel));
 	if (!(header->flags & TSCT_CHANNEL_KERNEL))
 		return fail(-EINVAL, why, size,
 			    "channel %.32s is for programs; use one created "
 			    "with TSCT_CHANNEL_KERNEL", header->name);
 	error = kernel_source_ready(why, size);
+	if (!error && tsct_channel_provider(channel) == TSCT_PROVIDER_MODULE)
+		error = kernel_source_module_ready(why, size);
 	if (error)
 		return error;
 	/* BPF programs compare pids as the initial pid namespace numbers processes. */
@@ -294,14 +303,31 @@ static int define_events(struct tsct_channel *channel, unsigned int set, int *id
 	return 0;
 }
 
+/* Makes the programs of an object write to the ring buffers of the source. */
+static int share_rings(const struct kernel_source *source, struct bpf_map *rings,
+		       struct bpf_map *counts)
+{
+	int error = 0;
+
+	if (source->rings)
+		error = bpf_map__reuse_fd(rings, bpf_rings_map(source->rings)) ?:
+			bpf_map__reuse_fd(counts, bpf_rings_counts(source->rings));
+	return error;
+}
+
 /* @tracked_fd: the map of processes to record; -1: all processes are recorded */
-static int configure_net(struct net_bpf *bpf, struct tsct_channel *channel,
+static int configure_net(struct kernel_source *source, struct net_bpf *bpf,
 			 const int *ids, int tracked_fd)
 {
 	/* Two programs attach to functions that a kernel without IPv6 does not have. */
 	const bool ipv6 = exists("/proc/net/if_inet6");
 	const bool send = ids[NET_SEND];
-	bpf->rodata->channel_handle = tsct_channel_info(channel)->bpf_handle;
+	int error = share_rings(source, bpf->maps.rings, bpf->maps.counts);
+
+	if (error)
+		return error;
+	bpf->rodata->with_module = !source->rings;
+	bpf->rodata->channel_handle = source->channel_handle;
 	bpf->rodata->net_send_id = ids[NET_SEND];
 	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
 	bpf->rodata->whole_system = tracked_fd < 0;
@@ -316,8 +342,8 @@ static int configure_net(struct net_bpf *bpf, struct tsct_channel *channel,
 	return bpf_map__reuse_fd(bpf->maps.tracked, tracked_fd);
 }
 
-static int open_net(struct kernel_source *source, struct tsct_channel *channel,
-		    const int *ids, pid_t root, char *why, size_t size)
+static int open_net(struct kernel_source *source, const int *ids, pid_t root,
+		    char *why, size_t size)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 	const char *step = "open";
@@ -329,7 +355,7 @@ static int open_net(struct kernel_source *source, struct tsct_channel *channel,
 	bpf = net_bpf__open();
 	if (!bpf)
 		return fail_step(-errno, step, why, size);
-	error = configure_net(bpf, channel, ids, root ?
+	error = configure_net(source, bpf, ids, root ?
 			      bpf_map__fd(source->bpf->maps.tracked) : -1);
 	if (!error) {
 		step = "load";
@@ -355,9 +381,8 @@ static int open_net(struct kernel_source *source, struct tsct_channel *channel,
 
 /* ---- interface --------------------------------------------------------- */
 
-static int open_and_load(struct kernel_source *source, struct tsct_channel *channel,
-			 unsigned int set, const int *ids, pid_t root,
-			 char *why, size_t size)
+static int open_and_load(struct kernel_source *source, unsigned int set,
+			 const int *ids, pid_t root, char *why, size_t size)
 {
 	struct kernel_bpf *bpf = kernel_bpf__open();
 	__u32 tgid = root;
@@ -366,7 +391,9 @@ static int open_and_load(struct kernel_source *source, struct tsct_channel *chan
 
 	if (!bpf)
 		return fail_step(-errno, "open", why, size);
-	bpf->rodata->channel_handle = tsct_channel_info(channel)->bpf_handle;
+	source->bpf = bpf;
+	bpf->rodata->with_module = !source->rings;
+	bpf->rodata->channel_handle = source->channel_handle;
 	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
 	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
 	bpf->rodata->sys_exit_id = ids[SYS_EXIT];
@@ -381,8 +408,8 @@ static int open_and_load(struct kernel_source *source, struct tsct_channel *chan
 	bpf_program__set_autoload(bpf->progs.follow_free, root);
 	if (!root)
 		bpf_map__set_max_entries(bpf->maps.tracked, 1);
-	source->bpf = bpf;
-	error = kernel_bpf__load(bpf);
+	error = share_rings(source, bpf->maps.rings, bpf->maps.counts) ?:
+		kernel_bpf__load(bpf);
 	/*
 	 * An entry with start time 0 (unknown) is not deleted when the root process is
 	 * freed, but when a new process gets the same number.
@@ -396,15 +423,13 @@ static int open_and_load(struct kernel_source *source, struct tsct_channel *chan
 	else if ((error = kernel_bpf__attach(bpf)))
 		fail_step(error, "attach", why, size);
 	else
-		error = open_net(source, channel, ids, root, why, size);
-	if (error)
-		kernel_bpf__destroy(bpf);
+		error = open_net(source, ids, root, why, size);
 	return error;
 }
 
-int kernel_source_open(struct tsct_channel *channel, const char *const *events,
-		       unsigned int nr, pid_t root, struct kernel_source **ret,
-		       char *why, size_t size)
+int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
+		       const char *const *events, unsigned int nr, pid_t root,
+		       struct kernel_source **ret, char *why, size_t size)
 {
 	struct kernel_source *source;
 	libbpf_print_fn_t print;
@@ -419,15 +444,38 @@ int kernel_source_open(struct tsct_channel *channel, const char *const *events,
 	source = calloc(1, sizeof(*source));
 	if (!source)
 		return fail(-ENOMEM, why, size, "out of memory");
+	source->channel_handle = tsct_channel_info(channel)->bpf_handle;
 	print = libbpf_set_print(catch_log);
-	error = open_and_load(source, channel, set, ids, root, why, size);
-	libbpf_set_print(print);
-	if (error) {
-		free(source);
-		return error;
+	if (tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE) {
+		error = bpf_rings_open(channel, clock, &source->rings);
+		if (error)
+			fail_step(error, "make ring buffers for", why, size);
 	}
-	*ret = source;
-	return 0;
+	if (!error)
+		error = open_and_load(source, set, ids, root, why, size);
+	libbpf_set_print(print);
+	if (error)
+		kernel_source_close(source);
+	else
+		*ret = source;
+	return error;
+}
+
+int kernel_source_pump(struct kernel_source *source)
+{
+	int moved = source->rings ? bpf_rings_pump(source->rings, false) : 0;
+
+	return moved < 0 ? moved : 0;
+}
+
+int kernel_source_flush(struct kernel_source *source)
+{
+	return source->rings ? bpf_rings_pump(source->rings, true) : 0;
+}
+
+unsigned long kernel_source_missing(const struct kernel_source *source)
+{
+	return source->rings ? bpf_rings_missing(source->rings) : 0;
 }
 
 unsigned long kernel_source_untracked(const struct kernel_source *source)
@@ -459,11 +507,19 @@ unsigned long kernel_source_missed(const struct kernel_source *source)
 		(source->net ? count_missed(source->net->obj) : 0);
 }
 
+void kernel_source_stop(struct kernel_source *source)
+{
+	net_bpf__destroy(source->net);
+	kernel_bpf__destroy(source->bpf);
+	source->net = NULL;
+	source->bpf = NULL;
+}
+
 void kernel_source_close(struct kernel_source *source)
 {
 	if (!source)
 		return;
-	net_bpf__destroy(source->net);
-	kernel_bpf__destroy(source->bpf);
+	kernel_source_stop(source);
+	bpf_rings_close(source->rings);
 	free(source);
 }

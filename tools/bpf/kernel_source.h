@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernel events: BPF programs that write to a channel of the module */
+/*
+ * Kernel events: BPF programs that write to a channel of the module, or, on a kernel
+ * without it, to ring buffers of BPF
+ */
 #ifndef TSCT_TOOLS_KERNEL_SOURCE_H
 #define TSCT_TOOLS_KERNEL_SOURCE_H
 
@@ -17,14 +20,19 @@ int kernel_source_known(const char *event);
 void kernel_source_list(FILE *to);
 
 /*
- * Checks that the kernel and the module support kernel events, but not the caller's
- * rights. Returns 0, or -errno with the reason and the fix in @why.
+ * Checks that the kernel supports kernel events, but not the caller's rights. Returns 0,
+ * or -errno with the reason and the fix in @why.
  */
 int kernel_source_ready(char *why, size_t why_size);
 
+/* Checks that BPF programs can call the module. Returns as kernel_source_ready(). */
+int kernel_source_module_ready(char *why, size_t why_size);
+
 /*
  * kernel_source_open - record kernel events
- * @channel: channel created with TSCT_CHANNEL_KERNEL; must outlive the source
+ * @channel: channel created with TSCT_CHANNEL_KERNEL, of the module or of a server of
+ *	this process; must outlive the source
+ * @clock: clock of the recording; must outlive the source
  * @events: names of events or groups
  * @root: process to record, with its descendants; 0: the whole system
  *
@@ -32,9 +40,28 @@ int kernel_source_ready(char *why, size_t why_size);
  * 0 or -errno, with the reason and the fix in @why. Not thread-safe, because libbpf's
  * log is process-wide.
  */
-int kernel_source_open(struct tsct_channel *channel, const char *const *events,
-		       unsigned int nr, pid_t root, struct kernel_source **ret,
-		       char *why, size_t why_size);
+int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
+		       const char *const *events, unsigned int nr, pid_t root,
+		       struct kernel_source **ret, char *why, size_t why_size);
+
+/*
+ * Moves events into the channel, if they do not come there by themselves: to be called
+ * before the channel is read. Returns 0 or -errno.
+ */
+int kernel_source_pump(struct kernel_source *source);
+
+/*
+ * Detaches and unloads the programs: no more events are recorded. The caller then calls
+ * kernel_source_flush() and reads the channel, until that returns 0.
+ */
+void kernel_source_stop(struct kernel_source *source);
+
+/* Moves events into the channel after kernel_source_stop(). Returns the number of events
+ * moved, or -errno. */
+int kernel_source_flush(struct kernel_source *source);
+
+/* Number of events that were recorded in ring buffers of BPF and not moved */
+unsigned long kernel_source_missing(const struct kernel_source *source);
 
 /* Number of processes that were not recorded because the map of processes was full */
 unsigned long kernel_source_untracked(const struct kernel_source *source);
@@ -45,7 +72,7 @@ unsigned long kernel_source_untracked(const struct kernel_source *source);
  */
 unsigned long kernel_source_missed(const struct kernel_source *source);
 
-/* Detaches and unloads the programs. NULL is allowed. */
+/* Stops the source and frees it. NULL is allowed. */
 void kernel_source_close(struct kernel_source *source);
 
 /*

@@ -44,6 +44,7 @@ struct packet {
 	bool udp;
 	u32 event_id;
 	u32 event_size;
+	struct record record;
 	struct net_event event;
 };
 
@@ -173,7 +174,7 @@ static __always_inline long emit_one(struct packet *p, u32 bytes, u64 id)
 	opaque(size);
 	if (size > sizeof(p->event))
 		return 1;
-	tsct_bpf_emit(channel_handle, p->event_id, &p->event, size);
+	emit(p->event_id, &p->record, size);
 	return 0;
 }
 

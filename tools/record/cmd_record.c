@@ -223,7 +223,9 @@ static int run_loop(struct record_session *s, struct record_child *child)
 			waiter.by_kernel = false;
 	}
 	while (!err && !is_over(child, end)) {
-		if (!s->o->flight)
+		if (s->source)
+			err = kernel_source_pump(s->source);
+		if (!err && !s->o->flight)
 			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
 					       &taken);
 		if (!err)
@@ -296,7 +298,7 @@ static int finish(struct record_session *s, struct record_child *child,
 		forward_signal(child);
 		record_child_reap(child);
 	}
-	if (s->server)
+	if (s->embedded)
 		tsct_server_unread(s->server, &s->unread);
 	ret = record_show_summary(s, child->pid ? child : NULL);
 	if (err)

@@ -119,6 +119,7 @@ void record_dir_name(char *name, size_t size);
 struct record_session {
 	const struct record_options *o;
 	struct tsct_server *server;	/* embedded provider of channels; NULL: none */
+	bool embedded;			/* the server is the provider of programs */
 	char server_dir[64];		/* directory of the embedded server's socket */
 	char socket[96];
 	/* Channels of programs in the order of options, then that of the kernel */

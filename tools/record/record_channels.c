@@ -118,6 +118,7 @@ static int embed_server(struct record_session *s, int err)
 			tsct_channel_error(t));
 	tsct_channel_close(s->channels[0]);
 	s->channels[0] = NULL;
+	s->embedded = true;
 	return start_server(s);
 }
 
@@ -137,7 +138,7 @@ static int open_program(struct record_session *s, unsigned int i)
 	bool may_embed;
 	int err = -ENODEV;
 
-	if (!s->server)
+	if (!s->embedded)
 		err = tsct_channel_open(&options, t);
 	/*
 	 * An embedded server is permitted unless $TSCTRACE_PROVIDER names another
@@ -151,7 +152,7 @@ static int open_program(struct record_session *s, unsigned int i)
 		if (err)
 			return err;
 	}
-	if (s->server)
+	if (s->embedded)
 		err = tsct_channel_open_at(s->socket, &options, t);
 	if (err == -EBUSY)
 		record_error("channel %s: already being recorded; stop that"
@@ -175,10 +176,31 @@ static int open_program(struct record_session *s, unsigned int i)
 	return -EXDEV;
 }
 
-/* Creates a channel for kernel events in the module. */
+/* Opens the channel for kernel events in the module. Returns 0 or -errno. */
+static int open_in_module(const struct tsct_channel_options *options,
+			  struct tsct_channel **ret_channel)
+{
+	const char *only = getenv("TSCTRACE_PROVIDER");
+	char *keep = only ? strdup(only) : NULL;
+	int err;
+
+	setenv("TSCTRACE_PROVIDER", "module", 1);
+	err = tsct_channel_open(options, ret_channel);
+	if (keep)
+		setenv("TSCTRACE_PROVIDER", keep, 1);
+	else
+		unsetenv("TSCTRACE_PROVIDER");
+	free(keep);
+	return err;
+}
+
+/*
+ * Creates a channel for kernel events: in the module, or, where BPF programs cannot call
+ * it, or $TSCTRACE_PROVIDER names another provider, in a server of this process.
+ */
 static int open_kernel(struct record_session *s)
 {
-	char name[TSCT_NAME_MAX];
+	char name[TSCT_NAME_MAX], why[512] = "$TSCTRACE_PROVIDER";
 	struct tsct_channel_options options = {
 		.name = name,
 		.policy = record_policy(s->o),
@@ -190,18 +212,23 @@ static int open_kernel(struct record_session *s)
 	};
 	struct tsct_channel **t = &s->channels[s->nr_programs];
 	const char *only = getenv("TSCTRACE_PROVIDER");
-	char *keep = only ? strdup(only) : NULL;
-	int err;
+	int err = 0;
 
 	snprintf(name, sizeof(name), "record-%d", getpid());
-	setenv("TSCTRACE_PROVIDER", "module", 1);
-	err = tsct_channel_open(&options, t);
-	if (keep)
-		setenv("TSCTRACE_PROVIDER", keep, 1);
-	else
-		unsetenv("TSCTRACE_PROVIDER");
-	free(keep);
-	if (err)
+	if ((!only || !*only || !strcmp(only, "module")) &&
+	    !kernel_source_module_ready(why, sizeof(why))) {
+		err = open_in_module(&options, t);
+	} else {
+		if (s->o->verbose)
+			fprintf(stderr, "trace-ctl record: kernel events come without "
+				"the module: %s\n", why);
+		if (!s->server)
+			err = start_server(s);
+		options.roles |= TSCT_ROLE_WRITE;
+		if (!err)
+			err = tsct_channel_open_at(s->socket, &options, t);
+	}
+	if (err && *t)
 		record_error("kernel events: %s", tsct_channel_error(*t));
 	return err;
 }

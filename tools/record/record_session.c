@@ -54,7 +54,7 @@ int record_session_open(struct record_session *s,
 		return err;
 	/* Set the environment of the command to record. */
 	setenv("TSCTRACE_CHANNEL", s->names[0], 1);
-	if (s->server)
+	if (s->embedded)
 		setenv("TSCTRACE_SOCKET", s->socket, 1);
 	if (o->patterns)
 		setenv("TSCTRACE_EVENTS", o->patterns, 1);
@@ -114,7 +114,7 @@ int record_session_begin(struct record_session *s, pid_t root)
 		err = open_drains(s);
 	if (err || s->nr_channels == s->nr_programs)
 		return err;
-	err = kernel_source_open(s->channels[s->nr_programs], s->o->events,
+	err = kernel_source_open(s->channels[s->nr_programs], s->clock, s->o->events,
 				 s->o->nr_events, s->o->all ? 0 : root, &s->source,
 				 why, sizeof(why));
 	if (err) {
@@ -150,6 +150,26 @@ void record_session_watch(struct record_session *s)
 
 /* ---- end of the recording ---------------------------------------------- */
 
+/* Takes the kernel events that are not in the channel's rings yet. */
+static void flush_kernel_events(struct record_session *s)
+{
+	unsigned long missing;
+	__u64 taken;
+	int moved;
+
+	do {
+		moved = kernel_source_flush(s->source);
+		if (!s->o->flight)
+			tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX, &taken);
+	} while (moved > 0);
+	missing = kernel_source_missing(s->source);
+	if (moved < 0 || missing)
+		record_error("%lu kernel events are missing%s%s", missing,
+			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
+	kernel_source_close(s->source);
+	s->source = NULL;
+}
+
 int record_session_end(struct record_session *s)
 {
 	__u64 taken = 1, max = 0, passes, *count;
@@ -163,9 +183,9 @@ int record_session_end(struct record_session *s)
 	if (s->source) {
 		s->untracked = kernel_source_untracked(s->source);
 		s->missed = kernel_source_missed(s->source);
+		kernel_source_stop(s->source);
+		flush_kernel_events(s);
 	}
-	kernel_source_close(s->source);
-	s->source = NULL;
 	if (s->o->flight) {
 		s->rec.snapshot = 1;
 		err = open_drains(s);

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+/* Moves events from ring buffers of BPF into the rings of a channel */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "bpf_rings.h"
+#include "lib/core/port.h"
+#include "lib/provider/ring_fill.h"
+#include "monotonic.h"
+#include "tools/bpf/events.h"
+
+/* Time for which events are held back, to be sorted: longer than an interrupt takes, and
+ * than a preempted program waits for its CPU, ns */
+#define HOLD_NS		20000000ULL
+/* maximum size of the events of a CPU that are held back, bytes */
+#define HELD_MAX	(8U << 20)
+
+/* An event that is held back */
+struct held {
+	__u64 ns;		/* CLOCK_MONOTONIC, ns */
+	size_t at;		/* place of the event in struct cpu_ring.bytes */
+};
+
+struct cpu_ring {
+	struct bpf_rings *rings;
+	struct ring_buffer *buffer;
+	int fd;
+	char *bytes;		/* events that are held back, in order of arrival */
+	size_t used, room;
+	struct held *held;	/* the same events, by time, from the oldest on */
+	size_t nr_held, held_room;
+	__u64 taken;		/* number of events taken from the ring buffer */
+	int err;
+};
+
+struct bpf_rings {
+	struct tsct_channel *channel;
+	const struct tsct_clock *clock;
+	struct monotonic monotonic;
+	struct cpu_ring *cpus;
+	unsigned int nr_cpus;
+	int map, counts_map;
+	struct ring_counts *counts;	/* array by CPU, mapped */
+	size_t counts_size;
+};
+
+/* ---- from the ring buffer ---------------------------------------------- */
+
+static int grow(void **array, size_t *room, size_t need, size_t size)
+{
+	size_t more = *room ? *room : 4096;
+	void *new;
+
+	while (more < need)
+		more *= 2;
+	if (more == *room)
+		return 0;
+	new = realloc(*array, more * size);
+	if (!new)
+		return -ENOMEM;
+	*array = new;
+	*room = more;
+	return 0;
+}
+
+/* Holds back an event. The verifier of BPF made sure that it has a header. */
+static int take(void *context, void *data, size_t size)
+{
+	struct cpu_ring *cpu = context;
+	const struct record *record = data;
+	size_t i;
+
+	if (grow((void **)&cpu->bytes, &cpu->room, cpu->used + size + 8, 1) ||
+	    grow((void **)&cpu->held, &cpu->held_room, cpu->nr_held + 1,
+		 sizeof(*cpu->held))) {
+		cpu->err = -ENOMEM;
+		return -ENOMEM;
+	}
+	memcpy(cpu->bytes + cpu->used, data, size);
+	for (i = cpu->nr_held++; i && cpu->held[i - 1].ns > record->monotonic_ns; i--)
+		cpu->held[i] = cpu->held[i - 1];
+	cpu->held[i] = (struct held) { record->monotonic_ns, cpu->used };
+	cpu->used += (size + 7) & ~7UL;
+	cpu->taken++;
+	return cpu->used < HELD_MAX ? 0 : -EAGAIN;
+}
+
+/* ---- to the ring ------------------------------------------------------- */
+
+/* Moves an event that was held back. Returns false if the ring is full. */
+static bool move(struct bpf_rings *rings, unsigned int number, const struct held *held)
+{
+	const struct cpu_ring *cpu = &rings->cpus[number];
+	struct tsct_record header;
+
+	memcpy(&header, cpu->bytes + held->at, sizeof(header));
+	header.cycles = monotonic_to_cycles(&rings->monotonic, held->ns);
+	return tsct_ring_fill(rings->channel, number, &header,
+			      cpu->bytes + held->at + sizeof(header));
+}
+
+/* Removes the oldest @nr events from those that are held back. */
+static void forget(struct cpu_ring *cpu, size_t nr)
+{
+	size_t i, first = cpu->used;
+
+	cpu->nr_held -= nr;
+	memmove(cpu->held, cpu->held + nr, cpu->nr_held * sizeof(*cpu->held));
+	for (i = 0; i < cpu->nr_held; i++)
+		if (cpu->held[i].at < first)
+			first = cpu->held[i].at;
+	memmove(cpu->bytes, cpu->bytes + first, cpu->used - first);
+	cpu->used -= first;
+	for (i = 0; i < cpu->nr_held; i++)
+		cpu->held[i].at -= first;
+}
+
+/* Moves the events of a CPU up to a time. Returns their number. */
+static size_t move_until(struct bpf_rings *rings, unsigned int number, __u64 until)
+{
+	struct cpu_ring *cpu = &rings->cpus[number];
+	size_t nr = 0;
+
+	while (nr < cpu->nr_held && cpu->held[nr].ns <= until &&
+	       move(rings, number, &cpu->held[nr]))
+		nr++;
+	if (nr)
+		forget(cpu, nr);
+	return nr;
+}
+
+static int pump_cpu(struct bpf_rings *rings, unsigned int number, __u64 until)
+{
+	struct cpu_ring *cpu = &rings->cpus[number];
+	size_t moved = 0;
+
+	if (cpu->used < HELD_MAX)
+		ring_buffer__consume(cpu->buffer);
+	if (cpu->err)
+		return cpu->err;
+	if (cpu->nr_held && cpu->used >= HELD_MAX)
+		until = cpu->held[cpu->nr_held / 2].ns > until ?
+			cpu->held[cpu->nr_held / 2].ns : until;
+	moved = move_until(rings, number, until);
+	tsct_ring_fill_lost(rings->channel, number, TSCT_LOST_FULL,
+			    READ_ONCE(rings->counts[number].full));
+	tsct_ring_fill_lost(rings->channel, number, TSCT_LOST_NESTED,
+			    READ_ONCE(rings->counts[number].nested));
+	return (int)moved;
+}
+
+int bpf_rings_pump(struct bpf_rings *rings, bool last)
+{
+	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX + 2];
+	struct monotonic_reading now;
+	unsigned int cpu;
+	int nr, moved = 0;
+
+	nr = tsct_clock_segments(rings->clock, segments, TSCT_SEGMENTS_MAX + 2);
+	if (nr <= 0)
+		return nr;
+	monotonic_read(rings->clock, &now);
+	monotonic_update(&rings->monotonic, segments, nr, &now);
+	for (cpu = 0; cpu < rings->nr_cpus; cpu++) {
+		nr = pump_cpu(rings, cpu, last ? UINT64_MAX : now.ns - HOLD_NS);
+		if (nr < 0)
+			return nr;
+		moved += nr;
+	}
+	return moved;
+}
+
+uint64_t bpf_rings_missing(const struct bpf_rings *rings)
+{
+	uint64_t missing = 0;
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < rings->nr_cpus; cpu++)
+		missing += READ_ONCE(rings->counts[cpu].published) -
+			rings->cpus[cpu].taken + rings->cpus[cpu].nr_held;
+	return missing;
+}
+
+/* ---- the ring buffers -------------------------------------------------- */
+
+static int open_cpu(struct bpf_rings *rings, __u32 number, __u32 size)
+{
+	struct cpu_ring *cpu = &rings->cpus[number];
+
+	cpu->rings = rings;
+	cpu->fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tsct_ring", 0, 0, size, NULL);
+	if (cpu->fd < 0)
+		return -errno;
+	cpu->buffer = ring_buffer__new(cpu->fd, take, cpu, NULL);
+	if (!cpu->buffer || bpf_map_update_elem(rings->map, &number, &cpu->fd, 0))
+		return -errno;
+	return 0;
+}
+
+/* Creates the map of the ring buffers and that of the counts. */
+static int open_maps(struct bpf_rings *rings)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options);
+	int inner = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tsct_inner", 0, 0,
+				   TSCT_PAGE_SIZE, NULL);
+
+	if (inner < 0)
+		return -errno;
+	options.inner_map_fd = inner;
+	rings->map = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "tsct_rings",
+				    sizeof(__u32), sizeof(__u32), rings->nr_cpus,
+				    &options);
+	close(inner);
+	if (rings->map < 0)
+		return -errno;
+	options.inner_map_fd = 0;
+	options.map_flags = BPF_F_MMAPABLE;
+	rings->counts_map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_counts",
+					   sizeof(__u32), sizeof(*rings->counts),
+					   rings->nr_cpus, &options);
+	if (rings->counts_map < 0)
+		return -errno;
+	rings->counts_size = (rings->nr_cpus * sizeof(*rings->counts) +
+			      TSCT_PAGE_SIZE - 1) & ~(TSCT_PAGE_SIZE - 1UL);
+	rings->counts = mmap(NULL, rings->counts_size, PROT_READ, MAP_SHARED,
+			     rings->counts_map, 0);
+	if (rings->counts == MAP_FAILED) {
+		rings->counts = NULL;
+		return -errno;
+	}
+	return 0;
+}
+
+int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
+		   struct bpf_rings **ret_rings)
+{
+	const struct tsct_channel_header *header = tsct_channel_info(channel);
+	struct bpf_rings *rings = calloc(1, sizeof(*rings));
+	__u32 cpu;
+	int err = -ENOMEM;
+
+	if (!rings)
+		return -ENOMEM;
+	rings->channel = channel;
+	rings->clock = clock;
+	rings->map = rings->counts_map = -1;
+	rings->nr_cpus = header->nr_cpus;
+	rings->cpus = calloc(rings->nr_cpus, sizeof(*rings->cpus));
+	for (cpu = 0; rings->cpus && cpu < rings->nr_cpus; cpu++)
+		rings->cpus[cpu].fd = -1;
+	if (rings->cpus)
+		err = open_maps(rings);
+	for (cpu = 0; !err && cpu < rings->nr_cpus; cpu++)
+		err = open_cpu(rings, cpu, header->data_size);
+	if (err)
+		bpf_rings_close(rings);
+	else
+		*ret_rings = rings;
+	return err;
+}
+
+void bpf_rings_close(struct bpf_rings *rings)
+{
+	struct cpu_ring *cpu;
+
+	if (!rings)
+		return;
+	for (cpu = rings->cpus; cpu && cpu < rings->cpus + rings->nr_cpus; cpu++) {
+		ring_buffer__free(cpu->buffer);
+		if (cpu->fd >= 0)
+			close(cpu->fd);
+		free(cpu->bytes);
+		free(cpu->held);
+	}
+	if (rings->counts)
+		munmap(rings->counts, rings->counts_size);
+	if (rings->counts_map >= 0)
+		close(rings->counts_map);
+	if (rings->map >= 0)
+		close(rings->map);
+	free(rings->cpus);
+	free(rings);
+}
+
+int bpf_rings_map(const struct bpf_rings *rings)
+{
+	return rings->map;
+}
+
+int bpf_rings_counts(const struct bpf_rings *rings)
+{
+	return rings->counts_map;
+}
