@@ -22,17 +22,9 @@
 const volatile __u32 sched_switch_id;
 const volatile __u32 sys_enter_id;
 const volatile __u32 sys_exit_id;
-const volatile __u32 self_tgid;
 
 /* Number of processes that are not recorded because the map `tracked` was full */
 __u64 untracked;
-
-static __always_inline bool wanted(__u32 tgid)
-{
-	if (tgid == self_tgid)
-		return false;
-	return whole_system || bpf_map_lookup_elem(&tracked, &tgid);
-}
 
 /* Returns true if a context switch from or to @task must be recorded because of @task.
  * Returns false for an idle task (tgid 0). */

@@ -9,6 +9,7 @@
 #include <linux/bpf.h>
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
+#define __VMLINUX_H__	/* names of registers are those of the struct below */
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
@@ -22,6 +23,7 @@ extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
 const volatile bool with_module;	/* events go to a channel of the module */
 const volatile __u64 channel_handle;
 const volatile bool whole_system;
+const volatile __u32 self_tgid;		/* the recorder, which is not recorded */
 
 /*
  * Processes to record, a map shared by all BPF programs. Key: tgid; value: start time
@@ -33,6 +35,14 @@ struct {
 	__type(key, __u32);
 	__type(value, u64);
 } tracked SEC(".maps");
+
+/* Returns true if events of a process are recorded. */
+static __always_inline bool wanted(__u32 tgid)
+{
+	if (tgid == self_tgid)
+		return false;
+	return whole_system || bpf_map_lookup_elem(&tracked, &tgid);
+}
 
 /*
  * Without the module: a ring buffer of each CPU, and the counts of each CPU's events.
@@ -85,7 +95,7 @@ struct task_struct {
 };
 
 struct pt_regs {
-	unsigned long bp, bx, r10, r9, r8, cx, dx, si, di, orig_ax;
+	unsigned long bp, bx, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, sp;
 };
 struct in6_addr___kernel {
 	__u8 bytes[16];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Loads and attaches the BPF programs that record kernel events */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,10 +11,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf_errors.h"
 #include "bpf_rings.h"
 #include "kernel_bpf.skel.h"
 #include "kernel_source.h"
 #include "net_bpf.skel.h"
+#include "probe.h"
 #include "tools/bpf/events.h"
 
 #define KERNEL_BTF	"/sys/kernel/btf/vmlinux"
@@ -29,6 +30,10 @@ struct kernel_source {
 	struct net_bpf *net;		/* network programs; NULL: none selected */
 	struct bpf_rings *rings;	/* NULL: events go to the module */
 	__u64 channel_handle;
+	struct probe *probes;
+	struct probe_program *programs;	/* of the probes */
+	unsigned int nr_probes;
+	int buffers;			/* map of the probes' buffers; -1: none */
 };
 
 static const struct kernel_event {
@@ -57,47 +62,6 @@ enum { SCHED_SWITCH, SYS_ENTER, SYS_EXIT, NET_SEND, NET_RECEIVE, NR_EVENTS };
 _Static_assert(sizeof(kernel_events) / sizeof(*kernel_events) == NR_EVENTS,
 	       "kernel_events[] needs one entry per event");
 
-/* ---- log of libbpf ----------------------------------------------------- */
-
-/* The end of libbpf's log: the reason of an error is in the last lines. */
-static char log_text[4096];
-
-static int __attribute__((format(printf, 2, 0)))
-catch_log(enum libbpf_print_level level, const char *format, va_list args)
-{
-	const size_t room = sizeof(log_text) - 1;
-	size_t used = strlen(log_text), len, drop;
-	char *text, *end;
-	int ret;
-
-	if (level == LIBBPF_DEBUG)
-		return 0;
-	ret = vasprintf(&text, format, args);
-	if (ret < 0)
-		return 0;
-	len = strlen(text) < room ? strlen(text) : room;
-	end = text + strlen(text) - len;
-	if (used + len > room) {
-		drop = used + len - room;
-		memmove(log_text, log_text + drop, used - drop + 1);
-		used -= drop;
-	}
-	memcpy(log_text + used, end, len + 1);
-	free(text);
-	return ret;
-}
-
-const char *kernel_source_log(void)
-{
-	const char *line;
-
-	/* A full log_text may begin in the middle of a line: skip that line. */
-	if (strlen(log_text) < sizeof(log_text) - 1)
-		return log_text;
-	line = strchr(log_text, '\n');
-	return line ? line + 1 : log_text;
-}
-
 /* ---- names of events --------------------------------------------------- */
 
 /* Returns a mask of the events with this name or in this group; 0: unknown name */
@@ -114,7 +78,7 @@ static unsigned int select_events(const char *name)
 
 int kernel_source_known(const char *event)
 {
-	return select_events(event) != 0;
+	return probe_is_probe(event) || select_events(event) != 0;
 }
 
 void kernel_source_list(FILE *to)
@@ -131,18 +95,6 @@ void kernel_source_list(FILE *to)
 
 /* ---- prerequisites and errors ------------------------------------------ */
 
-/* Writes the reason of an error to @why. Returns @error. */
-static int __attribute__((format(printf, 4, 5)))
-fail(int error, char *why, size_t size, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why, size, format, args);
-	va_end(args);
-	return error;
-}
-
 static bool exists(const char *path)
 {
 	return !access(path, F_OK);
@@ -151,7 +103,7 @@ static bool exists(const char *path)
 int kernel_source_ready(char *why, size_t size)
 {
 	if (!exists(KERNEL_BTF))
-		return fail(-EOPNOTSUPP, why, size,
+		return bpf_errors_fail(-EOPNOTSUPP, why, size,
 			    "this kernel has no type information (%s is "
 			    "missing); boot one built with "
 			    "CONFIG_DEBUG_INFO_BTF=y", KERNEL_BTF);
@@ -161,11 +113,11 @@ int kernel_source_ready(char *why, size_t size)
 int kernel_source_module_ready(char *why, size_t size)
 {
 	if (!exists("/sys/module/tsctrace"))
-		return fail(-ENODEV, why, size,
+		return bpf_errors_fail(-ENODEV, why, size,
 			    "the kernel module is not loaded; run insmod "
 			    "tsctrace.ko (or modprobe tsctrace)");
 	if (!exists(MODULE_BTF))
-		return fail(-EOPNOTSUPP, why, size,
+		return bpf_errors_fail(-EOPNOTSUPP, why, size,
 			    "the loaded tsctrace.ko was built without BTF, so "
 			    "BPF programs cannot call it; install the packages "
 			    "dwarves (pahole) and linux-kbuild-6.12 or newer "
@@ -181,10 +133,10 @@ static int check_prerequisites(struct tsct_channel *channel, char *why, size_t s
 	int error;
 
 	if (!header)
-		return fail(-ENODEV, why, size, "no channel: %s",
+		return bpf_errors_fail(-ENODEV, why, size, "no channel: %s",
 			    tsct_channel_error(channel));
 	if (!(header->flags & TSCT_CHANNEL_KERNEL))
-		return fail(-EINVAL, why, size,
+		return bpf_errors_fail(-EINVAL, why, size,
 			    "channel %.32s is for programs; use one created "
 			    "with TSCT_CHANNEL_KERNEL", header->name);
 	error = kernel_source_ready(why, size);
@@ -195,93 +147,109 @@ static int check_prerequisites(struct tsct_channel *channel, char *why, size_t s
 	/* BPF programs compare pids as the initial pid namespace numbers processes. */
 	if (!stat("/proc/self/ns/pid", &st) &&
 	    st.st_ino != INITIAL_PID_NAMESPACE)
-		return fail(-EOPNOTSUPP, why, size,
+		return bpf_errors_fail(-EOPNOTSUPP, why, size,
 			    "processes cannot be identified from inside a pid "
 			    "namespace; record outside the container");
 	return 0;
 }
 
-/* Returns true for a line of libbpf's log that does not contain the reason why a step
- * failed. */
-static bool is_log_noise(const char *line)
+/* Puts the probe's name before the reason in @why. Returns @error. */
+static int fail_probe(const struct probe *probe, int error, char *why, size_t size)
 {
-	static const char *const starts[] = {
-		"libbpf: failed to load", "libbpf: prog '", "libbpf: -- ",
-		"-- END PROG", "-- BEGIN PROG", "processed ", "\n",
-	};
-	size_t i;
+	char reason[768];
 
-	/* A line with "failed to find" is kept: the kernel function that it names is
-	 * missing, so the BPF program was not loaded. */
-	if (!strncmp(line, "libbpf: prog '", 14) &&
-	    memmem(line, strcspn(line, "\n"), "failed to find", 14))
-		return false;
-	for (i = 0; i < sizeof(starts) / sizeof(*starts); i++)
-		if (!strncmp(line, starts[i], strlen(starts[i])))
-			return true;
-	return !*line;
-}
-
-/* Returns the last line of libbpf's log that contains a reason, in a static buffer. */
-static const char *last_log_reason(void)
-{
-	static char line[160];
-	const char *at = kernel_source_log(), *reason = at;
-
-	while (at) {
-		if (!is_log_noise(at))
-			reason = at;
-		at = strchr(at, '\n');
-		at = at ? at + 1 : NULL;
-	}
-	snprintf(line, sizeof(line), "%.*s", (int)strcspn(reason, "\n"),
-		 reason);
-	return line;
-}
-
-/* Writes to @why why a step ("open", "load", "run" or "attach") failed. Returns
- * @error. */
-static int fail_step(int error, const char *step, char *why, size_t size)
-{
-	if (error == -EPERM) {
-		if (geteuid())
-			return fail(-EPERM, why, size,
-				    "no permission to %s BPF programs; run as "
-				    "root (CAP_BPF, CAP_PERFMON and "
-				    "CAP_SYS_ADMIN)", step);
-		return fail(error, why, size,
-			    "the kernel does not permit root to %s BPF programs: "
-			    "%s; check for a container, and "
-			    "/sys/kernel/security/lockdown", step,
-			    last_log_reason());
-	}
-	if (error == -ENOMEM)
-		return fail(error, why, size,
-			    "cannot %s BPF programs: out of memory", step);
-	return fail(error, why, size,
-		    "cannot %s BPF programs (%s): %s; use -v for the whole log",
-		    step, strerror(-error), last_log_reason());
+	snprintf(reason, sizeof(reason), "%s", why);
+	return bpf_errors_fail(error, why, size, "%s%s%s: %s", probe->group,
+		    *probe->group ? ":" : "", probe->name, reason);
 }
 
 /* ---- loading ----------------------------------------------------------- */
 
-static int select_all(const char *const *events, unsigned int nr,
-		      unsigned int *ret_set, char *why, size_t size)
+/* The built-in event that records a tracepoint faster, as a mask; 0: none */
+static unsigned int built_in(const struct probe *probe)
 {
-	unsigned int i, set = 0, one;
+	if (probe->type != PROBE_TRACEPOINT || strcmp(probe->group, "sched") ||
+	    strcmp(probe->name, "sched_switch"))
+		return 0;
+	return 1u << SCHED_SWITCH;
+}
 
-	for (i = 0; i < nr; i++) {
-		one = select_events(events[i]);
-		if (!one)
-			return fail(-EINVAL, why, size,
-				    "%s: no such kernel event; use -e list for "
-				    "all", events[i]);
-		set |= one;
+static bool is_same_place(const struct probe *a, const struct probe *b)
+{
+	return a->type == b->type && !strcmp(a->group, b->group) &&
+		!strcmp(a->name, b->name) && !strcmp(a->path, b->path) &&
+		a->offset == b->offset;
+}
+
+/* Appends probes that the source does not have yet. Returns 0 or -ENOMEM. */
+static int add_probes(struct kernel_source *source, const struct probe *probes, int nr,
+		      unsigned int *set)
+{
+	struct probe *more = realloc(source->probes, (source->nr_probes + nr) *
+				     sizeof(*more));
+	unsigned int i;
+
+	if (!more)
+		return -ENOMEM;
+	source->probes = more;
+	for (; nr--; probes++) {
+		for (i = 0; i < source->nr_probes; i++)
+			if (is_same_place(&more[i], probes))
+				break;
+		*set |= built_in(probes);
+		if (i == source->nr_probes && !built_in(probes))
+			more[source->nr_probes++] = *probes;
 	}
-	if (!set)
-		return fail(-EINVAL, why, size, "no kernel event selected");
-	*ret_set = set;
 	return 0;
+}
+
+/* Finds the events of a name: built-in events, or probes */
+static int select_one(struct kernel_source *source, const char *name, unsigned int *set,
+		      char *why, size_t size)
+{
+	struct probe *probes;
+	unsigned int events;
+	int nr, error;
+
+	/* The programs of system calls are the same for all of them. */
+	events = select_events(strcmp(name, "syscalls:*") ? name : "syscalls");
+	*set |= events;
+	if (events)
+		return 0;
+	if (!probe_is_probe(name))
+		return bpf_errors_fail(-EINVAL, why, size, "%s: no such kernel event; use -e list "
+			    "for all", name);
+	nr = probe_parse(name, &probes, why, size);
+	if (nr < 0)
+		return nr;
+	error = add_probes(source, probes, nr, set);
+	free(probes);
+	return error ? bpf_errors_fail(error, why, size, "out of memory") : 0;
+}
+
+/*
+ * A probe at the begin of a function and one at its end record slices: their events have
+ * one name, and kinds BEGIN and END.
+ */
+static void pair_probes(struct kernel_source *source)
+{
+	struct probe *begin, *end;
+
+	for (end = source->probes; end < source->probes + source->nr_probes; end++) {
+		if (end->type != PROBE_KRETPROBE && end->type != PROBE_FEXIT &&
+		    end->type != PROBE_URETPROBE)
+			continue;
+		for (begin = source->probes; begin < source->probes + source->nr_probes;
+		     begin++) {
+			if (begin->type != end->type - 1 || begin->offset ||
+			    strcmp(begin->name, end->name) ||
+			    strcmp(begin->path, end->path))
+				continue;
+			begin->kind = TSCT_KIND_BEGIN;
+			end->kind = TSCT_KIND_END;
+			memcpy(end->event, begin->event, sizeof(end->event));
+		}
+	}
 }
 
 static int define_events(struct tsct_channel *channel, unsigned int set, int *ids,
@@ -297,7 +265,7 @@ static int define_events(struct tsct_channel *channel, unsigned int set, int *id
 				     kernel_events[i].kind,
 				     kernel_events[i].fields);
 		if (ids[i] < 0)
-			return fail(ids[i], why, size, "%s: cannot define event: %s",
+			return bpf_errors_fail(ids[i], why, size, "%s: cannot define event: %s",
 				    kernel_events[i].name, strerror(-ids[i]));
 	}
 	return 0;
@@ -354,7 +322,7 @@ static int open_net(struct kernel_source *source, const int *ids, pid_t root,
 		return 0;
 	bpf = net_bpf__open();
 	if (!bpf)
-		return fail_step(-errno, step, why, size);
+		return bpf_errors_fail_step(-errno, step, why, size);
 	error = configure_net(source, bpf, ids, root ?
 			      bpf_map__fd(source->bpf->maps.tracked) : -1);
 	if (!error) {
@@ -373,9 +341,47 @@ static int open_net(struct kernel_source *source, const int *ids, pid_t root,
 	}
 	if (error) {
 		net_bpf__destroy(bpf);
-		return fail_step(error, step, why, size);
+		return bpf_errors_fail_step(error, step, why, size);
 	}
 	source->net = bpf;
+	return 0;
+}
+
+static int open_probes(struct kernel_source *source, struct tsct_channel *channel,
+		       pid_t root, char *why, size_t size)
+{
+	struct probe_shared shared = {
+		.rings = source->rings ? bpf_rings_map(source->rings) : -1,
+		.counts = source->rings ? bpf_rings_counts(source->rings) : -1,
+		.tracked = root ? bpf_map__fd(source->bpf->maps.tracked) : -1,
+		.channel_handle = source->channel_handle,
+		.self_tgid = getpid(),
+	};
+	const struct probe *probe;
+	const char *step = "make buffers for";
+	unsigned int i;
+	int error, id;
+
+	if (!source->nr_probes)
+		return 0;
+	source->programs = calloc(source->nr_probes, sizeof(*source->programs));
+	shared.buffers = source->buffers = probe_buffers_make();
+	if (!source->programs || source->buffers < 0)
+		return bpf_errors_fail_step(source->programs ? source->buffers : -ENOMEM, step, why,
+				 size);
+	for (i = 0; i < source->nr_probes; i++) {
+		probe = &source->probes[i];
+		id = tsct_event_define(channel, probe->event, probe->kind,
+				       probe->fields.text);
+		if (id < 0)
+			return bpf_errors_fail(id, why, size, "%s: cannot define event: %s",
+				    probe->event, strerror(-id));
+		error = probe_attach(probe, &shared, id, &source->programs[i], &step);
+		if (error) {
+			bpf_errors_fail_step(error, step, why, size);
+			return fail_probe(probe, error, why, size);
+		}
+	}
 	return 0;
 }
 
@@ -390,7 +396,7 @@ static int open_and_load(struct kernel_source *source, unsigned int set,
 	int error;
 
 	if (!bpf)
-		return fail_step(-errno, "open", why, size);
+		return bpf_errors_fail_step(-errno, "open", why, size);
 	source->bpf = bpf;
 	bpf->rodata->with_module = !source->rings;
 	bpf->rodata->channel_handle = source->channel_handle;
@@ -415,13 +421,13 @@ static int open_and_load(struct kernel_source *source, unsigned int set,
 	 * freed, but when a new process gets the same number.
 	 */
 	if (error)
-		fail_step(error, "load", why, size);
+		bpf_errors_fail_step(error, "load", why, size);
 	else if (root && bpf_map_update_elem(bpf_map__fd(bpf->maps.tracked), &tgid,
 					     &start, BPF_ANY))
-		error = fail(-errno, why, size, "cannot trace process %d and its children: %s",
+		error = bpf_errors_fail(-errno, why, size, "cannot trace process %d and its children: %s",
 			     root, strerror(errno));
 	else if ((error = kernel_bpf__attach(bpf)))
-		fail_step(error, "attach", why, size);
+		bpf_errors_fail_step(error, "attach", why, size);
 	else
 		error = open_net(source, ids, root, why, size);
 	return error;
@@ -431,29 +437,31 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		       const char *const *events, unsigned int nr, pid_t root,
 		       struct kernel_source **ret, char *why, size_t size)
 {
-	struct kernel_source *source;
-	libbpf_print_fn_t print;
-	int ids[NR_EVENTS], error;
-	unsigned int set = 0;
+	struct kernel_source *source = calloc(1, sizeof(*source));
+	int ids[NR_EVENTS], error = 0;
+	unsigned int set = 0, i;
 
-	log_text[0] = '\0';
-	if ((error = select_all(events, nr, &set, why, size)) ||
-	    (error = check_prerequisites(channel, why, size)) ||
-	    (error = define_events(channel, set, ids, why, size)))
-		return error;
-	source = calloc(1, sizeof(*source));
 	if (!source)
-		return fail(-ENOMEM, why, size, "out of memory");
-	source->channel_handle = tsct_channel_info(channel)->bpf_handle;
-	print = libbpf_set_print(catch_log);
-	if (tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE) {
+		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
+	bpf_errors_begin();
+	source->buffers = -1;
+	source->channel_handle = tsct_channel_info(channel) ?
+		tsct_channel_info(channel)->bpf_handle : 0;
+	for (i = 0; !error && i < nr; i++)
+		error = select_one(source, events[i], &set, why, size);
+	pair_probes(source);
+	error = error ?: check_prerequisites(channel, why, size);
+	error = error ?: define_events(channel, set, ids, why, size);
+	if (!error && tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE) {
 		error = bpf_rings_open(channel, clock, &source->rings);
 		if (error)
-			fail_step(error, "make ring buffers for", why, size);
+			bpf_errors_fail_step(error, "make ring buffers for", why, size);
 	}
 	if (!error)
 		error = open_and_load(source, set, ids, root, why, size);
-	libbpf_set_print(print);
+	if (!error)
+		error = open_probes(source, channel, root, why, size);
+	bpf_errors_end();
 	if (error)
 		kernel_source_close(source);
 	else
@@ -483,32 +491,23 @@ unsigned long kernel_source_untracked(const struct kernel_source *source)
 	return __atomic_load_n(&source->bpf->bss->untracked, __ATOMIC_RELAXED);
 }
 
-static unsigned long count_missed(const struct bpf_object *object)
-{
-	struct bpf_program *program;
-	struct bpf_prog_info info;
-	unsigned long missed = 0;
-	__u32 size;
-
-	bpf_object__for_each_program(program, object) {
-		size = sizeof(info);
-		memset(&info, 0, size);
-		if (bpf_program__fd(program) >= 0 &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info,
-					    &size))
-			missed += info.recursion_misses;
-	}
-	return missed;
-}
-
 unsigned long kernel_source_missed(const struct kernel_source *source)
 {
-	return count_missed(source->bpf->obj) +
-		(source->net ? count_missed(source->net->obj) : 0);
+	unsigned long missed = bpf_object_missed(source->bpf->obj) +
+		(source->net ? bpf_object_missed(source->net->obj) : 0);
+	unsigned int i;
+
+	for (i = 0; source->programs && i < source->nr_probes; i++)
+		missed += probe_missed(&source->programs[i]);
+	return missed;
 }
 
 void kernel_source_stop(struct kernel_source *source)
 {
+	unsigned int i;
+
+	for (i = 0; source->programs && i < source->nr_probes; i++)
+		probe_detach(&source->programs[i]);
 	net_bpf__destroy(source->net);
 	kernel_bpf__destroy(source->bpf);
 	source->net = NULL;
@@ -521,5 +520,9 @@ void kernel_source_close(struct kernel_source *source)
 		return;
 	kernel_source_stop(source);
 	bpf_rings_close(source->rings);
+	if (source->buffers >= 0)
+		close(source->buffers);
+	free(source->programs);
+	free(source->probes);
 	free(source);
 }

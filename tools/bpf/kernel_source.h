@@ -75,10 +75,4 @@ unsigned long kernel_source_missed(const struct kernel_source *source);
 /* Stops the source and frees it. NULL is allowed. */
 void kernel_source_close(struct kernel_source *source);
 
-/*
- * The last lines of the log of libbpf and of the kernel's verifier, or "". Valid until
- * the next kernel_source_open().
- */
-const char *kernel_source_log(void);
-
 #endif /* TSCT_TOOLS_KERNEL_SOURCE_H */

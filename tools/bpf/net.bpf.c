@@ -272,7 +272,7 @@ int BPF_PROG(mark_socket, struct socket *unused, struct sock *sk)
 	return 0;
 }
 
-static __always_inline bool wanted(struct sock *sk)
+static __always_inline bool wanted_socket(struct sock *sk)
 {
 	return whole_system || bpf_sk_storage_get(&ours, sk, NULL, 0);
 }
@@ -451,7 +451,7 @@ int BPF_PROG(on_tcp4_send, struct sock *sk, struct sk_buff *skb)
 {
 	struct ends ends = {};
 
-	if (!wanted(sk))
+	if (!wanted_socket(sk))
 		return 0;
 	ends.from[0] = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
 	ends.to[0] = BPF_CORE_READ(sk, __sk_common.skc_daddr);
@@ -463,7 +463,7 @@ int BPF_PROG(on_tcp6_send, struct sock *sk, struct sk_buff *skb)
 {
 	struct ends ends = { .v6 = true };
 
-	if (!wanted(sk))
+	if (!wanted_socket(sk))
 		return 0;
 	BPF_CORE_READ_INTO(&ends.from, sk, __sk_common.skc_v6_rcv_saddr);
 	BPF_CORE_READ_INTO(&ends.to, sk, __sk_common.skc_v6_daddr);
@@ -479,7 +479,7 @@ static __always_inline int send_udp(struct sk_buff *skb, bool v6)
 	struct ends ends = {};
 	struct sock *sk = skb->sk;
 
-	if (!sk || !wanted(sk) || BPF_CORE_READ(sk, sk_protocol) != UDP ||
+	if (!sk || !wanted_socket(sk) || BPF_CORE_READ(sk, sk_protocol) != UDP ||
 	    is_loopback(BPF_CORE_READ((struct dst_entry *)route, dev)) ||
 	    !read_addresses(skb, v6, &ends) ||
 	    !set_udp(&p, skb, transport_of(skb), &ends))
@@ -540,7 +540,7 @@ int BPF_PROG(on_receive, struct sock *sk, struct sk_buff *skb)
 	struct packet p = {};
 	struct ends ends = {};
 
-	if ((family != AF_INET && family != AF_INET6) || !wanted(sk) ||
+	if ((family != AF_INET && family != AF_INET6) || !wanted_socket(sk) ||
 	    is_loopback(BPF_CORE_READ(skb, dev)) ||
 	    !read_addresses(skb, BPF_CORE_READ(skb, protocol) ==
 			    bpf_htons(ETH_P_IPV6), &ends) ||

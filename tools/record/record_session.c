@@ -8,6 +8,7 @@
 #include "lib/client/channel_admin.h"
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
+#include "tools/bpf/bpf_errors.h"
 
 /* ---- begin ------------------------------------------------------------- */
 
@@ -120,7 +121,7 @@ int record_session_begin(struct record_session *s, pid_t root)
 	if (err) {
 		record_error("kernel events: %s", why);
 		if (s->o->verbose)
-			fputs(kernel_source_log(), stderr);
+			fputs(bpf_errors_log(), stderr);
 	}
 	return err;
 }

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+/* Reasons of errors of libbpf, from its log */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "bpf_errors.h"
+
+/* The end of libbpf's log: the reason of an error is in the last lines. */
+static char log_text[4096];
+
+static int __attribute__((format(printf, 2, 0)))
+catch_log(enum libbpf_print_level level, const char *format, va_list args)
+{
+	const size_t room = sizeof(log_text) - 1;
+	size_t used = strlen(log_text), len, drop;
+	char *text, *end;
+	int ret;
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	ret = vasprintf(&text, format, args);
+	if (ret < 0)
+		return 0;
+	len = strlen(text) < room ? strlen(text) : room;
+	end = text + strlen(text) - len;
+	if (used + len > room) {
+		drop = used + len - room;
+		memmove(log_text, log_text + drop, used - drop + 1);
+		used -= drop;
+	}
+	memcpy(log_text + used, end, len + 1);
+	free(text);
+	return ret;
+}
+
+const char *bpf_errors_log(void)
+{
+	const char *line;
+
+	/* A full log_text may begin in the middle of a line: skip that line. */
+	if (strlen(log_text) < sizeof(log_text) - 1)
+		return log_text;
+	line = strchr(log_text, '\n');
+	return line ? line + 1 : log_text;
+}
+
+static libbpf_print_fn_t print_before;
+
+void bpf_errors_begin(void)
+{
+	log_text[0] = '\0';
+	print_before = libbpf_set_print(catch_log);
+}
+
+void bpf_errors_end(void)
+{
+	libbpf_set_print(print_before);
+}
+
+int bpf_errors_fail(int error, char *why, size_t size, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, size, format, args);
+	va_end(args);
+	return error;
+}
+
+/* Returns true for a line of libbpf's log that does not contain the reason why a step
+ * failed. */
+static bool is_log_noise(const char *line)
+{
+	static const char *const starts[] = {
+		"libbpf: failed to load", "libbpf: prog '", "libbpf: -- ",
+		"-- END PROG", "-- BEGIN PROG", "processed ", "\n",
+	};
+	size_t i;
+
+	/* A line with "failed to find" is kept: the kernel function that it names is
+	 * missing, so the BPF program was not loaded. */
+	if (!strncmp(line, "libbpf: prog '", 14) &&
+	    memmem(line, strcspn(line, "\n"), "failed to find", 14))
+		return false;
+	for (i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (!strncmp(line, starts[i], strlen(starts[i])))
+			return true;
+	return !*line;
+}
+
+/* Returns the last line of libbpf's log that contains a reason, in a static buffer. */
+static const char *last_log_reason(void)
+{
+	static char line[160];
+	const char *at = bpf_errors_log(), *reason = at;
+
+	while (at) {
+		if (!is_log_noise(at))
+			reason = at;
+		at = strchr(at, '\n');
+		at = at ? at + 1 : NULL;
+	}
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(reason, "\n"),
+		 reason);
+	return line;
+}
+
+int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
+{
+	if (error == -EPERM) {
+		if (geteuid())
+			return bpf_errors_fail(-EPERM, why, size,
+				    "no permission to %s BPF programs; run as "
+				    "root (CAP_BPF, CAP_PERFMON and "
+				    "CAP_SYS_ADMIN)", step);
+		return bpf_errors_fail(error, why, size,
+			    "the kernel does not permit root to %s BPF programs: "
+			    "%s; check for a container, and "
+			    "/sys/kernel/security/lockdown", step,
+			    last_log_reason());
+	}
+	if (error == -ENOMEM)
+		return bpf_errors_fail(error, why, size,
+			    "cannot %s BPF programs: out of memory", step);
+	return bpf_errors_fail(error, why, size,
+		    "cannot %s BPF programs (%s): %s; use -v for the whole log",
+		    step, strerror(-error), last_log_reason());
+}
+

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Probes: a program for each kind of place in the kernel or in a program. The loader
+ * opens this object once for each probe, and loads the program of its kind. It sets the
+ * event that the program records, and the list of steps that make its payload.
+ */
+#include "kernel.h"
+#include "probe_steps.h"
+#include <bpf/usdt.bpf.h>
+
+/* Constants that the loader sets */
+const volatile __u32 event_id;
+const volatile __u32 nr_steps;
+const volatile struct probe_step steps[PROBE_STEPS_MAX];
+
+/* Number of events that were not recorded because no buffer was free */
+__u64 missed;
+
+/*
+ * Buffers for events, some for each CPU: on one CPU, a program may interrupt another, or
+ * run while another is preempted.
+ */
+#define BUFFERS	4
+
+struct buffer {
+	__u64 taken;		/* 1: in use; atomic */
+	struct record record;
+	char payload[PROBE_PAYLOAD_MAX + PROBE_STRING_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BUFFERS);
+	__type(key, __u32);
+	__type(value, struct buffer);
+} buffers SEC(".maps");
+
+static __always_inline struct buffer *take_buffer(void)
+{
+	__u32 first = bpf_get_smp_processor_id() * BUFFERS, i, at;
+	struct buffer *buffer;
+
+	for (i = 0; i < BUFFERS; i++) {
+		at = first + i;
+		buffer = bpf_map_lookup_elem(&buffers, &at);
+		if (buffer && !__sync_val_compare_and_swap(&buffer->taken, 0, 1))
+			return buffer;
+	}
+	return NULL;
+}
+
+static __always_inline __u64 context_word(void *context, __u32 from)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_kernel(&word, sizeof(word), context + from);
+	return word;
+}
+
+/* Appends a string, or "" if it cannot be read. Returns its size with the NUL. */
+static __always_inline __u32 append_string(char *to, void *context,
+					   const volatile struct probe_step *step)
+{
+	__u32 place = 0;
+	long len;
+
+	switch (step->kind) {
+	case PROBE_STRING_KERNEL:
+		len = bpf_probe_read_kernel_str(to, PROBE_STRING_MAX,
+				(void *)context_word(context, step->from));
+		break;
+	case PROBE_STRING_USER:
+		len = bpf_probe_read_user_str(to, PROBE_STRING_MAX,
+				(void *)context_word(context, step->from));
+		break;
+	default:
+		bpf_probe_read_kernel(&place, sizeof(place), context + step->from);
+		place &= 0xffff;
+		if (step->kind == PROBE_STRING_RELATIVE)
+			place += step->from + sizeof(place);
+		len = bpf_probe_read_kernel_str(to, PROBE_STRING_MAX, context + place);
+	}
+	if (len > 0 && len <= PROBE_STRING_MAX)
+		return len;
+	*to = 0;
+	return 1;
+}
+
+/* Appends @step->len bytes, zeros if they cannot be read. */
+static __always_inline void append_bytes(char *to, void *context,
+					 const volatile struct probe_step *step)
+{
+	__u32 len = step->len;
+
+	if (len > PROBE_FIXED_MAX)
+		return;
+	switch (step->kind) {
+	case PROBE_COPY:
+		bpf_probe_read_kernel(to, len, context + step->from);
+		break;
+	case PROBE_COPY_USER:
+		bpf_probe_read_user(to, len, (void *)(context_word(context, step->from) +
+						      step->add));
+		break;
+	}
+}
+
+static __always_inline int record_probe(void *context)
+{
+	struct buffer *buffer;
+	__u32 i, at = 0;
+
+	if (!wanted(bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	buffer = take_buffer();
+	if (!buffer) {
+		__sync_fetch_and_add(&missed, 1);
+		return 0;
+	}
+	for (i = 0; i < PROBE_STEPS_MAX && i < nr_steps; i++) {
+		const volatile struct probe_step *step = &steps[i];
+
+		if (at >= PROBE_PAYLOAD_MAX)
+			break;
+		if (step->len) {
+			append_bytes(buffer->payload + at, context, step);
+			at += step->len;
+		} else {
+			at += append_string(buffer->payload + at, context, step);
+		}
+	}
+	if (at <= PROBE_PAYLOAD_MAX)
+		emit(event_id, &buffer->record, at);
+	__sync_lock_test_and_set(&buffer->taken, 0);
+	return 0;
+}
+
+SEC("tracepoint")
+int on_tracepoint(void *context)
+{
+	return record_probe(context);
+}
+
+SEC("kprobe")
+int on_kprobe(void *context)
+{
+	return record_probe(context);
+}
+
+SEC("fentry/bpf_fentry_test1")
+int on_fentry(void *context)
+{
+	return record_probe(context);
+}
+
+SEC("usdt")
+int on_usdt(struct pt_regs *context)
+{
+	__u64 args[BPF_USDT_MAX_ARG_CNT] = {};
+	__u32 i;
+
+	for (i = 0; i < BPF_USDT_MAX_ARG_CNT; i++)
+		if (bpf_usdt_arg(context, i, (long *)&args[i]))
+			break;
+	return record_probe(args);
+}
+
+char bpf_license[] SEC("license") = "Dual MIT/GPL";

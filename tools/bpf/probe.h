@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes: places in the kernel or in programs where an event is recorded, by name.
+ *
+ *	SYSTEM:EVENT		tracepoints of the kernel; * and ? stand for others
+ *	kprobe:FUNCTION[+OFFSET], kretprobe:FUNCTION
+ *	fentry:FUNCTION, fexit:FUNCTION
+ *	uprobe:FILE:SYMBOL[+OFFSET], uretprobe:FILE:SYMBOL
+ *	usdt:FILE:PROVIDER:NAME
+ *
+ * All but tracepoints may be followed by fields in parentheses, as "(count=%dx:u64,
+ * name=%di:string, flags=+16(%si):x32)": a register, or memory at an address in a
+ * register; arg1 to arg6 and ret are registers as functions use them.
+ */
+#ifndef TSCT_TOOLS_PROBE_H
+#define TSCT_TOOLS_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tsctrace/abi.h>
+
+#include "probe_steps.h"
+
+enum probe_type {
+	PROBE_TRACEPOINT,
+	PROBE_KPROBE, PROBE_KRETPROBE,
+	PROBE_FENTRY, PROBE_FEXIT,
+	PROBE_UPROBE, PROBE_URETPROBE,
+	PROBE_USDT,
+};
+
+/* Fields of a probe's event, and the steps that make its payload */
+struct probe_fields {
+	char text[2048];	/* fields, in the syntax of tsct_event_define() */
+	struct probe_step steps[PROBE_STEPS_MAX];
+	unsigned int nr_steps;
+	unsigned int fixed;	/* size of all fields of fixed size, bytes */
+};
+
+struct probe {
+	enum probe_type type;
+	/* system of a tracepoint; provider of a USDT probe */
+	char group[64];
+	char name[256];		/* tracepoint, function, symbol, or USDT probe */
+	char path[4096];	/* file of uprobe, uretprobe and usdt, absolute */
+	uint64_t offset;	/* bytes from the function's begin */
+	char event[TSCT_EVENT_NAME_MAX];	/* name of the event */
+	unsigned int kind;	/* TSCT_KIND_* of the event */
+	struct probe_fields fields;
+};
+
+/*
+ * probe_parse - make probes of a text
+ * @ret_probes: array, malloc'ed: several probes for a pattern of tracepoints
+ *
+ * Returns their number, or -errno with the reason and the fix in @why: -EINVAL:
+ * malformed; -ENOENT: there is no such place.
+ */
+int probe_parse(const char *text, struct probe **ret_probes, char *why, size_t size);
+
+/* True if the text has the syntax of a probe, not the name of a built-in event. */
+bool probe_is_probe(const char *text);
+
+/* ---- fields: probe_fields.c -------------------------------------------- */
+
+/*
+ * Set the fields of a probe that is no tracepoint: by the user's text in parentheses, or,
+ * without that, by the kernel's types of a function's parameters or result. Return 0, or
+ * -errno with the reason in @why.
+ */
+int probe_fields_by_text(struct probe *probe, const char *text, char *why, size_t size);
+int probe_fields_by_default(struct probe *probe, char *why, size_t size);
+
+/* Appends a field that the step makes. @type: such as "u32/x". Returns 0 or -ENOSPC. */
+int probe_fields_add(struct probe_fields *fields, const char *name, const char *type,
+		     const struct probe_step *step);
+
+/* ---- programs: probe_attach.c ------------------------------------------ */
+
+struct probe_bpf;
+struct bpf_link;
+
+/* A probe's BPF program; all zero: none */
+struct probe_program {
+	struct probe_bpf *bpf;
+	struct bpf_link *link;
+};
+
+/* What the programs of a source have in common */
+struct probe_shared {
+	int rings, counts;	/* maps of ring buffers; -1: events go to the module */
+	int tracked;		/* map of processes to record; -1: all */
+	int buffers;		/* map of buffers */
+	uint64_t channel_handle;
+	uint32_t self_tgid;
+};
+
+/*
+ * probe_attach - load and attach the program of a probe
+ * @event_id: id of the probe's event
+ * @ret_step: what failed, such as "load"
+ *
+ * Returns 0 or -errno.
+ */
+int probe_attach(const struct probe *probe, const struct probe_shared *shared,
+		 unsigned int event_id, struct probe_program *program,
+		 const char **ret_step);
+void probe_detach(struct probe_program *program);
+
+/* Number of events that the program missed, at most */
+unsigned long probe_missed(const struct probe_program *program);
+
+/* The same of all programs of an object, as the kernel counts it: a program is not run
+ * again on a CPU where it runs already. */
+struct bpf_object;
+unsigned long bpf_object_missed(const struct bpf_object *object);
+
+/* Makes the map of buffers. Returns a descriptor or -errno. */
+int probe_buffers_make(void);
+
+/* ---- tracepoints: tracepoints.c ---------------------------------------- */
+
+/* Finds tracepoints by patterns of shell. Returns their number or -errno. */
+int tracepoints_find(const char *system, const char *name, struct probe **ret_probes,
+		     char *why, size_t size);
+
+#endif /* TSCT_TOOLS_PROBE_H */

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+/* Loads and attaches the BPF programs of probes */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "lib/core/port.h"
+#include "probe.h"
+#include "probe_bpf.skel.h"
+
+/* Buffers for each CPU, as in probe.bpf.c */
+#define BUFFERS		4
+#define BUFFER_SIZE	(8 + sizeof(struct record) + PROBE_PAYLOAD_MAX + PROBE_STRING_MAX)
+
+int probe_buffers_make(void)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_buffers", sizeof(__u32),
+				BUFFER_SIZE, BUFFERS * libbpf_num_possible_cpus(), NULL);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static struct bpf_program *program_of(const struct probe *probe, struct probe_bpf *bpf)
+{
+	switch (probe->type) {
+	case PROBE_TRACEPOINT:
+		return bpf->progs.on_tracepoint;
+	case PROBE_FENTRY:
+	case PROBE_FEXIT:
+		return bpf->progs.on_fentry;
+	case PROBE_USDT:
+		return bpf->progs.on_usdt;
+	default:
+		return bpf->progs.on_kprobe;
+	}
+}
+
+static int share_maps(struct probe_bpf *bpf, const struct probe_shared *shared)
+{
+	int err = bpf_map__reuse_fd(bpf->maps.buffers, shared->buffers);
+
+	if (!err && shared->rings >= 0)
+		err = bpf_map__reuse_fd(bpf->maps.rings, shared->rings) ?:
+			bpf_map__reuse_fd(bpf->maps.counts, shared->counts);
+	if (!err)
+		err = shared->tracked >= 0 ?
+			bpf_map__reuse_fd(bpf->maps.tracked, shared->tracked) :
+			bpf_map__set_max_entries(bpf->maps.tracked, 1);
+	return err;
+}
+
+/* Sets the constants of the program, and which program of the object is loaded. */
+static int configure(const struct probe *probe, const struct probe_shared *shared,
+		     unsigned int event_id, struct probe_bpf *bpf)
+{
+	struct bpf_program *program;
+
+	bpf->rodata->with_module = shared->rings < 0;
+	bpf->rodata->channel_handle = shared->channel_handle;
+	bpf->rodata->whole_system = shared->tracked < 0;
+	bpf->rodata->self_tgid = shared->self_tgid;
+	bpf->rodata->event_id = event_id;
+	bpf->rodata->nr_steps = probe->fields.nr_steps;
+	memcpy((void *)bpf->rodata->steps, probe->fields.steps,
+	       sizeof(probe->fields.steps));
+	bpf_object__for_each_program(program, bpf->obj)
+		bpf_program__set_autoload(program, program == program_of(probe, bpf));
+	if (probe->type != PROBE_FENTRY && probe->type != PROBE_FEXIT)
+		return 0;
+	if (probe->type == PROBE_FEXIT)
+		bpf_program__set_expected_attach_type(bpf->progs.on_fentry,
+						      BPF_TRACE_FEXIT);
+	return bpf_program__set_attach_target(bpf->progs.on_fentry, 0, probe->name);
+}
+
+static struct bpf_link *attach(const struct probe *probe, struct probe_bpf *bpf)
+{
+	LIBBPF_OPTS(bpf_kprobe_opts, in_kernel, .offset = probe->offset,
+		    .retprobe = probe->type == PROBE_KRETPROBE);
+	LIBBPF_OPTS(bpf_uprobe_opts, in_program, .func_name = probe->name,
+		    .retprobe = probe->type == PROBE_URETPROBE);
+	struct bpf_program *program = program_of(probe, bpf);
+
+	switch (probe->type) {
+	case PROBE_TRACEPOINT:
+		return bpf_program__attach_tracepoint(program, probe->group, probe->name);
+	case PROBE_KPROBE:
+	case PROBE_KRETPROBE:
+		return bpf_program__attach_kprobe_opts(program, probe->name, &in_kernel);
+	case PROBE_UPROBE:
+	case PROBE_URETPROBE:
+		return bpf_program__attach_uprobe_opts(program, -1, probe->path,
+						       probe->offset, &in_program);
+	case PROBE_USDT:
+		return bpf_program__attach_usdt(program, -1, probe->path, probe->group,
+						probe->name, NULL);
+	default:
+		return bpf_program__attach_trace(program);
+	}
+}
+
+int probe_attach(const struct probe *probe, const struct probe_shared *shared,
+		 unsigned int event_id, struct probe_program *program,
+		 const char **ret_step)
+{
+	int err;
+
+	*ret_step = "open";
+	program->bpf = probe_bpf__open();
+	if (!program->bpf)
+		return -errno;
+	err = share_maps(program->bpf, shared) ?:
+		configure(probe, shared, event_id, program->bpf);
+	if (err)
+		return err;
+	*ret_step = "load";
+	err = probe_bpf__load(program->bpf);
+	if (err)
+		return err;
+	*ret_step = "attach";
+	program->link = attach(probe, program->bpf);
+	return program->link ? 0 : -errno;
+}
+
+void probe_detach(struct probe_program *program)
+{
+	bpf_link__destroy(program->link);
+	probe_bpf__destroy(program->bpf);
+	memset(program, 0, sizeof(*program));
+}
+
+unsigned long bpf_object_missed(const struct bpf_object *object)
+{
+	struct bpf_program *program;
+	struct bpf_prog_info info;
+	unsigned long missed = 0;
+	__u32 size;
+
+	bpf_object__for_each_program(program, object) {
+		size = sizeof(info);
+		memset(&info, 0, size);
+		if (bpf_program__fd(program) >= 0 &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info,
+					    &size))
+			missed += info.recursion_misses;
+	}
+	return missed;
+}
+
+unsigned long probe_missed(const struct probe_program *program)
+{
+	return program->bpf ? bpf_object_missed(program->bpf->obj) +
+		READ_ONCE(program->bpf->bss->missed) : 0;
+}

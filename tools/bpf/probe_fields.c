@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+/* Fields of probes: by the kernel's types, and by the user's text */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/user.h>
+
+#include <bpf/btf.h>
+
+#include "probe.h"
+
+int probe_fields_add(struct probe_fields *fields, const char *name, const char *type,
+		     const struct probe_step *step)
+{
+	const size_t used = strlen(fields->text), room = sizeof(fields->text) - used;
+
+	if (fields->nr_steps == PROBE_STEPS_MAX ||
+	    fields->fixed + step->len > PROBE_FIXED_MAX ||
+	    (size_t)snprintf(fields->text + used, room, "%s%s:%s", used ? ", " : "",
+			     name, type) >= room) {
+		fields->text[used] = '\0';
+		return -ENOSPC;
+	}
+	fields->steps[fields->nr_steps++] = *step;
+	fields->fixed += step->len;
+	return 0;
+}
+
+/* ---- registers --------------------------------------------------------- */
+
+#define REGISTER(name, member)	{ name, offsetof(struct user_regs_struct, member) }
+
+static const struct {
+	const char *name;
+	unsigned int offset;		/* in the context of a probe, bytes */
+} registers[] = {
+	REGISTER("arg1", rdi), REGISTER("arg2", rsi), REGISTER("arg3", rdx),
+	REGISTER("arg4", rcx), REGISTER("arg5", r8), REGISTER("arg6", r9),
+	REGISTER("ret", rax),
+	REGISTER("%di", rdi), REGISTER("%si", rsi), REGISTER("%dx", rdx),
+	REGISTER("%cx", rcx), REGISTER("%r8", r8), REGISTER("%r9", r9),
+	REGISTER("%ax", rax), REGISTER("%bx", rbx), REGISTER("%bp", rbp),
+	REGISTER("%sp", rsp), REGISTER("%ip", rip), REGISTER("%r10", r10),
+	REGISTER("%r11", r11), REGISTER("%r12", r12), REGISTER("%r13", r13),
+	REGISTER("%r14", r14), REGISTER("%r15", r15),
+};
+#define NR_REGISTERS	(sizeof(registers) / sizeof(registers[0]))
+
+/* Returns the offset of a register in the context, or -1. */
+static int find_register(const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < NR_REGISTERS; i++)
+		if (strlen(registers[i].name) == len &&
+		    !strncmp(registers[i].name, name, len))
+			return (int)registers[i].offset;
+	return -1;
+}
+
+/* ---- the user's text --------------------------------------------------- */
+
+/* Reads a type of a field. Returns its size in bytes, 0 for a string, or -1. */
+static int read_type(const char *type, char *ret_type, size_t size, bool *ret_user)
+{
+	const unsigned long bits = strtoul(type + 1, NULL, 10);
+
+	*ret_user = !strcmp(type, "ustring");
+	if (*ret_user || !strcmp(type, "string")) {
+		snprintf(ret_type, size, "string");
+		return 0;
+	}
+	if (!*type || !strchr("usx", *type) ||
+	    (bits != 8 && bits != 16 && bits != 32 && bits != 64))
+		return -1;
+	snprintf(ret_type, size, "%c%lu%s", *type == 's' ? 's' : 'u', bits,
+		 *type == 'x' ? "/x" : "");
+	return (int)bits / 8;
+}
+
+/* Reads the place of a field: a register, argN of USDT, or +OFFSET(register) */
+static bool read_place(const struct probe *probe, const char *place,
+		       struct probe_step *step)
+{
+	const char *open = strchr(place, '('), *name = open ? open + 1 : place;
+	const size_t len = strcspn(name, ")");
+	unsigned int number;
+	char *end;
+	int offset;
+
+	if (open) {
+		step->kind = PROBE_COPY_USER;
+		step->add = (s32)strtol(place, &end, 0);
+		if (end != open || name[len] != ')' || name[len + 1])
+			return false;
+	}
+	if (probe->type == PROBE_USDT) {
+		if (sscanf(name, "arg%u", &number) != 1 || !number || number > 12)
+			return false;
+		offset = (int)(number - 1) * 8;
+	} else {
+		offset = find_register(name, len);
+	}
+	step->from = (u16)offset;
+	return offset >= 0;
+}
+
+/* Adds a field from NAME=PLACE[:TYPE]. */
+static int add_by_text(struct probe *probe, char *text, char *why, size_t size)
+{
+	const bool in_kernel = probe->type < PROBE_UPROBE;
+	struct probe_step step = { .kind = PROBE_COPY };
+	char *equal = strchr(text, '='), *colon, type[16];
+	bool user;
+	int len;
+
+	colon = equal ? strchr(equal, ':') : NULL;
+	if (colon)
+		*colon = '\0';
+	if (equal)
+		*equal = '\0';
+	if (!equal || !read_place(probe, equal + 1, &step)) {
+		snprintf(why, size, "'%s': not a field; use NAME=PLACE:TYPE, such as "
+			 "count=%%dx:u64, and trace-ctl-record(1) for places", text);
+		return -EINVAL;
+	}
+	len = read_type(colon ? colon + 1 : "u64", type, sizeof(type), &user);
+	if (len < 0 || (!len && step.kind == PROBE_COPY_USER) ||
+	    (in_kernel && step.kind == PROBE_COPY_USER)) {
+		snprintf(why, size, "%s: '%s' is not a type here; use u8 to u64, s8 to s64, "
+			 "x8 to x64%s", text, colon ? colon + 1 : "u64",
+			 in_kernel ? ", string or ustring" : " or string");
+		return -EINVAL;
+	}
+	step.len = (u16)len;
+	if (!len)
+		step.kind = in_kernel && !user ? PROBE_STRING_KERNEL : PROBE_STRING_USER;
+	if (!probe_fields_add(&probe->fields, text, type, &step))
+		return 0;
+	snprintf(why, size, "%s: more than %d fields", text, PROBE_STEPS_MAX);
+	return -EINVAL;
+}
+
+int probe_fields_by_text(struct probe *probe, const char *text, char *why, size_t size)
+{
+	char *copy = strdup(text), *next, *save = NULL;
+	int err = copy ? 0 : -ENOMEM;
+
+	for (next = copy ? strtok_r(copy, ", ", &save) : NULL; next && !err;
+	     next = strtok_r(NULL, ", ", &save))
+		err = add_by_text(probe, next, why, size);
+	free(copy);
+	return err;
+}
+
+/* ---- the kernel's types ------------------------------------------------ */
+
+static const struct btf *kernel_types(void)
+{
+	static struct btf *btf;
+
+	if (!btf)
+		btf = btf__load_vmlinux_btf();
+	return btf;
+}
+
+/* Returns a type without its names, const and volatile. */
+static const struct btf_type *bare_type(const struct btf *btf, __u32 id)
+{
+	const struct btf_type *type = btf__type_by_id(btf, id);
+
+	while (type && (btf_is_mod(type) || btf_is_typedef(type) || btf_is_type_tag(type)))
+		type = btf__type_by_id(btf, type->type);
+	return type;
+}
+
+/* True for const char *: a string. char * may be a buffer without a NUL. */
+static bool is_string(const struct btf *btf, const struct btf_type *pointer)
+{
+	const struct btf_type *to = btf__type_by_id(btf, pointer->type);
+	bool is_const = false;
+
+	while (to && (btf_is_mod(to) || btf_is_typedef(to))) {
+		is_const |= btf_is_const(to);
+		to = btf__type_by_id(btf, to->type);
+	}
+	return is_const && to && btf_is_int(to) && to->size == 1;
+}
+
+/* Adds an argument or a result. Returns 0 or -errno: the type has no field. */
+static int add_by_type(struct probe_fields *fields, const struct btf *btf,
+		       const char *name, __u32 id, unsigned int from)
+{
+	struct probe_step step = { .kind = PROBE_COPY, .from = (u16)from };
+	const struct btf_type *type = bare_type(btf, id);
+	char text[16];
+
+	if (!type)
+		return -EINVAL;
+	if (btf_is_ptr(type)) {
+		step.len = is_string(btf, type) ? 0 : 8;
+		if (!step.len)
+			step.kind = PROBE_STRING_KERNEL;
+		return probe_fields_add(fields, name, step.len ? "u64/x" : "string",
+					&step);
+	}
+	if ((!btf_is_int(type) && !btf_is_any_enum(type)) || type->size > 8)
+		return -EINVAL;
+	step.len = (u16)type->size;
+	snprintf(text, sizeof(text), "%c%u", btf_is_int(type) &&
+		 btf_int_encoding(type) & BTF_INT_SIGNED ? 's' : 'u', type->size * 8);
+	return probe_fields_add(fields, name, text, &step);
+}
+
+int probe_fields_by_default(struct probe *probe, char *why, size_t size)
+{
+	static const char *const arguments[] = {
+		"arg1", "arg2", "arg3", "arg4", "arg5", "arg6",
+	};
+	const bool in_words = probe->type == PROBE_FENTRY || probe->type == PROBE_FEXIT;
+	const bool is_return = probe->type == PROBE_KRETPROBE ||
+		probe->type == PROBE_FEXIT;
+	const struct btf *btf = kernel_types();
+	const struct btf_type *proto;
+	const struct btf_param *param;
+	unsigned int i, nr;
+	const struct probe_step result = {
+		.kind = PROBE_COPY, .len = 8, .from = (u16)find_register("ret", 3),
+	};
+	int id;
+
+	if (probe->type == PROBE_URETPROBE)
+		return probe_fields_add(&probe->fields, "ret", "s64", &result);
+	if (probe->type >= PROBE_UPROBE)
+		return 0;
+	id = btf ? btf__find_by_name_kind(btf, probe->name, BTF_KIND_FUNC) : -ENOENT;
+	if (id < 0) {
+		if (!in_words)
+			return 0;	/* a probe without fields */
+		snprintf(why, size, "%s: the kernel has no type of such a function; check "
+			 "its name in /proc/kallsyms, or use kprobe:", probe->name);
+		return -ENOENT;
+	}
+	proto = btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
+	param = btf_params(proto);
+	nr = btf_vlen(proto);
+	if (is_return) {
+		if (proto->type)
+			add_by_type(&probe->fields, btf, "ret", proto->type,
+				    in_words ? 8 * nr : (unsigned int)
+				    find_register("ret", 3));
+		return 0;
+	}
+	for (i = 0; i < nr && i < 6; i++)
+		if (add_by_type(&probe->fields, btf,
+				btf__name_by_offset(btf, param[i].name_off),
+				param[i].type, in_words ? 8 * i : (unsigned int)
+				find_register(arguments[i], 4)))
+			break;
+	return 0;
+}

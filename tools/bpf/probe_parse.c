@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/* Reads the texts of probes, see probe.h */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe.h"
+
+static const struct {
+	const char *name;
+	enum probe_type type;
+	const char *syntax;
+} types[] = {
+	{ "kprobe", PROBE_KPROBE, "kprobe:FUNCTION[+OFFSET]" },
+	{ "kretprobe", PROBE_KRETPROBE, "kretprobe:FUNCTION" },
+	{ "fentry", PROBE_FENTRY, "fentry:FUNCTION" },
+	{ "fexit", PROBE_FEXIT, "fexit:FUNCTION" },
+	{ "uprobe", PROBE_UPROBE, "uprobe:FILE:SYMBOL[+OFFSET]" },
+	{ "uretprobe", PROBE_URETPROBE, "uretprobe:FILE:SYMBOL" },
+	{ "usdt", PROBE_USDT, "usdt:FILE:PROVIDER:NAME" },
+};
+#define NR_TYPES	(sizeof(types) / sizeof(types[0]))
+
+bool probe_is_probe(const char *text)
+{
+	return strchr(text, ':') != NULL;
+}
+
+/* Makes the name of an event of a probe's name: a C identifier. */
+static void name_event(struct probe *probe, const char *suffix)
+{
+	const size_t room = sizeof(probe->event) - strlen(suffix) - 1;
+	size_t i;
+
+	snprintf(probe->event, sizeof(probe->event), "%.*s%s", (int)room, probe->name,
+		 suffix);
+	for (i = 0; probe->event[i]; i++)
+		if (!isalnum((unsigned char)probe->event[i]))
+			probe->event[i] = '_';
+	if (isdigit((unsigned char)probe->event[0]))
+		probe->event[0] = '_';
+}
+
+static int fail_syntax(const char *text, const char *syntax, char *why, size_t size)
+{
+	snprintf(why, size, "'%s': not a probe; use %s", text, syntax);
+	return -EINVAL;
+}
+
+/* Copies a part of a text; returns false if it is empty or too long. */
+static bool copy_part(char *to, size_t size, const char *from, size_t len)
+{
+	if (!len || len >= size)
+		return false;
+	memcpy(to, from, len);
+	to[len] = '\0';
+	return true;
+}
+
+/* Splits "NAME+OFFSET". Returns false if it is malformed. */
+static bool read_offset(struct probe *probe)
+{
+	char *plus = strchr(probe->name, '+'), *end;
+
+	if (!plus)
+		return true;
+	*plus = '\0';
+	probe->offset = strtoull(plus + 1, &end, 0);
+	return plus[1] && !*end && *probe->name &&
+		(probe->type == PROBE_KPROBE || probe->type == PROBE_UPROBE);
+}
+
+/* Reads FILE:, and finds the file as a shell does. */
+static const char *read_file(struct probe *probe, const char *at, char *why, size_t size)
+{
+	const char *colon = strchr(at, ':');
+	char path[sizeof(probe->path)], *found;
+
+	if (!colon || !copy_part(path, sizeof(path), at, (size_t)(colon - at))) {
+		snprintf(why, size, "'%s': no file; name it before a colon", at);
+		return NULL;
+	}
+	found = realpath(path, probe->path);
+	if (!found) {
+		snprintf(why, size, "%s: %s; name the file with its path", path,
+			 strerror(errno));
+		return NULL;
+	}
+	return colon + 1;
+}
+
+/* Reads a probe that is no tracepoint, from behind its type on. */
+static int read_probe(struct probe *probe, const char *text, const char *at,
+		      const char *syntax, char *why, size_t size)
+{
+	const bool is_return = probe->type == PROBE_KRETPROBE ||
+		probe->type == PROBE_FEXIT || probe->type == PROBE_URETPROBE;
+	const char *open, *colon, *close;
+	char fields[sizeof(probe->fields.text)];
+
+	if (probe->type >= PROBE_UPROBE) {
+		at = read_file(probe, at, why, size);
+		if (!at)
+			return -EINVAL;
+	}
+	if (probe->type == PROBE_USDT) {
+		colon = strchr(at, ':');
+		if (!colon || !copy_part(probe->group, sizeof(probe->group), at,
+					 (size_t)(colon - at)))
+			return fail_syntax(text, syntax, why, size);
+		at = colon + 1;
+	}
+	open = strchrnul(at, '(');
+	if (!copy_part(probe->name, sizeof(probe->name), at, (size_t)(open - at)) ||
+	    !read_offset(probe))
+		return fail_syntax(text, syntax, why, size);
+	name_event(probe, is_return ? "_return" : "");
+	if (!*open)
+		return probe_fields_by_default(probe, why, size);
+	close = strrchr(open, ')');
+	if (!close || close[1] ||
+	    !copy_part(fields, sizeof(fields), open + 1, (size_t)(close - open - 1)))
+		return fail_syntax(text, syntax, why, size);
+	return probe_fields_by_text(probe, fields, why, size);
+}
+
+static int read_tracepoint(const char *text, struct probe **ret_probes, char *why,
+			   size_t size)
+{
+	char system[64];
+	const char *colon = strchr(text, ':');
+	int nr, i;
+
+	if (!copy_part(system, sizeof(system), text, (size_t)(colon - text)) ||
+	    !colon[1] || strchr(colon + 1, ':'))
+		return fail_syntax(text, "SYSTEM:EVENT, or kprobe:, kretprobe:, fentry:, "
+				   "fexit:, uprobe:, uretprobe: or usdt:", why, size);
+	nr = tracepoints_find(system, colon + 1, ret_probes, why, size);
+	for (i = 0; i < nr; i++)
+		name_event(&(*ret_probes)[i], "");
+	return nr;
+}
+
+int probe_parse(const char *text, struct probe **ret_probes, char *why, size_t size)
+{
+	const size_t len = strcspn(text, ":");
+	struct probe *probe;
+	size_t i;
+	int err;
+
+	for (i = 0; i < NR_TYPES; i++)
+		if (strlen(types[i].name) == len && !strncmp(types[i].name, text, len))
+			break;
+	if (i == NR_TYPES)
+		return read_tracepoint(text, ret_probes, why, size);
+	probe = calloc(1, sizeof(*probe));
+	if (!probe)
+		return -ENOMEM;
+	probe->type = types[i].type;
+	err = read_probe(probe, text, text + len + 1, types[i].syntax, why, size);
+	if (err) {
+		free(probe);
+		return err;
+	}
+	*ret_probes = probe;
+	return 1;
+}

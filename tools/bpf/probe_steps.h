@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * How a probe makes the payload of its event: a list of steps, each of which appends
+ * bytes. The loader sets the list as a constant of the BPF program, so the verifier of
+ * the kernel follows it, and knows the size of each copy.
+ */
+#ifndef TSCT_BPF_PROBE_STEPS_H
+#define TSCT_BPF_PROBE_STEPS_H
+
+#include "events.h"
+
+#define PROBE_STEPS_MAX	32	/* a step for each field of an event */
+#define PROBE_FIXED_MAX	1024	/* maximum size of the fields of fixed size, bytes */
+#define PROBE_STRING_MAX 256	/* maximum size of a string with its NUL, bytes */
+#define PROBE_PAYLOAD_MAX 4096
+
+enum probe_step_kind {
+	/*
+	 * Bytes of the program's context: a tracepoint's record, registers, or arguments in
+	 * words of 64 bits
+	 */
+	PROBE_COPY,
+	/* The same of a word in the context: address of bytes of the process */
+	PROBE_COPY_USER,
+	/* String at the address in a word of the context, in the kernel or the process */
+	PROBE_STRING_KERNEL,
+	PROBE_STRING_USER,
+	/* String of a tracepoint's record: offset in the record in the lower half of a
+	 * 32-bit word of the context; RELATIVE: from the end of that word */
+	PROBE_STRING_DYNAMIC,
+	PROBE_STRING_RELATIVE,
+};
+
+struct probe_step {
+	u16 kind;		/* PROBE_* */
+	u16 len;		/* bytes to append; strings: 0 */
+	u16 from;		/* offset in the context, bytes */
+	s32 add;		/* COPY_USER: added to the address */
+};
+
+#endif /* TSCT_BPF_PROBE_STEPS_H */

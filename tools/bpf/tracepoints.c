@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+/* Tracepoints of the kernel: names, and fields from their descriptions in tracefs */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <traceevent/event-parse.h>
+#include <tracefs.h>
+
+#include "probe.h"
+
+/* The largest arrays that are recorded: fields have a fixed size */
+#define ARRAY_MAX	256
+
+/* Adds a field that has a fixed size. Fields that the kernel describes as arrays of
+ * another type than characters are bytes. */
+static int add_fixed(struct probe_fields *fields, const struct tep_format_field *f)
+{
+	const struct probe_step step = {
+		.kind = PROBE_COPY, .len = f->size, .from = f->offset,
+	};
+	const bool is_array = f->flags & TEP_FIELD_IS_ARRAY;
+	const bool is_text = is_array && f->flags & TEP_FIELD_IS_STRING;
+	char type[32];
+
+	if (!is_array && (f->size == 1 || f->size == 2 || f->size == 4 || f->size == 8))
+		snprintf(type, sizeof(type), "%c%d%s",
+			 f->flags & TEP_FIELD_IS_SIGNED ? 's' : 'u', f->size * 8,
+			 f->flags & TEP_FIELD_IS_POINTER ? "/x" : "");
+	else if (f->size && f->size <= ARRAY_MAX)
+		snprintf(type, sizeof(type), "%s[%d]", is_text ? "chars" : "bytes",
+			 f->size);
+	else
+		return 0;
+	return probe_fields_add(fields, f->name, type, &step);
+}
+
+static int add_field(struct probe_fields *fields, const struct tep_format_field *f)
+{
+	const struct probe_step step = {
+		.kind = f->flags & TEP_FIELD_IS_RELATIVE ? PROBE_STRING_RELATIVE :
+			PROBE_STRING_DYNAMIC,
+		.from = f->offset,
+	};
+
+	if (!(f->flags & TEP_FIELD_IS_DYNAMIC))
+		return add_fixed(fields, f);
+	/* Other dynamic arrays than strings are left out: they may hold NULs. */
+	if (f->flags & TEP_FIELD_IS_STRING)
+		return probe_fields_add(fields, f->name, "string", &step);
+	return 0;
+}
+
+static int describe(struct tep_handle *tep, struct probe *probe)
+{
+	const struct tep_event *event;
+	const struct tep_format_field *f;
+	int err = 0;
+
+	event = tep_find_event_by_name(tep, probe->group, probe->name);
+	if (!event)
+		return -EINVAL;
+	for (f = event->format.fields; f && !err; f = f->next)
+		err = add_field(&probe->fields, f);
+	return err;
+}
+
+/* Adds the tracepoints of a system that match. */
+static int find_in_system(const char *system, const char *pattern,
+			  struct probe **probes, int nr)
+{
+	const char *systems[] = { system, NULL };
+	struct tep_handle *tep = NULL;
+	char **events = tracefs_system_events(NULL, system), **event;
+	struct probe *more, *probe;
+
+	for (event = events; event && *event; event++) {
+		if (fnmatch(pattern, *event, 0))
+			continue;
+		if (!tep)
+			tep = tracefs_local_events_system(NULL, systems);
+		more = tep ? realloc(*probes, (nr + 1) * sizeof(**probes)) : NULL;
+		if (!more)
+			break;
+		*probes = more;
+		probe = &more[nr];
+		memset(probe, 0, sizeof(*probe));
+		probe->type = PROBE_TRACEPOINT;
+		snprintf(probe->group, sizeof(probe->group), "%s", system);
+		snprintf(probe->name, sizeof(probe->name), "%s", *event);
+		nr += !describe(tep, probe);
+	}
+	tracefs_list_free(events);
+	tep_free(tep);
+	return nr;
+}
+
+int tracepoints_find(const char *system, const char *name, struct probe **ret_probes,
+		     char *why, size_t size)
+{
+	char **systems = tracefs_event_systems(NULL), **at;
+	int nr = 0;
+
+	*ret_probes = NULL;
+	if (!systems) {
+		snprintf(why, size, "cannot read the kernel's tracepoints: %s; run as root, "
+			 "with tracefs mounted (mount -t tracefs none /sys/kernel/tracing)",
+			 strerror(errno));
+		return -EACCES;
+	}
+	for (at = systems; *at; at++)
+		if (!fnmatch(system, *at, 0))
+			nr = find_in_system(*at, name, ret_probes, nr);
+	tracefs_list_free(systems);
+	if (!nr)
+		snprintf(why, size, "%s:%s: this kernel has no such tracepoint; use "
+			 "trace-ctl list for all", system, name);
+	return nr ? nr : -ENOENT;
+}
