@@ -306,6 +306,16 @@ static void print_hints(const struct record_session *s,
 		print_no_events(s, child, left_some);
 }
 
+/* Returns a remark about the rings of kernel events, if they differ from the others. */
+static const char *kernel_rings(const struct record_session *s)
+{
+	if (s->nr_channels == s->nr_programs)
+		return "";
+	if (tsct_channel_provider(s->channels[s->nr_programs]) != TSCT_PROVIDER_MODULE)
+		return " (kernel events: in ring buffers of BPF)";
+	return s->embedded ? " (kernel events: in the module)" : "";
+}
+
 static void print_text(const struct record_session *s,
 		       const struct record_child *child)
 {
@@ -335,9 +345,8 @@ static void print_text(const struct record_session *s,
 	fprintf(stderr, "  recorder: %.2f s CPU time (%.1f %% of one CPU), %.1f MB"
 		" peak memory\n", usage.cpu_s, usage.percent,
 		usage.peak_bytes / 1e6);
-	fprintf(stderr, "  rings: %s; clock: %s by %s, %s, %s\n",
-		s->nr_channels == s->nr_programs ? rec->nodes[0].provider : s->server ?
-		"embedded (those of kernel events: in the module)" : rec->nodes[0].provider,
+	fprintf(stderr, "  rings: %s%s; clock: %s by %s, %s, %s\n", rec->nodes[0].provider,
+		kernel_rings(s),
 		tsct_source_name(rec->source), rec->clock_origin,
 		tsct_status_name(rec->status),
 		view_bound_text(tsct_recording_writer_error_ns(s->writer), bound));

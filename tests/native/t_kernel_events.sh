@@ -1,0 +1,128 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Kernel events on a kernel without the module: their times lie within their error bounds,
+# none is missing, and they come from the processes, tracepoints and probes that were
+# named. BRACKETS: number of system calls whose times are checked (20000).
+# shellcheck source=tests/native/record.sh
+# test-fast: yes
+. "$(dirname "$0")/record.sh"
+
+export TSCTRACE_PROVIDER=embedded
+cd "$work"
+
+# Kernel events need the rights of root, and a kernel that permits them.
+if ! "$ctl" record -q -e sys_enter -o probe -- true 2>err; then
+	echo "kernel events: $(tail -n 1 err)"
+	exit 77
+fi
+
+compile() {	# OUTPUT ARGUMENT...
+	local to=$1
+	shift
+	${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+		-I"$top/lib/include" -o "$to" "$@" "$build/lib/libtsctrace.a" -lm
+}
+
+# Prints the number of events of a recording with a name
+count() {	# DIR EVENT
+	"$ctl" dump "$1" --event "$2" | wc -l
+}
+
+# --- times ------------------------------------------------------------------
+
+compile brackets "$top/tests/native/brackets.c"
+run 0 record -e syscalls -o times -- ./brackets "${BRACKETS:-20000}"
+says '0 lost'
+says 'kernel events: in ring buffers of BPF'
+./brackets check times || fail "times of system calls"
+
+# --- a process tree ---------------------------------------------------------
+
+# 17 processes of ours call sync(2) once each, and another one does all the time.
+cat >sync.c <<'END'
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	(void)argv;
+	do
+		syncfs(0);
+	while (argc > 1);
+	return 0;
+}
+END
+${CC:-cc} -o sync sync.c
+./sync forever </dev/null &
+started+=($!)
+run 0 record -e syscalls -o tree -- sh -c \
+	'i=0; while [ $i -lt 17 ]; do ./sync </dev/null & wait; i=$((i + 1)); done'
+kill -9 "${started[@]}"
+[ "$("$ctl" dump tree --event sys_enter | grep -c 'id=syncfs(306)')" = 17 ] ||
+	fail "system calls of another process, or missing ones"
+"$ctl" dump tree | awk '$4 == "sys_enter" { open[$3]++ }
+	$4 == "sys_exit" { if (open[$3]-- < 0) exit 1 }' || fail "pairs of system calls"
+
+# --- probes -----------------------------------------------------------------
+
+cat >target.c <<'END'
+#include <stdio.h>
+static volatile char first;
+__attribute__((noinline)) int work(int n, const char *what)
+{
+	first = *what;
+	return 3 * n;
+}
+int main(void)
+{
+	char text[] = "some text";
+	int i, sum = 0;
+
+	for (i = 0; i < 1000; i++)
+		sum += work(i, text);
+	printf("%d\n", sum);
+	return 0;
+}
+END
+${CC:-cc} -O1 -o target target.c
+run 0 record -e "uprobe:$work/target:work(n=%di:s32,what=arg2:string,low=%di:x8)" \
+	-e "uretprobe:$work/target:work" -e 'sched:sched_process_*' -o probes -- ./target
+[ "$(count probes work)" = 2000 ] || fail "uprobes"
+"$ctl" dump probes --event work >dump
+sed -n 199p dump | grep -q 'work/begin n=99 what="some text" low=0x63$' ||
+	fail "fields of a uprobe: $(sed -n 199p dump)"
+sed -n 200p dump | grep -q 'work/end .* *ret=297$' || fail "result of a function"
+[ "$(count probes sched_process_exec)" = 1 ] || fail "tracepoint"
+"$ctl" dump probes --event sched_process_exec | grep -q 'filename="./target"' ||
+	fail "string of a tracepoint"
+
+# --- a place that does not exist --------------------------------------------
+
+refuse() {	# PATTERN PROBE
+	run 1 record -e "$2" -o refused -- true
+	says "kernel events: .*$1"
+	[ ! -e refused ] || fail "$2: a directory was made"
+}
+refuse 'sched:none: this kernel has no such tracepoint' sched:none
+refuse "uprobe:.*not a probe" uprobe:./target:
+refuse 'nowhere: No such file' uprobe:nowhere:main
+refuse "'n': not a field" "uprobe:./target:work(n)"
+refuse "'n': not a field" "uprobe:./target:work(n=%zz)"
+refuse "'u65' is not a type" "uprobe:./target:work(n=%di:u65)"
+refuse 'missing: ' uprobe:./target:missing
+refuse "not a probe; use SYSTEM:EVENT" a:b:c
+
+# A killed recorder leaves nothing attached. The kernel removes a program a while after.
+programs() {
+	bpftool prog show 2>/dev/null | grep -c 'name on_' || true
+}
+PATH=$PATH:/usr/sbin
+before=$(programs)
+"$ctl" record -q -a -e sched -o killed 2>/dev/null &
+started+=($!)
+until_in killed/metadata clock
+kill -9 $!
+wait $! 2>/dev/null || true
+for ((i = 0; i < 100; i++)); do
+	[ "$(programs)" -gt "$before" ] || break
+	sleep 0.1
+done
+[ "$(programs)" -le "$before" ] || fail "programs of a killed recorder are attached"
