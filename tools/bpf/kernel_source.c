@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <linux/capability.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -21,6 +24,7 @@
 
 #define KERNEL_BTF	"/sys/kernel/btf/vmlinux"
 #define MODULE_BTF	"/sys/kernel/btf/tsctrace"
+#define LOCKDOWN	"/sys/kernel/security/lockdown"
 
 /* Inode number of the initial pid namespace, part of the kernel's ABI */
 #define INITIAL_PID_NAMESPACE 0xeffffffcU
@@ -100,6 +104,32 @@ static bool exists(const char *path)
 	return !access(path, F_OK);
 }
 
+/* Returns true if this process has a capability of the kernel, by its number. */
+static bool is_capable(unsigned int capability)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+
+	return !syscall(SYS_capget, &header, data) &&
+		data[capability / 32].effective & 1u << capability % 32;
+}
+
+/* Returns true if the kernel forbids to read its memory, as events do. */
+static bool is_confidential(void)
+{
+	FILE *file = fopen(LOCKDOWN, "re");
+	char text[128] = "";
+
+	if (file) {
+		if (!fgets(text, sizeof(text), file))
+			text[0] = '\0';
+		fclose(file);
+	}
+	return strstr(text, "[confidentiality]");
+}
+
 int kernel_source_ready(char *why, size_t size)
 {
 	if (!exists(KERNEL_BTF))
@@ -107,6 +137,17 @@ int kernel_source_ready(char *why, size_t size)
 			    "this kernel has no type information (%s is "
 			    "missing); boot one built with "
 			    "CONFIG_DEBUG_INFO_BTF=y", KERNEL_BTF);
+	if (!is_capable(CAP_SYS_ADMIN) && !(is_capable(CAP_BPF) &&
+					    is_capable(CAP_PERFMON)))
+		return bpf_errors_fail(-EPERM, why, size,
+			    "no permission to use BPF; run as root, or with "
+			    "CAP_BPF and CAP_PERFMON (events of programs need "
+			    "neither)");
+	if (is_confidential())
+		return bpf_errors_fail(-EPERM, why, size,
+			    "the kernel is locked down against reading its memory "
+			    "(" LOCKDOWN "); boot with lockdown=integrity, or "
+			    "record events of programs only");
 	return 0;
 }
 

@@ -20,8 +20,8 @@ int kernel_source_known(const char *event);
 void kernel_source_list(FILE *to);
 
 /*
- * Checks that the kernel supports kernel events, but not the caller's rights. Returns 0,
- * or -errno with the reason and the fix in @why.
+ * Checks that the kernel supports kernel events, and that the caller may use BPF. Returns
+ * 0, or -errno with the reason and the fix in @why.
  */
 int kernel_source_ready(char *why, size_t why_size);
 

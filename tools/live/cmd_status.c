@@ -26,6 +26,7 @@ struct status_report {
 	/* counter for time stamps, and why it is used */
 	char source_why[256];
 	char kernel_why[512];		/* why kernel events are unavailable, or "" */
+	char module_why[512];		/* why they come without the module, or "" */
 	const char *clock_origin;
 	const char *clock_why;		/* reason why this clock is used */
 	bool clock_known;
@@ -94,8 +95,9 @@ static void print_text(struct status_report *s)
 	       *s->chosen_why ? ": " : "", s->chosen_why);
 	printf("%-14s %s\n", "time stamps", s->source_why);
 	print_clock(s);
-	printf("%-14s %s%s\n", "kernel events", *s->kernel_why ? "no: " : "yes",
-	       s->kernel_why);
+	printf("%-14s %s%s\n", "kernel events", *s->kernel_why ? "no: " :
+	       *s->module_why ? "yes, without the module: " : "yes, by the module",
+	       *s->kernel_why ? s->kernel_why : s->module_why);
 	if (!s->channels.nr) {
 		printf("%-14s none\n", "channels");
 		return;
@@ -165,7 +167,7 @@ static json_t *make_json(struct status_report *s)
 		"stamps", ctl_json_text(s->source_why),
 		"clock", json_clock(s),
 		"kernel_events", "available", !*s->kernel_why,
-			"why", s->kernel_why,
+			"why", *s->kernel_why ? s->kernel_why : s->module_why,
 		"channels", channels);
 }
 
@@ -179,7 +181,8 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 	channel_list_open(&s->channels, true);
 	channel_list_read(&s->channels, "status");
 	tsct_source_choose(tsct_tsc_check_run, s->source_why, sizeof(s->source_why));
-	kernel_source_ready(s->kernel_why, sizeof(s->kernel_why));
+	if (!kernel_source_ready(s->kernel_why, sizeof(s->kernel_why)))
+		kernel_source_module_ready(s->module_why, sizeof(s->module_why));
 	s->clock_origin = tsct_clock_origin(clock);
 	s->clock_why = tsct_clock_reason(clock);
 	s->clock_known = !tsct_clock_snapshot(clock, &s->clock);

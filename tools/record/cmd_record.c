@@ -246,6 +246,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
  * created. Prints the first error, and returns the exit status. */
 static int check_prerequisites(const struct record_options *o, char **ret_path)
 {
+	const char *only = getenv("TSCTRACE_PROVIDER");
 	char why[512], name[64];
 
 	if (record_options_check(o))
@@ -258,7 +259,9 @@ static int check_prerequisites(const struct record_options *o, char **ret_path)
 	record_dir_name(name, sizeof(name));
 	if (record_dir_check(o->dir ? o->dir : name))
 		return EXIT_FAILED;
-	if (o->nr_events && kernel_source_ready(why, sizeof(why))) {
+	if (o->nr_events && (kernel_source_ready(why, sizeof(why)) ||
+			     (only && !strcmp(only, "module") &&
+			      kernel_source_module_ready(why, sizeof(why))))) {
 		record_error("kernel events: %s", why);
 		return EXIT_FAILED;
 	}

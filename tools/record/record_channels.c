@@ -215,15 +215,17 @@ static int open_kernel(struct record_session *s)
 	int err = 0;
 
 	snprintf(name, sizeof(name), "record-%d", getpid());
-	if ((!only || !*only || !strcmp(only, "module")) &&
-	    !kernel_source_module_ready(why, sizeof(why))) {
+	if (!only || !*only || !strcmp(only, "module"))
+		err = kernel_source_module_ready(why, sizeof(why));
+	else
+		err = -ENODEV;
+	if (!err) {
 		err = open_in_module(&options, t);
 	} else {
 		if (s->o->verbose)
 			fprintf(stderr, "trace-ctl record: kernel events come without "
 				"the module: %s\n", why);
-		if (!s->server)
-			err = start_server(s);
+		err = s->server ? 0 : start_server(s);
 		options.roles |= TSCT_ROLE_WRITE;
 		if (!err)
 			err = tsct_channel_open_at(s->socket, &options, t);
