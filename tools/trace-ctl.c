@@ -33,6 +33,7 @@ static const struct command commands[] = {
 	{ "sync",	cmd_sync,	"synchronize with the peers now" },
 	{ "report",	cmd_report,	"write an HTML page of a recording or of exchanges with nodes" },
 	{ "record",	cmd_record,	"record events while a command runs, or until interrupted" },
+	{ "list",	cmd_list,	"print the kernel's events that record can name" },
 	{ "snapshot",	cmd_snapshot,	"copy the events in flight recorders into a recording" },
 	{ "dump",	cmd_dump,	"print the events of a recording in time order" },
 	{ "stat",	cmd_stat,	"print statistics of a recording" },

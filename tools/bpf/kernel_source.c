@@ -85,6 +85,15 @@ int kernel_source_known(const char *event)
 	return probe_is_probe(event) || select_events(event) != 0;
 }
 
+void kernel_source_each(void (*print)(void *context, const char *name,
+				      const char *fields), void *context)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_EVENTS; i++)
+		print(context, kernel_events[i].name, kernel_events[i].fields);
+}
+
 void kernel_source_list(FILE *to)
 {
 	unsigned int i;

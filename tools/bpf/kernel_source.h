@@ -16,6 +16,10 @@ struct kernel_source;		/* BPF programs that are loaded and attached */
 /* True for the name of a kernel event or of a group ("sched", "syscalls", "net") */
 int kernel_source_known(const char *event);
 
+/* Calls a function with the name and the fields of each built-in event. */
+void kernel_source_each(void (*print)(void *context, const char *name,
+				      const char *fields), void *context);
+
 /* Prints the names of events and groups with descriptions, one per line. */
 void kernel_source_list(FILE *to);
 

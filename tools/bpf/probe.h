@@ -73,6 +73,15 @@ bool probe_is_probe(const char *text);
 int probe_fields_by_text(struct probe *probe, const char *text, char *why, size_t size);
 int probe_fields_by_default(struct probe *probe, char *why, size_t size);
 
+/*
+ * Calls a function with a probe, of the type and with the parameters, for each of the
+ * kernel's functions that matches "kprobe:PATTERN" or "fentry:PATTERN". Returns 0, or
+ * -errno with the reason in @why.
+ */
+int probe_functions_each(const char *pattern,
+			 void (*print)(void *context, const struct probe *probe),
+			 void *context, char *why, size_t size);
+
 /* Appends a field that the step makes. @type: such as "u32/x". Returns 0 or -ENOSPC. */
 int probe_fields_add(struct probe_fields *fields, const char *name, const char *type,
 		     const struct probe_step *step);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Fields of probes: by the kernel's types, and by the user's text */
-#include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,44 +214,24 @@ static int add_by_type(struct probe_fields *fields, const struct btf *btf,
 	return probe_fields_add(fields, name, text, &step);
 }
 
-int probe_fields_by_default(struct probe *probe, char *why, size_t size)
+/* Sets the fields of a function with the type @proto. */
+static void add_function(struct probe *probe, const struct btf *btf,
+			 const struct btf_type *proto)
 {
 	static const char *const arguments[] = {
 		"arg1", "arg2", "arg3", "arg4", "arg5", "arg6",
 	};
 	const bool in_words = probe->type == PROBE_FENTRY || probe->type == PROBE_FEXIT;
-	const bool is_return = probe->type == PROBE_KRETPROBE ||
-		probe->type == PROBE_FEXIT;
-	const struct btf *btf = kernel_types();
-	const struct btf_type *proto;
-	const struct btf_param *param;
-	unsigned int i, nr;
-	const struct probe_step result = {
-		.kind = PROBE_COPY, .len = 8, .from = (u16)find_register("ret", 3),
-	};
-	int id;
+	const struct btf_param *param = btf_params(proto);
+	const unsigned int nr = btf_vlen(proto);
+	unsigned int i;
 
-	if (probe->type == PROBE_URETPROBE)
-		return probe_fields_add(&probe->fields, "ret", "s64", &result);
-	if (probe->type >= PROBE_UPROBE)
-		return 0;
-	id = btf ? btf__find_by_name_kind(btf, probe->name, BTF_KIND_FUNC) : -ENOENT;
-	if (id < 0) {
-		if (!in_words)
-			return 0;	/* a probe without fields */
-		snprintf(why, size, "%s: the kernel has no type of such a function; check "
-			 "its name in /proc/kallsyms, or use kprobe:", probe->name);
-		return -ENOENT;
-	}
-	proto = btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
-	param = btf_params(proto);
-	nr = btf_vlen(proto);
-	if (is_return) {
+	if (probe->type == PROBE_KRETPROBE || probe->type == PROBE_FEXIT) {
 		if (proto->type)
 			add_by_type(&probe->fields, btf, "ret", proto->type,
 				    in_words ? 8 * nr : (unsigned int)
 				    find_register("ret", 3));
-		return 0;
+		return;
 	}
 	for (i = 0; i < nr && i < 6; i++)
 		if (add_by_type(&probe->fields, btf,
@@ -259,5 +239,64 @@ int probe_fields_by_default(struct probe *probe, char *why, size_t size)
 				param[i].type, in_words ? 8 * i : (unsigned int)
 				find_register(arguments[i], 4)))
 			break;
+}
+
+int probe_functions_each(const char *pattern,
+			 void (*print)(void *context, const struct probe *probe),
+			 void *context, char *why, size_t size)
+{
+	const char *name = strchr(pattern, ':') + 1, *function;
+	const struct btf *btf = kernel_types();
+	const struct btf_type *type;
+	struct probe probe;
+	__u32 id;
+
+	if (!btf) {
+		snprintf(why, size, "this kernel has no type information; boot one built "
+			 "with CONFIG_DEBUG_INFO_BTF=y");
+		return -EOPNOTSUPP;
+	}
+	snprintf(why, size, "%s: the kernel has no such function", name);
+	for (id = 1; id < btf__type_cnt(btf); id++) {
+		type = btf__type_by_id(btf, id);
+		if (!btf_is_func(type))
+			continue;
+		function = btf__name_by_offset(btf, type->name_off);
+		if (fnmatch(name, function, 0))
+			continue;
+		memset(&probe, 0, sizeof(probe));
+		probe.type = *pattern == 'f' ? PROBE_FENTRY : PROBE_KPROBE;
+		snprintf(probe.group, sizeof(probe.group), "%.6s", pattern);
+		snprintf(probe.name, sizeof(probe.name), "%s", function);
+		add_function(&probe, btf, btf__type_by_id(btf, type->type));
+		print(context, &probe);
+	}
 	return 0;
+}
+
+int probe_fields_by_default(struct probe *probe, char *why, size_t size)
+{
+	const struct probe_step result = {
+		.kind = PROBE_COPY, .len = 8, .from = (u16)find_register("ret", 3),
+	};
+	const struct btf *btf;
+	int id;
+
+	if (probe->type == PROBE_URETPROBE)
+		return probe_fields_add(&probe->fields, "ret", "s64", &result);
+	if (probe->type >= PROBE_UPROBE)
+		return 0;
+	btf = kernel_types();
+	id = btf ? btf__find_by_name_kind(btf, probe->name, BTF_KIND_FUNC) : -ENOENT;
+	if (id >= 0) {
+		add_function(probe, btf, btf__type_by_id(btf,
+				btf__type_by_id(btf, (__u32)id)->type));
+		return 0;
+	}
+	/* A kprobe needs no type: it has no fields then. */
+	if (probe->type == PROBE_KPROBE || probe->type == PROBE_KRETPROBE)
+		return 0;
+	snprintf(why, size, "%s: the kernel has no type of such a function; see trace-ctl "
+		 "list 'fentry:*', or use kprobe:", probe->name);
+	return -ENOENT;
 }

@@ -19,6 +19,7 @@ int cmd_record(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_list(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_monitor(int argc, char **argv);
 int cmd_peers(int argc, char **argv);
