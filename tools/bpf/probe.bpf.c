@@ -12,6 +12,7 @@
 const volatile __u32 event_id;
 const volatile __u32 nr_steps;
 const volatile struct probe_step steps[PROBE_STEPS_MAX];
+const volatile bool may_sleep;		/* programs of uprobes and USDT */
 
 /* Number of events that were not recorded because no buffer was free */
 __u64 missed;
@@ -105,6 +106,25 @@ static __always_inline void append_bytes(char *to, void *context,
 	}
 }
 
+/*
+ * Brings the pages of strings into memory, as far as they exist: reads of the memory of a
+ * process do not wait for pages.
+ */
+static __always_inline void load_strings(void *context)
+{
+	__u64 string;
+	__u32 i;
+	char one;
+
+	for (i = 0; i < PROBE_STEPS_MAX && i < nr_steps; i++) {
+		if (steps[i].kind != PROBE_STRING_USER)
+			continue;
+		string = context_word(context, steps[i].from);
+		bpf_copy_from_user(&one, 1, (void *)string);
+		bpf_copy_from_user(&one, 1, (void *)(string + PROBE_STRING_MAX - 1));
+	}
+}
+
 static __always_inline int record_probe(void *context)
 {
 	struct buffer *buffer;
@@ -112,6 +132,8 @@ static __always_inline int record_probe(void *context)
 
 	if (!wanted(bpf_get_current_pid_tgid() >> 32))
 		return 0;
+	if (may_sleep)
+		load_strings(context);
 	buffer = take_buffer();
 	if (!buffer) {
 		__sync_fetch_and_add(&missed, 1);

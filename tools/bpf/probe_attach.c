@@ -55,10 +55,13 @@ static int share_maps(struct probe_bpf *bpf, const struct probe_shared *shared)
 
 /* Sets the constants of the program, and which program of the object is loaded. */
 static int configure(const struct probe *probe, const struct probe_shared *shared,
-		     unsigned int event_id, struct probe_bpf *bpf)
+		     unsigned int event_id, bool may_sleep, struct probe_bpf *bpf)
 {
 	struct bpf_program *program;
 
+	bpf->rodata->may_sleep = may_sleep;
+	if (may_sleep)
+		bpf_program__set_flags(program_of(probe, bpf), BPF_F_SLEEPABLE);
 	bpf->rodata->with_module = shared->rings < 0;
 	bpf->rodata->channel_handle = shared->channel_handle;
 	bpf->rodata->whole_system = shared->tracked < 0;
@@ -103,22 +106,37 @@ static struct bpf_link *attach(const struct probe *probe, struct probe_bpf *bpf)
 	}
 }
 
+/* Opens and loads the object. Returns 0 or -errno. */
+static int load(const struct probe *probe, const struct probe_shared *shared,
+		unsigned int event_id, bool may_sleep, struct probe_bpf **ret_bpf)
+{
+	struct probe_bpf *bpf = probe_bpf__open();
+	int err;
+
+	if (!bpf)
+		return -errno;
+	err = share_maps(bpf, shared) ?:
+		configure(probe, shared, event_id, may_sleep, bpf) ?:
+		probe_bpf__load(bpf);
+	if (err)
+		probe_bpf__destroy(bpf);
+	else
+		*ret_bpf = bpf;
+	return err;
+}
+
 int probe_attach(const struct probe *probe, const struct probe_shared *shared,
 		 unsigned int event_id, struct probe_program *program,
 		 const char **ret_step)
 {
-	int err;
+	int err = -EINVAL;
 
-	*ret_step = "open";
-	program->bpf = probe_bpf__open();
-	if (!program->bpf)
-		return -errno;
-	err = share_maps(program->bpf, shared) ?:
-		configure(probe, shared, event_id, program->bpf);
-	if (err)
-		return err;
 	*ret_step = "load";
-	err = probe_bpf__load(program->bpf);
+	/* Kernels before 6.0 refuse programs of uprobes that may sleep. */
+	if (probe->type >= PROBE_UPROBE)
+		err = load(probe, shared, event_id, true, &program->bpf);
+	if (err)
+		err = load(probe, shared, event_id, false, &program->bpf);
 	if (err)
 		return err;
 	*ret_step = "attach";
