@@ -5,4 +5,4 @@
 # guest-test: files=build/tools/trace-ctl,build/examples/jobs,tests/guest/t_bpf.sh
 set -eu
 export TSCTRACE_PROVIDER=embedded
-. /usr/bin/t_bpf.sh
+. /tests/guest/t_bpf.sh

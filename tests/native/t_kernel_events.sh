@@ -40,6 +40,7 @@ says 'kernel events: in ring buffers of BPF'
 
 # 17 processes of ours call sync(2) once each, and another one does all the time.
 cat >sync.c <<'END'
+#define _GNU_SOURCE
 #include <unistd.h>
 int main(int argc, char **argv)
 {
@@ -60,6 +61,33 @@ kill -9 "${started[@]}"
 	fail "system calls of another process, or missing ones"
 "$ctl" dump tree | awk '$4 == "sys_enter" { open[$3]++ }
 	$4 == "sys_exit" { if (open[$3]-- < 0) exit 1 }' || fail "pairs of system calls"
+
+# --- filters ----------------------------------------------------------------
+
+# Processes that run already, with a child that exists and one that comes later
+sh -c './sync forever & sleep 1; ./sync; wait' </dev/null &
+shell=$!
+started+=("$shell")
+until_in /proc/$shell/task/$shell/children '[0-9]'
+child=$(cut -d' ' -f1 /proc/$shell/task/$shell/children)
+started+=("$child")
+run 0 record -p $shell -e syscalls --duration 1.5 -o running
+"$ctl" dump --raw running --event sys_enter | awk '/id=syncfs/ { print $3 }' | sort |
+	uniq -c >threads
+grep -q " $child\$" threads || fail "-p: a child that existed: $(cat threads)"
+grep -q "^ *1 " threads || fail "-p: a child that came later: $(cat threads)"
+run 0 record -a --comm sync --cpu 0 -e syscalls --duration 0.3 -o named
+"$ctl" dump --raw named >dump
+[ -s dump ] || [ "$(nproc)" -gt 1 ] || fail "--comm: no events"
+awk -v child=$child '$2 != "[000]" || $3 != child' dump | head -n 1 |
+	grep . && fail "--comm, --cpu: another event"
+kill -9 "$child" "$shell"
+run 1 record -p 999999999 -e syscalls -o refused
+says 'there is no process 999999999'
+run 2 record -p 1,x -e syscalls -o refused
+says "-p: '1,x' is not a list of process ids"
+run 2 record --comm x -o refused -- true
+says 'select kernel events; name these with -e'
 
 # --- probes -----------------------------------------------------------------
 

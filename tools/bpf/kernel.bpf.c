@@ -30,9 +30,11 @@ __u64 untracked;
  * Returns false for an idle task (tgid 0). */
 static __always_inline bool wanted_task(const struct task_struct *task)
 {
-	__u32 tgid = task->tgid;
+	u64 name[2] = {};
 
-	return tgid && wanted(tgid);
+	if (filter.by_name)
+		bpf_probe_read_kernel(name, sizeof(name), task->comm);
+	return task->tgid && wanted_thread(task->tgid, name);
 }
 
 /* ---- tracked processes ------------------------------------------------- */
@@ -102,7 +104,9 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 {
 	struct { struct record record; struct sched_switch e; } all;
 
-	if (!wanted_task(prev) && !wanted_task(next))
+	/* The kernel tells the cgroup of the current thread only, which is @prev. */
+	if (filter.by_cgroup ? !wanted_current() :
+	    !wanted_task(prev) && !wanted_task(next))
 		return 0;
 	bpf_probe_read_kernel(all.e.prev_comm, sizeof(all.e.prev_comm), prev->comm);
 	all.e.prev_tid = prev->pid;
@@ -132,7 +136,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 	struct { struct record record; struct sys_exit e; } all = { .e.ret = ret };
 	bool compat;
 
-	if (!wanted(bpf_get_current_pid_tgid() >> 32))
+	if (!wanted_current())
 		return 0;
 	compat = compat_call();
 	all.e.id = (int)regs->orig_ax;
@@ -150,7 +154,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 {
 	struct { struct record record; struct sys_enter e; } all;
 
-	if (!wanted(bpf_get_current_pid_tgid() >> 32))
+	if (!wanted_current())
 		return 0;
 	if (compat_call())
 		all.e = (struct sys_enter) { id + SYSCALL_COMPAT, regs->bx,

@@ -13,7 +13,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
-#include "events.h"
+#include "kernel_filter.h"
 
 /* The module's kfunc (kernel function for BPF) that writes an event into a channel */
 extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
@@ -22,8 +22,7 @@ extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
 /* Constants that kernel_source.c sets before it loads a program */
 const volatile bool with_module;	/* events go to a channel of the module */
 const volatile __u64 channel_handle;
-const volatile bool whole_system;
-const volatile __u32 self_tgid;		/* the recorder, which is not recorded */
+const volatile struct kernel_filter filter;
 
 /*
  * Processes to record, a map shared by all BPF programs. Key: tgid; value: start time
@@ -36,12 +35,43 @@ struct {
 	__type(value, u64);
 } tracked SEC(".maps");
 
-/* Returns true if events of a process are recorded. */
-static __always_inline bool wanted(__u32 tgid)
+/* The cgroup (of version 2) whose threads are recorded, with those below it */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} cgroup SEC(".maps");
+
+/* Returns true if events of a thread on this CPU are recorded. @name: its name */
+static __always_inline bool wanted_thread(__u32 tgid, const u64 *name)
 {
-	if (tgid == self_tgid)
+	__u32 cpu;
+
+	if (tgid == filter.self_tgid)
 		return false;
-	return whole_system || bpf_map_lookup_elem(&tracked, &tgid);
+	if (!filter.all_processes && !bpf_map_lookup_elem(&tracked, &tgid))
+		return false;
+	if (filter.by_cpu) {
+		cpu = bpf_get_smp_processor_id();
+		if (cpu >= KERNEL_FILTER_CPUS ||
+		    !(filter.cpus[cpu / 64] & 1ULL << cpu % 64))
+			return false;
+	}
+	return !filter.by_name ||
+		(name[0] == filter.name[0] && name[1] == filter.name[1]);
+}
+
+/* The same of the current thread, which must also be in the cgroup */
+static __always_inline bool wanted_current(void)
+{
+	u64 name[2] = {};
+
+	if (filter.by_name)
+		bpf_get_current_comm(name, sizeof(name));
+	if (filter.by_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
+		return false;
+	return wanted_thread(bpf_get_current_pid_tgid() >> 32, name);
 }
 
 /*

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Loads and attaches the BPF programs that record kernel events */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,11 +17,13 @@
 
 #include "bpf_errors.h"
 #include "bpf_rings.h"
+#include "kernel_filter.h"
 #include "kernel_bpf.skel.h"
 #include "kernel_source.h"
 #include "net_bpf.skel.h"
 #include "probe.h"
 #include "tools/bpf/events.h"
+#include "tracked.h"
 
 #define KERNEL_BTF	"/sys/kernel/btf/vmlinux"
 #define MODULE_BTF	"/sys/kernel/btf/tsctrace"
@@ -34,6 +37,7 @@ struct kernel_source {
 	struct net_bpf *net;		/* network programs; NULL: none selected */
 	struct bpf_rings *rings;	/* NULL: events go to the module */
 	__u64 channel_handle;
+	struct kernel_filter filter;
 	struct probe *probes;
 	struct probe_program *programs;	/* of the probes */
 	unsigned int nr_probes;
@@ -333,9 +337,8 @@ static int share_rings(const struct kernel_source *source, struct bpf_map *rings
 	return error;
 }
 
-/* @tracked_fd: the map of processes to record; -1: all processes are recorded */
 static int configure_net(struct kernel_source *source, struct net_bpf *bpf,
-			 const int *ids, int tracked_fd)
+			 const int *ids)
 {
 	/* Two programs attach to functions that a kernel without IPv6 does not have. */
 	const bool ipv6 = exists("/proc/net/if_inet6");
@@ -348,20 +351,19 @@ static int configure_net(struct kernel_source *source, struct net_bpf *bpf,
 	bpf->rodata->channel_handle = source->channel_handle;
 	bpf->rodata->net_send_id = ids[NET_SEND];
 	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
-	bpf->rodata->whole_system = tracked_fd < 0;
-	bpf_program__set_autoload(bpf->progs.mark_socket, tracked_fd >= 0);
+	memcpy((void *)&bpf->rodata->filter, &source->filter, sizeof(source->filter));
+	bpf_program__set_autoload(bpf->progs.mark_socket, !source->filter.all_processes);
 	bpf_program__set_autoload(bpf->progs.on_receive, ids[NET_RECEIVE]);
 	bpf_program__set_autoload(bpf->progs.on_tcp4_send, send);
 	bpf_program__set_autoload(bpf->progs.on_udp4_send, send);
 	bpf_program__set_autoload(bpf->progs.on_tcp6_send, send && ipv6);
 	bpf_program__set_autoload(bpf->progs.on_udp6_send, send && ipv6);
-	if (tracked_fd < 0)
-		return bpf_map__set_max_entries(bpf->maps.tracked, 1);
-	return bpf_map__reuse_fd(bpf->maps.tracked, tracked_fd);
+	return bpf_map__reuse_fd(bpf->maps.tracked,
+				 bpf_map__fd(source->bpf->maps.tracked));
 }
 
-static int open_net(struct kernel_source *source, const int *ids, pid_t root,
-		    char *why, size_t size)
+static int open_net(struct kernel_source *source, const int *ids, char *why,
+		    size_t size)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 	const char *step = "open";
@@ -373,8 +375,7 @@ static int open_net(struct kernel_source *source, const int *ids, pid_t root,
 	bpf = net_bpf__open();
 	if (!bpf)
 		return bpf_errors_fail_step(-errno, step, why, size);
-	error = configure_net(source, bpf, ids, root ?
-			      bpf_map__fd(source->bpf->maps.tracked) : -1);
+	error = configure_net(source, bpf, ids);
 	if (!error) {
 		step = "load";
 		error = net_bpf__load(bpf);
@@ -398,14 +399,15 @@ static int open_net(struct kernel_source *source, const int *ids, pid_t root,
 }
 
 static int open_probes(struct kernel_source *source, struct tsct_channel *channel,
-		       pid_t root, char *why, size_t size)
+		       char *why, size_t size)
 {
 	struct probe_shared shared = {
 		.rings = source->rings ? bpf_rings_map(source->rings) : -1,
 		.counts = source->rings ? bpf_rings_counts(source->rings) : -1,
-		.tracked = root ? bpf_map__fd(source->bpf->maps.tracked) : -1,
+		.tracked = bpf_map__fd(source->bpf->maps.tracked),
+		.cgroup = bpf_map__fd(source->bpf->maps.cgroup),
 		.channel_handle = source->channel_handle,
-		.self_tgid = getpid(),
+		.filter = &source->filter,
 	};
 	const struct probe *probe;
 	const char *step = "make buffers for";
@@ -437,55 +439,92 @@ static int open_probes(struct kernel_source *source, struct tsct_channel *channe
 
 /* ---- interface --------------------------------------------------------- */
 
-static int open_and_load(struct kernel_source *source, unsigned int set,
-			 const int *ids, pid_t root, char *why, size_t size)
+/* Makes the filter, a constant of all programs. */
+static void make_filter(struct kernel_source *source, const struct kernel_select *select)
 {
-	struct kernel_bpf *bpf = kernel_bpf__open();
-	__u32 tgid = root;
-	__u64 start = 0;
-	int error;
+	struct kernel_filter *filter = &source->filter;
+	unsigned int cpu;
 
-	if (!bpf)
-		return bpf_errors_fail_step(-errno, "open", why, size);
-	source->bpf = bpf;
+	filter->self_tgid = (u32)getpid();
+	filter->all_processes = !select->nr_roots;
+	filter->by_cgroup = select->cgroup != NULL;
+	filter->by_cpu = select->cpus && select->cpus->nr;
+	for (cpu = 0; filter->by_cpu && cpu < KERNEL_FILTER_CPUS; cpu++)
+		if (tsct_filter_in(select->cpus, cpu))
+			filter->cpus[cpu / 64] |= 1ULL << cpu % 64;
+	filter->by_name = select->name != NULL;
+	if (select->name)
+		snprintf((char *)filter->name, sizeof(filter->name), "%s", select->name);
+}
+
+static int set_cgroup(const struct kernel_source *source, const char *path, char *why,
+		      size_t size)
+{
+	const __u32 zero = 0;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error = 0;
+
+	if (fd < 0 || bpf_map_update_elem(bpf_map__fd(source->bpf->maps.cgroup), &zero,
+					  &fd, BPF_ANY))
+		error = bpf_errors_fail(-errno, why, size, "%s: %s; name the directory of a "
+					"cgroup of version 2, below /sys/fs/cgroup", path,
+					strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+/* Sets the constants and maps of the built-in programs, and which of them are loaded. */
+static int configure(struct kernel_source *source, unsigned int set, const int *ids)
+{
+	struct kernel_bpf *bpf = source->bpf;
+	const bool follow = !source->filter.all_processes;
+
 	bpf->rodata->with_module = !source->rings;
 	bpf->rodata->channel_handle = source->channel_handle;
 	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
 	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
 	bpf->rodata->sys_exit_id = ids[SYS_EXIT];
-	bpf->rodata->self_tgid = getpid();
-	bpf->rodata->whole_system = !root;
+	memcpy((void *)&bpf->rodata->filter, &source->filter, sizeof(source->filter));
 	bpf_program__set_autoload(bpf->progs.on_sched_switch,
 				  set & 1u << SCHED_SWITCH);
 	bpf_program__set_autoload(bpf->progs.on_sys_enter,
 				  set & 1u << SYS_ENTER);
 	bpf_program__set_autoload(bpf->progs.on_sys_exit, set & 1u << SYS_EXIT);
-	bpf_program__set_autoload(bpf->progs.follow_fork, root);
-	bpf_program__set_autoload(bpf->progs.follow_free, root);
-	if (!root)
+	bpf_program__set_autoload(bpf->progs.follow_fork, follow);
+	bpf_program__set_autoload(bpf->progs.follow_free, follow);
+	if (!follow)
 		bpf_map__set_max_entries(bpf->maps.tracked, 1);
-	error = share_rings(source, bpf->maps.rings, bpf->maps.counts) ?:
-		kernel_bpf__load(bpf);
-	/*
-	 * An entry with start time 0 (unknown) is not deleted when the root process is
-	 * freed, but when a new process gets the same number.
-	 */
+	return share_rings(source, bpf->maps.rings, bpf->maps.counts);
+}
+
+static int open_and_load(struct kernel_source *source, const struct kernel_select *select,
+			 unsigned int set, const int *ids, char *why, size_t size)
+{
+	int error;
+
+	source->bpf = kernel_bpf__open();
+	if (!source->bpf)
+		return bpf_errors_fail_step(-errno, "open", why, size);
+	make_filter(source, select);
+	error = configure(source, set, ids) ?: kernel_bpf__load(source->bpf);
 	if (error)
-		bpf_errors_fail_step(error, "load", why, size);
-	else if (root && bpf_map_update_elem(bpf_map__fd(bpf->maps.tracked), &tgid,
-					     &start, BPF_ANY))
-		error = bpf_errors_fail(-errno, why, size, "cannot trace process %d and its children: %s",
-			     root, strerror(errno));
-	else if ((error = kernel_bpf__attach(bpf)))
-		bpf_errors_fail_step(error, "attach", why, size);
-	else
-		error = open_net(source, ids, root, why, size);
-	return error;
+		return bpf_errors_fail_step(error, "load", why, size);
+	error = select->cgroup ? set_cgroup(source, select->cgroup, why, size) : 0;
+	if (error)
+		return error;
+	error = kernel_bpf__attach(source->bpf);
+	if (error)
+		return bpf_errors_fail_step(error, "attach", why, size);
+	error = select->nr_roots ?
+		tracked_add(bpf_map__fd(source->bpf->maps.tracked), select->roots,
+			    select->nr_roots, why, size) : 0;
+	return error ?: open_net(source, ids, why, size);
 }
 
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
-		       const char *const *events, unsigned int nr, pid_t root,
-		       struct kernel_source **ret, char *why, size_t size)
+		       const char *const *events, unsigned int nr,
+		       const struct kernel_select *select, struct kernel_source **ret,
+		       char *why, size_t size)
 {
 	struct kernel_source *source = calloc(1, sizeof(*source));
 	int ids[NR_EVENTS], error = 0;
@@ -508,9 +547,9 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 			bpf_errors_fail_step(error, "make ring buffers for", why, size);
 	}
 	if (!error)
-		error = open_and_load(source, set, ids, root, why, size);
+		error = open_and_load(source, select, set, ids, why, size);
 	if (!error)
-		error = open_probes(source, channel, root, why, size);
+		error = open_probes(source, channel, why, size);
 	bpf_errors_end();
 	if (error)
 		kernel_source_close(source);

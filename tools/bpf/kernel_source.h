@@ -11,7 +11,19 @@
 
 #include <tsctrace/tsctrace.h>
 
+#include "lib/query/filter.h"
+
 struct kernel_source;		/* BPF programs that are loaded and attached */
+
+/* Threads whose events are recorded; all zero: all of the system */
+struct kernel_select {
+	/* processes, with their present and later descendants; nr_roots 0: all */
+	const pid_t *roots;
+	unsigned int nr_roots;
+	const char *name;	/* name of the threads, 15 bytes count; NULL: any */
+	const char *cgroup;	/* directory of a cgroup (version 2); NULL: any */
+	const struct tsct_filter_ranges *cpus;	/* NULL: all */
+};
 
 /* True for the name of a kernel event or of a group ("sched", "syscalls", "net") */
 int kernel_source_known(const char *event);
@@ -37,16 +49,16 @@ int kernel_source_module_ready(char *why, size_t why_size);
  * @channel: channel created with TSCT_CHANNEL_KERNEL, of the module or of a server of
  *	this process; must outlive the source
  * @clock: clock of the recording; must outlive the source
- * @events: names of events or groups
- * @root: process to record, with its descendants; 0: the whole system
+ * @events: names of events, groups or probes
+ * @select: which threads to record
  *
  * Loads and attaches the BPF programs: events are recorded from the return on. Returns
  * 0 or -errno, with the reason and the fix in @why. Not thread-safe, because libbpf's
  * log is process-wide.
  */
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
-		       const char *const *events, unsigned int nr, pid_t root,
-		       struct kernel_source **ret, char *why, size_t why_size);
+		       const char *const *events, unsigned int nr,
+		       const struct kernel_select *select, struct kernel_source **ret, char *why, size_t why_size);
 
 /*
  * Moves events into the channel, if they do not come there by themselves: to be called

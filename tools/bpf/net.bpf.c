@@ -274,7 +274,7 @@ int BPF_PROG(mark_socket, struct socket *unused, struct sock *sk)
 
 static __always_inline bool wanted_socket(struct sock *sk)
 {
-	return whole_system || bpf_sk_storage_get(&ours, sk, NULL, 0);
+	return filter.all_processes || bpf_sk_storage_get(&ours, sk, NULL, 0);
 }
 
 /*

@@ -130,7 +130,7 @@ static __always_inline int record_probe(void *context)
 	struct buffer *buffer;
 	__u32 i, at = 0;
 
-	if (!wanted(bpf_get_current_pid_tgid() >> 32))
+	if (!wanted_current())
 		return 0;
 	if (may_sleep)
 		load_strings(context);

@@ -21,6 +21,7 @@
 
 #include <tsctrace/abi.h>
 
+#include "kernel_filter.h"
 #include "probe_steps.h"
 
 enum probe_type {
@@ -100,10 +101,10 @@ struct probe_program {
 /* What the programs of a source have in common */
 struct probe_shared {
 	int rings, counts;	/* maps of ring buffers; -1: events go to the module */
-	int tracked;		/* map of processes to record; -1: all */
+	int tracked, cgroup;	/* maps of the filter */
 	int buffers;		/* map of buffers */
 	uint64_t channel_handle;
-	uint32_t self_tgid;
+	const struct kernel_filter *filter;
 };
 
 /*

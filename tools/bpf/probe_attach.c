@@ -46,11 +46,8 @@ static int share_maps(struct probe_bpf *bpf, const struct probe_shared *shared)
 	if (!err && shared->rings >= 0)
 		err = bpf_map__reuse_fd(bpf->maps.rings, shared->rings) ?:
 			bpf_map__reuse_fd(bpf->maps.counts, shared->counts);
-	if (!err)
-		err = shared->tracked >= 0 ?
-			bpf_map__reuse_fd(bpf->maps.tracked, shared->tracked) :
-			bpf_map__set_max_entries(bpf->maps.tracked, 1);
-	return err;
+	return err ?: bpf_map__reuse_fd(bpf->maps.tracked, shared->tracked) ?:
+		bpf_map__reuse_fd(bpf->maps.cgroup, shared->cgroup);
 }
 
 /* Sets the constants of the program, and which program of the object is loaded. */
@@ -64,8 +61,7 @@ static int configure(const struct probe *probe, const struct probe_shared *share
 		bpf_program__set_flags(program_of(probe, bpf), BPF_F_SLEEPABLE);
 	bpf->rodata->with_module = shared->rings < 0;
 	bpf->rodata->channel_handle = shared->channel_handle;
-	bpf->rodata->whole_system = shared->tracked < 0;
-	bpf->rodata->self_tgid = shared->self_tgid;
+	memcpy((void *)&bpf->rodata->filter, shared->filter, sizeof(*shared->filter));
 	bpf->rodata->event_id = event_id;
 	bpf->rodata->nr_steps = probe->fields.nr_steps;
 	memcpy((void *)bpf->rodata->steps, probe->fields.steps,

@@ -369,6 +369,8 @@ int cmd_record(int argc, char **argv)
 	}
 	free(path);
 	free(o.events);
+	free(o.pids);
+	free(o.cpus.range);
 	free(o.channels);
 	return ret;
 }

@@ -18,6 +18,9 @@ struct record_options {
 	const char **events;		/* names of kernel events and groups */
 	unsigned int nr_events;
 	bool all;			/* record kernel events of the whole system */
+	struct kernel_select select;	/* threads whose kernel events are recorded */
+	struct tsct_filter_ranges cpus;	/* CPUs whose kernel events are recorded */
+	pid_t *pids;			/* processes of -p, select.roots */
 	const char *dir;		/* output; NULL: a name with date and time */
 	/* names of program channels; CMD uses the first */
 	const char **channels;

@@ -12,7 +12,7 @@
 #include "lib/fit/fit.h"
 #include "tools/common/cmd.h"
 
-enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_DURATION, KEY_EVENTS,
+enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CPU, KEY_DURATION, KEY_EVENTS,
        KEY_FIT, KEY_JSON, KEY_NO_CLUSTER, KEY_NO_SESSIONS, KEY_PASS,
        KEY_SYNC_TIMEOUT, KEY_UNREAD };
 
@@ -20,6 +20,13 @@ static const struct argp_option options[] = {
 	{ "event", 'e', "EVENT", 0, "record this kernel event or group; may be "
 	  "repeated; 'list' prints them. Events of programs ('user') are always "
 	  "recorded", 0 },
+	{ "pid", 'p', "PID[,PID]...", 0, "record kernel events of these running "
+	  "processes and their descendants", 0 },
+	{ "comm", KEY_COMM, "NAME", 0, "record kernel events only of threads with this "
+	  "name", 0 },
+	{ "cgroup", KEY_CGROUP, "DIR", 0, "record kernel events only of threads in this "
+	  "cgroup and those below it", 0 },
+	{ "cpu", KEY_CPU, "LIST", 0, "record kernel events only on these CPUs: 0-3,8", 0 },
 	{ "output", 'o', "DIR", 0, "write the recording to DIR, a new or empty "
 	  "directory (default: tsctrace-DATE-TIME)", 0 },
 	{ "all", 'a', NULL, 0, "record kernel events of the whole system, not "
@@ -105,6 +112,28 @@ static void add_event(struct argp_state *state, struct record_options *o,
 	o->events[o->nr_events++] = event;
 }
 
+/* Adds the processes of a list, such as "17,23". */
+static void add_pids(struct argp_state *state, struct record_options *o, const char *list)
+{
+	const char *at = list;
+	long pid;
+	char *end;
+
+	do {
+		pid = strtol(at, &end, 10);
+		if (*at < '0' || *at > '9' || pid < 1 || pid > INT32_MAX ||
+		    (*end && *end != ','))
+			argp_error(state, "-p: '%s' is not a list of process ids such as "
+				   "17,23", list);
+		o->pids = realloc(o->pids, (o->select.nr_roots + 1) * sizeof(*o->pids));
+		if (!o->pids)
+			argp_failure(state, EXIT_FAILED, ENOMEM, "-p");
+		o->pids[o->select.nr_roots++] = (pid_t)pid;
+		at = end + 1;
+	} while (*end);
+	o->select.roots = o->pids;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
@@ -113,6 +142,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = o; break;
 	case 'e': add_event(state, o, arg); break;
+	case 'p': add_pids(state, o, arg); break;
+	case KEY_COMM: o->select.name = arg; break;
+	case KEY_CGROUP: o->select.cgroup = arg; break;
+	case KEY_CPU:
+		if (tsct_filter_ranges(arg, TSCT_CPUS_MAX - 1, &o->cpus))
+			argp_error(state, "--cpu: '%s' is not a CPU list such as 0-3,8",
+				   arg);
+		break;
 	case 'o': o->dir = arg; break;
 	case 'a': o->all = true; break;
 	case 'c': o->channels[o->nr_channels++] = arg; break;
@@ -247,6 +284,16 @@ int record_options_check(const struct record_options *o)
 		record_error("invalid ring size: %u blocks of %u bytes; use powers of"
 			     " two: 4096 to 65536 bytes, %u to 65536 blocks, up to 256"
 			     " MiB in all", blocks, size, min);
+		return -EINVAL;
+	}
+	if (!o->nr_events && (o->select.nr_roots || o->select.name || o->select.cgroup ||
+			      o->cpus.nr)) {
+		record_error("-p, --comm, --cgroup and --cpu select kernel events; name "
+			     "these with -e");
+		return -EINVAL;
+	}
+	if (o->all && o->select.nr_roots) {
+		record_error("-a and -p exclude each other; remove one of them");
 		return -EINVAL;
 	}
 	if (o->sync_timeout_s && (o->sync_mode == RECORD_SYNC_OFF ||

@@ -106,6 +106,7 @@ static int open_drains(struct record_session *s)
 
 int record_session_begin(struct record_session *s, pid_t root)
 {
+	struct kernel_select select;
 	char why[1024] = "";
 	int err = 0;
 
@@ -115,9 +116,14 @@ int record_session_begin(struct record_session *s, pid_t root)
 		err = open_drains(s);
 	if (err || s->nr_channels == s->nr_programs)
 		return err;
+	select = s->o->select;
+	if (root && !s->o->all && !select.nr_roots) {
+		select.roots = &root;
+		select.nr_roots = 1;
+	}
+	select.cpus = &s->o->cpus;
 	err = kernel_source_open(s->channels[s->nr_programs], s->clock, s->o->events,
-				 s->o->nr_events, s->o->all ? 0 : root, &s->source,
-				 why, sizeof(why));
+				 s->o->nr_events, &select, &s->source, why, sizeof(why));
 	if (err) {
 		record_error("kernel events: %s", why);
 		if (s->o->verbose)
