@@ -661,9 +661,10 @@ bool tsct_recording_lossy(const struct tsct_recording *rec)
 
 /* ---- system calls ------------------------------------------------------------ */
 
-/* Names of system calls, generated from the kernel's header, see syscalls.mk */
 static const char *const syscall_names[] = {
-#include "syscalls.inc"
+#define SYSCALL(number, name, result, args)	[number] = #name,
+#include "lib/syscalls/syscall_list.h"
+#undef SYSCALL
 };
 
 const char *tsct_syscall_name(__s64 number)

@@ -136,6 +136,7 @@ static int list_defs(struct tsct_export *x)
 			d = &x->defs[x->first_def[i] + j];
 			d->def = x->rec->streams[i].defs[j];
 			d->stream = i;
+			d->call = d->def ? tsct_syscall_of(x->rec, i, d->def) : NULL;
 			d->wanted = d->def &&
 				tsct_filter_wants(&x->filter, d->def);
 		}

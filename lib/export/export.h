@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "lib/query/syscall_value.h"
 #include "lib/query/threads.h"
 #include "lib/query/filter.h"
 #include "lib/ctf/trace_reader.h"
@@ -75,6 +76,7 @@ const struct tsct_export_format *tsct_export_find(const char *name);
 struct tsct_export_def {
 	const struct tsct_event_def *def; /* definition; NULL: no event has this id */
 	__u32 stream;
+	const struct tsct_syscall *call; /* system call that the events record, or NULL */
 	__u32 slice;		/* number of the slice, equal for a BEGIN and its END */
 	bool wanted;
 	__u64 pool;		/* namespace of the message keys; a SEND and its

@@ -149,7 +149,18 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 /* Selection of an event's fields: all fields, numeric fields, or all others */
 enum which { ALL, NUMBERS, OTHERS };
 
-static json_t *fields(const struct tsct_export_event *ev, enum which which)
+/* Returns a value as JSON; values of system calls that have a text, as this text. */
+static json_t *value_json(const struct tsct_export *x, const struct tsct_export_event *ev,
+			  const struct tsct_value *v)
+{
+	char text[TSCT_SYSCALL_TEXT_MAX];
+
+	return tsct_syscall_value(x->defs[ev->def].call, ev->e, v, text) ?
+		json_string(text) : tsct_json_value(v, EXACT_MAX);
+}
+
+static json_t *fields(const struct tsct_export *x, const struct tsct_export_event *ev,
+		      enum which which)
 {
 	json_t *json = json_object();
 	struct tsct_value v;
@@ -158,7 +169,7 @@ static json_t *fields(const struct tsct_export_event *ev, enum which which)
 
 	while (tsct_value_next(ev->e, &nr, &pos, &v))
 		if (which == ALL || is_number(&v) == (which == NUMBERS))
-			json_object_set_new(json, v.field->name, tsct_json_value(&v, EXACT_MAX));
+			json_object_set_new(json, v.field->name, value_json(x, ev, &v));
 	/* Names with a dot are the exporter's own: field names are C identifiers. */
 	if (which != NUMBERS)
 		json_object_set_new(json, "tsctrace.cpu",
@@ -171,7 +182,7 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 {
 	json_t *json = frame(ev->thread, phase, ev->e->def->name,
 			     x->rec->streams[ev->e->stream].name);
-	json_t *args = fields(ev, *phase == 'C' ? NUMBERS : ALL);
+	json_t *args = fields(x, ev, *phase == 'C' ? NUMBERS : ALL);
 
 	if (ev->act == TSCT_ACT_ORPHAN)
 		json_object_set_new(args, "tsctrace.kind", json_string(
@@ -179,7 +190,7 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	json_object_set_new(json, "args", args);
 	switch (*phase) {
 	case 'C':
-		json_object_set_new(json, "fields", fields(ev, OTHERS));
+		json_object_set_new(json, "fields", fields(x, ev, OTHERS));
 		break;
 	case 'i':
 		json_object_set_new(json, "s", json_string("t"));

@@ -337,6 +337,7 @@ static int note_fields(struct tsct_export *x,
 			const struct tsct_export_event *ev)
 {
 	struct perfetto *p = x->own;
+	char text[TSCT_SYSCALL_TEXT_MAX];
 	struct tsct_value v;
 	unsigned int nr = 0;
 	annotation *note;
@@ -349,8 +350,11 @@ static int note_fields(struct tsct_export *x,
 	if (ev->act == TSCT_ACT_ORPHAN)
 		err = set_text(p, add_note(p, kind_name(x)),
 			       strdup(tsct_kind_names[ev->e->def->kind]));
-	while (!err && tsct_value_next(ev->e, &nr, &pos, &v))
-		err = set_value(p, add_note(p, field_name(ev->def, nr - 1)), &v);
+	while (!err && tsct_value_next(ev->e, &nr, &pos, &v)) {
+		note = add_note(p, field_name(ev->def, nr - 1));
+		err = tsct_syscall_value(x->defs[ev->def].call, ev->e, &v, text) ?
+			set_text(p, note, strdup(text)) : set_value(p, note, &v);
+	}
 	return err;
 }
 

@@ -13,6 +13,7 @@
 #include "lib/core/event_def.h"
 #include "lib/core/port.h"
 #include "event_text.h"
+#include "syscall_value.h"
 #include "value_text.h"
 
 #define TID_WIDTH	7	/* width of the column of thread IDs, digits */
@@ -41,6 +42,7 @@ struct tsct_event_text_layout {
 	__u32 head_len;
 	__u32 nr;		/* number of the event's fields */
 	const char *head;	/* text of the event's name and kind */
+	const struct tsct_syscall *call;	/* system call of the event; NULL: none */
 	struct field_layout fields[];
 };
 
@@ -74,7 +76,8 @@ static char *make_head(const struct tsct_event_text *l, char *at,
 }
 
 static struct tsct_event_text_layout *make_layout(const struct tsct_event_text *l,
-					   const struct tsct_event_def *def)
+						  __u32 class,
+						  const struct tsct_event_def *def)
 {
 	const size_t head = sizeof(struct tsct_event_text_layout) +
 		def->nr_fields * sizeof(struct field_layout);
@@ -93,11 +96,12 @@ static struct tsct_event_text_layout *make_layout(const struct tsct_event_text *
 	s->head = text;
 	s->head_len = at - text;
 	s->nr = def->nr_fields;
+	s->call = tsct_syscall_of(l->rec, class, def);
 	for (f = s->fields; f < s->fields + s->nr; f++, field++) {
 		f->field = field;
 		f->type = field->type;
 		f->size = field->type <= TSCT_TYPE_S64 &&
-			field->format == TSCT_FORMAT_DEFAULT ?
+			field->format == TSCT_FORMAT_DEFAULT && !s->call ?
 			tsct_event_def_field_size(field, "", 8) : 0;
 		f->is_text = field->type == TSCT_TYPE_STRING ||
 			field->type == TSCT_TYPE_CHARS;
@@ -108,7 +112,8 @@ static struct tsct_event_text_layout *make_layout(const struct tsct_event_text *
 		f->len = at - f->label;
 	}
 	s->room = TIME_ROOM + l->location_len + (size_t)(at - text) +
-		s->nr * (size_t)(TSCT_VALUE_ROOM + COLOUR_ROOM) + 4 * COPY_BYTES;
+		s->nr * (size_t)((s->call ? TSCT_SYSCALL_TEXT_MAX : TSCT_VALUE_ROOM) +
+				 COLOUR_ROOM) + 4 * COPY_BYTES;
 	return s;
 }
 
@@ -156,7 +161,7 @@ int tsct_event_text_learn(struct tsct_event_text *l)
 		for (i = 0; i < c->nr_defs; i++) {
 			if (!is_selected(l, class, i))
 				continue;
-			layouts[i] = make_layout(l, c->defs[i]);
+			layouts[i] = make_layout(l, class, c->defs[i]);
 			if (!layouts[i])
 				return -ENOMEM;
 		}
@@ -326,6 +331,7 @@ static char *put_fields(const struct tsct_event_text *l, char *at,
 	const struct field_layout *f;
 	struct tsct_value v;
 	bool coloured;
+	size_t len;
 
 	for (f = s->fields; f < s->fields + s->nr; f++) {
 		at = copy(at, f->label, f->len);
@@ -341,9 +347,19 @@ static char *put_fields(const struct tsct_event_text *l, char *at,
 		from += v.size;
 		coloured = l->colour && f->is_text;
 		at = stpcpy(at, text_colours[coloured].text);
-		at = stpcpy(tsct_value_format(at, &v), text_colours[coloured].off);
+		len = tsct_syscall_value(s->call, e, &v, at);
+		at = len ? at + len : tsct_value_format(at, &v);
+		if (tsct_syscall_is_cut(s->call, &v))
+			at = stpcpy(at, "...");
+		at = stpcpy(at, text_colours[coloured].off);
 	}
 	return at;
+}
+
+const struct tsct_syscall *tsct_event_text_syscall(const struct tsct_event_text *l,
+						   const struct tsct_trace_event *e)
+{
+	return l->layouts[e->stream][e->def->id - TSCT_ID_FIRST]->call;
 }
 
 int tsct_event_text_add(struct tsct_event_text *l, const struct tsct_trace_event *e,

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "filter.h"
+#include "lib/syscalls/syscalls.h"
 #include "unique_stamps.h"
 
 /* Format of the column with an event's time */
@@ -72,5 +73,9 @@ int tsct_event_text_learn(struct tsct_event_text *lines);
 /* tsct_event_text_add - append the line of an event at time @ns. 0 or -ENOMEM */
 int tsct_event_text_add(struct tsct_event_text *lines, const struct tsct_trace_event *event,
 		   __s64 ns);
+
+/* Returns the system call that a selected event records; NULL: none. */
+const struct tsct_syscall *tsct_event_text_syscall(const struct tsct_event_text *lines,
+						   const struct tsct_trace_event *event);
 
 #endif /* TSCT_EVENT_TEXT_H */

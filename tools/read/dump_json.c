@@ -11,6 +11,7 @@
 #include <tsctrace/stamp.h>
 
 #include "dump.h"
+#include "lib/query/syscall_value.h"
 #include "lib/query/value_text.h"
 
 /* Upper limits of the length of parts of the JSON text, in bytes */
@@ -132,6 +133,31 @@ static char *put_fields(char *at, const struct tsct_trace_event *e)
 	return at;
 }
 
+/* Writes the fields of a system call whose values have another text than the number in
+ * "fields", such as the names of flags. */
+static char *put_decoded(char *at, const struct tsct_syscall *call,
+			 const struct tsct_trace_event *e)
+{
+	const char *gap = ",\"decoded\":{\"";
+	char text[TSCT_SYSCALL_TEXT_MAX];
+	struct tsct_value v;
+	unsigned int nr = 0;
+	size_t pos = 0;
+	bool any = false;
+
+	while (tsct_value_next(e, &nr, &pos, &v)) {
+		if (!tsct_syscall_value(call, e, &v, text))
+			continue;
+		at = put(put(at, gap), v.field->name);
+		at = put_string(put(at, "\":"), text);
+		gap = ",\"";
+		any = true;
+	}
+	if (any)
+		*at++ = '}';
+	return at;
+}
+
 /* ---- lines --------------------------------------------------------------------- */
 
 static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
@@ -150,7 +176,7 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	return at;
 }
 
-static char *put_line(char *at, struct dump *d,
+static char *put_line(char *at, struct dump *d, const struct tsct_syscall *call,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
 	__u64 error;
@@ -164,6 +190,8 @@ static char *put_line(char *at, struct dump *d,
 	at = put_string(put(at, ",\"event\":"), e->def->name);
 	at = put_string(put(at, ",\"kind\":"), tsct_kind_names[e->def->kind]);
 	at = put_fields(put(at, ",\"fields\":"), e);
+	if (call)
+		at = put_decoded(at, call, e);
 	if (d->rec->merged)
 		at = put_string(put(at, ",\"node\":"),
 				tsct_recording_node_name(d->rec, e->node));
@@ -183,9 +211,11 @@ static char *put_line(char *at, struct dump *d,
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 {
 	const char *node = tsct_recording_node_name(d->rec, e->node);
+	const struct tsct_syscall *call = tsct_event_text_syscall(&d->lines, e);
 	struct dump_json *j = &d->json_lines;
 	const size_t room = j->len + LINE_ROOM + CHAR_ROOM * (strlen(node) + e->len) +
-		e->def->nr_fields * (size_t)MEMBER_ROOM * 2;
+		e->def->nr_fields * (size_t)(2 * MEMBER_ROOM +
+			(call ? MEMBER_ROOM + TSCT_SYSCALL_TEXT_MAX : 0));
 	char *text;
 
 	if (room > j->room) {
@@ -195,6 +225,6 @@ int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 		j->text = text;
 		j->room = room * 2;
 	}
-	j->len = put_line(j->text + j->len, d, e, ns) - j->text;
+	j->len = put_line(j->text + j->len, d, call, e, ns) - j->text;
 	return 0;
 }

@@ -242,7 +242,7 @@ static int take_moment(struct report *r, const struct tsct_export_event *ev)
 		r->summed++;
 		return ev->act == TSCT_ACT_COUNT ? sum_values(r, ev) : 0;
 	}
-	edge_make(&edge, ev);
+	edge_make(&edge, &r->x, ev);
 	bytes_varint(&r->moments, ev->ns - r->last_moment);
 	bytes_varint(&r->moments, row);
 	bytes_varint(&r->moments, ev->act == TSCT_ACT_ORPHAN ? MOMENT_ORPHAN :

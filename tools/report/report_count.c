@@ -88,6 +88,7 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct report *r = (struct report *)x;
 	struct seen *seen = &r->seen[ev->def];
+	struct edge edge;
 	bool taken;
 	__u32 bin;
 	int err;
@@ -105,8 +106,9 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	r->groups[seen->group].events++;
 	/* Adds an upper limit of the space that the event takes in the HTML file,
 	 * bytes. */
+	edge_make(&edge, x, ev);
 	r->groups[seen->group].bytes += 20 +
-		(ev->e->len < EDGE_KEPT ? ev->e->len : EDGE_KEPT);
+		(edge.len < EDGE_KEPT ? edge.len : EDGE_KEPT);
 	r->node_events[ev->node]++;
 	r->location_events[ev->e->location]++;
 	bin = bin_of(r, report_time(r, ev->ns));

@@ -9,6 +9,7 @@
 #include "tools/common/json.h"
 #include "report_trace.h"
 
+#define PAGE_TEXT	255	/* type of a field that the page has as text: data.js */
 #define RATES_EVENTS	12	/* largest number of event definitions with a rate
 				 * curve */
 #define RATES_NODES	64	/* largest number of nodes with a rate curve */
@@ -158,8 +159,9 @@ static json_t *show_defs(const struct report *r)
 		fields = json_array();
 		for (f = def->fields; f < def->fields + def->nr_fields; f++)
 			json_array_append_new(fields, json_pack("[o,i,i,i]",
-				ctl_json_text(f->name), (int)f->type, (int)f->format,
-				(int)f->count));
+				ctl_json_text(f->name),
+				x->defs[i].call ? PAGE_TEXT : (int)f->type,
+				(int)f->format, (int)f->count));
 		json_array_append_new(defs, json_pack("{s:o,s:i,s:o,s:o,s:o}",
 			"name", ctl_json_text(def->name),
 			"kind", (int)def->kind, "channel",

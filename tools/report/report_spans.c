@@ -39,13 +39,46 @@ struct spans {
 	__u32 nr_threads, nr_cpus;
 };
 
-void edge_make(struct edge *edge, const struct tsct_export_event *ev)
+/* Writes the fields of a system call as texts. Returns the length of all of them. */
+static __u32 copy_texts(__u8 payload[EDGE_KEPT], const struct tsct_syscall *call,
+			const struct tsct_trace_event *e)
 {
+	char text[TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(EDGE_KEPT)];
+	size_t pos = 0, len, kept, all = 0;
+	unsigned int nr = 0;
+	struct tsct_value v;
+
+	while (tsct_value_next(e, &nr, &pos, &v)) {
+		/* More of a long string than EDGE_KEPT is not shown. */
+		if (v.size > EDGE_KEPT)
+			v.size = EDGE_KEPT;
+		len = tsct_syscall_value(call, e, &v, text);
+		if (!len)
+			len = tsct_value_format(text, &v) - text;
+		if (tsct_syscall_is_cut(call, &v))
+			len = stpcpy(text + len, "...") - text;
+		text[len++] = '\0';
+		kept = all < EDGE_KEPT ? EDGE_KEPT - all : 0;
+		if (kept)
+			memcpy(payload + all, text, len < kept ? len : kept);
+		all += len;
+	}
+	return all;
+}
+
+void edge_make(struct edge *edge, const struct tsct_export *x,
+	       const struct tsct_export_event *ev)
+{
+	const struct tsct_syscall *call = x->defs[ev->def].call;
 	const struct tsct_trace_event *e = ev->e;
 
 	edge->ns = ev->ns;
 	edge->cpu = e->cpu;
 	edge->def = ev->def;
+	if (call) {
+		edge->len = copy_texts(edge->payload, call, e);
+		return;
+	}
 	edge->len = e->len;
 	memcpy(edge->payload, e->payload, e->len < EDGE_KEPT ? e->len : EDGE_KEPT);
 }
@@ -108,7 +141,8 @@ static __u32 next_depth(const struct thread_state *t)
 
 /* ---- slices --------------------------------------------------------------- */
 
-static int begin_slice(struct thread_state *t, const struct tsct_export_event *ev)
+static int begin_slice(const struct spans *s, struct thread_state *t,
+		       const struct tsct_export_event *ev)
 {
 	const __u32 depth = next_depth(t);
 	struct open_slice *open = t->open;
@@ -121,7 +155,7 @@ static int begin_slice(struct thread_state *t, const struct tsct_export_event *e
 		t->room = (t->room + 4) * 2;
 	}
 	open[t->nr].depth = depth;
-	edge_make(&open[t->nr++].begin, ev);
+	edge_make(&open[t->nr++].begin, s->x, ev);
 	return 0;
 }
 
@@ -132,7 +166,7 @@ static int end_slice(struct spans *s, struct thread_state *t,
 	struct edge end;
 	int err;
 
-	edge_make(&end, ev);
+	edge_make(&end, s->x, ev);
 	err = s->done(s->arg, &(struct span) {
 		.type = SPAN_SLICE, .row = ev->thread->index, .depth = f->depth,
 		.name = f->begin.def, .from_ns = f->begin.ns, .to_ns = ev->ns,
@@ -178,7 +212,7 @@ static int note_enter(struct spans *s, struct thread_state *t,
 	if (t->in_call)		/* the previous call's exit event was lost */
 		err = end_call(s, ev->thread->index, ev->ns, NULL);
 	t->enter.depth = next_depth(t);
-	edge_make(&t->enter.begin, ev);
+	edge_make(&t->enter.begin, s->x, ev);
 	t->call = number;
 	*taken = t->in_call = t->called = true;
 	return err;
@@ -196,7 +230,7 @@ static int note_exit(struct spans *s, struct thread_state *t,
 	if (!call_number(ev, &number) || (t->in_call ? number != t->call : !first))
 		return 0;
 	*taken = true;
-	edge_make(&end, ev);
+	edge_make(&end, s->x, ev);
 	if (t->in_call)
 		return end_call(s, ev->thread->index, ev->ns, &end);
 	return s->done(s->arg, &(struct span) {
@@ -253,7 +287,7 @@ static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 		err = end_run(s, cpu, ev->ns, true);
 	*taken = c->known = c->begun = true;
 	c->thread = next->index;
-	edge_make(&c->begin, ev);
+	edge_make(&c->begin, s->x, ev);
 	return err;
 }
 
@@ -277,7 +311,7 @@ int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 	s->threads = all;
 	t = &all[ev->thread->index];
 	if (ev->act == TSCT_ACT_OPEN)
-		return begin_slice(t, ev);
+		return begin_slice(s, t, ev);
 	if (ev->act == TSCT_ACT_CLOSE)
 		return end_slice(s, t, ev);
 	return special == SPECIAL_ENTER ? note_enter(s, t, ev, ret_taken) :

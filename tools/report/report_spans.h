@@ -18,7 +18,9 @@ struct edge {
 	__u8 payload[EDGE_KEPT];
 };
 
-void edge_make(struct edge *edge, const struct tsct_export_event *ev);
+/* Copies an event. The fields of a system call are copied as texts, each with its NUL. */
+void edge_make(struct edge *edge, const struct tsct_export *x,
+	       const struct tsct_export_event *ev);
 
 enum span_type { SPAN_SLICE, SPAN_CALL, SPAN_RUN };
 

@@ -11,6 +11,8 @@ const KINDS = ["instant", "begin", "end", "counter", "send", "receive"];
 
 // Types of fields, as in tsctrace/abi_channel.h
 const T_U64 = 3, T_S64 = 7, T_F32 = 8, T_F64 = 9, T_STRING = 10, T_BYTES = 11;
+// A field of a system call, as text: PAGE_TEXT in report_data.c
+const T_TEXT = 255;
 const SIZES = [1, 2, 4, 8, 1, 2, 4, 8, 4, 8];
 const FORMAT_HEX = 1, FORMAT_CALL = 2;
 
@@ -152,6 +154,11 @@ function readField(view, at, field, out) {
 		out.value = readNumber(view, at, field.type);
 		out.text = showNumber(out.value, field);
 		return SIZES[field.type];
+	}
+	if (field.type === T_TEXT) {
+		len = textLength(view, at, left);
+		out.text = textOf(view, at, len);
+		return len + 1;
 	}
 	len = field.type === T_STRING ? left : Math.min(field.count, left);
 	if (field.type === T_BYTES) {

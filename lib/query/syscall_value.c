@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "syscall_value.h"
+
+const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u32 stream,
+					   const struct tsct_event_def *def)
+{
+	if (!rec->streams[stream].kernel ||
+	    (def->kind != TSCT_KIND_BEGIN && def->kind != TSCT_KIND_END))
+		return NULL;
+	return tsct_syscall_by_event(def->name);
+}
+
+static size_t string_text(const struct tsct_value *v,
+			  char text[TSCT_SYSCALL_TEXT_MAX])
+{
+	const char *at = (const char *)v->at;
+	const char *found = NULL;
+
+	if (v->size == sizeof(TSCT_SYSCALL_STRING_NULL) &&
+	    !memcmp(at, TSCT_SYSCALL_STRING_NULL, v->size))
+		found = "NULL";
+	else if (v->size == sizeof(TSCT_SYSCALL_STRING_FAULT) &&
+		 !memcmp(at, TSCT_SYSCALL_STRING_FAULT, v->size))
+		found = "unreadable";
+	return found ? (size_t)(stpcpy(text, found) - text) : 0;
+}
+
+size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_trace_event *e,
+			  const struct tsct_value *v, char text[TSCT_SYSCALL_TEXT_MAX])
+{
+	struct tsct_value other;
+	__u64 other_value = 0;
+	int i, depends_on;
+
+	if (!call)
+		return 0;
+	if (v->field->type == TSCT_TYPE_STRING)
+		return string_text(v, text);
+	if (!tsct_value_is_integer(v))
+		return 0;
+	if (e->def->kind == TSCT_KIND_END)
+		return strcmp(v->field->name, "ret") ? 0 :
+			tsct_syscall_result_text(call, tsct_value_integer(v), text);
+	i = tsct_syscall_arg_index(call, v->field->name);
+	if (i < 0)
+		return 0;
+	depends_on = tsct_syscall_arg_other(call, i);
+	if (depends_on >= 0 && tsct_value_find(e, call->args[depends_on].name, &other) &&
+	    tsct_value_is_integer(&other))
+		other_value = tsct_value_integer(&other);
+	return tsct_syscall_arg_text(call, i, tsct_value_integer(v), other_value, text);
+}
+
+bool tsct_syscall_is_cut(const struct tsct_syscall *call, const struct tsct_value *v)
+{
+	const int i = call ? tsct_syscall_arg_index(call, v->field->name) : -1;
+
+	return i >= 0 && v->field->type == TSCT_TYPE_STRING &&
+		v->size == tsct_syscall_arg_size(&call->args[i]);
+}

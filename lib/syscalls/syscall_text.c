@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+/* Arguments and results of system calls as text */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ioctl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <netinet/in.h>
+
+#include <tsctrace/tsctrace.h>
+
+#include "symbol_macros.h"
+#include "syscalls.h"
+
+#define REALTIME_SIGNAL	32	/* first real-time signal of the kernel */
+#define SIGNAL_MAX	64
+
+/* Errors that the kernel does not return to programs, but a tracer can see: the call
+ * restarts or has been restarted after a signal. */
+#define ERESTARTSYS		512
+#define ERESTARTNOINTR		513
+#define ERESTARTNOHAND		514
+#define ENOIOCTLCMD		515
+#define ERESTART_RESTARTBLOCK	516
+
+static const struct tsct_symbol *const symbols[TSCT_SYSCALL_CLASSES] = {
+#define TABLE(class)	[TSCT_SYSCALL_##class] = tsct_symbols_##class,
+	TSCT_SYMBOL_CLASSES(TABLE)
+#undef TABLE
+};
+
+struct output {
+	char *text;		/* TSCT_SYSCALL_TEXT_MAX bytes */
+	size_t len;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+put(struct output *to, const char *format, ...)
+{
+	const size_t left = TSCT_SYSCALL_TEXT_MAX - to->len;
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(to->text + to->len, left, format, args);
+	va_end(args);
+	to->len += (size_t)len < left ? (size_t)len : left - 1;
+}
+
+/* Appends the parts of a value, with | between them. */
+static void put_part(struct output *to, const char *name)
+{
+	put(to, to->len ? "|%s" : "%s", name);
+}
+
+/*
+ * Appends the names of the parts of @value that the table names. Returns the other bits.
+ * 0 has a name only in some tables.
+ */
+static __u64 put_symbols(struct output *to, const struct tsct_symbol *table, __u64 value)
+{
+	const struct tsct_symbol *s;
+	__u64 done = 0;
+
+	for (s = table; s->name; s++) {
+		if ((value & s->mask) != s->value || (s->mask & done))
+			continue;
+		put_part(to, s->name);
+		done |= s->mask;
+	}
+	return value & ~done;
+}
+
+static void put_rest(struct output *to, __u64 rest)
+{
+	if (rest)
+		put(to, to->len ? "|0x%llx" : "0x%llx", rest);
+}
+
+static void put_signal(struct output *to, __u64 nr)
+{
+	if (nr == REALTIME_SIGNAL)
+		put_part(to, "SIGRTMIN");
+	else if (nr > REALTIME_SIGNAL && nr <= SIGNAL_MAX)
+		put(to, to->len ? "|SIGRT_%llu" : "SIGRT_%llu", nr - REALTIME_SIGNAL);
+	else if (nr)
+		put_rest(to, put_symbols(to, tsct_symbols_SIGNAL, nr));
+}
+
+static void put_mode(struct output *to, __u64 mode)
+{
+	static const struct tsct_symbol types[] = {
+		M(S_IFMT, S_IFSOCK), M(S_IFMT, S_IFLNK), M(S_IFMT, S_IFREG),
+		M(S_IFMT, S_IFBLK), M(S_IFMT, S_IFDIR), M(S_IFMT, S_IFCHR),
+		M(S_IFMT, S_IFIFO), END
+	};
+	const __u64 rest = put_symbols(to, types, mode);
+
+	put(to, to->len ? "|%#03llo" : "%#03llo", rest);
+}
+
+static void put_ioctl(struct output *to, __u64 request)
+{
+	static const char *const directions[] = {
+		"_IOC_NONE", "_IOC_WRITE", "_IOC_READ", "_IOC_READ|_IOC_WRITE",
+	};
+
+	if (put_symbols(to, tsct_symbols_IOCTL, request))
+		put(to, "_IOC(%s, %#llx, %#llx, %#llx)", directions[_IOC_DIR(request)],
+		    _IOC_TYPE(request), _IOC_NR(request), _IOC_SIZE(request));
+}
+
+static const struct tsct_symbol *protocol_symbols(__u64 family)
+{
+	switch (family) {
+	case AF_INET:
+	case AF_INET6: return tsct_symbols_PROTOCOL_IP;
+	case AF_NETLINK: return tsct_symbols_PROTOCOL_NETLINK;
+	default: return NULL;
+	}
+}
+
+static const struct tsct_symbol *option_symbols(__u64 level)
+{
+	switch (level) {
+	case SOL_SOCKET: return tsct_symbols_SOCKET_OPTION;
+	case IPPROTO_IP: return tsct_symbols_OPTION_IP;
+	case IPPROTO_IPV6: return tsct_symbols_OPTION_IPV6;
+	case IPPROTO_TCP: return tsct_symbols_OPTION_TCP;
+	default: return NULL;
+	}
+}
+
+static void put_fcntl_arg(struct output *to, __u64 value, __u64 command)
+{
+	switch (command) {
+	case F_SETFD:
+		put_rest(to, put_symbols(to, tsct_symbols_FCNTL_FD, value));
+		break;
+	case F_SETFL:
+		put_rest(to, put_symbols(to, tsct_symbols_OPEN, value));
+		break;
+	case F_ADD_SEALS:
+		put_rest(to, put_symbols(to, tsct_symbols_SEALS, value));
+		break;
+	case F_SETSIG:
+		put_signal(to, value);
+		break;
+	case F_GETLK:
+	case F_SETLK:
+	case F_SETLKW:
+	case F_OFD_GETLK:
+	case F_OFD_SETLK:
+	case F_OFD_SETLKW:
+	case F_SETOWN_EX:
+	case F_GETOWN_EX:
+		put(to, value ? "%#llx" : "NULL", value);
+		break;
+	}
+}
+
+/* Formats the value of an argument, of at most 32 bits unless it has a type of 64. */
+static void put_arg(struct output *to, __u8 class, __u64 value, __u64 other)
+{
+	const struct tsct_symbol *table = symbols[class];
+
+	switch (class) {
+	case TSCT_SYSCALL_INT:
+		return;
+	case TSCT_SYSCALL_HEX:
+		return value ? (void)0 : put(to, "0");
+	case TSCT_SYSCALL_PTR:
+	case TSCT_SYSCALL_BUFFER:
+		return value ? (void)0 : put(to, "NULL");
+	case TSCT_SYSCALL_DIRFD:
+		if ((__s32)value == AT_FDCWD)
+			return put(to, "AT_FDCWD");
+		/* fall through */
+	case TSCT_SYSCALL_FD:
+	case TSCT_SYSCALL_UID:
+		if ((__s32)value == -1)
+			put(to, "-1");
+		return;
+	case TSCT_SYSCALL_MODE:
+		return put_mode(to, value);
+	case TSCT_SYSCALL_SIGNAL:
+		return put_signal(to, value);
+	case TSCT_SYSCALL_DEV:
+		return put(to, "makedev(%#x, %#x)", major(value), minor(value));
+	case TSCT_SYSCALL_IOCTL:
+		return put_ioctl(to, value);
+	case TSCT_SYSCALL_FCNTL_ARG:
+		return put_fcntl_arg(to, value, other);
+	case TSCT_SYSCALL_CLONE:
+		value = put_symbols(to, table, value & ~0xffULL) | (value & 0xff);
+		put_signal(to, value & 0xff);
+		return put_rest(to, value & ~0xffULL);
+	case TSCT_SYSCALL_IPC_GET:
+		put_rest(to, put_symbols(to, table, value & ~0777ULL));
+		return put(to, to->len ? "|%#03llo" : "%#03llo", value & 0777);
+	case TSCT_SYSCALL_PROTOCOL:
+		table = protocol_symbols(other);
+		break;
+	case TSCT_SYSCALL_SOCKET_OPTION:
+		table = option_symbols(other);
+		break;
+	}
+	if (table)
+		put_rest(to, put_symbols(to, table, value));
+}
+
+size_t tsct_syscall_arg_text(const struct tsct_syscall *call, unsigned int i, __u64 value,
+			     __u64 other, char text[TSCT_SYSCALL_TEXT_MAX])
+{
+	const struct tsct_syscall_arg *arg = &call->args[i];
+	struct output to = { .text = text };
+
+	if (tsct_syscall_arg_size(arg) == 2)
+		value = (__u16)value;
+	else if (tsct_syscall_arg_size(arg) == 4)
+		value = (__u32)value;
+	*text = '\0';
+	put_arg(&to, arg->class, value, (__u32)other);
+	return to.len;
+}
+
+int tsct_syscall_arg_other(const struct tsct_syscall *call, unsigned int i)
+{
+	switch (call->args[i].class) {
+	case TSCT_SYSCALL_PROTOCOL: return 0;
+	case TSCT_SYSCALL_SOCKET_OPTION:
+	case TSCT_SYSCALL_FCNTL_ARG: return 1;
+	default: return -1;
+	}
+}
+
+const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret)
+{
+	if (ret >= 0 || ret < -4095 || call->result == TSCT_RESULT_UID)
+		return NULL;
+	switch (-ret) {
+	case ERESTARTSYS: return "ERESTARTSYS";
+	case ERESTARTNOINTR: return "ERESTARTNOINTR";
+	case ERESTARTNOHAND: return "ERESTARTNOHAND";
+	case ENOIOCTLCMD: return "ENOIOCTLCMD";
+	case ERESTART_RESTARTBLOCK: return "ERESTART_RESTARTBLOCK";
+	}
+	return strerrorname_np((int)-ret);
+}
+
+size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,
+				char text[TSCT_SYSCALL_TEXT_MAX])
+{
+	const char *error = tsct_syscall_error(call, ret);
+	struct output to = { .text = text };
+
+	*text = '\0';
+	if (error)
+		put(&to, "-%s", error);
+	else if (call->result == TSCT_RESULT_MODE)
+		put_mode(&to, (__u32)ret);
+	else if (call->result == TSCT_RESULT_PTR && !ret)
+		put(&to, "NULL");
+	return to.len;
+}

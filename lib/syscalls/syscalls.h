@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls of x86-64 Linux: their arguments, the definitions of the events that
+ * record them, and values as text, as strace prints them.
+ *
+ * A call NAME is recorded as two events sys_NAME: a BEGIN event with the arguments as
+ * fields, and an END event with the field `ret`.
+ */
+#ifndef TSCT_SYSCALLS_H
+#define TSCT_SYSCALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/core/port.h"
+#include "symbols.h"
+
+#define TSCT_SYSCALL_ARGS	6	/* largest number of arguments of a call */
+
+/* Meaning of an argument, which says how its value reads */
+enum tsct_syscall_class {
+	TSCT_SYSCALL_INT,	/* a number */
+	TSCT_SYSCALL_HEX,	/* a number in hexadecimal */
+	TSCT_SYSCALL_PTR,	/* an address */
+	TSCT_SYSCALL_BUFFER,	/* address of data that the call reads; the argument that
+				 * follows is the number of bytes. Only the address is
+				 * recorded. */
+	TSCT_SYSCALL_PATH,	/* string: a path */
+	TSCT_SYSCALL_TEXT,	/* string: a short name */
+	TSCT_SYSCALL_FD,	/* a file descriptor */
+	TSCT_SYSCALL_DIRFD,	/* a file descriptor, or AT_FDCWD */
+	TSCT_SYSCALL_MODE,	/* permissions, and in mknod() a file type, in octal */
+	TSCT_SYSCALL_UID,	/* a user ID or group ID, or -1 */
+	TSCT_SYSCALL_DEV,	/* number of a device */
+	TSCT_SYSCALL_PROTOCOL,	/* of a socket: depends on the first argument, the family */
+	TSCT_SYSCALL_FCNTL_ARG,	/* depends on the second argument, the command */
+#define CLASS_(class)	TSCT_SYSCALL_##class,
+	TSCT_SYMBOL_CLASSES(CLASS_)
+#undef CLASS_
+	TSCT_SYSCALL_CLASSES
+};
+
+/* Meaning of a result that is no error */
+enum tsct_syscall_result {
+	TSCT_RESULT_ERROR,	/* 0 */
+	TSCT_RESULT_INT,	/* a number of 32 bits, such as a process ID */
+	TSCT_RESULT_FD,		/* a file descriptor */
+	TSCT_RESULT_COUNT,	/* a number of 64 bits, such as a number of bytes */
+	TSCT_RESULT_PTR,	/* an address */
+	TSCT_RESULT_MODE,	/* permissions, in octal */
+	TSCT_RESULT_UID,	/* a user ID or group ID; never an error */
+	TSCT_RESULT_NONE,	/* the call does not return */
+};
+
+struct tsct_syscall_arg {
+	const char *name;	/* the kernel's name of the argument */
+	__u8 type;		/* type of the event's field, TSCT_TYPE_* */
+	__u8 class;		/* TSCT_SYSCALL_* */
+};
+
+struct tsct_syscall {
+	const char *name;
+	__u16 nr_args;
+	__u8 result;		/* TSCT_RESULT_* */
+	struct tsct_syscall_arg args[TSCT_SYSCALL_ARGS];
+};
+
+/* ---- the table ------------------------------------------------------------------- */
+
+/* Number of the last call in the table, plus 1 */
+unsigned int tsct_syscalls_limit(void);
+
+/* Returns the call with number @nr; NULL: there is none. */
+const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr);
+
+/* Returns the call of an event sys_NAME; NULL: there is none. Searches the whole table. */
+const struct tsct_syscall *tsct_syscall_by_event(const char *event_name);
+
+/* Returns the index of an argument; -1: the call has no such argument. */
+int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name);
+
+/* Number of bytes of a field that holds an argument or a result, by TSCT_TYPE_*; of a
+ * string the most that is recorded, with its NUL */
+unsigned int tsct_syscall_arg_size(const struct tsct_syscall_arg *arg);
+unsigned int tsct_syscall_result_size(const struct tsct_syscall *call);
+
+/*
+ * tsct_syscall_fields - fields of a call's event, as text for tsct_event_define()
+ * @kind: TSCT_KIND_BEGIN: "dfd:s32, filename:string, flags:s32, mode:u16", in the order
+ *	of the arguments; TSCT_KIND_END: "ret:s32"
+ */
+#define TSCT_SYSCALL_FIELDS_MAX	256
+void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
+			 char text[TSCT_SYSCALL_FIELDS_MAX]);
+
+/*
+ * Strings that cannot be read are recorded as these texts, which are no UTF-8: for a null
+ * pointer, and for a pointer that faults. A string that was longer than its field is cut:
+ * it then has tsct_syscall_arg_size() bytes with its NUL.
+ */
+#define TSCT_SYSCALL_STRING_NULL	"\377N"
+#define TSCT_SYSCALL_STRING_FAULT	"\377F"
+
+/* ---- values as text ---------------------------------------------------------------- */
+
+#define TSCT_SYSCALL_TEXT_MAX	768	/* longest text of a value, with its NUL, bytes */
+
+/*
+ * tsct_syscall_arg_text - an argument as text
+ * @i: index of the argument, an integer
+ * @value: its value; sign extension and truncation do not matter
+ * @other: value of the argument tsct_syscall_arg_other(), or 0
+ *
+ * Returns the length of the text; 0: the value reads best as a plain number.
+ */
+size_t tsct_syscall_arg_text(const struct tsct_syscall *call, unsigned int i, __u64 value,
+			     __u64 other, char text[TSCT_SYSCALL_TEXT_MAX]);
+
+/* Returns the index of the argument on which the meaning of an argument depends, such as
+ * fcntl()'s command; -1: none. */
+int tsct_syscall_arg_other(const struct tsct_syscall *call, unsigned int i);
+
+/* Formats a result: "-ENOENT" for -2. Returns the length; 0: a plain number. */
+size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,
+				char text[TSCT_SYSCALL_TEXT_MAX]);
+
+/* Returns the name of the error that a result is, such as "ENOENT"; NULL: no error. */
+const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
+
+#endif /* TSCT_SYSCALLS_H */
