@@ -10,6 +10,7 @@
 
 #include "lib/client/reader.h"
 #include "lib/core/clock_params.h"
+#include "lib/syscalls/syscalls.h"
 #include "recording_writer.h"
 
 #define BATCH		4096	/* largest number of events taken from a CPU per pass */
@@ -36,6 +37,7 @@ struct tsct_drain {
 	struct tsct_recording *rec;
 	__u32 stream;
 	__u32 nr_cpus;
+	bool by_kernel;			/* the kernel writes the channel's events */
 	__u64 now;			/* most recent reading of the clock, cycles */
 	__u64 ahead, settle;		/* AHEAD_NS and SETTLE_NS in cycles */
 	uint64_t last_no_ring;
@@ -133,6 +135,7 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 {
 	struct drain_ring *ring = &d->rings[event->cpu];
 	const struct tsct_event_def *def;
+	struct tsct_event_def call;
 
 	if (event->cycles < d->rec->begin && !ring->begun) {
 		begin_behind(d, event->cpu);
@@ -155,6 +158,8 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 	/* The first event with an ID adds the ID's definition to the recording. */
 	if (unlikely(!tsct_recording_def(d->rec, d->stream, event->id))) {
 		def = tsct_reader_def(d->reader, event->id);
+		if (!def && d->by_kernel && tsct_syscall_event_def(event->id, &call))
+			def = &call;
 		if (def && !tsct_recording_add_def(d->rec, d->stream, def))
 			tsct_recording_writer_touch(d->writer);
 	}
@@ -397,6 +402,7 @@ int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock
 	d->rec = rec;
 	d->stream = stream;
 	d->nr_cpus = tsct_channel_info(channel)->nr_cpus;
+	d->by_kernel = tsct_channel_info(channel)->flags & TSCT_CHANNEL_KERNEL;
 	if (d->nr_cpus > rec->nr_locations)
 		d->nr_cpus = rec->nr_locations;
 	d->ahead = tsct_ns_cycles(rec->real.mult, AHEAD_NS);

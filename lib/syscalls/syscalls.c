@@ -4,6 +4,7 @@
 
 #include <tsctrace/tsctrace.h>
 
+#include "lib/core/event_def.h"
 #include "syscalls.h"
 
 #define TYPE_s32	TSCT_TYPE_S32
@@ -60,6 +61,11 @@ const struct tsct_syscall *tsct_syscall_by_event(const char *event_name)
 		if (call->name && !strcmp(call->name, event_name + 4))
 			return call;
 	return NULL;
+}
+
+int tsct_syscall_number(const struct tsct_syscall *call)
+{
+	return call ? (int)(call - syscalls) : -1;
 }
 
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name)
@@ -123,4 +129,26 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 	for (i = 0; i < call->nr_args; i++)
 		at += sprintf(at, "%s%s:%s", i ? ", " : "", call->args[i].name,
 			      type_name(&call->args[i]));
+}
+
+unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind)
+{
+	return TSCT_SYSCALL_ID_FIRST + 2 * nr + (kind == TSCT_KIND_END);
+}
+
+bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
+{
+	const unsigned int kind = id % 2 ? TSCT_KIND_END : TSCT_KIND_BEGIN;
+	const struct tsct_syscall *call = id < TSCT_SYSCALL_ID_FIRST ? NULL :
+		tsct_syscall_by_number((id - TSCT_SYSCALL_ID_FIRST) / 2);
+	char name[TSCT_EVENT_NAME_MAX], fields[TSCT_SYSCALL_FIELDS_MAX];
+
+	if (!call)
+		return false;
+	snprintf(name, sizeof(name), "sys_%s", call->name);
+	tsct_syscall_fields(call, kind, fields);
+	if (tsct_event_def_parse(name, kind, fields, ret_def, NULL))
+		return false;
+	ret_def->id = (__u16)id;
+	return true;
 }

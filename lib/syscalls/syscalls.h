@@ -76,6 +76,9 @@ const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr);
 /* Returns the call of an event sys_NAME; NULL: there is none. Searches the whole table. */
 const struct tsct_syscall *tsct_syscall_by_event(const char *event_name);
 
+/* Returns the number of a call of the table; -1 for NULL. */
+int tsct_syscall_number(const struct tsct_syscall *call);
+
 /* Returns the index of an argument; -1: the call has no such argument. */
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name);
 
@@ -92,6 +95,18 @@ unsigned int tsct_syscall_result_size(const struct tsct_syscall *call);
 #define TSCT_SYSCALL_FIELDS_MAX	256
 void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 			 char text[TSCT_SYSCALL_FIELDS_MAX]);
+
+/*
+ * In kernel channels, these events have IDs of their own, which need no definitions in
+ * the channel: two for each call, from TSCT_SYSCALL_ID_FIRST on.
+ *
+ * tsct_syscall_event_id - ID of the BEGIN or END event of the call with number @nr
+ * tsct_syscall_event_def - the definition of such an ID. Returns false: no such event.
+ */
+#define TSCT_SYSCALL_ID_FIRST	0x8000
+unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind);
+struct tsct_event_def;
+bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);
 
 /*
  * Strings that cannot be read are recorded as these texts, which are no UTF-8: for a null

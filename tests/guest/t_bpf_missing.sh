@@ -27,7 +27,7 @@ works() {	# NAME REASON
 	trace-ctl dump "$1" >events
 	[ "$(grep -c ' job/begin ' events)" = 10 ] || fail "not 10 jobs"
 	grep -q ' sched_switch ' events || fail "no switch"
-	grep -q ' sys_enter .*id=exit_group' events || fail "no end of the process"
+	grep -q ' sys_exit_group/begin ' events || fail "no end of the process"
 	rm events
 }
 

@@ -78,7 +78,7 @@ grep -q '^  channel fly: [1-9]' err || fail "no program's events"
 set -- both/"${kernel}"_*
 [ -e "$1" ] || fail "no file of the kernel channel"
 trace-ctl dump --raw both >dump || fail "dump of both"
-for event in sched_switch sys_enter sys_exit; do
+for event in sched_switch sys_read/begin sys_read/end; do
 	grep -q " $event " dump || fail "no $event"
 done
 awk 'length($1) < length(last[$2]) || (length($1) == length(last[$2]) &&

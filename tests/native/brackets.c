@@ -50,18 +50,13 @@ static void call(unsigned int calls)
 /* Returns the series of an event, or -1. */
 static int series_of(const struct tsct_trace_event *event)
 {
-	struct tsct_value id;
-
 	if (!strcmp(event->def->name, "bracket_open"))
 		return OPEN;
 	if (!strcmp(event->def->name, "bracket_close"))
 		return CLOSE;
-	if (strncmp(event->def->name, "sys_e", 5))
+	if (strcmp(event->def->name, "sys_getppid"))
 		return -1;
-	if (tsct_value_find(event, "id", &id) != 1 ||
-	    tsct_value_integer(&id) != SYS_getppid)
-		return -1;
-	return strcmp(event->def->name, "sys_enter") ? EXIT : ENTER;
+	return event->def->kind == TSCT_KIND_BEGIN ? ENTER : EXIT;
 }
 
 static void keep(const struct tsct_trace *trace, const struct tsct_trace_event *event)

@@ -57,10 +57,13 @@ started+=($!)
 run 0 record -e syscalls -o tree -- sh -c \
 	'i=0; while [ $i -lt 17 ]; do ./sync </dev/null & wait; i=$((i + 1)); done'
 kill -9 "${started[@]}"
-[ "$("$ctl" dump tree --event sys_enter | grep -c 'id=syncfs(306)')" = 17 ] ||
+[ "$("$ctl" dump tree --event sys_syncfs/begin | grep -c 'fd=0')" = 17 ] ||
 	fail "system calls of another process, or missing ones"
-"$ctl" dump tree | awk '$4 == "sys_enter" { open[$3]++ }
-	$4 == "sys_exit" { if (open[$3]-- < 0) exit 1 }' || fail "pairs of system calls"
+"$ctl" dump tree | awk '$4 ~ /begin$/ { open[$3] = $4 }
+	$4 ~ /end$/ && $3 in open { sub(/end$/, "begin", $4); if (open[$3] != $4) exit 1 }' ||
+	fail "pairs of system calls"
+"$ctl" dump tree | grep -q 'sys_openat/begin .*filename=".*/libc.so.6" flags=O_RDONLY|O_CLOEXEC' ||
+	fail "arguments of system calls"
 
 # --- filters ----------------------------------------------------------------
 
@@ -72,7 +75,7 @@ until_in /proc/$shell/task/$shell/children '[0-9]'
 child=$(cut -d' ' -f1 /proc/$shell/task/$shell/children)
 started+=("$child")
 run 0 record -p $shell -e syscalls --duration 1.5 -o running
-"$ctl" dump --raw running --event sys_enter | awk '/id=syncfs/ { print $3 }' | sort |
+"$ctl" dump --raw running --event sys_syncfs/begin | awk '{ print $3 }' | sort |
 	uniq -c >threads
 grep -q " $child\$" threads || fail "-p: a child that existed: $(cat threads)"
 grep -q "^ *1 " threads || fail "-p: a child that came later: $(cat threads)"

@@ -29,6 +29,33 @@ struct record {
 	u64 monotonic_ns;
 };
 
+#define STRING_MAX	256	/* maximum size of a string with its NUL, bytes */
+#define STRING_SHORT	64	/* the same of a short name */
+#define BUFFER_PAYLOAD	4096	/* size of a payload at which nothing more is added */
+#define BUFFERS_PER_CPU	4
+
+/* A buffer for an event, see buffers.h */
+struct buffer {
+	u64 taken;		/* 1: in use; atomic */
+	struct record record;
+	char payload[BUFFER_PAYLOAD + STRING_MAX];
+};
+
+/* How a system call is recorded; all zero: it is unknown */
+struct call_layout {
+	u16 enter_id, exit_id;	/* events; 0: not recorded */
+	u8 ret_size;		/* bytes of the result */
+	u8 nr_args;
+	/* bytes of each argument: 1 to 8; STRING_SHORT: at most of a string; 0: string */
+	u8 sizes[6];
+};
+
+/* Number of system calls, and texts of strings that cannot be read, as lib/syscalls has
+ * them */
+#define CALLS_MAX	1024
+#define STRING_NULL	"\377N"
+#define STRING_FAULT	"\377F"
+
 /* Number of events of a CPU; the events of all CPUs are in one array map */
 struct ring_counts {
 	u64 published;		/* events in the CPU's ring buffer since the begin */

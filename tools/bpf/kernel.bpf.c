@@ -8,6 +8,7 @@
  * Events of the recorder itself are never recorded: reading the rings would cause
  * events that fill the rings.
  */
+#include "buffers.h"
 #include "kernel.h"
 
 #define TS_COMPAT	0x0002	/* bit of thread_info.status: 32-bit system call */
@@ -121,9 +122,75 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 
 /* ---- system calls ------------------------------------------------------ */
 
+/* Layouts of 64-bit system calls, by number */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CALLS_MAX);
+	__type(key, __u32);
+	__type(value, struct call_layout);
+} calls SEC(".maps");
+
 static __always_inline bool compat_call(void)
 {
 	return bpf_get_current_task_btf()->thread_info.status & TS_COMPAT;
+}
+
+/* Returns the layout of a system call; NULL: it is unknown, or of 32 bits. */
+static __always_inline const struct call_layout *layout_of(__u32 id, bool compat)
+{
+	const struct call_layout *call = bpf_map_lookup_elem(&calls, &id);
+
+	return call && !compat && (call->enter_id || call->exit_id) ? call : NULL;
+}
+
+/* Appends an integer of 1, 2, 4 or 8 bytes, whose lower bytes are the first. */
+static __always_inline u32 append_integer(char *to, u64 value, u8 size)
+{
+	switch (size) {
+	case 1: *(u8 *)to = value; break;
+	case 2: *(u16 *)to = value; break;
+	case 4: *(u32 *)to = value; break;
+	default: *(u64 *)to = value; return 8;
+	}
+	return size;
+}
+
+static __always_inline u32 append_text(char *to, u64 from, bool is_short)
+{
+	long len = !from ? 0 :
+		bpf_probe_read_user_str(to, is_short ? STRING_SHORT : STRING_MAX,
+					(void *)from);
+
+	if (len > 0 && len <= STRING_MAX)
+		return len;
+	__builtin_memcpy(to, from ? STRING_FAULT : STRING_NULL, sizeof(STRING_NULL));
+	return sizeof(STRING_NULL);
+}
+
+#define APPEND_ARG(i, register)							\
+	if (i < call->nr_args && at < BUFFER_PAYLOAD)				\
+		at += call->sizes[i] - 1U < 8 ?					\
+			append_integer(buffer->payload + at, register,		\
+				       call->sizes[i]) :			\
+			append_text(buffer->payload + at, register, call->sizes[i])
+
+static __always_inline void record_enter(const struct call_layout *call,
+					 const struct pt_regs *regs)
+{
+	struct buffer *buffer = take_buffer();
+	u32 at = 0;
+
+	if (!buffer)
+		return;
+	APPEND_ARG(0, regs->di);
+	APPEND_ARG(1, regs->si);
+	APPEND_ARG(2, regs->dx);
+	APPEND_ARG(3, regs->r10);
+	APPEND_ARG(4, regs->r8);
+	APPEND_ARG(5, regs->r9);
+	if (at <= BUFFER_PAYLOAD)
+		emit(call->enter_id, &buffer->record, at);
+	give_buffer(buffer);
 }
 
 /*
@@ -134,6 +201,8 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 {
 	struct { struct record record; struct sys_exit e; } all = { .e.ret = ret };
+	struct { struct record record; s64 ret; } known = { .ret = ret };
+	const struct call_layout *call;
 	bool compat;
 
 	if (!wanted_current())
@@ -143,6 +212,11 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 	/* rt_sigreturn overwrites the register that has the system call's number. */
 	if (all.e.id == -1)
 		all.e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
+	call = layout_of(all.e.id, compat);
+	if (call) {
+		emit(call->exit_id, &known.record, call->ret_size == 4 ? 4 : 8);
+		return 0;
+	}
 	if (compat)
 		all.e.id += SYSCALL_COMPAT;
 	emit(sys_exit_id, &all.record, sizeof(all.e));
@@ -153,8 +227,14 @@ SEC("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 {
 	struct { struct record record; struct sys_enter e; } all;
+	const struct call_layout *call;
 
 	if (!wanted_current())
+		return 0;
+	call = layout_of(id, compat_call());
+	if (call)
+		record_enter(call, regs);
+	if (call)
 		return 0;
 	if (compat_call())
 		all.e = (struct sys_enter) { id + SYSCALL_COMPAT, regs->bx,

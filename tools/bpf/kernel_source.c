@@ -22,6 +22,7 @@
 #include "kernel_source.h"
 #include "net_bpf.skel.h"
 #include "probe.h"
+#include "lib/syscalls/syscalls.h"
 #include "tools/bpf/events.h"
 #include "tracked.h"
 
@@ -398,6 +399,42 @@ static int open_net(struct kernel_source *source, const int *ids, char *why,
 	return 0;
 }
 
+/* Makes the map of buffers. Returns 0 or -errno. */
+static int make_buffers(struct kernel_source *source)
+{
+	source->buffers = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_buffers", sizeof(__u32),
+					 sizeof(struct buffer), BUFFERS_PER_CPU *
+					 libbpf_num_possible_cpus(), NULL);
+	return source->buffers < 0 ? -errno : 0;
+}
+
+/* Fills in the map of the layouts of system calls. */
+static int set_calls(const struct kernel_source *source)
+{
+	const struct tsct_syscall *syscall;
+	struct call_layout layout;
+	__u32 nr;
+	int i;
+
+	for (nr = 0; nr < tsct_syscalls_limit() && nr < CALLS_MAX; nr++) {
+		syscall = tsct_syscall_by_number(nr);
+		if (!syscall)
+			continue;
+		memset(&layout, 0, sizeof(layout));
+		layout.enter_id = tsct_syscall_event_id(nr, TSCT_KIND_BEGIN);
+		layout.exit_id = tsct_syscall_event_id(nr, TSCT_KIND_END);
+		layout.ret_size = tsct_syscall_result_size(syscall);
+		layout.nr_args = syscall->nr_args;
+		for (i = 0; i < syscall->nr_args; i++)
+			layout.sizes[i] = tsct_syscall_arg_size(&syscall->args[i]) %
+				STRING_MAX;
+		if (bpf_map_update_elem(bpf_map__fd(source->bpf->maps.calls), &nr,
+					&layout, BPF_ANY))
+			return -errno;
+	}
+	return 0;
+}
+
 static int open_probes(struct kernel_source *source, struct tsct_channel *channel,
 		       char *why, size_t size)
 {
@@ -408,19 +445,16 @@ static int open_probes(struct kernel_source *source, struct tsct_channel *channe
 		.cgroup = bpf_map__fd(source->bpf->maps.cgroup),
 		.channel_handle = source->channel_handle,
 		.filter = &source->filter,
+		.buffers = source->buffers,
 	};
 	const struct probe *probe;
-	const char *step = "make buffers for";
+	const char *step;
 	unsigned int i;
 	int error, id;
 
-	if (!source->nr_probes)
-		return 0;
-	source->programs = calloc(source->nr_probes, sizeof(*source->programs));
-	shared.buffers = source->buffers = probe_buffers_make();
-	if (!source->programs || source->buffers < 0)
-		return bpf_errors_fail_step(source->programs ? source->buffers : -ENOMEM, step, why,
-				 size);
+	source->programs = calloc(source->nr_probes + 1, sizeof(*source->programs));
+	if (!source->programs)
+		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
 	for (i = 0; i < source->nr_probes; i++) {
 		probe = &source->probes[i];
 		id = tsct_event_define(channel, probe->event, probe->kind,
@@ -494,7 +528,9 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf_program__set_autoload(bpf->progs.follow_free, follow);
 	if (!follow)
 		bpf_map__set_max_entries(bpf->maps.tracked, 1);
-	return share_rings(source, bpf->maps.rings, bpf->maps.counts);
+	return make_buffers(source) ?:
+		bpf_map__reuse_fd(bpf->maps.buffers, source->buffers) ?:
+		share_rings(source, bpf->maps.rings, bpf->maps.counts);
 }
 
 static int open_and_load(struct kernel_source *source, const struct kernel_select *select,
@@ -506,7 +542,8 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 	if (!source->bpf)
 		return bpf_errors_fail_step(-errno, "open", why, size);
 	make_filter(source, select);
-	error = configure(source, set, ids) ?: kernel_bpf__load(source->bpf);
+	error = configure(source, set, ids) ?: kernel_bpf__load(source->bpf) ?:
+		set_calls(source);
 	if (error)
 		return bpf_errors_fail_step(error, "load", why, size);
 	error = select->cgroup ? set_cgroup(source, select->cgroup, why, size) : 0;
@@ -582,7 +619,8 @@ unsigned long kernel_source_untracked(const struct kernel_source *source)
 
 unsigned long kernel_source_missed(const struct kernel_source *source)
 {
-	unsigned long missed = bpf_object_missed(source->bpf->obj) +
+	unsigned long missed = READ_ONCE(source->bpf->bss->missed) +
+		bpf_object_missed(source->bpf->obj) +
 		(source->net ? bpf_object_missed(source->net->obj) : 0);
 	unsigned int i;
 

@@ -5,6 +5,7 @@
  * event that the program records, and the list of steps that make its payload.
  */
 #include "kernel.h"
+#include "buffers.h"
 #include "probe_steps.h"
 #include <bpf/usdt.bpf.h>
 
@@ -13,42 +14,6 @@ const volatile __u32 event_id;
 const volatile __u32 nr_steps;
 const volatile struct probe_step steps[PROBE_STEPS_MAX];
 const volatile bool may_sleep;		/* programs of uprobes and USDT */
-
-/* Number of events that were not recorded because no buffer was free */
-__u64 missed;
-
-/*
- * Buffers for events, some for each CPU: on one CPU, a program may interrupt another, or
- * run while another is preempted.
- */
-#define BUFFERS	4
-
-struct buffer {
-	__u64 taken;		/* 1: in use; atomic */
-	struct record record;
-	char payload[PROBE_PAYLOAD_MAX + PROBE_STRING_MAX];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, BUFFERS);
-	__type(key, __u32);
-	__type(value, struct buffer);
-} buffers SEC(".maps");
-
-static __always_inline struct buffer *take_buffer(void)
-{
-	__u32 first = bpf_get_smp_processor_id() * BUFFERS, i, at;
-	struct buffer *buffer;
-
-	for (i = 0; i < BUFFERS; i++) {
-		at = first + i;
-		buffer = bpf_map_lookup_elem(&buffers, &at);
-		if (buffer && !__sync_val_compare_and_swap(&buffer->taken, 0, 1))
-			return buffer;
-	}
-	return NULL;
-}
 
 static __always_inline __u64 context_word(void *context, __u32 from)
 {
@@ -67,11 +32,11 @@ static __always_inline __u32 append_string(char *to, void *context,
 
 	switch (step->kind) {
 	case PROBE_STRING_KERNEL:
-		len = bpf_probe_read_kernel_str(to, PROBE_STRING_MAX,
+		len = bpf_probe_read_kernel_str(to, STRING_MAX,
 				(void *)context_word(context, step->from));
 		break;
 	case PROBE_STRING_USER:
-		len = bpf_probe_read_user_str(to, PROBE_STRING_MAX,
+		len = bpf_probe_read_user_str(to, STRING_MAX,
 				(void *)context_word(context, step->from));
 		break;
 	default:
@@ -79,9 +44,9 @@ static __always_inline __u32 append_string(char *to, void *context,
 		place &= 0xffff;
 		if (step->kind == PROBE_STRING_RELATIVE)
 			place += step->from + sizeof(place);
-		len = bpf_probe_read_kernel_str(to, PROBE_STRING_MAX, context + place);
+		len = bpf_probe_read_kernel_str(to, STRING_MAX, context + place);
 	}
-	if (len > 0 && len <= PROBE_STRING_MAX)
+	if (len > 0 && len <= STRING_MAX)
 		return len;
 	*to = 0;
 	return 1;
@@ -121,7 +86,7 @@ static __always_inline void load_strings(void *context)
 			continue;
 		string = context_word(context, steps[i].from);
 		bpf_copy_from_user(&one, 1, (void *)string);
-		bpf_copy_from_user(&one, 1, (void *)(string + PROBE_STRING_MAX - 1));
+		bpf_copy_from_user(&one, 1, (void *)(string + STRING_MAX - 1));
 	}
 }
 
@@ -135,14 +100,12 @@ static __always_inline int record_probe(void *context)
 	if (may_sleep)
 		load_strings(context);
 	buffer = take_buffer();
-	if (!buffer) {
-		__sync_fetch_and_add(&missed, 1);
+	if (!buffer)
 		return 0;
-	}
 	for (i = 0; i < PROBE_STEPS_MAX && i < nr_steps; i++) {
 		const volatile struct probe_step *step = &steps[i];
 
-		if (at >= PROBE_PAYLOAD_MAX)
+		if (at >= BUFFER_PAYLOAD)
 			break;
 		if (step->len) {
 			append_bytes(buffer->payload + at, context, step);
@@ -151,9 +114,9 @@ static __always_inline int record_probe(void *context)
 			at += append_string(buffer->payload + at, context, step);
 		}
 	}
-	if (at <= PROBE_PAYLOAD_MAX)
+	if (at <= BUFFER_PAYLOAD)
 		emit(event_id, &buffer->record, at);
-	__sync_lock_test_and_set(&buffer->taken, 0);
+	give_buffer(buffer);
 	return 0;
 }
 

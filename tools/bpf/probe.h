@@ -127,9 +127,6 @@ unsigned long probe_missed(const struct probe_program *program);
 struct bpf_object;
 unsigned long bpf_object_missed(const struct bpf_object *object);
 
-/* Makes the map of buffers. Returns a descriptor or -errno. */
-int probe_buffers_make(void);
-
 /* ---- tracepoints: tracepoints.c ---------------------------------------- */
 
 /* Finds tracepoints by patterns of shell. Returns their number or -errno. */

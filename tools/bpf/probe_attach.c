@@ -12,18 +12,6 @@
 #include "probe.h"
 #include "probe_bpf.skel.h"
 
-/* Buffers for each CPU, as in probe.bpf.c */
-#define BUFFERS		4
-#define BUFFER_SIZE	(8 + sizeof(struct record) + PROBE_PAYLOAD_MAX + PROBE_STRING_MAX)
-
-int probe_buffers_make(void)
-{
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_buffers", sizeof(__u32),
-				BUFFER_SIZE, BUFFERS * libbpf_num_possible_cpus(), NULL);
-
-	return fd < 0 ? -errno : fd;
-}
-
 static struct bpf_program *program_of(const struct probe *probe, struct probe_bpf *bpf)
 {
 	switch (probe->type) {

@@ -11,8 +11,6 @@
 
 #define PROBE_STEPS_MAX	32	/* a step for each field of an event */
 #define PROBE_FIXED_MAX	1024	/* maximum size of the fields of fixed size, bytes */
-#define PROBE_STRING_MAX 256	/* maximum size of a string with its NUL, bytes */
-#define PROBE_PAYLOAD_MAX 4096
 
 enum probe_step_kind {
 	/*

@@ -48,8 +48,17 @@ struct call {
 	__u64 total, max;	/* sum and maximum of the calls' durations, ticks */
 };
 
+/* Number of the system call that a definition is of; -1: none */
+struct call_of_def {
+	const struct tsct_event_def *def;
+	int number;
+};
+#define THREADS_DEFS	256
+
 struct threads {
 	struct tsct_threads ids;
+	/* the definitions that came last, by their address */
+	struct call_of_def known[THREADS_DEFS];
 	/* threads; at the same index as in `ids`, until threads_finish() sorts them */
 	struct thread *table;
 	__u32 room, nr;

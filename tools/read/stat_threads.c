@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/query/value_text.h"
+#include "lib/syscalls/syscalls.h"
 #include "stat.h"
 
 #define ROOM_FIRST	256
@@ -98,12 +99,48 @@ static struct thread *named(struct threads *all, const struct tsct_trace_event *
 	return t;
 }
 
+/* Returns the number of the system call of an event sys_NAME, or -1. */
+static int call_of(struct threads *all, const struct tsct_event_def *def)
+{
+	struct call_of_def *known = &all->known[(uintptr_t)def / 16 % THREADS_DEFS];
+
+	if (known->def != def) {
+		known->def = def;
+		known->number = def->kind == TSCT_KIND_BEGIN || def->kind == TSCT_KIND_END ?
+			tsct_syscall_number(tsct_syscall_by_event(def->name)) : -1;
+	}
+	return known->number;
+}
+
+static void enter_call(struct thread *t, __s64 id, __u64 tick)
+{
+	if (id < 0 || id >= THREADS_CALLS)
+		return;
+	t->in_call = true;
+	t->call = id;
+	t->since = tick;
+}
+
+/* A system call without its enter event began before the recording. */
+static void exit_call(struct threads *all, struct thread *t, __s64 id, __u64 tick)
+{
+	struct call *c;
+
+	if (t->in_call && t->call == id) {
+		c = &all->calls[id];
+		c->count++;
+		c->total += tick - t->since;
+		if (tick - t->since > c->max)
+			c->max = tick - t->since;
+	}
+	t->in_call = false;
+}
+
 void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		  __u64 bytes, bool kernel)
 {
 	__u32 *recent = &all->recent[e->location], at;
 	struct thread *t = &all->table[*recent];
-	struct call *c;
 	__s64 id;
 
 	/* Try the thread of the CPU's previous event first: usually it is the same. */
@@ -121,24 +158,21 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 		t = named(all, e, "next_tid", "next_comm");
 		if (t)
 			t->switched++;
-	} else if (t == &all->rest || !get_integer(e, "id", &id)) {
 		return;
-	} else if (!strcmp(e->def->name, "sys_enter")) {
-		if (id < 0 || id >= THREADS_CALLS)
-			return;
-		t->in_call = true;
-		t->call = id;
-		t->since = e->tick;
-	} else if (!strcmp(e->def->name, "sys_exit")) {
-		/* A system call without its enter event began before the recording. */
-		if (t->in_call && t->call == id) {
-			c = &all->calls[id];
-			c->count++;
-			c->total += e->tick - t->since;
-			if (e->tick - t->since > c->max)
-				c->max = e->tick - t->since;
-		}
-		t->in_call = false;
+	}
+	if (t == &all->rest)
+		return;
+	id = call_of(all, e->def);
+	if (id >= 0) {
+		if (e->def->kind == TSCT_KIND_BEGIN)
+			enter_call(t, id, e->tick);
+		else
+			exit_call(all, t, id, e->tick);
+	} else if (get_integer(e, "id", &id)) {
+		if (!strcmp(e->def->name, "sys_enter"))
+			enter_call(t, id, e->tick);
+		else if (!strcmp(e->def->name, "sys_exit"))
+			exit_call(all, t, id, e->tick);
 	}
 }
 
