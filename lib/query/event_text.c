@@ -356,10 +356,34 @@ static char *put_fields(const struct tsct_event_text *l, char *at,
 	return at;
 }
 
-const struct tsct_syscall *tsct_event_text_syscall(const struct tsct_event_text *l,
-						   const struct tsct_trace_event *e)
+/* Makes room for a text of @len bytes behind the lines. */
+static int reserve(struct tsct_event_text *l, size_t len)
 {
-	return l->layouts[e->stream][e->def->id - TSCT_ID_FIRST]->call;
+	const size_t room = l->len + len;
+	char *more;
+
+	if (likely(room <= l->room))
+		return 0;
+	more = realloc(l->text, room * 2);
+	if (!more)
+		return -ENOMEM;
+	l->text = more;
+	l->room = room * 2;
+	return 0;
+}
+
+static char *put_columns(struct tsct_event_text *l, char *at,
+			 const struct tsct_trace_event *e, __s64 ns)
+{
+	const struct tsct_event_text_buffer *columns = &l->locations[e->location];
+
+	at = put_time(l, at, e, ns);
+	at = copy(at, columns->text, columns->len);
+	at = tsct_digits_right(at, e->tid, TID_WIDTH);
+	if (unlikely(l->colour))
+		at = stpcpy(at, text_colours[1].off);
+	*at++ = ' ';
+	return at;
 }
 
 int tsct_event_text_add(struct tsct_event_text *l, const struct tsct_trace_event *e,
@@ -367,28 +391,40 @@ int tsct_event_text_add(struct tsct_event_text *l, const struct tsct_trace_event
 {
 	const struct tsct_event_text_layout *s =
 		l->layouts[e->stream][e->def->id - TSCT_ID_FIRST];
-	const struct tsct_event_text_buffer *columns = &l->locations[e->location];
-	const size_t room = l->len + s->room + TSCT_VALUE_ESCAPED(e->len);
-	char *at, *more;
+	char *at;
 
-	if (unlikely(room > l->room)) {
-		more = realloc(l->text, room * 2);
-		if (!more)
-			return -ENOMEM;
-		l->text = more;
-		l->room = room * 2;
-	}
-	at = put_time(l, l->text + l->len, e, ns);
-	at = copy(at, columns->text, columns->len);
-	at = tsct_digits_right(at, e->tid, TID_WIDTH);
-	if (unlikely(l->colour))
-		at = stpcpy(at, text_colours[1].off);
-	*at++ = ' ';
+	if (reserve(l, s->room + TSCT_VALUE_ESCAPED(e->len)))
+		return -ENOMEM;
+	at = put_columns(l, l->text + l->len, e, ns);
 	at = copy(at, s->head, s->head_len);
 	at = put_fields(l, at, s, e);
 	*at++ = '\n';
 	l->len = at - l->text;
 	return 0;
+}
+
+int tsct_event_text_columns(struct tsct_event_text *l, const struct tsct_trace_event *e,
+			    __s64 ns)
+{
+	if (reserve(l, TIME_ROOM + l->location_len + 4 * COPY_BYTES))
+		return -ENOMEM;
+	l->len = put_columns(l, l->text + l->len, e, ns) - l->text;
+	return 0;
+}
+
+int tsct_event_text_put(struct tsct_event_text *l, const char *text, size_t len)
+{
+	if (reserve(l, len))
+		return -ENOMEM;
+	memcpy(l->text + l->len, text, len);
+	l->len += len;
+	return 0;
+}
+
+const struct tsct_syscall *tsct_event_text_syscall(const struct tsct_event_text *l,
+						   const struct tsct_trace_event *e)
+{
+	return l->layouts[e->stream][e->def->id - TSCT_ID_FIRST]->call;
 }
 
 /* ---- initialization and freeing -------------------------------------------------- */

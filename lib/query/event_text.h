@@ -74,6 +74,12 @@ int tsct_event_text_learn(struct tsct_event_text *lines);
 int tsct_event_text_add(struct tsct_event_text *lines, const struct tsct_trace_event *event,
 		   __s64 ns);
 
+/* Append to the text without a new line: the columns before an event's name, and any
+ * text. 0 or -ENOMEM */
+int tsct_event_text_columns(struct tsct_event_text *lines,
+			    const struct tsct_trace_event *event, __s64 ns);
+int tsct_event_text_put(struct tsct_event_text *lines, const char *text, size_t len);
+
 /* Returns the system call that a selected event records; NULL: none. */
 const struct tsct_syscall *tsct_event_text_syscall(const struct tsct_event_text *lines,
 						   const struct tsct_trace_event *event);

@@ -2,10 +2,12 @@
 /* Arguments and results of system calls as text */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/ioctl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -236,6 +238,56 @@ int tsct_syscall_arg_other(const struct tsct_syscall *call, unsigned int i)
 	case TSCT_SYSCALL_FCNTL_ARG: return 1;
 	default: return -1;
 	}
+}
+
+static unsigned int used_by_fcntl(__u64 command)
+{
+	switch (command) {
+	case F_GETFD:
+	case F_GETFL:
+	case F_GETOWN:
+	case F_GETSIG:
+	case F_GETLEASE:
+	case F_GETPIPE_SZ:
+	case F_GET_SEALS: return 2;
+	default: return 3;
+	}
+}
+
+static unsigned int used_by_futex(__u64 op)
+{
+	switch (op & FUTEX_CMD_MASK) {
+	case FUTEX_UNLOCK_PI:
+	case FUTEX_TRYLOCK_PI: return 2;
+	case FUTEX_WAKE: return 3;
+	case FUTEX_WAIT:
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2: return 4;
+	case FUTEX_REQUEUE: return 5;
+	default: return 6;
+	}
+}
+
+unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
+				    const __u64 values[TSCT_SYSCALL_ARGS])
+{
+	const unsigned int nr = call->nr_args;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		switch (call->args[i].class) {
+		case TSCT_SYSCALL_FCNTL:
+			return used_by_fcntl((__u32)values[i]);
+		case TSCT_SYSCALL_FUTEX:
+			return used_by_futex((__u32)values[i]);
+		case TSCT_SYSCALL_OPEN:
+			return i + 1 < nr && call->args[i + 1].class == TSCT_SYSCALL_MODE &&
+				!(values[i] & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))) ?
+				i + 1 : nr;
+		case TSCT_SYSCALL_MREMAP:
+			return values[i] & (MREMAP_FIXED | MREMAP_DONTUNMAP) ? nr : i + 1;
+		}
+	return nr;
 }
 
 const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret)

@@ -135,6 +135,11 @@ size_t tsct_syscall_arg_text(const struct tsct_syscall *call, unsigned int i, __
  * fcntl()'s command; -1: none. */
 int tsct_syscall_arg_other(const struct tsct_syscall *call, unsigned int i);
 
+/* Returns how many of its arguments a call uses, by their values: open() without O_CREAT
+ * has no mode. */
+unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
+				    const __u64 values[TSCT_SYSCALL_ARGS]);
+
 /* Formats a result: "-ENOENT" for -2. Returns the length; 0: a plain number. */
 size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,
 				char text[TSCT_SYSCALL_TEXT_MAX]);

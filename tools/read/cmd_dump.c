@@ -82,10 +82,13 @@ static void write_lines(struct dump *d)
 
 static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 {
+	const struct tsct_syscall *call;
 	int err;
 
 	d->shown++;
+	call = d->strace ? tsct_event_text_syscall(&d->lines, e) : NULL;
 	err = d->json ? dump_json_add(d, e, ns) :
+		call ? dump_call_add(d, call, e, ns) :
 		tsct_event_text_add(&d->lines, e, ns);
 	if (d->lines.len + d->json_lines.len >= CHUNK)
 		write_lines(d);
@@ -182,6 +185,8 @@ static int dump_events(struct dump *d)
 
 	while (ret == 1 && !ferror_unlocked(stdout) && !interrupted)
 		ret = dump_next(d);
+	if (ret >= 0 || ret == -EINTR)
+		ret = dump_calls_finish(d) ?: ret;
 	write_lines(d);
 	d->enough |= interrupted;
 	return ret == -EINTR ? 0 : ret;
@@ -289,6 +294,7 @@ static int dump_opened(struct dump *d)
 	if (!select_events(d))
 		ret = dump_all(d);
 	tsct_event_text_free(&d->lines);
+	dump_calls_free(d);
 	free(d->json_lines.text);
 	tsct_unique_stamps_free(&d->unique);
 	tsct_selection_free(&d->selection);

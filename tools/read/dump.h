@@ -4,6 +4,7 @@
 #define DUMP_H
 
 #include "lib/query/event_text.h"
+#include "lib/query/threads.h"
 #include "lib/query/unique_stamps.h"
 
 enum dump_colour { DUMP_COLOUR_AUTO, DUMP_COLOUR_ALWAYS, DUMP_COLOUR_NEVER };
@@ -16,7 +17,7 @@ struct dump_json {
 
 struct dump {
 	const char *dir;
-	bool json, sync, stamps, follow;
+	bool json, sync, stamps, follow, strace;
 	enum dump_colour colour;
 	struct tsct_filter filter;
 	__u64 limit;
@@ -26,6 +27,9 @@ struct dump {
 	struct tsct_selection selection;
 	struct tsct_event_text lines;	/* state and options for lines of text */
 	struct dump_json json_lines;
+	struct tsct_threads threads;	/* threads with system calls, if strace is set */
+	struct open_call *open;		/* their open calls, by index of the thread */
+	__u32 nr_open;
 	struct tsct_unique_stamps unique;
 	struct tsct_unique_stamps_item stamp;	/* stamp of the last event read */
 	__u64 shown;
@@ -44,5 +48,15 @@ int dump_options_parse(int argc, char **argv, struct dump *d);
 
 /* Appends an event as a line to d->json_lines. Returns 0 or -ENOMEM. */
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns);
+
+/* ---- dump_calls.c -------------------------------------------------------- */
+
+/* Adds an event of a system call to the lines of calls. 0 or -ENOMEM */
+int dump_call_add(struct dump *d, const struct tsct_syscall *call,
+		  const struct tsct_trace_event *e, __s64 ns);
+
+/* Adds the lines of calls that have not ended. 0 or -ENOMEM */
+int dump_calls_finish(struct dump *d);
+void dump_calls_free(struct dump *d);
 
 #endif /* DUMP_H */

@@ -6,7 +6,7 @@
 #include "tools/common/options.h"
 
 enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_JSON,
-       KEY_STAMPS, KEY_SYNC };
+       KEY_STAMPS, KEY_STRACE, KEY_SYNC };
 
 static const struct argp_option options[] = {
 	{ "utc", KEY_UTC, NULL, 0, "print date and time in UTC (default: local time of day)", 0 },
@@ -25,6 +25,9 @@ static const struct argp_option options[] = {
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
 	{ "sync", KEY_SYNC, NULL, 0,
 	  "also print sync samples (exchanges with other nodes)", 0 },
+	{ "strace", KEY_STRACE, NULL, 0, "print each system call as one line, as strace does:"
+	  " with the time of its begin, its result and its duration in seconds; the line is"
+	  " at the place of the call's end", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print one JSON object per line", 0 },
 	{ "color", KEY_COLOUR, "WHEN", OPTION_ARG_OPTIONAL, "print in colour: auto (on a"
 	  " terminal, unless NO_COLOR is set), always or never", 0 },
@@ -85,9 +88,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_ERROR: parse_error_of(d, arg, state); break;
 	case KEY_COLOUR: d->colour = parse_colour(state, arg); break;
 	case KEY_JSON: d->json = true; break;
+	case KEY_STRACE: d->strace = true; break;
 	case KEY_SYNC: d->sync = true; break;
 	case 'f': d->follow = true; break;
 	case ARGP_KEY_END:
+		if (d->strace && d->json)
+			argp_error(state, "--strace and --json exclude each other; use one");
 		if (d->follow && d->sync)
 			argp_error(state, "--follow: cannot be used with --sync, as samples"
 				   " are in order only in a complete recording");

@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The table of system calls agrees with the numbers in <asm/unistd_64.h>, and its
+# arguments with those of the running kernel, as tracefs describes them.
+# test-parallel: yes
+# test-seconds: 3
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top" \
+	-I"$top/lib/include" -o "$work/calls" "$top/tests/native/calls.c" \
+	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
+"$work/calls" --table >"$work/table"
+
+echo '#include <asm/unistd_64.h>' | ${CC:-cc} -E -dM - |
+	sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$/\2 \1/p' | sort >"$work/numbers"
+[ "$(wc -l <"$work/numbers")" -gt 350 ] || fail "$(wc -l <"$work/numbers") numbers"
+cut -d ' ' -f 1,2 "$work/table" | sort >"$work/known"
+comm -23 "$work/numbers" "$work/known" >"$work/unknown"
+[ ! -s "$work/unknown" ] || fail "not in the table: $(tr '\n' ' ' <"$work/unknown")"
+
+mkdir "$work/tracefs"
+unshare -m bash -c 'mount -t tracefs none "$1" &&
+	cd "$1/events/syscalls" && grep -H field: sys_enter_*/format' - "$work/tracefs" \
+	>"$work/formats" 2>/dev/null || { echo "tracefs cannot be mounted here"; exit 77; }
+python3 "$top/tests/native/callcheck.py" "$work/table" "$work/formats"

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+/* The table of system calls: definitions of events, and values as text */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "lib/core/event_def.h"
+#include "lib/syscalls/syscalls.h"
+#include "suite.h"
+
+static char text[TSCT_SYSCALL_TEXT_MAX];
+
+static void before(void)
+{
+}
+
+static void after(void)
+{
+}
+
+static const struct tsct_syscall *find(const char *name)
+{
+	char event[TSCT_EVENT_NAME_MAX];
+	const struct tsct_syscall *call;
+
+	snprintf(event, sizeof(event), "sys_%s", name);
+	call = tsct_syscall_by_event(event);
+	ck_assert_msg(call != NULL, "no call %s", name);
+	return call;
+}
+
+/* The text of an argument; "" for a plain number */
+static const char *arg_text(const char *name, const char *arg, __u64 value, __u64 other)
+{
+	const struct tsct_syscall *call = find(name);
+	const int i = tsct_syscall_arg_index(call, arg);
+	size_t len;
+
+	ck_assert_int_ge(i, 0);
+	memset(text, '#', sizeof(text));
+	len = tsct_syscall_arg_text(call, i, value, other, text);
+	ck_assert_uint_eq(strlen(text), len);
+	return text;
+}
+
+static const char *result_text(const char *name, __s64 ret)
+{
+	ck_assert_uint_eq(tsct_syscall_result_text(find(name), ret, text), strlen(text));
+	return text;
+}
+
+/* ---- the table ----------------------------------------------------------------- */
+
+static void check_fields(const struct tsct_syscall *call, unsigned int kind)
+{
+	char fields[TSCT_SYSCALL_FIELDS_MAX], name[TSCT_EVENT_NAME_MAX];
+	struct tsct_event_def def;
+	unsigned int i;
+
+	tsct_syscall_fields(call, kind, fields);
+	ck_assert_uint_lt(strlen(fields), sizeof(fields));
+	snprintf(name, sizeof(name), "sys_%s", call->name);
+	ck_assert_int_eq(tsct_event_def_parse(name, kind, fields, &def, NULL), 0);
+	ck_assert_uint_eq(def.nr_fields, kind == TSCT_KIND_END ? 1 : call->nr_args);
+	if (kind == TSCT_KIND_END) {
+		ck_assert_int_eq(tsct_event_def_field_size(def.fields, "", 8),
+				 tsct_syscall_result_size(call));
+		return;
+	}
+	for (i = 0; i < def.nr_fields; i++) {
+		ck_assert_str_eq(def.fields[i].name, call->args[i].name);
+		ck_assert_uint_eq(def.fields[i].type, call->args[i].type);
+		if (def.fields[i].type != TSCT_TYPE_STRING)
+			ck_assert_int_eq(tsct_event_def_field_size(&def.fields[i], "", 8),
+					 tsct_syscall_arg_size(&call->args[i]));
+	}
+}
+
+START_TEST(test_definitions)
+{
+	const struct tsct_syscall *call;
+	unsigned int nr, found = 0;
+
+	for (nr = 0; nr < tsct_syscalls_limit(); nr++) {
+		call = tsct_syscall_by_number(nr);
+		if (!call)
+			continue;
+		found++;
+		ck_assert_ptr_eq(find(call->name), call);
+		check_fields(call, TSCT_KIND_BEGIN);
+		check_fields(call, TSCT_KIND_END);
+	}
+	ck_assert_uint_ge(found, 380);
+	ck_assert_ptr_null(tsct_syscall_by_number(tsct_syscalls_limit()));
+	ck_assert_ptr_null(tsct_syscall_by_number(-1));
+	ck_assert_ptr_null(tsct_syscall_by_event("sys_"));
+	ck_assert_ptr_null(tsct_syscall_by_event("sys_enter"));
+	ck_assert_ptr_null(tsct_syscall_by_event("openat"));
+}
+END_TEST
+
+START_TEST(test_fields)
+{
+	char fields[TSCT_SYSCALL_FIELDS_MAX];
+
+	tsct_syscall_fields(find("openat"), TSCT_KIND_BEGIN, fields);
+	ck_assert_str_eq(fields, "dfd:s32, filename:string, flags:s32, mode:u16");
+	tsct_syscall_fields(find("openat"), TSCT_KIND_END, fields);
+	ck_assert_str_eq(fields, "ret:s32");
+	tsct_syscall_fields(find("read"), TSCT_KIND_BEGIN, fields);
+	ck_assert_str_eq(fields, "fd:u32, buf:u64/x, count:u64");
+	tsct_syscall_fields(find("mmap"), TSCT_KIND_END, fields);
+	ck_assert_str_eq(fields, "ret:s64/x");
+	tsct_syscall_fields(find("getpid"), TSCT_KIND_BEGIN, fields);
+	ck_assert_str_eq(fields, "");
+}
+END_TEST
+
+/* ---- tables of names ------------------------------------------------------------- */
+
+/* Any bits of any class fit into the text, and each name is found by its own value. */
+static void check_class(const struct tsct_symbol *table, unsigned int class)
+{
+	struct tsct_syscall call = {
+		.name = "any", .nr_args = 1,
+		.args = { { "any", TSCT_TYPE_U64, class } },
+	};
+	const struct tsct_symbol *s;
+	__u64 all = 0;
+
+	for (s = table; s->name; s++) {
+		ck_assert_uint_ne(s->mask, 0);
+		ck_assert_uint_eq(s->value & ~s->mask, 0);
+		if (s->mask != ~0ULL)
+			all |= s->value;
+		ck_assert_uint_gt(tsct_syscall_arg_text(&call, 0, s->value, SOL_SOCKET, text),
+				  0);
+		if (s == table)
+			ck_assert_msg(!strncmp(text, s->name, strlen(s->name)),
+				      "%s instead of %s", text, s->name);
+	}
+	ck_assert_uint_gt(tsct_syscall_arg_text(&call, 0, all | 1ULL << 63, SOL_SOCKET, text),
+			  0);
+	ck_assert_msg(strlen(text) < sizeof(text) - 1, "text of class %u is cut", class);
+}
+
+START_TEST(test_names)
+{
+#define CHECK(class)	check_class(tsct_symbols_##class, TSCT_SYSCALL_##class);
+	TSCT_SYMBOL_CLASSES(CHECK)
+}
+END_TEST
+
+/* ---- values ------------------------------------------------------------------------ */
+
+START_TEST(test_files)
+{
+	ck_assert_str_eq(arg_text("openat", "dfd", AT_FDCWD, 0), "AT_FDCWD");
+	ck_assert_str_eq(arg_text("openat", "dfd", (__u32)AT_FDCWD, 0), "AT_FDCWD");
+	ck_assert_str_eq(arg_text("openat", "dfd", 7, 0), "");
+	ck_assert_str_eq(arg_text("openat", "flags", O_CLOEXEC, 0), "O_RDONLY|O_CLOEXEC");
+	ck_assert_str_eq(arg_text("openat", "flags", 0, 0), "O_RDONLY");
+	ck_assert_str_eq(arg_text("openat", "flags", O_RDWR | O_CREAT | O_SYNC, 0),
+			 "O_RDWR|O_CREAT|O_SYNC");
+	ck_assert_str_eq(arg_text("openat", "flags", O_WRONLY | O_DSYNC, 0),
+			 "O_WRONLY|O_DSYNC");
+	ck_assert_str_eq(arg_text("openat", "flags", O_RDWR | O_TMPFILE, 0),
+			 "O_RDWR|O_TMPFILE");
+	ck_assert_str_eq(arg_text("openat", "flags", O_ACCMODE | 0x40000000, 0),
+			 "0x40000003");
+	ck_assert_str_eq(arg_text("openat", "mode", 0644, 0), "0644");
+	ck_assert_str_eq(arg_text("openat", "mode", 0, 0), "000");
+	ck_assert_str_eq(arg_text("mknodat", "mode", S_IFCHR | 0600, 0), "S_IFCHR|0600");
+	ck_assert_str_eq(arg_text("mknodat", "dev", 0x103, 0), "makedev(0x1, 0x3)");
+	ck_assert_str_eq(arg_text("lseek", "whence", SEEK_END, 0), "SEEK_END");
+	ck_assert_str_eq(arg_text("lseek", "whence", 77, 0), "0x4d");
+	ck_assert_str_eq(arg_text("fchown", "user", -1, 0), "-1");
+	ck_assert_str_eq(arg_text("fchown", "user", 1000, 0), "");
+	ck_assert_str_eq(arg_text("access", "mode", 0, 0), "F_OK");
+	ck_assert_str_eq(arg_text("access", "mode", R_OK | X_OK, 0), "R_OK|X_OK");
+	ck_assert_str_eq(arg_text("unlinkat", "flag", AT_REMOVEDIR, 0), "AT_REMOVEDIR");
+	ck_assert_str_eq(arg_text("faccessat2", "flags", AT_EACCESS, 0), "AT_EACCESS");
+	ck_assert_str_eq(arg_text("read", "buf", 0, 0), "NULL");
+	ck_assert_str_eq(arg_text("read", "buf", 0x1000, 0), "");
+	ck_assert_str_eq(arg_text("close", "fd", -1, 0), "-1");
+}
+END_TEST
+
+START_TEST(test_dependent_values)
+{
+	ck_assert_str_eq(arg_text("fcntl", "cmd", F_SETFL, 0), "F_SETFL");
+	ck_assert_str_eq(arg_text("fcntl", "arg", O_RDWR | O_NONBLOCK, F_SETFL),
+			 "O_RDWR|O_NONBLOCK");
+	ck_assert_str_eq(arg_text("fcntl", "arg", FD_CLOEXEC, F_SETFD), "FD_CLOEXEC");
+	ck_assert_str_eq(arg_text("fcntl", "arg", 10, F_DUPFD), "");
+	ck_assert_str_eq(arg_text("fcntl", "arg", 0x7f00, F_SETLK), "0x7f00");
+	ck_assert_str_eq(arg_text("socket", "protocol", 6, AF_INET), "IPPROTO_TCP");
+	ck_assert_str_eq(arg_text("socket", "protocol", 16, AF_NETLINK), "NETLINK_GENERIC");
+	ck_assert_str_eq(arg_text("socket", "protocol", 3, AF_UNIX), "");
+	ck_assert_str_eq(arg_text("socket", "type", SOCK_DGRAM | SOCK_CLOEXEC, 0),
+			 "SOCK_DGRAM|SOCK_CLOEXEC");
+	ck_assert_str_eq(arg_text("setsockopt", "optname", SO_REUSEADDR, SOL_SOCKET),
+			 "SO_REUSEADDR");
+	ck_assert_str_eq(arg_text("setsockopt", "optname", 1, 6), "TCP_NODELAY");
+	ck_assert_int_eq(tsct_syscall_arg_other(find("socket"), 2), 0);
+	ck_assert_int_eq(tsct_syscall_arg_other(find("fcntl"), 2), 1);
+	ck_assert_int_eq(tsct_syscall_arg_other(find("fcntl"), 1), -1);
+}
+END_TEST
+
+START_TEST(test_processes)
+{
+	ck_assert_str_eq(arg_text("mmap", "prot", 0, 0), "PROT_NONE");
+	ck_assert_str_eq(arg_text("mmap", "prot", 0x103, 0), "PROT_READ|PROT_WRITE|0x100");
+	ck_assert_str_eq(arg_text("mmap", "flags", MAP_PRIVATE | MAP_ANONYMOUS, 0),
+			 "MAP_PRIVATE|MAP_ANONYMOUS");
+	ck_assert_str_eq(arg_text("mmap", "fd", 0xffffffff, 0), "-1");
+	ck_assert_str_eq(arg_text("mmap", "off", 0, 0), "0");
+	ck_assert_str_eq(arg_text("clone", "clone_flags", CLONE_VM | CLONE_VFORK | SIGCHLD, 0),
+			 "CLONE_VM|CLONE_VFORK|SIGCHLD");
+	ck_assert_str_eq(arg_text("clone", "clone_flags", CLONE_VM | 1ULL << 40, 0),
+			 "CLONE_VM|0x10000000000");
+	ck_assert_str_eq(arg_text("clone", "clone_flags", SIGCHLD, 0), "SIGCHLD");
+	ck_assert_str_eq(arg_text("kill", "sig", SIGKILL, 0), "SIGKILL");
+	ck_assert_str_eq(arg_text("kill", "sig", 0, 0), "");
+	ck_assert_str_eq(arg_text("kill", "sig", 32, 0), "SIGRTMIN");
+	ck_assert_str_eq(arg_text("kill", "sig", 64, 0), "SIGRT_32");
+	ck_assert_str_eq(arg_text("kill", "sig", 65, 0), "0x41");
+	ck_assert_str_eq(arg_text("futex", "op", 129, 0), "FUTEX_WAKE_PRIVATE");
+	ck_assert_str_eq(arg_text("futex", "op", 0, 0), "FUTEX_WAIT");
+	ck_assert_str_eq(arg_text("futex", "op", 0x189, 0),
+			 "FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME");
+	ck_assert_str_eq(arg_text("ioctl", "cmd", 0x5401, 0), "TCGETS");
+	ck_assert_str_eq(arg_text("ioctl", "cmd", 0xc004ff01, 0),
+			 "_IOC(_IOC_READ|_IOC_WRITE, 0xff, 0x1, 0x4)");
+	ck_assert_str_eq(arg_text("prctl", "option", 15, 0), "PR_SET_NAME");
+	ck_assert_str_eq(arg_text("shmget", "shmflg", 01600, 0), "IPC_CREAT|0600");
+	ck_assert_str_eq(arg_text("shmget", "key", 0, 0), "IPC_PRIVATE");
+	ck_assert_str_eq(arg_text("wait4", "options", 1, 0), "WNOHANG");
+	ck_assert_str_eq(arg_text("clock_gettime", "which_clock", 1, 0), "CLOCK_MONOTONIC");
+	ck_assert_str_eq(arg_text("clock_gettime", "which_clock", -6, 0), "0xfffffffa");
+	ck_assert_str_eq(arg_text("getrusage", "who", -1, 0), "RUSAGE_CHILDREN");
+	ck_assert_str_eq(arg_text("reboot", "magic1", (int)0xfee1dead, 0),
+			 "LINUX_REBOOT_MAGIC1");
+	ck_assert_str_eq(arg_text("personality", "personality", 0xffffffff, 0),
+			 "0xffffffff");
+}
+END_TEST
+
+START_TEST(test_results)
+{
+	ck_assert_str_eq(result_text("openat", -ENOENT), "-ENOENT");
+	ck_assert_str_eq(result_text("openat", 3), "");
+	ck_assert_str_eq(result_text("read", -EAGAIN), "-EAGAIN");
+	ck_assert_str_eq(result_text("pause", -514), "-ERESTARTNOHAND");
+	ck_assert_str_eq(result_text("mmap", -EINVAL), "-EINVAL");
+	ck_assert_str_eq(result_text("mmap", 0x7f1200001000), "");
+	ck_assert_str_eq(result_text("umask", 022), "022");
+	ck_assert_str_eq(result_text("getuid", 0xfffffffe), "");
+	ck_assert_str_eq(result_text("lseek", -4096), "");
+	ck_assert_ptr_null(tsct_syscall_error(find("getuid"), -2));
+	ck_assert_str_eq(tsct_syscall_error(find("read"), -1), "EPERM");
+}
+END_TEST
+
+START_TEST(test_used_args)
+{
+	__u64 values[TSCT_SYSCALL_ARGS] = { 0, 0, O_RDWR };
+
+	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), values), 3);
+	values[2] = O_RDWR | O_CREAT;
+	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), values), 4);
+	values[2] = O_RDONLY | O_DIRECTORY;
+	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), values), 3);
+	values[2] = O_RDWR | O_TMPFILE;
+	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), values), 4);
+	values[1] = F_GETFL;
+	ck_assert_uint_eq(tsct_syscall_used_args(find("fcntl"), values), 2);
+	values[1] = 129;
+	ck_assert_uint_eq(tsct_syscall_used_args(find("futex"), values), 3);
+	ck_assert_uint_eq(tsct_syscall_used_args(find("read"), values), 3);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("syscalls");
+	TCase *c = add_case(suite, "table", before, after);
+
+	tcase_add_test(c, test_definitions);
+	tcase_add_test(c, test_fields);
+	tcase_add_test(c, test_names);
+	c = add_case(suite, "text", before, after);
+	tcase_add_test(c, test_files);
+	tcase_add_test(c, test_dependent_values);
+	tcase_add_test(c, test_processes);
+	tcase_add_test(c, test_results);
+	tcase_add_test(c, test_used_args);
+	return run_suite(suite);
+}

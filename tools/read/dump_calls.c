@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Prints each system call as one line, as strace -T does. The line has the time at which
+ * the call began, and is printed when the call has ended; until then its text is kept, by
+ * thread. Memory grows with the number of threads.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump.h"
+#include "lib/query/syscall_value.h"
+#include "lib/query/value_text.h"
+
+#define LINE_ROOM	128	/* result, duration and other parts of a line, bytes */
+
+/* A call that has begun */
+struct open_call {
+	const struct tsct_syscall *call;	/* NULL: none */
+	char *text;
+	size_t len, room;
+	__s64 begin_ns;
+};
+
+/* Why a call that was interrupted by a signal begins again, by its error */
+static const struct { const char *error, *reason; } restarts[] = {
+	{ "ERESTARTSYS", "To be restarted if SA_RESTART is set" },
+	{ "ERESTARTNOINTR", "To be restarted" },
+	{ "ERESTARTNOHAND", "To be restarted if no handler" },
+	{ "ERESTART_RESTARTBLOCK", "Interrupted by signal" },
+};
+
+static char *put_value(char *at, const struct tsct_syscall *call,
+		       const struct tsct_trace_event *e, const struct tsct_value *v)
+{
+	const size_t len = tsct_syscall_value(call, e, v, at);
+
+	at = len ? at + len : tsct_value_format(at, v);
+	return tsct_syscall_is_cut(call, v) ? stpcpy(at, "...") : at;
+}
+
+/* Writes "NAME(VALUE, VALUE", without the closing parenthesis. */
+static char *put_call(char *at, const struct tsct_syscall *call,
+		      const struct tsct_trace_event *e)
+{
+	__u64 values[TSCT_SYSCALL_ARGS] = { 0 };
+	struct tsct_value v;
+	unsigned int nr = 0, used;
+	size_t pos = 0;
+
+	while (tsct_value_next(e, &nr, &pos, &v) && nr <= TSCT_SYSCALL_ARGS)
+		values[nr - 1] = tsct_value_is_integer(&v) ? tsct_value_integer(&v) : 0;
+	used = tsct_syscall_used_args(call, values);
+	at = stpcpy(stpcpy(at, call->name), "(");
+	for (nr = 0, pos = 0; nr < used && tsct_value_next(e, &nr, &pos, &v);) {
+		if (nr > 1)
+			at = stpcpy(at, ", ");
+		at = put_value(at, call, e, &v);
+	}
+	return at;
+}
+
+static struct open_call *find_open(struct dump *d, const struct tsct_trace_event *e)
+{
+	struct tsct_thread *t = tsct_threads_get(&d->threads, e->node, e->tid, e->cpu);
+	struct open_call *more;
+	__u32 room;
+
+	if (!t)
+		return NULL;
+	if (t->index >= d->nr_open) {
+		room = d->threads.room > t->index ? d->threads.room : t->index + 1;
+		more = realloc(d->open, room * sizeof(*more));
+		if (!more)
+			return NULL;
+		memset(more + d->nr_open, 0, (room - d->nr_open) * sizeof(*more));
+		d->open = more;
+		d->nr_open = room;
+	}
+	return &d->open[t->index];
+}
+
+/* Prints the line of a call whose end was not recorded. */
+static int put_unfinished(struct dump *d, struct open_call *o)
+{
+	static const char unfinished[] = " <unfinished ...>\n";
+
+	o->call = NULL;
+	return tsct_event_text_put(&d->lines, o->text, o->len) ?:
+		tsct_event_text_put(&d->lines, unfinished, sizeof(unfinished) - 1);
+}
+
+/* Keeps the beginning of the line of a call; prints a call that does not return. */
+static int begin_call(struct dump *d, struct open_call *o, const struct tsct_syscall *call,
+		      const struct tsct_trace_event *e, __s64 ns)
+{
+	const size_t before = d->lines.len;
+	const size_t room = LINE_ROOM + TSCT_VALUE_ESCAPED(e->len) +
+		TSCT_FIELDS_MAX * (size_t)TSCT_SYSCALL_TEXT_MAX;
+	int err = tsct_event_text_columns(&d->lines, e, ns);
+	const size_t columns = d->lines.len - before;
+	char *more;
+
+	if (err)
+		return err;
+	d->lines.len = before;
+	if (o->room < columns + room) {
+		more = realloc(o->text, columns + room);
+		if (!more)
+			return -ENOMEM;
+		o->text = more;
+		o->room = columns + room;
+	}
+	memcpy(o->text, d->lines.text + before, columns);
+	o->len = put_call(o->text + columns, call, e) - o->text;
+	if (call->result == TSCT_RESULT_NONE) {
+		o->len = stpcpy(o->text + o->len, ") = ?\n") - o->text;
+		return tsct_event_text_put(&d->lines, o->text, o->len);
+	}
+	o->call = call;
+	o->begin_ns = ns;
+	return 0;
+}
+
+static int put_result(char *to, size_t size, const struct tsct_syscall *call, __s64 ret)
+{
+	const char *error = tsct_syscall_error(call, ret);
+	char text[TSCT_SYSCALL_TEXT_MAX];
+	unsigned int i;
+
+	for (i = 0; error && i < sizeof(restarts) / sizeof(*restarts); i++)
+		if (!strcmp(error, restarts[i].error))
+			return snprintf(to, size, ") = ? %s (%s)", error, restarts[i].reason);
+	if (error)
+		return snprintf(to, size, ") = -1 %s (%s)", error, strerrordesc_np((int)-ret) ?:
+				"kernel error");
+	if (tsct_syscall_result_text(call, ret, text))
+		return snprintf(to, size, ") = %s", text);
+	return snprintf(to, size, call->result == TSCT_RESULT_PTR ? ") = 0x%llx" :
+			") = %lld", ret);
+}
+
+static int end_call(struct dump *d, struct open_call *o, const struct tsct_syscall *call,
+		    const struct tsct_trace_event *e, __s64 ns)
+{
+	char text[LINE_ROOM + TSCT_SYSCALL_TEXT_MAX];
+	__u64 duration = 0;
+	struct tsct_value ret;
+	int len, err;
+
+	if (o->call == call) {
+		err = tsct_event_text_put(&d->lines, o->text, o->len);
+		duration = ns > o->begin_ns ? (__u64)ns - (__u64)o->begin_ns : 0;
+	} else {
+		err = tsct_event_text_columns(&d->lines, e, ns);
+		len = sprintf(text, "<... %s resumed>", call->name);
+		err = err ?: tsct_event_text_put(&d->lines, text, len);
+	}
+	len = tsct_value_find(e, "ret", &ret) && tsct_value_is_integer(&ret) ?
+		put_result(text, sizeof(text), call, tsct_value_integer(&ret)) :
+		sprintf(text, ") = ?");
+	if (o->call == call)
+		len += sprintf(text + len, " <%llu.%09llu>", duration / 1000000000,
+			       duration % 1000000000);
+	text[len++] = '\n';
+	o->call = NULL;
+	return err ?: tsct_event_text_put(&d->lines, text, len);
+}
+
+int dump_call_add(struct dump *d, const struct tsct_syscall *call,
+		  const struct tsct_trace_event *e, __s64 ns)
+{
+	struct open_call *o = find_open(d, e);
+	int err = 0;
+
+	if (!o)
+		return -ENOMEM;
+	/* Another call is open if the event of its end was lost. */
+	if (o->call && (e->def->kind == TSCT_KIND_BEGIN || o->call != call))
+		err = put_unfinished(d, o);
+	if (err)
+		return err;
+	return e->def->kind == TSCT_KIND_BEGIN ? begin_call(d, o, call, e, ns) :
+		end_call(d, o, call, e, ns);
+}
+
+int dump_calls_finish(struct dump *d)
+{
+	int err = 0;
+	__u32 i;
+
+	for (i = 0; i < d->nr_open && !err; i++)
+		if (d->open[i].call)
+			err = put_unfinished(d, &d->open[i]);
+	return err;
+}
+
+void dump_calls_free(struct dump *d)
+{
+	__u32 i;
+
+	for (i = 0; i < d->nr_open; i++)
+		free(d->open[i].text);
+	free(d->open);
+	tsct_threads_free(&d->threads);
+}
