@@ -70,13 +70,24 @@ grep -q 'sys_openat/begin .*filename=".*/libc.so.6" flags=O_RDONLY|O_CLOEXEC' du
 # --- filters ----------------------------------------------------------------
 
 # Processes that run already, with a child that exists and one that comes later
-sh -c './sync forever & sleep 1; ./sync; wait' </dev/null &
+mkfifo go
+sh -c './sync forever & read -r x <go; ./sync; touch done; wait' </dev/null &
 shell=$!
 started+=("$shell")
 until_in /proc/$shell/task/$shell/children '[0-9]'
 child=$(cut -d' ' -f1 /proc/$shell/task/$shell/children)
 started+=("$child")
-run 0 record -p $shell -e syscalls --duration 1.5 -o running
+"$ctl" record -q -p $shell -e syscalls -o running 2>err &
+recorder=$!
+started+=("$recorder")
+until_on_disk running 0
+echo >go
+for ((i = 0; i < 600; i++)); do
+	[ ! -e done ] || break
+	sleep 0.05
+done
+kill -INT $recorder
+wait $recorder || fail "-p: the recorder"
 "$ctl" dump --raw running --event sys_syncfs/begin | awk '{ print $3 }' | sort |
 	uniq -c >threads
 grep -q " $child\$" threads || fail "-p: a child that existed: $(cat threads)"

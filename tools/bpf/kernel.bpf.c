@@ -144,7 +144,7 @@ static __always_inline const struct call_layout *layout_of(__u32 id, bool compat
 }
 
 /* Appends an integer of 1, 2, 4 or 8 bytes, whose lower bytes are the first. */
-static __always_inline u32 append_integer(char *to, u64 value, u8 size)
+static __always_inline u64 append_integer(char *to, u64 value, u8 size)
 {
 	switch (size) {
 	case 1: *(u8 *)to = value; break;
@@ -155,7 +155,7 @@ static __always_inline u32 append_integer(char *to, u64 value, u8 size)
 	return size;
 }
 
-static __always_inline u32 append_text(char *to, u64 from, bool is_short)
+static __always_inline u64 append_text(char *to, u64 from, bool is_short)
 {
 	long len = !from ? 0 :
 		bpf_probe_read_user_str(to, is_short ? STRING_SHORT : STRING_MAX,
@@ -168,6 +168,7 @@ static __always_inline u32 append_text(char *to, u64 from, bool is_short)
 }
 
 #define APPEND_ARG(i, register)							\
+	opaque(at);								\
 	if (i < call->nr_args && at < BUFFER_PAYLOAD)				\
 		at += call->sizes[i] - 1U < 8 ?					\
 			append_integer(buffer->payload + at, register,		\
@@ -178,7 +179,7 @@ static __always_inline void record_enter(const struct call_layout *call,
 					 const struct pt_regs *regs)
 {
 	struct buffer *buffer = take_buffer();
-	u32 at = 0;
+	u64 at = 0;
 
 	if (!buffer)
 		return;
@@ -188,6 +189,7 @@ static __always_inline void record_enter(const struct call_layout *call,
 	APPEND_ARG(3, regs->r10);
 	APPEND_ARG(4, regs->r8);
 	APPEND_ARG(5, regs->r9);
+	opaque(at);
 	if (at <= BUFFER_PAYLOAD)
 		emit(call->enter_id, &buffer->record, at);
 	give_buffer(buffer);

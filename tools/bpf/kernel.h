@@ -175,10 +175,16 @@ struct page {
 #pragma clang attribute pop
 
 /*
+ * Hides the origin of a value from the compiler, which then checks a bound on the same
+ * register that it uses afterwards: the verifier requires that.
+ */
+#define opaque(value)	asm volatile("" : "+r"(value))
+
+/*
  * Writes an event into the ring buffer of this CPU, or counts it as lost. Programs that
  * interrupt this one on the same CPU may do the same at any point.
  */
-static __always_inline void emit_to_ring(__u32 id, struct record *record, __u32 size)
+static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 size)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct ring_counts *count = bpf_map_lookup_elem(&counts, &cpu);
@@ -201,7 +207,7 @@ static __always_inline void emit_to_ring(__u32 id, struct record *record, __u32 
 }
 
 /* Records an event. @record: header, not set, and @size bytes of payload */
-static __always_inline void emit(__u32 id, struct record *record, __u32 size)
+static __always_inline void emit(__u32 id, struct record *record, u64 size)
 {
 	if (with_module)
 		tsct_bpf_emit(channel_handle, id, record + 1, size);

@@ -118,12 +118,6 @@ struct payload_copy {
 	u64 words[2 * HASHED / 8];
 };
 
-/*
- * Hides the origin of a value from the compiler, which then checks a bound on the same
- * register that it uses afterwards: the verifier requires that.
- */
-#define opaque(value)	asm volatile("" : "+r"(value))
-
 static long copy_part(u32 i, struct payload_copy *c)
 {
 	u64 len, at = c->skip, done = c->done;

@@ -24,7 +24,7 @@ static __always_inline __u64 context_word(void *context, __u32 from)
 }
 
 /* Appends a string, or "" if it cannot be read. Returns its size with the NUL. */
-static __always_inline __u32 append_string(char *to, void *context,
+static __always_inline u64 append_string(char *to, void *context,
 					   const volatile struct probe_step *step)
 {
 	__u32 place = 0;
@@ -93,7 +93,8 @@ static __always_inline void load_strings(void *context)
 static __always_inline int record_probe(void *context)
 {
 	struct buffer *buffer;
-	__u32 i, at = 0;
+	u64 at = 0;
+	__u32 i;
 
 	if (!wanted_current())
 		return 0;
@@ -105,6 +106,7 @@ static __always_inline int record_probe(void *context)
 	for (i = 0; i < PROBE_STEPS_MAX && i < nr_steps; i++) {
 		const volatile struct probe_step *step = &steps[i];
 
+		opaque(at);
 		if (at >= BUFFER_PAYLOAD)
 			break;
 		if (step->len) {
@@ -114,6 +116,7 @@ static __always_inline int record_probe(void *context)
 			at += append_string(buffer->payload + at, context, step);
 		}
 	}
+	opaque(at);
 	if (at <= BUFFER_PAYLOAD)
 		emit(event_id, &buffer->record, at);
 	give_buffer(buffer);
