@@ -19,10 +19,10 @@ record() {
 }
 
 dump() {
-	trace-ctl dump --raw "$1" >all || fail "dump of $1"
+	trace-ctl dump --raw "$1" >lines || fail "dump of $1"
 	# Lines of all system calls have one form: sys_enter and sys_exit with id=NAME
 	sed -E 's|sys_([a-z0-9_]+)/begin|sys_enter id=\1|
-		s|sys_([a-z0-9_]+)/end|sys_exit id=\1|' all >events
+		s|sys_([a-z0-9_]+)/end|sys_exit id=\1|' lines >events
 	[ -s events ] || fail "$1: no events"
 }
 

@@ -69,7 +69,10 @@ until trace-ctl channel list | grep -q 'overwrite,kernel'; do
 	sleep 0.2
 done
 kernel=$(trace-ctl channel list | awk '/overwrite,kernel/ { print $2 }')
+while :; do cat /proc/stat >/dev/null; done &
+busy=$!
 until_events "$kernel" 5000
+kill $busy
 run 0 snapshot -o both
 grep -q "^  channel $kernel: [1-9]" err || fail "no kernel events"
 grep -q '^  channel fly: [1-9]' err || fail "no program's events"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <linux/capability.h>
@@ -165,8 +166,27 @@ int kernel_source_ready(char *why, size_t size)
 	return 0;
 }
 
-int kernel_source_module_ready(char *why, size_t size)
+/* Returns true if the kernel has this version or a later one. */
+static bool is_kernel(unsigned int major, unsigned int minor)
 {
+	unsigned int a = 0, b = 0;
+	struct utsname name;
+
+	return !uname(&name) && sscanf(name.release, "%u.%u", &a, &b) == 2 &&
+		(a > major || (a == major && b >= minor));
+}
+
+int kernel_source_module_ready(const char *const *events, unsigned int nr, char *why,
+			       size_t size)
+{
+	unsigned int i;
+
+	/* Before 6.12, only programs of raw tracepoints and of fentry may call modules. */
+	for (i = 0; i < nr; i++)
+		if (probe_is_probe(events[i]) && !is_kernel(6, 12))
+			return bpf_errors_fail(-EOPNOTSUPP, why, size,
+				    "%s: before Linux 6.12, probes cannot call the module",
+				    events[i]);
 	if (!exists("/sys/module/tsctrace"))
 		return bpf_errors_fail(-ENODEV, why, size,
 			    "the kernel module is not loaded; run insmod "
@@ -196,7 +216,7 @@ static int check_prerequisites(struct tsct_channel *channel, char *why, size_t s
 			    "with TSCT_CHANNEL_KERNEL", header->name);
 	error = kernel_source_ready(why, size);
 	if (!error && tsct_channel_provider(channel) == TSCT_PROVIDER_MODULE)
-		error = kernel_source_module_ready(why, size);
+		error = kernel_source_module_ready(NULL, 0, why, size);
 	if (error)
 		return error;
 	/* BPF programs compare pids as the initial pid namespace numbers processes. */

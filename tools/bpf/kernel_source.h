@@ -41,8 +41,10 @@ void kernel_source_list(FILE *to);
  */
 int kernel_source_ready(char *why, size_t why_size);
 
-/* Checks that BPF programs can call the module. Returns as kernel_source_ready(). */
-int kernel_source_module_ready(char *why, size_t why_size);
+/* Checks that the BPF programs of the events can call the module. Returns as
+ * kernel_source_ready(). */
+int kernel_source_module_ready(const char *const *events, unsigned int nr, char *why,
+			       size_t why_size);
 
 /*
  * kernel_source_open - record kernel events

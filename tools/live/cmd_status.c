@@ -182,7 +182,8 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 	channel_list_read(&s->channels, "status");
 	tsct_source_choose(tsct_tsc_check_run, s->source_why, sizeof(s->source_why));
 	if (!kernel_source_ready(s->kernel_why, sizeof(s->kernel_why)))
-		kernel_source_module_ready(s->module_why, sizeof(s->module_why));
+		kernel_source_module_ready(NULL, 0, s->module_why,
+					   sizeof(s->module_why));
 	s->clock_origin = tsct_clock_origin(clock);
 	s->clock_why = tsct_clock_reason(clock);
 	s->clock_known = !tsct_clock_snapshot(clock, &s->clock);

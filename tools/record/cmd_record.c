@@ -261,7 +261,8 @@ static int check_prerequisites(const struct record_options *o, char **ret_path)
 		return EXIT_FAILED;
 	if (o->nr_events && (kernel_source_ready(why, sizeof(why)) ||
 			     (only && !strcmp(only, "module") &&
-			      kernel_source_module_ready(why, sizeof(why))))) {
+			      kernel_source_module_ready(o->events, o->nr_events,
+							 why, sizeof(why))))) {
 		record_error("kernel events: %s", why);
 		return EXIT_FAILED;
 	}

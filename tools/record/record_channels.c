@@ -216,7 +216,8 @@ static int open_kernel(struct record_session *s)
 
 	snprintf(name, sizeof(name), "record-%d", getpid());
 	if (!only || !*only || !strcmp(only, "module"))
-		err = kernel_source_module_ready(why, sizeof(why));
+		err = kernel_source_module_ready(s->o->events, s->o->nr_events, why,
+						 sizeof(why));
 	else
 		err = -ENODEV;
 	if (!err) {

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Tracepoints and probes of the kernel and of programs, through the module and without
+# it: their numbers and fields
+# guest-test: timeout=180 needs=btf
+# guest-test: files=build/tools/trace-ctl,build/examples/jobs
+set -eu
+cd "$(mktemp -d)"
+
+fail() { echo "$*"; head -n 20 err 2>/dev/null; exit 1; }
+
+# 23 processes set the host name.
+cat >work.sh <<'END'
+i=0
+while [ $i -lt 23 ]; do
+	/bin/hostname guest
+	i=$((i + 1))
+done
+END
+
+count() {	# EXTENDED-REGULAR-EXPRESSION
+	grep -Ec " $1( |\$)" events || true
+}
+
+check() {	# DIR
+	trace-ctl record -e 'sched:sched_process_e*' -e 'task:*' -e kprobe:set_task_comm \
+		-e kprobe:__x64_sys_sethostname -e kretprobe:__x64_sys_sethostname \
+		-e fentry:do_exit -e 'kprobe:do_group_exit(code=%di:s32)' \
+		-e uprobe:/usr/bin/jobs:main -e uretprobe:/usr/bin/jobs:main \
+		-o "$1" -- sh -c 'sh work.sh; jobs 100000 2 >/dev/null' >out 2>err ||
+		fail "record $1 gave $?"
+	! grep -q 'missed' err || fail "events were missed"
+	trace-ctl dump "$1" >events
+	# The shells, hostname and jobs: 26 processes; jobs has 2 more threads.
+	[ "$(count sched_process_exec)" = 26 ] || fail "$(count sched_process_exec) execs"
+	[ "$(grep -c 'sched_process_exec .*filename="/bin/hostname"' events)" = 23 ] ||
+		fail "names of executed files"
+	[ "$(count __x64_sys_sethostname/begin)" = 23 ] &&
+		[ "$(count __x64_sys_sethostname/end)" = 23 ] || fail "kprobes"
+	[ "$(grep -c '__x64_sys_sethostname/end .*ret=0$' events)" = 23 ] ||
+		fail "results of a function"
+	[ "$(grep -c 'do_group_exit .*code=0$' events)" -ge 24 ] || fail "fields of a kprobe"
+	[ "$(count do_exit)" -ge 26 ] || fail "fentry"
+	[ "$(count 'main/begin')" = 1 ] && [ "$(count 'main/end')" = 1 ] || fail "uprobes"
+	[ "$(count task_newtask)" -ge 25 ] || fail "tracepoints of a system"
+}
+
+check module
+TSCTRACE_PROVIDER=embedded check stock
+
+# Tracepoints have the fields that the kernel names.
+trace-ctl list 'irq:softirq_entry' >out
+grep -q '^irq:softirq_entry  vec:u32$' out || fail "list: $(cat out)"
+trace-ctl record -a -e 'irq:softirq_*' -e 'timer:*' -o softirq -- usleep 200000 2>err ||
+	fail "softirq"
+trace-ctl dump softirq >events
+[ "$(count softirq_entry)" -ge 3 ] && [ "$(count softirq_exit)" -ge 3 ] ||
+	fail "$(count softirq_entry) softirqs"
+
+# A probe on a function that the kernel forbids to probe is refused, with its name.
+if trace-ctl record -e kprobe:tsct_emit_by_handle -o refused -- true 2>err; then
+	fail "a probe on the path of events"
+fi
+grep -q 'tsct_emit_by_handle' err || fail "no name of the function"
+[ ! -e refused ] || fail "a directory was made"
