@@ -62,6 +62,11 @@ const struct tsct_syscall *tsct_syscall_by_event(const char *event_name)
 	return NULL;
 }
 
+unsigned int tsct_syscall_number(const struct tsct_syscall *call)
+{
+	return call - syscalls;
+}
+
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name)
 {
 	int i;

@@ -76,6 +76,8 @@ const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr);
 /* Returns the call of an event sys_NAME; NULL: there is none. Searches the whole table. */
 const struct tsct_syscall *tsct_syscall_by_event(const char *event_name);
 
+unsigned int tsct_syscall_number(const struct tsct_syscall *call);
+
 /* Returns the index of an argument; -1: the call has no such argument. */
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name);
 

@@ -98,12 +98,36 @@ static struct thread *named(struct threads *all, const struct tsct_trace_event *
 	return t;
 }
 
+static void begin_call(struct thread *t, const struct tsct_trace_event *e, __s64 number)
+{
+	if (number < 0 || number >= THREADS_CALLS)
+		return;
+	t->in_call = true;
+	t->call = number;
+	t->since = e->tick;
+}
+
+/* A system call whose begin was not recorded began before the recording. */
+static void end_call(struct threads *all, struct thread *t,
+		     const struct tsct_trace_event *e, __s64 number)
+{
+	struct call *c;
+
+	if (t->in_call && t->call == number) {
+		c = &all->calls[number];
+		c->count++;
+		c->total += e->tick - t->since;
+		if (e->tick - t->since > c->max)
+			c->max = e->tick - t->since;
+	}
+	t->in_call = false;
+}
+
 void threads_note(struct threads *all, const struct tsct_trace_event *e,
-		  __u64 bytes, bool kernel)
+		  __u64 bytes, bool kernel, int call)
 {
 	__u32 *recent = &all->recent[e->location], at;
 	struct thread *t = &all->table[*recent];
-	struct call *c;
 	__s64 id;
 
 	/* Try the thread of the CPU's previous event first: usually it is the same. */
@@ -116,7 +140,11 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	tally_event(&t->tally, e, bytes);
 	if (!kernel || *e->def->name != 's')
 		return;
-	if (!strcmp(e->def->name, "sched_switch")) {
+	if (call >= 0 && t != &all->rest && e->def->kind == TSCT_KIND_BEGIN) {
+		begin_call(t, e, call);
+	} else if (call >= 0 && t != &all->rest) {
+		end_call(all, t, e, call);
+	} else if (!strcmp(e->def->name, "sched_switch")) {
 		named(all, e, "prev_tid", "prev_comm");
 		t = named(all, e, "next_tid", "next_comm");
 		if (t)
@@ -124,21 +152,9 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	} else if (t == &all->rest || !get_integer(e, "id", &id)) {
 		return;
 	} else if (!strcmp(e->def->name, "sys_enter")) {
-		if (id < 0 || id >= THREADS_CALLS)
-			return;
-		t->in_call = true;
-		t->call = id;
-		t->since = e->tick;
+		begin_call(t, e, id);
 	} else if (!strcmp(e->def->name, "sys_exit")) {
-		/* A system call without its enter event began before the recording. */
-		if (t->in_call && t->call == id) {
-			c = &all->calls[id];
-			c->count++;
-			c->total += e->tick - t->since;
-			if (e->tick - t->since > c->max)
-				c->max = e->tick - t->since;
-		}
-		t->in_call = false;
+		end_call(all, t, e, id);
 	}
 }
 
