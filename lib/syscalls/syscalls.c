@@ -37,6 +37,16 @@ static const struct tsct_syscall syscalls[] = {
 #include "syscall_list.h"
 #undef SYSCALL
 };
+
+/* Calls of 32-bit programs, with the registers as arguments */
+static const struct tsct_syscall compat_calls[] = {
+#define CALL(number, name) \
+	[number] = { #name, TSCT_SYSCALL_ARGS, TSCT_RESULT_COUNT, { \
+		A(u32, arg0, HEX) A(u32, arg1, HEX) A(u32, arg2, HEX) \
+		A(u32, arg3, HEX) A(u32, arg4, HEX) A(u32, arg5, HEX) } },
+#include "syscall_list_32.h"
+#undef CALL
+};
 #undef A
 #undef NO_ARGS
 
@@ -45,26 +55,57 @@ unsigned int tsct_syscalls_limit(void)
 	return sizeof(syscalls) / sizeof(*syscalls);
 }
 
-const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr)
+unsigned int tsct_syscalls_compat_limit(void)
 {
-	return nr < tsct_syscalls_limit() && syscalls[nr].name ? &syscalls[nr] : NULL;
+	return sizeof(compat_calls) / sizeof(*compat_calls);
 }
 
-const struct tsct_syscall *tsct_syscall_by_event(const char *event_name)
+bool tsct_syscall_is_compat(const struct tsct_syscall *call)
 {
-	const struct tsct_syscall *call;
+	return call >= compat_calls && call < compat_calls + tsct_syscalls_compat_limit();
+}
 
-	if (strncmp(event_name, "sys_", 4))
-		return NULL;
-	for (call = syscalls; call < syscalls + tsct_syscalls_limit(); call++)
-		if (call->name && !strcmp(call->name, event_name + 4))
-			return call;
-	return NULL;
+const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr)
+{
+	const bool compat = nr & TSCT_SYSCALL_COMPAT;
+	const struct tsct_syscall *table = compat ? compat_calls : syscalls;
+
+	nr &= ~TSCT_SYSCALL_COMPAT;
+	return nr < (compat ? tsct_syscalls_compat_limit() : tsct_syscalls_limit()) &&
+		table[nr].name ? &table[nr] : NULL;
 }
 
 unsigned int tsct_syscall_number(const struct tsct_syscall *call)
 {
-	return call - syscalls;
+	return tsct_syscall_is_compat(call) ?
+		TSCT_SYSCALL_COMPAT | (unsigned int)(call - compat_calls) :
+		(unsigned int)(call - syscalls);
+}
+
+void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_EVENT_MAX])
+{
+	snprintf(name, TSCT_SYSCALL_EVENT_MAX, tsct_syscall_is_compat(call) ? "sys32_%s" :
+		 "sys_%s", call->name);
+}
+
+static const struct tsct_syscall *find_name(const struct tsct_syscall *table,
+					    unsigned int nr, const char *name)
+{
+	const struct tsct_syscall *call;
+
+	for (call = table; call < table + nr; call++)
+		if (call->name && !strcmp(call->name, name))
+			return call;
+	return NULL;
+}
+
+const struct tsct_syscall *tsct_syscall_by_event(const char *event_name)
+{
+	if (!strncmp(event_name, "sys_", 4))
+		return find_name(syscalls, tsct_syscalls_limit(), event_name + 4);
+	if (!strncmp(event_name, "sys32_", 6))
+		return find_name(compat_calls, tsct_syscalls_compat_limit(), event_name + 6);
+	return NULL;
 }
 
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name)
