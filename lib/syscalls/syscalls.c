@@ -38,6 +38,16 @@ static const struct tsct_syscall syscalls[] = {
 #include "syscall_list.h"
 #undef SYSCALL
 };
+
+/* Calls of 32-bit programs, with the registers as arguments */
+static const struct tsct_syscall compat_calls[] = {
+#define CALL(number, name) \
+	[number] = { #name, TSCT_SYSCALL_ARGS, TSCT_RESULT_COUNT, { \
+		A(u32, arg0, HEX) A(u32, arg1, HEX) A(u32, arg2, HEX) \
+		A(u32, arg3, HEX) A(u32, arg4, HEX) A(u32, arg5, HEX) } },
+#include "syscall_list_32.h"
+#undef CALL
+};
 #undef A
 #undef NO_ARGS
 
@@ -46,26 +56,57 @@ unsigned int tsct_syscalls_limit(void)
 	return sizeof(syscalls) / sizeof(*syscalls);
 }
 
-const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr)
+unsigned int tsct_syscalls_compat_limit(void)
 {
-	return nr < tsct_syscalls_limit() && syscalls[nr].name ? &syscalls[nr] : NULL;
+	return sizeof(compat_calls) / sizeof(*compat_calls);
 }
 
-const struct tsct_syscall *tsct_syscall_by_event(const char *event_name)
+bool tsct_syscall_is_compat(const struct tsct_syscall *call)
+{
+	return call >= compat_calls && call < compat_calls + tsct_syscalls_compat_limit();
+}
+
+const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr)
+{
+	const bool compat = nr & TSCT_SYSCALL_COMPAT;
+	const struct tsct_syscall *table = compat ? compat_calls : syscalls;
+
+	nr &= ~TSCT_SYSCALL_COMPAT;
+	return nr < (compat ? tsct_syscalls_compat_limit() : tsct_syscalls_limit()) &&
+		table[nr].name ? &table[nr] : NULL;
+}
+
+unsigned int tsct_syscall_number(const struct tsct_syscall *call)
+{
+	return tsct_syscall_is_compat(call) ?
+		TSCT_SYSCALL_COMPAT | (unsigned int)(call - compat_calls) :
+		(unsigned int)(call - syscalls);
+}
+
+void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_EVENT_MAX])
+{
+	snprintf(name, TSCT_SYSCALL_EVENT_MAX, tsct_syscall_is_compat(call) ? "sys32_%s" :
+		 "sys_%s", call->name);
+}
+
+static const struct tsct_syscall *find_name(const struct tsct_syscall *table,
+					    unsigned int nr, const char *name)
 {
 	const struct tsct_syscall *call;
 
-	if (strncmp(event_name, "sys_", 4))
-		return NULL;
-	for (call = syscalls; call < syscalls + tsct_syscalls_limit(); call++)
-		if (call->name && !strcmp(call->name, event_name + 4))
+	for (call = table; call < table + nr; call++)
+		if (call->name && !strcmp(call->name, name))
 			return call;
 	return NULL;
 }
 
-int tsct_syscall_number(const struct tsct_syscall *call)
+const struct tsct_syscall *tsct_syscall_by_event(const char *event_name)
 {
-	return call ? (int)(call - syscalls) : -1;
+	if (!strncmp(event_name, "sys_", 4))
+		return find_name(syscalls, tsct_syscalls_limit(), event_name + 4);
+	if (!strncmp(event_name, "sys32_", 6))
+		return find_name(compat_calls, tsct_syscalls_compat_limit(), event_name + 6);
+	return NULL;
 }
 
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name)
@@ -131,21 +172,31 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 			      type_name(&call->args[i]));
 }
 
+/* IDs: two for each 64-bit call, then, from COMPAT_FIRST on, two for each 32-bit call */
+#define COMPAT_FIRST	(TSCT_SYSCALL_ID_FIRST + 2 * 1024)
+
 unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind)
 {
-	return TSCT_SYSCALL_ID_FIRST + 2 * nr + (kind == TSCT_KIND_END);
+	const unsigned int first = nr & TSCT_SYSCALL_COMPAT ? COMPAT_FIRST :
+		TSCT_SYSCALL_ID_FIRST;
+
+	return first + 2 * (nr & ~TSCT_SYSCALL_COMPAT) + (kind == TSCT_KIND_END);
 }
 
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
 {
 	const unsigned int kind = id % 2 ? TSCT_KIND_END : TSCT_KIND_BEGIN;
-	const struct tsct_syscall *call = id < TSCT_SYSCALL_ID_FIRST ? NULL :
-		tsct_syscall_by_number((id - TSCT_SYSCALL_ID_FIRST) / 2);
-	char name[TSCT_EVENT_NAME_MAX], fields[TSCT_SYSCALL_FIELDS_MAX];
+	char name[TSCT_SYSCALL_EVENT_MAX], fields[TSCT_SYSCALL_FIELDS_MAX];
+	const struct tsct_syscall *call = NULL;
 
+	if (id >= COMPAT_FIRST)
+		call = tsct_syscall_by_number((id - COMPAT_FIRST) / 2 |
+					      TSCT_SYSCALL_COMPAT);
+	else if (id >= TSCT_SYSCALL_ID_FIRST)
+		call = tsct_syscall_by_number((id - TSCT_SYSCALL_ID_FIRST) / 2);
 	if (!call)
 		return false;
-	snprintf(name, sizeof(name), "sys_%s", call->name);
+	tsct_syscall_event(call, name);
 	tsct_syscall_fields(call, kind, fields);
 	if (tsct_event_def_parse(name, kind, fields, ret_def, NULL))
 		return false;

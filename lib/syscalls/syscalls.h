@@ -4,7 +4,8 @@
  * record them, and values as text, as strace prints them.
  *
  * A call NAME is recorded as two events sys_NAME: a BEGIN event with the arguments as
- * fields, and an END event with the field `ret`.
+ * fields, and an END event with the field `ret`. The events of calls by 32-bit programs
+ * are sys32_NAME; their arguments are not decoded.
  */
 #ifndef TSCT_SYSCALLS_H
 #define TSCT_SYSCALLS_H
@@ -67,17 +68,26 @@ struct tsct_syscall {
 
 /* ---- the table ------------------------------------------------------------------- */
 
-/* Number of the last call in the table, plus 1 */
+/* Number of the last call in the table, plus 1; the same of 32-bit programs' calls */
 unsigned int tsct_syscalls_limit(void);
+unsigned int tsct_syscalls_compat_limit(void);
 
-/* Returns the call with number @nr; NULL: there is none. */
+/* Returns the call with number @nr; NULL: there is none. Numbers of 32-bit programs' calls,
+ * which differ, have the flag TSCT_SYSCALL_COMPAT. */
+#define TSCT_SYSCALL_COMPAT	(1U << 31)
 const struct tsct_syscall *tsct_syscall_by_number(unsigned int nr);
 
-/* Returns the call of an event sys_NAME; NULL: there is none. Searches the whole table. */
+bool tsct_syscall_is_compat(const struct tsct_syscall *call);
+
+/* Writes the name of a call's events: "sys_openat". */
+#define TSCT_SYSCALL_EVENT_MAX	48
+void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_EVENT_MAX]);
+
+/* Returns the call of an event sys_NAME or sys32_NAME; NULL: there is none. Searches the whole table. */
 const struct tsct_syscall *tsct_syscall_by_event(const char *event_name);
 
-/* Returns the number of a call of the table; -1 for NULL. */
-int tsct_syscall_number(const struct tsct_syscall *call);
+/* Returns the number of a call of the table. */
+unsigned int tsct_syscall_number(const struct tsct_syscall *call);
 
 /* Returns the index of an argument; -1: the call has no such argument. */
 int tsct_syscall_arg_index(const struct tsct_syscall *call, const char *name);

@@ -23,7 +23,7 @@ count() {	# EXTENDED-REGULAR-EXPRESSION
 }
 
 check() {	# DIR
-	trace-ctl record -e 'sched:sched_process_e*' -e 'task:*' -e kprobe:set_task_comm \
+	trace-ctl record -e 'sched:sched_process_e*' -e 'task:*' -e kprobe:__set_task_comm \
 		-e kprobe:__x64_sys_sethostname -e kretprobe:__x64_sys_sethostname \
 		-e fentry:do_exit -e 'kprobe:do_group_exit(code=%di:s32)' \
 		-e uprobe:/usr/bin/jobs:main -e uretprobe:/usr/bin/jobs:main \

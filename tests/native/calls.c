@@ -7,7 +7,7 @@
  * They lie between two calls of chdir() to /begin and /end, which fail.
  *
  * --table: prints the table of system calls, a line for each call: number, name, and
- * each argument as NAME:TYPE.
+ * each argument as NAME:TYPE; before them the numbers and names of 32-bit calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -202,7 +202,7 @@ static void describe(void)
 		call = tsct_syscall_by_number(i);
 		if (!call)
 			continue;
-		snprintf(name, sizeof(name), "sys_%s", call->name);
+		tsct_syscall_event(call, name);
 		tsct_syscall_fields(call, TSCT_KIND_BEGIN, fields);
 		define(0, FIRST + 2 * i, name, TSCT_KIND_BEGIN, fields);
 		tsct_syscall_fields(call, TSCT_KIND_END, fields);
@@ -241,6 +241,11 @@ static void print_table(void)
 	const struct tsct_syscall_arg *a;
 	unsigned int nr;
 
+	for (nr = 0; nr < tsct_syscalls_compat_limit(); nr++) {
+		call = tsct_syscall_by_number(nr | TSCT_SYSCALL_COMPAT);
+		if (call)
+			printf("compat %u %s\n", nr, call->name);
+	}
 	for (nr = 0; nr < tsct_syscalls_limit(); nr++) {
 		call = tsct_syscall_by_number(nr);
 		if (!call)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The table of system calls agrees with the numbers in <asm/unistd_64.h>, and its
+# The table of system calls agrees with the numbers in the headers, and its
 # arguments with those of the running kernel, as tracefs describes them.
 # test-parallel: yes
 # test-seconds: 3
@@ -12,12 +12,19 @@ ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top" \
 	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 "$work/calls" --table >"$work/table"
 
-echo '#include <asm/unistd_64.h>' | ${CC:-cc} -E -dM - |
-	sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$/\2 \1/p' | sort >"$work/numbers"
-[ "$(wc -l <"$work/numbers")" -gt 350 ] || fail "$(wc -l <"$work/numbers") numbers"
-cut -d ' ' -f 1,2 "$work/table" | sort >"$work/known"
-comm -23 "$work/numbers" "$work/known" >"$work/unknown"
-[ ! -s "$work/unknown" ] || fail "not in the table: $(tr '\n' ' ' <"$work/unknown")"
+# Compares the numbers and names of calls with those of a header.
+compare() {	# HEADER KNOWN
+	echo "#include <$1>" | ${CC:-cc} -E -dM - |
+		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$/\2 \1/p' | sort >"$work/numbers"
+	[ "$(wc -l <"$work/numbers")" -gt 350 ] || fail "$1: $(wc -l <"$work/numbers") numbers"
+	sort "$2" | comm -23 "$work/numbers" - >"$work/unknown"
+	[ ! -s "$work/unknown" ] || fail "not in the table: $(tr '\n' ' ' <"$work/unknown")"
+}
+sed -n 's/^compat //p' "$work/table" >"$work/known32"
+sed -i '/^compat /d' "$work/table"
+cut -d ' ' -f 1,2 "$work/table" >"$work/known"
+compare asm/unistd_64.h "$work/known"
+compare asm/unistd_32.h "$work/known32"
 
 mkdir "$work/tracefs"
 unshare -m bash -c 'mount -t tracefs none "$1" &&

@@ -63,7 +63,7 @@ static void check_fields(const struct tsct_syscall *call, unsigned int kind)
 
 	tsct_syscall_fields(call, kind, fields);
 	ck_assert_uint_lt(strlen(fields), sizeof(fields));
-	snprintf(name, sizeof(name), "sys_%s", call->name);
+	tsct_syscall_event(call, name);
 	ck_assert_int_eq(tsct_event_def_parse(name, kind, fields, &def, NULL), 0);
 	ck_assert_uint_eq(def.nr_fields, kind == TSCT_KIND_END ? 1 : call->nr_args);
 	if (kind == TSCT_KIND_END) {
@@ -91,10 +91,26 @@ START_TEST(test_definitions)
 			continue;
 		found++;
 		ck_assert_ptr_eq(find(call->name), call);
+		ck_assert_uint_eq(tsct_syscall_number(call), nr);
 		check_fields(call, TSCT_KIND_BEGIN);
 		check_fields(call, TSCT_KIND_END);
 	}
 	ck_assert_uint_ge(found, 380);
+	for (nr = 0; nr < tsct_syscalls_compat_limit(); nr++) {
+		call = tsct_syscall_by_number(nr | TSCT_SYSCALL_COMPAT);
+		if (!call)
+			continue;
+		found++;
+		ck_assert(tsct_syscall_is_compat(call));
+		ck_assert_uint_eq(tsct_syscall_number(call), nr | TSCT_SYSCALL_COMPAT);
+		check_fields(call, TSCT_KIND_BEGIN);
+		check_fields(call, TSCT_KIND_END);
+	}
+	ck_assert_uint_ge(found, 800);
+	ck_assert_str_eq(tsct_syscall_by_event("sys32_mmap2")->name, "mmap2");
+	ck_assert_uint_eq(tsct_syscall_number(tsct_syscall_by_event("sys32_read")),
+			  3 | TSCT_SYSCALL_COMPAT);
+	ck_assert_ptr_null(tsct_syscall_by_event("sys32_newfstatat"));
 	ck_assert_ptr_null(tsct_syscall_by_number(tsct_syscalls_limit()));
 	ck_assert_ptr_null(tsct_syscall_by_number(-1));
 	ck_assert_ptr_null(tsct_syscall_by_event("sys_"));

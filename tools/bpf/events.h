@@ -50,7 +50,7 @@ struct call_layout {
 	u8 sizes[6];
 };
 
-/* Number of system calls, and texts of strings that cannot be read, as lib/syscalls has
+/* Room for system calls: 64-bit ones, then as many 32-bit ones; and texts of strings that cannot be read, as lib/syscalls has
  * them */
 #define CALLS_MAX	1024
 #define STRING_NULL	"\377N"

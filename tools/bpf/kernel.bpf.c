@@ -122,10 +122,10 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 
 /* ---- system calls ------------------------------------------------------ */
 
-/* Layouts of 64-bit system calls, by number */
+/* Layouts of system calls, by number; of 32-bit ones, by CALLS_MAX + number */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, CALLS_MAX);
+	__uint(max_entries, 2 * CALLS_MAX);
 	__type(key, __u32);
 	__type(value, struct call_layout);
 } calls SEC(".maps");
@@ -135,12 +135,16 @@ static __always_inline bool compat_call(void)
 	return bpf_get_current_task_btf()->thread_info.status & TS_COMPAT;
 }
 
-/* Returns the layout of a system call; NULL: it is unknown, or of 32 bits. */
+/* Returns the layout of a system call; NULL: it is unknown. */
 static __always_inline const struct call_layout *layout_of(__u32 id, bool compat)
 {
-	const struct call_layout *call = bpf_map_lookup_elem(&calls, &id);
+	const struct call_layout *call;
 
-	return call && !compat && (call->enter_id || call->exit_id) ? call : NULL;
+	if (id >= CALLS_MAX)
+		return NULL;
+	id += compat ? CALLS_MAX : 0;
+	call = bpf_map_lookup_elem(&calls, &id);
+	return call && call->enter_id ? call : NULL;
 }
 
 /* Appends an integer of 1, 2, 4 or 8 bytes, whose lower bytes are the first. */
@@ -176,19 +180,19 @@ static __always_inline u64 append_text(char *to, u64 from, bool is_short)
 			append_text(buffer->payload + at, register, call->sizes[i])
 
 static __always_inline void record_enter(const struct call_layout *call,
-					 const struct pt_regs *regs)
+					 const struct pt_regs *regs, bool compat)
 {
 	struct buffer *buffer = take_buffer();
 	u64 at = 0;
 
 	if (!buffer)
 		return;
-	APPEND_ARG(0, regs->di);
-	APPEND_ARG(1, regs->si);
-	APPEND_ARG(2, regs->dx);
-	APPEND_ARG(3, regs->r10);
-	APPEND_ARG(4, regs->r8);
-	APPEND_ARG(5, regs->r9);
+	APPEND_ARG(0, compat ? (u32)regs->bx : regs->di);
+	APPEND_ARG(1, compat ? (u32)regs->cx : regs->si);
+	APPEND_ARG(2, compat ? (u32)regs->dx : regs->dx);
+	APPEND_ARG(3, compat ? (u32)regs->si : regs->r10);
+	APPEND_ARG(4, compat ? (u32)regs->di : regs->r8);
+	APPEND_ARG(5, compat ? (u32)regs->bp : regs->r9);
 	opaque(at);
 	if (at <= BUFFER_PAYLOAD)
 		emit(call->enter_id, &buffer->record, at);
@@ -230,15 +234,17 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 {
 	struct { struct record record; struct sys_enter e; } all;
 	const struct call_layout *call;
+	bool compat;
 
 	if (!wanted_current())
 		return 0;
-	call = layout_of(id, compat_call());
-	if (call)
-		record_enter(call, regs);
-	if (call)
+	compat = compat_call();
+	call = layout_of(id, compat);
+	if (call) {
+		record_enter(call, regs, compat);
 		return 0;
-	if (compat_call())
+	}
+	if (compat)
 		all.e = (struct sys_enter) { id + SYSCALL_COMPAT, regs->bx,
 			regs->cx, regs->dx, regs->si, regs->di, regs->bp };
 	else

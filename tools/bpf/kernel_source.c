@@ -428,31 +428,37 @@ static int make_buffers(struct kernel_source *source)
 	return source->buffers < 0 ? -errno : 0;
 }
 
-/* Fills in the map of the layouts of system calls. */
-static int set_calls(const struct kernel_source *source)
+/* Sets the layout of the system call with a number, if there is one. */
+static int set_call(int map, unsigned int nr)
 {
-	const struct tsct_syscall *syscall;
-	struct call_layout layout;
-	__u32 nr;
+	const struct tsct_syscall *call = tsct_syscall_by_number(nr);
+	const __u32 key = (nr & ~TSCT_SYSCALL_COMPAT) +
+		(nr & TSCT_SYSCALL_COMPAT ? CALLS_MAX : 0);
+	struct call_layout layout = { 0 };
 	int i;
 
-	for (nr = 0; nr < tsct_syscalls_limit() && nr < CALLS_MAX; nr++) {
-		syscall = tsct_syscall_by_number(nr);
-		if (!syscall)
-			continue;
-		memset(&layout, 0, sizeof(layout));
-		layout.enter_id = tsct_syscall_event_id(nr, TSCT_KIND_BEGIN);
-		layout.exit_id = tsct_syscall_event_id(nr, TSCT_KIND_END);
-		layout.ret_size = tsct_syscall_result_size(syscall);
-		layout.nr_args = syscall->nr_args;
-		for (i = 0; i < syscall->nr_args; i++)
-			layout.sizes[i] = tsct_syscall_arg_size(&syscall->args[i]) %
-				STRING_MAX;
-		if (bpf_map_update_elem(bpf_map__fd(source->bpf->maps.calls), &nr,
-					&layout, BPF_ANY))
-			return -errno;
-	}
-	return 0;
+	if (!call)
+		return 0;
+	layout.enter_id = tsct_syscall_event_id(nr, TSCT_KIND_BEGIN);
+	layout.exit_id = tsct_syscall_event_id(nr, TSCT_KIND_END);
+	layout.ret_size = tsct_syscall_result_size(call);
+	layout.nr_args = call->nr_args;
+	for (i = 0; i < call->nr_args; i++)
+		layout.sizes[i] = tsct_syscall_arg_size(&call->args[i]) % STRING_MAX;
+	return bpf_map_update_elem(map, &key, &layout, BPF_ANY) ? -errno : 0;
+}
+
+static int set_calls(const struct kernel_source *source)
+{
+	const int map = bpf_map__fd(source->bpf->maps.calls);
+	int error = 0;
+	__u32 nr;
+
+	for (nr = 0; !error && nr < tsct_syscalls_limit(); nr++)
+		error = set_call(map, nr);
+	for (nr = 0; !error && nr < tsct_syscalls_compat_limit(); nr++)
+		error = set_call(map, nr | TSCT_SYSCALL_COMPAT);
+	return error;
 }
 
 static int open_probes(struct kernel_source *source, struct tsct_channel *channel,

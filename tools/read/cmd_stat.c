@@ -11,6 +11,7 @@
 
 #include "lib/core/clock_params.h"
 #include "lib/ctf/ticks.h"
+#include "lib/query/syscall_value.h"
 #include "stat.h"
 #include "tools/common/cmd.h"
 #include "tools/common/options.h"
@@ -59,6 +60,24 @@ struct last_event {
 	bool any;		/* whether any event was read */
 };
 
+/* Makes the tables of a stream's event definitions. */
+static int init_stream(struct stat_figures *s, __u32 stream)
+{
+	const struct tsct_stream_class *c = &s->rec->streams[stream];
+	const struct tsct_syscall *call;
+	__u32 i;
+
+	s->by_event[stream] = calloc(c->nr_defs + 1, sizeof(**s->by_event));
+	s->call_of[stream] = calloc(c->nr_defs + 1, sizeof(**s->call_of));
+	if (!s->by_event[stream] || !s->call_of[stream])
+		return -ENOMEM;
+	for (i = 0; i < c->nr_defs; i++) {
+		call = c->defs[i] ? tsct_syscall_of(s->rec, stream, c->defs[i]) : NULL;
+		s->call_of[stream][i] = call ? (int)tsct_syscall_number(call) : -1;
+	}
+	return 0;
+}
+
 static int count_init(struct stat_figures *s)
 {
 	__u32 i;
@@ -68,14 +87,13 @@ static int count_init(struct stat_figures *s)
 	s->by_node = calloc(s->rec->nr_nodes, sizeof(*s->by_node));
 	s->lost_by_node = calloc(s->rec->nr_nodes, sizeof(*s->lost_by_node));
 	s->by_event = calloc(s->rec->nr_streams + 1, sizeof(*s->by_event));
-	if (!s->by_location || !s->by_node || !s->lost_by_node || !s->by_event)
+	s->call_of = calloc(s->rec->nr_streams + 1, sizeof(*s->call_of));
+	if (!s->by_location || !s->by_node || !s->lost_by_node || !s->by_event ||
+	    !s->call_of)
 		return -ENOMEM;
-	for (i = 0; i < s->rec->nr_streams; i++) {
-		s->by_event[i] = calloc(s->rec->streams[i].nr_defs + 1,
-					sizeof(**s->by_event));
-		if (!s->by_event[i])
+	for (i = 0; i < s->rec->nr_streams; i++)
+		if (init_stream(s, i))
 			return -ENOMEM;
-	}
 	if (stat_errors_init(&s->errors))
 		return -ENOMEM;
 	return threads_init(&s->threads, s->rec->nr_locations);
@@ -102,7 +120,8 @@ static int count(struct stat_figures *s)
 		tally_event(&s->by_location[e.location], &e, bytes);
 		tally_event(&s->by_event[e.stream][e.def->id - TSCT_ID_FIRST], &e,
 			    bytes);
-		threads_note(&s->threads, &e, bytes, s->rec->streams[e.stream].kernel);
+		threads_note(&s->threads, &e, bytes, s->rec->streams[e.stream].kernel,
+			     s->call_of[e.stream][e.def->id - TSCT_ID_FIRST]);
 		stat_errors_add(&s->errors, tsct_recording_error_at(s->rec, &cursor, e.node,
 								    e.tick));
 		last = &lasts[(size_t)e.stream * s->rec->nr_locations + e.location];
@@ -129,7 +148,10 @@ static void count_free(struct stat_figures *s)
 
 	for (i = 0; s->by_event && i < s->rec->nr_streams; i++)
 		free(s->by_event[i]);
+	for (i = 0; s->call_of && i < s->rec->nr_streams; i++)
+		free(s->call_of[i]);
 	free(s->by_event);
+	free(s->call_of);
 	free(s->by_location);
 	free(s->by_node);
 	free(s->lost_by_node);

@@ -48,17 +48,8 @@ struct call {
 	__u64 total, max;	/* sum and maximum of the calls' durations, ticks */
 };
 
-/* Number of the system call that a definition is of; -1: none */
-struct call_of_def {
-	const struct tsct_event_def *def;
-	int number;
-};
-#define THREADS_DEFS	256
-
 struct threads {
 	struct tsct_threads ids;
-	/* the definitions that came last, by their address */
-	struct call_of_def known[THREADS_DEFS];
 	/* threads; at the same index as in `ids`, until threads_finish() sorts them */
 	struct thread *table;
 	__u32 room, nr;
@@ -82,9 +73,10 @@ void threads_free(struct threads *all);
  * @bytes: size of the event in its file
  * @kernel: whether the event is from a kernel channel; if so, system calls and switches
  * to threads are counted, too
+ * @call: number of the system call whose begin or end the event is; -1: it is none
  */
 void threads_note(struct threads *all, const struct tsct_trace_event *event,
-		  __u64 bytes, bool kernel);
+		  __u64 bytes, bool kernel, int call);
 
 /*
  * Ends the counting. Sorts system calls by total time and threads by number of events,
@@ -128,6 +120,8 @@ struct stat_figures {
 	__u64 *lost_by_node;
 	/* event counts: [stream][event id - TSCT_ID_FIRST] */
 	struct tally **by_event;
+	/* likewise: number of the system call that the events record; -1: none */
+	int **call_of;
 	struct threads threads;
 	struct stat_errors errors;
 	struct sync_samples sync;	/* sync samples; all zero: none recorded */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "lib/query/value_text.h"
-#include "lib/syscalls/syscalls.h"
 #include "stat.h"
 
 #define ROOM_FIRST	256
@@ -99,45 +98,33 @@ static struct thread *named(struct threads *all, const struct tsct_trace_event *
 	return t;
 }
 
-/* Returns the number of the system call of an event sys_NAME, or -1. */
-static int call_of(struct threads *all, const struct tsct_event_def *def)
+static void begin_call(struct thread *t, const struct tsct_trace_event *e, __s64 number)
 {
-	struct call_of_def *known = &all->known[(uintptr_t)def / 16 % THREADS_DEFS];
-
-	if (known->def != def) {
-		known->def = def;
-		known->number = def->kind == TSCT_KIND_BEGIN || def->kind == TSCT_KIND_END ?
-			tsct_syscall_number(tsct_syscall_by_event(def->name)) : -1;
-	}
-	return known->number;
-}
-
-static void enter_call(struct thread *t, __s64 id, __u64 tick)
-{
-	if (id < 0 || id >= THREADS_CALLS)
+	if (number < 0 || number >= THREADS_CALLS)
 		return;
 	t->in_call = true;
-	t->call = id;
-	t->since = tick;
+	t->call = number;
+	t->since = e->tick;
 }
 
-/* A system call without its enter event began before the recording. */
-static void exit_call(struct threads *all, struct thread *t, __s64 id, __u64 tick)
+/* A system call whose begin was not recorded began before the recording. */
+static void end_call(struct threads *all, struct thread *t,
+		     const struct tsct_trace_event *e, __s64 number)
 {
 	struct call *c;
 
-	if (t->in_call && t->call == id) {
-		c = &all->calls[id];
+	if (t->in_call && t->call == number) {
+		c = &all->calls[number];
 		c->count++;
-		c->total += tick - t->since;
-		if (tick - t->since > c->max)
-			c->max = tick - t->since;
+		c->total += e->tick - t->since;
+		if (e->tick - t->since > c->max)
+			c->max = e->tick - t->since;
 	}
 	t->in_call = false;
 }
 
 void threads_note(struct threads *all, const struct tsct_trace_event *e,
-		  __u64 bytes, bool kernel)
+		  __u64 bytes, bool kernel, int call)
 {
 	__u32 *recent = &all->recent[e->location], at;
 	struct thread *t = &all->table[*recent];
@@ -153,26 +140,21 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	tally_event(&t->tally, e, bytes);
 	if (!kernel || *e->def->name != 's')
 		return;
-	if (!strcmp(e->def->name, "sched_switch")) {
+	if (call >= 0 && t != &all->rest && e->def->kind == TSCT_KIND_BEGIN) {
+		begin_call(t, e, call);
+	} else if (call >= 0 && t != &all->rest) {
+		end_call(all, t, e, call);
+	} else if (!strcmp(e->def->name, "sched_switch")) {
 		named(all, e, "prev_tid", "prev_comm");
 		t = named(all, e, "next_tid", "next_comm");
 		if (t)
 			t->switched++;
+	} else if (t == &all->rest || !get_integer(e, "id", &id)) {
 		return;
-	}
-	if (t == &all->rest)
-		return;
-	id = call_of(all, e->def);
-	if (id >= 0) {
-		if (e->def->kind == TSCT_KIND_BEGIN)
-			enter_call(t, id, e->tick);
-		else
-			exit_call(all, t, id, e->tick);
-	} else if (get_integer(e, "id", &id)) {
-		if (!strcmp(e->def->name, "sys_enter"))
-			enter_call(t, id, e->tick);
-		else if (!strcmp(e->def->name, "sys_exit"))
-			exit_call(all, t, id, e->tick);
+	} else if (!strcmp(e->def->name, "sys_enter")) {
+		begin_call(t, e, id);
+	} else if (!strcmp(e->def->name, "sys_exit")) {
+		end_call(all, t, e, id);
 	}
 }
 
