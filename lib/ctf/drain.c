@@ -162,6 +162,30 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 }
 
 /*
+ * Writes the next events of a ring that need none of the above, which are nearly all, and
+ * passes them. @until: counter value up to which events are taken. Returns 0 or -errno.
+ */
+static int take_records(struct tsct_drain *d, __u32 cpu, __u64 until,
+			struct tsct_records_done *ret_done)
+{
+	struct tsct_record_batch batch = {
+		.stream = d->stream, .cpu = cpu, .until = until < d->now ? until : d->now,
+	};
+	int err;
+
+	*ret_done = (struct tsct_records_done) { .events = 0 };
+	if (!d->rings[cpu].begun)
+		return 0;
+	batch.len = tsct_reader_records(d->reader, cpu, &batch.from);
+	if (!batch.len)
+		return 0;
+	err = tsct_recording_writer_records(d->writer, &batch, ret_done);
+	tsct_reader_advance(d->reader, cpu, ret_done->bytes, ret_done->events);
+	d->bytes += ret_done->bytes;
+	return err;
+}
+
+/*
  * Returns true if the next event is after @until, so that the recording ends before it.
  * That event stays in the ring for the channel's next reader.
  */
@@ -196,23 +220,28 @@ static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, __u64 now,
 		     __u64 *taken)
 {
 	struct drain_ring *ring = &d->rings[cpu];
+	struct tsct_records_done done;
 	struct tsct_event event;
-	__u64 last = 0;
-	int n, err = 0;
+	__u64 last = 0, n = 0;
+	int err = 0;
 
 	if (ring->done)
 		return 0;
-	for (n = 0; n < BATCH; n++) {
+	for (; n < BATCH; n++) {
+		err = take_records(d, cpu, until, &done) ?: err;
+		n += done.events;
+		if (done.events)
+			last = done.last;
+		if (done.events || n % RELEASE == 0)
+			tsct_reader_release(d->reader, cpu);
 		ring->done = is_past(d, cpu, until);
 		if (ring->done ||
 		    tsct_reader_next(d->reader, cpu, &event) != 1)
 			break;
-		(*taken)++;
 		last = event.cycles;
 		err = take_event(d, &event) ?: err;
-		if (n % RELEASE == RELEASE - 1)
-			tsct_reader_release(d->reader, cpu);
 	}
+	*taken += n;
 	settle(d, ring, last, n < BATCH, now);
 	tsct_reader_release(d->reader, cpu);
 	count_losses(d, cpu);
