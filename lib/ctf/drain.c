@@ -2,7 +2,8 @@
 /*
  * Copies events from the rings of a channel to the recording writer. Every event
  * published in a ring since the begin of the recording becomes either an event in a
- * file or a count of a cause of loss (struct tsct_ring_figures). count_passed() sums up
+ * file or a count of a cause of loss (struct tsct_ring_figures). take_records() takes
+ * nearly all events, many at a time; take_event() takes the others. count_passed() sums up
  * the counters in struct tsct_ring_stat of published events that the reader has passed,
  * because they were skipped, read or lost.
  */
@@ -336,6 +337,7 @@ static void begin_here(struct tsct_drain *d, __u32 cpu)
 static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 {
 	struct drain_ring *ring = &d->rings[cpu];
+	struct tsct_records_done done;
 	struct tsct_event event;
 	bool first = true;
 	int err = 0;
@@ -343,6 +345,7 @@ static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 	if (!tsct_reader_freeze(d->reader, cpu, image))
 		return 0;
 	for (;;) {
+		err = take_records(d, cpu, until, &done) ?: err;
 		ring->done = is_past(d, cpu, until);
 		if (ring->done ||
 		    tsct_reader_next(d->reader, cpu, &event) != 1)

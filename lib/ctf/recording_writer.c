@@ -335,8 +335,8 @@ static inline const void *check_payload(const struct tsct_stream_reader_kind *ki
 }
 
 /*
- * Encodes records into the open packet, up to the first that does not fit there. @sw and
- * @resolution are copies, which the compiler can keep in registers.
+ * Encodes records into the open packet of @f, up to the first that it does not accept.
+ * `sw` and `resolution` are copies, which the compiler can keep in registers.
  */
 static struct tsct_records_done encode_records(struct tsct_recording_writer *w,
 					       const struct tsct_record_batch *batch,
