@@ -105,8 +105,8 @@ middle() {	# prints the median of five lines
 # A recorder that has a CPU of its own, without writers, beside merge on one CPU. The rate
 # of merge is by CPU time, as that of the recorder is of runs that nothing interrupts.
 record_beside_merge() {
-	local i recorder merge
-	for i in 1 2 3 4 5; do
+	local recorder merge
+	for _ in 1 2 3 4 5; do
 		"$out/bench/bench_drain" | sed -n 's/^drain_per_s \([0-9]*\).*/\1/p' \
 			>>"$work/recorder"
 		RUNS=1 O="$out" "$here/merge.sh" merge |
