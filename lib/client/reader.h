@@ -89,6 +89,33 @@ int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
 		     const struct tsct_event **ret_event);
 
 /*
+ * tsct_reader_records - the next records of a CPU's ring, where they lie in one piece
+ * @cpu: below the channel's nr_cpus
+ * @ret_from: position of the first record; other programs may be able to change the
+ *	memory at any time, so load each word once
+ *
+ * For recorders, which check and encode many records at a time. The records stay unread
+ * until tsct_reader_advance(). Returns the number of bytes from the first record up to
+ * the head or to the end of the block, of which the last record may be cut off. Returns 0
+ * where anything but a record may be next (a new head, a block, a pad, damage, an event
+ * that was peeked at), or nothing: tsct_reader_next() reads that.
+ *
+ * tsct_reader_advance - pass @nr records of the result, which have @bytes bytes
+ */
+size_t tsct_reader_records(struct tsct_reader *reader, unsigned int cpu,
+			   const char **ret_from);
+static inline void tsct_reader_advance(struct tsct_reader *reader, unsigned int cpu,
+				       size_t bytes, __u64 nr)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+
+	ring->pos += bytes;
+	ring->count += nr;
+	ring->stat.read += nr;
+	ring->unreleased = true;
+}
+
+/*
  * tsct_reader_progress - the reader's own counters of a ring
  *
  * The result has the members before, read, overrun, broken, overruns and broken_places.

@@ -17,6 +17,9 @@
  * record that the call was reading */
 #define OVERTAKEN_MAX	16
 #define FREEZE_TRIES	8
+/* Maximum size of the result of tsct_reader_records(), bytes: their room in the ring is
+ * released to writers when the caller has passed them all. */
+#define RECORDS_MAX	16384
 
 /* A ring's head: the word as it was loaded, and its position in 64 bits */
 struct ring_head {
@@ -405,6 +408,35 @@ int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
 		return -ENOMEM;
 	ring->has_next = take_record(reader, cpu, ring->copy, &ring->next);
 	return ring->has_next;
+}
+
+size_t tsct_reader_records(struct tsct_reader *reader, unsigned int cpu,
+			   const char **ret_from)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	const struct tsct_geometry *geo = &reader->channel->geo;
+	const bool overwrites = tsct_reader_overwrites(reader);
+	const __u64 offset = ring->pos & (geo->block_size - 1);
+	/* A record leaves room for a pad in its block. */
+	__u64 len = geo->block_size - offset - TSCT_RECORD_ALIGN, published;
+
+	if (ring->has_next || !(overwrites || ring->has_head) || !offset ||
+	    offset % TSCT_RECORD_ALIGN || !tsct_ring_ready(reader->channel, cpu))
+		return 0;
+	published = (overwrites ? load_head(reader, cpu).pos : ring->head_pos) - ring->pos;
+	if ((__s64)published <= 0 || published % TSCT_RECORD_ALIGN)
+		return 0;
+	if (len > published)
+		len = published;
+	if (len > RECORDS_MAX)
+		len = RECORDS_MAX;
+	*ret_from = reader_data(reader, cpu) + (ring->pos & (geo->data_size - 1));
+	if (!overwrites || ring->image)
+		return len;
+	/* Writers may overwrite the records at any time: only a copy can be checked. */
+	copy_words(reader->copy, *ret_from, len);
+	*ret_from = (const char *)reader->copy;
+	return is_overtaken(reader, cpu) ? 0 : len;
 }
 
 __u64 tsct_reader_unread(struct tsct_reader *reader, unsigned int cpu)

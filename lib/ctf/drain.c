@@ -2,7 +2,8 @@
 /*
  * Copies events from the rings of a channel to the recording writer. Every event
  * published in a ring since the begin of the recording becomes either an event in a
- * file or a count of a cause of loss (struct tsct_ring_figures). count_passed() sums up
+ * file or a count of a cause of loss (struct tsct_ring_figures). take_records() takes
+ * nearly all events, many at a time; take_event() takes the others. count_passed() sums up
  * the counters in struct tsct_ring_stat of published events that the reader has passed,
  * because they were skipped, read or lost.
  */
@@ -167,6 +168,30 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 }
 
 /*
+ * Writes the next events of a ring that need none of the above, which are nearly all, and
+ * passes them. @until: counter value up to which events are taken. Returns 0 or -errno.
+ */
+static int take_records(struct tsct_drain *d, __u32 cpu, __u64 until,
+			struct tsct_records_done *ret_done)
+{
+	struct tsct_record_batch batch = {
+		.stream = d->stream, .cpu = cpu, .until = until < d->now ? until : d->now,
+	};
+	int err;
+
+	*ret_done = (struct tsct_records_done) { .events = 0 };
+	if (!d->rings[cpu].begun)
+		return 0;
+	batch.len = tsct_reader_records(d->reader, cpu, &batch.from);
+	if (!batch.len)
+		return 0;
+	err = tsct_recording_writer_records(d->writer, &batch, ret_done);
+	tsct_reader_advance(d->reader, cpu, ret_done->bytes, ret_done->events);
+	d->bytes += ret_done->bytes;
+	return err;
+}
+
+/*
  * Returns true if the next event is after @until, so that the recording ends before it.
  * That event stays in the ring for the channel's next reader.
  */
@@ -201,23 +226,28 @@ static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, __u64 now,
 		     __u64 *taken)
 {
 	struct drain_ring *ring = &d->rings[cpu];
+	struct tsct_records_done done;
 	struct tsct_event event;
-	__u64 last = 0;
-	int n, err = 0;
+	__u64 last = 0, n = 0;
+	int err = 0;
 
 	if (ring->done)
 		return 0;
-	for (n = 0; n < BATCH; n++) {
+	for (; n < BATCH; n++) {
+		err = take_records(d, cpu, until, &done) ?: err;
+		n += done.events;
+		if (done.events)
+			last = done.last;
+		if (done.events || n % RELEASE == 0)
+			tsct_reader_release(d->reader, cpu);
 		ring->done = is_past(d, cpu, until);
 		if (ring->done ||
 		    tsct_reader_next(d->reader, cpu, &event) != 1)
 			break;
-		(*taken)++;
 		last = event.cycles;
 		err = take_event(d, &event) ?: err;
-		if (n % RELEASE == RELEASE - 1)
-			tsct_reader_release(d->reader, cpu);
 	}
+	*taken += n;
 	settle(d, ring, last, n < BATCH, now);
 	tsct_reader_release(d->reader, cpu);
 	count_losses(d, cpu);
@@ -312,6 +342,7 @@ static void begin_here(struct tsct_drain *d, __u32 cpu)
 static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 {
 	struct drain_ring *ring = &d->rings[cpu];
+	struct tsct_records_done done;
 	struct tsct_event event;
 	bool first = true;
 	int err = 0;
@@ -319,6 +350,7 @@ static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 	if (!tsct_reader_freeze(d->reader, cpu, image))
 		return 0;
 	for (;;) {
+		err = take_records(d, cpu, until, &done) ?: err;
 		ring->done = is_past(d, cpu, until);
 		if (ring->done ||
 		    tsct_reader_next(d->reader, cpu, &event) != 1)

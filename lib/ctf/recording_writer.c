@@ -7,6 +7,7 @@
 
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
+#include "lib/core/ring.h"
 #include "recording_writer.h"
 #include "stream.h"
 #include "ticks.h"
@@ -225,6 +226,18 @@ static int begin_packet(struct tsct_recording_writer *w, __u32 stream, __u32 loc
 		end_packet(w, stream, location, tsct_stream_writer_end_packet) : 0;
 }
 
+/* Converts the counter value of a file's next event to the tick of the event. @last: tick
+ * of the event before. Returns 0 or -errno. */
+static inline int encode_tick(struct tsct_recording_writer *w,
+			      struct tsct_tick_resolution *resolution, __u64 cycles,
+			      __u64 last, __u64 *ret_tick)
+{
+	if (likely(w->encoder.timestamps != TSCT_TIMESTAMPS_SYSTEM))
+		return tsct_tick_resolution_tick(resolution, cycles, ret_tick);
+	*ret_tick = tsct_tick_encoder_system(&w->encoder, cycles, last);
+	return 0;
+}
+
 /* Writes one event to the event's file. Returns 0 or an error of
  * tsct_stream_writer_put(). */
 static int put_event(struct tsct_recording_writer *w, __u32 stream,
@@ -241,10 +254,8 @@ static int put_event(struct tsct_recording_writer *w, __u32 stream,
 	}
 	if (unlikely(w->untimed))
 		return put_untimed(&f->stream, event, cycles);
-	if (unlikely(w->encoder.timestamps == TSCT_TIMESTAMPS_SYSTEM))
-		tick = tsct_tick_encoder_system(&w->encoder, cycles,
-						tsct_stream_writer_last(&f->stream));
-	else if (unlikely(tsct_tick_resolution_tick(&f->resolution, cycles, &tick)))
+	if (unlikely(encode_tick(w, &f->resolution, cycles,
+				 tsct_stream_writer_last(&f->stream), &tick)))
 		return -EINVAL;
 	return tsct_stream_writer_put(&f->stream, event->id, tick, event->tid,
 				      event->payload, event->len);
@@ -300,6 +311,100 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 	w->written.events += is_counted(w, stream);
 	return ret ? end_packet(w, stream, event->cpu,
 				tsct_stream_writer_end_packet) : 0;
+}
+
+/* ---- many events at a time ------------------------------------------------ */
+
+/* Largest payload of an event with strings that is checked in a copy, bytes */
+#define COPY_MAX	512
+/* Distance at which records are loaded to the cache, bytes: they come from the cache of
+ * the writer's CPU. */
+#define PREFETCH	1024
+
+/* Returns the payload at @from if it is one of @kind, or its copy in @copy, as other
+ * programs could change a string after it was checked. Returns NULL if it is not. */
+static inline const void *check_payload(const struct tsct_stream_reader_kind *kind,
+					const void *from, __u32 len, void *copy)
+{
+	if (likely(kind->size == (__s32)len))
+		return from;
+	if (!kind->def || kind->size >= 0 || len > COPY_MAX)
+		return NULL;
+	memcpy(copy, from, len);
+	return tsct_event_def_check_payload(kind->def, copy, len) ? NULL : copy;
+}
+
+/*
+ * Encodes records into the open packet of @f, up to the first that it does not accept.
+ * `sw` and `resolution` are copies, which the compiler can keep in registers.
+ */
+static struct tsct_records_done encode_records(struct tsct_recording_writer *w,
+					       const struct tsct_record_batch *batch,
+					       struct writer_file *f)
+{
+	const struct tsct_stream_reader_kind *kinds = w->kinds[batch->stream];
+	const __u32 nr_kinds = w->nr_kinds[batch->stream];
+	struct tsct_tick_resolution resolution = f->resolution;
+	struct tsct_stream_writer sw = f->stream;
+	struct tsct_records_done done = { .last = f->last };
+	const __u64 until = batch->until < f->due ? batch->until : f->due - 1;
+	const __u64 raise = w->raise;
+	const size_t end = batch->len;
+	__u64 copy[COPY_MAX / 8], word, cycles, tick;
+	const void *payload;
+	const __u64 *record;
+	__u32 id, len;
+	int ret = 0;
+
+	while (!ret && done.bytes + sizeof(struct tsct_record) <= end) {
+		record = (const void *)(batch->from + done.bytes);
+		__builtin_prefetch((const char *)record + PREFETCH);
+		word = READ_ONCE(record[0]);
+		cycles = READ_ONCE(record[1]);
+		id = (__u16)(word >> 16) - TSCT_ID_FIRST;
+		len = (__u16)word - (__u32)sizeof(struct tsct_record);
+		if (unlikely(id >= nr_kinds || len > UINT16_MAX ||
+			     tsct_record_size(len) > end - done.bytes))
+			break;
+		if (unlikely(cycles < done.last)) {
+			if (done.last - cycles >= raise)
+				break;
+			cycles = done.last;
+		}
+		payload = check_payload(&kinds[id], record + 2, len, copy);
+		if (unlikely(!payload || cycles > until ||
+			     encode_tick(w, &resolution, cycles,
+					 tsct_stream_writer_last(&sw), &tick)))
+			break;
+		ret = tsct_stream_writer_put_next_(&sw, id + TSCT_ID_FIRST, tick,
+						   (__u32)(word >> 32), payload, len);
+		if (unlikely(ret < 0))
+			break;
+		done.bytes += tsct_record_size(len);
+		done.events++;
+		done.last = cycles;
+	}
+	f->resolution = resolution;
+	f->stream = sw;
+	f->last = done.last;
+	return done;
+}
+
+int tsct_recording_writer_records(struct tsct_recording_writer *w,
+				  const struct tsct_record_batch *batch,
+				  struct tsct_records_done *ret_done)
+{
+	struct writer_file *f = file_of(w, batch->stream, batch->cpu);
+	struct tsct_stream_writer *sw = &f->stream;
+
+	*ret_done = (struct tsct_records_done) { .events = 0 };
+	/* The first event of a packet begins the packet. */
+	if (unlikely(w->error || w->untimed || !sw->delta.events))
+		return w->error;
+	*ret_done = encode_records(w, batch, f);
+	w->written.events += is_counted(w, batch->stream) ? ret_done->events : 0;
+	return sw->used >= sw->full || sw->delta.events >= sw->every ?
+		end_packet(w, batch->stream, batch->cpu, tsct_stream_writer_end_packet) : 0;
 }
 
 /* ---- progress file ------------------------------------------------------ */

@@ -61,6 +61,36 @@ void tsct_recording_writer_renew(struct tsct_recording_writer *writer);
 int tsct_recording_writer_event(struct tsct_recording_writer *writer, __u32 stream,
 		      const struct tsct_event *event);
 
+/* Records of a ring, for tsct_recording_writer_records() */
+struct tsct_record_batch {
+	__u32 stream;		/* index of the stream class */
+	__u32 cpu;
+	const char *from;	/* the first record, aligned to 8; other programs may be
+				 * able to change the memory at any time */
+	size_t len;		/* size of the records, bytes; the last may be cut off */
+	__u64 until;		/* highest counter value of an event to append */
+};
+
+/* The records at the beginning of a batch that were appended */
+struct tsct_records_done {
+	__u64 events;		/* number of records */
+	size_t bytes;		/* size of the records, bytes */
+	__u64 last;		/* counter value of the file's last event */
+};
+
+/*
+ * tsct_recording_writer_records - append the events of records, as long as each of them
+ * is defined, well formed and in order, and its tick belongs to the open packet
+ *
+ * Has the effect of tsct_recording_writer_event() for each of these events, in a small
+ * part of the time. All others are left to that function: the events that it would count
+ * as lost, or for which it would begin a file or a packet. If the packet is full, it is
+ * ended, after the last of the events. Returns 0, or the -errno of writing.
+ */
+int tsct_recording_writer_records(struct tsct_recording_writer *writer,
+				  const struct tsct_record_batch *batch,
+				  struct tsct_records_done *ret_done);
+
 /*
  * tsct_recording_writer_settle - no later event is expected before counter value @cycles
  * The next flush publishes it to readers of the live recording, as the limit up to which

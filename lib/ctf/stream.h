@@ -350,22 +350,18 @@ int tsct_stream_writer_put_first_(struct tsct_stream_writer *w, __u32 id, __u64 
 			const void *payload, __u32 len);
 
 /*
- * tsct_stream_writer_put - add an event, after tsct_stream_writer_start()
- * @id: from TSCT_ID_FIRST on
- * @tick: not before tsct_stream_writer_last()
- *
- * Returns 0; 1: the packet is full, so call tsct_stream_writer_end_packet() before the
- * next event; -EINVAL: the tick, the ID or the length is invalid, nothing was added.
+ * Adds an event that is not the first of its packet, for tsct_stream_writer_put() and for
+ * loops over many events: always inline, so that the compiler can keep a copy of the
+ * writer's state in registers.
  */
-static inline int tsct_stream_writer_put(struct tsct_stream_writer *w, __u32 id, __u64 tick,
-			       __u32 tid, const void *payload, __u32 len)
+static inline __attribute__((always_inline)) int
+tsct_stream_writer_put_next_(struct tsct_stream_writer *w, __u32 id, __u64 tick, __u32 tid,
+			     const void *payload, __u32 len)
 {
 	__u8 *at = w->buffer + w->used;
 	const __u64 last = w->delta.tick;
 	int head;
 
-	if (unlikely(!w->delta.events))
-		return tsct_stream_writer_put_first_(w, id, tick, tid, payload, len);
 	if (unlikely(len > TSCT_CTF_PAYLOAD_MAX))
 		return -EINVAL;
 	head = tsct_delta_put(&w->delta, at, id - TSCT_ID_FIRST, tick, tid);
@@ -377,6 +373,22 @@ static inline int tsct_stream_writer_put(struct tsct_stream_writer *w, __u32 id,
 	if (unlikely(w->run_length > w->max_per_tick))
 		w->max_per_tick = w->run_length;
 	return w->used >= w->full || w->delta.events >= w->every;
+}
+
+/*
+ * tsct_stream_writer_put - add an event, after tsct_stream_writer_start()
+ * @id: from TSCT_ID_FIRST on
+ * @tick: not before tsct_stream_writer_last()
+ *
+ * Returns 0; 1: the packet is full, so call tsct_stream_writer_end_packet() before the
+ * next event; -EINVAL: the tick, the ID or the length is invalid, nothing was added.
+ */
+static inline int tsct_stream_writer_put(struct tsct_stream_writer *w, __u32 id, __u64 tick,
+			       __u32 tid, const void *payload, __u32 len)
+{
+	if (unlikely(!w->delta.events))
+		return tsct_stream_writer_put_first_(w, id, tick, tid, payload, len);
+	return tsct_stream_writer_put_next_(w, id, tick, tid, payload, len);
 }
 
 /*

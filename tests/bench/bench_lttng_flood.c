@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench_lttng_flood SECONDS: two threads emit as many events as they can
- * through LTTng-UST, as tests/native/flood.c does through tsctrace. Prints
- * "tried N".
+ * bench_lttng_flood SECONDS [RATE]: two threads emit RATE events per second together
+ * through LTTng-UST, in bursts of 1 ms, or with RATE 0 as many as they can, as
+ * tests/native/flood.c does through tsctrace. Prints "tried N".
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -15,16 +15,21 @@
 #define THREADS	2
 #define BURST	10000	/* events between reads of the clock */
 
-static double end_ns;
+static double begin_ns, end_ns;
+static double rate;	/* rate of one thread, events per ns; 0: no limit */
 
 static void *work(void *arg)
 {
-	unsigned long *tried = arg, i;
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	unsigned long *tried = arg, due;
+	double now;
 
-	while (bench_now_ns() < end_ns) {
-		for (i = 0; i < BURST; i++)
-			lttng_ust_tracepoint(tsct_bench, event, *tried + i);
-		*tried += BURST;
+	while ((now = bench_now_ns()) < end_ns) {
+		due = rate ? (now - begin_ns) * rate : *tried + BURST;
+		for (; *tried < due; (*tried)++)
+			lttng_ust_tracepoint(tsct_bench, event, *tried);
+		if (rate)
+			nanosleep(&pause, NULL);
 	}
 	return NULL;
 }
@@ -37,7 +42,9 @@ int main(int argc, char **argv)
 
 	if (argc < 2 || !lttng_ust_tracepoint_enabled(tsct_bench, event))
 		return 1;
-	end_ns = bench_now_ns() + atof(argv[1]) * 1e9;
+	begin_ns = bench_now_ns();
+	end_ns = begin_ns + atof(argv[1]) * 1e9;
+	rate = argc > 2 ? atof(argv[2]) / THREADS / 1e9 : 0;
 	for (i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], NULL, work, &tried[i]))
 			return 1;

@@ -46,40 +46,78 @@ bench_codec() {
 	"$out/bench/bench_codec"
 }
 
-# Measures the events recorded per second while two writers emit without a pause, and the
-# recorder competes with them for the CPUs. tsctrace and LTTng have rings of equal size.
+# Measures the events recorded per second while two writers emit, and the recorder
+# competes with them for the CPUs. tsctrace and LTTng have rings of 4 MiB per CPU.
 record_figures() {	# PREFIX EVENTS BYTES TRIED PAYLOAD-BYTES
 	awk -v p="$1" -v events="$2" -v bytes="$3" -v tried="$4" -v s="$seconds" \
 		-v payload="$5" \
 		'BEGIN { printf "%s_tried_per_s %.0f events/s\n", p, tried / s
 			 printf "%s_per_s %.0f events/s\n", p, events / s
 			 printf "%s_disk %.1f MB/s\n", p, bytes / s / 1e6
-			 printf "%s_overhead_bytes_per_event %.2f bytes\n", p,
-				 bytes / events - payload
+			 printf "%s_overhead_bytes_per_event %.2f bytes%s\n", p,
+				 bytes / events - payload,
+				 p == "record" ? " (wanted: 2.65 or less)" : ""
+			 printf "%s_share %.2f of what writers try%s\n", p, events / tried,
+				 p == "record" ? " (wanted: 0.8 or more)" : ""
 			 printf "%s_lost %.1f %%\n", p, 100 * (1 - events / tried) }'
 }
 
-record_ours() {
-	local tried events
+# Each of both floods sets tried and events, and leaves the recording in a folder. The
+# kernel shares out CPU time by sessions first: LTTng's recorder has one of its own, and so
+# has ours, because the writers get another.
+flood_ours() {	# RATE (0: no limit)
 	rm -rf "$work/ours"
-	XDG_RUNTIME_DIR=$work "$out/tools/trace-ctl" record -q -o "$work/ours" \
-		-- "$out/bench/flood" "$seconds" 0 2 >"$work/out" \
+	XDG_RUNTIME_DIR=$work "$out/tools/trace-ctl" record -q --blocks 256 -o "$work/ours" \
+		-- setsid -w "$out/bench/flood" "$seconds" "$1" 2 >"$work/out" \
 		2>/dev/null || [ $? = 3 ]
 	read -r _ tried _ events _ <"$work/out"
-	record_figures record "$events" "$(du -sb "$work/ours" | cut -f1)" \
-		"$tried" 12
 }
 
-record_lttng() {
-	local tried events
+flood_lttng() {	# RATE (0: no limit)
 	rm -rf "$work/lttng"
 	start_lttng "--output=$work/lttng" $((4 << 20))
-	read -r _ tried < <("$out/bench/bench_lttng_flood" "$seconds")
+	read -r _ tried < <("$out/bench/bench_lttng_flood" "$seconds" "$1")
 	lttng -n stop >/dev/null
 	end_session
 	events=$(count_events "$work/lttng")
-	record_figures lttng_record "$events" \
-		"$(du -sb "$work/lttng" | cut -f1)" "$tried" 8
+}
+
+# Lowers the rate of LTTng's writers until LTTng loses nothing, in steps of a tenth, then
+# has ours emit at that rate.
+record_at_lttng_rate() {
+	local rate=$((tried / seconds))
+	while [ "$events" -lt "$tried" ] && [ "$rate" -gt 1000 ]; do
+		rate=$((rate * 9 / 10))
+		flood_lttng "$rate"
+	done
+	echo "lttng_no_loss_rate $((tried / seconds)) events/s"
+	flood_ours "$((tried / seconds))"
+	awk -v tried="$tried" -v events="$events" -v s="$seconds" 'BEGIN {
+		printf "record_at_lttng_rate_tried_per_s %.0f events/s\n", tried / s
+		printf "record_at_lttng_rate_lost %.1f %% (wanted: 0.0)\n",
+			100 * (1 - events / tried) }'
+}
+
+middle() {	# prints the median of five lines
+	sort -n | sed -n 3p
+}
+
+# A recorder that has a CPU of its own, without writers, beside merge on one CPU. The rate
+# of merge is by CPU time, as that of the recorder is of runs that nothing interrupts.
+record_beside_merge() {
+	local recorder merge
+	for _ in 1 2 3 4 5; do
+		"$out/bench/bench_drain" | sed -n 's/^drain_per_s \([0-9]*\).*/\1/p' \
+			>>"$work/recorder"
+		RUNS=1 O="$out" "$here/merge.sh" merge |
+			sed -n 's/^merge_events_per_cpu_second \([0-9]*\).*/\1/p' \
+			>>"$work/merge"
+	done
+	recorder=$(middle <"$work/recorder") merge=$(middle <"$work/merge")
+	echo "recorder_own_cpu_per_s $recorder events/s"
+	echo "merge_one_cpu_per_s $merge events/s"
+	awk -v a="$recorder" -v b="$merge" 'BEGIN {
+		printf "recorder_against_merge %.2f times (wanted: 1 or more)\n", a / b }'
 }
 
 bench_file() {
@@ -88,15 +126,24 @@ bench_file() {
 }
 
 bench_record() {
+	local cpus tried events
 	seconds=${RECORD_SECONDS:-10}
 	work=$(mktemp -d)
-	record_ours
-	if [ -x "$out/bench/bench_lttng_flood" ] && type lttng >/dev/null 2>&1; then
-		record_lttng
+	# Writers and recorders of both share two CPUs.
+	cpus=$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2], sep=",")')
+	taskset -pc "$cpus" $$ >/dev/null
+	flood_ours 0
+	record_figures record "$events" "$(du -sb "$work/ours" | cut -f1)" "$tried" 12
+	if [ -x "$out/bench/bench_lttng_flood" ] && type lttng babeltrace2 >/dev/null 2>&1; then
+		flood_lttng 0
+		record_figures lttng_record "$events" \
+			"$(du -sb "$work/lttng" | cut -f1)" "$tried" 8
+		record_at_lttng_rate
 	else
-		echo '# lttng_record: not measured; install lttng-tools and' \
-			'liblttng-ust-dev'
+		echo '# lttng_record: not measured; install lttng-tools,' \
+			'liblttng-ust-dev and babeltrace2'
 	fi
+	record_beside_merge
 }
 
 bench_merge() {

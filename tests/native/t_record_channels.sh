@@ -231,3 +231,22 @@ run 0 record --json -c a -c b -c c -o "$work/idle" -- sleep 2
 awk -v p="$(number cpu_percent "$work/out")" 'BEGIN { exit !(p < 3) }' ||
 	fail "the idle recorder takes $(number cpu_percent "$work/out") % of a CPU"
 echo "idle: $(number cpu_percent "$work/out") % of a CPU, with 3 channels"
+
+# --- the recorder's priority: raised, but not that of the command --------------------
+nice_of() {	# EXPECTED-OF-RECORDER EXPECTED-OF-COMMAND WRAPPER...
+	local want="$1 $2" got
+	shift 2
+	rm -rf "$work/nice"
+	# shellcheck disable=SC2016
+	"$@" "$ctl" record -q -o "$work/nice" -- sh -c \
+		'sleep 1; ps -o ni= -p $PPID; ps -o ni= -p $$' >"$work/out" 2>"$work/err" ||
+		fail "record failed"
+	got=$(xargs <"$work/out")
+	[ "$got" = "$want" ] || fail "nice values of recorder and command: $got, not $want"
+}
+if [ "$(nice -n -20 nice 2>/dev/null)" = -20 ]; then
+	nice_of -20 0 env
+else
+	nice_of 0 0 env
+fi
+nice_of 5 5 nice -n 5

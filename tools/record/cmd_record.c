@@ -11,6 +11,7 @@
 
 #include "tools/common/cmd.h"
 #include "cmd_record.h"
+#include "record_priority.h"
 #include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
 
@@ -212,6 +213,8 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	unsigned int i;
 	int err = 0;
 
+	if (!s->o->flight)
+		record_priority_raise();
 	/* Makes the module wake poll() when a quarter of a ring is full. */
 	for (i = 0; !s->o->flight && i < s->nr_channels; i++) {
 		channel = s->channels[i];
