@@ -41,6 +41,9 @@ static inline struct tsct_channel_create a_channel(const char *name)
 	return arg;
 }
 
+/* Descriptor that the next requests send; -1: none */
+static int sent_fd = -1;
+
 static inline int request(struct tsct_store_peer *peer, __u32 cmd, void *arg)
 {
 	char room[TSCT_ARG_MAX] __attribute__((aligned(8)));
@@ -48,7 +51,7 @@ static inline int request(struct tsct_store_peer *peer, __u32 cmd, void *arg)
 
 	memcpy(room, arg, _IOC_SIZE(cmd));
 	error = tsct_store_request(&store, peer, cmd, room, _IOC_SIZE(cmd),
-				   &fd);
+				   sent_fd, &fd);
 	if (!error)
 		memcpy(arg, room, _IOC_SIZE(cmd));
 	else
