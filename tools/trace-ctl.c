@@ -27,6 +27,8 @@ static const struct command commands[] = {
 	{ "top",	cmd_top,	"show event rates, losses and ring fill of all channels, live" },
 	{ "monitor",	cmd_monitor,	"print the module's news as they come" },
 	{ "channel",	cmd_channel,	"create, remove and list channels that outlive programs" },
+	{ "events",	cmd_events,	"list, enable and disable typed events of running programs" },
+	{ "emit",	cmd_emit,	"write events from a shell" },
 	{ "check",	cmd_check,	"check TSC_AUX and the skew between the CPUs' counters" },
 	{ "clock",	cmd_clock,	"show the time, its error bound and the clock's state" },
 	{ "peers",	cmd_peers,	"show other nodes: offset, error bound and reachability" },

@@ -30,7 +30,7 @@
 /* after its daemon ended: time between tries, and how long to try without being told */
 #define RESUME_EVERY_NS	(250 * NS_PER_MS)
 #define RESUME_FOR_NS	(10000 * NS_PER_MS)
-#define REQUEST_MAX	256
+#define REQUEST_MAX	1024
 #define REPLY_PART	16384
 /* timeout of a send or receive of a request, ms */
 #define PEER_MS		1000
