@@ -11,8 +11,7 @@
 #include <tsctrace/version.h>
 
 #include "tools/common/cmd.h"
-
-#define COMMAND_NAME_MAX 16
+#include "tools/common/near_name.h"
 
 struct command {
 	const char *name;
@@ -54,29 +53,6 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* Levenshtein distance of two names; @b: at most COMMAND_NAME_MAX characters */
-static int edit_distance(const char *a, const char *b)
-{
-	int row[COMMAND_NAME_MAX + 1], n = strlen(b), diagonal, above, least, j;
-
-	for (j = 0; j <= n; j++)
-		row[j] = j;
-	for (; *a; a++) {
-		diagonal = row[0]++;
-		for (j = 1; j <= n; j++) {
-			above = row[j];
-			least = diagonal + (*a != b[j - 1]);
-			if (least > above + 1)
-				least = above + 1;
-			if (least > row[j - 1] + 1)
-				least = row[j - 1] + 1;
-			row[j] = least;
-			diagonal = above;
-		}
-	}
-	return row[n];
-}
-
 /*
  * Prints an error about an unknown command, and proposes the nearest command: one that
  * is at most two edits away, or begins with @name.
@@ -88,7 +64,7 @@ static int print_unknown(const char *title, const char *name)
 
 	for (c = commands; *name && c->name; c++) {
 		d = strncmp(name, c->name, strlen(name)) ?
-			edit_distance(name, c->name) : 1;
+			near_name_distance(name, c->name) : 1;
 		if (d < least && d < (int)strlen(c->name)) {
 			least = d;
 			near = c;

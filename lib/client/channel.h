@@ -131,14 +131,6 @@ struct tsct_provider_ops {
  * Return 0 with fd, ops and provider set, or -errno with the reason in the error
  * text; -ENODEV: the provider is not running.
  */
-/*
- * tsct_socket_resume - connect again to a server that was restarted, and give the
- * channel's memory back
- *
- * Returns 0; -ENODEV: no server runs; -EEXIST: the server has another channel of this
- * name; or another -errno.
- */
-int tsct_socket_resume(struct tsct_channel *channel);
 int tsct_module_open(struct tsct_channel *channel);
 int tsct_socket_open(struct tsct_channel *channel, const char *path,
 		     const char *server);

@@ -72,7 +72,7 @@ static int attach(struct tsct_channel *channel)
 	int err = -ENODEV;
 
 	if (target->provider != TSCT_PROVIDER_NONE)
-		err = tsct_socket_resume(target);
+		err = tsct_channel_resume(target);
 	/* Events that were defined while there was no daemon */
 	if (target->provider != TSCT_PROVIDER_NONE && !err)
 		tsct_events_move(channel, NULL);

@@ -184,11 +184,14 @@ bool tsct_provider_gone(const struct tsct_channel *channel)
 }
 
 /* The descriptor keeps its number, since other threads use it. */
-int tsct_socket_resume(struct tsct_channel *channel)
+int tsct_channel_resume(struct tsct_channel *channel)
 {
-	int fd, err = connect_to(channel->socket_path, &fd);
+	int fd, err;
 	__u32 id;
 
+	if (channel->ops != &socket_ops)
+		return -ENODEV;
+	err = connect_to(channel->socket_path, &fd);
 	if (err)
 		return err == -ENOENT || err == -ECONNREFUSED ? -ENODEV : err;
 	err = bind_memory(channel, fd, channel->roles, &id);
