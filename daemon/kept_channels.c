@@ -69,7 +69,7 @@ static bool receive_text(int from, char *text, size_t size, int *ret_fd)
 	struct iovec iov = { text, size - 1 };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control),
+		.msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
 	};
 	struct cmsghdr *cmsg;
 	ssize_t n = recvmsg(from, &msg, MSG_CMSG_CLOEXEC);
@@ -358,12 +358,15 @@ static void restore_held(struct kept_channels *kept, unsigned int *nr)
 	}
 	if (!complete)
 		log_warning("kept channels: no answer from the process that holds them");
+	/* It ends if it holds nothing. */
+	if (!*nr)
+		drop_holder(kept);
 }
 
 struct kept_channels *kept_channels_open(const char *run_dir, struct tsct_server *server)
 {
 	struct kept_channels *kept = calloc(1, sizeof(*kept));
-	struct tsct_store_keeper keeper = { .keep = keep, .arg = kept };
+	struct tsct_fd_store fd_store = { .keep = keep, .arg = kept };
 	unsigned int nr = 0;
 
 	if (!kept)
@@ -372,7 +375,7 @@ struct kept_channels *kept_channels_open(const char *run_dir, struct tsct_server
 	kept->holder = -1;
 	kept->has_supervisor = getenv("NOTIFY_SOCKET");
 	snprintf(kept->run_dir, sizeof(kept->run_dir), "%s", run_dir);
-	tsct_server_set_keeper(server, &keeper);
+	tsct_server_set_fd_store(server, &fd_store);
 	restore_passed(kept, &nr);
 	if (!kept->has_supervisor)
 		restore_held(kept, &nr);

@@ -10,7 +10,6 @@
 
 #include <tsctrace/event.h>
 
-#include "lib/abi/limits.h"
 #include "lib/core/event_def.h"
 #include "channel.h"
 #include "helper.h"
@@ -416,11 +415,11 @@ static void describe(const struct tsct_event_type *event, FILE *to)
 	unsigned int i;
 
 	fprintf(to, "%s\t%s\t%s\t%s\t", event->state ? "on" : header ? "off" : "none",
-		event->kind < TSCT_KIND_NR ? kind_names[event->kind] : "?",
+		event->kind <= TSCT_KIND_RECEIVE ? kind_names[event->kind] : "?",
 		header ? header->name : "", event->name);
 	for (i = 0; i < event->nr_fields; i++, field++) {
 		fprintf(to, "%s%s:%s", i ? "," : "", field->name,
-			field->type < TSCT_TYPE_NR ? type_names[field->type] : "?");
+			field->type <= TSCT_TYPE_CHARS ? type_names[field->type] : "?");
 		if (field->count)
 			fprintf(to, "[%u]", field->count);
 		if (field->format == TSCT_FORMAT_HEX)

@@ -202,7 +202,7 @@ static ssize_t receive(int fd, struct message *message, int *ret_fd)
 	struct iovec iov = { message, sizeof(*message) };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = &control, .msg_controllen = sizeof(control),
+		.msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
 	};
 	struct cmsghdr *cmsg;
 	ssize_t len;
@@ -257,10 +257,10 @@ void tsct_server_dispatch(struct tsct_server *server)
 	}
 }
 
-void tsct_server_set_keeper(struct tsct_server *server,
-			    const struct tsct_store_keeper *keeper)
+void tsct_server_set_fd_store(struct tsct_server *server,
+			    const struct tsct_fd_store *fd_store)
 {
-	server->store.keeper = *keeper;
+	server->store.fd_store = *fd_store;
 }
 
 int tsct_server_restore(struct tsct_server *server, const char *label, int memfd)

@@ -129,17 +129,17 @@ static void bind_peer(struct tsct_store_peer *peer,
 
 /* ---- channels that survive the provider ---------------------------------- */
 
-/* Reports to the keeper that a channel has become, or is no longer, a kept one. */
+/* Reports to the fd store that a channel has become, or is no longer, a kept one. */
 static void report_kept(const struct tsct_store *store,
 			const struct tsct_store_channel *channel, bool kept)
 {
 	char label[TSCT_STORE_LABEL_MAX];
 
-	if (!store->keeper.keep)
+	if (!store->fd_store.keep)
 		return;
 	snprintf(label, sizeof(label), "channel-%u-%u-%s", channel->header.id,
 		 channel->header.uid, channel->header.name);
-	store->keeper.keep(store->keeper.arg, label, channel->memfd, kept);
+	store->fd_store.keep(store->fd_store.arg, label, channel->memfd, kept);
 }
 
 /* Adds a channel. The list is in the order of ids, by which CHANNEL_NEXT goes on. */
@@ -533,9 +533,9 @@ void tsct_store_clear(struct tsct_store *store)
 
 	for (channel = TAILQ_FIRST(&store->channels); channel; channel = next) {
 		next = TAILQ_NEXT(channel, list);
-		/* What the keeper holds must keep its contents. */
+		/* What the fd store holds must keep its contents. */
 		if (!channel->holders)
 			drop_channel(store, channel,
-				     !channel->kept || !store->keeper.keep);
+				     !channel->kept || !store->fd_store.keep);
 	}
 }

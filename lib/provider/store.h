@@ -23,7 +23,7 @@ struct tsct_store_channel;
  * Keeps memfds while the provider is restarted. keep(): @kept: true: a kept channel was
  * made; false: it was removed
  */
-struct tsct_store_keeper {
+struct tsct_fd_store {
 	void (*keep)(void *arg, const char *label, int memfd, bool kept);
 	void *arg;
 };
@@ -45,7 +45,7 @@ struct tsct_store {
 	TAILQ_HEAD(tsct_store_list, tsct_store_channel) channels;	/* list of channels by id,
 							 * ascending */
 	struct tsct_store_unread unread;	/* unread events of freed channels */
-	struct tsct_store_keeper keeper;	/* zeros: none */
+	struct tsct_fd_store fd_store;	/* zeros: none */
 };
 
 /* The client of one connection. The caller sets uid and zeroes the rest. */
@@ -76,7 +76,7 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 
 /*
  * tsct_store_restore - take back a kept channel after a restart
- * @label: label that the keeper got with the memfd; it is trusted, the memory is not
+ * @label: label that the fd store got with the memfd; it is trusted, the memory is not
  * @memfd: the store owns a duplicate
  *
  * Returns 0; -EEXIST: there is a channel with this id; -EPROTO: not a channel's memory,

@@ -426,7 +426,7 @@ static PyObject *py_dropped(PyObject *self, PyObject *unused)
 
 /* ---- spans --------------------------------------------------------------- */
 
-struct span {
+struct py_span {
 	PyObject_HEAD
 	struct py_event *begin, *end;	/* begin: NULL: it was off when the span was made */
 	PyObject *name;
@@ -442,14 +442,14 @@ static PyObject *span_vectorcall(PyObject *type, PyObject *const *args, size_t f
 {
 	const Py_ssize_t nr = PyVectorcall_NARGS(flags);
 	struct payload p;
-	struct span *span;
+	struct py_span *span;
 	bool off;
 
 	(void)type;
 	if (nr != 1)
 		return PyErr_SetString(PyExc_TypeError, "span() takes a name, and fields by "
 				       "keyword"), NULL;
-	span = PyObject_New(struct span, &span_type);
+	span = PyObject_New(struct py_span, &span_type);
 	if (!span)
 		return NULL;
 	span->end = NULL;
@@ -479,7 +479,7 @@ static PyObject *span_vectorcall(PyObject *type, PyObject *const *args, size_t f
 
 static void span_dealloc(PyObject *self)
 {
-	struct span *span = (struct span *)self;
+	struct py_span *span = (struct py_span *)self;
 
 	if (span->bytes != span->room)
 		PyMem_Free(span->bytes);
@@ -489,7 +489,7 @@ static void span_dealloc(PyObject *self)
 
 static PyObject *span_enter(PyObject *self, PyObject *unused)
 {
-	struct span *span = (struct span *)self;
+	struct py_span *span = (struct py_span *)self;
 	struct site *site = site_of(span->name, TSCT_KIND_END, NULL);
 	uint64_t state = span->begin ? state_of(span->begin) : 0;
 
@@ -509,7 +509,7 @@ static PyObject *span_enter(PyObject *self, PyObject *unused)
 
 static PyObject *span_exit(PyObject *self, PyObject *const *args, Py_ssize_t nr)
 {
-	struct span *span = (struct span *)self;
+	struct py_span *span = (struct py_span *)self;
 
 	(void)args;
 	(void)nr;
@@ -532,7 +532,7 @@ static PyTypeObject span_type = {
 		"A context manager: event `name` of kind begin, with the fields, when the "
 		"block begins, and of kind end when it ends, also by an exception. May be "
 		"entered any number of times, one after the other.",
-	.tp_basicsize = sizeof(struct span),
+	.tp_basicsize = sizeof(struct py_span),
 	.tp_flags = Py_TPFLAGS_DEFAULT,
 	.tp_dealloc = span_dealloc,
 	.tp_methods = span_methods,
