@@ -12,24 +12,6 @@
 #include "store_users.h"
 #include "suite.h"
 
-static int attach(struct tsct_store_peer *peer, const char *name, __u32 uid,
-		  __u32 roles)
-{
-	struct tsct_channel_attach arg = { .uid = uid, .roles = roles };
-
-	memcpy(arg.name, name, strlen(name));
-	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
-}
-
-static int attach_id(struct tsct_store_peer *peer, __u32 id)
-{
-	struct tsct_channel_attach arg = {
-		.id = id, .uid = TSCT_UID_SELF, .roles = TSCT_ROLE_WRITE,
-	};
-
-	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
-}
-
 START_TEST(test_create_permissions)
 {
 	struct tsct_channel_create sound = a_channel("a"), arg;

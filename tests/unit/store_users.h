@@ -66,4 +66,22 @@ static inline int create(struct tsct_store_peer *peer, const char *name)
 	return request(peer, TSCT_IOC_CHANNEL_CREATE, &arg);
 }
 
+static inline int attach(struct tsct_store_peer *peer, const char *name, __u32 uid,
+		  __u32 roles)
+{
+	struct tsct_channel_attach arg = { .uid = uid, .roles = roles };
+
+	memcpy(arg.name, name, strlen(name));
+	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
+}
+
+static inline int attach_id(struct tsct_store_peer *peer, __u32 id)
+{
+	struct tsct_channel_attach arg = {
+		.id = id, .uid = TSCT_UID_SELF, .roles = TSCT_ROLE_WRITE,
+	};
+
+	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
+}
+
 #endif /* TESTS_STORE_USERS_H */
