@@ -24,13 +24,15 @@ MAKEOVERRIDES += O=$(O)
 endif
 staged = DESTDIR="$(if $(patsubst /%,,$(firstword $(DESTDIR))),$(CURDIR)/)$(DESTDIR)"
 
-all: lib daemon tools examples
+all: lib daemon tools examples python
 lib:
 	+$(MAKE) -C lib
 daemon tools: lib
 	+$(MAKE) -C $@
 examples: lib
 	+$(MAKE) -C Documentation/examples
+python: lib
+	+$(MAKE) -C lib/python
 module:
 	+$(MAKE) -C kmod
 
@@ -94,7 +96,7 @@ demo: deps
 	+$(MAKE) all
 	tests/demo/run.sh
 # Without the right to install packages, it measures what is installed.
-bench bench-emit bench-clock bench-codec bench-file bench-record bench-merge:
+bench bench-emit bench-clock bench-codec bench-file bench-record bench-merge bench-python:
 	tests/deps.sh --bench || echo "continuing with the installed packages" >&2
 	+$(MAKE) all
 	tests/bench/run.sh $(filter-out bench,$(@:bench-%=%))
@@ -115,6 +117,7 @@ bench-kernel: deps
 
 install: all
 	+$(MAKE) -C lib install $(staged)
+	+$(MAKE) -C lib/python install $(staged)
 	+$(MAKE) -C daemon install $(staged)
 	+$(MAKE) -C tools install $(staged)
 	+$(MAKE) -C Documentation install $(staged)
@@ -122,6 +125,6 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all lib daemon tools examples module deps fuzz fuzz-kernel check-service check check-fast check-unit check-guest \
+.PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-fast check-unit check-guest \
 	check-browser check-faults check-guest-debug check-model check-newest check-panics check-sim demo bench \
-	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-record bench-sim bench-sync bench-serve install clean
+	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-python bench-record bench-sim bench-sync bench-serve install clean

@@ -14,8 +14,10 @@
 #include "daemon/config/config.h"
 #include "daemon/clock/timekeeper.h"
 #include "daemon/config/log.h"
+#include "kept_channels.h"
 #include "loop.h"
 #include "daemon/sync/peers.h"
+#include "lib/client/programs.h"
 #include "lib/provider/server.h"
 #include "daemon/clock/platform_linux.h"
 #include "daemon/config/run_dir.h"
@@ -38,6 +40,7 @@ struct options {
 	bool no_network;
 	bool no_module;
 	bool verbose;
+	bool hold_channels;
 };
 
 /* ---- command-line options ----------------------------------------------- */
@@ -52,6 +55,7 @@ enum {
 	OPT_CHECK_CONFIG,
 	OPT_NO_NETWORK,
 	OPT_HOST_ID,
+	OPT_HOLD_CHANNELS,
 };
 
 static const struct argp_option option_table[] = {
@@ -81,6 +85,7 @@ static const struct argp_option option_table[] = {
 	{ "host-id", OPT_HOST_ID, "HEX", 0,
 	  "Host id reported to other nodes, for tests with several daemons on "
 	  "one machine (default: derived from the kernel's boot id)", 0 },
+	{ "hold-channels", OPT_HOLD_CHANNELS, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "verbose", 'v', NULL, 0,
 	  "Log every sample of the clock and every event of the module", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -142,6 +147,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPT_NO_NETWORK:
 		options->no_network = true;
 		return 0;
+	case OPT_HOLD_CHANNELS:
+		options->hold_channels = true;
+		return 0;
 	case 'v':
 		options->verbose = true;
 		return 0;
@@ -202,6 +210,7 @@ static int serve(struct platform *platform, struct peers *peers,
 		 const char *run_dir, int interval_ms)
 {
 	struct tsct_server *server = NULL;
+	struct kept_channels *kept = NULL;
 	struct timekeeper timekeeper;
 	char path[4096];
 	int err;
@@ -217,10 +226,15 @@ static int serve(struct platform *platform, struct peers *peers,
 	if (err)
 		log_error("%s: cannot create the socket: %s; %s", path,
 			  strerror(-err), run_dir_fix(err));
-	else
+	if (!err) {
+		kept = kept_channels_open(run_dir, server);
+		/* Programs that run connect as soon as the loop serves them. */
+		tsct_programs_notify();
 		err = loop_run(&timekeeper, platform, server, peers, run_dir,
 			       interval_ms);
+	}
 	tsct_server_stop(server);
+	kept_channels_close(kept);
 stop_timekeeper:
 	timekeeper_stop(&timekeeper);
 	peers_stop(peers);
@@ -282,6 +296,9 @@ int main(int argc, char **argv)
 	if (options.check_config)
 		return check_config(options.config ? options.config :
 				    CONFIG_FILE, options.config);
+	/* How the daemon starts the process that holds kept channels */
+	if (options.hold_channels)
+		return kept_channels_hold(3, options.run_dir ? options.run_dir : "");
 	log_open(options.verbose);
 	/* Signals are blocked before any thread starts; the loop reads them from a
 	 * signalfd. */

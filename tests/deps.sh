@@ -55,6 +55,7 @@ zstd                 | zstd                | unpacks kernel images
 util-linux           | flock               | one download of a kernel at a time
 procps               | pgrep               | finds the process that a test stops
 python3              | python3             | checks the output of --json
+python3-dev          | /usr/include/python3*/Python.h | the Python module
 python3-yaml         | /usr/lib/python3/dist-packages/yaml/__init__.py | reads the specification of netlink
 mandoc               | mandoc              | checks the man pages
 babeltrace2          | babeltrace2         | reads our recordings

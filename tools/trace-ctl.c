@@ -11,8 +11,7 @@
 #include <tsctrace/version.h>
 
 #include "tools/common/cmd.h"
-
-#define COMMAND_NAME_MAX 16
+#include "tools/common/near_name.h"
 
 struct command {
 	const char *name;
@@ -27,6 +26,8 @@ static const struct command commands[] = {
 	{ "top",	cmd_top,	"show event rates, losses and ring fill of all channels, live" },
 	{ "monitor",	cmd_monitor,	"print the module's news as they come" },
 	{ "channel",	cmd_channel,	"create, remove and list channels that outlive programs" },
+	{ "events",	cmd_events,	"list, enable and disable typed events of running programs" },
+	{ "emit",	cmd_emit,	"write events from a shell" },
 	{ "check",	cmd_check,	"check TSC_AUX and the skew between the CPUs' counters" },
 	{ "clock",	cmd_clock,	"show the time, its error bound and the clock's state" },
 	{ "peers",	cmd_peers,	"show other nodes: offset, error bound and reachability" },
@@ -53,29 +54,6 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* Levenshtein distance of two names; @b: at most COMMAND_NAME_MAX characters */
-static int edit_distance(const char *a, const char *b)
-{
-	int row[COMMAND_NAME_MAX + 1], n = strlen(b), diagonal, above, least, j;
-
-	for (j = 0; j <= n; j++)
-		row[j] = j;
-	for (; *a; a++) {
-		diagonal = row[0]++;
-		for (j = 1; j <= n; j++) {
-			above = row[j];
-			least = diagonal + (*a != b[j - 1]);
-			if (least > above + 1)
-				least = above + 1;
-			if (least > row[j - 1] + 1)
-				least = row[j - 1] + 1;
-			row[j] = least;
-			diagonal = above;
-		}
-	}
-	return row[n];
-}
-
 /*
  * Prints an error about an unknown command, and proposes the nearest command: one that
  * is at most two edits away, or begins with @name.
@@ -87,7 +65,7 @@ static int print_unknown(const char *title, const char *name)
 
 	for (c = commands; *name && c->name; c++) {
 		d = strncmp(name, c->name, strlen(name)) ?
-			edit_distance(name, c->name) : 1;
+			near_name_distance(name, c->name) : 1;
 		if (d < least && d < (int)strlen(c->name)) {
 			least = d;
 			near = c;

@@ -59,6 +59,7 @@ ASSERT_SIZE(tsct_check, 96);
 ASSERT_SIZE(tsct_info, 160);
 ASSERT_SIZE(tsct_channel_create, 88);
 ASSERT_SIZE(tsct_channel_attach, 80);
+ASSERT_SIZE(tsct_channel_adopt, 40);
 ASSERT_SIZE(tsct_channel_info, 200);
 ASSERT_AT(tsct_channel_info, lost, 96);
 ASSERT_SIZE(tsct_channel_remove, 32);

@@ -47,23 +47,29 @@ const char *tsct_provider_name(enum tsct_provider provider)
 
 enum tsct_provider tsct_channel_provider(const struct tsct_channel *channel)
 {
-	return channel->provider;
+	return tsct_channel_target(channel)->provider;
 }
 
 const char *tsct_channel_error(const struct tsct_channel *channel)
 {
-	return channel->error;
+	return tsct_channel_target(channel)->error;
 }
 
 const struct tsct_channel_header *
 tsct_channel_info(const struct tsct_channel *channel)
 {
+	channel = tsct_channel_target(channel);
 	return channel->head_map ? &channel->header : NULL;
 }
 
 uint64_t tsct_channel_dropped(const struct tsct_channel *channel)
 {
-	return __atomic_load_n(&channel->dropped, __ATOMIC_RELAXED);
+	const struct tsct_channel *target = tsct_channel_target(channel);
+	uint64_t sum = __atomic_load_n(&channel->dropped, __ATOMIC_RELAXED);
+
+	for (; target && target != channel; target = target->replaced)
+		sum += __atomic_load_n(&target->dropped, __ATOMIC_RELAXED);
+	return sum;
 }
 
 int tsct_channel_request(struct tsct_channel *channel, unsigned int cmd, void *arg)
@@ -517,10 +523,6 @@ int tsct_channel_bind(struct tsct_channel *channel,
 	char text[TSCT_ERROR_TEXT_SIZE];
 	int err;
 
-	if (!name)
-		name = secure_getenv("TSCTRACE_CHANNEL");
-	if (!name || !*name)
-		name = "default";
 	/* The provider's -EINVAL would not say which option is wrong. */
 	if (!tsct_channel_name_valid(name)) {
 		tsct_channel_add_error(channel, "'%.64s' cannot be a channel's "
@@ -548,11 +550,161 @@ int tsct_event_define_def(struct tsct_channel *channel, struct tsct_event_def *d
 	int err;
 
 	if (channel->provider == TSCT_PROVIDER_NONE)
-		return TSCT_ID_FIRST;
+		return -ENODEV;
 	err = tsct_channel_request(channel, TSCT_IOC_DEFINE, def);
 	if (err)
 		return err;
 	return def->id < TSCT_ID_FIRST ? -EPROTO : def->id;
+}
+
+/* ---- ids of handles ---------------------------------------------------- */
+
+/*
+ * The definitions of a handle, by its ids: definition i has the id TSCT_ID_FIRST + i. A
+ * program gets the handle's ids, because it may define events before there is a channel.
+ * The array is replaced when it is full, and the old one stays: signal handlers may be
+ * reading it.
+ */
+struct tsct_handle_ids {
+	struct tsct_handle_ids *replaced;
+	unsigned int nr;		/* number of definitions; stored with release */
+	unsigned int room;
+	struct {
+		struct tsct_event_def *def;
+		__u32 id;		/* id in the target; 0: not defined there */
+	} at[];
+};
+
+unsigned int tsct_channel_id(const struct tsct_channel *channel, unsigned int id)
+{
+	const struct tsct_handle_ids *ids =
+		__atomic_load_n(&channel->ids, __ATOMIC_ACQUIRE);
+
+	if (!ids || id - TSCT_ID_FIRST >= __atomic_load_n(&ids->nr, __ATOMIC_ACQUIRE))
+		return 0;
+	return __atomic_load_n(&ids->at[id - TSCT_ID_FIRST].id, __ATOMIC_RELAXED);
+}
+
+static int ids_grow(struct tsct_channel *channel)
+{
+	struct tsct_handle_ids *old = channel->ids, *ids;
+	const unsigned int room = old ? 2 * old->room : 32;
+
+	ids = calloc(1, sizeof(*ids) + room * sizeof(ids->at[0]));
+	if (!ids)
+		return -ENOMEM;
+	if (old) {
+		memcpy(ids->at, old->at, old->nr * sizeof(ids->at[0]));
+		ids->nr = old->nr;
+	}
+	ids->room = room;
+	ids->replaced = old;
+	__atomic_store_n(&channel->ids, ids, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Adds a definition; the caller holds ids_lock. Returns the handle's id or -errno. */
+static int ids_add(struct tsct_channel *channel, const struct tsct_event_def *def,
+		   __u32 id)
+{
+	struct tsct_handle_ids *ids = channel->ids;
+	struct tsct_event_def *copy;
+	int err;
+
+	if (!ids || ids->nr == ids->room) {
+		err = ids_grow(channel);
+		if (err)
+			return err;
+		ids = channel->ids;
+	}
+	if (ids->nr > TSCT_ID_MAX - TSCT_ID_FIRST)
+		return -ENOSPC;
+	copy = calloc(1, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, def, def->size);
+	copy->id = 0;
+	ids->at[ids->nr].def = copy;
+	ids->at[ids->nr].id = id;
+	__atomic_store_n(&ids->nr, ids->nr + 1, __ATOMIC_RELEASE);
+	return TSCT_ID_FIRST + ids->nr - 1;
+}
+
+void tsct_channel_ids_free(struct tsct_channel *channel)
+{
+	struct tsct_handle_ids *ids = channel->ids, *replaced;
+
+	while (ids && ids->nr)
+		free(ids->at[--ids->nr].def);
+	for (; ids; ids = replaced) {
+		replaced = ids->replaced;
+		free(ids);
+	}
+	channel->ids = NULL;
+}
+
+/* Copies the definitions that programs have made in the channel of a handle: these are
+ * the ids that the program may use. */
+static int ids_copy(struct tsct_channel *channel)
+{
+	const struct tsct_event_def *def;
+	size_t used, pos = 0;
+	const void *defs = tsct_channel_defs(channel, &used);
+	void *copy = malloc(used + 1);
+	int err = copy ? 0 : -ENOMEM, unused;
+
+	if (copy)
+		memcpy(copy, defs, used);
+	while (!err && (def = tsct_event_def_next(copy, used, pos, &pos, &unused)))
+		err = ids_add(channel, def, 0) < 0 ? -ENOMEM : 0;
+	free(copy);
+	return err;
+}
+
+int tsct_channel_ids_move(struct tsct_channel *channel, struct tsct_channel *target)
+{
+	struct tsct_event_def def;
+	unsigned int i;
+	int id, err = 0;
+
+	pthread_mutex_lock(&channel->ids_lock);
+	if (!channel->ids && channel->head_map)
+		err = ids_copy(channel);
+	for (i = 0; !err && channel->ids && i < channel->ids->nr; i++) {
+		def = *channel->ids->at[i].def;
+		id = tsct_event_define_def(target, &def);
+		__atomic_store_n(&channel->ids->at[i].id, id < 0 ? 0 : id,
+				 __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&channel->ids_lock);
+	return err;
+}
+
+/* Defines an event for a handle that had no channel at first. */
+static int define_by_handle(struct tsct_channel *channel, struct tsct_event_def *def)
+{
+	struct tsct_channel *target = tsct_channel_target(channel);
+	unsigned int i, nr;
+	int id = 0, result = -ENOMEM;
+
+	pthread_mutex_lock(&channel->ids_lock);
+	nr = channel->ids ? channel->ids->nr : 0;
+	for (i = 0; i < nr; i++)
+		if (tsct_event_def_equal(channel->ids->at[i].def, def))
+			break;
+	if (target != channel)
+		id = tsct_event_define_def(target, def);
+	if (id < 0)
+		result = id;
+	else if (i == nr)
+		result = ids_add(channel, def, id);
+	else
+		result = TSCT_ID_FIRST + i;
+	if (id > 0 && result > 0)
+		__atomic_store_n(&channel->ids->at[result - TSCT_ID_FIRST].id, id,
+				 __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&channel->ids_lock);
+	return result;
 }
 
 int tsct_event_define(struct tsct_channel *channel, const char *name,
@@ -564,5 +716,9 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
 	if (!name)
 		return -EINVAL;
 	err = tsct_event_def_parse(name, kind, fields ? fields : "", &def, NULL);
-	return err ? err : tsct_event_define_def(channel, &def);
+	if (err)
+		return err;
+	if (channel->provider == TSCT_PROVIDER_NONE || tsct_channel_target(channel) != channel)
+		return define_by_handle(channel, &def);
+	return tsct_event_define_def(channel, &def);
 }

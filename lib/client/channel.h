@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <sys/types.h>
 #include <tsctrace/section.h>
 #include <tsctrace/tsctrace.h>
@@ -49,7 +50,69 @@ struct tsct_channel {
 	char *consumer_map;
 	char *ring_map;
 	char error[TSCT_ERROR_TEXT_SIZE];	/* text of tsct_channel_error() */
+
+	/*
+	 * The channel that this handle stands for, if that was opened after the handle:
+	 * NULL: this one. Stored with release, when all of it is set up. Handles are in
+	 * use by other threads at any moment, so nothing else of them changes.
+	 */
+	struct tsct_channel *target;
+	struct tsct_channel *replaced;	/* target before this one; events may still be
+					 * written there; NULL: none */
+	struct tsct_handle_ids *ids;	/* definitions by the handle's ids; NULL: the
+					 * handle's ids are the channel's */
+	pthread_mutex_t ids_lock;
+	struct tsct_opening *opening;	/* how to open the channel; NULL: cannot be opened
+					 * later */
+	/* Members of helper.c, protected by its lock */
+	struct tsct_channel *next_watched;
+	bool watched, busy, lost;
 };
+
+/* Arguments of an open, with the environment at that time: others may be in setenv()
+ * later */
+struct tsct_opening {
+	struct tsct_channel_options options;	/* name points to `name` */
+	char name[80];
+	char only[80];			/* $TSCTRACE_PROVIDER */
+	char embedded[128];		/* $TSCTRACE_SOCKET */
+	char daemon[256];		/* path of the daemon's socket */
+};
+
+/* The channel that a handle stands for */
+static inline struct tsct_channel *
+tsct_channel_target(const struct tsct_channel *channel)
+{
+	struct tsct_channel *target = __atomic_load_n(&channel->target, __ATOMIC_ACQUIRE);
+
+	return target ? target : (struct tsct_channel *)channel;
+}
+
+/*
+ * tsct_channel_open_later - try once more to open the channel of a handle
+ * @channel: has `opening`, and is marked busy by helper.c
+ *
+ * Opens a new target for the handle, and moves its typed events there. Returns 0 or
+ * -errno: the handle is as before.
+ *
+ * tsct_channel_id - the target's id for a handle's id; 0: there is none. Signal safe
+ * tsct_channel_ids_free - free handle->ids
+ */
+int tsct_channel_open_later(struct tsct_channel *channel);
+unsigned int tsct_channel_id(const struct tsct_channel *channel, unsigned int id);
+void tsct_channel_ids_free(struct tsct_channel *channel);
+int tsct_channel_ids_move(struct tsct_channel *channel, struct tsct_channel *target);
+
+/*
+ * tsct_events_move - store channel->target, and put the events that are on the handle,
+ * or wait for it, on that channel; @target NULL: only those that are not defined yet
+ * tsct_events_prepare - register the fork handler of the events' lock
+ * tsct_events_describe - print a line about each typed event, separated by tabs: state
+ * (on, off, or none: not on a channel), kind, channel, name, fields
+ */
+void tsct_events_move(struct tsct_channel *channel, struct tsct_channel *target);
+void tsct_events_prepare(void);
+void tsct_events_describe(FILE *to);
 
 /*
  * Functions of a provider. ctl() sends one TSCT_IOC_* request: @arg has

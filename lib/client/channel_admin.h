@@ -58,6 +58,15 @@ int tsct_channel_fd(const struct tsct_channel *channel);
  */
 bool tsct_provider_gone(const struct tsct_channel *channel);
 
+/*
+ * tsct_channel_resume - connect an open channel to the server that replaced the one that
+ * is gone, and give it the channel's memory
+ *
+ * Returns 0; -ENODEV: no server runs; -EEXIST: it has another channel of this name; or
+ * another -errno.
+ */
+int tsct_channel_resume(struct tsct_channel *channel);
+
 /* ---- channels of a connected provider ---------------------------------- */
 
 /*

@@ -9,6 +9,7 @@
 #include <tsctrace/event.h>
 
 #include "channel.h"
+#include "helper.h"
 #include "runtime_paths.h"
 
 /* Handle that tsct_channel_open() returns when there is no memory for a new handle */
@@ -30,6 +31,7 @@ struct tsct_channel *tsct_channel_new(void)
 	channel->fd = channel->map_fd = -1;
 	tsct_emit_disable_fast(channel);
 	pthread_mutex_init(&channel->lock, NULL);
+	pthread_mutex_init(&channel->ids_lock, NULL);
 	return channel;
 }
 
@@ -53,19 +55,30 @@ static void release(struct tsct_channel *channel)
 
 void tsct_channel_close(struct tsct_channel *channel)
 {
+	struct tsct_channel *target, *replaced;
+
 	if (!channel || channel == &no_memory)
 		return;
+	tsct_helper_forget(channel);
 	tsct_events_disable(channel);
+	for (target = channel->target; target; target = replaced) {
+		replaced = target->replaced;
+		target->target = NULL;
+		tsct_channel_close(target);
+	}
 	release(channel);
+	tsct_channel_ids_free(channel);
+	pthread_mutex_destroy(&channel->ids_lock);
 	pthread_mutex_destroy(&channel->lock);
+	free(channel->opening);
 	free(channel);
 }
 
 /*
  * Tries one provider; @connected is the result of the connection to it. Returns true if
  * it is not running, has no such channel, or is the module, this user is over one of its
- * limits and the channel is an ordinary one, so that the next one is to be tried. *ret_error keeps the first error other
- * than -ENODEV.
+ * limits and the channel is an ordinary one, so that the next one is to be tried.
+ * *ret_error keeps the first error other than -ENODEV.
  */
 static bool try_provider(struct tsct_channel *channel,
 			 const struct tsct_channel_options *options,
@@ -87,30 +100,49 @@ static bool try_provider(struct tsct_channel *channel,
 		(is_module && err == -EDQUOT && !options->channel_flags);
 }
 
+static void copy_text(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from ? from : "");
+}
+
+/* Copies the options, and what the environment adds to them. */
+static void opening_init(struct tsct_opening *opening,
+			 const struct tsct_channel_options *options)
+{
+	const char *name = options->name ?: secure_getenv("TSCTRACE_CHANNEL");
+
+	opening->options = *options;
+	copy_text(opening->name, sizeof(opening->name),
+		  options->name || (name && *name) ? name : "default");
+	opening->options.name = opening->name;
+	copy_text(opening->only, sizeof(opening->only), secure_getenv("TSCTRACE_PROVIDER"));
+	copy_text(opening->embedded, sizeof(opening->embedded),
+		  secure_getenv("TSCTRACE_SOCKET"));
+	snprintf(opening->daemon, sizeof(opening->daemon), "%s/" TSCT_SOCKET_FILE,
+		 tsct_run_dir());
+}
+
 /*
  * Tries the providers that $TSCTRACE_PROVIDER allows. $TSCTRACE_SOCKET comes first: the
  * program that set this variable reads from its own rings only.
  */
-static int try_providers(struct tsct_channel *channel,
-			 const struct tsct_channel_options *options)
+static int try_providers(struct tsct_channel *channel, const struct tsct_opening *opening)
 {
-	const char *embedded = secure_getenv("TSCTRACE_SOCKET");
-	const char *only = secure_getenv("TSCTRACE_PROVIDER");
-	const bool has_embedded = embedded && *embedded;
+	const struct tsct_channel_options *options = &opening->options;
+	const bool has_embedded = *opening->embedded;
 	unsigned int mask = ~0U, i;	/* set of providers to try, as bits 1 <<
 					 * TSCT_PROVIDER_* */
-	char path[256];
 	size_t used;
 	int err = 0;
 
-	if (only && *only) {
+	if (*opening->only) {
 		for (i = 0; i <= TSCT_PROVIDER_EMBEDDED; i++)
-			if (!strcmp(only, tsct_provider_name(i)))
+			if (!strcmp(opening->only, tsct_provider_name(i)))
 				mask = 1U << i;
 		if (mask == ~0U) {
 			tsct_channel_add_error(channel, "TSCTRACE_PROVIDER=%.64s: "
 					       "unknown; unset it, or set it to module, "
-					       "daemon, embedded or none", only);
+					       "daemon, embedded or none", opening->only);
 			return -EINVAL;
 		}
 	}
@@ -123,15 +155,14 @@ static int try_providers(struct tsct_channel *channel,
 		tsct_channel_add_error(channel, "TSCTRACE_SOCKET: not set; run the "
 				       "program under trace-ctl record");
 	if (mask & 1U << TSCT_PROVIDER_EMBEDDED && has_embedded &&
-	    !try_provider(channel, options, tsct_socket_open(channel, embedded,
+	    !try_provider(channel, options, tsct_socket_open(channel, opening->embedded,
 			  "trace-ctl record"), &err))
 		return err;
 	if (mask & 1U << TSCT_PROVIDER_MODULE &&
 	    !try_provider(channel, options, tsct_module_open(channel), &err))
 		return err;
-	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, tsct_run_dir());
 	if (mask & 1U << TSCT_PROVIDER_DAEMON &&
-	    !try_provider(channel, options, tsct_socket_open(channel, path,
+	    !try_provider(channel, options, tsct_socket_open(channel, opening->daemon,
 			  "tsctraced"), &err))
 		return err;
 	/* Without a provider, a program that writes events is advised to run under
@@ -145,14 +176,37 @@ static int try_providers(struct tsct_channel *channel,
 	return err ? err : -ENODEV;
 }
 
+/*
+ * Lets the helper thread open the channel later, or connect to its daemon again, if
+ * that may help. $TSCTRACE_PROVIDER=none remains in force.
+ */
+static void watch(struct tsct_channel *channel, const struct tsct_opening *opening, int err)
+{
+	const struct tsct_channel_options *options = &opening->options;
+
+	if ((options->roles && !(options->roles & TSCT_ROLE_WRITE)) ||
+	    options->flags & TSCT_OPEN_NO_THREAD || !strcmp(opening->only, "none") ||
+	    err == -EINVAL || err == -ENOMEM ||
+	    (!err && channel->provider != TSCT_PROVIDER_DAEMON))
+		return;
+	channel->opening = malloc(sizeof(*channel->opening));
+	if (!channel->opening)
+		return;
+	*channel->opening = *opening;
+	channel->opening->options.name = channel->opening->name;
+	tsct_helper_watch(channel);
+}
+
 static int open_handle(const char *only_socket,
 		       const struct tsct_channel_options *options,
 		       struct tsct_channel **ret_channel)
 {
 	static const struct tsct_channel_options defaults;
-	const __u32 flags = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
+	const __u32 flags = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE | TSCT_OPEN_NO_THREAD;
+	const __u32 exclusive = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
 	const __u32 roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ;
 	struct tsct_channel *channel = tsct_channel_new();
+	struct tsct_opening opening;
 	int err = 0;
 	size_t i;
 
@@ -164,19 +218,39 @@ static int open_handle(const char *only_socket,
 	for (i = 0; i < 4; i++)
 		if (options->reserved[i])
 			break;
-	if (i < 4 || options->flags & ~flags || options->flags == flags ||
-	    options->roles & ~roles) {
+	if (i < 4 || options->flags & ~flags ||
+	    (options->flags & exclusive) == exclusive || options->roles & ~roles) {
 		tsct_channel_add_error(channel, "unknown or contradicting options; use "
 				       "header and library of one release");
 		return -EINVAL;
 	}
+	opening_init(&opening, options);
 	if (only_socket) {
-		try_provider(channel, options,
+		try_provider(channel, &opening.options,
 			     tsct_socket_open(channel, only_socket, "its server"),
 			     &err);
 		return err;
 	}
-	return try_providers(channel, options);
+	err = try_providers(channel, &opening);
+	watch(channel, &opening, err);
+	return err;
+}
+
+int tsct_channel_open_later(struct tsct_channel *channel)
+{
+	struct tsct_channel *target = tsct_channel_new();
+	int err = target ? try_providers(target, channel->opening) : -ENOMEM;
+
+	if (err) {
+		tsct_channel_close(target);
+		return err;
+	}
+	/* Events that are written by the handle itself go the way that asks for its
+	 * target. */
+	tsct_emit_disable_fast(channel);
+	target->replaced = channel->target;
+	tsct_events_move(channel, target);
+	return tsct_channel_ids_move(channel, target);
 }
 
 int tsct_channel_open(const struct tsct_channel_options *options,

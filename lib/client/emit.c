@@ -16,7 +16,7 @@ const __u32 tsct_no_mark = 0;
 /* Marks thread ids as unknown: then no event takes the fast path. */
 void tsct_emit_disable_fast(struct tsct_channel *channel)
 {
-	channel->fast.fork_mark = &tsct_no_mark;
+	__atomic_store_n(&channel->fast.fork_mark, &tsct_no_mark, __ATOMIC_RELAXED);
 }
 
 void tsct_emit_enable_fast(struct tsct_channel *channel)
@@ -64,6 +64,22 @@ static inline size_t iov_total(const struct iovec *iov,
 }
 
 /*
+ * Writes an event to the channel that was opened after the handle. Its ids are other
+ * ones, as programs may have defined other events there.
+ */
+static int emit_to_target(struct tsct_channel *channel, unsigned int id,
+			  const struct iovec *iov, unsigned int nr, bool ordered)
+{
+	struct tsct_channel *target = tsct_channel_target(channel);
+
+	id = tsct_channel_id(channel, id);
+	if (!id)
+		return tsct_emit_drop(channel, -ENOSPC);
+	return ordered ? tsct_emitv(target, id, iov, nr) :
+		tsct_emitv_unordered(target, id, iov, nr);
+}
+
+/*
  * Slow path of events that never enter the critical section: the thread's id is
  * unknown, the source is not the TSC, the payload is too large, or the channel is not
  * writable
@@ -77,6 +93,8 @@ emit_untried(struct tsct_channel *channel, unsigned int id,
 	};
 	size_t len;
 
+	if (tsct_channel_target(channel) != channel)
+		return emit_to_target(channel, id, iov, nr, ordered);
 	if (channel->provider == TSCT_PROVIDER_NONE)
 		return tsct_emit_drop(channel, -ENODEV);
 	if (!(channel->roles & TSCT_ROLE_WRITE))

@@ -12,10 +12,13 @@
 
 #include "lib/core/event_def.h"
 #include "channel.h"
+#include "helper.h"
 
 /* Flags of struct tsct_event_type */
 /* the event was put on a channel by tsct_event_bind() */
 #define BOUND		0x1
+/* the event was enabled when its channel could not be opened */
+#define WANTED		0x2
 
 #define ALL		"*"
 #define SEPARATORS	", \t\n"
@@ -45,9 +48,14 @@ static void handle_forks(void)
 	pthread_atfork(registry_lock, registry_unlock, registry_unlock);
 }
 
-static void registry_enter(void)
+void tsct_events_prepare(void)
 {
 	pthread_once(&fork_once, handle_forks);
+}
+
+static void registry_enter(void)
+{
+	tsct_events_prepare();
 	registry_lock();
 }
 
@@ -131,8 +139,9 @@ static bool is_selected(const char *patterns, const char *name)
 
 static void set_state(struct tsct_event_type *event, bool on)
 {
-	const uint64_t state = (uintptr_t)event->channel |
-		(uint64_t)event->id << 48;
+	const uint64_t state = event->channel ?
+		(uintptr_t)tsct_channel_target(event->channel) |
+		(uint64_t)event->id << 48 : 0;
 
 	/*
 	 * Stores the event's state by release, so that an emit that reads the state
@@ -145,12 +154,13 @@ static void leave_channel(struct tsct_event_type *event)
 {
 	set_state(event, false);
 	event->channel = NULL;
-	event->flags &= ~BOUND;
+	event->flags &= ~(BOUND | WANTED);
 }
 
 /* Defines the event in @channel, and leaves it disabled. Returns 0 or -errno. */
 static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 {
+	struct tsct_channel *target = tsct_channel_target(channel);
 	struct tsct_event_def def = {
 		.size = TSCT_EVENT_DEF_SIZE(event->nr_fields),
 		.kind = event->kind,
@@ -166,13 +176,13 @@ static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 	strcpy(def.name, event->name);
 	memcpy(def.fields, event->fields,
 	       event->nr_fields * sizeof(def.fields[0]));
-	id = tsct_event_define_def(channel, &def);
+	id = tsct_event_define_def(target, &def);
 	if (id < 0)
 		return id;
 	/*
 	 * The state has 48 bits for a channel's address; higher addresses are unusual.
 	 */
-	if ((uintptr_t)channel >> 48)
+	if ((uintptr_t)target >> 48)
 		return -EFAULT;
 	event->id = id;
 	event->channel = channel;
@@ -181,6 +191,7 @@ static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 
 static int check_writable(const struct tsct_channel *channel)
 {
+	channel = tsct_channel_target(channel);
 	if (channel->provider == TSCT_PROVIDER_NONE)
 		return -ENODEV;
 	return channel->roles & TSCT_ROLE_WRITE ? 0 : -EACCES;
@@ -230,6 +241,22 @@ void tsct_event_unregister(struct tsct_event_type *event)
 	registry_unlock();
 }
 
+static struct tsct_channel *default_channel;
+
+static void make_default(void)
+{
+	tsct_channel_open(NULL, &default_channel);
+}
+
+/* Opens the channel of tsct_events_enable(NULL), once. It is never closed. */
+static struct tsct_channel *open_default(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_default);
+	return default_channel;
+}
+
 int tsct_events_enable(struct tsct_channel *channel, const char *patterns)
 {
 	struct tsct_event_type *event;
@@ -243,21 +270,27 @@ int tsct_events_enable(struct tsct_channel *channel, const char *patterns)
 	}
 	if (tsct_patterns_check(patterns))
 		return -EINVAL;
-	result = check_writable(channel);
-	if (result)
-		return result;
+	channel = channel ? channel : open_default();
 	copy = strdup(patterns);
 	if (!copy)
 		return -ENOMEM;
 	registry_enter();
-	if (enabled_channel && enabled_channel != channel) {
+	result = check_writable(channel);
+	if (!result && enabled_channel && enabled_channel != channel)
+		result = -EBUSY;
+	/* A channel that may be opened later takes the patterns already. */
+	if (result && (result != -ENODEV || !channel->opening || enabled_channel)) {
 		registry_unlock();
 		free(copy);
-		return -EBUSY;
+		return result;
 	}
 	free(enabled_patterns);
 	enabled_patterns = copy;
 	enabled_channel = channel;
+	if (result) {
+		registry_unlock();
+		return result;
+	}
 	for (event = first; event; event = event->next) {
 		result = apply_patterns(event);
 		if (result < 0)
@@ -266,6 +299,7 @@ int tsct_events_enable(struct tsct_channel *channel, const char *patterns)
 			on += result;
 	}
 	registry_unlock();
+	tsct_helper_start(channel);
 	return err ? err : on;
 }
 
@@ -299,6 +333,8 @@ int tsct_events_set_enabled(const char *pattern, bool on)
 	for (event = first; event; event = event->next) {
 		if (!event->channel || !matches(pattern, len, event->name))
 			continue;
+		if (event->flags & WANTED)
+			continue;
 		set_state(event, on);
 		nr++;
 	}
@@ -308,13 +344,20 @@ int tsct_events_set_enabled(const char *pattern, bool on)
 
 int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel)
 {
-	int err = channel ? check_writable(channel) : 0;
+	int err = 0;
 
-	if (err)
-		return err;
 	registry_enter();
+	if (channel)
+		err = check_writable(channel);
+	if (err && (err != -ENODEV || !channel->opening)) {
+		registry_unlock();
+		return err;
+	}
 	leave_channel(event);
-	if (channel) {
+	if (err) {
+		event->channel = channel;
+		event->flags |= BOUND | WANTED;
+	} else if (channel) {
 		err = define(event, channel);
 		if (!err) {
 			event->flags |= BOUND;
@@ -326,4 +369,71 @@ int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel)
 	}
 	registry_unlock();
 	return err;
+}
+
+void tsct_events_move(struct tsct_channel *channel, struct tsct_channel *target)
+{
+	struct tsct_event_type *event;
+	bool on;
+
+	registry_enter();
+	if (target)
+		__atomic_store_n(&channel->target, target, __ATOMIC_RELEASE);
+	for (event = first; event; event = event->next) {
+		on = event->state || event->flags & WANTED;
+		if (event->channel == channel && (target || event->flags & WANTED)) {
+			/* If it cannot be defined, it is tried again later. */
+			event->flags &= ~WANTED;
+			if (!define(event, channel))
+				set_state(event, on);
+			else if (event->flags & BOUND)
+				event->flags |= WANTED;
+			event->channel = event->flags & WANTED ? channel : event->channel;
+		} else if (enabled_channel == channel && !event->channel) {
+			apply_patterns(event);
+		}
+	}
+	registry_unlock();
+}
+
+/* ---- descriptions -------------------------------------------------------- */
+
+static const char *const kind_names[] = {
+	"instant", "begin", "end", "counter", "send", "receive",
+};
+
+static const char *const type_names[] = {
+	"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64", "string",
+	"bytes", "chars",
+};
+
+static void describe(const struct tsct_event_type *event, FILE *to)
+{
+	const struct tsct_channel_header *header =
+		event->channel ? tsct_channel_info(event->channel) : NULL;
+	const struct tsct_field *field = event->fields;
+	unsigned int i;
+
+	fprintf(to, "%s\t%s\t%s\t%s\t", event->state ? "on" : header ? "off" : "none",
+		event->kind <= TSCT_KIND_RECEIVE ? kind_names[event->kind] : "?",
+		header ? header->name : "", event->name);
+	for (i = 0; i < event->nr_fields; i++, field++) {
+		fprintf(to, "%s%s:%s", i ? "," : "", field->name,
+			field->type <= TSCT_TYPE_CHARS ? type_names[field->type] : "?");
+		if (field->count)
+			fprintf(to, "[%u]", field->count);
+		if (field->format == TSCT_FORMAT_HEX)
+			fputs("/x", to);
+	}
+	fputc('\n', to);
+}
+
+void tsct_events_describe(FILE *to)
+{
+	const struct tsct_event_type *event;
+
+	registry_enter();
+	for (event = first; event; event = event->next)
+		describe(event, to);
+	registry_unlock();
 }

@@ -8,6 +8,7 @@
  * its replies would mix with its parent's.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -81,6 +82,34 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 	return 0;
 }
 
+/* Sends a request; a descriptor with it unless @sent_fd is -1. Returns 0 or -errno. */
+static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
+{
+	struct tsct_request request = { .cmd = cmd, .size = _IOC_SIZE(cmd) };
+	struct iovec iov[] = {
+		{ &request, sizeof(request) }, { arg, _IOC_SIZE(cmd) },
+	};
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	ssize_t len;
+
+	if (sent_fd >= 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(sizeof(sent_fd));
+		memcpy(CMSG_DATA(&control.align), &sent_fd, sizeof(sent_fd));
+	}
+	do
+		len = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	while (len < 0 && errno == EINTR);
+	return len < 0 ? -errno : 0;
+}
+
 /*
  * Sends a request and receives its reply. @ret_map_fd: set to the reply's memfd, if the
  * reply has a memfd; may be NULL
@@ -88,19 +117,10 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 static int exchange(int fd, unsigned int cmd, void *arg, int *ret_map_fd,
 		    int *ret_result)
 {
-	struct tsct_request request = { .cmd = cmd, .size = _IOC_SIZE(cmd) };
-	struct iovec iov[] = {
-		{ &request, sizeof(request) }, { arg, _IOC_SIZE(cmd) },
-	};
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
-	int map_fd = -1, err;
-	ssize_t len;
+	int map_fd = -1, err = send_request(fd, cmd, arg, -1);
 
-	do
-		len = sendmsg(fd, &msg, MSG_NOSIGNAL);
-	while (len < 0 && errno == EINTR);
-	err = len < 0 ? -errno :
-		receive_reply(fd, cmd, arg, &map_fd, ret_result);
+	if (!err)
+		err = receive_reply(fd, cmd, arg, &map_fd, ret_result);
 	if (!err && !*ret_result && map_fd >= 0 && ret_map_fd)
 		*ret_map_fd = map_fd;
 	else if (map_fd >= 0)
@@ -108,13 +128,28 @@ static int exchange(int fd, unsigned int cmd, void *arg, int *ret_map_fd,
 	return err;
 }
 
+/* Binds a new connection to the channel, by the channel's memory: its id could be that of
+ * another channel by now. */
+static int bind_memory(const struct tsct_channel *channel, int fd, __u32 roles,
+		       __u32 *ret_id)
+{
+	struct tsct_channel_adopt adopt = { .roles = roles };
+	int unused = -1, result = 0;
+	int err = send_request(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, channel->map_fd);
+
+	if (!err)
+		err = receive_reply(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, &unused, &result);
+	if (unused >= 0)
+		close(unused);
+	if (!err && !result)
+		*ret_id = adopt.id;
+	return err ? err : result;
+}
+
 static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
-	struct tsct_channel_attach attach = {
-		.id = channel->header.id, .uid = TSCT_UID_SELF,
-		.roles = TSCT_ROLE_WRITE,
-	};
 	int fd, err = -EPIPE, result = 0;
+	__u32 id;
 
 	if (channel->pid == getpid()) {
 		pthread_mutex_lock(&channel->lock);
@@ -132,8 +167,8 @@ static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
 	err = connect_to(channel->socket_path, &fd);
 	if (err)
 		return err;
-	err = exchange(fd, TSCT_IOC_CHANNEL_ATTACH, &attach, NULL, &result);
-	if (!err && !result)
+	err = bind_memory(channel, fd, TSCT_ROLE_WRITE, &id);
+	if (!err)
 		err = exchange(fd, cmd, arg, NULL, &result);
 	close(fd);
 	return err ? err : result;
@@ -146,6 +181,31 @@ bool tsct_provider_gone(const struct tsct_channel *channel)
 	struct pollfd hangup = { .fd = channel->fd, .events = POLLRDHUP };
 
 	return channel->ops == &socket_ops && poll(&hangup, 1, 0) == 1;
+}
+
+/* The descriptor keeps its number, since other threads use it. */
+int tsct_channel_resume(struct tsct_channel *channel)
+{
+	int fd, err;
+	__u32 id;
+
+	if (channel->ops != &socket_ops)
+		return -ENODEV;
+	err = connect_to(channel->socket_path, &fd);
+	if (err)
+		return err == -ENOENT || err == -ECONNREFUSED ? -ENODEV : err;
+	err = bind_memory(channel, fd, channel->roles, &id);
+	if (!err) {
+		pthread_mutex_lock(&channel->lock);
+		if (dup3(fd, channel->fd, O_CLOEXEC) < 0)
+			err = -errno;
+		channel->broken = err != 0;
+		channel->pid = getpid();
+		channel->header.id = id;
+		pthread_mutex_unlock(&channel->lock);
+	}
+	close(fd);
+	return err;
 }
 
 /* Adds the reason for @err, the error of a connection to @server, to the channel's

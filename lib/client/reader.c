@@ -16,10 +16,12 @@
 
 int tsct_reader_open(struct tsct_channel *channel, struct tsct_reader **ret_reader)
 {
-	const struct tsct_channel_header *h = &channel->header;
+	const struct tsct_channel_header *h;
 	struct tsct_reader *reader;
 	unsigned int cpu;
 
+	channel = tsct_channel_target(channel);
+	h = &channel->header;
 	if (channel->provider == TSCT_PROVIDER_NONE)
 		return -ENODEV;
 	if (!(channel->roles & TSCT_ROLE_READ))

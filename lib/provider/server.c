@@ -150,9 +150,12 @@ static void accept_clients(struct tsct_server *server)
 	}
 }
 
-/* @len: size of the message as sent; if above sizeof(*message), it was truncated */
+/*
+ * @len: size of the message as sent; if above sizeof(*message), it was truncated.
+ * @sent_fd: descriptor that was sent with it, -1: none
+ */
 static int answer_request(struct tsct_server *server, struct connection *conn,
-			  struct message *message, size_t len)
+			  struct message *message, size_t len, int sent_fd)
 {
 	const size_t size = len - sizeof(message->request);
 	union {
@@ -170,7 +173,8 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
 	if (message->request.size == size)
 		reply.result = tsct_store_request(&server->store, &conn->peer,
 						  message->request.cmd,
-						  message->arg, size, &fd);
+						  message->arg, size, sent_fd,
+						  &fd);
 	if (!reply.result)
 		iov[1].iov_len = reply.size = size;
 	if (fd >= 0) {
@@ -185,20 +189,46 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
 		-errno : 0;
 }
 
-/* Receives without a control buffer: the kernel closes descriptors that are sent. */
+/*
+ * Receives a message, and at most one descriptor: the kernel closes those for which the
+ * control buffer has no room. Returns the message's size as sent, or as recvmsg().
+ */
+static ssize_t receive(int fd, struct message *message, int *ret_fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { message, sizeof(*message) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
+	};
+	struct cmsghdr *cmsg;
+	ssize_t len;
+
+	*ret_fd = -1;
+	len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	cmsg = len < 0 ? NULL : CMSG_FIRSTHDR(&msg);
+	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
+		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
+	return len;
+}
+
 static void serve_client(struct tsct_server *server, struct connection *conn)
 {
 	struct message message;
+	int i, fd, failed;
 	ssize_t len;
-	int i;
 
 	for (i = 0; i < MESSAGES_PER_EVENT; i++) {
 		memset(&message, 0, sizeof(message));
-		len = recv(conn->fd, &message, sizeof(message),
-			   MSG_DONTWAIT | MSG_TRUNC);
+		len = receive(conn->fd, &message, &fd);
 		if (len < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
-		if (len <= 0 || answer_request(server, conn, &message, len)) {
+		failed = len <= 0 || answer_request(server, conn, &message, len, fd);
+		close_fd(fd);
+		if (failed) {
 			disconnect(server, conn);
 			return;
 		}
@@ -225,6 +255,17 @@ void tsct_server_dispatch(struct tsct_server *server)
 		else
 			serve_client(server, event.data.ptr);
 	}
+}
+
+void tsct_server_set_fd_store(struct tsct_server *server,
+			    const struct tsct_fd_store *fd_store)
+{
+	server->store.fd_store = *fd_store;
+}
+
+int tsct_server_restore(struct tsct_server *server, const char *label, int memfd)
+{
+	return tsct_store_restore(&server->store, label, memfd);
 }
 
 int tsct_server_fd(const struct tsct_server *server)

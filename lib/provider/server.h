@@ -34,6 +34,17 @@ struct tsct_store_unread;	/* counts of unread events, defined in store.h */
 int tsct_server_start(const char *socket_path, const char *kind,
 		      struct tsct_server **ret_server);
 
+/*
+ * tsct_server_set_fd_store - set what keeps the memfds of kept channels over a restart
+ * tsct_server_restore - take back a kept channel, see tsct_store_restore()
+ *
+ * Call them before the first tsct_server_dispatch().
+ */
+struct tsct_fd_store;
+void tsct_server_set_fd_store(struct tsct_server *server,
+			    const struct tsct_fd_store *fd_store);
+int tsct_server_restore(struct tsct_server *server, const char *label, int memfd);
+
 /* Returns an epoll descriptor: readable when tsct_server_dispatch() has work. */
 int tsct_server_fd(const struct tsct_server *server);
 

@@ -6,8 +6,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <tsctrace/version.h>
@@ -22,6 +24,8 @@
 
 /* Largest limit of one user's channels, in bytes, on machines of up to 256 CPUs */
 #define USER_BYTES_MAX		(1ULL << 30)
+/* largest id that a channel keeps when a client gives it back */
+#define FORMER_ID_MAX		(1U << 24)
 #define INVALID_ROLES		(~(TSCT_ROLE_WRITE | TSCT_ROLE_READ))
 /*
  * Channels of all users together may take a quarter of the memory, those of one user an
@@ -106,6 +110,13 @@ static int check_limits(const struct tsct_store *store, uid_t uid, __u64 bytes)
 	return 0;
 }
 
+/* Returns true if the READ role is in @roles, and the channel has its one consumer. */
+static bool has_consumer(const struct tsct_store_channel *channel, __u32 roles)
+{
+	return roles & TSCT_ROLE_READ && channel->consumers &&
+		channel->header.policy == TSCT_POLICY_DISCARD;
+}
+
 static void bind_peer(struct tsct_store_peer *peer,
 		      struct tsct_store_channel *channel, __u32 roles)
 {
@@ -114,6 +125,141 @@ static void bind_peer(struct tsct_store_peer *peer,
 	channel->holders++;
 	channel->consumers += !!(roles & TSCT_ROLE_READ);
 	channel->was_read |= !!(roles & TSCT_ROLE_READ);
+}
+
+/* ---- channels that survive the provider ---------------------------------- */
+
+/* Reports to the fd store that a channel has become, or is no longer, a kept one. */
+static void report_kept(const struct tsct_store *store,
+			const struct tsct_store_channel *channel, bool kept)
+{
+	char label[TSCT_STORE_LABEL_MAX];
+
+	if (!store->fd_store.keep)
+		return;
+	snprintf(label, sizeof(label), "channel-%u-%u-%s", channel->header.id,
+		 channel->header.uid, channel->header.name);
+	store->fd_store.keep(store->fd_store.arg, label, channel->memfd, kept);
+}
+
+/* Adds a channel. The list is in the order of ids, by which CHANNEL_NEXT goes on. */
+static void insert_channel(struct tsct_store *store,
+			   struct tsct_store_channel *channel)
+{
+	struct tsct_store_channel *after;
+
+	TAILQ_FOREACH_REVERSE(after, &store->channels, tsct_store_list, list)
+		if (after->header.id < channel->header.id)
+			break;
+	if (after)
+		TAILQ_INSERT_AFTER(&store->channels, after, channel, list);
+	else
+		TAILQ_INSERT_HEAD(&store->channels, channel, list);
+	if (channel->header.id > store->last_id)
+		store->last_id = channel->header.id;
+	channel->kept = !!(channel->header.flags & TSCT_CHANNEL_KEEP);
+	store->nr_channels++;
+	store->bytes += channel->header.file_size;
+}
+
+int tsct_store_restore(struct tsct_store *store, const char *label, int memfd)
+{
+	struct tsct_store_channel *channel;
+	struct tsct_channel_header h;
+	unsigned int id, uid;
+	char name[TSCT_NAME_MAX];
+	int end = 0, err;
+
+	if (sscanf(label, "channel-%u-%u-%31s%n", &id, &uid, name, &end) != 3 ||
+	    label[end] || !id || id == ~0U || !tsct_channel_name_valid(name))
+		return -EPROTO;
+	if (find_by_id(store, id) || find_by_name(store, uid, name))
+		return -EEXIST;
+	err = tsct_store_channel_peek(memfd, &h);
+	if (!err)
+		err = check_limits(store, uid, h.file_size);
+	if (!err)
+		err = tsct_store_channel_adopt(store, memfd, id, uid, name,
+					       TSCT_CHANNEL_KEEP, &channel);
+	if (!err)
+		insert_channel(store, channel);
+	return err;
+}
+
+static struct tsct_store_channel *find_by_memory(const struct tsct_store *store, int fd)
+{
+	struct tsct_store_channel *channel;
+	struct stat st, known;
+
+	if (fstat(fd, &st))
+		return NULL;
+	TAILQ_FOREACH(channel, &store->channels, list)
+		if (!fstat(channel->memfd, &known) && known.st_ino == st.st_ino &&
+		    known.st_dev == st.st_dev)
+			break;
+	return channel;
+}
+
+/*
+ * Makes a channel of memory that a client sent. The header is the client's, but a user
+ * could have created the same channel, so it can do no more than name and measure it.
+ */
+static int take_memory(struct tsct_store *store, const struct tsct_store_peer *peer,
+		       int fd, struct tsct_store_channel **ret_channel)
+{
+	struct tsct_channel_header h;
+	int err = tsct_store_channel_peek(fd, &h);
+
+	if (err)
+		return err;
+	if (h.uid != peer->uid)
+		return -EACCES;
+	if (!tsct_channel_name_valid(h.name))
+		return -EPROTO;
+	if (find_by_name(store, peer->uid, h.name))
+		return -EEXIST;
+	err = check_limits(store, peer->uid, h.file_size);
+	/* A former id is used again, but ids that a client made up must not use up all
+	 * ids. */
+	if (h.id > FORMER_ID_MAX || find_by_id(store, h.id))
+		h.id = store->last_id + 1;
+	if (!err && !h.id)
+		err = -EDQUOT;
+	if (!err)
+		err = tsct_store_channel_adopt(store, fd, h.id, peer->uid, h.name,
+					       h.flags & TSCT_CHANNEL_KEEP,
+					       ret_channel);
+	if (err)
+		return err;
+	insert_channel(store, *ret_channel);
+	if ((*ret_channel)->kept)
+		report_kept(store, *ret_channel, true);
+	return 0;
+}
+
+static int adopt_channel(struct tsct_store *store, struct tsct_store_peer *peer,
+			 struct tsct_channel_adopt *arg, int fd)
+{
+	struct tsct_store_channel *channel;
+	int err = 0;
+
+	if (!arg->roles || arg->roles & INVALID_ROLES || fd < 0 ||
+	    !is_zero(arg->reserved, 4))
+		return -EINVAL;
+	if (peer->channel)
+		return -EBUSY;
+	channel = find_by_memory(store, fd);
+	if (!channel)
+		err = take_memory(store, peer, fd, &channel);
+	else if (!may_access(peer, channel))
+		err = -EACCES;
+	else if (has_consumer(channel, arg->roles))
+		err = -EBUSY;
+	if (err)
+		return err;
+	arg->id = channel->header.id;
+	bind_peer(peer, channel, arg->roles);
+	return 0;
 }
 
 static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer,
@@ -150,11 +296,10 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	/*
 	 * Channel ids only increase: CHANNEL_NEXT can list while channels come and go.
 	 */
-	arg->id = ++store->last_id;
-	channel->kept = !!(arg->flags & TSCT_CHANNEL_KEEP);
-	TAILQ_INSERT_TAIL(&store->channels, channel, list);
-	store->nr_channels++;
-	store->bytes += channel->header.file_size;
+	arg->id = channel->header.id;
+	insert_channel(store, channel);
+	if (channel->kept)
+		report_kept(store, channel, true);
 	bind_peer(peer, channel, arg->roles);
 	*ret_fd = channel->memfd;
 	return 0;
@@ -186,8 +331,7 @@ static int attach_peer(struct tsct_store *store, struct tsct_store_peer *peer,
 	    (arg->roles & TSCT_ROLE_WRITE &&
 	     channel->header.flags & TSCT_CHANNEL_KERNEL))
 		return -EACCES;
-	if (arg->roles & TSCT_ROLE_READ && channel->consumers &&
-	    channel->header.policy == TSCT_POLICY_DISCARD)
+	if (has_consumer(channel, arg->roles))
 		return -EBUSY;
 	arg->id = channel->header.id;
 	bind_peer(peer, channel, arg->roles);
@@ -288,8 +432,12 @@ static int remove_kept(struct tsct_store *store,
 		return -EINVAL;
 	if (channel->nameless)
 		return -ENOENT;
+	report_kept(store, channel, false);
 	channel->kept = 0;
 	channel->nameless = 1;
+	/* A program that maps the channel gives it back after a restart, without this
+	 * flag. */
+	((struct tsct_channel_header *)(void *)channel->map)->flags &= ~TSCT_CHANNEL_KEEP;
 	if (!channel->holders)
 		drop_channel(store, channel, true);
 	return 0;
@@ -338,7 +486,7 @@ static int convert_argument(__u32 known, char *arg, size_t size)
 }
 
 int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
-		       __u32 cmd, void *arg, size_t size, int *ret_fd)
+		       __u32 cmd, void *arg, size_t size, int fd, int *ret_fd)
 {
 	__u32 known;
 	int err;
@@ -357,6 +505,8 @@ int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
 		return err ?: create_channel(store, peer, arg, ret_fd);
 	case TSCT_IOC_CHANNEL_ATTACH:
 		return err ?: attach_peer(store, peer, arg, ret_fd);
+	case TSCT_IOC_CHANNEL_ADOPT:
+		return err ?: adopt_channel(store, peer, arg, fd);
 	case TSCT_IOC_CHANNEL_NEXT:
 		return err ?: next_channel(store, peer, arg);
 	case TSCT_IOC_CHANNEL_REMOVE:
@@ -388,7 +538,9 @@ void tsct_store_clear(struct tsct_store *store)
 
 	for (channel = TAILQ_FIRST(&store->channels); channel; channel = next) {
 		next = TAILQ_NEXT(channel, list);
+		/* What the fd store holds must keep its contents. */
 		if (!channel->holders)
-			drop_channel(store, channel, true);
+			drop_channel(store, channel,
+				     !channel->kept || !store->fd_store.keep);
 	}
 }

@@ -3,6 +3,7 @@
 #ifndef TSCT_STORE_H
 #define TSCT_STORE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
 #include <sys/types.h>
@@ -16,6 +17,20 @@ struct tsct_store_unread {
 	char name[TSCT_NAME_MAX];
 };
 
+struct tsct_store_channel;
+
+/*
+ * Keeps memfds while the provider is restarted. keep(): @kept: true: a kept channel was
+ * made; false: it was removed
+ */
+struct tsct_fd_store {
+	void (*keep)(void *arg, const char *label, int memfd, bool kept);
+	void *arg;
+};
+
+/* Bytes of a label, which identifies a kept channel: "channel-ID-UID-NAME" */
+#define TSCT_STORE_LABEL_MAX	(TSCT_NAME_MAX + 32)
+
 struct tsct_store {
 	char kind[16];		/* kind of the provider: "daemon" or "embedded" */
 	__u32 source;		/* TSCT_SOURCE_* of new channels */
@@ -27,9 +42,10 @@ struct tsct_store {
 	__u64 bytes;
 	__u64 bytes_max;
 	__u64 bytes_user_max;
-	TAILQ_HEAD(, tsct_store_channel) channels;	/* list of channels by id,
+	TAILQ_HEAD(tsct_store_list, tsct_store_channel) channels;	/* list of channels by id,
 							 * ascending */
 	struct tsct_store_unread unread;	/* unread events of freed channels */
+	struct tsct_fd_store fd_store;	/* zeros: none */
 };
 
 /* The client of one connection. The caller sets uid and zeroes the rest. */
@@ -50,12 +66,23 @@ void tsct_store_init(struct tsct_store *store, const char *kind);
  * @arg: argument, overwritten with the reply of the same size; in a buffer of
  *	TSCT_ARG_MAX bytes, aligned to 8
  * @size: bytes of the argument as sent. A longer argument than the buffer is rejected.
+ * @fd: descriptor that was sent with the request, -1: none; the caller owns it
  * @ret_fd: a memfd to send with the reply, owned by the store; -1: none
  *
  * Validates the argument. Returns 0 or the -errno to send to the peer.
  */
 int tsct_store_request(struct tsct_store *store, struct tsct_store_peer *peer,
-		       __u32 cmd, void *arg, size_t size, int *ret_fd);
+		       __u32 cmd, void *arg, size_t size, int fd, int *ret_fd);
+
+/*
+ * tsct_store_restore - take back a kept channel after a restart
+ * @label: label that the fd store got with the memfd; it is trusted, the memory is not
+ * @memfd: the store owns a duplicate
+ *
+ * Returns 0; -EEXIST: there is a channel with this id; -EPROTO: not a channel's memory,
+ * or an invalid label; -EDQUOT; -ENOMEM; or another -errno.
+ */
+int tsct_store_restore(struct tsct_store *store, const char *label, int memfd);
 
 /*
  * Unbinds a peer from its channel, which is freed with its last peer. @reclaim: free
@@ -100,6 +127,18 @@ struct tsct_store_channel {
 int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
 			    uid_t uid, const struct tsct_channel_create *create,
 			    struct tsct_store_channel **ret_channel);
+/*
+ * Takes a memfd that has been out of this process's control for a channel. Identity is
+ * from @id, @uid, @name and @flags; geometry and definitions are from the memory, which
+ * may be hostile. Returns 0; -EPROTO: not the memory of a channel of this machine; or
+ * another -errno.
+ */
+int tsct_store_channel_adopt(const struct tsct_store *store, int memfd, __u32 id,
+			     uid_t uid, const char *name, __u32 flags,
+			     struct tsct_store_channel **ret_channel);
+
+/* Copies the header from a memfd, and checks it. Returns 0 or -EPROTO. */
+int tsct_store_channel_peek(int memfd, struct tsct_channel_header *ret_header);
 void tsct_store_channel_free(struct tsct_store_channel *channel);
 
 /* Finds or appends a definition and sets def->id. Returns 0 or -ENOSPC. */

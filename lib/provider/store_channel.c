@@ -2,13 +2,17 @@
 /* The memory of a channel: a sealed memfd with the layout of tsctrace/abi.h */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "lib/client/channel.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "store.h"
@@ -122,6 +126,17 @@ static int allocate_rings(const struct tsct_store_channel *channel)
 
 static int map_memfd(struct tsct_store_channel *channel)
 {
+	channel->map = mmap(NULL, channel->header.file_size, PROT_READ | PROT_WRITE,
+			    MAP_SHARED, channel->memfd, 0);
+	if (channel->map == MAP_FAILED) {
+		channel->map = NULL;
+		return -errno;
+	}
+	return 0;
+}
+
+static int make_memfd(struct tsct_store_channel *channel)
+{
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	const __u64 size = channel->header.file_size;
 	int err;
@@ -135,13 +150,7 @@ static int map_memfd(struct tsct_store_channel *channel)
 		return err;
 	if (fcntl(channel->memfd, F_ADD_SEALS, seals) < 0)
 		return -errno;
-	channel->map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
-			    channel->memfd, 0);
-	if (channel->map == MAP_FAILED) {
-		channel->map = NULL;
-		return -errno;
-	}
-	return 0;
+	return map_memfd(channel);
 }
 
 static struct tsct_producer *
@@ -181,7 +190,7 @@ int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
 	set_layout(h, store->nr_cpus, create->block_size, create->blocks);
 	channel->defs = malloc(TSCT_DEFS_SIZE);
 	if (channel->defs)
-		err = map_memfd(channel);
+		err = make_memfd(channel);
 	if (err) {
 		tsct_store_channel_free(channel);
 		return err;
@@ -190,6 +199,92 @@ int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
 		tsct_ring_init(producer_of(channel, cpu), data_of(channel, cpu));
 	memset(channel->map + CPU_STATE_OFFSET, TSCT_CPU_READY, h->nr_cpus);
 	memcpy(channel->map, h, sizeof(*h));
+	*ret_channel = channel;
+	return 0;
+}
+
+/* ---- memory that comes back ---------------------------------------------- */
+
+int tsct_store_channel_peek(int memfd, struct tsct_channel_header *ret_header)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW, fixed = F_SEAL_WRITE |
+		F_SEAL_FUTURE_WRITE;
+	int has = fcntl(memfd, F_GET_SEALS);
+	struct statfs fs;
+	struct stat st;
+
+	/* Only the memory of a memfd is always there: pages of a file on another file
+	 * system, or of one that can be truncated, may raise SIGBUS. */
+	if (has < 0 || (has & seals) != seals || has & fixed || fstat(memfd, &st) ||
+	    fstatfs(memfd, &fs) || fs.f_type != TMPFS_MAGIC ||
+	    pread(memfd, ret_header, sizeof(*ret_header), 0) != sizeof(*ret_header) ||
+	    tsct_channel_check(ret_header, st.st_size))
+		return -EPROTO;
+	return 0;
+}
+
+/* Copies the definitions from the memory, up to the first that is not valid. */
+static void adopt_defs(struct tsct_store_channel *channel)
+{
+	struct tsct_channel_header *h = &channel->header;
+	const struct tsct_event_def *def;
+	__u64 used = h->defs_used < h->defs_size ? h->defs_used : h->defs_size;
+	size_t pos = 0, end = 0;
+	int err;
+
+	memcpy(channel->defs, channel->map + h->defs_offset, used);
+	while ((def = tsct_event_def_next(channel->defs, used, pos, &pos, &err))) {
+		if (def->id != TSCT_ID_FIRST + channel->nr_defs)
+			break;
+		channel->nr_defs++;
+		end = pos;
+	}
+	h->defs_used = end;
+}
+
+int tsct_store_channel_adopt(const struct tsct_store *store, int memfd, __u32 id,
+			     uid_t uid, const char *name, __u32 flags,
+			     struct tsct_store_channel **ret_channel)
+{
+	struct tsct_store_channel *channel = calloc(1, sizeof(*channel));
+	struct tsct_channel_header *h, layout = { 0 };
+	int err = -ENOMEM;
+
+	if (!channel)
+		return -ENOMEM;
+	h = &channel->header;
+	channel->defs = malloc(TSCT_DEFS_SIZE);
+	channel->memfd = fcntl(memfd, F_DUPFD_CLOEXEC, 3);
+	if (channel->defs)
+		err = channel->memfd < 0 ? -errno : tsct_store_channel_peek(memfd, h);
+	if (!err) {
+		set_layout(&layout, store->nr_cpus, h->block_size, h->blocks);
+		if (h->nr_cpus != layout.nr_cpus || h->defs_size != layout.defs_size ||
+		    h->cpu_state_offset != layout.cpu_state_offset ||
+		    h->defs_offset != layout.defs_offset ||
+		    h->consumer_offset != layout.consumer_offset ||
+		    h->ring_offset != layout.ring_offset ||
+		    h->ring_stride != layout.ring_stride ||
+		    h->file_size != layout.file_size)
+			err = -EPROTO;
+	}
+	if (!err)
+		err = allocate_rings(channel);
+	if (!err)
+		err = map_memfd(channel);
+	if (err) {
+		tsct_store_channel_free(channel);
+		return err;
+	}
+	adopt_defs(channel);
+	h->size = sizeof(*h);
+	h->id = id;
+	h->uid = uid;
+	h->flags = flags;
+	memset(h->name, 0, sizeof(h->name));
+	memcpy(h->name, name, strlen(name));
+	memcpy(channel->map, h, sizeof(*h));
+	memset(channel->map + h->cpu_state_offset, TSCT_CPU_READY, h->nr_cpus);
 	*ret_channel = channel;
 	return 0;
 }

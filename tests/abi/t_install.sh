@@ -31,6 +31,12 @@ for file in bin/trace-ctl sbin/tsctraced lib/libtsctrace.a lib/libtsctrace.so \
 		share/man/man8/tsctraced.8; do
 	[ -s "$file" ] || fail "there is no $file"
 done
+if ls "$O"/python/tsctrace/_tsctrace*.so >/dev/null 2>&1; then
+	module=$(echo lib/python*/dist-packages/tsctrace)
+	[ -s "$module/__init__.py" ] || fail "there is no Python module"
+	TSCTRACE_PROVIDER=none PYTHONPATH=${module%/*} /usr/bin/python3 -c \
+		'import tsctrace; tsctrace.event("a", n=1)' || fail "the Python module does not run"
+fi
 cmp bin/trace-ctl "$O/tools/trace-ctl" || fail "whose trace-ctl?"
 [ "$(ls "$work")" = "$(printf 'a stage\nlog')" ] || fail "strays: $(ls "$work")"
 echo "$(find . -type f | wc -l) files, one tree"

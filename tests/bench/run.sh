@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [emit | clock | codec | file | record | merge]... - runs these benchmarks, or all
+# run.sh [emit | clock | codec | file | record | merge | python]... - runs these benchmarks, or all
 #
 # Prints "name value unit" lines. Alternatives that are installed are measured in the
 # same run. There is no pass or fail: on a busy machine only the ratios are meaningful.
@@ -40,6 +40,25 @@ bench_emit() {
 bench_clock() {
 	"$out/bench/bench_clock"
 	"$out/bench/bench_rate"
+}
+
+# Into a flight recorder of the daemon, which needs no reader
+bench_python() {
+	local daemon run
+	run=$(mktemp -d)
+	export TSCTRACE_RUN_DIR=$run TSCTRACE_PROVIDER=daemon TSCTRACE_CHANNEL=bench
+	"$out/daemon/tsctraced" --no-module 2>/dev/null &
+	daemon=$!
+	until "$out/tools/trace-ctl" channel create bench --policy overwrite \
+		>/dev/null 2>&1; do
+		kill -0 "$daemon"
+		sleep 0.1
+	done
+	PYTHONPATH=$out/python /usr/bin/python3 "$here/python.py" || true
+	kill "$daemon"
+	wait "$daemon" || true
+	rm -r "$run"
+	unset TSCTRACE_RUN_DIR TSCTRACE_PROVIDER TSCTRACE_CHANNEL
 }
 
 bench_codec() {
@@ -150,7 +169,7 @@ bench_merge() {
 	O="$out" "$here/merge.sh"
 }
 
-[ $# -gt 0 ] || set -- emit clock codec file record merge
+[ $# -gt 0 ] || set -- emit clock codec file record merge python
 for group in "$@"; do
 	"bench_$group"
 done

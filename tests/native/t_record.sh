@@ -43,7 +43,7 @@ run 0 record -q -o "$work/b" -- sh -c 'echo out; echo err >&2; exit 7'
 err" ] || fail "-q is not quiet"
 run 0 record -o "$work/c" -- sh -c 'exit 7'
 says "^sh exited with status 7"
-says 'no events: no program wrote to channel default; sh is not instrumented, ran as another user, or wrote to another channel;'
+says 'no events: no program wrote to channel default; sh is not instrumented, could not reach /.*/socket (chroot, container), ran as another user, or wrote to another channel;'
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -o "$work/silent" -x c - -x none \
 	"$build/lib/libtsctrace.a" -lm <<'END'

@@ -74,15 +74,15 @@ if [ "$(id -u)" = 0 ]; then
 		fail "events of another user are recorded"
 fi
 
-# If the daemon ends, record goes on recording the programs that are attached, and
-# reports that programs started later are not recorded.
+# If the daemon ends, record goes on recording the programs that are attached, and reports
+# that programs started later are not recorded, until the daemon runs again.
 "$ctl" record -v -o "$work/g" 2>"$work/g.err" &
 pid=$!
 started+=("$pid")
 until_in "$work/g.err" 'recording: [1-9]'
 kill "$daemon"
 wait "$daemon" || true
-until_in "$work/g.err" 'record: tsctraced ended: programs started from now on are not recorded; start it and record again'
+until_in "$work/g.err" 'record: tsctraced ended: programs started from now on are not recorded; start it again'
 events() {
 	sed -n 's/^recording: \([0-9]*\) .*/\1/p' "$work/g.err" | tail -n 1
 }
@@ -92,19 +92,34 @@ for ((i = 0; i < 300; i++)); do
 	sleep 0.1
 done
 [ "$(events)" -gt "$before" ] || fail "attached programs are no longer recorded"
+"$emit" 10 >"$work/out" || true
 "$build/daemon/tsctraced" 2>"$work/daemon2.log" &
-started+=("$!")
-until_in "$work/daemon2.log" 'clock synchronized'
+daemon=$!
+started+=("$daemon")
+until_in "$work/g.err" 'record: tsctraced runs again, and has the channels'
 "$emit" 10 >"$work/out" || fail "emit"
+kill -INT "$pid"
+wait "$pid" || fail "recorder whose daemon was restarted: $(cat "$work/g.err")"
+[ "$(grep -c 'from now on are not' "$work/g.err")" = 1 ] || fail "reported more than once"
+run 0 stat "$work/g"
+run 0 stat --json "$work/g"
+shows '^  "provider_gone": false,'
+run 0 dump --event every "$work/g"
+[ "$(wc -l <"$work/out")" = 1 ] || fail "not only the program after the restart is recorded"
+
+# The daemon does not return.
+"$ctl" record -v -o "$work/h" 2>"$work/h.err" &
+pid=$!
+started+=("$pid")
+until_in "$work/h.err" 'recording: [1-9]'
+kill "$daemon"
+until_in "$work/h.err" 'record: tsctraced ended'
 kill -INT "$pid"
 got=0
 wait "$pid" || got=$?
-[ "$got" = 3 ] || fail "recorder without its daemon: exit status $got: $(cat "$work/g.err")"
-[ "$(grep -c 'from now on' "$work/g.err")" = 1 ] || fail "reported more than once"
-grep -q '^  tsctraced ended during the recording' "$work/g.err" || fail "the end of the daemon is not reported"
-run 3 stat "$work/g"
+[ "$got" = 3 ] || fail "recorder without its daemon: exit status $got: $(cat "$work/h.err")"
+grep -q '^  tsctraced ended during the recording' "$work/h.err" || fail "the end of the daemon is not reported"
+run 3 stat "$work/h"
 says 'stat: tsctraced ended during the recording: programs started'
-run 3 stat --json "$work/g"
+run 3 stat --json "$work/h"
 shows '^  "provider_gone": true,'
-run 3 dump "$work/g"
-! grep -q ' every ' "$work/out" || fail "a later program is recorded"

@@ -73,7 +73,7 @@ kill -TERM "$pid"
 ended 0
 start -o "$work/d" --duration 0.5
 ended 0
-says 'no events: no program wrote to channel default$'
+says 'no events: no program wrote to channel default; '
 kill "$daemon"
 wait "$daemon" || fail "exit status of the daemon"
 begin=$SECONDS
@@ -85,7 +85,7 @@ says 'was terminated by signal 15'
 # Processes that the command leaves running are reported, and not stopped.
 run 0 record -o "$work/f" -- sh -c 'sleep 30 >/dev/null 2>&1 & echo $!'
 says 'processes started by the command still run'
-says 'no events: no program wrote to channel default; processes that still run may write to it after this recording$'
+says 'no events: no program wrote to channel default; processes that still run may write to it after this recording'
 kill "$(cat "$work/out")" || fail "a process of the command was killed"
 
 # After a kill, the files are readable, with a warning that the end is missing.

@@ -12,24 +12,6 @@
 #include "store_users.h"
 #include "suite.h"
 
-static int attach(struct tsct_store_peer *peer, const char *name, __u32 uid,
-		  __u32 roles)
-{
-	struct tsct_channel_attach arg = { .uid = uid, .roles = roles };
-
-	memcpy(arg.name, name, strlen(name));
-	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
-}
-
-static int attach_id(struct tsct_store_peer *peer, __u32 id)
-{
-	struct tsct_channel_attach arg = {
-		.id = id, .uid = TSCT_UID_SELF, .roles = TSCT_ROLE_WRITE,
-	};
-
-	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
-}
-
 START_TEST(test_create_permissions)
 {
 	struct tsct_channel_create sound = a_channel("a"), arg;
@@ -397,10 +379,10 @@ START_TEST(test_unknown_requests)
 			 -ENOTTY);
 	ck_assert_int_eq(request(&anna, _IO('T', 0), arg), -ENOTTY);
 	ck_assert_int_eq(tsct_store_request(&store, &anna, TSCT_IOC_INFO, arg,
-					    sizeof(struct tsct_info) - 1, &fd),
+					    sizeof(struct tsct_info) - 1, -1, &fd),
 			 -EINVAL);
 	ck_assert_int_eq(tsct_store_request(&store, &anna, TSCT_IOC_INFO, arg,
-					    0, &fd), -EINVAL);
+					    0, -1, &fd), -EINVAL);
 }
 END_TEST
 
@@ -409,7 +391,7 @@ static int sized_request(struct tsct_store_peer *peer, __u32 cmd, void *arg,
 {
 	return tsct_store_request(&store, peer,
 				  _IOC(_IOC_DIR(cmd), _IOC_TYPE(cmd),
-				       _IOC_NR(cmd), size), arg, size, &fd);
+				       _IOC_NR(cmd), size), arg, size, -1, &fd);
 }
 
 /* Requests that a store does not support are known in every size of their arguments. */

@@ -41,6 +41,9 @@ static inline struct tsct_channel_create a_channel(const char *name)
 	return arg;
 }
 
+/* Descriptor that the next requests send; -1: none */
+static int sent_fd = -1;
+
 static inline int request(struct tsct_store_peer *peer, __u32 cmd, void *arg)
 {
 	char room[TSCT_ARG_MAX] __attribute__((aligned(8)));
@@ -48,7 +51,7 @@ static inline int request(struct tsct_store_peer *peer, __u32 cmd, void *arg)
 
 	memcpy(room, arg, _IOC_SIZE(cmd));
 	error = tsct_store_request(&store, peer, cmd, room, _IOC_SIZE(cmd),
-				   &fd);
+				   sent_fd, &fd);
 	if (!error)
 		memcpy(arg, room, _IOC_SIZE(cmd));
 	else
@@ -61,6 +64,24 @@ static inline int create(struct tsct_store_peer *peer, const char *name)
 	struct tsct_channel_create arg = a_channel(name);
 
 	return request(peer, TSCT_IOC_CHANNEL_CREATE, &arg);
+}
+
+static inline int attach(struct tsct_store_peer *peer, const char *name, __u32 uid,
+		  __u32 roles)
+{
+	struct tsct_channel_attach arg = { .uid = uid, .roles = roles };
+
+	memcpy(arg.name, name, strlen(name));
+	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
+}
+
+static inline int attach_id(struct tsct_store_peer *peer, __u32 id)
+{
+	struct tsct_channel_attach arg = {
+		.id = id, .uid = TSCT_UID_SELF, .roles = TSCT_ROLE_WRITE,
+	};
+
+	return request(peer, TSCT_IOC_CHANNEL_ATTACH, &arg);
 }
 
 #endif /* TESTS_STORE_USERS_H */

@@ -14,6 +14,8 @@
 
 int cmd_channel(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_emit(int argc, char **argv);
+int cmd_events(int argc, char **argv);
 int cmd_clock(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_dump(int argc, char **argv);

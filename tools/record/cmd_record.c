@@ -237,6 +237,8 @@ static int run_loop(struct record_session *s, struct record_child *child)
 			usleep(FLIGHT_US);
 		else if (!err)
 			wait_for_events(&waiter, taken);
+		if (child->running && (!taken || child_ended))
+			record_child_look(s, child->pid);
 	}
 	if (s->writer)
 		record_show_progress(s, true);

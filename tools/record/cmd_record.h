@@ -35,6 +35,8 @@ struct record_options {
 	uint32_t block_size, blocks;
 	double duration_s;		/* length of the recording; 0: no limit */
 	bool quiet, json, pass_status;
+	bool create;			/* -c may name a channel that does not exist */
+	bool require_events;		/* a recording without events is a failure */
 	unsigned int verbose;
 	uint32_t timestamps;	/* unit of ticks in the files, enum tsct_timestamps */
 	uint32_t fsync;		/* times at which files are flushed, enum tsct_fsync */
@@ -145,6 +147,9 @@ struct record_session {
 	__s64 utc_ns;
 	struct tsct_clock *clock;
 	struct kernel_source *source;	/* kernel events; NULL: none */
+	/* the command ran as another user, child_uid, or in another root directory */
+	bool child_is_other, child_has_root;
+	uid_t child_uid;
 	unsigned long untracked;	/* number of processes that were not recorded */
 	/* number of kernel events not recorded, at most */
 	unsigned long missed;
@@ -162,6 +167,20 @@ struct record_session {
 
 /* Opens all channels (record_channels.c). Starts an embedded server if it is needed. */
 int record_channels_open(struct record_session *s);
+
+/*
+ * record_channel_find - find program channel @i, if -c names one (record_why.c)
+ *
+ * Opens it if the name is an id, or, for root, that of another user's channel. Returns 1:
+ * opened; 0: to be opened by its name; -errno: printed.
+ *
+ * record_child_look - note user and root directory of the command
+ * record_print_why - print that there are no events, and why
+ */
+int record_channel_find(struct record_session *s, unsigned int i);
+void record_child_look(struct record_session *s, pid_t pid);
+void record_print_why(const struct record_session *s, const struct record_child *child,
+		      bool left_some);
 
 /* Initializes a session without channels, which the caller opens itself. */
 void record_session_init(struct record_session *s, const struct record_options *o);

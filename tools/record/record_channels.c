@@ -13,6 +13,7 @@
 
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
+#include "lib/client/programs.h"
 
 #define SERVER_DIR	"tsctrace-XXXXXX"
 /* age after which the directory of a running server is surely locked, s */
@@ -122,6 +123,26 @@ static int embed_server(struct record_session *s, int err)
 	return start_server(s);
 }
 
+/* Checks that an open channel fits the recording. */
+static int check_program(const struct record_session *s, unsigned int i)
+{
+	struct tsct_channel *const *t = &s->channels[i];
+
+	if (s->o->flight && tsct_channel_info(*t)->policy != TSCT_POLICY_OVERWRITE) {
+		record_error("channel %s: exists and is not a flight recorder"
+				" (it discards new events); use another with -c",
+				s->names[i]);
+		return -EEXIST;
+	}
+	if (!i || tsct_channel_provider(*t) == tsct_channel_provider(s->channels[0]))
+		return 0;
+	record_error("channel %s: provided by the %s, but channel %s by the %s;"
+			" set $TSCTRACE_PROVIDER to one of them", s->names[i],
+			tsct_provider_name(tsct_channel_provider(*t)), s->names[0],
+			tsct_provider_name(tsct_channel_provider(s->channels[0])));
+	return -EXDEV;
+}
+
 /* Opens program channel @i. All program channels must have the provider of channel
  * 0. */
 static int open_program(struct record_session *s, unsigned int i)
@@ -159,21 +180,7 @@ static int open_program(struct record_session *s, unsigned int i)
 			     " recording, or use another channel with -c", s->names[i]);
 	else if (err)
 		record_error("channel %s: %s", s->names[i], tsct_channel_error(*t));
-	if (err)
-		return err;
-	if (s->o->flight && tsct_channel_info(*t)->policy != TSCT_POLICY_OVERWRITE) {
-		record_error("channel %s: exists and is not a flight recorder"
-				" (it discards new events); use another with -c",
-				s->names[i]);
-		return -EEXIST;
-	}
-	if (!i || tsct_channel_provider(*t) == tsct_channel_provider(s->channels[0]))
-		return 0;
-	record_error("channel %s: provided by the %s, but channel %s by the %s;"
-			" set $TSCTRACE_PROVIDER to one of them", s->names[i],
-			tsct_provider_name(tsct_channel_provider(*t)), s->names[0],
-			tsct_provider_name(tsct_channel_provider(s->channels[0])));
-	return -EXDEV;
+	return err ? err : check_program(s, i);
 }
 
 /* Opens the channel for kernel events in the module. Returns 0 or -errno. */
@@ -244,7 +251,8 @@ int record_channels_open(struct record_session *s)
 	int err;
 
 	for (i = 0; i < s->nr_programs; i++) {
-		err = open_program(s, i);
+		err = record_channel_find(s, i);
+		err = err == 1 ? check_program(s, i) : err ? err : open_program(s, i);
 		if (err)
 			return err;
 		/* An existing channel may have another size than was requested. */
@@ -255,6 +263,8 @@ int record_channels_open(struct record_session *s)
 				     " not changed", s->names[i], header->blocks,
 				     header->block_size);
 	}
+	/* Programs that have no provider yet, as they were started before it */
+	tsct_programs_notify();
 	s->nr_channels = s->nr_programs;
 	if (!s->o->nr_events)
 		return 0;

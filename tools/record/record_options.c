@@ -12,9 +12,9 @@
 #include "lib/fit/fit.h"
 #include "tools/common/cmd.h"
 
-enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CPU, KEY_DURATION, KEY_EVENTS,
-       KEY_FIT, KEY_JSON, KEY_NO_CLUSTER, KEY_NO_SESSIONS, KEY_PASS,
-       KEY_SYNC_TIMEOUT, KEY_UNREAD };
+enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CPU,
+       KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_NO_CLUSTER, KEY_NO_SESSIONS, KEY_PASS,
+       KEY_REQUIRE, KEY_SYNC_TIMEOUT, KEY_UNREAD };
 
 static const struct argp_option options[] = {
 	{ "event", 'e', "EVENT", 0, "record this kernel event or group; may be "
@@ -31,9 +31,11 @@ static const struct argp_option options[] = {
 	  "directory (default: tsctrace-DATE-TIME)", 0 },
 	{ "all", 'a', NULL, 0, "record kernel events of the whole system, not "
 	  "only of CMD and its descendants", 0 },
-	{ "channel", 'c', "CHANNEL", 0, "channel to record; may be repeated; CMD "
-	  "uses the first by default (default: $TSCTRACE_CHANNEL, or 'default')",
-	  0 },
+	{ "channel", 'c', "CHANNEL", 0, "channel to record, by name or id; may be "
+	  "repeated; CMD uses the first by default (default: $TSCTRACE_CHANNEL, or "
+	  "'default')", 0 },
+	{ "create", KEY_CREATE, NULL, 0, "create the channels of -c that do not exist, "
+	  "although others have similar names", 0 },
 	{ "events", KEY_EVENTS, "PATTERNS", 0, "enable these typed events in "
 	  "CMD: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
 	{ "unread", KEY_UNREAD, NULL, 0, "also record unread events that are in "
@@ -59,6 +61,8 @@ static const struct argp_option options[] = {
 	  TSCT_FIT_KINDS " (default: as in tsctraced.conf)", 0 },
 	{ "sync-timeout", KEY_SYNC_TIMEOUT, "SECONDS", 0, "wait up to SECONDS "
 	  "for the end of a sync session, 1 to 3600 (default: 5; with --cluster: 30)", 0 },
+	{ "require-events", KEY_REQUIRE, NULL, 0, "exit with status 3 if nothing was "
+	  "recorded", 0 },
 	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if the "
 	  "recording succeeded", 0 },
 	{ "quiet", 'q', NULL, 0, "print only errors and losses", 0 },
@@ -188,6 +192,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--sync-timeout: '%s' is not a number from 1"
 				   " to 3600", arg);
 		break;
+	case KEY_CREATE: o->create = true; break;
+	case KEY_REQUIRE: o->require_events = true; break;
 	case KEY_PASS: o->pass_status = true; break;
 	case KEY_JSON: o->json = true; break;
 	case ARGP_KEY_ARG:
@@ -208,7 +214,7 @@ static const struct argp argp = {
 	options, parse_option, "[-- CMD [ARGUMENT]...]",
 	"Record events while CMD runs, or until interrupted (Ctrl-C)."
 	"\vExit status: 0: success; 1: recording failed; 2: usage; 3: events"
-	" were lost. The status of CMD is in the summary.",
+	" were lost, or none was recorded with --require-events. The status of CMD is in the summary.",
 	children, NULL, NULL
 };
 

@@ -135,6 +135,25 @@ int record_session_begin(struct record_session *s, pid_t root)
 /* ---- during the recording ---------------------------------------------- */
 
 /*
+ * Connects to a restarted daemon, and gives it the channels, unless programs have done so.
+ * Programs that started meanwhile write to them, too.
+ */
+static void resume(struct record_session *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->nr_channels; i++)
+		if (tsct_provider_gone(s->channels[i]) &&
+		    tsct_channel_resume(s->channels[i]))
+			return;
+	s->rec.nodes[0].provider_gone = 0;
+	if (s->writer)
+		tsct_recording_writer_touch(s->writer);
+	record_error("tsctraced runs again, and has the channels: programs that start from"
+		     " now on are recorded");
+}
+
+/*
  * After the provider has ended, programs that still have a channel open can write to
  * its rings. Record these events, too: this process has mapped the rings.
  */
@@ -142,6 +161,8 @@ void record_session_watch(struct record_session *s)
 {
 	unsigned int i;
 
+	if (s->rec.nodes[0].provider_gone)
+		resume(s);
 	for (i = 0; !s->rec.nodes[0].provider_gone && i < s->nr_channels; i++) {
 		if (!tsct_provider_gone(s->channels[i]))
 			continue;
@@ -151,7 +172,7 @@ void record_session_watch(struct record_session *s)
 			record_show_progress(s, true);
 		}
 		record_error("tsctraced ended: programs started from now on"
-				" are not recorded; start it and record again");
+				" are not recorded; start it again");
 	}
 }
 

@@ -256,30 +256,6 @@ static void print_balance(const struct record_session *s, bool quiet)
 	fputc('\n', stderr);
 }
 
-/* Prints that the recording has no events, and the reason as far as it is known. */
-static void print_no_events(const struct record_session *s,
-			    const struct record_child *child, bool left_some)
-{
-	if (s->o->nr_events) {
-		fputs("  no events: none of the selected events occurred\n",
-		      stderr);
-		return;
-	}
-	fprintf(stderr, "  no events: no program wrote to channel %s",
-		s->names[0]);
-	if (left_some || (child && child->running))
-		fputs("; processes that still run may write to it after this"
-		      " recording", stderr);
-	else if (tsct_reader_def(tsct_drain_reader(s->drains[0]), TSCT_ID_FIRST))
-		fputs("; events are defined there, but none was emitted",
-		      stderr);
-	else if (child)
-		fprintf(stderr, "; %s is not instrumented, ran as another user,"
-			" or wrote to another channel; record its kernel events"
-			" with '-e sched -e syscalls'", s->o->command[0]);
-	fputc('\n', stderr);
-}
-
 static void print_hints(const struct record_session *s,
 			const struct record_child *child, __u64 events)
 {
@@ -303,7 +279,7 @@ static void print_hints(const struct record_session *s,
 		fputs("  processes started by the command still run; they are no"
 		      " longer recorded\n", stderr);
 	if (!events && !count_lost(s) && !s->unread.channels)
-		print_no_events(s, child, left_some);
+		record_print_why(s, child, left_some);
 }
 
 /* Returns a remark about the rings of kernel events, if they differ from the others. */
@@ -393,6 +369,7 @@ int record_show_summary(const struct record_session *s,
 {
 	bool lossy = tsct_recording_lossy(&s->rec);
 	struct tsct_balance b;
+	struct tsct_written w;
 	int ret = EXIT_DONE;
 
 	if (s->o->json)
@@ -420,6 +397,11 @@ int record_show_summary(const struct record_session *s,
 	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
 		     s->rec.nodes[0].provider_gone))
 		ret = EXIT_LOST;
+	tsct_recording_writer_written(s->writer, &w);
+	if (!ret && s->o->require_events && !w.events) {
+		record_error("--require-events: nothing was recorded");
+		ret = EXIT_LOST;
+	}
 	return ret;
 }
 

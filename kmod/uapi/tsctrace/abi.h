@@ -191,6 +191,21 @@ struct tsct_channel_attach {
 #define TSCT_UID_SELF		0xffffffffU
 
 /*
+ * TSCT_IOC_CHANNEL_ADOPT: binds the connection to the channel whose memfd is sent with
+ * the request, in SCM_RIGHTS. A server that was restarted takes back channels in this
+ * way, from programs that still map them; name and geometry are those of the channel's
+ * header. Sockets only. EACCES: another user's channel. EEXIST: the caller's user has
+ * another channel of that name. EPROTO: not a channel's memory. EBUSY and EDQUOT as
+ * above.
+ */
+struct tsct_channel_adopt {
+	__u32 roles;			/* TSCT_ROLE_* of the connection */
+	__u32 id;			/* out: id of the channel, the former one unless
+					 * it is in use */
+	__u64 reserved[4];
+};
+
+/*
  * TSCT_IOC_CHANNEL_NEXT: statistics of the channel with the lowest id greater
  * than `id`; ENOENT after the last. Callers see the channels of their own user,
  * with CAP_SYS_ADMIN all.
@@ -386,14 +401,15 @@ struct tsct_previous_read {
 #define TSCT_IOC_CHANNEL_CPU	_IOWR(TSCT_IOC_MAGIC, 0x16, struct tsct_channel_cpu)
 #define TSCT_IOC_WATERMARK	_IOW(TSCT_IOC_MAGIC, 0x17, struct tsct_watermark)
 #define TSCT_IOC_EVENT_SWITCH	_IOWR(TSCT_IOC_MAGIC, 0x18, struct tsct_event_switch)
+#define TSCT_IOC_CHANNEL_ADOPT	_IOWR(TSCT_IOC_MAGIC, 0x19, struct tsct_channel_adopt)
 #define TSCT_IOC_PREVIOUS	_IOWR(TSCT_IOC_MAGIC, 0x20, struct tsct_previous)
 #define TSCT_IOC_PREVIOUS_READ	_IOWR(TSCT_IOC_MAGIC, 0x21, struct tsct_previous_read)
 
 /*
  * The socket of the daemon and of `trace-ctl record`: one seqpacket message
  * each way. INFO, CHANNEL_* and DEFINE are supported; other requests give
- * EOPNOTSUPP, unknown ones ENOTTY. CHANNEL_CREATE and CHANNEL_ATTACH bind the
- * connection; their reply carries the memfd in SCM_RIGHTS.
+ * EOPNOTSUPP, unknown ones ENOTTY. CHANNEL_CREATE, CHANNEL_ATTACH and CHANNEL_ADOPT
+ * bind the connection; the reply of the first two carries the memfd in SCM_RIGHTS.
  */
 struct tsct_request {
 	__u32 cmd;			/* number of the request, TSCT_IOC_* */

@@ -66,6 +66,7 @@ struct tsct_event_type {
 /*
  * tsct_events_enable - define all events of the program and its shared objects in a
  * channel, and enable those that match
+ * @channel: NULL: the channel that tsct_channel_open(NULL) opens
  * @patterns: "db_*,-db_lock,tick", separated by commas or blanks. * stands for any
  *	characters, ? for one character; - disables. The last matching pattern
  *	decides; if no pattern matches, the event is off, or on if the first pattern has
@@ -76,8 +77,8 @@ struct tsct_event_type {
  * one channel at a time; a second call for the same channel sets new patterns.
  *
  * Returns the number of events that are on. With nothing changed: -EINVAL: malformed
- * patterns; -EBUSY: enabled on another channel; -ENODEV, -EACCES: @channel has no
- * provider, or no WRITE role; -ENOMEM. -ENOSPC, or another error of the provider: it
+ * patterns; -EBUSY: enabled on another channel; -EACCES: no WRITE role; -ENOMEM.
+ * -ENODEV: @channel has no provider; if it gets one later, the patterns apply then. -ENOSPC, or another error of the provider: it
  * rejected some definitions; those events are off, the others on. Thread safe, not
  * signal safe.
  */
@@ -107,8 +108,8 @@ int tsct_events_set_enabled(const char *pattern, bool on);
  * @event: &NAME_event, an event of this translation unit
  * @channel: NULL: the event is off, and tsct_events_enable() applies to it again
  *
- * tsct_events_enable() does not affect a bound event. Returns 0, or -ENODEV, -EACCES,
- * -ENOSPC as tsct_events_enable(). Thread safe, not signal safe.
+ * tsct_events_enable() does not affect a bound event. Returns 0, or -ENODEV (as there,
+ * the event is enabled when @channel gets a provider), -EACCES, -ENOSPC as tsct_events_enable(). Thread safe, not signal safe.
  */
 int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel);
 

@@ -56,12 +56,21 @@ struct tsct_channel_options {
 #define TSCT_OPEN_ATTACH	0x1
 /* open the channel only if it is new, else -EEXIST */
 #define TSCT_OPEN_CREATE	0x2
+/* start no helper thread for this handle, see below */
+#define TSCT_OPEN_NO_THREAD	0x4
 
 /*
  * tsct_channel_open - open a channel, creating it if it does not exist
  * @options: options of the channel; NULL: all defaults
  * @ret_channel: the handle; on failure it is set, too, to a handle that drops and
  *	counts every event, so that a program runs the same without a tracer
+ *
+ * A handle with TSCT_ROLE_WRITE becomes usable when a provider starts later, if that may
+ * help; it is connected again when the daemon is restarted, with its rings and all their
+ * events. A helper thread waits for that: it sleeps in poll(), has all signals blocked,
+ * and is started by the first such handle that has no provider or the daemon, or by
+ * tsct_events_enable(). A forked child has its own. With TSCT_OPEN_NO_THREAD, or
+ * $TSCTRACE_THREAD=no, there is none, and the handle stays as it is.
  *
  * Tries the trace-ctl that runs the program ($TSCTRACE_SOCKET), then the module, then
  * the daemon's socket, or only $TSCTRACE_PROVIDER (module, daemon, embedded or none).

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "daemon/config/log.h"
+#include "kept_channels.h"
+#include "lib/provider/store.h"
+
+#define SOCKET_FILE	"kept.sock"
+#define LISTENER	3		/* descriptor of the holder's socket */
+#define CLIENTS_MAX	8
+#define ANSWER_MS	2000		/* timeout of the holder's answers, ms */
+
+struct kept_channels {
+	struct tsct_server *server;
+	bool has_supervisor;		/* systemd keeps the memfds */
+	int holder;			/* connection to the holder; -1: none runs */
+	char run_dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+};
+
+/* ---- messages between daemon and holder ---------------------------------- */
+
+/*
+ * A message is a text, and a memfd with some. To the holder: "+LABEL" with a memfd: hold
+ * it; "-LABEL": close it; "?": send all. From the holder: "LABEL" with a memfd, and after
+ * the last one ".".
+ */
+static int send_text(int to, const char *text, int fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { (void *)text, strlen(text) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+	}
+	return sendmsg(to, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Returns false at the end of the connection. *ret_fd: -1: no memfd came */
+static bool receive_text(int from, char *text, size_t size, int *ret_fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { text, size - 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
+	};
+	struct cmsghdr *cmsg;
+	ssize_t n = recvmsg(from, &msg, MSG_CMSG_CLOEXEC);
+
+	*ret_fd = -1;
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	cmsg = CMSG_FIRSTHDR(&msg);
+	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
+		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
+	return true;
+}
+
+static int holder_addr(const char *run_dir, struct sockaddr_un *ret_addr)
+{
+	*ret_addr = (struct sockaddr_un) { .sun_family = AF_UNIX };
+	return snprintf(ret_addr->sun_path, sizeof(ret_addr->sun_path), "%s/" SOCKET_FILE,
+			run_dir) < (int)sizeof(ret_addr->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+/* ---- the holder ---------------------------------------------------------- */
+
+static struct {
+	char label[TSCT_STORE_LABEL_MAX];
+	int memfd;
+} held[TSCT_STORE_CHANNELS_MAX];
+static unsigned int nr_held;
+
+static void hold(const char *label, int memfd)
+{
+	if (nr_held == TSCT_STORE_CHANNELS_MAX || strlen(label) >= TSCT_STORE_LABEL_MAX) {
+		close(memfd);
+		return;
+	}
+	strcpy(held[nr_held].label, label);
+	held[nr_held++].memfd = memfd;
+}
+
+static void release(const char *label)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_held; i++) {
+		if (strcmp(held[i].label, label))
+			continue;
+		close(held[i].memfd);
+		held[i] = held[--nr_held];
+		return;
+	}
+}
+
+/* Returns false at the end of the connection. */
+static bool serve_daemon(int fd)
+{
+	char text[TSCT_STORE_LABEL_MAX + 2];
+	unsigned int i;
+	int memfd, err = 0;
+
+	if (!receive_text(fd, text, sizeof(text), &memfd))
+		return false;
+	if (text[0] == '+' && memfd >= 0) {
+		hold(text + 1, memfd);
+		return true;
+	}
+	if (memfd >= 0)
+		close(memfd);
+	if (text[0] == '-')
+		release(text + 1);
+	for (i = 0; text[0] == '?' && !err && i < nr_held; i++)
+		err = send_text(fd, held[i].label, held[i].memfd);
+	if (text[0] == '?' && !err)
+		err = send_text(fd, ".", -1);
+	return !err;
+}
+
+static void accept_daemon(int listener, struct pollfd *fds, unsigned int *nr)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (fd < 0)
+		return;
+	if (*nr == CLIENTS_MAX || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) ||
+	    (cred.uid && cred.uid != geteuid())) {
+		close(fd);
+		return;
+	}
+	fds[(*nr)++] = (struct pollfd) { .fd = fd, .events = POLLIN };
+}
+
+int kept_channels_hold(int listener, const char *run_dir)
+{
+	struct pollfd fds[CLIENTS_MAX] = {
+		{ .fd = listener, .events = POLLIN },
+		{ .fd = inotify_init1(IN_CLOEXEC), .events = POLLIN },
+	};
+	char events[4096];
+	struct sockaddr_un addr;
+	unsigned int nr = 2, i;
+	struct stat st;
+
+	prctl(PR_SET_NAME, "tsctraced-kept");
+	if (holder_addr(run_dir, &addr) || fcntl(listener, F_SETFL, O_NONBLOCK))
+		return 1;
+	inotify_add_watch(fds[1].fd, run_dir, IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF);
+	/* A daemon is in the socket's queue before this process starts. */
+	do {
+		if (poll(fds, nr, -1) < 0 && errno != EINTR)
+			return 1;
+		if (fds[1].revents && (read(fds[1].fd, events, sizeof(events)) < 0 ||
+				       stat(addr.sun_path, &st)))
+			return 0;
+		for (i = 2; i < nr; i++) {
+			if (!fds[i].revents || serve_daemon(fds[i].fd))
+				continue;
+			close(fds[i].fd);
+			fds[i--] = fds[--nr];
+		}
+		accept_daemon(listener, fds, &nr);
+	} while (nr_held || nr > 2);
+	return 0;
+}
+
+/* ---- the daemon's side --------------------------------------------------- */
+
+static int connect_holder(struct kept_channels *kept)
+{
+	const struct timeval timeout = { .tv_sec = ANSWER_MS / 1000 };
+	struct sockaddr_un addr;
+	int fd, err = holder_addr(kept->run_dir, &addr);
+
+	if (err)
+		return err;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	kept->holder = fd;
+	return 0;
+}
+
+/* The holder gets an environment and descriptors of its own, and no signal mask. */
+static int spawn_holder(const char *run_dir, int listener)
+{
+	char *argv[] = { "tsctraced", "--hold-channels", "--run-dir", (char *)run_dir, NULL };
+	char *none[] = { NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t empty;
+	pid_t pid;
+	int err;
+
+	sigemptyset(&empty);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigmask(&attr, &empty);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, listener, LISTENER);
+	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+	posix_spawn_file_actions_adddup2(&actions, 0, 1);
+	posix_spawn_file_actions_adddup2(&actions, 0, 2);
+	posix_spawn_file_actions_addclosefrom_np(&actions, LISTENER + 1);
+	/* The daemon does not wait for the holder, which outlives it. */
+	signal(SIGCHLD, SIG_IGN);
+	err = -posix_spawn(&pid, "/proc/self/exe", &actions, &attr, argv, none);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attr);
+	return err;
+}
+
+static int start_holder(struct kept_channels *kept)
+{
+	struct sockaddr_un addr;
+	int fd, err = holder_addr(kept->run_dir, &addr);
+
+	if (err)
+		return err;
+	unlink(addr.sun_path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	/* Descriptors below LISTENER would be replaced in the holder. */
+	if (fd < 0 || fd < LISTENER || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    chmod(addr.sun_path, 0600) || listen(fd, CLIENTS_MAX))
+		err = -errno;
+	if (!err)
+		err = connect_holder(kept);
+	if (!err)
+		err = spawn_holder(kept->run_dir, fd);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static void drop_holder(struct kept_channels *kept)
+{
+	if (kept->holder >= 0)
+		close(kept->holder);
+	kept->holder = -1;
+}
+
+static int send_to_holder(struct kept_channels *kept, const char *text, int memfd)
+{
+	int err = kept->holder < 0 ? -ENOTCONN : send_text(kept->holder, text, memfd);
+
+	if (err && memfd >= 0) {
+		drop_holder(kept);
+		err = start_holder(kept) ?: send_text(kept->holder, text, memfd);
+	}
+	return err;
+}
+
+static void keep(void *arg, const char *label, int memfd, bool is_kept)
+{
+	struct kept_channels *kept = arg;
+	char text[TSCT_STORE_LABEL_MAX + 64];
+	int err;
+
+	if (kept->has_supervisor) {
+		snprintf(text, sizeof(text), is_kept ? "FDSTORE=1\nFDPOLL=0\nFDNAME=%s" :
+			 "FDSTOREREMOVE=1\nFDNAME=%s", label);
+		err = sd_pid_notify_with_fds(0, 0, text, &memfd, is_kept);
+		err = err > 0 ? 0 : err;
+	} else {
+		snprintf(text, sizeof(text), "%c%s", is_kept ? '+' : '-', label);
+		err = send_to_holder(kept, text, is_kept ? memfd : -1);
+	}
+	if (err && is_kept)
+		log_warning("%s: will not survive a restart of tsctraced: %s", label,
+			    strerror(-err));
+}
+
+static void restore(struct kept_channels *kept, const char *label, int memfd,
+		    unsigned int *nr)
+{
+	int err = tsct_server_restore(kept->server, label, memfd);
+
+	if (!err) {
+		++*nr;
+		return;
+	}
+	log_warning("%s: not restored: %s", label, strerror(-err));
+	keep(kept, label, -1, false);
+}
+
+/* Takes channels from systemd. Other descriptors that it passes are closed. */
+static void restore_passed(struct kept_channels *kept, unsigned int *nr)
+{
+	char **names = NULL;
+	int i, passed = sd_listen_fds_with_names(1, &names);
+
+	for (i = 0; i < passed; i++) {
+		if (names && !strncmp(names[i], "channel-", strlen("channel-")))
+			restore(kept, names[i], SD_LISTEN_FDS_START + i, nr);
+		close(SD_LISTEN_FDS_START + i);
+	}
+	for (i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+}
+
+static void restore_held(struct kept_channels *kept, unsigned int *nr)
+{
+	char text[TSCT_STORE_LABEL_MAX + 2];
+	bool complete = false;
+	int memfd;
+
+	if (connect_holder(kept))
+		return;
+	if (send_text(kept->holder, "?", -1)) {
+		drop_holder(kept);
+		return;
+	}
+	while (!complete && receive_text(kept->holder, text, sizeof(text), &memfd)) {
+		complete = !strcmp(text, ".");
+		if (memfd >= 0) {
+			restore(kept, text, memfd, nr);
+			close(memfd);
+		}
+	}
+	if (!complete)
+		log_warning("kept channels: no answer from the process that holds them");
+	/* It ends if it holds nothing. */
+	if (!*nr)
+		drop_holder(kept);
+}
+
+struct kept_channels *kept_channels_open(const char *run_dir, struct tsct_server *server)
+{
+	struct kept_channels *kept = calloc(1, sizeof(*kept));
+	struct tsct_fd_store fd_store = { .keep = keep, .arg = kept };
+	unsigned int nr = 0;
+
+	if (!kept)
+		return NULL;
+	kept->server = server;
+	kept->holder = -1;
+	kept->has_supervisor = getenv("NOTIFY_SOCKET");
+	snprintf(kept->run_dir, sizeof(kept->run_dir), "%s", run_dir);
+	tsct_server_set_fd_store(server, &fd_store);
+	restore_passed(kept, &nr);
+	if (!kept->has_supervisor)
+		restore_held(kept, &nr);
+	if (nr)
+		log_info("%u kept channel%s of an earlier tsctraced restored", nr,
+			 nr == 1 ? "" : "s");
+	return kept;
+}
+
+void kept_channels_close(struct kept_channels *kept)
+{
+	if (kept)
+		drop_holder(kept);
+	free(kept);
+}

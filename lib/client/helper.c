@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The thread sleeps until a provider notifies the program (programs.h), a connection to
+ * the daemon ends, or trace-ctl sends a request. It has a timer only for some seconds
+ * after its daemon ended, or if $TSCTRACE_RETRY_MS asks for it.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <tsctrace/event.h>
+
+#include "gettime.h"
+#include "helper.h"
+#include "programs.h"
+
+#define STACK_SIZE	(256 << 10)
+#define NS_PER_MS	1000000LL
+/* least time between tries to open channels, so that notifications cannot use up a CPU */
+#define TRY_EVERY_NS	(100 * NS_PER_MS)
+/* after its daemon ended: time between tries, and how long to try without being told */
+#define RESUME_EVERY_NS	(250 * NS_PER_MS)
+#define RESUME_FOR_NS	(10000 * NS_PER_MS)
+#define REQUEST_MAX	1024
+#define REPLY_PART	16384
+/* timeout of a send or receive of a request, ms */
+#define PEER_MS		1000
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t idle;		/* a handle is no longer busy */
+	struct tsct_channel *first;	/* list of watched handles */
+	pid_t pid;			/* process of the thread; 0: no thread */
+	pthread_t thread;
+	int listener;			/* socket of the program; -1: none */
+	int wake;			/* eventfd: the list has changed, or stop */
+	bool stop;
+	/* Members of the thread */
+	__s64 tried_ns, next_ns, until_ns, retry_ns;
+} helper = {
+	.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER,
+	.listener = -1, .wake = -1,
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool is_off;			/* $TSCTRACE_THREAD=no */
+
+/* ---- handles ------------------------------------------------------------- */
+
+/* Returns true if the handle has no provider, or lost it. */
+static bool is_waiting(const struct tsct_channel *channel)
+{
+	const struct tsct_channel *target = tsct_channel_target(channel);
+
+	return target->provider == TSCT_PROVIDER_NONE || channel->lost;
+}
+
+/* Opens the handle's channel, or connects to the daemon again. The lock is not held:
+ * a server that does not answer must not stop the program in fork(). */
+static int attach(struct tsct_channel *channel)
+{
+	struct tsct_channel *target = tsct_channel_target(channel);
+	int err = -ENODEV;
+
+	if (target->provider != TSCT_PROVIDER_NONE)
+		err = tsct_channel_resume(target);
+	/* Events that were defined while there was no daemon */
+	if (target->provider != TSCT_PROVIDER_NONE && !err)
+		tsct_events_move(channel, NULL);
+	/*
+	 * Somebody has created a channel of the same name since the restart, or the server
+	 * cannot use this memory: leave it, with the events in it, and use the new one.
+	 */
+	else if (target->provider == TSCT_PROVIDER_NONE || err == -EEXIST ||
+		 err == -EPROTO || err == -ENOTTY)
+		err = tsct_channel_open_later(channel);
+	return err;
+}
+
+/* Tries each handle that waits. Returns true if some still do. */
+static bool attach_all(void)
+{
+	struct tsct_channel *channel;
+	bool waiting = false;
+	int err;
+
+	pthread_mutex_lock(&helper.lock);
+	for (channel = helper.first; channel; channel = channel->next_watched) {
+		if (!is_waiting(channel))
+			continue;
+		channel->busy = true;
+		pthread_mutex_unlock(&helper.lock);
+		err = attach(channel);
+		pthread_mutex_lock(&helper.lock);
+		channel->busy = false;
+		if (!err)
+			channel->lost = false;
+		waiting |= err != 0;
+		pthread_cond_broadcast(&helper.idle);
+	}
+	pthread_mutex_unlock(&helper.lock);
+	return waiting;
+}
+
+static void try_now(void)
+{
+	const bool waiting = attach_all();
+
+	helper.tried_ns = tsct_monotonic_ns();
+	helper.next_ns = INT64_MAX;
+	if (waiting && helper.tried_ns < helper.until_ns)
+		helper.next_ns = helper.tried_ns + RESUME_EVERY_NS;
+	else if (waiting && helper.retry_ns)
+		helper.next_ns = helper.tried_ns + helper.retry_ns;
+}
+
+static void try_soon(void)
+{
+	const __s64 due = helper.tried_ns + TRY_EVERY_NS;
+
+	if (due < helper.next_ns)
+		helper.next_ns = due;
+}
+
+/* Marks the handles whose daemon has ended. */
+static void find_lost(void)
+{
+	struct tsct_channel *channel, *target;
+
+	pthread_mutex_lock(&helper.lock);
+	for (channel = helper.first; channel; channel = channel->next_watched) {
+		target = tsct_channel_target(channel);
+		if (channel->lost || !tsct_provider_gone(target))
+			continue;
+		channel->lost = true;
+		helper.until_ns = tsct_monotonic_ns() + RESUME_FOR_NS;
+		try_soon();
+	}
+	pthread_mutex_unlock(&helper.lock);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static void reply(int fd, const char *text, size_t len)
+{
+	size_t part;
+
+	for (; len; text += part, len -= part) {
+		part = len < REPLY_PART ? len : REPLY_PART;
+		if (send(fd, text, part, MSG_NOSIGNAL) < 0)
+			return;
+	}
+}
+
+static void switch_events(char *request, FILE *to)
+{
+	char *patterns = strchr(request, ' '), *pattern;
+	const bool on = request[0] == 'e';
+	int nr = 0, result;
+
+	while (patterns && (pattern = strsep(&patterns, ", \t\n"))) {
+		if (!*pattern)
+			continue;
+		result = tsct_events_set_enabled(pattern, on);
+		if (result < 0) {
+			fprintf(to, "error: invalid pattern\n");
+			return;
+		}
+		nr += result;
+	}
+	fprintf(to, "%d\n", nr);
+}
+
+/* Answers a request of this program's user or of root. */
+static void answer(int fd)
+{
+	char request[REQUEST_MAX + 1], *text = NULL;
+	ssize_t n = recv(fd, request, REQUEST_MAX, 0);
+	size_t len = 0;
+	FILE *to;
+
+	if (n <= 0)
+		return;
+	request[n] = '\0';
+	to = open_memstream(&text, &len);
+	if (!to)
+		return;
+	if (!strcmp(request, "list"))
+		tsct_events_describe(to);
+	else if (!strncmp(request, "enable ", 7) || !strncmp(request, "disable ", 8))
+		switch_events(request, to);
+	else if (strcmp(request, "attach"))
+		fputs("error: unknown request\n", to);
+	if (!fclose(to))
+		reply(fd, text, len);
+	free(text);
+}
+
+/* Accepts one connection. From any user, it says that a provider may have started. */
+static void serve(void)
+{
+	const struct timeval timeout = { .tv_sec = PEER_MS / 1000 };
+	int fd = accept4(helper.listener, NULL, NULL, SOCK_CLOEXEC);
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (fd < 0)
+		return;
+	try_soon();
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	    (!cred.uid || cred.uid == geteuid())) {
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+		answer(fd);
+	}
+	close(fd);
+}
+
+/* ---- the thread ---------------------------------------------------------- */
+
+/* Lists the descriptors to wait for. Returns their number; @room is that of *fds. */
+static unsigned int list_fds(struct pollfd **fds, unsigned int *room)
+{
+	const struct tsct_channel *channel, *target;
+	unsigned int nr = 2;
+	struct pollfd *more;
+
+	pthread_mutex_lock(&helper.lock);
+	for (channel = helper.first; channel; channel = channel->next_watched, nr++)
+		;
+	if (nr > *room) {
+		more = realloc(*fds, nr * sizeof(**fds));
+		*room = more ? nr : *room;
+		*fds = more ? more : *fds;
+	}
+	nr = 2;
+	(*fds)[0] = (struct pollfd) { .fd = helper.wake, .events = POLLIN };
+	(*fds)[1] = (struct pollfd) { .fd = helper.listener, .events = POLLIN };
+	for (channel = helper.first; channel && nr < *room; channel = channel->next_watched) {
+		target = tsct_channel_target(channel);
+		if (!channel->lost && target->provider == TSCT_PROVIDER_DAEMON)
+			(*fds)[nr++] = (struct pollfd) {
+				.fd = target->fd, .events = POLLRDHUP,
+			};
+	}
+	pthread_mutex_unlock(&helper.lock);
+	return nr;
+}
+
+static void *run(void *unused)
+{
+	unsigned int nr, room = 2;
+	struct pollfd *fds = malloc(room * sizeof(*fds));
+	struct timespec timeout;
+	__s64 left;
+	__u64 count;
+
+	(void)unused;
+	prctl(PR_SET_NAME, "tsctrace");
+	while (fds && !__atomic_load_n(&helper.stop, __ATOMIC_RELAXED)) {
+		nr = list_fds(&fds, &room);
+		left = helper.next_ns == INT64_MAX ? 0 : helper.next_ns - tsct_monotonic_ns();
+		left = left < 0 ? 0 : left;
+		timeout = (struct timespec) { left / 1000000000, left % 1000000000 };
+		if (ppoll(fds, nr, helper.next_ns == INT64_MAX ? NULL : &timeout, NULL) > 0) {
+			if (fds[0].revents && read(helper.wake, &count, sizeof(count)) < 0)
+				break;
+			if (fds[1].revents)
+				serve();
+		}
+		find_lost();
+		if (tsct_monotonic_ns() >= helper.next_ns)
+			try_now();
+	}
+	free(fds);
+	return NULL;
+}
+
+/* Binds a name that nobody else has. Returns the socket or -1: requests and notifications
+ * do not reach this program. */
+static int make_listener(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	__u32 number = 0;
+	int tries, len;
+
+	for (tries = 0; fd >= 0 && tries < 8; tries++) {
+		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
+			number++;
+		len = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1,
+			       TSCT_PROGRAM_SOCKET "%d.%x", (int)getpid(), number);
+		if (!bind(fd, (struct sockaddr *)&addr,
+			  offsetof(struct sockaddr_un, sun_path) + 1 + len) &&
+		    !listen(fd, 16))
+			return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/*
+ * Starts the thread; the lock is held. Without one, handles stay as they are. @try: try
+ * to open channels at once
+ */
+static void start(bool try)
+{
+	const char *retry = secure_getenv("TSCTRACE_RETRY_MS");
+	sigset_t all, before;
+	pthread_attr_t attr;
+
+	helper.retry_ns = retry ? strtol(retry, NULL, 10) * NS_PER_MS : 0;
+	helper.tried_ns = helper.until_ns = 0;
+	helper.next_ns = try || helper.retry_ns ? 0 : INT64_MAX;
+	helper.stop = false;
+	helper.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	helper.listener = make_listener();
+	if (helper.wake < 0 || pthread_attr_init(&attr))
+		return;
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!pthread_create(&helper.thread, &attr, run, NULL))
+		helper.pid = getpid();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+}
+
+static void wake_up(void)
+{
+	const __u64 one = 1;
+	ssize_t written = write(helper.wake, &one, sizeof(one));
+
+	(void)written;
+}
+
+static void close_fds(void)
+{
+	if (helper.listener >= 0)
+		close(helper.listener);
+	if (helper.wake >= 0)
+		close(helper.wake);
+	helper.listener = helper.wake = -1;
+}
+
+/* ---- fork and exit ------------------------------------------------------- */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&helper.lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&helper.lock);
+}
+
+/* The child has no other thread, whatever its parent's threads were doing. */
+static void in_child(void)
+{
+	const bool had_thread = helper.pid;
+	struct tsct_channel *channel;
+	bool lost = false;
+
+	helper.pid = 0;
+	close_fds();
+	pthread_cond_init(&helper.idle, NULL);
+	for (channel = helper.first; channel; channel = channel->next_watched) {
+		channel->busy = false;
+		lost |= channel->lost;
+		pthread_mutex_init(&tsct_channel_target(channel)->lock, NULL);
+		pthread_mutex_init(&channel->ids_lock, NULL);
+	}
+	if (had_thread)
+		start(lost);
+	pthread_mutex_unlock(&helper.lock);
+}
+
+/* The fork handlers of the events' lock are registered first, so that this lock is taken
+ * first, as by the thread. */
+static void prepare(void)
+{
+	const char *thread = secure_getenv("TSCTRACE_THREAD");
+
+	is_off = thread && !strcmp(thread, "no");
+	tsct_events_prepare();
+	pthread_atfork(before_fork, after_fork, in_child);
+}
+
+/* Ends the thread before its code is unloaded. */
+__attribute__((destructor))
+static void stop(void)
+{
+	if (!helper.pid || helper.pid != getpid())
+		return;
+	__atomic_store_n(&helper.stop, true, __ATOMIC_RELAXED);
+	wake_up();
+	pthread_join(helper.thread, NULL);
+	helper.pid = 0;
+	close_fds();
+}
+
+/* ---- exports ------------------------------------------------------------- */
+
+void tsct_helper_start(const struct tsct_channel *channel)
+{
+	if (channel->opening && channel->opening->options.flags & TSCT_OPEN_NO_THREAD)
+		return;
+	pthread_once(&once, prepare);
+	if (is_off)
+		return;
+	pthread_mutex_lock(&helper.lock);
+	if (!helper.pid)
+		start(false);
+	else
+		wake_up();
+	pthread_mutex_unlock(&helper.lock);
+}
+
+void tsct_helper_watch(struct tsct_channel *channel)
+{
+	pthread_once(&once, prepare);
+	pthread_mutex_lock(&helper.lock);
+	channel->watched = true;
+	channel->next_watched = helper.first;
+	helper.first = channel;
+	pthread_mutex_unlock(&helper.lock);
+	tsct_helper_start(channel);
+}
+
+void tsct_helper_forget(struct tsct_channel *channel)
+{
+	struct tsct_channel **at;
+
+	if (!channel->watched)
+		return;
+	pthread_mutex_lock(&helper.lock);
+	while (channel->busy)
+		pthread_cond_wait(&helper.idle, &helper.lock);
+	for (at = &helper.first; *at != channel; at = &(*at)->next_watched)
+		;
+	*at = channel->next_watched;
+	channel->watched = false;
+	pthread_mutex_unlock(&helper.lock);
+}

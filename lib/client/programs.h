@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sockets of programs. The helper thread of a program (helper.c) listens on an
+ * abstract Unix socket: providers connect to it when they start, and trace-ctl sends
+ * requests to it. All names begin with TSCT_PROGRAM_SOCKET; a name proves nothing, the
+ * socket's credentials do.
+ */
+#ifndef TSCT_PROGRAMS_H
+#define TSCT_PROGRAMS_H
+
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* A name is this text, the process id in the program's pid namespace, '.', and a random
+ * number. Part of the interface between releases */
+#define TSCT_PROGRAM_SOCKET	"tsctrace/program/"
+
+struct tsct_program_addr {
+	struct sockaddr_un addr;
+	socklen_t len;
+};
+
+/*
+ * tsct_programs_next - the next program's socket in a network namespace
+ * @list: the namespace's /proc/PID/net/unix, opened to read
+ *
+ * Returns 1 with *ret_addr set, 0: no more.
+ */
+int tsct_programs_next(FILE *list, struct tsct_program_addr *ret_addr);
+
+/*
+ * tsct_programs_notify - let all programs of this network namespace look for a provider
+ *
+ * Does not block. Returns the number of programs that were notified.
+ */
+unsigned int tsct_programs_notify(void);
+
+/*
+ * tsct_program_connect - connect to a program's socket
+ * @timeout_ms: limit of each later send and receive
+ * @ret_cred: the program's process and user, from the kernel
+ *
+ * Returns a descriptor or -errno.
+ */
+int tsct_program_connect(const struct tsct_program_addr *to, int timeout_ms,
+			 struct ucred *ret_cred);
+
+#endif /* TSCT_PROGRAMS_H */

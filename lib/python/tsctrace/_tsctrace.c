@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The C half of the Python module. Each combination of name, kind, field names and types
+ * is one typed event, registered with the library as those of C programs are: so patterns
+ * and trace-ctl events apply to it, and it follows its channel over restarts. A call site
+ * finds its event by the identity of the name and of the tuple of keywords, which Python
+ * makes once for each call site. The interpreter's lock protects all tables.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <tsctrace/event.h>
+
+#define SITES		1024		/* entries of the cache of call sites */
+#define EVENTS_MAX	4096		/* events; the channel has room for fewer */
+#define PAYLOAD_INLINE	184		/* bytes of a payload that a span has room for */
+#define PAYLOAD_MAX	TSCT_PAYLOAD_MAX(16384)
+
+/* Types of values, the letters of py_event.types */
+#define OF_BOOL		'b'
+#define OF_S64		's'
+#define OF_U64		'u'
+#define OF_F64		'f'
+#define OF_TEXT		't'
+
+struct py_event {
+	struct tsct_event_type type;
+	struct tsct_field fields[TSCT_FIELDS_MAX + 1];
+	char name[TSCT_EVENT_NAME_MAX];
+	char types[TSCT_FIELDS_MAX + 1];
+};
+
+/* A call site: name and keywords are held, so that their addresses stay theirs. */
+struct site {
+	PyObject *name;
+	PyObject *keywords;		/* tuple; NULL: none */
+	unsigned int kind;
+	struct py_event *event;
+};
+
+static struct tsct_channel *channel;
+static struct site sites[SITES];
+static PyObject *events;		/* dict: (name, kind, keywords, types): address */
+
+/* ---- payloads ------------------------------------------------------------ */
+
+/* A payload in the making */
+struct payload {
+	size_t len;
+	char *bytes;			/* `room`, or allocated */
+	size_t size;
+	char room[512];
+};
+
+static int payload_grow(struct payload *p, size_t more)
+{
+	size_t size = 2 * (p->len + more);
+	char *bytes;
+
+	if (p->len + more > PAYLOAD_MAX) {
+		PyErr_SetString(PyExc_ValueError, "the values are larger than an event");
+		return -1;
+	}
+	bytes = p->bytes == p->room ? PyMem_Malloc(size) : PyMem_Realloc(p->bytes, size);
+	if (!bytes) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	if (p->bytes == p->room)
+		memcpy(bytes, p->room, p->len);
+	p->bytes = bytes;
+	p->size = size;
+	return 0;
+}
+
+static inline int payload_add(struct payload *p, const void *bytes, size_t len)
+{
+	if (len > p->size - p->len && payload_grow(p, len))
+		return -1;
+	memcpy(p->bytes + p->len, bytes, len);
+	p->len += len;
+	return 0;
+}
+
+static inline void payload_init(struct payload *p)
+{
+	p->len = 0;
+	p->bytes = p->room;
+	p->size = sizeof(p->room);
+}
+
+static inline void payload_free(struct payload *p)
+{
+	if (p->bytes != p->room)
+		PyMem_Free(p->bytes);
+}
+
+static int add_text(struct payload *p, const char *text, Py_ssize_t len)
+{
+	return payload_add(p, text, strnlen(text, len)) ?: payload_add(p, "", 1);
+}
+
+static int add_object(struct payload *p, PyObject *value)
+{
+	PyObject *text = PyObject_Str(value);
+	PyObject *bytes = text ? PyUnicode_AsEncodedString(text, "utf-8", "replace") : NULL;
+	int err = bytes ? add_text(p, PyBytes_AS_STRING(bytes), PyBytes_GET_SIZE(bytes)) : -1;
+
+	Py_XDECREF(bytes);
+	Py_XDECREF(text);
+	return err;
+}
+
+/* Adds a value. Returns its type, OF_*, or -1 with an exception set. */
+static inline int add_value(struct payload *p, PyObject *value)
+{
+	const char *text;
+	Py_ssize_t len;
+	long long s;
+	unsigned long long u;
+	double f;
+	int overflow;
+
+	if (PyBool_Check(value))
+		return payload_add(p, value == Py_True ? "\1" : "\0", 1) ? -1 : OF_BOOL;
+	if (PyLong_Check(value)) {
+		s = PyLong_AsLongLongAndOverflow(value, &overflow);
+		if (!overflow)
+			return payload_add(p, &s, sizeof(s)) ? -1 : OF_S64;
+		u = overflow > 0 ? PyLong_AsUnsignedLongLong(value) : 0;
+		if (overflow > 0 && !PyErr_Occurred())
+			return payload_add(p, &u, sizeof(u)) ? -1 : OF_U64;
+		PyErr_Clear();
+		return add_object(p, value) ? -1 : OF_TEXT;
+	}
+	if (PyFloat_Check(value)) {
+		f = PyFloat_AS_DOUBLE(value);
+		return payload_add(p, &f, sizeof(f)) ? -1 : OF_F64;
+	}
+	if (PyUnicode_Check(value)) {
+		text = PyUnicode_AsUTF8AndSize(value, &len);
+		if (text)
+			return add_text(p, text, len) ? -1 : OF_TEXT;
+		PyErr_Clear();		/* a lone surrogate */
+	}
+	if (PyBytes_Check(value))
+		return add_text(p, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)) ?
+			-1 : OF_TEXT;
+	return add_object(p, value) ? -1 : OF_TEXT;
+}
+
+/* ---- events -------------------------------------------------------------- */
+
+static int set_field(struct tsct_field *field, PyObject *key, char type)
+{
+	static const struct { char of; uint8_t type; } types[] = {
+		{ OF_BOOL, TSCT_TYPE_U8 }, { OF_S64, TSCT_TYPE_S64 },
+		{ OF_U64, TSCT_TYPE_U64 }, { OF_F64, TSCT_TYPE_F64 },
+		{ OF_TEXT, TSCT_TYPE_STRING },
+	};
+	const char *name = PyUnicode_AsUTF8(key);
+	size_t i = 0;
+
+	if (!name)
+		return -1;
+	if (strlen(name) >= sizeof(field->name) || !PyUnicode_IS_ASCII(key)) {
+		PyErr_Format(PyExc_ValueError, "invalid field name '%s': use a C identifier "
+			     "of up to %d characters", name, TSCT_FIELD_NAME_MAX - 1);
+		return -1;
+	}
+	strcpy(field->name, name);
+	while (types[i].of != type)
+		i++;
+	field->type = types[i].type;
+	return 0;
+}
+
+/* Makes and registers an event. Returns NULL with an exception set. */
+static struct py_event *make_event(PyObject *name, unsigned int kind, PyObject *keywords,
+				   const char *types)
+{
+	const Py_ssize_t nr = strlen(types);
+	const char *text = PyUnicode_AsUTF8(name);
+	struct py_event *event;
+	Py_ssize_t i;
+
+	if (!text)
+		return NULL;
+	if (!PyUnicode_IsIdentifier(name) || !PyUnicode_IS_ASCII(name) ||
+	    strlen(text) >= sizeof(event->name))
+		return PyErr_Format(PyExc_ValueError, "invalid event name '%s': use a C "
+				    "identifier of up to %d characters", text,
+				    TSCT_EVENT_NAME_MAX - 1), NULL;
+	event = calloc(1, sizeof(*event));
+	if (!event)
+		return PyErr_NoMemory(), NULL;
+	strcpy(event->name, text);
+	strcpy(event->types, types);
+	for (i = 0; i < nr; i++) {
+		if (keywords && !set_field(&event->fields[i], PyTuple_GET_ITEM(keywords, i),
+					   types[i]))
+			continue;
+		free(event);
+		return NULL;
+	}
+	event->type.name = event->name;
+	event->type.fields = event->fields;
+	event->type.kind = kind;
+	event->type.nr_fields = nr;
+	/* Beyond the limit events stay off, as where a channel has no room for them. */
+	if (PyDict_GET_SIZE(events) < EVENTS_MAX)
+		tsct_event_register(&event->type);
+	return event;
+}
+
+/* Finds an event by its contents, or makes it. @keywords: tuple or NULL */
+static struct py_event *find_event(PyObject *name, unsigned int kind, PyObject *keywords,
+				   const char *types)
+{
+	PyObject *key, *known, *address;
+	struct py_event *event = NULL;
+
+	if (!PyUnicode_Check(name))
+		return PyErr_SetString(PyExc_TypeError, "the event's name is not a str"), NULL;
+	key = Py_BuildValue("(OIOs)", name, kind, keywords ? keywords : Py_None, types);
+	known = key ? PyDict_GetItemWithError(events, key) : NULL;
+	if (known)
+		event = PyLong_AsVoidPtr(known);
+	else if (key && !PyErr_Occurred())
+		event = make_event(name, kind, keywords, types);
+	if (event && !known) {
+		address = PyLong_FromVoidPtr(event);
+		if (!address || PyDict_SetItem(events, key, address))
+			event = NULL;
+		Py_XDECREF(address);
+	}
+	Py_XDECREF(key);
+	return event;
+}
+
+/* Returns the call site's entry of the cache; its contents may be of another site. */
+static inline struct site *site_of(PyObject *name, unsigned int kind, PyObject *keywords)
+{
+	const uintptr_t hash = (uintptr_t)name / 16 * 31 + (uintptr_t)keywords / 16 + kind;
+
+	return &sites[(hash ^ hash >> 10) % SITES];
+}
+
+static inline bool is_site(const struct site *site, PyObject *name, unsigned int kind,
+			   PyObject *keywords)
+{
+	return site->name == name && site->keywords == keywords && site->kind == kind;
+}
+
+static void site_set(struct site *site, PyObject *name, unsigned int kind,
+		     PyObject *keywords, struct py_event *event)
+{
+	const struct site old = *site;
+
+	Py_INCREF(name);
+	Py_XINCREF(keywords);
+	*site = (struct site) { name, keywords, kind, event };
+	Py_XDECREF(old.name);
+	Py_XDECREF(old.keywords);
+}
+
+static inline uint64_t state_of(const struct py_event *event)
+{
+	return __atomic_load_n(&event->type.state, __ATOMIC_ACQUIRE);
+}
+
+static inline void emit(uint64_t state, const void *payload, size_t len)
+{
+	if (state)
+		tsct_emit((struct tsct_channel *)(uintptr_t)(state << 16 >> 16),
+			  state >> 48, payload, len);
+}
+
+/*
+ * Finds the event of a call, and builds its payload. Returns NULL: with an exception set,
+ * or, if the event of the last call is off, without: then nothing is built. *ret_off: true
+ * in that case
+ */
+static inline struct py_event *prepare(unsigned int kind, PyObject *name,
+				       PyObject *const *values, PyObject *keywords,
+				       Py_ssize_t nr, struct payload *p, bool *ret_off)
+{
+	struct site *site = site_of(name, kind, keywords);
+	char types[TSCT_FIELDS_MAX + 1];
+	struct py_event *event;
+	Py_ssize_t i;
+	int type;
+
+	*ret_off = false;
+	if (is_site(site, name, kind, keywords) && !state_of(site->event)) {
+		*ret_off = true;
+		return NULL;
+	}
+	if (nr > TSCT_FIELDS_MAX)
+		return PyErr_Format(PyExc_ValueError, "more than %d fields",
+				    TSCT_FIELDS_MAX), NULL;
+	for (i = 0; i < nr; i++) {
+		type = add_value(p, values[i]);
+		if (type < 0)
+			return NULL;
+		types[i] = type;
+	}
+	types[nr] = '\0';
+	/* str(value) may have run Python code, also of this module. */
+	if (is_site(site, name, kind, keywords) && !strcmp(site->event->types, types))
+		return site->event;
+	event = find_event(name, kind, keywords, types);
+	if (event)
+		site_set(site, name, kind, keywords, event);
+	return event;
+}
+
+/* ---- functions ----------------------------------------------------------- */
+
+static PyObject *record(unsigned int kind, PyObject *name, PyObject *const *values,
+			PyObject *keywords, Py_ssize_t nr)
+{
+	struct py_event *event;
+	struct payload p;
+	bool off;
+
+	payload_init(&p);
+	event = prepare(kind, name, values, keywords, nr, &p, &off);
+	if (event)
+		emit(state_of(event), p.bytes, p.len);
+	payload_free(&p);
+	if (!event && !off)
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *py_event(PyObject *self, PyObject *const *args, Py_ssize_t nr,
+			  PyObject *keywords)
+{
+	(void)self;
+	if (nr != 1)
+		return PyErr_SetString(PyExc_TypeError, "event() takes a name, and fields by "
+				       "keyword"), NULL;
+	return record(TSCT_KIND_INSTANT, args[0], args + 1, keywords,
+		      keywords ? PyTuple_GET_SIZE(keywords) : 0);
+}
+
+static PyObject *value_keyword;		/* ("value",) */
+
+static PyObject *py_counter(PyObject *self, PyObject *const *args, Py_ssize_t nr,
+			    PyObject *keywords)
+{
+	(void)self;
+	if (nr == 2 && !keywords)
+		return record(TSCT_KIND_COUNTER, args[0], args + 1, value_keyword, 1);
+	if (nr != 1 || !keywords)
+		return PyErr_SetString(PyExc_TypeError, "counter() takes a name and a value, "
+				       "or a name, and values by keyword"), NULL;
+	return record(TSCT_KIND_COUNTER, args[0], args + 1, keywords,
+		      PyTuple_GET_SIZE(keywords));
+}
+
+static PyObject *py_enable(PyObject *self, PyObject *args)
+{
+	const char *patterns = NULL;
+	int result;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "|z:enable", &patterns))
+		return NULL;
+	result = tsct_events_enable(channel, patterns);
+	if (result == -EINVAL)
+		return PyErr_SetString(PyExc_ValueError, "malformed patterns"), NULL;
+	return PyLong_FromLong(result < 0 ? 0 : result);
+}
+
+static PyObject *py_disable(PyObject *self, PyObject *args)
+{
+	const char *pattern = NULL;
+	int result;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "|z:disable", &pattern))
+		return NULL;
+	result = pattern ? tsct_events_set_enabled(pattern, false) :
+		tsct_events_enable(channel, "");
+	if (result == -EINVAL)
+		return PyErr_SetString(PyExc_ValueError, "malformed pattern"), NULL;
+	Py_RETURN_NONE;
+}
+
+static PyObject *py_is_enabled(PyObject *self, PyObject *name)
+{
+	Py_ssize_t at = 0;
+	PyObject *key, *address;
+
+	(void)self;
+	while (PyDict_Next(events, &at, &key, &address)) {
+		if (state_of(PyLong_AsVoidPtr(address)) &&
+		    PyObject_RichCompareBool(PyTuple_GET_ITEM(key, 0), name, Py_EQ) == 1)
+			Py_RETURN_TRUE;
+	}
+	Py_RETURN_FALSE;
+}
+
+static PyObject *py_error(PyObject *self, PyObject *unused)
+{
+	(void)self;
+	(void)unused;
+	return PyUnicode_FromString(tsct_channel_error(channel));
+}
+
+static PyObject *py_provider(PyObject *self, PyObject *unused)
+{
+	(void)self;
+	(void)unused;
+	return PyUnicode_FromString(tsct_provider_name(tsct_channel_provider(channel)));
+}
+
+static PyObject *py_dropped(PyObject *self, PyObject *unused)
+{
+	(void)self;
+	(void)unused;
+	return PyLong_FromUnsignedLongLong(tsct_channel_dropped(channel));
+}
+
+/* ---- spans --------------------------------------------------------------- */
+
+struct py_span {
+	PyObject_HEAD
+	struct py_event *begin, *end;	/* begin: NULL: it was off when the span was made */
+	PyObject *name;
+	size_t len;
+	char *bytes;			/* payload of begin: `room`, or allocated */
+	char room[PAYLOAD_INLINE];
+};
+
+static PyTypeObject span_type;
+
+static PyObject *span_vectorcall(PyObject *type, PyObject *const *args, size_t flags,
+				 PyObject *keywords)
+{
+	const Py_ssize_t nr = PyVectorcall_NARGS(flags);
+	struct payload p;
+	struct py_span *span;
+	bool off;
+
+	(void)type;
+	if (nr != 1)
+		return PyErr_SetString(PyExc_TypeError, "span() takes a name, and fields by "
+				       "keyword"), NULL;
+	span = PyObject_New(struct py_span, &span_type);
+	if (!span)
+		return NULL;
+	span->end = NULL;
+	span->bytes = span->room;
+	span->name = Py_NewRef(args[0]);
+	payload_init(&p);
+	span->begin = prepare(TSCT_KIND_BEGIN, args[0], args + 1, keywords,
+			      keywords ? PyTuple_GET_SIZE(keywords) : 0, &p, &off);
+	span->len = p.len;
+	if (span->begin && p.len > sizeof(span->room)) {
+		span->bytes = PyMem_Malloc(p.len);
+		if (!span->bytes) {
+			span->bytes = span->room;
+			span->begin = NULL;
+			PyErr_NoMemory();
+		}
+	}
+	if (span->begin)
+		memcpy(span->bytes, p.bytes, p.len);
+	payload_free(&p);
+	if (!span->begin && !off) {
+		Py_DECREF(span);
+		return NULL;
+	}
+	return (PyObject *)span;
+}
+
+static void span_dealloc(PyObject *self)
+{
+	struct py_span *span = (struct py_span *)self;
+
+	if (span->bytes != span->room)
+		PyMem_Free(span->bytes);
+	Py_XDECREF(span->name);
+	PyObject_Free(self);
+}
+
+static PyObject *span_enter(PyObject *self, PyObject *unused)
+{
+	struct py_span *span = (struct py_span *)self;
+	struct site *site = site_of(span->name, TSCT_KIND_END, NULL);
+	uint64_t state = span->begin ? state_of(span->begin) : 0;
+
+	(void)unused;
+	if (state) {
+		if (!is_site(site, span->name, TSCT_KIND_END, NULL)) {
+			span->end = find_event(span->name, TSCT_KIND_END, NULL, "");
+			if (!span->end)
+				return NULL;
+			site_set(site, span->name, TSCT_KIND_END, NULL, span->end);
+		}
+		span->end = site->event;
+		emit(state, span->bytes, span->len);
+	}
+	return Py_NewRef(self);
+}
+
+static PyObject *span_exit(PyObject *self, PyObject *const *args, Py_ssize_t nr)
+{
+	struct py_span *span = (struct py_span *)self;
+
+	(void)args;
+	(void)nr;
+	if (span->end)
+		emit(state_of(span->end), "", 0);
+	span->end = NULL;
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef span_methods[] = {
+	{ "__enter__", span_enter, METH_NOARGS, NULL },
+	{ "__exit__", (PyCFunction)(void *)span_exit, METH_FASTCALL, NULL },
+	{ 0 }
+};
+
+static PyTypeObject span_type = {
+	PyVarObject_HEAD_INIT(NULL, 0)
+	.tp_name = "tsctrace.span",
+	.tp_doc = "span(name, **fields)\n--\n\n"
+		"A context manager: event `name` of kind begin, with the fields, when the "
+		"block begins, and of kind end when it ends, also by an exception. May be "
+		"entered any number of times, one after the other.",
+	.tp_basicsize = sizeof(struct py_span),
+	.tp_flags = Py_TPFLAGS_DEFAULT,
+	.tp_dealloc = span_dealloc,
+	.tp_methods = span_methods,
+	.tp_vectorcall = span_vectorcall,
+};
+
+/* ---- the module ---------------------------------------------------------- */
+
+static PyMethodDef methods[] = {
+	{ "event", (PyCFunction)(void *)py_event, METH_FASTCALL | METH_KEYWORDS,
+	  "event(name, **fields)\n\nRecords an event at this moment." },
+	{ "counter", (PyCFunction)(void *)py_counter, METH_FASTCALL | METH_KEYWORDS,
+	  "counter(name, value) or counter(name, **values)\n\n"
+	  "Records values that change over time, which viewers draw as a curve." },
+	{ "enable", py_enable, METH_VARARGS,
+	  "enable(patterns=None)\n\nEnables the events that match patterns such as "
+	  "'db_*,-db_lock', also those that are used later; None: $TSCTRACE_EVENTS, or all. "
+	  "Returns the number of events that are on; 0 without a tracer." },
+	{ "disable", py_disable, METH_VARARGS,
+	  "disable(pattern=None)\n\nDisables the events that match one pattern, such as "
+	  "'db_*'; None: all, also those that are used later." },
+	{ "is_enabled", py_is_enabled, METH_O,
+	  "is_enabled(name)\n\nTrue if an event of this name was used, and is on." },
+	{ "error", py_error, METH_NOARGS,
+	  "error()\n\nA line that says which tracer is used, or why there is none." },
+	{ "provider", py_provider, METH_NOARGS,
+	  "provider()\n\n'module', 'daemon', 'embedded', or 'none': events are dropped." },
+	{ "dropped", py_dropped, METH_NOARGS,
+	  "dropped()\n\nThe number of events that this process dropped without a count in "
+	  "a ring." },
+	{ 0 }
+};
+
+static struct PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT, .m_name = "_tsctrace", .m_size = -1, .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__tsctrace(void);
+PyMODINIT_FUNC PyInit__tsctrace(void)
+{
+	PyObject *module;
+
+	events = PyDict_New();
+	value_keyword = Py_BuildValue("(s)", "value");
+	if (!events || !value_keyword || PyType_Ready(&span_type))
+		return NULL;
+	/* Another part of the process may have enabled events on a channel of its own: then
+	 * those of Python go there, too. */
+	tsct_channel_open(NULL, &channel);
+	tsct_events_enable(channel, NULL);
+	module = PyModule_Create(&definition);
+	if (module && PyModule_AddObjectRef(module, "span", (PyObject *)&span_type)) {
+		Py_DECREF(module);
+		return NULL;
+	}
+	return module;
+}

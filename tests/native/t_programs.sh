@@ -1,0 +1,200 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# trace-ctl events and emit: typed events of running programs are listed and switched, by
+# their user and root alone; events from a shell, with the types of their values; and the
+# reasons that record gives when it has no events.
+# test-timeout: 120
+# test-fast: yes
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+live=$work/live
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$live" "$top/tests/native/live.c" \
+	"$build/lib/libtsctrace.a" -lm
+launch() {	# FILE COMMAND...: starts a program; sets program
+	local file=$1
+	shift
+	"$@" >"$file" &
+	program=$!
+	started+=("$program")
+	until_in "$file" started
+}
+
+# --- invalid arguments -----------------------------------------------------------
+run 2 events
+says 'missing subcommand: list, enable, disable or attach'
+run 2 events frob
+says "invalid subcommand 'frob'"
+run 2 events enable
+says 'enable: missing event name or pattern'
+run 2 events enable 'a-b'
+says "invalid pattern 'a-b'"
+run 2 events -p x list
+says "'x' is not a process id"
+run 2 emit
+says 'missing event name'
+run 2 emit --kind send a
+says "invalid kind 'send'"
+run 2 emit --stdin a
+says "unexpected argument 'a'"
+run 2 emit -c 'a/b' a
+says 'invalid channel name'
+TSCTRACE_PROVIDER=daemon run 1 emit a
+says "tsctraced.sock: no such socket; start tsctraced"
+
+# --- list and switch ---------------------------------------------------------------
+export TSCTRACE_PROVIDER=daemon
+launch "$work/early" "$live"
+run 0 events list -p $program live_tick
+shows "^ *$program live  *none  live_tick  *instant -  *nr:u64,process:u32/x\$"
+run 1 events -p $program enable 'live_*'
+says 'no event matches'
+start_daemon
+for ((i = 0; i < 100; i++)); do
+	run 0 events list -p $program
+	! grep -q ' on  *live_tick' "$work/out" || break
+	sleep 0.05
+done
+shows "^ *$program live  *on  *live_text  *instant default  *text:string\$"
+run 0 events -p $program disable 'live_t*k'
+shows '^1 event disabled in 1 program$'
+run 0 events -p $program list --json
+python3 - "$work/out" <<'END' || fail "list --json"
+import json, sys
+found = {e["name"]: e for e in json.load(open(sys.argv[1]))}
+assert found["live_tick"]["state"] == "off" and found["live_text"]["state"] == "on", found
+assert found["live_tick"]["fields"] == "nr:u64,process:u32/x", found
+END
+run 0 events -p $program disable live_tick live_text
+shows '^2 events disabled in 1 program$'
+run 0 record -q -o "$work/off" --duration 0.4
+run 0 events -p $program enable 'live_*'
+run 0 record -q -o "$work/on" --duration 0.4
+run 0 dump "$work/off"
+! grep -q live_ "$work/out" || fail "events that are off"
+shows ' raw_tick '
+run 0 dump "$work/on"
+shows ' live_text '
+run 1 events list 'nothing*'
+says 'no event matches in'
+run 1 events -p 999999999 list
+says 'process 999999999: no such process'
+run 1 events -p $$ list
+says "process $$: no program that answers: it does not use tsctrace"
+kill -STOP "$program"
+run 1 events -p $program list
+says 'no answer; is the process stopped'
+kill -CONT "$program"
+
+if [ "$(id -u)" = 0 ]; then
+	chmod 755 "$work" "$live" "$TSCTRACE_RUN_DIR"
+	nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	for action in 'disable live_tick' list; do
+		# shellcheck disable=SC2086
+		! timeout 20 "${nobody[@]}" "$ctl" events -p $program $action \
+			>"$work/out" 2>"$work/err" || fail "nobody may $action"
+		says "process $program: belongs to another user"
+	done
+	run 0 events list -p $program
+	shows ' on  *live_tick'
+	own=$program
+	launch "$work/theirs" "${nobody[@]}" "$live"
+	run 0 events -p $program disable '*'
+	shows '^2 events disabled'
+	timeout 20 "${nobody[@]}" "$ctl" events enable 'live_*' >"$work/out" || fail "own program"
+	shows '^2 events enabled in 1 program$'
+	# Root records another user's channel, by id, and by name if root has none of it.
+	id=$("$ctl" channel list | awk '$2 == "default" && $4 == "nobody" { print $1 }')
+	run 0 record -c "$id" --require-events -o "$work/id" --duration 0.3
+	says '^  channel default: [1-9]'
+	run 0 dump "$work/id"
+	shows ' live_text '
+	kill "$program"
+	wait "$program" || fail "their program"
+	program=$own
+fi
+kill "$program"
+wait "$program" || fail "the program"
+grep -q ' failed 0 .* provider daemon$' "$work/early" || fail "$(cat "$work/early")"
+
+# --- emit ---------------------------------------------------------------------------
+run 1 emit lonely a=1
+says 'channel default: neither kept nor open in another process, so the event is gone'
+run 0 channel create shell
+export TSCTRACE_CHANNEL=shell
+run 0 emit hello a=1 b=-2 c=2.5 d=0x1f e='a "text"' f= g=18446744073709551615 h=1e3 i=-
+run 0 emit typed a:string=12 b:f64=1 c:u64=3 d:s64=-4
+run 0 emit --kind counter queue length=3
+for wrong in 'a b' 'a.b x=1' 'a x:u64=-1' 'a x:u8=1' 'a x:s64=y' 'a 1=2' 'a x=1 x=2' \
+		"$(printf '%064d' 0 | tr 0 a)"; do
+	# shellcheck disable=SC2086
+	run 1 emit $wrong
+	says '^trace-ctl emit: '
+done
+printf '%s\n' '@begin span n=1' 'in s="two words \"quoted\" \\"' '@end span' '' 'bad line' \
+	'@what x' 'last k=v' >"$work/lines"
+run 1 emit --stdin <"$work/lines"
+says "^trace-ctl emit: line 5: 'line': use KEY=VALUE"
+says "^trace-ctl emit: line 6: invalid kind '@what'"
+seq 5000 | sed 's/.*/many nr=&/' >"$work/lines"
+run 0 emit --stdin <"$work/lines"
+for i in 1 2 3; do
+	"$ctl" emit loop i=$i || fail "emit in a loop"
+done
+run 0 record --unread -c shell -o "$work/shell" --duration 0.1
+"$ctl" dump "$work/shell" | sed 's/^[^ ]* \[[0-9]*\] *[0-9]* //; s/  */ /g' >"$work/got"
+head -n 6 "$work/got" >"$work/first"
+diff "$work/first" - <<'END' || fail "the events differ"
+hello a=1 b=-2 c=2.5 d=0x1f e="a \"text\"" f="" g=18446744073709551615 h=1000 i="-"
+typed a="12" b=1 c=3 d=-4
+queue/counter length=3
+span/begin n=1
+in s="two words \"quoted\" \\"
+span/end
+END
+[ "$(grep -c '^many ' "$work/got")" = 5000 ] || fail "not all lines"
+[ "$(grep -c '^loop ' "$work/got")" = 3 ] || fail "not all of the loop"
+run 0 channel remove shell
+run 0 channel create small --block-size 4096 --blocks 2
+TSCTRACE_CHANNEL=small run 3 emit --stdin <"$work/lines"
+says '[0-9]* events lost: the ring was full'
+run 0 channel remove small
+unset TSCTRACE_CHANNEL
+
+# --- record says why ------------------------------------------------------------------
+run 0 record -o "$work/n1" --duration 0.1
+says 'no events: no program wrote to channel default; no running program has it open: programs look for .*/tsctraced.sock'
+run 0 record -o "$work/n2" -- true
+says 'no events: .*; true is not instrumented, could not reach .*/tsctraced.sock (chroot, container), ran as another user, or wrote to another channel'
+launch "$work/quiet" env TSCTRACE_EVENTS=none_such TSCTRACE_CHANNEL=quiet "$live"
+run 0 record -o "$work/n3" --duration 0.1
+says 'no events: .*; running programs use channel quiet: record it with -c'
+kill "$program"
+wait "$program" || fail "the quiet program"
+run 3 record --require-events -o "$work/n4" --duration 0.1
+says 'require-events: nothing was recorded'
+run 0 record --require-events -o "$work/n5" -- "$emit" 5
+run 0 channel create flight --policy overwrite
+run 1 record -c flihgt -o "$work/n6" --duration 0.1
+says "channel flihgt: does not exist; did you mean 'flight'"
+[ ! -e "$work/n6" ] || fail "a directory was made"
+run 1 record -c 4711 -o "$work/n6" --duration 0.1
+says 'channel 4711: no such id or name'
+run 0 record -c flihgt --create -o "$work/n6" --duration 0.1
+run 0 record -c flihgt -o "$work/n7" -- "$emit" 5
+id=$("$ctl" channel list | awk '$2 == "flight" { print $1 }')
+"$ctl" emit -c flight here n=1
+run 0 record -c "$id" --unread -f --require-events -o "$work/n8" --duration 0.1
+says '^  channel flight: 1 event'
+run 0 channel remove flight
+if [ "$(id -u)" = 0 ]; then
+	run 0 record -o "$work/n9" -- "${nobody[@]}" sleep 0.3
+	says 'no events: .*; setpriv ran as user nobody, whose channels are others'
+	mkdir "$work/root"
+	cp /bin/busybox "$work/root/" 2>/dev/null || cp "$(command -v busybox)" "$work/root/"
+	run 0 record -o "$work/n10" -- chroot "$work/root" /busybox sleep 0.3
+	says 'no events: .*; chroot changed its root directory, where .*tsctraced.sock must exist, too'
+fi
+kill "$daemon"
+echo "events, emit and record: fine"

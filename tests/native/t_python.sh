@@ -1,0 +1,181 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The Python module: types, spans, counters, patterns, threads, fork; a tracer that starts
+# later; and programs without one.
+# test-fast: yes
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+python=/usr/bin/python3
+[ -x $python ] || python=python3
+if ! compgen -G "$build/python/tsctrace/_tsctrace*.so" >/dev/null; then
+	echo "python3-dev is not installed"
+	exit 77
+fi
+export PYTHONPATH=$build/python
+
+# --- without a tracer --------------------------------------------------------------
+$python - <<'END' || fail "without a tracer"
+import tsctrace
+assert tsctrace.provider() == "none" and "no such socket" in tsctrace.error()
+tsctrace.event("a", n=1)
+with tsctrace.span("b", text="x"):
+    tsctrace.counter("c", 1)
+try:
+    with tsctrace.span("b"):
+        raise KeyError
+except KeyError:
+    pass
+assert tsctrace.enable() == 0 and not tsctrace.is_enabled("a")
+for call, error in ((lambda: tsctrace.event("a.b"), ValueError),
+                    (lambda: tsctrace.event("x" * 64), ValueError),
+                    (lambda: tsctrace.event("\u00e9"), ValueError),
+                    (lambda: tsctrace.event("a", **{"x" * 32: 1}), ValueError),
+                    (lambda: tsctrace.event(1), TypeError),
+                    (lambda: tsctrace.event(), TypeError),
+                    (lambda: tsctrace.event("a", 1), TypeError),
+                    (lambda: tsctrace.counter("a"), TypeError),
+                    (lambda: tsctrace.span(), TypeError),
+                    (lambda: tsctrace.event("a", **{f"f{i}": i for i in range(33)}), ValueError),
+                    (lambda: tsctrace.enable("a-b"), ValueError)):
+    try:
+        call()
+    except error:
+        continue
+    raise AssertionError(call)
+END
+
+# --- what is recorded ----------------------------------------------------------------
+cat >"$work/all.py" <<'END'
+import os, sys, threading
+import tsctrace
+
+class Odd:
+    def __str__(self):
+        tsctrace.event("nested", n=1)
+        return "odd"
+
+tsctrace.event("types", t=True, f=False, i=-3, big=2**63, huge=2**70, neg=-2**70, x=1.5,
+               s="t\u00e9xt", nul="a\0b", raw=b"by\0tes", none=None, odd=Odd())
+tsctrace.event("empty")
+for value in (1, "one", 2.0, 3, None, True):
+    tsctrace.event("varied", v=value)
+with tsctrace.span("outer", n=3):
+    with tsctrace.span("inner", text="x" * 1000):
+        tsctrace.counter("queue", 4)
+tsctrace.counter("two", a=1, b=2.5)
+again = tsctrace.span("again")
+for _ in range(2):
+    with again:
+        pass
+try:
+    with tsctrace.span("raised"):
+        raise KeyError
+except KeyError:
+    pass
+tsctrace.disable("varied")
+tsctrace.event("varied", v=99)
+assert not tsctrace.is_enabled("varied") and tsctrace.is_enabled("empty")
+tsctrace.disable()
+tsctrace.event("empty")
+tsctrace.event("never", n=1)
+tsctrace.enable("*,-quiet_*")
+tsctrace.event("quiet_1")
+for i in range(3):
+    tsctrace.event(f"made_{i}", **{f"f{i}": i})
+try:
+    tsctrace.event("large", s="x" * 70000)
+except ValueError:
+    tsctrace.event("too_large")
+
+def work(nr):
+    for i in range(500):
+        with tsctrace.span("job", nr=nr, i=i):
+            pass
+threads = [threading.Thread(target=work, args=(nr,)) for nr in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+pid = os.fork()
+tsctrace.event("forked", child=pid == 0)
+if not pid:
+    os._exit(0)
+os.waitpid(pid, 0)
+assert tsctrace.dropped() == 0 and tsctrace.provider() == "embedded"
+END
+run 0 record --require-events -o "$work/all" -- $python "$work/all.py"
+says 'exited with status 0'
+"$ctl" dump "$work/all" | sed 's/^[^ ]* \[[0-9]*\] *[0-9]* //; s/  */ /g' >"$work/got"
+grep -v '^job' "$work/got" | sed 's/x\{1000\}/x*1000/' >"$work/few"
+diff "$work/few" - <<'END' || fail "the events differ"
+nested n=1
+types t=1 f=0 i=-3 big=9223372036854775808 huge="1180591620717411303424" neg="-1180591620717411303424" x=1.5 s="téxt" nul="a" raw="by" none="None" odd="odd"
+empty
+varied v=1
+varied v="one"
+varied v=2
+varied v=3
+varied v="None"
+varied v=1
+outer/begin n=3
+inner/begin text="x*1000"
+queue/counter value=4
+inner/end
+outer/end
+two/counter a=1 b=2.5
+again/begin
+again/end
+again/begin
+again/end
+raised/begin
+raised/end
+made_0 f0=0
+made_1 f1=1
+made_2 f2=2
+too_large
+forked child=0
+forked child=1
+END
+[ "$(grep -c '^job/begin' "$work/got")" = 2000 ] || fail "begins"
+[ "$(grep -c '^job/end' "$work/got")" = 2000 ] || fail "ends"
+
+# --- a tracer that starts later, and patterns -----------------------------------------
+cat >"$work/later.py" <<'END'
+import time
+import tsctrace
+end = time.monotonic() + 60
+print("started", flush=True)
+while not tsctrace.is_enabled("done"):
+    tsctrace.event("later", n=1)
+    tsctrace.event("other", n=1)
+    if tsctrace.is_enabled("later"):
+        tsctrace.event("done")
+    assert time.monotonic() < end
+    time.sleep(0.001)
+time.sleep(1)
+assert tsctrace.provider() == "daemon"
+END
+TSCTRACE_EVENTS='later,done' $python "$work/later.py" >"$work/out2" &
+program=$!
+started+=("$program")
+until_in "$work/out2" started
+start_daemon
+wait "$program" || fail "the tracer was not found"
+
+# --- what it costs, for the log ---------------------------------------------------------
+run 0 channel create cost --policy overwrite
+TSCTRACE_CHANNEL=cost $python - <<'END'
+import time
+import tsctrace
+N = 100000
+best = 1e9
+for _ in range(5):
+    begin = time.process_time_ns()
+    for i in range(N):
+        tsctrace.event("tick", n=i)
+    best = min(best, (time.process_time_ns() - begin) / N)
+print(f"an event with one integer: {best:.0f} ns")
+END
+run 0 channel remove cost
+kill "$daemon"

@@ -1,0 +1,225 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Programs that run while the daemon comes and goes: one that was started before it is
+# traced within 2 s; after kill -9 of the daemon at random moments no event is missing, of
+# parent and child; kept channels outlive daemon and program; a recorder goes on; a program
+# moves to a channel that has taken its name; systemd's descriptor store.
+# test-timeout: 280
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+live=$work/live
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$live" "$top/tests/native/live.c" \
+	"$build/lib/libtsctrace.a" -lm
+RANDOM=$((${SEED:-$(date +%s)} % 32768))
+echo "seed $RANDOM"
+export TSCTRACE_PROVIDER=daemon
+
+ready() { [ -S "$TSCTRACE_RUN_DIR/tsctraced.sock" ] && "$ctl" channel list >/dev/null 2>&1; }
+start() {	# starts a daemon and waits until it answers
+	"$build/daemon/tsctraced" --no-module "$@" 2>>"$work/daemon.log" &
+	daemon=$!
+	started+=("$daemon")
+	local i
+	for ((i = 0; i < 200; i++)); do
+		! ready || return 0
+		sleep 0.05
+	done
+	fail "the daemon does not answer: $(tail -n 3 "$work/daemon.log")"
+}
+kill_daemon() { kill -9 "$daemon"; wait "$daemon" 2>/dev/null || true; }
+column() {	# CHANNEL COLUMN: of `channel list`, 0: the number of events
+	"$ctl" channel list --json >"$work/list" || return 0
+	python3 -c '
+import json, sys
+for c in json.load(open(sys.argv[1])):
+    if c["name"] == sys.argv[2]:
+        print(c[sys.argv[3]])' "$work/list" "$1" "$2"
+}
+run_live() {	# FILE ARGUMENT...: sets program
+	local file=$1
+	shift
+	"$live" "$@" >"$file" &
+	program=$!
+	started+=("$program")
+	until_in "$file" started
+}
+end_live() { kill "$program"; wait "$program" || fail "the program's status"; }
+written() { sed -n 's/.* written \([0-9]*\) .*/\1/p' "$1" | paste -sd+ | bc_; }
+bc_() { local sum; read -r sum; echo $((sum)); }
+until_holders() {	# CHANNEL NUMBER: sets ms, the time that it took
+	local i began=$(date +%s%N)
+	for ((i = 0; i < 400; i++)); do
+		[ "$(column "$1" holders)" != "$2" ] || break
+		sleep 0.02
+	done
+	[ $i -lt 400 ] || fail "channel $1: $(column "$1" holders) holders, not $2"
+	ms=$((($(date +%s%N) - began) / 1000000))
+}
+
+# --- started before the daemon -------------------------------------------------
+export TSCTRACE_CHANNEL=crash
+run_live "$work/live.out" fork
+grep -q '^started -19 none' "$work/live.out" || fail "$(cat "$work/live.out")"
+[ "$(ls "/proc/$program/task" | wc -l)" = 2 ] || fail "not one helper thread"
+sleep 0.3
+start
+until_holders crash 2
+[ $ms -lt 2000 ] || fail "attached after $ms ms"
+attached=$ms
+[ "$(column crash kept)" = True ] || fail "the channel is not kept"
+
+# --- the daemon is killed at random moments -------------------------------------
+slowest=0
+for ((round = 0; round < 12; round++)); do
+	sleep "0.$((RANDOM % 4))$((RANDOM % 10))"
+	kill_daemon
+	sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
+	start
+	[ $((round % 3)) != 0 ] || {
+		until_holders crash 2
+		[ $ms -lt 2000 ] || fail "round $round: attached after $ms ms"
+		[ $ms -lt $slowest ] || slowest=$ms
+	}
+done
+until_holders crash 2
+end_live
+[ "$(column crash events)" = "$(written "$work/live.out")" ] ||
+	fail "$(column crash events) events, written: $(cat "$work/live.out")"
+[ "$(grep -c 'failed 0 .* provider daemon' "$work/live.out")" = 2 ] || fail "$(cat "$work/live.out")"
+total=$(written "$work/live.out")
+
+# --- a kept channel outlives program and daemon ----------------------------------
+run_live "$work/live2.out"
+until_holders crash 1
+sleep 0.3
+kill -9 "$program"
+wait "$program" 2>/dev/null || true
+until_holders crash 0
+events=$(column crash events)
+[ "$events" -gt "$total" ] || fail "the second program wrote nothing"
+kill_daemon
+start
+[ "$(column crash events)" = "$events" ] || fail "$(column crash events) events, not $events"
+kill "$daemon"
+wait "$daemon" || fail "the daemon's status"
+start
+[ "$(column crash events)" = "$events" ] || fail "$(column crash events) events after a stop"
+run 0 snapshot -c crash -o "$work/snap"
+"$ctl" dump "$work/snap" >"$work/dump"
+grep -q 'live_text *text="text"' "$work/dump" || fail "no typed event in the snapshot"
+[ "$(wc -l <"$work/dump")" = "$events" ] || fail "$(wc -l <"$work/dump") events in the snapshot"
+pgrep -f -- "--hold-channels --run-dir $TSCTRACE_RUN_DIR" >"$work/holder" || fail "no holder"
+run 0 channel remove crash
+kill_daemon
+start
+[ -z "$(column crash events)" ] || fail "a removed channel came back"
+until_ended() {	# until the holder has ended
+	local i
+	for ((i = 0; i < 100; i++)); do
+		[ -e "/proc/$(cat "$work/holder")" ] || return 0
+		sleep 0.05
+	done
+	fail "the holder still runs: $1"
+}
+until_ended "with nothing to hold"
+
+# --- a recorder goes on ------------------------------------------------------------
+export TSCTRACE_CHANNEL=default
+"$ctl" record -v -o "$work/rec" 2>"$work/rec.err" &
+recorder=$!
+started+=("$recorder")
+until_in "$work/rec.err" 'recording: '
+run_live "$work/live3.out"
+sleep 0.5
+kill_daemon
+until_in "$work/rec.err" 'tsctraced ended: '
+sleep 0.4
+start
+until_in "$work/rec.err" 'tsctraced runs again'
+until_holders default 2
+first=$program
+run_live "$work/live4.out"
+sleep 0.3
+end_live
+program=$first
+end_live
+kill -INT "$recorder"
+wait "$recorder" || fail "the recorder's status: $(cat "$work/rec.err")"
+sum=$(($(written "$work/live3.out") + $(written "$work/live4.out")))
+grep -q "^$work/rec: $sum events" "$work/rec.err" || fail "written $sum; $(cat "$work/rec.err")"
+run 0 stat "$work/rec"
+
+# --- another channel has taken the name ------------------------------------------
+run_live "$work/live5.out"
+until_holders default 1
+kill_daemon
+kill -STOP "$program"
+start
+"$emit" 1000000 1 1000 >/dev/null &
+other=$!
+started+=("$other")
+until_written default 0
+run 0 record -q --require-events -o "$work/taken0" --duration 0.2
+kill -CONT "$program"
+until_holders default 2
+run 0 record -q -o "$work/taken" --duration 0.5
+"$ctl" dump "$work/taken" >"$work/dump"
+for event in live_tick live_text raw_tick tick; do
+	grep -q " $event " "$work/dump" || fail "no event $event in the new channel"
+done
+grep -q ' raw_tick *nr=[0-9]*$' "$work/dump" || fail "an id of the old channel was used"
+! grep -q ' unused ' "$work/dump" || fail "events have wrong ids"
+kill "$other"
+end_live
+grep -q ' provider daemon$' "$work/live5.out" || fail "$(cat "$work/live5.out")"
+
+# --- no thread ----------------------------------------------------------------------
+for how in flag environment; do
+	kill_daemon
+	if [ $how = flag ]; then
+		run_live "$work/live6.out" nothread
+	else
+		TSCTRACE_THREAD=no run_live "$work/live6.out"
+	fi
+	start
+	sleep 0.5
+	[ "$(ls "/proc/$program/task" | wc -l)" = 1 ] || fail "$how: there is a thread"
+	[ -z "$(column default events)" ] || fail "$how: attached without a thread"
+	end_live
+	grep -q 'written 0 .* provider none$' "$work/live6.out" || fail "$(cat "$work/live6.out")"
+done
+
+# --- hostile: a memory file that is none ---------------------------------------------
+# The program that holds channels for another daemon accepts nobody else.
+if [ "$(id -u)" = 0 ]; then
+	chmod 755 "$work" "$TSCTRACE_RUN_DIR"
+	run 0 channel create held --policy overwrite
+	PATH=/usr/bin:/bin setpriv --reuid=65534 --regid=65534 --clear-groups python3 - \
+		"$TSCTRACE_RUN_DIR/kept.sock" <<'END' || fail "another user reached the holder"
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+try:
+    s.connect(sys.argv[1])
+    s.send(b"?")
+    sys.exit(s.recv(100) != b"")
+except OSError:
+    pass
+END
+	run 0 channel remove held
+fi
+kill_daemon
+
+# --- systemd's descriptor store ----------------------------------------------------
+timeout 60 python3 "$top/tests/native/fd_store.py" "$build/daemon/tsctraced" "$ctl" \
+	"$work" "$emit" || fail "descriptor store"
+
+# --- the holder ends with the run-time directory --------------------------------------
+start
+run 0 channel create last --policy overwrite
+pgrep -f -- "--hold-channels --run-dir $TSCTRACE_RUN_DIR" >"$work/holder" || fail "no holder"
+kill_daemon
+rm -r "$TSCTRACE_RUN_DIR"
+until_ended "without its directory"
+echo "attached after $attached ms; after a restart, $slowest ms at most; $total events, none missing"

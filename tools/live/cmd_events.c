@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+/* trace-ctl events: lists and switches the typed events of running programs */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/client/channel_admin.h"
+#include "lib/client/programs.h"
+#include "tools/common/cmd.h"
+#include "tools/common/json.h"
+#include "tools/common/view.h"
+
+#define REQUEST_MAX	1024
+#define ANSWER_MAX	(8U << 20)	/* a program's answer, bytes */
+#define TIMEOUT_MS	2000
+
+enum { KEY_JSON = 256 };
+
+struct events_options {
+	const char *action;		/* subcommand: list, enable, disable or attach */
+	char **patterns;
+	unsigned int nr_patterns;
+	pid_t *pids;			/* processes of -p */
+	unsigned int nr_pids;
+	bool json;
+};
+
+/* What was found so far */
+struct events_result {
+	json_t *json;
+	unsigned int programs;		/* number of programs that answered */
+	unsigned int events;		/* number of events listed or switched */
+	unsigned int failed;
+	unsigned int others;		/* number of programs of other users */
+};
+
+static void print_error(const char *text)
+{
+	fprintf(stderr, "trace-ctl events: %s\n", text);
+}
+
+/* ---- command line -------------------------------------------------------- */
+
+static const struct argp_option options[] = {
+	{ "pid", 'p', "PID", 0, "only this process; may be repeated (default: all"
+	  " programs of this user, as root of all users, in this network namespace)", 0 },
+	{ "json", KEY_JSON, NULL, 0, "list: print JSON", 0 },
+	{ 0 }
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct events_options *o = state->input;
+	char *end;
+	long pid;
+
+	switch (key) {
+	case 'p':
+		pid = strtol(arg, &end, 10);
+		if (end == arg || *end || pid < 1 || pid > INT32_MAX)
+			argp_error(state, "--pid: '%s' is not a process id", arg);
+		o->pids[o->nr_pids++] = (pid_t)pid;
+		break;
+	case KEY_JSON: o->json = true; break;
+	case ARGP_KEY_ARG:
+		if (!o->action) {
+			o->action = arg;
+			break;
+		}
+		/* A program takes patterns without a minus. */
+		if (*arg == '-' || !*arg || tsct_patterns_check(arg))
+			argp_error(state, "invalid pattern '%s'; use event names with *"
+				   " and ?", arg);
+		o->patterns[o->nr_patterns++] = arg;
+		break;
+	case ARGP_KEY_END:
+		if (!o->action)
+			argp_error(state, "missing subcommand: list, enable, disable or"
+				   " attach");
+		else if (strcmp(o->action, "list") && strcmp(o->action, "attach") &&
+			 strcmp(o->action, "enable") && strcmp(o->action, "disable"))
+			argp_error(state, "invalid subcommand '%s'; use list, enable,"
+				   " disable or attach", o->action);
+		else if (!o->nr_patterns && strstr(o->action, "able"))
+			argp_error(state, "%s: missing event name or pattern", o->action);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp argp = {
+	options, parse, "list [PATTERN]...\nenable PATTERN...\ndisable PATTERN...\nattach",
+	"List typed events of running programs, enable or disable those whose names match,"
+	" or let programs look for a provider now."
+	"\vPATTERN: an event's name; * stands for any characters, ? for one."
+	"\n\nExit status: 0: success; 1: failure, or no event matches; 2: usage.",
+	NULL, NULL, NULL
+};
+
+/* ---- one program --------------------------------------------------------- */
+
+/* Receives an answer up to its end. Returns it, malloc'ed, or NULL: errno. */
+static char *receive_answer(int fd)
+{
+	char *text = malloc(1), *more;
+	size_t len = 0;
+	ssize_t n = 1;
+
+	while (text && n > 0 && len < ANSWER_MAX) {
+		more = realloc(text, len + 65536 + 1);
+		if (!more)
+			break;
+		text = more;
+		n = recv(fd, text + len, 65536, 0);
+		len += n > 0 ? n : 0;
+	}
+	if (!text || n) {
+		free(text);
+		return NULL;
+	}
+	text[len] = '\0';
+	return text;
+}
+
+static void read_command(pid_t pid, char *text, size_t size)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	snprintf(text, size, "?");
+	file = fopen(path, "re");
+	if (file && fgets(text, (int)size, file))
+		text[strcspn(text, "\n")] = '\0';
+	if (file)
+		fclose(file);
+}
+
+static bool is_selected(const struct events_options *o, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->nr_patterns; i++)
+		if (!fnmatch(o->patterns[i], name, 0))
+			return true;
+	return !o->nr_patterns;
+}
+
+/* Shows the lines of one program's answer, which is not trusted. */
+static void show_events(const struct events_options *o, pid_t pid, char *answer,
+			struct events_result *result)
+{
+	char command[32], *line, *field[5];
+	int i;
+
+	read_command(pid, command, sizeof(command));
+	while ((line = strsep(&answer, "\n"))) {
+		for (i = 0; i < 5; i++)
+			field[i] = strsep(&line, "\t");
+		if (!field[4] || !is_selected(o, field[3]))
+			continue;
+		if (o->json) {
+			json_array_append_new(result->json, json_pack(
+				"{si so so ss ss so so}", "pid", (int)pid,
+				"command", ctl_json_text(command),
+				"name", ctl_json_text(field[3]),
+				"state", strcmp(field[0], "on") ? strcmp(field[0], "off") ?
+				"none" : "off" : "on", "kind", field[1],
+				"channel", *field[2] ? ctl_json_text(field[2]) : json_null(),
+				"fields", ctl_json_text(field[4])));
+		} else {
+			if (!result->events)
+				puts("    pid command         state event                    "
+				     "kind    channel          fields");
+			printf("%7d ", (int)pid);
+			view_print_escaped(stdout, command);
+			printf("%*s ", (int)(15 - strlen(command)), "");
+			printf("%-5.8s ", field[0]);
+			view_print_escaped(stdout, field[3]);
+			printf("%*s %-7.8s ", (int)(strlen(field[3]) < 24 ?
+			       24 - strlen(field[3]) : 0), "", field[1]);
+			view_print_escaped(stdout, *field[2] ? field[2] : "-");
+			printf("%*s ", (int)(strlen(field[2]) < 16 ?
+			       16 - (*field[2] ? strlen(field[2]) : 1) : 0), "");
+			view_print_escaped(stdout, field[4]);
+			putchar('\n');
+		}
+		result->events++;
+	}
+}
+
+static void fail(const struct events_options *o, struct events_result *result, pid_t pid,
+		 const char *reason)
+{
+	result->failed++;
+	if (o->nr_pids)
+		fprintf(stderr, "trace-ctl events: process %d: %s\n", (int)pid, reason);
+}
+
+/* Sends the request to a program, and shows or counts what it answers. */
+static void call_program(const struct events_options *o, const char *request, int fd,
+			 const struct ucred *cred, struct events_result *result)
+{
+	char *answer = NULL;
+
+	result->programs++;
+	if (geteuid() && cred->uid != geteuid()) {
+		result->programs--;
+		result->others++;
+		if (o->nr_pids)
+			fail(o, result, cred->pid, "belongs to another user; run as that"
+			     " user or as root");
+		return;
+	}
+	if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
+		fail(o, result, cred->pid, strerror(errno));
+	else if (!(answer = receive_answer(fd)))
+		fail(o, result, cred->pid, "no answer; is the process stopped?");
+	else if (!strncmp(answer, "error: ", 7))
+		fail(o, result, cred->pid, "request rejected; use library and trace-ctl of"
+		     " one release");
+	else if (!strcmp(o->action, "list"))
+		show_events(o, cred->pid, answer, result);
+	else
+		result->events += strtoul(answer, NULL, 10);
+	free(answer);
+}
+
+/* Calls the programs of this network namespace; @pid: only this process, 0: all. */
+static void call_programs(const struct events_options *o, const char *request, pid_t pid,
+			  struct events_result *result)
+{
+	FILE *list = fopen("/proc/self/net/unix", "re");
+	struct tsct_program_addr to;
+	struct ucred cred;
+	bool found = false;
+	int fd;
+
+	while (list && tsct_programs_next(list, &to)) {
+		fd = tsct_program_connect(&to, TIMEOUT_MS, &cred);
+		if (fd < 0)
+			continue;
+		if (!pid || cred.pid == pid) {
+			found = true;
+			call_program(o, request, fd, &cred, result);
+		}
+		close(fd);
+	}
+	if (list)
+		fclose(list);
+	if (pid && !found)
+		fail(o, result, pid, kill(pid, 0) && errno == ESRCH ? "no such process" :
+		     "no program that answers: it does not use tsctrace, has not called"
+		     " tsct_events_enable() or tsct_channel_open() yet, or runs with"
+		     " TSCTRACE_THREAD=no");
+}
+
+/* Root finds a process of a container in that container's network namespace. */
+static void enter_network(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	/* Without the right to do so, the process is looked for in this namespace. */
+	(void)!setns(fd, CLONE_NEWNET);
+	close(fd);
+}
+
+static int finish(const struct events_options *o, const struct events_result *result)
+{
+	char text[160];
+
+	if (o->json && !strcmp(o->action, "list")) {
+		json_dumpf(result->json, stdout, JSON_INDENT(1));
+		putchar('\n');
+	}
+	if (result->failed && o->nr_pids)
+		return EXIT_FAILED;
+	if (!strcmp(o->action, "attach")) {
+		printf("%u program%s notified\n", result->programs,
+		       view_plural(result->programs));
+		return EXIT_DONE;
+	}
+	if (strcmp(o->action, "list") && result->events)
+		printf("%u event%s %sd in %u program%s\n", result->events,
+		       view_plural(result->events), o->action, result->programs,
+		       view_plural(result->programs));
+	if (result->events || (o->json && !o->nr_patterns))
+		return EXIT_DONE;
+	if (!result->programs)
+		snprintf(text, sizeof(text), "no running program with typed events%s",
+			 result->others ? " of this user; run as root for those of others" :
+			 " found");
+	else if (o->nr_patterns)
+		snprintf(text, sizeof(text), "no event matches in %u program%s; 'trace-ctl"
+			 " events list' lists all", result->programs,
+			 view_plural(result->programs));
+	else
+		snprintf(text, sizeof(text), "the %u program%s found ha%s no typed events",
+			 result->programs, view_plural(result->programs),
+			 result->programs == 1 ? "s" : "ve");
+	print_error(text);
+	return EXIT_FAILED;
+}
+
+int cmd_events(int argc, char **argv)
+{
+	struct events_options o = {
+		.patterns = calloc(argc + 1, sizeof(*o.patterns)),
+		.pids = calloc(argc + 1, sizeof(*o.pids)),
+	};
+	struct events_result result = { .json = json_array() };
+	char request[REQUEST_MAX];
+	size_t len;
+	unsigned int i;
+	int ret = EXIT_FAILED;
+
+	if (!o.patterns || !o.pids || !result.json)
+		goto free;
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	len = snprintf(request, sizeof(request), "%s", o.action);
+	for (i = 0; strstr(o.action, "able") && i < o.nr_patterns; i++) {
+		if (len + strlen(o.patterns[i]) + 2 > sizeof(request)) {
+			print_error("too many patterns; use fewer");
+			goto free;
+		}
+		len += snprintf(request + len, sizeof(request) - len, " %s", o.patterns[i]);
+	}
+	for (i = 0; i < o.nr_pids; i++) {
+		enter_network(o.pids[i]);
+		call_programs(&o, request, o.pids[i], &result);
+	}
+	if (!o.nr_pids)
+		call_programs(&o, request, 0, &result);
+	ret = finish(&o, &result);
+free:
+	json_decref(result.json);
+	free(o.patterns);
+	free(o.pids);
+	return ret;
+}

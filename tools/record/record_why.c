@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+/* Which channels a recording means, and why it has no events */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd_record.h"
+#include "lib/client/programs.h"
+#include "lib/client/runtime_paths.h"
+#include "tools/common/channels.h"
+#include "tools/common/near_name.h"
+#include "tools/common/view.h"
+
+/* ---- the channels of -c -------------------------------------------------- */
+
+/* Returns the listed name that @name may be a misspelling of, or NULL. */
+static const char *find_near(const struct channel_list *all, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < all->nr; i++)
+		if (near_name(name, all->at[i].info.name))
+			return all->at[i].info.name;
+	return NULL;
+}
+
+/* Opens a channel by id, or another user's by name: an own one has been found by its name.
+ * Returns 1: opened, or -errno. */
+static int open_listed(struct record_session *s, unsigned int i,
+		       const struct channel_list *all)
+{
+	const struct listed_channel *c = channel_list_find(all, record_verb, s->names[i]);
+	int err;
+
+	if (!c)
+		return -ENOENT;
+	err = tsct_channel_open_id(
+		tsct_channel_socket_path(all->providers[c->provider].channel),
+		c->info.id, TSCT_ROLE_READ, &s->channels[i]);
+	snprintf(s->names[i], sizeof(s->names[i]), "%s", c->info.name);
+	if (err == -EBUSY)
+		record_error("channel %s: already being recorded; stop that recording",
+			     s->names[i]);
+	else if (err)
+		record_error("channel %s: %s", s->names[i],
+			     tsct_channel_error(s->channels[i]));
+	return err ? err : 1;
+}
+
+static int check_new(const struct record_session *s, const struct channel_list *all,
+		     const char *name)
+{
+	const char *near = find_near(all, name);
+
+	if (s->o->create || s->o->command)
+		return 0;
+	if (near)
+		record_error("channel %s: does not exist; did you mean '%s'? To record"
+			     " programs that will create it, add --create", name, near);
+	else if (name[strspn(name, "0123456789")] == '\0')
+		record_error("channel %s: no such id or name; 'trace-ctl channel list' lists"
+			     " all channels. To record programs that will create a channel"
+			     " of this name, add --create", name);
+	else
+		return 0;
+	return -ENOENT;
+}
+
+int record_channel_find(struct record_session *s, unsigned int i)
+{
+	struct channel_list all;
+	int best = 0, rank, ret = 0;
+	size_t j;
+
+	if (i >= s->o->nr_channels)
+		return 0;
+	channel_list_open(&all, false);
+	if (channel_list_default(&all) >= 0 && !channel_list_read(&all, record_verb)) {
+		for (j = 0; j < all.nr; j++) {
+			rank = channel_list_rank(&all.at[j], s->names[i]);
+			best = rank > best ? rank : best;
+		}
+		if (best == 1 || best == 2)
+			ret = open_listed(s, i, &all);
+		else if (!best)
+			ret = check_new(s, &all, s->names[i]);
+	}
+	channel_list_close(&all);
+	return ret;
+}
+
+/* ---- no events ----------------------------------------------------------- */
+
+/* Running programs that can be asked about their typed events */
+struct programs {
+	unsigned int on, off;	/* events on the channel, by state */
+	unsigned int waiting;	/* programs with events on no channel */
+	unsigned int others;	/* programs of other users */
+	uid_t other;		/* one of these users */
+	char elsewhere[TSCT_NAME_MAX];	/* another channel that programs use */
+};
+
+static void count_events(FILE *lines, const char *channel, struct programs *ret)
+{
+	char line[512], state[8], kind[16], *name;
+	bool waits = false;
+
+	while (fgets(line, sizeof(line), lines)) {
+		if (sscanf(line, "%7[a-z]\t%15[a-z]\t", state, kind) != 2)
+			continue;
+		name = strchr(strchr(line, '\t') + 1, '\t') + 1;
+		name[strcspn(name, "\t")] = '\0';
+		if (!strcmp(state, "none"))
+			waits = true;
+		else if (strcmp(name, channel))
+			snprintf(ret->elsewhere, sizeof(ret->elsewhere), "%.31s", name);
+		else if (!strcmp(state, "on"))
+			ret->on++;
+		else
+			ret->off++;
+	}
+	ret->waiting += waits;
+}
+
+static void ask_program(const struct tsct_program_addr *to, const char *channel,
+			struct programs *ret)
+{
+	char text[65536];
+	struct ucred cred;
+	size_t len = 0;
+	ssize_t n = 1;
+	FILE *lines;
+	int fd = tsct_program_connect(to, 200, &cred);
+
+	if (fd < 0)
+		return;
+	if (cred.uid != geteuid()) {
+		ret->others++;
+		ret->other = cred.uid;
+	} else if (send(fd, "list", 4, MSG_NOSIGNAL) == 4) {
+		while (n > 0 && len < sizeof(text)) {
+			n = recv(fd, text + len, sizeof(text) - len, 0);
+			len += n > 0 ? n : 0;
+		}
+		lines = len ? fmemopen(text, len, "r") : NULL;
+		if (lines) {
+			count_events(lines, channel, ret);
+			fclose(lines);
+		}
+	}
+	close(fd);
+}
+
+static void ask_programs(const char *channel, struct programs *ret)
+{
+	FILE *list = fopen("/proc/self/net/unix", "re");
+	struct tsct_program_addr to;
+
+	memset(ret, 0, sizeof(*ret));
+	while (list && tsct_programs_next(list, &to))
+		ask_program(&to, channel, ret);
+	if (list)
+		fclose(list);
+}
+
+/* Returns the number of other processes that have the first channel open. */
+static unsigned int count_holders(const struct record_session *s)
+{
+	const __u32 id = tsct_channel_info(s->channels[0])->id;
+	struct tsct_channel_info info = { .id = id - 1 };
+
+	if (tsct_channels_next(s->channels[0], &info) || info.id != id || !info.holders)
+		return 0;
+	return info.holders - 1;
+}
+
+/* Where a program looks for the recorder's provider */
+static const char *provider_place(const struct record_session *s)
+{
+	const char *path = tsct_channel_socket_path(s->channels[0]);
+
+	return path ? path : TSCT_DEVICE_PATH;
+}
+
+void record_child_look(struct record_session *s, pid_t pid)
+{
+	char path[64], root[64];
+	struct stat st;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (!stat(path, &st) && st.st_uid != geteuid()) {
+		s->child_is_other = true;
+		s->child_uid = st.st_uid;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	n = readlink(path, root, sizeof(root));
+	s->child_has_root |= n > 1;
+}
+
+static void print_child(const struct record_session *s)
+{
+	const char *command = s->o->command[0];
+	char user[64];
+
+	if (s->child_has_root)
+		fprintf(stderr, "; %s changed its root directory, where %s must exist, too:"
+			" bind-mount it there", command, provider_place(s));
+	else if (s->child_is_other)
+		fprintf(stderr, "; %s ran as user %s, whose channels are others: run"
+			" trace-ctl as that user, or as root with -c ID", command,
+			channel_owner_name(s->child_uid, user, sizeof(user)));
+	else
+		fprintf(stderr, "; %s is not instrumented, could not reach %s (chroot,"
+			" container), ran as another user, or wrote to another channel;"
+			" record its kernel events with '-e sched -e syscalls'", command,
+			provider_place(s));
+}
+
+/* For a recording without a command: programs that run */
+static void print_programs(const struct record_session *s)
+{
+	const unsigned int holders = count_holders(s);
+	const bool defined = tsct_reader_def(tsct_drain_reader(s->drains[0]), TSCT_ID_FIRST);
+	struct programs found;
+	char user[64];
+
+	ask_programs(s->names[0], &found);
+	if (found.off && !found.on)
+		fprintf(stderr, "; %u typed event%s there %s off: 'trace-ctl events enable"
+			" PATTERN' switches them on", found.off, view_plural(found.off),
+			found.off == 1 ? "is" : "are");
+	else if (defined)
+		fputs("; events are defined there, but none was emitted", stderr);
+	else if (holders)
+		fprintf(stderr, "; %u process%s it open, and has defined no event", holders,
+			holders == 1 ? " has" : "es have");
+	else if (*found.elsewhere)
+		fprintf(stderr, "; running programs use channel %s: record it with -c",
+			found.elsewhere);
+	else if (found.waiting)
+		fprintf(stderr, "; %u running program%s no provider: 'trace-ctl events attach'"
+			" lets programs try again", found.waiting,
+			found.waiting == 1 ? " has" : "s have");
+	else
+		fprintf(stderr, "; no running program has it open: programs look for %s, in"
+			" their root directory", provider_place(s));
+	if (found.others && !found.on && !found.off)
+		fprintf(stderr, "; %u program%s of user %s, whose channels are others: record"
+			" as that user, or as root with -c ID", found.others,
+			found.others == 1 ? " runs as a program" : "s run as programs",
+			channel_owner_name(found.other, user, sizeof(user)));
+}
+
+void record_print_why(const struct record_session *s, const struct record_child *child,
+		      bool left_some)
+{
+	if (s->o->nr_events) {
+		fputs("  no events: none of the selected events occurred\n", stderr);
+		return;
+	}
+	fprintf(stderr, "  no events: no program wrote to channel %s", s->names[0]);
+	if (left_some || (child && child->running))
+		fputs("; processes that still run may write to it after this"
+		      " recording", stderr);
+	if (!child || child->running)
+		print_programs(s);
+	else if (tsct_reader_def(tsct_drain_reader(s->drains[0]), TSCT_ID_FIRST))
+		fputs("; events are defined there, but none was emitted", stderr);
+	else if (!left_some)
+		print_child(s);
+	fputc('\n', stderr);
+}
