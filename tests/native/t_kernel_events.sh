@@ -144,6 +144,7 @@ refuse() {	# PATTERN PROBE
 	says "kernel events: .*$1"
 	[ ! -e refused ] || fail "$2: a directory was made"
 }
+refuse "did you mean 'sched:sched_waking'" sched:sched_wakink
 refuse 'sched:none: this kernel has no such tracepoint' sched:none
 refuse "uprobe:.*not a probe" uprobe:./target:
 refuse 'nowhere: No such file' uprobe:nowhere:main

@@ -10,6 +10,7 @@
 #include <tracefs.h>
 
 #include "probe.h"
+#include "tools/common/near_name.h"
 
 /* The largest arrays that are recorded: fields have a fixed size */
 #define ARRAY_MAX	256
@@ -97,10 +98,31 @@ static int find_in_system(const char *system, const char *pattern,
 	return nr;
 }
 
+/* Finds the tracepoint that a name without wildcards was meant to be. */
+static bool find_near(char **systems, const char *system, const char *name, char *near,
+		      size_t size)
+{
+	char **events, **event, **at;
+	bool found = false;
+
+	for (at = systems; *at && !found; at++) {
+		if (strcmp(system, *at) && !near_name(system, *at))
+			continue;
+		events = tracefs_system_events(NULL, *at);
+		for (event = events; event && *event && !found; event++) {
+			found = !strcmp(name, *event) || near_name(name, *event);
+			if (found)
+				snprintf(near, size, "%s:%s", *at, *event);
+		}
+		tracefs_list_free(events);
+	}
+	return found;
+}
+
 int tracepoints_find(const char *system, const char *name, struct probe **ret_probes,
 		     char *why, size_t size)
 {
-	char **systems = tracefs_event_systems(NULL), **at;
+	char **systems = tracefs_event_systems(NULL), **at, near[128];
 	int nr = 0;
 
 	*ret_probes = NULL;
@@ -113,9 +135,12 @@ int tracepoints_find(const char *system, const char *name, struct probe **ret_pr
 	for (at = systems; *at; at++)
 		if (!fnmatch(system, *at, 0))
 			nr = find_in_system(*at, name, ret_probes, nr);
-	tracefs_list_free(systems);
-	if (!nr)
+	if (!nr && find_near(systems, system, name, near, sizeof(near)))
+		snprintf(why, size, "%s:%s: this kernel has no such tracepoint; did you mean "
+			 "'%s'?", system, name, near);
+	else if (!nr)
 		snprintf(why, size, "%s:%s: this kernel has no such tracepoint; use "
 			 "trace-ctl list for all", system, name);
+	tracefs_list_free(systems);
 	return nr ? nr : -ENOENT;
 }
