@@ -39,6 +39,10 @@ struct tsct_channel {
 	int map_fd;		/* descriptor to map: device or memfd; -1: none */
 	pid_t pid;		/* id of the process that connected */
 	pthread_mutex_t lock;	/* lock: one request at a time on a socket */
+	/* Inodes of fd and map_fd if the provider is a server: programs that make
+	 * themselves daemons close all descriptors, and their numbers become those of
+	 * other files */
+	ino_t fd_inode, map_inode;
 	bool broken;		/* a reply was lost on the socket; protected by lock */
 	char *socket_path;
 
@@ -67,6 +71,7 @@ struct tsct_channel {
 	/* Members of helper.c, protected by its lock */
 	struct tsct_channel *next_watched;
 	bool watched, busy, lost;
+	bool no_thread;			/* opened with TSCT_OPEN_NO_THREAD; constant */
 };
 
 /* Arguments of an open, with the environment at that time: others may be in setenv()

@@ -185,7 +185,7 @@ static void watch(struct tsct_channel *channel, const struct tsct_opening *openi
 	const struct tsct_channel_options *options = &opening->options;
 
 	if ((options->roles && !(options->roles & TSCT_ROLE_WRITE)) ||
-	    options->flags & TSCT_OPEN_NO_THREAD || !strcmp(opening->only, "none") ||
+	    channel->no_thread || !strcmp(opening->only, "none") ||
 	    err == -EINVAL || err == -ENOMEM ||
 	    (!err && channel->provider != TSCT_PROVIDER_DAEMON))
 		return;
@@ -224,6 +224,7 @@ static int open_handle(const char *only_socket,
 				       "header and library of one release");
 		return -EINVAL;
 	}
+	channel->no_thread = options->flags & TSCT_OPEN_NO_THREAD;
 	opening_init(&opening, options);
 	if (only_socket) {
 		try_provider(channel, &opening.options,

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <tsctrace/event.h>
@@ -30,6 +30,8 @@
 /* after its daemon ended: time between tries, and how long to try without being told */
 #define RESUME_EVERY_NS	(250 * NS_PER_MS)
 #define RESUME_FOR_NS	(10000 * NS_PER_MS)
+/* time between tries of a program that cannot be notified */
+#define BLIND_EVERY_NS	(1500 * NS_PER_MS)
 #define REQUEST_MAX	1024
 #define REPLY_PART	16384
 /* timeout of a send or receive of a request, ms */
@@ -42,13 +44,14 @@ static struct {
 	pid_t pid;			/* process of the thread; 0: no thread */
 	pthread_t thread;
 	int listener;			/* socket of the program; -1: none */
-	int wake;			/* eventfd: the list has changed, or stop */
+	ino_t inode;			/* of the listener: the program may close it */
+	struct tsct_program_addr addr;	/* its address */
 	bool stop;
 	/* Members of the thread */
 	__s64 tried_ns, next_ns, until_ns, retry_ns;
 } helper = {
 	.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER,
-	.listener = -1, .wake = -1,
+	.listener = -1,
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -148,6 +151,37 @@ static void find_lost(void)
 	pthread_mutex_unlock(&helper.lock);
 }
 
+/* ---- the socket ---------------------------------------------------------- */
+
+/* Binds a name that nobody else has. Returns the socket or -1: requests and notifications
+ * do not reach this program. */
+static int make_listener(void)
+{
+	struct sockaddr_un *addr = &helper.addr.addr;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	__u32 number = 0;
+	struct stat st;
+	int tries, len;
+
+	for (tries = 0; fd >= 0 && tries < 8; tries++) {
+		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
+			number++;
+		memset(addr, 0, sizeof(*addr));
+		addr->sun_family = AF_UNIX;
+		len = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1,
+			       TSCT_PROGRAM_SOCKET "%d.%x", (int)getpid(), number);
+		helper.addr.len = offsetof(struct sockaddr_un, sun_path) + 1 + len;
+		if (bind(fd, (struct sockaddr *)addr, helper.addr.len) ||
+		    listen(fd, 16) || fstat(fd, &st))
+			continue;
+		helper.inode = st.st_ino;
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 /* ---- requests ------------------------------------------------------------ */
 
 static void reply(int fd, const char *text, size_t len)
@@ -205,14 +239,26 @@ static void answer(int fd)
 	free(text);
 }
 
-/* Accepts one connection. From any user, it says that a provider may have started. */
+/*
+ * Accepts one connection. From any user, it says that a provider may have started. A
+ * program that makes itself a daemon closes all descriptors: then there is a new socket.
+ */
 static void serve(void)
 {
 	const struct timeval timeout = { .tv_sec = PEER_MS / 1000 };
-	int fd = accept4(helper.listener, NULL, NULL, SOCK_CLOEXEC);
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
+	struct stat st;
+	int fd;
 
+	if (fstat(helper.listener, &st) || st.st_ino != helper.inode) {
+		helper.listener = make_listener();
+		if (helper.listener < 0)
+			helper.retry_ns = helper.retry_ns ?: BLIND_EVERY_NS;
+		try_soon();
+		return;
+	}
+	fd = accept4(helper.listener, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0)
 		return;
 	try_soon();
@@ -231,7 +277,7 @@ static void serve(void)
 static unsigned int list_fds(struct pollfd **fds, unsigned int *room)
 {
 	const struct tsct_channel *channel, *target;
-	unsigned int nr = 2;
+	unsigned int nr = 1;
 	struct pollfd *more;
 
 	pthread_mutex_lock(&helper.lock);
@@ -242,9 +288,8 @@ static unsigned int list_fds(struct pollfd **fds, unsigned int *room)
 		*room = more ? nr : *room;
 		*fds = more ? more : *fds;
 	}
-	nr = 2;
-	(*fds)[0] = (struct pollfd) { .fd = helper.wake, .events = POLLIN };
-	(*fds)[1] = (struct pollfd) { .fd = helper.listener, .events = POLLIN };
+	nr = 1;
+	(*fds)[0] = (struct pollfd) { .fd = helper.listener, .events = POLLIN };
 	for (channel = helper.first; channel && nr < *room; channel = channel->next_watched) {
 		target = tsct_channel_target(channel);
 		if (!channel->lost && target->provider == TSCT_PROVIDER_DAEMON)
@@ -258,11 +303,10 @@ static unsigned int list_fds(struct pollfd **fds, unsigned int *room)
 
 static void *run(void *unused)
 {
-	unsigned int nr, room = 2;
+	unsigned int nr, room = 1;
 	struct pollfd *fds = malloc(room * sizeof(*fds));
 	struct timespec timeout;
 	__s64 left;
-	__u64 count;
 
 	(void)unused;
 	prctl(PR_SET_NAME, "tsctrace");
@@ -271,42 +315,15 @@ static void *run(void *unused)
 		left = helper.next_ns == INT64_MAX ? 0 : helper.next_ns - tsct_monotonic_ns();
 		left = left < 0 ? 0 : left;
 		timeout = (struct timespec) { left / 1000000000, left % 1000000000 };
-		if (ppoll(fds, nr, helper.next_ns == INT64_MAX ? NULL : &timeout, NULL) > 0) {
-			if (fds[0].revents && read(helper.wake, &count, sizeof(count)) < 0)
-				break;
-			if (fds[1].revents)
-				serve();
-		}
+		if (ppoll(fds, nr, helper.next_ns == INT64_MAX ? NULL : &timeout,
+			  NULL) > 0 && fds[0].revents)
+			serve();
 		find_lost();
 		if (tsct_monotonic_ns() >= helper.next_ns)
 			try_now();
 	}
 	free(fds);
 	return NULL;
-}
-
-/* Binds a name that nobody else has. Returns the socket or -1: requests and notifications
- * do not reach this program. */
-static int make_listener(void)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	__u32 number = 0;
-	int tries, len;
-
-	for (tries = 0; fd >= 0 && tries < 8; tries++) {
-		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
-			number++;
-		len = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1,
-			       TSCT_PROGRAM_SOCKET "%d.%x", (int)getpid(), number);
-		if (!bind(fd, (struct sockaddr *)&addr,
-			  offsetof(struct sockaddr_un, sun_path) + 1 + len) &&
-		    !listen(fd, 16))
-			return fd;
-	}
-	if (fd >= 0)
-		close(fd);
-	return -1;
 }
 
 /*
@@ -321,11 +338,12 @@ static void start(bool try)
 
 	helper.retry_ns = retry ? strtol(retry, NULL, 10) * NS_PER_MS : 0;
 	helper.tried_ns = helper.until_ns = 0;
-	helper.next_ns = try || helper.retry_ns ? 0 : INT64_MAX;
 	helper.stop = false;
-	helper.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	helper.listener = make_listener();
-	if (helper.wake < 0 || pthread_attr_init(&attr))
+	if (helper.listener < 0)
+		helper.retry_ns = helper.retry_ns ?: BLIND_EVERY_NS;
+	helper.next_ns = try || helper.retry_ns ? 0 : INT64_MAX;
+	if (pthread_attr_init(&attr))
 		return;
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	sigfillset(&all);
@@ -336,21 +354,25 @@ static void start(bool try)
 	pthread_attr_destroy(&attr);
 }
 
+/* Lets the thread look at `stop` and the list of handles. */
 static void wake_up(void)
 {
-	const __u64 one = 1;
-	ssize_t written = write(helper.wake, &one, sizeof(one));
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	(void)written;
+	if (fd < 0)
+		return;
+	(void)!connect(fd, (struct sockaddr *)&helper.addr.addr, helper.addr.len);
+	close(fd);
 }
 
-static void close_fds(void)
+static void close_listener(void)
 {
-	if (helper.listener >= 0)
+	struct stat st;
+
+	if (helper.listener >= 0 && !fstat(helper.listener, &st) &&
+	    st.st_ino == helper.inode)
 		close(helper.listener);
-	if (helper.wake >= 0)
-		close(helper.wake);
-	helper.listener = helper.wake = -1;
+	helper.listener = -1;
 }
 
 /* ---- fork and exit ------------------------------------------------------- */
@@ -373,7 +395,7 @@ static void in_child(void)
 	bool lost = false;
 
 	helper.pid = 0;
-	close_fds();
+	close_listener();
 	pthread_cond_init(&helper.idle, NULL);
 	for (channel = helper.first; channel; channel = channel->next_watched) {
 		channel->busy = false;
@@ -407,14 +429,14 @@ static void stop(void)
 	wake_up();
 	pthread_join(helper.thread, NULL);
 	helper.pid = 0;
-	close_fds();
+	close_listener();
 }
 
 /* ---- exports ------------------------------------------------------------- */
 
 void tsct_helper_start(const struct tsct_channel *channel)
 {
-	if (channel->opening && channel->opening->options.flags & TSCT_OPEN_NO_THREAD)
+	if (channel->no_thread)
 		return;
 	pthread_once(&once, prepare);
 	if (is_off)

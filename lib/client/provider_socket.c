@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -128,15 +129,23 @@ static int exchange(int fd, unsigned int cmd, void *arg, int *ret_map_fd,
 	return err;
 }
 
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : st.st_ino;
+}
+
 /* Binds a new connection to the channel, by the channel's memory: its id could be that of
  * another channel by now. */
 static int bind_memory(const struct tsct_channel *channel, int fd, __u32 roles,
 		       __u32 *ret_id)
 {
 	struct tsct_channel_adopt adopt = { .roles = roles };
-	int unused = -1, result = 0;
-	int err = send_request(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, channel->map_fd);
+	int unused = -1, result = 0, err = -EBADF;
 
+	if (inode_of(channel->map_fd) == channel->map_inode)
+		err = send_request(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, channel->map_fd);
 	if (!err)
 		err = receive_reply(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, &unused, &result);
 	if (unused >= 0)
@@ -156,6 +165,8 @@ static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
 		if (!channel->broken) {
 			err = exchange(channel->fd, cmd, arg, &channel->map_fd, &result);
 			channel->broken = err != 0;
+			if (cmd == TSCT_IOC_CHANNEL_CREATE || cmd == TSCT_IOC_CHANNEL_ATTACH)
+				channel->map_inode = inode_of(channel->map_fd);
 		}
 		pthread_mutex_unlock(&channel->lock);
 		return err ? err : result;
@@ -197,14 +208,21 @@ int tsct_channel_resume(struct tsct_channel *channel)
 	err = bind_memory(channel, fd, channel->roles, &id);
 	if (!err) {
 		pthread_mutex_lock(&channel->lock);
-		if (dup3(fd, channel->fd, O_CLOEXEC) < 0)
+		if (inode_of(channel->fd) != channel->fd_inode) {
+			/* The number is that of a file of the program by now. */
+			channel->fd = fd;
+			fd = -1;
+		} else if (dup3(fd, channel->fd, O_CLOEXEC) < 0) {
 			err = -errno;
+		}
+		channel->fd_inode = inode_of(channel->fd);
 		channel->broken = err != 0;
 		channel->pid = getpid();
 		channel->header.id = id;
 		pthread_mutex_unlock(&channel->lock);
 	}
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return err;
 }
 
@@ -270,6 +288,7 @@ int tsct_socket_open(struct tsct_channel *channel, const char *path,
 		return explain(channel, path, server, err);
 	}
 	channel->ops = &socket_ops;
+	channel->fd_inode = inode_of(channel->fd);
 	channel->pid = getpid();
 	channel->provider = strncmp(info.provider, "embedded",
 				    sizeof(info.provider)) ?

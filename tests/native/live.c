@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * live [fork | nothread]...: a program that runs while providers come and go. Emits a
+ * live [fork | nothread | close]...: a program that runs while providers come and go. Emits a
  * typed event and one of an id that was defined at the start, each millisecond, until
  * SIGTERM, to the channel $TSCTRACE_CHANNEL, which is made to be kept and to overwrite if
  * its name is `crash`. Then prints how many were written, and the process's other counts.
  * fork: a child does the same from the start; it prints first. nothread: no helper thread.
+ * close: closes all descriptors but the standard ones, and opens other files, as programs
+ * that make themselves daemons do.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +37,8 @@ int main(int argc, char **argv)
 	unsigned long typed = 0, off = 0, raw = 0, failed = 0;
 	struct tsct_channel *channel;
 	pid_t child = -1;
-	int id, i, enabled;
+	int id, i, enabled, others[20] = { 0 }, broken = 0;
+	struct stat st;
 
 	signal(SIGTERM, stop);
 	if (name && !strcmp(name, "crash")) {
@@ -50,6 +55,11 @@ int main(int argc, char **argv)
 	id = tsct_event_define(channel, "raw_tick", TSCT_KIND_INSTANT, "nr:u64");
 	if (argc > 1 && !strcmp(argv[1], "fork"))
 		child = fork();
+	if (argc > 1 && !strcmp(argv[1], "close")) {
+		close_range(3, ~0U, 0);
+		for (i = 0; i < 20; i++)
+			others[i] = dup(open("/dev/null", O_RDONLY));
+	}
 	printf("started %d %s\n", enabled, tsct_provider_name(tsct_channel_provider(channel)));
 	fflush(stdout);
 	while (!over) {
@@ -62,14 +72,16 @@ int main(int argc, char **argv)
 		raw += !tsct_emit(channel, id, &raw, sizeof(raw));
 		usleep(1000);
 	}
+	for (i = 0; others[0] && i < 20; i++)
+		broken += fstat(others[i], &st) || !S_ISCHR(st.st_mode);
 	if (child > 0) {
 		kill(child, SIGTERM);
 		waitpid(child, NULL, 0);
 	}
-	printf("%s written %lu off %lu failed %lu dropped %lu provider %s\n",
+	printf("%s written %lu off %lu failed %lu dropped %lu provider %s broken %d\n",
 	       child ? "parent" : "child", typed + raw, off, failed,
 	       (unsigned long)tsct_channel_dropped(channel),
-	       tsct_provider_name(tsct_channel_provider(channel)));
+	       tsct_provider_name(tsct_channel_provider(channel)), broken);
 	tsct_channel_close(channel);
 	return 0;
 }

@@ -116,7 +116,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 kill "$program"
 wait "$program" || fail "the program"
-grep -q ' failed 0 .* provider daemon$' "$work/early" || fail "$(cat "$work/early")"
+grep -q ' failed 0 .* provider daemon ' "$work/early" || fail "$(cat "$work/early")"
 
 # --- emit ---------------------------------------------------------------------------
 run 1 emit lonely a=1

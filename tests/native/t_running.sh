@@ -173,7 +173,7 @@ grep -q ' raw_tick *nr=[0-9]*$' "$work/dump" || fail "an id of the old channel w
 ! grep -q ' unused ' "$work/dump" || fail "events have wrong ids"
 kill "$other"
 end_live
-grep -q ' provider daemon$' "$work/live5.out" || fail "$(cat "$work/live5.out")"
+grep -q ' provider daemon ' "$work/live5.out" || fail "$(cat "$work/live5.out")"
 
 # --- no thread ----------------------------------------------------------------------
 for how in flag environment; do
@@ -188,8 +188,29 @@ for how in flag environment; do
 	[ "$(ls "/proc/$program/task" | wc -l)" = 1 ] || fail "$how: there is a thread"
 	[ -z "$(column default events)" ] || fail "$how: attached without a thread"
 	end_live
-	grep -q 'written 0 .* provider none$' "$work/live6.out" || fail "$(cat "$work/live6.out")"
+	grep -q 'written 0 .* provider none ' "$work/live6.out" || fail "$(cat "$work/live6.out")"
 done
+
+run_live "$work/live7.out" nothread
+grep -q '^started 2 daemon' "$work/live7.out" || fail "$(cat "$work/live7.out")"
+[ "$(ls "/proc/$program/task" | wc -l)" = 1 ] || fail "a thread in spite of the flag"
+end_live
+
+# --- a program closes all descriptors, ours too ----------------------------------------
+run_live "$work/live8.out" close
+sleep 0.2
+kill_daemon
+start
+"$ctl" events list -p "$program" >"$work/out" || fail "its socket is gone for good"
+sleep 1
+end_live
+grep -q ' broken 0$' "$work/live8.out" || fail "its files were used: $(cat "$work/live8.out")"
+kill_daemon
+run_live "$work/live9.out" close
+start
+TSCTRACE_CHANNEL=default until_holders default 1
+end_live
+grep -q ' provider daemon broken 0$' "$work/live9.out" || fail "$(cat "$work/live9.out")"
 
 # --- hostile: a memory file that is none ---------------------------------------------
 # The program that holds channels for another daemon accepts nobody else.
