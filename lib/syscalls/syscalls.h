@@ -83,7 +83,8 @@ bool tsct_syscall_is_compat(const struct tsct_syscall *call);
 #define TSCT_SYSCALL_EVENT_MAX	48
 void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_EVENT_MAX]);
 
-/* Returns the call of an event sys_NAME or sys32_NAME; NULL: there is none. Searches the whole table. */
+/* Returns the call of an event sys_NAME or sys32_NAME; NULL: there is none. Searches the
+ * whole table. */
 const struct tsct_syscall *tsct_syscall_by_event(const char *event_name);
 
 unsigned int tsct_syscall_number(const struct tsct_syscall *call);
