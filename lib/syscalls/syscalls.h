@@ -142,7 +142,8 @@ unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
 size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,
 				char text[TSCT_SYSCALL_TEXT_MAX]);
 
-/* Returns the name of the error that a result is, such as "ENOENT"; NULL: no error. */
+/* Returns the name of the error that a result is, such as "ENOENT"; NULL: no error.
+ * @call: NULL: unknown */
 const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
 
 #endif /* TSCT_SYSCALLS_H */
