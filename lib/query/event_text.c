@@ -331,7 +331,6 @@ static char *put_fields(const struct tsct_event_text *l, char *at,
 	const struct field_layout *f;
 	struct tsct_value v;
 	bool coloured;
-	size_t len;
 
 	for (f = s->fields; f < s->fields + s->nr; f++) {
 		at = copy(at, f->label, f->len);
@@ -347,11 +346,8 @@ static char *put_fields(const struct tsct_event_text *l, char *at,
 		from += v.size;
 		coloured = l->colour && f->is_text;
 		at = stpcpy(at, text_colours[coloured].text);
-		len = tsct_syscall_value(s->call, e, &v, at);
-		at = len ? at + len : tsct_value_format(at, &v);
-		if (tsct_syscall_is_cut(s->call, &v))
-			at = stpcpy(at, "...");
-		at = stpcpy(at, text_colours[coloured].off);
+		at = stpcpy(tsct_syscall_format(at, s->call, e, &v),
+			    text_colours[coloured].off);
 	}
 	return at;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "syscall_value.h"
+#include "value_text.h"
 
 const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u32 stream,
 					   const struct tsct_event_def *def)
@@ -53,10 +54,18 @@ size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_tra
 	return tsct_syscall_arg_text(call, i, tsct_value_integer(v), other_value, text);
 }
 
-bool tsct_syscall_is_cut(const struct tsct_syscall *call, const struct tsct_value *v)
+char *tsct_syscall_format(char *at, const struct tsct_syscall *call,
+			  const struct tsct_trace_event *e, const struct tsct_value *v)
 {
-	const int i = call ? tsct_syscall_arg_index(call, v->field->name) : -1;
+	const size_t len = tsct_syscall_value(call, e, v, at);
+	int i;
 
-	return i >= 0 && v->field->type == TSCT_TYPE_STRING &&
-		v->size == tsct_syscall_arg_size(&call->args[i]);
+	if (len)
+		return at + len;
+	at = tsct_value_format(at, v);
+	if (!call || v->field->type != TSCT_TYPE_STRING)
+		return at;
+	i = tsct_syscall_arg_index(call, v->field->name);
+	return i >= 0 && v->size >= tsct_syscall_arg_size(&call->args[i]) ?
+		stpcpy(at, "...") : at;
 }

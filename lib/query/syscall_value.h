@@ -22,7 +22,13 @@ const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u
 size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_trace_event *e,
 			  const struct tsct_value *value, char text[TSCT_SYSCALL_TEXT_MAX]);
 
-/* True for a string whose end was not recorded, as it was longer than its field */
-bool tsct_syscall_is_cut(const struct tsct_syscall *call, const struct tsct_value *value);
+/*
+ * tsct_syscall_format - the text of any field of an event, as tsct_value_format()
+ * Writes at most TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(value->size) bytes to @at,
+ * without a NUL, and returns the end. "..." follows a string of which the end was not
+ * recorded.
+ */
+char *tsct_syscall_format(char *at, const struct tsct_syscall *call,
+			  const struct tsct_trace_event *e, const struct tsct_value *value);
 
 #endif /* TSCT_SYSCALL_VALUE_H */

@@ -20,38 +20,42 @@
 
 /* Constants that older headers lack, or that glibc does not name like the kernel */
 #ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP		262
+#define IPPROTO_MPTCP	262
 #endif
 #ifndef NETLINK_SMC
-#define NETLINK_SMC		22
+#define NETLINK_SMC	22
 #endif
 #ifndef SOL_MPTCP
-#define SOL_MPTCP		284
+#define SOL_MPTCP	284
 #endif
 #ifndef SO_RCVMARK
-#define SO_RCVMARK		75
+#define SO_RCVMARK	75
 #endif
 #ifndef SO_PASSPIDFD
-#define SO_PASSPIDFD		76
+#define SO_PASSPIDFD	76
 #endif
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD		77
+#define SO_PEERPIDFD	77
 #endif
 #ifndef SO_DEVMEM_LINEAR
-#define SO_DEVMEM_LINEAR	78
-#define SO_DEVMEM_DMABUF	79
-#define SO_DEVMEM_DONTNEED	80
+#define SO_DEVMEM_LINEAR 78
+#endif
+#ifndef SO_DEVMEM_DMABUF
+#define SO_DEVMEM_DMABUF 79
+#endif
+#ifndef SO_DEVMEM_DONTNEED
+#define SO_DEVMEM_DONTNEED 80
 #endif
 #ifndef SO_RCVPRIORITY
-#define SO_RCVPRIORITY		82
+#define SO_RCVPRIORITY	82
 #endif
 #ifndef MSG_SOCK_DEVMEM
-#define MSG_SOCK_DEVMEM		0x2000000
+#define MSG_SOCK_DEVMEM	0x2000000
 #endif
 #ifndef SOL_VSOCK
-#define SOL_VSOCK		287
+#define SOL_VSOCK	287
 #endif
-#define SOCK_TYPE_MASK		0xf
+#define SOCK_TYPE_MASK	0xf
 
 SYMBOLS(FAMILY) = {
 	E(AF_UNSPEC), E(AF_UNIX), E(AF_INET), E(AF_AX25), E(AF_IPX), E(AF_APPLETALK),

@@ -292,7 +292,7 @@ unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
 
 const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret)
 {
-	if (ret >= 0 || ret < -4095 || call->result == TSCT_RESULT_UID)
+	if (ret >= 0 || ret < -4095 || (call && call->result == TSCT_RESULT_UID))
 		return NULL;
 	switch (-ret) {
 	case ERESTARTSYS: return "ERESTARTSYS";

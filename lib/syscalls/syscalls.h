@@ -83,7 +83,8 @@ bool tsct_syscall_is_compat(const struct tsct_syscall *call);
 #define TSCT_SYSCALL_EVENT_MAX	48
 void tsct_syscall_event(const struct tsct_syscall *call, char name[TSCT_SYSCALL_EVENT_MAX]);
 
-/* Returns the call of an event sys_NAME or sys32_NAME; NULL: there is none. Searches the whole table. */
+/* Returns the call of an event sys_NAME or sys32_NAME; NULL: there is none. Searches the
+ * whole table. */
 const struct tsct_syscall *tsct_syscall_by_event(const char *event_name);
 
 /* Returns the number of a call of the table. */
@@ -154,7 +155,8 @@ unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
 size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,
 				char text[TSCT_SYSCALL_TEXT_MAX]);
 
-/* Returns the name of the error that a result is, such as "ENOENT"; NULL: no error. */
+/* Returns the name of the error that a result is, such as "ENOENT"; NULL: no error.
+ * @call: NULL: unknown */
 const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
 
 #endif /* TSCT_SYSCALLS_H */

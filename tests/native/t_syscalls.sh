@@ -57,9 +57,9 @@ shows ' <... listen resumed>) = -1 EBADF (Bad file descriptor)$'
 run 2 dump --strace --json "$work/a"
 says 'exclude each other'
 
-# The times of calls, of which an event is of a program
+# Calls, those that returned an error, and times
 run 0 stat "$work/a"
-shows '^openat  *4  *0.006  *1.500  *1.500$'
+shows '^openat  *4  *2  *0.006  *1.500  *1.500$'
 
 # Exports for viewers and the report have the texts, exports for programs the numbers.
 for format in text json perfetto csv ctf; do

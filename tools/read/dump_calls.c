@@ -31,15 +31,6 @@ static const struct { const char *error, *reason; } restarts[] = {
 	{ "ERESTART_RESTARTBLOCK", "Interrupted by signal" },
 };
 
-static char *put_value(char *at, const struct tsct_syscall *call,
-		       const struct tsct_trace_event *e, const struct tsct_value *v)
-{
-	const size_t len = tsct_syscall_value(call, e, v, at);
-
-	at = len ? at + len : tsct_value_format(at, v);
-	return tsct_syscall_is_cut(call, v) ? stpcpy(at, "...") : at;
-}
-
 /* Writes "NAME(VALUE, VALUE", without the closing parenthesis. */
 static char *put_call(char *at, const struct tsct_syscall *call,
 		      const struct tsct_trace_event *e)
@@ -56,7 +47,7 @@ static char *put_call(char *at, const struct tsct_syscall *call,
 	for (nr = 0, pos = 0; nr < used && tsct_value_next(e, &nr, &pos, &v);) {
 		if (nr > 1)
 			at = stpcpy(at, ", ");
-		at = put_value(at, call, e, &v);
+		at = tsct_syscall_format(at, call, e, &v);
 	}
 	return at;
 }
@@ -91,36 +82,49 @@ static int put_unfinished(struct dump *d, struct open_call *o)
 		tsct_event_text_put(&d->lines, unfinished, sizeof(unfinished) - 1);
 }
 
-/* Keeps the beginning of the line of a call; prints a call that does not return. */
-static int begin_call(struct dump *d, struct open_call *o, const struct tsct_syscall *call,
-		      const struct tsct_trace_event *e, __s64 ns)
+/* Keeps the text of an open call. */
+static int keep(struct open_call *o, const char *text, size_t len)
 {
-	const size_t before = d->lines.len;
-	const size_t room = LINE_ROOM + TSCT_VALUE_ESCAPED(e->len) +
-		TSCT_FIELDS_MAX * (size_t)TSCT_SYSCALL_TEXT_MAX;
-	int err = tsct_event_text_columns(&d->lines, e, ns);
-	const size_t columns = d->lines.len - before;
 	char *more;
 
-	if (err)
-		return err;
-	d->lines.len = before;
-	if (o->room < columns + room) {
-		more = realloc(o->text, columns + room);
+	if (o->room < len) {
+		more = realloc(o->text, len);
 		if (!more)
 			return -ENOMEM;
 		o->text = more;
-		o->room = columns + room;
+		o->room = len;
 	}
-	memcpy(o->text, d->lines.text + before, columns);
-	o->len = put_call(o->text + columns, call, e) - o->text;
-	if (call->result == TSCT_RESULT_NONE) {
-		o->len = stpcpy(o->text + o->len, ") = ?\n") - o->text;
-		return tsct_event_text_put(&d->lines, o->text, o->len);
-	}
+	memcpy(o->text, text, len);
+	o->len = len;
+	return 0;
+}
+
+/* Makes the beginning of the line of a call, and keeps it until the call ends; prints a
+ * call that does not return. */
+static int begin_call(struct dump *d, struct open_call *o, const struct tsct_syscall *call,
+		      const struct tsct_trace_event *e, __s64 ns)
+{
+	const size_t room = LINE_ROOM + TSCT_VALUE_ESCAPED(e->len) +
+		TSCT_SYSCALL_ARGS * (size_t)TSCT_SYSCALL_TEXT_MAX;
+	const size_t before = d->lines.len;
+	char *text = malloc(room), *end;
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	end = put_call(text, call, e);
+	if (call->result == TSCT_RESULT_NONE)
+		end = stpcpy(end, ") = ?\n");
+	err = tsct_event_text_columns(&d->lines, e, ns) ?:
+		tsct_event_text_put(&d->lines, text, end - text);
+	free(text);
+	if (err || call->result == TSCT_RESULT_NONE)
+		return err;
 	o->call = call;
 	o->begin_ns = ns;
-	return 0;
+	err = keep(o, d->lines.text + before, d->lines.len - before);
+	d->lines.len = before;
+	return err;
 }
 
 static int put_result(char *to, size_t size, const struct tsct_syscall *call, __s64 ret)

@@ -45,6 +45,7 @@ struct thread {
 struct call {
 	__s64 number;
 	__u64 count;
+	__u64 errors;		/* number of calls that returned an error */
 	__u64 total, max;	/* sum and maximum of the calls' durations, ticks */
 };
 

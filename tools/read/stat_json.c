@@ -138,9 +138,10 @@ static json_t *json_calls(const struct stat_figures *s)
 
 	for (i = 0; i < THREADS_CALLS && c->count; i++, c++) {
 		name = tsct_syscall_name(c->number);
-		json_array_append_new(calls, json_pack("{si ss? sI sI sI sI}",
+		json_array_append_new(calls, json_pack("{si ss? sI sI sI sI sI}",
 			"number", (int)c->number, "name", name,
 			"calls", (json_int_t)c->count,
+			"errors", (json_int_t)c->errors,
 			"total_ns", (json_int_t)stat_ticks_ns(s, c->total),
 			"mean_ns", (json_int_t)stat_ticks_ns(s, c->total / c->count),
 			"max_ns", (json_int_t)stat_ticks_ns(s, c->max)));

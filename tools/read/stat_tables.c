@@ -255,8 +255,8 @@ static int print_events(const struct stat_figures *s)
 static void print_call(const struct stat_figures *s, const char *name,
 		       const struct call *c)
 {
-	printf("%-20s %10" PRIu64 " %14.3f %12.3f %12.3f\n", name,
-	       (uint64_t)c->count, stat_ticks_ns(s, c->total) / 1e6,
+	printf("%-20s %10" PRIu64 " %10" PRIu64 " %14.3f %12.3f %12.3f\n", name,
+	       (uint64_t)c->count, (uint64_t)c->errors, stat_ticks_ns(s, c->total) / 1e6,
 	       stat_ticks_ns(s, c->total) / 1e3 / c->count,
 	       stat_ticks_ns(s, c->max) / 1e3);
 }
@@ -271,7 +271,7 @@ static void print_calls(const struct stat_figures *s)
 
 	if (!c->count)
 		return;
-	printf("\n%-20s %10s %14s %12s %12s\n", "system call", "calls",
+	printf("\n%-20s %10s %10s %14s %12s %12s\n", "system call", "calls", "errors",
 	       "total ms", "mean us", "max us");
 	for (i = 0; i < limit(s, TOP) && c < end && c->count; i++, c++) {
 		snprintf(text, sizeof(text), "%d", (int)c->number);
@@ -280,6 +280,7 @@ static void print_calls(const struct stat_figures *s)
 	}
 	for (; c < end && c->count; c++, nr++) {
 		rest.count += c->count;
+		rest.errors += c->errors;
 		rest.total += c->total;
 		if (c->max > rest.max)
 			rest.max = c->max;

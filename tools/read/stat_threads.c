@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/query/value_text.h"
+#include "lib/syscalls/syscalls.h"
 #include "stat.h"
 
 #define ROOM_FIRST	256
@@ -112,10 +113,13 @@ static void end_call(struct threads *all, struct thread *t,
 		     const struct tsct_trace_event *e, __s64 number)
 {
 	struct call *c;
+	__s64 ret;
 
 	if (t->in_call && t->call == number) {
 		c = &all->calls[number];
 		c->count++;
+		c->errors += get_integer(e, "ret", &ret) &&
+			tsct_syscall_error(tsct_syscall_by_number(number), ret);
 		c->total += e->tick - t->since;
 		if (e->tick - t->since > c->max)
 			c->max = e->tick - t->since;

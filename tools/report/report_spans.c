@@ -43,7 +43,7 @@ struct spans {
 static __u32 copy_texts(__u8 payload[EDGE_KEPT], const struct tsct_syscall *call,
 			const struct tsct_trace_event *e)
 {
-	char text[TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(EDGE_KEPT)];
+	char text[TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(EDGE_KEPT) + 1];
 	size_t pos = 0, len, kept, all = 0;
 	unsigned int nr = 0;
 	struct tsct_value v;
@@ -52,11 +52,7 @@ static __u32 copy_texts(__u8 payload[EDGE_KEPT], const struct tsct_syscall *call
 		/* More of a long string than EDGE_KEPT is not shown. */
 		if (v.size > EDGE_KEPT)
 			v.size = EDGE_KEPT;
-		len = tsct_syscall_value(call, e, &v, text);
-		if (!len)
-			len = tsct_value_format(text, &v) - text;
-		if (tsct_syscall_is_cut(call, &v))
-			len = stpcpy(text + len, "...") - text;
+		len = tsct_syscall_format(text, call, e, &v) - text;
 		text[len++] = '\0';
 		kept = all < EDGE_KEPT ? EDGE_KEPT - all : 0;
 		if (kept)
