@@ -5,7 +5,7 @@
  * records it. In between the module is loaded again, the machine is suspended and
  * restored, with failures injected. With TSCT_FUZZ_KEEP new programs of the corpus and
  * the coverage are sent to the host (boot.sh --out).
- * guest-test: timeout=90 module=no files=tests/fuzz/corpus/kernel
+ * guest-test: boot=reserved timeout=90 module=no files=tests/fuzz/corpus/kernel
  */
 #include <dirent.h>
 #include <time.h>
@@ -16,7 +16,9 @@
 #define CORPUS		"/tests/fuzz/corpus/kernel"
 #define FOUND		"/tmp/fuzz"
 #define CORPUS_MAX	4096
-#define MODULE		"/lib/modules/tsctrace.ko"
+#define MODULE		"/lib/modules/tsctrace-cover.ko"	/* needs tsct-cover.ko */
+#define MODULE_PLAIN	"/lib/modules/tsctrace.ko"
+#define KERNEL_CALLS	"/lib/modules/tsct-fuzz.ko"
 /* Without BTF: the kernel warns if it fails to read a module's BTF. */
 #define MODULE_FAULTY	"/lib/modules/tsctrace-nobtf.ko"
 #define PAUSE		300	/* number of programs between two reloads */
@@ -44,6 +46,7 @@ static double now(void)
 
 /* ---- calls outside programs, recorded and with injected failures ---------- */
 
+static bool has_bpf;		/* BPF programs can emit */
 static int module_fd, faulty_fd, vmfork_fd, state_fd;	/* opened before failures are armed */
 
 static int load(void)
@@ -98,7 +101,9 @@ static void prepare(void)
 {
 	fz_cover_sections();
 	chmod(TSCT_DEVICE_PATH, 0666);
-	fz_family = fz_netlink_family();
+	t_check(fz_netlink_resolve(), "no netlink family");
+	mod_load(KERNEL_CALLS, "");
+	has_bpf = fz_bpf_load();
 }
 
 /* Loads the module; with @nth, first with that step failing. */
@@ -121,6 +126,8 @@ static void unload_again(void)
 {
 	int ret, tries;
 
+	fz_bpf_unload();
+	t_check(!mod_unload("tsct_fuzz"), "tsct-fuzz.ko: %m");
 	for (tries = 0; tries < 200; tries++) {
 		call_with(unload, 0, &ret);
 		if (!ret || errno != EAGAIN)
@@ -128,14 +135,71 @@ static void unload_again(void)
 		usleep(10000);
 	}
 	t_check(!ret, "unload: %m");
+	fz_cover_collect_all();
+}
+
+/* Makes the reserved memory that of a previous boot, if there is some: of a channel that was
+ * left, sometimes with damaged figures. */
+static void make_previous_boot(void)
+{
+	uint64_t draw = fz_random(&randoms);
+	char text[128];
+
+	snprintf(text, sizeof(text), "age=1 flips=%u first=0 last=%u seed=%u",
+		 draw % 4 ? 0 : (unsigned int)(1 + draw / 4 % 3), draw & 64 ? 64 : 4096,
+		 (unsigned int)(draw >> 8 & 0xffff));
+	if (draw & 128)
+		mod_try_load("/lib/modules/tsct-flip.ko", text);
+}
+
+/* Loads the module while the kernel uses another clocksource: the TSC is not trusted. */
+static void load_untrusted(void)
+{
+	faults_write(FZ_CLOCKSOURCE, "hpet");
+	load_again(0);
+	unload_again();
+	faults_write(FZ_CLOCKSOURCE, "tsc");
+}
+
+/* A channel is made while CPU 1 is not present, and gets the ring of that CPU later. */
+static void add_cpu(void)
+{
+	struct tsct_channel_create arg = dev_request("added");
+	int fd;
+
+	faults_write(FZ_CPU1, "0");
+	mod_try_load("/lib/modules/tsct-present.ko", "present=0");
+	fd = dev_open();
+	arg.policy = fz_random(&randoms) % 2;
+	ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg);
+	mod_try_load("/lib/modules/tsct-present.ko", "present=1");
+	faults_write(FZ_CPU1, "1");
+	close(fd);
+}
+
+/* Makes a channel that is kept when all descriptors are closed. */
+static void keep_channel(void)
+{
+	struct tsct_channel_create arg = dev_request("kept");
+	int fd = dev_open();
+
+	arg.flags = TSCT_CHANNEL_KEEP;
+	arg.policy = fz_random(&randoms) % 2;
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), "%m");
+	close(fd);
 }
 
 static void disrupt(void)
 {
 	int ret;
 
+	keep_channel();
 	unload_again();
+	if (fz_random(&randoms) % 4 == 0)
+		load_untrusted();
+	make_previous_boot();
 	load_again(1 + (unsigned int)(fz_random(&randoms) % 400));
+	add_cpu();
 	call_with(suspend, 0, &ret);
 	call_with(restore, 1 + (unsigned int)(fz_random(&randoms) % 8), &ret);
 	call_with(hotplug, 1 + (unsigned int)(fz_random(&randoms) % 60), &ret);
@@ -320,7 +384,7 @@ static void send_found(void)
 
 int main(void)
 {
-	bool covered, faulty = faults_setup();
+	bool faulty = faults_setup(), covered = fz_cover_setup(), all;
 	long slow = setting("TSCT_SLOW", 1);
 
 	if (getenv("TSCT_FUZZ_KEEP"))
@@ -328,17 +392,18 @@ int main(void)
 	randoms.state = (uint64_t)setting("SEED", time(NULL));
 	printf("SEED=%lu\n", randoms.state);
 	faults_open(&faults);
-	module_fd = open(MODULE, O_RDONLY | O_CLOEXEC);
+	all = covered && !mod_try_load("/lib/modules/tsct-cover.ko", "") && fz_cover_all();
+	module_fd = open(all ? MODULE : MODULE_PLAIN, O_RDONLY | O_CLOEXEC);
 	faulty_fd = open(MODULE_FAULTY, O_RDONLY | O_CLOEXEC);
 	vmfork_fd = open("/lib/modules/tsct-vmfork.ko", O_RDONLY | O_CLOEXEC);
 	state_fd = open("/sys/power/state", O_WRONLY | O_CLOEXEC);
 	faults_write("/sys/power/pm_test", "platform");
 	faults_write("/sys/module/suspend/parameters/pm_test_delay", "0");
-	covered = fz_cover_setup();
-	printf("%s coverage, %s fault injection\n", covered ? "with" : "without",
-	       faulty ? "with" : "without");
 	fz_seconds_max = (unsigned int)(10 * slow);
 	load_again(0);
+	printf("%s coverage%s, %s fault injection, %s BPF\n", covered ? "with" : "without",
+	       all ? " of all contexts" : "", faulty ? "with" : "without",
+	       has_bpf ? "with" : "without");
 	fz_exec_setup();
 	kernel_warned();
 	replay();
