@@ -146,11 +146,19 @@ unsigned int fz_cover_new(void)
 	return map ? __atomic_exchange_n(&map->new, 0, __ATOMIC_RELAXED) : 0;
 }
 
+void fz_cover_reset(void)
+{
+	if (map)
+		memset(map, 0, sizeof(*map));
+}
+
 unsigned int fz_cover_sites(void)
 {
 	unsigned int section, sites = 0;
 	size_t i;
 
+	if (!map)
+		return 0;
 	for (section = 0; section < FZ_SECTIONS; section++)
 		for (i = 0; i < SECTION_MAX; i++)
 			sites += map->hit[section][i];

@@ -20,23 +20,28 @@ struct pt_regs {
 };
 #pragma clang attribute pop
 
-static char payload[4096];
+#define LEN_MASK	8191
+
+static char payload[LEN_MASK + 1];
 int result;	/* of the last call */
 
 SEC("tp_btf/sys_enter")
 int BPF_PROG(emit, struct pt_regs *regs, long id)
 {
-	__u32 len, calls, i;
+	__u64 channel, event, len, calls, i;
 
 	if (id != FZ_BPF_NR)
 		return 0;
+	channel = BPF_CORE_READ(regs, di);
+	event = BPF_CORE_READ(regs, si);
 	len = BPF_CORE_READ(regs, dx);
 	calls = BPF_CORE_READ(regs, r10);
-	if (len > sizeof(payload))
-		len = sizeof(payload);
-	for (i = 0; i < CALLS_MAX && i < calls; i++)
-		result = tsct_bpf_emit(BPF_CORE_READ(regs, di), BPF_CORE_READ(regs, si),
-				       payload, len);
+	for (i = 0; i < CALLS_MAX && i < calls; i++) {
+		/* The verifier must see the limit right before the call. */
+		barrier_var(len);
+		len &= LEN_MASK;
+		result = tsct_bpf_emit(channel, event, payload, len);
+	}
 	return 0;
 }
 

@@ -570,15 +570,15 @@ static void run_kernel(struct fz_thread *t, const struct fz_op *op)
 static void run_bpf(struct fz_thread *t, const struct fz_op *op)
 {
 	static const uint32_t lens[] = { 8, 0, 1, 16, 64, 100, 1000, 4040, 4096 };
-	const struct tsct_channel_header *header =
+	const volatile struct tsct_channel_header *header =
 		(const void *)(WINDOWS + (op->sel[0] & 7) * WINDOW);
-	uint64_t handle = op->sel[0];
+	volatile uint64_t handle = op->sel[0];
 	sigjmp_buf faulted;
 	long ret;
 
 	t->on_fault = &faulted;
 	if (op->sel[0] < 0xe0 && !sigsetjmp(faulted, 1))
-		handle = *(const volatile uint64_t *)&header->bpf_handle;
+		handle = header->bpf_handle;
 	t->on_fault = NULL;
 	ret = CALL(t, fz_bpf_emit(handle + (op->sel[0] >> 5 == 6),
 				  op->sel[1] < 0xe0 ? TSCT_ID_FIRST + op->sel[1] % 2u :

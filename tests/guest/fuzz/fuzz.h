@@ -151,6 +151,7 @@ void fz_cover_collect(unsigned int thread);
 void fz_cover_end(unsigned int thread);
 void fz_cover_collect_all(void);	/* what tsct-cover.ko recorded */
 unsigned int fz_cover_new(void);	/* new edges since the last call */
+void fz_cover_reset(void);
 unsigned int fz_cover_sites(void);
 void fz_cover_write(FILE *file);	/* lines "SECTION OFFSET" */
 

@@ -75,7 +75,7 @@ long fz_netlink_send(int fd, const uint8_t *sel, const struct fz_context *c)
 			   c->ids[sel[3] % c->nr_ids] : sel[3]);
 	if (cpu && !dump != (sel[2] >> 1 & 1))
 		nl_add_u32(&m, (uint16_t)cpu, sel[4] < 0xe0 ? sel[4] % (c->nr_cpus + 1) :
-			   sel[4] << 8);
+			   sel[4] * 256u);
 	for (i = 0; i < sel[5] % 3u; i++)
 		add_any(&m, &sel[6 + i * 3]);
 	if (sel[12] > 0xe0)

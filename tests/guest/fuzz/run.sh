@@ -5,10 +5,10 @@
 #
 # Environment: MINUTES, SEED, KERNEL (6.12-debug, which has reserved memory; 6.1-debug has
 # none). Prints the result of the guest, which includes reports of the kernel's checkers,
-# and the lines of the module that were reached. Programs that added coverage go to
-# build/fuzz/kernel/found, those that failed are crash-* there. KEEP=1 replaces the corpus
-# by the former. FAILURES=0 leaves out that each step of the module's load and of CPU
-# hotplug fails.
+# and the lines of the module that were reached. A new corpus, of the programs that
+# suffice for the code that single programs reach, goes to build/fuzz/kernel/found; those
+# that failed are crash-* there. KEEP=1 replaces the corpus by the former. FAILURES=0
+# leaves out that each step of the module's load and of CPU hotplug fails.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
