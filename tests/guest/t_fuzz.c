@@ -112,11 +112,13 @@ static bool load_again(unsigned int nth)
 	bool hit = false;
 	int ret = -1;
 
-	if (nth)
+	if (nth) {
 		hit = call_with(load_faulty, nth, &ret);
-	t_check(hit || !nth || !ret, "load: %m");
-	if (ret)
-		call_with(load, 0, &ret);
+		t_check(hit || !ret, "load: %m");
+		if (!ret)
+			t_check(!mod_unload("tsctrace"), "unload: %m");
+	}
+	call_with(load, 0, &ret);
 	t_check(!ret, "load: %m");
 	prepare();
 	return hit;
