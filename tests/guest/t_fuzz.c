@@ -22,6 +22,7 @@
 /* Without BTF: the kernel warns if it fails to read a module's BTF. */
 #define MODULE_FAULTY	"/lib/modules/tsctrace-nobtf.ko"
 #define PAUSE		300	/* number of programs between two reloads */
+#define UNTRUSTED	40	/* number of programs while the TSC is not trusted */
 
 static struct fz_program corpus[CORPUS_MAX];
 static unsigned int nr_corpus, runs, kept;
@@ -154,15 +155,6 @@ static void make_previous_boot(void)
 		mod_try_load("/lib/modules/tsct-flip.ko", text);
 }
 
-/* Loads the module while the kernel uses another clocksource: the TSC is not trusted. */
-static void load_untrusted(void)
-{
-	faults_write(FZ_CLOCKSOURCE, "hpet");
-	load_again(0);
-	unload_again();
-	faults_write(FZ_CLOCKSOURCE, "tsc");
-}
-
 /* A channel is made while CPU 1 is not present, and gets the ring of that CPU later. */
 static void add_cpu(void)
 {
@@ -197,8 +189,6 @@ static void disrupt(void)
 
 	keep_channel();
 	unload_again();
-	if (fz_random(&randoms) % 4 == 0)
-		load_untrusted();
 	make_previous_boot();
 	load_again(1 + (unsigned int)(fz_random(&randoms) % 400));
 	add_cpu();
@@ -330,6 +320,32 @@ static void fuzz_once(bool sweep)
 		keep(&program);
 }
 
+/* Loads the module while the kernel uses another clocksource: the TSC is not trusted. */
+static void fuzz_untrusted(void)
+{
+	unsigned int i;
+
+	unload_again();
+	faults_write(FZ_CLOCKSOURCE, "hpet");
+	load_again(0);
+	for (i = 0; i < UNTRUSTED; i++)
+		fuzz_once(false);
+	unload_again();
+	faults_write(FZ_CLOCKSOURCE, "tsc");
+	load_again(0);
+}
+
+/* The kernel marks the TSC unstable while the module trusts it, which nothing reverts. */
+static void fuzz_unstable(void)
+{
+	unsigned int i;
+
+	t_check(!mod_unload("tsct_fuzz"), "tsct-fuzz.ko: %m");
+	mod_load(KERNEL_CALLS, "unstable=1");
+	for (i = 0; i < UNTRUSTED; i++)
+		fuzz_once(false);
+}
+
 /* Lets steps of the load fail, one of four, each step of a CPU's way down and up, and
  * each of the corpus' calls. */
 static void fail_all(void)
@@ -359,6 +375,8 @@ static void fuzz(double seconds)
 		fuzz_once(runs % 5 == 0);
 		if (runs % PAUSE == 0)
 			disrupt();
+		if (runs % (4 * PAUSE) == PAUSE)
+			fuzz_untrusted();
 		if (now() > report) {
 			printf("%u runs, %u programs, %u sites, %lu failures injected\n", runs,
 			       nr_corpus, fz_cover_sites(), fz_shared->injected + injected);
@@ -430,6 +448,7 @@ int main(void)
 	if (setting("TSCT_FUZZ_FAILURES", 0))
 		fail_all();
 	fuzz((double)setting("TSCT_FUZZ_SECONDS", 5 * slow));
+	fuzz_unstable();
 	unload_again();
 	printf("%u runs, %lu calls, %u new programs, %u sites, %lu failures injected\n", runs,
 	       fz_shared->calls, kept, covered ? fz_cover_sites() : 0,

@@ -73,6 +73,15 @@ static const struct fz_op idioms[][8] = {
 		{ FZ_KERNEL, .sel = { FZ_KERNEL_KEVENT, [4] = 100 } },
 		{ FZ_SWITCH, AT(0, 0), .sel = { 0, 1 } },
 		{ FZ_SWITCH, AT(0, 0), .sel = { 0, 2 } },
+	}, {	/* definitions of a module, right and wrong ones */
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_OPEN, 1, 1 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 2 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 3 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 4 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 6 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 11 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 13 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_EMIT, 1 } },
 	}, {	/* events of a module in all contexts */
 		{ FZ_KERNEL, .sel = { FZ_KERNEL_OPEN, 0, 0, 1 } },
 		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE } },

@@ -13,6 +13,7 @@
 #include <linux/smp.h>
 #include <linux/tsctrace.h>
 #include <linux/uaccess.h>
+#include <asm/tsc.h>
 
 #include "fuzz_call.h"
 
@@ -189,8 +190,14 @@ static struct miscdevice fuzz_misc = {
 	.mode = 0600,
 };
 
+static bool unstable;
+module_param(unstable, bool, 0);
+MODULE_PARM_DESC(unstable, "mark the TSC unstable, for the rest of this boot");
+
 static int __init fuzz_init(void)
 {
+	if (unstable)
+		mark_tsc_unstable("test");
 	return misc_register(&fuzz_misc);
 }
 
