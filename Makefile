@@ -8,7 +8,7 @@
 #   make check-newest  the guest suite on the newest kernel in Debian's archive
 #   make check-panics  a guest that panics again and again, PANICS=200
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
-#   make fuzz-kernel  fuzz the module in the debug kernel, MINUTES=30
+#   make fuzz-kernel  fuzz the module in a debug kernel, MINUTES=30
 #   make demo       record three machines and their messages, in guests
 #   make install    PREFIX=/usr/local DESTDIR=
 .DEFAULT_GOAL := all
@@ -65,9 +65,9 @@ check-faults: deps
 	FAULTS=$(or $(FAULTS),1000) tests/native/t_merge_faults.sh
 check-guest-debug: deps
 	tests/deps.sh --debug-kernel
-	tests/guest/kernel.sh get 6.1-debug >/dev/null
+	tests/guest/kernel.sh get $(or $(KERNEL),6.1-debug) >/dev/null
 	+$(MAKE) all
-	tests/run.sh guest 6.1-debug
+	tests/run.sh guest $(or $(KERNEL),6.1-debug)
 # On the newest kernel that Debian offers, in a root of that Debian
 check-newest:
 	tests/deps.sh --newest

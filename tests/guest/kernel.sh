@@ -17,8 +17,8 @@
 #
 # NAME is one of `list`, or 6.1-cloud-amd64, 6.12-cloud-amd64. Its packages are
 # downloaded and unpacked under ${XDG_CACHE_HOME:-~/.cache}/tsctrace/kernels and
-# never installed: this machine would boot an installed kernel next. 6.1-debug is a
-# kernel with all checkers, see debug_kernel.sh; for Debian's newest see newest.sh.
+# never installed: this machine would boot an installed kernel next. 6.1-debug and
+# 6.12-debug are kernels with all checkers, see debug_kernel.sh; for Debian's newest see newest.sh.
 # PATH is a kernel build tree, a directory as above, or the release of a kernel that is
 # installed here.
 #
@@ -360,7 +360,7 @@ get_path() {
 		view "$path" "$image" "/lib/modules/$path/build" "$path"
 		add_drivers "$cache/view-$path" "/lib/modules/$path" || true
 	else
-		die "$path: no such kernel. Known names: $names $more 6.1-debug; or give a\
+		die "$path: no such kernel. Known names: $names $more 6.1-debug 6.12-debug; or give a\
  kernel build tree, or the release of an installed kernel"
 	fi
 }
@@ -368,8 +368,8 @@ get_path() {
 get_other() {
 	local tree
 	case $1 in
-	6.1-debug)
-		tree=$("$(dirname "$0")/debug_kernel.sh") || exit $?
+	6.1-debug|6.12-debug)
+		tree=$("$(dirname "$0")/debug_kernel.sh" "${1%-debug}") || exit $?
 		get_path "$tree" ;;
 	*)
 		get_path "$1" ;;

@@ -7,15 +7,24 @@
 
 #include "device.h"
 
-DEV_FN void mod_load(const char *path, const char *parameters)
+/* Loads a module. Returns 0 or an errno. */
+DEV_FN int mod_try_load(const char *path, const char *parameters)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int error = fd < 0 || syscall(SYS_finit_module, fd, parameters, 0) ? errno : 0;
 
-	if (fd < 0 || syscall(SYS_finit_module, fd, parameters, 0)) {
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+DEV_FN void mod_load(const char *path, const char *parameters)
+{
+	errno = mod_try_load(path, parameters);
+	if (errno) {
 		perror(path);
 		exit(1);
 	}
-	close(fd);
 }
 
 DEV_FN int mod_unload(const char *name)

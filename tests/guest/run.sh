@@ -9,7 +9,7 @@
 #
 #   --test GLOB     only tests with this name (t_mmap, 't_*')
 #   --boot NAME     only boots with this name (default, unstable, restore, isolated,
-#                   panic)
+#                   reserved, panic)
 #   --list          print the tests and their requirements
 #   --time SECONDS  time limit of each test, in place of its own
 #   --out FILE      file for the data that tests pass to `out`: see boot.sh
@@ -32,23 +32,26 @@
 #                             `unstable` the kernel marks the TSC unstable;
 #                             `restore` has VM Generation ID, and the test is
 #                             saved and restored at its request (boot.sh);
-#                             `isolated` has isolcpus=2 nohz_full=3; `panic` has
-#                             reserved memory, starts again after a panic, and has
-#                             memory of the host for `out`
+#                             `isolated` has isolcpus=2 nohz_full=3; `reserved`
+#                             has reserved memory; `panic` has that, too, starts
+#                             again after a panic, and has memory of the host for `out`
 #   guest-test: smp=2         CPUs
 #   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
 #                             not for tests in which the kernel patches its code
 #                             (BPF, tracepoints): see --parallel in boot.sh
 #   guest-test: module=yes    loaded before and unloaded after; `no`: the test
 #                             does that itself with /lib/modules/tsctrace.ko,
-#                             tsctrace-nobtf.ko (the same without BTF) or
+#                             tsctrace-nobtf.ko (the same without BTF),
+#                             tsctrace-cover.ko (its coverage is recorded by
+#                             tsct-cover.ko) or
 #                             tsctrace-selftest.ko (built with SELFTEST=1).
 #                             /lib/modules also has modules that call it,
 #                             tsctrace-sample.ko and tsct-nest.ko,
 #                             tsct-vmfork.ko, which reports a restore of the
 #                             virtual machine, tsct-aux.ko (sets TSC_AUX),
 #                             tsct-present.ko (removes and adds a CPU),
-#                             tsct-fault.ko (emits an invalid payload), and the
+#                             tsct-fault.ko (emits an invalid payload),
+#                             tsct-fuzz.ko (calls of the fuzzer), and the
 #                             kernel's veth.ko, if there is one
 #   guest-test: needs=        `btf`: skipped if the module has no BTF
 #   guest-test: files=        comma list of additional files, relative to the
@@ -109,7 +112,8 @@ set_default() {
 set_key() {	# TEST KEY VALUE
 	case $2=$3 in
 	timeout=[1-9]*) timeout[$1]=$3 ;;
-	boot=default|boot=unstable|boot=restore|boot=isolated|boot=panic) boots[$1]=$3 ;;
+	boot=default|boot=unstable|boot=restore|boot=isolated) boots[$1]=$3 ;;
+	boot=panic|boot=reserved) boots[$1]=$3 ;;
 	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
 	smp=[1-9]|smp=[1-9][0-9]) smp[$1]=$3 ;;
 	parallel=yes|parallel=no) parallel[$1]=$3 ;;
@@ -211,7 +215,8 @@ write_plan() {	# GROUP RELEASE FACTOR TEST...
 	echo "env TSCT_RELEASE=$2"
 	echo "env TSCT_SLOW=$3"
 	[ -z "${SEED:-}" ] || echo "env SEED=$SEED"
-	for name in TSCT_KILLS TSCT_PANICS "${!TSCT_FUZZ_@}"; do
+	for name in TSCT_KILLS TSCT_PANICS TSCT_LOADS TSCT_HOTPLUGS TSCT_SUSPENDS \
+			"${!TSCT_FUZZ_@}"; do
 		[ -z "${!name:-}" ] || echo "env $name=${!name}"
 	done
 	echo "module /lib/modules/tsctrace.ko"
@@ -231,6 +236,9 @@ small_initrd() {	# PLAN MODULE DIR
 	strip --strip-debug -o "$root/usr/lib/modules/tsctrace.ko" "$2"
 	objcopy --remove-section .BTF "$root/usr/lib/modules/tsctrace.ko" \
 		"$root/usr/lib/modules/tsctrace-nobtf.ko"
+	objcopy --redefine-sym __sanitizer_cov_trace_pc=tsct_cover_pc \
+		"$root/usr/lib/modules/tsctrace.ko" \
+		"$root/usr/lib/modules/tsctrace-cover.ko"
 	strip --strip-debug -o "$root/usr/lib/modules/tsctrace-selftest.ko" \
 		"$out/selftest/${2#"$out/"}"
 	# Modules that call tsctrace.ko, for the tests that load them
@@ -380,6 +388,7 @@ boot() {	# INDEX
 	[[ $group != isolated.* ]] || options+=(--append "isolcpus=2 nohz_full=3")
 	[[ $group != panic.* ]] || options+=(--reboot --out "$log.out" --out-mb 1
 		--append "reserve_mem=32M:4096:tsctrace nokaslr")
+	[[ $group != reserved.* ]] || options+=(--append "reserve_mem=16M:4096:tsctrace")
 	[[ $group != *.parallel ]] || options+=(--parallel)
 	[[ $group =~ ^[a-z]+\.([0-9]+) ]]
 	boot_guest "$log.console" --smp "${BASH_REMATCH[1]}" \

@@ -40,7 +40,7 @@ static int step_map(int fd, const uint8_t *sel)
 static int step_netlink(int fd, const uint8_t *sel)
 {
 	(void)fd;
-	return fz_netlink_send(netlink, sel) < 0 ? -1 : 0;
+	return fz_netlink_send(netlink, sel, context) < 0 ? -1 : 0;
 }
 
 static int step_parameter(int fd, const uint8_t *sel)
@@ -167,9 +167,8 @@ int main(void)
 	if (faults.fd < 0)
 		t_skip("no fault injection in this kernel: fail-nth: %m");
 	context = &c;
-	fz_family = fz_netlink_family();
+	t_check(fz_netlink_resolve(), "no netlink family");
 	netlink = fz_netlink_socket();
-	t_check(fz_family && netlink >= 0, "no netlink family");
 	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		fail_each(&calls[i]);
 	close(c.clock_fd);

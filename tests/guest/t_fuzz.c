@@ -5,7 +5,7 @@
  * records it. In between the module is loaded again, the machine is suspended and
  * restored, with failures injected. With TSCT_FUZZ_KEEP new programs of the corpus and
  * the coverage are sent to the host (boot.sh --out).
- * guest-test: timeout=90 module=no files=tests/fuzz/corpus/kernel
+ * guest-test: boot=reserved timeout=90 module=no files=tests/fuzz/corpus/kernel
  */
 #include <dirent.h>
 #include <time.h>
@@ -16,10 +16,13 @@
 #define CORPUS		"/tests/fuzz/corpus/kernel"
 #define FOUND		"/tmp/fuzz"
 #define CORPUS_MAX	4096
-#define MODULE		"/lib/modules/tsctrace.ko"
+#define MODULE		"/lib/modules/tsctrace-cover.ko"	/* needs tsct-cover.ko */
+#define MODULE_PLAIN	"/lib/modules/tsctrace.ko"
+#define KERNEL_CALLS	"/lib/modules/tsct-fuzz.ko"
 /* Without BTF: the kernel warns if it fails to read a module's BTF. */
 #define MODULE_FAULTY	"/lib/modules/tsctrace-nobtf.ko"
 #define PAUSE		300	/* number of programs between two reloads */
+#define UNTRUSTED	40	/* number of programs while the TSC is not trusted */
 
 static struct fz_program corpus[CORPUS_MAX];
 static unsigned int nr_corpus, runs, kept;
@@ -44,6 +47,7 @@ static double now(void)
 
 /* ---- calls outside programs, recorded and with injected failures ---------- */
 
+static bool has_bpf;		/* BPF programs can emit */
 static int module_fd, faulty_fd, vmfork_fd, state_fd;	/* opened before failures are armed */
 
 static int load(void)
@@ -98,7 +102,9 @@ static void prepare(void)
 {
 	fz_cover_sections();
 	chmod(TSCT_DEVICE_PATH, 0666);
-	fz_family = fz_netlink_family();
+	t_check(fz_netlink_resolve(), "no netlink family");
+	mod_load(KERNEL_CALLS, "");
+	has_bpf = fz_bpf_load();
 }
 
 /* Loads the module; with @nth, first with that step failing. */
@@ -107,11 +113,13 @@ static bool load_again(unsigned int nth)
 	bool hit = false;
 	int ret = -1;
 
-	if (nth)
+	if (nth) {
 		hit = call_with(load_faulty, nth, &ret);
-	t_check(hit || !nth || !ret, "load: %m");
-	if (ret)
-		call_with(load, 0, &ret);
+		t_check(hit || !ret, "load: %m");
+		if (!ret)
+			t_check(!mod_unload("tsctrace"), "unload: %m");
+	}
+	call_with(load, 0, &ret);
 	t_check(!ret, "load: %m");
 	prepare();
 	return hit;
@@ -121,6 +129,8 @@ static void unload_again(void)
 {
 	int ret, tries;
 
+	fz_bpf_unload();
+	t_check(!mod_unload("tsct_fuzz"), "tsct-fuzz.ko: %m");
 	for (tries = 0; tries < 200; tries++) {
 		call_with(unload, 0, &ret);
 		if (!ret || errno != EAGAIN)
@@ -128,14 +138,60 @@ static void unload_again(void)
 		usleep(10000);
 	}
 	t_check(!ret, "unload: %m");
+	fz_cover_collect_all();
+}
+
+/* Makes the reserved memory that of a previous boot, if there is some: of a channel that was
+ * left, sometimes with damaged figures. */
+static void make_previous_boot(void)
+{
+	uint64_t draw = fz_random(&randoms);
+	char text[128];
+
+	snprintf(text, sizeof(text), "age=1 flips=%u first=0 last=%u seed=%u",
+		 draw % 4 ? 0 : (unsigned int)(1 + draw / 4 % 3), draw & 64 ? 64 : 4096,
+		 (unsigned int)(draw >> 8 & 0xffff));
+	if (draw & 128)
+		mod_try_load("/lib/modules/tsct-flip.ko", text);
+}
+
+/* A channel is made while CPU 1 is not present, and gets the ring of that CPU later. */
+static void add_cpu(void)
+{
+	struct tsct_channel_create arg = dev_request("added");
+	int fd;
+
+	faults_write(FZ_CPU1, "0");
+	mod_try_load("/lib/modules/tsct-present.ko", "present=0");
+	fd = dev_open();
+	arg.policy = fz_random(&randoms) % 2;
+	ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg);
+	mod_try_load("/lib/modules/tsct-present.ko", "present=1");
+	faults_write(FZ_CPU1, "1");
+	close(fd);
+}
+
+/* Makes a channel that is kept when all descriptors are closed. */
+static void keep_channel(void)
+{
+	struct tsct_channel_create arg = dev_request("kept");
+	int fd = dev_open();
+
+	arg.flags = TSCT_CHANNEL_KEEP;
+	arg.policy = fz_random(&randoms) % 2;
+	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CREATE, &arg), "%m");
+	close(fd);
 }
 
 static void disrupt(void)
 {
 	int ret;
 
+	keep_channel();
 	unload_again();
+	make_previous_boot();
 	load_again(1 + (unsigned int)(fz_random(&randoms) % 400));
+	add_cpu();
 	call_with(suspend, 0, &ret);
 	call_with(restore, 1 + (unsigned int)(fz_random(&randoms) % 8), &ret);
 	call_with(hotplug, 1 + (unsigned int)(fz_random(&randoms) % 60), &ret);
@@ -167,7 +223,7 @@ static bool is_expected(const char *text)
 {
 	static const char *const words[] = {
 		"tsctrace: ", "oom", "emory", "ftrace", "interrupt took", "affine", "test: ",
-		"vmalloc error",
+		"vmalloc error", "scan area",
 	};
 	size_t i;
 
@@ -221,10 +277,8 @@ static void keep(const struct fz_program *program)
 		return;
 	corpus[nr_corpus++] = *program;
 	kept++;
-	save(program, "");
 }
 
-/* Programs that add coverage to those before them are kept, too. */
 static void replay(void)
 {
 	struct dirent **names;
@@ -241,8 +295,6 @@ static void replay(void)
 				     &corpus[nr_corpus]), "%s", path))
 			run(&corpus[nr_corpus++], false);
 		fclose(file);
-		if (nr_corpus && fz_cover_new())
-			save(&corpus[nr_corpus - 1], "");
 	}
 	printf("%u programs of the corpus replayed\n", nr_corpus);
 	fz_cover_new();
@@ -253,11 +305,11 @@ static void fuzz_once(bool sweep)
 	struct fz_program program;
 	uint64_t draw = fz_random(&randoms);
 
-	if (!nr_corpus || draw % 8 == 0) {
+	if (!nr_corpus || draw % 4 == 0) {
 		fz_generate(&randoms, &program);
 	} else {
 		/* Half of the choices are programs that were found last. */
-		unsigned int range = draw % 2 && nr_corpus > 20 ? 20 : nr_corpus;
+		unsigned int range = draw & 8 && nr_corpus > 20 ? 20 : nr_corpus;
 
 		program = corpus[nr_corpus - 1 - fz_random(&randoms) % range];
 		fz_mutate(&randoms, &program,
@@ -266,6 +318,32 @@ static void fuzz_once(bool sweep)
 	run(&program, sweep);
 	if (fz_cover_new())
 		keep(&program);
+}
+
+/* Loads the module while the kernel uses another clocksource: the TSC is not trusted. */
+static void fuzz_untrusted(void)
+{
+	unsigned int i;
+
+	unload_again();
+	faults_write(FZ_CLOCKSOURCE, "hpet");
+	load_again(0);
+	for (i = 0; i < UNTRUSTED; i++)
+		fuzz_once(false);
+	unload_again();
+	faults_write(FZ_CLOCKSOURCE, "tsc");
+	load_again(0);
+}
+
+/* The kernel marks the TSC unstable while the module trusts it, which nothing reverts. */
+static void fuzz_unstable(void)
+{
+	unsigned int i;
+
+	t_check(!mod_unload("tsct_fuzz"), "tsct-fuzz.ko: %m");
+	mod_load(KERNEL_CALLS, "unstable=1");
+	for (i = 0; i < UNTRUSTED; i++)
+		fuzz_once(false);
 }
 
 /* Lets steps of the load fail, one of four, each step of a CPU's way down and up, and
@@ -297,6 +375,8 @@ static void fuzz(double seconds)
 		fuzz_once(runs % 5 == 0);
 		if (runs % PAUSE == 0)
 			disrupt();
+		if (runs % (4 * PAUSE) == PAUSE)
+			fuzz_untrusted();
 		if (now() > report) {
 			printf("%u runs, %u programs, %u sites, %lu failures injected\n", runs,
 			       nr_corpus, fz_cover_sites(), fz_shared->injected + injected);
@@ -306,7 +386,25 @@ static void fuzz(double seconds)
 	}
 }
 
-/* Sends the coverage and new programs to the host. */
+/* Saves the programs of the corpus that suffice to reach the same code. New programs come
+ * first, as they do more than those that they were made of. */
+static void distill(void)
+{
+	unsigned int i, sites = 0, saved = 0;
+
+	fz_cover_reset();
+	for (i = nr_corpus; i-- && t_failures < 10;) {
+		run(&corpus[i], false);
+		if (fz_cover_sites() == sites)
+			continue;
+		sites = fz_cover_sites();
+		save(&corpus[i], "");
+		saved++;
+	}
+	printf("%u of %u programs suffice for %u sites\n", saved, nr_corpus, sites);
+}
+
+/* Sends the coverage, and the new corpus, to the host. */
 static void send_found(void)
 {
 	FILE *file = fopen(FOUND "/coverage", "w");
@@ -315,12 +413,15 @@ static void send_found(void)
 		return;
 	fz_cover_write(file);
 	fclose(file);
+	load_again(0);
+	distill();
+	unload_again();
 	t_check(!system("tar -c -C " FOUND " . | out"));
 }
 
 int main(void)
 {
-	bool covered, faulty = faults_setup();
+	bool faulty = faults_setup(), covered = fz_cover_setup(), all;
 	long slow = setting("TSCT_SLOW", 1);
 
 	if (getenv("TSCT_FUZZ_KEEP"))
@@ -328,17 +429,18 @@ int main(void)
 	randoms.state = (uint64_t)setting("SEED", time(NULL));
 	printf("SEED=%lu\n", randoms.state);
 	faults_open(&faults);
-	module_fd = open(MODULE, O_RDONLY | O_CLOEXEC);
+	all = covered && !mod_try_load("/lib/modules/tsct-cover.ko", "") && fz_cover_all();
+	module_fd = open(all ? MODULE : MODULE_PLAIN, O_RDONLY | O_CLOEXEC);
 	faulty_fd = open(MODULE_FAULTY, O_RDONLY | O_CLOEXEC);
 	vmfork_fd = open("/lib/modules/tsct-vmfork.ko", O_RDONLY | O_CLOEXEC);
 	state_fd = open("/sys/power/state", O_WRONLY | O_CLOEXEC);
 	faults_write("/sys/power/pm_test", "platform");
 	faults_write("/sys/module/suspend/parameters/pm_test_delay", "0");
-	covered = fz_cover_setup();
-	printf("%s coverage, %s fault injection\n", covered ? "with" : "without",
-	       faulty ? "with" : "without");
 	fz_seconds_max = (unsigned int)(10 * slow);
 	load_again(0);
+	printf("%s coverage%s, %s fault injection, %s BPF\n", covered ? "with" : "without",
+	       all ? " of all contexts" : "", faulty ? "with" : "without",
+	       has_bpf ? "with" : "without");
 	fz_exec_setup();
 	kernel_warned();
 	replay();
@@ -346,6 +448,7 @@ int main(void)
 	if (setting("TSCT_FUZZ_FAILURES", 0))
 		fail_all();
 	fuzz((double)setting("TSCT_FUZZ_SECONDS", 5 * slow));
+	fuzz_unstable();
 	unload_again();
 	printf("%u runs, %lu calls, %u new programs, %u sites, %lu failures injected\n", runs,
 	       fz_shared->calls, kept, covered ? fz_cover_sites() : 0,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A CPU that was offline when the channel was created has a ring, too; one that goes
- * down and up keeps its ring with its contents.
+ * down and up keeps its ring with its contents. $TSCT_HOTPLUGS times (5) it goes down and
+ * up while programs write and read.
  * guest-test: timeout=90
  */
 #include <pthread.h>
@@ -80,6 +81,7 @@ static void try_while_writing(void)
 	struct tsct_channel_create arg = dev_request("busy");
 	struct ring_reader r[2] = { { .cpu = 0 }, { .cpu = 1 } };
 	cpu_set_t all = { 0 };
+	const int rounds = 2 * atoi(getenv("TSCT_HOTPLUGS") ?: "5");
 	struct dev_maps m;
 	pthread_t threads[3];
 	int i, round;
@@ -93,7 +95,7 @@ static void try_while_writing(void)
 	r[0].maps = r[1].maps = &m;
 	for (i = 0; i < 3; i++)
 		pthread_create(&threads[i], NULL, write_anywhere, NULL);
-	for (round = 0; round < 10; round++) {
+	for (round = 0; round < rounds; round++) {
 		set_online(round & 1);
 		for (i = 0; i < 20; i++) {
 			usleep(5000);

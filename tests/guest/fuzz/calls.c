@@ -10,7 +10,8 @@
 /* Kinds of the values of a field */
 enum kind {
 	K_NAME, K_POLICY, K_FLAGS, K_BLOCK_SIZE, K_BLOCKS, K_ROLES, K_ID, K_UID, K_CPU,
-	K_RESERVED, K_ADDRESS, K_LENGTH, K_EVENT, K_COUNT, K_BYTES, K_ANY,
+	K_RESERVED, K_ADDRESS, K_LENGTH, K_EVENT, K_COUNT, K_BYTES, K_STATE, K_DISCARD,
+	K_OFFSET, K_ANY,
 };
 
 struct field {
@@ -62,10 +63,15 @@ static const struct field watermark_fields[] = {
 	{ .size = 0 },
 };
 static const struct field switch_fields[] = {
-	FIELD(tsct_event_switch, id, K_EVENT), FIELD(tsct_event_switch, state, K_COUNT),
+	FIELD(tsct_event_switch, id, K_EVENT), FIELD(tsct_event_switch, state, K_STATE),
 	FIELD(tsct_event_switch, reserved, K_RESERVED), { .size = 0 },
 };
+static const struct field previous_fields[] = {
+	FIELD(tsct_previous, flags, K_DISCARD), FIELD(tsct_previous, reserved0, K_RESERVED),
+	FIELD(tsct_previous, reserved, K_RESERVED), { .size = 0 },
+};
 static const struct field previous_read_fields[] = {
+	FIELD(tsct_previous_read, offset, K_OFFSET),
 	FIELD(tsct_previous_read, data, K_ADDRESS), FIELD(tsct_previous_read, len, K_LENGTH),
 	FIELD(tsct_previous_read, reserved, K_RESERVED), { .size = 0 },
 };
@@ -108,14 +114,14 @@ static const struct field *const fields[FZ_REQUESTS] = {
 	[FZ_NEXT] = next_fields, [FZ_DEFINE] = no_fields, [FZ_WRITE] = write_fields,
 	[FZ_REMOVE] = remove_fields, [FZ_CPU] = cpu_fields,
 	[FZ_WATERMARK] = watermark_fields, [FZ_THREAD] = no_fields,
-	[FZ_SWITCH] = switch_fields, [FZ_PREVIOUS] = no_fields,
+	[FZ_SWITCH] = switch_fields, [FZ_PREVIOUS] = previous_fields,
 	[FZ_PREVIOUS_READ] = previous_read_fields,
 };
 
 static const char *const other_names[FZ_CALLS - FZ_REQUESTS] = {
 	"ioctl", "open", "close", "dup", "mmap", "store", "load", "munmap", "mprotect",
 	"mremap", "madvise", "poll", "epoll", "file", "fork", "wait", "netlink",
-	"parameter", "hotplug", "emit",
+	"parameter", "hotplug", "emit", "kernel", "BPF", "setting", "series",
 };
 
 const char *fz_call_name(unsigned int call)
@@ -155,6 +161,11 @@ static const struct {
 	[K_EVENT] = { VALUES(16, 17, 18, 100, 0, 1, 15, 0xfffe, 0xffff) },
 	[K_COUNT] = { VALUES(8, 0, 1, 2, 3, 64, 4096, 0x7fffffff, -1ULL) },
 	[K_BYTES] = { VALUES(1, 0, 100, 4096, 8192, 1 << 20, 1ULL << 47, 1ULL << 63, -1ULL) },
+	[K_STATE] = { VALUES(TSCT_EVENT_QUERY, TSCT_EVENT_DISABLED, TSCT_EVENT_ENABLED, 3,
+			   -1ULL) },
+	[K_DISCARD] = { VALUES(0, TSCT_PREVIOUS_DISCARD, 0, 2, -1ULL) },
+	[K_OFFSET] = { VALUES(0, 4096, 8192, 1 << 20, (16 << 20) - 4, 16 << 20, 1ULL << 63,
+			    -1ULL) },
 	[K_ANY] = { VALUES(0, 1, 2, 0x80000000, 1ULL << 63, -1ULL) },
 };
 
@@ -180,11 +191,11 @@ static void put_name(char *name, size_t size, unsigned int sel)
 	static const char *const names[] = {
 		"a", "b", "c", "a.b-c_D9", "", "a b", "/", "-", "\x7f", "a\nb",
 		"0123456789012345678901234567890", "01234567890123456789012345678901",
-		"sample", "nest",
+		"k0", "k1", "nest",
 	};
 
 	memset(name, 0, size);
-	memcpy(name, names[sel % 14], strnlen(names[sel % 14], size));
+	memcpy(name, names[sel % 15], strnlen(names[sel % 15], size));
 }
 
 /*
@@ -237,11 +248,32 @@ static struct tsct_clock_set published(const struct fz_context *c)
 	return set;
 }
 
-/* sel[0]: which state; [1]: rate; [2]: lead; [3]: cluster; [4..]: changes */
+/* Sets the cluster's time to that of the node, and what preceded it. */
+static void put_cluster(struct tsct_clock_set *set, unsigned int sel)
+{
+	const struct tsct_clock_params last = set->state.cluster;
+
+	set->state.cluster = set->state.real;
+	set->state.cluster_status = set->state.status;
+	set->state.cluster_epoch += sel / 2 % 3;
+	set->state.cluster_master = sel / 8;
+	set->state.cluster_timeline = sel / 64;
+	if (sel & 8 && last.mult) {
+		/* The time goes on where the last one ends. */
+		set->state.cluster.base_ns = tsct_clock_params_ns(&last,
+				set->state.cluster.base_cycles);
+		set->state.cluster_prev = tsct_clock_params_prev(&last,
+				set->state.cluster.base_cycles);
+	}
+}
+
+/* sel[0]: which state; [1]: rate; [2]: lead; [3]: cluster and UTC; [4..]: changes */
 static void put_clock(const uint8_t *sel, const struct fz_context *c,
 		      struct tsct_clock_set *set)
 {
-	static const int64_t leads[] = { 100000000, 20000000, 1000, 0, -1, 4000000000LL };
+	static const int64_t leads[] = {
+		100000000, 20000000, 1000, 0, -1, 4000000000LL, 2000000,
+	};
 	static const uint64_t words[] = {
 		0, 1, 2, 3, 5, 1ULL << 31, 1ULL << 32, 1ULL << 55, 1ULL << 56, 1ULL << 63,
 		-1ULL, 1000000,
@@ -255,18 +287,19 @@ static void put_clock(const uint8_t *sel, const struct fz_context *c,
 		set->state.cause = sel[1] % TSCT_CAUSE_NR;
 		set->state.epoch_cycles = set->state.real.base_cycles;
 	} else if (sel[0] % 4 < 3) {
-		clk_continue(set, (uint64_t)leads[sel[2] % 6], ONE + (uint64_t)sel[1] * 1000);
+		clk_continue(set, (uint64_t)leads[sel[2] % 7], ONE + (uint64_t)sel[1] * 1000);
 		if (sel[0] % 4 == 2) {
 			set->state.real.slew_cycles = 1000000;
 			set->state.real.slew_mult += 1000000;
 		}
 	}
-	if (sel[3] % 2) {
-		set->state.cluster = set->state.real;
-		set->state.cluster_status = set->state.status;
-		set->state.cluster_epoch += sel[3] / 2 % 3;
-		set->state.cluster_master = sel[3] / 8;
-		set->state.cluster_timeline = sel[3] / 64;
+	if (sel[3] % 2)
+		put_cluster(set, sel[3]);
+	if (sel[3] & 16) {
+		set->state.utc_source = 1 + sel[3] / 32 % 2;
+		set->state.utc_error_ns = 1000;
+		set->state.utc_growth_ppb = 500000;
+		set->state.utc_as_of_cycles = set->state.real.as_of_cycles;
 	}
 	for (i = 4; i + 2 < FZ_SELECTORS; i += 3)
 		if (sel[i] >= 0xa0)

@@ -2,8 +2,8 @@
 /*
  * Coverage of the module by KCOV: the kernel records where in instrumented code, which
  * is only the module's, a task was. Addresses are kept relative to their section, as the
- * module moves when it is loaded again. Work items, and callbacks that run in the
- * kernel's own threads, are not recorded.
+ * module moves when it is loaded again. tsct-cover.ko also records interrupts and the
+ * kernel's own threads: work items, callbacks of CPU hotplug.
  */
 #include <linux/kcov.h>
 
@@ -13,12 +13,14 @@
 #define SECTION_MAX	(1 << 18)
 #define EDGES		(1 << 16)
 #define SECTIONS	"/sys/module/tsctrace/sections/"
+#define ALL_MAX		(1 << 13)	/* entries of tsct-cover.ko's table */
 
 static const char *const names[FZ_SECTIONS] = {
 	".text", ".init.text", ".exit.text", ".noinstr.text", ".text.unlikely",
 	".text.hot",
 };
 
+static int all = -1;
 static uint64_t bases[FZ_SECTIONS];
 static struct {
 	int fd;
@@ -46,6 +48,12 @@ bool fz_cover_setup(void)
 			return false;
 	}
 	return map != MAP_FAILED;
+}
+
+bool fz_cover_all(void)
+{
+	all = open(FAULTS_DEBUG "tsct_cover", O_RDONLY | O_CLOEXEC);
+	return all >= 0;
 }
 
 void fz_cover_sections(void)
@@ -110,6 +118,22 @@ void fz_cover_collect(unsigned int i)
 	}
 }
 
+void fz_cover_collect_all(void)
+{
+	static uint64_t table[ALL_MAX];
+	unsigned int section, i;
+	uint64_t offset;
+
+	if (all < 0 || read(all, table, sizeof(table)) != sizeof(table))
+		return;
+	for (i = 0; i < ALL_MAX; i++)
+		if (table[i] && locate(table[i], &section, &offset) &&
+		    !map->hit[section][offset]) {
+			map->hit[section][offset] = 1;
+			map->new++;
+		}
+}
+
 void fz_cover_end(unsigned int i)
 {
 	if (tasks[i].area)
@@ -122,11 +146,19 @@ unsigned int fz_cover_new(void)
 	return map ? __atomic_exchange_n(&map->new, 0, __ATOMIC_RELAXED) : 0;
 }
 
+void fz_cover_reset(void)
+{
+	if (map)
+		memset(map, 0, sizeof(*map));
+}
+
 unsigned int fz_cover_sites(void)
 {
 	unsigned int section, sites = 0;
 	size_t i;
 
+	if (!map)
+		return 0;
 	for (section = 0; section < FZ_SECTIONS; section++)
 		for (i = 0; i < SECTION_MAX; i++)
 			sites += map->hit[section][i];

@@ -13,7 +13,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/timex.h>
 
+#include "../modules/fuzz_call.h"
 #include "fuzz.h"
 
 /* Each map slot has a window of the address space, so that a store through a map that
@@ -23,14 +25,15 @@
 #define ARENA_PAGES	4
 #define STEPS_MAX	600
 #define CALL_SECONDS	30
+#define SERIES		140	/* publications; more than TSCT_SEGMENTS_MAX */
+#define SERIES_LEAD	6	/* selects a lead of 2,000,000 cycles in calls.c */
 #define CGROUP		"/sys/fs/cgroup/fuzz"
 #define NEST		"/sys/module/tsct_nest/parameters/run"
-#define WORK		"/sys/module/tsctrace_sample/parameters/work"
 
 struct fz_shared *fz_shared;
 
 /* Written by the program's threads without locks, like a hostile program does */
-static int files[FZ_SLOTS], epoll, netlink, slow = -1, watching;
+static int files[FZ_SLOTS], epoll, netlink, kernel, slow = -1, watching;
 static size_t sizes[FZ_SLOTS];
 static unsigned int nr_cpus;
 static char *arena;		/* per thread ARENA_PAGES, followed by no page */
@@ -70,12 +73,21 @@ static uint64_t count_channels(void)
 	return info.channels;
 }
 
+/* Not CLOCK_REALTIME, which programs set */
+static time_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
 static void begin(struct fz_thread *t)
 {
 	if (t->creating)
 		t->channels = count_channels();
 	__atomic_fetch_add(&t->shared->calls, 1, __ATOMIC_RELAXED);
-	t->since = time(NULL);
+	t->since = now();
 	if (t->nth)
 		faults_arm(&t->faults, t->nth);
 }
@@ -85,8 +97,8 @@ static bool again(struct fz_thread *t, long ret)
 {
 	bool hit = t->nth && faults_injected(&t->faults);
 
-	if (time(NULL) - t->since > CALL_SECONDS)
-		fz_fail(t, "a call took %ld s", (long)(time(NULL) - t->since));
+	if (now() - t->since > CALL_SECONDS)
+		fz_fail(t, "a call took %ld s", (long)(now() - t->since));
 	if (t->creating && ret < 0 && count_channels() != t->channels)
 		fz_fail(t, "a channel is left, though its creation failed");
 	fz_cover_collect(t->nr);
@@ -179,6 +191,16 @@ static void check_errno(struct fz_thread *t, unsigned int nr, int error)
 	fz_fail(t, "%s: undocumented error %s", fz_requests[nr].name, strerror(error));
 }
 
+static struct fz_context context_of(const struct fz_thread *t)
+{
+	const uint32_t nr = t->shared->nr_ids;
+
+	return (struct fz_context) {
+		.ids = t->shared->ids, .nr_ids = nr < FZ_IDS ? nr : FZ_IDS,
+		.nr_cpus = nr_cpus, .clock_fd = files[0],
+	};
+}
+
 static void run_request(struct fz_thread *t, unsigned int nr, const struct fz_op *op)
 {
 	char *base = arena + t->nr * (ARENA_PAGES + 1) * FZ_PAGE;
@@ -187,12 +209,7 @@ static void run_request(struct fz_thread *t, unsigned int nr, const struct fz_op
 		base + ARENA_PAGES * FZ_PAGE, NULL, (void *)-4096L, slow_page,
 		WINDOWS + WINDOW, (void *)(1UL << 63),
 	};
-	struct fz_context context = {
-		.ids = t->shared->ids, .nr_cpus = nr_cpus,
-		.nr_ids = t->shared->nr_ids < FZ_IDS ? t->shared->nr_ids : FZ_IDS,
-		.addresses = addresses, .nr_addresses = 10,
-		.clock_fd = files[0],
-	};
+	struct fz_context context = context_of(t);
 	int fd = files[op->where & 7];
 	char argument[2048];
 	uint32_t id;
@@ -200,6 +217,8 @@ static void run_request(struct fz_thread *t, unsigned int nr, const struct fz_op
 	long ret;
 
 	_Static_assert(sizeof(struct tsct_event_def) <= sizeof(argument), "too small");
+	context.addresses = addresses;
+	context.nr_addresses = 10;
 	fz_argument(nr, op->sel, &context, argument);
 	at = argument_at(t, op, fz_requests[nr].size, argument);
 	t->creating = nr == FZ_CREATE && is_alone(t);
@@ -422,13 +441,25 @@ static void run_epoll(struct fz_thread *t, int fd, const struct fz_op *op)
 		CALL(t, epoll_wait(epoll, &event, 1, op->sel[2] % 24));
 }
 
-/* Calls that the device does not support */
+static void read_fdinfo(struct fz_thread *t, int fd)
+{
+	char path[64], text[512];
+	int info;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	if (info >= 0)
+		CALL(t, pread(info, text, sizeof(text), 0));
+	close(info);
+}
+
+/* Calls that the device does not support, and fcntl() */
 static void run_file(struct fz_thread *t, int fd, const struct fz_op *op)
 {
 	char text[16] = "";
 	long ret = -1;
 
-	switch (op->sel[0] % 8) {
+	switch (op->sel[0] % 9) {
 	case 0: ret = CALL(t, read(fd, text, sizeof(text))); break;
 	case 1: ret = CALL(t, write(fd, text, sizeof(text))); break;
 	case 2: ret = CALL(t, pread(fd, text, sizeof(text), op->sel[1])); break;
@@ -437,9 +468,10 @@ static void run_file(struct fz_thread *t, int fd, const struct fz_op *op)
 	case 5: ret = CALL(t, fallocate(fd, 0, 0, op->sel[1] + 1)); break;
 	case 6: ret = CALL(t, fsync(fd)); break;
 	case 7: CALL(t, fcntl(fd, F_SETFL, op->sel[1] & 1 ? O_NONBLOCK : 0)); break;
+	case 8: read_fdinfo(t, fd); break;
 	}
 	if (ret >= 0 && is_alone(t))
-		fz_fail(t, "file operation %u returns %ld", op->sel[0] % 8u, ret);
+		fz_fail(t, "file operation %u returns %ld", op->sel[0] % 9u, ret);
 }
 
 /* A child that inherits descriptors and maps, uses them and ends */
@@ -489,15 +521,131 @@ static void run_hotplug(struct fz_thread *t, const struct fz_op *op)
 	close(fd);
 }
 
-/* Lets a module write to its channel: from several threads, or in this task. */
-static void run_emit(struct fz_thread *t, const struct fz_op *op)
+/* Lets a module write to its channel from tasks, interrupts and NMIs on all CPUs. */
+static void run_emit(struct fz_thread *t)
 {
-	bool nest = op->sel[0] % 4 == 3;
-	int fd = open(nest ? NEST : WORK, O_WRONLY | O_CLOEXEC);
+	int fd = open(NEST, O_WRONLY | O_CLOEXEC);
 
 	if (fd >= 0)
-		CALL(t, write(fd, nest ? "20" : "200", nest ? 2 : 3));
+		CALL(t, write(fd, "20", 2));
 	close(fd);
+}
+
+/* Notes the ids of the kernel's channels that this thread's user can see. */
+static void note_kernel_ids(struct fz_thread *t)
+{
+	struct tsct_channel_info next = { 0 };
+
+	while (!ioctl(watching, TSCT_IOC_CHANNEL_NEXT, &next)) {
+		if (next.flags & TSCT_CHANNEL_KERNEL)
+			note_id(t, next.id);
+		memset(next.reserved, 0, sizeof(next.reserved));
+	}
+}
+
+/* A call of a function that the module exports to others: modules/tsct-fuzz.c */
+static void run_kernel(struct fz_thread *t, const struct fz_op *op)
+{
+	static const int documented[] = {
+		EINVAL, EEXIST, EDQUOT, ENOSPC, EMSGSIZE, EBUSY, ENXIO, EBADF,
+	};
+	long ret;
+	size_t i;
+
+	if (t->program->who[t->nr] % 8)	/* only the kernel calls them */
+		return;
+	ret = CALL(t, write(kernel, op->sel, FZ_SELECTORS));
+	for (i = 0; ret < 0 && i < sizeof(documented) / sizeof(documented[0]); i++)
+		if (errno == documented[i])
+			ret = 0;
+	if (ret < 0 && errno != ENOMEM && !t->faulty)
+		fz_fail(t, "kernel call %u: undocumented error %m",
+			op->sel[0] % FZ_KERNEL_CALLS);
+	if (op->sel[0] % FZ_KERNEL_CALLS == FZ_KERNEL_OPEN)
+		note_kernel_ids(t);
+}
+
+/* A BPF program emits. sel[0]: map slot of the channel's header, or a wrong handle; [1]:
+ * event; [2]: length; [3]: number of events */
+static void run_bpf(struct fz_thread *t, const struct fz_op *op)
+{
+	static const uint32_t lens[] = { 8, 0, 1, 16, 64, 100, 1000, 4040, 4096 };
+	const volatile struct tsct_channel_header *header =
+		(const void *)(WINDOWS + (op->sel[0] & 7) * WINDOW);
+	volatile uint64_t handle = op->sel[0];
+	sigjmp_buf faulted;
+	long ret;
+
+	t->on_fault = &faulted;
+	if (op->sel[0] < 0xe0 && !sigsetjmp(faulted, 1))
+		handle = header->bpf_handle;
+	t->on_fault = NULL;
+	ret = CALL(t, fz_bpf_emit(handle + (op->sel[0] >> 5 == 6),
+				  op->sel[1] < 0xe0 ? TSCT_ID_FIRST + op->sel[1] % 2u :
+				  op->sel[1] % 3u * 0x8000, lens[op->sel[2] % 9],
+				  op->sel[3] + 1u));
+	if (ret && ret != -ENOENT && ret != -EINVAL && ret != -ENOSPC && ret != -EMSGSIZE &&
+	    ret != -EBUSY && ret != -ENXIO)
+		fz_fail(t, "tsct_bpf_emit: undocumented error %s", strerror((int)-ret));
+}
+
+/* Settings of the machine that disrupt the clock. sel[0]: which; [1]: value */
+static void run_setting(struct fz_thread *t, const struct fz_op *op)
+{
+	static const char *const sources[] = { "hpet", "tsc", "acpi_pm", "tsc", "none" };
+	static const time_t seconds[] = { 1700000000, 1700000001, 1600000000, 1, 4000000000 };
+	struct timespec time = { seconds[op->sel[1] % 5], 0 };
+	struct timex timex = { .modes = ADJ_TAI, .constant = op->sel[1] };
+	int fd;
+
+	switch (op->sel[0] % 4) {
+	case 0:
+		clock_settime(CLOCK_REALTIME, &time);
+		break;
+	case 1:
+		fd = open(FZ_CLOCKSOURCE, O_WRONLY | O_CLOEXEC);
+		if (fd >= 0)
+			CALL(t, write(fd, sources[op->sel[1] % 5],
+				      strlen(sources[op->sel[1] % 5])));
+		close(fd);
+		break;
+	case 2:
+		adjtimex(&timex);
+		break;
+	default:
+		timex.modes = ADJ_SETOFFSET;
+		timex.time.tv_usec = op->sel[1];
+		adjtimex(&timex);
+	}
+}
+
+/* A clock that is published many times, so that its segments are joined. sel[0]: steps of
+ * the rate; [1]: cluster and UTC */
+static void run_series(struct fz_thread *t, int fd, const struct fz_op *op)
+{
+	struct fz_context context = context_of(t);
+	uint8_t sel[FZ_SELECTORS] = { 0 };
+	struct tsct_clock_set set;
+	unsigned int i;
+
+	fz_argument(FZ_CLOCK_SET, sel, &context, &set);	/* begins an epoch */
+	for (i = 0; i < SERIES; i++) {
+		if (CALL(t, ioctl(fd, TSCT_IOC_CLOCK_SET, &set)) && errno != ETIME)
+			return;
+		usleep(1000);
+		sel[0] = 1;
+		sel[1] = (uint8_t)(i * op->sel[0]);
+		sel[2] = SERIES_LEAD;
+		sel[3] = op->sel[1];
+		fz_argument(FZ_CLOCK_SET, sel, &context, &set);
+	}
+}
+
+static void run_netlink(struct fz_thread *t, const struct fz_op *op)
+{
+	struct fz_context context = context_of(t);
+
+	CALL(t, fz_netlink_send(netlink, op->sel, &context));
 }
 
 static void run_wait(const struct fz_op *op)
@@ -534,10 +682,14 @@ static void run_op(struct fz_thread *t, const struct fz_op *op)
 	case FZ_FILE: run_file(t, fd, op); break;
 	case FZ_FORK: run_fork(t, op); break;
 	case FZ_WAIT: run_wait(op); break;
-	case FZ_NETLINK: CALL(t, fz_netlink_send(netlink, op->sel)); break;
+	case FZ_NETLINK: run_netlink(t, op); break;
 	case FZ_PARAM: run_param(t, op); break;
 	case FZ_HOTPLUG: run_hotplug(t, op); break;
-	case FZ_EMIT: run_emit(t, op); break;
+	case FZ_EMIT: run_emit(t); break;
+	case FZ_KERNEL: run_kernel(t, op); break;
+	case FZ_BPF: run_bpf(t, op); break;
+	case FZ_SETTING: run_setting(t, op); break;
+	case FZ_SERIES: run_series(t, fd, op); break;
 	case FZ_MUNMAP: case FZ_MPROTECT: case FZ_MREMAP: case FZ_MADVISE:
 		run_memory(t, call, op); break;
 	default: run_request(t, call, op); break;
@@ -661,6 +813,7 @@ _Noreturn void fz_run_child(const struct fz_program *program, bool sweep)
 	for (i = 0; i < FZ_SLOTS; i++)
 		files[i] = i < 3 ? open(TSCT_DEVICE_PATH, O_CLOEXEC | (i == 2 ? O_RDONLY : O_RDWR)) :
 			-1;
+	kernel = open(FZ_KERNEL_PATH, O_WRONLY | O_CLOEXEC);
 	watching = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
 	epoll = fz_has_call(program, FZ_EPOLL) ? epoll_create1(EPOLL_CLOEXEC) : -1;
 	netlink = fz_has_call(program, FZ_NETLINK) ? fz_netlink_socket() : -1;

@@ -24,6 +24,9 @@
 #define FZ_PAGE		4096
 #define FZ_PARAMETERS	"/sys/module/tsctrace/parameters/"
 #define FZ_CPU1		"/sys/devices/system/cpu/cpu1/online"
+#define FZ_CLOCKSOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
+#define FZ_KERNEL_PATH	"/dev/tsct-fuzz"
+#define FZ_BPF_NR	0x7777	/* also in emit.bpf.c */
 
 struct fz_op {
 	uint8_t call;		/* number of the call, modulo FZ_CALLS */
@@ -60,7 +63,8 @@ enum {
 	FZ_REQUESTS,
 	FZ_IOCTL = FZ_REQUESTS, FZ_OPEN, FZ_CLOSE, FZ_DUP, FZ_MMAP, FZ_STORE, FZ_LOAD,
 	FZ_MUNMAP, FZ_MPROTECT, FZ_MREMAP, FZ_MADVISE, FZ_POLL, FZ_EPOLL, FZ_FILE,
-	FZ_FORK, FZ_WAIT, FZ_NETLINK, FZ_PARAM, FZ_HOTPLUG, FZ_EMIT,
+	FZ_FORK, FZ_WAIT, FZ_NETLINK, FZ_PARAM, FZ_HOTPLUG, FZ_EMIT, FZ_KERNEL, FZ_BPF,
+	FZ_SETTING, FZ_SERIES,
 	FZ_CALLS
 };
 
@@ -127,20 +131,27 @@ _Noreturn void fz_run_child(const struct fz_program *program, bool sweep);
 const char *fz_run(const struct fz_program *program, bool sweep);
 extern unsigned int fz_seconds_max;	/* time limit of a program */
 
-/* netlink.c: a message with generated commands and attributes to the module */
-extern uint16_t fz_family;
-uint16_t fz_netlink_family(void);
+/* netlink.c: messages to the module */
+bool fz_netlink_resolve(void);
 int fz_netlink_socket(void);
-long fz_netlink_send(int fd, const uint8_t *sel);
+long fz_netlink_send(int fd, const uint8_t *sel, const struct fz_context *context);
+
+/* bpf.c: a BPF program that emits */
+bool fz_bpf_load(void);
+void fz_bpf_unload(void);
+int fz_bpf_emit(uint64_t handle, uint32_t event, uint32_t len, uint32_t calls);
 
 /* cover.c */
 #define FZ_SECTIONS	6
 bool fz_cover_setup(void);		/* false: a kernel without KCOV */
+bool fz_cover_all(void);		/* false: without tsct-cover.ko */
 void fz_cover_sections(void);		/* reads the module's addresses */
 void fz_cover_begin(unsigned int thread);
 void fz_cover_collect(unsigned int thread);
 void fz_cover_end(unsigned int thread);
+void fz_cover_collect_all(void);	/* what tsct-cover.ko recorded */
 unsigned int fz_cover_new(void);	/* new edges since the last call */
+void fz_cover_reset(void);
 unsigned int fz_cover_sites(void);
 void fz_cover_write(FILE *file);	/* lines "SECTION OFFSET" */
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Makes, changes and prints programs of the fuzzer. */
+#include "../modules/fuzz_call.h"
 #include "fuzz.h"
 
 uint64_t fz_random(struct fz_random *random)
@@ -33,7 +34,95 @@ static const uint8_t mix[] = {
 	FZ_CLOSE, FZ_DUP, FZ_MMAP, FZ_MMAP, FZ_MMAP, FZ_MMAP, FZ_STORE, FZ_STORE,
 	FZ_STORE, FZ_STORE, FZ_LOAD, FZ_LOAD, FZ_MUNMAP, FZ_MPROTECT, FZ_MREMAP,
 	FZ_MADVISE, FZ_POLL, FZ_POLL, FZ_POLL, FZ_EPOLL, FZ_EPOLL, FZ_FILE, FZ_FORK,
-	FZ_WAIT, FZ_NETLINK, FZ_NETLINK, FZ_PARAM,
+	FZ_WAIT, FZ_NETLINK, FZ_NETLINK, FZ_NETLINK, FZ_PARAM, FZ_KERNEL, FZ_KERNEL, FZ_BPF,
+	FZ_SWITCH, FZ_SWITCH, FZ_THREAD, FZ_PREVIOUS, FZ_PREVIOUS_READ,
+};
+
+/* Beginnings of programs: calls that fit together. A program continues at random. */
+#define AT(thread, slot) .where = (thread) << 3 | (slot)
+static const struct fz_op idioms[][8] = {
+	{	/* a reader of a discard channel waits for a writer */
+		{ FZ_CREATE, AT(0, 0) },
+		{ FZ_WATERMARK, AT(0, 0), .sel = { 2 } },
+		{ FZ_POLL, AT(0, 0), .sel = { 4 } },
+		{ FZ_WAIT, AT(1, 0), .sel = { 0, 0, 3 } },
+		{ FZ_WRITE, AT(1, 0) },
+		{ FZ_WRITE, AT(1, 0), .sel = { 9 } },
+		{ FZ_EPOLL, AT(2, 0), .sel = { 0, 0, 1 } },
+	}, {	/* an overwrite channel, likewise */
+		{ FZ_CREATE, AT(0, 0), .sel = { 0, 1 } },
+		{ FZ_EPOLL, AT(0, 0), .sel = { 0, 0, 9 } },
+		{ FZ_WAIT, AT(1, 0), .sel = { 0, 0, 3 } },
+		{ FZ_WRITE, AT(1, 0), .sel = { 9 } },
+		{ FZ_POLL, AT(0, 0), .sel = { 4 } },
+		{ FZ_WRITE, AT(1, 0), .sel = { 9 } },
+		{ FZ_EPOLL, AT(0, 0), .sel = { 3, 0, 9 } },
+	}, {	/* a channel that is kept, mapped: it is in reserved memory if there is some */
+		{ FZ_CREATE, AT(0, 0), .sel = { 0, 1, 2 } },
+		{ FZ_MMAP, AT(0, 0) },
+		{ FZ_LOAD, AT(0, 0) },
+		{ FZ_WRITE, AT(0, 0) },
+		{ FZ_NEXT, AT(0, 0), .sel = { 1 } },
+		{ FZ_CLOSE, AT(0, 0) },
+	}, {	/* a module's channel, its switches and its readers */
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_OPEN } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, [5] = 1 } },
+		{ FZ_ATTACH, AT(0, 0), .sel = { 0, 0, 0, 2 } },
+		{ FZ_WAIT, AT(1, 0), .sel = { 0, 0, 3 } },
+		{ FZ_POLL, AT(1, 0), .sel = { 4 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_KEVENT, [4] = 100 } },
+		{ FZ_SWITCH, AT(0, 0), .sel = { 0, 1 } },
+		{ FZ_SWITCH, AT(0, 0), .sel = { 0, 2 } },
+	}, {	/* definitions of a module, right and wrong ones */
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_OPEN, 1, 1 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 2 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 3 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 4 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 6 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 11 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE, 1, 13 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_EMIT, 1 } },
+	}, {	/* events of a module in all contexts */
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_OPEN, 0, 0, 1 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_DEFINE } },
+		{ FZ_ATTACH, AT(0, 0), .sel = { 0, 0, 0, 2 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_EMIT, [3] = 5 } },
+		{ FZ_POLL, AT(0, 0), .sel = { 4 } },
+		{ FZ_KERNEL, .sel = { FZ_KERNEL_INTERRUPT, [5] = 1 } },
+		{ FZ_NETLINK, .sel = { 2, 1 } },
+	}, {	/* events of BPF programs */
+		{ FZ_CREATE, AT(0, 0), .sel = { 0, 1, 4, 0, 0, 2 } },
+		{ FZ_DEFINE, AT(0, 0), .sel = { 1, 0, 1 } },
+		{ FZ_MMAP, AT(0, 0), .sel = { 0, 2, 0, 1, 1 } },
+		{ FZ_BPF, AT(0, 0) },
+		{ FZ_POLL, AT(0, 0), .sel = { 4 } },
+		{ FZ_BPF, .sel = { 0, 0, 8, 40 } },
+	}, {	/* queries of channels and CPUs, and news */
+		{ FZ_CREATE, AT(0, 0) },
+		{ FZ_WRITE, AT(0, 0) },
+		{ FZ_NETLINK, .sel = { 1 } },
+		{ FZ_NETLINK, .sel = { 2 } },
+		{ FZ_NETLINK, .sel = { 2, 1 } },
+		{ FZ_NETLINK, .sel = { 1, 1 } },
+		{ FZ_NETLINK, .sel = { 4, 1 } },
+		{ FZ_CLOSE, AT(0, 0) },
+	}, {	/* a clock, and a disruption of it */
+		{ FZ_CLOCK_SET, AT(0, 0), .sel = { 0, 0, 0, 0x11 } },
+		{ FZ_CLOCK_SET, AT(0, 0), .sel = { 1, 0, 1, 0x19 } },
+		{ FZ_NETLINK, .sel = { 5 } },
+		{ FZ_SETTING, .sel = { 0, 1 } },
+		{ FZ_WAIT, .sel = { 0, 0, 3 } },
+		{ FZ_NETLINK, .sel = { 5 } },
+	}, {	/* the previous boot's memory */
+		{ FZ_PREVIOUS, AT(0, 0) },
+		{ FZ_PREVIOUS_READ, AT(0, 0) },
+		{ FZ_PREVIOUS_READ, AT(0, 0), .sel = { 2, 0, 8 } },
+		{ FZ_CREATE, AT(0, 0), .sel = { 0, 1, 2 } },
+	},
+};
+
+static const uint8_t slow[] = {
+	FZ_HOTPLUG, FZ_HOTPLUG, FZ_EMIT, FZ_SETTING, FZ_SETTING, FZ_SERIES,
 };
 
 static void generate_op(struct fz_random *random, struct fz_op *op)
@@ -42,8 +131,8 @@ static void generate_op(struct fz_random *random, struct fz_op *op)
 
 	op->call = mix[below(random, sizeof(mix))];
 	/* Those are slow. */
-	if (once(random, 150))
-		op->call = once(random, 2) ? FZ_HOTPLUG : FZ_EMIT;
+	if (once(random, 100))
+		op->call = slow[below(random, sizeof(slow))];
 	op->where = (uint8_t)(below(random, 3) | below(random, 4) << 3);
 	if (once(random, 6))
 		op->where = (uint8_t)fz_random(random);
@@ -64,6 +153,26 @@ static void generate_head(struct fz_random *random, struct fz_program *p)
 	p->cgroup = once(random, 20) ? 255 : 0;
 }
 
+static void begin_idiom(struct fz_random *random, struct fz_program *p)
+{
+	const struct fz_op *idiom = idioms[below(random, sizeof(idioms) / sizeof(idioms[0]))];
+	unsigned int i, j;
+
+	/* The threads of an idiom, with the rights that it needs */
+	p->threads = 2;
+	memset(p->who, 0, sizeof(p->who));
+	for (i = 0; i < 8 && i < p->nr; i++) {
+		const bool empty = !idiom[i].call && !idiom[i].where;
+
+		if (empty)
+			break;
+		p->ops[i] = idiom[i];
+		for (j = 0; j < FZ_SELECTORS; j++)
+			if (once(random, 20))
+				p->ops[i].sel[j] = (uint8_t)fz_random(random);
+	}
+}
+
 void fz_generate(struct fz_random *random, struct fz_program *p)
 {
 	unsigned int i;
@@ -74,6 +183,8 @@ void fz_generate(struct fz_random *random, struct fz_program *p)
 	for (i = 0; i < p->nr; i++)
 		generate_op(random, &p->ops[i]);
 	p->ops[0].call = FZ_CREATE;
+	if (once(random, 2))
+		begin_idiom(random, p);
 }
 
 static void insert_op(struct fz_program *p, unsigned int at, const struct fz_op *op)

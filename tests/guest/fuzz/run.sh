@@ -3,17 +3,19 @@
 #
 # run.sh - fuzz the module for MINUTES (30) in the debug kernel
 #
-# Environment: MINUTES, SEED, KERNEL (6.1-debug). Prints the result of the guest, which
-# includes reports of the kernel's checkers, and the lines of the module that were
-# reached. Programs that added coverage go to build/fuzz/kernel/found, those
-# that failed are crash-* there. KEEP=1 replaces the corpus by the former. FAILURES=1 also fails each step of the module's load and of CPU hotplug.
+# Environment: MINUTES, SEED, KERNEL (6.12-debug, which has reserved memory; 6.1-debug has
+# none). Prints the result of the guest, which includes reports of the kernel's checkers,
+# and the lines of the module that were reached. A new corpus, of the programs that
+# suffice for the code that single programs reach, goes to build/fuzz/kernel/found; those
+# that failed are crash-* there. KEEP=1 replaces the corpus by the former. FAILURES=0
+# leaves out that each step of the module's load and of CPU hotplug fails.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../../.." && pwd)
 export O=${O:-$top/build}
 folder=$O/fuzz/kernel
-kernel=${KERNEL:-6.1-debug}
+kernel=${KERNEL:-6.12-debug}
 minutes=${MINUTES:-30}
 export TSCT_FUZZ_SECONDS=$((minutes * 60)) TSCT_FUZZ_FAILURES=${FAILURES:-1} TSCT_FUZZ_KEEP=1
 

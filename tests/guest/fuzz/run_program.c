@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "../modules/fuzz_call.h"
 #include "fuzz.h"
 
 unsigned int fz_seconds_max = 60;
@@ -47,8 +48,12 @@ static const char *wait_child(pid_t pid, const struct fz_program *program)
 	return why;
 }
 
-static void reset_parameters(void)
+static void reset_settings(void)
 {
+	const struct timespec time = { 1700000000, 0 };
+
+	clock_settime(CLOCK_REALTIME, &time);
+	faults_write(FZ_CLOCKSOURCE, "tsc");
 	faults_write(FZ_PARAMETERS "bytes_max", "0");
 	faults_write(FZ_PARAMETERS "bytes_user_max", "268435456");
 	faults_write(FZ_PARAMETERS "channels_user_max", "64");
@@ -84,28 +89,38 @@ static const char *remove_channels(void)
 	return info.channels || info.bytes ? why : NULL;
 }
 
-/* Loads or unloads the modules that emit events, if the program uses them. */
-static void toggle_modules(const struct fz_program *program, bool load)
+/* Loads or unloads the module that emits events in all contexts, if the program uses it. */
+static void toggle_nest(const struct fz_program *program, bool load)
 {
-	static const char *const paths[] = {
-		"/lib/modules/tsct-nest.ko", "/lib/modules/tsctrace-sample.ko",
-	};
 	bool overwrite = program->ops[0].sel[1] & 1;
-	unsigned int i;
 	int fd;
 
 	if (!fz_has_call(program, FZ_EMIT))
 		return;
-	for (i = 0; i < 2; i++) {
-		fd = open(paths[i], O_RDONLY | O_CLOEXEC);
-		fz_cover_begin(0);
-		if (load)
-			syscall(SYS_finit_module, fd, !i && overwrite ? "policy=1" : "", 0);
-		else
-			syscall(SYS_delete_module, i ? "tsctrace_sample" : "tsct_nest", 0);
-		fz_cover_end(0);
-		close(fd);
+	if (!load) {
+		syscall(SYS_delete_module, "tsct_nest", 0);
+		return;
 	}
+	fd = open("/lib/modules/tsct-nest.ko", O_RDONLY | O_CLOEXEC);
+	syscall(SYS_finit_module, fd, overwrite ? "policy=1" : "", 0);
+	close(fd);
+}
+
+/* Closes the channels that a program opened by way of tsct-fuzz.ko. */
+static void close_kernel_channels(const struct fz_program *program)
+{
+	uint8_t sel[FZ_SELECTORS] = { FZ_KERNEL_CLOSE };
+	int fd;
+
+	if (!fz_has_call(program, FZ_KERNEL))
+		return;
+	fd = open(FZ_KERNEL_PATH, O_WRONLY | O_CLOEXEC);
+	fz_cover_begin(0);
+	for (sel[1] = 0; sel[1] < 2; sel[1]++)
+		if (write(fd, sel, sizeof(sel)) != sizeof(sel))
+			perror(FZ_KERNEL_PATH);
+	fz_cover_end(0);
+	close(fd);
 }
 
 const char *fz_run(const struct fz_program *program, bool sweep)
@@ -117,15 +132,18 @@ const char *fz_run(const struct fz_program *program, bool sweep)
 	memset(fz_shared->doing, 0, sizeof(fz_shared->doing));
 	fz_shared->nr_ids = 0;
 	fz_shared->why[0] = 0;
-	toggle_modules(program, true);
+	toggle_nest(program, true);
 	fflush(stdout);
 	pid = fork();
 	if (!pid)
 		fz_run_child(program, sweep);
 	why = pid < 0 ? "fork failed" : wait_child(pid, program);
-	toggle_modules(program, false);
-	if (fz_has_call(program, FZ_PARAM) || fz_has_call(program, FZ_HOTPLUG))
-		reset_parameters();
+	close_kernel_channels(program);
+	toggle_nest(program, false);
+	if (fz_has_call(program, FZ_PARAM) || fz_has_call(program, FZ_HOTPLUG) ||
+	    fz_has_call(program, FZ_SETTING))
+		reset_settings();
+	fz_cover_collect_all();
 	if (fz_shared->why[0])
 		why = fz_shared->why;
 	return why ?: remove_channels();
