@@ -48,19 +48,17 @@ static void open_side(struct side *s, const char *name, __u32 policy)
 	ck_assert_int_gt(text, 0);
 }
 
-static void begin_side(struct side *s, __u64 begin, __u32 timestamps,
-		       const struct tsct_packet_limits *limits)
+/* @state: of the clock; the same for both sides, as it changes with each sample */
+static void begin_side(struct side *s, const struct tsct_clock_state *state, __u64 begin,
+		       __u32 timestamps, const struct tsct_packet_limits *limits)
 {
-	struct tsct_clock_state state;
-
 	s->dirfd = make_dir();
 	memcpy(s->dir, dir_name, sizeof(dir_name));
 	make_recording(&s->rec, tsct_channel_info(s->reader)->nr_cpus);
 	while (s->rec.streams[0].nr_defs)
 		free(s->rec.streams[0].defs[--s->rec.streams[0].nr_defs]);
-	ck_assert_int_eq(tsct_clock_snapshot(clock_, &state), 0);
-	s->rec.source = state.source;
-	s->rec.real = state.real;
+	s->rec.source = state->source;
+	s->rec.real = state->real;
 	s->rec.begin = s->rec.end = begin;
 	s->rec.timestamps = timestamps;
 	s->rec.sync_every = *limits;
@@ -169,6 +167,29 @@ static void put_record(__u32 id, const void *payload, __u32 len, __u32 stated)
 	p->head = slot.head;
 }
 
+/* Appends a record that ends with its block, where an honest writer leaves room for a
+ * pad, if the block's rest is small enough. */
+static void put_to_end(void)
+{
+	const struct tsct_geometry *geo = &tested.reader->geo;
+	struct tsct_producer *p = tsct_ring_producer(tested.writer, CPU);
+	char *data = (char *)tsct_ring_data(tested.writer, CPU);
+	const __u64 mask = geo->data_size - 1, pos = p->head & mask;
+	const __u64 left = geo->block_size - (pos & (geo->block_size - 1));
+	const struct tsct_record r = { .id = text, .cycles = present, .len = left };
+	struct tsct_block last, block;
+
+	if (pos % TSCT_RECORD_ALIGN || left <= sizeof(r) || left > 500)
+		return;
+	memcpy(&last, data + (pos & ~(geo->block_size - 1ULL)), sizeof(last));
+	tsct_block_next(geo, &last, p->head + TSCT_HEAD_ONE_EVENT, present, &block);
+	memset(data + pos, 'x', left - 1);
+	data[pos + left - 1] = '\0';
+	memcpy(data + pos, &r, sizeof(r));
+	memcpy(data + ((pos + left) & mask), &block, sizeof(block));
+	p->head += TSCT_HEAD_ONE_EVENT + left + sizeof(block);
+}
+
 static void put_any(void)
 {
 	__u8 payload[1024];
@@ -195,6 +216,9 @@ static void put_any(void)
 	case 7:		/* a payload of a wrong size */
 		len = any(15);
 		put_record(number, payload, len, len);
+		break;
+	case 8:
+		put_to_end();
 		break;
 	default:
 		put_record(number, payload, 8, 8);
@@ -271,6 +295,8 @@ static __u64 record_both(__u32 policy, __u32 timestamps)
 		{ 0 }, { .events = 3 }, { .events = 50 }, { .bytes = 512 }, { .ns = 5000 },
 	};
 	const struct tsct_packet_limits *limits = &all[any(5)];
+	const struct tsct_event *next;
+	struct tsct_clock_state state;
 	int passes = any(5) + 1;
 	__u64 begin, taken, events;
 
@@ -278,8 +304,9 @@ static __u64 record_both(__u32 policy, __u32 timestamps)
 	open_side(&plain, "plain", policy);
 	begin = tsct_clock_cycles(clock_) - (1ULL << 33);
 	present = begin - any(1000);
-	begin_side(&tested, begin, timestamps, limits);
-	begin_side(&plain, begin, timestamps, limits);
+	ck_assert_int_eq(tsct_clock_snapshot(clock_, &state), 0);
+	begin_side(&tested, &state, begin, timestamps, limits);
+	begin_side(&plain, &state, begin, timestamps, limits);
 	ck_assert_int_eq(tsct_drain_open(tested.reader, clock_, tested.out, &tested.rec, 0,
 					 &tested.drain), 0);
 	/* Like the drain, the reference reads the first block's header now. */
@@ -290,6 +317,8 @@ static __u64 record_both(__u32 policy, __u32 timestamps)
 
 		fill_ring(policy == TSCT_POLICY_OVERWRITE ? 40000 : 12000);
 		copy_ring();
+		if (any(2))	/* as tsct_reader_wait() does */
+			tsct_reader_peek(tsct_drain_reader(tested.drain), CPU, &next);
 		ck_assert_int_eq(tsct_drain_pass(tested.drain, until, &taken), 0);
 		pass_plain(&plain, until);
 	}
