@@ -80,11 +80,12 @@ static int attach(struct tsct_channel *channel)
 	if (target->provider != TSCT_PROVIDER_NONE && !err)
 		tsct_events_move(channel, NULL);
 	/*
-	 * Somebody has created a channel of the same name since the restart, or the server
-	 * cannot use this memory: leave it, with the events in it, and use the new one.
+	 * Somebody has created a channel of the same name since the restart, the server
+	 * cannot use this memory, or the program has closed its memfd: leave it, with the
+	 * events in it, and use a new one.
 	 */
 	else if (target->provider == TSCT_PROVIDER_NONE || err == -EEXIST ||
-		 err == -EPROTO || err == -ENOTTY)
+		 err == -EPROTO || err == -ENOTTY || err == -EBADF)
 		err = tsct_channel_open_later(channel);
 	return err;
 }

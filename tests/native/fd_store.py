@@ -83,7 +83,8 @@ subprocess.run([emit, "1000"], env=dict(env, TSCTRACE_CHANNEL="one"), check=True
 end(pid, 9)
 pid = start()
 text = trace_ctl("channel", "list").stdout
-assert any(line.split()[1:2] == ["one"] and "1001" in line.split() for line in text.split("\n")), text
+assert any(line.split()[1:2] == ["one"] and "1001" in line.split()
+           for line in text.split("\n")), text
 trace_ctl("channel", "remove", "two")
 read_until("FDSTOREREMOVE=1")
 assert [name for name, _ in stored] == [f"channel-1-{os.getuid()}-one"], stored

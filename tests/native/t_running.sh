@@ -202,7 +202,7 @@ sleep 0.2
 kill_daemon
 start
 "$ctl" events list -p "$program" >"$work/out" || fail "its socket is gone for good"
-sleep 1
+until_holders default 1
 end_live
 grep -q ' broken 0$' "$work/live8.out" || fail "its files were used: $(cat "$work/live8.out")"
 kill_daemon

@@ -215,7 +215,8 @@ static const struct argp argp = {
 	options, parse_option, "[-- CMD [ARGUMENT]...]",
 	"Record events while CMD runs, or until interrupted (Ctrl-C)."
 	"\vExit status: 0: success; 1: recording failed; 2: usage; 3: events"
-	" were lost, or none was recorded with --require-events. The status of CMD is in the summary.",
+	" were lost, or none was recorded with --require-events. The status of"
+	" CMD is in the summary.",
 	children, NULL, NULL
 };
 

@@ -78,9 +78,9 @@ struct tsct_event_type {
  *
  * Returns the number of events that are on. With nothing changed: -EINVAL: malformed
  * patterns; -EBUSY: enabled on another channel; -EACCES: no WRITE role; -ENOMEM.
- * -ENODEV: @channel has no provider; if it gets one later, the patterns apply then. -ENOSPC, or another error of the provider: it
- * rejected some definitions; those events are off, the others on. Thread safe, not
- * signal safe.
+ * -ENODEV: @channel has no provider; if it gets one later, the patterns apply then.
+ * -ENOSPC, or another error of the provider: it rejected some definitions; those events
+ * are off, the others on. Thread safe, not signal safe.
  */
 int tsct_events_enable(struct tsct_channel *channel, const char *patterns);
 
@@ -109,7 +109,8 @@ int tsct_events_set_enabled(const char *pattern, bool on);
  * @channel: NULL: the event is off, and tsct_events_enable() applies to it again
  *
  * tsct_events_enable() does not affect a bound event. Returns 0, or -ENODEV (as there,
- * the event is enabled when @channel gets a provider), -EACCES, -ENOSPC as tsct_events_enable(). Thread safe, not signal safe.
+ * the event is enabled when @channel gets a provider), -EACCES, -ENOSPC as
+ * tsct_events_enable(). Thread safe, not signal safe.
  */
 int tsct_event_bind(struct tsct_event_type *event, struct tsct_channel *channel);
 
