@@ -8,9 +8,10 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "lib/core/event_def.h"
+#include "lib/query/syscall_value.h"
+#include "lib/query/value_text.h"
 #include "lib/syscalls/syscalls.h"
-#include "suite.h"
+#include "recordings.h"
 
 static char text[TSCT_SYSCALL_TEXT_MAX];
 
@@ -74,6 +75,10 @@ static void check_fields(const struct tsct_syscall *call, unsigned int kind)
 	for (i = 0; i < def.nr_fields; i++) {
 		ck_assert_str_eq(def.fields[i].name, call->args[i].name);
 		ck_assert_uint_eq(def.fields[i].type, call->args[i].type);
+		/* The number of bytes of a buffer follows its address. */
+		ck_assert(call->args[i].class != TSCT_SYSCALL_BUFFER ||
+			  (i + 1 < call->nr_args &&
+			   call->args[i + 1].class == TSCT_SYSCALL_INT));
 		if (def.fields[i].type != TSCT_TYPE_STRING)
 			ck_assert_int_eq(tsct_event_def_field_size(&def.fields[i], "", 8),
 					 tsct_syscall_arg_size(&call->args[i]));
@@ -302,11 +307,99 @@ START_TEST(test_used_args)
 }
 END_TEST
 
+/* ---- definitions that no recorder makes ------------------------------------------- */
+
+/* Makes a definition with the names of a call's fields, of any types. */
+static void make_wrong(const struct tsct_syscall *call, struct tsct_event_def *def)
+{
+	static const char *const types[] = {
+		"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64",
+		"string", "bytes[7]", "chars[300]", "u64/x", "s32/syscall",
+	};
+	char fields[512], name[TSCT_EVENT_NAME_MAX], *at = fields;
+	int i;
+
+	for (i = 0; i < call->nr_args; i++)
+		at += sprintf(at, "%s:%s,", call->args[i].name,
+			      types[any(sizeof(types) / sizeof(*types))]);
+	sprintf(at, "ret:%s", types[any(sizeof(types) / sizeof(*types))]);
+	tsct_syscall_event(call, name);
+	ck_assert_int_eq(tsct_event_def_parse(name, any(2) ? TSCT_KIND_BEGIN : TSCT_KIND_END,
+					      fields, def, NULL), 0);
+}
+
+START_TEST(test_wrong_definitions)
+{
+	static __u8 payload[4096];
+	struct tsct_trace_event e = { .payload = payload };
+	const struct tsct_syscall *call;
+	struct tsct_event_def def;
+	unsigned int i, nr;
+	struct tsct_value v;
+	char *room, *end;
+	size_t pos, size;
+
+	seed_with(0);
+	for (i = 0; i < 20 * tsct_syscalls_limit(); i++) {
+		call = tsct_syscall_by_number(i % tsct_syscalls_limit());
+		if (!call)
+			continue;
+		make_wrong(call, &def);
+		e.def = &def;
+		e.len = make_payload(&def, payload);
+		for (nr = 0, pos = 0; tsct_value_next(&e, &nr, &pos, &v);) {
+			size = TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(v.size);
+			room = malloc(size);
+			end = tsct_syscall_format(room, call, &e, &v);
+			ck_assert(end > room && end <= room + size);
+			free(room);
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_strings)
+{
+	const struct tsct_syscall *call = find("chdir");
+	char fields[TSCT_SYSCALL_FIELDS_MAX], path[257];
+	struct tsct_event_def def;
+	struct tsct_trace_event e = { .def = &def };
+	static const struct { const char *string, *wanted; } strings[] = {
+		{ "/a\"", "\"/a\\\"\"" }, { "", "\"\"" },
+		{ TSCT_SYSCALL_STRING_NULL, "NULL" },
+		{ TSCT_SYSCALL_STRING_FAULT, "unreadable" },
+	};
+	struct tsct_value v = { .field = &def.fields[0] };
+	char room[TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(sizeof(path))];
+	unsigned int i;
+
+	tsct_syscall_fields(call, TSCT_KIND_BEGIN, fields);
+	ck_assert(!tsct_event_def_parse("sys_chdir", TSCT_KIND_BEGIN, fields, &def, NULL));
+	for (i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
+		v.at = (const __u8 *)strings[i].string;
+		v.size = strlen(strings[i].string) + 1;
+		*tsct_syscall_format(room, call, &e, &v) = '\0';
+		ck_assert_str_eq(room, strings[i].wanted);
+	}
+	memset(path, 'x', sizeof(path));
+	for (i = 254; i < 256; i++) {
+		path[i] = '\0';
+		v.at = (const __u8 *)path;
+		v.size = i + 1;
+		*tsct_syscall_format(room, call, &e, &v) = '\0';
+		ck_assert_uint_eq(strlen(room), i == 254 ? 256 : 260);
+		ck_assert_str_eq(room + 255, i == 254 ? "\"" : "x\"...");
+		path[i] = 'x';
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("syscalls");
 	TCase *c = add_case(suite, "table", before, after);
 
+	print_seed();
 	tcase_add_test(c, test_definitions);
 	tcase_add_test(c, test_fields);
 	tcase_add_test(c, test_names);
@@ -316,5 +409,7 @@ int main(void)
 	tcase_add_test(c, test_processes);
 	tcase_add_test(c, test_results);
 	tcase_add_test(c, test_used_args);
+	tcase_add_test(c, test_strings);
+	tcase_add_test(c, test_wrong_definitions);
 	return run_suite(suite);
 }

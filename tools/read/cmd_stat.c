@@ -73,7 +73,9 @@ static int init_stream(struct stat_figures *s, __u32 stream)
 		return -ENOMEM;
 	for (i = 0; i < c->nr_defs; i++) {
 		call = c->defs[i] ? tsct_syscall_of(s->rec, stream, c->defs[i]) : NULL;
-		s->call_of[stream][i] = call ? (int)tsct_syscall_number(call) : -1;
+		/* exit() does not return: it is no call without an end. */
+		s->call_of[stream][i] = call && call->result != TSCT_RESULT_NONE ?
+			(int)tsct_syscall_number(call) : -1;
 	}
 	return 0;
 }
