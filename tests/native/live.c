@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ int main(int argc, char **argv)
 	id = tsct_event_define(channel, "raw_tick", TSCT_KIND_INSTANT, "nr:u64");
 	if (argc > 1 && !strcmp(argv[1], "fork"))
 		child = fork();
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (argc > 1 && !strcmp(argv[1], "close")) {
 		close_range(3, ~0U, 0);
 		for (i = 0; i < 20; i++)

@@ -51,7 +51,8 @@ bc_() { local sum; read -r sum; echo $((sum)); }
 until_holders() {	# CHANNEL NUMBER: sets ms, the time that it took
 	local i began=$(date +%s%N)
 	for ((i = 0; i < 400; i++)); do
-		[ "$(column "$1" holders)" != "$2" ] || break
+		[ "$("$ctl" channel list | awk -v c="$1" '$2 == c { print $8 }')" != "$2" ] ||
+			break
 		sleep 0.02
 	done
 	[ $i -lt 400 ] || fail "channel $1: $(column "$1" holders) holders, not $2"

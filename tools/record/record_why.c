@@ -178,6 +178,18 @@ static unsigned int count_holders(const struct record_session *s)
 	return info.holders - 1;
 }
 
+/* Returns true if the recorder's provider has a channel of this name, which programs may
+ * use with another provider. */
+static bool has_channel(const struct record_session *s, const char *name)
+{
+	struct tsct_channel_info info = { 0 };
+
+	while (!tsct_channels_next(s->channels[0], &info))
+		if (info.uid == geteuid() && !strcmp(info.name, name))
+			return true;
+	return false;
+}
+
 /* Where a program looks for the recorder's provider */
 static const char *provider_place(const struct record_session *s)
 {
@@ -239,7 +251,7 @@ static void print_programs(const struct record_session *s)
 	else if (holders)
 		fprintf(stderr, "; %u process%s it open, and has defined no event", holders,
 			holders == 1 ? " has" : "es have");
-	else if (*found.elsewhere)
+	else if (*found.elsewhere && has_channel(s, found.elsewhere))
 		fprintf(stderr, "; running programs use channel %s: record it with -c",
 			found.elsewhere);
 	else if (found.waiting)
