@@ -109,19 +109,19 @@ says 'select kernel events; name these with -e'
 
 cat >target.c <<'END'
 #include <stdio.h>
-static volatile char first;
+/* Text on a page that the program does not read */
+static const char cold[8192] __attribute__((aligned(4096))) = "cold text";
 __attribute__((noinline)) int work(int n, const char *what)
 {
-	first = *what;
+	asm volatile("" : : "r"(what) : "memory");
 	return 3 * n;
 }
 int main(void)
 {
-	char text[] = "some text";
 	int i, sum = 0;
 
 	for (i = 0; i < 1000; i++)
-		sum += work(i, text);
+		sum += work(i, cold);
 	printf("%d\n", sum);
 	return 0;
 }
@@ -131,7 +131,7 @@ run 0 record -e "uprobe:$work/target:work(n=%di:s32,what=arg2:string,low=%di:x8)
 	-e "uretprobe:$work/target:work" -e 'sched:sched_process_*' -o probes -- ./target
 [ "$(count probes work)" = 2000 ] || fail "uprobes"
 "$ctl" dump probes --event work >dump
-sed -n 199p dump | grep -q 'work/begin n=99 what="some text" low=0x63$' ||
+sed -n 199p dump | grep -q 'work/begin n=99 what="cold text" low=0x63$' ||
 	fail "fields of a uprobe: $(sed -n 199p dump)"
 sed -n 200p dump | grep -q 'work/end .* *ret=297$' || fail "result of a function"
 "$ctl" dump probes --event sched_process_exec >dump

@@ -15,9 +15,14 @@
 
 #include "kernel_filter.h"
 
+#ifdef TSCT_STOCK
+/* Not called: with_module is false. libbpf looks for the module only where root may. */
+#define tsct_bpf_emit(channel, event, payload, size)	0
+#else
 /* The module's kfunc (kernel function for BPF) that writes an event into a channel */
 extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
 			 __u32 payload__sz) __ksym __weak;
+#endif
 
 /* Constants that kernel_source.c sets before it loads a program */
 const volatile bool with_module;	/* events go to a channel of the module */
@@ -62,16 +67,23 @@ static __always_inline bool wanted_thread(__u32 tgid, const u64 *name)
 		(name[0] == filter.name[0] && name[1] == filter.name[1]);
 }
 
-/* The same of the current thread, which must also be in the cgroup */
-static __always_inline bool wanted_current(void)
+/* The same of the current thread, in any cgroup: programs that may sleep must not name
+ * the map of the cgroup. */
+static __always_inline bool wanted_in_any_cgroup(void)
 {
 	u64 name[2] = {};
 
 	if (filter.by_name)
 		bpf_get_current_comm(name, sizeof(name));
+	return wanted_thread(bpf_get_current_pid_tgid() >> 32, name);
+}
+
+/* The same of the current thread, which must also be in the cgroup */
+static __always_inline bool wanted_current(void)
+{
 	if (filter.by_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
 		return false;
-	return wanted_thread(bpf_get_current_pid_tgid() >> 32, name);
+	return wanted_in_any_cgroup();
 }
 
 /*

@@ -17,11 +17,14 @@
 #include <bpf/libbpf.h>
 
 #include "bpf_errors.h"
+#include "bpf_open.h"
 #include "bpf_rings.h"
 #include "kernel_filter.h"
 #include "kernel_bpf.skel.h"
+#include "kernel_stock_bpf.skel.h"
 #include "kernel_source.h"
 #include "net_bpf.skel.h"
+#include "net_stock_bpf.skel.h"
 #include "probe.h"
 #include "lib/syscalls/syscalls.h"
 #include "tools/bpf/events.h"
@@ -33,6 +36,9 @@
 
 /* Inode number of the initial pid namespace, part of the kernel's ABI */
 #define INITIAL_PID_NAMESPACE 0xeffffffcU
+
+BPF_OPEN(kernel)
+BPF_OPEN(net)
 
 struct kernel_source {
 	struct kernel_bpf *bpf;
@@ -393,7 +399,7 @@ static int open_net(struct kernel_source *source, const int *ids, char *why,
 
 	if (!ids[NET_SEND] && !ids[NET_RECEIVE])
 		return 0;
-	bpf = net_bpf__open();
+	bpf = net_open(!source->rings);
 	if (!bpf)
 		return bpf_errors_fail_step(-errno, step, why, size);
 	error = configure_net(source, bpf, ids);
@@ -564,7 +570,7 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 {
 	int error;
 
-	source->bpf = kernel_bpf__open();
+	source->bpf = kernel_open(!source->rings);
 	if (!source->bpf)
 		return bpf_errors_fail_step(-errno, "open", why, size);
 	make_filter(source, select);

@@ -13,7 +13,6 @@
 const volatile __u32 event_id;
 const volatile __u32 nr_steps;
 const volatile struct probe_step steps[PROBE_STEPS_MAX];
-const volatile bool may_sleep;		/* programs of uprobes and USDT */
 
 static __always_inline __u64 context_word(void *context, __u32 from)
 {
@@ -90,16 +89,12 @@ static __always_inline void load_strings(void *context)
 	}
 }
 
-static __always_inline int record_probe(void *context)
+static __always_inline int record_wanted(void *context)
 {
 	struct buffer *buffer;
 	u64 at = 0;
 	__u32 i;
 
-	if (!wanted_current())
-		return 0;
-	if (may_sleep)
-		load_strings(context);
 	buffer = take_buffer();
 	if (!buffer)
 		return 0;
@@ -123,6 +118,20 @@ static __always_inline int record_probe(void *context)
 	return 0;
 }
 
+static __always_inline int record_probe(void *context)
+{
+	return wanted_current() ? record_wanted(context) : 0;
+}
+
+/* The same in programs that may sleep */
+static __always_inline int record_and_sleep(void *context)
+{
+	if (!wanted_in_any_cgroup())
+		return 0;
+	load_strings(context);
+	return record_wanted(context);
+}
+
 SEC("tracepoint")
 int on_tracepoint(void *context)
 {
@@ -135,22 +144,43 @@ int on_kprobe(void *context)
 	return record_probe(context);
 }
 
+SEC("kprobe")
+int on_uprobe(void *context)
+{
+	return record_and_sleep(context);
+}
+
 SEC("fentry/bpf_fentry_test1")
 int on_fentry(void *context)
 {
 	return record_probe(context);
 }
 
-SEC("usdt")
-int on_usdt(struct pt_regs *context)
+static __always_inline void read_args(struct pt_regs *context, __u64 *args)
 {
-	__u64 args[BPF_USDT_MAX_ARG_CNT] = {};
 	__u32 i;
 
 	for (i = 0; i < BPF_USDT_MAX_ARG_CNT; i++)
 		if (bpf_usdt_arg(context, i, (long *)&args[i]))
 			break;
+}
+
+SEC("usdt")
+int on_usdt(struct pt_regs *context)
+{
+	__u64 args[BPF_USDT_MAX_ARG_CNT] = {};
+
+	read_args(context, args);
 	return record_probe(args);
+}
+
+SEC("usdt")
+int on_usdt_sleep(struct pt_regs *context)
+{
+	__u64 args[BPF_USDT_MAX_ARG_CNT] = {};
+
+	read_args(context, args);
+	return record_and_sleep(args);
 }
 
 char bpf_license[] SEC("license") = "Dual MIT/GPL";

@@ -11,8 +11,13 @@
 #include "lib/core/port.h"
 #include "probe.h"
 #include "probe_bpf.skel.h"
+#include "probe_stock_bpf.skel.h"
+#include "bpf_open.h"
 
-static struct bpf_program *program_of(const struct probe *probe, struct probe_bpf *bpf)
+BPF_OPEN(probe)
+
+static struct bpf_program *program_of(const struct probe *probe, bool may_sleep,
+				      struct probe_bpf *bpf)
 {
 	switch (probe->type) {
 	case PROBE_TRACEPOINT:
@@ -21,9 +26,9 @@ static struct bpf_program *program_of(const struct probe *probe, struct probe_bp
 	case PROBE_FEXIT:
 		return bpf->progs.on_fentry;
 	case PROBE_USDT:
-		return bpf->progs.on_usdt;
+		return may_sleep ? bpf->progs.on_usdt_sleep : bpf->progs.on_usdt;
 	default:
-		return bpf->progs.on_kprobe;
+		return may_sleep ? bpf->progs.on_uprobe : bpf->progs.on_kprobe;
 	}
 }
 
@@ -42,11 +47,10 @@ static int share_maps(struct probe_bpf *bpf, const struct probe_shared *shared)
 static int configure(const struct probe *probe, const struct probe_shared *shared,
 		     unsigned int event_id, bool may_sleep, struct probe_bpf *bpf)
 {
-	struct bpf_program *program;
+	struct bpf_program *wanted = program_of(probe, may_sleep, bpf), *program;
 
-	bpf->rodata->may_sleep = may_sleep;
 	if (may_sleep)
-		bpf_program__set_flags(program_of(probe, bpf), BPF_F_SLEEPABLE);
+		bpf_program__set_flags(wanted, BPF_F_SLEEPABLE);
 	bpf->rodata->with_module = shared->rings < 0;
 	bpf->rodata->channel_handle = shared->channel_handle;
 	memcpy((void *)&bpf->rodata->filter, shared->filter, sizeof(*shared->filter));
@@ -55,7 +59,7 @@ static int configure(const struct probe *probe, const struct probe_shared *share
 	memcpy((void *)bpf->rodata->steps, probe->fields.steps,
 	       sizeof(probe->fields.steps));
 	bpf_object__for_each_program(program, bpf->obj)
-		bpf_program__set_autoload(program, program == program_of(probe, bpf));
+		bpf_program__set_autoload(program, program == wanted);
 	if (probe->type != PROBE_FENTRY && probe->type != PROBE_FEXIT)
 		return 0;
 	if (probe->type == PROBE_FEXIT)
@@ -64,13 +68,12 @@ static int configure(const struct probe *probe, const struct probe_shared *share
 	return bpf_program__set_attach_target(bpf->progs.on_fentry, 0, probe->name);
 }
 
-static struct bpf_link *attach(const struct probe *probe, struct probe_bpf *bpf)
+static struct bpf_link *attach(const struct probe *probe, struct bpf_program *program)
 {
 	LIBBPF_OPTS(bpf_kprobe_opts, in_kernel, .offset = probe->offset,
 		    .retprobe = probe->type == PROBE_KRETPROBE);
 	LIBBPF_OPTS(bpf_uprobe_opts, in_program, .func_name = probe->name,
 		    .retprobe = probe->type == PROBE_URETPROBE);
-	struct bpf_program *program = program_of(probe, bpf);
 
 	switch (probe->type) {
 	case PROBE_TRACEPOINT:
@@ -94,7 +97,7 @@ static struct bpf_link *attach(const struct probe *probe, struct probe_bpf *bpf)
 static int load(const struct probe *probe, const struct probe_shared *shared,
 		unsigned int event_id, bool may_sleep, struct probe_bpf **ret_bpf)
 {
-	struct probe_bpf *bpf = probe_bpf__open();
+	struct probe_bpf *bpf = probe_open(shared->rings < 0);
 	int err;
 
 	if (!bpf)
@@ -113,18 +116,20 @@ int probe_attach(const struct probe *probe, const struct probe_shared *shared,
 		 unsigned int event_id, struct probe_program *program,
 		 const char **ret_step)
 {
-	int err = -EINVAL;
+	bool may_sleep = probe->type >= PROBE_UPROBE && !shared->filter->by_cgroup;
+	int err;
 
 	*ret_step = "load";
+	err = load(probe, shared, event_id, may_sleep, &program->bpf);
 	/* Kernels before 6.0 refuse programs of uprobes that may sleep. */
-	if (probe->type >= PROBE_UPROBE)
-		err = load(probe, shared, event_id, true, &program->bpf);
-	if (err)
+	if (err && may_sleep) {
+		may_sleep = false;
 		err = load(probe, shared, event_id, false, &program->bpf);
+	}
 	if (err)
 		return err;
 	*ret_step = "attach";
-	program->link = attach(probe, program->bpf);
+	program->link = attach(probe, program_of(probe, may_sleep, program->bpf));
 	return program->link ? 0 : -errno;
 }
 
