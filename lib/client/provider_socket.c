@@ -191,7 +191,9 @@ bool tsct_provider_gone(const struct tsct_channel *channel)
 {
 	struct pollfd hangup = { .fd = channel->fd, .events = POLLRDHUP };
 
-	return channel->ops == &socket_ops && poll(&hangup, 1, 0) == 1;
+	/* A program that closes all descriptors closes the connection, too. */
+	return channel->ops == &socket_ops && (poll(&hangup, 1, 0) == 1 ||
+		inode_of(channel->fd) != channel->fd_inode);
 }
 
 /* The descriptor keeps its number, since other threads use it. */
