@@ -87,8 +87,10 @@ static void try_under_load(const struct tsct_clock_page *page)
 	r[0].maps = r[1].maps = &m;
 	for (i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, write_events, NULL);
+	write_file("/sys/power/pm_test", "platform");	/* the last level that freeze has */
+	write_file("/sys/module/suspend/parameters/pm_test_delay", "0");
 	for (i = 0; i < turns; i++) {
-		write_file("/sys/power/state", i & 1 ? "mem" : "freeze");
+		t_check(dev_put("/sys/power/state", "freeze"), "%m");
 		usleep(20000);
 		ring_drain(&r[0]);
 		ring_drain(&r[1]);
