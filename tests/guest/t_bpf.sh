@@ -137,6 +137,7 @@ END {
 # --- threads ----------------------------------------------------------------
 
 # Each thread is traced to its own end, and the process to its end.
+export TSCTRACE_THREAD=no	# the library's own thread would be one more
 record -e sys_enter -e sys_exit -o threads -- /usr/bin/jobs 200000 4
 dump threads
 awk "$library"'

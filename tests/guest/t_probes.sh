@@ -27,7 +27,7 @@ check() {	# DIR
 		-e kprobe:__x64_sys_sethostname -e kretprobe:__x64_sys_sethostname \
 		-e fentry:do_exit -e 'kprobe:do_group_exit(code=%di:s32)' \
 		-e uprobe:/usr/bin/jobs:main -e uretprobe:/usr/bin/jobs:main \
-		-o "$1" -- sh -c 'sh work.sh; jobs 100000 2 >/dev/null' >out 2>err ||
+		-o "$1" -- sh -c 'sh work.sh; /usr/bin/jobs 100000 2 >/dev/null' >out 2>err ||
 		fail "record $1 gave $?"
 	! grep -q 'missed' err || fail "events were missed"
 	trace-ctl dump "$1" >events
