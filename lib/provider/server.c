@@ -152,7 +152,7 @@ static void accept_clients(struct tsct_server *server)
 
 /*
  * @len: size of the message as sent; if above sizeof(*message), it was truncated.
- * @sent_fd: descriptor that was sent with it, -1: none
+ * @sent_fd: descriptor that was sent with it, -1: none; is closed
  */
 static int answer_request(struct tsct_server *server, struct connection *conn,
 			  struct message *message, size_t len, int sent_fd)
@@ -168,13 +168,14 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
 	struct cmsghdr *cmsg = &control.align;
 	int fd = -1;
 
-	if (len < sizeof(message->request))
-		return -EPROTO;
-	if (message->request.size == size)
+	if (len >= sizeof(message->request) && message->request.size == size)
 		reply.result = tsct_store_request(&server->store, &conn->peer,
 						  message->request.cmd,
 						  message->arg, size, sent_fd,
 						  &fd);
+	close_fd(sent_fd);
+	if (len < sizeof(message->request))
+		return -EPROTO;
 	if (!reply.result)
 		iov[1].iov_len = reply.size = size;
 	if (fd >= 0) {
@@ -218,17 +219,17 @@ static ssize_t receive(int fd, struct message *message, int *ret_fd)
 static void serve_client(struct tsct_server *server, struct connection *conn)
 {
 	struct message message;
-	int i, fd, failed;
 	ssize_t len;
+	int i, fd;
 
 	for (i = 0; i < MESSAGES_PER_EVENT; i++) {
 		memset(&message, 0, sizeof(message));
 		len = receive(conn->fd, &message, &fd);
 		if (len < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
-		failed = len <= 0 || answer_request(server, conn, &message, len, fd);
-		close_fd(fd);
-		if (failed) {
+		if (len <= 0)
+			close_fd(fd);
+		if (len <= 0 || answer_request(server, conn, &message, len, fd)) {
 			disconnect(server, conn);
 			return;
 		}
