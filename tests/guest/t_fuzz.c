@@ -218,12 +218,12 @@ static void save(const struct fz_program *program, const char *prefix)
 }
 
 /* Messages that a program may cause: of this module, memory cgroups, failures that were
- * injected, late timers of an emulated CPU, CPU hotplug, the test itself */
+ * injected, late timers of an emulated CPU, CPU hotplug, clocksources, the test itself */
 static bool is_expected(const char *text)
 {
 	static const char *const words[] = {
 		"tsctrace: ", "oom", "emory", "ftrace", "interrupt took", "affine", "test: ",
-		"vmalloc error", "scan area",
+		"vmalloc error", "scan area", "clocksource",
 	};
 	size_t i;
 
