@@ -322,22 +322,17 @@ static int reserved_panic(struct notifier_block *block, unsigned long event, voi
 static struct notifier_block reserved_panic_block = { .notifier_call = reserved_panic };
 
 /* Decides whether the memory is kept for reading or laid out for this boot. */
-static void reserved_open(void)
+static void reserved_open(const u8 boot_id[16])
 {
 	const struct tsct_reserved_header *header = reserved_header();
 	bool found = !tsct_reserved_header_check(header, reserved_size);
-	u8 boot_id[16];
 	u32 i, channels = 0;
 
 	lockdep_assert_held(&reserved_lock);
-	if (!tsct_clockpage_boot_id(boot_id)) {
-		pr_warn("reserved memory: not used, because the boot id is unknown; load the module when /proc is mounted\n");
-		return;
-	}
 	for (i = 0; found && i < TSCT_RESERVED_CHANNELS; i++)
 		channels += !!header->channels[i];
 	/* Channels of this boot, but of a module that was unloaded, are freed. */
-	if (channels && memcmp(header->boot_id, boot_id, sizeof(boot_id))) {
+	if (channels && memcmp(header->boot_id, boot_id, sizeof(header->boot_id))) {
 		reserved_previous = true;
 		pr_info("reserved memory: has channels of boot %pUb: copy them with trace-ctl snapshot --previous-boot, then free the memory with --discard\n",
 			header->boot_id);
@@ -351,6 +346,7 @@ static void reserved_open(void)
 void tsct_reserved_init(void)
 {
 	phys_addr_t size;
+	u8 boot_id[16];
 
 	if (!tsct_reserve_mem_find(TSCT_RESERVED_NAME, &reserved_start, &size))
 		return;
@@ -364,9 +360,14 @@ void tsct_reserved_init(void)
 		return;
 	}
 	reserved_size = size & PAGE_MASK;
-	mutex_lock(&reserved_lock);
-	reserved_open();
-	mutex_unlock(&reserved_lock);
+	/* Whoever publishes the clock takes its lock, which this takes, before reserved_lock. */
+	if (tsct_clockpage_boot_id(boot_id)) {
+		mutex_lock(&reserved_lock);
+		reserved_open(boot_id);
+		mutex_unlock(&reserved_lock);
+	} else {
+		pr_warn("reserved memory: not used, because the boot id is unknown; load the module when /proc is mounted\n");
+	}
 	tsct_clockpage_store();
 	atomic_notifier_chain_register(&panic_notifier_list, &reserved_panic_block);
 }

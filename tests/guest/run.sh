@@ -51,7 +51,7 @@
 #                             virtual machine, tsct-aux.ko (sets TSC_AUX),
 #                             tsct-present.ko (removes and adds a CPU),
 #                             tsct-fault.ko (emits an invalid payload),
-#                             tsct-fuzz.ko (calls of the fuzzer), and the
+#                             tsct-fuzz.ko (calls of the fuzzer), tsct-panic.ko, and the
 #                             kernel's veth.ko, if there is one
 #   guest-test: needs=        `btf`: skipped if the module has no BTF
 #   guest-test: files=        comma list of additional files, relative to the

@@ -218,12 +218,12 @@ static void save(const struct fz_program *program, const char *prefix)
 }
 
 /* Messages that a program may cause: of this module, memory cgroups, failures that were
- * injected, late timers of an emulated CPU, CPU hotplug, the test itself */
+ * injected, late timers of an emulated CPU, CPU hotplug, clocksources, the test itself */
 static bool is_expected(const char *text)
 {
 	static const char *const words[] = {
 		"tsctrace: ", "oom", "emory", "ftrace", "interrupt took", "affine", "test: ",
-		"vmalloc error", "scan area",
+		"vmalloc error", "scan area", "clocksource",
 	};
 	size_t i;
 
@@ -404,18 +404,22 @@ static void distill(void)
 	printf("%u of %u programs suffice for %u sites\n", saved, nr_corpus, sites);
 }
 
+/* Appends the coverage to the file for the host. Lines may repeat. */
+static bool save_coverage(void)
+{
+	FILE *file = fopen(FOUND "/coverage", "a");
+
+	if (!file)
+		return false;
+	fz_cover_write(file);
+	return !fclose(file);
+}
+
 /* Sends the coverage, and the new corpus, to the host. */
 static void send_found(void)
 {
-	FILE *file = fopen(FOUND "/coverage", "w");
-
-	if (!file)
+	if (!save_coverage())
 		return;
-	fz_cover_write(file);
-	fclose(file);
-	load_again(0);
-	distill();
-	unload_again();
 	t_check(!system("tar -c -C " FOUND " . | out"));
 }
 
@@ -448,11 +452,13 @@ int main(void)
 	if (setting("TSCT_FUZZ_FAILURES", 0))
 		fail_all();
 	fuzz((double)setting("TSCT_FUZZ_SECONDS", 5 * slow));
-	fuzz_unstable();
-	unload_again();
 	printf("%u runs, %lu calls, %u new programs, %u sites, %lu failures injected\n", runs,
 	       fz_shared->calls, kept, covered ? fz_cover_sites() : 0,
 	       fz_shared->injected + injected);
+	if (save_coverage())
+		distill();
+	fuzz_unstable();
+	unload_again();
 	send_found();
 	return t_status();
 }
