@@ -127,6 +127,14 @@ int main(void)
 }
 END
 ${CC:-cc} -O1 -o target target.c
+# Programs can be probed where the kernel has uprobes, and tracefs names tracepoints.
+lacking=
+[ -e /sys/bus/event_source/devices/uprobe ] || lacking="this kernel has no uprobes"
+"$ctl" list sched:sched_switch >/dev/null 2>&1 || lacking="tracefs cannot be read"
+if [ -n "$lacking" ]; then
+	echo "$lacking: probes were not tested"
+	exit 77
+fi
 run 0 record -e "uprobe:$work/target:work(n=%di:s32,what=arg2:string,low=%di:x8)" \
 	-e "uretprobe:$work/target:work" -e 'sched:sched_process_*' -o probes -- ./target
 [ "$(count probes work)" = 2000 ] || fail "uprobes"
