@@ -132,10 +132,12 @@ static __always_inline int record_and_sleep(void *context)
 	return record_wanted(context);
 }
 
+/* With 0, the kernel would keep the event from perf, which may count it at this time. */
 SEC("tracepoint")
 int on_tracepoint(void *context)
 {
-	return record_probe(context);
+	record_probe(context);
+	return 1;
 }
 
 SEC("kprobe")
