@@ -217,7 +217,7 @@ start beta
 wait_for "beta is synchronized again" synced beta
 sleep 1.2
 kill -INT $rec
-wait $rec && fail "exit status 0, but the provider of the rings ended"
+wait $rec || fail "the recorder did not go on with the daemon that came back"
 says 'tsctraced restarted 1 time:'
 is_sync "$work/f" restarts=1
 
