@@ -34,14 +34,14 @@ int main(void)
 {
 	const struct tsct_channel_options options = { .name = "quota" };
 	struct tsct_channel *channel;
-	int status;
+	int status, err;
 	pid_t pid;
 
 	mkdir("/run", 0755);
 	pid = start_daemon();
 	set_limit("4096");
-	t_check(!tsct_channel_open(&options, &channel), "%s",
-		tsct_channel_error(channel));
+	err = tsct_channel_open(&options, &channel);
+	t_check(!err, "%s", tsct_channel_error(channel));
 	printf("%s\n", tsct_channel_error(channel));
 	t_check(tsct_channel_provider(channel) == TSCT_PROVIDER_DAEMON);
 	t_check(strstr(tsct_channel_error(channel), "MiB allowed"));
