@@ -7,33 +7,63 @@
 #ifndef TSCT_TOOLS_BPF_OPEN_H
 #define TSCT_TOOLS_BPF_OPEN_H
 
+#include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "kernel_filter.h"
+
+/* Maps and constants that all objects of a source have in common */
+struct bpf_shared {
+	int rings, counts;	/* maps of ring buffers; -1: events go to the module */
+	int buffers;		/* map of buffers; -1: none */
+	/* maps of the filter, made by the object `kernel`; -1: not made yet */
+	int tracked, cgroup;
+	uint64_t channel_handle;
+	struct kernel_filter filter;
+};
+
+static inline int bpf_share_map(struct bpf_map *map, int fd)
+{
+	return fd < 0 ? 0 : bpf_map__reuse_fd(map, fd);
+}
 
 /*
- * BPF_OPEN(NAME) defines NAME_open(with_module), which returns an object that
- * NAME_bpf__destroy() frees; NULL: errno has the reason.
+ * BPF_OPEN(NAME) defines NAME_open(shared, ret_object), which opens an object with the
+ * maps and constants of @shared. NAME_bpf__destroy() frees it. Returns 0 or -errno.
  */
 #define BPF_OPEN(name)								\
-static struct name##_bpf *name##_open(bool with_module)			\
+static int name##_open(const struct bpf_shared *shared, struct name##_bpf **ret_object) \
 {										\
 	struct name##_bpf *object = calloc(1, sizeof(*object));		\
 	size_t size = 0;							\
 	int err;								\
 										\
 	if (!object)								\
-		return NULL;							\
+		return -ENOMEM;							\
 	err = name##_bpf__create_skeleton(object);				\
-	if (!err && !with_module) {						\
+	if (!err && shared->rings >= 0) {					\
 		object->skeleton->data =					\
 			(void *)name##_stock_bpf__elf_bytes(&size);		\
 		object->skeleton->data_sz = size;				\
 	}									\
 	err = err ? err : bpf_object__open_skeleton(object->skeleton, NULL);	\
-	if (!err)								\
-		return object;							\
-	name##_bpf__destroy(object);						\
-	errno = -err;								\
-	return NULL;								\
+	if (!err) {								\
+		object->rodata->with_module = shared->rings < 0;		\
+		object->rodata->channel_handle = shared->channel_handle;	\
+		memcpy((void *)&object->rodata->filter, &shared->filter,	\
+		       sizeof(shared->filter));					\
+		err = bpf_share_map(object->maps.rings, shared->rings) ?:	\
+			bpf_share_map(object->maps.counts, shared->counts) ?:	\
+			bpf_share_map(object->maps.tracked, shared->tracked) ?:	\
+			bpf_share_map(object->maps.cgroup, shared->cgroup);	\
+	}									\
+	if (err)								\
+		name##_bpf__destroy(object);					\
+	else									\
+		*ret_object = object;						\
+	return err;								\
 }
 
 #endif /* TSCT_TOOLS_BPF_OPEN_H */

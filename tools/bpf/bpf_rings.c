@@ -28,7 +28,6 @@ struct held {
 };
 
 struct cpu_ring {
-	struct bpf_rings *rings;
 	struct ring_buffer *buffer;
 	int fd;
 	char *bytes;		/* events that are held back, in order of arrival */
@@ -138,7 +137,7 @@ static size_t move_until(struct bpf_rings *rings, unsigned int number, __u64 unt
 static int pump_cpu(struct bpf_rings *rings, unsigned int number, __u64 until)
 {
 	struct cpu_ring *cpu = &rings->cpus[number];
-	size_t moved = 0;
+	size_t moved;
 
 	if (cpu->used < HELD_MAX)
 		ring_buffer__consume(cpu->buffer);
@@ -157,16 +156,17 @@ static int pump_cpu(struct bpf_rings *rings, unsigned int number, __u64 until)
 
 int bpf_rings_pump(struct bpf_rings *rings, bool last)
 {
-	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX + 2];
+	struct tsct_clock_segment segments[MONOTONIC_LINES / 2];
 	struct monotonic_reading now;
 	unsigned int cpu;
 	int nr, moved = 0;
 
-	nr = tsct_clock_segments(rings->clock, segments, TSCT_SEGMENTS_MAX + 2);
+	nr = tsct_clock_segments(rings->clock, segments, MONOTONIC_LINES / 2);
 	if (nr <= 0)
 		return nr;
 	monotonic_read(rings->clock, &now);
-	monotonic_update(&rings->monotonic, segments, nr, &now);
+	monotonic_update(&rings->monotonic, segments,
+			 nr < MONOTONIC_LINES / 2 ? nr : MONOTONIC_LINES / 2, &now);
 	for (cpu = 0; cpu < rings->nr_cpus; cpu++) {
 		nr = pump_cpu(rings, cpu, last ? UINT64_MAX : now.ns - HOLD_NS);
 		if (nr < 0)
@@ -193,7 +193,6 @@ static int open_cpu(struct bpf_rings *rings, __u32 number, __u32 size)
 {
 	struct cpu_ring *cpu = &rings->cpus[number];
 
-	cpu->rings = rings;
 	cpu->fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tsct_ring", 0, 0, size, NULL);
 	if (cpu->fd < 0)
 		return -errno;

@@ -19,7 +19,6 @@
 #include "bpf_errors.h"
 #include "bpf_open.h"
 #include "bpf_rings.h"
-#include "kernel_filter.h"
 #include "kernel_bpf.skel.h"
 #include "kernel_stock_bpf.skel.h"
 #include "kernel_source.h"
@@ -44,12 +43,10 @@ struct kernel_source {
 	struct kernel_bpf *bpf;
 	struct net_bpf *net;		/* network programs; NULL: none selected */
 	struct bpf_rings *rings;	/* NULL: events go to the module */
-	__u64 channel_handle;
-	struct kernel_filter filter;
+	struct bpf_shared shared;	/* maps and constants of all objects */
 	struct probe *probes;
 	struct probe_program *programs;	/* of the probes */
 	unsigned int nr_probes;
-	int buffers;			/* map of the probes' buffers; -1: none */
 };
 
 static const struct kernel_event {
@@ -352,61 +349,40 @@ static int define_events(struct tsct_channel *channel, unsigned int set, int *id
 	return 0;
 }
 
-/* Makes the programs of an object write to the ring buffers of the source. */
-static int share_rings(const struct kernel_source *source, struct bpf_map *rings,
-		       struct bpf_map *counts)
-{
-	int error = 0;
-
-	if (source->rings)
-		error = bpf_map__reuse_fd(rings, bpf_rings_map(source->rings)) ?:
-			bpf_map__reuse_fd(counts, bpf_rings_counts(source->rings));
-	return error;
-}
-
-static int configure_net(struct kernel_source *source, struct net_bpf *bpf,
-			 const int *ids)
+/* Sets which programs for network events are loaded. */
+static void configure_net(const struct kernel_source *source, struct net_bpf *bpf,
+			  const int *ids)
 {
 	/* Two programs attach to functions that a kernel without IPv6 does not have. */
 	const bool ipv6 = exists("/proc/net/if_inet6");
 	const bool send = ids[NET_SEND];
-	int error = share_rings(source, bpf->maps.rings, bpf->maps.counts);
 
-	if (error)
-		return error;
-	bpf->rodata->with_module = !source->rings;
-	bpf->rodata->channel_handle = source->channel_handle;
 	bpf->rodata->net_send_id = ids[NET_SEND];
 	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
-	memcpy((void *)&bpf->rodata->filter, &source->filter, sizeof(source->filter));
-	bpf_program__set_autoload(bpf->progs.mark_socket, !source->filter.all_processes);
+	bpf_program__set_autoload(bpf->progs.mark_socket,
+				  !source->shared.filter.all_processes);
 	bpf_program__set_autoload(bpf->progs.on_receive, ids[NET_RECEIVE]);
 	bpf_program__set_autoload(bpf->progs.on_tcp4_send, send);
 	bpf_program__set_autoload(bpf->progs.on_udp4_send, send);
 	bpf_program__set_autoload(bpf->progs.on_tcp6_send, send && ipv6);
 	bpf_program__set_autoload(bpf->progs.on_udp6_send, send && ipv6);
-	return bpf_map__reuse_fd(bpf->maps.tracked,
-				 bpf_map__fd(source->bpf->maps.tracked));
 }
 
 static int open_net(struct kernel_source *source, const int *ids, char *why,
 		    size_t size)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
-	const char *step = "open";
+	const char *step = "load";
 	struct net_bpf *bpf;
 	int error;
 
 	if (!ids[NET_SEND] && !ids[NET_RECEIVE])
 		return 0;
-	bpf = net_open(!source->rings);
-	if (!bpf)
-		return bpf_errors_fail_step(-errno, step, why, size);
-	error = configure_net(source, bpf, ids);
-	if (!error) {
-		step = "load";
-		error = net_bpf__load(bpf);
-	}
+	error = net_open(&source->shared, &bpf);
+	if (error)
+		return bpf_errors_fail_step(error, "open", why, size);
+	configure_net(source, bpf, ids);
+	error = net_bpf__load(bpf);
 	if (!error) {
 		step = "run";
 		if (bpf_prog_test_run_opts(bpf_program__fd(bpf->progs.find_memory),
@@ -428,10 +404,11 @@ static int open_net(struct kernel_source *source, const int *ids, char *why,
 /* Makes the map of buffers. Returns 0 or -errno. */
 static int make_buffers(struct kernel_source *source)
 {
-	source->buffers = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_buffers", sizeof(__u32),
-					 sizeof(struct buffer), BUFFERS_PER_CPU *
-					 libbpf_num_possible_cpus(), NULL);
-	return source->buffers < 0 ? -errno : 0;
+	source->shared.buffers = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_buffers",
+						sizeof(__u32), sizeof(struct buffer),
+						BUFFERS_PER_CPU * libbpf_num_possible_cpus(),
+						NULL);
+	return source->shared.buffers < 0 ? -errno : 0;
 }
 
 /* Sets the layout of the system call with a number, if there is one. */
@@ -470,15 +447,6 @@ static int set_calls(const struct kernel_source *source)
 static int open_probes(struct kernel_source *source, struct tsct_channel *channel,
 		       char *why, size_t size)
 {
-	struct probe_shared shared = {
-		.rings = source->rings ? bpf_rings_map(source->rings) : -1,
-		.counts = source->rings ? bpf_rings_counts(source->rings) : -1,
-		.tracked = bpf_map__fd(source->bpf->maps.tracked),
-		.cgroup = bpf_map__fd(source->bpf->maps.cgroup),
-		.channel_handle = source->channel_handle,
-		.filter = &source->filter,
-		.buffers = source->buffers,
-	};
 	const struct probe *probe;
 	const char *step;
 	unsigned int i;
@@ -494,7 +462,7 @@ static int open_probes(struct kernel_source *source, struct tsct_channel *channe
 		if (id < 0)
 			return bpf_errors_fail(id, why, size, "%s: cannot define event: %s",
 				    probe->event, strerror(-id));
-		error = probe_attach(probe, &shared, id, &source->programs[i], &step);
+		error = probe_attach(probe, &source->shared, id, &source->programs[i], &step);
 		if (error) {
 			bpf_errors_fail_step(error, step, why, size);
 			return fail_probe(probe, error, why, size);
@@ -508,7 +476,7 @@ static int open_probes(struct kernel_source *source, struct tsct_channel *channe
 /* Makes the filter, a constant of all programs. */
 static void make_filter(struct kernel_source *source, const struct kernel_select *select)
 {
-	struct kernel_filter *filter = &source->filter;
+	struct kernel_filter *filter = &source->shared.filter;
 	unsigned int cpu;
 
 	filter->self_tgid = (u32)getpid();
@@ -529,8 +497,7 @@ static int set_cgroup(const struct kernel_source *source, const char *path, char
 	const __u32 zero = 0;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), error = 0;
 
-	if (fd < 0 || bpf_map_update_elem(bpf_map__fd(source->bpf->maps.cgroup), &zero,
-					  &fd, BPF_ANY))
+	if (fd < 0 || bpf_map_update_elem(source->shared.cgroup, &zero, &fd, BPF_ANY))
 		error = bpf_errors_fail(-errno, why, size, "%s: %s; name the directory of a "
 					"cgroup of version 2, below /sys/fs/cgroup", path,
 					strerror(errno));
@@ -543,14 +510,11 @@ static int set_cgroup(const struct kernel_source *source, const char *path, char
 static int configure(struct kernel_source *source, unsigned int set, const int *ids)
 {
 	struct kernel_bpf *bpf = source->bpf;
-	const bool follow = !source->filter.all_processes;
+	const bool follow = !source->shared.filter.all_processes;
 
-	bpf->rodata->with_module = !source->rings;
-	bpf->rodata->channel_handle = source->channel_handle;
 	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
 	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
 	bpf->rodata->sys_exit_id = ids[SYS_EXIT];
-	memcpy((void *)&bpf->rodata->filter, &source->filter, sizeof(source->filter));
 	bpf_program__set_autoload(bpf->progs.on_sched_switch,
 				  set & 1u << SCHED_SWITCH);
 	bpf_program__set_autoload(bpf->progs.on_sys_enter,
@@ -561,8 +525,7 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	if (!follow)
 		bpf_map__set_max_entries(bpf->maps.tracked, 1);
 	return make_buffers(source) ?:
-		bpf_map__reuse_fd(bpf->maps.buffers, source->buffers) ?:
-		share_rings(source, bpf->maps.rings, bpf->maps.counts);
+		bpf_share_map(bpf->maps.buffers, source->shared.buffers);
 }
 
 static int open_and_load(struct kernel_source *source, const struct kernel_select *select,
@@ -570,23 +533,25 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 {
 	int error;
 
-	source->bpf = kernel_open(!source->rings);
-	if (!source->bpf)
-		return bpf_errors_fail_step(-errno, "open", why, size);
 	make_filter(source, select);
-	error = configure(source, set, ids) ?: kernel_bpf__load(source->bpf) ?:
-		set_calls(source);
+	error = kernel_open(&source->shared, &source->bpf);
+	if (error)
+		return bpf_errors_fail_step(error, "open", why, size);
+	error = configure(source, set, ids) ?: kernel_bpf__load(source->bpf);
+	if (!error && set & (1u << SYS_ENTER | 1u << SYS_EXIT))
+		error = set_calls(source);
 	if (error)
 		return bpf_errors_fail_step(error, "load", why, size);
+	source->shared.tracked = bpf_map__fd(source->bpf->maps.tracked);
+	source->shared.cgroup = bpf_map__fd(source->bpf->maps.cgroup);
 	error = select->cgroup ? set_cgroup(source, select->cgroup, why, size) : 0;
 	if (error)
 		return error;
 	error = kernel_bpf__attach(source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "attach", why, size);
-	error = select->nr_roots ?
-		tracked_add(bpf_map__fd(source->bpf->maps.tracked), select->roots,
-			    select->nr_roots, why, size) : 0;
+	error = select->nr_roots ? tracked_add(source->shared.tracked, select->roots,
+					       select->nr_roots, why, size) : 0;
 	return error ?: open_net(source, ids, why, size);
 }
 
@@ -602,9 +567,11 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 	if (!source)
 		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
 	bpf_errors_begin();
-	source->buffers = -1;
-	source->channel_handle = tsct_channel_info(channel) ?
-		tsct_channel_info(channel)->bpf_handle : 0;
+	source->shared = (struct bpf_shared) {
+		.rings = -1, .counts = -1, .buffers = -1, .tracked = -1, .cgroup = -1,
+		.channel_handle = tsct_channel_info(channel) ?
+			tsct_channel_info(channel)->bpf_handle : 0,
+	};
 	for (i = 0; !error && i < nr; i++)
 		error = select_one(source, events[i], &set, why, size);
 	pair_probes(source);
@@ -614,6 +581,10 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		error = bpf_rings_open(channel, clock, &source->rings);
 		if (error)
 			bpf_errors_fail_step(error, "make ring buffers for", why, size);
+	}
+	if (source->rings) {
+		source->shared.rings = bpf_rings_map(source->rings);
+		source->shared.counts = bpf_rings_counts(source->rings);
 	}
 	if (!error)
 		error = open_and_load(source, select, set, ids, why, size);
@@ -679,8 +650,8 @@ void kernel_source_close(struct kernel_source *source)
 		return;
 	kernel_source_stop(source);
 	bpf_rings_close(source->rings);
-	if (source->buffers >= 0)
-		close(source->buffers);
+	if (source->shared.buffers >= 0)
+		close(source->shared.buffers);
 	free(source->programs);
 	free(source->probes);
 	free(source);

@@ -105,7 +105,7 @@ void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segm
 	for (i = 0; i < old.nr_lines && old.epoch != m->epoch; i++)
 		if (i + MONOTONIC_LINES / 2 >= old.nr_lines)
 			m->lines[m->nr_lines++] = old.lines[i];
-	for (i = nr > MONOTONIC_LINES / 2 ? nr - MONOTONIC_LINES / 2 : 0; i < nr; i++)
+	for (i = 0; i < nr; i++)
 		if (segments[i].epoch == m->epoch && segments[i].mult)
 			m->lines[m->nr_lines++] = make_line(&segments[i],
 							    m->offset_ns);

@@ -42,7 +42,8 @@ void monotonic_read(const struct tsct_clock *clock, struct monotonic_reading *re
 
 /*
  * monotonic_update - take over the lines of the clock
- * @segments: the latest lines of the clock, oldest first, at least one
+ * @segments: the latest lines of the clock, oldest first
+ * @nr: number of them, 1 to MONOTONIC_LINES / 2
  * @now: readings after the lines were taken
  *
  * The caller calls it again before it converts later times. If CLOCK_REALTIME was

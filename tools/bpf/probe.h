@@ -21,7 +21,6 @@
 
 #include <tsctrace/abi.h>
 
-#include "kernel_filter.h"
 #include "probe_steps.h"
 
 enum probe_type {
@@ -89,6 +88,7 @@ int probe_fields_add(struct probe_fields *fields, const char *name, const char *
 
 /* ---- programs: probe_attach.c ------------------------------------------ */
 
+struct bpf_shared;
 struct probe_bpf;
 struct bpf_link;
 
@@ -98,15 +98,6 @@ struct probe_program {
 	struct bpf_link *link;
 };
 
-/* What the programs of a source have in common */
-struct probe_shared {
-	int rings, counts;	/* maps of ring buffers; -1: events go to the module */
-	int tracked, cgroup;	/* maps of the filter */
-	int buffers;		/* map of buffers */
-	uint64_t channel_handle;
-	const struct kernel_filter *filter;
-};
-
 /*
  * probe_attach - load and attach the program of a probe
  * @event_id: id of the probe's event
@@ -114,7 +105,7 @@ struct probe_shared {
  *
  * Returns 0 or -errno.
  */
-int probe_attach(const struct probe *probe, const struct probe_shared *shared,
+int probe_attach(const struct probe *probe, const struct bpf_shared *shared,
 		 unsigned int event_id, struct probe_program *program,
 		 const char **ret_step);
 void probe_detach(struct probe_program *program);

@@ -10,9 +10,9 @@
 
 #include "lib/core/port.h"
 #include "probe.h"
+#include "bpf_open.h"
 #include "probe_bpf.skel.h"
 #include "probe_stock_bpf.skel.h"
-#include "bpf_open.h"
 
 BPF_OPEN(probe)
 
@@ -32,28 +32,14 @@ static struct bpf_program *program_of(const struct probe *probe, bool may_sleep,
 	}
 }
 
-static int share_maps(struct probe_bpf *bpf, const struct probe_shared *shared)
-{
-	int err = bpf_map__reuse_fd(bpf->maps.buffers, shared->buffers);
-
-	if (!err && shared->rings >= 0)
-		err = bpf_map__reuse_fd(bpf->maps.rings, shared->rings) ?:
-			bpf_map__reuse_fd(bpf->maps.counts, shared->counts);
-	return err ?: bpf_map__reuse_fd(bpf->maps.tracked, shared->tracked) ?:
-		bpf_map__reuse_fd(bpf->maps.cgroup, shared->cgroup);
-}
-
 /* Sets the constants of the program, and which program of the object is loaded. */
-static int configure(const struct probe *probe, const struct probe_shared *shared,
-		     unsigned int event_id, bool may_sleep, struct probe_bpf *bpf)
+static int configure(const struct probe *probe, unsigned int event_id, bool may_sleep,
+		     struct probe_bpf *bpf)
 {
 	struct bpf_program *wanted = program_of(probe, may_sleep, bpf), *program;
 
 	if (may_sleep)
 		bpf_program__set_flags(wanted, BPF_F_SLEEPABLE);
-	bpf->rodata->with_module = shared->rings < 0;
-	bpf->rodata->channel_handle = shared->channel_handle;
-	memcpy((void *)&bpf->rodata->filter, shared->filter, sizeof(*shared->filter));
 	bpf->rodata->event_id = event_id;
 	bpf->rodata->nr_steps = probe->fields.nr_steps;
 	memcpy((void *)bpf->rodata->steps, probe->fields.steps,
@@ -94,17 +80,16 @@ static struct bpf_link *attach(const struct probe *probe, struct bpf_program *pr
 }
 
 /* Opens and loads the object. Returns 0 or -errno. */
-static int load(const struct probe *probe, const struct probe_shared *shared,
+static int load(const struct probe *probe, const struct bpf_shared *shared,
 		unsigned int event_id, bool may_sleep, struct probe_bpf **ret_bpf)
 {
-	struct probe_bpf *bpf = probe_open(shared->rings < 0);
-	int err;
+	struct probe_bpf *bpf;
+	int err = probe_open(shared, &bpf);
 
-	if (!bpf)
-		return -errno;
-	err = share_maps(bpf, shared) ?:
-		configure(probe, shared, event_id, may_sleep, bpf) ?:
-		probe_bpf__load(bpf);
+	if (err)
+		return err;
+	err = bpf_share_map(bpf->maps.buffers, shared->buffers) ?:
+		configure(probe, event_id, may_sleep, bpf) ?: probe_bpf__load(bpf);
 	if (err)
 		probe_bpf__destroy(bpf);
 	else
@@ -112,11 +97,11 @@ static int load(const struct probe *probe, const struct probe_shared *shared,
 	return err;
 }
 
-int probe_attach(const struct probe *probe, const struct probe_shared *shared,
+int probe_attach(const struct probe *probe, const struct bpf_shared *shared,
 		 unsigned int event_id, struct probe_program *program,
 		 const char **ret_step)
 {
-	bool may_sleep = probe->type >= PROBE_UPROBE && !shared->filter->by_cgroup;
+	bool may_sleep = probe->type >= PROBE_UPROBE && !shared->filter.by_cgroup;
 	int err;
 
 	*ret_step = "load";
