@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "daemon/config/log.h"
+#include "lib/abi/fd_message.h"
 #include "kept_channels.h"
 #include "lib/provider/store.h"
 
@@ -41,46 +42,30 @@ struct kept_channels {
  */
 static int send_text(int to, const char *text, int fd)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
+	union tsct_fd_control control;
 	struct iovec iov = { (void *)text, strlen(text) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
-	}
+	tsct_fd_message_put(&msg, &control, fd);
 	return sendmsg(to, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 /* Returns false at the end of the connection. *ret_fd: -1: no memfd came */
 static bool receive_text(int from, char *text, size_t size, int *ret_fd)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
+	union tsct_fd_control control;
 	struct iovec iov = { text, size - 1 };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1,
 		.msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
 	};
-	struct cmsghdr *cmsg;
 	ssize_t n = recvmsg(from, &msg, MSG_CMSG_CLOEXEC);
 
 	*ret_fd = -1;
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	cmsg = CMSG_FIRSTHDR(&msg);
-	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
-		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
+	*ret_fd = tsct_fd_message_get(&msg);
 	return true;
 }
 

@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/abi/fd_message.h"
 #include "channel.h"
 
 #define REPLY_TIMEOUT_S		5
@@ -48,10 +49,7 @@ static int connect_to(const char *path, int *ret_fd)
 static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 			 int *ret_result)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
+	union tsct_fd_control control;
 	struct tsct_reply reply = { 0 };
 	struct iovec iov[] = {
 		{ &reply, sizeof(reply) }, { arg, _IOC_SIZE(cmd) },
@@ -60,7 +58,6 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 		.msg_iov = iov, .msg_iovlen = 2,
 		.msg_control = &control, .msg_controllen = sizeof(control),
 	};
-	struct cmsghdr *cmsg;
 	ssize_t len;
 
 	do
@@ -68,11 +65,7 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 	while (len < 0 && errno == EINTR);
 	if (len < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	cmsg = CMSG_FIRSTHDR(&msg);
-	if (cmsg && cmsg->cmsg_level == SOL_SOCKET &&
-	    cmsg->cmsg_type == SCM_RIGHTS &&
-	    cmsg->cmsg_len == CMSG_LEN(sizeof(*ret_fd)))
-		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
+	*ret_fd = tsct_fd_message_get(&msg);
 	if (!len)
 		return -ECONNRESET;
 	if (len < (ssize_t)sizeof(reply) || reply.result > 0 ||
@@ -90,21 +83,11 @@ static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
 	struct iovec iov[] = {
 		{ &request, sizeof(request) }, { arg, _IOC_SIZE(cmd) },
 	};
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
+	union tsct_fd_control control;
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	ssize_t len;
 
-	if (sent_fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		control.align.cmsg_len = CMSG_LEN(sizeof(sent_fd));
-		memcpy(CMSG_DATA(&control.align), &sent_fd, sizeof(sent_fd));
-	}
+	tsct_fd_message_put(&msg, &control, sent_fd);
 	do
 		len = sendmsg(fd, &msg, MSG_NOSIGNAL);
 	while (len < 0 && errno == EINTR);

@@ -25,6 +25,7 @@
 
 #include "lib/client/gettime.h"
 #include "server.h"
+#include "lib/abi/fd_message.h"
 #include "store.h"
 
 #define CONNECTIONS_MAX		6144
@@ -158,14 +159,10 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
 			  struct message *message, size_t len, int sent_fd)
 {
 	const size_t size = len - sizeof(message->request);
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
+	union tsct_fd_control control;
 	struct tsct_reply reply = { .result = -EINVAL };
 	struct iovec iov[] = { { &reply, sizeof(reply) }, { message->arg, 0 } };
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
-	struct cmsghdr *cmsg = &control.align;
 	int fd = -1;
 
 	if (len >= sizeof(message->request) && message->request.size == size)
@@ -178,14 +175,7 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
 		return -EPROTO;
 	if (!reply.result)
 		iov[1].iov_len = reply.size = size;
-	if (fd >= 0) {
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	}
+	tsct_fd_message_put(&msg, &control, fd);
 	return sendmsg(conn->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ?
 		-errno : 0;
 }
@@ -196,23 +186,15 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
  */
 static ssize_t receive(int fd, struct message *message, int *ret_fd)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
+	union tsct_fd_control control;
 	struct iovec iov = { message, sizeof(*message) };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1,
 		.msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int)),
 	};
-	struct cmsghdr *cmsg;
-	ssize_t len;
+	ssize_t len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 
-	*ret_fd = -1;
-	len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-	cmsg = len < 0 ? NULL : CMSG_FIRSTHDR(&msg);
-	if (cmsg && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
-		memcpy(ret_fd, CMSG_DATA(cmsg), sizeof(*ret_fd));
+	*ret_fd = len < 0 ? -1 : tsct_fd_message_get(&msg);
 	return len;
 }
 

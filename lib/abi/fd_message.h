@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* A descriptor in a message of a Unix socket (SCM_RIGHTS). Async-signal-safe. */
+#ifndef TSCT_FD_MESSAGE_H
+#define TSCT_FD_MESSAGE_H
+
+#include <string.h>
+#include <sys/socket.h>
+
+/* Control data of a message with one descriptor */
+union tsct_fd_control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/* Adds a descriptor to a message; -1: none. @control is in use until the message is sent. */
+static inline void tsct_fd_message_put(struct msghdr *msg, union tsct_fd_control *control,
+				       int fd)
+{
+	if (fd < 0)
+		return;
+	memset(control, 0, sizeof(*control));
+	control->header.cmsg_level = SOL_SOCKET;
+	control->header.cmsg_type = SCM_RIGHTS;
+	control->header.cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(&control->header), &fd, sizeof(fd));
+	msg->msg_control = control;
+	msg->msg_controllen = sizeof(*control);
+}
+
+/* Gets the descriptor of a received message that has exactly one; -1: it has not. */
+static inline int tsct_fd_message_get(const struct msghdr *msg)
+{
+	const struct cmsghdr *header = CMSG_FIRSTHDR(msg);
+	int fd = -1;
+
+	if (header && header->cmsg_level == SOL_SOCKET &&
+	    header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+	return fd;
+}
+
+#endif /* TSCT_FD_MESSAGE_H */
