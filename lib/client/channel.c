@@ -103,6 +103,16 @@ int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *i
 	return info->id > last ? 0 : -EPROTO;
 }
 
+int tsct_channel_own_info(struct tsct_channel *channel, struct tsct_channel_info *ret_info)
+{
+	const __u32 id = tsct_channel_info(channel)->id;
+	int err;
+
+	ret_info->id = id - 1;
+	err = tsct_channels_next(channel, ret_info);
+	return !err && ret_info->id != id ? -ENOENT : err;
+}
+
 int tsct_channel_cpu_stat(struct tsct_channel *channel, __u32 id, __u32 cpu,
 			  struct tsct_channel_cpu *ret_stat)
 {

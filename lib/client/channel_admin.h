@@ -79,6 +79,13 @@ int tsct_channel_resume(struct tsct_channel *channel);
 int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *info);
 
 /*
+ * tsct_channel_own_info - the present state of an open channel, as its provider lists it
+ *
+ * Returns 0, -ENOENT: it was removed, or an error of tsct_channels_next().
+ */
+int tsct_channel_own_info(struct tsct_channel *channel, struct tsct_channel_info *ret_info);
+
+/*
  * Gets one ring's counters. Returns 0, -ENOENT: no such channel, -EINVAL: no such CPU.
  */
 int tsct_channel_cpu_stat(struct tsct_channel *channel, __u32 id, __u32 cpu,

@@ -170,10 +170,9 @@ static void ask_programs(const char *channel, struct programs *ret)
 /* Returns the number of other processes that have the first channel open. */
 static unsigned int count_holders(const struct record_session *s)
 {
-	const __u32 id = tsct_channel_info(s->channels[0])->id;
-	struct tsct_channel_info info = { .id = id - 1 };
+	struct tsct_channel_info info;
 
-	if (tsct_channels_next(s->channels[0], &info) || info.id != id || !info.holders)
+	if (tsct_channel_own_info(s->channels[0], &info) || !info.holders)
 		return 0;
 	return info.holders - 1;
 }
