@@ -398,15 +398,6 @@ void tsct_events_move(struct tsct_channel *channel, struct tsct_channel *target)
 
 /* ---- descriptions -------------------------------------------------------- */
 
-static const char *const kind_names[] = {
-	"instant", "begin", "end", "counter", "send", "receive",
-};
-
-static const char *const type_names[] = {
-	"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64", "string",
-	"bytes", "chars",
-};
-
 static void describe(const struct tsct_event_type *event, FILE *to)
 {
 	const struct tsct_channel_header *header =
@@ -415,11 +406,12 @@ static void describe(const struct tsct_event_type *event, FILE *to)
 	unsigned int i;
 
 	fprintf(to, "%s\t%s\t%s\t%s\t", event->state ? "on" : header ? "off" : "none",
-		event->kind <= TSCT_KIND_RECEIVE ? kind_names[event->kind] : "?",
+		event->kind < TSCT_KIND_NR ? tsct_kind_names[event->kind] : "?",
 		header ? header->name : "", event->name);
 	for (i = 0; i < event->nr_fields; i++, field++) {
 		fprintf(to, "%s%s:%s", i ? "," : "", field->name,
-			field->type <= TSCT_TYPE_CHARS ? type_names[field->type] : "?");
+			field->type < TSCT_TYPE_NR ? tsct_field_types[field->type].name :
+			"?");
 		if (field->count)
 			fprintf(to, "[%u]", field->count);
 		if (field->format == TSCT_FORMAT_HEX)

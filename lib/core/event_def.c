@@ -6,14 +6,7 @@
  * most 65528 */
 #define PAYLOAD_MAX	(65528U - sizeof(struct tsct_record))
 
-/*
- * Field types by TSCT_TYPE_*. size: bytes of a value in a payload (minimum for a
- * string); 0: an array, whose number of bytes is in struct tsct_field's count
- */
-static const struct {
-	const char *name;
-	__u8 size;
-} types[TSCT_TYPE_NR] = {
+const struct tsct_field_type tsct_field_types[TSCT_TYPE_NR] = {
 	[TSCT_TYPE_U8] = { "u8", 1 }, [TSCT_TYPE_U16] = { "u16", 2 },
 	[TSCT_TYPE_U32] = { "u32", 4 }, [TSCT_TYPE_U64] = { "u64", 8 },
 	[TSCT_TYPE_S8] = { "s8", 1 }, [TSCT_TYPE_S16] = { "s16", 2 },
@@ -22,6 +15,12 @@ static const struct {
 	[TSCT_TYPE_STRING] = { "string", 1 },
 	[TSCT_TYPE_BYTES] = { "bytes", 0 }, [TSCT_TYPE_CHARS] = { "chars", 0 },
 };
+
+#ifndef __KERNEL__
+const char *const tsct_kind_names[TSCT_KIND_NR] = {
+	"instant", "begin", "end", "counter", "send", "receive",
+};
+#endif
 
 static bool is_letter(char c)
 {
@@ -53,7 +52,7 @@ static bool is_array(__u8 type)
 /* Minimum bytes of a field in a payload; a string has at least its NUL. */
 static __u32 min_size(const struct tsct_field *field)
 {
-	return is_array(field->type) ? field->count : types[field->type].size;
+	return is_array(field->type) ? field->count : tsct_field_types[field->type].size;
 }
 
 int tsct_event_def_check(const struct tsct_event_def *def, size_t len)
@@ -207,7 +206,7 @@ static int parse_field(const char **text, struct tsct_field *field)
 	*text += len;
 	if (!accept_char(text, ':'))
 		return -EINVAL;
-	while (!accept_word(text, types[field->type].name))
+	while (!accept_word(text, tsct_field_types[field->type].name))
 		if (++field->type == TSCT_TYPE_NR)
 			return -EINVAL;
 	if (is_array(field->type)) {

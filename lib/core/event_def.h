@@ -8,6 +8,19 @@
 
 #include "port.h"
 
+/* A field type, by TSCT_TYPE_* */
+struct tsct_field_type {
+	const char *name;	/* name in tsct_event_define() */
+	/* bytes of a value in a payload (minimum for a string); 0: an array, whose number
+	 * of bytes is in struct tsct_field's count */
+	__u8 size;
+};
+
+extern const struct tsct_field_type tsct_field_types[TSCT_TYPE_NR];
+
+/* Names of event kinds, by TSCT_KIND_* */
+extern const char *const tsct_kind_names[TSCT_KIND_NR];
+
 /*
  * tsct_event_def_check - validate a definition
  * @def: @len bytes of any content; nothing beyond @len is read

@@ -24,10 +24,6 @@ const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR] = {
 	"child", "master", "synced-cluster",
 };
 
-const char *const tsct_kind_names[TSCT_KIND_NR] = {
-	"instant", "begin", "end", "counter", "send", "receive",
-};
-
 const struct tsct_ctf_type tsct_ctf_types[TSCT_TYPE_NR] = {
 	[TSCT_TYPE_U8] = { "u8", 1, 0 },
 	[TSCT_TYPE_U16] = { "u16", 2, 0 },

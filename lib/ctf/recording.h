@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <tsctrace/trace.h>
 
+#include "lib/core/event_def.h"
 #include "lib/core/port.h"
 #include "packet_limits.h"
 #include "recording_error.h"
@@ -700,7 +701,6 @@ int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 		    char *err_text, size_t err_size);
 
 /* Names of enum values in the metadata, by value */
-extern const char *const tsct_kind_names[TSCT_KIND_NR];
 extern const char *const tsct_timestamps_names[TSCT_TIMESTAMPS_NR];
 extern const char *const tsct_fsync_names[TSCT_FSYNC_NR];
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/client/channel_admin.h"
+#include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "tools/common/cmd.h"
 #include "tools/common/view.h"
@@ -40,17 +41,13 @@ struct emit_session {
 	unsigned long emitted, lost, failed;
 };
 
-static const char *const kinds[] = {
-	[TSCT_KIND_INSTANT] = "instant", [TSCT_KIND_BEGIN] = "begin",
-	[TSCT_KIND_END] = "end", [TSCT_KIND_COUNTER] = "counter",
-};
-
+/* Messages, which have two ends, are not for shells. */
 static int find_kind(const char *name)
 {
 	unsigned int i;
 
-	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(kinds[i], name))
+	for (i = 0; i <= TSCT_KIND_COUNTER; i++)
+		if (!strcmp(tsct_kind_names[i], name))
 			return (int)i;
 	return -1;
 }
@@ -333,10 +330,9 @@ static void emit_lines(struct emit_session *s, unsigned int default_kind)
 /* Returns true if the channel goes with this process: its events would go, too. */
 static bool is_alone(struct tsct_channel *channel)
 {
-	const __u32 id = tsct_channel_info(channel)->id;
-	struct tsct_channel_info info = { .id = id - 1 };
+	struct tsct_channel_info info;
 
-	if (tsct_channels_next(channel, &info) || info.id != id)
+	if (tsct_channel_own_info(channel, &info))
 		return false;
 	return info.holders < 2 && !(info.flags & TSCT_CHANNEL_KEEP);
 }
