@@ -3,8 +3,6 @@
  * Runs a program in this process, a child, in up to three threads with users of their own,
  * and checks that errors are documented ones.
  */
-#include <linux/capability.h>
-#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,23 +31,11 @@
 struct fz_shared *fz_shared;
 
 /* Written by the program's threads without locks, like a hostile program does */
-static int files[FZ_SLOTS], epoll, netlink, kernel, slow = -1, watching;
+static int files[FZ_SLOTS], epoll, netlink, kernel, watching;
 static size_t sizes[FZ_SLOTS];
 static unsigned int nr_cpus;
 static char *arena;		/* per thread ARENA_PAGES, followed by no page */
-static char *slow_page;		/* a page whose faults take some ms */
 static __thread struct fz_thread *self;
-
-/* Users of threads: uid, and which capabilities are kept */
-static const struct {
-	uid_t uid;
-	uint64_t capabilities;
-} users[] = {
-	{ 0, -1ULL }, { 1000, 0 }, { 1001, 0 }, { 0, 0 },
-	{ 1000, 1ULL << CAP_PERFMON }, { 1000, 1ULL << CAP_SYS_ADMIN },
-	{ 1001, 1ULL << CAP_SYS_TIME | 1ULL << CAP_PERFMON },
-	{ 0, ~(1ULL << CAP_SYS_RESOURCE | 1ULL << CAP_DAC_OVERRIDE) },
-};
 
 void fz_fail(struct fz_thread *t, const char *format, ...)
 {
@@ -152,8 +138,8 @@ static void *argument_at(struct fz_thread *t, const struct fz_op *op, size_t siz
 		size -= size / 2;
 		break;
 	case FZ_AT_SLOW:
-		madvise(slow_page, FZ_PAGE, MADV_DONTNEED);
-		return slow_page;
+		madvise(fz_slow_page, FZ_PAGE, MADV_DONTNEED);
+		return fz_slow_page;
 	case FZ_AT_MAP:
 		return WINDOWS + (op->sel[FZ_SELECTORS - 1] & 7) * WINDOW;
 	case FZ_AT_INVALID:
@@ -206,7 +192,7 @@ static void run_request(struct fz_thread *t, unsigned int nr, const struct fz_op
 	char *base = arena + t->nr * (ARENA_PAGES + 1) * FZ_PAGE;
 	void *addresses[] = {
 		base, base + 4096 - 13, base + ARENA_PAGES * FZ_PAGE - 8, WINDOWS,
-		base + ARENA_PAGES * FZ_PAGE, NULL, (void *)-4096L, slow_page,
+		base + ARENA_PAGES * FZ_PAGE, NULL, (void *)-4096L, fz_slow_page,
 		WINDOWS + WINDOW, (void *)(1UL << 63),
 	};
 	struct fz_context context = context_of(t);
@@ -706,54 +692,6 @@ static void on_fault(int signal)
 	siglongjmp(*self->on_fault, 1);
 }
 
-/* Answers faults of slow_page: the kernel waits in the middle of its copy. */
-static void *serve_slow(void *unused)
-{
-	struct uffd_msg msg;
-	struct uffdio_zeropage zero = { .range = { (uintptr_t)slow_page, FZ_PAGE } };
-
-	(void)unused;
-	while (read(slow, &msg, sizeof(msg)) == sizeof(msg)) {
-		usleep(3000);
-		ioctl(slow, UFFDIO_ZEROPAGE, &zero);
-	}
-	return NULL;
-}
-
-static void setup_slow(void)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = {
-		.range = { (uintptr_t)slow_page, FZ_PAGE },
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-	pthread_t thread;
-
-	slow = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	if (slow < 0 || ioctl(slow, UFFDIO_API, &api) || ioctl(slow, UFFDIO_REGISTER, &reg) ||
-	    pthread_create(&thread, NULL, serve_slow, NULL))
-		slow = -1;
-}
-
-static void become(unsigned int who)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
-	uint64_t kept = users[who].capabilities & ((1ULL << (CAP_LAST_CAP + 1)) - 1);
-	unsigned int i;
-
-	if (!who)
-		return;
-	for (i = 0; i < 2; i++)
-		data[i].effective = data[i].permitted = (uint32_t)(kept >> 32 * i);
-	prctl(PR_SET_KEEPCAPS, 1);
-	/* The system calls, as the functions of libc change all threads. */
-	syscall(SYS_setresgid, users[who].uid, users[who].uid, users[who].uid);
-	syscall(SYS_setresuid, users[who].uid, users[who].uid, users[who].uid);
-	if (syscall(SYS_capset, &head, data))
-		_exit(4);
-}
-
 static void *run_thread(void *arg)
 {
 	struct fz_thread *t = arg;
@@ -761,7 +699,7 @@ static void *run_thread(void *arg)
 
 	self = t;
 	faults_open(&t->faults);
-	become(t->program->who[t->nr] % 8);
+	fz_become(t->program->who[t->nr] % 8);
 	fz_cover_begin(t->nr);
 	for (i = 0; i < t->program->nr && !t->shared->why[0]; i++) {
 		const struct fz_op *op = &t->program->ops[i];
@@ -809,7 +747,7 @@ _Noreturn void fz_run_child(const struct fz_program *program, bool sweep)
 	if (program->cgroup == 255)
 		faults_write(CGROUP "/cgroup.procs", "0");
 	if (uses_slow(program))
-		setup_slow();
+		fz_slow_page_serve();
 	for (i = 0; i < FZ_SLOTS; i++)
 		files[i] = i < 3 ? open(TSCT_DEVICE_PATH, O_CLOEXEC | (i == 2 ? O_RDONLY : O_RDWR)) :
 			-1;
@@ -847,7 +785,7 @@ void fz_exec_setup(void)
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (i = 1; i <= FZ_THREADS; i++)
 		mprotect(arena + (i * (ARENA_PAGES + 1) - 1) * FZ_PAGE, FZ_PAGE, PROT_NONE);
-	slow_page = mmap(NULL, FZ_PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fz_slow_page_make();
 	mkdir(CGROUP, 0755);
 	faults_write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 	faults_write(CGROUP "/memory.max", "12582912");

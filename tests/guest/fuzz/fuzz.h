@@ -126,6 +126,14 @@ bool fz_has_call(const struct fz_program *program, unsigned int call);
 /* Runs the program in this process, and ends it. @sweep: see fz_run() */
 _Noreturn void fz_run_child(const struct fz_program *program, bool sweep);
 
+/* users.c: makes the thread that calls it user @who; 0: stays root */
+void fz_become(unsigned int who);
+
+/* slow_page.c: makes the page; serves its faults in this process */
+extern void *fz_slow_page;
+void fz_slow_page_make(void);
+void fz_slow_page_serve(void);
+
 /* run_program.c */
 /* Runs a program. Returns NULL, or the invariant that does not hold. */
 const char *fz_run(const struct fz_program *program, bool sweep);
