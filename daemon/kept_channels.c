@@ -131,9 +131,9 @@ static bool serve_daemon(int fd)
 	return !err;
 }
 
-static void accept_daemon(int listener, struct pollfd *fds, unsigned int *nr)
+static void accept_daemon(struct pollfd *fds, unsigned int *nr)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	int fd = accept4(LISTENER, NULL, NULL, SOCK_CLOEXEC);
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
@@ -147,10 +147,10 @@ static void accept_daemon(int listener, struct pollfd *fds, unsigned int *nr)
 	fds[(*nr)++] = (struct pollfd) { .fd = fd, .events = POLLIN };
 }
 
-int kept_channels_hold(int listener, const char *run_dir)
+int kept_channels_hold(const char *run_dir)
 {
 	struct pollfd fds[CLIENTS_MAX] = {
-		{ .fd = listener, .events = POLLIN },
+		{ .fd = LISTENER, .events = POLLIN },
 		{ .fd = inotify_init1(IN_CLOEXEC), .events = POLLIN },
 	};
 	char events[4096];
@@ -159,7 +159,7 @@ int kept_channels_hold(int listener, const char *run_dir)
 	struct stat st;
 
 	prctl(PR_SET_NAME, "tsctraced-kept");
-	if (holder_addr(run_dir, &addr) || fcntl(listener, F_SETFL, O_NONBLOCK))
+	if (holder_addr(run_dir, &addr) || fcntl(LISTENER, F_SETFL, O_NONBLOCK))
 		return 1;
 	inotify_add_watch(fds[1].fd, run_dir, IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF);
 	/* A daemon is in the socket's queue before this process starts. */
@@ -175,7 +175,7 @@ int kept_channels_hold(int listener, const char *run_dir)
 			close(fds[i].fd);
 			fds[i--] = fds[--nr];
 		}
-		accept_daemon(listener, fds, &nr);
+		accept_daemon(fds, &nr);
 	} while (nr_held || nr > 2);
 	return 0;
 }

@@ -25,10 +25,9 @@ void kept_channels_close(struct kept_channels *kept);
 
 /*
  * kept_channels_hold - main function of the process that holds memfds
- * @listener: its socket; the daemon connects to it
  *
- * Returns the exit status.
+ * Descriptor 3 is its socket, to which the daemon connects. Returns the exit status.
  */
-int kept_channels_hold(int listener, const char *run_dir);
+int kept_channels_hold(const char *run_dir);
 
 #endif /* KEPT_CHANNELS_H */

@@ -296,9 +296,9 @@ int main(int argc, char **argv)
 	if (options.check_config)
 		return check_config(options.config ? options.config :
 				    CONFIG_FILE, options.config);
-	/* How the daemon starts the process that holds kept channels */
+	/* The daemon runs itself so, as the process that holds kept channels. */
 	if (options.hold_channels)
-		return kept_channels_hold(3, options.run_dir ? options.run_dir : "");
+		return kept_channels_hold(options.run_dir ? options.run_dir : "");
 	log_open(options.verbose);
 	/* Signals are blocked before any thread starts; the loop reads them from a
 	 * signalfd. */
