@@ -360,7 +360,8 @@ void tsct_reserved_init(void)
 		return;
 	}
 	reserved_size = size & PAGE_MASK;
-	/* Whoever publishes the clock takes its lock, which this takes, before reserved_lock. */
+	/* A publisher of the clock holds the clock's lock, which reading the boot id takes,
+	 * while it takes reserved_lock: so the boot id is read first. */
 	if (tsct_clockpage_boot_id(boot_id)) {
 		mutex_lock(&reserved_lock);
 		reserved_open(boot_id);

@@ -246,8 +246,7 @@ int tsct_channel_open_later(struct tsct_channel *channel)
 		tsct_channel_close(target);
 		return err;
 	}
-	/* Events that are written by the handle itself go the way that asks for its
-	 * target. */
+	/* The handle's own fast path would miss the target: the slow path follows it. */
 	tsct_emit_disable_fast(channel);
 	target->replaced = channel->target;
 	tsct_events_move(channel, target);

@@ -27,7 +27,7 @@
 #define NS_PER_MS	1000000LL
 /* least time between tries to open channels, so that notifications cannot use up a CPU */
 #define TRY_EVERY_NS	(100 * NS_PER_MS)
-/* after its daemon ended: time between tries, and how long to try without being told */
+/* after its daemon ended: time between tries, and time of all tries without notification */
 #define RESUME_EVERY_NS	(250 * NS_PER_MS)
 #define RESUME_FOR_NS	(10000 * NS_PER_MS)
 /* time between tries of a program that cannot be notified */
@@ -154,7 +154,7 @@ static void find_lost(void)
 
 /* ---- the socket ---------------------------------------------------------- */
 
-/* Binds a name that nobody else has. Returns the socket or -1: requests and notifications
+/* Binds an unused name. Returns the socket or -1: requests and notifications
  * do not reach this program. */
 static int make_listener(void)
 {

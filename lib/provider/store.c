@@ -538,7 +538,7 @@ void tsct_store_clear(struct tsct_store *store)
 
 	for (channel = TAILQ_FIRST(&store->channels); channel; channel = next) {
 		next = TAILQ_NEXT(channel, list);
-		/* What the fd store holds must keep its contents. */
+		/* The fd store holds this memory: its contents must stay. */
 		if (!channel->holders)
 			drop_channel(store, channel,
 				     !channel->kept || !store->fd_store.keep);

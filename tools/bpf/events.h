@@ -41,7 +41,7 @@ struct buffer {
 	char payload[BUFFER_PAYLOAD + STRING_MAX];
 };
 
-/* How a system call is recorded; all zero: it is unknown */
+/* Layout of a system call's events; all zero: the call is unknown */
 struct call_layout {
 	u16 enter_id, exit_id;	/* events; 0: not recorded */
 	u8 ret_size;		/* bytes of the result */

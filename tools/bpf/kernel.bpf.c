@@ -105,7 +105,7 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 {
 	struct { struct record record; struct sched_switch e; } all;
 
-	/* The kernel tells the cgroup of the current thread only, which is @prev. */
+	/* BPF can test the cgroup of the current thread only, which is @prev. */
 	if (filter.by_cgroup ? !wanted_current() :
 	    !wanted_task(prev) && !wanted_task(next))
 		return 0;

@@ -16,7 +16,7 @@
 #include "kernel_filter.h"
 
 #ifdef TSCT_STOCK
-/* Not called: with_module is false. libbpf looks for the module only where root may. */
+/* Not called: with_module is false. Finding the module takes rights of root. */
 #define tsct_bpf_emit(channel, event, payload, size)	0
 #else
 /* The module's kfunc (kernel function for BPF) that writes an event into a channel */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Which threads' events are recorded; a constant of each BPF program */
+/* Selects the threads whose events are recorded; a constant of each BPF program */
 #ifndef TSCT_BPF_KERNEL_FILTER_H
 #define TSCT_BPF_KERNEL_FILTER_H
 

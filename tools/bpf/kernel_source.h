@@ -15,7 +15,7 @@
 
 struct kernel_source;		/* BPF programs that are loaded and attached */
 
-/* Threads whose events are recorded; all zero: all of the system */
+/* Selects the threads whose events are recorded; all zero: all of the system */
 struct kernel_select {
 	/* processes, with their present and later descendants; nr_roots 0: all */
 	const pid_t *roots;

@@ -7,7 +7,7 @@
 
 #define TRIES		5
 #define COARSE_TRIES	100
-/* A constant is wrong if it is this far from what readings say, ns, beyond their error */
+/* A constant that differs from readings by more, beyond their error, is wrong, ns */
 #define SLACK_NS	1000
 
 static int64_t read_ns(clockid_t clock)

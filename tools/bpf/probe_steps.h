@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How a probe makes the payload of its event: a list of steps, each of which appends
- * bytes. The loader sets the list as a constant of the BPF program, so the verifier of
- * the kernel follows it, and knows the size of each copy.
+ * The payload of a probe's event is made by a list of steps, each of which appends bytes.
+ * The loader sets the list as a constant of the BPF program, so the verifier of the
+ * kernel follows it, and knows the size of each copy.
  */
 #ifndef TSCT_BPF_PROBE_STEPS_H
 #define TSCT_BPF_PROBE_STEPS_H

@@ -327,7 +327,7 @@ static void emit_lines(struct emit_session *s, unsigned int default_kind)
 
 /* ---- from open to close -------------------------------------------------- */
 
-/* Returns true if the channel goes with this process: its events would go, too. */
+/* Returns true if the channel is removed with this process, and its events with it. */
 static bool is_alone(struct tsct_channel *channel)
 {
 	struct tsct_channel_info info;

@@ -32,7 +32,7 @@ struct events_options {
 	bool json;
 };
 
-/* What was found so far */
+/* Result of the requests so far */
 struct events_result {
 	json_t *json;
 	unsigned int programs;		/* number of programs that answered */

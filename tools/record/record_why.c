@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which channels a recording means, and why it has no events */
+/* Finds the channels of a recording, and the reason why it has no events */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ int record_channel_find(struct record_session *s, unsigned int i)
 
 /* ---- no events ----------------------------------------------------------- */
 
-/* Running programs that can be asked about their typed events */
+/* Running programs that report their typed events */
 struct programs {
 	unsigned int on, off;	/* events on the channel, by state */
 	unsigned int waiting;	/* programs with events on no channel */
@@ -189,7 +189,7 @@ static bool has_channel(const struct record_session *s, const char *name)
 	return false;
 }
 
-/* Where a program looks for the recorder's provider */
+/* Returns the path at which a program opens the recorder's provider. */
 static const char *provider_place(const struct record_session *s)
 {
 	const char *path = tsct_channel_socket_path(s->channels[0]);
