@@ -5,12 +5,9 @@
  * up while programs write and read.
  * guest-test: timeout=90
  */
-#include <pthread.h>
-#include <stdatomic.h>
-
+#include "busy.h"
 #include "clock.h"
 #include "modules.h"
-#include "ring.h"
 
 static void set_online(bool on)
 {
@@ -56,66 +53,30 @@ static void try_offline(void)
 	t_check(dev_info(dev_open()).bytes == 0);
 }
 
-static int fd;
-static atomic_int stop;
-static atomic_ulong accepted, refused;
-
-static void *write_anywhere(void *arg)
-{
-	unsigned char payload[64];
-	uint64_t nr;
-
-	(void)arg;
-	for (nr = 0; !stop; nr++) {
-		pattern_fill(payload, 64, nr);
-		if (!dev_write(fd, 16, payload, 64))
-			accepted++;
-		else
-			refused++;
-	}
-	return NULL;
-}
+static int fd;	/* of the channel that stays open to the end */
 
 static void try_while_writing(void)
 {
-	struct tsct_channel_create arg = dev_request("busy");
-	struct ring_reader r[2] = { { .cpu = 0 }, { .cpu = 1 } };
-	cpu_set_t all = { 0 };
 	const int rounds = 2 * atoi(getenv("TSCT_HOTPLUGS") ?: "5");
-	struct dev_maps m;
-	pthread_t threads[3];
+	struct busy busy = { 0 };
+	cpu_set_t all = { 0 };
 	int i, round;
 
 	CPU_SET(0, &all);
 	CPU_SET(1, &all);
 	sched_setaffinity(0, sizeof(all), &all);
-	arg.blocks = 1024;
-	fd = dev_create(&arg);
-	m = dev_map(fd);
-	r[0].maps = r[1].maps = &m;
-	for (i = 0; i < 3; i++)
-		pthread_create(&threads[i], NULL, write_anywhere, NULL);
+	busy_begin(&busy);
+	fd = busy.fd;
 	for (round = 0; round < rounds; round++) {
 		set_online(round & 1);
 		for (i = 0; i < 20; i++) {
 			usleep(5000);
-			ring_drain(&r[0]);
-			ring_drain(&r[1]);
+			busy_drain(&busy);
 		}
 	}
-	stop = 1;
-	for (i = 0; i < 3; i++)
-		pthread_join(threads[i], NULL);
-	ring_drain(&r[0]);
-	ring_drain(&r[1]);
-	t_check(r[0].wrong + r[1].wrong == 0);
-	t_check(r[0].records > 0 && r[1].records > 0);
-	t_check(r[0].records + r[1].records == accepted, "%lu %lu of %lu",
-		r[0].records, r[1].records, accepted);
-	t_check(dev_producer(&m, 0)->lost[0] + dev_producer(&m, 1)->lost[0] ==
-		refused);
-	t_check(m.header->lost_no_ring == 0);
-	printf("%lu written, %lu lost\n", accepted, refused);
+	busy_end(&busy);
+	t_check(busy.readers[0].records > 0 && busy.readers[1].records > 0);
+	t_check(busy.maps.header->lost_no_ring == 0);
 }
 
 /* Writers in the kernel move to online CPUs; every loss is counted. */
