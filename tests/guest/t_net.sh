@@ -50,9 +50,9 @@ record() {	# DIR ARGUMENT...
 	dir=$1 status=0
 	shift
 	# The exit status of trace-ctl record is 3 if events were lost.
-	trace-ctl record -o "$dir" "$@" >record.out 2>&1 || status=$?
+	trace-ctl record -o "$dir" "$@" >"$dir.out" 2>&1 || status=$?
 	[ $status = 0 ] || {
-		cat record.out
+		cat "$dir.out"
 		tail -n +1 "$dir".talked 2>/dev/null || true
 		fail "record $* gave $status"
 	}
@@ -131,7 +131,8 @@ judge() {
 	line=$(grep "^port=$2 " "$1.summary") || fail "$1: nothing at port $2"
 	line="$line ${4:-}"
 	(eval "$line" && [ $((unsent == 0 && late == 0 && got > 0 && $3)) = 1 ]) ||
-		{ grep "[:=]$2\>" "$1.events" | head -n 60; fail "$1: $line: not $3"; }
+		{ grep missed "$1.out" || echo "none missed"
+		  grep "[:=]$2\>" "$1.events" | head -n 60; fail "$1: $line: not $3"; }
 }
 # DIR PORT MESSAGES BYTES: fails unless each of MESSAGES datagrams, of BYTES bytes in
 # all, was recorded once when sent and once when received
