@@ -162,7 +162,9 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 		if (!def && d->by_kernel && tsct_syscall_event_def(event->id, &call))
 			def = &call;
 		if (def)
-			tsct_recording_writer_define(d->writer, d->stream, event->id, def);
+			tsct_recording_writer_define(d->writer, d->stream, event->id, def,
+					def == &call &&
+					!tsct_syscall_event_is_frequent(event->id));
 	}
 	return tsct_recording_writer_event(d->writer, d->stream, event);
 }

@@ -217,12 +217,14 @@ bool tsct_recording_writer_knows(const struct tsct_recording_writer *w, __u32 st
 }
 
 int tsct_recording_writer_define(struct tsct_recording_writer *w, __u32 stream, __u32 id,
-				 const struct tsct_event_def *def)
+				 const struct tsct_event_def *def, bool is_rare)
 {
-	const __u32 next = TSCT_ID_FIRST + w->rec->streams[stream].nr_defs;
+	__u32 next = TSCT_ID_FIRST + (is_rare ? TSCT_DELTA_COMPACT : 0);
 	struct tsct_event_def in_file;
 	int err;
 
+	while (tsct_recording_def(w->rec, stream, next))
+		next++;
 	if (next > UINT16_MAX)
 		return -EINVAL;
 	memcpy(&in_file, def, def->size);

@@ -183,6 +183,23 @@ unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind)
 	return first + 2 * (nr & ~TSCT_SYSCALL_COMPAT) + (kind == TSCT_KIND_END);
 }
 
+bool tsct_syscall_event_is_frequent(unsigned int id)
+{
+	static const char *const frequent[] = {
+		"read", "write", "close", "openat", "newfstatat", "fstat", "lseek", "mmap",
+		"poll", "epoll_wait", "futex", "recvfrom", "sendto", "readlink",
+		"rt_sigprocmask",
+	};
+	const struct tsct_syscall *call =
+		tsct_syscall_by_number((id - TSCT_SYSCALL_ID_FIRST) / 2);
+	size_t i;
+
+	for (i = 0; call && i < sizeof(frequent) / sizeof(frequent[0]); i++)
+		if (!strcmp(call->name, frequent[i]))
+			return true;
+	return false;
+}
+
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
 {
 	const unsigned int kind = id % 2 ? TSCT_KIND_END : TSCT_KIND_BEGIN;

@@ -119,6 +119,10 @@ unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind);
 struct tsct_event_def;
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);
 
+/* True for the events of the calls that most programs make most often: 15 calls, so that
+ * others are left of 32 short IDs in a file */
+bool tsct_syscall_event_is_frequent(unsigned int id);
+
 /*
  * Strings that cannot be read are recorded as these texts, which are no UTF-8: for a null
  * pointer, and for a pointer that faults. A string that was longer than its field is cut:
