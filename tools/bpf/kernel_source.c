@@ -349,6 +349,14 @@ static int define_events(struct tsct_channel *channel, unsigned int set, int *id
 	return 0;
 }
 
+/* Sets whether the programs of a function are loaded: those for processes, and for
+ * interrupts. */
+static void load_pair(struct bpf_program *process, struct bpf_program *interrupt, bool load)
+{
+	bpf_program__set_autoload(process, load);
+	bpf_program__set_autoload(interrupt, load);
+}
+
 /* Sets which programs for network events are loaded. */
 static void configure_net(const struct kernel_source *source, struct net_bpf *bpf,
 			  const int *ids)
@@ -361,11 +369,11 @@ static void configure_net(const struct kernel_source *source, struct net_bpf *bp
 	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
 	bpf_program__set_autoload(bpf->progs.mark_socket,
 				  !source->shared.filter.all_processes);
-	bpf_program__set_autoload(bpf->progs.on_receive, ids[NET_RECEIVE]);
-	bpf_program__set_autoload(bpf->progs.on_tcp4_send, send);
-	bpf_program__set_autoload(bpf->progs.on_udp4_send, send);
-	bpf_program__set_autoload(bpf->progs.on_tcp6_send, send && ipv6);
-	bpf_program__set_autoload(bpf->progs.on_udp6_send, send && ipv6);
+	load_pair(bpf->progs.on_receive, bpf->progs.on_receive_interrupt, ids[NET_RECEIVE]);
+	load_pair(bpf->progs.on_tcp4_send, bpf->progs.on_tcp4_send_interrupt, send);
+	load_pair(bpf->progs.on_udp4_send, bpf->progs.on_udp4_send_interrupt, send);
+	load_pair(bpf->progs.on_tcp6_send, bpf->progs.on_tcp6_send_interrupt, send && ipv6);
+	load_pair(bpf->progs.on_udp6_send, bpf->progs.on_udp6_send_interrupt, send && ipv6);
 }
 
 static int open_net(struct kernel_source *source, const int *ids, char *why,
