@@ -42,7 +42,7 @@ struct buffer {
 };
 
 /* State of the rate limit of an event */
-struct rate_limit {
+struct event_limit {
 	u64 next_ns;		/* CLOCK_MONOTONIC from which on the next event is due; atomic */
 	u64 dropped;		/* events that were not recorded; atomic */
 };
@@ -62,7 +62,7 @@ struct call_layout {
 	u8 is_signed;		/* bits of arguments and of the result that have a sign */
 	/* bits of the conditions on each argument and on the result */
 	u8 where[CALL_RESULT + 1];
-	struct rate_limit limit;
+	struct event_limit limit;
 	u64 dropped_ends;	/* ends of calls whose begins the rate limit dropped; atomic */
 };
 

@@ -30,7 +30,7 @@ const volatile struct where_condition where[3 * WHERE_MAX];
 const volatile __u32 nr_call_where;
 const volatile struct where_condition call_where[WHERE_MAX];
 
-struct rate_limit switch_limit, enter_limit, exit_limit;
+struct event_limit switch_limit, enter_limit, exit_limit;
 
 /* Number of processes that are not recorded because the map `tracked` was full */
 __u64 untracked;

@@ -284,7 +284,7 @@ static __always_inline bool condition_holds(const volatile struct where_conditio
  * one interval after this one, or after the time at which this one was due. Other CPUs may
  * do the same: an event that never wins against these is one too many.
  */
-static __always_inline bool within_rate(struct rate_limit *limit)
+static __always_inline bool within_rate(struct event_limit *limit)
 {
 	u64 now, due, seen;
 	int i;

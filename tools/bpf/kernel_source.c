@@ -29,7 +29,6 @@
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
 #include "tools/bpf/events.h"
-#include "tracked.h"
 
 #define KERNEL_BTF	"/sys/kernel/btf/vmlinux"
 #define MODULE_BTF	"/sys/kernel/btf/tsctrace"

@@ -105,4 +105,15 @@ unsigned long kernel_source_missed(const struct kernel_source *source);
 /* Stops the source and frees it. NULL is allowed. */
 void kernel_source_close(struct kernel_source *source);
 
+/* ---- processes that run already: tracked.c ------------------------------- */
+
+/*
+ * tracked_add - add processes and their present descendants to the map
+ * @map: descriptor of the map. The BPF programs that follow forks are attached already, so
+ *	no descendant is missed.
+ *
+ * Returns 0 or -errno with the reason in @why; -ESRCH: there is no such process.
+ */
+int tracked_add(int map, const pid_t *roots, unsigned int nr, char *why, size_t size);
+
 #endif /* TSCT_TOOLS_KERNEL_SOURCE_H */

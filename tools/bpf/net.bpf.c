@@ -31,7 +31,7 @@ const volatile __u32 net_receive_id;
 const volatile __u32 nr_where;
 const volatile struct where_condition where[2 * WHERE_MAX];
 
-struct rate_limit send_limit, receive_limit;
+struct event_limit send_limit, receive_limit;
 
 /* The packets in one sk_buff: one packet, or several of the same connection */
 struct packet {

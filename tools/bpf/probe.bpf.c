@@ -16,7 +16,7 @@ const volatile struct probe_step steps[PROBE_STEPS_MAX];
 const volatile __u32 nr_where;
 const volatile struct where_condition where[WHERE_MAX];
 
-struct rate_limit limit;
+struct event_limit limit;
 
 static __always_inline __u64 context_word(void *context, __u32 from)
 {
