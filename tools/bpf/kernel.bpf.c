@@ -240,7 +240,7 @@ __noinline int text_wanted(__u32 mask, const struct call_text *text)
 static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, u64 value,
 				       const char *text)
 {
-	if (!nr_call_where || !call->where[i])
+	if (!call->where[i])
 		return true;
 	if (text)
 		return text_wanted(call->where[i], (const struct call_text *)text);
@@ -253,12 +253,12 @@ static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, 
 	opaque(at);								\
 	if (i < call->nr_args && at < CALL_ARGS_MAX) {				\
 		if (call->sizes[i] - 1U < 8) {					\
-			if (!arg_wanted(call, i, register, NULL))		\
+			if (selected && !arg_wanted(call, i, register, NULL))		\
 				return -1;					\
 			at += append_integer(to + at, register, call->sizes[i]); \
 		} else {							\
 			u64 len = append_text(to + at, register, call->sizes[i]); \
-			if (!arg_wanted(call, i, 0, to + at))			\
+			if (selected && !arg_wanted(call, i, 0, to + at))			\
 				return -1;					\
 			at += len;						\
 		}								\
@@ -268,6 +268,7 @@ static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, 
 static __always_inline s64 append_args(const struct call_layout *call,
 				       const struct pt_regs *regs, bool compat, char *to)
 {
+	const bool selected = nr_call_where;
 	u64 at = 0;
 
 	APPEND_ARG(0, compat ? (u32)regs->bx : regs->di);
