@@ -428,19 +428,13 @@ static int select_call(struct where_list *list, const struct tsct_syscall *call,
 /* ---- programs ------------------------------------------------------------ */
 
 /* Sets which programs for network events are loaded. */
-static int configure_net(const struct kernel_source *source, struct net_bpf *bpf,
-			 const int *ids, char *why, size_t size)
+static void configure_net(const struct kernel_source *source, struct net_bpf *bpf,
+			  const int *ids)
 {
-	struct where_condition where[2 * WHERE_MAX] = { 0 };
 	/* Two programs attach to functions that a kernel without IPv6 does not have. */
 	const bool ipv6 = exists("/proc/net/if_inet6");
 	const bool send = ids[NET_SEND];
-	const int nr = select_built_in(source, NET_SEND, NET_RECEIVE, ids, where, why, size);
 
-	if (nr < 0)
-		return nr;
-	bpf->rodata->nr_where = nr;
-	memcpy((void *)bpf->rodata->where, where, sizeof(where));
 	bpf->rodata->net_send_id = ids[NET_SEND];
 	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
 	bpf_program__set_autoload(bpf->progs.mark_socket,
@@ -450,7 +444,6 @@ static int configure_net(const struct kernel_source *source, struct net_bpf *bpf
 	bpf_program__set_autoload(bpf->progs.on_udp4_send, send);
 	bpf_program__set_autoload(bpf->progs.on_tcp6_send, send && ipv6);
 	bpf_program__set_autoload(bpf->progs.on_udp6_send, send && ipv6);
-	return 0;
 }
 
 static int open_net(struct kernel_source *source, const int *ids, char *why,
@@ -459,18 +452,26 @@ static int open_net(struct kernel_source *source, const int *ids, char *why,
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 	const char *step = "load";
 	struct net_bpf *bpf;
-	int error;
+	struct where_condition where[2 * WHERE_MAX];
+	int error, nr;
 
 	if (!ids[NET_SEND] && !ids[NET_RECEIVE])
 		return 0;
+	/* Linux 6.1 has no room on the stack of these programs for more. */
+	nr = select_built_in(source, NET_SEND, NET_RECEIVE, ids, where, why, size);
+	if (nr < 0)
+		return nr;
+	if (nr)
+		return bpf_errors_fail(-EOPNOTSUPP, why, size, "--where cannot select network "
+				       "events; name the event of the condition, as in "
+				       "EVENT:FIELD, or record without -e net");
+	if (source->shared.filter.rate_ns)
+		return bpf_errors_fail(-EOPNOTSUPP, why, size, "--rate-limit cannot limit "
+				       "network events; record without -e net");
 	error = net_open(&source->shared, &bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "open", why, size);
-	error = configure_net(source, bpf, ids, why, size);
-	if (error) {
-		net_bpf__destroy(bpf);
-		return error;
-	}
+	configure_net(source, bpf, ids);
 	error = net_bpf__load(bpf);
 	if (!error) {
 		step = "run";
@@ -779,20 +780,17 @@ void kernel_source_limited(const struct kernel_source *source,
 				       unsigned long dropped), void *context)
 {
 	const struct kernel_bpf *bpf = source->bpf;
-	const struct net_bpf *net = source->net;
-	const unsigned long built_in[NR_EVENTS] = {
+	const unsigned long built_in[SYS_EXIT + 1] = {
 		[SCHED_SWITCH] = READ_ONCE(bpf->bss->switch_limit.dropped),
 		[SYS_ENTER] = READ_ONCE(bpf->bss->enter_limit.dropped),
 		[SYS_EXIT] = READ_ONCE(bpf->bss->exit_limit.dropped),
-		[NET_SEND] = net ? READ_ONCE(net->bss->send_limit.dropped) : 0,
-		[NET_RECEIVE] = net ? READ_ONCE(net->bss->receive_limit.dropped) : 0,
 	};
 	unsigned long dropped;
 	unsigned int i;
 
 	if (!source->shared.filter.rate_ns)
 		return;
-	for (i = 0; i < NR_EVENTS; i++)
+	for (i = 0; i <= SYS_EXIT; i++)
 		if (built_in[i])
 			add(context, kernel_events[i].name, kernel_events[i].kind,
 			    built_in[i]);
