@@ -41,6 +41,7 @@ clang                | clang               | compiles the BPF programs
 bpftool/linux-tools-generic | bpftool      | makes their skeletons
 check                | check.pc            | unit tests
 strace               | strace              | clients that are traced
+linux-perf           | perf                | counts of kernel events, to compare with
 gdb                  | gdb                 | clients that are single-stepped
 valgrind             | valgrind            | clients that are emulated
 sparse               | sparse              | static check of the module

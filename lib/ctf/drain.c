@@ -164,7 +164,7 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 		if (def)
 			tsct_recording_writer_define(d->writer, d->stream, event->id, def,
 					def == &call &&
-					!tsct_syscall_event_is_frequent(event->id));
+					!tsct_syscall_event_is_frequent(call.name));
 	}
 	return tsct_recording_writer_event(d->writer, d->stream, event);
 }

@@ -12,10 +12,11 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/query/filter.h"
+#include "where.h"
 
 struct kernel_source;		/* BPF programs that are loaded and attached */
 
-/* Selects the threads whose events are recorded; all zero: all of the system */
+/* Selects the events that are recorded; all zero: those of the whole system */
 struct kernel_select {
 	/* processes, with their present and later descendants; nr_roots 0: all */
 	const pid_t *roots;
@@ -23,6 +24,9 @@ struct kernel_select {
 	const char *name;	/* name of the threads, 15 bytes count; NULL: any */
 	const char *cgroup;	/* directory of a cgroup (version 2); NULL: any */
 	const struct tsct_filter_ranges *cpus;	/* NULL: all */
+	struct where_list *where;	/* conditions on the fields of events; NULL: none */
+	/* rate limit of each event, see where_rate(); 0: none */
+	uint64_t rate_ns, rate_early_ns;
 };
 
 /* True for the name of a kernel event or of a group ("sched", "syscalls", "net") */
@@ -69,7 +73,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 int kernel_source_pump(struct kernel_source *source);
 
 /*
- * Detaches and unloads the programs: no more events are recorded. The caller then calls
+ * Detaches the programs: no more events are recorded. The caller then calls
  * kernel_source_flush() and reads the channel, until that returns 0.
  */
 void kernel_source_stop(struct kernel_source *source);
@@ -80,6 +84,14 @@ int kernel_source_flush(struct kernel_source *source);
 
 /* Number of events that were recorded in ring buffers of BPF and not moved */
 unsigned long kernel_source_missing(const struct kernel_source *source);
+
+/*
+ * Calls a function for each event that the rate limit dropped, with the number. It is exact
+ * after kernel_source_stop(). @kind: TSCT_KIND_*
+ */
+void kernel_source_limited(const struct kernel_source *source,
+			   void (*add)(void *context, const char *event, unsigned int kind,
+				       unsigned long dropped), void *context);
 
 /* Number of processes that were not recorded because the map of processes was full */
 unsigned long kernel_source_untracked(const struct kernel_source *source);
@@ -92,5 +104,16 @@ unsigned long kernel_source_missed(const struct kernel_source *source);
 
 /* Stops the source and frees it. NULL is allowed. */
 void kernel_source_close(struct kernel_source *source);
+
+/* ---- processes that run already: tracked.c ------------------------------- */
+
+/*
+ * tracked_add - add processes and their present descendants to the map
+ * @map: descriptor of the map. The BPF programs that follow forks are attached already, so
+ *	no descendant is missed.
+ *
+ * Returns 0 or -errno with the reason in @why; -ESRCH: there is no such process.
+ */
+int tracked_add(int map, const pid_t *roots, unsigned int nr, char *why, size_t size);
 
 #endif /* TSCT_TOOLS_KERNEL_SOURCE_H */

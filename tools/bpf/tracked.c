@@ -12,7 +12,7 @@
 #include <bpf/bpf.h>
 
 #include "bpf_errors.h"
-#include "tracked.h"
+#include "kernel_source.h"
 
 /*
  * Adds a process. Its start time 0 (unknown) is not that of the process: the entry is not
