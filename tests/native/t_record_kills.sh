@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Kills recorders and daemons with SIGKILL while kernel events and programs' events are
+# recorded: each recording can be read, no event is missing between its first and its last
+# one unless it is counted as lost, sums are exact where the recorder lives, and nothing
+# stays attached, mapped or on disk. KILLS: number of kills (9).
+# test-timeout: 300
+# test-seconds: 40
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+export TSCTRACE_PROVIDER=daemon
+PATH=$PATH:/usr/sbin
+cd "$work"
+if ! TSCTRACE_PROVIDER=embedded "$ctl" record -q -e sys_enter -o probe -- true 2>err; then
+	echo "kernel events: $(tail -n 1 err)"
+	exit 77
+fi
+RANDOM=${SEED:-$((RANDOM + 1))}
+echo "seed ${SEED:-random}; ${KILLS:=9} kills"
+
+start_daemon() {
+	: >daemon.log
+	"$build/daemon/tsctraced" 2>daemon.log &
+	daemon=$!
+	started+=("$daemon")
+	until_in daemon.log 'clock synchronized'
+}
+
+# Numbers of BPF programs, maps and links of recorders
+attached() {
+	bpftool prog show | grep -c 'name on_\|name follow_' || true
+	bpftool link show | grep -c 'tp_btf\|tracing\|perf_event' || true
+	bpftool map show | grep -c 'name tsct_\|name tracked' || true
+}
+
+# Memory of the system that no process gives back by itself, KiB
+kernel_memory() {
+	awk '/^(Shmem|SUnreclaim):/ { sum += $2 } END { print sum }' /proc/meminfo
+}
+
+# Fails unless the numbers of each thread's events rise by 1, but for events that were lost.
+check_recording() {	# DIR
+	local lost
+	[ -e "$1/metadata" ] || return 0	# killed before its first event
+	# The exit status is 3, as the recording is incomplete.
+	"$ctl" stat --json "$1" >stat 2>err || [ $? = 3 ] ||
+		fail "$1 cannot be read: $(cat err)"
+	lost=$(python3 -c '
+import json
+print(sum(sum(v for v in l.values() if isinstance(v, int)) if isinstance(l, dict) else 0
+	  for l in [json.load(open("stat"))["lost"]]))')
+	"$ctl" dump "$1" >all 2>err || [ $? = 3 ] || fail "dump of $1: $(cat err)"
+	grep ' tick ' all >ticks || return 0
+	awk -v lost="$lost" '
+	{
+		thread = $(NF - 1)
+		nr = substr($NF, 4) + 0
+		if (thread in last && nr != last[thread] + 1) {
+			missing += nr - last[thread] - 1
+			if (nr <= last[thread])
+				bad = 1
+		}
+		last[thread] = nr
+	}
+	END { exit bad || missing > lost }' ticks ||
+		fail "$1: events are missing, $lost are counted as lost"
+	events=$((events + $(wc -l <ticks)))
+}
+
+start_daemon
+"$emit" 100000000 2 30 >/dev/null &
+started+=("$!")
+until_written default 100
+read -r -d '' -a before < <(attached) || true
+events=0 recorders=0 daemons=0
+for ((round = 0; round < KILLS; round++)); do
+	"$ctl" record -q -a -e sched -e syscalls -e 'irq:*' -o "r$round" 2>err.record &
+	recorder=$!
+	started+=("$recorder")
+	sleep "0.$((RANDOM % 9))$((RANDOM % 9 + 1))"
+	if ((RANDOM % 3)); then
+		kill -9 "$recorder"
+		wait "$recorder" 2>/dev/null || true
+		recorders=$((recorders + 1))
+	else
+		[ -e "r$round/metadata" ] || until_in "r$round/metadata" clock
+		kill -9 "$daemon"
+		wait "$daemon" 2>/dev/null || true
+		daemons=$((daemons + 1))
+		sleep 0.3
+		kill -INT "$recorder"
+		wait "$recorder" || [ $? = 3 ] || fail "record: $(cat err.record)"
+		# The exit status says that programs that started without a daemon are missing.
+		run 3 stat --json "r$round"
+		python3 -c '
+import json
+exit(not json.load(open("out"))["sum"]["exact"])' || fail "r$round: published is not recorded + lost"
+		start_daemon
+	fi
+	check_recording "r$round"
+	rm -rf "r$round"
+	((round)) || memory=$(kernel_memory)
+done
+echo "$recorders recorders and $daemons daemons killed, $events events compared"
+[ "$events" -gt 0 ] || fail "no event was recorded"
+
+# The kernel removes a program a while after.
+for ((i = 0; i < 100; i++)); do
+	read -r -d '' -a after < <(attached) || true
+	[ "${after[*]}" != "${before[*]}" ] || break
+	sleep 0.1
+done
+[ "${after[*]}" = "${before[*]}" ] ||
+	fail "programs, links, maps: ${before[*]} before, ${after[*]} after"
+grown=$(($(kernel_memory) - memory))
+echo "kernel memory: $grown KiB more"
+[ "$grown" -lt 65536 ] || fail "kernel memory grew by $grown KiB"
+# The next recorder removes what killed ones have left, when it is old enough.
+sleep 11
+TSCTRACE_PROVIDER=embedded run 0 record -q -o last -- "$emit" 10 1
+left=$(find "$XDG_RUNTIME_DIR" -name 'tsctrace-*' | wc -l)
+[ "$left" = 0 ] || fail "$left directories of killed recorders are left"
