@@ -29,6 +29,18 @@ struct record {
 	u64 monotonic_ns;
 };
 
+/*
+ * Kinds of records in the ring buffer `statedump`, which have the same header: `id` is the
+ * kind. The recorder writes what they say into the recording's statedump, see
+ * lib/statedump.
+ */
+enum statedump_kind {
+	STATEDUMP_THREAD,	/* struct statedump_thread */
+	STATEDUMP_EXEC,		/* u32 tgid, then the file name with its NUL */
+	STATEDUMP_CGROUP,	/* u64 ID, then the path with its NUL */
+	STATEDUMP_STACK,
+};
+
 #define STRING_MAX	256	/* maximum size of a string with its NUL, bytes */
 #define STRING_SHORT	64	/* the same of a short name */
 #define BUFFER_PAYLOAD	4096	/* size of a payload at which nothing more is added */

@@ -111,6 +111,23 @@ struct {
 } counts SEC(".maps");
 
 /*
+ * With and without the module: a ring buffer for the recording's statedump, and the number
+ * of records for which it had no room. All programs of a recording share these maps.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} statedump SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, u64);
+} statedump_lost SEC(".maps");
+
+/*
  * An element of skb_shared_info.frags. Kernels before 6.7 name the members differently
  * (bio_vec), at the same offsets.
  */
@@ -225,6 +242,26 @@ static __always_inline void emit(__u32 id, struct record *record, u64 size)
 		tsct_bpf_emit(channel_handle, id, record + 1, size);
 	else
 		emit_to_ring(id, record, size);
+}
+
+/* Adds a record to the statedump. @record: header, not set, and @size bytes of payload.
+ * Returns false if there was no room for it. */
+static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 size)
+{
+	const __u32 zero = 0;
+	u64 *lost;
+
+	record->len = sizeof(*record) + size;
+	record->id = kind;
+	record->tid = bpf_get_current_pid_tgid();
+	record->monotonic_ns = bpf_ktime_get_ns();
+	if (!bpf_ringbuf_output(&statedump, record, sizeof(*record) + size,
+				BPF_RB_NO_WAKEUP))
+		return true;
+	lost = bpf_map_lookup_elem(&statedump_lost, &zero);
+	if (lost)
+		__sync_fetch_and_add(lost, 1);
+	return false;
 }
 
 struct net;

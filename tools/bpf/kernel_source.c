@@ -25,6 +25,7 @@
 #include "net_bpf.skel.h"
 #include "net_stock_bpf.skel.h"
 #include "probe.h"
+#include "statedump_ring.h"
 #include "lib/syscalls/syscalls.h"
 #include "tools/bpf/events.h"
 #include "tracked.h"
@@ -43,6 +44,7 @@ struct kernel_source {
 	struct kernel_bpf *bpf;
 	struct net_bpf *net;		/* network programs; NULL: none selected */
 	struct bpf_rings *rings;	/* NULL: events go to the module */
+	struct statedump_ring *statedump;
 	struct bpf_shared shared;	/* maps and constants of all objects */
 	struct probe *probes;
 	struct probe_program *programs;	/* of the probes */
@@ -569,6 +571,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 	bpf_errors_begin();
 	source->shared = (struct bpf_shared) {
 		.rings = -1, .counts = -1, .buffers = -1, .tracked = -1, .cgroup = -1,
+		.statedump = -1, .statedump_lost = -1,
 		.channel_handle = tsct_channel_info(channel) ?
 			tsct_channel_info(channel)->bpf_handle : 0,
 	};
@@ -586,8 +589,16 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		source->shared.rings = bpf_rings_map(source->rings);
 		source->shared.counts = bpf_rings_counts(source->rings);
 	}
-	if (!error)
+	if (!error) {
+		error = statedump_ring_open(clock, &source->statedump);
+		if (error)
+			bpf_errors_fail_step(error, "make a ring buffer for", why, size);
+	}
+	if (!error) {
+		source->shared.statedump = statedump_ring_map(source->statedump);
+		source->shared.statedump_lost = statedump_ring_lost_map(source->statedump);
 		error = open_and_load(source, select, set, ids, why, size);
+	}
 	if (!error)
 		error = open_probes(source, channel, why, size);
 	bpf_errors_end();
@@ -608,6 +619,17 @@ int kernel_source_pump(struct kernel_source *source)
 int kernel_source_flush(struct kernel_source *source)
 {
 	return source->rings ? bpf_rings_pump(source->rings, true) : 0;
+}
+
+int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
+			    void *context)
+{
+	return statedump_ring_pump(source->statedump, take, context);
+}
+
+unsigned long kernel_source_statedump_lost(const struct kernel_source *source)
+{
+	return statedump_ring_lost(source->statedump);
 }
 
 unsigned long kernel_source_missing(const struct kernel_source *source)
@@ -650,6 +672,7 @@ void kernel_source_close(struct kernel_source *source)
 		return;
 	kernel_source_stop(source);
 	bpf_rings_close(source->rings);
+	statedump_ring_close(source->statedump);
 	if (source->shared.buffers >= 0)
 		close(source->shared.buffers);
 	free(source->programs);

@@ -12,6 +12,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/query/filter.h"
+#include "statedump_ring.h"
 
 struct kernel_source;		/* BPF programs that are loaded and attached */
 
@@ -77,6 +78,16 @@ void kernel_source_stop(struct kernel_source *source);
 /* Moves events into the channel after kernel_source_stop(). Returns the number of events
  * moved, or -errno. */
 int kernel_source_flush(struct kernel_source *source);
+
+/*
+ * Takes what programs found out about the system since the last call: calls @take with each
+ * record, in the order of arrival. To be called before and after kernel_source_stop().
+ * Returns 0 or -errno. kernel_source_statedump_lost() returns the number of records for
+ * which the ring buffer had no room.
+ */
+int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
+			    void *context);
+unsigned long kernel_source_statedump_lost(const struct kernel_source *source);
 
 /* Number of events that were recorded in ring buffers of BPF and not moved */
 unsigned long kernel_source_missing(const struct kernel_source *source);

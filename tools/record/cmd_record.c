@@ -228,6 +228,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	while (!err && !is_over(child, end)) {
 		if (s->source)
 			err = kernel_source_pump(s->source);
+		record_statedump_poll(s);
 		if (!err && !s->o->flight)
 			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
 					       &taken);

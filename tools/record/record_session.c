@@ -212,13 +212,16 @@ int record_session_end(struct record_session *s)
 		s->untracked = kernel_source_untracked(s->source);
 		s->missed = kernel_source_missed(s->source);
 		kernel_source_stop(s->source);
-		flush_kernel_events(s);
 	}
+	record_statedump_end(s);
+	if (s->source)
+		flush_kernel_events(s);
 	if (s->o->flight) {
 		s->rec.snapshot = 1;
 		err = open_drains(s);
 		if (!s->writer)
 			return err;
+		record_statedump_flush(s);
 		record_clock_follow(s);
 		/* If the snapshot of a channel's rings fails, tsct_drains_pass() below
 		 * records the events that are left in the rings. */
@@ -285,6 +288,7 @@ void record_session_close(struct record_session *s)
 	unsigned int i;
 
 	record_sync_close(s);
+	record_statedump_close(s);
 	kernel_source_close(s->source);
 	for (i = 0; i < RECORD_CHANNELS; i++) {
 		tsct_drain_close(s->drains[i]);

@@ -410,7 +410,7 @@ int record_show_summary(const struct record_session *s,
 /* Returns the number of sync samples written to disk */
 static __u64 count_samples(const struct record_session *s)
 {
-	return s->rec.streams[s->rec.nr_streams].counts[0].events;
+	return tsct_recording_samples_class(&s->rec)->counts[0].events;
 }
 
 void record_sync_show(const struct record_session *s)
