@@ -76,6 +76,15 @@ struct ring_counts {
 	u64 reserved[5];	/* counts of two CPUs are not in one cache line */
 };
 
+/* Payload of a record of STATEDUMP_THREAD: struct tsct_statedump_thread */
+struct statedump_thread {
+	u32 tid, tgid;
+	u64 start_ns;
+	u32 ns_tid, ns_tgid, pid_ns;
+	u64 cgroup;
+	char name[16];
+} __attribute__((packed));
+
 #define SCHED_SWITCH_FIELDS(I, C) \
 	C(16, prev_comm) \
 	I(s32, prev_tid, "") \

@@ -143,6 +143,42 @@ struct thread_info {
 	__u32 status;
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+/* Number of a task in its pid namespace, which has this level, and in those above it */
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	int exit_state;
@@ -151,6 +187,17 @@ struct task_struct {
 	int tgid;
 	u64 start_boottime;
 	char comm[16];
+	struct pid *thread_pid;
+	struct task_struct *group_leader;
+	struct css_set *cgroups;
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct bpf_iter__task {
+	struct task_struct *task;
 };
 
 struct pt_regs {

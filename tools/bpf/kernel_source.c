@@ -28,6 +28,8 @@
 #include "statedump_ring.h"
 #include "lib/syscalls/syscalls.h"
 #include "tools/bpf/events.h"
+#include "tasks_bpf.skel.h"
+#include "tasks_stock_bpf.skel.h"
 #include "tracked.h"
 
 #define KERNEL_BTF	"/sys/kernel/btf/vmlinux"
@@ -39,12 +41,14 @@
 
 BPF_OPEN(kernel)
 BPF_OPEN(net)
+BPF_OPEN(tasks)
 
 struct kernel_source {
 	struct kernel_bpf *bpf;
 	struct net_bpf *net;		/* network programs; NULL: none selected */
 	struct bpf_rings *rings;	/* NULL: events go to the module */
 	struct statedump_ring *statedump;
+	struct tasks_bpf *tasks;
 	struct bpf_shared shared;	/* maps and constants of all objects */
 	struct probe *probes;
 	struct probe_program *programs;	/* of the probes */
@@ -530,6 +534,52 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 		bpf_share_map(bpf->maps.buffers, source->shared.buffers);
 }
 
+/* Runs an iterator's program once over all that it iterates. Returns 0 or -errno. */
+static int iterate(const struct bpf_program *program)
+{
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	char unused[64];
+	ssize_t n = 0;
+	int fd;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd >= 0)
+		do
+			n = read(fd, unused, sizeof(unused));
+		while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	if (fd < 0 || n < 0)
+		n = -errno;
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+	return (int)n;
+}
+
+/* Reports the threads that there are, and later changes, for the statedump. */
+static int open_tasks(struct kernel_source *source, char *why, size_t size)
+{
+	const char *step = "open";
+	int error = tasks_open(&source->shared, &source->tasks);
+
+	if (!error) {
+		step = "load";
+		error = tasks_bpf__load(source->tasks);
+	}
+	if (!error) {
+		step = "attach";
+		bpf_program__set_autoattach(source->tasks->progs.report_all, false);
+		bpf_program__set_autoattach(source->tasks->progs.who_am_i, false);
+		error = tasks_bpf__attach(source->tasks);
+	}
+	if (!error) {
+		step = "run";
+		error = iterate(source->tasks->progs.report_all);
+	}
+	return error ? bpf_errors_fail_step(error, step, why, size) : 0;
+}
+
 static int open_and_load(struct kernel_source *source, const struct kernel_select *select,
 			 unsigned int set, const int *ids, char *why, size_t size)
 {
@@ -554,7 +604,7 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 		return bpf_errors_fail_step(error, "attach", why, size);
 	error = select->nr_roots ? tracked_add(source->shared.tracked, select->roots,
 					       select->nr_roots, why, size) : 0;
-	return error ?: open_net(source, ids, why, size);
+	return error ?: open_tasks(source, why, size) ?: open_net(source, ids, why, size);
 }
 
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
@@ -660,8 +710,10 @@ void kernel_source_stop(struct kernel_source *source)
 
 	for (i = 0; source->programs && i < source->nr_probes; i++)
 		probe_detach(&source->programs[i]);
+	tasks_bpf__destroy(source->tasks);
 	net_bpf__destroy(source->net);
 	kernel_bpf__destroy(source->bpf);
+	source->tasks = NULL;
 	source->net = NULL;
 	source->bpf = NULL;
 }

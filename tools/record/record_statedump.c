@@ -80,6 +80,10 @@ static int take(void *context, unsigned int kind, uint64_t cycles, const void *p
 	struct record_session *s = context;
 
 	switch (kind) {
+	case STATEDUMP_THREAD:
+		record_statedump_event(s, TSCT_STATEDUMP_THREAD, cycles, payload,
+				       (__u32)size);
+		break;
 	case STATEDUMP_EXEC:
 		record_statedump_event(s, TSCT_STATEDUMP_EXEC, cycles, payload,
 				       (__u32)size);
