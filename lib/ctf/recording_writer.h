@@ -38,6 +38,11 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
 				  const struct tsct_clock_params *params, __u64 at);
 
+/* From now on, notes the threads of channels' events in @notes; NULL: no more. */
+struct tsct_tid_notes;
+void tsct_recording_writer_note(struct tsct_recording_writer *writer,
+				struct tsct_tid_notes *notes);
+
 /* Marks the metadata as out of date, so that it is written before the next packet. */
 void tsct_recording_writer_touch(struct tsct_recording_writer *writer);
 

@@ -188,6 +188,7 @@ struct task_struct {
 	u64 start_boottime;
 	char comm[16];
 	struct pid *thread_pid;
+	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct css_set *cgroups;
 };

@@ -2,6 +2,7 @@
 /* Loads and attaches the BPF programs that record kernel events */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -30,7 +31,6 @@
 #include "tools/bpf/events.h"
 #include "tasks_bpf.skel.h"
 #include "tasks_stock_bpf.skel.h"
-#include "tracked.h"
 
 #define KERNEL_BTF	"/sys/kernel/btf/vmlinux"
 #define MODULE_BTF	"/sys/kernel/btf/tsctrace"
@@ -213,7 +213,6 @@ int kernel_source_module_ready(const char *const *events, unsigned int nr, char 
 static int check_prerequisites(struct tsct_channel *channel, char *why, size_t size)
 {
 	const struct tsct_channel_header *header = tsct_channel_info(channel);
-	struct stat st;
 	int error;
 
 	if (!header)
@@ -228,12 +227,6 @@ static int check_prerequisites(struct tsct_channel *channel, char *why, size_t s
 		error = kernel_source_module_ready(NULL, 0, why, size);
 	if (error)
 		return error;
-	/* BPF programs compare pids as the initial pid namespace numbers processes. */
-	if (!stat("/proc/self/ns/pid", &st) &&
-	    st.st_ino != INITIAL_PID_NAMESPACE)
-		return bpf_errors_fail(-EOPNOTSUPP, why, size,
-			    "processes cannot be identified from inside a pid "
-			    "namespace; record outside the container");
 	return 0;
 }
 
@@ -485,7 +478,6 @@ static void make_filter(struct kernel_source *source, const struct kernel_select
 	struct kernel_filter *filter = &source->shared.filter;
 	unsigned int cpu;
 
-	filter->self_tgid = (u32)getpid();
 	filter->all_processes = !select->nr_roots;
 	filter->by_cgroup = select->cgroup != NULL;
 	filter->by_cpu = select->cpus && select->cpus->nr;
@@ -534,10 +526,16 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 		bpf_share_map(bpf->maps.buffers, source->shared.buffers);
 }
 
-/* Runs an iterator's program once over all that it iterates. Returns 0 or -errno. */
-static int iterate(const struct bpf_program *program)
+/* ---- threads and processes --------------------------------------------- */
+
+/* Runs an iterator's program once for each thread, or for the thread @tid of this process's
+ * pid namespace unless that is 0. Returns 0 or -errno. */
+static int iterate(const struct bpf_program *program, pid_t tid)
 {
-	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	union bpf_iter_link_info info = { .task.tid = (__u32)tid };
+	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
+		    .link_info_len = sizeof(info));
+	struct bpf_link *link = bpf_program__attach_iter(program, tid ? &options : NULL);
 	char unused[64];
 	ssize_t n = 0;
 	int fd;
@@ -557,28 +555,86 @@ static int iterate(const struct bpf_program *program)
 	return (int)n;
 }
 
-/* Reports the threads that there are, and later changes, for the statedump. */
-static int open_tasks(struct kernel_source *source, char *why, size_t size)
+/*
+ * Finds this process's number in the initial pid namespace, which BPF programs compare.
+ * Returns 0 or -errno.
+ */
+static int find_self(const struct bpf_shared *shared, __u32 *ret_tgid)
 {
-	const char *step = "open";
+	struct bpf_program *program;
+	struct tasks_bpf *tasks;
+	struct stat st;
+	int error;
+
+	*ret_tgid = (__u32)getpid();
+	if (!stat("/proc/self/ns/pid", &st) && st.st_ino == INITIAL_PID_NAMESPACE)
+		return 0;
+	error = tasks_open(shared, &tasks);
+	if (error)
+		return error;
+	bpf_object__for_each_program(program, tasks->obj)
+		bpf_program__set_autoload(program, program == tasks->progs.find_process);
+	error = tasks_bpf__load(tasks) ?: iterate(tasks->progs.find_process, getpid());
+	if (!error && !tasks->bss->found_tgid)
+		error = -ESRCH;
+	*ret_tgid = tasks->bss ? tasks->bss->found_tgid : 0;
+	tasks_bpf__destroy(tasks);
+	return error;
+}
+
+/*
+ * Adds processes and their present descendants to the map `tracked`. Forks are followed
+ * already, so no descendant is missed.
+ */
+static int track(const struct tasks_bpf *tasks, const struct kernel_select *select,
+		 char *why, size_t size)
+{
+	unsigned int i;
+	int error = 0;
+
+	for (i = 0; !error && i < select->nr_roots; i++) {
+		if (kill(select->roots[i], 0) && errno == ESRCH)
+			return bpf_errors_fail(-ESRCH, why, size, "there is no process %d",
+					       select->roots[i]);
+		error = iterate(tasks->progs.track_root, select->roots[i]);
+	}
+	while (!error && tasks->bss->nr_added) {
+		tasks->bss->nr_added = 0;
+		error = iterate(tasks->progs.track_children, 0);
+	}
+	return error ? bpf_errors_fail(error, why, size, "cannot find processes and their "
+				       "children: %s", strerror(-error)) : 0;
+}
+
+/* Tracks the selected processes, and reports the threads that there are, and later
+ * changes, for the statedump. */
+static int open_tasks(struct kernel_source *source, const struct kernel_select *select,
+		      char *why, size_t size)
+{
 	int error = tasks_open(&source->shared, &source->tasks);
+	struct bpf_program *program;
+	const char *step = "open";
 
 	if (!error) {
 		step = "load";
 		error = tasks_bpf__load(source->tasks);
 	}
-	if (!error) {
-		step = "attach";
-		bpf_program__set_autoattach(source->tasks->progs.report_all, false);
-		bpf_program__set_autoattach(source->tasks->progs.who_am_i, false);
-		error = tasks_bpf__attach(source->tasks);
-	}
-	if (!error) {
-		step = "run";
-		error = iterate(source->tasks->progs.report_all);
-	}
-	return error ? bpf_errors_fail_step(error, step, why, size) : 0;
+	if (error)
+		return bpf_errors_fail_step(error, step, why, size);
+	error = track(source->tasks, select, why, size);
+	if (error)
+		return error;
+	bpf_object__for_each_program(program, source->tasks->obj)
+		if (bpf_program__expected_attach_type(program) == BPF_TRACE_ITER)
+			bpf_program__set_autoattach(program, false);
+	error = tasks_bpf__attach(source->tasks);
+	if (error)
+		return bpf_errors_fail_step(error, "attach", why, size);
+	error = iterate(source->tasks->progs.report_all, 0);
+	return error ? bpf_errors_fail_step(error, "run", why, size) : 0;
 }
+
+/* ---- all programs ------------------------------------------------------- */
 
 static int open_and_load(struct kernel_source *source, const struct kernel_select *select,
 			 unsigned int set, const int *ids, char *why, size_t size)
@@ -586,6 +642,9 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 	int error;
 
 	make_filter(source, select);
+	error = find_self(&source->shared, &source->shared.filter.self_tgid);
+	if (error)
+		return bpf_errors_fail_step(error, "run", why, size);
 	error = kernel_open(&source->shared, &source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "open", why, size);
@@ -602,9 +661,7 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 	error = kernel_bpf__attach(source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "attach", why, size);
-	error = select->nr_roots ? tracked_add(source->shared.tracked, select->roots,
-					       select->nr_roots, why, size) : 0;
-	return error ?: open_tasks(source, why, size) ?: open_net(source, ids, why, size);
+	return open_tasks(source, select, why, size) ?: open_net(source, ids, why, size);
 }
 
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,

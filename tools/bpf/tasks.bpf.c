@@ -11,8 +11,8 @@
 /* ID of the hierarchy of cgroups of version 2 */
 #define DEFAULT_HIERARCHY 0
 
-/* Number of the calling thread, as the initial pid namespace has it: result of who_am_i */
-__u64 caller;
+__u32 found_tgid;	/* result of find_process, in the initial pid namespace */
+__u32 nr_added;		/* number of processes that track_children added */
 
 struct exec_record {
 	struct record record;
@@ -136,11 +136,52 @@ int report_all(struct bpf_iter__task *it)
 	return 0;
 }
 
-/* Run by the recorder, which may be in a nested pid namespace. */
-SEC("raw_tp")
-int who_am_i(void *unused)
+/*
+ * Run for one thread, which the recorder names by its number in the recorder's own pid
+ * namespace.
+ */
+SEC("iter/task")
+int find_process(struct bpf_iter__task *it)
 {
-	caller = bpf_get_current_pid_tgid();
+	struct task_struct *task = it->task;
+
+	if (task)
+		found_tgid = task->tgid;
+	return 0;
+}
+
+static __always_inline void track(const struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	u64 start = task->group_leader->start_boottime;
+
+	if (!bpf_map_update_elem(&tracked, &tgid, &start, BPF_NOEXIST))
+		nr_added++;
+}
+
+/* Run for one thread: its process is the root of a traced tree. */
+SEC("iter/task")
+int track_root(struct bpf_iter__task *it)
+{
+	struct task_struct *task = it->task;
+
+	if (task)
+		track(task);
+	return 0;
+}
+
+/* Run until it adds no process: a process may get children meanwhile. */
+SEC("iter/task")
+int track_children(struct bpf_iter__task *it)
+{
+	struct task_struct *task = it->task;
+	__u32 parent;
+
+	if (!task || task->pid != task->tgid)
+		return 0;
+	parent = task->real_parent->tgid;
+	if (bpf_map_lookup_elem(&tracked, &parent))
+		track(task);
 	return 0;
 }
 

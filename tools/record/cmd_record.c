@@ -228,10 +228,10 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	while (!err && !is_over(child, end)) {
 		if (s->source)
 			err = kernel_source_pump(s->source);
-		record_statedump_poll(s);
 		if (!err && !s->o->flight)
 			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
 					       &taken);
+		record_statedump_poll(s, taken < MANY_EVENTS);
 		if (!err)
 			err = do_periodic_work(s, &last);
 		if (!err && s->o->flight)

@@ -19,6 +19,7 @@ void record_session_init(struct record_session *s,
 	s->o = o;
 	s->opened_ns = tsct_monotonic_ns();
 	s->dirfd = -1;
+	record_statedump_init(s);
 	if (o->dir)
 		snprintf(s->dir, sizeof(s->dir), "%s", o->dir);
 	else
@@ -91,6 +92,8 @@ static int open_drains(struct record_session *s)
 	if (err)
 		record_error("%s: %s; %s", s->dir, strerror(-err),
 			     record_dir_fix(err));
+	if (!err)
+		record_statedump_begin(s);
 	for (i = 0; !err && i < s->nr_channels; i++) {
 		err = tsct_drain_open(s->channels[i], s->clock, s->writer, &s->rec,
 				      i, &s->drains[i]);
@@ -128,8 +131,10 @@ int record_session_begin(struct record_session *s, pid_t root)
 		record_error("kernel events: %s", why);
 		if (s->o->verbose)
 			fputs(bpf_errors_log(), stderr);
+		return err;
 	}
-	return err;
+	record_statedump_cgroups(s);
+	return 0;
 }
 
 /* ---- during the recording ---------------------------------------------- */
@@ -213,15 +218,16 @@ int record_session_end(struct record_session *s)
 		s->missed = kernel_source_missed(s->source);
 		kernel_source_stop(s->source);
 	}
-	record_statedump_end(s);
-	if (s->source)
+	record_statedump_poll(s, true);
+	if (s->source) {
+		s->statedump.lost += kernel_source_statedump_lost(s->source);
 		flush_kernel_events(s);
+	}
 	if (s->o->flight) {
 		s->rec.snapshot = 1;
 		err = open_drains(s);
 		if (!s->writer)
 			return err;
-		record_statedump_flush(s);
 		record_clock_follow(s);
 		/* If the snapshot of a channel's rings fails, tsct_drains_pass() below
 		 * records the events that are left in the rings. */
@@ -243,6 +249,7 @@ int record_session_end(struct record_session *s)
 	passes = max / sizeof(struct tsct_record) / 1024 + 2;
 	for (; taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
+	record_statedump_poll(s, true);
 	/*
 	 * A recording with events from before its start counts every event lost since
 	 * the channel was created, because the times of lost events are unknown.
@@ -288,7 +295,6 @@ void record_session_close(struct record_session *s)
 	unsigned int i;
 
 	record_sync_close(s);
-	record_statedump_close(s);
 	kernel_source_close(s->source);
 	for (i = 0; i < RECORD_CHANNELS; i++) {
 		tsct_drain_close(s->drains[i]);
@@ -297,6 +303,7 @@ void record_session_close(struct record_session *s)
 	tsct_recording_writer_close(s->writer);
 	tsct_clock_close(s->clock);
 	tsct_server_stop(s->server);
+	record_statedump_close(s);
 	if (s->server_dir[0])
 		rmdir(s->server_dir);
 	if (s->dirfd >= 0)
