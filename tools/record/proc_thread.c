@@ -30,7 +30,7 @@ static __u32 status_number(const char *status, const char *name)
 
 	if (!at)
 		return 0;
-	end = strchrnul(at, '\n');
+	end = strchrnul(at + 1, '\n');
 	for (last = end; last > at && last[-1] != '\t' && last[-1] != ' '; last--)
 		;
 	return (__u32)strtoul(last, NULL, 10);
