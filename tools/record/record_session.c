@@ -218,7 +218,7 @@ int record_session_end(struct record_session *s)
 		s->missed = kernel_source_missed(s->source);
 		kernel_source_stop(s->source);
 	}
-	record_statedump_poll(s, true);
+	record_statedump_poll(s, true, false);
 	if (s->source) {
 		s->statedump.lost += kernel_source_statedump_lost(s->source);
 		flush_kernel_events(s);
@@ -249,7 +249,7 @@ int record_session_end(struct record_session *s)
 	passes = max / sizeof(struct tsct_record) / 1024 + 2;
 	for (; taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
-	record_statedump_poll(s, true);
+	record_statedump_poll(s, true, true);
 	/*
 	 * A recording with events from before its start counts every event lost since
 	 * the channel was created, because the times of lost events are unknown.

@@ -57,30 +57,60 @@ static void add_event(struct record_session *s, __u32 id, __u64 cycles, const vo
 	dump->used += size;
 }
 
-/*
- * Writes the events that were added. Their times are raised to that of the event before.
- * The recording writer counts events that it fails to write.
- */
-static void write_events(struct record_session *s)
+static int by_cycles(const void *a, const void *b)
+{
+	const struct tsct_record *x = *(const struct tsct_record *const *)a;
+	const struct tsct_record *y = *(const struct tsct_record *const *)b;
+
+	if (x->cycles != y->cycles)
+		return x->cycles < y->cycles ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+static void write_event(struct record_session *s, const struct tsct_record *r)
+{
+	__u64 *last = &s->statedump.last_cycles;
+	struct tsct_event event = {
+		.id = r->id, .payload = r + 1, .len = r->len - sizeof(*r),
+	};
+
+	*last = *last < s->rec.begin ? s->rec.begin : *last;
+	*last = *last < r->cycles ? r->cycles : *last;
+	event.cycles = *last;
+	/* The recording writer counts events that it fails to write. */
+	tsct_recording_writer_event(s->writer, s->rec.statedump, &event);
+}
+
+/* Writes the events that were added, up to a time, in the order of their times. */
+static void write_events(struct record_session *s, __u64 until)
 {
 	struct record_statedump *dump = &s->statedump;
-	const struct tsct_record *r;
-	struct tsct_event event;
-	size_t at;
+	const struct tsct_record **all, *r;
+	size_t at, nr = 0, i, kept = 0, size;
 
+	if (!dump->used)
+		return;
+	all = malloc(dump->used / sizeof(*r) * sizeof(*all));
+	if (!all)
+		return;
 	for (at = 0; at < dump->used; at += tsct_record_size(r->len - sizeof(*r))) {
 		r = (const struct tsct_record *)(dump->held + at);
-		if (dump->last_cycles < s->rec.begin)
-			dump->last_cycles = s->rec.begin;
-		if (dump->last_cycles < r->cycles)
-			dump->last_cycles = r->cycles;
-		event = (struct tsct_event) {
-			.id = r->id, .cycles = dump->last_cycles, .payload = r + 1,
-			.len = r->len - sizeof(*r),
-		};
-		tsct_recording_writer_event(s->writer, s->rec.statedump, &event);
+		all[nr++] = r;
 	}
-	dump->used = 0;
+	qsort(all, nr, sizeof(*all), by_cycles);
+	for (i = 0; i < nr && all[i]->cycles <= until; i++)
+		write_event(s, all[i]);
+	free(all);
+	/* Keeps the others, in the order in which they came. */
+	for (at = 0; at < dump->used; at += size) {
+		r = (const struct tsct_record *)(dump->held + at);
+		size = tsct_record_size(r->len - sizeof(*r));
+		if (r->cycles <= until)
+			continue;
+		memmove(dump->held + kept, r, size);
+		kept += size;
+	}
+	dump->used = kept;
 }
 
 /* ---- cgroups ----------------------------------------------------------------- */
@@ -187,15 +217,15 @@ static bool is_same(const struct tsct_statedump_thread *a,
 	return off <= START_SLACK_NS && !memcmp(&copy, b, sizeof(copy));
 }
 
-/* Writes the state of a thread, if it is new. */
+/* Writes the state of a thread. @changed: also if it is the last that was written */
 static void add_thread(struct record_session *s, __u64 cycles,
-		       const struct tsct_statedump_thread *state)
+		       const struct tsct_statedump_thread *state, bool changed)
 {
 	struct known_thread *known = find_thread(&s->statedump, state->tid);
 
 	if (known) {
 		known->checked_ns = tsct_monotonic_ns();
-		if (is_same(&known->state, state))
+		if (!changed && is_same(&known->state, state))
 			return;
 		known->state = *state;
 	}
@@ -213,7 +243,7 @@ static void read_thread(struct record_session *s, __u32 tid)
 	pthread_mutex_lock(&s->statedump.lock);
 	if (*path)
 		add_cgroup(s, cycles, state.cgroup, path);
-	add_thread(s, cycles, &state);
+	add_thread(s, cycles, &state, false);
 	pthread_mutex_unlock(&s->statedump.lock);
 }
 
@@ -221,8 +251,11 @@ void record_statedump_on_thread(void *session, __u32 tid)
 {
 	struct record_session *s = session;
 
-	/* The recorder itself connects before it has a clock. */
-	if (s->clock && tid != (__u32)getpid() && !s->statedump.other_numbers)
+	/*
+	 * The recorder itself connects before it has a clock. BPF programs report all
+	 * programs that this server serves.
+	 */
+	if (s->clock && tid != (__u32)getpid() && !s->o->nr_events)
 		read_thread(s, tid);
 }
 
@@ -264,7 +297,7 @@ static int take(void *context, unsigned int kind, uint64_t cycles, const void *p
 
 	switch (kind) {
 	case STATEDUMP_THREAD:
-		add_thread(s, cycles, payload);
+		add_thread(s, cycles, payload, true);
 		break;
 	case STATEDUMP_EXEC:
 		add_event(s, TSCT_STATEDUMP_EXEC, cycles, payload, (__u32)size);
@@ -279,8 +312,10 @@ static int take(void *context, unsigned int kind, uint64_t cycles, const void *p
 	return 0;
 }
 
-void record_statedump_poll(struct record_session *s, bool idle)
+void record_statedump_poll(struct record_session *s, bool idle, bool is_last)
 {
+	const __u64 now = tsct_clock_cycles(s->clock);
+
 	if (s->source) {
 		pthread_mutex_lock(&s->statedump.lock);
 		kernel_source_statedump(s->source, take, s);
@@ -291,7 +326,8 @@ void record_statedump_poll(struct record_session *s, bool idle)
 	if (!s->writer)
 		return;
 	pthread_mutex_lock(&s->statedump.lock);
-	write_events(s);
+	/* What comes later may be earlier than the present time, but not than `now`. */
+	write_events(s, is_last ? UINT64_MAX : now);
 	pthread_mutex_unlock(&s->statedump.lock);
 }
 

@@ -51,11 +51,12 @@ void record_statedump_cgroups(struct record_session *s);
 /*
  * record_statedump_poll - take what is new
  * @idle: there is time to read about all threads that have written events
+ * @is_last: nothing comes afterwards
  *
  * Called after each pass over the rings, and once between kernel_source_stop() and
  * kernel_source_close().
  */
-void record_statedump_poll(struct record_session *s, bool idle);
+void record_statedump_poll(struct record_session *s, bool idle, bool is_last);
 
 /* Reads about a thread that waits for the embedded server. In the server's thread. */
 void record_statedump_on_thread(void *session, __u32 tid);
