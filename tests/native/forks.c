@@ -204,5 +204,6 @@ int main(int argc, char **argv)
 	}
 	unlink(addr.sun_path);
 	kill(first, SIGKILL);
+	waitpid(first, NULL, 0);
 	return fclose(to) != 0;
 }

@@ -94,7 +94,7 @@ bool proc_thread_read(__u32 tid, struct tsct_statedump_thread *ret, char *path,
 		ret->tgid = status_number(text, "\nTgid:");
 		ret->ns_tgid = status_number(text, "\nNStgid:");
 		ret->ns_tid = status_number(text, "\nNSpid:");
-		ok = true;
+		ok = ret->tgid;	/* 0: it has ended meanwhile */
 		if (read_file(dir, "cgroup", text, sizeof(text)))
 			parse_cgroup(text, ret, path, path_size);
 		if (!fstatat(dir, "ns/pid", &st, 0))
