@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto. A
- * node is shown as a process, as recordings identify threads only. Names are written
- * once, in the first packet that needs them.
+ * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto. Names
+ * are written once, in the first packet that needs them. Threads of unknown processes are in
+ * a process that stands for the node.
  */
 #include <errno.h>
 #include <inttypes.h>
