@@ -11,7 +11,6 @@
 #include "recording_writer.h"
 #include "stream.h"
 #include "ticks.h"
-#include "tid_notes.h"
 
 #define META		"metadata"
 /* temporary name of the metadata, hidden from readers */

@@ -102,7 +102,7 @@ int BPF_PROG(report_exec, struct task_struct *task, int old_tid,
 					binprm->filename);
 	size = len;
 	opaque(size);
-	if (size - 1 < sizeof(all.filename))
+	if (size <= sizeof(all.filename))
 		emit_statedump(STATEDUMP_EXEC, &all.record, sizeof(all.tgid) + size);
 	return 0;
 }
@@ -120,7 +120,7 @@ int BPF_PROG(report_cgroup, struct cgroup *made, const char *path)
 	len = bpf_probe_read_kernel_str(all.path, sizeof(all.path), path);
 	size = len;
 	opaque(size);
-	if (size - 1 < sizeof(all.path))
+	if (size <= sizeof(all.path))
 		emit_statedump(STATEDUMP_CGROUP, &all.record, sizeof(all.id) + size);
 	return 0;
 }

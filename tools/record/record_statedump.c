@@ -12,7 +12,6 @@
 #include "cmd_record.h"
 #include "lib/core/ring.h"
 #include "lib/client/gettime.h"
-#include "lib/ctf/tid_notes.h"
 #include "lib/statedump/statedump.h"
 #include "proc_thread.h"
 #include "tools/bpf/events.h"
