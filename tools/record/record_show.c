@@ -265,6 +265,10 @@ static void print_hints(const struct record_session *s,
 		fprintf(stderr, "  %lu process%s not recorded: too many processes"
 			" ran together\n",
 			s->untracked, s->untracked == 1 ? "" : "es");
+	if (s->statedump.lost)
+		fprintf(stderr, "  %lu report%s about threads missing: names and processes"
+			" may be unknown\n", s->statedump.lost,
+			view_plural(s->statedump.lost));
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
 			" the same kind was being written\n", s->missed,
