@@ -32,6 +32,7 @@ libnl-route-3-dev    | libnl-route-3.0.pc  | link monitor of the daemon
 nettle-dev           | nettle.pc           | MACs of packets between nodes
 libbpf-dev           | libbpf.pc           | BPF event sources
 libelf-dev           | libelf.pc           | libbpf needs it
+libtraceevent-dev    | libtraceevent.pc    | formats of tracepoints
 libtracefs-dev       | libtracefs.pc       | tracepoints of the kernel
 libopen-trace-format2-dev | otf2.pc        | OTF2 archives
 libprotobuf-c-dev    | libprotobuf-c.pc    | exports to Perfetto
@@ -40,6 +41,7 @@ clang                | clang               | compiles the BPF programs
 bpftool/linux-tools-generic | bpftool      | makes their skeletons
 check                | check.pc            | unit tests
 strace               | strace              | clients that are traced
+linux-perf           | perf                | counts of kernel events, to compare with
 gdb                  | gdb                 | clients that are single-stepped
 valgrind             | valgrind            | clients that are emulated
 sparse               | sparse              | static check of the module

@@ -157,12 +157,14 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 		}
 	}
 	/* The first event with an ID adds the ID's definition to the recording. */
-	if (unlikely(!tsct_recording_def(d->rec, d->stream, event->id))) {
+	if (unlikely(!tsct_recording_writer_knows(d->writer, d->stream, event->id))) {
 		def = tsct_reader_def(d->reader, event->id);
 		if (!def && d->by_kernel && tsct_syscall_event_def(event->id, &call))
 			def = &call;
-		if (def && !tsct_recording_add_def(d->rec, d->stream, def))
-			tsct_recording_writer_touch(d->writer);
+		if (def)
+			tsct_recording_writer_define(d->writer, d->stream, event->id, def,
+					def == &call &&
+					!tsct_syscall_event_is_frequent(call.name));
 	}
 	return tsct_recording_writer_event(d->writer, d->stream, event);
 }

@@ -174,17 +174,15 @@ static int start_file(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Looks up an event definition that was added since the last call. NULL: undefined */
+/* Makes @def the definition of events with ID @id. NULL: no memory */
 static const struct tsct_stream_reader_kind *add_kind(struct tsct_recording_writer *w,
-						      __u32 stream, __u32 id)
+						      __u32 stream, __u32 id,
+						      const struct tsct_event_def *def)
 {
-	const struct tsct_event_def *def = tsct_recording_def(w->rec, stream, id);
 	const __u32 at = id - TSCT_ID_FIRST;
 	struct tsct_stream_reader_kind *kinds = w->kinds[stream];
 	__u32 i;
 
-	if (!def)
-		return NULL;
 	if (at >= w->nr_kinds[stream]) {
 		kinds = realloc(kinds, ((size_t)at + 1) * sizeof(*kinds));
 		if (!kinds)
@@ -198,6 +196,48 @@ static const struct tsct_stream_reader_kind *add_kind(struct tsct_recording_writ
 	return &kinds[at];
 }
 
+/* Returns how events with ID @id are written. NULL: undefined, or no memory */
+static inline const struct tsct_stream_reader_kind *
+kind_of(struct tsct_recording_writer *w, __u32 stream, __u32 id)
+{
+	const __u32 at = id - TSCT_ID_FIRST;
+	const struct tsct_event_def *def;
+
+	if (likely(at < w->nr_kinds[stream] && w->kinds[stream][at].def))
+		return &w->kinds[stream][at];
+	def = tsct_recording_def(w->rec, stream, id);
+	return def ? add_kind(w, stream, id, def) : NULL;
+}
+
+bool tsct_recording_writer_knows(const struct tsct_recording_writer *w, __u32 stream,
+				 __u32 id)
+{
+	const __u32 at = id - TSCT_ID_FIRST;
+
+	return at < w->nr_kinds[stream] && w->kinds[stream][at].def;
+}
+
+int tsct_recording_writer_define(struct tsct_recording_writer *w, __u32 stream, __u32 id,
+				 const struct tsct_event_def *def, bool is_rare)
+{
+	__u32 next = TSCT_ID_FIRST + (is_rare ? TSCT_DELTA_COMPACT : 0);
+	struct tsct_event_def in_file;
+	int err;
+
+	while (tsct_recording_def(w->rec, stream, next))
+		next++;
+	if (next > UINT16_MAX)
+		return -EINVAL;
+	memcpy(&in_file, def, def->size);
+	in_file.id = (__u16)next;
+	err = tsct_recording_add_def(w->rec, stream, &in_file);
+	if (err)
+		return err;
+	w->touched = true;
+	return add_kind(w, stream, id, tsct_recording_def(w->rec, stream, in_file.id)) ?
+		0 : -ENOMEM;
+}
+
 static int count_loss(struct tsct_loss *loss, enum tsct_loss_cause cause)
 {
 	loss->cause[cause]++;
@@ -206,9 +246,9 @@ static int count_loss(struct tsct_loss *loss, enum tsct_loss_cause cause)
 
 /* Untimed events all have the tick of their packet's first event. */
 static int put_untimed(struct tsct_stream_writer *sw, const struct tsct_event *event,
-		       __u64 cycles)
+		       __u32 id, __u64 cycles)
 {
-	int err = tsct_stream_writer_put(sw, event->id, sw->delta.events ? sw->begin :
+	int err = tsct_stream_writer_put(sw, id, sw->delta.events ? sw->begin :
 					 cycles, event->tid, event->payload, event->len);
 
 	tsct_stream_writer_extend(sw, cycles);
@@ -239,10 +279,10 @@ static inline int encode_tick(struct tsct_recording_writer *w,
 	return 0;
 }
 
-/* Writes one event to the event's file. Returns 0 or an error of
+/* Writes one event to the event's file. @id: ID in the file. Returns 0 or an error of
  * tsct_stream_writer_put(). */
 static int put_event(struct tsct_recording_writer *w, __u32 stream,
-		     const struct tsct_event *event, __u64 cycles)
+		     const struct tsct_event *event, __u32 id, __u64 cycles)
 {
 	struct writer_file *f = file_of(w, stream, event->cpu);
 	__u64 tick;
@@ -254,12 +294,12 @@ static int put_event(struct tsct_recording_writer *w, __u32 stream,
 			return err;
 	}
 	if (unlikely(w->untimed))
-		return put_untimed(&f->stream, event, cycles);
+		return put_untimed(&f->stream, event, id, cycles);
 	if (unlikely(encode_tick(w, &f->resolution, cycles,
 				 tsct_stream_writer_last(&f->stream), &tick)))
 		return -EINVAL;
-	return tsct_stream_writer_put(&f->stream, event->id, tick, event->tid,
-				      event->payload, event->len);
+	return tsct_stream_writer_put(&f->stream, id, tick, event->tid, event->payload,
+				      event->len);
 }
 
 int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
@@ -270,15 +310,12 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 	const struct tsct_stream_reader_kind *kind;
 	__u64 cycles = event->cycles, min;
 	int ret = 0;
-	__u32 at;
 
 	if (unlikely(w->error)) {
 		loss->cause[TSCT_LOSS_UNWRITTEN]++;
 		return w->error;
 	}
-	at = event->id - TSCT_ID_FIRST;
-	kind = likely(at < w->nr_kinds[stream] && w->kinds[stream][at].def) ?
-		&w->kinds[stream][at] : add_kind(w, stream, event->id);
+	kind = kind_of(w, stream, event->id);
 	if (unlikely(!kind))
 		return count_loss(loss, TSCT_LOSS_UNDEFINED);
 	if (unlikely(kind->size != (__s32)event->len) &&
@@ -301,7 +338,7 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 		loss->cause[TSCT_LOSS_UNWRITTEN]++;
 		return w->error = ret;
 	}
-	ret = put_event(w, stream, event, cycles);
+	ret = put_event(w, stream, event, kind->id, cycles);
 	if (unlikely(ret < 0)) {
 		loss->cause[w->error ? TSCT_LOSS_UNWRITTEN : TSCT_LOSS_DISORDER]++;
 		return w->error;
@@ -379,7 +416,7 @@ static struct tsct_records_done encode_records(struct tsct_recording_writer *w,
 			     encode_tick(w, &resolution, cycles,
 					 tsct_stream_writer_last(&sw), &tick)))
 			break;
-		ret = tsct_stream_writer_put_next_(&sw, id + TSCT_ID_FIRST, tick,
+		ret = tsct_stream_writer_put_next_(&sw, kinds[id].id, tick,
 						   (__u32)(word >> 32), payload, len);
 		if (unlikely(ret < 0))
 			break;

@@ -91,6 +91,22 @@ void tsct_recording_writer_touch(struct tsct_recording_writer *writer);
 void tsct_recording_writer_renew(struct tsct_recording_writer *writer);
 
 /*
+ * IDs of events in files are given in the order in which the events first occur: the first
+ * 32 take less space. IDs that were not defined are those of the recording's definitions.
+ *
+ * tsct_recording_writer_define - add the definition of events that are appended with ID @id
+ * @is_rare: the events leave the short IDs to others
+ * tsct_recording_writer_knows - true if events with ID @id have been defined or appended
+ *
+ * Returns 0, -ENOMEM, or -EINVAL: too many definitions.
+ */
+int tsct_recording_writer_define(struct tsct_recording_writer *writer, __u32 stream,
+				 __u32 id, const struct tsct_event_def *def,
+				 bool is_rare);
+bool tsct_recording_writer_knows(const struct tsct_recording_writer *writer, __u32 stream,
+				 __u32 id);
+
+/*
  * tsct_recording_writer_event - append an event
  * @stream: index of its stream class
  *

@@ -423,6 +423,7 @@ int tsct_fsync(int fd);
 struct tsct_stream_reader_kind {
 	const struct tsct_event_def *def; /* definition of the event; NULL: undefined */
 	__s32 size;	/* size of the payload, bytes; -1: varies */
+	__u32 id;	/* ID of the definition, which is that in the file */
 };
 
 struct tsct_stream_reader {

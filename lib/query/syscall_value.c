@@ -8,7 +8,8 @@ const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u
 					   const struct tsct_event_def *def)
 {
 	if (!rec->streams[stream].kernel ||
-	    (def->kind != TSCT_KIND_BEGIN && def->kind != TSCT_KIND_END))
+	    (def->kind != TSCT_KIND_BEGIN && def->kind != TSCT_KIND_END &&
+	     def->kind != TSCT_KIND_INSTANT))
 		return NULL;
 	return tsct_syscall_by_event(def->name);
 }
@@ -41,9 +42,8 @@ size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_tra
 		return string_text(v, text);
 	if (!tsct_value_is_integer(v))
 		return 0;
-	if (e->def->kind == TSCT_KIND_END)
-		return strcmp(v->field->name, "ret") ? 0 :
-			tsct_syscall_result_text(call, tsct_value_integer(v), text);
+	if (e->def->kind != TSCT_KIND_BEGIN && !strcmp(v->field->name, "ret"))
+		return tsct_syscall_result_text(call, tsct_value_integer(v), text);
 	i = tsct_syscall_arg_index(call, v->field->name);
 	if (i < 0)
 		return 0;

@@ -162,34 +162,60 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 	char *at = text;
 	int i;
 
-	if (kind == TSCT_KIND_END) {
-		strcpy(text, results[call->result] ? results[call->result] : "ret:s32");
-		return;
-	}
 	*at = '\0';
-	for (i = 0; i < call->nr_args; i++)
+	for (i = 0; i < call->nr_args && kind != TSCT_KIND_END; i++)
 		at += sprintf(at, "%s%s:%s", i ? ", " : "", call->args[i].name,
 			      type_name(&call->args[i]));
+	if (kind != TSCT_KIND_BEGIN)
+		sprintf(at, "%s%s", at > text ? ", " : "", results[call->result] ?
+			results[call->result] : "ret:s32");
 }
 
-/* IDs: two for each 64-bit call, then, from COMPAT_FIRST on, two for each 32-bit call */
+/* IDs: two for each 64-bit call, then, from COMPAT_FIRST on, two for each 32-bit call, then
+ * one of the INSTANT event for each 64-bit call, and for each 32-bit call */
 #define COMPAT_FIRST	(TSCT_SYSCALL_ID_FIRST + 2 * 1024)
+#define INSTANT_FIRST	(COMPAT_FIRST + 2 * 1024)
+#define COMPAT_INSTANT_FIRST (INSTANT_FIRST + 1024)
 
 unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind)
 {
-	const unsigned int first = nr & TSCT_SYSCALL_COMPAT ? COMPAT_FIRST :
-		TSCT_SYSCALL_ID_FIRST;
+	const bool compat = nr & TSCT_SYSCALL_COMPAT;
+	const unsigned int first = compat ? COMPAT_FIRST : TSCT_SYSCALL_ID_FIRST;
 
+	if (kind == TSCT_KIND_INSTANT)
+		return (compat ? COMPAT_INSTANT_FIRST : INSTANT_FIRST) +
+			(nr & ~TSCT_SYSCALL_COMPAT);
 	return first + 2 * (nr & ~TSCT_SYSCALL_COMPAT) + (kind == TSCT_KIND_END);
+}
+
+bool tsct_syscall_event_is_frequent(const char *event_name)
+{
+	static const char *const frequent[] = {
+		"read", "write", "close", "openat", "newfstatat", "fstat", "lseek", "mmap",
+		"poll", "epoll_wait", "futex", "recvfrom", "sendto", "readlink",
+		"rt_sigprocmask",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(frequent) / sizeof(frequent[0]); i++)
+		if (!strcmp(event_name + strlen("sys_"), frequent[i]))
+			return true;
+	return false;
 }
 
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
 {
-	const unsigned int kind = id % 2 ? TSCT_KIND_END : TSCT_KIND_BEGIN;
+	const unsigned int kind = id >= INSTANT_FIRST ? TSCT_KIND_INSTANT :
+		id % 2 ? TSCT_KIND_END : TSCT_KIND_BEGIN;
 	char name[TSCT_SYSCALL_EVENT_MAX], fields[TSCT_SYSCALL_FIELDS_MAX];
 	const struct tsct_syscall *call = NULL;
 
-	if (id >= COMPAT_FIRST)
+	if (id >= COMPAT_INSTANT_FIRST)
+		call = tsct_syscall_by_number((id - COMPAT_INSTANT_FIRST) |
+					      TSCT_SYSCALL_COMPAT);
+	else if (id >= INSTANT_FIRST)
+		call = tsct_syscall_by_number(id - INSTANT_FIRST);
+	else if (id >= COMPAT_FIRST)
 		call = tsct_syscall_by_number((id - COMPAT_FIRST) / 2 |
 					      TSCT_SYSCALL_COMPAT);
 	else if (id >= TSCT_SYSCALL_ID_FIRST)

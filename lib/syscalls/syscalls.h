@@ -4,8 +4,9 @@
  * record them, and values as text, as strace prints them.
  *
  * A call NAME is recorded as two events sys_NAME: a BEGIN event with the arguments as
- * fields, and an END event with the field `ret`. The events of calls by 32-bit programs
- * are sys32_NAME; their arguments are not decoded.
+ * fields, and an END event with the field `ret`; or, if its recording depends on its
+ * result, as one INSTANT event at its end, with all of these. The events of 32-bit programs
+ * are sys32_NAME; the arguments of these calls are not decoded.
  */
 #ifndef TSCT_SYSCALLS_H
 #define TSCT_SYSCALLS_H
@@ -101,7 +102,7 @@ unsigned int tsct_syscall_result_size(const struct tsct_syscall *call);
 /*
  * tsct_syscall_fields - fields of a call's event, as text for tsct_event_define()
  * @kind: TSCT_KIND_BEGIN: "dfd:s32, filename:string, flags:s32, mode:u16", in the order
- *	of the arguments; TSCT_KIND_END: "ret:s32"
+ *	of the arguments; TSCT_KIND_END: "ret:s32"; TSCT_KIND_INSTANT: all of these
  */
 #define TSCT_SYSCALL_FIELDS_MAX	256
 void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
@@ -109,15 +110,19 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 
 /*
  * In kernel channels, these events have IDs of their own, which need no definitions in
- * the channel: two for each call, from TSCT_SYSCALL_ID_FIRST on.
+ * the channel: three for each call, from TSCT_SYSCALL_ID_FIRST on.
  *
- * tsct_syscall_event_id - ID of the BEGIN or END event of the call with number @nr
+ * tsct_syscall_event_id - ID of the BEGIN, END or INSTANT event of the call with number @nr
  * tsct_syscall_event_def - the definition of such an ID. Returns false: no such event.
  */
 #define TSCT_SYSCALL_ID_FIRST	0x8000
 unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind);
 struct tsct_event_def;
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);
+
+/* True for the events of the calls that most programs make most often: 15 calls, so that
+ * others are left of 32 short IDs in a file */
+bool tsct_syscall_event_is_frequent(const char *event_name);
 
 /*
  * Strings that cannot be read are recorded as these texts, which are no UTF-8: for a null

@@ -8,6 +8,7 @@
 #include "device.h"
 
 #define NR_CPUS	4
+#define CHECKS	100
 
 /* Reads the number of function-call interrupts of each CPU. */
 static void read_calls(unsigned long calls[NR_CPUS])
@@ -33,14 +34,14 @@ int main(void)
 
 	dev_pin(0);
 	read_calls(before);
-	for (i = 0; i < 20; i++)
+	for (i = 0; i < CHECKS; i++)
 		t_check(!ioctl(fd, TSCT_IOC_CHECK_RUN, &check), "%m");
 	read_calls(after);
 	printf("interrupts: %lu %lu %lu %lu\n", after[0] - before[0],
 	       after[1] - before[1], after[2] - before[2], after[3] - before[3]);
-	/* Other code in the kernel may send one now and then. */
-	t_check(after[2] - before[2] < 5 && after[3] - before[3] < 5);
-	t_check(after[1] - before[1] >= 20);
+	/* Other code in the kernel sends some to all CPUs, such as when it patches itself. */
+	t_check(after[2] - before[2] < CHECKS / 4 && after[3] - before[3] < CHECKS / 4);
+	t_check(after[1] - before[1] >= CHECKS);
 	t_check(check.flags & TSCT_CHECK_USABLE && check.flags & TSCT_CHECK_AUX_MATCH,
 		"%#x", check.flags);
 	for (cpu = 0; cpu < NR_CPUS; cpu++) {

@@ -48,6 +48,35 @@ check() {	# DIR
 check module
 TSCTRACE_PROVIDER=embedded check stock
 
+# Conditions on fields, and the rate limit: through the module and without it
+select_fields() {	# DIR
+	trace-ctl record -e syscalls --where 'sys_sethostname:ret == 0 && sys_sethostname:len > 0' \
+		-e sched --where 'prev_comm == "host*" && prev_state != 0' \
+		-e 'sched:sched_process_exec' --where 'sched_process_exec:filename == /bin/hostname' \
+		-e 'kprobe:do_group_exit(code=%di:s32)' --where 'code < 0' \
+		-o "$1" -- sh work.sh >out 2>err || fail "record $1 gave $?"
+	trace-ctl dump "$1" >events
+	[ "$(count sched_process_exec)" = 23 ] || fail "$(count sched_process_exec) named execs"
+	[ "$(grep -c ' sys_sethostname  *name=.* len=5 ret=0$' events)" = 23 ] ||
+		fail "calls with a result"
+	[ "$(count do_group_exit)" = 0 ] || fail "values below 0"
+	! grep ' sched_switch ' events | grep -v 'prev_comm="host' || fail "other names"
+	grep -q ' sched_switch ' events || fail "no switches"
+	trace-ctl record --json -e syscalls -e kprobe:__x64_sys_sethostname --rate-limit 10/s \
+		-o "$1-rate" -- sh work.sh >json 2>err || fail "record --rate-limit gave $?"
+	trace-ctl dump "$1-rate" >events
+	dropped=$(tr -d ' \n' <json |
+		sed 's/.*"event":"__x64_sys_sethostname","dropped":\([0-9]*\)}.*/\1/')
+	[ "$(count __x64_sys_sethostname)" -ge 1 ] &&
+		[ $(($(count __x64_sys_sethostname) + dropped)) = 23 ] ||
+		fail "rate limit: $(count __x64_sys_sethostname) + $dropped"
+	[ "$(count sys_sethostname/begin)" = "$(count sys_sethostname/end)" ] ||
+		fail "begins and ends under a rate limit"
+}
+
+select_fields where-module
+TSCTRACE_PROVIDER=embedded select_fields where-stock
+
 # Tracepoints have the fields that the kernel names.
 trace-ctl list 'irq:softirq_entry' >out
 grep -q '^irq:softirq_entry  vec:u32$' out || fail "list: $(cat out)"

@@ -21,6 +21,8 @@ struct side {
 	struct tsct_reader *events;
 	struct tsct_ring_stat last;	/* reference: counters after the pass before */
 	bool begun;			/* reference: an event was taken */
+	/* reference: IDs in the file by those in the channel, in order of first use; 0: none */
+	__u16 in_file[UINT16_MAX + 1];
 	int dirfd;
 	char dir[sizeof(dir_name)];
 };
@@ -82,6 +84,8 @@ static void close_side(struct side *s)
 static void take(struct side *s, const struct tsct_event *event)
 {
 	const struct tsct_event_def *def = tsct_reader_def(s->events, event->id);
+	struct tsct_event in_file = *event;
+	struct tsct_event_def copy;
 
 	if (event->cycles < s->rec.begin && !s->begun)
 		return;
@@ -90,10 +94,15 @@ static void take(struct side *s, const struct tsct_event *event)
 		s->rec.streams[0].loss[CPU].cause[TSCT_LOSS_DISORDER]++;
 		return;
 	}
-	if (def && !tsct_recording_def(&s->rec, 0, event->id) &&
-	    !tsct_recording_add_def(&s->rec, 0, def))
+	if (def && !s->in_file[event->id]) {
+		memcpy(&copy, def, def->size);
+		copy.id = TSCT_ID_FIRST + s->rec.streams[0].nr_defs;
+		ck_assert_int_eq(tsct_recording_add_def(&s->rec, 0, &copy), 0);
+		s->in_file[event->id] = copy.id;
 		tsct_recording_writer_touch(s->out);
-	ck_assert_int_eq(tsct_recording_writer_event(s->out, 0, event), 0);
+	}
+	in_file.id = s->in_file[event->id];
+	ck_assert_int_eq(tsct_recording_writer_event(s->out, 0, &in_file), 0);
 }
 
 static void pass_plain(struct side *s, __u64 until)

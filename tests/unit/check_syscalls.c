@@ -59,18 +59,22 @@ static const char *result_text(const char *name, __s64 ret)
 static void check_fields(const struct tsct_syscall *call, unsigned int kind)
 {
 	char fields[TSCT_SYSCALL_FIELDS_MAX], name[TSCT_EVENT_NAME_MAX];
-	struct tsct_event_def def;
+	struct tsct_event_def def, by_id;
 	unsigned int i;
 
 	tsct_syscall_fields(call, kind, fields);
 	ck_assert_uint_lt(strlen(fields), sizeof(fields));
 	tsct_syscall_event(call, name);
 	ck_assert_int_eq(tsct_event_def_parse(name, kind, fields, &def, NULL), 0);
-	ck_assert_uint_eq(def.nr_fields, kind == TSCT_KIND_END ? 1 : call->nr_args);
-	if (kind == TSCT_KIND_END) {
-		ck_assert_int_eq(tsct_event_def_field_size(def.fields, "", 8),
+	ck_assert(tsct_syscall_event_def(tsct_syscall_event_id(tsct_syscall_number(call), kind),
+					 &by_id));
+	ck_assert(tsct_event_def_equal(&def, &by_id));
+	ck_assert_uint_eq(def.nr_fields, (kind != TSCT_KIND_END ? call->nr_args : 0) +
+			  (kind != TSCT_KIND_BEGIN));
+	if (kind != TSCT_KIND_BEGIN) {
+		ck_assert_str_eq(def.fields[--def.nr_fields].name, "ret");
+		ck_assert_int_eq(tsct_event_def_field_size(&def.fields[def.nr_fields], "", 8),
 				 tsct_syscall_result_size(call));
-		return;
 	}
 	for (i = 0; i < def.nr_fields; i++) {
 		ck_assert_str_eq(def.fields[i].name, call->args[i].name);
@@ -99,6 +103,7 @@ START_TEST(test_definitions)
 		ck_assert_uint_eq(tsct_syscall_number(call), nr);
 		check_fields(call, TSCT_KIND_BEGIN);
 		check_fields(call, TSCT_KIND_END);
+		check_fields(call, TSCT_KIND_INSTANT);
 	}
 	ck_assert_uint_ge(found, 380);
 	for (nr = 0; nr < tsct_syscalls_compat_limit(); nr++) {
@@ -110,6 +115,7 @@ START_TEST(test_definitions)
 		ck_assert_uint_eq(tsct_syscall_number(call), nr | TSCT_SYSCALL_COMPAT);
 		check_fields(call, TSCT_KIND_BEGIN);
 		check_fields(call, TSCT_KIND_END);
+		check_fields(call, TSCT_KIND_INSTANT);
 	}
 	ck_assert_uint_ge(found, 800);
 	ck_assert_str_eq(tsct_syscall_by_event("sys32_mmap2")->name, "mmap2");

@@ -53,14 +53,42 @@ struct buffer {
 	char payload[BUFFER_PAYLOAD + STRING_MAX];
 };
 
-/* Layout of a system call's events; all zero: the call is unknown */
+/* State of the rate limit of an event */
+struct event_limit {
+	u64 next_ns;		/* CLOCK_MONOTONIC from which on the next event is due; atomic */
+	u64 dropped;		/* events that were not recorded; atomic */
+};
+
+#define CALL_RESULT	6	/* index of a call's result, behind its arguments */
+
+/*
+ * Layout of a system call's events; all zero: the call is unknown. If there is a condition
+ * on the result, only the end is recorded, with the arguments and the result.
+ */
 struct call_layout {
 	u16 enter_id, exit_id;	/* events; 0: not recorded */
 	u8 ret_size;		/* bytes of the result */
 	u8 nr_args;
 	/* bytes of each argument: 1 to 8; STRING_SHORT: at most of a string; 0: string */
 	u8 sizes[6];
+	u8 is_signed;		/* bits of arguments and of the result that have a sign */
+	/* bits of the conditions on each argument and on the result */
+	u8 where[CALL_RESULT + 1];
+	struct event_limit limit;
+	u64 dropped_ends;	/* ends of calls whose begins the rate limit dropped; atomic */
 };
+
+/* Largest size of a call's arguments, bytes */
+#define CALL_ARGS_MAX	(6 * STRING_MAX)
+
+/* The present system call of a thread, where it may be left out */
+struct held_call {
+	u32 state;		/* CALL_* */
+	u32 size;		/* of its arguments, bytes */
+	struct record record;
+	char payload[CALL_ARGS_MAX + STRING_MAX];
+};
+enum { CALL_RECORDED, CALL_FILTERED, CALL_LIMITED, CALL_HELD };
 
 /* Room for system calls: 64-bit ones, then as many 32-bit ones; and texts of strings that cannot be read, as lib/syscalls has
  * them */

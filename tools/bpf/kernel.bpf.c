@@ -24,6 +24,14 @@ const volatile __u32 sched_switch_id;
 const volatile __u32 sys_enter_id;
 const volatile __u32 sys_exit_id;
 
+/* Conditions on the fields of the events above, and on those of system calls */
+const volatile __u32 nr_where;
+const volatile struct where_condition where[3 * WHERE_MAX];
+const volatile __u32 nr_call_where;
+const volatile struct where_condition call_where[WHERE_MAX];
+
+struct event_limit switch_limit, enter_limit, exit_limit;
+
 /* Number of processes that are not recorded because the map `tracked` was full */
 __u64 untracked;
 
@@ -36,6 +44,18 @@ static __always_inline bool wanted_task(const struct task_struct *task)
 	if (filter.by_name)
 		bpf_probe_read_kernel(name, sizeof(name), task->comm);
 	return task->tgid && wanted_thread(task->tgid, name);
+}
+
+/* Returns true if a payload of fixed layout satisfies the conditions on its event. */
+static __always_inline bool payload_holds(__u32 id, const void *payload)
+{
+	__u32 i;
+
+	for (i = 0; i < 3 * WHERE_MAX && i < nr_where; i++)
+		if (where[i].event_id == id &&
+		    !condition_holds(&where[i], payload + where[i].offset))
+			return false;
+	return true;
 }
 
 /* ---- tracked processes ------------------------------------------------- */
@@ -116,7 +136,8 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	bpf_probe_read_kernel(all.e.next_comm, sizeof(all.e.next_comm), next->comm);
 	all.e.next_tid = next->pid;
 	all.e.next_prio = next->prio;
-	emit(sched_switch_id, &all.record, sizeof(all.e));
+	if (payload_holds(sched_switch_id, &all.e) && within_rate(&switch_limit))
+		emit(sched_switch_id, &all.record, sizeof(all.e));
 	return 0;
 }
 
@@ -136,9 +157,9 @@ static __always_inline bool compat_call(void)
 }
 
 /* Returns the layout of a system call; NULL: it is unknown. */
-static __always_inline const struct call_layout *layout_of(__u32 id, bool compat)
+static __always_inline struct call_layout *layout_of(__u32 id, bool compat)
 {
-	const struct call_layout *call;
+	struct call_layout *call;
 
 	if (id >= CALLS_MAX)
 		return NULL;
@@ -171,32 +192,175 @@ static __always_inline u64 append_text(char *to, u64 from, bool is_short)
 	return sizeof(STRING_NULL);
 }
 
+/* True if system calls may be left out: what their ends do depends on their begins. */
+#define CALLS_SELECTED	(nr_call_where || filter.rate_ns)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct held_call);
+} held_calls SEC(".maps");
+
+/*
+ * Return 1 if an argument or a result satisfies the conditions in a mask. The verifier
+ * checks these functions on their own, for any arguments, not again for each call.
+ */
+__noinline int number_wanted(__u32 mask, u64 value, __u32 size, __u32 is_signed)
+{
+	__u32 i;
+
+	if (size == 4)
+		value = is_signed ? (u64)(s32)value : (u32)value;
+	else if (size == 2)
+		value = (u16)value;
+	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++)
+		if (mask & 1U << i &&
+		    !number_holds(&call_where[i], value, size == 8 && !is_signed))
+			return 0;
+	return 1;
+}
+
+struct call_text {
+	char text[WHERE_TEXT_MAX];
+};
+
+__noinline int text_wanted(__u32 mask, const struct call_text *text)
+{
+	__u32 i;
+
+	if (!text)
+		return 0;
+	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++)
+		if (mask & 1U << i && !text_holds(&call_where[i], text->text))
+			return 0;
+	return 1;
+}
+
+static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, u64 value,
+				       const char *text)
+{
+	if (!call->where[i])
+		return true;
+	if (text)
+		return text_wanted(call->where[i], (const struct call_text *)text);
+	return number_wanted(call->where[i], value,
+			     i == CALL_RESULT ? call->ret_size : call->sizes[i],
+			     call->is_signed & 1U << i);
+}
+
 #define APPEND_ARG(i, register)							\
 	opaque(at);								\
-	if (i < call->nr_args && at < BUFFER_PAYLOAD)				\
-		at += call->sizes[i] - 1U < 8 ?					\
-			append_integer(buffer->payload + at, register,		\
-				       call->sizes[i]) :			\
-			append_text(buffer->payload + at, register, call->sizes[i])
+	if (i < call->nr_args && at < CALL_ARGS_MAX) {				\
+		if (call->sizes[i] - 1U < 8) {					\
+			if (selected && !arg_wanted(call, i, register, NULL))		\
+				return -1;					\
+			at += append_integer(to + at, register, call->sizes[i]); \
+		} else {							\
+			u64 len = append_text(to + at, register, call->sizes[i]); \
+			if (selected && !arg_wanted(call, i, 0, to + at))			\
+				return -1;					\
+			at += len;						\
+		}								\
+	}
 
-static __always_inline void record_enter(const struct call_layout *call,
-					 const struct pt_regs *regs, bool compat)
+/* Appends the arguments of a call. Returns their size; -1: they are not wanted. */
+static __always_inline s64 append_args(const struct call_layout *call,
+				       const struct pt_regs *regs, bool compat, char *to)
 {
-	struct buffer *buffer = take_buffer();
+	const bool selected = nr_call_where;
 	u64 at = 0;
 
-	if (!buffer)
-		return;
 	APPEND_ARG(0, compat ? (u32)regs->bx : regs->di);
 	APPEND_ARG(1, compat ? (u32)regs->cx : regs->si);
 	APPEND_ARG(2, compat ? (u32)regs->dx : regs->dx);
 	APPEND_ARG(3, compat ? (u32)regs->si : regs->r10);
 	APPEND_ARG(4, compat ? (u32)regs->di : regs->r8);
 	APPEND_ARG(5, compat ? (u32)regs->bp : regs->r9);
-	opaque(at);
-	if (at <= BUFFER_PAYLOAD)
-		emit(call->enter_id, &buffer->record, at);
+	return at;
+}
+
+/* Records the begin of a call. Returns the call's state. */
+static __always_inline __u32 record_begin(struct call_layout *call,
+					  const struct pt_regs *regs, bool compat)
+{
+	struct buffer *buffer = take_buffer();
+	__u32 state = CALL_FILTERED;
+	u64 size;
+
+	if (!buffer)
+		return state;
+	size = append_args(call, regs, compat, buffer->payload);
+	opaque(size);
+	if (size <= CALL_ARGS_MAX) {
+		state = CALL_LIMITED;
+		if (within_rate(&call->limit)) {
+			emit(call->enter_id, &buffer->record, size);
+			state = CALL_RECORDED;
+		}
+	}
 	give_buffer(buffer);
+	return state;
+}
+
+static __always_inline void record_enter(struct call_layout *call,
+					 const struct pt_regs *regs, bool compat)
+{
+	struct held_call *held;
+	s64 size;
+
+	if (!CALLS_SELECTED) {
+		record_begin(call, regs, compat);
+		return;
+	}
+	held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(), NULL,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!held) {
+		__sync_fetch_and_add(&missed, 1);
+		return;
+	}
+	if (!nr_call_where || !call->where[CALL_RESULT]) {
+		held->state = record_begin(call, regs, compat);
+		return;
+	}
+	size = append_args(call, regs, compat, held->payload);
+	held->state = size < 0 ? CALL_FILTERED : CALL_HELD;
+	held->size = size;
+}
+
+/* Records a call whose arguments were held, with its result. */
+static __always_inline void record_held(struct call_layout *call, struct held_call *held,
+					long ret)
+{
+	u64 size = held->size;
+
+	opaque(size);
+	if (size > CALL_ARGS_MAX)
+		return;
+	size += append_integer(held->payload + size, ret, call->ret_size);
+	opaque(size);
+	if (size <= CALL_ARGS_MAX + 8 && within_rate(&call->limit))
+		emit(call->exit_id, &held->record, size);
+}
+
+/* Returns true if the end of a call is to be recorded by itself. */
+static __always_inline bool end_wanted(struct call_layout *call, long ret)
+{
+	struct held_call *held;
+	__u32 state = CALL_RECORDED;
+
+	if (!CALLS_SELECTED)
+		return true;
+	held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(), NULL, 0);
+	if (held) {
+		state = held->state;
+		held->state = CALL_RECORDED;
+		if (state == CALL_HELD && arg_wanted(call, CALL_RESULT, ret, NULL))
+			record_held(call, held, ret);
+	}
+	if (state == CALL_LIMITED)
+		__sync_fetch_and_add(&call->dropped_ends, 1);
+	return state == CALL_RECORDED && !call->where[CALL_RESULT];
 }
 
 /*
@@ -208,7 +372,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 {
 	struct { struct record record; struct sys_exit e; } all = { .e.ret = ret };
 	struct { struct record record; s64 ret; } known = { .ret = ret };
-	const struct call_layout *call;
+	struct call_layout *call;
 	bool compat;
 
 	if (!wanted_current())
@@ -220,12 +384,14 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 		all.e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	call = layout_of(all.e.id, compat);
 	if (call) {
-		emit(call->exit_id, &known.record, call->ret_size == 4 ? 4 : 8);
+		if (end_wanted(call, ret))
+			emit(call->exit_id, &known.record, call->ret_size == 4 ? 4 : 8);
 		return 0;
 	}
 	if (compat)
 		all.e.id += SYSCALL_COMPAT;
-	emit(sys_exit_id, &all.record, sizeof(all.e));
+	if (payload_holds(sys_exit_id, &all.e) && within_rate(&exit_limit))
+		emit(sys_exit_id, &all.record, sizeof(all.e));
 	return 0;
 }
 
@@ -233,7 +399,7 @@ SEC("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 {
 	struct { struct record record; struct sys_enter e; } all;
-	const struct call_layout *call;
+	struct call_layout *call;
 	bool compat;
 
 	if (!wanted_current())
@@ -250,7 +416,8 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 	else
 		all.e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
 			regs->r10, regs->r8, regs->r9 };
-	emit(sys_enter_id, &all.record, sizeof(all.e));
+	if (payload_holds(sys_enter_id, &all.e) && within_rate(&enter_limit))
+		emit(sys_enter_id, &all.record, sizeof(all.e));
 	return 0;
 }
 

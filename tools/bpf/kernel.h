@@ -249,6 +249,10 @@ struct skb_shared_info {
 struct page {
 	unsigned long flags;
 };
+
+struct pcpu_hot {
+	int preempt_count;
+};
 #pragma clang attribute pop
 
 /*
@@ -281,6 +285,93 @@ static __always_inline void emit_to_ring(__u32 id, struct record *record, u64 si
 		__sync_fetch_and_add(&count->full, 1);
 	else
 		__sync_fetch_and_add(&count->nested, 1);
+}
+
+/* ---- conditions on fields, and the rate limit ------------------------------ */
+
+static __always_inline bool number_holds(const volatile struct where_condition *c,
+					 u64 value, bool is_unsigned)
+{
+	const u64 wanted = c->value;
+	int order;
+
+	if (c->op == WHERE_BITS)
+		return value & wanted;
+	if (is_unsigned)
+		order = c->negative || value > wanted ? 1 : value < wanted ? -1 : 0;
+	else if (!c->negative && (s64)wanted < 0)
+		order = -1;
+	else
+		order = (s64)value > (s64)wanted ? 1 : (s64)value < (s64)wanted ? -1 : 0;
+	switch (c->op) {
+	case WHERE_EQUAL: return order == 0;
+	case WHERE_NOT_EQUAL: return order != 0;
+	case WHERE_LESS: return order < 0;
+	case WHERE_LESS_EQUAL: return order <= 0;
+	case WHERE_GREATER: return order > 0;
+	default: return order >= 0;
+	}
+}
+
+/* @at: at least WHERE_TEXT_MAX bytes, or the size of a text of fixed size */
+static __always_inline bool text_holds(const volatile struct where_condition *c,
+				       const char *at)
+{
+	__u32 i;
+
+	for (i = 0; i < WHERE_TEXT_MAX && i < c->len; i++)
+		if (at[i] != c->text[i])
+			return c->op == WHERE_NOT_EQUAL;
+	return c->op == WHERE_EQUAL;
+}
+
+/* Returns the integer of 1, 2, 4 or 8 bytes at an address, extended by its sign. */
+static __always_inline u64 read_integer(const void *at, u8 size, bool is_signed)
+{
+	switch (size) {
+	case 1: return is_signed ? (s64)*(const __s8 *)at : *(const u8 *)at;
+	case 2: return is_signed ? (s64)*(const __s16 *)at : *(const u16 *)at;
+	case 4: return is_signed ? (s64)*(const s32 *)at : *(const u32 *)at;
+	default: return *(const u64 *)at;
+	}
+}
+
+/* Returns true if the field at an address satisfies a condition. */
+static __always_inline bool condition_holds(const volatile struct where_condition *c,
+					    const void *at)
+{
+	if (!c->size)
+		return text_holds(c, at);
+	return number_holds(c, read_integer(at, c->size, c->is_signed),
+			    c->size == 8 && !c->is_signed);
+}
+
+#define RATE_TRIES	8
+
+/*
+ * Returns true if an event is within the rate limit, else counts it. The next event is due
+ * one interval after this one, or after the time at which this one was due. Other CPUs may
+ * do the same: an event that never wins against these is one too many.
+ */
+static __always_inline bool within_rate(struct event_limit *limit)
+{
+	u64 now, due, seen;
+	int i;
+
+	if (!filter.rate_ns)
+		return true;
+	now = bpf_ktime_get_ns();
+	for (i = 0; i < RATE_TRIES; i++) {
+		seen = *(volatile u64 *)&limit->next_ns;
+		due = seen > now ? seen : now;
+		if (due - now > filter.rate_early_ns)
+			break;
+		if (__sync_val_compare_and_swap(&limit->next_ns, seen,
+						due + filter.rate_ns) == seen)
+			return true;
+	}
+	__sync_fetch_and_add(&limit->dropped, 1);
+	return false;
 }
 
 /* Records an event. @record: header, not set, and @size bytes of payload */

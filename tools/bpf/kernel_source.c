@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <linux/capability.h>
+#include <linux/membarrier.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -27,6 +28,7 @@
 #include "net_stock_bpf.skel.h"
 #include "probe.h"
 #include "statedump_ring.h"
+#include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
 #include "tools/bpf/events.h"
 #include "tasks_bpf.skel.h"
@@ -53,6 +55,7 @@ struct kernel_source {
 	struct probe *probes;
 	struct probe_program *programs;	/* of the probes */
 	unsigned int nr_probes;
+	struct where_list *where;	/* NULL: none */
 };
 
 static const struct kernel_event {
@@ -348,6 +351,90 @@ static int define_events(struct tsct_channel *channel, unsigned int set, int *id
 	return 0;
 }
 
+/* ---- conditions on fields ------------------------------------------------ */
+
+/* Makes the conditions on probes. Returns 0 or -errno. */
+static int select_probes(struct kernel_source *source, char *why, size_t size)
+{
+	struct tsct_event_def def;
+	struct probe *probe;
+	int nr;
+
+	for (probe = source->probes; source->where &&
+	     probe < source->probes + source->nr_probes; probe++) {
+		if (tsct_event_def_parse(probe->event, probe->kind, probe->fields.text, &def,
+					 NULL))
+			continue;	/* refused when it is defined */
+		nr = where_apply_all(source->where, probe->group, &def, probe->where, why,
+				     size);
+		if (nr < 0)
+			return nr;
+		probe->nr_where = nr;
+	}
+	return 0;
+}
+
+/* Makes the conditions on the built-in events from @first to @last that are selected.
+ * Returns their number or -errno. */
+static int select_built_in(const struct kernel_source *source, int first, int last,
+			   const int *ids, struct where_condition *conditions, char *why,
+			   size_t size)
+{
+	struct tsct_event_def def;
+	int i, nr = 0, more;
+
+	for (i = first; source->where && i <= last; i++) {
+		if (!ids[i] || tsct_event_def_parse(kernel_events[i].name,
+						    kernel_events[i].kind,
+						    kernel_events[i].fields, &def, NULL))
+			continue;
+		more = where_apply_all(source->where, kernel_events[i].group, &def,
+				       conditions + nr, why, size);
+		if (more < 0)
+			return more;
+		for (; more; more--)
+			conditions[nr++].event_id = ids[i];
+	}
+	return nr;
+}
+
+/* Sets the masks of conditions on a system call. Returns 0 or -errno. */
+static int select_call(struct where_list *list, const struct tsct_syscall *call,
+		       unsigned int nr, struct call_layout *layout, char *why, size_t size)
+{
+	struct where_condition condition;
+	struct tsct_event_def def;
+	unsigned int i;
+	int ret;
+
+	if (!tsct_syscall_event_def(tsct_syscall_event_id(nr, TSCT_KIND_INSTANT), &def))
+		return -EINVAL;
+	for (i = 0; i < def.nr_fields; i++)
+		if (def.fields[i].type >= TSCT_TYPE_S8 && def.fields[i].type <= TSCT_TYPE_S64)
+			layout->is_signed |= 1u << (i < call->nr_args ? i : CALL_RESULT);
+	for (i = 0; list && i < list->nr; i++) {
+		ret = where_apply(&list->where[i], "syscalls", &def, &condition, why, size);
+		if (ret < 0)
+			return ret;
+		if (ret > 0)
+			layout->where[condition.field < call->nr_args ? condition.field :
+				      CALL_RESULT] |= 1u << i;
+	}
+	if (layout->where[CALL_RESULT])
+		layout->exit_id = def.id;
+	return 0;
+}
+
+/* ---- programs ------------------------------------------------------------ */
+
+/* Sets whether the programs of a function are loaded: those for processes, and for
+ * interrupts. */
+static void load_pair(struct bpf_program *process, struct bpf_program *interrupt, bool load)
+{
+	bpf_program__set_autoload(process, load);
+	bpf_program__set_autoload(interrupt, load);
+}
+
 /* Sets which programs for network events are loaded. */
 static void configure_net(const struct kernel_source *source, struct net_bpf *bpf,
 			  const int *ids)
@@ -360,11 +447,11 @@ static void configure_net(const struct kernel_source *source, struct net_bpf *bp
 	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
 	bpf_program__set_autoload(bpf->progs.mark_socket,
 				  !source->shared.filter.all_processes);
-	bpf_program__set_autoload(bpf->progs.on_receive, ids[NET_RECEIVE]);
-	bpf_program__set_autoload(bpf->progs.on_tcp4_send, send);
-	bpf_program__set_autoload(bpf->progs.on_udp4_send, send);
-	bpf_program__set_autoload(bpf->progs.on_tcp6_send, send && ipv6);
-	bpf_program__set_autoload(bpf->progs.on_udp6_send, send && ipv6);
+	load_pair(bpf->progs.on_receive, bpf->progs.on_receive_interrupt, ids[NET_RECEIVE]);
+	load_pair(bpf->progs.on_tcp4_send, bpf->progs.on_tcp4_send_interrupt, send);
+	load_pair(bpf->progs.on_udp4_send, bpf->progs.on_udp4_send_interrupt, send);
+	load_pair(bpf->progs.on_tcp6_send, bpf->progs.on_tcp6_send_interrupt, send && ipv6);
+	load_pair(bpf->progs.on_udp6_send, bpf->progs.on_udp6_send_interrupt, send && ipv6);
 }
 
 static int open_net(struct kernel_source *source, const int *ids, char *why,
@@ -373,10 +460,22 @@ static int open_net(struct kernel_source *source, const int *ids, char *why,
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 	const char *step = "load";
 	struct net_bpf *bpf;
-	int error;
+	struct where_condition where[2 * WHERE_MAX];
+	int error, nr;
 
 	if (!ids[NET_SEND] && !ids[NET_RECEIVE])
 		return 0;
+	/* Linux 6.1 has no room on the stack of these programs for more. */
+	nr = select_built_in(source, NET_SEND, NET_RECEIVE, ids, where, why, size);
+	if (nr < 0)
+		return nr;
+	if (nr)
+		return bpf_errors_fail(-EOPNOTSUPP, why, size, "--where cannot select network "
+				       "events; name the event of the condition, as in "
+				       "EVENT:FIELD, or record without -e net");
+	if (source->shared.filter.rate_ns)
+		return bpf_errors_fail(-EOPNOTSUPP, why, size, "--rate-limit cannot limit "
+				       "network events; record without -e net");
 	error = net_open(&source->shared, &bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "open", why, size);
@@ -401,23 +500,26 @@ static int open_net(struct kernel_source *source, const int *ids, char *why,
 }
 
 /* Makes the map of buffers. Returns 0 or -errno. */
-static int make_buffers(struct kernel_source *source)
+static int make_buffers(struct kernel_source *source, char *why, size_t size)
 {
 	source->shared.buffers = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_buffers",
 						sizeof(__u32), sizeof(struct buffer),
 						BUFFERS_PER_CPU * libbpf_num_possible_cpus(),
 						NULL);
-	return source->shared.buffers < 0 ? -errno : 0;
+	return source->shared.buffers < 0 ? bpf_errors_fail_step(-errno, "make buffers for",
+								 why, size) : 0;
 }
 
 /* Sets the layout of the system call with a number, if there is one. */
-static int set_call(int map, unsigned int nr)
+static int set_call(const struct kernel_source *source, unsigned int nr, char *why,
+		    size_t size)
 {
+	const int map = bpf_map__fd(source->bpf->maps.calls);
 	const struct tsct_syscall *call = tsct_syscall_by_number(nr);
 	const __u32 key = (nr & ~TSCT_SYSCALL_COMPAT) +
 		(nr & TSCT_SYSCALL_COMPAT ? CALLS_MAX : 0);
 	struct call_layout layout = { 0 };
-	int i;
+	int i, error;
 
 	if (!call)
 		return 0;
@@ -427,19 +529,22 @@ static int set_call(int map, unsigned int nr)
 	layout.nr_args = call->nr_args;
 	for (i = 0; i < call->nr_args; i++)
 		layout.sizes[i] = tsct_syscall_arg_size(&call->args[i]) % STRING_MAX;
-	return bpf_map_update_elem(map, &key, &layout, BPF_ANY) ? -errno : 0;
+	error = select_call(source->where, call, nr, &layout, why, size);
+	if (!error && bpf_map_update_elem(map, &key, &layout, BPF_ANY))
+		error = bpf_errors_fail(-errno, why, size, "system calls: %s",
+					strerror(errno));
+	return error;
 }
 
-static int set_calls(const struct kernel_source *source)
+static int set_calls(const struct kernel_source *source, char *why, size_t size)
 {
-	const int map = bpf_map__fd(source->bpf->maps.calls);
 	int error = 0;
 	__u32 nr;
 
 	for (nr = 0; !error && nr < tsct_syscalls_limit(); nr++)
-		error = set_call(map, nr);
+		error = set_call(source, nr, why, size);
 	for (nr = 0; !error && nr < tsct_syscalls_compat_limit(); nr++)
-		error = set_call(map, nr | TSCT_SYSCALL_COMPAT);
+		error = set_call(source, nr | TSCT_SYSCALL_COMPAT, why, size);
 	return error;
 }
 
@@ -484,6 +589,8 @@ static void make_filter(struct kernel_source *source, const struct kernel_select
 	for (cpu = 0; filter->by_cpu && cpu < KERNEL_FILTER_CPUS; cpu++)
 		if (tsct_filter_in(select->cpus, cpu))
 			filter->cpus[cpu / 64] |= 1ULL << cpu % 64;
+	filter->rate_ns = select->rate_ns;
+	filter->rate_early_ns = select->rate_early_ns;
 	filter->by_name = select->name != NULL;
 	if (select->name)
 		snprintf((char *)filter->name, sizeof(filter->name), "%s", select->name);
@@ -505,11 +612,25 @@ static int set_cgroup(const struct kernel_source *source, const char *path, char
 }
 
 /* Sets the constants and maps of the built-in programs, and which of them are loaded. */
-static int configure(struct kernel_source *source, unsigned int set, const int *ids)
+static int configure(struct kernel_source *source, unsigned int set, const int *ids,
+		     char *why, size_t size)
 {
+	struct where_condition where[3 * WHERE_MAX] = { 0 };
 	struct kernel_bpf *bpf = source->bpf;
 	const bool follow = !source->shared.filter.all_processes;
 
+	const int nr = select_built_in(source, SCHED_SWITCH, SYS_EXIT, ids, where, why, size);
+	unsigned int i;
+
+	if (nr < 0)
+		return nr;
+	bpf->rodata->nr_where = nr;
+	memcpy((void *)bpf->rodata->where, where, sizeof(where));
+	for (i = 0; source->where && i < source->where->nr; i++) {
+		where_value(&source->where->where[i], &where[0]);
+		memcpy((void *)&bpf->rodata->call_where[i], &where[0], sizeof(where[0]));
+	}
+	bpf->rodata->nr_call_where = i;
 	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
 	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
 	bpf->rodata->sys_exit_id = ids[SYS_EXIT];
@@ -522,7 +643,7 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf_program__set_autoload(bpf->progs.follow_free, follow);
 	if (!follow)
 		bpf_map__set_max_entries(bpf->maps.tracked, 1);
-	return make_buffers(source) ?:
+	return make_buffers(source, why, size) ?:
 		bpf_share_map(bpf->maps.buffers, source->shared.buffers);
 }
 
@@ -648,11 +769,16 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 	error = kernel_open(&source->shared, &source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "open", why, size);
-	error = configure(source, set, ids) ?: kernel_bpf__load(source->bpf);
-	if (!error && set & (1u << SYS_ENTER | 1u << SYS_EXIT))
-		error = set_calls(source);
+	error = configure(source, set, ids, why, size) ?: select_probes(source, why, size);
+	if (error)
+		return error;
+	error = kernel_bpf__load(source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "load", why, size);
+	if (set & (1u << SYS_ENTER | 1u << SYS_EXIT))
+		error = set_calls(source, why, size);
+	if (error)
+		return error;
 	source->shared.tracked = bpf_map__fd(source->bpf->maps.tracked);
 	source->shared.cgroup = bpf_map__fd(source->bpf->maps.cgroup);
 	error = select->cgroup ? set_cgroup(source, select->cgroup, why, size) : 0;
@@ -661,7 +787,10 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 	error = kernel_bpf__attach(source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "attach", why, size);
-	return open_tasks(source, select, why, size) ?: open_net(source, ids, why, size);
+	error = open_tasks(source, select, why, size) ?: open_net(source, ids, why, size);
+	if (!error && source->where)
+		error = where_check_used(source->where, why, size);
+	return error;
 }
 
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
@@ -696,6 +825,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		source->shared.rings = bpf_rings_map(source->rings);
 		source->shared.counts = bpf_rings_counts(source->rings);
 	}
+	source->where = select->where;
 	if (!error) {
 		error = statedump_ring_open(clock, &source->statedump);
 		if (error)
@@ -761,25 +891,84 @@ unsigned long kernel_source_missed(const struct kernel_source *source)
 	return missed;
 }
 
+static void add_limited_calls(const struct kernel_source *source,
+			      void (*add)(void *context, const char *event,
+					  unsigned int kind, unsigned long dropped),
+			      void *context)
+{
+	const int map = bpf_map__fd(source->bpf->maps.calls);
+	struct call_layout layout;
+	struct tsct_event_def def;
+	__u32 key;
+
+	for (key = 0; key < 2 * CALLS_MAX; key++) {
+		if (bpf_map_lookup_elem(map, &key, &layout))
+			continue;
+		if (layout.limit.dropped &&
+		    tsct_syscall_event_def(layout.where[CALL_RESULT] ? layout.exit_id :
+					   layout.enter_id, &def))
+			add(context, def.name, def.kind, layout.limit.dropped);
+		if (layout.dropped_ends && tsct_syscall_event_def(layout.exit_id, &def))
+			add(context, def.name, def.kind, layout.dropped_ends);
+	}
+}
+
+void kernel_source_limited(const struct kernel_source *source,
+			   void (*add)(void *context, const char *event, unsigned int kind,
+				       unsigned long dropped), void *context)
+{
+	const struct kernel_bpf *bpf = source->bpf;
+	const unsigned long built_in[SYS_EXIT + 1] = {
+		[SCHED_SWITCH] = READ_ONCE(bpf->bss->switch_limit.dropped),
+		[SYS_ENTER] = READ_ONCE(bpf->bss->enter_limit.dropped),
+		[SYS_EXIT] = READ_ONCE(bpf->bss->exit_limit.dropped),
+	};
+	unsigned long dropped;
+	unsigned int i;
+
+	if (!source->shared.filter.rate_ns)
+		return;
+	for (i = 0; i <= SYS_EXIT; i++)
+		if (built_in[i])
+			add(context, kernel_events[i].name, kernel_events[i].kind,
+			    built_in[i]);
+	add_limited_calls(source, add, context);
+	for (i = 0; source->programs && i < source->nr_probes; i++) {
+		dropped = probe_limited(&source->programs[i]);
+		if (dropped)
+			add(context, source->probes[i].event, source->probes[i].kind,
+			    dropped);
+	}
+}
+
 void kernel_source_stop(struct kernel_source *source)
 {
 	unsigned int i;
 
 	for (i = 0; source->programs && i < source->nr_probes; i++)
 		probe_detach(&source->programs[i]);
-	tasks_bpf__destroy(source->tasks);
-	net_bpf__destroy(source->net);
-	kernel_bpf__destroy(source->bpf);
-	source->tasks = NULL;
-	source->net = NULL;
-	source->bpf = NULL;
+	if (source->tasks)
+		tasks_bpf__detach(source->tasks);
+	if (source->net)
+		net_bpf__detach(source->net);
+	if (source->bpf)
+		kernel_bpf__detach(source->bpf);
+	/* Waits until programs that run at this moment on other CPUs have ended. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
 void kernel_source_close(struct kernel_source *source)
 {
+	unsigned int i;
+
 	if (!source)
 		return;
 	kernel_source_stop(source);
+	for (i = 0; source->programs && i < source->nr_probes; i++)
+		probe_unload(&source->programs[i]);
+	tasks_bpf__destroy(source->tasks);
+	net_bpf__destroy(source->net);
+	kernel_bpf__destroy(source->bpf);
 	bpf_rings_close(source->rings);
 	statedump_ring_close(source->statedump);
 	if (source->shared.buffers >= 0)

@@ -13,10 +13,11 @@
 
 #include "lib/query/filter.h"
 #include "statedump_ring.h"
+#include "where.h"
 
 struct kernel_source;		/* BPF programs that are loaded and attached */
 
-/* Selects the threads whose events are recorded; all zero: all of the system */
+/* Selects the events that are recorded; all zero: those of the whole system */
 struct kernel_select {
 	/* processes, with their present and later descendants; nr_roots 0: all */
 	const pid_t *roots;
@@ -24,6 +25,9 @@ struct kernel_select {
 	const char *name;	/* name of the threads, 15 bytes count; NULL: any */
 	const char *cgroup;	/* directory of a cgroup (version 2); NULL: any */
 	const struct tsct_filter_ranges *cpus;	/* NULL: all */
+	struct where_list *where;	/* conditions on the fields of events; NULL: none */
+	/* rate limit of each event, see where_rate(); 0: none */
+	uint64_t rate_ns, rate_early_ns;
 };
 
 /* True for the name of a kernel event or of a group ("sched", "syscalls", "net") */
@@ -70,7 +74,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 int kernel_source_pump(struct kernel_source *source);
 
 /*
- * Detaches and unloads the programs: no more events are recorded. The caller then calls
+ * Detaches the programs: no more events are recorded. The caller then calls
  * kernel_source_flush() and reads the channel, until that returns 0.
  */
 void kernel_source_stop(struct kernel_source *source);
@@ -91,6 +95,14 @@ unsigned long kernel_source_statedump_lost(const struct kernel_source *source);
 
 /* Number of events that were recorded in ring buffers of BPF and not moved */
 unsigned long kernel_source_missing(const struct kernel_source *source);
+
+/*
+ * Calls a function for each event that the rate limit dropped, with the number. It is exact
+ * after kernel_source_stop(). @kind: TSCT_KIND_*
+ */
+void kernel_source_limited(const struct kernel_source *source,
+			   void (*add)(void *context, const char *event, unsigned int kind,
+				       unsigned long dropped), void *context);
 
 /* Number of processes that were not recorded because the map of processes was full */
 unsigned long kernel_source_untracked(const struct kernel_source *source);

@@ -72,17 +72,63 @@ static __always_inline void find_variable(const char *name, int size, __u64 *val
 		bpf_probe_read_kernel(value, sizeof(*value), (void *)address);
 }
 
-/* Sets the addresses of the kernel's array of struct page and of its direct map. Run
- * once, before the other programs are attached. */
+/*
+ * Address of the count of nested interrupts, a variable of each CPU, for a CPU at offset 0;
+ * address of the array of all CPUs' offsets. 0: unknown
+ */
+__u64 preempt_count;
+__u64 cpu_offsets;
+
+/* Sets the addresses of the kernel's array of struct page, of its direct map, and of
+ * variables of each CPU. Run once, before the other programs are attached. */
 SEC("syscall")
 int find_memory(void *unused)
 {
-	static const char array[] = "vmemmap_base", start[] = "page_offset_base";
+	static const char array[] = "vmemmap_base", start[] = "page_offset_base",
+		count[] = "__preempt_count", hot[] = "pcpu_hot",
+		offsets[] = "__per_cpu_offset";
 
 	find_variable(array, sizeof(array), &pages);
 	find_variable(start, sizeof(start), &memory);
+	bpf_kallsyms_lookup_name(offsets, sizeof(offsets), 0, &cpu_offsets);
+	bpf_kallsyms_lookup_name(count, sizeof(count), 0, &preempt_count);
+	/* From Linux 6.2 to 6.14, the count is a member of a struct. */
+	if (!preempt_count && bpf_core_type_exists(struct pcpu_hot) &&
+	    !bpf_kallsyms_lookup_name(hot, sizeof(hot), 0, &preempt_count))
+		preempt_count += bpf_core_field_offset(struct pcpu_hot, preempt_count);
 	return 0;
 }
+
+#define SERVING_INTERRUPT	0xff0100	/* softirq, hardirq or NMI */
+
+static __always_inline bool in_interrupt(void)
+{
+	u64 offset;
+	u32 count;
+
+	return preempt_count && cpu_offsets &&
+		!bpf_probe_read_kernel(&offset, sizeof(offset), (void *)(cpu_offsets +
+				       8 * bpf_get_smp_processor_id())) &&
+		!bpf_probe_read_kernel(&count, sizeof(count),
+				       (void *)(offset + preempt_count)) &&
+		count & SERVING_INTERRUPT;
+}
+
+/*
+ * Defines two programs for a kernel function: the kernel does not run a program that
+ * interrupts itself, and the function runs in processes, and in interrupts of them.
+ */
+#define NET_PROGRAMS(name, function, call, ...)					\
+	SEC("fentry/" function)							\
+	int BPF_PROG(name, __VA_ARGS__)						\
+	{									\
+		return in_interrupt() ? 0 : call;				\
+	}									\
+	SEC("fentry/" function)							\
+	int BPF_PROG(name##_interrupt, __VA_ARGS__)				\
+	{									\
+		return in_interrupt() ? call : 0;				\
+	}
 
 static __always_inline u64 page_address(u64 page)
 {
@@ -440,8 +486,7 @@ static __always_inline int send_tcp(struct sock *sk, struct sk_buff *skb,
 	return 0;
 }
 
-SEC("fentry/ip_queue_xmit")
-int BPF_PROG(on_tcp4_send, struct sock *sk, struct sk_buff *skb)
+static __always_inline int send_tcp4(struct sock *sk, struct sk_buff *skb)
 {
 	struct ends ends = {};
 
@@ -452,8 +497,7 @@ int BPF_PROG(on_tcp4_send, struct sock *sk, struct sk_buff *skb)
 	return send_tcp(sk, skb, &ends);
 }
 
-SEC("fentry/inet6_csk_xmit")
-int BPF_PROG(on_tcp6_send, struct sock *sk, struct sk_buff *skb)
+static __always_inline int send_tcp6(struct sock *sk, struct sk_buff *skb)
 {
 	struct ends ends = { .v6 = true };
 
@@ -463,6 +507,11 @@ int BPF_PROG(on_tcp6_send, struct sock *sk, struct sk_buff *skb)
 	BPF_CORE_READ_INTO(&ends.to, sk, __sk_common.skc_v6_daddr);
 	return send_tcp(sk, skb, &ends);
 }
+
+NET_PROGRAMS(on_tcp4_send, "ip_queue_xmit", send_tcp4(sk, skb), struct sock *sk,
+	     struct sk_buff *skb)
+NET_PROGRAMS(on_tcp6_send, "inet6_csk_xmit", send_tcp6(sk, skb), struct sock *sk,
+	     struct sk_buff *skb)
 
 /* ---- UDP transmit -------------------------------------------------------- */
 
@@ -483,17 +532,9 @@ static __always_inline int send_udp(struct sk_buff *skb, bool v6)
 	return 0;
 }
 
-SEC("fentry/ip_send_skb")
-int BPF_PROG(on_udp4_send, struct net *net, struct sk_buff *skb)
-{
-	return send_udp(skb, false);
-}
-
-SEC("fentry/ip6_send_skb")
-int BPF_PROG(on_udp6_send, struct sk_buff *skb)
-{
-	return send_udp(skb, true);
-}
+NET_PROGRAMS(on_udp4_send, "ip_send_skb", send_udp(skb, false), struct net *net,
+	     struct sk_buff *skb)
+NET_PROGRAMS(on_udp6_send, "ip6_send_skb", send_udp(skb, true), struct sk_buff *skb)
 
 /* ---- receive --------------------------------------------------------------- */
 
@@ -526,9 +567,7 @@ static __always_inline bool is_redelivered(const struct sock *sk,
 	return redelivered;
 }
 
-/* Attached to the kernel function that filters each packet before a socket gets it */
-SEC("fentry/sk_filter_trim_cap")
-int BPF_PROG(on_receive, struct sock *sk, struct sk_buff *skb)
+static __always_inline int receive(struct sock *sk, struct sk_buff *skb)
 {
 	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	struct packet p = {};
@@ -545,5 +584,9 @@ int BPF_PROG(on_receive, struct sock *sk, struct sk_buff *skb)
 		return emit_datagrams(&p);
 	return is_redelivered(sk, skb, &p) ? 0 : emit_segments(&p);
 }
+
+/* The function that filters each packet before a socket gets it */
+NET_PROGRAMS(on_receive, "sk_filter_trim_cap", receive(sk, skb), struct sock *sk,
+	     struct sk_buff *skb)
 
 char bpf_license[] SEC("license") = "Dual MIT/GPL";

@@ -13,6 +13,10 @@
 const volatile __u32 event_id;
 const volatile __u32 nr_steps;
 const volatile struct probe_step steps[PROBE_STEPS_MAX];
+const volatile __u32 nr_where;
+const volatile struct where_condition where[WHERE_MAX];
+
+struct event_limit limit;
 
 static __always_inline __u64 context_word(void *context, __u32 from)
 {
@@ -89,9 +93,21 @@ static __always_inline void load_strings(void *context)
 	}
 }
 
+/* Returns true if field @i, whose bytes are @at, satisfies the conditions on it. */
+static __always_inline bool field_holds(__u32 i, const char *at)
+{
+	__u32 j;
+
+	for (j = 0; j < WHERE_MAX && j < nr_where; j++)
+		if (where[j].field == i && !condition_holds(&where[j], at))
+			return false;
+	return true;
+}
+
 static __always_inline int record_wanted(void *context)
 {
 	struct buffer *buffer;
+	char *to;
 	u64 at = 0;
 	__u32 i;
 
@@ -104,16 +120,20 @@ static __always_inline int record_wanted(void *context)
 		opaque(at);
 		if (at >= BUFFER_PAYLOAD)
 			break;
+		to = buffer->payload + at;
 		if (step->len) {
-			append_bytes(buffer->payload + at, context, step);
+			append_bytes(to, context, step);
 			at += step->len;
 		} else {
-			at += append_string(buffer->payload + at, context, step);
+			at += append_string(to, context, step);
 		}
+		if (!field_holds(i, to))
+			goto out;
 	}
 	opaque(at);
-	if (at <= BUFFER_PAYLOAD)
+	if (at <= BUFFER_PAYLOAD && within_rate(&limit))
 		emit(event_id, &buffer->record, at);
+out:
 	give_buffer(buffer);
 	return 0;
 }

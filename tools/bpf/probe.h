@@ -21,6 +21,7 @@
 
 #include <tsctrace/abi.h>
 
+#include "kernel_filter.h"
 #include "probe_steps.h"
 
 enum probe_type {
@@ -49,6 +50,8 @@ struct probe {
 	char event[TSCT_EVENT_NAME_MAX];	/* name of the event */
 	unsigned int kind;	/* TSCT_KIND_* of the event */
 	struct probe_fields fields;
+	struct where_condition where[WHERE_MAX];
+	unsigned int nr_where;
 };
 
 /*
@@ -109,6 +112,10 @@ int probe_attach(const struct probe *probe, const struct bpf_shared *shared,
 		 unsigned int event_id, struct probe_program *program,
 		 const char **ret_step);
 void probe_detach(struct probe_program *program);
+void probe_unload(struct probe_program *program);
+
+/* Number of events that the rate limit dropped */
+unsigned long probe_limited(const struct probe_program *program);
 
 /* Number of events that the program missed, at most */
 unsigned long probe_missed(const struct probe_program *program);

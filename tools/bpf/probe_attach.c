@@ -44,6 +44,8 @@ static int configure(const struct probe *probe, unsigned int event_id, bool may_
 	bpf->rodata->nr_steps = probe->fields.nr_steps;
 	memcpy((void *)bpf->rodata->steps, probe->fields.steps,
 	       sizeof(probe->fields.steps));
+	bpf->rodata->nr_where = probe->nr_where;
+	memcpy((void *)bpf->rodata->where, probe->where, sizeof(probe->where));
 	bpf_object__for_each_program(program, bpf->obj)
 		bpf_program__set_autoload(program, program == wanted);
 	if (probe->type != PROBE_FENTRY && probe->type != PROBE_FEXIT)
@@ -121,8 +123,13 @@ int probe_attach(const struct probe *probe, const struct bpf_shared *shared,
 void probe_detach(struct probe_program *program)
 {
 	bpf_link__destroy(program->link);
+	program->link = NULL;
+}
+
+void probe_unload(struct probe_program *program)
+{
 	probe_bpf__destroy(program->bpf);
-	memset(program, 0, sizeof(*program));
+	program->bpf = NULL;
 }
 
 unsigned long bpf_object_missed(const struct bpf_object *object)
@@ -141,6 +148,11 @@ unsigned long bpf_object_missed(const struct bpf_object *object)
 			missed += info.recursion_misses;
 	}
 	return missed;
+}
+
+unsigned long probe_limited(const struct probe_program *program)
+{
+	return program->bpf ? READ_ONCE(program->bpf->bss->limit.dropped) : 0;
 }
 
 unsigned long probe_missed(const struct probe_program *program)

@@ -88,6 +88,7 @@ static struct monotonic_line make_line(const struct tsct_clock_segment *s,
 		.base_ns = s->base_ns - offset_ns,
 		.base_cycles = s->base_cycles,
 		.rate = (uint64_t)(((unsigned __int128)1 << 88) / s->mult),
+		.epoch = s->epoch,
 	};
 }
 
@@ -96,14 +97,16 @@ void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segm
 {
 	const struct tsct_clock_segment *last = &segments[nr - 1];
 	const struct monotonic old = *m;
-	unsigned int i;
+	unsigned int i, nr_old = 0;
 
 	m->offset_ns = epoch_offset(m, last, now);
 	m->epoch = last->epoch;
 	m->nr_lines = 0;
 	/* Lines of earlier epochs stay as they were converted with their constant. */
-	for (i = 0; i < old.nr_lines && old.epoch != m->epoch; i++)
-		if (i + MONOTONIC_LINES / 2 >= old.nr_lines)
+	while (nr_old < old.nr_lines && old.lines[nr_old].epoch != m->epoch)
+		nr_old++;
+	for (i = 0; i < nr_old; i++)
+		if (i + MONOTONIC_LINES / 2 >= nr_old)
 			m->lines[m->nr_lines++] = old.lines[i];
 	for (i = 0; i < nr; i++)
 		if (segments[i].epoch == m->epoch && segments[i].mult)

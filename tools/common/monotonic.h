@@ -18,6 +18,7 @@ struct monotonic_line {
 	int64_t begin_ns, base_ns;	/* CLOCK_MONOTONIC, ns */
 	uint64_t base_cycles;
 	uint64_t rate;			/* 2^-32 cycles per ns */
+	uint32_t epoch;
 };
 
 /* Readings of clocks at one moment */

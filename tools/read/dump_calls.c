@@ -2,7 +2,8 @@
 /*
  * Prints each system call as one line, as strace -T does. The line has the time at which
  * the call began, and is printed when the call has ended; until then its text is kept, by
- * thread. Memory grows with the number of threads.
+ * thread. Memory grows with the number of threads. A call that was recorded as one event has
+ * the time of its end, and no duration.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static char *put_call(char *at, const struct tsct_syscall *call,
 	unsigned int nr = 0, used;
 	size_t pos = 0;
 
-	while (tsct_value_next(e, &nr, &pos, &v) && nr <= TSCT_SYSCALL_ARGS)
+	while (tsct_value_next(e, &nr, &pos, &v) && nr <= call->nr_args)
 		values[nr - 1] = tsct_value_is_integer(&v) ? tsct_value_integer(&v) : 0;
 	used = tsct_syscall_used_args(call, values);
 	at = stpcpy(stpcpy(at, call->name), "(");
@@ -164,7 +165,7 @@ static int end_call(struct dump *d, struct open_call *o, const struct tsct_sysca
 	len = tsct_value_find(e, "ret", &ret) && tsct_value_is_integer(&ret) ?
 		put_result(text, sizeof(text), call, tsct_value_integer(&ret)) :
 		sprintf(text, ") = ?");
-	if (o->call == call)
+	if (o->call == call && e->def->kind == TSCT_KIND_END)
 		len += sprintf(text + len, " <%llu.%09llu>", duration / 1000000000,
 			       duration % 1000000000);
 	text[len++] = '\n';
@@ -181,12 +182,15 @@ int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 	if (!o)
 		return -ENOMEM;
 	/* Another call is open if the event of its end was lost. */
-	if (o->call && (e->def->kind == TSCT_KIND_BEGIN || o->call != call))
+	if (o->call && (e->def->kind != TSCT_KIND_END || o->call != call))
 		err = put_unfinished(d, o);
 	if (err)
 		return err;
-	return e->def->kind == TSCT_KIND_BEGIN ? begin_call(d, o, call, e, ns) :
-		end_call(d, o, call, e, ns);
+	if (e->def->kind != TSCT_KIND_END)
+		err = begin_call(d, o, call, e, ns);
+	if (!err && e->def->kind != TSCT_KIND_BEGIN)
+		err = end_call(d, o, call, e, ns);
+	return err;
 }
 
 int dump_calls_finish(struct dump *d)

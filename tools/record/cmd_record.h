@@ -21,6 +21,7 @@ struct record_options {
 	bool all;			/* record kernel events of the whole system */
 	struct kernel_select select;	/* threads whose kernel events are recorded */
 	struct tsct_filter_ranges cpus;	/* CPUs whose kernel events are recorded */
+	struct where_list where;	/* conditions on the fields of kernel events */
 	pid_t *pids;			/* processes of -p, select.roots */
 	const char *dir;		/* output; NULL: a name with date and time */
 	/* names of program channels; CMD uses the first */
@@ -154,6 +155,12 @@ struct record_session {
 	unsigned long untracked;	/* number of processes that were not recorded */
 	/* number of kernel events not recorded, at most */
 	unsigned long missed;
+	/* array of the events that the rate limit dropped, malloc'ed */
+	struct record_limited {
+		char event[TSCT_EVENT_NAME_MAX + 16];
+		unsigned long dropped;
+	} *limited;
+	unsigned int nr_limited;
 	/* events in channels of the embedded server that no reader opened */
 	struct tsct_store_unread unread;
 	char dir[4096];

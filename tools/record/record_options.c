@@ -14,8 +14,8 @@
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CPU,
        KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_NO_CLUSTER,
-       KEY_NO_SESSIONS, KEY_PASS,
-       KEY_REQUIRE, KEY_SYNC_TIMEOUT, KEY_UNREAD };
+       KEY_NO_SESSIONS, KEY_PASS, KEY_RATE_LIMIT,
+       KEY_REQUIRE, KEY_SYNC_TIMEOUT, KEY_UNREAD, KEY_WHERE };
 
 static const struct argp_option options[] = {
 	{ "event", 'e', "EVENT", 0, "record this kernel event or group; may be "
@@ -28,6 +28,10 @@ static const struct argp_option options[] = {
 	{ "cgroup", KEY_CGROUP, "DIR", 0, "record kernel events only of threads in this "
 	  "cgroup and those below it", 0 },
 	{ "cpu", KEY_CPU, "LIST", 0, "record kernel events only on these CPUs: 0-3,8", 0 },
+	{ "where", KEY_WHERE, "CONDITION", 0, "record only events whose field has a value: "
+	  "'ret < 0', 'sys_openat:flags & 0x40'; joined by &&; may be repeated", 0 },
+	{ "rate-limit", KEY_RATE_LIMIT, "N[/s]", 0, "record at most N events of each kernel "
+	  "event in a second, and count the others", 0 },
 	{ "output", 'o', "DIR", 0, "write the recording to DIR, a new or empty "
 	  "directory (default: tsctrace-DATE-TIME)", 0 },
 	{ "all", 'a', NULL, 0, "record kernel events of the whole system, not "
@@ -139,6 +143,16 @@ static void add_pids(struct argp_state *state, struct record_options *o, const c
 	o->select.roots = o->pids;
 }
 
+/* Adds the conditions of a text. */
+static void add_where(struct argp_state *state, struct record_options *o, const char *text)
+{
+	char why[256];
+
+	if (where_parse(text, &o->where, why, sizeof(why)))
+		argp_error(state, "--where: %s", why);
+	o->select.where = &o->where;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
@@ -154,6 +168,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (tsct_filter_ranges(arg, TSCT_CPUS_MAX - 1, &o->cpus))
 			argp_error(state, "--cpu: '%s' is not a CPU list such as 0-3,8",
 				   arg);
+		break;
+	case KEY_WHERE: add_where(state, o, arg); break;
+	case KEY_RATE_LIMIT:
+		if (where_rate(arg, &o->select.rate_ns, &o->select.rate_early_ns))
+			argp_error(state, "--rate-limit: '%s' is not a number of events per "
+				   "second, 1 to %d", arg, WHERE_RATE_MAX);
 		break;
 	case 'o': o->dir = arg; break;
 	case 'a': o->all = true; break;
@@ -295,9 +315,9 @@ int record_options_check(const struct record_options *o)
 		return -EINVAL;
 	}
 	if (!o->nr_events && (o->select.nr_roots || o->select.name || o->select.cgroup ||
-			      o->cpus.nr)) {
-		record_error("-p, --comm, --cgroup and --cpu select kernel events; name "
-			     "these with -e");
+			      o->cpus.nr || o->where.nr || o->select.rate_ns)) {
+		record_error("-p, --comm, --cgroup, --cpu, --where and --rate-limit select "
+			     "kernel events; name these with -e");
 		return -EINVAL;
 	}
 	if (o->all && o->select.nr_roots) {

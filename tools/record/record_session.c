@@ -8,6 +8,7 @@
 #include "lib/client/channel_admin.h"
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
+#include "lib/core/event_def.h"
 #include "tools/bpf/bpf_errors.h"
 
 /* ---- begin ------------------------------------------------------------- */
@@ -203,6 +204,26 @@ static void flush_kernel_events(struct record_session *s)
 	s->source = NULL;
 }
 
+/* Notes the number of events that the rate limit dropped. */
+static void add_limited(void *context, const char *event, unsigned int kind,
+			unsigned long dropped)
+{
+	struct record_session *s = context;
+	struct record_limited *more = realloc(s->limited, (s->nr_limited + 1) *
+					      sizeof(*more));
+
+	if (!more) {
+		record_error("rate limit: %lu events of %s dropped", dropped, event);
+		return;
+	}
+	s->limited = more;
+	more += s->nr_limited++;
+	more->dropped = dropped;
+	snprintf(more->event, sizeof(more->event), "%s%s%s", event,
+		 kind == TSCT_KIND_INSTANT ? "" : "/",
+		 kind == TSCT_KIND_INSTANT ? "" : tsct_kind_names[kind]);
+}
+
 int record_session_end(struct record_session *s)
 {
 	__u64 taken = 1, max = 0, passes, *count;
@@ -214,9 +235,10 @@ int record_session_end(struct record_session *s)
 	record_session_watch(s);
 	s->rec.end = tsct_clock_cycles(s->clock);
 	if (s->source) {
+		kernel_source_stop(s->source);
 		s->untracked = kernel_source_untracked(s->source);
 		s->missed = kernel_source_missed(s->source);
-		kernel_source_stop(s->source);
+		kernel_source_limited(s->source, add_limited, s);
 	}
 	record_statedump_poll(s, true, false);
 	if (s->source) {
@@ -296,6 +318,7 @@ void record_session_close(struct record_session *s)
 
 	record_sync_close(s);
 	kernel_source_close(s->source);
+	free(s->limited);
 	for (i = 0; i < RECORD_CHANNELS; i++) {
 		tsct_drain_close(s->drains[i]);
 		tsct_channel_close(s->channels[i]);

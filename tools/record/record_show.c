@@ -180,6 +180,22 @@ static void print_lost(const struct record_session *s)
 		      stderr);
 }
 
+static void print_limited(const struct record_session *s)
+{
+	unsigned long sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < s->nr_limited; i++)
+		sum += s->limited[i].dropped;
+	if (!sum)
+		return;
+	fprintf(stderr, "  rate limit: %lu kernel event%s dropped: ", sum, view_plural(sum));
+	for (i = 0; i < s->nr_limited; i++)
+		fprintf(stderr, "%s%s %lu", i ? ", " : "", s->limited[i].event,
+			s->limited[i].dropped);
+	fputc('\n', stderr);
+}
+
 static void print_channels(const struct record_session *s)
 {
 	const struct tsct_loss *loss;
@@ -319,6 +335,7 @@ static void print_text(const struct record_session *s,
 		record_figure_seconds(s));
 	print_channels(s);
 	print_lost(s);
+	print_limited(s);
 	print_balance(s, false);
 	print_files(s, &w);
 	record_figure_usage(s, &usage);

@@ -3,19 +3,12 @@
  * BPF programs that write `turns` events in a loop, one program for each way to
  * write an event. They run on getppid(2) of the process that measures them.
  */
-#include <linux/bpf.h>
-#include <stdbool.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
+#include "tools/bpf/kernel.h"
 
 #define TURNS_MAX	512
 #define NR_GETPPID	110
 
-extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
-			 __u32 payload__sz) __ksym;
-
 /* Constants that the process sets before it loads the programs */
-const volatile __u64 channel_handle;
 const volatile __u32 event_id;
 const volatile __u32 tgid;
 
@@ -79,6 +72,43 @@ int BPF_PROG(run_output, void *regs, long id)
 	return 0;
 }
 
+/* An event without the module, as the recorder's programs write it */
+SEC("tp_btf/sys_enter")
+int BPF_PROG(run_stock, void *regs, long id)
+{
+	struct { struct record record; __u64 value; } event;
+	__u64 turn, nr;
+
+	if (!is_ours(id))
+		return 0;
+	EACH_TURN(turn, nr) {
+		event.value = turn;
+		emit_to_ring(event_id, &event.record, sizeof(event.value));
+	}
+	return 0;
+}
+
+/* The same event, with its time and thread, in BPF's ring buffer alone */
+SEC("tp_btf/sys_enter")
+int BPF_PROG(run_stamped, void *regs, long id)
+{
+	struct { struct record record; __u64 value; } event;
+	__u64 turn, nr;
+
+	if (!is_ours(id))
+		return 0;
+	EACH_TURN(turn, nr) {
+		event.value = turn;
+		event.record.len = sizeof(event);
+		event.record.id = event_id;
+		event.record.tid = bpf_get_current_pid_tgid();
+		event.record.monotonic_ns = bpf_ktime_get_ns();
+		if (bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_NO_WAKEUP))
+			failed++;
+	}
+	return 0;
+}
+
 SEC("tp_btf/sys_enter")
 int BPF_PROG(run_submit, void *regs, long id)
 {
@@ -98,4 +128,4 @@ int BPF_PROG(run_submit, void *regs, long id)
 	return 0;
 }
 
-char LICENSE[] SEC("license") = "Dual MIT/GPL";
+char bpf_license[] SEC("license") = "Dual MIT/GPL";

@@ -7,6 +7,7 @@
  * runs, and is measured three times: if the three results differ, all are printed in a
  * comment. The program fails if events were not written.
  */
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "../bench.h"
+#include "tools/bpf/kernel_filter.h"
 #include "insns.skel.h"
 
 #define RUNS		15
@@ -110,7 +112,8 @@ static int consume(void *context, void *data, size_t size)
 {
 	(void)context;
 	(void)data;
-	consumed += size == 8;
+	/* An event of 8 bytes, alone or after its header of 16 bytes */
+	consumed += size == 8 || size == 24;
 	return 0;
 }
 
@@ -159,6 +162,17 @@ static double run_ring(struct insns *skel, struct bpf_program *program,
 	return loop;
 }
 
+/* Makes the ring buffer of the only CPU for programs as the recorder's. */
+static struct ring_buffer *open_stock(struct insns *skel)
+{
+	const __u32 zero = 0;
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "stock", 0, 0, 1 << 20, NULL);
+
+	if (fd < 0 || bpf_map_update_elem(bpf_map__fd(skel->maps.rings), &zero, &fd, BPF_ANY))
+		return NULL;
+	return ring_buffer__new(fd, consume, NULL, NULL);
+}
+
 /* ---- trace_marker -------------------------------------------------------------- */
 
 static double run_marker(int fd)
@@ -202,16 +216,19 @@ static int open_channel(__u64 *ret_handle)
 
 int main(void)
 {
-	static struct figure loop = { "kernel_loop_insns" },
-		emit = { "kernel_emit_insns" },
-		disabled = { "kernel_disabled_insns" },
-		ftrace = { "ftrace_ring_buffer_write_insns" },
-		bpf_loop = { "bpf_loop_insns" }, kfunc = { "kfunc_emit_insns" },
-		submit = { "bpf_ringbuf_insns" },
-		output = { "bpf_ringbuf_output_insns" },
-		marker = { "trace_marker_insns" };
+	static struct figure loop = { .name = "kernel_loop_insns" },
+		emit = { .name = "kernel_emit_insns" },
+		disabled = { .name = "kernel_disabled_insns" },
+		ftrace = { .name = "ftrace_ring_buffer_write_insns" },
+		bpf_loop = { .name = "bpf_loop_insns" },
+		kfunc = { .name = "kfunc_emit_insns" },
+		submit = { .name = "bpf_ringbuf_insns" },
+		output = { .name = "bpf_ringbuf_output_insns" },
+		stock = { .name = "stock_emit_insns" },
+		stamped = { .name = "bpf_ringbuf_stamped_insns" },
+		marker = { .name = "trace_marker_insns" };
 	double ours, theirs, ours_bpf;
-	struct ring_buffer *ring;
+	struct ring_buffer *ring, *ring_stock;
 	unsigned int i;
 	__u64 channel;
 	struct insns *skel;
@@ -230,7 +247,8 @@ int main(void)
 		return fail("cannot load the BPF programs"), 1;
 	ring = ring_buffer__new(bpf_map__fd(skel->maps.events), consume, NULL, NULL);
 	fd = open(MARKER, O_WRONLY);
-	if (!ring || fd < 0)
+	ring_stock = open_stock(skel);
+	if (!ring || !ring_stock || fd < 0)
 		return fail("cannot open the BPF ring buffer or trace_marker"), 1;
 
 	for (i = 0; i < REPEATS; i++) {
@@ -242,6 +260,10 @@ int main(void)
 					    bpf_loop.values[i]);
 		output.values[i] = run_ring(skel, skel->progs.run_output, ring,
 					    bpf_loop.values[i]);
+		stamped.values[i] = run_ring(skel, skel->progs.run_stamped, ring,
+					     bpf_loop.values[i]);
+		stock.values[i] = run_ring(skel, skel->progs.run_stock, ring_stock,
+					   bpf_loop.values[i]);
 		marker.values[i] = run_marker(fd);
 	}
 	if (skel->bss->failed)
@@ -257,6 +279,9 @@ int main(void)
 	theirs = print(&submit);
 	printf("kfunc_emit_vs_bpf_ringbuf %.3f ratio\n", ours_bpf / theirs);
 	print(&output);
+	ours_bpf = print(&stock);
+	theirs = print(&stamped);
+	printf("stock_emit_vs_bpf_ringbuf_stamped %.3f ratio\n", ours_bpf / theirs);
 	theirs = print(&marker);
 	printf("kernel_emit_vs_trace_marker %.3f ratio\n", ours / theirs);
 	return failures != 0;

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* Texts of probes: all forms, their parts, names of events, and what is refused */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/bpf/probe_parse.c"
+#include "suite.h"
+
+#define FILE_PATH	"/bin/sh"
+
+static char asked[256];		/* fields or tracepoints that were asked for */
+static char why[256];
+static struct probe *probes;
+static char real_path[4096];
+
+int probe_fields_by_text(struct probe *probe, const char *text, char *to, size_t size)
+{
+	(void)probe;
+	snprintf(asked, sizeof(asked), "%s", text);
+	if (strcmp(text, "bad"))
+		return 0;
+	snprintf(to, size, "bad fields");
+	return -EINVAL;
+}
+
+int probe_fields_by_default(struct probe *probe, char *to, size_t size)
+{
+	(void)probe;
+	(void)to;
+	(void)size;
+	snprintf(asked, sizeof(asked), "default");
+	return 0;
+}
+
+int tracepoints_find(const char *system, const char *name, struct probe **ret_probes,
+		     char *to, size_t size)
+{
+	static const char *const names[] = { "a-b", "2b", "c" };
+	int i;
+
+	(void)to;
+	(void)size;
+	snprintf(asked, sizeof(asked), "%s %s", system, name);
+	*ret_probes = calloc(3, sizeof(**ret_probes));
+	ck_assert_ptr_nonnull(*ret_probes);
+	for (i = 0; i < 3; i++)
+		strcpy((*ret_probes)[i].name, names[i]);
+	return 3;
+}
+
+static void before(void)
+{
+	ck_assert_ptr_nonnull(realpath(FILE_PATH, real_path));
+	probes = NULL;
+	asked[0] = why[0] = '\0';
+}
+
+static void after(void)
+{
+	free(probes);
+}
+
+static const struct probe *parse(const char *text, enum probe_type type, const char *name,
+				 const char *event)
+{
+	free(probes);
+	probes = NULL;
+	ck_assert_msg(probe_parse(text, &probes, why, sizeof(why)) == 1, "%s: %s", text, why);
+	ck_assert_int_eq(probes->type, type);
+	ck_assert_str_eq(probes->name, name);
+	ck_assert_str_eq(probes->event, event);
+	return probes;
+}
+
+START_TEST(test_kernel)
+{
+	ck_assert_uint_eq(parse("kprobe:do_exit", PROBE_KPROBE, "do_exit", "do_exit")->offset,
+			  0);
+	ck_assert_str_eq(asked, "default");
+	ck_assert_uint_eq(parse("kprobe:do_exit+0x10", PROBE_KPROBE, "do_exit",
+				"do_exit")->offset, 16);
+	parse("kretprobe:f.isra.0", PROBE_KRETPROBE, "f.isra.0", "f_isra_0_return");
+	parse("fentry:f", PROBE_FENTRY, "f", "f");
+	parse("fexit:f", PROBE_FEXIT, "f", "f_return");
+	parse("kprobe:f(a=%di:u64, b=arg2)", PROBE_KPROBE, "f", "f");
+	ck_assert_str_eq(asked, "a=%di:u64, b=arg2");
+	/* The last parenthesis ends the fields. */
+	parse("kprobe:f(a=+8(%di):u8)", PROBE_KPROBE, "f", "f");
+	ck_assert_str_eq(asked, "a=+8(%di):u8");
+}
+END_TEST
+
+START_TEST(test_programs)
+{
+	const struct probe *probe = parse("uprobe:" FILE_PATH ":main+4", PROBE_UPROBE, "main",
+					  "main");
+
+	ck_assert_str_eq(probe->path, real_path);
+	ck_assert_uint_eq(probe->offset, 4);
+	parse("uretprobe:" FILE_PATH ":_ZN1aC2Ev", PROBE_URETPROBE, "_ZN1aC2Ev",
+	      "_ZN1aC2Ev_return");
+	probe = parse("usdt:" FILE_PATH ":libc:setjmp", PROBE_USDT, "setjmp", "setjmp");
+	ck_assert_str_eq(probe->group, "libc");
+	ck_assert_str_eq(probe->path, real_path);
+}
+END_TEST
+
+START_TEST(test_tracepoints)
+{
+	ck_assert_int_eq(probe_parse("block:block_*", &probes, why, sizeof(why)), 3);
+	ck_assert_str_eq(asked, "block block_*");
+	ck_assert_str_eq(probes[0].event, "a_b");
+	ck_assert_str_eq(probes[1].event, "_b");
+	ck_assert_str_eq(probes[2].event, "c");
+	ck_assert(probe_is_probe("block:x") && !probe_is_probe("sched_switch"));
+}
+END_TEST
+
+START_TEST(test_malformed)
+{
+	static const char *const bad[] = {
+		"a:b:c", ":b", "a:", "kprobe:", "kprobe:+4", "kprobe:f+", "kprobe:f+4x",
+		"kretprobe:f+4", "fentry:f+4", "uprobe:" FILE_PATH ":", "uprobe:" FILE_PATH,
+		"uprobe::main", "uprobe:/nowhere/at/all:main", "uretprobe:" FILE_PATH ":f+4",
+		"usdt:" FILE_PATH ":libc", "usdt:" FILE_PATH ":libc:", "usdt:" FILE_PATH "::x",
+		"kprobe:f(", "kprobe:f()", "kprobe:f(a=%di)x", "kprobe:(a=%di)",
+		"kprobe:f(bad)",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		why[0] = '\0';
+		ck_assert_msg(probe_parse(bad[i], &probes, why, sizeof(why)) == -EINVAL, "%s",
+			      bad[i]);
+		ck_assert_msg(*why, "%s", bad[i]);
+	}
+}
+END_TEST
+
+/* Parts of the largest size are taken, larger ones refused. */
+START_TEST(test_sizes)
+{
+	const size_t room = sizeof(probes->name);
+	char text[1024] = "kretprobe:";
+	const size_t start = strlen(text);
+
+	memset(text + start, 'f', room - 1);
+	ck_assert_int_eq(probe_parse(text, &probes, why, sizeof(why)), 1);
+	ck_assert_uint_eq(strlen(probes->name), room - 1);
+	ck_assert_uint_eq(strlen(probes->event), sizeof(probes->event) - 1);
+	ck_assert_str_eq(strrchr(probes->event, '_'), "_return");
+	text[start + room - 1] = 'f';
+	ck_assert_int_eq(probe_parse(text, &probes, why, sizeof(why)), -EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("probe_parse");
+	TCase *tcase = add_case(suite, "probes", before, after);
+
+	tcase_add_test(tcase, test_kernel);
+	tcase_add_test(tcase, test_programs);
+	tcase_add_test(tcase, test_tracepoints);
+	tcase_add_test(tcase, test_malformed);
+	tcase_add_test(tcase, test_sizes);
+	return run_suite(suite);
+}

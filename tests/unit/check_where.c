@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* Conditions on fields: their syntax, the events to which they apply, and types */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/core/event_def.h"
+#include "tools/bpf/where.c"
+#include "tools/common/near_name.c"
+#include "seed.h"
+#include "suite.h"
+
+static struct where_list list;
+static char why[256];
+
+static void before(void)
+{
+	memset(&list, 0, sizeof(list));
+	why[0] = '\0';
+}
+
+static void after(void)
+{
+}
+
+static struct where *parse(const char *text)
+{
+	ck_assert_msg(!where_parse(text, &list, why, sizeof(why)), "%s: %s", text, why);
+	return &list.where[list.nr - 1];
+}
+
+static void refuse(const char *text)
+{
+	before();
+	ck_assert_msg(where_parse(text, &list, why, sizeof(why)) == -EINVAL, "%s", text);
+	ck_assert(*why);
+}
+
+START_TEST(test_operators)
+{
+	static const struct { const char *text; enum where_op op; } known[] = {
+		{ "a==1", WHERE_EQUAL }, { "a != 1", WHERE_NOT_EQUAL }, { "a<1", WHERE_LESS },
+		{ "a <=1", WHERE_LESS_EQUAL }, { "a> 1", WHERE_GREATER },
+		{ " a >= 1 ", WHERE_GREATER_EQUAL }, { "a&1", WHERE_BITS },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		const struct where *where = parse(known[i].text);
+
+		ck_assert_int_eq(where->op, known[i].op);
+		ck_assert_str_eq(where->field, "a");
+		ck_assert_uint_eq(where->number, 1);
+		ck_assert(where->is_number && !where->is_negative);
+	}
+}
+END_TEST
+
+START_TEST(test_conjunction)
+{
+	parse("block:block_rq_issue:sector > 0x10&&comm==\"a b\" && ret == -ENOENT");
+	ck_assert_uint_eq(list.nr, 3);
+	ck_assert_str_eq(list.where[0].event, "block:block_rq_issue");
+	ck_assert_str_eq(list.where[0].field, "sector");
+	ck_assert_uint_eq(list.where[0].number, 16);
+	ck_assert_str_eq(list.where[1].text, "a b");
+	ck_assert(!list.where[1].is_number);
+	ck_assert(list.where[2].is_negative);
+	ck_assert_int_eq((int64_t)list.where[2].number, -ENOENT);
+	/* A bit mask joined by && */
+	before();
+	parse("flags & 0x40 && n&1&&m==2");
+	ck_assert_uint_eq(list.nr, 3);
+}
+END_TEST
+
+START_TEST(test_numbers)
+{
+	ck_assert_uint_eq(parse("a == 18446744073709551615")->number, UINT64_MAX);
+	ck_assert(!parse("a == 18446744073709551616")->is_number);
+	ck_assert_int_eq((int64_t)parse("a == -9223372036854775808")->number, INT64_MIN);
+	ck_assert(!parse("a == -9223372036854775809")->is_number);
+	ck_assert(!parse("a == -0")->is_negative);
+	ck_assert(!parse("a == \"5\"")->is_number);
+	ck_assert(!parse("a == 5x")->is_number);
+	ck_assert(!parse("a == -")->is_number);
+}
+END_TEST
+
+START_TEST(test_malformed)
+{
+	static const char *const bad[] = {
+		"", " ", "a", "a =", "a = 1", "a ==", "== 1", ":a == 1", "e: == 1", "a == 1 &&",
+		"a == 1 b == 2", "a == 1 || b == 2", "a.b == 1", "a == \"x", "a == x\"y",
+		"a && b", "a == 1 && && b == 1", "a b == 1",
+		"a == 0123456789012345678901234567890123456789012345678901234567890123456789",
+		"a2345678901234567890123456789012 == 1",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		refuse(bad[i]);
+	refuse("a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1");
+	ck_assert_ptr_nonnull(strstr(why, "more than 8"));
+}
+END_TEST
+
+/* Any bytes are read to their end, or refused with a reason. */
+START_TEST(test_random_text)
+{
+	static const char bytes[] = "a:=!<>&\"* -0x9E\n";
+	char text[40];
+	int i, j, len;
+
+	seed_with(0);
+	for (i = 0; i < 100000; i++) {
+		len = (int)any(sizeof(text));
+		for (j = 0; j < len; j++)
+			text[j] = bytes[any(sizeof(bytes) - 1)];
+		text[j] = '\0';
+		before();
+		if (where_parse(text, &list, why, sizeof(why)))
+			ck_assert(*why);
+		else
+			ck_assert(list.nr && list.nr <= WHERE_MAX);
+	}
+}
+END_TEST
+
+/* ---- events ------------------------------------------------------------------ */
+
+#define FIELDS	"u8a:u8, s16a:s16, u64a:u64/x, name:chars[4], f:f64, raw:bytes[3], text:string"
+
+static int apply(const char *text, struct where_condition *c)
+{
+	struct tsct_event_def def;
+
+	before();
+	parse(text);
+	ck_assert(!tsct_event_def_parse("event_a", TSCT_KIND_INSTANT, FIELDS, &def, NULL));
+	return where_apply(&list.where[0], "sys", &def, c, why, sizeof(why));
+}
+
+START_TEST(test_events)
+{
+	static const char *const match[] = {
+		"u8a > 1", "event_a:u8a > 1", "event_?:u8a > 1", "sys:event_a:u8a > 1",
+		"sys:*:u8a > 1",
+	};
+	static const char *const other[] = {
+		"event_b:u8a > 1", "sis:event_a:u8a > 1", "event:u8a > 1", "ubi == 1",
+	};
+	struct where_condition c;
+	size_t i;
+
+	for (i = 0; i < sizeof(match) / sizeof(*match); i++) {
+		ck_assert_msg(apply(match[i], &c) == 1, "%s: %s", match[i], why);
+		ck_assert(!where_check_used(&list, why, sizeof(why)));
+	}
+	for (i = 0; i < sizeof(other) / sizeof(*other); i++) {
+		ck_assert_msg(apply(other[i], &c) == 0, "%s", other[i]);
+		ck_assert_int_eq(where_check_used(&list, why, sizeof(why)), -EINVAL);
+	}
+}
+END_TEST
+
+START_TEST(test_fields)
+{
+	struct where_condition c;
+
+	ck_assert_int_eq(apply("u64a >= 7", &c), 1);
+	ck_assert(c.field == 2 && c.offset == 3 && c.size == 8 && !c.is_signed);
+	ck_assert(c.op == WHERE_GREATER_EQUAL && c.value == 7 && !c.negative);
+	ck_assert_int_eq(apply("s16a < -3", &c), 1);
+	ck_assert(c.field == 1 && c.offset == 1 && c.size == 2 && c.is_signed && c.negative);
+	ck_assert_int_eq(apply("text == abc", &c), 1);
+	ck_assert(c.field == 6 && c.offset == 26 && !c.size && c.len == 4);
+	ck_assert(!memcmp(c.text, "abc", 4));
+	ck_assert_int_eq(apply("text != ab*", &c), 1);
+	ck_assert(c.len == 2 && c.op == WHERE_NOT_EQUAL);
+	ck_assert_int_eq(apply("text == \"\"", &c), 1);
+	ck_assert(c.len == 1 && !c.text[0]);
+	ck_assert_int_eq(apply("name == abcd", &c), 1);
+	ck_assert_int_eq(c.len, 4);
+	ck_assert_int_eq(apply("name == abcd*", &c), 1);
+	ck_assert_int_eq(c.len, 4);
+	ck_assert_int_eq(apply("name == 12", &c), 1);
+	ck_assert_int_eq(c.len, 3);
+}
+END_TEST
+
+START_TEST(test_types)
+{
+	static const char *const bad[] = {
+		"u8a == abc", "text < abc", "name & 1", "f == 1", "raw == 1", "name == abcde",
+		"name == abcde*", "event_a:u8a > 256", "event_a:u8a == -1",
+		"event_a:s16a == 32768", "event_a:s16a == -32769", "event_a:u8a & 0x100",
+	};
+	static const char *const good[] = {
+		"u8a > 256", "u8a == -1", "event_a:u8a <= 255", "event_a:s16a == -32768",
+		"event_a:s16a & 0x8000", "event_a:s16a & -1",
+		"event_a:u64a == 0xffffffffffffffff",
+	};
+	struct where_condition c;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		ck_assert_msg(apply(bad[i], &c) == -EINVAL, "%s", bad[i]);
+		ck_assert_ptr_nonnull(strstr(why, "event_a:"));
+	}
+	for (i = 0; i < sizeof(good) / sizeof(*good); i++)
+		ck_assert_msg(apply(good[i], &c) == 1, "%s: %s", good[i], why);
+}
+END_TEST
+
+START_TEST(test_unknown)
+{
+	struct where_condition c;
+
+	apply("event_a:u8 == 1", &c);
+	where_check_used(&list, why, sizeof(why));
+	ck_assert_ptr_nonnull(strstr(why, "there are u8a, s16a, u64a, name, f, raw, text"));
+	ck_assert_ptr_nonnull(strstr(why, "did you mean 'u8a'?"));
+	apply("event_b:u8a == 1", &c);
+	where_check_used(&list, why, sizeof(why));
+	ck_assert_ptr_nonnull(strstr(why, "no event of -e is named 'event_b'"));
+}
+END_TEST
+
+START_TEST(test_rate)
+{
+	static const char *const bad[] = { "", "/s", "0", "-1", "10/m", "10000001", "1e3" };
+	uint64_t ns, early_ns;
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		ck_assert_msg(where_rate(bad[i], &ns, &early_ns) == -EINVAL, "%s", bad[i]);
+	ck_assert(!where_rate("1", &ns, &early_ns));
+	ck_assert(ns == 1000000000 && !early_ns);
+	ck_assert(!where_rate("1000/s", &ns, &early_ns));
+	ck_assert(ns == 1000000 && early_ns == 99 * ns);
+	ck_assert(!where_rate("3", &ns, &early_ns));
+	ck_assert(ns == 333333334 && !early_ns);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("where");
+	TCase *tcase = add_case(suite, "text", before, after);
+
+	print_seed();
+	tcase_add_test(tcase, test_operators);
+	tcase_add_test(tcase, test_conjunction);
+	tcase_add_test(tcase, test_numbers);
+	tcase_add_test(tcase, test_malformed);
+	tcase_add_test(tcase, test_random_text);
+	tcase = add_case(suite, "events", before, after);
+	tcase_add_test(tcase, test_events);
+	tcase_add_test(tcase, test_fields);
+	tcase_add_test(tcase, test_types);
+	tcase_add_test(tcase, test_unknown);
+	tcase_add_test(tcase, test_rate);
+	return run_suite(suite);
+}

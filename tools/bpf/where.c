@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+/* Reads conditions on fields, and applies them to definitions of events */
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/core/event_def.h"
+#include "tools/common/near_name.h"
+#include "where.h"
+
+/* ---- text -------------------------------------------------------------------- */
+
+/* An operator is not the begin of one that follows it. */
+static const struct { const char *text; enum where_op op; } ops[] = {
+	{ "==", WHERE_EQUAL }, { "!=", WHERE_NOT_EQUAL }, { "<=", WHERE_LESS_EQUAL },
+	{ ">=", WHERE_GREATER_EQUAL }, { "<", WHERE_LESS }, { ">", WHERE_GREATER },
+	{ "&", WHERE_BITS },
+};
+#define NR_OPS	(sizeof(ops) / sizeof(*ops))
+
+static const char *skip_blanks(const char *at)
+{
+	return at + strspn(at, " \t\n");
+}
+
+static const char *op_text(enum where_op op)
+{
+	size_t i;
+
+	for (i = 0; ops[i].op != op; i++)
+		;
+	return ops[i].text;
+}
+
+static int fail_syntax(const char *at, char *why, size_t size)
+{
+	snprintf(why, size, "'%s': not a condition; use [EVENT:]FIELD OP VALUE, joined by "
+		 "&&, with == != < <= > >= or & (bits): 'ret < 0', 'sys_openat:flags & 0x40'",
+		 at);
+	return -EINVAL;
+}
+
+/* Reads [EVENT:]FIELD before an operator. */
+static bool read_names(const char *text, size_t len, struct where *where)
+{
+	const char *colon = memrchr(text, ':', len), *field = colon ? colon + 1 : text;
+	const size_t event_len = colon ? (size_t)(colon - text) : 0;
+	const size_t field_len = len - (size_t)(field - text);
+
+	if (!field_len || field_len >= sizeof(where->field) ||
+	    event_len >= sizeof(where->event) || (colon && !event_len))
+		return false;
+	memcpy(where->event, text, event_len);
+	memcpy(where->field, field, field_len);
+	return where->field[strspn(where->field, "abcdefghijklmnopqrstuvwxyz"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
+}
+
+/* Finds the number of an error by its name. Returns 0: there is none. */
+static int find_error(const char *name)
+{
+	const char *known;
+	int i;
+
+	for (i = 1; *name == 'E' && i < 4096; i++) {
+		known = strerrorname_np(i);
+		if (known && !strcmp(name, known))
+			return i;
+	}
+	return 0;
+}
+
+static void read_number(struct where *where)
+{
+	const char *digits = where->text + (*where->text == '-');
+	const int error = find_error(digits);
+	char *end = where->text;
+
+	where->is_negative = *where->text == '-';
+	errno = 0;
+	where->number = error ? (uint64_t)error : strtoull(digits, &end, 0);
+	where->is_number = error || (isdigit((unsigned char)*digits) && !*end && !errno);
+	if (where->is_negative && where->number > 1ULL << 63)
+		where->is_number = false;
+	if (where->is_negative)
+		where->number = -where->number;
+	where->is_negative &= where->number != 0;
+}
+
+/* Reads a value. Returns the end of it; NULL: malformed */
+static const char *read_value(const char *at, struct where *where)
+{
+	const bool quoted = *at == '"';
+	const char *from = at + quoted;
+	const size_t len = strcspn(from, quoted ? "\"" : " \t\n&\"");
+
+	if ((!len && !quoted) || len >= sizeof(where->text) ||
+	    (quoted ? from[len] != '"' : from[len] == '"'))
+		return NULL;
+	memcpy(where->text, from, len);
+	if (!quoted)
+		read_number(where);
+	return from + len + quoted;
+}
+
+static const char *read_condition(const char *at, struct where *where)
+{
+	const char *op;
+	size_t i;
+
+	memset(where, 0, sizeof(*where));
+	at = skip_blanks(at);
+	op = skip_blanks(at + strcspn(at, " \t\n=!<>&"));
+	if (!read_names(at, strcspn(at, " \t\n=!<>&"), where))
+		return NULL;
+	for (i = 0; i < NR_OPS; i++)
+		if (!strncmp(op, ops[i].text, strlen(ops[i].text)))
+			break;
+	if (i == NR_OPS || !strncmp(op, "&&", 2))
+		return NULL;
+	where->op = ops[i].op;
+	at = read_value(skip_blanks(op + strlen(ops[i].text)), where);
+	return at ? skip_blanks(at) : NULL;
+}
+
+int where_parse(const char *text, struct where_list *list, char *why, size_t size)
+{
+	const char *at = text, *end;
+
+	for (;;) {
+		if (list->nr == WHERE_MAX) {
+			snprintf(why, size, "'%s': more than %d conditions", at, WHERE_MAX);
+			return -EINVAL;
+		}
+		end = read_condition(at, &list->where[list->nr]);
+		if (!end || (*end && strncmp(end, "&&", 2)))
+			return fail_syntax(at, why, size);
+		list->nr++;
+		if (!*end)
+			return 0;
+		at = skip_blanks(end + 2);
+	}
+}
+
+/* ---- events ------------------------------------------------------------------ */
+
+static bool is_event(const struct where *where, const char *system, const char *name)
+{
+	char full[TSCT_EVENT_NAME_MAX + 64];
+
+	snprintf(full, sizeof(full), "%s:%s", system, name);
+	return !*where->event || !fnmatch(where->event, name, 0) ||
+		(*system && !fnmatch(where->event, full, 0));
+}
+
+/* Notes the fields of an event that does not have the field of the condition. */
+static void note_fields(struct where *where, const struct tsct_event_def *def)
+{
+	size_t used = strlen(where->fields);
+	unsigned int i;
+
+	for (i = 0; i < def->nr_fields; i++) {
+		if (near_name(where->field, def->fields[i].name))
+			memcpy(where->near, def->fields[i].name, sizeof(where->near));
+		if (*where->event && used + TSCT_FIELD_NAME_MAX + 2 < sizeof(where->fields) &&
+		    !strstr(where->fields, def->fields[i].name))
+			used += (size_t)sprintf(where->fields + used, "%s%s",
+						used ? ", " : "", def->fields[i].name);
+	}
+}
+
+/* Returns true if an integer of a type can have the value, or bits of it. */
+static bool fits(const struct where *where, unsigned int size, bool is_signed)
+{
+	const uint64_t most = UINT64_MAX >> (64 - 8 * size);
+
+	if (where->op == WHERE_BITS)
+		return where->is_negative ? is_signed : where->number <= most;
+	if (where->is_negative)
+		return is_signed && -where->number <= most / 2 + 1;
+	return where->number <= (is_signed ? most / 2 : most);
+}
+
+static int fail_type(const struct where *where, const struct tsct_event_def *def,
+		     const char *type, const char *reason, char *why, size_t size)
+{
+	snprintf(why, size, "%s:%s %s %s: the field is %s%s", def->name, where->field,
+		 op_text(where->op), where->text, type, reason);
+	return -EINVAL;
+}
+
+static int apply_number(const struct where *where, const struct tsct_event_def *def,
+			const struct tsct_field *field, struct where_condition *c,
+			char *why, size_t size)
+{
+	const struct tsct_field_type *type = &tsct_field_types[field->type];
+
+	c->size = type->size;
+	c->is_signed = field->type >= TSCT_TYPE_S8;
+	if (!where->is_number)
+		return fail_type(where, def, type->name, ", an integer, but the value is a "
+				 "text", why, size);
+	/* Where a condition is on many events, the field may be wide enough in others. */
+	if (*where->event && !strpbrk(where->event, "*?[") &&
+	    !fits(where, type->size, c->is_signed))
+		return fail_type(where, def, type->name, ", which cannot have this value",
+				 why, size);
+	return 1;
+}
+
+static int apply_text(const struct where *where, const struct tsct_event_def *def,
+		      const struct tsct_field *field, struct where_condition *c,
+		      char *why, size_t size)
+{
+	if (where->op != WHERE_EQUAL && where->op != WHERE_NOT_EQUAL)
+		return fail_type(where, def, "text", ", which == and != compare", why, size);
+	if (field->type != TSCT_TYPE_CHARS || c->len <= field->count)
+		return 1;
+	/* A text that fills its field has no NUL there. */
+	if (c->text[c->len - 1] || c->len - 1 > field->count)
+		return fail_type(where, def, "text", ", and shorter", why, size);
+	c->len = (u8)field->count;
+	return 1;
+}
+
+void where_value(const struct where *where, struct where_condition *c)
+{
+	const size_t len = strlen(where->text);
+	const bool is_prefix = len && where->text[len - 1] == '*';
+
+	*c = (struct where_condition) {
+		.op = (u8)where->op, .value = where->number, .negative = where->is_negative,
+		/* With its NUL, a text is compared as a whole. */
+		.len = (u8)(is_prefix ? len - 1 : len + 1),
+	};
+	memcpy(c->text, where->text, is_prefix ? len - 1 : len);
+}
+
+int where_apply(struct where *where, const char *system, const struct tsct_event_def *def,
+		struct where_condition *c, char *why, size_t size)
+{
+	const struct tsct_field *field = NULL;
+	unsigned int offset = 0, i;
+	int ret;
+
+	if (!is_event(where, system, def->name))
+		return 0;
+	where->is_event_known = true;
+	for (i = 0; i < def->nr_fields; i++) {
+		field = &def->fields[i];
+		if (!strcmp(field->name, where->field))
+			break;
+		offset += tsct_field_types[field->type].size + field->count;
+	}
+	if (i == def->nr_fields) {
+		note_fields(where, def);
+		return 0;
+	}
+	where_value(where, c);
+	c->field = (u16)i;
+	c->offset = (u16)offset;
+	if (field->type <= TSCT_TYPE_S64)
+		ret = apply_number(where, def, field, c, why, size);
+	else if (field->type == TSCT_TYPE_STRING || field->type == TSCT_TYPE_CHARS)
+		ret = apply_text(where, def, field, c, why, size);
+	else
+		ret = fail_type(where, def, tsct_field_types[field->type].name,
+				", which cannot be compared", why, size);
+	where->is_used |= ret > 0;
+	return ret;
+}
+
+int where_apply_all(struct where_list *list, const char *system,
+		    const struct tsct_event_def *def, struct where_condition *conditions,
+		    char *why, size_t size)
+{
+	int nr = 0, ret;
+	unsigned int i;
+
+	for (i = 0; i < list->nr; i++) {
+		ret = where_apply(&list->where[i], system, def, &conditions[nr], why, size);
+		if (ret < 0)
+			return ret;
+		nr += ret;
+	}
+	return nr;
+}
+
+int where_check_used(const struct where_list *list, char *why, size_t size)
+{
+	const struct where *where;
+
+	for (where = list->where; where < list->where + list->nr; where++) {
+		if (where->is_used)
+			continue;
+		if (!where->is_event_known)
+			snprintf(why, size, "%s:%s: no event of -e is named '%s'",
+				 where->event, where->field, where->event);
+		else
+			snprintf(why, size, "%s%s%s: %s no such field%s%s%s%s%s",
+				 where->event, *where->event ? ":" : "", where->field,
+				 *where->event ? "there is" : "the events of -e have",
+				 *where->fields ? "; there are " : "", where->fields,
+				 *where->near ? "; did you mean '" : "", where->near,
+				 *where->near ? "'?" : "");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* ---- rate limit -------------------------------------------------------------- */
+
+int where_rate(const char *text, uint64_t *ret_ns, uint64_t *ret_early_ns)
+{
+	const unsigned long rate = strtoul(text, NULL, 10);
+	const char *end = text + strspn(text, "0123456789");
+
+	if (end == text || (*end && strcmp(end, "/s")) || !rate || rate > WHERE_RATE_MAX)
+		return -EINVAL;
+	/* Rounded up, so that no more events than `rate` are recorded in a second */
+	*ret_ns = (1000000000 + rate - 1) / rate;
+	*ret_early_ns = rate >= 20 ? (rate / 10 - 1) * *ret_ns : 0;
+	return 0;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Conditions on the fields of events, which BPF programs test before they record an event:
+ *
+ *	[EVENT:]FIELD OP VALUE [&& [EVENT:]FIELD OP VALUE]...
+ *
+ * OP is ==, !=, <, <=, >, >= or & (one of these bits is set). VALUE is an integer, the name
+ * of an error such as -ENOENT, or a text, in quotes if it has blanks; a text that ends
+ * with * stands for all that begin so. EVENT is the name of an event, without or with its
+ * system, and may have wildcards. A condition applies to the events that have the field:
+ * all others are recorded as without it.
+ */
+#ifndef TSCT_TOOLS_WHERE_H
+#define TSCT_TOOLS_WHERE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tsctrace/abi.h>
+
+#include "kernel_filter.h"
+
+/* A condition as it was written, and what was found about it */
+struct where {
+	char event[TSCT_EVENT_NAME_MAX + 64];	/* ""; any */
+	char field[TSCT_FIELD_NAME_MAX];
+	enum where_op op;
+	bool is_number;
+	bool is_negative;		/* `number` is negative, in two's complement */
+	uint64_t number;
+	char text[WHERE_TEXT_MAX];	/* the value as it was written, without quotes */
+	bool is_event_known;		/* events match `event` */
+	bool is_used;			/* the condition applies to an event */
+	char fields[512];		/* of events that match, without the field */
+	char near[TSCT_FIELD_NAME_MAX];	/* a field with a similar name */
+};
+
+struct where_list {
+	struct where where[WHERE_MAX];
+	unsigned int nr;
+};
+
+/*
+ * where_parse - add the conditions of a text
+ *
+ * Returns 0, or -EINVAL with the reason and the fix in @why.
+ */
+int where_parse(const char *text, struct where_list *list, char *why, size_t size);
+
+/* Sets the value of a condition: operator, number and text. */
+void where_value(const struct where *where, struct where_condition *ret_condition);
+
+/*
+ * where_apply - make the condition @where on the events of a definition
+ * @system: of a tracepoint, else ""
+ *
+ * Returns 1: made; 0: it does not apply to these events; -EINVAL: it does not fit the
+ * field's type, with the reason in @why.
+ */
+int where_apply(struct where *where, const char *system, const struct tsct_event_def *def,
+		struct where_condition *ret_condition, char *why, size_t size);
+
+/* Applies all conditions. @conditions: array of WHERE_MAX. Returns their number or -EINVAL. */
+int where_apply_all(struct where_list *list, const char *system,
+		    const struct tsct_event_def *def, struct where_condition *conditions,
+		    char *why, size_t size);
+
+/* Checks that each condition applied to an event. Returns 0, or -EINVAL with the fields
+ * that there are in @why. */
+int where_check_used(const struct where_list *list, char *why, size_t size);
+
+/*
+ * where_rate - read a rate limit, "N" or "N/s"
+ * @ret_ns: time per event
+ * @ret_early_ns: by how much events may be early: a tenth of a second's events at once
+ *
+ * Returns 0 or -EINVAL.
+ */
+#define WHERE_RATE_MAX	10000000
+int where_rate(const char *text, uint64_t *ret_ns, uint64_t *ret_early_ns);
+
+#endif /* TSCT_TOOLS_WHERE_H */
