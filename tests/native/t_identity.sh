@@ -67,10 +67,11 @@ $bpf || exit 0
 cat >inside.sh <<'END'
 "$1" record -q -e syscalls -o inside -- sh -c 'sleep 0.1; ls / >/dev/null'
 sleep 0.5 &
-"$1" record -q -e syscalls -p $$ --duration 0.3 -o pid &
-sleep 0.2
-ls / >/dev/null
-wait %2
+"$1" record -q -e syscalls -p $$ --duration 1 -o pid &
+while kill -0 $! 2>/dev/null; do
+	ls / >/dev/null
+	sleep 0.05
+done
 END
 unshare -p --fork --mount-proc bash inside.sh "$ctl" 2>err || fail "record in a pid namespace"
 for dir in inside pid; do
