@@ -140,6 +140,16 @@ int tsct_module_open(struct tsct_channel *channel);
 int tsct_socket_open(struct tsct_channel *channel, const char *path,
 		     const char *server);
 
+/*
+ * tsct_socket_is_foreign - returns true if the server that provides the channel is not in
+ *	this thread's pid namespace, nor below: then the thread's own number may be that of
+ *	another thread
+ * tsct_socket_thread - get this thread's number in the server's pid namespace. Returns 0 or
+ *	-errno: the server ended, does not know the request, or is in no namespace above
+ */
+bool tsct_socket_is_foreign(const struct tsct_channel *channel);
+int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid);
+
 /* Appends a reason to the error text, tsct_channel_error(). */
 void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -169,6 +170,46 @@ static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
 }
 
 static const struct tsct_provider_ops socket_ops = { .ctl = socket_ctl };
+
+/*
+ * Async-signal-safe, so it takes no lock, and makes a connection of its own. See
+ * identify_thread() of the server.
+ */
+int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
+{
+	const struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = gettid() };
+	struct tsct_thread_info thread = { 0 };
+	int fd, named, unused = -1, result = 0, err;
+
+	err = connect_to(channel->socket_path, &fd);
+	if (err)
+		return err;
+	named = eventfd(0, EFD_CLOEXEC);
+	if (named < 0 || fcntl(named, F_SETOWN_EX, &owner) < 0)
+		err = -errno;
+	if (!err)
+		err = send_request(fd, TSCT_IOC_THREAD, &thread, named);
+	if (!err)
+		err = receive_reply(fd, TSCT_IOC_THREAD, &thread, &unused, &result);
+	if (unused >= 0)
+		close(unused);
+	if (named >= 0)
+		close(named);
+	close(fd);
+	if (!err && !result)
+		*ret_tid = thread.tid;
+	return err ? err : result;
+}
+
+bool tsct_socket_is_foreign(const struct tsct_channel *channel)
+{
+	struct ucred server;
+	socklen_t len = sizeof(server);
+
+	return channel->ops == &socket_ops &&
+		!getsockopt(channel->fd, SOL_SOCKET, SO_PEERCRED, &server, &len) &&
+		!server.pid;
+}
 
 bool tsct_provider_gone(const struct tsct_channel *channel)
 {

@@ -59,7 +59,8 @@ static void make_fork_mark(void)
  * that emits between the two stores finds 0 there, and calls this function itself. A
  * forked child has only one thread, so no cached id of another thread remains.
  *
- * The id serves all channels of the thread, and that of the module is right for each.
+ * The id serves all channels of the thread, and that of the module is right for each. A
+ * server is asked only by threads of other pid namespaces than its own.
  */
 __u32 tsct_thread_id_slow(struct tsct_channel *channel)
 {
@@ -70,7 +71,7 @@ __u32 tsct_thread_id_slow(struct tsct_channel *channel)
 	if (channel->provider == TSCT_PROVIDER_MODULE &&
 	    !tsct_channel_request(channel, TSCT_IOC_THREAD, &thread))
 		tid = thread.tid;
-	else
+	else if (!tsct_socket_is_foreign(channel) || tsct_socket_thread(channel, &tid))
 		tid = (__u32)gettid();
 	errno = saved;
 	tsct_thread_id = tid;

@@ -479,6 +479,17 @@ static bool has_contents(const void *object)
 	return ((const struct tsct_file_counts *)object)->packets;
 }
 
+/* ---- statedump ------------------------------------------------------------------ */
+
+/* Before this key, the last stream class was that of a channel, as for older versions. */
+static int store_statedump(struct tsct_recording *rec, __u64 class)
+{
+	if (rec->statedump || class + 1 != rec->nr_streams || tsct_recording_has_samples(rec))
+		return -EILSEQ;
+	rec->statedump = --rec->nr_streams;
+	return 0;
+}
+
 /* ---- sync samples --------------------------------------------------------------- */
 
 static const struct tsct_metadata_item sample_counts_items[] = {
@@ -536,5 +547,9 @@ const struct tsct_metadata_group tsct_metadata_groups[TSCT_METADATA_GROUP_NR] = 
 			.present = has_loss) },
 	[TSCT_METADATA_HOLDS] = { .nr_indices = 2,
 		ONE_KEY("holds_", ITEMS(holds_items), .present = has_contents) },
+	[TSCT_METADATA_STATEDUMP] = {
+		ONE_KEY("statedump", NUMBER(recording, statedump), .min = 1,
+			.max = TSCT_STREAMS_MAX, .omit_zero = true,
+			.store = store_statedump) },
 	[TSCT_METADATA_SAMPLES] = { KEYS(samples_keys), .single_only = true },
 };

@@ -107,8 +107,8 @@ struct tsct_metadata_key {
  * key of several objects ends with "_<index>" of the object, or with two such indices.
  */
 enum tsct_metadata_group_id {
-	/* The groups HEAD, MERGED, SINGLE, RECORDING, COUNTER and MESSAGES describe a
-	 * struct tsct_recording. */
+	/* The groups HEAD, MERGED, SINGLE, RECORDING, COUNTER, MESSAGES and STATEDUMP
+	 * describe a struct tsct_recording. */
 	TSCT_METADATA_HEAD,
 	TSCT_METADATA_MERGED,	/* keys of merged recordings only */
 	TSCT_METADATA_SINGLE,	/* keys of recordings of one node only */
@@ -135,6 +135,7 @@ enum tsct_metadata_group_id {
 	TSCT_METADATA_LOST,
 	/* keys of a struct tsct_file_counts; indices: stream class, location */
 	TSCT_METADATA_HOLDS,
+	TSCT_METADATA_STATEDUMP, /* key of the statedump, after those of all streams */
 	TSCT_METADATA_SAMPLES, /* keys of the sync samples, in recordings of one node */
 	TSCT_METADATA_GROUP_NR,
 };

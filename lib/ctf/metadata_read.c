@@ -252,7 +252,7 @@ static int read_sample_fields(struct env_reader *r, const struct tsct_tsdl_entry
 	if (err)
 		return err;
 	def.id = TSCT_ID_FIRST;
-	return tsct_recording_add_def(r->rec, r->rec->nr_streams, &def);
+	return tsct_recording_add_def(r->rec, tsct_recording_plain_classes(r->rec), &def);
 }
 
 /* Reads a value that was in quotes, now unescaped. */
@@ -382,6 +382,7 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 {
 	struct tsct_recording *rec = r->rec;
 	struct tsct_recorded_node *node = &rec->nodes[r->node];
+	const __u32 nr = tsct_recording_plain_classes(rec);
 	struct tsct_stream_class *s;
 	int err;
 
@@ -405,7 +406,7 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		err = tsct_recording_has_samples(rec) ? 0 : -EILSEQ;
 		if (key->type == TSCT_METADATA_NAME)
 			err = tsct_recording_add_sync(rec, "");
-		*ret_object = err ? NULL : &rec->streams[rec->nr_streams];
+		*ret_object = err ? NULL : tsct_recording_samples_class(rec);
 		return err == -EINVAL ? -EILSEQ : err;
 	case TSCT_METADATA_CPU:
 		err = tsct_recording_add_cpu(node, &(struct tsct_recorded_cpu) {
@@ -430,18 +431,18 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		*ret_object = &rec->messages.pairs[indices[0]];
 		return 0;
 	case TSCT_METADATA_STREAM:
-		if (indices[0] != rec->nr_streams || !rec->nr_locations)
+		if (indices[0] != rec->nr_streams || !rec->nr_locations || rec->statedump)
 			return -EILSEQ;
 		err = tsct_recording_add_stream(rec, "");
 		*ret_object = err < 0 ? NULL : &rec->streams[err];
 		return err == -EINVAL ? -ENOSPC : err < 0 ? err : 0;
 	case TSCT_METADATA_EVENTS:
-		return indices[0] < rec->nr_streams && indices[1] >= TSCT_ID_FIRST &&
+		return indices[0] < nr && indices[1] >= TSCT_ID_FIRST &&
 			indices[1] <= TSCT_ID_MAX ? 0 : -ENOENT;
 	case TSCT_METADATA_RING:
 	case TSCT_METADATA_LOST:
 	case TSCT_METADATA_HOLDS:
-		if (indices[0] >= rec->nr_streams || indices[1] >= rec->nr_locations)
+		if (indices[0] >= nr || indices[1] >= rec->nr_locations)
 			return -ENOENT;
 		s = &rec->streams[indices[0]];
 		*ret_object = group == TSCT_METADATA_RING ? (void *)&s->ring[indices[1]] :
@@ -574,7 +575,7 @@ static int check_recording(struct env_reader *r)
 	else if (rec->merged && !rec->timeline.hz)
 		missing = "timeline";
 	else if (tsct_recording_has_samples(rec) &&
-		 !rec->streams[rec->nr_streams].nr_defs)
+		 !tsct_recording_samples_class(rec)->nr_defs)
 		missing = "sync_fields";
 	if (missing)
 		return tsct_tsdl_error(&r->tsdl, "%s is missing", missing);

@@ -412,11 +412,11 @@ static void write_environment(FILE *to, const struct tsct_recording *rec)
 	for (i = 0; i < rec->nr_segments; i++)
 		write_indexed(&w, TSCT_METADATA_CLOCK_LINE, i, &rec->segments[i]);
 	write_group(&w, TSCT_METADATA_COUNTER, rec);
-	for (i = 0; i < rec->nr_streams; i++)
+	for (i = 0; i < tsct_recording_plain_classes(rec); i++)
 		write_stream(&w, i);
+	write_group(&w, TSCT_METADATA_STATEDUMP, rec);
 	if (tsct_recording_has_samples(rec)) {
-		write_group(&w, TSCT_METADATA_SAMPLES,
-			    &rec->streams[rec->nr_streams]);
+		write_group(&w, TSCT_METADATA_SAMPLES, tsct_recording_samples_class(rec));
 		write_group(&w, TSCT_METADATA_SYNC, &rec->nodes[0]);
 	}
 	fputs("};\n\n", to);

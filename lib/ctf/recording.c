@@ -508,19 +508,20 @@ void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 		snprintf(ret_name, TSCT_FILE_NAME_MAX, "%s_%u", name, l->cpu);
 }
 
-/* Allocates a stream class behind those of channels; nr_streams does not count it. */
+/* Allocates a stream class behind all others; nr_streams does not count it. */
 static int alloc_stream(struct tsct_recording *rec, const char *name)
 {
+	const __u32 at = tsct_recording_plain_classes(rec);
 	struct tsct_stream_class *all, *s;
 
 	if (strlen(name) >= TSCT_NAME_MAX || !rec->nr_locations ||
 	    tsct_recording_has_samples(rec))
 		return -EINVAL;
-	all = realloc(rec->streams, (rec->nr_streams + 1) * sizeof(*all));
+	all = realloc(rec->streams, (at + 1) * sizeof(*all));
 	if (!all)
 		return -ENOMEM;
 	rec->streams = all;
-	s = &all[rec->nr_streams];
+	s = &all[at];
 	memset(s, 0, sizeof(*s));
 	strcpy(s->name, name);
 	s->loss = calloc(rec->nr_locations, sizeof(*s->loss));
@@ -535,10 +536,21 @@ static int alloc_stream(struct tsct_recording *rec, const char *name)
 
 int tsct_recording_add_stream(struct tsct_recording *rec, const char *name)
 {
-	int err = rec->nr_streams == TSCT_STREAMS_MAX ? -EINVAL :
+	int err = rec->nr_streams == TSCT_STREAMS_MAX || rec->statedump ? -EINVAL :
 		alloc_stream(rec, name);
 
 	return err ? err : (int)rec->nr_streams++;
+}
+
+int tsct_recording_add_statedump(struct tsct_recording *rec, const char *name)
+{
+	int err = rec->statedump || !rec->nr_streams ? -EINVAL : alloc_stream(rec, name);
+
+	if (err)
+		return err;
+	rec->statedump = rec->nr_streams;
+	rec->streams[rec->statedump].kernel = 1;
+	return 0;
 }
 
 int tsct_recording_add_sync(struct tsct_recording *rec, const char *name)
@@ -555,7 +567,7 @@ void tsct_recording_drop_sync(struct tsct_recording *rec)
 	struct tsct_recorded_sync *sync = &rec->nodes[0].sync;
 
 	if (sync->on)
-		free_stream(&rec->streams[rec->nr_streams]);
+		free_stream(tsct_recording_samples_class(rec));
 	free(sync->name);
 	memset(sync, 0, sizeof(*sync));
 }

@@ -132,7 +132,7 @@ extern const char *const tsct_sync_role_names[TSCT_SYNC_ROLE_NR];
 
 #define TSCT_FIT_NAME_MAX	16
 
-/* State of a node in its cluster. The node's sync samples are in streams[nr_streams];
+/* State of a node in its cluster. The node's sync samples are in the last stream class;
  * see samples.h. */
 struct tsct_recorded_sync {
 	/* flag: the node belongs to a cluster; 0: no other field is valid */
@@ -403,6 +403,13 @@ struct tsct_recording {
 	__u32 epoch;			/* epoch of the clock at the recording's end */
 	struct tsct_stream_class *streams;
 	__u32 nr_streams;	/* number of channels, each with a stream class */
+	/*
+	 * Index of the statedump's stream class, which follows those of the channels; 0:
+	 * there is none. The recorder itself writes its events, which describe threads and
+	 * other parts of the system; see lib/statedump. nr_streams and all sums of events
+	 * do not include it.
+	 */
+	__u32 statedump;
 };
 
 #define TSCT_STREAMS_MAX	16	/* largest number of channels */
@@ -452,7 +459,13 @@ int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations);
 int tsct_recording_add_stream(struct tsct_recording *rec, const char *name);
 
 /*
- * Adds the stream class of sync samples, after all channels. nr_streams and the sums
+ * Adds the stream class of the statedump, after all channels, of which there must be one.
+ * 0, -EINVAL: there is one already, or one of sync samples; -ENOMEM
+ */
+int tsct_recording_add_statedump(struct tsct_recording *rec, const char *name);
+
+/*
+ * Adds the stream class of sync samples, after all others. nr_streams and the sums
  * below do not include it. 0, -EINVAL: merged, or has such a class already; -ENOMEM
  */
 int tsct_recording_add_sync(struct tsct_recording *rec, const char *name);
@@ -466,17 +479,31 @@ static inline bool tsct_recording_has_samples(const struct tsct_recording *rec)
 	return rec->nr_nodes == 1 && !rec->merged && rec->nodes[0].sync.on;
 }
 
-/* Returns the number of stream classes: those of channels, and that of sync samples. */
+/* Returns the number of stream classes without that of sync samples. */
+static inline __u32 tsct_recording_plain_classes(const struct tsct_recording *rec)
+{
+	return rec->nr_streams + !!rec->statedump;
+}
+
+/* Returns the number of stream classes: those of channels, of the statedump, and of sync
+ * samples. */
 static inline __u32 tsct_recording_classes(const struct tsct_recording *rec)
 {
-	return rec->nr_streams + tsct_recording_has_samples(rec);
+	return tsct_recording_plain_classes(rec) + tsct_recording_has_samples(rec);
+}
+
+/* Returns the stream class of sync samples, which must be there. */
+static inline struct tsct_stream_class *
+tsct_recording_samples_class(const struct tsct_recording *rec)
+{
+	return &rec->streams[tsct_recording_plain_classes(rec)];
 }
 
 /* Returns the number of samples that the daemon made and the recording lacks. */
 static inline __u64 tsct_recording_samples_lost(const struct tsct_recording *rec)
 {
 	return tsct_recording_has_samples(rec) ?
-		tsct_loss_total(&rec->streams[rec->nr_streams].loss[0]) : 0;
+		tsct_loss_total(&tsct_recording_samples_class(rec)->loss[0]) : 0;
 }
 
 /* Returns the name of a node in its cluster, or else the host's name. */

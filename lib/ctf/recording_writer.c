@@ -46,6 +46,7 @@ struct tsct_recording_writer {
 	/* time from the first event of a packet, cycles, after which an event begins a
 	 * new packet; UINT64_MAX: no limit */
 	__u64 span;
+	struct tsct_tid_notes *notes;	/* NULL: none wanted */
 	int progress;		/* descriptor of the progress file; negative: none */
 	__u64 settled;		/* counter value before which no more events come */
 	/* value of `settled` that was last written to the progress file, as a tick */
@@ -346,6 +347,8 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 		f->first = cycles;
 	f->last = cycles;
 	w->written.events += is_counted(w, stream);
+	if (w->notes && is_counted(w, stream))
+		tsct_tid_note(w->notes, event->tid);
 	return ret ? end_packet(w, stream, event->cpu,
 				tsct_stream_writer_end_packet) : 0;
 }
@@ -390,7 +393,7 @@ static struct tsct_records_done encode_records(struct tsct_recording_writer *w,
 	__u64 copy[COPY_MAX / 8], word, cycles, tick;
 	const void *payload;
 	const __u64 *record;
-	__u32 id, len;
+	__u32 id, len, last_tid = 0;
 	int ret = 0;
 
 	while (!ret && done.bytes + sizeof(struct tsct_record) <= end) {
@@ -417,6 +420,11 @@ static struct tsct_records_done encode_records(struct tsct_recording_writer *w,
 						   (__u32)(word >> 32), payload, len);
 		if (unlikely(ret < 0))
 			break;
+		if (unlikely((__u32)(word >> 32) != last_tid)) {
+			last_tid = (__u32)(word >> 32);
+			if (w->notes)
+				tsct_tid_note(w->notes, last_tid);
+		}
 		done.bytes += tsct_record_size(len);
 		done.events++;
 		done.last = cycles;
@@ -578,6 +586,12 @@ void tsct_recording_writer_renew(struct tsct_recording_writer *w)
 	/* If writing fails, the previous metadata stays, and is still valid. */
 	if (!w->error)
 		write_metadata(w);
+}
+
+void tsct_recording_writer_note(struct tsct_recording_writer *w,
+				struct tsct_tid_notes *notes)
+{
+	w->notes = notes;
 }
 
 void tsct_recording_writer_follow(struct tsct_recording_writer *w,

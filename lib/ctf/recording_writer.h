@@ -38,6 +38,47 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
 				  const struct tsct_clock_params *params, __u64 at);
 
+/*
+ * Notes of the threads whose events were written: each once, until the notes are taken.
+ * The writer notes a thread where the thread of an event is not that of the event before.
+ */
+#define TSCT_TID_NOTES_TIDS	(1U << 22) /* thread IDs of Linux are below */
+#define TSCT_TID_NOTES_MAX	8192
+
+struct tsct_tid_notes {
+	__u32 tids[TSCT_TID_NOTES_MAX];
+	__u32 nr;
+	__u64 seen[TSCT_TID_NOTES_TIDS / 64];	/* bit by tid: it is in `tids` */
+};
+
+/* Notes a thread, unless there is no room: its next event is another chance. */
+static inline void tsct_tid_note(struct tsct_tid_notes *notes, __u32 tid)
+{
+	const __u64 bit = 1ULL << tid % 64;
+
+	if (!tid || tid >= TSCT_TID_NOTES_TIDS || notes->seen[tid / 64] & bit ||
+	    notes->nr == TSCT_TID_NOTES_MAX)
+		return;
+	notes->seen[tid / 64] |= bit;
+	notes->tids[notes->nr++] = tid;
+}
+
+/* Takes the note that was made last. Returns its tid, or 0: there is none. */
+static inline __u32 tsct_tid_note_take(struct tsct_tid_notes *notes)
+{
+	__u32 tid;
+
+	if (!notes->nr)
+		return 0;
+	tid = notes->tids[--notes->nr];
+	notes->seen[tid / 64] &= ~(1ULL << tid % 64);
+	return tid;
+}
+
+/* From now on, notes the threads of channels' events in @notes; NULL: no more. */
+void tsct_recording_writer_note(struct tsct_recording_writer *writer,
+				struct tsct_tid_notes *notes);
+
 /* Marks the metadata as out of date, so that it is written before the next packet. */
 void tsct_recording_writer_touch(struct tsct_recording_writer *writer);
 

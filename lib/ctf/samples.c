@@ -33,7 +33,7 @@ int tsct_recording_add_samples(struct tsct_recording *rec)
 	int err;
 
 	/* Underscores are added to the name until no channel has the same name. */
-	while (i < rec->nr_streams)
+	while (i < tsct_recording_plain_classes(rec))
 		if (!strcmp(rec->streams[i++].name, name)) {
 			strcat(name, "_");
 			i = 0;
@@ -45,7 +45,7 @@ int tsct_recording_add_samples(struct tsct_recording *rec)
 	if (err)
 		return err;
 	def.id = TSCT_ID_FIRST;
-	return tsct_recording_add_def(rec, rec->nr_streams, &def);
+	return tsct_recording_add_def(rec, tsct_recording_plain_classes(rec), &def);
 }
 
 __u32 tsct_sample_encode(const struct tsct_sync_sample *s, void *to)

@@ -158,7 +158,7 @@ static int find_end(struct tsct_trace *t)
 
 static bool is_sample_class(const struct tsct_trace *t, __u32 class)
 {
-	return class == t->rec.nr_streams;
+	return class == tsct_recording_plain_classes(&t->rec);
 }
 
 static int make_streams(struct tsct_trace *t)
@@ -280,15 +280,12 @@ static int add_streams(struct tsct_trace *t)
 {
 	struct tsct_order_cursor cursor = { .index = 0 };
 	struct tsct_stream_reader *s;
-	unsigned int kind;
 	int ret;
 
 	t->started = true;
 	for (; cursor.index < t->nr_streams; cursor.index++) {
 		s = &t->streams[cursor.index];
-		kind = is_sample_class(t, s->class) ? TSCT_TRACE_SAMPLES :
-			TSCT_TRACE_EVENTS;
-		if (!(t->which & kind) ||
+		if (!(t->which & tsct_trace_class_flag(&t->rec, s->class)) ||
 		    (t->follow && t->follow->in_order[cursor.index]))
 			continue;
 		ret = tsct_stream_reader_next(&t->file, s);
@@ -580,7 +577,7 @@ __u64 tsct_trace_bytes(const struct tsct_trace *t)
 	__u32 i;
 
 	for (i = 0; i < t->nr_streams; i++)
-		if (!is_sample_class(t, t->streams[i].class))
+		if (t->streams[i].class < t->rec.nr_streams)
 			sum += t->streams[i].next;
 	return sum;
 }
@@ -601,7 +598,7 @@ __u64 tsct_trace_discarded(const struct tsct_trace *t)
 	__u32 i;
 
 	for (i = 0; i < t->nr_streams; i++)
-		if (!is_sample_class(t, t->streams[i].class))
+		if (t->streams[i].class < t->rec.nr_streams)
 			sum += t->streams[i].discarded;
 	return sum;
 }

@@ -21,12 +21,22 @@ __u64 tsct_trace_event_bytes(const struct tsct_trace *trace);
 /* Returns the description of the recording, which tsct_trace_wait() may change. */
 const struct tsct_recording *tsct_trace_recording(const struct tsct_trace *t);
 
+#define TSCT_TRACE_EVENTS	0x1	/* flag: return the events of channels */
+#define TSCT_TRACE_SAMPLES	0x2	/* flag: return the sync samples */
+#define TSCT_TRACE_STATEDUMP	0x4	/* flag: return the events of the statedump */
+/* Returns the flag of the events of a stream class. */
+static inline unsigned int tsct_trace_class_flag(const struct tsct_recording *rec,
+						 __u32 class)
+{
+	return class < rec->nr_streams ? TSCT_TRACE_EVENTS :
+		class == tsct_recording_plain_classes(rec) ? TSCT_TRACE_SAMPLES :
+		TSCT_TRACE_STATEDUMP;
+}
+
 /*
  * tsct_trace_select - select the events to read; call it before tsct_trace_next()
  * @which: TSCT_TRACE_*; by default the events of channels
  */
-#define TSCT_TRACE_EVENTS	0x1	/* flag: return the events of channels */
-#define TSCT_TRACE_SAMPLES	0x2	/* flag: return the sync samples */
 void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 
 /* Reports a well-formed event with an impossible value as damage. */

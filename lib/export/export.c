@@ -229,7 +229,9 @@ int tsct_export_prepare(struct tsct_export *x)
 	x->nr_nodes = x->rec->nr_nodes;
 	for (i = 0; i < x->nr_nodes; i++)
 		x->nodes[i] = tsct_recording_node_name(x->rec, i);
-	err = list_defs(x);
+	err = x->recording ? tsct_identity_read(x->recording, &x->identity) : 0;
+	if (!err)
+		err = list_defs(x);
 	if (!err)
 		err = pair_defs(x);
 	if (err)
@@ -245,6 +247,8 @@ int tsct_export_prepare(struct tsct_export *x)
 void tsct_export_free(struct tsct_export *x)
 {
 	tsct_threads_free(&x->threads);
+	tsct_threads_free(&x->processes);
+	tsct_identity_free(&x->identity);
 	tsct_selection_free(&x->selection);
 	tsct_filter_free(&x->filter);
 	free(x->read_to);
@@ -256,8 +260,42 @@ void tsct_export_free(struct tsct_export *x)
 
 /* ---- events ------------------------------------------------------------ */
 
+/* Finds a thread, or adds it, with the name that the statedump has. */
+static struct tsct_thread *get_thread(struct tsct_export *x, struct tsct_threads *threads,
+				      const struct tsct_trace_event *e, __u32 tid, __u32 cpu)
+{
+	const struct tsct_identity_thread *who =
+		tsct_identity_find(&x->identity, e->node, tid, e->tick);
+	struct tsct_thread *thread = tsct_threads_get_life(threads, e->node, tid, cpu,
+							   who ? who->life : 0);
+
+	if (thread && who) {
+		thread->tgid = who->state.tgid;
+		tsct_thread_rename(thread, who->name, strlen(who->name));
+	}
+	return thread;
+}
+
+struct tsct_thread *tsct_export_process(struct tsct_export *x,
+					const struct tsct_thread *thread)
+{
+	const struct tsct_identity_thread *who;
+	struct tsct_thread *process;
+
+	if (!thread->tgid)
+		return NULL;
+	who = tsct_identity_find(&x->identity, thread->node, thread->tgid, x->now_tick);
+	process = tsct_threads_get_life(&x->processes, thread->node, thread->tgid, 0,
+					who ? who->life : 0);
+	if (process && who)
+		tsct_thread_rename(process, who->name, strlen(who->name));
+	else if (process && !*process->name)
+		tsct_thread_rename(process, thread->name, strlen(thread->name));
+	return process;
+}
+
 /* Gets a thread's name from a sched_switch event. */
-static void learn_name(struct tsct_threads *threads, __u32 node,
+static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 		       const struct tsct_trace_event *e, const char *tid_name,
 		       const char *comm_name)
 {
@@ -269,7 +307,7 @@ static void learn_name(struct tsct_threads *threads, __u32 node,
 	    !tsct_value_is_integer(&tid) || !tsct_value_is_text(&comm) ||
 	    !tsct_value_integer(&tid))
 		return;
-	thread = tsct_threads_get(threads, node, tsct_value_integer(&tid), 0);
+	thread = get_thread(x, threads, e, tsct_value_integer(&tid), 0);
 	if (thread)
 		tsct_thread_rename(thread, (const char *)comm.at,
 				   tsct_value_text_len(&comm));
@@ -319,7 +357,7 @@ static int take(struct tsct_export *x, struct tsct_threads *threads,
 {
 	int err;
 
-	ev->thread = tsct_threads_get(threads, ev->node, ev->e->tid, ev->e->cpu);
+	ev->thread = get_thread(x, threads, ev->e, ev->e->tid, ev->e->cpu);
 	if (!ev->thread)
 		return -ENOMEM;
 	err = set_act(x, ev);
@@ -361,8 +399,8 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		*read_to = e.offset;
 		if (x->rec->streams[e.stream].kernel &&
 		    !strcmp(e.def->name, "sched_switch")) {
-			learn_name(threads, e.node, &e, "prev_tid", "prev_comm");
-			learn_name(threads, e.node, &e, "next_tid", "next_comm");
+			learn_name(x, threads, &e, "prev_tid", "prev_comm");
+			learn_name(x, threads, &e, "next_tid", "next_comm");
 		}
 		if (ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e))
 			err = take(x, threads, &ev, event);

@@ -11,6 +11,7 @@
 
 #include "lib/query/syscall_value.h"
 #include "lib/query/threads.h"
+#include "lib/statedump/identity.h"
 #include "lib/query/filter.h"
 #include "lib/ctf/trace_reader.h"
 
@@ -128,7 +129,10 @@ struct tsct_export {
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;
 	__u64 *read_to;	/* bytes read of each file, by stream class and location */
+	struct tsct_identity identity;	/* what is known about threads */
 	struct tsct_threads threads;
+	/* processes with threads that were exported: tid is the tgid */
+	struct tsct_threads processes;
 	void *own;		/* state private to the format */
 };
 
@@ -159,6 +163,13 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     struct tsct_threads *threads,
 		     int (*event)(struct tsct_export *x,
 				  const struct tsct_export_event *e));
+
+/*
+ * tsct_export_process - find the process of a thread
+ * Returns its entry in x->processes, of which formats may use `own`; NULL: unknown
+ */
+struct tsct_thread *tsct_export_process(struct tsct_export *x,
+					const struct tsct_thread *thread);
 
 /* Returns true if definitions of kind @kind are selected. */
 bool tsct_export_has(const struct tsct_export *x, __u32 kind);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Exports Chrome's trace events. Each event is written immediately, so only one is in
- * memory. A node is shown as a process, as recordings identify threads only.
+ * memory. Threads of unknown processes are shown in a process that stands for the node.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -100,11 +100,21 @@ static json_int_t tid_of(const struct tsct_thread *thread)
 	return thread->tid ? thread->tid : IDLE_TID + thread->cpu;
 }
 
-static json_t *frame(const struct tsct_thread *thread, const char *phase,
-		     const char *name, const char *category)
+/* Largest number of processes of a node: above are those that stand for nodes. */
+#define PIDS	(1 << 22)
+
+static json_int_t pid_of(const struct tsct_export *x, const struct tsct_thread *thread)
+{
+	if (!x->identity.nr_threads)
+		return (json_int_t)thread->node + 1;
+	return thread->node * 2LL * PIDS + (thread->tgid ? thread->tgid : PIDS);
+}
+
+static json_t *frame(const struct tsct_export *x, const struct tsct_thread *thread,
+		     const char *phase, const char *name, const char *category)
 {
 	return json_pack("{ss sI sI ss ss}", "ph", phase,
-			 "pid", (json_int_t)thread->node + 1,
+			 "pid", pid_of(x, thread),
 			 "tid", tid_of(thread), "cat", category, "name", name);
 }
 
@@ -126,22 +136,33 @@ static int begin(struct tsct_export *x)
 		return -ENOMEM;
 	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", x->file);
 	for (i = 0; i < x->nr_nodes && !err; i++)
-		err = put_name(x, "process_name", i + 1, 0, x->nodes[i]);
+		err = put_name(x, "process_name",
+			       pid_of(x, &(struct tsct_thread) { .node = i }), 0,
+			       x->nodes[i]);
 	return err;
 }
 
 /* Writes a thread's name; called for a new thread, and when the name becomes known. */
 static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 {
+	struct tsct_thread *process;
 	char title[TSCT_THREAD_TITLE_MAX];
+	int err = 0;
 
 	if (thread->own && !thread->renamed)
 		return 0;
 	thread->own = 1;
 	thread->renamed = false;
+	process = tsct_export_process(x, thread);
+	if (process && (!process->own || process->renamed)) {
+		process->own = 1;
+		process->renamed = false;
+		tsct_thread_title(process, title);
+		err = put_name(x, "process_name", pid_of(x, thread), 0, title);
+	}
 	tsct_thread_title(thread, title);
-	return put_name(x, "thread_name", thread->node + 1, tid_of(thread),
-			title);
+	return err ? err : put_name(x, "thread_name", pid_of(x, thread), tid_of(thread),
+				    title);
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -180,7 +201,7 @@ static json_t *fields(const struct tsct_export *x, const struct tsct_export_even
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     const char *phase)
 {
-	json_t *json = frame(ev->thread, phase, ev->e->def->name,
+	json_t *json = frame(x, ev->thread, phase, ev->e->def->name,
 			     x->rec->streams[ev->e->stream].name);
 	json_t *args = fields(x, ev, *phase == 'C' ? NUMBERS : ALL);
 
@@ -208,7 +229,7 @@ static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev,
 	const struct tsct_export_def *d =
 		&x->defs[x->slices[ev->thread->open[open]]];
 
-	return put(x, &ev->ns, frame(ev->thread, phase, d->def->name,
+	return put(x, &ev->ns, frame(x, ev->thread, phase, d->def->name,
 				     x->rec->streams[d->stream].name));
 }
 
@@ -235,7 +256,7 @@ static int put_message(struct tsct_export *x,
 
 	if (err || !ev->message)
 		return err;
-	json = frame(ev->thread, phase, "message", "message");
+	json = frame(x, ev->thread, phase, "message", "message");
 	json_object_set_new(json, "id", json_sprintf("0x%016" PRIx64,
 						     (uint64_t)ev->message));
 	if (*phase == 'f')

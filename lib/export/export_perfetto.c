@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto. A
- * node is shown as a process, as recordings identify threads only. Names are written
- * once, in the first packet that needs them.
+ * Exports Perfetto's own format: a sequence of packets as in export_perfetto.proto. Names
+ * are written once, in the first packet that needs them. Threads of unknown processes are in
+ * a process that stands for the node.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,6 +22,7 @@
 #define TRACK_COUNTER	(2ULL << 60)
 #define TRACK_NODE	(3ULL << 60)
 #define TRACK_LOST	(4ULL << 60)
+#define TRACK_PROCESS	(5ULL << 60)
 
 /* A field name's interned ID: (definition number << FIELD_BITS | field number) + 1 */
 #define FIELD_BITS	5
@@ -183,6 +184,37 @@ static void label_errors(const struct tsct_export *x, char *text, size_t size)
 	}
 }
 
+/* Numbers of the processes of a node. Those that stand for nodes are above all others. */
+#define PIDS	(1 << 22)
+
+static __s32 pid_of(const struct tsct_export *x, __u32 node, __u32 tgid)
+{
+	if (!x->identity.nr_threads)
+		return (__s32)node + 1;
+	return (__s32)(tgid ? node % 256 * 2 * PIDS + tgid : PIDS + node);
+}
+
+static int put_process(struct tsct_export *x, struct tsct_thread *p)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__ProcessDescriptor process =
+		TSCT_PERFETTO__PROCESS_DESCRIPTOR__INIT;
+	char title[TSCT_THREAD_TITLE_MAX], tidy[3 * sizeof(title) + 1];
+
+	if (p->own && !p->renamed)
+		return 0;
+	p->own = 1;
+	p->renamed = false;
+	tsct_thread_title(p, title);
+	tsct_utf8_clean(tidy, title, strlen(title));
+	process.has_pid = 1;
+	process.pid = pid_of(x, p->node, p->tid);
+	process.process_name = tidy;
+	track.process = &process;
+	return put_track(x, TRACK_PROCESS | p->index, 0, &track);
+}
+
 static int put_node(struct tsct_export *x, __u32 node, char *label)
 {
 	TsctPerfetto__TrackDescriptor track =
@@ -194,7 +226,7 @@ static int put_node(struct tsct_export *x, __u32 node, char *label)
 	process.n_process_labels = 1;
 	process.process_labels = &label;
 	process.has_pid = 1;
-	process.pid = node + 1;
+	process.pid = pid_of(x, node, 0);
 	process.process_name = clean(x->nodes[node], strlen(x->nodes[node]));
 	if (!process.process_name)
 		return -ENOMEM;
@@ -213,17 +245,26 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *t)
 	TsctPerfetto__ThreadDescriptor thread =
 		TSCT_PERFETTO__THREAD_DESCRIPTOR__INIT;
 	char title[TSCT_THREAD_TITLE_MAX], tidy[3 * sizeof(title) + 1];
+	struct tsct_thread *process;
 	__u64 parent = TRACK_NODE | t->node;
+	int err;
 
 	if (t->own && !t->renamed)
 		return 0;
+	process = tsct_export_process(x, t);
+	if (process) {
+		parent = TRACK_PROCESS | process->index;
+		err = put_process(x, process);
+		if (err)
+			return err;
+	}
 	t->own = 1;
 	t->renamed = false;
 	tsct_thread_title(t, title);
 	tsct_utf8_clean(tidy, title, strlen(title));
 	if (t->tid) {
 		thread.has_pid = thread.has_tid = 1;
-		thread.pid = t->node + 1;
+		thread.pid = pid_of(x, t->node, t->tgid);
 		thread.tid = t->tid;
 		thread.thread_name = tidy;
 		track.thread = &thread;

@@ -110,7 +110,7 @@ static bool has_all_samples(const struct merge_in *in)
 	const struct tsct_recording *rec = in->info.rec;
 
 	return rec->complete && !tsct_recording_samples_lost(rec) &&
-		in->nr_samples == rec->streams[rec->nr_streams].counts[0].events;
+		in->nr_samples == tsct_recording_samples_class(rec)->counts[0].events;
 }
 
 static const char *find_foreign(const struct merge_in *in)

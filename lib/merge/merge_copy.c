@@ -223,7 +223,8 @@ static __u64 sum_up(struct copy *c)
 
 	pthread_mutex_lock(&m->lock);
 	count_missing(in, &c->r, to, tsct_stream_writer_events(&c->out));
-	in->info.events += tsct_stream_writer_events(&c->out);
+	if (f->class < m->result.nr_streams)
+		in->info.events += tsct_stream_writer_events(&c->out);
 	in->info.damage += c->r.dir.damage;
 	if (tsct_stream_writer_events(&c->out) && c->r.s.event.tick > in->last &&
 	    c->r.s.event.tick <= in->limit)

@@ -88,7 +88,7 @@ static bool is_used(const struct merge_in *in, __u32 at)
 	struct stat st;
 	__u32 i;
 
-	for (i = 0; i < rec->nr_streams; i++) {
+	for (i = 0; i < tsct_recording_plain_classes(rec); i++) {
 		s = &rec->streams[i];
 		tsct_recording_file(rec, i, at, name);
 		if (s->counts[at].packets || s->counts[at].events ||
@@ -219,6 +219,25 @@ static int map_classes(struct tsct_merge *m, struct merge_in *in)
 	return 0;
 }
 
+/* Maps the statedumps of all inputs to one, after all channels. */
+static int map_statedumps(struct tsct_merge *m)
+{
+	char name[TSCT_NAME_MAX + TSCT_STREAMS_MAX + 1] = "statedump";
+	struct merge_in *in;
+	int err = 0;
+
+	while (find_name(m, name) >= 0)
+		strcat(name, "_");
+	for (in = m->in; in < m->in + m->nr && !err; in++) {
+		if (!in->info.rec->statedump)
+			continue;
+		err = m->result.statedump ? 0 :
+			tsct_recording_add_statedump(&m->result, name);
+		in->class[in->info.rec->statedump] = m->result.statedump;
+	}
+	return merge_fail_errno(m, err);
+}
+
 /* ---- event types ------------------------------------------------------------------- */
 
 #define IDS	(TSCT_ID_MAX - TSCT_ID_FIRST + 1)
@@ -332,12 +351,12 @@ static int unify_all(struct tsct_merge *m)
 		err = merge_fail_errno(m, -ENOMEM);
 	else if (getrandom(&u.seed, sizeof(u.seed), 0) != sizeof(u.seed))
 		err = merge_fail(m, -EIO, "no random numbers from the kernel");
-	for (; u.class < m->result.nr_streams && !err; u.class++) {
+	for (; u.class < tsct_recording_plain_classes(&m->result) && !err; u.class++) {
 		u.nr = 0;
 		u.next = TSCT_ID_FIRST;
 		err = tsct_unify_init(&u.unify, u.slot, SLOTS, u.seed);
 		for (in = m->in; in < m->in + m->nr; in++)
-			for (k = 0; k < in->info.rec->nr_streams && !err; k++)
+			for (k = 0; k < tsct_recording_plain_classes(in->info.rec) && !err; k++)
 				if (in->class[k] == u.class)
 					err = unify_input(m, &u, in, k);
 	}
@@ -354,7 +373,7 @@ static void add_files(struct tsct_merge *m, unsigned int i)
 	const struct merge_in *in = &m->in[i];
 	__u32 class, at;
 
-	for (class = 0; class < in->info.rec->nr_streams; class++) {
+	for (class = 0; class < tsct_recording_plain_classes(in->info.rec); class++) {
 		for (at = 0; at < in->info.rec->nr_locations; at++) {
 			if (in->location[at] == MERGE_NOBODY)
 				continue;
@@ -372,7 +391,7 @@ static int list_files(struct tsct_merge *m)
 {
 	unsigned int i;
 
-	m->file = calloc((size_t)m->result.nr_locations * TSCT_STREAMS_MAX + 1,
+	m->file = calloc((size_t)m->result.nr_locations * (TSCT_STREAMS_MAX + 1) + 1,
 			 sizeof(*m->file));
 	for (i = 0; m->file && i < m->nr; i++)
 		add_files(m, i);
@@ -390,6 +409,8 @@ int merge_define(struct tsct_merge *m)
 		err = make_locations(m);
 	for (i = 0; i < m->nr && !err; i++)
 		err = map_classes(m, &m->in[i]);
+	if (!err)
+		err = map_statedumps(m);
 	if (!err)
 		err = unify_all(m);
 	return err ? err : list_files(m);

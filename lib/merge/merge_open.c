@@ -98,7 +98,7 @@ static int find_end(struct tsct_merge *m, struct merge_in *in)
 	int ret = 0;
 	__u32 i, at;
 
-	for (i = 0; i < rec->nr_streams && ret >= 0; i++) {
+	for (i = 0; i < tsct_recording_plain_classes(rec) && ret >= 0; i++) {
 		kinds = tsct_stream_reader_kinds(&rec->streams[i]);
 		ret = kinds ? 0 : -ENOMEM;
 		for (at = 0; at < rec->nr_locations && ret >= 0; at++) {
@@ -125,7 +125,7 @@ static void add_sizes(struct tsct_merge *m, struct merge_in *in)
 	struct stat st;
 	__u32 i, at;
 
-	for (i = 0; i < rec->nr_streams; i++) {
+	for (i = 0; i < tsct_recording_plain_classes(rec); i++) {
 		for (at = 0; at < rec->nr_locations; at++) {
 			tsct_recording_file(rec, i, at, name);
 			if (!fstatat(in->dirfd, name, &st, AT_SYMLINK_NOFOLLOW))

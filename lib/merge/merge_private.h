@@ -72,11 +72,11 @@ struct merge_in {
 	unsigned int nr_segments;
 	struct tsct_axis frame;
 	/* array by stream class of the input: stream class in the result */
-	__u32 class[TSCT_STREAMS_MAX];
+	__u32 class[TSCT_STREAMS_MAX + 1];
 	/* array per stream class of the input: event id in the result, at index (event
 	 * id in the input - TSCT_ID_FIRST) */
-	__u32 *id[TSCT_STREAMS_MAX];
-	struct tsct_stream_reader_kind *kinds[TSCT_STREAMS_MAX];
+	__u32 *id[TSCT_STREAMS_MAX + 1];
+	struct tsct_stream_reader_kind *kinds[TSCT_STREAMS_MAX + 1];
 	/* array by location of the input: location in the result, or MERGE_NOBODY */
 	__u32 *location;
 };

@@ -59,6 +59,8 @@ struct tsct_server {
 	int spare;			/* descriptor that is closed at the limit of
 					 * open files, so that accept4() gets one */
 	int wake;			/* eventfd that ends the thread */
+	void (*on_thread)(void *context, __u32 tid);	/* NULL: none */
+	void *context;
 	bool has_thread;
 	bool is_stopping;
 	pthread_t thread;
@@ -116,6 +118,8 @@ static void accept_client(struct tsct_server *server, int fd)
 		goto close_fd;
 	conn->fd = fd;
 	conn->peer.uid = cred.uid;
+	if (server->on_thread && cred.pid > 0)
+		server->on_thread(server->context, (__u32)cred.pid);
 	if (watch(server, fd, conn))
 		goto free_conn;
 	LIST_INSERT_HEAD(&server->connections, conn, list);
@@ -152,6 +156,28 @@ static void accept_clients(struct tsct_server *server)
 }
 
 /*
+ * Answers TSCT_IOC_THREAD. A thread of another pid namespace sets its own number as the
+ * owner of a descriptor, and sends that: the kernel translates the number to this server's
+ * namespace. Returns 0; -ESRCH: the thread is not in a namespace below; or -errno.
+ */
+static int identify_thread(struct tsct_server *server, int fd,
+			   struct tsct_thread_info *thread)
+{
+	struct f_owner_ex owner;
+
+	if (fd < 0)
+		return -EINVAL;
+	if (fcntl(fd, F_GETOWN_EX, &owner) < 0)
+		return -errno;
+	if (owner.type != F_OWNER_TID || owner.pid <= 0)
+		return -ESRCH;
+	*thread = (struct tsct_thread_info) { .tid = (__u32)owner.pid };
+	if (server->on_thread)
+		server->on_thread(server->context, thread->tid);
+	return 0;
+}
+
+/*
  * @len: size of the message as sent; if above sizeof(*message), it was truncated.
  * @sent_fd: descriptor that was sent with it, -1: none; is closed
  */
@@ -165,7 +191,10 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	int fd = -1;
 
-	if (len >= sizeof(message->request) && message->request.size == size)
+	if (len >= sizeof(message->request) && message->request.size == size &&
+	    message->request.cmd == TSCT_IOC_THREAD && size == sizeof(struct tsct_thread_info))
+		reply.result = identify_thread(server, sent_fd, (void *)message->arg);
+	else if (len >= sizeof(message->request) && message->request.size == size)
 		reply.result = tsct_store_request(&server->store, &conn->peer,
 						  message->request.cmd,
 						  message->arg, size, sent_fd,
@@ -244,6 +273,13 @@ void tsct_server_set_fd_store(struct tsct_server *server,
 			    const struct tsct_fd_store *fd_store)
 {
 	server->store.fd_store = *fd_store;
+}
+
+void tsct_server_on_thread(struct tsct_server *server,
+			   void (*on_thread)(void *context, __u32 tid), void *context)
+{
+	server->on_thread = on_thread;
+	server->context = context;
 }
 
 int tsct_server_restore(struct tsct_server *server, const char *label, int memfd)

@@ -45,6 +45,16 @@ void tsct_server_set_fd_store(struct tsct_server *server,
 			    const struct tsct_fd_store *fd_store);
 int tsct_server_restore(struct tsct_server *server, const char *label, int memfd);
 
+/*
+ * tsct_server_on_thread - set a function that is called while a thread waits for an answer
+ * @on_thread: called with the process that connects, or the thread that gets to know its
+ *	number, as numbered in this process's pid namespace
+ *
+ * Call it before tsct_server_run().
+ */
+void tsct_server_on_thread(struct tsct_server *server,
+			   void (*on_thread)(void *context, __u32 tid), void *context);
+
 /* Returns an epoll descriptor: readable when tsct_server_dispatch() has work. */
 int tsct_server_fd(const struct tsct_server *server);
 

@@ -313,17 +313,14 @@ static bool has_event(const struct tsct_stream_class *c, const char *pattern)
 static int check_events(const struct tsct_selection *sel, unsigned int which,
 			const struct err_buffer *to)
 {
-	const __u32 first = which & TSCT_TRACE_EVENTS ? 0 : sel->rec->nr_streams;
-	const __u32 end = which & TSCT_TRACE_SAMPLES ? sel->nr_classes :
-		sel->rec->nr_streams;
 	__u32 i, class;
 
 	for (i = 0; i < sel->filter->nr_events; i++) {
-		for (class = first; class < end; class++)
-			if (has_event(&sel->rec->streams[class],
-				      sel->filter->events[i]))
+		for (class = 0; class < sel->nr_classes; class++)
+			if (which & tsct_trace_class_flag(sel->rec, class) &&
+			    has_event(&sel->rec->streams[class], sel->filter->events[i]))
 				break;
-		if (class == end)
+		if (class == sel->nr_classes)
 			return set_error(to, -ENOENT, "--event %.100s: the recording"
 					" has no such event; 'trace-ctl stat' lists"
 					" its events", sel->filter->events[i]);

@@ -20,6 +20,7 @@ struct bpf_shared {
 	int buffers;		/* map of buffers; -1: none */
 	/* maps of the filter, made by the object `kernel`; -1: not made yet */
 	int tracked, cgroup;
+	int statedump, statedump_lost;
 	uint64_t channel_handle;
 	struct kernel_filter filter;
 };
@@ -57,7 +58,10 @@ static int name##_open(const struct bpf_shared *shared, struct name##_bpf **ret_
 		err = bpf_share_map(object->maps.rings, shared->rings) ?:	\
 			bpf_share_map(object->maps.counts, shared->counts) ?:	\
 			bpf_share_map(object->maps.tracked, shared->tracked) ?:	\
-			bpf_share_map(object->maps.cgroup, shared->cgroup);	\
+			bpf_share_map(object->maps.cgroup, shared->cgroup) ?:	\
+			bpf_share_map(object->maps.statedump, shared->statedump) ?: \
+			bpf_share_map(object->maps.statedump_lost,		\
+				      shared->statedump_lost);			\
 	}									\
 	if (err)								\
 		name##_bpf__destroy(object);					\

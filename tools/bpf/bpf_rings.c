@@ -12,7 +12,7 @@
 #include "bpf_rings.h"
 #include "lib/core/port.h"
 #include "lib/provider/ring_fill.h"
-#include "monotonic.h"
+#include "tools/common/monotonic.h"
 #include "tools/bpf/events.h"
 
 /* Time for which events are held back, to be sorted: longer than an interrupt takes, and

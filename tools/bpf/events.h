@@ -29,6 +29,18 @@ struct record {
 	u64 monotonic_ns;
 };
 
+/*
+ * Kinds of records in the ring buffer `statedump`, which have the same header: `id` is the
+ * kind. The recorder writes what they say into the recording's statedump, see
+ * lib/statedump.
+ */
+enum statedump_kind {
+	STATEDUMP_THREAD,	/* struct statedump_thread */
+	STATEDUMP_EXEC,		/* u32 tgid, then the file name with its NUL */
+	STATEDUMP_CGROUP,	/* u64 ID, then the path with its NUL */
+	STATEDUMP_STACK,
+};
+
 #define STRING_MAX	256	/* maximum size of a string with its NUL, bytes */
 #define STRING_SHORT	64	/* the same of a short name */
 #define BUFFER_PAYLOAD	4096	/* size of a payload at which nothing more is added */
@@ -91,6 +103,15 @@ struct ring_counts {
 	u64 nested;		/* events lost: an NMI interrupted a write */
 	u64 reserved[5];	/* counts of two CPUs are not in one cache line */
 };
+
+/* Payload of a record of STATEDUMP_THREAD: struct tsct_statedump_thread */
+struct statedump_thread {
+	u32 tid, tgid;
+	u64 start_ns;
+	u32 ns_tid, ns_tgid, pid_ns;
+	u64 cgroup;
+	char name[16];
+} __attribute__((packed));
 
 #define SCHED_SWITCH_FIELDS(I, C) \
 	C(16, prev_comm) \

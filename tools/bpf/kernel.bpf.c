@@ -69,8 +69,8 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 	if (from == to)
 		return 0;
 	/* If the parent is not tracked, delete the child's tgid from the map `tracked`.
-	 * An entry with that tgid is of the root of the traced process tree: that
-	 * process has ended, and its tgid is in use again. */
+	 * An entry with that tgid is of a process that has ended unnoticed: the tgid is
+	 * in use again. */
 	if (!bpf_map_lookup_elem(&tracked, &from))
 		bpf_map_delete_elem(&tracked, &to);
 	else if (bpf_map_update_elem(&tracked, &to, &start, BPF_ANY))

@@ -111,6 +111,23 @@ struct {
 } counts SEC(".maps");
 
 /*
+ * With and without the module: a ring buffer for the recording's statedump, and the number
+ * of records for which it had no room. All programs of a recording share these maps.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} statedump SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, u64);
+} statedump_lost SEC(".maps");
+
+/*
  * An element of skb_shared_info.frags. Kernels before 6.7 name the members differently
  * (bio_vec), at the same offsets.
  */
@@ -126,6 +143,42 @@ struct thread_info {
 	__u32 status;
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+/* Number of a task in its pid namespace, which has this level, and in those above it */
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	int exit_state;
@@ -134,6 +187,18 @@ struct task_struct {
 	int tgid;
 	u64 start_boottime;
 	char comm[16];
+	struct pid *thread_pid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct css_set *cgroups;
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct bpf_iter__task {
+	struct task_struct *task;
 };
 
 struct pt_regs {
@@ -316,6 +381,26 @@ static __always_inline void emit(__u32 id, struct record *record, u64 size)
 		tsct_bpf_emit(channel_handle, id, record + 1, size);
 	else
 		emit_to_ring(id, record, size);
+}
+
+/* Adds a record to the statedump. @record: header, not set, and @size bytes of payload.
+ * Returns false if there was no room for it. */
+static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 size)
+{
+	const __u32 zero = 0;
+	u64 *lost;
+
+	record->len = sizeof(*record) + size;
+	record->id = kind;
+	record->tid = bpf_get_current_pid_tgid();
+	record->monotonic_ns = bpf_ktime_get_ns();
+	if (!bpf_ringbuf_output(&statedump, record, sizeof(*record) + size,
+				BPF_RB_NO_WAKEUP))
+		return true;
+	lost = bpf_map_lookup_elem(&statedump_lost, &zero);
+	if (lost)
+		__sync_fetch_and_add(lost, 1);
+	return false;
 }
 
 struct net;

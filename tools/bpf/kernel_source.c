@@ -2,6 +2,7 @@
 /* Loads and attaches the BPF programs that record kernel events */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -26,9 +27,12 @@
 #include "net_bpf.skel.h"
 #include "net_stock_bpf.skel.h"
 #include "probe.h"
+#include "statedump_ring.h"
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
 #include "tools/bpf/events.h"
+#include "tasks_bpf.skel.h"
+#include "tasks_stock_bpf.skel.h"
 
 #define KERNEL_BTF	"/sys/kernel/btf/vmlinux"
 #define MODULE_BTF	"/sys/kernel/btf/tsctrace"
@@ -39,11 +43,14 @@
 
 BPF_OPEN(kernel)
 BPF_OPEN(net)
+BPF_OPEN(tasks)
 
 struct kernel_source {
 	struct kernel_bpf *bpf;
 	struct net_bpf *net;		/* network programs; NULL: none selected */
 	struct bpf_rings *rings;	/* NULL: events go to the module */
+	struct statedump_ring *statedump;
+	struct tasks_bpf *tasks;
 	struct bpf_shared shared;	/* maps and constants of all objects */
 	struct probe *probes;
 	struct probe_program *programs;	/* of the probes */
@@ -209,7 +216,6 @@ int kernel_source_module_ready(const char *const *events, unsigned int nr, char 
 static int check_prerequisites(struct tsct_channel *channel, char *why, size_t size)
 {
 	const struct tsct_channel_header *header = tsct_channel_info(channel);
-	struct stat st;
 	int error;
 
 	if (!header)
@@ -224,12 +230,6 @@ static int check_prerequisites(struct tsct_channel *channel, char *why, size_t s
 		error = kernel_source_module_ready(NULL, 0, why, size);
 	if (error)
 		return error;
-	/* BPF programs compare pids as the initial pid namespace numbers processes. */
-	if (!stat("/proc/self/ns/pid", &st) &&
-	    st.st_ino != INITIAL_PID_NAMESPACE)
-		return bpf_errors_fail(-EOPNOTSUPP, why, size,
-			    "processes cannot be identified from inside a pid "
-			    "namespace; record outside the container");
 	return 0;
 }
 
@@ -583,7 +583,6 @@ static void make_filter(struct kernel_source *source, const struct kernel_select
 	struct kernel_filter *filter = &source->shared.filter;
 	unsigned int cpu;
 
-	filter->self_tgid = (u32)getpid();
 	filter->all_processes = !select->nr_roots;
 	filter->by_cgroup = select->cgroup != NULL;
 	filter->by_cpu = select->cpus && select->cpus->nr;
@@ -648,12 +647,125 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 		bpf_share_map(bpf->maps.buffers, source->shared.buffers);
 }
 
+/* ---- threads and processes --------------------------------------------- */
+
+/* Runs an iterator's program once for each thread, or for the thread @tid of this process's
+ * pid namespace unless that is 0. Returns 0 or -errno. */
+static int iterate(const struct bpf_program *program, pid_t tid)
+{
+	union bpf_iter_link_info info = { .task.tid = (__u32)tid };
+	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
+		    .link_info_len = sizeof(info));
+	struct bpf_link *link = bpf_program__attach_iter(program, tid ? &options : NULL);
+	char unused[64];
+	ssize_t n = 0;
+	int fd;
+
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd >= 0)
+		do
+			n = read(fd, unused, sizeof(unused));
+		while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	if (fd < 0 || n < 0)
+		n = -errno;
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+	return (int)n;
+}
+
+/*
+ * Finds this process's number in the initial pid namespace, which BPF programs compare.
+ * Returns 0 or -errno.
+ */
+static int find_self(const struct bpf_shared *shared, __u32 *ret_tgid)
+{
+	struct bpf_program *program;
+	struct tasks_bpf *tasks;
+	struct stat st;
+	int error;
+
+	*ret_tgid = (__u32)getpid();
+	if (!stat("/proc/self/ns/pid", &st) && st.st_ino == INITIAL_PID_NAMESPACE)
+		return 0;
+	error = tasks_open(shared, &tasks);
+	if (error)
+		return error;
+	bpf_object__for_each_program(program, tasks->obj)
+		bpf_program__set_autoload(program, program == tasks->progs.find_process);
+	error = tasks_bpf__load(tasks) ?: iterate(tasks->progs.find_process, getpid());
+	if (!error && !tasks->bss->found_tgid)
+		error = -ESRCH;
+	*ret_tgid = tasks->bss ? tasks->bss->found_tgid : 0;
+	tasks_bpf__destroy(tasks);
+	return error;
+}
+
+/*
+ * Adds processes and their present descendants to the map `tracked`. Forks are followed
+ * already, so no descendant is missed.
+ */
+static int track(const struct tasks_bpf *tasks, const struct kernel_select *select,
+		 char *why, size_t size)
+{
+	unsigned int i;
+	int error = 0;
+
+	for (i = 0; !error && i < select->nr_roots; i++) {
+		if (kill(select->roots[i], 0) && errno == ESRCH)
+			return bpf_errors_fail(-ESRCH, why, size, "there is no process %d",
+					       select->roots[i]);
+		error = iterate(tasks->progs.track_root, select->roots[i]);
+	}
+	while (!error && tasks->bss->nr_added) {
+		tasks->bss->nr_added = 0;
+		error = iterate(tasks->progs.track_children, 0);
+	}
+	return error ? bpf_errors_fail(error, why, size, "cannot find processes and their "
+				       "children: %s", strerror(-error)) : 0;
+}
+
+/* Tracks the selected processes, and reports the threads that there are, and later
+ * changes, for the statedump. */
+static int open_tasks(struct kernel_source *source, const struct kernel_select *select,
+		      char *why, size_t size)
+{
+	int error = tasks_open(&source->shared, &source->tasks);
+	struct bpf_program *program;
+	const char *step = "open";
+
+	if (!error) {
+		step = "load";
+		error = tasks_bpf__load(source->tasks);
+	}
+	if (error)
+		return bpf_errors_fail_step(error, step, why, size);
+	error = track(source->tasks, select, why, size);
+	if (error)
+		return error;
+	bpf_object__for_each_program(program, source->tasks->obj)
+		if (bpf_program__expected_attach_type(program) == BPF_TRACE_ITER)
+			bpf_program__set_autoattach(program, false);
+	error = tasks_bpf__attach(source->tasks);
+	if (error)
+		return bpf_errors_fail_step(error, "attach", why, size);
+	error = iterate(source->tasks->progs.report_all, 0);
+	return error ? bpf_errors_fail_step(error, "run", why, size) : 0;
+}
+
+/* ---- all programs ------------------------------------------------------- */
+
 static int open_and_load(struct kernel_source *source, const struct kernel_select *select,
 			 unsigned int set, const int *ids, char *why, size_t size)
 {
 	int error;
 
 	make_filter(source, select);
+	error = find_self(&source->shared, &source->shared.filter.self_tgid);
+	if (error)
+		return bpf_errors_fail_step(error, "run", why, size);
 	error = kernel_open(&source->shared, &source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "open", why, size);
@@ -675,9 +787,7 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 	error = kernel_bpf__attach(source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "attach", why, size);
-	error = select->nr_roots ? tracked_add(source->shared.tracked, select->roots,
-					       select->nr_roots, why, size) : 0;
-	error = error ?: open_net(source, ids, why, size);
+	error = open_tasks(source, select, why, size) ?: open_net(source, ids, why, size);
 	if (!error && source->where)
 		error = where_check_used(source->where, why, size);
 	return error;
@@ -697,6 +807,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 	bpf_errors_begin();
 	source->shared = (struct bpf_shared) {
 		.rings = -1, .counts = -1, .buffers = -1, .tracked = -1, .cgroup = -1,
+		.statedump = -1, .statedump_lost = -1,
 		.channel_handle = tsct_channel_info(channel) ?
 			tsct_channel_info(channel)->bpf_handle : 0,
 	};
@@ -715,8 +826,16 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		source->shared.counts = bpf_rings_counts(source->rings);
 	}
 	source->where = select->where;
-	if (!error)
+	if (!error) {
+		error = statedump_ring_open(clock, &source->statedump);
+		if (error)
+			bpf_errors_fail_step(error, "make a ring buffer for", why, size);
+	}
+	if (!error) {
+		source->shared.statedump = statedump_ring_map(source->statedump);
+		source->shared.statedump_lost = statedump_ring_lost_map(source->statedump);
 		error = open_and_load(source, select, set, ids, why, size);
+	}
 	if (!error)
 		error = open_probes(source, channel, why, size);
 	bpf_errors_end();
@@ -737,6 +856,17 @@ int kernel_source_pump(struct kernel_source *source)
 int kernel_source_flush(struct kernel_source *source)
 {
 	return source->rings ? bpf_rings_pump(source->rings, true) : 0;
+}
+
+int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
+			    void *context)
+{
+	return statedump_ring_pump(source->statedump, take, context);
+}
+
+unsigned long kernel_source_statedump_lost(const struct kernel_source *source)
+{
+	return statedump_ring_lost(source->statedump);
 }
 
 unsigned long kernel_source_missing(const struct kernel_source *source)
@@ -817,6 +947,8 @@ void kernel_source_stop(struct kernel_source *source)
 
 	for (i = 0; source->programs && i < source->nr_probes; i++)
 		probe_detach(&source->programs[i]);
+	if (source->tasks)
+		tasks_bpf__detach(source->tasks);
 	if (source->net)
 		net_bpf__detach(source->net);
 	if (source->bpf)
@@ -834,9 +966,11 @@ void kernel_source_close(struct kernel_source *source)
 	kernel_source_stop(source);
 	for (i = 0; source->programs && i < source->nr_probes; i++)
 		probe_unload(&source->programs[i]);
+	tasks_bpf__destroy(source->tasks);
 	net_bpf__destroy(source->net);
 	kernel_bpf__destroy(source->bpf);
 	bpf_rings_close(source->rings);
+	statedump_ring_close(source->statedump);
 	if (source->shared.buffers >= 0)
 		close(source->shared.buffers);
 	free(source->programs);

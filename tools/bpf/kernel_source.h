@@ -12,6 +12,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/query/filter.h"
+#include "statedump_ring.h"
 #include "where.h"
 
 struct kernel_source;		/* BPF programs that are loaded and attached */
@@ -82,6 +83,16 @@ void kernel_source_stop(struct kernel_source *source);
  * moved, or -errno. */
 int kernel_source_flush(struct kernel_source *source);
 
+/*
+ * Takes what programs found out about the system since the last call: calls @take with each
+ * record, in the order of arrival. To be called before and after kernel_source_stop().
+ * Returns 0 or -errno. kernel_source_statedump_lost() returns the number of records for
+ * which the ring buffer had no room.
+ */
+int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
+			    void *context);
+unsigned long kernel_source_statedump_lost(const struct kernel_source *source);
+
 /* Number of events that were recorded in ring buffers of BPF and not moved */
 unsigned long kernel_source_missing(const struct kernel_source *source);
 
@@ -104,16 +115,5 @@ unsigned long kernel_source_missed(const struct kernel_source *source);
 
 /* Stops the source and frees it. NULL is allowed. */
 void kernel_source_close(struct kernel_source *source);
-
-/* ---- processes that run already: tracked.c ------------------------------- */
-
-/*
- * tracked_add - add processes and their present descendants to the map
- * @map: descriptor of the map. The BPF programs that follow forks are attached already, so
- *	no descendant is missed.
- *
- * Returns 0 or -errno with the reason in @why; -ESRCH: there is no such process.
- */
-int tracked_add(int map, const pid_t *roots, unsigned int nr, char *why, size_t size);
 
 #endif /* TSCT_TOOLS_KERNEL_SOURCE_H */

@@ -129,6 +129,13 @@ static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 		(uint64_t)d->stamp.segment, e->cpu);
 }
 
+/* Without what the recording says about threads, lines have their IDs only. */
+static void read_identity(struct dump *d)
+{
+	tsct_identity_free(&d->identity);
+	tsct_identity_read(d->dir, &d->identity);
+}
+
 /*
  * Waits until a followed recording grows. The signals that end the program are handled
  * only during this wait, also signals that came before.
@@ -150,6 +157,9 @@ static int wait_for_more(struct dump *d)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (ret == -EINTR && !interrupted)
 		return 1;	/* the process was stopped and continued */
+	/* Threads that began meanwhile */
+	if (ret >= 0 && d->json)
+		read_identity(d);
 	if (ret == 1)
 		ret = tsct_selection_learn(&d->selection) ?:
 			tsct_event_text_learn(&d->lines);
@@ -262,6 +272,8 @@ static int dump_all(struct dump *d)
 	d->lines.unique = &d->stamp;
 	/* Print the error bound of each event if times are not exact. */
 	d->lines.error |= tsct_recording_is_untimed(d->rec);
+	if (d->json)
+		read_identity(d);
 	err = tsct_event_text_init(&d->lines);
 	if (!err && d->stamps)
 		err = tsct_unique_stamps_init(&d->unique, d->rec);
@@ -296,6 +308,7 @@ static int dump_opened(struct dump *d)
 	tsct_event_text_free(&d->lines);
 	dump_calls_free(d);
 	free(d->json_lines.text);
+	tsct_identity_free(&d->identity);
 	tsct_unique_stamps_free(&d->unique);
 	tsct_selection_free(&d->selection);
 	return is_output_closed() ? EXIT_DONE : ret;

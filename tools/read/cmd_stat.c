@@ -140,7 +140,8 @@ static int count(struct stat_figures *s)
 		s->lost_by_node[node] = tsct_add_saturating(s->lost_by_node[node],
 							    stat_lost_on(s, i));
 	}
-	threads_finish(&s->threads);
+	tsct_identity_read(s->dir, &s->identity);
+	threads_finish(&s->threads, &s->identity);
 	return ret;
 }
 
@@ -158,6 +159,7 @@ static void count_free(struct stat_figures *s)
 	free(s->by_node);
 	free(s->lost_by_node);
 	threads_free(&s->threads);
+	tsct_identity_free(&s->identity);
 	free(s->errors.bins);
 }
 

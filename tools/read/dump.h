@@ -6,6 +6,7 @@
 #include "lib/query/event_text.h"
 #include "lib/query/threads.h"
 #include "lib/query/unique_stamps.h"
+#include "lib/statedump/identity.h"
 
 enum dump_colour { DUMP_COLOUR_AUTO, DUMP_COLOUR_ALWAYS, DUMP_COLOUR_NEVER };
 
@@ -27,6 +28,7 @@ struct dump {
 	struct tsct_selection selection;
 	struct tsct_event_text lines;	/* state and options for lines of text */
 	struct dump_json json_lines;
+	struct tsct_identity identity;	/* threads, for lines of JSON */
 	struct tsct_threads threads;	/* threads with system calls, if strace is set */
 	struct open_call *open;		/* their open calls, by index of the thread */
 	__u32 nr_open;

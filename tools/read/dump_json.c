@@ -176,6 +176,17 @@ static char *put_unique(char *at, const struct tsct_unique_stamps_item *u)
 	return at;
 }
 
+/* Writes what is known about an event's thread. */
+static char *put_identity(char *at, const struct dump *d, const struct tsct_trace_event *e)
+{
+	const struct tsct_identity_thread *who =
+		e->tid ? tsct_identity_find(&d->identity, e->node, e->tid, e->tick) : NULL;
+
+	if (who && who->state.tgid)
+		at = put_integer(at, ",\"pid\":", who->state.tgid);
+	return who ? put_string(put(at, ",\"thread\":"), who->name) : at;
+}
+
 static char *put_line(char *at, struct dump *d, const struct tsct_syscall *call,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
@@ -184,7 +195,7 @@ static char *put_line(char *at, struct dump *d, const struct tsct_syscall *call,
 	at = put_integer(at, "{\"time_ns\":", ns);
 	at = put_integer(at, ",\"stamp\":", (__s64)e->tick);
 	at = put_integer(at, ",\"cpu\":", e->cpu);
-	at = put_integer(at, ",\"tid\":", e->tid);
+	at = put_identity(put_integer(at, ",\"tid\":", e->tid), d, e);
 	at = put_string(put(at, ",\"channel\":"),
 			d->rec->streams[e->stream].name);
 	at = put_string(put(at, ",\"event\":"), e->def->name);

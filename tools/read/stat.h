@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "lib/query/threads.h"
+#include "lib/statedump/identity.h"
 #include "tools/common/sync_samples.h"
 #include "tools/common/view.h"
 
@@ -40,6 +41,11 @@ struct thread {
 	__u64 switched;		/* number of switches to the thread */
 	struct tally tally;
 	char comm[17];
+	/* process of the thread, its name, and path of the thread's cgroup; 0 and empty:
+	 * unknown */
+	__u32 tgid;
+	char process[17];
+	const char *cgroup;
 };
 
 struct call {
@@ -83,7 +89,7 @@ void threads_note(struct threads *all, const struct tsct_trace_event *event,
  * Ends the counting. Sorts system calls by total time and threads by number of events,
  * largest first. System calls that did not occur are at the end.
  */
-void threads_finish(struct threads *all);
+void threads_finish(struct threads *all, const struct tsct_identity *identity);
 
 /* ---- stat_errors.c: the error bounds of all events ---------------------------- */
 
@@ -112,6 +118,7 @@ struct stat_figures {
 	__u32 top;		/* limit of a list, lines; 0: the list's default */
 	struct tsct_trace *trace;
 	const struct tsct_recording *rec;
+	struct tsct_identity identity;	/* what the recording says about threads */
 	__u64 events;
 	__u64 payload;			/* total size of all payloads, bytes */
 	__u64 last;			/* tick of the last event */

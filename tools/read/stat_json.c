@@ -157,8 +157,10 @@ static json_t *json_threads(const struct stat_figures *s)
 
 	for (i = 0; i < s->threads.nr; i++, t++)
 		json_array_append_new(threads, with_tally(json_pack(
-			"{si sI so sI}", "node", (int)t->node,
+			"{si sI so sI so so sI}", "node", (int)t->node,
 			"tid", (json_int_t)t->tid, "name", ctl_json_text(t->comm),
+			"pid", (json_int_t)t->tgid, "process", ctl_json_text(t->process),
+			"cgroup", t->cgroup ? ctl_json_text(t->cgroup) : json_null(),
 			"switched_in", (json_int_t)t->switched), s, &t->tally));
 	return threads;
 }

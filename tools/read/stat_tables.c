@@ -305,6 +305,19 @@ static void print_switched(bool known, __u64 switched)
 		printf(" %12s", "-");
 }
 
+/* Prints process and cgroup of a thread, where they say more than its own name. */
+static void print_process(const struct thread *t)
+{
+	if (t->tgid && t->tgid != t->tid) {
+		printf("  of %u ", t->tgid);
+		view_print_escaped(stdout, t->process);
+	}
+	if (t->cgroup && strcmp(t->cgroup, "/")) {
+		fputs("  in ", stdout);
+		view_print_escaped(stdout, t->cgroup);
+	}
+}
+
 static void print_threads(const struct stat_figures *s)
 {
 	struct thread rest = s->threads.rest;
@@ -327,6 +340,7 @@ static void print_threads(const struct stat_figures *s)
 		if (t->tid && *t->comm)
 			fputs("  ", stdout);
 		view_print_escaped(stdout, t->tid ? t->comm : "  (idle)");
+		print_process(t);
 		putchar('\n');
 	}
 	if (t == end && !rest.tally.events)

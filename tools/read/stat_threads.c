@@ -186,12 +186,30 @@ static int by_events(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-void threads_finish(struct threads *all)
+/* Takes from the statedump what a thread was at its last event. */
+static void identify(struct thread *t, const struct tsct_identity *identity)
+{
+	const struct tsct_identity_thread *who =
+		tsct_identity_find(identity, t->node, t->tid, t->tally.last);
+
+	if (!t->tid || !who)
+		return;
+	memcpy(t->comm, who->name, sizeof(t->comm));
+	t->tgid = who->state.tgid;
+	t->cgroup = tsct_identity_cgroup(identity, t->node, who->state.cgroup);
+	who = tsct_identity_find(identity, t->node, t->tgid, t->tally.last);
+	if (t->tgid && who)
+		memcpy(t->process, who->name, sizeof(t->process));
+}
+
+void threads_finish(struct threads *all, const struct tsct_identity *identity)
 {
 	__u32 i;
 
-	for (i = 0; i < all->nr; i++)
+	for (i = 0; i < all->nr; i++) {
 		all->unfinished += all->table[i].in_call;
+		identify(&all->table[i], identity);
+	}
 	for (i = 0; i < THREADS_CALLS; i++)
 		all->calls[i].number = i;
 	qsort(all->calls, THREADS_CALLS, sizeof(*all->calls), by_total);

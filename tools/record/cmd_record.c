@@ -231,6 +231,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 		if (!err && !s->o->flight)
 			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
 					       &taken);
+		record_statedump_poll(s, taken < MANY_EVENTS, false);
 		if (!err)
 			err = do_periodic_work(s, &last);
 		if (!err && s->o->flight)

@@ -10,6 +10,7 @@
 
 #include "tools/bpf/kernel_source.h"
 #include "lib/provider/server.h"
+#include "record_statedump.h"
 #include "record_sync.h"
 #include "lib/provider/store.h"
 #include "lib/ctf/recording_writer.h"
@@ -168,6 +169,7 @@ struct record_session {
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
 	struct record_sync sync;
+	struct record_statedump statedump;
 };
 
 /* Functions below that return an int return 0 or -errno, and print errors. */

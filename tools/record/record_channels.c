@@ -70,8 +70,10 @@ static int start_server(struct record_session *s)
 	}
 	snprintf(s->socket, sizeof(s->socket), "%s/socket", s->server_dir);
 	err = tsct_server_start(s->socket, "embedded", &s->server);
-	if (!err)
+	if (!err) {
+		tsct_server_on_thread(s->server, record_statedump_on_thread, s);
 		err = tsct_server_run(s->server);
+	}
 	if (err)
 		record_error("%s: %s", s->socket, strerror(-err));
 	return err;

@@ -14,6 +14,7 @@
 #include "lib/clock/sysfs_read.h"
 #include "lib/clock/utc.h"
 #include "lib/core/clock_params.h"
+#include "lib/statedump/statedump.h"
 
 #define CPUS	"/sys/devices/system/cpu"
 
@@ -179,6 +180,9 @@ int record_describe(struct record_session *s)
 		rec->streams[i].policy = header->policy;
 		rec->streams[i].kernel = !!(header->flags & TSCT_CHANNEL_KERNEL);
 	}
+	err = tsct_statedump_add(rec);
+	if (err)
+		return err;
 	rec->source = tsct_channel_info(s->channels[0])->source;
 	rec->timestamps = s->o->timestamps;
 	rec->sync_every = s->o->sync_every;

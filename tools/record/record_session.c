@@ -20,6 +20,7 @@ void record_session_init(struct record_session *s,
 	s->o = o;
 	s->opened_ns = tsct_monotonic_ns();
 	s->dirfd = -1;
+	record_statedump_init(s);
 	if (o->dir)
 		snprintf(s->dir, sizeof(s->dir), "%s", o->dir);
 	else
@@ -92,6 +93,8 @@ static int open_drains(struct record_session *s)
 	if (err)
 		record_error("%s: %s; %s", s->dir, strerror(-err),
 			     record_dir_fix(err));
+	if (!err)
+		record_statedump_begin(s);
 	for (i = 0; !err && i < s->nr_channels; i++) {
 		err = tsct_drain_open(s->channels[i], s->clock, s->writer, &s->rec,
 				      i, &s->drains[i]);
@@ -129,8 +132,10 @@ int record_session_begin(struct record_session *s, pid_t root)
 		record_error("kernel events: %s", why);
 		if (s->o->verbose)
 			fputs(bpf_errors_log(), stderr);
+		return err;
 	}
-	return err;
+	record_statedump_cgroups(s);
+	return 0;
 }
 
 /* ---- during the recording ---------------------------------------------- */
@@ -234,6 +239,10 @@ int record_session_end(struct record_session *s)
 		s->untracked = kernel_source_untracked(s->source);
 		s->missed = kernel_source_missed(s->source);
 		kernel_source_limited(s->source, add_limited, s);
+	}
+	record_statedump_poll(s, true, false);
+	if (s->source) {
+		s->statedump.lost += kernel_source_statedump_lost(s->source);
 		flush_kernel_events(s);
 	}
 	if (s->o->flight) {
@@ -262,6 +271,7 @@ int record_session_end(struct record_session *s)
 	passes = max / sizeof(struct tsct_record) / 1024 + 2;
 	for (; taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
+	record_statedump_poll(s, true, true);
 	/*
 	 * A recording with events from before its start counts every event lost since
 	 * the channel was created, because the times of lost events are unknown.
@@ -316,6 +326,7 @@ void record_session_close(struct record_session *s)
 	tsct_recording_writer_close(s->writer);
 	tsct_clock_close(s->clock);
 	tsct_server_stop(s->server);
+	record_statedump_close(s);
 	if (s->server_dir[0])
 		rmdir(s->server_dir);
 	if (s->dirfd >= 0)

@@ -281,6 +281,10 @@ static void print_hints(const struct record_session *s,
 		fprintf(stderr, "  %lu process%s not recorded: too many processes"
 			" ran together\n",
 			s->untracked, s->untracked == 1 ? "" : "es");
+	if (s->statedump.lost)
+		fprintf(stderr, "  %lu report%s about threads missing: names and processes"
+			" may be unknown\n", s->statedump.lost,
+			view_plural(s->statedump.lost));
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
 			" the same kind was being written\n", s->missed,
@@ -427,7 +431,7 @@ int record_show_summary(const struct record_session *s,
 /* Returns the number of sync samples written to disk */
 static __u64 count_samples(const struct record_session *s)
 {
-	return s->rec.streams[s->rec.nr_streams].counts[0].events;
+	return tsct_recording_samples_class(&s->rec)->counts[0].events;
 }
 
 void record_sync_show(const struct record_session *s)

@@ -55,7 +55,7 @@ static __s64 answer_limit_ns(const struct record_session *s)
 
 static void count_lost(struct record_session *s, __u64 nr)
 {
-	s->rec.streams[s->rec.nr_streams].loss[0].cause[TSCT_LOSS_OVERRUN] += nr;
+	tsct_recording_samples_class(&s->rec)->loss[0].cause[TSCT_LOSS_OVERRUN] += nr;
 }
 
 static int hold_sample(struct record_session *s,
@@ -157,7 +157,8 @@ static void write_samples(struct record_session *s)
 		event.cycles = sync->last_cycles;
 		event.len = tsct_sample_encode(&sync->held[i], payload);
 		/* The recording writer counts the samples that it fails to write. */
-		tsct_recording_writer_event(s->writer, s->rec.nr_streams, &event);
+		tsct_recording_writer_event(s->writer,
+					    tsct_recording_plain_classes(&s->rec), &event);
 	}
 	sync->nr_held = 0;
 }

@@ -343,7 +343,9 @@ struct tsct_clock_snapshot {
 
 /*
  * TSCT_IOC_THREAD: the calling thread, by numbers that are unique on the machine: of the
- * initial pid namespace, not of the caller's. Any caller.
+ * initial pid namespace, not of the caller's. Any caller. A server, which knows its own pid
+ * namespace, answers with `tid` alone, that of the owner of the descriptor that comes with
+ * the request.
  */
 struct tsct_thread_info {
 	__u32 tid;			/* thread id, for struct tsct_record */

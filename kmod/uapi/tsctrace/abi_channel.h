@@ -207,7 +207,8 @@ struct tsct_record {
 	__u16 len;		/* bytes of header and payload, not rounded up */
 	__u16 id;
 	__u32 tid;		/* thread id: in the initial pid namespace if the
-				 * module holds the channel, else in the writer's */
+				 * module holds the channel, else in the server's,
+				 * or, if that does not know it, in the writer's */
 	__u64 cycles;		/* counter value at the event; the counter:
 				 * `source` in the channel's header */
 #ifndef __cplusplus		/* C++ has no flexible arrays: the payload follows */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads and processes of a recording, by what its statedump says about them */
+#ifndef TSCT_IDENTITY_H
+#define TSCT_IDENTITY_H
+
+#include "statedump.h"
+
+/* State of a thread from a tick on, until the thread's next state */
+struct tsct_identity_thread {
+	__u32 node;
+	__u64 tick;
+	/* number of threads that had this tid before; two threads may have had it one after
+	 * the other */
+	__u32 life;
+	struct tsct_statedump_thread state;
+	char name[17];		/* state.name with a NUL */
+};
+
+struct tsct_identity_cgroup {
+	__u32 node;
+	__u64 id;
+	char *path;
+};
+
+/* All zero: nothing is known */
+struct tsct_identity {
+	struct tsct_identity_thread *threads;	/* sorted by node, tid, tick */
+	size_t nr_threads;
+	struct tsct_identity_cgroup *cgroups;
+	size_t nr_cgroups;
+};
+
+/*
+ * tsct_identity_read - read the statedump of a recording
+ * @dir: directory of the recording, which may be live: then, up to now
+ *
+ * Events that are invalid are skipped. Returns 0, also if there is no statedump; or -errno.
+ */
+int tsct_identity_read(const char *dir, struct tsct_identity *ret);
+void tsct_identity_free(struct tsct_identity *identity);
+
+/* Returns the state of a thread at a tick; if that is unknown, its first state; NULL: the
+ * thread is unknown. */
+const struct tsct_identity_thread *
+tsct_identity_find(const struct tsct_identity *identity, __u32 node, __u32 tid, __u64 tick);
+
+/* Returns the path of a cgroup, or NULL. */
+const char *tsct_identity_cgroup(const struct tsct_identity *identity, __u32 node, __u64 id);
+
+#endif /* TSCT_IDENTITY_H */

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "lib/core/event_def.h"
+#include "statedump.h"
+
+static const struct {
+	const char *name, *fields;
+} events[] = {
+	{ "thread", TSCT_STATEDUMP_THREAD_FIELDS },
+	{ "exec", TSCT_STATEDUMP_EXEC_FIELDS },
+	{ "cgroup", TSCT_STATEDUMP_CGROUP_FIELDS },
+	{ "frame", TSCT_STATEDUMP_FRAME_FIELDS },
+	{ "stack", TSCT_STATEDUMP_STACK_FIELDS },
+};
+
+int tsct_statedump_add(struct tsct_recording *rec)
+{
+	char name[TSCT_STREAMS_MAX + 16] = "statedump";
+	struct tsct_event_def def;
+	__u32 i = 0;
+	int err;
+
+	/* Underscores are added to the name until no channel has the same name. */
+	while (i < rec->nr_streams)
+		if (!strcmp(rec->streams[i++].name, name)) {
+			strcat(name, "_");
+			i = 0;
+		}
+	err = tsct_recording_add_statedump(rec, name);
+	for (i = 0; !err && i < sizeof(events) / sizeof(*events); i++) {
+		err = tsct_event_def_parse(events[i].name, TSCT_KIND_INSTANT,
+					   events[i].fields, &def, NULL);
+		def.id = TSCT_ID_FIRST + i;
+		err = err ? err : tsct_recording_add_def(rec, rec->statedump, &def);
+	}
+	return err;
+}
+
+void tsct_statedump_put(void *payload, __u32 *len, const void *value, __u32 size)
+{
+	if (*len + size > TSCT_STATEDUMP_BYTES_MAX)
+		return;
+	memcpy((char *)payload + *len, value, size);
+	*len += size;
+}
+
+void tsct_statedump_put_text(void *payload, __u32 *len, const char *text)
+{
+	const __u32 room = TSCT_STATEDUMP_BYTES_MAX - *len;
+	const __u32 size = (__u32)strnlen(text, room - 1);
+
+	memcpy((char *)payload + *len, text, size);
+	((char *)payload)[*len + size] = '\0';
+	*len += size + 1;
+}

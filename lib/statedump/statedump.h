@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The statedump of a recording: a stream class in which the recorder itself writes what it
+ * finds out about the system. Readers get the names of threads and processes from it, and
+ * the frames of stacks. Its events are in one file (location 0), in the order of their
+ * times, and are not counted among the events of the recording.
+ */
+#ifndef TSCT_STATEDUMP_H
+#define TSCT_STATEDUMP_H
+
+#include "lib/ctf/recording.h"
+
+/* Events of the statedump, with the IDs that a recorder gives them */
+enum tsct_statedump_id {
+	TSCT_STATEDUMP_THREAD = TSCT_ID_FIRST,
+	TSCT_STATEDUMP_EXEC,
+	TSCT_STATEDUMP_CGROUP,
+	TSCT_STATEDUMP_FRAME,
+	TSCT_STATEDUMP_STACK,
+};
+
+/*
+ * State of a thread, from the time of the event on: when the recording begins, after a fork
+ * or clone, an exec, and a change of its name. 0: unknown. tid and tgid are those of the
+ * events of the recording: of the initial pid namespace, if the recorder can know them.
+ */
+#define TSCT_STATEDUMP_THREAD_FIELDS \
+	"tid:u32,tgid:u32,start_ns:u64,ns_tid:u32,ns_tgid:u32,pid_ns:u32," \
+	"cgroup:u64,name:chars[16]"
+
+struct tsct_statedump_thread {
+	__u32 tid, tgid;
+	__u64 start_ns;		/* start of the thread, CLOCK_BOOTTIME, ns */
+	__u32 ns_tid, ns_tgid;	/* numbers in the thread's own pid namespace */
+	__u32 pid_ns;		/* inode of that namespace */
+	__u64 cgroup;		/* ID of the thread's cgroup (version 2) */
+	char name[16];		/* padded with NULs */
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct tsct_statedump_thread) == 52, "thread");
+
+/* Program that a process runs from then on */
+#define TSCT_STATEDUMP_EXEC_FIELDS	"tgid:u32,filename:string"
+
+/* Path of a cgroup, below the root of the hierarchy */
+#define TSCT_STATEDUMP_CGROUP_FIELDS	"cgroup:u64,path:string"
+
+/*
+ * Frame of stacks. address: of the kernel; of a program: offset in its file. build_id: of
+ * that file, in hexadecimal; "": none, or the kernel. file: its path; "[kernel]" or
+ * "[MODULE]" for the kernel. symbol: of the kernel, with an offset; "": unknown
+ */
+#define TSCT_STATEDUMP_FRAME_FIELDS \
+	"frame:u32,address:u64/x,build_id:string,file:string,symbol:string"
+
+/* Stack, by the number that events have: numbers of its frames, innermost first, in
+ * decimal with blanks between them. The first `kernel` frames are of the kernel. */
+#define TSCT_STATEDUMP_STACK_FIELDS	"stack:u64/x,kernel:u8,frames:string"
+
+/* Largest payload of an event of the statedump, bytes */
+#define TSCT_STATEDUMP_BYTES_MAX	8192
+
+/*
+ * tsct_statedump_add - add the stream class of the statedump, with its events, to a
+ * recording whose channels were added already, and its sync samples were not
+ *
+ * Returns 0 or -errno.
+ */
+int tsct_statedump_add(struct tsct_recording *rec);
+
+/* Append a number or a text to the payload of an event, of which *len bytes are used. A
+ * text is cut off where TSCT_STATEDUMP_BYTES_MAX ends. */
+void tsct_statedump_put(void *payload, __u32 *len, const void *value, __u32 size);
+void tsct_statedump_put_text(void *payload, __u32 *len, const char *text);
+
+#endif /* TSCT_STATEDUMP_H */

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Threads that are who they are: children of three nested pid namespaces, and their threads,
+# have the numbers, processes and names that /proc of the outermost namespace says. Inside a
+# pid namespace, kernel events are those of the command. FORKS: number of children (2000).
+# shellcheck source=tests/native/record.sh
+. "$(dirname "$0")/record.sh"
+
+cd "$work"
+if ! unshare -p --fork --mount-proc true 2>/dev/null; then
+	echo "pid namespaces: not permitted"
+	exit 77
+fi
+bpf=true
+"$ctl" record -q -e sched_switch -o probe -- true 2>err || bpf=false
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o forks "$top/tests/native/forks.c" \
+	"$build/lib/libtsctrace.a" -lm
+
+# Without the BPF programs of kernel events, a child may end before the recorder reads about
+# it: then it has no name, but never a wrong one.
+check() {	# DIR FILE [names]
+	"$ctl" dump --json "$1" >"$1.json"
+	"$top/tests/native/forkcheck.py" "$2" "${@:3}" <"$1.json" >"$work/out" ||
+		fail "threads of $1"
+	cat "$work/out"
+}
+
+# The inner namespaces have room for 700 numbers, so that numbers are used again.
+run 0 record -o embedded -- ./forks "${FORKS:-2000}" embedded.txt 1000
+check embedded embedded.txt
+if $bpf; then
+	run 0 record -e sched_switch -o events -- ./forks "${FORKS:-2000}" events.txt 1000
+	check events events.txt names
+fi
+start_daemon
+run 0 record -o daemon -- ./forks "${FORKS:-2000}" daemon.txt 1000
+check daemon daemon.txt
+if $bpf; then
+	run 0 record -e sched_switch -o both -- ./forks "${FORKS:-2000}" both.txt 1000
+	check both both.txt names
+fi
+
+# Formats group threads by their processes.
+"$ctl" export -f json -o out.json embedded 2>err || fail "export"
+python3 - out.json embedded.txt <<'END' || fail "processes in JSON"
+import json, sys
+wanted = {}
+for line in open(sys.argv[2]):
+    number, tid, tgid, name = line.rstrip("\n").split(" ", 3)
+    wanted[int(number)] = (int(tid), int(tgid))
+known = 0
+for e in json.load(open(sys.argv[1]))["traceEvents"]:
+    if e["name"] != "child":
+        continue
+    tid, tgid = wanted[e["args"]["number"]]
+    assert e["tid"] == tid, e
+    if e["pid"] < 1 << 22:
+        assert e["pid"] == tgid, e
+        known += 1
+assert known
+END
+$bpf || exit 0
+
+# --- a recorder in a pid namespace ---------------------------------------------
+
+cat >inside.sh <<'END'
+"$1" record -q -e syscalls -o inside -- sh -c 'sleep 0.1; ls / >/dev/null'
+sleep 0.5 &
+"$1" record -q -e syscalls -p $$ --duration 1 -o pid &
+while kill -0 $! 2>/dev/null; do
+	ls / >/dev/null
+	sleep 0.05
+done
+END
+unshare -p --fork --mount-proc bash inside.sh "$ctl" 2>err || fail "record in a pid namespace"
+for dir in inside pid; do
+	"$ctl" dump --json "$dir" >"$dir.json"
+	grep -q '"thread":"ls"' "$dir.json" || fail "$dir: no system calls of ls"
+	! grep '"event":"sys_bpf"' "$dir.json" >wrong ||
+		fail "$dir: system calls of the recorder: $(head -n 1 wrong)"
+done

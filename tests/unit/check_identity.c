@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+/* The statedump: its stream class, and the tables of threads and cgroups made of it */
+#include "recordings.h"
+#include "lib/statedump/identity.h"
+
+static struct tsct_recording rec;
+static struct tsct_recording_writer *writer;
+static int dirfd_;
+
+static void begin(void)
+{
+	dirfd_ = make_dir();
+	make_recording(&rec, 2);
+	ck_assert_int_eq(tsct_statedump_add(&rec), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+}
+
+static void put(__u32 id, __u64 after, const void *payload, __u32 len)
+{
+	const struct tsct_event event = {
+		.id = id, .cycles = rec.begin + after, .payload = payload, .len = len,
+	};
+
+	ck_assert_int_eq(tsct_recording_writer_event(writer, rec.statedump, &event), 0);
+	ck_assert_uint_eq(tsct_loss_total(&rec.streams[rec.statedump].loss[0]), 0);
+}
+
+static void put_thread(__u64 after, __u32 tid, __u32 tgid, __u64 start_ns, const char *name)
+{
+	struct tsct_statedump_thread t = {
+		.tid = tid, .tgid = tgid, .start_ns = start_ns, .ns_tid = tid % 100,
+		.ns_tgid = tgid % 100, .pid_ns = 7, .cgroup = 42,
+	};
+
+	memcpy(t.name, name, strlen(name));
+	put(TSCT_STATEDUMP_THREAD, after, &t, sizeof(t));
+}
+
+static void end(struct tsct_identity *ret)
+{
+	rec.end = rec.begin + 1000000;
+	ck_assert_int_eq(tsct_recording_writer_finish(writer), 0);
+	tsct_recording_writer_close(writer);
+	ck_assert_int_eq(tsct_identity_read(dir_name, ret), 0);
+}
+
+static void drop(struct tsct_identity *identity)
+{
+	tsct_identity_free(identity);
+	tsct_recording_free(&rec);
+	drop_dir(dirfd_);
+}
+
+static const struct tsct_identity_thread *find(const struct tsct_identity *identity,
+					       __u32 tid, __u64 after)
+{
+	return tsct_identity_find(identity, 0, tid, rec.begin + after);
+}
+
+START_TEST(test_threads)
+{
+	struct tsct_identity identity;
+
+	begin();
+	put_thread(1000, 300, 200, 5000000000, "a name of 16 byt");
+	put_thread(1000, 200, 200, 4000000000, "first");
+	put_thread(2000, 300, 200, 5000000000, "second");
+	/* /proc rounds start times down to 10 ms. */
+	put_thread(3000, 300, 200, 4995000000, "third");
+	put_thread(4000, 300, 300, 6000000000, "another");
+	end(&identity);
+	ck_assert_uint_eq(identity.nr_threads, 5);
+	ck_assert_str_eq(find(&identity, 300, 0)->name, "a name of 16 byt");
+	ck_assert_str_eq(find(&identity, 300, 1999)->name, "a name of 16 byt");
+	ck_assert_str_eq(find(&identity, 300, 2000)->name, "second");
+	ck_assert_uint_eq(find(&identity, 300, 3500)->state.tgid, 200);
+	ck_assert_uint_eq(find(&identity, 300, 3500)->life, 0);
+	ck_assert_uint_eq(find(&identity, 300, 900000)->life, 1);
+	ck_assert_uint_eq(find(&identity, 300, 900000)->state.tgid, 300);
+	ck_assert_str_eq(find(&identity, 200, 900000)->name, "first");
+	ck_assert_ptr_null(find(&identity, 100, 900000));
+	ck_assert_ptr_null(find(&identity, 201, 900000));
+	ck_assert_ptr_null(find(&identity, 400, 900000));
+	ck_assert_ptr_null(tsct_identity_find(&identity, 1, 300, rec.begin));
+	drop(&identity);
+}
+END_TEST
+
+START_TEST(test_cgroups)
+{
+	struct tsct_identity identity;
+	__u8 payload[TSCT_STATEDUMP_BYTES_MAX];
+	const __u64 id = 42;
+	__u32 len = 0;
+
+	begin();
+	tsct_statedump_put(payload, &len, &id, sizeof(id));
+	tsct_statedump_put_text(payload, &len, "/a/b");
+	put(TSCT_STATEDUMP_CGROUP, 1, payload, len);
+	end(&identity);
+	ck_assert_str_eq(tsct_identity_cgroup(&identity, 0, 42), "/a/b");
+	ck_assert_ptr_null(tsct_identity_cgroup(&identity, 0, 43));
+	ck_assert_ptr_null(tsct_identity_cgroup(&identity, 1, 42));
+	drop(&identity);
+}
+END_TEST
+
+/* A text that is too long is cut off, and the event stays valid. */
+START_TEST(test_long_text)
+{
+	static char text[2 * TSCT_STATEDUMP_BYTES_MAX];
+	__u8 payload[TSCT_STATEDUMP_BYTES_MAX];
+	struct tsct_identity identity;
+	const __u64 id = 42;
+	__u32 len = 0;
+
+	memset(text, 'x', sizeof(text) - 1);
+	begin();
+	tsct_statedump_put(payload, &len, &id, sizeof(id));
+	tsct_statedump_put_text(payload, &len, text);
+	ck_assert_uint_eq(len, TSCT_STATEDUMP_BYTES_MAX);
+	put(TSCT_STATEDUMP_CGROUP, 1, payload, len);
+	end(&identity);
+	ck_assert_uint_eq(strlen(tsct_identity_cgroup(&identity, 0, 42)),
+			  TSCT_STATEDUMP_BYTES_MAX - 9);
+	drop(&identity);
+}
+END_TEST
+
+/* The statedump is not among the events, nor in any sum. */
+START_TEST(test_not_events)
+{
+	struct tsct_identity identity;
+	struct tsct_balance balance;
+	struct tsct_trace_event e;
+	struct tsct_trace *trace;
+	char why[256];
+
+	begin();
+	put_thread(1000, 300, 200, 5000000000, "thread");
+	end(&identity);
+	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why, sizeof(why)), 0);
+	ck_assert_uint_eq(tsct_trace_channels(trace), rec.nr_streams);
+	ck_assert_uint_eq(tsct_trace_recording(trace)->statedump, rec.nr_streams);
+	ck_assert_int_eq(tsct_trace_next(trace, &e), 0);
+	tsct_recording_balance(tsct_trace_recording(trace), -1, &balance);
+	ck_assert_uint_eq(balance.recorded, 0);
+	ck_assert(balance.exact);
+	ck_assert(!tsct_recording_lossy(tsct_trace_recording(trace)));
+	tsct_trace_close(trace);
+	drop(&identity);
+}
+END_TEST
+
+/* Names of channels, and sync samples, are kept apart from the statedump. */
+START_TEST(test_stream_name)
+{
+	struct tsct_recording r = { .complete = 0 };
+
+	ck_assert_int_eq(tsct_recording_make(&r, 1), 0);
+	ck_assert_int_eq(tsct_recording_locate(&r, 1), 0);
+	ck_assert_int_eq(tsct_statedump_add(&r), -EINVAL);
+	ck_assert_int_eq(tsct_recording_add_stream(&r, "statedump"), 0);
+	ck_assert_int_eq(tsct_statedump_add(&r), 0);
+	ck_assert_str_eq(r.streams[r.statedump].name, "statedump_");
+	ck_assert_int_eq(tsct_statedump_add(&r), -EINVAL);
+	ck_assert_int_eq(tsct_recording_add_stream(&r, "more"), -EINVAL);
+	ck_assert_int_eq(tsct_recording_add_sync(&r, "sync"), 0);
+	ck_assert_uint_eq(tsct_recording_classes(&r), 3);
+	ck_assert_str_eq(tsct_recording_samples_class(&r)->name, "sync");
+	tsct_recording_free(&r);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("identity");
+	TCase *tc = add_case(s, "identity", NULL, NULL);
+
+	print_seed();
+	tcase_add_test(tc, test_threads);
+	tcase_add_test(tc, test_cgroups);
+	tcase_add_test(tc, test_long_text);
+	tcase_add_test(tc, test_not_events);
+	tcase_add_test(tc, test_stream_name);
+	return run_suite(s);
+}

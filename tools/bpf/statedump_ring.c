@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "lib/core/port.h"
+#include "statedump_ring.h"
+#include "tools/bpf/events.h"
+#include "tools/common/monotonic.h"
+
+#define RING_BYTES	(4U << 20)
+
+struct statedump_ring {
+	const struct tsct_clock *clock;
+	struct monotonic monotonic;
+	struct ring_buffer *buffer;
+	int map, lost_map;
+	__u64 *lost;		/* mapped */
+	/* of the present call of statedump_ring_pump() */
+	bool is_current;	/* the lines in `monotonic` are those of now */
+	statedump_take *take;
+	void *context;
+};
+
+/* Takes over the lines of the clock. Returns 0, or -EAGAIN if it has none yet. */
+static int update(struct statedump_ring *ring)
+{
+	struct tsct_clock_segment segments[MONOTONIC_LINES / 2];
+	struct monotonic_reading now;
+	int nr = tsct_clock_segments(ring->clock, segments, MONOTONIC_LINES / 2);
+
+	if (nr <= 0)
+		return nr ? nr : -EAGAIN;
+	monotonic_read(ring->clock, &now);
+	monotonic_update(&ring->monotonic, segments,
+			 nr < MONOTONIC_LINES / 2 ? nr : MONOTONIC_LINES / 2, &now);
+	ring->is_current = true;
+	return 0;
+}
+
+static int take(void *context, void *data, size_t size)
+{
+	struct statedump_ring *ring = context;
+	const struct record *record = data;
+	int err = ring->is_current ? 0 : update(ring);
+
+	if (err)
+		return err;
+	return ring->take(ring->context, record->id,
+			  monotonic_to_cycles(&ring->monotonic, record->monotonic_ns),
+			  record + 1, size - sizeof(*record));
+}
+
+int statedump_ring_pump(struct statedump_ring *ring, statedump_take *take_record,
+			void *context)
+{
+	int nr;
+
+	ring->is_current = false;
+	ring->take = take_record;
+	ring->context = context;
+	nr = ring_buffer__consume(ring->buffer);
+	return nr == -EAGAIN || nr > 0 ? 0 : nr;
+}
+
+int statedump_ring_open(const struct tsct_clock *clock, struct statedump_ring **ret)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	struct statedump_ring *ring = calloc(1, sizeof(*ring));
+	int err = 0;
+
+	if (!ring)
+		return -ENOMEM;
+	ring->clock = clock;
+	ring->lost_map = -1;
+	ring->map = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tsct_statedump", 0, 0,
+				   RING_BYTES, NULL);
+	if (ring->map >= 0)
+		ring->lost_map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_sd_lost",
+						sizeof(__u32), sizeof(__u64), 1, &options);
+	if (ring->lost_map >= 0)
+		ring->buffer = ring_buffer__new(ring->map, take, ring, NULL);
+	if (ring->buffer)
+		ring->lost = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED,
+				  ring->lost_map, 0);
+	if (!ring->lost || ring->lost == MAP_FAILED) {
+		err = -errno;
+		ring->lost = NULL;
+		statedump_ring_close(ring);
+	} else {
+		*ret = ring;
+	}
+	return err;
+}
+
+void statedump_ring_close(struct statedump_ring *ring)
+{
+	if (!ring)
+		return;
+	if (ring->lost)
+		munmap(ring->lost, TSCT_PAGE_SIZE);
+	ring_buffer__free(ring->buffer);
+	if (ring->lost_map >= 0)
+		close(ring->lost_map);
+	if (ring->map >= 0)
+		close(ring->map);
+	free(ring);
+}
+
+int statedump_ring_map(const struct statedump_ring *ring)
+{
+	return ring->map;
+}
+
+int statedump_ring_lost_map(const struct statedump_ring *ring)
+{
+	return ring->lost_map;
+}
+
+unsigned long statedump_ring_lost(const struct statedump_ring *ring)
+{
+	return READ_ONCE(*ring->lost);
+}

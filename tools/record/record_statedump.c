@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+
+#include "cmd_record.h"
+#include "lib/core/ring.h"
+#include "lib/client/gettime.h"
+#include "lib/statedump/statedump.h"
+#include "proc_thread.h"
+#include "tools/bpf/events.h"
+
+#define HELD_MAX	(64U << 20)	/* limit of what a flight recorder holds, bytes */
+#define CGROUPS		"/sys/fs/cgroup"
+/* /proc has start times in units of 10 ms. */
+#define START_SLACK_NS	10000000ULL
+/* time between readings about a thread, ns */
+#define RECHECK_NS	1000000000LL
+/* time for reading about threads after a pass over the rings, ns; and while programs write
+ * more than a pass takes */
+#define READ_NS		20000000LL
+#define READ_BUSY_NS	1000000LL
+/* Inode number of the initial pid namespace, part of the kernel's ABI */
+#define INITIAL_PID_NAMESPACE 0xeffffffcU
+
+/* ---- events ------------------------------------------------------------------ */
+
+/* Adds an event, which is written when there are files, and by the main thread. */
+static void add_event(struct record_session *s, __u32 id, __u64 cycles, const void *payload,
+		      __u32 len)
+{
+	const struct tsct_record header = { .len = sizeof(header) + len, .id = id,
+					    .cycles = cycles };
+	struct record_statedump *dump = &s->statedump;
+	const size_t size = tsct_record_size(len);
+	char *more;
+
+	if (dump->used + size > dump->room) {
+		more = dump->room >= HELD_MAX ? NULL :
+			realloc(dump->held, dump->room + (1U << 20));
+		if (!more) {
+			dump->lost++;
+			return;
+		}
+		dump->held = more;
+		dump->room += 1U << 20;
+	}
+	memcpy(dump->held + dump->used, &header, sizeof(header));
+	memcpy(dump->held + dump->used + sizeof(header), payload, len);
+	dump->used += size;
+}
+
+static int by_cycles(const void *a, const void *b)
+{
+	const struct tsct_record *x = *(const struct tsct_record *const *)a;
+	const struct tsct_record *y = *(const struct tsct_record *const *)b;
+
+	if (x->cycles != y->cycles)
+		return x->cycles < y->cycles ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+static void write_event(struct record_session *s, const struct tsct_record *r)
+{
+	__u64 *last = &s->statedump.last_cycles;
+	struct tsct_event event = {
+		.id = r->id, .payload = r + 1, .len = r->len - sizeof(*r),
+	};
+
+	*last = *last < s->rec.begin ? s->rec.begin : *last;
+	*last = *last < r->cycles ? r->cycles : *last;
+	event.cycles = *last;
+	/* The recording writer counts events that it fails to write. */
+	tsct_recording_writer_event(s->writer, s->rec.statedump, &event);
+}
+
+/* Writes the events that were added, up to a time, in the order of their times. */
+static void write_events(struct record_session *s, __u64 until)
+{
+	struct record_statedump *dump = &s->statedump;
+	const struct tsct_record **all, *r;
+	size_t at, nr = 0, i, kept = 0, size;
+
+	if (!dump->used)
+		return;
+	all = malloc(dump->used / sizeof(*r) * sizeof(*all));
+	if (!all)
+		return;
+	for (at = 0; at < dump->used; at += tsct_record_size(r->len - sizeof(*r))) {
+		r = (const struct tsct_record *)(dump->held + at);
+		all[nr++] = r;
+	}
+	qsort(all, nr, sizeof(*all), by_cycles);
+	for (i = 0; i < nr && all[i]->cycles <= until; i++)
+		write_event(s, all[i]);
+	free(all);
+	/* Keeps the others, in the order in which they came. */
+	for (at = 0; at < dump->used; at += size) {
+		r = (const struct tsct_record *)(dump->held + at);
+		size = tsct_record_size(r->len - sizeof(*r));
+		if (r->cycles <= until)
+			continue;
+		memmove(dump->held + kept, r, size);
+		kept += size;
+	}
+	dump->used = kept;
+}
+
+/* ---- cgroups ----------------------------------------------------------------- */
+
+static void add_cgroup(struct record_session *s, __u64 cycles, __u64 id, const char *path)
+{
+	struct record_statedump *dump = &s->statedump;
+	char payload[TSCT_STATEDUMP_BYTES_MAX];
+	__u32 i, len = 0;
+	__u64 *more;
+
+	for (i = 0; i < dump->nr_cgroups; i++)
+		if (dump->cgroups[i] == id)
+			return;
+	if (dump->nr_cgroups == dump->room_cgroups) {
+		more = realloc(dump->cgroups, (dump->room_cgroups + 256) * sizeof(*more));
+		if (!more)
+			return;
+		dump->cgroups = more;
+		dump->room_cgroups += 256;
+	}
+	dump->cgroups[dump->nr_cgroups++] = id;
+	tsct_statedump_put(payload, &len, &id, sizeof(id));
+	tsct_statedump_put_text(payload, &len, path);
+	add_event(s, TSCT_STATEDUMP_CGROUP, cycles, payload, len);
+}
+
+/* nftw() has no argument for its function. */
+static struct record_session *walking;
+
+static int add_directory(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)at;
+	if (type == FTW_D)
+		add_cgroup(walking, walking->rec.begin, st->st_ino,
+			   path[strlen(CGROUPS)] ? path + strlen(CGROUPS) : "/");
+	return 0;
+}
+
+void record_statedump_cgroups(struct record_session *s)
+{
+	struct statfs fs;
+
+	if (statfs(CGROUPS, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
+		return;
+	pthread_mutex_lock(&s->statedump.lock);
+	walking = s;
+	nftw(CGROUPS, add_directory, 16, FTW_PHYS | FTW_MOUNT);
+	pthread_mutex_unlock(&s->statedump.lock);
+}
+
+/* ---- threads ----------------------------------------------------------------- */
+
+struct known_thread {
+	struct tsct_statedump_thread state;	/* as it was written; tid 0: free slot */
+	__s64 checked_ns;			/* CLOCK_MONOTONIC of its last reading */
+};
+
+static struct known_thread *slot(struct known_thread *all, __u32 room, __u32 tid)
+{
+	__u32 at = tid * 2654435761U & (room - 1);
+
+	while (all[at].state.tid && all[at].state.tid != tid)
+		at = (at + 1) & (room - 1);
+	return &all[at];
+}
+
+/* Finds a thread, or adds it with a state of all zeros. NULL: out of memory */
+static struct known_thread *find_thread(struct record_statedump *dump, __u32 tid)
+{
+	const __u32 room = dump->room_threads ? 2 * dump->room_threads : 1024;
+	struct known_thread *found, *more;
+	__u32 i;
+
+	if (2 * dump->nr_threads >= dump->room_threads) {
+		more = calloc(room, sizeof(*more));
+		if (!more)
+			return NULL;
+		for (i = 0; i < dump->room_threads; i++)
+			if (dump->threads[i].state.tid)
+				*slot(more, room, dump->threads[i].state.tid) =
+					dump->threads[i];
+		free(dump->threads);
+		dump->threads = more;
+		dump->room_threads = room;
+	}
+	found = slot(dump->threads, dump->room_threads, tid);
+	if (!found->state.tid) {
+		dump->nr_threads++;
+		found->state.tid = tid;
+	}
+	return found;
+}
+
+/* Returns true if both states are the same. /proc rounds the start time down to 10 ms. */
+static bool is_same(const struct tsct_statedump_thread *a,
+		    const struct tsct_statedump_thread *b)
+{
+	struct tsct_statedump_thread copy = *a;
+	const __u64 off = a->start_ns > b->start_ns ? a->start_ns - b->start_ns :
+		b->start_ns - a->start_ns;
+
+	copy.start_ns = b->start_ns;
+	return off <= START_SLACK_NS && !memcmp(&copy, b, sizeof(copy));
+}
+
+/* Writes the state of a thread. @changed: also if it is the last that was written */
+static void add_thread(struct record_session *s, __u64 cycles,
+		       const struct tsct_statedump_thread *state, bool changed)
+{
+	struct known_thread *known = find_thread(&s->statedump, state->tid);
+
+	if (known) {
+		known->checked_ns = tsct_monotonic_ns();
+		if (!changed && is_same(&known->state, state))
+			return;
+		known->state = *state;
+	}
+	add_event(s, TSCT_STATEDUMP_THREAD, cycles, state, sizeof(*state));
+}
+
+static void read_thread(struct record_session *s, __u32 tid)
+{
+	struct tsct_statedump_thread state;
+	const __u64 cycles = tsct_clock_cycles(s->clock);
+	char path[4096];
+
+	if (!proc_thread_read(tid, &state, path, sizeof(path)))
+		return;
+	pthread_mutex_lock(&s->statedump.lock);
+	if (*path)
+		add_cgroup(s, cycles, state.cgroup, path);
+	add_thread(s, cycles, &state, false);
+	pthread_mutex_unlock(&s->statedump.lock);
+}
+
+void record_statedump_on_thread(void *session, __u32 tid)
+{
+	struct record_session *s = session;
+
+	/*
+	 * The recorder itself connects before it has a clock. BPF programs report all
+	 * programs that this server serves.
+	 */
+	if (s->clock && tid != (__u32)getpid() && !s->o->nr_events)
+		read_thread(s, tid);
+}
+
+/* Reads about threads that have written events: for the first time, or once a second, as
+ * names change, and numbers are used again. */
+static void read_noted(struct record_session *s, bool idle)
+{
+	struct record_statedump *dump = &s->statedump;
+	const __s64 begin = tsct_monotonic_ns();
+	struct known_thread *known;
+	__s64 now = begin;
+	bool wanted;
+	__u32 tid;
+
+	while (now - begin < (idle ? READ_NS : READ_BUSY_NS) && dump->notes &&
+	       (tid = tsct_tid_note_take(dump->notes))) {
+		pthread_mutex_lock(&dump->lock);
+		known = dump->room_threads ?
+			slot(dump->threads, dump->room_threads, tid) : NULL;
+		wanted = !known || !known->state.tid ||
+			now - known->checked_ns >= RECHECK_NS;
+		if (wanted && known && known->state.tid)
+			known->checked_ns = now;
+		pthread_mutex_unlock(&dump->lock);
+		if (!wanted)
+			continue;
+		read_thread(s, tid);
+		now = tsct_monotonic_ns();
+	}
+}
+
+/* ---- what BPF programs report -------------------------------------------------- */
+
+static int take(void *context, unsigned int kind, uint64_t cycles, const void *payload,
+		size_t size)
+{
+	struct record_session *s = context;
+	__u64 id;
+
+	switch (kind) {
+	case STATEDUMP_THREAD:
+		add_thread(s, cycles, payload, true);
+		break;
+	case STATEDUMP_EXEC:
+		add_event(s, TSCT_STATEDUMP_EXEC, cycles, payload, (__u32)size);
+		break;
+	case STATEDUMP_CGROUP:
+		memcpy(&id, payload, sizeof(id));
+		add_cgroup(s, cycles, id, (const char *)payload + sizeof(id));
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+void record_statedump_poll(struct record_session *s, bool idle, bool is_last)
+{
+	const __u64 now = tsct_clock_cycles(s->clock);
+
+	if (s->source) {
+		pthread_mutex_lock(&s->statedump.lock);
+		kernel_source_statedump(s->source, take, s);
+		pthread_mutex_unlock(&s->statedump.lock);
+	}
+	if (!s->statedump.other_numbers)
+		read_noted(s, idle);
+	if (!s->writer)
+		return;
+	pthread_mutex_lock(&s->statedump.lock);
+	/* What comes later may be earlier than the present time, but not than `now`. */
+	write_events(s, is_last ? UINT64_MAX : now);
+	pthread_mutex_unlock(&s->statedump.lock);
+}
+
+/* ---- begin and end -------------------------------------------------------------- */
+
+void record_statedump_init(struct record_session *s)
+{
+	struct stat st;
+
+	pthread_mutex_init(&s->statedump.lock, NULL);
+	/* BPF programs number threads as the initial pid namespace does; /proc does not, in
+	 * another. */
+	s->statedump.other_numbers = s->o->nr_events &&
+		!stat("/proc/self/ns/pid", &st) && st.st_ino != INITIAL_PID_NAMESPACE;
+}
+
+void record_statedump_begin(struct record_session *s)
+{
+	s->statedump.notes = calloc(1, sizeof(*s->statedump.notes));
+	tsct_recording_writer_note(s->writer, s->statedump.notes);
+}
+
+void record_statedump_close(struct record_session *s)
+{
+	free(s->statedump.held);
+	free(s->statedump.threads);
+	free(s->statedump.cgroups);
+	free(s->statedump.notes);
+}

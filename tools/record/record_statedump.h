@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The statedump of a recording (lib/statedump): what the recorder finds out about threads,
+ * processes and cgroups while it records. BPF programs report it if there are kernel
+ * events; otherwise, it is read from /proc.
+ */
+#ifndef RECORD_STATEDUMP_H
+#define RECORD_STATEDUMP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <tsctrace/tsctrace.h>
+
+struct known_thread;
+
+struct record_statedump {
+	/*
+	 * The thread of the embedded server calls record_statedump_on_thread(), so all below
+	 * is protected by the mutex.
+	 */
+	pthread_mutex_t lock;
+	__u64 last_cycles;	/* of the last event written */
+	/* events that are not written yet, as there are no files: for each a struct
+	 * tsct_record, and the payload, aligned to 8 */
+	char *held;
+	size_t used, room;
+	unsigned long lost;	/* number of events that are missing */
+	/* flag: threads of kernel events have other numbers than in this process's /proc */
+	bool other_numbers;
+	/* threads whose state was written, and cgroups whose path was; hash tables with
+	 * room for a power of 2 */
+	struct known_thread *threads;
+	__u32 nr_threads, room_threads;
+	__u64 *cgroups;
+	__u32 nr_cgroups, room_cgroups;
+	struct tsct_tid_notes *notes;	/* threads of the events that were written */
+};
+
+struct record_session;
+
+void record_statedump_init(struct record_session *s);
+
+/* Begins to note the threads of the events that are written. */
+void record_statedump_begin(struct record_session *s);
+
+/* Writes the paths of the cgroups that there are. */
+void record_statedump_cgroups(struct record_session *s);
+
+/*
+ * record_statedump_poll - take what is new
+ * @idle: there is time to read about all threads that have written events
+ * @is_last: nothing comes afterwards
+ *
+ * Called after each pass over the rings, and once between kernel_source_stop() and
+ * kernel_source_close().
+ */
+void record_statedump_poll(struct record_session *s, bool idle, bool is_last);
+
+/* Reads about a thread that waits for the embedded server. In the server's thread. */
+void record_statedump_on_thread(void *session, __u32 tid);
+
+void record_statedump_close(struct record_session *s);
+
+#endif /* RECORD_STATEDUMP_H */
