@@ -58,13 +58,15 @@ print(sum(sum(v for v in l.values() if isinstance(v, int)) if isinstance(l, dict
 		nr = substr($NF, 4) + 0
 		if (thread in last && nr != last[thread] + 1) {
 			missing += nr - last[thread] - 1
+			print "after", line[thread], ":", $0
 			if (nr <= last[thread])
 				bad = 1
 		}
 		last[thread] = nr
+		line[thread] = $0
 	}
-	END { exit bad || missing > lost }' ticks ||
-		fail "$1: events are missing, $lost are counted as lost"
+	END { exit bad || missing > lost }' ticks >gaps ||
+		fail "$1: events are missing, $lost are counted as lost: $(head gaps)"
 	events=$((events + $(wc -l <ticks)))
 }
 

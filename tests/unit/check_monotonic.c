@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/client/gettime.h"
-#include "tools/bpf/monotonic.c"
+#include "tools/common/monotonic.c"
 #include "seed.h"
 #include "suite.h"
 
