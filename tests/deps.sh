@@ -32,6 +32,7 @@ libnl-route-3-dev    | libnl-route-3.0.pc  | link monitor of the daemon
 nettle-dev           | nettle.pc           | MACs of packets between nodes
 libbpf-dev           | libbpf.pc           | BPF event sources
 libelf-dev           | libelf.pc           | libbpf needs it
+libdw-dev            | libdw.pc            | names of functions in stacks
 libtracefs-dev       | libtracefs.pc       | tracepoints of the kernel
 libopen-trace-format2-dev | otf2.pc        | OTF2 archives
 libprotobuf-c-dev    | libprotobuf-c.pc    | exports to Perfetto

@@ -18,6 +18,7 @@
 struct bpf_shared {
 	int rings, counts;	/* maps of ring buffers; -1: events go to the module */
 	int buffers;		/* map of buffers; -1: none */
+	int stacks;		/* map of the stacks that were sent; -1: none */
 	/* maps of the filter, made by the object `kernel`; -1: not made yet */
 	int tracked, cgroup;
 	int statedump, statedump_lost;

@@ -38,7 +38,7 @@ enum statedump_kind {
 	STATEDUMP_THREAD,	/* struct statedump_thread */
 	STATEDUMP_EXEC,		/* u32 tgid, then the file name with its NUL */
 	STATEDUMP_CGROUP,	/* u64 ID, then the path with its NUL */
-	STATEDUMP_STACK,
+	STATEDUMP_STACK,	/* struct stack_head, then the frames */
 };
 
 #define STRING_MAX	256	/* maximum size of a string with its NUL, bytes */
@@ -65,8 +65,23 @@ struct call_layout {
 /* Room for system calls: 64-bit ones, then as many 32-bit ones; and texts of strings that cannot be read, as lib/syscalls has
  * them */
 #define CALLS_MAX	1024
+#define SYSCALL_ID_STACK 0x1000	/* flag of an ID, as lib/syscalls has it: with a stack */
 #define STRING_NULL	"\377N"
 #define STRING_FAULT	"\377F"
+
+/*
+ * A stack, as BPF programs send it to the recorder. The addresses of the kernel's frames
+ * follow, then the user frames (struct bpf_stack_build_id); both from the innermost on.
+ */
+#define STACK_KERNEL_BYTES	(127 * 8)
+#define STACK_USER_MAX		64	/* frames */
+#define STACK_USER_BYTES	(STACK_USER_MAX * 32)
+#define STACKS_SENT		32768	/* stacks that are known to have been sent */
+struct stack_head {
+	u64 stack;		/* hash of the frames, not 0 */
+	u32 tgid;
+	u16 kernel_bytes, user_bytes;
+};
 
 /* Number of events of a CPU; the events of all CPUs are in one array map */
 struct ring_counts {

@@ -10,6 +10,7 @@
  */
 #include "buffers.h"
 #include "kernel.h"
+#include "stack.h"
 
 #define TS_COMPAT	0x0002	/* bit of thread_info.status: 32-bit system call */
 #define TASK_IDLE	0x0402	/* task state: uninterruptible, not counted as load */
@@ -23,6 +24,8 @@
 const volatile __u32 sched_switch_id;
 const volatile __u32 sys_enter_id;
 const volatile __u32 sys_exit_id;
+const volatile bool sched_switch_stacks;	/* the event has the field `stack` */
+const volatile bool syscall_stacks;	/* BEGIN events with SYSCALL_ID_STACK have it */
 
 /* Number of processes that are not recorded because the map `tracked` was full */
 __u64 untracked;
@@ -103,7 +106,7 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	     struct task_struct *next, unsigned int prev_state)
 {
-	struct { struct record record; struct sched_switch e; } all;
+	struct { struct record record; struct sched_switch e; u64 stack; } all;
 
 	/* BPF can test the cgroup of the current thread only, which is @prev. */
 	if (filter.by_cgroup ? !wanted_current() :
@@ -116,7 +119,10 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	bpf_probe_read_kernel(all.e.next_comm, sizeof(all.e.next_comm), next->comm);
 	all.e.next_tid = next->pid;
 	all.e.next_prio = next->prio;
-	emit(sched_switch_id, &all.record, sizeof(all.e));
+	if (sched_switch_stacks)
+		all.stack = take_stack(ctx);
+	emit(sched_switch_id, &all.record, sizeof(all.e) +
+	     (sched_switch_stacks ? sizeof(all.stack) : 0));
 	return 0;
 }
 
@@ -179,11 +185,12 @@ static __always_inline u64 append_text(char *to, u64 from, bool is_short)
 				       call->sizes[i]) :			\
 			append_text(buffer->payload + at, register, call->sizes[i])
 
-static __always_inline void record_enter(const struct call_layout *call,
+static __always_inline void record_enter(void *context, const struct call_layout *call,
 					 const struct pt_regs *regs, bool compat)
 {
+	const bool stacks = syscall_stacks && call->enter_id & SYSCALL_ID_STACK;
+	u64 at = 0, stack = stacks ? take_stack(context) : 0;
 	struct buffer *buffer = take_buffer();
-	u64 at = 0;
 
 	if (!buffer)
 		return;
@@ -193,6 +200,9 @@ static __always_inline void record_enter(const struct call_layout *call,
 	APPEND_ARG(3, compat ? (u32)regs->si : regs->r10);
 	APPEND_ARG(4, compat ? (u32)regs->di : regs->r8);
 	APPEND_ARG(5, compat ? (u32)regs->bp : regs->r9);
+	opaque(at);
+	if (stacks && at <= BUFFER_PAYLOAD)
+		at += append_integer(buffer->payload + at, stack, sizeof(stack));
 	opaque(at);
 	if (at <= BUFFER_PAYLOAD)
 		emit(call->enter_id, &buffer->record, at);
@@ -241,7 +251,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 	compat = compat_call();
 	call = layout_of(id, compat);
 	if (call) {
-		record_enter(call, regs, compat);
+		record_enter(ctx, call, regs, compat);
 		return 0;
 	}
 	if (compat)

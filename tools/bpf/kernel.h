@@ -185,6 +185,7 @@ struct task_struct {
 	int prio;
 	int pid;
 	int tgid;
+	u64 self_exec_id;	/* number of execve() calls of the process */
 	u64 start_boottime;
 	char comm[16];
 	struct pid *thread_pid;
@@ -257,6 +258,12 @@ struct page {
  */
 #define opaque(value)	asm volatile("" : "+r"(value))
 
+static __always_inline u64 hash64(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
 /*
  * Writes an event into the ring buffer of this CPU, or counts it as lost. Programs that
  * interrupt this one on the same CPU may do the same at any point.
@@ -292,13 +299,19 @@ static __always_inline void emit(__u32 id, struct record *record, u64 size)
 		emit_to_ring(id, record, size);
 }
 
+static __always_inline void count_statedump_lost(void)
+{
+	const __u32 zero = 0;
+	u64 *lost = bpf_map_lookup_elem(&statedump_lost, &zero);
+
+	if (lost)
+		__sync_fetch_and_add(lost, 1);
+}
+
 /* Adds a record to the statedump. @record: header, not set, and @size bytes of payload.
  * Returns false if there was no room for it. */
 static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 size)
 {
-	const __u32 zero = 0;
-	u64 *lost;
-
 	record->len = sizeof(*record) + size;
 	record->id = kind;
 	record->tid = bpf_get_current_pid_tgid();
@@ -306,9 +319,7 @@ static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 
 	if (!bpf_ringbuf_output(&statedump, record, sizeof(*record) + size,
 				BPF_RB_NO_WAKEUP))
 		return true;
-	lost = bpf_map_lookup_elem(&statedump_lost, &zero);
-	if (lost)
-		__sync_fetch_and_add(lost, 1);
+	count_statedump_lost();
 	return false;
 }
 

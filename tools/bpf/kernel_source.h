@@ -24,6 +24,9 @@ struct kernel_select {
 	const char *name;	/* name of the threads, 15 bytes count; NULL: any */
 	const char *cgroup;	/* directory of a cgroup (version 2); NULL: any */
 	const struct tsct_filter_ranges *cpus;	/* NULL: all */
+	/* events with stacks: their names with * and ?, or texts of -e, separated by commas;
+	 * "": all events; NULL: none */
+	const char *stacks;
 };
 
 /* True for the name of a kernel event or of a group ("sched", "syscalls", "net") */

@@ -15,7 +15,7 @@
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CPU,
        KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_NO_CLUSTER,
        KEY_NO_SESSIONS, KEY_PASS,
-       KEY_REQUIRE, KEY_SYNC_TIMEOUT, KEY_UNREAD };
+       KEY_REQUIRE, KEY_STACK, KEY_SYNC_TIMEOUT, KEY_UNREAD };
 
 static const struct argp_option options[] = {
 	{ "event", 'e', "EVENT", 0, "record this kernel event or group; may be "
@@ -28,6 +28,9 @@ static const struct argp_option options[] = {
 	{ "cgroup", KEY_CGROUP, "DIR", 0, "record kernel events only of threads in this "
 	  "cgroup and those below it", 0 },
 	{ "cpu", KEY_CPU, "LIST", 0, "record kernel events only on these CPUs: 0-3,8", 0 },
+	{ "stack", KEY_STACK, "EVENTS", OPTION_ARG_OPTIONAL, "record the stacks, of the "
+	  "kernel and of the program, of these events of -e: names with * and ?, separated "
+	  "by commas (default: of all that can have one)", 0 },
 	{ "output", 'o', "DIR", 0, "write the recording to DIR, a new or empty "
 	  "directory (default: tsctrace-DATE-TIME)", 0 },
 	{ "all", 'a', NULL, 0, "record kernel events of the whole system, not "
@@ -155,6 +158,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--cpu: '%s' is not a CPU list such as 0-3,8",
 				   arg);
 		break;
+	case KEY_STACK: o->select.stacks = arg ? arg : ""; break;
 	case 'o': o->dir = arg; break;
 	case 'a': o->all = true; break;
 	case 'c': o->channels[o->nr_channels++] = arg; break;
@@ -295,9 +299,9 @@ int record_options_check(const struct record_options *o)
 		return -EINVAL;
 	}
 	if (!o->nr_events && (o->select.nr_roots || o->select.name || o->select.cgroup ||
-			      o->cpus.nr)) {
-		record_error("-p, --comm, --cgroup and --cpu select kernel events; name "
-			     "these with -e");
+			      o->cpus.nr || o->select.stacks)) {
+		record_error("-p, --comm, --cgroup, --cpu and --stack apply to kernel events; "
+			     "name these with -e");
 		return -EINVAL;
 	}
 	if (o->all && o->select.nr_roots) {
