@@ -300,6 +300,10 @@ static int take(void *context, unsigned int kind, uint64_t cycles, const void *p
 		break;
 	case STATEDUMP_EXEC:
 		add_event(s, TSCT_STATEDUMP_EXEC, cycles, payload, (__u32)size);
+		record_stacks_exec(s, (const char *)payload + sizeof(__u32));
+		break;
+	case STATEDUMP_STACK:
+		record_stacks_take(s, cycles, payload, size);
 		break;
 	case STATEDUMP_CGROUP:
 		memcpy(&id, payload, sizeof(id));
@@ -355,4 +359,5 @@ void record_statedump_close(struct record_session *s)
 	free(s->statedump.threads);
 	free(s->statedump.cgroups);
 	free(s->statedump.notes);
+	record_stacks_free(s->statedump.stacks);
 }

@@ -13,6 +13,8 @@
 
 #include <tsctrace/tsctrace.h>
 
+#include "record_stacks.h"
+
 struct known_thread;
 
 struct record_statedump {
@@ -26,6 +28,7 @@ struct record_statedump {
 	 * tsct_record, and the payload, aligned to 8 */
 	char *held;
 	size_t used, room;
+	struct record_stacks *stacks;	/* NULL: no stacks are recorded */
 	unsigned long lost;	/* number of events that are missing */
 	/* flag: threads of kernel events have other numbers than in this process's /proc */
 	bool other_numbers;
