@@ -255,16 +255,25 @@ const struct tsct_stack *tsct_stacks_find(const struct tsct_stacks *s, __u32 nod
 	return slot && slot->at ? &s->stacks[slot->at - 1] : NULL;
 }
 
+const struct tsct_stack *tsct_stacks_at(const struct tsct_stacks *s, __u32 index)
+{
+	return &s->stacks[index];
+}
+
+bool tsct_stacks_has(const struct tsct_recording *rec, const struct tsct_trace_event *e)
+{
+	const struct tsct_field *last = &e->def->fields[e->def->nr_fields - 1];
+
+	return e->def->nr_fields && rec->streams[e->stream].kernel &&
+		last->type == TSCT_TYPE_U64 && !strcmp(last->name, "stack");
+}
+
 const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *s,
 					const struct tsct_recording *rec,
 					const struct tsct_trace_event *e)
 {
-	const struct tsct_field *last = &e->def->fields[e->def->nr_fields - 1];
-
-	if (!s->stack_table.nr || !e->def->nr_fields || !rec->streams[e->stream].kernel ||
-	    last->type != TSCT_TYPE_U64 || strcmp(last->name, "stack") || e->len < 8)
-		return NULL;
-	return tsct_stacks_find(s, e->node, integer_of(e, "stack"));
+	return tsct_stacks_has(rec, e) ?
+		tsct_stacks_find(s, e->node, integer_of(e, "stack")) : NULL;
 }
 
 const char *tsct_stacks_name(struct tsct_stacks *s, struct tsct_stack_frame *f)

@@ -46,6 +46,13 @@ void tsct_stacks_free(struct tsct_stacks *stacks);
 __u32 tsct_stacks_count(const struct tsct_stacks *stacks);
 __u32 tsct_stacks_count_frames(const struct tsct_stacks *stacks);
 
+/* Returns true if the event has the field `stack`. */
+bool tsct_stacks_has(const struct tsct_recording *rec,
+		     const struct tsct_trace_event *event);
+
+/* Returns the stack with an index. */
+const struct tsct_stack *tsct_stacks_at(const struct tsct_stacks *stacks, __u32 index);
+
 /* Returns the stack of an event, or NULL: it has none, or it is unknown. */
 const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *stacks,
 					const struct tsct_recording *rec,

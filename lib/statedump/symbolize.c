@@ -54,6 +54,15 @@ void tsct_build_id_text(const __u8 *build_id, size_t len, char text[TSCT_BUILD_I
 		sprintf(text + 2 * i, "%02x", build_id[i]);
 }
 
+size_t tsct_build_id_bytes(const char *text, __u8 build_id[TSCT_BUILD_ID_MAX])
+{
+	size_t len = 0;
+
+	while (len < TSCT_BUILD_ID_MAX && sscanf(text + 2 * len, "%2hhx", &build_id[len]) == 1)
+		len++;
+	return len;
+}
+
 static int build_id_of(Elf *elf, __u8 build_id[TSCT_BUILD_ID_MAX])
 {
 	const void *id;

@@ -38,6 +38,8 @@ const char *tsct_symbolizer_find(struct tsct_symbolizer *symbolizer, const char 
  * file, or not readable. */
 int tsct_build_id_read(int fd, __u8 build_id[TSCT_BUILD_ID_MAX]);
 
+/* Converts a build id from text, and returns its length in bytes; and to text. */
+size_t tsct_build_id_bytes(const char *text, __u8 build_id[TSCT_BUILD_ID_MAX]);
 void tsct_build_id_text(const __u8 *build_id, size_t len, char text[TSCT_BUILD_ID_TEXT]);
 
 #endif /* TSCT_SYMBOLIZE_H */

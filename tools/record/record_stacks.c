@@ -212,6 +212,7 @@ static size_t count_own(const struct record_stacks *st, const __u64 *frames, siz
 		/* The top frame of a kprobe is the function itself, whatever its name. */
 		if (!i && (!symbol->module || strcmp(symbol->module, "[bpf]")) &&
 		    strncmp(symbol->name, "perf_trace_", 11) &&
+		    strncmp(symbol->name, "perf_syscall_", 13) &&
 		    strncmp(symbol->name, "bpf_get_stack", 13))
 			break;
 		for (k = 0; k < sizeof(callers) / sizeof(*callers); k++)
@@ -610,22 +611,21 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 void record_stacks_exec(struct record_session *s, const char *filename)
 {
 	struct record_stacks *st = s->statedump.stacks;
-	char **program;
+	/* A relative path may be meant in another directory: the build id shows that. */
+	char *path = st ? realpath(filename, NULL) : NULL, **program = NULL;
+	bool known = !path;
 	size_t i;
 
-	if (!st || *filename != '/')
-		return;
-	for (i = 0; i < st->nr_programs; i++)
-		if (!strcmp(st->programs[i], filename))
-			return;
-	for (i = 0; i < st->nr_images; i++)
-		if (!strcmp(st->images[i].path, filename))
-			return;
-	program = append((void **)&st->programs, &st->nr_programs, sizeof(*program));
+	for (i = 0; !known && i < st->nr_programs; i++)
+		known = !strcmp(st->programs[i], path);
+	for (i = 0; !known && i < st->nr_images; i++)
+		known = !strcmp(st->images[i].path, path);
+	if (!known)
+		program = append((void **)&st->programs, &st->nr_programs, sizeof(*program));
 	if (program)
-		*program = strdup(filename);
-	if (program && !*program)
-		st->nr_programs--;
+		*program = path;
+	else
+		free(path);
 }
 
 int record_stacks_open(struct record_session *s)
