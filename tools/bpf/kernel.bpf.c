@@ -201,8 +201,8 @@ static __always_inline void record_enter(void *context, const struct call_layout
 	APPEND_ARG(4, compat ? (u32)regs->di : regs->r8);
 	APPEND_ARG(5, compat ? (u32)regs->bp : regs->r9);
 	opaque(at);
-	if (stacks && at <= BUFFER_PAYLOAD)
-		at += append_integer(buffer->payload + at, stack, sizeof(stack));
+	if (stacks && at < BUFFER_PAYLOAD)
+		at = append_stack(buffer, at, stack);
 	opaque(at);
 	if (at <= BUFFER_PAYLOAD)
 		emit(call->enter_id, &buffer->record, at);

@@ -114,10 +114,8 @@ static __always_inline int record_wanted(void *registers, void *context)
 		}
 	}
 	opaque(at);
-	if (with_stack && at <= BUFFER_PAYLOAD) {
-		__builtin_memcpy(buffer->payload + at, &stack, sizeof(stack));
-		at += sizeof(stack);
-	}
+	if (with_stack && at < BUFFER_PAYLOAD)
+		at = append_stack(buffer, at, stack);
 	opaque(at);
 	if (at <= BUFFER_PAYLOAD)
 		emit(event_id, &buffer->record, at);

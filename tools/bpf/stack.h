@@ -131,4 +131,16 @@ static __always_inline u64 take_stack(void *context)
 	return stack;
 }
 
+/* Appends the field `stack` to a payload of @at bytes, less than BUFFER_PAYLOAD. Returns
+ * the new size. Older verifiers do not know the limit of @at, but that of the mask. */
+static __always_inline u64 append_stack(struct buffer *buffer, u64 at, u64 stack)
+{
+	u64 place = at;
+
+	opaque(place);
+	place &= BUFFER_PAYLOAD - 1;
+	__builtin_memcpy(buffer->payload + place, &stack, sizeof(stack));
+	return at + sizeof(stack);
+}
+
 #endif /* TSCT_BPF_STACK_H */
