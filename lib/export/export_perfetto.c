@@ -660,7 +660,7 @@ static int put_sample(struct tsct_export *x, const struct tsct_export_event *ev)
 	set_time(&one, ev->ns);
 	sample.has_cpu = sample.has_pid = sample.has_tid = true;
 	sample.cpu = ev->e->cpu;
-	sample.pid = ev->thread->node + 1;
+	sample.pid = pid_of(x, ev->thread->node, ev->thread->tgid);
 	sample.tid = ev->thread->tid;
 	sample.has_callstack_iid = sample.has_cpu_mode = true;
 	sample.callstack_iid = (uint64_t)stack->index + 1;

@@ -150,10 +150,9 @@ static struct tsct_stack_frame *find_frame(const struct tsct_stacks *s, __u32 no
 
 static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
 {
-	const char *at = text_of(e, "frames");
+	const char *numbers = text_of(e, "frames");
 	const __u64 kernel = integer_of(e, "kernel"), number = integer_of(e, "stack");
 	struct tsct_stack *stack;
-	char *end;
 	int err;
 
 	err = add_entry(&s->stack_table, e->node, number, (void **)&s->stacks,
@@ -161,18 +160,31 @@ static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
 	if (err != 1)
 		return err;
 	stack = &s->stacks[s->stack_table.nr - 1];
-	*stack = (struct tsct_stack) { .node = e->node, .number = number,
-				       .index = s->stack_table.nr - 1 };
+	*stack = (struct tsct_stack) {
+		.node = e->node, .number = number, .index = s->stack_table.nr - 1,
+		.nr_kernel = kernel < UINT8_MAX ? (__u32)kernel : UINT8_MAX,
+		.numbers = strdup(numbers),
+	};
+	return stack->numbers ? 0 : -ENOMEM;
+}
+
+/* Finds the frames of a stack, when all were read: a frame may come after a stack. */
+static int find_frames(const struct tsct_stacks *s, struct tsct_stack *stack)
+{
+	const char *at = stack->numbers;
+	char *end;
+
 	stack->frames = calloc(strlen(at) / 2 + 1, sizeof(*stack->frames));
 	if (!stack->frames)
 		return -ENOMEM;
 	for (; *at; at = end + (*end == ' ')) {
-		stack->frames[stack->nr] = find_frame(s, e->node, strtoull(at, &end, 10));
+		stack->frames[stack->nr] = find_frame(s, stack->node, strtoull(at, &end, 10));
 		if (end == at)
 			break;
 		stack->nr += stack->frames[stack->nr] != NULL;
 	}
-	stack->nr_kernel = kernel < stack->nr ? (__u32)kernel : stack->nr;
+	if (stack->nr_kernel > stack->nr)
+		stack->nr_kernel = stack->nr;
 	return 0;
 }
 
@@ -180,6 +192,7 @@ static int read_all(struct tsct_stacks *s, struct tsct_trace *trace)
 {
 	struct tsct_trace_event e;
 	int err = 0;
+	__u32 i;
 
 	tsct_trace_select(trace, TSCT_TRACE_STATEDUMP);
 	while (!err && (err = tsct_trace_next(trace, &e)) == 1) {
@@ -189,6 +202,8 @@ static int read_all(struct tsct_stacks *s, struct tsct_trace *trace)
 		else if (!strcmp(e.def->name, "stack"))
 			err = read_stack(s, &e);
 	}
+	for (i = 0; i < s->stack_table.nr && !err; i++)
+		err = find_frames(s, &s->stacks[i]);
 	return err;
 }
 
@@ -224,8 +239,10 @@ void tsct_stacks_free(struct tsct_stacks *s)
 			free(s->frames[i]->made_name);
 		free(s->frames[i]);
 	}
-	for (i = 0; i < s->stack_table.nr; i++)
+	for (i = 0; i < s->stack_table.nr; i++) {
 		free(s->stacks[i].frames);
+		free(s->stacks[i].numbers);
+	}
 	free(s->frames);
 	free(s->stacks);
 	free(s->frame_table.slots);

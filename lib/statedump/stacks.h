@@ -29,6 +29,7 @@ struct tsct_stack {
 	__u32 index;		/* among all stacks */
 	__u32 nr, nr_kernel;	/* number of frames; the first ones are of the kernel */
 	struct tsct_stack_frame **frames;	/* innermost first */
+	char *numbers;		/* of the frames, as recorded */
 };
 
 struct tsct_stacks;

@@ -432,7 +432,7 @@ static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 	tsct_statedump_put_text(payload, &len, frame->build_id);
 	tsct_statedump_put_text(payload, &len, frame->file);
 	tsct_statedump_put_text(payload, &len, frame->symbol);
-	record_statedump_event(s, TSCT_STATEDUMP_FRAME, cycles, payload, len);
+	record_statedump_add(s, TSCT_STATEDUMP_FRAME, cycles, payload, len);
 	return number;
 }
 
@@ -605,7 +605,7 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 	tsct_statedump_put(out, &len, &head->stack, sizeof(head->stack));
 	tsct_statedump_put(out, &len, &nr, sizeof(nr));
 	tsct_statedump_put_text(out, &len, text);
-	record_statedump_event(s, TSCT_STATEDUMP_STACK, cycles, out, len);
+	record_statedump_add(s, TSCT_STATEDUMP_STACK, cycles, out, len);
 }
 
 void record_stacks_exec(struct record_session *s, const char *filename)

@@ -64,6 +64,11 @@ void record_statedump_poll(struct record_session *s, bool idle, bool is_last);
 /* Reads about a thread that waits for the embedded server. In the server's thread. */
 void record_statedump_on_thread(void *session, __u32 tid);
 
+/* Adds an event, which is written when there are files, and by the main thread. Called with
+ * the mutex locked. */
+void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
+			  const void *payload, __u32 len);
+
 void record_statedump_close(struct record_session *s);
 
 #endif /* RECORD_STATEDUMP_H */
