@@ -35,7 +35,7 @@ check() {	# DIR
 	! grep -Eq 'missed|unknown' err || fail "events or stacks were missed"
 	n=$(chains "$1" __x64_sys_sethostname __x64_sys_sethostname_ do_syscall_64_)
 	[ "$n" = 23 ] || fail "$n stacks of a kprobe: $(cat folded)"
-	n=$(chains "$1" 'sys_sethostname/begin' '' do_syscall_64_)
+	n=$(chains "$1" 'sys_sethostname/begin' syscall_trace_enter do_syscall_64_)
 	[ "$n" = 23 ] || fail "$n stacks of a system call: $(cat folded)"
 	n=$(chains "$1" do_exit do_exit_ do_syscall_64_)
 	[ "$n" -ge 24 ] || fail "$n stacks of fentry: $(cat folded)"
