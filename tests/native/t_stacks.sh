@@ -56,8 +56,11 @@ int main(int argc, char **argv)
 {
 	int i, n = argc > 1 ? atoi(argv[1]) : 1, bits = argc > 2 ? atoi(argv[2]) : 0;
 
-	for (i = 0; bits && i < 1 << bits; i++)
+	for (i = 0; bits && i < 1 << bits; i++) {
 		odd_call(i, bits);
+		if (argc > 3 && i % 1024 == 0)
+			usleep(50000);
+	}
 	for (i = 0; !bits && (i < n || n < 0); i++) {
 		outer_call();
 		if (n < 0)
@@ -203,7 +206,7 @@ running chrooted "$pid"
 
 # --- many stacks -----------------------------------------------------------------
 
-run 0 record --stack=sys_getppid -e syscalls -o many -- ./chain 1 14
+run 0 record --stack=sys_getppid -e syscalls -o many -- ./chain 1 14 slowly
 says '0 lost'
 expect many sys_getppid/begin . 16384
 expect many sys_getppid/begin '\[unknown\]' 0
@@ -225,6 +228,7 @@ sleep 1
 sleep 1
 kill -INT $pid
 wait $pid || [ $? = 3 ] || fail "record full"
+grep -q 'reports were about\|reports were .*stacks missing\|about threads or stacks missing' err || fail "no lost stacks"
 expect full sys_getppid/begin . 32768
 expect full sys_getppid/begin '\[unknown\]' 0
 

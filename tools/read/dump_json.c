@@ -228,7 +228,8 @@ int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 	const struct tsct_stack *stack = dump_stack_of(d, e);
 	char *frames = stack ? dump_stack_json(d, stack) : NULL;
 	struct dump_json *j = &d->json_lines;
-	const size_t room = j->len + (frames ? strlen(frames) : 0) + LINE_ROOM + CHAR_ROOM * (strlen(node) + e->len) +
+	const size_t room = j->len + (frames ? strlen(frames) : 0) + LINE_ROOM +
+		CHAR_ROOM * (strlen(node) + e->len) +
 		e->def->nr_fields * (size_t)(2 * MEMBER_ROOM +
 			(call ? MEMBER_ROOM + TSCT_SYSCALL_TEXT_MAX : 0));
 	char *text;
