@@ -195,6 +195,7 @@ __attribute__((format(printf, 3, 4)))
 int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...);
 
 extern const struct tsct_export_format tsct_export_ctf, tsct_export_otf2,
-	tsct_export_perfetto, tsct_export_json, tsct_export_text, tsct_export_csv;
+	tsct_export_perfetto, tsct_export_json, tsct_export_text, tsct_export_csv,
+	tsct_export_folded;
 
 #endif /* TSCT_EXPORT_H */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # What compiles and links with libtsctexport.a: libraries of the formats, and
 # the messages of one of them, made from their description.
-EXPORT_PKGS := otf2 libprotobuf-c jansson
+EXPORT_PKGS := otf2 libprotobuf-c jansson libdw
 EXPORT_CPPFLAGS := -I$(O)/gen $(shell pkg-config --cflags $(EXPORT_PKGS))
 EXPORT_LIBS := $(shell pkg-config --libs $(EXPORT_PKGS)) -lm
 EXPORT_GEN := $(O)/gen/export_perfetto.pb-c.h

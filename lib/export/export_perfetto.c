@@ -12,6 +12,8 @@
 #include "export.h"
 #include "export_perfetto.pb-c.h"
 #include "lib/query/value_text.h"
+#include "lib/statedump/stacks.h"
+#include "lib/statedump/symbolize.h"
 
 /* Perfetto's flags of a packet: interned data was cleared; interned data is needed */
 #define STATE_CLEARED	1
@@ -44,6 +46,8 @@ struct perfetto {
 	/* one flag per event definition: names of event and fields were written */
 	bool *named;
 	bool *counted;	/* one flag per node and event definition: its tracks exist */
+	struct tsct_stacks *stacks;
+	bool *stack_named, *frame_named;	/* flags by index: written before */
 	/* Parts of the current packet: annotations, their texts, and names */
 	annotation notes[TSCT_FIELDS_MAX + 2];
 	annotation *note[TSCT_FIELDS_MAX + 2];
@@ -551,6 +555,120 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 	return err;
 }
 
+/* ---- stacks ------------------------------------------------------------- */
+
+/* Writes a frame: its function, its file and the file's build id. Every frame has a mapping
+ * of its own, which Perfetto joins: names are few in comparison with samples. */
+static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
+{
+	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
+	TsctPerfetto__Mapping mapping = TSCT_PERFETTO__MAPPING__INIT, *mappings = &mapping;
+	TsctPerfetto__Frame frame = TSCT_PERFETTO__FRAME__INIT, *frames = &frame;
+	TsctPerfetto__InternedBytes build_id = TSCT_PERFETTO__INTERNED_BYTES__INIT;
+	TsctPerfetto__InternedBytes *build_ids = &build_id;
+	name function, path, *functions = &function, *paths = &path;
+	__u8 id[TSCT_BUILD_ID_MAX];
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	struct perfetto *p = x->own;
+	const char *text = tsct_stacks_name(p->stacks, f);
+	char *tidy = clean(text, strlen(text)), *file = clean(f->file, strlen(f->file));
+	uint64_t iid = (uint64_t)f->index + 1;
+	int err = -ENOMEM;
+
+	set_name(&function, iid, tidy);
+	set_name(&path, iid, file);
+	build_id.has_iid = build_id.has_str = true;
+	build_id.iid = iid;
+	build_id.str = (ProtobufCBinaryData) { tsct_build_id_bytes(f->build_id, id), id };
+	mapping.has_iid = mapping.has_build_id = true;
+	mapping.iid = mapping.build_id = iid;
+	mapping.n_path_string_ids = 1;
+	mapping.path_string_ids = &iid;
+	frame.has_iid = frame.has_function_name_id = frame.has_mapping_id = true;
+	frame.iid = frame.function_name_id = frame.mapping_id = iid;
+	frame.has_rel_pc = true;
+	frame.rel_pc = f->address;
+	interned.n_function_names = interned.n_mapping_paths = interned.n_build_ids = 1;
+	interned.function_names = &functions;
+	interned.mapping_paths = &paths;
+	interned.build_ids = &build_ids;
+	interned.n_mappings = interned.n_frames = 1;
+	interned.mappings = &mappings;
+	interned.frames = &frames;
+	one.interned_data = &interned;
+	one.has_sequence_flags = 1;
+	one.sequence_flags = STATE_NEEDED;
+	if (tidy && file)
+		err = put(x, &one);
+	p->frame_named[f->index] = true;
+	free(tidy);
+	free(file);
+	return err;
+}
+
+/* Writes a stack, once. */
+static int put_stack(struct tsct_export *x, const struct tsct_stack *stack)
+{
+	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
+	TsctPerfetto__Callstack callstack = TSCT_PERFETTO__CALLSTACK__INIT;
+	TsctPerfetto__Callstack *callstacks = &callstack;
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	struct perfetto *p = x->own;
+	uint64_t *ids;
+	int err = 0;
+	__u32 i;
+
+	if (p->stack_named[stack->index])
+		return 0;
+	p->stack_named[stack->index] = true;
+	ids = calloc(stack->nr + 1, sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	for (i = 0; i < stack->nr && !err; i++) {
+		ids[stack->nr - 1 - i] = (uint64_t)stack->frames[i]->index + 1;
+		if (!p->frame_named[stack->frames[i]->index])
+			err = put_frame(x, stack->frames[i]);
+	}
+	callstack.has_iid = 1;
+	callstack.iid = (uint64_t)stack->index + 1;
+	callstack.n_frame_ids = stack->nr;
+	callstack.frame_ids = ids;
+	interned.n_callstacks = 1;
+	interned.callstacks = &callstacks;
+	one.interned_data = &interned;
+	one.has_sequence_flags = 1;
+	one.sequence_flags = STATE_NEEDED;
+	err = err ? err : put(x, &one);
+	free(ids);
+	return err;
+}
+
+/* Writes the stack of an event as a sample of its thread, as Perfetto's profilers do. */
+static int put_sample(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	TsctPerfetto__PerfSample sample = TSCT_PERFETTO__PERF_SAMPLE__INIT;
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	struct perfetto *p = x->own;
+	const struct tsct_stack *stack = tsct_stacks_of(p->stacks, x->rec, ev->e);
+	int err;
+
+	if (!stack || !stack->nr || !ev->thread->tid)
+		return 0;
+	err = put_stack(x, stack);
+	if (err)
+		return err;
+	set_time(&one, ev->ns);
+	sample.has_cpu = sample.has_pid = sample.has_tid = true;
+	sample.cpu = ev->e->cpu;
+	sample.pid = pid_of(x, ev->thread->node, ev->thread->tgid);
+	sample.tid = ev->thread->tid;
+	sample.has_callstack_iid = sample.has_cpu_mode = true;
+	sample.callstack_iid = (uint64_t)stack->index + 1;
+	sample.cpu_mode = stack->nr_kernel ? 1 : 2;
+	one.perf_sample = &sample;
+	return put(x, &one);
+}
+
 /* ---- the format -------------------------------------------------------- */
 
 /* Writes the names of channels, and of the exporter's own annotations. */
@@ -590,7 +708,12 @@ static int begin(struct tsct_export *x)
 	p->named = calloc(x->nr_defs + 1, sizeof(*p->named));
 	p->counted = calloc((size_t)x->nr_nodes * x->nr_defs + 1,
 			    sizeof(*p->counted));
-	if (!p->named || !p->counted)
+	err = p->named && p->counted ? tsct_stacks_read(x->recording, &p->stacks) : -ENOMEM;
+	if (err)
+		return err;
+	p->stack_named = calloc(tsct_stacks_count(p->stacks) + 1, sizeof(bool));
+	p->frame_named = calloc(tsct_stacks_count_frames(p->stacks) + 1, sizeof(bool));
+	if (!p->stack_named || !p->frame_named)
 		return -ENOMEM;
 	if (x->begin_ns < 0)
 		return tsct_export_fail(x, -ERANGE, "the recording begins before 1970,"
@@ -607,7 +730,7 @@ static int begin(struct tsct_export *x)
 static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	TsctPerfetto__TrackEvent__Type type = INSTANT;
-	int err = put_thread(x, ev->thread);
+	int err = put_thread(x, ev->thread) ?: put_sample(x, ev);
 
 	if (err)
 		return err;
@@ -671,6 +794,9 @@ static void free_perfetto(struct tsct_export *x)
 	drop_notes(p);
 	free(p->named);
 	free(p->counted);
+	free(p->stack_named);
+	free(p->frame_named);
+	tsct_stacks_free(p->stacks);
 	free(p->out);
 	free(p);
 }

@@ -205,25 +205,30 @@ bool tsct_syscall_event_is_frequent(const char *event_name)
 
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
 {
-	const unsigned int kind = id >= INSTANT_FIRST ? TSCT_KIND_INSTANT :
-		id % 2 ? TSCT_KIND_END : TSCT_KIND_BEGIN;
-	char name[TSCT_SYSCALL_EVENT_MAX], fields[TSCT_SYSCALL_FIELDS_MAX];
+	const unsigned int plain = id & ~TSCT_SYSCALL_ID_STACK;
+	const unsigned int kind = plain >= INSTANT_FIRST ? TSCT_KIND_INSTANT :
+		plain % 2 ? TSCT_KIND_END : TSCT_KIND_BEGIN;
+	const bool stack = id & TSCT_SYSCALL_ID_STACK;
+	char fields[TSCT_SYSCALL_FIELDS_MAX + sizeof(TSCT_STACK_FIELD)];
+	char name[TSCT_SYSCALL_EVENT_MAX];
 	const struct tsct_syscall *call = NULL;
 
-	if (id >= COMPAT_INSTANT_FIRST)
-		call = tsct_syscall_by_number((id - COMPAT_INSTANT_FIRST) |
+	if (plain >= COMPAT_INSTANT_FIRST)
+		call = tsct_syscall_by_number((plain - COMPAT_INSTANT_FIRST) |
 					      TSCT_SYSCALL_COMPAT);
-	else if (id >= INSTANT_FIRST)
-		call = tsct_syscall_by_number(id - INSTANT_FIRST);
-	else if (id >= COMPAT_FIRST)
-		call = tsct_syscall_by_number((id - COMPAT_FIRST) / 2 |
+	else if (plain >= INSTANT_FIRST)
+		call = tsct_syscall_by_number(plain - INSTANT_FIRST);
+	else if (plain >= COMPAT_FIRST)
+		call = tsct_syscall_by_number((plain - COMPAT_FIRST) / 2 |
 					      TSCT_SYSCALL_COMPAT);
-	else if (id >= TSCT_SYSCALL_ID_FIRST)
-		call = tsct_syscall_by_number((id - TSCT_SYSCALL_ID_FIRST) / 2);
-	if (!call)
+	else if (plain >= TSCT_SYSCALL_ID_FIRST)
+		call = tsct_syscall_by_number((plain - TSCT_SYSCALL_ID_FIRST) / 2);
+	if (!call || (stack && kind == TSCT_KIND_END))
 		return false;
 	tsct_syscall_event(call, name);
 	tsct_syscall_fields(call, kind, fields);
+	if (stack)
+		strcat(strcat(fields, *fields ? " " : ""), TSCT_STACK_FIELD);
 	if (tsct_event_def_parse(name, kind, fields, ret_def, NULL))
 		return false;
 	ret_def->id = (__u16)id;

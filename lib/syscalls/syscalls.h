@@ -116,6 +116,9 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
  * tsct_syscall_event_def - the definition of such an ID. Returns false: no such event.
  */
 #define TSCT_SYSCALL_ID_FIRST	0x8000
+/* Flag of the ID of a BEGIN or INSTANT event that has one more field, TSCT_STACK_FIELD */
+#define TSCT_SYSCALL_ID_STACK	0x2000
+#define TSCT_STACK_FIELD	"stack:u64/x"
 unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind);
 struct tsct_event_def;
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def);

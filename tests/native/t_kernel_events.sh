@@ -103,7 +103,7 @@ says 'there is no process 999999999'
 run 2 record -p 1,x -e syscalls -o refused
 says "-p: '1,x' is not a list of process ids"
 run 2 record --comm x -o refused -- true
-says 'select kernel events; name these with -e'
+says 'apply to kernel events; name these with -e'
 
 # --- probes -----------------------------------------------------------------
 

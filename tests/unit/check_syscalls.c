@@ -400,6 +400,29 @@ START_TEST(test_strings)
 }
 END_TEST
 
+/* BEGIN events with a stack have IDs of their own, and one more field. */
+START_TEST(test_stacks)
+{
+	const unsigned int numbers[] = { 0, 39, 257, 1 | TSCT_SYSCALL_COMPAT };
+	struct tsct_event_def plain, def;
+	unsigned int i, id;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		id = tsct_syscall_event_id(numbers[i], TSCT_KIND_BEGIN);
+		ck_assert(tsct_syscall_event_def(id, &plain));
+		ck_assert(tsct_syscall_event_def(id | TSCT_SYSCALL_ID_STACK, &def));
+		ck_assert_str_eq(def.name, plain.name);
+		ck_assert_uint_eq(def.id, id | TSCT_SYSCALL_ID_STACK);
+		ck_assert_uint_eq(def.nr_fields, plain.nr_fields + 1U);
+		ck_assert_str_eq(def.fields[def.nr_fields - 1].name, "stack");
+		ck_assert_uint_eq(def.fields[def.nr_fields - 1].type, TSCT_TYPE_U64);
+		id = tsct_syscall_event_id(numbers[i], TSCT_KIND_END);
+		ck_assert(tsct_syscall_event_def(id, &plain));
+		ck_assert(!tsct_syscall_event_def(id | TSCT_SYSCALL_ID_STACK, &def));
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("syscalls");
@@ -409,6 +432,7 @@ int main(void)
 	tcase_add_test(c, test_definitions);
 	tcase_add_test(c, test_fields);
 	tcase_add_test(c, test_names);
+	tcase_add_test(c, test_stacks);
 	c = add_case(suite, "text", before, after);
 	tcase_add_test(c, test_files);
 	tcase_add_test(c, test_dependent_values);

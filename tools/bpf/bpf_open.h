@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel_filter.h"
+#include "events.h"
 
 /* Maps and constants that all objects of a source have in common */
 struct bpf_shared {
 	int rings, counts;	/* maps of ring buffers; -1: events go to the module */
 	int buffers;		/* map of buffers; -1: none */
+	int stacks;		/* map of the stacks that were sent; -1: none */
 	/* maps of the filter, made by the object `kernel`; -1: not made yet */
 	int tracked, cgroup;
 	int statedump, statedump_lost;

@@ -19,7 +19,7 @@ struct {
 	__type(value, struct buffer);
 } buffers SEC(".maps");
 
-static __always_inline struct buffer *take_buffer(void)
+static __always_inline struct buffer *find_buffer(void)
 {
 	__u32 first = bpf_get_smp_processor_id() * BUFFERS_PER_CPU, i, at;
 	struct buffer *buffer;
@@ -30,8 +30,17 @@ static __always_inline struct buffer *take_buffer(void)
 		if (buffer && !__sync_val_compare_and_swap(&buffer->taken, 0, 1))
 			return buffer;
 	}
-	__sync_fetch_and_add(&missed, 1);
 	return NULL;
+}
+
+/* Returns a buffer for an event, or NULL, and counts the event as missed. */
+static __always_inline struct buffer *take_buffer(void)
+{
+	struct buffer *buffer = find_buffer();
+
+	if (!buffer)
+		__sync_fetch_and_add(&missed, 1);
+	return buffer;
 }
 
 static __always_inline void give_buffer(struct buffer *buffer)

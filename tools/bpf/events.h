@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Payloads of the kernel events. Each list of fields makes both the packed struct that
+ * Data that BPF programs and their loader share: the payloads of kernel events, and the
+ * selection of threads and events. Each list of fields makes both the packed struct that
  * a BPF program fills in and the description for tsct_event_define().
  *
  * I(type, name, format) is an integer, C(size, name) is text of a fixed size, padded
@@ -38,7 +39,7 @@ enum statedump_kind {
 	STATEDUMP_THREAD,	/* struct statedump_thread */
 	STATEDUMP_EXEC,		/* u32 tgid, then the file name with its NUL */
 	STATEDUMP_CGROUP,	/* u64 ID, then the path with its NUL */
-	STATEDUMP_STACK,
+	STATEDUMP_STACK,	/* struct stack_head, then the frames */
 };
 
 #define STRING_MAX	256	/* maximum size of a string with its NUL, bytes */
@@ -93,8 +94,23 @@ enum { CALL_RECORDED, CALL_FILTERED, CALL_LIMITED, CALL_HELD };
 /* Room for system calls: 64-bit ones, then as many 32-bit ones; and texts of strings that cannot be read, as lib/syscalls has
  * them */
 #define CALLS_MAX	1024
+#define SYSCALL_ID_STACK 0x2000	/* flag of an ID, as lib/syscalls has it: with a stack */
 #define STRING_NULL	"\377N"
 #define STRING_FAULT	"\377F"
+
+/*
+ * A stack, as BPF programs send it to the recorder. The addresses of the kernel's frames
+ * follow, then the user frames (struct bpf_stack_build_id); both from the innermost on.
+ */
+#define STACK_KERNEL_BYTES	(127 * 8)
+#define STACK_USER_MAX		64	/* frames */
+#define STACK_USER_BYTES	(STACK_USER_MAX * 32)
+#define STACKS_SENT		32768	/* stacks that are known to have been sent */
+struct stack_head {
+	u64 stack;		/* hash of the frames, not 0 */
+	u32 tgid;
+	u16 kernel_bytes, user_bytes;
+};
 
 /* Number of events of a CPU; the events of all CPUs are in one array map */
 struct ring_counts {
@@ -182,5 +198,44 @@ _Static_assert(sizeof(struct sys_exit) == 16, "sys_exit");
 
 /* Added to numbers of 32-bit system calls, which differ from those of 64-bit calls */
 #define SYSCALL_COMPAT		(1LL << 32)
+
+/* ---- selection of threads and events: constants of the BPF programs ------- */
+
+#define KERNEL_FILTER_CPUS	8192
+
+struct kernel_filter {
+	u32 self_tgid;		/* the recorder, which is never recorded */
+	u8 all_processes;	/* 0: only those in the map `tracked` */
+	u8 by_cpu;		/* only CPUs in `cpus` */
+	u8 by_name;		/* only threads with the name `name` */
+	u8 by_cgroup;		/* only threads in the cgroup of the map `cgroup` */
+	u64 name[2];		/* characters, padded with NULs */
+	/* rate limit of each event: time per event, 0: no limit, and the time by which
+	 * events may be early, ns */
+	u64 rate_ns, rate_early_ns;
+	u64 cpus[KERNEL_FILTER_CPUS / 64];	/* bits by CPU */
+};
+
+#define WHERE_MAX	8	/* conditions on the fields of events */
+#define WHERE_TEXT_MAX	64
+
+enum where_op {
+	WHERE_EQUAL, WHERE_NOT_EQUAL, WHERE_LESS, WHERE_LESS_EQUAL, WHERE_GREATER,
+	WHERE_GREATER_EQUAL, WHERE_BITS,
+};
+
+/* A condition on a field of an event: only events that satisfy it are recorded */
+struct where_condition {
+	u16 event_id;		/* built-in events: the event */
+	u16 field;		/* index of the field */
+	u16 offset;		/* of the field in a payload of fixed layout, bytes */
+	u8 op;			/* WHERE_* */
+	u8 size;		/* bytes of an integer; 0: text */
+	u8 is_signed;		/* the field is signed */
+	u8 negative;		/* `value` is negative, a number of 64 bits with a sign */
+	u8 len;			/* characters of `text` that are compared */
+	u64 value;
+	char text[WHERE_TEXT_MAX];
+};
 
 #endif /* TSCT_BPF_EVENTS_H */

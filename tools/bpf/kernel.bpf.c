@@ -10,6 +10,7 @@
  */
 #include "buffers.h"
 #include "kernel.h"
+#include "stack.h"
 
 #define TS_COMPAT	0x0002	/* bit of thread_info.status: 32-bit system call */
 #define TASK_IDLE	0x0402	/* task state: uninterruptible, not counted as load */
@@ -23,6 +24,8 @@
 const volatile __u32 sched_switch_id;
 const volatile __u32 sys_enter_id;
 const volatile __u32 sys_exit_id;
+const volatile bool sched_switch_stacks;	/* the event has the field `stack` */
+const volatile bool syscall_stacks;	/* BEGIN events with SYSCALL_ID_STACK have it */
 
 /* Conditions on the fields of the events above, and on those of system calls */
 const volatile __u32 nr_where;
@@ -123,7 +126,7 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	     struct task_struct *next, unsigned int prev_state)
 {
-	struct { struct record record; struct sched_switch e; } all;
+	struct { struct record record; struct sched_switch e; u64 stack; } all;
 
 	/* BPF can test the cgroup of the current thread only, which is @prev. */
 	if (filter.by_cgroup ? !wanted_current() :
@@ -136,8 +139,12 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	bpf_probe_read_kernel(all.e.next_comm, sizeof(all.e.next_comm), next->comm);
 	all.e.next_tid = next->pid;
 	all.e.next_prio = next->prio;
-	if (payload_holds(sched_switch_id, &all.e) && within_rate(&switch_limit))
-		emit(sched_switch_id, &all.record, sizeof(all.e));
+	if (!payload_holds(sched_switch_id, &all.e) || !within_rate(&switch_limit))
+		return 0;
+	if (sched_switch_stacks)
+		all.stack = take_stack(ctx);
+	emit(sched_switch_id, &all.record, sizeof(all.e) +
+	     (sched_switch_stacks ? sizeof(all.stack) : 0));
 	return 0;
 }
 
@@ -280,8 +287,18 @@ static __always_inline s64 append_args(const struct call_layout *call,
 	return at;
 }
 
+/* Appends the stack of an event with the ID @id to @at bytes of payload, if it has one.
+ * Returns the new size. */
+static __always_inline u64 append_call_stack(void *context, __u32 id, struct buffer *buffer,
+					     u64 at)
+{
+	if (!syscall_stacks || !(id & SYSCALL_ID_STACK))
+		return at;
+	return append_stack(buffer, at, take_stack(context));
+}
+
 /* Records the begin of a call. Returns the call's state. */
-static __always_inline __u32 record_begin(struct call_layout *call,
+static __always_inline __u32 record_begin(void *context, struct call_layout *call,
 					  const struct pt_regs *regs, bool compat)
 {
 	struct buffer *buffer = take_buffer();
@@ -295,7 +312,10 @@ static __always_inline __u32 record_begin(struct call_layout *call,
 	if (size <= CALL_ARGS_MAX) {
 		state = CALL_LIMITED;
 		if (within_rate(&call->limit)) {
-			emit(call->enter_id, &buffer->record, size);
+			size = append_call_stack(context, call->enter_id, buffer, size);
+			opaque(size);
+			if (size <= BUFFER_PAYLOAD)
+				emit(call->enter_id, &buffer->record, size);
 			state = CALL_RECORDED;
 		}
 	}
@@ -303,14 +323,14 @@ static __always_inline __u32 record_begin(struct call_layout *call,
 	return state;
 }
 
-static __always_inline void record_enter(struct call_layout *call,
+static __always_inline void record_enter(void *context, struct call_layout *call,
 					 const struct pt_regs *regs, bool compat)
 {
 	struct held_call *held;
 	s64 size;
 
 	if (!CALLS_SELECTED) {
-		record_begin(call, regs, compat);
+		record_begin(context, call, regs, compat);
 		return;
 	}
 	held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(), NULL,
@@ -320,7 +340,7 @@ static __always_inline void record_enter(struct call_layout *call,
 		return;
 	}
 	if (!nr_call_where || !call->where[CALL_RESULT]) {
-		held->state = record_begin(call, regs, compat);
+		held->state = record_begin(context, call, regs, compat);
 		return;
 	}
 	size = append_args(call, regs, compat, held->payload);
@@ -329,8 +349,8 @@ static __always_inline void record_enter(struct call_layout *call,
 }
 
 /* Records a call whose arguments were held, with its result. */
-static __always_inline void record_held(struct call_layout *call, struct held_call *held,
-					long ret)
+static __always_inline void record_held(void *context, struct call_layout *call,
+					struct held_call *held, long ret)
 {
 	u64 size = held->size;
 
@@ -339,12 +359,17 @@ static __always_inline void record_held(struct call_layout *call, struct held_ca
 		return;
 	size += append_integer(held->payload + size, ret, call->ret_size);
 	opaque(size);
-	if (size <= CALL_ARGS_MAX + 8 && within_rate(&call->limit))
+	if (size > CALL_ARGS_MAX + 8 || !within_rate(&call->limit))
+		return;
+	if (syscall_stacks && call->exit_id & SYSCALL_ID_STACK)
+		size += append_integer(held->payload + size, take_stack(context), 8);
+	opaque(size);
+	if (size <= CALL_ARGS_MAX + 16)
 		emit(call->exit_id, &held->record, size);
 }
 
 /* Returns true if the end of a call is to be recorded by itself. */
-static __always_inline bool end_wanted(struct call_layout *call, long ret)
+static __always_inline bool end_wanted(void *context, struct call_layout *call, long ret)
 {
 	struct held_call *held;
 	__u32 state = CALL_RECORDED;
@@ -356,7 +381,7 @@ static __always_inline bool end_wanted(struct call_layout *call, long ret)
 		state = held->state;
 		held->state = CALL_RECORDED;
 		if (state == CALL_HELD && arg_wanted(call, CALL_RESULT, ret, NULL))
-			record_held(call, held, ret);
+			record_held(context, call, held, ret);
 	}
 	if (state == CALL_LIMITED)
 		__sync_fetch_and_add(&call->dropped_ends, 1);
@@ -384,7 +409,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 		all.e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	call = layout_of(all.e.id, compat);
 	if (call) {
-		if (end_wanted(call, ret))
+		if (end_wanted(ctx, call, ret))
 			emit(call->exit_id, &known.record, call->ret_size == 4 ? 4 : 8);
 		return 0;
 	}
@@ -407,7 +432,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 	compat = compat_call();
 	call = layout_of(id, compat);
 	if (call) {
-		record_enter(call, regs, compat);
+		record_enter(ctx, call, regs, compat);
 		return 0;
 	}
 	if (compat)

@@ -13,7 +13,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
-#include "kernel_filter.h"
+#include "events.h"
 
 #ifdef TSCT_STOCK
 /* Not called: with_module is false. Finding the module takes rights of root. */
@@ -185,6 +185,7 @@ struct task_struct {
 	int prio;
 	int pid;
 	int tgid;
+	u64 self_exec_id;	/* number of execve() calls of the process */
 	u64 start_boottime;
 	char comm[16];
 	struct pid *thread_pid;
@@ -260,6 +261,12 @@ struct pcpu_hot {
  * register that it uses afterwards: the verifier requires that.
  */
 #define opaque(value)	asm volatile("" : "+r"(value))
+
+static __always_inline u64 hash64(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
 
 /*
  * Writes an event into the ring buffer of this CPU, or counts it as lost. Programs that
@@ -383,13 +390,19 @@ static __always_inline void emit(__u32 id, struct record *record, u64 size)
 		emit_to_ring(id, record, size);
 }
 
+static __always_inline void count_statedump_lost(void)
+{
+	const __u32 zero = 0;
+	u64 *lost = bpf_map_lookup_elem(&statedump_lost, &zero);
+
+	if (lost)
+		__sync_fetch_and_add(lost, 1);
+}
+
 /* Adds a record to the statedump. @record: header, not set, and @size bytes of payload.
  * Returns false if there was no room for it. */
 static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 size)
 {
-	const __u32 zero = 0;
-	u64 *lost;
-
 	record->len = sizeof(*record) + size;
 	record->id = kind;
 	record->tid = bpf_get_current_pid_tgid();
@@ -397,9 +410,7 @@ static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 
 	if (!bpf_ringbuf_output(&statedump, record, sizeof(*record) + size,
 				BPF_RB_NO_WAKEUP))
 		return true;
-	lost = bpf_map_lookup_elem(&statedump_lost, &zero);
-	if (lost)
-		__sync_fetch_and_add(lost, 1);
+	count_statedump_lost();
 	return false;
 }
 

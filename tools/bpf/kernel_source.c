@@ -2,6 +2,7 @@
 /* Loads and attaches the BPF programs that record kernel events */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,6 +53,7 @@ struct kernel_source {
 	struct statedump_ring *statedump;
 	struct tasks_bpf *tasks;
 	struct bpf_shared shared;	/* maps and constants of all objects */
+	const char *stacks;		/* events with stacks; NULL: none */
 	struct probe *probes;
 	struct probe_program *programs;	/* of the probes */
 	unsigned int nr_probes;
@@ -332,18 +334,103 @@ static void pair_probes(struct kernel_source *source)
 	}
 }
 
-static int define_events(struct tsct_channel *channel, unsigned int set, int *ids,
-			 char *why, size_t size)
+/* ---- stacks ------------------------------------------------------------- */
+
+/* Returns true if one of the patterns, separated by commas, matches one of the names. */
+static bool matches(const char *patterns, const char *name, const char *other)
 {
+	size_t len;
+	char *one;
+	bool found = false;
+
+	for (; !found; patterns += len + 1) {
+		len = strcspn(patterns, ",");
+		one = strndup(patterns, len);
+		found = one && (!fnmatch(one, name, 0) || !fnmatch(one, other, 0));
+		free(one);
+		if (!patterns[len])
+			break;
+	}
+	return found;
+}
+
+static bool has_stack(const char *patterns, const char *name, const char *other)
+{
+	return patterns && (!*patterns || matches(patterns, name, other));
+}
+
+/* A probe is named by its event, or as it was written for -e, without fields. */
+static bool probe_has_stack(const char *patterns, const struct probe *probe)
+{
+	char place[sizeof(probe->path) + sizeof(probe->name) + 128];
+
+	probe_place(probe, place, sizeof(place));
+	return has_stack(patterns, probe->event, place);
+}
+
+static bool is_event_with_stack(const struct kernel_source *source, unsigned int set,
+				const char *pattern)
+{
+	char name[TSCT_SYSCALL_EVENT_MAX];
+	const struct tsct_syscall *call;
 	unsigned int i;
+
+	if (set & 1u << SCHED_SWITCH && matches(pattern, "sched_switch", "sched"))
+		return true;
+	for (i = 0; set & 1u << SYS_ENTER && i < tsct_syscalls_limit(); i++) {
+		call = tsct_syscall_by_number(i);
+		if (!call)
+			continue;
+		tsct_syscall_event(call, name);
+		if (matches(pattern, name, "syscalls"))
+			return true;
+	}
+	for (i = 0; i < source->nr_probes; i++)
+		if (probe_has_stack(pattern, &source->probes[i]))
+			return true;
+	return false;
+}
+
+/* Checks that each pattern of --stack selects an event that can have a stack. */
+static int check_stacks(const struct kernel_source *source, unsigned int set, char *why,
+			size_t size)
+{
+	const char *at = source->stacks;
+	char one[512];
+	size_t len;
+
+	for (; at && *at; at += len + !!at[len]) {
+		len = strcspn(at, ",");
+		snprintf(one, sizeof(one), "%.*s", (int)len, at);
+		if (is_event_with_stack(source, set, one))
+			continue;
+		return bpf_errors_fail(-EINVAL, why, size, "--stack=%s: %s", one,
+			matches(one, "net_send", "net_receive") || matches(one, "net", "net") ?
+			"events of packets have no stacks; use a probe of the function, such "
+			"as kprobe:ip_queue_xmit" :
+			"no event of -e has this name; sched_switch, BEGIN events of system "
+			"calls (sys_openat) and probes can have stacks");
+	}
+	return 0;
+}
+
+static int define_events(const struct kernel_source *source, struct tsct_channel *channel,
+			 unsigned int set, int *ids, char *why, size_t size)
+{
+	char fields[512];
+	unsigned int i;
+	bool stack;
 
 	for (i = 0; i < NR_EVENTS; i++) {
 		ids[i] = 0;
 		if (!(set & 1u << i))
 			continue;
+		stack = i == SCHED_SWITCH &&
+			has_stack(source->stacks, "sched_switch", "sched");
+		snprintf(fields, sizeof(fields), "%s%s", kernel_events[i].fields,
+			 stack ? ", " TSCT_STACK_FIELD : "");
 		ids[i] = tsct_event_define(channel, kernel_events[i].name,
-				     kernel_events[i].kind,
-				     kernel_events[i].fields);
+				     kernel_events[i].kind, fields);
 		if (ids[i] < 0)
 			return bpf_errors_fail(ids[i], why, size, "%s: cannot define event: %s",
 				    kernel_events[i].name, strerror(-ids[i]));
@@ -421,7 +508,7 @@ static int select_call(struct where_list *list, const struct tsct_syscall *call,
 				      CALL_RESULT] |= 1u << i;
 	}
 	if (layout->where[CALL_RESULT])
-		layout->exit_id = def.id;
+		layout->exit_id = def.id | (layout->enter_id & TSCT_SYSCALL_ID_STACK);
 	return 0;
 }
 
@@ -510,11 +597,22 @@ static int make_buffers(struct kernel_source *source, char *why, size_t size)
 								 why, size) : 0;
 }
 
+/* Makes the map of the stacks that were sent. Returns 0 or -errno. */
+static int make_stacks(struct kernel_source *source, char *why, size_t size)
+{
+	source->shared.stacks = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "tsct_stacks",
+					       sizeof(__u64), sizeof(__u8),
+					       source->stacks ? STACKS_SENT : 64, NULL);
+	return source->shared.stacks < 0 ? bpf_errors_fail_step(-errno, "make stacks for",
+								why, size) : 0;
+}
+
 /* Sets the layout of the system call with a number, if there is one. */
 static int set_call(const struct kernel_source *source, unsigned int nr, char *why,
 		    size_t size)
 {
 	const int map = bpf_map__fd(source->bpf->maps.calls);
+	char name[TSCT_SYSCALL_EVENT_MAX];
 	const struct tsct_syscall *call = tsct_syscall_by_number(nr);
 	const __u32 key = (nr & ~TSCT_SYSCALL_COMPAT) +
 		(nr & TSCT_SYSCALL_COMPAT ? CALLS_MAX : 0);
@@ -525,6 +623,9 @@ static int set_call(const struct kernel_source *source, unsigned int nr, char *w
 		return 0;
 	layout.enter_id = tsct_syscall_event_id(nr, TSCT_KIND_BEGIN);
 	layout.exit_id = tsct_syscall_event_id(nr, TSCT_KIND_END);
+	tsct_syscall_event(call, name);
+	if (has_stack(source->stacks, name, "syscalls"))
+		layout.enter_id |= TSCT_SYSCALL_ID_STACK;
 	layout.ret_size = tsct_syscall_result_size(call);
 	layout.nr_args = call->nr_args;
 	for (i = 0; i < call->nr_args; i++)
@@ -551,7 +652,7 @@ static int set_calls(const struct kernel_source *source, char *why, size_t size)
 static int open_probes(struct kernel_source *source, struct tsct_channel *channel,
 		       char *why, size_t size)
 {
-	const struct probe *probe;
+	struct probe *probe;
 	const char *step;
 	unsigned int i;
 	int error, id;
@@ -561,6 +662,10 @@ static int open_probes(struct kernel_source *source, struct tsct_channel *channe
 		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
 	for (i = 0; i < source->nr_probes; i++) {
 		probe = &source->probes[i];
+		probe->has_stack = probe_has_stack(source->stacks, probe);
+		if (probe->has_stack && probe_fields_add_stack(&probe->fields))
+			return bpf_errors_fail(-ENOSPC, why, size, "%s: no room for the "
+					       "field `stack`", probe->event);
 		id = tsct_event_define(channel, probe->event, probe->kind,
 				       probe->fields.text);
 		if (id < 0)
@@ -643,8 +748,11 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf_program__set_autoload(bpf->progs.follow_free, follow);
 	if (!follow)
 		bpf_map__set_max_entries(bpf->maps.tracked, 1);
-	return make_buffers(source, why, size) ?:
-		bpf_share_map(bpf->maps.buffers, source->shared.buffers);
+	bpf->rodata->sched_switch_stacks = has_stack(source->stacks, "sched_switch", "sched");
+	bpf->rodata->syscall_stacks = source->stacks != NULL;
+	return make_buffers(source, why, size) ?: make_stacks(source, why, size) ?:
+		bpf_share_map(bpf->maps.buffers, source->shared.buffers) ?:
+		bpf_share_map(bpf->maps.stacks, source->shared.stacks);
 }
 
 /* ---- threads and processes --------------------------------------------- */
@@ -806,7 +914,7 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
 	bpf_errors_begin();
 	source->shared = (struct bpf_shared) {
-		.rings = -1, .counts = -1, .buffers = -1, .tracked = -1, .cgroup = -1,
+		.rings = -1, .counts = -1, .buffers = -1, .stacks = -1, .tracked = -1, .cgroup = -1,
 		.statedump = -1, .statedump_lost = -1,
 		.channel_handle = tsct_channel_info(channel) ?
 			tsct_channel_info(channel)->bpf_handle : 0,
@@ -814,8 +922,10 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 	for (i = 0; !error && i < nr; i++)
 		error = select_one(source, events[i], &set, why, size);
 	pair_probes(source);
+	source->stacks = select->stacks;
+	error = error ?: check_stacks(source, set, why, size);
 	error = error ?: check_prerequisites(channel, why, size);
-	error = error ?: define_events(channel, set, ids, why, size);
+	error = error ?: define_events(source, channel, set, ids, why, size);
 	if (!error && tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE) {
 		error = bpf_rings_open(channel, clock, &source->rings);
 		if (error)
@@ -973,6 +1083,8 @@ void kernel_source_close(struct kernel_source *source)
 	statedump_ring_close(source->statedump);
 	if (source->shared.buffers >= 0)
 		close(source->shared.buffers);
+	if (source->shared.stacks >= 0)
+		close(source->shared.stacks);
 	free(source->programs);
 	free(source->probes);
 	free(source);

@@ -28,6 +28,9 @@ struct kernel_select {
 	struct where_list *where;	/* conditions on the fields of events; NULL: none */
 	/* rate limit of each event, see where_rate(); 0: none */
 	uint64_t rate_ns, rate_early_ns;
+	/* events with stacks: their names with * and ?, or texts of -e, separated by commas;
+	 * "": all events; NULL: none */
+	const char *stacks;
 };
 
 /* True for the name of a kernel event or of a group ("sched", "syscalls", "net") */

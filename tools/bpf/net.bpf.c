@@ -48,13 +48,7 @@ struct packet {
 	struct net_event event;
 };
 
-/* ---- hashes -------------------------------------------------------------- */
-
-static __always_inline u64 hash64(u64 hash, u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
+/* ---- payloads ------------------------------------------------------------ */
 
 /*
  * Addresses of the kernel's array of struct page and of the kernel's direct map of

@@ -5,13 +5,14 @@
  * event that the program records, and the list of steps that make its payload.
  */
 #include "kernel.h"
-#include "buffers.h"
+#include "stack.h"
 #include "probe_steps.h"
 #include <bpf/usdt.bpf.h>
 
 /* Constants that the loader sets */
 const volatile __u32 event_id;
 const volatile __u32 nr_steps;
+const volatile bool with_stack;	/* the event ends with the field `stack` */
 const volatile struct probe_step steps[PROBE_STEPS_MAX];
 const volatile __u32 nr_where;
 const volatile struct where_condition where[WHERE_MAX];
@@ -104,7 +105,8 @@ static __always_inline bool field_holds(__u32 i, const char *at)
 	return true;
 }
 
-static __always_inline int record_wanted(void *context)
+/* @registers: context of the BPF program; @context: that of the steps */
+static __always_inline int record_wanted(void *registers, void *context)
 {
 	struct buffer *buffer;
 	char *to;
@@ -131,51 +133,56 @@ static __always_inline int record_wanted(void *context)
 			goto out;
 	}
 	opaque(at);
-	if (at <= BUFFER_PAYLOAD && within_rate(&limit))
+	if (at > BUFFER_PAYLOAD || !within_rate(&limit))
+		goto out;
+	if (with_stack && at < BUFFER_PAYLOAD)
+		at = append_stack(buffer, at, take_stack(registers));
+	opaque(at);
+	if (at <= BUFFER_PAYLOAD)
 		emit(event_id, &buffer->record, at);
 out:
 	give_buffer(buffer);
 	return 0;
 }
 
-static __always_inline int record_probe(void *context)
+static __always_inline int record_probe(void *registers, void *context)
 {
-	return wanted_current() ? record_wanted(context) : 0;
+	return wanted_current() ? record_wanted(registers, context) : 0;
 }
 
 /* The same in programs that may sleep */
-static __always_inline int record_and_sleep(void *context)
+static __always_inline int record_and_sleep(void *registers, void *context)
 {
 	if (!wanted_in_any_cgroup())
 		return 0;
 	load_strings(context);
-	return record_wanted(context);
+	return record_wanted(registers, context);
 }
 
 /* With 0, the kernel would keep the event from perf, which may count it at this time. */
 SEC("tracepoint")
 int on_tracepoint(void *context)
 {
-	record_probe(context);
+	record_probe(context, context);
 	return 1;
 }
 
 SEC("kprobe")
 int on_kprobe(void *context)
 {
-	return record_probe(context);
+	return record_probe(context, context);
 }
 
 SEC("kprobe")
 int on_uprobe(void *context)
 {
-	return record_and_sleep(context);
+	return record_and_sleep(context, context);
 }
 
 SEC("fentry/bpf_fentry_test1")
 int on_fentry(void *context)
 {
-	return record_probe(context);
+	return record_probe(context, context);
 }
 
 static __always_inline void read_args(struct pt_regs *context, __u64 *args)
@@ -193,7 +200,7 @@ int on_usdt(struct pt_regs *context)
 	__u64 args[BPF_USDT_MAX_ARG_CNT] = {};
 
 	read_args(context, args);
-	return record_probe(args);
+	return record_probe(context, args);
 }
 
 SEC("usdt")
@@ -202,7 +209,7 @@ int on_usdt_sleep(struct pt_regs *context)
 	__u64 args[BPF_USDT_MAX_ARG_CNT] = {};
 
 	read_args(context, args);
-	return record_and_sleep(args);
+	return record_and_sleep(context, args);
 }
 
 char bpf_license[] SEC("license") = "Dual MIT/GPL";

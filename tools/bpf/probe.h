@@ -21,7 +21,7 @@
 
 #include <tsctrace/abi.h>
 
-#include "kernel_filter.h"
+#include "events.h"
 #include "probe_steps.h"
 
 enum probe_type {
@@ -52,6 +52,7 @@ struct probe {
 	struct probe_fields fields;
 	struct where_condition where[WHERE_MAX];
 	unsigned int nr_where;
+	bool has_stack;		/* the last field is `stack` */
 };
 
 /*
@@ -62,6 +63,9 @@ struct probe {
  * malformed; -ENOENT: there is no such place.
  */
 int probe_parse(const char *text, struct probe **ret_probes, char *why, size_t size);
+
+/* Writes a probe as text, without fields, as probe_parse() reads it. */
+void probe_place(const struct probe *probe, char *text, size_t size);
 
 /* True if the text has the syntax of a probe, not the name of a built-in event. */
 bool probe_is_probe(const char *text);
@@ -88,6 +92,9 @@ int probe_functions_each(const char *pattern,
 /* Appends a field that the step makes. @type: such as "u32/x". Returns 0 or -ENOSPC. */
 int probe_fields_add(struct probe_fields *fields, const char *name, const char *type,
 		     const struct probe_step *step);
+
+/* Appends the field `stack`, for which there is no step. Returns 0 or -ENOSPC. */
+int probe_fields_add_stack(struct probe_fields *fields);
 
 /* ---- programs: probe_attach.c ------------------------------------------ */
 

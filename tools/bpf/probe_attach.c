@@ -41,6 +41,7 @@ static int configure(const struct probe *probe, unsigned int event_id, bool may_
 	if (may_sleep)
 		bpf_program__set_flags(wanted, BPF_F_SLEEPABLE);
 	bpf->rodata->event_id = event_id;
+	bpf->rodata->with_stack = probe->has_stack;
 	bpf->rodata->nr_steps = probe->fields.nr_steps;
 	memcpy((void *)bpf->rodata->steps, probe->fields.steps,
 	       sizeof(probe->fields.steps));
@@ -91,6 +92,7 @@ static int load(const struct probe *probe, const struct bpf_shared *shared,
 	if (err)
 		return err;
 	err = bpf_share_map(bpf->maps.buffers, shared->buffers) ?:
+		bpf_share_map(bpf->maps.stacks, shared->stacks) ?:
 		configure(probe, event_id, may_sleep, bpf) ?: probe_bpf__load(bpf);
 	if (err)
 		probe_bpf__destroy(bpf);

@@ -9,6 +9,7 @@
 
 #include <bpf/btf.h>
 
+#include "lib/syscalls/syscalls.h"
 #include "probe.h"
 
 int probe_fields_add(struct probe_fields *fields, const char *name, const char *type,
@@ -26,6 +27,14 @@ int probe_fields_add(struct probe_fields *fields, const char *name, const char *
 	fields->steps[fields->nr_steps++] = *step;
 	fields->fixed += step->len;
 	return 0;
+}
+
+int probe_fields_add_stack(struct probe_fields *fields)
+{
+	const size_t used = strlen(fields->text), room = sizeof(fields->text) - used;
+
+	return (size_t)snprintf(fields->text + used, room, "%s" TSCT_STACK_FIELD,
+				used ? ", " : "") < room ? 0 : -ENOSPC;
 }
 
 /* ---- registers --------------------------------------------------------- */

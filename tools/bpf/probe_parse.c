@@ -29,6 +29,22 @@ bool probe_is_probe(const char *text)
 	return strchr(text, ':') != NULL;
 }
 
+void probe_place(const struct probe *probe, char *text, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < NR_TYPES && types[i].type != probe->type; i++)
+		;
+	if (i == NR_TYPES)
+		snprintf(text, size, "%s:%s", probe->group, probe->name);
+	else if (probe->type < PROBE_UPROBE)
+		snprintf(text, size, "%s:%s", types[i].name, probe->name);
+	else
+		snprintf(text, size, "%s:%s:%s%s%s", types[i].name, probe->path,
+			 probe->type == PROBE_USDT ? probe->group : "",
+			 probe->type == PROBE_USDT ? ":" : "", probe->name);
+}
+
 /* Makes the name of an event of a probe's name: a C identifier. */
 static void name_event(struct probe *probe, const char *suffix)
 {

@@ -19,7 +19,7 @@
 
 #include <tsctrace/abi.h>
 
-#include "kernel_filter.h"
+#include "events.h"
 
 /* A condition as it was written, and what was found about it */
 struct where {

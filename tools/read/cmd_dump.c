@@ -89,7 +89,8 @@ static int show(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 	call = d->strace ? tsct_event_text_syscall(&d->lines, e) : NULL;
 	err = d->json ? dump_json_add(d, e, ns) :
 		call ? dump_call_add(d, call, e, ns) :
-		tsct_event_text_add(&d->lines, e, ns);
+		tsct_event_text_add(&d->lines, e, ns) ?:
+			dump_stack_add(d, dump_stack_of(d, e));
 	if (d->lines.len + d->json_lines.len >= CHUNK)
 		write_lines(d);
 	return err;
@@ -160,6 +161,7 @@ static int wait_for_more(struct dump *d)
 	/* Threads that began meanwhile */
 	if (ret >= 0 && d->json)
 		read_identity(d);
+	d->stacks_are_old = true;
 	if (ret == 1)
 		ret = tsct_selection_learn(&d->selection) ?:
 			tsct_event_text_learn(&d->lines);
@@ -275,6 +277,8 @@ static int dump_all(struct dump *d)
 	if (d->json)
 		read_identity(d);
 	err = tsct_event_text_init(&d->lines);
+	if (!err)
+		err = dump_stacks_read(d);
 	if (!err && d->stamps)
 		err = tsct_unique_stamps_init(&d->unique, d->rec);
 	if (!err && d->stamps)
@@ -307,6 +311,7 @@ static int dump_opened(struct dump *d)
 		ret = dump_all(d);
 	tsct_event_text_free(&d->lines);
 	dump_calls_free(d);
+	tsct_stacks_free(d->stacks);
 	free(d->json_lines.text);
 	tsct_identity_free(&d->identity);
 	tsct_unique_stamps_free(&d->unique);

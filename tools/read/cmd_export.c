@@ -36,7 +36,7 @@ static size_t trimmed_len(const char *path)
 enum { KEY_RELATIVE = 256 };
 
 static const struct argp_option options[] = {
-	{ "format", 'f', "FORMAT", 0, "write ctf, otf2, perfetto, json, text or csv "
+	{ "format", 'f', "FORMAT", 0, "write ctf, otf2, perfetto, json, text, csv or folded "
 	  "(default: the suffix of OUT)", 0 },
 	{ "output", 'o', "OUT", 0, "write to OUT, a directory for ctf and otf2, "
 	  "else a file; '-': standard output (default: DIR.ctf, .otf2, "
@@ -82,7 +82,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		j->x.format = tsct_export_find(arg);
 		if (!j->x.format)
 			argp_error(state, "--format: invalid format '%s'; use ctf,"
-				   " otf2, perfetto, json, text, csv",
+				   " otf2, perfetto, json, text, csv, folded",
 				   *arg ? arg : "''");
 		break;
 	case 'o': j->output = arg; break;
@@ -101,7 +101,7 @@ static const struct argp argp = {
 	options, parse_option, "DIR",
 	"Export a recording, or a part of it, to the format of another tool: ctf"
 	" (babeltrace2, Trace Compass), otf2 (Vampir), perfetto, json (Chrome's"
-	" trace events), text or csv. An event must pass all filters."
+	" trace events), text, csv or folded (stacks, for flamegraph.pl). An event must pass all filters."
 	"\vThe exit status is 0, or 1 on failure (then there is no OUT), 2 for"
 	" wrong usage, 3 if events are missing from DIR.", children, NULL, NULL
 };

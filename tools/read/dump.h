@@ -7,6 +7,7 @@
 #include "lib/query/threads.h"
 #include "lib/query/unique_stamps.h"
 #include "lib/statedump/identity.h"
+#include "lib/statedump/stacks.h"
 
 enum dump_colour { DUMP_COLOUR_AUTO, DUMP_COLOUR_ALWAYS, DUMP_COLOUR_NEVER };
 
@@ -29,6 +30,8 @@ struct dump {
 	struct tsct_event_text lines;	/* state and options for lines of text */
 	struct dump_json json_lines;
 	struct tsct_identity identity;	/* threads, for lines of JSON */
+	struct tsct_stacks *stacks;	/* NULL: the recording has none */
+	bool stacks_are_old;		/* a live recording may have more now */
 	struct tsct_threads threads;	/* threads with system calls, if strace is set */
 	struct open_call *open;		/* their open calls, by index of the thread */
 	__u32 nr_open;
@@ -50,6 +53,20 @@ int dump_options_parse(int argc, char **argv, struct dump *d);
 
 /* Appends an event as a line to d->json_lines. Returns 0 or -ENOMEM. */
 int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns);
+
+/* ---- dump_stack.c -------------------------------------------------------- */
+
+/* Reads the stacks of the recording. Returns 0 or -errno. */
+int dump_stacks_read(struct dump *d);
+
+/* Returns the stack of an event, or NULL. */
+const struct tsct_stack *dump_stack_of(struct dump *d, const struct tsct_trace_event *e);
+
+/* Appends a line for each frame of a stack, which may be NULL. 0 or -ENOMEM */
+int dump_stack_add(struct dump *d, const struct tsct_stack *stack);
+
+/* Returns the frames as an array of JSON, malloc'ed; NULL: out of memory. */
+char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
 
 /* ---- dump_calls.c -------------------------------------------------------- */
 

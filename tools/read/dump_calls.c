@@ -22,6 +22,7 @@ struct open_call {
 	char *text;
 	size_t len, room;
 	__s64 begin_ns;
+	const struct tsct_stack *stack;		/* NULL: none */
 };
 
 /* Why a call that was interrupted by a signal begins again, by its error */
@@ -80,7 +81,8 @@ static int put_unfinished(struct dump *d, struct open_call *o)
 
 	o->call = NULL;
 	return tsct_event_text_put(&d->lines, o->text, o->len) ?:
-		tsct_event_text_put(&d->lines, unfinished, sizeof(unfinished) - 1);
+		tsct_event_text_put(&d->lines, unfinished, sizeof(unfinished) - 1) ?:
+		dump_stack_add(d, o->stack);
 }
 
 /* Keeps the text of an open call. */
@@ -119,9 +121,12 @@ static int begin_call(struct dump *d, struct open_call *o, const struct tsct_sys
 	err = tsct_event_text_columns(&d->lines, e, ns) ?:
 		tsct_event_text_put(&d->lines, text, end - text);
 	free(text);
-	if (err || call->result == TSCT_RESULT_NONE)
+	if (call->result == TSCT_RESULT_NONE)
+		return err ?: dump_stack_add(d, dump_stack_of(d, e));
+	if (err)
 		return err;
 	o->call = call;
+	o->stack = dump_stack_of(d, e);
 	o->begin_ns = ns;
 	err = keep(o, d->lines.text + before, d->lines.len - before);
 	d->lines.len = before;
@@ -169,8 +174,11 @@ static int end_call(struct dump *d, struct open_call *o, const struct tsct_sysca
 		len += sprintf(text + len, " <%llu.%09llu>", duration / 1000000000,
 			       duration % 1000000000);
 	text[len++] = '\n';
+	err = err ?: tsct_event_text_put(&d->lines, text, len);
+	if (o->call == call)
+		err = err ?: dump_stack_add(d, o->stack);
 	o->call = NULL;
-	return err ?: tsct_event_text_put(&d->lines, text, len);
+	return err;
 }
 
 int dump_call_add(struct dump *d, const struct tsct_syscall *call,

@@ -188,7 +188,7 @@ static char *put_identity(char *at, const struct dump *d, const struct tsct_trac
 }
 
 static char *put_line(char *at, struct dump *d, const struct tsct_syscall *call,
-		      const struct tsct_trace_event *e, __s64 ns)
+		      const char *frames, const struct tsct_trace_event *e, __s64 ns)
 {
 	__u64 error;
 
@@ -203,6 +203,8 @@ static char *put_line(char *at, struct dump *d, const struct tsct_syscall *call,
 	at = put_fields(put(at, ",\"fields\":"), e);
 	if (call)
 		at = put_decoded(at, call, e);
+	if (frames)
+		at = put(put(at, ",\"frames\":"), frames);
 	if (d->rec->merged)
 		at = put_string(put(at, ",\"node\":"),
 				tsct_recording_node_name(d->rec, e->node));
@@ -223,19 +225,25 @@ int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 {
 	const char *node = tsct_recording_node_name(d->rec, e->node);
 	const struct tsct_syscall *call = tsct_event_text_syscall(&d->lines, e);
+	const struct tsct_stack *stack = dump_stack_of(d, e);
+	char *frames = stack ? dump_stack_json(d, stack) : NULL;
 	struct dump_json *j = &d->json_lines;
-	const size_t room = j->len + LINE_ROOM + CHAR_ROOM * (strlen(node) + e->len) +
+	const size_t room = j->len + (frames ? strlen(frames) : 0) + LINE_ROOM +
+		CHAR_ROOM * (strlen(node) + e->len) +
 		e->def->nr_fields * (size_t)(2 * MEMBER_ROOM +
 			(call ? MEMBER_ROOM + TSCT_SYSCALL_TEXT_MAX : 0));
 	char *text;
 
 	if (room > j->room) {
 		text = realloc(j->text, room * 2);
-		if (!text)
+		if (!text) {
+			free(frames);
 			return -ENOMEM;
+		}
 		j->text = text;
 		j->room = room * 2;
 	}
-	j->len = put_line(j->text + j->len, d, call, e, ns) - j->text;
+	j->len = put_line(j->text + j->len, d, call, frames, e, ns) - j->text;
+	free(frames);
 	return 0;
 }

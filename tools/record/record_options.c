@@ -14,8 +14,8 @@
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CPU,
        KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_NO_CLUSTER,
-       KEY_NO_SESSIONS, KEY_PASS, KEY_RATE_LIMIT,
-       KEY_REQUIRE, KEY_SYNC_TIMEOUT, KEY_UNREAD, KEY_WHERE };
+       KEY_NO_SESSIONS, KEY_PASS, KEY_RATE_LIMIT, KEY_REQUIRE, KEY_STACK,
+       KEY_SYNC_TIMEOUT, KEY_UNREAD, KEY_WHERE };
 
 static const struct argp_option options[] = {
 	{ "event", 'e', "EVENT", 0, "record this kernel event or group; may be "
@@ -32,6 +32,9 @@ static const struct argp_option options[] = {
 	  "'ret < 0', 'sys_openat:flags & 0x40'; joined by &&; may be repeated", 0 },
 	{ "rate-limit", KEY_RATE_LIMIT, "N[/s]", 0, "record at most N events of each kernel "
 	  "event in a second, and count the others", 0 },
+	{ "stack", KEY_STACK, "EVENTS", OPTION_ARG_OPTIONAL, "record the stacks, of the "
+	  "kernel and of the program, of these events of -e: names with * and ?, separated "
+	  "by commas (default: of all that can have one)", 0 },
 	{ "output", 'o', "DIR", 0, "write the recording to DIR, a new or empty "
 	  "directory (default: tsctrace-DATE-TIME)", 0 },
 	{ "all", 'a', NULL, 0, "record kernel events of the whole system, not "
@@ -175,6 +178,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--rate-limit: '%s' is not a number of events per "
 				   "second, 1 to %d", arg, WHERE_RATE_MAX);
 		break;
+	case KEY_STACK: o->select.stacks = arg ? arg : ""; break;
 	case 'o': o->dir = arg; break;
 	case 'a': o->all = true; break;
 	case 'c': o->channels[o->nr_channels++] = arg; break;
@@ -315,9 +319,10 @@ int record_options_check(const struct record_options *o)
 		return -EINVAL;
 	}
 	if (!o->nr_events && (o->select.nr_roots || o->select.name || o->select.cgroup ||
-			      o->cpus.nr || o->where.nr || o->select.rate_ns)) {
-		record_error("-p, --comm, --cgroup, --cpu, --where and --rate-limit select "
-			     "kernel events; name these with -e");
+			      o->cpus.nr || o->where.nr || o->select.rate_ns ||
+			      o->select.stacks)) {
+		record_error("-p, --comm, --cgroup, --cpu, --where, --rate-limit and --stack "
+			     "apply to kernel events; name these with -e");
 		return -EINVAL;
 	}
 	if (o->all && o->select.nr_roots) {

@@ -135,7 +135,7 @@ int record_session_begin(struct record_session *s, pid_t root)
 		return err;
 	}
 	record_statedump_cgroups(s);
-	return 0;
+	return select.stacks ? record_stacks_open(s) : 0;
 }
 
 /* ---- during the recording ---------------------------------------------- */

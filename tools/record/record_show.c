@@ -282,8 +282,8 @@ static void print_hints(const struct record_session *s,
 			" ran together\n",
 			s->untracked, s->untracked == 1 ? "" : "es");
 	if (s->statedump.lost)
-		fprintf(stderr, "  %lu report%s about threads missing: names and processes"
-			" may be unknown\n", s->statedump.lost,
+		fprintf(stderr, "  %lu report%s about threads or stacks missing: names,"
+			" processes and stacks may be unknown\n", s->statedump.lost,
 			view_plural(s->statedump.lost));
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"

@@ -31,9 +31,8 @@
 
 /* ---- events ------------------------------------------------------------------ */
 
-/* Adds an event, which is written when there are files, and by the main thread. */
-static void add_event(struct record_session *s, __u32 id, __u64 cycles, const void *payload,
-		      __u32 len)
+void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
+			  const void *payload, __u32 len)
 {
 	const struct tsct_record header = { .len = sizeof(header) + len, .id = id,
 					    .cycles = cycles };
@@ -134,7 +133,7 @@ static void add_cgroup(struct record_session *s, __u64 cycles, __u64 id, const c
 	dump->cgroups[dump->nr_cgroups++] = id;
 	tsct_statedump_put(payload, &len, &id, sizeof(id));
 	tsct_statedump_put_text(payload, &len, path);
-	add_event(s, TSCT_STATEDUMP_CGROUP, cycles, payload, len);
+	record_statedump_add(s, TSCT_STATEDUMP_CGROUP, cycles, payload, len);
 }
 
 /* nftw() has no argument for its function. */
@@ -228,7 +227,7 @@ static void add_thread(struct record_session *s, __u64 cycles,
 			return;
 		known->state = *state;
 	}
-	add_event(s, TSCT_STATEDUMP_THREAD, cycles, state, sizeof(*state));
+	record_statedump_add(s, TSCT_STATEDUMP_THREAD, cycles, state, sizeof(*state));
 }
 
 static void read_thread(struct record_session *s, __u32 tid)
@@ -299,7 +298,11 @@ static int take(void *context, unsigned int kind, uint64_t cycles, const void *p
 		add_thread(s, cycles, payload, true);
 		break;
 	case STATEDUMP_EXEC:
-		add_event(s, TSCT_STATEDUMP_EXEC, cycles, payload, (__u32)size);
+		record_statedump_add(s, TSCT_STATEDUMP_EXEC, cycles, payload, (__u32)size);
+		record_stacks_exec(s, (const char *)payload + sizeof(__u32));
+		break;
+	case STATEDUMP_STACK:
+		record_stacks_take(s, cycles, payload, size);
 		break;
 	case STATEDUMP_CGROUP:
 		memcpy(&id, payload, sizeof(id));
@@ -355,4 +358,5 @@ void record_statedump_close(struct record_session *s)
 	free(s->statedump.threads);
 	free(s->statedump.cgroups);
 	free(s->statedump.notes);
+	record_stacks_free(s->statedump.stacks);
 }

@@ -13,6 +13,8 @@
 
 #include <tsctrace/tsctrace.h>
 
+#include "record_stacks.h"
+
 struct known_thread;
 
 struct record_statedump {
@@ -26,6 +28,7 @@ struct record_statedump {
 	 * tsct_record, and the payload, aligned to 8 */
 	char *held;
 	size_t used, room;
+	struct record_stacks *stacks;	/* NULL: no stacks are recorded */
 	unsigned long lost;	/* number of events that are missing */
 	/* flag: threads of kernel events have other numbers than in this process's /proc */
 	bool other_numbers;
@@ -60,6 +63,11 @@ void record_statedump_poll(struct record_session *s, bool idle, bool is_last);
 
 /* Reads about a thread that waits for the embedded server. In the server's thread. */
 void record_statedump_on_thread(void *session, __u32 tid);
+
+/* Adds an event, which is written when there are files, and by the main thread. Called with
+ * the mutex locked. */
+void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
+			  const void *payload, __u32 len);
 
 void record_statedump_close(struct record_session *s);
 

@@ -300,7 +300,7 @@ static int take(struct tsct_export *x, const struct tsct_export_event *ev)
 	    r->seen[ev->def].index < 0)
 		return tsct_export_fail(x, -EBUSY, "the recording is still being written;"
 					" wait for its end");
-	err = note_gap(r, ev);
+	err = note_gap(r, ev) ?: report_flame_note(r, ev);
 	if (!err)
 		err = spans_note(r->tracker, r->threads, ev->e->location,
 				 r->origin_ns, ev, &taken);
@@ -348,6 +348,8 @@ int report_take(struct report *r)
 				sizeof(*r->gap_cursors));
 	if (!r->tracker || !r->gap_cursors)
 		err = -ENOMEM;
+	if (!err)
+		err = tsct_stacks_read(r->x.recording, &r->stacks);
 	if (!err)
 		err = begin_messages(r);
 	if (!err)

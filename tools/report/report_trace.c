@@ -122,7 +122,9 @@ static int put_page(struct job *j)
 	      " time\"></canvas></div>\n<p id=\"rates-legend\" class=\"legend\"></p>\n"
 	      "</section>\n", to);
 	report_tables(r, to);
-	err = report_sync_part(r, to);
+	err = report_flame_put(r, to);
+	if (!err)
+		err = report_sync_part(r, to);
 	if (!err)
 		err = report_data(r, to);
 	report_end(to, true);
@@ -209,6 +211,7 @@ static void free_report(struct report *r)
 	free(r->spans.at);
 	free(r->arrows.at);
 	report_strips_free(&r->strips);
+	report_flame_free(r);
 	tsct_message_matcher_free(r->sends);
 	tsct_message_matcher_free(r->early);
 	tsct_export_free(&r->x);

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "lib/export/export.h"
+#include "lib/statedump/stacks.h"
 #include "report_spans.h"
 
 #define RATE_BINS	512
@@ -94,6 +95,12 @@ struct strips {
 
 enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER };
 
+/* Events of a definition, by their stacks */
+struct stack_counts {
+	__u64 *events;		/* number of events, by index of the stack; NULL: none */
+	__u64 unknown;		/* number of events whose stack is unknown */
+};
+
 struct report {
 	struct tsct_export x;	/* state of the export; must be the first member:
 				 * callbacks cast its address to struct report * */
@@ -141,6 +148,8 @@ struct report {
 	struct gap_cursor *gap_cursors;	/* one cursor per stream and location */
 	struct gap *gaps;
 	__u32 nr_gaps, room_gaps;
+	struct tsct_stacks *stacks;
+	struct stack_counts *stack_counts;	/* by definition; NULL: no stacks */
 };
 
 static inline bool report_single(const struct report *r, __u32 def)
@@ -200,6 +209,12 @@ void bytes_put(struct bytes *bytes, const void *from, size_t len);
 void bytes_varint(struct bytes *bytes, __u64 value);
 /* Writes a signed integer: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ... */
 void bytes_zigzag(struct bytes *bytes, __s64 value);
+
+/* Flame graphs (report_flame.c): count the stack of an event; write the section, if there
+ * are stacks. Return 0 or -ENOMEM. */
+int report_flame_note(struct report *r, const struct tsct_export_event *ev);
+int report_flame_put(struct report *r, FILE *to);
+void report_flame_free(struct report *r);
 
 /* Write the page's summary and tables (report_tables.c). */
 void report_tables_head(struct report *r, FILE *to);

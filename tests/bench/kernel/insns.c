@@ -20,7 +20,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "../bench.h"
-#include "tools/bpf/kernel_filter.h"
+#include "tools/bpf/events.h"
 #include "insns.skel.h"
 
 #define RUNS		15

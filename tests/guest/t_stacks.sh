@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Stacks of kernel events, through the module and without it: known chains of the kernel's
+# functions, and of a program's, which is without frame pointers but for its first frame
+# guest-test: timeout=240 needs=btf
+# guest-test: files=build/tools/trace-ctl,build/examples/jobs
+set -eu
+cd "$(mktemp -d)"
+
+fail() { echo "$*"; head -n 20 err events 2>/dev/null; exit 1; }
+
+cat >work.sh <<'END'
+i=0
+while [ $i -lt 23 ]; do
+	/bin/hostname guest
+	i=$((i + 1))
+done
+/usr/bin/jobs 100000 2 >/dev/null
+END
+
+# Prints the number of events whose stack has two functions of the kernel in this order,
+# from the innermost to the outermost.
+chains() {	# DIR EVENT INNER OUTER
+	trace-ctl export -q -f folded -o - --event "$2" "$1" >folded ||
+		fail "export gave $?"
+	awk -v inner="$3" -v outer="$4" '
+		index($1, ";" inner) > index($1, outer) && index($1, outer) { n += $NF }
+		END { print n + 0 }' folded
+}
+
+check() {	# DIR
+	trace-ctl record --stack -e kprobe:__x64_sys_sethostname -e fentry:do_exit \
+		-e sched -e syscalls -e task:task_newtask -e uprobe:/usr/bin/jobs:main \
+		-o "$1" -- sh work.sh >out 2>err || fail "record $1 gave $?"
+	! grep -Eq 'missed|unknown' err || fail "events or stacks were missed"
+	n=$(chains "$1" __x64_sys_sethostname __x64_sys_sethostname_ do_syscall_64_)
+	[ "$n" = 23 ] || fail "$n stacks of a kprobe: $(cat folded)"
+	n=$(chains "$1" 'sys_sethostname/begin' syscall_trace_enter do_syscall_64_)
+	[ "$n" = 23 ] || fail "$n stacks of a system call: $(cat folded)"
+	n=$(chains "$1" do_exit do_exit_ do_syscall_64_)
+	[ "$n" -ge 24 ] || fail "$n stacks of fentry: $(cat folded)"
+	n=$(chains "$1" task_newtask copy_process_ do_syscall_64_)
+	[ "$n" -ge 24 ] || fail "$n stacks of a tracepoint: $(cat folded)"
+	n=$(chains "$1" sched_switch __schedule_ do_syscall_64_)
+	[ "$n" -ge 24 ] || fail "$n stacks of sched_switch: $(cat folded)"
+	! grep -q 'bpf_' folded || fail "frames of BPF: $(cat folded)"
+	trace-ctl dump "$1" --event main >events
+	[ "$(grep -c '^    main+0x0 (/usr/bin/jobs)$' events)" = 1 ] ||
+		fail "stack of a uprobe"
+}
+
+check module
+TSCTRACE_PROVIDER=embedded check stock
+
+# Stacks of some events only
+trace-ctl record --stack='sched_switch,kprobe:*hostname' -e sched -e syscalls \
+	-e kprobe:__x64_sys_sethostname -o some -- sh work.sh >out 2>err || fail "record"
+trace-ctl dump some >events
+grep -q 'sched_switch .* stack=0x' events && grep -q 'sethostname .*stack=0x' events ||
+	fail "no stacks of the selected events"
+! grep -q 'sys_execve/begin .* stack=' events || fail "stacks of other events"
+if trace-ctl record --stack=nothing -e sched -o none -- true 2>err; then
+	fail "a stack of no event"
+fi
+grep -q -- '--stack=nothing: no event of -e has this name' err || fail "no reason"

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+/* Stacks of a recording: their table, and names of functions by build id */
+#include <errno.h>
+#include <string.h>
+#include <sys/sendfile.h>
+
+#include "lib/statedump/stacks.h"
+#include "lib/statedump/statedump.h"
+#include "lib/statedump/symbolize.h"
+#include "recordings.h"
+
+static int dir;
+
+static void before(void)
+{
+	dir = make_dir();
+}
+
+static void after(void)
+{
+	drop_dir(dir);
+}
+
+/* A function whose place in this program's file is known */
+__attribute__((noinline)) int known_function(int n);
+int known_function(int n)
+{
+	return n * 3 + 1;
+}
+
+/* Finds the file offset of an address in this program, and its file. */
+static __u64 find_place(const void *address, char path[256])
+{
+	unsigned long begin, end, offset;
+	__u64 found = 0;
+	char line[512], name[256];
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %255s", &begin, &end, &offset,
+			   name) == 4 && (unsigned long)address - begin < end - begin) {
+			found = (unsigned long)address - begin + offset;
+			strcpy(path, name);
+		}
+	fclose(maps);
+	return found;
+}
+
+static void read_own_id(const char *path, char id[TSCT_BUILD_ID_TEXT])
+{
+	__u8 bytes[TSCT_BUILD_ID_MAX], again[TSCT_BUILD_ID_MAX];
+	int fd = open(path, O_RDONLY | O_CLOEXEC), len = tsct_build_id_read(fd, bytes);
+
+	ck_assert_int_gt(len, 0);
+	close(fd);
+	tsct_build_id_text(bytes, (size_t)len, id);
+	ck_assert_uint_eq(tsct_build_id_bytes(id, again), (size_t)len);
+	ck_assert_int_eq(memcmp(bytes, again, (size_t)len), 0);
+}
+
+START_TEST(test_names)
+{
+	struct tsct_symbolizer *s = tsct_symbolizer_new();
+	char path[256], id[TSCT_BUILD_ID_TEXT], other[TSCT_BUILD_ID_TEXT];
+	const __u64 place = find_place((const void *)known_function, path);
+	__u64 offset = 77;
+
+	read_own_id(path, id);
+	ck_assert_str_eq(tsct_symbolizer_find(s, path, id, place, &offset),
+			 "known_function");
+	ck_assert_uint_eq(offset, 0);
+	ck_assert_str_eq(tsct_symbolizer_find(s, path, id, place + 3, &offset),
+			 "known_function");
+	ck_assert_uint_eq(offset, 3);
+	/* Another build id, none, no such file, no ELF file, places that are not there */
+	strcpy(other, id);
+	other[5] = other[5] == '0' ? '1' : '0';
+	ck_assert_ptr_null(tsct_symbolizer_find(s, path, other, place, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, path, "", place, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, "/nonexistent", id, place, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, "/proc/self/maps", "", place, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, "/dev/zero", "", place, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, path, id, 1ULL << 40, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, path, id, UINT64_MAX, &offset));
+	tsct_symbolizer_free(s);
+}
+END_TEST
+
+/* ---- a recording with a statedump ------------------------------------------------- */
+
+static struct tsct_recording rec;
+static struct tsct_recording_writer *writer;
+static __u64 now;
+
+static void put_event(__u32 id, const void *payload, __u32 len)
+{
+	struct tsct_event event = { .id = id, .payload = payload, .len = len,
+				    .cycles = ++now };
+
+	ck_assert_int_eq(tsct_recording_writer_event(writer, rec.statedump, &event), 0);
+}
+
+static void put_frame(__u32 frame, __u64 address, const char *id, const char *file,
+		      const char *symbol)
+{
+	char payload[TSCT_STATEDUMP_BYTES_MAX];
+	__u32 len = 0;
+
+	tsct_statedump_put(payload, &len, &frame, sizeof(frame));
+	tsct_statedump_put(payload, &len, &address, sizeof(address));
+	tsct_statedump_put_text(payload, &len, id);
+	tsct_statedump_put_text(payload, &len, file);
+	tsct_statedump_put_text(payload, &len, symbol);
+	put_event(TSCT_STATEDUMP_FRAME, payload, len);
+}
+
+static void put_stack(__u64 number, __u8 kernel, const char *frames)
+{
+	char payload[TSCT_STATEDUMP_BYTES_MAX];
+	__u32 len = 0;
+
+	tsct_statedump_put(payload, &len, &number, sizeof(number));
+	tsct_statedump_put(payload, &len, &kernel, sizeof(kernel));
+	tsct_statedump_put_text(payload, &len, frames);
+	put_event(TSCT_STATEDUMP_STACK, payload, len);
+}
+
+static void begin_recording(void)
+{
+	make_recording(&rec, 1);
+	define(&rec, 1, 17, "probe", TSCT_KIND_INSTANT, "a:u32,stack:u64/x");
+	define(&rec, 0, 41, "users", TSCT_KIND_INSTANT, "stack:u64/x");
+	ck_assert_int_eq(tsct_statedump_add(&rec), 0);
+	ck_assert_int_eq(tsct_recording_writer_open(dir, &rec, &writer), 0);
+	now = rec.begin;
+}
+
+static const char *frame_text(struct tsct_stacks *s, const struct tsct_stack *stack, __u32 i)
+{
+	static char text[TSCT_STACK_FRAME_TEXT];
+
+	ck_assert_uint_lt(i, stack->nr);
+	tsct_stacks_text(s, stack->frames[i], text);
+	return text;
+}
+
+START_TEST(test_table)
+{
+	const struct tsct_stack *stack;
+	char path[256], id[TSCT_BUILD_ID_TEXT], expected[600];
+	const __u64 place = find_place((const void *)known_function, path);
+	struct tsct_stacks *s;
+
+	read_own_id(path, id);
+	begin_recording();
+	/* A stack may come before a frame of it; numbers that do not exist are left out. */
+	put_stack(7, 1, "3 1 2 999");
+	put_frame(1, place, id, path, "");
+	put_frame(2, 0x1234, "00", "/usr/bin/gone", "");
+	put_frame(3, UINT64_MAX - 5, "", "[kernel]", "schedule+0x1c");
+	put_frame(3, 1, "", "[kernel]", "second");
+	put_stack(7, 0, "1");
+	put_stack(8, 200, "");
+	put_stack(9, 255, "2 x 1");
+	ck_assert_int_eq(finish(writer), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, &s), 0);
+	ck_assert_uint_eq(tsct_stacks_count(s), 3);
+	ck_assert_uint_eq(tsct_stacks_count_frames(s), 3);
+	stack = tsct_stacks_find(s, 0, 7);
+	ck_assert_uint_eq(stack->nr, 3);
+	ck_assert_uint_eq(stack->nr_kernel, 1);
+	ck_assert_str_eq(frame_text(s, stack, 0), "schedule+0x1c ([kernel])");
+	snprintf(expected, sizeof(expected), "known_function+0x0 (%s)", path);
+	ck_assert_str_eq(frame_text(s, stack, 1), expected);
+	ck_assert_str_eq(frame_text(s, stack, 2), "[gone+0x1234]");
+	ck_assert_str_eq(tsct_stacks_name(s, stack->frames[2]), "[gone]");
+	ck_assert_uint_eq(tsct_stacks_find(s, 0, 8)->nr, 0);
+	ck_assert_uint_eq(tsct_stacks_find(s, 0, 9)->nr, 1);
+	ck_assert_uint_eq(tsct_stacks_find(s, 0, 9)->nr_kernel, 1);
+	ck_assert_ptr_null(tsct_stacks_find(s, 1, 7));
+	ck_assert_ptr_null(tsct_stacks_find(s, 0, 0));
+	tsct_stacks_free(s);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
+START_TEST(test_events)
+{
+	struct tsct_event event = { .id = 17, .len = 12, .cycles = 0 };
+	const struct { __u32 a; __u64 stack; } __attribute__((packed)) known = { 1, 7 },
+		unknown = { 1, 8 };
+	char why[256];
+	struct tsct_trace_event e;
+	struct tsct_stacks *s;
+	struct tsct_trace *trace;
+	unsigned int found = 0, has = 0;
+
+	begin_recording();
+	put_frame(1, 1, "", "", "f+0x1");
+	put_stack(7, 0, "1");
+	event.cycles = ++now;
+	event.payload = &known;
+	ck_assert_int_eq(tsct_recording_writer_event(writer, 1, &event), 0);
+	event.cycles = ++now;
+	event.payload = &unknown;
+	ck_assert_int_eq(tsct_recording_writer_event(writer, 1, &event), 0);
+	/* The field of a program's own event is no stack. */
+	event = (struct tsct_event) { .id = 41, .len = 8, .cycles = ++now,
+				      .payload = &known.stack };
+	ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
+	ck_assert_int_eq(finish(writer), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, &s), 0);
+	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why, sizeof(why)), 0);
+	while (tsct_trace_next(trace, &e) == 1) {
+		has += tsct_stacks_has(tsct_trace_recording(trace), &e);
+		found += tsct_stacks_of(s, tsct_trace_recording(trace), &e) != NULL;
+	}
+	ck_assert_uint_eq(has, 2);
+	ck_assert_uint_eq(found, 1);
+	tsct_trace_close(trace);
+	tsct_stacks_free(s);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
+START_TEST(test_many)
+{
+	char frames[64];
+	struct tsct_stacks *s;
+	__u32 i;
+
+	begin_recording();
+	for (i = 0; i < 20000; i++) {
+		put_frame(i, i, "", "[kernel]", "f+0x1");
+		snprintf(frames, sizeof(frames), "%u %u", i, i / 2);
+		put_stack(i * 0x9e3779b97f4a7c15ULL + 1, 2, frames);
+	}
+	ck_assert_int_eq(finish(writer), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, &s), 0);
+	ck_assert_uint_eq(tsct_stacks_count(s), 20000);
+	for (i = 0; i < 20000; i++) {
+		const struct tsct_stack *stack =
+			tsct_stacks_find(s, 0, i * 0x9e3779b97f4a7c15ULL + 1);
+
+		ck_assert_ptr_nonnull(stack);
+		ck_assert_uint_eq(stack->frames[0]->address, i);
+		ck_assert_uint_eq(stack->frames[1]->address, i / 2);
+	}
+	tsct_stacks_free(s);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
+/* A recording without a statedump has no stacks. */
+START_TEST(test_none)
+{
+	struct tsct_stacks *s;
+
+	make_recording(&rec, 1);
+	ck_assert_int_eq(tsct_recording_writer_open(dir, &rec, &writer), 0);
+	ck_assert_int_eq(finish(writer), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, &s), 0);
+	ck_assert_uint_eq(tsct_stacks_count(s), 0);
+	ck_assert_ptr_null(tsct_stacks_find(s, 0, 1));
+	tsct_stacks_free(s);
+	tsct_recording_free(&rec);
+	ck_assert_int_lt(tsct_stacks_read("/nonexistent", &s), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("stacks");
+	TCase *tc = add_case(s, "stacks", before, after);
+
+	tcase_add_test(tc, test_names);
+	tcase_add_test(tc, test_table);
+	tcase_add_test(tc, test_events);
+	tcase_add_test(tc, test_many);
+	tcase_add_test(tc, test_none);
+	return run_suite(s);
+}

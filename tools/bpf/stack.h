@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Stacks of events. An event holds a hash of its stack; the stack itself is sent to the
+ * recorder once, when its hash is new. Kernel frames are addresses. User frames are build
+ * id and offset in the file, so that processes of one program have the same stacks, or an
+ * address where the kernel cannot read the build id.
+ */
+#ifndef TSCT_BPF_STACK_H
+#define TSCT_BPF_STACK_H
+
+#include "buffers.h"
+
+/* Hashes of the stacks that were sent last; shared by all BPF programs */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, STACKS_SENT);
+	__type(key, u64);
+	__type(value, u8);
+} stacks SEC(".maps");
+
+/* State of hashing a stack. The verifier requires that it is on the BPF program's stack. */
+struct stack_hash {
+	const char *frames;
+	u64 kernel_bytes;	/* size of the kernel's frames, before those of the user */
+	u64 hash;
+	u64 status;		/* BPF_STACK_BUILD_ID_* of all user frames, combined */
+};
+
+static long hash_kernel_frame(u32 i, struct stack_hash *h)
+{
+	u64 at = (u64)i * 8;
+
+	opaque(at);
+	if (at > STACK_KERNEL_BYTES - 8)
+		return 1;
+	h->hash = hash64(h->hash, *(const u64 *)(h->frames + at));
+	return 0;
+}
+
+static long hash_user_frame(u32 i, struct stack_hash *h)
+{
+	u64 at = h->kernel_bytes + (u64)i * 32, hash = h->hash;
+	const u64 *words;
+
+	opaque(at);
+	if (at > STACK_KERNEL_BYTES + STACK_USER_BYTES - 32)
+		return 1;
+	words = (const u64 *)(h->frames + at);
+	h->status |= words[0] & (BPF_STACK_BUILD_ID_VALID | BPF_STACK_BUILD_ID_IP);
+	h->hash = hash64(hash64(hash64(hash64(hash, words[0]), words[1]), words[2]), words[3]);
+	return 0;
+}
+
+/*
+ * Returns the hash of frames, not 0. If there are addresses among the user frames, these
+ * are of one program in one process, so the hash is made different from that of others.
+ */
+static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user)
+{
+	struct stack_hash h = { .frames = frames, .kernel_bytes = kernel };
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	bpf_loop(kernel / 8, hash_kernel_frame, &h, 0);
+	bpf_loop(user / 32, hash_user_frame, &h, 0);
+	if (h.status & BPF_STACK_BUILD_ID_IP)
+		h.hash = hash64(hash64(h.hash, task->tgid), task->self_exec_id);
+	return h.hash ? h.hash : 1;
+}
+
+/* Sends a stack to the recorder, unless that was done before. */
+static __always_inline void send_stack(struct buffer *buffer, u64 stack, u64 size)
+{
+	const u8 sent = 1;
+
+	if (bpf_map_lookup_elem(&stacks, &stack))
+		return;
+	bpf_map_update_elem(&stacks, &stack, &sent, BPF_ANY);
+	/* With no room now, it is sent with the next event that has it. */
+	if (!emit_statedump(STATEDUMP_STACK, &buffer->record, size))
+		bpf_map_delete_elem(&stacks, &stack);
+}
+
+/* Returns the size of frames that bpf_get_stack() returned, bytes. */
+static __always_inline u64 frames_size(long size, u64 max)
+{
+	u64 bytes = size < 0 ? 0 : size;
+
+	opaque(bytes);
+	return bytes > max ? 0 : bytes;
+}
+
+static __always_inline u64 take_stack_in(void *context, struct buffer *buffer)
+{
+	struct stack_head *head = (void *)buffer->payload;
+	char *frames = buffer->payload + sizeof(*head);
+	u64 kernel, user, size;
+
+	kernel = frames_size(bpf_get_stack(context, frames, STACK_KERNEL_BYTES, 0),
+			     STACK_KERNEL_BYTES);
+	opaque(kernel);
+	if (kernel > STACK_KERNEL_BYTES)
+		return 0;
+	user = frames_size(bpf_get_stack(context, frames + kernel, STACK_USER_BYTES,
+					 BPF_F_USER_STACK | BPF_F_USER_BUILD_ID),
+			   STACK_USER_BYTES);
+	if (!kernel && !user)
+		return 0;
+	head->stack = hash_frames(frames, kernel, user);
+	head->tgid = bpf_get_current_pid_tgid() >> 32;
+	head->kernel_bytes = kernel;
+	head->user_bytes = user;
+	size = sizeof(*head) + kernel + user;
+	opaque(size);
+	if (size <= BUFFER_PAYLOAD)
+		send_stack(buffer, head->stack, size);
+	return head->stack;
+}
+
+/* Returns the hash of the stack, 0: there is none. @context: of the BPF program */
+static __always_inline u64 take_stack(void *context)
+{
+	struct buffer *buffer = find_buffer();
+	u64 stack;
+
+	if (!buffer) {
+		count_statedump_lost();
+		return 0;
+	}
+	stack = take_stack_in(context, buffer);
+	give_buffer(buffer);
+	return stack;
+}
+
+/* Appends the field `stack` to a payload of @at bytes, less than BUFFER_PAYLOAD. Returns
+ * the new size. Older verifiers do not know the limit of @at, but that of the mask. */
+static __always_inline u64 append_stack(struct buffer *buffer, u64 at, u64 stack)
+{
+	u64 place = at;
+
+	opaque(place);
+	place &= BUFFER_PAYLOAD - 1;
+	__builtin_memcpy(buffer->payload + place, &stack, sizeof(stack));
+	return at + sizeof(stack);
+}
+
+#endif /* TSCT_BPF_STACK_H */

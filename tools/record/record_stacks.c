@@ -1,0 +1,668 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linux/bpf.h>
+
+#include "cmd_record.h"
+#include "lib/statedump/statedump.h"
+#include "lib/statedump/symbolize.h"
+#include "record_stacks.h"
+#include "tools/bpf/events.h"
+
+#define USER_END	0x7fffffffffffULL	/* highest address of a program */
+#define KEPT_FILES	256	/* files that are kept open, at most */
+
+/* A function of the kernel */
+struct kernel_symbol {
+	__u64 address;
+	const char *name;
+	const char *module;	/* "[MODULE]"; NULL: the kernel itself */
+};
+
+/* A file with code */
+struct image {
+	char build_id[TSCT_BUILD_ID_TEXT];
+	char *path;
+	__u64 device, inode;
+	/* name by which only this process has access to the file, so it finds the functions;
+	 * "": readers of the recording find them by path and build id */
+	char only_here[32];
+};
+
+/* Mapping of code in a process */
+struct code_mapping {
+	__u64 begin, end, offset;
+	long image;		/* index; -1: none */
+	char name[64];		/* of a mapping without a file: "[vdso]" */
+};
+
+/* Numbers by keys of 64 bits, which are hashes, not 0 */
+struct number_table {
+	struct number { __u64 key; __u32 number; } *slots;
+	size_t nr, room;	/* room: a power of two */
+};
+
+struct record_stacks {
+	char *kallsyms;		/* text, to which the symbols point */
+	struct kernel_symbol *symbols;	/* by address */
+	size_t nr_symbols;
+	struct image *images;
+	size_t nr_images;
+	unsigned int nr_kept;
+	char **programs;	/* files that were executed, and not opened yet */
+	size_t nr_programs;
+	struct code_mapping *mappings;	/* of the process that was read last */
+	size_t nr_mappings;
+	__u32 mapped_tgid;
+	bool mapped;		/* the mappings could be read */
+	struct number_table frames, stacks;
+	__u32 nr_frames;
+	struct tsct_symbolizer *symbolizer;
+};
+
+/* ---- tables -------------------------------------------------------------- */
+
+static __u64 hash_add(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+static struct number *find_slot(const struct number_table *t, __u64 key)
+{
+	size_t at = key & (t->room - 1);
+
+	while (t->slots[at].key && t->slots[at].key != key)
+		at = (at + 1) & (t->room - 1);
+	return &t->slots[at];
+}
+
+/* Finds the slot of a key, or a free one, whose key the caller sets. NULL: no memory */
+static struct number *get_number(struct number_table *t, __u64 key)
+{
+	struct number_table more = { .nr = t->nr, .room = t->room ? 2 * t->room : 1024 };
+	size_t i;
+
+	if (2 * t->nr >= t->room) {
+		more.slots = calloc(more.room, sizeof(*more.slots));
+		if (!more.slots)
+			return NULL;
+		for (i = 0; i < t->room; i++)
+			if (t->slots[i].key)
+				*find_slot(&more, t->slots[i].key) = t->slots[i];
+		free(t->slots);
+		*t = more;
+	}
+	return find_slot(t, key);
+}
+
+/* Appends a zeroed element to an array. Returns it, or NULL. */
+static void *append(void **array, size_t *nr, size_t size)
+{
+	char *more = *array;
+
+	if (!(*nr & (*nr - 1)))		/* the array is full at each power of two */
+		more = realloc(*array, (*nr ? 2 * *nr : 1) * size);
+	if (!more)
+		return NULL;
+	*array = more;
+	return memset(more + size * (*nr)++, 0, size);
+}
+
+/* ---- functions of the kernel ------------------------------------------------ */
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct kernel_symbol *one = a, *two = b;
+
+	return one->address < two->address ? -1 : one->address > two->address;
+}
+
+static char *read_all(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *text = NULL;
+	size_t len = 0;
+
+	if (!file)
+		return NULL;
+	/* Up to a NUL: the whole file */
+	if (getdelim(&text, &len, '\0', file) < 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(file);
+	return text;
+}
+
+/* Reads a line "ADDRESS TYPE NAME[\t[MODULE]]", which it splits. */
+static void read_symbol(struct record_stacks *st, char *line)
+{
+	struct kernel_symbol *symbol;
+	char *name, *module, *end;
+	__u64 address = strtoull(line, &end, 16);
+
+	if (!address || end[0] != ' ' || !end[1] || end[2] != ' ' || !strchr("tTwW", end[1]))
+		return;
+	name = end + 3;
+	module = strchr(name, '\t');
+	if (module)
+		*module++ = '\0';
+	symbol = append((void **)&st->symbols, &st->nr_symbols, sizeof(*symbol));
+	if (symbol)
+		*symbol = (struct kernel_symbol) { address, name, module };
+}
+
+static void read_kallsyms(struct record_stacks *st)
+{
+	char *line, *next;
+
+	st->kallsyms = read_all("/proc/kallsyms");
+	for (line = st->kallsyms; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		read_symbol(st, line);
+	}
+	if (st->nr_symbols)
+		qsort(st->symbols, st->nr_symbols, sizeof(*st->symbols), compare_addresses);
+	else
+		record_error("--stack: functions of the kernel have no names: /proc/kallsyms "
+			     "shows no addresses; run as root, or set "
+			     "kernel.kptr_restrict to 0");
+}
+
+static const struct kernel_symbol *find_kernel(const struct record_stacks *st,
+					       __u64 address)
+{
+	size_t low = 0, high = st->nr_symbols, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (st->symbols[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &st->symbols[low - 1] : NULL;
+}
+
+/* Returns the number of frames at the top that are of the BPF program that took the
+ * stack, and of what called it. */
+static size_t count_own(const struct record_stacks *st, const __u64 *frames, size_t nr)
+{
+	static const char *const callers[] = {
+		"bpf_", "__bpf_", "__traceiter_", "perf_trace_", "trace_call_bpf",
+		"perf_call_bpf_enter", "perf_syscall_",
+	};
+	const struct kernel_symbol *symbol;
+	size_t i, k;
+
+	for (i = 0; i < nr; i++) {
+		symbol = find_kernel(st, frames[i]);
+		if (!symbol)
+			break;
+		/* The top frame of a kprobe is the function itself, whatever its name. */
+		if (!i && (!symbol->module || strcmp(symbol->module, "[bpf]")) &&
+		    strncmp(symbol->name, "perf_trace_", 11) &&
+		    strncmp(symbol->name, "perf_syscall_", 13) &&
+		    strncmp(symbol->name, "bpf_get_stack", 13))
+			break;
+		for (k = 0; k < sizeof(callers) / sizeof(*callers); k++)
+			if (!strncmp(symbol->name, callers[k], strlen(callers[k])))
+				break;
+		if (k == sizeof(callers) / sizeof(*callers))
+			break;
+	}
+	return i;
+}
+
+/* ---- files with code ----------------------------------------------------------- */
+
+/* Reads the build id of a file as text. Returns false if it cannot be read. */
+static bool read_build_id(int fd, char text[TSCT_BUILD_ID_TEXT])
+{
+	__u8 id[TSCT_BUILD_ID_MAX];
+	int len = tsct_build_id_read(fd, id);
+
+	if (len >= 0)
+		tsct_build_id_text(id, (size_t)len, text);
+	return len >= 0;
+}
+
+/* True if a reader of the recording on this system finds the same file by its path. */
+static bool is_found_by_path(const struct image *image)
+{
+	char text[TSCT_BUILD_ID_TEXT] = "";
+	int fd = open(image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool same;
+
+	if (fd < 0)
+		return false;
+	same = image->build_id[0] && read_build_id(fd, text) &&
+		!strcmp(text, image->build_id);
+	close(fd);
+	return same;
+}
+
+/* Adds an open file, which it closes. Returns its index, or -1. */
+static long add_image(struct record_stacks *st, int fd, const char *path)
+{
+	struct image *image;
+	struct stat stat;
+	char text[TSCT_BUILD_ID_TEXT];
+	size_t i;
+
+	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode) || !read_build_id(fd, text)) {
+		close(fd);
+		return -1;
+	}
+	for (i = 0; i < st->nr_images; i++) {
+		image = &st->images[i];
+		if (image->device == stat.st_dev && image->inode == stat.st_ino &&
+		    !strcmp(image->build_id, text)) {
+			close(fd);
+			return (long)i;
+		}
+	}
+	image = append((void **)&st->images, &st->nr_images, sizeof(*image));
+	if (image)
+		image->path = strdup(path);
+	if (!image || !image->path) {
+		st->nr_images -= image != NULL;
+		close(fd);
+		return -1;
+	}
+	strcpy(image->build_id, text);
+	image->device = stat.st_dev;
+	image->inode = stat.st_ino;
+	if (is_found_by_path(image) || st->nr_kept == KEPT_FILES) {
+		close(fd);
+	} else {
+		snprintf(image->only_here, sizeof(image->only_here), "/proc/self/fd/%d", fd);
+		st->nr_kept++;
+	}
+	return (long)st->nr_images - 1;
+}
+
+/* Opens the file of a mapping, also if its path is of another root or it was deleted. */
+static int open_mapped(__u32 tgid, __u64 begin, __u64 end, const char *path)
+{
+	char name[4200];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid,
+		 (uint64_t)begin, (uint64_t)end);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0)
+		return fd;
+	snprintf(name, sizeof(name), "/proc/%u/root%s", tgid, path);
+	return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* Reads a line "BEGIN-END PERMS OFFSET DEVICE INODE  PATH" of /proc/PID/maps. */
+static void read_mapping(struct record_stacks *st, __u32 tgid, const char *line)
+{
+	static const char deleted[] = " (deleted)";
+	uint64_t begin, end, offset;
+	struct code_mapping *m;
+	char perms[5], path[4100] = "";
+	size_t len;
+	int at = 0, fd;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*u %n", &begin, &end,
+		   perms, &offset, &at) < 4 || perms[2] != 'x')
+		return;
+	m = append((void **)&st->mappings, &st->nr_mappings, sizeof(*m));
+	if (!m)
+		return;
+	*m = (struct code_mapping) { begin, end, offset, -1, "" };
+	snprintf(path, sizeof(path), "%s", at ? line + at : "");
+	if (*path != '/') {
+		snprintf(m->name, sizeof(m->name), "%.60s", *path == '[' ? path : "[anon]");
+		return;
+	}
+	len = strlen(path);
+	if (len > sizeof(deleted) && !strcmp(path + len - sizeof(deleted) + 1, deleted))
+		path[len - sizeof(deleted) + 1] = '\0';
+	fd = open_mapped(tgid, begin, end, path);
+	m->image = fd >= 0 ? add_image(st, fd, path) : -1;
+	snprintf(m->name, sizeof(m->name), "%.60s", path);
+}
+
+/* Reads the mappings of a process; there are none if it has ended. */
+static void read_mappings(struct record_stacks *st, __u32 tgid)
+{
+	char path[32], *line = NULL;
+	size_t room = 0;
+	ssize_t len;
+	FILE *maps;
+
+	free(st->mappings);
+	st->mappings = NULL;
+	st->nr_mappings = 0;
+	st->mapped_tgid = tgid;
+	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
+	maps = fopen(path, "re");
+	while (maps && (len = getline(&line, &room, maps)) > 0) {
+		if (line[len - 1] == '\n')
+			line[len - 1] = '\0';
+		read_mapping(st, tgid, line);
+	}
+	st->mapped = st->nr_mappings > 0;
+	free(line);
+	if (maps)
+		fclose(maps);
+}
+
+/* Adds the files that were executed by processes which have ended. */
+static void open_programs(struct record_stacks *st)
+{
+	int fd;
+
+	while (st->nr_programs) {
+		fd = open(st->programs[--st->nr_programs], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd >= 0)
+			add_image(st, fd, st->programs[st->nr_programs]);
+		free(st->programs[st->nr_programs]);
+	}
+	free(st->programs);
+	st->programs = NULL;
+}
+
+static long search_image(const struct record_stacks *st, const char *build_id)
+{
+	size_t i;
+
+	for (i = 0; i < st->nr_images; i++)
+		if (!strcmp(st->images[i].build_id, build_id))
+			return (long)i;
+	return -1;
+}
+
+/* Returns the index of the file with a build id, which a process executes, or -1. */
+static long find_image(struct record_stacks *st, const char *build_id, __u32 tgid)
+{
+	long found = search_image(st, build_id);
+
+	if (found < 0 && st->mapped_tgid != tgid) {
+		read_mappings(st, tgid);
+		found = search_image(st, build_id);
+	}
+	if (found < 0 && st->nr_programs) {
+		open_programs(st);
+		found = search_image(st, build_id);
+	}
+	return found;
+}
+
+/* ---- frames ------------------------------------------------------------------- */
+
+/* A frame before it has a number */
+struct new_frame {
+	__u64 address;
+	const char *build_id, *file, *symbol;
+};
+
+/* Writes a frame that is not in the recording yet, and returns its number. */
+static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
+			  const struct new_frame *frame)
+{
+	struct record_stacks *st = s->statedump.stacks;
+	struct number *slot = get_number(&st->frames, key);
+	char payload[TSCT_STATEDUMP_BYTES_MAX];
+	__u32 len = 0, number = st->nr_frames;
+
+	if (slot && slot->key)
+		return slot->number;
+	if (slot) {
+		*slot = (struct number) { key, number };
+		st->frames.nr++;
+	}
+	st->nr_frames++;
+	tsct_statedump_put(payload, &len, &number, sizeof(number));
+	tsct_statedump_put(payload, &len, &frame->address, sizeof(frame->address));
+	tsct_statedump_put_text(payload, &len, frame->build_id);
+	tsct_statedump_put_text(payload, &len, frame->file);
+	tsct_statedump_put_text(payload, &len, frame->symbol);
+	record_statedump_add(s, TSCT_STATEDUMP_FRAME, cycles, payload, len);
+	return number;
+}
+
+static bool is_numbered(const struct record_stacks *st, __u64 key, __u32 *ret_number)
+{
+	const struct number *slot = st->frames.room ? find_slot(&st->frames, key) : NULL;
+
+	if (slot && slot->key)
+		*ret_number = slot->number;
+	return slot && slot->key;
+}
+
+static __u32 number_kernel(struct record_session *s, __u64 cycles, __u64 address)
+{
+	const struct kernel_symbol *symbol = find_kernel(s->statedump.stacks, address);
+	struct new_frame frame = { address, "", "[kernel]", "" };
+	char text[256];
+
+	if (symbol) {
+		snprintf(text, sizeof(text), "%s+0x%" PRIx64, symbol->name,
+			 (uint64_t)(address - symbol->address));
+		frame.symbol = text;
+		frame.file = symbol->module ? symbol->module : "[kernel]";
+	}
+	return number_frame(s, cycles, hash_add(1, address), &frame);
+}
+
+/* Finds the function of compiled code in the file that the runtime system of its language
+ * writes for perf: lines "BEGIN SIZE NAME", in hexadecimal. */
+static void find_jit(__u32 tgid, __u64 address, char *text, size_t size)
+{
+	char path[64], line[512], name[256];
+	uint64_t begin, length;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/root/tmp/perf-%u.map", tgid, tgid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %255[^\n]", &begin, &length,
+			   name) == 3 && address - begin < length)
+			snprintf(text, size, "%s+0x%" PRIx64, name,
+				 (uint64_t)(address - begin));
+	if (file)
+		fclose(file);
+}
+
+/* Numbers a frame at an offset in a file. */
+static __u32 number_in_image(struct record_session *s, __u64 cycles, long index,
+			     __u64 offset)
+{
+	struct record_stacks *st = s->statedump.stacks;
+	const struct image *image = &st->images[index];
+	struct new_frame frame = { offset, image->build_id, image->path, "" };
+	const __u64 key = hash_add(hash_add(2, (__u64)index), offset);
+	char text[1024];
+	const char *name;
+	__u64 from = 0;
+	__u32 number;
+
+	if (is_numbered(st, key, &number))
+		return number;
+	name = image->only_here[0] ? tsct_symbolizer_find(st->symbolizer, image->only_here,
+				image->build_id, offset, &from) : NULL;
+	if (name) {
+		snprintf(text, sizeof(text), "%.1000s+0x%" PRIx64, name, (uint64_t)from);
+		frame.symbol = text;
+	}
+	return number_frame(s, cycles, key, &frame);
+}
+
+/* Numbers a frame of which the address is known only. Returns false if it is no place of
+ * code: the stack has ended before. */
+static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
+			   __u64 address, __u32 *ret_number)
+{
+	struct record_stacks *st = s->statedump.stacks;
+	struct new_frame frame = { address, "", "", "" };
+	const struct code_mapping *m;
+	char text[512] = "";
+
+	if (address > USER_END)
+		return false;
+	if (st->mapped_tgid != tgid)
+		read_mappings(st, tgid);
+	for (m = st->mappings; m < st->mappings + st->nr_mappings; m++) {
+		if (address < m->begin || address >= m->end)
+			continue;
+		if (m->image >= 0) {
+			*ret_number = number_in_image(s, cycles, m->image,
+						      address - m->begin + m->offset);
+			return true;
+		}
+		frame.file = m->name;
+		if (*m->name == '[')
+			find_jit(tgid, address, text, sizeof(text));
+		if (!strcmp(m->name, "[vdso]"))
+			frame.address = address - m->begin;
+		frame.symbol = text;
+		break;
+	}
+	if (st->mapped && m == st->mappings + st->nr_mappings)
+		return false;
+	*ret_number = number_frame(s, cycles, hash_add(hash_add(3, tgid), address), &frame);
+	return true;
+}
+
+/* Numbers a frame of the program. Returns false if the stack has ended before. */
+static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
+			const struct bpf_stack_build_id *from, bool is_caller,
+			__u32 *ret_number)
+{
+	struct record_stacks *st = s->statedump.stacks;
+	const __u64 offset = from->offset - is_caller;
+	char build_id[TSCT_BUILD_ID_TEXT];
+	struct new_frame frame = { offset, build_id, "", "" };
+	size_t len = sizeof(from->build_id);
+	long image;
+
+	if (from->status != BPF_STACK_BUILD_ID_VALID)
+		return number_address(s, cycles, tgid, offset, ret_number);
+	/* The kernel takes an address in no mapping for one of the next mapping. */
+	if (offset > INT64_MAX)
+		return false;
+	while (len && !from->build_id[len - 1])
+		len--;		/* the kernel fills short ones with zeros */
+	tsct_build_id_text(from->build_id, len, build_id);
+	image = find_image(st, build_id, tgid);
+	*ret_number = image >= 0 ? number_in_image(s, cycles, image, offset) :
+		number_frame(s, cycles, hash_add(hash_add(4, hash_add(
+			*(const __u64 *)from->build_id, offset)), 0), &frame);
+	return true;
+}
+
+/* ---- stacks -------------------------------------------------------------------- */
+
+void record_stacks_take(struct record_session *s, __u64 cycles, const void *payload,
+			size_t size)
+{
+	struct record_stacks *st = s->statedump.stacks;
+	const struct stack_head *head = payload;
+	const __u64 *kernel = (const __u64 *)(head + 1);
+	const struct bpf_stack_build_id *user;
+	char out[TSCT_STATEDUMP_BYTES_MAX], text[4096] = "";
+	size_t nr_kernel, nr_user, own, i, at = 0;
+	struct number *slot;
+	__u32 number, len = 0;
+	__u8 nr;
+
+	if (!st || size < sizeof(*head) ||
+	    size < sizeof(*head) + head->kernel_bytes + head->user_bytes)
+		return;
+	slot = get_number(&st->stacks, head->stack);
+	if (!slot || slot->key)
+		return;
+	slot->key = head->stack;
+	st->stacks.nr++;
+	st->mapped_tgid = 0;	/* the mappings of any process may have changed */
+	nr_kernel = head->kernel_bytes / 8;
+	nr_user = head->user_bytes / sizeof(*user);
+	user = (const void *)(kernel + nr_kernel);
+	own = count_own(st, kernel, nr_kernel);
+	/* The call that a return address follows is before it. */
+	for (i = own; i < nr_kernel; i++)
+		at += (size_t)sprintf(text + at, "%s%u", at ? " " : "",
+				      number_kernel(s, cycles, kernel[i] - (i > 0)));
+	for (i = 0; i < nr_user && number_user(s, cycles, head->tgid, &user[i], i > 0,
+					       &number); i++)
+		at += (size_t)sprintf(text + at, "%s%u", at ? " " : "", number);
+	nr = (__u8)(nr_kernel - own);
+	tsct_statedump_put(out, &len, &head->stack, sizeof(head->stack));
+	tsct_statedump_put(out, &len, &nr, sizeof(nr));
+	tsct_statedump_put_text(out, &len, text);
+	record_statedump_add(s, TSCT_STATEDUMP_STACK, cycles, out, len);
+}
+
+void record_stacks_exec(struct record_session *s, const char *filename)
+{
+	struct record_stacks *st = s->statedump.stacks;
+	/* A relative path may be meant in another directory: the build id shows that. */
+	char *path = st ? realpath(filename, NULL) : NULL, **program = NULL;
+	bool known = !path;
+	size_t i;
+
+	for (i = 0; !known && i < st->nr_programs; i++)
+		known = !strcmp(st->programs[i], path);
+	for (i = 0; !known && i < st->nr_images; i++)
+		known = !strcmp(st->images[i].path, path);
+	if (!known)
+		program = append((void **)&st->programs, &st->nr_programs, sizeof(*program));
+	if (program)
+		*program = path;
+	else
+		free(path);
+}
+
+int record_stacks_open(struct record_session *s)
+{
+	struct record_stacks *st = calloc(1, sizeof(*st));
+
+	if (!st)
+		return -ENOMEM;
+	st->symbolizer = tsct_symbolizer_new();
+	if (!st->symbolizer) {
+		free(st);
+		return -ENOMEM;
+	}
+	read_kallsyms(st);
+	/* The libraries of this process are those of many others. */
+	read_mappings(st, (__u32)getpid());
+	s->statedump.stacks = st;
+	return 0;
+}
+
+void record_stacks_free(struct record_stacks *st)
+{
+	size_t i;
+
+	if (!st)
+		return;
+	for (i = 0; i < st->nr_images; i++)
+		free(st->images[i].path);
+	while (st->nr_programs)
+		free(st->programs[--st->nr_programs]);
+	tsct_symbolizer_free(st->symbolizer);
+	free(st->programs);
+	free(st->images);
+	free(st->mappings);
+	free(st->symbols);
+	free(st->kallsyms);
+	free(st->frames.slots);
+	free(st->stacks.slots);
+	free(st);
+}
