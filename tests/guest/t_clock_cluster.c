@@ -96,9 +96,9 @@ static void try_refused(void)
 static void try_wrong_successors(const struct tsct_clock_set *set)
 {
 	will_not(ETIME, drop_piece(s), s->cluster.base_ns++);
-	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE), s->cluster.base_ns++,
+	will_not(EINVAL, continue_cluster(s, SECOND / 10, ONE), s->cluster.base_ns++,
 		 s->cluster_prev.base_ns++);
-	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE), s->cluster.base_ns--,
+	will_not(EINVAL, continue_cluster(s, SECOND / 10, ONE), s->cluster.base_ns--,
 		 s->cluster_prev.base_ns--);
 	will_not(ETIME, continue_cluster(s, 0, ONE));
 	will_not(ETIME, continue_cluster(s, 1, ONE));
@@ -107,12 +107,12 @@ static void try_wrong_successors(const struct tsct_clock_set *set)
 		 s->cluster_status = TSCT_STATUS_UNKNOWN);
 	will_not(ESTALE, s->cluster_epoch--);
 	/* a cluster_prev that was never published */
-	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE),
+	will_not(EINVAL, continue_cluster(s, SECOND / 10, ONE),
 		 s->cluster_prev.error_ps--);
-	will_not(EINVAL, continue_cluster(s, SECOND / 100, ONE),
+	will_not(EINVAL, continue_cluster(s, SECOND / 10, ONE),
 		 s->cluster_prev.base_cycles--, s->cluster_prev.base_ns--);
 	/* A new epoch of CLOCK_REALTIME does not permit a step of cluster time. */
-	will_not(EINVAL, s->epoch++, continue_cluster(s, SECOND / 100, ONE),
+	will_not(EINVAL, s->epoch++, continue_cluster(s, SECOND / 10, ONE),
 		 s->cluster.base_ns += 5, s->cluster_prev.base_ns += 5);
 	will_not(ETIME, drop_piece(s), s->epoch++, s->cluster.base_ns += 5);
 }
