@@ -193,8 +193,10 @@ static void flush_kernel_events(struct record_session *s)
 
 	do {
 		moved = kernel_source_flush(s->source);
+		/* Rings of programs are read up to the recording's end, later: events
+		 * after it would be recorded on some CPUs only. */
 		if (!s->o->flight)
-			tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX, &taken);
+			tsct_drain_pass(s->drains[s->nr_programs], UINT64_MAX, &taken);
 	} while (moved > 0);
 	missing = kernel_source_missing(s->source);
 	if (moved < 0 || missing)
