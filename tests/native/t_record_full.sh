@@ -13,8 +13,8 @@ check_kept() {	# DIR
 	says 'LOST: .*unwritten [1-9]'
 	run 3 dump "$1"
 	[ "$(wc -l <"$work/out")" -gt 100 ] || fail "too few events in the recording"
-	babeltrace2 "$1" -c sink.utils.counter 2>/dev/null |
-		grep "^ *$(wc -l <"$work/out") Event" >/dev/null || fail "babeltrace2"
+	[ "$(babeltrace2 "$1" 2>/dev/null | without_statedump | wc -l)" = \
+		"$(wc -l <"$work/out")" ] || fail "babeltrace2"
 }
 
 status=0
@@ -82,8 +82,8 @@ shows "^all  *$emitted "
 says "$refused events were lost while recording: full $refused"
 run 3 dump -n 1 "$work/c"
 # babeltrace2 counts as many recorded and lost events as the program.
-babeltrace2 "$work/c" -c sink.utils.counter >"$work/out" 2>&1
-shows "^ *$emitted Event messages\$"
+[ "$(babeltrace2 "$work/c" 2>/dev/null | without_statedump | wc -l)" = "$emitted" ] ||
+	fail "babeltrace2 counts other events"
 babeltrace2 "$work/c" 2>&1 >/dev/null |
 	sed -n 's/.*Tracer discarded \([0-9]*\) event.*/\1/p' |
 	awk -v want="$refused" '{ n += $1 } END { exit n != want }' ||
