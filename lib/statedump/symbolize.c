@@ -2,11 +2,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <elfutils/libdwelf.h>
@@ -91,20 +93,40 @@ int tsct_build_id_read(int fd, __u8 build_id[TSCT_BUILD_ID_MAX])
 	return ret;
 }
 
+int tsct_code_file_open(int root, const char *path)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	char name[32];
+	struct stat st;
+	int place, fd = -1;
+
+	place = root < 0 ? open(path, O_PATH | O_CLOEXEC) :
+		(int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	if (place < 0)
+		return -1;
+	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	close(place);
+	return fd;
+}
+
 /* Opens a regular file, and checks that it has the build id. Returns a descriptor, or
  * -1. */
 static int open_file(const char *path, const char *build_id)
 {
-	/* No path of a recording may make this process wait, as for a FIFO. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), len = -1;
+	/* Paths that are not absolute come from no recorder. */
+	int fd = *path == '/' ? tsct_code_file_open(-1, path) : -1, len;
 	char text[TSCT_BUILD_ID_TEXT];
 	__u8 id[TSCT_BUILD_ID_MAX];
-	struct stat st;
 
 	if (fd < 0)
 		return -1;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		len = tsct_build_id_read(fd, id);
+	len = tsct_build_id_read(fd, id);
 	if (len >= 0) {
 		tsct_build_id_text(id, (size_t)len, text);
 		if (!strcmp(text, build_id))

@@ -34,6 +34,15 @@ void tsct_symbolizer_free(struct tsct_symbolizer *symbolizer);
 const char *tsct_symbolizer_find(struct tsct_symbolizer *symbolizer, const char *path,
 				 const char *build_id, __u64 offset, __u64 *ret_offset);
 
+/*
+ * tsct_code_file_open - open a regular file whose path somebody else has chosen
+ * @root: directory in which its path and symbolic links are resolved; -1: "/"
+ *
+ * Opens no device and no FIFO, as that alone has effects. Returns a descriptor to read, or
+ * -1.
+ */
+int tsct_code_file_open(int root, const char *path);
+
 /* Reads the build id of a file. Returns its length in bytes, 0: none, or -errno: no ELF
  * file, or not readable. */
 int tsct_build_id_read(int fd, __u8 build_id[TSCT_BUILD_ID_MAX]);

@@ -223,13 +223,16 @@ sleep 2
 kill -STOP $pid
 ./chain 1 14
 kill -CONT $pid
-sleep 1
-./chain 1 14
-sleep 1
+# A stack for which there was no room is sent with the next event that has it.
+for ((i = 0; i < 3; i++)); do
+	sleep 1.5
+	./chain 1 14
+done
+sleep 1.5
 kill -INT $pid
 wait $pid || [ $? = 3 ] || fail "record full"
 grep -q 'about threads or stacks missing' err || fail "no lost stacks"
-expect full sys_getppid/begin . 32768
+expect full sys_getppid/begin . 65536
 expect full sys_getppid/begin '\[unknown\]' 0
 
 # --- two nodes ------------------------------------------------------------------

@@ -7,12 +7,14 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "lib/client/gettime.h"
 #include "lib/core/port.h"
 #include "statedump_ring.h"
 #include "tools/bpf/events.h"
 #include "tools/common/monotonic.h"
 
 #define RING_BYTES	(4U << 20)
+#define PUMP_NS		5000000	/* time after which a pass ends, so that rings are drained */
 
 struct statedump_ring {
 	const struct tsct_clock *clock;
@@ -21,7 +23,7 @@ struct statedump_ring {
 	int map, lost_map;
 	__u64 *lost;		/* mapped */
 	/* of the present call of statedump_ring_pump() */
-	bool is_current;	/* the lines in `monotonic` are those of now */
+	__s64 until_ns;		/* CLOCK_MONOTONIC */
 	statedump_take *take;
 	void *context;
 };
@@ -38,7 +40,6 @@ static int update(struct statedump_ring *ring)
 	monotonic_read(ring->clock, &now);
 	monotonic_update(&ring->monotonic, segments,
 			 nr < MONOTONIC_LINES / 2 ? nr : MONOTONIC_LINES / 2, &now);
-	ring->is_current = true;
 	return 0;
 }
 
@@ -46,25 +47,26 @@ static int take(void *context, void *data, size_t size)
 {
 	struct statedump_ring *ring = context;
 	const struct record *record = data;
-	int err = ring->is_current ? 0 : update(ring);
+	int err = ring->take(ring->context, record->id,
+			     monotonic_to_cycles(&ring->monotonic, record->monotonic_ns),
+			     record + 1, size - sizeof(*record));
 
-	if (err)
-		return err;
-	return ring->take(ring->context, record->id,
-			  monotonic_to_cycles(&ring->monotonic, record->monotonic_ns),
-			  record + 1, size - sizeof(*record));
+	/* The record is taken in any case. */
+	return err ?: tsct_monotonic_ns() > ring->until_ns ? -EBUSY : 0;
 }
 
 int statedump_ring_pump(struct statedump_ring *ring, statedump_take *take_record,
 			void *context)
 {
-	int nr;
+	int nr = update(ring);
 
-	ring->is_current = false;
+	if (nr)
+		return nr == -EAGAIN ? 0 : nr;
+	ring->until_ns = tsct_monotonic_ns() + PUMP_NS;
 	ring->take = take_record;
 	ring->context = context;
 	nr = ring_buffer__consume(ring->buffer);
-	return nr == -EAGAIN || nr > 0 ? 0 : nr;
+	return nr == -EBUSY ? 1 : nr > 0 ? 0 : nr;
 }
 
 int statedump_ring_open(const struct tsct_clock *clock, struct statedump_ring **ret)

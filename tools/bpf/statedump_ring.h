@@ -24,10 +24,10 @@ int statedump_ring_map(const struct statedump_ring *ring);
 int statedump_ring_lost_map(const struct statedump_ring *ring);
 
 /*
- * statedump_ring_pump - take the records that are in the ring buffer
+ * statedump_ring_pump - take the records that are in the ring buffer, for up to 5 ms
  *
- * Returns 0, the error of @take, or -errno. While the clock has no params, the records stay
- * where they are.
+ * Returns 0, 1: there may be more, the error of @take, or -errno. While the clock has no
+ * params, the records stay where they are.
  */
 int statedump_ring_pump(struct statedump_ring *ring, statedump_take *take, void *context);
 

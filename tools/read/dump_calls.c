@@ -22,7 +22,8 @@ struct open_call {
 	char *text;
 	size_t len, room;
 	__s64 begin_ns;
-	const struct tsct_stack *stack;		/* NULL: none */
+	__u32 node;
+	__u64 stack;		/* number of its stack in the recording; 0: none */
 };
 
 /* Why a call that was interrupted by a signal begins again, by its error */
@@ -74,6 +75,13 @@ static struct open_call *find_open(struct dump *d, const struct tsct_trace_event
 	return &d->open[t->index];
 }
 
+/* The table of stacks may have been read again since the call began. */
+static int put_stack(struct dump *d, const struct open_call *o)
+{
+	return dump_stack_add(d, o->stack && d->stacks ?
+			      tsct_stacks_find(d->stacks, o->node, o->stack) : NULL);
+}
+
 /* Prints the line of a call whose end was not recorded. */
 static int put_unfinished(struct dump *d, struct open_call *o)
 {
@@ -82,7 +90,7 @@ static int put_unfinished(struct dump *d, struct open_call *o)
 	o->call = NULL;
 	return tsct_event_text_put(&d->lines, o->text, o->len) ?:
 		tsct_event_text_put(&d->lines, unfinished, sizeof(unfinished) - 1) ?:
-		dump_stack_add(d, o->stack);
+		put_stack(d, o);
 }
 
 /* Keeps the text of an open call. */
@@ -111,6 +119,7 @@ static int begin_call(struct dump *d, struct open_call *o, const struct tsct_sys
 		TSCT_SYSCALL_ARGS * (size_t)TSCT_SYSCALL_TEXT_MAX;
 	const size_t before = d->lines.len;
 	char *text = malloc(room), *end;
+	struct tsct_value v;
 	int err;
 
 	if (!text)
@@ -126,7 +135,9 @@ static int begin_call(struct dump *d, struct open_call *o, const struct tsct_sys
 	if (err)
 		return err;
 	o->call = call;
-	o->stack = dump_stack_of(d, e);
+	o->node = e->node;
+	o->stack = dump_stack_of(d, e) && tsct_value_find(e, "stack", &v) ?
+		(__u64)tsct_value_integer(&v) : 0;
 	o->begin_ns = ns;
 	err = keep(o, d->lines.text + before, d->lines.len - before);
 	d->lines.len = before;
@@ -176,7 +187,7 @@ static int end_call(struct dump *d, struct open_call *o, const struct tsct_sysca
 	text[len++] = '\n';
 	err = err ?: tsct_event_text_put(&d->lines, text, len);
 	if (o->call == call)
-		err = err ?: dump_stack_add(d, o->stack);
+		err = err ?: put_stack(d, o);
 	o->call = NULL;
 	return err;
 }

@@ -326,8 +326,9 @@ void record_session_close(struct record_session *s)
 		tsct_channel_close(s->channels[i]);
 	}
 	tsct_recording_writer_close(s->writer);
-	tsct_clock_close(s->clock);
+	/* The server's thread uses the clock. */
 	tsct_server_stop(s->server);
+	tsct_clock_close(s->clock);
 	record_statedump_close(s);
 	if (s->server_dir[0])
 		rmdir(s->server_dir);

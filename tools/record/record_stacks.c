@@ -65,6 +65,7 @@ struct record_stacks {
 	struct number_table frames, stacks;
 	__u32 nr_frames;
 	struct tsct_symbolizer *symbolizer;
+	bool other_numbers;	/* /proc numbers processes in another way than BPF */
 };
 
 /* ---- tables -------------------------------------------------------------- */
@@ -241,13 +242,12 @@ static bool read_build_id(int fd, char text[TSCT_BUILD_ID_TEXT])
 static bool is_found_by_path(const struct image *image)
 {
 	char text[TSCT_BUILD_ID_TEXT] = "";
-	int fd = open(image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = image->build_id[0] ? tsct_code_file_open(-1, image->path) : -1;
 	bool same;
 
 	if (fd < 0)
 		return false;
-	same = image->build_id[0] && read_build_id(fd, text) &&
-		!strcmp(text, image->build_id);
+	same = read_build_id(fd, text) && !strcmp(text, image->build_id);
 	close(fd);
 	return same;
 }
@@ -292,19 +292,30 @@ static long add_image(struct record_stacks *st, int fd, const char *path)
 	return (long)st->nr_images - 1;
 }
 
+/* Opens the root directory of a process. Returns a descriptor or -1. */
+static int open_root(__u32 tgid)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "/proc/%u/root", tgid);
+	return open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 /* Opens the file of a mapping, also if its path is of another root or it was deleted. */
 static int open_mapped(__u32 tgid, __u64 begin, __u64 end, const char *path)
 {
-	char name[4200];
-	int fd;
+	char name[96];
+	int fd, root;
 
 	snprintf(name, sizeof(name), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid,
 		 (uint64_t)begin, (uint64_t)end);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0)
-		return fd;
-	snprintf(name, sizeof(name), "/proc/%u/root%s", tgid, path);
-	return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = tsct_code_file_open(-1, name);
+	root = fd < 0 ? open_root(tgid) : -1;
+	if (root >= 0) {
+		fd = tsct_code_file_open(root, path);
+		close(root);
+	}
+	return fd;
 }
 
 /* Reads a line "BEGIN-END PERMS OFFSET DEVICE INODE  PATH" of /proc/PID/maps. */
@@ -337,7 +348,8 @@ static void read_mapping(struct record_stacks *st, __u32 tgid, const char *line)
 	snprintf(m->name, sizeof(m->name), "%.60s", path);
 }
 
-/* Reads the mappings of a process; there are none if it has ended. */
+/* Reads the mappings of a process; there are none if it has ended, or if /proc numbers
+ * processes in another way. */
 static void read_mappings(struct record_stacks *st, __u32 tgid)
 {
 	char path[32], *line = NULL;
@@ -350,7 +362,7 @@ static void read_mappings(struct record_stacks *st, __u32 tgid)
 	st->nr_mappings = 0;
 	st->mapped_tgid = tgid;
 	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
-	maps = fopen(path, "re");
+	maps = st->other_numbers ? NULL : fopen(path, "re");
 	while (maps && (len = getline(&line, &room, maps)) > 0) {
 		if (line[len - 1] == '\n')
 			line[len - 1] = '\0';
@@ -368,7 +380,7 @@ static void open_programs(struct record_stacks *st)
 	int fd;
 
 	while (st->nr_programs) {
-		fd = open(st->programs[--st->nr_programs], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		fd = tsct_code_file_open(-1, st->programs[--st->nr_programs]);
 		if (fd >= 0)
 			add_image(st, fd, st->programs[st->nr_programs]);
 		free(st->programs[st->nr_programs]);
@@ -460,16 +472,30 @@ static __u32 number_kernel(struct record_session *s, __u64 cycles, __u64 address
 	return number_frame(s, cycles, hash_add(1, address), &frame);
 }
 
+#define JIT_MAP_MAX	(64 << 20)	/* largest such file that is read, bytes */
+
 /* Finds the function of compiled code in the file that the runtime system of its language
  * writes for perf: lines "BEGIN SIZE NAME", in hexadecimal. */
 static void find_jit(__u32 tgid, __u64 address, char *text, size_t size)
 {
+	int root = open_root(tgid), fd = -1;
 	char path[64], line[512], name[256];
 	uint64_t begin, length;
-	FILE *file;
+	struct stat st, owner;
+	FILE *file = NULL;
 
-	snprintf(path, sizeof(path), "/proc/%u/root/tmp/perf-%u.map", tgid, tgid);
-	file = fopen(path, "re");
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", tgid);
+	if (root >= 0) {
+		fd = tsct_code_file_open(root, path);
+		close(root);
+	}
+	snprintf(path, sizeof(path), "/proc/%u", tgid);
+	/* Anybody may write to /tmp. */
+	if (fd >= 0 && !fstat(fd, &st) && st.st_size <= JIT_MAP_MAX && !stat(path, &owner) &&
+	    (st.st_uid == owner.st_uid || !st.st_uid))
+		file = fdopen(fd, "r");
+	if (fd >= 0 && !file)
+		close(fd);
 	while (file && fgets(line, sizeof(line), file))
 		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %255[^\n]", &begin, &length,
 			   name) == 3 && address - begin < length)
@@ -509,12 +535,15 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 			   __u64 address, __u32 *ret_number)
 {
 	struct record_stacks *st = s->statedump.stacks;
+	const __u64 key = hash_add(hash_add(3, tgid), address);
 	struct new_frame frame = { address, "", "", "" };
 	const struct code_mapping *m;
 	char text[512] = "";
 
 	if (address > USER_END)
 		return false;
+	if (is_numbered(st, key, ret_number))
+		return true;
 	if (st->mapped_tgid != tgid)
 		read_mappings(st, tgid);
 	for (m = st->mappings; m < st->mappings + st->nr_mappings; m++) {
@@ -535,7 +564,7 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 	}
 	if (st->mapped && m == st->mappings + st->nr_mappings)
 		return false;
-	*ret_number = number_frame(s, cycles, hash_add(hash_add(3, tgid), address), &frame);
+	*ret_number = number_frame(s, cycles, key, &frame);
 	return true;
 }
 
@@ -584,6 +613,7 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 	if (!st || size < sizeof(*head) ||
 	    size < sizeof(*head) + head->kernel_bytes + head->user_bytes)
 		return;
+	st->other_numbers = s->statedump.other_numbers;
 	slot = get_number(&st->stacks, head->stack);
 	if (!slot || slot->key)
 		return;

@@ -314,13 +314,19 @@ static int take(void *context, unsigned int kind, uint64_t cycles, const void *p
 	return 0;
 }
 
+#define LAST_PASSES	1000	/* of 5 ms each */
+
 void record_statedump_poll(struct record_session *s, bool idle, bool is_last)
 {
 	const __u64 now = tsct_clock_cycles(s->clock);
+	int passes;
 
 	if (s->source) {
 		pthread_mutex_lock(&s->statedump.lock);
-		kernel_source_statedump(s->source, take, s);
+		/* The last pass takes all, but ends while stacks are made without end. */
+		for (passes = is_last ? LAST_PASSES : 1; passes; passes--)
+			if (kernel_source_statedump(s->source, take, s) != 1)
+				break;
 		pthread_mutex_unlock(&s->statedump.lock);
 	}
 	if (!s->statedump.other_numbers)
