@@ -133,7 +133,5 @@ babeltrace_events() {	# DIR
 	without_statedump <"$work/bt" | wc -l
 }
 
-# Leaves out the events that the recorder itself wrote, from the text of babeltrace.
-without_statedump() {
-	grep -aEv ' (thread|exec|cgroup|frame|stack): \{' || true
-}
+# shellcheck source=tests/native/statedump.sh
+. "$(dirname "${BASH_SOURCE[0]}")/statedump.sh"

@@ -6,6 +6,8 @@
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"
+# shellcheck source=tests/native/statedump.sh
+. "$(dirname "$0")/statedump.sh"
 compile samplecheck
 unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 

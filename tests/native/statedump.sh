@@ -1,0 +1,6 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: MIT
+# Leaves out the events that the recorder itself wrote, from the text of babeltrace.
+without_statedump() {
+	grep -aEv ' (thread|exec|cgroup|frame|stack): \{' || true
+}
