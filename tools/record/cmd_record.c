@@ -212,6 +212,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	__u64 taken = 0;
 	unsigned int i;
 	int err = 0;
+	bool more;		/* the statedump's ring buffer is not empty yet */
 
 	if (!s->o->flight)
 		record_priority_raise();
@@ -231,12 +232,12 @@ static int run_loop(struct record_session *s, struct record_child *child)
 		if (!err && !s->o->flight)
 			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
 					       &taken);
-		record_statedump_poll(s, taken < MANY_EVENTS, false);
+		more = record_statedump_poll(s, taken < MANY_EVENTS, false);
 		if (!err)
 			err = do_periodic_work(s, &last);
-		if (!err && s->o->flight)
+		if (!err && !more && s->o->flight)
 			usleep(FLIGHT_US);
-		else if (!err)
+		else if (!err && !more)
 			wait_for_events(&waiter, taken);
 		if (child->running && (!taken || child_ended))
 			record_child_look(s, child->pid);

@@ -242,7 +242,9 @@ int record_session_end(struct record_session *s)
 		s->missed = kernel_source_missed(s->source);
 		kernel_source_limited(s->source, add_limited, s);
 	}
-	record_statedump_poll(s, true, false);
+	/* The programs are detached: this ends. */
+	while (record_statedump_poll(s, true, false))
+		;
 	if (s->source) {
 		s->statedump.lost += kernel_source_statedump_lost(s->source);
 		flush_kernel_events(s);

@@ -314,29 +314,25 @@ static int take(void *context, unsigned int kind, uint64_t cycles, const void *p
 	return 0;
 }
 
-#define LAST_PASSES	1000	/* of 5 ms each */
-
-void record_statedump_poll(struct record_session *s, bool idle, bool is_last)
+bool record_statedump_poll(struct record_session *s, bool idle, bool is_last)
 {
 	const __u64 now = tsct_clock_cycles(s->clock);
-	int passes;
+	bool more = false;
 
 	if (s->source) {
 		pthread_mutex_lock(&s->statedump.lock);
-		/* The last pass takes all, but ends while stacks are made without end. */
-		for (passes = is_last ? LAST_PASSES : 1; passes; passes--)
-			if (kernel_source_statedump(s->source, take, s) != 1)
-				break;
+		more = kernel_source_statedump(s->source, take, s) == 1;
 		pthread_mutex_unlock(&s->statedump.lock);
 	}
 	if (!s->statedump.other_numbers)
 		read_noted(s, idle);
 	if (!s->writer)
-		return;
+		return more;
 	pthread_mutex_lock(&s->statedump.lock);
-	/* What comes later may be earlier than the present time, but not than `now`. */
+	/* Events that are added later may be before the present time, but not before `now`. */
 	write_events(s, is_last ? UINT64_MAX : now);
 	pthread_mutex_unlock(&s->statedump.lock);
+	return more;
 }
 
 /* ---- begin and end -------------------------------------------------------------- */

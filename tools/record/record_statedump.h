@@ -56,10 +56,11 @@ void record_statedump_cgroups(struct record_session *s);
  * @idle: there is time to read about all threads that have written events
  * @is_last: nothing comes afterwards
  *
- * Called after each pass over the rings, and once between kernel_source_stop() and
- * kernel_source_close().
+ * Called after each pass over the rings, and, until it returns false, between
+ * kernel_source_stop() and kernel_source_close(). Returns true if there is more: a call
+ * reads records of BPF programs for 5 ms only.
  */
-void record_statedump_poll(struct record_session *s, bool idle, bool is_last);
+bool record_statedump_poll(struct record_session *s, bool idle, bool is_last);
 
 /* Reads about a thread that waits for the embedded server. In the server's thread. */
 void record_statedump_on_thread(void *session, __u32 tid);
