@@ -553,6 +553,17 @@ int tsct_recording_add_statedump(struct tsct_recording *rec, const char *name)
 	return 0;
 }
 
+void tsct_recording_unused_name(const struct tsct_recording *rec, char *name)
+{
+	__u32 i = 0;
+
+	while (i < tsct_recording_plain_classes(rec))
+		if (!strcmp(rec->streams[i++].name, name)) {
+			strcat(name, "_");
+			i = 0;
+		}
+}
+
 int tsct_recording_add_sync(struct tsct_recording *rec, const char *name)
 {
 	int err = rec->merged ? -EINVAL : alloc_stream(rec, name);

@@ -492,6 +492,10 @@ static inline __u32 tsct_recording_classes(const struct tsct_recording *rec)
 	return tsct_recording_plain_classes(rec) + tsct_recording_has_samples(rec);
 }
 
+/* Appends underscores to a name until no stream class but that of the samples has it. The
+ * caller's array has room for TSCT_STREAMS_MAX + 1 of them. */
+void tsct_recording_unused_name(const struct tsct_recording *rec, char *name);
+
 /* Returns the stream class of sync samples, which must be there. */
 static inline struct tsct_stream_class *
 tsct_recording_samples_class(const struct tsct_recording *rec)

@@ -29,15 +29,9 @@ int tsct_recording_add_samples(struct tsct_recording *rec)
 {
 	char name[TSCT_STREAMS_MAX + 8] = "sync";
 	struct tsct_event_def def;
-	__u32 i = 0;
 	int err;
 
-	/* Underscores are added to the name until no channel has the same name. */
-	while (i < tsct_recording_plain_classes(rec))
-		if (!strcmp(rec->streams[i++].name, name)) {
-			strcat(name, "_");
-			i = 0;
-		}
+	tsct_recording_unused_name(rec, name);
 	err = tsct_recording_add_sync(rec, name);
 	if (!err)
 		err = tsct_event_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT,

@@ -184,8 +184,7 @@ static int find_or_add_class(struct tsct_merge *m, const struct merge_in *in,
 	/* A kernel's and a program's channel may have the same name, but need different
 	 * files: underscores are appended to the name of the channel added later. */
 	strcpy(name, from->name);
-	while (find_name(m, name) >= 0)
-		strcat(name, "_");
+	tsct_recording_unused_name(&m->result, name);
 	ret = tsct_recording_add_stream(&m->result, name);
 	if (ret < 0)
 		return merge_fail(m, ret, ret == -EINVAL ? "%s: channel '%s':"
@@ -226,8 +225,7 @@ static int map_statedumps(struct tsct_merge *m)
 	struct merge_in *in;
 	int err = 0;
 
-	while (find_name(m, name) >= 0)
-		strcat(name, "_");
+	tsct_recording_unused_name(&m->result, name);
 	for (in = m->in; in < m->in + m->nr && !err; in++) {
 		if (!in->info.rec->statedump)
 			continue;

@@ -4,18 +4,9 @@
 #include <string.h>
 
 #include "identity.h"
-#include "lib/ctf/trace_reader.h"
 
 /* Start times differ by less than this if they are of one thread: /proc rounds them. */
 #define SAME_START_NS	10000000ULL
-
-static __u64 integer(const struct tsct_trace_event *e, const char *name)
-{
-	struct tsct_value value;
-
-	return tsct_value_find(e, name, &value) && tsct_value_is_integer(&value) ?
-		(__u64)tsct_value_integer(&value) : 0;
-}
 
 /* Makes room for one more element behind @nr. Returns 0 or -ENOMEM. */
 static int grow(void *array, size_t nr, size_t size)
@@ -40,13 +31,13 @@ static int add_thread(struct tsct_identity *identity, const struct tsct_trace_ev
 		return -ENOMEM;
 	t = &identity->threads[identity->nr_threads++];
 	*t = (struct tsct_identity_thread) { .node = e->node, .tick = e->tick };
-	t->state.tid = (__u32)integer(e, "tid");
-	t->state.tgid = (__u32)integer(e, "tgid");
-	t->state.start_ns = integer(e, "start_ns");
-	t->state.ns_tid = (__u32)integer(e, "ns_tid");
-	t->state.ns_tgid = (__u32)integer(e, "ns_tgid");
-	t->state.pid_ns = (__u32)integer(e, "pid_ns");
-	t->state.cgroup = integer(e, "cgroup");
+	t->state.tid = (__u32)tsct_statedump_integer(e, "tid");
+	t->state.tgid = (__u32)tsct_statedump_integer(e, "tgid");
+	t->state.start_ns = tsct_statedump_integer(e, "start_ns");
+	t->state.ns_tid = (__u32)tsct_statedump_integer(e, "ns_tid");
+	t->state.ns_tgid = (__u32)tsct_statedump_integer(e, "ns_tgid");
+	t->state.pid_ns = (__u32)tsct_statedump_integer(e, "pid_ns");
+	t->state.cgroup = tsct_statedump_integer(e, "cgroup");
 	if (tsct_value_find(e, "name", &name) && tsct_value_is_text(&name))
 		memcpy(t->state.name, name.at, name.size < 16 ? name.size : 16);
 	memcpy(t->name, t->state.name, 16);
@@ -63,7 +54,7 @@ static int add_cgroup(struct tsct_identity *identity, const struct tsct_trace_ev
 	if (grow(&identity->cgroups, identity->nr_cgroups, sizeof(*c)))
 		return -ENOMEM;
 	c = &identity->cgroups[identity->nr_cgroups];
-	*c = (struct tsct_identity_cgroup) { .node = e->node, .id = integer(e, "cgroup") };
+	*c = (struct tsct_identity_cgroup) { .node = e->node, .id = tsct_statedump_integer(e, "cgroup") };
 	c->path = strndup((const char *)path.at, tsct_value_text_len(&path));
 	identity->nr_cgroups += !!c->path;
 	return c->path ? 0 : -ENOMEM;
@@ -80,7 +71,7 @@ static int by_thread(const void *a, const void *b)
 	return (x->tick > y->tick) - (x->tick < y->tick);
 }
 
-/* Tells threads apart that had the same tid one after the other. */
+/* Distinguishes threads that had the same tid one after the other. */
 static void number_lives(struct tsct_identity *identity)
 {
 	struct tsct_identity_thread *t = identity->threads;
@@ -97,22 +88,18 @@ static void number_lives(struct tsct_identity *identity)
 	}
 }
 
+static int take(void *identity, const struct tsct_trace_event *e)
+{
+	return !strcmp(e->def->name, "thread") ? add_thread(identity, e) :
+		!strcmp(e->def->name, "cgroup") ? add_cgroup(identity, e) : 0;
+}
+
 int tsct_identity_read(const char *dir, struct tsct_identity *ret)
 {
-	struct tsct_trace_event event;
-	struct tsct_trace *trace;
-	char why[256];
 	int err;
 
 	*ret = (struct tsct_identity) { .nr_threads = 0 };
-	err = tsct_trace_open(dir, NULL, NULL, &trace, why, sizeof(why));
-	if (err)
-		return err;
-	tsct_trace_select(trace, TSCT_TRACE_STATEDUMP);
-	while (!err && (err = tsct_trace_next(trace, &event)) == 1)
-		err = !strcmp(event.def->name, "thread") ? add_thread(ret, &event) :
-			!strcmp(event.def->name, "cgroup") ? add_cgroup(ret, &event) : 0;
-	tsct_trace_close(trace);
+	err = tsct_statedump_read(dir, take, ret);
 	if (err)
 		tsct_identity_free(ret);
 	else if (ret->nr_threads)

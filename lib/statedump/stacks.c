@@ -82,14 +82,6 @@ static int add_entry(struct stack_table *t, __u32 node, __u64 number, void **ele
 
 /* ---- reading ----------------------------------------------------------- */
 
-static __u64 integer_of(const struct tsct_trace_event *e, const char *name)
-{
-	struct tsct_value v;
-
-	return tsct_value_find(e, name, &v) && tsct_value_is_integer(&v) ?
-		(__u64)tsct_value_integer(&v) : 0;
-}
-
 /* Returns the text of a field, which has a NUL, in the event's memory. */
 static const char *text_of(const struct tsct_trace_event *e, const char *name)
 {
@@ -115,7 +107,7 @@ static int read_frame(struct tsct_stacks *s, const struct tsct_trace_event *e)
 	char *text;
 	int err;
 
-	err = add_entry(&s->frame_table, e->node, integer_of(e, "frame"),
+	err = add_entry(&s->frame_table, e->node, tsct_statedump_integer(e, "frame"),
 			(void **)&s->frames, sizeof(*s->frames));
 	if (err != 1)
 		return err;
@@ -126,7 +118,7 @@ static int read_frame(struct tsct_stacks *s, const struct tsct_trace_event *e)
 		return -ENOMEM;
 	text = (char *)(f + 1);
 	f->index = s->frame_table.nr - 1;
-	f->address = integer_of(e, "address");
+	f->address = tsct_statedump_integer(e, "address");
 	f->build_id = copy_text(&text, build_id);
 	f->file = copy_text(&text, file);
 	f->symbol = copy_text(&text, symbol);
@@ -151,7 +143,7 @@ static struct tsct_stack_frame *find_frame(const struct tsct_stacks *s, __u32 no
 static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
 {
 	const char *numbers = text_of(e, "frames");
-	const __u64 kernel = integer_of(e, "kernel"), number = integer_of(e, "stack");
+	const __u64 kernel = tsct_statedump_integer(e, "kernel"), number = tsct_statedump_integer(e, "stack");
 	struct tsct_stack *stack;
 	int err;
 
@@ -188,39 +180,24 @@ static int find_frames(const struct tsct_stacks *s, struct tsct_stack *stack)
 	return 0;
 }
 
-static int read_all(struct tsct_stacks *s, struct tsct_trace *trace)
+static int take(void *stacks, const struct tsct_trace_event *e)
 {
-	struct tsct_trace_event e;
-	int err = 0;
-	__u32 i;
-
-	tsct_trace_select(trace, TSCT_TRACE_STATEDUMP);
-	while (!err && (err = tsct_trace_next(trace, &e)) == 1) {
-		err = 0;
-		if (!strcmp(e.def->name, "frame"))
-			err = read_frame(s, &e);
-		else if (!strcmp(e.def->name, "stack"))
-			err = read_stack(s, &e);
-	}
-	for (i = 0; i < s->stack_table.nr && !err; i++)
-		err = find_frames(s, &s->stacks[i]);
-	return err;
+	return !strcmp(e->def->name, "frame") ? read_frame(stacks, e) :
+		!strcmp(e->def->name, "stack") ? read_stack(stacks, e) : 0;
 }
 
 int tsct_stacks_read(const char *dir, struct tsct_stacks **ret_stacks)
 {
 	struct tsct_stacks *s = calloc(1, sizeof(*s));
-	struct tsct_trace *trace = NULL;
-	char why[256];
 	int err = -ENOMEM;
+	__u32 i;
 
 	if (s)
 		s->symbolizer = tsct_symbolizer_new();
 	if (s && s->symbolizer)
-		err = tsct_trace_open(dir, NULL, NULL, &trace, why, sizeof(why));
-	if (!err)
-		err = read_all(s, trace);
-	tsct_trace_close(trace);
+		err = tsct_statedump_read(dir, take, s);
+	for (i = 0; !err && i < s->stack_table.nr; i++)
+		err = find_frames(s, &s->stacks[i]);
 	if (err)
 		tsct_stacks_free(s);
 	else
@@ -290,7 +267,7 @@ const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *s,
 					const struct tsct_trace_event *e)
 {
 	return tsct_stacks_has(rec, e) ?
-		tsct_stacks_find(s, e->node, integer_of(e, "stack")) : NULL;
+		tsct_stacks_find(s, e->node, tsct_statedump_integer(e, "stack")) : NULL;
 }
 
 const char *tsct_stacks_name(struct tsct_stacks *s, struct tsct_stack_frame *f)
@@ -300,7 +277,7 @@ const char *tsct_stacks_name(struct tsct_stacks *s, struct tsct_stack_frame *f)
 	if (f->is_asked)
 		return f->name;
 	f->is_asked = true;
-	/* Only a build id tells whether a file of this system is that of the recording. */
+	/* Only a build id identifies a file of this system as that of the recording. */
 	if (*f->build_id)
 		f->name = tsct_symbolizer_find(s->symbolizer, f->file, f->build_id,
 					       f->address, &f->offset);

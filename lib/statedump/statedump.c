@@ -18,15 +18,10 @@ int tsct_statedump_add(struct tsct_recording *rec)
 {
 	char name[TSCT_STREAMS_MAX + 16] = "statedump";
 	struct tsct_event_def def;
-	__u32 i = 0;
+	__u32 i;
 	int err;
 
-	/* Underscores are added to the name until no channel has the same name. */
-	while (i < rec->nr_streams)
-		if (!strcmp(rec->streams[i++].name, name)) {
-			strcat(name, "_");
-			i = 0;
-		}
+	tsct_recording_unused_name(rec, name);
 	err = tsct_recording_add_statedump(rec, name);
 	for (i = 0; !err && i < sizeof(events) / sizeof(*events); i++) {
 		err = tsct_event_def_parse(events[i].name, TSCT_KIND_INSTANT,
@@ -35,6 +30,33 @@ int tsct_statedump_add(struct tsct_recording *rec)
 		err = err ? err : tsct_recording_add_def(rec, rec->statedump, &def);
 	}
 	return err;
+}
+
+int tsct_statedump_read(const char *dir,
+			int (*take)(void *context, const struct tsct_trace_event *event),
+			void *context)
+{
+	struct tsct_trace_event event;
+	struct tsct_trace *trace;
+	char why[256];
+	int err;
+
+	err = tsct_trace_open(dir, NULL, NULL, &trace, why, sizeof(why));
+	if (err)
+		return err;
+	tsct_trace_select(trace, TSCT_TRACE_STATEDUMP);
+	while (!err && (err = tsct_trace_next(trace, &event)) == 1)
+		err = take(context, &event);
+	tsct_trace_close(trace);
+	return err;
+}
+
+__u64 tsct_statedump_integer(const struct tsct_trace_event *event, const char *name)
+{
+	struct tsct_value value;
+
+	return tsct_value_find(event, name, &value) && tsct_value_is_integer(&value) ?
+		(__u64)tsct_value_integer(&value) : 0;
 }
 
 void tsct_statedump_put(void *payload, __u32 *len, const void *value, __u32 size)

@@ -8,7 +8,7 @@
 #ifndef TSCT_STATEDUMP_H
 #define TSCT_STATEDUMP_H
 
-#include "lib/ctf/recording.h"
+#include "lib/ctf/trace_reader.h"
 
 /* Events of the statedump, with the IDs that a recorder gives them */
 enum tsct_statedump_id {
@@ -67,6 +67,19 @@ _Static_assert(sizeof(struct tsct_statedump_thread) == 52, "thread");
  * Returns 0 or -errno.
  */
 int tsct_statedump_add(struct tsct_recording *rec);
+
+/*
+ * tsct_statedump_read - read the statedump of the recording in @dir
+ * @take: called for each event; returns 0 or an error, which ends the reading
+ *
+ * Returns 0, the error of @take, or -errno of opening the recording.
+ */
+int tsct_statedump_read(const char *dir,
+			int (*take)(void *context, const struct tsct_trace_event *event),
+			void *context);
+
+/* Returns the value of an integer field; 0: the event has no such field. */
+__u64 tsct_statedump_integer(const struct tsct_trace_event *event, const char *name);
 
 /* Append a number or a text to the payload of an event, of which *len bytes are used. A
  * text is cut off where TSCT_STATEDUMP_BYTES_MAX ends. */

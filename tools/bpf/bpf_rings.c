@@ -156,17 +156,13 @@ static int pump_cpu(struct bpf_rings *rings, unsigned int number, __u64 until)
 
 int bpf_rings_pump(struct bpf_rings *rings, bool last)
 {
-	struct tsct_clock_segment segments[MONOTONIC_LINES / 2];
 	struct monotonic_reading now;
 	unsigned int cpu;
 	int nr, moved = 0;
 
-	nr = tsct_clock_segments(rings->clock, segments, MONOTONIC_LINES / 2);
+	nr = monotonic_follow(&rings->monotonic, rings->clock, &now);
 	if (nr <= 0)
 		return nr;
-	monotonic_read(rings->clock, &now);
-	monotonic_update(&rings->monotonic, segments,
-			 nr < MONOTONIC_LINES / 2 ? nr : MONOTONIC_LINES / 2, &now);
 	for (cpu = 0; cpu < rings->nr_cpus; cpu++) {
 		nr = pump_cpu(rings, cpu, last ? UINT64_MAX : now.ns - HOLD_NS);
 		if (nr < 0)

@@ -39,9 +39,6 @@
 #define MODULE_BTF	"/sys/kernel/btf/tsctrace"
 #define LOCKDOWN	"/sys/kernel/security/lockdown"
 
-/* Inode number of the initial pid namespace, part of the kernel's ABI */
-#define INITIAL_PID_NAMESPACE 0xeffffffcU
-
 BPF_OPEN(kernel)
 BPF_OPEN(net)
 BPF_OPEN(tasks)

@@ -28,21 +28,6 @@ struct statedump_ring {
 	void *context;
 };
 
-/* Takes over the lines of the clock. Returns 0, or -EAGAIN if it has none yet. */
-static int update(struct statedump_ring *ring)
-{
-	struct tsct_clock_segment segments[MONOTONIC_LINES / 2];
-	struct monotonic_reading now;
-	int nr = tsct_clock_segments(ring->clock, segments, MONOTONIC_LINES / 2);
-
-	if (nr <= 0)
-		return nr ? nr : -EAGAIN;
-	monotonic_read(ring->clock, &now);
-	monotonic_update(&ring->monotonic, segments,
-			 nr < MONOTONIC_LINES / 2 ? nr : MONOTONIC_LINES / 2, &now);
-	return 0;
-}
-
 static int take(void *context, void *data, size_t size)
 {
 	struct statedump_ring *ring = context;
@@ -58,9 +43,10 @@ static int take(void *context, void *data, size_t size)
 int statedump_ring_pump(struct statedump_ring *ring, statedump_take *take_record,
 			void *context)
 {
-	int nr = update(ring);
+	struct monotonic_reading now;
+	int nr = monotonic_follow(&ring->monotonic, ring->clock, &now);
 
-	if (nr)
+	if (nr <= 0)
 		return nr == -EAGAIN ? 0 : nr;
 	ring->until_ns = tsct_monotonic_ns() + PUMP_NS;
 	ring->take = take_record;

@@ -114,6 +114,20 @@ void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segm
 							    m->offset_ns);
 }
 
+int monotonic_follow(struct monotonic *m, const struct tsct_clock *clock,
+		     struct monotonic_reading *ret_now)
+{
+	struct tsct_clock_segment segments[MONOTONIC_LINES / 2];
+	int nr = tsct_clock_segments(clock, segments, MONOTONIC_LINES / 2);
+
+	if (nr <= 0)
+		return nr;
+	monotonic_read(clock, ret_now);
+	monotonic_update(m, segments, nr < MONOTONIC_LINES / 2 ? nr : MONOTONIC_LINES / 2,
+			 ret_now);
+	return 1;
+}
+
 uint64_t monotonic_to_cycles(const struct monotonic *m, uint64_t ns)
 {
 	const struct monotonic_line *line = &m->lines[m->nr_lines - 1];

@@ -55,6 +55,15 @@ void monotonic_read(const struct tsct_clock *clock, struct monotonic_reading *re
 void monotonic_update(struct monotonic *m, const struct tsct_clock_segment *segments,
 		      unsigned int nr, const struct monotonic_reading *now);
 
+/*
+ * monotonic_follow - read the clocks and take over the present lines of the clock
+ * @ret_now: the readings
+ *
+ * Returns 1; 0: the clock has no lines yet; or -errno, as tsct_clock_segments().
+ */
+int monotonic_follow(struct monotonic *m, const struct tsct_clock *clock,
+		     struct monotonic_reading *ret_now);
+
 /* Returns the counter value at a time of CLOCK_MONOTONIC, by the line in force then. */
 uint64_t monotonic_to_cycles(const struct monotonic *m, uint64_t ns);
 

@@ -8,8 +8,6 @@
 
 #include "proc_thread.h"
 
-#define CGROUPS	"/sys/fs/cgroup"
-
 /* Reads the begin of a file of a thread. Returns its size, and puts a NUL behind it; 0: it
  * cannot be read. */
 static size_t read_file(int dir, const char *name, char *text, size_t size)

@@ -8,6 +8,8 @@
 
 #include "lib/statedump/statedump.h"
 
+#define CGROUPS	"/sys/fs/cgroup"	/* the hierarchy of cgroups of version 2 */
+
 /*
  * proc_thread_read - read the state of a thread
  * @path: receives the path of the thread's cgroup of version 2; "": unknown

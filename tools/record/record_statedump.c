@@ -17,7 +17,6 @@
 #include "tools/bpf/events.h"
 
 #define HELD_MAX	(64U << 20)	/* limit of what a flight recorder holds, bytes */
-#define CGROUPS		"/sys/fs/cgroup"
 /* /proc has start times in units of 10 ms. */
 #define START_SLACK_NS	10000000ULL
 /* time between readings about a thread, ns */
@@ -26,8 +25,6 @@
  * more than a pass takes */
 #define READ_NS		20000000LL
 #define READ_BUSY_NS	1000000LL
-/* Inode number of the initial pid namespace, part of the kernel's ABI */
-#define INITIAL_PID_NAMESPACE 0xeffffffcU
 
 /* ---- events ------------------------------------------------------------------ */
 
@@ -285,7 +282,7 @@ static void read_noted(struct record_session *s, bool idle)
 	}
 }
 
-/* ---- what BPF programs report -------------------------------------------------- */
+/* ---- records of BPF programs --------------------------------------------------- */
 
 static int take(void *context, unsigned int kind, uint64_t cycles, const void *payload,
 		size_t size)
