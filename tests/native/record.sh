@@ -126,6 +126,15 @@ number() {	# NAME FILE
 	grep -o "\"$1\": *-\{0,1\}[0-9.]*" "$2" | head -n 1 | sed 's/.*: *//'
 }
 
+# Skips the test where kernel events are not permitted: they need the rights of root, and a
+# kernel that has them.
+needs_kernel_events() {
+	TSCTRACE_PROVIDER=embedded "$ctl" record -q -e sys_enter -o "$work/probe" -- true \
+		2>"$work/err" && return
+	echo "kernel events: $(tail -n 1 "$work/err")"
+	exit 77
+}
+
 # Prints the number of events that babeltrace2 reads; fails if it prints warnings.
 babeltrace_events() {	# DIR
 	babeltrace2 "$1" >"$work/bt" 2>"$work/bt-err" || fail "babeltrace2 $1"

@@ -10,11 +10,7 @@
 export TSCTRACE_PROVIDER=embedded
 cd "$work"
 
-# Kernel events need the rights of root, and a kernel that permits them.
-if ! "$ctl" record -q -e sys_enter -o probe -- true 2>err; then
-	echo "kernel events: $(tail -n 1 err)"
-	exit 77
-fi
+needs_kernel_events
 
 compile() {	# OUTPUT ARGUMENT...
 	local to=$1

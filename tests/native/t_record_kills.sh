@@ -12,10 +12,7 @@
 export TSCTRACE_PROVIDER=daemon
 PATH=$PATH:/usr/sbin
 cd "$work"
-if ! TSCTRACE_PROVIDER=embedded "$ctl" record -q -e sys_enter -o probe -- true 2>err; then
-	echo "kernel events: $(tail -n 1 err)"
-	exit 77
-fi
+needs_kernel_events
 RANDOM=${SEED:-$((RANDOM + 1))}
 echo "seed ${SEED:-random}; ${KILLS:=9} kills"
 

@@ -9,10 +9,7 @@
 export TSCTRACE_PROVIDER=embedded
 cd "$work"
 
-if ! "$ctl" record -q -e sys_enter -o probe -- true 2>err; then
-	echo "kernel events: $(tail -n 1 err)"
-	exit 77
-fi
+needs_kernel_events
 
 cat >chain.c <<'END'
 #include <stdlib.h>

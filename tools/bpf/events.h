@@ -19,6 +19,13 @@ typedef __s32 s32;
 typedef __s64 s64;
 typedef __u64 u64;
 
+/* Hash of several words: of a first value and a word, then of that hash and the next word */
+static inline __attribute__((always_inline)) u64 hash64(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
 /*
  * Header of an event in a ring buffer of BPF. It has the layout of struct tsct_record,
  * but a time of CLOCK_MONOTONIC in place of cycles.

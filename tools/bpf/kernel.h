@@ -262,12 +262,6 @@ struct pcpu_hot {
  */
 #define opaque(value)	asm volatile("" : "+r"(value))
 
-static __always_inline u64 hash64(u64 hash, u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
-
 /*
  * Writes an event into the ring buffer of this CPU, or counts it as lost. Programs that
  * interrupt this one on the same CPU may do the same at any point.

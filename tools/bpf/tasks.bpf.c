@@ -64,6 +64,17 @@ static __always_inline void report_thread(const struct task_struct *task,
 	emit_statedump(STATEDUMP_THREAD, &all.record, sizeof(all.e));
 }
 
+/* Reports @head bytes of payload and the text @from, which is copied to @to, behind them. */
+static __always_inline void report_text(u32 kind, struct record *record, u64 head, char *to,
+					const char *from)
+{
+	u64 size = bpf_probe_read_kernel_str(to, STRING_MAX, from);
+
+	opaque(size);
+	if (size <= STRING_MAX)
+		emit_statedump(kind, record, head + size);
+}
+
 static __always_inline bool is_wanted(u32 tgid)
 {
 	return filter.all_processes || bpf_map_lookup_elem(&tracked, &tgid);
@@ -92,18 +103,12 @@ int BPF_PROG(report_exec, struct task_struct *task, int old_tid,
 	     struct linux_binprm *binprm)
 {
 	struct exec_record all;
-	u64 size;
-	long len;
 
 	if (!is_wanted(task->tgid))
 		return 0;
 	all.tgid = task->tgid;
-	len = bpf_probe_read_kernel_str(all.filename, sizeof(all.filename),
-					binprm->filename);
-	size = len;
-	opaque(size);
-	if (size <= sizeof(all.filename))
-		emit_statedump(STATEDUMP_EXEC, &all.record, sizeof(all.tgid) + size);
+	report_text(STATEDUMP_EXEC, &all.record, sizeof(all.tgid), all.filename,
+		    binprm->filename);
 	return 0;
 }
 
@@ -111,17 +116,11 @@ SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(report_cgroup, struct cgroup *made, const char *path)
 {
 	struct cgroup_record all;
-	u64 size;
-	long len;
 
 	if (BPF_CORE_READ(made, root, hierarchy_id) != DEFAULT_HIERARCHY)
 		return 0;
 	all.id = BPF_CORE_READ(made, kn, id);
-	len = bpf_probe_read_kernel_str(all.path, sizeof(all.path), path);
-	size = len;
-	opaque(size);
-	if (size <= sizeof(all.path))
-		emit_statedump(STATEDUMP_CGROUP, &all.record, sizeof(all.id) + size);
+	report_text(STATEDUMP_CGROUP, &all.record, sizeof(all.id), all.path, path);
 	return 0;
 }
 

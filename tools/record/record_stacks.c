@@ -70,12 +70,6 @@ struct record_stacks {
 
 /* ---- tables -------------------------------------------------------------- */
 
-static __u64 hash_add(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
-
 static struct number *find_slot(const struct number_table *t, __u64 key)
 {
 	size_t at = key & (t->room - 1);
@@ -469,7 +463,7 @@ static __u32 number_kernel(struct record_session *s, __u64 cycles, __u64 address
 		frame.symbol = text;
 		frame.file = symbol->module ? symbol->module : "[kernel]";
 	}
-	return number_frame(s, cycles, hash_add(1, address), &frame);
+	return number_frame(s, cycles, hash64(1, address), &frame);
 }
 
 #define JIT_MAP_MAX	(64 << 20)	/* largest such file that is read, bytes */
@@ -512,7 +506,7 @@ static __u32 number_in_image(struct record_session *s, __u64 cycles, long index,
 	struct record_stacks *st = s->statedump.stacks;
 	const struct image *image = &st->images[index];
 	struct new_frame frame = { offset, image->build_id, image->path, "" };
-	const __u64 key = hash_add(hash_add(2, (__u64)index), offset);
+	const __u64 key = hash64(hash64(2, (__u64)index), offset);
 	char text[1024];
 	const char *name;
 	__u64 from = 0;
@@ -535,7 +529,7 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 			   __u64 address, __u32 *ret_number)
 {
 	struct record_stacks *st = s->statedump.stacks;
-	const __u64 key = hash_add(hash_add(3, tgid), address);
+	const __u64 key = hash64(hash64(3, tgid), address);
 	struct new_frame frame = { address, "", "", "" };
 	const struct code_mapping *m;
 	char text[512] = "";
@@ -590,7 +584,7 @@ static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 	tsct_build_id_text(from->build_id, len, build_id);
 	image = find_image(st, build_id, tgid);
 	*ret_number = image >= 0 ? number_in_image(s, cycles, image, offset) :
-		number_frame(s, cycles, hash_add(hash_add(4, hash_add(
+		number_frame(s, cycles, hash64(hash64(4, hash64(
 			*(const __u64 *)from->build_id, offset)), 0), &frame);
 	return true;
 }
