@@ -36,6 +36,9 @@ static void memory_free_pages(struct page **pages, u32 nr)
 /*
  * Allocates zeroed single pages near @node. Returns one mapping of all of them. If the
  * creator pays and may sleep, a fatal signal ends the function with -EINTR.
+ *
+ * Fails at once if the host has less memory: pages that are taken until none is left do
+ * not invoke the OOM killer, but the next small allocation of anybody does.
  */
 static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
 				struct page ***ret_pages)
@@ -45,6 +48,8 @@ static void *memory_alloc_pages(u32 nr, int node, gfp_t gfp,
 	int err = -ENOMEM;
 	u32 i;
 
+	if (si_mem_available() < (long)nr)
+		return ERR_PTR(-ENOMEM);
 	pages = kvcalloc(nr, sizeof(*pages), gfp);
 	if (!pages)
 		return ERR_PTR(-ENOMEM);
