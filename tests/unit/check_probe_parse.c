@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bpf/probe_parse.c"
+#include "tools/bpf/probes/probe_parse.c"
 #include "suite.h"
 
 #define FILE_PATH	"/bin/sh"

@@ -13,7 +13,7 @@
 #include "lib/core/port.h"
 #include "lib/provider/ring_fill.h"
 #include "tools/common/monotonic.h"
-#include "tools/bpf/events.h"
+#include "tools/bpf/progs/events.h"
 
 /* Time for which events are held back, to be sorted: longer than an interrupt takes, and
  * than a preempted program waits for its CPU, ns */

@@ -22,7 +22,7 @@ int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		   struct bpf_rings **ret_rings);
 void bpf_rings_close(struct bpf_rings *rings);
 
-/* Descriptors of the maps `rings` and `counts` of kernel.h */
+/* Descriptors of the maps `rings` and `counts` of progs/kernel.h */
 int bpf_rings_map(const struct bpf_rings *rings);
 int bpf_rings_counts(const struct bpf_rings *rings);
 

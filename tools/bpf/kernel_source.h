@@ -40,24 +40,6 @@ struct kernel_select {
 /* True for the name of a kernel event or of a group ("sched", "syscalls", "net") */
 int kernel_source_known(const char *event);
 
-/* Calls a function with the name and the fields of each built-in event. */
-void kernel_source_each(void (*print)(void *context, const char *name,
-				      const char *fields), void *context);
-
-/* Prints the names of events and groups with descriptions, one per line. */
-void kernel_source_list(FILE *to);
-
-/*
- * Checks that the kernel supports kernel events, and that the caller may use BPF. Returns
- * 0, or -errno with the reason and the fix in @why.
- */
-int kernel_source_ready(char *why, size_t why_size);
-
-/* Checks that the BPF programs of the events can call the module. Returns as
- * kernel_source_ready(). */
-int kernel_source_module_ready(const char *const *events, unsigned int nr, char *why,
-			       size_t why_size);
-
 /*
  * kernel_source_open - record kernel events
  * @channel: channel created with TSCT_CHANNEL_KERNEL, of the module or of a server of
@@ -72,7 +54,8 @@ int kernel_source_module_ready(const char *const *events, unsigned int nr, char 
  */
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		       const char *const *events, unsigned int nr,
-		       const struct kernel_select *select, struct kernel_source **ret, char *why, size_t why_size);
+		       const struct kernel_select *select, struct kernel_source **ret,
+		       char *why, size_t why_size);
 
 /*
  * Moves events into the channel, if they do not come there by themselves: to be called
@@ -105,11 +88,10 @@ unsigned long kernel_source_missing(const struct kernel_source *source);
 
 /*
  * Calls a function for each event that the rate limit dropped, with the number. It is exact
- * after kernel_source_stop(). @kind: TSCT_KIND_*
+ * after kernel_source_stop().
  */
-void kernel_source_limited(const struct kernel_source *source,
-			   void (*add)(void *context, const char *event, unsigned int kind,
-				       unsigned long dropped), void *context);
+void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
+			   void *context);
 
 /* Number of processes that were not recorded because the map of processes was full */
 unsigned long kernel_source_untracked(const struct kernel_source *source);

@@ -10,7 +10,7 @@
 #include "lib/client/gettime.h"
 #include "lib/core/port.h"
 #include "statedump_ring.h"
-#include "tools/bpf/events.h"
+#include "tools/bpf/progs/events.h"
 #include "tools/common/monotonic.h"
 
 #define RING_BYTES	(4U << 20)

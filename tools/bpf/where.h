@@ -19,7 +19,7 @@
 
 #include <tsctrace/abi.h>
 
-#include "events.h"
+#include "tools/bpf/progs/events.h"
 
 /* A condition as it was written, and what was found about it */
 struct where {
@@ -79,5 +79,9 @@ int where_check_used(const struct where_list *list, char *why, size_t size);
  */
 #define WHERE_RATE_MAX	10000000
 int where_rate(const char *text, uint64_t *ret_ns, uint64_t *ret_early_ns);
+
+/* Takes the number of events that the rate limit dropped. @kind: TSCT_KIND_* of the event */
+typedef void take_dropped(void *context, const char *event, unsigned int kind,
+			  unsigned long dropped);
 
 #endif /* TSCT_TOOLS_WHERE_H */

@@ -12,7 +12,7 @@
 #include "lib/clock/clock_sample.h"
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
-#include "tools/bpf/kernel_source.h"
+#include "tools/bpf/prerequisites.h"
 #include "tools/common/cmd.h"
 #include "tools/common/channels.h"
 #include "tools/common/control.h"
@@ -181,8 +181,8 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 	channel_list_open(&s->channels, true);
 	channel_list_read(&s->channels, "status");
 	tsct_source_choose(tsct_tsc_check_run, s->source_why, sizeof(s->source_why));
-	if (!kernel_source_ready(s->kernel_why, sizeof(s->kernel_why)))
-		kernel_source_module_ready(NULL, 0, s->module_why,
+	if (!prerequisites_check(s->kernel_why, sizeof(s->kernel_why)))
+		prerequisites_check_module(NULL, 0, s->module_why,
 					   sizeof(s->module_why));
 	s->clock_origin = tsct_clock_origin(clock);
 	s->clock_why = tsct_clock_reason(clock);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bpf/kernel_source.h"
-#include "tools/bpf/probe.h"
+#include "tools/bpf/built_in.h"
+#include "tools/bpf/probes/probe.h"
 #include "tools/common/cmd.h"
 
 struct list_options {
@@ -97,7 +97,7 @@ int cmd_list(int argc, char **argv)
 	int err;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
-	kernel_source_each(print_built_in, &o);
+	built_in_each(print_built_in, &o);
 	if (o.pattern && (!strncmp(o.pattern, "kprobe:", 7) ||
 			  !strncmp(o.pattern, "fentry:", 7)))
 		err = probe_functions_each(o.pattern, print_probe, &o, why, sizeof(why));

@@ -14,6 +14,7 @@
 #include "record_priority.h"
 #include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
+#include "tools/bpf/prerequisites.h"
 
 #define IDLE_US		5000	/* sleep between passes over idle rings, us */
 /* sleep between passes over the rings if a pass of the last BUSY_NS had events, us */
@@ -266,9 +267,9 @@ static int check_prerequisites(const struct record_options *o, char **ret_path)
 	record_dir_name(name, sizeof(name));
 	if (record_dir_check(o->dir ? o->dir : name))
 		return EXIT_FAILED;
-	if (o->nr_events && (kernel_source_ready(why, sizeof(why)) ||
+	if (o->nr_events && (prerequisites_check(why, sizeof(why)) ||
 			     (only && !strcmp(only, "module") &&
-			      kernel_source_module_ready(o->events, o->nr_events,
+			      prerequisites_check_module(o->events, o->nr_events,
 							 why, sizeof(why))))) {
 		record_error("kernel events: %s", why);
 		return EXIT_FAILED;

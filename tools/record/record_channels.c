@@ -14,6 +14,7 @@
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
 #include "lib/client/programs.h"
+#include "tools/bpf/prerequisites.h"
 
 #define SERVER_DIR	"tsctrace-XXXXXX"
 /* age after which the directory of a running server is surely locked, s */
@@ -225,7 +226,7 @@ static int open_kernel(struct record_session *s)
 
 	snprintf(name, sizeof(name), "record-%d", getpid());
 	if (!only || !*only || !strcmp(only, "module"))
-		err = kernel_source_module_ready(s->o->events, s->o->nr_events, why,
+		err = prerequisites_check_module(s->o->events, s->o->nr_events, why,
 						 sizeof(why));
 	else
 		err = -ENODEV;

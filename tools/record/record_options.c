@@ -10,6 +10,7 @@
 #include "lib/client/channel_admin.h"
 #include "lib/core/ring.h"
 #include "lib/fit/fit.h"
+#include "tools/bpf/built_in.h"
 #include "tools/common/cmd.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CPU,
@@ -108,7 +109,7 @@ static void add_event(struct argp_state *state, struct record_options *o,
 {
 	if (!strcmp(event, "list")) {
 		puts("user             events of programs; always recorded");
-		kernel_source_list(stdout);
+		built_in_list(stdout);
 		exit(fflush(stdout) ? EXIT_FAILED : EXIT_DONE);
 	}
 	if (!strcmp(event, "user"))
@@ -117,7 +118,7 @@ static void add_event(struct argp_state *state, struct record_options *o,
 		fprintf(stderr, "%s: -e %s: no such event; use one of:\n"
 			"user             events of programs; always recorded\n",
 			state->name, event);
-		kernel_source_list(stderr);
+		built_in_list(stderr);
 		exit(EXIT_USAGE);
 	}
 	/* o->events has argc + 1 elements, so each -e option finds a free element. */

@@ -14,7 +14,7 @@
 #include "lib/statedump/statedump.h"
 #include "lib/statedump/symbolize.h"
 #include "record_stacks.h"
-#include "tools/bpf/events.h"
+#include "tools/bpf/progs/events.h"
 
 #define USER_END	0x7fffffffffffULL	/* highest address of a program */
 #define KEPT_FILES	256	/* files that are kept open, at most */

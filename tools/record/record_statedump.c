@@ -14,7 +14,7 @@
 #include "lib/client/gettime.h"
 #include "lib/statedump/statedump.h"
 #include "proc_thread.h"
-#include "tools/bpf/events.h"
+#include "tools/bpf/progs/events.h"
 
 #define HELD_MAX	(64U << 20)	/* limit of what a flight recorder holds, bytes */
 /* /proc has start times in units of 10 ms. */

@@ -3,7 +3,7 @@
  * BPF programs that write `turns` events in a loop, one program for each way to
  * write an event. They run on getppid(2) of the process that measures them.
  */
-#include "tools/bpf/kernel.h"
+#include "tools/bpf/progs/kernel.h"
 
 #define TURNS_MAX	512
 #define NR_GETPPID	110

@@ -20,7 +20,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "../bench.h"
-#include "tools/bpf/events.h"
+#include "tools/bpf/progs/events.h"
 #include "insns.skel.h"
 
 #define RUNS		15

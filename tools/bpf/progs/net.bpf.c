@@ -25,7 +25,7 @@
 /* maximum of packets in an sk_buff: 512 KiB / 536 bytes */
 #define MAX_SEGMENTS	1024
 
-/* Constants that kernel_source.c sets before it loads the program */
+/* Constants that the loader sets before it loads the program */
 const volatile __u32 net_send_id;
 const volatile __u32 net_receive_id;
 

@@ -20,7 +20,7 @@
 #define NR_RT_SIGRETURN	15
 #define NR_RT_SIGRETURN_COMPAT 173
 
-/* Constants that kernel_source.c sets before it loads the program */
+/* Constants that the loader sets before it loads the program */
 const volatile __u32 sched_switch_id;
 const volatile __u32 sys_enter_id;
 const volatile __u32 sys_exit_id;

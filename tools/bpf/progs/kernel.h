@@ -24,7 +24,7 @@ extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
 			 __u32 payload__sz) __ksym __weak;
 #endif
 
-/* Constants that kernel_source.c sets before it loads a program */
+/* Constants that the loader sets before it loads a program */
 const volatile bool with_module;	/* events go to a channel of the module */
 const volatile __u64 channel_handle;
 const volatile struct kernel_filter filter;

@@ -21,8 +21,8 @@
 
 #include <tsctrace/abi.h>
 
-#include "events.h"
-#include "probe_steps.h"
+#include "tools/bpf/progs/events.h"
+#include "tools/bpf/progs/probe_steps.h"
 
 enum probe_type {
 	PROBE_TRACEPOINT,

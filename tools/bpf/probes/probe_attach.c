@@ -10,7 +10,7 @@
 
 #include "lib/core/port.h"
 #include "probe.h"
-#include "bpf_open.h"
+#include "tools/bpf/progs/bpf_open.h"
 #include "probe_bpf.skel.h"
 #include "probe_stock_bpf.skel.h"
 

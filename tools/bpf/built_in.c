@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+/* Built-in kernel events: their names, and their selection by patterns and conditions */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "built_in.h"
+#include "lib/core/event_def.h"
+
+const struct built_in built_ins[NR_BUILT_IN] = {
+	{ "sched_switch", "sched", TSCT_KIND_INSTANT,
+	  EVENT_TEXT(SCHED_SWITCH_FIELDS),
+	  "a CPU switches from one thread to another" },
+	{ "sys_enter", "syscalls", TSCT_KIND_INSTANT,
+	  EVENT_TEXT(SYS_ENTER_FIELDS),
+	  "a system call begins, with its arguments" },
+	{ "sys_exit", "syscalls", TSCT_KIND_INSTANT,
+	  EVENT_TEXT(SYS_EXIT_FIELDS),
+	  "a system call ends, with its result" },
+	{ "net_send", "net", TSCT_KIND_SEND, NET_TEXT,
+	  "a TCP segment with data or a UDP datagram is sent" },
+	{ "net_receive", "net", TSCT_KIND_RECEIVE, NET_TEXT,
+	  "a TCP segment with data or a UDP datagram is received" },
+};
+
+unsigned int built_in_select(const char *name)
+{
+	unsigned int i, set = 0;
+
+	for (i = 0; i < NR_BUILT_IN; i++)
+		if (!strcmp(name, built_ins[i].name) ||
+		    !strcmp(name, built_ins[i].group))
+			set |= 1u << i;
+	return set;
+}
+
+void built_in_each(void (*print)(void *context, const char *name, const char *fields),
+		   void *context)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_BUILT_IN; i++)
+		print(context, built_ins[i].name, built_ins[i].fields);
+}
+
+void built_in_list(FILE *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_BUILT_IN; i++)
+		fprintf(to, "%-14s %s\n", built_ins[i].name, built_ins[i].description);
+	fprintf(to, "%-14s %s\n", "sched", "sched_switch");
+	fprintf(to, "%-14s %s\n", "syscalls", "sys_enter, sys_exit");
+	fprintf(to, "%-14s %s\n", "net", "net_send, net_receive");
+}
+
+bool built_in_matches(const char *patterns, const char *name, const char *other)
+{
+	size_t len;
+	char *one;
+	bool found = false;
+
+	for (; !found; patterns += len + 1) {
+		len = strcspn(patterns, ",");
+		one = strndup(patterns, len);
+		found = one && (!fnmatch(one, name, 0) || !fnmatch(one, other, 0));
+		free(one);
+		if (!patterns[len])
+			break;
+	}
+	return found;
+}
+
+bool built_in_has_stack(const char *patterns, const char *name, const char *other)
+{
+	return patterns && (!*patterns || built_in_matches(patterns, name, other));
+}
+
+int built_in_where(struct where_list *list, int first, int last, const int *ids,
+		   struct where_condition *conditions, char *why, size_t size)
+{
+	struct tsct_event_def def;
+	int i, nr = 0, more;
+
+	for (i = first; list && i <= last; i++) {
+		if (!ids[i] || tsct_event_def_parse(built_ins[i].name, built_ins[i].kind,
+						    built_ins[i].fields, &def, NULL))
+			continue;
+		more = where_apply_all(list, built_ins[i].group, &def, conditions + nr, why,
+				       size);
+		if (more < 0)
+			return more;
+		for (; more; more--)
+			conditions[nr++].event_id = ids[i];
+	}
+	return nr;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Built-in kernel events, whose programs are made for them: all others are probes */
+#ifndef TSCT_TOOLS_BUILT_IN_H
+#define TSCT_TOOLS_BUILT_IN_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "tools/bpf/progs/events.h"
+#include "where.h"
+
+enum { SCHED_SWITCH, SYS_ENTER, SYS_EXIT, NET_SEND, NET_RECEIVE, NR_BUILT_IN };
+
+struct built_in {
+	const char *name;
+	const char *group;
+	unsigned int kind;	/* TSCT_KIND_* */
+	const char *fields;
+	const char *description;
+};
+extern const struct built_in built_ins[NR_BUILT_IN];
+
+/* Returns a mask of the events with this name or in this group; 0: unknown name. */
+unsigned int built_in_select(const char *name);
+
+/* Calls a function with the name and the fields of each event. */
+void built_in_each(void (*print)(void *context, const char *name, const char *fields),
+		   void *context);
+
+/* Prints the names of events and groups with descriptions, one per line. */
+void built_in_list(FILE *to);
+
+/* Returns true if one of the patterns, separated by commas, matches one of the names. */
+bool built_in_matches(const char *patterns, const char *name, const char *other);
+
+/* Returns true if the event with these names has a stack. @patterns: as in
+ * struct kernel_select */
+bool built_in_has_stack(const char *patterns, const char *name, const char *other);
+
+/*
+ * Makes the conditions of @list on the events from @first to @last that have an ID in @ids.
+ * Returns their number, or -errno with the reason in @why.
+ */
+int built_in_where(struct where_list *list, int first, int last, const int *ids,
+		   struct where_condition *conditions, char *why, size_t size);
+
+#endif /* TSCT_TOOLS_BUILT_IN_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What kernel events need of the kernel, the module and the user's rights */
+#ifndef TSCT_TOOLS_PREREQUISITES_H
+#define TSCT_TOOLS_PREREQUISITES_H
+
+#include <stddef.h>
+
+/*
+ * Checks that the kernel supports kernel events, and that the caller may use BPF. Returns
+ * 0, or -errno with the reason and the fix in @why.
+ */
+int prerequisites_check(char *why, size_t size);
+
+/* Checks that the BPF programs of the events can call the module. Returns as
+ * prerequisites_check(). */
+int prerequisites_check_module(const char *const *events, unsigned int nr, char *why,
+			       size_t size);
+
+#endif /* TSCT_TOOLS_PREREQUISITES_H */
