@@ -132,7 +132,7 @@ END {
 	print count["sys_enter"] " enters, " count["sys_exit"] " exits, " \
 		switches " switches, " births " processes"
 	exit errors > 0
-}' events || fail "events of the process tree are wrong"
+}' events || { cat record.out; fail "events of the process tree are wrong"; }
 
 # --- threads ----------------------------------------------------------------
 

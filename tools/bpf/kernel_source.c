@@ -302,6 +302,50 @@ static int make_stacks(struct kernel_source *source, char *why, size_t size)
 								why, size) : 0;
 }
 
+/* Returns the largest number that a thread can have. */
+static unsigned int read_pid_max(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
+	unsigned int max;
+
+	if (!file || fscanf(file, "%u", &max) != 1)
+		max = 1 << 22;	/* PID_MAX_LIMIT */
+	if (file)
+		fclose(file);
+	return max;
+}
+
+/* Sets whether the second programs of system calls are loaded. */
+static void configure_second(struct kernel_bpf *bpf, unsigned int set)
+{
+	const bool may_be_preempted = prerequisites_kernel(6, 13) &&
+		set & (1u << SYS_ENTER | 1u << SYS_EXIT);
+
+	bpf_program__set_autoload(bpf->progs.find_preemption, may_be_preempted);
+	bpf_program__set_autoload(bpf->progs.on_sys_enter_second,
+				  may_be_preempted && set & 1u << SYS_ENTER);
+	bpf_program__set_autoload(bpf->progs.on_sys_exit_second,
+				  may_be_preempted && set & 1u << SYS_EXIT);
+	if (may_be_preempted)
+		bpf_map__set_max_entries(bpf->maps.first_runs,
+					 read_pid_max() / FIRST_RUNS_TIDS + 1);
+}
+
+/* Finds out whether the second programs, if they are loaded, are to be attached. */
+static int select_second(struct kernel_bpf *bpf)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+	const int fd = bpf_program__fd(bpf->progs.find_preemption);
+
+	if (fd < 0)
+		return 0;
+	if (bpf_prog_test_run_opts(fd, &options))
+		return -errno;
+	bpf_program__set_autoattach(bpf->progs.on_sys_enter_second, bpf->bss->preemptible);
+	bpf_program__set_autoattach(bpf->progs.on_sys_exit_second, bpf->bss->preemptible);
+	return 0;
+}
+
 /* Sets the constants and maps of the built-in programs, and which of them are loaded. */
 static int configure(struct kernel_source *source, unsigned int set, const int *ids,
 		     char *why, size_t size)
@@ -330,6 +374,7 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf_program__set_autoload(bpf->progs.on_sys_enter,
 				  set & 1u << SYS_ENTER);
 	bpf_program__set_autoload(bpf->progs.on_sys_exit, set & 1u << SYS_EXIT);
+	configure_second(bpf, set);
 	bpf_program__set_autoload(bpf->progs.follow_fork, follow);
 	bpf_program__set_autoload(bpf->progs.follow_free, follow);
 	if (!follow)
@@ -431,6 +476,9 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 	error = select->cgroup ? set_cgroup(source, select->cgroup, why, size) : 0;
 	if (error)
 		return error;
+	error = select_second(source->bpf);
+	if (error)
+		return bpf_errors_fail_step(error, "run", why, size);
 	error = kernel_bpf__attach(source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "attach", why, size);
@@ -529,10 +577,30 @@ unsigned long kernel_source_untracked(const struct kernel_source *source)
 	return __atomic_load_n(&source->bpf->bss->untracked, __ATOMIC_RELAXED);
 }
 
+/*
+ * Returns an upper bound of the system calls' begins or ends that both programs missed. Of
+ * those that the first one missed, the second one recorded some.
+ */
+static unsigned long calls_missed(const struct kernel_bpf *bpf,
+				  const struct bpf_program *first,
+				  const struct bpf_program *second, const u64 *recorded)
+{
+	const unsigned long missed = bpf_program_missed(first);
+	const unsigned long left = missed - READ_ONCE(*recorded);
+	const unsigned long of_second = bpf_program_missed(second);
+
+	return !bpf->bss->preemptible ? missed : left < of_second ? left : of_second;
+}
+
 unsigned long kernel_source_missed(const struct kernel_source *source)
 {
-	unsigned long missed = READ_ONCE(source->bpf->bss->missed) +
-		bpf_object_missed(source->bpf->obj) +
+	const struct kernel_bpf *bpf = source->bpf;
+	unsigned long missed = READ_ONCE(bpf->bss->missed) +
+		bpf_program_missed(bpf->progs.on_sched_switch) +
+		calls_missed(bpf, bpf->progs.on_sys_enter, bpf->progs.on_sys_enter_second,
+			     &bpf->bss->second_runs.enter) +
+		calls_missed(bpf, bpf->progs.on_sys_exit, bpf->progs.on_sys_exit_second,
+			     &bpf->bss->second_runs.exit) +
 		net_source_missed(source->net);
 	unsigned int i;
 

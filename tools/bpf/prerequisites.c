@@ -71,7 +71,7 @@ int prerequisites_check(char *why, size_t size)
 }
 
 /* Returns true if the kernel has this version or a later one. */
-static bool is_kernel(unsigned int major, unsigned int minor)
+bool prerequisites_kernel(unsigned int major, unsigned int minor)
 {
 	unsigned int a = 0, b = 0;
 	struct utsname name;
@@ -87,7 +87,7 @@ int prerequisites_check_module(const char *const *events, unsigned int nr, char 
 
 	/* Before 6.12, only programs of raw tracepoints and of fentry may call modules. */
 	for (i = 0; i < nr; i++)
-		if (probe_is_probe(events[i]) && !is_kernel(6, 12))
+		if (probe_is_probe(events[i]) && !prerequisites_kernel(6, 12))
 			return bpf_errors_fail(-EOPNOTSUPP, why, size,
 				    "%s: before Linux 6.12, probes cannot call the module",
 				    events[i]);

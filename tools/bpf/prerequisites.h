@@ -3,6 +3,7 @@
 #ifndef TSCT_TOOLS_PREREQUISITES_H
 #define TSCT_TOOLS_PREREQUISITES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -15,5 +16,8 @@ int prerequisites_check(char *why, size_t size);
  * prerequisites_check(). */
 int prerequisites_check_module(const char *const *events, unsigned int nr, char *why,
 			       size_t size);
+
+/* Returns true if the kernel has this version or a later one. */
+bool prerequisites_kernel(unsigned int major, unsigned int minor);
 
 #endif /* TSCT_TOOLS_PREREQUISITES_H */

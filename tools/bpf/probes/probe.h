@@ -127,9 +127,11 @@ unsigned long probe_limited(const struct probe_program *program);
 /* Number of events that the program missed, at most */
 unsigned long probe_missed(const struct probe_program *program);
 
-/* The same of all programs of an object, as the kernel counts it: a program is not run
- * again on a CPU where it runs already. */
+/* The same of one program, and of all programs of an object, as the kernel counts it: a
+ * program is not run again on a CPU where it runs already. */
 struct bpf_object;
+struct bpf_program;
+unsigned long bpf_program_missed(const struct bpf_program *program);
 unsigned long bpf_object_missed(const struct bpf_object *object);
 
 /* ---- tracepoints: tracepoints.c ---------------------------------------- */

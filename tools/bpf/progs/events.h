@@ -98,6 +98,17 @@ struct held_call {
 };
 enum { CALL_RECORDED, CALL_FILTERED, CALL_LIMITED, CALL_HELD };
 
+/* An element of the map `first_runs` */
+#define FIRST_RUNS_TIDS	64
+struct first_runs {
+	u8 of_tid[FIRST_RUNS_TIDS];
+};
+
+struct second_runs {
+	u64 enter;
+	u64 exit;
+};
+
 /* Room for system calls: 64-bit ones, then as many 32-bit ones; and texts of strings that cannot be read, as lib/syscalls has
  * them */
 #define CALLS_MAX	1024

@@ -17,6 +17,9 @@
 #define TASK_RTLOCK_WAIT 0x1000	/* task state on PREEMPT_RT: waits for a spinlock */
 #define TASK_UNINTERRUPTIBLE 0x0002
 
+/* Values of preempt_dynamic_mode, a variable of the kernel */
+enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
+
 #define NR_RT_SIGRETURN	15
 #define NR_RT_SIGRETURN_COMPAT 173
 
@@ -323,8 +326,8 @@ static __always_inline __u32 record_begin(void *context, struct call_layout *cal
 	return state;
 }
 
-static __always_inline void record_enter(void *context, struct call_layout *call,
-					 const struct pt_regs *regs, bool compat)
+static __always_inline void record_call(void *context, struct call_layout *call,
+					const struct pt_regs *regs, bool compat)
 {
 	struct held_call *held;
 	s64 size;
@@ -388,20 +391,13 @@ static __always_inline bool end_wanted(void *context, struct call_layout *call, 
 	return state == CALL_RECORDED && !call->where[CALL_RESULT];
 }
 
-/*
- * libbpf attaches programs in the order of this file. sys_exit comes before sys_enter,
- * so that each system call whose begin is recorded also has an end.
- */
-SEC("tp_btf/sys_exit")
-int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
+static __always_inline void record_exit(void *context, const struct pt_regs *regs, long ret)
 {
 	struct { struct record record; struct sys_exit e; } all = { .e.ret = ret };
 	struct { struct record record; s64 ret; } known = { .ret = ret };
 	struct call_layout *call;
 	bool compat;
 
-	if (!wanted_current())
-		return 0;
 	compat = compat_call();
 	all.e.id = (int)regs->orig_ax;
 	/* rt_sigreturn overwrites the register that has the system call's number. */
@@ -409,31 +405,27 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 		all.e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	call = layout_of(all.e.id, compat);
 	if (call) {
-		if (end_wanted(ctx, call, ret))
+		if (end_wanted(context, call, ret))
 			emit(call->exit_id, &known.record, call->ret_size == 4 ? 4 : 8);
-		return 0;
+		return;
 	}
 	if (compat)
 		all.e.id += SYSCALL_COMPAT;
 	if (payload_holds(sys_exit_id, &all.e) && within_rate(&exit_limit))
 		emit(sys_exit_id, &all.record, sizeof(all.e));
-	return 0;
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
+static __always_inline void record_enter(void *context, const struct pt_regs *regs, long id)
 {
 	struct { struct record record; struct sys_enter e; } all;
 	struct call_layout *call;
 	bool compat;
 
-	if (!wanted_current())
-		return 0;
 	compat = compat_call();
 	call = layout_of(id, compat);
 	if (call) {
-		record_enter(ctx, call, regs, compat);
-		return 0;
+		record_call(context, call, regs, compat);
+		return;
 	}
 	if (compat)
 		all.e = (struct sys_enter) { id + SYSCALL_COMPAT, regs->bx,
@@ -443,6 +435,109 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
 			regs->r10, regs->r8, regs->r9 };
 	if (payload_holds(sys_enter_id, &all.e) && within_rate(&enter_limit))
 		emit(sys_enter_id, &all.record, sizeof(all.e));
+}
+
+/*
+ * From Linux 6.13 on, programs of system calls can be preempted. As long as one is, the kernel
+ * does not run it for other threads on its CPU. Therefore each is there twice. The second
+ * one follows the first, and records the event of a thread for which the first was not run.
+ */
+bool preemptible;
+
+/* Kernels that preempt no system calls (preempt=none, preempt=voluntary) do not need the
+ * second programs. Run once, before the other programs are attached. */
+SEC("syscall")
+int find_preemption(void *unused)
+{
+	static const char name[] = "preempt_dynamic_mode";
+	__u32 mode = PREEMPT_LAZY;
+
+	read_variable(name, sizeof(name), &mode, sizeof(mode));
+	preemptible = mode != PREEMPT_NONE && mode != PREEMPT_VOLUNTARY;
+	return 0;
+}
+
+/* Numbers of events for which only the second programs were run */
+struct second_runs second_runs;
+
+/* What the first programs were run for, and the second ones not yet: FIRST_* of each tid */
+enum { FIRST_ENTER = 1, FIRST_EXIT = 2 };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct first_runs);
+} first_runs SEC(".maps");
+
+/* Returns the FIRST_* of the current thread. Only its own programs change them. */
+static __always_inline u8 *runs_of_thread(void)
+{
+	__u32 tid = bpf_get_current_pid_tgid(), key = tid / FIRST_RUNS_TIDS;
+	struct first_runs *runs = bpf_map_lookup_elem(&first_runs, &key);
+
+	return runs ? &runs->of_tid[tid % FIRST_RUNS_TIDS] : NULL;
+}
+
+/* Says that the first program is run. */
+static __always_inline void first_run(u8 program)
+{
+	u8 *runs = preemptible ? runs_of_thread() : NULL;
+
+	if (runs)
+		*runs |= program;
+}
+
+/* Returns true if the first program was not run. */
+static __always_inline bool second_run(u8 program, u64 *count)
+{
+	u8 *runs = runs_of_thread();
+
+	if (!runs)
+		return false;
+	if (*runs & program) {
+		*runs &= ~program;
+		return false;
+	}
+	__sync_fetch_and_add(count, 1);
+	return true;
+}
+
+/*
+ * libbpf attaches programs in the order of this file. sys_exit comes before sys_enter,
+ * so that each system call whose begin is recorded also has an end.
+ */
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
+{
+	first_run(FIRST_EXIT);
+	if (wanted_current())
+		record_exit(ctx, regs, ret);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_sys_exit_second, struct pt_regs *regs, long ret)
+{
+	if (second_run(FIRST_EXIT, &second_runs.exit) && wanted_current())
+		record_exit(ctx, regs, ret);
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *regs, long id)
+{
+	first_run(FIRST_ENTER);
+	if (wanted_current())
+		record_enter(ctx, regs, id);
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter_second, struct pt_regs *regs, long id)
+{
+	if (second_run(FIRST_ENTER, &second_runs.enter) && wanted_current())
+		record_enter(ctx, regs, id);
 	return 0;
 }
 

@@ -408,6 +408,16 @@ static __always_inline bool emit_statedump(u16 kind, struct record *record, u64 
 	return false;
 }
 
+/* Reads a variable of the kernel, which is left as it is if that fails. @len: of the name,
+ * with the NUL */
+static __always_inline void read_variable(const char *name, int len, void *value, u32 size)
+{
+	u64 address;
+
+	if (!bpf_kallsyms_lookup_name(name, len, 0, &address))
+		bpf_probe_read_kernel(value, size, (void *)address);
+}
+
 struct net;
 struct socket;
 

@@ -58,14 +58,6 @@ struct packet {
 __u64 pages = 0xffffea0000000000ULL;
 __u64 memory = 0xffff888000000000ULL;
 
-static __always_inline void find_variable(const char *name, int size, __u64 *value)
-{
-	u64 address;
-
-	if (!bpf_kallsyms_lookup_name(name, size, 0, &address))
-		bpf_probe_read_kernel(value, sizeof(*value), (void *)address);
-}
-
 /*
  * Address of the count of nested interrupts, a variable of each CPU, for a CPU at offset 0;
  * address of the array of all CPUs' offsets. 0: unknown
@@ -82,8 +74,8 @@ int find_memory(void *unused)
 		count[] = "__preempt_count", hot[] = "pcpu_hot",
 		offsets[] = "__per_cpu_offset";
 
-	find_variable(array, sizeof(array), &pages);
-	find_variable(start, sizeof(start), &memory);
+	read_variable(array, sizeof(array), &pages, sizeof(pages));
+	read_variable(start, sizeof(start), &memory, sizeof(memory));
 	bpf_kallsyms_lookup_name(offsets, sizeof(offsets), 0, &cpu_offsets);
 	bpf_kallsyms_lookup_name(count, sizeof(count), 0, &preempt_count);
 	/* From Linux 6.2 to 6.14, the count is a member of a struct. */
