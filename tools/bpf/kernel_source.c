@@ -585,11 +585,16 @@ static unsigned long calls_missed(const struct kernel_bpf *bpf,
 				  const struct bpf_program *first,
 				  const struct bpf_program *second, const u64 *recorded)
 {
-	const unsigned long missed = bpf_program_missed(first);
-	const unsigned long left = missed - READ_ONCE(*recorded);
+	const unsigned long of_first = bpf_program_missed(first);
 	const unsigned long of_second = bpf_program_missed(second);
+	const unsigned long left = of_first - READ_ONCE(*recorded);
 
-	return !bpf->bss->preemptible ? missed : left < of_second ? left : of_second;
+	if (!bpf->bss->preemptible)
+		return of_first;
+	/* At the begin and the end, only one of both may be attached. */
+	if ((long)left < 0)
+		return 0;
+	return left < of_second ? left : of_second;
 }
 
 unsigned long kernel_source_missed(const struct kernel_source *source)
