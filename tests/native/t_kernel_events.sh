@@ -101,6 +101,27 @@ says "-p: '1,x' is not a list of process ids"
 run 2 record --comm x -o refused -- true
 says 'apply to kernel events; name these with -e'
 
+# --- the end ------------------------------------------------------------------
+
+# No stream has an event after the recording's end, although switches go on, and threads get
+# new names.
+python3 -c 'import ctypes
+while True:
+	for name in b"one", b"other":
+		ctypes.CDLL(None).prctl(15, name, 0, 0, 0)' &
+started+=($!)
+run 0 record -a -e sched_switch --duration 0.5 -o end
+kill $!
+"$ctl" stat --json end >json
+end=$(number end_ns json)
+last=$(number last_ns json)
+[ "$last" -gt 0 ] && [ "$last" -le "$end" ] || fail "an event $((last - end)) ns after the end"
+end=$(date -u -d "@${end:0:-9}" +%H:%M:%S).${end: -9}
+babeltrace2 --clock-gmt end >events 2>/dev/null
+awk -v end="[$end]" '/^\[/ && $1 > end { n++ } END { exit n > 0 }' events ||
+	fail "an event of the statedump after $end: $(tail -n 1 events)"
+grep -q 'name = "other"' events || fail "a name"
+
 # --- probes -----------------------------------------------------------------
 
 cat >target.c <<'END'

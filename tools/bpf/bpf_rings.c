@@ -47,6 +47,7 @@ struct bpf_rings {
 	int map, counts_map;
 	struct ring_counts *counts;	/* array by CPU, mapped */
 	size_t counts_size;
+	__u64 end;			/* of the recording, cycles */
 };
 
 /* ---- from the ring buffer ---------------------------------------------- */
@@ -92,7 +93,8 @@ static int take(void *context, void *data, size_t size)
 
 /* ---- to the ring ------------------------------------------------------- */
 
-/* Moves an event that was held back. Returns false if the ring is full. */
+/* Moves an event that was held back, or leaves it out if it is later than the recording's
+ * end. Returns false if the ring is full. */
 static bool move(struct bpf_rings *rings, unsigned int number, const struct held *held)
 {
 	const struct cpu_ring *cpu = &rings->cpus[number];
@@ -100,7 +102,7 @@ static bool move(struct bpf_rings *rings, unsigned int number, const struct held
 
 	memcpy(&header, cpu->bytes + held->at, sizeof(header));
 	header.cycles = monotonic_to_cycles(&rings->monotonic, held->ns);
-	return tsct_ring_fill(rings->channel, number, &header,
+	return header.cycles > rings->end || tsct_ring_fill(rings->channel, number, &header,
 			      cpu->bytes + held->at + sizeof(header));
 }
 
@@ -154,7 +156,7 @@ static int pump_cpu(struct bpf_rings *rings, unsigned int number, __u64 until)
 	return (int)moved;
 }
 
-int bpf_rings_pump(struct bpf_rings *rings, bool last)
+static int pump(struct bpf_rings *rings, bool last)
 {
 	struct monotonic_reading now;
 	unsigned int cpu;
@@ -170,6 +172,17 @@ int bpf_rings_pump(struct bpf_rings *rings, bool last)
 		moved += nr;
 	}
 	return moved;
+}
+
+int bpf_rings_pump(struct bpf_rings *rings)
+{
+	return pump(rings, false);
+}
+
+int bpf_rings_flush(struct bpf_rings *rings, uint64_t end)
+{
+	rings->end = end;
+	return pump(rings, true);
 }
 
 uint64_t bpf_rings_missing(const struct bpf_rings *rings)
@@ -244,6 +257,7 @@ int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		return -ENOMEM;
 	rings->channel = channel;
 	rings->clock = clock;
+	rings->end = UINT64_MAX;
 	rings->map = rings->counts_map = -1;
 	rings->nr_cpus = header->nr_cpus;
 	rings->cpus = calloc(rings->nr_cpus, sizeof(*rings->cpus));

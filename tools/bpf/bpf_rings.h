@@ -28,15 +28,24 @@ int bpf_rings_counts(const struct bpf_rings *rings);
 
 /*
  * bpf_rings_pump - move events into the rings of the channel
- * @last: no program is attached any more: move all events
  *
  * A program that interrupts another one on its CPU records a later time first. So the
  * events of the last HOLD_NS are held back, and sorted. An event that comes even later
  * is moved out of order, and the recording counts it as lost (disorder). Returns the
- * number of events moved, or -errno. If it is not 0 with @last, there may be more events
- * for which the channel's rings have no room yet.
+ * number of events moved, or -errno.
  */
-int bpf_rings_pump(struct bpf_rings *rings, bool last);
+int bpf_rings_pump(struct bpf_rings *rings);
+
+/*
+ * bpf_rings_flush - move all events up to the end of the recording
+ * @end: in cycles
+ *
+ * To be called when no program is attached any more, with the same @end each time, until it
+ * returns 0: there may be more events for which the channel's rings have no room yet. Later
+ * events are left out: all programs and CPUs end at the same time. Returns as
+ * bpf_rings_pump().
+ */
+int bpf_rings_flush(struct bpf_rings *rings, uint64_t end);
 
 /* Returns the number of events that programs recorded, and that were not moved. */
 uint64_t bpf_rings_missing(const struct bpf_rings *rings);

@@ -546,14 +546,14 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 
 int kernel_source_pump(struct kernel_source *source)
 {
-	int moved = source->rings ? bpf_rings_pump(source->rings, false) : 0;
+	int moved = source->rings ? bpf_rings_pump(source->rings) : 0;
 
 	return moved < 0 ? moved : 0;
 }
 
-int kernel_source_flush(struct kernel_source *source)
+int kernel_source_flush(struct kernel_source *source, uint64_t end)
 {
-	return source->rings ? bpf_rings_pump(source->rings, true) : 0;
+	return source->rings ? bpf_rings_flush(source->rings, end) : 0;
 }
 
 int kernel_source_statedump(struct kernel_source *source, statedump_take *take,

@@ -69,9 +69,9 @@ int kernel_source_pump(struct kernel_source *source);
  */
 void kernel_source_stop(struct kernel_source *source);
 
-/* Moves events into the channel after kernel_source_stop(). Returns the number of events
- * moved, or -errno. */
-int kernel_source_flush(struct kernel_source *source);
+/* Moves events up to the recording's end, in cycles, into the channel after
+ * kernel_source_stop(). Returns the number of events moved, or -errno. */
+int kernel_source_flush(struct kernel_source *source, uint64_t end);
 
 /*
  * Takes what programs found out about the system since the last call: calls @take with each

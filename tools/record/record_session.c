@@ -192,11 +192,11 @@ static void flush_kernel_events(struct record_session *s)
 	int moved;
 
 	do {
-		moved = kernel_source_flush(s->source);
+		moved = kernel_source_flush(s->source, s->rec.end);
 		/* Rings of programs are read up to the recording's end, later: events
 		 * after it would be recorded on some CPUs only. */
 		if (!s->o->flight)
-			tsct_drain_pass(s->drains[s->nr_programs], UINT64_MAX, &taken);
+			tsct_drain_pass(s->drains[s->nr_programs], s->rec.end, &taken);
 	} while (moved > 0);
 	missing = kernel_source_missing(s->source);
 	if (moved < 0 || missing)
@@ -236,6 +236,7 @@ int record_session_end(struct record_session *s)
 
 	record_session_watch(s);
 	s->rec.end = tsct_clock_cycles(s->clock);
+	s->statedump.end = s->rec.end;
 	if (s->source) {
 		kernel_source_stop(s->source);
 		s->untracked = kernel_source_untracked(s->source);

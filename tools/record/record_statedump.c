@@ -71,6 +71,9 @@ static void write_event(struct record_session *s, const struct tsct_record *r)
 
 	*last = *last < s->rec.begin ? s->rec.begin : *last;
 	*last = *last < r->cycles ? r->cycles : *last;
+	/* What is read about threads after the end of the recording gets its last time. */
+	if (s->statedump.end && *last > s->statedump.end)
+		*last = s->statedump.end;
 	event.cycles = *last;
 	/* The recording writer counts events that it fails to write. */
 	tsct_recording_writer_event(s->writer, s->rec.statedump, &event);

@@ -24,6 +24,7 @@ struct record_statedump {
 	 */
 	pthread_mutex_t lock;
 	__u64 last_cycles;	/* of the last event written */
+	__u64 end;		/* of the recording, cycles; 0: it has not ended */
 	/* events that are not written yet, as there are no files: for each a struct
 	 * tsct_record, and the payload, aligned to 8 */
 	char *held;
