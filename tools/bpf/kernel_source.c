@@ -454,6 +454,8 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 	int error;
 
 	make_filter(source, select);
+	/* Before, they would take it without the lock that it needs. */
+	source->shared.may_sleep_with_stacks = prerequisites_kernel(6, 12);
 	error = task_source_find_self(&source->shared, &source->shared.filter.self_tgid);
 	if (error)
 		return bpf_errors_fail_step(error, "run", why, size);

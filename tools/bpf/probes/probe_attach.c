@@ -105,7 +105,8 @@ int probe_attach(const struct probe *probe, const struct bpf_shared *shared,
 		 unsigned int event_id, struct probe_program *program,
 		 const char **ret_step)
 {
-	bool may_sleep = probe->type >= PROBE_UPROBE && !shared->filter.by_cgroup;
+	bool may_sleep = probe->type >= PROBE_UPROBE && !shared->filter.by_cgroup &&
+		(!probe->has_stack || shared->may_sleep_with_stacks);
 	int err;
 
 	*ret_step = "load";

@@ -8,6 +8,7 @@
 #define TSCT_TOOLS_BPF_OPEN_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct bpf_shared {
 	int statedump, statedump_lost;
 	uint64_t channel_handle;
 	struct kernel_filter filter;
+	bool may_sleep_with_stacks;	/* programs that may sleep can take stacks */
 };
 
 static inline int bpf_share_map(struct bpf_map *map, int fd)
