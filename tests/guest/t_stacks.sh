@@ -9,10 +9,6 @@ cd "$(mktemp -d)"
 
 fail() { echo "$*"; head -n 20 err events 2>/dev/null; exit 1; }
 
-# Some stacks stay unknown there, without a count of them: the cause is not known yet.
-case $(uname -r) in
-*rt*) echo "PREEMPT_RT: known fault: stacks that stay unknown"; exit 77 ;;
-esac
 
 cat >work.sh <<'END'
 i=0

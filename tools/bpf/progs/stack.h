@@ -80,11 +80,16 @@ static __always_inline void send_stack(struct buffer *buffer, u64 stack, u64 siz
 		bpf_map_delete_elem(&stacks, &stack);
 }
 
-/* Returns the size of frames that bpf_get_stack() returned, bytes. */
+/*
+ * Returns the size of frames that bpf_get_stack() returned, bytes. It fails while another
+ * program has all of the CPU's buffers for stacks; with nothing to walk, it returns 0.
+ */
 static __always_inline u64 frames_size(long size, u64 max)
 {
 	u64 bytes = size < 0 ? 0 : size;
 
+	if (size < 0)
+		count_statedump_lost();
 	opaque(bytes);
 	return bytes > max ? 0 : bytes;
 }
