@@ -10,6 +10,7 @@
 
 #include <tsctrace/version.h>
 
+#include "lib/statedump/symbolize.h"
 #include "tools/common/cmd.h"
 #include "tools/common/near_name.h"
 
@@ -180,6 +181,8 @@ int main(int argc, char **argv)
 {
 	const struct command *command;
 
+	if (argc == 3 && !strcmp(argv[1], TSCT_SYMBOLIZE_COMMAND))
+		tsct_symbolize_main(argv[2]);
 	reserve_standard_fds();
 	argp_err_exit_status = EXIT_USAGE;
 	replace_stdout();

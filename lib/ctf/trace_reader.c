@@ -341,18 +341,22 @@ int tsct_trace_next(struct tsct_trace *t, struct tsct_trace_event *ret_event)
 	return 1;
 }
 
+void tsct_trace_report_text(const struct tsct_trace *t, const char *sentence)
+{
+	if (t->file.report)
+		t->file.report(t->file.arg, sentence);
+}
+
 void tsct_trace_refuse(struct tsct_trace *t, const struct tsct_trace_event *e,
 		       const char *reason)
 {
 	char name[TSCT_FILE_NAME_MAX], sentence[256];
 
 	t->file.damage++;
-	if (!t->file.report)
-		return;
 	tsct_recording_file(&t->rec, e->stream, e->location, name);
 	snprintf(sentence, sizeof(sentence), "stream %s: event at byte %"
 		 PRIu64 ": %s; skipped", name, (uint64_t)e->offset, reason);
-	t->file.report(t->file.arg, sentence);
+	tsct_trace_report_text(t, sentence);
 }
 
 /* ---- live recordings --------------------------------------------------------- */

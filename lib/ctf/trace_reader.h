@@ -39,6 +39,9 @@ static inline unsigned int tsct_trace_class_flag(const struct tsct_recording *re
  */
 void tsct_trace_select(struct tsct_trace *trace, unsigned int which);
 
+/* Passes a sentence to the callback that tsct_trace_open() was given, if any. */
+void tsct_trace_report_text(const struct tsct_trace *trace, const char *sentence);
+
 /* Reports a well-formed event with an impossible value as damage. */
 void tsct_trace_refuse(struct tsct_trace *trace,
 		       const struct tsct_trace_event *event, const char *reason);

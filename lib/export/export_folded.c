@@ -26,7 +26,7 @@ static int begin(struct tsct_export *x)
 
 	if (!f)
 		return -ENOMEM;
-	err = tsct_stacks_read(x->recording, &f->stacks);
+	err = tsct_stacks_read(x->recording, x->trace, &f->stacks);
 	if (err)
 		return err;
 	f->events = calloc(tsct_stacks_count(f->stacks) + 1, sizeof(*f->events));
@@ -56,55 +56,48 @@ static void put_name(FILE *to, const char *name)
 		putc(*name == ';' ? ':' : (unsigned char)*name < ' ' ? '_' : *name, to);
 }
 
-/* Returns the line of a stack without the number of events; malloc'ed */
-static char *make_line(struct tsct_export *x, const struct tsct_stack *stack)
+/* Writes the line of a stack; @node: name of its node, or NULL */
+static void put_line(FILE *to, const char *node, const struct tsct_stack *stack, __u64 events)
 {
-	struct folded *f = x->own;
-	char *text = NULL;
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
 	__u32 i;
 
-	if (!to)
-		return NULL;
-	if (x->nr_nodes > 1)
-		put_name(to, x->nodes[stack->node]);
-	for (i = stack->nr; i--;) {
-		if (i + 1 < stack->nr || x->nr_nodes > 1)
-			putc(';', to);
-		put_name(to, tsct_stacks_name(f->stacks, stack->frames[i]));
-		if (i < stack->nr_kernel)
-			fputs("_[k]", to);
+	if (node) {
+		put_name(to, node);
+		putc(';', to);
 	}
-	if (!stack->nr)
-		fputs(x->nr_nodes > 1 ? ";[empty]" : "[empty]", to);
-	fclose(to);
-	return text;
+	for (i = stack->nr; i--;) {
+		put_name(to, stack->frames[i]->name);
+		fputs(i < stack->nr_kernel ? "_[k]" : "", to);
+		fputs(i ? ";" : "", to);
+	}
+	fprintf(to, "%s %" PRIu64 "\n", stack->nr ? "" : "[empty]", (uint64_t)events);
 }
 
-struct folded_line {
-	char *text;
-	__u64 events;
-};
-
-static int compare_lines(const void *a, const void *b)
+static int compare_stacks(const void *a, const void *b)
 {
-	return strcmp(((const struct folded_line *)a)->text,
-		      ((const struct folded_line *)b)->text);
+	const struct tsct_stack *one = *(const struct tsct_stack *const *)a;
+	const struct tsct_stack *two = *(const struct tsct_stack *const *)b;
+
+	if (one->node != two->node)
+		return one->node < two->node ? -1 : 1;
+	return tsct_stacks_compare(one, two);
 }
 
 /* Writes the lines in order; different stacks may have the same functions. */
-static void put_lines(FILE *to, struct folded_line *lines, size_t nr)
+static void put_lines(struct tsct_export *x, const struct tsct_stack **stacks, __u32 nr)
 {
-	size_t i;
+	const struct folded *f = x->own;
+	__u64 events = 0;
+	__u32 i;
 
-	qsort(lines, nr, sizeof(*lines), compare_lines);
+	qsort(stacks, nr, sizeof(*stacks), compare_stacks);
 	for (i = 0; i < nr; i++) {
-		if (i + 1 < nr && !strcmp(lines[i].text, lines[i + 1].text))
-			lines[i + 1].events += lines[i].events;
-		else
-			fprintf(to, "%s %" PRIu64 "\n", lines[i].text,
-				(uint64_t)lines[i].events);
+		events += f->events[stacks[i]->index];
+		if (i + 1 < nr && !compare_stacks(&stacks[i], &stacks[i + 1]))
+			continue;
+		put_line(x->file, x->nr_nodes > 1 ? x->nodes[stacks[i]->node] : NULL,
+			 stacks[i], events);
+		events = 0;
 	}
 }
 
@@ -112,21 +105,20 @@ static int end(struct tsct_export *x)
 {
 	struct folded *f = x->own;
 	const __u32 nr = tsct_stacks_count(f->stacks);
-	struct folded_line *lines = calloc(nr + 1, sizeof(*lines));
-	int err = lines ? 0 : -ENOMEM;
-	size_t used = 0;
-	__u32 i;
+	const struct tsct_stack **stacks = calloc(nr + 1, sizeof(*stacks));
+	__u32 i, used = 0;
 
-	for (i = 0; i < nr && !err; i++) {
+	if (!stacks)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
 		if (!f->events[i])
 			continue;
-		lines[used].events = f->events[i];
-		lines[used].text = make_line(x, tsct_stacks_at(f->stacks, i));
-		err = lines[used++].text ? 0 : -ENOMEM;
+		stacks[used] = tsct_stacks_at(f->stacks, i);
+		tsct_stacks_name_all(f->stacks, stacks[used++]);
 	}
-	if (!err)
-		put_lines(x->file, lines, used);
-	for (i = 0; i < x->nr_nodes && !err; i++) {
+	put_lines(x, stacks, used);
+	free(stacks);
+	for (i = 0; i < x->nr_nodes; i++) {
 		if (!f->unknown[i])
 			continue;
 		if (x->nr_nodes > 1)
@@ -134,10 +126,7 @@ static int end(struct tsct_export *x)
 		fprintf(x->file, "%s[unknown] %" PRIu64 "\n", x->nr_nodes > 1 ? ";" : "",
 			(uint64_t)f->unknown[i]);
 	}
-	while (used)
-		free(lines[--used].text);
-	free(lines);
-	return err;
+	return 0;
 }
 
 static void free_folded(struct tsct_export *x)

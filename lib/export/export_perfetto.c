@@ -380,7 +380,8 @@ static int begin(struct tsct_export *x)
 	p->named = calloc(x->nr_defs + 1, sizeof(*p->named));
 	p->counted = calloc((size_t)x->nr_nodes * x->nr_defs + 1,
 			    sizeof(*p->counted));
-	err = p->named && p->counted ? tsct_stacks_read(x->recording, &p->stacks) : -ENOMEM;
+	err = p->named && p->counted ?
+		tsct_stacks_read(x->recording, x->trace, &p->stacks) : -ENOMEM;
 	if (err)
 		return err;
 	p->stack_named = calloc(tsct_stacks_count(p->stacks) + 1, sizeof(bool));

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "export_perfetto.h"
+#include "lib/statedump/code_file.h"
 #include "lib/statedump/stacks.h"
-#include "lib/statedump/symbolize.h"
 
 /* Writes a frame: its function, its file and the file's build id. Every frame has a mapping
  * of its own, which Perfetto joins: names are few in comparison with samples. */

@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "lib/core/remap.h"
 #include "stacks.h"
 #include "statedump.h"
 #include "symbolize.h"
+
+#define ENTRIES_MAX	(1U << 24)	/* frames of a recording, and stacks */
+
+/* Longest texts of a frame; the rest is cut off */
+#define FILE_MAX	4096
+#define SYMBOL_MAX	1024
 
 /* An entry by node and number: of a frame or of a stack */
 struct stack_slot {
@@ -28,14 +36,41 @@ struct tsct_stacks {
 	struct tsct_stack_frame **frames;
 	struct tsct_stack *stacks;
 	struct tsct_symbolizer *symbolizer;
+	const struct tsct_trace *trace;	/* whose callback gets reports, or NULL */
+	bool is_cut;		/* frames or stacks were left out, and reported */
 };
+
+/* ---- reports ----------------------------------------------------------- */
+
+static void report(void *stacks, const char *sentence)
+{
+	const struct tsct_stacks *s = stacks;
+
+	if (s->trace)
+		tsct_trace_report_text(s->trace, sentence);
+}
+
+/* Reports once that something was left out. */
+__attribute__((format(printf, 2, 3)))
+static void report_cut(struct tsct_stacks *s, const char *format, ...)
+{
+	char sentence[128];
+	va_list args;
+
+	if (s->is_cut)
+		return;
+	s->is_cut = true;
+	va_start(args, format);
+	vsnprintf(sentence, sizeof(sentence), format, args);
+	va_end(args);
+	report(s, sentence);
+}
 
 /* ---- tables ------------------------------------------------------------ */
 
 static struct stack_slot *find_slot(const struct stack_table *t, __u32 node, __u64 number)
 {
-	__u64 hash = (number ^ t->seed ^ (__u64)node << 40) * 0x9e3779b97f4a7c15ULL;
-	__u32 at = (__u32)(hash >> 32) & (t->room - 1);
+	__u32 at = (__u32)tsct_hash64(tsct_hash64(number ^ t->seed) ^ node) & (t->room - 1);
 	struct stack_slot *slot;
 
 	for (;; at = (at + 1) & (t->room - 1)) {
@@ -46,7 +81,7 @@ static struct stack_slot *find_slot(const struct stack_table *t, __u32 node, __u
 }
 
 /* Adds an entry, with the index @t->nr, unless there is one. Returns 1: added; 0: there is
- * one already; or -ENOMEM. @elements: array with an element for each entry, which grows */
+ * one already; -E2BIG: there are too many; or -ENOMEM. @elements: array with an element for each entry, which grows */
 static int add_entry(struct stack_table *t, __u32 node, __u64 number, void **elements,
 		     size_t size)
 {
@@ -55,6 +90,8 @@ static int add_entry(struct stack_table *t, __u32 node, __u64 number, void **ele
 	void *grown;
 	__u32 i;
 
+	if (t->nr == ENTRIES_MAX)
+		return -E2BIG;
 	if (2 * t->nr >= t->room) {
 		if (!t->room)
 			getrandom(&t->seed, sizeof(t->seed), 0);
@@ -91,44 +128,60 @@ static const char *text_of(const struct tsct_trace_event *e, const char *name)
 		(const char *)v.at : "";
 }
 
-static char *copy_text(char **at, const char *text)
+static char *copy_text(char **at, const char *text, size_t len)
 {
 	char *copy = *at;
 
-	*at = stpcpy(copy, text) + 1;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	*at += len + 1;
 	return copy;
+}
+
+/* Returns a frame with its texts, or NULL. */
+static struct tsct_stack_frame *make_frame(const struct tsct_trace_event *e)
+{
+	const char *build_id = text_of(e, "build_id"), *file = text_of(e, "file");
+	const char *symbol = text_of(e, "symbol"), *plus = strrchr(symbol, '+');
+	const size_t id_len = strnlen(build_id, TSCT_BUILD_ID_TEXT - 1);
+	const size_t file_len = strnlen(file, FILE_MAX), symbol_len = strnlen(symbol, SYMBOL_MAX);
+	const size_t name_len = plus && (size_t)(plus - symbol) < symbol_len ?
+		(size_t)(plus - symbol) : symbol_len;
+	struct tsct_stack_frame *f;
+	char *text;
+
+	/* The name of the function, without its offset, follows the other texts. */
+	f = calloc(1, sizeof(*f) + id_len + file_len + symbol_len + name_len + 4);
+	if (!f)
+		return NULL;
+	text = (char *)(f + 1);
+	f->address = tsct_statedump_integer(e, "address");
+	f->build_id = copy_text(&text, build_id, id_len);
+	f->file = copy_text(&text, file, file_len);
+	f->symbol = copy_text(&text, symbol, symbol_len);
+	f->next = f;
+	if (!symbol_len)
+		return f;
+	f->is_found = true;
+	f->offset = plus ? strtoull(plus + 1, NULL, 16) : 0;
+	f->name = copy_text(&text, symbol, name_len);
+	return f;
 }
 
 static int read_frame(struct tsct_stacks *s, const struct tsct_trace_event *e)
 {
-	const char *build_id = text_of(e, "build_id"), *file = text_of(e, "file");
-	const char *symbol = text_of(e, "symbol"), *plus;
 	struct tsct_stack_frame *f;
-	char *text;
 	int err;
 
 	err = add_entry(&s->frame_table, e->node, tsct_statedump_integer(e, "frame"),
 			(void **)&s->frames, sizeof(*s->frames));
 	if (err != 1)
 		return err;
-	/* The name of the function, without its offset, follows the other texts. */
-	f = calloc(1, sizeof(*f) + strlen(build_id) + strlen(file) + 2 * strlen(symbol) + 4);
+	f = make_frame(e);
 	s->frames[s->frame_table.nr - 1] = f;
-	if (!f)
-		return -ENOMEM;
-	text = (char *)(f + 1);
-	f->index = s->frame_table.nr - 1;
-	f->address = tsct_statedump_integer(e, "address");
-	f->build_id = copy_text(&text, build_id);
-	f->file = copy_text(&text, file);
-	f->symbol = copy_text(&text, symbol);
-	plus = strrchr(symbol, '+');
-	if (!*symbol)
-		return 0;
-	f->is_asked = f->is_found = true;
-	f->offset = plus ? strtoull(plus + 1, NULL, 16) : 0;
-	f->name = strncpy(text, symbol, plus ? (size_t)(plus - symbol) : strlen(symbol));
-	return 0;
+	if (f)
+		f->index = s->frame_table.nr - 1;
+	return f ? 0 : -ENOMEM;
 }
 
 static struct tsct_stack_frame *find_frame(const struct tsct_stacks *s, __u32 node,
@@ -143,7 +196,8 @@ static struct tsct_stack_frame *find_frame(const struct tsct_stacks *s, __u32 no
 static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
 {
 	const char *numbers = text_of(e, "frames");
-	const __u64 kernel = tsct_statedump_integer(e, "kernel"), number = tsct_statedump_integer(e, "stack");
+	const __u64 kernel = tsct_statedump_integer(e, "kernel");
+	const __u64 number = tsct_statedump_integer(e, "stack");
 	struct tsct_stack *stack;
 	int err;
 
@@ -161,43 +215,93 @@ static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
 }
 
 /* Finds the frames of a stack, when all were read: a frame may come after a stack. */
-static int find_frames(const struct tsct_stacks *s, struct tsct_stack *stack)
+static int find_frames(struct tsct_stacks *s, struct tsct_stack *stack)
 {
+	size_t room = strlen(stack->numbers) / 2 + 1;
 	const char *at = stack->numbers;
 	char *end;
 
-	stack->frames = calloc(strlen(at) / 2 + 1, sizeof(*stack->frames));
+	if (room > TSCT_STACK_FRAMES_MAX)
+		room = TSCT_STACK_FRAMES_MAX;
+	stack->frames = calloc(room, sizeof(*stack->frames));
 	if (!stack->frames)
 		return -ENOMEM;
-	for (; *at; at = end + (*end == ' ')) {
+	for (; *at && stack->nr < room; at = end + (*end == ' ')) {
 		stack->frames[stack->nr] = find_frame(s, stack->node, strtoull(at, &end, 10));
 		if (end == at)
 			break;
 		stack->nr += stack->frames[stack->nr] != NULL;
 	}
+	if (*at && stack->nr == TSCT_STACK_FRAMES_MAX)
+		report_cut(s, "stack 0x%" PRIx64 " has more than %u frames; the others are left"
+			   " out, and so are those of such stacks", (uint64_t)stack->number,
+			   TSCT_STACK_FRAMES_MAX);
 	if (stack->nr_kernel > stack->nr)
 		stack->nr_kernel = stack->nr;
+	free(stack->numbers);
+	stack->numbers = NULL;
+	return 0;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct tsct_stack_frame *one = *(struct tsct_stack_frame *const *)a;
+	const struct tsct_stack_frame *two = *(struct tsct_stack_frame *const *)b;
+	const int order = strcmp(one->build_id, two->build_id);
+
+	return order ? order : strcmp(one->file, two->file);
+}
+
+/* Makes the rings of frames whose names are looked up together. */
+static int link_files(struct tsct_stacks *s)
+{
+	struct tsct_stack_frame **all = calloc(s->frame_table.nr + 1, sizeof(*all));
+	__u32 i, nr = 0;
+
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; i < s->frame_table.nr; i++)
+		if (!s->frames[i]->name && *s->frames[i]->build_id)
+			all[nr++] = s->frames[i];
+	qsort(all, nr, sizeof(*all), compare_files);
+	for (i = 1; i < nr; i++) {
+		if (compare_files(&all[i - 1], &all[i]))
+			continue;
+		all[i]->next = all[i - 1]->next;
+		all[i - 1]->next = all[i];
+	}
+	free(all);
 	return 0;
 }
 
 static int take(void *stacks, const struct tsct_trace_event *e)
 {
-	return !strcmp(e->def->name, "frame") ? read_frame(stacks, e) :
+	int err = !strcmp(e->def->name, "frame") ? read_frame(stacks, e) :
 		!strcmp(e->def->name, "stack") ? read_stack(stacks, e) : 0;
+
+	if (err != -E2BIG)
+		return err;
+	report_cut(stacks, "there are more than %u stacks, or frames of stacks; the others are"
+		   " unknown", ENTRIES_MAX);
+	return 0;
 }
 
-int tsct_stacks_read(const char *dir, struct tsct_stacks **ret_stacks)
+int tsct_stacks_read(const char *dir, const struct tsct_trace *trace,
+		     struct tsct_stacks **ret_stacks)
 {
 	struct tsct_stacks *s = calloc(1, sizeof(*s));
 	int err = -ENOMEM;
 	__u32 i;
 
-	if (s)
-		s->symbolizer = tsct_symbolizer_new();
+	if (s) {
+		s->trace = trace;
+		s->symbolizer = tsct_symbolizer_new(report, s);
+	}
 	if (s && s->symbolizer)
 		err = tsct_statedump_read(dir, take, s);
 	for (i = 0; !err && i < s->stack_table.nr; i++)
 		err = find_frames(s, &s->stacks[i]);
+	err = err ? err : link_files(s);
 	if (err)
 		tsct_stacks_free(s);
 	else
@@ -213,7 +317,7 @@ void tsct_stacks_free(struct tsct_stacks *s)
 		return;
 	for (i = 0; i < s->frame_table.nr; i++) {
 		if (s->frames[i])
-			free(s->frames[i]->made_name);
+			free(s->frames[i]->own_name);
 		free(s->frames[i]);
 	}
 	for (i = 0; i < s->stack_table.nr; i++) {
@@ -270,26 +374,54 @@ const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *s,
 		tsct_stacks_find(s, e->node, tsct_statedump_integer(e, "stack")) : NULL;
 }
 
+static void look_up(struct tsct_stacks *s, struct tsct_stack_frame *f)
+{
+	/* Only a build id identifies a file of this system as that of the recording. */
+	const char *name = *f->build_id ? tsct_symbolizer_find(s->symbolizer, -1, f->file,
+		f->build_id, f->address, &f->offset) : NULL;
+	const char *base = strrchr(f->file, '/');
+
+	f->is_found = name != NULL;
+	base = base ? base + 1 : *f->file ? f->file : *f->build_id ? f->build_id : "unknown";
+	if (asprintf(&f->own_name, name || *base == '[' ? "%s" : "[%s]",
+		     name ? name : base) < 0)
+		f->own_name = NULL;
+	f->name = f->own_name ? f->own_name : "[unknown]";
+}
+
 const char *tsct_stacks_name(struct tsct_stacks *s, struct tsct_stack_frame *f)
 {
-	const char *base;
+	struct tsct_stack_frame *other = f;
 
-	if (f->is_asked)
-		return f->name;
-	f->is_asked = true;
-	/* Only a build id identifies a file of this system as that of the recording. */
-	if (*f->build_id)
-		f->name = tsct_symbolizer_find(s->symbolizer, f->file, f->build_id,
-					       f->address, &f->offset);
-	f->is_found = f->name != NULL;
-	if (f->is_found)
-		return f->name;
-	base = strrchr(f->file, '/');
-	base = base ? base + 1 : *f->file ? f->file : *f->build_id ? f->build_id : "unknown";
-	if (asprintf(&f->made_name, *base == '[' ? "%s" : "[%s]", base) < 0)
-		f->made_name = NULL;
-	f->name = f->made_name ? f->made_name : "[unknown]";
+	while (!other->name) {
+		look_up(s, other);
+		other = other->next;
+	}
 	return f->name;
+}
+
+void tsct_stacks_name_all(struct tsct_stacks *s, const struct tsct_stack *stack)
+{
+	__u32 i;
+
+	for (i = 0; i < stack->nr; i++)
+		tsct_stacks_name(s, stack->frames[i]);
+}
+
+int tsct_stacks_compare(const struct tsct_stack *a, const struct tsct_stack *b)
+{
+	__u32 i = a->nr, k = b->nr;
+	bool kernel, other;
+	int order = 0;
+
+	while (!order && i && k) {
+		kernel = --i < a->nr_kernel;
+		other = --k < b->nr_kernel;
+		order = a->frames[i] == b->frames[k] ? 0 :
+			strcmp(a->frames[i]->name, b->frames[k]->name);
+		order = order ? order : (int)kernel - (int)other;
+	}
+	return order ? order : (i > 0) - (k > 0);
 }
 
 void tsct_stacks_text(struct tsct_stacks *s, struct tsct_stack_frame *f,

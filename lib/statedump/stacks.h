@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The stacks of a recording, by node and by the number that events have in their field
- * `stack`. Functions of programs are found when a frame is first asked for, by build id.
+ * `stack`. Functions of programs are found by build id, when the name of a frame is needed.
+ * A hostile recording costs memory in proportion to its size.
  */
 #ifndef TSCT_STACKS_H
 #define TSCT_STACKS_H
@@ -16,12 +17,17 @@ struct tsct_stack_frame {
 	const char *file;	/* path; "[kernel]" or "[MODULE]"; "": unknown */
 	const char *symbol;	/* "NAME+0x1c", as recorded; "": unknown */
 	/* results of tsct_stacks_name(), and index among all frames */
-	const char *name;	/* function, without an offset */
-	char *made_name;	/* "[FILE]" in place of an unknown name; or NULL */
+	const char *name;	/* function, without an offset; NULL: not looked up yet */
+	char *own_name;		/* memory of the name, or NULL */
 	__u64 offset;		/* from the function's begin */
-	bool is_found, is_asked;
+	bool is_found;
 	__u32 index;
+	/* ring of the frames of one file, whose names are looked up together */
+	struct tsct_stack_frame *next;
 };
+
+#define TSCT_STACK_FRAMES_MAX	1024	/* further frames are left out */
+
 
 struct tsct_stack {
 	__u32 node;
@@ -29,7 +35,7 @@ struct tsct_stack {
 	__u32 index;		/* among all stacks */
 	__u32 nr, nr_kernel;	/* number of frames; the first ones are of the kernel */
 	struct tsct_stack_frame **frames;	/* innermost first */
-	char *numbers;		/* of the frames, as recorded */
+	char *numbers;		/* of the frames, as recorded; NULL: frames were found */
 };
 
 struct tsct_stacks;
@@ -37,11 +43,14 @@ struct tsct_stacks;
 /*
  * tsct_stacks_read - read all stacks of a recording
  * @dir: the recording
+ * @trace: the same recording, opened by the caller; its callback gets reports of stacks
+ *	that are too many, and of files whose symbols cannot be read; or NULL
  *
  * Returns 0 or -errno. A recording without stacks has an empty table. Stacks with frames
  * that are not in the recording lack these frames.
  */
-int tsct_stacks_read(const char *dir, struct tsct_stacks **ret_stacks);
+int tsct_stacks_read(const char *dir, const struct tsct_trace *trace,
+		     struct tsct_stacks **ret_stacks);
 void tsct_stacks_free(struct tsct_stacks *stacks);
 
 __u32 tsct_stacks_count(const struct tsct_stacks *stacks);
@@ -65,6 +74,13 @@ const struct tsct_stack *tsct_stacks_find(const struct tsct_stacks *stacks, __u3
 
 /* Returns the name of a frame's function, or "[FILE]" if it is unknown. */
 const char *tsct_stacks_name(struct tsct_stacks *stacks, struct tsct_stack_frame *frame);
+
+/* Looks up the names of all frames of a stack. */
+void tsct_stacks_name_all(struct tsct_stacks *stacks, const struct tsct_stack *stack);
+
+/* Compares stacks by the names of their functions, which were looked up, from the outermost
+ * on; functions of the kernel come after others with the same name. For qsort() */
+int tsct_stacks_compare(const struct tsct_stack *a, const struct tsct_stack *b);
 
 /* Writes a frame as text: "NAME+0x1c (FILE)", or "[FILE+0x1234]". */
 #define TSCT_STACK_FRAME_TEXT	1024

@@ -1,119 +1,119 @@
 // SPDX-License-Identifier: MIT
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <stdbool.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <elfutils/libdwelf.h>
-#include <elfutils/libdwfl.h>
-
 #include "symbolize.h"
+#include "symbolize_process.h"
 
 #define DEBUG_FILE	"/usr/lib/debug/.build-id/%.2s/%s.debug"
 
-#define NESTED_MAX	64	/* symbols within a function, at most */
+#define PROCESSES_MAX	32	/* processes that are kept */
+#define FAILED_MAX	8	/* files that fail before no more are read */
+#define TIMEOUT_S	20	/* for an answer; the process may also be made to sleep */
+#define STACK_BYTES	(64 << 10)
 
-/* A function, or another place in the code that has a name */
-struct symbol {
-	__u64 address;		/* in the ELF file's own address space */
-	__u64 size;		/* bytes; 0: unknown */
-	const char *name;	/* in the memory of libdwfl */
-	char *demangled;	/* NULL: not tried yet */
-};
-
-/* An ELF file with its symbols */
-struct symbol_file {
-	char *path;
+/* A file, and the process that reads its symbols */
+struct symbol_process {
+	char *path;		/* NULL: a free place */
 	char build_id[TSCT_BUILD_ID_TEXT];
-	Dwfl *dwfl;		/* NULL: there is no such file */
-	Dwfl_Module *module;
-	struct symbol *symbols;	/* by address */
-	size_t nr;
+	int fd;			/* as tsct_symbolizer_find() was given it */
+	int socket;		/* -1: the file has no names */
+	int pidfd;
+	__u64 used;		/* number of the last use */
 };
 
 struct tsct_symbolizer {
-	struct symbol_file *files;
-	size_t nr, room;
-	size_t last;		/* index of the file that was used last */
-	char *(*demangle)(const char *name, char *to, size_t *size, int *status);
+	struct symbol_process processes[PROCESSES_MAX];
+	__u64 uses;
+	unsigned int failed;	/* number of files */
+	void (*warn)(void *arg, const char *sentence);
+	void *arg;
+	struct symbolize_answer answer;
 };
 
-/* ---- build ids --------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------- */
 
-void tsct_build_id_text(const __u8 *build_id, size_t len, char text[TSCT_BUILD_ID_TEXT])
+struct symbol_start {
+	int socket, file, debug;	/* descriptors; -1: none */
+	char *build_id;
+};
+
+/* Runs in the new process, in a copy of the memory; other threads may have held locks. */
+static int start(void *argument)
 {
-	size_t i;
+	const struct symbol_start *from = argument;
+	char *argv[] = { "trace-ctl", TSCT_SYMBOLIZE_COMMAND, from->build_id, NULL };
+	int null = open("/dev/null", O_RDWR);
+	/* None of the copies has a number that is needed below. */
+	int socket = fcntl(from->socket, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
+	int file = fcntl(from->file, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
+	int debug = fcntl(from->debug, F_DUPFD, SYMBOLIZE_DEBUG_FD + 1);
 
-	text[0] = '\0';
-	for (i = 0; i < len && i < TSCT_BUILD_ID_MAX; i++)
-		sprintf(text + 2 * i, "%02x", build_id[i]);
+	if (dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0 ||
+	    dup2(socket, SYMBOLIZE_SOCKET) < 0)
+		_exit(1);
+	close(SYMBOLIZE_FILE_FD);
+	close(SYMBOLIZE_DEBUG_FD);
+	dup2(file, SYMBOLIZE_FILE_FD);
+	dup2(debug, SYMBOLIZE_DEBUG_FD);
+	syscall(SYS_close_range, SYMBOLIZE_DEBUG_FD + 1, ~0U, 0);
+	setsid();		/* Signals of the terminal are for the others. */
+	execv("/proc/self/exe", argv);
+	_exit(1);
 }
 
-size_t tsct_build_id_bytes(const char *text, __u8 build_id[TSCT_BUILD_ID_MAX])
+/* Starts the process. Its number is not used: the program may wait for any child. */
+static void start_process(struct symbol_process *p, int file, int debug)
 {
-	size_t len = 0;
+	const struct timeval timeout = { .tv_sec = TIMEOUT_S };
+	struct symbol_start from = { -1, file, debug, p->build_id };
+	char *stack = malloc(STACK_BYTES);
+	int pair[2], pid;
 
-	while (len < TSCT_BUILD_ID_MAX && sscanf(text + 2 * len, "%2hhx", &build_id[len]) == 1)
-		len++;
-	return len;
+	if (!stack || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		free(stack);
+		return;
+	}
+	from.socket = pair[1];
+	pid = clone(start, stack + STACK_BYTES, CLONE_PIDFD | SIGCHLD, &from, &p->pidfd);
+	free(stack);
+	close(pair[1]);
+	if (pid > 0 && !setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &timeout,
+				      sizeof(timeout)))
+		p->socket = pair[0];
+	else
+		close(pair[0]);
 }
 
-static int build_id_of(Elf *elf, __u8 build_id[TSCT_BUILD_ID_MAX])
+/* Ends the process. Returns the signal that ended it before, 0: none, or unknown. */
+static int stop_process(struct symbol_process *p)
 {
-	const void *id;
-	ssize_t len = elf ? dwelf_elf_gnu_build_id(elf, &id) : -1;
-
-	if (!elf || elf_kind(elf) != ELF_K_ELF)
-		return -ENOEXEC;
-	if (len <= 0)
-		return 0;
-	/* The kernel reads no longer ids than this. */
-	if (len > TSCT_BUILD_ID_MAX)
-		len = TSCT_BUILD_ID_MAX;
-	memcpy(build_id, id, (size_t)len);
-	return (int)len;
-}
-
-int tsct_build_id_read(int fd, __u8 build_id[TSCT_BUILD_ID_MAX])
-{
-	Elf *elf;
+	siginfo_t info = { .si_status = 0 };
 	int ret;
 
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	ret = build_id_of(elf, build_id);
-	elf_end(elf);
-	return ret;
+	close(p->socket);
+	p->socket = -1;
+	syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0);
+	do
+		ret = waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED);
+	while (ret && errno == EINTR);
+	close(p->pidfd);
+	return !ret && info.si_code == CLD_KILLED && info.si_status != SIGKILL ?
+		info.si_status : 0;
 }
 
-int tsct_code_file_open(int root, const char *path)
-{
-	const struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	char name[32];
-	struct stat st;
-	int place, fd = -1;
-
-	place = root < 0 ? open(path, O_PATH | O_CLOEXEC) :
-		(int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (place < 0)
-		return -1;
-	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {
-		snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	}
-	close(place);
-	return fd;
-}
+/* ---- files ------------------------------------------------------------- */
 
 /* Opens a regular file, and checks that it has the build id. Returns a descriptor, or
  * -1. */
@@ -136,216 +136,117 @@ static int open_file(const char *path, const char *build_id)
 	return -1;
 }
 
-/* ---- symbols of a file -------------------------------------------------- */
-
-static int compare_symbols(const void *a, const void *b)
+static void start_file(struct symbol_process *p)
 {
-	const struct symbol *one = a, *two = b;
+	char path[sizeof(DEBUG_FILE) + TSCT_BUILD_ID_TEXT];
+	int file = p->fd >= 0 ? p->fd : open_file(p->path, p->build_id), debug = -1;
 
-	if (one->address != two->address)
-		return one->address < two->address ? -1 : 1;
-	/* Of several names of an address, the longest function, then the shortest name */
-	if (one->size != two->size)
-		return one->size > two->size ? -1 : 1;
-	return strlen(one->name) < strlen(two->name) ? -1 : 1;
+	if (p->build_id[0]) {
+		snprintf(path, sizeof(path), DEBUG_FILE, p->build_id, p->build_id + 2);
+		debug = tsct_code_file_open(-1, path);
+	}
+	if (file >= 0 || debug >= 0)
+		start_process(p, file, debug);
+	if (file >= 0 && file != p->fd)
+		close(file);
+	if (debug >= 0)
+		close(debug);
 }
 
-static bool is_code(const GElf_Sym *symbol)
+static void free_process(struct symbol_process *p)
 {
-	const int type = GELF_ST_TYPE(symbol->st_info);
-
-	return symbol->st_shndx != SHN_UNDEF &&
-		(type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE);
+	if (p->socket >= 0 && p->path)
+		stop_process(p);
+	free(p->path);
+	p->path = NULL;
 }
 
-static void read_symbols(struct symbol_file *f)
+/* Finds the process for a file, or starts it, in place of the one that was used longest
+ * ago. NULL: none */
+static struct symbol_process *get_process(struct tsct_symbolizer *s, int fd,
+					  const char *path, const char *build_id)
 {
-	int nr = dwfl_module_getsymtab(f->module), i;
-	GElf_Addr address, bias;
-	const char *name;
-	GElf_Sym symbol;
+	struct symbol_process *p, *oldest = s->processes;
 
-	if (!dwfl_module_getelf(f->module, &bias) || nr <= 0)
-		return;
-	f->symbols = calloc((size_t)nr, sizeof(*f->symbols));
-	for (i = 1; f->symbols && i < nr; i++) {
-		name = dwfl_module_getsym_info(f->module, i, &symbol, &address, NULL, NULL,
-					       NULL);
-		if (name && *name && is_code(&symbol))
-			f->symbols[f->nr++] = (struct symbol) {
-				.address = address - bias, .size = symbol.st_size,
-				.name = name,
-			};
+	for (p = s->processes; p < s->processes + PROCESSES_MAX; p++) {
+		if (p->path && p->fd == fd && !strcmp(p->build_id, build_id) &&
+		    !strcmp(p->path, path))
+			return p;
+		if (p->used < oldest->used)
+			oldest = p;
 	}
-	if (f->nr)
-		qsort(f->symbols, f->nr, sizeof(*f->symbols), compare_symbols);
-}
-
-/* Returns the function that contains an address; NULL: none. */
-static struct symbol *find_symbol(const struct symbol_file *f, __u64 address)
-{
-	size_t low = 0, high = f->nr, middle, at;
-	struct symbol *s;
-
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (f->symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	/* Functions contain other symbols, such as labels, but not many. */
-	for (at = low; at && low - at < NESTED_MAX; at--) {
-		s = &f->symbols[at - 1];
-		if (address - s->address >= s->size)
-			continue;
-		while (s > f->symbols && s[-1].address == s->address)
-			s--;
-		return s;
-	}
-	/* Functions in assembly may have no size. */
-	return low && !f->symbols[low - 1].size ? &f->symbols[low - 1] : NULL;
-}
-
-/* ---- files ------------------------------------------------------------- */
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = dwfl_build_id_find_elf,
-	/* Not the standard one, which may use a network */
-	.find_debuginfo = dwfl_build_id_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-};
-
-static void load_file(struct symbol_file *f)
-{
-	char debug[sizeof(DEBUG_FILE) + TSCT_BUILD_ID_TEXT];
-	int fd = open_file(f->path, f->build_id);
-
-	if (fd < 0 && f->build_id[0]) {
-		snprintf(debug, sizeof(debug), DEBUG_FILE, f->build_id, f->build_id + 2);
-		fd = open_file(debug, f->build_id);
-	}
-	f->dwfl = fd >= 0 ? dwfl_begin(&callbacks) : NULL;
-	/* On success, libdwfl closes the descriptor. */
-	f->module = f->dwfl ? dwfl_report_offline(f->dwfl, "", f->path, fd) : NULL;
-	if (fd >= 0 && !f->module)
-		close(fd);
-	if (!f->module)
-		return;
-	dwfl_report_end(f->dwfl, NULL, NULL);
-	read_symbols(f);
-}
-
-static struct symbol_file *get_file(struct tsct_symbolizer *s, const char *path,
-				    const char *build_id)
-{
-	struct symbol_file *f;
-	size_t i, at;
-
-	for (i = 0; i < s->nr; i++) {
-		at = (s->last + i) % s->nr;
-		f = &s->files[at];
-		if (!strcmp(f->build_id, build_id) && !strcmp(f->path, path)) {
-			s->last = at;
-			return f;
-		}
-	}
-	if (s->nr == s->room) {
-		f = realloc(s->files, (s->room + 16) * 2 * sizeof(*f));
-		if (!f)
-			return NULL;
-		s->files = f;
-		s->room = (s->room + 16) * 2;
-	}
-	f = &s->files[s->nr];
-	memset(f, 0, sizeof(*f));
-	f->path = strdup(path);
-	if (!f->path)
+	free_process(oldest);
+	*oldest = (struct symbol_process) { .path = strdup(path), .fd = fd, .socket = -1 };
+	if (!oldest->path)
 		return NULL;
-	snprintf(f->build_id, sizeof(f->build_id), "%s", build_id);
-	load_file(f);
-	s->last = s->nr++;
-	return f;
-}
-
-/* Converts an offset in the file to an address. Returns false: it is not in memory. */
-static bool find_address(const struct symbol_file *f, __u64 offset, __u64 *ret_address)
-{
-	GElf_Addr bias;
-	Elf *elf = dwfl_module_getelf(f->module, &bias);
-	GElf_Phdr header;
-	size_t nr = 0, i;
-
-	if (!elf || elf_getphdrnum(elf, &nr))
-		return false;
-	for (i = 0; i < nr; i++) {
-		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD ||
-		    offset < header.p_offset ||
-		    offset - header.p_offset >= header.p_filesz)
-			continue;
-		*ret_address = offset - header.p_offset + header.p_vaddr;
-		return true;
-	}
-	return false;
+	snprintf(oldest->build_id, sizeof(oldest->build_id), "%s", build_id);
+	if (s->failed < FAILED_MAX)
+		start_file(oldest);
+	return oldest;
 }
 
 /* ---- interface --------------------------------------------------------- */
 
-struct tsct_symbolizer *tsct_symbolizer_new(void)
+/* Ends a process that has failed, and warns. */
+static void drop(struct tsct_symbolizer *s, struct symbol_process *p, bool is_late)
 {
-	struct tsct_symbolizer *s = calloc(1, sizeof(*s));
-	void *library;
+	const int number = stop_process(p);
+	char sentence[4096];
 
-	if (!s)
-		return NULL;
-	/* Names of C++ and Rust are left mangled where there is no library of C++. */
-	library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-	if (library)
-		*(void **)&s->demangle = dlsym(library, "__cxa_demangle");
-	return s;
+	s->failed++;
+	is_late |= number == SIGXCPU;
+	snprintf(sentence, sizeof(sentence), "%.3800s: functions have no names: reading the"
+		 " symbols %s%s%s", p->path, is_late ? "takes too long" : "failed",
+		 number && !is_late ? ": " : "", number && !is_late ? strsignal(number) : "");
+	if (!s->warn)
+		return;
+	s->warn(s->arg, sentence);
+	if (s->failed == FAILED_MAX)
+		s->warn(s->arg, "too many files failed: no symbols of further files are read");
 }
 
-static void free_file(struct symbol_file *f)
+struct tsct_symbolizer *tsct_symbolizer_new(void (*warn)(void *arg, const char *sentence),
+					    void *arg)
 {
-	size_t i;
+	struct tsct_symbolizer *s = calloc(1, sizeof(*s));
 
-	for (i = 0; i < f->nr; i++)
-		if (f->symbols[i].demangled != f->symbols[i].name)
-			free(f->symbols[i].demangled);
-	free(f->symbols);
-	free(f->path);
-	dwfl_end(f->dwfl);
+	if (s)
+		*s = (struct tsct_symbolizer) { .warn = warn, .arg = arg };
+	return s;
 }
 
 void tsct_symbolizer_free(struct tsct_symbolizer *s)
 {
 	size_t i;
 
-	if (!s)
-		return;
-	for (i = 0; i < s->nr; i++)
-		free_file(&s->files[i]);
-	free(s->files);
+	for (i = 0; s && i < PROCESSES_MAX; i++)
+		free_process(&s->processes[i]);
 	free(s);
 }
 
-const char *tsct_symbolizer_find(struct tsct_symbolizer *s, const char *path,
+const char *tsct_symbolizer_find(struct tsct_symbolizer *s, int fd, const char *path,
 				 const char *build_id, __u64 offset, __u64 *ret_offset)
 {
-	struct symbol_file *f = get_file(s, path, build_id);
-	struct symbol *symbol;
-	__u64 address;
-	int status;
+	struct symbol_process *p = get_process(s, fd, path, build_id);
+	struct symbolize_answer *a = &s->answer;
+	const size_t head = offsetof(struct symbolize_answer, name);
+	ssize_t len;
 
-	if (!f || !f->module || !find_address(f, offset, &address))
+	if (!p)
 		return NULL;
-	symbol = find_symbol(f, address);
-	if (!symbol)
+	p->used = ++s->uses;
+	if (p->socket < 0)
 		return NULL;
-	*ret_offset = address - symbol->address;
-	if (!symbol->demangled && s->demangle && !strncmp(symbol->name, "_Z", 2))
-		symbol->demangled = s->demangle(symbol->name, NULL, NULL, &status);
-	if (!symbol->demangled)
-		symbol->demangled = (char *)symbol->name;
-	return symbol->demangled;
+	len = send(p->socket, &offset, sizeof(offset), MSG_NOSIGNAL);
+	if (len == sizeof(offset))
+		do
+			len = recv(p->socket, a, sizeof(*a) - 1, 0);
+		while (len < 0 && errno == EINTR);
+	if (len < (ssize_t)head || a->offset != offset) {
+		drop(s, p, len < 0 && errno == EAGAIN);
+		return NULL;
+	}
+	((char *)a)[len] = '\0';
+	*ret_offset = a->from;
+	return a->name[0] ? a->name : NULL;
 }

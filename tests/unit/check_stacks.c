@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/sendfile.h>
+#include <sys/wait.h>
 
 #include "lib/statedump/stacks.h"
 #include "lib/statedump/statedump.h"
@@ -59,31 +60,143 @@ static void read_own_id(const char *path, char id[TSCT_BUILD_ID_TEXT])
 	ck_assert_int_eq(memcmp(bytes, again, (size_t)len), 0);
 }
 
+static unsigned int nr_warnings;
+static char warning[4096];
+
+static void warn(void *arg, const char *sentence)
+{
+	(void)arg;
+	nr_warnings++;
+	snprintf(warning, sizeof(warning), "%s", sentence);
+}
+
 START_TEST(test_names)
 {
-	struct tsct_symbolizer *s = tsct_symbolizer_new();
+	struct tsct_symbolizer *s = tsct_symbolizer_new(warn, NULL);
 	char path[256], id[TSCT_BUILD_ID_TEXT], other[TSCT_BUILD_ID_TEXT];
 	const __u64 place = find_place((const void *)known_function, path);
 	__u64 offset = 77;
 
 	read_own_id(path, id);
-	ck_assert_str_eq(tsct_symbolizer_find(s, path, id, place, &offset),
+	ck_assert_str_eq(tsct_symbolizer_find(s, -1, path, id, place, &offset),
 			 "known_function");
 	ck_assert_uint_eq(offset, 0);
-	ck_assert_str_eq(tsct_symbolizer_find(s, path, id, place + 3, &offset),
+	ck_assert_str_eq(tsct_symbolizer_find(s, -1, path, id, place + 3, &offset),
 			 "known_function");
 	ck_assert_uint_eq(offset, 3);
 	/* Another build id, none, no such file, no ELF file, places that are not there */
 	strcpy(other, id);
 	other[5] = other[5] == '0' ? '1' : '0';
-	ck_assert_ptr_null(tsct_symbolizer_find(s, path, other, place, &offset));
-	ck_assert_ptr_null(tsct_symbolizer_find(s, path, "", place, &offset));
-	ck_assert_ptr_null(tsct_symbolizer_find(s, "/nonexistent", id, place, &offset));
-	ck_assert_ptr_null(tsct_symbolizer_find(s, "/proc/self/maps", "", place, &offset));
-	ck_assert_ptr_null(tsct_symbolizer_find(s, "/dev/zero", "", place, &offset));
-	ck_assert_ptr_null(tsct_symbolizer_find(s, path, id, 1ULL << 40, &offset));
-	ck_assert_ptr_null(tsct_symbolizer_find(s, path, id, UINT64_MAX, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, -1, path, other, place, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, -1, path, "", place, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, -1, "/nonexistent", id, place, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, -1, "/proc/self/maps", "", place, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, -1, "/dev/zero", "", place, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, -1, path, id, 1ULL << 40, &offset));
+	ck_assert_ptr_null(tsct_symbolizer_find(s, -1, path, id, UINT64_MAX, &offset));
+	ck_assert_uint_eq(nr_warnings, 0);
 	tsct_symbolizer_free(s);
+}
+END_TEST
+
+/* ---- hostile files ---------------------------------------------------------------- */
+
+/* Copies a part of this program's file into the directory. Returns a descriptor. */
+static int copy_self(const char *path, off_t size, char copy[256])
+{
+	int from = open(path, O_RDONLY | O_CLOEXEC), to;
+	struct stat st;
+	off_t at = 0;
+
+	snprintf(copy, 256, "%s/copy", dir_name);
+	to = open(copy, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+	ck_assert_int_ge(to, 0);
+	ck_assert_int_eq(fstat(from, &st), 0);
+	if (!size)
+		size = st.st_size;
+	while (at < size)
+		ck_assert_int_gt(sendfile(to, from, &at, (size_t)(size - at)), 0);
+	close(from);
+	return to;
+}
+
+/* A file that is truncated while it is mapped costs its names, and a warning. */
+START_TEST(test_truncated)
+{
+	struct tsct_symbolizer *s = tsct_symbolizer_new(warn, NULL);
+	char path[256], copy[256], id[TSCT_BUILD_ID_TEXT];
+	const __u64 place = find_place((const void *)known_function, path);
+	const __u64 other = find_place((const void *)copy_self, path);
+	int fd = copy_self(path, 0, copy);
+	__u64 offset;
+
+	read_own_id(path, id);
+	nr_warnings = 0;
+	ck_assert_str_eq(tsct_symbolizer_find(s, -1, copy, id, place, &offset),
+			 "known_function");
+	ck_assert_int_eq(ftruncate(fd, 8192), 0);
+	ck_assert_ptr_null(tsct_symbolizer_find(s, -1, copy, id, other, &offset));
+	ck_assert_uint_eq(nr_warnings, 1);
+	ck_assert_ptr_nonnull(strstr(warning, copy));
+	/* Later ones are not even tried; other files are. */
+	ck_assert_ptr_null(tsct_symbolizer_find(s, -1, copy, id, place, &offset));
+	ck_assert_uint_eq(nr_warnings, 1);
+	ck_assert_str_eq(tsct_symbolizer_find(s, -1, path, id, place, &offset),
+			 "known_function");
+	close(fd);
+	tsct_symbolizer_free(s);
+}
+END_TEST
+
+/* Parts of a file, and files with random bytes, may have names or not, but end nothing. */
+START_TEST(test_damaged)
+{
+	char path[256], copy[256], id[TSCT_BUILD_ID_TEXT];
+	const __u64 place = find_place((const void *)known_function, path);
+	struct tsct_symbolizer *s;
+	struct stat st;
+	__u64 offset;
+	int fd, i, k;
+	__u8 byte;
+
+	read_own_id(path, id);
+	ck_assert_int_eq(stat(path, &st), 0);
+	for (i = 0; i < 12; i++) {
+		s = tsct_symbolizer_new(warn, NULL);
+		fd = copy_self(path, i < 4 ? st.st_size >> i : 0, copy);
+		for (k = 0; i >= 4 && k < 100; k++) {
+			byte = (__u8)random();
+			/* Also the headers, but not those of the build id */
+			ck_assert_int_eq(pwrite(fd, &byte, 1, k < 4 ? 40 + random() % 24 :
+				8192 + random() % (st.st_size - 8192)), 1);
+		}
+		tsct_symbolizer_find(s, -1, copy, id, place, &offset);
+		/* The file is given, whatever its build id */
+		tsct_symbolizer_find(s, fd, "given", id, place, &offset);
+		close(fd);
+		tsct_symbolizer_free(s);
+	}
+}
+END_TEST
+
+/* More files than there are processes; each process ends. */
+START_TEST(test_many_files)
+{
+	struct tsct_symbolizer *s = tsct_symbolizer_new(warn, NULL);
+	char path[256], id[TSCT_BUILD_ID_TEXT], name[32];
+	const __u64 place = find_place((const void *)known_function, path);
+	int fd = open(path, O_RDONLY | O_CLOEXEC), i;
+	__u64 offset;
+
+	read_own_id(path, id);
+	for (i = 0; i < 80; i++) {
+		snprintf(name, sizeof(name), "file %d", i % 40);
+		ck_assert_str_eq(tsct_symbolizer_find(s, fd, name, id, place, &offset),
+				 "known_function");
+	}
+	close(fd);
+	tsct_symbolizer_free(s);
+	ck_assert_int_eq(waitpid(-1, NULL, __WALL | WNOHANG), -1);
 }
 END_TEST
 
@@ -164,7 +277,7 @@ START_TEST(test_table)
 	put_stack(8, 200, "");
 	put_stack(9, 255, "2 x 1");
 	ck_assert_int_eq(finish(writer), 0);
-	ck_assert_int_eq(tsct_stacks_read(dir_name, &s), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
 	ck_assert_uint_eq(tsct_stacks_count(s), 3);
 	ck_assert_uint_eq(tsct_stacks_count_frames(s), 3);
 	stack = tsct_stacks_find(s, 0, 7);
@@ -210,7 +323,7 @@ START_TEST(test_events)
 				      .payload = &known.stack };
 	ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
 	ck_assert_int_eq(finish(writer), 0);
-	ck_assert_int_eq(tsct_stacks_read(dir_name, &s), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
 	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why, sizeof(why)), 0);
 	while (tsct_trace_next(trace, &e) == 1) {
 		has += tsct_stacks_has(tsct_trace_recording(trace), &e);
@@ -237,7 +350,7 @@ START_TEST(test_many)
 		put_stack(i * 0x9e3779b97f4a7c15ULL + 1, 2, frames);
 	}
 	ck_assert_int_eq(finish(writer), 0);
-	ck_assert_int_eq(tsct_stacks_read(dir_name, &s), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
 	ck_assert_uint_eq(tsct_stacks_count(s), 20000);
 	for (i = 0; i < 20000; i++) {
 		const struct tsct_stack *stack =
@@ -260,21 +373,27 @@ START_TEST(test_none)
 	make_recording(&rec, 1);
 	ck_assert_int_eq(tsct_recording_writer_open(dir, &rec, &writer), 0);
 	ck_assert_int_eq(finish(writer), 0);
-	ck_assert_int_eq(tsct_stacks_read(dir_name, &s), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, NULL, &s), 0);
 	ck_assert_uint_eq(tsct_stacks_count(s), 0);
 	ck_assert_ptr_null(tsct_stacks_find(s, 0, 1));
 	tsct_stacks_free(s);
 	tsct_recording_free(&rec);
-	ck_assert_int_lt(tsct_stacks_read("/nonexistent", &s), 0);
+	ck_assert_int_lt(tsct_stacks_read("/nonexistent", NULL, &s), 0);
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
 	Suite *s = suite_create("stacks");
 	TCase *tc = add_case(s, "stacks", before, after);
 
+	/* This program also reads symbols for itself. */
+	if (argc == 3 && !strcmp(argv[1], TSCT_SYMBOLIZE_COMMAND))
+		tsct_symbolize_main(argv[2]);
 	tcase_add_test(tc, test_names);
+	tcase_add_test(tc, test_truncated);
+	tcase_add_test(tc, test_damaged);
+	tcase_add_test(tc, test_many_files);
 	tcase_add_test(tc, test_table);
 	tcase_add_test(tc, test_events);
 	tcase_add_test(tc, test_many);

@@ -14,7 +14,7 @@ int dump_stacks_read(struct dump *d)
 	tsct_stacks_free(d->stacks);
 	d->stacks = NULL;
 	d->stacks_are_old = false;
-	return d->rec->statedump ? tsct_stacks_read(d->dir, &d->stacks) : 0;
+	return d->rec->statedump ? tsct_stacks_read(d->dir, d->trace, &d->stacks) : 0;
 }
 
 const struct tsct_stack *dump_stack_of(struct dump *d, const struct tsct_trace_event *e)

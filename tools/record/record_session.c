@@ -277,6 +277,9 @@ int record_session_end(struct record_session *s)
 	for (; taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
 	record_statedump_poll(s, true, true);
+	/* The processes of its symbolizer are no children that the command has left. */
+	record_stacks_free(s->statedump.stacks);
+	s->statedump.stacks = NULL;
 	/*
 	 * A recording with events from before its start counts every event lost since
 	 * the channel was created, because the times of lost events are unknown.

@@ -31,9 +31,9 @@ struct image {
 	char build_id[TSCT_BUILD_ID_TEXT];
 	char *path;
 	__u64 device, inode;
-	/* name by which only this process has access to the file, so it finds the functions;
-	 * "": readers of the recording find them by path and build id */
-	char only_here[32];
+	/* the file, open: only this process has access to it, so it finds the functions; -1:
+	 * readers of the recording find them by path and build id */
+	int fd;
 };
 
 /* Mapping of code in a process */
@@ -277,12 +277,11 @@ static long add_image(struct record_stacks *st, int fd, const char *path)
 	strcpy(image->build_id, text);
 	image->device = stat.st_dev;
 	image->inode = stat.st_ino;
-	if (is_found_by_path(image) || st->nr_kept == KEPT_FILES) {
+	image->fd = is_found_by_path(image) || st->nr_kept == KEPT_FILES ? -1 : fd;
+	if (image->fd < 0)
 		close(fd);
-	} else {
-		snprintf(image->only_here, sizeof(image->only_here), "/proc/self/fd/%d", fd);
+	else
 		st->nr_kept++;
-	}
 	return (long)st->nr_images - 1;
 }
 
@@ -514,8 +513,8 @@ static __u32 number_in_image(struct record_session *s, __u64 cycles, long index,
 
 	if (is_numbered(st, key, &number))
 		return number;
-	name = image->only_here[0] ? tsct_symbolizer_find(st->symbolizer, image->only_here,
-				image->build_id, offset, &from) : NULL;
+	name = image->fd < 0 ? NULL : tsct_symbolizer_find(st->symbolizer, image->fd,
+				image->path, image->build_id, offset, &from);
 	if (name) {
 		snprintf(text, sizeof(text), "%.1000s+0x%" PRIx64, name, (uint64_t)from);
 		frame.symbol = text;
@@ -652,13 +651,19 @@ void record_stacks_exec(struct record_session *s, const char *filename)
 		free(path);
 }
 
+static void warn(void *none, const char *sentence)
+{
+	(void)none;
+	record_error("--stack: %s", sentence);
+}
+
 int record_stacks_open(struct record_session *s)
 {
 	struct record_stacks *st = calloc(1, sizeof(*st));
 
 	if (!st)
 		return -ENOMEM;
-	st->symbolizer = tsct_symbolizer_new();
+	st->symbolizer = tsct_symbolizer_new(warn, NULL);
 	if (!st->symbolizer) {
 		free(st);
 		return -ENOMEM;
@@ -676,8 +681,11 @@ void record_stacks_free(struct record_stacks *st)
 
 	if (!st)
 		return;
-	for (i = 0; i < st->nr_images; i++)
+	for (i = 0; i < st->nr_images; i++) {
+		if (st->images[i].fd >= 0)
+			close(st->images[i].fd);
 		free(st->images[i].path);
+	}
 	while (st->nr_programs)
 		free(st->programs[--st->nr_programs]);
 	tsct_symbolizer_free(st->symbolizer);

@@ -349,7 +349,7 @@ int report_take(struct report *r)
 	if (!r->tracker || !r->gap_cursors)
 		err = -ENOMEM;
 	if (!err)
-		err = tsct_stacks_read(r->x.recording, &r->stacks);
+		err = tsct_stacks_read(r->x.recording, r->x.trace, &r->stacks);
 	if (!err)
 		err = begin_messages(r);
 	if (!err)

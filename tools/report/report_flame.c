@@ -7,7 +7,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "lib/core/remap.h"
 #include "report.h"
 #include "report_trace.h"
 
@@ -21,7 +23,8 @@
 struct flame_box {
 	const char *name;
 	__u64 events;
-	__u32 first, next;	/* index of a box above, and of one beside; 0: none */
+	__u32 first, last;	/* index of boxes above; 0: none */
+	__u32 next;		/* index of a box beside; 0: none */
 	bool kernel;
 };
 
@@ -33,37 +36,62 @@ struct flame {
 
 /* ---- counting ---------------------------------------------------------------- */
 
+/* Finds the slot of a definition with a stack, or a free one. */
+static struct stack_count *find_slot(const struct report *r, __u32 def, __u32 stack)
+{
+	__u32 at = (__u32)tsct_hash64(((__u64)def << 32 | stack) ^ r->stack_seed);
+	struct stack_count *slot;
+
+	for (;; at++) {
+		slot = &r->stack_counts[at & (r->room_stack_counts - 1)];
+		if (!slot->events || (slot->def == def && slot->stack == stack))
+			return slot;
+	}
+}
+
+static int grow_counts(struct report *r)
+{
+	struct stack_count *old = r->stack_counts;
+	const __u32 room = r->room_stack_counts;
+	__u32 i;
+
+	if (!room)
+		getrandom(&r->stack_seed, sizeof(r->stack_seed), 0);
+	r->stack_counts = calloc(room ? 2 * (size_t)room : 256, sizeof(*old));
+	if (!r->stack_counts) {
+		r->stack_counts = old;
+		return -ENOMEM;
+	}
+	r->room_stack_counts = room ? 2 * room : 256;
+	for (i = 0; i < room; i++)
+		if (old[i].events)
+			*find_slot(r, old[i].def, old[i].stack) = old[i];
+	free(old);
+	return 0;
+}
+
 int report_flame_note(struct report *r, const struct tsct_export_event *ev)
 {
 	const struct tsct_stack *stack;
-	struct stack_counts *counts;
+	struct stack_count *slot;
 
 	if (!tsct_stacks_has(r->x.rec, ev->e))
 		return 0;
-	if (!r->stack_counts)
-		r->stack_counts = calloc(r->x.nr_defs, sizeof(*r->stack_counts));
-	if (!r->stack_counts)
-		return -ENOMEM;
-	counts = &r->stack_counts[ev->def];
-	if (!counts->events)
-		counts->events = calloc(tsct_stacks_count(r->stacks) + 1,
-					sizeof(*counts->events));
-	if (!counts->events)
+	if (2 * r->nr_stack_counts >= r->room_stack_counts && grow_counts(r))
 		return -ENOMEM;
 	stack = tsct_stacks_of(r->stacks, r->x.rec, ev->e);
-	if (stack)
-		counts->events[stack->index]++;
-	else
-		counts->unknown++;
+	slot = find_slot(r, ev->def, stack ? stack->index + 1 : 0);
+	if (!slot->events) {
+		slot->def = ev->def;
+		slot->stack = stack ? stack->index + 1 : 0;
+		r->nr_stack_counts++;
+	}
+	slot->events++;
 	return 0;
 }
 
 void report_flame_free(struct report *r)
 {
-	__u32 i;
-
-	for (i = 0; r->stack_counts && i < r->x.nr_defs; i++)
-		free(r->stack_counts[i].events);
 	free(r->stack_counts);
 	tsct_stacks_free(r->stacks);
 }
@@ -86,37 +114,33 @@ static __u32 add_box(struct flame *f, const char *name, bool kernel)
 	return f->nr++;
 }
 
-/* Finds the box of a function above another box, or adds it, in the order of names. */
+/* Finds the box of a function above another box, or adds it. Stacks come in order, so only
+ * the last box can be that of the function. */
 static __u32 get_box(struct flame *f, __u32 below, const char *name, bool kernel)
 {
-	__u32 at = f->boxes[below].first, before = 0, new;
+	const __u32 last = f->boxes[below].last;
+	__u32 new;
 
-	while (at && strcmp(f->boxes[at].name, name) < 0) {
-		before = at;
-		at = f->boxes[at].next;
-	}
-	if (at && !strcmp(f->boxes[at].name, name))
-		return at;
+	if (last && f->boxes[last].kernel == kernel && !strcmp(f->boxes[last].name, name))
+		return last;
 	new = add_box(f, name, kernel);
 	if (!new)
 		return 0;
-	f->boxes[new].next = at;
-	if (before)
-		f->boxes[before].next = new;
+	if (last)
+		f->boxes[last].next = new;
 	else
 		f->boxes[below].first = new;
+	f->boxes[below].last = new;
 	return new;
 }
 
-static int add_stack(struct report *r, struct flame *f, const struct tsct_stack *stack,
-		     __u64 events)
+static int add_stack(struct flame *f, const struct tsct_stack *stack, __u64 events)
 {
 	__u32 at = 0, i;
 
 	f->boxes[0].events += events;
 	for (i = stack->nr; i--;) {
-		at = get_box(f, at, tsct_stacks_name(r->stacks, stack->frames[i]),
-			     i < stack->nr_kernel);
+		at = get_box(f, at, stack->frames[i]->name, i < stack->nr_kernel);
 		if (!at)
 			return -ENOMEM;
 		f->boxes[at].events += events;
@@ -189,68 +213,114 @@ static void put_graph(const struct report *r, FILE *to, const struct flame *f, _
 	fputs("</svg>\n</details>\n", to);
 }
 
-/* Makes the graph of an event and node, if there are such events. Returns 1: written; 0;
- * or -ENOMEM. */
-static int make_graph(struct report *r, FILE *to, __u32 def, __u32 node, bool open)
-{
-	const __u64 *events = r->stack_counts[def].events;
-	const struct tsct_stack *stack;
-	struct flame f = { 0 };
-	int err = 0;
-	__u32 i;
+/* ---- graphs -------------------------------------------------------------------- */
 
-	if (!events)
-		return 0;
+static const struct tsct_stack *stack_of(const struct report *r, const struct stack_count *c)
+{
+	return tsct_stacks_at(r->stacks, c->stack - 1);
+}
+
+/* Order of the counts: by definition, those with most events first; by node; by names */
+struct count_order {
+	const struct report *r;
+	const __u32 *rank;	/* by definition */
+};
+
+static int compare_counts(const void *a, const void *b, void *arg)
+{
+	const struct stack_count *one = a, *two = b;
+	const struct count_order *order = arg;
+	const struct tsct_stack *x = stack_of(order->r, one), *y = stack_of(order->r, two);
+
+	if (one->def != two->def)
+		return order->rank[one->def] < order->rank[two->def] ? -1 : 1;
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return tsct_stacks_compare(x, y);
+}
+
+/* Makes the table an array of the known stacks, in order; its hash is not valid any more.
+ * Returns the number of events whose stack is unknown. */
+static __u64 sort_counts(struct report *r, const __u32 *rank)
+{
+	const struct count_order order = { r, rank };
+	struct stack_count *c = r->stack_counts;
+	__u64 unknown = 0;
+	__u32 i, nr = 0;
+
+	for (i = 0; i < r->room_stack_counts; i++) {
+		if (c[i].events && c[i].stack) {
+			tsct_stacks_name_all(r->stacks, stack_of(r, &c[i]));
+			c[nr++] = c[i];
+		} else {
+			unknown += c[i].events;
+		}
+	}
+	r->nr_stack_counts = nr;
+	qsort_r(c, nr, sizeof(*c), compare_counts, (void *)&order);
+	return unknown;
+}
+
+/* Makes the graph of the event and node of the counts from @from on, of which it returns
+ * the end, or -ENOMEM. @to: NULL: it makes none */
+static __s64 make_graph(struct report *r, FILE *to, __u32 from, bool open)
+{
+	const struct stack_count *c = r->stack_counts;
+	const __u32 node = stack_of(r, &c[from])->node;
+	struct flame f = { 0 };
+	__u32 i;
+	int err;
+
 	add_box(&f, "all", false);
-	if (!f.boxes)
-		return -ENOMEM;
-	for (i = 0; i < tsct_stacks_count(r->stacks) && !err; i++) {
-		stack = tsct_stacks_at(r->stacks, i);
-		if (events[i] && stack->node == node)
-			err = add_stack(r, &f, stack, events[i]);
-	}
-	if (!err && f.boxes[0].events) {
-		put_graph(r, to, &f, def, node, open);
-		err = 1;
-	}
+	err = f.boxes ? 0 : -ENOMEM;
+	for (i = from; !err && i < r->nr_stack_counts && c[i].def == c[from].def &&
+	     stack_of(r, &c[i])->node == node; i++)
+		if (to)
+			err = add_stack(&f, stack_of(r, &c[i]), c[i].events);
+	if (!err && to)
+		put_graph(r, to, &f, c[from].def, node, open);
 	free(f.boxes);
-	return err;
+	return err ? (__s64)err : i;
+}
+
+static int put_graphs(struct report *r, FILE *to)
+{
+	unsigned int nr = 0;
+	__s64 at = 0;
+
+	for (; at >= 0 && at < r->nr_stack_counts; nr++)
+		at = make_graph(r, nr < GRAPHS_MAX ? to : NULL, (__u32)at, !nr);
+	if (nr > GRAPHS_MAX)
+		fprintf(to, "<p class=\"note\">The first %u of %u graphs are shown; select events"
+			" with <kbd>--event</kbd>.</p>\n", GRAPHS_MAX, nr);
+	return at < 0 ? (int)at : 0;
 }
 
 int report_flame_put(struct report *r, FILE *to)
 {
-	__u32 *order = report_order(r->seen, sizeof(*r->seen), r->x.nr_defs);
-	unsigned int nr = 0, left_out = 0;
-	__u64 unknown = 0;
-	__u32 i, node;
-	int ret = order ? 0 : -ENOMEM;
+	__u32 *order, *rank, i;
+	__u64 unknown;
+	int err = -ENOMEM;
 
-	if (!r->stack_counts) {
-		free(order);
+	if (!r->stack_counts)
 		return 0;
-	}
+	order = report_order(r->seen, sizeof(*r->seen), r->x.nr_defs);
+	rank = calloc(r->x.nr_defs, sizeof(*rank));
 	fputs("<section>\n<h2>Stacks</h2>\n<p class=\"note\">Each box is a function, as wide"
 	      " as the number of events with it in their stacks; below it is the function that"
 	      " called it. Functions of the kernel are blue. Names and numbers of narrow boxes"
 	      " show at the pointer.</p>\n", to);
-	for (i = 0; ret >= 0 && i < r->x.nr_defs; i++) {
-		unknown += r->stack_counts[order[i]].unknown;
-		for (node = 0; ret >= 0 && node < r->x.nr_nodes; node++) {
-			if (nr == GRAPHS_MAX) {
-				left_out += r->stack_counts[order[i]].events != NULL;
-				continue;
-			}
-			ret = make_graph(r, to, order[i], node, !nr);
-			nr += ret > 0;
-		}
+	for (i = 0; order && rank && i < r->x.nr_defs; i++)
+		rank[order[i]] = i;
+	if (order && rank) {
+		unknown = sort_counts(r, rank);
+		err = put_graphs(r, to);
+		if (unknown)
+			fprintf(to, "<p class=\"warn\">%" PRIu64 " events have no stack in the"
+				" recording.</p>\n", (uint64_t)unknown);
 	}
-	if (unknown)
-		fprintf(to, "<p class=\"warn\">%" PRIu64 " events have no stack in the"
-			" recording.</p>\n", (uint64_t)unknown);
-	if (left_out)
-		fprintf(to, "<p class=\"note\">The first %u graphs are shown; select events"
-			" with <kbd>--event</kbd>.</p>\n", GRAPHS_MAX);
 	fputs("</section>\n", to);
 	free(order);
-	return ret < 0 ? ret : 0;
+	free(rank);
+	return err;
 }

@@ -95,10 +95,11 @@ struct strips {
 
 enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER };
 
-/* Events of a definition, by their stacks */
-struct stack_counts {
-	__u64 *events;		/* number of events, by index of the stack; NULL: none */
-	__u64 unknown;		/* number of events whose stack is unknown */
+/* Number of events of a definition with a stack */
+struct stack_count {
+	__u32 def;
+	__u32 stack;		/* its index + 1; 0: unknown */
+	__u64 events;		/* 0: the slot is free */
 };
 
 struct report {
@@ -149,7 +150,10 @@ struct report {
 	struct gap *gaps;
 	__u32 nr_gaps, room_gaps;
 	struct tsct_stacks *stacks;
-	struct stack_counts *stack_counts;	/* by definition; NULL: no stacks */
+	/* hash table with room for a power of 2; NULL: no event has a stack */
+	struct stack_count *stack_counts;
+	__u32 nr_stack_counts, room_stack_counts;
+	__u64 stack_seed;
 };
 
 static inline bool report_single(const struct report *r, __u32 def)
