@@ -5,12 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <linux/bpf.h>
 
 #include "cmd_record.h"
+#include "lib/client/gettime.h"
+#include "lib/core/remap.h"
+#include "lib/statedump/perf_map.h"
 #include "lib/statedump/statedump.h"
 #include "lib/statedump/symbolize.h"
 #include "record_stacks.h"
@@ -18,6 +22,14 @@
 
 #define USER_END	0x7fffffffffffULL	/* highest address of a program */
 #define KEPT_FILES	256	/* files that are kept open, at most */
+
+/* Numbers that are remembered: of different stacks, frames, files with code, programs that
+ * were executed, and mappings of a process. Hostile programs can make up any number. */
+#define STACKS_MAX	(1U << 16)
+#define FRAMES_MAX	(1U << 17)
+#define IMAGES_MAX	1024
+#define PROGRAMS_MAX	256
+#define MAPPINGS_MAX	2048
 
 /* A function of the kernel */
 struct kernel_symbol {
@@ -43,7 +55,7 @@ struct code_mapping {
 	char name[64];		/* of a mapping without a file: "[vdso]" */
 };
 
-/* Numbers by keys of 64 bits, which are hashes, not 0 */
+/* Numbers by keys of 64 bits, which are hashes, not 0, with a part that is secret */
 struct number_table {
 	struct number { __u64 key; __u32 number; } *slots;
 	size_t nr, room;	/* room: a power of two */
@@ -64,7 +76,9 @@ struct record_stacks {
 	bool mapped;		/* the mappings could be read */
 	struct number_table frames, stacks;
 	__u32 nr_frames;
-	struct tsct_symbolizer *symbolizer;
+	__u64 seed;		/* of keys: programs choose what these are made from */
+	struct tsct_symbolizer *symbolizer;	/* or NULL */
+	struct tsct_perf_maps *perf_maps;
 	bool other_numbers;	/* /proc numbers processes in another way than BPF */
 };
 
@@ -72,7 +86,7 @@ struct record_stacks {
 
 static struct number *find_slot(const struct number_table *t, __u64 key)
 {
-	size_t at = key & (t->room - 1);
+	size_t at = tsct_hash64(key) & (t->room - 1);
 
 	while (t->slots[at].key && t->slots[at].key != key)
 		at = (at + 1) & (t->room - 1);
@@ -356,7 +370,8 @@ static void read_mappings(struct record_stacks *st, __u32 tgid)
 	st->mapped_tgid = tgid;
 	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
 	maps = st->other_numbers ? NULL : fopen(path, "re");
-	while (maps && (len = getline(&line, &room, maps)) > 0) {
+	while (maps && st->nr_mappings < MAPPINGS_MAX &&
+	       (len = getline(&line, &room, maps)) > 0) {
 		if (line[len - 1] == '\n')
 			line[len - 1] = '\0';
 		read_mapping(st, tgid, line);
@@ -416,12 +431,13 @@ struct new_frame {
 	const char *build_id, *file, *symbol;
 };
 
-/* Writes a frame that is not in the recording yet, and returns its number. */
+/* Writes a frame that is not in the recording yet, and returns its number. @key 0: it is
+ * not remembered, as it may get a name later */
 static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 			  const struct new_frame *frame)
 {
 	struct record_stacks *st = s->statedump.stacks;
-	struct number *slot = get_number(&st->frames, key);
+	struct number *slot = key ? get_number(&st->frames, key) : NULL;
 	char payload[TSCT_STATEDUMP_BYTES_MAX];
 	__u32 len = 0, number = st->nr_frames;
 
@@ -452,7 +468,8 @@ static bool is_numbered(const struct record_stacks *st, __u64 key, __u32 *ret_nu
 
 static __u32 number_kernel(struct record_session *s, __u64 cycles, __u64 address)
 {
-	const struct kernel_symbol *symbol = find_kernel(s->statedump.stacks, address);
+	const struct record_stacks *st = s->statedump.stacks;
+	const struct kernel_symbol *symbol = find_kernel(st, address);
 	struct new_frame frame = { address, "", "[kernel]", "" };
 	char text[256];
 
@@ -462,40 +479,7 @@ static __u32 number_kernel(struct record_session *s, __u64 cycles, __u64 address
 		frame.symbol = text;
 		frame.file = symbol->module ? symbol->module : "[kernel]";
 	}
-	return number_frame(s, cycles, hash64(1, address), &frame);
-}
-
-#define JIT_MAP_MAX	(64 << 20)	/* largest such file that is read, bytes */
-
-/* Finds the function of compiled code in the file that the runtime system of its language
- * writes for perf: lines "BEGIN SIZE NAME", in hexadecimal. */
-static void find_jit(__u32 tgid, __u64 address, char *text, size_t size)
-{
-	int root = open_root(tgid), fd = -1;
-	char path[64], line[512], name[256];
-	uint64_t begin, length;
-	struct stat st, owner;
-	FILE *file = NULL;
-
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", tgid);
-	if (root >= 0) {
-		fd = tsct_code_file_open(root, path);
-		close(root);
-	}
-	snprintf(path, sizeof(path), "/proc/%u", tgid);
-	/* Anybody may write to /tmp. */
-	if (fd >= 0 && !fstat(fd, &st) && st.st_size <= JIT_MAP_MAX && !stat(path, &owner) &&
-	    (st.st_uid == owner.st_uid || !st.st_uid))
-		file = fdopen(fd, "r");
-	if (fd >= 0 && !file)
-		close(fd);
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %255[^\n]", &begin, &length,
-			   name) == 3 && address - begin < length)
-			snprintf(text, size, "%s+0x%" PRIx64, name,
-				 (uint64_t)(address - begin));
-	if (file)
-		fclose(file);
+	return number_frame(s, cycles, hash64(st->seed ^ 1, address), &frame);
 }
 
 /* Numbers a frame at an offset in a file. */
@@ -505,7 +489,7 @@ static __u32 number_in_image(struct record_session *s, __u64 cycles, long index,
 	struct record_stacks *st = s->statedump.stacks;
 	const struct image *image = &st->images[index];
 	struct new_frame frame = { offset, image->build_id, image->path, "" };
-	const __u64 key = hash64(hash64(2, (__u64)index), offset);
+	const __u64 key = hash64(hash64(st->seed ^ 2, (__u64)index), offset);
 	char text[1024];
 	const char *name;
 	__u64 from = 0;
@@ -513,7 +497,7 @@ static __u32 number_in_image(struct record_session *s, __u64 cycles, long index,
 
 	if (is_numbered(st, key, &number))
 		return number;
-	name = image->fd < 0 ? NULL : tsct_symbolizer_find(st->symbolizer, image->fd,
+	name = image->fd < 0 || !st->symbolizer ? NULL : tsct_symbolizer_find(st->symbolizer, image->fd,
 				image->path, image->build_id, offset, &from);
 	if (name) {
 		snprintf(text, sizeof(text), "%.1000s+0x%" PRIx64, name, (uint64_t)from);
@@ -528,10 +512,12 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 			   __u64 address, __u32 *ret_number)
 {
 	struct record_stacks *st = s->statedump.stacks;
-	const __u64 key = hash64(hash64(3, tgid), address);
+	__u64 key = hash64(hash64(st->seed ^ 3, tgid), address), from;
 	struct new_frame frame = { address, "", "", "" };
 	const struct code_mapping *m;
-	char text[512] = "";
+	char text[TSCT_PERF_MAP_NAME + 32];
+	bool is_mapped_by_kernel;
+	const char *name = NULL;
 
 	if (address > USER_END)
 		return false;
@@ -548,14 +534,22 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 			return true;
 		}
 		frame.file = m->name;
-		if (*m->name == '[')
-			find_jit(tgid, address, text, sizeof(text));
-		if (!strcmp(m->name, "[vdso]"))
+		is_mapped_by_kernel = !strncmp(m->name, "[v", 2);
+		if (is_mapped_by_kernel)	/* [vdso], [vsyscall] */
 			frame.address = address - m->begin;
-		frame.symbol = text;
+		else
+			name = tsct_perf_maps_find(st->perf_maps, tgid, address,
+						   tsct_monotonic_ns(), &from);
+		if (name) {
+			snprintf(text, sizeof(text), "%s+0x%" PRIx64, name, (uint64_t)from);
+			frame.symbol = text;
+		} else if (!is_mapped_by_kernel) {
+			key = 0;
+		}
 		break;
 	}
-	if (st->mapped && m == st->mappings + st->nr_mappings)
+	if (st->mapped && st->nr_mappings < MAPPINGS_MAX &&
+	    m == st->mappings + st->nr_mappings)
 		return false;
 	*ret_number = number_frame(s, cycles, key, &frame);
 	return true;
@@ -571,6 +565,7 @@ static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 	char build_id[TSCT_BUILD_ID_TEXT];
 	struct new_frame frame = { offset, build_id, "", "" };
 	size_t len = sizeof(from->build_id);
+	__u64 words[2];
 	long image;
 
 	if (from->status != BPF_STACK_BUILD_ID_VALID)
@@ -582,41 +577,67 @@ static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 		len--;		/* the kernel fills short ones with zeros */
 	tsct_build_id_text(from->build_id, len, build_id);
 	image = find_image(st, build_id, tgid);
+	memcpy(words, from->build_id, sizeof(words));
 	*ret_number = image >= 0 ? number_in_image(s, cycles, image, offset) :
-		number_frame(s, cycles, hash64(hash64(4, hash64(
-			*(const __u64 *)from->build_id, offset)), 0), &frame);
+		number_frame(s, cycles, hash64(hash64(hash64(st->seed ^ 4,
+			words[0]), words[1]), offset), &frame);
 	return true;
 }
 
 /* ---- stacks -------------------------------------------------------------------- */
 
-void record_stacks_take(struct record_session *s, __u64 cycles, const void *payload,
-			size_t size)
+static void free_numbers(struct record_stacks *st)
+{
+	for (; st->nr_images; st->nr_images--) {
+		if (st->images[st->nr_images - 1].fd >= 0)
+			close(st->images[st->nr_images - 1].fd);
+		free(st->images[st->nr_images - 1].path);
+	}
+	free(st->images);
+	free(st->mappings);
+	free(st->frames.slots);
+	free(st->stacks.slots);
+	tsct_symbolizer_free(st->symbolizer);
+	st->images = NULL;
+	st->mappings = NULL;
+	st->nr_mappings = 0;
+	st->mapped_tgid = 0;
+	st->nr_kept = 0;
+	st->frames = st->stacks = (struct number_table) { .nr = 0 };
+	st->symbolizer = NULL;
+}
+
+static void warn(void *none, const char *sentence)
+{
+	(void)none;
+	record_error("--stack: %s", sentence);
+}
+
+/* Forgets all stacks, frames and files if they are too many. Those that are sent again are
+ * written again; readers take the first one. */
+static void limit_numbers(struct record_stacks *st)
+{
+	if (st->stacks.nr < STACKS_MAX && st->frames.nr < FRAMES_MAX &&
+	    st->nr_images < IMAGES_MAX)
+		return;
+	free_numbers(st);
+	st->symbolizer = tsct_symbolizer_new(warn, NULL);
+}
+
+/* Writes the frames of a stack that are new, and the stack. */
+static void write_stack(struct record_session *s, __u64 cycles, const struct stack_head *head)
 {
 	struct record_stacks *st = s->statedump.stacks;
-	const struct stack_head *head = payload;
 	const __u64 *kernel = (const __u64 *)(head + 1);
-	const struct bpf_stack_build_id *user;
+	const size_t nr_kernel = head->kernel_bytes / 8;
+	const struct bpf_stack_build_id *user = (const void *)(kernel + nr_kernel);
+	const size_t nr_user = head->user_bytes / sizeof(*user);
+	const size_t own = count_own(st, kernel, nr_kernel);
+	const __u8 nr = (__u8)(nr_kernel - own);
 	char out[TSCT_STATEDUMP_BYTES_MAX], text[4096] = "";
-	size_t nr_kernel, nr_user, own, i, at = 0;
-	struct number *slot;
 	__u32 number, len = 0;
-	__u8 nr;
+	size_t i, at = 0;
 
-	if (!st || size < sizeof(*head) ||
-	    size < sizeof(*head) + head->kernel_bytes + head->user_bytes)
-		return;
-	st->other_numbers = s->statedump.other_numbers;
-	slot = get_number(&st->stacks, head->stack);
-	if (!slot || slot->key)
-		return;
-	slot->key = head->stack;
-	st->stacks.nr++;
-	st->mapped_tgid = 0;	/* the mappings of any process may have changed */
-	nr_kernel = head->kernel_bytes / 8;
-	nr_user = head->user_bytes / sizeof(*user);
-	user = (const void *)(kernel + nr_kernel);
-	own = count_own(st, kernel, nr_kernel);
 	/* The call that a return address follows is before it. */
 	for (i = own; i < nr_kernel; i++)
 		at += (size_t)sprintf(text + at, "%s%u", at ? " " : "",
@@ -624,11 +645,33 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 	for (i = 0; i < nr_user && number_user(s, cycles, head->tgid, &user[i], i > 0,
 					       &number); i++)
 		at += (size_t)sprintf(text + at, "%s%u", at ? " " : "", number);
-	nr = (__u8)(nr_kernel - own);
 	tsct_statedump_put(out, &len, &head->stack, sizeof(head->stack));
 	tsct_statedump_put(out, &len, &nr, sizeof(nr));
 	tsct_statedump_put_text(out, &len, text);
 	record_statedump_add(s, TSCT_STATEDUMP_STACK, cycles, out, len);
+}
+
+void record_stacks_take(struct record_session *s, __u64 cycles, const void *payload,
+			size_t size)
+{
+	struct record_stacks *st = s->statedump.stacks;
+	const struct stack_head *head = payload;
+	struct number *slot;
+
+	if (!st || size < sizeof(*head) ||
+	    size < sizeof(*head) + head->kernel_bytes + head->user_bytes)
+		return;
+	st->other_numbers = s->statedump.other_numbers;
+	limit_numbers(st);
+	slot = get_number(&st->stacks, head->stack ^ st->seed);
+	if (slot && slot->key)
+		return;
+	if (slot) {
+		slot->key = head->stack ^ st->seed;
+		st->stacks.nr++;
+	}
+	st->mapped_tgid = 0;	/* the mappings of any process may have changed */
+	write_stack(s, cycles, head);
 }
 
 void record_stacks_exec(struct record_session *s, const char *filename)
@@ -643,6 +686,10 @@ void record_stacks_exec(struct record_session *s, const char *filename)
 		known = !strcmp(st->programs[i], path);
 	for (i = 0; !known && i < st->nr_images; i++)
 		known = !strcmp(st->images[i].path, path);
+	if (!known && st->nr_programs == PROGRAMS_MAX) {
+		open_programs(st);
+		limit_numbers(st);
+	}
 	if (!known)
 		program = append((void **)&st->programs, &st->nr_programs, sizeof(*program));
 	if (program)
@@ -651,23 +698,17 @@ void record_stacks_exec(struct record_session *s, const char *filename)
 		free(path);
 }
 
-static void warn(void *none, const char *sentence)
-{
-	(void)none;
-	record_error("--stack: %s", sentence);
-}
-
 int record_stacks_open(struct record_session *s)
 {
 	struct record_stacks *st = calloc(1, sizeof(*st));
 
-	if (!st)
-		return -ENOMEM;
-	st->symbolizer = tsct_symbolizer_new(warn, NULL);
-	if (!st->symbolizer) {
-		free(st);
+	if (st)
+		st->perf_maps = tsct_perf_maps_new();
+	if (!st || !st->perf_maps || getrandom(&st->seed, sizeof(st->seed), 0) < 0) {
+		record_stacks_free(st);
 		return -ENOMEM;
 	}
+	st->symbolizer = tsct_symbolizer_new(warn, NULL);
 	read_kallsyms(st);
 	/* The libraries of this process are those of many others. */
 	read_mappings(st, (__u32)getpid());
@@ -677,24 +718,14 @@ int record_stacks_open(struct record_session *s)
 
 void record_stacks_free(struct record_stacks *st)
 {
-	size_t i;
-
 	if (!st)
 		return;
-	for (i = 0; i < st->nr_images; i++) {
-		if (st->images[i].fd >= 0)
-			close(st->images[i].fd);
-		free(st->images[i].path);
-	}
+	free_numbers(st);
 	while (st->nr_programs)
 		free(st->programs[--st->nr_programs]);
-	tsct_symbolizer_free(st->symbolizer);
+	tsct_perf_maps_free(st->perf_maps);
 	free(st->programs);
-	free(st->images);
-	free(st->mappings);
 	free(st->symbols);
 	free(st->kallsyms);
-	free(st->frames.slots);
-	free(st->stacks.slots);
 	free(st);
 }

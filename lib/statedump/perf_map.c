@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "code_file.h"
+#include "perf_map.h"
+
+#define MAPS_MAX	16		/* processes whose files are kept */
+#define FILE_BYTES_MAX	(32 << 20)	/* part of a file that is read */
+#define SYMBOLS_MAX	(1U << 20)	/* of a file */
+#define KEPT_BYTES_MAX	(128U << 20)	/* of all files, before one is forgotten */
+#define CHUNK		(64 << 10)
+#define OVERLAP_MAX	64		/* functions that are looked at for an address */
+/* After a reading, none is done for a multiple of the time that it took. */
+#define REST		4
+
+struct perf_symbol {
+	__u64 begin, size;
+	__u32 name;		/* place in the names: that of a later line is higher */
+};
+
+/* The file of a process, as far as it was read */
+struct perf_map {
+	__u32 tgid;		/* 0: a free place */
+	struct stat file;
+	off_t read_to;		/* end of the last line that was read */
+	char tail[32];		/* bytes before that: is it still the same file? */
+	struct perf_symbol *symbols;	/* by begin */
+	__u32 nr, room;
+	char *names;		/* each with a NUL */
+	__u32 names_len, names_room;
+	__u64 used;		/* number of the last use */
+};
+
+struct tsct_perf_maps {
+	struct perf_map maps[MAPS_MAX];
+	__u64 uses;
+	__s64 next_ns;		/* time before which no file is read */
+};
+
+/* ---- the file of a process ------------------------------------------------ */
+
+/* Returns the number of a process in its own pid namespace; 0: it has ended. */
+static unsigned int find_own_number(__u32 tgid)
+{
+	char path[32], line[256];
+	unsigned int number = 0;
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tgid);
+	status = fopen(path, "re");
+	if (!status)
+		return 0;
+	/* "NSpid:", then a number for each namespace, the innermost last */
+	while (!number && fgets(line, sizeof(line), status))
+		if (!strncmp(line, "NSpid:", 6))
+			number = (unsigned int)strtoul(strrchr(line, '\t') + 1, NULL, 10);
+	fclose(status);
+	return number;
+}
+
+/* Opens the file of a process. Returns a descriptor, with its state in *ret_file, or -1. */
+static int open_map(__u32 tgid, struct stat *ret_file)
+{
+	struct stat owner;
+	char path[64];
+	int root, fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/root", tgid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -1;
+	snprintf(path, sizeof(path), "tmp/perf-%u.map", find_own_number(tgid));
+	fd = tsct_code_file_open(root, path);
+	close(root);
+	snprintf(path, sizeof(path), "/proc/%u", tgid);
+	/* Anybody may write to /tmp. */
+	if (fd >= 0 && !fstat(fd, ret_file) && !stat(path, &owner) &&
+	    (ret_file->st_uid == owner.st_uid || !ret_file->st_uid))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* ---- symbols --------------------------------------------------------------- */
+
+static void forget(struct perf_map *m)
+{
+	free(m->symbols);
+	free(m->names);
+	*m = (struct perf_map) { .tgid = 0 };
+}
+
+/* Makes room for an element in an array, which grows by halves. */
+static bool grow(void *array, __u32 needed, __u32 *room, size_t size)
+{
+	void **all = array, *more;
+	const __u32 new_room = needed + needed / 2 + 1024;
+
+	if (needed <= *room)
+		return true;
+	more = realloc(*all, new_room * size);
+	if (!more)
+		return false;
+	*all = more;
+	*room = new_room;
+	return true;
+}
+
+static void add_line(struct perf_map *m, const char *line)
+{
+	struct perf_symbol s;
+	char *end;
+	size_t len;
+
+	s.begin = strtoull(line, &end, 16);
+	if (*end != ' ')
+		return;
+	s.size = strtoull(end, &end, 16);
+	if (*end != ' ' || !end[1])
+		return;
+	len = strnlen(end + 1, TSCT_PERF_MAP_NAME - 1);
+	if (!grow(&m->symbols, m->nr + 1, &m->room, sizeof(s)) ||
+	    !grow(&m->names, m->names_len + (__u32)len + 1, &m->names_room, 1))
+		return;
+	s.name = m->names_len;
+	memcpy(m->names + m->names_len, end + 1, len);
+	m->names[m->names_len + len] = '\0';
+	m->names_len += (__u32)len + 1;
+	m->symbols[m->nr++] = s;
+}
+
+static int compare_begins(const void *a, const void *b)
+{
+	const struct perf_symbol *one = a, *two = b;
+
+	if (one->begin != two->begin)
+		return one->begin < two->begin ? -1 : 1;
+	return one->name < two->name ? -1 : 1;
+}
+
+/* Reads the lines that are complete, from the end of those that were read. */
+static void read_lines(struct perf_map *m, int fd)
+{
+	char chunk[CHUNK], *line, *end;
+	ssize_t len;
+
+	while (m->read_to < FILE_BYTES_MAX && m->nr < SYMBOLS_MAX) {
+		len = pread(fd, chunk, CHUNK, m->read_to);
+		if (len <= 0)
+			break;
+		for (line = chunk; (end = memchr(line, '\n', (size_t)(chunk + len - line)));
+		     line = end + 1) {
+			*end = '\0';
+			add_line(m, line);
+		}
+		if (line == chunk && len < CHUNK)
+			break;		/* the last line is not complete yet */
+		m->read_to += line == chunk ? len : line - chunk;
+	}
+	if (m->nr)
+		qsort(m->symbols, m->nr, sizeof(*m->symbols), compare_begins);
+}
+
+static void read_tail(const struct perf_map *m, int fd, char tail[sizeof(m->tail)])
+{
+	const size_t len = m->read_to < (off_t)sizeof(m->tail) ? (size_t)m->read_to :
+		sizeof(m->tail);
+
+	memset(tail, 0, sizeof(m->tail));
+	if (pread(fd, tail, len, m->read_to - (off_t)len) != (ssize_t)len)
+		memset(tail, 0, sizeof(m->tail));
+}
+
+static bool is_changed(const struct stat *a, const struct stat *b)
+{
+	return a->st_size != b->st_size || a->st_ino != b->st_ino || a->st_dev != b->st_dev ||
+		memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim));
+}
+
+/* Reads what is new in the file of a process. */
+static void refresh(struct perf_map *m)
+{
+	char tail[sizeof(m->tail)];
+	const __u32 tgid = m->tgid;
+	const __u64 used = m->used;
+	struct stat file;
+	int fd = open_map(tgid, &file);
+
+	if (fd >= 0 && is_changed(&file, &m->file)) {
+		read_tail(m, fd, tail);
+		/* If lines were not only appended, all are new. */
+		if (file.st_ino != m->file.st_ino || file.st_dev != m->file.st_dev ||
+		    file.st_size <= m->file.st_size || memcmp(tail, m->tail, sizeof(tail))) {
+			forget(m);
+			m->tgid = tgid;
+			m->used = used;
+		}
+		read_lines(m, fd);
+		read_tail(m, fd, m->tail);
+		m->file = file;
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+static const struct perf_symbol *search(const struct perf_map *m, __u64 address)
+{
+	const struct perf_symbol *found = NULL, *s;
+	size_t low = 0, high = m->nr, middle, i;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (m->symbols[middle].begin <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* Code may have taken the place of other code: the latest line is true. */
+	for (i = 0; i < low && i < OVERLAP_MAX; i++) {
+		s = &m->symbols[low - 1 - i];
+		if (address - s->begin < s->size && (!found || s->name > found->name))
+			found = s;
+	}
+	return found;
+}
+
+/* ---- interface ------------------------------------------------------------- */
+
+/* Finds the place for a process, which may be that of the one used longest ago. */
+static struct perf_map *get_map(struct tsct_perf_maps *maps, __u32 tgid)
+{
+	struct perf_map *m, *oldest = maps->maps;
+
+	for (m = maps->maps; m < maps->maps + MAPS_MAX; m++) {
+		if (m->tgid == tgid)
+			return m;
+		if (m->used < oldest->used)
+			oldest = m;
+	}
+	forget(oldest);
+	oldest->tgid = tgid;
+	return oldest;
+}
+
+/* Forgets the files of the processes that were used longest ago, but not of @but. */
+static void limit_memory(struct tsct_perf_maps *maps, const struct perf_map *but)
+{
+	struct perf_map *m, *oldest;
+	size_t bytes;
+
+	do {
+		bytes = 0;
+		oldest = NULL;
+		for (m = maps->maps; m < maps->maps + MAPS_MAX; m++) {
+			bytes += m->room * sizeof(*m->symbols) + m->names_room;
+			if (m != but && m->tgid && (!oldest || m->used < oldest->used))
+				oldest = m;
+		}
+		if (bytes > KEPT_BYTES_MAX && oldest)
+			forget(oldest);
+	} while (bytes > KEPT_BYTES_MAX && oldest);
+}
+
+struct tsct_perf_maps *tsct_perf_maps_new(void)
+{
+	return calloc(1, sizeof(struct tsct_perf_maps));
+}
+
+void tsct_perf_maps_free(struct tsct_perf_maps *maps)
+{
+	size_t i;
+
+	for (i = 0; maps && i < MAPS_MAX; i++)
+		forget(&maps->maps[i]);
+	free(maps);
+}
+
+const char *tsct_perf_maps_find(struct tsct_perf_maps *maps, __u32 tgid, __u64 address,
+				__s64 now_ns, __u64 *ret_offset)
+{
+	struct perf_map *m = get_map(maps, tgid);
+	const struct perf_symbol *s = search(m, address);
+	struct timespec begin, end;
+
+	m->used = ++maps->uses;
+	if (!s && now_ns >= maps->next_ns) {
+		clock_gettime(CLOCK_MONOTONIC, &begin);
+		refresh(m);
+		limit_memory(maps, m);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		maps->next_ns = now_ns + REST * ((end.tv_sec - begin.tv_sec) * NS_PER_S +
+						 end.tv_nsec - begin.tv_nsec);
+		s = search(m, address);
+	}
+	if (!s)
+		return NULL;
+	*ret_offset = address - s->begin;
+	return m->names + s->name;
+}
