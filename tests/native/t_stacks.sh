@@ -201,13 +201,105 @@ chroot root /chain -1 & started+=($!); pid=$!
 sleep 0.2
 running chrooted "$pid"
 
+# --- compiled code -----------------------------------------------------------------
+
+cat >jit.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Makes functions that call getppid(), and writes their names as perf reads them: one after
+ * the other, while each is called, behind @lines lines about other places. */
+int main(int argc, char **argv)
+{
+	static const unsigned char code[16] = { 0x55, 0x48, 0x89, 0xe5,	/* push, mov %rsp,%rbp */
+		0xb8, 110, 0, 0, 0, 0x0f, 0x05,		/* getppid() */
+		0x5d, 0xc3 };				/* pop, ret */
+	unsigned char *all = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int i, k, lines = atoi(argv[1]);
+	char path[64];
+	FILE *map;
+
+	(void)argc;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	map = fopen(path, "w");
+	for (i = 0; i < lines; i++)
+		fprintf(map, "%x 10 other_%d\n", 0x1000 + 16 * i, i);
+	for (i = 0; i < 4; i++) {
+		memcpy(all + 64 * i, code, sizeof(code));
+		fprintf(map, "%lx 10 Compiled::number%d\n", (long)(all + 64 * i), i);
+		fflush(map);
+		for (k = 0; k < 10; k++)
+			((void (*)(void))(all + 64 * i))();
+		usleep(700000);
+	}
+	unlink(path);
+	return 0;
+}
+END
+${CC:-cc} -O0 -D_GNU_SOURCE -fno-omit-frame-pointer -o jit jit.c
+compiled() {	# DIR LINES [COMMAND...]
+	local i
+	run 0 record --stack=sys_getppid -e syscalls -o "$1" -- "${@:3}" ./jit "$2"
+	for i in 0 1 2 3; do
+		expect "$1" sys_getppid/begin ";main;Compiled::number$i;" 10
+	done
+}
+compiled jit_few 10
+compiled jit_huge 100000
+if unshare -pf true 2>/dev/null; then
+	compiled jit_inner 10 unshare -pf
+	# shellcheck disable=SC2016 # for the inner shell
+	compiled jit_nested 10 unshare -pf sh -c 'unshare -pf "$@"; exit' sh
+fi
+
+# --- hostile files -----------------------------------------------------------------
+
+# Compressed symbols that would take 1 GiB
+head -c 1G /dev/zero | xz -0 >zeros.xz
+cp chain bomb
+strip bomb
+objcopy --add-section .gnu_debugdata=zeros.xz bomb
+run 0 record --stack -e syscalls -o bombed -- ./bomb 11
+python3 - "$ctl" bombed <<'END' || fail "memory of a reader"
+import resource, subprocess, sys
+text = subprocess.run([sys.argv[1], "export", "-q", "-f", "folded", "-o", "-", "--event",
+                       "sys_getppid/begin", sys.argv[2]], check=True, capture_output=True).stdout
+assert b";[bomb];[bomb];" in text, text
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+assert 100 << 10 < peak < 700 << 10, "%u KiB" % peak
+END
+cp bomb gone_bomb
+./gone_bomb -1 & started+=($!); pid=$!
+sleep 0.2
+rm gone_bomb
+run 0 record --stack -e syscalls -p "$pid" --duration 0.5 -o gone_bombed
+kill -9 "$pid"
+wait "$pid" 2>/dev/null || true
+[ "$(sum gone_bombed sys_getppid/begin ';\[gone_bomb\];\[gone_bomb\];')" -gt 20 ] ||
+	fail "a bomb that was deleted"
+
+# Symbols that cannot be read: a warning names the file, and the rest is shown.
+run 0 record --stack -e syscalls -o cut -- ./chain 11
+cp chain chain.kept
+truncate -s 9000 chain
+expect cut sys_getppid/begin '\[chain\];\[chain\]' 11
+mv chain.kept chain
+
 # --- many stacks -----------------------------------------------------------------
 
-run 0 record --stack=sys_getppid -e syscalls -o many -- ./chain 1 14 slowly
+# Also more than the recorder remembers
+run 0 record --stack=sys_getppid -e syscalls -o many -- ./chain 1 17 slowly
 says '0 lost'
-expect many sys_getppid/begin . 16384
+expect many sys_getppid/begin . 131072
 expect many sys_getppid/begin '\[unknown\]' 0
-[ "$(grep -c '_call.* 1$' folded)" = 16384 ] || fail "$(wc -l <folded) different stacks"
+[ "$(grep -c '_call.* 1$' folded)" = 131072 ] || fail "$(wc -l <folded) different stacks"
+run 0 record --stack=sys_getppid -e syscalls -o again -- sh -c \
+	'./chain 1 16 slowly; ./chain 1 16 slowly'
+expect again sys_getppid/begin '_call.* 2$' 131072
 
 # The recorder is stopped: the ring buffer cannot hold them. They are sent again later.
 "$ctl" record --stack=sys_getppid -e syscalls -o full -a --comm chain >out 2>err & pid=$!
