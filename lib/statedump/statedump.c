@@ -32,16 +32,16 @@ int tsct_statedump_add(struct tsct_recording *rec)
 	return err;
 }
 
-int tsct_statedump_read(const char *dir,
-			int (*take)(void *context, const struct tsct_trace_event *event),
-			void *context)
+static int read_events(const char *dir, tsct_trace_report *report, void *arg,
+		       int (*take)(void *context, const struct tsct_trace_event *event),
+		       void *context)
 {
 	struct tsct_trace_event event;
 	struct tsct_trace *trace;
 	char why[256];
 	int err;
 
-	err = tsct_trace_open(dir, NULL, NULL, &trace, why, sizeof(why));
+	err = tsct_trace_open(dir, report, arg, &trace, why, sizeof(why));
 	if (err)
 		return err;
 	tsct_trace_select(trace, TSCT_TRACE_STATEDUMP);
@@ -49,6 +49,24 @@ int tsct_statedump_read(const char *dir,
 		err = take(context, &event);
 	tsct_trace_close(trace);
 	return err;
+}
+
+int tsct_statedump_read(const char *dir,
+			int (*take)(void *context, const struct tsct_trace_event *event),
+			void *context)
+{
+	return read_events(dir, NULL, NULL, take, context);
+}
+
+static int take_none(void *none, const struct tsct_trace_event *event)
+{
+	(void)none, (void)event;
+	return 0;
+}
+
+void tsct_statedump_check(const char *dir, tsct_trace_report *report, void *arg)
+{
+	read_events(dir, report, arg, take_none, NULL);
 }
 
 __u64 tsct_statedump_integer(const struct tsct_trace_event *event, const char *name)

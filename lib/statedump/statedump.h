@@ -78,6 +78,10 @@ int tsct_statedump_read(const char *dir,
 			int (*take)(void *context, const struct tsct_trace_event *event),
 			void *context);
 
+/* Reports damage in the statedump of a recording, of which the other functions skip the
+ * damaged parts. */
+void tsct_statedump_check(const char *dir, tsct_trace_report *report, void *arg);
+
 /* Returns the value of an integer field; 0: the event has no such field. */
 __u64 tsct_statedump_integer(const struct tsct_trace_event *event, const char *name);
 

@@ -139,6 +139,24 @@ babeltrace2 known >text
 grep -q 'leaf_call: .*stack = 0x' text && grep -q 'stack: .*frames = "' text ||
 	fail "other readers"
 
+# A damaged statedump, and none: each reader names the file.
+cp -r known damaged
+python3 - damaged/statedump_* <<'END'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[len(data) // 2:len(data) // 2 + 500] = b"\xff" * 500
+open(sys.argv[1], "wb").write(data)
+END
+for command in dump stat 'report -q -o damaged.html' 'export -q -f folded -o damaged.folded'; do
+	# shellcheck disable=SC2086 # words
+	"$ctl" $command damaged >out 2>err || true
+	grep -q "^trace-ctl ${command%% *}: stream statedump_" err ||
+		fail "$command of a damaged statedump"
+done
+rm damaged/statedump_*
+"$ctl" dump damaged >out 2>err || true
+grep -q 'statedump_' err || fail "dump without the statedump"
+
 # Selected events
 run 0 record --stack='sys_get*,sched_switch' -e syscalls -e sched -o some -- ./chain 7
 "$ctl" dump some >dump

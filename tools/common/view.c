@@ -6,6 +6,7 @@
 
 #include "cmd.h"
 #include "json.h"
+#include "lib/statedump/statedump.h"
 #include "view.h"
 
 /* ---- recordings -------------------------------------------------------- */
@@ -29,8 +30,10 @@ int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace)
 	int err = tsct_trace_open(dir, print_damage, (void *)verb, ret_trace, why,
 				  sizeof(why));
 
-	if (!err)
+	if (!err) {
+		tsct_statedump_check(dir, print_damage, (void *)verb);
 		return 0;
+	}
 	fprintf(stderr, "trace-ctl %s: %s: %s", verb, dir, why);
 	if (err == -ENOENT || err == -ENOMSG || err == -ENOTDIR)
 		fputs("; name the directory that 'trace-ctl record' made",

@@ -12,8 +12,8 @@
 #include "lib/query/value_text.h"
 
 /*
- * Opens the recording in @dir. Prints errors, and later any damage found while the
- * recording is read, as messages of the command @verb, a string that must outlive the
+ * Opens the recording in @dir. Prints errors, damage in its statedump, and later any damage
+ * found while the recording is read, as messages of the command @verb, a string that must outlive the
  * trace. Returns 0 or -errno.
  */
 int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace);
