@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -513,6 +514,9 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		error = select_one(source, events[i], &set, why, size);
 	pair_probes(source);
 	source->stacks = select->stacks;
+	if (getrandom(&source->shared.hash_secret, sizeof(source->shared.hash_secret), 0) < 0)
+		error = error ?: bpf_errors_fail_step(-errno, "make a hash for", why, size);
+	source->shared.hash_secret |= 1;
 	error = error ?: check_stacks(source, set, why, size);
 	error = error ?: check_prerequisites(channel, why, size);
 	error = error ?: define_events(source, channel, set, ids, why, size);

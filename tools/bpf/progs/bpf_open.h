@@ -24,6 +24,7 @@ struct bpf_shared {
 	int tracked, cgroup;
 	int statedump, statedump_lost;
 	uint64_t channel_handle;
+	uint64_t hash_secret;	/* random, odd */
 	struct kernel_filter filter;
 	bool may_sleep_with_stacks;	/* programs that may sleep can take stacks */
 };
@@ -56,6 +57,7 @@ static int name##_open(const struct bpf_shared *shared, struct name##_bpf **ret_
 	if (!err) {								\
 		object->rodata->with_module = shared->rings < 0;		\
 		object->rodata->channel_handle = shared->channel_handle;	\
+		object->rodata->hash_secret = shared->hash_secret;		\
 		memcpy((void *)&object->rodata->filter, &shared->filter,	\
 		       sizeof(shared->filter));					\
 		err = bpf_share_map(object->maps.rings, shared->rings) ?:	\

@@ -27,6 +27,7 @@ extern int tsct_bpf_emit(__u64 channel, __u32 event, const void *payload,
 /* Constants that the loader sets before it loads a program */
 const volatile bool with_module;	/* events go to a channel of the module */
 const volatile __u64 channel_handle;
+const volatile __u64 hash_secret;	/* odd */
 const volatile struct kernel_filter filter;
 
 /*

@@ -26,6 +26,13 @@ struct stack_hash {
 	u64 status;		/* BPF_STACK_BUILD_ID_* of all user frames, combined */
 };
 
+/* Programs choose the words of their frames, but do not know the secret factor: they cannot
+ * make a stack that has the hash of another program's. */
+static __always_inline u64 hash_word(u64 hash, u64 word)
+{
+	return hash64(hash, word) * hash_secret;
+}
+
 static long hash_kernel_frame(u32 i, struct stack_hash *h)
 {
 	u64 at = (u64)i * 8;
@@ -33,7 +40,7 @@ static long hash_kernel_frame(u32 i, struct stack_hash *h)
 	opaque(at);
 	if (at > STACK_KERNEL_BYTES - 8)
 		return 1;
-	h->hash = hash64(h->hash, *(const u64 *)(h->frames + at));
+	h->hash = hash_word(h->hash, *(const u64 *)(h->frames + at));
 	return 0;
 }
 
@@ -47,7 +54,8 @@ static long hash_user_frame(u32 i, struct stack_hash *h)
 		return 1;
 	words = (const u64 *)(h->frames + at);
 	h->status |= words[0] & (BPF_STACK_BUILD_ID_VALID | BPF_STACK_BUILD_ID_IP);
-	h->hash = hash64(hash64(hash64(hash64(hash, words[0]), words[1]), words[2]), words[3]);
+	h->hash = hash_word(hash_word(hash_word(hash_word(hash, words[0]), words[1]), words[2]),
+			    words[3]);
 	return 0;
 }
 
@@ -57,13 +65,13 @@ static long hash_user_frame(u32 i, struct stack_hash *h)
  */
 static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user)
 {
-	struct stack_hash h = { .frames = frames, .kernel_bytes = kernel };
+	struct stack_hash h = { .frames = frames, .kernel_bytes = kernel, .hash = hash_secret };
 	const struct task_struct *task = bpf_get_current_task_btf();
 
 	bpf_loop(kernel / 8, hash_kernel_frame, &h, 0);
 	bpf_loop(user / 32, hash_user_frame, &h, 0);
 	if (h.status & BPF_STACK_BUILD_ID_IP)
-		h.hash = hash64(hash64(h.hash, task->tgid), task->self_exec_id);
+		h.hash = hash_word(hash_word(h.hash, task->tgid), task->self_exec_id);
 	return h.hash ? h.hash : 1;
 }
 
