@@ -184,7 +184,7 @@ static bool is_changed(const struct stat *a, const struct stat *b)
 		memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim));
 }
 
-/* Reads what is new in the file of a process. */
+/* Reads the new part of the file of a process, or all of it if it was written anew. */
 static void refresh(struct perf_map *m)
 {
 	char tail[sizeof(m->tail)];

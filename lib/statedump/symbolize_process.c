@@ -3,7 +3,7 @@
  * The process that reads the symbols of one file. Somebody else may have made the file:
  * elfutils maps it, decompresses parts of it and trusts offsets in it, so a fault may end
  * this process, or put it into the hands of the file's owner. It therefore runs as nobody,
- * can call nothing but what memory and its socket take, and has limits.
+ * within limits, and can neither open anything nor reach another process.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -189,7 +189,7 @@ static void load_file(struct symbol_table *f)
 
 /* ---- confinement ---------------------------------------------------------- */
 
-/* What memory and the socket take; all other calls fail. */
+/* System calls for memory, files that are open, and the socket; all others fail. */
 static const unsigned short allowed[] = {
 	SYS_read, SYS_write, SYS_pread64, SYS_lseek, SYS_fstat, SYS_newfstatat, SYS_mmap,
 	SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_futex,
@@ -224,16 +224,19 @@ static int limit(int resource, rlim_t most)
 	return setrlimit(resource, &both);
 }
 
-/* The files are mapped as a whole, which takes no memory while it is not read. */
+/* The files are mapped as a whole, but a file with holes must not make room for data. */
 static int limit_memory(void)
 {
-	rlim_t size = SYMBOLIZE_MEMORY_BYTES;
+	rlim_t size = SYMBOLIZE_MEMORY_BYTES, stored;
 	struct stat st;
 	int fd;
 
-	for (fd = SYMBOLIZE_FILE_FD; fd <= SYMBOLIZE_DEBUG_FD; fd++)
-		if (!fstat(fd, &st))
-			size += 2 * (rlim_t)st.st_size;
+	for (fd = SYMBOLIZE_FILE_FD; fd <= SYMBOLIZE_DEBUG_FD; fd++) {
+		if (fstat(fd, &st))
+			continue;
+		stored = 4 * 512 * (rlim_t)st.st_blocks;	/* it may be compressed */
+		size += (rlim_t)st.st_size < stored ? (rlim_t)st.st_size : stored;
+	}
 #ifdef __SANITIZE_ADDRESS__
 	return 0;		/* it reserves terabytes */
 #endif

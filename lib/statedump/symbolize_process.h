@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a symbolizer and the processes that read symbols for it have in common */
+/* Protocol between a symbolizer and the processes that read symbols for it */
 #ifndef TSCT_SYMBOLIZE_PROCESS_H
 #define TSCT_SYMBOLIZE_PROCESS_H
 
@@ -10,7 +10,7 @@
 #define SYMBOLIZE_FILE_FD	3	/* closed: there is no such file */
 #define SYMBOLIZE_DEBUG_FD	4	/* file of debug information; or closed */
 
-/* Limits of the process: time of a CPU, and memory beyond twice the files' sizes */
+/* Limits of the process: time of a CPU, and memory beyond the mapped files */
 #define SYMBOLIZE_CPU_S		10
 #define SYMBOLIZE_MEMORY_BYTES	(512ULL << 20)
 

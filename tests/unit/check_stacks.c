@@ -365,6 +365,71 @@ START_TEST(test_many)
 }
 END_TEST
 
+static void take_report(void *arg, const char *sentence)
+{
+	warn(arg, sentence);
+}
+
+/* Long texts and stacks are cut off, and a report names the stack. */
+START_TEST(test_limits)
+{
+	char frames[TSCT_STATEDUMP_BYTES_MAX] = "", symbol[3000], file[3000], why[256];
+	struct tsct_trace *trace;
+	struct tsct_stacks *s;
+	int i;
+
+	begin_recording();
+	memset(symbol, 'f', sizeof(symbol));
+	strcpy(symbol + sizeof(symbol) - 5, "+0x7");
+	memset(file, '/', sizeof(file));
+	file[sizeof(file) - 1] = '\0';
+	put_frame(1, 1, "0123456789012345678901234567890123456789too long", file, symbol);
+	for (i = 0; i < 2000; i++)
+		strcpy(frames + 2 * i, "1 ");
+	put_stack(0x77, 1, frames);
+	put_stack(0x78, 1, frames);
+	ck_assert_int_eq(finish(writer), 0);
+	nr_warnings = 0;
+	ck_assert_int_eq(tsct_trace_open(dir_name, take_report, NULL, &trace, why,
+					 sizeof(why)), 0);
+	ck_assert_int_eq(tsct_stacks_read(dir_name, trace, &s), 0);
+	ck_assert_uint_eq(nr_warnings, 1);
+	ck_assert_ptr_nonnull(strstr(warning, "stack 0x77"));
+	ck_assert_uint_eq(tsct_stacks_find(s, 0, 0x77)->nr, TSCT_STACK_FRAMES_MAX);
+	ck_assert_uint_eq(strlen(tsct_stacks_find(s, 0, 0x77)->frames[9]->build_id), 40);
+	ck_assert_uint_eq(strlen(tsct_stacks_find(s, 0, 0x77)->frames[9]->name), 1024);
+	frame_text(s, tsct_stacks_find(s, 0, 0x77), 0);
+	tsct_stacks_free(s);
+	tsct_trace_close(trace);
+	tsct_recording_free(&rec);
+}
+END_TEST
+
+/* Damage in the statedump is reported, with the name of its file. */
+START_TEST(test_damage)
+{
+	char path[128], bytes[64];
+	int fd, i;
+
+	begin_recording();
+	for (i = 0; i < 2000; i++)
+		put_frame((__u32)i, 1, "", "[kernel]", "f+0x1");
+	ck_assert_int_eq(finish(writer), 0);
+	nr_warnings = 0;
+	tsct_statedump_check(dir_name, take_report, NULL);
+	ck_assert_uint_eq(nr_warnings, 0);
+	snprintf(path, sizeof(path), "%s/statedump_0", dir_name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	memset(bytes, 0xff, sizeof(bytes));
+	ck_assert_int_eq(pwrite(fd, bytes, sizeof(bytes), 8000), sizeof(bytes));
+	close(fd);
+	tsct_statedump_check(dir_name, take_report, NULL);
+	ck_assert_uint_ge(nr_warnings, 1);
+	ck_assert_ptr_nonnull(strstr(warning, "statedump_0"));
+	tsct_recording_free(&rec);
+}
+END_TEST
+
 /* A recording without a statedump has no stacks. */
 START_TEST(test_none)
 {
@@ -397,6 +462,8 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, test_table);
 	tcase_add_test(tc, test_events);
 	tcase_add_test(tc, test_many);
+	tcase_add_test(tc, test_limits);
+	tcase_add_test(tc, test_damage);
 	tcase_add_test(tc, test_none);
 	return run_suite(s);
 }

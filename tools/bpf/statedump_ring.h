@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ring buffer, one for all CPUs, by which BPF programs report what they find out about
- * the system: the maps `statedump` and `statedump_lost` of progs/kernel.h
+ * The ring buffer, one for all CPUs, by which BPF programs report threads, programs, cgroups
+ * and stacks: the maps `statedump` and `statedump_lost` of progs/kernel.h
  */
 #ifndef TSCT_TOOLS_STATEDUMP_RING_H
 #define TSCT_TOOLS_STATEDUMP_RING_H

@@ -204,7 +204,7 @@ static const struct kernel_symbol *find_kernel(const struct record_stacks *st,
 }
 
 /* Returns the number of frames at the top that are of the BPF program that took the
- * stack, and of what called it. */
+ * stack, and of the functions that called the program. */
 static size_t count_own(const struct record_stacks *st, const __u64 *frames, size_t nr)
 {
 	static const char *const callers[] = {
