@@ -506,6 +506,19 @@ static __u32 number_in_image(struct record_session *s, __u64 cycles, long index,
 	return number_frame(s, cycles, key, &frame);
 }
 
+static const struct code_mapping *find_mapping(struct record_stacks *st, __u32 tgid,
+					       __u64 address)
+{
+	const struct code_mapping *m;
+
+	if (st->mapped_tgid != tgid)
+		read_mappings(st, tgid);
+	for (m = st->mappings; m < st->mappings + st->nr_mappings; m++)
+		if (address >= m->begin && address < m->end)
+			return m;
+	return NULL;
+}
+
 /* Numbers a frame of which the address is known only. Returns false if it is no place of
  * code: the stack has ended before. */
 static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
@@ -514,43 +527,36 @@ static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 	struct record_stacks *st = s->statedump.stacks;
 	__u64 key = hash64(hash64(st->seed ^ 3, tgid), address), from;
 	struct new_frame frame = { address, "", "", "" };
-	const struct code_mapping *m;
 	char text[TSCT_PERF_MAP_NAME + 32];
-	bool is_mapped_by_kernel;
+	const struct code_mapping *m;
 	const char *name = NULL;
 
 	if (address > USER_END)
 		return false;
 	if (is_numbered(st, key, ret_number))
 		return true;
-	if (st->mapped_tgid != tgid)
-		read_mappings(st, tgid);
-	for (m = st->mappings; m < st->mappings + st->nr_mappings; m++) {
-		if (address < m->begin || address >= m->end)
-			continue;
-		if (m->image >= 0) {
-			*ret_number = number_in_image(s, cycles, m->image,
-						      address - m->begin + m->offset);
-			return true;
-		}
-		frame.file = m->name;
-		is_mapped_by_kernel = !strncmp(m->name, "[v", 2);
-		if (is_mapped_by_kernel)	/* [vdso], [vsyscall] */
-			frame.address = address - m->begin;
-		else
-			name = tsct_perf_maps_find(st->perf_maps, tgid, address,
-						   tsct_monotonic_ns(), &from);
-		if (name) {
-			snprintf(text, sizeof(text), "%s+0x%" PRIx64, name, (uint64_t)from);
-			frame.symbol = text;
-		} else if (!is_mapped_by_kernel) {
-			key = 0;
-		}
-		break;
-	}
-	if (st->mapped && st->nr_mappings < MAPPINGS_MAX &&
-	    m == st->mappings + st->nr_mappings)
+	m = find_mapping(st, tgid, address);
+	if (!m && st->mapped && st->nr_mappings < MAPPINGS_MAX)
 		return false;
+	if (m && m->image >= 0) {
+		*ret_number = number_in_image(s, cycles, m->image,
+					      address - m->begin + m->offset);
+		return true;
+	}
+	frame.file = m ? m->name : "";
+	if (m && !strncmp(m->name, "[v", 2)) {		/* [vdso], [vsyscall] */
+		frame.address = address - m->begin;
+	} else {
+		/* Also of a process that has ended, if the file was read before */
+		name = tsct_perf_maps_find(st->perf_maps, tgid, address, tsct_monotonic_ns(),
+					   &from);
+		if (m && !name)
+			key = 0;
+	}
+	if (name) {
+		snprintf(text, sizeof(text), "%s+0x%" PRIx64, name, (uint64_t)from);
+		frame.symbol = text;
+	}
 	*ret_number = number_frame(s, cycles, key, &frame);
 	return true;
 }
