@@ -81,7 +81,8 @@ static struct stack_slot *find_slot(const struct stack_table *t, __u32 node, __u
 }
 
 /* Adds an entry, with the index @t->nr, unless there is one. Returns 1: added; 0: there is
- * one already; -E2BIG: there are too many; or -ENOMEM. @elements: array with an element for each entry, which grows */
+ * one already; -E2BIG: there are too many; or -ENOMEM. @elements: array with an element for
+ * each entry, which grows */
 static int add_entry(struct stack_table *t, __u32 node, __u64 number, void **elements,
 		     size_t size)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The statedump of a recording: a stream class in which the recorder itself writes the state
- * of the system: threads, programs, cgroups and stacks. Readers get the names of threads and processes from it, and
- * the frames of stacks. Its events are in one file (location 0), in the order of their
- * times, and are not counted among the events of the recording.
+ * of the system: threads, programs, cgroups and stacks. Readers get the names of threads and
+ * processes from it, and the frames of stacks. Its events are in one file (location 0), in
+ * the order of their times, and are not counted among the events of the recording.
  */
 #ifndef TSCT_STATEDUMP_H
 #define TSCT_STATEDUMP_H

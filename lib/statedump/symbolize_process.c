@@ -219,7 +219,8 @@ static int filter_calls(void)
 
 static int limit(int resource, rlim_t most)
 {
-	const struct rlimit both = { most, most };
+	/* SIGXCPU ends the process before SIGKILL does, and shows the reason. */
+	const struct rlimit both = { most, most + (resource == RLIMIT_CPU) };
 
 	return setrlimit(resource, &both);
 }
