@@ -156,12 +156,14 @@ expect again sys_getppid/begin '_call.* 2$' 131072
 # The recorder is stopped: the ring buffer cannot hold them. They are sent again later.
 "$ctl" record --stack=sys_getppid -e syscalls -o full -a --comm chain >out 2>err & pid=$!
 started+=($pid)
-for ((i = 0; i < 600; i++)); do
-	[ ! -e full/metadata ] || break
-	sleep 0.1
+# It is recording when it has recorded a call.
+for ((i = 0; i < 300; i++)); do
+	./chain 1
+	"$ctl" dump full --event sys_getppid/begin >dump 2>/dev/null || true
+	! grep -q getppid dump || break
+	sleep 0.2
 done
-[ -e full/metadata ] || fail "record full does not begin"
-sleep 2
+[ $i -lt 300 ] || fail "record full does not begin"
 kill -STOP $pid
 ./chain 1 14
 kill -CONT $pid
@@ -174,7 +176,7 @@ sleep 1.5
 kill -INT $pid
 wait $pid || [ $? = 3 ] || fail "record full"
 grep -q 'about threads or stacks missing' err || fail "no lost stacks"
-expect full sys_getppid/begin . 65536
+expect full sys_getppid/begin '(odd|even)_call' 65536
 expect full sys_getppid/begin '\[unknown\]' 0
 
 # --- two nodes ------------------------------------------------------------------
