@@ -52,16 +52,10 @@ static __always_inline bool wanted_task(const struct task_struct *task)
 	return task->tgid && wanted_thread(task->tgid, name);
 }
 
-/* Returns true if a payload of fixed layout satisfies the conditions on its event. */
-static __always_inline bool payload_holds(__u32 id, const void *payload)
+/* Returns true if a payload satisfies the conditions on the event. */
+static __always_inline bool event_holds(__u32 id, const void *payload)
 {
-	__u32 i;
-
-	for (i = 0; i < 3 * WHERE_MAX && i < nr_where; i++)
-		if (where[i].event_id == id &&
-		    !condition_holds(&where[i], payload + where[i].offset))
-			return false;
-	return true;
+	return payload_holds(where, nr_where, 3 * WHERE_MAX, id, payload);
 }
 
 /* ---- tracked processes ------------------------------------------------- */
@@ -142,7 +136,7 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	bpf_probe_read_kernel(all.e.next_comm, sizeof(all.e.next_comm), next->comm);
 	all.e.next_tid = next->pid;
 	all.e.next_prio = next->prio;
-	if (!payload_holds(sched_switch_id, &all.e) || !within_rate(&switch_limit))
+	if (!event_holds(sched_switch_id, &all.e) || !within_rate(&switch_limit))
 		return 0;
 	if (sched_switch_stacks)
 		all.stack = take_stack(ctx);
@@ -411,7 +405,7 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 	}
 	if (compat)
 		all.e.id += SYSCALL_COMPAT;
-	if (payload_holds(sys_exit_id, &all.e) && within_rate(&exit_limit))
+	if (event_holds(sys_exit_id, &all.e) && within_rate(&exit_limit))
 		emit(sys_exit_id, &all.record, sizeof(all.e));
 }
 
@@ -433,7 +427,7 @@ static __always_inline void record_enter(void *context, const struct pt_regs *re
 	else
 		all.e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
 			regs->r10, regs->r8, regs->r9 };
-	if (payload_holds(sys_enter_id, &all.e) && within_rate(&enter_limit))
+	if (event_holds(sys_enter_id, &all.e) && within_rate(&enter_limit))
 		emit(sys_enter_id, &all.record, sizeof(all.e));
 }
 

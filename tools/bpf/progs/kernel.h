@@ -347,6 +347,20 @@ static __always_inline bool condition_holds(const volatile struct where_conditio
 			    c->size == 8 && !c->is_signed);
 }
 
+/* Returns true if a payload of fixed layout satisfies those of @nr conditions, at most
+ * @max, that are on the event @id. */
+static __always_inline bool payload_holds(const volatile struct where_condition *where,
+					  __u32 nr, __u32 max, __u32 id, const void *payload)
+{
+	__u32 i;
+
+	for (i = 0; i < max && i < nr; i++)
+		if (where[i].event_id == id &&
+		    !condition_holds(&where[i], payload + where[i].offset))
+			return false;
+	return true;
+}
+
 #define RATE_TRIES	8
 
 /*
