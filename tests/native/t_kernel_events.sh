@@ -144,6 +144,49 @@ int main(void)
 }
 END
 ${CC:-cc} -O1 -o target target.c
+# --- strings that are in no memory when a call begins -------------------------
+
+# Paths in pages of a file that were never touched: the event of the end has them.
+cat >untouched.c <<'END'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/mman.h>
+int main(void)
+{
+	int fd = open("paths", O_RDONLY);
+	char *at = mmap(NULL, 2 << 20, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	if (open(at, O_RDONLY) < 0 || rename(at + (1 << 20), "renamed"))
+		return 1;
+	madvise(at, 2 << 20, MADV_DONTNEED);
+	return execl(at + (1 << 20) + 4096, "true", NULL);
+}
+END
+${CC:-cc} -o untouched untouched.c
+python3 -c '
+paths = bytearray(2 << 20)
+for at, path in (0, b"opened"), (1 << 20, b"old"), ((1 << 20) + 4096, b"/bin/true"):
+	paths[at:at + len(path)] = path
+open("paths", "wb").write(paths)'
+touch opened old
+run 0 record -e syscalls -o strings -- ./untouched
+"$ctl" dump --strace strings >calls
+[ "$(grep -c ' openat(AT_FDCWD, "opened", O_RDONLY) = [0-9]* <\| rename("old", "renamed") = 0 <' \
+	calls)" = 2 ] || { cat calls; fail "strings are unreadable"; }
+# A program that was executed has replaced the memory.
+grep -q ' execve(\(unreadable\|"/bin/true"\), .*) = 0 <' calls || fail "execve"
+"$ctl" dump strings >events
+grep -q 'sys_openat/begin .*filename=unreadable' events &&
+	grep -q 'sys_openat/end .*ret=[0-9]* filename="opened"$' events ||
+	fail "the strings were in memory"
+touch old
+run 0 record -e syscalls --where 'sys_rename:ret == 0 && sys_rename:oldname == "ol*"' \
+	-o held -- ./untouched
+"$ctl" dump --strace --event sys_rename held >calls
+grep -q ' rename("old", "renamed") = 0$' calls || { cat calls; fail "a call that was held"; }
+
 # Programs can be probed where the kernel has uprobes, and tracefs names tracepoints.
 lacking=
 [ -e /sys/bus/event_source/devices/uprobe ] || lacking="this kernel has no uprobes"

@@ -89,9 +89,10 @@ struct call_layout {
 /* Largest size of a call's arguments, bytes */
 #define CALL_ARGS_MAX	(6 * STRING_MAX)
 
-/* The present system call of a thread, where it may be left out */
+/* The present system call of a thread, where it may be left out, or has an unreadable string */
 struct held_call {
 	u32 state;		/* CALL_* */
+	u32 unreadable;		/* 1: a string could not be read at the begin */
 	u32 size;		/* of its arguments, bytes */
 	struct record record;
 	char payload[CALL_ARGS_MAX + STRING_MAX];
@@ -109,10 +110,12 @@ struct second_runs {
 	u64 exit;
 };
 
-/* Room for system calls: 64-bit ones, then as many 32-bit ones; and texts of strings that cannot be read, as lib/syscalls has
- * them */
+/* Room for system calls: 64-bit ones, then as many 32-bit ones */
 #define CALLS_MAX	1024
-#define SYSCALL_ID_STACK 0x2000	/* flag of an ID, as lib/syscalls has it: with a stack */
+/* As lib/syscalls has them: flag of an ID, which has a stack, or, at the end of a call,
+ * strings; texts of strings that cannot be read */
+#define SYSCALL_ID_STACK 0x2000
+#define SYSCALL_ID_STRINGS SYSCALL_ID_STACK
 #define STRING_NULL	"\377N"
 #define STRING_FAULT	"\377F"
 

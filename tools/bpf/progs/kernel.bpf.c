@@ -21,6 +21,8 @@
 enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
 
 #define NR_RT_SIGRETURN	15
+#define NR_EXECVE	59
+#define NR_EXECVEAT	322
 #define NR_RT_SIGRETURN_COMPAT 173
 
 /* Constants that the loader sets before it loads the program */
@@ -184,7 +186,8 @@ static __always_inline u64 append_integer(char *to, u64 value, u8 size)
 	return size;
 }
 
-static __always_inline u64 append_text(char *to, u64 from, bool is_short)
+/* @unreadable: set if the string cannot be read */
+static __always_inline u64 append_text(char *to, u64 from, bool is_short, bool *unreadable)
 {
 	long len = !from ? 0 :
 		bpf_probe_read_user_str(to, is_short ? STRING_SHORT : STRING_MAX,
@@ -192,6 +195,8 @@ static __always_inline u64 append_text(char *to, u64 from, bool is_short)
 
 	if (len > 0 && len <= STRING_MAX)
 		return len;
+	if (from)
+		*unreadable = true;
 	__builtin_memcpy(to, from ? STRING_FAULT : STRING_NULL, sizeof(STRING_NULL));
 	return sizeof(STRING_NULL);
 }
@@ -205,6 +210,35 @@ struct {
 	__type(key, int);
 	__type(value, struct held_call);
 } held_calls SEC(".maps");
+
+/*
+ * A page of a string may be in no memory when a call begins, where programs cannot wait for
+ * it. When the call ends, the kernel has read the string, so the event of the end has it.
+ */
+u64 nr_unreadable;	/* number of threads whose present call has such a string */
+
+static __always_inline void mark_unreadable(void)
+{
+	struct held_call *held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
+						      NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (held && !held->unreadable) {
+		held->unreadable = 1;
+		__sync_fetch_and_add(&nr_unreadable, 1);
+	}
+}
+
+/* Returns true if the present call has such a string, and it may be readable now. execve()
+ * has set the registers of the new program. */
+static __always_inline bool take_unreadable(struct held_call *held, const struct pt_regs *regs,
+					    long ret)
+{
+	if (!held || !held->unreadable)
+		return false;
+	held->unreadable = 0;
+	__sync_fetch_and_add(&nr_unreadable, -1);
+	return ret || (regs->orig_ax != NR_EXECVE && regs->orig_ax != NR_EXECVEAT);
+}
 
 /*
  * Return 1 if an argument or a result satisfies the conditions in a mask. The verifier
@@ -261,16 +295,24 @@ static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, 
 				return -1;					\
 			at += append_integer(to + at, register, call->sizes[i]); \
 		} else {							\
-			u64 len = append_text(to + at, register, call->sizes[i]); \
-			if (selected && !arg_wanted(call, i, 0, to + at))			\
+			bool missing = false;					\
+			u64 len = append_text(to + at, register, call->sizes[i], \
+					      &missing);			\
+			*unreadable |= missing;					\
+			if (selected && !(missing && may_wait) &&		\
+			    !arg_wanted(call, i, 0, to + at))			\
 				return -1;					\
 			at += len;						\
 		}								\
 	}
 
-/* Appends the arguments of a call. Returns their size; -1: they are not wanted. */
+/*
+ * Appends the arguments of a call. Returns their size; -1: they are not wanted.
+ * @may_wait: conditions on strings that cannot be read are tested later
+ */
 static __always_inline s64 append_args(const struct call_layout *call,
-				       const struct pt_regs *regs, bool compat, char *to)
+				       const struct pt_regs *regs, bool compat,
+				       bool may_wait, char *to, bool *unreadable)
 {
 	const bool selected = nr_call_where;
 	u64 at = 0;
@@ -300,11 +342,12 @@ static __always_inline __u32 record_begin(void *context, struct call_layout *cal
 {
 	struct buffer *buffer = take_buffer();
 	__u32 state = CALL_FILTERED;
+	bool unreadable = false;
 	u64 size;
 
 	if (!buffer)
 		return state;
-	size = append_args(call, regs, compat, buffer->payload);
+	size = append_args(call, regs, compat, false, buffer->payload, &unreadable);
 	opaque(size);
 	if (size <= CALL_ARGS_MAX) {
 		state = CALL_LIMITED;
@@ -314,6 +357,8 @@ static __always_inline __u32 record_begin(void *context, struct call_layout *cal
 			if (size <= BUFFER_PAYLOAD)
 				emit(call->enter_id, &buffer->record, size);
 			state = CALL_RECORDED;
+			if (unreadable)
+				mark_unreadable();
 		}
 	}
 	give_buffer(buffer);
@@ -324,6 +369,7 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 					const struct pt_regs *regs, bool compat)
 {
 	struct held_call *held;
+	bool unreadable = false;
 	s64 size;
 
 	if (!CALLS_SELECTED) {
@@ -340,17 +386,23 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 		held->state = record_begin(context, call, regs, compat);
 		return;
 	}
-	size = append_args(call, regs, compat, held->payload);
+	size = append_args(call, regs, compat, true, held->payload, &unreadable);
 	held->state = size < 0 ? CALL_FILTERED : CALL_HELD;
 	held->size = size;
+	if (held->state == CALL_HELD && unreadable)
+		mark_unreadable();
 }
 
 /* Records a call whose arguments were held, with its result. */
 static __always_inline void record_held(void *context, struct call_layout *call,
-					struct held_call *held, long ret)
+					const struct pt_regs *regs, struct held_call *held,
+					long ret)
 {
 	u64 size = held->size;
+	bool unused;
 
+	if (nr_unreadable && take_unreadable(held, regs, ret))
+		size = append_args(call, regs, false, false, held->payload, &unused);
 	opaque(size);
 	if (size > CALL_ARGS_MAX)
 		return;
@@ -366,7 +418,8 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 }
 
 /* Returns true if the end of a call is to be recorded by itself. */
-static __always_inline bool end_wanted(void *context, struct call_layout *call, long ret)
+static __always_inline bool end_wanted(void *context, struct call_layout *call,
+				       const struct pt_regs *regs, long ret)
 {
 	struct held_call *held;
 	__u32 state = CALL_RECORDED;
@@ -378,11 +431,46 @@ static __always_inline bool end_wanted(void *context, struct call_layout *call, 
 		state = held->state;
 		held->state = CALL_RECORDED;
 		if (state == CALL_HELD && arg_wanted(call, CALL_RESULT, ret, NULL))
-			record_held(context, call, held, ret);
+			record_held(context, call, regs, held, ret);
 	}
 	if (state == CALL_LIMITED)
 		__sync_fetch_and_add(&call->dropped_ends, 1);
 	return state == CALL_RECORDED && !call->where[CALL_RESULT];
+}
+
+#define APPEND_STRING(i, register)						\
+	opaque(at);								\
+	if (i < call->nr_args && call->sizes[i] - 1U >= 8 && at < CALL_ARGS_MAX) \
+		at += append_text(buffer->payload + at, register, call->sizes[i], &unused)
+
+/* Records the end of a call with its strings, which could not be read at its begin. */
+static __always_inline void record_end_with_strings(const struct call_layout *call,
+						    const struct pt_regs *regs, long ret)
+{
+	struct buffer *buffer = take_buffer();
+	bool unused;
+	u64 at;
+
+	if (!buffer)
+		return;
+	at = append_integer(buffer->payload, ret, call->ret_size == 4 ? 4 : 8);
+	APPEND_STRING(0, regs->di);
+	APPEND_STRING(1, regs->si);
+	APPEND_STRING(2, regs->dx);
+	APPEND_STRING(3, regs->r10);
+	APPEND_STRING(4, regs->r8);
+	APPEND_STRING(5, regs->r9);
+	opaque(at);
+	if (at <= CALL_ARGS_MAX + STRING_MAX)
+		emit(call->exit_id | SYSCALL_ID_STRINGS, &buffer->record, at);
+	give_buffer(buffer);
+}
+
+static __always_inline bool end_has_strings(const struct pt_regs *regs, long ret)
+{
+	return nr_unreadable &&
+		take_unreadable(bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
+						     NULL, 0), regs, ret);
 }
 
 static __always_inline void record_exit(void *context, const struct pt_regs *regs, long ret)
@@ -399,7 +487,11 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 		all.e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	call = layout_of(all.e.id, compat);
 	if (call) {
-		if (end_wanted(context, call, ret))
+		if (!end_wanted(context, call, regs, ret))
+			return;
+		if (end_has_strings(regs, ret))
+			record_end_with_strings(call, regs, ret);
+		else
 			emit(call->exit_id, &known.record, call->ret_size == 4 ? 4 : 8);
 		return;
 	}
