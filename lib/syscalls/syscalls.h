@@ -163,6 +163,10 @@ int tsct_syscall_arg_other(const struct tsct_syscall *call, unsigned int i);
 unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
 				    const __u64 values[TSCT_SYSCALL_ARGS]);
 
+/* Finds a constant by its name of @len characters, such as O_CREAT. Returns false: there is
+ * none. */
+bool tsct_syscall_constant(const char *name, size_t len, __u64 *ret_value);
+
 /* Formats a result: "-ENOENT" for -2. Returns the length; 0: a plain number. */
 size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,
 				char text[TSCT_SYSCALL_TEXT_MAX]);

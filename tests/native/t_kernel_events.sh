@@ -187,6 +187,14 @@ run 0 record -e syscalls --where 'sys_rename:ret == 0 && sys_rename:oldname == "
 "$ctl" dump --strace --event sys_rename held >calls
 grep -q ' rename("old", "renamed") = 0$' calls || { cat calls; fail "a call that was held"; }
 
+# Alternatives, and names of constants
+touch old
+run 0 record -e syscalls --where 'sys_openat:filename == "renamed" || sys_openat:filename == "old*"' \
+	--where 'sys_openat:flags & O_CREAT|O_EXCL' -o alternatives -- sh -c '>old; >renamed; : <old; >x'
+"$ctl" dump --strace --event sys_openat alternatives >calls
+[ "$(grep -c 'openat(AT_FDCWD, "\(old\|renamed\)", O_WRONLY|O_CREAT|O_TRUNC' calls)" = 2 ] &&
+	[ "$(wc -l <calls)" = 2 ] || { cat calls; fail "alternatives"; }
+
 # Programs can be probed where the kernel has uprobes, and tracefs names tracepoints.
 lacking=
 [ -e /sys/bus/event_source/devices/uprobe ] || lacking="this kernel has no uprobes"

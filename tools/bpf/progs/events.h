@@ -255,6 +255,7 @@ struct where_condition {
 	u8 is_signed;		/* the field is signed */
 	u8 negative;		/* `value` is negative, a number of 64 bits with a sign */
 	u8 len;			/* characters of `text` that are compared */
+	u8 or_next;		/* the next condition on this field is an alternative */
 	u64 value;
 	char text[WHERE_TEXT_MAX];
 };

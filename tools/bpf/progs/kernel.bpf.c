@@ -246,16 +246,20 @@ static __always_inline bool take_unreadable(struct held_call *held, const struct
  */
 __noinline int number_wanted(__u32 mask, u64 value, __u32 size, __u32 is_signed)
 {
+	bool holds = false;
 	__u32 i;
 
 	if (size == 4)
 		value = is_signed ? (u64)(s32)value : (u32)value;
 	else if (size == 2)
 		value = (u16)value;
-	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++)
-		if (mask & 1U << i &&
-		    !number_holds(&call_where[i], value, size == 8 && !is_signed))
+	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++) {
+		if (!(mask & 1U << i))
+			continue;
+		holds = holds || number_holds(&call_where[i], value, size == 8 && !is_signed);
+		if (!NEXT_CONDITION(call_where[i], holds))
 			return 0;
+	}
 	return 1;
 }
 
@@ -265,13 +269,18 @@ struct call_text {
 
 __noinline int text_wanted(__u32 mask, const struct call_text *text)
 {
+	bool holds = false;
 	__u32 i;
 
 	if (!text)
 		return 0;
-	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++)
-		if (mask & 1U << i && !text_holds(&call_where[i], text->text))
+	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++) {
+		if (!(mask & 1U << i))
+			continue;
+		holds = holds || text_holds(&call_where[i], text->text);
+		if (!NEXT_CONDITION(call_where[i], holds))
 			return 0;
+	}
 	return 1;
 }
 
@@ -398,11 +407,13 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 					const struct pt_regs *regs, struct held_call *held,
 					long ret)
 {
-	u64 size = held->size;
+	u64 size;
 	bool unused;
 
-	if (nr_unreadable && take_unreadable(held, regs, ret))
-		size = append_args(call, regs, false, false, held->payload, &unused);
+	if (nr_call_where && nr_unreadable && take_unreadable(held, regs, ret))
+		held->size = append_args(call, regs, false, false, held->payload, &unused);
+	/* Older verifiers lose track of a size that is not loaded again. */
+	size = *(volatile u32 *)&held->size;
 	opaque(size);
 	if (size > CALL_ARGS_MAX)
 		return;

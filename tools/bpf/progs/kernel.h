@@ -347,17 +347,28 @@ static __always_inline bool condition_holds(const volatile struct where_conditio
 			    c->size == 8 && !c->is_signed);
 }
 
+/*
+ * Used after each condition, where @holds says if it holds, or one before it to which it is an
+ * alternative. False: the conditions are not satisfied.
+ */
+#define NEXT_CONDITION(condition, holds)					\
+	((condition).or_next || ((holds) && !((holds) = false)))
+
 /* Returns true if a payload of fixed layout satisfies those of @nr conditions, at most
  * @max, that are on the event @id. */
 static __always_inline bool payload_holds(const volatile struct where_condition *where,
 					  __u32 nr, __u32 max, __u32 id, const void *payload)
 {
+	bool holds = false;
 	__u32 i;
 
-	for (i = 0; i < max && i < nr; i++)
-		if (where[i].event_id == id &&
-		    !condition_holds(&where[i], payload + where[i].offset))
+	for (i = 0; i < max && i < nr; i++) {
+		if (where[i].event_id != id)
+			continue;
+		holds = holds || condition_holds(&where[i], payload + where[i].offset);
+		if (!NEXT_CONDITION(where[i], holds))
 			return false;
+	}
 	return true;
 }
 
