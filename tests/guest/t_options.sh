@@ -24,7 +24,7 @@ for rate in "" --rate-limit=1000/s; do
 		load $rate $stack
 		for where in 'ret == -ENOENT || ret == -EACCES' 'filename == "/a*"' \
 			'flags & O_CREAT' 'flags & O_CREAT && ret < 0' 'bytes > 100' \
-			'remote == "10.*" && protocol == "udp"' \
+			'remote == "10.*" && net_*:protocol == "udp"' \
 			'prev_comm == "a*" || prev_comm == "b*"' 'comm == "a*" && pid > 3'; do
 			load $rate $stack --where "$where"
 		done

@@ -132,6 +132,22 @@ trace-ctl dump softirq >events
 [ "$(count softirq_entry)" -ge 3 ] && [ "$(count softirq_exit)" -ge 3 ] ||
 	fail "$(count softirq_entry) softirqs"
 
+# Patterns of functions
+trace-ctl record -e 'kprobe:__x64_sys_sethost*' -e 'kretprobe:__x64_sys_setho?tname' \
+	-e 'fentry:do_exi*(code=%di:s32)' -o pattern -- sh work.sh 2>err || fail "patterns"
+trace-ctl dump pattern >events
+[ "$(count __x64_sys_sethostname/begin)" = 23 ] &&
+	[ "$(count __x64_sys_sethostname/end)" = 23 ] && [ "$(count do_exit)" -ge 24 ] ||
+	fail "functions of a pattern"
+if trace-ctl record -e 'kprobe:*' -o many -- true 2>err; then
+	fail "a probe on each function"
+fi
+grep -q ': [0-9]* functions match, at most 64 can be recorded' err || fail "no number"
+if trace-ctl record -e 'kprobe:nosuch_*' -o many -- true 2>err; then
+	fail "a pattern of nothing"
+fi
+grep -q 'nosuch_\*: no function' err || fail "no pattern"
+
 # A probe on a function that the kernel forbids to probe is refused, with its name.
 if trace-ctl record -e kprobe:tsct_emit_by_handle -o refused -- true 2>err; then
 	fail "a probe on the path of events"

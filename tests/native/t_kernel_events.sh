@@ -195,6 +195,38 @@ run 0 record -e syscalls --where 'sys_openat:filename == "renamed" || sys_openat
 [ "$(grep -c 'openat(AT_FDCWD, "\(old\|renamed\)", O_WRONLY|O_CREAT|O_TRUNC' calls)" = 2 ] &&
 	[ "$(wc -l <calls)" = 2 ] || { cat calls; fail "alternatives"; }
 
+# --- places in a program ------------------------------------------------------
+
+cat >probed.c <<'END'
+int visible(int i) { return i; }
+__attribute__((used)) static int hidden(int i) { return i; }
+int main(void)
+{
+	/* A note of a USDT probe, as SystemTap's header makes it */
+	__asm__ volatile("990: nop\n"
+		".pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"
+		".4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n"
+		"993: .8byte 990b, 0, 0\n.asciz \"jobs\"\n.asciz \"start\"\n"
+		".asciz \"8@%rdi -4@$5\"\n994: .balign 4\n.popsection");
+	return visible(0);
+}
+END
+${CC:-cc} -O0 -o probed probed.c
+run 0 list "uprobe:$work/probed:[hv]i*"
+[ "$(cat "$work/out")" = "uprobe:$work/probed:hidden
+uprobe:$work/probed:visible" ] || fail "functions of a program: $(cat "$work/out")"
+for pattern in "$work/probed" "$work/probed:*" "$work/probed:job?:start"; do
+	run 0 list "usdt:$pattern"
+	[ "$(cat "$work/out")" = "usdt:$work/probed:jobs:start(arg1=arg1:u64,arg2=arg2:s32)" ] ||
+		fail "USDT probes of a program: $(cat "$work/out")"
+done
+run 1 list "usdt:$work/probed:other:*"
+says 'probed: nothing matches'
+run 1 list "uprobe:$work/probed.c:*"
+says 'probed.c: no program or library'
+run 1 list "uprobe:nowhere:*"
+says 'nowhere: No such file'
+
 # Programs can be probed where the kernel has uprobes, and tracefs names tracepoints.
 lacking=
 [ -e /sys/bus/event_source/devices/uprobe ] || lacking="this kernel has no uprobes"

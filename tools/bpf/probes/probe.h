@@ -4,7 +4,7 @@
  *
  *	SYSTEM:EVENT		tracepoints of the kernel; * and ? stand for others
  *	kprobe:FUNCTION[+OFFSET], kretprobe:FUNCTION
- *	fentry:FUNCTION, fexit:FUNCTION
+ *	fentry:FUNCTION, fexit:FUNCTION		* and ? as in tracepoints
  *	uprobe:FILE:SYMBOL[+OFFSET], uretprobe:FILE:SYMBOL
  *	usdt:FILE:PROVIDER:NAME
  *
@@ -57,7 +57,7 @@ struct probe {
 
 /*
  * probe_parse - make probes of a text
- * @ret_probes: array, malloc'ed: several probes for a pattern of tracepoints
+ * @ret_probes: array, malloc'ed: several probes for a pattern
  *
  * Returns their number, or -errno with the reason and the fix in @why: -EINVAL:
  * malformed; -ENOENT: there is no such place.
@@ -133,6 +133,25 @@ struct bpf_object;
 struct bpf_program;
 unsigned long bpf_program_missed(const struct bpf_program *program);
 unsigned long bpf_object_missed(const struct bpf_object *object);
+
+/* ---- functions of the kernel: kernel_functions.c ------------------------- */
+
+#define PROBE_FUNCTIONS_MAX	64	/* functions of one pattern, at most */
+
+/* Finds the functions of a pattern that can be probed, and sets nothing but their names.
+ * Returns their number or -errno: -E2BIG: too many. */
+int probe_functions_find(const char *pattern, struct probe **ret_probes, char *why,
+			 size_t size);
+
+/* ---- functions and USDT probes of programs: program_probes.c -------------- */
+
+/*
+ * Calls a function with the name of each function of "uprobe:FILE:PATTERN", or of each probe
+ * of "usdt:FILE:PATTERN" with its arguments, as probe_parse() reads them. Without a pattern:
+ * all of the file. Returns 0 or -errno; the reason in @why, also if nothing matches.
+ */
+int program_probes_each(const char *pattern, void (*print)(void *context, const char *name),
+			void *context, char *why, size_t size);
 
 /* ---- tracepoints: tracepoints.c ---------------------------------------- */
 
