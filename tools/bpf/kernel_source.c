@@ -619,6 +619,17 @@ unsigned long kernel_source_missed(const struct kernel_source *source)
 	return missed;
 }
 
+/* Programs of uprobes and USDT probes are always run, those of fentry are counted. */
+bool kernel_source_counts_missed(const struct kernel_source *source)
+{
+	unsigned int i;
+
+	for (i = 0; i < source->nr_probes; i++)
+		if (source->probes[i].type <= PROBE_KRETPROBE)
+			return prerequisites_kernel(6, 7);
+	return true;
+}
+
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
 			   void *context)
 {

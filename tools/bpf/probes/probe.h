@@ -25,7 +25,7 @@
 #include "tools/bpf/progs/probe_steps.h"
 
 enum probe_type {
-	PROBE_TRACEPOINT,
+	PROBE_TRACEPOINT,	/* up to PROBE_KRETPROBE: called by perf in the kernel */
 	PROBE_KPROBE, PROBE_KRETPROBE,
 	PROBE_FENTRY, PROBE_FEXIT,
 	PROBE_UPROBE, PROBE_URETPROBE,
