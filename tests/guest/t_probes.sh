@@ -127,6 +127,27 @@ done
 unset TSCTRACE_PROVIDER
 echo 0 >/sys/kernel/tracing/events/t_probes/zero/enable
 
+# More calls at once than the kernel follows to their return: those are counted.
+cat >sleep.sh <<'END'
+i=0
+while [ $i -lt 60 ]; do
+	usleep 900000 &
+	i=$((i + 1))
+done
+wait
+END
+trace-ctl record --json -e kretprobe:hrtimer_nanosleep -o sleepers -- sh sleep.sh >json 2>err ||
+	fail "record sleepers"
+trace-ctl dump sleepers >events
+n=$(count hrtimer_nanosleep_return)
+missed=$(sed -n 's/.*"kernel_misses": \([0-9]*\).*/\1/p' json)
+echo "$n of 60 returns, $missed missed"
+[ "$n" -ge 10 ] && [ "$n" -lt 60 ] || fail "$n of 60 returns"
+case $(uname -r) in
+6.[0-6].*) ;;
+*) [ $((n + missed)) = 60 ] || fail "$n of 60 returns, $missed missed" ;;
+esac
+
 # Tracepoints have the fields that the kernel names.
 trace-ctl list 'irq:softirq_entry' >out
 grep -q '^irq:softirq_entry  vec:u32$' out || fail "list: $(cat out)"

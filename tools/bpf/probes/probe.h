@@ -106,6 +106,7 @@ struct bpf_link;
 struct probe_program {
 	struct probe_bpf *bpf;
 	struct bpf_link *link;
+	unsigned long missed;		/* hits for which the program was not called */
 };
 
 /*
@@ -124,7 +125,7 @@ void probe_unload(struct probe_program *program);
 /* Number of events that the rate limit dropped */
 unsigned long probe_limited(const struct probe_program *program);
 
-/* Number of events that the program missed, at most */
+/* Number of events that the program missed, at most. It is complete after probe_detach(). */
 unsigned long probe_missed(const struct probe_program *program);
 
 /* The same of one program, and of all programs of an object, as the kernel counts it: a
