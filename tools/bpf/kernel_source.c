@@ -486,7 +486,8 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 	error = kernel_bpf__attach(source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "attach", why, size);
-	error = task_source_open(&source->shared, select, &source->tasks, why, size) ?:
+	error = task_source_open(&source->shared, select->roots, select->nr_roots,
+				 &source->tasks, why, size) ?:
 		net_source_open(&source->shared, source->where, source->stacks, ids,
 				&source->net, why, size);
 	if (!error && source->where)

@@ -16,10 +16,6 @@
 #include "statedump_ring.h"
 #include "where.h"
 
-/* Inode number of the initial pid namespace, part of the kernel's ABI. BPF programs number
- * processes and threads as this namespace does. */
-#define INITIAL_PID_NAMESPACE 0xeffffffcU
-
 struct kernel_source;		/* BPF programs that are loaded and attached */
 
 /* Selects the events that are recorded; all zero: those of the whole system */

@@ -14,8 +14,8 @@
 #include "net_bpf.skel.h"
 #include "net_source.h"
 #include "net_stock_bpf.skel.h"
-#include "tools/bpf/probes/probe.h"
 #include "lib/core/port.h"
+#include "tools/bpf/probes/probe.h"
 
 BPF_OPEN(net)
 

@@ -19,6 +19,10 @@ typedef __s32 s32;
 typedef __s64 s64;
 typedef __u64 u64;
 
+/* Inode number of the initial pid namespace, part of the kernel's ABI. BPF programs number
+ * processes and threads as this namespace does. */
+#define INITIAL_PID_NAMESPACE 0xeffffffcU
+
 /* Hash of several words: of a first value and a word, then of that hash and the next word */
 static inline __attribute__((always_inline)) u64 hash64(u64 hash, u64 word)
 {

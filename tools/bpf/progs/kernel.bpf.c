@@ -9,6 +9,7 @@
  * events that fill the rings.
  */
 #include "buffers.h"
+#include "conditions.h"
 #include "kernel.h"
 #include "stack.h"
 

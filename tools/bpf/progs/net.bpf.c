@@ -19,6 +19,7 @@
 #include <bpf/bpf_endian.h>
 
 #include "buffers.h"
+#include "conditions.h"
 #include "kernel.h"
 #include "stack.h"
 

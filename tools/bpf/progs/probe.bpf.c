@@ -4,6 +4,7 @@
  * opens this object once for each probe, and loads the program of its kind. It sets the
  * event that the program records, and the list of steps that make its payload.
  */
+#include "conditions.h"
 #include "kernel.h"
 #include "stack.h"
 #include "probe_steps.h"
