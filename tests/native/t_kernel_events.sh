@@ -144,7 +144,7 @@ int main(void)
 }
 END
 ${CC:-cc} -O1 -o target target.c
-# --- strings that are in no memory when a call begins -------------------------
+# --- strings that are not in memory when a call begins -------------------------
 
 # Paths in pages of a file that were never touched: the event of the end has them.
 cat >untouched.c <<'END'

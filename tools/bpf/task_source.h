@@ -22,8 +22,8 @@ struct tasks_bpf;	/* programs that are loaded and attached; NULL: none */
 int task_source_find_self(const struct bpf_shared *shared, __u32 *ret_tgid);
 
 /*
- * Tracks the processes @roots and their descendants, and reports the threads that there are, and later
- * changes, for the statedump. Returns 0, or -errno with the reason in @why; close
+ * Tracks the processes @roots and their descendants, and reports the threads that there are,
+ * and later changes, for the statedump. Returns 0, or -errno with the reason in @why; close
  * @ret_tasks in both cases.
  */
 int task_source_open(const struct bpf_shared *shared, const pid_t *roots,

@@ -40,8 +40,8 @@ static const char *op_text(enum where_op op)
 static int fail_syntax(const char *at, char *why, size_t size)
 {
 	snprintf(why, size, "'%s': not a condition; use [EVENT:]FIELD OP VALUE, joined by "
-		 "&&, or, on one field, by ||, with == != < <= > >= or & (bits): 'ret < 0', 'sys_openat:flags & O_CREAT'",
-		 at);
+		 "&&, or, on one field, by ||, with == != < <= > >= or & (bits): 'ret < 0', "
+		 "'sys_openat:flags & O_CREAT'", at);
 	return -EINVAL;
 }
 
@@ -101,7 +101,6 @@ static void read_number(struct where *where)
 	where->is_number = read_constants(where->text, &where->number);
 	if (where->is_number)
 		return;
-
 	where->is_negative = *where->text == '-';
 	errno = 0;
 	where->number = error ? (uint64_t)error : strtoull(digits, &end, 0);
@@ -123,7 +122,6 @@ static const char *read_value(const char *at, struct where *where)
 
 	if (or && (size_t)(or - from) < len)
 		len = (size_t)(or - from);
-
 	if ((!len && !quoted) || len >= sizeof(where->text) ||
 	    (quoted ? from[len] != '"' : from[len] == '"'))
 		return NULL;

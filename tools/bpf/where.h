@@ -7,9 +7,9 @@
  *
  * OP is ==, !=, <, <=, >, >= or & (one of these bits is set). VALUE is an integer; names of
  * constants, such as O_CREAT|O_EXCL, or of an error, such as -ENOENT; or a text, in quotes if
- * it has blanks; a text that ends with * stands for all that begin so. EVENT is the name of an event, without or with its
- * system, and may have wildcards. A condition applies to the events that have the field:
- * all others are recorded as without it.
+ * it has blanks; a text that ends with * stands for all that begin so. EVENT is the name of
+ * an event, without or with its system, and may have wildcards. A condition applies to the
+ * events that have the field: all others are recorded as without it.
  */
 #ifndef TSCT_TOOLS_WHERE_H
 #define TSCT_TOOLS_WHERE_H

@@ -213,10 +213,10 @@ struct {
 } held_calls SEC(".maps");
 
 /*
- * A page of a string may be in no memory when a call begins, where programs cannot wait for
+ * A page of a string may not be in memory when a call begins, where programs cannot wait for
  * it. When the call ends, the kernel has read the string, so the event of the end has it.
  */
-u64 nr_unreadable;	/* number of threads whose present call has such a string */
+u64 nr_unreadable;	/* threads whose present call has such a string, or that ended in it */
 
 static __always_inline void mark_unreadable(void)
 {
