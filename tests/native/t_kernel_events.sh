@@ -106,10 +106,12 @@ says 'apply to kernel events; name these with -e'
 # No stream has an event after the recording's end, although switches go on, and threads get
 # new names.
 python3 -c 'import ctypes
+open("renaming", "w")
 while True:
 	for name in b"one", b"other":
 		ctypes.CDLL(None).prctl(15, name, 0, 0, 0)' &
 started+=($!)
+until [ -e renaming ]; do sleep 0.1; done
 run 0 record -a -e sched_switch --duration 0.5 -o end
 kill $!
 "$ctl" stat --json end >json
