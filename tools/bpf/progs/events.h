@@ -61,6 +61,9 @@ enum statedump_kind {
 /* A buffer for an event, see buffers.h */
 struct buffer {
 	u64 taken;		/* 1: in use; atomic */
+	/* 1: a string could not be read. Not on the stack, where the verifier would follow
+	 * either case to its end. */
+	u64 unreadable;
 	struct record record;
 	char payload[BUFFER_PAYLOAD + STRING_MAX];
 };
@@ -98,6 +101,7 @@ struct held_call {
 	u32 state;		/* CALL_* */
 	u32 unreadable;		/* 1: a string could not be read at the begin */
 	u32 size;		/* of its arguments, bytes */
+	u64 missing;		/* as `unreadable` of struct buffer */
 	struct record record;
 	char payload[CALL_ARGS_MAX + STRING_MAX];
 };

@@ -188,7 +188,7 @@ static __always_inline u64 append_integer(char *to, u64 value, u8 size)
 }
 
 /* @unreadable: set if the string cannot be read */
-static __always_inline u64 append_text(char *to, u64 from, bool is_short, bool *unreadable)
+static __always_inline u64 append_text(char *to, u64 from, bool is_short, u64 *unreadable)
 {
 	long len = !from ? 0 :
 		bpf_probe_read_user_str(to, is_short ? STRING_SHORT : STRING_MAX,
@@ -197,7 +197,7 @@ static __always_inline u64 append_text(char *to, u64 from, bool is_short, bool *
 	if (len > 0 && len <= STRING_MAX)
 		return len;
 	if (from)
-		*unreadable = true;
+		*unreadable = 1;
 	__builtin_memcpy(to, from ? STRING_FAULT : STRING_NULL, sizeof(STRING_NULL));
 	return sizeof(STRING_NULL);
 }
@@ -305,11 +305,9 @@ static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, 
 				return -1;					\
 			at += append_integer(to + at, register, call->sizes[i]); \
 		} else {							\
-			bool missing = false;					\
 			u64 len = append_text(to + at, register, call->sizes[i], \
-					      &missing);			\
-			*unreadable |= missing;					\
-			if (selected && !(missing && may_wait) &&		\
+					      unreadable);			\
+			if (selected && !(may_wait && *unreadable) &&		\
 			    !arg_wanted(call, i, 0, to + at))			\
 				return -1;					\
 			at += len;						\
@@ -322,7 +320,7 @@ static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, 
  */
 static __always_inline s64 append_args(const struct call_layout *call,
 				       const struct pt_regs *regs, bool compat,
-				       bool may_wait, char *to, bool *unreadable)
+				       bool may_wait, char *to, u64 *unreadable)
 {
 	const bool selected = nr_call_where;
 	u64 at = 0;
@@ -352,12 +350,12 @@ static __always_inline __u32 record_begin(void *context, struct call_layout *cal
 {
 	struct buffer *buffer = take_buffer();
 	__u32 state = CALL_FILTERED;
-	bool unreadable = false;
 	u64 size;
 
 	if (!buffer)
 		return state;
-	size = append_args(call, regs, compat, false, buffer->payload, &unreadable);
+	buffer->unreadable = 0;
+	size = append_args(call, regs, compat, false, buffer->payload, &buffer->unreadable);
 	opaque(size);
 	if (size <= CALL_ARGS_MAX) {
 		state = CALL_LIMITED;
@@ -367,7 +365,7 @@ static __always_inline __u32 record_begin(void *context, struct call_layout *cal
 			if (size <= BUFFER_PAYLOAD)
 				emit(call->enter_id, &buffer->record, size);
 			state = CALL_RECORDED;
-			if (unreadable)
+			if (buffer->unreadable)
 				mark_unreadable();
 		}
 	}
@@ -379,7 +377,6 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 					const struct pt_regs *regs, bool compat)
 {
 	struct held_call *held;
-	bool unreadable = false;
 	s64 size;
 
 	if (!CALLS_SELECTED) {
@@ -396,10 +393,11 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 		held->state = record_begin(context, call, regs, compat);
 		return;
 	}
-	size = append_args(call, regs, compat, true, held->payload, &unreadable);
+	held->missing = 0;
+	size = append_args(call, regs, compat, true, held->payload, &held->missing);
 	held->state = size < 0 ? CALL_FILTERED : CALL_HELD;
 	held->size = size;
-	if (held->state == CALL_HELD && unreadable)
+	if (held->state == CALL_HELD && held->missing)
 		mark_unreadable();
 }
 
@@ -409,10 +407,9 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 					long ret)
 {
 	u64 size;
-	bool unused;
 
 	if (nr_call_where && nr_unreadable && take_unreadable(held, regs, ret))
-		held->size = append_args(call, regs, false, false, held->payload, &unused);
+		held->size = append_args(call, regs, false, false, held->payload, &held->missing);
 	/* Older verifiers lose track of a size that is not loaded again. */
 	size = *(volatile u32 *)&held->size;
 	opaque(size);
@@ -453,14 +450,14 @@ static __always_inline bool end_wanted(void *context, struct call_layout *call,
 #define APPEND_STRING(i, register)						\
 	opaque(at);								\
 	if (i < call->nr_args && call->sizes[i] - 1U >= 8 && at < CALL_ARGS_MAX) \
-		at += append_text(buffer->payload + at, register, call->sizes[i], &unused)
+		at += append_text(buffer->payload + at, register, call->sizes[i], \
+				  &buffer->unreadable)
 
 /* Records the end of a call with its strings, which could not be read at its begin. */
 static __always_inline void record_end_with_strings(const struct call_layout *call,
 						    const struct pt_regs *regs, long ret)
 {
 	struct buffer *buffer = take_buffer();
-	bool unused;
 	u64 at;
 
 	if (!buffer)
