@@ -25,7 +25,7 @@ static size_t string_text(const struct tsct_value *v,
 		found = "NULL";
 	else if (v->size == sizeof(TSCT_SYSCALL_STRING_FAULT) &&
 		 !memcmp(at, TSCT_SYSCALL_STRING_FAULT, v->size))
-		found = "unreadable";
+		found = TSCT_SYSCALL_UNREADABLE;
 	return found ? (size_t)(stpcpy(text, found) - text) : 0;
 }
 

@@ -22,6 +22,9 @@ const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u
 size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_trace_event *e,
 			  const struct tsct_value *value, char text[TSCT_SYSCALL_TEXT_MAX]);
 
+/* Text of a string that could not be read when it was recorded */
+#define TSCT_SYSCALL_UNREADABLE	"unreadable"
+
 /*
  * tsct_syscall_format - the text of any field of an event, as tsct_value_format()
  * Writes at most TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(value->size) bytes to @at,

@@ -290,6 +290,20 @@ unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
 	return nr;
 }
 
+bool tsct_syscall_constant(const char *name, size_t len, __u64 *ret_value)
+{
+	const struct tsct_symbol *s;
+	size_t i;
+
+	for (i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++)
+		for (s = symbols[i]; s && s->name; s++)
+			if (!strncmp(s->name, name, len) && !s->name[len]) {
+				*ret_value = s->value;
+				return true;
+			}
+	return false;
+}
+
 const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret)
 {
 	if (ret >= 0 || ret < -4095 || (call && call->result == TSCT_RESULT_UID))

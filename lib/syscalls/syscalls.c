@@ -203,12 +203,25 @@ bool tsct_syscall_event_is_frequent(const char *event_name)
 	return false;
 }
 
+/* Appends the fields of a call's strings. Returns false if it has none. */
+static bool add_strings(const struct tsct_syscall *call, char *fields)
+{
+	char *at = fields + strlen(fields);
+	const char *const begin = at;
+	int i;
+
+	for (i = 0; i < call->nr_args; i++)
+		if (call->args[i].type == TSCT_TYPE_STRING)
+			at += sprintf(at, ", %s:string", call->args[i].name);
+	return at > begin;
+}
+
 bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
 {
 	const unsigned int plain = id & ~TSCT_SYSCALL_ID_STACK;
 	const unsigned int kind = plain >= INSTANT_FIRST ? TSCT_KIND_INSTANT :
 		plain % 2 ? TSCT_KIND_END : TSCT_KIND_BEGIN;
-	const bool stack = id & TSCT_SYSCALL_ID_STACK;
+	const bool has_more = id & TSCT_SYSCALL_ID_STACK;
 	char fields[TSCT_SYSCALL_FIELDS_MAX + sizeof(TSCT_STACK_FIELD)];
 	char name[TSCT_SYSCALL_EVENT_MAX];
 	const struct tsct_syscall *call = NULL;
@@ -223,11 +236,13 @@ bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
 					      TSCT_SYSCALL_COMPAT);
 	else if (plain >= TSCT_SYSCALL_ID_FIRST)
 		call = tsct_syscall_by_number((plain - TSCT_SYSCALL_ID_FIRST) / 2);
-	if (!call || (stack && kind == TSCT_KIND_END))
+	if (!call)
 		return false;
 	tsct_syscall_event(call, name);
 	tsct_syscall_fields(call, kind, fields);
-	if (stack)
+	if (has_more && kind == TSCT_KIND_END && !add_strings(call, fields))
+		return false;
+	if (has_more && kind != TSCT_KIND_END)
 		strcat(strcat(fields, *fields ? " " : ""), TSCT_STACK_FIELD);
 	if (tsct_event_def_parse(name, kind, fields, ret_def, NULL))
 		return false;

@@ -116,8 +116,12 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
  * tsct_syscall_event_def - the definition of such an ID. Returns false: no such event.
  */
 #define TSCT_SYSCALL_ID_FIRST	0x8000
-/* Flag of the ID of a BEGIN or INSTANT event that has one more field, TSCT_STACK_FIELD */
+/*
+ * Flag of the ID of a BEGIN or INSTANT event that has one more field, TSCT_STACK_FIELD; of an
+ * END event that also has all strings of the call, because one could not be read at the begin
+ */
 #define TSCT_SYSCALL_ID_STACK	0x2000
+#define TSCT_SYSCALL_ID_STRINGS	TSCT_SYSCALL_ID_STACK
 #define TSCT_STACK_FIELD	"stack:u64/x"
 unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind);
 struct tsct_event_def;
@@ -158,6 +162,10 @@ int tsct_syscall_arg_other(const struct tsct_syscall *call, unsigned int i);
  * has no mode. */
 unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
 				    const __u64 values[TSCT_SYSCALL_ARGS]);
+
+/* Finds a constant by its name of @len characters, such as O_CREAT. Returns false: there is
+ * none. */
+bool tsct_syscall_constant(const char *name, size_t len, __u64 *ret_value);
 
 /* Formats a result: "-ENOENT" for -2. Returns the length; 0: a plain number. */
 size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,

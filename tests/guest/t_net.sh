@@ -5,7 +5,7 @@
 # segmentation and aggregation in between; packets of other processes are not. The
 # number of TCP segments and retransmissions depends on the load of the machine and
 # is compared with the kernel's counts of each connection.
-# guest-test: timeout=60 needs=btf
+# guest-test: timeout=90 needs=btf
 # guest-test: files=build/tools/trace-ctl,build/tests/guest/talk,ip
 set -eu
 cd "$(mktemp -d)"
@@ -244,6 +244,44 @@ judge all 7013 "sent == 4 && got == 4 && twice == 4"
 # Port 7020 is not checked by segments(), which expects one TCP segment per message: the
 # first answer over a new route may consist of several TCP segments.
 stream all 7020 2 6000 "sent_bytes >= 8000 && got_bytes >= 7000 && sent > got"
+
+# --- selection by fields, rate limit and stacks -------------------------------------
+
+cat >few.sh <<'END'
+in_a() { /usr/bin/ip netns exec a talk "$@"; }
+set -e
+in_a udp 10.77.0.2 7001 20 90
+in_a udp 10.77.0.2 7002 3 500
+in_a tcp 10.77.0.2 7000 20 100
+END
+export TALKED=/dev/null
+record few -a -e net --where 'protocol == udp && bytes > 100' \
+	--where 'net_receive:remote == 10.77.0.1:*' -- sh few.sh
+summarize few
+# Each of 3 messages is sent, received and answered; answers are received from 10.77.0.2.
+[ "$(cat few.summary)" = "port=7002 sent=6 got=3 sent_bytes=3000 got_bytes=1500\
+ largest=500 twice=0 unsent=0 late=0" ] || fail "few: $(cat few.summary few.events)"
+
+record slow -a -e net --json --rate-limit 10/s -- sh few.sh
+for event in net_send/send net_receive/receive; do
+	dropped=$(tr -d ' \n' <slow.out |
+		sed -n 's|.*"event":"'$event'","dropped":\([0-9]*\)}.*|\1|p')
+	n=$(grep -c " $event " slow.events)
+	# Of TCP, answers and messages may be in one segment each or not.
+	[ "$n" -ge 1 ] && [ "$n" -lt 50 ] && [ $((n + dropped)) -ge 86 ] ||
+		fail "$event under a rate limit: $n + $dropped"
+done
+
+record stacks -a -e net --stack -- sh few.sh
+[ "$(grep -c 'net_send/.* stack=0x[1-9a-f]' stacks.events)" -ge 46 ] &&
+	! grep -q 'net_receive/.* stack=' stacks.events || fail "no stacks of net_send"
+trace-ctl export -q -f folded -o - --event net_send/send stacks >folded
+[ "$(awk '/do_syscall_64_.*;(ip_send_skb|udp_send_skb)/ { n += $NF }
+	END { print n + 0 }' folded)" -ge 46 ] || fail "functions of stacks: $(cat folded)"
+if trace-ctl record -e net --stack=net_receive -o none -- true 2>err; then
+	fail "a stack of net_receive"
+fi
+grep -q -- '--stack=net_receive: packets are received in interrupts' err || fail "$(cat err)"
 
 # --- traced processes only ---------------------------------------------------------
 

@@ -106,10 +106,12 @@ says 'apply to kernel events; name these with -e'
 # No stream has an event after the recording's end, although switches go on, and threads get
 # new names.
 python3 -c 'import ctypes
+open("renaming", "w")
 while True:
 	for name in b"one", b"other":
 		ctypes.CDLL(None).prctl(15, name, 0, 0, 0)' &
 started+=($!)
+until [ -e renaming ]; do sleep 0.1; done
 run 0 record -a -e sched_switch --duration 0.5 -o end
 kill $!
 "$ctl" stat --json end >json
@@ -144,6 +146,89 @@ int main(void)
 }
 END
 ${CC:-cc} -O1 -o target target.c
+# --- strings that are not in memory when a call begins -------------------------
+
+# Paths in pages of a file that were never touched: the event of the end has them.
+cat >untouched.c <<'END'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/mman.h>
+int main(void)
+{
+	int fd = open("paths", O_RDONLY);
+	char *at = mmap(NULL, 2 << 20, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	if (open(at, O_RDONLY) < 0 || rename(at + (1 << 20), "renamed"))
+		return 1;
+	madvise(at, 2 << 20, MADV_DONTNEED);
+	return execl(at + (1 << 20) + 4096, "true", NULL);
+}
+END
+${CC:-cc} -o untouched untouched.c
+python3 -c '
+paths = bytearray(2 << 20)
+for at, path in (0, b"opened"), (1 << 20, b"old"), ((1 << 20) + 4096, b"/bin/true"):
+	paths[at:at + len(path)] = path
+open("paths", "wb").write(paths)'
+touch opened old
+run 0 record -e syscalls -o strings -- ./untouched
+"$ctl" dump --strace strings >calls
+[ "$(grep -c ' openat(AT_FDCWD, "opened", O_RDONLY) = [0-9]* <\| rename("old", "renamed") = 0 <' \
+	calls)" = 2 ] || { cat calls; fail "strings are unreadable"; }
+# A program that was executed has replaced the memory.
+grep -q ' execve(\(unreadable\|"/bin/true"\), .*) = 0 <' calls || fail "execve"
+"$ctl" dump strings >events
+grep -q 'sys_openat/begin .*filename=unreadable' events &&
+	grep -q 'sys_openat/end .*ret=[0-9]* filename="opened"$' events ||
+	fail "the strings were in memory"
+touch old
+run 0 record -e syscalls --where 'sys_rename:ret == 0 && sys_rename:oldname == "ol*"' \
+	-o held -- ./untouched
+"$ctl" dump --strace --event sys_rename held >calls
+grep -q ' rename("old", "renamed") = 0$' calls || { cat calls; fail "a call that was held"; }
+
+# Alternatives, and names of constants
+touch old
+run 0 record -e syscalls --where 'sys_openat:filename == "renamed" || sys_openat:filename == "old*"' \
+	--where 'sys_openat:flags & O_CREAT|O_EXCL' -o alternatives -- sh -c '>old; >renamed; : <old; >x'
+"$ctl" dump --strace --event sys_openat alternatives >calls
+[ "$(grep -c 'openat(AT_FDCWD, "\(old\|renamed\)", O_WRONLY|O_CREAT|O_TRUNC' calls)" = 2 ] &&
+	[ "$(wc -l <calls)" = 2 ] || { cat calls; fail "alternatives"; }
+
+# --- places in a program ------------------------------------------------------
+
+cat >probed.c <<'END'
+int visible(int i) { return i; }
+__attribute__((used)) static int hidden(int i) { return i; }
+int main(void)
+{
+	/* A note of a USDT probe, as SystemTap's header makes it */
+	__asm__ volatile("990: nop\n"
+		".pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"
+		".4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n"
+		"993: .8byte 990b, 0, 0\n.asciz \"jobs\"\n.asciz \"start\"\n"
+		".asciz \"8@%rdi -4@$5\"\n994: .balign 4\n.popsection");
+	return visible(0);
+}
+END
+${CC:-cc} -O0 -o probed probed.c
+run 0 list "uprobe:$work/probed:[hv]i*"
+[ "$(cat "$work/out")" = "uprobe:$work/probed:hidden
+uprobe:$work/probed:visible" ] || fail "functions of a program: $(cat "$work/out")"
+for pattern in "$work/probed" "$work/probed:*" "$work/probed:job?:start"; do
+	run 0 list "usdt:$pattern"
+	[ "$(cat "$work/out")" = "usdt:$work/probed:jobs:start(arg1=arg1:u64,arg2=arg2:s32)" ] ||
+		fail "USDT probes of a program: $(cat "$work/out")"
+done
+run 1 list "usdt:$work/probed:other:*"
+says 'probed: nothing matches'
+run 1 list "uprobe:$work/probed.c:*"
+says 'probed.c: no program or library'
+run 1 list "uprobe:nowhere:*"
+says 'nowhere: No such file'
+
 # Programs can be probed where the kernel has uprobes, and tracefs names tracepoints.
 lacking=
 [ -e /sys/bus/event_source/devices/uprobe ] || lacking="this kernel has no uprobes"

@@ -84,8 +84,8 @@ run 0 record --stack='sys_get*,sched_switch' -e syscalls -e sched -o some -- ./c
 "$ctl" dump some >dump
 [ "$(grep -c 'sys_getppid/begin .*stack=0x' dump)" = 7 ] || fail "selected"
 ! grep -q 'sys_execve/begin .*stack=' dump || fail "not selected"
-run 1 record --stack=net_send -e net -e sched -o none -- true
-says 'events of packets have no stacks'
+run 1 record --stack=net_receive -e net -e sched -o none -- true
+says 'packets are received in interrupts'
 run 2 record --stack -o none -- true
 
 # --- files ---------------------------------------------------------------------

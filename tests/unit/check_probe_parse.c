@@ -48,6 +48,19 @@ int tracepoints_find(const char *system, const char *name, struct probe **ret_pr
 	return 3;
 }
 
+int probe_functions_find(const char *pattern, struct probe **ret_probes, char *to, size_t size)
+{
+	if (!strcmp(pattern, "vfs_*")) {
+		snprintf(to, size, "80 functions match");
+		return -E2BIG;
+	}
+	*ret_probes = calloc(2, sizeof(**ret_probes));
+	ck_assert_ptr_nonnull(*ret_probes);
+	strcpy((*ret_probes)[0].name, "a.isra.0");
+	strcpy((*ret_probes)[1].name, "b");
+	return 2;
+}
+
 static void before(void)
 {
 	ck_assert_ptr_nonnull(realpath(FILE_PATH, real_path));
@@ -116,6 +129,32 @@ START_TEST(test_tracepoints)
 }
 END_TEST
 
+/* Patterns of the kernel's functions */
+START_TEST(test_patterns)
+{
+	ck_assert_int_eq(probe_parse("kretprobe:?*", &probes, why, sizeof(why)), 2);
+	ck_assert_int_eq(probes[0].type, PROBE_KRETPROBE);
+	ck_assert_str_eq(probes[0].event, "a_isra_0_return");
+	ck_assert_str_eq(probes[1].event, "b_return");
+	ck_assert_str_eq(asked, "default");
+	after();
+	ck_assert_int_eq(probe_parse("fentry:*(x=arg1)", &probes, why, sizeof(why)), 2);
+	ck_assert_int_eq(probes[1].type, PROBE_FENTRY);
+	ck_assert_str_eq(probes[1].name, "b");
+	ck_assert_str_eq(asked, "x=arg1");
+	after();
+	probes = NULL;
+	ck_assert_int_eq(probe_parse("kprobe:*(bad)", &probes, why, sizeof(why)), -EINVAL);
+	ck_assert_str_eq(why, "bad fields");
+	probes = NULL;
+	ck_assert_int_eq(probe_parse("kprobe:vfs_*", &probes, why, sizeof(why)), -E2BIG);
+	ck_assert_str_eq(why, "80 functions match");
+	probes = NULL;
+	/* Functions of programs have no patterns. */
+	parse("uprobe:" FILE_PATH ":*", PROBE_UPROBE, "*", "_");
+}
+END_TEST
+
 START_TEST(test_malformed)
 {
 	static const char *const bad[] = {
@@ -162,6 +201,7 @@ int main(void)
 	tcase_add_test(tcase, test_kernel);
 	tcase_add_test(tcase, test_programs);
 	tcase_add_test(tcase, test_tracepoints);
+	tcase_add_test(tcase, test_patterns);
 	tcase_add_test(tcase, test_malformed);
 	tcase_add_test(tcase, test_sizes);
 	return run_suite(suite);

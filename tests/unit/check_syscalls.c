@@ -400,7 +400,8 @@ START_TEST(test_strings)
 }
 END_TEST
 
-/* BEGIN events with a stack have IDs of their own, and one more field. */
+/* BEGIN events with a stack have IDs of their own, and one more field; so have END events
+ * with the strings of calls that have any. */
 START_TEST(test_stacks)
 {
 	const unsigned int numbers[] = { 0, 39, 257, 1 | TSCT_SYSCALL_COMPAT };
@@ -418,8 +419,19 @@ START_TEST(test_stacks)
 		ck_assert_uint_eq(def.fields[def.nr_fields - 1].type, TSCT_TYPE_U64);
 		id = tsct_syscall_event_id(numbers[i], TSCT_KIND_END);
 		ck_assert(tsct_syscall_event_def(id, &plain));
-		ck_assert(!tsct_syscall_event_def(id | TSCT_SYSCALL_ID_STACK, &def));
+		ck_assert(numbers[i] == 257 ||
+			  !tsct_syscall_event_def(id | TSCT_SYSCALL_ID_STRINGS, &def));
 	}
+	id = tsct_syscall_event_id(82, TSCT_KIND_END) | TSCT_SYSCALL_ID_STRINGS;
+	ck_assert(tsct_syscall_event_def(id, &def));
+	ck_assert_str_eq(def.name, "sys_rename");
+	ck_assert_uint_eq(def.kind, TSCT_KIND_END);
+	ck_assert_uint_eq(def.id, id);
+	ck_assert_uint_eq(def.nr_fields, 3);
+	ck_assert_str_eq(def.fields[0].name, "ret");
+	ck_assert_str_eq(def.fields[1].name, "oldname");
+	ck_assert_str_eq(def.fields[2].name, "newname");
+	ck_assert_uint_eq(def.fields[2].type, TSCT_TYPE_STRING);
 }
 END_TEST
 

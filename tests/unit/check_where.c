@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Conditions on fields: their syntax, the events to which they apply, and types */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +76,47 @@ START_TEST(test_conjunction)
 }
 END_TEST
 
+/* Alternatives on one field */
+START_TEST(test_disjunction)
+{
+	struct where_condition c;
+
+	parse("sys_*:ret == -ENOENT||sys_*:ret == -EACCES || sys_*:ret > 7");
+	ck_assert_uint_eq(list.nr, 3);
+	ck_assert(list.where[0].or_next && list.where[1].or_next && !list.where[2].or_next);
+	ck_assert_int_eq((int64_t)list.where[1].number, -EACCES);
+	where_value(&list.where[1], &c);
+	ck_assert(c.or_next);
+	parse("a == x||a == \"y||z\"");
+	ck_assert_str_eq(list.where[3].text, "x");
+	ck_assert_str_eq(list.where[4].text, "y||z");
+	ck_assert(!list.where[4].or_next);
+	parse("a == 1 && a == 2");
+	ck_assert(!list.where[5].or_next);
+	refuse("a == 1 || b == 2");
+	ck_assert_ptr_nonnull(strstr(why, "|| joins conditions on one field"));
+	refuse("x:a == 1 || y:a == 2");
+	refuse("a == 1 || a == 2 && a != 3");
+	refuse("a == 1 && a == 2 || a == 3");
+	refuse("a == 1 ||");
+}
+END_TEST
+
+/* Names of constants are numbers, and texts where the field is a text. */
+START_TEST(test_constants)
+{
+	ck_assert_uint_eq(parse("flags & O_CREAT")->number, O_CREAT);
+	ck_assert_uint_eq(parse("flags & O_CREAT|O_EXCL")->number, O_CREAT | O_EXCL);
+	ck_assert_uint_eq(parse("sig == SIGTERM")->number, SIGTERM);
+	ck_assert(list.nr == 3 && list.where[2].is_number && !list.where[2].is_negative);
+	ck_assert_str_eq(list.where[1].text, "O_CREAT|O_EXCL");
+	ck_assert(!parse("flags & O_CREATE")->is_number);
+	ck_assert(!parse("flags & O_CREAT|")->is_number);
+	ck_assert(!parse("flags & O_CREAT|5")->is_number);
+	ck_assert(!parse("flags == \"O_CREAT\"")->is_number);
+}
+END_TEST
+
 START_TEST(test_numbers)
 {
 	ck_assert_uint_eq(parse("a == 18446744073709551615")->number, UINT64_MAX);
@@ -108,7 +151,7 @@ END_TEST
 /* Any bytes are read to their end, or refused with a reason. */
 START_TEST(test_random_text)
 {
-	static const char bytes[] = "a:=!<>&\"* -0x9E\n";
+	static const char bytes[] = "a:=!<>&|\"* -0x9E\n";
 	char text[40];
 	int i, j, len;
 
@@ -252,6 +295,8 @@ int main(void)
 	print_seed();
 	tcase_add_test(tcase, test_operators);
 	tcase_add_test(tcase, test_conjunction);
+	tcase_add_test(tcase, test_disjunction);
+	tcase_add_test(tcase, test_constants);
 	tcase_add_test(tcase, test_numbers);
 	tcase_add_test(tcase, test_malformed);
 	tcase_add_test(tcase, test_random_text);

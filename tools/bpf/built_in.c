@@ -10,17 +10,17 @@
 const struct built_in built_ins[NR_BUILT_IN] = {
 	{ "sched_switch", "sched", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SCHED_SWITCH_FIELDS),
-	  "a CPU switches from one thread to another" },
+	  "a CPU switches from one thread to another", true },
 	{ "sys_enter", "syscalls", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SYS_ENTER_FIELDS),
-	  "a system call begins, with its arguments" },
+	  "a system call begins, with its arguments", false },
 	{ "sys_exit", "syscalls", TSCT_KIND_INSTANT,
 	  EVENT_TEXT(SYS_EXIT_FIELDS),
-	  "a system call ends, with its result" },
+	  "a system call ends, with its result", false },
 	{ "net_send", "net", TSCT_KIND_SEND, NET_TEXT,
-	  "a TCP segment with data or a UDP datagram is sent" },
+	  "a TCP segment with data or a UDP datagram is sent", true },
 	{ "net_receive", "net", TSCT_KIND_RECEIVE, NET_TEXT,
-	  "a TCP segment with data or a UDP datagram is received" },
+	  "a TCP segment with data or a UDP datagram is received", false },
 };
 
 unsigned int built_in_select(const char *name)

@@ -17,6 +17,7 @@ struct built_in {
 	unsigned int kind;	/* TSCT_KIND_* */
 	const char *fields;
 	const char *description;
+	bool may_have_stack;
 };
 extern const struct built_in built_ins[NR_BUILT_IN];
 

@@ -159,8 +159,10 @@ static bool is_event_with_stack(const struct kernel_source *source, unsigned int
 	const struct tsct_syscall *call;
 	unsigned int i;
 
-	if (set & 1u << SCHED_SWITCH && built_in_matches(pattern, "sched_switch", "sched"))
-		return true;
+	for (i = 0; i < NR_BUILT_IN; i++)
+		if (set & 1u << i && built_ins[i].may_have_stack &&
+		    built_in_matches(pattern, built_ins[i].name, built_ins[i].group))
+			return true;
 	for (i = 0; set & 1u << SYS_ENTER && i < tsct_syscalls_limit(); i++) {
 		call = tsct_syscall_by_number(i);
 		if (!call)
@@ -189,12 +191,11 @@ static int check_stacks(const struct kernel_source *source, unsigned int set, ch
 		if (is_event_with_stack(source, set, one))
 			continue;
 		return bpf_errors_fail(-EINVAL, why, size, "--stack=%s: %s", one,
-			built_in_matches(one, "net_send", "net_receive") ||
-			built_in_matches(one, "net", "net") ?
-			"events of packets have no stacks; use a probe of the function, such "
-			"as kprobe:ip_queue_xmit" :
-			"no event of -e has this name; sched_switch, BEGIN events of system "
-			"calls (sys_openat) and probes can have stacks");
+			built_in_matches(one, "net_receive", "net_receive") ?
+			"packets are received in interrupts, whose stacks do not show the "
+			"receiver" :
+			"no event of -e has this name; sched_switch, net_send, BEGIN events "
+			"of system calls (sys_openat) and probes can have stacks");
 	}
 	return 0;
 }
@@ -210,8 +211,9 @@ static int define_events(const struct kernel_source *source, struct tsct_channel
 		ids[i] = 0;
 		if (!(set & 1u << i))
 			continue;
-		stack = i == SCHED_SWITCH &&
-			built_in_has_stack(source->stacks, "sched_switch", "sched");
+		stack = built_ins[i].may_have_stack &&
+			built_in_has_stack(source->stacks, built_ins[i].name,
+					   built_ins[i].group);
 		snprintf(fields, sizeof(fields), "%s%s", built_ins[i].fields,
 			 stack ? ", " TSCT_STACK_FIELD : "");
 		ids[i] = tsct_event_define(channel, built_ins[i].name,
@@ -485,8 +487,10 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 	error = kernel_bpf__attach(source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "attach", why, size);
-	error = task_source_open(&source->shared, select, &source->tasks, why, size) ?:
-		net_source_open(&source->shared, source->where, ids, &source->net, why, size);
+	error = task_source_open(&source->shared, select->roots, select->nr_roots,
+				 &source->tasks, why, size) ?:
+		net_source_open(&source->shared, source->where, source->stacks, ids,
+				&source->net, why, size);
 	if (!error && source->where)
 		error = where_check_used(source->where, why, size);
 	return error;
@@ -620,6 +624,17 @@ unsigned long kernel_source_missed(const struct kernel_source *source)
 	return missed;
 }
 
+/* Programs of uprobes and USDT probes are always run, those of fentry are counted. */
+bool kernel_source_counts_missed(const struct kernel_source *source)
+{
+	unsigned int i;
+
+	for (i = 0; i < source->nr_probes; i++)
+		if (source->probes[i].type <= PROBE_KRETPROBE)
+			return prerequisites_kernel(6, 7);
+	return true;
+}
+
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
 			   void *context)
 {
@@ -638,6 +653,7 @@ void kernel_source_limited(const struct kernel_source *source, take_dropped *tak
 		if (built_in[i])
 			take(context, built_ins[i].name, built_ins[i].kind, built_in[i]);
 	call_layouts_limited(bpf_map__fd(bpf->maps.calls), take, context);
+	net_source_limited(source->net, take, context);
 	for (i = 0; source->programs && i < source->nr_probes; i++) {
 		dropped = probe_limited(&source->programs[i]);
 		if (dropped)

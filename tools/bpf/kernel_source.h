@@ -6,6 +6,7 @@
 #ifndef TSCT_TOOLS_KERNEL_SOURCE_H
 #define TSCT_TOOLS_KERNEL_SOURCE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -14,10 +15,6 @@
 #include "lib/query/filter.h"
 #include "statedump_ring.h"
 #include "where.h"
-
-/* Inode number of the initial pid namespace, part of the kernel's ABI. BPF programs number
- * processes and threads as this namespace does. */
-#define INITIAL_PID_NAMESPACE 0xeffffffcU
 
 struct kernel_source;		/* BPF programs that are loaded and attached */
 
@@ -101,6 +98,9 @@ unsigned long kernel_source_untracked(const struct kernel_source *source);
  * while a BPF program runs on the same CPU, the kernel does not run the program again.
  */
 unsigned long kernel_source_missed(const struct kernel_source *source);
+
+/* Returns false if there are probes whose missed events the kernel does not count. */
+bool kernel_source_counts_missed(const struct kernel_source *source);
 
 /* Stops the source and frees it. NULL is allowed. */
 void kernel_source_close(struct kernel_source *source);

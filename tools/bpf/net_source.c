@@ -2,6 +2,7 @@
 /* Loads and attaches the BPF programs of network events */
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -13,6 +14,7 @@
 #include "net_bpf.skel.h"
 #include "net_source.h"
 #include "net_stock_bpf.skel.h"
+#include "lib/core/port.h"
 #include "tools/bpf/probes/probe.h"
 
 BPF_OPEN(net)
@@ -25,13 +27,20 @@ static void load_pair(struct bpf_program *process, struct bpf_program *interrupt
 	bpf_program__set_autoload(interrupt, load);
 }
 
-/* Sets which programs for network events are loaded. */
-static void configure(const struct bpf_shared *shared, struct net_bpf *bpf, const int *ids)
+/* Sets the constants and maps of the programs, and which of them are loaded. */
+static int configure(const struct bpf_shared *shared, struct where_list *list,
+		     const int *ids, struct net_bpf *bpf, char *why, size_t size)
 {
 	/* Two programs attach to functions that a kernel without IPv6 does not have. */
 	const bool ipv6 = !access("/proc/net/if_inet6", F_OK);
 	const bool send = ids[NET_SEND];
+	struct where_condition where[2 * WHERE_MAX] = { 0 };
+	const int nr = built_in_where(list, NET_SEND, NET_RECEIVE, ids, where, why, size);
 
+	if (nr < 0)
+		return nr;
+	bpf->rodata->nr_where = nr;
+	memcpy((void *)bpf->rodata->where, where, sizeof(where));
 	bpf->rodata->net_send_id = ids[NET_SEND];
 	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
 	bpf_program__set_autoload(bpf->progs.mark_socket,
@@ -41,34 +50,30 @@ static void configure(const struct bpf_shared *shared, struct net_bpf *bpf, cons
 	load_pair(bpf->progs.on_udp4_send, bpf->progs.on_udp4_send_interrupt, send);
 	load_pair(bpf->progs.on_tcp6_send, bpf->progs.on_tcp6_send_interrupt, send && ipv6);
 	load_pair(bpf->progs.on_udp6_send, bpf->progs.on_udp6_send_interrupt, send && ipv6);
+	return bpf_share_map(bpf->maps.buffers, shared->buffers) ?:
+		bpf_share_map(bpf->maps.stacks, shared->stacks);
 }
 
-int net_source_open(const struct bpf_shared *shared, struct where_list *list, const int *ids,
-		    struct net_bpf **ret_bpf, char *why, size_t size)
+int net_source_open(const struct bpf_shared *shared, struct where_list *list,
+		    const char *stacks, const int *ids, struct net_bpf **ret_bpf, char *why,
+		    size_t size)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 	const char *step = "load";
 	struct net_bpf *bpf;
-	struct where_condition where[2 * WHERE_MAX];
-	int error, nr;
+	int error;
 
 	if (!ids[NET_SEND] && !ids[NET_RECEIVE])
 		return 0;
-	/* Linux 6.1 has no room on the stack of these programs for more. */
-	nr = built_in_where(list, NET_SEND, NET_RECEIVE, ids, where, why, size);
-	if (nr < 0)
-		return nr;
-	if (nr)
-		return bpf_errors_fail(-EOPNOTSUPP, why, size, "--where cannot select network "
-				       "events; name the event of the condition, as in "
-				       "EVENT:FIELD, or record without -e net");
-	if (shared->filter.rate_ns)
-		return bpf_errors_fail(-EOPNOTSUPP, why, size, "--rate-limit cannot limit "
-				       "network events; record without -e net");
 	error = net_open(shared, &bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "open", why, size);
-	configure(shared, bpf, ids);
+	bpf->rodata->send_stacks = built_in_has_stack(stacks, "net_send", "net");
+	error = configure(shared, list, ids, bpf, why, size);
+	if (error) {
+		net_bpf__destroy(bpf);
+		return error;
+	}
 	error = net_bpf__load(bpf);
 	if (!error) {
 		step = "run";
@@ -90,7 +95,17 @@ int net_source_open(const struct bpf_shared *shared, struct where_list *list, co
 
 unsigned long net_source_missed(const struct net_bpf *bpf)
 {
-	return bpf ? bpf_object_missed(bpf->obj) : 0;
+	return bpf ? bpf_object_missed(bpf->obj) + READ_ONCE(bpf->bss->missed) : 0;
+}
+
+void net_source_limited(const struct net_bpf *bpf, take_dropped *take, void *context)
+{
+	if (bpf && bpf->bss->send_limit.dropped)
+		take(context, built_ins[NET_SEND].name, TSCT_KIND_SEND,
+		     bpf->bss->send_limit.dropped);
+	if (bpf && bpf->bss->receive_limit.dropped)
+		take(context, built_ins[NET_RECEIVE].name, TSCT_KIND_RECEIVE,
+		     bpf->bss->receive_limit.dropped);
 }
 
 void net_source_stop(struct net_bpf *bpf)

@@ -12,7 +12,6 @@
 
 #include "bpf_errors.h"
 #include "tools/bpf/progs/bpf_open.h"
-#include "kernel_source.h"
 #include "task_source.h"
 #include "tasks_bpf.skel.h"
 #include "tasks_stock_bpf.skel.h"
@@ -73,17 +72,17 @@ int task_source_find_self(const struct bpf_shared *shared, __u32 *ret_tgid)
  * Adds processes and their present descendants to the map `tracked`. Forks are followed
  * already, so no descendant is missed.
  */
-static int track(const struct tasks_bpf *tasks, const struct kernel_select *select,
+static int track(const struct tasks_bpf *tasks, const pid_t *roots, unsigned int nr_roots,
 		 char *why, size_t size)
 {
 	unsigned int i;
 	int error = 0;
 
-	for (i = 0; !error && i < select->nr_roots; i++) {
-		if (kill(select->roots[i], 0) && errno == ESRCH)
+	for (i = 0; !error && i < nr_roots; i++) {
+		if (kill(roots[i], 0) && errno == ESRCH)
 			return bpf_errors_fail(-ESRCH, why, size, "there is no process %d",
-					       select->roots[i]);
-		error = iterate(tasks->progs.track_root, select->roots[i]);
+					       roots[i]);
+		error = iterate(tasks->progs.track_root, roots[i]);
 	}
 	while (!error && tasks->bss->nr_added) {
 		tasks->bss->nr_added = 0;
@@ -93,8 +92,8 @@ static int track(const struct tasks_bpf *tasks, const struct kernel_select *sele
 				       "children: %s", strerror(-error)) : 0;
 }
 
-int task_source_open(const struct bpf_shared *shared, const struct kernel_select *select,
-		     struct tasks_bpf **ret_tasks, char *why, size_t size)
+int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
+		     unsigned int nr_roots, struct tasks_bpf **ret_tasks, char *why, size_t size)
 {
 	int error = tasks_open(shared, ret_tasks);
 	struct bpf_program *program;
@@ -106,7 +105,7 @@ int task_source_open(const struct bpf_shared *shared, const struct kernel_select
 	}
 	if (error)
 		return bpf_errors_fail_step(error, step, why, size);
-	error = track(*ret_tasks, select, why, size);
+	error = track(*ret_tasks, roots, nr_roots, why, size);
 	if (error)
 		return error;
 	bpf_object__for_each_program(program, (*ret_tasks)->obj)

@@ -8,10 +8,11 @@
 
 #include <stddef.h>
 
+#include <sys/types.h>
+
 #include <linux/types.h>
 
 struct bpf_shared;
-struct kernel_select;
 struct tasks_bpf;	/* programs that are loaded and attached; NULL: none */
 
 /*
@@ -21,12 +22,13 @@ struct tasks_bpf;	/* programs that are loaded and attached; NULL: none */
 int task_source_find_self(const struct bpf_shared *shared, __u32 *ret_tgid);
 
 /*
- * Tracks the selected processes, and reports the threads that there are, and later
- * changes, for the statedump. Returns 0, or -errno with the reason in @why; close
+ * Tracks the processes @roots and their descendants, and reports the threads that there are,
+ * and later changes, for the statedump. Returns 0, or -errno with the reason in @why; close
  * @ret_tasks in both cases.
  */
-int task_source_open(const struct bpf_shared *shared, const struct kernel_select *select,
-		     struct tasks_bpf **ret_tasks, char *why, size_t size);
+int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
+		     unsigned int nr_roots, struct tasks_bpf **ret_tasks, char *why,
+		     size_t size);
 void task_source_stop(struct tasks_bpf *tasks);
 void task_source_close(struct tasks_bpf *tasks);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/core/event_def.h"
+#include "lib/syscalls/syscalls.h"
 #include "tools/common/near_name.h"
 #include "where.h"
 
@@ -39,8 +40,8 @@ static const char *op_text(enum where_op op)
 static int fail_syntax(const char *at, char *why, size_t size)
 {
 	snprintf(why, size, "'%s': not a condition; use [EVENT:]FIELD OP VALUE, joined by "
-		 "&&, with == != < <= > >= or & (bits): 'ret < 0', 'sys_openat:flags & 0x40'",
-		 at);
+		 "&&, or, on one field, by ||, with == != < <= > >= or & (bits): 'ret < 0', "
+		 "'sys_openat:flags & O_CREAT'", at);
 	return -EINVAL;
 }
 
@@ -74,12 +75,32 @@ static int find_error(const char *name)
 	return 0;
 }
 
+/* Reads names of constants, "O_CREAT|O_EXCL". Returns false: there are unknown ones. */
+static bool read_constants(const char *text, uint64_t *ret_number)
+{
+	__u64 value;
+	size_t len;
+
+	*ret_number = 0;
+	for (;; text += len + 1) {
+		len = strcspn(text, "|");
+		if (!tsct_syscall_constant(text, len, &value))
+			return false;
+		*ret_number |= value;
+		if (!text[len])
+			return true;
+	}
+}
+
 static void read_number(struct where *where)
 {
 	const char *digits = where->text + (*where->text == '-');
 	const int error = find_error(digits);
 	char *end = where->text;
 
+	where->is_number = read_constants(where->text, &where->number);
+	if (where->is_number)
+		return;
 	where->is_negative = *where->text == '-';
 	errno = 0;
 	where->number = error ? (uint64_t)error : strtoull(digits, &end, 0);
@@ -96,8 +117,11 @@ static const char *read_value(const char *at, struct where *where)
 {
 	const bool quoted = *at == '"';
 	const char *from = at + quoted;
-	const size_t len = strcspn(from, quoted ? "\"" : " \t\n&\"");
+	const char *or = quoted ? NULL : strstr(from, "||");
+	size_t len = strcspn(from, quoted ? "\"" : " \t\n&\"");
 
+	if (or && (size_t)(or - from) < len)
+		len = (size_t)(or - from);
 	if ((!len && !quoted) || len >= sizeof(where->text) ||
 	    (quoted ? from[len] != '"' : from[len] == '"'))
 		return NULL;
@@ -127,21 +151,36 @@ static const char *read_condition(const char *at, struct where *where)
 	return at ? skip_blanks(at) : NULL;
 }
 
+static bool is_same_field(const struct where *a, const struct where *b)
+{
+	return !strcmp(a->event, b->event) && !strcmp(a->field, b->field);
+}
+
 int where_parse(const char *text, struct where_list *list, char *why, size_t size)
 {
-	const char *at = text, *end;
+	const char *at = text, *end, *joint = NULL;
+	struct where *where;
 
 	for (;;) {
 		if (list->nr == WHERE_MAX) {
 			snprintf(why, size, "'%s': more than %d conditions", at, WHERE_MAX);
 			return -EINVAL;
 		}
-		end = read_condition(at, &list->where[list->nr]);
-		if (!end || (*end && strncmp(end, "&&", 2)))
+		where = &list->where[list->nr];
+		end = read_condition(at, where);
+		if (!end || (*end && strncmp(end, "&&", 2) && strncmp(end, "||", 2)))
 			return fail_syntax(at, why, size);
+		if ((joint && *end && *joint != *end) ||
+		    (joint && *joint == '|' && !is_same_field(&where[-1], where))) {
+			snprintf(why, size, "'%s': || joins conditions on one field; give --where "
+				 "several times for conditions that must all hold", text);
+			return -EINVAL;
+		}
 		list->nr++;
+		where->or_next = *end == '|';
 		if (!*end)
 			return 0;
+		joint = end;
 		at = skip_blanks(end + 2);
 	}
 }
@@ -234,6 +273,7 @@ void where_value(const struct where *where, struct where_condition *c)
 
 	*c = (struct where_condition) {
 		.op = (u8)where->op, .value = where->number, .negative = where->is_negative,
+		.or_next = where->or_next,
 		/* With its NUL, a text is compared as a whole. */
 		.len = (u8)(is_prefix ? len - 1 : len + 1),
 	};

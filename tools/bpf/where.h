@@ -3,12 +3,13 @@
  * Conditions on the fields of events, which BPF programs test before they record an event:
  *
  *	[EVENT:]FIELD OP VALUE [&& [EVENT:]FIELD OP VALUE]...
+ *	[EVENT:]FIELD OP VALUE [|| [EVENT:]FIELD OP VALUE]..., all of one field
  *
- * OP is ==, !=, <, <=, >, >= or & (one of these bits is set). VALUE is an integer, the name
- * of an error such as -ENOENT, or a text, in quotes if it has blanks; a text that ends
- * with * stands for all that begin so. EVENT is the name of an event, without or with its
- * system, and may have wildcards. A condition applies to the events that have the field:
- * all others are recorded as without it.
+ * OP is ==, !=, <, <=, >, >= or & (one of these bits is set). VALUE is an integer; names of
+ * constants, such as O_CREAT|O_EXCL, or of an error, such as -ENOENT; or a text, in quotes if
+ * it has blanks; a text that ends with * stands for all that begin so. EVENT is the name of
+ * an event, without or with its system, and may have wildcards. A condition applies to the
+ * events that have the field: all others are recorded as without it.
  */
 #ifndef TSCT_TOOLS_WHERE_H
 #define TSCT_TOOLS_WHERE_H
@@ -30,6 +31,7 @@ struct where {
 	bool is_negative;		/* `number` is negative, in two's complement */
 	uint64_t number;
 	char text[WHERE_TEXT_MAX];	/* the value as it was written, without quotes */
+	bool or_next;			/* the next condition is an alternative to this one */
 	bool is_event_known;		/* events match `event` */
 	bool is_used;			/* the condition applies to an event */
 	char fields[512];		/* of events that match, without the field */

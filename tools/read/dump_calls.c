@@ -24,6 +24,8 @@ struct open_call {
 	__s64 begin_ns;
 	__u32 node;
 	__u64 stack;		/* number of its stack in the recording; 0: none */
+	/* offsets in `text` of strings that could not be read, by argument; 0: none */
+	size_t unreadable[TSCT_SYSCALL_ARGS];
 };
 
 /* Why a call that was interrupted by a signal begins again, by its error */
@@ -34,23 +36,30 @@ static const struct { const char *error, *reason; } restarts[] = {
 	{ "ERESTART_RESTARTBLOCK", "Interrupted by signal" },
 };
 
-/* Writes "NAME(VALUE, VALUE", without the closing parenthesis. */
-static char *put_call(char *at, const struct tsct_syscall *call,
-		      const struct tsct_trace_event *e)
+/* Writes "NAME(VALUE, VALUE", without the closing parenthesis. @unreadable: offsets of strings
+ * that could not be read, by argument; 0: none */
+static char *put_call(char *const to, const struct tsct_syscall *call,
+		      const struct tsct_trace_event *e, size_t unreadable[TSCT_SYSCALL_ARGS])
 {
+	const size_t len = strlen(TSCT_SYSCALL_UNREADABLE);
 	__u64 values[TSCT_SYSCALL_ARGS] = { 0 };
 	struct tsct_value v;
 	unsigned int nr = 0, used;
 	size_t pos = 0;
+	char *at, *begin;
 
 	while (tsct_value_next(e, &nr, &pos, &v) && nr <= call->nr_args)
 		values[nr - 1] = tsct_value_is_integer(&v) ? tsct_value_integer(&v) : 0;
 	used = tsct_syscall_used_args(call, values);
-	at = stpcpy(stpcpy(at, call->name), "(");
+	at = stpcpy(stpcpy(to, call->name), "(");
 	for (nr = 0, pos = 0; nr < used && tsct_value_next(e, &nr, &pos, &v);) {
 		if (nr > 1)
 			at = stpcpy(at, ", ");
+		begin = at;
 		at = tsct_syscall_format(at, call, e, &v);
+		if (v.field->type == TSCT_TYPE_STRING && (size_t)(at - begin) == len &&
+		    !memcmp(begin, TSCT_SYSCALL_UNREADABLE, len))
+			unreadable[nr - 1] = (size_t)(begin - to);
 	}
 	return at;
 }
@@ -118,17 +127,19 @@ static int begin_call(struct dump *d, struct open_call *o, const struct tsct_sys
 	const size_t room = LINE_ROOM + TSCT_VALUE_ESCAPED(e->len) +
 		TSCT_SYSCALL_ARGS * (size_t)TSCT_SYSCALL_TEXT_MAX;
 	const size_t before = d->lines.len;
+	size_t unreadable[TSCT_SYSCALL_ARGS] = { 0 }, columns, i;
 	char *text = malloc(room), *end;
 	struct tsct_value v;
 	int err;
 
 	if (!text)
 		return -ENOMEM;
-	end = put_call(text, call, e);
+	end = put_call(text, call, e, unreadable);
 	if (call->result == TSCT_RESULT_NONE)
 		end = stpcpy(end, ") = ?\n");
-	err = tsct_event_text_columns(&d->lines, e, ns) ?:
-		tsct_event_text_put(&d->lines, text, end - text);
+	err = tsct_event_text_columns(&d->lines, e, ns);
+	columns = d->lines.len - before;
+	err = err ?: tsct_event_text_put(&d->lines, text, end - text);
 	free(text);
 	if (call->result == TSCT_RESULT_NONE)
 		return err ?: dump_stack_add(d, dump_stack_of(d, e));
@@ -139,6 +150,8 @@ static int begin_call(struct dump *d, struct open_call *o, const struct tsct_sys
 	o->stack = dump_stack_of(d, e) && tsct_value_find(e, "stack", &v) ?
 		(__u64)tsct_value_integer(&v) : 0;
 	o->begin_ns = ns;
+	for (i = 0; i < TSCT_SYSCALL_ARGS; i++)
+		o->unreadable[i] = unreadable[i] ? columns + unreadable[i] : 0;
 	err = keep(o, d->lines.text + before, d->lines.len - before);
 	d->lines.len = before;
 	return err;
@@ -162,6 +175,30 @@ static int put_result(char *to, size_t size, const struct tsct_syscall *call, __
 			") = %lld", ret);
 }
 
+/* Puts the text of an open call. If its end has strings, these replace the unreadable ones. */
+static int put_begin(struct dump *d, const struct open_call *o,
+		     const struct tsct_trace_event *end)
+{
+	size_t from = 0, i;
+	struct tsct_value v;
+	char *text;
+	int err = 0;
+
+	for (i = 0; i < TSCT_SYSCALL_ARGS && !err; i++) {
+		if (!o->unreadable[i] || !tsct_value_find(end, o->call->args[i].name, &v))
+			continue;
+		text = malloc(TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(v.size));
+		if (!text)
+			return -ENOMEM;
+		err = tsct_event_text_put(&d->lines, o->text + from, o->unreadable[i] - from) ?:
+			tsct_event_text_put(&d->lines, text, (size_t)(tsct_syscall_format(text,
+					    o->call, end, &v) - text));
+		from = o->unreadable[i] + strlen(TSCT_SYSCALL_UNREADABLE);
+		free(text);
+	}
+	return err ?: tsct_event_text_put(&d->lines, o->text + from, o->len - from);
+}
+
 static int end_call(struct dump *d, struct open_call *o, const struct tsct_syscall *call,
 		    const struct tsct_trace_event *e, __s64 ns)
 {
@@ -171,7 +208,7 @@ static int end_call(struct dump *d, struct open_call *o, const struct tsct_sysca
 	int len, err;
 
 	if (o->call == call) {
-		err = tsct_event_text_put(&d->lines, o->text, o->len);
+		err = put_begin(d, o, e);
 		duration = ns > o->begin_ns ? (__u64)ns - (__u64)o->begin_ns : 0;
 	} else {
 		err = tsct_event_text_columns(&d->lines, e, ns);

@@ -37,6 +37,11 @@ static void print_probe(void *context, const struct probe *probe)
 	print_event(context, name, probe->fields.text);
 }
 
+static void print_name(void *context, const char *name)
+{
+	print_event(context, name, "");
+}
+
 /* Prints tracepoints that match. Returns 0 or -errno. */
 static int list_tracepoints(struct list_options *o, char *why, size_t size)
 {
@@ -87,7 +92,8 @@ static const struct argp argp = {
 	.doc = "Print the kernel's events that 'record -e' can name, one per line, with "
 	"their fields.\v"
 	"PATTERN has * and ? for other characters: 'sched:*', '*exec*', 'kprobe:vfs_*' or "
-	"'fentry:vfs_*' for functions with their parameters.",
+	"'fentry:vfs_*' for functions with their parameters; 'uprobe:FILE:PATTERN' for the "
+	"functions of a program or library, 'usdt:FILE:PATTERN' for its USDT probes.",
 };
 
 int cmd_list(int argc, char **argv)
@@ -98,13 +104,16 @@ int cmd_list(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, &o);
 	built_in_each(print_built_in, &o);
-	if (o.pattern && (!strncmp(o.pattern, "kprobe:", 7) ||
-			  !strncmp(o.pattern, "fentry:", 7)))
+	if (o.pattern && (!strncmp(o.pattern, "uprobe:", 7) ||
+			  !strncmp(o.pattern, "usdt:", 5)))
+		err = program_probes_each(o.pattern, print_name, &o, why, sizeof(why));
+	else if (o.pattern && (!strncmp(o.pattern, "kprobe:", 7) ||
+			       !strncmp(o.pattern, "fentry:", 7)))
 		err = probe_functions_each(o.pattern, print_probe, &o, why, sizeof(why));
 	else
 		err = list_tracepoints(&o, why, sizeof(why));
 	if (o.found)
 		return EXIT_DONE;
-	fprintf(stderr, "trace-ctl list: %s\n", err ? why : "nothing matches");
+	fprintf(stderr, "trace-ctl list: %s\n", err || *why ? why : "nothing matches");
 	return EXIT_FAILED;
 }

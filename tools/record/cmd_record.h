@@ -155,6 +155,7 @@ struct record_session {
 	unsigned long untracked;	/* number of processes that were not recorded */
 	/* number of kernel events not recorded, at most */
 	unsigned long missed;
+	bool missed_uncounted;	/* the kernel does not count those of some probes */
 	/* array of the events that the rate limit dropped, malloc'ed */
 	struct record_limited {
 		char event[TSCT_EVENT_NAME_MAX + 16];

@@ -108,7 +108,8 @@ int record_json_print(const struct record_session *s,
 		"most_on_tick", rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
 		json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
 	return ctl_json_print("record", json_pack(
-		"{so so sI sI sf so so so so sI sI sI so sI so s{sf sf sI} ss sb s{ss ss ss so sb} so}",
+		"{so so sI sI sf so so so so sI sI sb sI so sI so s{sf sf sI} ss sb "
+		"s{ss ss ss so sb} so}",
 		"directory", ctl_json_text(s->dir),
 		"command", command,
 		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
@@ -117,6 +118,7 @@ int record_json_print(const struct record_session *s,
 		"balance", json_balance(s, -1),
 		"events_elsewhere", (json_int_t)s->unread.events,
 		"kernel_misses", (json_int_t)s->missed,
+		"kernel_misses_counted", !s->missed_uncounted,
 		"processes_untracked", (json_int_t)s->untracked,
 		"rate_limited", json_limited(s),
 		"statedump_lost", (json_int_t)s->statedump.lost,

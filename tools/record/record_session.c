@@ -241,6 +241,7 @@ int record_session_end(struct record_session *s)
 		kernel_source_stop(s->source);
 		s->untracked = kernel_source_untracked(s->source);
 		s->missed = kernel_source_missed(s->source);
+		s->missed_uncounted = !kernel_source_counts_missed(s->source);
 		kernel_source_limited(s->source, add_limited, s);
 	}
 	/* The programs are detached: this ends. */

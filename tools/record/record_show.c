@@ -289,6 +289,9 @@ static void print_hints(const struct record_session *s,
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
 			" the same kind was being written\n", s->missed,
 			view_plural(s->missed));
+	if (s->missed_uncounted)
+		fputs("  Linux before 6.7 does not count events of kprobes and tracepoints for"
+		      " which it ran no program\n", stderr);
 	if (s->rec.nodes[0].provider_gone)
 		fputs("  tsctraced ended during the recording: programs started"
 		      " after that were not recorded\n", stderr);

@@ -4,7 +4,7 @@
  *
  *	SYSTEM:EVENT		tracepoints of the kernel; * and ? stand for others
  *	kprobe:FUNCTION[+OFFSET], kretprobe:FUNCTION
- *	fentry:FUNCTION, fexit:FUNCTION
+ *	fentry:FUNCTION, fexit:FUNCTION		* and ? as in tracepoints
  *	uprobe:FILE:SYMBOL[+OFFSET], uretprobe:FILE:SYMBOL
  *	usdt:FILE:PROVIDER:NAME
  *
@@ -25,7 +25,7 @@
 #include "tools/bpf/progs/probe_steps.h"
 
 enum probe_type {
-	PROBE_TRACEPOINT,
+	PROBE_TRACEPOINT,	/* up to PROBE_KRETPROBE: called by perf in the kernel */
 	PROBE_KPROBE, PROBE_KRETPROBE,
 	PROBE_FENTRY, PROBE_FEXIT,
 	PROBE_UPROBE, PROBE_URETPROBE,
@@ -57,7 +57,7 @@ struct probe {
 
 /*
  * probe_parse - make probes of a text
- * @ret_probes: array, malloc'ed: several probes for a pattern of tracepoints
+ * @ret_probes: array, malloc'ed: several probes for a pattern
  *
  * Returns their number, or -errno with the reason and the fix in @why: -EINVAL:
  * malformed; -ENOENT: there is no such place.
@@ -106,6 +106,7 @@ struct bpf_link;
 struct probe_program {
 	struct probe_bpf *bpf;
 	struct bpf_link *link;
+	unsigned long missed;		/* hits for which the program was not called */
 };
 
 /*
@@ -124,7 +125,7 @@ void probe_unload(struct probe_program *program);
 /* Number of events that the rate limit dropped */
 unsigned long probe_limited(const struct probe_program *program);
 
-/* Number of events that the program missed, at most */
+/* Number of events that the program missed, at most. It is complete after probe_detach(). */
 unsigned long probe_missed(const struct probe_program *program);
 
 /* The same of one program, and of all programs of an object, as the kernel counts it: a
@@ -133,6 +134,25 @@ struct bpf_object;
 struct bpf_program;
 unsigned long bpf_program_missed(const struct bpf_program *program);
 unsigned long bpf_object_missed(const struct bpf_object *object);
+
+/* ---- functions of the kernel: kernel_functions.c ------------------------- */
+
+#define PROBE_FUNCTIONS_MAX	64	/* functions of one pattern, at most */
+
+/* Finds the functions of a pattern that can be probed, and sets nothing but their names.
+ * Returns their number or -errno: -E2BIG: too many. */
+int probe_functions_find(const char *pattern, struct probe **ret_probes, char *why,
+			 size_t size);
+
+/* ---- functions and USDT probes of programs: program_probes.c -------------- */
+
+/*
+ * Calls a function with the name of each function of "uprobe:FILE:PATTERN", or of each probe
+ * of "usdt:FILE:PATTERN" with its arguments, as probe_parse() reads them. Without a pattern:
+ * all of the file. Returns 0 or -errno; the reason in @why, also if nothing matches.
+ */
+int program_probes_each(const char *pattern, void (*print)(void *context, const char *name),
+			void *context, char *why, size_t size);
 
 /* ---- tracepoints: tracepoints.c ---------------------------------------- */
 

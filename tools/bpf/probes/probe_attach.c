@@ -123,8 +123,34 @@ int probe_attach(const struct probe *probe, const struct bpf_shared *shared,
 	return program->link ? 0 : -errno;
 }
 
+/* struct bpf_link_info of a kprobe, which has `missed` from Linux 6.7 on */
+struct kprobe_link {
+	__u32 type, id, program, reserved;
+	__u32 kind, reserved2;
+	__u64 name;
+	__u32 name_len, offset;
+	__u64 address, missed;
+};
+#define LINK_PERF	7	/* BPF_LINK_TYPE_PERF_EVENT */
+#define LINK_KPROBE	3	/* BPF_PERF_EVENT_KPROBE */
+#define LINK_KRETPROBE	4
+
+/* Returns how often a kprobe was hit and the kernel called no program: inside of another
+ * kprobe, or, at a return, because more calls were open than it can follow. */
+static unsigned long link_missed(const struct bpf_link *link)
+{
+	struct kprobe_link info = { .type = 0 };
+	__u32 size = sizeof(info);
+
+	if (!link || bpf_obj_get_info_by_fd(bpf_link__fd(link), &info, &size) ||
+	    info.type != LINK_PERF || (info.kind != LINK_KPROBE && info.kind != LINK_KRETPROBE))
+		return 0;
+	return info.missed;
+}
+
 void probe_detach(struct probe_program *program)
 {
+	program->missed += link_missed(program->link);
 	bpf_link__destroy(program->link);
 	program->link = NULL;
 }
@@ -164,5 +190,5 @@ unsigned long probe_limited(const struct probe_program *program)
 unsigned long probe_missed(const struct probe_program *program)
 {
 	return program->bpf ? bpf_object_missed(program->bpf->obj) +
-		READ_ONCE(program->bpf->bss->missed) : 0;
+		READ_ONCE(program->bpf->bss->missed) + program->missed : 0;
 }

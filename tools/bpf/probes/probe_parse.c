@@ -108,13 +108,42 @@ static const char *read_file(struct probe *probe, const char *at, char *why, siz
 	return colon + 1;
 }
 
-/* Reads a probe that is no tracepoint, from behind its type on. */
-static int read_probe(struct probe *probe, const char *text, const char *at,
-		      const char *syntax, char *why, size_t size)
+/* Sets the event's name and the fields. @fields: the user's text, NULL: none */
+static int complete(struct probe *probe, const char *fields, char *why, size_t size)
 {
 	const bool is_return = probe->type == PROBE_KRETPROBE ||
 		probe->type == PROBE_FEXIT || probe->type == PROBE_URETPROBE;
+
+	name_event(probe, is_return ? "_return" : "");
+	return fields ? probe_fields_by_text(probe, fields, why, size) :
+		probe_fields_by_default(probe, why, size);
+}
+
+/* Makes the probes of a pattern of the kernel's functions. Returns their number or -errno. */
+static int read_pattern(const struct probe *pattern, const char *fields,
+			struct probe **ret_probes, char *why, size_t size)
+{
+	int nr = probe_functions_find(pattern->name, ret_probes, why, size), i, err = 0;
+
+	for (i = 0; i < nr && !err; i++) {
+		(*ret_probes)[i].type = pattern->type;
+		err = complete(&(*ret_probes)[i], fields, why, size);
+	}
+	if (!err)
+		return nr;
+	free(*ret_probes);
+	*ret_probes = NULL;
+	return err;
+}
+
+/* Reads probes that are no tracepoints, from behind their type on. Returns their number or
+ * -errno. */
+static int read_probe(struct probe *probe, const char *text, const char *at,
+		      const char *syntax, struct probe **ret_probes, char *why, size_t size)
+{
 	const char *open, *colon, *close;
+	bool has_fields;
+	int err;
 	char fields[sizeof(probe->fields.text)];
 
 	if (probe->type >= PROBE_UPROBE) {
@@ -133,14 +162,21 @@ static int read_probe(struct probe *probe, const char *text, const char *at,
 	if (!copy_part(probe->name, sizeof(probe->name), at, (size_t)(open - at)) ||
 	    !read_offset(probe))
 		return fail_syntax(text, syntax, why, size);
-	name_event(probe, is_return ? "_return" : "");
-	if (!*open)
-		return probe_fields_by_default(probe, why, size);
+	has_fields = *open;
 	close = strrchr(open, ')');
-	if (!close || close[1] ||
-	    !copy_part(fields, sizeof(fields), open + 1, (size_t)(close - open - 1)))
+	if (has_fields && (!close || close[1] ||
+	    !copy_part(fields, sizeof(fields), open + 1, (size_t)(close - open - 1))))
 		return fail_syntax(text, syntax, why, size);
-	return probe_fields_by_text(probe, fields, why, size);
+	if (probe->type < PROBE_UPROBE && strpbrk(probe->name, "*?["))
+		return read_pattern(probe, has_fields ? fields : NULL, ret_probes, why, size);
+	err = complete(probe, has_fields ? fields : NULL, why, size);
+	if (err)
+		return err;
+	*ret_probes = malloc(sizeof(*probe));
+	if (!*ret_probes)
+		return -ENOMEM;
+	**ret_probes = *probe;
+	return 1;
 }
 
 static int read_tracepoint(const char *text, struct probe **ret_probes, char *why,
@@ -165,7 +201,7 @@ int probe_parse(const char *text, struct probe **ret_probes, char *why, size_t s
 	const size_t len = strcspn(text, ":");
 	struct probe *probe;
 	size_t i;
-	int err;
+	int ret;
 
 	for (i = 0; i < NR_TYPES; i++)
 		if (strlen(types[i].name) == len && !strncmp(types[i].name, text, len))
@@ -176,11 +212,7 @@ int probe_parse(const char *text, struct probe **ret_probes, char *why, size_t s
 	if (!probe)
 		return -ENOMEM;
 	probe->type = types[i].type;
-	err = read_probe(probe, text, text + len + 1, types[i].syntax, why, size);
-	if (err) {
-		free(probe);
-		return err;
-	}
-	*ret_probes = probe;
-	return 1;
+	ret = read_probe(probe, text, text + len + 1, types[i].syntax, ret_probes, why, size);
+	free(probe);
+	return ret;
 }

@@ -19,6 +19,10 @@ typedef __s32 s32;
 typedef __s64 s64;
 typedef __u64 u64;
 
+/* Inode number of the initial pid namespace, part of the kernel's ABI. BPF programs number
+ * processes and threads as this namespace does. */
+#define INITIAL_PID_NAMESPACE 0xeffffffcU
+
 /* Hash of several words: of a first value and a word, then of that hash and the next word */
 static inline __attribute__((always_inline)) u64 hash64(u64 hash, u64 word)
 {
@@ -57,6 +61,9 @@ enum statedump_kind {
 /* A buffer for an event, see buffers.h */
 struct buffer {
 	u64 taken;		/* 1: in use; atomic */
+	/* 1: a string could not be read. Not on the stack, where the verifier would follow
+	 * either case to its end. */
+	u64 unreadable;
 	struct record record;
 	char payload[BUFFER_PAYLOAD + STRING_MAX];
 };
@@ -89,10 +96,12 @@ struct call_layout {
 /* Largest size of a call's arguments, bytes */
 #define CALL_ARGS_MAX	(6 * STRING_MAX)
 
-/* The present system call of a thread, where it may be left out */
+/* The present system call of a thread, where it may be left out, or has an unreadable string */
 struct held_call {
 	u32 state;		/* CALL_* */
+	u32 unreadable;		/* 1: a string could not be read at the begin */
 	u32 size;		/* of its arguments, bytes */
+	u64 missing;		/* as `unreadable` of struct buffer */
 	struct record record;
 	char payload[CALL_ARGS_MAX + STRING_MAX];
 };
@@ -109,10 +118,12 @@ struct second_runs {
 	u64 exit;
 };
 
-/* Room for system calls: 64-bit ones, then as many 32-bit ones; and texts of strings that cannot be read, as lib/syscalls has
- * them */
+/* Room for system calls: 64-bit ones, then as many 32-bit ones */
 #define CALLS_MAX	1024
-#define SYSCALL_ID_STACK 0x2000	/* flag of an ID, as lib/syscalls has it: with a stack */
+/* As lib/syscalls has them: flag of an ID, which has a stack, or, at the end of a call,
+ * strings; texts of strings that cannot be read */
+#define SYSCALL_ID_STACK 0x2000
+#define SYSCALL_ID_STRINGS SYSCALL_ID_STACK
 #define STRING_NULL	"\377N"
 #define STRING_FAULT	"\377F"
 
@@ -252,6 +263,7 @@ struct where_condition {
 	u8 is_signed;		/* the field is signed */
 	u8 negative;		/* `value` is negative, a number of 64 bits with a sign */
 	u8 len;			/* characters of `text` that are compared */
+	u8 or_next;		/* the next condition on this field is an alternative */
 	u64 value;
 	char text[WHERE_TEXT_MAX];
 };

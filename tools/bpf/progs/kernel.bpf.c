@@ -9,6 +9,7 @@
  * events that fill the rings.
  */
 #include "buffers.h"
+#include "conditions.h"
 #include "kernel.h"
 #include "stack.h"
 
@@ -21,6 +22,8 @@
 enum { PREEMPT_NONE, PREEMPT_VOLUNTARY, PREEMPT_FULL, PREEMPT_LAZY };
 
 #define NR_RT_SIGRETURN	15
+#define NR_EXECVE	59
+#define NR_EXECVEAT	322
 #define NR_RT_SIGRETURN_COMPAT 173
 
 /* Constants that the loader sets before it loads the program */
@@ -52,16 +55,10 @@ static __always_inline bool wanted_task(const struct task_struct *task)
 	return task->tgid && wanted_thread(task->tgid, name);
 }
 
-/* Returns true if a payload of fixed layout satisfies the conditions on its event. */
-static __always_inline bool payload_holds(__u32 id, const void *payload)
+/* Returns true if a payload satisfies the conditions on the event. */
+static __always_inline bool event_holds(__u32 id, const void *payload)
 {
-	__u32 i;
-
-	for (i = 0; i < 3 * WHERE_MAX && i < nr_where; i++)
-		if (where[i].event_id == id &&
-		    !condition_holds(&where[i], payload + where[i].offset))
-			return false;
-	return true;
+	return payload_holds(where, nr_where, 3 * WHERE_MAX, id, payload);
 }
 
 /* ---- tracked processes ------------------------------------------------- */
@@ -142,7 +139,7 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	bpf_probe_read_kernel(all.e.next_comm, sizeof(all.e.next_comm), next->comm);
 	all.e.next_tid = next->pid;
 	all.e.next_prio = next->prio;
-	if (!payload_holds(sched_switch_id, &all.e) || !within_rate(&switch_limit))
+	if (!event_holds(sched_switch_id, &all.e) || !within_rate(&switch_limit))
 		return 0;
 	if (sched_switch_stacks)
 		all.stack = take_stack(ctx);
@@ -190,7 +187,8 @@ static __always_inline u64 append_integer(char *to, u64 value, u8 size)
 	return size;
 }
 
-static __always_inline u64 append_text(char *to, u64 from, bool is_short)
+/* @unreadable: set if the string cannot be read */
+static __always_inline u64 append_text(char *to, u64 from, bool is_short, u64 *unreadable)
 {
 	long len = !from ? 0 :
 		bpf_probe_read_user_str(to, is_short ? STRING_SHORT : STRING_MAX,
@@ -198,6 +196,8 @@ static __always_inline u64 append_text(char *to, u64 from, bool is_short)
 
 	if (len > 0 && len <= STRING_MAX)
 		return len;
+	if (from)
+		*unreadable = 1;
 	__builtin_memcpy(to, from ? STRING_FAULT : STRING_NULL, sizeof(STRING_NULL));
 	return sizeof(STRING_NULL);
 }
@@ -213,21 +213,54 @@ struct {
 } held_calls SEC(".maps");
 
 /*
+ * A page of a string may not be in memory when a call begins, where programs cannot wait for
+ * it. When the call ends, the kernel has read the string, so the event of the end has it.
+ */
+u64 nr_unreadable;	/* threads whose present call has such a string, or that ended in it */
+
+static __always_inline void mark_unreadable(void)
+{
+	struct held_call *held = bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
+						      NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (held && !held->unreadable) {
+		held->unreadable = 1;
+		__sync_fetch_and_add(&nr_unreadable, 1);
+	}
+}
+
+/* Returns true if the present call has such a string, and it may be readable now. execve()
+ * has set the registers of the new program. */
+static __always_inline bool take_unreadable(struct held_call *held, const struct pt_regs *regs,
+					    long ret)
+{
+	if (!held || !held->unreadable)
+		return false;
+	held->unreadable = 0;
+	__sync_fetch_and_add(&nr_unreadable, -1);
+	return ret || (regs->orig_ax != NR_EXECVE && regs->orig_ax != NR_EXECVEAT);
+}
+
+/*
  * Return 1 if an argument or a result satisfies the conditions in a mask. The verifier
  * checks these functions on their own, for any arguments, not again for each call.
  */
 __noinline int number_wanted(__u32 mask, u64 value, __u32 size, __u32 is_signed)
 {
+	bool holds = false;
 	__u32 i;
 
 	if (size == 4)
 		value = is_signed ? (u64)(s32)value : (u32)value;
 	else if (size == 2)
 		value = (u16)value;
-	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++)
-		if (mask & 1U << i &&
-		    !number_holds(&call_where[i], value, size == 8 && !is_signed))
+	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++) {
+		if (!(mask & 1U << i))
+			continue;
+		holds = holds || number_holds(&call_where[i], value, size == 8 && !is_signed);
+		if (!NEXT_CONDITION(call_where[i], holds))
 			return 0;
+	}
 	return 1;
 }
 
@@ -237,13 +270,18 @@ struct call_text {
 
 __noinline int text_wanted(__u32 mask, const struct call_text *text)
 {
+	bool holds = false;
 	__u32 i;
 
 	if (!text)
 		return 0;
-	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++)
-		if (mask & 1U << i && !text_holds(&call_where[i], text->text))
+	for (i = 0; i < WHERE_MAX && i < nr_call_where; i++) {
+		if (!(mask & 1U << i))
+			continue;
+		holds = holds || text_holds(&call_where[i], text->text);
+		if (!NEXT_CONDITION(call_where[i], holds))
 			return 0;
+	}
 	return 1;
 }
 
@@ -267,16 +305,22 @@ static __always_inline bool arg_wanted(const struct call_layout *call, __u32 i, 
 				return -1;					\
 			at += append_integer(to + at, register, call->sizes[i]); \
 		} else {							\
-			u64 len = append_text(to + at, register, call->sizes[i]); \
-			if (selected && !arg_wanted(call, i, 0, to + at))			\
+			u64 len = append_text(to + at, register, call->sizes[i], \
+					      unreadable);			\
+			if (selected && !(may_wait && *unreadable) &&		\
+			    !arg_wanted(call, i, 0, to + at))			\
 				return -1;					\
 			at += len;						\
 		}								\
 	}
 
-/* Appends the arguments of a call. Returns their size; -1: they are not wanted. */
+/*
+ * Appends the arguments of a call. Returns their size; -1: they are not wanted.
+ * @may_wait: conditions on strings that cannot be read are tested later
+ */
 static __always_inline s64 append_args(const struct call_layout *call,
-				       const struct pt_regs *regs, bool compat, char *to)
+				       const struct pt_regs *regs, bool compat,
+				       bool may_wait, char *to, u64 *unreadable)
 {
 	const bool selected = nr_call_where;
 	u64 at = 0;
@@ -310,7 +354,8 @@ static __always_inline __u32 record_begin(void *context, struct call_layout *cal
 
 	if (!buffer)
 		return state;
-	size = append_args(call, regs, compat, buffer->payload);
+	buffer->unreadable = 0;
+	size = append_args(call, regs, compat, false, buffer->payload, &buffer->unreadable);
 	opaque(size);
 	if (size <= CALL_ARGS_MAX) {
 		state = CALL_LIMITED;
@@ -320,6 +365,8 @@ static __always_inline __u32 record_begin(void *context, struct call_layout *cal
 			if (size <= BUFFER_PAYLOAD)
 				emit(call->enter_id, &buffer->record, size);
 			state = CALL_RECORDED;
+			if (buffer->unreadable)
+				mark_unreadable();
 		}
 	}
 	give_buffer(buffer);
@@ -346,17 +393,25 @@ static __always_inline void record_call(void *context, struct call_layout *call,
 		held->state = record_begin(context, call, regs, compat);
 		return;
 	}
-	size = append_args(call, regs, compat, held->payload);
+	held->missing = 0;
+	size = append_args(call, regs, compat, true, held->payload, &held->missing);
 	held->state = size < 0 ? CALL_FILTERED : CALL_HELD;
 	held->size = size;
+	if (held->state == CALL_HELD && held->missing)
+		mark_unreadable();
 }
 
 /* Records a call whose arguments were held, with its result. */
 static __always_inline void record_held(void *context, struct call_layout *call,
-					struct held_call *held, long ret)
+					const struct pt_regs *regs, struct held_call *held,
+					long ret)
 {
-	u64 size = held->size;
+	u64 size;
 
+	if (nr_call_where && nr_unreadable && take_unreadable(held, regs, ret))
+		held->size = append_args(call, regs, false, false, held->payload, &held->missing);
+	/* Older verifiers lose track of a size that is not loaded again. */
+	size = *(volatile u32 *)&held->size;
 	opaque(size);
 	if (size > CALL_ARGS_MAX)
 		return;
@@ -372,7 +427,8 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 }
 
 /* Returns true if the end of a call is to be recorded by itself. */
-static __always_inline bool end_wanted(void *context, struct call_layout *call, long ret)
+static __always_inline bool end_wanted(void *context, struct call_layout *call,
+				       const struct pt_regs *regs, long ret)
 {
 	struct held_call *held;
 	__u32 state = CALL_RECORDED;
@@ -384,11 +440,46 @@ static __always_inline bool end_wanted(void *context, struct call_layout *call, 
 		state = held->state;
 		held->state = CALL_RECORDED;
 		if (state == CALL_HELD && arg_wanted(call, CALL_RESULT, ret, NULL))
-			record_held(context, call, held, ret);
+			record_held(context, call, regs, held, ret);
 	}
 	if (state == CALL_LIMITED)
 		__sync_fetch_and_add(&call->dropped_ends, 1);
 	return state == CALL_RECORDED && !call->where[CALL_RESULT];
+}
+
+#define APPEND_STRING(i, register)						\
+	opaque(at);								\
+	if (i < call->nr_args && call->sizes[i] - 1U >= 8 && at < CALL_ARGS_MAX) \
+		at += append_text(buffer->payload + at, register, call->sizes[i], \
+				  &buffer->unreadable)
+
+/* Records the end of a call with its strings, which could not be read at its begin. */
+static __always_inline void record_end_with_strings(const struct call_layout *call,
+						    const struct pt_regs *regs, long ret)
+{
+	struct buffer *buffer = take_buffer();
+	u64 at;
+
+	if (!buffer)
+		return;
+	at = append_integer(buffer->payload, ret, call->ret_size == 4 ? 4 : 8);
+	APPEND_STRING(0, regs->di);
+	APPEND_STRING(1, regs->si);
+	APPEND_STRING(2, regs->dx);
+	APPEND_STRING(3, regs->r10);
+	APPEND_STRING(4, regs->r8);
+	APPEND_STRING(5, regs->r9);
+	opaque(at);
+	if (at <= CALL_ARGS_MAX + STRING_MAX)
+		emit(call->exit_id | SYSCALL_ID_STRINGS, &buffer->record, at);
+	give_buffer(buffer);
+}
+
+static __always_inline bool end_has_strings(const struct pt_regs *regs, long ret)
+{
+	return nr_unreadable &&
+		take_unreadable(bpf_task_storage_get(&held_calls, bpf_get_current_task_btf(),
+						     NULL, 0), regs, ret);
 }
 
 static __always_inline void record_exit(void *context, const struct pt_regs *regs, long ret)
@@ -405,13 +496,17 @@ static __always_inline void record_exit(void *context, const struct pt_regs *reg
 		all.e.id = compat ? NR_RT_SIGRETURN_COMPAT : NR_RT_SIGRETURN;
 	call = layout_of(all.e.id, compat);
 	if (call) {
-		if (end_wanted(context, call, ret))
+		if (!end_wanted(context, call, regs, ret))
+			return;
+		if (end_has_strings(regs, ret))
+			record_end_with_strings(call, regs, ret);
+		else
 			emit(call->exit_id, &known.record, call->ret_size == 4 ? 4 : 8);
 		return;
 	}
 	if (compat)
 		all.e.id += SYSCALL_COMPAT;
-	if (payload_holds(sys_exit_id, &all.e) && within_rate(&exit_limit))
+	if (event_holds(sys_exit_id, &all.e) && within_rate(&exit_limit))
 		emit(sys_exit_id, &all.record, sizeof(all.e));
 }
 
@@ -433,7 +528,7 @@ static __always_inline void record_enter(void *context, const struct pt_regs *re
 	else
 		all.e = (struct sys_enter) { id, regs->di, regs->si, regs->dx,
 			regs->r10, regs->r8, regs->r9 };
-	if (payload_holds(sys_enter_id, &all.e) && within_rate(&enter_limit))
+	if (event_holds(sys_enter_id, &all.e) && within_rate(&enter_limit))
 		emit(sys_enter_id, &all.record, sizeof(all.e));
 }
 

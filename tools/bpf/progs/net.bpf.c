@@ -18,7 +18,10 @@
 #include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 
+#include "buffers.h"
+#include "conditions.h"
 #include "kernel.h"
+#include "stack.h"
 
 #define HASHED		64	/* number of bytes of a datagram that are hashed */
 #define MAX_FRAGMENTS	17
@@ -28,6 +31,11 @@
 /* Constants that the loader sets before it loads the program */
 const volatile __u32 net_send_id;
 const volatile __u32 net_receive_id;
+const volatile bool send_stacks;	/* net_send has the field `stack` */
+const volatile __u32 nr_where;
+const volatile struct where_condition where[2 * WHERE_MAX];
+
+struct event_limit send_limit, receive_limit;
 
 /* The packets in one sk_buff: one packet, or several of the same connection */
 struct packet {
@@ -42,10 +50,8 @@ struct packet {
 	u32 sequence;		/* TCP: sequence number of the first byte */
 	u32 tcp_timestamp;	/* TCP: value of the timestamp option, or 0 */
 	bool udp;
-	u32 event_id;
+	bool sent;
 	u32 event_size;
-	struct record record;
-	struct net_event event;
 };
 
 /* ---- payloads ------------------------------------------------------------ */
@@ -102,17 +108,22 @@ static __always_inline bool in_interrupt(void)
 
 /*
  * Defines two programs for a kernel function: the kernel does not run a program that
- * interrupts itself, and the function runs in processes, and in interrupts of them.
+ * interrupts itself, and the function runs in processes, and in interrupts of them. In
+ * @call, `context` is the context of the program, and NULL in interrupts.
  */
 #define NET_PROGRAMS(name, function, call, ...)					\
 	SEC("fentry/" function)							\
 	int BPF_PROG(name, __VA_ARGS__)						\
 	{									\
+		void *const context = ctx;					\
+										\
 		return in_interrupt() ? 0 : call;				\
 	}									\
 	SEC("fentry/" function)							\
 	int BPF_PROG(name##_interrupt, __VA_ARGS__)				\
 	{									\
+		void *const context = NULL;					\
+										\
 		return in_interrupt() ? call : 0;				\
 	}
 
@@ -191,16 +202,22 @@ static __always_inline u64 hash_payload(struct packet *p, u32 skip, u32 bytes)
 
 /* ---- events -------------------------------------------------------------- */
 
-static __always_inline long emit_one(struct packet *p, u32 bytes, u64 id)
+/* Emits the event of a packet, which is complete in the buffer but for these two fields. */
+static __always_inline long emit_one(const struct packet *p, struct buffer *buffer, u32 bytes,
+				     u64 id)
 {
+	struct net_event *event = (void *)buffer->payload;
+	const u32 event_id = p->sent ? net_send_id : net_receive_id;
 	u64 size = p->event_size;
 
-	p->event.message = hash64(p->flow, id);
-	p->event.bytes = bytes;
+	event->message = hash64(p->flow, id);
+	event->bytes = bytes;
 	opaque(size);
-	if (size > sizeof(p->event))
+	if (size > sizeof(*event) + sizeof(u64))
 		return 1;
-	emit(p->event_id, &p->record, size);
+	if (payload_holds(where, nr_where, 2 * WHERE_MAX, event_id, event) &&
+	    within_rate(p->sent ? &send_limit : &receive_limit))
+		emit(event_id, &buffer->record, size);
 	return 0;
 }
 
@@ -213,6 +230,7 @@ static __always_inline u32 packet_bytes(const struct packet *p, u32 skip)
 /* Context of a bpf_loop() callback. The verifier requires that it is on the stack. */
 struct emit_loop {
 	struct packet *packet;
+	struct buffer *buffer;
 };
 
 static long emit_segment(u32 i, struct emit_loop *loop)
@@ -220,7 +238,7 @@ static long emit_segment(u32 i, struct emit_loop *loop)
 	struct packet *p = loop->packet;
 	u32 skip = i * p->size;
 
-	return emit_one(p, packet_bytes(p, skip), p->sequence + skip);
+	return emit_one(p, loop->buffer, packet_bytes(p, skip), p->sequence + skip);
 }
 
 static long emit_datagram(u32 i, struct emit_loop *loop)
@@ -228,26 +246,26 @@ static long emit_datagram(u32 i, struct emit_loop *loop)
 	struct packet *p = loop->packet;
 	u32 skip = i * p->size, bytes = packet_bytes(p, skip);
 
-	return emit_one(p, bytes, hash_payload(p, skip, bytes));
+	return emit_one(p, loop->buffer, bytes, hash_payload(p, skip, bytes));
 }
 
 /* Emits an event for each TCP segment. Not inline: the verifier checks it once. */
-__noinline int emit_segments(struct packet *p)
+__noinline int emit_segments(struct packet *p, struct buffer *buffer)
 {
-	struct emit_loop loop = { p };
+	struct emit_loop loop = { p, buffer };
 
-	if (p && p->size)
+	if (p && buffer && p->size)
 		bpf_loop((p->bytes + p->size - 1) / p->size, emit_segment,
 			 &loop, 0);
 	return 0;
 }
 
 /* Emits an event for each datagram, also for a datagram without payload. */
-__noinline int emit_datagrams(struct packet *p)
+__noinline int emit_datagrams(struct packet *p, struct buffer *buffer)
 {
-	struct emit_loop loop = { p };
+	struct emit_loop loop = { p, buffer };
 
-	if (p && p->size)
+	if (p && buffer && p->size)
 		bpf_loop(p->bytes ? (p->bytes + p->size - 1) / p->size : 1,
 			 emit_datagram, &loop, 0);
 	return 0;
@@ -314,22 +332,6 @@ static __always_inline bool is_loopback(const struct net_device *dev)
 
 /* ---- packet contents ----------------------------------------------------- */
 
-static __always_inline void set_remote(struct packet *p, const void *address,
-				       bool v6, u16 port)
-{
-	long len;
-
-	if (v6)
-		len = BPF_SNPRINTF(p->event.remote, sizeof(p->event.remote),
-				   "[%pI6]:%u", address, port);
-	else
-		len = BPF_SNPRINTF(p->event.remote, sizeof(p->event.remote),
-				   "%pI4:%u", address, port);
-	if (len < 1 || len > (long)sizeof(p->event.remote))
-		len = 1;
-	p->event_size = sizeof(p->event) - sizeof(p->event.remote) + len;
-}
-
 /* Addresses and ports of a packet, in network byte order */
 struct ends {
 	u64 from[2], to[2];
@@ -337,19 +339,60 @@ struct ends {
 	bool v6;
 };
 
-static __always_inline void set_ends(struct packet *p, const struct ends *ends,
-				     bool sent)
+/* Sets p->flow. */
+static __always_inline void set_flow(struct packet *p, const struct ends *ends)
 {
 	u64 hash = hash64(p->udp ? UDP : TCP, p->tcp_timestamp);
-	u16 from = bpf_ntohs(ends->from_port), to = bpf_ntohs(ends->to_port);
 
 	hash = hash64(hash64(hash, ends->from[0]), ends->from[1]);
 	hash = hash64(hash64(hash, ends->to[0]), ends->to[1]);
-	p->flow = hash64(hash, (u64)from << 16 | to);
-	__builtin_memcpy(p->event.protocol, p->udp ? "udp" : "tcp", 4);
-	p->event_id = sent ? net_send_id : net_receive_id;
-	p->event.local_port = sent ? from : to;
-	set_remote(p, sent ? ends->to : ends->from, ends->v6, sent ? to : from);
+	p->flow = hash64(hash, (u64)bpf_ntohs(ends->from_port) << 16 |
+			 bpf_ntohs(ends->to_port));
+}
+
+/* Appends the address of the peer to an event. Returns its size with the NUL. */
+static __always_inline u32 append_remote(struct net_event *event, const void *address,
+					 bool v6, u16 port)
+{
+	long len;
+
+	if (v6)
+		len = BPF_SNPRINTF(event->remote, sizeof(event->remote), "[%pI6]:%u", address,
+				   port);
+	else
+		len = BPF_SNPRINTF(event->remote, sizeof(event->remote), "%pI4:%u", address,
+				   port);
+	return len < 1 || len > (long)sizeof(event->remote) ? 1 : len;
+}
+
+/*
+ * Emits the events of the packets in an sk_buff. @context: of the program, NULL: an
+ * interrupt, whose stack is that of the thread that it interrupts
+ */
+static __always_inline int emit_packets(void *context, struct packet *p,
+					const struct ends *ends, bool sent)
+{
+	const u16 from = bpf_ntohs(ends->from_port), to = bpf_ntohs(ends->to_port);
+	struct buffer *buffer = take_buffer();
+	struct net_event *event;
+
+	if (!buffer)
+		return 0;
+	event = (void *)buffer->payload;
+	__builtin_memcpy(event->protocol, p->udp ? "udp" : "tcp", 4);
+	event->local_port = sent ? from : to;
+	p->sent = sent;
+	p->event_size = sizeof(*event) - sizeof(event->remote) +
+		append_remote(event, sent ? ends->to : ends->from, ends->v6, sent ? to : from);
+	if (sent && send_stacks)
+		p->event_size = append_stack(buffer, p->event_size,
+					     context ? take_stack(context) : 0);
+	if (p->udp)
+		emit_datagrams(p, buffer);
+	else
+		emit_segments(p, buffer);
+	give_buffer(buffer);
+	return 0;
 }
 
 /* Sets the payload of @p: p->bytes bytes, beginning @headers bytes after @at. */
@@ -458,7 +501,7 @@ static __always_inline u64 transport_of(const struct sk_buff *skb)
 /* ---- TCP transmit -------------------------------------------------------- */
 
 /* The packet has no IP header yet. The route of the packet is cached in its socket. */
-static __always_inline int send_tcp(struct sock *sk, struct sk_buff *skb,
+static __always_inline int send_tcp(void *context, struct sock *sk, struct sk_buff *skb,
 				    struct ends *ends)
 {
 	struct packet p = {};
@@ -467,12 +510,11 @@ static __always_inline int send_tcp(struct sock *sk, struct sk_buff *skb,
 	    is_loopback(BPF_CORE_READ(sk, sk_dst_cache, dev)) ||
 	    !set_tcp(&p, skb, transport_of(skb), ends))
 		return 0;
-	set_ends(&p, ends, true);
-	emit_segments(&p);
-	return 0;
+	set_flow(&p, ends);
+	return emit_packets(context, &p, ends, true);
 }
 
-static __always_inline int send_tcp4(struct sock *sk, struct sk_buff *skb)
+static __always_inline int send_tcp4(void *context, struct sock *sk, struct sk_buff *skb)
 {
 	struct ends ends = {};
 
@@ -480,10 +522,10 @@ static __always_inline int send_tcp4(struct sock *sk, struct sk_buff *skb)
 		return 0;
 	ends.from[0] = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
 	ends.to[0] = BPF_CORE_READ(sk, __sk_common.skc_daddr);
-	return send_tcp(sk, skb, &ends);
+	return send_tcp(context, sk, skb, &ends);
 }
 
-static __always_inline int send_tcp6(struct sock *sk, struct sk_buff *skb)
+static __always_inline int send_tcp6(void *context, struct sock *sk, struct sk_buff *skb)
 {
 	struct ends ends = { .v6 = true };
 
@@ -491,17 +533,17 @@ static __always_inline int send_tcp6(struct sock *sk, struct sk_buff *skb)
 		return 0;
 	BPF_CORE_READ_INTO(&ends.from, sk, __sk_common.skc_v6_rcv_saddr);
 	BPF_CORE_READ_INTO(&ends.to, sk, __sk_common.skc_v6_daddr);
-	return send_tcp(sk, skb, &ends);
+	return send_tcp(context, sk, skb, &ends);
 }
 
-NET_PROGRAMS(on_tcp4_send, "ip_queue_xmit", send_tcp4(sk, skb), struct sock *sk,
+NET_PROGRAMS(on_tcp4_send, "ip_queue_xmit", send_tcp4(context, sk, skb), struct sock *sk,
 	     struct sk_buff *skb)
-NET_PROGRAMS(on_tcp6_send, "inet6_csk_xmit", send_tcp6(sk, skb), struct sock *sk,
+NET_PROGRAMS(on_tcp6_send, "inet6_csk_xmit", send_tcp6(context, sk, skb), struct sock *sk,
 	     struct sk_buff *skb)
 
 /* ---- UDP transmit -------------------------------------------------------- */
 
-static __always_inline int send_udp(struct sk_buff *skb, bool v6)
+static __always_inline int send_udp(void *context, struct sk_buff *skb, bool v6)
 {
 	unsigned long route = BPF_CORE_READ(skb, _skb_refdst) & ~NO_REFERENCE;
 	struct packet p = {};
@@ -513,14 +555,13 @@ static __always_inline int send_udp(struct sk_buff *skb, bool v6)
 	    !read_addresses(skb, v6, &ends) ||
 	    !set_udp(&p, skb, transport_of(skb), &ends))
 		return 0;
-	set_ends(&p, &ends, true);
-	emit_datagrams(&p);
-	return 0;
+	set_flow(&p, &ends);
+	return emit_packets(context, &p, &ends, true);
 }
 
-NET_PROGRAMS(on_udp4_send, "ip_send_skb", send_udp(skb, false), struct net *net,
+NET_PROGRAMS(on_udp4_send, "ip_send_skb", send_udp(context, skb, false), struct net *net,
 	     struct sk_buff *skb)
-NET_PROGRAMS(on_udp6_send, "ip6_send_skb", send_udp(skb, true), struct sk_buff *skb)
+NET_PROGRAMS(on_udp6_send, "ip6_send_skb", send_udp(context, skb, true), struct sk_buff *skb)
 
 /* ---- receive --------------------------------------------------------------- */
 
@@ -553,7 +594,7 @@ static __always_inline bool is_redelivered(const struct sock *sk,
 	return redelivered;
 }
 
-static __always_inline int receive(struct sock *sk, struct sk_buff *skb)
+static __always_inline int receive(void *context, struct sock *sk, struct sk_buff *skb)
 {
 	u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	struct packet p = {};
@@ -565,14 +606,14 @@ static __always_inline int receive(struct sock *sk, struct sk_buff *skb)
 			    bpf_htons(ETH_P_IPV6), &ends) ||
 	    !set_received(&p, sk, skb, transport_of(skb), &ends))
 		return 0;
-	set_ends(&p, &ends, false);
-	if (p.udp)
-		return emit_datagrams(&p);
-	return is_redelivered(sk, skb, &p) ? 0 : emit_segments(&p);
+	set_flow(&p, &ends);
+	if (!p.udp && is_redelivered(sk, skb, &p))
+		return 0;
+	return emit_packets(context, &p, &ends, false);
 }
 
 /* The function that filters each packet before a socket gets it */
-NET_PROGRAMS(on_receive, "sk_filter_trim_cap", receive(sk, skb), struct sock *sk,
+NET_PROGRAMS(on_receive, "sk_filter_trim_cap", receive(context, sk, skb), struct sock *sk,
 	     struct sk_buff *skb)
 
 char bpf_license[] SEC("license") = "Dual MIT/GPL";

@@ -4,6 +4,7 @@
  * opens this object once for each probe, and loads the program of its kind. It sets the
  * event that the program records, and the list of steps that make its payload.
  */
+#include "conditions.h"
 #include "kernel.h"
 #include "stack.h"
 #include "probe_steps.h"
@@ -97,11 +98,16 @@ static __always_inline void load_strings(void *context)
 /* Returns true if field @i, whose bytes are @at, satisfies the conditions on it. */
 static __always_inline bool field_holds(__u32 i, const char *at)
 {
+	bool holds = false;
 	__u32 j;
 
-	for (j = 0; j < WHERE_MAX && j < nr_where; j++)
-		if (where[j].field == i && !condition_holds(&where[j], at))
+	for (j = 0; j < WHERE_MAX && j < nr_where; j++) {
+		if (where[j].field != i)
+			continue;
+		holds = holds || condition_holds(&where[j], at);
+		if (!NEXT_CONDITION(where[j], holds))
 			return false;
+	}
 	return true;
 }
 

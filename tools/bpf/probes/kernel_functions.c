@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/* Patterns of the kernel's functions that can be probed */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tracefs.h>
+
+#include "probe.h"
+
+/* Names of functions; the list of the kernel is in the order of their addresses */
+struct names {
+	char (*all)[sizeof(((struct probe *)0)->name)];
+	unsigned int nr;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Reads the names that match. Returns 0 or -ENOMEM. */
+static int read_names(FILE *file, const char *pattern, struct names *names)
+{
+	char line[512];
+	void *more;
+
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, " \t\n")] = '\0';	/* a module's name may follow */
+		if (strlen(line) >= sizeof(*names->all) || fnmatch(pattern, line, 0))
+			continue;
+		if (!(names->nr & (names->nr - 1))) {	/* full at each power of two */
+			more = realloc(names->all, (names->nr ? 2 * names->nr : 1) *
+				       sizeof(*names->all));
+			if (!more)
+				return -ENOMEM;
+			names->all = more;
+		}
+		strcpy(names->all[names->nr++], line);
+	}
+	return 0;
+}
+
+/* Sorts the names, and leaves out those of several functions, which no name distinguishes. */
+static void keep_unique(struct names *names)
+{
+	unsigned int i, next, kept = 0;
+
+	if (names->nr)
+		qsort(names->all, names->nr, sizeof(*names->all), by_name);
+	for (i = 0; i < names->nr; i = next) {
+		for (next = i + 1; next < names->nr &&
+		     !strcmp(names->all[i], names->all[next]); next++)
+			;
+		if (next == i + 1)
+			memmove(names->all[kept++], names->all[i], sizeof(*names->all));
+	}
+	names->nr = kept;
+}
+
+static int find_names(const char *pattern, struct names *names, char *why, size_t size)
+{
+	char *path = tracefs_get_tracing_file("available_filter_functions");
+	FILE *file = path ? fopen(path, "re") : NULL;
+	int err;
+
+	tracefs_put_tracing_file(path);
+	if (!file) {
+		snprintf(why, size, "%s: cannot read the kernel's functions: %s; run as root, "
+			 "with tracefs mounted, or name one function", pattern,
+			 strerror(errno));
+		return -EACCES;
+	}
+	err = read_names(file, pattern, names);
+	fclose(file);
+	if (err) {
+		snprintf(why, size, "out of memory");
+		return err;
+	}
+	keep_unique(names);
+	if (names->nr && names->nr <= PROBE_FUNCTIONS_MAX)
+		return 0;
+	if (names->nr)
+		snprintf(why, size, "%s: %u functions match, at most %d can be recorded; use a "
+			 "narrower pattern", pattern, names->nr, PROBE_FUNCTIONS_MAX);
+	else
+		snprintf(why, size, "%s: no function of this kernel that can be probed matches",
+			 pattern);
+	return names->nr ? -E2BIG : -ENOENT;
+}
+
+int probe_functions_find(const char *pattern, struct probe **ret_probes, char *why,
+			 size_t size)
+{
+	struct names names = { .nr = 0 };
+	struct probe *probes = NULL;
+	int ret = find_names(pattern, &names, why, size);
+	unsigned int i;
+
+	if (!ret) {
+		probes = calloc(names.nr, sizeof(*probes));
+		ret = probes ? (int)names.nr : -ENOMEM;
+	}
+	for (i = 0; probes && i < names.nr; i++)
+		strcpy(probes[i].name, names.all[i]);
+	free(names.all);
+	*ret_probes = probes;
+	return ret;
+}

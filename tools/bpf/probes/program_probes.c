@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+/* Functions and USDT probes of a program or library, from its ELF file */
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gelf.h>
+
+#include "probe.h"
+
+#define NOTE_USDT	3	/* type of a note that describes a USDT probe */
+
+struct listing {
+	Elf *elf;
+	const char *prefix;	/* "uprobe:FILE:" */
+	const char *pattern;	/* of what follows the prefix */
+	char **lines;
+	size_t nr;
+	bool no_memory;
+};
+
+static void add_line(struct listing *l, char *line)
+{
+	char **more = l->lines;
+
+	if (line && !(l->nr & (l->nr - 1)))	/* full at each power of two */
+		more = realloc(l->lines, (l->nr ? 2 * l->nr : 1) * sizeof(*more));
+	if (!line || !more) {
+		free(line);
+		l->no_memory = true;
+		return;
+	}
+	l->lines = more;
+	l->lines[l->nr++] = line;
+}
+
+static void list_functions(struct listing *l, Elf_Data *data, const GElf_Shdr *section)
+{
+	const size_t nr = section->sh_entsize ? data->d_size / section->sh_entsize : 0;
+	const char *name;
+	GElf_Sym symbol;
+	char *line;
+	size_t i;
+
+	for (i = 0; i < nr && gelf_getsym(data, (int)i, &symbol); i++) {
+		name = elf_strptr(l->elf, section->sh_link, symbol.st_name);
+		if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || !symbol.st_shndx || !name ||
+		    !*name || fnmatch(l->pattern, name, 0))
+			continue;
+		add_line(l, asprintf(&line, "%s%s", l->prefix, name) < 0 ? NULL : line);
+	}
+}
+
+/* Writes the fields for -e of arguments such as "8@%rdi -4@-20(%rbp)": -4: signed, 4 bytes. */
+static void write_fields(const char *args, char *text, size_t size)
+{
+	unsigned int nr = 0;
+	size_t used = 0;
+	int bytes;
+
+	*text = '\0';
+	for (; *args && nr < 12 && used < size; args += strcspn(args, " ")) {
+		args += strspn(args, " ");
+		if (sscanf(args, "%d@", &bytes) != 1)
+			break;
+		nr++;
+		used += (size_t)snprintf(text + used, size - used, "%sarg%u=arg%u:%c%d",
+					 nr > 1 ? "," : "(", nr, nr, bytes < 0 ? 's' : 'u',
+					 8 * abs(bytes));
+	}
+	if (nr && used + 1 < size)
+		strcpy(text + used, ")");
+}
+
+/* Adds the probe of a note: three addresses, then provider, name and arguments, each with its
+ * NUL. */
+static void list_note(struct listing *l, const char *at, size_t size)
+{
+	const size_t addresses = 3 * gelf_fsize(l->elf, ELF_T_ADDR, 1, EV_CURRENT);
+	const char *provider = at + addresses, *name, *args, *const end = at + size;
+	char *line, full[512], fields[256];
+
+	if (size <= addresses || !memchr(provider, '\0', (size_t)(end - provider)))
+		return;
+	name = provider + strlen(provider) + 1;
+	if (name >= end || !memchr(name, '\0', (size_t)(end - name)))
+		return;
+	args = name + strlen(name) + 1;
+	if (args >= end || !memchr(args, '\0', (size_t)(end - args)))
+		return;
+	snprintf(full, sizeof(full), "%s:%s", provider, name);
+	if (fnmatch(l->pattern, full, 0))
+		return;
+	write_fields(args, fields, sizeof(fields));
+	add_line(l, asprintf(&line, "%s%s%s", l->prefix, full, fields) < 0 ? NULL : line);
+}
+
+static void list_notes(struct listing *l, Elf_Data *data)
+{
+	const char *bytes = data->d_buf;
+	size_t at = 0, name, text;
+	GElf_Nhdr note;
+
+	while ((at = gelf_getnote(data, at, &note, &name, &text)))
+		if (note.n_type == NOTE_USDT && note.n_namesz == sizeof("stapsdt") &&
+		    !memcmp(bytes + name, "stapsdt", sizeof("stapsdt")))
+			list_note(l, bytes + text, note.n_descsz);
+}
+
+static void list_file(struct listing *l, bool usdt)
+{
+	Elf_Scn *section = NULL;
+	Elf_Data *data;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(l->elf, section))) {
+		if (!gelf_getshdr(section, &header))
+			continue;
+		data = elf_getdata(section, NULL);
+		if (!data || !data->d_buf)
+			continue;
+		if (usdt && header.sh_type == SHT_NOTE)
+			list_notes(l, data);
+		else if (!usdt && (header.sh_type == SHT_SYMTAB ||
+				   header.sh_type == SHT_DYNSYM))
+			list_functions(l, data, &header);
+	}
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Calls @print with each line once, in the order of the alphabet, and frees the lines. */
+static void print_lines(struct listing *l, void (*print)(void *context, const char *name),
+			void *context)
+{
+	size_t i;
+
+	if (l->nr)
+		qsort(l->lines, l->nr, sizeof(*l->lines), by_text);
+	for (i = 0; i < l->nr; i++)
+		if (i + 1 == l->nr || strcmp(l->lines[i], l->lines[i + 1]))
+			print(context, l->lines[i]);
+	while (l->nr)
+		free(l->lines[--l->nr]);
+	free(l->lines);
+}
+
+int program_probes_each(const char *pattern, void (*print)(void *context, const char *name),
+			void *context, char *why, size_t size)
+{
+	const char *file = strchr(pattern, ':') + 1, *colon = strrchr(file, ':');
+	const bool usdt = !strncmp(pattern, "usdt:", 5);
+	struct listing l = { .pattern = "*" };
+	char *path, *prefix;
+	int fd, err = 0;
+
+	/* A USDT probe is PROVIDER:NAME. */
+	if (usdt && colon)
+		colon = strchr(file, ':');
+	path = colon ? strndup(file, (size_t)(colon - file)) : strdup(file);
+	if (!path || asprintf(&prefix, "%.*s:%s:", usdt ? 4 : 6, pattern, path) < 0) {
+		free(path);
+		return -ENOMEM;
+	}
+	l.prefix = prefix;
+	if (colon && colon[1])
+		l.pattern = colon + 1;
+	elf_version(EV_CURRENT);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	l.elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
+	if (l.elf && elf_kind(l.elf) == ELF_K_ELF) {
+		list_file(&l, usdt);
+		print_lines(&l, print, context);
+		snprintf(why, size, l.no_memory ? "out of memory" : "%s: nothing matches", path);
+	} else {
+		err = fd < 0 ? -errno : -ENOEXEC;
+		snprintf(why, size, "%s: %s", path, fd < 0 ? strerror(errno) :
+			 "no program or library");
+	}
+	elf_end(l.elf);
+	if (fd >= 0)
+		close(fd);
+	free(prefix);
+	free(path);
+	return l.no_memory ? -ENOMEM : err;
+}
