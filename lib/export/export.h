@@ -164,6 +164,12 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     int (*event)(struct tsct_export *x,
 				  const struct tsct_export_event *e));
 
+/* Finds a thread that an event is about, or adds it, with the name that it has at that time,
+ * as far as known. NULL: out of memory */
+struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
+				       struct tsct_threads *threads,
+				       const struct tsct_trace_event *e, __u32 tid, __u32 cpu);
+
 /*
  * tsct_export_process - find the process of a thread
  * Returns its entry in x->processes, of which formats may use `own`; NULL: unknown

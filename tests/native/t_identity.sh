@@ -1,12 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Threads that are who they are: children of three nested pid namespaces, and their threads,
-# have the numbers, processes and names that /proc of the outermost namespace says. Inside a
-# pid namespace, kernel events are those of the command. FORKS: number of children (2000).
+# have the numbers, processes and names that /proc of the outermost namespace says, also where
+# numbers are used again. Inside a pid namespace, kernel events are those of the command.
+# FORKS: number of children (2000).
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
 cd "$work"
+: "${FORKS:=2000}"
+run_seconds=$((120 + FORKS / 50))
 if ! unshare -p --fork --mount-proc true 2>/dev/null; then
 	echo "pid namespaces: not permitted"
 	exit 77
@@ -27,17 +30,17 @@ check() {	# DIR FILE [names]
 }
 
 # The inner namespaces have room for 700 numbers, so that numbers are used again.
-run 0 record -o embedded -- ./forks "${FORKS:-2000}" embedded.txt 1000
+run 0 record -o embedded -- ./forks "$FORKS" embedded.txt 1000
 check embedded embedded.txt
 if $bpf; then
-	run 0 record -e sched_switch -o events -- ./forks "${FORKS:-2000}" events.txt 1000
+	run 0 record -e sched_switch -o events -- ./forks "$FORKS" events.txt 1000
 	check events events.txt names
 fi
 start_daemon
-run 0 record -o daemon -- ./forks "${FORKS:-2000}" daemon.txt 1000
+run 0 record -o daemon -- ./forks "$FORKS" daemon.txt 1000
 check daemon daemon.txt
 if $bpf; then
-	run 0 record -e sched_switch -o both -- ./forks "${FORKS:-2000}" both.txt 1000
+	run 0 record -e sched_switch -o both -- ./forks "$FORKS" both.txt 1000
 	check both both.txt names
 fi
 

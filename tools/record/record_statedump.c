@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,9 @@
  * more than a pass takes */
 #define READ_NS		20000000LL
 #define READ_BUSY_NS	1000000LL
+/* time between readings of the last thread ID, and between events of the same one, ns */
+#define LAST_PID_NS	100000000LL
+#define SAME_PID_NS	1000000000LL
 
 /* ---- events ------------------------------------------------------------------ */
 
@@ -160,12 +164,54 @@ void record_statedump_cgroups(struct record_session *s)
 	pthread_mutex_unlock(&s->statedump.lock);
 }
 
+/* ---- thread IDs that are used again ------------------------------------------- */
+
+/* Notes which thread ID the kernel gave last, in an event of a time before it is read. Called
+ * with the mutex locked. */
+static void note_last_pid(struct record_session *s, bool is_last)
+{
+	struct record_statedump *dump = &s->statedump;
+	struct tsct_statedump_last_pid now = { 0 };
+	const __s64 now_ns = tsct_monotonic_ns();
+	const __u64 cycles = tsct_clock_cycles(s->clock);
+	struct timespec boottime;
+	char text[128];
+	ssize_t len;
+
+	if (dump->loadavg < 0 ||
+	    (dump->last_pid_ns && !is_last && now_ns - dump->last_pid_ns < LAST_PID_NS))
+		return;
+	dump->last_pid_ns = now_ns;
+	clock_gettime(CLOCK_BOOTTIME, &boottime);
+	now.boottime_ns = boottime.tv_sec * 1000000000ULL + boottime.tv_nsec;
+	len = pread(dump->loadavg, text, sizeof(text) - 1, 0);
+	text[len > 0 ? len : 0] = '\0';
+	if (strrchr(text, ' '))
+		now.tid = (__u32)strtoul(strrchr(text, ' '), NULL, 10);
+	dump->pid_position = tsct_pid_position(dump->pid_position, now.tid);
+	if (now.tid == dump->written_pid && !is_last &&
+	    now_ns - dump->written_pid_ns < SAME_PID_NS)
+		return;
+	dump->written_pid = now.tid;
+	dump->written_pid_ns = now_ns;
+	record_statedump_add(s, TSCT_STATEDUMP_LAST_PID, cycles, &now, sizeof(now));
+}
+
 /* ---- threads ----------------------------------------------------------------- */
 
 struct known_thread {
 	struct tsct_statedump_thread state;	/* as it was written; tid 0: free slot */
 	__s64 checked_ns;			/* CLOCK_MONOTONIC of its last reading */
+	__u64 pid_position;			/* when it was written */
 };
+
+/* Returns true if the kernel may have given a thread's number to another thread since the
+ * state of the thread was written. */
+static bool may_be_another(const struct record_statedump *dump,
+			   const struct known_thread *known)
+{
+	return tsct_pid_next(known->pid_position, known->state.tid) <= dump->pid_position;
+}
 
 static struct known_thread *slot(struct known_thread *all, __u32 room, __u32 tid)
 {
@@ -223,9 +269,11 @@ static void add_thread(struct record_session *s, __u64 cycles,
 
 	if (known) {
 		known->checked_ns = tsct_monotonic_ns();
-		if (!changed && is_same(&known->state, state))
+		if (!changed && is_same(&known->state, state) &&
+		    !may_be_another(&s->statedump, known))
 			return;
 		known->state = *state;
+		known->pid_position = s->statedump.pid_position;
 	}
 	record_statedump_add(s, TSCT_STATEDUMP_THREAD, cycles, state, sizeof(*state));
 }
@@ -233,9 +281,14 @@ static void add_thread(struct record_session *s, __u64 cycles,
 static void read_thread(struct record_session *s, __u32 tid)
 {
 	struct tsct_statedump_thread state;
-	const __u64 cycles = tsct_clock_cycles(s->clock);
 	char path[4096];
+	__u64 cycles;
 
+	/* The first reading about a thread follows the first of the last number. */
+	pthread_mutex_lock(&s->statedump.lock);
+	note_last_pid(s, false);
+	pthread_mutex_unlock(&s->statedump.lock);
+	cycles = tsct_clock_cycles(s->clock);
 	if (!proc_thread_read(tid, &state, path, sizeof(path)))
 		return;
 	pthread_mutex_lock(&s->statedump.lock);
@@ -274,7 +327,8 @@ static void read_noted(struct record_session *s, bool idle)
 		known = dump->room_threads ?
 			slot(dump->threads, dump->room_threads, tid) : NULL;
 		wanted = !known || !known->state.tid ||
-			now - known->checked_ns >= RECHECK_NS;
+			now - known->checked_ns >= RECHECK_NS ||
+			may_be_another(dump, known);
 		if (wanted && known && known->state.tid)
 			known->checked_ns = now;
 		pthread_mutex_unlock(&dump->lock);
@@ -319,6 +373,9 @@ bool record_statedump_poll(struct record_session *s, bool idle, bool is_last)
 	const __u64 now = tsct_clock_cycles(s->clock);
 	bool more = false;
 
+	pthread_mutex_lock(&s->statedump.lock);
+	note_last_pid(s, is_last);
+	pthread_mutex_unlock(&s->statedump.lock);
 	if (s->source) {
 		pthread_mutex_lock(&s->statedump.lock);
 		more = kernel_source_statedump(s->source, take, s) == 1;
@@ -339,13 +396,18 @@ bool record_statedump_poll(struct record_session *s, bool idle, bool is_last)
 
 void record_statedump_init(struct record_session *s)
 {
+	const struct record_options *o = s->o;
 	struct stat st;
 
 	pthread_mutex_init(&s->statedump.lock, NULL);
 	/* BPF programs number threads as the initial pid namespace does; /proc does not, in
 	 * another. */
-	s->statedump.other_numbers = s->o->nr_events &&
+	s->statedump.other_numbers = o->nr_events &&
 		!stat("/proc/self/ns/pid", &st) && st.st_ino != INITIAL_PID_NAMESPACE;
+	s->statedump.loadavg = -1;
+	if (!s->statedump.other_numbers &&
+	    (!o->nr_events || (!o->all && (o->command || o->select.nr_roots))))
+		s->statedump.loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 }
 
 void record_statedump_begin(struct record_session *s)
@@ -356,6 +418,8 @@ void record_statedump_begin(struct record_session *s)
 
 void record_statedump_close(struct record_session *s)
 {
+	if (s->statedump.loadavg >= 0)
+		close(s->statedump.loadavg);
 	free(s->statedump.held);
 	free(s->statedump.threads);
 	free(s->statedump.cgroups);
