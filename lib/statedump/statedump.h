@@ -61,8 +61,9 @@ _Static_assert(sizeof(struct tsct_statedump_thread) == 52, "thread");
 /*
  * The number that the kernel last gave to a thread, and the time of the event by
  * CLOCK_BOOTTIME. The kernel gives rising numbers, and begins again at the lowest: until it
- * has passed a number, no other thread has had that number. An event at the begin, then
- * ten times a second where the number changes, else once a second. tid 0: unknown
+ * has passed a number, no other thread has had that number. There is an event at the begin,
+ * then before the recorder reads about threads, ten times a second where the number changes,
+ * and once a second where it does not. tid 0: unknown
  */
 #define TSCT_STATEDUMP_LAST_PID_FIELDS	"tid:u32,boottime_ns:u64"
 

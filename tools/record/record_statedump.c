@@ -26,7 +26,7 @@
  * more than a pass takes */
 #define READ_NS		20000000LL
 #define READ_BUSY_NS	1000000LL
-/* time between readings of the last thread ID, and between events of the same one, ns */
+/* longest time between readings of the last thread ID, and between events of one ID, ns */
 #define LAST_PID_NS	100000000LL
 #define SAME_PID_NS	1000000000LL
 
@@ -166,9 +166,9 @@ void record_statedump_cgroups(struct record_session *s)
 
 /* ---- thread IDs that are used again ------------------------------------------- */
 
-/* Notes which thread ID the kernel gave last, in an event of a time before it is read. Called
- * with the mutex locked. */
-static void note_last_pid(struct record_session *s, bool is_last)
+/* Reads which thread ID the kernel gave last, and writes it in an event of a time before.
+ * @force: also if it was read just now. Called with the mutex locked. */
+static void note_last_pid(struct record_session *s, bool force)
 {
 	struct record_statedump *dump = &s->statedump;
 	struct tsct_statedump_last_pid now = { 0 };
@@ -179,7 +179,7 @@ static void note_last_pid(struct record_session *s, bool is_last)
 	ssize_t len;
 
 	if (dump->loadavg < 0 ||
-	    (dump->last_pid_ns && !is_last && now_ns - dump->last_pid_ns < LAST_PID_NS))
+	    (!force && now_ns - dump->last_pid_ns < LAST_PID_NS))
 		return;
 	dump->last_pid_ns = now_ns;
 	clock_gettime(CLOCK_BOOTTIME, &boottime);
@@ -189,8 +189,7 @@ static void note_last_pid(struct record_session *s, bool is_last)
 	if (strrchr(text, ' '))
 		now.tid = (__u32)strtoul(strrchr(text, ' '), NULL, 10);
 	dump->pid_position = tsct_pid_position(dump->pid_position, now.tid);
-	if (now.tid == dump->written_pid && !is_last &&
-	    now_ns - dump->written_pid_ns < SAME_PID_NS)
+	if (now.tid == dump->written_pid && now_ns - dump->written_pid_ns < SAME_PID_NS)
 		return;
 	dump->written_pid = now.tid;
 	dump->written_pid_ns = now_ns;
@@ -278,23 +277,34 @@ static void add_thread(struct record_session *s, __u64 cycles,
 	record_statedump_add(s, TSCT_STATEDUMP_THREAD, cycles, state, sizeof(*state));
 }
 
+/* A thread ended before it could be read about. Counts it, unless its state is known. */
+static void note_ended(struct record_statedump *dump, __u32 tid)
+{
+	struct known_thread *known = find_thread(dump, tid);
+
+	if (!known || (known->state.tgid && !may_be_another(dump, known)))
+		return;
+	*known = (struct known_thread) {
+		.state.tid = tid, .checked_ns = tsct_monotonic_ns(),
+		.pid_position = dump->pid_position,
+	};
+	dump->unseen++;
+}
+
 static void read_thread(struct record_session *s, __u32 tid)
 {
 	struct tsct_statedump_thread state;
+	const __u64 cycles = tsct_clock_cycles(s->clock);
 	char path[4096];
-	__u64 cycles;
+	const bool found = proc_thread_read(tid, &state, path, sizeof(path));
 
-	/* The first reading about a thread follows the first of the last number. */
-	pthread_mutex_lock(&s->statedump.lock);
-	note_last_pid(s, false);
-	pthread_mutex_unlock(&s->statedump.lock);
-	cycles = tsct_clock_cycles(s->clock);
-	if (!proc_thread_read(tid, &state, path, sizeof(path)))
-		return;
 	pthread_mutex_lock(&s->statedump.lock);
 	if (*path)
 		add_cgroup(s, cycles, state.cgroup, path);
-	add_thread(s, cycles, &state, false);
+	if (found)
+		add_thread(s, cycles, &state, false);
+	else
+		note_ended(&s->statedump, tid);
 	pthread_mutex_unlock(&s->statedump.lock);
 }
 
@@ -306,13 +316,17 @@ void record_statedump_on_thread(void *session, __u32 tid)
 	 * The recorder itself connects before it has a clock. BPF programs report all
 	 * programs that this server serves.
 	 */
-	if (s->clock && tid != (__u32)getpid() && !s->o->nr_events)
-		read_thread(s, tid);
+	if (!s->clock || tid == (__u32)getpid() || s->o->nr_events)
+		return;
+	pthread_mutex_lock(&s->statedump.lock);
+	note_last_pid(s, true);
+	pthread_mutex_unlock(&s->statedump.lock);
+	read_thread(s, tid);
 }
 
 /* Reads about threads that have written events: for the first time, or once a second, as
  * names change, and numbers are used again. */
-static void read_noted(struct record_session *s, bool idle)
+static void read_noted(struct record_session *s, __s64 limit_ns)
 {
 	struct record_statedump *dump = &s->statedump;
 	const __s64 begin = tsct_monotonic_ns();
@@ -321,7 +335,7 @@ static void read_noted(struct record_session *s, bool idle)
 	bool wanted;
 	__u32 tid;
 
-	while (now - begin < (idle ? READ_NS : READ_BUSY_NS) && dump->notes &&
+	while (now - begin < limit_ns && dump->notes &&
 	       (tid = tsct_tid_note_take(dump->notes))) {
 		pthread_mutex_lock(&dump->lock);
 		known = dump->room_threads ?
@@ -374,7 +388,7 @@ bool record_statedump_poll(struct record_session *s, bool idle, bool is_last)
 	bool more = false;
 
 	pthread_mutex_lock(&s->statedump.lock);
-	note_last_pid(s, is_last);
+	note_last_pid(s, is_last || (s->statedump.notes && s->statedump.notes->nr));
 	pthread_mutex_unlock(&s->statedump.lock);
 	if (s->source) {
 		pthread_mutex_lock(&s->statedump.lock);
@@ -382,7 +396,7 @@ bool record_statedump_poll(struct record_session *s, bool idle, bool is_last)
 		pthread_mutex_unlock(&s->statedump.lock);
 	}
 	if (!s->statedump.other_numbers)
-		read_noted(s, idle);
+		read_noted(s, is_last ? INT64_MAX : idle ? READ_NS : READ_BUSY_NS);
 	if (!s->writer)
 		return more;
 	pthread_mutex_lock(&s->statedump.lock);

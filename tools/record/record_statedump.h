@@ -31,6 +31,7 @@ struct record_statedump {
 	size_t used, room;
 	struct record_stacks *stacks;	/* NULL: no stacks are recorded */
 	unsigned long lost;	/* number of events that are missing */
+	unsigned long unseen;	/* number of threads that ended before they were read about */
 	/* flag: threads of kernel events have other numbers than in this process's /proc */
 	bool other_numbers;
 	/* descriptor of /proc/loadavg, which has the thread ID that the kernel gave last;
