@@ -276,8 +276,7 @@ struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
 	return thread;
 }
 
-struct tsct_thread *tsct_export_process(struct tsct_export *x,
-					const struct tsct_thread *thread)
+struct tsct_thread *tsct_export_process(struct tsct_export *x, struct tsct_thread *thread)
 {
 	const struct tsct_identity_thread *who;
 	struct tsct_thread *process;
@@ -291,7 +290,18 @@ struct tsct_thread *tsct_export_process(struct tsct_export *x,
 		tsct_thread_rename(process, who->name, strlen(who->name));
 	else if (process && !*process->name)
 		tsct_thread_rename(process, thread->name, strlen(thread->name));
+	thread->process = process;
 	return process;
+}
+
+/* Numbers of the processes of a node. Those that stand for nodes are above those of node 0. */
+#define PIDS	(1LL << 22)
+
+__s64 tsct_export_pid(const struct tsct_export *x, __u32 node, __u32 tgid)
+{
+	if (!x->identity.nr_threads)
+		return node + 1LL;
+	return tgid ? node * 2 * PIDS + tgid : PIDS + node;
 }
 
 /* Gets a thread's name from a sched_switch event. */

@@ -17,6 +17,7 @@ struct tsct_thread {
 	/* number of threads that have had this tid by then, with this one; 0: unknown */
 	__u32 generation;
 	__u32 tgid;			/* process of the thread; 0: unknown */
+	struct tsct_thread *process;	/* that of tsct_export_process() */
 	__u32 index;			/* order of appearance of the thread, from 0 */
 	char name[TSCT_THREAD_NAME_MAX];	/* name of the thread; "": unknown */
 	bool renamed;	/* true: the name is new; set by tsct_thread_rename(), cleared

@@ -63,6 +63,38 @@ for e in json.load(open(sys.argv[1]))["traceEvents"]:
         known += 1
 assert known
 END
+
+# The report has the process of each thread, as has OTF2, whose location groups are processes.
+"$ctl" report -q -o report.html embedded 2>err || fail "report"
+groups=()
+if command -v otf2-print >/dev/null; then
+	"$ctl" export -q -f otf2 -o out.otf2 embedded 2>err || fail "export to OTF2"
+	otf2-print -G out.otf2/traces.otf2 >groups
+	groups=(groups)
+fi
+python3 - embedded.txt report.html "${groups[@]}" <<'END' || fail "processes of threads"
+import re, sys
+wanted = {}
+for line in open(sys.argv[1]):
+    number, tid, tgid, name = line.rstrip("\n").split(" ", 3)
+    wanted[f"{name} ({tid})"] = int(tgid)
+known = 0
+for name, tid, process in re.findall(
+        r"<tr><th[^>]*>([^<]*)</th><td>(\d+)</td><td class=.left.>([^<]*)</td>",
+        open(sys.argv[2]).read()):
+    if f"{name} ({tid})" in wanted:
+        assert process, (name, tid)
+        known += 1
+assert known
+for path in sys.argv[3:]:
+    known = 0
+    for line in open(path):
+        found = re.match(r'LOCATION  .*Name: "(.* \(\d+\))".*Group: ".* \((\d+)\)"', line)
+        if found:
+            assert wanted[found[1]] == int(found[2]), line
+            known += 1
+    assert known
+END
 $bpf || exit 0
 
 # --- a recorder in a pid namespace ---------------------------------------------
