@@ -60,8 +60,8 @@ static void make_fork_mark(void)
 		pthread_atfork(NULL, NULL, clear_fork_mark);
 }
 
-/* Returns true if a request for the thread's id would fail again: the provider has no number
- * for the thread, or does not know the request. */
+/* Returns true if a request for the thread's id would fail again: the thread has no number in
+ * the provider's pid namespace, or the provider does not support the request. */
 static bool is_final(int err)
 {
 	return err == -ESRCH || err == -ENOTTY || err == -EOPNOTSUPP;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads and processes of a recording, by what its statedump says about them */
+/* Threads and processes of a recording, from its statedump */
 #ifndef TSCT_IDENTITY_H
 #define TSCT_IDENTITY_H
 

@@ -23,7 +23,7 @@ enum tsct_statedump_id {
 /*
  * State of a thread, from the time of the event on: when the recording begins, after a fork
  * or clone, an exec, and a change of its name. 0: unknown. tid and tgid are those of the
- * events of the recording: of the initial pid namespace, if the recorder can know them.
+ * events of the recording: of the initial pid namespace, if the recorder can find them out.
  */
 #define TSCT_STATEDUMP_THREAD_FIELDS \
 	"tid:u32,tgid:u32,start_ns:u64,ns_tid:u32,ns_tgid:u32,pid_ns:u32," \
