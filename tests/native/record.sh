@@ -125,7 +125,7 @@ start_daemon() {
 
 # Prints the first number with the key NAME in a JSON file.
 number() {	# NAME FILE
-	grep -o "\"$1\": *-\{0,1\}[0-9.]*" "$2" | head -n 1 | sed 's/.*: *//'
+	grep -o "\"$1\": *-\{0,1\}[0-9.]*" "$2" | sed -n '1s/.*: *//p'
 }
 
 # Skips the test where kernel events are not permitted: they need the rights of root, and a
