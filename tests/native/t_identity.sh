@@ -64,7 +64,9 @@ for e in json.load(open(sys.argv[1]))["traceEvents"]:
 assert known
 END
 
-# The report has the process of each thread, as has OTF2, whose location groups are processes.
+# stat and report have the process of each thread, as has OTF2, whose location groups are
+# processes.
+"$ctl" stat --json embedded >stat.json 2>err || fail "stat"
 "$ctl" report -q -o report.html embedded 2>err || fail "report"
 groups=()
 if command -v otf2-print >/dev/null; then
@@ -72,21 +74,27 @@ if command -v otf2-print >/dev/null; then
 	otf2-print -G out.otf2/traces.otf2 >groups
 	groups=(groups)
 fi
-python3 - embedded.txt report.html "${groups[@]}" <<'END' || fail "processes of threads"
-import re, sys
+python3 - embedded.txt stat.json report.html "${groups[@]}" <<'END' || fail "processes of threads"
+import json, re, sys
 wanted = {}
 for line in open(sys.argv[1]):
     number, tid, tgid, name = line.rstrip("\n").split(" ", 3)
     wanted[f"{name} ({tid})"] = int(tgid)
 known = 0
+for t in json.load(open(sys.argv[2]))["threads"]:
+    if re.match(r"(child|thread)-\d", t["name"]):
+        assert wanted[f"{t['name']} ({t['tid']})"] == t["pid"] and t["events"] == 1, t
+        known += 1
+assert known
+known = 0
 for name, tid, process in re.findall(
         r"<tr><th[^>]*>([^<]*)</th><td>(\d+)</td><td class=.left.>([^<]*)</td>",
-        open(sys.argv[2]).read()):
+        open(sys.argv[3]).read()):
     if f"{name} ({tid})" in wanted:
         assert process, (name, tid)
         known += 1
 assert known
-for path in sys.argv[3:]:
+for path in sys.argv[4:]:
     known = 0
     for line in open(path):
         found = re.match(r'LOCATION  .*Name: "(.* \(\d+\))".*Group: ".* \((\d+)\)"', line)

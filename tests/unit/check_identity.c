@@ -107,6 +107,28 @@ static const char *name_at(const struct tsct_identity *identity, __u32 tid, __u6
 
 #define MS	1000000ULL
 
+static __u32 generation_at(const struct tsct_identity *identity, __u32 tid, __u64 after)
+{
+	const struct tsct_identity_thread *t = find(identity, tid, after);
+
+	return t ? t->generation : 0;
+}
+
+/* Until the tick of tsct_identity_until(), a number is of one thread. */
+static void expect_until(const struct tsct_identity *identity, __u32 tid)
+{
+	__u64 after, until, step;
+
+	for (after = 0; after < 900 * MS; after += MS) {
+		until = tsct_identity_until(identity, find(identity, tid, after),
+					    rec.begin + after) - rec.begin;
+		ck_assert_uint_ge(until, after);
+		for (step = after; step <= until && step < 900 * MS; step += MS)
+			ck_assert_uint_eq(generation_at(identity, tid, step),
+					  generation_at(identity, tid, after));
+	}
+}
+
 /* A number that was used again: the thread's start decides, and whether the kernel can have
  * given the number to a thread that was not seen. */
 START_TEST(test_used_again)
@@ -142,6 +164,10 @@ START_TEST(test_used_again)
 	ck_assert_str_eq(name_at(&identity, 450, 700 * MS), "fresh");
 	ck_assert_str_eq(name_at(&identity, 450, 701 * MS), "unknown");
 	ck_assert_uint_eq(find(&identity, 300, 600 * MS)->generation, 2);
+	expect_until(&identity, 280);
+	expect_until(&identity, 300);
+	expect_until(&identity, 450);
+	expect_until(&identity, 451);
 	ck_assert_uint_eq(find(&identity, 280, 599 * MS)->generation, 1);
 	drop(&identity);
 }
