@@ -376,7 +376,8 @@ static void put_threads(const struct report *r, FILE *to)
 			order[r->row_of[i]] = all->all[i];
 	fprintf(to, "<section>\n<details><summary>Table of the %u busiest threads"
 		"</summary>\n<div class=\"scroll\"><table>\n<thead><tr><th>Thread</th>"
-		"<th>Id</th><th class=\"left\">Process</th><th class=\"left\">Node</th><th>Events</th></tr></thead>\n"
+		"<th>Id</th><th class=\"left\">Process</th><th class=\"left\">Node</th>"
+		"<th>Events</th></tr></thead>\n"
 		"<tbody>\n", nr);
 	for (i = 0; i < nr; i++) {
 		t = order[i];
