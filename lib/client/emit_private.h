@@ -20,9 +20,9 @@ void tsct_thread_prepare(void);
 const __u32 *tsct_thread_mark(void);
 
 /*
- * Stores this thread's id in tsct_thread_id, and returns it. The module, if it is the
- * provider of @channel, knows the id in the initial pid namespace, which is unique on the
- * machine; otherwise it is that of gettid(). Signal safe
+ * Stores this thread's id in tsct_thread_id, and returns it: that in the pid namespace of the
+ * provider of @channel, for the module the initial one. If the provider does not answer, the
+ * id is that of gettid(); it is not stored if a later request may succeed. Signal safe
  */
 __u32 tsct_thread_id_slow(struct tsct_channel *channel);
 

@@ -206,9 +206,11 @@ bool tsct_socket_is_foreign(const struct tsct_channel *channel)
 	struct ucred server;
 	socklen_t len = sizeof(server);
 
+	/* If the program has closed the connection, only a new one can tell. */
 	return channel->ops == &socket_ops &&
-		!getsockopt(channel->fd, SOL_SOCKET, SO_PEERCRED, &server, &len) &&
-		!server.pid;
+		(inode_of(channel->fd) != channel->fd_inode ||
+		 getsockopt(channel->fd, SOL_SOCKET, SO_PEERCRED, &server, &len) ||
+		 !server.pid);
 }
 
 bool tsct_provider_gone(const struct tsct_channel *channel)

@@ -21,6 +21,12 @@ extern const unsigned int __rseq_size __attribute__((weak));
  */
 __thread uint32_t tsct_thread_id;
 
+/* Shortest time between two requests for the thread's id that fail, ns */
+#define RETRY_MIN_NS	1000000000LL
+
+/* Time of CLOCK_MONOTONIC before which this thread does not request its id again */
+static __thread __s64 retry_ns __attribute__((tls_model("initial-exec")));
+
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static __u32 no_page;
 static __u32 *fork_mark = &no_page;
@@ -54,29 +60,70 @@ static void make_fork_mark(void)
 		pthread_atfork(NULL, NULL, clear_fork_mark);
 }
 
+/* Returns true if a request for the thread's id would fail again: the thread has no number in
+ * the provider's pid namespace, or the provider does not support the request. */
+static bool is_final(int err)
+{
+	return err == -ESRCH || err == -ENOTTY || err == -EOPNOTSUPP;
+}
+
+/*
+ * Requests the thread's id from the provider. The id serves all channels of the thread, and
+ * that of the module is right for each. Only threads of other pid namespaces than the
+ * server's need its answer. Returns 0 or -errno.
+ */
+static int request_id(struct tsct_channel *channel, __u32 *ret_tid)
+{
+	struct tsct_thread_info thread;
+	int err;
+
+	if (channel->provider == TSCT_PROVIDER_MODULE) {
+		err = tsct_channel_request(channel, TSCT_IOC_THREAD, &thread);
+		*ret_tid = thread.tid;
+		return err;
+	}
+	if (tsct_socket_is_foreign(channel))
+		return tsct_socket_thread(channel, ret_tid);
+	*ret_tid = (__u32)gettid();
+	return 0;
+}
+
+/* Sets the time before which a thread does not repeat a request that failed: a program must
+ * not spend its time waiting for a server. */
+static void delay_request(__s64 begin_ns)
+{
+	const __s64 now_ns = tsct_monotonic_ns();
+	const __s64 delay_ns = 100 * (now_ns - begin_ns);
+
+	retry_ns = now_ns + (delay_ns > RETRY_MIN_NS ? delay_ns : RETRY_MIN_NS);
+}
+
 /*
  * Stores the thread's id, then 1 at fork_mark: the cached id is valid. A signal handler
  * that emits between the two stores finds 0 there, and calls this function itself. A
  * forked child has only one thread, so no cached id of another thread remains.
  *
- * The id serves all channels of the thread, and that of the module is right for each. A
- * server is asked only by threads of other pid namespaces than its own.
+ * After a failure that may be temporary, events have the id of gettid(), and nothing is
+ * cached.
  */
 __u32 tsct_thread_id_slow(struct tsct_channel *channel)
 {
 	const int saved = errno;	/* signal handlers emit, too */
-	struct tsct_thread_info thread;
-	__u32 tid;
+	const __s64 begin_ns = tsct_monotonic_ns();
+	__u32 tid = 0;
+	int err = -EAGAIN;
 
-	if (channel->provider == TSCT_PROVIDER_MODULE &&
-	    !tsct_channel_request(channel, TSCT_IOC_THREAD, &thread))
-		tid = thread.tid;
-	else if (!tsct_socket_is_foreign(channel) || tsct_socket_thread(channel, &tid))
+	if (begin_ns >= retry_ns) {
+		err = request_id(channel, &tid);
+		if (err && !is_final(err))
+			delay_request(begin_ns);
+	}
+	if (err)
 		tid = (__u32)gettid();
 	errno = saved;
-	tsct_thread_id = tid;
+	tsct_thread_id = err && !is_final(err) ? 0 : tid;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (fork_mark != &no_page)
+	if (tsct_thread_id && fork_mark != &no_page)
 		__atomic_store_n(fork_mark, 1, __ATOMIC_RELAXED);
 	return tid;
 }

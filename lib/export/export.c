@@ -260,14 +260,14 @@ void tsct_export_free(struct tsct_export *x)
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Finds a thread, or adds it, with the name that the statedump has. */
-static struct tsct_thread *get_thread(struct tsct_export *x, struct tsct_threads *threads,
-				      const struct tsct_trace_event *e, __u32 tid, __u32 cpu)
+struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
+				       struct tsct_threads *threads,
+				       const struct tsct_trace_event *e, __u32 tid, __u32 cpu)
 {
 	const struct tsct_identity_thread *who =
 		tsct_identity_find(&x->identity, e->node, tid, e->tick);
-	struct tsct_thread *thread = tsct_threads_get_life(threads, e->node, tid, cpu,
-							   who ? who->life : 0);
+	struct tsct_thread *thread = tsct_threads_get_generation(
+		threads, e->node, tid, cpu, who ? who->generation : 0);
 
 	if (thread && who) {
 		thread->tgid = who->state.tgid;
@@ -276,8 +276,7 @@ static struct tsct_thread *get_thread(struct tsct_export *x, struct tsct_threads
 	return thread;
 }
 
-struct tsct_thread *tsct_export_process(struct tsct_export *x,
-					const struct tsct_thread *thread)
+struct tsct_thread *tsct_export_process(struct tsct_export *x, struct tsct_thread *thread)
 {
 	const struct tsct_identity_thread *who;
 	struct tsct_thread *process;
@@ -285,13 +284,24 @@ struct tsct_thread *tsct_export_process(struct tsct_export *x,
 	if (!thread->tgid)
 		return NULL;
 	who = tsct_identity_find(&x->identity, thread->node, thread->tgid, x->now_tick);
-	process = tsct_threads_get_life(&x->processes, thread->node, thread->tgid, 0,
-					who ? who->life : 0);
+	process = tsct_threads_get_generation(&x->processes, thread->node, thread->tgid, 0,
+					      who ? who->generation : 0);
 	if (process && who)
 		tsct_thread_rename(process, who->name, strlen(who->name));
 	else if (process && !*process->name)
 		tsct_thread_rename(process, thread->name, strlen(thread->name));
+	thread->process = process;
 	return process;
+}
+
+/* Numbers of the processes of a node. Those that stand for nodes are above those of node 0. */
+#define PIDS	(1LL << 22)
+
+__s64 tsct_export_pid(const struct tsct_export *x, __u32 node, __u32 tgid)
+{
+	if (!x->identity.nr_threads)
+		return node + 1LL;
+	return tgid ? node * 2 * PIDS + tgid : PIDS + node;
 }
 
 /* Gets a thread's name from a sched_switch event. */
@@ -307,7 +317,7 @@ static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 	    !tsct_value_is_integer(&tid) || !tsct_value_is_text(&comm) ||
 	    !tsct_value_integer(&tid))
 		return;
-	thread = get_thread(x, threads, e, tsct_value_integer(&tid), 0);
+	thread = tsct_export_thread(x, threads, e, tsct_value_integer(&tid), 0);
 	if (thread)
 		tsct_thread_rename(thread, (const char *)comm.at,
 				   tsct_value_text_len(&comm));
@@ -357,7 +367,7 @@ static int take(struct tsct_export *x, struct tsct_threads *threads,
 {
 	int err;
 
-	ev->thread = get_thread(x, threads, ev->e, ev->e->tid, ev->e->cpu);
+	ev->thread = tsct_export_thread(x, threads, ev->e, ev->e->tid, ev->e->cpu);
 	if (!ev->thread)
 		return -ENOMEM;
 	err = set_act(x, ev);

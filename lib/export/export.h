@@ -164,12 +164,22 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     int (*event)(struct tsct_export *x,
 				  const struct tsct_export_event *e));
 
+/* Finds a thread that an event is about, or adds it, with the name that it has at that time,
+ * as far as known. NULL: out of memory */
+struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
+				       struct tsct_threads *threads,
+				       const struct tsct_trace_event *e, __u32 tid, __u32 cpu);
+
 /*
- * tsct_export_process - find the process of a thread
- * Returns its entry in x->processes, of which formats may use `own`; NULL: unknown
+ * tsct_export_process - find the process of a thread, as it is at the present event
+ * Returns its entry in x->processes, of which formats may use `own`; NULL: unknown. The same
+ * is in thread->process, from the first time on.
  */
-struct tsct_thread *tsct_export_process(struct tsct_export *x,
-					const struct tsct_thread *thread);
+struct tsct_thread *tsct_export_process(struct tsct_export *x, struct tsct_thread *thread);
+
+/* Returns a number for a process, unique among all nodes. @tgid 0: the process that stands for
+ * the node, with the threads whose process is unknown */
+__s64 tsct_export_pid(const struct tsct_export *x, __u32 node, __u32 tgid);
 
 /* Returns true if definitions of kind @kind are selected. */
 bool tsct_export_has(const struct tsct_export *x, __u32 kind);

@@ -100,14 +100,9 @@ static json_int_t tid_of(const struct tsct_thread *thread)
 	return thread->tid ? thread->tid : IDLE_TID + thread->cpu;
 }
 
-/* Largest number of processes of a node: above are those that stand for nodes. */
-#define PIDS	(1 << 22)
-
 static json_int_t pid_of(const struct tsct_export *x, const struct tsct_thread *thread)
 {
-	if (!x->identity.nr_threads)
-		return (json_int_t)thread->node + 1;
-	return thread->node * 2LL * PIDS + (thread->tgid ? thread->tgid : PIDS);
+	return tsct_export_pid(x, thread->node, thread->tgid);
 }
 
 static json_t *frame(const struct tsct_export *x, const struct tsct_thread *thread,

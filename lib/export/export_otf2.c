@@ -386,6 +386,9 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	if (o->first_ns > (__u64)ev->ns)
 		o->first_ns = ev->ns;
 	o->last_ns = ev->ns;
+	if (!ev->thread->process || ev->thread->renamed)
+		tsct_export_process(x, ev->thread);
+	ev->thread->renamed = false;
 	return write_event(x, ev, &o->locations[ev->thread->own - 1]);
 }
 

@@ -78,7 +78,6 @@ static void define_clock(struct defining *d)
 			o->first_ns, o->last_ns - o->first_ns, o->first_ns));
 }
 
-/* Defines a node as a process, as recordings identify threads only. */
 static void define_node(struct defining *d, __u32 node)
 {
 	__u32 name = string(d, d->x->nodes[node]), class = string(d, "node");
@@ -89,9 +88,6 @@ static void define_node(struct defining *d, __u32 node)
 							  class, 0));
 	check(d, OTF2_GlobalDefWriter_WriteSystemTreeNodeDomain(d->to, node + 1,
 			OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY));
-	check(d, OTF2_GlobalDefWriter_WriteLocationGroup(d->to, node, name,
-			OTF2_LOCATION_GROUP_TYPE_PROCESS, node + 1,
-			OTF2_UNDEFINED_LOCATION_GROUP));
 }
 
 static void define_nodes(struct defining *d)
@@ -105,21 +101,66 @@ static void define_nodes(struct defining *d)
 		define_node(d, i);
 }
 
+/* Returns the string for a thread or process: its name, and its number if that is not there
+ * already. */
+static __u32 title_string(struct defining *d, const struct tsct_thread *thread)
+{
+	char title[TSCT_THREAD_TITLE_MAX], name[TSCT_THREAD_TITLE_MAX + 16];
+
+	tsct_thread_title(thread, title);
+	snprintf(name, sizeof(name), "%s", title);
+	if (*thread->name && thread->tid)
+		snprintf(name, sizeof(name), "%s (%u)", title, thread->tid);
+	return string(d, name);
+}
+
+/* Returns the location group of a location: its process, or if that is unknown, one that
+ * stands for its node. */
+static __u32 group_of(const struct defining *d, const struct otf2_location *l)
+{
+	return l->thread->process ? l->thread->process->index :
+		d->x->processes.nr + l->thread->node;
+}
+
+static void define_group(struct defining *d, __u32 number, __u32 node, __u32 name)
+{
+	if (writes(d))
+		check(d, OTF2_GlobalDefWriter_WriteLocationGroup(d->to, number, name,
+				OTF2_LOCATION_GROUP_TYPE_PROCESS, node + 1,
+				OTF2_UNDEFINED_LOCATION_GROUP));
+}
+
+static void define_groups(struct defining *d)
+{
+	const struct tsct_threads *processes = &d->x->processes;
+	bool *is_used = calloc(d->x->nr_nodes, sizeof(*is_used));
+	__u32 i;
+
+	if (!is_used) {
+		d->err = -ENOMEM;
+		return;
+	}
+	for (i = 0; i < d->o->nr_locations; i++)
+		if (!d->o->locations[i].thread->process)
+			is_used[d->o->locations[i].thread->node] = true;
+	for (i = 0; i < processes->nr; i++)
+		define_group(d, i, processes->all[i]->node,
+			     title_string(d, processes->all[i]));
+	for (i = 0; i < d->x->nr_nodes; i++)
+		if (is_used[i])
+			define_group(d, processes->nr + i, i, string(d, d->x->nodes[i]));
+	free(is_used);
+}
+
 static void define_location(struct defining *d, __u32 number)
 {
 	const struct otf2_location *l = &d->o->locations[number];
-	char title[TSCT_THREAD_TITLE_MAX], name[TSCT_THREAD_TITLE_MAX + 16];
-	__u32 ref;
+	const __u32 name = title_string(d, l->thread);
 
-	tsct_thread_title(l->thread, title);
-	snprintf(name, sizeof(name), "%s", title);
-	if (*l->thread->name && l->thread->tid)
-		snprintf(name, sizeof(name), "%s (%u)", title, l->thread->tid);
-	ref = string(d, name);
 	if (writes(d))
-		check(d, OTF2_GlobalDefWriter_WriteLocation(d->to, number, ref,
+		check(d, OTF2_GlobalDefWriter_WriteLocation(d->to, number, name,
 				OTF2_LOCATION_TYPE_CPU_THREAD, l->nr_events,
-				l->thread->node));
+				group_of(d, l)));
 }
 
 static void define_region(struct defining *d, __u32 slice)
@@ -249,6 +290,7 @@ static void define_all(struct defining *d)
 	__u32 i;
 
 	define_nodes(d);
+	define_groups(d);
 	for (i = 0; i < d->o->nr_locations; i++)
 		define_location(d, i);
 	for (i = 0; i < x->nr_slices; i++)

@@ -52,14 +52,10 @@ static void label_errors(const struct tsct_export *x, char *text, size_t size)
 	}
 }
 
-/* Numbers of the processes of a node. Those that stand for nodes are above all others. */
-#define PIDS	(1 << 22)
-
+/* The format has 31 bits for it: nodes after the 256th share numbers of processes. */
 __s32 tsct_perfetto_pid(const struct tsct_export *x, __u32 node, __u32 tgid)
 {
-	if (!x->identity.nr_threads)
-		return (__s32)node + 1;
-	return (__s32)(tgid ? node % 256 * 2 * PIDS + tgid : PIDS + node);
+	return (__s32)(tsct_export_pid(x, node, tgid) & INT32_MAX);
 }
 
 static int put_process(struct tsct_export *x, struct tsct_thread *p)

@@ -196,7 +196,7 @@ void merge_close(struct tsct_merge *m)
 	for (in = m->in; in < m->in + m->nr; in++) {
 		merge_drop_segments(in);
 		free(in->segment);
-		for (i = 0; i < TSCT_STREAMS_MAX; i++) {
+		for (i = 0; i < sizeof(in->id) / sizeof(in->id[0]); i++) {
 			free(in->id[i]);
 			free(in->kinds[i]);
 		}

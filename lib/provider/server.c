@@ -36,13 +36,18 @@
 /* number of file descriptors left for the daemon's participants of collectives */
 #define DESCRIPTORS_DAEMON	512
 #define MESSAGES_PER_EVENT	16
+#define CLOSING_STACK	65536	/* stack of a thread that closes a descriptor, bytes */
 /* duration of a dispatch, after which no request is read */
 #define TURN_MAX_NS		2000000
 
 struct connection {
 	LIST_ENTRY(connection) list;
 	struct tsct_store_peer peer;
-	int fd;
+	int fd;			/* -1: the client was disconnected, but see sent_fd */
+	int sent_fd;		/* descriptor whose close() may block; -1: none */
+	/* sent_fd was closed, or the server is stopped; atomic. If both, the latter of the two
+	 * frees the connection. */
+	bool is_done;
 };
 
 struct tsct_server {
@@ -82,15 +87,87 @@ static int watch(struct tsct_server *server, int fd, void *key)
 		-errno : 0;
 }
 
+static void *close_sent_fd(void *arg)
+{
+	struct connection *conn = arg;
+
+	close(conn->sent_fd);
+	if (__atomic_exchange_n(&conn->is_done, true, __ATOMIC_ACQ_REL))
+		free(conn);
+	return NULL;
+}
+
+/* Starts a detached thread that takes no signals. Returns 0 or -errno. */
+static int start_closing(struct connection *conn)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	pthread_t thread;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, CLOSING_STACK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = -pthread_create(&thread, &attr, close_sent_fd, conn);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+static void forget(struct tsct_server *server, struct connection *conn)
+{
+	LIST_REMOVE(conn, list);
+	server->nr_connections--;
+	free(conn);
+}
+
 static void disconnect(struct tsct_server *server, struct connection *conn)
 {
 	tsct_store_release(&server->store, &conn->peer, !server->is_stopping);
-	LIST_REMOVE(conn, list);
-	server->nr_connections--;
 	/* close() leaves a socket in the epoll set if a forked child has a copy. */
 	epoll_ctl(server->epoll, EPOLL_CTL_DEL, conn->fd, NULL);
 	close(conn->fd);
-	free(conn);
+	conn->fd = -1;
+	/* If there is no thread, the descriptor stays open, and counts for its user. */
+	if (conn->sent_fd >= 0)
+		start_closing(conn);
+	else
+		forget(server, conn);
+}
+
+/* Counts a user's connections, with those whose last descriptor is still being closed. */
+static unsigned int count_connections(struct tsct_server *server, uid_t uid)
+{
+	struct connection *conn, *next;
+	unsigned int nr = 0;
+
+	for (conn = LIST_FIRST(&server->connections); conn; conn = next) {
+		next = LIST_NEXT(conn, list);
+		if (__atomic_load_n(&conn->is_done, __ATOMIC_ACQUIRE))
+			forget(server, conn);
+		else
+			nr += conn->peer.uid == uid;
+	}
+	return nr;
+}
+
+/*
+ * Returns true if close() of a received descriptor cannot block: it is memory or an eventfd,
+ * as clients send them. A file of a FUSE file system is closed when the program that serves
+ * it, possibly the client, has answered; fstat() of it would wait for that, too.
+ */
+static bool is_closed_at_once(int fd)
+{
+	static const char eventfd_link[] = "anon_inode:[eventfd]";
+	char path[32], link[sizeof(eventfd_link)];
+
+	if (fcntl(fd, F_GET_SEALS) >= 0)
+		return true;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, link, sizeof(link)) == sizeof(eventfd_link) - 1 &&
+		!memcmp(link, eventfd_link, sizeof(eventfd_link) - 1);
 }
 
 static void close_fd(int fd)
@@ -101,15 +178,14 @@ static void close_fd(int fd)
 
 static void accept_client(struct tsct_server *server, int fd)
 {
-	unsigned int nr_of_user = 0;
 	struct connection *conn;
+	unsigned int nr_of_user;
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
 		goto close_fd;
-	LIST_FOREACH(conn, &server->connections, list)
-		nr_of_user += conn->peer.uid == cred.uid;
+	nr_of_user = count_connections(server, cred.uid);
 	if ((cred.uid && nr_of_user >= server->max_of_user) ||
 	    server->nr_connections >= server->max_connections)
 		goto close_fd;
@@ -117,6 +193,7 @@ static void accept_client(struct tsct_server *server, int fd)
 	if (!conn)
 		goto close_fd;
 	conn->fd = fd;
+	conn->sent_fd = -1;
 	conn->peer.uid = cred.uid;
 	if (server->on_thread && cred.pid > 0)
 		server->on_thread(server->context, (__u32)cred.pid);
@@ -180,6 +257,8 @@ static int identify_thread(struct tsct_server *server, int fd,
 /*
  * @len: size of the message as sent; if above sizeof(*message), it was truncated.
  * @sent_fd: descriptor that was sent with it, -1: none; is closed
+ *
+ * Returns 0, or -errno: the client is to be disconnected.
  */
 static int answer_request(struct tsct_server *server, struct connection *conn,
 			  struct message *message, size_t len, int sent_fd)
@@ -191,6 +270,10 @@ static int answer_request(struct tsct_server *server, struct connection *conn,
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	int fd = -1;
 
+	if (sent_fd >= 0 && !is_closed_at_once(sent_fd)) {
+		conn->sent_fd = sent_fd;
+		return -EPROTO;
+	}
 	if (len >= sizeof(message->request) && message->request.size == size &&
 	    message->request.cmd == TSCT_IOC_THREAD && size == sizeof(struct tsct_thread_info))
 		reply.result = identify_thread(server, sent_fd, (void *)message->arg);
@@ -238,8 +321,8 @@ static void serve_client(struct tsct_server *server, struct connection *conn)
 		len = receive(conn->fd, &message, &fd);
 		if (len < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
-		if (len <= 0)
-			close_fd(fd);
+		if (!len)
+			conn->sent_fd = fd;
 		if (len <= 0 || answer_request(server, conn, &message, len, fd)) {
 			disconnect(server, conn);
 			return;
@@ -431,14 +514,21 @@ void tsct_server_unread(struct tsct_server *server,
 
 void tsct_server_stop(struct tsct_server *server)
 {
+	struct connection *conn;
+
 	if (!server)
 		return;
 	end_thread(server);
 	/* A recorder may still read events from the memfd of a channel, so disconnect()
 	 * does not free the memory while is_stopping is true. */
 	server->is_stopping = true;
-	while (!LIST_EMPTY(&server->connections))
-		disconnect(server, LIST_FIRST(&server->connections));
+	while ((conn = LIST_FIRST(&server->connections)))
+		if (conn->fd >= 0)
+			disconnect(server, conn);
+		else if (__atomic_exchange_n(&conn->is_done, true, __ATOMIC_ACQ_REL))
+			forget(server, conn);
+		else	/* close_sent_fd() frees it. */
+			LIST_REMOVE(conn, list);
 	tsct_store_clear(&server->store);
 	if (server->listener >= 0 && server->lock >= 0)
 		unlink(server->addr.sun_path);

@@ -13,16 +13,16 @@
 #define THREADS_MAX	(1U << 22) /* largest number of threads that Linux can have */
 
 static __u32 *slot(const struct tsct_threads *t, __u32 *hash, __u32 nr,
-		   __u32 node, __u32 tid, __u32 cpu, __u32 life)
+		   __u32 node, __u32 tid, __u32 cpu, __u32 generation)
 {
-	const __u32 key[] = { node, tid, cpu, life };
+	const __u32 key[] = { node, tid, cpu, generation };
 	__u32 at = (__u32)tsct_hash(t->seed, key, sizeof(key)) & (nr - 1);
 	const struct tsct_thread *thread;
 
 	for (; hash[at]; at = (at + 1) & (nr - 1)) {
 		thread = t->all[hash[at] - 1];
 		if (thread->tid == tid && thread->node == node &&
-		    thread->cpu == cpu && thread->life == life)
+		    thread->cpu == cpu && thread->generation == generation)
 			break;
 	}
 	return &hash[at];
@@ -49,7 +49,7 @@ static int grow(struct tsct_threads *t)
 	for (i = 0; i < t->nr; i++) {
 		thread = t->all[i];
 		*slot(t, hash, 2 * room, thread->node, thread->tid, thread->cpu,
-		      thread->life) = i + 1;
+		      thread->generation) = i + 1;
 	}
 	free(t->hash);
 	t->hash = hash;
@@ -57,8 +57,8 @@ static int grow(struct tsct_threads *t)
 	return 0;
 }
 
-struct tsct_thread *tsct_threads_get_life(struct tsct_threads *t, __u32 node,
-					  __u32 tid, __u32 cpu, __u32 life)
+struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *t, __u32 node,
+						__u32 tid, __u32 cpu, __u32 generation)
 {
 	struct tsct_thread *thread;
 	__u32 *at = NULL;
@@ -66,13 +66,13 @@ struct tsct_thread *tsct_threads_get_life(struct tsct_threads *t, __u32 node,
 	if (tid)
 		cpu = 0;
 	if (t->room)
-		at = slot(t, t->hash, 2 * t->room, node, tid, cpu, life);
+		at = slot(t, t->hash, 2 * t->room, node, tid, cpu, generation);
 	if (at && *at)
 		return t->all[*at - 1];
 	if (t->nr == t->room) {
 		if (grow(t))
 			return NULL;
-		at = slot(t, t->hash, 2 * t->room, node, tid, cpu, life);
+		at = slot(t, t->hash, 2 * t->room, node, tid, cpu, generation);
 	}
 	thread = calloc(1, sizeof(*thread));
 	if (!thread)
@@ -80,7 +80,7 @@ struct tsct_thread *tsct_threads_get_life(struct tsct_threads *t, __u32 node,
 	thread->node = node;
 	thread->tid = tid;
 	thread->cpu = cpu;
-	thread->life = life;
+	thread->generation = generation;
 	thread->index = t->nr;
 	t->all[t->nr++] = thread;
 	*at = t->nr;

@@ -14,8 +14,10 @@
 
 struct tsct_thread {
 	__u32 node, tid, cpu; /* cpu is 0 unless the thread is an idle thread (tid 0) */
-	__u32 life;	/* number of threads that had this tid before */
+	/* number of threads that have had this tid by then, with this one; 0: unknown */
+	__u32 generation;
 	__u32 tgid;			/* process of the thread; 0: unknown */
+	struct tsct_thread *process;	/* that of tsct_export_process() */
 	__u32 index;			/* order of appearance of the thread, from 0 */
 	char name[TSCT_THREAD_NAME_MAX];	/* name of the thread; "": unknown */
 	bool renamed;	/* true: the name is new; set by tsct_thread_rename(), cleared
@@ -36,17 +38,17 @@ struct tsct_threads {
 
 /*
  * tsct_threads_get - find a thread, or add it
- * tsct_threads_get_life - the same where several threads may have had the same tid
+ * tsct_threads_get_generation - the same where several threads may have had the same tid
  *
  * Return NULL if out of memory, or with more threads than Linux can have.
  */
-struct tsct_thread *tsct_threads_get_life(struct tsct_threads *threads, __u32 node,
-					  __u32 tid, __u32 cpu, __u32 life);
+struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *threads, __u32 node,
+						__u32 tid, __u32 cpu, __u32 generation);
 
 static inline struct tsct_thread *tsct_threads_get(struct tsct_threads *threads, __u32 node,
 						   __u32 tid, __u32 cpu)
 {
-	return tsct_threads_get_life(threads, node, tid, cpu, 0);
+	return tsct_threads_get_generation(threads, node, tid, cpu, 0);
 }
 
 void tsct_threads_free(struct tsct_threads *threads);

@@ -7,6 +7,9 @@
 
 /* Start times differ by less than this if they are of one thread: /proc rounds them. */
 #define SAME_START_NS	10000000ULL
+/* Bound of the error of a tick that is calculated from a time of CLOCK_BOOTTIME, ns: that
+ * clock's rate changes by up to 500 ppm within a second between two events last_pid. */
+#define TICK_ERROR_NS	1000000ULL
 
 /* Makes room for one more element behind @nr. Returns 0 or -ENOMEM. */
 static int grow(void *array, size_t nr, size_t size)
@@ -60,6 +63,19 @@ static int add_cgroup(struct tsct_identity *identity, const struct tsct_trace_ev
 	return c->path ? 0 : -ENOMEM;
 }
 
+static int add_last_pid(struct tsct_identity *identity, const struct tsct_trace_event *e)
+{
+	if (grow(&identity->last_pids, identity->nr_last_pids, sizeof(*identity->last_pids)))
+		return -ENOMEM;
+	identity->last_pids[identity->nr_last_pids++] = (struct tsct_identity_last_pid) {
+		.node = e->node, .tick = e->tick,
+		.boottime_ns = tsct_statedump_integer(e, "boottime_ns"),
+		/* the number, until all are sorted */
+		.position = tsct_statedump_integer(e, "tid"),
+	};
+	return 0;
+}
+
 static int by_thread(const void *a, const void *b)
 {
 	const struct tsct_identity_thread *x = a, *y = b;
@@ -71,27 +87,139 @@ static int by_thread(const void *a, const void *b)
 	return (x->tick > y->tick) - (x->tick < y->tick);
 }
 
-/* Distinguishes threads that had the same tid one after the other. */
-static void number_lives(struct tsct_identity *identity)
+static int by_node(const void *a, const void *b)
 {
-	struct tsct_identity_thread *t = identity->threads;
-	__u64 later, earlier;
+	const struct tsct_identity_last_pid *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return (x->tick > y->tick) - (x->tick < y->tick);
+}
+
+/* The events last_pid of a node */
+struct last_pids {
+	const struct tsct_identity_last_pid *at;
+	size_t nr;
+};
+
+/* Returns the number of elements that are at most @limit in a member of 64 bits, which rises
+ * from element to element. @member: of the first element */
+static size_t count_up_to(const struct last_pids *all, const __u64 *member, __u64 limit)
+{
+	size_t from = 0, to = all->nr, middle;
+
+	while (from < to) {
+		middle = from + (to - from) / 2;
+		if (*(const __u64 *)((const char *)member + middle * sizeof(*all->at)) <=
+		    limit)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/* Returns the tick at a time of CLOCK_BOOTTIME, or an earlier one, within TICK_ERROR_NS;
+ * 0: before the first event last_pid. */
+static __u64 tick_at(const struct last_pids *all, __u64 boottime_ns)
+{
+	const __u64 ns = boottime_ns > TICK_ERROR_NS ? boottime_ns - TICK_ERROR_NS : 0;
+	const size_t nr = count_up_to(all, &all->at->boottime_ns, ns);
+	const struct tsct_identity_last_pid *a, *b;
+
+	if (!nr)
+		return 0;
+	a = &all->at[nr - 1];
+	b = a + 1;
+	if (nr == all->nr)
+		return a->tick;
+	return a->tick + (__u64)((double)(b->tick - a->tick) *
+				 (double)(ns - a->boottime_ns) /
+				 (double)(b->boottime_ns - a->boottime_ns));
+}
+
+/* Returns the tick until which no other thread can have had the number of a thread that had
+ * it at t->tick. */
+static __u64 find_until(const struct last_pids *all, const struct tsct_identity_thread *t)
+{
+	const size_t started = count_up_to(all, &all->at->boottime_ns, t->state.start_ns);
+	const size_t seen = count_up_to(all, &all->at->tick, t->tick);
+	__u64 position = seen ? all->at[seen - 1].position : 0, own;
+	size_t nr;
+
+	/* The kernel passed the number when it gave it to this thread, maybe after the last
+	 * event before t->tick. */
+	own = started ? tsct_pid_next(all->at[started - 1].position, t->state.tid) : 0;
+	position = tsct_pid_next(position > own ? position : own, t->state.tid);
+	nr = count_up_to(all, &all->at->position, position - 1);
+	return nr == all->nr ? UINT64_MAX : nr ? all->at[nr - 1].tick : 0;
+}
+
+/* Finds out which thread a state is of, and when that had its number. @before: the state
+ * before, of the same number, or NULL; @all: events of the node */
+static void find_lifetime(struct tsct_identity_thread *t,
+			  const struct tsct_identity_thread *before,
+			  const struct last_pids *all)
+{
+	const __u64 start = t->state.start_ns, other = before ? before->state.start_ns : 0;
+	const __u64 apart = start > other ? start - other : other - start;
+
+	t->until = all->nr ? find_until(all, t) : UINT64_MAX;
+	t->generation = before ? before->generation + (apart > SAME_START_NS) : 1;
+	if (before && t->generation == before->generation)
+		t->from = before->from;
+	else
+		t->from = all->nr ? tick_at(all, start) : before ? t->tick : 0;
+}
+
+/* Makes positions of the numbers in the events last_pid. A changed file may have any times. */
+static void find_positions(struct tsct_identity_last_pid *p, size_t nr)
+{
 	size_t i;
 
-	for (i = 1; i < identity->nr_threads; i++) {
-		if (t[i].node != t[i - 1].node || t[i].state.tid != t[i - 1].state.tid)
-			continue;
-		later = t[i].state.start_ns;
-		earlier = t[i - 1].state.start_ns;
-		t[i].life = t[i - 1].life + ((later > earlier ? later - earlier :
-					      earlier - later) > SAME_START_NS);
+	for (i = 0; i < nr; i++) {
+		const bool first = !i || p[i].node != p[i - 1].node;
+
+		p[i].position = tsct_pid_position(first ? 0 : p[i - 1].position,
+						  (__u32)p[i].position);
+		if (!first && p[i].boottime_ns < p[i - 1].boottime_ns)
+			p[i].boottime_ns = p[i - 1].boottime_ns;
+	}
+}
+
+static bool is_of_same_tid(const struct tsct_identity_thread *a,
+			   const struct tsct_identity_thread *b)
+{
+	return a->node == b->node && a->state.tid == b->state.tid;
+}
+
+static void find_lifetimes(struct tsct_identity *identity)
+{
+	const struct tsct_identity_last_pid *p = identity->last_pids;
+	const struct tsct_identity_last_pid *end = p + identity->nr_last_pids;
+	struct tsct_identity_thread *t = identity->threads;
+	struct last_pids all = { .nr = 0 };
+	size_t i;
+
+	find_positions(identity->last_pids, identity->nr_last_pids);
+	for (i = 0; i < identity->nr_threads; i++) {
+		if (!i || t[i].node != t[i - 1].node) {
+			for (; p < end && p->node < t[i].node; p++)
+				;
+			all = (struct last_pids) { .at = p };
+			for (; p < end && p->node == t[i].node; p++)
+				all.nr++;
+		}
+		find_lifetime(&t[i], i && is_of_same_tid(&t[i], &t[i - 1]) ? &t[i - 1] : NULL,
+			      &all);
 	}
 }
 
 static int take(void *identity, const struct tsct_trace_event *e)
 {
 	return !strcmp(e->def->name, "thread") ? add_thread(identity, e) :
-		!strcmp(e->def->name, "cgroup") ? add_cgroup(identity, e) : 0;
+		!strcmp(e->def->name, "cgroup") ? add_cgroup(identity, e) :
+		!strcmp(e->def->name, "last_pid") ? add_last_pid(identity, e) : 0;
 }
 
 int tsct_identity_read(const char *dir, struct tsct_identity *ret)
@@ -102,9 +230,11 @@ int tsct_identity_read(const char *dir, struct tsct_identity *ret)
 	err = tsct_statedump_read(dir, take, ret);
 	if (err)
 		tsct_identity_free(ret);
-	else if (ret->nr_threads)
+	if (ret->nr_threads)
 		qsort(ret->threads, ret->nr_threads, sizeof(*ret->threads), by_thread);
-	number_lives(ret);
+	if (ret->nr_last_pids)
+		qsort(ret->last_pids, ret->nr_last_pids, sizeof(*ret->last_pids), by_node);
+	find_lifetimes(ret);
 	return err;
 }
 
@@ -116,6 +246,7 @@ void tsct_identity_free(struct tsct_identity *identity)
 		free(identity->cgroups[i].path);
 	free(identity->cgroups);
 	free(identity->threads);
+	free(identity->last_pids);
 	memset(identity, 0, sizeof(*identity));
 }
 
@@ -125,7 +256,7 @@ tsct_identity_find(const struct tsct_identity *identity, __u32 node, __u32 tid, 
 	const struct tsct_identity_thread wanted = {
 		.node = node, .tick = tick, .state.tid = tid,
 	};
-	const struct tsct_identity_thread *all = identity->threads;
+	const struct tsct_identity_thread *all = identity->threads, *before, *next;
 	size_t from = 0, to = identity->nr_threads, middle;
 
 	/* Finds the first state that is later. */
@@ -136,12 +267,28 @@ tsct_identity_find(const struct tsct_identity *identity, __u32 node, __u32 tid, 
 		else
 			to = middle;
 	}
-	if (from && all[from - 1].node == node && all[from - 1].state.tid == tid)
-		return &all[from - 1];
-	if (from < identity->nr_threads && all[from].node == node &&
-	    all[from].state.tid == tid)
-		return &all[from];
-	return NULL;
+	next = from < identity->nr_threads && is_of_same_tid(&all[from], &wanted) ?
+		&all[from] : NULL;
+	before = from && is_of_same_tid(&all[from - 1], &wanted) ? &all[from - 1] : NULL;
+	if (next && next->from <= tick)
+		return before && before->generation == next->generation ? before : next;
+	return before && tick <= before->until ? before : NULL;
+}
+
+__u64 tsct_identity_until(const struct tsct_identity *identity,
+			  const struct tsct_identity_thread *found, __u64 tick)
+{
+	const struct tsct_identity_thread *next = found + 1;
+
+	if (!found)
+		return identity->nr_threads ? tick : UINT64_MAX;
+	if (tick < found->tick)	/* the thread was seen later */
+		return found->tick;
+	if (next == identity->threads + identity->nr_threads || !is_of_same_tid(found, next))
+		return found->until;
+	if (next->generation == found->generation)
+		return next->tick;
+	return next->from - 1 < found->until ? next->from - 1 : found->until;
 }
 
 const char *tsct_identity_cgroup(const struct tsct_identity *identity, __u32 node, __u64 id)

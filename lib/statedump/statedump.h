@@ -17,12 +17,13 @@ enum tsct_statedump_id {
 	TSCT_STATEDUMP_CGROUP,
 	TSCT_STATEDUMP_FRAME,
 	TSCT_STATEDUMP_STACK,
+	TSCT_STATEDUMP_LAST_PID,
 };
 
 /*
  * State of a thread, from the time of the event on: when the recording begins, after a fork
  * or clone, an exec, and a change of its name. 0: unknown. tid and tgid are those of the
- * events of the recording: of the initial pid namespace, if the recorder can know them.
+ * events of the recording: of the initial pid namespace, if the recorder can find them out.
  */
 #define TSCT_STATEDUMP_THREAD_FIELDS \
 	"tid:u32,tgid:u32,start_ns:u64,ns_tid:u32,ns_tgid:u32,pid_ns:u32," \
@@ -56,6 +57,44 @@ _Static_assert(sizeof(struct tsct_statedump_thread) == 52, "thread");
 /* Stack, by the number that events have: numbers of its frames, innermost first, in
  * decimal with blanks between them. The first `kernel` frames are of the kernel. */
 #define TSCT_STATEDUMP_STACK_FIELDS	"stack:u64/x,kernel:u8,frames:string"
+
+/*
+ * The number that the kernel last gave to a thread, and the time of the event by
+ * CLOCK_BOOTTIME. The kernel gives rising numbers, and begins again at the lowest: until it
+ * has passed a number, no other thread has had that number. There is an event at the begin,
+ * then before the recorder reads about threads, ten times a second where the number changes,
+ * and once a second where it does not. tid 0: unknown
+ */
+#define TSCT_STATEDUMP_LAST_PID_FIELDS	"tid:u32,boottime_ns:u64"
+
+struct tsct_statedump_last_pid {
+	__u32 tid;
+	__u64 boottime_ns;
+} __attribute__((packed));
+
+/*
+ * Positions in the order in which the kernel gives numbers to threads: the number, and above
+ * it how many times the kernel began again at the lowest.
+ *
+ * tsct_pid_position - the position at which the last number is @tid
+ * @position: an earlier one, at most a round before; 0 at first
+ *
+ * tsct_pid_next - the next position after @position at which a thread may get @tid
+ */
+#define TSCT_PID_ROUND	(1ULL << 22)	/* larger than any number that Linux gives */
+
+static inline __u64 tsct_pid_next(__u64 position, __u32 tid)
+{
+	const __u64 at = (position & ~(TSCT_PID_ROUND - 1)) + tid % TSCT_PID_ROUND;
+
+	return at > position ? at : at + TSCT_PID_ROUND;
+}
+
+static inline __u64 tsct_pid_position(__u64 position, __u32 tid)
+{
+	return !tid || (position & (TSCT_PID_ROUND - 1)) == tid ? position :
+		tsct_pid_next(position, tid);
+}
 
 /* Largest payload of an event of the statedump, bytes */
 #define TSCT_STATEDUMP_BYTES_MAX	8192

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """forkcheck.py FILE [names]: compares lines of `trace-ctl dump --json` on standard input
-with what forks.c read in /proc: tid, and, with `names`, process and name of each event"""
+with what forks.c read in /proc: tid, and, with `names`, process and name of each event.
+Without `names`, they may be unknown, but not wrong."""
 import json
+import os
 import sys
 
 wanted = {}
@@ -10,6 +12,10 @@ for line in open(sys.argv[1]):
     number, tid, tgid, name = line.rstrip("\n").split(" ", 3)
     wanted[int(number)] = (int(tid), int(tgid), name)
 names = len(sys.argv) > 2
+threads = len({tid for tid, _, _ in wanted.values()})
+print(f"{len(wanted)} threads had {threads} numbers")
+if threads == len(wanted) and os.access("/proc/sys/kernel/ns_last_pid", os.W_OK):
+    sys.exit("no number was used again")
 seen = wrong = unnamed = 0
 for line in sys.stdin:
     e = json.loads(line)

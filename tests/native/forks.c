@@ -5,7 +5,8 @@
  * random, and emits an event with a number of its own. Meanwhile this process, in the
  * outermost namespace, reads in /proc which process it is, and writes to FILE, for each
  * event: number, tid, tgid, name. PID_MAX: limit of process IDs in the inner namespaces,
- * so that they are used again, where the kernel has a limit for each namespace.
+ * so that they are used again, where the kernel has a limit for each namespace. In the
+ * outermost one, the IDs begin again after each ROUND children, where that is permitted.
  */
 #include <dirent.h>
 #include <err.h>
@@ -26,6 +27,7 @@
 #include <tsctrace/tsctrace.h>
 
 #define LEVELS	4
+#define ROUND	500
 
 /* A child's message to this process, after its event */
 struct hello {
@@ -170,6 +172,17 @@ static void answer(int listener, FILE *to)
 	close(fd);
 }
 
+/* Makes the kernel give the IDs after @last again. */
+static void set_last_pid(pid_t last)
+{
+	FILE *to = fopen("/proc/sys/kernel/ns_last_pid", "w");
+
+	if (!to)
+		return;
+	fprintf(to, "%d", last);
+	fclose(to);
+}
+
 int main(int argc, char **argv)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_WRITE };
@@ -196,6 +209,8 @@ int main(int argc, char **argv)
 	/* Numbers are multiples of 2: a child's thread has the one behind. */
 	for (number = 0; number < 2 * count; number += 2) {
 		level = (int)(random() % LEVELS);
+		if (number % (2 * ROUND) == 0)
+			set_last_pid(first);
 		if (write(commands[level][1], &number, sizeof(number)) < 0)
 			err(1, "write");
 		answer(listener, to);

@@ -36,11 +36,13 @@ ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
 	-I"$top/lib/include" -o "$emit" "$top/tests/native/emit.c" \
 	"$build/lib/libtsctrace.a" -lm
 
-# Runs trace-ctl; stores the standard output in $work/out, the error in $work/err.
+# Runs trace-ctl, for $run_seconds at most; stores the standard output in $work/out, the
+# error in $work/err.
+run_seconds=120
 run() {	# WANTED-STATUS ARGUMENT...
 	local want=$1 got=0
 	shift
-	timeout 120 "$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
+	timeout "$run_seconds" "$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
 	[ "$got" = "$want" ] || fail "trace-ctl $*: exit status $got, not $want"
 }
 
@@ -123,7 +125,7 @@ start_daemon() {
 
 # Prints the first number with the key NAME in a JSON file.
 number() {	# NAME FILE
-	grep -o "\"$1\": *-\{0,1\}[0-9.]*" "$2" | head -n 1 | sed 's/.*: *//'
+	grep -o "\"$1\": *-\{0,1\}[0-9.]*" "$2" | sed -n '1s/.*: *//p'
 }
 
 # Skips the test where kernel events are not permitted: they need the rights of root, and a

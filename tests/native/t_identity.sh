@@ -1,12 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Threads that are who they are: children of three nested pid namespaces, and their threads,
-# have the numbers, processes and names that /proc of the outermost namespace says. Inside a
-# pid namespace, kernel events are those of the command. FORKS: number of children (2000).
+# have the numbers, processes and names that /proc of the outermost namespace says, also where
+# numbers are used again. Inside a pid namespace, kernel events are those of the command.
+# FORKS: number of children (2000).
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
 cd "$work"
+: "${FORKS:=2000}"
+run_seconds=$((120 + FORKS / 50))
 if ! unshare -p --fork --mount-proc true 2>/dev/null; then
 	echo "pid namespaces: not permitted"
 	exit 77
@@ -27,17 +30,17 @@ check() {	# DIR FILE [names]
 }
 
 # The inner namespaces have room for 700 numbers, so that numbers are used again.
-run 0 record -o embedded -- ./forks "${FORKS:-2000}" embedded.txt 1000
+run 0 record -o embedded -- ./forks "$FORKS" embedded.txt 1000
 check embedded embedded.txt
 if $bpf; then
-	run 0 record -e sched_switch -o events -- ./forks "${FORKS:-2000}" events.txt 1000
+	run 0 record -e sched_switch -o events -- ./forks "$FORKS" events.txt 1000
 	check events events.txt names
 fi
 start_daemon
-run 0 record -o daemon -- ./forks "${FORKS:-2000}" daemon.txt 1000
+run 0 record -o daemon -- ./forks "$FORKS" daemon.txt 1000
 check daemon daemon.txt
 if $bpf; then
-	run 0 record -e sched_switch -o both -- ./forks "${FORKS:-2000}" both.txt 1000
+	run 0 record -e sched_switch -o both -- ./forks "$FORKS" both.txt 1000
 	check both both.txt names
 fi
 
@@ -59,6 +62,46 @@ for e in json.load(open(sys.argv[1]))["traceEvents"]:
         assert e["pid"] == tgid, e
         known += 1
 assert known
+END
+
+# stat and report have the process of each thread, as has OTF2, whose location groups are
+# processes.
+"$ctl" stat --json embedded >stat.json 2>err || fail "stat"
+"$ctl" report -q -o report.html embedded 2>err || fail "report"
+groups=()
+if command -v otf2-print >/dev/null; then
+	"$ctl" export -q -f otf2 -o out.otf2 embedded 2>err || fail "export to OTF2"
+	otf2-print -G out.otf2/traces.otf2 >groups
+	groups=(groups)
+fi
+python3 - embedded.txt stat.json report.html "${groups[@]}" <<'END' || fail "processes of threads"
+import json, re, sys
+wanted = {}
+for line in open(sys.argv[1]):
+    number, tid, tgid, name = line.rstrip("\n").split(" ", 3)
+    wanted[f"{name} ({tid})"] = int(tgid)
+known = 0
+for t in json.load(open(sys.argv[2]))["threads"]:
+    if re.match(r"(child|thread)-\d", t["name"]):
+        assert wanted[f"{t['name']} ({t['tid']})"] == t["pid"] and t["events"] == 1, t
+        known += 1
+assert known
+known = 0
+for name, tid, process in re.findall(
+        r"<tr><th[^>]*>([^<]*)</th><td>(\d+)</td><td class=.left.>([^<]*)</td>",
+        open(sys.argv[3]).read()):
+    if f"{name} ({tid})" in wanted:
+        assert process, (name, tid)
+        known += 1
+assert known
+for path in sys.argv[4:]:
+    known = 0
+    for line in open(path):
+        found = re.match(r'LOCATION  .*Name: "(.* \(\d+\))".*Group: ".* \((\d+)\)"', line)
+        if found:
+            assert wanted[found[1]] == int(found[2]), line
+            known += 1
+    assert known
 END
 $bpf || exit 0
 

@@ -12,6 +12,7 @@
 
 #include <tsctrace/event.h>
 
+#include "lib/client/emit_private.h"
 #include "one_ring.h"
 #include "seed.h"
 
@@ -543,6 +544,7 @@ static struct {
 	struct tsct_write write;
 	unsigned char payload[BLOCK];
 	int calls, result;
+	int thread_calls, thread_result;
 } kernel;
 
 /* Replaces the ioctl of the module: records the write that the module would receive, and
@@ -552,7 +554,8 @@ static int fake_ctl(struct tsct_channel *unused, unsigned int cmd, void *arg)
 	(void)unused;
 	if (cmd == TSCT_IOC_THREAD) {
 		((struct tsct_thread_info *)arg)->tid = gettid();
-		return 0;
+		kernel.thread_calls++;
+		return kernel.thread_result;
 	}
 	ck_assert_uint_eq(cmd, TSCT_IOC_WRITE);
 	kernel.write = *(const struct tsct_write *)arg;
@@ -571,6 +574,45 @@ static void expect_written(const unsigned char *sent, unsigned int len)
 	ck_assert_uint_eq(kernel.write.flags, 0);
 	ck_assert_mem_eq(kernel.payload, sent, len);
 }
+
+/* An id that the provider failed to report is requested again, after a second. */
+static void *emit_from_new_thread(void *unused)
+{
+	struct timespec second = { .tv_sec = 1 };
+
+	kernel.thread_calls = 0;
+	kernel.thread_result = -EIO;
+	ck_assert_uint_eq(tsct_thread_id_slow(t), gettid());
+	ck_assert_uint_eq(tsct_thread_id_slow(t), gettid());
+	ck_assert_uint_eq(tsct_thread_id, 0);
+	ck_assert_int_eq(kernel.thread_calls, 1);
+	kernel.thread_result = 0;
+	nanosleep(&second, NULL);
+	ck_assert_uint_eq(tsct_thread_id_slow(t), gettid());
+	ck_assert_uint_eq(tsct_thread_id, gettid());
+	ck_assert_int_eq(kernel.thread_calls, 2);
+	/* A provider that has no number for the thread will have none later. */
+	kernel.thread_result = -ESRCH;
+	tsct_thread_id = 0;
+	ck_assert_uint_eq(tsct_thread_id_slow(t), gettid());
+	ck_assert_uint_eq(tsct_thread_id, gettid());
+	return unused;
+}
+
+START_TEST(test_thread_id_failure)
+{
+	const struct tsct_provider_ops *ops = t->ops;
+	const enum tsct_provider provider = t->provider;
+	pthread_t thread;
+
+	t->ops = &fake_ops;
+	t->provider = TSCT_PROVIDER_MODULE;
+	ck_assert_int_eq(pthread_create(&thread, NULL, emit_from_new_thread, NULL), 0);
+	pthread_join(thread, NULL);
+	t->ops = ops;
+	t->provider = provider;
+}
+END_TEST
 
 /* Without rseq, the module writes the event. Its payload is passed in one buffer, or
  * joined from several buffers. */
@@ -687,6 +729,7 @@ static void add_discard(TCase *tcase)
 			    sizeof(wrong) / sizeof(wrong[0]));
 	tcase_add_test(tcase, test_unknown_cpu);
 	tcase_add_test(tcase, test_absent_cpu);
+	tcase_add_test(tcase, test_thread_id_failure);
 	tcase_add_test(tcase, test_written_by_module);
 	tcase_add_test(tcase, test_rseq_off);
 	tcase_add_test(tcase, test_tsc_forbidden);

@@ -38,7 +38,7 @@ static void put_thread(__u64 after, __u32 tid, __u32 tgid, __u64 start_ns, const
 
 static void end(struct tsct_identity *ret)
 {
-	rec.end = rec.begin + 1000000;
+	rec.end = rec.begin + 1000000000;
 	ck_assert_int_eq(tsct_recording_writer_finish(writer), 0);
 	tsct_recording_writer_close(writer);
 	ck_assert_int_eq(tsct_identity_read(dir_name, ret), 0);
@@ -74,14 +74,124 @@ START_TEST(test_threads)
 	ck_assert_str_eq(find(&identity, 300, 1999)->name, "a name of 16 byt");
 	ck_assert_str_eq(find(&identity, 300, 2000)->name, "second");
 	ck_assert_uint_eq(find(&identity, 300, 3500)->state.tgid, 200);
-	ck_assert_uint_eq(find(&identity, 300, 3500)->life, 0);
-	ck_assert_uint_eq(find(&identity, 300, 900000)->life, 1);
+	ck_assert_uint_eq(find(&identity, 300, 3500)->generation, 1);
+	ck_assert_uint_eq(find(&identity, 300, 900000)->generation, 2);
 	ck_assert_uint_eq(find(&identity, 300, 900000)->state.tgid, 300);
 	ck_assert_str_eq(find(&identity, 200, 900000)->name, "first");
 	ck_assert_ptr_null(find(&identity, 100, 900000));
 	ck_assert_ptr_null(find(&identity, 201, 900000));
 	ck_assert_ptr_null(find(&identity, 400, 900000));
 	ck_assert_ptr_null(tsct_identity_find(&identity, 1, 300, rec.begin));
+	drop(&identity);
+}
+END_TEST
+
+#define BOOT_NS	1000000000000ULL	/* CLOCK_BOOTTIME when the recording begins */
+
+/* A tick is a nanosecond here. */
+static void put_last_pid(__u64 after, __u32 tid)
+{
+	const struct tsct_statedump_last_pid last = {
+		.tid = tid, .boottime_ns = BOOT_NS + after,
+	};
+
+	put(TSCT_STATEDUMP_LAST_PID, after, &last, sizeof(last));
+}
+
+static const char *name_at(const struct tsct_identity *identity, __u32 tid, __u64 after)
+{
+	const struct tsct_identity_thread *t = find(identity, tid, after);
+
+	return t ? t->name : "unknown";
+}
+
+#define MS	1000000ULL
+
+static __u32 generation_at(const struct tsct_identity *identity, __u32 tid, __u64 after)
+{
+	const struct tsct_identity_thread *t = find(identity, tid, after);
+
+	return t ? t->generation : 0;
+}
+
+/* Until the tick of tsct_identity_until(), a number is of one thread. */
+static void expect_until(const struct tsct_identity *identity, __u32 tid)
+{
+	__u64 after, until, step;
+
+	for (after = 0; after < 900 * MS; after += MS) {
+		until = tsct_identity_until(identity, find(identity, tid, after),
+					    rec.begin + after) - rec.begin;
+		ck_assert_uint_ge(until, after);
+		for (step = after; step <= until && step < 900 * MS; step += MS)
+			ck_assert_uint_eq(generation_at(identity, tid, step),
+					  generation_at(identity, tid, after));
+	}
+}
+
+/* A number that was used again: the thread's start decides, and whether the kernel can have
+ * given the number to a thread that was not seen. */
+START_TEST(test_used_again)
+{
+	struct tsct_identity identity;
+
+	begin();
+	put_last_pid(0, 250);
+	put_thread(10 * MS, 300, 300, 1000, "old");
+	put_thread(10 * MS, 280, 280, 1000, "long");
+	put_last_pid(100 * MS, 270);
+	put_last_pid(200 * MS, 310);	/* 280 and 300 were passed: both may be others */
+	put_thread(210 * MS, 280, 280, 1000, "long");
+	put_last_pid(300 * MS, 400);
+	put_thread(400 * MS, 300, 300, BOOT_NS + 150 * MS, "new");
+	/* Its own number is passed after the event before it is seen. */
+	put_thread(410 * MS, 450, 450, BOOT_NS + 405 * MS, "fresh");
+	put_last_pid(500 * MS, 460);
+	put_last_pid(600 * MS, 200);	/* the numbers began again */
+	put_last_pid(700 * MS, 440);
+	put_last_pid(800 * MS, 455);
+	end(&identity);
+	ck_assert_str_eq(name_at(&identity, 300, 1), "old");
+	ck_assert_str_eq(name_at(&identity, 300, 100 * MS), "old");
+	ck_assert_str_eq(name_at(&identity, 300, 140 * MS), "unknown");
+	ck_assert_str_eq(name_at(&identity, 300, 151 * MS), "new");
+	ck_assert_str_eq(name_at(&identity, 300, 600 * MS), "new");
+	ck_assert_str_eq(name_at(&identity, 300, 700 * MS), "unknown");
+	ck_assert_str_eq(name_at(&identity, 280, 150 * MS), "long");
+	ck_assert_str_eq(name_at(&identity, 280, 599 * MS), "long");
+	ck_assert_str_eq(name_at(&identity, 450, 403 * MS), "unknown");
+	ck_assert_str_eq(name_at(&identity, 450, 405 * MS), "fresh");
+	ck_assert_str_eq(name_at(&identity, 450, 700 * MS), "fresh");
+	ck_assert_str_eq(name_at(&identity, 450, 701 * MS), "unknown");
+	ck_assert_uint_eq(find(&identity, 300, 600 * MS)->generation, 2);
+	expect_until(&identity, 280);
+	expect_until(&identity, 300);
+	expect_until(&identity, 450);
+	expect_until(&identity, 451);
+	ck_assert_uint_eq(find(&identity, 280, 599 * MS)->generation, 1);
+	drop(&identity);
+}
+END_TEST
+
+/* Events of the last number, as a changed file may have them */
+START_TEST(test_changed_last_pids)
+{
+	struct tsct_identity identity;
+	__u32 i;
+
+	begin();
+	put_thread(1, 300, 300, ~0ULL, "thread");
+	for (i = 2; i < 200; i++) {
+		const struct tsct_statedump_last_pid last = {
+			.tid = i * 2654435761U, .boottime_ns = i * 0x9e3779b97f4a7c15ULL,
+		};
+
+		put(TSCT_STATEDUMP_LAST_PID, i / 3, &last, sizeof(last));
+	}
+	put_thread(100, 300, 300, 0, "thread");
+	end(&identity);
+	for (i = 0; i < 200; i++)
+		name_at(&identity, 300, i);
 	drop(&identity);
 }
 END_TEST
@@ -179,6 +289,8 @@ int main(void)
 
 	print_seed();
 	tcase_add_test(tc, test_threads);
+	tcase_add_test(tc, test_used_again);
+	tcase_add_test(tc, test_changed_last_pids);
 	tcase_add_test(tc, test_cgroups);
 	tcase_add_test(tc, test_long_text);
 	tcase_add_test(tc, test_not_events);

@@ -2,6 +2,8 @@
 /* The provider server, with hostile clients */
 #include <errno.h>
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -246,7 +248,8 @@ START_TEST(test_client_that_never_reads)
 }
 END_TEST
 
-static void send_fds(int s)
+/* Sends eight copies of a descriptor with a request. */
+static void send_fds(int s, int sent)
 {
 	union {
 		struct cmsghdr header;
@@ -255,7 +258,7 @@ static void send_fds(int s)
 		.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
 		.cmsg_len = CMSG_LEN(8 * sizeof(int)),
 	} };
-	int fds[8] = { 0 };
+	int fds[8] = { sent, sent, sent, sent, sent, sent, sent, sent };
 	struct tsct_request request = { TSCT_IOC_INFO, 0 };
 	struct iovec iov = { &request, sizeof(request) };
 	struct msghdr msg = {
@@ -269,23 +272,31 @@ static void send_fds(int s)
 
 START_TEST(test_client_that_sends_descriptors)
 {
+	const int fds[] = { eventfd(0, EFD_CLOEXEC), memfd_create("memory", MFD_CLOEXEC) };
+	const int before = open_fds();
 	struct tsct_reply reply;
-	int before, i, s;
+	int i, s;
 
 	serve_start();
 	s = connect_client();
-	send_fds(s);
-	ck_assert_int_eq(recv(s, &reply, sizeof(reply), 0), sizeof(reply));
-	ck_assert_int_eq(reply.result, -EINVAL);
-	before = open_fds();
 	for (i = 0; i < 100; i++) {
-		send_fds(s);
-		ck_assert_int_eq(recv(s, &reply, sizeof(reply), 0),
-				 sizeof(reply));
+		send_fds(s, fds[i % 2]);
+		ck_assert_int_eq(recv(s, &reply, sizeof(reply), 0), sizeof(reply));
+		ck_assert_int_eq(reply.result, -EINVAL);
 	}
-	ck_assert_int_eq(open_fds(), before);
 	close(s);
+	/* One of another kind, whose close() might block, ends the connection. */
+	s = connect_client();
+	send_fds(s, 0);
+	ck_assert_int_eq(recv(s, &reply, sizeof(reply), 0), 0);
+	close(s);
+	expect_service();
 	serve_stop();
+	for (i = 0; i < 1000 && open_fds() != before; i++)
+		usleep(10000);
+	ck_assert_int_eq(open_fds(), before);
+	close(fds[0]);
+	close(fds[1]);
 }
 END_TEST
 

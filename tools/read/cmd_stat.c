@@ -98,7 +98,8 @@ static int count_init(struct stat_figures *s)
 			return -ENOMEM;
 	if (stat_errors_init(&s->errors))
 		return -ENOMEM;
-	return threads_init(&s->threads, s->rec->nr_locations);
+	tsct_identity_read(s->dir, &s->identity);
+	return threads_init(&s->threads, &s->identity, s->rec->nr_locations);
 }
 
 static int count(struct stat_figures *s)
@@ -140,8 +141,7 @@ static int count(struct stat_figures *s)
 		s->lost_by_node[node] = tsct_add_saturating(s->lost_by_node[node],
 							    stat_lost_on(s, i));
 	}
-	tsct_identity_read(s->dir, &s->identity);
-	threads_finish(&s->threads, &s->identity);
+	threads_finish(&s->threads);
 	return ret;
 }
 

@@ -35,6 +35,8 @@ void tally_add(struct tally *sum, const struct tally *t);
 
 struct thread {
 	__u32 node, tid;
+	const struct tsct_identity_thread *who;	/* last known state; NULL: unknown */
+	__u64 until;		/* last tick at which the tid is certainly this thread's */
 	bool in_call;		/* the thread is in a system call */
 	__s64 call;		/* number of the system call that the thread is in */
 	__u64 since;		/* tick at which the system call began */
@@ -56,6 +58,7 @@ struct call {
 };
 
 struct threads {
+	const struct tsct_identity *identity;
 	struct tsct_threads ids;
 	/* threads; at the same index as in `ids`, until threads_finish() sorts them */
 	struct thread *table;
@@ -72,7 +75,9 @@ struct threads {
 
 #define THREADS_CALLS	1024	/* limit of system call numbers */
 
-int threads_init(struct threads *all, __u32 nr_locations);
+/* Begins the counting. The caller keeps @identity until threads_free(). */
+int threads_init(struct threads *all, const struct tsct_identity *identity,
+		 __u32 nr_locations);
 void threads_free(struct threads *all);
 
 /*
@@ -89,7 +94,7 @@ void threads_note(struct threads *all, const struct tsct_trace_event *event,
  * Ends the counting. Sorts system calls by total time and threads by number of events,
  * largest first. System calls that did not occur are at the end.
  */
-void threads_finish(struct threads *all, const struct tsct_identity *identity);
+void threads_finish(struct threads *all);
 
 /* ---- stat_errors.c: the error bounds of all events ---------------------------- */
 

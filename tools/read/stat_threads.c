@@ -22,9 +22,11 @@ void tally_add(struct tally *sum, const struct tally *t)
 	sum->bytes += t->bytes;
 }
 
-int threads_init(struct threads *all, __u32 nr_locations)
+int threads_init(struct threads *all, const struct tsct_identity *identity,
+		 __u32 nr_locations)
 {
 	memset(all, 0, sizeof(*all));
+	all->identity = identity;
 	all->room = ROOM_FIRST;
 	all->table = calloc(all->room, sizeof(*all->table));
 	all->calls = calloc(THREADS_CALLS, sizeof(*all->calls));
@@ -40,10 +42,11 @@ void threads_free(struct threads *all)
 	free(all->recent);
 }
 
-/* Returns a thread's index; all->nr: out of memory. A node has one idle thread. */
-static __u32 find(struct threads *all, __u32 node, __u32 tid)
+/* Returns a thread's index; all->nr: out of memory. */
+static __u32 find_or_add(struct threads *all, __u32 node, __u32 tid, __u32 generation)
 {
-	const struct tsct_thread *id = tsct_threads_get(&all->ids, node, tid, 0);
+	const struct tsct_thread *id = tsct_threads_get_generation(&all->ids, node, tid, 0,
+								   generation);
 	struct thread *table;
 
 	if (!id || id->index < all->nr)
@@ -57,6 +60,21 @@ static __u32 find(struct threads *all, __u32 node, __u32 tid)
 	}
 	all->table[all->nr] = (struct thread) { .node = node, .tid = tid };
 	return all->nr++;
+}
+
+/* Finds the thread that has a number at an event. A node has one idle thread. */
+static __u32 find(struct threads *all, const struct tsct_trace_event *e, __u32 tid)
+{
+	const struct tsct_identity_thread *who = tid ?
+		tsct_identity_find(all->identity, e->node, tid, e->tick) : NULL;
+	const __u32 at = find_or_add(all, e->node, tid, who ? who->generation : 0);
+
+	if (at < all->nr) {
+		all->table[at].who = who;
+		all->table[at].until = tid ?
+			tsct_identity_until(all->identity, who, e->tick) : UINT64_MAX;
+	}
+	return at;
 }
 
 static struct thread *thread_at(struct threads *all, __u32 at)
@@ -88,7 +106,7 @@ static struct thread *named(struct threads *all, const struct tsct_trace_event *
 
 	if (!get_integer(e, tid_name, &tid) || tid <= 0 || tid > UINT32_MAX)
 		return NULL;
-	t = thread_at(all, find(all, e->node, tid));
+	t = thread_at(all, find(all, e, tid));
 	if (t == &all->rest)
 		return t;
 	if (tsct_value_find(e, comm_name, &comm) &&
@@ -135,8 +153,9 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	__s64 id;
 
 	/* Try the thread of the CPU's previous event first: usually it is the same. */
-	if (*recent >= all->nr || t->tid != e->tid || t->node != e->node) {
-		at = find(all, e->node, e->tid);
+	if (*recent >= all->nr || t->tid != e->tid || t->node != e->node ||
+	    e->tick > t->until) {
+		at = find(all, e, e->tid);
 		if (at < all->nr)
 			*recent = at;
 		t = thread_at(all, at);
@@ -186,29 +205,29 @@ static int by_events(const void *a, const void *b)
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-/* Takes from the statedump what a thread was at its last event. */
+/* Takes from the statedump the state of a thread at its last event. */
 static void identify(struct thread *t, const struct tsct_identity *identity)
 {
-	const struct tsct_identity_thread *who =
-		tsct_identity_find(identity, t->node, t->tid, t->tally.last);
+	const struct tsct_identity_thread *who = t->who;
 
-	if (!t->tid || !who)
+	if (!who)
 		return;
 	memcpy(t->comm, who->name, sizeof(t->comm));
 	t->tgid = who->state.tgid;
 	t->cgroup = tsct_identity_cgroup(identity, t->node, who->state.cgroup);
-	who = tsct_identity_find(identity, t->node, t->tgid, t->tally.last);
+	who = tsct_identity_find(identity, t->node, t->tgid,
+				 t->tally.events ? t->tally.last : who->tick);
 	if (t->tgid && who)
 		memcpy(t->process, who->name, sizeof(t->process));
 }
 
-void threads_finish(struct threads *all, const struct tsct_identity *identity)
+void threads_finish(struct threads *all)
 {
 	__u32 i;
 
 	for (i = 0; i < all->nr; i++) {
 		all->unfinished += all->table[i].in_call;
-		identify(&all->table[i], identity);
+		identify(&all->table[i], all->identity);
 	}
 	for (i = 0; i < THREADS_CALLS; i++)
 		all->calls[i].number = i;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +85,10 @@ bool proc_thread_read(__u32 tid, struct tsct_statedump_thread *ret, char *path,
 
 	*ret = (struct tsct_statedump_thread) { .tid = tid };
 	path[0] = '\0';
+	/* Opening the directory of a thread that has just ended would wait in the kernel for
+	 * the end of the thread's entries in /proc. */
+	if (kill((pid_t)tid, 0) && errno == ESRCH)
+		return false;
 	snprintf(text, sizeof(text), "/proc/%u", tid);
 	dir = open(text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what /proc says about a thread */
+/* Reads the state of a thread in /proc */
 #ifndef PROC_THREAD_H
 #define PROC_THREAD_H
 

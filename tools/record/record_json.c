@@ -108,7 +108,7 @@ int record_json_print(const struct record_session *s,
 		"most_on_tick", rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
 		json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
 	return ctl_json_print("record", json_pack(
-		"{so so sI sI sf so so so so sI sI sb sI so sI so s{sf sf sI} ss sb "
+		"{so so sI sI sf so so so so sI sI sb sI so sI sI so s{sf sf sI} ss sb "
 		"s{ss ss ss so sb} so}",
 		"directory", ctl_json_text(s->dir),
 		"command", command,
@@ -122,6 +122,7 @@ int record_json_print(const struct record_session *s,
 		"processes_untracked", (json_int_t)s->untracked,
 		"rate_limited", json_limited(s),
 		"statedump_lost", (json_int_t)s->statedump.lost,
+		"threads_unseen", (json_int_t)s->statedump.unseen,
 		"sync", record_sync_json(s),
 		"recorder", "cpu_s", usage.cpu_s, "cpu_percent", usage.percent,
 		"peak_bytes", (json_int_t)usage.peak_bytes,

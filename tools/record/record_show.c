@@ -285,6 +285,10 @@ static void print_hints(const struct record_session *s,
 		fprintf(stderr, "  %lu report%s about threads or stacks missing: names,"
 			" processes and stacks may be unknown\n", s->statedump.lost,
 			view_plural(s->statedump.lost));
+	if (s->statedump.unseen)
+		fprintf(stderr, "  %lu thread%s ended before the recorder read about them:"
+			" names and processes are unknown\n", s->statedump.unseen,
+			view_plural(s->statedump.unseen));
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
 			" the same kind was being written\n", s->missed,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,9 @@
  * more than a pass takes */
 #define READ_NS		20000000LL
 #define READ_BUSY_NS	1000000LL
+/* longest time between readings of the last thread ID, and between events of one ID, ns */
+#define LAST_PID_NS	100000000LL
+#define SAME_PID_NS	1000000000LL
 
 /* ---- events ------------------------------------------------------------------ */
 
@@ -160,12 +164,53 @@ void record_statedump_cgroups(struct record_session *s)
 	pthread_mutex_unlock(&s->statedump.lock);
 }
 
+/* ---- thread IDs that are used again ------------------------------------------- */
+
+/* Reads which thread ID the kernel gave last, and writes it in an event of a time before.
+ * @force: also if it was read just now. Called with the mutex locked. */
+static void note_last_pid(struct record_session *s, bool force)
+{
+	struct record_statedump *dump = &s->statedump;
+	struct tsct_statedump_last_pid now = { 0 };
+	const __s64 now_ns = tsct_monotonic_ns();
+	const __u64 cycles = tsct_clock_cycles(s->clock);
+	struct timespec boottime;
+	char text[128];
+	ssize_t len;
+
+	if (dump->loadavg < 0 ||
+	    (!force && now_ns - dump->last_pid_ns < LAST_PID_NS))
+		return;
+	dump->last_pid_ns = now_ns;
+	clock_gettime(CLOCK_BOOTTIME, &boottime);
+	now.boottime_ns = boottime.tv_sec * 1000000000ULL + boottime.tv_nsec;
+	len = pread(dump->loadavg, text, sizeof(text) - 1, 0);
+	text[len > 0 ? len : 0] = '\0';
+	if (strrchr(text, ' '))
+		now.tid = (__u32)strtoul(strrchr(text, ' '), NULL, 10);
+	dump->pid_position = tsct_pid_position(dump->pid_position, now.tid);
+	if (now.tid == dump->written_pid && now_ns - dump->written_pid_ns < SAME_PID_NS)
+		return;
+	dump->written_pid = now.tid;
+	dump->written_pid_ns = now_ns;
+	record_statedump_add(s, TSCT_STATEDUMP_LAST_PID, cycles, &now, sizeof(now));
+}
+
 /* ---- threads ----------------------------------------------------------------- */
 
 struct known_thread {
 	struct tsct_statedump_thread state;	/* as it was written; tid 0: free slot */
 	__s64 checked_ns;			/* CLOCK_MONOTONIC of its last reading */
+	__u64 pid_position;			/* when it was written */
 };
+
+/* Returns true if the kernel may have given a thread's number to another thread since the
+ * state of the thread was written. */
+static bool may_be_another(const struct record_statedump *dump,
+			   const struct known_thread *known)
+{
+	return tsct_pid_next(known->pid_position, known->state.tid) <= dump->pid_position;
+}
 
 static struct known_thread *slot(struct known_thread *all, __u32 room, __u32 tid)
 {
@@ -223,11 +268,27 @@ static void add_thread(struct record_session *s, __u64 cycles,
 
 	if (known) {
 		known->checked_ns = tsct_monotonic_ns();
-		if (!changed && is_same(&known->state, state))
+		if (!changed && is_same(&known->state, state) &&
+		    !may_be_another(&s->statedump, known))
 			return;
 		known->state = *state;
+		known->pid_position = s->statedump.pid_position;
 	}
 	record_statedump_add(s, TSCT_STATEDUMP_THREAD, cycles, state, sizeof(*state));
+}
+
+/* A thread ended before it could be read about. Counts it, unless its state is known. */
+static void note_ended(struct record_statedump *dump, __u32 tid)
+{
+	struct known_thread *known = find_thread(dump, tid);
+
+	if (!known || (known->state.tgid && !may_be_another(dump, known)))
+		return;
+	*known = (struct known_thread) {
+		.state.tid = tid, .checked_ns = tsct_monotonic_ns(),
+		.pid_position = dump->pid_position,
+	};
+	dump->unseen++;
 }
 
 static void read_thread(struct record_session *s, __u32 tid)
@@ -235,13 +296,15 @@ static void read_thread(struct record_session *s, __u32 tid)
 	struct tsct_statedump_thread state;
 	const __u64 cycles = tsct_clock_cycles(s->clock);
 	char path[4096];
+	const bool found = proc_thread_read(tid, &state, path, sizeof(path));
 
-	if (!proc_thread_read(tid, &state, path, sizeof(path)))
-		return;
 	pthread_mutex_lock(&s->statedump.lock);
 	if (*path)
 		add_cgroup(s, cycles, state.cgroup, path);
-	add_thread(s, cycles, &state, false);
+	if (found)
+		add_thread(s, cycles, &state, false);
+	else
+		note_ended(&s->statedump, tid);
 	pthread_mutex_unlock(&s->statedump.lock);
 }
 
@@ -253,13 +316,17 @@ void record_statedump_on_thread(void *session, __u32 tid)
 	 * The recorder itself connects before it has a clock. BPF programs report all
 	 * programs that this server serves.
 	 */
-	if (s->clock && tid != (__u32)getpid() && !s->o->nr_events)
-		read_thread(s, tid);
+	if (!s->clock || tid == (__u32)getpid() || s->o->nr_events)
+		return;
+	pthread_mutex_lock(&s->statedump.lock);
+	note_last_pid(s, true);
+	pthread_mutex_unlock(&s->statedump.lock);
+	read_thread(s, tid);
 }
 
 /* Reads about threads that have written events: for the first time, or once a second, as
  * names change, and numbers are used again. */
-static void read_noted(struct record_session *s, bool idle)
+static void read_noted(struct record_session *s, __s64 limit_ns)
 {
 	struct record_statedump *dump = &s->statedump;
 	const __s64 begin = tsct_monotonic_ns();
@@ -268,13 +335,14 @@ static void read_noted(struct record_session *s, bool idle)
 	bool wanted;
 	__u32 tid;
 
-	while (now - begin < (idle ? READ_NS : READ_BUSY_NS) && dump->notes &&
+	while (now - begin < limit_ns && dump->notes &&
 	       (tid = tsct_tid_note_take(dump->notes))) {
 		pthread_mutex_lock(&dump->lock);
 		known = dump->room_threads ?
 			slot(dump->threads, dump->room_threads, tid) : NULL;
 		wanted = !known || !known->state.tid ||
-			now - known->checked_ns >= RECHECK_NS;
+			now - known->checked_ns >= RECHECK_NS ||
+			may_be_another(dump, known);
 		if (wanted && known && known->state.tid)
 			known->checked_ns = now;
 		pthread_mutex_unlock(&dump->lock);
@@ -319,13 +387,16 @@ bool record_statedump_poll(struct record_session *s, bool idle, bool is_last)
 	const __u64 now = tsct_clock_cycles(s->clock);
 	bool more = false;
 
+	pthread_mutex_lock(&s->statedump.lock);
+	note_last_pid(s, is_last || (s->statedump.notes && s->statedump.notes->nr));
+	pthread_mutex_unlock(&s->statedump.lock);
 	if (s->source) {
 		pthread_mutex_lock(&s->statedump.lock);
 		more = kernel_source_statedump(s->source, take, s) == 1;
 		pthread_mutex_unlock(&s->statedump.lock);
 	}
 	if (!s->statedump.other_numbers)
-		read_noted(s, idle);
+		read_noted(s, is_last ? INT64_MAX : idle ? READ_NS : READ_BUSY_NS);
 	if (!s->writer)
 		return more;
 	pthread_mutex_lock(&s->statedump.lock);
@@ -339,13 +410,18 @@ bool record_statedump_poll(struct record_session *s, bool idle, bool is_last)
 
 void record_statedump_init(struct record_session *s)
 {
+	const struct record_options *o = s->o;
 	struct stat st;
 
 	pthread_mutex_init(&s->statedump.lock, NULL);
 	/* BPF programs number threads as the initial pid namespace does; /proc does not, in
 	 * another. */
-	s->statedump.other_numbers = s->o->nr_events &&
+	s->statedump.other_numbers = o->nr_events &&
 		!stat("/proc/self/ns/pid", &st) && st.st_ino != INITIAL_PID_NAMESPACE;
+	s->statedump.loadavg = -1;
+	if (!s->statedump.other_numbers &&
+	    (!o->nr_events || (!o->all && (o->command || o->select.nr_roots))))
+		s->statedump.loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 }
 
 void record_statedump_begin(struct record_session *s)
@@ -356,6 +432,8 @@ void record_statedump_begin(struct record_session *s)
 
 void record_statedump_close(struct record_session *s)
 {
+	if (s->statedump.loadavg >= 0)
+		close(s->statedump.loadavg);
 	free(s->statedump.held);
 	free(s->statedump.threads);
 	free(s->statedump.cgroups);

@@ -31,8 +31,15 @@ struct record_statedump {
 	size_t used, room;
 	struct record_stacks *stacks;	/* NULL: no stacks are recorded */
 	unsigned long lost;	/* number of events that are missing */
+	unsigned long unseen;	/* number of threads that ended before they were read about */
 	/* flag: threads of kernel events have other numbers than in this process's /proc */
 	bool other_numbers;
+	/* descriptor of /proc/loadavg, which has the thread ID that the kernel gave last;
+	 * -1: BPF programs report all threads, or have other numbers */
+	int loadavg;
+	__u64 pid_position;	/* of that ID, see tsct_pid_position() */
+	__u32 written_pid;	/* ID of the last event last_pid */
+	__s64 last_pid_ns, written_pid_ns;	/* CLOCK_MONOTONIC of reading and event */
 	/* threads whose state was written, and cgroups whose path was; hash tables with
 	 * room for a power of 2 */
 	struct known_thread *threads;

@@ -300,6 +300,9 @@ static int take(struct tsct_export *x, const struct tsct_export_event *ev)
 	    r->seen[ev->def].index < 0)
 		return tsct_export_fail(x, -EBUSY, "the recording is still being written;"
 					" wait for its end");
+	if (!ev->thread->process || ev->thread->renamed)
+		tsct_export_process(x, ev->thread);
+	ev->thread->renamed = false;
 	err = note_gap(r, ev) ?: report_flame_note(r, ev);
 	if (!err)
 		err = spans_note(r->tracker, r->threads, ev->e->location,

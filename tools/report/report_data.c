@@ -171,6 +171,18 @@ static json_t *show_defs(const struct report *r)
 	return defs;
 }
 
+/* Returns the name and number of a thread's process as JSON; "": unknown */
+static json_t *show_process(const struct tsct_thread *process)
+{
+	char title[TSCT_THREAD_TITLE_MAX], text[TSCT_THREAD_TITLE_MAX + 16] = "";
+
+	if (process) {
+		tsct_thread_title(process, title);
+		snprintf(text, sizeof(text), "%s %u", title, process->tid);
+	}
+	return ctl_json_text(text);
+}
+
 /* Returns the threads as JSON, in the order of their rows. */
 static json_t *show_threads(const struct report *r)
 {
@@ -180,20 +192,22 @@ static json_t *show_threads(const struct report *r)
 	__u32 i;
 
 	for (i = 0; i < r->nr_rows; i++)
-		json_array_append_new(rows, json_pack("[i,i,i,s,i]", 0, 1, 0, "", 0));
+		json_array_append_new(rows, json_pack("[i,i,i,s,i,s]", 0, 1, 0, "", 0,
+							""));
 	for (i = 0; i < all->nr && i < r->nr_row_of; i++) {
 		t = all->all[i];
 		if (!report_row_is_shared(r->row_of[i]))
-			json_array_set_new(rows, r->row_of[i], json_pack("[i,I,i,o,o]",
+			json_array_set_new(rows, r->row_of[i], json_pack("[i,I,i,o,o,o]",
 				(int)t->node, (json_int_t)t->tid, (int)t->cpu,
-				ctl_json_text(t->name), number(t->events)));
+				ctl_json_text(t->name), number(t->events),
+				show_process(t->process)));
 	}
 	for (i = 0; i < r->x.nr_nodes; i++)
 		if (r->other_threads[i])
-			json_array_set_new(rows, r->other_row[i], json_pack("[i,i,i,o,o]",
+			json_array_set_new(rows, r->other_row[i], json_pack("[i,i,i,o,o,s]",
 				(int)i, -1, 0, json_sprintf("%" PRIu64 " other threads",
 					(uint64_t)r->other_threads[i]),
-				number(r->other_events[i])));
+				number(r->other_events[i]), ""));
 	return rows;
 }
 

@@ -238,15 +238,14 @@ static int note_exit(struct spans *s, struct thread_state *t,
 
 /* ---- CPUs ------------------------------------------------------------------- */
 
-static struct tsct_thread *task(struct tsct_threads *threads,
+static struct tsct_thread *task(const struct spans *s, struct tsct_threads *threads,
 				const struct tsct_export_event *ev, const char *field)
 {
 	struct tsct_value tid;
 
 	if (!tsct_value_find(ev->e, field, &tid) || !tsct_value_is_integer(&tid))
 		return NULL;
-	return tsct_threads_get(threads, ev->node, tsct_value_integer(&tid),
-				ev->e->cpu);
+	return tsct_export_thread(s->x, threads, ev->e, tsct_value_integer(&tid), ev->e->cpu);
 }
 
 static int end_run(struct spans *s, __u32 cpu, __s64 ns, bool seen)
@@ -264,7 +263,7 @@ static int end_run(struct spans *s, __u32 cpu, __s64 ns, bool seen)
 static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 		       const struct tsct_export_event *ev, bool *taken)
 {
-	struct tsct_thread *next = task(threads, ev, "next_tid"), *prev;
+	struct tsct_thread *next = task(s, threads, ev, "next_tid"), *prev;
 	struct cpu_state *all = grow(s->cpus, &s->nr_cpus, cpu, sizeof(*all)), *c;
 	int err = 0;
 
@@ -275,7 +274,7 @@ static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 	if (!next)
 		return 0;
 	if (!c->known) {
-		prev = task(threads, ev, "prev_tid");
+		prev = task(s, threads, ev, "prev_tid");
 		c->known = !!prev;
 		c->thread = prev ? prev->index : 0;
 	}

@@ -376,7 +376,8 @@ static void put_threads(const struct report *r, FILE *to)
 			order[r->row_of[i]] = all->all[i];
 	fprintf(to, "<section>\n<details><summary>Table of the %u busiest threads"
 		"</summary>\n<div class=\"scroll\"><table>\n<thead><tr><th>Thread</th>"
-		"<th>Id</th><th class=\"left\">Node</th><th>Events</th></tr></thead>\n"
+		"<th>Id</th><th class=\"left\">Process</th><th class=\"left\">Node</th>"
+		"<th>Events</th></tr></thead>\n"
 		"<tbody>\n", nr);
 	for (i = 0; i < nr; i++) {
 		t = order[i];
@@ -385,6 +386,10 @@ static void put_threads(const struct report *r, FILE *to)
 		tsct_thread_title(t, title);
 		report_put_head(to, title);
 		fprintf(to, "<td>%u</td>", t->tid);
+		title[0] = '\0';
+		if (t->process)
+			tsct_thread_title(t->process, title);
+		report_put_cell(to, title);
 		report_put_cell(to, r->x.nodes[t->node]);
 		put_number(to, t->events);
 		fputs("</tr>\n", to);

@@ -198,8 +198,8 @@ function cleanNames() {
 	}
 	for (const node of D.nodes)
 		node.name = clean(node.name);
-	D.threads = D.threads.map(([node, tid, cpu, name, events]) =>
-		({ node, tid, cpu, name: clean(name), events }));
+	D.threads = D.threads.map(([node, tid, cpu, name, events, process]) =>
+		({ node, tid, cpu, name: clean(name), events, process: clean(process) }));
 	D.cpus = D.cpus.map(([node, cpu]) => ({ node, cpu }));
 }
 

@@ -179,6 +179,8 @@ function tellSpan(i) {
 	rows.push([type & NO_END ? "After" : "To", exact(S.to[i])]);
 	rows.push(run ? ["CPU", `${D.cpus[S.row[i]].cpu}, ${D.nodes[node].name}`] :
 		  ["Thread", `${threadTitle(D.threads[S.row[i]])}, ${D.nodes[node].name}`]);
+	if (!run && D.threads[S.row[i]].process)
+		rows.push(["Process", D.threads[S.row[i]].process]);
 	if (begin)
 		tellEdge(rows, begin, "Begins");
 	if (end)
@@ -198,6 +200,8 @@ function tellMoment(i) {
 
 	tellTime(rows, "At", M.t[i], thread.node);
 	rows.push(["Thread", `${threadTitle(thread)}, ${D.nodes[thread.node].name}`]);
+	if (thread.process)
+		rows.push(["Process", thread.process]);
 	tellEdge(rows, momentEdge(i), "Event");
 	if (HOW[M.kind[i]])
 		rows.push(["", HOW[M.kind[i]]]);
