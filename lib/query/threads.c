@@ -3,87 +3,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "lib/core/remap.h"
 #include "threads.h"
 
-/* initial size of the table; the hash has twice as many slots */
-#define THREADS_FIRST	128
 #define THREADS_MAX	(1U << 22) /* largest number of threads that Linux can have */
-
-static __u32 *slot(const struct tsct_threads *t, __u32 *hash, __u32 nr,
-		   __u32 node, __u32 tid, __u32 cpu, __u32 generation)
-{
-	const __u32 key[] = { node, tid, cpu, generation };
-	__u32 at = (__u32)tsct_hash(t->seed, key, sizeof(key)) & (nr - 1);
-	const struct tsct_thread *thread;
-
-	for (; hash[at]; at = (at + 1) & (nr - 1)) {
-		thread = t->all[hash[at] - 1];
-		if (thread->tid == tid && thread->node == node &&
-		    thread->cpu == cpu && thread->generation == generation)
-			break;
-	}
-	return &hash[at];
-}
-
-static int grow(struct tsct_threads *t)
-{
-	const __u32 room = t->room ? 2 * t->room : THREADS_FIRST;
-	const struct tsct_thread *thread;
-	struct tsct_thread **all;
-	__u32 *hash, i;
-
-	if (t->nr == THREADS_MAX)
-		return -ENOSPC;
-	if (!t->room && getrandom(&t->seed, sizeof(t->seed), 0) < 0)
-		return -errno;
-	all = realloc(t->all, room * sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	t->all = all;
-	hash = calloc(2 * room, sizeof(*hash));
-	if (!hash)
-		return -ENOMEM;
-	for (i = 0; i < t->nr; i++) {
-		thread = t->all[i];
-		*slot(t, hash, 2 * room, thread->node, thread->tid, thread->cpu,
-		      thread->generation) = i + 1;
-	}
-	free(t->hash);
-	t->hash = hash;
-	t->room = room;
-	return 0;
-}
 
 struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *t, __u32 node,
 						__u32 tid, __u32 cpu, __u32 generation)
 {
+	const __u64 of_node = (__u64)node << 32 | tid;
+	const __u64 of_tid = (__u64)(tid ? 0 : cpu) << 32 | generation;
+	const __u32 at = tsct_index_find(&t->index, of_node, of_tid);
 	struct tsct_thread *thread;
-	__u32 *at = NULL;
 
-	if (tid)
-		cpu = 0;
-	if (t->room)
-		at = slot(t, t->hash, 2 * t->room, node, tid, cpu, generation);
-	if (at && *at)
-		return t->all[*at - 1];
-	if (t->nr == t->room) {
-		if (grow(t))
-			return NULL;
-		at = slot(t, t->hash, 2 * t->room, node, tid, cpu, generation);
-	}
-	thread = calloc(1, sizeof(*thread));
-	if (!thread)
+	if (at != TSCT_INDEX_NONE)
+		return t->all[at];
+	if (t->nr == THREADS_MAX || tsct_array_grow(&t->all, t->nr, sizeof(thread)))
 		return NULL;
+	thread = calloc(1, sizeof(*thread));
+	if (!thread || tsct_index_add(&t->index, of_node, of_tid) == TSCT_INDEX_NONE) {
+		free(thread);
+		return NULL;
+	}
 	thread->node = node;
 	thread->tid = tid;
-	thread->cpu = cpu;
+	thread->cpu = tid ? 0 : cpu;
 	thread->generation = generation;
 	thread->index = t->nr;
 	t->all[t->nr++] = thread;
-	*at = t->nr;
 	return thread;
 }
 
@@ -96,7 +43,7 @@ void tsct_threads_free(struct tsct_threads *t)
 		free(t->all[i]);
 	}
 	free(t->all);
-	free(t->hash);
+	tsct_index_free(&t->index);
 	memset(t, 0, sizeof(*t));
 }
 

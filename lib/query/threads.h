@@ -6,6 +6,7 @@
 #ifndef TSCT_THREADS_H
 #define TSCT_THREADS_H
 
+#include "lib/base/index.h"
 #include "lib/core/port.h"
 
 /* size of a name with the NUL, TASK_COMM_LEN of the kernel */
@@ -31,9 +32,8 @@ struct tsct_thread {
 /* Table of threads; with all fields zero it is empty */
 struct tsct_threads {
 	struct tsct_thread **all;	/* pointers to the threads, by index */
-	__u32 nr, room;
-	__u32 *hash;	/* hash table of 2 * room slots: thread index + 1; 0: free */
-	__u64 seed;	/* random seed of the hash, as files are untrusted */
+	__u32 nr;
+	struct tsct_index index;
 };
 
 /*

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "identity.h"
+#include "lib/base/index.h"
 
 /* Start times differ by less than this if they are of one thread: /proc rounds them. */
 #define SAME_START_NS	10000000ULL
@@ -11,26 +12,12 @@
  * clock's rate changes by up to 500 ppm within a second between two events last_pid. */
 #define TICK_ERROR_NS	1000000ULL
 
-/* Makes room for one more element behind @nr. Returns 0 or -ENOMEM. */
-static int grow(void *array, size_t nr, size_t size)
-{
-	void **all = array, *more;
-
-	if (nr & (nr - 1))
-		return 0;
-	more = realloc(*all, (nr ? 2 * nr : 1) * size);
-	if (!more)
-		return -ENOMEM;
-	*all = more;
-	return 0;
-}
-
 static int add_thread(struct tsct_identity *identity, const struct tsct_trace_event *e)
 {
 	struct tsct_identity_thread *t;
 	struct tsct_value name;
 
-	if (grow(&identity->threads, identity->nr_threads, sizeof(*t)))
+	if (tsct_array_grow(&identity->threads, identity->nr_threads, sizeof(*t)))
 		return -ENOMEM;
 	t = &identity->threads[identity->nr_threads++];
 	*t = (struct tsct_identity_thread) { .node = e->node, .tick = e->tick };
@@ -54,7 +41,7 @@ static int add_cgroup(struct tsct_identity *identity, const struct tsct_trace_ev
 
 	if (!tsct_value_find(e, "path", &path) || !tsct_value_is_text(&path))
 		return 0;
-	if (grow(&identity->cgroups, identity->nr_cgroups, sizeof(*c)))
+	if (tsct_array_grow(&identity->cgroups, identity->nr_cgroups, sizeof(*c)))
 		return -ENOMEM;
 	c = &identity->cgroups[identity->nr_cgroups];
 	*c = (struct tsct_identity_cgroup) { .node = e->node, .id = tsct_statedump_integer(e, "cgroup") };
@@ -65,7 +52,7 @@ static int add_cgroup(struct tsct_identity *identity, const struct tsct_trace_ev
 
 static int add_last_pid(struct tsct_identity *identity, const struct tsct_trace_event *e)
 {
-	if (grow(&identity->last_pids, identity->nr_last_pids, sizeof(*identity->last_pids)))
+	if (tsct_array_grow(&identity->last_pids, identity->nr_last_pids, sizeof(*identity->last_pids)))
 		return -ENOMEM;
 	identity->last_pids[identity->nr_last_pids++] = (struct tsct_identity_last_pid) {
 		.node = e->node, .tick = e->tick,

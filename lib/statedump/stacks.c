@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "lib/core/remap.h"
 #include "stacks.h"
 #include "statedump.h"
 #include "symbolize.h"
+#include "lib/base/index.h"
 
 #define ENTRIES_MAX	(1U << 24)	/* frames of a recording, and stacks */
 
@@ -18,21 +17,8 @@
 #define FILE_MAX	4096
 #define SYMBOL_MAX	1024
 
-/* An entry by node and number: of a frame or of a stack */
-struct stack_slot {
-	__u64 number;
-	__u32 node;
-	__u32 at;		/* index + 1; 0: free */
-};
-
-struct stack_table {
-	struct stack_slot *slots;
-	__u32 nr, room;		/* room: a power of two */
-	__u64 seed;		/* of the hash, as recordings are untrusted */
-};
-
 struct tsct_stacks {
-	struct stack_table frame_table, stack_table;
+	struct tsct_index frame_index, stack_index;	/* by node and number */
 	struct tsct_stack_frame **frames;
 	struct tsct_stack *stacks;
 	struct tsct_symbolizer *symbolizer;
@@ -66,55 +52,21 @@ static void report_cut(struct tsct_stacks *s, const char *format, ...)
 	report(s, sentence);
 }
 
-/* ---- tables ------------------------------------------------------------ */
+/* ---- indexes ----------------------------------------------------------- */
 
-static struct stack_slot *find_slot(const struct stack_table *t, __u32 node, __u64 number)
-{
-	__u32 at = (__u32)tsct_hash64(tsct_hash64(number ^ t->seed) ^ node) & (t->room - 1);
-	struct stack_slot *slot;
-
-	for (;; at = (at + 1) & (t->room - 1)) {
-		slot = &t->slots[at];
-		if (!slot->at || (slot->node == node && slot->number == number))
-			return slot;
-	}
-}
-
-/* Adds an entry, with the index @t->nr, unless there is one. Returns 1: added; 0: there is
- * one already; -E2BIG: there are too many; or -ENOMEM. @elements: array with an element for
- * each entry, which grows */
-static int add_entry(struct stack_table *t, __u32 node, __u64 number, void **elements,
+/* Adds an entry, the last one, unless there is one. Returns 1: added; 0: there is one already;
+ * -E2BIG: there are too many; or -ENOMEM. @elements: array with an element for each entry,
+ * which grows */
+static int add_entry(struct tsct_index *index, __u32 node, __u64 number, void *elements,
 		     size_t size)
 {
-	struct stack_table more = { .nr = t->nr, .room = t->room ? 2 * t->room : 256 };
-	struct stack_slot *slot;
-	void *grown;
-	__u32 i;
-
-	if (t->nr == ENTRIES_MAX)
+	if (index->nr == ENTRIES_MAX)
 		return -E2BIG;
-	if (2 * t->nr >= t->room) {
-		if (!t->room)
-			getrandom(&t->seed, sizeof(t->seed), 0);
-		more.seed = t->seed;
-		grown = realloc(*elements, more.room / 2 * size);
-		if (!grown)
-			return -ENOMEM;
-		*elements = grown;
-		more.slots = calloc(more.room, sizeof(*more.slots));
-		if (!more.slots)
-			return -ENOMEM;
-		for (i = 0; i < t->room; i++)
-			if (t->slots[i].at)
-				*find_slot(&more, t->slots[i].node,
-					   t->slots[i].number) = t->slots[i];
-		free(t->slots);
-		*t = more;
-	}
-	slot = find_slot(t, node, number);
-	if (slot->at)
+	if (tsct_index_find(index, node, number) != TSCT_INDEX_NONE)
 		return 0;
-	*slot = (struct stack_slot) { number, node, ++t->nr };
+	if (tsct_array_grow(elements, index->nr, size) ||
+	    tsct_index_add(index, node, number) == TSCT_INDEX_NONE)
+		return -ENOMEM;
 	return 1;
 }
 
@@ -174,24 +126,23 @@ static int read_frame(struct tsct_stacks *s, const struct tsct_trace_event *e)
 	struct tsct_stack_frame *f;
 	int err;
 
-	err = add_entry(&s->frame_table, e->node, tsct_statedump_integer(e, "frame"),
-			(void **)&s->frames, sizeof(*s->frames));
+	err = add_entry(&s->frame_index, e->node, tsct_statedump_integer(e, "frame"),
+			&s->frames, sizeof(*s->frames));
 	if (err != 1)
 		return err;
 	f = make_frame(e);
-	s->frames[s->frame_table.nr - 1] = f;
+	s->frames[s->frame_index.nr - 1] = f;
 	if (f)
-		f->index = s->frame_table.nr - 1;
+		f->index = s->frame_index.nr - 1;
 	return f ? 0 : -ENOMEM;
 }
 
 static struct tsct_stack_frame *find_frame(const struct tsct_stacks *s, __u32 node,
 					   __u64 number)
 {
-	const struct stack_slot *slot = s->frame_table.room ?
-		find_slot(&s->frame_table, node, number) : NULL;
+	const __u32 at = tsct_index_find(&s->frame_index, node, number);
 
-	return slot && slot->at ? s->frames[slot->at - 1] : NULL;
+	return at != TSCT_INDEX_NONE ? s->frames[at] : NULL;
 }
 
 static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
@@ -202,13 +153,13 @@ static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
 	struct tsct_stack *stack;
 	int err;
 
-	err = add_entry(&s->stack_table, e->node, number, (void **)&s->stacks,
+	err = add_entry(&s->stack_index, e->node, number, &s->stacks,
 			sizeof(*s->stacks));
 	if (err != 1)
 		return err;
-	stack = &s->stacks[s->stack_table.nr - 1];
+	stack = &s->stacks[s->stack_index.nr - 1];
 	*stack = (struct tsct_stack) {
-		.node = e->node, .number = number, .index = s->stack_table.nr - 1,
+		.node = e->node, .number = number, .index = s->stack_index.nr - 1,
 		.nr_kernel = kernel < UINT8_MAX ? (__u32)kernel : UINT8_MAX,
 		.numbers = strdup(numbers),
 	};
@@ -256,12 +207,12 @@ static int compare_files(const void *a, const void *b)
 /* Makes the rings of frames whose names are looked up together. */
 static int link_files(struct tsct_stacks *s)
 {
-	struct tsct_stack_frame **all = calloc(s->frame_table.nr + 1, sizeof(*all));
+	struct tsct_stack_frame **all = calloc(s->frame_index.nr + 1, sizeof(*all));
 	__u32 i, nr = 0;
 
 	if (!all)
 		return -ENOMEM;
-	for (i = 0; i < s->frame_table.nr; i++)
+	for (i = 0; i < s->frame_index.nr; i++)
 		if (!s->frames[i]->name && *s->frames[i]->build_id)
 			all[nr++] = s->frames[i];
 	qsort(all, nr, sizeof(*all), compare_files);
@@ -300,7 +251,7 @@ int tsct_stacks_read(const char *dir, const struct tsct_trace *trace,
 	}
 	if (s && s->symbolizer)
 		err = tsct_statedump_read(dir, take, s);
-	for (i = 0; !err && i < s->stack_table.nr; i++)
+	for (i = 0; !err && i < s->stack_index.nr; i++)
 		err = find_frames(s, &s->stacks[i]);
 	err = err ? err : link_files(s);
 	if (err)
@@ -316,19 +267,19 @@ void tsct_stacks_free(struct tsct_stacks *s)
 
 	if (!s)
 		return;
-	for (i = 0; i < s->frame_table.nr; i++) {
+	for (i = 0; i < s->frame_index.nr; i++) {
 		if (s->frames[i])
 			free(s->frames[i]->own_name);
 		free(s->frames[i]);
 	}
-	for (i = 0; i < s->stack_table.nr; i++) {
+	for (i = 0; i < s->stack_index.nr; i++) {
 		free(s->stacks[i].frames);
 		free(s->stacks[i].numbers);
 	}
 	free(s->frames);
 	free(s->stacks);
-	free(s->frame_table.slots);
-	free(s->stack_table.slots);
+	tsct_index_free(&s->frame_index);
+	tsct_index_free(&s->stack_index);
 	tsct_symbolizer_free(s->symbolizer);
 	free(s);
 }
@@ -337,21 +288,20 @@ void tsct_stacks_free(struct tsct_stacks *s)
 
 __u32 tsct_stacks_count(const struct tsct_stacks *s)
 {
-	return s->stack_table.nr;
+	return s->stack_index.nr;
 }
 
 __u32 tsct_stacks_count_frames(const struct tsct_stacks *s)
 {
-	return s->frame_table.nr;
+	return s->frame_index.nr;
 }
 
 const struct tsct_stack *tsct_stacks_find(const struct tsct_stacks *s, __u32 node,
 					  __u64 number)
 {
-	const struct stack_slot *slot = s->stack_table.room ?
-		find_slot(&s->stack_table, node, number) : NULL;
+	const __u32 at = tsct_index_find(&s->stack_index, node, number);
 
-	return slot && slot->at ? &s->stacks[slot->at - 1] : NULL;
+	return at != TSCT_INDEX_NONE ? &s->stacks[at] : NULL;
 }
 
 const struct tsct_stack *tsct_stacks_at(const struct tsct_stacks *s, __u32 index)

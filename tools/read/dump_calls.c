@@ -73,7 +73,7 @@ static struct open_call *find_open(struct dump *d, const struct tsct_trace_event
 	if (!t)
 		return NULL;
 	if (t->index >= d->nr_open) {
-		room = d->threads.room > t->index ? d->threads.room : t->index + 1;
+		room = 2 * t->index + 1;
 		more = realloc(d->open, room * sizeof(*more));
 		if (!more)
 			return NULL;

@@ -13,7 +13,6 @@
 
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
-#include "lib/core/remap.h"
 #include "lib/statedump/perf_map.h"
 #include "lib/statedump/statedump.h"
 #include "lib/statedump/symbolize.h"
@@ -55,12 +54,6 @@ struct code_mapping {
 	char name[64];		/* of a mapping without a file: "[vdso]" */
 };
 
-/* Numbers by keys of 64 bits, which are hashes, not 0, with a part that is secret */
-struct number_table {
-	struct number { __u64 key; __u32 number; } *slots;
-	size_t nr, room;	/* room: a power of two */
-};
-
 struct record_stacks {
 	char *kallsyms;		/* text, to which the symbols point */
 	struct kernel_symbol *symbols;	/* by address */
@@ -74,43 +67,17 @@ struct record_stacks {
 	size_t nr_mappings;
 	__u32 mapped_tgid;
 	bool mapped;		/* the mappings could be read */
-	struct number_table frames, stacks;
-	__u32 nr_frames;
-	__u64 seed;		/* of keys: programs choose what these are made from */
+	/* stacks and frames, by keys: hashes, which programs cannot guess */
+	struct tsct_index stacks, frames;
+	__u32 *numbers;		/* of the frames, by index */
+	__u32 nr_frames;	/* frames that have a number */
+	__u64 seed;		/* of keys */
 	struct tsct_symbolizer *symbolizer;	/* or NULL */
 	struct tsct_perf_maps *perf_maps;
 	bool other_numbers;	/* /proc numbers processes in another way than BPF */
 };
 
 /* ---- tables -------------------------------------------------------------- */
-
-static struct number *find_slot(const struct number_table *t, __u64 key)
-{
-	size_t at = tsct_hash64(key) & (t->room - 1);
-
-	while (t->slots[at].key && t->slots[at].key != key)
-		at = (at + 1) & (t->room - 1);
-	return &t->slots[at];
-}
-
-/* Finds the slot of a key, or a free one, whose key the caller sets. NULL: no memory */
-static struct number *get_number(struct number_table *t, __u64 key)
-{
-	struct number_table more = { .nr = t->nr, .room = t->room ? 2 * t->room : 1024 };
-	size_t i;
-
-	if (2 * t->nr >= t->room) {
-		more.slots = calloc(more.room, sizeof(*more.slots));
-		if (!more.slots)
-			return NULL;
-		for (i = 0; i < t->room; i++)
-			if (t->slots[i].key)
-				*find_slot(&more, t->slots[i].key) = t->slots[i];
-		free(t->slots);
-		*t = more;
-	}
-	return find_slot(t, key);
-}
 
 /* Appends a zeroed element to an array. Returns it, or NULL. */
 static void *append(void **array, size_t *nr, size_t size)
@@ -437,15 +404,15 @@ static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 			  const struct new_frame *frame)
 {
 	struct record_stacks *st = s->statedump.stacks;
-	struct number *slot = key ? get_number(&st->frames, key) : NULL;
+	const __u32 at = key ? tsct_index_find(&st->frames, key, 0) : TSCT_INDEX_NONE;
 	char payload[TSCT_STATEDUMP_BYTES_MAX];
 	__u32 len = 0, number = st->nr_frames;
 
-	if (slot && slot->key)
-		return slot->number;
-	if (slot) {
-		*slot = (struct number) { key, number };
-		st->frames.nr++;
+	if (at != TSCT_INDEX_NONE)
+		return st->numbers[at];
+	if (key && !tsct_array_grow(&st->numbers, st->frames.nr, sizeof(number))) {
+		st->numbers[st->frames.nr] = number;
+		tsct_index_add(&st->frames, key, 0);
 	}
 	st->nr_frames++;
 	tsct_statedump_put(payload, &len, &number, sizeof(number));
@@ -459,11 +426,11 @@ static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 
 static bool is_numbered(const struct record_stacks *st, __u64 key, __u32 *ret_number)
 {
-	const struct number *slot = st->frames.room ? find_slot(&st->frames, key) : NULL;
+	const __u32 at = tsct_index_find(&st->frames, key, 0);
 
-	if (slot && slot->key)
-		*ret_number = slot->number;
-	return slot && slot->key;
+	if (at != TSCT_INDEX_NONE)
+		*ret_number = st->numbers[at];
+	return at != TSCT_INDEX_NONE;
 }
 
 static __u32 number_kernel(struct record_session *s, __u64 cycles, __u64 address)
@@ -601,15 +568,16 @@ static void free_numbers(struct record_stacks *st)
 	}
 	free(st->images);
 	free(st->mappings);
-	free(st->frames.slots);
-	free(st->stacks.slots);
+	free(st->numbers);
+	tsct_index_free(&st->frames);
+	tsct_index_free(&st->stacks);
 	tsct_symbolizer_free(st->symbolizer);
 	st->images = NULL;
 	st->mappings = NULL;
 	st->nr_mappings = 0;
 	st->mapped_tgid = 0;
 	st->nr_kept = 0;
-	st->frames = st->stacks = (struct number_table) { .nr = 0 };
+	st->numbers = NULL;
 	st->symbolizer = NULL;
 }
 
@@ -662,20 +630,15 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 {
 	struct record_stacks *st = s->statedump.stacks;
 	const struct stack_head *head = payload;
-	struct number *slot;
 
 	if (!st || size < sizeof(*head) ||
 	    size < sizeof(*head) + head->kernel_bytes + head->user_bytes)
 		return;
 	st->other_numbers = s->statedump.other_numbers;
 	limit_numbers(st);
-	slot = get_number(&st->stacks, head->stack ^ st->seed);
-	if (slot && slot->key)
+	if (tsct_index_find(&st->stacks, head->stack, 0) != TSCT_INDEX_NONE)
 		return;
-	if (slot) {
-		slot->key = head->stack ^ st->seed;
-		st->stacks.nr++;
-	}
+	tsct_index_add(&st->stacks, head->stack, 0);
 	st->mapped_tgid = 0;	/* the mappings of any process may have changed */
 	write_stack(s, cycles, head);
 }

@@ -121,20 +121,11 @@ static void add_cgroup(struct record_session *s, __u64 cycles, __u64 id, const c
 {
 	struct record_statedump *dump = &s->statedump;
 	char payload[TSCT_STATEDUMP_BYTES_MAX];
-	__u32 i, len = 0;
-	__u64 *more;
+	__u32 len = 0;
 
-	for (i = 0; i < dump->nr_cgroups; i++)
-		if (dump->cgroups[i] == id)
-			return;
-	if (dump->nr_cgroups == dump->room_cgroups) {
-		more = realloc(dump->cgroups, (dump->room_cgroups + 256) * sizeof(*more));
-		if (!more)
-			return;
-		dump->cgroups = more;
-		dump->room_cgroups += 256;
-	}
-	dump->cgroups[dump->nr_cgroups++] = id;
+	if (tsct_index_find(&dump->cgroups, id, 0) != TSCT_INDEX_NONE ||
+	    tsct_index_add(&dump->cgroups, id, 0) == TSCT_INDEX_NONE)
+		return;
 	tsct_statedump_put(payload, &len, &id, sizeof(id));
 	tsct_statedump_put_text(payload, &len, path);
 	record_statedump_add(s, TSCT_STATEDUMP_CGROUP, cycles, payload, len);
@@ -199,7 +190,7 @@ static void note_last_pid(struct record_session *s, bool force)
 /* ---- threads ----------------------------------------------------------------- */
 
 struct known_thread {
-	struct tsct_statedump_thread state;	/* as it was written; tid 0: free slot */
+	struct tsct_statedump_thread state;	/* as it was written */
 	__s64 checked_ns;			/* CLOCK_MONOTONIC of its last reading */
 	__u64 pid_position;			/* when it was written */
 };
@@ -212,40 +203,27 @@ static bool may_be_another(const struct record_statedump *dump,
 	return tsct_pid_next(known->pid_position, known->state.tid) <= dump->pid_position;
 }
 
-static struct known_thread *slot(struct known_thread *all, __u32 room, __u32 tid)
+/* Finds a thread. NULL: it is not known */
+static struct known_thread *find_thread(const struct record_statedump *dump, __u32 tid)
 {
-	__u32 at = tid * 2654435761U & (room - 1);
+	const __u32 at = tsct_index_find(&dump->thread_index, tid, 0);
 
-	while (all[at].state.tid && all[at].state.tid != tid)
-		at = (at + 1) & (room - 1);
-	return &all[at];
+	return at != TSCT_INDEX_NONE ? &dump->threads[at] : NULL;
 }
 
-/* Finds a thread, or adds it with a state of all zeros. NULL: out of memory */
-static struct known_thread *find_thread(struct record_statedump *dump, __u32 tid)
+/* The same; adds it with a state of all zeros. NULL: out of memory */
+static struct known_thread *get_thread(struct record_statedump *dump, __u32 tid)
 {
-	const __u32 room = dump->room_threads ? 2 * dump->room_threads : 1024;
-	struct known_thread *found, *more;
-	__u32 i;
+	const __u32 nr = dump->thread_index.nr;
+	struct known_thread *found = find_thread(dump, tid);
 
-	if (2 * dump->nr_threads >= dump->room_threads) {
-		more = calloc(room, sizeof(*more));
-		if (!more)
-			return NULL;
-		for (i = 0; i < dump->room_threads; i++)
-			if (dump->threads[i].state.tid)
-				*slot(more, room, dump->threads[i].state.tid) =
-					dump->threads[i];
-		free(dump->threads);
-		dump->threads = more;
-		dump->room_threads = room;
-	}
-	found = slot(dump->threads, dump->room_threads, tid);
-	if (!found->state.tid) {
-		dump->nr_threads++;
-		found->state.tid = tid;
-	}
-	return found;
+	if (found)
+		return found;
+	if (tsct_array_grow(&dump->threads, nr, sizeof(*found)) ||
+	    tsct_index_add(&dump->thread_index, tid, 0) == TSCT_INDEX_NONE)
+		return NULL;
+	dump->threads[nr] = (struct known_thread) { .state.tid = tid };
+	return &dump->threads[nr];
 }
 
 /* Returns true if both states are the same. /proc rounds the start time down to 10 ms. */
@@ -264,7 +242,7 @@ static bool is_same(const struct tsct_statedump_thread *a,
 static void add_thread(struct record_session *s, __u64 cycles,
 		       const struct tsct_statedump_thread *state, bool changed)
 {
-	struct known_thread *known = find_thread(&s->statedump, state->tid);
+	struct known_thread *known = get_thread(&s->statedump, state->tid);
 
 	if (known) {
 		known->checked_ns = tsct_monotonic_ns();
@@ -280,7 +258,7 @@ static void add_thread(struct record_session *s, __u64 cycles,
 /* A thread ended before it could be read about. Counts it, unless its state is known. */
 static void note_ended(struct record_statedump *dump, __u32 tid)
 {
-	struct known_thread *known = find_thread(dump, tid);
+	struct known_thread *known = get_thread(dump, tid);
 
 	if (!known || (known->state.tgid && !may_be_another(dump, known)))
 		return;
@@ -338,12 +316,10 @@ static void read_noted(struct record_session *s, __s64 limit_ns)
 	while (now - begin < limit_ns && dump->notes &&
 	       (tid = tsct_tid_note_take(dump->notes))) {
 		pthread_mutex_lock(&dump->lock);
-		known = dump->room_threads ?
-			slot(dump->threads, dump->room_threads, tid) : NULL;
-		wanted = !known || !known->state.tid ||
-			now - known->checked_ns >= RECHECK_NS ||
+		known = find_thread(dump, tid);
+		wanted = !known || now - known->checked_ns >= RECHECK_NS ||
 			may_be_another(dump, known);
-		if (wanted && known && known->state.tid)
+		if (wanted && known)
 			known->checked_ns = now;
 		pthread_mutex_unlock(&dump->lock);
 		if (!wanted)
@@ -436,7 +412,8 @@ void record_statedump_close(struct record_session *s)
 		close(s->statedump.loadavg);
 	free(s->statedump.held);
 	free(s->statedump.threads);
-	free(s->statedump.cgroups);
+	tsct_index_free(&s->statedump.thread_index);
+	tsct_index_free(&s->statedump.cgroups);
 	free(s->statedump.notes);
 	record_stacks_free(s->statedump.stacks);
 }

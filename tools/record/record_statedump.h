@@ -13,6 +13,7 @@
 
 #include <tsctrace/tsctrace.h>
 
+#include "lib/base/index.h"
 #include "record_stacks.h"
 
 struct known_thread;
@@ -40,12 +41,9 @@ struct record_statedump {
 	__u64 pid_position;	/* of that ID, see tsct_pid_position() */
 	__u32 written_pid;	/* ID of the last event last_pid */
 	__s64 last_pid_ns, written_pid_ns;	/* CLOCK_MONOTONIC of reading and event */
-	/* threads whose state was written, and cgroups whose path was; hash tables with
-	 * room for a power of 2 */
-	struct known_thread *threads;
-	__u32 nr_threads, room_threads;
-	__u64 *cgroups;
-	__u32 nr_cgroups, room_cgroups;
+	struct known_thread *threads;	/* threads whose state was written */
+	struct tsct_index thread_index;	/* of these, by ID */
+	struct tsct_index cgroups;	/* IDs of the cgroups whose path was written */
 	struct tsct_tid_notes *notes;	/* threads of the events that were written */
 };
 
