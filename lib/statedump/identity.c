@@ -135,8 +135,9 @@ static __u64 find_until(const struct last_pids *all, const struct tsct_identity_
 	size_t nr;
 
 	/* The kernel passed the number when it gave it to this thread, maybe after the last
-	 * event before t->tick. */
-	own = started ? tsct_pid_next(all->at[started - 1].position, t->state.tid) : 0;
+	 * event before t->tick, or before the first event. */
+	own = started ? tsct_pid_next(all->at[started - 1].position, t->state.tid) :
+		all->at->position;
 	position = tsct_pid_next(position > own ? position : own, t->state.tid);
 	nr = count_up_to(all, &all->at->position, position - 1);
 	return nr == all->nr ? UINT64_MAX : nr ? all->at[nr - 1].tick : 0;

@@ -173,6 +173,23 @@ START_TEST(test_used_again)
 }
 END_TEST
 
+/* Threads that began before the first event of the last number */
+START_TEST(test_before_first_last_pid)
+{
+	struct tsct_identity identity;
+
+	begin();
+	put_thread(10 * MS, 300, 300, BOOT_NS + 10 * MS, "first");
+	put_last_pid(20 * MS, 303);
+	put_last_pid(100 * MS, 400);
+	end(&identity);
+	ck_assert_str_eq(name_at(&identity, 300, 12 * MS), "first");
+	ck_assert_str_eq(name_at(&identity, 300, 90 * MS), "first");
+	ck_assert_str_eq(name_at(&identity, 300, 500 * MS), "first");
+	drop(&identity);
+}
+END_TEST
+
 /* Events of the last number, as a changed file may have them */
 START_TEST(test_changed_last_pids)
 {
@@ -290,6 +307,7 @@ int main(void)
 	print_seed();
 	tcase_add_test(tc, test_threads);
 	tcase_add_test(tc, test_used_again);
+	tcase_add_test(tc, test_before_first_last_pid);
 	tcase_add_test(tc, test_changed_last_pids);
 	tcase_add_test(tc, test_cgroups);
 	tcase_add_test(tc, test_long_text);

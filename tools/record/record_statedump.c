@@ -192,6 +192,7 @@ static void note_last_pid(struct record_session *s, bool force)
 struct known_thread {
 	struct tsct_statedump_thread state;	/* as it was written */
 	__s64 checked_ns;			/* CLOCK_MONOTONIC of its last reading */
+	bool reported;				/* by a BPF program, as those that follow */
 	__u64 pid_position;			/* when it was written */
 };
 
@@ -238,17 +239,18 @@ static bool is_same(const struct tsct_statedump_thread *a,
 	return off <= START_SLACK_NS && !memcmp(&copy, b, sizeof(copy));
 }
 
-/* Writes the state of a thread. @changed: also if it is the last that was written */
+/* Writes the state of a thread. @reported: by a BPF program, also if nothing changed */
 static void add_thread(struct record_session *s, __u64 cycles,
-		       const struct tsct_statedump_thread *state, bool changed)
+		       const struct tsct_statedump_thread *state, bool reported)
 {
 	struct known_thread *known = get_thread(&s->statedump, state->tid);
 
 	if (known) {
 		known->checked_ns = tsct_monotonic_ns();
-		if (!changed && is_same(&known->state, state) &&
+		if (!reported && is_same(&known->state, state) &&
 		    !may_be_another(&s->statedump, known))
 			return;
+		known->reported = reported;
 		known->state = *state;
 		known->pid_position = s->statedump.pid_position;
 	}
@@ -260,7 +262,8 @@ static void note_ended(struct record_statedump *dump, __u32 tid)
 {
 	struct known_thread *known = get_thread(dump, tid);
 
-	if (!known || (known->state.tgid && !may_be_another(dump, known)))
+	if (!known || known->reported ||
+	    (known->state.tgid && !may_be_another(dump, known)))
 		return;
 	*known = (struct known_thread) {
 		.state.tid = tid, .checked_ns = tsct_monotonic_ns(),
@@ -371,7 +374,8 @@ bool record_statedump_poll(struct record_session *s, bool idle, bool is_last)
 		more = kernel_source_statedump(s->source, take, s) == 1;
 		pthread_mutex_unlock(&s->statedump.lock);
 	}
-	if (!s->statedump.other_numbers)
+	/* What programs have reported need not be read. */
+	if (!s->statedump.other_numbers && !more)
 		read_noted(s, is_last ? INT64_MAX : idle ? READ_NS : READ_BUSY_NS);
 	if (!s->writer)
 		return more;
@@ -404,6 +408,9 @@ void record_statedump_begin(struct record_session *s)
 {
 	s->statedump.notes = calloc(1, sizeof(*s->statedump.notes));
 	tsct_recording_writer_note(s->writer, s->statedump.notes);
+	pthread_mutex_lock(&s->statedump.lock);
+	note_last_pid(s, true);
+	pthread_mutex_unlock(&s->statedump.lock);
 }
 
 void record_statedump_close(struct record_session *s)
