@@ -33,7 +33,11 @@ check() {	# DIR
 	trace-ctl record --stack -e kprobe:__x64_sys_sethostname -e fentry:do_exit \
 		-e sched -e syscalls -e task:task_newtask -e uprobe:/usr/bin/jobs:main \
 		-o "$1" -- sh work.sh >out 2>err || fail "record $1 gave $?"
-	! grep -Eq 'missed|unknown' err || fail "events or stacks were missed"
+	! grep -q 'unknown' err || fail "stacks were missed"
+	# Where the kernel preempts a program of fentry, others miss their events. All other
+	# events are counted below.
+	missed=$(sed -n 's/.*up to \([0-9]*\) kernel events* missed.*/\1/p' err)
+	[ "${missed:-0}" -le 5 ] || fail "events were missed"
 	n=$(chains "$1" __x64_sys_sethostname __x64_sys_sethostname_ do_syscall_64_)
 	[ "$n" = 23 ] || fail "$n stacks of a kprobe: $(cat folded)"
 	n=$(chains "$1" 'sys_sethostname/begin' syscall_trace_enter do_syscall_64_)
@@ -42,7 +46,7 @@ check() {	# DIR
 		n=$(chains "$1" 'sys_sethostname/begin' trace_syscall_enter do_syscall_64_)
 	[ "$n" = 23 ] || fail "$n stacks of a system call: $(cat folded)"
 	n=$(chains "$1" do_exit do_exit_ do_syscall_64_)
-	[ "$n" -ge 24 ] || fail "$n stacks of fentry: $(cat folded)"
+	[ $((n + ${missed:-0})) -ge 24 ] || fail "$n stacks of fentry: $(cat folded)"
 	n=$(chains "$1" task_newtask copy_process_ do_syscall_64_)
 	[ "$n" -ge 24 ] || fail "$n stacks of a tracepoint: $(cat folded)"
 	! grep -q 'bpf_' folded || fail "frames of BPF: $(cat folded)"
