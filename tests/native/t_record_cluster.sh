@@ -116,7 +116,7 @@ def span(key):
     m = re.search(key + r' = "state=1 begin=(\d+) end=(\d+)"', meta)
     return int(m[1]), int(m[2])
 rows = [{k: int(v, 0) for k, v in re.findall(r"(\w+) = (0x[0-9A-Fa-f]+|\d+)", l)}
-        for l in open(sys.argv[1])]
+        for l in open(sys.argv[1]) if " sync_sample: " in l]
 begin, end = map(int, re.search(r'span = "begin=(\d+) end=(\d+)"', meta).groups())
 start, last = span("sync_start"), span("sync_end")
 assert start[1] <= begin < end <= last[0], (start, begin, end, last)
