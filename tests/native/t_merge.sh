@@ -164,14 +164,22 @@ if mount -t tmpfs -o size=8m tmpfs "$work/small" 2>/dev/null; then
 	says 'small/o: No space left on device; free some space'
 	[ -z "$(ls -A "$work/small")" ] || fail "a partial result on the full disk"
 fi
-# Runs a merge and stops it (SIGSTOP) at its first output, before it can end.
+# Runs a merge and stops it (SIGSTOP) at its first output, before it can end. On a busy
+# machine it may have ended by then, and is run again.
 stopped() {	# COMMAND...; sets: pid, of the merge; shell, of the command
 	local i
 	"$@" >"$work/out" 2>"$work/err" </dev/null & shell=$!
 	for ((i = 0; i < 5000; i++)); do
 		if [ -n "$(find "$work" -path '*/.o.*/default_*')" ]; then
-			pid=$(pgrep -f -x "$ctl merge -j 1 -o $work/o $work/big/a $work/big/b")
-			kill -STOP "$pid" 2>/dev/null && return
+			pid=$(pgrep -f -x "$ctl merge -j 1 -o $work/o $work/big/a $work/big/b") &&
+				kill -STOP "$pid" 2>/dev/null &&
+				[ -n "$(find "$work" -path '*/.o.*/default_*')" ] && return
+		fi
+		if [ -e "$work/o" ]; then
+			kill -CONT "$pid" 2>/dev/null || true
+			wait "$shell" || true
+			rm -rf "$work/o"
+			"$@" >"$work/out" 2>"$work/err" </dev/null & shell=$!
 		fi
 		sleep 0.002
 	done
