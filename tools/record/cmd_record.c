@@ -89,6 +89,12 @@ void record_signals_restore(void)
 		sigaction(caught[i].number, &caught[i].before, NULL);
 }
 
+void record_stop(int number)
+{
+	record_interrupts++;
+	to_forward = number;
+}
+
 static void forward_signal(const struct record_child *child)
 {
 	if (to_forward && child->running) {
@@ -103,9 +109,10 @@ static void forward_signal(const struct record_child *child)
  * Decides whether the recording ends. Without a command, a signal or --duration ends
  * it. With a command, the first signal is forwarded to the command, and the recording
  * ends with the command; a second signal ends the recording even if the command still
- * runs.
+ * runs. If another process controls the recorder, the recording goes on after the end
+ * of the command, until that process stops it, as the recordings of other nodes do.
  */
-static bool is_over(struct record_child *child, __s64 end_ns)
+static bool is_over(struct record_child *child, __s64 end_ns, bool controlled)
 {
 	bool timeout = tsct_monotonic_ns() >= end_ns;
 
@@ -118,6 +125,9 @@ static bool is_over(struct record_child *child, __s64 end_ns)
 	forward_signal(child);
 	if (timeout && child->running)
 		kill(child->pid, SIGTERM);
+	if (controlled)
+		return record_interrupts && (!child->running || child->gate >= 0 ||
+					     record_interrupts > 1);
 	return !child->running || record_interrupts > 1 || timeout;
 }
 
@@ -227,13 +237,15 @@ static int run_loop(struct record_session *s, struct record_child *child)
 					  tsct_channel_info(channel)->data_size / 4))
 			waiter.by_kernel = false;
 	}
-	while (!err && !is_over(child, end)) {
+	while (!err && !is_over(child, end, s->o->control)) {
 		if (s->source)
 			err = kernel_source_pump(s->source);
 		if (!err && !s->o->flight)
 			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
 					       &taken);
 		more = record_statedump_poll(s, taken < MANY_EVENTS, false);
+		if (s->o->control)
+			record_control_poll(s, child);
 		if (!err)
 			err = do_periodic_work(s, &last);
 		if (!err && !more && s->o->flight)
@@ -307,6 +319,8 @@ static int finish(struct record_session *s, struct record_child *child,
 	end = tsct_monotonic_ns() + (err ? INT64_MAX / 2 : 2000000000LL);
 	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {
 		usleep(10000);
+		if (s->o->control)
+			record_control_poll(s, child);
 		forward_signal(child);
 		record_child_reap(child);
 	}
@@ -340,6 +354,12 @@ static int run(struct record_session *s, struct record_child *child,
 	if (record_session_begin(s, child->pid)) {
 		record_session_undo(s);
 		return EXIT_FAILED;
+	}
+	if (s->o->control) {
+		record_control_send(s->o->control, json_pack("{ss}", "type", "ready"));
+		err = run_loop(s, child);
+		record_child_drop(child);
+		return finish(s, child, err);
 	}
 	if (!command)
 		return finish(s, child, run_loop(s, child));
@@ -376,6 +396,7 @@ int cmd_record(int argc, char **argv)
 		record_child_drop(&child);
 		record_session_close(&session);
 	}
+	record_control_close(o.control);
 	free(path);
 	free(o.events);
 	free(o.pids);

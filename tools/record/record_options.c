@@ -13,7 +13,7 @@
 #include "tools/bpf/built_in.h"
 #include "tools/common/cmd.h"
 
-enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CPU,
+enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CONTROL, KEY_CPU,
        KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_NO_CLUSTER,
        KEY_NO_SESSIONS, KEY_PASS, KEY_RATE_LIMIT, KEY_REQUIRE, KEY_STACK,
        KEY_SYNC_TIMEOUT, KEY_UNREAD, KEY_WHERE };
@@ -43,6 +43,7 @@ static const struct argp_option options[] = {
 	{ "channel", 'c', "CHANNEL", 0, "channel to record, by name or id; may be "
 	  "repeated; CMD uses the first by default (default: $TSCTRACE_CHANNEL, or "
 	  "'default')", 0 },
+	{ "control", KEY_CONTROL, "IN,OUT", OPTION_HIDDEN, NULL, 0 },
 	{ "create", KEY_CREATE, NULL, 0, "create the channels of -c that do not exist, "
 	  "although others have similar names", 0 },
 	{ "events", KEY_EVENTS, "PATTERNS", 0, "enable these typed events in "
@@ -217,6 +218,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		    o->sync_timeout_s > 3600)
 			argp_error(state, "--sync-timeout: '%s' is not a number from 1"
 				   " to 3600", arg);
+		break;
+	case KEY_CONTROL:
+		o->json = true;
+		if (record_control_open(arg, &o->control))
+			argp_error(state, "--control: '%s' are not two descriptors", arg);
 		break;
 	case KEY_CREATE: o->create = true; break;
 	case KEY_REQUIRE: o->require_events = true; break;
