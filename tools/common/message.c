@@ -129,7 +129,7 @@ int message_next(struct message_reader *r, struct message *ret)
 		if (err <= 0)
 			return err;
 	}
-	bytes = json_object_get(r->pending, "bytes");
+	bytes = json_object_get(r->pending, "data");
 	len = bytes ? json_integer_value(bytes) : 0;
 	if (bytes && (!json_is_integer(bytes) || len < 0))
 		return -EPROTO;
@@ -161,7 +161,7 @@ int message_add(struct byte_queue *q, json_t *json, const void *data, size_t len
 	char *line = NULL;
 
 	if (!err && len)
-		err = json_object_set_new(json, "bytes", json_integer((json_int_t)len)) ?
+		err = json_object_set_new(json, "data", json_integer((json_int_t)len)) ?
 			-ENOMEM : 0;
 	if (!err) {
 		line = json_dumps(json, JSON_COMPACT);

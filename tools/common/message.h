@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Messages between the processes that record a cluster: one line of JSON, an object with
- * the member "type". If it has a member "bytes", as many raw bytes follow the line.
+ * the member "type". If it has a member "data", as many raw bytes follow the line.
  *
  * All of this is computation on buffers, without I/O. A peer is not trusted: lengths have
  * limits, and a line that is no message is an error.
@@ -67,7 +67,7 @@ void message_reader_free(struct message_reader *r);
 /*
  * message_add - append a message to a queue
  * @json: the line, which is released; NULL: out of memory
- * @len: number of bytes of @data, up to MESSAGE_DATA_MAX; 0: no data, and "bytes" is not
+ * @len: number of bytes of @data, up to MESSAGE_DATA_MAX; 0: no data, and "data" is not
  *	added
  *
  * Returns 0 or -ENOMEM.
