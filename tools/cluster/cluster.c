@@ -613,15 +613,17 @@ void cluster_tick(struct cluster *c, __s64 now_ns)
 {
 	struct cluster_node *n;
 	unsigned int i;
-	char why[96];
+	char why[256];
 
 	for (i = 0; i < c->nr; i++) {
 		n = &c->nodes[i];
 		if (n->state == CLUSTER_FAILED || n->state == CLUSTER_DONE)
 			continue;
 		if (n->state == CLUSTER_CONNECTING && now_ns - n->heard_ns > c->o->connect_ns) {
-			snprintf(why, sizeof(why), "no connection after %lld s",
-				 (long long)(c->o->connect_ns / 1000000000));
+			snprintf(why, sizeof(why), "no message after %.0f s: its launcher must"
+				 " start trace-ctl there, and pass on standard input and"
+				 " output; try it with 'echo hello' instead, or wait longer"
+				 " with --connect-timeout", (double)c->o->connect_ns / 1e9);
 			cluster_disconnected(c, i, why, now_ns);
 		} else if (n->state != CLUSTER_CONNECTING &&
 			   now_ns - n->heard_ns > CLUSTER_SILENCE_NS) {

@@ -224,8 +224,12 @@ static void kill_node(struct cluster_run *r, unsigned int i)
 {
 	struct cluster_link *l = &r->links[i];
 
-	if (!l->in.begun && *l->in.banner && l->launcher.out >= 0)
-		cluster_print(r, r->nodes[i], "its launcher printed: %s", l->in.banner);
+	char *banner = l->in.banner;
+
+	if (!l->in.begun && *banner && l->launcher.out >= 0) {
+		banner[strlen(banner) - 1] = '\0';	/* the end of the last line */
+		cluster_print(r, r->nodes[i], "its launcher printed: %s", banner);
+	}
 	kill_launcher(l, SIGTERM);
 }
 

@@ -40,7 +40,7 @@ static void print_line(struct cluster_run *r, unsigned int i, int stream)
 {
 	struct cluster_link *l = &r->links[i];
 	struct cluster_line *line = &l->lines[stream];
-	FILE *to = stream == 1 ? stdout : stderr;
+	FILE *to = stream == 1 && !r->json ? stdout : stderr;
 
 	line->text[line->len] = '\0';
 	cluster_show_clear(r);
@@ -59,7 +59,7 @@ void cluster_show_output(struct cluster_run *r, unsigned int i, int stream,
 	struct cluster_line *line = &r->links[i].lines[stream];
 
 	for (; len; data++, len--) {
-		if (*data != '\n')
+		if (*data != '\n' && (stream || *data != '\r'))
 			line->text[line->len++] = *data;
 		if (*data == '\n' || line->len == LINE_SIZE - 1)
 			print_line(r, i, stream);
@@ -180,7 +180,7 @@ static json_t *node_json(const struct cluster *c, const struct cluster_node *n)
 	if (n->command_ended)
 		json_object_set_new(json, "command", json_pack("{si si}", "exit_status",
 				n->exit_status, "signal", n->signal));
-	if (n->state == CLUSTER_FAILED && c->recording_ns)
+	if (n->state == CLUSTER_FAILED && n->failed_ns >= c->recording_ns)
 		json_object_set_new(json, "missing_from_s", json_real(heard_s(c, n)));
 	return json;
 }
@@ -203,10 +203,10 @@ static int print_json(const struct cluster_run *r)
 /* Prints what is missing of a node, and where it may be. */
 static void print_gap(struct cluster_run *r, const struct cluster_node *n)
 {
-	const bool dir = n->dir && *n->dir && !n->dropped && r->c.recording_ns;
+	const bool dir = n->dir && *n->dir;
 
-	if (!r->c.recording_ns)
-		cluster_print(r, n->name, "not recorded: %s", n->why ? n->why : "failed");
+	if (n->failed_ns < r->c.recording_ns)
+		cluster_print(r, n->name, "NOT RECORDED: %s", n->why ? n->why : "failed");
 	else
 		cluster_print(r, n->name, "MISSING: %s; its last message came %.1f s after"
 			      " the start%s%s", n->why ? n->why : "failed",
