@@ -360,14 +360,20 @@ static void on_progress(struct cluster *c, unsigned int i, const json_t *json,
 	n->error_ns = json_is_integer(error) ? member(json, "error_ns") : UINT64_MAX;
 }
 
+/* Notes how the node's command ended. */
+static void end_command(struct cluster_node *n, const json_t *json)
+{
+	n->command_ended = true;
+	n->exit_status = (int)json_integer_value(json_object_get(json, "exit_status"));
+	n->signal = (int)member(json, "signal");
+}
+
 static void on_ended(struct cluster *c, unsigned int i, const json_t *json, __s64 now_ns)
 {
 	struct cluster_node *n = &c->nodes[i];
 
 	(void)now_ns;
-	n->command_ended = true;
-	n->exit_status = (int)json_integer_value(json_object_get(json, "exit_status"));
-	n->signal = (int)member(json, "signal");
+	end_command(n, json);
 	if (n->state == CLUSTER_RECORDING)
 		n->state = CLUSTER_ENDED;
 }
@@ -376,11 +382,15 @@ static void on_summary(struct cluster *c, unsigned int i, const json_t *json, __
 {
 	struct cluster_node *n = &c->nodes[i];
 	json_t *lost = json_object_get(json_object_get(json, "summary"), "lost"), *value;
+	const json_t *command;
 	const char *key;
 
 	(void)now_ns;
 	json_decref(n->summary);
 	n->summary = json_incref(json_object_get(json, "summary"));
+	command = json_object_get(n->summary, "command");
+	if (json_is_false(json_object_get(command, "running")))
+		end_command(n, command);
 	n->events = member(n->summary, "events");
 	n->bytes = member(n->summary, "bytes");
 	n->lost = 0;

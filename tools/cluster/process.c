@@ -29,6 +29,8 @@ static void run_child(const char *path, char **argv, const int *inherit,
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	/* A shell lets its background processes ignore it; a recorded command must not. */
+	signal(SIGINT, SIG_DFL);
 	for (i = 0; i < 3; i++)
 		dup2(fds[i], i);
 	for (; inherit && *inherit >= 0; inherit++)

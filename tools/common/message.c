@@ -13,6 +13,8 @@ int byte_queue_add(struct byte_queue *q, const void *data, size_t len)
 	size_t room = q->room ? q->room : 4096;
 	char *more;
 
+	if (!len)
+		return 0;
 	if (q->begin && q->end + len > q->room) {
 		memmove(q->at, q->at + q->begin, q->end - q->begin);
 		q->end -= q->begin;
