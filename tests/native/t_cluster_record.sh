@@ -213,6 +213,21 @@ events=$(stat_of "$work/o" 's["events"]')
 says 'beta: .*command ended by signal 2'
 nothing_left
 
+# --- on a terminal: a row for each node; Ctrl-C there ends the run in order --------------------
+rm -rf "$work/o"
+TERM=xterm python3 "$top/tests/native/terminal.py" 100 24 "$work/screen" 'lost, offset' '\x03' \
+	-- "$ctl" cluster record -o "$work/o" --launcher "$work/launch {}" --remote-path "$ctl" \
+	--on alpha,beta,gamma -- "$emit" 500 1 10000 >"$work/err" 2>&1 ||
+	fail "on a terminal: status $?: $(tail -n 20 "$work/screen" | cat -v)"
+tr '\r' '\n' <"$work/screen" >"$work/text"
+for i in alpha beta gamma; do
+	grep -q "$i *recording: [0-9]* events, .* lost, offset [-+0-9.]* us +- [0-9.]* us" "$work/text" ||
+		fail "no row of $i: $(cat -v "$work/text")"
+done
+grep -q 'interrupted: the recordings are ended' "$work/text" || fail "no word of the interrupt"
+[ "$(stat_of "$work/o" 'len(s["nodes"])')" = 3 ] || fail "nodes after Ctrl-C on a terminal"
+nothing_left
+
 # before the recording: nothing is left
 bad gamma <<<'exec sleep 100'
 "$ctl" cluster record -o "$work/o2" --launcher "$work/launch {}" --remote-path "$ctl" \

@@ -17,7 +17,7 @@
 static char *names[] = { "n1", "n2", "n3", NULL };
 static char *command[] = { "./a.out", NULL };
 static char *no_options[] = { NULL };
-static struct cluster_options options;
+static struct cluster_settings options;
 static struct cluster c;
 static __s64 now;
 
@@ -69,7 +69,7 @@ static void take_actions(void)
 /* Node @i sends a line, and @data after it. */
 static void gets_data(unsigned int i, const char *line, const char *data)
 {
-	struct message m = { .json = json_loads(line, 0, NULL), .data = data,
+	struct control_message m = { .json = json_loads(line, 0, NULL), .data = data,
 			     .len = strlen(data) };
 
 	ck_assert_msg(m.json != NULL, "%s", line);
@@ -525,7 +525,7 @@ END_TEST
 static int read_all(const char *bytes, size_t len, size_t piece, char *got, size_t size)
 {
 	struct message_reader r = { 0 };
-	struct message m;
+	struct control_message m;
 	size_t at, n;
 	int ret = 0;
 
@@ -587,7 +587,7 @@ START_TEST(long_line)
 {
 	struct message_reader r = { 0 };
 	char part[65536];
-	struct message m;
+	struct control_message m;
 	size_t len = 0;
 	int ret = 0;
 

@@ -60,7 +60,7 @@ static void check_file(const char *name, const char *data, size_t len)
 static int receive_all(struct receive_files *r, struct byte_queue *q)
 {
 	struct message_reader in = { 0 };
-	struct message m;
+	struct control_message m;
 	int err;
 
 	err = message_reader_add(&in, q->at + q->begin, byte_queue_len(q));

@@ -431,7 +431,7 @@ static void on_recorded(struct cluster *c, unsigned int i, const json_t *json,
 	}
 }
 
-static void on_output(struct cluster *c, unsigned int i, const struct message *m)
+static void on_output(struct cluster *c, unsigned int i, const struct control_message *m)
 {
 	struct cluster_action *a = add_action(c, i, CLUSTER_OUTPUT);
 
@@ -465,7 +465,7 @@ static void on_file(struct cluster *c, unsigned int i, const json_t *json, __s64
 		c->out_of_memory = true;
 }
 
-static void on_data(struct cluster *c, unsigned int i, const struct message *m,
+static void on_data(struct cluster *c, unsigned int i, const struct control_message *m,
 		    __s64 now_ns)
 {
 	struct cluster_action *a;
@@ -516,7 +516,7 @@ static const struct {
 	{ "gathered", IN(GATHERING), on_gathered },
 };
 
-static void dispatch(struct cluster *c, unsigned int i, const struct message *m,
+static void dispatch(struct cluster *c, unsigned int i, const struct control_message *m,
 		     __s64 now_ns)
 {
 	const enum cluster_state state = c->nodes[i].state;
@@ -548,7 +548,7 @@ static void dispatch(struct cluster *c, unsigned int i, const struct message *m,
 
 /* ---- inputs ------------------------------------------------------------------- */
 
-void cluster_receive(struct cluster *c, unsigned int i, const struct message *m,
+void cluster_receive(struct cluster *c, unsigned int i, const struct control_message *m,
 		     __s64 now_ns)
 {
 	struct cluster_node *n = &c->nodes[i];
@@ -656,7 +656,7 @@ void cluster_tick(struct cluster *c, __s64 now_ns)
 	advance(c, now_ns);
 }
 
-int cluster_begin(struct cluster *c, const struct cluster_options *o, char **nodes,
+int cluster_begin(struct cluster *c, const struct cluster_settings *o, char **nodes,
 		  __s64 now_ns)
 {
 	unsigned int i;

@@ -77,7 +77,7 @@ struct cluster_node {
 	__u64 files_bytes, files_begun, files_received;
 };
 
-struct cluster_options {
+struct cluster_settings {
 	bool force, here;
 	char **command;		/* argv; NULL: none */
 	char **record;		/* options for the recorders, NULL-terminated */
@@ -89,7 +89,7 @@ struct cluster_options {
 };
 
 struct cluster {
-	const struct cluster_options *o;
+	const struct cluster_settings *o;
 	struct cluster_node *nodes;
 	unsigned int nr;
 	enum cluster_stage stage;
@@ -135,14 +135,14 @@ bool cluster_name_valid(const char *name);
 bool cluster_file_valid(const char *name);
 
 /* Begins a run. @nodes: NULL-terminated. Returns 0 or -ENOMEM. */
-int cluster_begin(struct cluster *c, const struct cluster_options *o, char **nodes,
+int cluster_begin(struct cluster *c, const struct cluster_settings *o, char **nodes,
 		  __s64 now_ns);
 void cluster_free(struct cluster *c);
 
 /* ---- inputs ---------------------------------------------------------------- */
 
 /* A message of node @i; it is not released. */
-void cluster_receive(struct cluster *c, unsigned int i, const struct message *m,
+void cluster_receive(struct cluster *c, unsigned int i, const struct control_message *m,
 		     __s64 now_ns);
 
 /* The connection to node @i ended, or cannot be used. @why: reason, with what the

@@ -32,7 +32,7 @@ void cluster_check_version(struct cluster_node *n, const char *version)
 }
 
 /* Returns true if the recorders get kernel events to record */
-static bool wants_kernel_events(const struct cluster_options *o)
+static bool wants_kernel_events(const struct cluster_settings *o)
 {
 	char **option;
 
@@ -43,7 +43,7 @@ static bool wants_kernel_events(const struct cluster_options *o)
 	return false;
 }
 
-void cluster_check_facts(struct cluster_node *n, const struct cluster_options *o)
+void cluster_check_facts(struct cluster_node *n, const struct cluster_settings *o)
 {
 	const json_t *status = json_object_get(n->facts, "status");
 	const json_t *kernel = json_object_get(status, "kernel_events");

@@ -12,7 +12,7 @@
 void cluster_check_version(struct cluster_node *n, const char *version);
 
 /* Checks what the node reports about itself, n->facts. */
-void cluster_check_facts(struct cluster_node *n, const struct cluster_options *o);
+void cluster_check_facts(struct cluster_node *n, const struct cluster_settings *o);
 
 /*
  * Checks that the nodes' times can be compared: they run on one boot of one machine, or

@@ -108,7 +108,7 @@ static void read_messages(struct cluster_run *r, unsigned int i, __s64 now)
 	struct cluster_link *l = &r->links[i];
 	char buffer[CHUNK];
 	ssize_t n = read(l->launcher.out, buffer, sizeof(buffer));
-	struct message m;
+	struct control_message m;
 	int ret;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -29,7 +29,7 @@ struct cluster_link {
 };
 
 struct cluster_run {
-	struct cluster_options options;
+	struct cluster_settings options;
 	struct cluster c;
 	struct cluster_link *links;
 	char **nodes;			/* names, NULL-terminated */

@@ -84,7 +84,7 @@ static const char *absolute(struct argp_state *state, const char *option, const 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct cluster_run *r = state->input;
-	struct cluster_options *o = &r->options;
+	struct cluster_settings *o = &r->options;
 
 	switch (key) {
 	case 'o': r->out = arg; break;
@@ -151,7 +151,7 @@ static const struct argp_option *find_option(const char *arg)
  * go to the recorders. Those have values that only they can tell from arguments. Returns
  * the number of arguments that stay.
  */
-static int split(int argc, char **argv, struct cluster_options *o)
+static int split(int argc, char **argv, struct cluster_settings *o)
 {
 	const struct argp_option *option;
 	int i, nr = 1, nr_record = 0;

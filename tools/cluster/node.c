@@ -232,7 +232,7 @@ static void read_recorder(struct node *n)
 {
 	char buffer[CHUNK];
 	ssize_t len = read(n->control_in, buffer, sizeof(buffer));
-	struct message m;
+	struct control_message m;
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -261,7 +261,7 @@ static void on_start(struct node *n, const json_t *json)
 		send_recorded(n, EXIT_FAILED);
 }
 
-static void on_message(struct node *n, const struct message *m)
+static void on_message(struct node *n, const struct control_message *m)
 {
 	if (!strcmp(m->type, "check")) {
 		on_check(n, m->json);
@@ -284,7 +284,7 @@ static void read_coordinator(struct node *n)
 {
 	char buffer[CHUNK];
 	ssize_t len = read(STDIN_FILENO, buffer, sizeof(buffer));
-	struct message m;
+	struct control_message m;
 	int ret;
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))

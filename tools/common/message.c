@@ -118,7 +118,7 @@ static int next_line(struct message_reader *r)
 	}
 }
 
-int message_next(struct message_reader *r, struct message *ret)
+int message_next(struct message_reader *r, struct control_message *ret)
 {
 	json_t *bytes;
 	json_int_t len;

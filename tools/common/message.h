@@ -34,7 +34,7 @@ static inline size_t byte_queue_len(const struct byte_queue *q)
 	return q->end - q->begin;
 }
 
-struct message {
+struct control_message {
 	json_t *json;		/* the line; the receiver releases it */
 	const char *type;	/* member "type" of json */
 	const char *data;	/* bytes after the line, valid until bytes are added */
@@ -61,7 +61,7 @@ int message_reader_add(struct message_reader *r, const void *data, size_t len);
  * skipped. Returns 1; 0: more bytes are needed; -EMSGSIZE: too long; -EPROTO: not a
  * message. After an error the connection is of no use.
  */
-int message_next(struct message_reader *r, struct message *ret);
+int message_next(struct message_reader *r, struct control_message *ret);
 void message_reader_free(struct message_reader *r);
 
 /*

@@ -141,7 +141,7 @@ static void start_command(const struct record_session *s, struct record_child *c
 static void read_messages(struct record_session *s, struct record_child *child)
 {
 	struct record_control *c = s->o->control;
-	struct message m;
+	struct control_message m;
 	char buffer[4096];
 	ssize_t n = read(c->in, buffer, sizeof(buffer));
 	int err;
