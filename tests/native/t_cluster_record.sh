@@ -134,6 +134,9 @@ bad gamma <<<'echo "Welcome to gamma"; exec sleep 100'
 refused 'gamma: no message after 1 s: .*standard input and output' --connect-timeout 1
 says 'gamma: its launcher printed: Welcome to gamma'
 
+bad gamma <<<'sleep 100 | "$@"'
+refused 'gamma: it does not answer: .*standard input' --connect-timeout 2
+
 bad gamma <<END_OF_BANNER
 printf 'Welcome to gamma\n{ not a message }\nLast login: '
 exec nsenter --net=/run/netns/${net_id}gamma env TSCTRACE_RUN_DIR=$work/gamma "\$@"

@@ -237,6 +237,25 @@ START_TEST(unreachable)
 }
 END_TEST
 
+/* The node's messages come, but ours do not reach it. */
+START_TEST(deaf)
+{
+	unsigned int i;
+
+	all_get(HELLO);
+	gets(0, CHECKED("b", "{}"));
+	gets(2, CHECKED("b", "{}"));
+	for (i = 0; i < 5; i++) {
+		now += 5 * SECOND;
+		all_get("{\"type\":\"alive\"}");
+		cluster_tick(&c, now);
+		take_actions();
+	}
+	expect("n2: it does not answer: its launcher must pass on standard input");
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
 START_TEST(forced)
 {
 	options.force = true;
@@ -657,6 +676,7 @@ int main(void)
 	tcase_add_test(t, command_here);
 	tcase_add_test(t, duration);
 	tcase_add_test(t, unreachable);
+	tcase_add_test(t, deaf);
 	tcase_add_test(t, forced);
 	tcase_add_test(t, no_node_left);
 	tcase_add_test(t, recorder_fails);

@@ -321,6 +321,7 @@ static void on_hello(struct cluster *c, unsigned int i, const json_t *json, __s6
 	}
 	cluster_check_version(&c->nodes[i], ctl_json_string(json, "version"));
 	c->nodes[i].state = CLUSTER_CHECKING;
+	c->nodes[i].connected_ns = now_ns;
 	send_json(c, i, json_pack("{ss ss ss? ss? so sb}", "type", "check",
 			"name", c->nodes[i].name, "node_dir", c->o->node_dir,
 			"shared", c->o->shared, "cwd", ctl_json_text(c->o->cwd),
@@ -635,6 +636,11 @@ void cluster_tick(struct cluster *c, __s64 now_ns)
 				 " output; try it with 'echo hello' instead, or wait longer"
 				 " with --connect-timeout", (double)c->o->connect_ns / 1e9);
 			cluster_disconnected(c, i, why, now_ns);
+		} else if (n->state == CLUSTER_CHECKING &&
+			   now_ns - n->connected_ns > c->o->connect_ns) {
+			cluster_disconnected(c, i, "it does not answer: its launcher must pass"
+					     " on standard input, too, which pdsh does not",
+					     now_ns);
 		} else if (n->state != CLUSTER_CONNECTING &&
 			   now_ns - n->heard_ns > CLUSTER_SILENCE_NS) {
 			snprintf(why, sizeof(why), "no message for %lld s",

@@ -61,6 +61,7 @@ struct cluster_node {
 	json_t *facts;		/* message "checked" */
 	json_t *summary;	/* of its recorder; NULL: none */
 	char *dir;		/* its directory for the recording; NULL: unknown */
+	__s64 connected_ns;	/* time of the first message */
 	__s64 heard_ns;		/* time of the last message */
 	__s64 failed_ns;	/* time of the failure */
 	/* latest report of its recorder */
