@@ -14,6 +14,7 @@
 #include "record_sync.h"
 #include "lib/provider/store.h"
 #include "lib/ctf/recording_writer.h"
+#include "tools/cluster/ranks.h"
 
 struct record_control;
 struct record_session;
@@ -52,6 +53,10 @@ struct record_options {
 	char **command;			/* argv of the command; NULL: no command */
 	/* connection to what controls this recorder; NULL: none */
 	struct record_control *control;
+	bool by_ranks;			/* a launcher runs one recorder for each rank */
+	struct rank_place rank;		/* of this process, if by_ranks */
+	char *rank_dir;			/* directory of this host, malloc'ed */
+	struct ranks *ranks;		/* the other ranks of this host; NULL: none */
 };
 
 /* ---- command line: record_options.c ------------------------------------ */
