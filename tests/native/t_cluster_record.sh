@@ -231,6 +231,18 @@ grep -q 'interrupted: the recordings are ended' "$work/text" || fail "no word of
 [ "$(stat_of "$work/o" 'len(s["nodes"])')" = 3 ] || fail "nodes after Ctrl-C on a terminal"
 nothing_left
 
+# --- the coordinator is killed: the recordings end, whole, and so do the commands ---------------
+begin
+kill -KILL "$run"
+wait "$run" || true
+all_gone() { ! pgrep -f "$emit 300 1 10000" >/dev/null && ! pgrep -f "record --control=.*$TMPDIR" >/dev/null; }
+wait_for "commands and recorders have ended" all_gone
+[ "$(ls "$TMPDIR" | wc -l)" = 3 ] || fail "recordings: $(ls "$TMPDIR")"
+for i in "$TMPDIR"/*; do
+	[ "$(stat_of "$i" 's["complete"] and s["events"] < 301')" = True ] || fail "recording $i"
+done
+rm -rf "$TMPDIR"/* "$work/o.nodes"
+
 # before the recording: nothing is left
 bad gamma <<<'exec sleep 100'
 "$ctl" cluster record -o "$work/o2" --launcher "$work/launch {}" --remote-path "$ctl" \

@@ -391,6 +391,19 @@ START_TEST(timelines_good)
 }
 END_TEST
 
+/* One machine by two names: it has no daemon, so nothing else tells them apart. */
+START_TEST(same_node)
+{
+	all_get(HELLO);
+	gets(0, "{\"type\":\"checked\",\"boot\":\"b\",\"host\":\"h\",\"free\":100000000}");
+	gets(1, "{\"type\":\"checked\",\"boot\":\"b\",\"host\":\"k\",\"free\":100000000}");
+	gets(2, "{\"type\":\"checked\",\"boot\":\"b\",\"host\":\"h\",\"free\":100000000}");
+	expect("n3: the same node as n1");
+	ck_assert_uint_eq(json_array_size(c.nodes[1].problems), 0);
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
 START_TEST(timelines_utc)
 {
 	all_get(HELLO);
@@ -686,6 +699,7 @@ int main(void)
 	tcase_add_test(t, interrupted_early);
 	tcase_add_test(t, timelines);
 	tcase_add_test(t, timelines_good);
+	tcase_add_test(t, same_node);
 	tcase_add_test(t, timelines_utc);
 	tcase_add_test(t, facts);
 	tcase_add_test(t, hostile_files);

@@ -134,11 +134,41 @@ static void check_timeline(struct cluster_node *n, const struct cluster_node *fi
 			    *other ? other : "none");
 }
 
+/* Returns true if two nodes without cluster time are one machine, which its recording
+ * would identify by boot and host */
+static bool is_same_node(const struct cluster_node *a, const struct cluster_node *b)
+{
+	const char *boot = ctl_json_string(a->facts, "boot");
+	const char *host = ctl_json_string(a->facts, "host");
+
+	return *boot && !strcmp(boot, ctl_json_string(b->facts, "boot")) &&
+		*host && !strcmp(host, ctl_json_string(b->facts, "host")) &&
+		!json_is_object(json_object_get(clock_of(a), "cluster")) &&
+		!json_is_object(json_object_get(clock_of(b), "cluster"));
+}
+
+static void check_same(struct cluster *c, unsigned int i)
+{
+	unsigned int k;
+
+	for (k = 0; k < i; k++) {
+		if (c->nodes[k].state != CLUSTER_CHECKED ||
+		    !is_same_node(&c->nodes[k], &c->nodes[i]))
+			continue;
+		add_problem(&c->nodes[i], false, "the same node as %s: events would be recorded"
+			    " twice; remove one of the names", c->nodes[k].name);
+		return;
+	}
+}
+
 void cluster_check_timelines(struct cluster *c)
 {
 	const struct cluster_node *first = NULL;
 	unsigned int i;
 
+	for (i = 0; i < c->nr; i++)
+		if (c->nodes[i].state == CLUSTER_CHECKED)
+			check_same(c, i);
 	if (cluster_count(c, CLUSTER_CHECKED) < 2 || all_same(c, "boot") || all_utc(c))
 		return;
 	for (i = 0; i < c->nr; i++) {

@@ -15,7 +15,8 @@ void cluster_check_version(struct cluster_node *n, const char *version);
 void cluster_check_facts(struct cluster_node *n, const struct cluster_settings *o);
 
 /*
- * Checks that the nodes' times can be compared: they run on one boot of one machine, or
+ * Checks that no node is given twice by different names, and that the nodes' times can be
+ * compared: they run on one boot of one machine, or
  * all are synchronized on one timeline, or all have bounds to UTC and no cluster time.
  * Problems of times are not fatal: a recording by each node's own clock is possible.
  */

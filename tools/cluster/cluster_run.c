@@ -256,7 +256,7 @@ static void do_action(struct cluster_run *r, struct cluster_action *a)
 		break;
 	case CLUSTER_KILL: kill_node(r, a->node); break;
 	case CLUSTER_COMMAND:
-		r->command = cluster_spawn(r->options.command[0], r->options.command);
+		r->command = cluster_spawn(r->settings.command[0], r->settings.command);
 		if (r->command < 0)
 			r->command = 0;
 		break;
@@ -294,6 +294,7 @@ static void read_signals(struct cluster_run *r, __s64 now)
 	}
 	if (r->command && waitpid(r->command, &r->command_status, WNOHANG) == r->command) {
 		r->command = 0;
+		r->command_done = true;
 		cluster_command_ended(&r->c, now);
 	}
 }

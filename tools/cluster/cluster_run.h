@@ -29,7 +29,7 @@ struct cluster_link {
 };
 
 struct cluster_run {
-	struct cluster_settings options;
+	struct cluster_settings settings;
 	struct cluster c;
 	struct cluster_link *links;
 	char **nodes;			/* names, NULL-terminated */
@@ -38,6 +38,7 @@ struct cluster_run {
 	const char *launcher, *remote_path;
 	bool keep, json, quiet;
 	pid_t command;			/* the command that runs here; 0: none */
+	bool command_done;		/* it has ended */
 	int command_status;		/* its wait status */
 	int signals;			/* signalfd */
 	int rows;			/* rows of the display that are on the screen */

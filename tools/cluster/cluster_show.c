@@ -187,17 +187,21 @@ static json_t *node_json(const struct cluster *c, const struct cluster_node *n)
 
 static int print_json(const struct cluster_run *r)
 {
+	const bool signalled = r->command_done && WIFSIGNALED(r->command_status);
 	json_t *nodes = json_array();
 	unsigned int i;
 
 	for (i = 0; i < r->c.nr; i++)
 		json_array_append_new(nodes, node_json(&r->c, &r->c.nodes[i]));
-	return ctl_json_print("cluster", json_pack("{so sb sb sb sf so so}",
+	return ctl_json_print("cluster", json_pack("{so sb sb sb sf so so so}",
 		"directory", ctl_json_text(r->out), "merged", r->merged,
 		"parts_missing", r->parts_missing, "interrupted", r->c.interrupted,
 		"seconds", seconds(&r->c), "recordings",
 		r->nodes_dir ? ctl_json_text(r->nodes_dir) : json_null(),
-		"nodes", nodes));
+		"nodes", nodes, "command", r->command_done ? json_pack("{si si}",
+			"exit_status", signalled ? -1 : WEXITSTATUS(r->command_status),
+			"signal", signalled ? WTERMSIG(r->command_status) : 0) :
+		json_null()));
 }
 
 /* Prints what is missing of a node, and where it may be. */
@@ -244,6 +248,12 @@ int cluster_show_summary(struct cluster_run *r)
 		return print_json(r);
 	for (i = 0; i < r->c.nr; i++)
 		print_node(r, &r->c.nodes[i]);
+	if (r->command_done && !r->quiet && WIFSIGNALED(r->command_status))
+		cluster_print(r, NULL, "%s was terminated by signal %d",
+			      r->settings.command[0], WTERMSIG(r->command_status));
+	else if (r->command_done && !r->quiet)
+		cluster_print(r, NULL, "%s exited with status %d", r->settings.command[0],
+			      WEXITSTATUS(r->command_status));
 	if (r->nodes_dir)
 		cluster_print(r, NULL, "the recordings of the nodes are in %s", r->nodes_dir);
 	if (r->merged && !r->quiet)

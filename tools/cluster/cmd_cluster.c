@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -84,7 +85,7 @@ static const char *absolute(struct argp_state *state, const char *option, const 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct cluster_run *r = state->input;
-	struct cluster_settings *o = &r->options;
+	struct cluster_settings *o = &r->settings;
 
 	switch (key) {
 	case 'o': r->out = arg; break;
@@ -185,7 +186,7 @@ static int check_record_options(struct cluster_run *r)
 	char **option;
 	size_t i;
 
-	for (option = r->options.record; *option; option++) {
+	for (option = r->settings.record; *option; option++) {
 		for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 			if (!strncmp(*option, refused[i], strlen(refused[i])))
 				break;
@@ -262,11 +263,11 @@ static void drop_nodes_dir(struct cluster_run *r, bool recordings)
 /* Returns the path of a node's recording, malloc'ed; NULL: there is none. */
 static char *recording_of(const struct cluster_run *r, unsigned int i)
 {
-	const char *dir = r->options.shared ? r->options.shared : r->nodes_dir;
+	const char *dir = r->settings.shared ? r->settings.shared : r->nodes_dir;
 	char *path, *metadata = NULL;
 
 	if (r->c.nodes[i].dropped ||
-	    (r->c.nodes[i].state != CLUSTER_DONE && !r->options.shared))
+	    (r->c.nodes[i].state != CLUSTER_DONE && !r->settings.shared))
 		return NULL;
 	if (asprintf(&path, "%s/%s", dir, r->nodes[i]) < 0)
 		return NULL;
@@ -316,7 +317,7 @@ static int merge(struct cluster_run *r)
 	argv[nr++] = "-q";
 	argv[nr++] = "-o";
 	argv[nr++] = (char *)r->out;
-	if (r->options.force)
+	if (r->settings.force)
 		argv[nr++] = "--force";
 	for (i = 0; i < r->c.nr; i++)
 		partial |= is_partial(&r->c.nodes[i]);
@@ -340,8 +341,9 @@ static int merge(struct cluster_run *r)
 
 /* ---- the run ---------------------------------------------------------------------------- */
 
-static void catch_signals(struct cluster_run *r)
+static void prepare(struct cluster_run *r)
 {
+	struct rlimit files;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -351,6 +353,11 @@ static void catch_signals(struct cluster_run *r)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* A connection has three descriptors. */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	r->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -367,9 +374,11 @@ static int run(struct cluster_run *r)
 	}
 	if (!r->c.recording_ns) {
 		if (!r->c.interrupted)
-			cluster_print(r, NULL, "nothing was recorded%s", r->options.force ? "" :
+			cluster_print(r, NULL, "nothing was recorded%s", r->settings.force ? "" :
 				      "; mend this, or go on with the other nodes by --force");
 		drop_nodes_dir(r, false);
+		if (r->json)
+			cluster_show_summary(r);
 		return EXIT_FAILED;
 	}
 	status = r->c.gave_up ? EXIT_FAILED : merge(r);
@@ -390,19 +399,19 @@ int cluster_record(int argc, char **argv)
 {
 	struct cluster_run r = {
 		.launcher = "ssh -o BatchMode=yes {}", .remote_path = "trace-ctl",
-		.options = { .connect_ns = 20000000000LL },
+		.settings = { .connect_ns = 20000000000LL },
 	};
 	int status = EXIT_FAILED;
 	unsigned int i = 0;
 	char cwd[4096];
 
-	r.options.record = calloc(argc + 1, sizeof(*r.options.record));
-	r.options.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/";
-	if (!r.options.record)
+	r.settings.record = calloc(argc + 1, sizeof(*r.settings.record));
+	r.settings.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/";
+	if (!r.settings.record)
 		return EXIT_FAILED;
-	argc = split(argc, argv, &r.options);
+	argc = split(argc, argv, &r.settings);
 	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &r) || check_record_options(&r)) {
-		free(r.options.record);
+		free(r.settings.record);
 		free(r.nodes);
 		return EXIT_USAGE;
 	}
@@ -410,15 +419,15 @@ int cluster_record(int argc, char **argv)
 		i++;
 	r.links = calloc(i, sizeof(*r.links));
 	if (r.links && !make_dirs(&r)) {
-		catch_signals(&r);
-		if (!cluster_begin(&r.c, &r.options, r.nodes, tsct_monotonic_ns()))
+		prepare(&r);
+		if (!cluster_begin(&r.c, &r.settings, r.nodes, tsct_monotonic_ns()))
 			status = run(&r);
 		cluster_free(&r.c);
 	}
 	free(r.links);
 	free(r.nodes_dir);
 	free(r.nodes);
-	free(r.options.record);
+	free(r.settings.record);
 	return status;
 }
 

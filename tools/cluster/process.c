@@ -29,8 +29,10 @@ static void run_child(const char *path, char **argv, const int *inherit,
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	/* A shell lets its background processes ignore it; a recorded command must not. */
+	/* A shell lets its background processes ignore SIGINT, and the node SIGHUP. But both
+	 * end recorded commands. */
 	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
 	for (i = 0; i < 3; i++)
 		dup2(fds[i], i);
 	for (; inherit && *inherit >= 0; inherit++)
