@@ -168,6 +168,30 @@ refused "trace-ctl record: .*--no-such-option" --no-such-option
 cluster 2 -p 1 -- true
 says '.-p. *does not apply\|-p does not apply'
 
+# --- hostile nodes: the others go on, and nothing is written where it should not be ----------------
+bad gamma <<<"exec python3 $top/tests/native/hostile_node.py $("$ctl" --version) \$(cat $work/gamma/case)"
+for i in noise path bomb damage twice dies; do
+	echo $i >"$work/gamma/case"
+	cluster 3 -- "$emit" 10
+	says 'gamma: MISSING: '
+	[ "$(stat_of "$work/o" 's["events"]')" = 22 ] || fail "events of the others, beside a hostile node: $i"
+	[ ! -e "$work/touched" ] || fail "a file outside of the directory: $i"
+	nothing_left
+done
+# It sends all that it announced, but that is no recording: the merge names it.
+echo no_recording >"$work/gamma/case"
+cluster 1 -- "$emit" 10
+says 'o.nodes/gamma'
+for i in alpha beta gamma; do
+	[ -e "$work/o.nodes/$i/metadata" ] || fail "$i was not kept after the merge failed"
+done
+rm -rf "$work/o.nodes"
+good gamma
+printf '#!/bin/sh\nhead -c 20000000 /dev/urandom\n' >"$work/gamma/launch"
+chmod +x "$work/gamma/launch"
+refused 'gamma: '
+good gamma
+
 # --- a node that dies half-way ------------------------------------------------------------------
 # begins a run in the background with a command that emits for 3 s; sets: run
 begin() {

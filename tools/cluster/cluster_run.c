@@ -261,7 +261,8 @@ static void do_action(struct cluster_run *r, struct cluster_action *a)
 			r->command = 0;
 		break;
 	case CLUSTER_COMMAND_STOP:
-		if (r->command)
+		/* The terminal sends Ctrl-C to the command, too. */
+		if (r->command && !r->from_terminal)
 			kill(r->command, SIGTERM);
 		break;
 	}
@@ -289,7 +290,10 @@ static void read_signals(struct cluster_run *r, __s64 now)
 				      r->c.stage == CLUSTER_STAGE_RECORD ?
 				      "the recordings are ended" :
 				      "again: what is not complete is given up");
+			r->from_terminal = info.ssi_code > 0;
 			cluster_interrupt(&r->c, now);
+			do_actions(r);
+			r->from_terminal = false;
 		}
 	}
 	if (r->command && waitpid(r->command, &r->command_status, WNOHANG) == r->command) {

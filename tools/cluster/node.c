@@ -30,6 +30,8 @@
 
 #define QUEUE_MAX	(1 << 20)	/* bytes that wait for the coordinator, at most */
 #define CHUNK		(64 << 10)	/* bytes that are read at once */
+/* without a message for longer, the coordinator is lost, ns; it may have been suspended */
+#define LOST_NS		(10 * CLUSTER_SILENCE_NS)
 
 struct node {
 	struct message_reader from_coordinator, from_recorder;
@@ -39,6 +41,7 @@ struct node {
 	char dir[4096];			/* directory of the recording; "": none */
 	bool shared;			/* it is in a directory that all nodes share */
 	bool went;			/* recording was permitted: its files have a value */
+	bool stopped;			/* the recorder was to stop */
 	struct send_files *files;	/* files that are sent; NULL: none */
 	bool lost;			/* the connection to the coordinator has ended */
 	bool quit, keep;		/* the coordinator has ended this node's part */
@@ -267,8 +270,12 @@ static void on_message(struct node *n, const struct control_message *m)
 		on_check(n, m->json);
 	} else if (!strcmp(m->type, "start")) {
 		on_start(n, m->json);
+	} else if (!strcmp(m->type, "stop") && n->stopped && n->control_out >= 0) {
+		/* The recorder reads no message while it has the last sync session. */
+		kill(n->recorder.pid, SIGINT);
 	} else if (!strcmp(m->type, "go") || !strcmp(m->type, "stop")) {
 		n->went = true;
+		n->stopped = *m->type == 's';
 		if (n->control_out >= 0)
 			message_add(&n->to_recorder, json_incref(m->json), NULL, 0);
 	} else if (!strcmp(m->type, "gather") && !n->files && n->control_in < 0) {
@@ -362,15 +369,19 @@ static void run_once(struct node *n)
 		send_message(n, json_pack("{ss}", "type", "alive"), NULL, 0);
 	}
 	if (!write_queue(&n->to_coordinator, STDOUT_FILENO) ||
-	    now - n->heard_ns > 2 * CLUSTER_SILENCE_NS)
+	    now - n->heard_ns > LOST_NS)
 		n->lost = true;
 	if (n->control_out >= 0)
 		write_queue(&n->to_recorder, n->control_out);
 	if (n->lost)
 		byte_queue_free(&n->to_coordinator);
-	/* Without its input, the recorder ends the recording. */
-	if (n->lost || n->quit)
+	if ((n->lost || n->quit) && n->control_out >= 0) {
+		/* Without its input, the recorder ends the recording; a signal ends a sync
+		 * session at the start, too. */
 		process_close_fd(&n->control_out);
+		if (!n->went)
+			kill(n->recorder.pid, SIGTERM);
+	}
 }
 
 int cluster_node(void)
