@@ -280,6 +280,23 @@ good gamma
 [ ! -e "$work/touched" ] && [ ! -e "$work/o2" ] && [ ! -e "$work/o2.nodes" ] || fail "something is left"
 nothing_left
 
+# while a recorder waits for its sync session, as the daemon of a node hangs
+kill -STOP "$beta"
+"$ctl" cluster record -o "$work/o2" --launcher "$work/launch {}" --remote-path "$ctl" \
+	--on alpha,beta,gamma --cluster -- touch "$work/touched" 2>"$work/err" & run=$!
+pids+=("$run")
+waits() { pgrep -f "record --control=.*tsctrace-beta" >/dev/null; }
+wait_for "the recorder of beta runs" waits
+sleep 0.5
+kill -INT "$run"
+ended 1
+kill -CONT "$beta"
+wait_for "beta is synchronized again" synced beta
+gone() { ! waits; }
+wait_for "the recorder of beta has ended" gone
+[ ! -e "$work/touched" ] && [ ! -e "$work/o2" ] && [ ! -e "$work/o2.nodes" ] || fail "something is left"
+nothing_left
+
 # --- another cluster, and no cluster time ---------------------------------------------------------
 mkdir "$work/delta"
 net delta
