@@ -271,7 +271,7 @@ static bool stop_command(struct cluster *c)
 }
 
 /* Begins the next stage if all nodes are ready for it. */
-static void advance(struct cluster *c, __s64 now_ns)
+static void end_stage(struct cluster *c, __s64 now_ns)
 {
 	switch (c->stage) {
 	case CLUSTER_STAGE_CHECK:
@@ -296,6 +296,17 @@ static void advance(struct cluster *c, __s64 now_ns)
 	case CLUSTER_STAGE_OVER:
 		break;
 	}
+}
+
+/* Goes on as far as possible: without nodes, several stages end at once. */
+static void advance(struct cluster *c, __s64 now_ns)
+{
+	enum cluster_stage before;
+
+	do {
+		before = c->stage;
+		end_stage(c, now_ns);
+	} while (c->stage != before);
 }
 
 /* ---- messages ---------------------------------------------------------------- */
