@@ -242,7 +242,11 @@ nothing_left
 
 # --- on a terminal: a row for each node; Ctrl-C there ends the run in order --------------------
 rm -rf "$work/o"
-TERM=xterm python3 "$top/tests/native/terminal.py" 100 24 "$work/screen" 'lost, offset' '\x03' \
+# All nodes have reported when the display was updated a few times.
+steps=()
+for i in 1 2 3 4 5 6 7 8; do steps+=('lost, offset' ''); done
+TERM=xterm python3 "$top/tests/native/terminal.py" 100 24 "$work/screen" "${steps[@]}" \
+	'lost, offset' '\x03' \
 	-- "$ctl" cluster record -o "$work/o" --launcher "$work/launch {}" --remote-path "$ctl" \
 	--on alpha,beta,gamma -- "$emit" 500 1 10000 >"$work/err" 2>&1 ||
 	fail "on a terminal: status $?: $(tail -n 20 "$work/screen" | cat -v)"

@@ -117,8 +117,7 @@ static void fail_node(struct cluster *c, unsigned int i, const char *why, __s64 
 	n->failed_ns = now_ns;
 	free(n->why);
 	n->why = strdup(why);
-	if (c->stage != CLUSTER_STAGE_ABORT)
-		print_text(c, i, "%s", why);
+	print_text(c, i, "%s", why);
 }
 
 /* The node answers, but not as it should: end the connection. */
@@ -149,7 +148,6 @@ static void abort_run(struct cluster *c, __s64 now_ns)
 {
 	unsigned int i;
 
-	c->stage = CLUSTER_STAGE_ABORT;
 	c->stopped_ns = now_ns;
 	for (i = 0; i < c->nr; i++) {
 		if (c->nodes[i].state == CLUSTER_FAILED)
@@ -292,7 +290,6 @@ static void end_stage(struct cluster *c, __s64 now_ns)
 		    !cluster_count(c, CLUSTER_GATHERING))
 			c->stage = CLUSTER_STAGE_OVER;
 		break;
-	case CLUSTER_STAGE_ABORT:
 	case CLUSTER_STAGE_OVER:
 		break;
 	}

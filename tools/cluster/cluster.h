@@ -47,7 +47,6 @@ enum cluster_stage {
 	CLUSTER_STAGE_START,
 	CLUSTER_STAGE_RECORD,
 	CLUSTER_STAGE_STOP,	/* recordings are completed and gathered */
-	CLUSTER_STAGE_ABORT,	/* nodes remove what they made */
 	CLUSTER_STAGE_OVER,
 };
 

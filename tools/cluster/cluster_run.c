@@ -17,7 +17,7 @@
 #define POLL_MS		200
 #define CHUNK		(64 << 10)	/* bytes that are read at once */
 #define REASON_NS	1000000000LL	/* wait for a launcher's end after its output's, ns */
-#define EXIT_NS		5000000000LL	/* wait for a node to remove what it made, ns */
+#define EXIT_NS		20000000000LL	/* wait for a node to remove what it made, ns */
 
 /* ---- launchers ----------------------------------------------------------------- */
 
@@ -279,23 +279,32 @@ static void do_actions(struct cluster_run *r)
 
 /* ---- main loop --------------------------------------------------------------------- */
 
+/* Acts on Ctrl-C, or another signal that ends programs. */
+static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
+{
+	static const char *const effects[] = {
+		[CLUSTER_STAGE_CHECK] = "nothing was recorded",
+		[CLUSTER_STAGE_START] = "nothing was recorded",
+		[CLUSTER_STAGE_RECORD] = "the recordings are ended",
+		[CLUSTER_STAGE_STOP] = "again: what is not complete is given up",
+		[CLUSTER_STAGE_OVER] = "nodes may leave something in their directories",
+	};
+
+	cluster_print(r, NULL, "interrupted: %s", effects[r->c.stage]);
+	r->no_linger = r->c.stage == CLUSTER_STAGE_OVER;
+	r->from_terminal = from_terminal;
+	cluster_interrupt(&r->c, now);
+	do_actions(r);
+	r->from_terminal = false;
+}
+
 static void read_signals(struct cluster_run *r, __s64 now)
 {
 	struct signalfd_siginfo info;
 
-	while (read(r->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo != SIGCHLD) {
-			cluster_print(r, NULL, "interrupted: %s", r->c.stage <
-				      CLUSTER_STAGE_RECORD ? "nothing was recorded" :
-				      r->c.stage == CLUSTER_STAGE_RECORD ?
-				      "the recordings are ended" :
-				      "again: what is not complete is given up");
-			r->from_terminal = info.ssi_code > 0;
-			cluster_interrupt(&r->c, now);
-			do_actions(r);
-			r->from_terminal = false;
-		}
-	}
+	while (read(r->signals, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			interrupt_run(r, info.ssi_code > 0, now);
 	if (r->command && waitpid(r->command, &r->command_status, WNOHANG) == r->command) {
 		r->command = 0;
 		r->command_done = true;
@@ -317,7 +326,7 @@ static bool linger(struct cluster_run *r, __s64 now)
 		left = true;
 		if ((l->closing || l->launcher.out < 0) && !l->ended_ns)
 			l->ended_ns = now;
-		if (l->ended_ns && now - l->ended_ns > EXIT_NS)
+		if (l->ended_ns && (r->no_linger || now - l->ended_ns > EXIT_NS))
 			kill_launcher(l, SIGKILL);
 	}
 	return left;

@@ -38,6 +38,7 @@ struct cluster_run {
 	const char *launcher, *remote_path;
 	bool keep, json, quiet;
 	pid_t command;			/* the command that runs here; 0: none */
+	bool no_linger;			/* do not wait for nodes to remove what they made */
 	bool from_terminal;		/* the last signal came from the terminal */
 	bool command_done;		/* it has ended */
 	int command_status;		/* its wait status */
