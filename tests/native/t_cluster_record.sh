@@ -98,7 +98,7 @@ for i in alpha beta gamma; do
 	[ -e "$work/o.nodes/$i/metadata" ] || fail "the recording of $i was not kept"
 done
 
-# --- two runs into one directory --------------------------------------------------------
+# --- two runs into one directory ---
 rm -rf "$work/o"
 cluster 1 -- true
 says 'o.nodes: another run writes there, or left its recordings'
@@ -110,12 +110,12 @@ cluster 0 --shared "$work/shared" -- "$emit" 10
 refused 'shared/beta exists: another run writes there' --shared "$work/shared"
 for i in alpha gamma; do says "shared/$i exists"; done
 
-# --- the command runs here, once ----------------------------------------------------------
+# --- the command runs here, once ---
 cluster 0 --here -- sh -c "for i in alpha beta gamma; do TSCTRACE_RUN_DIR=$work/\$i $emit 20; done"
 [ "$(stat_of "$work/o" 's["events"]')" = 63 ] || fail "events of a command that runs here"
 nothing_left
 
-# --- launchers ------------------------------------------------------------------------------
+# --- launchers ---
 bad() {	# NODE: standard input becomes the program that the launcher starts there
 	{ echo '#!/bin/sh'; cat; } >"$work/$1/launch"
 	chmod +x "$work/$1/launch"
@@ -144,7 +144,7 @@ END_OF_BANNER
 cluster 0 -- "$emit" 10
 [ "$(stat_of "$work/o" 's["events"]')" = 33 ] || fail "events with a banner"
 
-# --- versions ----------------------------------------------------------------------------------
+# --- versions ---
 bad beta <<<'echo "{\"type\":\"hello\",\"protocol\":1,\"version\":\"0.0.9\"}"
 while read -r line; do case $line in
 	*check*) echo "{\"type\":\"checked\",\"boot\":\"x\",\"dir\":\"/\",\"free\":1000000000}" ;;
@@ -157,7 +157,7 @@ refused 'gamma: no connection: .*status 2 (trace-ctl: cluster: no such command)'
 good beta
 good gamma
 
-# --- space, clocks, options -------------------------------------------------------------------
+# --- space, clocks, options ---
 mkdir "$work/small"
 mount -t tmpfs -o size=1m tmpfs "$work/small" || fail "no tmpfs"
 refused 'alpha: .*small.*: only 1.0 MB are free' --node-dir "$work/small"
@@ -168,7 +168,7 @@ refused "trace-ctl record: .*--no-such-option" --no-such-option
 cluster 2 -p 1 -- true
 says '.-p. *does not apply\|-p does not apply'
 
-# --- hostile nodes: the others go on, and nothing is written where it should not be ----------------
+# --- hostile nodes: the others go on, and nothing is written where it should not be ---
 bad gamma <<<"exec python3 $top/tests/native/hostile_node.py $("$ctl" --version) \$(cat $work/gamma/case)"
 for i in noise path bomb damage twice dies; do
 	echo $i >"$work/gamma/case"
@@ -192,7 +192,7 @@ chmod +x "$work/gamma/launch"
 refused 'gamma: '
 good gamma
 
-# --- a node that dies half-way ------------------------------------------------------------------
+# --- a node that dies half-way ---
 # begins a run in the background with a command that emits for 3 s; sets: run
 begin() {
 	rm -rf "$work/o" "$work/started"*
@@ -229,7 +229,7 @@ ended 3
 events=$(stat_of "$work/o" 's["events"]')
 [ "$events" -gt 602 ] && [ "$events" -lt 903 ] || fail "$events events with those of the lost node"
 
-# --- Ctrl-C -----------------------------------------------------------------------------------
+# --- Ctrl-C ---
 begin
 sleep 0.3
 kill -INT "$run"
@@ -240,7 +240,7 @@ events=$(stat_of "$work/o" 's["events"]')
 says 'beta: .*command ended by signal 2'
 nothing_left
 
-# --- on a terminal: a row for each node; Ctrl-C there ends the run in order --------------------
+# --- on a terminal: a row for each node; Ctrl-C there ends the run in order ---
 rm -rf "$work/o"
 # All nodes have reported when the display was updated a few times.
 steps=()
@@ -259,7 +259,7 @@ grep -q 'interrupted: the recordings are ended' "$work/text" || fail "no word of
 [ "$(stat_of "$work/o" 'len(s["nodes"])')" = 3 ] || fail "nodes after Ctrl-C on a terminal"
 nothing_left
 
-# --- the coordinator is killed: the recordings end, whole, and so do the commands ---------------
+# --- the coordinator is killed: the recordings end, whole, and so do the commands ---
 begin
 kill -KILL "$run"
 wait "$run" || true
@@ -269,7 +269,7 @@ wait_for "commands and recorders have ended" all_gone
 for i in "$TMPDIR"/*; do
 	[ "$(stat_of "$i" 's["complete"] and s["events"] < 301')" = True ] || fail "recording $i"
 done
-rm -rf "$TMPDIR"/* "$work/o.nodes"
+rm -rf "${TMPDIR:?}"/* "$work/o.nodes"
 
 # before the recording: nothing is left
 bad gamma <<<'exec sleep 100'
@@ -285,6 +285,7 @@ good gamma
 nothing_left
 
 # while a recorder waits for its sync session, as the daemon of a node hangs
+# shellcheck disable=SC2154	# start() sets it
 kill -STOP "$beta"
 "$ctl" cluster record -o "$work/o2" --launcher "$work/launch {}" --remote-path "$ctl" \
 	--on alpha,beta,gamma --cluster -- touch "$work/touched" 2>"$work/err" & run=$!
@@ -301,7 +302,7 @@ wait_for "the recorder of beta has ended" gone
 [ ! -e "$work/touched" ] && [ ! -e "$work/o2" ] && [ ! -e "$work/o2.nodes" ] || fail "something is left"
 nothing_left
 
-# --- another cluster, and no cluster time ---------------------------------------------------------
+# --- another cluster, and no cluster time ---
 mkdir "$work/delta"
 net delta
 : >"$work/delta/conf"
