@@ -33,6 +33,7 @@ nettle-dev           | nettle.pc           | MACs of packets between nodes
 libbpf-dev           | libbpf.pc           | BPF event sources
 libelf-dev           | libelf.pc           | libbpf needs it
 libtraceevent-dev    | libtraceevent.pc    | formats of tracepoints
+zlib1g-dev           | zlib.pc             | recordings on their way between nodes
 libdw-dev            | libdw.pc            | names of functions in stacks
 libtracefs-dev       | libtracefs.pc       | tracepoints of the kernel
 libopen-trace-format2-dev | otf2.pc        | OTF2 archives

@@ -14,6 +14,7 @@
 
 int cmd_channel(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_cluster(int argc, char **argv);
 int cmd_emit(int argc, char **argv);
 int cmd_events(int argc, char **argv);
 int cmd_clock(int argc, char **argv);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,6 +91,12 @@ void record_signals_restore(void)
 		sigaction(caught[i].number, &caught[i].before, NULL);
 }
 
+void record_stop(int number)
+{
+	record_interrupts++;
+	to_forward = number;
+}
+
 static void forward_signal(const struct record_child *child)
 {
 	if (to_forward && child->running) {
@@ -103,9 +111,12 @@ static void forward_signal(const struct record_child *child)
  * Decides whether the recording ends. Without a command, a signal or --duration ends
  * it. With a command, the first signal is forwarded to the command, and the recording
  * ends with the command; a second signal ends the recording even if the command still
- * runs.
+ * runs. If another process controls the recorder, the recording goes on after the end
+ * of the command, until that process stops it, as the recordings of other nodes do. With
+ * --ranks, it goes on until the last rank of this host has ended.
  */
-static bool is_over(struct record_child *child, __s64 end_ns)
+static bool is_over(struct record_child *child, __s64 end_ns,
+		    const struct record_options *o)
 {
 	bool timeout = tsct_monotonic_ns() >= end_ns;
 
@@ -118,7 +129,11 @@ static bool is_over(struct record_child *child, __s64 end_ns)
 	forward_signal(child);
 	if (timeout && child->running)
 		kill(child->pid, SIGTERM);
-	return !child->running || record_interrupts > 1 || timeout;
+	if (o->control)
+		return record_interrupts && (!child->running || child->gate >= 0 ||
+					     record_interrupts > 1);
+	return (!child->running && !(o->ranks && ranks_running(o->ranks))) ||
+		record_interrupts > 1 || timeout;
 }
 
 /*
@@ -227,13 +242,15 @@ static int run_loop(struct record_session *s, struct record_child *child)
 					  tsct_channel_info(channel)->data_size / 4))
 			waiter.by_kernel = false;
 	}
-	while (!err && !is_over(child, end)) {
+	while (!err && !is_over(child, end, s->o)) {
 		if (s->source)
 			err = kernel_source_pump(s->source);
 		if (!err && !s->o->flight)
 			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
 					       &taken);
 		more = record_statedump_poll(s, taken < MANY_EVENTS, false);
+		if (s->o->control)
+			record_control_poll(s, child);
 		if (!err)
 			err = do_periodic_work(s, &last);
 		if (!err && !more && s->o->flight)
@@ -248,11 +265,72 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	return err;
 }
 
+/* ---- ranks of a parallel program --------------------------------------------- */
+
+/* Waits until the other ranks of this host are there. Prints errors. Returns 0 or -errno. */
+static int await_ranks(const struct record_options *o)
+{
+	int err = o->ranks ? ranks_await(o->ranks, o->rank.size - 1, &record_interrupts) : 0;
+
+	if (err)
+		record_error("--ranks: waiting for the other %u ranks of this host: %s",
+			     o->rank.size - 1, strerror(-err));
+	return err;
+}
+
+/* Runs the command of a rank that does not record. Returns only after an error. */
+static int run_rank(const struct record_options *o, const char *path)
+{
+	int err = ranks_join(o->dir);
+
+	if (err) {
+		record_error("--ranks: waiting for the lowest rank of this host, which"
+			     " records: %s", strerror(-err));
+		return EXIT_FAILED;
+	}
+	execvp(path, o->command);
+	record_error("%s: %s", o->command[0], strerror(errno));
+	return EXIT_FAILED;
+}
+
+/*
+ * Finds the place of this rank. If it is to record, makes the output directory, in which
+ * that of this host becomes the recording's, and opens the socket for the other ranks.
+ * Prints errors. Returns 0 or -errno.
+ */
+static int find_ranks(struct record_options *o)
+{
+	struct utsname host;
+	int err = rank_place(&o->rank);
+
+	if (err) {
+		record_error("--ranks: neither mpirun nor srun started this process; see"
+			     " trace-ctl-record(1) for those that are known");
+		return err;
+	}
+	if (o->rank.local)
+		return 0;
+	err = ranks_listen(o->dir, &o->ranks);
+	if (!err && mkdir(o->dir, 0700) && errno != EEXIST)
+		err = -errno;
+	uname(&host);
+	if (!err && asprintf(&o->rank_dir, "%s/%s", o->dir, host.nodename) < 0) {
+		o->rank_dir = NULL;
+		err = -ENOMEM;
+	}
+	if (err)
+		record_error("--ranks: %s: %s", o->dir, err == -EADDRINUSE ?
+			     "another run records there" : strerror(-err));
+	else
+		o->dir = o->rank_dir;
+	return err;
+}
+
 /* ---- from start to summary ----------------------------------------------- */
 
 /* Checks options, command, output directory and kernel events before any file is
  * created. Prints the first error, and returns the exit status. */
-static int check_prerequisites(const struct record_options *o, char **ret_path)
+static int check_prerequisites(struct record_options *o, char **ret_path)
 {
 	const char *only = getenv("TSCTRACE_PROVIDER");
 	char why[512], name[64];
@@ -264,6 +342,10 @@ static int check_prerequisites(const struct record_options *o, char **ret_path)
 		if (!*ret_path)
 			return EXIT_FAILED;
 	}
+	if (o->by_ranks && find_ranks(o))
+		return EXIT_FAILED;
+	if (o->by_ranks && o->rank.local)
+		return run_rank(o, *ret_path);
 	record_dir_name(name, sizeof(name));
 	if (record_dir_check(o->dir ? o->dir : name))
 		return EXIT_FAILED;
@@ -307,6 +389,8 @@ static int finish(struct record_session *s, struct record_child *child,
 	end = tsct_monotonic_ns() + (err ? INT64_MAX / 2 : 2000000000LL);
 	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {
 		usleep(10000);
+		if (s->o->control)
+			record_control_poll(s, child);
 		forward_signal(child);
 		record_child_reap(child);
 	}
@@ -328,7 +412,7 @@ static int run(struct record_session *s, struct record_child *child,
 
 	/* Sync samples are fetched, and the sync session runs, before the recording's
 	 * directory and the command's process exist: an error leaves neither behind. */
-	if (record_sync_open(s) || record_sync_start(s))
+	if (record_sync_open(s) || record_sync_start(s) || await_ranks(s->o))
 		return EXIT_FAILED;
 	if (command) {
 		err = record_child_hold(child, path, command);
@@ -341,9 +425,17 @@ static int run(struct record_session *s, struct record_child *child,
 		record_session_undo(s);
 		return EXIT_FAILED;
 	}
+	if (s->o->control) {
+		record_control_send(s->o->control, json_pack("{ss}", "type", "ready"));
+		err = run_loop(s, child);
+		record_child_drop(child);
+		return finish(s, child, err);
+	}
 	if (!command)
 		return finish(s, child, run_loop(s, child));
-	err = record_child_release(child);
+	err = s->o->ranks ? ranks_release(s->o->ranks) : 0;
+	if (!err)
+		err = record_child_release(child);
 	if (err) {
 		record_error("%s: %s; %s", command[0], strerror(-err),
 				err == -ENOENT ? "check that its interpreter exists" :
@@ -376,6 +468,13 @@ int cmd_record(int argc, char **argv)
 		record_child_drop(&child);
 		record_session_close(&session);
 	}
+	/* After an error, the other ranks end as soon as they lose their connection; some
+	 * may be on their way. */
+	if (o.ranks)
+		ranks_await(o.ranks, o.rank.size - 1, &record_interrupts);
+	record_control_close(o.control);
+	ranks_close(o.ranks);
+	free(o.rank_dir);
 	free(path);
 	free(o.events);
 	free(o.pids);

@@ -14,6 +14,10 @@
 #include "record_sync.h"
 #include "lib/provider/store.h"
 #include "lib/ctf/recording_writer.h"
+#include "tools/cluster/ranks.h"
+
+struct record_control;
+struct record_session;
 
 struct record_options {
 	const char **events;		/* names of kernel events and groups */
@@ -47,6 +51,12 @@ struct record_options {
 	const char *fit;		/* kind of fit; NULL: as set in the daemon */
 	long sync_timeout_s;		/* timeout of each sync session; 0: default */
 	char **command;			/* argv of the command; NULL: no command */
+	/* connection to what controls this recorder; NULL: none */
+	struct record_control *control;
+	bool by_ranks;			/* a launcher runs one recorder for each rank */
+	struct rank_place rank;		/* of this process, if by_ranks */
+	char *rank_dir;			/* directory of this host, malloc'ed */
+	struct ranks *ranks;		/* the other ranks of this host; NULL: none */
 };
 
 /* ---- command line: record_options.c ------------------------------------ */
@@ -103,6 +113,26 @@ void record_child_drop(struct record_child *child);
 
 /* Returns true if the command has ended, but descendants of it still run. */
 bool record_child_left_some(void);
+
+/* ---- control by another process: record_control.c ----------------------- */
+
+/* Opens the connection. @fds: descriptors to read from and to write to, such as "3,4".
+ * Returns 0 or -errno. */
+int record_control_open(const char *fds, struct record_control **ret);
+void record_control_close(struct record_control *control);
+
+/* Sends a message, which is released. Does not wait. */
+void record_control_send(struct record_control *control, json_t *message);
+
+/* Sends the summary, which is released, and waits until all is written. */
+void record_control_finish(struct record_control *control, json_t *summary);
+
+/* Reads messages, starts the command after "go", and reports progress and the
+ * command's end. Never blocks. */
+void record_control_poll(struct record_session *s, struct record_child *child);
+
+/* Acts as on a signal @number, which is forwarded to the command (cmd_record.c). */
+void record_stop(int number);
 
 /* ---- output directory: record_dir.c ------------------------------------ */
 
@@ -271,6 +301,9 @@ double record_figure_seconds(const struct record_session *s);
 double record_figure_mb_per_s(const struct record_session *s, unsigned int i);
 __u64 record_figure_events(const struct record_session *s, unsigned int i);
 __u64 record_figure_overwritten(const struct record_session *s, unsigned int i);
+
+/* Returns the number of events lost so far, for all causes */
+__u64 record_figure_lost(const struct record_session *s);
 
 /* Returns the number of events recorded on one CPU, in all channels */
 __u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu);

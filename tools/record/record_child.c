@@ -176,8 +176,11 @@ void record_child_drop(struct record_child *child)
 	/* The child waits for a byte from the pipe `gate` before it calls exec. If the
 	 * pipe is still open here, no byte was sent: closing the pipe makes the child
 	 * exit, so reap it. */
-	if (child->pid && child->gate >= 0)
+	if (child->pid && child->gate >= 0) {
 		waitpid(child->pid, NULL, 0);
+		child->pid = 0;
+		child->running = false;
+	}
 	child->gate = child->exec_error = -1;
 }
 

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include "cmd_record.h"
+#include "tools/common/cmd.h"
 #include "tools/common/json.h"
 #include "tools/common/view.h"
 
@@ -74,7 +75,7 @@ int record_json_print(const struct record_session *s,
 {
 	const bool signalled = child && !child->running && WIFSIGNALED(child->status);
 	const struct tsct_recording *rec = &s->rec;
-	json_t *cpus = json_array(), *lost, *command, *files;
+	json_t *cpus = json_array(), *lost, *command, *files, *summary;
 	struct record_usage usage;
 	struct tsct_written w;
 	struct tsct_loss loss;
@@ -107,7 +108,7 @@ int record_json_print(const struct record_session *s,
 		"fsync", tsct_fsync_names[rec->fsync],
 		"most_on_tick", rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
 		json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
-	return ctl_json_print("record", json_pack(
+	summary = json_pack(
 		"{so so sI sI sf so so so so sI sI sb sI so sI sI so s{sf sf sI} ss sb "
 		"s{ss ss ss so sb} so}",
 		"directory", ctl_json_text(s->dir),
@@ -133,5 +134,9 @@ int record_json_print(const struct record_session *s,
 		"status", tsct_status_name(rec->status),
 		"error_ns", ctl_json_error(tsct_recording_writer_error_ns(s->writer)),
 		"disrupted", rec->epoch != rec->epoch_first,
-		"files", files));
+		"files", files);
+	if (!s->o->control)
+		return ctl_json_print("record", summary);
+	record_control_finish(s->o->control, summary);
+	return EXIT_DONE;
 }

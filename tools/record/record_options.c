@@ -13,9 +13,9 @@
 #include "tools/bpf/built_in.h"
 #include "tools/common/cmd.h"
 
-enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CPU,
+enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CONTROL, KEY_CPU,
        KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_NO_CLUSTER,
-       KEY_NO_SESSIONS, KEY_PASS, KEY_RATE_LIMIT, KEY_REQUIRE, KEY_STACK,
+       KEY_NO_SESSIONS, KEY_PASS, KEY_RANKS, KEY_RATE_LIMIT, KEY_REQUIRE, KEY_STACK,
        KEY_SYNC_TIMEOUT, KEY_UNREAD, KEY_WHERE };
 
 static const struct argp_option options[] = {
@@ -43,6 +43,7 @@ static const struct argp_option options[] = {
 	{ "channel", 'c', "CHANNEL", 0, "channel to record, by name or id; may be "
 	  "repeated; CMD uses the first by default (default: $TSCTRACE_CHANNEL, or "
 	  "'default')", 0 },
+	{ "control", KEY_CONTROL, "IN,OUT", OPTION_HIDDEN, NULL, 0 },
 	{ "create", KEY_CREATE, NULL, 0, "create the channels of -c that do not exist, "
 	  "although others have similar names", 0 },
 	{ "events", KEY_EVENTS, "PATTERNS", 0, "enable these typed events in "
@@ -70,6 +71,8 @@ static const struct argp_option options[] = {
 	  TSCT_FIT_KINDS " (default: as in tsctraced.conf)", 0 },
 	{ "sync-timeout", KEY_SYNC_TIMEOUT, "SECONDS", 0, "wait up to SECONDS "
 	  "for the end of a sync session, 1 to 3600 (default: 5; with --cluster: 30)", 0 },
+	{ "ranks", KEY_RANKS, NULL, 0, "under mpirun or srun: record all ranks of a host "
+	  "together, to DIR/HOST; implies --pass-status", 0 },
 	{ "require-events", KEY_REQUIRE, NULL, 0, "exit with status 3 if nothing was "
 	  "recorded", 0 },
 	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if the "
@@ -218,7 +221,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--sync-timeout: '%s' is not a number from 1"
 				   " to 3600", arg);
 		break;
+	case KEY_CONTROL:
+		o->json = true;
+		if (record_control_open(arg, &o->control))
+			argp_error(state, "--control: '%s' are not two descriptors", arg);
+		break;
 	case KEY_CREATE: o->create = true; break;
+	case KEY_RANKS: o->by_ranks = o->pass_status = true; break;
 	case KEY_REQUIRE: o->require_events = true; break;
 	case KEY_PASS: o->pass_status = true; break;
 	case KEY_JSON: o->json = true; break;
@@ -311,6 +320,11 @@ int record_options_check(const struct record_options *o)
 	uint32_t min = o->flight ? TSCT_BLOCKS_MIN_OVERWRITE : TSCT_BLOCKS_MIN;
 	uint32_t blocks = o->blocks ? o->blocks : min;
 
+	if (o->by_ranks && (!o->command || !o->dir)) {
+		record_error("--ranks needs -o DIR, which is the same on all ranks, and a"
+			     " command");
+		return -EINVAL;
+	}
 	if (check_channels(o) || check_patterns(o))
 		return -EINVAL;
 	if (tsct_geometry_check(record_policy(o), size, blocks)) {

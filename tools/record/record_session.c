@@ -108,10 +108,28 @@ static int open_drains(struct record_session *s)
 	return err;
 }
 
+/* Returns the processes whose kernel events are recorded, malloc'ed: the command, and the
+ * other ranks of this host. NULL: out of memory */
+static pid_t *all_roots(const struct record_session *s, pid_t root, unsigned int *ret_nr)
+{
+	unsigned int nr = 0;
+	const pid_t *pids = s->o->ranks ? ranks_pids(s->o->ranks, &nr) : NULL;
+	pid_t *roots = malloc((nr + 1) * sizeof(*roots));
+
+	if (!roots)
+		return NULL;
+	roots[0] = root;
+	if (nr)
+		memcpy(roots + 1, pids, nr * sizeof(*roots));
+	*ret_nr = nr + 1;
+	return roots;
+}
+
 int record_session_begin(struct record_session *s, pid_t root)
 {
 	struct kernel_select select;
 	char why[1024] = "";
+	pid_t *roots = NULL;
 	int err = 0;
 
 	s->started = s->rec.begin = s->rec.end = tsct_clock_cycles(s->clock);
@@ -122,12 +140,17 @@ int record_session_begin(struct record_session *s, pid_t root)
 		return err;
 	select = s->o->select;
 	if (root && !s->o->all && !select.nr_roots) {
-		select.roots = &root;
-		select.nr_roots = 1;
+		roots = all_roots(s, root, &select.nr_roots);
+		if (!roots) {
+			record_error("kernel events: out of memory");
+			return -ENOMEM;
+		}
+		select.roots = roots;
 	}
 	select.cpus = &s->o->cpus;
 	err = kernel_source_open(s->channels[s->nr_programs], s->clock, s->o->events,
 				 s->o->nr_events, &select, &s->source, why, sizeof(why));
+	free(roots);
 	if (err) {
 		record_error("kernel events: %s", why);
 		if (s->o->verbose)

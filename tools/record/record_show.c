@@ -105,7 +105,7 @@ void record_figure_usage(const struct record_session *s,
 
 /* ---- progress ---------------------------------------------------------- */
 
-static __u64 count_lost(const struct record_session *s)
+__u64 record_figure_lost(const struct record_session *s)
 {
 	struct tsct_loss loss;
 	unsigned int i;
@@ -132,7 +132,7 @@ void record_show_progress(const struct record_session *s, bool last)
 	tsct_recording_writer_written(s->writer, &w);
 	fprintf(stderr, "%srecording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
 		" lost%s", tty ? "\r" : "", (uint64_t)w.events,
-		view_plural(w.events), w.bytes / 1e6, (uint64_t)count_lost(s),
+		view_plural(w.events), w.bytes / 1e6, (uint64_t)record_figure_lost(s),
 		tty ? "\033[K" : "\n");
 	fflush(stderr);
 }
@@ -305,7 +305,7 @@ static void print_hints(const struct record_session *s,
 	if (left_some)
 		fputs("  processes started by the command still run; they are no"
 		      " longer recorded\n", stderr);
-	if (!events && !count_lost(s) && !s->unread.channels)
+	if (!events && !record_figure_lost(s) && !s->unread.channels)
 		record_print_why(s, child, left_some);
 }
 

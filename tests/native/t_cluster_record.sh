@@ -1,0 +1,322 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# trace-ctl cluster record: three nodes with daemons of their own, in network namespaces,
+# of which launchers start processes; and nodes, launchers and runs that fail.
+# test-timeout: 240
+set -euo pipefail
+
+# shellcheck source=tests/native/sync.sh
+. "$(dirname "$0")/sync.sh"
+unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
+emit=$work/emit
+${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
+	-I"$top/lib/include" -o "$emit" "$top/tests/native/emit.c" \
+	"$out/lib/libtsctrace.a" -lm
+export TMPDIR=$work/tmp
+mkdir "$TMPDIR" "$work/alpha" "$work/beta" "$work/gamma"
+
+# The launcher of most cases. A file $work/NODE/launch may replace trace-ctl there.
+cat >"$work/launch" <<END_OF_LAUNCHER
+#!/bin/sh
+node=\$1
+shift
+[ ! -x $work/\$node/launch ] || exec $work/\$node/launch "\$@"
+echo \$\$ >$work/\$node/pid
+exec nsenter --net=/run/netns/$net_id\$node env TSCTRACE_RUN_DIR=$work/\$node "\$@"
+END_OF_LAUNCHER
+chmod +x "$work/launch"
+
+cluster() {	# STATUS ARGUMENT...
+	local want=$1 got=0
+	rm -rf "$work/o"
+	timeout 60 "$ctl" cluster record -o "$work/o" --launcher "$work/launch {}" \
+		--remote-path "$ctl" --on alpha,beta,gamma "${@:2}" \
+		>"$work/out" 2>"$work/err" || got=$?
+	[ "$got" = "$want" ] || fail "cluster record ${*:2}: exit status $got, not $want: $(cat "$work/err")"
+}
+says() { grep -q -- "$1" "$work/err" || fail "no error that matches '$1': $(cat "$work/err")"; }
+# Prints the value of a Python expression; s is the output of `stat --json`.
+stat_of() {	# DIR EXPRESSION of s
+	{ "$ctl" stat --json "$1" 2>/dev/null || true; } | python3 -c 'import json, sys
+s = json.load(sys.stdin)
+print(eval(sys.argv[1]))' "$2"
+}
+# No run leaves anything on a node, nor a part of a result.
+nothing_left() {
+	[ -z "$(ls -A "$TMPDIR")" ] || fail "left on a node: $(ls -A "$TMPDIR")"
+	[ ! -e "$work/o.nodes" ] || fail "left: $(ls -AR "$work/o.nodes")"
+}
+refused() {	# PATTERN ARGUMENT...
+	cluster 1 "${@:2}" -- touch "$work/touched"
+	says "$1"
+	[ ! -e "$work/touched" ] || fail "the command was started"
+	[ ! -e "$work/o" ] || fail "there is a result"
+	nothing_left
+}
+
+for i in alpha beta gamma; do net $i; done
+join alpha 10.77.8.1/24 beta 10.77.8.2/24
+join alpha 10.77.9.1/24 gamma 10.77.9.3/24
+printf 'name alpha\nchild beta 10.77.8.2\nchild gamma 10.77.9.3\n' >"$work/alpha/conf"
+printf 'name beta\nmaster 10.77.8.1 minpoll -3 maxpoll -2\n' >"$work/beta/conf"
+printf 'name gamma\nmaster 10.77.9.1 minpoll -3 maxpoll -2\n' >"$work/gamma/conf"
+start alpha a1
+start beta b1
+start gamma c1
+wait_for "alpha has a clock" logged alpha 'clock synchronized'
+for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
+
+# --- three nodes, whole ---------------------------------------------------------------
+cluster 0 --cluster -- "$emit" 500
+says '3 of 3 nodes'
+for i in alpha beta gamma; do
+	grep -q "^$i: emitted 501 refused 0" "$work/out" || fail "no output of $i: $(cat "$work/out")"
+done
+[ "$(stat_of "$work/o" 's["events"]')" = 1503 ] || fail "not all events are in the result"
+[ "$(stat_of "$work/o" '" ".join(sorted(n["name"] for n in s["nodes"]))')" = "alpha beta gamma" ] ||
+	fail "nodes: $(stat_of "$work/o" 's["nodes"]')"
+"$ctl" dump "$work/o" >"$work/text" || fail "dump"
+[ "$(grep -c ' tick' "$work/text")" = 1500 ] || fail "dump shows other events"
+nothing_left
+
+# Commands that end at different times: all nodes record until the last one has ended.
+cluster 0 --json --keep --cluster -- sh -c "[ \"\$TSCTRACE_RUN_DIR\" = $work/beta ] || exec $emit 1; sleep 2; exit 7"
+python3 - "$work/out" <<'END_OF_CHECK' || fail "summary: $(cat "$work/out")"
+import json, sys
+s = json.load(open(sys.argv[1]))
+assert s["merged"] and not s["parts_missing"] and s["seconds"] >= 2, s
+nodes = {n["name"]: n for n in s["nodes"]}
+assert {k: n["command"]["exit_status"] for k, n in nodes.items()} == \
+    {"alpha": 0, "beta": 7, "gamma": 0}
+for n in nodes.values():
+    assert n["state"] == "done" and n["record"]["seconds"] >= 2, n
+    assert n["record"]["sync"]["start"] == "done", n
+for name in "beta", "gamma":
+    assert 0 < nodes[name]["error_ns"] < 1e6, nodes[name]
+END_OF_CHECK
+for i in alpha beta gamma; do
+	[ -e "$work/o.nodes/$i/metadata" ] || fail "the recording of $i was not kept"
+done
+
+# --- two runs into one directory ---
+rm -rf "$work/o"
+cluster 1 -- true
+says 'o.nodes: another run writes there, or left its recordings'
+rm -rf "$work/o.nodes"
+mkdir "$work/shared"
+cluster 0 --shared "$work/shared" -- "$emit" 10
+[ "$(stat_of "$work/o" 's["events"]')" = 33 ] || fail "events by way of a shared directory"
+[ -e "$work/shared/beta/metadata" ] || fail "no recording in the shared directory"
+refused 'shared/beta exists: another run writes there' --shared "$work/shared"
+for i in alpha gamma; do says "shared/$i exists"; done
+
+# --- the command runs here, once ---
+cluster 0 --here -- sh -c "for i in alpha beta gamma; do TSCTRACE_RUN_DIR=$work/\$i $emit 20; done"
+[ "$(stat_of "$work/o" 's["events"]')" = 63 ] || fail "events of a command that runs here"
+nothing_left
+
+# --- launchers ---
+bad() {	# NODE: standard input becomes the program that the launcher starts there
+	{ echo '#!/bin/sh'; cat; } >"$work/$1/launch"
+	chmod +x "$work/$1/launch"
+}
+good() { rm "$work/$1/launch"; }	# NODE
+
+bad gamma <<<"echo 'ssh: connect to host gamma: No route to host' >&2; exit 255"
+refused 'gamma: no connection: its launcher ended with status 255 (ssh: connect to host gamma: No route to host)'
+# With the nodes that are left
+cluster 3 --force -- "$emit" 10
+says 'gamma: NOT RECORDED: no connection'
+[ "$(stat_of "$work/o" 's["events"]')" = 22 ] || fail "events of the other nodes"
+nothing_left
+
+bad gamma <<<'echo "Welcome to gamma"; exec sleep 100'
+refused 'gamma: no message after 1 s: .*standard input and output' --connect-timeout 1
+says 'gamma: its launcher printed: Welcome to gamma'
+
+bad gamma <<<'sleep 100 | "$@"'
+refused 'gamma: it does not answer: .*standard input' --connect-timeout 2
+
+bad gamma <<END_OF_BANNER
+printf 'Welcome to gamma\n{ not a message }\nLast login: '
+exec nsenter --net=/run/netns/${net_id}gamma env TSCTRACE_RUN_DIR=$work/gamma "\$@"
+END_OF_BANNER
+cluster 0 -- "$emit" 10
+[ "$(stat_of "$work/o" 's["events"]')" = 33 ] || fail "events with a banner"
+
+# --- versions ---
+bad beta <<<'echo "{\"type\":\"hello\",\"protocol\":1,\"version\":\"0.0.9\"}"
+while read -r line; do case $line in
+	*check*) echo "{\"type\":\"checked\",\"boot\":\"x\",\"dir\":\"/\",\"free\":1000000000}" ;;
+esac; done'
+bad gamma <<<'echo "{\"type\":\"hello\",\"protocol\":77,\"version\":\"9.9\"}"; sleep 10'
+refused 'beta: version 0.0.9 of trace-ctl, not'
+says 'gamma: version 9.9 of trace-ctl has another protocol'
+bad gamma <<<'echo "trace-ctl: cluster: no such command" >&2; exit 2'
+refused 'gamma: no connection: .*status 2 (trace-ctl: cluster: no such command)'
+good beta
+good gamma
+
+# --- space, clocks, options ---
+mkdir "$work/small"
+mount -t tmpfs -o size=1m tmpfs "$work/small" || fail "no tmpfs"
+refused 'alpha: .*small.*: only 1.0 MB are free' --node-dir "$work/small"
+says 'gamma: .*only 1.0 MB are free'
+umount "$work/small"
+refused 'beta: /nowhere: No such file or directory; create it' --node-dir /nowhere
+refused "trace-ctl record: .*--no-such-option" --no-such-option
+cluster 2 -p 1 -- true
+says '.-p. *does not apply\|-p does not apply'
+
+# --- hostile nodes: the others go on, and nothing is written where it should not be ---
+bad gamma <<<"exec python3 $top/tests/native/hostile_node.py $("$ctl" --version) \$(cat $work/gamma/case)"
+for i in noise path bomb damage twice dies; do
+	echo $i >"$work/gamma/case"
+	cluster 3 -- "$emit" 10
+	says 'gamma: MISSING: '
+	[ "$(stat_of "$work/o" 's["events"]')" = 22 ] || fail "events of the others, beside a hostile node: $i"
+	[ ! -e "$work/touched" ] || fail "a file outside of the directory: $i"
+	nothing_left
+done
+# It sends all that it announced, but that is no recording: the merge names it.
+echo no_recording >"$work/gamma/case"
+cluster 1 -- "$emit" 10
+says 'o.nodes/gamma'
+for i in alpha beta gamma; do
+	[ -e "$work/o.nodes/$i/metadata" ] || fail "$i was not kept after the merge failed"
+done
+rm -rf "$work/o.nodes"
+good gamma
+printf '#!/bin/sh\nhead -c 20000000 /dev/urandom\n' >"$work/gamma/launch"
+chmod +x "$work/gamma/launch"
+refused 'gamma: '
+good gamma
+
+# --- a node that dies half-way ---
+# begins a run in the background with a command that emits for 3 s; sets: run
+begin() {
+	rm -rf "$work/o" "$work/started"*
+	"$ctl" cluster record -o "$work/o" --launcher "$work/launch {}" --remote-path "$ctl" \
+		--on alpha,beta,gamma "$@" -- sh -c \
+		"touch $work/started.\$\$; exec $emit 300 1 10000" >"$work/out" 2>"$work/err" & run=$!
+	pids+=("$run")
+	wait_for "all commands run" started
+}
+started() { [ "$(find "$work" -maxdepth 1 -name 'started.*' | wc -l)" = 3 ]; }
+ended() {	# STATUS
+	local got=0
+	wait "$run" || got=$?
+	[ "$got" = "$1" ] || fail "exit status $got, not $1: $(cat "$work/err")"
+}
+begin
+sleep 0.5
+kill -KILL "$(cat "$work/beta/pid")"
+ended 3
+says 'beta: MISSING: connection lost: its launcher .*\(137\|signal 9\).*; its last message came [0-9.]* s after the start; its recording may be there, in'
+[ "$(stat_of "$work/o" 's["events"]')" = 602 ] || fail "events of the nodes that are left"
+# Its recorder ended the recording, and left it.
+left=$(ls -d "$TMPDIR"/tsctrace-beta-*)
+[ "$(stat_of "$left" 's["complete"]')" = True ] || fail "the recording of the lost node"
+rm -rf "$left"
+nothing_left
+
+# With a shared directory, what the node left is in the result.
+rm -rf "$work/shared"/*
+begin --shared "$work/shared"
+sleep 0.5
+kill -KILL "$(cat "$work/beta/pid")"
+ended 3
+events=$(stat_of "$work/o" 's["events"]')
+[ "$events" -gt 602 ] && [ "$events" -lt 903 ] || fail "$events events with those of the lost node"
+
+# --- Ctrl-C ---
+begin
+sleep 0.3
+kill -INT "$run"
+ended 0
+[ "$(stat_of "$work/o" 'len(s["nodes"])')" = 3 ] || fail "nodes after an interrupt"
+events=$(stat_of "$work/o" 's["events"]')
+[ "$events" -gt 30 ] && [ "$events" -lt 903 ] || fail "$events events until an interrupt"
+says 'beta: .*command ended by signal 2'
+nothing_left
+
+# --- on a terminal: a row for each node; Ctrl-C there ends the run in order ---
+rm -rf "$work/o"
+# All nodes have reported when the display was updated a few times.
+steps=()
+for i in 1 2 3 4 5 6 7 8; do steps+=('lost, offset' ''); done
+TERM=xterm python3 "$top/tests/native/terminal.py" 100 24 "$work/screen" "${steps[@]}" \
+	'lost, offset' '\x03' \
+	-- "$ctl" cluster record -o "$work/o" --launcher "$work/launch {}" --remote-path "$ctl" \
+	--on alpha,beta,gamma -- "$emit" 500 1 10000 >"$work/err" 2>&1 ||
+	fail "on a terminal: status $?: $(tail -n 20 "$work/screen" | cat -v)"
+tr '\r' '\n' <"$work/screen" >"$work/text"
+for i in alpha beta gamma; do
+	grep -q "$i *recording: [0-9]* events, .* lost, offset [-+0-9.]* us +- [0-9.]* us" "$work/text" ||
+		fail "no row of $i: $(cat -v "$work/text")"
+done
+grep -q 'interrupted: the recordings are ended' "$work/text" || fail "no word of the interrupt"
+[ "$(stat_of "$work/o" 'len(s["nodes"])')" = 3 ] || fail "nodes after Ctrl-C on a terminal"
+nothing_left
+
+# --- the coordinator is killed: the recordings end, whole, and so do the commands ---
+begin
+kill -KILL "$run"
+wait "$run" || true
+all_gone() { ! pgrep -f "$emit 300 1 10000" >/dev/null && ! pgrep -f "record --control=.*$TMPDIR" >/dev/null; }
+wait_for "commands and recorders have ended" all_gone
+[ "$(ls "$TMPDIR" | wc -l)" = 3 ] || fail "recordings: $(ls "$TMPDIR")"
+for i in "$TMPDIR"/*; do
+	[ "$(stat_of "$i" 's["complete"] and s["events"] < 301')" = True ] || fail "recording $i"
+done
+rm -rf "${TMPDIR:?}"/* "$work/o.nodes"
+
+# before the recording: nothing is left
+bad gamma <<<'exec sleep 100'
+"$ctl" cluster record -o "$work/o2" --launcher "$work/launch {}" --remote-path "$ctl" \
+	--on alpha,beta,gamma -- touch "$work/touched" 2>"$work/err" & run=$!
+pids+=("$run")
+prepared() { [ "$(find "$TMPDIR" -name 'tsctrace-*' | wc -l)" = 2 ]; }
+wait_for "two nodes are checked" prepared
+kill -INT "$run"
+ended 1
+good gamma
+[ ! -e "$work/touched" ] && [ ! -e "$work/o2" ] && [ ! -e "$work/o2.nodes" ] || fail "something is left"
+nothing_left
+
+# while a recorder waits for its sync session, as the daemon of a node hangs
+# shellcheck disable=SC2154	# start() sets it
+kill -STOP "$beta"
+"$ctl" cluster record -o "$work/o2" --launcher "$work/launch {}" --remote-path "$ctl" \
+	--on alpha,beta,gamma --cluster -- touch "$work/touched" 2>"$work/err" & run=$!
+pids+=("$run")
+waits() { pgrep -f "record --control=.*tsctrace-beta" >/dev/null; }
+wait_for "the recorder of beta runs" waits
+sleep 0.5
+kill -INT "$run"
+ended 1
+kill -CONT "$beta"
+wait_for "beta is synchronized again" synced beta
+gone() { ! waits; }
+wait_for "the recorder of beta has ended" gone
+[ ! -e "$work/touched" ] && [ ! -e "$work/o2" ] && [ ! -e "$work/o2.nodes" ] || fail "something is left"
+nothing_left
+
+# --- another cluster, and no cluster time ---
+mkdir "$work/delta"
+net delta
+: >"$work/delta/conf"
+start delta d1
+wait_for "delta has a clock" logged delta 'clock synchronized'
+# On one boot, nodes have one counter: other boots are pretended.
+for i in alpha beta gamma delta; do
+	bad $i <<END_OF_BOOT
+nsenter --net=/run/netns/$net_id$i env TSCTRACE_RUN_DIR=$work/$i "\$@" |
+	LC_ALL=C sed -u 's/"boot":"[^"]*"/"boot":"of-$i"/'
+END_OF_BOOT
+done
+cluster 1 --on delta -- true
+says 'delta: no cluster time, so its events cannot be compared'
+! grep -q 'alpha: .*cluster\|beta: .*cluster' "$work/err" || fail "complaints about others: $(cat "$work/err")"
+nothing_left
+cluster 0 -- "$emit" 10

@@ -1,0 +1,717 @@
+// SPDX-License-Identifier: MIT
+/* The coordinator of trace-ctl cluster record: its messages, states and checks, and
+ * messages of nodes that are hostile */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/cluster/cluster.c"
+#include "tools/cluster/cluster_check.c"
+#include "tools/common/json.c"
+#include "tools/common/message.c"
+#include "seed.h"
+#include "suite.h"
+
+#define SECOND	1000000000LL
+
+static char *names[] = { "n1", "n2", "n3", NULL };
+static char *command[] = { "./a.out", NULL };
+static char *no_options[] = { NULL };
+static struct cluster_settings options;
+static struct cluster c;
+static __s64 now;
+
+/* Counts of actions since take_actions() was called, and the last texts */
+static struct {
+	unsigned int sent[3], closed[3], killed[3], files[3], done[3], commands, stops, outputs;
+	char last[3][64];		/* type of the last message to each node */
+	char printed[4096];
+	__u64 bytes[3];
+} did;
+
+static void take_actions(void)
+{
+	struct cluster_action a;
+
+	while (cluster_next_action(&c, &a)) {
+		ck_assert_uint_lt(a.node, c.nr);
+		switch (a.type) {
+		case CLUSTER_SEND:
+			did.sent[a.node]++;
+			snprintf(did.last[a.node], sizeof(did.last[0]), "%s",
+				 ctl_json_string(a.json, "type"));
+			break;
+		case CLUSTER_PRINT:
+			ck_assert_ptr_nonnull(a.text);
+			snprintf(did.printed + strlen(did.printed),
+				 sizeof(did.printed) - strlen(did.printed), "%s: %s\n",
+				 c.nodes[a.node].name, a.text);
+			break;
+		case CLUSTER_OUTPUT: did.outputs++; break;
+		case CLUSTER_FILE:
+			ck_assert(cluster_file_valid(a.text));
+			ck_assert(!strchr(a.text, '/') && *a.text != '.');
+			did.files[a.node]++;
+			did.bytes[a.node] += a.size;
+			break;
+		case CLUSTER_DATA: break;
+		case CLUSTER_FILES_DONE: did.done[a.node]++; break;
+		case CLUSTER_CLOSE: did.closed[a.node]++; break;
+		case CLUSTER_KILL: did.killed[a.node]++; break;
+		case CLUSTER_COMMAND: did.commands++; break;
+		case CLUSTER_COMMAND_STOP: did.stops++; break;
+		}
+		json_decref(a.json);
+		free(a.text);
+	}
+}
+
+/* Node @i sends a line, and @data after it. */
+static void gets_data(unsigned int i, const char *line, const char *data)
+{
+	struct control_message m = { .json = json_loads(line, 0, NULL), .data = data,
+			     .len = strlen(data) };
+
+	ck_assert_msg(m.json != NULL, "%s", line);
+	m.type = ctl_json_string(m.json, "type");
+	cluster_receive(&c, i, &m, now);
+	json_decref(m.json);
+	take_actions();
+}
+
+static void gets(unsigned int i, const char *line)
+{
+	gets_data(i, line, "");
+}
+
+static void all_get(const char *line)
+{
+	unsigned int i;
+
+	for (i = 0; i < c.nr; i++)
+		gets(i, line);
+}
+
+static void begin(void)
+{
+	memset(&options, 0, sizeof(options));
+	options.command = command;
+	options.record = no_options;
+	options.connect_ns = 20 * SECOND;
+	options.cwd = "/home/x";
+	memset(&did, 0, sizeof(did));
+	now = SECOND;
+	ck_assert_int_eq(cluster_begin(&c, &options, names, now), 0);
+}
+
+static void end(void)
+{
+	cluster_free(&c);
+}
+
+#define HELLO	"{\"type\":\"hello\",\"protocol\":1,\"version\":\"" TSCT_VERSION "\"}"
+#define CHECKED(boot, clock) "{\"type\":\"checked\",\"boot\":\"" boot "\",\"dir\":\"/d\"," \
+	"\"free\":1000000000,\"cwd_exists\":true,\"clock\":" clock "}"
+#define CLUSTER_CLOCK(status, master) \
+	"{\"cluster\":{\"status\":\"" status "\",\"master\":\"" master "\"}}"
+#define SYNCED	CLUSTER_CLOCK("synchronized", "a")
+#define READY	"{\"type\":\"ready\"}"
+#define ENDED	"{\"type\":\"ended\",\"exit_status\":0,\"signal\":0}"
+#define RECORDED "{\"type\":\"recorded\",\"status\":0,\"files\":2,\"bytes\":100}"
+
+static void expect(const char *text)
+{
+	ck_assert_msg(strstr(did.printed, text) != NULL, "no '%s' in: %s", text, did.printed);
+}
+
+/* Brings all nodes to the stage of recording. */
+static void reach_recording(void)
+{
+	all_get(HELLO);
+	all_get(CHECKED("b", "{}"));
+	all_get(READY);
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_RECORD);
+}
+
+/* ---- whole runs ---------------------------------------------------------------- */
+
+START_TEST(whole)
+{
+	unsigned int i;
+
+	all_get(HELLO);
+	ck_assert_uint_eq(cluster_count(&c, CLUSTER_CHECKING), 3);
+	gets(0, CHECKED("b", "{}"));
+	gets(1, CHECKED("b", "{}"));
+	ck_assert_str_eq(did.last[0], "check");	/* nothing starts before all are checked */
+	gets(2, CHECKED("b", "{}"));
+	ck_assert_str_eq(did.last[0], "start");
+	gets(1, READY);
+	gets(0, READY);
+	ck_assert_str_eq(did.last[0], "start");	/* nor before all are ready */
+	gets(2, READY);
+	for (i = 0; i < 3; i++)
+		ck_assert_str_eq(did.last[i], "go");
+	gets(0, "{\"type\":\"progress\",\"events\":5,\"bytes\":7,\"lost\":1,\"offset_ns\":-3,"
+	     "\"error_ns\":9}");
+	ck_assert_uint_eq(c.nodes[0].events, 5);
+	ck_assert_int_eq(c.nodes[0].offset_ns, -3);
+	ck_assert_uint_eq(c.nodes[0].error_ns, 9);
+	gets(0, ENDED);
+	gets(1, ENDED);
+	ck_assert_str_eq(did.last[0], "go");	/* it records until all have ended */
+	gets(2, ENDED);
+	for (i = 0; i < 3; i++)
+		ck_assert_str_eq(did.last[i], "stop");
+	all_get("{\"type\":\"summary\",\"summary\":{\"events\":8,\"lost\":{\"full\":2,"
+		"\"nested\":1},\"command\":{\"running\":false,\"exit_status\":3}}}");
+	ck_assert_uint_eq(c.nodes[2].lost, 3);
+	ck_assert_int_eq(c.nodes[2].exit_status, 3);
+	all_get(RECORDED);
+	for (i = 0; i < 3; i++) {
+		ck_assert_str_eq(did.last[i], "gather");
+		gets(i, "{\"type\":\"file\",\"name\":\"metadata\",\"size\":60}");
+		gets_data(i, "{\"type\":\"data\"}", "xyz");
+		gets(i, "{\"type\":\"file\",\"name\":\"default_0\",\"size\":40}");
+		gets(i, "{\"type\":\"gathered\"}");
+		ck_assert_uint_eq(did.done[i], 1);
+		ck_assert_str_eq(did.last[i], "quit");
+		ck_assert_uint_eq(did.closed[i], 1);
+	}
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+	ck_assert_str_eq(did.printed, "");
+	cluster_disconnected(&c, 1, "its launcher ended", now);
+	ck_assert_int_eq(c.nodes[1].state, CLUSTER_DONE);
+}
+END_TEST
+
+START_TEST(command_here)
+{
+	options.here = true;
+	reach_recording();
+	ck_assert_uint_eq(did.commands, 1);
+	cluster_interrupt(&c, now);
+	take_actions();
+	ck_assert_uint_eq(did.stops, 1);
+	ck_assert_str_eq(did.last[0], "go");	/* the nodes record until it has ended */
+	cluster_command_ended(&c, now);
+	take_actions();
+	ck_assert_str_eq(did.last[0], "stop");
+}
+END_TEST
+
+START_TEST(duration)
+{
+	options.duration_ns = 5 * SECOND;
+	reach_recording();
+	now += 4 * SECOND;
+	cluster_tick(&c, now);
+	take_actions();
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_RECORD);
+	now += SECOND;
+	cluster_tick(&c, now);
+	take_actions();
+	ck_assert_str_eq(did.last[2], "stop");
+}
+END_TEST
+
+/* ---- failures -------------------------------------------------------------------- */
+
+START_TEST(unreachable)
+{
+	gets(0, HELLO);
+	gets(0, CHECKED("b", "{}"));
+	cluster_disconnected(&c, 1, "no route", now);
+	take_actions();
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_CHECK);	/* all problems come at once */
+	now += 21 * SECOND;
+	c.nodes[0].heard_ns = now;
+	cluster_tick(&c, now);
+	take_actions();
+	expect("n2: no route");
+	expect("n3: no message after 20 s");
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+	ck_assert_str_eq(did.last[0], "quit");
+	ck_assert_uint_eq(did.killed[2], 1);
+	ck_assert_int_eq(c.recording_ns, 0);
+}
+END_TEST
+
+/* The node's messages come, but ours do not reach it. */
+START_TEST(deaf)
+{
+	unsigned int i;
+
+	all_get(HELLO);
+	gets(0, CHECKED("b", "{}"));
+	gets(2, CHECKED("b", "{}"));
+	for (i = 0; i < 5; i++) {
+		now += 5 * SECOND;
+		all_get("{\"type\":\"alive\"}");
+		cluster_tick(&c, now);
+		take_actions();
+	}
+	expect("n2: it does not answer: its launcher must pass on standard input");
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
+START_TEST(forced)
+{
+	options.force = true;
+	cluster_disconnected(&c, 1, "no route", now);
+	gets(0, HELLO);
+	gets(0, CHECKED("b", "{}"));
+	gets(2, "{\"type\":\"hello\",\"protocol\":1,\"version\":\"0.0.0\"}");
+	gets(2, CHECKED("b", "{}"));
+	ck_assert_str_eq(did.last[0], "start");
+	ck_assert_str_eq(did.last[2], "quit");	/* another version: it is left out */
+	ck_assert(c.nodes[2].dropped);
+	gets(0, READY);
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_RECORD);
+}
+END_TEST
+
+START_TEST(no_node_left)
+{
+	unsigned int i;
+
+	options.force = true;
+	for (i = 0; i < 3; i++)
+		cluster_disconnected(&c, i, "no route", now);
+	take_actions();
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
+START_TEST(recorder_fails)
+{
+	all_get(HELLO);
+	all_get(CHECKED("b", "{}"));
+	gets(0, READY);
+	gets(1, "{\"type\":\"recorded\",\"status\":1,\"files\":0,\"bytes\":0}");
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_START);
+	gets(2, READY);
+	expect("n2: the recorder made no recording (exit status 1)");
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+	ck_assert_str_eq(did.last[0], "quit");
+}
+END_TEST
+
+START_TEST(lost_while_recording)
+{
+	reach_recording();
+	gets(0, ENDED);
+	gets(2, ENDED);
+	now += 31 * SECOND;
+	c.nodes[0].heard_ns = c.nodes[2].heard_ns = now;
+	cluster_tick(&c, now);
+	take_actions();
+	expect("n2: no message for 30 s");
+	ck_assert_uint_eq(did.killed[1], 1);
+	ck_assert_int_eq(c.nodes[1].state, CLUSTER_FAILED);
+	ck_assert_str_eq(did.last[0], "stop");	/* the others go on, to the end */
+	gets(0, RECORDED);
+	cluster_write_failed(&c, 0, "no space", now);
+	take_actions();
+	ck_assert_str_eq(did.last[0], "quit");
+	gets(2, RECORDED);
+	gets(2, "{\"type\":\"file\",\"name\":\"a\",\"size\":0}");
+	gets(2, "{\"type\":\"file\",\"name\":\"b\",\"size\":100}");
+	gets(2, "{\"type\":\"gathered\"}");
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
+START_TEST(ends_early)
+{
+	reach_recording();
+	gets(1, RECORDED);
+	ck_assert(c.nodes[1].early);
+	expect("n2: the recorder ended early");
+	ck_assert_str_eq(did.last[1], "gather");
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_RECORD);
+}
+END_TEST
+
+START_TEST(interrupts)
+{
+	reach_recording();
+	cluster_interrupt(&c, now);
+	take_actions();
+	ck_assert_str_eq(did.last[0], "stop");
+	ck_assert_uint_eq(did.sent[0], 4);
+	cluster_interrupt(&c, now);	/* commands still run: ends the recordings */
+	take_actions();
+	ck_assert_uint_eq(did.sent[0], 5);
+	ck_assert(!c.gave_up);
+	gets(0, RECORDED);
+	cluster_interrupt(&c, now);
+	take_actions();
+	ck_assert(c.gave_up);
+	ck_assert_str_eq(did.last[0], "quit");
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
+START_TEST(interrupted_early)
+{
+	all_get(HELLO);
+	cluster_interrupt(&c, now);
+	take_actions();
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+	ck_assert_str_eq(did.last[0], "quit");
+	ck_assert_int_eq(c.recording_ns, 0);
+}
+END_TEST
+
+/* ---- checks ------------------------------------------------------------------------- */
+
+START_TEST(timelines)
+{
+	all_get(HELLO);
+	gets(0, CHECKED("x", SYNCED));
+	gets(1, CHECKED("y", CLUSTER_CLOCK("holdover", "a")));
+	gets(2, CHECKED("z", CLUSTER_CLOCK("synchronized", "b")));
+	expect("n2: cluster time is holdover");
+	expect("n3: another cluster than n1: its master is b, not a");
+	ck_assert_uint_eq(json_array_size(c.nodes[0].problems), 0);
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
+START_TEST(timelines_good)
+{
+	all_get(HELLO);
+	gets(0, CHECKED("x", SYNCED));
+	gets(1, CHECKED("y", SYNCED));
+	gets(2, CHECKED("z", SYNCED));
+	ck_assert_str_eq(did.printed, "");
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_START);
+}
+END_TEST
+
+/* One machine by two names: it has no daemon, so nothing else tells them apart. */
+START_TEST(same_node)
+{
+	all_get(HELLO);
+	gets(0, "{\"type\":\"checked\",\"boot\":\"b\",\"host\":\"h\",\"free\":100000000}");
+	gets(1, "{\"type\":\"checked\",\"boot\":\"b\",\"host\":\"k\",\"free\":100000000}");
+	gets(2, "{\"type\":\"checked\",\"boot\":\"b\",\"host\":\"h\",\"free\":100000000}");
+	expect("n3: the same node as n1");
+	ck_assert_uint_eq(json_array_size(c.nodes[1].problems), 0);
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
+START_TEST(timelines_utc)
+{
+	all_get(HELLO);
+	gets(0, CHECKED("x", "{\"cluster\":null,\"utc_error_ns\":5}"));
+	gets(1, CHECKED("y", "{\"cluster\":null,\"utc_error_ns\":5}"));
+	gets(2, CHECKED("z", "{\"cluster\":null,\"utc_error_ns\":5}"));
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_START);
+}
+END_TEST
+
+START_TEST(facts)
+{
+	static char *events[] = { "-e", "sched", NULL };
+
+	options.record = events;
+	all_get(HELLO);
+	gets(0, "{\"type\":\"checked\",\"boot\":\"b\",\"dir\":\"/d\",\"free\":1000000,"
+	     "\"status\":{\"kernel_events\":{\"available\":false,\"why\":\"no BTF\"}}}");
+	gets(1, "{\"type\":\"checked\",\"boot\":\"b\",\"error\":\"/d exists\"}");
+	gets(2, "{\"type\":\"checked\",\"boot\":\"b\",\"dir\":\"/d\",\"free\":1000000000,"
+	     "\"cwd_exists\":false}");
+	expect("n1: /d: only 1.0 MB are free");
+	expect("n1: kernel events: no BTF");
+	expect("n2: /d exists");
+	expect("n3: /home/x: no such directory");
+}
+END_TEST
+
+START_TEST(valid_names)
+{
+	ck_assert(cluster_name_valid("n1") && cluster_name_valid("root@10.0.0.1") &&
+		  cluster_name_valid("fe80::1"));
+	ck_assert(!cluster_name_valid("") && !cluster_name_valid("-oProxyCommand=x") &&
+		  !cluster_name_valid("a;b") && !cluster_name_valid("a b") &&
+		  !cluster_name_valid("..") && !cluster_name_valid("a/b") &&
+		  !cluster_name_valid("$(x)"));
+	ck_assert(cluster_file_valid("metadata") && cluster_file_valid("a.b-c_0"));
+	ck_assert(!cluster_file_valid("") && !cluster_file_valid(".") &&
+		  !cluster_file_valid("..") && !cluster_file_valid(".x") &&
+		  !cluster_file_valid("a/b") && !cluster_file_valid("/etc/passwd") &&
+		  !cluster_file_valid("-x") && !cluster_file_valid("a\nb"));
+}
+END_TEST
+
+/* ---- hostile nodes --------------------------------------------------------------------- */
+
+START_TEST(hostile_files)
+{
+	static const char *const bad[] = {
+		"{\"type\":\"file\",\"name\":\"../x\",\"size\":1}",
+		"{\"type\":\"file\",\"name\":\"a/b\",\"size\":1}",
+		"{\"type\":\"file\",\"name\":\"\",\"size\":1}",
+		"{\"type\":\"file\",\"size\":1}",
+		"{\"type\":\"file\",\"name\":5,\"size\":1}",
+		"{\"type\":\"file\",\"name\":\"a\",\"size\":101}",
+		"{\"type\":\"file\",\"name\":\"a\",\"size\":9223372036854775807}",
+		"{\"type\":\"data\"}",
+		"{\"type\":\"gathered\"}",
+		"{\"type\":\"hello\",\"protocol\":1}",
+		"{\"type\":\"ready\"}",
+		"{\"type\":\"recorded\",\"files\":1}",
+		"{\"type\":\"unknown\"}",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		end();
+		begin();
+		reach_recording();
+		gets(1, RECORDED);
+		gets(1, bad[i]);
+		ck_assert_msg(c.nodes[1].state == CLUSTER_FAILED, "%s", bad[i]);
+		ck_assert_uint_eq(did.killed[1], 1);
+		ck_assert_uint_eq(did.files[1], 0);
+		ck_assert_int_eq(c.nodes[0].state, CLUSTER_RECORDING);
+	}
+}
+END_TEST
+
+START_TEST(more_than_announced)
+{
+	reach_recording();
+	gets(1, RECORDED);
+	gets(1, "{\"type\":\"file\",\"name\":\"a\",\"size\":10}");
+	gets(1, "{\"type\":\"file\",\"name\":\"b\",\"size\":90}");
+	gets(1, "{\"type\":\"file\",\"name\":\"c\",\"size\":0}");
+	ck_assert_int_eq(c.nodes[1].state, CLUSTER_FAILED);
+	gets(0, "{\"type\":\"recorded\",\"status\":0,\"files\":100000,\"bytes\":1}");
+	ck_assert_int_eq(c.nodes[0].state, CLUSTER_FAILED);
+}
+END_TEST
+
+/* Messages, valid ones more often, in any order and of any node: the run must end when
+ * all nodes are gone, and never takes more than was announced. */
+START_TEST(any_order)
+{
+	static const char *const lines[] = {
+		HELLO, HELLO, CHECKED("b", "{}"), CHECKED("b", "{}"), READY, READY, ENDED,
+		RECORDED, RECORDED,
+		"{\"type\":\"progress\",\"events\":-1,\"bytes\":\"x\",\"error_ns\":[]}",
+		"{\"type\":\"summary\",\"summary\":{\"lost\":{\"a\":\"b\",\"c\":-4}}}",
+		"{\"type\":\"summary\",\"summary\":7}", "{\"type\":\"summary\"}",
+		"{\"type\":\"file\",\"name\":\"a\",\"size\":50}",
+		"{\"type\":\"file\",\"name\":\"b\",\"size\":50}", "{\"type\":\"gathered\"}",
+		"{\"type\":\"data\"}", "{\"type\":\"output\",\"stream\":1}",
+		"{\"type\":\"checked\",\"clock\":3,\"status\":[],\"free\":{}}",
+		"{\"type\":\"alive\"}", "{\"type\":\"alive\"}",
+	};
+	unsigned int i, step, runs;
+	size_t pick;
+
+	seed_with(0);
+	for (runs = 0; runs < 3000; runs++) {
+		end();
+		begin();
+		options.force = any(2);
+		options.here = any(4) == 0;
+		options.shared = any(4) ? NULL : "/s";
+		if (any(2))
+			reach_recording();
+		for (step = 0; step < 60; step++) {
+			now += any(SECOND);
+			i = any(3);
+			pick = any(sizeof(lines) / sizeof(lines[0]));
+			if (any(50) == 0)
+				cluster_disconnected(&c, i, "gone", now);
+			else if (any(60) == 0)
+				cluster_interrupt(&c, now);
+			else if (any(100) == 0)
+				cluster_write_failed(&c, i, "full", now);
+			else if (any(10) == 0)
+				cluster_tick(&c, now);
+			else
+				gets_data(i, lines[pick], "data");
+			take_actions();
+			ck_assert_uint_le(did.bytes[i], 100);
+			ck_assert_uint_le(did.done[i], 1);
+		}
+		for (i = 0; i < 3; i++)
+			cluster_disconnected(&c, i, "gone", now);
+		take_actions();
+		ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+		ck_assert(!c.out_of_memory);
+	}
+}
+END_TEST
+
+/* ---- messages --------------------------------------------------------------------------- */
+
+/* Adds @len bytes in pieces of up to @piece; returns a text of all that came. */
+static int read_all(const char *bytes, size_t len, size_t piece, char *got, size_t size)
+{
+	struct message_reader r = { 0 };
+	struct control_message m;
+	size_t at, n;
+	int ret = 0;
+
+	*got = '\0';
+	for (at = 0; ret >= 0 && at < len; at += n) {
+		n = len - at < piece ? len - at : piece;
+		ck_assert_int_eq(message_reader_add(&r, bytes + at, n), 0);
+		while ((ret = message_next(&r, &m)) > 0) {
+			snprintf(got + strlen(got), size - strlen(got), "%s:%zu:%.*s;", m.type,
+				 m.len, (int)m.len, m.data);
+			json_decref(m.json);
+		}
+	}
+	snprintf(got + strlen(got), size - strlen(got), "|%s", r.banner);
+	message_reader_free(&r);
+	return ret;
+}
+
+START_TEST(pieces)
+{
+	static const char bytes[] = "Welcome\n{ \"type\": 5 }\n\n{\"type\":\"a\"}\n\n"
+		"{\"type\":\"b\",\"data\":6,\"bytes\":3}\n12\n{}\n{\"data\":0,\"type\":\"c\"}\n";
+	char got[256];
+	size_t piece;
+
+	for (piece = 1; piece <= sizeof(bytes); piece++) {
+		ck_assert_int_eq(read_all(bytes, strlen(bytes), piece, got, sizeof(got)), 0);
+		ck_assert_str_eq(got, "a:0:;b:6:12\n{}\n;c:0:;|Welcome\n{ \"type\": 5 }\n");
+	}
+}
+END_TEST
+
+START_TEST(bad_messages)
+{
+	static const struct {
+		const char *bytes;
+		int ret;
+	} cases[] = {
+		{ "{\"type\":\"a\"}\nno message\n", -EPROTO },
+		{ "{\"type\":\"a\"}\n{\"typ\":\"a\"}\n", -EPROTO },
+		{ "{\"type\":\"a\"}\n[\"type\"]\n", -EPROTO },
+		{ "{\"type\":\"a\",\"data\":-1}\n", -EPROTO },
+		{ "{\"type\":\"a\",\"data\":\"5\"}\n", -EPROTO },
+		{ "{\"type\":\"a\",\"data\":1.5}\n", -EPROTO },
+		{ "{\"type\":\"a\",\"data\":262145}\n", -EMSGSIZE },
+		{ "{\"type\":\"a\",\"data\":9223372036854775807}\n", -EMSGSIZE },
+		{ "{\"type\":\"a\",\"data\":5}\n1234", 0 },
+	};
+	char got[256];
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		ck_assert_msg(read_all(cases[i].bytes, strlen(cases[i].bytes), 3, got,
+				       sizeof(got)) == cases[i].ret, "%s", cases[i].bytes);
+}
+END_TEST
+
+START_TEST(long_line)
+{
+	struct message_reader r = { 0 };
+	char part[65536];
+	struct control_message m;
+	size_t len = 0;
+	int ret = 0;
+
+	memset(part, 'x', sizeof(part));
+	while (!ret) {
+		ck_assert_int_eq(message_reader_add(&r, part, sizeof(part)), 0);
+		len += sizeof(part);
+		ret = message_next(&r, &m);
+	}
+	ck_assert_int_eq(ret, -EMSGSIZE);
+	ck_assert_uint_le(len, MESSAGE_LINE_MAX + sizeof(part));
+	message_reader_free(&r);
+}
+END_TEST
+
+START_TEST(long_banner)
+{
+	char bytes[4096], got[1024];
+
+	memset(bytes, 'y', sizeof(bytes));
+	bytes[1000] = bytes[2000] = bytes[2010] = '\n';
+	ck_assert_int_eq(read_all(bytes, 2011, 7, got, sizeof(got)), 0);
+	ck_assert_uint_le(strlen(got), MESSAGE_BANNER_MAX);
+	ck_assert_str_eq(got + strlen(got) - 11, "\nyyyyyyyyy\n");
+}
+END_TEST
+
+/* Mutations of valid messages: each result is right or an error, and no read is out of
+ * bounds. */
+START_TEST(mutations)
+{
+	static const char bytes[] = "{\"type\":\"file\",\"name\":\"metadata\",\"size\":5}\n"
+		"{\"type\":\"data\",\"data\":5}\nabcde{\"type\":\"gathered\"}\n";
+	char copy[sizeof(bytes)], got[1024];
+	unsigned int i, k;
+
+	seed_with(0);
+	for (i = 0; i < 20000; i++) {
+		memcpy(copy, bytes, sizeof(bytes));
+		for (k = any(4); k < 4; k++)
+			copy[any(sizeof(bytes) - 1)] = (char)any(256);
+		read_all(copy, sizeof(bytes) - 1, 1 + any(40), got, sizeof(got));
+	}
+}
+END_TEST
+
+START_TEST(composed)
+{
+	struct byte_queue q = { 0 };
+	char got[256];
+
+	ck_assert_int_eq(message_add(&q, json_pack("{ss}", "type", "x"), "a\nb", 3), 0);
+	ck_assert_int_eq(message_add(&q, json_pack("{ss}", "type", "y"), NULL, 0), 0);
+	ck_assert_int_eq(read_all(q.at, byte_queue_len(&q), 4, got, sizeof(got)), 0);
+	ck_assert_str_eq(got, "x:3:a\nb;y:0:;|");
+	byte_queue_free(&q);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cluster_record");
+	TCase *t = add_case(suite, "runs", begin, end);
+
+	print_seed();
+	tcase_add_test(t, whole);
+	tcase_add_test(t, command_here);
+	tcase_add_test(t, duration);
+	tcase_add_test(t, unreachable);
+	tcase_add_test(t, deaf);
+	tcase_add_test(t, forced);
+	tcase_add_test(t, no_node_left);
+	tcase_add_test(t, recorder_fails);
+	tcase_add_test(t, lost_while_recording);
+	tcase_add_test(t, ends_early);
+	tcase_add_test(t, interrupts);
+	tcase_add_test(t, interrupted_early);
+	tcase_add_test(t, timelines);
+	tcase_add_test(t, timelines_good);
+	tcase_add_test(t, same_node);
+	tcase_add_test(t, timelines_utc);
+	tcase_add_test(t, facts);
+	tcase_add_test(t, hostile_files);
+	tcase_add_test(t, more_than_announced);
+	tcase_add_test(t, any_order);
+	t = add_case(suite, "messages", NULL, NULL);
+	tcase_add_test(t, valid_names);
+	tcase_add_test(t, pieces);
+	tcase_add_test(t, bad_messages);
+	tcase_add_test(t, long_line);
+	tcase_add_test(t, long_banner);
+	tcase_add_test(t, mutations);
+	tcase_add_test(t, composed);
+	return run_suite(suite);
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/* Ranks of one host: their place in the launcher's environment, and how they meet */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "tools/cluster/ranks.c"
+#include "tools/common/message.c"
+#include "suite.h"
+
+static const int quiet;			/* no signal has come */
+static char dir[64];
+
+static void begin(void)
+{
+	unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
+	unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+	unsetenv("MPI_LOCALRANKID");
+	unsetenv("MPI_LOCALNRANKS");
+	unsetenv("SLURM_LOCALID");
+	unsetenv("SLURM_NODEID");
+	unsetenv("SLURM_STEP_TASKS_PER_NODE");
+	snprintf(dir, sizeof(dir), "/check_ranks.%d", getpid());
+}
+
+START_TEST(slurm_tasks)
+{
+	ck_assert_uint_eq(rank_tasks("4", 0), 4);
+	ck_assert_uint_eq(rank_tasks("4", 1), 0);
+	ck_assert_uint_eq(rank_tasks("4(x2),3", 0), 4);
+	ck_assert_uint_eq(rank_tasks("4(x2),3", 1), 4);
+	ck_assert_uint_eq(rank_tasks("4(x2),3", 2), 3);
+	ck_assert_uint_eq(rank_tasks("4(x2),3", 3), 0);
+	ck_assert_uint_eq(rank_tasks("1,2(x1000),5", 1001), 5);
+	ck_assert_uint_eq(rank_tasks("", 0), 0);
+	ck_assert_uint_eq(rank_tasks("0", 0), 0);
+	ck_assert_uint_eq(rank_tasks("-4", 0), 0);
+	ck_assert_uint_eq(rank_tasks("4(x", 1), 0);
+	ck_assert_uint_eq(rank_tasks("4(x2", 1), 0);
+	ck_assert_uint_eq(rank_tasks("4(x2),", 2), 0);
+	ck_assert_uint_eq(rank_tasks("99999999999999999999", 0), 0);
+}
+END_TEST
+
+/* Sets the variables, NULL-terminated pairs; checks the place, or that there is none. */
+static void expect_place(int local, unsigned int size, const char *const *pairs)
+{
+	struct rank_place place;
+
+	begin();
+	for (; *pairs; pairs += 2)
+		setenv(pairs[0], pairs[1], 1);
+	if (local < 0) {
+		ck_assert_int_eq(rank_place(&place), -ENOENT);
+		return;
+	}
+	ck_assert_int_eq(rank_place(&place), 0);
+	ck_assert_uint_eq(place.local, (unsigned int)local);
+	ck_assert_uint_eq(place.size, size);
+}
+
+#define PLACE(local, size, ...) \
+	expect_place(local, size, (const char *const[]){ __VA_ARGS__, NULL })
+
+START_TEST(places)
+{
+	PLACE(3, 4, "OMPI_COMM_WORLD_LOCAL_RANK", "3", "OMPI_COMM_WORLD_LOCAL_SIZE", "4");
+	PLACE(0, 2, "MPI_LOCALRANKID", "0", "MPI_LOCALNRANKS", "2");
+	PLACE(1, 3, "SLURM_LOCALID", "1", "SLURM_NODEID", "2",
+	      "SLURM_STEP_TASKS_PER_NODE", "4(x2),3");
+	/* srun that starts a program of Open MPI's mpirun: the inner one counts */
+	PLACE(0, 1, "OMPI_COMM_WORLD_LOCAL_RANK", "0", "OMPI_COMM_WORLD_LOCAL_SIZE", "1",
+	      "SLURM_LOCALID", "1", "SLURM_NODEID", "0", "SLURM_STEP_TASKS_PER_NODE", "4");
+	PLACE(-1, 0, NULL);
+	PLACE(-1, 0, "OMPI_COMM_WORLD_LOCAL_RANK", "3");
+	PLACE(-1, 0, "OMPI_COMM_WORLD_LOCAL_RANK", "4", "OMPI_COMM_WORLD_LOCAL_SIZE", "4");
+	PLACE(-1, 0, "MPI_LOCALRANKID", "x", "MPI_LOCALNRANKS", "2");
+	PLACE(-1, 0, "MPI_LOCALRANKID", "", "MPI_LOCALNRANKS", "2");
+	PLACE(-1, 0, "SLURM_LOCALID", "0", "SLURM_NODEID", "9",
+	      "SLURM_STEP_TASKS_PER_NODE", "4");
+}
+END_TEST
+
+/* In a child process: joins, checks the variables, and ends after a byte came. */
+static pid_t start_rank(int gate)
+{
+	pid_t pid = fork();
+	char byte;
+
+	if (pid)
+		return pid;
+	setenv("TSCTRACE_EVENTS", "of the rank", 1);
+	if (ranks_join(dir) || strcmp(getenv("TSCTRACE_CHANNEL"), "c") ||
+	    strcmp(getenv("TSCTRACE_SOCKET"), "/s") || getenv("TSCTRACE_EVENTS"))
+		_exit(1);
+	_exit(read(gate, &byte, 1) == 1 ? 7 : 2);
+}
+
+START_TEST(meet)
+{
+	struct ranks *ranks, *other;
+	int gate[2], status;
+	unsigned int nr;
+	const pid_t *pids;
+	pid_t pid[2];
+
+	ck_assert_int_eq(pipe(gate), 0);
+	pid[0] = start_rank(gate[0]);	/* it waits for the socket */
+	usleep(50000);
+	ck_assert_int_eq(ranks_listen(dir, &ranks), 0);
+	ck_assert_int_eq(ranks_listen(dir, &other), -EADDRINUSE);
+	pid[1] = start_rank(gate[0]);
+	ck_assert_int_eq(ranks_await(ranks, 2, &quiet), 0);
+	pids = ranks_pids(ranks, &nr);
+	ck_assert_uint_eq(nr, 2);
+	ck_assert((pids[0] == pid[0] && pids[1] == pid[1]) ||
+		  (pids[0] == pid[1] && pids[1] == pid[0]));
+	setenv("TSCTRACE_CHANNEL", "c", 1);
+	setenv("TSCTRACE_SOCKET", "/s", 1);
+	unsetenv("TSCTRACE_EVENTS");
+	ck_assert_int_eq(ranks_release(ranks), 0);
+	ck_assert(ranks_running(ranks));
+	ck_assert_int_eq(write(gate[1], "12", 2), 2);
+	ck_assert_int_eq(waitpid(pid[0], &status, 0), pid[0]);
+	ck_assert_int_eq(WEXITSTATUS(status), 7);
+	ck_assert_int_eq(waitpid(pid[1], &status, 0), pid[1]);
+	ck_assert_int_eq(WEXITSTATUS(status), 7);
+	ck_assert(!ranks_running(ranks));
+	ranks_close(ranks);
+}
+END_TEST
+
+/* The rank that records fails: the others end, too. */
+START_TEST(recorder_fails)
+{
+	struct ranks *ranks;
+	int status;
+	pid_t pid;
+
+	ck_assert_int_eq(ranks_listen(dir, &ranks), 0);
+	pid = start_rank(-1);
+	ck_assert_int_eq(ranks_await(ranks, 1, &quiet), 0);
+	ranks_close(ranks);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(WEXITSTATUS(status), 1);
+}
+END_TEST
+
+START_TEST(interrupted)
+{
+	static const int signalled = 1;
+	struct ranks *ranks;
+
+	ck_assert_int_eq(ranks_listen(dir, &ranks), 0);
+	ck_assert_int_eq(ranks_await(ranks, 1, &signalled), -EINTR);
+	ranks_close(ranks);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ranks");
+	TCase *t = add_case(suite, "ranks", begin, NULL);
+
+	tcase_add_test(t, slurm_tasks);
+	tcase_add_test(t, places);
+	tcase_add_test(t, meet);
+	tcase_add_test(t, recorder_fails);
+	tcase_add_test(t, interrupted);
+	return run_suite(suite);
+}

@@ -1,0 +1,716 @@
+// SPDX-License-Identifier: MIT
+/* The states of a run and of its nodes */
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster.h"
+#include "cluster_check.h"
+#include "tools/common/json.h"
+
+const char *const cluster_state_names[CLUSTER_STATE_NR] = {
+	[CLUSTER_CONNECTING] = "connecting", [CLUSTER_CHECKING] = "checking",
+	[CLUSTER_CHECKED] = "checked", [CLUSTER_STARTING] = "starting",
+	[CLUSTER_READY] = "ready", [CLUSTER_RECORDING] = "recording",
+	[CLUSTER_ENDED] = "ended", [CLUSTER_STOPPING] = "stopping",
+	[CLUSTER_GATHERING] = "gathering", [CLUSTER_DONE] = "done",
+	[CLUSTER_FAILED] = "failed",
+};
+
+bool cluster_name_valid(const char *name)
+{
+	return isalnum((unsigned char)*name) && strlen(name) < 256 &&
+		name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789._:@-")] == '\0';
+}
+
+bool cluster_file_valid(const char *name)
+{
+	return (isalnum((unsigned char)*name) || *name == '_') && strlen(name) < 256 &&
+		name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789._-")] == '\0';
+}
+
+/* ---- actions ---------------------------------------------------------------- */
+
+static struct cluster_action *add_action(struct cluster *c, unsigned int i,
+					 enum cluster_action_type type)
+{
+	static struct cluster_action none;
+	struct cluster_action *more;
+
+	if (c->nr_actions == c->room_actions) {
+		more = realloc(c->actions, (c->room_actions + 64) * sizeof(*more));
+		if (!more) {
+			c->out_of_memory = true;
+			return &none;
+		}
+		c->actions = more;
+		c->room_actions += 64;
+	}
+	more = &c->actions[c->nr_actions++];
+	memset(more, 0, sizeof(*more));
+	more->type = type;
+	more->node = i;
+	return more;
+}
+
+bool cluster_next_action(struct cluster *c, struct cluster_action *ret)
+{
+	if (c->first_action == c->nr_actions) {
+		c->first_action = c->nr_actions = 0;
+		return false;
+	}
+	*ret = c->actions[c->first_action++];
+	return true;
+}
+
+static void send_json(struct cluster *c, unsigned int i, json_t *json)
+{
+	if (!json)
+		c->out_of_memory = true;
+	else
+		add_action(c, i, CLUSTER_SEND)->json = json;
+}
+
+static void send_type(struct cluster *c, unsigned int i, const char *type)
+{
+	send_json(c, i, json_pack("{ss}", "type", type));
+}
+
+/* Ends the node's part. @keep: whether it leaves its recording where it is */
+static void send_quit(struct cluster *c, unsigned int i, bool keep)
+{
+	send_json(c, i, json_pack("{ss sb}", "type", "quit", "keep", keep));
+	add_action(c, i, CLUSTER_CLOSE);
+}
+
+__attribute__((format(printf, 3, 4)))
+static void print_text(struct cluster *c, unsigned int i, const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	if (text)
+		add_action(c, i, CLUSTER_PRINT)->text = text;
+	else
+		c->out_of_memory = true;
+}
+
+/* ---- failures --------------------------------------------------------------- */
+
+static void fail_node(struct cluster *c, unsigned int i, const char *why, __s64 now_ns)
+{
+	struct cluster_node *n = &c->nodes[i];
+
+	if (n->state == CLUSTER_FAILED || n->state == CLUSTER_DONE)
+		return;
+	n->state = CLUSTER_FAILED;
+	n->failed_ns = now_ns;
+	free(n->why);
+	n->why = strdup(why);
+	print_text(c, i, "%s", why);
+}
+
+/* The node answers, but not as it should: end the connection. */
+static void reject(struct cluster *c, unsigned int i, const char *what, const char *type,
+		   __s64 now_ns)
+{
+	char why[256];
+
+	snprintf(why, sizeof(why), "%s '%.60s'; use the same version of trace-ctl on all"
+		 " nodes", what, type);
+	fail_node(c, i, why, now_ns);
+	add_action(c, i, CLUSTER_KILL);
+}
+
+unsigned int cluster_count(const struct cluster *c, enum cluster_state state)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < c->nr; i++)
+		nr += c->nodes[i].state == state;
+	return nr;
+}
+
+/* ---- stages ------------------------------------------------------------------ */
+
+/* Ends the run before the recording: nodes remove what they made. */
+static void abort_run(struct cluster *c, __s64 now_ns)
+{
+	unsigned int i;
+
+	c->stopped_ns = now_ns;
+	for (i = 0; i < c->nr; i++) {
+		if (c->nodes[i].state == CLUSTER_FAILED)
+			continue;
+		if (c->nodes[i].state == CLUSTER_CONNECTING)
+			add_action(c, i, CLUSTER_KILL);
+		else
+			send_quit(c, i, false);
+		c->nodes[i].state = CLUSTER_DONE;
+	}
+	c->stage = CLUSTER_STAGE_OVER;
+}
+
+static json_t *text_array(char **texts)
+{
+	json_t *array = json_array();
+
+	for (; texts && *texts; texts++)
+		json_array_append_new(array, ctl_json_text(*texts));
+	return array;
+}
+
+static json_t *start_message(const struct cluster *c)
+{
+	return json_pack("{ss so so}", "type", "start", "options",
+			 text_array(c->o->record), "command",
+			 c->o->command && !c->o->here ? text_array(c->o->command) :
+			 json_null());
+}
+
+/* All nodes are checked: prints all problems, and starts the recorders. */
+static void end_checks(struct cluster *c, __s64 now_ns)
+{
+	unsigned int i, problems = cluster_count(c, CLUSTER_FAILED);
+	struct cluster_node *n;
+	json_t *text;
+	size_t at;
+
+	cluster_check_timelines(c);
+	for (i = 0; i < c->nr; i++) {
+		n = &c->nodes[i];
+		json_array_foreach(n->problems, at, text) {
+			print_text(c, i, "%s", json_string_value(text));
+			problems++;
+		}
+		if (n->state != CLUSTER_CHECKED || !n->fatal)
+			continue;
+		n->dropped = true;
+		n->state = CLUSTER_FAILED;
+		n->failed_ns = now_ns;
+		n->why = strdup("left out, because of its problems");
+		send_quit(c, i, false);
+	}
+	if ((problems && !c->o->force) || !cluster_count(c, CLUSTER_CHECKED)) {
+		abort_run(c, now_ns);
+		return;
+	}
+	c->stage = CLUSTER_STAGE_START;
+	for (i = 0; i < c->nr; i++) {
+		if (c->nodes[i].state != CLUSTER_CHECKED)
+			continue;
+		c->nodes[i].state = CLUSTER_STARTING;
+		send_json(c, i, start_message(c));
+	}
+}
+
+/* All recorders are ready, or have failed since the checks: starts the commands. */
+static void end_start(struct cluster *c, __s64 now_ns)
+{
+	unsigned int i;
+	bool failed = false;
+
+	for (i = 0; i < c->nr; i++)
+		failed |= c->nodes[i].state == CLUSTER_FAILED;
+	if ((failed && !c->o->force) || !cluster_count(c, CLUSTER_READY)) {
+		abort_run(c, now_ns);
+		return;
+	}
+	c->stage = CLUSTER_STAGE_RECORD;
+	c->recording_ns = now_ns;
+	for (i = 0; i < c->nr; i++) {
+		if (c->nodes[i].state != CLUSTER_READY)
+			continue;
+		c->nodes[i].state = CLUSTER_RECORDING;
+		send_type(c, i, "go");
+	}
+	if (c->o->here && c->o->command)
+		add_action(c, 0, CLUSTER_COMMAND);
+}
+
+/* Ends the recordings. Sent again, it ends them even if commands still run. */
+static void stop_nodes(struct cluster *c, __s64 now_ns)
+{
+	struct cluster_node *n;
+	unsigned int i;
+
+	if (!c->stops++)
+		c->stopped_ns = now_ns;
+	c->stage = CLUSTER_STAGE_STOP;
+	for (i = 0; i < c->nr; i++) {
+		n = &c->nodes[i];
+		if (n->state != CLUSTER_RECORDING && n->state != CLUSTER_ENDED &&
+		    n->state != CLUSTER_STOPPING)
+			continue;
+		n->state = CLUSTER_STOPPING;
+		send_type(c, i, "stop");
+	}
+}
+
+/* Stops the command that runs here, whose end will stop the nodes. False: there is none,
+ * or it was stopped before. */
+static bool stop_command(struct cluster *c)
+{
+	if (!c->o->here || !c->o->command || c->command_stopped)
+		return false;
+	c->command_stopped = true;
+	add_action(c, 0, CLUSTER_COMMAND_STOP);
+	return true;
+}
+
+/* Begins the next stage if all nodes are ready for it. */
+static void end_stage(struct cluster *c, __s64 now_ns)
+{
+	switch (c->stage) {
+	case CLUSTER_STAGE_CHECK:
+		if (!cluster_count(c, CLUSTER_CONNECTING) &&
+		    !cluster_count(c, CLUSTER_CHECKING))
+			end_checks(c, now_ns);
+		break;
+	case CLUSTER_STAGE_START:
+		if (!cluster_count(c, CLUSTER_STARTING))
+			end_start(c, now_ns);
+		break;
+	case CLUSTER_STAGE_RECORD:
+		if (!cluster_count(c, CLUSTER_RECORDING))
+			stop_nodes(c, now_ns);
+		break;
+	case CLUSTER_STAGE_STOP:
+		if (!cluster_count(c, CLUSTER_STOPPING) &&
+		    !cluster_count(c, CLUSTER_GATHERING))
+			c->stage = CLUSTER_STAGE_OVER;
+		break;
+	case CLUSTER_STAGE_OVER:
+		break;
+	}
+}
+
+/* Goes on as far as possible: without nodes, several stages end at once. */
+static void advance(struct cluster *c, __s64 now_ns)
+{
+	enum cluster_stage before;
+
+	do {
+		before = c->stage;
+		end_stage(c, now_ns);
+	} while (c->stage != before);
+}
+
+/* ---- messages ---------------------------------------------------------------- */
+
+static __u64 member(const json_t *json, const char *key)
+{
+	json_int_t n = json_integer_value(json_object_get(json, key));
+
+	return n > 0 ? (__u64)n : 0;
+}
+
+static void on_hello(struct cluster *c, unsigned int i, const json_t *json, __s64 now_ns)
+{
+	char why[256];
+
+	if (member(json, "protocol") != CLUSTER_PROTOCOL) {
+		snprintf(why, sizeof(why), "version %.40s of trace-ctl has another protocol;"
+			 " install the version that runs here, or name it with"
+			 " --remote-path", ctl_json_string(json, "version"));
+		fail_node(c, i, why, now_ns);
+		add_action(c, i, CLUSTER_KILL);
+		return;
+	}
+	cluster_check_version(&c->nodes[i], ctl_json_string(json, "version"));
+	c->nodes[i].state = CLUSTER_CHECKING;
+	c->nodes[i].connected_ns = now_ns;
+	send_json(c, i, json_pack("{ss ss ss? ss? so sb}", "type", "check",
+			"name", c->nodes[i].name, "node_dir", c->o->node_dir,
+			"shared", c->o->shared, "cwd", ctl_json_text(c->o->cwd),
+			"here", c->o->here && c->o->command));
+}
+
+static void on_checked(struct cluster *c, unsigned int i, json_t *json, __s64 now_ns)
+{
+	struct cluster_node *n = &c->nodes[i];
+
+	(void)now_ns;
+	n->facts = json_incref(json);
+	n->dir = strdup(ctl_json_string(json, "dir"));
+	cluster_check_facts(n, c->o);
+	n->state = CLUSTER_CHECKED;
+}
+
+static void on_ready(struct cluster *c, unsigned int i, const json_t *json, __s64 now_ns)
+{
+	(void)json;
+	(void)now_ns;
+	c->nodes[i].state = CLUSTER_READY;
+}
+
+static void on_progress(struct cluster *c, unsigned int i, const json_t *json,
+			__s64 now_ns)
+{
+	struct cluster_node *n = &c->nodes[i];
+	const json_t *error = json_object_get(json, "error_ns");
+
+	(void)now_ns;
+	n->events = member(json, "events");
+	n->bytes = member(json, "bytes");
+	n->lost = member(json, "lost");
+	n->has_offset = json_is_integer(json_object_get(json, "offset_ns"));
+	n->offset_ns = json_integer_value(json_object_get(json, "offset_ns"));
+	n->error_ns = json_is_integer(error) ? member(json, "error_ns") : UINT64_MAX;
+}
+
+/* Notes how the node's command ended. */
+static void end_command(struct cluster_node *n, const json_t *json)
+{
+	n->command_ended = true;
+	n->exit_status = (int)json_integer_value(json_object_get(json, "exit_status"));
+	n->signal = (int)member(json, "signal");
+}
+
+static void on_ended(struct cluster *c, unsigned int i, const json_t *json, __s64 now_ns)
+{
+	struct cluster_node *n = &c->nodes[i];
+
+	(void)now_ns;
+	end_command(n, json);
+	if (n->state == CLUSTER_RECORDING)
+		n->state = CLUSTER_ENDED;
+}
+
+static void on_summary(struct cluster *c, unsigned int i, const json_t *json, __s64 now_ns)
+{
+	struct cluster_node *n = &c->nodes[i];
+	json_t *lost = json_object_get(json_object_get(json, "summary"), "lost"), *value;
+	const json_t *command;
+	const char *key;
+
+	(void)now_ns;
+	json_decref(n->summary);
+	n->summary = json_incref(json_object_get(json, "summary"));
+	command = json_object_get(n->summary, "command");
+	if (json_is_false(json_object_get(command, "running")))
+		end_command(n, command);
+	n->events = member(n->summary, "events");
+	n->bytes = member(n->summary, "bytes");
+	n->lost = 0;
+	json_object_foreach(lost, key, value)
+		n->lost += json_is_integer(value) && json_integer_value(value) > 0 ?
+			(__u64)json_integer_value(value) : 0;
+}
+
+/* The recorder has ended. */
+static void on_recorded(struct cluster *c, unsigned int i, const json_t *json,
+			__s64 now_ns)
+{
+	struct cluster_node *n = &c->nodes[i];
+	char why[160];
+
+	n->record_status = (int)json_integer_value(json_object_get(json, "status"));
+	n->nr_files = (unsigned int)member(json, "files");
+	n->files_bytes = member(json, "bytes");
+	n->early = n->state != CLUSTER_STOPPING;
+	if (n->state == CLUSTER_STARTING || n->state == CLUSTER_READY || !n->nr_files ||
+	    n->nr_files > CLUSTER_FILES_MAX) {
+		snprintf(why, sizeof(why), "the recorder %s (exit status %d)",
+			 n->nr_files ? "ended before it was started" : "made no recording",
+			 n->record_status);
+		fail_node(c, i, why, now_ns);
+		send_quit(c, i, false);
+		return;
+	}
+	if (n->early)
+		print_text(c, i, "the recorder ended early (exit status %d)",
+			   n->record_status);
+	if (c->o->shared) {
+		n->state = CLUSTER_DONE;
+		send_quit(c, i, true);
+	} else {
+		n->state = CLUSTER_GATHERING;
+		send_type(c, i, "gather");
+	}
+}
+
+static void on_output(struct cluster *c, unsigned int i, const struct control_message *m)
+{
+	struct cluster_action *a = add_action(c, i, CLUSTER_OUTPUT);
+
+	a->data = m->data;
+	a->len = m->len;
+	a->stream = member(m->json, "stream") == 1 ? 1 : 2;
+}
+
+/* ---- files -------------------------------------------------------------------- */
+
+static void on_file(struct cluster *c, unsigned int i, const json_t *json, __s64 now_ns)
+{
+	struct cluster_node *n = &c->nodes[i];
+	const char *name = ctl_json_string(json, "name");
+	const __u64 size = member(json, "size");
+	struct cluster_action *a;
+
+	if (!cluster_file_valid(name)) {
+		reject(c, i, "it sends a file with an invalid name", name, now_ns);
+		return;
+	}
+	if (++n->files > n->nr_files || size > n->files_bytes - n->files_begun) {
+		reject(c, i, "it sends more than it announced: file", name, now_ns);
+		return;
+	}
+	n->files_begun += size;
+	a = add_action(c, i, CLUSTER_FILE);
+	a->text = strdup(name);
+	a->size = size;
+	if (!a->text)
+		c->out_of_memory = true;
+}
+
+static void on_data(struct cluster *c, unsigned int i, const struct control_message *m,
+		    __s64 now_ns)
+{
+	struct cluster_action *a;
+
+	if (!c->nodes[i].files) {
+		reject(c, i, "unexpected message", "data", now_ns);
+		return;
+	}
+	a = add_action(c, i, CLUSTER_DATA);
+	a->data = m->data;
+	a->len = m->len;
+}
+
+static void on_gathered(struct cluster *c, unsigned int i, const json_t *json,
+			__s64 now_ns)
+{
+	struct cluster_node *n = &c->nodes[i];
+
+	(void)json;
+	if (n->files != n->nr_files || n->files_begun != n->files_bytes) {
+		reject(c, i, "it sent less than it announced: message", "gathered", now_ns);
+		return;
+	}
+	n->state = CLUSTER_DONE;
+	add_action(c, i, CLUSTER_FILES_DONE);
+	send_quit(c, i, false);
+}
+
+#define IN(state)	(1U << CLUSTER_##state)
+
+/* Messages, and the states of the node in which they are valid */
+static const struct {
+	const char *type;
+	unsigned int states;
+	void (*receive)(struct cluster *c, unsigned int i, const json_t *json,
+			__s64 now_ns);
+} messages[] = {
+	{ "hello", IN(CONNECTING), on_hello },
+	{ "ready", IN(STARTING), on_ready },
+	{ "progress", IN(STARTING) | IN(READY) | IN(RECORDING) | IN(ENDED) | IN(STOPPING),
+	  on_progress },
+	{ "ended", IN(RECORDING) | IN(STOPPING), on_ended },
+	{ "summary", IN(STARTING) | IN(READY) | IN(RECORDING) | IN(ENDED) | IN(STOPPING),
+	  on_summary },
+	{ "recorded", IN(STARTING) | IN(READY) | IN(RECORDING) | IN(ENDED) | IN(STOPPING),
+	  on_recorded },
+	{ "file", IN(GATHERING), on_file },
+	{ "gathered", IN(GATHERING), on_gathered },
+};
+
+static void dispatch(struct cluster *c, unsigned int i, const struct control_message *m,
+		     __s64 now_ns)
+{
+	const enum cluster_state state = c->nodes[i].state;
+	size_t k;
+
+	if (!strcmp(m->type, "checked") && state == CLUSTER_CHECKING) {
+		on_checked(c, i, m->json, now_ns);
+		return;
+	}
+	if (!strcmp(m->type, "data") && state == CLUSTER_GATHERING) {
+		on_data(c, i, m, now_ns);
+		return;
+	}
+	if (!strcmp(m->type, "output") && state != CLUSTER_CONNECTING) {
+		on_output(c, i, m);
+		return;
+	}
+	if (!strcmp(m->type, "alive"))
+		return;
+	for (k = 0; k < sizeof(messages) / sizeof(messages[0]); k++) {
+		if (strcmp(m->type, messages[k].type) ||
+		    !(messages[k].states & 1U << state))
+			continue;
+		messages[k].receive(c, i, m->json, now_ns);
+		return;
+	}
+	reject(c, i, "unexpected message", m->type, now_ns);
+}
+
+/* ---- inputs ------------------------------------------------------------------- */
+
+void cluster_receive(struct cluster *c, unsigned int i, const struct control_message *m,
+		     __s64 now_ns)
+{
+	struct cluster_node *n = &c->nodes[i];
+
+	if (n->state == CLUSTER_FAILED || n->state == CLUSTER_DONE)
+		return;
+	n->heard_ns = now_ns;
+	dispatch(c, i, m, now_ns);
+	advance(c, now_ns);
+}
+
+void cluster_disconnected(struct cluster *c, unsigned int i, const char *why,
+			  __s64 now_ns)
+{
+	fail_node(c, i, why, now_ns);
+	add_action(c, i, CLUSTER_KILL);
+	advance(c, now_ns);
+}
+
+void cluster_write_failed(struct cluster *c, unsigned int i, const char *why,
+			  __s64 now_ns)
+{
+	if (c->nodes[i].state == CLUSTER_FAILED)
+		return;
+	c->nodes[i].state = CLUSTER_GATHERING;	/* it may be done for the node */
+	fail_node(c, i, why, now_ns);
+	send_quit(c, i, true);
+	advance(c, now_ns);
+}
+
+void cluster_command_ended(struct cluster *c, __s64 now_ns)
+{
+	if (c->stage == CLUSTER_STAGE_RECORD) {
+		stop_nodes(c, now_ns);
+		advance(c, now_ns);
+	}
+}
+
+/* Ends the gathering: nodes that are not done leave their recordings where they are. */
+static void give_up(struct cluster *c, __s64 now_ns)
+{
+	unsigned int i;
+
+	c->gave_up = true;
+	for (i = 0; i < c->nr; i++) {
+		if (c->nodes[i].state != CLUSTER_STOPPING &&
+		    c->nodes[i].state != CLUSTER_GATHERING)
+			continue;
+		fail_node(c, i, "its recording was not gathered: interrupted", now_ns);
+		send_quit(c, i, true);
+	}
+}
+
+void cluster_interrupt(struct cluster *c, __s64 now_ns)
+{
+	c->interrupted = true;
+	if (c->stage == CLUSTER_STAGE_CHECK || c->stage == CLUSTER_STAGE_START) {
+		abort_run(c, now_ns);
+		return;
+	}
+	if (c->stage == CLUSTER_STAGE_RECORD && stop_command(c))
+		return;
+	if (c->stage == CLUSTER_STAGE_RECORD ||
+	    (cluster_count(c, CLUSTER_STOPPING) && c->stops < 2))
+		stop_nodes(c, now_ns);
+	else if (c->stage == CLUSTER_STAGE_STOP)
+		give_up(c, now_ns);
+	advance(c, now_ns);
+}
+
+void cluster_tick(struct cluster *c, __s64 now_ns)
+{
+	struct cluster_node *n;
+	unsigned int i;
+	char why[256];
+
+	for (i = 0; i < c->nr; i++) {
+		n = &c->nodes[i];
+		if (n->state == CLUSTER_FAILED || n->state == CLUSTER_DONE)
+			continue;
+		if (n->state == CLUSTER_CONNECTING && now_ns - n->heard_ns > c->o->connect_ns) {
+			snprintf(why, sizeof(why), "no message after %.0f s: its launcher must"
+				 " start trace-ctl there, and pass on standard input and"
+				 " output; try it with 'echo hello' instead, or wait longer"
+				 " with --connect-timeout", (double)c->o->connect_ns / 1e9);
+			cluster_disconnected(c, i, why, now_ns);
+		} else if (n->state == CLUSTER_CHECKING &&
+			   now_ns - n->connected_ns > c->o->connect_ns) {
+			cluster_disconnected(c, i, "it does not answer: its launcher must pass"
+					     " on standard input, too, which pdsh does not",
+					     now_ns);
+		} else if (n->state != CLUSTER_CONNECTING &&
+			   now_ns - n->heard_ns > CLUSTER_SILENCE_NS) {
+			snprintf(why, sizeof(why), "no message for %lld s",
+				 CLUSTER_SILENCE_NS / 1000000000);
+			cluster_disconnected(c, i, why, now_ns);
+		} else if (n->state != CLUSTER_CONNECTING && now_ns >= c->alive_ns) {
+			send_type(c, i, "alive");
+		}
+	}
+	if (now_ns >= c->alive_ns)
+		c->alive_ns = now_ns + CLUSTER_ALIVE_NS;
+	if (c->stage == CLUSTER_STAGE_RECORD && c->o->duration_ns &&
+	    now_ns - c->recording_ns >= c->o->duration_ns) {
+		if (!stop_command(c) &&
+		    (!c->o->here || now_ns - c->recording_ns >=
+		     c->o->duration_ns + CLUSTER_COMMAND_NS))
+			stop_nodes(c, now_ns);
+	}
+	advance(c, now_ns);
+}
+
+int cluster_begin(struct cluster *c, const struct cluster_settings *o, char **nodes,
+		  __s64 now_ns)
+{
+	unsigned int i;
+
+	memset(c, 0, sizeof(*c));
+	c->o = o;
+	while (nodes[c->nr])
+		c->nr++;
+	c->nodes = calloc(c->nr, sizeof(*c->nodes));
+	if (!c->nodes)
+		return -ENOMEM;
+	c->begun_ns = now_ns;
+	c->alive_ns = now_ns + CLUSTER_ALIVE_NS;
+	for (i = 0; i < c->nr; i++) {
+		c->nodes[i].name = nodes[i];
+		c->nodes[i].heard_ns = now_ns;
+		c->nodes[i].error_ns = UINT64_MAX;
+		c->nodes[i].problems = json_array();
+		if (!c->nodes[i].problems)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void cluster_free(struct cluster *c)
+{
+	struct cluster_action a;
+	unsigned int i;
+
+	while (cluster_next_action(c, &a)) {
+		json_decref(a.json);
+		free(a.text);
+	}
+	for (i = 0; i < c->nr; i++) {
+		json_decref(c->nodes[i].problems);
+		json_decref(c->nodes[i].facts);
+		json_decref(c->nodes[i].summary);
+		free(c->nodes[i].why);
+		free(c->nodes[i].dir);
+	}
+	free(c->actions);
+	free(c->nodes);
+}

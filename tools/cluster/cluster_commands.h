@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The subcommands of trace-ctl cluster */
+#ifndef TSCT_TOOLS_CLUSTER_COMMANDS_H
+#define TSCT_TOOLS_CLUSTER_COMMANDS_H
+
+int cluster_record(int argc, char **argv);
+
+/* Runs on each node, started by a launcher; the connection is standard input and
+ * output. */
+int cluster_node(void);
+
+#endif /* TSCT_TOOLS_CLUSTER_COMMANDS_H */

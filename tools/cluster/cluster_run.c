@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+/* Launchers, connections to nodes, and the main loop of trace-ctl cluster record */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster_run.h"
+#include "lib/client/gettime.h"
+
+#define POLL_MS		200
+#define CHUNK		(64 << 10)	/* bytes that are read at once */
+#define REASON_NS	1000000000LL	/* wait for a launcher's end after its output's, ns */
+#define EXIT_NS		20000000000LL	/* wait for a node to remove what it made, ns */
+
+/* ---- launchers ----------------------------------------------------------------- */
+
+/* Returns the shell command that starts trace-ctl on a node, malloc'ed: the launcher with
+ * {} replaced by the name, which is valid, so the shell takes it literally. */
+static char *launch_command(const struct cluster_run *r, const char *name)
+{
+	const char *at = r->launcher, *mark;
+	struct byte_queue q = { 0 };
+	int err = 0;
+
+	for (; !err && (mark = strstr(at, "{}")); at = mark + 2)
+		err = byte_queue_add(&q, at, (size_t)(mark - at)) ||
+			byte_queue_add(&q, name, strlen(name));
+	err = err || byte_queue_add(&q, at, strlen(at)) || byte_queue_add(&q, " ", 1);
+	if (!err && at == r->launcher)
+		err = byte_queue_add(&q, name, strlen(name)) || byte_queue_add(&q, " ", 1);
+	err = err || byte_queue_add(&q, r->remote_path, strlen(r->remote_path)) ||
+		byte_queue_add(&q, " cluster node", sizeof(" cluster node"));
+	if (!err)
+		return q.at;
+	byte_queue_free(&q);
+	return NULL;
+}
+
+static int launch(struct cluster_run *r, unsigned int i)
+{
+	char *command = launch_command(r, r->nodes[i]);
+	char *argv[] = { "sh", "-c", command, NULL };
+	int err = command ? process_start(&r->links[i].launcher, "/bin/sh", argv, NULL,
+					  true) : -ENOMEM;
+
+	free(command);
+	return err;
+}
+
+pid_t cluster_spawn(const char *path, char **argv)
+{
+	pid_t pid = fork();
+	sigset_t none;
+
+	if (pid)
+		return pid < 0 ? -errno : pid;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	execvp(path, argv);
+	fprintf(stderr, "trace-ctl cluster: %s: %s\n", path, strerror(errno));
+	_exit(127);
+}
+
+/* ---- connections ---------------------------------------------------------------- */
+
+/* Ends the connection and the launcher with all its processes. */
+static void kill_launcher(struct cluster_link *l, int number)
+{
+	process_close(&l->launcher);
+	if (l->launcher.pid)
+		kill(-l->launcher.pid, number);
+	if (!l->ended_ns)
+		l->ended_ns = tsct_monotonic_ns();
+	receive_files_close(l->files);
+	l->files = NULL;
+}
+
+/* Reads what the launcher, or the login behind it, printed on standard error. */
+static void read_errors(struct cluster_run *r, unsigned int i)
+{
+	struct cluster_link *l = &r->links[i];
+	char buffer[4096];
+	ssize_t n;
+
+	while (l->launcher.err >= 0) {
+		n = read(l->launcher.err, buffer, sizeof(buffer));
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0)
+			process_close_fd(&l->launcher.err);
+		else
+			cluster_show_output(r, i, 0, buffer, (size_t)n);
+	}
+}
+
+static void do_actions(struct cluster_run *r);
+
+static void read_messages(struct cluster_run *r, unsigned int i, __s64 now)
+{
+	struct cluster_link *l = &r->links[i];
+	char buffer[CHUNK];
+	ssize_t n = read(l->launcher.out, buffer, sizeof(buffer));
+	struct control_message m;
+	int ret;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		process_close_fd(&l->launcher.out);
+		l->ended_ns = l->ended_ns ? l->ended_ns : now;
+		return;
+	}
+	ret = message_reader_add(&l->in, buffer, (size_t)n);
+	while (!ret && l->launcher.out >= 0 && (ret = message_next(&l->in, &m)) > 0) {
+		cluster_receive(&r->c, i, &m, now);
+		do_actions(r);
+		json_decref(m.json);
+		ret = 0;
+	}
+	if (ret < 0)
+		cluster_disconnected(&r->c, i, ret == -EPROTO ?
+				     "it sends something that is no message; its launcher must"
+				     " pass on its output unchanged" : strerror(-ret), now);
+}
+
+static void write_messages(struct cluster_link *l)
+{
+	size_t len = byte_queue_len(&l->out);
+	ssize_t n = 0;
+
+	if (l->launcher.in < 0)
+		return;
+	if (len)
+		n = write(l->launcher.in, l->out.at + l->out.begin, len);
+	if (n > 0)
+		byte_queue_remove(&l->out, (size_t)n);
+	/* If the node does not read any more, its output ends, too. */
+	if ((n < 0 && errno != EAGAIN && errno != EINTR) ||
+	    (l->closing && !byte_queue_len(&l->out)))
+		process_close_fd(&l->launcher.in);
+}
+
+/* Reports that a connection ended, with what the launcher said, when that is known. */
+static void report_end(struct cluster_run *r, unsigned int i, __s64 now)
+{
+	struct cluster_link *l = &r->links[i];
+	struct cluster_node *n = &r->c.nodes[i];
+	const bool connecting = n->state == CLUSTER_CONNECTING;
+	char why[1024], how[64];
+
+	if (n->state == CLUSTER_FAILED || n->state == CLUSTER_DONE)
+		return;
+	if (!process_ended(&l->launcher) && now - l->ended_ns < REASON_NS)
+		return;
+	read_errors(r, i);
+	if (l->launcher.pid)
+		snprintf(how, sizeof(how), "its launcher closed its output");
+	else if (WIFSIGNALED(l->launcher.status))
+		snprintf(how, sizeof(how), "its launcher was ended by signal %d",
+			 WTERMSIG(l->launcher.status));
+	else
+		snprintf(how, sizeof(how), "its launcher ended with status %d",
+			 WEXITSTATUS(l->launcher.status));
+	snprintf(why, sizeof(why), "%s: %s%s%.250s%s%s", connecting ? "no connection" :
+		 "connection lost", how, *l->last ? " (" : "", l->last,
+		 *l->last ? ")" : "", connecting ? "; check that the launcher starts"
+		 " trace-ctl there, or see --launcher and --remote-path" : "");
+	cluster_disconnected(&r->c, i, why, now);
+}
+
+/* ---- actions --------------------------------------------------------------------- */
+
+static char *node_path(const struct cluster_run *r, unsigned int i, const char *before,
+		       const char *after)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/%s%s%s", r->nodes_dir, before, r->nodes[i], after) < 0)
+		return NULL;
+	return path;
+}
+
+/* Receives a part of a recording. */
+static void receive_file(struct cluster_run *r, const struct cluster_action *a)
+{
+	struct cluster_link *l = &r->links[a->node];
+	char why[512], *path;
+	int err = 0;
+
+	if (!l->files) {
+		path = node_path(r, a->node, ".", ".part");
+		err = path ? receive_files_open(path, &l->files) : -ENOMEM;
+		free(path);
+	}
+	if (!err && a->type == CLUSTER_FILE)
+		err = receive_files_begin(l->files, a->text, a->size);
+	else if (!err && a->type == CLUSTER_DATA)
+		err = receive_files_data(l->files, a->data, a->len);
+	else if (!err) {
+		path = node_path(r, a->node, "", "");
+		err = path ? receive_files_commit(l->files, path) : -ENOMEM;
+		free(path);
+	}
+	if (err || a->type == CLUSTER_FILES_DONE) {
+		receive_files_close(l->files);
+		l->files = NULL;
+	}
+	if (!err)
+		return;
+	snprintf(why, sizeof(why), "its recording was not gathered: %s", err == -EPROTO ?
+		 "what it sent is damaged" : strerror(-err));
+	cluster_write_failed(&r->c, a->node, why, tsct_monotonic_ns());
+}
+
+static void kill_node(struct cluster_run *r, unsigned int i)
+{
+	struct cluster_link *l = &r->links[i];
+
+	char *banner = l->in.banner;
+
+	if (!l->in.begun && *banner && l->launcher.out >= 0) {
+		banner[strlen(banner) - 1] = '\0';	/* the end of the last line */
+		cluster_print(r, r->nodes[i], "its launcher printed: %s", banner);
+	}
+	kill_launcher(l, SIGTERM);
+}
+
+static void do_action(struct cluster_run *r, struct cluster_action *a)
+{
+	struct cluster_link *l = &r->links[a->node];
+
+	switch (a->type) {
+	case CLUSTER_SEND:
+		if (message_add(&l->out, a->json, NULL, 0))
+			r->c.out_of_memory = true;
+		break;
+	case CLUSTER_PRINT: cluster_print(r, r->nodes[a->node], "%s", a->text); break;
+	case CLUSTER_OUTPUT:
+		cluster_show_output(r, a->node, a->stream, a->data, a->len);
+		break;
+	case CLUSTER_FILE:
+	case CLUSTER_DATA:
+	case CLUSTER_FILES_DONE: receive_file(r, a); break;
+	case CLUSTER_CLOSE:
+		l->closing = true;
+		receive_files_close(l->files);
+		l->files = NULL;
+		break;
+	case CLUSTER_KILL: kill_node(r, a->node); break;
+	case CLUSTER_COMMAND:
+		r->command = cluster_spawn(r->settings.command[0], r->settings.command);
+		if (r->command < 0)
+			r->command = 0;
+		break;
+	case CLUSTER_COMMAND_STOP:
+		/* The terminal sends Ctrl-C to the command, too. */
+		if (r->command && !r->from_terminal)
+			kill(r->command, SIGTERM);
+		break;
+	}
+	free(a->text);
+}
+
+static void do_actions(struct cluster_run *r)
+{
+	struct cluster_action a;
+
+	while (cluster_next_action(&r->c, &a))
+		do_action(r, &a);
+}
+
+/* ---- main loop --------------------------------------------------------------------- */
+
+/* Acts on Ctrl-C, or another signal that ends programs. */
+static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
+{
+	static const char *const effects[] = {
+		[CLUSTER_STAGE_CHECK] = "nothing was recorded",
+		[CLUSTER_STAGE_START] = "nothing was recorded",
+		[CLUSTER_STAGE_RECORD] = "the recordings are ended",
+		[CLUSTER_STAGE_STOP] = "again: what is not complete is given up",
+		[CLUSTER_STAGE_OVER] = "nodes may leave something in their directories",
+	};
+
+	cluster_print(r, NULL, "interrupted: %s", effects[r->c.stage]);
+	r->no_linger = r->c.stage == CLUSTER_STAGE_OVER;
+	r->from_terminal = from_terminal;
+	cluster_interrupt(&r->c, now);
+	do_actions(r);
+	r->from_terminal = false;
+}
+
+static void read_signals(struct cluster_run *r, __s64 now)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signals, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			interrupt_run(r, info.ssi_code > 0, now);
+	if (r->command && waitpid(r->command, &r->command_status, WNOHANG) == r->command) {
+		r->command = 0;
+		r->command_done = true;
+		cluster_command_ended(&r->c, now);
+	}
+}
+
+/* Ends launchers whose nodes are done, but do not end. True: there are some. */
+static bool linger(struct cluster_run *r, __s64 now)
+{
+	struct cluster_link *l;
+	unsigned int i;
+	bool left = false;
+
+	for (i = 0; i < r->c.nr; i++) {
+		l = &r->links[i];
+		if (process_ended(&l->launcher))
+			continue;
+		left = true;
+		if ((l->closing || l->launcher.out < 0) && !l->ended_ns)
+			l->ended_ns = now;
+		if (l->ended_ns && (r->no_linger || now - l->ended_ns > EXIT_NS))
+			kill_launcher(l, SIGKILL);
+	}
+	return left;
+}
+
+static void run_once(struct cluster_run *r, struct pollfd *fds)
+{
+	struct cluster_link *l;
+	unsigned int i;
+	__s64 now;
+
+	for (i = 0; i < r->c.nr; i++) {
+		l = &r->links[i];
+		fds[3 * i] = (struct pollfd){ .fd = l->launcher.out, .events = POLLIN };
+		fds[3 * i + 1] = (struct pollfd){ .fd = l->launcher.err, .events = POLLIN };
+		fds[3 * i + 2] = (struct pollfd){ .fd = l->closing || byte_queue_len(&l->out) ?
+						  l->launcher.in : -1, .events = POLLOUT };
+	}
+	fds[3 * i] = (struct pollfd){ .fd = r->signals, .events = POLLIN };
+	poll(fds, 3 * r->c.nr + 1, POLL_MS);
+	now = tsct_monotonic_ns();
+	read_signals(r, now);
+	for (i = 0; i < r->c.nr; i++) {
+		l = &r->links[i];
+		if (fds[3 * i + 1].revents)
+			read_errors(r, i);
+		if (fds[3 * i].revents && l->launcher.out >= 0)
+			read_messages(r, i, now);
+		if (l->launcher.out < 0)
+			report_end(r, i, now);
+		do_actions(r);
+		write_messages(l);
+	}
+	cluster_tick(&r->c, now);
+	do_actions(r);
+	cluster_show_nodes(r, now);
+}
+
+static void close_links(struct cluster_run *r)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->c.nr; i++) {
+		kill_launcher(&r->links[i], SIGKILL);
+		message_reader_free(&r->links[i].in);
+		byte_queue_free(&r->links[i].out);
+	}
+}
+
+int cluster_run_nodes(struct cluster_run *r)
+{
+	struct pollfd *fds = calloc(3 * r->c.nr + 1, sizeof(*fds));
+	unsigned int i;
+	char why[128];
+	int err;
+
+	if (!fds)
+		return -ENOMEM;
+	for (i = 0; i < r->c.nr; i++) {
+		err = launch(r, i);
+		if (!err)
+			continue;
+		snprintf(why, sizeof(why), "its launcher cannot be started: %s",
+			 strerror(-err));
+		cluster_disconnected(&r->c, i, why, tsct_monotonic_ns());
+	}
+	while (r->c.stage != CLUSTER_STAGE_OVER && !r->c.out_of_memory)
+		run_once(r, fds);
+	while (linger(r, tsct_monotonic_ns()))
+		run_once(r, fds);
+	cluster_show_clear(r);
+	close_links(r);
+	free(fds);
+	return r->c.out_of_memory ? -ENOMEM : 0;
+}

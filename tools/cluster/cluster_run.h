@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* Interfaces between the files of trace-ctl cluster record: input and output */
+#ifndef TSCT_TOOLS_CLUSTER_RUN_H
+#define TSCT_TOOLS_CLUSTER_RUN_H
+
+#include "cluster.h"
+#include "process.h"
+#include "send_files.h"
+
+#define LINE_SIZE	1024	/* longest line of a node that is printed in one piece */
+
+/* An unfinished line that a node or its launcher printed */
+struct cluster_line {
+	char text[LINE_SIZE];
+	size_t len;
+};
+
+/* The connection to one node */
+struct cluster_link {
+	struct process launcher;
+	struct message_reader in;
+	struct byte_queue out;
+	/* output of the node's command, 1 and 2, and of the launcher, 0 */
+	struct cluster_line lines[3];
+	char last[256];			/* last line that the launcher printed */
+	struct receive_files *files;	/* recording that is received; NULL: none */
+	bool closing;			/* end the input after `out` */
+	__s64 ended_ns;			/* time at which the launcher was to end; 0: not yet */
+};
+
+struct cluster_run {
+	struct cluster_settings settings;
+	struct cluster c;
+	struct cluster_link *links;
+	char **nodes;			/* names, NULL-terminated */
+	const char *out;		/* the result */
+	char *nodes_dir;		/* recordings of the nodes; NULL: not made */
+	const char *launcher, *remote_path;
+	bool keep, json, quiet;
+	pid_t command;			/* the command that runs here; 0: none */
+	bool no_linger;			/* do not wait for nodes to remove what they made */
+	bool from_terminal;		/* the last signal came from the terminal */
+	bool command_done;		/* it has ended */
+	int command_status;		/* its wait status */
+	int signals;			/* signalfd */
+	int rows;			/* rows of the display that are on the screen */
+	__s64 shown_ns;
+	bool merged, parts_missing;
+};
+
+/* Runs the launchers, and all until each recording is here or its node has failed.
+ * Prints errors. Returns 0 or -errno. */
+int cluster_run_nodes(struct cluster_run *r);
+
+/* Starts a program that shares the terminal. Returns its pid or -errno. */
+pid_t cluster_spawn(const char *path, char **argv);
+
+/* ---- output: cluster_show.c ---------------------------------------------- */
+
+/* Prints "trace-ctl cluster: TEXT", with control characters escaped. @node: NULL, or
+ * the name of the node that the text is about. Erases the display before. */
+__attribute__((format(printf, 3, 4)))
+void cluster_print(struct cluster_run *r, const char *node, const char *format, ...);
+
+/* Prints the output of a node, in lines with its name. */
+void cluster_show_output(struct cluster_run *r, unsigned int i, int stream,
+			 const char *data, size_t len);
+
+/* Updates the display of all nodes, if there is a terminal. */
+void cluster_show_nodes(struct cluster_run *r, __s64 now_ns);
+void cluster_show_clear(struct cluster_run *r);
+
+/* Prints the summary, as text or JSON. Returns EXIT_DONE or EXIT_FAILED. */
+int cluster_show_summary(struct cluster_run *r);
+
+#endif /* TSCT_TOOLS_CLUSTER_RUN_H */

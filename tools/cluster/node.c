@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trace-ctl cluster node: the part of a cluster recording that runs on a node. A launcher
+ * starts it; its standard input and output are the connection to the coordinator. It
+ * checks the node, runs the recorder, passes messages between the two, and sends the
+ * recording. If the connection ends, the recording ends, whole, and stays.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tsctrace/version.h>
+
+#include "cluster.h"
+#include "cluster_commands.h"
+#include "lib/client/gettime.h"
+#include "process.h"
+#include "send_files.h"
+#include "tools/common/cmd.h"
+#include "tools/common/json.h"
+
+#define QUEUE_MAX	(1 << 20)	/* bytes that wait for the coordinator, at most */
+#define CHUNK		(64 << 10)	/* bytes that are read at once */
+/* without a message for longer, the coordinator is lost, ns; it may have been suspended */
+#define LOST_NS		(10 * CLUSTER_SILENCE_NS)
+
+struct node {
+	struct message_reader from_coordinator, from_recorder;
+	struct byte_queue to_coordinator, to_recorder;
+	struct process recorder;
+	int control_in, control_out;	/* pipes from and to the recorder; -1: none */
+	char dir[4096];			/* directory of the recording; "": none */
+	bool shared;			/* it is in a directory that all nodes share */
+	bool went;			/* recording was permitted: its files have a value */
+	bool stopped;			/* the recorder was to stop */
+	struct send_files *files;	/* files that are sent; NULL: none */
+	bool lost;			/* the connection to the coordinator has ended */
+	bool quit, keep;		/* the coordinator has ended this node's part */
+	__s64 heard_ns, alive_ns;
+};
+
+static void send_message(struct node *n, json_t *json, const void *data, size_t len)
+{
+	if (n->lost)
+		json_decref(json);
+	else if (message_add(&n->to_coordinator, json, data, len))
+		n->lost = true;
+}
+
+/* ---- checks ------------------------------------------------------------------- */
+
+/* Makes the directory for the recording. Writes the reason to @why and returns -errno. */
+static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
+{
+	const char *name = ctl_json_string(json, "name"), *base;
+	int err;
+
+	if (!cluster_name_valid(name)) {
+		snprintf(why, size, "invalid name of the node");
+		return -EINVAL;
+	}
+	n->shared = json_is_string(json_object_get(json, "shared"));
+	base = ctl_json_string(json, n->shared ? "shared" : "node_dir");
+	if (!*base)
+		base = getenv("TMPDIR") ? getenv("TMPDIR") : "/var/tmp";
+	snprintf(n->dir, sizeof(n->dir), n->shared ? "%s/%s" : "%s/tsctrace-%s-XXXXXX",
+		 base, name);
+	if (n->shared ? !mkdir(n->dir, 0700) : !!mkdtemp(n->dir))
+		return 0;
+	err = -errno;
+	if (err == -EEXIST)
+		snprintf(why, size, "%s exists: another run writes there, or left it; use"
+			 " another directory with --shared, or remove it", n->dir);
+	else
+		snprintf(why, size, "%s: %s; create it, or name another with %s", base,
+			 strerror(-err), n->shared ? "--shared" : "--node-dir");
+	n->dir[0] = '\0';
+	return err;
+}
+
+/* Returns the members of the command's JSON output that the coordinator uses */
+static json_t *own_status(void)
+{
+	char *argv[] = { "trace-ctl", "status", "--json", NULL };
+	json_t *all = process_json(argv);
+	json_t *json = json_pack("{sO? sO?}",
+		"kernel_events", json_object_get(all, "kernel_events"),
+		"programs_use", json_object_get(all, "programs_use"));
+
+	json_decref(all);
+	return json;
+}
+
+static void read_boot(char *text, size_t size)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (!file || !fgets(text, (int)size, file))
+		*text = '\0';
+	if (file)
+		fclose(file);
+	text[strcspn(text, "\n")] = '\0';
+}
+
+static void on_check(struct node *n, const json_t *json)
+{
+	char *clock[] = { "trace-ctl", "clock", "--json", NULL };
+	const char *cwd = ctl_json_string(json, "cwd");
+	char why[8192] = "", boot[64] = "";
+	struct statvfs fs = { 0 };
+	struct utsname host;
+	json_t *state;
+
+	if (*n->dir || make_dir(n, json, why, sizeof(why)) || statvfs(n->dir, &fs))
+		snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s",
+			 *why ? "" : "no directory for the recording");
+	uname(&host);
+	read_boot(boot, sizeof(boot));
+	state = process_json(clock);
+	send_message(n, json_pack("{ss so ss ss ss sI sb so so}", "type", "checked",
+			"host", ctl_json_text(host.nodename), "boot", boot, "dir", n->dir,
+			"error", why, "free", (json_int_t)(fs.f_bavail * fs.f_frsize),
+			"cwd_exists", !*cwd || !chdir(cwd),
+			"clock", state ? state : json_object(),
+			"status", own_status()), NULL, 0);
+}
+
+/* ---- the recorder -------------------------------------------------------------- */
+
+/* Returns the recorder's argv, malloc'ed, or NULL. Its texts belong to @json. */
+static char **recorder_argv(const struct node *n, const json_t *json, char *control)
+{
+	const json_t *options = json_object_get(json, "options");
+	const json_t *command = json_object_get(json, "command");
+	size_t i, nr = 0, room = json_array_size(options) + json_array_size(command) + 8;
+	char **argv = calloc(room, sizeof(*argv));
+
+	if (!argv)
+		return NULL;
+	argv[nr++] = "trace-ctl";
+	argv[nr++] = "record";
+	argv[nr++] = control;
+	argv[nr++] = "-o";
+	argv[nr++] = (char *)n->dir;
+	for (i = 0; i < json_array_size(options); i++)
+		argv[nr++] = (char *)json_string_value(json_array_get(options, i));
+	if (json_array_size(command))
+		argv[nr++] = "--";
+	for (i = 0; i < json_array_size(command); i++)
+		argv[nr++] = (char *)json_string_value(json_array_get(command, i));
+	return argv;
+}
+
+static int start_recorder(struct node *n, const json_t *json)
+{
+	int in[2], out[2], err;
+	char control[64], **argv;
+
+	if (pipe2(in, O_CLOEXEC))
+		return -errno;
+	if (pipe2(out, O_CLOEXEC)) {
+		err = -errno;
+		close(in[0]);
+		close(in[1]);
+		return err;
+	}
+	snprintf(control, sizeof(control), "--control=%d,%d", in[0], out[1]);
+	argv = recorder_argv(n, json, control);
+	err = argv ? process_start(&n->recorder, "/proc/self/exe", argv,
+				   (int[]){ in[0], out[1], -1 }, false) : -ENOMEM;
+	free(argv);
+	close(in[0]);
+	close(out[1]);
+	n->control_out = in[1];
+	n->control_in = out[0];
+	fcntl(n->control_out, F_SETFL, O_NONBLOCK);
+	fcntl(n->control_in, F_SETFL, O_NONBLOCK);
+	return err;
+}
+
+static void send_recorded(struct node *n, int status)
+{
+	unsigned int files;
+	__u64 bytes;
+
+	send_files_count(n->dir, &files, &bytes);
+	send_message(n, json_pack("{ss si si sI}", "type", "recorded", "status", status,
+				  "files", (int)files, "bytes", (json_int_t)bytes), NULL, 0);
+}
+
+/* Passes on what the command or the recorder printed, until the pipe is empty. */
+static void pass_output(struct node *n, int *fd, int stream)
+{
+	char buffer[CHUNK];
+	ssize_t len;
+
+	while (*fd >= 0 && byte_queue_len(&n->to_coordinator) < QUEUE_MAX) {
+		len = read(*fd, buffer, sizeof(buffer));
+		if (len < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (len <= 0)
+			process_close_fd(fd);
+		else
+			send_message(n, json_pack("{ss si}", "type", "output", "stream",
+						  stream), buffer, (size_t)len);
+	}
+}
+
+/* The recorder closed its connection: it ends. Descendants of the command may live on,
+ * with its output. */
+static void end_recorder(struct node *n)
+{
+	process_close_fd(&n->control_in);
+	process_close_fd(&n->control_out);
+	while (waitpid(n->recorder.pid, &n->recorder.status, 0) < 0 && errno == EINTR)
+		;
+	n->recorder.pid = 0;
+	pass_output(n, &n->recorder.out, 1);
+	pass_output(n, &n->recorder.err, 2);
+	process_close(&n->recorder);
+	send_recorded(n, WIFEXITED(n->recorder.status) ? WEXITSTATUS(n->recorder.status) :
+		      128 + WTERMSIG(n->recorder.status));
+}
+
+static void read_recorder(struct node *n)
+{
+	char buffer[CHUNK];
+	ssize_t len = read(n->control_in, buffer, sizeof(buffer));
+	struct control_message m;
+
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0) {
+		end_recorder(n);
+		return;
+	}
+	if (message_reader_add(&n->from_recorder, buffer, (size_t)len))
+		return;
+	while (message_next(&n->from_recorder, &m) > 0) {
+		/* What the command printed before its end comes before that. */
+		pass_output(n, &n->recorder.out, 1);
+		pass_output(n, &n->recorder.err, 2);
+		send_message(n, m.json, NULL, 0);
+	}
+}
+
+/* ---- messages of the coordinator ------------------------------------------------- */
+
+static void on_start(struct node *n, const json_t *json)
+{
+	int err = n->recorder.pid || n->control_in >= 0 || !*n->dir ? -EBUSY :
+		start_recorder(n, json);
+
+	if (err)
+		send_recorded(n, EXIT_FAILED);
+}
+
+static void on_message(struct node *n, const struct control_message *m)
+{
+	if (!strcmp(m->type, "check")) {
+		on_check(n, m->json);
+	} else if (!strcmp(m->type, "start")) {
+		on_start(n, m->json);
+	} else if (!strcmp(m->type, "stop") && n->stopped && n->control_out >= 0) {
+		/* The recorder reads no message while it has the last sync session. */
+		kill(n->recorder.pid, SIGINT);
+	} else if (!strcmp(m->type, "go") || !strcmp(m->type, "stop")) {
+		n->went = true;
+		n->stopped = *m->type == 's';
+		if (n->control_out >= 0)
+			message_add(&n->to_recorder, json_incref(m->json), NULL, 0);
+	} else if (!strcmp(m->type, "gather") && !n->files && n->control_in < 0) {
+		if (send_files_open(n->dir, &n->files))
+			n->lost = true;
+	} else if (!strcmp(m->type, "quit")) {
+		n->quit = true;
+		n->keep = json_is_true(json_object_get(m->json, "keep"));
+	}
+}
+
+static void read_coordinator(struct node *n)
+{
+	char buffer[CHUNK];
+	ssize_t len = read(STDIN_FILENO, buffer, sizeof(buffer));
+	struct control_message m;
+	int ret;
+
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	n->heard_ns = tsct_monotonic_ns();
+	ret = len > 0 ? message_reader_add(&n->from_coordinator, buffer, (size_t)len) :
+		-EPIPE;
+	while (!ret && (ret = message_next(&n->from_coordinator, &m)) > 0) {
+		on_message(n, &m);
+		json_decref(m.json);
+		ret = 0;
+	}
+	if (ret < 0)
+		n->lost = true;
+}
+
+/* ---- main loop -------------------------------------------------------------------- */
+
+/* Writes what the descriptor takes; false: it is closed. */
+static bool write_queue(struct byte_queue *q, int fd)
+{
+	size_t len = byte_queue_len(q);
+	ssize_t n = len ? write(fd, q->at + q->begin, len) : 0;
+
+	if (n > 0)
+		byte_queue_remove(q, (size_t)n);
+	return n >= 0 || errno == EAGAIN || errno == EINTR;
+}
+
+/* Sends a part of the recording, if the coordinator takes it. */
+static void send_part(struct node *n)
+{
+	int ret = 1;
+
+	while (n->files && ret > 0 && byte_queue_len(&n->to_coordinator) < QUEUE_MAX)
+		ret = send_files_step(n->files, &n->to_coordinator);
+	if (ret > 0)
+		return;
+	if (ret < 0) {
+		fprintf(stderr, "trace-ctl cluster node: %s: %s\n", n->dir, strerror(-ret));
+		n->lost = true;
+	}
+	send_files_close(n->files);
+	n->files = NULL;
+}
+
+static void run_once(struct node *n)
+{
+	const bool room = n->lost || byte_queue_len(&n->to_coordinator) < QUEUE_MAX;
+	struct pollfd fds[] = {
+		{ .fd = n->lost ? -1 : STDIN_FILENO, .events = POLLIN },
+		{ .fd = !n->lost && byte_queue_len(&n->to_coordinator) ? STDOUT_FILENO : -1,
+		  .events = POLLOUT },
+		{ .fd = room ? n->control_in : -1, .events = POLLIN },
+		{ .fd = room ? n->recorder.out : -1, .events = POLLIN },
+		{ .fd = room ? n->recorder.err : -1, .events = POLLIN },
+		{ .fd = byte_queue_len(&n->to_recorder) ? n->control_out : -1,
+		  .events = POLLOUT },
+	};
+	__s64 now;
+
+	poll(fds, sizeof(fds) / sizeof(fds[0]), 1000);
+	if (fds[0].revents)
+		read_coordinator(n);
+	if (fds[3].revents)
+		pass_output(n, &n->recorder.out, 1);
+	if (fds[4].revents)
+		pass_output(n, &n->recorder.err, 2);
+	if (fds[2].revents)
+		read_recorder(n);
+	send_part(n);
+	now = tsct_monotonic_ns();
+	if (now >= n->alive_ns) {
+		n->alive_ns = now + CLUSTER_ALIVE_NS;
+		send_message(n, json_pack("{ss}", "type", "alive"), NULL, 0);
+	}
+	if (!write_queue(&n->to_coordinator, STDOUT_FILENO) ||
+	    now - n->heard_ns > LOST_NS)
+		n->lost = true;
+	if (n->control_out >= 0)
+		write_queue(&n->to_recorder, n->control_out);
+	if (n->lost)
+		byte_queue_free(&n->to_coordinator);
+	if ((n->lost || n->quit) && n->control_out >= 0) {
+		/* Without its input, the recorder ends the recording; a signal ends a sync
+		 * session at the start, too. */
+		process_close_fd(&n->control_out);
+		if (!n->went)
+			kill(n->recorder.pid, SIGTERM);
+	}
+}
+
+int cluster_node(void)
+{
+	struct node n = { .control_in = -1, .control_out = -1,
+			  .recorder = { .in = -1, .out = -1, .err = -1 } };
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
+	fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);
+	n.heard_ns = tsct_monotonic_ns();
+	n.alive_ns = n.heard_ns + CLUSTER_ALIVE_NS;
+	/* An empty line ends a line that a login may have begun. */
+	byte_queue_add(&n.to_coordinator, "\n", 1);
+	send_message(&n, json_pack("{ss si ss}", "type", "hello", "protocol",
+				   CLUSTER_PROTOCOL, "version", TSCT_VERSION), NULL, 0);
+	while (!(n.quit || n.lost) || n.control_in >= 0)
+		run_once(&n);
+	if (*n.dir && !(n.quit ? n.keep : n.went))
+		remove_recording(n.dir);
+	send_files_close(n.files);
+	message_reader_free(&n.from_coordinator);
+	message_reader_free(&n.from_recorder);
+	byte_queue_free(&n.to_coordinator);
+	byte_queue_free(&n.to_recorder);
+	return n.quit ? EXIT_DONE : EXIT_FAILED;
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "tools/common/message.h"
+
+void process_close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Runs in the child: only async-signal-safe calls are allowed. */
+__attribute__((noreturn))
+static void run_child(const char *path, char **argv, const int *inherit,
+		      const int fds[3])
+{
+	sigset_t none;
+	int i;
+
+	setpgid(0, 0);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	/* A shell lets its background processes ignore SIGINT, and the node SIGHUP. But both
+	 * end recorded commands. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	for (i = 0; i < 3; i++)
+		dup2(fds[i], i);
+	for (; inherit && *inherit >= 0; inherit++)
+		fcntl(*inherit, F_SETFD, 0);
+	execv(path, argv);
+	_exit(127);
+}
+
+int process_start(struct process *p, const char *path, char **argv, const int *inherit,
+		  bool input)
+{
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err[2] = { -1, -1 }, ret = 0;
+
+	memset(p, 0, sizeof(*p));
+	p->in = p->out = p->err = -1;
+	if ((input && pipe2(in, O_CLOEXEC)) || pipe2(out, O_CLOEXEC) ||
+	    pipe2(err, O_CLOEXEC))
+		ret = -errno;
+	if (!ret && !input) {
+		in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		ret = in[0] < 0 ? -errno : 0;
+	}
+	if (!ret) {
+		p->pid = fork();
+		ret = p->pid < 0 ? -errno : 0;
+	}
+	if (!ret && !p->pid)
+		run_child(path, argv, inherit, (int[]){ in[0], out[1], err[1] });
+	process_close_fd(&in[0]);
+	process_close_fd(&out[1]);
+	process_close_fd(&err[1]);
+	p->in = in[1];
+	p->out = out[0];
+	p->err = err[0];
+	if (ret) {
+		p->pid = 0;
+		process_close(p);
+		return ret;
+	}
+	/* Also here: the caller may send a signal to the group before the child runs. */
+	setpgid(p->pid, p->pid);
+	if (input)
+		fcntl(p->in, F_SETFL, O_NONBLOCK);
+	fcntl(p->out, F_SETFL, O_NONBLOCK);
+	fcntl(p->err, F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+bool process_ended(struct process *p)
+{
+	if (p->pid && waitpid(p->pid, &p->status, WNOHANG) == p->pid)
+		p->pid = 0;
+	return !p->pid;
+}
+
+void process_close(struct process *p)
+{
+	process_close_fd(&p->in);
+	process_close_fd(&p->out);
+	process_close_fd(&p->err);
+}
+
+json_t *process_json(char **argv)
+{
+	struct byte_queue text = { 0 };
+	json_t *json = NULL;
+	struct process p;
+	char buffer[4096];
+	ssize_t n = 1;
+
+	if (process_start(&p, "/proc/self/exe", argv, NULL, false))
+		return NULL;
+	fcntl(p.out, F_SETFL, 0);
+	process_close_fd(&p.err);
+	while (n > 0) {
+		n = read(p.out, buffer, sizeof(buffer));
+		if ((n > 0 && byte_queue_add(&text, buffer, (size_t)n)) ||
+		    byte_queue_len(&text) > MESSAGE_LINE_MAX)
+			break;
+	}
+	process_close(&p);
+	waitpid(p.pid, &p.status, 0);
+	if (byte_queue_len(&text))
+		json = json_loadb(text.at + text.begin, byte_queue_len(&text), 0, NULL);
+	byte_queue_free(&text);
+	return json;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Child processes with pipes, in process groups of their own */
+#ifndef TSCT_TOOLS_PROCESS_H
+#define TSCT_TOOLS_PROCESS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* A child process; the descriptors are those of the parent, -1: closed */
+struct process {
+	pid_t pid;		/* 0: none, or its end was collected */
+	int in, out, err;	/* pipes from and to descriptors 0, 1 and 2 of the child */
+	int status;		/* wait status, after its end */
+};
+
+/*
+ * process_start - start a program
+ * @path: file to execute
+ * @inherit: descriptors that the child keeps beside 0 to 2, ended by -1; NULL: none
+ * @input: whether the child reads from p->in; false: from /dev/null
+ *
+ * The child leads a process group, so that Ctrl-C at the terminal does not reach it.
+ * All pipes of the parent are non-blocking. Returns 0 or -errno.
+ */
+int process_start(struct process *p, const char *path, char **argv, const int *inherit,
+		  bool input);
+
+/* Collects the child's end if it has ended. Returns true if there is no child (more). */
+bool process_ended(struct process *p);
+void process_close(struct process *p);
+
+/* Runs this program with @argv and parses its output as JSON. NULL: it failed */
+json_t *process_json(char **argv);
+
+/* Closes a descriptor, unless it is -1, and sets it to -1. */
+void process_close_fd(int *fd);
+
+#endif /* TSCT_TOOLS_PROCESS_H */

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT
+/* How ranks of one host find the one that records, and wait for each other */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/client/gettime.h"
+#include "ranks.h"
+#include "tools/common/message.h"
+
+#define WAIT_NS		60000000000LL	/* wait for the other ranks of the host, ns */
+#define RETRY_US	20000		/* time between attempts to connect, us */
+
+struct rank {
+	int connection;		/* -1: closed, it has its channel */
+	int pidfd;		/* readable at its end; -1: it has ended */
+};
+
+struct ranks {
+	int listener;
+	struct rank *at;
+	pid_t *pids;
+	unsigned int nr;
+};
+
+/* Environment variables by which programs find their channel */
+static const char *const variables[] = {
+	"TSCTRACE_CHANNEL", "TSCTRACE_SOCKET", "TSCTRACE_EVENTS",
+};
+
+/* ---- place ---------------------------------------------------------------------- */
+
+unsigned int rank_tasks(const char *text, unsigned int node)
+{
+	unsigned long tasks, times;
+	char *end;
+
+	for (;; text = end + 1) {
+		tasks = strtoul(text, &end, 10);
+		if (*text < '0' || *text > '9' || !tasks || tasks > INT_MAX)
+			return 0;
+		times = 1;
+		if (!strncmp(end, "(x", 2) && end[2] >= '0' && end[2] <= '9') {
+			times = strtoul(end + 2, &end, 10);
+			if (*end++ != ')')
+				return 0;
+		}
+		if (node < times)
+			return (unsigned int)tasks;
+		node -= (unsigned int)times;
+		if (*end != ',')
+			return 0;
+	}
+}
+
+/* Returns the number in an environment variable, or -1 */
+static long variable(const char *name)
+{
+	const char *text = getenv(name);
+	char *end;
+	long n = text ? strtol(text, &end, 10) : -1;
+
+	return text && *text >= '0' && *text <= '9' && !*end && n <= INT_MAX ? n : -1;
+}
+
+int rank_place(struct rank_place *ret)
+{
+	static const char *const names[][2] = {
+		{ "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE" },	/* Open MPI */
+		{ "MPI_LOCALRANKID", "MPI_LOCALNRANKS" },	/* MPICH, Intel MPI */
+	};
+	const char *tasks = getenv("SLURM_STEP_TASKS_PER_NODE");
+	long local, size;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		local = variable(names[i][0]);
+		size = variable(names[i][1]);
+		if (local >= 0 && size > local) {
+			*ret = (struct rank_place){ (unsigned int)local, (unsigned int)size };
+			return 0;
+		}
+	}
+	local = variable("SLURM_LOCALID");
+	size = variable("SLURM_NODEID");
+	size = tasks && size >= 0 ? rank_tasks(tasks, (unsigned int)size) : 0;
+	if (local < 0 || size <= local)
+		return -ENOENT;
+	*ret = (struct rank_place){ (unsigned int)local, (unsigned int)size };
+	return 0;
+}
+
+/* ---- socket ----------------------------------------------------------------------- */
+
+/* Continues a hash, FNV-1a, with a text and its end. */
+static unsigned long long hash_text(unsigned long long hash, const char *text)
+{
+	do
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
+	while (*text++);
+	return hash;
+}
+
+/* Makes the socket's address from the user, the path of the directory, and what the
+ * launcher calls the job. */
+static socklen_t make_address(const char *dir, struct sockaddr_un *ret)
+{
+	static const char *const job[] = { "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID" };
+	unsigned long long hash = 0xcbf29ce484222325ULL;
+	char cwd[PATH_MAX] = "", path[2 * PATH_MAX];
+	const char *text;
+	size_t i;
+	int len;
+
+	if (*dir != '/' && !getcwd(cwd, sizeof(cwd)))
+		*cwd = '\0';
+	snprintf(path, sizeof(path), "%s/%s", cwd, dir);
+	hash = hash_text(hash, path);
+	for (i = 0; i < sizeof(job) / sizeof(job[0]); i++) {
+		text = getenv(job[i]);
+		hash = hash_text(hash, text ? text : "");
+	}
+	memset(ret, 0, sizeof(*ret));
+	ret->sun_family = AF_UNIX;
+	len = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1,
+		       "tsctrace-ranks-%u-%016llx", geteuid(), hash);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+/* Any user may take the name of an abstract socket. Returns the peer's pid, or -EPERM if
+ * it is another user's process. */
+static pid_t check_peer(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+		return -errno;
+	return peer.uid == geteuid() && peer.pid > 0 ? peer.pid : -EPERM;
+}
+
+/* ---- the rank that records ----------------------------------------------------------- */
+
+int ranks_listen(const char *dir, struct ranks **ret)
+{
+	struct ranks *ranks = calloc(1, sizeof(*ranks));
+	struct sockaddr_un address;
+	socklen_t len = make_address(dir, &address);
+	int err = -ENOMEM;
+
+	if (!ranks)
+		return err;
+	ranks->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (ranks->listener >= 0 &&
+	    !bind(ranks->listener, (struct sockaddr *)&address, len) &&
+	    !listen(ranks->listener, SOMAXCONN)) {
+		*ret = ranks;
+		return 0;
+	}
+	err = -errno;
+	ranks_close(ranks);
+	return err;
+}
+
+/* Accepts a connection. Returns 0 or -errno. */
+static int accept_rank(struct ranks *ranks)
+{
+	int fd = accept4(ranks->listener, NULL, NULL, SOCK_CLOEXEC);
+	struct rank *more;
+	pid_t *pids, pid;
+
+	if (fd < 0)
+		return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ? 0 : -errno;
+	pid = check_peer(fd);
+	if (pid < 0) {
+		close(fd);
+		return 0;
+	}
+	more = realloc(ranks->at, (ranks->nr + 1) * sizeof(*more));
+	ranks->at = more ? more : ranks->at;
+	pids = realloc(ranks->pids, (ranks->nr + 1) * sizeof(*pids));
+	ranks->pids = pids ? pids : ranks->pids;
+	if (!more || !pids) {
+		close(fd);
+		return -ENOMEM;
+	}
+	/* It is connected, so the pid is still its own. */
+	more[ranks->nr] = (struct rank){ fd, (int)syscall(SYS_pidfd_open, pid, 0) };
+	if (more[ranks->nr].pidfd < 0) {
+		close(fd);
+		return 0;
+	}
+	pids[ranks->nr++] = pid;
+	return 0;
+}
+
+int ranks_await(struct ranks *ranks, unsigned int nr, const volatile int *interrupted)
+{
+	struct pollfd fd = { .fd = ranks->listener, .events = POLLIN };
+	const __s64 until = tsct_monotonic_ns() + WAIT_NS;
+	int err = 0;
+
+	while (!err && ranks->nr < nr) {
+		if (*interrupted)
+			return -EINTR;
+		if (tsct_monotonic_ns() > until)
+			return -ETIMEDOUT;
+		if (poll(&fd, 1, 100) > 0)
+			err = accept_rank(ranks);
+	}
+	return err;
+}
+
+const pid_t *ranks_pids(const struct ranks *ranks, unsigned int *ret_nr)
+{
+	*ret_nr = ranks->nr;
+	return ranks->pids;
+}
+
+int ranks_release(struct ranks *ranks)
+{
+	json_t *json = json_pack("{ss}", "type", "channel");
+	struct byte_queue q = { 0 };
+	unsigned int i;
+	size_t len;
+	int err;
+
+	for (i = 0; json && i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (getenv(variables[i]))
+			json_object_set_new(json, variables[i], json_string(getenv(variables[i])));
+	err = message_add(&q, json, NULL, 0);
+	len = byte_queue_len(&q);
+	for (i = 0; !err && i < ranks->nr; i++) {
+		if (send(ranks->at[i].connection, q.at + q.begin, len, MSG_NOSIGNAL) < 0)
+			errno = 0;	/* it has ended, as its pidfd shows */
+		close(ranks->at[i].connection);
+		ranks->at[i].connection = -1;
+	}
+	byte_queue_free(&q);
+	return err;
+}
+
+bool ranks_running(struct ranks *ranks)
+{
+	struct pollfd fd = { .events = POLLIN };
+	bool running = false;
+	unsigned int i;
+
+	for (i = 0; i < ranks->nr; i++) {
+		fd.fd = ranks->at[i].pidfd;
+		if (fd.fd < 0)
+			continue;
+		if (poll(&fd, 1, 0) > 0) {
+			close(fd.fd);
+			ranks->at[i].pidfd = -1;
+		} else {
+			running = true;
+		}
+	}
+	return running;
+}
+
+void ranks_close(struct ranks *ranks)
+{
+	unsigned int i;
+
+	if (!ranks)
+		return;
+	for (i = 0; i < ranks->nr; i++) {
+		if (ranks->at[i].connection >= 0)
+			close(ranks->at[i].connection);
+		if (ranks->at[i].pidfd >= 0)
+			close(ranks->at[i].pidfd);
+	}
+	if (ranks->listener >= 0)
+		close(ranks->listener);
+	free(ranks->at);
+	free(ranks->pids);
+	free(ranks);
+}
+
+/* ---- the other ranks ------------------------------------------------------------------ */
+
+/* Connects to the rank that records. Returns a descriptor or -errno. */
+static int connect_to(const char *dir)
+{
+	const __s64 until = tsct_monotonic_ns() + WAIT_NS;
+	struct sockaddr_un address;
+	socklen_t len = make_address(dir, &address);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	while (connect(fd, (struct sockaddr *)&address, len)) {
+		err = -errno;
+		if ((err != -ECONNREFUSED && err != -EINTR && err != -EAGAIN) ||
+		    tsct_monotonic_ns() > until) {
+			close(fd);
+			return err == -ECONNREFUSED ? -ETIMEDOUT : err;
+		}
+		usleep(RETRY_US);
+	}
+	return fd;
+}
+
+/* Takes the variables of the message into the environment. */
+static void take_variables(const json_t *json)
+{
+	const char *value;
+	size_t i;
+
+	for (i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		value = json_string_value(json_object_get(json, variables[i]));
+		if (value)
+			setenv(variables[i], value, 1);
+		else
+			unsetenv(variables[i]);
+	}
+}
+
+int ranks_join(const char *dir)
+{
+	struct message_reader r = { 0 };
+	struct control_message m;
+	int fd = connect_to(dir), ret;
+	char buffer[4096];
+	pid_t peer;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	peer = check_peer(fd);
+	ret = peer < 0 ? (int)peer : 0;
+	while (!ret) {
+		n = read(fd, buffer, sizeof(buffer));
+		if (n < 0 && errno == EINTR)
+			continue;
+		/* Without a message, the recorder has failed. */
+		ret = n <= 0 ? -ECONNRESET : message_reader_add(&r, buffer, (size_t)n);
+		if (!ret)
+			ret = message_next(&r, &m);
+	}
+	if (ret > 0) {
+		take_variables(m.json);
+		json_decref(m.json);
+	}
+	message_reader_free(&r);
+	close(fd);
+	return ret > 0 ? 0 : ret;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages between the processes that record a cluster: one line of JSON, an object with
+ * the member "type". If it has a member "data", as many raw bytes follow the line.
+ *
+ * All of this is computation on buffers, without I/O. A peer is not trusted: lengths have
+ * limits, and a line that is no message is an error.
+ */
+#ifndef TSCT_TOOLS_MESSAGE_H
+#define TSCT_TOOLS_MESSAGE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MESSAGE_LINE_MAX	(8 << 20)	/* longest line, bytes */
+#define MESSAGE_DATA_MAX	(256 << 10)	/* longest data after a line, bytes */
+#define MESSAGE_BANNER_MAX	512		/* text before the first message, bytes */
+
+/* Bytes that wait to be written or parsed; with all zero it is empty */
+struct byte_queue {
+	char *at;		/* malloc'ed */
+	size_t begin, end;	/* the bytes are at[begin] to at[end - 1] */
+	size_t room;		/* size of `at` */
+};
+
+/* Returns 0 or -ENOMEM */
+int byte_queue_add(struct byte_queue *q, const void *data, size_t len);
+void byte_queue_remove(struct byte_queue *q, size_t len);
+void byte_queue_free(struct byte_queue *q);
+
+static inline size_t byte_queue_len(const struct byte_queue *q)
+{
+	return q->end - q->begin;
+}
+
+struct control_message {
+	json_t *json;		/* the line; the receiver releases it */
+	const char *type;	/* member "type" of json */
+	const char *data;	/* bytes after the line, valid until bytes are added */
+	size_t len;		/* number of them */
+};
+
+struct message_reader {
+	struct byte_queue in;
+	size_t scanned;		/* bytes of `in` that have no end of line */
+	size_t taken;		/* bytes of the last message, to be removed */
+	json_t *pending;	/* a line whose data are incomplete */
+	bool begun;		/* a message has come */
+	/* the last text before the first message, such as the greeting of a login */
+	char banner[MESSAGE_BANNER_MAX];
+};
+
+/* Returns 0 or -ENOMEM */
+int message_reader_add(struct message_reader *r, const void *data, size_t len);
+
+/*
+ * message_next - take the next message
+ *
+ * Lines before the first message that are no messages go to @r->banner. Empty lines are
+ * skipped. Returns 1; 0: more bytes are needed; -EMSGSIZE: too long; -EPROTO: not a
+ * message. After an error the connection is of no use.
+ */
+int message_next(struct message_reader *r, struct control_message *ret);
+void message_reader_free(struct message_reader *r);
+
+/*
+ * message_add - append a message to a queue
+ * @json: the line, which is released; NULL: out of memory
+ * @len: number of bytes of @data, up to MESSAGE_DATA_MAX; 0: no data, and "data" is not
+ *	added
+ *
+ * Returns 0 or -ENOMEM.
+ */
+int message_add(struct byte_queue *q, json_t *json, const void *data, size_t len);
+
+#endif /* TSCT_TOOLS_MESSAGE_H */
