@@ -208,10 +208,11 @@ static void step(void)
 			post_to_mpi(p);
 		break;
 	case 5:
-		if (!below(4))
-			probe();
-		else if (!below(4) && (p = any_receive()))
+		p = any_receive();
+		if (p && below(4))
 			cancel(p);
+		else if (!p)
+			probe();
 		break;
 	default:
 		p = any_receive();
