@@ -193,11 +193,12 @@ static inline void made_persistent(MPI_Request request, MPI_Comm handle, bool is
 
 #define FEW_REQUESTS	16
 
-/* Requests before the call, which changes them; NULL: none of them is known here */
+/* What the requests of a call are; requests NULL: none of them is known here */
 struct waiting {
-	MPI_Request *requests;
+	struct tsct_mpi_request **requests;
+	__u32 nr;
 	MPI_Status *statuses;	/* allocated ones, or NULL */
-	MPI_Request few_requests[FEW_REQUESTS];
+	struct tsct_mpi_request *few_requests[FEW_REQUESTS];
 	MPI_Status few_statuses[FEW_REQUESTS];
 };
 
@@ -205,26 +206,27 @@ static inline void begin_wait(const struct tsct_mpi_call *call, struct waiting *
 			      const MPI_Request *requests, MPI_Status **statuses)
 {
 	const __u32 count = nr;
-	bool any;
+	bool any = false;
+	__u32 i;
 
 	tsct_mpi_emit(&call->begin, &count, sizeof(count));
-	tsct_mpi_lock();
-	any = tsct_mpi_requests();
-	tsct_mpi_unlock();
 	w->requests = NULL;
 	w->statuses = NULL;
-	if (!any || nr <= 0)
+	w->nr = nr > 0 ? nr : 0;
+	tsct_mpi_lock();
+	if (w->nr && tsct_mpi_requests())
+		w->requests = w->nr <= FEW_REQUESTS ? w->few_requests :
+			malloc(w->nr * sizeof(*w->requests));
+	for (i = 0; w->requests && i < w->nr; i++) {
+		w->requests[i] = tsct_mpi_request_wait(requests[i]);
+		any = any || w->requests[i];
+	}
+	tsct_mpi_unlock();
+	if (!any || !statuses || *statuses != MPI_STATUSES_IGNORE)
 		return;
-	w->requests = nr <= FEW_REQUESTS ? w->few_requests :
-		malloc(nr * sizeof(*w->requests));
-	if (!w->requests)
-		return;
-	memcpy(w->requests, requests, nr * sizeof(*w->requests));
-	if (!statuses || *statuses != MPI_STATUSES_IGNORE)
-		return;
-	if (nr > FEW_REQUESTS)
-		w->statuses = malloc(nr * sizeof(*w->statuses));
-	*statuses = nr <= FEW_REQUESTS ? w->few_statuses :
+	if (w->nr > FEW_REQUESTS)
+		w->statuses = malloc(w->nr * sizeof(*w->statuses));
+	*statuses = w->nr <= FEW_REQUESTS ? w->few_statuses :
 		w->statuses ? w->statuses : *statuses;
 }
 
@@ -233,13 +235,20 @@ static inline void end_wait(const struct tsct_mpi_call *call, struct waiting *w,
 {
 	const __u32 count = nr > 0 && (err == MPI_SUCCESS || err == MPI_ERR_IN_STATUS) ?
 		nr : 0;
-	__u32 i;
+	__u32 i, at;
 
 	tsct_mpi_lock();
-	for (i = 0; w->requests && statuses != MPI_STATUSES_IGNORE && i < count; i++)
-		if (err == MPI_SUCCESS || statuses[i].MPI_ERROR == MPI_SUCCESS)
-			tsct_mpi_request_completed(w->requests[indices ? indices[i] : (int)i],
-						   &statuses[i]);
+	for (i = 0; w->requests && statuses != MPI_STATUSES_IGNORE && i < count; i++) {
+		at = indices ? (__u32)indices[i] : i;
+		if (!w->requests[at] || (err != MPI_SUCCESS &&
+					 statuses[i].MPI_ERROR != MPI_SUCCESS))
+			continue;
+		tsct_mpi_request_waited(w->requests[at], &statuses[i]);
+		w->requests[at] = NULL;
+	}
+	for (i = 0; w->requests && i < w->nr; i++)
+		if (w->requests[i])
+			tsct_mpi_request_waited(w->requests[i], NULL);
 	tsct_mpi_unlock();
 	tsct_mpi_emit(&call->end, &count, sizeof(count));
 	if (w->requests != w->few_requests)

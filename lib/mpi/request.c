@@ -7,13 +7,14 @@ struct tsct_mpi_request {
 	enum { RECEIVE, SEND, NEW_COMM } kind;
 	bool persistent;
 	bool active;		/* flag: started, and not complete */
-	bool cancelling;	/* flag: of a send, whose cancel was requested */
 	struct tsct_mpi_comm *comm;
 	struct tsct_receive *receive;	/* of an active receive; NULL: not matched */
 	__s32 peer, tag;	/* of a persistent request */
 	__u64 bytes;
 	__u64 base;		/* of a communicator that is made */
 	const MPI_Comm *new_comm;
+	__u64 handle;		/* key in the table; 0: not in it any more */
+	__u32 waiters;		/* calls that wait for it */
 };
 
 static struct tsct_handle_map requests;	/* MPI_Request -> struct tsct_mpi_request */
@@ -40,17 +41,28 @@ static void add(struct tsct_handle_map *map, __u64 handle,
 	if (!request)
 		return;
 	*request = *from;
+	request->handle = handle;
 	if (tsct_handle_map_put(map, handle, (uintptr_t)request))
 		request->comm->users++;
 	else
 		free(request);
 }
 
-static void drop(MPI_Request handle, struct tsct_mpi_request *request)
+/* Frees a request that is neither in the table nor waited for. */
+static void put(struct tsct_mpi_request *request)
 {
-	tsct_handle_map_remove(&requests, (uintptr_t)handle);
+	if (request->handle || request->waiters)
+		return;
 	tsct_mpi_comm_put(request->comm);
 	free(request);
+}
+
+static void drop(struct tsct_mpi_request *request)
+{
+	if (request->handle)
+		tsct_handle_map_remove(&requests, request->handle);
+	request->handle = 0;
+	put(request);
 }
 
 void tsct_mpi_request_receive(MPI_Request handle, struct tsct_mpi_comm *comm,
@@ -116,19 +128,30 @@ static void receive_completed(struct tsct_mpi_request *request, const MPI_Status
 				  tsct_mpi_status_bytes(status));
 }
 
-void tsct_mpi_request_completed(MPI_Request handle, const MPI_Status *status)
+struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle)
 {
 	struct tsct_mpi_request *request = find(handle);
 
-	if (!request || !request->active)
-		return;
-	request->active = false;
-	if (request->kind == RECEIVE)
+	if (request)
+		request->waiters++;
+	return request;
+}
+
+void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status *status)
+{
+	const bool completes = status && request->active;
+
+	request->waiters--;
+	if (completes)
+		request->active = false;
+	if (completes && request->kind == RECEIVE)
 		receive_completed(request, status);
-	else if (request->kind == NEW_COMM)
+	else if (completes && request->kind == NEW_COMM)
 		tsct_mpi_comm_add(*request->new_comm, request->base, request->comm, 0);
-	if (!request->persistent)
-		drop(handle, request);
+	if (completes && !request->persistent)
+		drop(request);
+	else
+		put(request);
 }
 
 void tsct_mpi_request_cancel(MPI_Request handle)
@@ -148,7 +171,7 @@ void tsct_mpi_request_free(MPI_Request handle)
 	struct tsct_mpi_request *request = find(handle);
 
 	if (request)
-		drop(handle, request);
+		drop(request);
 }
 
 void tsct_mpi_message_put(MPI_Message handle, struct tsct_mpi_comm *comm,

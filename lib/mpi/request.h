@@ -9,8 +9,21 @@
 
 #include "call_event.h"
 
+/* A request that is known */
+struct tsct_mpi_request;
+
 /* Number of requests that are known: if it is 0, no call needs to look for them */
 size_t tsct_mpi_requests(void);
+
+/*
+ * tsct_mpi_request_wait - find a request that a call is about to wait for, or to test;
+ * NULL: not known. It stays until tsct_mpi_request_waited(), although its handle may be
+ * that of another thread's new request when the call returns.
+ */
+struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle);
+
+/* The call has returned. @status: that of the request; NULL: it is not complete */
+void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status *status);
 
 /* A receive, posted by tsct_mpi_post(); NULL: it is not matched */
 void tsct_mpi_request_receive(MPI_Request handle, struct tsct_mpi_comm *comm,
@@ -26,9 +39,6 @@ void tsct_mpi_request_comm(MPI_Request handle, struct tsct_mpi_comm *parent, __u
 
 /* A persistent request will be started. */
 void tsct_mpi_request_start(MPI_Request handle);
-
-/* A request is complete with @status. */
-void tsct_mpi_request_completed(MPI_Request handle, const MPI_Status *status);
 
 /* A cancel of the request was requested. */
 void tsct_mpi_request_cancel(MPI_Request handle);

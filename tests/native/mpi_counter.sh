@@ -45,6 +45,47 @@ sends='Send Bsend Ssend Rsend'
 		count(n, t, d); \
 		return PMPI_##x(b, n, t, d, g, c, r); \
 	}
+	/* A started request counts as what its MPI_Send_init was. */
+	static struct { MPI_Request r; int n, d; MPI_Datatype t; } made[64];
+	static int nr_made;
+	static void started(MPI_Request r)
+	{
+		int i;
+
+		for (i = 0; i < nr_made; i++)
+			if (made[i].r == r)
+				count(made[i].n, made[i].t, made[i].d);
+	}
+	TALLY(Send_init)
+	int MPI_Send_init(const void *b, int n, MPI_Datatype t, int d, int g, MPI_Comm c,
+			  MPI_Request *r)
+	{
+		int err = PMPI_Send_init(b, n, t, d, g, c, r);
+
+		__atomic_fetch_add(&tally_Send_init, 1, __ATOMIC_RELAXED);
+		made[nr_made].r = *r;
+		made[nr_made].n = n;
+		made[nr_made].t = t;
+		made[nr_made++].d = d;
+		return err;
+	}
+	TALLY(Start)
+	int MPI_Start(MPI_Request *r)
+	{
+		__atomic_fetch_add(&tally_Start, 1, __ATOMIC_RELAXED);
+		started(*r);
+		return PMPI_Start(r);
+	}
+	TALLY(Startall)
+	int MPI_Startall(int n, MPI_Request *r)
+	{
+		int i;
+
+		__atomic_fetch_add(&tally_Startall, 1, __ATOMIC_RELAXED);
+		for (i = 0; i < n; i++)
+			started(r[i]);
+		return PMPI_Startall(n, r);
+	}
 	TALLY(Sendrecv)
 	int MPI_Sendrecv(const void *b, int n, MPI_Datatype t, int d, int g, void *rb, int rn,
 			 MPI_Datatype rt, int s, int rg, MPI_Comm c, MPI_Status *u)
@@ -66,7 +107,7 @@ sends='Send Bsend Ssend Rsend'
 		echo "SEND($name) ISEND(I${name,})"
 	done
 	names=$(nm -D --defined-only "$1" | sed -n 's/.* [TWi] MPI_\([A-Z][A-Za-z_0-9]*\)$/\1/p' |
-		grep -vxE 'I?[BSRbsr]?[Ss]end|Sendrecv|Sendrecv_replace|Pcontrol|T_.*|.*(c2f|f2c|f08).*|.*_FN')
+		grep -vxE 'I?[BSRbsr]?[Ss]end|Sendrecv|Sendrecv_replace|Send_init|Start|Startall|Pcontrol|T_.*|.*(c2f|f2c|f08).*|.*_FN')
 	for name in $names; do
 		echo "JUMP($name)"
 	done
@@ -75,7 +116,7 @@ sends='Send Bsend Ssend Rsend'
 	echo 'if (!dir || !tally_Init + !tally_Init_thread == 2) return;'
 	echo 'snprintf(path, sizeof(path), "%s/%d", dir, getpid()); to = fopen(path, "w");'
 	echo 'if (!to) return; fprintf(to, "messages %lu\nbytes %lu\n", messages, bytes);'
-	for name in $names Sendrecv Sendrecv_replace $sends Isend Ibsend Issend Irsend; do
+	for name in $names Sendrecv Sendrecv_replace Send_init Start Startall $sends Isend Ibsend Issend Irsend; do
 		echo "if (tally_$name) fprintf(to, \"MPI_$name %lu\\n\", tally_$name);"
 	done
 	echo 'fclose(to); }'
