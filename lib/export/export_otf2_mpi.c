@@ -7,7 +7,7 @@
 #define COLLECTIVE(name, op, role) \
 	{ "MPI_" name, OTF2_COLLECTIVE_OP_##op, OTF2_REGION_ROLE_##role }
 
-static const struct collective {
+static const struct collective_call {
 	const char *name;
 	OTF2_CollectiveOp op;
 	OTF2_RegionRole role;
@@ -31,7 +31,7 @@ static const struct collective {
 	COLLECTIVE("Exscan", EXSCAN, COLL_OTHER),
 };
 
-static const struct collective *find_collective(const char *name)
+static const struct collective_call *find_collective(const char *name)
 {
 	size_t i;
 
@@ -72,7 +72,7 @@ enum tsct_otf2_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def)
 
 OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
 {
-	const struct collective *collective = find_collective(def->name);
+	const struct collective_call *collective = find_collective(def->name);
 
 	if (collective)
 		return collective->role;

@@ -259,11 +259,11 @@ static inline __u64 nsums(int nr, const int counts[], const MPI_Datatype types[]
 /* Completion of one request or of several: of which ones is known afterwards. */
 #define SHAPES_wait	TSCT_MPI_COUNT, TSCT_MPI_COUNT
 #define WAIT(nr, requests, statuses)					\
-	struct waiting waiting_;					\
+	struct waiting_call waiting_;					\
 	begin_wait(call_, &waiting_, nr, requests, &(statuses));
 #define WAIT_ONE(nr, requests)						\
 	STATUS()							\
-	struct waiting waiting_;					\
+	struct waiting_call waiting_;					\
 	begin_wait(call_, &waiting_, nr, requests, NULL);
 #define BEFORE_wait()	WAIT_ONE(1, request)
 #define AFTER_wait()	end_wait_one(call_, &waiting_, 0, status, ret_);

@@ -194,7 +194,7 @@ static inline void made_persistent(MPI_Request request, MPI_Comm handle, bool is
 #define FEW_REQUESTS	16
 
 /* What the requests of a call are; requests NULL: none of them is known here */
-struct waiting {
+struct waiting_call {
 	struct tsct_mpi_request **requests;
 	__u32 nr;
 	MPI_Status *statuses;	/* allocated ones, or NULL */
@@ -202,7 +202,7 @@ struct waiting {
 	MPI_Status few_statuses[FEW_REQUESTS];
 };
 
-static inline void begin_wait(const struct tsct_mpi_call *call, struct waiting *w, int nr,
+static inline void begin_wait(const struct tsct_mpi_call *call, struct waiting_call *w, int nr,
 			      const MPI_Request *requests, MPI_Status **statuses)
 {
 	const __u32 count = nr;
@@ -230,7 +230,7 @@ static inline void begin_wait(const struct tsct_mpi_call *call, struct waiting *
 		w->statuses ? w->statuses : *statuses;
 }
 
-static inline void end_wait(const struct tsct_mpi_call *call, struct waiting *w, int nr,
+static inline void end_wait(const struct tsct_mpi_call *call, struct waiting_call *w, int nr,
 			    const int *indices, const MPI_Status *statuses, int err)
 {
 	const __u32 count = nr > 0 && (err == MPI_SUCCESS || err == MPI_ERR_IN_STATUS) ?
@@ -257,7 +257,7 @@ static inline void end_wait(const struct tsct_mpi_call *call, struct waiting *w,
 }
 
 /* @index: of the request that is complete; negative: none */
-static inline void end_wait_one(const struct tsct_mpi_call *call, struct waiting *w,
+static inline void end_wait_one(const struct tsct_mpi_call *call, struct waiting_call *w,
 				int index, const MPI_Status *status, int err)
 {
 	end_wait(call, w, index >= 0, &index, status, err);

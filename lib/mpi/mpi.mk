@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-# libtsctrace-mpi-NAME.so for each MPI whose compiler is there: calls of MPI as events.
-# Open MPI and MPICH have different handles, so each has a library of its own.
+# libtsctrace-mpi-NAME.so for each MPI that is installed for developers: calls of MPI as
+# events. Open MPI and MPICH have different handles, so each has a library of its own.
 MPICC_openmpi ?= mpicc.openmpi
 MPICC_mpich ?= mpicc.mpich
-MPI_FOUND := $(foreach m,openmpi mpich,$(if $(shell command -v $(MPICC_$(m))),$(m)))
+mpi_has = $(shell mkdir -p $(O)/gen && echo '\#include <mpi.h>' > $(O)/gen/mpi-$(1).c && \
+	$(MPICC_$(1)) -E $(O)/gen/mpi-$(1).c > $(O)/gen/mpi-$(1).i 2>&1 && echo $(1))
+MPI_FOUND := $(foreach m,openmpi mpich,$(call mpi_has,$(m)))
 MPI_MISSING := $(filter-out $(MPI_FOUND),openmpi mpich)
 MPI_LIBS := $(patsubst %,$(O)/lib/libtsctrace-mpi-%.so,$(MPI_FOUND))
 MPI_SRCS := $(wildcard mpi/*.c) core/remap.c
@@ -12,15 +14,14 @@ MPI_HEADERS := $(wildcard mpi/*.h)
 mpi: $(MPI_LIBS)
 ifneq ($(MPI_MISSING),)
 	@echo "  without libtsctrace-mpi-*.so of: $(MPI_MISSING)" \
-		"(no $(foreach m,$(MPI_MISSING),$(MPICC_$(m))); set MPICC_NAME)"
+		"($(foreach m,$(MPI_MISSING),$(MPICC_$(m))) finds no mpi.h; set MPICC_NAME)"
 endif
 
 # $(1): name of the MPI
 define mpi_library
 $(O)/gen/mpi-$(1)-declared: mpi/calls.table
 	@mkdir -p $$(@D)
-	$(Q)echo '#include <mpi.h>' > $$@.c
-	$(Q)$(MPICC_$(1)) -E $$@.c | grep -o '\<PMPI_[A-Za-z_0-9]*' | sort -u | sed 's/^P//' > $$@
+	$(Q)grep -o '\<PMPI_[A-Za-z_0-9]*' $(O)/gen/mpi-$(1).i | sort -u | sed 's/^P//' > $$@
 
 $(O)/gen/mpi-$(1)-calls.c: $(O)/gen/mpi-$(1)-declared mpi/calls.awk mpi/calls.table
 	$(say) GEN $$(@F)

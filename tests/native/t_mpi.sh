@@ -70,6 +70,19 @@ for mpi in openmpi mpich; do
 	[ "$(grep -c '^LOCATION_GROUP .*"MPI Rank [0-3]"' "$work/defs.txt")" = 4 ] ||
 		fail "$mpi: ranks of OTF2"
 
+	# A recorder for each rank, and their recordings merged
+	rm -rf "$work"/rec "$work"/rank-*
+	cat >"$work/each" <<-EOF
+		r=\${OMPI_COMM_WORLD_RANK-\$PMI_RANK}
+		exec "$ctl" record -q --mpi=$mpi -c rank\$r -o "$work/rank-\$r" -- \
+			"$work/program" ring 50
+	EOF
+	timeout 100 nice mpirun.$mpi -n 4 sh "$work/each" >"$work/out" 2>"$work/err" ||
+		fail "$mpi: a recorder for each rank"
+	"$ctl" merge -q -o "$work/rec" "$work"/rank-* 2>"$work/err" || fail "$mpi: merge"
+	check_program
+	counts "messages 200" "received 200" "MPI_Barrier 4"
+
 	record_program groups
 	check_program "$MPI_COUNTS"
 	# 9 communicators with 3 messages of each rank, and 5 to the other group
