@@ -7,14 +7,14 @@
 struct tsct_mpi tsct_mpi = { .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
 
 static struct tsct_handle_map handles;	/* MPI_Comm -> struct tsct_mpi_comm */
-static struct tsct_mpi_comm unknown = { .rank = TSCT_MPI_NO_RANK, .users = 1 };
+struct tsct_mpi_comm tsct_mpi_no_comm = { .rank = TSCT_MPI_NO_RANK, .users = 1 };
 static MPI_Group world_group;
 
 struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle)
 {
 	const __u64 *comm = tsct_handle_map_get(&handles, (uintptr_t)handle);
 
-	return comm ? (struct tsct_mpi_comm *)(uintptr_t)*comm : &unknown;
+	return comm ? (struct tsct_mpi_comm *)(uintptr_t)*comm : &tsct_mpi_no_comm;
 }
 
 __u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent)
@@ -169,7 +169,7 @@ void tsct_mpi_comm_begin(void)
 
 void tsct_mpi_comm_put(struct tsct_mpi_comm *comm)
 {
-	if (--comm->users || comm == &unknown)
+	if (--comm->users || comm == &tsct_mpi_no_comm)
 		return;
 	tsct_message_order_free(&comm->order);
 	free(comm->world);

@@ -36,13 +36,16 @@ struct tsct_mpi_comm {
 /* State of the library that all its files share */
 struct tsct_mpi {
 	bool threaded;		/* flag: several threads call MPI at the same time */
-	bool running;		/* flag: between MPI_Init and MPI_Finalize */
 	pthread_mutex_t lock;	/* all of the below, all communicators and requests */
 	__u64 job;		/* random number, the same in all processes of the world */
 	__s32 rank, size;	/* in MPI_COMM_WORLD */
 };
 
 extern struct tsct_mpi tsct_mpi;
+
+/* What is known of a communicator that is not known, such as MPI_COMM_NULL: its id is 0,
+ * and its messages are not matched */
+extern struct tsct_mpi_comm tsct_mpi_no_comm;
 
 static inline void tsct_mpi_lock(void)
 {
@@ -56,10 +59,7 @@ static inline void tsct_mpi_unlock(void)
 		pthread_mutex_unlock(&tsct_mpi.lock);
 }
 
-/*
- * tsct_mpi_comm - find a communicator. Never NULL: one that is not known, such as
- * MPI_COMM_NULL, is a communicator with id 0, whose messages are not matched.
- */
+/* tsct_mpi_comm - find a communicator. Returns &tsct_mpi_no_comm: it is not known. */
 struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle);
 
 /* Adds MPI_COMM_WORLD and MPI_COMM_SELF, of a job. */

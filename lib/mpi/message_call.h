@@ -8,11 +8,18 @@
 #include "lib/core/remap.h"
 #include "request.h"
 
+/*
+ * In a callback, MPI may hold a lock for which the holder of ours waits, in MPI_Irecv: so
+ * a callback, which may send and receive nothing, does not wait.
+ */
 static inline struct tsct_mpi_comm *known_comm(MPI_Comm handle)
 {
 	struct tsct_mpi_comm *comm;
 
-	tsct_mpi_lock();
+	if (tsct_mpi_depth <= 1)
+		tsct_mpi_lock();
+	else if (tsct_mpi.threaded && pthread_mutex_trylock(&tsct_mpi.lock))
+		return &tsct_mpi_no_comm;
 	comm = tsct_mpi_comm(handle);
 	tsct_mpi_unlock();
 	return comm;

@@ -47,20 +47,23 @@ static int count_local(void)
  */
 static void synchronize(void)
 {
+	static int gave_up;	/* flag: a synchronization did not complete in time */
 	const int limit_ms = sync_limit_ms();
-	int err, failed = 0, any;
+	int err, failed, any;
 	char why[256] = "";
 
 	if (!limit_ms)
 		return;
 	tsct_mpi_describe_session(true, NULL);
 	err = tsct_timesync_join(count_local(), why, sizeof(why));
-	failed = !!err;
+	failed = err || gave_up;
 	PMPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
 	if (!any)
 		err = tsct_timesync(limit_ms, why, sizeof(why));
 	else if (!err)
-		snprintf(why, sizeof(why), "another process cannot take part");
+		snprintf(why, sizeof(why), gave_up ? "not tried again" :
+			 "another process cannot take part");
+	gave_up = !any && err;
 	tsct_timesync_leave();
 	tsct_mpi_describe_session(false, err || any ? why : "");
 }
