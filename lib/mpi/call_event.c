@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +59,26 @@ TSCT_EVENT(mpi_comm_name, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_STRING(nam
 TSCT_EVENT_AS(mpi_timesync_begin, mpi_timesync, TSCT_KIND_BEGIN);
 TSCT_EVENT_AS(mpi_timesync_end, mpi_timesync, TSCT_KIND_END, TSCT_STRING(result));
 
+#ifdef OPEN_MPI
+#define OTHER_SYMBOL	"MPIR_Err_create_code"
+#define NAME		"libtsctrace-mpi-openmpi.so"
+#define OTHER_NAME	"libtsctrace-mpi-mpich.so"
+#else
+#define OTHER_SYMBOL	"ompi_mpi_comm_world"
+#define NAME		"libtsctrace-mpi-mpich.so"
+#define OTHER_NAME	"libtsctrace-mpi-openmpi.so"
+#endif
+
+/* Ends the program if it uses another MPI, whose handles this library would take for its
+ * own. This library brings its own MPI; then the program has the other one in addition. */
+static void check_mpi(void)
+{
+	if (!dlsym(RTLD_DEFAULT, OTHER_SYMBOL))
+		return;
+	fputs(NAME ": the program uses another MPI; load " OTHER_NAME "\n", stderr);
+	exit(EXIT_FAILURE);
+}
+
 void tsct_mpi_register(struct tsct_mpi_call *call, const char *name,
 		       enum tsct_mpi_shape begin, enum tsct_mpi_shape end)
 {
@@ -64,8 +86,10 @@ void tsct_mpi_register(struct tsct_mpi_call *call, const char *name,
 	static bool enabled;
 
 	pthread_mutex_lock(&lock);
-	if (!enabled)
+	if (!enabled) {
+		check_mpi();
 		tsct_events_enable(NULL, NULL);
+	}
 	enabled = true;
 	if (!call->registered) {
 		call->begin = (struct tsct_event_type) {

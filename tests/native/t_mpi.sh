@@ -117,4 +117,10 @@ for mpi in openmpi mpich; do
 	fi
 	echo "$mpi: all calls and messages"
 done
+if [ $nr = 2 ]; then
+	! LD_PRELOAD=$build/lib/libtsctrace-mpi-openmpi.so "$work/program" ring 1 \
+		2>"$work/err" || fail "a program of another MPI runs"
+	grep -q 'uses another MPI; load libtsctrace-mpi-mpich.so' "$work/err" ||
+		fail "a program of another MPI"
+fi
 [ $nr -gt 0 ] || { echo "no libtsctrace-mpi: install libopenmpi-dev or libmpich-dev"; exit 77; }
