@@ -105,9 +105,9 @@ static void define_nodes(struct defining *d)
  * already. */
 static __u32 title_string(struct defining *d, const struct tsct_thread *thread)
 {
-	char title[TSCT_THREAD_TITLE_MAX], name[TSCT_THREAD_TITLE_MAX + 16];
+	char title[TSCT_THREAD_LABEL_MAX], name[TSCT_THREAD_LABEL_MAX + 16];
 
-	tsct_thread_title(thread, title);
+	tsct_thread_label(thread, title);
 	snprintf(name, sizeof(name), "%s", title);
 	if (*thread->name && thread->tid)
 		snprintf(name, sizeof(name), "%s (%u)", title, thread->tid);

@@ -70,6 +70,10 @@ for mpi in openmpi mpich; do
 	[ "$(grep -c '^LOCATION_GROUP .*"MPI Rank [0-3]"' "$work/defs.txt")" = 4 ] ||
 		fail "$mpi: ranks of OTF2"
 
+	"$ctl" export -q -f json -o "$work/trace.json" "$work/rec"
+	grep -q '"process_name","args":{"name":"rank 3: program"}' "$work/trace.json" ||
+		fail "$mpi: no rank in JSON"
+
 	# A recorder for each rank, and their recordings merged
 	rm -rf "$work"/rec "$work"/rank-*
 	cat >"$work/each" <<-EOF
