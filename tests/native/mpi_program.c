@@ -7,7 +7,7 @@
  * calls: all kinds of calls; order: receives of any source that complete in another order
  * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; groups: communicators
  * and intercommunicators; abort: the last process calls MPI_Abort, with ARGUMENT kill it
- * kills itself; ring N: N times around, for measurements
+ * kills itself; ring N: N times around; waits: known waits of 200 ms, on 4 ranks
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -366,6 +366,33 @@ static void groups(void)
 	MPI_Group_free(&world);
 }
 
+/* ---- waits ------------------------------------------------------------------ */
+
+static void waits(void)
+{
+	const int long_us = 200000;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (!rank) {
+		usleep(long_us);
+		MPI_Send(out, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+	} else if (rank == 1) {
+		MPI_Recv(in, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else if (rank == 2) {
+		MPI_Ssend(out, 1, MPI_INT, 3, 2, MPI_COMM_WORLD);
+	} else if (rank == 3) {
+		usleep(long_us);
+		MPI_Recv(in, 1, MPI_INT, 2, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 2)
+		usleep(long_us);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 1)
+		usleep(long_us);
+	MPI_Allreduce(out, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
 /* ---- the rest --------------------------------------------------------------- */
 
 static void around_world(int times)
@@ -411,6 +438,8 @@ int main(int argc, char **argv)
 		threads();
 	} else if (!strcmp(mode, "groups")) {
 		groups();
+	} else if (!strcmp(mode, "waits")) {
+		waits();
 	} else if (!strcmp(mode, "ring")) {
 		around_world(atoi(argv[2]));
 	} else {

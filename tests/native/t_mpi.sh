@@ -86,6 +86,8 @@ for mpi in openmpi mpich; do
 	"$ctl" merge -q -o "$work/rec" "$work"/rank-* 2>"$work/err" || fail "$mpi: merge"
 	check_program
 	counts "messages 200" "received 200" "MPI_Barrier 4"
+	"$ctl" stat -a "$work/rec" >"$work/out"
+	grep -qE '^[0-3] +MPI_Recv +late sender ' "$work/out" || fail "$mpi: no late sender"
 
 	record_program groups
 	check_program "$MPI_COUNTS"
@@ -94,6 +96,21 @@ for mpi in openmpi mpich; do
 	otf2_of
 	grep -q '^COMM .*"copy".*Parent: "MPI_COMM_WORLD"' "$work/defs.txt" ||
 		fail "$mpi: no name"
+
+	# Known waits of 200 ms: in the right rank and call, and in no other
+	record_program waits
+	"$ctl" stat --json "$work/rec" | python3 -c '
+import json, sys
+waits = json.load(sys.stdin)["mpi_waits"]
+long = sorted((w["rank"], w["call"], w["for"]) for w in waits if w["max_ns"] > 150e6)
+wanted = sorted([(1, "MPI_Recv", "late sender"), (2, "MPI_Ssend", "late receiver")] +
+		[(r, "MPI_Barrier", "barrier") for r in (0, 1, 3)] +
+		[(r, "MPI_Allreduce", "collective") for r in (0, 2, 3)])
+for w in waits:
+    if w["max_ns"] > 400e6 or w["unknown"]:
+        sys.exit(f"{w}: not 200 ms")
+sys.exit(long != wanted and f"waits: {long}, not {wanted}")' 2>"$work/err" ||
+		fail "$mpi: waits"
 
 	record_program order
 	check_program "$MPI_COUNTS"
