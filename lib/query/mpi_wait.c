@@ -173,14 +173,24 @@ void tsct_mpi_waits_free(struct tsct_mpi_waits *w)
 
 /* ---- waits ----------------------------------------------------------------- */
 
+static __u64 key_of(const struct tsct_mpi_wait *row)
+{
+	const __u64 words[] = {
+		row->job, (__u32)row->rank, row->kind,
+		tsct_hash(0, row->call, strlen(row->call)),
+	};
+
+	return tsct_hash(0, words, sizeof(words));
+}
+
 static struct tsct_mpi_wait *row_of(struct tsct_mpi_waits *w, __u32 thread, const char *call,
 				    enum tsct_mpi_wait_kind kind)
 {
 	const struct mpi_thread *t = &w->threads[thread];
-	const __u64 words[] = {
-		t->job, (__u32)t->rank, kind, tsct_hash(0, call, strlen(call)),
+	const struct tsct_mpi_wait new = {
+		.job = t->job, .rank = t->rank, .call = call, .kind = kind,
 	};
-	const __u64 key = tsct_hash(0, words, sizeof(words));
+	const __u64 key = key_of(&new);
 	__u32 room = w->rows_room ? 2 * w->rows_room : 64;
 	__u64 *row = tsct_handle_map_get(&w->row_of, key);
 	struct tsct_mpi_wait *more;
@@ -196,9 +206,7 @@ static struct tsct_mpi_wait *row_of(struct tsct_mpi_waits *w, __u32 thread, cons
 	}
 	if (!tsct_handle_map_put(&w->row_of, key, w->nr_rows + 1))
 		return NULL;
-	w->rows[w->nr_rows] = (struct tsct_mpi_wait) {
-		.job = t->job, .rank = t->rank, .call = call, .kind = kind,
-	};
+	w->rows[w->nr_rows] = new;
 	return &w->rows[w->nr_rows++];
 }
 
@@ -458,10 +466,13 @@ static int by_total(const void *a, const void *b)
 
 const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *w, __u32 *ret_nr)
 {
+	__u32 i;
+
 	if (w->nr_rows)
 		qsort(w->rows, w->nr_rows, sizeof(*w->rows), by_total);
-	/* Rows have other places now. */
-	tsct_handle_map_free(&w->row_of);
+	/* The keys are in the table already, so this needs no memory. */
+	for (i = 0; i < w->nr_rows; i++)
+		tsct_handle_map_put(&w->row_of, key_of(&w->rows[i]), i + 1);
 	*ret_nr = w->nr_rows;
 	return w->rows;
 }
