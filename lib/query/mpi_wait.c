@@ -470,9 +470,8 @@ const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *w, __u32 
 
 	if (w->nr_rows)
 		qsort(w->rows, w->nr_rows, sizeof(*w->rows), by_total);
-	/* The keys are in the table already, so this needs no memory. */
 	for (i = 0; i < w->nr_rows; i++)
-		tsct_handle_map_put(&w->row_of, key_of(&w->rows[i]), i + 1);
+		*tsct_handle_map_get(&w->row_of, key_of(&w->rows[i])) = i + 1;
 	*ret_nr = w->nr_rows;
 	return w->rows;
 }
