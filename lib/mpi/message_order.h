@@ -27,7 +27,7 @@
 #ifndef TSCT_MPI_MESSAGE_ORDER_H
 #define TSCT_MPI_MESSAGE_ORDER_H
 
-#include "handle_map.h"
+#include "lib/base/handle_map.h"
 
 /* As source or tag of a receive: any */
 #define TSCT_MPI_ANY	(-1)

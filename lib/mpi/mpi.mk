@@ -8,7 +8,7 @@ mpi_has = $(shell mkdir -p $(O)/gen && echo '\#include <mpi.h>' > $(O)/gen/mpi-$
 MPI_FOUND := $(foreach m,openmpi mpich,$(call mpi_has,$(m)))
 MPI_MISSING := $(filter-out $(MPI_FOUND),openmpi mpich)
 MPI_LIBS := $(patsubst %,$(O)/lib/libtsctrace-mpi-%.so,$(MPI_FOUND))
-MPI_SRCS := $(wildcard mpi/*.c) core/remap.c
+MPI_SRCS := $(wildcard mpi/*.c) base/handle_map.c core/remap.c
 MPI_HEADERS := $(wildcard mpi/*.h)
 
 mpi: $(MPI_LIBS)

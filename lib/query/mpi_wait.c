@@ -5,7 +5,7 @@
 
 #include "lib/core/clock_params.h"
 #include "lib/core/remap.h"
-#include "lib/mpi/handle_map.h"
+#include "lib/base/handle_map.h"
 #include "mpi_wait.h"
 #include "threads.h"
 

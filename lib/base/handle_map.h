@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table from 64-bit keys (handles of MPI, or two ids in one word) to values, in
- * allocated memory. Not thread safe. */
-#ifndef TSCT_MPI_HANDLE_MAP_H
-#define TSCT_MPI_HANDLE_MAP_H
+/* A hash table from 64-bit keys, such as handles, to values, in allocated memory; keys can
+ * be removed. Not thread safe. */
+#ifndef TSCT_BASE_HANDLE_MAP_H
+#define TSCT_BASE_HANDLE_MAP_H
 
 #include "lib/core/port.h"
 
@@ -28,4 +28,4 @@ __u64 tsct_handle_map_remove(struct tsct_handle_map *map, __u64 key);
 
 void tsct_handle_map_free(struct tsct_handle_map *map);
 
-#endif /* TSCT_MPI_HANDLE_MAP_H */
+#endif /* TSCT_BASE_HANDLE_MAP_H */
