@@ -3,8 +3,11 @@
 # events. Open MPI and MPICH have different handles, so each has a library of its own.
 MPICC_openmpi ?= mpicc.openmpi
 MPICC_mpich ?= mpicc.mpich
-mpi_has = $(shell mkdir -p $(O)/gen && echo '\#include <mpi.h>' > $(O)/gen/mpi-$(1).c && \
-	$(MPICC_$(1)) -E $(O)/gen/mpi-$(1).c > $(O)/gen/mpi-$(1).i 2>&1 && echo $(1))
+# Several makes may do this at the same time.
+mpi_has = $(shell mkdir -p $(O)/gen && cd $(O)/gen && own=mpi-$(1).$$$$ && \
+	printf '\043include <mpi.h>' > $$own.c && \
+	$(MPICC_$(1)) -E $$own.c > $$own.i 2>&1 && mv $$own.i mpi-$(1).i && echo $(1); \
+	rm -f $$own.c $$own.i)
 MPI_FOUND := $(foreach m,openmpi mpich,$(call mpi_has,$(m)))
 MPI_MISSING := $(filter-out $(MPI_FOUND),openmpi mpich)
 MPI_LIBS := $(patsubst %,$(O)/lib/libtsctrace-mpi-%.so,$(MPI_FOUND))
@@ -21,7 +24,8 @@ endif
 define mpi_library
 $(O)/gen/mpi-$(1)-declared: mpi/calls.table
 	@mkdir -p $$(@D)
-	$(Q)grep -o '\<PMPI_[A-Za-z_0-9]*' $(O)/gen/mpi-$(1).i | sort -u | sed 's/^P//' > $$@
+	$(Q)grep -o '\<PMPI_[A-Za-z_0-9]*' $(O)/gen/mpi-$(1).i | sort -u | sed 's/^P//' > $$@.new
+	$(Q)grep -q MPI_Init $$@.new && mv $$@.new $$@
 
 $(O)/gen/mpi-$(1)-calls.c: $(O)/gen/mpi-$(1)-declared mpi/calls.awk mpi/calls.table
 	$(say) GEN $$(@F)
