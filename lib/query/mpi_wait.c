@@ -12,6 +12,8 @@
 /* Limit of messages, and of collective calls, that are not complete: more are not
  * examined, as the file may be changed */
 #define OPEN_MAX	(1U << 20)
+/* Limit of the members of these calls together */
+#define MEMBERS_MAX	(1U << 24)
 
 const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS] = {
 	"late sender", "late receiver", "barrier", "collective",
@@ -52,6 +54,7 @@ struct sent_message {
 	__u64 end;		/* tick of the call's end; 0: it has not ended */
 	__u32 thread;
 	const char *call;
+	bool may_wait;		/* flag: the call waits for the receive, and for nothing else */
 };
 
 /* A collective call that not all members have begun */
@@ -73,6 +76,7 @@ struct tsct_mpi_waits {
 	struct mpi_thread *threads;	/* by index in ids */
 	__u32 room;
 	struct tsct_handle_map messages;	/* number -> struct sent_message */
+	__u32 nr_members;			/* of all open collective calls */
 	struct tsct_handle_map collectives;	/* number -> struct open_collective */
 	struct tsct_handle_map sizes;		/* communicator -> size */
 	struct tsct_handle_map row_of;		/* hash of rank, call, kind -> row + 1 */
@@ -263,6 +267,7 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		return -ENOMEM;
 	*message = (struct sent_message) {
 		.begin = t->begin, .thread = thread, .call = t->call,
+		.may_wait = strncmp(t->call, "MPI_Sendrecv", strlen("MPI_Sendrecv")),
 	};
 	at = tsct_handle_map_get(&w->messages, number);
 	if (at)
@@ -293,10 +298,10 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 	if (t->call && !field(e, "late_ns"))
 		err = add_wait(w, thread, t->call, TSCT_MPI_LATE_SENDER, &t->begin,
 			       &message->begin);
-	if (!err && t->call && message->end > t->begin.tick)
+	if (!err && t->call && message->may_wait && message->end > t->begin.tick)
 		err = add_wait(w, message->thread, message->call, TSCT_MPI_LATE_RECEIVER,
 			       &message->begin, &t->begin);
-	else if (!err && t->call && !message->end)
+	else if (t->call && message->may_wait && !message->end)
 		sender->receive = t->begin;
 	free(message);
 	return err;
@@ -337,6 +342,7 @@ static int settle_collective(struct tsct_mpi_waits *w, struct open_collective *c
 				       TSCT_MPI_BARRIER : TSCT_MPI_COLLECTIVE,
 				       &c->members[i].begin, &last->begin);
 	tsct_handle_map_remove(&w->collectives, c->number);
+	w->nr_members -= c->nr;
 	collective_free(c);
 	return err;
 }
@@ -372,7 +378,8 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 	struct open_collective *c;
 	__u32 room;
 
-	if (!size || *size < 2 || w->collectives.nr >= OPEN_MAX)
+	if (!size || *size < 2 || w->collectives.nr >= OPEN_MAX ||
+	    w->nr_members >= MEMBERS_MAX)
 		return 0;
 	c = find_collective(w, e, is_barrier, *size);
 	if (!c)
@@ -385,6 +392,7 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 		c->members = more;
 		c->room = room;
 	}
+	w->nr_members++;
 	c->members[c->nr++] = (struct collective_member) {
 		w->threads[thread].begin, thread,
 	};
