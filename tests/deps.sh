@@ -72,6 +72,10 @@ protobuf-compiler    | protoc              | the same
 python3-protobuf     | /usr/lib/python3/dist-packages/google/protobuf/__init__.py | the same
 sqlite3              | sqlite3             | a real program to trace
 redis-tools          | redis-benchmark     | a server, which is in redis-check-rdb, and clients
+openmpi-bin          | mpirun.openmpi      | ranks of a program that uses MPI
+libopenmpi-dev       | /usr/lib/*/openmpi/include/mpi.h | libtsctrace-mpi for Open MPI
+mpich                | mpirun.mpich        | ranks of a program that uses MPI
+libmpich-dev         | /usr/include/*/mpich/mpi.h | libtsctrace-mpi for MPICH
 iproute2             | ip                  | networks for daemons, in namespaces
 '
 

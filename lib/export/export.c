@@ -139,6 +139,7 @@ static int list_defs(struct tsct_export *x)
 			d->call = d->def ? tsct_syscall_of(x->rec, i, d->def) : NULL;
 			d->wanted = d->def &&
 				tsct_filter_wants(&x->filter, d->def);
+			d->names_rank = d->def && !strcmp(d->def->name, "mpi_rank");
 		}
 	return 0;
 }
@@ -360,6 +361,20 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 	return 0;
 }
 
+/* Names a thread and its process by its rank in MPI_COMM_WORLD. */
+static void learn_rank(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	struct tsct_thread *process = tsct_export_process(x, ev->thread);
+	struct tsct_value rank;
+
+	if (!tsct_value_find(ev->e, "rank", &rank) || !tsct_value_is_integer(&rank) ||
+	    tsct_value_integer(&rank) < 0 || tsct_value_integer(&rank) > INT32_MAX)
+		return;
+	tsct_thread_set_rank(ev->thread, tsct_value_integer(&rank));
+	if (process)
+		tsct_thread_set_rank(process, tsct_value_integer(&rank));
+}
+
 static int take(struct tsct_export *x, struct tsct_threads *threads,
 		struct tsct_export_event *ev,
 		int (*event)(struct tsct_export *x,
@@ -370,6 +385,8 @@ static int take(struct tsct_export *x, struct tsct_threads *threads,
 	ev->thread = tsct_export_thread(x, threads, ev->e, ev->e->tid, ev->e->cpu);
 	if (!ev->thread)
 		return -ENOMEM;
+	if (x->defs[ev->def].names_rank)
+		learn_rank(x, ev);
 	err = set_act(x, ev);
 	if (err)
 		return err;

@@ -80,6 +80,7 @@ struct tsct_export_def {
 	const struct tsct_syscall *call; /* system call that the events record, or NULL */
 	__u32 slice;		/* number of the slice, equal for a BEGIN and its END */
 	bool wanted;
+	bool names_rank;	/* events are mpi_rank, of a program with MPI */
 	__u64 pool;		/* namespace of the message keys; a SEND and its
 				 * RECEIVE definition have the same */
 };

@@ -141,7 +141,7 @@ static int begin(struct tsct_export *x)
 static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 {
 	struct tsct_thread *process;
-	char title[TSCT_THREAD_TITLE_MAX];
+	char title[TSCT_THREAD_LABEL_MAX];
 	int err = 0;
 
 	if (thread->own && !thread->renamed)
@@ -152,10 +152,10 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 	if (process && (!process->own || process->renamed)) {
 		process->own = 1;
 		process->renamed = false;
-		tsct_thread_title(process, title);
+		tsct_thread_label(process, title);
 		err = put_name(x, "process_name", pid_of(x, thread), 0, title);
 	}
-	tsct_thread_title(thread, title);
+	tsct_thread_label(thread, title);
 	return err ? err : put_name(x, "thread_name", pid_of(x, thread), tid_of(thread),
 				    title);
 }

@@ -134,6 +134,20 @@ static int put_slice(struct tsct_export *x, struct otf2_location *to, __u8 kind,
 	});
 }
 
+/* Writes the begin or the end of the collective call that is open at a location. */
+static int put_collective(struct tsct_export *x, struct otf2_location *to, __u8 kind,
+			  __u64 ns)
+{
+	const struct otf2_collective *c = &to->collective;
+
+	if (!c->comm)
+		return 0;
+	return tsct_otf2_put(x, to, &(struct otf2_op) {
+		.kind = kind, .ns = ns, .comm = c->comm, .ref = c->root, .tag = c->op,
+		.bytes = c->sent, .received = c->received,
+	});
+}
+
 /* Closes the slices inside of the slice that ends, so that slices nest. */
 static int write_close(struct tsct_export *x, const struct tsct_export_event *ev,
 		       struct otf2_location *to)
@@ -145,6 +159,10 @@ static int write_close(struct tsct_export *x, const struct tsct_export_event *ev
 
 	for (i = t->nr_open - 1; i > ev->frame && !err; i--)
 		err = put_slice(x, to, TSCT_OP_LEAVE, NULL, ev->ns, t->open[i]);
+	if (!err && o->numbers[ev->def].role == TSCT_MPI_ROLE_COLLECTIVE) {
+		err = put_collective(x, to, TSCT_OP_COLLECTIVE_END, ev->ns);
+		to->collective.comm = 0;
+	}
 	if (!err)
 		err = add_fields(x, ev);
 	if (!err)
@@ -219,6 +237,25 @@ static int write_message(struct tsct_export *x,
 	});
 }
 
+/* Writes an end of a message of MPI, in the call that sends or receives it. */
+static int write_mpi_message(struct tsct_export *x, const struct tsct_export_event *ev,
+			     struct otf2_location *to, __u32 comm)
+{
+	const bool is_send = ev->act == TSCT_ACT_SEND;
+	const struct otf2 *o = x->own;
+	struct otf2_peer peer;
+
+	if (fread(&peer, sizeof(peer), 1, o->peers) != 1 || !peer.location)
+		x->unmatched++;
+	return tsct_otf2_put(x, to, &(struct otf2_op) {
+		.kind = is_send ? TSCT_OP_SEND : TSCT_OP_RECEIVE, .ns = ev->ns,
+		.attributes = o->attributes, .comm = comm,
+		.ref = tsct_otf2_mpi_field(ev->e, is_send ? "dest" : "source"),
+		.tag = tsct_otf2_mpi_field(ev->e, "tag"),
+		.bytes = tsct_otf2_mpi_field(ev->e, "bytes"),
+	});
+}
+
 static bool has_metric(const struct tsct_event_def *def)
 {
 	__u32 f;
@@ -234,6 +271,8 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 {
 	const __u32 slice = x->defs[ev->def].slice;
 	const struct otf2 *o = x->own;
+	const enum tsct_otf2_mpi_role role = o->numbers[ev->def].role;
+	__u32 comm;
 	int err;
 
 	if (ev->act == TSCT_ACT_CLOSE)
@@ -243,7 +282,16 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 		return err;
 	if (ev->act == TSCT_ACT_COUNT && has_metric(ev->e->def))
 		return write_counts(x, ev, to);
+	if (role == TSCT_MPI_ROLE_MESSAGE && ev->message && o->peers) {
+		comm = tsct_otf2_mpi_ref(&o->mpi, ev->e);
+		if (comm)
+			return write_mpi_message(x, ev, to, comm);
+	}
 	err = put_slice(x, to, TSCT_OP_ENTER, o->attributes, ev->ns, slice);
+	if (!err && role == TSCT_MPI_ROLE_COLLECTIVE && ev->act == TSCT_ACT_OPEN) {
+		tsct_otf2_mpi_collective(&o->mpi, ev->e, &to->collective);
+		err = put_collective(x, to, TSCT_OP_COLLECTIVE_BEGIN, ev->ns);
+	}
 	if (!err && (ev->act == TSCT_ACT_SEND || ev->act == TSCT_ACT_RECEIVE))
 		err = write_message(x, ev, to);
 	if (!err && ev->act != TSCT_ACT_OPEN)
@@ -285,8 +333,10 @@ static int note_message(struct tsct_export *x, const struct tsct_export_event *e
 
 	if (!ev->thread->own)
 		ev->thread->own = ++o->nr_locations;
-	if (!ev->message)
-		return 0;
+	err = tsct_otf2_mpi_collect(&o->mpi, o->numbers[ev->def].role, ev,
+				    ev->thread->own - 1);
+	if (err || !ev->message)
+		return err;
 	number = o->nr_messages++;
 	if (ev->act == TSCT_ACT_RECEIVE) {
 		sent = tsct_message_received(o->messages, ev->message, &end);
@@ -327,6 +377,8 @@ static int match_messages(struct tsct_export *x)
 		err = tsct_export_walk(x, trace, &threads, note_message);
 		tsct_trace_close(trace);
 		tsct_threads_free(&threads);
+		if (!err)
+			err = tsct_otf2_mpi_settle(&o->mpi);
 		/* The second pass over the events counts unpaired BEGIN and END events,
 		 * interrupted slices and locations again. */
 		x->orphans = x->cuts = 0;
@@ -425,11 +477,12 @@ static int number_defs(struct tsct_export *x, struct otf2 *o)
 		return -ENOMEM;
 	for (i = 0; i < x->nr_defs; i++) {
 		o->numbers[i] = (struct otf2_numbers) {
-			attribute, member, metric
+			.attribute = attribute, .member = member, .metric = metric,
 		};
 		def = x->defs[i].wanted ? x->defs[i].def : NULL;
 		if (!def)
 			continue;
+		o->numbers[i].role = tsct_otf2_mpi_role(def);
 		attribute += def->nr_fields;
 		if (def->kind != TSCT_KIND_COUNTER)
 			continue;
@@ -438,6 +491,17 @@ static int number_defs(struct tsct_export *x, struct otf2 *o)
 		metric += has_metric(def);
 	}
 	return 0;
+}
+
+static bool has_mpi(const struct tsct_export *x)
+{
+	const struct otf2 *o = x->own;
+	__u32 i;
+
+	for (i = 0; i < x->nr_defs; i++)
+		if (o->numbers[i].role == TSCT_MPI_ROLE_COMM)
+			return true;
+	return false;
 }
 
 static int begin(struct tsct_export *x)
@@ -458,8 +522,8 @@ static int begin(struct tsct_export *x)
 	if (!o->strings.spool || !o->attributes)
 		return errno ? -errno : -ENOMEM;
 	err = number_defs(x, o);
-	if (!err && tsct_export_has(x, TSCT_KIND_SEND) &&
-	    tsct_export_has(x, TSCT_KIND_RECEIVE))
+	if (!err && (has_mpi(x) || (tsct_export_has(x, TSCT_KIND_SEND) &&
+				    tsct_export_has(x, TSCT_KIND_RECEIVE))))
 		err = match_messages(x);
 	if (err)
 		return err;
@@ -528,6 +592,7 @@ static void free_otf2(struct tsct_export *x)
 	tsct_otf2_strings_free(&o->strings);
 	if (o->peers)
 		fclose(o->peers);
+	tsct_otf2_mpi_free(&o->mpi);
 	if (o->attributes)
 		OTF2_AttributeList_Delete(o->attributes);
 	free(o->locations);

@@ -3,7 +3,7 @@
 #ifndef TSCT_EXPORT_OTF2_H
 #define TSCT_EXPORT_OTF2_H
 
-#include "export.h"
+#include "export_otf2_mpi.h"
 #include "lib/query/message_match.h"
 #include "lib/otf2/otf2_write.h"
 #include "lib/query/value_text.h"
@@ -18,6 +18,7 @@ enum { TSCT_ATTRIBUTE_CPU, TSCT_ATTRIBUTE_KIND, TSCT_ATTRIBUTE_FIELDS };
  * of its metric classes; the ids of each of these kinds are consecutive */
 struct otf2_numbers {
 	__u32 attribute, member, metric;
+	enum tsct_otf2_mpi_role role;
 };
 
 /* For a send, the matching receive; for a receive, the matching send */
@@ -46,17 +47,24 @@ struct otf2_strings {
 };
 
 /* Kinds of operations that are written to a location */
-enum { TSCT_OP_ENTER, TSCT_OP_LEAVE, TSCT_OP_METRIC, TSCT_OP_SEND, TSCT_OP_RECEIVE };
+enum {
+	TSCT_OP_ENTER, TSCT_OP_LEAVE, TSCT_OP_METRIC, TSCT_OP_SEND, TSCT_OP_RECEIVE,
+	TSCT_OP_COLLECTIVE_BEGIN, TSCT_OP_COLLECTIVE_END,
+};
 
 struct otf2_op {
 	__u8 kind;
 	__u8 nr;		/* for METRIC: number of values */
-	__u32 ref; /* number of the region, the metric, or the message's other end */
+	/* number of the region or the metric; rank of the message's other end in `comm`, or
+	 * of the collective call's root */
+	__u32 ref;
+	__u32 comm;		/* number of the communicator; 0: all threads */
 	__u64 ns;
 	/* attributes; the list is empty after the event is written. NULL: none */
 	OTF2_AttributeList *attributes;
-	__u32 tag;		/* tag of the message */
-	__u64 bytes;		/* size of the message, bytes */
+	__u32 tag;		/* tag of the message; OTF2_CollectiveOp of the call */
+	__u64 bytes;		/* size of the message, or of what the call sent, bytes */
+	__u64 received;		/* size of what the call received, bytes */
 	const OTF2_Type *types;
 	const OTF2_MetricValue *values;
 };
@@ -81,6 +89,7 @@ struct otf2_location {
 	struct otf2_wait wait;
 	struct tsct_thread *thread;
 	uint64_t nr_events;
+	struct otf2_collective collective;	/* the open collective call */
 };
 
 struct otf2 {
@@ -100,6 +109,7 @@ struct otf2 {
 	/* matcher of messages, in the first pass only */
 	struct tsct_message_matcher *messages;
 	__u64 nr_messages;
+	struct otf2_mpi mpi;
 	/* times of the first and last written event, ns; first_ns U64_MAX: no event */
 	__u64 first_ns, last_ns;
 };

@@ -105,13 +105,28 @@ static void define_nodes(struct defining *d)
  * already. */
 static __u32 title_string(struct defining *d, const struct tsct_thread *thread)
 {
-	char title[TSCT_THREAD_TITLE_MAX], name[TSCT_THREAD_TITLE_MAX + 16];
+	char title[TSCT_THREAD_LABEL_MAX], name[TSCT_THREAD_LABEL_MAX + 16];
 
-	tsct_thread_title(thread, title);
+	tsct_thread_label(thread, title);
 	snprintf(name, sizeof(name), "%s", title);
 	if (*thread->name && thread->tid)
 		snprintf(name, sizeof(name), "%s (%u)", title, thread->tid);
 	return string(d, name);
+}
+
+/* Returns the string for a process: its rank, with MPI, else that of a thread. */
+static __u32 process_string(struct defining *d, const struct tsct_thread *process)
+{
+	const struct otf2_mpi *mpi = &d->o->mpi;
+	char name[32];
+	__u32 i;
+
+	for (i = 0; i < mpi->nr_ranks; i++)
+		if (d->o->locations[mpi->ranks[i].location].thread->process == process) {
+			snprintf(name, sizeof(name), "MPI Rank %d", mpi->ranks[i].rank);
+			return string(d, name);
+		}
+	return title_string(d, process);
 }
 
 /* Returns the location group of a location: its process, or if that is unknown, one that
@@ -145,7 +160,7 @@ static void define_groups(struct defining *d)
 			is_used[d->o->locations[i].thread->node] = true;
 	for (i = 0; i < processes->nr; i++)
 		define_group(d, i, processes->all[i]->node,
-			     title_string(d, processes->all[i]));
+			     process_string(d, processes->all[i]));
 	for (i = 0; i < d->x->nr_nodes; i++)
 		if (is_used[i])
 			define_group(d, processes->nr + i, i, string(d, d->x->nodes[i]));
@@ -166,18 +181,23 @@ static void define_location(struct defining *d, __u32 number)
 static void define_region(struct defining *d, __u32 slice)
 {
 	const struct tsct_export_def *def = &d->x->defs[d->x->slices[slice]];
+	const bool is_mpi = tsct_otf2_mpi_role(def->def) >= TSCT_MPI_ROLE_CALL;
+	OTF2_RegionRole role = OTF2_REGION_ROLE_UNKNOWN;
 	char channel[TSCT_NAME_MAX + 16];
-	__u32 name, what;
+	__u32 name, what, i;
 
 	snprintf(channel, sizeof(channel), "channel %s",
 		 d->x->rec->streams[def->stream].name);
 	name = string(d, def->def->name);
 	what = string(d, channel);
+	for (i = 0; is_mpi && i < d->x->nr_defs; i++)
+		if (d->x->defs[i].def && d->x->defs[i].slice == slice &&
+		    d->x->defs[i].def->kind == TSCT_KIND_BEGIN)
+			role = tsct_otf2_mpi_region(d->x->defs[i].def);
 	if (writes(d))
-		check(d, OTF2_GlobalDefWriter_WriteRegion(d->to, slice, name,
-				name, what, OTF2_REGION_ROLE_UNKNOWN,
-				OTF2_PARADIGM_USER, OTF2_REGION_FLAG_NONE,
-				OTF2_UNDEFINED_STRING, 0, 0));
+		check(d, OTF2_GlobalDefWriter_WriteRegion(d->to, slice, name, name, what,
+				role, is_mpi ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER,
+				OTF2_REGION_FLAG_NONE, OTF2_UNDEFINED_STRING, 0, 0));
 }
 
 static void define_attribute(struct defining *d, __u32 number, const char *name,
@@ -261,16 +281,62 @@ static uint64_t *list_locations(struct defining *d)
 	return members;
 }
 
-/* Defines an MPI communicator of all threads, as messages are between any threads. */
-static void define_comm(struct defining *d)
+/*
+ * Lists all locations in the order in which groups refer to them: those of MPI's ranks
+ * first, by rank. @ret_index, of room for all, receives the place of each location.
+ */
+static uint64_t *order_locations(struct defining *d, uint64_t *ret_index)
+{
+	const struct otf2_mpi *mpi = &d->o->mpi;
+	uint64_t *list = list_locations(d);
+	__u32 i, nr = 0;
+
+	for (i = 0; list && i < d->o->nr_locations; i++)
+		ret_index[i] = UINT64_MAX;
+	for (i = 0; list && i < mpi->nr_ranks; i++)
+		if (ret_index[mpi->ranks[i].location] == UINT64_MAX) {
+			ret_index[mpi->ranks[i].location] = nr;
+			list[nr++] = mpi->ranks[i].location;
+		}
+	for (i = 0; list && i < d->o->nr_locations; i++)
+		if (ret_index[i] == UINT64_MAX) {
+			ret_index[i] = nr;
+			list[nr++] = i;
+		}
+	return list;
+}
+
+/* Defines a communicator of MPI, with number @ref. @index: place of each location */
+static void define_mpi_comm(struct defining *d, __u32 ref, const uint64_t *index)
+{
+	const struct otf2_mpi *mpi = &d->o->mpi;
+	const struct otf2_mpi_comm *comm = mpi->refs[ref - 1];
+	__u32 name = string(d, tsct_otf2_mpi_name(mpi, comm)), i;
+	const __u32 parent = tsct_otf2_mpi_ref_of(mpi, comm->parent);
+	uint64_t *members;
+
+	if (!writes(d))
+		return;
+	members = calloc(comm->size, sizeof(*members));
+	if (!members) {
+		d->err = -ENOMEM;
+		return;
+	}
+	for (i = 0; i < comm->size; i++)
+		members[i] = index[mpi->members[comm->first + i].location];
+	check(d, OTF2_GlobalDefWriter_WriteGroup(d->to, GROUP_COMM + ref, name,
+			OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
+			OTF2_GROUP_FLAG_NONE, comm->size, members));
+	check(d, OTF2_GlobalDefWriter_WriteComm(d->to, ref, name, GROUP_COMM + ref,
+			parent ? parent : OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+	free(members);
+}
+
+static void define_all_threads(struct defining *d, __u32 paradigm, __u32 all, __u32 name,
+			       const uint64_t *members, const uint64_t *index)
 {
 	const __u32 nr = d->o->nr_locations;
-	__u32 name = string(d, "threads"), all = string(d, "");
-	__u32 paradigm = string(d, "messages");
-	uint64_t *members = writes(d) ? list_locations(d) : NULL;
 
-	if (!members)
-		return;
 	check(d, OTF2_GlobalDefWriter_WriteParadigm(d->to, OTF2_PARADIGM_MPI,
 			paradigm, OTF2_PARADIGM_CLASS_PROCESS));
 	check(d, OTF2_GlobalDefWriter_WriteGroup(d->to, GROUP_ALL, all,
@@ -278,10 +344,29 @@ static void define_comm(struct defining *d)
 			OTF2_GROUP_FLAG_NONE, nr, members));
 	check(d, OTF2_GlobalDefWriter_WriteGroup(d->to, GROUP_COMM, name,
 			OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
-			OTF2_GROUP_FLAG_NONE, nr, members));
+			OTF2_GROUP_FLAG_NONE, nr, index));
 	check(d, OTF2_GlobalDefWriter_WriteComm(d->to, 0, name, GROUP_COMM,
 			OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+}
+
+/* Defines a communicator of all threads, as messages are between any threads, and those
+ * of MPI. */
+static void define_comm(struct defining *d)
+{
+	__u32 name = string(d, "threads"), all = string(d, "");
+	__u32 paradigm = string(d, "messages");
+	uint64_t *index = calloc(d->o->nr_locations + 1, sizeof(*index));
+	uint64_t *members = index ? order_locations(d, index) : NULL;
+	__u32 i;
+
+	if (!members)
+		d->err = -ENOMEM;
+	if (members && writes(d))
+		define_all_threads(d, paradigm, all, name, members, index);
+	for (i = 0; members && i < d->o->mpi.nr_refs; i++)
+		define_mpi_comm(d, i + 1, index);
 	free(members);
+	free(index);
 }
 
 static void define_all(struct defining *d)

@@ -38,8 +38,8 @@ struct sample {
 
 /* An event in the file of waiting events; its attributes and values follow */
 struct waiting {
-	__u64 ns, bytes;
-	__u32 ref, tag;
+	__u64 ns, bytes, received;
+	__u32 ref, comm, tag;
 	__u8 kind, nr_attributes, nr_samples;
 } __attribute__((packed));
 
@@ -68,12 +68,19 @@ static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 					     op->types, op->values);
 		break;
 	case TSCT_OP_SEND:
-		code = OTF2_EvtWriter_MpiSend(to, list, op->ns, op->ref, 0,
+		code = OTF2_EvtWriter_MpiSend(to, list, op->ns, op->ref, op->comm,
 					      op->tag, op->bytes);
 		break;
-	default:
-		code = OTF2_EvtWriter_MpiRecv(to, list, op->ns, op->ref, 0,
+	case TSCT_OP_RECEIVE:
+		code = OTF2_EvtWriter_MpiRecv(to, list, op->ns, op->ref, op->comm,
 					      op->tag, op->bytes);
+		break;
+	case TSCT_OP_COLLECTIVE_BEGIN:
+		code = OTF2_EvtWriter_MpiCollectiveBegin(to, list, op->ns);
+		break;
+	default:
+		code = OTF2_EvtWriter_MpiCollectiveEnd(to, list, op->ns, op->tag, op->comm,
+						       op->ref, op->bytes, op->received);
 	}
 	return code ? tsct_otf2_export_fail(x, tsct_otf2_errno(code)) : 0;
 }
@@ -152,8 +159,8 @@ static int write_later(struct tsct_export *x, struct otf2_wait *w,
 	OTF2_AttributeRef ref;
 	OTF2_Type type;
 	struct waiting head = {
-		.ns = op->ns, .bytes = op->bytes, .ref = op->ref,
-		.tag = op->tag, .kind = op->kind, .nr_samples = op->nr,
+		.ns = op->ns, .bytes = op->bytes, .received = op->received,
+		.ref = op->ref, .comm = op->comm, .tag = op->tag, .kind = op->kind, .nr_samples = op->nr,
 	};
 	struct sample sample;
 	__u8 text[WAIT_MIN];
@@ -216,7 +223,8 @@ static int replay_one(struct tsct_export *x, OTF2_EvtWriter *to,
 	return write_now(x, to, &(struct otf2_op) {
 		.kind = head.kind, .ns = head.ns, .ref = head.ref,
 		.attributes = head.nr_attributes ? o->attributes : NULL,
-		.tag = head.tag, .bytes = head.bytes,
+		.comm = head.comm, .tag = head.tag, .bytes = head.bytes,
+		.received = head.received,
 		.types = types, .values = values, .nr = head.nr_samples,
 	});
 }

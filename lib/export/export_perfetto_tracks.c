@@ -64,13 +64,13 @@ static int put_process(struct tsct_export *x, struct tsct_thread *p)
 		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
 	TsctPerfetto__ProcessDescriptor process =
 		TSCT_PERFETTO__PROCESS_DESCRIPTOR__INIT;
-	char title[TSCT_THREAD_TITLE_MAX], tidy[3 * sizeof(title) + 1];
+	char title[TSCT_THREAD_LABEL_MAX], tidy[3 * sizeof(title) + 1];
 
 	if (p->own && !p->renamed)
 		return 0;
 	p->own = 1;
 	p->renamed = false;
-	tsct_thread_title(p, title);
+	tsct_thread_label(p, title);
 	tsct_utf8_clean(tidy, title, strlen(title));
 	process.has_pid = 1;
 	process.pid = tsct_perfetto_pid(x, p->node, p->tid);
@@ -108,7 +108,7 @@ int tsct_perfetto_put_thread(struct tsct_export *x, struct tsct_thread *t)
 		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
 	TsctPerfetto__ThreadDescriptor thread =
 		TSCT_PERFETTO__THREAD_DESCRIPTOR__INIT;
-	char title[TSCT_THREAD_TITLE_MAX], tidy[3 * sizeof(title) + 1];
+	char title[TSCT_THREAD_LABEL_MAX], tidy[3 * sizeof(title) + 1];
 	struct tsct_thread *process;
 	__u64 parent = TRACK_NODE | t->node;
 	int err;
@@ -124,7 +124,7 @@ int tsct_perfetto_put_thread(struct tsct_export *x, struct tsct_thread *t)
 	}
 	t->own = 1;
 	t->renamed = false;
-	tsct_thread_title(t, title);
+	tsct_thread_label(t, title);
 	tsct_utf8_clean(tidy, title, strlen(title));
 	if (t->tid) {
 		thread.has_pid = thread.has_tid = 1;

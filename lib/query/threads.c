@@ -62,6 +62,25 @@ void tsct_thread_title(const struct tsct_thread *thread,
 			 thread->tid);
 }
 
+void tsct_thread_label(const struct tsct_thread *thread,
+		       char label[TSCT_THREAD_LABEL_MAX])
+{
+	char title[TSCT_THREAD_TITLE_MAX];
+
+	tsct_thread_title(thread, title);
+	if (thread->rank)
+		snprintf(label, TSCT_THREAD_LABEL_MAX, "rank %u: %s", thread->rank - 1,
+			 title);
+	else
+		snprintf(label, TSCT_THREAD_LABEL_MAX, "%s", title);
+}
+
+void tsct_thread_set_rank(struct tsct_thread *thread, __u32 rank)
+{
+	thread->rank = rank + 1;
+	thread->renamed = true;
+}
+
 void tsct_thread_rename(struct tsct_thread *thread, const char *name,
 			size_t len)
 {

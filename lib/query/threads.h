@@ -23,6 +23,7 @@ struct tsct_thread {
 	char name[TSCT_THREAD_NAME_MAX];	/* name of the thread; "": unknown */
 	bool renamed;	/* true: the name is new; set by tsct_thread_rename(), cleared
 			 * by the exporter when it has written the name */
+	__u32 rank;			/* rank in MPI_COMM_WORLD, plus 1; 0: none */
 	__u64 events;			/* number of the thread's exported events */
 	__u32 *open;			/* numbers of the open slices, innermost last */
 	__u32 nr_open, room;
@@ -58,9 +59,17 @@ void tsct_threads_free(struct tsct_threads *threads);
 void tsct_thread_title(const struct tsct_thread *thread,
 		       char title[TSCT_THREAD_TITLE_MAX]);
 
+/* Writes the name of a thread's track: its title, or "rank 3: a.out" with MPI. */
+#define TSCT_THREAD_LABEL_MAX	(TSCT_THREAD_TITLE_MAX + 24)
+void tsct_thread_label(const struct tsct_thread *thread,
+		       char label[TSCT_THREAD_LABEL_MAX]);
+
 /* Sets a thread's name, cut to TSCT_THREAD_NAME_MAX - 1 bytes; ignores empty names. */
 void tsct_thread_rename(struct tsct_thread *thread, const char *name,
 			size_t len);
+
+/* Sets the rank of a thread or process in MPI_COMM_WORLD. */
+void tsct_thread_set_rank(struct tsct_thread *thread, __u32 rank);
 
 /* Opens a slice of a thread. Returns 0, -ENOSPC (TSCT_OPEN_MAX are open) or -ENOMEM. */
 int tsct_thread_open(struct tsct_thread *thread, __u32 slice);

@@ -31,6 +31,9 @@ for file in bin/trace-ctl sbin/tsctraced lib/libtsctrace.a lib/libtsctrace.so \
 		share/man/man8/tsctraced.8; do
 	[ -s "$file" ] || fail "there is no $file"
 done
+for library in "$O"/lib/libtsctrace-mpi-*.so; do
+	[ ! -e "$library" ] || [ -s "lib/${library##*/}" ] || fail "there is no ${library##*/}"
+done
 if ls "$O"/python/tsctrace/_tsctrace*.so >/dev/null 2>&1; then
 	module=$(echo lib/python*/dist-packages/tsctrace)
 	[ -s "$module/__init__.py" ] || fail "there is no Python module"

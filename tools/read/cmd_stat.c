@@ -96,7 +96,7 @@ static int count_init(struct stat_figures *s)
 	for (i = 0; i < s->rec->nr_streams; i++)
 		if (init_stream(s, i))
 			return -ENOMEM;
-	if (stat_errors_init(&s->errors))
+	if (stat_errors_init(&s->errors) || tsct_mpi_waits_new(s->rec, &s->waits))
 		return -ENOMEM;
 	tsct_identity_read(s->dir, &s->identity);
 	return threads_init(&s->threads, &s->identity, s->rec->nr_locations);
@@ -107,8 +107,8 @@ static int count(struct stat_figures *s)
 	struct tsct_error_cursor cursor = { .piece = 0 };
 	struct last_event *lasts, *last;
 	struct tsct_trace_event e;
+	__u64 bytes, error_ns;
 	__u32 i, node;
-	__u64 bytes;
 	int ret;
 
 	lasts = calloc((size_t)s->rec->nr_streams * s->rec->nr_locations + 1,
@@ -125,8 +125,12 @@ static int count(struct stat_figures *s)
 			    bytes);
 		threads_note(&s->threads, &e, bytes, s->rec->streams[e.stream].kernel,
 			     s->call_of[e.stream][e.def->id - TSCT_ID_FIRST]);
-		stat_errors_add(&s->errors, tsct_recording_error_at(s->rec, &cursor, e.node,
-								    e.tick));
+		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
+		stat_errors_add(&s->errors, error_ns);
+		if (stat_mpi_add(s, &e, error_ns)) {
+			ret = -ENOMEM;
+			break;
+		}
 		last = &lasts[(size_t)e.stream * s->rec->nr_locations + e.location];
 		last->run = last->any && last->tick == e.file_tick ? last->run + 1 : 0;
 		last->tick = e.file_tick;
@@ -161,6 +165,7 @@ static void count_free(struct stat_figures *s)
 	threads_free(&s->threads);
 	tsct_identity_free(&s->identity);
 	free(s->errors.bins);
+	tsct_mpi_waits_free(s->waits);
 }
 
 /* ---- text -------------------------------------------------------------- */

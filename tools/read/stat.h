@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "lib/query/mpi_wait.h"
 #include "lib/query/threads.h"
 #include "lib/statedump/identity.h"
 #include "tools/common/sync_samples.h"
@@ -137,6 +138,7 @@ struct stat_figures {
 	int **call_of;
 	struct threads threads;
 	struct stat_errors errors;
+	struct tsct_mpi_waits *waits;	/* NULL: no program with MPI */
 	struct sync_samples sync;	/* sync samples; all zero: none recorded */
 };
 
@@ -184,6 +186,14 @@ bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum)
 
 int stat_tables_print(const struct stat_figures *s);	/* Returns 0 or -ENOMEM. */
 int stat_print_json(const struct stat_figures *s);	/* Returns an exit status. */
+
+/* ---- stat_mpi.c: who waits for whom in a program with MPI ---------------- */
+
+/* Takes an event, whose bound is @error_ns. Returns 0 or -ENOMEM. */
+int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
+		 __u64 error_ns);
+void stat_mpi_print(const struct stat_figures *s, __u32 max);
+json_t *stat_mpi_json(const struct stat_figures *s);
 
 /* ---- stat_sync.c: sync samples (exchanges with other nodes) ------------ */
 

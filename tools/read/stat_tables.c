@@ -366,5 +366,6 @@ int stat_tables_print(const struct stat_figures *s)
 	err = print_events(s);
 	print_calls(s);
 	print_threads(s);
+	stat_mpi_print(s, limit(s, TOP));
 	return err;
 }

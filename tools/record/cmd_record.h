@@ -31,6 +31,7 @@ struct record_options {
 	/* names of program channels; CMD uses the first */
 	const char **channels;
 	unsigned int nr_channels;
+	const char *mpi;		/* MPI that CMD uses; NULL: its calls are not recorded */
 	const char *patterns;		/* names of typed events to enable; NULL: all */
 	bool unread;			/* include older events that are in the rings */
 	/* flight recorder: write events only at the end */
@@ -75,6 +76,10 @@ static inline uint32_t record_policy(const struct record_options *o)
 {
 	return o->flight ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD;
 }
+
+/* record_mpi_prepare - load libtsctrace-mpi for an MPI, by name, into the command. Prints
+ * errors. Returns 0 or -errno. record_mpi.c */
+int record_mpi_prepare(const char *mpi);
 
 /* ---- signals: cmd_record.c --------------------------------------------- */
 

@@ -14,7 +14,7 @@
 #include "tools/common/cmd.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CONTROL, KEY_CPU,
-       KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_NO_CLUSTER,
+       KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_MPI, KEY_NO_CLUSTER,
        KEY_NO_SESSIONS, KEY_PASS, KEY_RANKS, KEY_RATE_LIMIT, KEY_REQUIRE, KEY_STACK,
        KEY_SYNC_TIMEOUT, KEY_UNREAD, KEY_WHERE };
 
@@ -48,6 +48,8 @@ static const struct argp_option options[] = {
 	  "although others have similar names", 0 },
 	{ "events", KEY_EVENTS, "PATTERNS", 0, "enable these typed events in "
 	  "CMD: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
+	{ "mpi", KEY_MPI, "NAME", 0, "record calls of MPI in CMD, which uses openmpi or "
+	  "mpich", 0 },
 	{ "unread", KEY_UNREAD, NULL, 0, "also record unread events that are in "
 	  "the channels already", 0 },
 	{ "flight-recorder", 'f', NULL, 0, "overwrite the oldest events when a "
@@ -187,6 +189,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'a': o->all = true; break;
 	case 'c': o->channels[o->nr_channels++] = arg; break;
 	case KEY_EVENTS: o->patterns = arg; break;
+	case KEY_MPI:
+		o->mpi = arg;
+		if (strcmp(arg, "openmpi") && strcmp(arg, "mpich"))
+			argp_error(state, "--mpi: '%s' is not openmpi or mpich", arg);
+		break;
 	case KEY_UNREAD: o->unread = true; break;
 	case 'f': o->flight = true; break;
 	case 'q': o->quiet = true; break;
@@ -301,6 +308,11 @@ static int check_patterns(const struct record_options *o)
 				" disable: 'job_*,-job_poll'", o->patterns ?
 				"--events" : "$TSCTRACE_EVENTS", o->patterns ?
 				o->patterns : env);
+		return -EINVAL;
+	}
+	if (o->mpi && !o->command) {
+		record_error("--mpi needs a command to run; otherwise start the programs"
+			     " with $LD_PRELOAD");
 		return -EINVAL;
 	}
 	if (!o->patterns || (o->command && *o->patterns))

@@ -61,7 +61,7 @@ int record_session_open(struct record_session *s,
 		setenv("TSCTRACE_SOCKET", s->socket, 1);
 	if (o->patterns)
 		setenv("TSCTRACE_EVENTS", o->patterns, 1);
-	return 0;
+	return o->mpi ? record_mpi_prepare(o->mpi) : 0;
 }
 
 /* Opens the files, and for each channel a drain into them. Prints errors. */

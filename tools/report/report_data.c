@@ -189,6 +189,7 @@ static json_t *show_threads(const struct report *r)
 	const struct tsct_threads *all = &r->x.threads;
 	json_t *rows = json_array();
 	const struct tsct_thread *t;
+	char label[TSCT_THREAD_LABEL_MAX];
 	__u32 i;
 
 	for (i = 0; i < r->nr_rows; i++)
@@ -196,10 +197,11 @@ static json_t *show_threads(const struct report *r)
 							""));
 	for (i = 0; i < all->nr && i < r->nr_row_of; i++) {
 		t = all->all[i];
+		tsct_thread_label(t, label);
 		if (!report_row_is_shared(r->row_of[i]))
 			json_array_set_new(rows, r->row_of[i], json_pack("[i,I,i,o,o,o]",
 				(int)t->node, (json_int_t)t->tid, (int)t->cpu,
-				ctl_json_text(t->name), number(t->events),
+				ctl_json_text(t->rank ? label : t->name), number(t->events),
 				show_process(t->process)));
 	}
 	for (i = 0; i < r->x.nr_nodes; i++)

@@ -367,7 +367,7 @@ static void put_threads(const struct report *r, FILE *to)
 	const struct tsct_threads *all = &r->x.threads;
 	const __u32 nr = all->nr < ROWS_SHOWN ? all->nr : ROWS_SHOWN;
 	const struct tsct_thread *order[ROWS_SHOWN] = { NULL }, *t;
-	char title[TSCT_THREAD_TITLE_MAX];
+	char title[TSCT_THREAD_LABEL_MAX];
 	__u32 i;
 
 	/* The rows of the timeline are sorted by number of events, as is this table. */
@@ -383,7 +383,7 @@ static void put_threads(const struct report *r, FILE *to)
 		t = order[i];
 		if (!t)
 			continue;
-		tsct_thread_title(t, title);
+		tsct_thread_label(t, title);
 		report_put_head(to, title);
 		fprintf(to, "<td>%u</td>", t->tid);
 		title[0] = '\0';

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+
+#include "export_otf2_mpi.h"
+
+#define COLLECTIVE(name, op, role) \
+	{ "MPI_" name, OTF2_COLLECTIVE_OP_##op, OTF2_REGION_ROLE_##role }
+
+static const struct collective_call {
+	const char *name;
+	OTF2_CollectiveOp op;
+	OTF2_RegionRole role;
+} collectives[] = {
+	COLLECTIVE("Barrier", BARRIER, BARRIER),
+	COLLECTIVE("Bcast", BCAST, COLL_ONE2ALL),
+	COLLECTIVE("Gather", GATHER, COLL_ALL2ONE),
+	COLLECTIVE("Gatherv", GATHERV, COLL_ALL2ONE),
+	COLLECTIVE("Scatter", SCATTER, COLL_ONE2ALL),
+	COLLECTIVE("Scatterv", SCATTERV, COLL_ONE2ALL),
+	COLLECTIVE("Allgather", ALLGATHER, COLL_ALL2ALL),
+	COLLECTIVE("Allgatherv", ALLGATHERV, COLL_ALL2ALL),
+	COLLECTIVE("Alltoall", ALLTOALL, COLL_ALL2ALL),
+	COLLECTIVE("Alltoallv", ALLTOALLV, COLL_ALL2ALL),
+	COLLECTIVE("Alltoallw", ALLTOALLW, COLL_ALL2ALL),
+	COLLECTIVE("Allreduce", ALLREDUCE, COLL_ALL2ALL),
+	COLLECTIVE("Reduce", REDUCE, COLL_ALL2ONE),
+	COLLECTIVE("Reduce_scatter", REDUCE_SCATTER, COLL_ALL2ALL),
+	COLLECTIVE("Reduce_scatter_block", REDUCE_SCATTER_BLOCK, COLL_ALL2ALL),
+	COLLECTIVE("Scan", SCAN, COLL_OTHER),
+	COLLECTIVE("Exscan", EXSCAN, COLL_OTHER),
+};
+
+static const struct collective_call *find_collective(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(collectives) / sizeof(*collectives); i++)
+		if (!strcmp(name, collectives[i].name))
+			return &collectives[i];
+	return NULL;
+}
+
+/* ---- definitions ------------------------------------------------------- */
+
+static bool has_field(const struct tsct_event_def *def, const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < def->nr_fields; i++)
+		if (!strcmp(def->fields[i].name, name))
+			return true;
+	return false;
+}
+
+enum tsct_otf2_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def)
+{
+	const bool is_comm = has_field(def, "comm");
+
+	if (!strcmp(def->name, "mpi_rank"))
+		return TSCT_MPI_ROLE_RANK;
+	if (!strcmp(def->name, "mpi_comm"))
+		return is_comm ? TSCT_MPI_ROLE_COMM : TSCT_MPI_ROLE_NONE;
+	if (!strcmp(def->name, "mpi_comm_name"))
+		return is_comm ? TSCT_MPI_ROLE_COMM_NAME : TSCT_MPI_ROLE_NONE;
+	if (!strcmp(def->name, "mpi_message"))
+		return is_comm ? TSCT_MPI_ROLE_MESSAGE : TSCT_MPI_ROLE_NONE;
+	if (strncmp(def->name, "MPI_", 4))
+		return TSCT_MPI_ROLE_NONE;
+	return find_collective(def->name) ? TSCT_MPI_ROLE_COLLECTIVE : TSCT_MPI_ROLE_CALL;
+}
+
+OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
+{
+	const struct collective_call *collective = find_collective(def->name);
+
+	if (collective)
+		return collective->role;
+	if (!strncmp(def->name, "MPI_File_", 9))
+		return OTF2_REGION_ROLE_FILE_IO;
+	if (has_field(def, "target"))
+		return OTF2_REGION_ROLE_RMA;
+	return has_field(def, "tag") ? OTF2_REGION_ROLE_POINT2POINT :
+		OTF2_REGION_ROLE_FUNCTION;
+}
+
+/* ---- collecting -------------------------------------------------------- */
+
+/* Returns room for one more element of an array of @nr elements, whose room is a power
+ * of two; NULL: no memory. */
+static void *more(void *array, __u32 nr, size_t size)
+{
+	void **at = array, *larger = *at;
+
+	if (!nr || !(nr & (nr - 1)))
+		larger = realloc(*at, (nr ? 2 * (size_t)nr : 1) * size);
+	if (!larger)
+		return NULL;
+	*at = larger;
+	return (char *)larger + nr * size;
+}
+
+__s64 tsct_otf2_mpi_field(const struct tsct_trace_event *e, const char *name)
+{
+	struct tsct_value v;
+
+	return tsct_value_find(e, name, &v) && tsct_value_is_integer(&v) ?
+		tsct_value_integer(&v) : 0;
+}
+
+static int add_name(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
+{
+	struct otf2_mpi_name *name;
+	struct tsct_value v;
+
+	if (!tsct_value_find(e, "name", &v) || !tsct_value_is_text(&v) ||
+	    !tsct_value_text_len(&v))
+		return 0;
+	name = more(&mpi->names, mpi->nr_names, sizeof(*name));
+	if (!name)
+		return -ENOMEM;
+	name->comm = tsct_otf2_mpi_field(e, "comm");
+	name->order = mpi->nr_names;
+	name->name = strndup((const char *)v.at, tsct_value_text_len(&v));
+	if (!name->name)
+		return -ENOMEM;
+	mpi->nr_names++;
+	return 0;
+}
+
+static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
+{
+	struct otf2_mpi_member *member;
+	struct otf2_mpi_comm *comm;
+
+	/* Members of an intercommunicator are of two groups. */
+	if (tsct_otf2_mpi_field(e, "side"))
+		return 0;
+	member = more(&mpi->members, mpi->nr_members, sizeof(*member));
+	if (!member)
+		return -ENOMEM;
+	*member = (struct otf2_mpi_member) {
+		.comm = tsct_otf2_mpi_field(e, "comm"),
+		.job = tsct_otf2_mpi_field(e, "job"),
+		.rank = tsct_otf2_mpi_field(e, "rank"),
+		.size = tsct_otf2_mpi_field(e, "size"),
+		.world = tsct_otf2_mpi_field(e, "world"),
+	};
+	comm = more(&mpi->comms, mpi->nr_members, sizeof(*comm));
+	if (!comm)
+		return -ENOMEM;
+	*comm = (struct otf2_mpi_comm) {
+		.id = member->comm, .parent = tsct_otf2_mpi_field(e, "parent"),
+		.ref = mpi->nr_members,
+	};
+	mpi->nr_members++;
+	return add_name(mpi, e);
+}
+
+int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_otf2_mpi_role role,
+			  const struct tsct_export_event *ev, __u32 location)
+{
+	struct otf2_mpi_rank *rank;
+
+	if (role == TSCT_MPI_ROLE_COMM)
+		return add_member(mpi, ev->e);
+	if (role == TSCT_MPI_ROLE_COMM_NAME)
+		return add_name(mpi, ev->e);
+	if (role != TSCT_MPI_ROLE_RANK)
+		return 0;
+	rank = more(&mpi->ranks, mpi->nr_ranks, sizeof(*rank));
+	if (!rank)
+		return -ENOMEM;
+	*rank = (struct otf2_mpi_rank) {
+		.job = tsct_otf2_mpi_field(ev->e, "job"),
+		.rank = tsct_otf2_mpi_field(ev->e, "rank"),
+		.location = location,
+	};
+	mpi->nr_ranks++;
+	return 0;
+}
+
+/* ---- order ------------------------------------------------------------- */
+
+static int order(__u64 a, __u64 b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct otf2_mpi_rank *x = a, *y = b;
+
+	return order(x->job, y->job) ?: order((__u32)x->rank, (__u32)y->rank);
+}
+
+static int by_member(const void *a, const void *b)
+{
+	const struct otf2_mpi_member *x = a, *y = b;
+
+	return order(x->comm, y->comm) ?: order((__u32)x->rank, (__u32)y->rank);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct otf2_mpi_comm *x = a, *y = b;
+
+	return order(x->id, y->id) ?: order(x->ref, y->ref);
+}
+
+static int by_ref(const void *a, const void *b)
+{
+	const struct otf2_mpi_comm *x = *(void *const *)a, *y = *(void *const *)b;
+
+	return order(x->ref, y->ref);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct otf2_mpi_name *x = a, *y = b;
+
+	return order(x->comm, y->comm) ?: order(x->order, y->order);
+}
+
+static int with_id(const void *id, const void *comm)
+{
+	return order(*(const __u64 *)id, ((const struct otf2_mpi_comm *)comm)->id);
+}
+
+static struct otf2_mpi_comm *find_comm(const struct otf2_mpi *mpi, __u64 id)
+{
+	return mpi->nr_comms ? bsearch(&id, mpi->comms, mpi->nr_comms,
+				       sizeof(*mpi->comms), with_id) : NULL;
+}
+
+/* Finds the locations of members, and the communicators whose ranks 0 to size - 1 are
+ * there, once each. */
+static void find_members(struct otf2_mpi *mpi, struct otf2_mpi_comm *comm, __u32 *at)
+{
+	struct otf2_mpi_member *member;
+	struct otf2_mpi_rank *rank;
+	bool all = true;
+	__u32 nr;
+
+	comm->first = *at;
+	for (nr = 0; *at < mpi->nr_members && mpi->members[*at].comm == comm->id;
+	     nr++, ++*at) {
+		member = &mpi->members[*at];
+		rank = bsearch(&(struct otf2_mpi_rank) {
+				.job = member->job, .rank = member->world,
+			}, mpi->ranks, mpi->nr_ranks, sizeof(*rank), by_rank);
+		member->location = rank ? rank->location : UINT32_MAX;
+		all = all && rank && (__u32)member->rank == nr &&
+			member->size == mpi->members[comm->first].size;
+	}
+	comm->size = all && (__u32)mpi->members[comm->first].size == nr ? nr : 0;
+}
+
+static void find_names(struct otf2_mpi *mpi)
+{
+	struct otf2_mpi_comm *comm;
+	__u32 i;
+
+	for (i = 0; i < mpi->nr_names; i++) {
+		comm = find_comm(mpi, mpi->names[i].comm);
+		if (comm)
+			comm->name = i + 1;
+	}
+}
+
+/* Gives references to the communicators whose members are known. */
+static int set_refs(struct otf2_mpi *mpi)
+{
+	__u32 i;
+
+	mpi->refs = calloc(mpi->nr_comms + 1, sizeof(*mpi->refs));
+	if (!mpi->refs)
+		return -ENOMEM;
+	for (i = 0; i < mpi->nr_comms; i++) {
+		if (mpi->comms[i].size)
+			mpi->refs[mpi->nr_refs++] = &mpi->comms[i];
+		else
+			mpi->comms[i].ref = 0;
+	}
+	qsort(mpi->refs, mpi->nr_refs, sizeof(*mpi->refs), by_ref);
+	for (i = 0; i < mpi->nr_refs; i++)
+		mpi->refs[i]->ref = i + 1;
+	return 0;
+}
+
+int tsct_otf2_mpi_settle(struct otf2_mpi *mpi)
+{
+	__u32 i, at = 0;
+
+	if (mpi->nr_ranks)
+		qsort(mpi->ranks, mpi->nr_ranks, sizeof(*mpi->ranks), by_rank);
+	if (!mpi->nr_members)
+		return 0;
+	qsort(mpi->members, mpi->nr_members, sizeof(*mpi->members), by_member);
+	qsort(mpi->comms, mpi->nr_members, sizeof(*mpi->comms), by_id);
+	if (mpi->nr_names)
+		qsort(mpi->names, mpi->nr_names, sizeof(*mpi->names), by_name);
+	for (i = 0; i < mpi->nr_members; i++)
+		if (!i || mpi->comms[i].id != mpi->comms[mpi->nr_comms - 1].id)
+			mpi->comms[mpi->nr_comms++] = mpi->comms[i];
+	for (i = 0; i < mpi->nr_comms; i++)
+		find_members(mpi, &mpi->comms[i], &at);
+	find_names(mpi);
+	return set_refs(mpi);
+}
+
+void tsct_otf2_mpi_free(struct otf2_mpi *mpi)
+{
+	__u32 i;
+
+	for (i = 0; i < mpi->nr_names; i++)
+		free(mpi->names[i].name);
+	free(mpi->names);
+	free(mpi->comms);
+	free(mpi->refs);
+	free(mpi->members);
+	free(mpi->ranks);
+}
+
+/* ---- looking up -------------------------------------------------------- */
+
+__u32 tsct_otf2_mpi_ref_of(const struct otf2_mpi *mpi, __u64 id)
+{
+	const struct otf2_mpi_comm *comm = find_comm(mpi, id);
+
+	return comm ? comm->ref : 0;
+}
+
+__u32 tsct_otf2_mpi_ref(const struct otf2_mpi *mpi, const struct tsct_trace_event *e)
+{
+	return tsct_otf2_mpi_ref_of(mpi, tsct_otf2_mpi_field(e, "comm"));
+}
+
+void tsct_otf2_mpi_collective(const struct otf2_mpi *mpi, const struct tsct_trace_event *e,
+			      struct otf2_collective *ret)
+{
+	const __s64 root = tsct_otf2_mpi_field(e, "root");
+
+	*ret = (struct otf2_collective) {
+		.comm = tsct_otf2_mpi_ref(mpi, e),
+		.root = root < 0 ? (__u32)OTF2_COLLECTIVE_ROOT_NONE : (__u32)root,
+		.sent = tsct_otf2_mpi_field(e, "sent"),
+		.received = tsct_otf2_mpi_field(e, "received"),
+		.op = find_collective(e->def->name)->op,
+	};
+}
+
+const char *tsct_otf2_mpi_name(const struct otf2_mpi *mpi, const struct otf2_mpi_comm *comm)
+{
+	return comm->name ? mpi->names[comm->name - 1].name : "";
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+
+#include "lib/core/remap.h"
+#include "call_event.h"
+
+struct tsct_mpi tsct_mpi = { .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
+
+static struct tsct_handle_map handles;	/* MPI_Comm -> struct tsct_mpi_comm */
+struct tsct_mpi_comm tsct_mpi_no_comm = { .rank = TSCT_MPI_NO_RANK, .users = 1 };
+static MPI_Group world_group;
+
+struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle)
+{
+	const __u64 *comm = tsct_handle_map_get(&handles, (uintptr_t)handle);
+
+	return comm ? (struct tsct_mpi_comm *)(uintptr_t)*comm : &tsct_mpi_no_comm;
+}
+
+__u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent)
+{
+	const __u64 number = ++parent->children;
+
+	return parent->id ? tsct_hash(parent->id, &number, sizeof(number)) : 0;
+}
+
+/* ---- members --------------------------------------------------------------- */
+
+/* Returns the ranks in MPI_COMM_WORLD of a group's members, or NULL: no memory, or a
+ * member is not in it. Releases the group. */
+static __s32 *world_ranks(MPI_Group group, __s32 *ret_size)
+{
+	__s32 *ranks, *world;
+	__s32 i, bad = 0;
+
+	PMPI_Group_size(group, ret_size);
+	ranks = calloc(*ret_size + 1, sizeof(*ranks));
+	world = calloc(*ret_size + 1, sizeof(*world));
+	for (i = 0; ranks && world && i < *ret_size; i++)
+		ranks[i] = i;
+	if (ranks && world)
+		PMPI_Group_translate_ranks(group, *ret_size, ranks, world_group, world);
+	for (i = 0; ranks && world && i < *ret_size; i++)
+		bad += world[i] == MPI_UNDEFINED;
+	free(ranks);
+	if (!world || !ranks || bad) {
+		free(world);
+		return NULL;
+	}
+	return world;
+}
+
+static __s32 smallest(const __s32 *ranks, __s32 nr, __s32 least)
+{
+	for (; nr > 0; nr--)
+		least = ranks[nr - 1] < least ? ranks[nr - 1] : least;
+	return least;
+}
+
+static bool is_identity(const __s32 *ranks, __s32 nr)
+{
+	while (nr > 0 && ranks[nr - 1] == nr - 1)
+		nr--;
+	return !nr;
+}
+
+__u64 tsct_mpi_group_hash(MPI_Group group, __u64 seed)
+{
+	__s32 *world, nr;
+	__u64 hash;
+
+	if (group == MPI_GROUP_NULL || group == MPI_GROUP_EMPTY)
+		return 0;
+	world = world_ranks(group, &nr);
+	hash = world ? tsct_hash(seed, world, nr * sizeof(*world)) : 0;
+	free(world);
+	return hash;
+}
+
+/* Sets members and sizes of a new communicator. Returns the smallest rank of a member in
+ * MPI_COMM_WORLD, or -1: one is not in it. */
+static __s32 set_members(struct tsct_mpi_comm *comm, MPI_Comm handle)
+{
+	__s32 *local, inter, least;
+	MPI_Group group;
+
+	PMPI_Comm_rank(handle, &comm->rank);
+	PMPI_Comm_test_inter(handle, &inter);
+	PMPI_Comm_group(handle, &group);
+	local = world_ranks(group, &comm->size);
+	PMPI_Group_free(&group);
+	least = local ? smallest(local, comm->size, INT32_MAX) : -1;
+	comm->world = local;
+	comm->remote_size = comm->size;
+	if (inter) {
+		PMPI_Comm_remote_group(handle, &group);
+		comm->world = world_ranks(group, &comm->remote_size);
+		PMPI_Group_free(&group);
+		free(local);
+		least = comm->world && least >= 0 ?
+			smallest(comm->world, comm->remote_size, least) : -1;
+	}
+	if (comm->world && is_identity(comm->world, comm->remote_size)) {
+		free(comm->world);
+		comm->world = NULL;
+	}
+	return least;
+}
+
+/* ---- adding and removing --------------------------------------------------- */
+
+static struct tsct_mpi_comm *add(MPI_Comm handle)
+{
+	struct tsct_mpi_comm *comm = calloc(1, sizeof(*comm));
+
+	if (!comm)
+		return NULL;
+	comm->order.known = tsct_mpi_known;
+	comm->in = comm->out = -1;
+	comm->users = 1;
+	tsct_mpi_comm_remove(handle);
+	if (!tsct_handle_map_put(&handles, (uintptr_t)handle, (uintptr_t)comm)) {
+		free(comm);
+		return NULL;
+	}
+	return comm;
+}
+
+static void describe(MPI_Comm handle, const struct tsct_mpi_comm *comm)
+{
+	char name[MPI_MAX_OBJECT_NAME + 1] = "";
+	int len;
+
+	PMPI_Comm_get_name(handle, name, &len);
+	tsct_mpi_describe_comm(comm, name);
+}
+
+__u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm *parent,
+			__u8 side)
+{
+	struct tsct_mpi_comm *comm;
+	__s32 least, inter;
+
+	if (handle == MPI_COMM_NULL)
+		return 0;
+	comm = add(handle);
+	if (!comm)
+		return 0;
+	least = set_members(comm, handle);
+	if (base && least >= 0)
+		comm->id = tsct_hash(base, &least, sizeof(least));
+	comm->parent = parent ? parent->id : 0;
+	PMPI_Comm_test_inter(handle, &inter);
+	comm->side = !inter ? 0 : side ? side : parent ? parent->side : 0;
+	if (comm->id)
+		describe(handle, comm);
+	return comm->id;
+}
+
+void tsct_mpi_comm_begin(void)
+{
+	struct tsct_mpi_comm *comm;
+
+	PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
+	tsct_mpi_comm_add(MPI_COMM_WORLD, tsct_mpi.job, NULL, 0);
+	comm = tsct_mpi_comm(MPI_COMM_WORLD);
+	tsct_mpi_comm_add(MPI_COMM_SELF, tsct_mpi_comm_child(comm), comm, 0);
+}
+
+void tsct_mpi_comm_put(struct tsct_mpi_comm *comm)
+{
+	if (--comm->users || comm == &tsct_mpi_no_comm)
+		return;
+	tsct_message_order_free(&comm->order);
+	free(comm->world);
+	free(comm);
+}
+
+void tsct_mpi_comm_remove(MPI_Comm handle)
+{
+	const __u64 comm = tsct_handle_map_remove(&handles, (uintptr_t)handle);
+
+	if (comm)
+		tsct_mpi_comm_put((struct tsct_mpi_comm *)(uintptr_t)comm);
+}
+
+/* ---- topologies ------------------------------------------------------------ */
+
+void tsct_mpi_comm_neighbours(struct tsct_mpi_comm *comm, MPI_Comm handle)
+{
+	int kind = MPI_UNDEFINED, weighted, nr = 0;
+
+	if (comm->in >= 0)
+		return;
+	comm->in = comm->out = 0;
+	PMPI_Topo_test(handle, &kind);
+	if (kind == MPI_CART) {
+		PMPI_Cartdim_get(handle, &nr);
+		comm->in = comm->out = 2 * nr;
+	} else if (kind == MPI_GRAPH) {
+		PMPI_Graph_neighbors_count(handle, comm->rank, &nr);
+		comm->in = comm->out = nr;
+	} else if (kind == MPI_DIST_GRAPH) {
+		PMPI_Dist_graph_neighbors_count(handle, &comm->in, &comm->out, &weighted);
+	}
+}

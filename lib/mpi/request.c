@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+
+#include "request.h"
+
+struct tsct_mpi_request {
+	enum { RECEIVE, SEND, NEW_COMM } kind;
+	bool persistent;
+	bool active;		/* flag: started, and not complete */
+	struct tsct_mpi_comm *comm;
+	struct tsct_receive *receive;	/* of an active receive; NULL: not matched */
+	__s32 peer, tag;	/* of a persistent request */
+	__u64 bytes;
+	__u64 base;		/* of a communicator that is made */
+	const MPI_Comm *new_comm;
+	__u64 handle;		/* key in the table; 0: not in it any more */
+	__u32 waiters;		/* calls that wait for it */
+};
+
+static struct tsct_handle_map requests;	/* MPI_Request -> struct tsct_mpi_request */
+static struct tsct_handle_map messages;	/* MPI_Message -> struct tsct_mpi_request */
+
+size_t tsct_mpi_requests(void)
+{
+	return requests.nr;
+}
+
+static struct tsct_mpi_request *find(MPI_Request handle)
+{
+	const __u64 *request = tsct_handle_map_get(&requests, (uintptr_t)handle);
+
+	return request ? (struct tsct_mpi_request *)(uintptr_t)*request : NULL;
+}
+
+/* Adds a request, with a use of its communicator. */
+static void add(struct tsct_handle_map *map, __u64 handle,
+		const struct tsct_mpi_request *from)
+{
+	struct tsct_mpi_request *request = malloc(sizeof(*request));
+
+	if (!request)
+		return;
+	*request = *from;
+	request->handle = handle;
+	if (tsct_handle_map_put(map, handle, (uintptr_t)request))
+		request->comm->users++;
+	else
+		free(request);
+}
+
+/* Frees a request that is neither in the table nor waited for. */
+static void put(struct tsct_mpi_request *request)
+{
+	if (request->handle || request->waiters)
+		return;
+	tsct_mpi_comm_put(request->comm);
+	free(request);
+}
+
+static void drop(struct tsct_mpi_request *request)
+{
+	if (request->handle)
+		tsct_handle_map_remove(&requests, request->handle);
+	request->handle = 0;
+	put(request);
+}
+
+void tsct_mpi_request_receive(MPI_Request handle, struct tsct_mpi_comm *comm,
+			      struct tsct_receive *r)
+{
+	if (!r)
+		return;
+	tsct_mpi_request_free(handle);
+	add(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
+		.kind = RECEIVE, .active = true, .comm = comm, .receive = r,
+	});
+}
+
+void tsct_mpi_request_persistent(MPI_Request handle, struct tsct_mpi_comm *comm,
+				 bool is_send, __s32 peer, __s32 tag, __u64 bytes)
+{
+	tsct_mpi_request_free(handle);
+	add(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
+		.kind = is_send ? SEND : RECEIVE, .persistent = true, .comm = comm,
+		.peer = peer, .tag = tag, .bytes = bytes,
+	});
+}
+
+void tsct_mpi_request_comm(MPI_Request handle, struct tsct_mpi_comm *parent, __u64 base,
+			   const MPI_Comm *comm)
+{
+	tsct_mpi_request_free(handle);
+	add(&requests, (uintptr_t)handle, &(struct tsct_mpi_request) {
+		.kind = NEW_COMM, .active = true, .comm = parent, .base = base,
+		.new_comm = comm,
+	});
+}
+
+void tsct_mpi_request_start(MPI_Request handle)
+{
+	struct tsct_mpi_request *request = find(handle);
+
+	if (!request || !request->persistent)
+		return;
+	request->active = true;
+	if (request->kind == SEND)
+		tsct_mpi_sending(request->comm, request->peer, request->tag,
+				 request->bytes);
+	else
+		request->receive = tsct_mpi_post(request->comm, request->peer,
+						 request->tag, false);
+}
+
+static void receive_completed(struct tsct_mpi_request *request, const MPI_Status *status)
+{
+	struct tsct_receive *r = request->receive;
+	int cancelled = 0;
+
+	request->receive = NULL;
+	if (!r)
+		return;
+	if (r->cancelling)
+		PMPI_Test_cancelled(status, &cancelled);
+	if (cancelled)
+		tsct_mpi_not_received(request->comm, r);
+	else
+		tsct_mpi_received(request->comm, r, status->MPI_SOURCE, status->MPI_TAG,
+				  tsct_mpi_status_bytes(status));
+}
+
+struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle)
+{
+	struct tsct_mpi_request *request = find(handle);
+
+	if (request)
+		request->waiters++;
+	return request;
+}
+
+void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status *status)
+{
+	const bool completes = status && request->active;
+
+	request->waiters--;
+	if (completes)
+		request->active = false;
+	if (completes && request->kind == RECEIVE)
+		receive_completed(request, status);
+	else if (completes && request->kind == NEW_COMM)
+		tsct_mpi_comm_add(*request->new_comm, request->base, request->comm, 0);
+	if (completes && !request->persistent)
+		drop(request);
+	else
+		put(request);
+}
+
+void tsct_mpi_request_cancel(MPI_Request handle)
+{
+	struct tsct_mpi_request *request = find(handle);
+
+	if (request && request->receive)
+		tsct_receive_cancelling(&request->comm->order, request->receive);
+}
+
+/*
+ * A receive without a result: with a number, it keeps it. Without, no later number of
+ * the communicator is certain.
+ */
+void tsct_mpi_request_free(MPI_Request handle)
+{
+	struct tsct_mpi_request *request = find(handle);
+
+	if (request)
+		drop(request);
+}
+
+void tsct_mpi_message_put(MPI_Message handle, struct tsct_mpi_comm *comm,
+			  struct tsct_receive *r)
+{
+	if (r)
+		add(&messages, (uintptr_t)handle, &(struct tsct_mpi_request) {
+			.comm = comm, .receive = r,
+		});
+}
+
+struct tsct_receive *tsct_mpi_message_take(MPI_Message handle,
+					   struct tsct_mpi_comm **ret_comm)
+{
+	struct tsct_mpi_request *message = (struct tsct_mpi_request *)(uintptr_t)
+		tsct_handle_map_remove(&messages, (uintptr_t)handle);
+	struct tsct_receive *r;
+
+	if (!message)
+		return NULL;
+	r = message->receive;
+	*ret_comm = message->comm;
+	tsct_mpi_comm_put(message->comm);	/* the receive uses it, too */
+	free(message);
+	return r;
+}

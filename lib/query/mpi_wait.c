@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/core/clock_params.h"
+#include "lib/core/remap.h"
+#include "lib/base/handle_map.h"
+#include "mpi_wait.h"
+#include "threads.h"
+
+/* Limit of messages, and of collective calls, that are not complete: more are not
+ * examined, as the file may be changed */
+#define OPEN_MAX	(1U << 20)
+/* Limit of the members of these calls together */
+#define MEMBERS_MAX	(1U << 24)
+
+const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS] = {
+	"late sender", "late receiver", "barrier", "collective",
+};
+
+/* Meaning of an event definition */
+enum role {
+	ROLE_NONE, ROLE_RANK, ROLE_COMM, ROLE_SEND, ROLE_RECEIVE, ROLE_BEGIN, ROLE_END,
+	ROLE_BARRIER, ROLE_COLLECTIVE,
+};
+
+/* Calls in which each process needs all others */
+static const char *const collective_calls[] = {
+	"MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall",
+	"MPI_Alltoallv", "MPI_Alltoallw", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
+};
+
+/* When a call began, and where */
+struct moment {
+	__u64 tick, error;
+	__u32 node;
+};
+
+/* The call that a thread is in */
+struct mpi_thread {
+	__u64 job;
+	__s32 rank;
+	const char *call;	/* NULL: none */
+	struct moment begin;
+	__u64 sent;		/* number of the message that the open call sends; 0: none */
+	/* begin of that message's receive; tick 0: not yet received */
+	struct moment receive;
+};
+
+/* A message that was sent, and not yet received */
+struct sent_message {
+	struct moment begin;	/* of the call that sends it */
+	__u64 end;		/* tick of the call's end; 0: it has not ended */
+	__u32 thread;
+	const char *call;
+	bool may_wait;		/* flag: the call waits for the receive, and for nothing else */
+};
+
+/* A collective call that not all members have begun */
+struct open_collective {
+	__u64 number, size;
+	bool is_barrier;
+	const char *call;
+	__u32 nr, room;
+	struct collective_member {
+		struct moment begin;
+		__u32 thread;
+	} *members;
+};
+
+struct tsct_mpi_waits {
+	const struct tsct_recording *rec;
+	__u8 **role;			/* by stream and definition */
+	struct tsct_threads ids;
+	struct mpi_thread *threads;	/* by index in ids */
+	__u32 room;
+	struct tsct_handle_map messages;	/* number -> struct sent_message */
+	__u32 nr_members;			/* of all open collective calls */
+	struct tsct_handle_map collectives;	/* number -> struct open_collective */
+	struct tsct_handle_map sizes;		/* communicator -> size */
+	struct tsct_handle_map row_of;		/* hash of rank, call, kind -> row + 1 */
+	struct tsct_mpi_wait *rows;
+	__u32 nr_rows, rows_room;
+};
+
+/* ---- definitions ----------------------------------------------------------- */
+
+static enum role role_of(const struct tsct_event_def *def)
+{
+	size_t i;
+
+	if (!strcmp(def->name, "mpi_rank"))
+		return ROLE_RANK;
+	if (!strcmp(def->name, "mpi_comm"))
+		return ROLE_COMM;
+	if (!strcmp(def->name, "mpi_message"))
+		return def->kind == TSCT_KIND_SEND ? ROLE_SEND :
+			def->kind == TSCT_KIND_RECEIVE ? ROLE_RECEIVE : ROLE_NONE;
+	if (strncmp(def->name, "MPI_", 4))
+		return ROLE_NONE;
+	if (def->kind == TSCT_KIND_END)
+		return ROLE_END;
+	if (def->kind != TSCT_KIND_BEGIN)
+		return ROLE_NONE;
+	if (!strcmp(def->name, "MPI_Barrier"))
+		return ROLE_BARRIER;
+	for (i = 0; i < sizeof(collective_calls) / sizeof(*collective_calls); i++)
+		if (!strcmp(def->name, collective_calls[i]))
+			return ROLE_COLLECTIVE;
+	return ROLE_BEGIN;
+}
+
+int tsct_mpi_waits_new(const struct tsct_recording *rec, struct tsct_mpi_waits **ret)
+{
+	struct tsct_mpi_waits *w = calloc(1, sizeof(*w));
+	bool any = false;
+	__u32 i, j;
+
+	*ret = NULL;
+	if (!w)
+		return -ENOMEM;
+	w->rec = rec;
+	w->role = calloc(rec->nr_streams + 1, sizeof(*w->role));
+	for (i = 0; w->role && i < rec->nr_streams; i++) {
+		w->role[i] = calloc(rec->streams[i].nr_defs + 1, sizeof(**w->role));
+		for (j = 0; w->role[i] && j < rec->streams[i].nr_defs; j++) {
+			if (rec->streams[i].defs[j])
+				w->role[i][j] = role_of(rec->streams[i].defs[j]);
+			any = any || w->role[i][j] == ROLE_RANK;
+		}
+		if (!w->role[i])
+			break;
+	}
+	if (!w->role || i < rec->nr_streams) {
+		tsct_mpi_waits_free(w);
+		return -ENOMEM;
+	}
+	if (any)
+		*ret = w;
+	else
+		tsct_mpi_waits_free(w);
+	return 0;
+}
+
+static void collective_free(struct open_collective *c)
+{
+	free(c->members);
+	free(c);
+}
+
+void tsct_mpi_waits_free(struct tsct_mpi_waits *w)
+{
+	size_t i;
+
+	if (!w)
+		return;
+	for (i = 0; w->role && i < w->rec->nr_streams; i++)
+		free(w->role[i]);
+	free(w->role);
+	for (i = 0; i < w->messages.room; i++)
+		if (w->messages.slots[i].value)
+			free((void *)(uintptr_t)w->messages.slots[i].value);
+	for (i = 0; i < w->collectives.room; i++)
+		if (w->collectives.slots[i].value)
+			collective_free((struct open_collective *)(uintptr_t)
+					w->collectives.slots[i].value);
+	tsct_handle_map_free(&w->messages);
+	tsct_handle_map_free(&w->collectives);
+	tsct_handle_map_free(&w->sizes);
+	tsct_handle_map_free(&w->row_of);
+	tsct_threads_free(&w->ids);
+	free(w->threads);
+	free(w->rows);
+	free(w);
+}
+
+/* ---- waits ----------------------------------------------------------------- */
+
+static __u64 key_of(const struct tsct_mpi_wait *row)
+{
+	const __u64 words[] = {
+		row->job, (__u32)row->rank, row->kind,
+		tsct_hash(0, row->call, strlen(row->call)),
+	};
+
+	return tsct_hash(0, words, sizeof(words));
+}
+
+static struct tsct_mpi_wait *row_of(struct tsct_mpi_waits *w, __u32 thread, const char *call,
+				    enum tsct_mpi_wait_kind kind)
+{
+	const struct mpi_thread *t = &w->threads[thread];
+	const struct tsct_mpi_wait new = {
+		.job = t->job, .rank = t->rank, .call = call, .kind = kind,
+	};
+	const __u64 key = key_of(&new);
+	__u32 room = w->rows_room ? 2 * w->rows_room : 64;
+	__u64 *row = tsct_handle_map_get(&w->row_of, key);
+	struct tsct_mpi_wait *more;
+
+	if (row)
+		return &w->rows[*row - 1];
+	if (w->nr_rows == w->rows_room) {
+		more = realloc(w->rows, room * sizeof(*more));
+		if (!more)
+			return NULL;
+		w->rows = more;
+		w->rows_room = room;
+	}
+	if (!tsct_handle_map_put(&w->row_of, key, w->nr_rows + 1))
+		return NULL;
+	w->rows[w->nr_rows] = new;
+	return &w->rows[w->nr_rows++];
+}
+
+/* Counts that a call of @thread began at @since, and what it needs at @until. */
+static int add_wait(struct tsct_mpi_waits *w, __u32 thread, const char *call,
+		    enum tsct_mpi_wait_kind kind, const struct moment *since,
+		    const struct moment *until)
+{
+	const __u64 length = until->tick > since->tick ? until->tick - since->tick : 0;
+	const __u64 other = since->tick > until->tick ? since->tick - until->tick : 0;
+	__u64 error = 0;
+	struct tsct_mpi_wait *row;
+
+	if (since->node != until->node)
+		error = tsct_add_saturating(since->error, until->error);
+	if (!length && (!error || other > error))
+		return 0;
+	row = row_of(w, thread, call, kind);
+	if (!row)
+		return -ENOMEM;
+	if (length <= error) {
+		row->unknown++;
+		return 0;
+	}
+	row->count++;
+	row->total = tsct_add_saturating(row->total, length);
+	if (length > row->max)
+		row->max = length;
+	return 0;
+}
+
+/* ---- messages -------------------------------------------------------------- */
+
+static __u64 field(const struct tsct_trace_event *e, const char *name)
+{
+	struct tsct_value v;
+
+	return tsct_value_find(e, name, &v) && tsct_value_is_integer(&v) ?
+		(__u64)tsct_value_integer(&v) : 0;
+}
+
+static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
+		     __u32 thread)
+{
+	struct mpi_thread *t = &w->threads[thread];
+	const __u64 number = field(e, "number");
+	struct sent_message *message;
+	__u64 *at;
+
+	if (!t->call || w->messages.nr >= OPEN_MAX)
+		return 0;
+	message = calloc(1, sizeof(*message));
+	if (!message)
+		return -ENOMEM;
+	*message = (struct sent_message) {
+		.begin = t->begin, .thread = thread, .call = t->call,
+		.may_wait = strncmp(t->call, "MPI_Sendrecv", strlen("MPI_Sendrecv")),
+	};
+	at = tsct_handle_map_get(&w->messages, number);
+	if (at)
+		free((void *)(uintptr_t)*at);
+	if (!tsct_handle_map_put(&w->messages, number, (uintptr_t)message)) {
+		free(message);
+		return -ENOMEM;
+	}
+	t->sent = number;
+	t->receive.tick = 0;
+	return 0;
+}
+
+/* A send may have waited for the receive if its call ended after that began: if it has not
+ * ended yet, this is found out at its end. */
+static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
+			__u32 thread)
+{
+	const struct mpi_thread *t = &w->threads[thread];
+	struct sent_message *message = (struct sent_message *)(uintptr_t)
+		tsct_handle_map_remove(&w->messages, field(e, "number"));
+	struct mpi_thread *sender;
+	int err = 0;
+
+	if (!message)
+		return 0;
+	sender = &w->threads[message->thread];
+	if (t->call && !field(e, "late_ns"))
+		err = add_wait(w, thread, t->call, TSCT_MPI_LATE_SENDER, &t->begin,
+			       &message->begin);
+	if (!err && t->call && message->may_wait && message->end > t->begin.tick)
+		err = add_wait(w, message->thread, message->call, TSCT_MPI_LATE_RECEIVER,
+			       &message->begin, &t->begin);
+	else if (t->call && message->may_wait && !message->end)
+		sender->receive = t->begin;
+	free(message);
+	return err;
+}
+
+static int note_end(struct tsct_mpi_waits *w, const struct tsct_trace_event *e, __u32 thread)
+{
+	struct mpi_thread *t = &w->threads[thread];
+	const __u64 *at = t->sent ? tsct_handle_map_get(&w->messages, t->sent) : NULL;
+	int err = 0;
+
+	if (at)
+		((struct sent_message *)(uintptr_t)*at)->end = e->tick;
+	else if (t->call && t->receive.tick && t->receive.tick < e->tick)
+		err = add_wait(w, thread, t->call, TSCT_MPI_LATE_RECEIVER, &t->begin,
+			       &t->receive);
+	t->call = NULL;
+	t->sent = 0;
+	t->receive.tick = 0;
+	return err;
+}
+
+/* ---- collective calls ------------------------------------------------------ */
+
+/* All members have begun: each waits for the last. */
+static int settle_collective(struct tsct_mpi_waits *w, struct open_collective *c)
+{
+	const struct collective_member *last = c->members;
+	__u32 i;
+	int err = 0;
+
+	for (i = 1; i < c->nr; i++)
+		if (c->members[i].begin.tick > last->begin.tick)
+			last = &c->members[i];
+	for (i = 0; i < c->nr && !err; i++)
+		if (&c->members[i] != last)
+			err = add_wait(w, c->members[i].thread, c->call, c->is_barrier ?
+				       TSCT_MPI_BARRIER : TSCT_MPI_COLLECTIVE,
+				       &c->members[i].begin, &last->begin);
+	tsct_handle_map_remove(&w->collectives, c->number);
+	w->nr_members -= c->nr;
+	collective_free(c);
+	return err;
+}
+
+static struct open_collective *find_collective(struct tsct_mpi_waits *w,
+					       const struct tsct_trace_event *e,
+					       bool is_barrier, __u64 size)
+{
+	const __u64 number = field(e, "number");
+	__u64 *at = tsct_handle_map_get(&w->collectives, number);
+	struct open_collective *c;
+
+	if (at)
+		return (struct open_collective *)(uintptr_t)*at;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	*c = (struct open_collective) {
+		.number = number, .size = size, .is_barrier = is_barrier,
+		.call = e->def->name,
+	};
+	if (tsct_handle_map_put(&w->collectives, number, (uintptr_t)c))
+		return c;
+	free(c);
+	return NULL;
+}
+
+static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
+			   __u32 thread, bool is_barrier)
+{
+	const __u64 *size = tsct_handle_map_get(&w->sizes, field(e, "comm"));
+	struct collective_member *more;
+	struct open_collective *c;
+	__u32 room;
+
+	if (!size || *size < 2 || w->collectives.nr >= OPEN_MAX ||
+	    w->nr_members >= MEMBERS_MAX)
+		return 0;
+	c = find_collective(w, e, is_barrier, *size);
+	if (!c)
+		return -ENOMEM;
+	if (c->nr == c->room) {
+		room = c->room ? 2 * c->room : 4;
+		more = realloc(c->members, room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		c->members = more;
+		c->room = room;
+	}
+	w->nr_members++;
+	c->members[c->nr++] = (struct collective_member) {
+		w->threads[thread].begin, thread,
+	};
+	return c->nr == c->size ? settle_collective(w, c) : 0;
+}
+
+/* ---- events ---------------------------------------------------------------- */
+
+/* Returns a thread's index, UINT32_MAX: no memory */
+static __u32 find_thread(struct tsct_mpi_waits *w, const struct tsct_trace_event *e)
+{
+	const struct tsct_thread *id = tsct_threads_get(&w->ids, e->node, e->tid, 0);
+	__u32 room = w->room ? w->room : 64;
+	struct mpi_thread *more;
+
+	if (!id)
+		return UINT32_MAX;
+	if (id->index < w->room)
+		return id->index;
+	while (room <= id->index)
+		room *= 2;
+	more = realloc(w->threads, room * sizeof(*more));
+	if (!more)
+		return UINT32_MAX;
+	memset(more + w->room, 0, (room - w->room) * sizeof(*more));
+	w->threads = more;
+	w->room = room;
+	return id->index;
+}
+
+int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
+		       __u64 error)
+{
+	const enum role role = w->role[e->stream][e->def->id - TSCT_ID_FIRST];
+	struct mpi_thread *t;
+	__u32 thread;
+
+	if (role == ROLE_NONE)
+		return 0;
+	thread = find_thread(w, e);
+	if (thread == UINT32_MAX)
+		return -ENOMEM;
+	t = &w->threads[thread];
+	switch (role) {
+	case ROLE_RANK:
+		t->job = field(e, "job");
+		t->rank = (__s32)field(e, "rank");
+		return 0;
+	case ROLE_COMM:
+		/* Of an intercommunicator both groups take part. */
+		if (!field(e, "side") && field(e, "size") > 1 &&
+		    !tsct_handle_map_put(&w->sizes, field(e, "comm"), field(e, "size")))
+			return -ENOMEM;
+		return 0;
+	case ROLE_SEND:
+		return note_send(w, e, thread);
+	case ROLE_RECEIVE:
+		return note_receive(w, e, thread);
+	case ROLE_END:
+		return note_end(w, e, thread);
+	default:
+		t->call = e->def->name;
+		t->begin = (struct moment) { e->tick, error, e->node };
+		t->sent = 0;
+		t->receive.tick = 0;
+		return role == ROLE_BEGIN ? 0 :
+			note_collective(w, e, thread, role == ROLE_BARRIER);
+	}
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct tsct_mpi_wait *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *w, __u32 *ret_nr)
+{
+	__u32 i;
+
+	if (w->nr_rows)
+		qsort(w->rows, w->nr_rows, sizeof(*w->rows), by_total);
+	for (i = 0; i < w->nr_rows; i++)
+		*tsct_handle_map_get(&w->row_of, key_of(&w->rows[i])) = i + 1;
+	*ret_nr = w->nr_rows;
+	return w->rows;
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: MIT
+/*
+ * mpi_program MODE [ARGUMENT] - a program with a known number of calls of MPI, to be run
+ * on an even number of processes. Messages of one stream have different lengths, so that
+ * a receiver that gives them other numbers than the sender is found out.
+ *
+ * calls: all kinds of calls; order: receives of any source that complete in another order
+ * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; groups: communicators
+ * and intercommunicators; abort: the last process calls MPI_Abort, with ARGUMENT kill it
+ * kills itself; ring N: N times around; waits: known waits of 200 ms, on 4 ranks
+ */
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROOM	4096
+
+static int rank, size, left, right;
+static int out[ROOM], in[ROOM], more[ROOM];
+
+static void check(int is_right, const char *what)
+{
+	if (is_right)
+		return;
+	fprintf(stderr, "rank %d: %s\n", rank, what);
+	MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* ---- calls ------------------------------------------------------------------ */
+
+static void blocking(void)
+{
+	char room[65536];
+	MPI_Status status;
+	int count, i;
+	void *at;
+
+	MPI_Buffer_attach(room, sizeof(room));
+	for (i = 0; i < 10; i++) {
+		MPI_Bsend(out, 1 + i, MPI_INT, right, 1, MPI_COMM_WORLD);
+		MPI_Recv(in, ROOM, MPI_INT, left, 1, MPI_COMM_WORLD, &status);
+		MPI_Get_count(&status, MPI_INT, &count);
+		check(count == 1 + i, "length");
+	}
+	MPI_Buffer_detach(&at, &count);
+	for (i = 0; i < 10; i++) {
+		if (rank % 2) {
+			MPI_Recv(in, ROOM, MPI_INT, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
+			MPI_Ssend(out, 20 + i, MPI_INT, right, 2, MPI_COMM_WORLD);
+		} else {
+			MPI_Ssend(out, 20 + i, MPI_INT, right, 2, MPI_COMM_WORLD);
+			MPI_Recv(in, ROOM, MPI_INT, left, MPI_ANY_TAG, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
+		}
+	}
+	for (i = 0; i < 10; i++)
+		MPI_Sendrecv(out, 40 + i, MPI_INT, right, 3, in, ROOM, MPI_INT, left, 3,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	for (i = 0; i < 10; i++)
+		MPI_Sendrecv_replace(out, 10, MPI_INT, right, 4, left, 4,
+				     MPI_COMM_WORLD, &status);
+	MPI_Send(out, 1, MPI_INT, MPI_PROC_NULL, 5, MPI_COMM_WORLD);
+	MPI_Recv(in, 1, MPI_INT, MPI_PROC_NULL, 5, MPI_COMM_WORLD, &status);
+	MPI_Sendrecv(out, 3, MPI_INT, right, 6, in, ROOM, MPI_INT,
+		     rank ? left : MPI_PROC_NULL, 6, MPI_COMM_WORLD, &status);
+	if (!rank)
+		MPI_Recv(in, ROOM, MPI_INT, left, 6, MPI_COMM_WORLD, &status);
+}
+
+static void nonblocking(void)
+{
+	MPI_Request requests[40];
+	int i, index, done, indices[40];
+
+	for (i = 0; i < 20; i++)
+		MPI_Irecv(in, ROOM, MPI_INT, left, 7, MPI_COMM_WORLD, &requests[i]);
+	for (i = 0; i < 20; i++)
+		MPI_Isend(out, 1 + i, MPI_INT, right, 7, MPI_COMM_WORLD, &requests[20 + i]);
+	MPI_Waitall(40, requests, MPI_STATUSES_IGNORE);
+	for (i = 0; i < 10; i++)
+		MPI_Irecv(in, ROOM, MPI_INT, MPI_ANY_SOURCE, 8, MPI_COMM_WORLD,
+			  &requests[i]);
+	for (i = 0; i < 10; i++)
+		MPI_Issend(out, 1 + i, MPI_INT, right, 8, MPI_COMM_WORLD,
+			   &requests[10 + i]);
+	for (i = 0; i < 10; i++)
+		MPI_Waitany(20, requests, &index, MPI_STATUS_IGNORE);
+	do
+		MPI_Waitsome(20, requests, &done, indices, MPI_STATUSES_IGNORE);
+	while (done != MPI_UNDEFINED);
+	MPI_Irecv(in, ROOM, MPI_INT, left, 9, MPI_COMM_WORLD, &requests[0]);
+	MPI_Isend(out, 5, MPI_INT, right, 9, MPI_COMM_WORLD, &requests[1]);
+	do
+		MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
+	while (!done);
+}
+
+static void persistent(void)
+{
+	MPI_Request requests[2];
+	int i;
+
+	MPI_Recv_init(in, ROOM, MPI_INT, left, 10, MPI_COMM_WORLD, &requests[0]);
+	MPI_Send_init(out, 6, MPI_INT, right, 10, MPI_COMM_WORLD, &requests[1]);
+	for (i = 0; i < 5; i++) {
+		MPI_Startall(2, requests);
+		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+		MPI_Start(&requests[0]);
+		MPI_Start(&requests[1]);
+		MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+		MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+	}
+	MPI_Request_free(&requests[0]);
+	MPI_Request_free(&requests[1]);
+}
+
+static void probes(void)
+{
+	MPI_Request request, sent[12];
+	MPI_Message message[2];
+	MPI_Status status;
+	int found, i;
+
+	for (i = 0; i < 12; i++)
+		MPI_Isend(out, 1 + i, MPI_INT, right, 11, MPI_COMM_WORLD, &sent[i]);
+	MPI_Probe(left, 11, MPI_COMM_WORLD, &status);
+	MPI_Recv(in, ROOM, MPI_INT, status.MPI_SOURCE, 11, MPI_COMM_WORLD, &status);
+	do
+		MPI_Iprobe(MPI_ANY_SOURCE, 11, MPI_COMM_WORLD, &found, &status);
+	while (!found);
+	MPI_Recv(in, ROOM, MPI_INT, MPI_ANY_SOURCE, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	for (i = 0; i < 4; i++) {
+		/* The second message is received before the first. */
+		MPI_Mprobe(MPI_ANY_SOURCE, 11, MPI_COMM_WORLD, &message[0], &status);
+		do
+			MPI_Improbe(left, 11, MPI_COMM_WORLD, &found, &message[1], &status);
+		while (!found);
+		MPI_Imrecv(more, ROOM, MPI_INT, &message[1], &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		MPI_Mrecv(in, ROOM, MPI_INT, &message[0], MPI_STATUS_IGNORE);
+	}
+	for (i = 0; i < 2; i++)
+		MPI_Recv(in, ROOM, MPI_INT, left, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Waitall(12, sent, MPI_STATUSES_IGNORE);
+}
+
+static void collective(void)
+{
+	int *counts = calloc(size, sizeof(int)), *places = calloc(size, sizeof(int)), i;
+	int *many = calloc(size, 10 * sizeof(int)), *other = calloc(size, 10 * sizeof(int));
+	MPI_Request request;
+
+	for (i = 0; i < size; i++) {
+		counts[i] = 1;
+		places[i] = i;
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Bcast(out, 10, MPI_INT, 1, MPI_COMM_WORLD);
+	MPI_Gather(out, 1, MPI_INT, many, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Gatherv(out, 1, MPI_INT, many, counts, places, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Scatter(many, 1, MPI_INT, rank ? in : MPI_IN_PLACE, 1, MPI_INT, 0,
+		    MPI_COMM_WORLD);
+	MPI_Scatterv(many, counts, places, MPI_INT, in, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, many, 1, MPI_INT, MPI_COMM_WORLD);
+	MPI_Allgatherv(out, 1, MPI_INT, many, counts, places, MPI_INT, MPI_COMM_WORLD);
+	MPI_Alltoall(many, 1, MPI_INT, other, 1, MPI_INT, MPI_COMM_WORLD);
+	MPI_Alltoallv(many, counts, places, MPI_INT, other, counts, places, MPI_INT,
+		      MPI_COMM_WORLD);
+	MPI_Reduce(out, in, 1, MPI_INT, MPI_SUM, 2 % size, MPI_COMM_WORLD);
+	MPI_Allreduce(out, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Reduce_scatter(many, in, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Reduce_scatter_block(many, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Scan(out, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Exscan(out, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Iallreduce(out, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Ibarrier(MPI_COMM_WORLD, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	free(counts);
+	free(places);
+	free(many);
+	free(other);
+}
+
+static void one_sided(void)
+{
+	MPI_Datatype pair;
+	MPI_Win win;
+
+	MPI_Type_contiguous(2, MPI_INT, &pair);
+	MPI_Type_commit(&pair);
+	MPI_Win_create(more, sizeof(more), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_fence(0, win);
+	MPI_Put(out, 1, pair, right, 0, 1, pair, win);
+	MPI_Win_fence(0, win);
+	MPI_Win_free(&win);
+	MPI_Type_free(&pair);
+}
+
+/* ---- order ------------------------------------------------------------------ */
+
+/* Rank 0 receives of all others, and learns of the last posted receive first. */
+static void out_of_order(int round)
+{
+	MPI_Request requests[30];
+	int i, nr = 0;
+
+	if (rank) {
+		for (i = 0; i < 3; i++)
+			MPI_Send(out, 1 + 3 * round + i, MPI_INT, 0, 5 + i % 2,
+				 MPI_COMM_WORLD);
+		MPI_Barrier(MPI_COMM_WORLD);
+		return;
+	}
+	for (i = 0; i < 3 * (size - 1) && i < 30; i++, nr++)
+		MPI_Irecv(in, ROOM, MPI_INT,
+			  i % 3 ? MPI_ANY_SOURCE : 1 + i / 3,
+			  i % 3 == 1 ? MPI_ANY_TAG : i % 3 ? 5 : 5, MPI_COMM_WORLD,
+			  &requests[i]);
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (i = nr - 1; i >= 0; i--) {
+		int done = 0, tries;
+
+		for (tries = 0; tries < 100 && !done; tries++)
+			MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
+	}
+	/* Tags may be short of messages: the rest is cancelled, and received by others. */
+	for (i = 0; i < nr; i++)
+		if (requests[i] != MPI_REQUEST_NULL) {
+			MPI_Cancel(&requests[i]);
+			MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+		}
+	for (;;) {
+		MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &i,
+			   MPI_STATUS_IGNORE);
+		if (!i)
+			break;
+		MPI_Recv(in, ROOM, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+	}
+}
+
+static void two_unlike(void)
+{
+	MPI_Request any, one;
+
+	if (rank == 1) {
+		MPI_Send(out, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+		MPI_Send(out, 2, MPI_INT, 0, 3, MPI_COMM_WORLD);
+		MPI_Barrier(MPI_COMM_WORLD);
+	} else if (!rank) {
+		MPI_Irecv(in, ROOM, MPI_INT, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &any);
+		MPI_Irecv(in, ROOM, MPI_INT, 1, 3, MPI_COMM_WORLD, &one);
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Wait(&one, MPI_STATUS_IGNORE);
+		usleep(20000);
+		MPI_Wait(&any, MPI_STATUS_IGNORE);
+	} else {
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+}
+
+/* ---- threads ---------------------------------------------------------------- */
+
+#define THREADS	4
+#define EACH	200
+
+static void *thread(void *number)
+{
+	const int tag = *(int *)number;
+	MPI_Request request;
+	int i, room = 0, mine = tag;
+
+	for (i = 0; i < EACH; i++) {
+		MPI_Send(&mine, 1, MPI_INT, right, tag, MPI_COMM_WORLD);
+		MPI_Recv(&room, 1, MPI_INT, left, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		/* The same tag in all threads */
+		MPI_Isend(&mine, 1, MPI_INT, right, 99, MPI_COMM_WORLD, &request);
+		MPI_Recv(&room, 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : left, 99,
+			 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		MPI_Irecv(&room, 1, MPI_INT, left, 98, MPI_COMM_WORLD, &request);
+		MPI_Send(&mine, 1, MPI_INT, right, 98, MPI_COMM_WORLD);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t all[THREADS];
+	int numbers[THREADS], i;
+
+	for (i = 0; i < THREADS; i++) {
+		numbers[i] = i;
+		pthread_create(&all[i], NULL, thread, &numbers[i]);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(all[i], NULL);
+}
+
+/* ---- groups ----------------------------------------------------------------- */
+
+static void around(MPI_Comm comm)
+{
+	int me, nr, i;
+
+	MPI_Comm_rank(comm, &me);
+	MPI_Comm_size(comm, &nr);
+	for (i = 0; i < 3; i++)
+		MPI_Sendrecv(out, 1 + i, MPI_INT, (me + 1) % nr, 1, in, ROOM, MPI_INT,
+			     (me + nr - 1) % nr, 1, comm, MPI_STATUS_IGNORE);
+	MPI_Allreduce(out, in, 1, MPI_INT, MPI_SUM, comm);
+}
+
+static void groups(void)
+{
+	const int dims[2] = { 2, size / 2 }, periods[2] = { 1, 1 }, remain[2] = { 0, 1 };
+	MPI_Comm dup, split, made, some, cart, sub, idup, inter, merged;
+	MPI_Group world, half;
+	MPI_Request request;
+	int ranks[64], i;
+
+	for (i = 0; i < size / 2; i++)
+		ranks[i] = rank < size / 2 ? i : size / 2 + i;
+	MPI_Comm_group(MPI_COMM_WORLD, &world);
+	MPI_Group_incl(world, size / 2, ranks, &half);
+	MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+	MPI_Comm_set_name(dup, "copy");
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &split);
+	MPI_Comm_create(MPI_COMM_WORLD, half, &made);
+	MPI_Comm_create_group(split, MPI_GROUP_EMPTY, 1, &some);
+	MPI_Comm_create_group(MPI_COMM_WORLD, half, 2, &some);
+	MPI_Cart_create(dup, 2, dims, periods, 0, &cart);
+	MPI_Cart_sub(cart, remain, &sub);
+	MPI_Comm_idup(split, &idup, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	around(dup);
+	around(split);
+	around(made);
+	around(some);
+	around(cart);
+	around(sub);
+	around(idup);
+	MPI_Intercomm_create(made, 0, MPI_COMM_WORLD, rank < size / 2 ? size / 2 : 0, 7,
+			     &inter);
+	for (i = 0; i < 5; i++)
+		MPI_Sendrecv(out, 1 + i + (rank < size / 2) * 10, MPI_INT, rank % (size / 2),
+			     3, in, ROOM, MPI_INT, rank % (size / 2), 3, inter,
+			     MPI_STATUS_IGNORE);
+	MPI_Barrier(inter);
+	MPI_Intercomm_merge(inter, rank < size / 2, &merged);
+	around(merged);
+	MPI_Comm_free(&merged);
+	MPI_Comm_free(&inter);
+	MPI_Comm_free(&sub);
+	MPI_Comm_free(&dup);
+	MPI_Comm_dup(split, &dup);
+	around(dup);
+	MPI_Group_free(&half);
+	MPI_Group_free(&world);
+}
+
+/* ---- waits ------------------------------------------------------------------ */
+
+static void waits(void)
+{
+	const int long_us = 200000;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (!rank) {
+		usleep(long_us);
+		MPI_Send(out, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+	} else if (rank == 1) {
+		MPI_Recv(in, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else if (rank == 2) {
+		MPI_Ssend(out, 1, MPI_INT, 3, 2, MPI_COMM_WORLD);
+	} else if (rank == 3) {
+		usleep(long_us);
+		MPI_Recv(in, 1, MPI_INT, 2, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 2)
+		usleep(long_us);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 1)
+		usleep(long_us);
+	MPI_Allreduce(out, in, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+/* ---- the rest --------------------------------------------------------------- */
+
+static void around_world(int times)
+{
+	int i;
+
+	for (i = 0; i < times; i++) {
+		if (!rank)
+			MPI_Send(out, 1, MPI_INT, right, 0, MPI_COMM_WORLD);
+		MPI_Recv(in, 1, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		if (rank)
+			MPI_Send(out, 1, MPI_INT, right, 0, MPI_COMM_WORLD);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "calls";
+	int provided, i;
+
+	if (!strcmp(mode, "threads")) {
+		MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+		check(provided == MPI_THREAD_MULTIPLE, "no threads");
+	} else {
+		MPI_Init(&argc, &argv);
+	}
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	right = (rank + 1) % size;
+	left = (rank + size - 1) % size;
+	if (!strcmp(mode, "calls")) {
+		blocking();
+		nonblocking();
+		persistent();
+		probes();
+		collective();
+		one_sided();
+	} else if (!strcmp(mode, "order")) {
+		two_unlike();
+		for (i = 0; i < 20; i++)
+			out_of_order(i);
+	} else if (!strcmp(mode, "threads")) {
+		threads();
+	} else if (!strcmp(mode, "groups")) {
+		groups();
+	} else if (!strcmp(mode, "waits")) {
+		waits();
+	} else if (!strcmp(mode, "ring")) {
+		around_world(atoi(argv[2]));
+	} else {
+		around_world(100);
+		if (rank == size - 1 && argc > 2)
+			raise(SIGKILL);
+		if (rank == size - 1)
+			MPI_Abort(MPI_COMM_WORLD, 3);
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Finalize();
+	return 0;
+}

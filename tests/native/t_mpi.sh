@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# libtsctrace-mpi records each call of MPI, and both ends of each message with one number:
+# programs with known counts on 4 ranks, under each MPI that is installed, compared with a
+# counter of the test.
+# test-seconds: 60
+. "$(dirname "$0")/record.sh"
+
+export MPI_COUNTS=$work/counts OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 O=$build
+declare -A libmpi=([openmpi]=libmpi.so [mpich]=libmpich.so)
+
+# Builds the programs and the counter for $mpi.
+build_programs() {
+	mpicc.$mpi -O1 -w -o "$work/program" "$top/tests/native/mpi_program.c" -pthread
+	bash "$top/tests/native/mpi_counter.sh" \
+		"/usr/lib/$(${CC:-cc} -print-multiarch)/${libmpi[$mpi]}" "$work/counter.c"
+	mpicc.$mpi -O1 -w -shared -fPIC -o "$work/counter.so" "$work/counter.c"
+}
+
+# Records $work/program on 4 ranks, with the counter.
+record_program() {	# ARGUMENT...
+	rm -rf "$work/rec" "$MPI_COUNTS"
+	mkdir "$MPI_COUNTS"
+	LD_PRELOAD=$work/counter.so timeout 100 nice "$ctl" record -q --mpi=$mpi \
+		-o "$work/rec" -- mpirun.$mpi -n 4 "$work/program" "$@" \
+		>"$work/out" 2>"$work/err" || fail "$mpi: record of $*"
+}
+
+check_program() {	# ARGUMENT-OF-mpi_check...
+	python3 "$top/tests/native/mpi_check.py" "$work/rec" "$@" >"$work/counts.txt" \
+		2>"$work/err" || fail "$mpi: counts"
+}
+
+# Checks a count, which is the program's own.
+counts() {	# "NAME COUNT"...
+	local line
+	for line in "$@"; do
+		grep -qx "$line" "$work/counts.txt" ||
+			fail "$mpi: not $line: $(cat "$work/counts.txt")"
+	done
+}
+
+otf2_of() {
+	rm -rf "$work/otf2"
+	"$ctl" export -q -f otf2 -o "$work/otf2" "$work/rec"
+	otf2-print "$work"/otf2/*.otf2 >"$work/otf2.txt" 2>"$work/otf2.err"
+	otf2-print -G "$work"/otf2/*.otf2 >"$work/defs.txt" 2>>"$work/otf2.err"
+	[ ! -s "$work/otf2.err" ] || fail "$mpi: otf2-print: $(head -3 "$work/otf2.err")"
+}
+
+nr=0
+for mpi in openmpi mpich; do
+	[ -e "$build/lib/libtsctrace-mpi-$mpi.so" ] || continue
+	nr=$((nr + 1))
+	build_programs
+
+	record_program calls
+	check_program "$MPI_COUNTS"
+	# Each of 4 ranks: 41 blocking, 31 nonblocking, 10 persistent, 12 probed
+	counts "messages 376" "received 376" "MPI_Bsend 40" "MPI_Sendrecv 44" \
+		"MPI_Barrier 8" "MPI_Mrecv 16" "MPI_Imrecv 16" "MPI_Put 4" "late 0"
+	otf2_of
+	[ "$(grep -c ^MPI_SEND "$work/otf2.txt")" = 376 ] || fail "$mpi: sends of OTF2"
+	[ "$(grep -c ^MPI_RECV "$work/otf2.txt")" = 376 ] || fail "$mpi: receives of OTF2"
+	# 17 blocking collective calls, and the last barrier
+	[ "$(grep -c ^MPI_COLLECTIVE_END "$work/otf2.txt")" = 68 ] ||
+		fail "$mpi: collective calls of OTF2"
+	grep -q '^COMM .*"MPI_COMM_WORLD"' "$work/defs.txt" || fail "$mpi: no communicator"
+	[ "$(grep -c '^LOCATION_GROUP .*"MPI Rank [0-3]"' "$work/defs.txt")" = 4 ] ||
+		fail "$mpi: ranks of OTF2"
+
+	"$ctl" export -q -f json -o "$work/trace.json" "$work/rec"
+	grep -q '"process_name","args":{"name":"rank 3: program"}' "$work/trace.json" ||
+		fail "$mpi: no rank in JSON"
+
+	# A recorder for each rank, and their recordings merged
+	rm -rf "$work"/rec "$work"/rank-*
+	cat >"$work/each" <<-EOF
+		r=\${OMPI_COMM_WORLD_RANK-\$PMI_RANK}
+		exec "$ctl" record -q --mpi=$mpi -c rank\$r -o "$work/rank-\$r" -- \
+			"$work/program" ring 50
+	EOF
+	timeout 100 nice mpirun.$mpi -n 4 sh "$work/each" >"$work/out" 2>"$work/err" ||
+		fail "$mpi: a recorder for each rank"
+	"$ctl" merge -q -o "$work/rec" "$work"/rank-* 2>"$work/err" || fail "$mpi: merge"
+	check_program
+	counts "messages 200" "received 200" "MPI_Barrier 4"
+	"$ctl" stat -a "$work/rec" >"$work/out"
+	grep -qE '^[0-3] +MPI_Recv +late sender ' "$work/out" || fail "$mpi: no late sender"
+
+	record_program groups
+	check_program "$MPI_COUNTS"
+	# 9 communicators with 3 messages of each rank, and 5 to the other group
+	counts "messages 128" "received 128"
+	otf2_of
+	grep -q '^COMM .*"copy".*Parent: "MPI_COMM_WORLD"' "$work/defs.txt" ||
+		fail "$mpi: no name"
+
+	# Known waits of 200 ms: in the right rank and call, and in no other
+	record_program waits
+	"$ctl" stat --json "$work/rec" | python3 -c '
+import json, sys
+waits = json.load(sys.stdin)["mpi_waits"]
+long = sorted((w["rank"], w["call"], w["for"]) for w in waits if w["max_ns"] > 150e6)
+wanted = sorted([(1, "MPI_Recv", "late sender"), (2, "MPI_Ssend", "late receiver")] +
+		[(r, "MPI_Barrier", "barrier") for r in (0, 1, 3)] +
+		[(r, "MPI_Allreduce", "collective") for r in (0, 2, 3)])
+for w in waits:
+    if w["max_ns"] > 400e6 or w["unknown"]:
+        sys.exit(f"{w}: not 200 ms")
+sys.exit(long != wanted and f"waits: {long}, not {wanted}")' 2>"$work/err" ||
+		fail "$mpi: waits"
+
+	record_program order
+	check_program "$MPI_COUNTS"
+	counts "messages 182" "received 182"
+	grep -qxE 'late [1-9][0-9]*' "$work/counts.txt" || fail "$mpi: nothing was late"
+
+	record_program threads
+	check_program "$MPI_COUNTS"
+	counts "messages 9600" "received 9600"
+
+	# 100 times around, then the end of one rank; all is there up to then. The first rank
+	# may be killed before it receives the last message.
+	record_program abort
+	OPEN=1 check_program
+	counts "messages 400" "received \(399\|400\)" "MPI_Abort 1"
+	record_program abort kill
+	OPEN=1 check_program
+	counts "messages 400" "received \(399\|400\)"
+
+	if command -v gfortran >/dev/null && command -v mpif90.$mpi >/dev/null; then
+		mpif90.$mpi -o "$work/program" "$top/tests/native/mpi_fortran.f90"
+		record_program
+		check_program
+		counts "messages 40" "received 40" "MPI_Waitall 20" "MPI_Allreduce 4"
+	fi
+	echo "$mpi: all calls and messages"
+done
+if [ $nr = 2 ]; then
+	! LD_PRELOAD=$build/lib/libtsctrace-mpi-openmpi.so "$work/program" ring 1 \
+		2>"$work/err" || fail "a program of another MPI runs"
+	grep -q 'uses another MPI; load libtsctrace-mpi-mpich.so' "$work/err" ||
+		fail "a program of another MPI"
+fi
+[ $nr -gt 0 ] || { echo "no libtsctrace-mpi: install libopenmpi-dev or libmpich-dev"; exit 77; }

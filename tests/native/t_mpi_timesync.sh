@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Programs with MPI synchronize the clocks of a master and its child in MPI_Init and
+# MPI_Finalize: two ranks on each node, each with a recorder, and their recordings merged.
+# Without one of the daemons, no rank waits.
+set -euo pipefail
+
+for mpi in openmpi mpich; do
+	[ ! -e "${O:-$(dirname "$0")/../../build}/lib/libtsctrace-mpi-$mpi.so" ] || break
+	[ $mpi = openmpi ] || { echo "no libtsctrace-mpi: install libmpich-dev"; exit 77; }
+done
+. "$(dirname "$0")/sync.sh"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 O=$out
+mpicc.$mpi -O1 -w -o "$work/program" "$top/tests/native/mpi_program.c" -pthread
+
+mkdir "$work/alpha" "$work/beta"
+echo 'name alpha
+sync-max-duration 0.001
+child beta 10.77.6.2' >"$work/alpha/conf"
+echo 'name beta
+master 10.77.6.1 minpoll -3 maxpoll -2' >"$work/beta/conf"
+for i in alpha beta; do net $i; done
+join alpha 10.77.6.1/24 beta 10.77.6.2/24
+start alpha 101
+start beta 102
+wait_for "beta is synchronized" synced beta
+
+# Ranks 0 and 1 run on alpha, 2 and 3 on beta.
+cat >"$work/rank" <<EOF
+r=\${OMPI_COMM_WORLD_RANK-\$PMI_RANK}
+node=alpha
+[ \$r -lt 2 ] || node=beta
+export TSCTRACE_RUN_DIR=$work/\$node TSCTRACE_TIMESYNC_PROCESSES=2
+exec "$ctl" record -q --mpi=$mpi -c rank\$r -o "$work/rec-\$r" -- "$work/program" ring 20
+EOF
+run_ranks() {
+	rm -rf "$work"/rec-*
+	timeout 120 mpirun.$mpi -n 4 sh "$work/rank" >"$work/log" 2>&1 ||
+		fail "mpirun: $(cat "$work/log")"
+	for i in 0 1 2 3; do
+		"$ctl" dump --event mpi_timesync/end "$work/rec-$i"
+	done >"$work/ends"
+	[ "$(wc -l <"$work/ends")" = 8 ] || fail "not two in each rank: $(cat "$work/ends")"
+}
+
+run_ranks
+[ "$(grep -c 'result=""' "$work/ends")" = 8 ] || fail "not synchronized: $(cat "$work/ends")"
+
+slay beta
+run_ranks
+[ "$(grep -c 'no daemon' "$work/ends")" = 4 ] || fail "beta has a daemon: $(cat "$work/ends")"
+[ "$(grep -c 'another process cannot take part' "$work/ends")" = 4 ] ||
+	fail "alpha: $(cat "$work/ends")"
+echo "$mpi: two ranks on each of two nodes"

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/* Who waits for whom: events by hand, with known waits, shorter and longer than bounds */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/query/mpi_wait.h"
+#include "define.h"
+#include "suite.h"
+
+/* Event definitions, by id - TSCT_ID_FIRST */
+enum {
+	RANK, COMM, SEND_BEGIN, SEND_END, RECV_BEGIN, RECV_END, BARRIER_BEGIN, BARRIER_END,
+	SENT, RECEIVED,
+};
+
+static struct tsct_recording rec;
+static struct tsct_mpi_waits *waits;
+static __u64 error;
+
+static void begin(void)
+{
+	static struct tsct_event_def *defs[RECEIVED + 1];
+	static struct tsct_stream_class class;
+	static const struct {
+		const char *name;
+		__u32 kind;
+		const char *fields;
+	} events[] = {
+		[RANK] = { "mpi_rank", TSCT_KIND_INSTANT, "job:u64, rank:s32" },
+		[COMM] = { "mpi_comm", TSCT_KIND_INSTANT, "comm:u64, size:s32" },
+		[SEND_BEGIN] = { "MPI_Send", TSCT_KIND_BEGIN, "" },
+		[SEND_END] = { "MPI_Send", TSCT_KIND_END, "" },
+		[RECV_BEGIN] = { "MPI_Recv", TSCT_KIND_BEGIN, "" },
+		[RECV_END] = { "MPI_Recv", TSCT_KIND_END, "" },
+		[BARRIER_BEGIN] = { "MPI_Barrier", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
+		[BARRIER_END] = { "MPI_Barrier", TSCT_KIND_END, "" },
+		[SENT] = { "mpi_message", TSCT_KIND_SEND, "number:u64, comm:u64" },
+		[RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE, "number:u64, comm:u64" },
+	};
+	__u32 i;
+
+	for (i = 0; i <= RECEIVED; i++) {
+		defs[i] = calloc(1, sizeof(*defs[i]));
+		ck_assert_int_eq(tsct_event_def_parse(events[i].name, events[i].kind,
+						      events[i].fields, defs[i], NULL), 0);
+		defs[i]->id = TSCT_ID_FIRST + i;
+	}
+	class = (struct tsct_stream_class) { .defs = defs, .nr_defs = RECEIVED + 1 };
+	rec = (struct tsct_recording) { .streams = &class, .nr_streams = 1 };
+	error = 0;
+	ck_assert_int_eq(tsct_mpi_waits_new(&rec, &waits), 0);
+	ck_assert_ptr_nonnull(waits);
+}
+
+static void end(void)
+{
+	__u32 i;
+
+	tsct_mpi_waits_free(waits);
+	for (i = 0; i < rec.streams->nr_defs; i++)
+		free(rec.streams->defs[i]);
+}
+
+/* An event of rank @rank, which is thread 100 + rank on node @rank */
+static void add(__u64 tick, __u32 rank, __u32 id, __u64 a, __u64 b)
+{
+	const struct tsct_event_def *def = rec.streams->defs[id];
+	__u8 payload[16];
+	struct tsct_trace_event e = {
+		.tick = tick, .node = rank, .tid = 100 + rank, .def = def,
+		.payload = payload, .len = sizeof(payload),
+	};
+	__s32 small = (__s32)b;
+
+	memcpy(payload, &a, sizeof(a));
+	if (id == RANK || id == COMM)
+		memcpy(payload + 8, &small, sizeof(small));
+	else
+		memcpy(payload + 8, &b, sizeof(b));
+	ck_assert_int_eq(tsct_mpi_waits_add(waits, &e, error), 0);
+}
+
+static void start(__u32 ranks)
+{
+	__u32 i;
+
+	for (i = 0; i < ranks; i++) {
+		add(1, i, RANK, 7, i);
+		add(2, i, COMM, 5, ranks);
+	}
+}
+
+/* Returns the waits of a rank of a kind; all zero: none */
+static struct tsct_mpi_wait find(__s32 rank, enum tsct_mpi_wait_kind kind)
+{
+	const struct tsct_mpi_wait *w;
+	__u32 nr, i;
+
+	w = tsct_mpi_waits_sort(waits, &nr);
+	for (i = 0; i < nr; i++)
+		if (w[i].rank == rank && w[i].kind == kind)
+			return w[i];
+	return (struct tsct_mpi_wait) { 0 };
+}
+
+static void message(__u64 sends, __u64 receives, __u64 sent_until, __u64 received)
+{
+	const __u64 ticks[] = { sends, sends + 1, receives, received, received + 1,
+				sent_until };
+	__u64 now;
+	int i;
+
+	for (now = 0; now < 1000; now++)
+		for (i = 0; i < 6; i++)
+			if (ticks[i] == now)
+				add(now, i == 2 || i == 3 || i == 4,
+				    (const __u32[]) { SEND_BEGIN, SENT, RECV_BEGIN, RECEIVED,
+						      RECV_END, SEND_END }[i], 11, 5);
+}
+
+START_TEST(late_sender)
+{
+	struct tsct_mpi_wait w;
+
+	start(2);
+	message(100, 50, 110, 120);
+	w = find(1, TSCT_MPI_LATE_SENDER);
+	ck_assert_uint_eq(w.count, 1);
+	ck_assert_uint_eq(w.total, 50);
+	ck_assert_uint_eq(w.max, 50);
+	ck_assert_uint_eq(w.job, 7);
+	ck_assert_str_eq(w.call, "MPI_Recv");
+	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
+}
+END_TEST
+
+START_TEST(late_receiver)
+{
+	start(2);
+	message(50, 100, 200, 120);	/* the send ends after the receive event */
+	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).total, 50);
+	message(350, 400, 410, 420);	/* before it */
+	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).total, 100);
+	message(550, 600, 560, 620);	/* before the receive began */
+	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 2);
+	ck_assert_uint_eq(find(1, TSCT_MPI_LATE_SENDER).count, 0);
+}
+END_TEST
+
+START_TEST(barrier)
+{
+	__u32 i;
+
+	start(3);
+	for (i = 0; i < 3; i++)
+		add(10 + 20 * i, i, BARRIER_BEGIN, 99, 5);
+	ck_assert_uint_eq(find(0, TSCT_MPI_BARRIER).total, 40);
+	ck_assert_uint_eq(find(1, TSCT_MPI_BARRIER).total, 20);
+	ck_assert_uint_eq(find(2, TSCT_MPI_BARRIER).count, 0);
+}
+END_TEST
+
+/* A wait up to the sum of both bounds is unknown, and so is none that is as close. */
+START_TEST(bounds)
+{
+	struct tsct_mpi_wait w;
+
+	start(2);
+	error = 24;
+	message(100, 50, 110, 120);
+	w = find(1, TSCT_MPI_LATE_SENDER);
+	ck_assert_uint_eq(w.count, 1);
+	ck_assert_uint_eq(w.unknown, 0);
+	error = 25;
+	message(300, 250, 310, 320);
+	w = find(1, TSCT_MPI_LATE_SENDER);
+	ck_assert_uint_eq(w.count, 1);
+	ck_assert_uint_eq(w.unknown, 1);
+	message(500, 550, 505, 560);	/* 50 in order: may be a wait of 0 */
+	ck_assert_uint_eq(find(1, TSCT_MPI_LATE_SENDER).unknown, 2);
+	message(700, 751, 705, 760);	/* surely in order */
+	ck_assert_uint_eq(find(1, TSCT_MPI_LATE_SENDER).unknown, 2);
+	error = UINT64_MAX;
+	message(900, 800, 910, 920);
+	w = find(1, TSCT_MPI_LATE_SENDER);
+	ck_assert_uint_eq(w.count, 1);
+	ck_assert_uint_eq(w.unknown, 3);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("mpi_wait");
+	TCase *all = add_case(suite, "all", begin, end);
+
+	tcase_add_test(all, late_sender);
+	tcase_add_test(all, late_receiver);
+	tcase_add_test(all, barrier);
+	tcase_add_test(all, bounds);
+	return run_suite(suite);
+}
