@@ -44,7 +44,9 @@ static int add_cgroup(struct tsct_identity *identity, const struct tsct_trace_ev
 	if (tsct_array_grow(&identity->cgroups, identity->nr_cgroups, sizeof(*c)))
 		return -ENOMEM;
 	c = &identity->cgroups[identity->nr_cgroups];
-	*c = (struct tsct_identity_cgroup) { .node = e->node, .id = tsct_statedump_integer(e, "cgroup") };
+	*c = (struct tsct_identity_cgroup) {
+		.node = e->node, .id = tsct_statedump_integer(e, "cgroup"),
+	};
 	c->path = strndup((const char *)path.at, tsct_value_text_len(&path));
 	identity->nr_cgroups += !!c->path;
 	return c->path ? 0 : -ENOMEM;
@@ -52,7 +54,8 @@ static int add_cgroup(struct tsct_identity *identity, const struct tsct_trace_ev
 
 static int add_last_pid(struct tsct_identity *identity, const struct tsct_trace_event *e)
 {
-	if (tsct_array_grow(&identity->last_pids, identity->nr_last_pids, sizeof(*identity->last_pids)))
+	if (tsct_array_grow(&identity->last_pids, identity->nr_last_pids,
+			    sizeof(*identity->last_pids)))
 		return -ENOMEM;
 	identity->last_pids[identity->nr_last_pids++] = (struct tsct_identity_last_pid) {
 		.node = e->node, .tick = e->tick,
