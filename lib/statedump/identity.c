@@ -92,21 +92,10 @@ struct last_pids {
 	size_t nr;
 };
 
-/* Returns the number of elements that are at most @limit in a member of 64 bits, which rises
- * from element to element. @member: of the first element */
+/* Returns the number of events that are at most @limit in a member. @member: of the first */
 static size_t count_up_to(const struct last_pids *all, const __u64 *member, __u64 limit)
 {
-	size_t from = 0, to = all->nr, middle;
-
-	while (from < to) {
-		middle = from + (to - from) / 2;
-		if (*(const __u64 *)((const char *)member + middle * sizeof(*all->at)) <=
-		    limit)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return tsct_array_up_to(member, all->nr, sizeof(*all->at), limit);
 }
 
 /* Returns the tick at a time of CLOCK_BOOTTIME, or an earlier one, within TICK_ERROR_NS;
