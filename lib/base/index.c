@@ -81,3 +81,17 @@ int tsct_array_grow(void *array, size_t nr, size_t size)
 	*all = more;
 	return 0;
 }
+
+size_t tsct_array_up_to(const __u64 *member, size_t nr, size_t size, __u64 limit)
+{
+	size_t from = 0, to = nr, middle;
+
+	while (from < to) {
+		middle = from + (to - from) / 2;
+		if (*(const __u64 *)((const char *)member + middle * size) <= limit)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}

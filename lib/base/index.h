@@ -42,4 +42,10 @@ void tsct_index_free(struct tsct_index *index);
  */
 int tsct_array_grow(void *array, size_t nr, size_t size);
 
+/*
+ * Returns the number of elements of an array that are at most @limit in a member that rises
+ * from element to element. @member: of the first element; @size: of an element, bytes
+ */
+size_t tsct_array_up_to(const __u64 *member, size_t nr, size_t size, __u64 limit);
+
 #endif /* TSCT_BASE_INDEX_H */

@@ -44,7 +44,9 @@ static int add_cgroup(struct tsct_identity *identity, const struct tsct_trace_ev
 	if (tsct_array_grow(&identity->cgroups, identity->nr_cgroups, sizeof(*c)))
 		return -ENOMEM;
 	c = &identity->cgroups[identity->nr_cgroups];
-	*c = (struct tsct_identity_cgroup) { .node = e->node, .id = tsct_statedump_integer(e, "cgroup") };
+	*c = (struct tsct_identity_cgroup) {
+		.node = e->node, .id = tsct_statedump_integer(e, "cgroup"),
+	};
 	c->path = strndup((const char *)path.at, tsct_value_text_len(&path));
 	identity->nr_cgroups += !!c->path;
 	return c->path ? 0 : -ENOMEM;
@@ -52,7 +54,8 @@ static int add_cgroup(struct tsct_identity *identity, const struct tsct_trace_ev
 
 static int add_last_pid(struct tsct_identity *identity, const struct tsct_trace_event *e)
 {
-	if (tsct_array_grow(&identity->last_pids, identity->nr_last_pids, sizeof(*identity->last_pids)))
+	if (tsct_array_grow(&identity->last_pids, identity->nr_last_pids,
+			    sizeof(*identity->last_pids)))
 		return -ENOMEM;
 	identity->last_pids[identity->nr_last_pids++] = (struct tsct_identity_last_pid) {
 		.node = e->node, .tick = e->tick,
@@ -89,21 +92,10 @@ struct last_pids {
 	size_t nr;
 };
 
-/* Returns the number of elements that are at most @limit in a member of 64 bits, which rises
- * from element to element. @member: of the first element */
+/* Returns the number of events that are at most @limit in a member. @member: of the first */
 static size_t count_up_to(const struct last_pids *all, const __u64 *member, __u64 limit)
 {
-	size_t from = 0, to = all->nr, middle;
-
-	while (from < to) {
-		middle = from + (to - from) / 2;
-		if (*(const __u64 *)((const char *)member + middle * sizeof(*all->at)) <=
-		    limit)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return tsct_array_up_to(member, all->nr, sizeof(*all->at), limit);
 }
 
 /* Returns the tick at a time of CLOCK_BOOTTIME, or an earlier one, within TICK_ERROR_NS;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "code_file.h"
+#include "lib/base/index.h"
 #include "perf_map.h"
 
 #define MAPS_MAX	16		/* processes whose files are kept */
@@ -213,15 +214,10 @@ static void refresh(struct perf_map *m)
 static const struct perf_symbol *search(const struct perf_map *m, __u64 address)
 {
 	const struct perf_symbol *found = NULL, *s;
-	size_t low = 0, high = m->nr, middle, i;
+	const size_t low = !m->nr ? 0 : tsct_array_up_to(&m->symbols->begin, m->nr,
+							 sizeof(*m->symbols), address);
+	size_t i;
 
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (m->symbols[middle].begin <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* Code may have taken the place of other code: the latest line is true. */
 	for (i = 0; i < low && i < OVERLAP_MAX; i++) {
 		s = &m->symbols[low - 1 - i];

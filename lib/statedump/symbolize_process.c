@@ -25,6 +25,7 @@
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 
+#include "lib/base/index.h"
 #include "symbolize.h"
 #include "symbolize_process.h"
 
@@ -96,16 +97,11 @@ static void read_symbols(struct symbol_table *f)
 /* Returns the function that contains an address; NULL: none. */
 static struct symbol *find_symbol(const struct symbol_table *f, __u64 address)
 {
-	size_t low = 0, high = f->nr, middle, at;
+	const size_t low = !f->nr ? 0 : tsct_array_up_to(&f->symbols->address, f->nr,
+							 sizeof(*f->symbols), address);
 	struct symbol *s;
+	size_t at;
 
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (f->symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* Functions contain other symbols, such as labels, but not many. */
 	for (at = low; at && low - at < NESTED_MAX; at--) {
 		s = &f->symbols[at - 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What kernel events need of the kernel, the module and the user's rights */
+/* Checks whether the kernel, the module and the user's rights permit kernel events */
 #ifndef TSCT_TOOLS_PREREQUISITES_H
 #define TSCT_TOOLS_PREREQUISITES_H
 

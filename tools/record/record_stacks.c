@@ -12,6 +12,7 @@
 #include <linux/bpf.h>
 
 #include "cmd_record.h"
+#include "lib/base/index.h"
 #include "lib/client/gettime.h"
 #include "lib/statedump/perf_map.h"
 #include "lib/statedump/statedump.h"
@@ -158,15 +159,10 @@ static void read_kallsyms(struct record_stacks *st)
 static const struct kernel_symbol *find_kernel(const struct record_stacks *st,
 					       __u64 address)
 {
-	size_t low = 0, high = st->nr_symbols, middle;
+	const size_t low = !st->nr_symbols ? 0 :
+		tsct_array_up_to(&st->symbols->address, st->nr_symbols, sizeof(*st->symbols),
+				 address);
 
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (st->symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? &st->symbols[low - 1] : NULL;
 }
 

@@ -75,7 +75,7 @@ static void write_event(struct record_session *s, const struct tsct_record *r)
 
 	*last = *last < s->rec.begin ? s->rec.begin : *last;
 	*last = *last < r->cycles ? r->cycles : *last;
-	/* What is read about threads after the end of the recording gets its last time. */
+	/* Events that are read from /proc after the end of the recording get its last time. */
 	if (s->statedump.end && *last > s->statedump.end)
 		*last = s->statedump.end;
 	event.cycles = *last;
@@ -368,13 +368,10 @@ bool record_statedump_poll(struct record_session *s, bool idle, bool is_last)
 
 	pthread_mutex_lock(&s->statedump.lock);
 	note_last_pid(s, is_last || (s->statedump.notes && s->statedump.notes->nr));
-	pthread_mutex_unlock(&s->statedump.lock);
-	if (s->source) {
-		pthread_mutex_lock(&s->statedump.lock);
+	if (s->source)
 		more = kernel_source_statedump(s->source, take, s) == 1;
-		pthread_mutex_unlock(&s->statedump.lock);
-	}
-	/* What programs have reported need not be read. */
+	pthread_mutex_unlock(&s->statedump.lock);
+	/* As long as records of BPF programs wait, these may be about the same threads. */
 	if (!s->statedump.other_numbers && !more)
 		read_noted(s, is_last ? INT64_MAX : idle ? READ_NS : READ_BUSY_NS);
 	if (!s->writer)

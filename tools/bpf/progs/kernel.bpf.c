@@ -555,7 +555,7 @@ int find_preemption(void *unused)
 /* Numbers of events for which only the second programs were run */
 struct second_runs second_runs;
 
-/* What the first programs were run for, and the second ones not yet: FIRST_* of each tid */
+/* Flags of each thread, by tid: the first program was run, and the second one not yet */
 enum { FIRST_ENTER = 1, FIRST_EXIT = 2 };
 
 struct {
