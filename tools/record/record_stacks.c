@@ -557,6 +557,14 @@ static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 
 static void free_numbers(struct record_stacks *st)
 {
+	free(st->numbers);
+	tsct_index_free(&st->frames);
+	tsct_index_free(&st->stacks);
+	st->numbers = NULL;
+}
+
+static void free_images(struct record_stacks *st)
+{
 	for (; st->nr_images; st->nr_images--) {
 		if (st->images[st->nr_images - 1].fd >= 0)
 			close(st->images[st->nr_images - 1].fd);
@@ -564,16 +572,12 @@ static void free_numbers(struct record_stacks *st)
 	}
 	free(st->images);
 	free(st->mappings);
-	free(st->numbers);
-	tsct_index_free(&st->frames);
-	tsct_index_free(&st->stacks);
 	tsct_symbolizer_free(st->symbolizer);
 	st->images = NULL;
 	st->mappings = NULL;
 	st->nr_mappings = 0;
 	st->mapped_tgid = 0;
 	st->nr_kept = 0;
-	st->numbers = NULL;
 	st->symbolizer = NULL;
 }
 
@@ -583,15 +587,19 @@ static void warn(void *none, const char *sentence)
 	record_error("--stack: %s", sentence);
 }
 
-/* Forgets all stacks, frames and files if they are too many. Those that are sent again are
- * written again; readers take the first one. */
+/* Forgets all stacks and frames if they are too many. Those that are sent again are written
+ * again; readers take the first one. Files are kept as long as there are few: the process
+ * may have ended, so that they would not be found again. */
 static void limit_numbers(struct record_stacks *st)
 {
-	if (st->stacks.nr < STACKS_MAX && st->frames.nr < FRAMES_MAX &&
-	    st->nr_images < IMAGES_MAX)
-		return;
-	free_numbers(st);
-	st->symbolizer = tsct_symbolizer_new(warn, NULL);
+	const bool many_images = st->nr_images >= IMAGES_MAX;
+
+	if (st->stacks.nr >= STACKS_MAX || st->frames.nr >= FRAMES_MAX || many_images)
+		free_numbers(st);
+	if (many_images) {
+		free_images(st);
+		st->symbolizer = tsct_symbolizer_new(warn, NULL);
+	}
 }
 
 /* Writes the frames of a stack that are new, and the stack. */
@@ -686,6 +694,7 @@ void record_stacks_free(struct record_stacks *st)
 	if (!st)
 		return;
 	free_numbers(st);
+	free_images(st);
 	while (st->nr_programs)
 		free(st->programs[--st->nr_programs]);
 	tsct_perf_maps_free(st->perf_maps);
