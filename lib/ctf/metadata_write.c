@@ -145,6 +145,8 @@ void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 strea
 struct env_writer {
 	FILE *to;
 	const struct tsct_recording *rec;
+	/* nodes and locations that `rec` has of those of the whole recording */
+	const struct tsct_meta_part *part;
 	char prefix[24];	/* text before the keys of a node: "" or "node_N_" */
 	char indices[24];	/* indices behind a key's name: "", "N" or "N_M" */
 };
@@ -350,16 +352,18 @@ static void write_node(struct env_writer *w, const struct tsct_recorded_node *no
 		write_indexed(w, TSCT_METADATA_CPU, node->cpus[i].cpu, &node->cpus[i]);
 }
 
-static void write_merged(struct env_writer *w)
+/* ---- sections, of which several processes have a part -------------------------- */
+
+enum { SECTION_NODES, SECTION_LOCATIONS, SECTION_STREAMS };
+
+static void write_nodes(struct env_writer *w)
 {
-	const struct tsct_recording *rec = w->rec;
 	const struct tsct_recorded_node *node;
 	__u32 i;
 
-	write_group(w, TSCT_METADATA_MERGED, rec);
-	for (i = 0; i < rec->nr_nodes; i++) {
-		node = &rec->nodes[i];
-		snprintf(w->prefix, sizeof(w->prefix), "node_%u_", i);
+	for (i = 0; i < w->rec->nr_nodes; i++) {
+		node = &w->rec->nodes[i];
+		snprintf(w->prefix, sizeof(w->prefix), "node_%u_", w->part->first_node + i);
 		write_node(w, node);
 		write_group(w, TSCT_METADATA_ORIGIN, node);
 		if (node->sync.on)
@@ -367,15 +371,74 @@ static void write_merged(struct env_writer *w)
 		write_group(w, TSCT_METADATA_CORRECTION, node);
 	}
 	w->prefix[0] = '\0';
-	for (i = 0; i < rec->nr_locations; i++)
-		write_indexed(w, TSCT_METADATA_LOCATION, i, &rec->locations[i]);
+}
+
+static void write_figures(struct env_writer *w, __u32 stream)
+{
+	const struct tsct_stream_class *s = &w->rec->streams[stream];
+	const __u32 first = w->part->first_location;
+	__u32 i;
+
+	for (i = 0; i < w->rec->nr_locations; i++) {
+		write_of_stream(w, TSCT_METADATA_RING, stream, first + i, &s->ring[i]);
+		write_of_stream(w, TSCT_METADATA_LOST, stream, first + i, &s->loss[i]);
+		/* Counts of a file are final only when the recording is complete. */
+		if (w->rec->complete)
+			write_of_stream(w, TSCT_METADATA_HOLDS, stream, first + i,
+					&s->counts[i]);
+	}
+}
+
+static void write_section(struct env_writer *w, __u32 section)
+{
+	__u32 i;
+
+	if (section == SECTION_NODES)
+		write_nodes(w);
+	else if (section >= SECTION_STREAMS)
+		write_figures(w, section - SECTION_STREAMS);
+	else
+		for (i = 0; i < w->rec->nr_locations; i++)
+			write_indexed(w, TSCT_METADATA_LOCATION, w->part->first_location + i,
+				      &w->rec->locations[i]);
+}
+
+int tsct_meta_write_section(const struct tsct_recording *rec,
+			    const struct tsct_meta_part *part, __u32 section, FILE *to)
+{
+	struct env_writer w = { .to = to, .rec = rec, .part = part };
+
+	write_section(&w, section);
+	return ferror(to) ? -EIO : 0;
+}
+
+/* Returns 0 or -errno. */
+static int write_whole_section(struct env_writer *w, __u32 section)
+{
+	write_section(w, section);
+	return w->part->rest ? w->part->rest(w->part->arg, w->to) : 0;
+}
+
+static int write_merged(struct env_writer *w)
+{
+	const struct tsct_recording *rec = w->rec;
+	struct tsct_recording whole = *rec;
+	int err, ret;
+	__u32 i;
+
+	whole.nr_nodes = w->part->nr_nodes;
+	whole.nr_locations = w->part->nr_locations;
+	write_group(w, TSCT_METADATA_MERGED, &whole);
+	ret = write_whole_section(w, SECTION_NODES);
+	err = write_whole_section(w, SECTION_LOCATIONS);
 	write_group(w, TSCT_METADATA_MESSAGES, rec);
 	for (i = 0; rec->messages.on && i < rec->messages.nr_pairs; i++)
 		write_indexed(w, TSCT_METADATA_MESSAGE_PAIR, i,
 			      &rec->messages.pairs[i]);
+	return ret ? ret : err;
 }
 
-static void write_stream(struct env_writer *w, __u32 stream)
+static int write_stream(struct env_writer *w, __u32 stream)
 {
 	const struct tsct_stream_class *s = &w->rec->streams[stream];
 	__u32 i;
@@ -385,25 +448,20 @@ static void write_stream(struct env_writer *w, __u32 stream)
 		if (s->defs[i])
 			write_of_stream(w, TSCT_METADATA_EVENTS, stream,
 					s->defs[i]->id, s->defs[i]);
-	for (i = 0; i < w->rec->nr_locations; i++) {
-		write_of_stream(w, TSCT_METADATA_RING, stream, i, &s->ring[i]);
-		write_of_stream(w, TSCT_METADATA_LOST, stream, i, &s->loss[i]);
-		/* Counts of a file are final only when the recording is complete. */
-		if (w->rec->complete)
-			write_of_stream(w, TSCT_METADATA_HOLDS, stream, i,
-					&s->counts[i]);
-	}
+	return write_whole_section(w, SECTION_STREAMS + stream);
 }
 
-static void write_environment(FILE *to, const struct tsct_recording *rec)
+static int write_environment(FILE *to, const struct tsct_recording *rec,
+			     const struct tsct_meta_part *part)
 {
-	struct env_writer w = { .to = to, .rec = rec };
+	struct env_writer w = { .to = to, .rec = rec, .part = part };
+	int err = 0, ret;
 	__u32 i;
 
 	fputs("env {\n", to);
 	write_group(&w, TSCT_METADATA_HEAD, rec);
 	if (rec->merged) {
-		write_merged(&w);
+		err = write_merged(&w);
 	} else {
 		write_node(&w, &rec->nodes[0]);
 		write_group(&w, TSCT_METADATA_SINGLE, rec);
@@ -412,14 +470,17 @@ static void write_environment(FILE *to, const struct tsct_recording *rec)
 	for (i = 0; i < rec->nr_segments; i++)
 		write_indexed(&w, TSCT_METADATA_CLOCK_LINE, i, &rec->segments[i]);
 	write_group(&w, TSCT_METADATA_COUNTER, rec);
-	for (i = 0; i < tsct_recording_plain_classes(rec); i++)
-		write_stream(&w, i);
+	for (i = 0; i < tsct_recording_plain_classes(rec); i++) {
+		ret = write_stream(&w, i);
+		err = err ? err : ret;
+	}
 	write_group(&w, TSCT_METADATA_STATEDUMP, rec);
 	if (tsct_recording_has_samples(rec)) {
 		write_group(&w, TSCT_METADATA_SAMPLES, tsct_recording_samples_class(rec));
 		write_group(&w, TSCT_METADATA_SYNC, &rec->nodes[0]);
 	}
 	fputs("};\n\n", to);
+	return err;
 }
 
 /* ---- clock, streams and events ---------------------------------------------- */
@@ -540,7 +601,8 @@ static void put_stream(FILE *to, __u32 stream)
 	fputs("\t\t} v;\n\t};\n};\n\n", to);
 }
 
-int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
+int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_meta_part *part,
+			 FILE *to)
 {
 	const struct tsct_event_def *def;
 	struct tsct_ctf_clock clock;
@@ -554,7 +616,7 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
 	tsct_tsdl_put_head(to, rec->uuid);
-	write_environment(to, rec);
+	err = write_environment(to, rec, part);
 	put_clock(to, rec, &clock);
 	put_syscalls(to, rec);
 	for (i = 0; i < tsct_recording_classes(rec); i++) {
@@ -569,7 +631,16 @@ int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
 		}
 	}
 	fputs(TSCT_META_END, to);
-	if (!ferror(to))
-		return 0;
-	return errno ? -errno : -EIO;
+	if (!err && ferror(to))
+		err = errno ? -errno : -EIO;
+	return err;
+}
+
+int tsct_meta_write(const struct tsct_recording *rec, FILE *to)
+{
+	const struct tsct_meta_part whole = {
+		.nr_nodes = rec->nr_nodes, .nr_locations = rec->nr_locations,
+	};
+
+	return tsct_meta_write_part(rec, &whole, to);
 }

@@ -724,6 +724,37 @@ static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
 int tsct_meta_write(const struct tsct_recording *rec, FILE *to);
 
 /*
+ * The part of a recording's nodes and locations that a description has, where several
+ * processes have a part each. The metadata has them in sections: that of nodes, that of
+ * locations, and one for each stream class, with figures of its files.
+ */
+struct tsct_meta_part {
+	/* indices of the first node and location of the part among those of all parts */
+	__u32 first_node, first_location;
+	__u32 nr_nodes, nr_locations;	/* numbers of those of all parts */
+	/* callback at the end of each section: writes the lines of the parts that follow, in
+	 * order; 0 or -errno */
+	int (*rest)(void *arg, FILE *to);
+	void *arg;
+};
+
+/* Returns the number of sections. */
+static inline __u32 tsct_meta_sections(const struct tsct_recording *rec)
+{
+	return 2 + tsct_recording_plain_classes(rec);
+}
+
+/*
+ * tsct_meta_write_part - write the metadata, with part->rest; calls it for each section,
+ *	whatever fails. Returns as tsct_meta_write().
+ * tsct_meta_write_section - write the lines of one section of a part. 0 or -errno
+ */
+int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_meta_part *part,
+			 FILE *to);
+int tsct_meta_write_section(const struct tsct_recording *rec,
+			    const struct tsct_meta_part *part, __u32 section, FILE *to);
+
+/*
  * Parses metadata. @text: @len untrusted bytes and a NUL; @rec: to be freed in any
  * case. 0; -ENOMSG: not a tsctrace recording; -EINVAL: damaged metadata; -ENOMEM.
  * @err_text describes the first two errors, with the line where there is one.

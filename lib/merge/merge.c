@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/core/remap.h"
+#include "lib/ctf/ticks.h"
 #include "merge_private.h"
 
 /* ---- errors and remarks -------------------------------------------------- */
@@ -68,11 +70,54 @@ static void find_span(struct tsct_merge *m)
 		if (at > r->end)
 			r->end = at;
 	}
+	r->begin = ~tsct_ranks_max(m->ranks, ~r->begin);
+	r->end = tsct_ranks_max(m->ranks, r->end);
+}
+
+/* Adds what the result depends on of an input: its events are those of its UUID, unless it
+ * is not complete. */
+static int identify(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	const __u64 rest[2] = { in->complete, in->complete ? 0 : in->end };
+	int err = tsct_blob_add(arg, in->rec->uuid, 16);
+
+	return merge_fail_errno(m, err ? err : tsct_blob_add(arg, rest, sizeof(rest)));
+}
+
+/*
+ * Makes the UUID (RFC 9562, version 8) from the inputs, their order and the options: the
+ * result of the same merge is the same, bit by bit.
+ */
+static int make_uuid(struct tsct_merge *m)
+{
+	const struct tsct_merge_options *o = &m->options;
+	const __u64 options[] = {
+		(__u64)o->fit, o->hz, o->force | o->as_fitted << 1 | o->salvage << 2,
+	};
+	struct tsct_blob inputs = { NULL, 0 };
+	__u8 *uuid = m->result.uuid;
+	__u64 hash;
+	int i, err = merge_each(m, false, identify, &inputs);
+
+	if (!err) {
+		tsct_ranks_gather(m->ranks, &inputs);
+		for (i = 0; i < 2; i++) {
+			hash = tsct_hash((__u64)i, options, sizeof(options));
+			hash = tsct_hash64(tsct_hash(hash, inputs.data, inputs.size));
+			memcpy(uuid + 8 * i, &hash, sizeof(hash));
+		}
+		uuid[6] = (uuid[6] & 0x0f) | 0x80;
+		uuid[8] = (uuid[8] & 0x3f) | 0x80;
+		tsct_ranks_first(m->ranks, !m->ranks->rank, uuid, 16);
+	}
+	tsct_blob_free(&inputs);
+	return err;
 }
 
 static int name_result(struct tsct_merge *m)
 {
 	struct tsct_recording *r = &m->result;
+	int err;
 
 	if (m->time == TSCT_MERGE_CLUSTER)
 		r->timeline = (struct tsct_recorded_timeline) {
@@ -90,11 +135,8 @@ static int name_result(struct tsct_merge *m)
 	r->clock_origin = strdup(m->time == TSCT_MERGE_CLUSTER ?
 				 "merged by cluster time" :
 				 "merged by each node's own clock");
-	if (!r->clock_origin)
-		return merge_fail_errno(m, -ENOMEM);
-	if (tsct_recording_random_uuid(r->uuid))
-		return merge_fail(m, -EIO, "no random numbers from the kernel");
-	return 0;
+	err = merge_agree(m, r->clock_origin ? 0 : merge_fail_errno(m, -ENOMEM));
+	return err ? err : make_uuid(m);
 }
 
 int merge_make_clock(struct tsct_merge *m)
@@ -144,7 +186,9 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 	if (!m)
 		return -ENOMEM;
 	pthread_mutex_init(&m->lock, NULL);
+	pthread_mutex_init(&m->open_lock, NULL);
 	m->options = *options;
+	m->ranks = options->ranks ? options->ranks : &tsct_ranks_alone;
 	for (i = 0; i < sizeof(step) / sizeof(step[0]) && !err; i++)
 		err = step[i](m);
 	return err;
@@ -156,6 +200,7 @@ void tsct_merge_free(struct tsct_merge *m)
 		return;
 	merge_close(m);
 	pthread_mutex_destroy(&m->lock);
+	pthread_mutex_destroy(&m->open_lock);
 	free(m);
 }
 
@@ -191,27 +236,83 @@ static void bound_clock(struct tsct_merge *m)
 		if (node->clock_error_ns)
 			node->clock_error_ns = tsct_recorded_bound_add(node->clock_error_ns, ns);
 	}
+	worst = tsct_ranks_max(m->ranks, worst);
 	worst = worst > UINT64_MAX / 1000 ? UINT64_MAX : worst * 1000;
 	real->past_error_ps = real->error_ps = worst;
 	real->as_of_cycles = real->holdover_after_cycles = m->result.end;
 	real->void_after_cycles = m->result.end + m->frame.hz;
 }
 
-static int write_metadata(struct tsct_merge *m, int dirfd)
+/* ---- metadata ------------------------------------------------------------------------ */
+
+/* Appends the lines of a section that the other ranks have, in their order. */
+static int append_section(void *arg, FILE *to)
+{
+	const struct tsct_merge *m = arg;
+	struct tsct_blob text;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 1; i < m->ranks->nr; i++) {
+		m->ranks->trade(m->ranks->arg, TSCT_RANK_NONE, NULL, i, &text);
+		if (text.size && fwrite(text.data, 1, text.size, to) != text.size)
+			err = -errno;
+		tsct_blob_free(&text);
+	}
+	return err;
+}
+
+static int send_section(const struct tsct_merge *m, __u32 section)
+{
+	struct tsct_blob text = { NULL, 0 };
+	FILE *to = open_memstream(&text.data, &text.size);
+	int err = to ? tsct_meta_write_section(&m->result, &m->part, section, to) : -ENOMEM;
+
+	if (to && fclose(to) && !err)
+		err = -errno;
+	if (err)
+		m->ranks->abort(m->ranks->arg, err);
+	m->ranks->trade(m->ranks->arg, 0, &text, TSCT_RANK_NONE, NULL);
+	free(text.data);
+	return err;
+}
+
+static int write_own(struct tsct_merge *m, int dirfd)
 {
 	int fd = openat(dirfd, "metadata",
 			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			0600);
 	FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
-	int err = to ? 0 : -errno;
+	struct tsct_ctf_clock clock;
+	int err = to ? tsct_ctf_clock(&m->result, &clock) : -errno;
 
 	if (!to && fd >= 0)
 		close(fd);
-	if (!err)
-		err = tsct_meta_write(&m->result, to);
-	if (to && fclose(to) && !err)
+	err = merge_agree(m, merge_fail_errno(m, err));
+	if (err && to)
+		fclose(to);
+	if (err)
+		return err;
+	m->part.rest = append_section;
+	m->part.arg = m;
+	err = tsct_meta_write_part(&m->result, &m->part, to);
+	if (fclose(to) && !err)
 		err = -errno;
 	return merge_fail_errno(m, err);
+}
+
+/* Rank 0 writes the metadata; the others send it the lines of their nodes and locations. */
+static int write_metadata(struct tsct_merge *m, int dirfd)
+{
+	__u32 i;
+	int err;
+
+	if (!m->ranks->rank)
+		return merge_agree(m, write_own(m, dirfd));
+	err = merge_agree(m, 0);
+	for (i = 0; i < tsct_meta_sections(&m->result) && !err; i++)
+		err = send_section(m, i);
+	return merge_agree(m, err);
 }
 
 int tsct_merge_write(struct tsct_merge *m, int dirfd)
@@ -226,7 +327,7 @@ int tsct_merge_write(struct tsct_merge *m, int dirfd)
 	if (!m->counted)
 		err = tsct_merge_messages(m, &m->result.messages);
 	if (err)
-		return merge_fail_errno(m, err);
+		return err;
 	m->result.complete = 1;
 	return write_metadata(m, dirfd);
 }
@@ -254,16 +355,16 @@ const struct tsct_recording *tsct_merge_result(const struct tsct_merge *m)
 }
 
 const struct tsct_merge_input *tsct_merge_input(const struct tsct_merge *m,
-						unsigned int i)
+						 unsigned int i)
 {
-	return &m->in[i].info;
+	return i < m->nr ? &m->in[i].info : NULL;
 }
 
 enum tsct_merge_how tsct_merge_how(const struct tsct_merge *m, __u32 node)
 {
 	unsigned int i;
 
-	for (i = m->nr - 1; i && m->in[i].info.first_node > node; i--)
+	for (i = m->nr - 1; i && m->in[i].info.first_node > m->part.first_node + node; i--)
 		;
 	return m->in[i].how;
 }

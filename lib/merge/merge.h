@@ -16,6 +16,7 @@
 
 #include "lib/ctf/trace_reader.h"
 #include "lib/fit/fit.h"
+#include "ranks.h"
 
 struct tsct_merge;
 
@@ -35,6 +36,9 @@ struct tsct_merge_options {
 				 * messages are then received before they are sent */
 	bool salvage;		/* flag: keep the readable part of damaged inputs */
 	unsigned int jobs;	/* number of threads; 0: one per CPU */
+	/* the processes that merge together, each a part of the inputs; NULL: this one
+	 * alone. All are given the same options otherwise */
+	const struct tsct_ranks *ranks;
 	tsct_merge_note *note;	/* callback for remarks; may be NULL */
 	void *arg;
 };
@@ -105,10 +109,10 @@ const struct tsct_recording *tsct_merge_result(const struct tsct_merge *merge);
 /* An input of the merge; inputs are in the order of the options */
 struct tsct_merge_input {
 	const char *path;
-	const struct tsct_recording *rec;
 	/* index, among the nodes of the result, of the input's first node; the input's
 	 * other nodes follow */
 	__u32 first_node;
+	__u32 nr_nodes;
 	__u64 events;		/* number of events written to the result */
 	/* number of unreadable events, which only the input's metadata counts */
 	__u64 missing;

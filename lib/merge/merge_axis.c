@@ -49,12 +49,12 @@ static const char *why_none(const struct merge_in *in)
 			 * timeline that is not sync->timeline. */
 			other = true;
 	}
-	if (in->info.rec->merged)
-		return in->info.rec->timeline.on ? NULL :
+	if (in->rec->merged)
+		return in->rec->timeline.on ? NULL :
 			"was merged without a common timeline, by each node's own clock";
 	if (!sync->on || sync->role == TSCT_SYNC_SHARED)
 		return "";
-	if (in->info.rec->counter.mult)
+	if (in->rec->counter.mult)
 		return "has times of the system clock, not of the synchronized"
 			" counter; record with other --timestamps";
 	if (in->foreign_samples)
@@ -79,97 +79,65 @@ static bool has_agreed(const struct tsct_recorded_sync *sync)
 	return sync->on && sync->role == TSCT_SYNC_SHARED;
 }
 
-/*
- * Sets m->master and m->timeline, if all inputs are on one timeline. Else returns
- * -EINVAL with the reason.
- */
-static int find_timeline(struct tsct_merge *m, char *why, size_t size)
-{
-	const struct tsct_recording *rec;
-	const struct merge_in *in;
-	const char *what;
+/* A timeline, and the boot of a node */
+struct identity {
 	__u64 master;
 	__u32 number;
+	__u8 boot_id[16];
+};
 
-	for (in = m->in; in < m->in + m->nr; in++) {
-		rec = in->info.rec;
-		what = why_none(in);
-		if (what && !*what)
-			what = has_agreed(merge_sync(in)) ?
-				"uses CLOCK_REALTIME (synced-cluster), but other inputs use sync samples" :
-				"has no sync samples, but other inputs have";
-		if (what) {
-			snprintf(why, size, "%s: %s", in->info.path, what);
-			return -EINVAL;
-		}
-		master = rec->merged ? rec->timeline.master : merge_sync(in)->master;
-		number = rec->merged ? rec->timeline.number : merge_sync(in)->timeline;
-		if (in == m->in) {
-			m->master = master;
-			m->timeline = number;
-		} else if (master != m->master || number != m->timeline) {
-			snprintf(why, size, "%s: is on timeline %u of node %016"
-				 PRIx64 ", but %s on timeline %u of node %016"
-				 PRIx64, in->info.path, number,
-				 (uint64_t)master, m->in[0].info.path,
-				 m->timeline, (uint64_t)m->master);
-			return -EINVAL;
-		}
-	}
-	return 0;
+/* Properties of the inputs of a rank; flags are of all its inputs */
+struct properties {
+	struct identity first;	/* of the first of all inputs */
+	/* reason why the inputs are not on one timeline: that of the first input which has
+	 * one; "": they are */
+	char why[MERGE_WHY_MAX / 2];
+	bool by_themselves;	/* flag: no input belongs to a cluster */
+	bool one_boot;
+	bool synced_cluster;	/* flag: tsctraced.conf of each node has synced-cluster */
+	/* why the CLOCK_REALTIME of a node has no bound to UTC: the first such node; "":
+	 * all have one */
+	char no_utc[MERGE_WHY_MAX / 2];
+	__u64 worst_utc_ns;	/* largest bound to UTC of all nodes that have one */
+};
+
+static struct identity identity_of(const struct merge_in *in)
+{
+	const struct tsct_recording *rec = in->rec;
+	struct identity id = {
+		.master = rec->merged ? rec->timeline.master : merge_sync(in)->master,
+		.number = rec->merged ? rec->timeline.number : merge_sync(in)->timeline,
+	};
+
+	memcpy(id.boot_id, rec->nodes[0].boot_id, sizeof(id.boot_id));
+	return id;
 }
 
-/* Returns true if no input belongs to a cluster. */
-static bool are_all_by_themselves(const struct tsct_merge *m)
+/* Adds an input to the properties that depend on the timeline. */
+static void compare_timeline(const struct merge_in *in, const char *first_path,
+			     struct properties *p)
 {
-	const struct merge_in *in;
-	const char *what;
+	const struct identity id = identity_of(in);
+	const char *what = why_none(in);
 
-	for (in = m->in; in < m->in + m->nr; in++) {
-		what = why_none(in);
-		if (!what || (*what && !in->info.rec->merged))
-			return false;
-	}
-	return true;
+	if (!what || (*what && !in->rec->merged))
+		p->by_themselves = false;
+	if (*p->why)
+		return;
+	if (what && !*what)
+		what = has_agreed(merge_sync(in)) ?
+			"uses CLOCK_REALTIME (synced-cluster), but other inputs use sync samples" :
+			"has no sync samples, but other inputs have";
+	if (what)
+		snprintf(p->why, sizeof(p->why), "%s: %s", in->info.path, what);
+	else if (id.master != p->first.master || id.number != p->first.number)
+		snprintf(p->why, sizeof(p->why), "%s: is on timeline %u of node %016"
+			 PRIx64 ", but %s on timeline %u of node %016" PRIx64,
+			 in->info.path, id.number, (uint64_t)id.master, first_path,
+			 p->first.number, (uint64_t)p->first.master);
 }
 
 /* ---- comparison of nodes by their own clocks ------------------------------ */
-
-static bool is_one_boot(const struct tsct_merge *m)
-{
-	const __u8 *first = m->in[0].info.rec->nodes[0].boot_id;
-	const struct tsct_recording *rec;
-	unsigned int i;
-	__u32 node;
-
-	for (i = 0; i < m->nr; i++) {
-		rec = m->in[i].info.rec;
-		/* The nodes of a merged input that were never compared are of several
-		 * machines, or of one machine with contradicting clocks. */
-		if (rec->merged && rec->compared != TSCT_COMPARED_CLOCK)
-			return false;
-		for (node = 0; node < rec->nr_nodes; node++)
-			if (memcmp(rec->nodes[node].boot_id, first, 16))
-				return false;
-	}
-	return true;
-}
-
-/* Returns true if the tsctraced.conf of each node has synced-cluster. */
-static bool is_synced_cluster(const struct tsct_merge *m)
-{
-	const struct tsct_recording *rec;
-	unsigned int i;
-	__u32 node;
-
-	for (i = 0; i < m->nr; i++) {
-		rec = m->in[i].info.rec;
-		for (node = 0; node < rec->nr_nodes; node++)
-			if (!has_agreed(&rec->nodes[node].sync))
-				return false;
-	}
-	return true;
-}
 
 /*
  * Returns true if the recording's clock was not compared with CLOCK_REALTIME at the end:
@@ -180,136 +148,190 @@ static bool is_in_holdover(const struct tsct_recording *rec)
 	return !rec->merged && rec->status == TSCT_STATUS_HOLDOVER;
 }
 
-/*
- * Returns a node whose CLOCK_REALTIME has no bound to UTC during a part of the node's
- * recording, or NULL. @ret_in: input with the node; @ret_worst_ns: if all nodes have a
- * bound, the largest
- */
-static const struct tsct_recorded_node *
-find_without_utc(const struct tsct_merge *m, const struct merge_in **ret_in,
-		 __u64 *ret_worst_ns)
+/* Sets p->no_utc if a node has no bound to UTC during a part of its recording. */
+static void compare_utc(const struct merge_in *in, struct properties *p)
 {
-	const struct tsct_recording *rec;
-	const struct merge_in *in;
-	__u32 node, source;
+	const struct tsct_recording *rec = in->rec;
+	const struct tsct_recorded_node *node;
+	__u32 source;
 	__u64 ns;
 
-	*ret_worst_ns = 0;
-	for (in = m->in; in < m->in + m->nr; in++) {
-		rec = in->info.rec;
-		*ret_in = in;
-		for (node = 0; node < rec->nr_nodes; node++) {
-			ns = tsct_recording_worst_utc_ns(&rec->nodes[node], &source);
-			/* The cluster's time, by which a merged input may be, has no
-			 * bound to UTC. */
-			if (ns == UINT64_MAX || is_in_holdover(rec) || (rec->merged &&
-			    (rec->compared == TSCT_COMPARED_UNKNOWN || rec->timeline.on)))
-				return &rec->nodes[node];
-			if (ns > *ret_worst_ns)
-				*ret_worst_ns = ns;
-		}
+	for (node = rec->nodes; node < rec->nodes + rec->nr_nodes && !*p->no_utc; node++) {
+		ns = tsct_recording_worst_utc_ns(node, &source);
+		/* The cluster's time, by which a merged input may be, has no
+		 * bound to UTC. */
+		if (ns == UINT64_MAX || is_in_holdover(rec) || (rec->merged &&
+		    (rec->compared == TSCT_COMPARED_UNKNOWN || rec->timeline.on)))
+			snprintf(p->no_utc, sizeof(p->no_utc), "%s: node %s was never"
+				 " compared with the other nodes, and no bound of its %s"
+				 " to UTC is known", in->info.path,
+				 node->sync.on && *node->sync.name ? node->sync.name :
+				 node->host, is_in_holdover(rec) ?
+				 "clock, which was in holdover," : rec->timeline.on ?
+				 "cluster's time" : "CLOCK_REALTIME");
+		else if (ns > p->worst_utc_ns)
+			p->worst_utc_ns = ns;
 	}
-	return NULL;
 }
+
+static int examine(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	const struct tsct_recording *rec = in->rec;
+	struct properties *p = arg;
+	__u32 node;
+
+	compare_timeline(in, m->options.path[0], p);
+	compare_utc(in, p);
+	/* The nodes of a merged input that were never compared are of several
+	 * machines, or of one machine with contradicting clocks. */
+	if (rec->merged && rec->compared != TSCT_COMPARED_CLOCK)
+		p->one_boot = false;
+	for (node = 0; node < rec->nr_nodes; node++) {
+		p->one_boot &= !memcmp(rec->nodes[node].boot_id, p->first.boot_id, 16);
+		p->synced_cluster &= has_agreed(&rec->nodes[node].sync);
+	}
+	return 0;
+}
+
+/* Replaces the properties of this rank's inputs by those of all inputs. */
+static void combine_properties(struct tsct_merge *m, struct properties *p)
+{
+	const struct tsct_ranks *r = m->ranks;
+
+	if (!tsct_ranks_first(r, *p->why, p->why, sizeof(p->why)))
+		*p->why = '\0';
+	if (!tsct_ranks_first(r, *p->no_utc, p->no_utc, sizeof(p->no_utc)))
+		*p->no_utc = '\0';
+	p->by_themselves = !tsct_ranks_any(r, !p->by_themselves);
+	p->one_boot = !tsct_ranks_any(r, !p->one_boot);
+	p->synced_cluster = !tsct_ranks_any(r, !p->synced_cluster);
+	p->worst_utc_ns = tsct_ranks_max(r, p->worst_utc_ns);
+}
+
+static int find_first(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	(void)m;
+	if (!in->index)
+		*(struct identity *)arg = identity_of(in);
+	return 0;
+}
+
+static int find_properties(struct tsct_merge *m, struct properties *p)
+{
+	int err = merge_each(m, true, find_first, &p->first);
+
+	if (err)
+		return err;
+	tsct_ranks_first(m->ranks, !m->first && m->nr, &p->first, sizeof(p->first));
+	err = merge_each(m, true, examine, p);
+	if (!err)
+		combine_properties(m, p);
+	return err;
+}
+
+/* Notes a remark about all inputs, once. */
+#define note_once(m, ...) do { if (!(m)->ranks->rank) merge_note(m, __VA_ARGS__); } while (0)
 
 /*
  * Sets m->compared: how the times of nodes compare that are by each node's own clock.
  * Nodes that were never compared are refused, unless options.force is set.
  */
-static int compare_nodes(struct tsct_merge *m)
+static int compare_nodes(struct tsct_merge *m, const struct properties *p)
 {
-	const struct tsct_recorded_node *node;
-	char why[MERGE_WHY_MAX / 2];
-	const struct merge_in *in;
-	__u64 worst_ns;
-	int err;
+	char why[MERGE_WHY_MAX / 2] = "";
+	int err = merge_check_boots(m, why, sizeof(why));
 
-	err = merge_check_boots(m, why, sizeof(why));
-	if (err == -ENOMEM)
-		return merge_fail_errno(m, err);
-	if (err && !m->options.force)
-		return merge_fail(m, err, "%s; use --force to merge them without error bounds",
-				  why);
-	if (err) {
-		merge_note(m, "%s; each node's own clock is used, without error bounds", why);
+	if (err)
+		return err;
+	if (*why && !m->options.force)
+		return merge_fail(m, -EINVAL, "%s; use --force to merge them without error"
+				  " bounds", why);
+	if (*why) {
+		note_once(m, "%s; each node's own clock is used, without error bounds", why);
 		return 0;
 	}
-	if (is_one_boot(m)) {
+	if (p->one_boot) {
 		m->compared = TSCT_COMPARED_CLOCK;
 		return 0;
 	}
-	node = find_without_utc(m, &in, &worst_ns);
-	if (!node) {
+	if (!*p->no_utc) {
 		m->compared = TSCT_COMPARED_UTC;
-		merge_note(m, "no common timeline: each node's own clock is used, which its"
-			   " kernel or ClockBound states to be within %.3f us of UTC or better",
-			   (double)worst_ns / 1e3);
+		note_once(m, "no common timeline: each node's own clock is used, which its"
+			  " kernel or ClockBound states to be within %.3f us of UTC or better",
+			  (double)p->worst_utc_ns / 1e3);
 		return 0;
 	}
-	snprintf(why, sizeof(why), "%s: node %s was never compared with the other nodes, and no"
-		 " bound of its %s to UTC is known", in->info.path,
-		 node->sync.on && *node->sync.name ? node->sync.name : node->host,
-		 is_in_holdover(in->info.rec) ? "clock, which was in holdover," :
-		 in->info.rec->timeline.on ? "cluster's time" : "CLOCK_REALTIME");
-	if (!m->options.force && !is_synced_cluster(m))
+	if (!m->options.force && !p->synced_cluster)
 		return merge_fail(m, -EINVAL, "%s; synchronize the nodes by tsctraced (master in"
 				  " tsctraced.conf) or NTP and record again, or use --force to"
-				  " merge them without error bounds", why);
-	merge_note(m, "%s; each node's own clock is used, without error bounds%s", why,
-		   is_synced_cluster(m) ? ", although tsctraced.conf has synced-cluster" : "");
+				  " merge them without error bounds", p->no_utc);
+	note_once(m, "%s; each node's own clock is used, without error bounds%s", p->no_utc,
+		  p->synced_cluster ? ", although tsctraced.conf has synced-cluster" : "");
 	return 0;
 }
 
-static int take_own(struct tsct_merge *m)
+static int check_own(struct tsct_merge *m, struct merge_in *in, void *arg)
 {
-	const struct tsct_recording *rec;
-	const struct merge_in *in;
+	const struct tsct_recording *rec = in->rec;
+
+	(void)arg;
+	if (merge_was_disrupted(rec))
+		merge_note(m, "%s: its clock was disrupted while it was recorded;"
+			   " its times are by the clock after the disruption, also those"
+			   " before the disruption", in->info.path);
+	if (rec->merged || tsct_status_has_time(rec->status) || m->options.force)
+		return 0;
+	return merge_fail(m, -EINVAL, "%s: is uncalibrated: its clock had no"
+			  " time (%s); record while tsctraced runs, or use"
+			  " --force", in->info.path,
+			  rec->status == TSCT_STATUS_DISRUPTED ?
+			  "disrupted" : "unknown");
+}
+
+static int take_own(struct tsct_merge *m, const struct properties *p)
+{
+	int err;
 
 	m->time = TSCT_MERGE_OWN;
 	m->compared = TSCT_COMPARED_UNKNOWN;
-	for (in = m->in; in < m->in + m->nr; in++) {
-		rec = in->info.rec;
-		if (merge_was_disrupted(rec))
-			merge_note(m, "%s: its clock was disrupted while it was recorded;"
-				   " its times are by the clock after the disruption, also those"
-				   " before the disruption",
-				   in->info.path);
-		if (rec->merged || tsct_status_has_time(rec->status) || m->options.force)
-			continue;
-		return merge_fail(m, -EINVAL, "%s: is uncalibrated: its clock had no"
-				  " time (%s); record while tsctraced runs, or use"
-				  " --force", in->info.path,
-				  rec->status == TSCT_STATUS_DISRUPTED ?
-				  "disrupted" : "unknown");
-	}
-	return compare_nodes(m);
+	err = merge_each(m, false, check_own, NULL);
+	return err ? err : compare_nodes(m, p);
+}
+
+/* Sync samples taken before a disruption apply only to times before the disruption. */
+static int note_disruption(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	(void)arg;
+	if (merge_was_disrupted(in->rec))
+		merge_note(m, "%s: the clock was disrupted during the"
+			   " recording (a step, a suspend); times before the"
+			   " disruption use the samples taken before the"
+			   " disruption, if there are any", in->info.path);
+	return 0;
 }
 
 int merge_choose_time(struct tsct_merge *m)
 {
-	char why[MERGE_WHY_MAX / 2];
-	const struct merge_in *in;
+	struct properties p = {
+		.by_themselves = true, .one_boot = true, .synced_cluster = true,
+	};
+	int err = find_properties(m, &p);
 
+	if (err)
+		return err;
 	m->time = TSCT_MERGE_CLUSTER;
 	m->compared = TSCT_COMPARED_SAMPLES;
-	if (find_timeline(m, why, sizeof(why))) {
-		if (are_all_by_themselves(m))
-			return take_own(m);
-		if (!m->options.force)
-			return merge_fail(m, -EINVAL, "%s; use --force to take"
-					  " each node's own clock", why);
-		merge_note(m, "%s", why);
-		return take_own(m);
-	}
-	/* Sync samples taken before a disruption apply only to times before
-	 * the disruption. */
-	for (in = m->in; in < m->in + m->nr; in++)
-		if (merge_was_disrupted(in->info.rec))
-			merge_note(m, "%s: the clock was disrupted during the"
-				   " recording (a step, a suspend); times before the"
-				   " disruption use the samples taken before the"
-				   " disruption, if there are any", in->info.path);
-	return 0;
+	m->master = p.first.master;
+	m->timeline = p.first.number;
+	if (!*p.why)
+		return merge_each(m, false, note_disruption, NULL);
+	if (p.by_themselves)
+		return take_own(m, &p);
+	if (!m->options.force)
+		return merge_fail(m, -EINVAL, "%s; use --force to take"
+				  " each node's own clock", p.why);
+	note_once(m, "%s", p.why);
+	return take_own(m, &p);
 }
 
 /* ---- positions on the axis ----------------------------------------------- */
@@ -427,62 +449,118 @@ static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
 
-	return !in->info.rec->merged && sync->role == TSCT_SYNC_MASTER &&
+	return !in->rec->merged && sync->role == TSCT_SYNC_MASTER &&
 		sync->node == m->master;
 }
 
-/* Returns a series of sync samples that was measured on the result's timeline, or NULL.
- * @by_master: accept only exchanges with the master that have its clock params */
-static const struct tsct_series *find_series(const struct tsct_merge *m,
-					     bool by_master)
-{
-	const struct tsct_series *s;
-	unsigned int i, k;
+/*
+ * Candidates of a rank's inputs for the axis and the rate of global ticks: of each kind
+ * the first one, so that of all ranks' the first one is the result's.
+ */
+struct candidates {
+	__u32 merged;		/* flag: `timeline` is set, of merged input `input` */
+	__u32 input;
+	struct tsct_recorded_timeline timeline;
+	/* by the master's own recording; by its clock params in a child's sync samples; by
+	 * any clock params of cluster time; mult 0: none */
+	struct merge_axis axis[3];
+	/* of the master's recordings, the one that begins first, and the one that ends
+	 * last; hz 0: none */
+	struct master_run {
+		__u64 begin, end;
+		double hz;
+		struct tsct_clock_params real;
+	} first, last;
+};
 
-	for (i = 0; i < m->nr; i++)
-		for (k = 0; k < m->in[i].nr_series; k++) {
-			s = &m->in[i].series[k];
-			if (merge_is_of(m, s) &&
-			    (!by_master || (s->has_params && s->node == m->master)))
-				return s;
-		}
-	return NULL;
-}
-
-static void choose_axis(struct tsct_merge *m)
+static void find_series(const struct tsct_merge *m, const struct merge_in *in,
+			struct candidates *c)
 {
-	const struct tsct_clock_params *params;
 	const struct tsct_remote_params *sent;
 	const struct tsct_series *s;
-	unsigned int i;
 
-	for (i = 0; i < m->nr; i++) {
-		if (!is_master(m, &m->in[i]))
+	for (s = in->series; s < in->series + in->nr_series; s++) {
+		if (!merge_is_of(m, s))
 			continue;
-		params = &merge_sync(&m->in[i])->params;
-		m->axis.base = params->base_cycles + params->slew_cycles;
-		m->axis.base_ns = tsct_clock_params_ns(params, m->axis.base);
-		m->axis.mult = params->mult;
-		return;
-	}
-	/* There is no recording of the master: the axis is made from the master's clock
-	 * params in a child's sync samples. */
-	s = find_series(m, true);
-	if (s) {
 		sent = &s->params[s->nr - 1];
-		m->axis = (struct merge_axis) { sent->base, sent->base_ns, sent->mult };
+		if (!c->axis[1].mult && s->has_params && s->node == m->master)
+			c->axis[1] = (struct merge_axis) { sent->base, sent->base_ns, sent->mult };
+		/*
+		 * The master's counter is unknown: the axis is ns of cluster time. Its base
+		 * is the base time in the last clock params of a series of sync samples.
+		 */
+		if (!c->axis[2].mult)
+			c->axis[2] = (struct merge_axis) {
+				(__u64)sent->base_ns, sent->base_ns, TSCT_NS_MULT };
+	}
+}
+
+static void find_master(const struct tsct_merge *m, const struct merge_in *in,
+			struct candidates *c)
+{
+	const struct tsct_clock_params *params = &merge_sync(in)->params;
+	const struct master_run run = { in->begin, in->end, in->hz, in->rec->real };
+
+	if (!is_master(m, in))
 		return;
+	if (!c->axis[0].mult) {
+		c->axis[0].base = params->base_cycles + params->slew_cycles;
+		c->axis[0].base_ns = tsct_clock_params_ns(params, c->axis[0].base);
+		c->axis[0].mult = params->mult;
 	}
-	/*
-	 * The master's counter is unknown: the axis is ns of cluster time. Its base is
-	 * the base time in the last clock params of a series of sync samples.
-	 */
-	m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
-	s = find_series(m, false);
-	if (s) {
-		m->axis.base_ns = s->params[s->nr - 1].base_ns;
-		m->axis.base = (__u64)m->axis.base_ns;
+	if (!c->first.hz || run.begin < c->first.begin)
+		c->first = run;
+	if (!c->last.hz || run.end > c->last.end)
+		c->last = run;
+}
+
+static int find_candidates(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	struct candidates *c = arg;
+
+	if (in->merged && !c->merged) {
+		c->merged = 1;
+		c->input = in->index;
+		c->timeline = in->rec->timeline;
 	}
+	find_master(m, in, c);
+	find_series(m, in, c);
+	return 0;
+}
+
+/* Adds the candidates of the next rank to those of all ranks before. */
+static int combine_candidates(struct tsct_blob *left, const struct tsct_blob *right)
+{
+	struct candidates a, b;
+	int i;
+
+	memcpy(&a, left->data, sizeof(a));
+	memcpy(&b, right->data, sizeof(b));
+	if (!a.merged && b.merged) {
+		a.merged = 1;
+		a.input = b.input;
+		a.timeline = b.timeline;
+	}
+	for (i = 0; i < 3; i++)
+		if (!a.axis[i].mult)
+			a.axis[i] = b.axis[i];
+	if (b.first.hz && (!a.first.hz || b.first.begin < a.first.begin))
+		a.first = b.first;
+	if (b.last.hz && (!a.last.hz || b.last.end > a.last.end))
+		a.last = b.last;
+	memcpy(left->data, &a, sizeof(a));
+	return 0;
+}
+
+static void choose_axis(struct tsct_merge *m, const struct candidates *c)
+{
+	int i = 0;
+
+	while (i < 2 && !c->axis[i].mult)
+		i++;
+	m->axis = c->axis[i];
+	if (!m->axis.mult)
+		m->axis.mult = TSCT_NS_MULT;
 }
 
 /* ---- global ticks -------------------------------------------------------- */
@@ -516,27 +594,18 @@ int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
  * by the master's wall clock. A recording of less than 1 s is extended to 1 s: from its
  * length in whole ns, the rate would be too coarse for the events of the other nodes.
  */
-static int frame_by_master(struct tsct_merge *m)
+static int frame_by_master(struct tsct_merge *m, const struct candidates *c)
 {
-	const struct merge_in *first = NULL, *last = NULL, *in;
-	__u64 end;
+	const struct master_run *first = &c->first, *last = &c->last;
+	__u64 end = last->end;
 
-	for (in = m->in; in < m->in + m->nr; in++) {
-		if (!is_master(m, in))
-			continue;
-		if (!first || in->begin < first->begin)
-			first = in;
-		if (!last || in->end > last->end)
-			last = in;
-	}
-	if (!first)
+	if (!first->hz)
 		return -ENOENT;
-	end = last->end;
 	if ((double)(end - first->begin) < last->hz)
 		end = first->begin + (__u64)last->hz;
 	return tsct_axis_from_run(&m->frame, first->begin, end,
-			      (__u64)merge_own_ns(first, first->begin),
-			      (__u64)merge_own_ns(last, end), 0, wanted_hz(m));
+			(__u64)tsct_clock_params_ns(&first->real, first->begin),
+			(__u64)tsct_clock_params_ns(&last->real, end), 0, wanted_hz(m));
 }
 
 /* Without a recording of the master, global ticks have the rate of cluster time. */
@@ -554,36 +623,31 @@ static int frame_by_cluster(struct tsct_merge *m)
 			      wanted_hz(m));
 }
 
-int merge_find_axis(struct tsct_merge *m)
+static int set_axis(struct tsct_merge *m, const struct candidates *c)
 {
-	const struct tsct_recording *merged = NULL;
-	unsigned int i;
 	int err;
 
-	for (i = 0; i < m->nr && !merged; i++)
-		if (m->in[i].info.rec->merged)
-			merged = m->in[i].info.rec;
 	if (m->time == TSCT_MERGE_OWN) {
 		/* There is no common axis: each node has its own clock. Of m->axis and
 		 * m->frame, only m->frame.hz, the rate of global ticks, is used. */
 		m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
 		m->frame = (struct tsct_axis) { 0, 0, 1, 1, wanted_hz(m) };
-		if (merged && !m->options.hz)
-			m->frame.hz = merged->timeline.hz;
+		if (c->merged && !m->options.hz)
+			m->frame.hz = c->timeline.hz;
 		return 0;
 	}
-	if (merged) {
-		m->axis = axis_of(&merged->timeline);
-		m->frame = frame_of(&merged->timeline);
+	if (c->merged) {
+		m->axis = axis_of(&c->timeline);
+		m->frame = frame_of(&c->timeline);
 		if (!m->options.hz || m->options.hz == m->frame.hz)
 			return 0;
 		return merge_fail(m, -EINVAL, "%s: its ticks are 1/%" PRIu64
 				  " s already; remove --resolution, or merge the"
 				  " recordings that it was made from",
-				  m->in[i - 1].info.path, (uint64_t)m->frame.hz);
+				  m->options.path[c->input], (uint64_t)m->frame.hz);
 	}
-	choose_axis(m);
-	err = frame_by_master(m);
+	choose_axis(m, c);
+	err = frame_by_master(m, c);
 	if (err == -ENOENT)
 		err = frame_by_cluster(m);
 	if (err == -ERANGE)
@@ -595,4 +659,24 @@ int merge_find_axis(struct tsct_merge *m)
 	return !err ? 0 :
 		merge_fail(m, -EINVAL, "the wall clock of the master did not run"
 			   " forward; use --force to take each node's own clock");
+}
+
+/* All ranks set the axis, from the same candidates. */
+int merge_find_axis(struct tsct_merge *m)
+{
+	struct candidates c = { .merged = 0 };
+	struct tsct_blob blob = { NULL, 0 };
+	int err = merge_each(m, m->time == TSCT_MERGE_CLUSTER, find_candidates, &c);
+
+	if (err)
+		return err;
+	err = merge_agree(m, merge_fail_errno(m, tsct_blob_add(&blob, &c, sizeof(c))));
+	if (!err) {
+		tsct_ranks_reduce(m->ranks, &blob, combine_candidates);
+		tsct_ranks_share(m->ranks, &blob);
+		memcpy(&c, blob.data, sizeof(c));
+		err = set_axis(m, &c);
+	}
+	tsct_blob_free(&blob);
+	return err;
 }

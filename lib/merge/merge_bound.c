@@ -43,10 +43,10 @@ struct measured {
 
 /* Measures the error at a tick. Where times are by the input's own clock, the errors of
  * that clock, and of CLOCK_REALTIME to UTC, are the largest from @local to @until. */
-static int measure(const struct tsct_merge *m, const struct merge_in *in,
+static int measure(struct tsct_merge *m, const struct merge_in *in,
 		   __u64 local, __u64 until, struct measured *ret)
 {
-	const struct tsct_clock_params *real = &in->info.rec->real;
+	const struct tsct_clock_params *real = &in->rec->real;
 	const struct merge_segment *s = merge_segment_of(in, local);
 	struct merge_place at, estimate;
 	double off;
@@ -54,8 +54,8 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 	__s64 ns;
 	int err;
 
-	ns = m->result.nodes[in->info.first_node].correction.shift_ns;
-	ret->error_ns = (double)tsct_recording_uncertainty(in->info.rec) / in->hz * 1e9 +
+	ns = merge_nodes(m, in)->correction.shift_ns;
+	ret->error_ns = (double)tsct_recording_uncertainty(in->rec) / in->hz * 1e9 +
 		fabs((double)ns);
 	ret->residual_ns = -1;
 	if (in->how == TSCT_MERGE_AS_OWN) {
@@ -66,21 +66,21 @@ static int measure(const struct tsct_merge *m, const struct merge_in *in,
 		off = fabs((double)((tsct_s128)ns - tsct_clock_params_ns(real, local)));
 		/* The mapped time and the time by the clock params are each rounded
 		 * down: up to 1 ns of the distance between these times is no error. */
-		own_ps = tsct_error_bounds_max_ps(in->info.rec, local, until);
+		own_ps = tsct_error_bounds_max_ps(in->rec, local, until);
 		ret->error_ns += (own_ps == UINT64_MAX ? HUGE_VAL : (double)own_ps * 1e-3) +
 			(off > 1 ? off - 1 : 0);
 		if (m->compared == TSCT_COMPARED_UTC)
 			ret->error_ns += leap_ns(ns) +
-				(double)tsct_recording_utc_max_ns(in->info.rec, 0, local, until);
+				(double)tsct_recording_utc_max_ns(in->rec, 0, local, until);
 		/* Times before a disruption are by the clock after the disruption,
 		 * which may be any time ahead or behind. */
-		if (merge_was_disrupted(in->info.rec) &&
+		if (merge_was_disrupted(in->rec) &&
 		    (__s64)(local - real->base_cycles) < 0)
 			ret->error_ns = HUGE_VAL;
 	} else {
-		ret->error_ns += (double)in->info.rec->skew_ns;
+		ret->error_ns += (double)in->rec->skew_ns;
 	}
-	if (!s->series)
+	if (s->series == MERGE_NOBODY)
 		return 0;
 	err = merge_estimate(m, in, s, local, &estimate);
 	if (err)
@@ -143,25 +143,25 @@ static double apart_ns(const struct tsct_merge *m, const struct merge_segment *a
 }
 
 /* Returns the first tick that is known to belong to the epoch of a segment. */
-static __u64 first_of_epoch(const struct tsct_recording *rec,
-			    const struct merge_segment *s)
+static __u64 first_of_epoch(const struct merge_in *in, const struct merge_segment *s)
 {
+	const struct tsct_recording *rec = in->rec;
+	const __u64 first = merge_series(in, s)->x[0].t1;
 	const struct tsct_clock_segment *line;
 	__u32 i = 0;
 
-	while (i < rec->nr_segments && rec->segments[i].epoch < s->series->clock_epoch)
+	while (i < rec->nr_segments && rec->segments[i].epoch < s->epoch)
 		i++;
 	line = i < rec->nr_segments ? &rec->segments[i] : NULL;
-	return line && line->epoch == s->series->clock_epoch &&
-		line->base_cycles < s->series->x[0].t1 ?
-		line->base_cycles : s->series->x[0].t1;
+	return line && line->epoch == s->epoch && line->base_cycles < first ?
+		line->base_cycles : first;
 }
 
 static bool has_segment(const struct merge_in *in, __u32 epoch)
 {
 	const struct merge_segment *s = in->segment;
 
-	while (s < in->segment + in->nr_segments && s->series->clock_epoch != epoch)
+	while (s < in->segment + in->nr_segments && s->epoch != epoch)
 		s++;
 	return s < in->segment + in->nr_segments;
 }
@@ -175,14 +175,14 @@ static bool has_segment(const struct merge_in *in, __u32 epoch)
 static void doubt_epochs(const struct tsct_merge *m, const struct merge_in *in,
 			 struct tsct_recorded_correction *c)
 {
-	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_recording *rec = in->rec;
 	const struct tsct_clock_segment *line;
 	const struct merge_segment *s;
 	__u64 first;
 	__u32 i;
 
 	for (s = in->segment; s + 1 < in->segment + in->nr_segments; s++) {
-		first = first_of_epoch(rec, s + 1);
+		first = first_of_epoch(in, s + 1);
 		if (first > s->end)
 			add_between(in, c, s->end, first,
 				    fmax(apart_ns(m, s, s + 1, s->end),
@@ -207,7 +207,7 @@ static __u32 point_count(const struct merge_in *in)
 	return points < TSCT_RECORDED_BOUNDS_MAX ? (__u32)points : TSCT_RECORDED_BOUNDS_MAX;
 }
 
-static int bound_input(const struct tsct_merge *m, const struct merge_in *in,
+static int bound_input(struct tsct_merge *m, const struct merge_in *in,
 		       struct tsct_recorded_correction *c)
 {
 	const __u32 nr = point_count(in);
@@ -270,7 +270,7 @@ static void count_samples(const struct merge_in *in,
 
 	strcpy(c->fit, tsct_fit_name(in->fit));
 	for (i = 0; i < in->nr_segments; i++) {
-		series = in->segment[i].series;
+		series = merge_series(in, &in->segment[i]);
 		if (tsct_series_near(series, in->fit, in->hz,
 				     in->begin + (in->end - in->begin) / 2, &fit)) {
 			c->kept += series->nr;
@@ -298,7 +298,7 @@ static void count_samples(const struct merge_in *in,
  */
 static void carry(struct tsct_merge *m, const struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_recording *rec = in->rec;
 	const bool same = m->time == TSCT_MERGE_OWN ?
 		rec->timeline.hz == m->frame.hz : merge_is_same_frame(m, rec);
 	struct tsct_recorded_correction *c;
@@ -308,7 +308,7 @@ static void carry(struct tsct_merge *m, const struct merge_in *in)
 
 	for (i = 0; i < rec->nr_nodes; i++) {
 		utc_ns = tsct_recording_worst_utc_ns(&rec->nodes[i], &source);
-		c = &m->result.nodes[in->info.first_node + i].correction;
+		c = &merge_nodes(m, in)[i].correction;
 		*c = rec->nodes[i].correction;
 		if (m->compared == TSCT_COMPARED_UNKNOWN)
 			c->nr_bounds = 0;
@@ -330,7 +330,7 @@ int merge_bound_anew(struct tsct_merge *m, struct merge_in *in)
 
 	if (m->compared == TSCT_COMPARED_UNKNOWN)
 		return 0;
-	err = bound_input(m, in, &m->result.nodes[in->info.first_node].correction);
+	err = bound_input(m, in, &merge_nodes(m, in)->correction);
 	return !err ? 0 : merge_fail(m, err == -ENOMEM || err == -EINTR ? err : -EINVAL,
 			  "%s: the error bound of its times cannot be computed: %s", in->info.path,
 			  tsct_fit_error(err));
@@ -354,7 +354,7 @@ static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node
 		until = point(in, k + 1, nr);
 		to->clock_bounds[k] = (struct tsct_recorded_bound) {
 			.tick = merge_global(in, from),
-			.error_ns = tsct_recording_node_worst_ns(in->info.rec, 0,
+			.error_ns = tsct_recording_node_worst_ns(in->rec, 0,
 				from - in->begin < early ? in->begin : from - early, until),
 		};
 	}
@@ -365,7 +365,7 @@ static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node
 static void carry_clock(const struct tsct_merge *m, const struct merge_in *in,
 			const struct tsct_recorded_node *from, struct tsct_recorded_node *to)
 {
-	const bool same = in->info.rec->timeline.hz == m->frame.hz;
+	const bool same = in->rec->timeline.hz == m->frame.hz;
 	__u32 k;
 
 	to->nr_clock_bounds = from->nr_clock_bounds;
@@ -380,7 +380,7 @@ static void carry_clock(const struct tsct_merge *m, const struct merge_in *in,
 /* Copies the errors to CLOCK_REALTIME and to UTC of an input's nodes to the result. */
 static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_recording *rec = in->rec;
 	struct tsct_recorded_node *to;
 	struct tsct_recorded_utc *u;
 	__u64 error_ns;
@@ -388,7 +388,7 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 	__u32 i;
 
 	for (i = 0; i < rec->nr_nodes; i++) {
-		to = &m->result.nodes[in->info.first_node + i];
+		to = &merge_nodes(m, in)[i];
 		memcpy(to->utc, rec->nodes[i].utc, sizeof(to->utc));
 		to->nr_utc = rec->nodes[i].nr_utc;
 		/* Of an incomplete recording, the last bound grows up to its last event. */
@@ -419,22 +419,22 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 	}
 }
 
+static int bound_first(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	(void)arg;
+	carry_clock_errors(m, in);
+	if (in->merged) {
+		carry(m, in);
+		return 0;
+	}
+	if (in->segment[0].series != MERGE_NOBODY)
+		count_samples(in, &merge_nodes(m, in)->correction);
+	return merge_bound_anew(m, in);
+}
+
 int merge_bounds(struct tsct_merge *m)
 {
-	struct merge_in *in;
-	int err = 0;
-
-	for (in = m->in; in < m->in + m->nr && !err; in++) {
-		carry_clock_errors(m, in);
-		if (in->info.rec->merged) {
-			carry(m, in);
-			continue;
-		}
-		if (in->segment[0].series)
-			count_samples(in, &m->result.nodes[in->info.first_node].correction);
-		err = merge_bound_anew(m, in);
-	}
-	return err;
+	return merge_each(m, m->time == TSCT_MERGE_CLUSTER, bound_first, NULL);
 }
 
 /* Computes the error bounds again, up to the last copied event, for inputs that were
@@ -445,11 +445,15 @@ int merge_bounds_again(struct tsct_merge *m)
 	int err = 0;
 
 	for (in = m->in; in < m->in + m->nr && !err; in++) {
-		if (in->info.rec->merged || in->last <= in->end)
+		if (in->merged || in->last <= in->end)
 			continue;
+		err = merge_use_samples(m, in);
 		in->end = in->last;
-		carry_clock_errors(m, in);
-		err = merge_bound_anew(m, in);
+		if (!err) {
+			carry_clock_errors(m, in);
+			err = merge_bound_anew(m, in);
+		}
+		merge_leave(m, in);
 	}
-	return err;
+	return merge_agree(m, err);
 }

@@ -107,7 +107,7 @@ static bool has_sample_of(const struct merge_in *in,
  * not write the last samples, and a damaged file lacks some. */
 static bool has_all_samples(const struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_recording *rec = in->rec;
 
 	return rec->complete && !tsct_recording_samples_lost(rec) &&
 		in->nr_samples == tsct_recording_samples_class(rec)->counts[0].events;
@@ -126,8 +126,8 @@ static const char *find_foreign(const struct merge_in *in)
 	for (i = 0; i < in->nr_series; i++) {
 		s = &in->series[i];
 		/* In an earlier epoch, the counter may have had higher values. */
-		if (s->nr && in->info.rec->complete &&
-		    s->clock_epoch == in->info.rec->epoch &&
+		if (s->nr && in->rec->complete &&
+		    s->clock_epoch == in->rec->epoch &&
 		    (__s64)(s->x[s->nr - 1].t4 - end - late) > 0)
 			return "has sync samples of a time after its end: they are of"
 				" another recording";
@@ -149,16 +149,26 @@ void merge_find_contradiction(struct merge_in *in)
 
 	/* With --timestamps system, samples have other ticks than the recording, which
 	 * is refused. */
-	if (!tsct_recording_has_samples(in->info.rec) || in->info.rec->counter.mult)
+	if (!tsct_recording_has_samples(in->rec) || in->rec->counter.mult)
 		return;
 	in->foreign_samples = find_foreign(in);
 	for (i = 0; i < in->nr_series; i++) {
 		s = &in->series[i];
 		if (series_contradicts(s, in->hz)) {
 			in->contradictory = true;
+			in->emptied[i] = true;
 			s->nr = 0;
 		}
 	}
+}
+
+void merge_drop_contradiction(struct merge_in *in)
+{
+	unsigned int i;
+
+	for (i = 0; i < in->nr_series; i++)
+		if (in->emptied[i])
+			in->series[i].nr = 0;
 }
 
 /* ---- the clocks of recordings of one boot ----------------------------------------- */
@@ -177,37 +187,51 @@ void merge_find_contradiction(struct merge_in *in)
 /* Time before the end of a recording in which its clock may not have been read, ns */
 #define UNREAD_NS	1e9
 
-/* First tick of the input's straight clock: the first one of its last epoch */
+/* The straight clock of a recording */
+struct line {
+	__u8 boot_id[16];
+	__u32 source;		/* counter of the clock, TSCT_SOURCE_* */
+	__u32 input;
+	__u64 begin;		/* first tick: the first one of the recording's last epoch */
+	__u64 end;
+	double hz;
+	double error_ns;	/* bound of the clock in these ticks */
+	double growth_ppb;	/* growth of the bound where the clock is not read */
+	struct tsct_clock_params real;
+};
+
 static __u64 line_begin(const struct merge_in *in)
 {
-	const __u64 base = in->info.rec->real.base_cycles;
+	const __u64 base = in->rec->real.base_cycles;
 
-	return merge_was_disrupted(in->info.rec) && base > in->begin && base < in->end ?
+	return merge_was_disrupted(in->rec) && base > in->begin && base < in->end ?
 		base : in->begin;
 }
 
-/* Returns the bound of an input's straight clock in its own ticks, ns. */
-static double line_error_ns(const struct merge_in *in)
+static int list_line(struct tsct_merge *m, struct merge_in *in, void *arg)
 {
-	const struct tsct_clock_params *real = &in->info.rec->real;
+	const struct tsct_clock_params *real = &in->rec->real;
+	struct line line = {
+		.source = in->rec->source, .input = in->index, .begin = line_begin(in),
+		.end = in->end, .hz = in->hz, .real = *real,
+		.growth_ppb = fmax((double)tsct_growth_ppb(real->mult, real->holdover_growth),
+				   DRIFT_PPB),
+	};
 
-	return fmax((double)tsct_clock_params_error_ps(real, line_begin(in)),
-		    (double)tsct_clock_params_error_ps(real, in->end)) * 1e-3 + 1 +
-		(double)tsct_recording_uncertainty_ns(in->info.rec);
-}
-
-/* Returns the growth of the bound of an input's clock where the clock is not read, ppb. */
-static double line_growth_ppb(const struct merge_in *in)
-{
-	const struct tsct_clock_params *real = &in->info.rec->real;
-
-	return fmax((double)tsct_growth_ppb(real->mult, real->holdover_growth), DRIFT_PPB);
+	if (in->rec->merged || in->rec->counter.mult)
+		return 0;
+	memcpy(line.boot_id, in->rec->nodes[0].boot_id, sizeof(line.boot_id));
+	line.error_ns = fmax((double)tsct_clock_params_error_ps(real, line.begin),
+			     (double)tsct_clock_params_error_ps(real, line.end)) * 1e-3 + 1 +
+		(double)tsct_recording_uncertainty_ns(in->rec);
+	return merge_fail_errno(m, tsct_blob_add(arg, &line, sizeof(line)));
 }
 
 /* Returns the time of @b minus that of @a at a tick of their counter, ns. */
-static double apart_ns(const struct merge_in *a, const struct merge_in *b, __u64 tick)
+static double apart_ns(const struct line *a, const struct line *b, __u64 tick)
 {
-	return (double)((tsct_s128)merge_own_ns(b, tick) - merge_own_ns(a, tick));
+	return (double)((tsct_s128)tsct_clock_params_ns(&b->real, tick) -
+			tsct_clock_params_ns(&a->real, tick));
 }
 
 /*
@@ -217,15 +241,15 @@ static double apart_ns(const struct merge_in *a, const struct merge_in *b, __u64
  * explains, too. Between recordings that do not overlap, CLOCK_REALTIME goes from one line to
  * the other, where both bounds grow.
  */
-static bool contradict(const struct merge_in *a, const struct merge_in *b)
+static bool contradict(const struct line *a, const struct line *b)
 {
-	const __u64 begin = line_begin(b), end = a->end < b->end ? a->end : b->end;
+	const __u64 begin = b->begin, end = a->end < b->end ? a->end : b->end;
 	const double first = apart_ns(a, b, begin), last = apart_ns(a, b, end);
 	const double gap_ns = (double)(__s64)(begin - end) / fmin(a->hz, b->hz) * 1e9;
 	const double unread_ns = UNREAD_NS + fmax(gap_ns, 0);
-	const double error_ns = line_error_ns(a) + line_error_ns(b);
+	const double error_ns = a->error_ns + b->error_ns;
 	const double slewed_ns = error_ns +
-		unread_ns * (line_growth_ppb(a) + line_growth_ppb(b)) * 1e-9 +
+		unread_ns * (a->growth_ppb + b->growth_ppb) * 1e-9 +
 		fmin(unread_ns * SLEW_PPB * 1e-9, SLEW_MAX_NS);
 
 	if (gap_ns > 0)
@@ -235,54 +259,63 @@ static bool contradict(const struct merge_in *a, const struct merge_in *b)
 }
 
 /* Orders recordings by their counter: boot and source. 0: both have the same */
-static int compare_counters(const struct merge_in *a, const struct merge_in *b)
+static int compare_counters(const struct line *x, const struct line *y)
 {
-	const struct tsct_recording *x = a->info.rec, *y = b->info.rec;
-	const int boots = memcmp(x->nodes[0].boot_id, y->nodes[0].boot_id, 16);
+	const int boots = memcmp(x->boot_id, y->boot_id, 16);
 
 	return boots ? boots : (x->source > y->source) - (x->source < y->source);
 }
 
-static int by_counter_and_line_begin(const void *a, const void *b)
+static int by_counter_and_begin(const void *a, const void *b)
 {
-	const struct merge_in *x = *(const struct merge_in *const *)a;
-	const struct merge_in *y = *(const struct merge_in *const *)b;
-	const __u64 i = line_begin(x), j = line_begin(y);
+	const struct line *x = a, *y = b;
 	const int counters = compare_counters(x, y);
 
-	return counters ? counters : (i > j) - (i < j);
+	if (counters)
+		return counters;
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return (x->input > y->input) - (x->input < y->input);
 }
 
-int merge_check_boots(const struct tsct_merge *m, char *why, size_t size)
+static void check_lines(const struct tsct_merge *m, struct line *line, size_t nr, char *why,
+			size_t size)
 {
-	const struct merge_in **all = calloc(m->nr, sizeof(*all)), *last;
-	unsigned int i, nr = 0;
-	int err = 0;
+	const struct line *last = line, *l;
 
-	if (!all)
-		return -ENOMEM;
-	for (i = 0; i < m->nr; i++)
-		if (!m->in[i].info.rec->merged && !m->in[i].info.rec->counter.mult)
-			all[nr++] = &m->in[i];
-	qsort(all, nr, sizeof(*all), by_counter_and_line_begin);
+	qsort(line, nr, sizeof(*line), by_counter_and_begin);
 	/* Each is compared with the one that ends last of those of its counter that begin
 	 * before: nearest to it, so that the bounds have grown least. */
-	for (i = 1, last = all[0]; i < nr && !err; i++) {
-		if (compare_counters(last, all[i])) {
-			last = all[i];
+	for (l = line + 1; l < line + nr; l++) {
+		if (compare_counters(last, l)) {
+			last = l;
 			continue;
 		}
-		if (contradict(last, all[i])) {
+		if (contradict(last, l)) {
 			snprintf(why, size, "%s and %s are of the same boot, but their clocks"
 				 " contradict each other: CLOCK_REALTIME was set between them, or slewed"
 				 " by more than 500 ppm, or they are of two machines that were"
 				 " restored from one snapshot",
-				 last->info.path, all[i]->info.path);
-			err = -EINVAL;
+				 m->options.path[last->input], m->options.path[l->input]);
+			return;
 		}
-		if (all[i]->end > last->end)
-			last = all[i];
+		if (l->end > last->end)
+			last = l;
 	}
-	free(all);
+}
+
+int merge_check_boots(struct tsct_merge *m, char *why, size_t size)
+{
+	struct tsct_blob lines = { NULL, 0 };
+	int err = merge_each(m, false, list_line, &lines);
+
+	if (!err) {
+		tsct_ranks_gather(m->ranks, &lines);
+		if (lines.size)
+			check_lines(m, (struct line *)lines.data,
+				    lines.size / sizeof(struct line), why, size);
+		tsct_ranks_first(m->ranks, !m->ranks->rank, why, size);
+	}
+	tsct_blob_free(&lines);
 	return err;
 }

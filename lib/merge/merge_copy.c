@@ -16,16 +16,17 @@ void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
 		       const struct tsct_merge_file *file,
 		       tsct_trace_report *report, void *arg)
 {
-	const struct merge_in *in = &m->in[file->input];
+	struct merge_in *in = &m->in[file->input];
 
 	memset(r, 0, sizeof(*r));
+	r->merge = m;
 	r->in = in;
 	r->file = file;
 	r->dir = (struct tsct_stream_reader_dir) {
-		.dirfd = in->dirfd, .rec = in->info.rec, .report = report,
+		.dirfd = in->dirfd, .rec = in->rec, .report = report,
 		.arg = arg,
 	};
-	tsct_stream_reader_init(&r->s, in->info.rec, in->kinds[file->in_class],
+	tsct_stream_reader_init(&r->s, in->rec, in->kinds[file->in_class],
 			 file->in_class, file->in_location);
 	tsct_mapping_cursor_init(&r->cursor, &in->segment[0].correct);
 }
@@ -63,12 +64,16 @@ int tsct_merge_reader_open(struct tsct_merge *m,
 			   const struct tsct_merge_file *file,
 			   struct tsct_merge_reader **ret)
 {
-	*ret = malloc(sizeof(**ret));
-	if (!*ret)
-		return -ENOMEM;
+	struct merge_in *in = &m->in[file->input];
+	int err = merge_use_events(m, in);
+
+	*ret = err ? NULL : malloc(sizeof(**ret));
 	/* This reader does not report damage: it is reported when events are copied. */
-	merge_reader_init(*ret, m, file, NULL, NULL);
-	return 0;
+	if (*ret)
+		merge_reader_init(*ret, m, file, NULL, NULL);
+	else
+		merge_leave(m, in);
+	return err ? err : *ret ? 0 : -ENOMEM;
 }
 
 int tsct_merge_reader_next(struct tsct_merge_reader *r,
@@ -83,6 +88,7 @@ void tsct_merge_reader_close(struct tsct_merge_reader *r)
 	if (!r)
 		return;
 	tsct_stream_reader_free(&r->s);
+	merge_leave(r->merge, r->in);
 	free(r);
 }
 
@@ -190,7 +196,7 @@ static void count_missing(struct merge_in *in, const struct tsct_merge_reader *r
 			  struct tsct_stream_class *to, __u64 events)
 {
 	const struct tsct_merge_file *f = r->file;
-	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_recording *rec = in->rec;
 	const __u64 held = rec->streams[f->in_class].counts[f->in_location].events;
 	__u64 *cause = to->loss[f->location].cause, *sum, lost = 0;
 	int i;
@@ -230,7 +236,7 @@ static __u64 sum_up(struct copy *c)
 	    c->r.s.event.tick <= in->limit)
 		in->last = c->r.s.event.tick;
 	m->partial |= c->r.dir.damage != 0;
-	correction = &m->result.nodes[f->node].correction;
+	correction = &m->result.nodes[f->node - m->part.first_node].correction;
 	correction->monotonic_fixups += c->r.cursor.monotonic_fixups;
 	if (c->r.cursor.fixup_max > correction->fixup_max)
 		correction->fixup_max = c->r.cursor.fixup_max;
@@ -267,8 +273,8 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 {
 	struct tsct_merge *m = c->w->m;
 	const struct tsct_location *l = &m->result.locations[f->location];
-	const struct tsct_stream_class *from =
-		&m->in[f->input].info.rec->streams[f->in_class];
+	struct merge_in *in = &m->in[f->input];
+	const struct tsct_stream_class *from;
 	struct tsct_stream_class *to = &m->result.streams[f->class];
 	char name[TSCT_FILE_NAME_MAX];
 	const struct tsct_stream_writer_file file = {
@@ -276,10 +282,15 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 		.stream_id = f->class, .cpu = l->cpu, .node = l->node,
 	};
 	__u64 discarded = 0;
-	int err;
+	int err = merge_use_events(m, in);
 
+	if (err) {
+		merge_leave(m, in);
+		return err;
+	}
+	from = &in->rec->streams[f->in_class];
 	tsct_recording_file(&m->result, f->class, f->location, name);
-	c->ids = m->in[f->input].id[f->in_class];
+	c->ids = in->id[f->in_class];
 	c->pos = c->counted = 0;
 	merge_reader_init(&c->r, m, f, report, c);
 	tsct_stream_writer_init(&c->out, &file);
@@ -296,6 +307,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 	}
 	tsct_stream_writer_free(&c->out);
 	tsct_stream_reader_free(&c->r.s);
+	merge_leave(m, in);
 	return err;
 }
 
@@ -339,15 +351,15 @@ int merge_copy(struct tsct_merge *m, int dirfd)
 	if (jobs > m->nr_files)
 		jobs = m->nr_files;
 	threads = calloc(jobs + 1, sizeof(*threads));
-	if (!threads)
-		return merge_fail_errno(m, -ENOMEM);
 	/* If a thread cannot be created, the existing threads copy all files. */
-	while (nr + 1 < jobs &&
+	while (threads && nr + 1 < jobs &&
 	       !pthread_create(&threads[nr], NULL, copy_files, &w))
 		nr++;
 	copy_files(&w);
 	while (nr)
 		pthread_join(threads[--nr], NULL);
 	free(threads);
-	return m->error;
+	m->partial = tsct_ranks_any(m->ranks, m->partial);
+	m->result.end = tsct_ranks_max(m->ranks, m->result.end);
+	return merge_agree(m, m->error);
 }

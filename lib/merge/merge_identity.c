@@ -8,26 +8,51 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "lib/core/remap.h"
 #include "merge_private.h"
 
 /* Longest accepted time, ns, in which no input was recorded: from the latest end of all
  * earlier recordings to the begin of the next recording */
 #define APART_NS	(24 * 3600 * 1000000000ULL)
 
+/* The directory of an input, and the time in which it was recorded by its own clock, ns */
+struct place {
+	dev_t dev;
+	ino_t ino;
+	__s64 begin, end;
+	__u32 input;
+};
+
 /*
  * A node of an input. Duplicates within a merged input were refused when that was made.
  */
 struct holder {
-	const struct merge_in *in;
-	const struct tsct_recorded_node *node;
+	__u8 uuid[16], boot_id[16];
+	__u64 host;		/* hash of the host's name */
+	__u64 number;		/* id of the node by tsctraced; valid if has_number */
+	__s64 begin, end;	/* time in which the node was recorded, ns */
+	__u32 has_number;
+	__u32 input;
 };
 
-/* A recorded channel: a channel of a node in an input, and the time in which the input
- * recorded that channel, ns */
+/* A channel of an input */
+struct channel {
+	char name[TSCT_NAME_MAX];
+	__u32 kernel, input;
+};
+
+/* Of all inputs: places, and at rank 0 the rest */
+struct identities {
+	struct tsct_blob places, holders, channels;
+	const struct holder *holder;
+	const struct channel *channel;
+	size_t nr_holders, nr_channels;
+};
+
+/* A recorded channel of a node */
 struct claim {
-	struct holder by;
-	__u32 stream;
-	__s64 begin, end;
+	const struct holder *by;
+	const struct channel *channel;
 };
 
 /* Returns true if a UUID is set: older recordings may have none. */
@@ -38,82 +63,130 @@ static bool is_known(const __u8 *uuid)
 	return memcmp(uuid, zero, sizeof(zero));
 }
 
-static int compare_in(const struct merge_in *a, const struct merge_in *b)
+static int compare_in(const struct holder *a, const struct holder *b)
 {
-	return (a > b) - (a < b);
+	return (a->input > b->input) - (a->input < b->input);
 }
 
-static size_t count_nodes(const struct tsct_merge *m)
+static const char *path_of(const struct tsct_merge *m, __u32 input)
 {
-	size_t nr = 0;
-	unsigned int i;
+	return m->options.path[input];
+}
 
-	for (i = 0; i < m->nr; i++)
-		nr += m->in[i].info.rec->nr_nodes;
-	return nr;
+/* ---- what is compared ------------------------------------------------------------- */
+
+static int list_nodes(struct merge_in *in, struct tsct_blob *to)
+{
+	const struct tsct_recorded_node *node;
+	const struct tsct_recorded_bound *b;
+	struct holder h;
+	int err = 0;
+
+	for (node = in->rec->nodes; node < in->rec->nodes + in->rec->nr_nodes && !err; node++) {
+		h = (struct holder) {
+			.host = tsct_hash(0, node->host, strlen(node->host)),
+			.number = node->sync.node, .has_number = node->sync.on,
+			.begin = merge_own_ns(in, in->begin),
+			.end = merge_own_ns(in, in->end), .input = in->index,
+		};
+		memcpy(h.uuid, node->uuid, sizeof(h.uuid));
+		memcpy(h.boot_id, node->boot_id, sizeof(h.boot_id));
+		b = node->correction.bounds;
+		/* A node of a merged input was recorded from the tick of the
+		 * node's first error bound to the tick of its last one. */
+		if (in->merged && node->correction.nr_bounds) {
+			h.begin = merge_own_ns(in, b->tick);
+			b += node->correction.nr_bounds - 1;
+			h.end = merge_own_ns(in, b->tick);
+		}
+		err = tsct_blob_add(to, &h, sizeof(h));
+	}
+	return err;
+}
+
+static int list_input(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	struct identities *all = arg;
+	struct place place = {
+		.begin = merge_own_ns(in, in->begin), .end = merge_own_ns(in, in->end),
+		.input = in->index,
+	};
+	struct channel c = { .input = in->index };
+	struct stat st;
+	__u32 i;
+	int err;
+
+	if (!fstat(in->dirfd, &st)) {
+		place.dev = st.st_dev;
+		place.ino = st.st_ino;
+	}
+	err = tsct_blob_add(&all->places, &place, sizeof(place));
+	if (!err)
+		err = list_nodes(in, &all->holders);
+	for (i = 0; i < in->rec->nr_streams && !err; i++) {
+		memcpy(c.name, in->rec->streams[i].name, sizeof(c.name));
+		c.kernel = in->rec->streams[i].kernel;
+		err = tsct_blob_add(&all->channels, &c, sizeof(c));
+	}
+	return merge_fail_errno(m, err);
 }
 
 /* ---- the same directory ---------------------------------------------------------- */
 
-/* Compares the directories of all pairs: each input has an open directory, so there are
- * few pairs. */
-static int check_inodes(struct tsct_merge *m)
+static int by_inode(const void *a, const void *b)
 {
-	struct stat *st = calloc(m->nr + 1, sizeof(*st));
-	unsigned int i, k;
-	int err = 0;
+	const struct place *x = a, *y = b;
 
-	if (!st)
-		return merge_fail_errno(m, -ENOMEM);
-	for (i = 0; i < m->nr && !err; i++) {
-		if (fstat(m->in[i].dirfd, &st[i]))
-			continue;
-		for (k = 0; k < i && !err; k++)
-			if (st[i].st_ino == st[k].st_ino &&
-			    st[i].st_dev == st[k].st_dev)
-				err = merge_fail(m, -EINVAL, "%s: given twice; remove"
-						 " one or use --force",
-						 m->in[i].info.path);
-	}
-	free(st);
-	return err;
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	if (x->ino != y->ino)
+		return x->ino < y->ino ? -1 : 1;
+	return (x->input > y->input) - (x->input < y->input);
+}
+
+static int check_inodes(struct tsct_merge *m, struct place *all, size_t nr)
+{
+	size_t i;
+
+	qsort(all, nr, sizeof(*all), by_inode);
+	for (i = 1; i < nr; i++)
+		if (all[i].ino && all[i].ino == all[i - 1].ino &&
+		    all[i].dev == all[i - 1].dev)
+			return merge_fail(m, -EINVAL, "%s: given twice; remove one or use"
+					  " --force", path_of(m, all[i].input));
+	return 0;
 }
 
 /* ---- the same recording ------------------------------------------------------------ */
 
 static int by_uuid(const void *a, const void *b)
 {
-	const struct holder *x = a, *y = b;
-	int order = memcmp(x->node->uuid, y->node->uuid, 16);
+	const struct holder *x = *(const struct holder *const *)a;
+	const struct holder *y = *(const struct holder *const *)b;
+	int order = memcmp(x->uuid, y->uuid, 16);
 
-	return order ? order : compare_in(x->in, y->in);
+	return order ? order : compare_in(x, y);
 }
 
-static int check_uuids(struct tsct_merge *m)
+static int check_uuids(struct tsct_merge *m, const struct identities *of)
 {
-	struct holder *all = calloc(count_nodes(m) + 1, sizeof(*all));
-	const struct tsct_recording *rec;
+	const struct holder **all = calloc(of->nr_holders + 1, sizeof(*all));
 	size_t i, nr = 0;
 	int err = 0;
-	__u32 k;
 
 	if (!all)
 		return merge_fail_errno(m, -ENOMEM);
-	for (i = 0; i < m->nr; i++) {
-		rec = m->in[i].info.rec;
-		for (k = 0; k < rec->nr_nodes; k++)
-			if (is_known(rec->nodes[k].uuid))
-				all[nr++] = (struct holder) { &m->in[i],
-							      &rec->nodes[k] };
-	}
+	for (i = 0; i < of->nr_holders; i++)
+		if (is_known(of->holder[i].uuid))
+			all[nr++] = &of->holder[i];
 	qsort(all, nr, sizeof(*all), by_uuid);
 	for (i = 1; i < nr && !err; i++)
-		if (all[i].in != all[i - 1].in &&
-		    !memcmp(all[i].node->uuid, all[i - 1].node->uuid, 16))
+		if (all[i]->input != all[i - 1]->input &&
+		    !memcmp(all[i]->uuid, all[i - 1]->uuid, 16))
 			err = merge_fail(m, -EINVAL, "%s: holds the same recording"
 					 " as %s; remove one or use"
-					 " --force", all[i].in->info.path,
-					 all[i - 1].in->info.path);
+					 " --force", path_of(m, all[i]->input),
+					 path_of(m, all[i - 1]->input));
 	free(all);
 	return err;
 }
@@ -124,28 +197,22 @@ static int check_uuids(struct tsct_merge *m)
  * A node is identified by its daemon's number (@by_number); if one of two nodes has no
  * number, by the boot and the host's name.
  */
-static int compare_nodes(bool by_number, const struct tsct_recorded_node *a,
-			 const struct tsct_recorded_node *b)
+static int compare_nodes(bool by_number, const struct holder *a, const struct holder *b)
 {
 	int order;
 
 	if (by_number)
-		return (a->sync.node > b->sync.node) - (a->sync.node < b->sync.node);
+		return (a->number > b->number) - (a->number < b->number);
 	order = memcmp(a->boot_id, b->boot_id, 16);
-	return order ? order : strcmp(a->host, b->host);
-}
-
-static const struct tsct_stream_class *channel_of(const struct claim *c)
-{
-	return &c->by.in->info.rec->streams[c->stream];
+	return order ? order : (a->host > b->host) - (a->host < b->host);
 }
 
 /* Compares two recorded channels by node, then by kernel flag, then by name. */
 static int compare_channels(bool by_number, const struct claim *a,
 			    const struct claim *b)
 {
-	const struct tsct_stream_class *x = channel_of(a), *y = channel_of(b);
-	int order = compare_nodes(by_number, a->by.node, b->by.node);
+	const struct channel *x = a->channel, *y = b->channel;
+	int order = compare_nodes(by_number, a->by, b->by);
 
 	if (!order)
 		order = (x->kernel > y->kernel) - (x->kernel < y->kernel);
@@ -162,10 +229,10 @@ static int by_claim(const void *a, const void *b, void *by_number)
 	int order = compare_channels(*(bool *)by_number, x, y);
 
 	if (!order)
-		order = (x->begin > y->begin) - (x->begin < y->begin);
+		order = (x->by->begin > y->by->begin) - (x->by->begin < y->by->begin);
 	if (!order)
-		order = (x->end > y->end) - (x->end < y->end);
-	return order ? order : compare_in(x->by.in, y->by.in);
+		order = (x->by->end > y->by->end) - (x->by->end < y->by->end);
+	return order ? order : compare_in(x->by, y->by);
 }
 
 /* Among the recorded channels compared so far: `any` ends last of all channels; `other`
@@ -176,13 +243,14 @@ struct latest {
 
 static void note_claim(struct latest *l, const struct claim *c)
 {
-	const struct merge_in *in = c->by.in;
+	const __u32 input = c->by->input;
 
-	if (!l->any || c->end > l->any->end) {
-		if (l->any && l->any->by.in != in)
+	if (!l->any || c->by->end > l->any->by->end) {
+		if (l->any && l->any->by->input != input)
 			l->other = l->any;
 		l->any = c;
-	} else if (in != l->any->by.in && (!l->other || c->end > l->other->end)) {
+	} else if (input != l->any->by->input &&
+		   (!l->other || c->by->end > l->other->by->end)) {
 		l->other = c;
 	}
 }
@@ -191,10 +259,10 @@ static void note_claim(struct latest *l, const struct claim *c)
  * began, or NULL. */
 static const struct claim *find_twin(const struct latest *l, const struct claim *c)
 {
-	const struct claim *twin = l->any && l->any->by.in != c->by.in ? l->any :
+	const struct claim *twin = l->any && l->any->by->input != c->by->input ? l->any :
 		l->other;
 
-	return twin && twin->end > c->begin ? twin : NULL;
+	return twin && twin->by->end > c->by->begin ? twin : NULL;
 }
 
 /*
@@ -215,70 +283,58 @@ static int compare_inputs(struct tsct_merge *m, bool by_number,
 	for (c = all; c < all + nr; c++) {
 		if (c == all || compare_channels(by_number, c - 1, c))
 			memset(latest, 0, sizeof(latest));
-		numbered = c->by.node->sync.on;
+		numbered = c->by->has_number;
 		twin = find_twin(&latest[0], c);
 		if (!twin && (!numbered || by_number))
 			twin = find_twin(&latest[1], c);
 		if (twin) {
-			first = (twin->by.in < c->by.in ? twin : c)->by.in->info.path;
-			second = (twin->by.in < c->by.in ? c : twin)->by.in->info.path;
+			first = path_of(m, (twin->by->input < c->by->input ? twin : c)->by->input);
+			second = path_of(m, (twin->by->input < c->by->input ? c : twin)->by->input);
 			return merge_fail(m, -EINVAL, "%s: was recorded on the same node as %s and at the"
 					  " same time, and both have channel '%s': events would"
 					  " appear twice; remove one or use --force",
-					  second, first, channel_of(c)->name);
+					  second, first, c->channel->name);
 		}
 		note_claim(&latest[numbered], c);
 	}
 	return 0;
 }
 
-static size_t claim_all(const struct tsct_merge *m, bool by_number,
-			struct claim *all)
+/* Lists the channels of each node: holders and channels are both in order of inputs. */
+static size_t claim_all(const struct identities *of, bool by_number, struct claim *all)
 {
-	const struct tsct_recorded_node *node;
-	const struct tsct_recording *rec;
-	const struct tsct_recorded_bound *b;
-	const struct merge_in *in;
-	struct claim c;
+	const struct channel *c, *first = of->channel, *end = of->channel + of->nr_channels;
+	const struct holder *h;
 	size_t nr = 0;
 
-	for (in = m->in; in < m->in + m->nr; in++) {
-		rec = in->info.rec;
-		for (node = rec->nodes; node < rec->nodes + rec->nr_nodes; node++) {
-			if (by_number ? !node->sync.on : !is_known(node->boot_id))
-				continue;
-			c.by = (struct holder) { in, node };
-			c.begin = merge_own_ns(in, in->begin);
-			c.end = merge_own_ns(in, in->end);
-			b = node->correction.bounds;
-			/* A node of a merged input was recorded from the tick of the
-			 * node's first error bound to the tick of its last one. */
-			if (rec->merged && node->correction.nr_bounds) {
-				c.begin = merge_own_ns(in, b->tick);
-				b += node->correction.nr_bounds - 1;
-				c.end = merge_own_ns(in, b->tick);
-			}
-			for (c.stream = 0; c.stream < rec->nr_streams; c.stream++)
-				all[nr++] = c;
-		}
+	for (h = of->holder; h < of->holder + of->nr_holders; h++) {
+		while (first < end && first->input < h->input)
+			first++;
+		if (by_number ? !h->has_number : !is_known(h->boot_id))
+			continue;
+		for (c = first; c < end && c->input == h->input; c++, nr++)
+			if (all)
+				all[nr] = (struct claim) { h, c };
 	}
 	return nr;
 }
 
-static int check_identities(struct tsct_merge *m)
+static int check_identities(struct tsct_merge *m, const struct identities *of)
 {
-	struct claim *all = calloc(count_nodes(m) + 1,
-				   TSCT_STREAMS_MAX * sizeof(*all));
 	static const bool by_number[] = { true, false };
+	struct claim *all;
 	size_t i, nr;
-	int err = all ? 0 : merge_fail_errno(m, -ENOMEM);
+	int err = 0;
 
 	for (i = 0; i < 2 && !err; i++) {
-		nr = claim_all(m, by_number[i], all);
+		all = calloc(claim_all(of, by_number[i], NULL) + 1, sizeof(*all));
+		if (!all)
+			return merge_fail_errno(m, -ENOMEM);
+		nr = claim_all(of, by_number[i], all);
 		qsort_r(all, nr, sizeof(*all), by_claim, (void *)&by_number[i]);
 		err = compare_inputs(m, by_number[i], all, nr);
+		free(all);
 	}
-	free(all);
 	return err;
 }
 
@@ -286,63 +342,76 @@ static int check_identities(struct tsct_merge *m)
 
 static int by_begin(const void *a, const void *b)
 {
-	const struct merge_in *x = *(const struct merge_in *const *)a;
-	const struct merge_in *y = *(const struct merge_in *const *)b;
-	const __s64 x_ns = merge_own_ns(x, x->begin), y_ns = merge_own_ns(y, y->begin);
+	const struct place *x = a, *y = b;
 
-	return (x_ns > y_ns) - (x_ns < y_ns);
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return (x->input > y->input) - (x->input < y->input);
 }
 
-static int check_gaps(struct tsct_merge *m)
+static int check_gaps(struct tsct_merge *m, struct place *all, size_t nr)
 {
-	const struct merge_in **all = calloc(m->nr, sizeof(*all)), *last;
-	__s64 begin, end, last_end;
-	unsigned int i;
+	const struct place *last = all;
 	__u64 apart;
-	int err = 0;
+	size_t i;
 
-	if (!all)
-		return merge_fail_errno(m, -ENOMEM);
-	for (i = 0; i < m->nr; i++)
-		all[i] = &m->in[i];
-	qsort(all, m->nr, sizeof(*all), by_begin);
-	last = all[0];
-	last_end = merge_own_ns(last, last->end);
-	for (i = 1; i < m->nr && !err; i++) {
-		begin = merge_own_ns(all[i], all[i]->begin);
-		end = merge_own_ns(all[i], all[i]->end);
+	qsort(all, nr, sizeof(*all), by_begin);
+	for (i = 1; i < nr; i++) {
 		/* Times of hostile inputs may be more than 2^63 ns apart. */
-		apart = (__u64)begin - (__u64)last_end;
-		if (begin >= last_end && apart > APART_NS)
-			err = merge_fail(m, -EINVAL, "%s: begins %" PRIu64
+		apart = (__u64)all[i].begin - (__u64)last->end;
+		if (all[i].begin >= last->end && apart > APART_NS)
+			return merge_fail(m, -EINVAL, "%s: begins %" PRIu64
 					 " days after %s ended; one of the two"
 					 " clocks is wrong, or these recordings do not"
 					 " belong together; use --force to merge them",
-					 all[i]->info.path,
+					 path_of(m, all[i].input),
 					 (uint64_t)(apart / APART_NS),
-					 last->info.path);
-		if (end > last_end) {
-			last = all[i];
-			last_end = end;
-		}
+					 path_of(m, last->input));
+		if (all[i].end > last->end)
+			last = &all[i];
 	}
-	free(all);
-	return err;
+	return 0;
 }
 
-/* Refuses duplicate inputs and inputs made days apart, unless options.force is set. The
- * search for duplicates sorts the nodes of all inputs: inputs may have so many nodes
- * that comparing each node with each other node would take too long. */
+static int check_all(struct tsct_merge *m, struct identities *of)
+{
+	struct place *places = (struct place *)of->places.data;
+	const size_t nr = of->places.size / sizeof(*places);
+	int err;
+
+	of->holder = (const struct holder *)of->holders.data;
+	of->nr_holders = of->holders.size / sizeof(*of->holder);
+	of->channel = (const struct channel *)of->channels.data;
+	of->nr_channels = of->channels.size / sizeof(*of->channel);
+	err = check_inodes(m, places, nr);
+	if (!err)
+		err = check_uuids(m, of);
+	if (!err)
+		err = check_identities(m, of);
+	return err ? err : check_gaps(m, places, nr);
+}
+
+/*
+ * Refuses duplicate inputs and inputs made days apart, unless options.force is set. Rank 0
+ * compares what identifies the nodes of all inputs, by sorting: inputs may have so many
+ * nodes that comparing each node with each other node would take too long.
+ */
 int merge_identify(struct tsct_merge *m)
 {
+	struct identities all = { .holder = NULL };
 	int err;
 
 	if (m->options.force)
 		return 0;
-	err = check_inodes(m);
-	if (!err)
-		err = check_uuids(m);
-	if (!err)
-		err = check_identities(m);
-	return err ? err : check_gaps(m);
+	err = merge_each(m, false, list_input, &all);
+	if (!err) {
+		tsct_ranks_gather(m->ranks, &all.places);
+		tsct_ranks_gather(m->ranks, &all.holders);
+		tsct_ranks_gather(m->ranks, &all.channels);
+		err = merge_agree(m, m->ranks->rank ? 0 : check_all(m, &all));
+	}
+	tsct_blob_free(&all.places);
+	tsct_blob_free(&all.holders);
+	tsct_blob_free(&all.channels);
+	return err;
 }

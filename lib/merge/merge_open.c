@@ -9,32 +9,30 @@
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 
-/* Argument of the callback report() */
-struct watcher {
-	struct tsct_merge *m;
-	struct merge_in *in;
-};
-
 /* Reports damage to sync samples to the user; fits use the undamaged samples. */
 static void report(void *arg, const char *sentence)
 {
-	struct watcher *w = arg;
+	struct merge_in *in = arg;
 
-	w->in->info.damage++;
-	if (w->m->options.salvage)
-		merge_note(w->m, "%s: %s", w->in->info.path, sentence);
+	/* Once, also if the input is opened again */
+	if (in->opened)
+		return;
+	in->info.damage++;
+	if (in->merge->options.salvage)
+		merge_note(in->merge, "%s: %s", in->info.path, sentence);
 	else
-		merge_fail(w->m, -EBADMSG, "%s: %s; use --salvage to keep the"
-			   " readable part", w->in->info.path, sentence);
+		merge_fail(in->merge, -EBADMSG, "%s: %s; use --salvage to keep the"
+			   " readable part", in->info.path, sentence);
 }
 
+/* Reads the samples of an open input, which has none yet. */
 static int read_samples(struct tsct_merge *m, struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_recording *rec = in->rec;
 	struct tsct_sync_sample *samples = NULL;
 	int err;
 
-	if (!tsct_recording_has_samples(rec))
+	if (in->series || !tsct_recording_has_samples(rec))
 		return 0;
 	err = tsct_samples_read(in->trace, &samples, &in->nr_samples);
 	if (!err)
@@ -54,14 +52,19 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 				  TSCT_SERIES_MAX);
 	if (err)
 		return merge_fail_errno(m, err);
+	if (in->opened)
+		merge_drop_contradiction(in);
 	return in->info.damage && !m->options.salvage ? -EBADMSG : 0;
 }
 
 static int check_end(struct tsct_merge *m, const struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_recording *rec = in->rec;
 	__u32 i;
 
+	/* The rank that has the input remarks on it. */
+	if (in->index - m->first >= m->nr)
+		return 0;
 	/* Repeats the remarks of an earlier merge about the nodes of a merged input. */
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (!rec->nodes[i].cut_off)
@@ -90,7 +93,7 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
  */
 static int find_end(struct tsct_merge *m, struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_recording *rec = in->rec;
 	/* Damage is not reported here, but when events are copied. */
 	struct tsct_stream_reader_dir dir = { .dirfd = in->dirfd, .rec = rec };
 	struct tsct_stream_reader_kind *kinds;
@@ -120,7 +123,7 @@ static int find_end(struct tsct_merge *m, struct merge_in *in)
 /* Adds the sizes of the input's files to the total of the progress display. */
 static void add_sizes(struct tsct_merge *m, struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_recording *rec = in->rec;
 	char name[TSCT_FILE_NAME_MAX];
 	struct stat st;
 	__u32 i, at;
@@ -134,21 +137,64 @@ static void add_sizes(struct tsct_merge *m, struct merge_in *in)
 	}
 }
 
-static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
-{
-	struct watcher w = { m, in };
-	const struct tsct_recording *rec;
-	int err, bits, fit = m->options.fit;
-	char why[512];
+/* ---- opening and closing ---------------------------------------------------------- */
 
-	in->info.path = path;
-	err = tsct_trace_open(path, report, &w, &in->trace, why, sizeof(why));
+static void close_input(struct merge_in *in)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(in->id) / sizeof(in->id[0]); i++) {
+		free(in->id[i]);
+		free(in->kinds[i]);
+		in->id[i] = NULL;
+		in->kinds[i] = NULL;
+	}
+	tsct_series_free(in->series, in->nr_series);
+	in->series = NULL;
+	in->nr_series = 0;
+	tsct_trace_close(in->trace);
+	in->trace = NULL;
+	in->rec = NULL;
+	if (in->dirfd >= 0)
+		close(in->dirfd);
+	in->dirfd = -1;
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+		a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+		a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Opens the input's directory, and reads its description. */
+static int read_description(struct tsct_merge *m, struct merge_in *in)
+{
+	const char *path = in->info.path;
+	struct stat st;
+	char why[512];
+	int err;
+
+	err = tsct_trace_open(path, report, in, &in->trace, why, sizeof(why));
 	if (err)
 		return merge_fail(m, err, "%s: %s", path, why);
 	in->dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (in->dirfd < 0)
+	if (in->dirfd < 0 || fstatat(in->dirfd, "metadata", &st, 0))
 		return merge_fail(m, -errno, "%s: %s", path, strerror(errno));
-	rec = in->info.rec = tsct_trace_recording(in->trace);
+	if (!in->opened)
+		in->metadata = st;
+	else if (!is_same_file(&in->metadata, &st))
+		return merge_fail(m, -EINVAL, "%s: was changed while it was merged", path);
+	in->rec = tsct_trace_recording(in->trace);
+	return 0;
+}
+
+/* Opens an input for the first time: determines what is kept of it. */
+static int open_first(struct tsct_merge *m, struct merge_in *in)
+{
+	const struct tsct_recording *rec = in->rec;
+	int err, bits, fit = m->options.fit;
+
 	/* Rounds the recording's begin down to a tick as stored in the files: the times
 	 * of the recording's events are rounded in the same way. */
 	bits = tsct_recording_tick_bits(rec);
@@ -159,54 +205,251 @@ static int open_one(struct tsct_merge *m, struct merge_in *in, const char *path)
 		fit = tsct_fit_kind_of(rec->nodes[0].sync.fit);
 	/* The recording may name a kind of fit of a later version: uses auto. */
 	in->fit = fit < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)fit;
+	in->merged = rec->merged;
+	in->complete = rec->complete;
+	in->info.nr_nodes = rec->nr_nodes;
 	err = check_end(m, in);
 	if (!err && !rec->complete)
 		err = find_end(m, in);
 	if (!err)
 		err = read_samples(m, in);
+	if (err)
+		return err;
+	in->emptied = calloc(in->nr_series + 1, sizeof(*in->emptied));
+	if (!in->emptied)
+		return merge_fail_errno(m, -ENOMEM);
+	merge_find_contradiction(in);
+	in->limit = tsct_add_saturating(in->end, (__u64)in->hz);
+	/* An incomplete recording does not state its last tick. */
+	if (!in->complete && merge_cut_off(in) > in->limit)
+		in->limit = merge_cut_off(in);
+	in->opened = true;
+	return 0;
+}
+
+/* Opens an input if it is closed. An input that failed to open stays as it is: the merge
+ * ends. */
+static int open_input(struct tsct_merge *m, struct merge_in *in)
+{
+	int err;
+
+	if (in->rec || in->trace)
+		return in->rec ? 0 : -EINVAL;
+	err = read_description(m, in);
+	return err || in->opened ? err : open_first(m, in);
+}
+
+int merge_use(struct tsct_merge *m, struct merge_in *in)
+{
+	int err;
+
+	pthread_mutex_lock(&m->open_lock);
+	in->users++;
+	err = open_input(m, in);
+	pthread_mutex_unlock(&m->open_lock);
+	return err;
+}
+
+int merge_use_samples(struct tsct_merge *m, struct merge_in *in)
+{
+	int err = merge_use(m, in);
+
+	return err ? err : read_samples(m, in);
+}
+
+int merge_use_events(struct tsct_merge *m, struct merge_in *in)
+{
+	int err;
+
+	pthread_mutex_lock(&m->open_lock);
+	in->users++;
+	err = open_input(m, in);
+	if (!err && !in->kinds[0])
+		err = merge_map_events(m, in);
+	pthread_mutex_unlock(&m->open_lock);
+	return err;
+}
+
+/*
+ * An input that is in use no more stays open, in place of the one that is so for the
+ * longest time. An incomplete one may be growing: it stays as it was found first.
+ */
+void merge_leave(struct tsct_merge *m, struct merge_in *in)
+{
+	struct merge_in **slot, *old;
+
+	pthread_mutex_lock(&m->open_lock);
+	if (!--in->users && in->complete && m->idle[in->idle_at] != in) {
+		slot = &m->idle[m->next_idle];
+		old = *slot;
+		*slot = in;
+		in->idle_at = m->next_idle;
+		m->next_idle = (m->next_idle + 1) % MERGE_IDLE_MAX;
+		if (old && !old->users)
+			close_input(old);
+	}
+	pthread_mutex_unlock(&m->open_lock);
+}
+
+/* ---- steps of all ranks ------------------------------------------------------------ */
+
+/* An error, as it is sent to all ranks */
+struct failure {
+	int err;
+	char why[MERGE_WHY_MAX];
+};
+
+int merge_agree(struct tsct_merge *m, int err)
+{
+	struct failure first = { .err = err };
+
+	if (m->ranks->nr == 1)
+		return err;
+	if (err)
+		memcpy(first.why, m->why, sizeof(first.why));
+	if (!tsct_ranks_first(m->ranks, err, &first, sizeof(first)))
+		return 0;
+	m->error = first.err;
+	memcpy(m->why, first.why, sizeof(m->why));
+	return first.err;
+}
+
+int merge_each(struct tsct_merge *m, bool samples,
+	       int (*step)(struct tsct_merge *m, struct merge_in *in, void *arg), void *arg)
+{
+	struct merge_in *in;
+	int err = 0;
+
+	for (in = m->in; in < m->in + m->nr && !err; in++) {
+		err = merge_is_stopped(m) ? -EINTR :
+			samples ? merge_use_samples(m, in) : merge_use(m, in);
+		if (!err)
+			err = step(m, in, arg);
+		if (in->users)
+			merge_leave(m, in);
+	}
+	return merge_agree(m, err);
+}
+
+struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index)
+{
+	unsigned int i;
+
+	if (index - m->first < m->nr)
+		return &m->in[index - m->first];
+	for (i = 0; i < m->nr_foreign; i++)
+		if (m->foreign[i]->index == index)
+			return m->foreign[i];
+	return NULL;
+}
+
+static void init_input(struct tsct_merge *m, struct merge_in *in, __u32 index)
+{
+	in->merge = m;
+	in->index = index;
+	in->info.path = m->options.path[index];
+	in->dirfd = -1;
+}
+
+int merge_add_foreign(struct tsct_merge *m, __u32 index)
+{
+	struct merge_in **more = reallocarray(m->foreign, m->nr_foreign + 1, sizeof(*more));
+	struct merge_in *in = calloc(1, sizeof(*in));
+
+	m->foreign = more ? more : m->foreign;
+	if (!more || !in) {
+		free(in);
+		return merge_fail_errno(m, -ENOMEM);
+	}
+	init_input(m, in, index);
+	m->foreign[m->nr_foreign++] = in;
+	return 0;
+}
+
+/* ---- all inputs ------------------------------------------------------------------- */
+
+static int list_peer(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	const struct tsct_recorded_sync *sync = merge_sync(in);
+	const struct merge_peer peer = {
+		.node = sync->node, .begin = in->begin, .end = in->end,
+		.nr_nodes = in->info.nr_nodes, .is_pollable = !in->merged && sync->on,
+	};
+
+	add_sizes(m, in);
+	return merge_fail_errno(m, tsct_blob_add(arg, &peer, sizeof(peer)));
+}
+
+/* Numbers the nodes of all inputs in order. */
+static void number_nodes(struct tsct_merge *m)
+{
+	__u64 node = 0;
+	__u32 i;
+
+	for (i = 0; i < m->options.nr; i++) {
+		if (i == m->first)
+			m->part.first_node = (__u32)node;
+		if (i - m->first < m->nr)
+			m->in[i - m->first].info.first_node = (__u32)node;
+		node += m->peer[i].nr_nodes;
+	}
+	/* merge_define() refuses more than TSCT_NODES_MAX. */
+	m->part.nr_nodes = node < MERGE_NOBODY ? (__u32)node : MERGE_NOBODY;
+}
+
+/* Each rank has the inputs from its first one to that of the next rank. */
+int merge_open(struct tsct_merge *m)
+{
+	const __u64 nr = m->options.nr, rank = m->ranks->rank, ranks = m->ranks->nr;
+	struct tsct_blob peers = { NULL, 0 };
+	unsigned int i;
+	int err;
+
+	m->first = (__u32)(nr * rank / ranks);
+	m->nr = (unsigned int)(nr * (rank + 1) / ranks) - m->first;
+	m->in = calloc(m->nr + 1, sizeof(*m->in));
+	if (!m->in)
+		m->nr = 0;
+	for (i = 0; i < m->nr; i++)
+		init_input(m, &m->in[i], m->first + i);
+	err = merge_agree(m, m->in ? 0 : merge_fail_errno(m, -ENOMEM));
+	if (!err)
+		err = merge_each(m, true, list_peer, &peers);
 	if (!err) {
-		merge_find_contradiction(in);
-		add_sizes(m, in);
+		tsct_ranks_gather(m->ranks, &peers);
+		tsct_ranks_share(m->ranks, &peers);
+		m->peer = (struct merge_peer *)peers.data;
+		number_nodes(m);
+	} else {
+		tsct_blob_free(&peers);
 	}
 	return err;
 }
 
-int merge_open(struct tsct_merge *m)
+static void free_input(struct merge_in *in)
 {
-	unsigned int i;
-	int err = 0;
-
-	m->in = calloc(m->options.nr ? m->options.nr : 1, sizeof(*m->in));
-	if (!m->in)
-		return merge_fail_errno(m, -ENOMEM);
-	m->nr = m->options.nr;
-	for (i = 0; i < m->nr; i++)
-		m->in[i].dirfd = -1;
-	for (i = 0; i < m->nr && !err; i++)
-		err = merge_is_stopped(m) ? -EINTR :
-			open_one(m, &m->in[i], m->options.path[i]);
-	return err;
+	close_input(in);
+	merge_drop_segments(in);
+	free(in->segment);
+	free(in->emptied);
+	free(in->location);
 }
 
 void merge_close(struct tsct_merge *m)
 {
-	struct merge_in *in;
 	unsigned int i;
 
-	for (in = m->in; in < m->in + m->nr; in++) {
-		merge_drop_segments(in);
-		free(in->segment);
-		for (i = 0; i < sizeof(in->id) / sizeof(in->id[0]); i++) {
-			free(in->id[i]);
-			free(in->kinds[i]);
-		}
-		free(in->location);
-		tsct_series_free(in->series, in->nr_series);
-		tsct_trace_close(in->trace);
-		if (in->dirfd >= 0)
-			close(in->dirfd);
+	for (i = 0; i < m->nr; i++)
+		free_input(&m->in[i]);
+	for (i = 0; i < m->nr_foreign; i++) {
+		free_input(m->foreign[i]);
+		free(m->foreign[i]);
 	}
 	free(m->in);
+	free(m->foreign);
+	free(m->peer);
+	free(m->poll);
 	free(m->file);
+	merge_defs_free(m->defs);
 	tsct_recording_free(&m->result);
 }

@@ -4,15 +4,21 @@
 #define TSCT_MERGE_PRIVATE_H
 
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include "lib/core/mapping.h"
 #include "lib/core/clock_params.h"
 #include "merge.h"
+#include "ranks.h"
 #include "lib/ctf/stream.h"
 #include "lib/query/series.h"
 
 #define MERGE_WHY_MAX	1024
 #define MERGE_NOBODY	(~0U)
+
+/* Inputs that stay open although no step uses them: to open one again takes a
+ * millisecond or more, and each takes memory and file descriptors */
+#define MERGE_IDLE_MAX	64
 
 /*
  * Axis to which each node's ticks are mapped: the master's counter, or ns of cluster
@@ -40,7 +46,9 @@ struct merge_place {
 /* Ticks of an input for which one mapping is valid: one epoch of the input's counter */
 struct merge_segment {
 	__u64 begin, end;	/* first and last tick of the input */
-	const struct tsct_series *series; /* sync samples of the segment; NULL: none */
+	__u32 epoch;		/* epoch of the input's counter, if it has samples */
+	/* index of the segment's sync samples in the input's series; MERGE_NOBODY: none */
+	__u32 series;
 	enum tsct_merge_how how;
 	__u32 parent;		/* for TSCT_MERGE_VIA: index of the polled input */
 	/* function from the input's ticks to the merged recording's axis; of the
@@ -49,15 +57,36 @@ struct merge_segment {
 	struct tsct_mapping correct;
 };
 
+/*
+ * An input. Its description, samples and files are there while a step uses it
+ * (merge_use()), and may be closed in between: there may be thousands of inputs.
+ */
 struct merge_in {
 	struct tsct_merge_input info;
+	struct tsct_merge *merge;
+	__u32 index;		/* index among the inputs of all ranks */
+	unsigned int users;	/* number of steps and files that use the input now */
+	unsigned int idle_at;	/* index in tsct_merge.idle, if the input is there */
+	bool opened;		/* flag: the input was open before */
+	struct stat metadata;	/* of the file, when the input was opened first */
+
+	/* Open: */
 	struct tsct_trace *trace;
+	const struct tsct_recording *rec;	/* NULL: the input is closed */
 	int dirfd;
-	struct tsct_series *series;
+	struct tsct_series *series;		/* NULL: not read, or none */
 	unsigned int nr_series;
 	unsigned int nr_samples;
-	bool contradictory;	/* flag: a series was emptied, as its samples contradict
-				 * each other */
+	/* array by stream class of the input: stream class in the result */
+	__u32 class[TSCT_STREAMS_MAX + 1];
+	/* array per stream class of the input: event id in the result, at index (event
+	 * id in the input - TSCT_ID_FIRST) */
+	__u32 *id[TSCT_STREAMS_MAX + 1];
+	struct tsct_stream_reader_kind *kinds[TSCT_STREAMS_MAX + 1];
+
+	/* Kept while the input is closed: */
+	bool *emptied;	/* flags by series: emptied, as its samples contradict each other */
+	bool contradictory;	/* flag: a series was emptied */
 	/* reason why the samples cannot be of this recording; NULL: they can be */
 	const char *foreign_samples;
 	enum tsct_fit_kind fit;
@@ -67,18 +96,31 @@ struct merge_in {
 	__u64 last;		/* tick of the latest copied event; above `end` if the
 				 * recording grew after `end` was determined */
 	enum tsct_merge_how how;
-	bool settled;		/* flag: the segments are set */
+	bool merged, complete;	/* flags of the input's description */
 	struct merge_segment *segment;
 	unsigned int nr_segments;
 	struct tsct_axis frame;
-	/* array by stream class of the input: stream class in the result */
-	__u32 class[TSCT_STREAMS_MAX + 1];
-	/* array per stream class of the input: event id in the result, at index (event
-	 * id in the input - TSCT_ID_FIRST) */
-	__u32 *id[TSCT_STREAMS_MAX + 1];
-	struct tsct_stream_reader_kind *kinds[TSCT_STREAMS_MAX + 1];
-	/* array by location of the input: location in the result, or MERGE_NOBODY */
+	/* array by location of the input: location in the result, without those of the
+	 * ranks before; or MERGE_NOBODY */
 	__u32 *location;
+	__u32 nr_locations;	/* number of its elements */
+};
+
+/* What all ranks know of each input */
+struct merge_peer {
+	__u64 node;		/* id of its node; valid if is_pollable */
+	__u64 begin, end;	/* as in struct merge_in */
+	__u32 nr_nodes;
+	__u32 is_pollable;	/* flag: other inputs may have polled its node */
+	/* order in which inputs are mapped, such that parents come first; MERGE_NOBODY:
+	 * the node polled others in a circle, or depends on such a node */
+	__u32 round;
+	__u32 pad;
+};
+
+/* Input @child polled the node of input @parent, both as indices */
+struct merge_poll {
+	__u32 child, parent;
 };
 
 struct tsct_merge {
@@ -87,8 +129,21 @@ struct tsct_merge {
 	/* first error, a negative errno; its text is in `why` */
 	int error;
 	char why[MERGE_WHY_MAX];
-	struct merge_in *in;
+	const struct tsct_ranks *ranks;
+	struct merge_in *in;	/* inputs of this rank, which follow each other */
 	unsigned int nr;
+	__u32 first;		/* index of the first of them among all inputs */
+	struct merge_peer *peer; /* all inputs */
+	/* inputs of other ranks by which those of this rank are mapped (merge_parent()) */
+	struct merge_in **foreign;
+	unsigned int nr_foreign;
+	struct merge_poll *poll; /* of all inputs, sorted by child */
+	size_t nr_polls;
+	/* inputs that nobody uses but that are still open, in a ring buffer */
+	struct merge_in *idle[MERGE_IDLE_MAX];
+	unsigned int next_idle;
+	/* protects `users`, `idle` and the opening of inputs */
+	pthread_mutex_t open_lock;
 	enum tsct_merge_time time;
 	enum tsct_compared compared;
 	/* for TSCT_MERGE_CLUSTER: id of the master, and number of the timeline */
@@ -98,7 +153,13 @@ struct tsct_merge {
 	/* conversion of a position on `axis`, in counts, to a global tick; frame.hz:
 	 * number of global ticks per second */
 	struct tsct_axis frame;
+	/* the result, with the nodes and locations of this rank's inputs */
 	struct tsct_recording result;
+	/* index of its first node and location among those of all ranks, and the numbers
+	 * of those of all ranks */
+	struct tsct_meta_part part;
+	__u32 nr_locations;		/* of the result, of this rank */
+	struct merge_defs *defs;	/* channels and event types of all inputs */
 	struct tsct_merge_file *file;
 	unsigned int nr_files;
 	bool partial;
@@ -127,7 +188,7 @@ static inline bool merge_is_stopped(const struct tsct_merge *m)
 /* Returns the time of an input's tick by the input's own clock, ns. */
 static inline __s64 merge_own_ns(const struct merge_in *in, __u64 tick)
 {
-	return tsct_clock_params_ns(&in->info.rec->real, tick);
+	return tsct_clock_params_ns(&in->rec->real, tick);
 }
 
 /*
@@ -138,7 +199,7 @@ static inline __s64 merge_own_ns(const struct merge_in *in, __u64 tick)
 
 static inline __u64 merge_cut_off(const struct merge_in *in)
 {
-	const __u64 end = in->info.rec->end;
+	const __u64 end = in->rec->end;
 
 	return tsct_add_saturating(end, (__u64)(MERGE_CUT_OFF_S * in->hz));
 }
@@ -156,11 +217,67 @@ static inline bool merge_was_disrupted(const struct tsct_recording *rec)
 static inline const struct tsct_recorded_sync *
 merge_sync(const struct merge_in *in)
 {
-	return &in->info.rec->nodes[0].sync;
+	return &in->rec->nodes[0].sync;
 }
 
 /* Returns true if a series of sync samples was measured on the result's timeline. */
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
+
+/* ---- ranks (merge_open.c) -------------------------------------------------------- */
+
+/* Ends a step of all ranks: returns the error of the lowest rank that has one, with its
+ * text, at all ranks. @err: this rank's */
+int merge_agree(struct tsct_merge *m, int err);
+
+/* Calls @step for each input of this rank, which is open meanwhile, then merge_agree().
+ * @samples: its samples and those of its parents are read, too */
+int merge_each(struct tsct_merge *m, bool samples,
+	       int (*step)(struct tsct_merge *m, struct merge_in *in, void *arg), void *arg);
+
+/* Returns the nodes of an input in the result. */
+static inline struct tsct_recorded_node *merge_nodes(struct tsct_merge *m,
+						     const struct merge_in *in)
+{
+	return &m->result.nodes[in->info.first_node - m->part.first_node];
+}
+
+/* Returns the samples of a segment, NULL: none. The input's samples must be open. */
+static inline const struct tsct_series *merge_series(const struct merge_in *in,
+						     const struct merge_segment *s)
+{
+	return s->series == MERGE_NOBODY ? NULL : &in->series[s->series];
+}
+
+/*
+ * merge_use, merge_use_samples, merge_use_events - open an input, until merge_leave()
+ * With samples: also those of the inputs by which this one is mapped. With events: the
+ * ids of its classes and events in the result. Return 0, or -errno after merge_fail();
+ * merge_leave() has to follow in any case.
+ */
+int merge_use(struct tsct_merge *m, struct merge_in *in);
+int merge_use_samples(struct tsct_merge *m, struct merge_in *in);
+int merge_use_events(struct tsct_merge *m, struct merge_in *in);
+void merge_leave(struct tsct_merge *m, struct merge_in *in);
+
+/* Returns the input at an index among all inputs, if it is of this rank or foreign[];
+ * else NULL. */
+struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index);
+
+/* Makes and opens an input of another rank. Returns 0, or -errno after merge_fail(). */
+int merge_add_foreign(struct tsct_merge *m, __u32 index);
+
+/* ---- channels and event types (merge_unify.c) ------------------------------------- */
+
+/* Sets the stream classes of the result: all ranks get those of all inputs. */
+int merge_unify(struct tsct_merge *m);
+
+/* Returns the stream class in the result of one of an input. */
+__u32 merge_class_of(const struct tsct_merge *m, const struct tsct_recording *rec,
+		     __u32 class);
+
+/* Sets class, id and kinds of an open input. */
+int merge_map_events(struct tsct_merge *m, struct merge_in *in);
+void merge_defs_free(struct merge_defs *defs);	/* may be NULL */
 
 /* ---- steps of the merge, in this order; 0 or -errno after merge_fail() --------- */
 
@@ -185,15 +302,18 @@ int merge_bounds_again(struct tsct_merge *m);
  */
 void merge_find_contradiction(struct merge_in *in);
 
+/* Empties the same series again, after the samples were read again. */
+void merge_drop_contradiction(struct merge_in *in);
+
 /*
  * merge_check_boots - find recordings of one boot whose clocks contradict each other
  *
  * Either CLOCK_REALTIME was set between them, or a virtual machine's snapshot was restored,
  * so that two machines have the boot id. Merged inputs are not examined: their counters are
  * not known. Nor are recordings of different sources of cycles, or with --timestamps system.
- * Returns 0; -EINVAL with the reason in @why; -ENOMEM.
+ * @why: the reason, if there are such; else not changed. Returns 0 or -errno.
  */
-int merge_check_boots(const struct tsct_merge *m, char *why, size_t size);
+int merge_check_boots(struct tsct_merge *m, char *why, size_t size);
 
 /* ---- the axis (merge_axis.c) ---------------------------------------------------- */
 
@@ -281,7 +401,8 @@ struct tsct_merge_reader {
 	struct tsct_stream_reader s;
 	struct tsct_stream_reader_dir dir;
 	struct tsct_mapping_cursor cursor;
-	const struct merge_in *in;
+	struct tsct_merge *merge;
+	struct merge_in *in;		/* open with its events, as long as it is read */
 	const struct tsct_merge_file *file;
 	unsigned int segment;	/* index of the input's segment that is in use */
 	bool out;		/* flag: an event had no global tick */

@@ -57,7 +57,7 @@ static int follow_parent(const struct tsct_merge *m, const struct merge_in *pare
 	int err;
 
 	merge_place_at(s, local, &next);
-	if (s->series) {
+	if (s->series != MERGE_NOBODY) {
 		err = merge_estimate(m, parent, s, local, &estimate);
 		if (err)
 			return err;
@@ -76,26 +76,27 @@ int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
 		   const struct merge_segment *s, __u64 local,
 		   struct merge_place *ret)
 {
+	const struct tsct_series *series = merge_series(in, s);
 	const double axis_ns = merge_axis_ns(&m->axis);
 	struct tsct_fit fit;
 	double frac, error;
 	__s64 ns;
-	int err = tsct_series_near(s->series, in->fit, in->hz, local, &fit);
+	int err = tsct_series_near(series, in->fit, in->hz, local, &fit);
 
 	if (err)
 		return err;
 	ret->count = tsct_fit_at(&fit, local, &ret->frac, &ret->error);
 	ret->rate = tsct_fit_rate(&fit, local);
 	if (s->how == TSCT_MERGE_VIA) {
-		err = follow_parent(m, &m->in[s->parent], ret);
+		err = follow_parent(m, merge_input_at(m, s->parent), ret);
 	} else if (s->how == TSCT_MERGE_BY_PARAMS) {
-		ns = tsct_series_time(s->series, &fit, local, &frac, &error);
-		ret->rate *= tsct_series_ns(s->series) / axis_ns;
+		ns = tsct_series_time(series, &fit, local, &frac, &error);
+		ret->rate *= tsct_series_ns(series) / axis_ns;
 		ret->error = error / axis_ns;
 		merge_axis_place(&m->axis, ns, frac, ret);
 	}
 	/* The residual is that of the node's own samples, not of the parent's. */
-	ret->residual_ns = fit.residual * tsct_series_ns(s->series);
+	ret->residual_ns = fit.residual * tsct_series_ns(series);
 	tsct_fit_free(&fit);
 	return err;
 }
@@ -158,7 +159,7 @@ int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
 		to = s->begin;
 	tsct_fit_free(&s->fit);
 	if (s->how == TSCT_MERGE_AS_CHILD && tsct_fit_is_reference(in->fit))
-		return tsct_series_fit(s->series, in->fit, in->hz, 0, UINT64_MAX,
+		return tsct_series_fit(merge_series(in, s), in->fit, in->hz, 0, UINT64_MAX,
 				       s->begin + (to - s->begin) / 2, &s->fit,
 				       NULL);
 	return run_through(m, in, s, s->begin, to);
@@ -181,7 +182,8 @@ static struct merge_segment *add_segment(struct tsct_merge *m,
 	in->segment = s;
 	s += in->nr_segments;
 	*s = (struct merge_segment) {
-		.begin = in->begin, .end = in->limit, .parent = MERGE_NOBODY,
+		.begin = in->begin, .end = in->limit, .series = MERGE_NOBODY,
+		.parent = MERGE_NOBODY,
 	};
 	*tsct_fit_reserve(&s->fit, 1) = straight_from(in->begin, &same);
 	in->nr_segments++;
@@ -238,13 +240,12 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 			 const struct tsct_series *s)
 {
 	unsigned int nr, most = 0, k;
-	const struct merge_in *other;
+	const struct merge_peer *other;
 	__u32 i, best = MERGE_NOBODY;
 
-	for (i = 0; i < m->nr; i++) {
-		other = &m->in[i];
-		if (other == in || other->info.rec->merged || !s->has_params ||
-		    !merge_sync(other)->on || merge_sync(other)->node != s->node)
+	for (i = 0; i < m->options.nr && s->has_params; i++) {
+		other = &m->peer[i];
+		if (i == in->index || !other->is_pollable || other->node != s->node)
 			continue;
 		/* Number of samples that were taken while both nodes were recorded */
 		for (k = nr = 0; k < s->nr; k++)
@@ -258,6 +259,23 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 	return best;
 }
 
+static bool is_by_master(const struct tsct_merge *m, const struct tsct_series *s)
+{
+	return s->has_params && s->node == m->master && m->master;
+}
+
+/*
+ * Returns true if an input is mapped before another one that polled it. A node that polled
+ * others in a circle, and one that depends on such a node, has no round: these are mapped
+ * last, in the order of inputs.
+ */
+static bool is_before(const struct tsct_merge *m, __u32 parent, __u32 child)
+{
+	if (m->peer[parent].round != m->peer[child].round)
+		return m->peer[parent].round < m->peer[child].round;
+	return m->peer[parent].round == MERGE_NOBODY && parent < child;
+}
+
 /* Best mapping of an epoch: that with the smallest bound in the middle of the epoch */
 struct choice {
 	struct merge_segment best;
@@ -269,7 +287,7 @@ struct choice {
 };
 
 static void try_way(const struct tsct_merge *m, const struct merge_in *in,
-		    const struct tsct_series *series, enum tsct_merge_how how,
+		    __u32 series, enum tsct_merge_how how,
 		    __u32 parent, struct choice *c)
 {
 	const struct merge_segment way = {
@@ -280,55 +298,43 @@ static void try_way(const struct tsct_merge *m, const struct merge_in *in,
 
 	if (err) {
 		c->err = err;
-	} else if (!c->best.series || place.error < c->error) {
+	} else if (c->best.series == MERGE_NOBODY || place.error < c->error) {
 		c->best = way;
 		c->error = place.error;
 	}
 }
 
-/* Replaces @c, the best mapping of @in so far, if @series, the sync samples of one
- * polled node, gives a better mapping. Returns -EAGAIN if @wait, and the input that was
- * recorded on the polled node is not mapped yet. */
-static int try_series(const struct tsct_merge *m, const struct merge_in *in,
-		      const struct tsct_series *series, bool wait,
-		      struct choice *c)
+/* Replaces @c, the best mapping of @in so far, if the sync samples of one polled node
+ * give a better mapping. */
+static void try_series(const struct tsct_merge *m, const struct merge_in *in,
+		       __u32 at, struct choice *c)
 {
+	const struct tsct_series *series = &in->series[at];
 	__u32 parent;
 
-	if (series->has_params && series->node == m->master && m->master) {
-		try_way(m, in, series, TSCT_MERGE_AS_CHILD, MERGE_NOBODY, c);
-		return 0;
+	if (is_by_master(m, series)) {
+		try_way(m, in, at, TSCT_MERGE_AS_CHILD, MERGE_NOBODY, c);
+		return;
 	}
 	parent = find_parent(m, in, series);
-	/* With @wait, an input waits for the mapping of the node that was polled. Nodes
-	 * that polled each other would wait forever: when only such nodes, and nodes
-	 * that depend on them, are left, merge_settle() sets @wait to false. */
-	if (parent != MERGE_NOBODY && !m->in[parent].settled && wait)
-		return -EAGAIN;
-	if (parent != MERGE_NOBODY && m->in[parent].settled)
-		try_way(m, in, series, TSCT_MERGE_VIA, parent, c);
-	try_way(m, in, series, TSCT_MERGE_BY_PARAMS, MERGE_NOBODY, c);
-	return 0;
+	if (parent != MERGE_NOBODY && is_before(m, parent, in->index))
+		try_way(m, in, at, TSCT_MERGE_VIA, parent, c);
+	try_way(m, in, at, TSCT_MERGE_BY_PARAMS, MERGE_NOBODY, c);
 }
 
 static int choose_series(const struct tsct_merge *m, const struct merge_in *in,
-			 __u32 epoch, bool wait, struct merge_segment *s)
+			 struct merge_segment *s)
 {
 	const __u64 end = s->end < in->end ? s->end : in->end;
-	struct choice c = { .err = -ENODATA };
+	struct choice c = { .best.series = MERGE_NOBODY, .err = -ENODATA };
 	unsigned int k;
-	int err;
 
 	c.at = s->begin + (end > s->begin ? end - s->begin : 0) / 2;
-	for (k = 0; k < in->nr_series; k++) {
-		if (!merge_is_of(m, &in->series[k]) ||
-		    in->series[k].clock_epoch != epoch)
-			continue;
-		err = try_series(m, in, &in->series[k], wait, &c);
-		if (err)
-			return err;
-	}
-	if (!c.best.series)
+	for (k = 0; k < in->nr_series; k++)
+		if (merge_is_of(m, &in->series[k]) &&
+		    in->series[k].clock_epoch == s->epoch)
+			try_series(m, in, k, &c);
+	if (c.best.series == MERGE_NOBODY)
 		return c.err;
 	s->series = c.best.series;
 	s->how = c.best.how;
@@ -341,7 +347,7 @@ static int choose_series(const struct tsct_merge *m, const struct merge_in *in,
 static __u64 end_of_epoch(const struct tsct_merge *m, const struct merge_in *in,
 			  __u32 epoch)
 {
-	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_recording *rec = in->rec;
 	const struct tsct_clock_segment *c;
 	const struct tsct_series *s;
 	__u64 last = 0, next = UINT64_MAX;
@@ -390,17 +396,15 @@ static bool next_epoch(const struct tsct_merge *m, const struct merge_in *in,
 	return found;
 }
 
-/* Cuts an input into segments, one per epoch. Returns -EAGAIN if another input must be
- * mapped before. */
-static int cut_segments(struct tsct_merge *m, struct merge_in *in, bool wait)
+/* Cuts an input into segments, one per epoch, without a mapping. */
+static int cut_segments(struct tsct_merge *m, struct merge_in *in)
 {
 	__u64 from = in->begin, last;
 	__u32 epoch = 0, next;
 	struct merge_segment *s;
 	bool more = next_epoch(m, in, false, &epoch);
-	int err = 0;
 
-	while (more && !err) {
+	while (more) {
 		next = epoch;
 		more = next_epoch(m, in, true, &next);
 		last = end_of_epoch(m, in, epoch);
@@ -409,32 +413,33 @@ static int cut_segments(struct tsct_merge *m, struct merge_in *in, bool wait)
 			s = add_segment(m, in);
 			if (!s)
 				return -ENOMEM;
+			s->epoch = epoch;
 			s->begin = from;
 			s->end = more && last < in->limit ? last : in->limit;
-			err = choose_series(m, in, epoch, wait, s);
 			from = s->end + 1;
 			if (s->end == in->limit)
 				break;
 		}
 		epoch = next;
 	}
-	return err;
+	return 0;
 }
 
-static int settle_child(struct tsct_merge *m, struct merge_in *in, bool wait)
+static int settle_child(struct tsct_merge *m, struct merge_in *in)
 {
-	unsigned int k;
-	int err = cut_segments(m, in, wait);
+	struct merge_segment *s;
+	int err = 0;
 
-	if (err == -EAGAIN)
-		merge_drop_segments(in);
-	if (err)
-		return err == -EAGAIN ? err : refuse_fit(m, in, err);
-	for (k = 0; k < in->nr_segments && !err; k++) {
-		err = merge_trace_pieces(m, in, &in->segment[k]);
+	for (s = in->segment; s < in->segment + in->nr_segments && !err; s++) {
+		err = choose_series(m, in, s);
 		if (err)
 			return refuse_fit(m, in, err);
-		err = merge_make_correct(m, in, &in->segment[k]);
+	}
+	for (s = in->segment; s < in->segment + in->nr_segments && !err; s++) {
+		err = merge_trace_pieces(m, in, s);
+		if (err)
+			return refuse_fit(m, in, err);
+		err = merge_make_correct(m, in, s);
 	}
 	in->how = in->segment[in->nr_segments - 1].how;
 	return err;
@@ -442,7 +447,7 @@ static int settle_child(struct tsct_merge *m, struct merge_in *in, bool wait)
 
 static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->info.rec;
+	const struct tsct_recording *rec = in->rec;
 	const struct tsct_clock_params *real = &rec->real;
 	const bool own = m->time == TSCT_MERGE_OWN;
 	struct merge_segment *s = add_segment(m, in);
@@ -476,53 +481,168 @@ static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 	return merge_make_correct(m, in, s);
 }
 
+/* ---- the order of mapping ---------------------------------------------------------- */
+
+static bool is_child(const struct tsct_merge *m, const struct merge_in *in)
+{
+	return m->time != TSCT_MERGE_OWN && !in->merged &&
+		merge_sync(in)->role != TSCT_SYNC_MASTER;
+}
+
+/* Cuts a child into segments, and lists the inputs that its node polled. */
+static int list_polls(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	struct merge_poll poll = { .child = in->index };
+	const struct merge_segment *s;
+	unsigned int k;
+	int err;
+
+	in->frame = m->frame;
+	if (!is_child(m, in))
+		return 0;
+	err = cut_segments(m, in);
+	for (s = in->segment; s < in->segment + in->nr_segments && arg; s++) {
+		for (k = 0; k < in->nr_series && !err; k++) {
+			if (!merge_is_of(m, &in->series[k]) ||
+			    in->series[k].clock_epoch != s->epoch ||
+			    is_by_master(m, &in->series[k]))
+				continue;
+			poll.parent = find_parent(m, in, &in->series[k]);
+			if (poll.parent != MERGE_NOBODY)
+				err = merge_fail_errno(m, tsct_blob_add(arg, &poll, sizeof(poll)));
+		}
+	}
+	return err;
+}
+
+/* Sets the rounds of all inputs: the number of the longest way to one that polled none. */
+static void order_inputs(struct tsct_merge *m)
+{
+	struct merge_peer *peer = m->peer;
+	const struct merge_poll *poll, *end = m->poll + m->nr_polls, *of;
+	__u32 round = 0, nr;
+
+	for (poll = m->poll; poll < end; poll++)
+		peer[poll->child].round = MERGE_NOBODY;
+	do {
+		nr = 0;
+		round++;
+		for (poll = m->poll; poll < end; poll = of) {
+			/* An input is in this round if all its parents were in earlier ones. */
+			for (of = poll; of < end && of->child == poll->child; of++)
+				if (peer[of->parent].round >= round)
+					break;
+			if (peer[poll->child].round == MERGE_NOBODY &&
+			    (of == end || of->child != poll->child)) {
+				peer[poll->child].round = round;
+				nr++;
+			}
+			while (of < end && of->child == poll->child)
+				of++;
+		}
+	} while (nr);
+}
+
 /* ---- all inputs ---------------------------------------------------------- */
 
-/* Maps the inputs that are not mapped yet; if @wait, not those that need another input
- * first. Returns the number of inputs mapped by this call, or -errno. */
-static int settle_round(struct tsct_merge *m, bool wait)
+static bool is_needed(const struct tsct_merge *m, const __u8 *needed, const struct merge_poll *p)
+{
+	return (p->child - m->first < m->nr || needed[p->child]) && !needed[p->parent] &&
+		is_before(m, p->parent, p->child);
+}
+
+/*
+ * Opens the inputs of other ranks by which those of this rank are mapped, directly or by
+ * way of others. All these parents stay open.
+ */
+static int open_parents(struct tsct_merge *m)
+{
+	__u8 *needed = calloc(m->options.nr + 1, sizeof(*needed));
+	const struct merge_poll *p, *end = m->poll + m->nr_polls;
+	struct merge_in *in;
+	bool more = needed;
+	int err = needed ? 0 : merge_fail_errno(m, -ENOMEM);
+
+	while (more && !err) {
+		more = false;
+		for (p = m->poll; p < end && !err; p++) {
+			if (!is_needed(m, needed, p))
+				continue;
+			needed[p->parent] = more = true;
+			in = merge_input_at(m, p->parent);
+			if (!in) {
+				err = merge_add_foreign(m, p->parent);
+				in = err ? NULL : m->foreign[m->nr_foreign - 1];
+			}
+			if (!err)
+				err = merge_use_samples(m, in);
+			if (!err && in->index - m->first >= m->nr)
+				err = list_polls(m, in, NULL);
+		}
+	}
+	free(needed);
+	return err;
+}
+
+static int settle(struct tsct_merge *m, struct merge_in *in)
+{
+	int err = merge_is_stopped(m) ? -EINTR : merge_use_samples(m, in);
+
+	if (!err)
+		err = is_child(m, in) ? settle_child(m, in) : settle_by_clock(m, in);
+	merge_leave(m, in);
+	return err;
+}
+
+/* Returns the next round of mapping after @round, MERGE_NOBODY if there is none. */
+static __u32 next_round(const struct tsct_merge *m, __u32 round)
+{
+	__u32 next = MERGE_NOBODY, i;
+
+	for (i = 0; i < m->options.nr; i++)
+		if (m->peer[i].round > round && m->peer[i].round < next)
+			next = m->peer[i].round;
+	return next;
+}
+
+/* Maps the inputs of a round, in their order: of this rank, and those it needs. */
+static int settle_round(struct tsct_merge *m, __u32 round)
 {
 	struct merge_in *in;
-	int err, nr = 0;
+	__u32 i;
+	int err = 0;
 
-	for (in = m->in; in < m->in + m->nr; in++) {
-		if (in->settled)
+	for (i = 0; i < m->options.nr && !err; i++) {
+		if (m->peer[i].round != round)
 			continue;
-		if (merge_is_stopped(m))
-			return -EINTR;
-		in->frame = m->frame;
-		err = m->time == TSCT_MERGE_OWN || in->info.rec->merged ||
-			merge_sync(in)->role == TSCT_SYNC_MASTER ?
-			settle_by_clock(m, in) : settle_child(m, in, wait);
-		if (err == -EAGAIN)
-			continue;
-		if (err)
-			return err;
-		in->settled = true;
-		nr++;
+		in = merge_input_at(m, i);
+		if (in)
+			err = settle(m, in);
 	}
-	return nr;
+	return err;
 }
 
 int merge_settle(struct tsct_merge *m)
 {
-	struct merge_in *in;
-	int nr;
+	struct tsct_blob polls = { NULL, 0 };
+	__u32 round = 0;
+	int err = merge_each(m, m->time == TSCT_MERGE_CLUSTER, list_polls, &polls);
 
-	for (in = m->in; in < m->in + m->nr; in++) {
-		in->limit = tsct_add_saturating(in->end, (__u64)in->hz);
-		/* An incomplete recording does not state its last tick. */
-		if (!in->info.rec->complete && merge_cut_off(in) > in->limit)
-			in->limit = merge_cut_off(in);
+	if (err) {
+		tsct_blob_free(&polls);
+		return err;
 	}
-	do {
-		nr = settle_round(m, true);
-	} while (nr > 0);
-	/* The inputs not mapped yet are of nodes that polled each other in a circle, or of
-	 * nodes that depend on such nodes. Each is mapped by the clock params in the
-	 * answers to its polls, and by way of the node that it polled, if that is mapped
-	 * by now. */
-	if (!nr)
-		nr = settle_round(m, false);
-	return nr < 0 ? nr : 0;
+	tsct_ranks_gather(m->ranks, &polls);
+	tsct_ranks_share(m->ranks, &polls);
+	m->poll = (struct merge_poll *)polls.data;
+	m->nr_polls = polls.size / sizeof(*m->poll);
+	order_inputs(m);
+	err = open_parents(m);
+	while (!err) {
+		err = settle_round(m, round);
+		if (round == MERGE_NOBODY)
+			break;
+		round = next_round(m, round);
+	}
+	return merge_agree(m, err);
 }

@@ -102,131 +102,173 @@ bool tsct_shift_find(const struct tsct_latency *latency, __u32 nr,
  * shifted, so that the result can be computed by hand. */
 static bool may_shift(const struct tsct_merge *m, const struct merge_in *in)
 {
-	return !m->options.as_fitted && !in->info.rec->merged &&
+	return !m->options.as_fitted && !in->merged &&
 		in->how != TSCT_MERGE_AS_OWN && in->how != TSCT_MERGE_AS_MASTER &&
 		!tsct_fit_is_reference(in->fit);
 }
 
+/* A node of the result, as far as shifts need it */
+struct shifted {
+	__u64 number;		/* id of the node by tsctraced; valid if has_number */
+	__s64 limit_ns;		/* limit of its shift, by its bounds */
+	__u32 has_number;
+	__u32 pad;
+};
+
 static int by_number(const void *a, const void *b, void *nodes)
 {
-	const struct tsct_recorded_node *n = nodes;
+	const struct shifted *n = nodes;
 	const __u32 x = *(const __u32 *)a, y = *(const __u32 *)b;
 
-	if (n[x].sync.node != n[y].sync.node)
-		return n[x].sync.node < n[y].sync.node ? -1 : 1;
+	if (n[x].number != n[y].number)
+		return n[x].number < n[y].number ? -1 : 1;
 	return (x > y) - (x < y);
 }
 
 /*
- * Finds recordings of one machine: entries of @r->nodes with equal node numbers. They
- * have the same counter, so all get the shift of the entry with the lowest index.
- * @first[i] is set to that lowest index, for each entry i. @sorted: scratch array, one
- * element per entry
+ * Finds recordings of one machine: nodes with equal numbers. They have the same counter, so
+ * all get the shift of the one with the lowest index. @first[i] is set to that lowest
+ * index, for each node i. @sorted: scratch array, one element per node
  */
-static void find_twins(const struct tsct_recording *r, __u32 *first, __u32 *sorted)
+static void find_twins(struct shifted *all, __u32 nr, __u32 *first, __u32 *sorted)
 {
-	const struct tsct_recorded_node *a, *b;
+	const struct shifted *a, *b;
 	__u32 i;
 
-	for (i = 0; i < r->nr_nodes; i++)
+	for (i = 0; i < nr; i++)
 		first[i] = sorted[i] = i;
-	qsort_r(sorted, r->nr_nodes, sizeof(*sorted), by_number, r->nodes);
-	for (i = 1; i < r->nr_nodes; i++) {
-		a = &r->nodes[sorted[i - 1]];
-		b = &r->nodes[sorted[i]];
-		if (a->sync.on && b->sync.on && a->sync.node == b->sync.node)
+	qsort_r(sorted, nr, sizeof(*sorted), by_number, all);
+	for (i = 1; i < nr; i++) {
+		a = &all[sorted[i - 1]];
+		b = &all[sorted[i]];
+		if (a->has_number && b->has_number && a->number == b->number)
 			first[sorted[i]] = first[sorted[i - 1]];
 	}
 }
 
 /* Sets the limits of shifts. If one recording of a node may not be shifted, no
  * recording of that node is. */
-static void set_limits(const struct tsct_merge *m, const __u32 *first,
+static void set_limits(const struct shifted *all, __u32 nr, const __u32 *first,
 		       struct tsct_shift *node)
 {
-	const struct tsct_recorded_correction *c;
-	const struct merge_in *in;
 	struct tsct_shift *of;
-	__s64 limit;
-	__u32 i, k, b;
+	__u32 i;
 
-	for (i = 0; i < m->result.nr_nodes; i++)
+	for (i = 0; i < nr; i++)
 		node[i].limit_ns = first[i] == i ? INT64_MAX : 0;
+	for (i = 0; i < nr; i++) {
+		of = &node[first[i]];
+		if (all[i].limit_ns < of->limit_ns)
+			of->limit_ns = all[i].limit_ns;
+	}
+}
+
+/* Lists the nodes of this rank's inputs. */
+static int list_nodes(struct tsct_merge *m, struct tsct_blob *list)
+{
+	const struct tsct_recorded_node *node;
+	const struct merge_in *in;
+	struct shifted s;
+	__u32 k, b;
+	int err = 0;
+
 	for (in = m->in; in < m->in + m->nr; in++) {
-		for (k = 0; k < in->info.rec->nr_nodes; k++) {
-			i = in->info.first_node + k;
-			c = &m->result.nodes[i].correction;
-			limit = may_shift(m, in) ? (1LL << 60) - 1 : 0;
+		for (k = 0; k < in->info.nr_nodes && !err; k++) {
+			node = &merge_nodes(m, in)[k];
+			s = (struct shifted) {
+				.number = node->sync.node, .has_number = node->sync.on,
+				.limit_ns = may_shift(m, in) ? (1LL << 60) - 1 : 0,
+			};
 			/* A shift larger than the node's smallest error bound would
 			 * contradict the sync samples that gave that bound. */
-			for (b = 0; b < c->nr_bounds; b++)
-				if (c->bounds[b].error_ns < (__u64)limit)
-					limit = (__s64)c->bounds[b].error_ns;
-			of = &node[first[i]];
-			if (limit < of->limit_ns)
-				of->limit_ns = limit;
+			for (b = 0; b < node->correction.nr_bounds; b++)
+				if (node->correction.bounds[b].error_ns < (__u64)s.limit_ns)
+					s.limit_ns = (__s64)node->correction.bounds[b].error_ns;
+			err = tsct_blob_add(list, &s, sizeof(s));
 		}
 	}
+	return merge_fail_errno(m, err);
 }
 
 /* ---- shifting ------------------------------------------------------------ */
 
-static int shift_all(struct tsct_merge *m, const __u32 *first,
-		     const struct tsct_shift *node)
+/* @arg: shifts of all nodes, ns */
+static int shift_input(struct tsct_merge *m, struct merge_in *in, void *arg)
 {
+	const __s64 ns = ((const __s64 *)arg)[in->info.first_node];
 	struct merge_segment *s;
-	struct merge_in *in;
-	__s64 ns;
 	int err = 0;
 
-	for (in = m->in; in < m->in + m->nr && !err; in++) {
-		ns = node[first[in->info.first_node]].ns;
-		if (!ns)
-			continue;
-		/* A shift by whole global ticks keeps the intervals between events. */
-		in->frame.global +=
-			(__u64)((tsct_s128)ns * m->frame.hz / 1000000000);
-		for (s = in->segment; s < in->segment + in->nr_segments && !err; s++)
-			err = merge_make_correct(m, in, s);
-		m->shifted = true;
-		m->result.nodes[in->info.first_node].correction.shift_ns = ns;
-		if (!err)
-			err = merge_bound_anew(m, in);
-	}
-	return err ? err : merge_make_clock(m);
+	if (!ns)
+		return 0;
+	/* A shift by whole global ticks keeps the intervals between events. */
+	in->frame.global += (__u64)((tsct_s128)ns * m->frame.hz / 1000000000);
+	for (s = in->segment; s < in->segment + in->nr_segments && !err; s++)
+		err = merge_make_correct(m, in, s);
+	m->shifted = true;
+	merge_nodes(m, in)->correction.shift_ns = ns;
+	return err ? err : merge_bound_anew(m, in);
 }
 
-static int find_shifts(struct tsct_merge *m, const struct tsct_message_stats *seen)
+/* Replaces @list, the nodes of all ranks, by the shift of each in ns. Without shifts it
+ * becomes empty. */
+static int search(struct tsct_merge *m, const struct tsct_message_stats *seen,
+		  struct tsct_blob *list)
 {
-	const __u32 nodes = m->result.nr_nodes;
+	struct shifted *all = (struct shifted *)list->data;
+	const __u32 nr_nodes = (__u32)(list->size / sizeof(*all));
 	struct tsct_latency *latency = calloc(seen->nr_pairs + 1, sizeof(*latency));
-	struct tsct_shift *node = calloc(nodes, sizeof(*node));
-	__u32 *first = calloc(2 * (size_t)nodes, sizeof(*first)), nr = 0, i;
+	struct tsct_shift *node = calloc(nr_nodes, sizeof(*node));
+	__u32 *first = calloc(2 * (size_t)nr_nodes, sizeof(*first)), nr = 0, i;
 	const struct tsct_message_pair_stats *p;
-	int err = 0;
+	__s64 *ns = (__s64 *)list->data;
+	bool found = false;
+	int err = latency && node && first ? 0 : -ENOMEM;
 
-	if (latency && node && first) {
-		find_twins(&m->result, first, first + nodes);
-		set_limits(m, first, node);
+	if (!err) {
+		find_twins(all, nr_nodes, first, first + nr_nodes);
+		set_limits(all, nr_nodes, first, node);
 		for (i = 0; i < seen->nr_pairs; i++) {
 			p = &seen->pairs[i];
 			if (first[p->from] != first[p->to] && p->matched)
 				latency[nr++] = (struct tsct_latency) {
 					first[p->from], first[p->to], p->least_ns };
 		}
-		if (tsct_shift_find(latency, nr, node, nodes))
-			err = shift_all(m, first, node);
-		else
+		found = tsct_shift_find(latency, nr, node, nr_nodes);
+		for (i = 0; i < nr_nodes; i++)
+			ns[i] = node[first[i]].ns;
+	}
+	list->size = found ? nr_nodes * sizeof(*ns) : 0;
+	free(latency);
+	free(node);
+	free(first);
+	return merge_fail_errno(m, err);
+}
+
+/* Rank 0 searches the shifts of all nodes; each rank shifts its inputs. */
+static int find_shifts(struct tsct_merge *m, const struct tsct_message_stats *seen)
+{
+	struct tsct_blob list = { NULL, 0 };
+	int err = merge_agree(m, list_nodes(m, &list));
+
+	if (!err) {
+		tsct_ranks_gather(m->ranks, &list);
+		err = merge_agree(m, m->ranks->rank ? 0 : search(m, seen, &list));
+	}
+	if (!err) {
+		tsct_ranks_share(m->ranks, &list);
+		if (list.size)
+			err = merge_each(m, true, shift_input, list.data);
+		else if (!m->ranks->rank)
 			merge_note(m, "messages are received before they were sent,"
 				   " and no node was shifted: no shifts were found"
 				   " with which all messages are received after they"
 				   " were sent");
-	} else {
-		err = merge_fail_errno(m, -ENOMEM);
+		if (!err && list.size)
+			err = merge_make_clock(m);
 	}
-	free(latency);
-	free(node);
-	free(first);
+	tsct_blob_free(&list);
+	m->shifted = tsct_ranks_any(m->ranks, m->shifted);
 	return err;
 }
 
@@ -234,37 +276,60 @@ static int count_messages(struct tsct_merge *m, struct tsct_message_stats *seen)
 {
 	free(seen->pairs);
 	memset(seen, 0, sizeof(*seen));
-	return merge_fail_errno(m, tsct_merge_messages(m, seen));
+	return tsct_merge_messages(m, seen);
+}
+
+/* What rank 0 found by the counts of messages, for all ranks */
+struct verdict {
+	bool search;		/* flag: shifts are to be searched */
+	bool clean;		/* flag: no message is received before it was sent */
+};
+
+static struct verdict judge(struct tsct_merge *m, const struct tsct_message_stats *seen)
+{
+	const bool wrong = seen->all.within && (seen->all.beyond || seen->other_pairs);
+	struct verdict v = {
+		.search = seen->all.within && !wrong,
+		.clean = !seen->all.within && !seen->all.beyond,
+	};
+
+	/* If a message is received before it was sent by more than the bounds, a bound
+	 * or a node's number is wrong. */
+	if (wrong && !m->ranks->rank)
+		merge_note(m, "no node was shifted, although messages are received"
+			   " before they were sent: %s", seen->all.beyond ?
+			   "some messages are received too early by more than the error bounds" :
+			   "too many pairs of nodes have messages like that");
+	tsct_ranks_first(m->ranks, !m->ranks->rank, &v, sizeof(v));
+	return v;
 }
 
 int merge_shift(struct tsct_merge *m)
 {
 	struct tsct_message_stats seen = { 0 };
-	bool any = false, all_complete = true;
+	bool any = false, growing = false;
 	const struct merge_in *in;
+	struct verdict v;
 	int err;
 
 	for (in = m->in; in < m->in + m->nr; in++) {
 		any |= may_shift(m, in);
-		all_complete &= in->info.rec->complete;
+		growing |= !in->complete;
 	}
-	if (m->time != TSCT_MERGE_CLUSTER || !any)
+	if (m->time != TSCT_MERGE_CLUSTER || !tsct_ranks_any(m->ranks, any))
 		return 0;
+	growing = tsct_ranks_any(m->ranks, growing);
 	err = count_messages(m, &seen);
-	/* If a message is received before it was sent by more than the bounds, a bound
-	 * or a node's number is wrong. */
-	if (!err && seen.all.within && (seen.all.beyond || seen.other_pairs))
-		merge_note(m, "no node was shifted, although messages are received"
-			   " before they were sent: %s", seen.all.beyond ?
-			   "some messages are received too early by more than the error bounds" :
-			   "too many pairs of nodes have messages like that");
-	else if (!err && seen.all.within)
+	v = judge(m, &seen);
+	if (!err && v.search)
 		err = find_shifts(m, &seen);
-	if (!err && m->shifted)
+	if (!err && m->shifted) {
 		err = count_messages(m, &seen);
+		v = judge(m, &seen);
+	}
 	/* If no message is received before it was sent, the counts of messages do not
 	 * depend on error bounds, and need not be made again after merge_copy(). */
-	if (!err && !seen.all.within && !seen.all.beyond && all_complete) {
+	if (!err && v.clean && !growing) {
 		m->result.messages = seen;
 		m->counted = true;
 		return 0;

@@ -1,39 +1,51 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts the messages of all inputs: reads the events again, in the order of global
- * ticks, and matches sends and receives.
+ * Counts the messages of all inputs. Each rank reads the sends and receives of its inputs
+ * and sorts them by global tick. Then the ranks exchange them in batches of one stretch of
+ * time after the other: each end goes to the rank that has the slice of its key, which
+ * matches it. Slices are matched for themselves, also if one rank has all of them: so the
+ * counts do not depend on the number of ranks.
  */
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "lib/core/order.h"
+#include "lib/core/remap.h"
+#include "merge_ends.h"
 #include "merge_private.h"
 #include "lib/query/message_match.h"
 
-/* Cursor in a file whose stream class defines sends or receives of messages */
-struct input_cursor {
-	const struct tsct_merge_file *file;
-	struct tsct_merge_reader *reader;
-	/* array by event id: number of the set of events among which message numbers
-	 * match (tsct_message_pool()); 0: event is no send or receive */
-	const __u64 *pools;
-	__u64 global;		/* global tick of the reader's current event */
-};
+/* Slices of keys, and messages that may wait in each for their other end */
+#define SLICES		64
+#define SLICE_ROOM	4096
+
+/* Ends of a rank that are sorted in memory: 7 MiB */
+#define RUN_MAX		(1U << 17)
+
+/* Ends that a rank reads for one exchange */
+#define BATCH		8192
 
 struct walk {
 	struct tsct_merge *merge;
-	struct tsct_message_matcher *matcher;
-	struct input_cursor *cursors;
-	__u32 nr;		/* number of cursors */
-	struct tsct_order order;
-	struct tsct_order_cursor *heads;
-	__u64 **pools;		/* arrays to which input_cursor.pools point */
-	__u32 nr_pools;
+	/*
+	 * Arrays by stream class of the result and by event id: number of the set of events
+	 * among which message numbers match (tsct_message_pool()), for sends and receives
+	 */
+	__u64 *pools[TSCT_STREAMS_MAX + 1];
+	struct merge_ends *ends;
+	struct tsct_message_matcher *matcher[SLICES];	/* of the slices of this rank */
+	struct tsct_message_matcher *counts; /* the one that has the counts of all */
+	/* ends that were read in order, but not sent: their time has not come */
+	struct merge_end *ahead;
+	size_t nr_ahead, room_ahead;
+	__u64 next;		/* tick of the end after those */
+	bool read_all;		/* flag: there is none */
+	struct tsct_blob *traffic;	/* by rank: ends to it, or from it */
 };
 
 /* ---- events that are sends or receives ------------------------------------------- */
 
-/* Definition of a send or receive event, and the event's entry in input_cursor.pools */
+/* Definition of a send or receive event, and the event's entry in walk.pools */
 struct named {
 	const struct tsct_event_def *def;
 	__u64 *pool;
@@ -66,70 +78,50 @@ static void set_pools(struct named *named, __u32 nr)
 	}
 }
 
-/* Lists the definitions of send and receive events in stream class @c. Returns the
- * number of definitions. @named: array for the list; NULL: definitions are counted */
-static __u32 list_ends(const struct tsct_stream_class *c, __u64 *pools,
-		       struct named *named)
+/* Returns the number of definitions of sends and receives of a stream class. */
+static __u32 count_ends(const struct tsct_stream_class *c)
 {
 	__u32 i, nr = 0;
 
-	for (i = 0; i < c->nr_defs; i++) {
-		if (!c->defs[i] || !tsct_message_is_end(c->defs[i]))
-			continue;
-		if (named)
-			named[nr] = (struct named) { c->defs[i], &pools[i] };
-		nr++;
-	}
+	for (i = 0; i < c->nr_defs; i++)
+		nr += c->defs[i] && tsct_message_is_end(c->defs[i]);
 	return nr;
 }
 
-static int find_cursors(struct walk *w)
+/* Makes the pools of the stream classes that have sends or receives. Returns the number
+ * of such events, or -ENOMEM. */
+static int make_pools(struct walk *w)
 {
-	struct tsct_merge *m = w->merge;
-	const struct tsct_stream_class *class;
-	const struct tsct_merge_file *f, *last = NULL;
-	const struct tsct_recording *rec;
-	struct named *named = NULL, *more;
-	__u64 *pools = NULL;
-	__u32 n, nr = 0;
+	const struct tsct_recording *r = &w->merge->result;
+	const struct tsct_stream_class *c;
+	struct named *named;
+	__u32 class, i, nr = 0;
 
-	w->cursors = calloc(m->nr_files + 1, sizeof(*w->cursors));
-	w->heads = calloc(m->nr_files + 1, sizeof(*w->heads));
-	w->pools = calloc(m->nr_files + 1, sizeof(*w->pools));
-	if (!w->cursors || !w->heads || !w->pools)
-		return -ENOMEM;
-	tsct_order_init(&w->order, w->heads, m->nr_files);
-	for (f = m->file; f < m->file + m->nr_files; f++) {
-		rec = m->in[f->input].info.rec;
-		class = &rec->streams[f->in_class];
-		n = list_ends(class, NULL, NULL);
-		if (!n)
+	for (class = 0; class < tsct_recording_plain_classes(r); class++)
+		nr += count_ends(&r->streams[class]);
+	named = calloc(nr + 1, sizeof(*named));
+	for (class = 0, nr = 0; named && class < tsct_recording_plain_classes(r); class++) {
+		c = &r->streams[class];
+		if (!count_ends(c))
 			continue;
-		/* Files of one stream class follow each other in m->file, and share one
-		 * array, by event id, of results of tsct_message_pool(). */
-		if (!last || last->input != f->input || last->in_class != f->in_class) {
-			pools = calloc(class->nr_defs, sizeof(*pools));
-			more = reallocarray(named, nr + n, sizeof(*named));
-			named = more ? more : named;
-			if (!pools || !more) {
-				free(pools);
-				free(named);
-				return -ENOMEM;
-			}
-			w->pools[w->nr_pools++] = pools;
-			nr += list_ends(class, pools, named + nr);
+		w->pools[class] = calloc(c->nr_defs, sizeof(*w->pools[class]));
+		if (!w->pools[class]) {
+			free(named);
+			return -ENOMEM;
 		}
-		last = f;
-		w->cursors[w->nr++] = (struct input_cursor) {
-			.file = f, .pools = pools };
+		for (i = 0; i < c->nr_defs; i++)
+			if (c->defs[i] && tsct_message_is_end(c->defs[i]))
+				named[nr++] = (struct named) { c->defs[i],
+							       &w->pools[class][i] };
 	}
-	if (nr)
-		set_pools(named, nr);
+	if (!named)
+		return -ENOMEM;
+	set_pools(named, nr);
 	free(named);
-	return 0;
+	return (int)nr;
 }
 
-/* ---- matching of sends and receives ---------------------------------------------- */
+/* ---- sends and receives of this rank ----------------------------------------------- */
 
 /* Converts ns to global ticks, rounded up. */
 static __u64 to_ticks(const struct walk *w, __u64 ns)
@@ -141,72 +133,198 @@ static __u64 to_ticks(const struct walk *w, __u64 ns)
 	return ticks > UINT64_MAX ? UINT64_MAX : (__u64)ticks;
 }
 
-static void take(struct walk *w, const struct input_cursor *cursor)
+static int add_end(struct walk *w, const struct tsct_merge_file *f,
+		   const struct tsct_merge_reader *reader, __u64 global)
 {
-	const struct tsct_trace_event *e = &cursor->reader->s.event;
-	const bool is_send = e->def->kind == TSCT_KIND_SEND;
-	const __u32 node = cursor->file->node;
-	const struct tsct_message_end end = {
-		.tick = cursor->global,
-		.error = to_ticks(w, tsct_recording_error_ns(&w->merge->result, node,
-							     cursor->global)),
-		.own_ns = tsct_merge_own_ns(w->merge, cursor->file, e->tick),
-		.node = node,
+	const struct tsct_merge *m = w->merge;
+	const struct tsct_trace_event *e = &reader->s.event;
+	const __u32 id = reader->in->id[f->in_class][reader->s.id - TSCT_ID_FIRST];
+	const struct merge_end end = {
+		.tick = global,
+		.key = tsct_message_key(e, w->pools[f->class][id - TSCT_ID_FIRST]),
+		.error = to_ticks(w, tsct_recording_error_ns(&m->result,
+					f->node - m->part.first_node, global)),
+		.own_ns = merge_own_ns(reader->in, e->tick),
+		.node = f->node, .is_send = e->def->kind == TSCT_KIND_SEND,
 	};
-	__u64 key = tsct_message_key(e, cursor->pools[e->def->id - TSCT_ID_FIRST]);
 
-	if (!key)
-		tsct_message_unnumbered(w->matcher, is_send);
-	else if (is_send)
-		tsct_message_sent(w->matcher, key, &end);
-	else
-		tsct_message_received(w->matcher, key, &end);
+	if (end.key)
+		return merge_ends_add(w->ends, &end);
+	tsct_message_unnumbered(w->counts, end.is_send);
+	return 0;
 }
 
-/* Reads a file up to its next send or receive event. Returns 1; 0: the file has no
- * further send or receive; or -errno. */
-static int read_end(struct walk *w, struct input_cursor *cursor)
+static int read_file(struct walk *w, const struct tsct_merge_file *f)
 {
+	struct tsct_merge_reader *reader;
+	__u64 global;
 	int ret;
 
-	do {
-		if (merge_is_stopped(w->merge))
-			return -EINTR;
-		ret = merge_reader_next(cursor->reader, &cursor->global);
-	} while (ret == 1 && !tsct_message_is_end(cursor->reader->s.event.def));
+	ret = tsct_merge_reader_open(w->merge, f, &reader);
+	if (ret)
+		return ret;
+	ret = count_ends(&reader->in->rec->streams[f->in_class]) ? 1 : 0;
+	while (ret > 0) {
+		ret = merge_is_stopped(w->merge) ? -EINTR : merge_reader_next(reader, &global);
+		if (ret > 0 && tsct_message_is_end(reader->s.event.def)) {
+			ret = add_end(w, f, reader, global);
+			ret = ret ? ret : 1;
+		}
+	}
+	tsct_merge_reader_close(reader);
 	return ret;
 }
 
-static int walk(struct walk *w)
+static int read_files(struct walk *w)
 {
-	const struct tsct_order_cursor *first;
-	struct tsct_order_cursor head = { 0 };
-	struct input_cursor *cursor;
-	int ret = 0;
-	__u32 i;
+	const struct tsct_merge *m = w->merge;
+	const struct tsct_merge_file *f;
+	int err = 0;
 
-	for (i = 0; i < w->nr && ret >= 0; i++) {
-		cursor = &w->cursors[i];
-		ret = tsct_merge_reader_open(w->merge, cursor->file, &cursor->reader);
-		if (!ret)
-			ret = read_end(w, cursor);
-		if (ret != 1)
-			continue;
-		head.key = cursor->global;
-		head.index = i;
-		ret = tsct_order_add(&w->order, &head);
-	}
+	w->ends = merge_ends_new(RUN_MAX);
+	if (!w->ends)
+		return -ENOMEM;
+	for (f = m->file; f < m->file + m->nr_files && !err; f++)
+		if (w->pools[f->class])
+			err = read_file(w, f);
+	return err ? err : merge_ends_sort(w->ends);
+}
 
-	while (ret >= 0 && (first = tsct_order_first(&w->order))) {
-		cursor = &w->cursors[first->index];
-		take(w, cursor);
-		ret = read_end(w, cursor);
-		if (ret == 1)
-			tsct_order_advance(&w->order, cursor->global);
-		else if (!ret)
-			tsct_order_drop(&w->order);
+/* ---- exchange ---------------------------------------------------------------------- */
+
+static unsigned int slice_of(__u64 key)
+{
+	return tsct_hash64(key) % SLICES;
+}
+
+static unsigned int owner_of(const struct walk *w, unsigned int slice)
+{
+	return slice * w->merge->ranks->nr / SLICES;
+}
+
+static int push_ahead(struct walk *w, const struct merge_end *end)
+{
+	struct merge_end *more;
+
+	if (w->nr_ahead == w->room_ahead) {
+		more = reallocarray(w->ahead, 2 * w->room_ahead + BATCH, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		w->ahead = more;
+		w->room_ahead = 2 * w->room_ahead + BATCH;
 	}
+	w->ahead[w->nr_ahead++] = *end;
+	return 0;
+}
+
+/* Reads a batch. The next end is later than the first one of the batch, so that the rank
+ * whose ends are the earliest can send some. */
+static int read_ahead(struct walk *w)
+{
+	const struct merge_end *end;
+	int ret;
+
+	if (merge_is_stopped(w->merge))
+		return -EINTR;
+	while ((ret = merge_ends_next(w->ends, &end)) > 0) {
+		w->next = end->tick;
+		if (w->nr_ahead >= BATCH && w->next > w->ahead[0].tick)
+			return 0;
+		ret = push_ahead(w, end);
+		if (ret)
+			return ret;
+		merge_ends_drop(w->ends);
+	}
+	w->read_all = !ret;
 	return ret;
+}
+
+/* Moves the ends before a tick to the traffic; all of them if @all. */
+static int send_before(struct walk *w, __u64 tick, bool all)
+{
+	const struct merge_end *end = w->ahead, *last = w->ahead + w->nr_ahead;
+	int err = 0;
+
+	for (; end < last && (all || end->tick < tick) && !err; end++)
+		err = tsct_blob_add(&w->traffic[owner_of(w, slice_of(end->key))], end,
+				    sizeof(*end));
+	w->nr_ahead = (size_t)(last - end);
+	if (end > w->ahead)
+		memmove(w->ahead, end, w->nr_ahead * sizeof(*end));
+	return err;
+}
+
+static void match(struct walk *w, const struct merge_end *e)
+{
+	struct tsct_message_matcher *matcher = w->matcher[slice_of(e->key)];
+	const struct tsct_message_end end = {
+		.tick = e->tick, .error = e->error, .own_ns = e->own_ns, .node = e->node,
+	};
+
+	if (e->is_send)
+		tsct_message_sent(matcher, e->key, &end);
+	else
+		tsct_message_received(matcher, e->key, &end);
+}
+
+/* Matches the ends from all ranks, in the order of ticks, then of ranks. */
+static int match_all(struct walk *w)
+{
+	const unsigned int nr = w->merge->ranks->nr;
+	struct tsct_order_cursor *heap = calloc(nr, sizeof(*heap)), cursor = { .rank = 0 };
+	size_t *at = calloc(nr, sizeof(*at));
+	const struct tsct_order_cursor *first;
+	const struct merge_end *end;
+	struct tsct_order order;
+
+	if (heap && at) {
+		tsct_order_init(&order, heap, nr);
+		for (; cursor.index < nr; cursor.index++) {
+			end = (const struct merge_end *)w->traffic[cursor.index].data;
+			if (!w->traffic[cursor.index].size)
+				continue;
+			cursor.key = end->tick;
+			tsct_order_add(&order, &cursor);
+		}
+		while ((first = tsct_order_first(&order))) {
+			end = (const struct merge_end *)w->traffic[first->index].data +
+				at[first->index]++;
+			match(w, end);
+			if (at[first->index] * sizeof(*end) < w->traffic[first->index].size)
+				tsct_order_advance(&order, end[1].tick);
+			else
+				tsct_order_drop(&order);
+		}
+		for (cursor.index = 0; cursor.index < nr; cursor.index++)
+			tsct_blob_free(&w->traffic[cursor.index]);
+	}
+	free(heap);
+	free(at);
+	return heap && at ? 0 : -ENOMEM;
+}
+
+/* Exchanges and matches all ends. */
+static int exchange_all(struct walk *w)
+{
+	struct tsct_merge *m = w->merge;
+	bool all = false;
+	__u64 until;
+	int err = 0;
+
+	while (!all && !err) {
+		err = merge_agree(m, merge_fail_errno(m, read_ahead(w)));
+		if (err)
+			break;
+		/* No rank has further ends before this tick. */
+		until = ~tsct_ranks_max(m->ranks, w->read_all ? 0 : ~w->next);
+		all = !tsct_ranks_any(m->ranks, !w->read_all);
+		err = merge_agree(m, merge_fail_errno(m, send_before(w, until, all)));
+		if (err)
+			break;
+		tsct_ranks_exchange(m->ranks, w->traffic);
+		err = merge_fail_errno(m, match_all(w));
+	}
+	return merge_agree(m, err);
 }
 
 /* ---- results -------------------------------------------------------------- */
@@ -224,67 +342,169 @@ find_pair(const struct tsct_message_stats *stats, __u32 from, __u32 to)
 }
 
 /*
- * Copies, for each pair of nodes in merged input @in, two statistics to @ret: the
- * number of violations and the shortest latency, both by the nodes' own clocks, before
- * correction. The merge that made @in has stored both in @in. They cannot be computed
- * from the events of @in, whose times are global.
+ * Replaces two statistics of a pair of nodes that was in a merged input: the number of
+ * violations and the shortest latency, both by the nodes' own clocks, before correction.
+ * The merge that made the input has stored both in it. They cannot be computed from its
+ * events, whose times are global.
  */
-static void carry(const struct tsct_merge_input *in,
-		  struct tsct_message_stats *ret)
+static void carry(const struct tsct_message_pair_stats *p, struct tsct_message_stats *to)
 {
-	const struct tsct_message_stats *stats = &in->rec->messages;
-	const struct tsct_message_pair_stats *p;
-	struct tsct_message_pair_stats *pair;
-	__u32 i;
+	struct tsct_message_pair_stats *pair = find_pair(to, p->from, p->to);
 
-	for (i = 0; i < stats->nr_pairs; i++) {
-		p = &stats->pairs[i];
-		pair = find_pair(ret, p->from + in->first_node, p->to + in->first_node);
-		if (!pair)
-			continue;
-		ret->all.before -= pair->before;
-		pair->before = p->before < pair->matched ? p->before : pair->matched;
-		ret->all.before += pair->before;
-		pair->least_own_ns = p->least_own_ns;
-		if (pair->least_own_ns < ret->all.least_own_ns)
-			ret->all.least_own_ns = pair->least_own_ns;
-	}
+	if (!pair)
+		return;
+	to->all.before -= pair->before;
+	pair->before = p->before < pair->matched ? p->before : pair->matched;
+	to->all.before += pair->before;
+	pair->least_own_ns = p->least_own_ns;
+	if (pair->least_own_ns < to->all.least_own_ns)
+		to->all.least_own_ns = pair->least_own_ns;
 }
 
-int tsct_merge_messages(struct tsct_merge *merge,
-			struct tsct_message_stats *ret)
+/* Lists the statistics of the pairs in a merged input. */
+static int list_pairs(struct tsct_merge *m, struct merge_in *in, void *arg)
 {
-	struct walk w = { .merge = merge };
+	const struct tsct_message_stats *stats = &in->rec->messages;
+	struct tsct_message_pair_stats p;
+	__u32 i;
+	int err = 0;
+
+	for (i = 0; in->merged && i < stats->nr_pairs && !err; i++) {
+		p = stats->pairs[i];
+		p.from += in->info.first_node;
+		p.to += in->info.first_node;
+		err = merge_fail_errno(m, tsct_blob_add(arg, &p, sizeof(p)));
+	}
+	return err;
+}
+
+/* Adds the statistics of the next ranks, as tsct_message_stats and its pairs. */
+static int combine_stats(struct tsct_blob *left, const struct tsct_blob *right)
+{
+	struct tsct_message_stats a, b;
+	int err;
+
+	memcpy(&a, left->data, sizeof(a));
+	memcpy(&b, right->data, sizeof(b));
+	a.pairs = (struct tsct_message_pair_stats *)(left->data + sizeof(a));
+	b.pairs = (struct tsct_message_pair_stats *)(right->data + sizeof(b));
+	err = tsct_message_stats_add(&a, &b);
+	if (err)
+		return err;
+	left->size = 0;
+	err = tsct_blob_add(left, &a, sizeof(a));
+	if (!err)
+		err = tsct_blob_add(left, a.pairs, a.nr_pairs * sizeof(*a.pairs));
+	free(a.pairs);
+	return err;
+}
+
+/* Replaces the statistics of this rank by those of all ranks, at rank 0. */
+static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
+{
+	struct tsct_blob blob = { NULL, 0 }, pairs = { NULL, 0 };
+	const struct tsct_message_pair_stats *p;
+	size_t i;
+	int err = tsct_blob_add(&blob, stats, sizeof(*stats));
+
+	if (!err)
+		err = tsct_blob_add(&blob, stats->pairs, stats->nr_pairs * sizeof(*stats->pairs));
+	free(stats->pairs);
+	memset(stats, 0, sizeof(*stats));
+	err = merge_agree(m, merge_fail_errno(m, err));
+	if (!err)
+		err = merge_each(m, false, list_pairs, &pairs);
+	if (!err) {
+		tsct_ranks_reduce(m->ranks, &blob, combine_stats);
+		tsct_ranks_gather(m->ranks, &pairs);
+	}
+	if (!err && blob.size) {
+		memcpy(stats, blob.data, sizeof(*stats));
+		/* The pairs move to the begin of the memory, for free(). */
+		stats->pairs = (struct tsct_message_pair_stats *)blob.data;
+		memmove(blob.data, blob.data + sizeof(*stats),
+			stats->nr_pairs * sizeof(*stats->pairs));
+		blob.data = NULL;
+		p = (const struct tsct_message_pair_stats *)pairs.data;
+		for (i = 0; i < pairs.size / sizeof(*p); i++)
+			carry(&p[i], stats);
+	}
+	tsct_blob_free(&blob);
+	tsct_blob_free(&pairs);
+	return err;
+}
+
+/* ---- all messages ------------------------------------------------------------------ */
+
+/* Makes matchers for the slices of this rank, and one that only has the counts. */
+static int make_matchers(struct walk *w)
+{
 	struct tsct_messages_options options = {
+		.room = 1,
 		/* a receive waits up to 1 s (given in ns) for its send */
-		.window = to_ticks(&w, 1000000000),
-		.mult = merge->result.real.mult,
+		.window = to_ticks(w, 1000000000),
+		.mult = w->merge->result.real.mult,
 	};
-	int err = find_cursors(&w);
+	unsigned int i;
+	int err;
+
+	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
+		return -errno;
+	err = tsct_message_matcher_new(&options, &w->counts);
+	options.room = SLICE_ROOM;
+	options.counts = w->counts;
+	for (i = 0; i < SLICES && !err; i++)
+		if (owner_of(w, i) == w->merge->ranks->rank)
+			err = tsct_message_matcher_new(&options, &w->matcher[i]);
+	return err;
+}
+
+static int prepare(struct walk *w)
+{
+	int err = make_matchers(w);
+
+	w->traffic = calloc(w->merge->ranks->nr, sizeof(*w->traffic));
+	if (!err && !w->traffic)
+		err = -ENOMEM;
+	return err ? err : read_files(w);
+}
+
+static void finish(struct walk *w)
+{
 	unsigned int i;
 
-	if (err || !w.nr)
-		goto free;
-	if (getrandom(&options.seed, sizeof(options.seed), 0) < 0)
-		err = -errno;
-	if (!err)
-		err = tsct_message_matcher_new(&options, &w.matcher);
-	if (!err)
-		err = walk(&w);
-	if (err)
-		goto free;
-	tsct_message_finish(w.matcher, ret);
-	for (i = 0; i < merge->nr; i++)
-		if (merge->in[i].info.rec->merged)
-			carry(&merge->in[i].info, ret);
-free:
-	for (i = 0; i < w.nr; i++)
-		tsct_merge_reader_close(w.cursors[i].reader);
-	for (i = 0; i < w.nr_pools; i++)
-		free(w.pools[i]);
-	free(w.pools);
-	free(w.cursors);
-	free(w.heads);
-	tsct_message_matcher_free(w.matcher);
+	for (i = 0; i < SLICES; i++)
+		tsct_message_matcher_free(w->matcher[i]);
+	tsct_message_matcher_free(w->counts);
+	for (i = 0; i <= TSCT_STREAMS_MAX; i++)
+		free(w->pools[i]);
+	for (i = 0; w->traffic && i < w->merge->ranks->nr; i++)
+		tsct_blob_free(&w->traffic[i]);
+	free(w->traffic);
+	free(w->ahead);
+	merge_ends_free(w->ends);
+}
+
+int tsct_merge_messages(struct tsct_merge *m, struct tsct_message_stats *ret)
+{
+	struct walk w = { .merge = m };
+	unsigned int i;
+	int err, nr = make_pools(&w);
+
+	/* All ranks have the same definitions. */
+	err = merge_agree(m, merge_fail_errno(m, nr < 0 ? nr : 0));
+	if (!err && nr) {
+		err = merge_agree(m, merge_fail_errno(m, prepare(&w)));
+		if (!err)
+			err = exchange_all(&w);
+		for (i = 0; i < SLICES && !err; i++)
+			if (w.matcher[i])
+				tsct_message_finish(w.matcher[i], NULL);
+		if (!err) {
+			tsct_message_finish(w.counts, ret);
+			err = combine_all(m, ret);
+		}
+	}
+	finish(&w);
 	return err;
 }

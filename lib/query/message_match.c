@@ -42,7 +42,18 @@ struct open_key {
 /* Number of hash buckets per key, so that few keys share a bucket */
 #define BUCKETS		4
 
-#define PAIR_SLOTS	(2 * TSCT_MESSAGE_PAIRS_MAX)
+/* While messages are matched, there is room for twice the pairs that remain. */
+#define PAIRS_ROOM	(2 * TSCT_MESSAGE_PAIRS_MAX)
+#define PAIR_SLOTS	(2 * PAIRS_ROOM)
+
+/* Statistics while messages are matched */
+struct counts {
+	struct tsct_message_stats stats;
+	struct tsct_remap pair_of;	/* index in stats.pairs, by from << 32 | to */
+	struct tsct_remap_slot *slots;
+	/* from << 32 | to: pairs above it have no statistics of their own */
+	__u64 last;
+};
 
 struct tsct_message_matcher {
 	struct open_message *open;
@@ -56,13 +67,22 @@ struct tsct_message_matcher {
 	__u32 free_open, free_key;
 	__u32 oldest, youngest;
 	struct tsct_messages_options options;
-	struct tsct_message_stats stats;
-	struct tsct_remap pair_of;	/* index in stats.pairs, by from << 32 | to */
-	struct tsct_remap_slot *slots;
+	struct counts *counts;	/* `own`, or that of another matcher */
+	struct counts own;
 };
 
-_Static_assert(PAIR_SLOTS / 4 * 3 >= TSCT_MESSAGE_PAIRS_MAX,
-	       "PAIR_SLOTS must hold TSCT_MESSAGE_PAIRS_MAX pairs of nodes");
+_Static_assert(PAIR_SLOTS / 4 * 3 >= PAIRS_ROOM,
+	       "PAIR_SLOTS must hold PAIRS_ROOM pairs of nodes");
+
+static int make_counts(struct counts *c, __u64 seed)
+{
+	c->last = UINT64_MAX;
+	c->slots = calloc(PAIR_SLOTS, sizeof(*c->slots));
+	c->stats.pairs = calloc(PAIRS_ROOM, sizeof(*c->stats.pairs));
+	if (!c->slots || !c->stats.pairs)
+		return -ENOMEM;
+	return tsct_remap_init(&c->pair_of, c->slots, PAIR_SLOTS, seed);
+}
 
 int tsct_message_matcher_new(const struct tsct_messages_options *options,
 			     struct tsct_message_matcher **ret)
@@ -85,15 +105,10 @@ int tsct_message_matcher_new(const struct tsct_messages_options *options,
 	m->open = calloc(room, sizeof(*m->open));
 	m->keys = calloc(room, sizeof(*m->keys));
 	m->bucket = calloc(BUCKETS * (size_t)room, sizeof(*m->bucket));
-	if (m->open && m->keys && m->bucket && options->sends_only) {
-		err = 0;
-	} else if (m->open && m->keys && m->bucket) {
-		m->slots = calloc(PAIR_SLOTS, sizeof(*m->slots));
-		m->stats.pairs = calloc(TSCT_MESSAGE_PAIRS_MAX, sizeof(*m->stats.pairs));
-		if (m->slots && m->stats.pairs)
-			err = tsct_remap_init(&m->pair_of, m->slots, PAIR_SLOTS,
-					      options->seed);
-	}
+	m->counts = options->counts ? options->counts->counts : &m->own;
+	if (m->open && m->keys && m->bucket)
+		err = options->sends_only || options->counts ? 0 :
+			make_counts(&m->own, options->seed);
 	if (err)
 		tsct_message_matcher_free(m);
 	else
@@ -108,8 +123,8 @@ void tsct_message_matcher_free(struct tsct_message_matcher *m)
 	free(m->open);
 	free(m->keys);
 	free(m->bucket);
-	free(m->slots);
-	free(m->stats.pairs);
+	free(m->own.slots);
+	free(m->own.stats.pairs);
 	free(m);
 }
 
@@ -228,26 +243,66 @@ static void count_message(const struct tsct_message_matcher *m,
 		p->within++;
 }
 
+static __u64 name_of(__u32 from, __u32 to)
+{
+	return (__u64)from << 32 | to;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+	const struct tsct_message_pair_stats *x = a, *y = b;
+	const __u64 i = name_of(x->from, x->to), j = name_of(y->from, y->to);
+
+	return (i > j) - (i < j);
+}
+
+/* Keeps the statistics of the first pairs: so it does not matter in which order messages of
+ * different pairs were matched. @stats->pairs is sorted. */
+static void drop_last_pairs(struct tsct_message_stats *stats)
+{
+	while (stats->nr_pairs > TSCT_MESSAGE_PAIRS_MAX)
+		stats->other_pairs += stats->pairs[--stats->nr_pairs].matched;
+}
+
+/* Makes room for further pairs. */
+static void reduce_pairs(struct counts *c)
+{
+	struct tsct_message_stats *stats = &c->stats;
+	const __u64 seed = c->pair_of.seed;
+	__u32 i;
+
+	qsort(stats->pairs, stats->nr_pairs, sizeof(*stats->pairs), compare_pairs);
+	drop_last_pairs(stats);
+	tsct_remap_init(&c->pair_of, c->slots, PAIR_SLOTS, seed);
+	for (i = 0; i < stats->nr_pairs; i++) {
+		c->last = name_of(stats->pairs[i].from, stats->pairs[i].to);
+		tsct_remap_put(&c->pair_of, c->last, i);
+	}
+	memset(stats->pairs + i, 0, (PAIRS_ROOM - i) * sizeof(*stats->pairs));
+}
+
 static void count_match(struct tsct_message_matcher *m, const struct open_message *o)
 {
-	const __u64 name = (__u64)o->send.node << 32 | o->receive.node;
+	const __u64 name = name_of(o->send.node, o->receive.node);
+	struct counts *c = m->counts;
 	__u64 at;
 
 	if (m->options.sends_only)
 		return;
-	count_message(m, &m->stats.all, o);
-	if (tsct_remap_get(&m->pair_of, name, &at)) {
-		at = m->stats.nr_pairs;
-		if (at == TSCT_MESSAGE_PAIRS_MAX ||
-		    tsct_remap_put(&m->pair_of, name, at)) {
-			m->stats.other_pairs++;
+	count_message(m, &c->stats.all, o);
+	if (tsct_remap_get(&c->pair_of, name, &at)) {
+		if (c->stats.nr_pairs == PAIRS_ROOM)
+			reduce_pairs(c);
+		at = c->stats.nr_pairs;
+		if (name > c->last || tsct_remap_put(&c->pair_of, name, at)) {
+			c->stats.other_pairs++;
 			return;
 		}
-		m->stats.nr_pairs++;
-		m->stats.pairs[at].from = o->send.node;
-		m->stats.pairs[at].to = o->receive.node;
+		c->stats.nr_pairs++;
+		c->stats.pairs[at].from = o->send.node;
+		c->stats.pairs[at].to = o->receive.node;
 	}
-	count_message(m, &m->stats.pairs[at], o);
+	count_message(m, &c->stats.pairs[at], o);
 }
 
 /* ---- expiry ------------------------------------------------------------------ */
@@ -262,8 +317,8 @@ static void settle_late(struct tsct_message_matcher *m, struct open_key *k)
 
 static void settle_waiting(struct tsct_message_matcher *m, struct open_key *k)
 {
-	m->stats.unmatched_sends += !k->early;
-	m->stats.unmatched_receives += k->early;
+	m->counts->stats.unmatched_sends += !k->early;
+	m->counts->stats.unmatched_receives += k->early;
 	drop_message(m, list_pop(m, &k->waiting));
 }
 
@@ -311,7 +366,7 @@ static void add_waiting(struct tsct_message_matcher *m, __u32 *link, __u64 key,
 	__u32 at;
 
 	if (!m->free_open && m->nr_open == m->room) {
-		m->stats.given_up += !settle_oldest(m);
+		m->counts->stats.given_up += !settle_oldest(m);
 		/* settle_oldest() may have freed elements of m->keys, so @link, which
 		 * leads to the element of @key, is looked up again. */
 		link = link_to(m, key);
@@ -350,7 +405,7 @@ void tsct_message_sent(struct tsct_message_matcher *m, __u64 key,
 	__u32 *link = link_to(m, key), at;
 	struct open_key *k = key_at(m, link);
 
-	m->stats.sends++;
+	m->counts->stats.sends++;
 	if (k)
 		settle_expired(m, k, end->tick);
 	if (!k || !k->early || !k->waiting.first) {
@@ -369,7 +424,7 @@ tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 	__u32 *link = link_to(m, key), at;
 	struct open_key *k = key_at(m, link);
 
-	m->stats.receives++;
+	m->counts->stats.receives++;
 	if (k)
 		settle_expired(m, k, end->tick);
 	if (k && !k->early && k->waiting.first) {
@@ -378,9 +433,9 @@ tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 		/* A receive, a send and now a second receive, @end, have the same key.
 		 * Matches the send with @end; the first receive is unmatched. */
 		at = list_pop(m, &k->late);
-		m->stats.unmatched_receives++;
+		m->counts->stats.unmatched_receives++;
 	} else if (m->options.sends_only) {
-		m->stats.unmatched_receives++;
+		m->counts->stats.unmatched_receives++;
 		return NULL;
 	} else {
 		add_waiting(m, link, key, true, end);
@@ -395,29 +450,69 @@ tsct_message_received(struct tsct_message_matcher *m, __u64 key,
 
 void tsct_message_unnumbered(struct tsct_message_matcher *m, bool is_send)
 {
-	m->stats.sends += is_send;
-	m->stats.receives += !is_send;
-	m->stats.unmatched_sends += is_send;
-	m->stats.unmatched_receives += !is_send;
-}
-
-static int compare_pairs(const void *a, const void *b)
-{
-	const struct tsct_message_pair_stats *x = a, *y = b;
-
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return (x->to > y->to) - (x->to < y->to);
+	m->counts->stats.sends += is_send;
+	m->counts->stats.receives += !is_send;
+	m->counts->stats.unmatched_sends += is_send;
+	m->counts->stats.unmatched_receives += !is_send;
 }
 
 void tsct_message_finish(struct tsct_message_matcher *m, struct tsct_message_stats *ret)
 {
+	struct tsct_message_stats *stats = &m->counts->stats;
+
 	while (m->oldest)
 		settle_oldest(m);
-	if (m->stats.nr_pairs)
-		qsort(m->stats.pairs, m->stats.nr_pairs, sizeof(*m->stats.pairs),
-		      compare_pairs);
-	m->stats.on = 1;
-	*ret = m->stats;
-	m->stats.pairs = NULL;
+	if (!ret)
+		return;
+	if (stats->nr_pairs)
+		qsort(stats->pairs, stats->nr_pairs, sizeof(*stats->pairs), compare_pairs);
+	drop_last_pairs(stats);
+	stats->on = 1;
+	*ret = *stats;
+	stats->pairs = NULL;
+}
+
+/* ---- sums of statistics -------------------------------------------------------- */
+
+static void add_pair(struct tsct_message_pair_stats *to,
+		     const struct tsct_message_pair_stats *from)
+{
+	if (from->matched && (!to->matched || from->least_own_ns < to->least_own_ns))
+		to->least_own_ns = from->least_own_ns;
+	if (from->matched && (!to->matched || from->least_ns < to->least_ns))
+		to->least_ns = from->least_ns;
+	to->matched += from->matched;
+	to->before += from->before;
+	to->within += from->within;
+	to->beyond += from->beyond;
+}
+
+int tsct_message_stats_add(struct tsct_message_stats *to,
+			   const struct tsct_message_stats *from)
+{
+	const struct tsct_message_pair_stats *a = to->pairs, *b = from->pairs;
+	const struct tsct_message_pair_stats *a_end = a + to->nr_pairs, *b_end = b + from->nr_pairs;
+	struct tsct_message_pair_stats *all = calloc((size_t)to->nr_pairs + from->nr_pairs + 1,
+						     sizeof(*all));
+	int order;
+
+	if (!all)
+		return -ENOMEM;
+	for (to->nr_pairs = 0; a < a_end || b < b_end; to->nr_pairs++) {
+		order = a == a_end ? 1 : b == b_end ? -1 : compare_pairs(a, b);
+		all[to->nr_pairs] = order <= 0 ? *a++ : *b++;
+		if (!order)
+			add_pair(&all[to->nr_pairs], b++);
+	}
+	to->pairs = all;
+	add_pair(&to->all, &from->all);
+	to->on |= from->on;
+	to->sends += from->sends;
+	to->receives += from->receives;
+	to->unmatched_sends += from->unmatched_sends;
+	to->unmatched_receives += from->unmatched_receives;
+	to->given_up += from->given_up;
+	to->other_pairs += from->other_pairs;
+	drop_last_pairs(to);
+	return 0;
 }

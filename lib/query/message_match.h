@@ -70,6 +70,8 @@ struct tsct_message_end {
 
 #define TSCT_MESSAGES_ROOM	(1U << 16)
 
+struct tsct_message_matcher;
+
 /* Options of a matcher; 0 in a field is the field's default */
 struct tsct_messages_options {
 	/* capacity: largest number of waiting messages, a power of two; 0: default */
@@ -81,9 +83,10 @@ struct tsct_messages_options {
 	/* flag: a receive is matched with earlier sends only, does not wait for a later
 	 * send, and statistics of matched messages are not made */
 	bool sends_only;
+	/* matcher whose statistics this one adds to, and which outlives it; NULL: it has its
+	 * own. So several matchers may each have a part of the keys. */
+	struct tsct_message_matcher *counts;
 };
-
-struct tsct_message_matcher;
 
 /* Makes a matcher. Returns 0, -EINVAL (the capacity is no power of two) or -ENOMEM. */
 int tsct_message_matcher_new(const struct tsct_messages_options *options,
@@ -106,11 +109,20 @@ void tsct_message_unnumbered(struct tsct_message_matcher *m, bool is_send);
 
 /*
  * tsct_message_finish - finish the matching, after all sends and receives were added
- * @ret: statistics of all messages; the caller frees @ret->pairs, sorted by nodes
+ * @ret: statistics of all messages; the caller frees @ret->pairs, sorted by nodes. NULL
+ *	with options.counts: these are in the statistics of that matcher
  *
- * Call this function once per matcher.
+ * Call this function once per matcher. Of more than TSCT_MESSAGE_PAIRS_MAX pairs, those
+ * of the lowest nodes have statistics of their own.
  */
 void tsct_message_finish(struct tsct_message_matcher *m,
 			 struct tsct_message_stats *ret);
+
+/*
+ * tsct_message_stats_add - add the statistics of other messages, with other keys
+ * @to: to->pairs is replaced by new memory, and not freed. Returns 0 or -ENOMEM.
+ */
+int tsct_message_stats_add(struct tsct_message_stats *to,
+			   const struct tsct_message_stats *from);
 
 #endif /* TSCT_MESSAGE_MATCH_H */

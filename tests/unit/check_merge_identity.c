@@ -14,6 +14,7 @@
 #define INPUTS_MAX	6
 #define NODES_MAX	4
 
+static const char *const input_paths[] = { "A", "B", "C", "D", "E", "F" };
 static struct tsct_merge m;
 static struct tsct_recording recs[INPUTS_MAX];
 
@@ -31,8 +32,10 @@ static void make_input(unsigned int i, __u32 nr_nodes, __u32 nr_streams)
 	for (k = 0; k < nr_streams; k++)
 		ck_assert_int_eq(tsct_recording_add_stream(
 			rec, (char[]) { 'a' + k, 0 }), (int)k);
-	m.in[i].info.rec = rec;
-	m.in[i].info.path = (const char *const[]) { "A", "B", "C", "D", "E", "F" }[i];
+	m.in[i].rec = rec;
+	m.in[i].index = i;
+	m.in[i].merged = true;
+	m.in[i].info.path = input_paths[i];
 	m.in[i].dirfd = -1;	/* the input has no open directory, so merge cannot
 				 * compare the directories' inodes; t_merge.sh tests
 				 * that */
@@ -45,6 +48,9 @@ static void begin(void)
 	m.in = calloc(INPUTS_MAX, sizeof(*m.in));
 	ck_assert_ptr_nonnull(m.in);
 	pthread_mutex_init(&m.lock, NULL);
+	pthread_mutex_init(&m.open_lock, NULL);
+	m.ranks = &tsct_ranks_alone;
+	m.options.path = input_paths;
 }
 
 static void drop_inputs(void)
@@ -63,6 +69,7 @@ static void end(void)
 	drop_inputs();
 	free(m.in);
 	pthread_mutex_destroy(&m.lock);
+	pthread_mutex_destroy(&m.open_lock);
 }
 
 static void bound(struct tsct_recorded_node *node, __u64 from, __u64 to)

@@ -168,7 +168,7 @@ static int print_json(const struct merge_job *w)
 		json_array_append_new(inputs, json_pack("{so si si so so so}",
 			"path", ctl_json_text(in->path),
 			"first_node", (int)in->first_node,
-			"nodes", (int)in->rec->nr_nodes,
+			"nodes", (int)in->nr_nodes,
 			"events", merge_json_number(in->events),
 			"missing", merge_json_number(in->missing),
 			"damage", merge_json_number(in->damage)));

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/core/order.h"
+#include "merge_ends.h"
+
+/* Ends of a run in memory while runs are read together: 12 KiB */
+#define PART	256
+
+struct run {
+	__u64 from, to;		/* offsets in the file, bytes: of the part not read yet */
+	struct merge_end *part;
+	size_t at, nr;		/* elements of `part`: next one, and number */
+};
+
+struct merge_ends {
+	struct merge_end *buffer;
+	size_t nr, max;		/* number of ends in the buffer, and limit */
+	int fd;			/* file of runs; -1: none */
+	__u64 size;		/* of the file, bytes */
+	struct run *run;
+	__u32 nr_runs;
+	struct tsct_order order;
+	struct tsct_order_cursor *heap;
+};
+
+struct merge_ends *merge_ends_new(size_t run_max)
+{
+	struct merge_ends *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->fd = -1;
+	e->max = run_max;
+	e->buffer = malloc(run_max * sizeof(*e->buffer));
+	if (e->buffer)
+		return e;
+	free(e);
+	return NULL;
+}
+
+void merge_ends_free(struct merge_ends *e)
+{
+	__u32 i;
+
+	if (!e)
+		return;
+	for (i = 0; i < e->nr_runs; i++)
+		/* A run that was not written is the buffer itself. */
+		if (e->run[i].part != e->buffer)
+			free(e->run[i].part);
+	if (e->fd >= 0)
+		close(e->fd);
+	free(e->buffer);
+	free(e->run);
+	free(e->heap);
+	free(e);
+}
+
+/* ---- adding --------------------------------------------------------------------------- */
+
+static int by_tick(const void *a, const void *b)
+{
+	const struct merge_end *x = a, *y = b;
+
+	if (x->tick != y->tick)
+		return x->tick < y->tick ? -1 : 1;
+	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static struct run *add_run(struct merge_ends *e)
+{
+	struct run *more = reallocarray(e->run, e->nr_runs + 1, sizeof(*more));
+
+	if (!more)
+		return NULL;
+	e->run = more;
+	more += e->nr_runs++;
+	memset(more, 0, sizeof(*more));
+	return more;
+}
+
+/* Opens a file without a name, where the system's temporary files are. */
+static int open_file(void)
+{
+	const char *dir = getenv("TMPDIR");
+	char *name;
+	int fd;
+
+	if (asprintf(&name, "%s/tsctrace-XXXXXX", dir && *dir ? dir : "/var/tmp") < 0)
+		return -ENOMEM;
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	else
+		unlink(name);
+	free(name);
+	return fd;
+}
+
+/* Writes the ends of the buffer as a run, and empties it. */
+static int write_run(struct merge_ends *e)
+{
+	const char *bytes = (const char *)e->buffer;
+	size_t left = e->nr * sizeof(*e->buffer);
+	struct run *run = add_run(e);
+	ssize_t done;
+
+	if (!run)
+		return -ENOMEM;
+	if (e->fd < 0)
+		e->fd = open_file();
+	if (e->fd < 0)
+		return e->fd;
+	qsort(e->buffer, e->nr, sizeof(*e->buffer), by_tick);
+	run->from = e->size;
+	while (left) {
+		done = pwrite(e->fd, bytes, left, (off_t)e->size);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		bytes += done;
+		left -= (size_t)done;
+		e->size += (size_t)done;
+	}
+	run->to = e->size;
+	e->nr = 0;
+	return 0;
+}
+
+int merge_ends_add(struct merge_ends *e, const struct merge_end *end)
+{
+	int err = e->nr == e->max ? write_run(e) : 0;
+
+	if (err)
+		return err;
+	e->buffer[e->nr] = *end;
+	e->buffer[e->nr].seq = e->nr;
+	e->nr++;
+	return 0;
+}
+
+/* ---- reading -------------------------------------------------------------------------- */
+
+/* Reads the next part of a run. Returns 1; 0: the run has ended; or -errno. */
+static int read_part(struct merge_ends *e, struct run *run)
+{
+	const __u64 max = PART * sizeof(*run->part);
+	const size_t size = (size_t)(run->to - run->from < max ? run->to - run->from : max);
+	size_t got = 0;
+	ssize_t done;
+
+	while (got < size) {
+		done = pread(e->fd, (char *)run->part + got, size - got,
+			     (off_t)(run->from + got));
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done ? -errno : -EIO;
+		got += (size_t)done;
+	}
+	run->from += size;
+	run->at = 0;
+	run->nr = size / sizeof(*run->part);
+	return size != 0;
+}
+
+int merge_ends_sort(struct merge_ends *e)
+{
+	struct tsct_order_cursor cursor = { .rank = 0 };
+	struct run *run;
+	int ret;
+
+	if (e->fd >= 0 && e->nr) {
+		ret = write_run(e);
+		if (ret)
+			return ret;
+	}
+	/* All ends are in memory: they are the part of one run. */
+	if (e->fd < 0) {
+		qsort(e->buffer, e->nr, sizeof(*e->buffer), by_tick);
+		run = add_run(e);
+		if (!run)
+			return -ENOMEM;
+		run->part = e->buffer;
+		run->nr = e->nr;
+	} else {
+		free(e->buffer);
+		e->buffer = NULL;
+	}
+	e->heap = calloc(e->nr_runs, sizeof(*e->heap));
+	if (!e->heap)
+		return -ENOMEM;
+	tsct_order_init(&e->order, e->heap, e->nr_runs);
+	for (; cursor.index < e->nr_runs; cursor.index++) {
+		run = &e->run[cursor.index];
+		if (!run->part) {
+			run->part = malloc(PART * sizeof(*run->part));
+			ret = run->part ? read_part(e, run) : -ENOMEM;
+			if (ret < 0)
+				return ret;
+		}
+		if (!run->nr)
+			continue;
+		cursor.key = run->part[0].tick;
+		tsct_order_add(&e->order, &cursor);
+	}
+	return 0;
+}
+
+int merge_ends_next(struct merge_ends *e, const struct merge_end **ret_end)
+{
+	const struct tsct_order_cursor *first = tsct_order_first(&e->order);
+	struct run *run;
+	int ret;
+
+	while (first) {
+		run = &e->run[first->index];
+		if (run->at < run->nr) {
+			*ret_end = &run->part[run->at];
+			return 1;
+		}
+		ret = read_part(e, run);
+		if (ret < 0)
+			return ret;
+		if (ret)
+			tsct_order_advance(&e->order, run->part[0].tick);
+		else
+			tsct_order_drop(&e->order);
+		first = tsct_order_first(&e->order);
+	}
+	return 0;
+}
+
+void merge_ends_drop(struct merge_ends *e)
+{
+	struct run *run = &e->run[tsct_order_first(&e->order)->index];
+
+	/* At the end of a part, merge_ends_next() reads the next part first: it may begin
+	 * before the ends of other runs. */
+	if (++run->at < run->nr)
+		tsct_order_advance(&e->order, run->part[run->at].tick);
+}

@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Unifies the channels and event types of all inputs. Of both there is a list of distinct
+ * ones, in the order in which inputs first have them. A list of the inputs of some ranks is
+ * combined with that of the next ranks by appending what it lacks, so the list of all
+ * inputs is the same however they are distributed. From this list each rank makes the stream
+ * classes of the result, with the same ids.
+ */
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "lib/core/event_def.h"
+#include "lib/core/remap.h"
+#include "merge_private.h"
+
+/* ---- channels ----------------------------------------------------------------------- */
+
+/* A channel name of the kernel or of programs */
+struct channel {
+	char name[TSCT_NAME_MAX];
+	__u32 kernel, policy;
+	__u32 input;		/* index of the first input with it */
+};
+
+static int find_name(const struct tsct_merge *m, const char *name)
+{
+	__u32 i;
+
+	for (i = 0; i < m->result.nr_streams; i++)
+		if (!strcmp(m->result.streams[i].name, name))
+			return (int)i;
+	return -ENOENT;
+}
+
+/*
+ * Finds a stream class by the name of a channel, or by the name that add_class() derived
+ * from that name.
+ */
+static int find_class(const struct tsct_merge *m, const char *name, __u32 kernel)
+{
+	const size_t len = strlen(name);
+	const struct tsct_stream_class *s;
+	int at = find_name(m, name);
+	__u32 i;
+
+	if (at < 0 || m->result.streams[at].kernel == kernel)
+		return at;
+	for (i = 0; i < m->result.nr_streams; i++) {
+		s = &m->result.streams[i];
+		if (s->kernel == kernel && !strncmp(s->name, name, len) &&
+		    strspn(s->name + len, "_") == strlen(s->name + len))
+			return (int)i;
+	}
+	return -ENOENT;
+}
+
+__u32 merge_class_of(const struct tsct_merge *m, const struct tsct_recording *rec,
+		     __u32 class)
+{
+	const struct tsct_stream_class *s = &rec->streams[class];
+
+	return class == rec->nr_streams ? m->result.statedump :
+		(__u32)find_class(m, s->name, s->kernel);
+}
+
+static int add_class(struct tsct_merge *m, const struct channel *c)
+{
+	char name[TSCT_NAME_MAX + TSCT_STREAMS_MAX + 1];
+	int ret = find_class(m, c->name, c->kernel);
+
+	if (ret >= 0)
+		return 0;
+	/* A kernel's and a program's channel may have the same name, but need different
+	 * files: underscores are appended to the name of the channel added later. */
+	strcpy(name, c->name);
+	tsct_recording_unused_name(&m->result, name);
+	ret = tsct_recording_add_stream(&m->result, name);
+	if (ret < 0)
+		return merge_fail(m, ret, ret == -EINVAL ? "%s: channel '%s':"
+				  " more than %d channels in all inputs, or the name"
+				  " is too long" : "%s: no memory for channel '%s' (at most"
+				  " %d channels are possible)", m->options.path[c->input],
+				  c->name, TSCT_STREAMS_MAX);
+	m->result.streams[ret].policy = c->policy;
+	m->result.streams[ret].kernel = c->kernel;
+	return 0;
+}
+
+static int add_channel(struct tsct_blob *list, const struct channel *c)
+{
+	const struct channel *known = (const struct channel *)list->data;
+	size_t i;
+
+	for (i = 0; i < list->size / sizeof(*c); i++)
+		if (known[i].kernel == c->kernel && !strcmp(known[i].name, c->name))
+			return 0;
+	return tsct_blob_add(list, c, sizeof(*c));
+}
+
+static int list_channels(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	const struct tsct_stream_class *s = in->rec->streams;
+	struct channel c = { .input = in->index };
+	int err = 0;
+
+	for (; s < in->rec->streams + in->rec->nr_streams && !err; s++) {
+		memcpy(c.name, s->name, sizeof(c.name));
+		c.kernel = s->kernel;
+		c.policy = s->policy;
+		err = merge_fail_errno(m, add_channel(arg, &c));
+	}
+	return err;
+}
+
+static int combine_channels(struct tsct_blob *left, const struct tsct_blob *right)
+{
+	const struct channel *c = (const struct channel *)right->data;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < right->size / sizeof(*c) && !err; i++)
+		err = add_channel(left, &c[i]);
+	return err;
+}
+
+static int count_channels(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	__u64 *lost_no_ring = arg;
+	bool is_there[TSCT_STREAMS_MAX] = { false };
+	__u32 i, class;
+
+	for (i = 0; i < in->rec->nr_streams; i++) {
+		class = merge_class_of(m, in->rec, i);
+		if (is_there[class])
+			return merge_fail(m, -EINVAL, "%s: has channel '%s' twice",
+					  in->info.path, in->rec->streams[i].name);
+		is_there[class] = true;
+		lost_no_ring[class] += in->rec->streams[i].lost_no_ring;
+	}
+	return 0;
+}
+
+static int unify_channels(struct tsct_merge *m)
+{
+	__u64 lost_no_ring[TSCT_STREAMS_MAX] = { 0 };
+	struct tsct_blob list = { NULL, 0 };
+	size_t i;
+	__u32 k;
+	int err = merge_each(m, false, list_channels, &list);
+
+	if (!err) {
+		tsct_ranks_reduce(m->ranks, &list, combine_channels);
+		tsct_ranks_share(m->ranks, &list);
+	}
+	for (i = 0; i < list.size / sizeof(struct channel) && !err; i++)
+		err = add_class(m, (const struct channel *)list.data + i);
+	tsct_blob_free(&list);
+	err = merge_agree(m, err);
+	if (!err)
+		err = merge_each(m, false, count_channels, lost_no_ring);
+	for (k = 0; k < m->result.nr_streams && !err; k++)
+		m->result.streams[k].lost_no_ring = tsct_ranks_sum(m->ranks, lost_no_ring[k], NULL);
+	return err;
+}
+
+static int has_statedump(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	(void)m;
+	*(bool *)arg |= in->rec->statedump != 0;
+	return 0;
+}
+
+/* Maps the statedumps of all inputs to one, after all channels. */
+static int unify_statedumps(struct tsct_merge *m)
+{
+	char name[TSCT_NAME_MAX + TSCT_STREAMS_MAX + 1] = "statedump";
+	bool any = false;
+	int err = merge_each(m, false, has_statedump, &any);
+
+	if (err || !tsct_ranks_any(m->ranks, any))
+		return err;
+	tsct_recording_unused_name(&m->result, name);
+	return merge_agree(m, merge_fail_errno(m, tsct_recording_add_statedump(&m->result, name)));
+}
+
+/* ---- the list of event types ---------------------------------------------------------- */
+
+/* An event type of a stream class of the result */
+struct typed {
+	__u32 size;		/* of the element: that of `def` varies */
+	__u32 class;
+	__u32 input;		/* index of the first input with it */
+	__u32 pad;
+	struct tsct_event_def def;
+};
+
+#define TYPED_HEAD	offsetof(struct typed, def)
+
+/* The list, and its elements by hash */
+struct merge_defs {
+	struct tsct_blob list;
+	size_t *at;		/* offset in the list of each element */
+	__u32 *id;		/* event id in the result of each element */
+	__u32 nr, room;		/* number of elements, and room in both arrays */
+	struct tsct_unify unify;
+	struct tsct_remap_slot *slot;
+	__u64 seed;
+};
+
+/* Smallest number of slots: for as many event types as few inputs have */
+#define SLOTS_MIN	1024
+
+static const struct typed *typed_at(const struct merge_defs *d, __u64 number)
+{
+	return (const struct typed *)(d->list.data + d->at[number]);
+}
+
+/* Argument of the callback is_same() */
+struct question {
+	const struct merge_defs *defs;
+	const struct tsct_event_def *def;
+	__u32 class;
+};
+
+static bool is_same(const void *arg, __u64 number)
+{
+	const struct question *q = arg;
+	const struct typed *known;
+
+	/* An element gets its number before it is added. */
+	if (number >= q->defs->nr)
+		return false;
+	known = typed_at(q->defs, number);
+	return known->class == q->class && tsct_event_def_equal(&known->def, q->def);
+}
+
+static __u64 hash_of(__u64 seed, __u32 class, const struct tsct_event_def *def)
+{
+	const struct tsct_field *f;
+	__u64 hash = tsct_hash(seed + class, def->name, strlen(def->name));
+
+	hash = tsct_hash(hash, &def->kind, sizeof(def->kind));
+	for (f = def->fields; f < def->fields + def->nr_fields; f++) {
+		hash = tsct_hash(hash, f->name, strlen(f->name));
+		hash = tsct_hash(hash, &f->type, sizeof(f->type));
+		hash = tsct_hash(hash, &f->format, sizeof(f->format));
+		hash = tsct_hash(hash, &f->count, sizeof(f->count));
+	}
+	return hash;
+}
+
+/* Looks up an event type. Returns 0; 1: it is new, and has the next number; -ENOSPC */
+static int look_up(struct merge_defs *d, __u32 class, const struct tsct_event_def *def,
+		   __u64 *ret_number)
+{
+	const struct question q = { d, def, class };
+
+	return tsct_unify_id(&d->unify, hash_of(d->seed, class, def), is_same, &q, ret_number);
+}
+
+static int make_slots(struct merge_defs *d, __u64 nr)
+{
+	struct tsct_remap_slot *slot = realloc(d->slot, nr * sizeof(*slot));
+	__u64 number;
+	__u32 i;
+
+	if (!slot)
+		return -ENOMEM;
+	d->slot = slot;
+	tsct_unify_init(&d->unify, slot, nr, d->seed);
+	for (i = 0; i < d->nr; i++)
+		look_up(d, typed_at(d, i)->class, &typed_at(d, i)->def, &number);
+	return 0;
+}
+
+static int make_room(struct merge_defs *d)
+{
+	const __u32 room = d->room ? 2 * d->room : 256;
+	size_t *at = reallocarray(d->at, room, sizeof(*at));
+	__u32 *id;
+
+	if (!at)
+		return -ENOMEM;
+	d->at = at;
+	id = reallocarray(d->id, room, sizeof(*id));
+	if (!id)
+		return -ENOMEM;
+	d->id = id;
+	d->room = room;
+	return 0;
+}
+
+/* Adds an event type unless the list has it. Returns 0 or -ENOMEM. */
+static int add_type(struct merge_defs *d, const struct typed *type)
+{
+	__u64 number;
+	int ret;
+
+	if (d->nr == d->room && make_room(d))
+		return -ENOMEM;
+	ret = look_up(d, type->class, &type->def, &number);
+	if (ret == -ENOSPC) {
+		ret = make_slots(d, 2 * d->unify.map.room);
+		if (!ret)
+			ret = look_up(d, type->class, &type->def, &number);
+	}
+	if (ret <= 0)
+		return ret;
+	d->at[d->nr] = d->list.size;
+	ret = tsct_blob_add(&d->list, type, type->size);
+	d->nr += !ret;
+	return ret;
+}
+
+void merge_defs_free(struct merge_defs *d)
+{
+	if (!d)
+		return;
+	tsct_blob_free(&d->list);
+	free(d->at);
+	free(d->id);
+	free(d->slot);
+	free(d);
+}
+
+/* Makes an empty list. Returns NULL if there is no memory. */
+static struct merge_defs *make_defs(__u64 seed)
+{
+	struct merge_defs *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->seed = seed;
+	if (!make_slots(d, SLOTS_MIN))
+		return d;
+	merge_defs_free(d);
+	return NULL;
+}
+
+/* Adds the event types of a list to another one. */
+static int add_list(struct merge_defs *d, const struct tsct_blob *list)
+{
+	const struct typed *type;
+	size_t at;
+	int err = 0;
+
+	for (at = 0; at < list->size && !err; at += type->size) {
+		type = (const struct typed *)(list->data + at);
+		err = add_type(d, type);
+	}
+	return err;
+}
+
+static int combine_types(struct tsct_blob *left, const struct tsct_blob *right)
+{
+	struct merge_defs *d = make_defs((__u64)(uintptr_t)left->data);
+	int err = d ? add_list(d, left) : -ENOMEM;
+
+	if (!err)
+		err = add_list(d, right);
+	if (!err) {
+		tsct_blob_free(left);
+		*left = d->list;
+		d->list = (struct tsct_blob) { NULL, 0 };
+	}
+	merge_defs_free(d);
+	return err;
+}
+
+/* ---- event types ------------------------------------------------------------------- */
+
+#define IDS	(TSCT_ID_MAX - TSCT_ID_FIRST + 1)
+
+static int list_types(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	const struct tsct_stream_class *s;
+	struct typed type = { .input = in->index };
+	__u32 class, i;
+	int err = 0;
+
+	(void)arg;
+	for (class = 0; class < tsct_recording_plain_classes(in->rec); class++) {
+		s = &in->rec->streams[class];
+		type.class = merge_class_of(m, in->rec, class);
+		for (i = 0; i < s->nr_defs && !err; i++) {
+			if (!s->defs[i])
+				continue;
+			memcpy(&type.def, s->defs[i], s->defs[i]->size);
+			type.size = (__u32)TYPED_HEAD + type.def.size;
+			err = add_type(m->defs, &type);
+		}
+	}
+	return merge_fail_errno(m, err);
+}
+
+/* Defines an event type in the result. @next: next event id of its stream class to try:
+ * all lower ids are taken */
+static int define(struct tsct_merge *m, const struct typed *type, __u32 *next, __u32 *ret_id)
+{
+	struct tsct_event_def copy = { .id = 0 };
+
+	memcpy(&copy, &type->def, type->def.size);
+	/* The event keeps its id if that is free in the result: so a channel that only
+	 * one input has keeps all event ids. */
+	if (tsct_recording_def(&m->result, type->class, copy.id)) {
+		while (*next <= TSCT_ID_MAX &&
+		       tsct_recording_def(&m->result, type->class, *next))
+			++*next;
+		if (*next > TSCT_ID_MAX)
+			return merge_fail(m, -EINVAL, "%s: with its events, channel '%s' would"
+					  " have more than %d event definitions;"
+					  " merge fewer recordings", m->options.path[type->input],
+					  m->result.streams[type->class].name, IDS);
+		copy.id = *next;
+	}
+	*ret_id = copy.id;
+	return merge_fail_errno(m, tsct_recording_add_def(&m->result, type->class, &copy));
+}
+
+/* Replaces the list of this rank's event types by that of all ranks. */
+static int combine_all(struct tsct_merge *m)
+{
+	struct tsct_blob list = m->defs->list;
+	const __u64 seed = m->defs->seed;
+	int err;
+
+	if (m->ranks->nr == 1)
+		return 0;
+	m->defs->list = (struct tsct_blob) { NULL, 0 };
+	merge_defs_free(m->defs);
+	tsct_ranks_reduce(m->ranks, &list, combine_types);
+	tsct_ranks_share(m->ranks, &list);
+	m->defs = make_defs(seed);
+	err = m->defs ? add_list(m->defs, &list) : -ENOMEM;
+	tsct_blob_free(&list);
+	return merge_fail_errno(m, err);
+}
+
+static int unify_types(struct tsct_merge *m)
+{
+	__u32 next[TSCT_STREAMS_MAX + 1], i;
+	const struct typed *type;
+	__u64 seed = 0;
+	int err = 0;
+
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		err = merge_fail(m, -EIO, "no random numbers from the kernel");
+	m->defs = make_defs(seed);
+	if (!m->defs)
+		err = merge_fail_errno(m, -ENOMEM);
+	err = merge_agree(m, err);
+	if (!err)
+		err = merge_each(m, false, list_types, NULL);
+	if (!err)
+		err = combine_all(m);
+	for (i = 0; i <= TSCT_STREAMS_MAX; i++)
+		next[i] = TSCT_ID_FIRST;
+	for (i = 0; !err && i < m->defs->nr; i++) {
+		type = typed_at(m->defs, i);
+		err = define(m, type, &next[type->class], &m->defs->id[i]);
+	}
+	return merge_agree(m, err);
+}
+
+int merge_unify(struct tsct_merge *m)
+{
+	int err = unify_channels(m);
+
+	if (!err)
+		err = unify_statedumps(m);
+	return err ? err : unify_types(m);
+}
+
+/* ---- one input ---------------------------------------------------------------------- */
+
+static int map_class(struct tsct_merge *m, struct merge_in *in, __u32 class)
+{
+	const struct tsct_stream_class *s = &in->rec->streams[class];
+	__u64 number;
+	__u32 i;
+
+	in->class[class] = merge_class_of(m, in->rec, class);
+	in->id[class] = calloc(s->nr_defs + 1, sizeof(*in->id[class]));
+	in->kinds[class] = tsct_stream_reader_kinds(s);
+	if (!in->id[class] || !in->kinds[class])
+		return merge_fail_errno(m, -ENOMEM);
+	for (i = 0; i < s->nr_defs; i++) {
+		if (!s->defs[i])
+			continue;
+		if (look_up(m->defs, in->class[class], s->defs[i], &number))
+			return merge_fail(m, -EINVAL, "%s: was changed while it was merged",
+					  in->info.path);
+		in->id[class][i] = m->defs->id[number];
+	}
+	return 0;
+}
+
+int merge_map_events(struct tsct_merge *m, struct merge_in *in)
+{
+	__u32 class;
+	int err = 0;
+
+	for (class = 0; class < tsct_recording_plain_classes(in->rec) && !err; class++)
+		err = map_class(m, in, class);
+	return err;
+}

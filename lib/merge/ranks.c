@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranks.h"
+
+const struct tsct_ranks tsct_ranks_alone = { .nr = 1 };
+
+/* ---- blobs ------------------------------------------------------------------------ */
+
+int tsct_blob_add(struct tsct_blob *blob, const void *data, size_t size)
+{
+	size_t room = 64, more = blob->size + size;
+	char *bytes = blob->data;
+
+	if (!size)
+		return 0;
+	/* The room is a power of two, as bytes are added bit by bit. */
+	while (room < blob->size)
+		room *= 2;
+	if (!bytes || more > room) {
+		while (room < more)
+			room *= 2;
+		bytes = realloc(bytes, room);
+		if (!bytes)
+			return -ENOMEM;
+		blob->data = bytes;
+	}
+	memcpy(bytes + blob->size, data, size);
+	blob->size = more;
+	return 0;
+}
+
+void tsct_blob_free(struct tsct_blob *blob)
+{
+	free(blob->data);
+	*blob = (struct tsct_blob) { NULL, 0 };
+}
+
+/* ---- trees ------------------------------------------------------------------------ */
+
+static void send(const struct tsct_ranks *r, unsigned int to, const struct tsct_blob *blob)
+{
+	r->trade(r->arg, to, blob, TSCT_RANK_NONE, NULL);
+}
+
+static void receive(const struct tsct_ranks *r, unsigned int from, struct tsct_blob *ret)
+{
+	r->trade(r->arg, TSCT_RANK_NONE, NULL, from, ret);
+}
+
+static int append(struct tsct_blob *left, const struct tsct_blob *right)
+{
+	return tsct_blob_add(left, right->data, right->size);
+}
+
+void tsct_ranks_reduce(const struct tsct_ranks *r, struct tsct_blob *blob,
+		       tsct_ranks_combine *combine)
+{
+	struct tsct_blob in;
+	unsigned int step;
+	int err;
+
+	/* Before each step, a rank has the blobs of the `step` ranks from itself on. */
+	for (step = 1; step < r->nr; step *= 2) {
+		if (r->rank & step) {
+			send(r, r->rank - step, blob);
+			tsct_blob_free(blob);
+			return;
+		}
+		if (r->rank + step >= r->nr)
+			continue;
+		receive(r, r->rank + step, &in);
+		err = combine(blob, &in);
+		tsct_blob_free(&in);
+		if (err)
+			r->abort(r->arg, err);
+	}
+}
+
+void tsct_ranks_gather(const struct tsct_ranks *r, struct tsct_blob *blob)
+{
+	tsct_ranks_reduce(r, blob, append);
+}
+
+void tsct_ranks_share(const struct tsct_ranks *r, struct tsct_blob *blob)
+{
+	unsigned int step = 1;
+
+	while (step < r->nr && !(r->rank & step))
+		step *= 2;
+	if (r->rank) {
+		tsct_blob_free(blob);
+		receive(r, r->rank - step, blob);
+	}
+	while (step /= 2)
+		if (r->rank + step < r->nr)
+			send(r, r->rank + step, blob);
+}
+
+/* ---- each with each ---------------------------------------------------------------- */
+
+void tsct_ranks_exchange(const struct tsct_ranks *r, struct tsct_blob *blob)
+{
+	struct tsct_blob *in;
+	unsigned int step, to, from;
+
+	if (r->nr == 1)
+		return;
+	in = calloc(r->nr, sizeof(*in));
+	if (!in)
+		r->abort(r->arg, -ENOMEM);
+	for (step = 1; step < r->nr; step++) {
+		to = (r->rank + step) % r->nr;
+		from = (r->rank + r->nr - step) % r->nr;
+		r->trade(r->arg, to, &blob[to], from, &in[from]);
+		tsct_blob_free(&blob[to]);
+	}
+	in[r->rank] = blob[r->rank];
+	memcpy(blob, in, r->nr * sizeof(*in));
+	free(in);
+}
+
+/* ---- elements ----------------------------------------------------------------------- */
+
+void tsct_ranks_collect(const struct tsct_ranks *r, const void *mine, size_t size, void *all)
+{
+	struct tsct_blob blob = { NULL, 0 };
+
+	if (r->nr == 1) {
+		memcpy(all, mine, size);
+		return;
+	}
+	if (tsct_blob_add(&blob, mine, size))
+		r->abort(r->arg, -ENOMEM);
+	tsct_ranks_gather(r, &blob);
+	tsct_ranks_share(r, &blob);
+	memcpy(all, blob.data, r->nr * size);
+	tsct_blob_free(&blob);
+}
+
+static int keep_first(struct tsct_blob *left, const struct tsct_blob *right)
+{
+	return left->size ? 0 : append(left, right);
+}
+
+bool tsct_ranks_first(const struct tsct_ranks *r, bool has, void *element, size_t size)
+{
+	struct tsct_blob blob = { NULL, 0 };
+	const char flag = 1;
+
+	if (r->nr == 1)
+		return has;
+	if (has && (tsct_blob_add(&blob, &flag, 1) || tsct_blob_add(&blob, element, size)))
+		r->abort(r->arg, -ENOMEM);
+	tsct_ranks_reduce(r, &blob, keep_first);
+	tsct_ranks_share(r, &blob);
+	has = blob.size;
+	if (has && size)
+		memcpy(element, blob.data + 1, size);
+	tsct_blob_free(&blob);
+	return has;
+}
+
+static int add_number(struct tsct_blob *left, const struct tsct_blob *right)
+{
+	__u64 a, b;
+
+	memcpy(&a, left->data, sizeof(a));
+	memcpy(&b, right->data, sizeof(b));
+	a += b;
+	memcpy(left->data, &a, sizeof(a));
+	return 0;
+}
+
+static int take_larger(struct tsct_blob *left, const struct tsct_blob *right)
+{
+	__u64 a, b;
+
+	memcpy(&a, left->data, sizeof(a));
+	memcpy(&b, right->data, sizeof(b));
+	if (b > a)
+		memcpy(left->data, &b, sizeof(b));
+	return 0;
+}
+
+static __u64 reduce_number(const struct tsct_ranks *r, __u64 mine, tsct_ranks_combine *combine)
+{
+	struct tsct_blob blob = { NULL, 0 };
+
+	if (r->nr == 1)
+		return mine;
+	if (tsct_blob_add(&blob, &mine, sizeof(mine)))
+		r->abort(r->arg, -ENOMEM);
+	tsct_ranks_reduce(r, &blob, combine);
+	tsct_ranks_share(r, &blob);
+	memcpy(&mine, blob.data, sizeof(mine));
+	tsct_blob_free(&blob);
+	return mine;
+}
+
+__u64 tsct_ranks_sum(const struct tsct_ranks *r, __u64 mine, __u64 *ret_before)
+{
+	__u64 *all, sum = 0;
+	unsigned int i;
+
+	if (!ret_before)
+		return reduce_number(r, mine, add_number);
+	*ret_before = 0;
+	if (r->nr == 1)
+		return mine;
+	all = calloc(r->nr, sizeof(*all));
+	if (!all)
+		r->abort(r->arg, -ENOMEM);
+	tsct_ranks_collect(r, &mine, sizeof(mine), all);
+	for (i = 0; i < r->nr; i++) {
+		if (i == r->rank)
+			*ret_before = sum;
+		sum += all[i];
+	}
+	free(all);
+	return sum;
+}
+
+__u64 tsct_ranks_max(const struct tsct_ranks *r, __u64 mine)
+{
+	return reduce_number(r, mine, take_larger);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes that merge together. This is all that the merge knows of them: their number,
+ * and how two of them trade bytes; the collective operations are made of that. All ranks
+ * call the same operations in the same order.
+ *
+ * An operation cannot fail: where memory is short, or a rank is gone, trade() or abort()
+ * ends the whole job, as the other ranks would wait forever. With one rank, no operation
+ * moves or allocates anything.
+ */
+#ifndef TSCT_RANKS_H
+#define TSCT_RANKS_H
+
+#include "lib/core/port.h"
+
+#define TSCT_RANK_NONE	(~0U)
+
+/* Bytes in memory from malloc(), or NULL and 0 */
+struct tsct_blob {
+	char *data;
+	size_t size;		/* bytes */
+};
+
+struct tsct_ranks {
+	unsigned int rank, nr;
+	void *arg;		/* for the callbacks */
+	/*
+	 * Sends @out to rank @to, and at the same time receives *@ret_in from rank
+	 * @from; the caller frees it. TSCT_RANK_NONE: sends, or receives, nothing.
+	 * Messages between two ranks arrive in order.
+	 */
+	void (*trade)(void *arg, unsigned int to, const struct tsct_blob *out,
+		      unsigned int from, struct tsct_blob *ret_in);
+	void (*abort)(void *arg, int err);	/* ends all ranks; does not return */
+};
+
+/* The only rank, of a program that merges alone */
+extern const struct tsct_ranks tsct_ranks_alone;
+
+/* tsct_blob_add - append @size bytes. Returns 0 or -ENOMEM. */
+int tsct_blob_add(struct tsct_blob *blob, const void *data, size_t size);
+void tsct_blob_free(struct tsct_blob *blob);
+
+/* Callback: appends to @left the blob of the ranks after those of @left. Associative.
+ * Returns 0 or -errno. */
+typedef int tsct_ranks_combine(struct tsct_blob *left, const struct tsct_blob *right);
+
+/*
+ * tsct_ranks_reduce - combine the blobs of all ranks, in their order, at rank 0
+ * tsct_ranks_gather - append the blobs of all ranks to each other, at rank 0
+ * tsct_ranks_share - replace the blobs of all ranks by that of rank 0
+ *
+ * A binomial tree: log2(nr) steps. After the first two, only rank 0 has a blob.
+ */
+void tsct_ranks_reduce(const struct tsct_ranks *ranks, struct tsct_blob *blob,
+		       tsct_ranks_combine *combine);
+void tsct_ranks_gather(const struct tsct_ranks *ranks, struct tsct_blob *blob);
+void tsct_ranks_share(const struct tsct_ranks *ranks, struct tsct_blob *blob);
+
+/* tsct_ranks_exchange - send blob[R] to rank R, replace it by the one that R sent; each
+ * with each, in nr - 1 steps */
+void tsct_ranks_exchange(const struct tsct_ranks *ranks, struct tsct_blob *blob);
+
+/* tsct_ranks_collect - array of one element of each rank, at all ranks. @all has room
+ * for ranks->nr elements of @size bytes */
+void tsct_ranks_collect(const struct tsct_ranks *ranks, const void *mine, size_t size,
+			void *all);
+
+/*
+ * tsct_ranks_first - give all ranks the element of the lowest rank that has one
+ * @has: flag: this rank has one, in *@element
+ * Returns true if a rank has one.
+ */
+bool tsct_ranks_first(const struct tsct_ranks *ranks, bool has, void *element,
+		      size_t size);
+
+static inline bool tsct_ranks_any(const struct tsct_ranks *ranks, bool has)
+{
+	return tsct_ranks_first(ranks, has, NULL, 0);
+}
+
+/* tsct_ranks_sum - add the numbers of all ranks, at all ranks. @ret_before: sum of the
+ * ranks before this one; may be NULL */
+__u64 tsct_ranks_sum(const struct tsct_ranks *ranks, __u64 mine, __u64 *ret_before);
+__u64 tsct_ranks_max(const struct tsct_ranks *ranks, __u64 mine);
+
+#endif /* TSCT_RANKS_H */
