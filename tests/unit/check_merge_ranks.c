@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Several ranks merge random recordings: the result is that of one rank, bit by bit; and
+ * the operations of which that is made.
+ */
+#include "lib/merge/merge_ends.h"
+#include "lib/query/message_match.h"
+#include "merge_world.h"
+#include "thread_ranks.h"
+
+/* ---- operations -------------------------------------------------------------------- */
+
+/* Rank R adds R + 1 times the letter of R: an order that is not that of ranks shows. */
+static void add_letters(struct tsct_blob *blob, unsigned int rank)
+{
+	unsigned int i;
+
+	for (i = 0; i <= rank; i++)
+		ck_assert_int_eq(tsct_blob_add(blob, &(char) { (char)('a' + rank) }, 1), 0);
+}
+
+static void check_letters(const struct tsct_blob *blob, unsigned int nr)
+{
+	struct tsct_blob want = { NULL, 0 };
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		add_letters(&want, i);
+	ck_assert_uint_eq(blob->size, want.size);
+	ck_assert_mem_eq(blob->data, want.data, want.size);
+	tsct_blob_free(&want);
+}
+
+static void use_operations(const struct tsct_ranks *r)
+{
+	struct tsct_blob blob = { NULL, 0 }, to[RANKS_MAX] = { { NULL, 0 } };
+	__u64 all[RANKS_MAX], before, mine = r->rank * 3 + 1;
+	unsigned int i;
+
+	add_letters(&blob, r->rank);
+	tsct_ranks_gather(r, &blob);
+	if (r->rank)
+		ck_assert_uint_eq(blob.size, 0);
+	else
+		check_letters(&blob, r->nr);
+	tsct_ranks_share(r, &blob);
+	check_letters(&blob, r->nr);
+	tsct_blob_free(&blob);
+	/* A message to rank I names both ranks; one to the next rank is empty. */
+	for (i = 0; i < r->nr; i++)
+		if (i != (r->rank + 1) % r->nr)
+			ck_assert_int_eq(tsct_blob_add(&to[i], (unsigned int[]) { r->rank, i },
+						       2 * sizeof(i)), 0);
+	tsct_ranks_exchange(r, to);
+	for (i = 0; i < r->nr; i++) {
+		if ((i + 1) % r->nr == r->rank)
+			ck_assert_uint_eq(to[i].size, 0);
+		else
+			ck_assert_mem_eq(to[i].data, ((unsigned int[]) { i, r->rank }),
+					 2 * sizeof(i));
+		tsct_blob_free(&to[i]);
+	}
+	tsct_ranks_collect(r, &mine, sizeof(mine), all);
+	for (i = 0; i < r->nr; i++)
+		ck_assert_uint_eq(all[i], i * 3 + 1);
+	ck_assert_uint_eq(tsct_ranks_max(r, 1000 - mine), 999);
+	ck_assert_uint_eq(tsct_ranks_sum(r, 2, &before), 2 * r->nr);
+	ck_assert_uint_eq(before, 2 * r->rank);
+	ck_assert_uint_eq(tsct_ranks_sum(r, 5, NULL), 5 * r->nr);
+	mine = r->rank;
+	ck_assert(tsct_ranks_first(r, r->rank + 2 >= r->nr, &mine, sizeof(mine)));
+	ck_assert_uint_eq(mine, r->nr > 1 ? r->nr - 2 : 0);
+	ck_assert(!tsct_ranks_any(r, false));
+}
+
+START_TEST(test_operations)
+{
+	run_ranks((unsigned int)_i, use_operations);
+}
+END_TEST
+
+/* Sorting with runs in a file, and without: both by tick, and stable */
+START_TEST(test_ends)
+{
+	struct merge_ends *few = merge_ends_new(7), *all = merge_ends_new(2000);
+	const struct merge_end *a, *b;
+	struct merge_end end = { 0 };
+	__u64 last = 0, last_key = 0;
+	unsigned int i, nr = any(2000);
+
+	for (i = 0; i < nr; i++) {
+		end.tick = any(50);
+		end.key = i + 1;
+		ck_assert_int_eq(merge_ends_add(few, &end), 0);
+		ck_assert_int_eq(merge_ends_add(all, &end), 0);
+	}
+	ck_assert_int_eq(merge_ends_sort(few), 0);
+	ck_assert_int_eq(merge_ends_sort(all), 0);
+	for (i = 0; i < nr; i++) {
+		ck_assert_int_eq(merge_ends_next(few, &a), 1);
+		ck_assert_int_eq(merge_ends_next(all, &b), 1);
+		ck_assert_uint_eq(a->key, b->key);
+		ck_assert_uint_eq(a->tick, b->tick);
+		ck_assert(a->tick > last || (a->tick == last && a->key > last_key));
+		last = a->tick;
+		last_key = a->key;
+		merge_ends_drop(few);
+		merge_ends_drop(all);
+	}
+	ck_assert_int_eq(merge_ends_next(few, &a), 0);
+	ck_assert_int_eq(merge_ends_next(all, &b), 0);
+	merge_ends_free(few);
+	merge_ends_free(all);
+}
+END_TEST
+
+/* ---- random recordings ------------------------------------------------------------- */
+
+#define INPUTS_MAX	8
+#define TYPES		6
+
+static const struct type {
+	const char *name, *fields;
+	__u32 kind;
+} types[TYPES] = {
+	{ "message", "number:u64", TSCT_KIND_SEND },
+	{ "message", "number:u64", TSCT_KIND_RECEIVE },
+	{ "asked", "number:u64", TSCT_KIND_SEND },
+	{ "now", "t:u64", TSCT_KIND_INSTANT },
+	{ "now", "other:u64", TSCT_KIND_INSTANT },
+	{ "unused", "x:u32,y:string", TSCT_KIND_BEGIN },
+};
+
+static const char *const channels[] = { "default", "default", "default_", "x" };
+
+/* Adds one or two channels with some types each, under any ids. */
+static void define_any(struct tsct_recording *rec)
+{
+	const __u32 nr = 1 + any(2);
+	__u32 i, k, id;
+
+	while (rec->nr_streams < nr)
+		if (tsct_recording_add_stream(rec, channels[2 + any(2)]) < 0)
+			ck_abort();
+	if (nr == 2 && !strcmp(rec->streams[0].name, rec->streams[1].name))
+		strcpy(rec->streams[1].name, "other");
+	for (i = 0; i < nr; i++) {
+		rec->streams[i].kernel = !any(3);
+		rec->streams[i].lost_no_ring = any(3);
+		for (k = 0; k < TYPES; k++) {
+			id = TSCT_ID_FIRST + any(8);
+			if (any(3) && !tsct_recording_def(rec, i, id))
+				define(rec, i, id, types[k].name, types[k].kind,
+				       types[k].fields);
+		}
+	}
+}
+
+/* Writes events of any types on one CPU, in order; message numbers recur. */
+static void write_any(const struct tsct_recording *rec, struct tsct_recording_writer *writer,
+		      const struct node *n, __u32 stream, __u32 cpu)
+{
+	const __u32 nr = any(4) ? any(600) : 0;
+	struct tsct_event event = { .cpu = cpu, .tid = 100 + cpu };
+	__u64 number;
+	__u32 i;
+
+	for (i = 0; i < nr; i++) {
+		event.id = TSCT_ID_FIRST + any(8);
+		if (!tsct_recording_def(rec, stream, event.id) ||
+		    tsct_recording_def(rec, stream, event.id)->nr_fields != 1)
+			continue;
+		number = any(3) ? i + 1000 * any(2) : any(20);
+		event.payload = &number;
+		event.len = sizeof(number);
+		event.cycles = count_at(n, n->begin + (n->end - n->begin) / nr * i);
+		ck_assert_int_eq(tsct_recording_writer_event(writer, stream, &event), 0);
+	}
+}
+
+static void write_input(const struct node *n, const char *name)
+{
+	struct tsct_recording_writer *writer;
+	struct tsct_recording rec;
+	int fd = make_dir(name);
+	__u32 i, cpu;
+
+	describe(&rec, n);
+	define_any(&rec);
+	join_cluster(&rec, n);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
+	write_samples(&rec, writer, n);
+	for (i = 0; i < rec.nr_streams; i++)
+		for (cpu = 0; cpu < n->nr_cpus; cpu++)
+			write_any(&rec, writer, n, i, cpu);
+	end_node(&rec, writer, fd, n->killed);
+}
+
+/* Merges the inputs A and B, which are children of the master, to an input. */
+static void write_merged(const char *name)
+{
+	struct tsct_merge *m;
+	int fd;
+
+	ck_assert_msg(!plan("AB", &m), "%s", why);
+	fd = make_dir(name);
+	ck_assert_int_eq(tsct_merge_write(m, fd), 0);
+	close(fd);
+	tsct_merge_free(m);
+}
+
+/* Makes input @i of a cluster: its node polled the master, or another node, or in a circle. */
+static void make_input(unsigned int i, bool circle, bool alone)
+{
+	struct node n = nodes[i < 3 ? i : any(3)];
+
+	n.name = (char)('a' + i);
+	n.uuid = (__u8)(20 + i);
+	n.boot = (__u8)(40 + i);
+	n.channel = channels[any(4)];
+	n.nr_cpus = 1 + any(3);
+	if (i >= 3) {
+		n.id = 0x100 + i;
+		n.polls = any(2) ? MASTER : any(2) ? 0xb : 0xc;
+	}
+	if (i == 1 && circle)
+		n.polls = 0xc;
+	n.alone = alone;
+	n.utc_ns = 5000;
+	n.begin = any(3) * 100 * MS;
+	n.end = LENGTH - any(3) * 100 * MS;
+	n.killed = options.salvage && !any(4);
+	write_input(&n, (char[]) { n.name, 0 });
+}
+
+static unsigned int make_inputs(void)
+{
+	const unsigned int nr = 1 + any(INPUTS_MAX - 1);
+	const bool circle = !any(4), alone = !any(4);
+	unsigned int i;
+
+	options.salvage = !any(3);
+	options.as_fitted = !any(4);
+	options.force = !any(4);
+	options.hz = any(3) ? 0 : 10000000000;
+	for (i = 0; i < nr; i++)
+		make_input(i, circle, alone);
+	return nr;
+}
+
+/* ---- comparison ---------------------------------------------------------------------- */
+
+static int serial_error;
+
+static void merge_part(const struct tsct_ranks *r)
+{
+	struct tsct_merge_options mine = options;
+	struct tsct_merge *m;
+	char path_r[128];
+	int fd, err;
+
+	mine.ranks = r;
+	mine.note = NULL;
+	mine.jobs = 1 + r->rank % 2;
+	err = tsct_merge_plan(&mine, &m);
+	if (!err) {
+		path_of(path_r, "r");
+		fd = open(path_r, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		ck_assert_int_ge(fd, 0);
+		err = tsct_merge_write(m, fd);
+		close(fd);
+	}
+	ck_assert_msg(err == serial_error, "rank %u of %u: %d, %s", r->rank, r->nr, err,
+		      tsct_merge_why(m));
+	ck_assert_str_eq(tsct_merge_why(m), why);
+	tsct_merge_free(m);
+}
+
+static void run_shell(const char *command)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "cd %s && %s", root, command);
+	ck_assert_msg(!system(line), "%s", line);
+}
+
+/* Merges the inputs alone, then with several numbers of ranks, more than inputs too. */
+static void compare(const char *names)
+{
+	static const unsigned int nrs[] = { 2, 3, 4, 7, RANKS_MAX };
+	struct tsct_merge *m;
+	int fd = make_dir("s");
+	size_t i;
+
+	serial_error = plan(names, &m);
+	if (!serial_error) {
+		serial_error = tsct_merge_write(m, fd);
+		snprintf(why, sizeof(why), "%s", tsct_merge_why(m));
+	}
+	close(fd);
+	tsct_merge_free(m);
+	for (i = 0; i < sizeof(nrs) / sizeof(nrs[0]); i++) {
+		close(make_dir("r"));
+		run_ranks(nrs[i], merge_part);
+		if (!serial_error)
+			run_shell("diff -r s r");
+		run_shell("rm -r r");
+	}
+}
+
+START_TEST(test_random)
+{
+	char names[INPUTS_MAX + 1] = "";
+	unsigned int i, nr;
+
+	seed_with((unsigned int)_i);
+	reset_options();
+	make_root();
+	nr = make_inputs();
+	for (i = 0; i < nr; i++)
+		names[i] = (char)('a' + i);
+	compare(names);
+	drop_root();
+}
+END_TEST
+
+/* A merged recording among the inputs, and nodes that are mapped by way of others */
+START_TEST(test_merged_input)
+{
+	static const char *const orders[] = { "oCD", "CoD", "DCo" };
+	struct node n;
+	int i;
+
+	seed_with((unsigned int)_i);
+	reset_options();
+	make_root();
+	for (i = 0; i < 4; i++) {
+		n = nodes[i < 3 ? i : 2];
+		n.name = (char)('A' + i);
+		n.uuid = (__u8)(20 + i);
+		n.id = i < 3 ? n.id : 0xd;
+		write_input(&n, (char[]) { n.name, 0 });
+	}
+	write_merged("o");
+	compare(orders[_i]);
+	drop_root();
+}
+END_TEST
+
+/* Of messages of more pairs than have statistics of their own, the lowest pairs have them,
+ * whatever the order, and however the messages are divided. */
+START_TEST(test_many_pairs)
+{
+	const __u32 nr = 2 * TSCT_MESSAGE_PAIRS_MAX + 5000;
+	struct tsct_messages_options o = { .room = 16 };
+	struct tsct_message_end send = { .tick = 1 }, receive = { .tick = 2 };
+	struct tsct_message_matcher *m[3];
+	struct tsct_message_stats s[3], sum;
+	__u32 i, k, pair;
+	int which;
+
+	for (which = 0; which < 3; which++) {
+		ck_assert_int_eq(tsct_message_matcher_new(&o, &m[which]), 0);
+		for (i = 0; i < 2 * nr; i++) {
+			/* Each pair twice, in an order that is not theirs */
+			pair = (__u32)((__u64)i * 7919 % nr);
+			for (k = 0; k < (which == 2 || i % 2 == (unsigned int)which); k++) {
+				send.node = pair / 300;
+				receive.node = pair % 300;
+				tsct_message_sent(m[which], pair + 1, &send);
+				tsct_message_received(m[which], pair + 1, &receive);
+			}
+		}
+		tsct_message_finish(m[which], &s[which]);
+		tsct_message_matcher_free(m[which]);
+	}
+	sum = s[0];
+	ck_assert_int_eq(tsct_message_stats_add(&sum, &s[1]), 0);
+	ck_assert_uint_eq(s[2].nr_pairs, TSCT_MESSAGE_PAIRS_MAX);
+	ck_assert_uint_eq(s[2].other_pairs, 2 * (nr - TSCT_MESSAGE_PAIRS_MAX));
+	ck_assert_uint_eq(s[2].pairs[300].from, 1);
+	ck_assert_uint_eq(s[2].pairs[300].matched, 2);
+	ck_assert_uint_eq(sum.nr_pairs, s[2].nr_pairs);
+	ck_assert_uint_eq(sum.other_pairs, s[2].other_pairs);
+	ck_assert_mem_eq(sum.pairs, s[2].pairs, sum.nr_pairs * sizeof(*sum.pairs));
+	free(sum.pairs);
+	for (which = 0; which < 3; which++)
+		free(s[which].pairs);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("merge_ranks");
+	TCase *tcase = add_case(s, "ranks", NULL, NULL);
+
+	print_seed();
+	tcase_add_loop_test(tcase, test_operations, 1, RANKS_MAX + 1);
+	tcase_add_loop_test(tcase, test_ends, 0, 20);
+	tcase_add_loop_test(tcase, test_random, 0, 40);
+	tcase_add_loop_test(tcase, test_merged_input, 0, 3);
+	tcase_add_test(tcase, test_many_pairs);
+	return run_suite(s);
+}
