@@ -94,7 +94,7 @@ static int make_uuid(struct tsct_merge *m)
 	const __u64 options[] = {
 		(__u64)o->fit, o->hz, o->force | o->as_fitted << 1 | o->salvage << 2,
 	};
-	struct tsct_blob inputs = { NULL, 0 };
+	struct tsct_blob inputs = { NULL, 0, 0 };
 	__u8 *uuid = m->result.uuid;
 	__u64 hash;
 	int i, err = merge_each(m, false, identify, &inputs);
@@ -264,7 +264,7 @@ static int append_section(void *arg, FILE *to)
 
 static int send_section(const struct tsct_merge *m, __u32 section)
 {
-	struct tsct_blob text = { NULL, 0 };
+	struct tsct_blob text = { NULL, 0, 0 };
 	FILE *to = open_memstream(&text.data, &text.size);
 	int err = to ? tsct_meta_write_section(&m->result, &m->part, section, to) : -ENOMEM;
 

@@ -665,7 +665,7 @@ static int set_axis(struct tsct_merge *m, const struct candidates *c)
 int merge_find_axis(struct tsct_merge *m)
 {
 	struct candidates c = { .merged = 0 };
-	struct tsct_blob blob = { NULL, 0 };
+	struct tsct_blob blob = { NULL, 0, 0 };
 	int err = merge_each(m, m->time == TSCT_MERGE_CLUSTER, find_candidates, &c);
 
 	if (err)

@@ -306,7 +306,7 @@ static void check_lines(const struct tsct_merge *m, struct line *line, size_t nr
 
 int merge_check_boots(struct tsct_merge *m, char *why, size_t size)
 {
-	struct tsct_blob lines = { NULL, 0 };
+	struct tsct_blob lines = { NULL, 0, 0 };
 	int err = merge_each(m, false, list_line, &lines);
 
 	if (!err) {

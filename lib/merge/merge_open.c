@@ -401,7 +401,7 @@ static void number_nodes(struct tsct_merge *m)
 int merge_open(struct tsct_merge *m)
 {
 	const __u64 nr = m->options.nr, rank = m->ranks->rank, ranks = m->ranks->nr;
-	struct tsct_blob peers = { NULL, 0 };
+	struct tsct_blob peers = { NULL, 0, 0 };
 	unsigned int i;
 	int err;
 

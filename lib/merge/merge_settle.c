@@ -624,7 +624,7 @@ static int settle_round(struct tsct_merge *m, __u32 round)
 
 int merge_settle(struct tsct_merge *m)
 {
-	struct tsct_blob polls = { NULL, 0 };
+	struct tsct_blob polls = { NULL, 0, 0 };
 	__u32 round = 0;
 	int err = merge_each(m, m->time == TSCT_MERGE_CLUSTER, list_polls, &polls);
 

@@ -248,7 +248,7 @@ static int search(struct tsct_merge *m, const struct tsct_message_stats *seen,
 /* Rank 0 searches the shifts of all nodes; each rank shifts its inputs. */
 static int find_shifts(struct tsct_merge *m, const struct tsct_message_stats *seen)
 {
-	struct tsct_blob list = { NULL, 0 };
+	struct tsct_blob list = { NULL, 0, 0 };
 	int err = merge_agree(m, list_nodes(m, &list));
 
 	if (!err) {

@@ -143,7 +143,7 @@ static int count_channels(struct tsct_merge *m, struct merge_in *in, void *arg)
 static int unify_channels(struct tsct_merge *m)
 {
 	__u64 lost_no_ring[TSCT_STREAMS_MAX] = { 0 };
-	struct tsct_blob list = { NULL, 0 };
+	struct tsct_blob list = { NULL, 0, 0 };
 	size_t i;
 	__u32 k;
 	int err = merge_each(m, false, list_channels, &list);
@@ -361,7 +361,7 @@ static int combine_types(struct tsct_blob *left, const struct tsct_blob *right)
 	if (!err) {
 		tsct_blob_free(left);
 		*left = d->list;
-		d->list = (struct tsct_blob) { NULL, 0 };
+		d->list = (struct tsct_blob) { NULL, 0, 0 };
 	}
 	merge_defs_free(d);
 	return err;
@@ -426,7 +426,7 @@ static int combine_all(struct tsct_merge *m)
 
 	if (m->ranks->nr == 1)
 		return 0;
-	m->defs->list = (struct tsct_blob) { NULL, 0 };
+	m->defs->list = (struct tsct_blob) { NULL, 0, 0 };
 	merge_defs_free(m->defs);
 	tsct_ranks_reduce(m->ranks, &list, combine_types);
 	tsct_ranks_share(m->ranks, &list);

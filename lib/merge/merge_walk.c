@@ -402,7 +402,7 @@ static int combine_stats(struct tsct_blob *left, const struct tsct_blob *right)
 /* Replaces the statistics of this rank by those of all ranks, at rank 0. */
 static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
 {
-	struct tsct_blob blob = { NULL, 0 }, pairs = { NULL, 0 };
+	struct tsct_blob blob = { NULL, 0, 0 }, pairs = { NULL, 0, 0 };
 	const struct tsct_message_pair_stats *p;
 	size_t i;
 	int err = tsct_blob_add(&blob, stats, sizeof(*stats));

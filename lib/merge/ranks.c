@@ -11,23 +11,22 @@ const struct tsct_ranks tsct_ranks_alone = { .nr = 1 };
 
 int tsct_blob_add(struct tsct_blob *blob, const void *data, size_t size)
 {
-	size_t room = 64, more = blob->size + size;
-	char *bytes = blob->data;
+	const size_t more = blob->size + size;
+	size_t room = 64;
+	char *bytes;
 
-	if (!size)
-		return 0;
-	/* The room is a power of two, as bytes are added bit by bit. */
-	while (room < blob->size)
-		room *= 2;
-	if (!bytes || more > room) {
+	if (more > blob->room) {
+		/* A power of two, as bytes are added bit by bit */
 		while (room < more)
 			room *= 2;
-		bytes = realloc(bytes, room);
+		bytes = realloc(blob->data, room);
 		if (!bytes)
 			return -ENOMEM;
 		blob->data = bytes;
+		blob->room = room;
 	}
-	memcpy(bytes + blob->size, data, size);
+	if (size)
+		memcpy(blob->data + blob->size, data, size);
 	blob->size = more;
 	return 0;
 }
@@ -35,7 +34,7 @@ int tsct_blob_add(struct tsct_blob *blob, const void *data, size_t size)
 void tsct_blob_free(struct tsct_blob *blob)
 {
 	free(blob->data);
-	*blob = (struct tsct_blob) { NULL, 0 };
+	*blob = (struct tsct_blob) { NULL, 0, 0 };
 }
 
 /* ---- trees ------------------------------------------------------------------------ */
@@ -126,7 +125,7 @@ void tsct_ranks_exchange(const struct tsct_ranks *r, struct tsct_blob *blob)
 
 void tsct_ranks_collect(const struct tsct_ranks *r, const void *mine, size_t size, void *all)
 {
-	struct tsct_blob blob = { NULL, 0 };
+	struct tsct_blob blob = { NULL, 0, 0 };
 
 	if (r->nr == 1) {
 		memcpy(all, mine, size);
@@ -147,7 +146,7 @@ static int keep_first(struct tsct_blob *left, const struct tsct_blob *right)
 
 bool tsct_ranks_first(const struct tsct_ranks *r, bool has, void *element, size_t size)
 {
-	struct tsct_blob blob = { NULL, 0 };
+	struct tsct_blob blob = { NULL, 0, 0 };
 	const char flag = 1;
 
 	if (r->nr == 1)
@@ -187,7 +186,7 @@ static int take_larger(struct tsct_blob *left, const struct tsct_blob *right)
 
 static __u64 reduce_number(const struct tsct_ranks *r, __u64 mine, tsct_ranks_combine *combine)
 {
-	struct tsct_blob blob = { NULL, 0 };
+	struct tsct_blob blob = { NULL, 0, 0 };
 
 	if (r->nr == 1)
 		return mine;

@@ -19,6 +19,7 @@
 struct tsct_blob {
 	char *data;
 	size_t size;		/* bytes */
+	size_t room;		/* size of the memory, bytes; 0: `size` */
 };
 
 struct tsct_ranks {

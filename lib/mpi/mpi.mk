@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: MIT
 # libtsctrace-mpi-NAME.so for each MPI that is installed for developers: calls of MPI as
 # events. Open MPI and MPICH have different handles, so each has a library of its own.
-MPICC_openmpi ?= mpicc.openmpi
-MPICC_mpich ?= mpicc.mpich
-# Several makes may do this at the same time.
-mpi_has = $(shell mkdir -p $(O)/gen && cd $(O)/gen && own=mpi-$(1).$$$$ && \
-	printf '\043include <mpi.h>' > $$own.c && \
-	$(MPICC_$(1)) -E $$own.c > $$own.i 2>&1 && mv $$own.i mpi-$(1).i && echo $(1); \
-	rm -f $$own.c $$own.i)
-MPI_FOUND := $(foreach m,openmpi mpich,$(call mpi_has,$(m)))
+include $(TOP)/lib/mpi/mpi_found.mk
 MPI_MISSING := $(filter-out $(MPI_FOUND),openmpi mpich)
 MPI_LIBS := $(patsubst %,$(O)/lib/libtsctrace-mpi-%.so,$(MPI_FOUND))
 MPI_SRCS := $(wildcard mpi/*.c) base/handle_map.c core/remap.c

@@ -21,7 +21,7 @@ static void add_letters(struct tsct_blob *blob, unsigned int rank)
 
 static void check_letters(const struct tsct_blob *blob, unsigned int nr)
 {
-	struct tsct_blob want = { NULL, 0 };
+	struct tsct_blob want = { NULL, 0, 0 };
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
@@ -33,7 +33,7 @@ static void check_letters(const struct tsct_blob *blob, unsigned int nr)
 
 static void use_operations(const struct tsct_ranks *r)
 {
-	struct tsct_blob blob = { NULL, 0 }, to[RANKS_MAX] = { { NULL, 0 } };
+	struct tsct_blob blob = { NULL, 0, 0 }, to[RANKS_MAX] = { { NULL, 0, 0 } };
 	__u64 all[RANKS_MAX], before, mine = r->rank * 3 + 1;
 	unsigned int i;
 

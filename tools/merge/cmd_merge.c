@@ -114,6 +114,9 @@ static const struct argp argp = {
 
 /* ---- messages --------------------------------------------------------------- */
 
+/* Text that merge_print() collects; NULL: it prints */
+static FILE *merge_out;
+
 /* Control characters are escaped, because names and texts in files are untrusted. */
 void merge_print(const char *format, ...)
 {
@@ -124,9 +127,9 @@ void merge_print(const char *format, ...)
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
 	va_end(args);
-	fputs("trace-ctl merge: ", stderr);
-	view_print_escaped(stderr, text ? text : "out of memory");
-	fputc('\n', stderr);
+	fputs("trace-ctl merge: ", merge_out ? merge_out : stderr);
+	view_print_escaped(merge_out ? merge_out : stderr, text ? text : "out of memory");
+	fputc('\n', merge_out ? merge_out : stderr);
 	free(text);
 }
 
@@ -138,6 +141,29 @@ int merge_failed(const char *what, int err, const char *why)
 		merge_print("%s: %s%s", what, *why ? why : strerror(-err),
 			    output_error_advice(err));
 	return EXIT_FAILED;
+}
+
+static char *own_text;
+static size_t own_size;
+
+void merge_begin_text(void)
+{
+	merge_out = open_memstream(&own_text, &own_size);
+}
+
+void merge_end_text(const struct tsct_ranks *ranks)
+{
+	struct tsct_blob text = { NULL, 0, 0 };
+
+	if (merge_out)
+		fclose(merge_out);
+	merge_out = NULL;
+	text = (struct tsct_blob) { own_text, own_size, 0 };
+	own_text = NULL;
+	own_size = 0;
+	tsct_ranks_gather(ranks, &text);
+	fwrite(text.data, 1, text.size, stderr);
+	tsct_blob_free(&text);
 }
 
 json_t *merge_json_number(uint64_t value)
@@ -236,15 +262,41 @@ static bool has_kind(const struct merge *m, enum merge_kind kind)
 	return false;
 }
 
+/* Finds the inputs, each rank its part of them: with several ranks, all are recordings. */
+static int find_inputs(const struct merge *m)
+{
+	const uint64_t rank = m->ranks->rank, nr = m->ranks->nr, inputs = (uint64_t)m->nr;
+	struct merge_input *in;
+	uint64_t i;
+	int err = 0;
+
+	for (i = 0; i < inputs && !err; i++) {
+		in = &m->input[i];
+		if (i >= inputs * rank / nr && i < inputs * (rank + 1) / nr) {
+			err = find_input(in);
+			if (!err && nr > 1 && in->kind == MERGE_OTF2)
+				err = refuse(in, -EINVAL, "is an OTF2 archive, which only"
+					     " trace-ctl merge merges, without MPI");
+		} else {
+			in->kind = MERGE_RECORDING;
+			in->path = strdup(in->given);
+			err = in->path ? 0 : -ENOMEM;
+		}
+	}
+	return err;
+}
+
 static int run(const struct merge *m)
 {
 	const char *wrong = NULL, *what = "OTF2 archives";
 	bool archives, recordings, to_archive;
-	int i;
+	int err;
 
-	for (i = 0; i < m->nr; i++)
-		if (find_input(&m->input[i]))
-			return EXIT_FAILED;
+	merge_begin_text();
+	err = find_inputs(m);
+	merge_end_text(m->ranks);
+	if (tsct_ranks_any(m->ranks, err))
+		return EXIT_FAILED;
 	archives = has_kind(m, MERGE_OTF2);
 	recordings = has_kind(m, MERGE_RECORDING);
 	to_archive = archives || is_archive(m->output);
@@ -260,6 +312,11 @@ static int run(const struct merge *m)
 	}
 	if (wrong) {
 		merge_print("%s does not apply to %s", wrong, what);
+		return EXIT_USAGE;
+	}
+	if (to_archive && m->ranks->nr > 1) {
+		merge_print("%s: with MPI, the result is a recording; convert it with trace-ctl"
+			    " export -f otf2", m->output);
 		return EXIT_USAGE;
 	}
 	if (!recordings)
@@ -280,11 +337,11 @@ void merge_signals(sigset_t *set)
 			sigaddset(set, signals[i]);
 }
 
-int cmd_merge(int argc, char **argv)
+int merge_main(int argc, char **argv, const struct tsct_ranks *ranks)
 {
 	sigset_t set;
 	struct merge m = {
-		.input = calloc(argc, sizeof(*m.input)), .fit = -1,
+		.input = calloc(argc, sizeof(*m.input)), .fit = -1, .ranks = ranks,
 	};
 	int i, ret = EXIT_FAILED;
 
@@ -301,4 +358,9 @@ int cmd_merge(int argc, char **argv)
 		free(m.input[i].path);
 	free(m.input);
 	return ret;
+}
+
+int cmd_merge(int argc, char **argv)
+{
+	return merge_main(argc, argv, &tsct_ranks_alone);
 }

@@ -34,11 +34,21 @@ struct merge {
 	uint64_t hz;		/* ticks per second in the output; 0: the default */
 	unsigned int jobs;
 	bool as_fitted, force, salvage, json, quiet;
+	const struct tsct_ranks *ranks;	/* the processes that merge together */
 };
+
+/* Runs the command. @ranks: processes that merge recordings together; all are given the
+ * same arguments, and return the same exit status. Rank 0 prints. */
+int merge_main(int argc, char **argv, const struct tsct_ranks *ranks);
 
 /* Prints an error or a remark as "trace-ctl merge: ...". */
 __attribute__((format(printf, 1, 2)))
 void merge_print(const char *format, ...);
+
+/* Between the two, merge_print() collects its text; then rank 0 prints that of all ranks,
+ * in their order. */
+void merge_begin_text(void);
+void merge_end_text(const struct tsct_ranks *ranks);
 
 /*
  * Prints why there is no output and what to do. Returns EXIT_FAILED.

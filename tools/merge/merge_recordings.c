@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -48,21 +49,29 @@ static void note(void *arg, const char *sentence)
 
 /* ---- result ---------------------------------------------------------------------- */
 
-struct event_counts {
-	uint64_t events, missing;
+/* Sums of all ranks */
+struct sums {
+	__u64 events, missing;
+	__u64 nodes, first_node;	/* the latter: of the first node of this rank */
+	__u64 locations;
 };
 
-static struct event_counts count_events(const struct merge_job *w)
+static struct sums sum_up(const struct merge_job *w)
 {
-	struct event_counts sum = { 0, 0 };
+	const struct tsct_recording *r = tsct_merge_result(w->merge);
+	const struct tsct_ranks *ranks = w->m->ranks;
 	const struct tsct_merge_input *in;
-	int i;
+	struct sums sum = { 0 };
+	unsigned int i;
 
-	for (i = 0; i < w->m->nr; i++) {
-		in = tsct_merge_input(w->merge, (unsigned int)i);
+	for (i = 0; (in = tsct_merge_input(w->merge, i)); i++) {
 		sum.events += in->events;
 		sum.missing += in->missing;
 	}
+	sum.events = tsct_ranks_sum(ranks, sum.events, NULL);
+	sum.missing = tsct_ranks_sum(ranks, sum.missing, NULL);
+	sum.nodes = tsct_ranks_sum(ranks, r->nr_nodes, &sum.first_node);
+	sum.locations = tsct_ranks_sum(ranks, r->nr_locations, NULL);
 	return sum;
 }
 
@@ -72,7 +81,7 @@ static uint64_t worst_ns(const struct tsct_recording *r, __u32 node)
 	return tsct_recording_node_worst_ns(r, node, r->begin, r->end);
 }
 
-static void print_node(const struct tsct_merge *done, __u32 node)
+static void print_node(const struct tsct_merge *done, __u32 node, __u64 first)
 {
 	const struct tsct_recording *r = tsct_merge_result(done);
 	const struct tsct_recorded_correction *c = &r->nodes[node].correction;
@@ -87,7 +96,7 @@ static void print_node(const struct tsct_merge *done, __u32 node)
 			 (double)c->residual_ps / 1e6);
 	if (c->nr_bounds)
 		snprintf(bound, sizeof(bound), "%.3f us", (double)worst_ns(r, node) / 1e3);
-	merge_print("  node %u: %s (%s%s), error bound %s", node,
+	merge_print("  node %" PRIu64 ": %s (%s%s), error bound %s", (uint64_t)first + node,
 		    tsct_recording_node_name(r, node), how, fit, bound);
 	if (r->nodes[node].disrupted)
 		merge_print("     the node's clock was disrupted during the recording (a"
@@ -105,21 +114,35 @@ static void print_node(const struct tsct_merge *done, __u32 node)
 			    (uint64_t)c->monotonic_fixups, (uint64_t)c->fixup_max);
 }
 
-static void print_result(const struct merge_job *w)
+static void print_notes(const struct merge_job *w)
+{
+	unsigned int i;
+
+	merge_begin_text();
+	for (i = 0; i < w->nr_notes; i++)
+		merge_print("%s", w->notes[i]);
+	if (w->nr_dropped_notes)
+		merge_print("%u more remarks are not shown", w->nr_dropped_notes);
+	merge_end_text(w->m->ranks);
+}
+
+static void print_result(const struct merge_job *w, const struct sums *sum)
 {
 	const struct tsct_recording *r = tsct_merge_result(w->merge);
 	const struct tsct_message_stats *t = &r->messages;
-	const struct event_counts sum = count_events(w);
 	__u32 i;
 
-	merge_print("%s: %" PRIu64 " events, %u node%s, %u CPU%s, over %.6f s; times are %s",
-		    w->m->shown, sum.events, r->nr_nodes, view_plural(r->nr_nodes),
-		    r->nr_locations, view_plural(r->nr_locations),
-		    (double)(r->end - r->begin) / (double)r->timeline.hz,
-		    tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ?
-		    "the cluster's" : "by each node's own clock");
+	merge_begin_text();
+	if (!w->m->ranks->rank)
+		merge_print("%s: %" PRIu64 " events, %" PRIu64 " node%s, %" PRIu64 " CPU%s, over"
+			    " %.6f s; times are %s", w->m->shown, (uint64_t)sum->events, (uint64_t)sum->nodes,
+			    view_plural(sum->nodes), (uint64_t)sum->locations, view_plural(sum->locations),
+			    (double)(r->end - r->begin) / (double)r->timeline.hz,
+			    tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ?
+			    "the cluster's" : "by each node's own clock");
 	for (i = 0; i < r->nr_nodes; i++)
-		print_node(w->merge, i);
+		print_node(w->merge, i, sum->first_node);
+	merge_end_text(w->m->ranks);
 	if (t->on)
 		merge_print("%" PRIu64 " messages; received before they were sent: %"
 			    PRIu64 " by each node's own clock, %" PRIu64 " now (%" PRIu64
@@ -127,9 +150,9 @@ static void print_result(const struct merge_job *w)
 			    (uint64_t)t->all.before,
 			    (uint64_t)(t->all.within + t->all.beyond),
 			    (uint64_t)t->all.beyond);
-	if (sum.missing)
+	if (sum->missing)
 		merge_print("%" PRIu64 " events were unreadable and are missing",
-			    sum.missing);
+			    (uint64_t)sum->missing);
 }
 
 static json_t *node_json(const struct tsct_merge *done, __u32 node)
@@ -155,16 +178,15 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 			 "complete", !r->nodes[node].cut_off);
 }
 
-static int print_json(const struct merge_job *w)
+/* The inputs and nodes of this rank, and its remarks */
+static json_t *own_json(const struct merge_job *w)
 {
 	json_t *inputs = json_array(), *nodes = json_array(), *notes = json_array();
 	const struct tsct_recording *r = tsct_merge_result(w->merge);
-	const struct event_counts sum = count_events(w);
 	const struct tsct_merge_input *in;
 	unsigned int i;
 
-	for (i = 0; i < (unsigned int)w->m->nr; i++) {
-		in = tsct_merge_input(w->merge, i);
+	for (i = 0; (in = tsct_merge_input(w->merge, i)); i++)
 		json_array_append_new(inputs, json_pack("{so si si so so so}",
 			"path", ctl_json_text(in->path),
 			"first_node", (int)in->first_node,
@@ -172,13 +194,38 @@ static int print_json(const struct merge_job *w)
 			"events", merge_json_number(in->events),
 			"missing", merge_json_number(in->missing),
 			"damage", merge_json_number(in->damage)));
-	}
 	for (i = 0; i < r->nr_nodes; i++)
 		json_array_append_new(nodes, node_json(w->merge, i));
 	for (i = 0; i < w->nr_notes; i++)
 		json_array_append_new(notes, ctl_json_text(w->notes[i]));
-	return ctl_json_print("merge", json_pack(
-		"{so ss ss ss so so so so so so so so so so sb}",
+	return json_pack("{so so so}", "inputs", inputs, "nodes", nodes, "notes", notes);
+}
+
+/* Appends to the arrays of @all, at rank 0, those of the other ranks. */
+static void collect_json(const struct tsct_ranks *ranks, json_t *all)
+{
+	char *line = ranks->rank ? json_dumps(all, 0) : NULL;
+	struct tsct_blob lines = { line, line ? strlen(line) + 1 : 0, 0 };
+	const char *at, *key;
+	json_t *one, *array;
+
+	tsct_ranks_gather(ranks, &lines);
+	for (at = lines.data; at && at < lines.data + lines.size; at += strlen(at) + 1) {
+		one = json_loads(at, 0, NULL);
+		json_object_foreach(one, key, array)
+			json_array_extend(json_object_get(all, key), array);
+		json_decref(one);
+	}
+	tsct_blob_free(&lines);
+}
+
+static int print_json(const struct merge_job *w, const struct sums *sum)
+{
+	const struct tsct_recording *r = tsct_merge_result(w->merge);
+	json_t *parts = own_json(w), *all;
+
+	collect_json(w->m->ranks, parts);
+	all = json_pack("{so ss ss ss so so so so so so so sb}",
 		"output", ctl_json_text(w->m->shown),
 		"format", "recording",
 		"time", tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ? "cluster" :
@@ -187,28 +234,28 @@ static int print_json(const struct merge_job *w)
 		"resolution", merge_json_number(r->timeline.hz),
 		"begin", merge_json_number(r->begin),
 		"end", merge_json_number(r->end),
-		"events", merge_json_number(sum.events),
-		"missing", merge_json_number(sum.missing),
-		"locations", merge_json_number(r->nr_locations),
-		"messages", view_json_messages(r), "inputs", inputs, "nodes", nodes,
-		"notes", notes,
-		"complete", !tsct_merge_is_partial(w->merge)));
+		"events", merge_json_number(sum->events),
+		"missing", merge_json_number(sum->missing),
+		"locations", merge_json_number(sum->locations),
+		"messages", view_json_messages(r),
+		"complete", !tsct_merge_is_partial(w->merge));
+	json_object_update(all, parts);
+	json_decref(parts);
+	return ctl_json_print("merge", all);
 }
 
 static int report(const struct merge_job *w)
 {
 	bool partial = tsct_merge_is_partial(w->merge), shown = !w->m->quiet || partial;
+	const struct sums sum = sum_up(w);
 	int ret = EXIT_DONE;
-	unsigned int i;
 
-	for (i = 0; shown && i < w->nr_notes; i++)
-		merge_print("%s", w->notes[i]);
-	if (shown && w->nr_dropped_notes)
-		merge_print("%u more remarks are not shown", w->nr_dropped_notes);
+	if (shown)
+		print_notes(w);
 	if (w->m->json)
-		ret = print_json(w);
+		ret = print_json(w, &sum);
 	else if (shown)
-		print_result(w);
+		print_result(w, &sum);
 	return ret == EXIT_DONE && partial ? EXIT_LOST : ret;
 }
 
@@ -295,28 +342,59 @@ static int print_error(const struct merge_job *w, int err)
 	return EXIT_FAILED;
 }
 
+/* Makes the output directory at rank 0, and opens it at all ranks. Returns 0, or -errno
+ * after an error was printed. */
+static int open_output(struct merge_job *w, struct output_file *to)
+{
+	const struct tsct_ranks *ranks = w->m->ranks;
+	char path[PATH_MAX] = "";
+	int err = ranks->rank ? 0 : output_file_open(to, "merge", w->m->output, true);
+
+	tsct_ranks_first(ranks, !ranks->rank, &err, sizeof(err));
+	if (err)
+		return err;
+	if (!ranks->rank)
+		snprintf(path, sizeof(path), "%s", to->temporary);
+	tsct_ranks_first(ranks, !ranks->rank, path, sizeof(path));
+	w->dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = w->dirfd < 0 ? -errno : 0;
+	if (tsct_ranks_first(ranks, err, &err, sizeof(err)))
+		merge_failed(w->m->shown, err, ranks->nr == 1 ? "" :
+			     "a rank cannot open it; all nodes need one file system");
+	return err;
+}
+
+/* All ranks get the first error of them. */
+static int agree(const struct merge_job *w, int err)
+{
+	return tsct_ranks_first(w->m->ranks, err, &err, sizeof(err)) ? err : 0;
+}
+
 static int merge_all(struct merge_job *w)
 {
-	struct output_file to;
+	const struct tsct_ranks *ranks = w->m->ranks;
+	struct output_file to = { .name = NULL };
 	int err = run(w, plan);
 
+	/* After an interrupt, plan() is still running, and nothing was written. */
+	if (err == -EINTR && ranks->nr > 1)
+		ranks->abort(ranks->arg, err);
 	if (err)
 		return print_error(w, err);
-	if (output_file_open(&to, "merge", w->m->output, true)) {
+	if (open_output(w, &to)) {
 		output_file_discard(&to);
 		return EXIT_FAILED;
 	}
 	/* Above the file size limit, let write() fail instead of ending the process. */
 	signal(SIGXFSZ, SIG_IGN);
-	w->dirfd = open(to.temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	err = w->dirfd < 0 ? -errno : run(w, write_all);
-	if (w->dirfd >= 0)
-		close(w->dirfd);
+	err = agree(w, run(w, write_all));
+	close(w->dirfd);
 	if (err) {
 		output_file_discard(&to);
 		return print_error(w, err);
 	}
-	return output_file_commit(&to) ? EXIT_FAILED : report(w);
+	err = agree(w, ranks->rank ? 0 : output_file_commit(&to));
+	return err ? EXIT_FAILED : report(w);
 }
 
 int merge_recordings(const struct merge *m)
@@ -333,7 +411,9 @@ int merge_recordings(const struct merge *m)
 		.path = (const char *const *)paths, .nr = (unsigned int)m->nr, .fit = m->fit,
 		.hz = m->hz, .force = m->force, .salvage = m->salvage,
 		.as_fitted = m->as_fitted,
-		.jobs = m->jobs, .note = note, .arg = &w,
+		/* With several ranks, the launcher gives each its CPU. */
+		.jobs = m->jobs ? m->jobs : m->ranks->nr > 1 ? 1 : 0,
+		.ranks = m->ranks, .note = note, .arg = &w,
 	};
 	for (i = 0; complete && i < m->nr; i++) {
 		paths[i] = strdup(m->input[i].path);

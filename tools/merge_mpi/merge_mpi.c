@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trace-ctl-merge-mpi: trace-ctl merge of recordings, by the ranks of an MPI program. All
+ * that is MPI's is here: how two ranks trade bytes.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/merge/cmd_merge.h"
+
+/* MPI counts bytes by an int. */
+#define CHUNK		(1UL << 30)
+
+/* Pauses of a rank that waits for another one, ns: MPI itself would use the CPU that a
+ * rank on the same CPU needs. */
+#define PAUSE_MIN_NS	10000
+#define PAUSE_MAX_NS	1000000
+
+static int my_stderr = STDERR_FILENO;
+
+/* Waits for up to two operations. */
+static void wait_for(MPI_Request request[2], int nr)
+{
+	MPI_Status status[2];	/* not used: MPI ends the program if one fails */
+	struct timespec pause = { .tv_nsec = PAUSE_MIN_NS };
+	int done = 0, turn;
+
+	for (turn = 0; ; turn++) {
+		MPI_Testall(nr, request, &done, status);
+		if (done)
+			return;
+		if (turn < 100)
+			continue;
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < PAUSE_MAX_NS)
+			pause.tv_nsec *= 2;
+	}
+}
+
+static void abort_all(void *arg, int err)
+{
+	const struct tsct_ranks *ranks = arg;
+
+	dprintf(my_stderr, "trace-ctl-merge-mpi: rank %u: %s; no result was written\n",
+		ranks->rank, strerror(-err));
+	MPI_Abort(MPI_COMM_WORLD, 1);
+	_exit(1);
+}
+
+/* Sends and receives bytes @at to @at + CHUNK of both blobs, as far as they have them. */
+static void trade_chunk(unsigned int to, const struct tsct_blob *out, unsigned int from,
+			struct tsct_blob *in, size_t at)
+{
+	MPI_Request request[2];
+	size_t size;
+	int nr = 0;
+
+	if (to != TSCT_RANK_NONE && at < out->size) {
+		size = out->size - at < CHUNK ? out->size - at : CHUNK;
+		MPI_Isend(out->data + at, (int)size, MPI_BYTE, (int)to, 0, MPI_COMM_WORLD,
+			  &request[nr++]);
+	}
+	if (from != TSCT_RANK_NONE && at < in->size) {
+		size = in->size - at < CHUNK ? in->size - at : CHUNK;
+		MPI_Irecv(in->data + at, (int)size, MPI_BYTE, (int)from, 0, MPI_COMM_WORLD,
+			  &request[nr++]);
+	}
+	wait_for(request, nr);
+}
+
+static void trade(void *arg, unsigned int to, const struct tsct_blob *out,
+		  unsigned int from, struct tsct_blob *ret_in)
+{
+	uint64_t out_size = 0, in_size = 0;
+	MPI_Request request[2];
+	size_t at;
+	int nr = 0;
+
+	if (to != TSCT_RANK_NONE) {
+		out_size = out->size;
+		MPI_Isend(&out_size, 1, MPI_UINT64_T, (int)to, 0, MPI_COMM_WORLD, &request[nr++]);
+	}
+	if (from != TSCT_RANK_NONE)
+		MPI_Irecv(&in_size, 1, MPI_UINT64_T, (int)from, 0, MPI_COMM_WORLD, &request[nr++]);
+	wait_for(request, nr);
+	if (from != TSCT_RANK_NONE) {
+		*ret_in = (struct tsct_blob) { in_size ? malloc(in_size) : NULL, in_size, 0 };
+		if (in_size && !ret_in->data)
+			abort_all(arg, -ENOMEM);
+	}
+	for (at = 0; at < out_size || at < in_size; at += CHUNK)
+		trade_chunk(to, out, from, ret_in, at);
+}
+
+/* Rank 0 prints for all. The others keep the standard error for abort_all(). */
+static void be_silent(void)
+{
+	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	my_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	close(null);
+}
+
+/* Also called where argp ends the program: after --help, or for wrong usage */
+static void finalize(void)
+{
+	MPI_Finalize();
+}
+
+int main(int argc, char **argv)
+{
+	static struct tsct_ranks ranks = { .arg = &ranks, .trade = trade, .abort = abort_all };
+	int rank, nr, threads;
+
+	/* One thread merges; the main thread calls MPI before and after that. */
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &threads);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &nr);
+	ranks.rank = (unsigned int)rank;
+	ranks.nr = (unsigned int)nr;
+	if (rank)
+		be_silent();
+	if (threads < MPI_THREAD_SERIALIZED) {
+		fprintf(stderr, "trace-ctl-merge-mpi: this MPI has no MPI_THREAD_SERIALIZED\n");
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	atexit(finalize);
+	return merge_main(argc, argv, &ranks);
+}

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+# trace-ctl-merge-mpi-NAME for each MPI that is installed for developers, and the script
+# that runs the one whose launcher started it. MPI_FOUND is of lib/mpi/mpi_found.mk.
+include $(TOP)/lib/mpi/mpi_found.mk
+MERGE_MPI := $(MPI_FOUND:%=$(O)/tools/trace-ctl-merge-mpi-%)
+MERGE_OBJS := $(call objects,$(wildcard common/*.c merge/*.c))
+
+# $(1): name of the MPI
+define merge_mpi
+$(O)/tools/merge_mpi-$(1)/%.o: merge_mpi/%.c $(wildcard merge/*.h) $(wildcard $(TOP)/lib/merge/*.h)
+	$(say) CC tools/merge_mpi-$(1)/$$*.o
+	@mkdir -p $$(@D)
+	$(Q)$(MPICC_$(1)) $(CPPFLAGS) $(TSCT_CFLAGS) $(CFLAGS) -c -o $$@ $$<
+
+$(O)/tools/trace-ctl-merge-mpi-$(1): $(O)/tools/merge_mpi-$(1)/merge_mpi.o $(MERGE_OBJS) \
+		$(ARCHIVES) $(O)/tools/trace-ctl-merge-mpi
+	$(say) LD $$(@F)
+	$(Q)$(MPICC_$(1)) $(LDFLAGS) -pthread -o $$@ $$(filter %.o,$$^) -Wl,--as-needed $(LIBS)
+endef
+$(foreach m,$(MPI_FOUND),$(eval $(call merge_mpi,$(m))))
+
+$(O)/tools/trace-ctl-merge-mpi: merge_mpi/trace-ctl-merge-mpi.sh
+	@mkdir -p $(@D)
+	$(Q)install -m 755 $< $@

@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs the program for the MPI whose launcher started this rank: each MPI has its own.
+set -eu
+dir=$(dirname "$(readlink -f "$0")")
+if [ -n "${OMPI_COMM_WORLD_SIZE-}${PMIX_RANK-}" ]; then
+	mpi=openmpi
+elif [ -n "${PMI_RANK-}${PMI_SIZE-}" ]; then
+	mpi=mpich
+else
+	for mpi in openmpi mpich; do
+		[ ! -x "$dir/trace-ctl-merge-mpi-$mpi" ] || break
+	done
+fi
+if [ ! -x "$dir/trace-ctl-merge-mpi-$mpi" ]; then
+	echo "trace-ctl-merge-mpi: built without $mpi, by which it was started" >&2
+	exit 1
+fi
+exec "$dir/trace-ctl-merge-mpi-$mpi" "$@"
