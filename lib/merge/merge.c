@@ -74,16 +74,6 @@ static void find_span(struct tsct_merge *m)
 	r->end = tsct_ranks_max(m->ranks, r->end);
 }
 
-/* Adds what the result depends on of an input: its events are those of its UUID, unless it
- * is not complete. */
-static int identify(struct tsct_merge *m, struct merge_in *in, void *arg)
-{
-	const __u64 rest[2] = { in->complete, in->complete ? 0 : in->end };
-	int err = tsct_blob_add(arg, in->rec->uuid, 16);
-
-	return merge_fail_errno(m, err ? err : tsct_blob_add(arg, rest, sizeof(rest)));
-}
-
 /*
  * Makes the UUID (RFC 9562, version 8) from the inputs, their order and the options: the
  * result of the same merge is the same, bit by bit.
@@ -97,8 +87,18 @@ static int make_uuid(struct tsct_merge *m)
 	struct tsct_blob inputs = { NULL, 0, 0 };
 	__u8 *uuid = m->result.uuid;
 	__u64 hash;
-	int i, err = merge_each(m, false, identify, &inputs);
+	const struct merge_in *in;
+	int i, err = 0;
 
+	/* The events of an input are those of its UUID, unless it is not complete. */
+	for (in = m->in; in < m->in + m->nr && !err; in++) {
+		const __u64 rest[2] = { in->complete, in->complete ? 0 : in->end };
+
+		err = tsct_blob_add(&inputs, in->uuid, 16);
+		if (!err)
+			err = tsct_blob_add(&inputs, rest, sizeof(rest));
+	}
+	err = merge_agree(m, merge_fail_errno(m, err));
 	if (!err) {
 		tsct_ranks_gather(m->ranks, &inputs);
 		for (i = 0; i < 2; i++) {
@@ -174,9 +174,9 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 		    struct tsct_merge **ret)
 {
 	static int (*const step[])(struct tsct_merge *m) = {
-		merge_open, merge_identify, merge_choose_time, merge_find_axis,
-		merge_settle, merge_define, merge_bounds, name_result,
-		merge_make_clock, merge_shift,
+		merge_open, merge_identify, merge_choose_time, merge_define,
+		merge_find_axis, merge_settle, name_result, merge_make_clock,
+		merge_shift,
 	};
 	struct tsct_merge *m = calloc(1, sizeof(*m));
 	size_t i;

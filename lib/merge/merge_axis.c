@@ -79,32 +79,10 @@ static bool has_agreed(const struct tsct_recorded_sync *sync)
 	return sync->on && sync->role == TSCT_SYNC_SHARED;
 }
 
-/* A timeline, and the boot of a node */
-struct identity {
-	__u64 master;
-	__u32 number;
-	__u8 boot_id[16];
-};
-
-/* Properties of the inputs of a rank; flags are of all its inputs */
-struct properties {
-	struct identity first;	/* of the first of all inputs */
-	/* reason why the inputs are not on one timeline: that of the first input which has
-	 * one; "": they are */
-	char why[MERGE_WHY_MAX / 2];
-	bool by_themselves;	/* flag: no input belongs to a cluster */
-	bool one_boot;
-	bool synced_cluster;	/* flag: tsctraced.conf of each node has synced-cluster */
-	/* why the CLOCK_REALTIME of a node has no bound to UTC: the first such node; "":
-	 * all have one */
-	char no_utc[MERGE_WHY_MAX / 2];
-	__u64 worst_utc_ns;	/* largest bound to UTC of all nodes that have one */
-};
-
-static struct identity identity_of(const struct merge_in *in)
+struct merge_timeline merge_timeline_of(const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
-	struct identity id = {
+	struct merge_timeline id = {
 		.master = rec->merged ? rec->timeline.master : merge_sync(in)->master,
 		.number = rec->merged ? rec->timeline.number : merge_sync(in)->timeline,
 	};
@@ -115,9 +93,9 @@ static struct identity identity_of(const struct merge_in *in)
 
 /* Adds an input to the properties that depend on the timeline. */
 static void compare_timeline(const struct merge_in *in, const char *first_path,
-			     struct properties *p)
+			     struct merge_properties *p)
 {
-	const struct identity id = identity_of(in);
+	const struct merge_timeline id = merge_timeline_of(in);
 	const char *what = why_none(in);
 
 	if (!what || (*what && !in->rec->merged))
@@ -149,7 +127,7 @@ static bool is_in_holdover(const struct tsct_recording *rec)
 }
 
 /* Sets p->no_utc if a node has no bound to UTC during a part of its recording. */
-static void compare_utc(const struct merge_in *in, struct properties *p)
+static void compare_utc(const struct merge_in *in, struct merge_properties *p)
 {
 	const struct tsct_recording *rec = in->rec;
 	const struct tsct_recorded_node *node;
@@ -174,10 +152,17 @@ static void compare_utc(const struct merge_in *in, struct properties *p)
 	}
 }
 
-static int examine(struct tsct_merge *m, struct merge_in *in, void *arg)
+void merge_begin_properties(struct tsct_merge *m)
 {
+	m->properties.by_themselves = true;
+	m->properties.one_boot = true;
+	m->properties.synced_cluster = true;
+}
+
+void merge_add_properties(struct tsct_merge *m, struct merge_in *in)
+{
+	struct merge_properties *p = &m->properties;
 	const struct tsct_recording *rec = in->rec;
-	struct properties *p = arg;
 	__u32 node;
 
 	compare_timeline(in, m->options.path[0], p);
@@ -190,12 +175,17 @@ static int examine(struct tsct_merge *m, struct merge_in *in, void *arg)
 		p->one_boot &= !memcmp(rec->nodes[node].boot_id, p->first.boot_id, 16);
 		p->synced_cluster &= has_agreed(&rec->nodes[node].sync);
 	}
-	return 0;
+	if (rec->merged && !m->candidates.merged) {
+		m->candidates.merged = 1;
+		m->candidates.input = in->index;
+		m->candidates.timeline = rec->timeline;
+	}
 }
 
 /* Replaces the properties of this rank's inputs by those of all inputs. */
-static void combine_properties(struct tsct_merge *m, struct properties *p)
+static void combine_properties(struct tsct_merge *m)
 {
+	struct merge_properties *p = &m->properties;
 	const struct tsct_ranks *r = m->ranks;
 
 	if (!tsct_ranks_first(r, *p->why, p->why, sizeof(p->why)))
@@ -208,27 +198,6 @@ static void combine_properties(struct tsct_merge *m, struct properties *p)
 	p->worst_utc_ns = tsct_ranks_max(r, p->worst_utc_ns);
 }
 
-static int find_first(struct tsct_merge *m, struct merge_in *in, void *arg)
-{
-	(void)m;
-	if (!in->index)
-		*(struct identity *)arg = identity_of(in);
-	return 0;
-}
-
-static int find_properties(struct tsct_merge *m, struct properties *p)
-{
-	int err = merge_each(m, true, find_first, &p->first);
-
-	if (err)
-		return err;
-	tsct_ranks_first(m->ranks, !m->first && m->nr, &p->first, sizeof(p->first));
-	err = merge_each(m, true, examine, p);
-	if (!err)
-		combine_properties(m, p);
-	return err;
-}
-
 /* Notes a remark about all inputs, once. */
 #define note_once(m, ...) do { if (!(m)->ranks->rank) merge_note(m, __VA_ARGS__); } while (0)
 
@@ -236,8 +205,9 @@ static int find_properties(struct tsct_merge *m, struct properties *p)
  * Sets m->compared: how the times of nodes compare that are by each node's own clock.
  * Nodes that were never compared are refused, unless options.force is set.
  */
-static int compare_nodes(struct tsct_merge *m, const struct properties *p)
+static int compare_nodes(struct tsct_merge *m)
 {
+	const struct merge_properties *p = &m->properties;
 	char why[MERGE_WHY_MAX / 2] = "";
 	int err = merge_check_boots(m, why, sizeof(why));
 
@@ -270,68 +240,62 @@ static int compare_nodes(struct tsct_merge *m, const struct properties *p)
 	return 0;
 }
 
-static int check_own(struct tsct_merge *m, struct merge_in *in, void *arg)
+static int check_own(struct tsct_merge *m, const struct merge_in *in)
 {
-	const struct tsct_recording *rec = in->rec;
-
-	(void)arg;
-	if (merge_was_disrupted(rec))
+	if (in->was_disrupted)
 		merge_note(m, "%s: its clock was disrupted while it was recorded;"
 			   " its times are by the clock after the disruption, also those"
 			   " before the disruption", in->info.path);
-	if (rec->merged || tsct_status_has_time(rec->status) || m->options.force)
+	if (in->merged || tsct_status_has_time(in->status) || m->options.force)
 		return 0;
 	return merge_fail(m, -EINVAL, "%s: is uncalibrated: its clock had no"
 			  " time (%s); record while tsctraced runs, or use"
 			  " --force", in->info.path,
-			  rec->status == TSCT_STATUS_DISRUPTED ?
+			  in->status == TSCT_STATUS_DISRUPTED ?
 			  "disrupted" : "unknown");
 }
 
-static int take_own(struct tsct_merge *m, const struct properties *p)
+static int take_own(struct tsct_merge *m)
 {
-	int err;
+	const struct merge_in *in;
+	int err = 0;
 
 	m->time = TSCT_MERGE_OWN;
 	m->compared = TSCT_COMPARED_UNKNOWN;
-	err = merge_each(m, false, check_own, NULL);
-	return err ? err : compare_nodes(m, p);
-}
-
-/* Sync samples taken before a disruption apply only to times before the disruption. */
-static int note_disruption(struct tsct_merge *m, struct merge_in *in, void *arg)
-{
-	(void)arg;
-	if (merge_was_disrupted(in->rec))
-		merge_note(m, "%s: the clock was disrupted during the"
-			   " recording (a step, a suspend); times before the"
-			   " disruption use the samples taken before the"
-			   " disruption, if there are any", in->info.path);
-	return 0;
+	for (in = m->in; in < m->in + m->nr && !err; in++)
+		err = check_own(m, in);
+	err = merge_agree(m, err);
+	return err ? err : compare_nodes(m);
 }
 
 int merge_choose_time(struct tsct_merge *m)
 {
-	struct properties p = {
-		.by_themselves = true, .one_boot = true, .synced_cluster = true,
-	};
-	int err = find_properties(m, &p);
+	const struct merge_properties *p = &m->properties;
+	const struct merge_in *in;
 
-	if (err)
-		return err;
+	combine_properties(m);
 	m->time = TSCT_MERGE_CLUSTER;
 	m->compared = TSCT_COMPARED_SAMPLES;
-	m->master = p.first.master;
-	m->timeline = p.first.number;
-	if (!*p.why)
-		return merge_each(m, false, note_disruption, NULL);
-	if (p.by_themselves)
-		return take_own(m, &p);
-	if (!m->options.force)
+	m->master = p->first.master;
+	m->timeline = p->first.number;
+	if (*p->why && p->by_themselves)
+		return take_own(m);
+	if (*p->why && !m->options.force)
 		return merge_fail(m, -EINVAL, "%s; use --force to take"
-				  " each node's own clock", p.why);
-	note_once(m, "%s", p.why);
-	return take_own(m, &p);
+				  " each node's own clock", p->why);
+	if (*p->why) {
+		note_once(m, "%s", p->why);
+		return take_own(m);
+	}
+	/* Sync samples taken before a disruption apply only to times before
+	 * the disruption. */
+	for (in = m->in; in < m->in + m->nr; in++)
+		if (in->was_disrupted)
+			merge_note(m, "%s: the clock was disrupted during the"
+				   " recording (a step, a suspend); times before the"
+				   " disruption use the samples taken before the"
+				   " disruption, if there are any", in->info.path);
+	return 0;
 }
 
 /* ---- positions on the axis ----------------------------------------------- */
@@ -453,28 +417,8 @@ static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 		sync->node == m->master;
 }
 
-/*
- * Candidates of a rank's inputs for the axis and the rate of global ticks: of each kind
- * the first one, so that of all ranks' the first one is the result's.
- */
-struct candidates {
-	__u32 merged;		/* flag: `timeline` is set, of merged input `input` */
-	__u32 input;
-	struct tsct_recorded_timeline timeline;
-	/* by the master's own recording; by its clock params in a child's sync samples; by
-	 * any clock params of cluster time; mult 0: none */
-	struct merge_axis axis[3];
-	/* of the master's recordings, the one that begins first, and the one that ends
-	 * last; hz 0: none */
-	struct master_run {
-		__u64 begin, end;
-		double hz;
-		struct tsct_clock_params real;
-	} first, last;
-};
-
 static void find_series(const struct tsct_merge *m, const struct merge_in *in,
-			struct candidates *c)
+			struct merge_candidates *c)
 {
 	const struct tsct_remote_params *sent;
 	const struct tsct_series *s;
@@ -496,10 +440,10 @@ static void find_series(const struct tsct_merge *m, const struct merge_in *in,
 }
 
 static void find_master(const struct tsct_merge *m, const struct merge_in *in,
-			struct candidates *c)
+			struct merge_candidates *c)
 {
 	const struct tsct_clock_params *params = &merge_sync(in)->params;
-	const struct master_run run = { in->begin, in->end, in->hz, in->rec->real };
+	const struct merge_run run = { in->begin, in->end, in->hz, in->rec->real };
 
 	if (!is_master(m, in))
 		return;
@@ -514,24 +458,16 @@ static void find_master(const struct tsct_merge *m, const struct merge_in *in,
 		c->last = run;
 }
 
-static int find_candidates(struct tsct_merge *m, struct merge_in *in, void *arg)
+void merge_add_candidates(struct tsct_merge *m, struct merge_in *in)
 {
-	struct candidates *c = arg;
-
-	if (in->merged && !c->merged) {
-		c->merged = 1;
-		c->input = in->index;
-		c->timeline = in->rec->timeline;
-	}
-	find_master(m, in, c);
-	find_series(m, in, c);
-	return 0;
+	find_master(m, in, &m->candidates);
+	find_series(m, in, &m->candidates);
 }
 
 /* Adds the candidates of the next rank to those of all ranks before. */
 static int combine_candidates(struct tsct_blob *left, const struct tsct_blob *right)
 {
-	struct candidates a, b;
+	struct merge_candidates a, b;
 	int i;
 
 	memcpy(&a, left->data, sizeof(a));
@@ -552,7 +488,7 @@ static int combine_candidates(struct tsct_blob *left, const struct tsct_blob *ri
 	return 0;
 }
 
-static void choose_axis(struct tsct_merge *m, const struct candidates *c)
+static void choose_axis(struct tsct_merge *m, const struct merge_candidates *c)
 {
 	int i = 0;
 
@@ -594,9 +530,9 @@ int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
  * by the master's wall clock. A recording of less than 1 s is extended to 1 s: from its
  * length in whole ns, the rate would be too coarse for the events of the other nodes.
  */
-static int frame_by_master(struct tsct_merge *m, const struct candidates *c)
+static int frame_by_master(struct tsct_merge *m, const struct merge_candidates *c)
 {
-	const struct master_run *first = &c->first, *last = &c->last;
+	const struct merge_run *first = &c->first, *last = &c->last;
 	__u64 end = last->end;
 
 	if (!first->hz)
@@ -623,7 +559,7 @@ static int frame_by_cluster(struct tsct_merge *m)
 			      wanted_hz(m));
 }
 
-static int set_axis(struct tsct_merge *m, const struct candidates *c)
+static int set_axis(struct tsct_merge *m, const struct merge_candidates *c)
 {
 	int err;
 
@@ -664,18 +600,16 @@ static int set_axis(struct tsct_merge *m, const struct candidates *c)
 /* All ranks set the axis, from the same candidates. */
 int merge_find_axis(struct tsct_merge *m)
 {
-	struct candidates c = { .merged = 0 };
+	struct merge_candidates *c = &m->candidates;
 	struct tsct_blob blob = { NULL, 0, 0 };
-	int err = merge_each(m, m->time == TSCT_MERGE_CLUSTER, find_candidates, &c);
+	int err = tsct_blob_add(&blob, c, sizeof(*c));
 
-	if (err)
-		return err;
-	err = merge_agree(m, merge_fail_errno(m, tsct_blob_add(&blob, &c, sizeof(c))));
+	err = merge_agree(m, merge_fail_errno(m, err));
 	if (!err) {
 		tsct_ranks_reduce(m->ranks, &blob, combine_candidates);
 		tsct_ranks_share(m->ranks, &blob);
-		memcpy(&c, blob.data, sizeof(c));
-		err = set_axis(m, &c);
+		memcpy(c, blob.data, sizeof(*c));
+		err = set_axis(m, c);
 	}
 	tsct_blob_free(&blob);
 	return err;

@@ -419,9 +419,8 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 	}
 }
 
-static int bound_first(struct tsct_merge *m, struct merge_in *in, void *arg)
+int merge_bound_first(struct tsct_merge *m, struct merge_in *in)
 {
-	(void)arg;
 	carry_clock_errors(m, in);
 	if (in->merged) {
 		carry(m, in);
@@ -430,11 +429,6 @@ static int bound_first(struct tsct_merge *m, struct merge_in *in, void *arg)
 	if (in->segment[0].series != MERGE_NOBODY)
 		count_samples(in, &merge_nodes(m, in)->correction);
 	return merge_bound_anew(m, in);
-}
-
-int merge_bounds(struct tsct_merge *m)
-{
-	return merge_each(m, m->time == TSCT_MERGE_CLUSTER, bound_first, NULL);
 }
 
 /* Computes the error bounds again, up to the last copied event, for inputs that were

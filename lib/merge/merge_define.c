@@ -46,12 +46,11 @@ static bool copy_node(struct tsct_recorded_node *to,
 		copy_text(&to->sync.name, from->sync.name);
 }
 
-static int copy_nodes(struct tsct_merge *m, struct merge_in *in, void *arg)
+static int copy_nodes(struct tsct_merge *m, struct merge_in *in)
 {
 	struct tsct_recorded_node *to = merge_nodes(m, in);
 	__u32 k;
 
-	(void)arg;
 	for (k = 0; k < in->rec->nr_nodes; k++)
 		if (!copy_node(&to[k], &in->rec->nodes[k], in->rec))
 			return merge_fail_errno(m, -ENOMEM);
@@ -76,8 +75,7 @@ static int make_nodes(struct tsct_merge *m)
 			   (uint64_t)all, TSCT_NODES_MAX);
 	else
 		m->result.nr_nodes = nr;
-	err = merge_agree(m, err);
-	return err ? err : merge_each(m, false, copy_nodes, NULL);
+	return merge_agree(m, err);
 }
 
 /* ---- locations -------------------------------------------------------------------- */
@@ -103,25 +101,24 @@ static bool is_used(const struct merge_in *in, __u32 at)
 	return false;
 }
 
-static int find_used(struct tsct_merge *m, struct merge_in *in, void *arg)
+int merge_list_locations(struct tsct_merge *m, struct merge_in *in)
 {
-	__u32 *nr = arg, at;
+	__u32 at;
 
 	in->nr_locations = in->rec->nr_locations;
 	in->location = calloc(in->nr_locations, sizeof(*in->location));
 	if (!in->location)
 		return merge_fail_errno(m, -ENOMEM);
 	for (at = 0; at < in->nr_locations; at++)
-		in->location[at] = is_used(in, at) ? (*nr)++ : MERGE_NOBODY;
+		in->location[at] = is_used(in, at) ? m->lists.nr_locations++ : MERGE_NOBODY;
 	return 0;
 }
 
-static int copy_locations(struct tsct_merge *m, struct merge_in *in, void *arg)
+static void copy_locations(struct tsct_merge *m, struct merge_in *in)
 {
 	struct tsct_location *to;
 	__u32 at;
 
-	(void)arg;
 	for (at = 0; at < in->nr_locations; at++) {
 		if (in->location[at] == MERGE_NOBODY)
 			continue;
@@ -129,21 +126,18 @@ static int copy_locations(struct tsct_merge *m, struct merge_in *in, void *arg)
 		*to = in->rec->locations[at];
 		to->node += in->info.first_node;
 	}
-	return 0;
 }
 
 static int make_locations(struct tsct_merge *m)
 {
+	__u32 *nr = &m->lists.nr_locations;
 	__u64 all, before;
-	__u32 nr = 0;
-	int err = merge_each(m, false, find_used, &nr);
+	int err;
 
-	if (err)
-		return err;
-	all = tsct_ranks_sum(m->ranks, nr, &before);
+	all = tsct_ranks_sum(m->ranks, *nr, &before);
 	/* The metadata needs at least one location, even if none is used. */
 	if (!all && m->nr && !m->first)
-		m->in[0].location[nr++] = 0;
+		m->in[0].location[(*nr)++] = 0;
 	if (!all)
 		all = 1;
 	m->part.first_location = (__u32)before;
@@ -152,20 +146,27 @@ static int make_locations(struct tsct_merge *m)
 		return merge_fail(m, -EINVAL, "%" PRIu64 " CPUs of all nodes:"
 				  " more than a recording can have (%d)",
 				  (uint64_t)all, TSCT_LOCATIONS_MAX);
-	m->nr_locations = nr;
-	err = tsct_recording_locate(&m->result, nr ? nr : 1);
-	err = merge_agree(m, merge_fail_errno(m, err));
-	return err ? err : merge_each(m, false, copy_locations, NULL);
+	err = tsct_recording_locate(&m->result, *nr ? *nr : 1);
+	return merge_agree(m, merge_fail_errno(m, err));
 }
 
 /* ---- files -------------------------------------------------------------------------- */
 
 /* Adds the files of an input; files of one stream class follow each other. */
-static int add_files(struct tsct_merge *m, struct merge_in *in, void *arg)
+static int add_files(struct tsct_merge *m, struct merge_in *in)
 {
+	const size_t room = m->nr_files + in->nr_locations *
+		(size_t)tsct_recording_plain_classes(in->rec);
+	struct tsct_merge_file *more = m->file;
 	__u32 class, at;
 
-	(void)arg;
+	if (room > m->lists.room_files) {
+		more = reallocarray(m->file, 2 * room, sizeof(*more));
+		if (!more)
+			return merge_fail_errno(m, -ENOMEM);
+		m->file = more;
+		m->lists.room_files = 2 * room;
+	}
 	for (class = 0; class < tsct_recording_plain_classes(in->rec); class++) {
 		for (at = 0; at < in->nr_locations; at++) {
 			if (in->location[at] == MERGE_NOBODY)
@@ -181,28 +182,24 @@ static int add_files(struct tsct_merge *m, struct merge_in *in, void *arg)
 	return 0;
 }
 
-static int count_files(struct tsct_merge *m, struct merge_in *in, void *arg)
+/* ---- all ---------------------------------------------------------------------------- */
+
+static int define(struct tsct_merge *m, struct merge_in *in, void *arg)
 {
-	size_t *nr = arg;
-	__u32 at;
+	int err = copy_nodes(m, in);
 
-	(void)m;
-	for (at = 0; at < in->nr_locations; at++)
-		if (in->location[at] != MERGE_NOBODY)
-			*nr += tsct_recording_plain_classes(in->rec);
-	return 0;
-}
-
-static int list_files(struct tsct_merge *m)
-{
-	size_t nr = 0;
-	int err = merge_each(m, false, count_files, &nr);
-
-	if (err)
+	(void)arg;
+	copy_locations(m, in);
+	if (!err)
+		err = merge_count_channels(m, in);
+	if (!err)
+		err = merge_list_types(m, in);
+	if (!err)
+		err = add_files(m, in);
+	if (err || m->time == TSCT_MERGE_OWN)
 		return err;
-	m->file = calloc(nr + 1, sizeof(*m->file));
-	err = merge_agree(m, m->file ? 0 : merge_fail_errno(m, -ENOMEM));
-	return err ? err : merge_each(m, false, add_files, NULL);
+	merge_add_candidates(m, in);
+	return merge_list_polls(m, in);
 }
 
 int merge_define(struct tsct_merge *m)
@@ -214,8 +211,12 @@ int merge_define(struct tsct_merge *m)
 	if (!err)
 		err = make_locations(m);
 	if (!err)
-		err = merge_unify(m);
+		err = merge_unify_channels(m);
 	/* Stream classes have figures of one location at least, also of a rank without. */
-	m->result.nr_locations = m->nr_locations;
-	return err ? err : list_files(m);
+	m->result.nr_locations = m->lists.nr_locations;
+	if (!err)
+		err = merge_begin_types(m);
+	if (!err)
+		err = merge_each(m, m->time == TSCT_MERGE_CLUSTER, define, NULL);
+	return err ? err : merge_unify_types(m);
 }

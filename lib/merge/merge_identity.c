@@ -41,9 +41,8 @@ struct channel {
 	__u32 kernel, input;
 };
 
-/* Of all inputs: places, and at rank 0 the rest */
+/* Nodes and channels of all inputs, at rank 0 */
 struct identities {
-	struct tsct_blob places, holders, channels;
 	const struct holder *holder;
 	const struct channel *channel;
 	size_t nr_holders, nr_channels;
@@ -104,9 +103,9 @@ static int list_nodes(struct merge_in *in, struct tsct_blob *to)
 	return err;
 }
 
-static int list_input(struct tsct_merge *m, struct merge_in *in, void *arg)
+int merge_list_identity(struct tsct_merge *m, struct merge_in *in)
 {
-	struct identities *all = arg;
+	struct merge_lists *all = &m->lists;
 	struct place place = {
 		.begin = merge_own_ns(in, in->begin), .end = merge_own_ns(in, in->end),
 		.input = in->index,
@@ -116,6 +115,8 @@ static int list_input(struct tsct_merge *m, struct merge_in *in, void *arg)
 	__u32 i;
 	int err;
 
+	if (m->options.force)
+		return 0;
 	if (!fstat(in->dirfd, &st)) {
 		place.dev = st.st_dev;
 		place.ino = st.st_ino;
@@ -126,7 +127,7 @@ static int list_input(struct tsct_merge *m, struct merge_in *in, void *arg)
 	for (i = 0; i < in->rec->nr_streams && !err; i++) {
 		memcpy(c.name, in->rec->streams[i].name, sizeof(c.name));
 		c.kernel = in->rec->streams[i].kernel;
-		err = tsct_blob_add(&all->channels, &c, sizeof(c));
+		err = tsct_blob_add(&all->channels_of, &c, sizeof(c));
 	}
 	return merge_fail_errno(m, err);
 }
@@ -373,21 +374,23 @@ static int check_gaps(struct tsct_merge *m, struct place *all, size_t nr)
 	return 0;
 }
 
-static int check_all(struct tsct_merge *m, struct identities *of)
+static int check_all(struct tsct_merge *m)
 {
-	struct place *places = (struct place *)of->places.data;
-	const size_t nr = of->places.size / sizeof(*places);
-	int err;
+	const struct merge_lists *l = &m->lists;
+	struct place *places = (struct place *)l->places.data;
+	const size_t nr = l->places.size / sizeof(*places);
+	const struct identities of = {
+		.holder = (const struct holder *)l->holders.data,
+		.nr_holders = l->holders.size / sizeof(struct holder),
+		.channel = (const struct channel *)l->channels_of.data,
+		.nr_channels = l->channels_of.size / sizeof(struct channel),
+	};
+	int err = check_inodes(m, places, nr);
 
-	of->holder = (const struct holder *)of->holders.data;
-	of->nr_holders = of->holders.size / sizeof(*of->holder);
-	of->channel = (const struct channel *)of->channels.data;
-	of->nr_channels = of->channels.size / sizeof(*of->channel);
-	err = check_inodes(m, places, nr);
 	if (!err)
-		err = check_uuids(m, of);
+		err = check_uuids(m, &of);
 	if (!err)
-		err = check_identities(m, of);
+		err = check_identities(m, &of);
 	return err ? err : check_gaps(m, places, nr);
 }
 
@@ -398,20 +401,17 @@ static int check_all(struct tsct_merge *m, struct identities *of)
  */
 int merge_identify(struct tsct_merge *m)
 {
-	struct identities all = { .holder = NULL };
+	struct merge_lists *l = &m->lists;
 	int err;
 
 	if (m->options.force)
 		return 0;
-	err = merge_each(m, false, list_input, &all);
-	if (!err) {
-		tsct_ranks_gather(m->ranks, &all.places);
-		tsct_ranks_gather(m->ranks, &all.holders);
-		tsct_ranks_gather(m->ranks, &all.channels);
-		err = merge_agree(m, m->ranks->rank ? 0 : check_all(m, &all));
-	}
-	tsct_blob_free(&all.places);
-	tsct_blob_free(&all.holders);
-	tsct_blob_free(&all.channels);
+	tsct_ranks_gather(m->ranks, &l->places);
+	tsct_ranks_gather(m->ranks, &l->holders);
+	tsct_ranks_gather(m->ranks, &l->channels_of);
+	err = merge_agree(m, m->ranks->rank ? 0 : check_all(m));
+	tsct_blob_free(&l->places);
+	tsct_blob_free(&l->holders);
+	tsct_blob_free(&l->channels_of);
 	return err;
 }

@@ -207,6 +207,9 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 	in->fit = fit < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)fit;
 	in->merged = rec->merged;
 	in->complete = rec->complete;
+	in->was_disrupted = merge_was_disrupted(rec);
+	in->status = rec->status;
+	memcpy(in->uuid, rec->uuid, sizeof(in->uuid));
 	in->info.nr_nodes = rec->nr_nodes;
 	err = check_end(m, in);
 	if (!err && !rec->complete)
@@ -368,7 +371,7 @@ int merge_add_foreign(struct tsct_merge *m, __u32 index)
 
 /* ---- all inputs ------------------------------------------------------------------- */
 
-static int list_peer(struct tsct_merge *m, struct merge_in *in, void *arg)
+static int list_peer(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
 	const struct merge_peer peer = {
@@ -376,8 +379,38 @@ static int list_peer(struct tsct_merge *m, struct merge_in *in, void *arg)
 		.nr_nodes = in->info.nr_nodes, .is_pollable = !in->merged && sync->on,
 	};
 
+	return merge_fail_errno(m, tsct_blob_add(&m->lists.peers, &peer, sizeof(peer)));
+}
+
+static int look(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	int err = list_peer(m, in);
+
+	(void)arg;
 	add_sizes(m, in);
-	return merge_fail_errno(m, tsct_blob_add(arg, &peer, sizeof(peer)));
+	merge_add_properties(m, in);
+	if (!err)
+		err = merge_list_identity(m, in);
+	if (!err)
+		err = merge_list_locations(m, in);
+	return err ? err : merge_list_channels(m, in);
+}
+
+/* Gives all ranks the timeline of the first input, with which they compare theirs. */
+static int share_first(struct tsct_merge *m)
+{
+	struct merge_timeline *first = &m->properties.first;
+	const bool mine = !m->first && m->nr;
+	int err = mine ? merge_use_samples(m, m->in) : 0;
+
+	if (mine && !err)
+		*first = merge_timeline_of(m->in);
+	if (mine)
+		merge_leave(m, m->in);
+	err = merge_agree(m, err);
+	if (!err)
+		tsct_ranks_first(m->ranks, mine, first, sizeof(*first));
+	return err;
 }
 
 /* Numbers the nodes of all inputs in order. */
@@ -401,7 +434,7 @@ static void number_nodes(struct tsct_merge *m)
 int merge_open(struct tsct_merge *m)
 {
 	const __u64 nr = m->options.nr, rank = m->ranks->rank, ranks = m->ranks->nr;
-	struct tsct_blob peers = { NULL, 0, 0 };
+	struct tsct_blob *peers = &m->lists.peers;
 	unsigned int i;
 	int err;
 
@@ -412,18 +445,19 @@ int merge_open(struct tsct_merge *m)
 		m->nr = 0;
 	for (i = 0; i < m->nr; i++)
 		init_input(m, &m->in[i], m->first + i);
+	merge_begin_properties(m);
 	err = merge_agree(m, m->in ? 0 : merge_fail_errno(m, -ENOMEM));
 	if (!err)
-		err = merge_each(m, true, list_peer, &peers);
-	if (!err) {
-		tsct_ranks_gather(m->ranks, &peers);
-		tsct_ranks_share(m->ranks, &peers);
-		m->peer = (struct merge_peer *)peers.data;
-		number_nodes(m);
-	} else {
-		tsct_blob_free(&peers);
-	}
-	return err;
+		err = share_first(m);
+	if (!err)
+		err = merge_each(m, true, look, NULL);
+	if (err)
+		return err;
+	tsct_ranks_gather(m->ranks, peers);
+	tsct_ranks_share(m->ranks, peers);
+	m->peer = (struct merge_peer *)peers->data;
+	number_nodes(m);
+	return 0;
 }
 
 static void free_input(struct merge_in *in)
@@ -447,8 +481,12 @@ void merge_close(struct tsct_merge *m)
 	}
 	free(m->in);
 	free(m->foreign);
-	free(m->peer);
-	free(m->poll);
+	tsct_blob_free(&m->lists.peers);
+	tsct_blob_free(&m->lists.places);
+	tsct_blob_free(&m->lists.holders);
+	tsct_blob_free(&m->lists.channels_of);
+	tsct_blob_free(&m->lists.channels);
+	tsct_blob_free(&m->lists.polls);
 	free(m->file);
 	merge_defs_free(m->defs);
 	tsct_recording_free(&m->result);

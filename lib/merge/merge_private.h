@@ -18,7 +18,7 @@
 
 /* Inputs that stay open although no step uses them: to open one again takes a
  * millisecond or more, and each takes memory and file descriptors */
-#define MERGE_IDLE_MAX	64
+#define MERGE_IDLE_MAX	16
 
 /*
  * Axis to which each node's ticks are mapped: the master's counter, or ns of cluster
@@ -97,6 +97,9 @@ struct merge_in {
 				 * recording grew after `end` was determined */
 	enum tsct_merge_how how;
 	bool merged, complete;	/* flags of the input's description */
+	bool was_disrupted;	/* flag: merge_was_disrupted() */
+	__u32 status;		/* TSCT_STATUS_* of its clock, if it is not merged */
+	__u8 uuid[16];
 	struct merge_segment *segment;
 	unsigned int nr_segments;
 	struct tsct_axis frame;
@@ -104,6 +107,57 @@ struct merge_in {
 	 * ranks before; or MERGE_NOBODY */
 	__u32 *location;
 	__u32 nr_locations;	/* number of its elements */
+};
+
+/* Properties of the inputs of a rank, then of all; flags hold for all inputs */
+struct merge_properties {
+	struct merge_timeline {
+		__u64 master;
+		__u32 number;
+		__u8 boot_id[16];
+	} first;	/* of the first of all inputs, and the boot of its node */
+	/* reason why the inputs are not on one timeline: that of the first input which has
+	 * one; "": they are */
+	char why[MERGE_WHY_MAX / 2];
+	bool by_themselves;	/* flag: no input belongs to a cluster */
+	bool one_boot;
+	bool synced_cluster;	/* flag: tsctraced.conf of each node has synced-cluster */
+	/* why the CLOCK_REALTIME of a node has no bound to UTC: the first such node; "":
+	 * all have one */
+	char no_utc[MERGE_WHY_MAX / 2];
+	__u64 worst_utc_ns;	/* largest bound to UTC of all nodes that have one */
+};
+
+/* Lists of the inputs of a rank, then of all, until the step that needs them */
+struct merge_lists {
+	struct tsct_blob peers;		/* of struct merge_peer */
+	/* for merge_identify() */
+	struct tsct_blob places, holders, channels_of;
+	struct tsct_blob channels;	/* distinct ones (merge_unify.c) */
+	struct tsct_blob polls;		/* of struct merge_poll */
+	bool statedump;			/* flag: an input has a statedump */
+	__u32 nr_locations;		/* number of used locations of this rank */
+	size_t nr_files, room_files;	/* of tsct_merge.file */
+};
+
+/*
+ * Candidates of a rank's inputs for the axis and the rate of global ticks: of each kind
+ * the first one, so that of all ranks' the first one is the result's.
+ */
+struct merge_candidates {
+	__u32 merged;		/* flag: `timeline` is set, of merged input `input` */
+	__u32 input;
+	struct tsct_recorded_timeline timeline;
+	/* by the master's own recording; by its clock params in a child's sync samples; by
+	 * any clock params of cluster time; mult 0: none */
+	struct merge_axis axis[3];
+	/* of the master's recordings, the one that begins first, and the one that ends
+	 * last; hz 0: none */
+	struct merge_run {
+		__u64 begin, end;
+		double hz;
+		struct tsct_clock_params real;
+	} first, last;
 };
 
 /* What all ranks know of each input */
@@ -133,6 +187,9 @@ struct tsct_merge {
 	struct merge_in *in;	/* inputs of this rank, which follow each other */
 	unsigned int nr;
 	__u32 first;		/* index of the first of them among all inputs */
+	struct merge_properties properties;
+	struct merge_lists lists;
+	struct merge_candidates candidates;
 	struct merge_peer *peer; /* all inputs */
 	/* inputs of other ranks by which those of this rank are mapped (merge_parent()) */
 	struct merge_in **foreign;
@@ -158,7 +215,6 @@ struct tsct_merge {
 	/* index of its first node and location among those of all ranks, and the numbers
 	 * of those of all ranks */
 	struct tsct_meta_part part;
-	__u32 nr_locations;		/* of the result, of this rank */
 	struct merge_defs *defs;	/* channels and event types of all inputs */
 	struct tsct_merge_file *file;
 	unsigned int nr_files;
@@ -268,8 +324,11 @@ int merge_add_foreign(struct tsct_merge *m, __u32 index);
 
 /* ---- channels and event types (merge_unify.c) ------------------------------------- */
 
-/* Sets the stream classes of the result: all ranks get those of all inputs. */
-int merge_unify(struct tsct_merge *m);
+/* Set the stream classes of the result, then their event types: all ranks get those of all
+ * inputs. */
+int merge_unify_channels(struct tsct_merge *m);
+int merge_unify_types(struct tsct_merge *m);
+int merge_begin_types(struct tsct_merge *m);	/* before merge_list_types() */
 
 /* Returns the stream class in the result of one of an input. */
 __u32 merge_class_of(const struct tsct_merge *m, const struct tsct_recording *rec,
@@ -279,16 +338,36 @@ __u32 merge_class_of(const struct tsct_merge *m, const struct tsct_recording *re
 int merge_map_events(struct tsct_merge *m, struct merge_in *in);
 void merge_defs_free(struct merge_defs *defs);	/* may be NULL */
 
+/*
+ * ---- parts of steps, for one open input; 0 or -errno after merge_fail() ----------
+ *
+ * To open thousands of inputs takes its time, so a step does all that needs no more than
+ * the steps before: merge_open() the first six, with the samples, merge_define() the
+ * next four, merge_settle() the last.
+ */
+int merge_list_identity(struct tsct_merge *m, struct merge_in *in);
+void merge_begin_properties(struct tsct_merge *m);
+struct merge_timeline merge_timeline_of(const struct merge_in *in);
+void merge_add_properties(struct tsct_merge *m, struct merge_in *in);
+int merge_list_locations(struct tsct_merge *m, struct merge_in *in);
+int merge_list_channels(struct tsct_merge *m, struct merge_in *in);
+
+void merge_add_candidates(struct tsct_merge *m, struct merge_in *in);
+int merge_list_polls(struct tsct_merge *m, struct merge_in *in);
+int merge_list_types(struct tsct_merge *m, struct merge_in *in);
+int merge_count_channels(struct tsct_merge *m, struct merge_in *in);
+
+int merge_bound_first(struct tsct_merge *m, struct merge_in *in);
+
 /* ---- steps of the merge, in this order; 0 or -errno after merge_fail() --------- */
 
 int merge_open(struct tsct_merge *m);
 void merge_close(struct tsct_merge *m);
 int merge_identify(struct tsct_merge *m);
 int merge_choose_time(struct tsct_merge *m);
+int merge_define(struct tsct_merge *m);
 int merge_find_axis(struct tsct_merge *m);
 int merge_settle(struct tsct_merge *m);
-int merge_define(struct tsct_merge *m);
-int merge_bounds(struct tsct_merge *m);
 int merge_make_clock(struct tsct_merge *m);
 int merge_shift(struct tsct_merge *m);
 int merge_copy(struct tsct_merge *m, int dirfd);

@@ -490,18 +490,18 @@ static bool is_child(const struct tsct_merge *m, const struct merge_in *in)
 }
 
 /* Cuts a child into segments, and lists the inputs that its node polled. */
-static int list_polls(struct tsct_merge *m, struct merge_in *in, void *arg)
+int merge_list_polls(struct tsct_merge *m, struct merge_in *in)
 {
+	const bool own = in->index - m->first < m->nr;
 	struct merge_poll poll = { .child = in->index };
 	const struct merge_segment *s;
 	unsigned int k;
 	int err;
 
-	in->frame = m->frame;
 	if (!is_child(m, in))
 		return 0;
 	err = cut_segments(m, in);
-	for (s = in->segment; s < in->segment + in->nr_segments && arg; s++) {
+	for (s = in->segment; s < in->segment + in->nr_segments && own; s++) {
 		for (k = 0; k < in->nr_series && !err; k++) {
 			if (!merge_is_of(m, &in->series[k]) ||
 			    in->series[k].clock_epoch != s->epoch ||
@@ -509,7 +509,8 @@ static int list_polls(struct tsct_merge *m, struct merge_in *in, void *arg)
 				continue;
 			poll.parent = find_parent(m, in, &in->series[k]);
 			if (poll.parent != MERGE_NOBODY)
-				err = merge_fail_errno(m, tsct_blob_add(arg, &poll, sizeof(poll)));
+				err = merge_fail_errno(m, tsct_blob_add(&m->lists.polls, &poll,
+									sizeof(poll)));
 		}
 	}
 	return err;
@@ -577,7 +578,7 @@ static int open_parents(struct tsct_merge *m)
 			if (!err)
 				err = merge_use_samples(m, in);
 			if (!err && in->index - m->first >= m->nr)
-				err = list_polls(m, in, NULL);
+				err = merge_list_polls(m, in);
 		}
 	}
 	free(needed);
@@ -588,8 +589,11 @@ static int settle(struct tsct_merge *m, struct merge_in *in)
 {
 	int err = merge_is_stopped(m) ? -EINTR : merge_use_samples(m, in);
 
+	in->frame = m->frame;
 	if (!err)
 		err = is_child(m, in) ? settle_child(m, in) : settle_by_clock(m, in);
+	if (!err && in->index - m->first < m->nr)
+		err = merge_bound_first(m, in);
 	merge_leave(m, in);
 	return err;
 }
@@ -624,18 +628,14 @@ static int settle_round(struct tsct_merge *m, __u32 round)
 
 int merge_settle(struct tsct_merge *m)
 {
-	struct tsct_blob polls = { NULL, 0, 0 };
+	struct tsct_blob *polls = &m->lists.polls;
 	__u32 round = 0;
-	int err = merge_each(m, m->time == TSCT_MERGE_CLUSTER, list_polls, &polls);
+	int err;
 
-	if (err) {
-		tsct_blob_free(&polls);
-		return err;
-	}
-	tsct_ranks_gather(m->ranks, &polls);
-	tsct_ranks_share(m->ranks, &polls);
-	m->poll = (struct merge_poll *)polls.data;
-	m->nr_polls = polls.size / sizeof(*m->poll);
+	tsct_ranks_gather(m->ranks, polls);
+	tsct_ranks_share(m->ranks, polls);
+	m->poll = (struct merge_poll *)polls->data;
+	m->nr_polls = polls->size / sizeof(*m->poll);
 	order_inputs(m);
 	err = open_parents(m);
 	while (!err) {

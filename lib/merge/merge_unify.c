@@ -97,7 +97,7 @@ static int add_channel(struct tsct_blob *list, const struct channel *c)
 	return tsct_blob_add(list, c, sizeof(*c));
 }
 
-static int list_channels(struct tsct_merge *m, struct merge_in *in, void *arg)
+int merge_list_channels(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_stream_class *s = in->rec->streams;
 	struct channel c = { .input = in->index };
@@ -107,8 +107,9 @@ static int list_channels(struct tsct_merge *m, struct merge_in *in, void *arg)
 		memcpy(c.name, s->name, sizeof(c.name));
 		c.kernel = s->kernel;
 		c.policy = s->policy;
-		err = merge_fail_errno(m, add_channel(arg, &c));
+		err = merge_fail_errno(m, add_channel(&m->lists.channels, &c));
 	}
+	m->lists.statedump |= in->rec->statedump != 0;
 	return err;
 }
 
@@ -123,9 +124,8 @@ static int combine_channels(struct tsct_blob *left, const struct tsct_blob *righ
 	return err;
 }
 
-static int count_channels(struct tsct_merge *m, struct merge_in *in, void *arg)
+int merge_count_channels(struct tsct_merge *m, struct merge_in *in)
 {
-	__u64 *lost_no_ring = arg;
 	bool is_there[TSCT_STREAMS_MAX] = { false };
 	__u32 i, class;
 
@@ -135,52 +135,28 @@ static int count_channels(struct tsct_merge *m, struct merge_in *in, void *arg)
 			return merge_fail(m, -EINVAL, "%s: has channel '%s' twice",
 					  in->info.path, in->rec->streams[i].name);
 		is_there[class] = true;
-		lost_no_ring[class] += in->rec->streams[i].lost_no_ring;
+		m->result.streams[class].lost_no_ring += in->rec->streams[i].lost_no_ring;
 	}
 	return 0;
 }
 
-static int unify_channels(struct tsct_merge *m)
-{
-	__u64 lost_no_ring[TSCT_STREAMS_MAX] = { 0 };
-	struct tsct_blob list = { NULL, 0, 0 };
-	size_t i;
-	__u32 k;
-	int err = merge_each(m, false, list_channels, &list);
-
-	if (!err) {
-		tsct_ranks_reduce(m->ranks, &list, combine_channels);
-		tsct_ranks_share(m->ranks, &list);
-	}
-	for (i = 0; i < list.size / sizeof(struct channel) && !err; i++)
-		err = add_class(m, (const struct channel *)list.data + i);
-	tsct_blob_free(&list);
-	err = merge_agree(m, err);
-	if (!err)
-		err = merge_each(m, false, count_channels, lost_no_ring);
-	for (k = 0; k < m->result.nr_streams && !err; k++)
-		m->result.streams[k].lost_no_ring = tsct_ranks_sum(m->ranks, lost_no_ring[k], NULL);
-	return err;
-}
-
-static int has_statedump(struct tsct_merge *m, struct merge_in *in, void *arg)
-{
-	(void)m;
-	*(bool *)arg |= in->rec->statedump != 0;
-	return 0;
-}
-
-/* Maps the statedumps of all inputs to one, after all channels. */
-static int unify_statedumps(struct tsct_merge *m)
+/* All statedumps become one, after all channels. */
+int merge_unify_channels(struct tsct_merge *m)
 {
 	char name[TSCT_NAME_MAX + TSCT_STREAMS_MAX + 1] = "statedump";
-	bool any = false;
-	int err = merge_each(m, false, has_statedump, &any);
+	struct tsct_blob *list = &m->lists.channels;
+	size_t i;
+	int err = 0;
 
-	if (err || !tsct_ranks_any(m->ranks, any))
-		return err;
-	tsct_recording_unused_name(&m->result, name);
-	return merge_agree(m, merge_fail_errno(m, tsct_recording_add_statedump(&m->result, name)));
+	tsct_ranks_reduce(m->ranks, list, combine_channels);
+	tsct_ranks_share(m->ranks, list);
+	for (i = 0; i < list->size / sizeof(struct channel) && !err; i++)
+		err = add_class(m, (const struct channel *)list->data + i);
+	if (tsct_ranks_any(m->ranks, m->lists.statedump) && !err) {
+		tsct_recording_unused_name(&m->result, name);
+		err = merge_fail_errno(m, tsct_recording_add_statedump(&m->result, name));
+	}
+	return merge_agree(m, err);
 }
 
 /* ---- the list of event types ---------------------------------------------------------- */
@@ -371,14 +347,13 @@ static int combine_types(struct tsct_blob *left, const struct tsct_blob *right)
 
 #define IDS	(TSCT_ID_MAX - TSCT_ID_FIRST + 1)
 
-static int list_types(struct tsct_merge *m, struct merge_in *in, void *arg)
+int merge_list_types(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_stream_class *s;
 	struct typed type = { .input = in->index };
 	__u32 class, i;
 	int err = 0;
 
-	(void)arg;
 	for (class = 0; class < tsct_recording_plain_classes(in->rec); class++) {
 		s = &in->rec->streams[class];
 		type.class = merge_class_of(m, in->rec, class);
@@ -436,39 +411,35 @@ static int combine_all(struct tsct_merge *m)
 	return merge_fail_errno(m, err);
 }
 
-static int unify_types(struct tsct_merge *m)
+int merge_begin_types(struct tsct_merge *m)
 {
-	__u32 next[TSCT_STREAMS_MAX + 1], i;
-	const struct typed *type;
 	__u64 seed = 0;
 	int err = 0;
 
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		err = merge_fail(m, -EIO, "no random numbers from the kernel");
 	m->defs = make_defs(seed);
-	if (!m->defs)
-		err = merge_fail_errno(m, -ENOMEM);
-	err = merge_agree(m, err);
-	if (!err)
-		err = merge_each(m, false, list_types, NULL);
-	if (!err)
-		err = combine_all(m);
+	return merge_agree(m, m->defs ? err : merge_fail_errno(m, -ENOMEM));
+}
+
+int merge_unify_types(struct tsct_merge *m)
+{
+	__u32 next[TSCT_STREAMS_MAX + 1], i;
+	const struct typed *type;
+	struct tsct_stream_class *s;
+	int err = combine_all(m);
+
 	for (i = 0; i <= TSCT_STREAMS_MAX; i++)
 		next[i] = TSCT_ID_FIRST;
 	for (i = 0; !err && i < m->defs->nr; i++) {
 		type = typed_at(m->defs, i);
 		err = define(m, type, &next[type->class], &m->defs->id[i]);
 	}
+	for (i = 0; i < m->result.nr_streams; i++) {
+		s = &m->result.streams[i];
+		s->lost_no_ring = tsct_ranks_sum(m->ranks, s->lost_no_ring, NULL);
+	}
 	return merge_agree(m, err);
-}
-
-int merge_unify(struct tsct_merge *m)
-{
-	int err = unify_channels(m);
-
-	if (!err)
-		err = unify_statedumps(m);
-	return err ? err : unify_types(m);
 }
 
 /* ---- one input ---------------------------------------------------------------------- */
