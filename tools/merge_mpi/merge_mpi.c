@@ -3,8 +3,9 @@
  * trace-ctl-merge-mpi: trace-ctl merge of recordings, by the ranks of an MPI program. All
  * that is MPI's is here: how two ranks trade bytes.
  */
+#include <argp.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/common/cmd.h"
 #include "tools/merge/cmd_merge.h"
 
 /* MPI counts bytes by an int. */
@@ -119,7 +121,13 @@ int main(int argc, char **argv)
 {
 	static struct tsct_ranks ranks = { .arg = &ranks, .trade = trade, .abort = abort_all };
 	int rank, nr, threads;
+	sigset_t set;
 
+	/* MPI's threads inherit the mask: the signals are for the thread that waits for
+	 * them, in merge_recordings.c. */
+	merge_signals(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	/* One thread merges; the main thread calls MPI before and after that. */
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &threads);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -133,5 +141,8 @@ int main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	atexit(finalize);
+	argp_err_exit_status = EXIT_USAGE;
+	if (argc)
+		argv[0] = "trace-ctl-merge-mpi";
 	return merge_main(argc, argv, &ranks);
 }

@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# trace-ctl-merge-mpi on 1, 2 and 4 ranks, under each MPI that is installed: its result is
+# that of trace-ctl merge, bit by bit; damaged and refused inputs; a rank that is killed, a
+# launcher that is ended; memory by number of recordings.
+# test-seconds: 50
+# shellcheck source=tests/native/merge.sh
+. "$(dirname "$0")/merge.sh"
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1
+program=$build/tools/trace-ctl-merge-mpi
+
+for i in world world_sim world_write world_exact world_big; do
+	sources+=("$here/$i.c")
+done
+${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" -I"$top/lib/include" \
+	-I"$top" -o "$work/world" "${sources[@]}" "$top"/tests/world/{crystal,network}.c \
+	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
+
+# Runs the program on some ranks.
+ranks() {	# WANTED-STATUS RANKS ARGUMENT...
+	local got=0
+	timeout 120 mpirun.$mpi -n "$2" "$program" "${@:3}" >"$work/out" 2>"$work/err" || got=$?
+	[ "$got" = "$1" ] || fail "$mpi, $2 ranks: exit status $got, not $1: ${*:3}"
+}
+
+# Merges on 1, 2 and 4 ranks, and compares with the merge without MPI.
+same() {	# WANTED-STATUS ARGUMENT...
+	local n
+	rm -rf "$work/alone"
+	run "$1" merge --json -o "$work/alone" "${@:2}"
+	grep -v '"output"' "$work/out" >"$work/alone.json"
+	for n in 1 2 4; do
+		rm -rf "$work/o"
+		ranks "$1" $n --json -o "$work/o" "${@:2}"
+		diff -r "$work/alone" "$work/o" >"$work/diff" ||
+			fail "$mpi, $n ranks: $(head -5 "$work/diff")"
+		grep -v '"output"' "$work/out" | diff "$work/alone.json" - >"$work/diff" ||
+			fail "$mpi, $n ranks, JSON: $(head -5 "$work/diff")"
+	done
+	rm -rf "$work/o"
+}
+
+# Prints the ranks of the merge of $work/big.
+big_ranks() {
+	local pid
+	for pid in $(pgrep -f -- "-o $work/o $work/big/a"); do
+		[ "$(readlink "/proc/$pid/exe")" != "$program-$mpi" ] || echo "$pid"
+	done
+}
+
+# Starts a long merge, and stops its ranks while they write; sets: pids, launcher
+start_stopped() {
+	local i pid
+	for ((i = 0; i < 5; i++)); do
+		rm -rf "$work/o" "$work"/.o.*
+		env --default-signal=INT mpirun.$mpi -n 2 "$program" -q -o "$work/o" \
+			"$work/big/a" "$work/big/b" >"$work/out" 2>"$work/err" </dev/null &
+		launcher=$!
+		while kill -0 $launcher 2>/dev/null; do
+			[ -z "$(find "$work" -path '*/.o.*/default_*')" ] || break
+			sleep 0.005
+		done
+		pids=$(big_ranks)
+		for pid in $pids; do
+			kill -STOP "$pid" 2>/dev/null || true
+		done
+		if [ "$(wc -w <<<"$pids")" = 2 ] && [ -z "$(find "$work" -path '*/.o.*/metadata')" ] &&
+			[ ! -e "$work/o" ]; then
+			return 0
+		fi
+		for pid in $pids; do
+			kill -CONT "$pid" 2>/dev/null || true
+		done
+		wait $launcher || true
+	done
+	fail "$mpi: no merge could be stopped before its end"
+}
+
+# Prints the largest memory of a rank, in KiB.
+memory() {	# RANKS DIR
+	rm -rf "$work/o" "$work/rss"
+	mkdir "$work/rss"
+	# shellcheck disable=SC2016
+	timeout 120 mpirun.$mpi -n "$1" python3 -c 'import os, resource, subprocess, sys
+subprocess.run(sys.argv[2:], check=True, close_fds=False)
+with open("%s/%d" % (sys.argv[1], os.getpid()), "w") as file:
+    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=file)' \
+		"$work/rss" "$program" -q -o "$work/o" "$2"/* >"$work/out" 2>"$work/err" ||
+		fail "$mpi: merge of $2"
+	sort -n "$work"/rss/* | tail -n 1
+}
+
+"$work/world" "$(mkdir "$work/plain" && echo "$work/plain")" 1
+# Two recordings of a node; nodes are shifted because of messages.
+"$work/world" "$(mkdir "$work/twins" && echo "$work/twins")" 13 auto twins
+"$work/world" "$(mkdir "$work/big" && echo "$work/big")" big 3000000
+"$work/world" "$(mkdir "$work/small" && echo "$work/small")" big 500
+"$work/world" "$(mkdir "$work/messages" && echo "$work/messages")" big 500 messages
+for n in 10 100 400; do
+	python3 "$here/copies.py" "$work/small/b" $n "$work/many$n"
+	cp -r "$work/small/a" "$work/many$n/a"
+done
+# Ambiguous messages: each is received 100 times.
+python3 "$here/copies.py" "$work/messages/b" 100 "$work/messages"
+cp -r "$work/plain" "$work/damaged"
+file=$(find "$work/damaged/c" -name 'default_*' -size +4k | head -n 1)
+truncate -s -100 "$file"
+
+nr=0
+for mpi in openmpi mpich; do
+	[ -e "$program-$mpi" ] || continue
+	nr=$((nr + 1))
+	same 0 "$work"/plain/[abc]
+	same 0 --resolution 10G --fit linear "$work"/plain/[abc]
+	same 0 "$work"/twins/[abcd]
+	grep -q '"shift_ns": -\?[1-9]' "$work/alone.json" || fail "no node was shifted"
+	same 3 --salvage "$work"/damaged/[abc]
+	same 0 --force "$work"/plain/b "$work"/plain/b "$work"/plain/a
+	# A merged recording among the inputs
+	rm -rf "$work/ab"
+	run 0 merge -q -o "$work/ab" "$work"/plain/[ab]
+	same 0 "$work/plain/c" "$work/ab"
+	# More ranks than recordings
+	ranks 0 4 -q -o "$work/o" "$work/plain/a"
+	[ ! -s "$work/out" ] || fail "-q prints something"
+	rm -r "$work/o"
+
+	# The error of the third input is that of another rank, and is printed once.
+	ranks 1 3 -o "$work/o" "$work"/damaged/[abc]
+	[ "$(grep -c "damaged/c: stream ${file##*/}: cut off .*--salvage" "$work/err")" = 1 ] ||
+		fail "$mpi: the damaged input"
+	none_left
+	ranks 1 2 -o "$work/o" "$work/plain/a" "$work/plain/a"
+	says 'a: given twice'
+	ranks 1 2 -o "$work/o" "$work/plain/a" "$work/none" "$work/plain/b"
+	says 'none: No such file'
+	none_left
+
+	# A killed rank ends the job. What it leaves has no metadata, and another name.
+	start_stopped
+	kill -KILL "${pids##*$'\n'}"
+	for pid in $pids; do
+		kill -CONT "$pid" 2>/dev/null || true
+	done
+	! wait $launcher || fail "$mpi: a killed rank: exit status 0"
+	[ ! -e "$work/o" ] || fail "$mpi: a killed rank, and a result"
+	[ -z "$(find "$work" -path '*/.o.*/metadata')" ] || fail "$mpi: a killed rank, and metadata"
+	rm -rf "$work"/.o.*
+	# Ranks that are interrupted remove what they wrote.
+	start_stopped
+	for pid in $pids; do
+		kill -TERM "$pid"
+		kill -CONT "$pid"
+	done
+	! wait $launcher || fail "$mpi: interrupted ranks: exit status 0"
+	says 'o: interrupted; no result was written'
+	none_left
+	# A launcher that is ended ends its ranks, be it after they have the result.
+	for signal in INT TERM; do
+		start_stopped
+		kill -$signal $launcher
+		for pid in $pids; do
+			kill -CONT "$pid" 2>/dev/null || true
+		done
+		wait $launcher || true
+		for ((i = 0; i < 1000; i++)); do
+			[ -n "$(big_ranks)" ] || break
+			sleep 0.01
+		done
+		[ -z "$(big_ranks)" ] || fail "$mpi: SIG$signal: ranks go on"
+		[ ! -e "$work/o" ] || [ "$("$ctl" dump "$work/o" | wc -l)" = 6000000 ] ||
+			fail "$mpi: SIG$signal: a part of the result"
+	done
+	rm -rf "$work"/.o.*
+
+	same 0 "$work"/messages/*
+	# What grows with the number of recordings are the lines that a rank adds to the
+	# metadata.
+	for n in 10 100 400; do
+		rss=$(memory 2 "$work/many$n")
+		echo "$mpi: $((n + 1)) recordings on 2 ranks: $rss KiB in a rank"
+		eval "rss$n=$rss"
+	done
+	# shellcheck disable=SC2154
+	[ $((rss400 - rss10)) -lt $((200 * 16)) ] || fail "$mpi: memory grows"
+	run 0 merge -q -o "$work/alone4" "$work"/many400/*
+	diff -r "$work/alone4" "$work/o" >"$work/diff" || fail "$mpi: 401 recordings"
+	rm -rf "$work/o" "$work/alone4"
+	echo "$mpi: the same on 1, 2 and 4 ranks"
+done
+[ $nr -gt 0 ] || { echo "no trace-ctl-merge-mpi: install libopenmpi-dev or libmpich-dev"; exit 77; }
