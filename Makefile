@@ -96,7 +96,7 @@ demo: deps
 	+$(MAKE) all
 	tests/demo/run.sh
 # Without the right to install packages, it measures what is installed.
-bench bench-emit bench-clock bench-codec bench-file bench-record bench-merge bench-python:
+bench bench-emit bench-clock bench-codec bench-file bench-record bench-merge bench-merge-ranks bench-python:
 	tests/deps.sh --bench || echo "continuing with the installed packages" >&2
 	+$(MAKE) all
 	tests/bench/run.sh $(filter-out bench,$(@:bench-%=%))
@@ -127,4 +127,4 @@ clean:
 
 .PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-fast check-unit check-guest \
 	check-browser check-faults check-guest-debug check-model check-newest check-panics check-sim demo bench \
-	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-python bench-record bench-sim bench-sync bench-serve install clean
+	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-merge-ranks bench-python bench-record bench-sim bench-sync bench-serve install clean

@@ -8,6 +8,7 @@
  *	tsct_merge_write()	writes the events, file by file, in any number of
  *				threads, then the metadata
  *
+ * With several ranks, each calls both, and each call returns the same at all ranks.
  * In between, tsct_merge_reader_*() return the events of any file with their global
  * ticks. Documentation/merge.rst has the decisions and their reasons.
  */
@@ -62,7 +63,8 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 const char *tsct_merge_why(const struct tsct_merge *merge);
 
 /*
- * tsct_merge_write - write the merged recording into the empty directory @dirfd
+ * tsct_merge_write - write the merged recording into the empty directory @dirfd, the same
+ *	of all ranks
  *
  * Returns 0; an error of tsct_merge_plan(); or the -errno of a write to the disk. After
  * an error the contents of the directory are useless.
@@ -103,10 +105,11 @@ extern const char *const tsct_merge_how_names[TSCT_MERGE_HOW_NR];
 
 enum tsct_merge_time tsct_merge_time(const struct tsct_merge *merge);
 
-/* Returns the description of the result. Counts are valid after tsct_merge_write(). */
+/* Returns the description of the result, with the nodes and locations of this rank's inputs
+ * and, at rank 0, the counts of messages. Counts are valid after tsct_merge_write(). */
 const struct tsct_recording *tsct_merge_result(const struct tsct_merge *merge);
 
-/* An input of the merge; inputs are in the order of the options */
+/* An input of the merge */
 struct tsct_merge_input {
 	const char *path;
 	/* index, among the nodes of the result, of the input's first node; the input's
@@ -119,8 +122,11 @@ struct tsct_merge_input {
 	__u64 damage;		/* number of unreadable places in the input's files */
 };
 
+/* Returns an input of this rank, from 0 on, in the order of the options; NULL: it has no
+ * more. */
 const struct tsct_merge_input *tsct_merge_input(const struct tsct_merge *merge,
 						unsigned int i);
+/* @node: index in tsct_merge_result()->nodes */
 enum tsct_merge_how tsct_merge_how(const struct tsct_merge *merge, __u32 node);
 
 /*
@@ -131,13 +137,14 @@ bool tsct_merge_is_partial(const struct tsct_merge *merge);
 
 /* ---- files ---------------------------------------------------------------------- */
 
-/* A file of an input, and its place in the merged recording */
+/* A file of an input, and its place in the merged recording; indices are of this rank's */
 struct tsct_merge_file {
 	__u32 input;
 	/* indices of the file's stream class and location in the input */
 	__u32 in_class, in_location;
-	/* indices of the stream class, location and node in the merged recording */
-	__u32 class, location, node;
+	/* indices of the stream class and location in tsct_merge_result() */
+	__u32 class, location;
+	__u32 node;	/* index of the node in the merged recording, among those of all ranks */
 };
 
 const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,

@@ -188,7 +188,7 @@ void merge_drop_contradiction(struct merge_in *in)
 #define UNREAD_NS	1e9
 
 /* The straight clock of a recording */
-struct line {
+struct straight_clock {
 	__u8 boot_id[16];
 	__u32 source;		/* counter of the clock, TSCT_SOURCE_* */
 	__u32 input;
@@ -211,7 +211,7 @@ static __u64 line_begin(const struct merge_in *in)
 static int list_line(struct tsct_merge *m, struct merge_in *in, void *arg)
 {
 	const struct tsct_clock_params *real = &in->rec->real;
-	struct line line = {
+	struct straight_clock line = {
 		.source = in->rec->source, .input = in->index, .begin = line_begin(in),
 		.end = in->end, .hz = in->hz, .real = *real,
 		.growth_ppb = fmax((double)tsct_growth_ppb(real->mult, real->holdover_growth),
@@ -228,7 +228,7 @@ static int list_line(struct tsct_merge *m, struct merge_in *in, void *arg)
 }
 
 /* Returns the time of @b minus that of @a at a tick of their counter, ns. */
-static double apart_ns(const struct line *a, const struct line *b, __u64 tick)
+static double apart_ns(const struct straight_clock *a, const struct straight_clock *b, __u64 tick)
 {
 	return (double)((tsct_s128)tsct_clock_params_ns(&b->real, tick) -
 			tsct_clock_params_ns(&a->real, tick));
@@ -241,7 +241,7 @@ static double apart_ns(const struct line *a, const struct line *b, __u64 tick)
  * explains, too. Between recordings that do not overlap, CLOCK_REALTIME goes from one line to
  * the other, where both bounds grow.
  */
-static bool contradict(const struct line *a, const struct line *b)
+static bool contradict(const struct straight_clock *a, const struct straight_clock *b)
 {
 	const __u64 begin = b->begin, end = a->end < b->end ? a->end : b->end;
 	const double first = apart_ns(a, b, begin), last = apart_ns(a, b, end);
@@ -259,7 +259,7 @@ static bool contradict(const struct line *a, const struct line *b)
 }
 
 /* Orders recordings by their counter: boot and source. 0: both have the same */
-static int compare_counters(const struct line *x, const struct line *y)
+static int compare_counters(const struct straight_clock *x, const struct straight_clock *y)
 {
 	const int boots = memcmp(x->boot_id, y->boot_id, 16);
 
@@ -268,7 +268,7 @@ static int compare_counters(const struct line *x, const struct line *y)
 
 static int by_counter_and_begin(const void *a, const void *b)
 {
-	const struct line *x = a, *y = b;
+	const struct straight_clock *x = a, *y = b;
 	const int counters = compare_counters(x, y);
 
 	if (counters)
@@ -278,10 +278,10 @@ static int by_counter_and_begin(const void *a, const void *b)
 	return (x->input > y->input) - (x->input < y->input);
 }
 
-static void check_lines(const struct tsct_merge *m, struct line *line, size_t nr, char *why,
-			size_t size)
+static void check_lines(const struct tsct_merge *m, struct straight_clock *line, size_t nr,
+			char *why, size_t size)
 {
-	const struct line *last = line, *l;
+	const struct straight_clock *last = line, *l;
 
 	qsort(line, nr, sizeof(*line), by_counter_and_begin);
 	/* Each is compared with the one that ends last of those of its counter that begin
@@ -312,8 +312,8 @@ int merge_check_boots(struct tsct_merge *m, char *why, size_t size)
 	if (!err) {
 		tsct_ranks_gather(m->ranks, &lines);
 		if (lines.size)
-			check_lines(m, (struct line *)lines.data,
-				    lines.size / sizeof(struct line), why, size);
+			check_lines(m, (struct straight_clock *)lines.data,
+				    lines.size / sizeof(struct straight_clock), why, size);
 		tsct_ranks_first(m->ranks, !m->ranks->rank, why, size);
 	}
 	tsct_blob_free(&lines);

@@ -16,7 +16,7 @@
 #define APART_NS	(24 * 3600 * 1000000000ULL)
 
 /* The directory of an input, and the time in which it was recorded by its own clock, ns */
-struct place {
+struct recorded_dir {
 	dev_t dev;
 	ino_t ino;
 	__s64 begin, end;
@@ -36,7 +36,7 @@ struct holder {
 };
 
 /* A channel of an input */
-struct channel {
+struct held_channel {
 	char name[TSCT_NAME_MAX];
 	__u32 kernel, input;
 };
@@ -44,14 +44,14 @@ struct channel {
 /* Nodes and channels of all inputs, at rank 0 */
 struct identities {
 	const struct holder *holder;
-	const struct channel *channel;
+	const struct held_channel *channel;
 	size_t nr_holders, nr_channels;
 };
 
 /* A recorded channel of a node */
 struct claim {
 	const struct holder *by;
-	const struct channel *channel;
+	const struct held_channel *channel;
 };
 
 /* Returns true if a UUID is set: older recordings may have none. */
@@ -106,11 +106,11 @@ static int list_nodes(struct merge_in *in, struct tsct_blob *to)
 int merge_list_identity(struct tsct_merge *m, struct merge_in *in)
 {
 	struct merge_lists *all = &m->lists;
-	struct place place = {
+	struct recorded_dir dir = {
 		.begin = merge_own_ns(in, in->begin), .end = merge_own_ns(in, in->end),
 		.input = in->index,
 	};
-	struct channel c = { .input = in->index };
+	struct held_channel c = { .input = in->index };
 	struct stat st;
 	__u32 i;
 	int err;
@@ -118,10 +118,10 @@ int merge_list_identity(struct tsct_merge *m, struct merge_in *in)
 	if (m->options.force)
 		return 0;
 	if (!fstat(in->dirfd, &st)) {
-		place.dev = st.st_dev;
-		place.ino = st.st_ino;
+		dir.dev = st.st_dev;
+		dir.ino = st.st_ino;
 	}
-	err = tsct_blob_add(&all->places, &place, sizeof(place));
+	err = tsct_blob_add(&all->dirs, &dir, sizeof(dir));
 	if (!err)
 		err = list_nodes(in, &all->holders);
 	for (i = 0; i < in->rec->nr_streams && !err; i++) {
@@ -136,7 +136,7 @@ int merge_list_identity(struct tsct_merge *m, struct merge_in *in)
 
 static int by_inode(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct recorded_dir *x = a, *y = b;
 
 	if (x->dev != y->dev)
 		return x->dev < y->dev ? -1 : 1;
@@ -145,7 +145,7 @@ static int by_inode(const void *a, const void *b)
 	return (x->input > y->input) - (x->input < y->input);
 }
 
-static int check_inodes(struct tsct_merge *m, struct place *all, size_t nr)
+static int check_inodes(struct tsct_merge *m, struct recorded_dir *all, size_t nr)
 {
 	size_t i;
 
@@ -212,7 +212,7 @@ static int compare_nodes(bool by_number, const struct holder *a, const struct ho
 static int compare_channels(bool by_number, const struct claim *a,
 			    const struct claim *b)
 {
-	const struct channel *x = a->channel, *y = b->channel;
+	const struct held_channel *x = a->channel, *y = b->channel;
 	int order = compare_nodes(by_number, a->by, b->by);
 
 	if (!order)
@@ -304,7 +304,7 @@ static int compare_inputs(struct tsct_merge *m, bool by_number,
 /* Lists the channels of each node: holders and channels are both in order of inputs. */
 static size_t claim_all(const struct identities *of, bool by_number, struct claim *all)
 {
-	const struct channel *c, *first = of->channel, *end = of->channel + of->nr_channels;
+	const struct held_channel *c, *first = of->channel, *end = of->channel + of->nr_channels;
 	const struct holder *h;
 	size_t nr = 0;
 
@@ -343,16 +343,16 @@ static int check_identities(struct tsct_merge *m, const struct identities *of)
 
 static int by_begin(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct recorded_dir *x = a, *y = b;
 
 	if (x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
 	return (x->input > y->input) - (x->input < y->input);
 }
 
-static int check_gaps(struct tsct_merge *m, struct place *all, size_t nr)
+static int check_gaps(struct tsct_merge *m, struct recorded_dir *all, size_t nr)
 {
-	const struct place *last = all;
+	const struct recorded_dir *last = all;
 	__u64 apart;
 	size_t i;
 
@@ -377,21 +377,21 @@ static int check_gaps(struct tsct_merge *m, struct place *all, size_t nr)
 static int check_all(struct tsct_merge *m)
 {
 	const struct merge_lists *l = &m->lists;
-	struct place *places = (struct place *)l->places.data;
-	const size_t nr = l->places.size / sizeof(*places);
+	struct recorded_dir *dirs = (struct recorded_dir *)l->dirs.data;
+	const size_t nr = l->dirs.size / sizeof(*dirs);
 	const struct identities of = {
 		.holder = (const struct holder *)l->holders.data,
 		.nr_holders = l->holders.size / sizeof(struct holder),
-		.channel = (const struct channel *)l->channels_of.data,
-		.nr_channels = l->channels_of.size / sizeof(struct channel),
+		.channel = (const struct held_channel *)l->channels_of.data,
+		.nr_channels = l->channels_of.size / sizeof(struct held_channel),
 	};
-	int err = check_inodes(m, places, nr);
+	int err = check_inodes(m, dirs, nr);
 
 	if (!err)
 		err = check_uuids(m, &of);
 	if (!err)
 		err = check_identities(m, &of);
-	return err ? err : check_gaps(m, places, nr);
+	return err ? err : check_gaps(m, dirs, nr);
 }
 
 /*
@@ -406,11 +406,11 @@ int merge_identify(struct tsct_merge *m)
 
 	if (m->options.force)
 		return 0;
-	tsct_ranks_gather(m->ranks, &l->places);
+	tsct_ranks_gather(m->ranks, &l->dirs);
 	tsct_ranks_gather(m->ranks, &l->holders);
 	tsct_ranks_gather(m->ranks, &l->channels_of);
 	err = merge_agree(m, m->ranks->rank ? 0 : check_all(m));
-	tsct_blob_free(&l->places);
+	tsct_blob_free(&l->dirs);
 	tsct_blob_free(&l->holders);
 	tsct_blob_free(&l->channels_of);
 	return err;

@@ -482,7 +482,7 @@ void merge_close(struct tsct_merge *m)
 	free(m->in);
 	free(m->foreign);
 	tsct_blob_free(&m->lists.peers);
-	tsct_blob_free(&m->lists.places);
+	tsct_blob_free(&m->lists.dirs);
 	tsct_blob_free(&m->lists.holders);
 	tsct_blob_free(&m->lists.channels_of);
 	tsct_blob_free(&m->lists.channels);

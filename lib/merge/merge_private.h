@@ -132,12 +132,12 @@ struct merge_properties {
 struct merge_lists {
 	struct tsct_blob peers;		/* of struct merge_peer */
 	/* for merge_identify() */
-	struct tsct_blob places, holders, channels_of;
+	struct tsct_blob dirs, holders, channels_of;
 	struct tsct_blob channels;	/* distinct ones (merge_unify.c) */
 	struct tsct_blob polls;		/* of struct merge_poll */
 	bool statedump;			/* flag: an input has a statedump */
 	__u32 nr_locations;		/* number of used locations of this rank */
-	size_t nr_files, room_files;	/* of tsct_merge.file */
+	size_t room_files;		/* elements that tsct_merge.file has room for */
 };
 
 /*
@@ -191,7 +191,7 @@ struct tsct_merge {
 	struct merge_lists lists;
 	struct merge_candidates candidates;
 	struct merge_peer *peer; /* all inputs */
-	/* inputs of other ranks by which those of this rank are mapped (merge_parent()) */
+	/* inputs of other ranks by which those of this rank are mapped */
 	struct merge_in **foreign;
 	unsigned int nr_foreign;
 	struct merge_poll *poll; /* of all inputs, sorted by child */

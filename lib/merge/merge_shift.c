@@ -280,15 +280,15 @@ static int count_messages(struct tsct_merge *m, struct tsct_message_stats *seen)
 }
 
 /* What rank 0 found by the counts of messages, for all ranks */
-struct verdict {
+struct seen_messages {
 	bool search;		/* flag: shifts are to be searched */
 	bool clean;		/* flag: no message is received before it was sent */
 };
 
-static struct verdict judge(struct tsct_merge *m, const struct tsct_message_stats *seen)
+static struct seen_messages judge(struct tsct_merge *m, const struct tsct_message_stats *seen)
 {
 	const bool wrong = seen->all.within && (seen->all.beyond || seen->other_pairs);
-	struct verdict v = {
+	struct seen_messages v = {
 		.search = seen->all.within && !wrong,
 		.clean = !seen->all.within && !seen->all.beyond,
 	};
@@ -309,7 +309,7 @@ int merge_shift(struct tsct_merge *m)
 	struct tsct_message_stats seen = { 0 };
 	bool any = false, growing = false;
 	const struct merge_in *in;
-	struct verdict v;
+	struct seen_messages v;
 	int err;
 
 	for (in = m->in; in < m->in + m->nr; in++) {

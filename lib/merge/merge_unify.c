@@ -16,7 +16,7 @@
 /* ---- channels ----------------------------------------------------------------------- */
 
 /* A channel name of the kernel or of programs */
-struct channel {
+struct named_channel {
 	char name[TSCT_NAME_MAX];
 	__u32 kernel, policy;
 	__u32 input;		/* index of the first input with it */
@@ -63,7 +63,7 @@ __u32 merge_class_of(const struct tsct_merge *m, const struct tsct_recording *re
 		(__u32)find_class(m, s->name, s->kernel);
 }
 
-static int add_class(struct tsct_merge *m, const struct channel *c)
+static int add_class(struct tsct_merge *m, const struct named_channel *c)
 {
 	char name[TSCT_NAME_MAX + TSCT_STREAMS_MAX + 1];
 	int ret = find_class(m, c->name, c->kernel);
@@ -86,9 +86,9 @@ static int add_class(struct tsct_merge *m, const struct channel *c)
 	return 0;
 }
 
-static int add_channel(struct tsct_blob *list, const struct channel *c)
+static int add_channel(struct tsct_blob *list, const struct named_channel *c)
 {
-	const struct channel *known = (const struct channel *)list->data;
+	const struct named_channel *known = (const struct named_channel *)list->data;
 	size_t i;
 
 	for (i = 0; i < list->size / sizeof(*c); i++)
@@ -100,7 +100,7 @@ static int add_channel(struct tsct_blob *list, const struct channel *c)
 int merge_list_channels(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_stream_class *s = in->rec->streams;
-	struct channel c = { .input = in->index };
+	struct named_channel c = { .input = in->index };
 	int err = 0;
 
 	for (; s < in->rec->streams + in->rec->nr_streams && !err; s++) {
@@ -115,7 +115,7 @@ int merge_list_channels(struct tsct_merge *m, struct merge_in *in)
 
 static int combine_channels(struct tsct_blob *left, const struct tsct_blob *right)
 {
-	const struct channel *c = (const struct channel *)right->data;
+	const struct named_channel *c = (const struct named_channel *)right->data;
 	size_t i;
 	int err = 0;
 
@@ -150,8 +150,8 @@ int merge_unify_channels(struct tsct_merge *m)
 
 	tsct_ranks_reduce(m->ranks, list, combine_channels);
 	tsct_ranks_share(m->ranks, list);
-	for (i = 0; i < list->size / sizeof(struct channel) && !err; i++)
-		err = add_class(m, (const struct channel *)list->data + i);
+	for (i = 0; i < list->size / sizeof(struct named_channel) && !err; i++)
+		err = add_class(m, (const struct named_channel *)list->data + i);
 	if (tsct_ranks_any(m->ranks, m->lists.statedump) && !err) {
 		tsct_recording_unused_name(&m->result, name);
 		err = merge_fail_errno(m, tsct_recording_add_statedump(&m->result, name));

@@ -16,14 +16,14 @@
 #include "lib/query/message_match.h"
 
 /* Slices of keys, and messages that may wait in each for their other end */
-#define SLICES		64
-#define SLICE_ROOM	4096
+#define SLICES		256
+#define SLICE_ROOM	512
 
 /* Ends of a rank that are sorted in memory: 7 MiB */
 #define RUN_MAX		(1U << 17)
 
 /* Ends that a rank reads for one exchange */
-#define BATCH		8192
+#define BATCH		32768
 
 struct walk {
 	struct tsct_merge *merge;

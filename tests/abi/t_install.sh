@@ -34,6 +34,10 @@ done
 for library in "$O"/lib/libtsctrace-mpi-*.so; do
 	[ ! -e "$library" ] || [ -s "lib/${library##*/}" ] || fail "there is no ${library##*/}"
 done
+for program in "$O"/tools/trace-ctl-merge-mpi-*; do
+	[ ! -e "$program" ] || { [ -x "bin/${program##*/}" ] && [ -x bin/trace-ctl-merge-mpi ]; } ||
+		fail "there is no ${program##*/}"
+done
 if ls "$O"/python/tsctrace/_tsctrace*.so >/dev/null 2>&1; then
 	module=$(echo lib/python*/dist-packages/tsctrace)
 	[ -s "$module/__init__.py" ] || fail "there is no Python module"

@@ -40,6 +40,8 @@ for command in $commands; do
 		say "$man/trace-ctl.1 does not name $command"
 done
 check_options "$man/tsctraced.8" "$O/daemon/tsctraced"
+# The program with MPI has the options of this command.
+check_options "$man/trace-ctl-merge-mpi.1" "$O/tools/trace-ctl" merge
 
 for page in "$man"/*.[0-9]; do
 	head -n 1 "$page" | grep -q SPDX || say "$page: no licence line"

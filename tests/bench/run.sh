@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [emit | clock | codec | file | record | merge | python]... - runs these benchmarks, or all
+# run.sh [emit | clock | codec | file | record | merge | merge-ranks | python]... - runs these benchmarks, or all
 #
 # Prints "name value unit" lines. Alternatives that are installed are measured in the
 # same run. There is no pass or fail: on a busy machine only the ratios are meaningful.
@@ -167,6 +167,12 @@ bench_record() {
 
 bench_merge() {
 	O="$out" "$here/merge.sh"
+}
+
+# Merges of many recordings, by the ranks of each MPI that is installed
+bench_merge-ranks() {
+	make -s -C "$here" O="$out" "$out/bench/world"
+	python3 "$here/merge_ranks.py" "$out"
 }
 
 [ $# -gt 0 ] || set -- emit clock codec file record merge python

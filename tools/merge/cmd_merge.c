@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,11 +15,16 @@
 #include "tools/common/view.h"
 #include "cmd_merge.h"
 
-enum { KEY_ALIGN = 256, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_JSON };
+enum {
+	KEY_ALIGN = 256, KEY_INPUTS, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE,
+	KEY_SALVAGE, KEY_JSON,
+};
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "write to OUT, a new or empty directory; if OUT ends in .otf2, recordings,"
 	  " too, are written as an OTF2 archive", 0 },
+	{ "inputs", KEY_INPUTS, "FILE", 0, "merge also the inputs that FILE names, one in a line; - is"
+	  " the standard input", 0 },
 	{ "fit", KEY_FIT, "KIND", 0, "recordings: kind of the function that is fitted to the sync"
 	  " samples: " TSCT_FIT_KINDS " (default: the kind that is set in each recording)", 0 },
 	{ "as-fitted", KEY_AS_FITTED, NULL, 0, "recordings: do not shift the times of a node, even"
@@ -56,6 +62,47 @@ static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 			   " second of at least 1G", arg);
 }
 
+static void add_input(struct argp_state *state, struct merge *m, const char *given)
+{
+	struct merge_input *more = reallocarray(m->input, (size_t)m->nr + 1, sizeof(*more));
+
+	if (!more || m->nr == INT_MAX - 1)
+		argp_failure(state, EXIT_FAILED, ENOMEM, "%s", given);
+	m->input = more;
+	m->input[m->nr++] = (struct merge_input) { .given = given };
+}
+
+/* Adds the inputs that a file names. Thousands do not fit into all command lines. */
+static void add_named(struct argp_state *state, struct merge *m, const char *name)
+{
+	FILE *from = strcmp(name, "-") ? fopen(name, "re") : stdin;
+	struct merge_names *names = NULL;
+	char line[PATH_MAX + 1];
+	size_t len;
+
+	if (!from)
+		argp_failure(state, EXIT_FAILED, errno, "%s", name);
+	while (fgets(line, sizeof(line), from)) {
+		len = strcspn(line, "\n");
+		if (!line[len] && !feof(from))
+			argp_failure(state, EXIT_FAILED, ENAMETOOLONG, "%s", name);
+		line[len] = '\0';
+		if (!len)
+			continue;
+		names = malloc(sizeof(*names) + len + 1);
+		if (!names)
+			argp_failure(state, EXIT_FAILED, ENOMEM, "%s", name);
+		strcpy(names->name, line);
+		names->next = m->names;
+		m->names = names;
+		add_input(state, m, names->name);
+	}
+	if (ferror(from))
+		argp_failure(state, EXIT_FAILED, errno, "%s", name);
+	if (from != stdin)
+		fclose(from);
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct merge *m = state->input;
@@ -86,7 +133,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_FORCE: m->force = true; break;
 	case KEY_SALVAGE: m->salvage = true; break;
 	case KEY_JSON: m->json = true; break;
-	case ARGP_KEY_ARG: m->input[m->nr++].given = arg; break;
+	case KEY_INPUTS: add_named(state, m, arg); break;
+	case ARGP_KEY_ARG: add_input(state, m, arg); break;
 	case ARGP_KEY_END:
 		if (!m->nr)
 			argp_error(state, "missing inputs; give recordings or OTF2 archives");
@@ -101,7 +149,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	options, parse_option, "TRACE...",
+	options, parse_option, "[TRACE...]",
 	"Merge traces of several nodes into one. The result of recordings is a recording, with"
 	" the time of their cluster. If a TRACE is an OTF2 archive, the result is an archive,"
 	" with times of the first archive's clock."
@@ -341,14 +389,11 @@ int merge_main(int argc, char **argv, const struct tsct_ranks *ranks)
 {
 	sigset_t set;
 	struct merge m = {
-		.input = calloc(argc, sizeof(*m.input)), .fit = -1, .ranks = ranks,
+		.fit = -1, .ranks = ranks,
 	};
+	struct merge_names *names;
 	int i, ret = EXIT_FAILED;
 
-	if (!m.input) {
-		merge_print("out of memory");
-		return EXIT_FAILED;
-	}
 	if (!argp_parse(&argp, argc, argv, 0, NULL, &m)) {
 		merge_signals(&set);
 		sigprocmask(SIG_BLOCK, &set, NULL);
@@ -357,6 +402,10 @@ int merge_main(int argc, char **argv, const struct tsct_ranks *ranks)
 	for (i = 0; i < m.nr; i++)
 		free(m.input[i].path);
 	free(m.input);
+	while ((names = m.names)) {
+		m.names = names->next;
+		free(names);
+	}
 	return ret;
 }
 

@@ -18,9 +18,15 @@ enum merge_kind {
 };
 
 struct merge_input {
-	const char *given;	/* name of the input on the command line */
+	const char *given;	/* name of the input as the user gave it */
 	char *path;		/* an anchor file, or a recording's directory */
 	enum merge_kind kind;
+};
+
+/* Name of an input that was read from a file */
+struct merge_names {
+	struct merge_names *next;
+	char name[];
 };
 
 struct merge {
@@ -34,6 +40,7 @@ struct merge {
 	uint64_t hz;		/* ticks per second in the output; 0: the default */
 	unsigned int jobs;
 	bool as_fitted, force, salvage, json, quiet;
+	struct merge_names *names;
 	const struct tsct_ranks *ranks;	/* the processes that merge together */
 };
 
