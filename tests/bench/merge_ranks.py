@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """merge_ranks.py BUILD - memory and time of merges of many recordings by ranks.
 
-Measures merges of 10, 100 and 1000 recordings of 4000 events, by one process and by
+Measures merges of 10, 100 and 1000 recordings of 2000 events, by one process and by
 ranks of each MPI that is installed; then the costs of the parts of a merge. From these
 costs it simulates merges of 10,000 recordings by up to 4096 ranks. Prints tables.
 NODES, EVENTS (of each recording) and ENDS (one of so many events is a send or a receive)

@@ -3,6 +3,8 @@
  * Several ranks merge random recordings: the result is that of one rank, bit by bit; and
  * the operations of which that is made.
  */
+#include <sys/resource.h>
+
 #include "lib/merge/merge_ends.h"
 #include "lib/query/message_match.h"
 #include "merge_world.h"
@@ -389,6 +391,65 @@ START_TEST(test_many_pairs)
 }
 END_TEST
 
+/* ---- more inputs than may stay open ------------------------------------------------- */
+
+#define MANY	40
+
+static char many_paths[MANY][128];
+
+/* Plans a merge of MANY recordings, with few file descriptors. */
+static struct tsct_merge *plan_many(void)
+{
+	static const char *many[MANY];
+	const struct rlimit few = { 64, 64 };
+	struct node n = nodes[0];
+	struct tsct_merge *m;
+	char name[8];
+	int i, err;
+
+	n.alone = true;
+	n.nr_cpus = 1;
+	for (i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		n.uuid = (__u8)(1 + i);
+		write_input(&n, name);
+		path_of(many_paths[i], name);
+		many[i] = many_paths[i];
+	}
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	options.path = many;
+	options.nr = MANY;
+	options.force = true;
+	err = tsct_merge_plan(&options, &m);
+	ck_assert_msg(!err, "%s", tsct_merge_why(m));
+	return m;
+}
+
+START_TEST(test_many_inputs)
+{
+	struct tsct_merge *m;
+	char file[160];
+	int fd, err;
+
+	seed_with(0);
+	reset_options();
+	make_root();
+	m = plan_many();
+	fd = make_dir("o");
+	/* With _i, the first input is another one when it is opened again to be copied. */
+	snprintf(file, sizeof(file), "%s/metadata", many_paths[0]);
+	if (_i)
+		ck_assert_int_eq(utimensat(AT_FDCWD, file, (struct timespec[2]) {
+			{ 0, UTIME_OMIT }, { 1, 0 } }, 0), 0);
+	err = tsct_merge_write(m, fd);
+	ck_assert_msg(_i ? err == -EINVAL : !err, "%d: %s", err, tsct_merge_why(m));
+	ck_assert(!_i || strstr(tsct_merge_why(m), "/0: was changed while it was merged"));
+	close(fd);
+	tsct_merge_free(m);
+	drop_root();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("merge_ranks");
@@ -400,5 +461,6 @@ int main(void)
 	tcase_add_loop_test(tcase, test_random, 0, 40);
 	tcase_add_loop_test(tcase, test_merged_input, 0, 3);
 	tcase_add_test(tcase, test_many_pairs);
+	tcase_add_loop_test(tcase, test_many_inputs, 0, 2);
 	return run_suite(s);
 }
