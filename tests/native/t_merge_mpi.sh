@@ -107,6 +107,8 @@ cp -r "$work/plain" "$work/damaged"
 file=$(find "$work/damaged/c" -name 'default_*' -size +4k | head -n 1)
 truncate -s -100 "$file"
 
+"$ctl" export -q -f otf2 -o "$work/x.otf2" "$work/small/a"
+
 nr=0
 for mpi in openmpi mpich; do
 	[ -e "$program-$mpi" ] || continue
@@ -134,6 +136,10 @@ for mpi in openmpi mpich; do
 	says 'a: given twice'
 	ranks 1 2 -o "$work/o" "$work/plain/a" "$work/none" "$work/plain/b"
 	says 'none: No such file'
+	ranks 2 2 -o "$work/o" --inputs - </dev/null
+	says 'does not work with several ranks'
+	ranks 1 2 -o "$work/o" "$work/small/a" "$work/x.otf2"
+	says 'x.otf2: is an OTF2 archive'
 	none_left
 
 	# A killed rank ends the job. What it leaves has no metadata, and another name.

@@ -80,6 +80,9 @@ static void add_named(struct argp_state *state, struct merge *m, const char *nam
 	char line[PATH_MAX + 1];
 	size_t len;
 
+	/* Launchers pass the standard input to rank 0 only. */
+	if (from == stdin && m->ranks->nr > 1)
+		argp_error(state, "--inputs: '-' does not work with several ranks; name a file");
 	if (!from)
 		argp_failure(state, EXIT_FAILED, errno, "%s", name);
 	while (fgets(line, sizeof(line), from)) {
@@ -337,9 +340,15 @@ static int find_inputs(const struct merge *m)
 static int run(const struct merge *m)
 {
 	const char *wrong = NULL, *what = "OTF2 archives";
+	const __u64 nr = (__u64)m->nr;
 	bool archives, recordings, to_archive;
 	int err;
 
+	/* The file of --inputs may have changed, or be another one on another node. */
+	if (tsct_ranks_any(m->ranks, tsct_ranks_max(m->ranks, nr) != nr)) {
+		merge_print("the ranks were given different numbers of inputs");
+		return EXIT_FAILED;
+	}
 	merge_begin_text();
 	err = find_inputs(m);
 	merge_end_text(m->ranks);
