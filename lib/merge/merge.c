@@ -70,6 +70,32 @@ static void find_span(struct tsct_merge *m)
 	}
 }
 
+static int add_missing_nodes(struct tsct_merge *m, const char *text)
+{
+	char **all = &m->result.missing_nodes, *more;
+
+	if (!text)
+		return 0;
+	if (asprintf(&more, "%s%s%s", *all ? *all : "", *all ? "; " : "", text) < 0)
+		return -ENOMEM;
+	free(*all);
+	*all = more;
+	m->partial = true;
+	return 0;
+}
+
+/* Names the nodes that are missing in the result: those of the options, and of merged
+ * inputs. */
+static int name_missing_nodes(struct tsct_merge *m)
+{
+	int err = add_missing_nodes(m, m->options.missing_nodes);
+	unsigned int i;
+
+	for (i = 0; i < m->nr && !err; i++)
+		err = add_missing_nodes(m, m->in[i].info.rec->missing_nodes);
+	return err;
+}
+
 static int name_result(struct tsct_merge *m)
 {
 	struct tsct_recording *r = &m->result;
@@ -90,7 +116,7 @@ static int name_result(struct tsct_merge *m)
 	r->clock_origin = strdup(m->time == TSCT_MERGE_CLUSTER ?
 				 "merged by cluster time" :
 				 "merged by each node's own clock");
-	if (!r->clock_origin)
+	if (!r->clock_origin || name_missing_nodes(m))
 		return merge_fail_errno(m, -ENOMEM);
 	if (tsct_recording_random_uuid(r->uuid))
 		return merge_fail(m, -EIO, "no random numbers from the kernel");

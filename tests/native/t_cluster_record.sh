@@ -214,6 +214,17 @@ kill -KILL "$(cat "$work/beta/pid")"
 ended 3
 says 'beta: MISSING: connection lost: its launcher .*\(137\|signal 9\).*; its last message came [0-9.]* s after the start; its recording may be there, in'
 [ "$(stat_of "$work/o" 's["events"]')" = 602 ] || fail "events of the nodes that are left"
+# The result itself names the node, to any reader, and so does what is merged of it.
+gap=$(stat_of "$work/o" 's["missing_nodes"]')
+[[ $gap == 'beta: MISSING: connection lost: '* ]] || fail "missing nodes: $gap"
+[ "$(stat_of "$work/o" 's["complete"]')" = False ] || fail "complete, although beta is missing"
+"$ctl" stat "$work/o" >"$work/text" || [ $? = 3 ] || fail "stat of the result"
+grep -q '^MISSING *beta: MISSING: connection lost' "$work/text" || fail "stat names no missing node"
+"$ctl" report -q -o "$work/page.html" "$work/o" || [ $? = 3 ] || fail "report of the result"
+grep -q 'there is no recording: beta: MISSING: connection' "$work/page.html" || fail "no warning in the report"
+"$ctl" merge -q --salvage -o "$work/again" "$work/o" || [ $? = 3 ] || fail "merge of the result"
+[ "$(stat_of "$work/again" 's["missing_nodes"]')" = "$gap" ] || fail "a second merge forgot the gap"
+rm -rf "$work/again"
 # Its recorder ended the recording, and left it.
 left=$(ls -d "$TMPDIR"/tsctrace-beta-*)
 [ "$(stat_of "$left" 's["complete"]')" = True ] || fail "the recording of the lost node"

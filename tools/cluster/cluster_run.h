@@ -57,6 +57,10 @@ pid_t cluster_spawn(const char *path, char **argv);
 
 /* ---- output: cluster_show.c ---------------------------------------------- */
 
+/* Returns what is missing of a node that has failed, and where it may be, malloc'ed;
+ * NULL: no memory. */
+char *cluster_gap_text(const struct cluster *c, const struct cluster_node *n);
+
 /* Prints "trace-ctl cluster: TEXT", with control characters escaped. @node: NULL, or
  * the name of the node that the text is about. Erases the display before. */
 __attribute__((format(printf, 3, 4)))

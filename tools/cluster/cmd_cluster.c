@@ -301,11 +301,23 @@ static int await_merge(struct cluster_run *r, pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
 }
 
+/* Returns the option of merge that names a node whose recording is missing, malloc'ed */
+static char *missing_option(const struct cluster_run *r, unsigned int i)
+{
+	const struct cluster_node *n = &r->c.nodes[i];
+	char *gap = cluster_gap_text(&r->c, n), *option = NULL;
+
+	if (gap && asprintf(&option, "--missing=%s: %s", n->name, gap) < 0)
+		option = NULL;
+	free(gap);
+	return option;
+}
+
 /* Merges what was gathered. Returns an exit status. */
 static int merge(struct cluster_run *r)
 {
 	char **argv = calloc(r->c.nr + 8, sizeof(*argv));
-	unsigned int i, nr = 0, first;
+	unsigned int i, nr = 0, first, given = 0;
 	int status = EXIT_FAILED;
 	bool partial = false;
 	pid_t pid;
@@ -326,9 +338,12 @@ static int merge(struct cluster_run *r)
 	first = nr;
 	for (i = 0; i < r->c.nr; i++) {
 		argv[nr] = recording_of(r, i);
+		given += argv[nr] != NULL;
+		if (!argv[nr] && r->c.nodes[i].state == CLUSTER_FAILED)
+			argv[nr] = missing_option(r, i);
 		nr += argv[nr] != NULL;
 	}
-	pid = nr > first ? cluster_spawn("/proc/self/exe", argv) : 0;
+	pid = given ? cluster_spawn("/proc/self/exe", argv) : 0;
 	if (pid > 0)
 		status = await_merge(r, pid);
 	else

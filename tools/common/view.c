@@ -103,14 +103,19 @@ static void print_lost(const char *verb, const struct tsct_recording *rec)
 }
 
 /*
- * Prints the nodes whose recording was still incomplete when it was merged, and the
- * nodes whose daemon ended during recording. Returns true if any daemon ended.
+ * Prints the nodes that are missing, those whose recording was still incomplete when it
+ * was merged, and the nodes whose daemon ended during recording. Returns true if any daemon ended.
  */
 static bool print_nodes(const char *verb, const struct tsct_recording *rec)
 {
 	bool gone = false;
 	__u32 i;
 
+	if (rec->missing_nodes) {
+		fprintf(stderr, "trace-ctl %s: nodes without a recording: ", verb);
+		view_print_escaped(stderr, rec->missing_nodes);
+		fputc('\n', stderr);
+	}
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (!rec->nodes[i].cut_off)
 			continue;

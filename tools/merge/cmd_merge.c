@@ -14,7 +14,8 @@
 #include "tools/common/view.h"
 #include "cmd_merge.h"
 
-enum { KEY_ALIGN = 256, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_JSON };
+enum { KEY_ALIGN = 256, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE, KEY_SALVAGE, KEY_MISSING,
+       KEY_JSON };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "write to OUT, a new or empty directory; if OUT ends in .otf2, recordings,"
@@ -33,6 +34,8 @@ static const struct argp_option options[] = {
 	  " a common timeline (by each node's own clock), the same trace given twice", 0 },
 	{ "salvage", KEY_SALVAGE, NULL, 0, "keep the readable part of damaged or incomplete"
 	  " inputs", 0 },
+	{ "missing", KEY_MISSING, "NODE: WHY", 0, "recordings: say in OUT that this node ran, too,"
+	  " but has no recording there, and why; may be repeated", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print the result as JSON", 0 },
 	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
 	{ 0 }
@@ -54,6 +57,17 @@ static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 	    __builtin_mul_overflow(m->hz, unit, &m->hz) || m->hz < 1000000000)
 		argp_error(state, "--resolution: '%s' is not a number of ticks per"
 			   " second of at least 1G", arg);
+}
+
+static void add_missing(struct argp_state *state, struct merge *m, const char *arg)
+{
+	char *all;
+
+	if (asprintf(&all, "%s%s%s", m->missing_nodes ? m->missing_nodes : "",
+		     m->missing_nodes ? "; " : "", arg) < 0)
+		argp_failure(state, EXIT_FAILED, 0, "out of memory");
+	free(m->missing_nodes);
+	m->missing_nodes = all;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -85,6 +99,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_FORCE: m->force = true; break;
 	case KEY_SALVAGE: m->salvage = true; break;
+	case KEY_MISSING: add_missing(state, m, arg); break;
 	case KEY_JSON: m->json = true; break;
 	case ARGP_KEY_ARG: m->input[m->nr++].given = arg; break;
 	case ARGP_KEY_END:
@@ -257,6 +272,8 @@ static int run(const struct merge *m)
 		wrong = "--fit";
 	} else if (m->jobs && !recordings) {
 		wrong = "--jobs";
+	} else if (m->missing_nodes && to_archive) {
+		wrong = "--missing";
 	}
 	if (wrong) {
 		merge_print("%s does not apply to %s", wrong, what);
@@ -300,5 +317,6 @@ int cmd_merge(int argc, char **argv)
 	for (i = 0; i < m.nr; i++)
 		free(m.input[i].path);
 	free(m.input);
+	free(m.missing_nodes);
 	return ret;
 }
