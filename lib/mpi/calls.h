@@ -20,34 +20,34 @@
 
 /* ---- sizes ------------------------------------------------------------------ */
 
-static inline __u64 bytes(int count, MPI_Datatype type)
+static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 {
-	int size = 0;
+	MPI_Count size = 0;
 
 	if (count > 0 && type != MPI_DATATYPE_NULL)
-		PMPI_Type_size(type, &size);
-	return (__u64)count * size;
+		PMPI_Type_size_x(type, &size);
+	return (__u64)count * (__u64)size;
 }
 
-static inline __u64 nsum(int nr, const int counts[], MPI_Datatype type)
-{
-	__u64 sum = 0;
-	int i;
-
-	for (i = 0; i < nr; i++)
-		sum += counts[i];
-	return sum ? sum * bytes(1, type) : 0;
-}
-
-static inline __u64 nsums(int nr, const int counts[], const MPI_Datatype types[])
-{
-	__u64 sum = 0;
-	int i;
-
-	for (i = 0; i < nr; i++)
-		sum += bytes(counts[i], types[i]);
-	return sum;
-}
+/* Counts are int, or MPI_Count in calls with large counts. */
+#define nsum(nr, counts, type)						\
+({									\
+	__u64 sum_ = 0;							\
+	int i_;								\
+									\
+	for (i_ = 0; i_ < (nr); i_++)					\
+		sum_ += (__u64)(counts)[i_];				\
+	sum_ ? sum_ * bytes(1, type) : 0;				\
+})
+#define nsums(nr, counts, types)					\
+({									\
+	__u64 sum_ = 0;							\
+	int i_;								\
+									\
+	for (i_ = 0; i_ < (nr); i_++)					\
+		sum_ += bytes((counts)[i_], (types)[i_]);		\
+	sum_;								\
+})
 
 /* Of all peers; of the process that is the root, and of others; of a buffer, unless the
  * other one is used for both */
@@ -146,7 +146,7 @@ static inline __u64 nsums(int nr, const int counts[], const MPI_Datatype types[]
 	struct tsct_mpi_peer_fields to_ = PEER(dest, sendtag, send_bytes); \
 	struct tsct_mpi_peer_fields from_ = PEER(source, recvtag, recv_bytes); \
 	__u64 number_;							\
-	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, &number_);
+	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, true, &number_);
 #define BEFORE_sendrecv() \
 	SENDRECV(bytes(sendcount, sendtype), bytes(recvcount, recvtype))
 #define AFTER_sendrecv()						\
@@ -157,6 +157,26 @@ static inline __u64 nsums(int nr, const int counts[], const MPI_Datatype types[]
 #define BEFORE_sendrecv_replace() \
 	SENDRECV(bytes(count, datatype), bytes(count, datatype))
 #define AFTER_sendrecv_replace()	AFTER_sendrecv()
+
+#define SHAPES_isendrecv	TSCT_MPI_SENDRECV, TSCT_MPI_NOTHING
+#define ISENDRECV(send_bytes, recv_bytes)				\
+	struct tsct_mpi_peer_fields to_ = PEER(dest, sendtag, send_bytes); \
+	struct tsct_mpi_peer_fields from_ = PEER(source, recvtag, recv_bytes); \
+	__u64 number_;							\
+	tsct_mpi_lock();						\
+	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, false, &number_);
+#define BEFORE_isendrecv() \
+	ISENDRECV(bytes(sendcount, sendtype), bytes(recvcount, recvtype))
+#define AFTER_isendrecv()						\
+	if (ret_ != MPI_SUCCESS)					\
+		not_sent(comm, &to_, number_);				\
+	end_irecv(&posted_, request, ret_);				\
+	tsct_mpi_unlock();						\
+	END_PLAIN();
+#define SHAPES_isendrecv_replace	SHAPES_isendrecv
+#define BEFORE_isendrecv_replace() \
+	ISENDRECV(bytes(count, datatype), bytes(count, datatype))
+#define AFTER_isendrecv_replace()	AFTER_isendrecv()
 
 /* ---- probes ------------------------------------------------------------------ */
 

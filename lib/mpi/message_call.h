@@ -94,7 +94,7 @@ static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 					   MPI_Comm handle,
 					   const struct tsct_mpi_peer_fields *to,
 					   const struct tsct_mpi_peer_fields *from,
-					   __u64 *ret_number)
+					   bool blocking, __u64 *ret_number)
 {
 	struct tsct_mpi_sendrecv_fields fields = {
 		.send = *to, .source = from->peer, .source_tag = from->tag,
@@ -108,7 +108,7 @@ static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 	fields.send.world = tsct_mpi_world_rank(posted.comm, to->peer);
 	fields.source_world = tsct_mpi_world_rank(posted.comm, from->peer);
 	tsct_mpi_emit(&call->begin, &fields, sizeof(fields));
-	posted.receive = tsct_mpi_post(posted.comm, from->peer, from->tag, true);
+	posted.receive = tsct_mpi_post(posted.comm, from->peer, from->tag, blocking);
 	*ret_number = tsct_mpi_sending(posted.comm, to->peer, to->tag, to->bytes);
 	tsct_mpi_unlock();
 	return posted;

@@ -100,6 +100,80 @@ static void nonblocking(void)
 	while (!done);
 }
 
+#if MPI_VERSION >= 4
+/* True if MPI_Isendrecv gives the status of its receive: that of MPICH 4.0 is another's. */
+static int has_isendrecv_status(void)
+{
+	MPI_Request request;
+	MPI_Status status = { 0 };
+	int n = 0;
+
+	MPI_Isendrecv(out, 3, MPI_INT, 0, 33, in, ROOM, MPI_INT, 0, 33, MPI_COMM_SELF, &request);
+	MPI_Wait(&request, &status);
+	MPI_Get_count(&status, MPI_INT, &n);
+	return n == 3 && status.MPI_TAG == 33;
+}
+
+/* Calls of MPI 4: 20 messages of each rank, 40 with MPI_Isendrecv, besides calls that have none */
+static void four(int isendrecv)
+{
+	static int parts_in[8], parts_out[8];
+	MPI_Count counts[64], total = 0;
+	MPI_Aint places[64] = { 0 };
+	MPI_Request requests[3];
+	MPI_Session session;
+	MPI_Status status;
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		MPI_Irecv_c(in, ROOM, MPI_INT, left, 30, MPI_COMM_WORLD, &requests[0]);
+		MPI_Isend_c(out, 40 + i, MPI_INT, right, 30, MPI_COMM_WORLD, &requests[1]);
+		if (isendrecv)
+			MPI_Isendrecv(out, 1 + i, MPI_INT, right, 30, in, ROOM, MPI_INT,
+				      MPI_ANY_SOURCE, 30, MPI_COMM_WORLD, &requests[2]);
+		MPI_Waitall(2 + isendrecv, requests, MPI_STATUSES_IGNORE);
+		MPI_Sendrecv_c(out, 3, MPI_INT, right, 31, in, ROOM, MPI_INT, left, 31,
+			       MPI_COMM_WORLD, &status);
+		MPI_Get_count_c(&status, MPI_INT, &total);
+		check(total == 3, "another count");
+		if (!isendrecv)
+			continue;
+		MPI_Isendrecv_replace(in, 2, MPI_INT, right, 32, left, 32, MPI_COMM_WORLD,
+				      &requests[0]);
+		MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+	}
+	MPI_Psend_init(parts_out, 2, 4, MPI_INT, right, 30, MPI_COMM_WORLD, MPI_INFO_NULL,
+		       &requests[0]);
+	MPI_Precv_init(parts_in, 2, 4, MPI_INT, left, 30, MPI_COMM_WORLD, MPI_INFO_NULL,
+		       &requests[1]);
+	MPI_Startall(2, requests);
+	MPI_Pready_range(0, 1, requests[0]);
+	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+	MPI_Request_free(&requests[0]);
+	MPI_Request_free(&requests[1]);
+	for (i = 0; i < size; i++)
+		counts[i] = 1 + i;
+	MPI_Allgatherv_c(out, 1 + rank, MPI_INT, in, counts, places, MPI_INT, MPI_COMM_WORLD);
+	MPI_Allreduce_c(out, in, 5, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+	MPI_Start(&requests[0]);
+	MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+	MPI_Request_free(&requests[0]);
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+	MPI_Session_finalize(&session);
+}
+#else
+static int has_isendrecv_status(void)
+{
+	return 0;
+}
+
+static void four(int isendrecv)
+{
+	check(0, "no MPI 4");
+}
+#endif
+
 static void persistent(void)
 {
 	MPI_Request requests[2];
@@ -436,6 +510,10 @@ int main(int argc, char **argv)
 			out_of_order(i);
 	} else if (!strcmp(mode, "threads")) {
 		threads();
+	} else if (!strcmp(mode, "status")) {
+		check(has_isendrecv_status(), "another status");
+	} else if (!strcmp(mode, "four")) {
+		four(!strcmp(argv[2], "isendrecv"));
 	} else if (!strcmp(mode, "groups")) {
 		groups();
 	} else if (!strcmp(mode, "waits")) {

@@ -3,7 +3,7 @@
 # libtsctrace-mpi records each call of MPI, and both ends of each message with one number:
 # programs with known counts on 4 ranks, under each MPI that is installed, compared with a
 # counter of the test.
-# test-seconds: 60
+# test-seconds: 70
 . "$(dirname "$0")/record.sh"
 
 export MPI_COUNTS=$work/counts OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -116,6 +116,22 @@ sys.exit(long != wanted and f"waits: {long}, not {wanted}")' 2>"$work/err" ||
 	check_program "$MPI_COUNTS"
 	counts "messages 182" "received 182"
 	grep -qxE 'late [1-9][0-9]*' "$work/counts.txt" || fail "$mpi: nothing was late"
+
+	if mpicc.$mpi -E - <<<'#include <mpi.h>
+version MPI_VERSION' | grep -q '^version [4-9]'; then
+		# Each of 4 ranks: 2 or 4 in each of 10 turns. Partitioned messages have no number.
+		if timeout 100 mpirun.$mpi -n 1 "$work/program" status 2>"$work/err"; then
+			record_program four isendrecv
+			check_program "$MPI_COUNTS"
+			counts "messages 160" "received 160" "MPI_Isendrecv 40"
+		else
+			record_program four without
+			check_program "$MPI_COUNTS"
+			counts "messages 80" "received 80"
+		fi
+		counts "MPI_Isend_c 40" "MPI_Sendrecv_c 40" "MPI_Pready_range 4" \
+			"MPI_Allgatherv_c 4" "MPI_Session_init 4" "MPI_Psend_init 4"
+	fi
 
 	record_program threads
 	check_program "$MPI_COUNTS"
