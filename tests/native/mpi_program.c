@@ -442,10 +442,8 @@ static void groups(void)
 
 /* ---- waits ------------------------------------------------------------------ */
 
-static void waits(void)
+static void waits(int long_us)
 {
-	const int long_us = 200000;
-
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (!rank) {
 		usleep(long_us);
@@ -517,7 +515,7 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "groups")) {
 		groups();
 	} else if (!strcmp(mode, "waits")) {
-		waits();
+		waits(argc > 2 ? atoi(argv[2]) : 200000);
 	} else if (!strcmp(mode, "ring")) {
 		around_world(atoi(argv[2]));
 	} else {

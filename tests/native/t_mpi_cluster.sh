@@ -51,7 +51,7 @@ for i in "${nodes[@]}"; do
 	hosts+=,10.88.$k.2
 done
 mkfifo "$work/ready"
-"$work/delay" "${links[@]}" >"$work/ready" 2>"$work/delay.err" &
+nice -n -15 "$work/delay" "${links[@]}" >"$work/ready" 2>"$work/delay.err" &
 pids+=($!)
 read -r _ <"$work/ready" || fail "delay: $(cat "$work/delay.err")"
 echo 'name n0' >"$work/n0/conf"
@@ -70,22 +70,38 @@ for i in "${nodes[@]}"; do
 	[ $i = n0 ] || wait_for "$i is synchronized" synced $i
 done
 
-# Records the program, started here; sets: run
-begin() {	# TIMES
-	rm -rf "$work/o" "$work/started".*
-	"$ctl" cluster record -o "$work/o" --launcher "$work/launch {}" --remote-path "$ctl" \
-		--on "$(IFS=,; echo "${nodes[*]}")" --cluster --here -- \
+# Records the program, started here; sets: run. Returns when all ranks run. On a busy machine,
+# some daemons of Open MPI that begin to connect to each other at the same moment give up.
+begin() {	# ARGUMENT...
+	local i
+	for i in 1 2 3 4 5; do
+		begin_once "$@"
+		wait_for "all ranks run" is_under_way
+		! started || return 0
+		wait "$run" || true
+		grep -q 'unable to complete a TCP connection' "$work/out" ||
+			fail "the program did not start: $(cat "$work/err" "$work/out")"
+	done
+	fail "Open MPI does not start"
+}
+started() { [ "$(find "$work" -maxdepth 1 -name 'started.*' | wc -l)" = 8 ]; }
+is_under_way() { started || ! kill -0 "$run" 2>/dev/null; }
+begin_once() {	# ARGUMENT...
+	rm -rf "$work/o" "$work/o.nodes" "$work/started".*
+	"$ctl" cluster record --keep -o "$work/o" --launcher "$work/launch {}" --remote-path "$ctl" \
+		--on "$(IFS=,; echo "${nodes[*]}")" --here -- \
 		nsenter --net="/run/netns/${net_id}n0" env TSCTRACE_RUN_DIR="$work/n0" \
 		LD_PRELOAD="$out/lib/libtsctrace-mpi-openmpi.so" \
 		mpirun.openmpi -n 8 --host "$hosts" --map-by node -x LD_PRELOAD \
-		sh -c "touch $work/started.\$OMPI_COMM_WORLD_RANK; exec $work/program ring $1" \
+		sh -c "touch $work/started.\$OMPI_COMM_WORLD_RANK; exec $work/program $*" \
 		>"$work/out" 2>"$work/err" & run=$!
 	pids+=("$run")
 }
 ended() {	# STATUS
 	local got=0
 	wait "$run" || got=$?
-	[ "$got" = "$1" ] || fail "exit status $got, not $1: $(cat "$work/err" "$work/out")"
+	[ "$got" = "$1" ] && grep -q 'nsenter exited with status 0' "$work/err" ||
+		fail "exit status $got, not $1: $(cat "$work/err" "$work/out")"
 }
 # Prints the value of a Python expression; s is the output of stat --json.
 stat_of() {	# EXPRESSION of s
@@ -95,7 +111,7 @@ s = json.load(open(sys.argv[2]))
 print(eval(sys.argv[1]))' "$1" "$work/stat"
 }
 
-begin 20
+begin ring 20
 ended 0
 [ "$(stat_of 'len(s["nodes"])')" = 8 ] || fail "nodes: $(stat_of 's["nodes"]')"
 # All nodes have one counter, and one CLOCK_REALTIME: so their own clocks show the true
@@ -125,11 +141,48 @@ for i in 0 7; do
 	grep -q "rank $i" "$work/page.html" || fail "no rank $i in the report"
 done
 
+# Waits of 200 and of 0.4 ms: those that are longer than the two nodes' bounds are right
+# within these, the others are unknown. The nodes' own clocks, which are one, have the truth.
+for us in 200000 400; do
+	begin waits $us
+	ended 0
+	stat_of 'len(s["nodes"])' >/dev/null
+	for k in 0 1 2 3; do
+		"$ctl" dump --json --event 'MPI_*/begin' "$work/o.nodes/n$k" >"$work/begins.$k" ||
+			fail "dump of n$k"
+	done
+	python3 - "$work" $us <<-'END_OF_CHECK' || fail "waits of $us us"
+	import json, sys
+	work, us = sys.argv[1], int(sys.argv[2])
+	stat = json.load(open(f"{work}/stat"))
+	bound = {int(n["name"][1:]): n["error_ns"] for n in stat["nodes"]}
+	def begin_of(rank, name):
+	    for line in open(f"{work}/begins.{rank}"):
+	        event = json.loads(line)
+	        if event["event"] == name and event["kind"] == "begin":
+	            return event["time_ns"]
+	for rank, call, kind, waited_for, late in ((1, "MPI_Recv", "late sender", 0, "MPI_Send"),
+	                                           (2, "MPI_Ssend", "late receiver", 3, "MPI_Recv")):
+	    true = begin_of(waited_for, late) - begin_of(rank, call)
+	    rows = [w for w in stat["mpi_waits"]
+	            if (w["rank"], w["call"], w["for"]) == (rank, call, kind)]
+	    got = rows[0] if rows else {"waits": 0, "unknown": 0, "max_ns": 0}
+	    unsure = bound[rank] + bound[waited_for]
+	    print(f"rank {rank}, {call}: waited {true / 1e3:.0f} us, bound {unsure / 1e3:.0f} us, "
+	          f"stat: {got['max_ns'] / 1e3:.0f} us, {got['unknown']} unknown")
+	    if true > unsure + 200e3:
+	        assert got["waits"] == 1 and abs(got["max_ns"] - true) <= unsure + 200e3, got
+	    elif true < -unsure - 200e3:
+	        assert got["waits"] == 0 and got["unknown"] == 0, got
+	    elif abs(true) < unsure - 200e3:
+	        assert got["waits"] == 0 and got["unknown"] == 1, got
+	    assert us < 1000 or true > unsure, (true, unsure)
+	END_OF_CHECK
+done
+
 # The connection to one node's recorder breaks half-way: the program runs on, and the others
 # are merged, with all messages between them.
-begin 300
-started() { [ "$(find "$work" -maxdepth 1 -name 'started.*' | wc -l)" = 8 ]; }
-wait_for "all ranks run" started
+begin ring 300
 # Each time around, rank 5 records 6 events.
 half() {
 	in_dir n5 "$ctl" channel list --json >"$work/list" 2>/dev/null && python3 -c '
@@ -153,5 +206,5 @@ left=${gap##*may be there, in }
 rm -rf "$work/o"
 mv "$work/all" "$work/o"
 matched=$(stat_of 's["messages"]["matched"]')
-[ "$matched" -gt 1900 ] && [ "$matched" -lt 2400 ] || fail "$matched messages with those of n5"
+[ "$matched" -gt 1900 ] && [ "$matched" -le 2400 ] || fail "$matched messages with those of n5"
 echo "8 nodes, 7 links"
