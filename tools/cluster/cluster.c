@@ -14,7 +14,7 @@
 
 const char *const cluster_state_names[CLUSTER_STATE_NR] = {
 	[CLUSTER_CONNECTING] = "connecting", [CLUSTER_CHECKING] = "checking",
-	[CLUSTER_CHECKED] = "checked", [CLUSTER_STARTING] = "starting",
+	[CLUSTER_SAMPLING] = "sampling", [CLUSTER_CHECKED] = "checked", [CLUSTER_STARTING] = "starting",
 	[CLUSTER_READY] = "ready", [CLUSTER_RECORDING] = "recording",
 	[CLUSTER_ENDED] = "ended", [CLUSTER_STOPPING] = "stopping",
 	[CLUSTER_GATHERING] = "gathering", [CLUSTER_DONE] = "done",
@@ -172,10 +172,12 @@ static json_t *text_array(char **texts)
 
 static json_t *start_message(const struct cluster *c)
 {
-	return json_pack("{ss so so}", "type", "start", "options",
+	return json_pack("{ss so so so}", "type", "start", "options",
 			 text_array(c->o->record), "command",
 			 c->o->command && !c->o->here ? text_array(c->o->command) :
-			 json_null());
+			 json_null(), "live", !c->o->live ? json_null() :
+			 json_pack("{ss sI}", "time", c->live_time,
+				   "rate", (json_int_t)c->o->live_rate));
 }
 
 /* All nodes are checked: prints all problems, and starts the recorders. */
@@ -206,6 +208,7 @@ static void end_checks(struct cluster *c, __s64 now_ns)
 		return;
 	}
 	c->stage = CLUSTER_STAGE_START;
+	c->live_time = cluster_check_time(c);
 	for (i = 0; i < c->nr; i++) {
 		if (c->nodes[i].state != CLUSTER_CHECKED)
 			continue;
@@ -273,7 +276,9 @@ static void end_stage(struct cluster *c, __s64 now_ns)
 {
 	switch (c->stage) {
 	case CLUSTER_STAGE_CHECK:
-		if (!cluster_count(c, CLUSTER_CONNECTING) &&
+		if (c->o->top && cluster_count(c, CLUSTER_FAILED) == c->nr)
+			c->stage = CLUSTER_STAGE_OVER;
+		else if (!c->o->top && !cluster_count(c, CLUSTER_CONNECTING) &&
 		    !cluster_count(c, CLUSTER_CHECKING))
 			end_checks(c, now_ns);
 		break;
@@ -327,9 +332,14 @@ static void on_hello(struct cluster *c, unsigned int i, const json_t *json, __s6
 		add_action(c, i, CLUSTER_KILL);
 		return;
 	}
+	c->nodes[i].connected_ns = now_ns;
+	if (c->o->top) {
+		c->nodes[i].state = CLUSTER_SAMPLING;
+		send_type(c, i, "top");
+		return;
+	}
 	cluster_check_version(&c->nodes[i], ctl_json_string(json, "version"));
 	c->nodes[i].state = CLUSTER_CHECKING;
-	c->nodes[i].connected_ns = now_ns;
 	send_json(c, i, json_pack("{ss ss ss? ss? so sb}", "type", "check",
 			"name", c->nodes[i].name, "node_dir", c->o->node_dir,
 			"shared", c->o->shared, "cwd", ctl_json_text(c->o->cwd),
@@ -431,9 +441,9 @@ static void on_recorded(struct cluster *c, unsigned int i, const json_t *json,
 	if (n->early)
 		print_text(c, i, "the recorder ended early (exit status %d)",
 			   n->record_status);
-	if (c->o->shared) {
+	if (c->o->shared || c->o->discard) {
 		n->state = CLUSTER_DONE;
-		send_quit(c, i, true);
+		send_quit(c, i, !c->o->discard);
 	} else {
 		n->state = CLUSTER_GATHERING;
 		send_type(c, i, "gather");
@@ -447,6 +457,15 @@ static void on_output(struct cluster *c, unsigned int i, const struct control_me
 	a->data = m->data;
 	a->len = m->len;
 	a->stream = member(m->json, "stream") == 1 ? 1 : 2;
+}
+
+static void on_live(struct cluster *c, unsigned int i, const struct control_message *m)
+{
+	struct cluster_action *a = add_action(c, i, CLUSTER_LIVE);
+
+	a->json = json_incref(m->json);
+	a->data = m->data;
+	a->len = m->len;
 }
 
 /* ---- files -------------------------------------------------------------------- */
@@ -541,6 +560,16 @@ static void dispatch(struct cluster *c, unsigned int i, const struct control_mes
 	}
 	if (!strcmp(m->type, "output") && state != CLUSTER_CONNECTING) {
 		on_output(c, i, m);
+		return;
+	}
+	if (!strcmp(m->type, "sample") && state == CLUSTER_SAMPLING) {
+		json_decref(c->nodes[i].sample);
+		c->nodes[i].sample = json_incref(m->json);
+		return;
+	}
+	if (!strcmp(m->type, "live") && c->o->live && state >= CLUSTER_STARTING &&
+	    state <= CLUSTER_STOPPING) {
+		on_live(c, i, m);
 		return;
 	}
 	if (!strcmp(m->type, "alive"))
@@ -708,6 +737,7 @@ void cluster_free(struct cluster *c)
 		json_decref(c->nodes[i].problems);
 		json_decref(c->nodes[i].facts);
 		json_decref(c->nodes[i].summary);
+		json_decref(c->nodes[i].sample);
 		free(c->nodes[i].why);
 		free(c->nodes[i].dir);
 	}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 #include "cluster_run.h"
 #include "lib/client/gettime.h"
 
-#define POLL_MS		200
+#define CONNECT_NS	20000000000LL	/* default limit of a connection, ns */
 #define CHUNK		(64 << 10)	/* bytes that are read at once */
 #define REASON_NS	1000000000LL	/* wait for a launcher's end after its output's, ns */
 #define EXIT_NS		20000000000LL	/* wait for a node to remove what it made, ns */
@@ -233,6 +234,18 @@ static void kill_node(struct cluster_run *r, unsigned int i)
 	kill_launcher(l, SIGTERM);
 }
 
+static void receive_live(struct cluster_run *r, struct cluster_action *a)
+{
+	const int err = r->view->live ? r->view->live(r, a->node, a) : 0;
+
+	json_decref(a->json);
+	if (err == -ENOMEM)
+		r->c.out_of_memory = true;
+	else if (err)
+		cluster_disconnected(&r->c, a->node, "its live events are damaged; use the same"
+				     " version of trace-ctl on all nodes", tsct_monotonic_ns());
+}
+
 static void do_action(struct cluster_run *r, struct cluster_action *a)
 {
 	struct cluster_link *l = &r->links[a->node];
@@ -246,6 +259,7 @@ static void do_action(struct cluster_run *r, struct cluster_action *a)
 	case CLUSTER_OUTPUT:
 		cluster_show_output(r, a->node, a->stream, a->data, a->len);
 		break;
+	case CLUSTER_LIVE: receive_live(r, a); break;
 	case CLUSTER_FILE:
 	case CLUSTER_DATA:
 	case CLUSTER_FILES_DONE: receive_file(r, a); break;
@@ -290,7 +304,10 @@ static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
 		[CLUSTER_STAGE_OVER] = "nodes may leave something in their directories",
 	};
 
-	cluster_print(r, NULL, "interrupted: %s", effects[r->c.stage]);
+	if (!r->settings.top)
+		cluster_print(r, NULL, "interrupted: %s", r->settings.discard &&
+			      r->c.stage >= CLUSTER_STAGE_RECORD ? "ending" :
+			      effects[r->c.stage]);
 	r->no_linger = r->c.stage == CLUSTER_STAGE_OVER;
 	r->from_terminal = from_terminal;
 	cluster_interrupt(&r->c, now);
@@ -346,7 +363,8 @@ static void run_once(struct cluster_run *r, struct pollfd *fds)
 						  l->launcher.in : -1, .events = POLLOUT };
 	}
 	fds[3 * i] = (struct pollfd){ .fd = r->signals, .events = POLLIN };
-	poll(fds, 3 * r->c.nr + 1, POLL_MS);
+	fds[3 * i + 1] = (struct pollfd){ .fd = r->view->fd, .events = POLLIN };
+	poll(fds, 3 * r->c.nr + 2, r->view->turn_ms);
 	now = tsct_monotonic_ns();
 	read_signals(r, now);
 	for (i = 0; i < r->c.nr; i++) {
@@ -362,7 +380,7 @@ static void run_once(struct cluster_run *r, struct pollfd *fds)
 	}
 	cluster_tick(&r->c, now);
 	do_actions(r);
-	cluster_show_nodes(r, now);
+	r->view->show(r, now);
 }
 
 static void close_links(struct cluster_run *r)
@@ -378,7 +396,7 @@ static void close_links(struct cluster_run *r)
 
 int cluster_run_nodes(struct cluster_run *r)
 {
-	struct pollfd *fds = calloc(3 * r->c.nr + 1, sizeof(*fds));
+	struct pollfd *fds = calloc(3 * r->c.nr + 2, sizeof(*fds));
 	unsigned int i;
 	char why[128];
 	int err;
@@ -401,4 +419,46 @@ int cluster_run_nodes(struct cluster_run *r)
 	close_links(r);
 	free(fds);
 	return r->c.out_of_memory ? -ENOMEM : 0;
+}
+
+/* ---- begin and end ------------------------------------------------------------------ */
+
+int cluster_run_open(struct cluster_run *r)
+{
+	struct rlimit files;
+	unsigned int nr = 0;
+	sigset_t set;
+
+	if (!r->launcher)
+		r->launcher = "ssh -o BatchMode=yes {}";
+	if (!r->remote_path)
+		r->remote_path = "trace-ctl";
+	if (!r->settings.connect_ns)
+		r->settings.connect_ns = CONNECT_NS;
+	while (r->nodes[nr])
+		nr++;
+	r->links = calloc(nr, sizeof(*r->links));
+	if (!r->links)
+		return -ENOMEM;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	/* A connection has three descriptors. */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	r->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return cluster_begin(&r->c, &r->settings, r->nodes, tsct_monotonic_ns());
+}
+
+void cluster_run_close(struct cluster_run *r)
+{
+	cluster_free(&r->c);
+	free(r->links);
+	free(r->nodes);
 }

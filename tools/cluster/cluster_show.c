@@ -24,6 +24,8 @@ void cluster_print(struct cluster_run *r, const char *node, const char *format, 
 	char *text = NULL;
 	va_list args;
 
+	if (r->screen)
+		return;
 	va_start(args, format);
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
@@ -43,13 +45,15 @@ static void print_line(struct cluster_run *r, unsigned int i, int stream)
 	FILE *to = stream == 1 && !r->json ? stdout : stderr;
 
 	line->text[line->len] = '\0';
-	cluster_show_clear(r);
-	fprintf(to, "%s: ", r->nodes[i]);
-	fwrite(line->text, 1, line->len, to);
-	fputc('\n', to);
-	fflush(to);
+	if (!r->screen) {
+		cluster_show_clear(r);
+		fprintf(to, "%s: ", r->nodes[i]);
+		fwrite(line->text, 1, line->len, to);
+		fputc('\n', to);
+		fflush(to);
+	}
 	if (!stream)
-		snprintf(l->last, sizeof(l->last), "%s", line->text);
+		snprintf(l->last, sizeof(l->last), "%.255s", line->text);
 	line->len = 0;
 }
 

@@ -20,20 +20,12 @@
 #include "tools/common/cmd.h"
 #include "tools/common/options.h"
 
-enum { KEY_ON = 256, KEY_LAUNCHER, KEY_REMOTE_PATH, KEY_CONNECT, KEY_NODE_DIR, KEY_SHARED,
-       KEY_HERE, KEY_FORCE, KEY_KEEP, KEY_DURATION, KEY_JSON };
+enum { KEY_NODE_DIR = CLUSTER_KEYS, KEY_SHARED, KEY_HERE, KEY_FORCE, KEY_KEEP, KEY_DURATION,
+       KEY_JSON };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "write the merged recording to OUT, a new or empty"
 	  " directory", 0 },
-	{ "on", KEY_ON, "NODE[,NODE]...", 0, "record on these nodes; may be repeated", 0 },
-	{ "launcher", KEY_LAUNCHER, "COMMAND", 0, "start trace-ctl on a node by this shell"
-	  " command; {} is the node's name, which is appended if it has none (default: ssh"
-	  " -o BatchMode=yes {})", 0 },
-	{ "remote-path", KEY_REMOTE_PATH, "PATH", 0, "path of trace-ctl on the nodes (default:"
-	  " trace-ctl)", 0 },
-	{ "connect-timeout", KEY_CONNECT, "SECONDS", 0, "wait up to SECONDS for the first"
-	  " message of a node (default: 20)", 0 },
 	{ "node-dir", KEY_NODE_DIR, "DIR", 0, "directory on each node for its recording, until"
 	  " it is gathered (default: $TMPDIR there, or /var/tmp)", 0 },
 	{ "shared", KEY_SHARED, "DIR", 0, "directory that all nodes share: each node leaves its"
@@ -49,32 +41,6 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-/* Adds the names of a list, such as "n1,n2". */
-static void add_nodes(struct argp_state *state, struct cluster_run *r, char *list)
-{
-	unsigned int i, nr = 0;
-	char *name;
-
-	while (r->nodes && r->nodes[nr])
-		nr++;
-	while ((name = strsep(&list, ", \t\n"))) {
-		if (!*name)
-			continue;
-		if (!cluster_name_valid(name))
-			argp_error(state, "--on: '%s' is not the name of a node", name);
-		for (i = 0; i < nr; i++)
-			if (!strcmp(r->nodes[i], name))
-				argp_error(state, "--on: %s is given twice", name);
-		if (nr == CLUSTER_NODES_MAX)
-			argp_error(state, "--on: more than %d nodes", CLUSTER_NODES_MAX);
-		r->nodes = realloc(r->nodes, (nr + 2) * sizeof(*r->nodes));
-		if (!r->nodes)
-			argp_failure(state, EXIT_FAILED, ENOMEM, "--on");
-		r->nodes[nr++] = name;
-		r->nodes[nr] = NULL;
-	}
-}
-
 static const char *absolute(struct argp_state *state, const char *option, const char *dir)
 {
 	if (*dir != '/')
@@ -88,14 +54,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct cluster_settings *o = &r->settings;
 
 	switch (key) {
+	case ARGP_KEY_INIT: state->child_inputs[0] = r; break;
 	case 'o': r->out = arg; break;
-	case KEY_ON: add_nodes(state, r, arg); break;
-	case KEY_LAUNCHER: r->launcher = arg; break;
-	case KEY_REMOTE_PATH: r->remote_path = arg; break;
-	case KEY_CONNECT:
-		o->connect_ns = (__s64)(option_seconds(state, "--connect-timeout", arg, 0.1) *
-					1e9);
-		break;
 	case KEY_NODE_DIR: o->node_dir = absolute(state, "--node-dir", arg); break;
 	case KEY_SHARED: o->shared = absolute(state, "--shared", arg); break;
 	case KEY_HERE: o->here = true; break;
@@ -109,8 +69,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!r->out || !*r->out)
 			argp_error(state, "missing output directory; use -o OUT");
-		if (!r->nodes)
-			argp_error(state, "missing nodes; use --on NODE,NODE");
 		if (o->here && !o->command)
 			argp_error(state, "--here needs a command, after --");
 		break;
@@ -119,24 +77,27 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp_child children[] = {
+	{ &cluster_nodes_argp, 0, NULL, 0 }, { 0 }
+};
+
 static const struct argp argp = {
 	options, parse_option, "record -o OUT --on NODE,... [RECORD-OPTION]... [-- CMD [ARGUMENT]...]",
 	"Record on many nodes at once, gather the recordings, and merge them into one."
 	"\vAll other options are those of 'trace-ctl record', and apply on each node."
 	" Exit status: 0: success; 1: there is no result; 2: usage; 3: a part is missing:"
 	" events were lost, or a node failed.",
-	NULL, NULL, NULL
+	children, NULL, NULL
 };
 
 /* ---- command line ------------------------------------------------------------------- */
 
-/* Returns the option in the table that @arg is; NULL: none. */
-static const struct argp_option *find_option(const char *arg)
+/* Returns the option in the table @o that @arg is; NULL: none. */
+static const struct argp_option *find_option(const struct argp_option *o, const char *arg)
 {
-	const struct argp_option *o;
 	size_t len = strcspn(arg, "=");
 
-	for (o = options; o->name; o++) {
+	for (; o->name; o++) {
 		if (!strncmp(arg, "--", 2) && strlen(o->name) == len - 2 &&
 		    !strncmp(arg + 2, o->name, len - 2))
 			return o;
@@ -164,7 +125,8 @@ static int split(int argc, char **argv, struct cluster_settings *o)
 				o->command = argv + i + 1;
 			break;
 		}
-		option = find_option(argv[i]);
+		option = find_option(options, argv[i]);
+		option = option ? option : find_option(cluster_nodes_options, argv[i]);
 		if (!option && strcmp(argv[i], "--help") && strcmp(argv[i], "--usage") &&
 		    strcmp(argv[i], "-?")) {
 			o->record[nr_record++] = argv[i];
@@ -356,26 +318,6 @@ static int merge(struct cluster_run *r)
 
 /* ---- the run ---------------------------------------------------------------------------- */
 
-static void prepare(struct cluster_run *r)
-{
-	struct rlimit files;
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	/* A connection has three descriptors. */
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-	r->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-}
-
 /* Records, gathers and merges. Returns an exit status. */
 static int run(struct cluster_run *r)
 {
@@ -412,12 +354,11 @@ static int run(struct cluster_run *r)
 
 int cluster_record(int argc, char **argv)
 {
-	struct cluster_run r = {
-		.launcher = "ssh -o BatchMode=yes {}", .remote_path = "trace-ctl",
-		.settings = { .connect_ns = 20000000000LL },
+	static const struct cluster_view view = {
+		.show = cluster_show_nodes, .fd = -1, .turn_ms = 200,
 	};
+	struct cluster_run r = { .view = &view };
 	int status = EXIT_FAILED;
-	unsigned int i = 0;
 	char cwd[4096];
 
 	r.settings.record = calloc(argc + 1, sizeof(*r.settings.record));
@@ -425,40 +366,38 @@ int cluster_record(int argc, char **argv)
 	if (!r.settings.record)
 		return EXIT_FAILED;
 	argc = split(argc, argv, &r.settings);
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &r) || check_record_options(&r)) {
-		free(r.settings.record);
-		free(r.nodes);
-		return EXIT_USAGE;
-	}
-	while (r.nodes[i])
-		i++;
-	r.links = calloc(i, sizeof(*r.links));
-	if (r.links && !make_dirs(&r)) {
-		prepare(&r);
-		if (!cluster_begin(&r.c, &r.settings, r.nodes, tsct_monotonic_ns()))
-			status = run(&r);
-		cluster_free(&r.c);
-	}
-	free(r.links);
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &r) || check_record_options(&r))
+		status = EXIT_USAGE;
+	else if (!make_dirs(&r) && !cluster_run_open(&r))
+		status = run(&r);
+	cluster_run_close(&r);
 	free(r.nodes_dir);
-	free(r.nodes);
 	free(r.settings.record);
 	return status;
 }
 
 int cmd_cluster(int argc, char **argv)
 {
+	static const struct {
+		const char *name;
+		int (*run)(int argc, char **argv);
+	} commands[] = {
+		{ "record", cluster_record }, { "top", cluster_top },
+	};
 	struct cluster_run none = { 0 };
+	size_t i;
 
 	if (argc >= 2 && !strcmp(argv[1], "node"))
 		return cluster_node();
-	if (argc >= 2 && !strcmp(argv[1], "record")) {
+	for (i = 0; argc >= 2 && i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[1], commands[i].name))
+			continue;
 		argv[1] = argv[0];
-		return cluster_record(argc - 1, argv + 1);
+		return commands[i].run(argc - 1, argv + 1);
 	}
 	if (argc >= 2 && *argv[1] == '-')
 		argp_parse(&argp, 2, argv, 0, NULL, &none);
-	fprintf(stderr, "trace-ctl cluster: use 'trace-ctl cluster record'; see 'trace-ctl help"
-		" cluster'\n");
+	fprintf(stderr, "trace-ctl cluster: use 'trace-ctl cluster record' or 'trace-ctl cluster"
+		" top'; see 'trace-ctl help cluster'\n");
 	return EXIT_USAGE;
 }

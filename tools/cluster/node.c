@@ -23,6 +23,7 @@
 #include "cluster.h"
 #include "cluster_commands.h"
 #include "lib/client/gettime.h"
+#include "node_top.h"
 #include "process.h"
 #include "send_files.h"
 #include "tools/common/cmd.h"
@@ -46,6 +47,8 @@ struct node {
 	bool lost;			/* the connection to the coordinator has ended */
 	bool quit, keep;		/* the coordinator has ended this node's part */
 	__s64 heard_ns, alive_ns;
+	struct top_sample sample;	/* the last one for cluster top */
+	__s64 sample_ns;		/* time of the next one; 0: none is wanted */
 };
 
 static void send_message(struct node *n, json_t *json, const void *data, size_t len)
@@ -270,6 +273,8 @@ static void on_message(struct node *n, const struct control_message *m)
 		on_check(n, m->json);
 	} else if (!strcmp(m->type, "start")) {
 		on_start(n, m->json);
+	} else if (!strcmp(m->type, "top")) {
+		n->sample_ns = tsct_monotonic_ns();
 	} else if (!strcmp(m->type, "stop") && n->stopped && n->control_out >= 0) {
 		/* The recorder reads no message while it has the last sync session. */
 		kill(n->recorder.pid, SIGINT);
@@ -338,6 +343,27 @@ static void send_part(struct node *n)
 	n->files = NULL;
 }
 
+/* Sends a sample if it is due. Without room, as the coordinator does not read, none. */
+static void send_sample(struct node *n, __s64 now)
+{
+	if (!n->sample_ns || now < n->sample_ns)
+		return;
+	n->sample_ns += NODE_TOP_NS;
+	if (n->sample_ns < now)
+		n->sample_ns = now + NODE_TOP_NS;
+	if (byte_queue_len(&n->to_coordinator) < QUEUE_MAX)
+		send_message(n, node_top_sample(&n->sample), NULL, 0);
+}
+
+/* Returns the time until something is due, ms */
+static int turn_ms(const struct node *n)
+{
+	const __s64 left = n->sample_ns - tsct_monotonic_ns();
+
+	return !n->sample_ns || left > 1000000000 ? 1000 : left < 0 ? 0 :
+		(int)(left / 1000000) + 1;
+}
+
 static void run_once(struct node *n)
 {
 	const bool room = n->lost || byte_queue_len(&n->to_coordinator) < QUEUE_MAX;
@@ -353,7 +379,7 @@ static void run_once(struct node *n)
 	};
 	__s64 now;
 
-	poll(fds, sizeof(fds) / sizeof(fds[0]), 1000);
+	poll(fds, sizeof(fds) / sizeof(fds[0]), turn_ms(n));
 	if (fds[0].revents)
 		read_coordinator(n);
 	if (fds[3].revents)
@@ -364,6 +390,7 @@ static void run_once(struct node *n)
 		read_recorder(n);
 	send_part(n);
 	now = tsct_monotonic_ns();
+	send_sample(n, now);
 	if (now >= n->alive_ns) {
 		n->alive_ns = now + CLUSTER_ALIVE_NS;
 		send_message(n, json_pack("{ss}", "type", "alive"), NULL, 0);
@@ -404,6 +431,7 @@ int cluster_node(void)
 	if (*n.dir && !(n.quit ? n.keep : n.went))
 		remove_recording(n.dir);
 	send_files_close(n.files);
+	top_sample_free(&n.sample);
 	message_reader_free(&n.from_coordinator);
 	message_reader_free(&n.from_recorder);
 	byte_queue_free(&n.to_coordinator);

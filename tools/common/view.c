@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -267,6 +268,23 @@ json_t *view_json_messages(const struct tsct_recording *rec)
 }
 
 /* ---- the bound to UTC ---------------------------------------------------- */
+
+const char *view_format_ns(double ns, char *text, size_t size)
+{
+	double magnitude = fabs(ns);
+
+	if (isnan(ns))
+		snprintf(text, size, "-");
+	else if (magnitude < 1e3)
+		snprintf(text, size, "%.0f ns", ns);
+	else if (magnitude < 1e6)
+		snprintf(text, size, "%.2f us", ns / 1e3);
+	else if (magnitude < 1e9)
+		snprintf(text, size, "%.2f ms", ns / 1e6);
+	else
+		snprintf(text, size, "%.2f s", ns / 1e9);
+	return text;
+}
 
 const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX])
 {

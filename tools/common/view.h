@@ -33,6 +33,10 @@ static inline const char *view_plural(__u64 nr)
 	return nr == 1 ? "" : "s";
 }
 
+/* Formats a time in the unit that needs one to three digits before the point, such as
+ * "1.50 us"; NaN: "-". Returns @text. */
+const char *view_format_ns(double ns, char *text, size_t size);
+
 #define VIEW_BOUND_TEXT_MAX	64
 
 /* Writes the bound of a recording's times: "within 34 ns", or that it is unknown for a part

@@ -56,12 +56,32 @@ int top_sample_sort(struct top_sample *sample, enum top_key key);
 
 double top_row_lost_per_s(const struct top_row *row);
 
+/* Sums of a sample's channels */
+struct top_sums {
+	unsigned int channels;
+	__u64 events, written, lost;	/* so far: events, bytes, events */
+	double events_per_s, bytes_per_s, lost_per_s;
+	double unread_percent;	/* fill of the fullest ring, %; -1: none is read */
+};
+
+void top_sample_sums(const struct top_sample *sample, struct top_sums *ret);
+
 /* ---- table: top_view.c -------------------------------------------------- */
 
 /* Prints the table. @width, @height: size of the terminal, characters; 0: unlimited */
 void top_view_print(FILE *to, const struct top_sample *sample, int width,
 		    int height);
 json_t *top_view_json(const struct top_sample *sample);
+
+/* Prints at most @width columns of a line, without spaces at its end; 0: all */
+void top_print_line(FILE *to, const char *line, int width);
+
+/* Formats a rate in up to seven columns: "123", "45.6k", "7.89M"; "-" if @has_rate is
+ * false. Returns @text. */
+const char *top_format_rate(double rate, bool has_rate, char *text, size_t size);
+
+/* Formats the local time of day. Returns @text. */
+const char *top_format_clock(char *text, size_t size);
 
 /* ---- terminal: top_term.c ----------------------------------------------- */
 

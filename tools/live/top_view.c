@@ -12,8 +12,8 @@
 
 /* ---- text ---------------------------------------------------------------- */
 
-/* Prints at most @width columns of a text. Names are ASCII, so a byte is a column. */
-static void print_line(FILE *to, const char *line, int width)
+/* Names are ASCII, so a byte is a column. */
+void top_print_line(FILE *to, const char *line, int width)
 {
 	int len = strlen(line);
 
@@ -24,8 +24,7 @@ static void print_line(FILE *to, const char *line, int width)
 	fprintf(to, "%.*s\n", len, line);
 }
 
-/* Formats a rate in up to seven columns: "123", "45.6k", "7.89M". */
-static const char *format_rate(double rate, bool has_rate, char *text, size_t size)
+const char *top_format_rate(double rate, bool has_rate, char *text, size_t size)
 {
 	if (!has_rate)
 		snprintf(text, size, "-");
@@ -38,6 +37,16 @@ static const char *format_rate(double rate, bool has_rate, char *text, size_t si
 		snprintf(text, size, "%.2fM", rate / 1e6);
 	else	/* a rate this high comes from corrupt counters only */
 		snprintf(text, size, "%.1e", rate);
+	return text;
+}
+
+const char *top_format_clock(char *text, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (!localtime_r(&now, &tm) || !strftime(text, size, "%H:%M:%S", &tm))
+		*text = '\0';
 	return text;
 }
 
@@ -63,9 +72,9 @@ static void format_row(const struct top_row *row, char *line, size_t size)
 	channel_view_lost(row->lost, row->cpu < 0 ? info->lost_no_ring : 0, lost,
 			  sizeof(lost));
 	snprintf(line, size, "%4s %-16s %8s %7s %6s %7s %7s  %-26s %-8s %s", id,
-		 name, format_rate(row->events_per_s, row->has_rates, events,
+		 name, top_format_rate(row->events_per_s, row->has_rates, events,
 				   sizeof(events)), bytes, unread,
-		 format_rate(top_row_lost_per_s(row), row->has_rates, lost_rate,
+		 top_format_rate(top_row_lost_per_s(row), row->has_rates, lost_rate,
 			     sizeof(lost_rate)), holders, lost,
 		 row->cpu < 0 ? channel_provider_names[row->channel.provider] : "",
 		 policy);
@@ -73,28 +82,16 @@ static void format_row(const struct top_row *row, char *line, size_t size)
 
 static void format_sums(const struct top_sample *sample, char *line, size_t size)
 {
-	double events = 0, bytes = 0, lost = 0;
-	char events_text[16], lost_text[16], clock[16];
-	time_t now = time(NULL);
-	unsigned int nr = 0;
-	struct tm tm;
-	size_t i;
+	char events[16], lost[16], clock[16];
+	struct top_sums sums;
 
-	for (i = 0; i < sample->nr; i++) {
-		if (sample->at[i].cpu >= 0)
-			continue;
-		nr++;
-		events += sample->at[i].events_per_s;
-		bytes += sample->at[i].bytes_per_s;
-		lost += top_row_lost_per_s(&sample->at[i]);
-	}
-	localtime_r(&now, &tm);
-	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+	top_sample_sums(sample, &sums);
 	snprintf(line, size, "%s  %u channel%s, %s events/s, %.1f MB/s, %s"
-		 " lost/s%s", clock, nr, nr == 1 ? "" : "s",
-		 format_rate(events, true, events_text, sizeof(events_text)),
-		 bytes / 1e6,
-		 format_rate(lost, true, lost_text, sizeof(lost_text)),
+		 " lost/s%s", top_format_clock(clock, sizeof(clock)), sums.channels,
+		 sums.channels == 1 ? "" : "s",
+		 top_format_rate(sums.events_per_s, true, events, sizeof(events)),
+		 sums.bytes_per_s / 1e6,
+		 top_format_rate(sums.lost_per_s, true, lost, sizeof(lost)),
 		 sample->providers ? "" : "; no provider of channels: load the"
 		 " module or start tsctraced");
 }
@@ -106,20 +103,20 @@ void top_view_print(FILE *to, const struct top_sample *sample, int width,
 	char line[LINE_MAX];
 
 	format_sums(sample, line, sizeof(line));
-	print_line(to, line, width);
+	top_print_line(to, line, width);
 	snprintf(line, sizeof(line), "%4s %-16s %8s %7s %6s %7s %7s  %-26s %-8s"
 		 " %s", "id", "channel", "events/s", "MB/s", "unread", "lost/s",
 		 "holders", "lost", "provider", "policy");
-	print_line(to, line, width);
+	top_print_line(to, line, width);
 	for (i = 0; i < sample->nr && (!height || i < room); i++) {
 		format_row(&sample->at[i], line, sizeof(line));
-		print_line(to, line, width);
+		top_print_line(to, line, width);
 	}
 	if (i == sample->nr)
 		return;
 	snprintf(line, sizeof(line), "  ... %zu more line%s", sample->nr - i,
 		 sample->nr - i == 1 ? "" : "s");
-	print_line(to, line, width);
+	top_print_line(to, line, width);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
