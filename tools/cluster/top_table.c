@@ -6,7 +6,6 @@
 
 #include "tools/common/json.h"
 #include "tools/common/view.h"
-#include "tools/live/top.h"
 #include "top_table.h"
 
 #define LINE_LEN	512
@@ -153,9 +152,9 @@ static void format_node(const struct top_table_row *row, char *line, size_t size
 		snprintf(unread, sizeof(unread), "%.0f%%", row->unread_percent);
 	format_state(row, state, sizeof(state));
 	snprintf(line, size, "%-16s %8s %7s %6s %7s %9s %10s %10s %10s  %s", row->name,
-		 top_format_rate(row->events_per_s, row->has_rates, events, sizeof(events)),
+		 view_format_rate(row->events_per_s, row->has_rates, events, sizeof(events)),
 		 bytes, unread,
-		 top_format_rate(row->lost_per_s, row->has_rates, lost_rate,
+		 view_format_rate(row->lost_per_s, row->has_rates, lost_rate,
 				 sizeof(lost_rate)), lost,
 		 view_format_ns(row->offset_ns, offset, sizeof(offset)),
 		 view_format_ns(row->error_ns, error, sizeof(error)),
@@ -180,9 +179,9 @@ static void format_head(const struct top_table_row *rows, unsigned int nr, char 
 	if (failed)
 		snprintf(failed_text, sizeof(failed_text), " (%u FAILED)", failed);
 	snprintf(line, size, "%s  %u node%s%s, %s events/s, %.1f MB/s, %s lost/s",
-		 top_format_clock(clock, sizeof(clock)), nr, view_plural(nr), failed_text,
-		 top_format_rate(events, true, events_text, sizeof(events_text)), bytes / 1e6,
-		 top_format_rate(lost, true, lost_text, sizeof(lost_text)));
+		 view_format_clock(clock, sizeof(clock)), nr, view_plural(nr), failed_text,
+		 view_format_rate(events, true, events_text, sizeof(events_text)), bytes / 1e6,
+		 view_format_rate(lost, true, lost_text, sizeof(lost_text)));
 }
 
 /* A node's text may have any bytes. */
@@ -193,7 +192,7 @@ static void print_clean(FILE *to, char *line, int width)
 	for (at = line; *at; at++)
 		if ((unsigned char)*at < ' ' || (unsigned char)*at > '~')
 			*at = '?';
-	top_print_line(to, line, width);
+	view_print_line(to, line, width);
 }
 
 void top_table_print(FILE *to, const struct top_table_row *rows, unsigned int nr, int width,

@@ -269,6 +269,44 @@ json_t *view_json_messages(const struct tsct_recording *rec)
 
 /* ---- the bound to UTC ---------------------------------------------------- */
 
+/* Names are ASCII, so a byte is a column. */
+void view_print_line(FILE *to, const char *line, int width)
+{
+	int len = strlen(line);
+
+	if (width && len > width)
+		len = width;
+	while (len && line[len - 1] == ' ')
+		len--;
+	fprintf(to, "%.*s\n", len, line);
+}
+
+const char *view_format_rate(double rate, bool has_rate, char *text, size_t size)
+{
+	if (!has_rate)
+		snprintf(text, size, "-");
+	else if (rate < 9999.5)
+		snprintf(text, size, rate < 9.95 && rate > 0 ? "%.1f" : "%.0f",
+			 rate);
+	else if (rate < 999500)
+		snprintf(text, size, "%.1fk", rate / 1e3);
+	else if (rate < 999.5e6)
+		snprintf(text, size, "%.2fM", rate / 1e6);
+	else	/* a rate this high comes from corrupt counters only */
+		snprintf(text, size, "%.1e", rate);
+	return text;
+}
+
+const char *view_format_clock(char *text, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (!localtime_r(&now, &tm) || !strftime(text, size, "%H:%M:%S", &tm))
+		*text = '\0';
+	return text;
+}
+
 const char *view_format_ns(double ns, char *text, size_t size)
 {
 	double magnitude = fabs(ns);

@@ -73,16 +73,6 @@ void top_view_print(FILE *to, const struct top_sample *sample, int width,
 		    int height);
 json_t *top_view_json(const struct top_sample *sample);
 
-/* Prints at most @width columns of a line, without spaces at its end; 0: all */
-void top_print_line(FILE *to, const char *line, int width);
-
-/* Formats a rate in up to seven columns: "123", "45.6k", "7.89M"; "-" if @has_rate is
- * false. Returns @text. */
-const char *top_format_rate(double rate, bool has_rate, char *text, size_t size);
-
-/* Formats the local time of day. Returns @text. */
-const char *top_format_clock(char *text, size_t size);
-
 /* ---- terminal: top_term.c ----------------------------------------------- */
 
 /*

@@ -6,49 +6,12 @@
 
 #include "channel_view.h"
 #include "tools/common/json.h"
+#include "tools/common/view.h"
 #include "top.h"
 
 #define LINE_MAX	512
 
 /* ---- text ---------------------------------------------------------------- */
-
-/* Names are ASCII, so a byte is a column. */
-void top_print_line(FILE *to, const char *line, int width)
-{
-	int len = strlen(line);
-
-	if (width && len > width)
-		len = width;
-	while (len && line[len - 1] == ' ')
-		len--;
-	fprintf(to, "%.*s\n", len, line);
-}
-
-const char *top_format_rate(double rate, bool has_rate, char *text, size_t size)
-{
-	if (!has_rate)
-		snprintf(text, size, "-");
-	else if (rate < 9999.5)
-		snprintf(text, size, rate < 9.95 && rate > 0 ? "%.1f" : "%.0f",
-			 rate);
-	else if (rate < 999500)
-		snprintf(text, size, "%.1fk", rate / 1e3);
-	else if (rate < 999.5e6)
-		snprintf(text, size, "%.2fM", rate / 1e6);
-	else	/* a rate this high comes from corrupt counters only */
-		snprintf(text, size, "%.1e", rate);
-	return text;
-}
-
-const char *top_format_clock(char *text, size_t size)
-{
-	time_t now = time(NULL);
-	struct tm tm;
-
-	if (!localtime_r(&now, &tm) || !strftime(text, size, "%H:%M:%S", &tm))
-		*text = '\0';
-	return text;
-}
 
 static void format_row(const struct top_row *row, char *line, size_t size)
 {
@@ -72,9 +35,9 @@ static void format_row(const struct top_row *row, char *line, size_t size)
 	channel_view_lost(row->lost, row->cpu < 0 ? info->lost_no_ring : 0, lost,
 			  sizeof(lost));
 	snprintf(line, size, "%4s %-16s %8s %7s %6s %7s %7s  %-26s %-8s %s", id,
-		 name, top_format_rate(row->events_per_s, row->has_rates, events,
+		 name, view_format_rate(row->events_per_s, row->has_rates, events,
 				   sizeof(events)), bytes, unread,
-		 top_format_rate(top_row_lost_per_s(row), row->has_rates, lost_rate,
+		 view_format_rate(top_row_lost_per_s(row), row->has_rates, lost_rate,
 			     sizeof(lost_rate)), holders, lost,
 		 row->cpu < 0 ? channel_provider_names[row->channel.provider] : "",
 		 policy);
@@ -87,11 +50,11 @@ static void format_sums(const struct top_sample *sample, char *line, size_t size
 
 	top_sample_sums(sample, &sums);
 	snprintf(line, size, "%s  %u channel%s, %s events/s, %.1f MB/s, %s"
-		 " lost/s%s", top_format_clock(clock, sizeof(clock)), sums.channels,
+		 " lost/s%s", view_format_clock(clock, sizeof(clock)), sums.channels,
 		 sums.channels == 1 ? "" : "s",
-		 top_format_rate(sums.events_per_s, true, events, sizeof(events)),
+		 view_format_rate(sums.events_per_s, true, events, sizeof(events)),
 		 sums.bytes_per_s / 1e6,
-		 top_format_rate(sums.lost_per_s, true, lost, sizeof(lost)),
+		 view_format_rate(sums.lost_per_s, true, lost, sizeof(lost)),
 		 sample->providers ? "" : "; no provider of channels: load the"
 		 " module or start tsctraced");
 }
@@ -103,20 +66,20 @@ void top_view_print(FILE *to, const struct top_sample *sample, int width,
 	char line[LINE_MAX];
 
 	format_sums(sample, line, sizeof(line));
-	top_print_line(to, line, width);
+	view_print_line(to, line, width);
 	snprintf(line, sizeof(line), "%4s %-16s %8s %7s %6s %7s %7s  %-26s %-8s"
 		 " %s", "id", "channel", "events/s", "MB/s", "unread", "lost/s",
 		 "holders", "lost", "provider", "policy");
-	top_print_line(to, line, width);
+	view_print_line(to, line, width);
 	for (i = 0; i < sample->nr && (!height || i < room); i++) {
 		format_row(&sample->at[i], line, sizeof(line));
-		top_print_line(to, line, width);
+		view_print_line(to, line, width);
 	}
 	if (i == sample->nr)
 		return;
 	snprintf(line, sizeof(line), "  ... %zu more line%s", sample->nr - i,
 		 sample->nr - i == 1 ? "" : "s");
-	top_print_line(to, line, width);
+	view_print_line(to, line, width);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
