@@ -23,7 +23,7 @@ static __s64 now;
 
 /* Counts of actions since take_actions() was called, and the last texts */
 static struct {
-	unsigned int sent[3], closed[3], killed[3], files[3], done[3], commands, stops, outputs;
+	unsigned int live[3], sent[3], closed[3], killed[3], files[3], done[3], commands, stops, outputs;
 	char last[3][64];		/* type of the last message to each node */
 	char printed[4096];
 	__u64 bytes[3];
@@ -55,6 +55,7 @@ static void take_actions(void)
 			did.bytes[a.node] += a.size;
 			break;
 		case CLUSTER_DATA: break;
+		case CLUSTER_LIVE: did.live[a.node]++; break;
 		case CLUSTER_FILES_DONE: did.done[a.node]++; break;
 		case CLUSTER_CLOSE: did.closed[a.node]++; break;
 		case CLUSTER_KILL: did.killed[a.node]++; break;

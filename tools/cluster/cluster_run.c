@@ -363,7 +363,7 @@ static void run_once(struct cluster_run *r, struct pollfd *fds)
 						  l->launcher.in : -1, .events = POLLOUT };
 	}
 	fds[3 * i] = (struct pollfd){ .fd = r->signals, .events = POLLIN };
-	fds[3 * i + 1] = (struct pollfd){ .fd = r->view->fd, .events = POLLIN };
+	fds[3 * i + 1] = (struct pollfd){ .fd = r->view_fd, .events = POLLIN };
 	poll(fds, 3 * r->c.nr + 2, r->view->turn_ms);
 	now = tsct_monotonic_ns();
 	read_signals(r, now);

@@ -31,6 +31,7 @@ struct cluster_link {
 };
 
 struct cluster_run;
+struct cluster_live;
 
 /* What commands do differently with the nodes */
 struct cluster_view {
@@ -38,12 +39,13 @@ struct cluster_view {
 	void (*show)(struct cluster_run *r, __s64 now_ns);
 	/* Takes a message "live" of node @i. -EPROTO: it is damaged; -ENOMEM */
 	int (*live)(struct cluster_run *r, unsigned int i, const struct cluster_action *a);
-	int fd;			/* a descriptor whose input begins a turn; -1: none */
 	int turn_ms;		/* longest time between turns, ms */
 };
 
 struct cluster_run {
 	const struct cluster_view *view;
+	int view_fd;			/* its input begins a turn of the main loop; -1: none */
+	struct cluster_live *live;	/* NULL: the command is another one than live */
 	struct cluster_settings settings;
 	struct cluster c;
 	struct cluster_link *links;

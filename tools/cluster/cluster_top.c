@@ -180,9 +180,9 @@ static int exit_status(const struct cluster_top *t)
 
 int cluster_top(int argc, char **argv)
 {
-	static const struct cluster_view view = { .show = show, .fd = -1, .turn_ms = 100 };
+	static const struct cluster_view view = { .show = show, .turn_ms = 100 };
 	struct cluster_top t = {
-		.r = { .view = &view, .settings = { .top = true } }, .seconds = 1,
+		.r = { .view = &view, .view_fd = -1, .settings = { .top = true } }, .seconds = 1,
 	};
 	int status = EXIT_FAILED;
 	bool on_screen;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cluster_commands.h"
+#include "cluster_live.h"
 #include "cluster_run.h"
 #include "lib/client/gettime.h"
 #include "tools/common/cmd.h"
@@ -54,7 +55,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct cluster_settings *o = &r->settings;
 
 	switch (key) {
-	case ARGP_KEY_INIT: state->child_inputs[0] = r; break;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = r;
+		if (r->live)
+			state->child_inputs[1] = r;
+		break;
 	case 'o': r->out = arg; break;
 	case KEY_NODE_DIR: o->node_dir = absolute(state, "--node-dir", arg); break;
 	case KEY_SHARED: o->shared = absolute(state, "--shared", arg); break;
@@ -67,7 +72,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_JSON: r->json = true; break;
 	case 'q': r->quiet = true; break;
 	case ARGP_KEY_END:
-		if (!r->out || !*r->out)
+		if (r->live ? r->out && !*r->out : !r->out || !*r->out)
 			argp_error(state, "missing output directory; use -o OUT");
 		if (o->here && !o->command)
 			argp_error(state, "--here needs a command, after --");
@@ -88,6 +93,21 @@ static const struct argp argp = {
 	" Exit status: 0: success; 1: there is no result; 2: usage; 3: a part is missing:"
 	" events were lost, or a node failed.",
 	children, NULL, NULL
+};
+
+static const struct argp_child live_children[] = {
+	{ &cluster_nodes_argp, 0, NULL, 0 }, { &cluster_live_argp, 0, NULL, 0 }, { 0 }
+};
+
+static const struct argp live_argp = {
+	options, parse_option, "live --on NODE,... [-o OUT] [RECORD-OPTION]... [-- CMD"
+	" [ARGUMENT]...]",
+	"Record on many nodes at once, and show their events meanwhile on a page, in the order"
+	" of time."
+	"\vThe address of the page is printed; it has a secret, and is served to this machine"
+	" alone. Without -o, the recordings are removed at the end. All other options are those"
+	" of 'trace-ctl record'. Exit status as of 'trace-ctl cluster record'.",
+	live_children, NULL, NULL
 };
 
 /* ---- command line ------------------------------------------------------------------- */
@@ -113,7 +133,7 @@ static const struct argp_option *find_option(const struct argp_option *o, const 
  * go to the recorders. Those have values that only they can tell from arguments. Returns
  * the number of arguments that stay.
  */
-static int split(int argc, char **argv, struct cluster_settings *o)
+static int split(int argc, char **argv, struct cluster_settings *o, bool live)
 {
 	const struct argp_option *option;
 	int i, nr = 1, nr_record = 0;
@@ -127,6 +147,8 @@ static int split(int argc, char **argv, struct cluster_settings *o)
 		}
 		option = find_option(options, argv[i]);
 		option = option ? option : find_option(cluster_nodes_options, argv[i]);
+		if (!option && live)
+			option = find_option(cluster_live_options, argv[i]);
 		if (!option && strcmp(argv[i], "--help") && strcmp(argv[i], "--usage") &&
 		    strcmp(argv[i], "-?")) {
 			o->record[nr_record++] = argv[i];
@@ -141,20 +163,32 @@ static int split(int argc, char **argv, struct cluster_settings *o)
 	return nr;
 }
 
-/* Options of the recorders that cannot work on many nodes */
+/* Returns true if an option of the recorders is in a list, which ends with NULL */
+static bool is_in(const char *option, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strncmp(option, *list, strlen(*list)))
+			return true;
+	return false;
+}
+
+/* Options of the recorders that cannot work on many nodes, or not live */
 static int check_record_options(struct cluster_run *r)
 {
-	static const char *const refused[] = { "--pid", "--control", "--pass-status", "--output" };
+	static const char *const one[] = { "--pid", "-p", "--control", "--live", "--pass-status",
+					   "--output", NULL };
+	static const char *const later[] = { "--flight-recorder", "-f", "--timestamps", NULL };
 	char **option;
-	size_t i;
 
 	for (option = r->settings.record; *option; option++) {
-		for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-			if (!strncmp(*option, refused[i], strlen(refused[i])))
-				break;
-		if (i == sizeof(refused) / sizeof(refused[0]) && strncmp(*option, "-p", 2))
+		if (is_in(*option, one))
+			cluster_print(r, NULL, "%s does not apply to many nodes; remove it",
+				      *option);
+		else if (r->live && is_in(*option, later))
+			cluster_print(r, NULL, "%s does not apply to live events; remove it",
+				      *option);
+		else
 			continue;
-		cluster_print(r, NULL, "%s does not apply to many nodes; remove it", *option);
 		return -EINVAL;
 	}
 	return 0;
@@ -208,6 +242,8 @@ static void drop_nodes_dir(struct cluster_run *r, bool recordings)
 	char *path;
 	unsigned int i;
 
+	if (!r->nodes_dir)
+		return;
 	for (i = 0; recordings && i < r->c.nr; i++) {
 		if (asprintf(&path, "%s/%s", r->nodes_dir, r->nodes[i]) < 0)
 			continue;
@@ -318,14 +354,28 @@ static int merge(struct cluster_run *r)
 
 /* ---- the run ---------------------------------------------------------------------------- */
 
+/* Ends a live run that has no result. Returns an exit status. */
+static int end_discarded(struct cluster_run *r)
+{
+	bool missing = false;
+	unsigned int i;
+
+	for (i = 0; i < r->c.nr; i++)
+		missing |= is_partial(&r->c.nodes[i]) || r->c.nodes[i].lost;
+	r->parts_missing = missing;
+	return cluster_show_summary(r) ? EXIT_FAILED : missing ? EXIT_LOST : EXIT_DONE;
+}
+
 /* Records, gathers and merges. Returns an exit status. */
 static int run(struct cluster_run *r)
 {
 	const struct cluster_node *n;
 	unsigned int i;
-	int status;
+	int status = cluster_run_nodes(r);
 
-	if (cluster_run_nodes(r)) {
+	if (!status && r->live)
+		cluster_live_finish(r);
+	if (status) {
 		cluster_print(r, NULL, "out of memory");
 		return EXIT_FAILED;
 	}
@@ -338,6 +388,8 @@ static int run(struct cluster_run *r)
 			cluster_show_summary(r);
 		return EXIT_FAILED;
 	}
+	if (r->settings.discard)
+		return end_discarded(r);
 	status = r->c.gave_up ? EXIT_FAILED : merge(r);
 	r->merged = status == EXIT_DONE || status == EXIT_LOST;
 	r->parts_missing = status == EXIT_LOST;
@@ -352,27 +404,50 @@ static int run(struct cluster_run *r)
 	return !r->merged ? EXIT_FAILED : r->parts_missing ? EXIT_LOST : EXIT_DONE;
 }
 
-int cluster_record(int argc, char **argv)
+static int record(int argc, char **argv, struct cluster_run *r)
 {
-	static const struct cluster_view view = {
-		.show = cluster_show_nodes, .fd = -1, .turn_ms = 200,
-	};
-	struct cluster_run r = { .view = &view };
 	int status = EXIT_FAILED;
 	char cwd[4096];
 
-	r.settings.record = calloc(argc + 1, sizeof(*r.settings.record));
-	r.settings.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/";
-	if (!r.settings.record)
+	r->view_fd = -1;
+	r->settings.live = r->live != NULL;
+	r->settings.record = calloc(argc + 1, sizeof(*r->settings.record));
+	r->settings.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/";
+	if (!r->settings.record)
 		return EXIT_FAILED;
-	argc = split(argc, argv, &r.settings);
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &r) || check_record_options(&r))
+	argc = split(argc, argv, &r->settings, r->live);
+	if (argp_parse(r->live ? &live_argp : &argp, argc, argv, ARGP_IN_ORDER, NULL, r) ||
+	    check_record_options(r)) {
 		status = EXIT_USAGE;
-	else if (!make_dirs(&r) && !cluster_run_open(&r))
-		status = run(&r);
-	cluster_run_close(&r);
-	free(r.nodes_dir);
-	free(r.settings.record);
+	} else {
+		r->settings.discard = !r->out;
+		if ((!r->out || !make_dirs(r)) && !cluster_run_open(r) &&
+		    (!r->live || !cluster_live_open(r)))
+			status = run(r);
+	}
+	if (status == EXIT_FAILED && r->nodes_dir)
+		rmdir(r->nodes_dir);
+	cluster_run_close(r);
+	free(r->nodes_dir);
+	free(r->settings.record);
+	return status;
+}
+
+int cluster_record(int argc, char **argv)
+{
+	static const struct cluster_view view = { .show = cluster_show_nodes, .turn_ms = 200 };
+	struct cluster_run r = { .view = &view };
+
+	return record(argc, argv, &r);
+}
+
+int cluster_live(int argc, char **argv)
+{
+	struct cluster_live live = { .listen = NULL };
+	struct cluster_run r = { .view = &cluster_live_view, .live = &live };
+	int status = record(argc, argv, &r);
+
+	cluster_live_close(&r);
 	return status;
 }
 
@@ -382,7 +457,7 @@ int cmd_cluster(int argc, char **argv)
 		const char *name;
 		int (*run)(int argc, char **argv);
 	} commands[] = {
-		{ "record", cluster_record }, { "top", cluster_top },
+		{ "record", cluster_record }, { "live", cluster_live }, { "top", cluster_top },
 	};
 	struct cluster_run none = { 0 };
 	size_t i;
@@ -397,7 +472,7 @@ int cmd_cluster(int argc, char **argv)
 	}
 	if (argc >= 2 && *argv[1] == '-')
 		argp_parse(&argp, 2, argv, 0, NULL, &none);
-	fprintf(stderr, "trace-ctl cluster: use 'trace-ctl cluster record' or 'trace-ctl cluster"
-		" top'; see 'trace-ctl help cluster'\n");
+	fprintf(stderr, "trace-ctl cluster: use 'trace-ctl cluster record', 'live' or 'top'; see"
+		" 'trace-ctl help cluster'\n");
 	return EXIT_USAGE;
 }

@@ -23,6 +23,7 @@
 #include "cluster.h"
 #include "cluster_commands.h"
 #include "lib/client/gettime.h"
+#include "live/follow.h"
 #include "node_top.h"
 #include "process.h"
 #include "send_files.h"
@@ -43,6 +44,7 @@ struct node {
 	bool shared;			/* it is in a directory that all nodes share */
 	bool went;			/* recording was permitted: its files have a value */
 	bool stopped;			/* the recorder was to stop */
+	struct live_follow *live;	/* events that are sent meanwhile; NULL: none */
 	struct send_files *files;	/* files that are sent; NULL: none */
 	bool lost;			/* the connection to the coordinator has ended */
 	bool quit, keep;		/* the coordinator has ended this node's part */
@@ -144,7 +146,7 @@ static char **recorder_argv(const struct node *n, const json_t *json, char *cont
 {
 	const json_t *options = json_object_get(json, "options");
 	const json_t *command = json_object_get(json, "command");
-	size_t i, nr = 0, room = json_array_size(options) + json_array_size(command) + 8;
+	size_t i, nr = 0, room = json_array_size(options) + json_array_size(command) + 9;
 	char **argv = calloc(room, sizeof(*argv));
 
 	if (!argv)
@@ -154,6 +156,8 @@ static char **recorder_argv(const struct node *n, const json_t *json, char *cont
 	argv[nr++] = control;
 	argv[nr++] = "-o";
 	argv[nr++] = (char *)n->dir;
+	if (n->live)
+		argv[nr++] = "--live";
 	for (i = 0; i < json_array_size(options); i++)
 		argv[nr++] = (char *)json_string_value(json_array_get(options, i));
 	if (json_array_size(command))
@@ -230,6 +234,10 @@ static void end_recorder(struct node *n)
 	pass_output(n, &n->recorder.out, 1);
 	pass_output(n, &n->recorder.err, 2);
 	process_close(&n->recorder);
+	if (n->live && !n->lost)
+		live_follow_finish(n->live, &n->to_coordinator, QUEUE_MAX);
+	live_follow_close(n->live);
+	n->live = NULL;
 	send_recorded(n, WIFEXITED(n->recorder.status) ? WEXITSTATUS(n->recorder.status) :
 		      128 + WTERMSIG(n->recorder.status));
 }
@@ -260,8 +268,14 @@ static void read_recorder(struct node *n)
 
 static void on_start(struct node *n, const json_t *json)
 {
-	int err = n->recorder.pid || n->control_in >= 0 || !*n->dir ? -EBUSY :
-		start_recorder(n, json);
+	const json_t *live = json_object_get(json, "live");
+	int err = n->recorder.pid || n->control_in >= 0 || !*n->dir ? -EBUSY : 0;
+
+	if (!err && json_is_object(live) && !n->live)
+		err = live_follow_open(n->dir, ctl_json_string(live, "time"),
+				       (__u64)json_integer_value(json_object_get(live, "rate")),
+				       &n->live);
+	err = err ? err : start_recorder(n, json);
 
 	if (err)
 		send_recorded(n, EXIT_FAILED);
@@ -360,6 +374,8 @@ static int turn_ms(const struct node *n)
 {
 	const __s64 left = n->sample_ns - tsct_monotonic_ns();
 
+	if (n->live)
+		return LIVE_TURN_MS;
 	return !n->sample_ns || left > 1000000000 ? 1000 : left < 0 ? 0 :
 		(int)(left / 1000000) + 1;
 }
@@ -391,6 +407,8 @@ static void run_once(struct node *n)
 	send_part(n);
 	now = tsct_monotonic_ns();
 	send_sample(n, now);
+	if (n->live && !n->lost)
+		live_follow_step(n->live, &n->to_coordinator, QUEUE_MAX / 2);
 	if (now >= n->alive_ns) {
 		n->alive_ns = now + CLUSTER_ALIVE_NS;
 		send_message(n, json_pack("{ss}", "type", "alive"), NULL, 0);
@@ -431,6 +449,7 @@ int cluster_node(void)
 	if (*n.dir && !(n.quit ? n.keep : n.went))
 		remove_recording(n.dir);
 	send_files_close(n.files);
+	live_follow_close(n.live);
 	top_sample_free(&n.sample);
 	message_reader_free(&n.from_coordinator);
 	message_reader_free(&n.from_recorder);
