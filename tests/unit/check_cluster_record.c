@@ -186,6 +186,76 @@ START_TEST(whole)
 }
 END_TEST
 
+/* Events come while the recorders run, and only if they are wanted. */
+START_TEST(live)
+{
+	options.live = options.discard = true;
+	all_get(HELLO);
+	gets(0, CHECKED("b", SYNCED));
+	gets(1, CHECKED("c", SYNCED));
+	gets(2, CHECKED("d", SYNCED));
+	ck_assert_str_eq(c.live_time, "cluster");
+	gets_data(0, "{\"type\":\"live\"}", "x");
+	all_get(READY);
+	gets_data(1, "{\"type\":\"live\"}", "y");
+	cluster_interrupt(&c, now);
+	take_actions();
+	gets_data(1, "{\"type\":\"live\"}", "z");
+	ck_assert_uint_eq(did.live[0], 1);
+	ck_assert_uint_eq(did.live[1], 2);
+	gets(0, RECORDED);
+	ck_assert_str_eq(did.last[0], "quit");	/* nothing is gathered */
+	ck_assert_int_eq(c.nodes[0].state, CLUSTER_DONE);
+	gets(1, RECORDED);
+	gets(2, "{\"type\":\"sample\"}");
+	ck_assert_int_eq(c.nodes[2].state, CLUSTER_FAILED);
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
+START_TEST(live_unwanted)
+{
+	reach_recording();
+	gets(1, "{\"type\":\"live\"}");
+	ck_assert_int_eq(c.nodes[1].state, CLUSTER_FAILED);
+	expect("unexpected message 'live'");
+}
+END_TEST
+
+/* The time in which live events are compared */
+START_TEST(live_times)
+{
+	static const struct {
+		const char *boots[2], *clocks[2], *time;
+	} cases[] = {
+		{ { "b", "b" }, { "{}", "{}" }, "clock" },
+		{ { "b", "c" }, { "{}", "{}" }, "none" },
+		{ { "b", "c" }, { "{\"utc_error_ns\":5}", "{\"utc_error_ns\":6}" }, "utc" },
+		{ { "b", "b" }, { SYNCED, SYNCED }, "cluster" },
+		{ { "b", "c" }, { SYNCED, "{}" }, "none" },
+		{ { "b", "c" }, { SYNCED, CLUSTER_CLOCK("synchronized", "z") }, "none" },
+		{ { "b", "c" }, { SYNCED, CLUSTER_CLOCK("calibrating", "a") }, "none" },
+	};
+	char line[512];
+	size_t i;
+	int k;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (k = 0; k < 3; k++) {
+			gets(k, HELLO);
+			snprintf(line, sizeof(line), "{\"type\":\"checked\",\"boot\":\"%s\",\"host\":"
+				 "\"h%d\",\"dir\":\"/d\",\"free\":1000000000,\"cwd_exists\":true,"
+				 "\"clock\":%s}", cases[i].boots[k > 0], k, cases[i].clocks[k > 0]);
+			options.force = true;
+			gets(k, line);
+		}
+		ck_assert_msg(!strcmp(c.live_time, cases[i].time), "%zu: %s", i, c.live_time);
+		end();
+		begin();
+	}
+}
+END_TEST
+
 START_TEST(command_here)
 {
 	options.here = true;
@@ -688,6 +758,9 @@ int main(void)
 	print_seed();
 	tcase_add_test(t, whole);
 	tcase_add_test(t, command_here);
+	tcase_add_test(t, live);
+	tcase_add_test(t, live_unwanted);
+	tcase_add_test(t, live_times);
 	tcase_add_test(t, duration);
 	tcase_add_test(t, unreachable);
 	tcase_add_test(t, deaf);

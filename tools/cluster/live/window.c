@@ -182,9 +182,11 @@ static void note_reach(struct live_window *w, const struct live_event *e)
 bool live_window_next(struct live_window *w, __s64 now_ns, struct live_event *ret)
 {
 	const __s64 ns = w->nr ? w->heap[0].event.ns : INT64_MAX;
+	/* INT64_MAX: there is no node to wait for */
+	const bool waits = ns >= w->passed_ns && w->passed_ns != INT64_MAX;
 
 	force(w, now_ns);
-	if (!w->nr || (ns >= w->passed_ns && ns > w->forced_ns && ns >= w->released_ns &&
+	if (!w->nr || (waits && ns > w->forced_ns && ns >= w->released_ns &&
 		       !live_window_is_full(w)))
 		return false;
 	*ret = w->heap[0].event;
@@ -194,7 +196,7 @@ bool live_window_next(struct live_window *w, __s64 now_ns, struct live_event *re
 	w->late += !!(ret->flags & LIVE_LATE);
 	w->nodes[ret->node].late += !!(ret->flags & LIVE_LATE);
 	w->unsure += !!(ret->flags & LIVE_UNSURE);
-	w->forced += ns >= w->passed_ns;
+	w->forced += waits;
 	w->released++;
 	if (ns > w->released_ns)
 		w->released_ns = ns;
