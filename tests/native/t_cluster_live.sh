@@ -187,6 +187,16 @@ says 'beta: MISSING: connection lost'
 rm -rf "$TMPDIR"/tsctrace-beta-*
 nothing_left
 
+# The coordinator is killed: no recording is left, as there was to be none.
+live
+recording() { [ "$(find "$TMPDIR" -name .flushed | wc -l)" = 3 ]; }
+wait_for "all nodes record" recording
+kill -KILL "$run"
+wait "$run" 2>/dev/null || true
+removed() { [ -z "$(ls -A "$TMPDIR")" ]; }
+wait_for "the nodes have removed all" removed
+rm -f "$sock"
+
 # --- a hostile node -----------------------------------------------------------------------------
 bad gamma <<<"exec python3 $top/tests/native/hostile_node.py $("$ctl" --version) live"
 live -- "$emit" 100 1 5000

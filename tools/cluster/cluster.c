@@ -172,7 +172,7 @@ static json_t *text_array(char **texts)
 
 static json_t *start_message(const struct cluster *c)
 {
-	return json_pack("{ss so so so}", "type", "start", "options",
+	return json_pack("{ss sb so so so}", "type", "start", "discard", c->o->discard, "options",
 			 text_array(c->o->record), "command",
 			 c->o->command && !c->o->here ? text_array(c->o->command) :
 			 json_null(), "live", !c->o->live ? json_null() :

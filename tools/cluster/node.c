@@ -31,6 +31,8 @@
 #include "tools/common/json.h"
 
 #define QUEUE_MAX	(1 << 20)	/* bytes that wait for the coordinator, at most */
+/* the same for live events: what waits longer is late */
+#define LIVE_QUEUE_MAX	(256 << 10)
 #define CHUNK		(64 << 10)	/* bytes that are read at once */
 /* without a message for longer, the coordinator is lost, ns; it may have been suspended */
 #define LOST_NS		(10 * CLUSTER_SILENCE_NS)
@@ -45,6 +47,8 @@ struct node {
 	bool went;			/* recording was permitted: its files have a value */
 	bool stopped;			/* the recorder was to stop */
 	struct live_follow *live;	/* events that are sent meanwhile; NULL: none */
+	bool live_more;			/* there are more of them now */
+	bool discard;			/* the recording is not wanted, however this ends */
 	struct send_files *files;	/* files that are sent; NULL: none */
 	bool lost;			/* the connection to the coordinator has ended */
 	bool quit, keep;		/* the coordinator has ended this node's part */
@@ -235,7 +239,7 @@ static void end_recorder(struct node *n)
 	pass_output(n, &n->recorder.err, 2);
 	process_close(&n->recorder);
 	if (n->live && !n->lost)
-		live_follow_finish(n->live, &n->to_coordinator, QUEUE_MAX);
+		live_follow_finish(n->live, &n->to_coordinator, LIVE_QUEUE_MAX);
 	live_follow_close(n->live);
 	n->live = NULL;
 	send_recorded(n, WIFEXITED(n->recorder.status) ? WEXITSTATUS(n->recorder.status) :
@@ -275,6 +279,7 @@ static void on_start(struct node *n, const json_t *json)
 		err = live_follow_open(n->dir, ctl_json_string(live, "time"),
 				       (__u64)json_integer_value(json_object_get(live, "rate")),
 				       &n->live);
+	n->discard = json_is_true(json_object_get(json, "discard"));
 	err = err ? err : start_recorder(n, json);
 
 	if (err)
@@ -375,7 +380,7 @@ static int turn_ms(const struct node *n)
 	const __s64 left = n->sample_ns - tsct_monotonic_ns();
 
 	if (n->live)
-		return LIVE_TURN_MS;
+		return n->live_more ? 0 : LIVE_TURN_MS;
 	return !n->sample_ns || left > 1000000000 ? 1000 : left < 0 ? 0 :
 		(int)(left / 1000000) + 1;
 }
@@ -408,7 +413,8 @@ static void run_once(struct node *n)
 	now = tsct_monotonic_ns();
 	send_sample(n, now);
 	if (n->live && !n->lost)
-		live_follow_step(n->live, &n->to_coordinator, QUEUE_MAX / 2);
+		n->live_more = live_follow_step(n->live, &n->to_coordinator,
+						LIVE_QUEUE_MAX) > 1;
 	if (now >= n->alive_ns) {
 		n->alive_ns = now + CLUSTER_ALIVE_NS;
 		send_message(n, json_pack("{ss}", "type", "alive"), NULL, 0);
@@ -446,7 +452,7 @@ int cluster_node(void)
 				   CLUSTER_PROTOCOL, "version", TSCT_VERSION), NULL, 0);
 	while (!(n.quit || n.lost) || n.control_in >= 0)
 		run_once(&n);
-	if (*n.dir && !(n.quit ? n.keep : n.went))
+	if (*n.dir && !(n.quit ? n.keep : n.went && !n.discard))
 		remove_recording(n.dir);
 	send_files_close(n.files);
 	live_follow_close(n.live);

@@ -26,6 +26,7 @@ struct live_follow {
 	struct tsct_trace *trace;	/* NULL: not open yet */
 	char why[256];
 	bool ended, sent_end;
+	bool more;			/* the last step left events that can be read now */
 	/* numbers of names, by channel and event; numbers of threads */
 	struct tsct_index names, threads;
 	json_t *new_names, *new_threads;	/* to be sent */
@@ -212,6 +213,7 @@ int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue
 
 	if (f->sent_end)
 		return 0;
+	f->more = false;
 	live_timeline_sample(&f->timeline);
 	add_tokens(f, now);
 	if (!f->trace && !f->ended)
@@ -223,14 +225,15 @@ int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue
 			f->ended = true;
 		}
 		settled = tsct_trace_settled(f->trace);
-		if (f->ended || !read_events(f, out, queue_max, now + STEP_NS) || !settled ||
+		f->more = !f->ended && !read_events(f, out, queue_max, now + STEP_NS);
+		if (f->ended || f->more || !settled ||
 		    settled == UINT64_MAX ||
 		    !live_timeline_time(&f->timeline, settled, TSCT_CPU_ANY, &passed, &error))
 			passed = f->last_ns;
 	}
 	if (f->nr || f->ended || now - f->sent_ns >= SEND_NS)
 		send(f, out, passed);
-	return !f->sent_end;
+	return f->sent_end ? 0 : f->more ? 2 : 1;
 }
 
 void live_follow_finish(struct live_follow *f, struct byte_queue *out, size_t queue_max)

@@ -24,7 +24,8 @@ void live_follow_close(struct live_follow *f);
  * live_follow_step - append messages "live" with new events to a queue
  * @queue_max: bytes in the queue from which on events are dropped, and counted
  *
- * Takes some ms at most. Returns 1; 0: the recording has ended, and all was sent.
+ * Takes some ms at most. Returns 2: there are more events now; 1: not yet; 0: the recording
+ * has ended, and all was sent.
  */
 int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue_max);
 

@@ -97,7 +97,8 @@ function take(line) {
 		showNodes();
 	if (line.end) {
 		ended = true;
-		view.paused = true;
+		pause(true);
+		byId("pause").disabled = true;
 		source.close();
 		showState("ended");
 	}
@@ -208,14 +209,18 @@ function resize(height) {
 	ctx.clearRect(0, 0, width, height);
 }
 
+// Lines at round times, with as many decimals of seconds as differ.
 function drawAxis(style, height) {
-	const step = 10 ** Math.floor(Math.log10(view.span / 2));
-	const from = view.to - view.span;
+	const digits = Math.max(0, 9 - Math.floor(Math.log10(view.span / 2)));
+	const step = 10 ** (9 - digits) * (digits || view.span < 2e10 ? 1 : 10);
+	const first = Number(base % BigInt(step));
+	const from = view.to - view.span + first;
 
-	ctx.fillStyle = style.getPropertyValue("--dim");
-	for (let t = Math.ceil(from / step) * step; t <= view.to; t += step) {
+	for (let t = Math.ceil(from / step) * step - first; t <= view.to; t += step) {
+		ctx.fillStyle = style.getPropertyValue("--line");
 		ctx.fillRect(x(t), AXIS - 4, 1, height);
-		ctx.fillText(duration(t - view.to), x(t) + 3, AXIS - 7);
+		ctx.fillStyle = style.getPropertyValue("--dim");
+		ctx.fillText(timeText(t).slice(0, digits ? 9 + digits : 8), x(t) + 3, AXIS - 7);
 	}
 }
 
