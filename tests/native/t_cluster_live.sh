@@ -13,7 +13,7 @@ sock=$work/sock
 # Begins a run; sets: run, url.
 live() {	# ARGUMENT...
 	rm -f "$work/err"
-	timeout 100 "$ctl" cluster live "${nodes[@]}" --listen "unix:$sock" "$@" \
+	"$ctl" cluster live "${nodes[@]}" --listen "unix:$sock" "$@" \
 		>"$work/out" 2>"$work/err" & run=$!
 	pids+=("$run")
 	wait_for "the address is printed" has_url
@@ -147,7 +147,7 @@ tail -n 2 "$work/stream.8" | grep -q '"end":true}$' || fail "no end in the strea
 nothing_left
 
 # loopback; addresses that are not
-timeout 60 "$ctl" cluster live "${nodes[@]}" --listen 127.0.0.1:0 --duration 1 >"$work/out" \
+"$ctl" cluster live "${nodes[@]}" --listen 127.0.0.1:0 --duration 1 >"$work/out" \
 	2>"$work/err" & run=$!
 pids+=("$run")
 loopback() { grep -q 'live on http://127.0.0.1:[0-9]*/[0-9a-f]*/$' "$work/err"; }

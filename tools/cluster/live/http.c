@@ -8,12 +8,13 @@
 
 #include "http.h"
 #include "http_address.h"
-#include "live_page_made.h"
 
-#ifdef TSCT_HAS_MICROHTTPD
+#ifdef TSCT_MICROHTTPD /* name of the shared library */
+#include <dlfcn.h>
 #include <microhttpd.h>
 
 #include "lib/client/gettime.h"
+#include "live_page_made.h"
 
 #define TOKEN_BYTES	16
 #define CONNECTIONS	32
@@ -43,6 +44,36 @@ struct live_http {
 	size_t page_len;
 	__s64 next_ns;		/* time of the next lines of streams, CLOCK_MONOTONIC */
 };
+
+/* ---- the library -------------------------------------------------------------------------- */
+
+/*
+ * It is loaded when it is used: it takes with it ten others, which each start of trace-ctl
+ * would load, and which nodes do not need.
+ */
+#define FUNCTIONS(f) \
+	f(start_daemon) f(stop_daemon) f(run) f(get_daemon_info) f(suspend_connection) \
+	f(resume_connection) f(create_response_from_callback) f(create_response_from_buffer) \
+	f(add_response_header) f(lookup_connection_value) f(queue_response) \
+	f(destroy_response)
+
+static struct {
+#define DECLARE(name)	__typeof__(&MHD_##name) name;
+	FUNCTIONS(DECLARE)
+} mhd;
+
+/* Returns 0 or -ENOPKG. */
+static int load_library(void)
+{
+	void *library = dlopen(TSCT_MICROHTTPD, RTLD_NOW);
+	bool missing = !library;
+
+#define LOAD(name) \
+	mhd.name = library ? (__typeof__(mhd.name))dlsym(library, "MHD_" #name) : NULL; \
+	missing |= !mhd.name;
+	FUNCTIONS(LOAD)
+	return missing ? -ENOPKG : 0;
+}
 
 /* ---- the page --------------------------------------------------------------------------- */
 
@@ -105,7 +136,7 @@ static ssize_t read_stream(void *context, uint64_t pos, char *buffer, size_t max
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	if (s->at == s->len) {
 		s->suspended = true;
-		MHD_suspend_connection(s->connection);
+		mhd.suspend_connection(s->connection);
 		return 0;
 	}
 	len = s->len - s->at < max ? s->len - s->at : max;
@@ -135,7 +166,7 @@ static struct MHD_Response *open_stream(struct live_http *h, struct MHD_Connecti
 		return NULL;
 	s->http = h;
 	s->connection = connection;
-	response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 32 << 10, read_stream, s,
+	response = mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, 32 << 10, read_stream, s,
 						     free_stream);
 	if (!response) {
 		free(s);
@@ -144,7 +175,7 @@ static struct MHD_Response *open_stream(struct live_http *h, struct MHD_Connecti
 	s->next = h->streams;
 	h->streams = s;
 	h->nr_streams++;
-	MHD_add_response_header(response, "Content-Type", "text/event-stream");
+	mhd.add_response_header(response, "Content-Type", "text/event-stream");
 	return response;
 }
 
@@ -166,7 +197,7 @@ static const char *after_token(const struct live_http *h, const char *path)
 
 static struct MHD_Response *plain_text(const char *text)
 {
-	return MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
+	return mhd.create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
 					       MHD_RESPMEM_PERSISTENT);
 }
 
@@ -174,7 +205,7 @@ static struct MHD_Response *plain_text(const char *text)
 static struct MHD_Response *respond(struct live_http *h, struct MHD_Connection *connection,
 				    const char *path, const char *method, unsigned int *status)
 {
-	const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+	const char *host = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
 	const char *rest = after_token(h, path);
 	struct MHD_Response *response;
 
@@ -188,7 +219,7 @@ static struct MHD_Response *respond(struct live_http *h, struct MHD_Connection *
 	if (strcmp(method, "GET")) {
 		response = plain_text("only GET\n");
 		if (response)
-			MHD_add_response_header(response, "Allow", "GET");
+			mhd.add_response_header(response, "Allow", "GET");
 		return response;
 	}
 	*status = MHD_HTTP_SERVICE_UNAVAILABLE;
@@ -197,9 +228,9 @@ static struct MHD_Response *respond(struct live_http *h, struct MHD_Connection *
 	*status = MHD_HTTP_OK;
 	if (*rest)
 		return open_stream(h, connection);
-	response = MHD_create_response_from_buffer(h->page_len, h->page, MHD_RESPMEM_PERSISTENT);
+	response = mhd.create_response_from_buffer(h->page_len, h->page, MHD_RESPMEM_PERSISTENT);
 	if (response)
-		MHD_add_response_header(response, "Content-Type", "text/html; charset=utf-8");
+		mhd.add_response_header(response, "Content-Type", "text/html; charset=utf-8");
 	return response;
 }
 
@@ -224,13 +255,13 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	response = respond(context, connection, path, method, &status);
 	if (!response)
 		return MHD_NO;
-	MHD_add_response_header(response, "Content-Security-Policy", policy);
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
-	MHD_add_response_header(response, "Cache-Control", "no-store");
-	ret = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
+	mhd.add_response_header(response, "Content-Security-Policy", policy);
+	mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
+	mhd.add_response_header(response, "Referrer-Policy", "no-referrer");
+	mhd.add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+	mhd.add_response_header(response, "Cache-Control", "no-store");
+	ret = mhd.queue_response(connection, status, response);
+	mhd.destroy_response(response);
 	return ret;
 }
 
@@ -253,7 +284,8 @@ static int start(struct live_http *h, const char *listen)
 	char url[96];
 	int fd, err;
 
-	err = make_token(h);
+	err = load_library();
+	err = err ? err : make_token(h);
 	err = err ? err : make_page(h);
 	if (err)
 		return err;
@@ -263,7 +295,7 @@ static int start(struct live_http *h, const char *listen)
 	if (!strncmp(listen, "unix:", 5))
 		h->path = strdup(listen + 5);
 	snprintf(h->url, sizeof(h->url), "%s/%s/", url, h->token);
-	h->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+	h->daemon = mhd.start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
 		on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_S, MHD_OPTION_END);
@@ -291,7 +323,8 @@ int live_http_open(const char *listen, const struct live_feed *feed, struct live
 	snprintf(why, why_size, "%s", err == -EINVAL ?
 		 "not an address of this machine; use unix:PATH, 127.0.0.1:PORT or [::1]:PORT" :
 		 err == -EADDRINUSE && !strncmp(listen, "unix:", 5) ?
-		 "it exists; remove it, or use another path" : strerror(-err));
+		 "it exists; remove it, or use another path" : err == -ENOPKG ?
+		 "cannot load " TSCT_MICROHTTPD "; install libmicrohttpd" : strerror(-err));
 	return err;
 }
 
@@ -304,14 +337,14 @@ void live_http_close(struct live_http *h)
 	/* A daemon with suspended connections cannot be stopped. */
 	for (s = h->streams; s; s = s->next) {
 		if (s->suspended)
-			MHD_resume_connection(s->connection);
+			mhd.resume_connection(s->connection);
 		s->suspended = false;
 		s->reader.ended = true;
 		s->at = s->len;
 	}
 	if (h->daemon) {
-		MHD_run(h->daemon);
-		MHD_stop_daemon(h->daemon);
+		mhd.run(h->daemon);
+		mhd.stop_daemon(h->daemon);
 	}
 	if (h->path)
 		unlink(h->path);
@@ -322,7 +355,7 @@ void live_http_close(struct live_http *h)
 
 int live_http_fd(const struct live_http *h)
 {
-	return MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+	return mhd.get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 }
 
 void live_http_run(struct live_http *h)
@@ -336,10 +369,10 @@ void live_http_run(struct live_http *h)
 			if (!s->suspended || !live_feed_has(h->feed, &s->reader))
 				continue;
 			s->suspended = false;
-			MHD_resume_connection(s->connection);
+			mhd.resume_connection(s->connection);
 		}
 	}
-	MHD_run(h->daemon);
+	mhd.run(h->daemon);
 }
 
 bool live_http_is_idle(const struct live_http *h)

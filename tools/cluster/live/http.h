@@ -18,7 +18,8 @@ struct live_http;
  * live_http_open - listen
  * @listen: as for live_http_listen()
  * @why: on failure, the reason
- * Returns 0; -EINVAL: no such address; -ENOSYS: built without libmicrohttpd; -errno
+ * Returns 0; -EINVAL: no such address; -ENOSYS: built without libmicrohttpd; -ENOPKG: it
+ * is not installed; -errno
  */
 int live_http_open(const char *listen, const struct live_feed *feed, struct live_http **ret,
 		   char *why, size_t why_size);
