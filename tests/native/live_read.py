@@ -2,7 +2,8 @@
 """Reads the stream of trace-ctl cluster live from standard input until it ends, checks each
 event, and prints what there was, as JSON.
 
-live_read.py [EVENTS]       stops after that number of events
+live_read.py [EVENTS [FILE]]    stops after that number of events; writes their times, by
+                                node, to FILE
 """
 import json
 import sys
@@ -13,7 +14,7 @@ most = int(sys.argv[1]) if len(sys.argv) > 1 else 1 << 62
 nodes, names, threads = [], [], {}
 events, delays, line = [], [], {}
 counts = status = None
-end = False
+end, waited = False, 0
 
 for text in sys.stdin:
     arrived = time.time_ns()
@@ -25,6 +26,7 @@ for text in sys.stdin:
     nodes += line.get("nodes", [])
     names += line.get("names", [])
     threads.update({(n, tid): name for n, tid, name in line.get("threads", [])})
+    waited = line.get("waited", waited)
     counts, status = line.get("counts", counts), line.get("status", status)
     base = int(line["base_ns"])
     for event in line["events"]:
@@ -46,6 +48,12 @@ for i, (nr, node, t, error, cpu, tid, kind, name, flags) in enumerate(events):
     assert unsure == bool(flags & UNSURE), (events[i], reach)
     reach[node] = max(reach.get(node, -float("inf")), t + bound)
 
+if len(sys.argv) > 2:
+    with open(sys.argv[2], "w") as file:
+        json.dump({name: [(base + e[2], e[3]) for e in events if nodes[e[1]] == name]
+                   for name in nodes}, file)
+behind = {name: max((d for e, d in zip(events, delays) if nodes[e[1]] == name), default=0)
+          for name in nodes}
 delays.sort()
 by = {name: [e for e in events if nodes[e[1]] == name] for name in nodes}
 json.dump({
@@ -57,6 +65,7 @@ json.dump({
     "threads": sorted(set(threads.values())),
     "largest_bound_ns": max((e[3] for e in events if e[3] is not None), default=None),
     "unknown": sum(e[3] is None for e in events), "unsure": sum(bool(e[8] & UNSURE) for e in events),
+    "waited": waited, "behind_ns": behind,
     "delay_ns": delays[len(delays) // 2] if delays else None,
     "delay_max_ns": delays[-1] if delays else None,
     "span_ns": {name: of[-1][2] - of[0][2] if of else 0 for name, of in by.items()},

@@ -49,9 +49,9 @@ nothing_left() {
 start_nodes
 
 # --- all events, in order, soon ---------------------------------------------------------
-live -- "$emit" 500 1 5000
+live -o "$work/o" -- "$emit" 500 1 5000
 [ "$(stat -c %a "$sock")" = 600 ] || fail "others may connect: $(stat -c %A "$sock")"
-read_stream
+read_stream 1000000 "$work/times"
 ended 0
 check '
 assert s["end"] and s["skipped"] == 0
@@ -66,11 +66,35 @@ for name in s["names"].values():
     assert name == {"every": 1, "tick": 500}, s["names"]
 assert s["threads"] == ["emit"], s["threads"]
 assert s["unknown"] == 0 and 0 < s["largest_bound_ns"] < 1e7
-# Cluster time is the time of this machine here; some stalls of it are tolerated.
-assert s["delay_ns"] < 1e9 and s["delay_max_ns"] < 10e9, s["delay_ns"]
+# Cluster time is the time of this machine here. A quarter of a second is usual; a machine
+# with other work may take ten times that.
+assert s["delay_ns"] < 2.5e9 and s["delay_max_ns"] < 10e9, s["delay_ns"]
 print("median delay %.0f ms, longest %.0f ms; bound %.1f us; %d of unknown order" % (
     s["delay_ns"] / 1e6, s["delay_max_ns"] / 1e6, s["largest_bound_ns"] / 1e3, s["unsure"]))
 '
+# The merged recording has all samples of the clocks. Between nodes, its times are the same,
+# within the bounds of both. (They are CLOCK_REALTIME of alpha, which is not exactly the
+# cluster's time, so those of alpha are what the others are compared with.)
+"$ctl" dump --json --error "$work/o" >"$work/text" || fail "dump"
+python3 - "$work/times" "$work/text" <<'END' || fail "times"
+import bisect, json, sys
+live = json.load(open(sys.argv[1]))
+merged = {}
+for line in open(sys.argv[2]):
+    e = json.loads(line)
+    merged.setdefault(e["node"], []).append((e["time_ns"], e["error_ns"]))
+master = [(b, a - b, bound + other) for (a, bound), (b, other) in zip(live["alpha"], merged["alpha"])]
+most = 0
+for name in live:
+    assert len(live[name]) == len(merged[name]), name
+    for (a, bound), (b, other) in zip(live[name], merged[name]):
+        _, offset, error = master[min(bisect.bisect(master, (b,)), len(master) - 1)]
+        ratio = abs(a - b - offset) / (bound + other + error + 20)
+        assert ratio <= 1, (name, a, bound, b, other, offset, error)
+        most = max(most, ratio if name != "alpha" else 0)
+print("times differ from the merged ones by %.2f of the bounds at most" % most)
+END
+rm -rf "$work/o"
 for i in alpha beta gamma; do
 	grep -q "^$i: emitted 501 refused 0" "$work/out" || fail "no output of $i: $(cat "$work/out")"
 done
@@ -168,6 +192,24 @@ for i in '-f' '--timestamps system' '-p 1' '--rate 0'; do
 	"$ctl" cluster live "${nodes[@]}" $i 2>"$work/err" || got=$?
 	[ "$got" = 2 ] || fail "$i: exit status $got"
 done
+nothing_left
+
+# --- a node that hangs delays the others by 0.4 s; what it has is late then -----------------
+live -- "$emit" 800 1 5000
+read_stream & reader=$!
+{ get -N "${url}events" 2>/dev/null || true; } | python3 "$top/tests/native/live_read.py" 100 >"$work/text"
+kill -STOP "$(cat "$work/beta/pid")"
+sleep 2
+kill -CONT "$(cat "$work/beta/pid")"
+wait "$reader" || fail "the reader"
+ended 0
+check '
+assert s["end"] and s["events"] == {"alpha": 801, "beta": 801, "gamma": 801}, s["events"]
+assert s["waited"] > 100, s["waited"]
+assert s["counts"]["beta"]["late"] > 20, s["counts"]
+print("a node hung for 2 s: the others were %.0f ms behind at most" %
+    (max(s["behind_ns"]["alpha"], s["behind_ns"]["gamma"]) / 1e6))
+'
 nothing_left
 
 # --- a node that dies is named; the others go on ------------------------------------------------

@@ -17,7 +17,7 @@
 
 #define LIVE_HISTORY	65536	/* released events that are kept, a power of two */
 #define LIVE_THREADS	16384	/* names of threads that are kept */
-#define LIVE_HOLD_NS	500000000LL	/* longest wait of an event for other nodes, ns */
+#define LIVE_HOLD_NS	400000000LL	/* longest wait of an event for other nodes, ns */
 
 struct live_feed_node {
 	const char *name;	/* name of the node */
