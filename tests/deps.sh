@@ -8,7 +8,7 @@
 # apt-get (as root, or with sudo). Elsewhere the list and the missing packages are
 # printed, and the exit status is 1. Fast if nothing is missing.
 # --debug-kernel adds the packages for the build of guest/debug_kernel.sh, --fuzz those
-# for the fuzzer, --browser a browser for the pages of report, --newest those for a root
+# for the fuzzer, --browser a browser for the pages, --newest those for a root
 # with the newest kernel, --service those for the container of the service test, --bench
 # LTTng for comparison.
 set -euo pipefail
@@ -111,7 +111,7 @@ liblttng-ust-dev     | lttng-ust.pc        | ... and its events
 '
 
 for_browser='
-chromium             | chromium            | draws the pages of report
+chromium             | chromium            | draws the pages of report and of cluster live
 '
 
 say() { echo "deps.sh: $*" >&2; }

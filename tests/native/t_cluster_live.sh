@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl cluster live: the events that its stream has, their times and their order,
 # against what three nodes emitted; the page and who may read it; nodes that die or are
-# hostile; the end, which leaves nothing.
+# hostile; the end, which leaves nothing. With BROWSER=1 (`make check-browser`), the page is
+# used in a browser, too.
 # test-timeout: 180
 set -euo pipefail
 
@@ -250,3 +251,15 @@ assert s["events"] == {"alpha": 101, "beta": 101, "gamma": 0}, s["events"]
 '
 good gamma
 nothing_left
+
+# --- a browser ------------------------------------------------------------------------------------
+if [ -n "${BROWSER:-}" ]; then
+	"$ctl" cluster live "${nodes[@]}" --listen 127.0.0.1:0 -- "$emit" 1200 1 10000 \
+		>"$work/out" 2>"$work/err" & run=$!
+	pids+=("$run")
+	wait_for "the address is printed" loopback
+	url=$(grep -o 'http://127[^ ]*' "$work/err")
+	TMPDIR=$work timeout 120 python3 "$top/tests/native/livepage.py" "$url" 1201 || fail "in the browser"
+	ended 0
+	nothing_left
+fi
