@@ -84,7 +84,8 @@ merged = {}
 for line in open(sys.argv[2]):
     e = json.loads(line)
     merged.setdefault(e["node"], []).append((e["time_ns"], e["error_ns"]))
-master = [(b, a - b, bound + other) for (a, bound), (b, other) in zip(live["alpha"], merged["alpha"])]
+master = [(b, a - b, bound + other)
+          for (a, bound), (b, other) in zip(live["alpha"], merged["alpha"])]
 most = 0
 for name in live:
     assert len(live[name]) == len(merged[name]), name
@@ -187,7 +188,7 @@ for i in 0.0.0.0:80 evil.example:80 127.0.0.1 unix: '*:80' "unix:$work/emit"; do
 	[ "$got" = 1 ] || fail "--listen $i: exit status $got"
 	says "--listen .*: "
 done
-for i in '-f' '--timestamps system' '-p 1' '--rate 0'; do
+for i in '-f' '--timestamps system' '-p 1' '--rate 0' '--keep' '--shared /x'; do
 	got=0
 	# shellcheck disable=SC2086
 	"$ctl" cluster live "${nodes[@]}" $i 2>"$work/err" || got=$?
@@ -198,7 +199,8 @@ nothing_left
 # --- a node that hangs delays the others by 0.4 s; what it has is late then -----------------
 live -- "$emit" 800 1 5000
 read_stream & reader=$!
-{ get -N "${url}events" 2>/dev/null || true; } | python3 "$top/tests/native/live_read.py" 100 >"$work/text"
+{ get -N "${url}events" 2>/dev/null || true; } |
+	python3 "$top/tests/native/live_read.py" 100 >"$work/text"
 kill -STOP "$(cat "$work/beta/pid")"
 sleep 2
 kill -CONT "$(cat "$work/beta/pid")"
@@ -259,7 +261,8 @@ if [ -n "${BROWSER:-}" ]; then
 	pids+=("$run")
 	wait_for "the address is printed" loopback
 	url=$(grep -o 'http://127[^ ]*' "$work/err")
-	TMPDIR=$work timeout 120 python3 "$top/tests/native/livepage.py" "$url" 1201 || fail "in the browser"
+	TMPDIR=$work timeout 120 python3 "$top/tests/native/livepage.py" "$url" 1201 ||
+		fail "in the browser"
 	ended 0
 	nothing_left
 fi

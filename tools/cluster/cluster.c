@@ -14,8 +14,8 @@
 
 const char *const cluster_state_names[CLUSTER_STATE_NR] = {
 	[CLUSTER_CONNECTING] = "connecting", [CLUSTER_CHECKING] = "checking",
-	[CLUSTER_SAMPLING] = "sampling", [CLUSTER_CHECKED] = "checked", [CLUSTER_STARTING] = "starting",
-	[CLUSTER_READY] = "ready", [CLUSTER_RECORDING] = "recording",
+	[CLUSTER_SAMPLING] = "sampling", [CLUSTER_CHECKED] = "checked",
+	[CLUSTER_STARTING] = "starting", [CLUSTER_READY] = "ready", [CLUSTER_RECORDING] = "recording",
 	[CLUSTER_ENDED] = "ended", [CLUSTER_STOPPING] = "stopping",
 	[CLUSTER_GATHERING] = "gathering", [CLUSTER_DONE] = "done",
 	[CLUSTER_FAILED] = "failed",

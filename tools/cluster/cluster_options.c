@@ -11,7 +11,7 @@
 enum { KEY_ON = 256, KEY_LAUNCHER, KEY_REMOTE_PATH, KEY_CONNECT };
 
 const struct argp_option cluster_nodes_options[] = {
-	{ "on", KEY_ON, "NODE[,NODE]...", 0, "record on these nodes; may be repeated", 0 },
+	{ "on", KEY_ON, "NODE[,NODE]...", 0, "the nodes; may be repeated", 0 },
 	{ "launcher", KEY_LAUNCHER, "COMMAND", 0, "start trace-ctl on a node by this shell"
 	  " command; {} is the node's name, which is appended if it has none (default: ssh"
 	  " -o BatchMode=yes {})", 0 },

@@ -74,6 +74,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (r->live ? r->out && !*r->out : !r->out || !*r->out)
 			argp_error(state, "missing output directory; use -o OUT");
+		if (!r->out && (o->shared || r->keep))
+			argp_error(state, "--shared and --keep need -o OUT");
 		if (o->here && !o->command)
 			argp_error(state, "--here needs a command, after --");
 		break;
@@ -91,7 +93,8 @@ static const struct argp argp = {
 	"Record on many nodes at once, gather the recordings, and merge them into one."
 	"\vAll other options are those of 'trace-ctl record', and apply on each node."
 	" Exit status: 0: success; 1: there is no result; 2: usage; 3: a part is missing:"
-	" events were lost, or a node failed.",
+	" events were lost, or a node failed. The other commands: 'trace-ctl cluster live --help',"
+	" 'trace-ctl cluster top --help'.",
 	children, NULL, NULL
 };
 
