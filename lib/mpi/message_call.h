@@ -136,12 +136,14 @@ static inline void end_receive(const struct tsct_mpi_call *call,
 			       int err)
 {
 	tsct_mpi_lock();
+	posted->comm->users++;	/* the receive may be the last user of a freed communicator */
 	if (err == MPI_SUCCESS)
 		tsct_mpi_received(posted->comm, posted->receive, status->MPI_SOURCE,
 				  status->MPI_TAG, tsct_mpi_status_bytes(status));
 	else
 		tsct_mpi_not_received(posted->comm, posted->receive);
 	end_message(call, posted->comm, err == MPI_SUCCESS ? status : NULL);
+	tsct_mpi_comm_put(posted->comm);
 	tsct_mpi_unlock();
 }
 

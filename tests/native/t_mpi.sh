@@ -92,7 +92,9 @@ for mpi in openmpi mpich; do
 	record_program groups
 	check_program "$MPI_COUNTS"
 	# 9 communicators with 3 messages of each rank, and 5 to the other group
-	counts "messages 128" "received 128"
+	counts "messages 128" "received 128" "sent by MPI_Bcast 12" "received by MPI_Bcast 24" \
+		"sent by MPI_Gatherv 8" "received by MPI_Gatherv 8" \
+		"sent by MPI_Reduce_scatter 32" "sent by MPI_Neighbor_allgather 128"
 	otf2_of
 	grep -q '^COMM .*"copy".*Parent: "MPI_COMM_WORLD"' "$work/defs.txt" ||
 		fail "$mpi: no name"
@@ -131,6 +133,9 @@ version MPI_VERSION' | grep -q '^version [4-9]'; then
 		fi
 		counts "MPI_Isend_c 40" "MPI_Sendrecv_c 40" "MPI_Pready_range 4" \
 			"MPI_Allgatherv_c 4" "MPI_Session_init 4" "MPI_Psend_init 4"
+		timeout 100 nice mpirun.$mpi -n 4 env \
+			LD_PRELOAD="$build/lib/libtsctrace-mpi-$mpi.so" "$work/program" session \
+			2>"$work/err" || fail "$mpi: a session without MPI_Init"
 	fi
 
 	record_program threads
