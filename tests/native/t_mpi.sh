@@ -89,6 +89,14 @@ for mpi in openmpi mpich; do
 	"$ctl" stat -a "$work/rec" >"$work/out"
 	grep -qE '^[0-3] +MPI_Recv +late sender ' "$work/out" || fail "$mpi: no late sender"
 
+	# One recorder for all ranks of this host
+	rm -rf "$work/rec" "$work/ranks"
+	timeout 100 nice mpirun.$mpi -n 4 "$ctl" record --ranks --mpi=$mpi -q -o "$work/ranks" -- \
+		"$work/program" ring 50 >"$work/out" 2>"$work/err" || fail "$mpi: record --ranks"
+	mv "$work/ranks/$(uname -n)" "$work/rec"
+	check_program
+	counts "messages 200" "received 200"
+
 	record_program groups
 	check_program "$MPI_COUNTS"
 	# 9 communicators with 3 messages of each rank, and 5 to the other group
