@@ -434,6 +434,7 @@ int cluster_run_nodes(struct cluster_run *r)
 
 int cluster_run_open(struct cluster_run *r)
 {
+	struct sigaction hangup;
 	struct rlimit files;
 	unsigned int nr = 0;
 	sigset_t set;
@@ -452,7 +453,9 @@ int cluster_run_open(struct cluster_run *r)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	/* Under nohup SIGHUP is ignored, and stays ignored. */
+	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
