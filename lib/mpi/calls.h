@@ -8,7 +8,7 @@
  *	BEFORE_x(...)	before the call: records its begin
  *	AFTER_x(...)	after the call: records its end
  *
- * Where a status is not wanted by the caller, but here, it is one of ours.
+ * If the caller ignores a status that is needed here, the call gets one of ours.
  */
 #ifndef TSCT_MPI_CALLS_H
 #define TSCT_MPI_CALLS_H

@@ -32,22 +32,22 @@ struct tsct_mpi_comm {
 	/* of an intercommunicator: 1 or 2, or TSCT_MPI_SIDE_UNKNOWN; else 0 */
 	__u8 side;
 	__s32 *world;		/* ranks of peers in MPI_COMM_WORLD; NULL: the same */
-	struct tsct_receive *done;	/* the receive whose message was received last */
+	struct tsct_receive *done;	/* the receive that tsct_mpi_received() ends; else NULL */
 	__u32 users;		/* receives and requests, plus 1 for a valid handle */
 };
 
 /* State of the library that all its files share */
 struct tsct_mpi {
 	bool threaded;		/* flag: several threads call MPI at the same time */
-	pthread_mutex_t lock;	/* all of the below, all communicators and requests */
+	pthread_mutex_t lock;	/* protects all communicators and requests */
 	__u64 job;		/* random number, the same in all processes of the world */
 	__s32 rank, size;	/* in MPI_COMM_WORLD */
 };
 
 extern struct tsct_mpi tsct_mpi;
 
-/* What is known of a communicator that is not known, such as MPI_COMM_NULL: its id is 0,
- * and its messages are not matched */
+/* Stands for all communicators that are not known, such as MPI_COMM_NULL: its id is 0, and
+ * its messages are not matched */
 extern struct tsct_mpi_comm tsct_mpi_no_comm;
 
 static inline void tsct_mpi_lock(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the macros of calls.h do before and after a call; for the wrappers only. */
+/* The work of the macros of calls.h before and after a call; for the wrappers only. */
 #ifndef TSCT_MPI_MESSAGE_CALL_H
 #define TSCT_MPI_MESSAGE_CALL_H
 
@@ -202,7 +202,7 @@ static inline void made_persistent(MPI_Request request, MPI_Comm handle, bool is
 
 #define FEW_REQUESTS	16
 
-/* What the requests of a call are; requests NULL: none of them is known here */
+/* The known requests of a call; requests NULL: none is known */
 struct waiting_call {
 	struct tsct_mpi_request **requests;
 	__u32 nr;

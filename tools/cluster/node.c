@@ -275,7 +275,7 @@ static void read_recorder(struct node *n)
 	if (message_reader_add(&n->from_recorder, buffer, (size_t)len))
 		return;
 	while (message_next(&n->from_recorder, &m) > 0) {
-		/* What the command printed before its end comes before that. */
+		/* Output of the command is sent before the message of its end. */
 		pass_output(n, &n->recorder.out, 1);
 		pass_output(n, &n->recorder.err, 2);
 		send_message(n, m.json, NULL, 0);
