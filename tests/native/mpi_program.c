@@ -7,8 +7,8 @@
  * calls: all kinds of calls; order: receives of any source that complete in another order
  * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; groups: communicators
  * and intercommunicators; abort: the last process calls MPI_Abort, with ARGUMENT kill it
- * kills itself; ring N: N times around; waits: known waits of 200 ms, on 4 ranks; session: a
- * session of MPI 4, without MPI_Init
+ * kills itself; ring N: N times around; waits [US]: known waits of US us, or 200 ms, on 4
+ * ranks; session: a session of MPI 4, without MPI_Init
  */
 #include <mpi.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 # libtsctrace-mpi records each call of MPI, and both ends of each message with one number:
 # programs with known counts on 4 ranks, under each MPI that is installed, compared with a
 # counter of the test.
-# test-seconds: 70
+# test-seconds: 90
 . "$(dirname "$0")/record.sh"
 
 export MPI_COUNTS=$work/counts OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -107,18 +107,18 @@ for mpi in openmpi mpich; do
 	grep -q '^COMM .*"copy".*Parent: "MPI_COMM_WORLD"' "$work/defs.txt" ||
 		fail "$mpi: no name"
 
-	# Known waits of 200 ms: in the right rank and call, and in no other
-	record_program waits
+	# Known waits of 2 s: in the right rank and call, and in no other. Load adds up to 1 s.
+	record_program waits 2000000
 	"$ctl" stat --json "$work/rec" | python3 -c '
 import json, sys
 waits = json.load(sys.stdin)["mpi_waits"]
-long = sorted((w["rank"], w["call"], w["for"]) for w in waits if w["max_ns"] > 150e6)
+long = sorted((w["rank"], w["call"], w["for"]) for w in waits if w["max_ns"] > 1e9)
 wanted = sorted([(1, "MPI_Recv", "late sender"), (2, "MPI_Ssend", "late receiver")] +
 		[(r, "MPI_Barrier", "barrier") for r in (0, 1, 3)] +
 		[(r, "MPI_Allreduce", "collective") for r in (0, 2, 3)])
 for w in waits:
-    if w["max_ns"] > 400e6 or w["unknown"]:
-        sys.exit(f"{w}: not 200 ms")
+    if w["max_ns"] > 20e9 or w["unknown"]:
+        sys.exit(f"{w}: not 2 s")
 sys.exit(long != wanted and f"waits: {long}, not {wanted}")' 2>"$work/err" ||
 		fail "$mpi: waits"
 
