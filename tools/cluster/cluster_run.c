@@ -309,17 +309,20 @@ static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
 		[CLUSTER_STAGE_CHECK] = "nothing was recorded",
 		[CLUSTER_STAGE_START] = "nothing was recorded",
 		[CLUSTER_STAGE_RECORD] = "the recordings are ended",
-		[CLUSTER_STAGE_STOP] = "again: what is not complete is given up",
+		[CLUSTER_STAGE_STOP] = "the recordings end even if commands still run",
 		[CLUSTER_STAGE_OVER] = "nodes may leave something in their directories",
 	};
+	const enum cluster_stage stage = r->c.stage;
 
-	if (!r->settings.top)
-		cluster_print(r, NULL, "interrupted: %s", r->settings.discard &&
-			      r->c.stage >= CLUSTER_STAGE_RECORD ? "ending" :
-			      effects[r->c.stage]);
-	r->no_linger = r->c.stage == CLUSTER_STAGE_OVER;
+	r->no_linger = stage == CLUSTER_STAGE_OVER;
 	r->from_terminal = from_terminal;
 	cluster_interrupt(&r->c, now);
+	if (!r->settings.top)
+		cluster_print(r, NULL, "interrupted: %s",
+			      r->settings.discard && stage >= CLUSTER_STAGE_RECORD ? "ending" :
+			      r->c.gave_up && stage == CLUSTER_STAGE_STOP ?
+			      "recordings that are not complete stay on their nodes" :
+			      effects[stage]);
 	do_actions(r);
 	r->from_terminal = false;
 }
