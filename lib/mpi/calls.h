@@ -8,7 +8,7 @@
  *	BEFORE_x(...)	before the call: records its begin
  *	AFTER_x(...)	after the call: records its end
  *
- * Where a status is not wanted by the caller, but here, it is one of ours.
+ * If the caller ignores a status that is needed here, the call gets one of ours.
  */
 #ifndef TSCT_MPI_CALLS_H
 #define TSCT_MPI_CALLS_H
@@ -49,12 +49,22 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	sum_;								\
 })
 
-/* Of all peers; of the process that is the root, and of others; of a buffer, unless the
- * other one is used for both */
+/* Of all peers; of this process. */
 #define sum(counts, type)	nsum(size, counts, type)
 #define sums(counts, types)	nsums(size, counts, types)
-#define ROOT(n)		(root == rank || root == MPI_ROOT ? (n) : 0)
-#define OTHERS(n)	(root == rank || root == MPI_ROOT ? 0 : (n))
+#define OWN(counts)	(rank < 0 ? 0 : (counts)[rank])
+
+/*
+ * Of the root; of all others; of those that send to a root or receive from it, which may be
+ * one of them. On an intercommunicator these are the group without the root: in the root's
+ * group, `root` is MPI_ROOT or MPI_PROC_NULL, both negative. Arguments that MPI ignores there
+ * may be anything, so they are not read.
+ */
+#define ROOT(n)		(root == root_rank ? (n) : 0)
+#define OTHERS(n)	(root == root_rank || root < 0 ? 0 : (n))
+#define PEERS(n)	(root < 0 ? 0 : (n))
+
+/* Of a buffer, unless the other one is used for both. */
 #define SENT(n)		(sendbuf == MPI_IN_PLACE ? 0 : (n))
 #define RECEIVED(n)	(recvbuf == MPI_IN_PLACE ? 0 : (n))
 
@@ -318,14 +328,22 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 #define BEFORE_coll(root_, sent_, received_)				\
 	struct tsct_mpi_comm *const comm_ = known_comm(comm);		\
 	const int size __attribute__((unused)) = comm_->remote_size;	\
+	const int members __attribute__((unused)) = comm_->size;	\
 	const int rank __attribute__((unused)) = comm_->rank;		\
-	const int in __attribute__((unused)) = comm_->in;		\
-	const int out __attribute__((unused)) = comm_->out;		\
+	const int root_rank __attribute__((unused)) = comm_->side ? MPI_ROOT : rank; \
 	struct tsct_mpi_coll_fields coll_ = {				\
 		.root = root_, .sent = sent_, .received = received_,	\
 	};								\
 	begin_coll(call_, comm_, &coll_);
 #define AFTER_coll(...)	END_PLAIN();
+
+/* With the neighbours of a topology: `in` send to this process, `out` receive from it. */
+#define SHAPES_neighbours	SHAPES_coll
+#define BEFORE_neighbours(sent_, received_)				\
+	int in, out;							\
+	tsct_mpi_count_neighbours(comm, &in, &out);			\
+	BEFORE_coll(NO_ROOT, sent_, received_)
+#define AFTER_neighbours(...)	END_PLAIN();
 
 /* ---- communicators ----------------------------------------------------------- */
 

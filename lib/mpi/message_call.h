@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the macros of calls.h do before and after a call; for the wrappers only. */
+/* The work of the macros of calls.h before and after a call; for the wrappers only. */
 #ifndef TSCT_MPI_MESSAGE_CALL_H
 #define TSCT_MPI_MESSAGE_CALL_H
 
@@ -136,12 +136,14 @@ static inline void end_receive(const struct tsct_mpi_call *call,
 			       int err)
 {
 	tsct_mpi_lock();
+	posted->comm->users++;	/* the receive may be the last user of a freed communicator */
 	if (err == MPI_SUCCESS)
 		tsct_mpi_received(posted->comm, posted->receive, status->MPI_SOURCE,
 				  status->MPI_TAG, tsct_mpi_status_bytes(status));
 	else
 		tsct_mpi_not_received(posted->comm, posted->receive);
 	end_message(call, posted->comm, err == MPI_SUCCESS ? status : NULL);
+	tsct_mpi_comm_put(posted->comm);
 	tsct_mpi_unlock();
 }
 
@@ -200,7 +202,7 @@ static inline void made_persistent(MPI_Request request, MPI_Comm handle, bool is
 
 #define FEW_REQUESTS	16
 
-/* What the requests of a call are; requests NULL: none of them is known here */
+/* The known requests of a call; requests NULL: none is known */
 struct waiting_call {
 	struct tsct_mpi_request **requests;
 	__u32 nr;

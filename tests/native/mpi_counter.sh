@@ -8,7 +8,8 @@ set -euo pipefail
 
 sends='Send Bsend Ssend Rsend'
 four=
-! nm -D --defined-only "$1" | grep -q ' MPI_Isendrecv$' ||
+symbols=$(nm -D --defined-only "$1")
+! grep -q ' MPI_Isendrecv$' <<<"$symbols" ||
 	four='Isend_c Sendrecv_c Isendrecv Isendrecv_replace'
 {
 	cat <<-'EOF'

@@ -7,7 +7,8 @@
  * calls: all kinds of calls; order: receives of any source that complete in another order
  * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; groups: communicators
  * and intercommunicators; abort: the last process calls MPI_Abort, with ARGUMENT kill it
- * kills itself; ring N: N times around; waits: known waits of 200 ms, on 4 ranks
+ * kills itself; ring N: N times around; waits [US]: known waits of US us, or 200 ms, on 4
+ * ranks; session: a session of MPI 4, without MPI_Init
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -162,7 +163,30 @@ static void four(int isendrecv)
 	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
 	MPI_Session_finalize(&session);
 }
+
+static void session(void)
+{
+	MPI_Session session;
+	MPI_Group group;
+	MPI_Comm comm;
+	int me, nr;
+
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+	MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+	MPI_Comm_create_from_group(group, "test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+	MPI_Comm_rank(comm, &me);
+	MPI_Comm_size(comm, &nr);
+	MPI_Sendrecv(out, 1, MPI_INT, (me + 1) % nr, 1, in, ROOM, MPI_INT, (me + nr - 1) % nr,
+		     1, comm, MPI_STATUS_IGNORE);
+	MPI_Comm_free(&comm);
+	MPI_Group_free(&group);
+	MPI_Session_finalize(&session);
+}
 #else
+static void session(void)
+{
+}
+
 static int has_isendrecv_status(void)
 {
 	return 0;
@@ -392,6 +416,26 @@ static void around(MPI_Comm comm)
 	MPI_Allreduce(out, in, 1, MPI_INT, MPI_SUM, comm);
 }
 
+/* Collective calls whose root is the first process of one group: what they ignore in the
+ * other group, or in the rest of the root's, is not valid. */
+static void between_groups(MPI_Comm inter, int is_root_group)
+{
+	const MPI_Datatype ignored = (MPI_Datatype)0x123450;
+	int counts[32], places[32] = { 0 }, root = 0, me, i;
+
+	MPI_Comm_rank(inter, &me);
+	if (is_root_group)
+		root = me ? MPI_PROC_NULL : MPI_ROOT;
+	for (i = 0; i < 32; i++)
+		counts[i] = 1;
+	MPI_Bcast(out, 3, MPI_INT, root, inter);
+	if (is_root_group)
+		MPI_Gatherv(NULL, 7, ignored, in, counts, places, MPI_INT, root, inter);
+	else
+		MPI_Gatherv(out, 1, MPI_INT, NULL, NULL, NULL, ignored, root, inter);
+	MPI_Reduce_scatter(out, in, counts, MPI_INT, MPI_SUM, inter);
+}
+
 static void groups(void)
 {
 	const int dims[2] = { 2, size / 2 }, periods[2] = { 1, 1 }, remain[2] = { 0, 1 };
@@ -428,6 +472,8 @@ static void groups(void)
 			     3, in, ROOM, MPI_INT, rank % (size / 2), 3, inter,
 			     MPI_STATUS_IGNORE);
 	MPI_Barrier(inter);
+	between_groups(inter, rank < size / 2);
+	MPI_Neighbor_allgather(out, 2, MPI_INT, in, 2, MPI_INT, cart);
 	MPI_Intercomm_merge(inter, rank < size / 2, &merged);
 	around(merged);
 	MPI_Comm_free(&merged);
@@ -485,6 +531,10 @@ int main(int argc, char **argv)
 	const char *mode = argc > 1 ? argv[1] : "calls";
 	int provided, i;
 
+	if (!strcmp(mode, "session")) {
+		session();
+		return 0;
+	}
 	if (!strcmp(mode, "threads")) {
 		MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 		check(provided == MPI_THREAD_MULTIPLE, "no threads");

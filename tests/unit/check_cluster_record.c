@@ -20,11 +20,13 @@ static char *no_options[] = { NULL };
 static struct cluster_settings options;
 static struct cluster c;
 static __s64 now;
+static bool write_fails;		/* recordings cannot be completed here */
 
 /* Counts of actions since take_actions() was called, and the last texts */
 static struct {
 	unsigned int live[3], sent[3], closed[3], killed[3], files[3], done[3], commands, stops, outputs;
 	char last[3][64];		/* type of the last message to each node */
+	bool removes[3];		/* it is to remove its recording */
 	char printed[4096];
 	__u64 bytes[3];
 } did;
@@ -40,6 +42,8 @@ static void take_actions(void)
 			did.sent[a.node]++;
 			snprintf(did.last[a.node], sizeof(did.last[0]), "%s",
 				 ctl_json_string(a.json, "type"));
+			did.removes[a.node] |= !strcmp(did.last[a.node], "quit") &&
+				!json_is_true(json_object_get(a.json, "keep"));
 			break;
 		case CLUSTER_PRINT:
 			ck_assert_ptr_nonnull(a.text);
@@ -56,7 +60,13 @@ static void take_actions(void)
 			break;
 		case CLUSTER_DATA: break;
 		case CLUSTER_LIVE: did.live[a.node]++; break;
-		case CLUSTER_FILES_DONE: did.done[a.node]++; break;
+		case CLUSTER_FILES_DONE:
+			did.done[a.node]++;
+			if (write_fails)
+				cluster_write_failed(&c, a.node, "no space", now);
+			else
+				cluster_files_done(&c, a.node, now);
+			break;
 		case CLUSTER_CLOSE: did.closed[a.node]++; break;
 		case CLUSTER_KILL: did.killed[a.node]++; break;
 		case CLUSTER_COMMAND: did.commands++; break;
@@ -101,6 +111,7 @@ static void begin(void)
 	options.connect_ns = 20 * SECOND;
 	options.cwd = "/home/x";
 	memset(&did, 0, sizeof(did));
+	write_fails = false;
 	now = SECOND;
 	ck_assert_int_eq(cluster_begin(&c, &options, names, now), 0);
 }
@@ -394,6 +405,30 @@ START_TEST(lost_while_recording)
 }
 END_TEST
 
+/* A node removes its recording only after it is here. */
+START_TEST(kept)
+{
+	reach_recording();
+	all_get(ENDED);
+	gets(0, "{\"type\":\"recorded\",\"status\":0,\"files\":70000,\"bytes\":100}");
+	expect("n1: the recorder made more files than can be gathered");
+	gets(1, RECORDED);
+	gets(2, RECORDED);
+	write_fails = true;
+	gets(1, "{\"type\":\"file\",\"name\":\"a\",\"size\":0}");
+	gets(1, "{\"type\":\"file\",\"name\":\"b\",\"size\":100}");
+	gets(1, "{\"type\":\"gathered\"}");
+	ck_assert_int_eq(c.nodes[1].state, CLUSTER_FAILED);
+	ck_assert_str_eq(did.last[1], "quit");
+	write_fails = false;
+	gets(2, "{\"type\":\"file\",\"name\":\"a\",\"size\":0}");
+	gets(2, "{\"type\":\"file\",\"name\":\"b\",\"size\":100}");
+	gets(2, "{\"type\":\"gathered\"}");
+	ck_assert(!did.removes[0] && !did.removes[1] && did.removes[2]);
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
 START_TEST(ends_early)
 {
 	reach_recording();
@@ -487,7 +522,7 @@ END_TEST
 
 START_TEST(facts)
 {
-	static char *events[] = { "-e", "sched", NULL };
+	static char *events[] = { "--events=job_*", "-e", "sched", NULL };
 
 	options.record = events;
 	all_get(HELLO);
@@ -768,6 +803,7 @@ int main(void)
 	tcase_add_test(t, no_node_left);
 	tcase_add_test(t, recorder_fails);
 	tcase_add_test(t, lost_while_recording);
+	tcase_add_test(t, kept);
 	tcase_add_test(t, ends_early);
 	tcase_add_test(t, interrupts);
 	tcase_add_test(t, interrupted_early);

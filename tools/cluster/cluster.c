@@ -423,19 +423,20 @@ static void on_recorded(struct cluster *c, unsigned int i, const json_t *json,
 			__s64 now_ns)
 {
 	struct cluster_node *n = &c->nodes[i];
+	const bool started = n->state != CLUSTER_STARTING && n->state != CLUSTER_READY;
 	char why[160];
 
 	n->record_status = (int)json_integer_value(json_object_get(json, "status"));
 	n->nr_files = (unsigned int)member(json, "files");
 	n->files_bytes = member(json, "bytes");
 	n->early = n->state != CLUSTER_STOPPING;
-	if (n->state == CLUSTER_STARTING || n->state == CLUSTER_READY || !n->nr_files ||
-	    n->nr_files > CLUSTER_FILES_MAX) {
+	if (!started || !n->nr_files || n->nr_files > CLUSTER_FILES_MAX) {
 		snprintf(why, sizeof(why), "the recorder %s (exit status %d)",
-			 n->nr_files ? "ended before it was started" : "made no recording",
+			 !n->nr_files ? "made no recording" : started ?
+			 "made more files than can be gathered" : "ended before it was started",
 			 n->record_status);
 		fail_node(c, i, why, now_ns);
-		send_quit(c, i, false);
+		send_quit(c, i, started && n->nr_files && !c->o->discard);
 		return;
 	}
 	if (n->early)
@@ -513,13 +514,10 @@ static void on_gathered(struct cluster *c, unsigned int i, const json_t *json,
 	struct cluster_node *n = &c->nodes[i];
 
 	(void)json;
-	if (n->files != n->nr_files || n->files_begun != n->files_bytes) {
+	if (n->files != n->nr_files || n->files_begun != n->files_bytes)
 		reject(c, i, "it sent less than it announced: message", "gathered", now_ns);
-		return;
-	}
-	n->state = CLUSTER_DONE;
-	add_action(c, i, CLUSTER_FILES_DONE);
-	send_quit(c, i, false);
+	else
+		add_action(c, i, CLUSTER_FILES_DONE);
 }
 
 #define IN(state)	(1U << CLUSTER_##state)
@@ -606,12 +604,20 @@ void cluster_disconnected(struct cluster *c, unsigned int i, const char *why,
 	advance(c, now_ns);
 }
 
+void cluster_files_done(struct cluster *c, unsigned int i, __s64 now_ns)
+{
+	if (c->nodes[i].state != CLUSTER_GATHERING)
+		return;
+	c->nodes[i].state = CLUSTER_DONE;
+	send_quit(c, i, false);
+	advance(c, now_ns);
+}
+
 void cluster_write_failed(struct cluster *c, unsigned int i, const char *why,
 			  __s64 now_ns)
 {
-	if (c->nodes[i].state == CLUSTER_FAILED)
+	if (c->nodes[i].state == CLUSTER_FAILED || c->nodes[i].state == CLUSTER_DONE)
 		return;
-	c->nodes[i].state = CLUSTER_GATHERING;	/* it may be done for the node */
 	fail_node(c, i, why, now_ns);
 	send_quit(c, i, true);
 	advance(c, now_ns);

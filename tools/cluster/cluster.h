@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The coordinator of a recording on many nodes, as computation without I/O: messages,
- * ends of connections and times go in; actions come out of a queue. cluster_link.c does
+ * ends of connections and times go in; actions come out of a queue. cluster_run.c does
  * them.
  *
  * A run has stages. In each, all nodes do one step, and the next stage begins when the
@@ -118,7 +118,7 @@ enum cluster_action_type {
 	CLUSTER_LIVE,		/* message `json` with events, and its `data` */
 	CLUSTER_FILE,		/* create the file `text` of `size` bytes */
 	CLUSTER_DATA,		/* compressed `data` of that file */
-	CLUSTER_FILES_DONE,	/* all files are complete */
+	CLUSTER_FILES_DONE,	/* complete the recording, then cluster_files_done() */
 	CLUSTER_CLOSE,		/* end the connection after what was sent */
 	CLUSTER_KILL,		/* end the launcher, too */
 	CLUSTER_COMMAND,	/* start the command here */
@@ -158,6 +158,9 @@ void cluster_receive(struct cluster *c, unsigned int i, const struct control_mes
 void cluster_disconnected(struct cluster *c, unsigned int i, const char *why,
 			  __s64 now_ns);
 
+/* The recording of node @i is here, whole: the node may remove it. */
+void cluster_files_done(struct cluster *c, unsigned int i, __s64 now_ns);
+
 /* A file of node @i cannot be written here. */
 void cluster_write_failed(struct cluster *c, unsigned int i, const char *why,
 			  __s64 now_ns);
@@ -176,12 +179,6 @@ void cluster_tick(struct cluster *c, __s64 now_ns);
 
 /* Takes the next action; the caller releases json and text. False: none is left. */
 bool cluster_next_action(struct cluster *c, struct cluster_action *ret);
-
-/* Returns true if the node takes part: it has not failed, and was not left out */
-static inline bool cluster_node_active(const struct cluster_node *n)
-{
-	return n->state != CLUSTER_FAILED;
-}
 
 /* Number of nodes in a state */
 unsigned int cluster_count(const struct cluster *c, enum cluster_state state);

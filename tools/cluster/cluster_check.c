@@ -37,9 +37,9 @@ static bool wants_kernel_events(const struct cluster_settings *o)
 	char **option;
 
 	for (option = o->record; option && *option; option++)
-		if (!strncmp(*option, "-e", 2) || !strncmp(*option, "--event", 7))
-			return strcmp(*option, "--events") &&
-				strncmp(*option, "--events=", 9);
+		if (!strncmp(*option, "-e", 2) ||
+		    (!strncmp(*option, "--event", 7) && strncmp(*option, "--events", 8)))
+			return true;
 	return false;
 }
 

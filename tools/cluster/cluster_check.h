@@ -16,9 +16,9 @@ void cluster_check_facts(struct cluster_node *n, const struct cluster_settings *
 
 /*
  * Checks that no node is given twice by different names, and that the nodes' times can be
- * compared: they run on one boot of one machine, or
- * all are synchronized on one timeline, or all have bounds to UTC and no cluster time.
- * Problems of times are not fatal: a recording by each node's own clock is possible.
+ * compared: they run on one boot of one machine, or all are synchronized on one timeline, or
+ * all have bounds to UTC and no cluster time. Problems of times are not fatal: a recording by
+ * each node's own clock is possible.
  */
 void cluster_check_timelines(struct cluster *c);
 

@@ -84,22 +84,26 @@ static void kill_launcher(struct cluster_link *l, int number)
 	l->files = NULL;
 }
 
-/* Reads what the launcher, or the login behind it, printed on standard error. */
+/*
+ * Reads what the launcher, or the login behind it, has printed on standard error: one read
+ * takes all that a pipe holds. More reads might never end, as a node may print faster than
+ * this terminal.
+ */
 static void read_errors(struct cluster_run *r, unsigned int i)
 {
 	struct cluster_link *l = &r->links[i];
-	char buffer[4096];
+	char buffer[CHUNK];
 	ssize_t n;
 
-	while (l->launcher.err >= 0) {
-		n = read(l->launcher.err, buffer, sizeof(buffer));
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (n <= 0)
-			process_close_fd(&l->launcher.err);
-		else
-			cluster_show_output(r, i, 0, buffer, (size_t)n);
-	}
+	if (l->launcher.err < 0)
+		return;
+	n = read(l->launcher.err, buffer, sizeof(buffer));
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		process_close_fd(&l->launcher.err);
+	else
+		cluster_show_output(r, i, 0, buffer, (size_t)n);
 }
 
 static void do_actions(struct cluster_run *r);
@@ -193,6 +197,7 @@ static char *node_path(const struct cluster_run *r, unsigned int i, const char *
 static void receive_file(struct cluster_run *r, const struct cluster_action *a)
 {
 	struct cluster_link *l = &r->links[a->node];
+	const bool last = a->type == CLUSTER_FILES_DONE;
 	char why[512], *path;
 	int err = 0;
 
@@ -210,10 +215,12 @@ static void receive_file(struct cluster_run *r, const struct cluster_action *a)
 		err = path ? receive_files_commit(l->files, path) : -ENOMEM;
 		free(path);
 	}
-	if (err || a->type == CLUSTER_FILES_DONE) {
+	if (err || last) {
 		receive_files_close(l->files);
 		l->files = NULL;
 	}
+	if (!err && last)
+		cluster_files_done(&r->c, a->node, tsct_monotonic_ns());
 	if (!err)
 		return;
 	snprintf(why, sizeof(why), "its recording was not gathered: %s", err == -EPROTO ?
@@ -224,7 +231,6 @@ static void receive_file(struct cluster_run *r, const struct cluster_action *a)
 static void kill_node(struct cluster_run *r, unsigned int i)
 {
 	struct cluster_link *l = &r->links[i];
-
 	char *banner = l->in.banner;
 
 	if (!l->in.begun && *banner && l->launcher.out >= 0) {
@@ -271,8 +277,11 @@ static void do_action(struct cluster_run *r, struct cluster_action *a)
 	case CLUSTER_KILL: kill_node(r, a->node); break;
 	case CLUSTER_COMMAND:
 		r->command = cluster_spawn(r->settings.command[0], r->settings.command);
-		if (r->command < 0)
-			r->command = 0;
+		if (r->command > 0)
+			break;
+		cluster_print(r, NULL, "%s: %s", r->settings.command[0], strerror(-r->command));
+		r->command = 0;
+		cluster_command_ended(&r->c, tsct_monotonic_ns());
 		break;
 	case CLUSTER_COMMAND_STOP:
 		/* The terminal sends Ctrl-C to the command, too. */
@@ -300,17 +309,20 @@ static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
 		[CLUSTER_STAGE_CHECK] = "nothing was recorded",
 		[CLUSTER_STAGE_START] = "nothing was recorded",
 		[CLUSTER_STAGE_RECORD] = "the recordings are ended",
-		[CLUSTER_STAGE_STOP] = "again: what is not complete is given up",
+		[CLUSTER_STAGE_STOP] = "the recordings end even if commands still run",
 		[CLUSTER_STAGE_OVER] = "nodes may leave something in their directories",
 	};
+	const enum cluster_stage stage = r->c.stage;
 
-	if (!r->settings.top)
-		cluster_print(r, NULL, "interrupted: %s", r->settings.discard &&
-			      r->c.stage >= CLUSTER_STAGE_RECORD ? "ending" :
-			      effects[r->c.stage]);
-	r->no_linger = r->c.stage == CLUSTER_STAGE_OVER;
+	r->no_linger = stage == CLUSTER_STAGE_OVER;
 	r->from_terminal = from_terminal;
 	cluster_interrupt(&r->c, now);
+	if (!r->settings.top)
+		cluster_print(r, NULL, "interrupted: %s",
+			      r->settings.discard && stage >= CLUSTER_STAGE_RECORD ? "ending" :
+			      r->c.gave_up && stage == CLUSTER_STAGE_STOP ?
+			      "recordings that are not complete stay on their nodes" :
+			      effects[stage]);
 	do_actions(r);
 	r->from_terminal = false;
 }
@@ -413,7 +425,7 @@ int cluster_run_nodes(struct cluster_run *r)
 	}
 	while (r->c.stage != CLUSTER_STAGE_OVER && !r->c.out_of_memory)
 		run_once(r, fds);
-	while (linger(r, tsct_monotonic_ns()))
+	while (!r->c.out_of_memory && linger(r, tsct_monotonic_ns()))
 		run_once(r, fds);
 	cluster_show_clear(r);
 	close_links(r);
@@ -425,6 +437,7 @@ int cluster_run_nodes(struct cluster_run *r)
 
 int cluster_run_open(struct cluster_run *r)
 {
+	struct sigaction hangup;
 	struct rlimit files;
 	unsigned int nr = 0;
 	sigset_t set;
@@ -443,7 +456,9 @@ int cluster_run_open(struct cluster_run *r)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	/* Under nohup SIGHUP is ignored, and stays ignored. */
+	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);

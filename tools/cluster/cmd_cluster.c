@@ -179,7 +179,7 @@ static bool is_in(const char *option, const char *const *list)
 static int check_record_options(struct cluster_run *r)
 {
 	static const char *const one[] = { "--pid", "-p", "--control", "--live", "--pass-status",
-					   "--output", NULL };
+					   "--output", "--ranks", NULL };
 	static const char *const later[] = { "--flight-recorder", "-f", "--timestamps", NULL };
 	char **option;
 
@@ -261,16 +261,22 @@ static void drop_nodes_dir(struct cluster_run *r, bool recordings)
 
 /* ---- merge --------------------------------------------------------------------------- */
 
-/* Returns the path of a node's recording, malloc'ed; NULL: there is none. */
+/* Returns the directory in which the nodes' recordings are. */
+static const char *recordings_dir(const struct cluster_run *r)
+{
+	return r->settings.shared ? r->settings.shared : r->nodes_dir;
+}
+
+/* Returns the path of a node's recording, malloc'ed; NULL: there is none. In a shared
+ * directory, one of a node that made none is of an earlier run. */
 static char *recording_of(const struct cluster_run *r, unsigned int i)
 {
-	const char *dir = r->settings.shared ? r->settings.shared : r->nodes_dir;
+	const struct cluster_node *n = &r->c.nodes[i];
 	char *path, *metadata = NULL;
 
-	if (r->c.nodes[i].dropped ||
-	    (r->c.nodes[i].state != CLUSTER_DONE && !r->settings.shared))
+	if (n->dropped || (r->settings.shared ? !n->dir || !*n->dir : n->state != CLUSTER_DONE))
 		return NULL;
-	if (asprintf(&path, "%s/%s", dir, r->nodes[i]) < 0)
+	if (asprintf(&path, "%s/%s", recordings_dir(r), r->nodes[i]) < 0)
 		return NULL;
 	if (asprintf(&metadata, "%s/metadata", path) < 0 || access(metadata, R_OK)) {
 		free(path);
@@ -278,6 +284,18 @@ static char *recording_of(const struct cluster_run *r, unsigned int i)
 	}
 	free(metadata);
 	return path;
+}
+
+/* Fails a node that is done, but whose recording is not here. */
+static void fail_missing(struct cluster_run *r, struct cluster_node *n)
+{
+	free(n->why);
+	if (asprintf(&n->why, "its recording is not in %s/%s here%s", recordings_dir(r), n->name,
+		     r->settings.shared ? "; --shared needs a directory that all nodes and this"
+		     " one share" : "") < 0)
+		n->why = NULL;
+	n->state = CLUSTER_FAILED;
+	n->failed_ns = r->c.stopped_ns;
 }
 
 /* Returns true if the recording of a node may be incomplete */
@@ -317,7 +335,7 @@ static char *missing_option(const struct cluster_run *r, unsigned int i)
 /* Merges what was gathered. Returns an exit status. */
 static int merge(struct cluster_run *r)
 {
-	char **argv = calloc(r->c.nr + 8, sizeof(*argv));
+	char **argv = calloc(r->c.nr + 8, sizeof(*argv)), *path;
 	unsigned int i, nr = 0, first, given = 0;
 	int status = EXIT_FAILED;
 	bool partial = false;
@@ -325,6 +343,12 @@ static int merge(struct cluster_run *r)
 
 	if (!argv)
 		return EXIT_FAILED;
+	for (i = 0; i < r->c.nr; i++) {
+		path = recording_of(r, i);
+		if (!path && r->c.nodes[i].state == CLUSTER_DONE)
+			fail_missing(r, &r->c.nodes[i]);
+		free(path);
+	}
 	argv[nr++] = "trace-ctl";
 	argv[nr++] = "merge";
 	argv[nr++] = "-q";
@@ -347,6 +371,8 @@ static int merge(struct cluster_run *r)
 	pid = given ? cluster_spawn("/proc/self/exe", argv) : 0;
 	if (pid > 0)
 		status = await_merge(r, pid);
+	else if (pid < 0)
+		cluster_print(r, NULL, "merge: %s", strerror(-pid));
 	else
 		cluster_print(r, NULL, "no node has a recording: there is no result");
 	while (nr > first)
@@ -385,7 +411,7 @@ static int run(struct cluster_run *r)
 	if (!r->c.recording_ns) {
 		if (!r->c.interrupted)
 			cluster_print(r, NULL, "nothing was recorded%s", r->settings.force ? "" :
-				      "; mend this, or go on with the other nodes by --force");
+				      "; fix this, or go on with the other nodes by --force");
 		drop_nodes_dir(r, false);
 		if (r->json)
 			cluster_show_summary(r);

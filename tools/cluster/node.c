@@ -33,7 +33,7 @@
 #define QUEUE_MAX	(1 << 20)	/* bytes that wait for the coordinator, at most */
 /* the same for live events: what waits longer is late */
 #define LIVE_QUEUE_MAX	(256 << 10)
-#define CHUNK		(64 << 10)	/* bytes that are read at once */
+#define CHUNK		(64 << 10)	/* bytes that are read at once: all that a pipe holds */
 /* without a message for longer, the coordinator is lost, ns; it may have been suspended */
 #define LOST_NS		(10 * CLUSTER_SILENCE_NS)
 
@@ -70,7 +70,7 @@ static void send_message(struct node *n, json_t *json, const void *data, size_t 
 /* Makes the directory for the recording. Writes the reason to @why and returns -errno. */
 static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 {
-	const char *name = ctl_json_string(json, "name"), *base;
+	const char *name = ctl_json_string(json, "name"), *tmp = getenv("TMPDIR"), *base;
 	int err;
 
 	if (!cluster_name_valid(name)) {
@@ -80,7 +80,7 @@ static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 	n->shared = json_is_string(json_object_get(json, "shared"));
 	base = ctl_json_string(json, n->shared ? "shared" : "node_dir");
 	if (!*base)
-		base = getenv("TMPDIR") ? getenv("TMPDIR") : "/var/tmp";
+		base = tmp && *tmp == '/' ? tmp : "/var/tmp";
 	snprintf(n->dir, sizeof(n->dir), n->shared ? "%s/%s" : "%s/tsctrace-%s-XXXXXX",
 		 base, name);
 	if (n->shared ? !mkdir(n->dir, 0700) : !!mkdtemp(n->dir))
@@ -129,9 +129,8 @@ static void on_check(struct node *n, const json_t *json)
 	struct utsname host;
 	json_t *state;
 
-	if (*n->dir || make_dir(n, json, why, sizeof(why)) || statvfs(n->dir, &fs))
-		snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s",
-			 *why ? "" : "no directory for the recording");
+	if (!make_dir(n, json, why, sizeof(why)) && statvfs(n->dir, &fs))
+		snprintf(why, sizeof(why), "%s: %s", n->dir, strerror(errno));
 	uname(&host);
 	read_boot(boot, sizeof(boot));
 	state = process_json(clock);
@@ -191,39 +190,54 @@ static int start_recorder(struct node *n, const json_t *json)
 	free(argv);
 	close(in[0]);
 	close(out[1]);
+	if (err) {
+		close(in[1]);
+		close(out[0]);
+		return err;
+	}
 	n->control_out = in[1];
 	n->control_in = out[0];
 	fcntl(n->control_out, F_SETFL, O_NONBLOCK);
 	fcntl(n->control_in, F_SETFL, O_NONBLOCK);
-	return err;
+	return 0;
+}
+
+/* Ends the connection after an error with the recording, which stays. */
+static void lose(struct node *n, int err)
+{
+	fprintf(stderr, "trace-ctl cluster node: %s: %s\n", n->dir, strerror(-err));
+	n->lost = true;
 }
 
 static void send_recorded(struct node *n, int status)
 {
 	unsigned int files;
 	__u64 bytes;
+	int err = send_files_count(n->dir, &files, &bytes);
 
-	send_files_count(n->dir, &files, &bytes);
+	if (err && err != -ENOENT)
+		lose(n, err);
 	send_message(n, json_pack("{ss si si sI}", "type", "recorded", "status", status,
 				  "files", (int)files, "bytes", (json_int_t)bytes), NULL, 0);
 }
 
-/* Passes on what the command or the recorder printed, until the pipe is empty. */
+/* Passes on what the command or the recorder has printed: one read takes all that a pipe
+ * holds. More reads might never end. */
 static void pass_output(struct node *n, int *fd, int stream)
 {
 	char buffer[CHUNK];
 	ssize_t len;
 
-	while (*fd >= 0 && byte_queue_len(&n->to_coordinator) < QUEUE_MAX) {
-		len = read(*fd, buffer, sizeof(buffer));
-		if (len < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (len <= 0)
-			process_close_fd(fd);
-		else
-			send_message(n, json_pack("{ss si}", "type", "output", "stream",
-						  stream), buffer, (size_t)len);
-	}
+	if (*fd < 0)
+		return;
+	len = read(*fd, buffer, sizeof(buffer));
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0)
+		process_close_fd(fd);
+	else
+		send_message(n, json_pack("{ss si}", "type", "output", "stream", stream),
+			     buffer, (size_t)len);
 }
 
 /* The recorder closed its connection: it ends. Descendants of the command may live on,
@@ -261,7 +275,7 @@ static void read_recorder(struct node *n)
 	if (message_reader_add(&n->from_recorder, buffer, (size_t)len))
 		return;
 	while (message_next(&n->from_recorder, &m) > 0) {
-		/* What the command printed before its end comes before that. */
+		/* Output of the command is sent before the message of its end. */
 		pass_output(n, &n->recorder.out, 1);
 		pass_output(n, &n->recorder.err, 2);
 		send_message(n, m.json, NULL, 0);
@@ -288,7 +302,9 @@ static void on_start(struct node *n, const json_t *json)
 
 static void on_message(struct node *n, const struct control_message *m)
 {
-	if (!strcmp(m->type, "check")) {
+	int err;
+
+	if (!strcmp(m->type, "check") && !*n->dir) {
 		on_check(n, m->json);
 	} else if (!strcmp(m->type, "start")) {
 		on_start(n, m->json);
@@ -303,8 +319,9 @@ static void on_message(struct node *n, const struct control_message *m)
 		if (n->control_out >= 0)
 			message_add(&n->to_recorder, json_incref(m->json), NULL, 0);
 	} else if (!strcmp(m->type, "gather") && !n->files && n->control_in < 0) {
-		if (send_files_open(n->dir, &n->files))
-			n->lost = true;
+		err = send_files_open(n->dir, &n->files);
+		if (err)
+			lose(n, err);
 	} else if (!strcmp(m->type, "quit")) {
 		n->quit = true;
 		n->keep = json_is_true(json_object_get(m->json, "keep"));
@@ -354,10 +371,8 @@ static void send_part(struct node *n)
 		ret = send_files_step(n->files, &n->to_coordinator);
 	if (ret > 0)
 		return;
-	if (ret < 0) {
-		fprintf(stderr, "trace-ctl cluster node: %s: %s\n", n->dir, strerror(-ret));
-		n->lost = true;
-	}
+	if (ret < 0)
+		lose(n, ret);
 	send_files_close(n->files);
 	n->files = NULL;
 }

@@ -286,6 +286,8 @@ static int run_rank(const struct record_options *o, const char *path)
 {
 	int err = ranks_join(o->dir);
 
+	if (!err && o->mpi && record_mpi_prepare(o->mpi))
+		return EXIT_FAILED;
 	if (err) {
 		record_error("--ranks: waiting for the lowest rank of this host, which"
 			     " records: %s", strerror(-err));
