@@ -88,6 +88,7 @@ check-browser: deps
 	tests/deps.sh --browser
 	+$(MAKE) all
 	BROWSER=1 tests/native/t_report.sh
+	BROWSER=1 tests/native/t_cluster_live.sh
 check-service: deps
 	tests/deps.sh --service
 	+$(MAKE) all

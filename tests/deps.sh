@@ -8,7 +8,7 @@
 # apt-get (as root, or with sudo). Elsewhere the list and the missing packages are
 # printed, and the exit status is 1. Fast if nothing is missing.
 # --debug-kernel adds the packages for the build of guest/debug_kernel.sh, --fuzz those
-# for the fuzzer, --browser a browser for the pages of report, --newest those for a root
+# for the fuzzer, --browser a browser for the pages, --newest those for a root
 # with the newest kernel, --service those for the container of the service test, --bench
 # LTTng for comparison.
 set -euo pipefail
@@ -34,6 +34,7 @@ libbpf-dev           | libbpf.pc           | BPF event sources
 libelf-dev           | libelf.pc           | libbpf needs it
 libtraceevent-dev    | libtraceevent.pc    | formats of tracepoints
 zlib1g-dev           | zlib.pc             | recordings on their way between nodes
+libmicrohttpd-dev    | libmicrohttpd.pc    | page of live events
 libdw-dev            | libdw.pc            | names of functions in stacks
 libtracefs-dev       | libtracefs.pc       | tracepoints of the kernel
 libopen-trace-format2-dev | otf2.pc        | OTF2 archives
@@ -76,6 +77,7 @@ openmpi-bin          | mpirun.openmpi      | ranks of a program that uses MPI
 libopenmpi-dev       | /usr/lib/*/openmpi/include/mpi.h | libtsctrace-mpi for Open MPI
 mpich                | mpirun.mpich        | ranks of a program that uses MPI
 libmpich-dev         | /usr/include/*/mpich/mpi.h | libtsctrace-mpi for MPICH
+curl                 | curl                | reads the page of live events
 iproute2             | ip                  | networks for daemons, in namespaces
 '
 
@@ -109,7 +111,7 @@ liblttng-ust-dev     | lttng-ust.pc        | ... and its events
 '
 
 for_browser='
-chromium             | chromium            | draws the pages of report
+chromium             | chromium            | draws the pages of report and of cluster live
 '
 
 say() { echo "deps.sh: $*" >&2; }

@@ -41,7 +41,7 @@ static const struct command commands[] = {
 	{ "stat",	cmd_stat,	"print statistics of a recording" },
 	{ "export",	cmd_export,	"convert a recording to another tool's format" },
 	{ "merge",	cmd_merge,	"merge recordings or OTF2 archives of several nodes into one" },
-	{ "cluster",	cmd_cluster,	"record on many nodes at once, gather and merge" },
+	{ "cluster",	cmd_cluster,	"record on many nodes at once, gather and merge; watch them" },
 	{ "help",	cmd_help,	"show help for a command" },
 	{ NULL, NULL, NULL }
 };

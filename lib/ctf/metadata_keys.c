@@ -271,6 +271,7 @@ static const struct tsct_metadata_key recording_keys[] = {
 	{ "source", CHOICE(recording, source, tsct_ctf_sources) },
 	{ "span", ITEMS(span_items), .check = check_span },
 	{ "clock_origin", TEXT(recording, clock_origin), .required = true },
+	{ "missing_nodes", TEXT(recording, missing_nodes), .omit_zero = true },
 	{ "clock_state", ITEMS(clock_state_items) },
 	{ "clock_real", ITEMS(clock_params_items), AT(recording, real) },
 	{ "clock_real_epoch", NUMBER(recording, real_epoch), .max = UINT32_MAX,

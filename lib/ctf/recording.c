@@ -183,6 +183,7 @@ void tsct_recording_free(struct tsct_recording *rec)
 	free(rec->nodes);
 	free(rec->locations);
 	free(rec->clock_origin);
+	free(rec->missing_nodes);
 	free(rec->segments);
 	tsct_error_bounds_free(&rec->errors);
 	free(rec->messages.pairs);
@@ -203,7 +204,7 @@ bool tsct_recording_is_whole(const struct tsct_recording *rec)
 	for (i = 0; i < rec->nr_nodes; i++)
 		if (rec->nodes[i].cut_off)
 			return false;
-	return rec->complete;
+	return rec->complete && !rec->missing_nodes;
 }
 
 static __u64 bound_at(const struct tsct_recorded_correction *c, __u64 tick)

@@ -349,6 +349,9 @@ struct tsct_recording {
 	__u32 complete;			/* flag: the recorder finished the recording */
 	__u32 snapshot;	/* flag: the recording is a copy of overwrite channels */
 	__u32 merged;	/* flag: merged from recordings; ticks are of a common axis */
+	/* for a merged recording: nodes that ran, but have no recording in it, and why:
+	 * "NAME: WHY; NAME: WHY"; NULL: none */
+	char *missing_nodes;
 	/* for a merged recording: time axis that defines the recording's ticks */
 	struct tsct_recorded_timeline timeline;
 	__u32 compared;	/* for a merged recording: enum tsct_compared */

@@ -48,6 +48,7 @@ struct tsct_recording_writer {
 	__u64 span;
 	struct tsct_tid_notes *notes;	/* NULL: none wanted */
 	int progress;		/* descriptor of the progress file; negative: none */
+	bool idle_progress;	/* flag: publish `settled` although no event is near it */
 	__u64 settled;		/* counter value before which no more events come */
 	/* value of `settled` that was last written to the progress file, as a tick */
 	__u64 published;
@@ -472,8 +473,9 @@ static int open_progress(int dirfd)
 	return err;
 }
 
-/* Writes the value of `settled` to the progress file, but only if an event is at or
- * after the value written before: each write wakes up trace readers. */
+/* Writes the value of `settled` to the progress file, but, unless idle_progress is set,
+ * only if an event is at or after the value written before: each write wakes up trace
+ * readers. */
 static void publish_progress(struct tsct_recording_writer *w)
 {
 	struct tsct_progress_record record;
@@ -484,7 +486,8 @@ static void publish_progress(struct tsct_recording_writer *w)
 	for (i = 0; i < nr_files(w); i++)
 		if (w->files[i].last > latest)
 			latest = w->files[i].last;
-	if (w->progress < 0 || w->settled <= w->published || latest < w->published)
+	if (w->progress < 0 || w->settled <= w->published ||
+	    (latest < w->published && !w->idle_progress))
 		return;
 	record.tick = tsct_tick_encoder_settle(&w->encoder, w->settled);
 	record.inverse = ~record.tick;
@@ -500,6 +503,11 @@ void tsct_recording_writer_settle(struct tsct_recording_writer *w, __u64 cycles)
 {
 	if (cycles > w->settled && cycles != UINT64_MAX)
 		w->settled = cycles;
+}
+
+void tsct_recording_writer_idle_progress(struct tsct_recording_writer *w)
+{
+	w->idle_progress = true;
 }
 
 int tsct_recording_writer_flush(struct tsct_recording_writer *w)

@@ -155,6 +155,10 @@ int tsct_recording_writer_records(struct tsct_recording_writer *writer,
  */
 void tsct_recording_writer_settle(struct tsct_recording_writer *writer, __u64 cycles);
 
+/* From now on, each flush publishes that limit, also while there are no events: readers
+ * that compare several nodes wait for it. */
+void tsct_recording_writer_idle_progress(struct tsct_recording_writer *writer);
+
 /* Writes all collected events, and the metadata if it is out of date. 0 or -errno */
 int tsct_recording_writer_flush(struct tsct_recording_writer *writer);
 

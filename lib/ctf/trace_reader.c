@@ -500,6 +500,16 @@ static int update(struct tsct_trace *t, char *err_text, size_t err_size)
 	return err ? err : ret;
 }
 
+int tsct_trace_poll(struct tsct_trace *t, char *err_text, size_t err_size)
+{
+	return t->file.live_until ? update(t, err_text, err_size) : 0;
+}
+
+__u64 tsct_trace_settled(const struct tsct_trace *t)
+{
+	return t->file.live_until ? t->follow->until : UINT64_MAX;
+}
+
 int tsct_trace_wait(struct tsct_trace *t, const sigset_t *mask, char *err_text,
 		    size_t err_size)
 {

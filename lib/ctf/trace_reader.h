@@ -90,4 +90,11 @@ int tsct_trace_follow(struct tsct_trace *trace, const char *dir);
 int tsct_trace_wait(struct tsct_trace *trace, const sigset_t *mask, char *err_text,
 		    size_t err_size);
 
+/* tsct_trace_poll - the same without sleeping. -EAGAIN: there are no more events yet. */
+int tsct_trace_poll(struct tsct_trace *trace, char *err_text, size_t err_size);
+
+/* Returns the tick before which tsct_trace_next() returns all events of a live recording;
+ * UINT64_MAX: no later event comes. */
+__u64 tsct_trace_settled(const struct tsct_trace *trace);
+
 #endif /* TSCT_TRACE_READER_H */

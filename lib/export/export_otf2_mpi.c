@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "export_otf2_mpi.h"
+#include "lib/query/mpi_wait.h"
 
 #define COLLECTIVE(name, op, role) \
 	{ "MPI_" name, OTF2_COLLECTIVE_OP_##op, OTF2_REGION_ROLE_##role }
@@ -36,7 +37,7 @@ static const struct collective_call *find_collective(const char *name)
 	size_t i;
 
 	for (i = 0; i < sizeof(collectives) / sizeof(*collectives); i++)
-		if (!strcmp(name, collectives[i].name))
+		if (tsct_mpi_is_call(name, collectives[i].name))
 			return &collectives[i];
 	return NULL;
 }

@@ -11,7 +11,7 @@
 
 #include "export.h"
 
-/* What an event definition means */
+/* Meaning of an event definition */
 enum tsct_otf2_mpi_role {
 	TSCT_MPI_ROLE_NONE,
 	TSCT_MPI_ROLE_RANK,

@@ -64,6 +64,26 @@ static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 #define RATE_MAX	0x1p40
 
 /*
+ * Returns true if the nominal rate is wrong by a factor of 2 or more, by most pairs of
+ * exchanges, however long each packet was under way: between two readings of the remote
+ * counter lies a local time of which the exchanges give both limits.
+ */
+static bool contradict_rate(const struct tsct_exchange *x, unsigned int nr, double nominal)
+{
+	const unsigned int half = nr / 2;
+	unsigned int i, against = 0;
+	double shortest, longest;
+
+	for (i = 0; i + half < nr; i++) {
+		shortest = (double)(__s64)(x[i + half].t1 - x[i].t4);
+		longest = (double)(__s64)(x[i + half].t4 - x[i].t1);
+		against += (double)(__s64)(x[i + half].t2 - x[i].t3) > 2 * nominal * longest ||
+			(double)(__s64)(x[i + half].t3 - x[i].t2) < nominal / 2 * shortest;
+	}
+	return against > (nr - half) / 2;
+}
+
+/*
  * Sets the plane's rates. The nominal rates are assumed to be right to
  * TSCT_FIT_RATE_PPM, unless the exchanges prove otherwise.
  */
@@ -74,10 +94,13 @@ static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 	double nominal = (remote_hz > 0 ? remote_hz : 1e9) / plane->hz;
 	double rate = median_rate(x, nr, plane->scratch), room;
 
+	if (known && rate != 0 && !(rate >= nominal / 2 && rate <= nominal * 2)) {
+		if (contradict_rate(x, nr, nominal))
+			return -ERANGE;
+		rate = 0;	/* the exchanges are too close to each other to show it */
+	}
 	if (rate == 0)
 		rate = nominal;
-	else if (known && !(rate >= nominal / 2 && rate <= nominal * 2))
-		return -ERANGE;
 	if (!(rate > RATE_MIN && rate < RATE_MAX))
 		return -ERANGE;
 	room = nominal * TSCT_FIT_RATE_PPM / 1e6;

@@ -103,6 +103,8 @@ static int make_uuid(struct tsct_merge *m)
 		tsct_ranks_gather(m->ranks, &inputs);
 		for (i = 0; i < 2; i++) {
 			hash = tsct_hash((__u64)i, options, sizeof(options));
+			if (o->missing_nodes)
+				hash = tsct_hash(hash, o->missing_nodes, strlen(o->missing_nodes));
 			hash = tsct_hash64(tsct_hash(hash, inputs.data, inputs.size));
 			memcpy(uuid + 8 * i, &hash, sizeof(hash));
 		}
@@ -112,6 +114,37 @@ static int make_uuid(struct tsct_merge *m)
 	}
 	tsct_blob_free(&inputs);
 	return err;
+}
+
+static int add_missing_nodes(struct tsct_merge *m, const char *text)
+{
+	char **all = &m->result.missing_nodes, *more;
+
+	if (!text)
+		return 0;
+	if (asprintf(&more, "%s%s%s", *all ? *all : "", *all ? "; " : "", text) < 0)
+		return merge_fail_errno(m, -ENOMEM);
+	free(*all);
+	*all = more;
+	m->partial = true;
+	return 0;
+}
+
+/* Names the nodes that are missing in the result, at rank 0: those of the options, and of
+ * merged inputs. */
+static int name_missing_nodes(struct tsct_merge *m)
+{
+	struct tsct_blob *texts = &m->lists.missing_nodes;
+	const char *text;
+	int err = 0;
+
+	tsct_ranks_gather(m->ranks, texts);
+	if (!m->ranks->rank)
+		err = add_missing_nodes(m, m->options.missing_nodes);
+	for (text = texts->data; text && text < texts->data + texts->size && !err;
+	     text += strlen(text) + 1)
+		err = add_missing_nodes(m, text);
+	return merge_agree(m, err);
 }
 
 static int name_result(struct tsct_merge *m)
@@ -136,6 +169,8 @@ static int name_result(struct tsct_merge *m)
 				 "merged by cluster time" :
 				 "merged by each node's own clock");
 	err = merge_agree(m, r->clock_origin ? 0 : merge_fail_errno(m, -ENOMEM));
+	if (!err)
+		err = name_missing_nodes(m);
 	return err ? err : make_uuid(m);
 }
 

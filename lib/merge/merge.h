@@ -36,6 +36,9 @@ struct tsct_merge_options {
 	bool as_fitted;		/* flag: do not shift the times of nodes, even if
 				 * messages are then received before they are sent */
 	bool salvage;		/* flag: keep the readable part of damaged inputs */
+	/* nodes that have no recording among the inputs, and why: "NAME: WHY; NAME: WHY";
+	 * NULL: none. The result names them. */
+	const char *missing_nodes;
 	unsigned int jobs;	/* number of threads; 0: one per CPU */
 	/* the processes that merge together, each a part of the inputs; NULL: this one
 	 * alone. All are given the same options otherwise */

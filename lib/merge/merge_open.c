@@ -389,6 +389,10 @@ static int look(struct tsct_merge *m, struct merge_in *in, void *arg)
 	(void)arg;
 	add_sizes(m, in);
 	merge_add_properties(m, in);
+	if (!err && in->rec->missing_nodes)
+		err = merge_fail_errno(m, tsct_blob_add(&m->lists.missing_nodes,
+							in->rec->missing_nodes,
+							strlen(in->rec->missing_nodes) + 1));
 	if (!err)
 		err = merge_list_identity(m, in);
 	if (!err)
@@ -487,6 +491,7 @@ void merge_close(struct tsct_merge *m)
 	tsct_blob_free(&m->lists.channels_of);
 	tsct_blob_free(&m->lists.channels);
 	tsct_blob_free(&m->lists.polls);
+	tsct_blob_free(&m->lists.missing_nodes);
 	free(m->file);
 	merge_defs_free(m->defs);
 	tsct_recording_free(&m->result);

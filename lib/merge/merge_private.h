@@ -135,6 +135,8 @@ struct merge_lists {
 	struct tsct_blob dirs, holders, channels_of;
 	struct tsct_blob channels;	/* distinct ones (merge_unify.c) */
 	struct tsct_blob polls;		/* of struct merge_poll */
+	/* missing_nodes of merged inputs, each with a NUL */
+	struct tsct_blob missing_nodes;
 	bool statedump;			/* flag: an input has a statedump */
 	__u32 nr_locations;		/* number of used locations of this rank */
 	size_t room_files;		/* elements that tsct_merge.file has room for */

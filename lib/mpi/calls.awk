@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
 #
-# awk -f calls.awk DECLARED calls.table - makes a wrapper of each call in calls.table that
-# is declared: DECLARED has the names of functions in mpi.h, one per line.
+# awk -f calls.awk DECLARED calls.table - makes a wrapper of each call that is declared:
+# DECLARED has the functions in mpi.h, one per line: NAME(PARAMETERS).
+#
+# calls.table says what a call means. MPI_X_c, the variant of MPI_X with large counts, means
+# the same. A call that is not in the table does not communicate, or its messages cannot be
+# followed: only its begin and end are recorded, and its communicator.
 #
 # A wrapper has two names. MPI_X is what programs call. PMPI_X is what the Fortran library
 # of Open MPI calls, and tools that were loaded before; where MPI itself calls it inside
@@ -52,8 +56,29 @@ function wrapper(result, name, parameters, meaning,	args, kind, tail) {
 	printf "\treturn %s_real(%s);\n}\n", name, args
 }
 
+# The parameters of MPI_X_c: types as declared, names as in the table, which the meaning uses
+function renamed(declaration, parameters,	types, names, nr, i, text, old) {
+	nr = split(declaration, types, / *, */)
+	if (split(parameters, names, / *, */) != nr)
+		return ""
+	for (i = 1; i <= nr; i++) {
+		old = argument(types[i])
+		match(types[i], old "(\\[[0-9]*\\])*$")
+		text = text (i > 1 ? ", " : "") substr(types[i], 1, RSTART - 1) \
+			argument(names[i]) substr(types[i], RSTART + length(old))
+	}
+	return text
+}
+
+# A call without an entry
+function other(name, parameters) {
+	if (name ~ /^MPI_T_|^MPI_Aint_|_(c2f|f2c|f082f|f2f08|c2f08|f082c)$/)
+		return
+	wrapper("int", name, parameters, parameters ~ /MPI_Comm comm(,|$)/ ? "on(comm)" : "plain")
+}
+
 # An entry: RESULT NAME(PARAMETERS): MEANING
-function entry(text,	at, head, name) {
+function entry(text,	at, head, name, result, parameters, meaning) {
 	at = index(text, "): ")
 	if (!at)
 		return
@@ -61,13 +86,26 @@ function entry(text,	at, head, name) {
 	name = head
 	sub(/\(.*/, "", name)
 	sub(/^.* /, "", name)
+	result = substr(head, 1, index(head, " ") - 1)
+	parameters = substr(head, index(head, "(") + 1)
+	meaning = substr(text, at + 3)
 	if (name in declared)
-		wrapper(substr(head, 1, index(head, " ") - 1), name,
-			substr(head, index(head, "(") + 1), substr(text, at + 3))
+		wrapper(result, name, parameters, meaning)
+	delete declared[name]
+	name = name "_c"
+	if (!(name in declared))
+		return
+	parameters = renamed(declared[name], parameters)
+	if (parameters == "")
+		return
+	wrapper(result, name, parameters, meaning)
+	delete declared[name]
 }
 
 FNR == NR {
-	declared[$1] = 1
+	name = $0
+	sub(/\(.*/, "", name)
+	declared[name] = substr($0, length(name) + 2, length($0) - length(name) - 2)
 	next
 }
 FNR == 1 {
@@ -89,4 +127,6 @@ FNR == 1 {
 END {
 	entry(text)
 	entry("int MPI_Pcontrol(const int level): plain")
+	for (name in declared)
+		other(name, declared[name])
 }

@@ -8,7 +8,7 @@
  *	BEFORE_x(...)	before the call: records its begin
  *	AFTER_x(...)	after the call: records its end
  *
- * Where a status is not wanted by the caller, but here, it is one of ours.
+ * If the caller ignores a status that is needed here, the call gets one of ours.
  */
 #ifndef TSCT_MPI_CALLS_H
 #define TSCT_MPI_CALLS_H
@@ -20,41 +20,51 @@
 
 /* ---- sizes ------------------------------------------------------------------ */
 
-static inline __u64 bytes(int count, MPI_Datatype type)
+static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 {
-	int size = 0;
+	MPI_Count size = 0;
 
 	if (count > 0 && type != MPI_DATATYPE_NULL)
-		PMPI_Type_size(type, &size);
-	return (__u64)count * size;
+		PMPI_Type_size_x(type, &size);
+	return (__u64)count * (__u64)size;
 }
 
-static inline __u64 nsum(int nr, const int counts[], MPI_Datatype type)
-{
-	__u64 sum = 0;
-	int i;
+/* Counts are int, or MPI_Count in calls with large counts. */
+#define nsum(nr, counts, type)						\
+({									\
+	__u64 sum_ = 0;							\
+	int i_;								\
+									\
+	for (i_ = 0; i_ < (nr); i_++)					\
+		sum_ += (__u64)(counts)[i_];				\
+	sum_ ? sum_ * bytes(1, type) : 0;				\
+})
+#define nsums(nr, counts, types)					\
+({									\
+	__u64 sum_ = 0;							\
+	int i_;								\
+									\
+	for (i_ = 0; i_ < (nr); i_++)					\
+		sum_ += bytes((counts)[i_], (types)[i_]);		\
+	sum_;								\
+})
 
-	for (i = 0; i < nr; i++)
-		sum += counts[i];
-	return sum ? sum * bytes(1, type) : 0;
-}
-
-static inline __u64 nsums(int nr, const int counts[], const MPI_Datatype types[])
-{
-	__u64 sum = 0;
-	int i;
-
-	for (i = 0; i < nr; i++)
-		sum += bytes(counts[i], types[i]);
-	return sum;
-}
-
-/* Of all peers; of the process that is the root, and of others; of a buffer, unless the
- * other one is used for both */
+/* Of all peers; of this process. */
 #define sum(counts, type)	nsum(size, counts, type)
 #define sums(counts, types)	nsums(size, counts, types)
-#define ROOT(n)		(root == rank || root == MPI_ROOT ? (n) : 0)
-#define OTHERS(n)	(root == rank || root == MPI_ROOT ? 0 : (n))
+#define OWN(counts)	(rank < 0 ? 0 : (counts)[rank])
+
+/*
+ * Of the root; of all others; of those that send to a root or receive from it, which may be
+ * one of them. On an intercommunicator these are the group without the root: in the root's
+ * group, `root` is MPI_ROOT or MPI_PROC_NULL, both negative. Arguments that MPI ignores there
+ * may be anything, so they are not read.
+ */
+#define ROOT(n)		(root == root_rank ? (n) : 0)
+#define OTHERS(n)	(root == root_rank || root < 0 ? 0 : (n))
+#define PEERS(n)	(root < 0 ? 0 : (n))
+
+/* Of a buffer, unless the other one is used for both. */
 #define SENT(n)		(sendbuf == MPI_IN_PLACE ? 0 : (n))
 #define RECEIVED(n)	(recvbuf == MPI_IN_PLACE ? 0 : (n))
 
@@ -146,7 +156,7 @@ static inline __u64 nsums(int nr, const int counts[], const MPI_Datatype types[]
 	struct tsct_mpi_peer_fields to_ = PEER(dest, sendtag, send_bytes); \
 	struct tsct_mpi_peer_fields from_ = PEER(source, recvtag, recv_bytes); \
 	__u64 number_;							\
-	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, &number_);
+	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, true, &number_);
 #define BEFORE_sendrecv() \
 	SENDRECV(bytes(sendcount, sendtype), bytes(recvcount, recvtype))
 #define AFTER_sendrecv()						\
@@ -157,6 +167,26 @@ static inline __u64 nsums(int nr, const int counts[], const MPI_Datatype types[]
 #define BEFORE_sendrecv_replace() \
 	SENDRECV(bytes(count, datatype), bytes(count, datatype))
 #define AFTER_sendrecv_replace()	AFTER_sendrecv()
+
+#define SHAPES_isendrecv	TSCT_MPI_SENDRECV, TSCT_MPI_NOTHING
+#define ISENDRECV(send_bytes, recv_bytes)				\
+	struct tsct_mpi_peer_fields to_ = PEER(dest, sendtag, send_bytes); \
+	struct tsct_mpi_peer_fields from_ = PEER(source, recvtag, recv_bytes); \
+	__u64 number_;							\
+	tsct_mpi_lock();						\
+	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, false, &number_);
+#define BEFORE_isendrecv() \
+	ISENDRECV(bytes(sendcount, sendtype), bytes(recvcount, recvtype))
+#define AFTER_isendrecv()						\
+	if (ret_ != MPI_SUCCESS)					\
+		not_sent(comm, &to_, number_);				\
+	end_irecv(&posted_, request, ret_);				\
+	tsct_mpi_unlock();						\
+	END_PLAIN();
+#define SHAPES_isendrecv_replace	SHAPES_isendrecv
+#define BEFORE_isendrecv_replace() \
+	ISENDRECV(bytes(count, datatype), bytes(count, datatype))
+#define AFTER_isendrecv_replace()	AFTER_isendrecv()
 
 /* ---- probes ------------------------------------------------------------------ */
 
@@ -298,14 +328,22 @@ static inline __u64 nsums(int nr, const int counts[], const MPI_Datatype types[]
 #define BEFORE_coll(root_, sent_, received_)				\
 	struct tsct_mpi_comm *const comm_ = known_comm(comm);		\
 	const int size __attribute__((unused)) = comm_->remote_size;	\
+	const int members __attribute__((unused)) = comm_->size;	\
 	const int rank __attribute__((unused)) = comm_->rank;		\
-	const int in __attribute__((unused)) = comm_->in;		\
-	const int out __attribute__((unused)) = comm_->out;		\
+	const int root_rank __attribute__((unused)) = comm_->side ? MPI_ROOT : rank; \
 	struct tsct_mpi_coll_fields coll_ = {				\
 		.root = root_, .sent = sent_, .received = received_,	\
 	};								\
 	begin_coll(call_, comm_, &coll_);
 #define AFTER_coll(...)	END_PLAIN();
+
+/* With the neighbours of a topology: `in` send to this process, `out` receive from it. */
+#define SHAPES_neighbours	SHAPES_coll
+#define BEFORE_neighbours(sent_, received_)				\
+	int in, out;							\
+	tsct_mpi_count_neighbours(comm, &in, &out);			\
+	BEFORE_coll(NO_ROOT, sent_, received_)
+#define AFTER_neighbours(...)	END_PLAIN();
 
 /* ---- communicators ----------------------------------------------------------- */
 

@@ -4,10 +4,12 @@
 #include "lib/core/remap.h"
 #include "call_event.h"
 
-struct tsct_mpi tsct_mpi = { .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
+/* Before MPI_Init, and in a program with nothing but sessions, the thread level is unknown. */
+struct tsct_mpi tsct_mpi = { .threaded = true, .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
 
 static struct tsct_handle_map handles;	/* MPI_Comm -> struct tsct_mpi_comm */
-struct tsct_mpi_comm tsct_mpi_no_comm = { .rank = TSCT_MPI_NO_RANK, .users = 1 };
+struct tsct_mpi_comm tsct_mpi_no_comm = { .rank = TSCT_MPI_NO_RANK, .users = 1,
+					  .side = TSCT_MPI_SIDE_UNKNOWN };
 static MPI_Group world_group;
 
 struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle)
@@ -26,14 +28,16 @@ __u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent)
 
 /* ---- members --------------------------------------------------------------- */
 
-/* Returns the ranks in MPI_COMM_WORLD of a group's members, or NULL: no memory, or a
- * member is not in it. Releases the group. */
+/* Returns the ranks in MPI_COMM_WORLD of a group's members, malloc'ed, or NULL: no memory,
+ * or a member is not in it, or it does not exist, as MPI_Init was not called. */
 static __s32 *world_ranks(MPI_Group group, __s32 *ret_size)
 {
 	__s32 *ranks, *world;
 	__s32 i, bad = 0;
 
 	PMPI_Group_size(group, ret_size);
+	if (!tsct_mpi.size)
+		return NULL;
 	ranks = calloc(*ret_size + 1, sizeof(*ranks));
 	world = calloc(*ret_size + 1, sizeof(*world));
 	for (i = 0; ranks && world && i < *ret_size; i++)
@@ -116,7 +120,6 @@ static struct tsct_mpi_comm *add(MPI_Comm handle)
 	if (!comm)
 		return NULL;
 	comm->order.known = tsct_mpi_known;
-	comm->in = comm->out = -1;
 	comm->users = 1;
 	tsct_mpi_comm_remove(handle);
 	if (!tsct_handle_map_put(&handles, (uintptr_t)handle, (uintptr_t)comm)) {
@@ -151,7 +154,7 @@ __u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm 
 		comm->id = tsct_hash(base, &least, sizeof(least));
 	comm->parent = parent ? parent->id : 0;
 	PMPI_Comm_test_inter(handle, &inter);
-	comm->side = !inter ? 0 : side ? side : parent ? parent->side : 0;
+	comm->side = !inter ? 0 : side ? side : parent ? parent->side : TSCT_MPI_SIDE_UNKNOWN;
 	if (comm->id)
 		describe(handle, comm);
 	return comm->id;
@@ -186,21 +189,21 @@ void tsct_mpi_comm_remove(MPI_Comm handle)
 
 /* ---- topologies ------------------------------------------------------------ */
 
-void tsct_mpi_comm_neighbours(struct tsct_mpi_comm *comm, MPI_Comm handle)
+void tsct_mpi_count_neighbours(MPI_Comm handle, int *ret_in, int *ret_out)
 {
-	int kind = MPI_UNDEFINED, weighted, nr = 0;
+	int kind = MPI_UNDEFINED, rank, weighted;
 
-	if (comm->in >= 0)
+	*ret_in = *ret_out = 0;
+	if (PMPI_Topo_test(handle, &kind))
 		return;
-	comm->in = comm->out = 0;
-	PMPI_Topo_test(handle, &kind);
 	if (kind == MPI_CART) {
-		PMPI_Cartdim_get(handle, &nr);
-		comm->in = comm->out = 2 * nr;
+		PMPI_Cartdim_get(handle, ret_in);
+		*ret_out = *ret_in *= 2;
 	} else if (kind == MPI_GRAPH) {
-		PMPI_Graph_neighbors_count(handle, comm->rank, &nr);
-		comm->in = comm->out = nr;
+		PMPI_Comm_rank(handle, &rank);
+		PMPI_Graph_neighbors_count(handle, rank, ret_in);
+		*ret_out = *ret_in;
 	} else if (kind == MPI_DIST_GRAPH) {
-		PMPI_Dist_graph_neighbors_count(handle, &comm->in, &comm->out, &weighted);
+		PMPI_Dist_graph_neighbors_count(handle, ret_in, ret_out, &weighted);
 	}
 }

@@ -18,6 +18,9 @@
 #define TSCT_MPI_NO_RANK	(-2)	/* MPI_PROC_NULL, no root, not in this world */
 #define TSCT_MPI_IS_ROOT	(-3)	/* MPI_ROOT */
 
+/* As side of a communicator without id */
+#define TSCT_MPI_SIDE_UNKNOWN	3
+
 struct tsct_mpi_comm {
 	struct tsct_message_order order;	/* the first member: see comm_of() */
 	__u64 id;		/* 0: not known, and its messages are not matched */
@@ -26,25 +29,25 @@ struct tsct_mpi_comm {
 	__u64 children;		/* number of communicators that were made of it */
 	__s32 rank, size;
 	__s32 remote_size;	/* size of the group of peers: the remote one, or `size` */
-	__s32 in, out;		/* neighbours, of a topology; -1: not known yet */
-	__u8 side;		/* of an intercommunicator: 1 or 2; else 0 */
+	/* of an intercommunicator: 1 or 2, or TSCT_MPI_SIDE_UNKNOWN; else 0 */
+	__u8 side;
 	__s32 *world;		/* ranks of peers in MPI_COMM_WORLD; NULL: the same */
-	struct tsct_receive *done;	/* the receive whose message was received last */
+	struct tsct_receive *done;	/* the receive that tsct_mpi_received() ends; else NULL */
 	__u32 users;		/* receives and requests, plus 1 for a valid handle */
 };
 
 /* State of the library that all its files share */
 struct tsct_mpi {
 	bool threaded;		/* flag: several threads call MPI at the same time */
-	pthread_mutex_t lock;	/* all of the below, all communicators and requests */
+	pthread_mutex_t lock;	/* protects all communicators and requests */
 	__u64 job;		/* random number, the same in all processes of the world */
 	__s32 rank, size;	/* in MPI_COMM_WORLD */
 };
 
 extern struct tsct_mpi tsct_mpi;
 
-/* What is known of a communicator that is not known, such as MPI_COMM_NULL: its id is 0,
- * and its messages are not matched */
+/* Stands for all communicators that are not known, such as MPI_COMM_NULL: its id is 0, and
+ * its messages are not matched */
 extern struct tsct_mpi_comm tsct_mpi_no_comm;
 
 static inline void tsct_mpi_lock(void)
@@ -98,7 +101,8 @@ static inline __s32 tsct_mpi_world_rank(const struct tsct_mpi_comm *comm, __s32 
 	return comm->world ? comm->world[rank] : rank;
 }
 
-/* Looks up the numbers of neighbours, comm->in and comm->out. */
-void tsct_mpi_comm_neighbours(struct tsct_mpi_comm *comm, MPI_Comm handle);
+/* Numbers of neighbours that send to this process, and that receive from it; both 0 without
+ * a topology */
+void tsct_mpi_count_neighbours(MPI_Comm handle, int *ret_in, int *ret_out);
 
 #endif /* TSCT_MPI_COMMUNICATOR_H */

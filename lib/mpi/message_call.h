@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the macros of calls.h do before and after a call; for the wrappers only. */
+/* The work of the macros of calls.h before and after a call; for the wrappers only. */
 #ifndef TSCT_MPI_MESSAGE_CALL_H
 #define TSCT_MPI_MESSAGE_CALL_H
 
@@ -94,7 +94,7 @@ static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 					   MPI_Comm handle,
 					   const struct tsct_mpi_peer_fields *to,
 					   const struct tsct_mpi_peer_fields *from,
-					   __u64 *ret_number)
+					   bool blocking, __u64 *ret_number)
 {
 	struct tsct_mpi_sendrecv_fields fields = {
 		.send = *to, .source = from->peer, .source_tag = from->tag,
@@ -108,7 +108,7 @@ static inline struct posted begin_sendrecv(const struct tsct_mpi_call *call,
 	fields.send.world = tsct_mpi_world_rank(posted.comm, to->peer);
 	fields.source_world = tsct_mpi_world_rank(posted.comm, from->peer);
 	tsct_mpi_emit(&call->begin, &fields, sizeof(fields));
-	posted.receive = tsct_mpi_post(posted.comm, from->peer, from->tag, true);
+	posted.receive = tsct_mpi_post(posted.comm, from->peer, from->tag, blocking);
 	*ret_number = tsct_mpi_sending(posted.comm, to->peer, to->tag, to->bytes);
 	tsct_mpi_unlock();
 	return posted;
@@ -136,12 +136,14 @@ static inline void end_receive(const struct tsct_mpi_call *call,
 			       int err)
 {
 	tsct_mpi_lock();
+	posted->comm->users++;	/* the receive may be the last user of a freed communicator */
 	if (err == MPI_SUCCESS)
 		tsct_mpi_received(posted->comm, posted->receive, status->MPI_SOURCE,
 				  status->MPI_TAG, tsct_mpi_status_bytes(status));
 	else
 		tsct_mpi_not_received(posted->comm, posted->receive);
 	end_message(call, posted->comm, err == MPI_SUCCESS ? status : NULL);
+	tsct_mpi_comm_put(posted->comm);
 	tsct_mpi_unlock();
 }
 
@@ -200,7 +202,7 @@ static inline void made_persistent(MPI_Request request, MPI_Comm handle, bool is
 
 #define FEW_REQUESTS	16
 
-/* What the requests of a call are; requests NULL: none of them is known here */
+/* The known requests of a call; requests NULL: none is known */
 struct waiting_call {
 	struct tsct_mpi_request **requests;
 	__u32 nr;

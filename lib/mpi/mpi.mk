@@ -15,10 +15,12 @@ endif
 
 # $(1): name of the MPI
 define mpi_library
-$(O)/gen/mpi-$(1)-declared: mpi/calls.table
+$(O)/gen/mpi-$(1)-declared: mpi/calls.table mpi/mpi.mk
 	@mkdir -p $$(@D)
-	$(Q)grep -o '\<PMPI_[A-Za-z_0-9]*' $(O)/gen/mpi-$(1).i | sort -u | sed 's/^P//' > $$@.new
-	$(Q)grep -q MPI_Init $$@.new && mv $$@.new $$@
+	$(Q)tr -s ' \t\n' ' ' < $(O)/gen/mpi-$(1).i | \
+		grep -o '\<\(int\|double\) PMPI_[A-Za-z_0-9]* *([^()]*)' | \
+		sed 's/^[a-z]* P//; s/ *(/(/' | sort -u > $$@.new
+	$(Q)grep -q '^MPI_Init(' $$@.new && mv $$@.new $$@
 
 $(O)/gen/mpi-$(1)-calls.c: $(O)/gen/mpi-$(1)-declared mpi/calls.awk mpi/calls.table
 	$(say) GEN $$(@F)

@@ -27,9 +27,12 @@ enum role {
 
 /* Calls in which each process needs all others */
 static const char *const collective_calls[] = {
-	"MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall",
-	"MPI_Alltoallv", "MPI_Alltoallw", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
+	"MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv",
+	"MPI_Alltoallw", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block", NULL,
 };
+
+/* Sends that may wait for the receive, and wait for nothing else */
+static const char *const blocking_sends[] = { "MPI_Send", "MPI_Ssend", "MPI_Rsend", NULL };
 
 /* When a call began, and where */
 struct moment {
@@ -54,7 +57,7 @@ struct sent_message {
 	__u64 end;		/* tick of the call's end; 0: it has not ended */
 	__u32 thread;
 	const char *call;
-	bool may_wait;		/* flag: the call waits for the receive, and for nothing else */
+	bool may_wait;		/* flag: the call is one of blocking_sends */
 };
 
 /* A collective call that not all members have begun */
@@ -86,10 +89,16 @@ struct tsct_mpi_waits {
 
 /* ---- definitions ----------------------------------------------------------- */
 
+static bool is_one_of(const char *name, const char *const *calls)
+{
+	for (; *calls; calls++)
+		if (tsct_mpi_is_call(name, *calls))
+			return true;
+	return false;
+}
+
 static enum role role_of(const struct tsct_event_def *def)
 {
-	size_t i;
-
 	if (!strcmp(def->name, "mpi_rank"))
 		return ROLE_RANK;
 	if (!strcmp(def->name, "mpi_comm"))
@@ -105,10 +114,7 @@ static enum role role_of(const struct tsct_event_def *def)
 		return ROLE_NONE;
 	if (!strcmp(def->name, "MPI_Barrier"))
 		return ROLE_BARRIER;
-	for (i = 0; i < sizeof(collective_calls) / sizeof(*collective_calls); i++)
-		if (!strcmp(def->name, collective_calls[i]))
-			return ROLE_COLLECTIVE;
-	return ROLE_BEGIN;
+	return is_one_of(def->name, collective_calls) ? ROLE_COLLECTIVE : ROLE_BEGIN;
 }
 
 int tsct_mpi_waits_new(const struct tsct_recording *rec, struct tsct_mpi_waits **ret)
@@ -258,7 +264,6 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 	struct mpi_thread *t = &w->threads[thread];
 	const __u64 number = field(e, "number");
 	struct sent_message *message;
-	__u64 *at;
 
 	if (!t->call || w->messages.nr >= OPEN_MAX)
 		return 0;
@@ -267,11 +272,9 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		return -ENOMEM;
 	*message = (struct sent_message) {
 		.begin = t->begin, .thread = thread, .call = t->call,
-		.may_wait = strncmp(t->call, "MPI_Sendrecv", strlen("MPI_Sendrecv")),
+		.may_wait = is_one_of(t->call, blocking_sends),
 	};
-	at = tsct_handle_map_get(&w->messages, number);
-	if (at)
-		free((void *)(uintptr_t)*at);
+	free((void *)(uintptr_t)tsct_handle_map_remove(&w->messages, number));
 	if (!tsct_handle_map_put(&w->messages, number, (uintptr_t)message)) {
 		free(message);
 		return -ENOMEM;

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for whom in a program with MPI, by the events of libtsctrace-mpi:
+ * Wait states of a program with MPI, by the events of libtsctrace-mpi:
  *
  *	late sender	a receive, or a wait for one, began before the send did
- *	late receiver	a send began before its receive, and lasted until that had begun
+ *	late receiver	a blocking send began before its receive, and ended after that began
  *	barrier		a process came to MPI_Barrier before the last one
  *	collective	the same for a call in which each process needs all others
  *
- * A wait between two nodes is compared with the bounds of both times there: one that is
- * not longer than these is not certain, and counted as unknown, as is a difference that
- * may be one within them.
+ * Between two nodes, a wait that is not longer than the sum of the bounds of both times is
+ * counted as unknown, and so is a difference of zero or less that these bounds could turn
+ * into a wait.
  */
 #ifndef TSCT_MPI_WAIT_H
 #define TSCT_MPI_WAIT_H
 
+#include <string.h>
+
 #include "lib/ctf/trace_reader.h"
+
+/* Returns true if @name is that of @call, or of its variant with large counts, such as
+ * MPI_Send_c */
+static inline bool tsct_mpi_is_call(const char *name, const char *call)
+{
+	const size_t len = strlen(call);
+
+	return !strncmp(name, call, len) && (!name[len] || !strcmp(name + len, "_c"));
+}
 
 enum tsct_mpi_wait_kind {
 	TSCT_MPI_LATE_SENDER,

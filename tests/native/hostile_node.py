@@ -57,6 +57,8 @@ def main():
                  cwd_exists=True)
         elif kind == "start":
             send("ready")
+        elif kind == "go" and CASE == "live":
+            send("live", b"x" * 64, names=["a", "b"])
         elif kind == "go":
             send("output", b"\x1b]0;title\x07 and no end of line", stream=2)
             send("ended", exit_status=0, signal=0)

@@ -85,6 +85,8 @@ def main():
             if "number" in f:
                 c = comms[f["comm"]].calls.setdefault(e["pid"], [])
                 c.append((f["number"], name, f["root"]))
+                counts[f"sent by {name}"] += f["sent"]
+                counts[f"received by {name}"] += f["received"]
         elif kind == "end":
             spans[e["tid"], name] -= 1
     for e in early:

@@ -7,6 +7,10 @@
 set -euo pipefail
 
 sends='Send Bsend Ssend Rsend'
+four=
+symbols=$(nm -D --defined-only "$1")
+! grep -q ' MPI_Isendrecv$' <<<"$symbols" ||
+	four='Isend_c Sendrecv_c Isendrecv Isendrecv_replace'
 {
 	cat <<-'EOF'
 	#include <mpi.h>
@@ -106,8 +110,34 @@ sends='Send Bsend Ssend Rsend'
 	for name in $sends; do
 		echo "SEND($name) ISEND(I${name,})"
 	done
+	[ -z "$four" ] || cat <<-'EOF'
+	#define BUFFERS const void *b, N n, MPI_Datatype t, int d, int g, void *rb, N rn, \
+		MPI_Datatype rt, int s, int rg, MPI_Comm c
+	#define CALL(x, ...) \
+	{ \
+		__atomic_fetch_add(&tally_##x, 1, __ATOMIC_RELAXED); \
+		count(n, t, d); \
+		return PMPI_##x(__VA_ARGS__); \
+	}
+	TALLY(Isend_c)
+	int MPI_Isend_c(const void *b, MPI_Count n, MPI_Datatype t, int d, int g, MPI_Comm c,
+			MPI_Request *r) CALL(Isend_c, b, n, t, d, g, c, r)
+	TALLY(Sendrecv_c)
+	#define N MPI_Count
+	int MPI_Sendrecv_c(BUFFERS, MPI_Status *u)
+		CALL(Sendrecv_c, b, n, t, d, g, rb, rn, rt, s, rg, c, u)
+	#undef N
+	#define N int
+	TALLY(Isendrecv)
+	int MPI_Isendrecv(BUFFERS, MPI_Request *r)
+		CALL(Isendrecv, b, n, t, d, g, rb, rn, rt, s, rg, c, r)
+	TALLY(Isendrecv_replace)
+	int MPI_Isendrecv_replace(void *b, int n, MPI_Datatype t, int d, int g, int s, int rg,
+				  MPI_Comm c, MPI_Request *r)
+		CALL(Isendrecv_replace, b, n, t, d, g, s, rg, c, r)
+	EOF
 	names=$(nm -D --defined-only "$1" | sed -n 's/.* [TWi] MPI_\([A-Z][A-Za-z_0-9]*\)$/\1/p' |
-		grep -vxE 'I?[BSRbsr]?[Ss]end|Sendrecv|Sendrecv_replace|Send_init|Start|Startall|Pcontrol|T_.*|.*(c2f|f2c|f08).*|.*_FN')
+		grep -vxE "I?[BSRbsr]?[Ss]end|Sendrecv|Sendrecv_replace|Send_init|Start|Startall|Pcontrol|T_.*|.*(c2f|f2c|f08).*|.*_FN${four:+|${four// /|}}")
 	for name in $names; do
 		echo "JUMP($name)"
 	done
@@ -116,7 +146,7 @@ sends='Send Bsend Ssend Rsend'
 	echo 'if (!dir || !tally_Init + !tally_Init_thread == 2) return;'
 	echo 'snprintf(path, sizeof(path), "%s/%d", dir, getpid()); to = fopen(path, "w");'
 	echo 'if (!to) return; fprintf(to, "messages %lu\nbytes %lu\n", messages, bytes);'
-	for name in $names Sendrecv Sendrecv_replace Send_init Start Startall $sends Isend Ibsend Issend Irsend; do
+	for name in $names Sendrecv Sendrecv_replace Send_init Start Startall $sends Isend Ibsend Issend Irsend $four; do
 		echo "if (tally_$name) fprintf(to, \"MPI_$name %lu\\n\", tally_$name);"
 	done
 	echo 'fclose(to); }'

@@ -7,7 +7,8 @@
  * calls: all kinds of calls; order: receives of any source that complete in another order
  * than they were posted, and cancels; threads: MPI_THREAD_MULTIPLE; groups: communicators
  * and intercommunicators; abort: the last process calls MPI_Abort, with ARGUMENT kill it
- * kills itself; ring N: N times around; waits: known waits of 200 ms, on 4 ranks
+ * kills itself; ring N: N times around; waits [US]: known waits of US us, or 200 ms, on 4
+ * ranks; session: a session of MPI 4, without MPI_Init
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -99,6 +100,103 @@ static void nonblocking(void)
 		MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
 	while (!done);
 }
+
+#if MPI_VERSION >= 4
+/* True if MPI_Isendrecv gives the status of its receive: that of MPICH 4.0 is another's. */
+static int has_isendrecv_status(void)
+{
+	MPI_Request request;
+	MPI_Status status = { 0 };
+	int n = 0;
+
+	MPI_Isendrecv(out, 3, MPI_INT, 0, 33, in, ROOM, MPI_INT, 0, 33, MPI_COMM_SELF, &request);
+	MPI_Wait(&request, &status);
+	MPI_Get_count(&status, MPI_INT, &n);
+	return n == 3 && status.MPI_TAG == 33;
+}
+
+/* Calls of MPI 4: 20 messages of each rank, 40 with MPI_Isendrecv, besides calls that have none */
+static void four(int isendrecv)
+{
+	static int parts_in[8], parts_out[8];
+	MPI_Count counts[64], total = 0;
+	MPI_Aint places[64] = { 0 };
+	MPI_Request requests[3];
+	MPI_Session session;
+	MPI_Status status;
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		MPI_Irecv_c(in, ROOM, MPI_INT, left, 30, MPI_COMM_WORLD, &requests[0]);
+		MPI_Isend_c(out, 40 + i, MPI_INT, right, 30, MPI_COMM_WORLD, &requests[1]);
+		if (isendrecv)
+			MPI_Isendrecv(out, 1 + i, MPI_INT, right, 30, in, ROOM, MPI_INT,
+				      MPI_ANY_SOURCE, 30, MPI_COMM_WORLD, &requests[2]);
+		MPI_Waitall(2 + isendrecv, requests, MPI_STATUSES_IGNORE);
+		MPI_Sendrecv_c(out, 3, MPI_INT, right, 31, in, ROOM, MPI_INT, left, 31,
+			       MPI_COMM_WORLD, &status);
+		MPI_Get_count_c(&status, MPI_INT, &total);
+		check(total == 3, "another count");
+		if (!isendrecv)
+			continue;
+		MPI_Isendrecv_replace(in, 2, MPI_INT, right, 32, left, 32, MPI_COMM_WORLD,
+				      &requests[0]);
+		MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+	}
+	MPI_Psend_init(parts_out, 2, 4, MPI_INT, right, 30, MPI_COMM_WORLD, MPI_INFO_NULL,
+		       &requests[0]);
+	MPI_Precv_init(parts_in, 2, 4, MPI_INT, left, 30, MPI_COMM_WORLD, MPI_INFO_NULL,
+		       &requests[1]);
+	MPI_Startall(2, requests);
+	MPI_Pready_range(0, 1, requests[0]);
+	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+	MPI_Request_free(&requests[0]);
+	MPI_Request_free(&requests[1]);
+	for (i = 0; i < size; i++)
+		counts[i] = 1 + i;
+	MPI_Allgatherv_c(out, 1 + rank, MPI_INT, in, counts, places, MPI_INT, MPI_COMM_WORLD);
+	MPI_Allreduce_c(out, in, 5, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+	MPI_Start(&requests[0]);
+	MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+	MPI_Request_free(&requests[0]);
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+	MPI_Session_finalize(&session);
+}
+
+static void session(void)
+{
+	MPI_Session session;
+	MPI_Group group;
+	MPI_Comm comm;
+	int me, nr;
+
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+	MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+	MPI_Comm_create_from_group(group, "test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+	MPI_Comm_rank(comm, &me);
+	MPI_Comm_size(comm, &nr);
+	MPI_Sendrecv(out, 1, MPI_INT, (me + 1) % nr, 1, in, ROOM, MPI_INT, (me + nr - 1) % nr,
+		     1, comm, MPI_STATUS_IGNORE);
+	MPI_Comm_free(&comm);
+	MPI_Group_free(&group);
+	MPI_Session_finalize(&session);
+}
+#else
+static void session(void)
+{
+}
+
+static int has_isendrecv_status(void)
+{
+	return 0;
+}
+
+static void four(int isendrecv)
+{
+	check(0, "no MPI 4");
+}
+#endif
 
 static void persistent(void)
 {
@@ -318,6 +416,26 @@ static void around(MPI_Comm comm)
 	MPI_Allreduce(out, in, 1, MPI_INT, MPI_SUM, comm);
 }
 
+/* Collective calls whose root is the first process of one group: what they ignore in the
+ * other group, or in the rest of the root's, is not valid. */
+static void between_groups(MPI_Comm inter, int is_root_group)
+{
+	const MPI_Datatype ignored = (MPI_Datatype)0x123450;
+	int counts[32], places[32] = { 0 }, root = 0, me, i;
+
+	MPI_Comm_rank(inter, &me);
+	if (is_root_group)
+		root = me ? MPI_PROC_NULL : MPI_ROOT;
+	for (i = 0; i < 32; i++)
+		counts[i] = 1;
+	MPI_Bcast(out, 3, MPI_INT, root, inter);
+	if (is_root_group)
+		MPI_Gatherv(NULL, 7, ignored, in, counts, places, MPI_INT, root, inter);
+	else
+		MPI_Gatherv(out, 1, MPI_INT, NULL, NULL, NULL, ignored, root, inter);
+	MPI_Reduce_scatter(out, in, counts, MPI_INT, MPI_SUM, inter);
+}
+
 static void groups(void)
 {
 	const int dims[2] = { 2, size / 2 }, periods[2] = { 1, 1 }, remain[2] = { 0, 1 };
@@ -354,6 +472,8 @@ static void groups(void)
 			     3, in, ROOM, MPI_INT, rank % (size / 2), 3, inter,
 			     MPI_STATUS_IGNORE);
 	MPI_Barrier(inter);
+	between_groups(inter, rank < size / 2);
+	MPI_Neighbor_allgather(out, 2, MPI_INT, in, 2, MPI_INT, cart);
 	MPI_Intercomm_merge(inter, rank < size / 2, &merged);
 	around(merged);
 	MPI_Comm_free(&merged);
@@ -368,10 +488,8 @@ static void groups(void)
 
 /* ---- waits ------------------------------------------------------------------ */
 
-static void waits(void)
+static void waits(int long_us)
 {
-	const int long_us = 200000;
-
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (!rank) {
 		usleep(long_us);
@@ -413,6 +531,10 @@ int main(int argc, char **argv)
 	const char *mode = argc > 1 ? argv[1] : "calls";
 	int provided, i;
 
+	if (!strcmp(mode, "session")) {
+		session();
+		return 0;
+	}
 	if (!strcmp(mode, "threads")) {
 		MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 		check(provided == MPI_THREAD_MULTIPLE, "no threads");
@@ -436,10 +558,14 @@ int main(int argc, char **argv)
 			out_of_order(i);
 	} else if (!strcmp(mode, "threads")) {
 		threads();
+	} else if (!strcmp(mode, "status")) {
+		check(has_isendrecv_status(), "another status");
+	} else if (!strcmp(mode, "four")) {
+		four(!strcmp(argv[2], "isendrecv"));
 	} else if (!strcmp(mode, "groups")) {
 		groups();
 	} else if (!strcmp(mode, "waits")) {
-		waits();
+		waits(argc > 2 ? atoi(argv[2]) : 200000);
 	} else if (!strcmp(mode, "ring")) {
 		around_world(atoi(argv[2]));
 	} else {

@@ -5,36 +5,16 @@
 # test-timeout: 240
 set -euo pipefail
 
-# shellcheck source=tests/native/sync.sh
-. "$(dirname "$0")/sync.sh"
-unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
-emit=$work/emit
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$emit" "$top/tests/native/emit.c" \
-	"$out/lib/libtsctrace.a" -lm
-export TMPDIR=$work/tmp
-mkdir "$TMPDIR" "$work/alpha" "$work/beta" "$work/gamma"
-
-# The launcher of most cases. A file $work/NODE/launch may replace trace-ctl there.
-cat >"$work/launch" <<END_OF_LAUNCHER
-#!/bin/sh
-node=\$1
-shift
-[ ! -x $work/\$node/launch ] || exec $work/\$node/launch "\$@"
-echo \$\$ >$work/\$node/pid
-exec nsenter --net=/run/netns/$net_id\$node env TSCTRACE_RUN_DIR=$work/\$node "\$@"
-END_OF_LAUNCHER
-chmod +x "$work/launch"
+# shellcheck source=tests/native/cluster.sh
+. "$(dirname "$0")/cluster.sh"
 
 cluster() {	# STATUS ARGUMENT...
 	local want=$1 got=0
 	rm -rf "$work/o"
-	timeout 60 "$ctl" cluster record -o "$work/o" --launcher "$work/launch {}" \
-		--remote-path "$ctl" --on alpha,beta,gamma "${@:2}" \
+	timeout 60 "$ctl" cluster record -o "$work/o" "${nodes[@]}" "${@:2}" \
 		>"$work/out" 2>"$work/err" || got=$?
 	[ "$got" = "$want" ] || fail "cluster record ${*:2}: exit status $got, not $want: $(cat "$work/err")"
 }
-says() { grep -q -- "$1" "$work/err" || fail "no error that matches '$1': $(cat "$work/err")"; }
 # Prints the value of a Python expression; s is the output of `stat --json`.
 stat_of() {	# DIR EXPRESSION of s
 	{ "$ctl" stat --json "$1" 2>/dev/null || true; } | python3 -c 'import json, sys
@@ -54,17 +34,7 @@ refused() {	# PATTERN ARGUMENT...
 	nothing_left
 }
 
-for i in alpha beta gamma; do net $i; done
-join alpha 10.77.8.1/24 beta 10.77.8.2/24
-join alpha 10.77.9.1/24 gamma 10.77.9.3/24
-printf 'name alpha\nchild beta 10.77.8.2\nchild gamma 10.77.9.3\n' >"$work/alpha/conf"
-printf 'name beta\nmaster 10.77.8.1 minpoll -3 maxpoll -2\n' >"$work/beta/conf"
-printf 'name gamma\nmaster 10.77.9.1 minpoll -3 maxpoll -2\n' >"$work/gamma/conf"
-start alpha a1
-start beta b1
-start gamma c1
-wait_for "alpha has a clock" logged alpha 'clock synchronized'
-for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
+start_nodes
 
 # --- three nodes, whole ---------------------------------------------------------------
 cluster 0 --cluster -- "$emit" 500
@@ -116,12 +86,6 @@ cluster 0 --here -- sh -c "for i in alpha beta gamma; do TSCTRACE_RUN_DIR=$work/
 nothing_left
 
 # --- launchers ---
-bad() {	# NODE: standard input becomes the program that the launcher starts there
-	{ echo '#!/bin/sh'; cat; } >"$work/$1/launch"
-	chmod +x "$work/$1/launch"
-}
-good() { rm "$work/$1/launch"; }	# NODE
-
 bad gamma <<<"echo 'ssh: connect to host gamma: No route to host' >&2; exit 255"
 refused 'gamma: no connection: its launcher ended with status 255 (ssh: connect to host gamma: No route to host)'
 # With the nodes that are left
@@ -196,8 +160,7 @@ good gamma
 # begins a run in the background with a command that emits for 3 s; sets: run
 begin() {
 	rm -rf "$work/o" "$work/started"*
-	"$ctl" cluster record -o "$work/o" --launcher "$work/launch {}" --remote-path "$ctl" \
-		--on alpha,beta,gamma "$@" -- sh -c \
+	"$ctl" cluster record -o "$work/o" "${nodes[@]}" "$@" -- sh -c \
 		"touch $work/started.\$\$; exec $emit 300 1 10000" >"$work/out" 2>"$work/err" & run=$!
 	pids+=("$run")
 	wait_for "all commands run" started
@@ -214,6 +177,17 @@ kill -KILL "$(cat "$work/beta/pid")"
 ended 3
 says 'beta: MISSING: connection lost: its launcher .*\(137\|signal 9\).*; its last message came [0-9.]* s after the start; its recording may be there, in'
 [ "$(stat_of "$work/o" 's["events"]')" = 602 ] || fail "events of the nodes that are left"
+# The result itself names the node, to any reader, and so does what is merged of it.
+gap=$(stat_of "$work/o" 's["missing_nodes"]')
+[[ $gap == 'beta: MISSING: connection lost: '* ]] || fail "missing nodes: $gap"
+[ "$(stat_of "$work/o" 's["complete"]')" = False ] || fail "complete, although beta is missing"
+"$ctl" stat "$work/o" >"$work/text" || [ $? = 3 ] || fail "stat of the result"
+grep -q '^MISSING *beta: MISSING: connection lost' "$work/text" || fail "stat names no missing node"
+"$ctl" report -q -o "$work/page.html" "$work/o" || [ $? = 3 ] || fail "report of the result"
+grep -q 'there is no recording: beta: MISSING: connection' "$work/page.html" || fail "no warning in the report"
+"$ctl" merge -q --salvage -o "$work/again" "$work/o" || [ $? = 3 ] || fail "merge of the result"
+[ "$(stat_of "$work/again" 's["missing_nodes"]')" = "$gap" ] || fail "a second merge forgot the gap"
+rm -rf "$work/again"
 # Its recorder ended the recording, and left it.
 left=$(ls -d "$TMPDIR"/tsctrace-beta-*)
 [ "$(stat_of "$left" 's["complete"]')" = True ] || fail "the recording of the lost node"
@@ -247,8 +221,7 @@ steps=()
 for i in 1 2 3 4 5 6 7 8; do steps+=('lost, offset' ''); done
 TERM=xterm python3 "$top/tests/native/terminal.py" 100 24 "$work/screen" "${steps[@]}" \
 	'lost, offset' '\x03' \
-	-- "$ctl" cluster record -o "$work/o" --launcher "$work/launch {}" --remote-path "$ctl" \
-	--on alpha,beta,gamma -- "$emit" 500 1 10000 >"$work/err" 2>&1 ||
+	-- "$ctl" cluster record -o "$work/o" "${nodes[@]}" -- "$emit" 500 1 10000 >"$work/err" 2>&1 ||
 	fail "on a terminal: status $?: $(tail -n 20 "$work/screen" | cat -v)"
 tr '\r' '\n' <"$work/screen" >"$work/text"
 for i in alpha beta gamma; do
@@ -273,8 +246,7 @@ rm -rf "${TMPDIR:?}"/* "$work/o.nodes"
 
 # before the recording: nothing is left
 bad gamma <<<'exec sleep 100'
-"$ctl" cluster record -o "$work/o2" --launcher "$work/launch {}" --remote-path "$ctl" \
-	--on alpha,beta,gamma -- touch "$work/touched" 2>"$work/err" & run=$!
+"$ctl" cluster record -o "$work/o2" "${nodes[@]}" -- touch "$work/touched" 2>"$work/err" & run=$!
 pids+=("$run")
 prepared() { [ "$(find "$TMPDIR" -name 'tsctrace-*' | wc -l)" = 2 ]; }
 wait_for "two nodes are checked" prepared
@@ -287,8 +259,7 @@ nothing_left
 # while a recorder waits for its sync session, as the daemon of a node hangs
 # shellcheck disable=SC2154	# start() sets it
 kill -STOP "$beta"
-"$ctl" cluster record -o "$work/o2" --launcher "$work/launch {}" --remote-path "$ctl" \
-	--on alpha,beta,gamma --cluster -- touch "$work/touched" 2>"$work/err" & run=$!
+"$ctl" cluster record -o "$work/o2" "${nodes[@]}" --cluster -- touch "$work/touched" 2>"$work/err" & run=$!
 pids+=("$run")
 waits() { pgrep -f "record --control=.*tsctrace-beta" >/dev/null; }
 wait_for "the recorder of beta runs" waits

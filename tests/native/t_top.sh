@@ -81,7 +81,7 @@ run 0 top -p --once -d 0.3 -s lost
 awk 'NR == 2 { head = $1 " " $2 " " $3 }
 	NR == 3 { first = $2 } END { exit !(head == "id channel events/s" &&
 	first == "full") }' "$work/out" || fail "the channel with losses is not the first"
-shows "^ *[0-9]* full  *[0-9.k]*  *0.0  *\([89][0-9]%\|100%\)  *[0-9].*  full [0-9]* "
+shows "^ *[0-9]* full  *[0-9.k]*  *0.[01]  *\([89][0-9]%\|100%\)  *[0-9].*  full [0-9]* "
 shows '^       CPU 0 '
 run 0 top --once -d 0.1 -s name
 [ "$(awk 'NR > 2 { print $2 }' "$work/out" | tr '\n' ' ')" = "full idle steady " ] ||

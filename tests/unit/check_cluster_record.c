@@ -20,11 +20,13 @@ static char *no_options[] = { NULL };
 static struct cluster_settings options;
 static struct cluster c;
 static __s64 now;
+static bool write_fails;		/* recordings cannot be completed here */
 
 /* Counts of actions since take_actions() was called, and the last texts */
 static struct {
-	unsigned int sent[3], closed[3], killed[3], files[3], done[3], commands, stops, outputs;
+	unsigned int live[3], sent[3], closed[3], killed[3], files[3], done[3], commands, stops, outputs;
 	char last[3][64];		/* type of the last message to each node */
+	bool removes[3];		/* it is to remove its recording */
 	char printed[4096];
 	__u64 bytes[3];
 } did;
@@ -40,6 +42,8 @@ static void take_actions(void)
 			did.sent[a.node]++;
 			snprintf(did.last[a.node], sizeof(did.last[0]), "%s",
 				 ctl_json_string(a.json, "type"));
+			did.removes[a.node] |= !strcmp(did.last[a.node], "quit") &&
+				!json_is_true(json_object_get(a.json, "keep"));
 			break;
 		case CLUSTER_PRINT:
 			ck_assert_ptr_nonnull(a.text);
@@ -55,7 +59,14 @@ static void take_actions(void)
 			did.bytes[a.node] += a.size;
 			break;
 		case CLUSTER_DATA: break;
-		case CLUSTER_FILES_DONE: did.done[a.node]++; break;
+		case CLUSTER_LIVE: did.live[a.node]++; break;
+		case CLUSTER_FILES_DONE:
+			did.done[a.node]++;
+			if (write_fails)
+				cluster_write_failed(&c, a.node, "no space", now);
+			else
+				cluster_files_done(&c, a.node, now);
+			break;
 		case CLUSTER_CLOSE: did.closed[a.node]++; break;
 		case CLUSTER_KILL: did.killed[a.node]++; break;
 		case CLUSTER_COMMAND: did.commands++; break;
@@ -100,6 +111,7 @@ static void begin(void)
 	options.connect_ns = 20 * SECOND;
 	options.cwd = "/home/x";
 	memset(&did, 0, sizeof(did));
+	write_fails = false;
 	now = SECOND;
 	ck_assert_int_eq(cluster_begin(&c, &options, names, now), 0);
 }
@@ -182,6 +194,76 @@ START_TEST(whole)
 	ck_assert_str_eq(did.printed, "");
 	cluster_disconnected(&c, 1, "its launcher ended", now);
 	ck_assert_int_eq(c.nodes[1].state, CLUSTER_DONE);
+}
+END_TEST
+
+/* Events come while the recorders run, and only if they are wanted. */
+START_TEST(live)
+{
+	options.live = options.discard = true;
+	all_get(HELLO);
+	gets(0, CHECKED("b", SYNCED));
+	gets(1, CHECKED("c", SYNCED));
+	gets(2, CHECKED("d", SYNCED));
+	ck_assert_str_eq(c.live_time, "cluster");
+	gets_data(0, "{\"type\":\"live\"}", "x");
+	all_get(READY);
+	gets_data(1, "{\"type\":\"live\"}", "y");
+	cluster_interrupt(&c, now);
+	take_actions();
+	gets_data(1, "{\"type\":\"live\"}", "z");
+	ck_assert_uint_eq(did.live[0], 1);
+	ck_assert_uint_eq(did.live[1], 2);
+	gets(0, RECORDED);
+	ck_assert_str_eq(did.last[0], "quit");	/* nothing is gathered */
+	ck_assert_int_eq(c.nodes[0].state, CLUSTER_DONE);
+	gets(1, RECORDED);
+	gets(2, "{\"type\":\"sample\"}");
+	ck_assert_int_eq(c.nodes[2].state, CLUSTER_FAILED);
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
+START_TEST(live_unwanted)
+{
+	reach_recording();
+	gets(1, "{\"type\":\"live\"}");
+	ck_assert_int_eq(c.nodes[1].state, CLUSTER_FAILED);
+	expect("unexpected message 'live'");
+}
+END_TEST
+
+/* The time in which live events are compared */
+START_TEST(live_times)
+{
+	static const struct {
+		const char *boots[2], *clocks[2], *time;
+	} cases[] = {
+		{ { "b", "b" }, { "{}", "{}" }, "clock" },
+		{ { "b", "c" }, { "{}", "{}" }, "none" },
+		{ { "b", "c" }, { "{\"utc_error_ns\":5}", "{\"utc_error_ns\":6}" }, "utc" },
+		{ { "b", "b" }, { SYNCED, SYNCED }, "cluster" },
+		{ { "b", "c" }, { SYNCED, "{}" }, "none" },
+		{ { "b", "c" }, { SYNCED, CLUSTER_CLOCK("synchronized", "z") }, "none" },
+		{ { "b", "c" }, { SYNCED, CLUSTER_CLOCK("calibrating", "a") }, "none" },
+	};
+	char line[512];
+	size_t i;
+	int k;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (k = 0; k < 3; k++) {
+			gets(k, HELLO);
+			snprintf(line, sizeof(line), "{\"type\":\"checked\",\"boot\":\"%s\",\"host\":"
+				 "\"h%d\",\"dir\":\"/d\",\"free\":1000000000,\"cwd_exists\":true,"
+				 "\"clock\":%s}", cases[i].boots[k > 0], k, cases[i].clocks[k > 0]);
+			options.force = true;
+			gets(k, line);
+		}
+		ck_assert_msg(!strcmp(c.live_time, cases[i].time), "%zu: %s", i, c.live_time);
+		end();
+		begin();
+	}
 }
 END_TEST
 
@@ -323,6 +405,30 @@ START_TEST(lost_while_recording)
 }
 END_TEST
 
+/* A node removes its recording only after it is here. */
+START_TEST(kept)
+{
+	reach_recording();
+	all_get(ENDED);
+	gets(0, "{\"type\":\"recorded\",\"status\":0,\"files\":70000,\"bytes\":100}");
+	expect("n1: the recorder made more files than can be gathered");
+	gets(1, RECORDED);
+	gets(2, RECORDED);
+	write_fails = true;
+	gets(1, "{\"type\":\"file\",\"name\":\"a\",\"size\":0}");
+	gets(1, "{\"type\":\"file\",\"name\":\"b\",\"size\":100}");
+	gets(1, "{\"type\":\"gathered\"}");
+	ck_assert_int_eq(c.nodes[1].state, CLUSTER_FAILED);
+	ck_assert_str_eq(did.last[1], "quit");
+	write_fails = false;
+	gets(2, "{\"type\":\"file\",\"name\":\"a\",\"size\":0}");
+	gets(2, "{\"type\":\"file\",\"name\":\"b\",\"size\":100}");
+	gets(2, "{\"type\":\"gathered\"}");
+	ck_assert(!did.removes[0] && !did.removes[1] && did.removes[2]);
+	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
+}
+END_TEST
+
 START_TEST(ends_early)
 {
 	reach_recording();
@@ -416,7 +522,7 @@ END_TEST
 
 START_TEST(facts)
 {
-	static char *events[] = { "-e", "sched", NULL };
+	static char *events[] = { "--events=job_*", "-e", "sched", NULL };
 
 	options.record = events;
 	all_get(HELLO);
@@ -687,6 +793,9 @@ int main(void)
 	print_seed();
 	tcase_add_test(t, whole);
 	tcase_add_test(t, command_here);
+	tcase_add_test(t, live);
+	tcase_add_test(t, live_unwanted);
+	tcase_add_test(t, live_times);
 	tcase_add_test(t, duration);
 	tcase_add_test(t, unreachable);
 	tcase_add_test(t, deaf);
@@ -694,6 +803,7 @@ int main(void)
 	tcase_add_test(t, no_node_left);
 	tcase_add_test(t, recorder_fails);
 	tcase_add_test(t, lost_while_recording);
+	tcase_add_test(t, kept);
 	tcase_add_test(t, ends_early);
 	tcase_add_test(t, interrupts);
 	tcase_add_test(t, interrupted_early);

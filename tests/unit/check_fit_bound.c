@@ -162,6 +162,24 @@ START_TEST(test_bound_holds)
 }
 END_TEST
 
+/* Exchanges that are closer to each other than packets are under way show no rate; the
+ * bound then holds for the nominal rates. */
+START_TEST(test_too_close)
+{
+	unsigned int turn, nr;
+	double last;
+
+	for (turn = 0; turn < 400; turn++) {
+		seed_with(3000 + turn);
+		world_make(HZ, REMOTE_HZ, 10e-9, true);
+		nr = 2 + any(4);
+		last = fill(nr, 1e-4, honest[turn % HONEST]);
+		make(turn % TSCT_FIT_NR, nr, last);
+		check_around(last, 9, 20);
+	}
+}
+END_TEST
+
 /* The bound includes known errors of time stamps. */
 START_TEST(test_time_stamp_errors)
 {
@@ -346,6 +364,7 @@ int main(void)
 
 	print_seed();
 	tcase_add_loop_test(tcase, test_bound_holds, 0, 5);
+	tcase_add_test(tcase, test_too_close);
 	tcase_add_test(tcase, test_time_stamp_errors);
 	tcase_add_test(tcase, test_bound_is_narrow);
 	tcase_add_test(tcase, test_wrong_times);

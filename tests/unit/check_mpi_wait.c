@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who waits for whom: events by hand, with known waits, shorter and longer than bounds */
+/* Wait states of MPI: events by hand, with known waits, shorter and longer than bounds */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 /* Event definitions, by id - TSCT_ID_FIRST */
 enum {
 	RANK, COMM, SEND_BEGIN, SEND_END, RECV_BEGIN, RECV_END, BARRIER_BEGIN, BARRIER_END,
-	SENT, RECEIVED,
+	SENT, START_BEGIN, START_END, WAIT_BEGIN, WAIT_END, ALLREDUCE_BEGIN, RECEIVED,
 };
 
 static struct tsct_recording rec;
@@ -36,6 +36,11 @@ static void begin(void)
 		[BARRIER_BEGIN] = { "MPI_Barrier", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
 		[BARRIER_END] = { "MPI_Barrier", TSCT_KIND_END, "" },
 		[SENT] = { "mpi_message", TSCT_KIND_SEND, "number:u64, comm:u64" },
+		[START_BEGIN] = { "MPI_Startall", TSCT_KIND_BEGIN, "" },
+		[START_END] = { "MPI_Startall", TSCT_KIND_END, "" },
+		[WAIT_BEGIN] = { "MPI_Waitall", TSCT_KIND_BEGIN, "" },
+		[WAIT_END] = { "MPI_Waitall", TSCT_KIND_END, "" },
+		[ALLREDUCE_BEGIN] = { "MPI_Allreduce_c", TSCT_KIND_BEGIN, "number:u64, comm:u64" },
 		[RECEIVED] = { "mpi_message", TSCT_KIND_RECEIVE, "number:u64, comm:u64" },
 	};
 	__u32 i;
@@ -148,6 +153,32 @@ START_TEST(late_receiver)
 }
 END_TEST
 
+/* Two messages of one call that does not wait for their receives: nor does a later call. */
+START_TEST(startall)
+{
+	start(2);
+	add(50, 0, START_BEGIN, 0, 0);
+	add(51, 0, SENT, 11, 5);
+	add(52, 0, SENT, 12, 5);
+	add(53, 0, START_END, 0, 0);
+	add(60, 0, WAIT_BEGIN, 0, 0);
+	add(70, 1, RECV_BEGIN, 0, 0);
+	add(80, 1, RECEIVED, 11, 5);
+	add(81, 1, RECV_END, 0, 0);
+	add(90, 0, WAIT_END, 0, 0);
+	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
+}
+END_TEST
+
+START_TEST(large_counts)
+{
+	start(2);
+	add(10, 0, ALLREDUCE_BEGIN, 98, 5);
+	add(40, 1, ALLREDUCE_BEGIN, 98, 5);
+	ck_assert_uint_eq(find(0, TSCT_MPI_COLLECTIVE).total, 30);
+}
+END_TEST
+
 START_TEST(barrier)
 {
 	__u32 i;
@@ -196,6 +227,8 @@ int main(void)
 
 	tcase_add_test(all, late_sender);
 	tcase_add_test(all, late_receiver);
+	tcase_add_test(all, startall);
+	tcase_add_test(all, large_counts);
 	tcase_add_test(all, barrier);
 	tcase_add_test(all, bounds);
 	return run_suite(suite);

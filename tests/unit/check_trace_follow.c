@@ -125,6 +125,35 @@ START_TEST(test_only_settled_events)
 }
 END_TEST
 
+/* A reader that does not sleep, and a recorder that publishes its progress without events:
+ * the reader of several nodes sees that a silent one has passed a time. */
+START_TEST(test_progress_of_idle)
+{
+	begin_writing();
+	open_trace(true);
+	expect_no_event(-EAGAIN);
+	put(0, 100);
+	flush_at(150);
+	ck_assert_int_ge(tsct_trace_poll(trace, why, sizeof(why)), 0);
+	expect_event(0, 100);
+	expect_no_event(-EAGAIN);
+	ck_assert_uint_eq(tsct_trace_settled(trace), rec.begin + 150);
+	flush_at(250);
+	ck_assert_int_eq(tsct_trace_poll(trace, why, sizeof(why)), -EAGAIN);
+	ck_assert_uint_eq(tsct_trace_settled(trace), rec.begin + 150);
+	tsct_recording_writer_idle_progress(out);
+	flush_at(350);
+	ck_assert_int_ge(tsct_trace_poll(trace, why, sizeof(why)), 0);
+	ck_assert_uint_eq(tsct_trace_settled(trace), rec.begin + 350);
+	ck_assert_int_eq(tsct_trace_poll(trace, why, sizeof(why)), -EAGAIN);
+	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
+	ck_assert_int_eq(tsct_trace_poll(trace, why, sizeof(why)), 1);
+	ck_assert_uint_eq(tsct_trace_settled(trace), UINT64_MAX);
+	expect_no_event(0);
+	end_all();
+}
+END_TEST
+
 /* Metadata that is read again adds event definitions. Events returned before that
  * remain valid. */
 START_TEST(test_new_definition)
@@ -385,6 +414,7 @@ int main(void)
 
 	print_seed();
 	tcase_add_test(c, test_only_settled_events);
+	tcase_add_test(c, test_progress_of_idle);
 	tcase_add_test(c, test_new_definition);
 	tcase_add_test(c, test_dead_recorder);
 	tcase_add_loop_test(c, test_partial_packet, 0, 10);

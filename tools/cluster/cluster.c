@@ -14,8 +14,8 @@
 
 const char *const cluster_state_names[CLUSTER_STATE_NR] = {
 	[CLUSTER_CONNECTING] = "connecting", [CLUSTER_CHECKING] = "checking",
-	[CLUSTER_CHECKED] = "checked", [CLUSTER_STARTING] = "starting",
-	[CLUSTER_READY] = "ready", [CLUSTER_RECORDING] = "recording",
+	[CLUSTER_SAMPLING] = "sampling", [CLUSTER_CHECKED] = "checked",
+	[CLUSTER_STARTING] = "starting", [CLUSTER_READY] = "ready", [CLUSTER_RECORDING] = "recording",
 	[CLUSTER_ENDED] = "ended", [CLUSTER_STOPPING] = "stopping",
 	[CLUSTER_GATHERING] = "gathering", [CLUSTER_DONE] = "done",
 	[CLUSTER_FAILED] = "failed",
@@ -172,10 +172,12 @@ static json_t *text_array(char **texts)
 
 static json_t *start_message(const struct cluster *c)
 {
-	return json_pack("{ss so so}", "type", "start", "options",
+	return json_pack("{ss sb so so so}", "type", "start", "discard", c->o->discard, "options",
 			 text_array(c->o->record), "command",
 			 c->o->command && !c->o->here ? text_array(c->o->command) :
-			 json_null());
+			 json_null(), "live", !c->o->live ? json_null() :
+			 json_pack("{ss sI}", "time", c->live_time,
+				   "rate", (json_int_t)c->o->live_rate));
 }
 
 /* All nodes are checked: prints all problems, and starts the recorders. */
@@ -206,6 +208,7 @@ static void end_checks(struct cluster *c, __s64 now_ns)
 		return;
 	}
 	c->stage = CLUSTER_STAGE_START;
+	c->live_time = cluster_check_time(c);
 	for (i = 0; i < c->nr; i++) {
 		if (c->nodes[i].state != CLUSTER_CHECKED)
 			continue;
@@ -273,7 +276,9 @@ static void end_stage(struct cluster *c, __s64 now_ns)
 {
 	switch (c->stage) {
 	case CLUSTER_STAGE_CHECK:
-		if (!cluster_count(c, CLUSTER_CONNECTING) &&
+		if (c->o->top && cluster_count(c, CLUSTER_FAILED) == c->nr)
+			c->stage = CLUSTER_STAGE_OVER;
+		else if (!c->o->top && !cluster_count(c, CLUSTER_CONNECTING) &&
 		    !cluster_count(c, CLUSTER_CHECKING))
 			end_checks(c, now_ns);
 		break;
@@ -327,9 +332,14 @@ static void on_hello(struct cluster *c, unsigned int i, const json_t *json, __s6
 		add_action(c, i, CLUSTER_KILL);
 		return;
 	}
+	c->nodes[i].connected_ns = now_ns;
+	if (c->o->top) {
+		c->nodes[i].state = CLUSTER_SAMPLING;
+		send_type(c, i, "top");
+		return;
+	}
 	cluster_check_version(&c->nodes[i], ctl_json_string(json, "version"));
 	c->nodes[i].state = CLUSTER_CHECKING;
-	c->nodes[i].connected_ns = now_ns;
 	send_json(c, i, json_pack("{ss ss ss? ss? so sb}", "type", "check",
 			"name", c->nodes[i].name, "node_dir", c->o->node_dir,
 			"shared", c->o->shared, "cwd", ctl_json_text(c->o->cwd),
@@ -413,27 +423,28 @@ static void on_recorded(struct cluster *c, unsigned int i, const json_t *json,
 			__s64 now_ns)
 {
 	struct cluster_node *n = &c->nodes[i];
+	const bool started = n->state != CLUSTER_STARTING && n->state != CLUSTER_READY;
 	char why[160];
 
 	n->record_status = (int)json_integer_value(json_object_get(json, "status"));
 	n->nr_files = (unsigned int)member(json, "files");
 	n->files_bytes = member(json, "bytes");
 	n->early = n->state != CLUSTER_STOPPING;
-	if (n->state == CLUSTER_STARTING || n->state == CLUSTER_READY || !n->nr_files ||
-	    n->nr_files > CLUSTER_FILES_MAX) {
+	if (!started || !n->nr_files || n->nr_files > CLUSTER_FILES_MAX) {
 		snprintf(why, sizeof(why), "the recorder %s (exit status %d)",
-			 n->nr_files ? "ended before it was started" : "made no recording",
+			 !n->nr_files ? "made no recording" : started ?
+			 "made more files than can be gathered" : "ended before it was started",
 			 n->record_status);
 		fail_node(c, i, why, now_ns);
-		send_quit(c, i, false);
+		send_quit(c, i, started && n->nr_files && !c->o->discard);
 		return;
 	}
 	if (n->early)
 		print_text(c, i, "the recorder ended early (exit status %d)",
 			   n->record_status);
-	if (c->o->shared) {
+	if (c->o->shared || c->o->discard) {
 		n->state = CLUSTER_DONE;
-		send_quit(c, i, true);
+		send_quit(c, i, !c->o->discard);
 	} else {
 		n->state = CLUSTER_GATHERING;
 		send_type(c, i, "gather");
@@ -447,6 +458,15 @@ static void on_output(struct cluster *c, unsigned int i, const struct control_me
 	a->data = m->data;
 	a->len = m->len;
 	a->stream = member(m->json, "stream") == 1 ? 1 : 2;
+}
+
+static void on_live(struct cluster *c, unsigned int i, const struct control_message *m)
+{
+	struct cluster_action *a = add_action(c, i, CLUSTER_LIVE);
+
+	a->json = json_incref(m->json);
+	a->data = m->data;
+	a->len = m->len;
 }
 
 /* ---- files -------------------------------------------------------------------- */
@@ -494,13 +514,10 @@ static void on_gathered(struct cluster *c, unsigned int i, const json_t *json,
 	struct cluster_node *n = &c->nodes[i];
 
 	(void)json;
-	if (n->files != n->nr_files || n->files_begun != n->files_bytes) {
+	if (n->files != n->nr_files || n->files_begun != n->files_bytes)
 		reject(c, i, "it sent less than it announced: message", "gathered", now_ns);
-		return;
-	}
-	n->state = CLUSTER_DONE;
-	add_action(c, i, CLUSTER_FILES_DONE);
-	send_quit(c, i, false);
+	else
+		add_action(c, i, CLUSTER_FILES_DONE);
 }
 
 #define IN(state)	(1U << CLUSTER_##state)
@@ -543,6 +560,16 @@ static void dispatch(struct cluster *c, unsigned int i, const struct control_mes
 		on_output(c, i, m);
 		return;
 	}
+	if (!strcmp(m->type, "sample") && state == CLUSTER_SAMPLING) {
+		json_decref(c->nodes[i].sample);
+		c->nodes[i].sample = json_incref(m->json);
+		return;
+	}
+	if (!strcmp(m->type, "live") && c->o->live && state >= CLUSTER_STARTING &&
+	    state <= CLUSTER_STOPPING) {
+		on_live(c, i, m);
+		return;
+	}
 	if (!strcmp(m->type, "alive"))
 		return;
 	for (k = 0; k < sizeof(messages) / sizeof(messages[0]); k++) {
@@ -577,12 +604,20 @@ void cluster_disconnected(struct cluster *c, unsigned int i, const char *why,
 	advance(c, now_ns);
 }
 
+void cluster_files_done(struct cluster *c, unsigned int i, __s64 now_ns)
+{
+	if (c->nodes[i].state != CLUSTER_GATHERING)
+		return;
+	c->nodes[i].state = CLUSTER_DONE;
+	send_quit(c, i, false);
+	advance(c, now_ns);
+}
+
 void cluster_write_failed(struct cluster *c, unsigned int i, const char *why,
 			  __s64 now_ns)
 {
-	if (c->nodes[i].state == CLUSTER_FAILED)
+	if (c->nodes[i].state == CLUSTER_FAILED || c->nodes[i].state == CLUSTER_DONE)
 		return;
-	c->nodes[i].state = CLUSTER_GATHERING;	/* it may be done for the node */
 	fail_node(c, i, why, now_ns);
 	send_quit(c, i, true);
 	advance(c, now_ns);
@@ -708,6 +743,7 @@ void cluster_free(struct cluster *c)
 		json_decref(c->nodes[i].problems);
 		json_decref(c->nodes[i].facts);
 		json_decref(c->nodes[i].summary);
+		json_decref(c->nodes[i].sample);
 		free(c->nodes[i].why);
 		free(c->nodes[i].dir);
 	}

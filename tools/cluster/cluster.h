@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The coordinator of a recording on many nodes, as computation without I/O: messages,
- * ends of connections and times go in; actions come out of a queue. cluster_link.c does
+ * ends of connections and times go in; actions come out of a queue. cluster_run.c does
  * them.
  *
  * A run has stages. In each, all nodes do one step, and the next stage begins when the
@@ -28,6 +28,7 @@
 enum cluster_state {
 	CLUSTER_CONNECTING,	/* its launcher runs */
 	CLUSTER_CHECKING,	/* it is connected and checks itself */
+	CLUSTER_SAMPLING,	/* it sends samples, for cluster top */
 	CLUSTER_CHECKED,
 	CLUSTER_STARTING,	/* its recorder opens everything, and has a sync session */
 	CLUSTER_READY,
@@ -59,6 +60,7 @@ struct cluster_node {
 	char *why;		/* reason of the failure; NULL: none */
 	json_t *facts;		/* message "checked" */
 	json_t *summary;	/* of its recorder; NULL: none */
+	json_t *sample;		/* its last message "sample"; NULL: none */
 	char *dir;		/* its directory for the recording; NULL: unknown */
 	__s64 connected_ns;	/* time of the first message */
 	__s64 heard_ns;		/* time of the last message */
@@ -79,6 +81,10 @@ struct cluster_node {
 
 struct cluster_settings {
 	bool force, here;
+	bool top;		/* nodes are not recorded, they send samples */
+	bool live;		/* nodes also send their events while they record */
+	bool discard;		/* recordings are removed on the nodes, not gathered */
+	unsigned int live_rate;	/* most events per second that each node sends */
 	char **command;		/* argv; NULL: none */
 	char **record;		/* options for the recorders, NULL-terminated */
 	const char *node_dir;	/* directory on the nodes for recordings; NULL: default */
@@ -99,6 +105,7 @@ struct cluster {
 	bool command_stopped;	/* the command that runs here */
 	bool interrupted;
 	bool gave_up;		/* recordings were not gathered */
+	const char *live_time;	/* time of live events, of cluster_check_time() */
 	struct cluster_action *actions;
 	unsigned int first_action, nr_actions, room_actions;
 	bool out_of_memory;
@@ -108,9 +115,10 @@ enum cluster_action_type {
 	CLUSTER_SEND,		/* message `json` to the node */
 	CLUSTER_PRINT,		/* `text` about the node */
 	CLUSTER_OUTPUT,		/* `data` that the node's command wrote to `stream` */
+	CLUSTER_LIVE,		/* message `json` with events, and its `data` */
 	CLUSTER_FILE,		/* create the file `text` of `size` bytes */
 	CLUSTER_DATA,		/* compressed `data` of that file */
-	CLUSTER_FILES_DONE,	/* all files are complete */
+	CLUSTER_FILES_DONE,	/* complete the recording, then cluster_files_done() */
 	CLUSTER_CLOSE,		/* end the connection after what was sent */
 	CLUSTER_KILL,		/* end the launcher, too */
 	CLUSTER_COMMAND,	/* start the command here */
@@ -150,6 +158,9 @@ void cluster_receive(struct cluster *c, unsigned int i, const struct control_mes
 void cluster_disconnected(struct cluster *c, unsigned int i, const char *why,
 			  __s64 now_ns);
 
+/* The recording of node @i is here, whole: the node may remove it. */
+void cluster_files_done(struct cluster *c, unsigned int i, __s64 now_ns);
+
 /* A file of node @i cannot be written here. */
 void cluster_write_failed(struct cluster *c, unsigned int i, const char *why,
 			  __s64 now_ns);
@@ -168,12 +179,6 @@ void cluster_tick(struct cluster *c, __s64 now_ns);
 
 /* Takes the next action; the caller releases json and text. False: none is left. */
 bool cluster_next_action(struct cluster *c, struct cluster_action *ret);
-
-/* Returns true if the node takes part: it has not failed, and was not left out */
-static inline bool cluster_node_active(const struct cluster_node *n)
-{
-	return n->state != CLUSTER_FAILED;
-}
 
 /* Number of nodes in a state */
 unsigned int cluster_count(const struct cluster *c, enum cluster_state state);

@@ -37,9 +37,9 @@ static bool wants_kernel_events(const struct cluster_settings *o)
 	char **option;
 
 	for (option = o->record; option && *option; option++)
-		if (!strncmp(*option, "-e", 2) || !strncmp(*option, "--event", 7))
-			return strcmp(*option, "--events") &&
-				strncmp(*option, "--events=", 9);
+		if (!strncmp(*option, "-e", 2) ||
+		    (!strncmp(*option, "--event", 7) && strncmp(*option, "--events", 8)))
+			return true;
 	return false;
 }
 
@@ -179,4 +179,33 @@ void cluster_check_timelines(struct cluster *c)
 							     "cluster")))
 			first = &c->nodes[i];
 	}
+}
+
+/* Returns true if all nodes are synchronized with one master */
+static bool all_synchronized(const struct cluster *c)
+{
+	const char *first = NULL, *master;
+	const json_t *cluster;
+	unsigned int i;
+
+	for (i = 0; i < c->nr; i++) {
+		if (c->nodes[i].state != CLUSTER_CHECKED)
+			continue;
+		cluster = json_object_get(clock_of(&c->nodes[i]), "cluster");
+		master = ctl_json_string(cluster, "master");
+		if (strcmp(ctl_json_string(cluster, "status"), "synchronized") ||
+		    (first && strcmp(first, master)))
+			return false;
+		first = master;
+	}
+	return first != NULL;
+}
+
+const char *cluster_check_time(const struct cluster *c)
+{
+	if (all_synchronized(c))
+		return "cluster";
+	if (cluster_count(c, CLUSTER_CHECKED) < 2 || all_same(c, "boot"))
+		return "clock";
+	return all_utc(c) ? "utc" : "none";
 }

@@ -4,6 +4,8 @@
 #define TSCT_TOOLS_CLUSTER_COMMANDS_H
 
 int cluster_record(int argc, char **argv);
+int cluster_live(int argc, char **argv);
+int cluster_top(int argc, char **argv);
 
 /* Runs on each node, started by a launcher; the connection is standard input and
  * output. */

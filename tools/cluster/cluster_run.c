@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 #include "cluster_run.h"
 #include "lib/client/gettime.h"
 
-#define POLL_MS		200
+#define CONNECT_NS	20000000000LL	/* default limit of a connection, ns */
 #define CHUNK		(64 << 10)	/* bytes that are read at once */
 #define REASON_NS	1000000000LL	/* wait for a launcher's end after its output's, ns */
 #define EXIT_NS		20000000000LL	/* wait for a node to remove what it made, ns */
@@ -83,22 +84,26 @@ static void kill_launcher(struct cluster_link *l, int number)
 	l->files = NULL;
 }
 
-/* Reads what the launcher, or the login behind it, printed on standard error. */
+/*
+ * Reads what the launcher, or the login behind it, has printed on standard error: one read
+ * takes all that a pipe holds. More reads might never end, as a node may print faster than
+ * this terminal.
+ */
 static void read_errors(struct cluster_run *r, unsigned int i)
 {
 	struct cluster_link *l = &r->links[i];
-	char buffer[4096];
+	char buffer[CHUNK];
 	ssize_t n;
 
-	while (l->launcher.err >= 0) {
-		n = read(l->launcher.err, buffer, sizeof(buffer));
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (n <= 0)
-			process_close_fd(&l->launcher.err);
-		else
-			cluster_show_output(r, i, 0, buffer, (size_t)n);
-	}
+	if (l->launcher.err < 0)
+		return;
+	n = read(l->launcher.err, buffer, sizeof(buffer));
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		process_close_fd(&l->launcher.err);
+	else
+		cluster_show_output(r, i, 0, buffer, (size_t)n);
 }
 
 static void do_actions(struct cluster_run *r);
@@ -192,6 +197,7 @@ static char *node_path(const struct cluster_run *r, unsigned int i, const char *
 static void receive_file(struct cluster_run *r, const struct cluster_action *a)
 {
 	struct cluster_link *l = &r->links[a->node];
+	const bool last = a->type == CLUSTER_FILES_DONE;
 	char why[512], *path;
 	int err = 0;
 
@@ -209,10 +215,12 @@ static void receive_file(struct cluster_run *r, const struct cluster_action *a)
 		err = path ? receive_files_commit(l->files, path) : -ENOMEM;
 		free(path);
 	}
-	if (err || a->type == CLUSTER_FILES_DONE) {
+	if (err || last) {
 		receive_files_close(l->files);
 		l->files = NULL;
 	}
+	if (!err && last)
+		cluster_files_done(&r->c, a->node, tsct_monotonic_ns());
 	if (!err)
 		return;
 	snprintf(why, sizeof(why), "its recording was not gathered: %s", err == -EPROTO ?
@@ -223,7 +231,6 @@ static void receive_file(struct cluster_run *r, const struct cluster_action *a)
 static void kill_node(struct cluster_run *r, unsigned int i)
 {
 	struct cluster_link *l = &r->links[i];
-
 	char *banner = l->in.banner;
 
 	if (!l->in.begun && *banner && l->launcher.out >= 0) {
@@ -231,6 +238,18 @@ static void kill_node(struct cluster_run *r, unsigned int i)
 		cluster_print(r, r->nodes[i], "its launcher printed: %s", banner);
 	}
 	kill_launcher(l, SIGTERM);
+}
+
+static void receive_live(struct cluster_run *r, struct cluster_action *a)
+{
+	const int err = r->view->live ? r->view->live(r, a->node, a) : 0;
+
+	json_decref(a->json);
+	if (err == -ENOMEM)
+		r->c.out_of_memory = true;
+	else if (err)
+		cluster_disconnected(&r->c, a->node, "its live events are damaged; use the same"
+				     " version of trace-ctl on all nodes", tsct_monotonic_ns());
 }
 
 static void do_action(struct cluster_run *r, struct cluster_action *a)
@@ -246,6 +265,7 @@ static void do_action(struct cluster_run *r, struct cluster_action *a)
 	case CLUSTER_OUTPUT:
 		cluster_show_output(r, a->node, a->stream, a->data, a->len);
 		break;
+	case CLUSTER_LIVE: receive_live(r, a); break;
 	case CLUSTER_FILE:
 	case CLUSTER_DATA:
 	case CLUSTER_FILES_DONE: receive_file(r, a); break;
@@ -257,8 +277,11 @@ static void do_action(struct cluster_run *r, struct cluster_action *a)
 	case CLUSTER_KILL: kill_node(r, a->node); break;
 	case CLUSTER_COMMAND:
 		r->command = cluster_spawn(r->settings.command[0], r->settings.command);
-		if (r->command < 0)
-			r->command = 0;
+		if (r->command > 0)
+			break;
+		cluster_print(r, NULL, "%s: %s", r->settings.command[0], strerror(-r->command));
+		r->command = 0;
+		cluster_command_ended(&r->c, tsct_monotonic_ns());
 		break;
 	case CLUSTER_COMMAND_STOP:
 		/* The terminal sends Ctrl-C to the command, too. */
@@ -286,14 +309,20 @@ static void interrupt_run(struct cluster_run *r, bool from_terminal, __s64 now)
 		[CLUSTER_STAGE_CHECK] = "nothing was recorded",
 		[CLUSTER_STAGE_START] = "nothing was recorded",
 		[CLUSTER_STAGE_RECORD] = "the recordings are ended",
-		[CLUSTER_STAGE_STOP] = "again: what is not complete is given up",
+		[CLUSTER_STAGE_STOP] = "the recordings end even if commands still run",
 		[CLUSTER_STAGE_OVER] = "nodes may leave something in their directories",
 	};
+	const enum cluster_stage stage = r->c.stage;
 
-	cluster_print(r, NULL, "interrupted: %s", effects[r->c.stage]);
-	r->no_linger = r->c.stage == CLUSTER_STAGE_OVER;
+	r->no_linger = stage == CLUSTER_STAGE_OVER;
 	r->from_terminal = from_terminal;
 	cluster_interrupt(&r->c, now);
+	if (!r->settings.top)
+		cluster_print(r, NULL, "interrupted: %s",
+			      r->settings.discard && stage >= CLUSTER_STAGE_RECORD ? "ending" :
+			      r->c.gave_up && stage == CLUSTER_STAGE_STOP ?
+			      "recordings that are not complete stay on their nodes" :
+			      effects[stage]);
 	do_actions(r);
 	r->from_terminal = false;
 }
@@ -346,7 +375,8 @@ static void run_once(struct cluster_run *r, struct pollfd *fds)
 						  l->launcher.in : -1, .events = POLLOUT };
 	}
 	fds[3 * i] = (struct pollfd){ .fd = r->signals, .events = POLLIN };
-	poll(fds, 3 * r->c.nr + 1, POLL_MS);
+	fds[3 * i + 1] = (struct pollfd){ .fd = r->view_fd, .events = POLLIN };
+	poll(fds, 3 * r->c.nr + 2, r->view->turn_ms);
 	now = tsct_monotonic_ns();
 	read_signals(r, now);
 	for (i = 0; i < r->c.nr; i++) {
@@ -362,7 +392,7 @@ static void run_once(struct cluster_run *r, struct pollfd *fds)
 	}
 	cluster_tick(&r->c, now);
 	do_actions(r);
-	cluster_show_nodes(r, now);
+	r->view->show(r, now);
 }
 
 static void close_links(struct cluster_run *r)
@@ -378,7 +408,7 @@ static void close_links(struct cluster_run *r)
 
 int cluster_run_nodes(struct cluster_run *r)
 {
-	struct pollfd *fds = calloc(3 * r->c.nr + 1, sizeof(*fds));
+	struct pollfd *fds = calloc(3 * r->c.nr + 2, sizeof(*fds));
 	unsigned int i;
 	char why[128];
 	int err;
@@ -395,10 +425,55 @@ int cluster_run_nodes(struct cluster_run *r)
 	}
 	while (r->c.stage != CLUSTER_STAGE_OVER && !r->c.out_of_memory)
 		run_once(r, fds);
-	while (linger(r, tsct_monotonic_ns()))
+	while (!r->c.out_of_memory && linger(r, tsct_monotonic_ns()))
 		run_once(r, fds);
 	cluster_show_clear(r);
 	close_links(r);
 	free(fds);
 	return r->c.out_of_memory ? -ENOMEM : 0;
+}
+
+/* ---- begin and end ------------------------------------------------------------------ */
+
+int cluster_run_open(struct cluster_run *r)
+{
+	struct sigaction hangup;
+	struct rlimit files;
+	unsigned int nr = 0;
+	sigset_t set;
+
+	if (!r->launcher)
+		r->launcher = "ssh -o BatchMode=yes {}";
+	if (!r->remote_path)
+		r->remote_path = "trace-ctl";
+	if (!r->settings.connect_ns)
+		r->settings.connect_ns = CONNECT_NS;
+	while (r->nodes[nr])
+		nr++;
+	r->links = calloc(nr, sizeof(*r->links));
+	if (!r->links)
+		return -ENOMEM;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	/* Under nohup SIGHUP is ignored, and stays ignored. */
+	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	/* A connection has three descriptors. */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	r->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return cluster_begin(&r->c, &r->settings, r->nodes, tsct_monotonic_ns());
+}
+
+void cluster_run_close(struct cluster_run *r)
+{
+	cluster_free(&r->c);
+	free(r->links);
+	free(r->nodes);
 }

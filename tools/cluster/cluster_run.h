@@ -3,6 +3,8 @@
 #ifndef TSCT_TOOLS_CLUSTER_RUN_H
 #define TSCT_TOOLS_CLUSTER_RUN_H
 
+#include <argp.h>
+
 #include "cluster.h"
 #include "process.h"
 #include "send_files.h"
@@ -28,7 +30,22 @@ struct cluster_link {
 	__s64 ended_ns;			/* time at which the launcher was to end; 0: not yet */
 };
 
+struct cluster_run;
+struct cluster_live;
+
+/* What commands do differently with the nodes */
+struct cluster_view {
+	/* Called in each turn of the main loop, after all inputs. */
+	void (*show)(struct cluster_run *r, __s64 now_ns);
+	/* Takes a message "live" of node @i. -EPROTO: it is damaged; -ENOMEM */
+	int (*live)(struct cluster_run *r, unsigned int i, const struct cluster_action *a);
+	int turn_ms;		/* longest time between turns, ms */
+};
+
 struct cluster_run {
+	const struct cluster_view *view;
+	int view_fd;			/* its input begins a turn of the main loop; -1: none */
+	struct cluster_live *live;	/* NULL: the command is another one than live */
 	struct cluster_settings settings;
 	struct cluster c;
 	struct cluster_link *links;
@@ -45,8 +62,24 @@ struct cluster_run {
 	int signals;			/* signalfd */
 	int rows;			/* rows of the display that are on the screen */
 	__s64 shown_ns;
+	bool screen;			/* the terminal's alternate screen shows all */
 	bool merged, parts_missing;
 };
+
+/* ---- options: cluster_options.c ---------------------------------------------- */
+
+/* Options that name nodes and start trace-ctl there, as an argp child; the input is a
+ * struct cluster_run. CLUSTER_KEYS: first key of other options */
+extern const struct argp_option cluster_nodes_options[];
+extern const struct argp cluster_nodes_argp;
+#define CLUSTER_KEYS	300
+
+/* ---- connections: cluster_run.c ----------------------------------------------- */
+
+/* Begins a run after the options were parsed: signals become input, and the limit of open
+ * files is raised. Returns 0 or -errno; cluster_run_close() is called in any case. */
+int cluster_run_open(struct cluster_run *r);
+void cluster_run_close(struct cluster_run *r);
 
 /* Runs the launchers, and all until each recording is here or its node has failed.
  * Prints errors. Returns 0 or -errno. */
@@ -56,6 +89,10 @@ int cluster_run_nodes(struct cluster_run *r);
 pid_t cluster_spawn(const char *path, char **argv);
 
 /* ---- output: cluster_show.c ---------------------------------------------- */
+
+/* Returns what is missing of a node that has failed, and where it may be, malloc'ed;
+ * NULL: no memory. */
+char *cluster_gap_text(const struct cluster *c, const struct cluster_node *n);
 
 /* Prints "trace-ctl cluster: TEXT", with control characters escaped. @node: NULL, or
  * the name of the node that the text is about. Erases the display before. */

@@ -24,6 +24,8 @@ void cluster_print(struct cluster_run *r, const char *node, const char *format, 
 	char *text = NULL;
 	va_list args;
 
+	if (r->screen)
+		return;
 	va_start(args, format);
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
@@ -43,13 +45,15 @@ static void print_line(struct cluster_run *r, unsigned int i, int stream)
 	FILE *to = stream == 1 && !r->json ? stdout : stderr;
 
 	line->text[line->len] = '\0';
-	cluster_show_clear(r);
-	fprintf(to, "%s: ", r->nodes[i]);
-	fwrite(line->text, 1, line->len, to);
-	fputc('\n', to);
-	fflush(to);
+	if (!r->screen) {
+		cluster_show_clear(r);
+		fprintf(to, "%s: ", r->nodes[i]);
+		fwrite(line->text, 1, line->len, to);
+		fputc('\n', to);
+		fflush(to);
+	}
 	if (!stream)
-		snprintf(l->last, sizeof(l->last), "%s", line->text);
+		snprintf(l->last, sizeof(l->last), "%.255s", line->text);
 	line->len = 0;
 }
 
@@ -204,26 +208,30 @@ static int print_json(const struct cluster_run *r)
 		json_null()));
 }
 
-/* Prints what is missing of a node, and where it may be. */
-static void print_gap(struct cluster_run *r, const struct cluster_node *n)
+char *cluster_gap_text(const struct cluster *c, const struct cluster_node *n)
 {
 	const bool dir = n->dir && *n->dir;
+	char *text;
+	int len;
 
-	if (n->failed_ns < r->c.recording_ns)
-		cluster_print(r, n->name, "NOT RECORDED: %s", n->why ? n->why : "failed");
+	if (n->failed_ns < c->recording_ns)
+		len = asprintf(&text, "NOT RECORDED: %s", n->why ? n->why : "failed");
 	else
-		cluster_print(r, n->name, "MISSING: %s; its last message came %.1f s after"
-			      " the start%s%s", n->why ? n->why : "failed",
-			      heard_s(&r->c, n), dir ? "; its recording may be there, in " : "",
-			      dir ? n->dir : "");
+		len = asprintf(&text, "MISSING: %s; its last message came %.1f s after the"
+			       " start%s%s", n->why ? n->why : "failed", heard_s(c, n),
+			       dir ? "; its recording may be there, in " : "",
+			       dir ? n->dir : "");
+	return len < 0 ? NULL : text;
 }
 
 static void print_node(struct cluster_run *r, const struct cluster_node *n)
 {
-	char offset[96], command[64] = "";
+	char offset[96], command[64] = "", *gap;
 
 	if (n->state == CLUSTER_FAILED) {
-		print_gap(r, n);
+		gap = cluster_gap_text(&r->c, n);
+		cluster_print(r, n->name, "%s", gap ? gap : "MISSING: out of memory");
+		free(gap);
 		return;
 	}
 	format_offset(n, offset, sizeof(offset));

@@ -15,25 +15,18 @@
 #include <unistd.h>
 
 #include "cluster_commands.h"
+#include "cluster_live.h"
 #include "cluster_run.h"
 #include "lib/client/gettime.h"
 #include "tools/common/cmd.h"
 #include "tools/common/options.h"
 
-enum { KEY_ON = 256, KEY_LAUNCHER, KEY_REMOTE_PATH, KEY_CONNECT, KEY_NODE_DIR, KEY_SHARED,
-       KEY_HERE, KEY_FORCE, KEY_KEEP, KEY_DURATION, KEY_JSON };
+enum { KEY_NODE_DIR = CLUSTER_KEYS, KEY_SHARED, KEY_HERE, KEY_FORCE, KEY_KEEP, KEY_DURATION,
+       KEY_JSON };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "write the merged recording to OUT, a new or empty"
 	  " directory", 0 },
-	{ "on", KEY_ON, "NODE[,NODE]...", 0, "record on these nodes; may be repeated", 0 },
-	{ "launcher", KEY_LAUNCHER, "COMMAND", 0, "start trace-ctl on a node by this shell"
-	  " command; {} is the node's name, which is appended if it has none (default: ssh"
-	  " -o BatchMode=yes {})", 0 },
-	{ "remote-path", KEY_REMOTE_PATH, "PATH", 0, "path of trace-ctl on the nodes (default:"
-	  " trace-ctl)", 0 },
-	{ "connect-timeout", KEY_CONNECT, "SECONDS", 0, "wait up to SECONDS for the first"
-	  " message of a node (default: 20)", 0 },
 	{ "node-dir", KEY_NODE_DIR, "DIR", 0, "directory on each node for its recording, until"
 	  " it is gathered (default: $TMPDIR there, or /var/tmp)", 0 },
 	{ "shared", KEY_SHARED, "DIR", 0, "directory that all nodes share: each node leaves its"
@@ -49,32 +42,6 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
-/* Adds the names of a list, such as "n1,n2". */
-static void add_nodes(struct argp_state *state, struct cluster_run *r, char *list)
-{
-	unsigned int i, nr = 0;
-	char *name;
-
-	while (r->nodes && r->nodes[nr])
-		nr++;
-	while ((name = strsep(&list, ", \t\n"))) {
-		if (!*name)
-			continue;
-		if (!cluster_name_valid(name))
-			argp_error(state, "--on: '%s' is not the name of a node", name);
-		for (i = 0; i < nr; i++)
-			if (!strcmp(r->nodes[i], name))
-				argp_error(state, "--on: %s is given twice", name);
-		if (nr == CLUSTER_NODES_MAX)
-			argp_error(state, "--on: more than %d nodes", CLUSTER_NODES_MAX);
-		r->nodes = realloc(r->nodes, (nr + 2) * sizeof(*r->nodes));
-		if (!r->nodes)
-			argp_failure(state, EXIT_FAILED, ENOMEM, "--on");
-		r->nodes[nr++] = name;
-		r->nodes[nr] = NULL;
-	}
-}
-
 static const char *absolute(struct argp_state *state, const char *option, const char *dir)
 {
 	if (*dir != '/')
@@ -88,14 +55,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct cluster_settings *o = &r->settings;
 
 	switch (key) {
-	case 'o': r->out = arg; break;
-	case KEY_ON: add_nodes(state, r, arg); break;
-	case KEY_LAUNCHER: r->launcher = arg; break;
-	case KEY_REMOTE_PATH: r->remote_path = arg; break;
-	case KEY_CONNECT:
-		o->connect_ns = (__s64)(option_seconds(state, "--connect-timeout", arg, 0.1) *
-					1e9);
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = r;
+		if (r->live)
+			state->child_inputs[1] = r;
 		break;
+	case 'o': r->out = arg; break;
 	case KEY_NODE_DIR: o->node_dir = absolute(state, "--node-dir", arg); break;
 	case KEY_SHARED: o->shared = absolute(state, "--shared", arg); break;
 	case KEY_HERE: o->here = true; break;
@@ -107,10 +72,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_JSON: r->json = true; break;
 	case 'q': r->quiet = true; break;
 	case ARGP_KEY_END:
-		if (!r->out || !*r->out)
+		if (r->live ? r->out && !*r->out : !r->out || !*r->out)
 			argp_error(state, "missing output directory; use -o OUT");
-		if (!r->nodes)
-			argp_error(state, "missing nodes; use --on NODE,NODE");
+		if (!r->out && (o->shared || r->keep))
+			argp_error(state, "--shared and --keep need -o OUT");
 		if (o->here && !o->command)
 			argp_error(state, "--here needs a command, after --");
 		break;
@@ -119,24 +84,43 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static const struct argp_child children[] = {
+	{ &cluster_nodes_argp, 0, NULL, 0 }, { 0 }
+};
+
 static const struct argp argp = {
 	options, parse_option, "record -o OUT --on NODE,... [RECORD-OPTION]... [-- CMD [ARGUMENT]...]",
 	"Record on many nodes at once, gather the recordings, and merge them into one."
 	"\vAll other options are those of 'trace-ctl record', and apply on each node."
 	" Exit status: 0: success; 1: there is no result; 2: usage; 3: a part is missing:"
-	" events were lost, or a node failed.",
-	NULL, NULL, NULL
+	" events were lost, or a node failed. The other commands: 'trace-ctl cluster live --help',"
+	" 'trace-ctl cluster top --help'.",
+	children, NULL, NULL
+};
+
+static const struct argp_child live_children[] = {
+	{ &cluster_nodes_argp, 0, NULL, 0 }, { &cluster_live_argp, 0, NULL, 0 }, { 0 }
+};
+
+static const struct argp live_argp = {
+	options, parse_option, "live --on NODE,... [-o OUT] [RECORD-OPTION]... [-- CMD"
+	" [ARGUMENT]...]",
+	"Record on many nodes at once, and show their events meanwhile on a page, in the order"
+	" of time."
+	"\vThe address of the page is printed; it has a secret, and is served to this machine"
+	" alone. Without -o, the recordings are removed at the end. All other options are those"
+	" of 'trace-ctl record'. Exit status as of 'trace-ctl cluster record'.",
+	live_children, NULL, NULL
 };
 
 /* ---- command line ------------------------------------------------------------------- */
 
-/* Returns the option in the table that @arg is; NULL: none. */
-static const struct argp_option *find_option(const char *arg)
+/* Returns the option in the table @o that @arg is; NULL: none. */
+static const struct argp_option *find_option(const struct argp_option *o, const char *arg)
 {
-	const struct argp_option *o;
 	size_t len = strcspn(arg, "=");
 
-	for (o = options; o->name; o++) {
+	for (; o->name; o++) {
 		if (!strncmp(arg, "--", 2) && strlen(o->name) == len - 2 &&
 		    !strncmp(arg + 2, o->name, len - 2))
 			return o;
@@ -152,7 +136,7 @@ static const struct argp_option *find_option(const char *arg)
  * go to the recorders. Those have values that only they can tell from arguments. Returns
  * the number of arguments that stay.
  */
-static int split(int argc, char **argv, struct cluster_settings *o)
+static int split(int argc, char **argv, struct cluster_settings *o, bool live)
 {
 	const struct argp_option *option;
 	int i, nr = 1, nr_record = 0;
@@ -164,7 +148,10 @@ static int split(int argc, char **argv, struct cluster_settings *o)
 				o->command = argv + i + 1;
 			break;
 		}
-		option = find_option(argv[i]);
+		option = find_option(options, argv[i]);
+		option = option ? option : find_option(cluster_nodes_options, argv[i]);
+		if (!option && live)
+			option = find_option(cluster_live_options, argv[i]);
 		if (!option && strcmp(argv[i], "--help") && strcmp(argv[i], "--usage") &&
 		    strcmp(argv[i], "-?")) {
 			o->record[nr_record++] = argv[i];
@@ -179,20 +166,32 @@ static int split(int argc, char **argv, struct cluster_settings *o)
 	return nr;
 }
 
-/* Options of the recorders that cannot work on many nodes */
+/* Returns true if an option of the recorders is in a list, which ends with NULL */
+static bool is_in(const char *option, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strncmp(option, *list, strlen(*list)))
+			return true;
+	return false;
+}
+
+/* Options of the recorders that cannot work on many nodes, or not live */
 static int check_record_options(struct cluster_run *r)
 {
-	static const char *const refused[] = { "--pid", "--control", "--pass-status", "--output" };
+	static const char *const one[] = { "--pid", "-p", "--control", "--live", "--pass-status",
+					   "--output", "--ranks", NULL };
+	static const char *const later[] = { "--flight-recorder", "-f", "--timestamps", NULL };
 	char **option;
-	size_t i;
 
 	for (option = r->settings.record; *option; option++) {
-		for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-			if (!strncmp(*option, refused[i], strlen(refused[i])))
-				break;
-		if (i == sizeof(refused) / sizeof(refused[0]) && strncmp(*option, "-p", 2))
+		if (is_in(*option, one))
+			cluster_print(r, NULL, "%s does not apply to many nodes; remove it",
+				      *option);
+		else if (r->live && is_in(*option, later))
+			cluster_print(r, NULL, "%s does not apply to live events; remove it",
+				      *option);
+		else
 			continue;
-		cluster_print(r, NULL, "%s does not apply to many nodes; remove it", *option);
 		return -EINVAL;
 	}
 	return 0;
@@ -246,6 +245,8 @@ static void drop_nodes_dir(struct cluster_run *r, bool recordings)
 	char *path;
 	unsigned int i;
 
+	if (!r->nodes_dir)
+		return;
 	for (i = 0; recordings && i < r->c.nr; i++) {
 		if (asprintf(&path, "%s/%s", r->nodes_dir, r->nodes[i]) < 0)
 			continue;
@@ -260,16 +261,22 @@ static void drop_nodes_dir(struct cluster_run *r, bool recordings)
 
 /* ---- merge --------------------------------------------------------------------------- */
 
-/* Returns the path of a node's recording, malloc'ed; NULL: there is none. */
+/* Returns the directory in which the nodes' recordings are. */
+static const char *recordings_dir(const struct cluster_run *r)
+{
+	return r->settings.shared ? r->settings.shared : r->nodes_dir;
+}
+
+/* Returns the path of a node's recording, malloc'ed; NULL: there is none. In a shared
+ * directory, one of a node that made none is of an earlier run. */
 static char *recording_of(const struct cluster_run *r, unsigned int i)
 {
-	const char *dir = r->settings.shared ? r->settings.shared : r->nodes_dir;
+	const struct cluster_node *n = &r->c.nodes[i];
 	char *path, *metadata = NULL;
 
-	if (r->c.nodes[i].dropped ||
-	    (r->c.nodes[i].state != CLUSTER_DONE && !r->settings.shared))
+	if (n->dropped || (r->settings.shared ? !n->dir || !*n->dir : n->state != CLUSTER_DONE))
 		return NULL;
-	if (asprintf(&path, "%s/%s", dir, r->nodes[i]) < 0)
+	if (asprintf(&path, "%s/%s", recordings_dir(r), r->nodes[i]) < 0)
 		return NULL;
 	if (asprintf(&metadata, "%s/metadata", path) < 0 || access(metadata, R_OK)) {
 		free(path);
@@ -277,6 +284,18 @@ static char *recording_of(const struct cluster_run *r, unsigned int i)
 	}
 	free(metadata);
 	return path;
+}
+
+/* Fails a node that is done, but whose recording is not here. */
+static void fail_missing(struct cluster_run *r, struct cluster_node *n)
+{
+	free(n->why);
+	if (asprintf(&n->why, "its recording is not in %s/%s here%s", recordings_dir(r), n->name,
+		     r->settings.shared ? "; --shared needs a directory that all nodes and this"
+		     " one share" : "") < 0)
+		n->why = NULL;
+	n->state = CLUSTER_FAILED;
+	n->failed_ns = r->c.stopped_ns;
 }
 
 /* Returns true if the recording of a node may be incomplete */
@@ -301,17 +320,35 @@ static int await_merge(struct cluster_run *r, pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
 }
 
+/* Returns the option of merge that names a node whose recording is missing, malloc'ed */
+static char *missing_option(const struct cluster_run *r, unsigned int i)
+{
+	const struct cluster_node *n = &r->c.nodes[i];
+	char *gap = cluster_gap_text(&r->c, n), *option = NULL;
+
+	if (gap && asprintf(&option, "--missing=%s: %s", n->name, gap) < 0)
+		option = NULL;
+	free(gap);
+	return option;
+}
+
 /* Merges what was gathered. Returns an exit status. */
 static int merge(struct cluster_run *r)
 {
-	char **argv = calloc(r->c.nr + 8, sizeof(*argv));
-	unsigned int i, nr = 0, first;
+	char **argv = calloc(r->c.nr + 8, sizeof(*argv)), *path;
+	unsigned int i, nr = 0, first, given = 0;
 	int status = EXIT_FAILED;
 	bool partial = false;
 	pid_t pid;
 
 	if (!argv)
 		return EXIT_FAILED;
+	for (i = 0; i < r->c.nr; i++) {
+		path = recording_of(r, i);
+		if (!path && r->c.nodes[i].state == CLUSTER_DONE)
+			fail_missing(r, &r->c.nodes[i]);
+		free(path);
+	}
 	argv[nr++] = "trace-ctl";
 	argv[nr++] = "merge";
 	argv[nr++] = "-q";
@@ -326,11 +363,16 @@ static int merge(struct cluster_run *r)
 	first = nr;
 	for (i = 0; i < r->c.nr; i++) {
 		argv[nr] = recording_of(r, i);
+		given += argv[nr] != NULL;
+		if (!argv[nr] && r->c.nodes[i].state == CLUSTER_FAILED)
+			argv[nr] = missing_option(r, i);
 		nr += argv[nr] != NULL;
 	}
-	pid = nr > first ? cluster_spawn("/proc/self/exe", argv) : 0;
+	pid = given ? cluster_spawn("/proc/self/exe", argv) : 0;
 	if (pid > 0)
 		status = await_merge(r, pid);
+	else if (pid < 0)
+		cluster_print(r, NULL, "merge: %s", strerror(-pid));
 	else
 		cluster_print(r, NULL, "no node has a recording: there is no result");
 	while (nr > first)
@@ -341,24 +383,16 @@ static int merge(struct cluster_run *r)
 
 /* ---- the run ---------------------------------------------------------------------------- */
 
-static void prepare(struct cluster_run *r)
+/* Ends a live run that has no result. Returns an exit status. */
+static int end_discarded(struct cluster_run *r)
 {
-	struct rlimit files;
-	sigset_t set;
+	bool missing = false;
+	unsigned int i;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	/* A connection has three descriptors. */
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-	r->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	for (i = 0; i < r->c.nr; i++)
+		missing |= is_partial(&r->c.nodes[i]) || r->c.nodes[i].lost;
+	r->parts_missing = missing;
+	return cluster_show_summary(r) ? EXIT_FAILED : missing ? EXIT_LOST : EXIT_DONE;
 }
 
 /* Records, gathers and merges. Returns an exit status. */
@@ -366,21 +400,25 @@ static int run(struct cluster_run *r)
 {
 	const struct cluster_node *n;
 	unsigned int i;
-	int status;
+	int status = cluster_run_nodes(r);
 
-	if (cluster_run_nodes(r)) {
+	if (!status && r->live)
+		cluster_live_finish(r);
+	if (status) {
 		cluster_print(r, NULL, "out of memory");
 		return EXIT_FAILED;
 	}
 	if (!r->c.recording_ns) {
 		if (!r->c.interrupted)
 			cluster_print(r, NULL, "nothing was recorded%s", r->settings.force ? "" :
-				      "; mend this, or go on with the other nodes by --force");
+				      "; fix this, or go on with the other nodes by --force");
 		drop_nodes_dir(r, false);
 		if (r->json)
 			cluster_show_summary(r);
 		return EXIT_FAILED;
 	}
+	if (r->settings.discard)
+		return end_discarded(r);
 	status = r->c.gave_up ? EXIT_FAILED : merge(r);
 	r->merged = status == EXIT_DONE || status == EXIT_LOST;
 	r->parts_missing = status == EXIT_LOST;
@@ -395,55 +433,75 @@ static int run(struct cluster_run *r)
 	return !r->merged ? EXIT_FAILED : r->parts_missing ? EXIT_LOST : EXIT_DONE;
 }
 
-int cluster_record(int argc, char **argv)
+static int record(int argc, char **argv, struct cluster_run *r)
 {
-	struct cluster_run r = {
-		.launcher = "ssh -o BatchMode=yes {}", .remote_path = "trace-ctl",
-		.settings = { .connect_ns = 20000000000LL },
-	};
 	int status = EXIT_FAILED;
-	unsigned int i = 0;
 	char cwd[4096];
 
-	r.settings.record = calloc(argc + 1, sizeof(*r.settings.record));
-	r.settings.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/";
-	if (!r.settings.record)
+	r->view_fd = -1;
+	r->settings.live = r->live != NULL;
+	r->settings.record = calloc(argc + 1, sizeof(*r->settings.record));
+	r->settings.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/";
+	if (!r->settings.record)
 		return EXIT_FAILED;
-	argc = split(argc, argv, &r.settings);
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &r) || check_record_options(&r)) {
-		free(r.settings.record);
-		free(r.nodes);
-		return EXIT_USAGE;
+	argc = split(argc, argv, &r->settings, r->live);
+	if (argp_parse(r->live ? &live_argp : &argp, argc, argv, ARGP_IN_ORDER, NULL, r) ||
+	    check_record_options(r)) {
+		status = EXIT_USAGE;
+	} else {
+		r->settings.discard = !r->out;
+		if ((!r->out || !make_dirs(r)) && !cluster_run_open(r) &&
+		    (!r->live || !cluster_live_open(r)))
+			status = run(r);
 	}
-	while (r.nodes[i])
-		i++;
-	r.links = calloc(i, sizeof(*r.links));
-	if (r.links && !make_dirs(&r)) {
-		prepare(&r);
-		if (!cluster_begin(&r.c, &r.settings, r.nodes, tsct_monotonic_ns()))
-			status = run(&r);
-		cluster_free(&r.c);
-	}
-	free(r.links);
-	free(r.nodes_dir);
-	free(r.nodes);
-	free(r.settings.record);
+	if (status == EXIT_FAILED && r->nodes_dir)
+		rmdir(r->nodes_dir);
+	cluster_run_close(r);
+	free(r->nodes_dir);
+	free(r->settings.record);
+	return status;
+}
+
+int cluster_record(int argc, char **argv)
+{
+	static const struct cluster_view view = { .show = cluster_show_nodes, .turn_ms = 200 };
+	struct cluster_run r = { .view = &view };
+
+	return record(argc, argv, &r);
+}
+
+int cluster_live(int argc, char **argv)
+{
+	struct cluster_live live = { .listen = NULL };
+	struct cluster_run r = { .view = &cluster_live_view, .live = &live };
+	int status = record(argc, argv, &r);
+
+	cluster_live_close(&r);
 	return status;
 }
 
 int cmd_cluster(int argc, char **argv)
 {
+	static const struct {
+		const char *name;
+		int (*run)(int argc, char **argv);
+	} commands[] = {
+		{ "record", cluster_record }, { "live", cluster_live }, { "top", cluster_top },
+	};
 	struct cluster_run none = { 0 };
+	size_t i;
 
 	if (argc >= 2 && !strcmp(argv[1], "node"))
 		return cluster_node();
-	if (argc >= 2 && !strcmp(argv[1], "record")) {
+	for (i = 0; argc >= 2 && i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[1], commands[i].name))
+			continue;
 		argv[1] = argv[0];
-		return cluster_record(argc - 1, argv + 1);
+		return commands[i].run(argc - 1, argv + 1);
 	}
 	if (argc >= 2 && *argv[1] == '-')
 		argp_parse(&argp, 2, argv, 0, NULL, &none);
-	fprintf(stderr, "trace-ctl cluster: use 'trace-ctl cluster record'; see 'trace-ctl help"
-		" cluster'\n");
+	fprintf(stderr, "trace-ctl cluster: use 'trace-ctl cluster record', 'live' or 'top'; see"
+		" 'trace-ctl help cluster'\n");
 	return EXIT_USAGE;
 }

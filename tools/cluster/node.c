@@ -23,13 +23,17 @@
 #include "cluster.h"
 #include "cluster_commands.h"
 #include "lib/client/gettime.h"
+#include "live/follow.h"
+#include "node_top.h"
 #include "process.h"
 #include "send_files.h"
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
 
 #define QUEUE_MAX	(1 << 20)	/* bytes that wait for the coordinator, at most */
-#define CHUNK		(64 << 10)	/* bytes that are read at once */
+/* the same for live events: what waits longer is late */
+#define LIVE_QUEUE_MAX	(256 << 10)
+#define CHUNK		(64 << 10)	/* bytes that are read at once: all that a pipe holds */
 /* without a message for longer, the coordinator is lost, ns; it may have been suspended */
 #define LOST_NS		(10 * CLUSTER_SILENCE_NS)
 
@@ -42,10 +46,15 @@ struct node {
 	bool shared;			/* it is in a directory that all nodes share */
 	bool went;			/* recording was permitted: its files have a value */
 	bool stopped;			/* the recorder was to stop */
+	struct live_follow *live;	/* events that are sent meanwhile; NULL: none */
+	bool live_more;			/* there are more of them now */
+	bool discard;			/* the recording is not wanted, however this ends */
 	struct send_files *files;	/* files that are sent; NULL: none */
 	bool lost;			/* the connection to the coordinator has ended */
 	bool quit, keep;		/* the coordinator has ended this node's part */
 	__s64 heard_ns, alive_ns;
+	struct top_sample sample;	/* the last one for cluster top */
+	__s64 sample_ns;		/* time of the next one; 0: none is wanted */
 };
 
 static void send_message(struct node *n, json_t *json, const void *data, size_t len)
@@ -61,7 +70,7 @@ static void send_message(struct node *n, json_t *json, const void *data, size_t 
 /* Makes the directory for the recording. Writes the reason to @why and returns -errno. */
 static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 {
-	const char *name = ctl_json_string(json, "name"), *base;
+	const char *name = ctl_json_string(json, "name"), *tmp = getenv("TMPDIR"), *base;
 	int err;
 
 	if (!cluster_name_valid(name)) {
@@ -71,7 +80,7 @@ static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 	n->shared = json_is_string(json_object_get(json, "shared"));
 	base = ctl_json_string(json, n->shared ? "shared" : "node_dir");
 	if (!*base)
-		base = getenv("TMPDIR") ? getenv("TMPDIR") : "/var/tmp";
+		base = tmp && *tmp == '/' ? tmp : "/var/tmp";
 	snprintf(n->dir, sizeof(n->dir), n->shared ? "%s/%s" : "%s/tsctrace-%s-XXXXXX",
 		 base, name);
 	if (n->shared ? !mkdir(n->dir, 0700) : !!mkdtemp(n->dir))
@@ -120,9 +129,8 @@ static void on_check(struct node *n, const json_t *json)
 	struct utsname host;
 	json_t *state;
 
-	if (*n->dir || make_dir(n, json, why, sizeof(why)) || statvfs(n->dir, &fs))
-		snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s",
-			 *why ? "" : "no directory for the recording");
+	if (!make_dir(n, json, why, sizeof(why)) && statvfs(n->dir, &fs))
+		snprintf(why, sizeof(why), "%s: %s", n->dir, strerror(errno));
 	uname(&host);
 	read_boot(boot, sizeof(boot));
 	state = process_json(clock);
@@ -141,7 +149,7 @@ static char **recorder_argv(const struct node *n, const json_t *json, char *cont
 {
 	const json_t *options = json_object_get(json, "options");
 	const json_t *command = json_object_get(json, "command");
-	size_t i, nr = 0, room = json_array_size(options) + json_array_size(command) + 8;
+	size_t i, nr = 0, room = json_array_size(options) + json_array_size(command) + 9;
 	char **argv = calloc(room, sizeof(*argv));
 
 	if (!argv)
@@ -151,6 +159,8 @@ static char **recorder_argv(const struct node *n, const json_t *json, char *cont
 	argv[nr++] = control;
 	argv[nr++] = "-o";
 	argv[nr++] = (char *)n->dir;
+	if (n->live)
+		argv[nr++] = "--live";
 	for (i = 0; i < json_array_size(options); i++)
 		argv[nr++] = (char *)json_string_value(json_array_get(options, i));
 	if (json_array_size(command))
@@ -180,39 +190,54 @@ static int start_recorder(struct node *n, const json_t *json)
 	free(argv);
 	close(in[0]);
 	close(out[1]);
+	if (err) {
+		close(in[1]);
+		close(out[0]);
+		return err;
+	}
 	n->control_out = in[1];
 	n->control_in = out[0];
 	fcntl(n->control_out, F_SETFL, O_NONBLOCK);
 	fcntl(n->control_in, F_SETFL, O_NONBLOCK);
-	return err;
+	return 0;
+}
+
+/* Ends the connection after an error with the recording, which stays. */
+static void lose(struct node *n, int err)
+{
+	fprintf(stderr, "trace-ctl cluster node: %s: %s\n", n->dir, strerror(-err));
+	n->lost = true;
 }
 
 static void send_recorded(struct node *n, int status)
 {
 	unsigned int files;
 	__u64 bytes;
+	int err = send_files_count(n->dir, &files, &bytes);
 
-	send_files_count(n->dir, &files, &bytes);
+	if (err && err != -ENOENT)
+		lose(n, err);
 	send_message(n, json_pack("{ss si si sI}", "type", "recorded", "status", status,
 				  "files", (int)files, "bytes", (json_int_t)bytes), NULL, 0);
 }
 
-/* Passes on what the command or the recorder printed, until the pipe is empty. */
+/* Passes on what the command or the recorder has printed: one read takes all that a pipe
+ * holds. More reads might never end. */
 static void pass_output(struct node *n, int *fd, int stream)
 {
 	char buffer[CHUNK];
 	ssize_t len;
 
-	while (*fd >= 0 && byte_queue_len(&n->to_coordinator) < QUEUE_MAX) {
-		len = read(*fd, buffer, sizeof(buffer));
-		if (len < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (len <= 0)
-			process_close_fd(fd);
-		else
-			send_message(n, json_pack("{ss si}", "type", "output", "stream",
-						  stream), buffer, (size_t)len);
-	}
+	if (*fd < 0)
+		return;
+	len = read(*fd, buffer, sizeof(buffer));
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len <= 0)
+		process_close_fd(fd);
+	else
+		send_message(n, json_pack("{ss si}", "type", "output", "stream", stream),
+			     buffer, (size_t)len);
 }
 
 /* The recorder closed its connection: it ends. Descendants of the command may live on,
@@ -227,6 +252,10 @@ static void end_recorder(struct node *n)
 	pass_output(n, &n->recorder.out, 1);
 	pass_output(n, &n->recorder.err, 2);
 	process_close(&n->recorder);
+	if (n->live && !n->lost)
+		live_follow_finish(n->live, &n->to_coordinator, LIVE_QUEUE_MAX);
+	live_follow_close(n->live);
+	n->live = NULL;
 	send_recorded(n, WIFEXITED(n->recorder.status) ? WEXITSTATUS(n->recorder.status) :
 		      128 + WTERMSIG(n->recorder.status));
 }
@@ -246,7 +275,7 @@ static void read_recorder(struct node *n)
 	if (message_reader_add(&n->from_recorder, buffer, (size_t)len))
 		return;
 	while (message_next(&n->from_recorder, &m) > 0) {
-		/* What the command printed before its end comes before that. */
+		/* Output of the command is sent before the message of its end. */
 		pass_output(n, &n->recorder.out, 1);
 		pass_output(n, &n->recorder.err, 2);
 		send_message(n, m.json, NULL, 0);
@@ -257,8 +286,15 @@ static void read_recorder(struct node *n)
 
 static void on_start(struct node *n, const json_t *json)
 {
-	int err = n->recorder.pid || n->control_in >= 0 || !*n->dir ? -EBUSY :
-		start_recorder(n, json);
+	const json_t *live = json_object_get(json, "live");
+	int err = n->recorder.pid || n->control_in >= 0 || !*n->dir ? -EBUSY : 0;
+
+	if (!err && json_is_object(live) && !n->live)
+		err = live_follow_open(n->dir, ctl_json_string(live, "time"),
+				       (__u64)json_integer_value(json_object_get(live, "rate")),
+				       &n->live);
+	n->discard = json_is_true(json_object_get(json, "discard"));
+	err = err ? err : start_recorder(n, json);
 
 	if (err)
 		send_recorded(n, EXIT_FAILED);
@@ -266,10 +302,14 @@ static void on_start(struct node *n, const json_t *json)
 
 static void on_message(struct node *n, const struct control_message *m)
 {
-	if (!strcmp(m->type, "check")) {
+	int err;
+
+	if (!strcmp(m->type, "check") && !*n->dir) {
 		on_check(n, m->json);
 	} else if (!strcmp(m->type, "start")) {
 		on_start(n, m->json);
+	} else if (!strcmp(m->type, "top")) {
+		n->sample_ns = tsct_monotonic_ns();
 	} else if (!strcmp(m->type, "stop") && n->stopped && n->control_out >= 0) {
 		/* The recorder reads no message while it has the last sync session. */
 		kill(n->recorder.pid, SIGINT);
@@ -279,8 +319,9 @@ static void on_message(struct node *n, const struct control_message *m)
 		if (n->control_out >= 0)
 			message_add(&n->to_recorder, json_incref(m->json), NULL, 0);
 	} else if (!strcmp(m->type, "gather") && !n->files && n->control_in < 0) {
-		if (send_files_open(n->dir, &n->files))
-			n->lost = true;
+		err = send_files_open(n->dir, &n->files);
+		if (err)
+			lose(n, err);
 	} else if (!strcmp(m->type, "quit")) {
 		n->quit = true;
 		n->keep = json_is_true(json_object_get(m->json, "keep"));
@@ -330,12 +371,33 @@ static void send_part(struct node *n)
 		ret = send_files_step(n->files, &n->to_coordinator);
 	if (ret > 0)
 		return;
-	if (ret < 0) {
-		fprintf(stderr, "trace-ctl cluster node: %s: %s\n", n->dir, strerror(-ret));
-		n->lost = true;
-	}
+	if (ret < 0)
+		lose(n, ret);
 	send_files_close(n->files);
 	n->files = NULL;
+}
+
+/* Sends a sample if it is due. Without room, as the coordinator does not read, none. */
+static void send_sample(struct node *n, __s64 now)
+{
+	if (!n->sample_ns || now < n->sample_ns)
+		return;
+	n->sample_ns += NODE_TOP_NS;
+	if (n->sample_ns < now)
+		n->sample_ns = now + NODE_TOP_NS;
+	if (byte_queue_len(&n->to_coordinator) < QUEUE_MAX)
+		send_message(n, node_top_sample(&n->sample), NULL, 0);
+}
+
+/* Returns the time until something is due, ms */
+static int turn_ms(const struct node *n)
+{
+	const __s64 left = n->sample_ns - tsct_monotonic_ns();
+
+	if (n->live)
+		return n->live_more ? 0 : LIVE_TURN_MS;
+	return !n->sample_ns || left > 1000000000 ? 1000 : left < 0 ? 0 :
+		(int)(left / 1000000) + 1;
 }
 
 static void run_once(struct node *n)
@@ -353,7 +415,7 @@ static void run_once(struct node *n)
 	};
 	__s64 now;
 
-	poll(fds, sizeof(fds) / sizeof(fds[0]), 1000);
+	poll(fds, sizeof(fds) / sizeof(fds[0]), turn_ms(n));
 	if (fds[0].revents)
 		read_coordinator(n);
 	if (fds[3].revents)
@@ -364,6 +426,10 @@ static void run_once(struct node *n)
 		read_recorder(n);
 	send_part(n);
 	now = tsct_monotonic_ns();
+	send_sample(n, now);
+	if (n->live && !n->lost)
+		n->live_more = live_follow_step(n->live, &n->to_coordinator,
+						LIVE_QUEUE_MAX) > 1;
 	if (now >= n->alive_ns) {
 		n->alive_ns = now + CLUSTER_ALIVE_NS;
 		send_message(n, json_pack("{ss}", "type", "alive"), NULL, 0);
@@ -401,9 +467,11 @@ int cluster_node(void)
 				   CLUSTER_PROTOCOL, "version", TSCT_VERSION), NULL, 0);
 	while (!(n.quit || n.lost) || n.control_in >= 0)
 		run_once(&n);
-	if (*n.dir && !(n.quit ? n.keep : n.went))
+	if (*n.dir && !(n.quit ? n.keep : n.went && !n.discard))
 		remove_recording(n.dir);
 	send_files_close(n.files);
+	live_follow_close(n.live);
+	top_sample_free(&n.sample);
 	message_reader_free(&n.from_coordinator);
 	message_reader_free(&n.from_recorder);
 	byte_queue_free(&n.to_coordinator);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/client/gettime.h"
+#include "lib/core/remap.h"
 #include "ranks.h"
 #include "tools/common/message.h"
 
@@ -100,21 +101,12 @@ int rank_place(struct rank_place *ret)
 
 /* ---- socket ----------------------------------------------------------------------- */
 
-/* Continues a hash, FNV-1a, with a text and its end. */
-static unsigned long long hash_text(unsigned long long hash, const char *text)
-{
-	do
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
-	while (*text++);
-	return hash;
-}
-
 /* Makes the socket's address from the user, the path of the directory, and what the
  * launcher calls the job. */
 static socklen_t make_address(const char *dir, struct sockaddr_un *ret)
 {
 	static const char *const job[] = { "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID" };
-	unsigned long long hash = 0xcbf29ce484222325ULL;
+	__u64 hash;
 	char cwd[PATH_MAX] = "", path[2 * PATH_MAX];
 	const char *text;
 	size_t i;
@@ -123,15 +115,16 @@ static socklen_t make_address(const char *dir, struct sockaddr_un *ret)
 	if (*dir != '/' && !getcwd(cwd, sizeof(cwd)))
 		*cwd = '\0';
 	snprintf(path, sizeof(path), "%s/%s", cwd, dir);
-	hash = hash_text(hash, path);
+	hash = tsct_hash(0, path, strlen(path));
 	for (i = 0; i < sizeof(job) / sizeof(job[0]); i++) {
 		text = getenv(job[i]);
-		hash = hash_text(hash, text ? text : "");
+		text = text ? text : "";
+		hash = tsct_hash(hash, text, strlen(text));
 	}
 	memset(ret, 0, sizeof(*ret));
 	ret->sun_family = AF_UNIX;
 	len = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1,
-		       "tsctrace-ranks-%u-%016llx", geteuid(), hash);
+		       "tsctrace-ranks-%u-%016llx", geteuid(), (unsigned long long)hash);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 

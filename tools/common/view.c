@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,14 +104,19 @@ static void print_lost(const char *verb, const struct tsct_recording *rec)
 }
 
 /*
- * Prints the nodes whose recording was still incomplete when it was merged, and the
- * nodes whose daemon ended during recording. Returns true if any daemon ended.
+ * Prints the nodes that are missing, those whose recording was still incomplete when it
+ * was merged, and the nodes whose daemon ended during recording. Returns true if any daemon ended.
  */
 static bool print_nodes(const char *verb, const struct tsct_recording *rec)
 {
 	bool gone = false;
 	__u32 i;
 
+	if (rec->missing_nodes) {
+		fprintf(stderr, "trace-ctl %s: nodes without a recording: ", verb);
+		view_print_escaped(stderr, rec->missing_nodes);
+		fputc('\n', stderr);
+	}
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (!rec->nodes[i].cut_off)
 			continue;
@@ -262,6 +268,61 @@ json_t *view_json_messages(const struct tsct_recording *rec)
 }
 
 /* ---- the bound to UTC ---------------------------------------------------- */
+
+/* Names are ASCII, so a byte is a column. */
+void view_print_line(FILE *to, const char *line, int width)
+{
+	int len = strlen(line);
+
+	if (width && len > width)
+		len = width;
+	while (len && line[len - 1] == ' ')
+		len--;
+	fprintf(to, "%.*s\n", len, line);
+}
+
+const char *view_format_rate(double rate, bool has_rate, char *text, size_t size)
+{
+	if (!has_rate)
+		snprintf(text, size, "-");
+	else if (rate < 9999.5)
+		snprintf(text, size, rate < 9.95 && rate > 0 ? "%.1f" : "%.0f",
+			 rate);
+	else if (rate < 999500)
+		snprintf(text, size, "%.1fk", rate / 1e3);
+	else if (rate < 999.5e6)
+		snprintf(text, size, "%.2fM", rate / 1e6);
+	else	/* a rate this high comes from corrupt counters only */
+		snprintf(text, size, "%.1e", rate);
+	return text;
+}
+
+const char *view_format_clock(char *text, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (!localtime_r(&now, &tm) || !strftime(text, size, "%H:%M:%S", &tm))
+		*text = '\0';
+	return text;
+}
+
+const char *view_format_ns(double ns, char *text, size_t size)
+{
+	double magnitude = fabs(ns);
+
+	if (isnan(ns))
+		snprintf(text, size, "-");
+	else if (magnitude < 1e3)
+		snprintf(text, size, "%.0f ns", ns);
+	else if (magnitude < 1e6)
+		snprintf(text, size, "%.2f us", ns / 1e3);
+	else if (magnitude < 1e9)
+		snprintf(text, size, "%.2f ms", ns / 1e6);
+	else
+		snprintf(text, size, "%.2f s", ns / 1e9);
+	return text;
+}
 
 const char *view_bound_text(__u64 error_ns, char text[VIEW_BOUND_TEXT_MAX])
 {

@@ -33,6 +33,20 @@ static inline const char *view_plural(__u64 nr)
 	return nr == 1 ? "" : "s";
 }
 
+/* Formats a time in the unit that needs one to three digits before the point, such as
+ * "1.50 us"; NaN: "-". Returns @text. */
+const char *view_format_ns(double ns, char *text, size_t size);
+
+/* Prints at most @width columns of a line, without spaces at its end; 0: all */
+void view_print_line(FILE *to, const char *line, int width);
+
+/* Formats a rate in up to seven columns: "123", "45.6k", "7.89M"; "-" if @has_rate is
+ * false. Returns @text. */
+const char *view_format_rate(double rate, bool has_rate, char *text, size_t size);
+
+/* Formats the local time of day. Returns @text. */
+const char *view_format_clock(char *text, size_t size);
+
 #define VIEW_BOUND_TEXT_MAX	64
 
 /* Writes the bound of a recording's times: "within 34 ns", or that it is unknown for a part

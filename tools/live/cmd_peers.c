@@ -58,25 +58,6 @@ static const struct argp_option *const peers_options = sync_options + 1;
 
 /* ---- table --------------------------------------------------------------- */
 
-/* Formats a time in the unit that needs one to three digits before the point; NaN:
- * "-" */
-static const char *format_time(double ns, char *text, size_t size)
-{
-	double magnitude = fabs(ns);
-
-	if (isnan(ns))
-		snprintf(text, size, "-");
-	else if (magnitude < 1e3)
-		snprintf(text, size, "%.0f ns", ns);
-	else if (magnitude < 1e6)
-		snprintf(text, size, "%.2f us", ns / 1e3);
-	else if (magnitude < 1e9)
-		snprintf(text, size, "%.2f ms", ns / 1e6);
-	else
-		snprintf(text, size, "%.2f s", ns / 1e9);
-	return text;
-}
-
 static void print_node(const json_t *peers)
 {
 	const json_t *cluster = json_object_get(peers, "cluster");
@@ -92,7 +73,7 @@ static void print_node(const json_t *peers)
 	view_print_escaped(stdout, ctl_json_string(peers, "role"));
 	printf("\ncluster  %s", ctl_json_string(cluster, "status"));
 	if (!isnan(ctl_json_number(cluster, "error_ns")))
-		printf(", +- %s", format_time(ctl_json_number(cluster, "error_ns"),
+		printf(", +- %s", view_format_ns(ctl_json_number(cluster, "error_ns"),
 					 error, sizeof(error)));
 	printf(", epoch %.0f", ctl_json_number(cluster, "epoch"));
 	if (*ctl_json_string(cluster, "master"))
@@ -115,8 +96,8 @@ static void print_source(const json_t *s)
 
 	if (!isnan(offset_ns))
 		snprintf(both, sizeof(both), "%s +- %s",
-			 format_time(offset_ns, offset, sizeof(offset)),
-			 format_time(ctl_json_number(s, "error_ns"), error,
+			 view_format_ns(offset_ns, offset, sizeof(offset)),
+			 view_format_ns(ctl_json_number(s, "error_ns"), error,
 				     sizeof(error)));
 	if (!isnan(drift_ppm))
 		snprintf(drift, sizeof(drift), "%+.4f", drift_ppm);
@@ -128,8 +109,8 @@ static void print_source(const json_t *s)
 		 ctl_json_number(s, "dropped"));
 	printf("%-15s %-11s %-25s %-7s %-9s %-9s %-9s  %03o %7s  %-10s  %-10s %s\n",
 	       ctl_json_string(s, "name"), ctl_json_string(s, "status"), both, weight,
-	       format_time(ctl_json_number(s, "rtt_min_ns"), least, sizeof(least)),
-	       format_time(ctl_json_number(s, "rtt_median_ns"), median, sizeof(median)),
+	       view_format_ns(ctl_json_number(s, "rtt_min_ns"), least, sizeof(least)),
+	       view_format_ns(ctl_json_number(s, "rtt_median_ns"), median, sizeof(median)),
 	       drift, (unsigned int)ctl_json_number(s, "reach"), counts,
 	       *reason ? reason : *fit ? fit : "-", auth,
 	       ctl_json_string(s, "type"));

@@ -56,6 +56,16 @@ int top_sample_sort(struct top_sample *sample, enum top_key key);
 
 double top_row_lost_per_s(const struct top_row *row);
 
+/* Sums of a sample's channels */
+struct top_sums {
+	unsigned int channels;
+	__u64 events, written, lost;	/* so far: events, bytes, events */
+	double events_per_s, bytes_per_s, lost_per_s;
+	double unread_percent;	/* fill of the fullest ring, %; -1: none is read */
+};
+
+void top_sample_sums(const struct top_sample *sample, struct top_sums *ret);
+
 /* ---- table: top_view.c -------------------------------------------------- */
 
 /* Prints the table. @width, @height: size of the terminal, characters; 0: unlimited */

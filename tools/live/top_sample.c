@@ -151,6 +151,29 @@ double top_row_lost_per_s(const struct top_row *row)
 	return sum;
 }
 
+void top_sample_sums(const struct top_sample *sample, struct top_sums *ret)
+{
+	const struct top_row *row;
+	int i;
+
+	*ret = (struct top_sums){ .unread_percent = -1 };
+	for (row = sample->at; row < sample->at + sample->nr; row++) {
+		if (row->cpu >= 0)
+			continue;
+		ret->channels++;
+		ret->events += row->events;
+		ret->written += row->written;
+		ret->lost += row->channel.info.lost_no_ring;
+		for (i = 0; i < TSCT_LOST_NR; i++)
+			ret->lost += row->lost[i];
+		ret->events_per_s += row->events_per_s;
+		ret->bytes_per_s += row->bytes_per_s;
+		ret->lost_per_s += top_row_lost_per_s(row);
+		if (row->unread_percent > ret->unread_percent)
+			ret->unread_percent = row->unread_percent;
+	}
+}
+
 /* ---- sorting ------------------------------------------------------------- */
 
 static double sort_value(const struct top_row *row, enum top_key key)

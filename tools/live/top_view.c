@@ -6,40 +6,12 @@
 
 #include "channel_view.h"
 #include "tools/common/json.h"
+#include "tools/common/view.h"
 #include "top.h"
 
 #define LINE_MAX	512
 
 /* ---- text ---------------------------------------------------------------- */
-
-/* Prints at most @width columns of a text. Names are ASCII, so a byte is a column. */
-static void print_line(FILE *to, const char *line, int width)
-{
-	int len = strlen(line);
-
-	if (width && len > width)
-		len = width;
-	while (len && line[len - 1] == ' ')
-		len--;
-	fprintf(to, "%.*s\n", len, line);
-}
-
-/* Formats a rate in up to seven columns: "123", "45.6k", "7.89M". */
-static const char *format_rate(double rate, bool has_rate, char *text, size_t size)
-{
-	if (!has_rate)
-		snprintf(text, size, "-");
-	else if (rate < 9999.5)
-		snprintf(text, size, rate < 9.95 && rate > 0 ? "%.1f" : "%.0f",
-			 rate);
-	else if (rate < 999500)
-		snprintf(text, size, "%.1fk", rate / 1e3);
-	else if (rate < 999.5e6)
-		snprintf(text, size, "%.2fM", rate / 1e6);
-	else	/* a rate this high comes from corrupt counters only */
-		snprintf(text, size, "%.1e", rate);
-	return text;
-}
 
 static void format_row(const struct top_row *row, char *line, size_t size)
 {
@@ -63,9 +35,9 @@ static void format_row(const struct top_row *row, char *line, size_t size)
 	channel_view_lost(row->lost, row->cpu < 0 ? info->lost_no_ring : 0, lost,
 			  sizeof(lost));
 	snprintf(line, size, "%4s %-16s %8s %7s %6s %7s %7s  %-26s %-8s %s", id,
-		 name, format_rate(row->events_per_s, row->has_rates, events,
+		 name, view_format_rate(row->events_per_s, row->has_rates, events,
 				   sizeof(events)), bytes, unread,
-		 format_rate(top_row_lost_per_s(row), row->has_rates, lost_rate,
+		 view_format_rate(top_row_lost_per_s(row), row->has_rates, lost_rate,
 			     sizeof(lost_rate)), holders, lost,
 		 row->cpu < 0 ? channel_provider_names[row->channel.provider] : "",
 		 policy);
@@ -73,28 +45,16 @@ static void format_row(const struct top_row *row, char *line, size_t size)
 
 static void format_sums(const struct top_sample *sample, char *line, size_t size)
 {
-	double events = 0, bytes = 0, lost = 0;
-	char events_text[16], lost_text[16], clock[16];
-	time_t now = time(NULL);
-	unsigned int nr = 0;
-	struct tm tm;
-	size_t i;
+	char events[16], lost[16], clock[16];
+	struct top_sums sums;
 
-	for (i = 0; i < sample->nr; i++) {
-		if (sample->at[i].cpu >= 0)
-			continue;
-		nr++;
-		events += sample->at[i].events_per_s;
-		bytes += sample->at[i].bytes_per_s;
-		lost += top_row_lost_per_s(&sample->at[i]);
-	}
-	localtime_r(&now, &tm);
-	strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+	top_sample_sums(sample, &sums);
 	snprintf(line, size, "%s  %u channel%s, %s events/s, %.1f MB/s, %s"
-		 " lost/s%s", clock, nr, nr == 1 ? "" : "s",
-		 format_rate(events, true, events_text, sizeof(events_text)),
-		 bytes / 1e6,
-		 format_rate(lost, true, lost_text, sizeof(lost_text)),
+		 " lost/s%s", view_format_clock(clock, sizeof(clock)), sums.channels,
+		 sums.channels == 1 ? "" : "s",
+		 view_format_rate(sums.events_per_s, true, events, sizeof(events)),
+		 sums.bytes_per_s / 1e6,
+		 view_format_rate(sums.lost_per_s, true, lost, sizeof(lost)),
 		 sample->providers ? "" : "; no provider of channels: load the"
 		 " module or start tsctraced");
 }
@@ -106,20 +66,20 @@ void top_view_print(FILE *to, const struct top_sample *sample, int width,
 	char line[LINE_MAX];
 
 	format_sums(sample, line, sizeof(line));
-	print_line(to, line, width);
+	view_print_line(to, line, width);
 	snprintf(line, sizeof(line), "%4s %-16s %8s %7s %6s %7s %7s  %-26s %-8s"
 		 " %s", "id", "channel", "events/s", "MB/s", "unread", "lost/s",
 		 "holders", "lost", "provider", "policy");
-	print_line(to, line, width);
+	view_print_line(to, line, width);
 	for (i = 0; i < sample->nr && (!height || i < room); i++) {
 		format_row(&sample->at[i], line, sizeof(line));
-		print_line(to, line, width);
+		view_print_line(to, line, width);
 	}
 	if (i == sample->nr)
 		return;
 	snprintf(line, sizeof(line), "  ... %zu more line%s", sample->nr - i,
 		 sample->nr - i == 1 ? "" : "s");
-	print_line(to, line, width);
+	view_print_line(to, line, width);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */

@@ -17,7 +17,7 @@
 
 enum {
 	KEY_ALIGN = 256, KEY_INPUTS, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE,
-	KEY_SALVAGE, KEY_JSON,
+	KEY_SALVAGE, KEY_MISSING, KEY_JSON,
 };
 
 static const struct argp_option options[] = {
@@ -39,6 +39,8 @@ static const struct argp_option options[] = {
 	  " a common timeline (by each node's own clock), the same trace given twice", 0 },
 	{ "salvage", KEY_SALVAGE, NULL, 0, "keep the readable part of damaged or incomplete"
 	  " inputs", 0 },
+	{ "missing", KEY_MISSING, "NODE: WHY", 0, "recordings: say in OUT that this node ran, too,"
+	  " but has no recording there, and why; may be repeated", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print the result as JSON", 0 },
 	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
 	{ 0 }
@@ -106,6 +108,17 @@ static void add_named(struct argp_state *state, struct merge *m, const char *nam
 		fclose(from);
 }
 
+static void add_missing(struct argp_state *state, struct merge *m, const char *arg)
+{
+	char *all;
+
+	if (asprintf(&all, "%s%s%s", m->missing_nodes ? m->missing_nodes : "",
+		     m->missing_nodes ? "; " : "", arg) < 0)
+		argp_failure(state, EXIT_FAILED, 0, "out of memory");
+	free(m->missing_nodes);
+	m->missing_nodes = all;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct merge *m = state->input;
@@ -135,6 +148,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_FORCE: m->force = true; break;
 	case KEY_SALVAGE: m->salvage = true; break;
+	case KEY_MISSING: add_missing(state, m, arg); break;
 	case KEY_JSON: m->json = true; break;
 	case KEY_INPUTS: add_named(state, m, arg); break;
 	case ARGP_KEY_ARG: add_input(state, m, arg); break;
@@ -366,6 +380,8 @@ static int run(const struct merge *m)
 		wrong = "--fit";
 	} else if (m->jobs && !recordings) {
 		wrong = "--jobs";
+	} else if (m->missing_nodes && to_archive) {
+		wrong = "--missing";
 	}
 	if (wrong) {
 		merge_print("%s does not apply to %s", wrong, what);
@@ -415,6 +431,7 @@ int merge_main(int argc, char **argv, const struct tsct_ranks *ranks)
 		m.names = names->next;
 		free(names);
 	}
+	free(m.missing_nodes);
 	return ret;
 }
 

@@ -39,6 +39,7 @@ struct merge {
 				 * that is set in each recording */
 	uint64_t hz;		/* ticks per second in the output; 0: the default */
 	unsigned int jobs;
+	char *missing_nodes;	/* "NAME: WHY; NAME: WHY"; NULL: none */
 	bool as_fitted, force, salvage, json, quiet;
 	struct merge_names *names;
 	const struct tsct_ranks *ranks;	/* the processes that merge together */

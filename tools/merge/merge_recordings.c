@@ -400,17 +400,18 @@ static int merge_all(struct merge_job *w)
 int merge_recordings(const struct merge *m)
 {
 	static struct merge_job w;
-	/* Copy the paths: after an interrupt, the thread that plans the merge is left
-	 * running, and uses the paths after the caller has freed @m. */
+	/* Copy the texts: after an interrupt, the thread that plans the merge is left
+	 * running, and uses them after the caller has freed @m. */
 	char **paths = calloc(m->nr, sizeof(*paths));
-	bool complete = paths;
+	char *missing = m->missing_nodes ? strdup(m->missing_nodes) : NULL;
+	bool complete = paths && (missing || !m->missing_nodes);
 	int i, ret;
 
 	w.m = m;
 	w.options = (struct tsct_merge_options) {
 		.path = (const char *const *)paths, .nr = (unsigned int)m->nr, .fit = m->fit,
 		.hz = m->hz, .force = m->force, .salvage = m->salvage,
-		.as_fitted = m->as_fitted,
+		.as_fitted = m->as_fitted, .missing_nodes = missing,
 		/* With several ranks, the launcher gives each its CPU. */
 		.jobs = m->jobs ? m->jobs : m->ranks->nr > 1 ? 1 : 0,
 		.ranks = m->ranks, .note = note, .arg = &w,
@@ -439,5 +440,6 @@ int merge_recordings(const struct merge *m)
 	for (i = 0; i < m->nr; i++)
 		free(paths[i]);
 	free(paths);
+	free(missing);
 	return ret;
 }

@@ -296,8 +296,8 @@ static void print_clock(const struct stat_figures *s)
 		       rec->errors.nr_contradictory, rec->nr_segments);
 }
 
-/* Prints the nodes whose clock was disrupted, and the nodes whose recording was not
- * complete at the time of the merge. */
+/* Prints the nodes whose clock was disrupted, the nodes whose recording was not complete
+ * at the time of the merge, and those that have none. */
 static void print_nodes(const struct tsct_recording *rec)
 {
 	__u32 i;
@@ -311,6 +311,11 @@ static void print_nodes(const struct tsct_recording *rec)
 		       " its clock was DISRUPTED during the recording (a step, a suspend)" : "",
 		       rec->nodes[i].disrupted && rec->nodes[i].cut_off ? ";" : "",
 		       rec->nodes[i].cut_off ? " NOT COMPLETE when it was merged" : "");
+	}
+	if (rec->missing_nodes) {
+		printf("%-10s ", "MISSING");
+		view_print_escaped(stdout, rec->missing_nodes);
+		putchar('\n');
 	}
 }
 

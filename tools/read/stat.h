@@ -187,7 +187,7 @@ bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum)
 int stat_tables_print(const struct stat_figures *s);	/* Returns 0 or -ENOMEM. */
 int stat_print_json(const struct stat_figures *s);	/* Returns an exit status. */
 
-/* ---- stat_mpi.c: who waits for whom in a program with MPI ---------------- */
+/* ---- stat_mpi.c: wait states of a program with MPI ---------------- */
 
 /* Takes an event, whose bound is @error_ns. Returns 0 or -ENOMEM. */
 int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,

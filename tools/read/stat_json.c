@@ -210,11 +210,13 @@ int stat_print_json(const struct stat_figures *s)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
 	return ctl_json_print_flags("stat", json_pack(
-		"{so so so so sb sb sb sI so sI sI sI sI so so so so so so so so sI so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
 		"provider", ctl_json_text(rec->nodes[0].provider),
+		"missing_nodes", rec->missing_nodes ? ctl_json_text(rec->missing_nodes) :
+		json_null(),
 		"provider_gone", rec->nodes[0].provider_gone,
 		"complete", tsct_recording_is_whole(rec),
 		"snapshot", rec->snapshot,

@@ -29,6 +29,7 @@
 #define KERNEL_MS	50	/* timeout of poll(), for the periodic work, ms */
 /* time between flushes of the files, ns, unless packets may cover a longer time */
 #define FLUSH_NS	1000000000LL
+#define LIVE_NS		100000000LL	/* the same with --live, ns */
 #define RENEW_NS	1000000000LL	/* time between updates of the clock's state, ns */
 /* time between progress lines on a terminal, ns; other outputs: FLUSH_NS */
 #define PROGRESS_NS	200000000LL
@@ -220,7 +221,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	const __s64 limit_ns = (__s64)s->o->sync_every.ns;
 	struct periodic_work last = {
 		.tty = isatty(STDERR_FILENO),
-		.flush_ns = limit_ns > FLUSH_NS ? limit_ns : FLUSH_NS,
+		.flush_ns = s->o->live ? LIVE_NS : limit_ns > FLUSH_NS ? limit_ns : FLUSH_NS,
 		.written = begin, .shown = begin, .watched = begin, .renewed = begin,
 	};
 	struct ring_waiter waiter = { .by_kernel = true, .nr = s->nr_channels };
@@ -232,6 +233,8 @@ static int run_loop(struct record_session *s, struct record_child *child)
 
 	if (!s->o->flight)
 		record_priority_raise();
+	if (s->o->live && s->writer)
+		tsct_recording_writer_idle_progress(s->writer);
 	/* Makes the module wake poll() when a quarter of a ring is full. */
 	for (i = 0; !s->o->flight && i < s->nr_channels; i++) {
 		channel = s->channels[i];
@@ -283,6 +286,8 @@ static int run_rank(const struct record_options *o, const char *path)
 {
 	int err = ranks_join(o->dir);
 
+	if (!err && o->mpi && record_mpi_prepare(o->mpi))
+		return EXIT_FAILED;
 	if (err) {
 		record_error("--ranks: waiting for the lowest rank of this host, which"
 			     " records: %s", strerror(-err));

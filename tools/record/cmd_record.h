@@ -54,6 +54,7 @@ struct record_options {
 	char **command;			/* argv of the command; NULL: no command */
 	/* connection to what controls this recorder; NULL: none */
 	struct record_control *control;
+	bool live;			/* write events soon, for a reader that follows */
 	bool by_ranks;			/* a launcher runs one recorder for each rank */
 	struct rank_place rank;		/* of this process, if by_ranks */
 	char *rank_dir;			/* directory of this host, malloc'ed */

@@ -87,20 +87,6 @@ void record_control_finish(struct record_control *c, json_t *summary)
 		write_queue(c);
 }
 
-/* Adds the offset of cluster time to this node's time, and its bound, if known. */
-static void add_offset(json_t *json, const struct tsct_clock *clock)
-{
-	const uint64_t cycles = tsct_clock_cycles(clock);
-	struct tsct_time own, cluster;
-
-	if (tsct_clock_cycles_to_time(clock, cycles, &own) ||
-	    tsct_clock_cycles_to_cluster_time(clock, cycles, &cluster))
-		return;
-	json_object_set_new(json, "offset_ns", json_integer((json_int_t)
-			((uint64_t)cluster.ns - (uint64_t)own.ns)));
-	json_object_set_new(json, "error_ns", ctl_json_error(cluster.error_ns));
-}
-
 static void send_progress(struct record_session *s)
 {
 	struct tsct_written w = { 0 };
@@ -112,7 +98,7 @@ static void send_progress(struct record_session *s)
 			 "events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
 			 "lost", (json_int_t)record_figure_lost(s));
 	if (json)
-		add_offset(json, s->clock);
+		ctl_json_add_offset(json, s->clock);
 	record_control_send(s->o->control, json);
 }
 

@@ -14,7 +14,7 @@
 #include "tools/common/cmd.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CONTROL, KEY_CPU,
-       KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_MPI, KEY_NO_CLUSTER,
+       KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_LIVE, KEY_MPI, KEY_NO_CLUSTER,
        KEY_NO_SESSIONS, KEY_PASS, KEY_RANKS, KEY_RATE_LIMIT, KEY_REQUIRE, KEY_STACK,
        KEY_SYNC_TIMEOUT, KEY_UNREAD, KEY_WHERE };
 
@@ -44,6 +44,7 @@ static const struct argp_option options[] = {
 	  "repeated; CMD uses the first by default (default: $TSCTRACE_CHANNEL, or "
 	  "'default')", 0 },
 	{ "control", KEY_CONTROL, "IN,OUT", OPTION_HIDDEN, NULL, 0 },
+	{ "live", KEY_LIVE, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "create", KEY_CREATE, NULL, 0, "create the channels of -c that do not exist, "
 	  "although others have similar names", 0 },
 	{ "events", KEY_EVENTS, "PATTERNS", 0, "enable these typed events in "
@@ -233,6 +234,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (record_control_open(arg, &o->control))
 			argp_error(state, "--control: '%s' are not two descriptors", arg);
 		break;
+	case KEY_LIVE: o->live = true; break;
 	case KEY_CREATE: o->create = true; break;
 	case KEY_RANKS: o->by_ranks = o->pass_status = true; break;
 	case KEY_REQUIRE: o->require_events = true; break;

@@ -155,6 +155,11 @@ static void put_warnings(const struct report *r, FILE *to)
 		fputs("<p class=\"warn\">The nodes were never compared: how far the times of two"
 		      " nodes are apart is unknown, and so is the order of their events.</p>\n",
 		      to);
+	if (rec->missing_nodes) {
+		fputs("<p class=\"warn\">Nodes ran of which there is no recording: ", to);
+		report_text(to, rec->missing_nodes);
+		fputs(".</p>\n", to);
+	}
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (rec->nodes[i].cut_off)
 			put_node_warning(rec, to, i, "its recording was not complete when it"

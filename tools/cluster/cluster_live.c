@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cluster_live.h"
+#include "lib/client/gettime.h"
+#include "live/http.h"
+#include "tools/common/json.h"
+#include "tools/common/options.h"
+
+#define STATUS_NS	500000000LL	/* time between states of the nodes, ns */
+#define FINISH_NS	2000000000LL	/* longest time for readers to get the end, ns */
+#define TURN_MS		20
+#define RATE		5000		/* events per second of a node that are sent */
+#define RATE_MAX	100000
+
+enum { KEY_LISTEN = 400, KEY_RATE };
+
+const struct argp_option cluster_live_options[] = {
+	{ "listen", KEY_LISTEN, "ADDRESS", 0, "serve the page at unix:PATH, 127.0.0.1:PORT or"
+	  " [::1]:PORT (default: 127.0.0.1 and any port)", 0 },
+	{ "rate", KEY_RATE, "N", 0, "each node sends up to N events per second, and counts the"
+	  " others; its recording has all (default: 5000)", 0 },
+	{ 0 }
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct cluster_run *r = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		r->settings.live_rate = RATE;
+		r->live->listen = "127.0.0.1:0";
+		break;
+	case KEY_LISTEN: r->live->listen = arg; break;
+	case KEY_RATE:
+		r->settings.live_rate = (unsigned int)option_number(state, "--rate", arg, 1,
+								    RATE_MAX);
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+const struct argp cluster_live_argp = {
+	cluster_live_options, parse_option, NULL, NULL, NULL, NULL, NULL
+};
+
+/* ---- the main loop ------------------------------------------------------------------- */
+
+static json_t *status_of(const struct cluster_node *n)
+{
+	json_t *json = json_pack("{ss so sI sI}", "state", cluster_state_names[n->state],
+		"why", n->why ? ctl_json_text(n->why) : json_null(),
+		"events", (json_int_t)n->events, "lost", (json_int_t)n->lost);
+
+	if (json && n->has_offset) {
+		json_object_set_new(json, "offset_ns", json_integer(n->offset_ns));
+		json_object_set_new(json, "error_ns", ctl_json_error(n->error_ns));
+	}
+	return json;
+}
+
+static void update_status(struct cluster_run *r)
+{
+	json_t *nodes = json_array();
+	unsigned int i;
+
+	for (i = 0; i < r->c.nr; i++)
+		json_array_append_new(nodes, status_of(&r->c.nodes[i]));
+	if (live_feed_set_status(&r->live->feed, nodes))
+		r->c.out_of_memory = true;
+}
+
+static void show(struct cluster_run *r, __s64 now_ns)
+{
+	struct cluster_live *l = r->live;
+	unsigned int i;
+
+	for (i = 0; i < r->c.nr; i++) {
+		if (l->left[i] || (r->c.nodes[i].state != CLUSTER_FAILED &&
+				   r->c.nodes[i].state != CLUSTER_DONE))
+			continue;
+		l->left[i] = true;
+		live_feed_leave(&l->feed, i);
+	}
+	live_feed_step(&l->feed, now_ns);
+	if (now_ns >= l->status_ns) {
+		l->status_ns = now_ns + STATUS_NS;
+		update_status(r);
+	}
+	live_http_run(l->http);
+	cluster_show_nodes(r, now_ns);
+}
+
+static int receive(struct cluster_run *r, unsigned int i, const struct cluster_action *a)
+{
+	return live_feed_receive(&r->live->feed, i, a->json, a->data, a->len,
+				 tsct_monotonic_ns());
+}
+
+const struct cluster_view cluster_live_view = {
+	.show = show, .live = receive, .turn_ms = TURN_MS,
+};
+
+/* ---- begin and end -------------------------------------------------------------------- */
+
+int cluster_live_open(struct cluster_run *r)
+{
+	struct cluster_live *l = r->live;
+	char why[256];
+	int err;
+
+	l->left = calloc(r->c.nr, sizeof(*l->left));
+	err = l->left ? live_feed_init(&l->feed, r->nodes, r->c.nr) : -ENOMEM;
+	if (err) {
+		cluster_print(r, NULL, "out of memory");
+		return err;
+	}
+	err = live_http_open(l->listen, &l->feed, &l->http, why, sizeof(why));
+	if (err) {
+		cluster_print(r, NULL, "--listen %s: %s", l->listen, why);
+		return err;
+	}
+	r->view_fd = live_http_fd(l->http);
+	cluster_print(r, NULL, "live on %s%s%s", l->listen[0] == 'u' ? l->listen : "",
+		      l->listen[0] == 'u' ? " as " : "", live_http_url(l->http));
+	return 0;
+}
+
+void cluster_live_finish(struct cluster_run *r)
+{
+	struct cluster_live *l = r->live;
+	const __s64 until = tsct_monotonic_ns() + FINISH_NS;
+	struct pollfd fd = { .fd = live_http_fd(l->http), .events = POLLIN };
+
+	update_status(r);
+	live_feed_end(&l->feed, tsct_monotonic_ns());
+	do {
+		live_http_run(l->http);
+		poll(&fd, 1, TURN_MS);
+	} while (!live_http_is_idle(l->http) && tsct_monotonic_ns() < until);
+}
+
+void cluster_live_close(struct cluster_run *r)
+{
+	live_http_close(r->live->http);
+	live_feed_free(&r->live->feed);
+	free(r->live->left);
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+/* trace-ctl cluster top: events, losses and clocks of all nodes, again at intervals */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster_commands.h"
+#include "cluster_run.h"
+#include "lib/client/gettime.h"
+#include "node_top.h"
+#include "tools/common/cmd.h"
+#include "tools/common/json.h"
+#include "tools/common/options.h"
+#include "top_table.h"
+
+#define KEY_WAIT_NS	1000000LL	/* time in which signals of the terminal come, ns */
+
+enum { KEY_ONCE = CLUSTER_KEYS, KEY_JSON };
+
+/* The run is the first member: the display gets a pointer to it. */
+struct cluster_top {
+	struct cluster_run r;
+	enum top_table_key key;
+	unsigned long count;	/* number of refreshes before the end; 0: no limit */
+	double seconds;		/* time between refreshes, s */
+	unsigned long done;
+	__s64 next_ns;		/* time of the next refresh; 0: none was yet */
+	struct top_table_row *rows;
+	bool failed;		/* the table could not be printed */
+};
+
+static const struct argp_option options[] = {
+	{ "delay", 'd', "SECONDS", 0, "set the time between refreshes, 1 to 86400 (default: 1)",
+	  0 },
+	{ "count", 'n', "COUNT", 0, "exit after COUNT refreshes (default: on q or Ctrl-C)", 0 },
+	{ "once", KEY_ONCE, NULL, 0, "same as -n 1", 0 },
+	{ "sort", 's', "KEY", 0, "sort by events, bytes or lost (per second), bound, delay or"
+	  " name (default: events)", 0 },
+	{ "json", KEY_JSON, NULL, 0, "print one line of JSON for each refresh", 0 },
+	{ 0 }
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct cluster_top *t = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT: state->child_inputs[0] = &t->r; break;
+	case 'd': t->seconds = option_seconds(state, "--delay", arg, 1); break;
+	case 'n': t->count = option_number(state, "--count", arg, 1, 1000000000); break;
+	case KEY_ONCE: t->count = 1; break;
+	case 's':
+		for (t->key = 0; t->key < TOP_TABLE_KEYS; t->key++)
+			if (!strcmp(arg, top_table_keys[t->key]))
+				return 0;
+		argp_error(state, "--sort: invalid key '%s'; use events, bytes, lost, bound,"
+			   " delay or name", arg);
+		break;
+	case KEY_JSON: t->r.json = true; break;
+	case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp_child children[] = {
+	{ &cluster_nodes_argp, 0, NULL, 0 }, { 0 }
+};
+
+static const struct argp argp = {
+	options, parse_option, "top --on NODE,...",
+	"Show for all nodes: events and losses per second of all channels, the offset of"
+	" cluster time with its bound, and the delay to its source."
+	"\vKeys on a terminal: q: quit; any other: refresh. Without a terminal, lines are"
+	" printed. Nothing is recorded. Exit status: 0: success; 1: no node could be reached;"
+	" 2: usage; 3: a node failed.",
+	children, NULL, NULL
+};
+
+/* ---- output ----------------------------------------------------------------------- */
+
+static int print_table(struct cluster_top *t)
+{
+	const unsigned int nr = t->r.c.nr;
+	int width, height;
+	char *text = NULL;
+	size_t len;
+	FILE *to;
+
+	if (!t->r.screen) {
+		top_table_print(stdout, t->rows, nr, 0, 0);
+		return 0;
+	}
+	to = open_memstream(&text, &len);
+	if (!to)
+		return -ENOMEM;
+	top_term_size(&width, &height);
+	top_table_print(to, t->rows, nr, width, height);
+	if (fclose(to))
+		return -ENOMEM;
+	top_term_draw(text);
+	free(text);
+	return 0;
+}
+
+static void refresh(struct cluster_top *t, __s64 now_ns)
+{
+	int err;
+
+	top_table_read(&t->r.c, now_ns, t->rows);
+	top_table_sort(t->rows, t->r.c.nr, t->key);
+	err = t->r.json ? ctl_json_print_flags("cluster top", top_table_json(t->rows, t->r.c.nr),
+					       JSON_COMPACT | JSON_REAL_PRECISION(15)) :
+		print_table(t);
+	/* Flush, so that a program behind a pipe gets each table immediately. */
+	t->failed = err || fflush(stdout) || ferror(stdout);
+}
+
+/* Returns true if each node has sent rates or has failed, so that a table says all */
+static bool is_complete(const struct cluster *c)
+{
+	const struct cluster_node *n;
+
+	for (n = c->nodes; n < c->nodes + c->nr; n++)
+		if (n->state != CLUSTER_FAILED &&
+		    !(ctl_json_number(n->sample, "seconds") > 0))
+			return false;
+	return true;
+}
+
+/* Ends the run: all nodes end their part. */
+static void quit(struct cluster_top *t, __s64 now_ns)
+{
+	if (t->r.screen)
+		top_term_close();
+	t->r.screen = false;
+	if (t->r.c.stage != CLUSTER_STAGE_OVER)
+		cluster_interrupt(&t->r.c, now_ns);
+}
+
+static void show(struct cluster_run *r, __s64 now_ns)
+{
+	struct cluster_top *t = (struct cluster_top *)r;
+	int key = r->screen ? top_term_wait(now_ns + KEY_WAIT_NS) : 0;
+	bool due = t->next_ns ? now_ns >= t->next_ns : r->screen || is_complete(&r->c) ||
+		now_ns - r->c.begun_ns > r->settings.connect_ns + NODE_TOP_NS * 2;
+
+	if (key == 'q' || t->failed || r->c.interrupted ||
+	    (t->next_ns && r->c.stage == CLUSTER_STAGE_OVER)) {
+		quit(t, now_ns);
+		return;
+	}
+	if (due || key)
+		refresh(t, now_ns);
+	if (due) {
+		t->next_ns = (t->next_ns ? t->next_ns : now_ns) + (__s64)(t->seconds * 1e9);
+		/* Skip refreshes that became due while the program was stopped. */
+		if (t->next_ns < now_ns)
+			t->next_ns = now_ns + (__s64)(t->seconds * 1e9);
+		t->done++;
+	}
+	if (t->count && t->done >= t->count)
+		quit(t, now_ns);
+}
+
+/* ---- the run ------------------------------------------------------------------------ */
+
+static int exit_status(const struct cluster_top *t)
+{
+	const struct cluster *c = &t->r.c;
+	unsigned int i, failed = 0, sampled = 0;
+
+	for (i = 0; i < c->nr; i++) {
+		failed += c->nodes[i].state == CLUSTER_FAILED;
+		sampled += c->nodes[i].sample != NULL;
+	}
+	return t->failed || !sampled ? EXIT_FAILED : failed ? EXIT_LOST : EXIT_DONE;
+}
+
+int cluster_top(int argc, char **argv)
+{
+	static const struct cluster_view view = { .show = show, .turn_ms = 100 };
+	struct cluster_top t = {
+		.r = { .view = &view, .view_fd = -1, .settings = { .top = true } }, .seconds = 1,
+	};
+	int status = EXIT_FAILED;
+	bool on_screen;
+	unsigned int i;
+
+	argp_parse(&argp, argc, argv, 0, NULL, &t);
+	if (!cluster_run_open(&t.r))
+		t.rows = calloc(t.r.c.nr, sizeof(*t.rows));
+	if (t.rows) {
+		if (!t.r.json) {
+			top_term_open(true);
+			t.r.screen = top_term_is_open();
+		}
+		on_screen = t.r.screen;
+		if (!cluster_run_nodes(&t.r))
+			status = exit_status(&t);
+		quit(&t, tsct_monotonic_ns());
+		for (i = 0; on_screen && i < t.r.c.nr; i++)
+			if (t.r.c.nodes[i].state == CLUSTER_FAILED)
+				cluster_print(&t.r, t.r.nodes[i], "%s", t.r.c.nodes[i].why);
+	}
+	free(t.rows);
+	cluster_run_close(&t.r);
+	return status;
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "feed.h"
+#include "lib/core/event_def.h"
+#include "lib/query/value_text.h"
+
+#define WINDOW_ROOM	(1 << 18)	/* events that wait at most */
+#define LINE_EVENTS	2048		/* events in a line at most */
+#define NAMES_MAX	65535		/* names of events of all nodes */
+
+int live_feed_init(struct live_feed *f, char *const *names, unsigned int nr)
+{
+	unsigned int i;
+	int err;
+
+	memset(f, 0, sizeof(*f));
+	err = live_window_init(&f->window, nr, WINDOW_ROOM, LIVE_HOLD_NS);
+	f->nodes = calloc(nr, sizeof(*f->nodes));
+	f->threads = calloc(LIVE_THREADS, sizeof(*f->threads));
+	f->history = calloc(LIVE_HISTORY, sizeof(*f->history));
+	f->names = calloc(NAMES_MAX, sizeof(*f->names));
+	if (err || !f->nodes || !f->threads || !f->history || !f->names)
+		return -ENOMEM;
+	f->nr_nodes = nr;
+	for (i = 0; i < nr; i++)
+		f->nodes[i].name = names[i];
+	f->names[f->nr_names++] = strdup("other");
+	return f->names[0] ? 0 : -ENOMEM;
+}
+
+void live_feed_free(struct live_feed *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < f->nr_nodes; i++)
+		free(f->nodes[i].names);
+	for (i = 0; i < f->nr_names; i++)
+		free(f->names[i]);
+	free(f->nodes);
+	free(f->names);
+	free(f->threads);
+	free(f->history);
+	free(f->status);
+	live_window_free(&f->window);
+}
+
+/* ---- messages --------------------------------------------------------------------------- */
+
+/* Returns the index of a new name of an event; 0, "other", if there is no room. */
+static __u32 add_name(struct live_feed *f, const char *name)
+{
+	char *copy = f->nr_names < NAMES_MAX ? strndup(name, LIVE_NAME_MAX - 1) : NULL;
+
+	if (!copy)
+		return 0;
+	f->names[f->nr_names] = copy;
+	return f->nr_names++;
+}
+
+static int add_names(struct live_feed *f, struct live_feed_node *n, const json_t *names)
+{
+	const json_t *name;
+	__u32 *more;
+	size_t i;
+
+	if (json_array_size(names) > LIVE_NAMES_MAX - n->nr_names)
+		return -EPROTO;
+	more = realloc(n->names, (n->nr_names + json_array_size(names) + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	n->names = more;
+	json_array_foreach(names, i, name) {
+		if (!json_is_string(name))
+			return -EPROTO;
+		n->names[n->nr_names++] = add_name(f, json_string_value(name));
+	}
+	return 0;
+}
+
+static int add_threads(struct live_feed *f, __u32 node, const json_t *threads)
+{
+	struct live_thread *t;
+	const json_t *pair;
+	const char *name;
+	size_t i;
+
+	json_array_foreach(threads, i, pair) {
+		name = json_string_value(json_array_get(pair, 1));
+		if (!name)
+			return -EPROTO;
+		if (f->nr_threads == LIVE_THREADS)
+			return 0;
+		t = &f->threads[f->nr_threads++];
+		t->node = node;
+		t->tid = (__u32)json_integer_value(json_array_get(pair, 0));
+		snprintf(t->name, sizeof(t->name), "%s", name);
+	}
+	return 0;
+}
+
+/* The data may be at any address. */
+static struct live_record record_at(const void *data, size_t i)
+{
+	struct live_record r;
+
+	memcpy(&r, (const char *)data + i * sizeof(r), sizeof(r));
+	return r;
+}
+
+/* Returns 0; -EPROTO: the data are no events of a node with @nr_names names */
+static int check_records(const void *data, size_t len, unsigned int nr_names)
+{
+	struct live_record r;
+	size_t i;
+
+	if (len % sizeof(r) || len / sizeof(r) > LIVE_RECORDS_MAX)
+		return -EPROTO;
+	for (i = 0; i < len / sizeof(r); i++) {
+		r = record_at(data, i);
+		if (r.name >= nr_names || r.kind >= TSCT_KIND_NR)
+			return -EPROTO;
+	}
+	return 0;
+}
+
+static void release(struct live_feed *f, __s64 now_ns)
+{
+	struct live_event e;
+
+	while (live_window_next(&f->window, now_ns, &e)) {
+		if (!f->has_base)
+			f->base_ns = e.ns;
+		f->has_base = true;
+		f->history[(f->window.released - 1) % LIVE_HISTORY] = e;
+	}
+}
+
+static void push(struct live_feed *f, __u32 node, const struct live_record *r, __s64 now_ns)
+{
+	const struct live_event e = {
+		.ns = r->ns, .error_ns = r->error_ns, .node = node, .cpu = r->cpu,
+		.tid = r->tid, .name = f->nodes[node].names[r->name], .kind = r->kind,
+	};
+
+	if (live_window_is_full(&f->window))
+		release(f, now_ns);
+	live_window_push(&f->window, &e, now_ns);
+}
+
+static bool get(const json_t *json, const char *key, __s64 *ret)
+{
+	const json_t *value = json_object_get(json, key);
+
+	*ret = json_integer_value(value);
+	return json_is_integer(value);
+}
+
+/* Notes how old the oldest event was when it was sent. */
+static void note_age(struct live_feed_node *n, const json_t *json,
+		     const struct live_record *first)
+{
+	__s64 now, age;
+
+	if (!get(json, "now_ns", &now) || __builtin_sub_overflow(now, first->ns, &age))
+		return;
+	n->behind_ns = age;
+	if (age > n->behind_max_ns)
+		n->behind_max_ns = age;
+}
+
+int live_feed_receive(struct live_feed *f, __u32 node, const json_t *json, const void *data,
+		      size_t len, __s64 now_ns)
+{
+	struct live_feed_node *n = &f->nodes[node];
+	const size_t nr = len / sizeof(struct live_record);
+	struct live_record r;
+	__s64 value;
+	size_t i;
+	int err;
+
+	err = n->ended ? -EPROTO : add_names(f, n, json_object_get(json, "names"));
+	err = err ? err : add_threads(f, node, json_object_get(json, "threads"));
+	err = err ? err : check_records(data, len, n->nr_names);
+	if (err)
+		return err;
+	for (i = 0; i < nr; i++) {
+		r = record_at(data, i);
+		if (!i)
+			note_age(n, json, &r);
+		push(f, node, &r, now_ns);
+	}
+	n->received += nr;
+	if (get(json, "read", &value) && value > 0)
+		n->read = (__u64)value;
+	if (get(json, "lost", &value) && value > 0)
+		n->lost = (__u64)value;
+	if (get(json, "passed_ns", &value))
+		live_window_pass(&f->window, node, value);
+	if (json_is_true(json_object_get(json, "end"))) {
+		n->ended = true;
+		live_window_leave(&f->window, node);
+	}
+	release(f, now_ns);
+	return 0;
+}
+
+void live_feed_leave(struct live_feed *f, __u32 node)
+{
+	live_window_leave(&f->window, node);
+}
+
+void live_feed_step(struct live_feed *f, __s64 now_ns)
+{
+	release(f, now_ns);
+}
+
+void live_feed_end(struct live_feed *f, __s64 now_ns)
+{
+	unsigned int i;
+
+	for (i = 0; i < f->nr_nodes; i++)
+		live_window_leave(&f->window, i);
+	release(f, now_ns);
+	f->ended = true;
+}
+
+int live_feed_set_status(struct live_feed *f, json_t *status)
+{
+	char *text = status ? json_dumps(status, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+
+	json_decref(status);
+	if (!text)
+		return -ENOMEM;
+	free(f->status);
+	f->status = text;
+	f->status_nr++;
+	return 0;
+}
+
+/* ---- readers ----------------------------------------------------------------------------- */
+
+bool live_feed_has(const struct live_feed *f, const struct live_reader *r)
+{
+	return !r->begun || r->next < f->window.released || r->status_nr != f->status_nr ||
+		(f->ended && !r->ended);
+}
+
+static void write_text(FILE *to, const char *text)
+{
+	json_t *json = tsct_json_text(text, strlen(text));
+
+	json_dumpf(json, to, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	json_decref(json);
+}
+
+static void write_begin(const struct live_feed *f, FILE *to)
+{
+	unsigned int i;
+
+	fputs("\"nodes\":[", to);
+	for (i = 0; i < f->nr_nodes; i++) {
+		fputs(i ? "," : "", to);
+		write_text(to, f->nodes[i].name);
+	}
+	fputs("],", to);
+}
+
+static void write_names(const struct live_feed *f, struct live_reader *r, FILE *to)
+{
+	const char *gap = "";
+
+	fputs("\"names\":[", to);
+	for (; r->names < f->nr_names; r->names++, gap = ",") {
+		fputs(gap, to);
+		write_text(to, f->names[r->names]);
+	}
+	fputs("],\"threads\":[", to);
+	for (gap = ""; r->threads < f->nr_threads; r->threads++, gap = ",") {
+		fprintf(to, "%s[%u,%u,", gap, f->threads[r->threads].node,
+			f->threads[r->threads].tid);
+		write_text(to, f->threads[r->threads].name);
+		fputc(']', to);
+	}
+	fputs("],", to);
+}
+
+/* An event: number, node, time after the base in ns, bound in ns, CPU, thread, kind, name,
+ * flags */
+static void write_event(const struct live_feed *f, __u64 nr, FILE *to)
+{
+	const struct live_event *e = &f->history[nr % LIVE_HISTORY];
+
+	fprintf(to, "[%" PRIu64 ",%u,%" PRId64 ",", (uint64_t)nr, e->node,
+		(int64_t)((__u64)e->ns - (__u64)f->base_ns));
+	if (e->error_ns > INT64_MAX)
+		fputs("null", to);
+	else
+		fprintf(to, "%" PRIu64, (uint64_t)e->error_ns);
+	fprintf(to, ",%u,%u,%u,%u,%u]", e->cpu, e->tid, e->kind, e->name, e->flags);
+}
+
+static void write_counts(const struct live_feed *f, FILE *to)
+{
+	const struct live_feed_node *n;
+	unsigned int i;
+
+	fputs("\"counts\":[", to);
+	for (i = 0; i < f->nr_nodes; i++) {
+		n = &f->nodes[i];
+		fprintf(to, "%s{\"shown\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"lost\":%" PRIu64
+			",\"late\":%" PRIu64 ",\"behind_ns\":%" PRId64 ",\"behind_max_ns\":%"
+			PRId64 ",\"ended\":%s}", i ? "," : "", (uint64_t)n->received,
+			(uint64_t)live_feed_dropped(n), (uint64_t)n->lost,
+			(uint64_t)f->window.nodes[i].late, (int64_t)n->behind_ns,
+			(int64_t)n->behind_max_ns, n->ended ? "true" : "false");
+	}
+	fprintf(to, "],\"waited\":%" PRIu64 ",\"status\":%s,", (uint64_t)f->window.forced,
+		f->status ? f->status : "null");
+}
+
+void live_feed_write(const struct live_feed *f, struct live_reader *r, FILE *to)
+{
+	const __u64 released = f->window.released;
+	const __u64 first = released > LIVE_HISTORY ? released - LIVE_HISTORY : 0;
+	__u64 end;
+
+	fputc('{', to);
+	if (!r->begun)
+		write_begin(f, to);
+	if (r->next < first) {
+		r->skipped += r->begun ? first - r->next : 0;
+		r->next = first;
+	}
+	r->begun = true;
+	if (r->names < f->nr_names || r->threads < f->nr_threads)
+		write_names(f, r, to);
+	if (r->status_nr != f->status_nr || f->ended) {
+		write_counts(f, to);
+		r->status_nr = f->status_nr;
+	}
+	end = released - r->next > LINE_EVENTS ? r->next + LINE_EVENTS : released;
+	/* A number of 64 bits, which is no number of JavaScript, is a text. */
+	fprintf(to, "\"base_ns\":\"%" PRId64 "\",\"skipped\":%" PRIu64 ",\"events\":[",
+		(int64_t)f->base_ns, (uint64_t)r->skipped);
+	for (; r->next < end; r->next++) {
+		write_event(f, r->next, to);
+		fputs(r->next + 1 < end ? "," : "", to);
+	}
+	r->ended = f->ended && r->next == released;
+	fprintf(to, "],\"end\":%s}", r->ended ? "true" : "false");
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "http.h"
+#include "http_address.h"
+
+#ifdef TSCT_MICROHTTPD /* name of the shared library */
+#include <dlfcn.h>
+#include <microhttpd.h>
+
+#include "lib/client/gettime.h"
+#include "live_page_made.h"
+
+#define TOKEN_BYTES	16
+#define CONNECTIONS	32
+#define IDLE_S		30		/* a connection without a request for longer ends, s */
+#define SEND_NS		50000000LL	/* time between lines of a stream, ns */
+
+/* The events of one reader */
+struct live_stream {
+	struct live_http *http;
+	struct MHD_Connection *connection;
+	struct live_reader reader;
+	char *text;		/* what is sent, malloc'ed; NULL: nothing */
+	size_t len, at;		/* bytes of it; those that were sent */
+	bool suspended;		/* it has got all, and waits */
+	struct live_stream *next;
+};
+
+struct live_http {
+	struct MHD_Daemon *daemon;
+	const struct live_feed *feed;
+	struct live_stream *streams;
+	unsigned int nr_streams;
+	char token[2 * TOKEN_BYTES + 1];
+	char url[128 + 2 * TOKEN_BYTES];
+	char *path;		/* of the Unix socket, malloc'ed; NULL: none */
+	char *page;
+	size_t page_len;
+	__s64 next_ns;		/* time of the next lines of streams, CLOCK_MONOTONIC */
+};
+
+/* ---- the library -------------------------------------------------------------------------- */
+
+/*
+ * It is loaded when it is used: it takes with it ten others, which each start of trace-ctl
+ * would load, and which nodes do not need.
+ */
+#define FUNCTIONS(f) \
+	f(start_daemon) f(stop_daemon) f(run) f(get_daemon_info) f(suspend_connection) \
+	f(resume_connection) f(create_response_from_callback) f(create_response_from_buffer) \
+	f(add_response_header) f(lookup_connection_value) f(queue_response) \
+	f(destroy_response)
+
+static struct {
+#define DECLARE(name)	__typeof__(&MHD_##name) name;
+	FUNCTIONS(DECLARE)
+} mhd;
+
+/* Returns 0 or -ENOPKG. */
+static int load_library(void)
+{
+	void *library = dlopen(TSCT_MICROHTTPD, RTLD_NOW);
+	bool missing = !library;
+
+#define LOAD(name) \
+	mhd.name = library ? (__typeof__(mhd.name))dlsym(library, "MHD_" #name) : NULL; \
+	missing |= !mhd.name;
+	FUNCTIONS(LOAD)
+	return missing ? -ENOPKG : 0;
+}
+
+/* ---- the page --------------------------------------------------------------------------- */
+
+static const char policy[] = "default-src 'none'; style-src '" LIVE_STYLE_HASH "'; script-src '"
+	LIVE_SCRIPT_HASH "'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+	"frame-ancestors 'none'";
+
+static int make_page(struct live_http *h)
+{
+	int len = asprintf(&h->page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+		"<meta charset=\"utf-8\"/>\n"
+		"<meta name=\"viewport\" content=\"width=device-width\"/>\n"
+		"<title>Live events</title>\n<style>%s</style>\n</head>\n<body>\n"
+		"<h1>Live events</h1>\n<p id=\"state\">connecting</p>\n"
+		"<div class=\"bar\"><button id=\"pause\" type=\"button\">Pause</button>"
+		"<span id=\"where\"></span></div>\n"
+		"<canvas id=\"chart\"></canvas>\n<div id=\"tip\" hidden></div>\n"
+		"<p class=\"note\">Wheel: zoom. Drag: move. A hollow mark: its order to an event of"
+		" another node is unknown; the line through it is the bound of its time.</p>\n"
+		"<table><thead></thead><tbody id=\"nodes\"></tbody></table>\n"
+		"<script>%s</script>\n</body>\n</html>\n", live_style, live_script);
+
+	if (len < 0) {
+		h->page = NULL;
+		return -ENOMEM;
+	}
+	h->page_len = (size_t)len;
+	return 0;
+}
+
+/* ---- streams ------------------------------------------------------------------------------ */
+
+/* Makes the next line of the stream. Returns 0 or -ENOMEM. */
+static int make_line(struct live_stream *s)
+{
+	FILE *to;
+
+	free(s->text);
+	s->text = NULL;
+	s->at = s->len = 0;
+	to = open_memstream(&s->text, &s->len);
+	if (!to)
+		return -ENOMEM;
+	fputs("data: ", to);
+	live_feed_write(s->http->feed, &s->reader, to);
+	fputs("\n\n", to);
+	return fclose(to) ? -ENOMEM : 0;
+}
+
+/* Sends what there is; without anything, stops until live_http_run() resumes it. */
+static ssize_t read_stream(void *context, uint64_t pos, char *buffer, size_t max)
+{
+	struct live_stream *s = context;
+	size_t len;
+
+	(void)pos;
+	if (s->at == s->len && s->reader.ended)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (s->at == s->len && live_feed_has(s->http->feed, &s->reader) && make_line(s))
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (s->at == s->len) {
+		s->suspended = true;
+		mhd.suspend_connection(s->connection);
+		return 0;
+	}
+	len = s->len - s->at < max ? s->len - s->at : max;
+	memcpy(buffer, s->text + s->at, len);
+	s->at += len;
+	return (ssize_t)len;
+}
+
+static void free_stream(void *context)
+{
+	struct live_stream *s = context, **at = &s->http->streams;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	s->http->nr_streams--;
+	free(s->text);
+	free(s);
+}
+
+static struct MHD_Response *open_stream(struct live_http *h, struct MHD_Connection *connection)
+{
+	struct live_stream *s = calloc(1, sizeof(*s));
+	struct MHD_Response *response;
+
+	if (!s)
+		return NULL;
+	s->http = h;
+	s->connection = connection;
+	response = mhd.create_response_from_callback(MHD_SIZE_UNKNOWN, 32 << 10, read_stream, s,
+						     free_stream);
+	if (!response) {
+		free(s);
+		return NULL;
+	}
+	s->next = h->streams;
+	h->streams = s;
+	h->nr_streams++;
+	mhd.add_response_header(response, "Content-Type", "text/event-stream");
+	return response;
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+/* Takes the same time for each wrong token. Returns what follows "/TOKEN/", or NULL. */
+static const char *after_token(const struct live_http *h, const char *path)
+{
+	const size_t len = sizeof(h->token) - 1;
+	unsigned char differ = 0;
+	size_t i;
+
+	if (strlen(path) < len + 2 || path[0] != '/' || path[len + 1] != '/')
+		return NULL;
+	for (i = 0; i < len; i++)
+		differ |= (unsigned char)(path[1 + i] ^ h->token[i]);
+	return differ ? NULL : path + len + 2;
+}
+
+static struct MHD_Response *plain_text(const char *text)
+{
+	return mhd.create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
+					       MHD_RESPMEM_PERSISTENT);
+}
+
+/* Returns the response to a request, and its status. */
+static struct MHD_Response *respond(struct live_http *h, struct MHD_Connection *connection,
+				    const char *path, const char *method, unsigned int *status)
+{
+	const char *host = mhd.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+	const char *rest = after_token(h, path);
+	struct MHD_Response *response;
+
+	*status = MHD_HTTP_FORBIDDEN;
+	if (!host || !live_http_host_valid(host))
+		return plain_text("not the name of this machine; use localhost\n");
+	*status = MHD_HTTP_NOT_FOUND;
+	if (!rest || (*rest && strcmp(rest, "events")))
+		return plain_text("not found; the address has a token, which trace-ctl prints\n");
+	*status = MHD_HTTP_METHOD_NOT_ALLOWED;
+	if (strcmp(method, "GET")) {
+		response = plain_text("only GET\n");
+		if (response)
+			mhd.add_response_header(response, "Allow", "GET");
+		return response;
+	}
+	*status = MHD_HTTP_SERVICE_UNAVAILABLE;
+	if (*rest && h->nr_streams >= LIVE_HTTP_READERS)
+		return plain_text("too many readers\n");
+	*status = MHD_HTTP_OK;
+	if (*rest)
+		return open_stream(h, connection);
+	response = mhd.create_response_from_buffer(h->page_len, h->page, MHD_RESPMEM_PERSISTENT);
+	if (response)
+		mhd.add_response_header(response, "Content-Type", "text/html; charset=utf-8");
+	return response;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
+				  const char *path, const char *method, const char *version,
+				  const char *data, size_t *data_size, void **state)
+{
+	static int begun;
+	struct MHD_Response *response;
+	enum MHD_Result ret;
+	unsigned int status;
+
+	(void)version;
+	(void)data;
+	/* The first call comes before the body. No request has one. */
+	if (!*state) {
+		*state = &begun;
+		return MHD_YES;
+	}
+	if (*data_size)
+		return MHD_NO;
+	response = respond(context, connection, path, method, &status);
+	if (!response)
+		return MHD_NO;
+	mhd.add_response_header(response, "Content-Security-Policy", policy);
+	mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
+	mhd.add_response_header(response, "Referrer-Policy", "no-referrer");
+	mhd.add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
+	mhd.add_response_header(response, "Cache-Control", "no-store");
+	ret = mhd.queue_response(connection, status, response);
+	mhd.destroy_response(response);
+	return ret;
+}
+
+/* ---- the server ----------------------------------------------------------------------------- */
+
+static int make_token(struct live_http *h)
+{
+	unsigned char bytes[TOKEN_BYTES];
+	int i;
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	for (i = 0; i < TOKEN_BYTES; i++)
+		sprintf(h->token + 2 * i, "%02x", bytes[i]);
+	return 0;
+}
+
+static int start(struct live_http *h, const char *listen)
+{
+	char url[96];
+	int fd, err;
+
+	err = load_library();
+	err = err ? err : make_token(h);
+	err = err ? err : make_page(h);
+	if (err)
+		return err;
+	fd = live_http_listen(listen, url, sizeof(url));
+	if (fd < 0)
+		return fd;
+	if (!strncmp(listen, "unix:", 5))
+		h->path = strdup(listen + 5);
+	snprintf(h->url, sizeof(h->url), "%s/%s/", url, h->token);
+	h->daemon = mhd.start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+		on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_S, MHD_OPTION_END);
+	if (h->daemon)
+		return 0;
+	close(fd);
+	return -EIO;
+}
+
+int live_http_open(const char *listen, const struct live_feed *feed, struct live_http **ret,
+		   char *why, size_t why_size)
+{
+	struct live_http *h = calloc(1, sizeof(*h));
+	int err = -ENOMEM;
+
+	if (h) {
+		h->feed = feed;
+		err = start(h, listen);
+	}
+	if (!err) {
+		*ret = h;
+		return 0;
+	}
+	live_http_close(h);
+	snprintf(why, why_size, "%s", err == -EINVAL ?
+		 "not an address of this machine; use unix:PATH, 127.0.0.1:PORT or [::1]:PORT" :
+		 err == -EADDRINUSE && !strncmp(listen, "unix:", 5) ?
+		 "it exists; remove it, or use another path" : err == -ENOPKG ?
+		 "cannot load " TSCT_MICROHTTPD "; install libmicrohttpd" : strerror(-err));
+	return err;
+}
+
+void live_http_close(struct live_http *h)
+{
+	struct live_stream *s;
+
+	if (!h)
+		return;
+	/* A daemon with suspended connections cannot be stopped. */
+	for (s = h->streams; s; s = s->next) {
+		if (s->suspended)
+			mhd.resume_connection(s->connection);
+		s->suspended = false;
+		s->reader.ended = true;
+		s->at = s->len;
+	}
+	if (h->daemon) {
+		mhd.run(h->daemon);
+		mhd.stop_daemon(h->daemon);
+	}
+	if (h->path)
+		unlink(h->path);
+	free(h->path);
+	free(h->page);
+	free(h);
+}
+
+int live_http_fd(const struct live_http *h)
+{
+	return mhd.get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+}
+
+void live_http_run(struct live_http *h)
+{
+	const __s64 now = tsct_monotonic_ns();
+	struct live_stream *s;
+
+	if (now >= h->next_ns) {
+		h->next_ns = now + SEND_NS;
+		for (s = h->streams; s; s = s->next) {
+			if (!s->suspended || !live_feed_has(h->feed, &s->reader))
+				continue;
+			s->suspended = false;
+			mhd.resume_connection(s->connection);
+		}
+	}
+	mhd.run(h->daemon);
+}
+
+bool live_http_is_idle(const struct live_http *h)
+{
+	return !h->streams;
+}
+
+const char *live_http_url(const struct live_http *h)
+{
+	return h->url;
+}
+
+#else /* built without libmicrohttpd */
+
+int live_http_open(const char *listen, const struct live_feed *feed, struct live_http **ret,
+		   char *why, size_t why_size)
+{
+	(void)listen;
+	(void)feed;
+	(void)ret;
+	snprintf(why, why_size, "trace-ctl was built without libmicrohttpd; install"
+		 " libmicrohttpd-dev and build it again");
+	return -ENOSYS;
+}
+
+void live_http_close(struct live_http *h)
+{
+	(void)h;
+}
+
+const char *live_http_url(const struct live_http *h)
+{
+	(void)h;
+	return "";
+}
+
+int live_http_fd(const struct live_http *h)
+{
+	(void)h;
+	return -1;
+}
+
+void live_http_run(struct live_http *h)
+{
+	(void)h;
+}
+
+bool live_http_is_idle(const struct live_http *h)
+{
+	(void)h;
+	return true;
+}
+
+#endif

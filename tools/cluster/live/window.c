@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "window.h"
+
+int live_window_init(struct live_window *w, unsigned int nr_nodes, size_t room,
+		     __s64 hold_ns)
+{
+	unsigned int i;
+
+	memset(w, 0, sizeof(*w));
+	w->nodes = calloc(nr_nodes, sizeof(*w->nodes));
+	w->heap = calloc(room, sizeof(*w->heap));
+	if (!w->nodes || !w->heap)
+		return -ENOMEM;
+	w->nr_nodes = nr_nodes;
+	w->room = room;
+	w->hold_ns = hold_ns;
+	w->passed_ns = w->forced_ns = w->released_ns = INT64_MIN;
+	w->reach[0].ns = w->reach[1].ns = INT64_MIN;
+	for (i = 0; i < nr_nodes; i++)
+		w->nodes[i] = (struct live_window_node){ .waited = true,
+							 .passed_ns = INT64_MIN };
+	return 0;
+}
+
+void live_window_free(struct live_window *w)
+{
+	free(w->nodes);
+	free(w->heap);
+	memset(w, 0, sizeof(*w));
+}
+
+/* ---- the heap ---------------------------------------------------------------------- */
+
+static bool is_before(const struct live_waiting *a, const struct live_waiting *b)
+{
+	return a->event.ns != b->event.ns ? a->event.ns < b->event.ns : a->order < b->order;
+}
+
+static void swap(struct live_waiting *a, struct live_waiting *b)
+{
+	const struct live_waiting c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+static void heap_push(struct live_window *w, const struct live_event *event)
+{
+	size_t i = w->nr++;
+
+	w->heap[i] = (struct live_waiting){ .event = *event, .order = w->order++ };
+	for (; i && is_before(&w->heap[i], &w->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		swap(&w->heap[i], &w->heap[(i - 1) / 2]);
+}
+
+static void heap_pop(struct live_window *w)
+{
+	size_t i = 0, least;
+
+	w->heap[0] = w->heap[--w->nr];
+	for (;;) {
+		least = 2 * i + 1;
+		if (least + 1 < w->nr && is_before(&w->heap[least + 1], &w->heap[least]))
+			least++;
+		if (least >= w->nr || !is_before(&w->heap[least], &w->heap[i]))
+			return;
+		swap(&w->heap[i], &w->heap[least]);
+		i = least;
+	}
+}
+
+/* ---- times ------------------------------------------------------------------------- */
+
+static struct live_arrival *arrival(struct live_window *w, unsigned int i)
+{
+	return &w->arrivals[(w->first + i) % (LIVE_ARRIVALS + 2)];
+}
+
+/* Takes the arrivals whose events have waited long enough. */
+static void force(struct live_window *w, __s64 now_ns)
+{
+	for (; w->nr_arrivals && now_ns - arrival(w, 0)->arrived_ns >= w->hold_ns;
+	     w->nr_arrivals--) {
+		if (arrival(w, 0)->ns > w->forced_ns)
+			w->forced_ns = arrival(w, 0)->ns;
+		w->first = (w->first + 1) % (LIVE_ARRIVALS + 2);
+	}
+}
+
+static void add_arrival(struct live_window *w, __s64 ns, __s64 now_ns)
+{
+	struct live_arrival *last = w->nr_arrivals ? arrival(w, w->nr_arrivals - 1) : NULL;
+
+	if (last && now_ns - last->arrived_ns <= w->hold_ns / LIVE_ARRIVALS) {
+		last->ns = ns > last->ns ? ns : last->ns;
+		return;
+	}
+	force(w, now_ns);
+	*arrival(w, w->nr_arrivals++) = (struct live_arrival){ .arrived_ns = now_ns, .ns = ns };
+}
+
+void live_window_push(struct live_window *w, const struct live_event *event, __s64 now_ns)
+{
+	heap_push(w, event);
+	add_arrival(w, event->ns, now_ns);
+}
+
+static void find_passed(struct live_window *w)
+{
+	unsigned int i;
+
+	w->passed_ns = INT64_MAX;
+	for (i = 0; i < w->nr_nodes; i++)
+		if (w->nodes[i].waited && w->nodes[i].passed_ns < w->passed_ns)
+			w->passed_ns = w->nodes[i].passed_ns;
+}
+
+void live_window_pass(struct live_window *w, __u32 node, __s64 ns)
+{
+	struct live_window_node *n = &w->nodes[node];
+	const __s64 before = n->passed_ns;
+
+	if (ns <= before)
+		return;
+	n->passed_ns = ns;
+	if (n->waited && before == w->passed_ns)
+		find_passed(w);
+}
+
+void live_window_leave(struct live_window *w, __u32 node)
+{
+	w->nodes[node].waited = false;
+	find_passed(w);
+}
+
+/* ---- release ------------------------------------------------------------------------ */
+
+static __s64 earliest(const struct live_event *e)
+{
+	__s64 ns;
+
+	return e->error_ns > INT64_MAX ||
+		__builtin_sub_overflow(e->ns, (__s64)e->error_ns, &ns) ? INT64_MIN : ns;
+}
+
+static __s64 latest(const struct live_event *e)
+{
+	__s64 ns;
+
+	return e->error_ns > INT64_MAX ||
+		__builtin_add_overflow(e->ns, (__s64)e->error_ns, &ns) ? INT64_MAX : ns;
+}
+
+/* Returns true if an event of another node was released that may be later than @e */
+static bool is_unsure(const struct live_window *w, const struct live_event *e)
+{
+	const struct live_reach *other = &w->reach[w->reach[0].node == e->node];
+
+	return other->ns != INT64_MIN && other->ns >= earliest(e);
+}
+
+static void note_reach(struct live_window *w, const struct live_event *e)
+{
+	const struct live_reach own = { .node = e->node, .ns = latest(e) };
+
+	if (w->reach[0].ns == INT64_MIN || w->reach[0].node == e->node) {
+		if (own.ns > w->reach[0].ns)
+			w->reach[0] = own;
+	} else if (own.ns > w->reach[0].ns) {
+		w->reach[1] = w->reach[0];
+		w->reach[0] = own;
+	} else if (own.ns > w->reach[1].ns) {
+		w->reach[1] = own;
+	}
+}
+
+bool live_window_next(struct live_window *w, __s64 now_ns, struct live_event *ret)
+{
+	const __s64 ns = w->nr ? w->heap[0].event.ns : INT64_MAX;
+	/* INT64_MAX: there is no node to wait for */
+	const bool waits = ns >= w->passed_ns && w->passed_ns != INT64_MAX;
+
+	force(w, now_ns);
+	if (!w->nr || (waits && ns > w->forced_ns && ns >= w->released_ns &&
+		       !live_window_is_full(w)))
+		return false;
+	*ret = w->heap[0].event;
+	heap_pop(w);
+	ret->flags = (__u8)((ns < w->released_ns ? LIVE_LATE : 0) |
+			    (is_unsure(w, ret) ? LIVE_UNSURE : 0));
+	w->late += !!(ret->flags & LIVE_LATE);
+	w->nodes[ret->node].late += !!(ret->flags & LIVE_LATE);
+	w->unsure += !!(ret->flags & LIVE_UNSURE);
+	w->forced += waits;
+	w->released++;
+	if (ns > w->released_ns)
+		w->released_ns = ns;
+	note_reach(w, ret);
+	return true;
+}
