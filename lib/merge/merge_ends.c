@@ -9,7 +9,7 @@
 #include "lib/core/order.h"
 #include "merge_ends.h"
 
-/* Ends of a run in memory while runs are read together: 12 KiB */
+/* Ends of a run in memory while runs are read together: 10 KiB */
 #define PART	256
 
 struct run {
@@ -21,6 +21,7 @@ struct run {
 struct merge_ends {
 	struct merge_end *buffer;
 	size_t nr, max;		/* number of ends in the buffer, and limit */
+	bool unsorted;		/* flag: the buffer is not in order, as it is for one file */
 	int fd;			/* file of runs; -1: none */
 	__u64 size;		/* of the file, bytes */
 	struct run *run;
@@ -73,6 +74,13 @@ static int by_tick(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
+static void sort_buffer(struct merge_ends *e)
+{
+	if (e->unsorted)
+		qsort(e->buffer, e->nr, sizeof(*e->buffer), by_tick);
+	e->unsorted = false;
+}
+
 static struct run *add_run(struct merge_ends *e)
 {
 	struct run *more = reallocarray(e->run, e->nr_runs + 1, sizeof(*more));
@@ -117,7 +125,7 @@ static int write_run(struct merge_ends *e)
 		e->fd = open_file();
 	if (e->fd < 0)
 		return e->fd;
-	qsort(e->buffer, e->nr, sizeof(*e->buffer), by_tick);
+	sort_buffer(e);
 	run->from = e->size;
 	while (left) {
 		done = pwrite(e->fd, bytes, left, (off_t)e->size);
@@ -140,8 +148,9 @@ int merge_ends_add(struct merge_ends *e, const struct merge_end *end)
 
 	if (err)
 		return err;
+	e->unsorted |= e->nr && end->tick < e->buffer[e->nr - 1].tick;
 	e->buffer[e->nr] = *end;
-	e->buffer[e->nr].seq = e->nr;
+	e->buffer[e->nr].seq = (__u32)e->nr & 0x7fffffff;
 	e->nr++;
 	return 0;
 }
@@ -184,7 +193,7 @@ int merge_ends_sort(struct merge_ends *e)
 	}
 	/* All ends are in memory: they are the part of one run. */
 	if (e->fd < 0) {
-		qsort(e->buffer, e->nr, sizeof(*e->buffer), by_tick);
+		sort_buffer(e);
 		run = add_run(e);
 		if (!run)
 			return -ENOMEM;

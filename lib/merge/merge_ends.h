@@ -16,13 +16,13 @@ struct merge_end {
 	__u64 error;		/* bound of the tick's error, in ticks */
 	__s64 own_ns;		/* time by the node's own clock, ns */
 	__u32 node;		/* index among the nodes of all ranks */
-	__u32 is_send;		/* flag: a send, else a receive */
-	__u64 seq;		/* number in its run */
+	__u32 is_send : 1;	/* flag: a send, else a receive */
+	__u32 seq : 31;		/* number in its run */
 };
 
 struct merge_ends;
 
-/* Returns NULL if there is no memory. @run_max: number of ends in memory */
+/* Returns NULL if there is no memory. @run_max: number of ends in memory, below 2^31 */
 struct merge_ends *merge_ends_new(size_t run_max);
 void merge_ends_free(struct merge_ends *ends);	/* may be NULL */
 

@@ -17,9 +17,9 @@
 
 /* Slices of keys, and messages that may wait in each for their other end */
 #define SLICES		256
-#define SLICE_ROOM	512
+#define SLICE_ROOM	256
 
-/* Ends of a rank that are sorted in memory: 7 MiB */
+/* Ends of a rank that are sorted in memory: 5 MiB */
 #define RUN_MAX		(1U << 17)
 
 /* Ends that a rank reads for one exchange */
