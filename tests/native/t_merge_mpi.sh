@@ -116,7 +116,7 @@ for mpi in openmpi mpich; do
 	same 0 "$work"/plain/[abc]
 	same 0 "$work"/twins/[abcd]
 	grep -q '"shift_ns": -\?[1-9]' "$work/alone.json" || fail "no node was shifted"
-	same 3 --salvage "$work"/damaged/[abc]
+	same 3 --salvage --missing "d: no space" "$work"/damaged/[abc]
 	same 0 --resolution 10G --force "$work"/plain/b "$work"/plain/b "$work"/plain/a
 	# A merged recording among the inputs
 	rm -rf "$work/ab"
