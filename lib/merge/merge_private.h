@@ -526,4 +526,7 @@ static inline int merge_reader_next(struct tsct_merge_reader *r,
 int tsct_merge_messages(struct tsct_merge *merge,
 			struct tsct_message_stats *ret);
 
+/* Ends of messages that a rank reads for one exchange; fewer in tests */
+extern unsigned int merge_batch;
+
 #endif /* TSCT_MERGE_PRIVATE_H */

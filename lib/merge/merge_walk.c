@@ -22,8 +22,7 @@
 /* Ends of a rank that are sorted in memory: 5 MiB */
 #define RUN_MAX		(1U << 17)
 
-/* Ends that a rank reads for one exchange */
-#define BATCH		32768
+unsigned int merge_batch = 32768;
 
 struct walk {
 	struct tsct_merge *merge;
@@ -207,11 +206,11 @@ static int push_ahead(struct walk *w, const struct merge_end *end)
 	struct merge_end *more;
 
 	if (w->nr_ahead == w->room_ahead) {
-		more = reallocarray(w->ahead, 2 * w->room_ahead + BATCH, sizeof(*more));
+		more = reallocarray(w->ahead, 2 * w->room_ahead + merge_batch, sizeof(*more));
 		if (!more)
 			return -ENOMEM;
 		w->ahead = more;
-		w->room_ahead = 2 * w->room_ahead + BATCH;
+		w->room_ahead = 2 * w->room_ahead + merge_batch;
 	}
 	w->ahead[w->nr_ahead++] = *end;
 	return 0;
@@ -228,7 +227,7 @@ static int read_ahead(struct walk *w)
 		return -EINTR;
 	while ((ret = merge_ends_next(w->ends, &end)) > 0) {
 		w->next = end->tick;
-		if (w->nr_ahead >= BATCH && w->next > w->ahead[0].tick)
+		if (w->nr_ahead >= merge_batch && w->next > w->ahead[0].tick)
 			return 0;
 		ret = push_ahead(w, end);
 		if (ret)

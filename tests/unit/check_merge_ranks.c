@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "lib/merge/merge_ends.h"
+#include "lib/merge/merge_private.h"
 #include "lib/query/message_match.h"
 #include "merge_world.h"
 #include "thread_ranks.h"
@@ -320,6 +321,7 @@ START_TEST(test_random)
 
 	seed_with((unsigned int)_i);
 	reset_options();
+	merge_batch = 1 + any(50);
 	make_root();
 	nr = make_inputs();
 	for (i = 0; i < nr; i++)
@@ -350,6 +352,52 @@ START_TEST(test_merged_input)
 	write_merged("o");
 	compare(orders[_i]);
 	drop_root();
+}
+END_TEST
+
+/* Writes one end of 400 messages; a message takes 1 ns. */
+static void write_ends(const struct node *n, const char *name, __u32 kind)
+{
+	__u64 number;
+	struct tsct_event event = { .id = TSCT_ID_FIRST, .payload = &number, .len = 8 };
+	struct tsct_recording_writer *writer;
+	struct tsct_recording rec;
+	int fd = make_dir(name);
+
+	describe(&rec, n);
+	define(&rec, 0, TSCT_ID_FIRST, "message", kind, "number:u64");
+	join_cluster(&rec, n);
+	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
+	write_samples(&rec, writer, n);
+	for (number = 0; number < 400; number++) {
+		event.cycles = count_at(n, (number + 1) * 9 * MS + (kind != TSCT_KIND_SEND));
+		ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
+	}
+	end_node(&rec, writer, fd, false);
+}
+
+/* Messages take less time than the fit is off: in one of the directions some are received
+ * too early, and node b is shifted. Limits and nodes are of other ranks than the search. */
+START_TEST(test_shifted)
+{
+	static const __u32 kinds[] = { TSCT_KIND_SEND, TSCT_KIND_RECEIVE };
+	struct tsct_trace *trace;
+	unsigned int i, shifted = 0;
+
+	for (i = 0; i < 2; i++) {
+		/* Delays with which the fit is off, whatever the seed */
+		seed_random.state = 1 + (unsigned int)_i;
+		reset_options();
+		make_root();
+		write_ends(&nodes[0], "a", kinds[i]);
+		write_ends(&nodes[1], "b", kinds[!i]);
+		compare("ab");
+		trace = open_result("s");
+		shifted += tsct_trace_recording(trace)->nodes[1].correction.shift_ns != 0;
+		tsct_trace_close(trace);
+		drop_root();
+	}
+	ck_assert_uint_gt(shifted, 0);
 }
 END_TEST
 
@@ -467,5 +515,6 @@ int main(void)
 	tcase_add_loop_test(tcase, test_merged_input, 0, 3);
 	tcase_add_test(tcase, test_many_pairs);
 	tcase_add_loop_test(tcase, test_many_inputs, 0, 2);
+	tcase_add_loop_test(tcase, test_shifted, 0, 3);
 	return run_suite(s);
 }
