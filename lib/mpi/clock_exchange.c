@@ -16,12 +16,9 @@
 /* Tags of messages between the leaders of nodes */
 enum { TAG_TURN, TAG_REQUEST, TAG_ANSWER };
 
-#define HOST_MAX	32	/* the host's name, which may be truncated */
-
 /* Clock of a node's leader, as all leaders know it */
 struct leader_clock {
 	__u64 boot;		/* hash of the boot id; 0: the clock cannot be compared */
-	__u64 node;		/* id of the node, see name_nodes() */
 };
 
 /* What the master sends to all nodes */
@@ -29,7 +26,6 @@ struct master_clock {
 	__u64 node;
 	__u64 base, mult;	/* clock params: time base_ns at cycles `base` */
 	__s64 base_ns;
-	char host[HOST_MAX];
 };
 
 struct exchange {
@@ -55,7 +51,6 @@ struct exchange_fields {
 	__u64 base, mult;
 	__s64 base_ns;
 	__u8 source;
-	char host[HOST_MAX];
 } __attribute__((packed));
 
 struct master_fields {
@@ -72,7 +67,6 @@ static const struct tsct_field exchange_field[] = {
 	FIELD("t1", U64), FIELD("t2", U64), FIELD("t3", U64), FIELD("t4", U64),
 	ID("node"), ID("master"), FIELD("timeline", U32), FIELD("session", U32),
 	FIELD("base", U64), FIELD("mult", U64), FIELD("base_ns", S64), FIELD("source", U8),
-	{ "host", TSCT_TYPE_CHARS, TSCT_FORMAT_DEFAULT, HOST_MAX, 0 },
 };
 static const struct tsct_field master_field[] = {
 	ID("node"), FIELD("timeline", U32), FIELD("session", U32), FIELD("source", U8),
@@ -121,7 +115,6 @@ static void record(const struct session *s, __u32 number)
 	register_events();
 	if (s->node == s->master.node)
 		tsct_mpi_emit(&master_event, &master, sizeof(master));
-	memcpy(f.host, s->master.host, sizeof(f.host));
 	for (i = 0; i < s->nr; i++) {
 		f.x = s->x[i];
 		tsct_mpi_emit(&exchange_event, &f, sizeof(f));
@@ -131,29 +124,24 @@ static void record(const struct session *s, __u32 number)
 /* ---- clocks and names of nodes ------------------------------------------------ */
 
 /*
- * Gets the clock of this process. A clock whose CPUs need corrections cannot be compared,
- * nor one that has no time.
+ * Gets the clock of this process. One whose CPUs need corrections cannot be compared, nor
+ * one that has no time: own->boot stays 0.
  */
-static bool read_clock(struct leader_clock *own, struct session *s)
+static void read_clock(struct leader_clock *own, struct session *s)
 {
 	const struct tsct_clock *clock = tsct_clock_default();
 	const __u64 seed = tsct_hash(1, &clock->source, sizeof(clock->source));
-	char host[MPI_MAX_PROCESSOR_NAME + 1] = "";
 	struct tsct_clock_state state;
-	int len = 0;
 
 	s->source = clock->source;
 	if (tsct_clock_snapshot(clock, &state) || state.flags & TSCT_CLOCK_SKEWED ||
 	    state.source != clock->source || !state.real.mult)
-		return false;
+		return;
 	own->boot = tsct_hash(seed, clock->page->boot_id, sizeof(clock->page->boot_id)) | 1;
 	s->master.base = state.real.base_cycles + state.real.slew_cycles;
 	s->master.base_ns = state.real.base_ns + (__s64)((tsct_u128)state.real.slew_cycles *
 			    state.real.slew_mult >> TSCT_CLOCK_SHIFT);
 	s->master.mult = state.real.mult;
-	PMPI_Get_processor_name(host, &len);
-	snprintf(s->master.host, sizeof(s->master.host), "%.*s", HOST_MAX - 1, host);
-	return true;
 }
 
 /*
