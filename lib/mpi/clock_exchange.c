@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/core/remap.h"
 #include "call_event.h"
@@ -12,6 +14,11 @@
 #define ROUNDS		16
 #define TURN		4
 #define EXCHANGES_MAX	(ROUNDS * TURN)
+
+/* Time for which a process waits for a message without yielding the CPU, s */
+#define SPIN_S		100e-6
+/* Pause of a process that takes no part in the exchanges, ns */
+#define PAUSE_NS	500000
 
 /* Tags of messages between the leaders of nodes */
 enum { TAG_TURN, TAG_REQUEST, TAG_ANSWER };
@@ -168,16 +175,48 @@ static __u64 cycles(void)
 	return tsct_clock_cycles(tsct_clock_default());
 }
 
+/*
+ * Receives a message: spins as long as most of them take, then yields the CPU, as another
+ * process of the job may need it to send (MPICH spins forever). Returns 0 or an error of
+ * MPI.
+ */
+static int receive(void *to, int size, int from, int tag, MPI_Comm leaders)
+{
+	const double spin_end = PMPI_Wtime() + SPIN_S;
+	int arrived = 0, err;
+
+	for (;;) {
+		err = PMPI_Iprobe(from, tag, leaders, &arrived, MPI_STATUS_IGNORE);
+		if (err || arrived)
+			break;
+		if (PMPI_Wtime() > spin_end)
+			sched_yield();
+	}
+	return err ? err : PMPI_Recv(to, size, MPI_BYTE, from, tag, leaders,
+				     MPI_STATUS_IGNORE);
+}
+
+/* Waits until all processes of a node are here, and leaves the CPU to the exchanges. */
+static void wait_asleep(MPI_Comm node)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	MPI_Request request;
+	int done = 0;
+
+	PMPI_Ibarrier(node, &request);
+	while (!PMPI_Test(&request, &done, MPI_STATUS_IGNORE) && !done)
+		nanosleep(&pause, NULL);
+}
+
 /* The master answers @nr requests of a node. Returns 0 or an error of MPI. */
 static int give_turn(MPI_Comm leaders, int child, int nr)
 {
 	__u64 t[2];
 	int i, err;
 
-	err = PMPI_Send(&nr, 1, MPI_INT, child, TAG_TURN, leaders);
+	err = PMPI_Send(&nr, sizeof(nr), MPI_BYTE, child, TAG_TURN, leaders);
 	for (i = 0; i < nr && !err; i++) {
-		err = PMPI_Recv(NULL, 0, MPI_BYTE, child, TAG_REQUEST, leaders,
-				MPI_STATUS_IGNORE);
+		err = receive(NULL, 0, child, TAG_REQUEST, leaders);
 		if (err)
 			break;
 		t[0] = cycles();
@@ -230,15 +269,14 @@ static void run_child(MPI_Comm leaders, struct session *s)
 	__u64 t[2];
 
 	for (;;) {
-		err = PMPI_Recv(&turn, 1, MPI_INT, 0, TAG_TURN, leaders, MPI_STATUS_IGNORE);
+		err = receive(&turn, sizeof(turn), 0, TAG_TURN, leaders);
 		if (err || !turn)
 			return;
 		for (; turn && s->nr < EXCHANGES_MAX; turn--) {
 			x = &s->x[s->nr];
 			x->t1 = cycles();
 			err = PMPI_Send(NULL, 0, MPI_BYTE, 0, TAG_REQUEST, leaders) ||
-				PMPI_Recv(t, sizeof(t), MPI_BYTE, 0, TAG_ANSWER, leaders,
-					  MPI_STATUS_IGNORE);
+				receive(t, sizeof(t), 0, TAG_ANSWER, leaders);
 			if (err)
 				return;
 			x->t4 = cycles();
@@ -296,6 +334,8 @@ bool tsct_mpi_exchange(MPI_Comm node, __u32 number, int limit_ms, char *why, siz
 	if (!rank && nr > 1)
 		run_leaders(leaders, &s, limit_ms);
 	/* The other processes of the node wait here, and do not disturb the exchanges. */
+	if (nr > 1)
+		wait_asleep(node);
 	if (nr > 1)
 		PMPI_Bcast(&s, sizeof(s), MPI_BYTE, 0, node);
 	if (!rank)
