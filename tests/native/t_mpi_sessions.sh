@@ -28,7 +28,11 @@ mount --bind "$work/clocksources" \$sources/current_clocksource
 mount --bind "$work/boot-\$TEST_NODE" \$boot
 hostname node\$TEST_NODE
 [ \$mpi = openmpi ] || before="umount \$boot;"
-LD_PRELOAD=$work/split.so exec "$ctl" record -q --mpi=\$mpi -c rank\$r -o "$work/rank-\$r" -- \\
+# One recorder for each rank, or for each host
+to="-c rank\$r -o $work/rank-\$r"
+[ -z "\$by_host" ] || to="--ranks -o $work/host-\$TEST_NODE"
+export OMPI_COMM_WORLD_LOCAL_RANK=\$((r == 2)) OMPI_COMM_WORLD_LOCAL_SIZE=\$((1 + TEST_NODE % 2))
+LD_PRELOAD=$work/split.so exec "$ctl" record -q --mpi=\$mpi \$to -- \\
 	sh -c "\$before exec $work/program \$arguments"
 EOF
 cat >"$work/each" <<EOF
@@ -39,22 +43,23 @@ exec unshare -m -u -T --fork --monotonic \$shift_s sh "$work/node"
 EOF
 
 run_ranks() {	# ARGUMENT...: records the program on 4 ranks of 3 nodes
-	rm -rf "$work"/rank-* "$work/rec"
-	arguments="$*" timeout 100 nice mpirun.$mpi -n 4 sh "$work/each" >"$work/out" \
+	rm -rf "$work"/rank-* "$work"/host-* "$work/rec"
+	arguments="$*" by_host=${by_host:-} timeout 100 nice mpirun.$mpi -n 4 sh "$work/each" >"$work/out" \
 		2>"$work/err" || fail "$mpi: record of $*"
 }
 
-# Merges the recordings of ranks, and checks each event's time.
-check_times() {	# RANK...
-	local rank args=()
+# Merges recordings, and checks each event's time. SHIFT: s, as of its counter
+check_times() {	# RECORDING=SHIFT...
 	rm -rf "$work/rec"
-	"$ctl" merge -o "$work/rec" "${@/#/$work/rank-}" 2>"$work/err" || fail "$mpi: merge"
-	for rank in "$@"; do
-		args+=("$work/rank-$rank=${shifts[(rank + 1) / 2]}")
-	done
-	python3 "$top/tests/native/mpi_sessions_check.py" "$work/rec" "${args[@]}" \
+	"$ctl" merge -o "$work/rec" "${@%=*}" 2>"$work/err" || fail "$mpi: merge"
+	python3 "$top/tests/native/mpi_sessions_check.py" "$work/rec" "$@" \
 		>"$work/times" 2>>"$work/err" || fail "$mpi: times"
 }
+ranks=() hosts=()
+for i in 0 1 2 3; do
+	ranks+=("$work/rank-$i=${shifts[(i + 1) / 2]}")
+	[ "$i" = 3 ] || hosts+=("$work/host-$i/node$i=${shifts[i]}")
+done
 
 nr=0
 export mpi
@@ -77,7 +82,7 @@ for mpi in openmpi mpich; do
 		fail "$mpi: exchanges differ"
 	[ "$(wc -l <"$work/exchanges-1")" -ge 8 ] || fail "$mpi: few exchanges"
 
-	check_times 0 1 2 3
+	check_times "${ranks[@]}"
 	says 'node 0: node0 (master)'
 	says 'node 3: node2 (child, '
 	says '^trace-ctl merge: 200 messages.*(0 of them by more than the error bounds)'
@@ -100,12 +105,22 @@ for mpi in openmpi mpich; do
 done
 [ $nr -gt 0 ] || { echo "no libtsctrace-mpi: install libopenmpi-dev or libmpich-dev"; exit 77; }
 
+# One recorder for each host: both ranks of node 1 record its exchanges, which count once.
+if [ -e "$build/lib/libtsctrace-mpi-openmpi.so" ]; then
+	mpi=openmpi
+	mpicc.$mpi -O1 -w -o "$work/program" "$top/tests/native/mpi_program.c" -pthread
+	mpicc.$mpi -O1 -w -shared -fPIC -o "$work/split.so" "$top/tests/native/mpi_split.c"
+	by_host=1 run_ranks ring 50
+	check_times "${hosts[@]}"
+	says 'node 1: node1 (child, [a-z]* of \(1[0-2]\)\{0,1\}[0-9]\{1,2\} samples'
+	echo "$mpi, a recorder for each host: $(cat "$work/times")"
+fi
+
 # From Fortran, and over MPI only, as is requested
-[ -e "$build/lib/libtsctrace-mpi-$mpi.so" ] || mpi=openmpi
 if command -v gfortran >/dev/null && command -v mpif90.$mpi >/dev/null; then
 	mpif90.$mpi -o "$work/program" "$top/tests/native/mpi_fortran.f90"
 	TSCTRACE_MPI_SYNC=mpi run_ranks
-	check_times 0 1 2 3
+	check_times "${ranks[@]}"
 	"$ctl" dump --event mpi_timesync/end "$work/rec" >"$work/out"
 	[ "$(grep -c 'result="" by="MPI"' "$work/out")" = 8 ] || fail "Fortran: sessions"
 	echo "$mpi, Fortran: $(cat "$work/times")"
