@@ -9,11 +9,11 @@
 #include "call_event.h"
 #include "clock_exchange.h"
 
-/* Exchanges of a node: in each round, each node has one turn. A turn begins with a message
- * of the master, so its first exchange is no later than the others. */
-#define ROUNDS		16
-#define TURN		4
-#define EXCHANGES_MAX	(ROUNDS * TURN)
+/* Bursts of a node, and exchanges of a burst. A burst begins with a message of the master,
+ * so its first exchange is not slower than the others. */
+#define BURSTS		16
+#define BURST		4
+#define EXCHANGES_MAX	(BURSTS * BURST)
 
 /* Time for which a process waits for a message without yielding the CPU, s */
 #define SPIN_S		100e-6
@@ -21,7 +21,7 @@
 #define PAUSE_NS	500000
 
 /* Tags of messages between the leaders of nodes */
-enum { TAG_TURN, TAG_REQUEST, TAG_ANSWER };
+enum { TAG_BURST, TAG_REQUEST, TAG_ANSWER };
 
 /* Clock of a node's leader, as all leaders know it */
 struct leader_clock {
@@ -35,7 +35,7 @@ struct master_clock {
 	__s64 base_ns;
 };
 
-struct exchange {
+struct exchange_times {
 	__u64 t1, t2, t3, t4;	/* as of struct tsct_exchange */
 };
 
@@ -46,13 +46,13 @@ struct session {
 	__u32 source;		/* TSCT_SOURCE_* of t1 and t4; of the master: of t2 and t3 */
 	__s32 nr_nodes;		/* nodes that can be compared, the master included */
 	__s32 nr;		/* exchanges; of the master: 0 */
-	struct exchange x[EXCHANGES_MAX];
+	struct exchange_times x[EXCHANGES_MAX];
 };
 
 /* ---- events ----------------------------------------------------------------- */
 
 struct exchange_fields {
-	struct exchange x;
+	struct exchange_times x;
 	__u64 node, master;
 	__u32 timeline, session;
 	__u64 base, mult;
@@ -209,12 +209,12 @@ static void wait_asleep(MPI_Comm node)
 }
 
 /* The master answers @nr requests of a node. Returns 0 or an error of MPI. */
-static int give_turn(MPI_Comm leaders, int child, int nr)
+static int answer_burst(MPI_Comm leaders, int child, int nr)
 {
 	__u64 t[2];
 	int i, err;
 
-	err = PMPI_Send(&nr, sizeof(nr), MPI_BYTE, child, TAG_TURN, leaders);
+	err = PMPI_Send(&nr, sizeof(nr), MPI_BYTE, child, TAG_BURST, leaders);
 	for (i = 0; i < nr && !err; i++) {
 		err = receive(NULL, 0, child, TAG_REQUEST, leaders);
 		if (err)
@@ -241,38 +241,38 @@ static void shuffle(int *children, int nr, __u64 seed)
 }
 
 /* The master has exchanges with all nodes, one at a time, so that none waits for another
- * one's: at least one round, and then until the limit. */
+ * one's: at least one burst of each, and further ones until the limit. */
 static void run_master(MPI_Comm leaders, int *children, int nr, int limit_ms)
 {
 	const double end = PMPI_Wtime() + limit_ms * 1e-3;
-	int round, i, err = 0;
+	int burst, i, err = 0;
 
-	for (round = 0; round < ROUNDS && !err; round++) {
-		shuffle(children, nr, tsct_mpi.job + (__u64)round);
+	for (burst = 0; burst < BURSTS && !err; burst++) {
+		shuffle(children, nr, tsct_mpi.job + (__u64)burst);
 		for (i = 0; i < nr && !err; i++) {
-			if (round && PMPI_Wtime() > end)
+			if (burst && PMPI_Wtime() > end)
 				break;
-			err = give_turn(leaders, children[i], TURN);
+			err = answer_burst(leaders, children[i], BURST);
 		}
 		if (i < nr)
 			break;
 	}
 	for (i = 0; i < nr; i++)
-		give_turn(leaders, children[i], 0);
+		answer_burst(leaders, children[i], 0);
 }
 
-/* A node has exchanges with the master, until that gives it no further turn. */
+/* A node has exchanges with the master, until that wants no further burst. */
 static void run_child(MPI_Comm leaders, struct session *s)
 {
-	struct exchange *x;
-	int turn, err;
+	struct exchange_times *x;
+	int burst, err;
 	__u64 t[2];
 
 	for (;;) {
-		err = receive(&turn, sizeof(turn), 0, TAG_TURN, leaders);
-		if (err || !turn)
+		err = receive(&burst, sizeof(burst), 0, TAG_BURST, leaders);
+		if (err || !burst)
 			return;
-		for (; turn && s->nr < EXCHANGES_MAX; turn--) {
+		for (; burst && s->nr < EXCHANGES_MAX; burst--) {
 			x = &s->x[s->nr];
 			x->t1 = cycles();
 			err = PMPI_Send(NULL, 0, MPI_BYTE, 0, TAG_REQUEST, leaders) ||

@@ -17,7 +17,7 @@
  * tsct_mpi_exchange - compare the clocks of all nodes of MPI_COMM_WORLD
  * @node: the processes of this node, in the order of their ranks
  * @session: number of the session in this program
- * @limit_ms: time after which no further round of exchanges begins
+ * @limit_ms: time after which no further burst of exchanges begins, ms
  * @why: reason for which this node has no exchange
  *
  * Collective over MPI_COMM_WORLD. Records events mpi_exchange, on the master's node
