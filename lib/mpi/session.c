@@ -60,17 +60,21 @@ static __u64 daemon_timeline(void)
 }
 
 /*
- * Returns true if all processes succeeded, and all daemons are on one timeline, also where
- * each succeeded in a cluster of its own. The same in all processes.
+ * Returns the reason for which the nodes are not synchronized, after a call of
+ * tsct_timesync() in each process, with result @err in this one. NULL: all succeeded, and
+ * all daemons are on one timeline: each may have succeeded in a cluster of its own. The
+ * same in all processes.
  */
-static bool all_are_on_one(int err)
+static const char *find_failure(int err)
 {
 	const __u64 timeline = daemon_timeline();
 	const __u64 mine[] = { err != 0, timeline, ~timeline };
 	__u64 most[3];
 
 	PMPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-	return !most[0] && most[1] && most[1] == ~most[2];
+	return most[0] ? "another process did not succeed" :
+		!most[1] || most[1] != ~most[2] ? "the daemons have no timeline in common" :
+		NULL;
 }
 
 /*
@@ -81,25 +85,23 @@ static bool all_are_on_one(int err)
 static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t size)
 {
 	static bool gave_up;	/* a synchronization did not complete in time */
+	const char *failure = "another process cannot take part";
 	int err, failed, any;
-	bool done = false;
 
 	err = tsct_timesync_join(count_local(node), why, size);
 	failed = err || gave_up;
 	PMPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-	if (any) {
-		if (!err)
-			snprintf(why, size, gave_up ? "not tried again" :
-				 "another process cannot take part");
-	} else {
+	if (gave_up)
+		failure = "not tried again";
+	if (!any) {
 		err = tsct_timesync(limit_ms, why, size);
-		done = all_are_on_one(err);
+		failure = find_failure(err);
 		gave_up = err;
-		if (!done && !err)
-			snprintf(why, size, "the nodes are not of one cluster");
 	}
+	if (failure && !err)
+		snprintf(why, size, "%s", failure);
 	tsct_timesync_leave();
-	return done;
+	return !failure;
 }
 
 /*

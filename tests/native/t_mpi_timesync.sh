@@ -64,7 +64,7 @@ start beta 102
 wait_for "alpha is a master" synced alpha
 wait_for "beta is a master" synced beta
 LD_PRELOAD=$work/split.so run_ranks
-[ "$(grep -c 'the nodes are not of one cluster" by="MPI"' "$work/ends")" = 8 ] ||
+[ "$(grep -c 'the daemons have no timeline in common" by="MPI"' "$work/ends")" = 8 ] ||
 	fail "two clusters: $(cat "$work/ends")"
 "$ctl" merge -o "$work/rec-all" "$work"/rec-[0-3] 2>"$work/log" ||
 	fail "merge of two clusters: $(cat "$work/log")"
