@@ -31,6 +31,10 @@
 #define PROGRAMS_MAX	256
 #define MAPPINGS_MAX	2048
 
+/* A mapping that was read is taken for valid this long: a stack is some 10 ms old itself when
+ * it is looked at, and a program that compiles code has thousands of stacks a second. */
+#define MAPPINGS_VALID_NS	10000000
+
 /* A function of the kernel */
 struct kernel_symbol {
 	__u64 address;
@@ -67,6 +71,8 @@ struct record_stacks {
 	struct code_mapping *mappings;	/* of the process that was read last */
 	size_t nr_mappings;
 	__u32 mapped_tgid;
+	__u64 mapped_ns;	/* CLOCK_MONOTONIC when they were read */
+	bool mapped_now;	/* they were read for this stack */
 	bool mapped;		/* the mappings could be read */
 	/* stacks and frames, by keys: hashes, which programs cannot guess */
 	struct tsct_index stacks, frames;
@@ -331,6 +337,8 @@ static void read_mappings(struct record_stacks *st, __u32 tgid)
 	st->mappings = NULL;
 	st->nr_mappings = 0;
 	st->mapped_tgid = tgid;
+	st->mapped_ns = tsct_monotonic_ns();
+	st->mapped_now = true;
 	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
 	maps = st->other_numbers ? NULL : fopen(path, "re");
 	while (maps && st->nr_mappings < MAPPINGS_MAX &&
@@ -375,7 +383,7 @@ static long find_image(struct record_stacks *st, const char *build_id, __u32 tgi
 {
 	long found = search_image(st, build_id);
 
-	if (found < 0 && st->mapped_tgid != tgid) {
+	if (found < 0 && !(st->mapped_now && st->mapped_tgid == tgid)) {
 		read_mappings(st, tgid);
 		found = search_image(st, build_id);
 	}
@@ -469,17 +477,29 @@ static __u32 number_in_image(struct record_session *s, __u64 cycles, long index,
 	return number_frame(s, cycles, key, &frame);
 }
 
-static const struct code_mapping *find_mapping(struct record_stacks *st, __u32 tgid,
-					       __u64 address)
+static const struct code_mapping *search_mapping(const struct record_stacks *st,
+						 __u64 address)
 {
 	const struct code_mapping *m;
 
-	if (st->mapped_tgid != tgid)
-		read_mappings(st, tgid);
 	for (m = st->mappings; m < st->mappings + st->nr_mappings; m++)
 		if (address >= m->begin && address < m->end)
 			return m;
 	return NULL;
+}
+
+static const struct code_mapping *find_mapping(struct record_stacks *st, __u32 tgid,
+					       __u64 address)
+{
+	const bool known = st->mapped_tgid == tgid, now = known && st->mapped_now;
+	const struct code_mapping *m = known &&
+		(now || tsct_monotonic_ns() - st->mapped_ns < MAPPINGS_VALID_NS) ?
+		search_mapping(st, address) : NULL;
+
+	if (m || now)
+		return m;
+	read_mappings(st, tgid);
+	return search_mapping(st, address);
 }
 
 /* Numbers a frame of which the address is known only. Returns false if it is no place of
@@ -643,7 +663,7 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 	if (tsct_index_find(&st->stacks, head->stack, 0) != TSCT_INDEX_NONE)
 		return;
 	tsct_index_add(&st->stacks, head->stack, 0);
-	st->mapped_tgid = 0;	/* the mappings of any process may have changed */
+	st->mapped_now = false;	/* the mappings of any process may have changed */
 	write_stack(s, cycles, head);
 }
 
@@ -655,6 +675,8 @@ void record_stacks_exec(struct record_session *s, const char *filename)
 	bool known = !path;
 	size_t i;
 
+	if (st)
+		st->mapped_tgid = 0;
 	for (i = 0; !known && i < st->nr_programs; i++)
 		known = !strcmp(st->programs[i], path);
 	for (i = 0; !known && i < st->nr_images; i++)
