@@ -87,6 +87,11 @@ for mpi in openmpi mpich; do
 	says 'node 3: node2 (child, '
 	says '^trace-ctl merge: 200 messages.*(0 of them by more than the error bounds)'
 	echo "$mpi: $(cat "$work/times")"
+	# Merged by 3 ranks, it is the same.
+	rm -rf "$work/again"
+	timeout 100 nice mpirun.$mpi -n 3 "$build/tools/trace-ctl-merge-mpi-$mpi" -q \
+		-o "$work/again" "${ranks[@]%=*}" 2>"$work/err" || fail "$mpi: merge by ranks"
+	diff -r "$work/rec" "$work/again" >"$work/out" || fail "$mpi: another result by ranks"
 	# A merged recording is on that timeline, too.
 	rm -rf "$work/part" "$work/again"
 	"$ctl" merge -q -o "$work/part" "$work/rank-0" "$work/rank-1" 2>"$work/err" ||
