@@ -268,12 +268,46 @@ static int take_own(struct tsct_merge *m)
 	return err ? err : compare_nodes(m);
 }
 
+static int compare_again(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	(void)arg;
+	compare_timeline(in, m->options.path[0], &m->properties);
+	return 0;
+}
+
+/*
+ * Uses sessions over MPI, if the inputs are on no timeline by the daemons' samples. They
+ * are not needed where all inputs have one counter.
+ */
+static int try_mpi(struct tsct_merge *m)
+{
+	struct merge_properties *p = &m->properties;
+	const bool by_themselves = p->by_themselves;
+	int err;
+
+	if (!*p->why || (by_themselves && p->one_boot))
+		return 0;
+	err = merge_use_mpi(m, &p->first);
+	if (err <= 0)
+		return err;
+	*p->why = '\0';
+	err = merge_each(m, false, compare_again, NULL);
+	if (!tsct_ranks_first(m->ranks, *p->why, p->why, sizeof(p->why)))
+		*p->why = '\0';
+	p->by_themselves = by_themselves;
+	return err;
+}
+
 int merge_choose_time(struct tsct_merge *m)
 {
 	const struct merge_properties *p = &m->properties;
 	const struct merge_in *in;
+	int err;
 
 	combine_properties(m);
+	err = try_mpi(m);
+	if (err)
+		return err;
 	m->time = TSCT_MERGE_CLUSTER;
 	m->compared = TSCT_COMPARED_SAMPLES;
 	m->master = p->first.master;

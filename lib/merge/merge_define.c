@@ -18,13 +18,16 @@ static bool copy_text(char **to, const char *from)
 	return *to;
 }
 
+/* @sync: the node's sync state in this merge */
 static bool copy_node(struct tsct_recorded_node *to,
 		      const struct tsct_recorded_node *from,
+		      const struct tsct_recorded_sync *sync,
 		      const struct tsct_recording *of)
 {
 	__u32 i;
 
 	*to = *from;
+	to->sync = *sync;
 	to->cut_off |= !of->complete;
 	to->disrupted |= merge_was_disrupted(of);
 	to->host = to->kernel = to->command = to->provider = NULL;
@@ -52,7 +55,8 @@ static int copy_nodes(struct tsct_merge *m, struct merge_in *in)
 	__u32 k;
 
 	for (k = 0; k < in->rec->nr_nodes; k++)
-		if (!copy_node(&to[k], &in->rec->nodes[k], in->rec))
+		if (!copy_node(&to[k], &in->rec->nodes[k],
+			       k ? &in->rec->nodes[k].sync : merge_sync(in), in->rec))
 			return merge_fail_errno(m, -ENOMEM);
 	return 0;
 }

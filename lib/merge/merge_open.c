@@ -32,7 +32,7 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	struct tsct_sync_sample *samples = NULL;
 	int err;
 
-	if (in->series || !tsct_recording_has_samples(rec))
+	if (in->series || in->mpi_sync.on || !tsct_recording_has_samples(rec))
 		return 0;
 	err = tsct_samples_read(in->trace, &samples, &in->nr_samples);
 	if (!err)
@@ -149,9 +149,11 @@ static void close_input(struct merge_in *in)
 		in->id[i] = NULL;
 		in->kinds[i] = NULL;
 	}
-	tsct_series_free(in->series, in->nr_series);
-	in->series = NULL;
-	in->nr_series = 0;
+	if (!in->mpi_sync.on) {
+		tsct_series_free(in->series, in->nr_series);
+		in->series = NULL;
+		in->nr_series = 0;
+	}
 	tsct_trace_close(in->trace);
 	in->trace = NULL;
 	in->rec = NULL;
@@ -466,6 +468,7 @@ int merge_open(struct tsct_merge *m)
 
 static void free_input(struct merge_in *in)
 {
+	in->mpi_sync.on = 0;
 	close_input(in);
 	merge_drop_segments(in);
 	free(in->segment);

@@ -85,6 +85,9 @@ struct merge_in {
 	struct tsct_stream_reader_kind *kinds[TSCT_STREAMS_MAX + 1];
 
 	/* Kept while the input is closed: */
+	/* sync state by sessions over MPI; if `on`, it replaces that of the recording, and
+	 * the series are of these sessions, and kept, too */
+	struct tsct_recorded_sync mpi_sync;
 	bool *emptied;	/* flags by series: emptied, as its samples contradict each other */
 	bool contradictory;	/* flag: a series was emptied */
 	/* reason why the samples cannot be of this recording; NULL: they can be */
@@ -275,7 +278,7 @@ static inline bool merge_was_disrupted(const struct tsct_recording *rec)
 static inline const struct tsct_recorded_sync *
 merge_sync(const struct merge_in *in)
 {
-	return &in->rec->nodes[0].sync;
+	return in->mpi_sync.on ? &in->mpi_sync : &in->rec->nodes[0].sync;
 }
 
 /* Returns true if a series of sync samples was measured on the result's timeline. */
@@ -385,6 +388,16 @@ void merge_find_contradiction(struct merge_in *in);
 
 /* Empties the same series again, after the samples were read again. */
 void merge_drop_contradiction(struct merge_in *in);
+
+/*
+ * merge_use_mpi - replace the sync state and the samples of all inputs by those of
+ *	sessions over MPI, if all inputs have these, of one timeline (merge_mpi.c)
+ * @ret: set to that timeline
+ *
+ * Returns 1; 0: there is none, nothing was changed; or -errno after merge_fail(). The same
+ * at all ranks.
+ */
+int merge_use_mpi(struct tsct_merge *m, struct merge_timeline *ret);
 
 /*
  * merge_check_boots - find recordings of one boot whose clocks contradict each other

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sessions over MPI: where the inputs are on no common timeline by their daemons' samples,
+ * the exchanges that programs with MPI recorded in their own channels are the samples, and
+ * the node of the process that answered is the master.
+ */
+#include <stdlib.h>
+
+#include "lib/ctf/stream.h"
+#include "merge_private.h"
+
+/* Largest number of exchanges, and of different nodes and masters, that are read of an
+ * input. A host with 128 ranks has 2^14 exchanges for each program. */
+#define EXCHANGES_MAX	(1U << 20)
+#define SESSIONS_MAX	256
+
+/* The sessions of an input */
+struct mpi_input {
+	struct tsct_mpi_session *session;	/* each node and master once */
+	unsigned int nr_sessions;
+	struct tsct_sync_sample *sample;	/* while the input is read */
+	unsigned int nr_samples, room;
+	struct tsct_series *series;	/* of the samples, each of which is there once */
+	unsigned int nr_series;
+	/* reason for which some events are not used; NULL: all are used */
+	const char *invalid;
+	unsigned int nr_invalid;
+};
+
+/* ---- reading ------------------------------------------------------------------- */
+
+static bool is_session(const struct tsct_event_def *def)
+{
+	return !strcmp(def->name, TSCT_MPI_EXCHANGE_EVENT) ||
+		!strcmp(def->name, TSCT_MPI_MASTER_EVENT);
+}
+
+static bool has_sessions(const struct tsct_stream_class *class)
+{
+	__u32 i;
+
+	for (i = 0; i < class->nr_defs; i++)
+		if (class->defs[i] && is_session(class->defs[i]))
+			return true;
+	return false;
+}
+
+/* Returns the epoch of the recording's counter at a tick. */
+static __u32 epoch_at(const struct tsct_recording *rec, __u64 tick)
+{
+	__u32 epoch = rec->epoch_first, i;
+
+	if (rec->epoch_first == rec->epoch)
+		return rec->epoch;
+	for (i = 0; i < rec->nr_segments; i++)
+		if ((__s64)(tick - rec->segments[i].base_cycles) >= 0)
+			epoch = rec->segments[i].epoch;
+	return epoch;
+}
+
+static int add_session(struct mpi_input *of, const struct tsct_mpi_session *session)
+{
+	struct tsct_mpi_session *more;
+	unsigned int i;
+
+	for (i = of->nr_sessions; i; i--)
+		if (!memcmp(&of->session[i - 1], session, sizeof(*session)))
+			return 0;
+	if (of->nr_sessions == SESSIONS_MAX)
+		return 0;
+	more = realloc(of->session, (of->nr_sessions + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	of->session = more;
+	of->session[of->nr_sessions++] = *session;
+	return 0;
+}
+
+static int add_sample(struct mpi_input *of, const struct tsct_sync_sample *sample)
+{
+	struct tsct_sync_sample *more;
+
+	if (of->nr_samples == of->room) {
+		of->room = of->room ? 2 * of->room : 256;
+		more = realloc(of->sample, of->room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		of->sample = more;
+	}
+	of->sample[of->nr_samples++] = *sample;
+	return 0;
+}
+
+static int add_event(struct mpi_input *of, const struct tsct_recording *rec,
+		     const struct tsct_trace_event *event)
+{
+	struct tsct_mpi_session session;
+	struct tsct_sync_sample sample;
+	const char *invalid = tsct_mpi_session_decode(event, rec->source, &session, &sample);
+	int err;
+
+	if (!invalid && session.has_sample && of->nr_samples == EXCHANGES_MAX)
+		invalid = "too many exchanges";
+	if (invalid) {
+		of->invalid = invalid;
+		of->nr_invalid++;
+		return 0;
+	}
+	err = add_session(of, &session);
+	if (err || !session.has_sample)
+		return err;
+	sample.clock_epoch = epoch_at(rec, sample.x.t1);
+	return add_sample(of, &sample);
+}
+
+static int read_file(struct tsct_merge *m, struct merge_in *in, struct mpi_input *of,
+		     struct tsct_stream_reader *s)
+{
+	/* Damage is not reported here, but when events are copied. */
+	struct tsct_stream_reader_dir dir = { .dirfd = in->dirfd, .rec = in->rec };
+	int ret = 1;
+
+	while (ret > 0) {
+		if (merge_is_stopped(m))
+			return -EINTR;
+		ret = tsct_stream_reader_next(&dir, s);
+		if (ret > 0 && is_session(s->event.def) &&
+		    add_event(of, in->rec, &s->event))
+			ret = -ENOMEM;
+	}
+	return ret;
+}
+
+/* Reads the events of an input's channels in which programs recorded sessions. A merged
+ * input has its timeline. @arg: array of struct mpi_input, of this rank's inputs */
+static int read_sessions(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	struct mpi_input *of = (struct mpi_input *)arg + (in - m->in);
+	const struct tsct_recording *rec = in->rec;
+	const struct tsct_mpi_session merged = {
+		.node = rec->timeline.master, .master = rec->timeline.master,
+		.timeline = rec->timeline.number,
+	};
+	struct tsct_stream_reader_kind *kinds;
+	struct tsct_stream_reader s;
+	__u32 i, at;
+	int err = 0;
+
+	if (rec->merged)
+		return merge_fail_errno(m, rec->timeline.on ? add_session(of, &merged) : 0);
+	for (i = 0; i < rec->nr_streams && !err; i++) {
+		if (rec->streams[i].kernel || !has_sessions(&rec->streams[i]))
+			continue;
+		kinds = tsct_stream_reader_kinds(&rec->streams[i]);
+		err = kinds ? 0 : -ENOMEM;
+		for (at = 0; at < rec->nr_locations && !err; at++) {
+			tsct_stream_reader_init(&s, rec, kinds, i, at);
+			err = read_file(m, in, of, &s);
+			tsct_stream_reader_free(&s);
+		}
+		free(kinds);
+	}
+	/* All processes of a node record the same exchanges: series have each once. */
+	if (!err)
+		err = tsct_series_make(of->sample, of->nr_samples, &of->series,
+				       &of->nr_series);
+	if (err == -E2BIG) {
+		of->invalid = "of too many masters and epochs";
+		of->nr_invalid = of->nr_samples;
+		of->nr_sessions = 0;
+		err = 0;
+	}
+	free(of->sample);
+	of->sample = NULL;
+	if (of->nr_invalid)
+		merge_note(m, "%s: %u events of sessions over MPI are not used: %s",
+			   in->info.path, of->nr_invalid, of->invalid);
+	return merge_fail_errno(m, err);
+}
+
+/* ---- the common timeline -------------------------------------------------------- */
+
+/* Finds an input's session on a timeline: that of the master itself, if there is one. */
+static const struct tsct_mpi_session *find_session(const struct mpi_input *of,
+						   __u64 master, __u32 timeline)
+{
+	const struct tsct_mpi_session *s, *found = NULL;
+
+	for (s = of->session; s < of->session + of->nr_sessions; s++)
+		if (s->master == master && s->timeline == timeline &&
+		    (!found || s->node == master))
+			found = s;
+	return found;
+}
+
+/* Adds the timelines that all inputs of this rank have. A rank without inputs adds all. */
+static int list_common(const struct tsct_merge *m, const struct mpi_input *of,
+		       struct tsct_blob *ret)
+{
+	struct merge_timeline id = { .master = 0 };
+	const struct tsct_mpi_session *s;
+	unsigned int i;
+	int err = 0;
+
+	if (!m->nr)
+		return tsct_blob_add(ret, &id, sizeof(id));
+	for (s = of->session; s < of->session + of->nr_sessions && !err; s++) {
+		for (i = 0; i < m->nr && find_session(&of[i], s->master, s->timeline); i++)
+			;
+		id.master = s->master;
+		id.number = s->timeline;
+		if (i == m->nr)
+			err = tsct_blob_add(ret, &id, sizeof(id));
+	}
+	return err;
+}
+
+/* Keeps the timelines of @left that are of @right, too. Master 0 stands for all. */
+static int intersect(struct tsct_blob *left, const struct tsct_blob *right)
+{
+	const size_t nr_left = left->size / sizeof(struct merge_timeline);
+	const size_t nr_right = right->size / sizeof(struct merge_timeline);
+	struct merge_timeline *a = (struct merge_timeline *)left->data;
+	const struct merge_timeline *b = (const struct merge_timeline *)right->data;
+	size_t i, k, nr = 0;
+
+	if (nr_right && !b->master)
+		return 0;
+	if (nr_left && !a->master) {
+		left->size = 0;
+		return tsct_blob_add(left, right->data, right->size);
+	}
+	for (i = 0; i < nr_left; i++) {
+		for (k = 0; k < nr_right && (a[i].master != b[k].master ||
+					     a[i].number != b[k].number); k++)
+			;
+		if (k < nr_right)
+			a[nr++] = a[i];
+	}
+	left->size = nr * sizeof(*a);
+	return 0;
+}
+
+/* Finds a timeline that all inputs of all ranks have. Returns 1, 0 or -errno. */
+static int find_common(struct tsct_merge *m, const struct mpi_input *of,
+		       struct merge_timeline *ret)
+{
+	struct tsct_blob blob = { NULL, 0, 0 };
+	int err = merge_agree(m, merge_fail_errno(m, list_common(m, of, &blob)));
+
+	if (!err) {
+		tsct_ranks_reduce(m->ranks, &blob, intersect);
+		tsct_ranks_share(m->ranks, &blob);
+	}
+	if (!err && blob.size) {
+		const struct merge_timeline *first = (const struct merge_timeline *)blob.data;
+
+		ret->master = first->master;
+		ret->number = first->number;
+		err = 1;
+	}
+	tsct_blob_free(&blob);
+	return err;
+}
+
+/* The sessions of a rank's inputs, and the common timeline */
+struct mpi_inputs {
+	struct mpi_input *of;
+	const struct merge_timeline *common;
+};
+
+/* Gives an input the sync state and the samples of its sessions on a timeline. */
+static int take_sessions(struct tsct_merge *m, struct merge_in *in, void *arg)
+{
+	const struct mpi_inputs *all = arg;
+	struct mpi_input *of = all->of + (in - m->in);
+	const struct tsct_mpi_session *session =
+		find_session(of, all->common->master, all->common->number);
+	const struct tsct_recording *rec = in->rec;
+	bool *emptied;
+
+	if (rec->merged || !session)
+		return 0;
+	emptied = calloc(of->nr_series + 1, sizeof(*emptied));
+	if (!emptied)
+		return merge_fail_errno(m, -ENOMEM);
+	free(in->emptied);
+	in->emptied = emptied;
+	tsct_series_free(in->series, in->nr_series);
+	in->series = of->series;
+	in->nr_series = of->nr_series;
+	in->nr_samples = of->nr_samples;
+	of->series = NULL;
+	of->nr_series = 0;
+	in->mpi_sync = (struct tsct_recorded_sync) {
+		.on = 1, .role = session->node == session->master ? TSCT_SYNC_MASTER :
+			TSCT_SYNC_CHILD,
+		.node = session->node, .host = session->node, .master = session->master,
+		.timeline = session->timeline, .status = rec->status,
+		.epoch_first = rec->epoch_first, .epoch = rec->epoch, .params = rec->real,
+	};
+	strcpy(in->mpi_sync.fit, tsct_fit_name(TSCT_FIT_AUTO));
+	in->foreign_samples = NULL;
+	in->contradictory = false;
+	merge_find_contradiction(in);
+	return 0;
+}
+
+int merge_use_mpi(struct tsct_merge *m, struct merge_timeline *ret)
+{
+	struct mpi_inputs all = { calloc(m->nr + 1, sizeof(*all.of)), ret };
+	int err = merge_agree(m, all.of ? 0 : merge_fail_errno(m, -ENOMEM));
+	unsigned int i;
+
+	if (!err)
+		err = merge_each(m, false, read_sessions, all.of);
+	if (!err)
+		err = find_common(m, all.of, ret);
+	if (err > 0)
+		err = merge_each(m, false, take_sessions, &all) ?: 1;
+	for (i = 0; all.of && i < m->nr; i++) {
+		free(all.of[i].session);
+		free(all.of[i].sample);
+		tsct_series_free(all.of[i].series, all.of[i].nr_series);
+	}
+	free(all.of);
+	return err;
+}
