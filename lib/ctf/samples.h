@@ -58,6 +58,34 @@ __u32 tsct_sample_encode(const struct tsct_sync_sample *sample, void *to);
 const char *tsct_sample_decode(const struct tsct_trace_event *event,
 			       struct tsct_sync_sample *ret_sample);
 
+/*
+ * An exchange over MPI, as a program with libtsctrace-mpi records it in its own channel
+ * (lib/mpi/clock_exchange.c); and the event by which a program says that its node is the
+ * master of such exchanges. A program may record whatever it likes.
+ */
+#define TSCT_MPI_EXCHANGE_EVENT	"mpi_exchange"
+#define TSCT_MPI_MASTER_EVENT	"mpi_master"
+
+/* State of a node in a session over MPI, by such an event */
+struct tsct_mpi_session {
+	__u64 node, master;	/* ids of the node and of the master */
+	__u32 timeline;		/* number of the master's timeline */
+	/* flag: the event is an exchange, as in ret_sample; 0: its node is the master */
+	__u32 has_sample;
+};
+
+/*
+ * tsct_mpi_session_decode - decode an event of one of the two names
+ * @source: source of the recording's ticks, TSCT_SOURCE_*
+ * @ret_sample: the sample that a daemon would have recorded of the exchange, with
+ *	clock_epoch 0 and cycles of the source; not changed if there is no exchange
+ *
+ * Returns NULL, or the reason why the event is invalid.
+ */
+const char *tsct_mpi_session_decode(const struct tsct_trace_event *event, __u32 source,
+				    struct tsct_mpi_session *ret_session,
+				    struct tsct_sync_sample *ret_sample);
+
 /* Adds the stream class of sync samples, and its event class, to a recording whose
  * channels were added already. Returns 0 or -errno. */
 int tsct_recording_add_samples(struct tsct_recording *rec);

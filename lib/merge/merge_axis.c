@@ -285,15 +285,40 @@ static int take_own(struct tsct_merge *m)
 	return compare_nodes(m);
 }
 
+/*
+ * Finds the timeline of all inputs: by the daemons' samples, or else by sessions over MPI,
+ * which are not needed where all inputs have one counter. @ret_by_themselves: no input
+ * belongs to a daemon's cluster. Returns 0; -EINVAL with the reason; or another -errno
+ * after merge_fail().
+ */
+static int find_any_timeline(struct tsct_merge *m, bool *ret_by_themselves, char *why,
+			     size_t size)
+{
+	int err = find_timeline(m, why, size);
+
+	*ret_by_themselves = err && are_all_by_themselves(m);
+	if (!err || (*ret_by_themselves && is_one_boot(m)))
+		return err;
+	err = merge_use_mpi(m);
+	if (err < 0)
+		return err;
+	return err ? find_timeline(m, why, size) : -EINVAL;
+}
+
 int merge_choose_time(struct tsct_merge *m)
 {
 	char why[MERGE_WHY_MAX / 2];
 	const struct merge_in *in;
+	bool by_themselves;
+	int err;
 
 	m->time = TSCT_MERGE_CLUSTER;
 	m->compared = TSCT_COMPARED_SAMPLES;
-	if (find_timeline(m, why, sizeof(why))) {
-		if (are_all_by_themselves(m))
+	err = find_any_timeline(m, &by_themselves, why, sizeof(why));
+	if (m->error)
+		return m->error;
+	if (err) {
+		if (by_themselves)
 			return take_own(m);
 		if (!m->options.force)
 			return merge_fail(m, -EINVAL, "%s; use --force to take"

@@ -132,7 +132,7 @@ static const char *find_foreign(const struct merge_in *in)
 			return "has sync samples of a time after its end: they are of"
 				" another recording";
 	}
-	if (sync->role == TSCT_SYNC_CHILD && sync->master &&
+	if (sync->role == TSCT_SYNC_CHILD && sync->master && !in->mpi_sync.on &&
 	    has_all_samples(in) &&
 	    ((sync->start.state == TSCT_SESSION_DONE &&
 	      !has_sample_of(in, &sync->start)) ||
@@ -149,7 +149,8 @@ void merge_find_contradiction(struct merge_in *in)
 
 	/* With --timestamps system, samples have other ticks than the recording, which
 	 * is refused. */
-	if (!tsct_recording_has_samples(in->info.rec) || in->info.rec->counter.mult)
+	if ((!tsct_recording_has_samples(in->info.rec) && !in->nr_series) ||
+	    in->info.rec->counter.mult)
 		return;
 	in->foreign_samples = find_foreign(in);
 	for (i = 0; i < in->nr_series; i++) {

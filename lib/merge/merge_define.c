@@ -21,13 +21,16 @@ static bool copy_text(char **to, const char *from)
 	return *to;
 }
 
+/* @sync: the node's sync state in this merge */
 static bool copy_node(struct tsct_recorded_node *to,
 		      const struct tsct_recorded_node *from,
+		      const struct tsct_recorded_sync *sync,
 		      const struct tsct_recording *of)
 {
 	__u32 i;
 
 	*to = *from;
+	to->sync = *sync;
 	to->cut_off |= !of->complete;
 	to->disrupted |= merge_was_disrupted(of);
 	to->host = to->kernel = to->command = to->provider = NULL;
@@ -71,6 +74,7 @@ static int make_nodes(struct tsct_merge *m)
 		m->in[i].info.first_node = (__u32)nr;
 		for (k = 0; k < rec->nr_nodes; k++)
 			if (!copy_node(&m->result.nodes[nr++], &rec->nodes[k],
+				       k ? &rec->nodes[k].sync : merge_sync(&m->in[i]),
 				       rec))
 				return merge_fail_errno(m, -ENOMEM);
 	}

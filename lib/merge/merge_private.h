@@ -53,6 +53,9 @@ struct merge_in {
 	struct tsct_merge_input info;
 	struct tsct_trace *trace;
 	int dirfd;
+	/* sync state by sessions over MPI; if `on`, it replaces that of the recording, and
+	 * the series are of these sessions */
+	struct tsct_recorded_sync mpi_sync;
 	struct tsct_series *series;
 	unsigned int nr_series;
 	unsigned int nr_samples;
@@ -156,7 +159,7 @@ static inline bool merge_was_disrupted(const struct tsct_recording *rec)
 static inline const struct tsct_recorded_sync *
 merge_sync(const struct merge_in *in)
 {
-	return &in->info.rec->nodes[0].sync;
+	return in->mpi_sync.on ? &in->mpi_sync : &in->info.rec->nodes[0].sync;
 }
 
 /* Returns true if a series of sync samples was measured on the result's timeline. */
@@ -184,6 +187,14 @@ int merge_bounds_again(struct tsct_merge *m);
  * in->foreign_samples.
  */
 void merge_find_contradiction(struct merge_in *in);
+
+/*
+ * merge_use_mpi - replace the sync state and the samples of all inputs by those of
+ *	sessions over MPI, if all inputs have these, of one timeline (merge_mpi.c)
+ *
+ * Returns 1; 0: there are none, nothing was changed; or -errno after merge_fail().
+ */
+int merge_use_mpi(struct tsct_merge *m);
 
 /*
  * merge_check_boots - find recordings of one boot whose clocks contradict each other

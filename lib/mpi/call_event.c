@@ -57,7 +57,8 @@ TSCT_EVENT(mpi_comm, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_U64_HEX(parent)
 	   TSCT_U8(side), TSCT_STRING(name));
 TSCT_EVENT(mpi_comm_name, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_STRING(name));
 TSCT_EVENT_AS(mpi_timesync_begin, mpi_timesync, TSCT_KIND_BEGIN);
-TSCT_EVENT_AS(mpi_timesync_end, mpi_timesync, TSCT_KIND_END, TSCT_STRING(result));
+TSCT_EVENT_AS(mpi_timesync_end, mpi_timesync, TSCT_KIND_END, TSCT_STRING(result),
+	      TSCT_STRING(by));
 
 #ifdef OPEN_MPI
 #define OTHER_SYMBOL	"MPIR_Err_create_code"
@@ -233,10 +234,10 @@ void tsct_mpi_describe_name(const struct tsct_mpi_comm *comm, const char *name)
 	mpi_comm_name_emit(comm->id, name);
 }
 
-void tsct_mpi_describe_session(bool begins, const char *result)
+void tsct_mpi_describe_session(bool begins, const char *result, const char *by)
 {
 	if (begins)
 		mpi_timesync_begin_emit();
 	else
-		mpi_timesync_end_emit(result);
+		mpi_timesync_end_emit(result, by);
 }

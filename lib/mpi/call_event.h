@@ -98,6 +98,8 @@ void tsct_mpi_not_received(struct tsct_mpi_comm *comm, struct tsct_receive *r);
 void tsct_mpi_describe_rank(int thread_level);
 void tsct_mpi_describe_comm(const struct tsct_mpi_comm *comm, const char *name);
 void tsct_mpi_describe_name(const struct tsct_mpi_comm *comm, const char *name);
-void tsct_mpi_describe_session(bool begins, const char *result);
+/* @result: the reason for which the daemons did not synchronize, or nobody did; "": they
+ * did. @by: "daemons", "MPI", or "": this node's clock was not compared */
+void tsct_mpi_describe_session(bool begins, const char *result, const char *by);
 
 #endif /* TSCT_MPI_CALL_EVENT_H */

@@ -2,70 +2,130 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
+#include "lib/core/remap.h"
 #include "call_event.h"
+#include "clock_exchange.h"
 #include "session.h"
 
-/* Limit of a synchronization, seconds: the default, or "no": none */
+/* Limit of a synchronization, seconds: the default; "no": none; "mpi": over MPI only */
 #define SYNC_ENV	"TSCTRACE_MPI_SYNC"
 #define SYNC_SECONDS	10
 
-/* Returns the limit of a synchronization, ms; 0: none is wanted. The same in all
- * processes: that of rank 0 */
-static int sync_limit_ms(void)
+/* How to synchronize; the same in all processes: that of rank 0 */
+struct sync_wanted {
+	int limit_ms;		/* 0: not at all */
+	int only_mpi;		/* flag: not by the daemons */
+};
+
+static struct sync_wanted read_wanted(void)
 {
 	const char *text = secure_getenv(SYNC_ENV);
-	int ms = SYNC_SECONDS * 1000;
+	struct sync_wanted wanted = { .limit_ms = SYNC_SECONDS * 1000 };
 
-	if (text && *text)
-		ms = strcmp(text, "no") ? atoi(text) * 1000 : 0;
-	if (ms < 0)
-		ms = 0;
-	PMPI_Bcast(&ms, 1, MPI_INT, 0, MPI_COMM_WORLD);
-	return ms;
+	if (text && !strcmp(text, "mpi"))
+		wanted.only_mpi = 1;
+	else if (text && *text)
+		wanted.limit_ms = strcmp(text, "no") ? atoi(text) * 1000 : 0;
+	if (wanted.limit_ms < 0)
+		wanted.limit_ms = 0;
+	PMPI_Bcast(&wanted, 2, MPI_INT, 0, MPI_COMM_WORLD);
+	return wanted;
 }
 
-/* Number of processes of MPI_COMM_WORLD on this node; 0: as $TSCTRACE_TIMESYNC_PROCESSES
- * says, for containers that share memory, but no daemon */
-static int count_local(void)
+/* Number of processes of this node for tsct_timesync_join(); 0: as
+ * $TSCTRACE_TIMESYNC_PROCESSES says, for containers that share memory, but no daemon */
+static unsigned int count_local(MPI_Comm node)
 {
 	const char *declared = secure_getenv("TSCTRACE_TIMESYNC_PROCESSES");
-	MPI_Comm node;
 	int size = 1;
 
-	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
 	PMPI_Comm_size(node, &size);
-	PMPI_Comm_free(&node);
-	return declared && *declared ? 0 : size;
+	return declared && *declared ? 0 : (unsigned int)size;
+}
+
+/* Hash of the timeline that the daemon of this node has published; 0: none */
+static __u64 daemon_timeline(void)
+{
+	struct tsct_clock_state state;
+	__u64 words[2];
+
+	if (tsct_clock_snapshot(tsct_clock_default(), &state) || !state.cluster_master)
+		return 0;
+	words[0] = state.cluster_master;
+	words[1] = state.cluster_timeline;
+	return tsct_hash(1, words, sizeof(words)) | 1;
 }
 
 /*
- * Synchronizes the clocks of all nodes, by the daemons (tsct_timesync()): all processes
- * of a node take part, and none waits where one has no daemon. Sessions over MPI itself,
- * for nodes whose daemons do not reach each other, would be another branch here.
+ * Returns the reason for which the nodes are not synchronized, after a call of
+ * tsct_timesync() in each process, with result @err in this one. NULL: all succeeded, and
+ * all daemons are on one timeline: each may have succeeded in a cluster of its own. The
+ * same in all processes.
  */
-static void synchronize(void)
+static const char *find_failure(int err)
 {
-	static int gave_up;	/* flag: a synchronization did not complete in time */
-	const int limit_ms = sync_limit_ms();
-	int err, failed, any;
-	char why[256] = "";
+	const __u64 timeline = daemon_timeline();
+	const __u64 mine[] = { err != 0, timeline, ~timeline };
+	__u64 most[3];
 
-	if (!limit_ms)
-		return;
-	tsct_mpi_describe_session(true, NULL);
-	err = tsct_timesync_join(count_local(), why, sizeof(why));
+	PMPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+	return most[0] ? "another process did not succeed" :
+		!most[1] || most[1] != ~most[2] ? "the daemons have no timeline in common" :
+		NULL;
+}
+
+/*
+ * Synchronizes by the daemons (tsct_timesync()): all processes of a node take part, and
+ * none waits where one has no daemon. Returns true in all processes, or in none, with the
+ * reason in @why.
+ */
+static bool synchronize_daemons(MPI_Comm node, int limit_ms, char *why, size_t size)
+{
+	static bool gave_up;	/* a synchronization did not complete in time */
+	const char *failure = "another process cannot take part";
+	int err, failed, any;
+
+	err = tsct_timesync_join(count_local(node), why, size);
 	failed = err || gave_up;
 	PMPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-	if (!any)
-		err = tsct_timesync(limit_ms, why, sizeof(why));
-	else if (!err)
-		snprintf(why, sizeof(why), gave_up ? "not tried again" :
-			 "another process cannot take part");
-	gave_up = !any && err;
+	if (gave_up)
+		failure = "not tried again";
+	if (!any) {
+		err = tsct_timesync(limit_ms, why, size);
+		failure = find_failure(err);
+		gave_up = err;
+	}
+	if (failure && !err)
+		snprintf(why, size, "%s", failure);
 	tsct_timesync_leave();
-	tsct_mpi_describe_session(false, err || any ? why : "");
+	return !failure;
+}
+
+/*
+ * Synchronizes the clocks of all nodes: by the daemons, or else over MPI. A process whose
+ * clock is not the daemon's knows no timeline of it: then it is done over MPI, too, and a
+ * merge takes the samples of the daemons if these are of one cluster.
+ */
+static void synchronize(__u32 number)
+{
+	const struct sync_wanted wanted = read_wanted();
+	char why[256] = "", no[128] = "";
+	const char *by = "daemons";
+	MPI_Comm node;
+
+	if (!wanted.limit_ms)
+		return;
+	tsct_mpi_describe_session(true, NULL, NULL);
+	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	if (wanted.only_mpi ||
+	    !synchronize_daemons(node, wanted.limit_ms, why, sizeof(why)))
+		by = tsct_mpi_exchange(node, number, wanted.limit_ms, no, sizeof(no)) ?
+			"MPI" : "";
+	PMPI_Comm_free(&node);
+	tsct_mpi_describe_session(false, *why ? why : no, by);
 }
 
 static void agree_on_job(void)
@@ -87,10 +147,10 @@ void tsct_mpi_begin(int thread_level)
 	tsct_mpi_comm_begin();
 	PMPI_Comm_get_parent(&parent);
 	tsct_mpi_comm_add(parent, 0, NULL, 0);
-	synchronize();
+	synchronize(1);
 }
 
 void tsct_mpi_end(void)
 {
-	synchronize();
+	synchronize(2);
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Programs with MPI synchronize the clocks of a master and its child in MPI_Init and
 # MPI_Finalize: two ranks on each node, each with a recorder, and their recordings merged.
-# Without one of the daemons, no rank waits.
+# Without one of the daemons, no rank waits. With daemons of two clusters, the ranks compare
+# the clocks over MPI, and a merge takes these exchanges.
 set -euo pipefail
 
 for mpi in openmpi mpich; do
@@ -31,7 +32,7 @@ cat >"$work/rank" <<EOF
 r=\${OMPI_COMM_WORLD_RANK-\$PMI_RANK}
 node=alpha
 [ \$r -lt 2 ] || node=beta
-export TSCTRACE_RUN_DIR=$work/\$node TSCTRACE_TIMESYNC_PROCESSES=2
+export TEST_NODE=\$((r / 2)) TSCTRACE_RUN_DIR=$work/\$node TSCTRACE_TIMESYNC_PROCESSES=2
 exec "$ctl" record -q --mpi=$mpi -c rank\$r -o "$work/rec-\$r" -- "$work/program" ring 20
 EOF
 run_ranks() {
@@ -52,4 +53,22 @@ run_ranks
 [ "$(grep -c 'no daemon' "$work/ends")" = 4 ] || fail "beta has a daemon: $(cat "$work/ends")"
 [ "$(grep -c 'another process cannot take part' "$work/ends")" = 4 ] ||
 	fail "alpha: $(cat "$work/ends")"
+
+slay alpha
+mpicc.$mpi -O1 -w -shared -fPIC -o "$work/split.so" "$top/tests/native/mpi_split.c"
+for i in alpha beta; do
+	printf 'name %s\nserve\nallow all\n' $i >"$work/$i/conf"
+done
+start alpha 101
+start beta 102
+wait_for "alpha is a master" synced alpha
+wait_for "beta is a master" synced beta
+LD_PRELOAD=$work/split.so run_ranks
+[ "$(grep -c 'the daemons have no timeline in common" by="MPI"' "$work/ends")" = 8 ] ||
+	fail "two clusters: $(cat "$work/ends")"
+"$ctl" merge -o "$work/rec-all" "$work"/rec-[0-3] 2>"$work/log" ||
+	fail "merge of two clusters: $(cat "$work/log")"
+# Both have one counter.
+python3 "$top/tests/native/mpi_sessions_check.py" "$work/rec-all" "$work"/rec-{0,1,2,3}=0 ||
+	fail "two clusters: times: $(cat "$work/log")"
 echo "$mpi: two ranks on each of two nodes"

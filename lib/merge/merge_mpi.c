@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sessions over MPI: where the inputs are on no common timeline by their daemons' samples,
+ * the exchanges that programs with MPI recorded in their own channels are the samples, and
+ * the node of the process that answered is the master.
+ */
+#include <stdlib.h>
+
+#include "lib/ctf/stream.h"
+#include "merge_private.h"
+
+/* Largest number of exchanges, and of different nodes and masters, that are read of an
+ * input. A host with 128 ranks has 2^14 exchanges for each program. */
+#define EXCHANGES_MAX	(1U << 20)
+#define SESSIONS_MAX	256
+
+/* The sessions of an input */
+struct mpi_input {
+	struct tsct_mpi_session *session;	/* each node and master once */
+	unsigned int nr_sessions;
+	struct tsct_sync_sample *sample;	/* while the input is read */
+	unsigned int nr_samples, room;
+	struct tsct_series *series;	/* of the samples, each of which is there once */
+	unsigned int nr_series;
+	/* reason for which some events are not used; NULL: all are used */
+	const char *invalid;
+	unsigned int nr_invalid;
+};
+
+/* ---- reading ------------------------------------------------------------------- */
+
+static bool is_session(const struct tsct_event_def *def)
+{
+	return !strcmp(def->name, TSCT_MPI_EXCHANGE_EVENT) ||
+		!strcmp(def->name, TSCT_MPI_MASTER_EVENT);
+}
+
+static bool has_sessions(const struct tsct_stream_class *class)
+{
+	__u32 i;
+
+	for (i = 0; i < class->nr_defs; i++)
+		if (class->defs[i] && is_session(class->defs[i]))
+			return true;
+	return false;
+}
+
+/* Returns the epoch of the recording's counter at a tick. */
+static __u32 epoch_at(const struct tsct_recording *rec, __u64 tick)
+{
+	__u32 epoch = rec->epoch_first, i;
+
+	if (rec->epoch_first == rec->epoch)
+		return rec->epoch;
+	for (i = 0; i < rec->nr_segments; i++)
+		if ((__s64)(tick - rec->segments[i].base_cycles) >= 0)
+			epoch = rec->segments[i].epoch;
+	return epoch;
+}
+
+static int add_session(struct mpi_input *of, const struct tsct_mpi_session *session)
+{
+	struct tsct_mpi_session *more;
+	unsigned int i;
+
+	for (i = of->nr_sessions; i; i--)
+		if (!memcmp(&of->session[i - 1], session, sizeof(*session)))
+			return 0;
+	if (of->nr_sessions == SESSIONS_MAX)
+		return 0;
+	more = realloc(of->session, (of->nr_sessions + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	of->session = more;
+	of->session[of->nr_sessions++] = *session;
+	return 0;
+}
+
+static int add_sample(struct mpi_input *of, const struct tsct_sync_sample *sample)
+{
+	struct tsct_sync_sample *more;
+
+	if (of->nr_samples == of->room) {
+		of->room = of->room ? 2 * of->room : 256;
+		more = realloc(of->sample, of->room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		of->sample = more;
+	}
+	of->sample[of->nr_samples++] = *sample;
+	return 0;
+}
+
+static int add_event(struct mpi_input *of, const struct tsct_recording *rec,
+		     const struct tsct_trace_event *event)
+{
+	struct tsct_mpi_session session;
+	struct tsct_sync_sample sample;
+	const char *invalid = tsct_mpi_session_decode(event, rec->source, &session, &sample);
+	int err;
+
+	if (!invalid && session.has_sample && of->nr_samples == EXCHANGES_MAX)
+		invalid = "too many exchanges";
+	if (invalid) {
+		of->invalid = invalid;
+		of->nr_invalid++;
+		return 0;
+	}
+	err = add_session(of, &session);
+	if (err || !session.has_sample)
+		return err;
+	sample.clock_epoch = epoch_at(rec, sample.x.t1);
+	return add_sample(of, &sample);
+}
+
+static int read_file(struct tsct_merge *m, struct merge_in *in, struct mpi_input *of,
+		     struct tsct_stream_reader *s)
+{
+	/* Damage is not reported here, but when events are copied. */
+	struct tsct_stream_reader_dir dir = { .dirfd = in->dirfd, .rec = in->info.rec };
+	int ret = 1;
+
+	while (ret > 0) {
+		if (merge_is_stopped(m))
+			return -EINTR;
+		ret = tsct_stream_reader_next(&dir, s);
+		if (ret > 0 && is_session(s->event.def) &&
+		    add_event(of, in->info.rec, &s->event))
+			ret = -ENOMEM;
+	}
+	return ret;
+}
+
+/* Reads the events of an input's channels in which programs recorded sessions. */
+static int read_sessions(struct tsct_merge *m, struct merge_in *in, struct mpi_input *of)
+{
+	const struct tsct_recording *rec = in->info.rec;
+	struct tsct_stream_reader_kind *kinds;
+	struct tsct_stream_reader s;
+	__u32 i, at;
+	int err = 0;
+
+	for (i = 0; i < rec->nr_streams && !rec->merged && !err; i++) {
+		if (rec->streams[i].kernel || !has_sessions(&rec->streams[i]))
+			continue;
+		kinds = tsct_stream_reader_kinds(&rec->streams[i]);
+		err = kinds ? 0 : -ENOMEM;
+		for (at = 0; at < rec->nr_locations && !err; at++) {
+			tsct_stream_reader_init(&s, rec, kinds, i, at);
+			err = read_file(m, in, of, &s);
+			tsct_stream_reader_free(&s);
+		}
+		free(kinds);
+	}
+	/* All processes of a node record the same exchanges: series have each once. */
+	if (!err)
+		err = tsct_series_make(of->sample, of->nr_samples, &of->series,
+				       &of->nr_series);
+	if (err == -E2BIG) {
+		of->invalid = "of too many masters and epochs";
+		of->nr_invalid = of->nr_samples;
+		of->nr_sessions = 0;
+		err = 0;
+	}
+	free(of->sample);
+	of->sample = NULL;
+	if (of->nr_invalid)
+		merge_note(m, "%s: %u events of sessions over MPI are not used: %s",
+			   in->info.path, of->nr_invalid, of->invalid);
+	return err;
+}
+
+/* ---- the common timeline -------------------------------------------------------- */
+
+/* Finds an input's session on a timeline: that of the master itself, if there is one. */
+static const struct tsct_mpi_session *find_session(const struct mpi_input *of,
+						   __u64 master, __u32 timeline)
+{
+	const struct tsct_mpi_session *s, *found = NULL;
+
+	for (s = of->session; s < of->session + of->nr_sessions; s++)
+		if (s->master == master && s->timeline == timeline &&
+		    (!found || s->node == master))
+			found = s;
+	return found;
+}
+
+static bool is_common(const struct tsct_merge *m, const struct mpi_input *of,
+		      const struct tsct_mpi_session *session)
+{
+	const struct tsct_recording *rec;
+	unsigned int i;
+
+	for (i = 0; i < m->nr; i++) {
+		rec = m->in[i].info.rec;
+		if (rec->merged ? !rec->timeline.on ||
+		    rec->timeline.master != session->master ||
+		    rec->timeline.number != session->timeline :
+		    !find_session(&of[i], session->master, session->timeline))
+			return false;
+	}
+	return true;
+}
+
+/* Returns a session whose timeline all inputs have, or NULL. */
+static const struct tsct_mpi_session *find_common(const struct tsct_merge *m,
+						  const struct mpi_input *of)
+{
+	const struct tsct_mpi_session *s;
+	unsigned int i = 0;
+
+	while (i < m->nr && m->in[i].info.rec->merged)
+		i++;
+	if (i == m->nr)
+		return NULL;
+	for (s = of[i].session; s < of[i].session + of[i].nr_sessions; s++)
+		if (is_common(m, of, s))
+			return s;
+	return NULL;
+}
+
+/* Gives an input the sync state and the samples of its sessions on a timeline. */
+static void take_sessions(struct merge_in *in, struct mpi_input *of,
+			  const struct tsct_mpi_session *session)
+{
+	const struct tsct_recording *rec = in->info.rec;
+
+	tsct_series_free(in->series, in->nr_series);
+	in->series = of->series;
+	in->nr_series = of->nr_series;
+	in->nr_samples = of->nr_samples;
+	of->series = NULL;
+	of->nr_series = 0;
+	in->mpi_sync = (struct tsct_recorded_sync) {
+		.on = 1, .role = session->node == session->master ? TSCT_SYNC_MASTER :
+			TSCT_SYNC_CHILD,
+		.node = session->node, .host = session->node, .master = session->master,
+		.timeline = session->timeline, .status = rec->status,
+		.epoch_first = rec->epoch_first, .epoch = rec->epoch, .params = rec->real,
+	};
+	strcpy(in->mpi_sync.fit, tsct_fit_name(TSCT_FIT_AUTO));
+	in->foreign_samples = NULL;
+	in->contradictory = false;
+	merge_find_contradiction(in);
+}
+
+int merge_use_mpi(struct tsct_merge *m)
+{
+	struct mpi_input *of = calloc(m->nr, sizeof(*of));
+	const struct tsct_mpi_session *common, *own;
+	unsigned int i;
+	int err = of ? 0 : -ENOMEM;
+
+	for (i = 0; i < m->nr && !err; i++)
+		err = read_sessions(m, &m->in[i], &of[i]);
+	common = err ? NULL : find_common(m, of);
+	for (i = 0; i < m->nr && common; i++) {
+		own = find_session(&of[i], common->master, common->timeline);
+		if (own)
+			take_sessions(&m->in[i], &of[i], own);
+	}
+	err = err ? merge_fail_errno(m, err) : common != NULL;
+	for (i = 0; of && i < m->nr; i++) {
+		free(of[i].session);
+		free(of[i].sample);
+		tsct_series_free(of[i].series, of[i].nr_series);
+	}
+	free(of);
+	return err;
+}
