@@ -166,7 +166,7 @@ static int split(int argc, char **argv, struct cluster_settings *o)
 		}
 		option = find_option(argv[i]);
 		if (!option && strcmp(argv[i], "--help") && strcmp(argv[i], "--usage") &&
-		    strcmp(argv[i], "-?")) {
+		    strcmp(argv[i], "-h") && strcmp(argv[i], "-?")) {
 			o->record[nr_record++] = argv[i];
 			continue;
 		}
@@ -410,7 +410,7 @@ int cluster_record(int argc, char **argv)
 	if (!r.settings.record)
 		return EXIT_FAILED;
 	argc = split(argc, argv, &r.settings);
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &r) || check_record_options(&r)) {
+	if (options_parse(&argp, argc, argv, ARGP_IN_ORDER, &r) || check_record_options(&r)) {
 		free(r.settings.record);
 		free(r.nodes);
 		return EXIT_USAGE;
@@ -442,7 +442,7 @@ int cmd_cluster(int argc, char **argv)
 		return cluster_record(argc - 1, argv + 1);
 	}
 	if (argc >= 2 && *argv[1] == '-')
-		argp_parse(&argp, 2, argv, 0, NULL, &none);
+		options_parse(&argp, 2, argv, 0, &none);
 	fprintf(stderr, "trace-ctl cluster: use 'trace-ctl cluster record'; see 'trace-ctl help"
 		" cluster'\n");
 	return EXIT_USAGE;

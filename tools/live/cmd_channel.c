@@ -14,6 +14,7 @@
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "tools/common/json.h"
+#include "tools/common/options.h"
 #include "tools/common/view.h"
 
 /* ---- command line ------------------------------------------------------ */
@@ -457,7 +458,7 @@ int cmd_channel(int argc, char **argv)
 	struct channel_list all;
 	int ret;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &w);
+	options_parse(&argp, argc, argv, 0, &w);
 	channel_list_open(&all, false);
 	if (!strcmp(w.action, "create"))
 		ret = create(&all, &w);

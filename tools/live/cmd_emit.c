@@ -12,6 +12,7 @@
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "tools/common/cmd.h"
+#include "tools/common/options.h"
 #include "tools/common/view.h"
 
 enum { KEY_KIND = 256, KEY_STDIN };
@@ -347,7 +348,7 @@ int cmd_emit(int argc, char **argv)
 
 	if (!o.words)
 		return EXIT_FAILED;
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	options_parse(&argp, argc, argv, 0, &o);
 	opening.name = o.channel;
 	err = tsct_channel_open(&opening, &s.channel);
 	if (err)

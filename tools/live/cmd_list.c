@@ -9,6 +9,7 @@
 #include "tools/bpf/built_in.h"
 #include "tools/bpf/probes/probe.h"
 #include "tools/common/cmd.h"
+#include "tools/common/options.h"
 
 struct list_options {
 	const char *pattern;		/* NULL: all */
@@ -102,7 +103,7 @@ int cmd_list(int argc, char **argv)
 	char why[512] = "";
 	int err;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	options_parse(&argp, argc, argv, 0, &o);
 	built_in_each(print_built_in, &o);
 	if (o.pattern && (!strncmp(o.pattern, "uprobe:", 7) ||
 			  !strncmp(o.pattern, "usdt:", 5)))

@@ -174,7 +174,7 @@ int cmd_top(int argc, char **argv)
 	bool found;
 	int error;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &w);
+	options_parse(&argp, argc, argv, 0, &w);
 	channel_list_open(&all, false);
 	found = channel_list_check(&all, "top");
 	channel_list_close(&all);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "tools/common/cmd.h"
+#include "tools/common/options.h"
 #include "tools/common/view.h"
 #include "cmd_merge.h"
 
@@ -292,7 +293,7 @@ int cmd_merge(int argc, char **argv)
 		merge_print("out of memory");
 		return EXIT_FAILED;
 	}
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &m)) {
+	if (!options_parse(&argp, argc, argv, 0, &m)) {
 		merge_signals(&set);
 		sigprocmask(SIG_BLOCK, &set, NULL);
 		ret = run(&m);

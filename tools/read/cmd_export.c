@@ -214,7 +214,7 @@ int cmd_export(int argc, char **argv)
 	int ret = EXIT_FAILED;
 
 	j.x.arg = &j;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &j))
+	if (options_parse(&argp, argc, argv, 0, &j))
 		return EXIT_FAILED;
 	if (!view_open("export", j.x.recording, &j.x.trace)) {
 		ret = export(&j);

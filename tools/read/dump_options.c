@@ -116,5 +116,5 @@ static const struct argp argp = {
 
 int dump_options_parse(int argc, char **argv, struct dump *d)
 {
-	return argp_parse(&argp, argc, argv, 0, NULL, d);
+	return options_parse(&argp, argc, argv, 0, d);
 }

@@ -12,6 +12,7 @@
 #include "lib/fit/fit.h"
 #include "tools/bpf/built_in.h"
 #include "tools/common/cmd.h"
+#include "tools/common/options.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CONTROL, KEY_CPU,
        KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_MPI, KEY_NO_CLUSTER,
@@ -373,7 +374,7 @@ int record_options_check(const struct record_options *o)
 
 int record_options_parse(int argc, char **argv, struct record_options *o)
 {
-	return argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o);
+	return options_parse(&argp, argc, argv, ARGP_IN_ORDER, o);
 }
 
 /* Keys of the file options, above the keys of commands, which begin at 256 */
