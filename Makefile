@@ -10,7 +10,8 @@
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
 #   make fuzz-kernel  fuzz the module in a debug kernel, MINUTES=30
 #   make demo       record three machines and their messages, in guests
-#   make install    PREFIX=/usr/local DESTDIR=
+#   make install    PREFIX=/usr/local DESTDIR=; make uninstall with the same variables
+#   make dist       the release's tarball, in build/
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory
 
@@ -122,9 +123,26 @@ install: all
 	+$(MAKE) -C tools install $(staged)
 	+$(MAKE) -C Documentation install $(staged)
 
+# Removes the files that an installation with the same variables has, then the folders
+# that are only its own. /etc/tsctrace and recordings stay.
+installed = $(or $(O),$(CURDIR)/build)/installed
+uninstall:
+	rm -rf "$(installed)"
+	+$(MAKE) install DESTDIR="$(installed)"
+	cd "$(installed)" && find . ! -type d -printf '%P\0' | \
+		(cd "$(CURDIR)" && cd "$(or $(DESTDIR),/)" && xargs -0 rm -f)
+	cd "$(installed)" && find . -depth -type d -name tsctrace -printf '%P\0' | \
+		(cd "$(CURDIR)" && cd "$(or $(DESTDIR),/)" && while read -r -d '' dir; do \
+			rm -rf "$$dir/__pycache__" && { [ ! -d "$$dir" ] || rmdir "$$dir"; }; done)
+	rm -rf "$(installed)"
+uninstall: SHELL := bash
+
+dist:
+	@tools/packaging/dist.sh $(or $(O),build)
+
 clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-fast check-unit check-guest \
 	check-browser check-faults check-guest-debug check-model check-newest check-panics check-sim demo bench \
-	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-python bench-record bench-sim bench-sync bench-serve install clean
+	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-python bench-record bench-sim bench-sync bench-serve install uninstall dist clean
