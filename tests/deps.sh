@@ -76,6 +76,8 @@ openmpi-bin          | mpirun.openmpi      | ranks of a program that uses MPI
 libopenmpi-dev       | /usr/lib/*/openmpi/include/mpi.h | libtsctrace-mpi for Open MPI
 mpich                | mpirun.mpich        | ranks of a program that uses MPI
 libmpich-dev         | /usr/include/*/mpich/mpi.h | libtsctrace-mpi for MPICH
+zsh                  | zsh                 | completion of command lines
+fish                 | fish                | the same
 iproute2             | ip                  | networks for daemons, in namespaces
 '
 

@@ -31,7 +31,7 @@ static error_t parse_help(int key, char *arg, struct argp_state *state)
 		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
 		return 0;
 	case KEY_USAGE:
-		argp_state_help(state, stdout, ARGP_HELP_STD_USAGE);
+		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -58,7 +58,7 @@ static int find_kind(const char *name)
 static const struct argp_option options[] = {
 	{ "channel", 'c', "CHANNEL", 0, "channel to write to (default: $TSCTRACE_CHANNEL,"
 	  " or 'default')", 0 },
-	{ "kind", KEY_KIND, "KIND", 0, "kind of the event: instant (default), begin, end"
+	{ "kind", KEY_KIND, "instant|begin|end|counter", 0, "kind of the event: instant (default), begin, end"
 	  " or counter", 0 },
 	{ "stdin", KEY_STDIN, NULL, 0, "read events from standard input, one a line: NAME"
 	  " KEY=VALUE...; a first word @KIND sets the kind of this line", 0 },

@@ -89,10 +89,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.args_doc = "[PATTERN]",
+	.args_doc = "[EVENTS]",
 	.doc = "Print the kernel's events that 'record -e' can name, one per line, with "
 	"their fields.\v"
-	"PATTERN has * and ? for other characters: 'sched:*', '*exec*', 'kprobe:vfs_*' or "
+	"EVENTS has * and ? for other characters: 'sched:*', '*exec*', 'kprobe:vfs_*' or "
 	"'fentry:vfs_*' for functions with their parameters; 'uprobe:FILE:PATTERN' for the "
 	"functions of a program or library, 'usdt:FILE:PATTERN' for its USDT probes.",
 };

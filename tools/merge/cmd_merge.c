@@ -27,7 +27,7 @@ static const struct argp_option options[] = {
 	{ "resolution", KEY_RESOLUTION, "HZ", 0, "recordings: write times in units of 1/HZ seconds,"
 	  " such as 10G (default: 1G, nanoseconds)", 0 },
 	{ "jobs", 'j', "N", 0, "recordings: use N threads (default: one per CPU)", 0 },
-	{ "align", KEY_ALIGN, "HOW", 0, "archives: real: align by the time of day at which each"
+	{ "align", KEY_ALIGN, "real|text", 0, "archives: real: align by the time of day at which each"
 	  " archive begins; text: let all archives begin at the same moment (default: real"
 	  " where both archives have the time of day)", 0 },
 	{ "force", KEY_FORCE, NULL, 0, "merge inputs that are refused otherwise: recordings without"
