@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--list | --bench | --browser | --debug-kernel | --fuzz | --newest | --service] -
+# deps.sh [--list | --bench | --browser | --debug-kernel | --fuzz | --newest | --packages |
+#         --service] -
 # install the packages that the build and the tests use
 #
 # On Debian 12 or newer and on Ubuntu, missing packages are installed with
@@ -9,7 +10,7 @@
 # printed, and the exit status is 1. Fast if nothing is missing.
 # --debug-kernel adds the packages for the build of guest/debug_kernel.sh, --fuzz those
 # for the fuzzer, --browser a browser for the pages of report, --newest those for a root
-# with the newest kernel, --service those for the container of the service test, --bench
+# with the newest kernel, --packages what tries the packages, --service those for the container of the service test, --bench
 # LTTng for comparison.
 set -euo pipefail
 
@@ -101,6 +102,12 @@ mmdebstrap           | mmdebstrap          | a root with Debian sid
 debian-archive-keyring | /usr/share/keyrings/debian-archive-keyring.gpg | its signatures
 '
 
+for_packages='
+mmdebstrap           | mmdebstrap          | roots of Debian
+debian-archive-keyring | /usr/share/keyrings/debian-archive-keyring.gpg | their signatures
+dkms                 | dkms                | builds the module for installed kernels
+'
+
 for_service='
 mmdebstrap           | mmdebstrap          | a Debian for a container
 '
@@ -179,6 +186,7 @@ install_packages() {
 
 [ "${1:-}" != --debug-kernel ] || table+=$for_debug_kernel
 [ "${1:-}" != --newest ] || table+=$for_newest
+[ "${1:-}" != --packages ] || table+=$for_packages
 [ "${1:-}" != --service ] || table+=$for_service
 [ "${1:-}" != --fuzz ] || table+=$for_fuzz
 [ "${1:-}" != --bench ] || table+=$for_bench
