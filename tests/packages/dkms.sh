@@ -4,7 +4,9 @@
 # dkms.sh [KERNEL]... - build the module by DKMS for kernels of the tests
 #
 # KERNEL is a name as for tests/guest/kernel.sh (default: 6.1, 6.12 and their -rt). DKMS
-# gets folders of its own: on this machine, nothing is installed or changed.
+# signs each module with a key that it makes, as for Secure Boot. It gets folders and a
+# configuration of its own: on this machine, nothing is installed or changed. Needs root.
+# KEEP=DIR: the modules are copied to DIR.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -24,21 +26,30 @@ source=$work/source/tsctrace-$version
 "$top/tools/packaging/dkms.sh" "$source"
 mkdir "$work/tree"
 run_dkms() {
-	dkms "$1" -m tsctrace -v "$version" --sourcetree "$work/source" --dkmstree "$work/tree" \
+	unshare --mount --propagation private sh -euc '
+		mount --bind "$0" /etc/dkms/framework.conf
+		exec dkms "$@"' "$work/framework.conf" "$1" -m tsctrace -v "$version" --sourcetree "$work/source" --dkmstree "$work/tree" \
 		--no-depmod "${@:2}" >"$work/log" 2>&1 || fail "dkms $*"
 }
+cat >"$work/framework.conf" <<END
+mok_signing_key="$work/mok.key"
+mok_certificate="$work/mok.pub"
+END
 run_dkms add
 [ $# -gt 0 ] || set -- 6.1-amd64 6.1-rt-amd64 6.12-amd64 6.12-rt-amd64
 for name; do
 	dir=$("$top/tests/guest/kernel.sh" get "$name")
 	release=$(cat "$dir/release")
+	echo "sign_file=\"$dir/build/scripts/sign-file\"" >>"$work/framework.conf"
 	run_dkms build -k "$release" --kernelsourcedir "$dir/build"
 	module=$(find "$work/tree/tsctrace/$version/$release" -name 'tsctrace.ko*' | head -n 1)
 	[ -s "$module" ] || fail "$release: no module"
 	[ "$(modinfo -F vermagic "$module" | cut -d ' ' -f 1)" = "$release" ] ||
 		fail "$release: $(modinfo -F vermagic "$module")"
 	[ "$(modinfo -F version "$module")" = "$version" ] || fail "$release: another version"
-	echo "$release: built"
+	[ "$(modinfo -F sig_id "$module")" = PKCS#7 ] && [ -s "$work/mok.pub" ] ||
+		fail "$release: not signed"
+	echo "$release: built, signed by '$(modinfo -F signer "$module")'"
 	if [ "${KEEP:-}" ]; then
 		cp "$module" "$KEEP/tsctrace-$release.${module##*tsctrace.}"
 	fi

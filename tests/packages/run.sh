@@ -65,17 +65,17 @@ make_root() {	# SUITE DIR PACKAGE...
 	echo "$list" >"$2.packages"
 }
 
-# Runs a command in a root, with this tree at /src, read-only, and $suite_out at /out.
+# Runs a command in a root, with the release's sources at /src, read-only, and $suite_out at /out.
 # What the command changes elsewhere is forgotten; what it starts ends with it.
 in_root() {	# ROOT COMMAND...
 	rm -rf "$work/upper" "$work/scratch"
 	mkdir -p "$work/upper" "$work/scratch" "$work/root"
 	unshare --mount --propagation private --pid --fork --kill-child bash -euc '
-		base=$1 work=$2 top=$3 out=$4 root=$2/root
+		base=$1 work=$2 sources=$3 out=$4 root=$2/root
 		mount -t overlay overlay -o \
 			"lowerdir=$base,upperdir=$work/upper,workdir=$work/scratch" "$root"
 		mkdir -p "$root/src" "$root/out"
-		mount --bind "$top" "$root/src"
+		mount --bind "$sources" "$root/src"
 		mount -o remount,bind,ro "$root/src"
 		mount --bind "$out" "$root/out"
 		mount -t tmpfs tmpfs "$root/tmp"
@@ -85,7 +85,7 @@ in_root() {	# ROOT COMMAND...
 		cp /etc/resolv.conf "$root/etc/resolv.conf"
 		exec chroot "$root" env -i HOME=/root LC_ALL=C.UTF-8 TERM=dumb \
 			DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin "${@:5}"
-	' - "$1" "$work" "$top" "$suite_out" "${@:2}"
+	' - "$1" "$work" "$sources" "$suite_out" "${@:2}"
 }
 
 # Builds the packages twice. The second time, folder, umask, language and zone differ.
@@ -138,6 +138,8 @@ make_old() {
 }
 
 "$here/dkms.sh"
+tar -xf "$("$top/tools/packaging/dist.sh" "$work")" -C "$work"
+sources=$(echo "$work"/tsctrace-*/)
 [ $# -gt 0 ] || set -- bookworm trixie sid
 for suite; do
 	suite_out=$out/$suite
