@@ -13,7 +13,7 @@
 #   make demo       record three machines and their messages, in guests
 #   make install    PREFIX=/usr/local DESTDIR=; make uninstall with the same variables
 #   make dist       the release's tarball, in build/
-#   make deb        Debian packages, in build/deb/
+#   make deb        Debian packages, in build/deb/; make rpm: RPM packages, in build/rpm/
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory
 
@@ -148,10 +148,12 @@ dist:
 	@tools/packaging/dist.sh $(or $(O),build)
 deb:
 	tools/packaging/deb.sh $(or $(O),build)/deb
+rpm:
+	tools/packaging/rpm.sh $(or $(O),build)/rpm
 
 clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-fast check-unit check-guest \
 	check-browser check-faults check-guest-debug check-model check-newest check-packages check-panics check-sim demo bench \
-	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-python bench-record bench-sim bench-sync bench-serve install uninstall dist deb clean
+	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-python bench-record bench-sim bench-sync bench-serve install uninstall dist deb rpm clean
