@@ -79,6 +79,7 @@ mpich                | mpirun.mpich        | ranks of a program that uses MPI
 libmpich-dev         | /usr/include/*/mpich/mpi.h | libtsctrace-mpi for MPICH
 zsh                  | zsh                 | completion of command lines
 fish                 | fish                | the same
+abigail-tools        | abidiff             | ABI of the library, against the last release
 iproute2             | ip                  | networks for daemons, in namespaces
 '
 

@@ -21,13 +21,18 @@ version=$(tools/packaging/release.sh version)
 grep -q "^Version: $version$" "$O/lib/tsctrace.pc" || fail "tsctrace.pc"
 newest=$(grep -o '^TSCTRACE_[0-9.]*' lib/libtsctrace.map | tail -n 1)
 [[ TSCTRACE_$version == "$newest".* ]] || fail "$newest is not the node of $version"
+# The first release that has a node, for packages that are linked with it
+for node in $(grep -o '^TSCTRACE_[0-9.]*' lib/libtsctrace.map); do
+	grep -q "^ (symver)$node ${node#TSCTRACE_}\.0$" tools/packaging/debian/libtsctrace0.symbols ||
+		fail "debian/libtsctrace0.symbols lacks $node"
+done
 [ "$(grep -m 1 '^tsctrace [0-9]' NEWS | cut -d ' ' -f 2)" = "$version" ] ||
 	fail "NEWS does not begin with $version"
 
 list_files() {
 	if [ -e .git ]; then git ls-files; else find . -path ./build -prune -o -type f -print; fi
 }
-list_files | grep -v '^\(\./\)\?\(NEWS$\|kmod/uapi/tsctrace/version.h$\|tests/.*corpus/\)' |
+list_files | grep -v '^\(\./\)\?\(NEWS$\|.*/debian/libtsctrace0.symbols$\|kmod/uapi/tsctrace/version.h$\|tests/.*corpus/\)' |
 	xargs -d '\n' grep -Fw -- "$version" >"$work/repeats" || true
 [ ! -s "$work/repeats" ] || fail "the version is repeated: $(cat "$work/repeats")"
 

@@ -22,7 +22,7 @@ files=$(git ls-files 2>/dev/null || true)
 [ -n "$files" ] || files=$(find . -type f ! -path './build/*' | sed 's|^\./||')
 for f in $files; do
 	case $f in
-	LICENSE | */copyright | .gitignore | *.bin | *.expected) continue ;;
+	LICENSE | */copyright | .gitignore | *.xz | *.bin | *.expected) continue ;;
 	esac
 	[ -f "$f" ] || continue
 	n=$((n + 1))
