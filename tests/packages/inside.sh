@@ -67,7 +67,7 @@ trace-ctl dump first | grep 'hello.*3' || fail "trace-ctl dump"
 trace-ctl stat first >/dev/null
 cat >program.c <<'END'
 #include <tsctrace/event.h>
-TSCT_EVENT(work, TSCT_U32(item));
+TSCT_EVENT(work, TSCT_KIND_INSTANT, TSCT_U32(item));
 int main(void)
 {
 	struct tsct_channel *channel;

@@ -113,7 +113,13 @@ check() {	# ROOT
 		done
 		find /tmp/files -type f \( -name "*.so*" -o -perm -u+x \) | while read -r file; do
 			! readelf -h "$file" >/dev/null 2>&1 || echo "$file"
-		done | xargs hardening-check --nocfprotection --nobranchprotection' \
+		done >/tmp/programs
+		# The last two are of other processors, or of the compiler of the distribution.
+		flags=
+		for flag in --nocfprotection --nobranchprotection; do
+			! hardening-check --help | grep -q -e "$flag" || flags="$flags $flag"
+		done
+		xargs hardening-check $flags </tmp/programs' \
 		>"$suite_out/hardening" 2>&1 || { cat "$suite_out/hardening" >&2; die "$suite: hardening"; }
 	[ "$(grep -c ' Stack protected: yes' "$suite_out/hardening")" -ge 4 ] ||
 		die "$suite: hardening-check saw too few programs: $suite_out/hardening"
@@ -129,8 +135,8 @@ make_old() {
 		dir=$work/old
 		dpkg-deb -R "$deb" "$dir"
 		! [ -d "$dir/usr/src" ] || mv "$dir/usr/src/tsctrace-$version" "$dir/usr/src/tsctrace-$old"
-		grep -rlF "$version" "$dir/DEBIAN" "$dir/usr/src" 2>/dev/null |
-			xargs -r sed -i "s/${version//./\\.}/$old/g"
+		find "$dir/DEBIAN" "$dir"/usr/src/*/dkms.conf "$dir"/usr/src/*/kmod/uapi -type f \
+			2>/dev/null | xargs sed -i "s/${version//./\\.}/$old/g" || true
 		! [ -e "$dir/etc/tsctrace" ] || echo "# of $old" >>"$dir/etc/tsctrace/tsctraced.conf"
 		dpkg-deb --root-owner-group -b "$dir" "$suite_out/old" >/dev/null
 		rm -rf "$dir"

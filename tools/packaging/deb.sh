@@ -14,6 +14,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$(realpath -m "${1:?usage: deb.sh DIR}")
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES O DESTDIR PREFIX
+umask 022	# of the files in the packages
 version=$("$here/release.sh" version)
 SOURCE_DATE_EPOCH=$("$here/release.sh" epoch)
 export SOURCE_DATE_EPOCH
