@@ -14,6 +14,7 @@
 #   make install    PREFIX=/usr/local DESTDIR=; make uninstall with the same variables
 #   make dist       the release's tarball, in build/
 #   make deb        Debian packages, in build/deb/; make rpm: RPM packages, in build/rpm/
+#   make doc        this documentation as HTML, build/doc/html/index.html
 #   make sbom       the bill of materials, build/tsctrace.spdx.json
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory
@@ -151,6 +152,8 @@ deb:
 	tools/packaging/deb.sh $(or $(O),build)/deb
 sbom: all
 	tools/packaging/sbom.py $(or $(O),build) >$(or $(O),build)/tsctrace.spdx.json
+doc:
+	Documentation/html.sh $(or $(O),build)/doc
 rpm:
 	tools/packaging/rpm.sh $(or $(O),build)/rpm
 
@@ -159,4 +162,4 @@ clean:
 
 .PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-fast check-unit check-guest \
 	check-browser check-faults check-guest-debug check-model check-newest check-packages check-panics check-sim demo bench \
-	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-python bench-record bench-sim bench-sync bench-serve install uninstall dist deb rpm sbom clean
+	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-python bench-record bench-sim bench-sync bench-serve install uninstall dist deb doc rpm sbom clean

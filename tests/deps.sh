@@ -63,6 +63,7 @@ python3              | python3             | checks the output of --json
 python3-dev          | /usr/include/python3*/Python.h | the Python module
 python3-yaml         | /usr/lib/python3/dist-packages/yaml/__init__.py | reads the specification of netlink
 mandoc               | mandoc              | checks the man pages
+python3-sphinx       | sphinx-build        | the documentation as HTML
 babeltrace2          | babeltrace2         | reads our recordings
 babeltrace           | babeltrace          | reads our exports
 otf2-tools           | otf2-print          | the same

@@ -96,7 +96,21 @@ done
 setpriv --reuid=tsctrace --regid=tsctrace --clear-groups tsctraced --no-module \
 	--state-dir /tmp 2>/tmp/daemon.log &
 daemon=$!
-trace-ctl clock --wait-synced=60 >/tmp/clock || { cat /tmp/daemon.log; fail "tsctraced"; }
+trace-ctl clock --wait-synced=60 >/tmp/clock 2>&1 ||
+	{ cat /tmp/daemon.log /tmp/clock; fail "tsctraced"; }
+
+# --- the tutorial, as printed, without its installation ---------------------------------
+mkdir tutorial
+{
+	echo 'set -eux; sudo() { "$@"; }; cd tutorial'
+	awk '/^  \$ / { sub(/^  \$ /, ""); command = 1; print
+			if (/<</) { while (getline > 0 && !/^  END/) print substr($0, 3); print "END" } }
+		END { exit !command }' /src/Documentation/tutorial.rst | grep -v 'apt-get install'
+} >tutorial.sh
+# Kernel events need a kernel with BTF, which may be missing where this runs.
+[ -s /sys/kernel/btf/vmlinux ] || sed -i '/second/d' tutorial.sh
+bash tutorial.sh || fail "the tutorial: see above"
+[ "$(wc -l <tutorial/first.csv)" -gt 2000 ] || fail "the tutorial's first.csv"
 kill $daemon
 wait $daemon || fail "tsctraced: exit status $?"
 

@@ -79,7 +79,7 @@ in_root() {	# ROOT COMMAND...
 		mount -o remount,bind,ro "$root/src"
 		mount --bind "$out" "$root/out"
 		mount -t tmpfs tmpfs "$root/tmp"
-		mount -t tmpfs tmpfs "$root/run"
+		mount -t tmpfs -o mode=755 tmpfs "$root/run"
 		mount -t proc proc "$root/proc"
 		for dir in sys dev; do mount --rbind "/$dir" "$root/$dir"; done
 		cp /etc/resolv.conf "$root/etc/resolv.conf"
