@@ -4,6 +4,7 @@
 # loaded from elsewhere, and each man page and each page *.rst is there.
 # test-parallel: yes
 # test-seconds: 20
+# test-timeout: 1200
 set -eu
 cd "$(dirname "$0")/../.."
 command -v sphinx-build >/dev/null || { echo "python3-sphinx is not installed"; exit 77; }

@@ -6,6 +6,7 @@
 # test-fast: yes
 # test-parallel: yes
 # test-seconds: 12
+# test-timeout: 1200
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 O=${O:-build}

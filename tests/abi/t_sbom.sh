@@ -4,6 +4,7 @@
 # each library that our programs are linked with. Needs dpkg.
 # test-parallel: yes
 # test-seconds: 8
+# test-timeout: 1200
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 O=${O:-build}
