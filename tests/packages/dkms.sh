@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# dkms.sh [KERNEL]... - build the module by DKMS for kernels of the tests
+# dkms.sh [KERNEL]... - build the module by DKMS for kernels of the tests, and try it there
 #
+# In a guest, the module that DKMS built passes t_ctl, with trace-ctl of build/.
 # KERNEL is a name as for tests/guest/kernel.sh (default: 6.1, 6.12 and their -rt). DKMS
 # signs each module with a key that it makes, as for Secure Boot. It gets folders and a
 # configuration of its own: on this machine, nothing is installed or changed. Needs root.
-# KEEP=DIR: the modules are copied to DIR.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -19,6 +19,7 @@ fail() {
 }
 PATH=$PATH:/usr/sbin
 command -v dkms >/dev/null || { echo "dkms is missing: run tests/deps.sh --packages"; exit 1; }
+out=$(realpath -m "${O:-$top/build}")
 unset O KDIR MAKEFLAGS MFLAGS MAKELEVEL
 
 version=$("$top/tools/packaging/release.sh" version)
@@ -50,7 +51,12 @@ for name; do
 	[ "$(modinfo -F sig_id "$module")" = PKCS#7 ] && [ -s "$work/mok.pub" ] ||
 		fail "$release: not signed"
 	echo "$release: built, signed by '$(modinfo -F signer "$module")'"
-	if [ "${KEEP:-}" ]; then
-		cp "$module" "$KEEP/tsctrace-$release.${module##*tsctrace.}"
-	fi
+	case $module in
+	*.xz) xz -dc "$module" >"$work/tsctrace.ko" ;;
+	*) cp "$module" "$work/tsctrace.ko" ;;
+	esac
+	O=$out TSCT_MODULE=$work/tsctrace.ko "$top/tests/guest/run.sh" --test t_ctl "$name" \
+		>"$work/log" 2>&1 || fail "$release: t_ctl"
+	grep -q '^ok .* t_ctl' "$work/log" || fail "$release: t_ctl did not run"
+	echo "$release: works in a guest"
 done
