@@ -10,7 +10,7 @@
 # printed, and the exit status is 1. Fast if nothing is missing.
 # --debug-kernel adds the packages for the build of guest/debug_kernel.sh, --fuzz those
 # for the fuzzer, --browser a browser for the pages of report, --newest those for a root
-# with the newest kernel, --packages what tries the packages, --service those for the container of the service test, --bench
+# with the newest kernel, --packages those for the test of packages, --service those for the container of the service test, --bench
 # LTTng for comparison.
 set -euo pipefail
 

@@ -37,7 +37,7 @@ unowned() {
 }
 
 apt update
-# What our packages need stays when they are purged, so it is installed first.
+# The dependencies of our packages stay when these are purged, so install them first.
 install /out/first
 purge
 rm -rf /var/lib/tsctrace

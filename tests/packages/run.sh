@@ -46,7 +46,7 @@ build_packages() {
 	[ "$1" = bookworm ] || echo systemd-dev
 }
 
-# Packages of the root in which packages are used: what a user has, and a C compiler.
+# Prints the packages of the root in which packages are used: the usual ones, and gcc.
 user_packages() {
 	printf '%s\n' bash-completion gcc libc6-dev man-db pkgconf python3 systemd
 }
@@ -66,7 +66,7 @@ make_root() {	# SUITE DIR PACKAGE...
 }
 
 # Runs a command in a root, with the release's sources at /src, read-only, and $suite_out at /out.
-# What the command changes elsewhere is forgotten; what it starts ends with it.
+# Changes elsewhere are forgotten; processes that it starts end with it.
 in_root() {	# ROOT COMMAND...
 	rm -rf "$work/upper" "$work/scratch"
 	mkdir -p "$work/upper" "$work/scratch" "$work/root"

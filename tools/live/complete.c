@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace-ctl __complete WORD...: what the last word may become, for the completion of
- * shells (tools/completion/). All of it comes from the tables of commands and options.
+ * trace-ctl __complete WORD...: candidates for the last word, for the completion of
+ * shells (tools/completion/), from the tables of commands and options
  */
 #include <argp.h>
 #include <ctype.h>

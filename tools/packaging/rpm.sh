@@ -3,8 +3,8 @@
 #
 # rpm.sh DIR - build the RPM packages of this tree in DIR, by tsctrace.spec
 #
-# Elsewhere than on a system of RPM packages, such as Debian, rpmbuild cannot check that
-# what the build needs is installed; then the build itself says what is missing.
+# On a system without RPM packages of its own, such as Debian, rpmbuild cannot check the
+# build's dependencies; then the build itself says which one is missing.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
