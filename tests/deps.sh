@@ -10,8 +10,8 @@
 # printed, and the exit status is 1. Fast if nothing is missing.
 # --debug-kernel adds the packages for the build of guest/debug_kernel.sh, --fuzz those
 # for the fuzzer, --browser a browser for the pages of report, --newest those for a root
-# with the newest kernel, --packages those for the test of packages, --service those for the container of the service test, --bench
-# LTTng for comparison.
+# with the newest kernel, --packages those for the test of packages, --service those for
+# the container of the service test, --bench LTTng for comparison.
 set -euo pipefail
 
 # package | how its presence is detected | reason
