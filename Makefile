@@ -6,11 +6,16 @@
 #   make check      every test; installs missing packages (Debian, Ubuntu)
 #   make check-fast unit tests, the ring's model, quick native tests; no guest
 #   make check-newest  the guest suite on the newest kernel in Debian's archive
+#   make check-packages  the Debian packages, on Debian 12, 13 and sid
 #   make check-panics  a guest that panics again and again, PANICS=200
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
 #   make fuzz-kernel  fuzz the module in a debug kernel, MINUTES=30
 #   make demo       record three machines and their messages, in guests
-#   make install    PREFIX=/usr/local DESTDIR=
+#   make install    PREFIX=/usr/local DESTDIR=; make uninstall with the same variables
+#   make dist       the release's tarball, in build/
+#   make deb        Debian packages, in build/deb/; make rpm: RPM packages, in build/rpm/
+#   make doc        this documentation as HTML, build/doc/html/index.html
+#   make sbom       the bill of materials, build/tsctrace.spdx.json
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory
 
@@ -77,6 +82,11 @@ check-panics: deps
 	+$(MAKE) $(all_cpus) all
 	TSCT_PANICS=$(or $(PANICS),200) tests/guest/run.sh --test t_panic \
 		$(or $(KERNEL),6.12-amd64)
+# Packages of Debian 12, 13 and sid: built twice, checked, installed, used, purged.
+# SUITES="bookworm trixie"
+check-packages: deps
+	tests/deps.sh --packages
+	tests/packages/run.sh $(SUITES)
 fuzz:
 	tests/deps.sh --fuzz
 	+$(MAKE) -C tests/fuzz
@@ -123,9 +133,34 @@ install: all
 	+$(MAKE) -C tools install $(staged)
 	+$(MAKE) -C Documentation install $(staged)
 
+# Removes the files that an installation with the same variables has, then the folders
+# that are only its own. /etc/tsctrace and recordings stay.
+installed = $(or $(O),$(CURDIR)/build)/installed
+uninstall:
+	rm -rf "$(installed)"
+	+$(MAKE) install DESTDIR="$(installed)"
+	cd "$(installed)" && find . ! -type d -printf '%P\0' | \
+		(cd "$(CURDIR)" && cd "$(or $(DESTDIR),/)" && xargs -0 rm -f)
+	cd "$(installed)" && find . -depth -type d -name tsctrace -printf '%P\0' | \
+		(cd "$(CURDIR)" && cd "$(or $(DESTDIR),/)" && while read -r -d '' dir; do \
+			rm -rf "$$dir/__pycache__" && { [ ! -d "$$dir" ] || rmdir "$$dir"; }; done)
+	rm -rf "$(installed)"
+uninstall: SHELL := bash
+
+dist:
+	@tools/packaging/dist.sh $(or $(O),build)
+deb:
+	tools/packaging/deb.sh $(or $(O),build)/deb
+sbom: all
+	tools/packaging/sbom.py $(or $(O),build) >$(or $(O),build)/tsctrace.spdx.json
+doc:
+	Documentation/html.sh $(or $(O),build)/doc
+rpm:
+	tools/packaging/rpm.sh $(or $(O),build)/rpm
+
 clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-fast check-unit check-guest \
-	check-browser check-faults check-guest-debug check-model check-newest check-panics check-sim demo bench \
-	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-merge-ranks bench-python bench-record bench-sim bench-sync bench-serve install clean
+	check-browser check-faults check-guest-debug check-model check-newest check-packages check-panics check-sim demo bench \
+	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-merge-ranks bench-python bench-record bench-sim bench-sync bench-serve install uninstall dist deb doc rpm sbom clean

@@ -85,6 +85,7 @@ static const struct argp_option option_table[] = {
 	{ "host-id", OPT_HOST_ID, "HEX", 0,
 	  "Host id reported to other nodes, for tests with several daemons on "
 	  "one machine (default: derived from the kernel's boot id)", 0 },
+	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },	/* as --help */
 	{ "hold-channels", OPT_HOLD_CHANNELS, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "verbose", 'v', NULL, 0,
 	  "Log every sample of the clock and every event of the module", 0 },
@@ -149,6 +150,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_HOLD_CHANNELS:
 		options->hold_channels = true;
+		return 0;
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
 		return 0;
 	case 'v':
 		options->verbose = true;

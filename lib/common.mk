@@ -15,8 +15,7 @@ ifneq ($(SANITIZE),)
 TSCT_CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
 LDFLAGS += -fsanitize=$(SANITIZE)
 endif
-VERSION := $(shell sed -n 's/.*TSCT_VERSION[^"]*"\(.*\)"/\1/p' \
-	$(TOP)/kmod/uapi/tsctrace/version.h)
+VERSION := $(shell $(TOP)/tools/packaging/release.sh version)
 
 ifeq ($(V),1)
 Q :=

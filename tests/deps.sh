@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--list | --bench | --browser | --debug-kernel | --fuzz | --newest | --service] -
+# deps.sh [--list | --bench | --browser | --debug-kernel | --fuzz | --newest | --packages |
+#         --service] -
 # install the packages that the build and the tests use
 #
 # On Debian 12 or newer and on Ubuntu, missing packages are installed with
@@ -9,8 +10,8 @@
 # printed, and the exit status is 1. Fast if nothing is missing.
 # --debug-kernel adds the packages for the build of guest/debug_kernel.sh, --fuzz those
 # for the fuzzer, --browser a browser for the pages, --newest those for a root
-# with the newest kernel, --service those for the container of the service test, --bench
-# LTTng for comparison.
+# with the newest kernel, --packages those for the test of packages, --service those for
+# the container of the service test, --bench LTTng for comparison.
 set -euo pipefail
 
 # package | how its presence is detected | reason
@@ -63,6 +64,7 @@ python3              | python3             | checks the output of --json
 python3-dev          | /usr/include/python3*/Python.h | the Python module
 python3-yaml         | /usr/lib/python3/dist-packages/yaml/__init__.py | reads the specification of netlink
 mandoc               | mandoc              | checks the man pages
+python3-sphinx       | sphinx-build        | the documentation as HTML
 babeltrace2          | babeltrace2         | reads our recordings
 babeltrace           | babeltrace          | reads our exports
 otf2-tools           | otf2-print          | the same
@@ -78,6 +80,9 @@ libopenmpi-dev       | /usr/lib/*/openmpi/include/mpi.h | libtsctrace-mpi for Op
 mpich                | mpirun.mpich        | ranks of a program that uses MPI
 libmpich-dev         | /usr/include/*/mpich/mpi.h | libtsctrace-mpi for MPICH
 curl                 | curl                | reads the page of live events
+zsh                  | zsh                 | completion of command lines
+fish                 | fish                | the same
+abigail-tools        | abidiff             | ABI of the library, against the last release
 iproute2             | ip                  | networks for daemons, in namespaces
 '
 
@@ -99,6 +104,12 @@ libclang-rt-dev/libclang-common-14-dev | /usr/lib/llvm-*/lib/clang/*/lib/linux/l
 for_newest='
 mmdebstrap           | mmdebstrap          | a root with Debian sid
 debian-archive-keyring | /usr/share/keyrings/debian-archive-keyring.gpg | its signatures
+'
+
+for_packages='
+mmdebstrap           | mmdebstrap          | roots of Debian
+debian-archive-keyring | /usr/share/keyrings/debian-archive-keyring.gpg | their signatures
+dkms                 | dkms                | builds the module for installed kernels
 '
 
 for_service='
@@ -179,6 +190,7 @@ install_packages() {
 
 [ "${1:-}" != --debug-kernel ] || table+=$for_debug_kernel
 [ "${1:-}" != --newest ] || table+=$for_newest
+[ "${1:-}" != --packages ] || table+=$for_packages
 [ "${1:-}" != --service ] || table+=$for_service
 [ "${1:-}" != --fuzz ] || table+=$for_fuzz
 [ "${1:-}" != --bench ] || table+=$for_bench

@@ -224,7 +224,7 @@ run_suite() {	# SUITE [KERNEL]...
 
 list_suites() {	# unit first, guest last
 	find "$here" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' |
-		awk '/^(bench|demo|fuzz|service|world)$/ {next} {print ($0 == "unit" ? 0 : $0 == "guest" ? 2 : 1), $0}' |
+		awk '/^(bench|demo|fuzz|packages|service|world)$/ {next} {print ($0 == "unit" ? 0 : $0 == "guest" ? 2 : 1), $0}' |
 		sort | cut -d' ' -f2
 }
 

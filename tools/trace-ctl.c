@@ -14,12 +14,6 @@
 #include "tools/common/cmd.h"
 #include "tools/common/near_name.h"
 
-struct command {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *summary;
-};
-
 static int cmd_help(int argc, char **argv);
 
 static const struct command commands[] = {
@@ -197,6 +191,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		argv[1] = "help";
+	if (!strcmp(argv[1], "__complete"))
+		return complete_words(commands, argc - 2, argv + 2);
 	command = find_command(argv[1]);
 	return command ? run_command(command, argc - 1, argv + 1) :
 		print_unknown("trace-ctl", argv[1]);

@@ -37,11 +37,12 @@ $(O)/lib/mpi-$(1)/calls.o: $(O)/gen/mpi-$(1)-calls.c $(MPI_HEADERS)
 	$(Q)$(MPICC_$(1)) $(CPPFLAGS) $(filter-out $(WARN) -fvisibility=hidden,$(TSCT_CFLAGS)) \
 		-Wno-deprecated-declarations $(CFLAGS) -c -o $$@ $$<
 
-# The runpath finds libtsctrace.so beside this library.
+# The runpath finds libtsctrace.so beside this library. RUNPATH=no: it is where the system
+# looks for libraries.
 $(O)/lib/libtsctrace-mpi-$(1).so: $(patsubst %.c,$(O)/lib/mpi-$(1)/%.o,$(MPI_SRCS)) \
 		$(O)/lib/mpi-$(1)/calls.o $(O)/lib/$(SONAME)
 	$(say) LD $$(@F)
-	$(Q)$(MPICC_$(1)) -shared -Wl,-soname,$$(@F) -Wl,-rpath,'$$$$ORIGIN' $(LDFLAGS) \
+	$(Q)$(MPICC_$(1)) -shared -Wl,-soname,$$(@F) $(if $(filter no,$(RUNPATH)),,-Wl,-rpath,'$$$$ORIGIN') $(LDFLAGS) \
 		-o $$@ $$(filter %.o,$$^) -L$(O)/lib -l:$(SONAME) -pthread
 endef
 $(foreach m,$(MPI_FOUND),$(eval $(call mpi_library,$(m))))

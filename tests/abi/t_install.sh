@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # make install puts every file into one tree below DESTDIR, even if DESTDIR is relative
 # and contains a blank; a relative O= means the same build directory in every sub-make.
+# make uninstall removes these files, and nothing else.
 set -eu
 unset DESTDIR PREFIX MAKEFLAGS MAKELEVEL
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,9 +12,12 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*"; cat "$work/log"; exit 1; }
 
 cd "$top"
-make O="$(realpath --relative-to=. "$O")" PREFIX=/opt/t \
-	DESTDIR="$(realpath --relative-to=. "$work")/a stage" install \
-	>"$work/log" 2>&1 || fail "make install"
+run_make() {
+	make O="$(realpath --relative-to=. "$O")" PREFIX=/opt/t \
+		DESTDIR="$(realpath --relative-to=. "$work")/a stage" "$1" >"$work/log" 2>&1 ||
+		fail "make $1"
+}
+run_make install
 cd "$work/a stage/opt/t" || fail "not where it was sent"
 for file in bin/trace-ctl sbin/tsctraced lib/libtsctrace.a lib/libtsctrace.so \
 		lib/libtsctrace.so.0 lib/pkgconfig/tsctrace.pc \
@@ -46,4 +50,15 @@ if ls "$O"/python/tsctrace/_tsctrace*.so >/dev/null 2>&1; then
 fi
 cmp bin/trace-ctl "$O/tools/trace-ctl" || fail "whose trace-ctl?"
 [ "$(ls "$work")" = "$(printf 'a stage\nlog')" ] || fail "strays: $(ls "$work")"
-echo "$(find . -type f | wc -l) files, one tree"
+files=$(find . -type f | wc -l)
+mkdir -p "$work/a stage/etc/tsctrace" "$work/a stage/opt/t/share/tsctrace"
+for kept in etc/tsctrace/tsctraced.conf opt/t/share/tsctrace/recording opt/t/bin/other; do
+	echo kept >"$work/a stage/$kept"
+done
+cd "$top"
+run_make uninstall
+[ "$(find "$work/a stage" -type f | wc -l)" = 3 ] ||
+	fail "make uninstall leaves: $(find "$work/a stage" -type f)"
+left=$(find "$work/a stage" -type d -path '*include/tsctrace*')
+[ ! "$left" ] || fail "make uninstall leaves $left"
+echo "$files files, one tree"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every command has a man page that names each of its options, and every page
-# passes the formatter without an error.
+# Every command has a man page that names each of its options, and the same help for -h
+# and --help; every page passes the formatter without an error.
 # test-fast: yes
 set -eu
 cd "$(dirname "$0")/../.."
@@ -18,7 +18,9 @@ check_options() {
 	page=$1
 	shift
 	[ -f "$page" ] || { say "$page is missing"; return; }
-	for option in $("$@" --help 2>&1 |
+	help=$("$@" --help) && [ "$help" ] && [ "$("$@" -h)" = "$help" ] ||
+		say "$*: --help fails, or -h prints something else"
+	for option in $(echo "$help" |
 		grep -o '^ *\(-[A-Za-z?], *\)\?--[a-z][a-z-]*' | sed 's/.*--//'); do
 		case $option in
 		help | usage | version) continue ;;
@@ -42,6 +44,7 @@ done
 check_options "$man/tsctraced.8" "$O/daemon/tsctraced"
 # The program with MPI has the options of this command.
 check_options "$man/trace-ctl-merge-mpi.1" "$O/tools/trace-ctl" merge
+check_options "$man/trace-ctl.1" "$O/tools/trace-ctl"
 
 for page in "$man"/*.[0-9]; do
 	head -n 1 "$page" | grep -q SPDX || say "$page: no licence line"

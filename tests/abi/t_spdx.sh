@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 want() {
 	case $1 in
 	kmod/uapi/*) echo '(GPL-2.0 WITH Linux-syscall-note) OR MIT' ;;
-	kmod/* | Kbuild) echo 'GPL-2.0-only' ;;
+	kmod/* | Kbuild | */dkms.conf.in) echo 'GPL-2.0-only' ;;
 	lib/abi/* | lib/core/* | tools/bpf/*) echo 'GPL-2.0-only OR MIT|MIT' ;;
 	*) echo 'MIT' ;;
 	esac
@@ -22,7 +22,7 @@ files=$(git ls-files 2>/dev/null || true)
 [ -n "$files" ] || files=$(find . -type f ! -path './build/*' | sed 's|^\./||')
 for f in $files; do
 	case $f in
-	LICENSE | .gitignore | *.bin | *.expected) continue ;;
+	LICENSE | */copyright | .gitignore | *.xz | *.bin | *.expected) continue ;;
 	esac
 	[ -f "$f" ] || continue
 	n=$((n + 1))

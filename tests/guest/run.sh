@@ -24,6 +24,7 @@
 # statically with libtsctrace.a and may include "t.h"; t_NAME.sh runs in busybox's
 # shell. Both run as root and start in /tmp. $TSCT_BOOT is the name of the boot,
 # $TSCT_SLOW the factor for their own times (3; 12 on kernels with checkers).
+# TSCT_MODULE=FILE is loaded instead of the tsctrace.ko that is built here.
 # Requirements are in a comment, on lines of this form (with the defaults):
 #
 #   guest-test: timeout=40    seconds on an idle machine; the limit is this
@@ -233,7 +234,7 @@ small_initrd() {	# PLAN MODULE DIR
 	local root=$1.root module
 	mkdir -p "$root/tests" "$root/usr/lib/modules"
 	cp "$1" "$root/tests/plan"
-	strip --strip-debug -o "$root/usr/lib/modules/tsctrace.ko" "$2"
+	strip --strip-debug -o "$root/usr/lib/modules/tsctrace.ko" "${TSCT_MODULE:-$2}"
 	objcopy --remove-section .BTF "$root/usr/lib/modules/tsctrace.ko" \
 		"$root/usr/lib/modules/tsctrace-nobtf.ko"
 	objcopy --redefine-sym __sanitizer_cov_trace_pc=tsct_cover_pc \

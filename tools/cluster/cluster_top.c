@@ -188,7 +188,7 @@ int cluster_top(int argc, char **argv)
 	bool on_screen;
 	unsigned int i;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &t);
+	options_parse(&argp, argc, argv, 0, &t);
 	if (!cluster_run_open(&t.r))
 		t.rows = calloc(t.r.c.nr, sizeof(*t.rows));
 	if (t.rows) {

@@ -153,7 +153,7 @@ static int split(int argc, char **argv, struct cluster_settings *o, bool live)
 		if (!option && live)
 			option = find_option(cluster_live_options, argv[i]);
 		if (!option && strcmp(argv[i], "--help") && strcmp(argv[i], "--usage") &&
-		    strcmp(argv[i], "-?")) {
+		    strcmp(argv[i], "-h") && strcmp(argv[i], "-?")) {
 			o->record[nr_record++] = argv[i];
 			continue;
 		}
@@ -445,7 +445,7 @@ static int record(int argc, char **argv, struct cluster_run *r)
 	if (!r->settings.record)
 		return EXIT_FAILED;
 	argc = split(argc, argv, &r->settings, r->live);
-	if (argp_parse(r->live ? &live_argp : &argp, argc, argv, ARGP_IN_ORDER, NULL, r) ||
+	if (options_parse(r->live ? &live_argp : &argp, argc, argv, ARGP_IN_ORDER, r) ||
 	    check_record_options(r)) {
 		status = EXIT_USAGE;
 	} else {
@@ -500,7 +500,7 @@ int cmd_cluster(int argc, char **argv)
 		return commands[i].run(argc - 1, argv + 1);
 	}
 	if (argc >= 2 && *argv[1] == '-')
-		argp_parse(&argp, 2, argv, 0, NULL, &none);
+		options_parse(&argp, 2, argv, 0, &none);
 	fprintf(stderr, "trace-ctl cluster: use 'trace-ctl cluster record', 'live' or 'top'; see"
 		" 'trace-ctl help cluster'\n");
 	return EXIT_USAGE;

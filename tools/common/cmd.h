@@ -12,6 +12,18 @@
 #define EXIT_USAGE	2
 #define EXIT_LOST	3	/* success, but events are missing from the recording */
 
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *summary;
+};
+
+/*
+ * Prints candidates for the last of the words that follow "trace-ctl" in a shell, for
+ * the completion of shells. @commands ends with a NULL name. Returns an exit status.
+ */
+int complete_words(const struct command *commands, int nr, char **words);
+
 int cmd_channel(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_cluster(int argc, char **argv);

@@ -9,6 +9,57 @@
 #include "cmd.h"
 #include "options.h"
 
+void (*options_describe)(const struct argp *argp);
+
+/* ---- help ---------------------------------------------------------------- */
+
+enum { KEY_USAGE = 8192 };
+
+static const struct argp_option help_options[] = {
+	{ "help", 'h', NULL, 0, "print this help", -1 },
+	{ NULL, '?', NULL, OPTION_ALIAS, NULL, -1 },
+	{ "usage", KEY_USAGE, NULL, 0, "print a short usage message", -1 },
+	{ 0 }
+};
+
+static error_t parse_help(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	switch (key) {
+	case 'h':
+	case '?':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		return 0;
+	case KEY_USAGE:
+		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp help_argp = {
+	help_options, parse_help, NULL, NULL, NULL, NULL, NULL
+};
+
+error_t options_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
+		      void *input)
+{
+	struct argp_child children[4] = { 0 };
+	struct argp with_help = *argp;
+	size_t nr = 0;
+
+	for (; argp->children && argp->children[nr].argp; nr++)
+		children[nr] = argp->children[nr];
+	children[nr].argp = &help_argp;
+	with_help.children = children;
+	if (options_describe)
+		options_describe(&with_help);
+	return argp_parse(&with_help, argc, argv, flags | ARGP_NO_HELP, NULL, input);
+}
+
+/* ---- values -------------------------------------------------------------- */
+
 __u64 option_number(struct argp_state *state, const char *option, const char *arg,
 		    __u64 min, __u64 max)
 {

@@ -7,6 +7,16 @@
 
 #include "lib/query/filter.h"
 
+/*
+ * Parses the command line like argp_parse(), without its argument for the index. Every
+ * command has the options -h, -?, --help and --usage.
+ */
+error_t options_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
+		      void *input);
+
+/* If set, options_parse() calls it instead of parsing. It must not return. */
+extern void (*options_describe)(const struct argp *argp);
+
 /* Options that select events, as an argp child; the input is a struct tsct_filter. */
 extern const struct argp filter_argp;
 

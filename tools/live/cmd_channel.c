@@ -14,6 +14,7 @@
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "tools/common/json.h"
+#include "tools/common/options.h"
 #include "tools/common/view.h"
 
 /* ---- command line ------------------------------------------------------ */
@@ -32,7 +33,7 @@ struct channel_options {
 };
 
 static const struct argp_option options[] = {
-	{ "policy", 'p', "POLICY", 0, "create: set what to lose when a ring is"
+	{ "policy", 'p', "discard|overwrite", 0, "create: set what to lose when a ring is"
 	  " full: 'discard' the new event, or 'overwrite' the oldest, as a"
 	  " flight recorder (default: discard)", 0 },
 	{ "block-size", KEY_BLOCK_SIZE, "BYTES", 0, "create: set the size of a"
@@ -146,7 +147,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {
-	options, parse, "create NAME\nremove NAME|ID\nlist",
+	options, parse, "create NAME\nremove NAME|ID\nlist\nenable NAME|ID PATTERN\ndisable NAME|ID PATTERN",
 	"Create channels that persist when the programs that use them have ended,"
 	" so that their last events can be read; remove them; list all channels."
 	"\vA channel is kept by the module, or by tsctraced while it runs. It"
@@ -457,7 +458,7 @@ int cmd_channel(int argc, char **argv)
 	struct channel_list all;
 	int ret;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &w);
+	options_parse(&argp, argc, argv, 0, &w);
 	channel_list_open(&all, false);
 	if (!strcmp(w.action, "create"))
 		ret = create(&all, &w);

@@ -14,6 +14,7 @@
 #include "tools/common/channels.h"
 #include "lib/core/tsc_trust.h"
 #include "lib/clock/tsc_check.h"
+#include "tools/common/options.h"
 
 struct check_report {
 	bool json;
@@ -278,7 +279,7 @@ int cmd_check(int argc, char **argv)
 		fprintf(stderr, "trace-ctl check: out of memory\n");
 		return EXIT_FAILED;
 	}
-	argp_parse(&argp, argc, argv, 0, NULL, c);
+	options_parse(&argp, argc, argv, 0, c);
 	provider_connect(&module, CHANNEL_PROVIDER_MODULE);
 	if (run_check(c, &module))
 		goto close_module;

@@ -228,7 +228,7 @@ int cmd_clock(int argc, char **argv)
 {
 	struct clock_options o = { 0 };
 
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	options_parse(&argp, argc, argv, 0, &o);
 	if (o.fake)
 		return fake_disruption();
 	if (o.wait)

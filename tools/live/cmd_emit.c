@@ -12,6 +12,7 @@
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "tools/common/cmd.h"
+#include "tools/common/options.h"
 #include "tools/common/view.h"
 
 enum { KEY_KIND = 256, KEY_STDIN };
@@ -57,7 +58,7 @@ static int find_kind(const char *name)
 static const struct argp_option options[] = {
 	{ "channel", 'c', "CHANNEL", 0, "channel to write to (default: $TSCTRACE_CHANNEL,"
 	  " or 'default')", 0 },
-	{ "kind", KEY_KIND, "KIND", 0, "kind of the event: instant (default), begin, end"
+	{ "kind", KEY_KIND, "instant|begin|end|counter", 0, "kind of the event: instant (default), begin, end"
 	  " or counter", 0 },
 	{ "stdin", KEY_STDIN, NULL, 0, "read events from standard input, one a line: NAME"
 	  " KEY=VALUE...; a first word @KIND sets the kind of this line", 0 },
@@ -347,7 +348,7 @@ int cmd_emit(int argc, char **argv)
 
 	if (!o.words)
 		return EXIT_FAILED;
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	options_parse(&argp, argc, argv, 0, &o);
 	opening.name = o.channel;
 	err = tsct_channel_open(&opening, &s.channel);
 	if (err)

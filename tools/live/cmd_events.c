@@ -15,6 +15,7 @@
 #include "lib/client/programs.h"
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
+#include "tools/common/options.h"
 #include "tools/common/view.h"
 
 #define REQUEST_MAX	1024
@@ -330,7 +331,7 @@ int cmd_events(int argc, char **argv)
 
 	if (!o.patterns || !o.pids || !result.json)
 		goto free;
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	options_parse(&argp, argc, argv, 0, &o);
 	len = snprintf(request, sizeof(request), "%s", o.action);
 	for (i = 0; strstr(o.action, "able") && i < o.nr_patterns; i++) {
 		if (len + strlen(o.patterns[i]) + 2 > sizeof(request)) {

@@ -9,6 +9,7 @@
 #include "tools/bpf/built_in.h"
 #include "tools/bpf/probes/probe.h"
 #include "tools/common/cmd.h"
+#include "tools/common/options.h"
 
 struct list_options {
 	const char *pattern;		/* NULL: all */
@@ -88,10 +89,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.args_doc = "[PATTERN]",
+	.args_doc = "[EVENTS]",
 	.doc = "Print the kernel's events that 'record -e' can name, one per line, with "
 	"their fields.\v"
-	"PATTERN has * and ? for other characters: 'sched:*', '*exec*', 'kprobe:vfs_*' or "
+	"EVENTS has * and ? for other characters: 'sched:*', '*exec*', 'kprobe:vfs_*' or "
 	"'fentry:vfs_*' for functions with their parameters; 'uprobe:FILE:PATTERN' for the "
 	"functions of a program or library, 'usdt:FILE:PATTERN' for its USDT probes.",
 };
@@ -102,7 +103,7 @@ int cmd_list(int argc, char **argv)
 	char why[512] = "";
 	int err;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	options_parse(&argp, argc, argv, 0, &o);
 	built_in_each(print_built_in, &o);
 	if (o.pattern && (!strncmp(o.pattern, "uprobe:", 7) ||
 			  !strncmp(o.pattern, "usdt:", 5)))

@@ -285,7 +285,7 @@ int cmd_monitor(int argc, char **argv)
 	sigset_t mask;
 	int err, ret = EXIT_FAILED;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &m);
+	options_parse(&argp, argc, argv, 0, &m);
 	catch_signals(&mask);
 	if (module_listener_open(&listener, "monitor"))
 		goto close_listener;

@@ -190,7 +190,7 @@ int cmd_peers(int argc, char **argv)
 	struct cluster_options o = { 0 };
 	json_t *peers;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	options_parse(&argp, argc, argv, 0, &o);
 	peers = control_call_json("peers", "peers");
 	if (!peers)
 		return EXIT_FAILED;
@@ -278,7 +278,7 @@ int cmd_sync(int argc, char **argv)
 	json_t *before, *json;
 	int ret = EXIT_FAILED;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	options_parse(&argp, argc, argv, 0, &o);
 	before = control_call_json("sync", "peers");
 	if (!before)
 		return EXIT_FAILED;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/options.h"
 #include "tools/common/view.h"
 #include "channel_view.h"
 #include "lib/clock/clock_sample.h"
@@ -252,7 +253,7 @@ int cmd_status(int argc, char **argv)
 	char *metrics;
 	size_t len;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &s);
+	options_parse(&argp, argc, argv, 0, &s);
 	/* The daemon's answer to "metrics" already has the format of Prometheus. */
 	if (s.metrics) {
 		if (control_call("status", "metrics", &metrics, &len))

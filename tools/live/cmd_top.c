@@ -31,7 +31,7 @@ static const struct argp_option options[] = {
 	{ "count", 'n', "COUNT", 0, "exit after COUNT refreshes (default: on q or"
 	  " Ctrl-C)", 0 },
 	{ "once", KEY_ONCE, NULL, 0, "same as -n 1", 0 },
-	{ "sort", 's', "KEY", 0, "sort by events, bytes or lost (per second),"
+	{ "sort", 's', "events|bytes|lost|unread|name|id", 0, "sort by events, bytes or lost (per second),"
 	  " unread, name or id (default: events)", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print one line of JSON for each refresh",
 	  0 },
@@ -174,7 +174,7 @@ int cmd_top(int argc, char **argv)
 	bool found;
 	int error;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &w);
+	options_parse(&argp, argc, argv, 0, &w);
 	channel_list_open(&all, false);
 	found = channel_list_check(&all, "top");
 	channel_list_close(&all);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "tools/common/cmd.h"
+#include "tools/common/options.h"
 #include "tools/common/view.h"
 #include "cmd_merge.h"
 
@@ -32,7 +33,7 @@ static const struct argp_option options[] = {
 	{ "resolution", KEY_RESOLUTION, "HZ", 0, "recordings: write times in units of 1/HZ seconds,"
 	  " such as 10G (default: 1G, nanoseconds)", 0 },
 	{ "jobs", 'j', "N", 0, "recordings: use N threads (default: one per CPU)", 0 },
-	{ "align", KEY_ALIGN, "HOW", 0, "archives: real: align by the time of day at which each"
+	{ "align", KEY_ALIGN, "real|text", 0, "archives: real: align by the time of day at which each"
 	  " archive begins; text: let all archives begin at the same moment (default: real"
 	  " where both archives have the time of day)", 0 },
 	{ "force", KEY_FORCE, NULL, 0, "merge inputs that are refused otherwise: recordings without"
@@ -419,7 +420,7 @@ int merge_main(int argc, char **argv, const struct tsct_ranks *ranks)
 	struct merge_names *names;
 	int i, ret = EXIT_FAILED;
 
-	if (!argp_parse(&argp, argc, argv, 0, NULL, &m)) {
+	if (!options_parse(&argp, argc, argv, 0, &m)) {
 		merge_signals(&set);
 		sigprocmask(SIG_BLOCK, &set, NULL);
 		ret = run(&m);

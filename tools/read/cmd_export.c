@@ -36,8 +36,8 @@ static size_t trimmed_len(const char *path)
 enum { KEY_RELATIVE = 256 };
 
 static const struct argp_option options[] = {
-	{ "format", 'f', "FORMAT", 0, "write ctf, otf2, perfetto, json, text, csv or folded "
-	  "(default: the suffix of OUT)", 0 },
+	{ "format", 'f', "ctf|otf2|perfetto|json|text|csv|folded", 0, "write this "
+	  "format (default: the suffix of OUT)", 0 },
 	{ "output", 'o', "OUT", 0, "write to OUT, a directory for ctf and otf2, "
 	  "else a file; '-': standard output (default: DIR.ctf, .otf2, "
 	  ".pftrace, .json, .txt, .csv)", 0 },
@@ -214,7 +214,7 @@ int cmd_export(int argc, char **argv)
 	int ret = EXIT_FAILED;
 
 	j.x.arg = &j;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &j))
+	if (options_parse(&argp, argc, argv, 0, &j))
 		return EXIT_FAILED;
 	if (!view_open("export", j.x.recording, &j.x.trace)) {
 		ret = export(&j);

@@ -398,7 +398,7 @@ int cmd_stat(int argc, char **argv)
 	struct stat_figures s = { 0 };
 	int ret = EXIT_DONE, err;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &s))
+	if (options_parse(&argp, argc, argv, 0, &s))
 		return EXIT_FAILED;
 	if (view_open("stat", s.dir, &s.trace))
 		return EXIT_FAILED;

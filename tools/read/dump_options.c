@@ -17,8 +17,8 @@ static const struct argp_option options[] = {
 	  " legacy applications compute them, then an accurate value, computed from the tick alone",
 	  0 },
 	{ "delta", KEY_DELTA, NULL, 0, "print the time since the previous line, in seconds", 0 },
-	{ "error", KEY_ERROR, "OF", OPTION_ARG_OPTIONAL, "print the error bound of each time:"
-	  " OF is common (against the common time of all nodes; the default), clock (against"
+	{ "error", KEY_ERROR, "common|clock|utc", OPTION_ARG_OPTIONAL, "print the error bound of each time:"
+	  " common (against the common time of all nodes; the default), clock (against"
 	  " the node's CLOCK_REALTIME) or utc", 0 },
 	{ "follow", 'f', NULL, 0, "follow a recording that is being written, until"
 	  " it is complete", 0 },
@@ -29,7 +29,7 @@ static const struct argp_option options[] = {
 	  " with the time of its begin, its result and its duration in seconds; the line is"
 	  " at the place of the call's end", 0 },
 	{ "json", KEY_JSON, NULL, 0, "print one JSON object per line", 0 },
-	{ "color", KEY_COLOUR, "WHEN", OPTION_ARG_OPTIONAL, "print in colour: auto (on a"
+	{ "color", KEY_COLOUR, "auto|always|never", OPTION_ARG_OPTIONAL, "print in colour: auto (on a"
 	  " terminal, unless NO_COLOR is set), always or never", 0 },
 	{ "colour", KEY_COLOUR, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
 	{ 0 }
@@ -116,5 +116,5 @@ static const struct argp argp = {
 
 int dump_options_parse(int argc, char **argv, struct dump *d)
 {
-	return argp_parse(&argp, argc, argv, 0, NULL, d);
+	return options_parse(&argp, argc, argv, 0, d);
 }

@@ -293,8 +293,6 @@ static int run_rank(const struct record_options *o, const char *path)
 			     " records: %s", strerror(-err));
 		return EXIT_FAILED;
 	}
-	if (o->mpi && record_mpi_prepare(o->mpi))
-		return EXIT_FAILED;
 	execvp(path, o->command);
 	record_error("%s: %s", o->command[0], strerror(errno));
 	return EXIT_FAILED;

@@ -12,6 +12,7 @@
 #include "lib/core/clock_params.h"
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
+#include "tools/common/options.h"
 #include "tools/common/view.h"
 #include "tools/common/channels.h"
 
@@ -336,7 +337,7 @@ int cmd_snapshot(int argc, char **argv)
 
 	record_verb = "snapshot";
 	o.channels = calloc(argc + 1, sizeof(*o.channels));
-	if (!o.channels || argp_parse(&argp, argc, argv, 0, NULL, &o))
+	if (!o.channels || options_parse(&argp, argc, argv, 0, &o))
 		return EXIT_FAILED;
 	if (o.discard) {
 		free(o.channels);

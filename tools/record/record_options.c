@@ -12,6 +12,7 @@
 #include "lib/fit/fit.h"
 #include "tools/bpf/built_in.h"
 #include "tools/common/cmd.h"
+#include "tools/common/options.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CONTROL, KEY_CPU,
        KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_LIVE, KEY_MPI, KEY_NO_CLUSTER,
@@ -49,8 +50,8 @@ static const struct argp_option options[] = {
 	  "although others have similar names", 0 },
 	{ "events", KEY_EVENTS, "PATTERNS", 0, "enable these typed events in "
 	  "CMD: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
-	{ "mpi", KEY_MPI, "NAME", 0, "record calls of MPI in CMD, which uses openmpi or "
-	  "mpich", 0 },
+	{ "mpi", KEY_MPI, "openmpi|mpich", 0, "record calls of MPI in CMD, which "
+	  "uses this MPI", 0 },
 	{ "unread", KEY_UNREAD, NULL, 0, "also record unread events that are in "
 	  "the channels already", 0 },
 	{ "flight-recorder", 'f', NULL, 0, "overwrite the oldest events when a "
@@ -375,14 +376,14 @@ int record_options_check(const struct record_options *o)
 
 int record_options_parse(int argc, char **argv, struct record_options *o)
 {
-	return argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o);
+	return options_parse(&argp, argc, argv, ARGP_IN_ORDER, o);
 }
 
 /* Keys of the file options, above the keys of commands, which begin at 256 */
 enum { KEY_TIMESTAMPS = 4096, KEY_SYNC_EVERY, KEY_FSYNC };
 
 static const struct argp_option files_options[] = {
-	{ "timestamps", KEY_TIMESTAMPS, "KIND", 0, "set the time of events in the "
+	{ "timestamps", KEY_TIMESTAMPS, "tsc|tsc/16|tsc/256|interpolated|system|off", 0, "set the time of events in the "
 	  "files: tsc (default): counter cycles; tsc/16, tsc/256: cycles without "
 	  "4 or 8 low bits; interpolated: cycles with extra low bits, distinct "
 	  "for each event; system: nanoseconds of system time; off: only the "
@@ -391,7 +392,7 @@ static const struct argp_option files_options[] = {
 	  "time stamp, after a number of events (1000, 2^10), a time (100ms, 5s) "
 	  "or a size (16K); may be repeated, once for each of these (default: "
 	  "after 64K or a second)", 0 },
-	{ "fsync", KEY_FSYNC, "WHEN", 0, "force data to disk: never (default); end: "
+	{ "fsync", KEY_FSYNC, "never|end|packet", 0, "force data to disk: never (default); end: "
 	  "when the recording is complete; packet: after each packet", 0 },
 	{ 0 }
 };

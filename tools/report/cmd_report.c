@@ -214,7 +214,7 @@ int cmd_report(int argc, char **argv)
 	struct wanted w = { .o = { .fit = -1 } };
 	int ret;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &w);
+	options_parse(&argp, argc, argv, 0, &w);
 	ret = w.sync ? report_exchanges(&w.o) : report_trace(&w.o);
 	free(w.default_output);
 	return ret;

@@ -55,8 +55,9 @@ static int grow_counts(struct report *r)
 	const __u32 room = r->room_stack_counts;
 	__u32 i;
 
-	if (!room)
-		getrandom(&r->stack_seed, sizeof(r->stack_seed), 0);
+	/* Without random numbers, the addresses of this process are the seed. */
+	if (!room && getrandom(&r->stack_seed, sizeof(r->stack_seed), 0) < 0)
+		r->stack_seed = (uintptr_t)&room;
 	r->stack_counts = calloc(room ? 2 * (size_t)room : 256, sizeof(*old));
 	if (!r->stack_counts) {
 		r->stack_counts = old;

@@ -611,7 +611,7 @@ const char *tsct_status_name(unsigned int status);
 const char *tsct_cause_name(unsigned int cause);
 const char *tsct_utc_source_name(unsigned int source);
 
-/* Version of the library at run time, "0.1.0". Signal safe. */
+/* Version of the library at run time, such as "1.2.3". Signal safe. */
 const char *tsct_version(void);
 
 #pragma GCC visibility pop

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+/*
+ * trace-ctl __complete WORD...: candidates for the last word, for the completion of
+ * shells (tools/completion/), from the tables of commands and options
+ */
+#include <argp.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "complete_values.h"
+#include "tools/common/cmd.h"
+#include "tools/common/options.h"
+
+/* Words after the name of the command, of which the last one is to be completed */
+static struct {
+	char **words;
+	int nr;
+} line;
+
+/* ---- options --------------------------------------------------------------- */
+
+/* Calls @callback for each option that the help shows, until it returns true. @real has the
+ * argument and the description, also for an alias. Returns the last @real, or NULL. */
+typedef bool option_callback(const struct argp_option *o, const struct argp_option *real,
+			    const char *word);
+
+static const struct argp_option *each_option(const struct argp *argp, option_callback *callback,
+					     const char *word)
+{
+	const struct argp_option *o, *real = NULL, *found;
+	const struct argp_child *child;
+
+	for (o = argp->options; o && (o->name || o->key || o->doc || o->group); o++) {
+		if (!(o->flags & OPTION_ALIAS))
+			real = o;
+		if ((o->name || o->key) && !(o->flags & (OPTION_HIDDEN | OPTION_DOC)) &&
+		    callback(o, real, word))
+			return real;
+	}
+	for (child = argp->children; child && child->argp; child++) {
+		found = each_option(child->argp, callback, word);
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+static bool is_short(int key)
+{
+	return key > ' ' && key < 127;
+}
+
+static bool suggest_option(const struct argp_option *o, const struct argp_option *real,
+			 const char *word)
+{
+	char name[128];
+
+	if (o->name) {
+		snprintf(name, sizeof(name), "--%s", o->name);
+		if (!strncmp(name, word, strlen(word)))
+			complete_print("", name, real->doc);
+	}
+	if (is_short(o->key) && o->key != '?' && !strcmp(word, "-")) {
+		snprintf(name, sizeof(name), "-%c", o->key);
+		complete_print("", name, real->doc);
+	}
+	return false;
+}
+
+/* @word: "--name" or "--name=value" */
+static bool is_long_option(const struct argp_option *o, const struct argp_option *real,
+			   const char *word)
+{
+	size_t len = strcspn(word + 2, "=");
+
+	(void)real;
+	return o->name && strlen(o->name) == len && !strncmp(o->name, word + 2, len);
+}
+
+static bool is_short_option(const struct argp_option *o, const struct argp_option *real,
+			    const char *word)
+{
+	(void)real;
+	return is_short(o->key) && o->key == *word;
+}
+
+/* Returns the option whose value is the word after @word, or NULL. */
+static const struct argp_option *option_before_value(const struct argp *argp, const char *word)
+{
+	const struct argp_option *o = NULL;
+
+	if (word[0] != '-' || !word[1])
+		return NULL;
+	if (word[1] == '-')
+		return strchr(word, '=') || !(o = each_option(argp, is_long_option, word)) ||
+			!o->arg || o->flags & OPTION_ARG_OPTIONAL ? NULL : o;
+	while (*++word) {
+		o = each_option(argp, is_short_option, word);
+		if (o && o->arg)
+			return word[1] || o->flags & OPTION_ARG_OPTIONAL ? NULL : o;
+	}
+	return NULL;
+}
+
+/* ---- arguments -------------------------------------------------------------- */
+
+/* Takes the next token of a form of arguments, such as "[RECORDING]", without brackets
+ * and dots. Options are left out, with their values. Sets *repeats if there are dots.
+ * Returns false at the end. */
+static bool next_token(const char **at, char *token, size_t size, bool *repeats)
+{
+	bool in_option = false;
+	size_t len;
+
+	for (;;) {
+		*at += strspn(*at, " [");
+		len = strcspn(*at, " \n");
+		if (!len)
+			return false;
+		snprintf(token, size, "%.*s", (int)len, *at);
+		*at += len;
+		*repeats = strstr(token, "...") != NULL;
+		token[strcspn(token, "].,[=")] = '\0';
+		if (in_option || *token == '-') {
+			/* "[--" is no option: what follows is an argument. */
+			in_option = !in_option && strcmp(token, "--") && (*at)[-1] != ']';
+			continue;
+		}
+		return true;
+	}
+}
+
+/* Completes the argument @nr in one form. @args: arguments before it */
+static void suggest_argument(const char *form, char **args, int nr, const char *word)
+{
+	bool repeats = false;
+	char token[128];
+	int i;
+
+	for (i = 0; next_token(&form, token, sizeof(token), &repeats); i++) {
+		if (i == nr || (repeats && nr > i))
+			break;
+		if (islower((unsigned char)*token) && strcmp(token, args[i]))
+			return;
+	}
+	if (i == nr || repeats)
+		complete_value(token, true, "", word);
+}
+
+static bool has_command(const char *forms)
+{
+	return forms && strstr(forms, "-- CMD");
+}
+
+/* ---- a command --------------------------------------------------------------- */
+
+static void suggest_word(const struct argp *argp, char **args, int nr, const char *word)
+{
+	const struct argp_option *o;
+	const char *equals = strchr(word, '='), *form;
+	char before[128];
+
+	if (!strncmp(word, "--", 2) && equals) {
+		o = each_option(argp, is_long_option, word);
+		snprintf(before, sizeof(before), "%.*s", (int)(equals + 1 - word), word);
+		if (o && o->arg)
+			complete_value(o->arg, false, before, equals + 1);
+		return;
+	}
+	if (*word == '-') {
+		each_option(argp, suggest_option, word);
+		return;
+	}
+	for (form = argp->args_doc; form; form = strchr(form, '\n')) {
+		form += *form == '\n';
+		suggest_argument(form, args, nr, word);
+	}
+}
+
+/* Completes the last word of `line`, and ends the process. */
+static void describe(const struct argp *argp)
+{
+	char **args = calloc(line.nr + 1, sizeof(*args));
+	const char *word = line.words[line.nr - 1];
+	const struct argp_option *o = NULL;
+	bool in_command = false;
+	int i, nr = 0;
+
+	for (i = 0; args && i < line.nr - 1; i++) {
+		o = in_command ? NULL : option_before_value(argp, line.words[i]);
+		if (o)
+			i++;
+		else if (!in_command && !strcmp(line.words[i], "--"))
+			in_command = true;
+		else if (in_command || *line.words[i] != '-')
+			args[nr++] = line.words[i];
+		in_command |= nr && has_command(argp->args_doc) && *argp->args_doc == '[';
+	}
+	if (o && i == line.nr)
+		complete_value(o->arg, false, "", word);
+	else if (in_command && has_command(argp->args_doc))
+		puts(nr && *argp->args_doc == '[' ? ":files" : ":commands");
+	else
+		suggest_word(argp, args, nr, word);
+	exit(EXIT_DONE);
+}
+
+static void suggest_commands(const struct command *commands, const char *word)
+{
+	for (; commands->name; commands++)
+		if (!strncmp(commands->name, word, strlen(word)))
+			complete_print("", commands->name, commands->summary);
+}
+
+int complete_words(const struct command *commands, int nr, char **words)
+{
+	char *argv[] = { "trace-ctl", "--help", NULL };
+
+	if (nr < 1)
+		return EXIT_USAGE;
+	if (nr == 1 || (nr == 2 && !strcmp(words[0], "help"))) {
+		suggest_commands(commands, words[nr - 1]);
+		return EXIT_DONE;
+	}
+	for (; commands->name; commands++) {
+		if (strcmp(commands->name, words[0]) || !strcmp(commands->name, "help"))
+			continue;
+		line.words = words + 1;
+		line.nr = nr - 1;
+		options_describe = describe;
+		return commands->run(2, argv);	/* parses its options, and so ends in describe() */
+	}
+	return EXIT_DONE;
+}
