@@ -239,7 +239,7 @@ static struct otf2_mpi_comm *find_comm(const struct otf2_mpi *mpi, __u64 id)
 static void find_members(struct otf2_mpi *mpi, struct otf2_mpi_comm *comm, __u32 *at)
 {
 	struct otf2_mpi_member *member;
-	struct otf2_mpi_rank *rank;
+	struct otf2_mpi_rank *rank, key = { 0 };
 	bool all = true;
 	__u32 nr;
 
@@ -247,9 +247,9 @@ static void find_members(struct otf2_mpi *mpi, struct otf2_mpi_comm *comm, __u32
 	for (nr = 0; *at < mpi->nr_members && mpi->members[*at].comm == comm->id;
 	     nr++, ++*at) {
 		member = &mpi->members[*at];
-		rank = bsearch(&(struct otf2_mpi_rank) {
-				.job = member->job, .rank = member->world,
-			}, mpi->ranks, mpi->nr_ranks, sizeof(*rank), by_rank);
+		key.job = member->job;
+		key.rank = member->world;
+		rank = bsearch(&key, mpi->ranks, mpi->nr_ranks, sizeof(*rank), by_rank);
 		member->location = rank ? rank->location : UINT32_MAX;
 		all = all && rank && (__u32)member->rank == nr &&
 			member->size == mpi->members[comm->first].size;
