@@ -93,6 +93,8 @@ for page in trace-ctl trace-ctl-record 3/tsct_emit 8/tsctraced 5/tsctraced.conf 
 	man -w ${page%/*} "${page##*/}" >/dev/null || fail "man ${page/\// }"
 done
 [ -s "$(echo /usr/lib/*/libtsctrace-mpi-openmpi.so)" ] || fail "no libtsctrace-mpi-openmpi.so"
+trace-ctl-merge-mpi -q -o by-ranks third && trace-ctl dump by-ranks >/dev/null ||
+	fail "trace-ctl-merge-mpi"
 setpriv --reuid=tsctrace --regid=tsctrace --clear-groups tsctraced --no-module \
 	--state-dir /tmp 2>/tmp/daemon.log &
 daemon=$!
