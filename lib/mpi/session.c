@@ -13,6 +13,7 @@
 /* Limit of a synchronization, seconds: the default; "no": none; "mpi": over MPI only */
 #define SYNC_ENV	"TSCTRACE_MPI_SYNC"
 #define SYNC_SECONDS	10
+#define SYNC_SECONDS_MAX	86400
 
 /* How to synchronize; the same in all processes: that of rank 0 */
 struct sync_wanted {
@@ -24,13 +25,15 @@ static struct sync_wanted read_wanted(void)
 {
 	const char *text = secure_getenv(SYNC_ENV);
 	struct sync_wanted wanted = { .limit_ms = SYNC_SECONDS * 1000 };
+	long seconds;
 
-	if (text && !strcmp(text, "mpi"))
+	if (text && !strcmp(text, "mpi")) {
 		wanted.only_mpi = 1;
-	else if (text && *text)
-		wanted.limit_ms = strcmp(text, "no") ? atoi(text) * 1000 : 0;
-	if (wanted.limit_ms < 0)
-		wanted.limit_ms = 0;
+	} else if (text && *text) {
+		seconds = strtol(text, NULL, 10);	/* 0: "no" */
+		wanted.limit_ms = seconds <= 0 ? 0 :
+			(int)(seconds < SYNC_SECONDS_MAX ? seconds : SYNC_SECONDS_MAX) * 1000;
+	}
 	PMPI_Bcast(&wanted, 2, MPI_INT, 0, MPI_COMM_WORLD);
 	return wanted;
 }

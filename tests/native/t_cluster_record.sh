@@ -203,6 +203,19 @@ ended 3
 events=$(stat_of "$work/o" 's["events"]')
 [ "$events" -gt 602 ] && [ "$events" -lt 903 ] || fail "$events events with those of the lost node"
 
+# Without any node, the command that runs here is not left behind, and not ended either.
+rm -rf "$work/o" "$work/finished"
+"$ctl" cluster record -o "$work/o" --launcher "$work/launch {}" --remote-path "$ctl" \
+	--on alpha,beta,gamma --here -- sh -c "touch $work/begun; sleep 3; touch $work/finished" \
+	>"$work/out" 2>"$work/err" & run=$!
+pids+=("$run")
+wait_for "the command runs here" test -e "$work/begun"
+for i in alpha beta gamma; do kill -KILL "$(cat "$work/$i/pid")"; done
+ended 1
+says 'sh still runs, unrecorded'
+[ -e "$work/finished" ] || fail "the command was left behind, or ended"
+rm -rf "${TMPDIR:?}"/* "$work/o.nodes"
+
 # --- Ctrl-C ---
 begin
 sleep 0.3

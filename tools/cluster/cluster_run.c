@@ -406,6 +406,28 @@ static void close_links(struct cluster_run *r)
 	}
 }
 
+/* Waits for the command that runs here, if no node records it any more. A signal ends it. */
+static void await_command(struct cluster_run *r)
+{
+	struct pollfd fd = { .fd = r->signals, .events = POLLIN };
+	struct signalfd_siginfo info;
+
+	if (!r->command)
+		return;
+	cluster_print(r, NULL, "%s still runs, unrecorded; waiting for its end",
+		      r->settings.command[0]);
+	while (waitpid(r->command, &r->command_status, WNOHANG) != r->command) {
+		poll(&fd, 1, 100);
+		if (read(r->signals, &info, sizeof(info)) != sizeof(info) ||
+		    info.ssi_signo == SIGCHLD)
+			continue;
+		kill(r->command, SIGTERM);
+		return;
+	}
+	r->command = 0;
+	r->command_done = true;
+}
+
 int cluster_run_nodes(struct cluster_run *r)
 {
 	struct pollfd *fds = calloc(3 * r->c.nr + 2, sizeof(*fds));
@@ -428,6 +450,7 @@ int cluster_run_nodes(struct cluster_run *r)
 	while (!r->c.out_of_memory && linger(r, tsct_monotonic_ns()))
 		run_once(r, fds);
 	cluster_show_clear(r);
+	await_command(r);
 	close_links(r);
 	free(fds);
 	return r->c.out_of_memory ? -ENOMEM : 0;
