@@ -47,11 +47,15 @@ static const json_t *main_source(const json_t *peers)
 
 static void add_clock(json_t *json)
 {
-	const struct tsct_clock *clock = tsct_clock_default();
+	/* One for all samples; not the default clock, which every start of trace-ctl would
+	 * open. */
+	static struct tsct_clock *clock;
 	struct tsct_clock_state state;
 	const json_t *source;
 	json_t *peers;
 
+	if (!clock && tsct_clock_open(&clock))
+		return;
 	ctl_json_add_offset(json, clock);
 	if (tsct_clock_snapshot(clock, &state) || !state.cluster.mult)
 		return;

@@ -68,6 +68,8 @@ void live_follow_close(struct live_follow *f)
 	if (!f)
 		return;
 	tsct_trace_close(f->trace);
+	if (f->timeline.clock)
+		tsct_clock_close(f->timeline.clock);
 	tsct_index_free(&f->names);
 	tsct_index_free(&f->threads);
 	json_decref(f->new_names);

@@ -14,13 +14,16 @@ int live_timeline_init(struct live_timeline *t, const char *name)
 		[LIVE_TIME_CLUSTER] = "cluster", [LIVE_TIME_CLOCK] = "clock",
 		[LIVE_TIME_UTC] = "utc", [LIVE_TIME_NONE] = "none",
 	};
+	int err;
 
 	memset(t, 0, sizeof(*t));
 	while (t->kind < LIVE_TIME_NR && strcmp(name, names[t->kind]))
 		t->kind++;
 	if (t->kind == LIVE_TIME_NR)
 		return -EINVAL;
-	t->clock = tsct_clock_default();
+	err = tsct_clock_open(&t->clock);
+	if (err)
+		return err;
 	t->utc_error_ns = UINT64_MAX;
 	live_timeline_sample(t);
 	return 0;

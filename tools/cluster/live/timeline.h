@@ -21,7 +21,7 @@ enum live_time {
 
 struct live_timeline {
 	enum live_time kind;
-	const struct tsct_clock *clock;
+	struct tsct_clock *clock;
 	/* ring of the cluster's parameters that were in force; none if CPUs are skewed */
 	struct tsct_clock_params params[LIVE_PARAMS];
 	unsigned int nr_params;		/* number of those that there were */
@@ -29,7 +29,8 @@ struct live_timeline {
 	__u64 utc_error_ns;		/* for LIVE_TIME_UTC */
 };
 
-/* @name: "cluster", "clock", "utc" or "none". Returns 0 or -EINVAL. */
+/* @name: "cluster", "clock", "utc" or "none". Returns 0, -EINVAL, or
+ * an error of tsct_clock_open(). */
 int live_timeline_init(struct live_timeline *t, const char *name);
 
 /* Notes the state of the clock: call it more often than ten times a second. */
