@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The coordinator of trace-ctl cluster record: its messages, states and checks, and
- * messages of nodes that are hostile */
+/* The coordinator of trace-ctl cluster record: its states and checks, and messages of nodes
+ * that are hostile */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -657,134 +657,6 @@ START_TEST(any_order)
 }
 END_TEST
 
-/* ---- messages --------------------------------------------------------------------------- */
-
-/* Adds @len bytes in pieces of up to @piece; returns a text of all that came. */
-static int read_all(const char *bytes, size_t len, size_t piece, char *got, size_t size)
-{
-	struct message_reader r = { 0 };
-	struct control_message m;
-	size_t at, n;
-	int ret = 0;
-
-	*got = '\0';
-	for (at = 0; ret >= 0 && at < len; at += n) {
-		n = len - at < piece ? len - at : piece;
-		ck_assert_int_eq(message_reader_add(&r, bytes + at, n), 0);
-		while ((ret = message_next(&r, &m)) > 0) {
-			snprintf(got + strlen(got), size - strlen(got), "%s:%zu:%.*s;", m.type,
-				 m.len, (int)m.len, m.data);
-			json_decref(m.json);
-		}
-	}
-	snprintf(got + strlen(got), size - strlen(got), "|%s", r.banner);
-	message_reader_free(&r);
-	return ret;
-}
-
-START_TEST(pieces)
-{
-	static const char bytes[] = "Welcome\n{ \"type\": 5 }\n\n{\"type\":\"a\"}\n\n"
-		"{\"type\":\"b\",\"data\":6,\"bytes\":3}\n12\n{}\n{\"data\":0,\"type\":\"c\"}\n";
-	char got[256];
-	size_t piece;
-
-	for (piece = 1; piece <= sizeof(bytes); piece++) {
-		ck_assert_int_eq(read_all(bytes, strlen(bytes), piece, got, sizeof(got)), 0);
-		ck_assert_str_eq(got, "a:0:;b:6:12\n{}\n;c:0:;|Welcome\n{ \"type\": 5 }\n");
-	}
-}
-END_TEST
-
-START_TEST(bad_messages)
-{
-	static const struct {
-		const char *bytes;
-		int ret;
-	} cases[] = {
-		{ "{\"type\":\"a\"}\nno message\n", -EPROTO },
-		{ "{\"type\":\"a\"}\n{\"typ\":\"a\"}\n", -EPROTO },
-		{ "{\"type\":\"a\"}\n[\"type\"]\n", -EPROTO },
-		{ "{\"type\":\"a\",\"data\":-1}\n", -EPROTO },
-		{ "{\"type\":\"a\",\"data\":\"5\"}\n", -EPROTO },
-		{ "{\"type\":\"a\",\"data\":1.5}\n", -EPROTO },
-		{ "{\"type\":\"a\",\"data\":262145}\n", -EMSGSIZE },
-		{ "{\"type\":\"a\",\"data\":9223372036854775807}\n", -EMSGSIZE },
-		{ "{\"type\":\"a\",\"data\":5}\n1234", 0 },
-	};
-	char got[256];
-	size_t i;
-
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		ck_assert_msg(read_all(cases[i].bytes, strlen(cases[i].bytes), 3, got,
-				       sizeof(got)) == cases[i].ret, "%s", cases[i].bytes);
-}
-END_TEST
-
-START_TEST(long_line)
-{
-	struct message_reader r = { 0 };
-	char part[65536];
-	struct control_message m;
-	size_t len = 0;
-	int ret = 0;
-
-	memset(part, 'x', sizeof(part));
-	while (!ret) {
-		ck_assert_int_eq(message_reader_add(&r, part, sizeof(part)), 0);
-		len += sizeof(part);
-		ret = message_next(&r, &m);
-	}
-	ck_assert_int_eq(ret, -EMSGSIZE);
-	ck_assert_uint_le(len, MESSAGE_LINE_MAX + sizeof(part));
-	message_reader_free(&r);
-}
-END_TEST
-
-START_TEST(long_banner)
-{
-	char bytes[4096], got[1024];
-
-	memset(bytes, 'y', sizeof(bytes));
-	bytes[1000] = bytes[2000] = bytes[2010] = '\n';
-	ck_assert_int_eq(read_all(bytes, 2011, 7, got, sizeof(got)), 0);
-	ck_assert_uint_le(strlen(got), MESSAGE_BANNER_MAX);
-	ck_assert_str_eq(got + strlen(got) - 11, "\nyyyyyyyyy\n");
-}
-END_TEST
-
-/* Mutations of valid messages: each result is right or an error, and no read is out of
- * bounds. */
-START_TEST(mutations)
-{
-	static const char bytes[] = "{\"type\":\"file\",\"name\":\"metadata\",\"size\":5}\n"
-		"{\"type\":\"data\",\"data\":5}\nabcde{\"type\":\"gathered\"}\n";
-	char copy[sizeof(bytes)], got[1024];
-	unsigned int i, k;
-
-	seed_with(0);
-	for (i = 0; i < 20000; i++) {
-		memcpy(copy, bytes, sizeof(bytes));
-		for (k = any(4); k < 4; k++)
-			copy[any(sizeof(bytes) - 1)] = (char)any(256);
-		read_all(copy, sizeof(bytes) - 1, 1 + any(40), got, sizeof(got));
-	}
-}
-END_TEST
-
-START_TEST(composed)
-{
-	struct byte_queue q = { 0 };
-	char got[256];
-
-	ck_assert_int_eq(message_add(&q, json_pack("{ss}", "type", "x"), "a\nb", 3), 0);
-	ck_assert_int_eq(message_add(&q, json_pack("{ss}", "type", "y"), NULL, 0), 0);
-	ck_assert_int_eq(read_all(q.at, byte_queue_len(&q), 4, got, sizeof(got)), 0);
-	ck_assert_str_eq(got, "x:3:a\nb;y:0:;|");
-	byte_queue_free(&q);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("cluster_record");
@@ -815,13 +687,7 @@ int main(void)
 	tcase_add_test(t, hostile_files);
 	tcase_add_test(t, more_than_announced);
 	tcase_add_test(t, any_order);
-	t = add_case(suite, "messages", NULL, NULL);
+	t = add_case(suite, "names", NULL, NULL);
 	tcase_add_test(t, valid_names);
-	tcase_add_test(t, pieces);
-	tcase_add_test(t, bad_messages);
-	tcase_add_test(t, long_line);
-	tcase_add_test(t, long_banner);
-	tcase_add_test(t, mutations);
-	tcase_add_test(t, composed);
 	return run_suite(suite);
 }
