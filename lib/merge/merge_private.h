@@ -165,7 +165,7 @@ struct merge_candidates {
 	} first, last;
 };
 
-/* What all ranks know of each input */
+/* An input, as all ranks know it */
 struct merge_peer {
 	__u64 node;		/* id of its node; valid if is_pollable */
 	__u64 begin, end;	/* as in struct merge_in */

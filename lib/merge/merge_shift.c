@@ -279,7 +279,7 @@ static int count_messages(struct tsct_merge *m, struct tsct_message_stats *seen)
 	return tsct_merge_messages(m, seen);
 }
 
-/* What rank 0 found by the counts of messages, for all ranks */
+/* The result of rank 0, by the counts of messages, for all ranks */
 struct seen_messages {
 	bool search;		/* flag: shifts are to be searched */
 	bool clean;		/* flag: no message is received before it was sent */

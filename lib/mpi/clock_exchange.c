@@ -28,7 +28,7 @@ struct leader_clock {
 	__u64 boot;		/* hash of the boot id; 0: the clock cannot be compared */
 };
 
-/* What the master sends to all nodes */
+/* The master's node and clock, as it sends them to all nodes */
 struct master_clock {
 	__u64 node;
 	__u64 base, mult;	/* clock params: time base_ns at cycles `base` */

@@ -20,7 +20,7 @@ struct cluster_live {
 extern const struct argp_option cluster_live_options[];
 extern const struct argp cluster_live_argp;
 
-/* What the main loop does beside a recording */
+/* Functions that the main loop calls in live, beside those of a recording */
 extern const struct cluster_view cluster_live_view;
 
 /* Listens, and prints the address. Prints errors. Returns 0 or -errno; in any case,

@@ -33,7 +33,7 @@ struct cluster_link {
 struct cluster_run;
 struct cluster_live;
 
-/* What commands do differently with the nodes */
+/* Functions in which the commands differ: record, live and top */
 struct cluster_view {
 	/* Called in each turn of the main loop, after all inputs. */
 	void (*show)(struct cluster_run *r, __s64 now_ns);

@@ -10,7 +10,7 @@
 /* a node that sent nothing for longer has its silence in the table, ns */
 #define TOP_TABLE_SILENT_NS	3000000000LL
 
-/* What is known of a node. Texts are those of the node, or of its last sample. */
+/* A node, as a row of the table. Texts are those of the node, or of its last sample. */
 struct top_table_row {
 	const char *name;
 	enum cluster_state state;

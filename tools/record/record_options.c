@@ -164,10 +164,19 @@ static void add_where(struct argp_state *state, struct record_options *o, const 
 	o->select.where = &o->where;
 }
 
+static void set_duration(struct argp_state *state, struct record_options *o, const char *arg)
+{
+	char *end;
+
+	o->duration_s = strtod(arg, &end);
+	if (end == arg || *end || !(o->duration_s > 0) || o->duration_s > 1e9)
+		argp_error(state, "--duration: '%s' is not a number of seconds"
+			   " above 0, up to 1000000000", arg);
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
-	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = o; break;
@@ -209,12 +218,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->blocks = parse_size(state, "--blocks", arg, TSCT_BLOCKS_MIN,
 				       TSCT_BLOCKS_MAX);
 		break;
-	case KEY_DURATION:
-		o->duration_s = strtod(arg, &end);
-		if (end == arg || *end || !(o->duration_s > 0) || o->duration_s > 1e9)
-			argp_error(state, "--duration: '%s' is not a number of seconds"
-				   " above 0, up to 1000000000", arg);
-		break;
+	case KEY_DURATION: set_duration(state, o, arg); break;
 	case KEY_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_CLUSTER); break;
 	case KEY_NO_SESSIONS: set_sync_mode(state, o, RECORD_SYNC_NO_SESSIONS); break;
 	case KEY_NO_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_OFF); break;
@@ -224,11 +228,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--fit: invalid kind '%s'; use " TSCT_FIT_KINDS, arg);
 		break;
 	case KEY_SYNC_TIMEOUT:
-		o->sync_timeout_s = strtol(arg, &end, 10);
-		if (end == arg || *end || o->sync_timeout_s < 1 ||
-		    o->sync_timeout_s > 3600)
-			argp_error(state, "--sync-timeout: '%s' is not a number from 1"
-				   " to 3600", arg);
+		o->sync_timeout_s = option_number(state, "--sync-timeout", arg, 1, 3600);
 		break;
 	case KEY_CONTROL:
 		o->json = true;
