@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -205,6 +207,17 @@ bool tsct_recording_is_whole(const struct tsct_recording *rec)
 		if (rec->nodes[i].cut_off)
 			return false;
 	return rec->complete && !rec->missing_nodes;
+}
+
+int tsct_recording_add_missing(char **all, const char *text)
+{
+	char *more;
+
+	if (asprintf(&more, "%s%s%s", *all ? *all : "", *all ? "; " : "", text) < 0)
+		return -ENOMEM;
+	free(*all);
+	*all = more;
+	return 0;
 }
 
 static __u64 bound_at(const struct tsct_recorded_correction *c, __u64 tick)

@@ -118,16 +118,8 @@ static int make_uuid(struct tsct_merge *m)
 
 static int add_missing_nodes(struct tsct_merge *m, const char *text)
 {
-	char **all = &m->result.missing_nodes, *more;
-
-	if (!text)
-		return 0;
-	if (asprintf(&more, "%s%s%s", *all ? *all : "", *all ? "; " : "", text) < 0)
-		return merge_fail_errno(m, -ENOMEM);
-	free(*all);
-	*all = more;
 	m->partial = true;
-	return 0;
+	return merge_fail_errno(m, tsct_recording_add_missing(&m->result.missing_nodes, text));
 }
 
 /* Names the nodes that are missing in the result, at rank 0: those of the options, and of
@@ -139,7 +131,7 @@ static int name_missing_nodes(struct tsct_merge *m)
 	int err = 0;
 
 	tsct_ranks_gather(m->ranks, texts);
-	if (!m->ranks->rank)
+	if (!m->ranks->rank && m->options.missing_nodes)
 		err = add_missing_nodes(m, m->options.missing_nodes);
 	for (text = texts->data; text && text < texts->data + texts->size && !err;
 	     text += strlen(text) + 1)

@@ -109,17 +109,6 @@ static void add_named(struct argp_state *state, struct merge *m, const char *nam
 		fclose(from);
 }
 
-static void add_missing(struct argp_state *state, struct merge *m, const char *arg)
-{
-	char *all;
-
-	if (asprintf(&all, "%s%s%s", m->missing_nodes ? m->missing_nodes : "",
-		     m->missing_nodes ? "; " : "", arg) < 0)
-		argp_failure(state, EXIT_FAILED, 0, "out of memory");
-	free(m->missing_nodes);
-	m->missing_nodes = all;
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct merge *m = state->input;
@@ -149,7 +138,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_FORCE: m->force = true; break;
 	case KEY_SALVAGE: m->salvage = true; break;
-	case KEY_MISSING: add_missing(state, m, arg); break;
+	case KEY_MISSING:
+		if (tsct_recording_add_missing(&m->missing_nodes, arg))
+			argp_failure(state, EXIT_FAILED, 0, "out of memory");
+		break;
 	case KEY_JSON: m->json = true; break;
 	case KEY_INPUTS: add_named(state, m, arg); break;
 	case ARGP_KEY_ARG: add_input(state, m, arg); break;
