@@ -25,6 +25,13 @@
  */
 #define PACKET_BYTES_MAX	(16ULL << 20)
 
+/*
+ * Part of a file that is sent to the disk at once, and size of the end of a file that
+ * stays in the page cache, bytes
+ */
+#define WRITEBACK	(4ULL << 20)
+#define CACHED		(16ULL << 20)
+
 void tsct_stream_writer_init(struct tsct_stream_writer *w,
 			     const struct tsct_stream_writer_file *file)
 {
@@ -118,6 +125,23 @@ static int open_file(const struct tsct_stream_writer *w)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * Begins to write each completed part of a file that grew from @from to @to bytes to the
+ * disk, and removes from the page cache those written before, so that a recording neither
+ * displaces other files from memory nor waits for the disk once its limit of unwritten
+ * pages is reached. Errors are ignored: not all files and kernels can do this.
+ */
+static void release_pages(int fd, __u64 from, __u64 to)
+{
+	const __u64 begin = from - from % WRITEBACK, end = to - to % WRITEBACK;
+
+	if (begin == end)
+		return;
+	sync_file_range(fd, (off_t)begin, (off_t)(end - begin), SYNC_FILE_RANGE_WRITE);
+	if (end > CACHED)
+		posix_fadvise(fd, 0, (off_t)(end - CACHED), POSIX_FADV_DONTNEED);
+}
+
 /* Appends the first @len bytes of the buffer, which are whole packets, to the file. */
 static int append(const struct tsct_stream_writer *w, size_t len)
 {
@@ -134,6 +158,8 @@ static int append(const struct tsct_stream_writer *w, size_t len)
 		else if (errno != EINTR)
 			err = -errno;
 	}
+	if (!err)
+		release_pages(fd, w->size, w->size + len);
 	if (!err && w->file.fsync == TSCT_FSYNC_PACKET)
 		err = tsct_fsync(fd);
 	/* Syncs the directory, too, so that the entry of a new file is on disk. */
