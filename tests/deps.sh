@@ -82,6 +82,7 @@ libmpich-dev         | /usr/include/*/mpich/mpi.h | libtsctrace-mpi for MPICH
 curl                 | curl                | reads the page of live events
 zsh                  | zsh                 | completion of command lines
 fish                 | fish                | the same
+reuse                | reuse               | the statements of licenses
 abigail-tools        | abidiff             | ABI of the library, against the last release
 iproute2             | ip                  | networks for daemons, in namespaces
 '

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Every file has its licence in its first line (second, behind a #!), and the
-# right one for its folder.
+# right one for its folder. The whole is as the REUSE specification says: copyright and
+# license of every file are stated, and each license's text is in LICENSES/.
 # test-parallel: yes
-# test-seconds: 4
+# test-seconds: 8
 set -eu
 cd "$(dirname "$0")/../.."
 
 want() {
 	case $1 in
-	kmod/uapi/*) echo '(GPL-2.0 WITH Linux-syscall-note) OR MIT' ;;
+	kmod/uapi/*) echo '(GPL-2.0-only WITH Linux-syscall-note) OR MIT' ;;
 	kmod/* | Kbuild | */dkms.conf.in) echo 'GPL-2.0-only' ;;
 	lib/abi/* | lib/core/* | tools/bpf/*) echo 'GPL-2.0-only OR MIT|MIT' ;;
 	*) echo 'MIT' ;;
@@ -22,11 +23,11 @@ files=$(git ls-files 2>/dev/null || true)
 [ -n "$files" ] || files=$(find . -type f ! -path './build/*' | sed 's|^\./||')
 for f in $files; do
 	case $f in
-	LICENSE | */copyright | .gitignore | *.xz | *.bin | *.expected) continue ;;
+	LICENSE | LICENSES/* | .reuse/dep5 | */copyright | .gitignore | *.xz | *.bin | *.expected) continue ;;
 	esac
 	[ -f "$f" ] || continue
 	n=$((n + 1))
-	got=$(sed -n '1,2s/.*SPDX-License-Identifier: \(.*\)/\1/p' "$f" | head -n 1 |
+	got=$(sed -n '1,2s/.*SPDX-License-Identifie[r]: \(.*\)/\1/p' "$f" | head -n 1 |
 		sed 's/ *\(\*\/\|-->\)$//')
 	case "|$(want "$f")|" in
 	*"|$got|"*) ;;
@@ -37,4 +38,12 @@ for f in $files; do
 	esac
 done
 echo "$n files"
+
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+echo "$files" | tar c --files-from - | tar x -C "$copy"
+reuse --root "$copy" lint >"$copy.log" 2>&1 || fail=1
+grep -v '^$' "$copy.log" | tail -n 20
+! grep 'ERROR' "$copy.log" || fail=1
+rm -f "$copy.log"
 exit $fail

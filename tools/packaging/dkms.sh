@@ -19,5 +19,7 @@ sources() {
 while read -r file; do
 	install -D -m 644 "$file" "$dir/$file"
 done < <(sources | sort)
-install -D -m 644 LICENSE "$dir/LICENSE"
+for file in LICENSE LICENSES/*; do
+	install -D -m 644 "$file" "$dir/$file"
+done
 sed "s/@VERSION@/$version/" tools/packaging/dkms.conf.in >"$dir/dkms.conf"

@@ -18,7 +18,7 @@ import sys
 PROGRAMS = ("tools/trace-ctl", "daemon/tsctraced", "lib/libtsctrace.so.0",
             "lib/libtsctrace-mpi-openmpi.so", "lib/libtsctrace-mpi-mpich.so")
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
-LICENSE = re.compile(rb"SPDX-License-Identifier: (.*?) *(?:\*/|-->)?$", re.M)
+LICENSE = re.compile(rb"SPDX-License-" rb"Identifier: (.*?) *(?:\*/|-->)?$", re.M)
 
 
 def output(*command):
@@ -48,8 +48,9 @@ def identifier(text):
 def file_entry(path, name, concluded=None):
     data = open(path, "rb").read()
     found = LICENSE.search(b"\n".join(data.split(b"\n")[:2]))
-    # Of files without a comment, LICENSE says so.
-    text = concluded or (found.group(1).decode() if found else "MIT")
+    # Of files without a comment, LICENSE says so; the texts of licenses have none.
+    text = concluded or (found.group(1).decode() if found else
+                         "NOASSERTION" if name.startswith("LICENSES/") else "MIT")
     return {
         "SPDXID": identifier("File-" + name),
         "fileName": "./" + name,
@@ -60,7 +61,7 @@ def file_entry(path, name, concluded=None):
         "licenseInfoInFiles": ["NONE"] if not found else [text] if " " not in text else sorted(
             set(re.findall(r"[A-Za-z][A-Za-z0-9.-]+", text)) - {"OR", "AND", "WITH"} -
             {"Linux-syscall-note"}),
-        "copyrightText": "NOASSERTION",
+        "copyrightText": "2026 The tsctrace authors",
     }
 
 

@@ -52,7 +52,7 @@ def packets():
         yield begin, events
 
 
-print("/* SPDX-License-Identifier: MIT */")
+print("/* SPDX-License-" "Identifier: MIT */")
 print("struct golden_event {\n\tuint64_t tick;\n\tuint32_t id, tid;\n\tunsigned int size;\n"
       "\tunsigned char byte[16];\n};\n")
 index = []

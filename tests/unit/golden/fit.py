@@ -101,7 +101,7 @@ CASES = [
     ("ITC", itc, background(world(10, 1, 25, 0, 1000, 5000, F(3, 2)), 1)),
 ]
 
-print("/* SPDX-License-Identifier: MIT */")
+print("/* SPDX-License-" "Identifier: MIT */")
 print("#ifndef TESTS_GOLDEN_FIT_H\n#define TESTS_GOLDEN_FIT_H\n\n#include \"lib/fit/fit.h\"\n")
 print("struct golden_at {\n\t__u64 local, remote;\n\tdouble frac;\n};\n")
 for number, (kind, make, xs) in enumerate(CASES):

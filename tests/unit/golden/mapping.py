@@ -72,7 +72,7 @@ def exact(pieces, axis, local):
     return axis[1] + (near(base - axis[0]) + value) * F(axis[2], axis[3])
 
 
-print("/* SPDX-License-Identifier: MIT */")
+print("/* SPDX-License-" "Identifier: MIT */")
 print("struct golden_tick {\n\t__u64 local, global, frac;\n};\n")
 index = []
 rnd = Random(1)

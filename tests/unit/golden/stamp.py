@@ -35,7 +35,7 @@ def runs():
         yield f"seed {seed}", origin, steps
 
 
-print("/* SPDX-License-Identifier: MIT */")
+print("/* SPDX-License-" "Identifier: MIT */")
 print("struct golden_step {\n\tuint64_t tick, count;\n\tint first_ret;\n"
       "\tuint64_t last, segment;\n};\n")
 names = []
