@@ -3,9 +3,11 @@
 # The module builds as any module does, by one make in the kernel's build directory, in
 # a copy of the sources: with W=1 and no warning, and with BTF in which BPF programs
 # find the kfunc. Variables O and KBUILD_OUTPUT for kmod/Makefile do not reach Kbuild.
-# KERNEL= names a kernel other than the default, as for tests/guest/kernel.sh get.
+# KERNEL= names a kernel other than the default, as for tests/guest/kernel.sh get. The
+# time limit is for a first run, which downloads the kernel.
 # test-parallel: yes
 # test-seconds: 30
+# test-timeout: 900
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
