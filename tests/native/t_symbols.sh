@@ -63,7 +63,7 @@ compiled() {	# DIR LINES [COMMAND...]
 	local i
 	run 0 record --stack=sys_getppid -e syscalls -o "$1" -- "${@:3}" ./jit "$2"
 	for i in 0 1 2 3; do
-		expect "$1" sys_getppid/begin ";main;Compiled::number$i;" 10
+		expect "$1" sys_getppid/begin ";main;Compiled::number$i " 10
 	done
 }
 compiled jit_few 10
@@ -81,7 +81,7 @@ run 0 record --stack=sys_getppid -e syscalls -o wide -- ./jit 0
 	"$ctl" report -q -o wide.html wide
 ) || fail "report of many functions"
 grep -q '<title>main: 100000 events' wide.html || fail "flame graph of many functions"
-expect wide sys_getppid/begin ';main;Compiled::number[0-9]*;' 100000
+expect wide sys_getppid/begin ';main;Compiled::number[0-9]* ' 100000
 [ "$(grep -c 'Compiled::number.* 1$' folded)" = 100000 ] || fail "different functions"
 
 # --- hostile files -----------------------------------------------------------------

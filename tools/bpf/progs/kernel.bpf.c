@@ -142,7 +142,7 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev,
 	if (!event_holds(sched_switch_id, &all.e) || !within_rate(&switch_limit))
 		return 0;
 	if (sched_switch_stacks)
-		all.stack = take_stack(ctx);
+		all.stack = take_stack(ctx, true);
 	emit(sched_switch_id, &all.record, sizeof(all.e) +
 	     (sched_switch_stacks ? sizeof(all.stack) : 0));
 	return 0;
@@ -341,7 +341,7 @@ static __always_inline u64 append_call_stack(void *context, __u32 id, struct buf
 {
 	if (!syscall_stacks || !(id & SYSCALL_ID_STACK))
 		return at;
-	return append_stack(buffer, at, take_stack(context));
+	return append_stack(buffer, at, take_stack(context, false));
 }
 
 /* Records the begin of a call. Returns the call's state. */
@@ -420,7 +420,7 @@ static __always_inline void record_held(void *context, struct call_layout *call,
 	if (size > CALL_ARGS_MAX + 8 || !within_rate(&call->limit))
 		return;
 	if (syscall_stacks && call->exit_id & SYSCALL_ID_STACK)
-		size += append_integer(held->payload + size, take_stack(context), 8);
+		size += append_integer(held->payload + size, take_stack(context, false), 8);
 	opaque(size);
 	if (size <= CALL_ARGS_MAX + 16)
 		emit(call->exit_id, &held->record, size);

@@ -386,7 +386,7 @@ static __always_inline int emit_packets(void *context, struct packet *p,
 		append_remote(event, sent ? ends->to : ends->from, ends->v6, sent ? to : from);
 	if (sent && send_stacks)
 		p->event_size = append_stack(buffer, p->event_size,
-					     context ? take_stack(context) : 0);
+					     context ? take_stack(context, true) : 0);
 	if (p->udp)
 		emit_datagrams(p, buffer);
 	else

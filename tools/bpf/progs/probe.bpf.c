@@ -142,7 +142,7 @@ static __always_inline int record_wanted(void *registers, void *context)
 	if (at > BUFFER_PAYLOAD || !within_rate(&limit))
 		goto out;
 	if (with_stack && at < BUFFER_PAYLOAD)
-		at = append_stack(buffer, at, take_stack(registers));
+		at = append_stack(buffer, at, take_stack(registers, true));
 	opaque(at);
 	if (at <= BUFFER_PAYLOAD)
 		emit(event_id, &buffer->record, at);

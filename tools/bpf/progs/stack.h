@@ -63,12 +63,15 @@ static long hash_user_frame(u32 i, struct stack_hash *h)
  * Returns the hash of frames, not 0. If there are addresses among the user frames, these
  * are of one program in one process, so the hash is made different from that of others.
  */
-static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user)
+static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user,
+				       bool of_kernel)
 {
 	struct stack_hash h = { .frames = frames, .kernel_bytes = kernel, .hash = hash_secret };
 	const struct task_struct *task = bpf_get_current_task_btf();
 
-	bpf_loop(kernel / 8, hash_kernel_frame, &h, 0);
+	/* Verifiers reject a function that they find to be called never. */
+	if (of_kernel)
+		bpf_loop(kernel / 8, hash_kernel_frame, &h, 0);
 	bpf_loop(user / 32, hash_user_frame, &h, 0);
 	if (h.status & BPF_STACK_BUILD_ID_IP)
 		h.hash = hash_word(hash_word(h.hash, task->tgid), task->self_exec_id);
@@ -102,23 +105,25 @@ static __always_inline u64 frames_size(long size, u64 max)
 	return bytes > max ? 0 : bytes;
 }
 
-static __always_inline u64 take_stack_in(void *context, struct buffer *buffer)
+static __always_inline u64 take_stack_in(void *context, struct buffer *buffer, bool of_kernel)
 {
 	struct stack_head *head = (void *)buffer->payload;
 	char *frames = buffer->payload + sizeof(*head);
-	u64 kernel, user, size;
+	u64 kernel = 0, user, size;
 
-	kernel = frames_size(bpf_get_stack(context, frames, STACK_KERNEL_BYTES, 0),
-			     STACK_KERNEL_BYTES);
-	opaque(kernel);
-	if (kernel > STACK_KERNEL_BYTES)
-		return 0;
+	if (of_kernel) {
+		kernel = frames_size(bpf_get_stack(context, frames, STACK_KERNEL_BYTES, 0),
+				     STACK_KERNEL_BYTES);
+		opaque(kernel);
+		if (kernel > STACK_KERNEL_BYTES)
+			return 0;
+	}
 	user = frames_size(bpf_get_stack(context, frames + kernel, STACK_USER_BYTES,
 					 BPF_F_USER_STACK | BPF_F_USER_BUILD_ID),
 			   STACK_USER_BYTES);
 	if (!kernel && !user)
 		return 0;
-	head->stack = hash_frames(frames, kernel, user);
+	head->stack = hash_frames(frames, kernel, user, of_kernel);
 	head->tgid = bpf_get_current_pid_tgid() >> 32;
 	head->kernel_bytes = kernel;
 	head->user_bytes = user;
@@ -129,8 +134,13 @@ static __always_inline u64 take_stack_in(void *context, struct buffer *buffer)
 	return head->stack;
 }
 
-/* Returns the hash of the stack, 0: there is none. @context: of the BPF program */
-static __always_inline u64 take_stack(void *context)
+/*
+ * Returns the hash of the stack, 0: there is none.
+ * @context: of the BPF program
+ * @of_kernel: take the kernel's frames, too. At the begin and the end of a system call they
+ *	are always the same, and to walk them costs as much as the rest.
+ */
+static __always_inline u64 take_stack(void *context, bool of_kernel)
 {
 	struct buffer *buffer = find_buffer();
 	u64 stack;
@@ -139,7 +149,7 @@ static __always_inline u64 take_stack(void *context)
 		count_statedump_lost();
 		return 0;
 	}
-	stack = take_stack_in(context, buffer);
+	stack = take_stack_in(context, buffer, of_kernel);
 	give_buffer(buffer);
 	return stack;
 }
