@@ -62,6 +62,30 @@ babeltrace2 known >text
 grep -q 'leaf_call: .*stack = 0x' text && grep -q 'stack: .*frames = "' text ||
 	fail "other readers"
 
+# stat counts the stacks that end after one function, here for want of a frame pointer.
+"$ctl" stat known | grep -q "^stacks  *$("$ctl" dump known | grep -c ' stack=0x') events with " ||
+	fail "stacks in stat"
+cat >lone.c <<'END'
+#include <sys/syscall.h>
+int main(void)
+{
+	long i, ret;
+
+	for (i = 0; i < 40; i++)
+		__asm__ volatile("push %%rbp; xor %%ebp, %%ebp; syscall; pop %%rbp" : "=a"(ret) :
+				 "a"(SYS_getppid) : "rcx", "r11", "memory");
+	return 0;
+}
+END
+${CC:-cc} -O0 -mno-red-zone -o lone lone.c
+run 0 record --stack=sys_getppid -e syscalls -o lone.rec -- ./lone
+"$ctl" stat lone.rec | grep -q '^stacks  *40 events with 1 different stack; 100.0 % .* no frame' ||
+	fail "stat: $("$ctl" stat lone.rec | grep ^stacks)"
+"$ctl" stat --json lone.rec | python3 -c 'import json, sys
+s = json.load(sys.stdin)["stacks"]
+assert s == {"events": 40, "missing": 0, "different": 1, "of_program": 40,
+             "of_one_function": 40}, s' || fail "JSON of stat"
+
 # A damaged statedump, and none: each reader names the file.
 cp -r known damaged
 python3 - damaged/statedump_* <<'END'

@@ -99,6 +99,8 @@ static int count_init(struct stat_figures *s)
 	if (stat_errors_init(&s->errors) || tsct_mpi_waits_new(s->rec, &s->waits))
 		return -ENOMEM;
 	tsct_identity_read(s->dir, &s->identity);
+	if (s->rec->statedump)
+		tsct_stacks_read(s->dir, s->trace, &s->stacks.table);
 	return threads_init(&s->threads, &s->identity, s->rec->nr_locations);
 }
 
@@ -127,6 +129,7 @@ static int count(struct stat_figures *s)
 			     s->call_of[e.stream][e.def->id - TSCT_ID_FIRST]);
 		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
 		stat_errors_add(&s->errors, error_ns);
+		stat_stacks_add(s, &e);
 		if (stat_mpi_add(s, &e, error_ns)) {
 			ret = -ENOMEM;
 			break;
@@ -165,6 +168,7 @@ static void count_free(struct stat_figures *s)
 	threads_free(&s->threads);
 	tsct_identity_free(&s->identity);
 	free(s->errors.bins);
+	tsct_stacks_free(s->stacks.table);
 	tsct_mpi_waits_free(s->waits);
 }
 
@@ -413,6 +417,7 @@ int cmd_stat(int argc, char **argv)
 	} else if (!err) {
 		print_head(&s);
 		print_files(&s);
+		stat_stacks_print(&s);
 		print_sum(&s);
 		stat_sync_print(&s);
 		err = stat_tables_print(&s);

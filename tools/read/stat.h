@@ -8,6 +8,7 @@
 #include "lib/query/mpi_wait.h"
 #include "lib/query/threads.h"
 #include "lib/statedump/identity.h"
+#include "lib/statedump/stacks.h"
 #include "tools/common/sync_samples.h"
 #include "tools/common/view.h"
 
@@ -116,6 +117,22 @@ void stat_errors_add(struct stat_errors *errors, __u64 ns);
  * not be 0. */
 __u64 stat_errors_median_ns(const struct stat_errors *errors);
 
+/* ---- stat_stacks.c ------------------------------------------------------ */
+
+struct stat_figures;
+
+struct stat_stacks {
+	struct tsct_stacks *table;	/* NULL: the recording has none */
+	__u64 events;			/* number of events with a stack */
+	__u64 missing;			/* number of events whose stack is unknown */
+	__u64 of_program;		/* number of events with functions of a program */
+	__u64 of_one_function;		/* those whose stack ends after its first function */
+};
+
+void stat_stacks_add(struct stat_figures *s, const struct tsct_trace_event *e);
+void stat_stacks_print(const struct stat_figures *s);
+json_t *stat_stacks_json(const struct stat_figures *s);
+
 /* ---- cmd_stat.c, stat_figures.c ---------------------------------------- */
 
 struct stat_figures {
@@ -138,6 +155,7 @@ struct stat_figures {
 	int **call_of;
 	struct threads threads;
 	struct stat_errors errors;
+	struct stat_stacks stacks;
 	struct tsct_mpi_waits *waits;	/* NULL: no program with MPI */
 	struct sync_samples sync;	/* sync samples; all zero: none recorded */
 };

@@ -210,7 +210,7 @@ int stat_print_json(const struct stat_figures *s)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
 	return ctl_json_print_flags("stat", json_pack(
-		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so sI so so so}",
+		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
 		"kernel", ctl_json_text(rec->nodes[0].kernel),
@@ -229,7 +229,7 @@ int stat_print_json(const struct stat_figures *s)
 		"cpus", json_cpus(s),
 		"by_event", json_events(s), "lost", view_json_loss(&loss),
 		"system_calls", json_calls(s), "threads", json_threads(s),
-		"mpi_waits", stat_mpi_json(s),
+		"mpi_waits", stat_mpi_json(s), "stacks", stat_stacks_json(s),
 		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
 		"files", files, "messages", view_json_messages(rec)), JSON_INDENT(2));
 }
