@@ -286,7 +286,7 @@ extract_btf() {
 }
 
 has_btf_section() {
-	[ -f "$1" ] && readelf -SW "$1" 2>/dev/null | grep -q ' \.BTF '
+	[ -f "$1" ] && grep -q ' \.BTF ' < <(readelf -SW "$1" 2>/dev/null)
 }
 
 add_btf() {

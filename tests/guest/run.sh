@@ -347,7 +347,8 @@ plan_group() {	# LABEL GROUP MODULE
 	done
 }
 
-has_btf() { readelf -SW "$1" | grep -q ' \.BTF '; }
+# Not a pipe: grep ends at its match, and readelf would fail when it writes the rest.
+has_btf() { grep -q ' \.BTF ' < <(readelf -SW "$1"); }
 
 # Planned boots: the same index in each array is one boot.
 boot_label=() boot_group=() boot_dir=() boot_module=() boot_log=() boot_tests=()

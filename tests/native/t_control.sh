@@ -92,7 +92,7 @@ if [ "$(id -u)" = 0 ]; then
 	# directory.
 	cp "$ctl" "$work/trace-ctl"
 	nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
-	$nobody "$work/trace-ctl" status --metrics | grep -q '^# HELP' ||
+	grep -q '^# HELP' < <($nobody "$work/trace-ctl" status --metrics) ||
 		fail "no metrics for other users"
 	got=0
 	$nobody "$work/trace-ctl" clock --fake-disruption 2>"$work/err" || got=$?

@@ -226,8 +226,8 @@ refused 2 'interval-ms' "$daemon" --interval-ms 1s
 refused 2 'run-dir' "$daemon" --run-dir=
 refused 2 'state-dir' "$daemon" --state-dir=
 refused 2 'state-dir: too long' "$daemon" --state-dir "$(printf '%05000d' 0)"
-"$daemon" --version | grep -q '^tsctraced [0-9]' || fail "--version"
-"$daemon" --help | grep -q -- '--run-dir' || fail "--help"
+grep -q '^tsctraced [0-9]' < <("$daemon" --version) || fail "--version"
+grep -q -- '--run-dir' < <("$daemon" --help) || fail "--help"
 refused 1 "$work/none/deep: .*; create the parent directory" \
 	"$daemon" --no-module --run-dir "$work/none/deep"
 mkdir -p "$work/taken/control.sock"

@@ -150,9 +150,9 @@ sed 's/\x1b\[[0-9]*m//g' "$work/out" | cmp - "$work/plain" ||
 on_terminal() {	# VARIABLE=VALUE...
 	env TERM=xterm "$@" script -qec "'$ctl' dump -n 1 '$work/a'" /dev/null </dev/null
 }
-on_terminal A=b | grep -q $'\033\\[1m' || fail "no colours on a terminal"
-! on_terminal NO_COLOR=1 | grep -q $'\033\\[1m' || fail "colours in spite of NO_COLOR"
-! on_terminal TERM=dumb | grep -q $'\033\\[1m' || fail "colours on a dumb terminal"
+grep -q $'\033\\[1m' < <(on_terminal A=b) || fail "no colours on a terminal"
+! grep -q $'\033\\[1m' < <(on_terminal NO_COLOR=1) || fail "colours in spite of NO_COLOR"
+! grep -q $'\033\\[1m' < <(on_terminal TERM=dumb) || fail "colours on a dumb terminal"
 run 0 dump -n 20 --color=never "$work/a"
 cmp "$work/out" "$work/plain" || fail "--color=never"
 run 2 dump --color=blue "$work/a"

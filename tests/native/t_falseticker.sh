@@ -77,7 +77,7 @@ named() {
 	wait_for "it is used again" logged_since 'used again'
 	wait_for "it is used again" used
 }
-logged_since() { tail -n +$((from + 1)) "$work/o/log" | grep -q "10\.81\.0\.3: $1"; }	# PATTERN
+logged_since() { grep -q "10\.81\.0\.3: $1" < <(tail -n +$((from + 1)) "$work/o/log"); }	# PATTERN
 vote='outvoted: .* the time on which 2 of 3 sources agree'
 named falseticker "$vote" ahead 1000000
 named falseticker "$vote" ahead -300000

@@ -25,7 +25,7 @@ dir=$("$top/tests/guest/kernel.sh" get "$kernel")
 check_btf() {
 	local id base=(--base-btf "$dir/btf")
 	# Newer kernels have modules carry the part of the base that they refer to.
-	! readelf -SW "$1" | grep -q ' \.BTF\.base ' || base=()
+	! grep -q ' \.BTF\.base ' < <(readelf -SW "$1") || base=()
 	bpftool "${base[@]}" btf dump file "$1" >"$work/btf" 2>&1 ||
 		fail "$1: $(cat "$work/btf")"
 	id=$(sed -n "s/^\[\([0-9]*\)\] FUNC 'tsct_bpf_emit'.*/\1/p" "$work/btf")

@@ -41,7 +41,7 @@ wait "$relay" || fail "the relay failed: $(cat "$work/relay.out")"
 
 # --- its log -------------------------------------------------------------------------
 # It has readings of the TSC, as the daemon's samples have where the TSC is trusted.
-in_dir beta "$ctl" clock --json | grep -q '"source": "tsc"' || {
+grep -q '"source": "tsc"' < <(in_dir beta "$ctl" clock --json) || {
 	echo "the legs are not compared: the daemons' counter is not the TSC"
 	exit 77
 }

@@ -124,7 +124,7 @@ epoch=$(sed -n 's/.*"epoch": \([0-9]*\).*/\1/p' "$work/clock" | head -n 1)
 
 inside sh -c "kill -STOP $pid"
 wait_for 30 "a stopped daemon is not restarted" was_restarted
-inside journalctl -u tsctraced --no-pager | grep -qi 'watchdog timeout' ||
+grep -qi 'watchdog timeout' < <(inside journalctl -u tsctraced --no-pager) ||
 	fail "the watchdog did not restart the daemon"
 [ "$(show MainPID)" != "$pid" ] || fail "the pid has not changed"
 as_nobody trace-ctl clock --wait-synced=20 --json >"$work/clock" ||
@@ -139,7 +139,7 @@ echo "no such thing" >"$work/root/etc/tsctrace/tsctraced.conf"
 pid=$(show MainPID)
 inside systemctl reload tsctraced || fail "systemctl reload fails"
 wait_for 10 "no error for an invalid file" eval \
-	'inside journalctl -u tsctraced --no-pager | grep -q "tsctraced.conf:1"'
+	'grep -q "tsctraced.conf:1" < <(inside journalctl -u tsctraced --no-pager)'
 is_active && [ "$(show MainPID)" = "$pid" ] || fail "a reload of an invalid file ended the daemon"
 ! inside systemctl restart tsctraced 2>/dev/null || fail "the daemon starts with an invalid file"
 printf "serve\nallow 127.0.0.1\n" >"$work/root/etc/tsctrace/tsctraced.conf"
