@@ -257,16 +257,23 @@ static bool confine(void)
 
 static void find(const struct symbol_table *f, struct symbolize_answer *a)
 {
-	struct symbol *symbol = NULL;
+	struct symbol *symbol, *next;
 	char *demangled = NULL;
 	__u64 address;
 	int status;
 
-	if (f->module && find_address(f, a->offset, &address))
-		symbol = find_symbol(f, address);
+	if (!f->module || !find_address(f, a->offset, &address))
+		return;
+	symbol = find_symbol(f, address);
+	/* A signal handler returns to the begin of a function that was not called. The place
+	 * to be found, by rule the last byte of the call, is then the byte before it. */
+	if (!symbol || !symbol->size) {
+		next = find_symbol(f, address + 1);
+		symbol = next && next->address == address + 1 ? next : symbol;
+	}
 	if (!symbol)
 		return;
-	a->from = address - symbol->address;
+	a->from = address < symbol->address ? 0 : address - symbol->address;
 	/* Names of C++ and Rust are left mangled where there is no library of C++. */
 	if (f->demangle && !strncmp(symbol->name, "_Z", 2))
 		demangled = f->demangle(symbol->name, NULL, NULL, &status);

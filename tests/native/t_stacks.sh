@@ -86,6 +86,37 @@ s = json.load(sys.stdin)["stacks"]
 assert s == {"events": 40, "missing": 0, "different": 1, "of_program": 40,
              "of_one_function": 40}, s' || fail "JSON of stat"
 
+# The function to which a signal handler returns is named: nothing is in front of it.
+cat >handler.c <<'END'
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+void restore(void);
+__asm__(".skip 64, 0x90\n.globl restore\n.type restore, @function\n"
+	"restore: mov $15, %eax\nsyscall\n.size restore, . - restore\n");
+static void on_signal(int number)
+{
+	long ret;
+
+	(void)number;
+	__asm__ volatile("syscall" : "=a"(ret) : "a"(SYS_getppid) : "rcx", "r11", "memory");
+}
+int main(void)
+{
+	struct { void (*handler)(int); unsigned long flags; void (*restorer)(void);
+		 unsigned long mask; } action = { on_signal, 0x04000000, restore, 0 };
+	int i;
+
+	syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, 8);
+	for (i = 0; i < 30; i++)
+		kill(getpid(), SIGUSR1);
+	return 0;
+}
+END
+${CC:-cc} -O0 -fno-omit-frame-pointer -std=gnu11 -o handler handler.c
+run 0 record --stack=sys_getppid -e syscalls -o handled -- ./handler
+expect handled sys_getppid/begin ';restore;on_signal ' 30
+
 # A damaged statedump, and none: each reader names the file.
 cp -r known damaged
 python3 - damaged/statedump_* <<'END'
