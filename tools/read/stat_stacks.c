@@ -41,12 +41,12 @@ void stat_stacks_print(const struct stat_figures *s)
 	       view_plural(tsct_stacks_count(t->table)));
 	if (t->missing)
 		printf(", %" PRIu64 " without", (uint64_t)t->missing);
+	putchar('\n');
 	if (t->of_one_function)
-		printf("; %.1f %% of those of programs end after one function%s",
+		printf("           %.1f %% of those of programs end after one function%s\n",
 		       100.0 * (double)t->of_one_function / (double)t->of_program,
 		       2 * t->of_one_function > t->of_program ?
 		       ": no frame pointers, see trace-ctl-record(1), STACKS" : "");
-	putchar('\n');
 }
 
 json_t *stat_stacks_json(const struct stat_figures *s)
