@@ -86,6 +86,7 @@ check-panics: deps
 # SUITES="bookworm trixie"
 check-packages: deps
 	tests/deps.sh --packages
+	+$(MAKE) all
 	tests/packages/run.sh $(SUITES)
 fuzz:
 	tests/deps.sh --fuzz
