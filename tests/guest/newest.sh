@@ -6,8 +6,9 @@
 # Run as root by `make check-newest`. Makes a root with Debian sid, its newest kernel
 # and headers, the compiler that they want, and the packages of tests/deps.sh, in
 # ${XDG_CACHE_HOME:-~/.cache}/tsctrace/newest-RELEASE: three minutes, 1.6 GiB. In that
-# root, it builds everything, and runs the tests native/t_kbuild.sh and run.sh guest. The
-# output is in build/newest. On this machine, nothing is installed or changed.
+# root, it builds everything, and runs the tests native/t_kbuild.sh, packages/dkms.sh and
+# run.sh guest. The output is in build/newest. On this machine, nothing is installed or
+# changed.
 #
 # TEST=GLOB picks tests; MIRROR= is the archive (http://deb.debian.org/debian).
 #
@@ -69,7 +70,7 @@ offered_release() {
 # an initrd; what the tests need of it is in linux-binary and linux-modules.
 packages() {
 	"$top/tests/deps.sh" --list | sed 's/[ /|].*//'
-	printf '%s\n' "linux-headers-$1" "linux-binary-$1" "linux-modules-$1"
+	printf '%s\n' dkms "linux-headers-$1" "linux-binary-$1" "linux-modules-$1"
 }
 
 # --- the root -----------------------------------------------------------------
@@ -120,6 +121,7 @@ log "kernel $release; $(in_root "$root" gcc --version | head -n 1)"
 in_root "$root" make -C /src -j"$(nproc)" all
 in_root "$root" env KERNEL="$release" /src/tests/native/t_kbuild.sh ||
 	die "kernel $release: the module does not build"
+in_root "$root" /src/tests/packages/dkms.sh "$release" || die "kernel $release: DKMS"
 status=0
 in_root "$root" /src/tests/run.sh guest "$release" || status=$?
 if grep -q '^ok .*SKIP the module has no BTF' "$out/test-log/guest.log"; then
