@@ -5,6 +5,9 @@
 # container with its own Debian. Run by `make check-service`, not by `make check`: it
 # takes a minute, and needs a machine that can boot containers.
 #
+# DEBS=DIR installs the Debian packages in this folder, rather than what build/ has;
+# `make check-packages` does so. Then the packages are also purged in the end.
+#
 # Its packages are downloaded and unpacked below ${XDG_CACHE_HOME:-~/.cache}/tsctrace,
 # never installed.
 # test-timeout: 600
@@ -13,6 +16,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 out=$(realpath -m "${O:-$top/build}")
+debs=${DEBS:+$(realpath "$DEBS")}
 [ "$(id -u)" = 0 ] || { echo "run this as root: it boots a container"; exit 1; }
 
 work=$(mktemp -d) nspawn=
@@ -33,7 +37,13 @@ fail() {
 
 # Prints the packages of the libraries that our programs are linked with.
 libraries() {
-	ldd "$out/daemon/tsctraced" "$out/tools/trace-ctl" |
+	local daemon=$out/daemon/tsctraced tool=$out/tools/trace-ctl
+	if [ "$debs" ]; then
+		mkdir "$work/files"
+		dpkg-deb -x "$debs"/tsctrace_*.deb "$work/files"
+		daemon=$work/files/usr/sbin/tsctraced tool=$work/files/usr/bin/trace-ctl
+	fi
+	ldd "$daemon" "$tool" |
 		sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | xargs -n 1 realpath |
 		sort -u | sed 's|^/usr||' | while read -r file; do
 		dpkg -S "*$file" 2>/dev/null | cut -d: -f1
@@ -60,12 +70,20 @@ inside() { nsenter --all --target "$(cat "$work/init")" "$@"; }
 as_nobody() { inside setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 show() { inside systemctl show tsctraced --value -p "$1"; }
 
+install_files() {
+	if [ "$debs" ]; then
+		cp "$debs"/tsctrace_*.deb "$work/root/root/tsctrace.deb"
+		chroot "$work/root" dpkg -i /root/tsctrace.deb
+	else
+		make -C "$top" O="$out" PREFIX=/usr DESTDIR="$work/root" install
+	fi
+}
+
 boot() {
 	mkdir "$work/upper" "$work/scratch" "$work/root"
 	mount -t overlay overlay -o "lowerdir=$cache/root,upperdir=$work/upper,workdir=$work/scratch" \
 		"$work/root"
-	make -C "$top" O="$out" PREFIX=/usr DESTDIR="$work/root" install \
-		>"$work/install" 2>&1 || { tail "$work/install"; exit 1; }
+	install_files >"$work/install" 2>&1 || { tail "$work/install"; exit 1; }
 	"$cache/tool/usr/bin/systemd-nspawn" -D "$work/root" --boot --register=no \
 		--keep-unit --private-network --console=pipe </dev/null \
 		>"$work/console" 2>&1 &
@@ -100,7 +118,9 @@ boot
 
 # --- runs as user tsctrace with minimal privileges ------------------------------
 
-inside systemctl enable --now tsctraced 2>"$work/err" || fail "$(cat "$work/err")"
+# The package enables it, so it was started at boot.
+[ "$debs" ] || inside systemctl enable --now tsctraced 2>"$work/err" ||
+	fail "$(cat "$work/err")"
 is_active || fail "the service is not active"
 pid=$(show MainPID)
 [ "$(inside stat -c %U "/proc/$pid")" = tsctrace ] ||
@@ -146,9 +166,24 @@ printf "serve\nallow 127.0.0.1\n" >"$work/root/etc/tsctrace/tsctraced.conf"
 inside systemctl reset-failed tsctraced
 inside systemctl start tsctraced || fail "the daemon does not start with a server at port 123"
 inside grep -q ':007B ' /proc/net/udp6 /proc/net/udp || fail "no socket at port 123"
+systemd-analyze security --offline=true "$work/root$(show FragmentPath)" 2>/dev/null |
+	tail -n 1 || true
+if [ "$debs" ]; then
+	pid=$(show MainPID)
+	inside dpkg -i /root/tsctrace.deb >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+	is_active && [ "$(show MainPID)" != "$pid" ] || fail "dpkg -i does not restart the daemon"
+	inside grep -q '^allow 127' /etc/tsctrace/tsctraced.conf || fail "the configuration is lost"
+fi
 inside systemctl stop tsctraced || fail "systemctl stop fails"
 [ -s "$work/root/run/tsctrace/clock" ] || inside test -s /run/tsctrace/clock ||
 	fail "the clock area was removed with the daemon"
-systemd-analyze security --offline=true "$out/daemon/tsctraced.service" 2>/dev/null |
-	tail -n 1 || true
+if [ "$debs" ]; then
+	inside systemctl start tsctraced || fail "systemctl start fails"
+	pid=$(show MainPID)
+	inside dpkg --purge tsctrace >"$work/log" 2>&1 || fail "$(cat "$work/log")"
+	! is_active || fail "the daemon runs after the purge"
+	! inside test -e "/proc/$pid" || fail "the daemon runs after the purge"
+	[ "$(show LoadState)" = not-found ] || fail "the unit is left: $(show FragmentPath)"
+	[ ! -e "$work/root/etc/tsctrace" ] || fail "/etc/tsctrace is left"
+fi
 echo "ok"
