@@ -29,8 +29,9 @@ mkdir "$work/tree"
 run_dkms() {
 	unshare --mount --propagation private sh -euc '
 		mount --bind "$0" /etc/dkms/framework.conf
-		exec dkms "$@"' "$work/framework.conf" "$1" -m tsctrace -v "$version" --sourcetree "$work/source" --dkmstree "$work/tree" \
-		--no-depmod "${@:2}" >"$work/log" 2>&1 || fail "dkms $*"
+		exec dkms "$@"' "$work/framework.conf" "$1" -m tsctrace -v "$version" \
+		--sourcetree "$work/source" --dkmstree "$work/tree" --no-depmod "${@:2}" \
+		>"$work/log" 2>&1 || fail "dkms $*"
 }
 cat >"$work/framework.conf" <<END
 mok_signing_key="$work/mok.key"

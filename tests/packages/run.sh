@@ -7,7 +7,10 @@
 # Debian's mirror. SUITE is bookworm, trixie or sid (default: all three). For each:
 # builds the packages twice, in different folders, and compares them; runs lintian and
 # hardening-check; then, in a root without any of it, runs inside.sh: installs, uses,
-# upgrades and purges them. First, dkms.sh builds the module for the kernels of the tests.
+# upgrades and purges them. DKMS builds the module there for the suite's newest kernel.
+# rpm.sh does the same with the RPM packages. On bookworm, those of Debian are installed
+# in a container with systemd, too (tests/service).
+# First, dkms.sh builds the module for the kernels of the tests.
 #
 # The roots are kept in ${XDG_CACHE_HOME:-~/.cache}/tsctrace/packages-SUITE; the output is
 # in build/packages/SUITE. MIRROR= is the archive (http://deb.debian.org/debian).
@@ -38,7 +41,7 @@ trap cleanup EXIT
 
 # Prints the packages of the root in which packages are built.
 build_packages() {
-	printf '%s\n' build-essential devscripts lintian python3 systemd
+	printf '%s\n' build-essential devscripts lintian python3 rpm systemd
 	sed -n '/^Build-Depends:/,/^$/s/^ \([a-z0-9.+-]*\).*/\1/p' \
 		"$top/tools/packaging/debian/control" |
 		sed 's/^debhelper-compat$/debhelper/; s/^dh-sequence-dkms$/dh-dkms/
@@ -46,9 +49,10 @@ build_packages() {
 	[ "$1" = bookworm ] || echo systemd-dev
 }
 
-# Prints the packages of the root in which packages are used: the usual ones, and gcc.
+# Prints the packages of the root in which packages are used: the usual ones, gcc, and the
+# headers of the kernel.
 user_packages() {
-	printf '%s\n' bash-completion gcc libc6-dev man-db pkgconf python3 systemd
+	printf '%s\n' bash-completion gcc libc6-dev linux-headers-amd64 man-db pkgconf python3 systemd
 }
 
 make_root() {	# SUITE DIR PACKAGE...
@@ -125,6 +129,16 @@ check() {	# ROOT
 		die "$suite: hardening-check saw too few programs: $suite_out/hardening"
 }
 
+# Runs a script of this folder in a root; its output is kept in NAME.log.
+try_packages() {	# ROOT NAME
+	in_root "$1" "/src/tests/packages/$2.sh" "$("$top/tools/packaging/release.sh" version)" \
+		>"$suite_out/$2.log" 2>&1 || {
+		tail -n 30 "$suite_out/$2.log" >&2
+		die "$suite: $suite_out/$2.log"
+	}
+	log "$suite: $(tail -n 1 "$suite_out/$2.log")"
+}
+
 # Makes packages of an older version, with another default configuration.
 make_old() {
 	local deb dir version old=0.0.9
@@ -159,12 +173,12 @@ for suite; do
 	check "$cache/packages-$suite/build"
 	make_old
 	log "$suite: installing and using"
-	in_root "$cache/packages-$suite/user" /src/tests/packages/inside.sh \
-		"$("$top/tools/packaging/release.sh" version)" \
-		>"$suite_out/inside.log" 2>&1 || {
-		tail -n 30 "$suite_out/inside.log" >&2
-		die "$suite: $suite_out/inside.log"
-	}
-	log "$suite: $(tail -n 1 "$suite_out/inside.log")"
+	try_packages "$cache/packages-$suite/user" inside
+	log "$suite: building and using RPM packages"
+	in_root "$cache/packages-$suite/build" /src/tools/packaging/rpm.sh /out/rpm \
+		>"$suite_out/rpmbuild.log" 2>&1 ||
+		die "$suite: the build of RPM packages failed: $suite_out/rpmbuild.log"
+	try_packages "$cache/packages-$suite/user" rpm
+	[ "$suite" != bookworm ] || DEBS=$suite_out/first "$top/tests/service/t_service.sh"
 done
 log "passed"

@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# rpm.sh VERSION - install, use, upgrade and erase the RPM packages
+#
+# Run by run.sh, as root in a root of Debian that is thrown away. /out/rpm has the RPM
+# packages, /out/first those of Debian, /src the sources. rpm unpacks into the root itself
+# and runs the scriptlets; Debian's packages bring the libraries, of which rpm knows
+# nothing (--nodeps).
+set -euo pipefail
+
+version=$1
+cd /root
+fail() { echo "FAILED: $*"; exit 1; }
+apt() { apt-get -q -y --no-install-recommends "$@"; }
+run_rpm() { rpm --force-debian --nodeps "$@"; }
+list_files() {
+	find / -xdev \( -path /src -o -path /out -o -path /proc -o -path /sys -o -path /dev \
+		-o -path /tmp -o -path /root -o -path /var/lib/rpm -o -path /var/cache \
+		-o -path '*/__pycache__' \) -prune -o -print | sort
+}
+
+# --- the dependencies, without our packages of Debian -----------------------------------
+apt update
+mapfile -t debs < <(find /out/first -name '*.deb' ! -name '*-dbgsym_*')
+apt install "${debs[@]}" rpm dkms
+mapfile -t names < <(printf '%s\n' "${debs[@]}" | sed 's|.*/\([^_]*\)_.*|\1|')
+apt purge "${names[@]}"
+userdel tsctrace
+! command -v trace-ctl || fail "trace-ctl is still installed"
+run_rpm --initdb
+list_files >/tmp/before
+
+# --- install ----------------------------------------------------------------------------
+mapfile -t rpms < <(find /out/rpm/RPMS -name '*.rpm' ! -name '*-debug*')
+names=(tsctrace tsctrace-libs tsctrace-devel python3-tsctrace tsctrace-dkms)
+[ "${#rpms[@]}" = "${#names[@]}" ] || fail "packages: ${rpms[*]}"
+run_rpm -i "${rpms[@]}"
+run_rpm -V "${names[@]}" || fail "rpm -V"
+list_files >/tmp/installed
+comm -13 /tmp/before /tmp/installed >/tmp/new
+rpm -ql "${names[@]}" | sort -u >/tmp/owned
+# The state of DKMS and the user are of the scriptlets.
+comm -23 /tmp/new /tmp/owned | grep -v '^/var/lib/dkms/tsctrace' >/tmp/strays || true
+[ ! -s /tmp/strays ] || { cat /tmp/strays; fail "files of no package"; }
+for file in /usr/bin/trace-ctl /usr/sbin/tsctraced /etc/tsctrace/tsctraced.conf \
+		/usr/share/man/man1/trace-ctl-record.1.gz /usr/share/man/man8/tsctraced.8.gz \
+		/usr/lib/systemd/system/tsctraced.service \
+		"/usr/src/tsctrace-$version/kmod/Kbuild"; do
+	grep -qx "$file" /tmp/owned || fail "no package has $file"
+done
+! grep 'merge-mpi' /tmp/owned || fail "a page or program for an MPI that is unknown"
+getent passwd tsctrace || fail "no user tsctrace"
+[ "$(stat -c %U /run/tsctrace)" = tsctrace ] || fail "/run/tsctrace"
+dkms status | grep "^tsctrace[/,] *$version" || fail "DKMS: $(dkms status)"
+
+# --- use --------------------------------------------------------------------------------
+[ "$(trace-ctl --version)" = "trace-ctl $version" ] || fail "trace-ctl --version"
+tsctraced --check-config || fail "tsctraced --check-config"
+trace-ctl record -q -o first -- trace-ctl emit hello count=3
+trace-ctl dump first | grep 'hello.*3' || fail "trace-ctl dump"
+libdir=$(rpm --eval '%{_libdir}')
+# Debian looks for libraries and modules of Python elsewhere than RPM's systems do.
+export PKG_CONFIG_PATH=$libdir/pkgconfig LD_LIBRARY_PATH=$libdir
+# shellcheck disable=SC2046
+gcc -o program /src/tests/packages/program.c $(pkg-config --cflags --libs tsctrace)
+trace-ctl record -q -o second -- ./program
+trace-ctl dump second | grep 'work.*4711' || fail "a program in C"
+PYTHONPATH=$(rpm -ql python3-tsctrace | sed -n 's|/tsctrace/__init__\.py$||p')
+export PYTHONPATH
+trace-ctl record -q -o third -- /usr/bin/python3 -c 'import tsctrace; tsctrace.event("py", n=5)'
+trace-ctl dump third | grep 'py.*5' || fail "a program in Python"
+unset PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH
+
+# --- upgrade, erase ---------------------------------------------------------------------
+cp /etc/tsctrace/tsctraced.conf /tmp/as-installed
+echo "name packagetest" >>/etc/tsctrace/tsctraced.conf
+run_rpm -U --replacepkgs "${rpms[@]}"
+grep -q '^name packagetest$' /etc/tsctrace/tsctraced.conf || fail "the configuration is lost"
+dkms status | grep "^tsctrace[/,] *$version" || fail "DKMS after the upgrade: $(dkms status)"
+[ "$(trace-ctl --version)" = "trace-ctl $version" ] || fail "trace-ctl after the upgrade"
+cp /tmp/as-installed /etc/tsctrace/tsctraced.conf
+run_rpm -e "${names[@]}"
+! command -v trace-ctl tsctraced || fail "a program is left"
+[ ! "$(dkms status | grep tsctrace)" ] || fail "DKMS after the removal: $(dkms status)"
+list_files >/tmp/after
+diff /tmp/before /tmp/after >/tmp/left || { cat /tmp/left; fail "rpm -e leaves files"; }
+[ -e first/metadata ] || fail "rpm -e deletes recordings"
+echo "RPM: $(wc -l </tmp/owned) files and folders installed, used, upgraded and erased"
