@@ -44,10 +44,10 @@ rpm -ql "${names[@]}" | sort -u >/tmp/owned
 comm -23 /tmp/new /tmp/owned | grep -v '^/var/lib/dkms/tsctrace' >/tmp/strays || true
 [ ! -s /tmp/strays ] || { cat /tmp/strays; fail "files of no package"; }
 for file in /usr/bin/trace-ctl /usr/sbin/tsctraced /etc/tsctrace/tsctraced.conf \
-		/usr/share/man/man1/trace-ctl-record.1.gz /usr/share/man/man8/tsctraced.8.gz \
+		/usr/share/man/man1/trace-ctl-record.1 /usr/share/man/man8/tsctraced.8 \
 		/usr/lib/systemd/system/tsctraced.service \
 		"/usr/src/tsctrace-$version/kmod/Kbuild"; do
-	grep -qx "$file" /tmp/owned || fail "no package has $file"
+	grep -qE "^$file(\.gz)?$" /tmp/owned || fail "no package has $file"
 done
 ! grep 'merge-mpi' /tmp/owned || fail "a page or program for an MPI that is unknown"
 getent passwd tsctrace || fail "no user tsctrace"
