@@ -8,8 +8,8 @@
 # builds the packages twice, in different folders, and compares them; runs lintian and
 # hardening-check; then, in a root without any of it, runs inside.sh: installs, uses,
 # upgrades and purges them. DKMS builds the module there for the suite's newest kernel.
-# rpm.sh does the same with the RPM packages. On bookworm, those of Debian are installed
-# in a container with systemd, too (tests/service).
+# On bookworm, rpm.sh does the same with the RPM packages, and a container with systemd
+# gets those of Debian (tests/service).
 # First, dkms.sh builds the module for the kernels of the tests.
 #
 # The roots are kept in ${XDG_CACHE_HOME:-~/.cache}/tsctrace/packages-SUITE; the output is
@@ -174,11 +174,16 @@ for suite; do
 	make_old
 	log "$suite: installing and using"
 	try_packages "$cache/packages-$suite/user" inside
+	[ "$suite" = bookworm ] || continue
 	log "$suite: building and using RPM packages"
 	in_root "$cache/packages-$suite/build" /src/tools/packaging/rpm.sh /out/rpm \
 		>"$suite_out/rpmbuild.log" 2>&1 ||
 		die "$suite: the build of RPM packages failed: $suite_out/rpmbuild.log"
 	try_packages "$cache/packages-$suite/user" rpm
-	[ "$suite" != bookworm ] || DEBS=$suite_out/first "$top/tests/service/t_service.sh"
+	log "$suite: installing and using in a container with systemd"
+	DEBS=$suite_out/first "$top/tests/service/t_service.sh" >"$suite_out/service.log" 2>&1 || {
+		cat "$suite_out/service.log" >&2
+		die "$suite: tests/service/t_service.sh"
+	}
 done
 log "passed"
