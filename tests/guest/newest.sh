@@ -70,7 +70,7 @@ offered_release() {
 # an initrd; what the tests need of it is in linux-binary and linux-modules.
 packages() {
 	"$top/tests/deps.sh" --list | sed 's/[ /|].*//'
-	printf '%s\n' dkms "linux-headers-$1" "linux-binary-$1" "linux-modules-$1"
+	printf '%s\n' dkms mount "linux-headers-$1" "linux-binary-$1" "linux-modules-$1"
 }
 
 # --- the root -----------------------------------------------------------------
@@ -97,6 +97,8 @@ in_root() {	# ROOT COMMAND...
 	mkdir -p "$1/src" "$1/build" "$out"
 	unshare --mount --propagation private bash -euc '
 		root=$1 top=$2 out=$3
+		# dkms.sh needs a root that is a mount point.
+		mount --bind "$root" "$root"
 		mount --bind "$top" "$root/src"
 		mount -o remount,bind,ro "$root/src"
 		mount --bind "$out" "$root/build"

@@ -123,7 +123,9 @@ check() {	# ROOT
 		for flag in --nocfprotection --nobranchprotection; do
 			! hardening-check --help | grep -q -e "$flag" || flags="$flags $flag"
 		done
-		xargs hardening-check $flags </tmp/programs' \
+		# libtsctrace-mpi has no call for which the compiler adds a check at run time.
+		grep -v libtsctrace-mpi /tmp/programs | xargs hardening-check $flags
+		grep libtsctrace-mpi /tmp/programs | xargs hardening-check --nofortify $flags' \
 		>"$suite_out/hardening" 2>&1 || { cat "$suite_out/hardening" >&2; die "$suite: hardening"; }
 	[ "$(grep -c ' Stack protected: yes' "$suite_out/hardening")" -ge 4 ] ||
 		die "$suite: hardening-check saw too few programs: $suite_out/hardening"
