@@ -39,6 +39,7 @@ unowned() {
 apt update
 # The dependencies of our packages stay when these are purged, so install them first.
 install /out/first
+apt install openmpi-bin mpich
 purge
 rm -rf /var/lib/tsctrace
 unowned >/tmp/before
@@ -86,8 +87,12 @@ for page in trace-ctl trace-ctl-record trace-ctl-merge-mpi trace-ctl-merge-mpi-m
 	man -w ${page%/*} "${page##*/}" >/dev/null || fail "man ${page/\// }"
 done
 [ -s "$(echo /usr/lib/*/libtsctrace-mpi-openmpi.so)" ] || fail "no libtsctrace-mpi-openmpi.so"
-trace-ctl-merge-mpi -q -o by-ranks third && trace-ctl dump by-ranks >/dev/null ||
-	fail "trace-ctl-merge-mpi"
+for mpirun in "mpirun.openmpi --allow-run-as-root --oversubscribe" mpirun.mpich; do
+	rm -rf by-ranks
+	$mpirun -n 2 trace-ctl-merge-mpi -q -o by-ranks first third || fail "$mpirun"
+	[ "$(trace-ctl dump by-ranks | grep -c 'hello.*3\|py.*5')" = 2 ] ||
+		fail "$mpirun: $(trace-ctl dump by-ranks)"
+done
 setpriv --reuid=tsctrace --regid=tsctrace --clear-groups tsctraced --no-module \
 	--state-dir /tmp 2>/tmp/daemon.log &
 daemon=$!
