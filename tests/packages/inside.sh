@@ -18,11 +18,14 @@ install() {
 	mapfile -t list < <(find "$1" -name '*.deb' ! -name '*-dbgsym_*')
 	apt install "${list[@]}"
 }
-# Purges all of our packages.
+# Purges all of our packages. One that was removed and has no configuration is unknown.
 purge() {
 	local list
 	mapfile -t list < <(find /out/first -name '*.deb' ! -name '*-dbgsym_*' |
-		sed 's|.*/\([^_]*\)_.*|\1|')
+		sed 's|.*/\([^_]*\)_.*|\1|' |
+		xargs dpkg-query -W -f '${Package} ${db:Status-Status}\n' 2>/dev/null |
+		sed -n 's/ \(installed\|config-files\)$//p')
+	[ "${#list[@]}" -gt 0 ] || fail "no package to purge"
 	apt purge "${list[@]}"
 }
 
