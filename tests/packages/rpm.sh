@@ -13,7 +13,7 @@ version=$1
 cd /root
 fail() { echo "FAILED: $*"; exit 1; }
 apt() { apt-get -q -y --no-install-recommends "$@"; }
-run_rpm() { rpm --force-debian --nodeps "$@"; }
+run_rpm() { rpm "$1" --force-debian --nodeps "${@:2}"; }
 list_files() {
 	find / -xdev \( -path /src -o -path /out -o -path /proc -o -path /sys -o -path /dev \
 		-o -path /tmp -o -path /root -o -path /var/lib/rpm -o -path /var/cache \
@@ -22,13 +22,18 @@ list_files() {
 
 # --- the dependencies, without our packages of Debian -----------------------------------
 apt update
-mapfile -t debs < <(find /out/first -name '*.deb' ! -name '*-dbgsym_*')
+mapfile -t debs < <(find /out/first -name '*.deb' ! -name '*-dbgsym_*' ! -name '*-dkms_*')
 apt install "${debs[@]}" rpm dkms
 mapfile -t names < <(printf '%s\n' "${debs[@]}" | sed 's|.*/\([^_]*\)_.*|\1|')
 apt purge "${names[@]}"
 userdel tsctrace
 ! command -v trace-ctl || fail "trace-ctl is still installed"
-run_rpm --initdb
+rpm --initdb
+# Folders that the package filesystem has on RPM's systems
+libdir=$(rpm --eval '%{_libdir}')
+mkdir -p "$libdir/pkgconfig" /usr/share/{fish/vendor_completions.d,licenses,man/man4} \
+	/usr/share/zsh/site-functions \
+	"$(python3 -c 'import sysconfig; print(sysconfig.get_path("platlib", "posix_prefix"))')"
 list_files >/tmp/before
 
 # --- install ----------------------------------------------------------------------------
@@ -36,7 +41,7 @@ mapfile -t rpms < <(find /out/rpm/RPMS -name '*.rpm' ! -name '*-debug*')
 names=(tsctrace tsctrace-libs tsctrace-devel python3-tsctrace tsctrace-dkms)
 [ "${#rpms[@]}" = "${#names[@]}" ] || fail "packages: ${rpms[*]}"
 run_rpm -i "${rpms[@]}"
-run_rpm -V "${names[@]}" || fail "rpm -V"
+rpm -V --nodeps "${names[@]}" || fail "rpm -V"
 list_files >/tmp/installed
 comm -13 /tmp/before /tmp/installed >/tmp/new
 rpm -ql "${names[@]}" | sort -u >/tmp/owned
@@ -59,7 +64,6 @@ dkms status | grep "^tsctrace[/,] *$version" || fail "DKMS: $(dkms status)"
 tsctraced --check-config || fail "tsctraced --check-config"
 trace-ctl record -q -o first -- trace-ctl emit hello count=3
 trace-ctl dump first | grep 'hello.*3' || fail "trace-ctl dump"
-libdir=$(rpm --eval '%{_libdir}')
 # Debian looks for libraries and modules of Python elsewhere than RPM's systems do.
 export PKG_CONFIG_PATH=$libdir/pkgconfig LD_LIBRARY_PATH=$libdir
 # shellcheck disable=SC2046
