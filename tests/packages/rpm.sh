@@ -23,7 +23,8 @@ list_files() {
 # --- the dependencies, without our packages of Debian -----------------------------------
 apt update
 mapfile -t debs < <(find /out/first -name '*.deb' ! -name '*-dbgsym_*' ! -name '*-dkms_*')
-apt install "${debs[@]}" rpm dkms
+# dkms uses ps to recognize an upgrade by rpm.
+apt install "${debs[@]}" rpm dkms procps
 mapfile -t names < <(printf '%s\n' "${debs[@]}" | sed 's|.*/\([^_]*\)_.*|\1|')
 apt purge "${names[@]}"
 userdel tsctrace
