@@ -64,7 +64,8 @@ kernel=$(basename "$(echo /lib/modules/*)")
 dkms status
 [ "$(dkms status | grep tsctrace)" = "tsctrace/$version, $kernel, x86_64: installed" ] ||
 	fail "DKMS: $(dkms status)"
-[ "$(modinfo -k "$kernel" -F version tsctrace)" = "$version" ] || fail "modinfo tsctrace"
+module=$(echo "/lib/modules/$kernel/updates/dkms"/tsctrace.ko*)
+[ "$(modinfo -F version "$module")" = "$version" ] || fail "modinfo $module"
 [ ! -e /usr/src/tsctrace-0.0.9 ] || fail "the old source of the module is left"
 
 # --- use ------------------------------------------------------------------------------
