@@ -66,7 +66,8 @@ static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 /*
  * Returns true if the nominal rate is wrong by a factor of 2 or more, by most pairs of
  * exchanges, however long each packet was under way: between two readings of the remote
- * counter lies a local time of which the exchanges give both limits.
+ * counter lies a local time of which the exchanges give both limits. The lower one says
+ * nothing if the first exchange ended after the second began.
  */
 static bool contradict_rate(const struct tsct_exchange *x, unsigned int nr, double nominal)
 {
@@ -78,7 +79,8 @@ static bool contradict_rate(const struct tsct_exchange *x, unsigned int nr, doub
 		shortest = (double)(__s64)(x[i + half].t1 - x[i].t4);
 		longest = (double)(__s64)(x[i + half].t4 - x[i].t1);
 		against += (double)(__s64)(x[i + half].t2 - x[i].t3) > 2 * nominal * longest ||
-			(double)(__s64)(x[i + half].t3 - x[i].t2) < nominal / 2 * shortest;
+			(shortest > 0 && (double)(__s64)(x[i + half].t3 - x[i].t2) <
+			 nominal / 2 * shortest);
 	}
 	return against > (nr - half) / 2;
 }

@@ -180,6 +180,25 @@ START_TEST(test_too_close)
 }
 END_TEST
 
+/* Exchanges of which most began while the one before was under way, so that their readings
+ * of the remote counter are not in the order of their begins */
+START_TEST(test_overlapping)
+{
+	static const __u32 ends[] = { 254267, 3763346, 2852571, 1074973, 2867062 };
+	static const __u32 readings[] = { 0, 4194496, 2990691, 956792, 1332385 };
+	const struct tsct_fit_options options = { .kind = TSCT_FIT_HULL, .hz = HZ, .at = 0 };
+	unsigned int i;
+
+	for (i = 0; i < 5; i++)
+		x[i] = (struct tsct_exchange) {
+			.t1 = i * 260000, .t4 = ends[i],
+			.t2 = readings[i] + 151600, .t3 = readings[i] + 182598,
+		};
+	ck_assert_int_eq(refit(x, 5, &options, REMOTE_HZ, &fit, NULL), 0);
+	ck_assert_double_le(fabs(tsct_fit_rate(&fit, 0) - REMOTE_HZ / HZ), REMOTE_HZ / HZ / 5);
+}
+END_TEST
+
 /* The bound includes known errors of time stamps. */
 START_TEST(test_time_stamp_errors)
 {
@@ -365,6 +384,7 @@ int main(void)
 	print_seed();
 	tcase_add_loop_test(tcase, test_bound_holds, 0, 5);
 	tcase_add_test(tcase, test_too_close);
+	tcase_add_test(tcase, test_overlapping);
 	tcase_add_test(tcase, test_time_stamp_errors);
 	tcase_add_test(tcase, test_bound_is_narrow);
 	tcase_add_test(tcase, test_wrong_times);
