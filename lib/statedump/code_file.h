@@ -27,8 +27,15 @@ int tsct_code_file_open(int root, const char *path);
  * length in bytes, 0: none, or -errno: no ELF file of this byte order, or not readable. */
 int tsct_build_id_read(int fd, __u8 build_id[TSCT_BUILD_ID_MAX]);
 
-/* Converts a build id from text, and returns its length in bytes; and to text. */
+/* Converts a build id from text, and returns its length in bytes. */
 size_t tsct_build_id_bytes(const char *text, __u8 build_id[TSCT_BUILD_ID_MAX]);
+
+/*
+ * Converts a build id to text. The kernel gives 20 bytes, of which it fills the last with
+ * zeros if the id is shorter, and the last bytes of an id may be zeros themselves. So zeros
+ * at the end do not count, except up to the next usual length: two ids that differ in their
+ * zeros at the end only have the same text.
+ */
 void tsct_build_id_text(const __u8 *build_id, size_t len, char text[TSCT_BUILD_ID_TEXT]);
 
 #endif /* TSCT_CODE_FILE_H */

@@ -7,7 +7,8 @@
 . "$(dirname "$0")/record.sh"
 
 export MPI_COUNTS=$work/counts OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 O=$build
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+	PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe O=$build
 declare -A libmpi=([openmpi]=libmpi.so [mpich]=libmpich.so)
 
 # Builds the programs and the counter for $mpi.
@@ -15,7 +16,8 @@ build_programs() {
 	mpicc.$mpi -O1 -w -o "$work/program" "$top/tests/native/mpi_program.c" -pthread
 	bash "$top/tests/native/mpi_counter.sh" \
 		"/usr/lib/$(${CC:-cc} -print-multiarch)/${libmpi[$mpi]}" "$work/counter.c"
-	mpicc.$mpi -O1 -w -shared -fPIC -o "$work/counter.so" "$work/counter.c"
+	mpicc.$mpi -O1 -w -Wno-implicit-function-declaration -shared -fPIC \
+		-o "$work/counter.so" "$work/counter.c"
 }
 
 # Records $work/program on 4 ranks, with the counter.

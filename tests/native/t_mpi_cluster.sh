@@ -12,9 +12,11 @@ set -euo pipefail
 . "$(dirname "$0")/sync.sh"
 unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$work/tmp
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 O=$out
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+	PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe O=$out
 export OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=10.88.0.0/16
-export OMPI_MCA_oob_tcp_if_include=10.88.0.0/16 OMPI_MCA_plm_rsh_agent=$work/agent
+export OMPI_MCA_oob_tcp_if_include=10.88.0.0/16 OMPI_MCA_plm_rsh_agent=$work/agent \
+	PRTE_MCA_prte_if_include=10.88.0.0/16 PRTE_MCA_plm_ssh_agent=$work/agent
 mkdir "$TMPDIR"
 mpicc.openmpi -O1 -w -o "$work/program" "$top/tests/native/mpi_program.c" -pthread
 ${CC:-cc} -O1 -Wall -D_GNU_SOURCE -o "$work/delay" "$top/tests/native/delay.c"

@@ -98,10 +98,11 @@ for thread in threads:
 for thread in threads:
     thread.join()
 pid = os.fork()
+if pid:
+    os.waitpid(pid, 0)
 tsctrace.event("forked", child=pid == 0)
 if not pid:
     os._exit(0)
-os.waitpid(pid, 0)
 assert tsctrace.dropped() == 0 and tsctrace.provider() == "embedded"
 END
 run 0 record --require-events -o "$work/all" -- $python "$work/all.py"
@@ -134,8 +135,8 @@ made_0 f0=0
 made_1 f1=1
 made_2 f2=2
 too_large
-forked child=0
 forked child=1
+forked child=0
 END
 [ "$(grep -c '^job/begin' "$work/got")" = 2000 ] || fail "begins"
 [ "$(grep -c '^job/end' "$work/got")" = 2000 ] || fail "ends"

@@ -60,6 +60,30 @@ static void read_own_id(const char *path, char id[TSCT_BUILD_ID_TEXT])
 	ck_assert_int_eq(memcmp(bytes, again, (size_t)len), 0);
 }
 
+/* Of zeros at the end, only those up to a usual length belong to the text, as the kernel
+ * adds zeros to short ones. */
+START_TEST(test_id_text)
+{
+	static const struct {
+		size_t len, zeros, bytes;	/* length, zeros at its end, bytes of the text */
+	} ids[] = { { 20, 0, 20 }, { 20, 1, 20 }, { 20, 3, 20 }, { 20, 4, 16 }, { 16, 0, 16 },
+		    { 16, 1, 16 }, { 8, 2, 8 }, { 12, 0, 12 }, { 4, 0, 4 }, { 20, 20, 0 } };
+	__u8 bytes[TSCT_BUILD_ID_MAX], again[TSCT_BUILD_ID_MAX];
+	char id[TSCT_BUILD_ID_TEXT], padded[TSCT_BUILD_ID_TEXT];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		memset(bytes, 0, sizeof(bytes));
+		memset(bytes, 0xa5, ids[i].len - ids[i].zeros);
+		tsct_build_id_text(bytes, ids[i].len, id);
+		tsct_build_id_text(bytes, sizeof(bytes), padded);
+		ck_assert_str_eq(id, padded);
+		ck_assert_uint_eq(tsct_build_id_bytes(id, again), ids[i].bytes);
+		ck_assert_mem_eq(again, bytes, ids[i].bytes);
+	}
+}
+END_TEST
+
 static unsigned int nr_warnings;
 static char warning[4096];
 
@@ -455,6 +479,7 @@ int main(int argc, char **argv)
 	/* This program also reads symbols for itself. */
 	if (argc == 3 && !strcmp(argv[1], TSCT_SYMBOLIZE_COMMAND))
 		tsct_symbolize_main(argv[2]);
+	tcase_add_test(tc, test_id_text);
 	tcase_add_test(tc, test_names);
 	tcase_add_test(tc, test_truncated);
 	tcase_add_test(tc, test_damaged);

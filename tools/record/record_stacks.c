@@ -553,7 +553,6 @@ static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 	const __u64 offset = from->offset - is_caller;
 	char build_id[TSCT_BUILD_ID_TEXT];
 	struct new_frame frame = { offset, build_id, "", "" };
-	size_t len = sizeof(from->build_id);
 	__u64 words[2];
 	long image;
 
@@ -562,9 +561,7 @@ static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 	/* The kernel takes an address in no mapping for one of the next mapping. */
 	if (offset > INT64_MAX)
 		return false;
-	while (len && !from->build_id[len - 1])
-		len--;		/* the kernel fills short ones with zeros */
-	tsct_build_id_text(from->build_id, len, build_id);
+	tsct_build_id_text(from->build_id, sizeof(from->build_id), build_id);
 	image = find_image(st, build_id, tgid);
 	memcpy(words, from->build_id, sizeof(words));
 	*ret_number = image >= 0 ? number_in_image(s, cycles, image, offset) :
