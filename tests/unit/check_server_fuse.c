@@ -171,8 +171,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("server_fuse");
-	TCase *tc = add_case(s, "fuse", NULL, NULL);
+	Suite *s;
+	TCase *tc;
 
 	/* A mount namespace of its own, so that a failed test leaves no mount behind */
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
@@ -184,6 +184,8 @@ int main(void)
 	close(device);
 	umount2(mount_point, MNT_DETACH);
 	unlink(mount_point);
+	s = suite_create("server_fuse");
+	tc = add_case(s, "fuse", NULL, NULL);
 	tcase_add_test(tc, test_close_that_waits);
 	return run_suite(s);
 }
