@@ -52,7 +52,8 @@ one() {
 	[ "$refused" -eq "$lost" ] || fail "$refused refused, $lost lost"
 }
 
-one 0
+# A third of the time: to read all of this takes much longer than to record it.
+seconds=$(((seconds + 2) / 3)) one 0
 [ "$status" = $((lost > 0 ? 3 : 0)) ] || fail "exit status $status, $lost lost"
 check_holes "$work/trace" "$refused"
 one 1000000
