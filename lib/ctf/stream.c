@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/core/event_def.h"
@@ -31,6 +32,7 @@
  */
 #define WRITEBACK	(4ULL << 20)
 #define CACHED		(16ULL << 20)
+#define SYS_cachestat_	451		/* older headers lack it */
 
 void tsct_stream_writer_init(struct tsct_stream_writer *w,
 			     const struct tsct_stream_writer_file *file)
@@ -126,20 +128,39 @@ static int open_file(const struct tsct_stream_writer *w)
 }
 
 /*
+ * Returns true if a part of a file has no page in memory that is to be written to the disk.
+ * Otherwise posix_fadvise() would wait for kernel threads on all CPUs. Kernels before 6.5
+ * do not tell.
+ */
+static bool is_written(int fd, __u64 from, __u64 to)
+{
+	struct {
+		__u64 from, len;
+	} range = { from, to - from };
+	struct {
+		__u64 nr_cached, nr_dirty, nr_writeback, nr_evicted, nr_recently_evicted;
+	} pages;
+
+	return !syscall(SYS_cachestat_, fd, &range, &pages, 0) && !pages.nr_dirty &&
+		!pages.nr_writeback;
+}
+
+/*
  * Begins to write each completed part of a file that grew from @from to @to bytes to the
- * disk, and removes from the page cache those written before, so that a recording neither
- * displaces other files from memory nor waits for the disk once its limit of unwritten
- * pages is reached. Errors are ignored: not all files and kernels can do this.
+ * disk, and removes older parts that are written from the page cache, so that a recording
+ * neither displaces other files from memory nor waits for the disk once the kernel's limit
+ * of unwritten pages is reached. Errors are ignored: not all files and kernels can do this.
  */
 static void release_pages(int fd, __u64 from, __u64 to)
 {
 	const __u64 begin = from - from % WRITEBACK, end = to - to % WRITEBACK;
+	const __u64 old = end > CACHED ? end - CACHED : 0, older = old > CACHED ? old - CACHED : 0;
 
 	if (begin == end)
 		return;
 	sync_file_range(fd, (off_t)begin, (off_t)(end - begin), SYNC_FILE_RANGE_WRITE);
-	if (end > CACHED)
-		posix_fadvise(fd, 0, (off_t)(end - CACHED), POSIX_FADV_DONTNEED);
+	if (old && is_written(fd, older, old))
+		posix_fadvise(fd, (off_t)older, (off_t)(old - older), POSIX_FADV_DONTNEED);
 }
 
 /* Appends the first @len bytes of the buffer, which are whole packets, to the file. */
