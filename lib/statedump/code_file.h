@@ -31,10 +31,10 @@ int tsct_build_id_read(int fd, __u8 build_id[TSCT_BUILD_ID_MAX]);
 size_t tsct_build_id_bytes(const char *text, __u8 build_id[TSCT_BUILD_ID_MAX]);
 
 /*
- * Converts a build id to text. The kernel gives 20 bytes, of which it fills the last with
- * zeros if the id is shorter, and the last bytes of an id may be zeros themselves. So zeros
- * at the end do not count, except up to the next usual length: two ids that differ in their
- * zeros at the end only have the same text.
+ * Converts a build id to text. The kernel gives 20 bytes, and pads shorter ids with zeros;
+ * but the last bytes of an id may be zeros themselves. So the text ends at the last byte
+ * that is not zero, or at the next usual length (8, 16 or 20 bytes) if that is less than 4
+ * bytes more. Two ids that differ only in zeros at their end have the same text.
  */
 void tsct_build_id_text(const __u8 *build_id, size_t len, char text[TSCT_BUILD_ID_TEXT]);
 

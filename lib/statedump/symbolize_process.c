@@ -265,8 +265,8 @@ static void find(const struct symbol_table *f, struct symbolize_answer *a)
 	if (!f->module || !find_address(f, a->offset, &address))
 		return;
 	symbol = find_symbol(f, address);
-	/* A signal handler returns to the begin of a function that was not called. The place
-	 * to be found, by rule the last byte of the call, is then the byte before it. */
+	/* The recorder stores the address before a return address. A signal handler returns to
+	 * a function that was not called: that address is one byte before the function. */
 	if (!symbol || !symbol->size) {
 		next = find_symbol(f, address + 1);
 		symbol = next && next->address == address + 1 ? next : symbol;

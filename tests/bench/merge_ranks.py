@@ -161,8 +161,8 @@ def simulate(cost, ranks, nodes, events, ends):
 
 def main():
     os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                      OMPI_MCA_rmaps_base_oversubscribe="1",	# Open MPI 4, and 5:
-                      PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe")
+                      OMPI_MCA_rmaps_base_oversubscribe="1",  # Open MPI 4
+                      PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe")  # and 5
     bench = Bench(sys.argv[1])
     try:
         bench.memory()

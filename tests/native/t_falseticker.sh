@@ -77,7 +77,9 @@ named() {
 	wait_for "it is used again" logged_since 'used again'
 	wait_for "it is used again" used
 }
-logged_since() { grep -q "10\.81\.0\.3: $1" < <(tail -n +$((from + 1)) "$work/o/log"); }	# PATTERN
+logged_since() {	# PATTERN
+	grep -q "10\.81\.0\.3: $1" < <(tail -n +$((from + 1)) "$work/o/log")
+}
 vote='outvoted: .* the time on which 2 of 3 sources agree'
 named falseticker "$vote" ahead 1000000
 named falseticker "$vote" ahead -300000

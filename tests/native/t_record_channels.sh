@@ -227,7 +227,7 @@ run 0 record -c other -o "$work/named" -- env TSCTRACE_CHANNEL=other "$emit" 99
 # --- CPU time of the recorder -----------------------------------------------
 
 # An idle recorder looks at the rings 200 times a second and sleeps between. CPU time
-# alone says little in a virtual machine, which counts what its host took, too.
+# alone says little in a virtual machine, which counts time that its host took (steal).
 unset TSCTRACE_PROVIDER
 switches() { cat /proc/"$1"/task/*/status | awk '/^voluntary/ { n += $2 } END { print n }'; }
 : >"$work/err"

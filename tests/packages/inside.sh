@@ -18,7 +18,7 @@ install() {
 	mapfile -t list < <(find "$1" -name '*.deb' ! -name '*-dbgsym_*')
 	apt install "${list[@]}"
 }
-# Purges all of our packages. One that was removed and has no configuration is unknown.
+# Purges all of our packages. dpkg does not know a removed package without configuration.
 purge() {
 	local list
 	mapfile -t list < <(find /out/first -name '*.deb' ! -name '*-dbgsym_*' |
@@ -40,6 +40,7 @@ unowned() {
 }
 
 apt update
+apt dist-upgrade
 # The dependencies of our packages stay when these are purged, so install them first.
 install /out/first
 apt install openmpi-bin mpich
@@ -60,7 +61,7 @@ install /out/first
 grep -q '^name packagetest$' /etc/tsctrace/tsctraced.conf || fail "the configuration is lost"
 [ -e /var/lib/tsctrace/recording/metadata ] || fail "a recording is lost"
 # DKMS built it for the kernel whose headers are installed.
-kernel=$(basename "$(echo /lib/modules/*)")
+kernel=$(ls /lib/modules | sort -V | tail -n 1)
 dkms status
 [ "$(dkms status | grep tsctrace)" = "tsctrace/$version, $kernel, x86_64: installed" ] ||
 	fail "DKMS: $(dkms status)"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# rpm.sh VERSION - install, use, upgrade and erase the RPM packages
+# rpm.sh VERSION - install, use, reinstall and erase the RPM packages
 #
 # Run by run.sh, as root in a root of Debian that is thrown away. /out/rpm has the RPM
 # packages, /out/first those of Debian, /src the sources. rpm unpacks into the root itself
@@ -46,7 +46,7 @@ rpm -V --nodeps "${names[@]}" || fail "rpm -V"
 list_files >/tmp/installed
 comm -13 /tmp/before /tmp/installed >/tmp/new
 rpm -ql "${names[@]}" | sort -u >/tmp/owned
-# The state of DKMS and the user are of the scriptlets.
+# The scriptlets create the state of DKMS and the user.
 comm -23 /tmp/new /tmp/owned | grep -v '^/var/lib/dkms/tsctrace' >/tmp/strays || true
 [ ! -s /tmp/strays ] || { cat /tmp/strays; fail "files of no package"; }
 for file in /usr/bin/trace-ctl /usr/sbin/tsctraced /etc/tsctrace/tsctraced.conf \
@@ -78,13 +78,13 @@ trace-ctl record -q -o third -- /usr/bin/python3 -c 'import tsctrace; tsctrace.e
 trace-ctl dump third | grep 'py.*5' || fail "a program in Python"
 unset PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH
 
-# --- upgrade, erase ---------------------------------------------------------------------
+# --- reinstall, erase ---------------------------------------------------------------------
 cp /etc/tsctrace/tsctraced.conf /tmp/as-installed
 echo "name packagetest" >>/etc/tsctrace/tsctraced.conf
 run_rpm -U --replacepkgs "${rpms[@]}"
 grep -q '^name packagetest$' /etc/tsctrace/tsctraced.conf || fail "the configuration is lost"
-dkms status | grep "^tsctrace[/,] *$version" || fail "DKMS after the upgrade: $(dkms status)"
-[ "$(trace-ctl --version)" = "trace-ctl $version" ] || fail "trace-ctl after the upgrade"
+dkms status | grep "^tsctrace[/,] *$version" || fail "DKMS after reinstallation: $(dkms status)"
+[ "$(trace-ctl --version)" = "trace-ctl $version" ] || fail "trace-ctl after reinstallation"
 cp /tmp/as-installed /etc/tsctrace/tsctraced.conf
 run_rpm -e "${names[@]}"
 [ ! -e /usr/bin/trace-ctl ] && [ ! -e /usr/sbin/tsctraced ] || fail "a program is left"
@@ -92,4 +92,4 @@ run_rpm -e "${names[@]}"
 list_files >/tmp/after
 diff /tmp/before /tmp/after >/tmp/left || { cat /tmp/left; fail "rpm -e leaves files"; }
 [ -e first/metadata ] || fail "rpm -e deletes recordings"
-echo "RPM: $(wc -l </tmp/owned) files and folders installed, used, upgraded and erased"
+echo "RPM: $(wc -l </tmp/owned) files and folders installed, used, reinstalled and erased"

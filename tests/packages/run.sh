@@ -52,7 +52,8 @@ build_packages() {
 # Prints the packages of the root in which packages are used: the usual ones, gcc, and the
 # headers of the kernel.
 user_packages() {
-	printf '%s\n' bash-completion gcc libc6-dev linux-headers-amd64 man-db pkgconf python3 systemd
+	printf '%s\n' bash-completion gcc libc6-dev linux-headers-amd64 man-db pkgconf python3 \
+		systemd
 }
 
 make_root() {	# SUITE DIR PACKAGE...

@@ -61,7 +61,8 @@ def file_entry(path, name, concluded=None):
         "licenseInfoInFiles": ["NONE"] if not found else [text] if " " not in text else sorted(
             set(re.findall(r"[A-Za-z][A-Za-z0-9.-]+", text)) - {"OR", "AND", "WITH"} -
             {"Linux-syscall-note"}),
-        "copyrightText": "2026 The tsctrace authors",
+        "copyrightText": "NOASSERTION" if name.startswith("LICENSES/") else
+                         "2026 The tsctrace authors",
     }
 
 

@@ -99,8 +99,8 @@ static int count_init(struct stat_figures *s)
 	if (stat_errors_init(&s->errors) || tsct_mpi_waits_new(s->rec, &s->waits))
 		return -ENOMEM;
 	tsct_identity_read(s->dir, &s->identity);
-	if (s->rec->statedump)
-		tsct_stacks_read(s->dir, s->trace, &s->stacks.table);
+	if (s->rec->statedump && tsct_stacks_read(s->dir, s->trace, &s->stacks.table) == -ENOMEM)
+		return -ENOMEM;
 	return threads_init(&s->threads, &s->identity, s->rec->nr_locations);
 }
 

@@ -122,11 +122,11 @@ __u64 stat_errors_median_ns(const struct stat_errors *errors);
 struct stat_figures;
 
 struct stat_stacks {
-	struct tsct_stacks *table;	/* NULL: the recording has none */
+	struct tsct_stacks *table;	/* NULL: no statedump, or it cannot be read */
 	__u64 events;			/* number of events with a stack */
 	__u64 missing;			/* number of events whose stack is unknown */
 	__u64 of_program;		/* number of events with functions of a program */
-	__u64 of_one_function;		/* those whose stack ends after its first function */
+	__u64 of_one_function;		/* those with at most one function in a file */
 };
 
 void stat_stacks_add(struct stat_figures *s, const struct tsct_trace_event *e);

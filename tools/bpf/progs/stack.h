@@ -69,7 +69,7 @@ static __always_inline u64 hash_frames(const char *frames, u64 kernel, u64 user,
 	struct stack_hash h = { .frames = frames, .kernel_bytes = kernel, .hash = hash_secret };
 	const struct task_struct *task = bpf_get_current_task_btf();
 
-	/* Verifiers reject a function that they find to be called never. */
+	/* Verifiers reject a callback that is never called. */
 	if (of_kernel)
 		bpf_loop(kernel / 8, hash_kernel_frame, &h, 0);
 	bpf_loop(user / 32, hash_user_frame, &h, 0);
