@@ -7,9 +7,8 @@
 # shellcheck source=tests/native/merge.sh
 . "$(dirname "$0")/merge.sh"
 
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-	PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+# shellcheck source=tests/native/mpi.sh
+. "$(dirname "$0")/mpi.sh"
 program=$build/tools/trace-ctl-merge-mpi
 
 for i in world world_sim world_write world_exact world_big; do

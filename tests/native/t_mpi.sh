@@ -6,9 +6,9 @@
 # test-seconds: 90
 . "$(dirname "$0")/record.sh"
 
-export MPI_COUNTS=$work/counts OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-	PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe O=$build
+# shellcheck source=tests/native/mpi.sh
+. "$(dirname "$0")/mpi.sh"
+export MPI_COUNTS=$work/counts O=$build
 declare -A libmpi=([openmpi]=libmpi.so [mpich]=libmpich.so)
 
 # Builds the programs and the counter for $mpi.

@@ -11,9 +11,9 @@ set -euo pipefail
 # shellcheck source=tests/native/sync.sh
 . "$(dirname "$0")/sync.sh"
 unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$work/tmp
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-	PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe O=$out
+# shellcheck source=tests/native/mpi.sh
+. "$(dirname "$0")/mpi.sh"
+export TMPDIR=$work/tmp O=$out
 export OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=10.88.0.0/16
 export OMPI_MCA_oob_tcp_if_include=10.88.0.0/16 OMPI_MCA_plm_rsh_agent=$work/agent \
 	PRTE_MCA_prte_if_include=10.88.0.0/16 PRTE_MCA_plm_ssh_agent=$work/agent

@@ -10,9 +10,9 @@
 [ "$(id -u)" = 0 ] || { echo "namespaces need root"; exit 77; }
 unshare -m -u -T --fork --monotonic 1000 true 2>/dev/null ||
 	{ echo "this machine has no time namespaces"; exit 77; }
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-	PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe O=$build
+# shellcheck source=tests/native/mpi.sh
+. "$(dirname "$0")/mpi.sh"
+export O=$build
 
 # The counter is MONOTONIC_RAW, which a time namespace shifts, as the TSC is taken for
 # unstable: the kernel does not list it. The recorder of each node sees a boot id of its

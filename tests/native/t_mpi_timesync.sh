@@ -11,9 +11,9 @@ for mpi in openmpi mpich; do
 	[ $mpi = openmpi ] || { echo "no libtsctrace-mpi: install libmpich-dev"; exit 77; }
 done
 . "$(dirname "$0")/sync.sh"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-	PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe O=$out
+# shellcheck source=tests/native/mpi.sh
+. "$(dirname "$0")/mpi.sh"
+export O=$out
 mpicc.$mpi -O1 -w -o "$work/program" "$top/tests/native/mpi_program.c" -pthread
 
 mkdir "$work/alpha" "$work/beta"
