@@ -23,11 +23,15 @@ void stat_stacks_add(struct stat_figures *s, const struct tsct_trace_event *e)
 	if (!t->table || !tsct_stacks_has(s->rec, e))
 		return;
 	stack = tsct_stacks_of(t->table, s->rec, e);
-	t->events += stack != NULL;
-	t->missing += !stack;
-	t->of_program += stack && stack->nr > stack->nr_kernel;
-	t->of_one_function += stack && stack->nr > stack->nr_kernel &&
-		program_functions(stack) <= 1;
+	if (!stack) {
+		t->missing++;
+		return;
+	}
+	t->events++;
+	if (stack->nr == stack->nr_kernel)
+		return;
+	t->of_program++;
+	t->of_one_function += program_functions(stack) <= 1;
 }
 
 void stat_stacks_print(const struct stat_figures *s)
