@@ -430,8 +430,7 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
  * gives no random numbers. */
 int tsct_recording_random_uuid(__u8 uuid[16]);
 
-/* Adds nodes, as "NAME: WHY", to *all, a malloc'ed text or NULL, as missing_nodes has them.
- * Returns 0 or -ENOMEM. */
+/* Adds nodes, "NAME: WHY", to *all, a malloc'ed missing_nodes or NULL. Returns 0 or -ENOMEM. */
 int tsct_recording_add_missing(char **all, const char *text);
 
 void tsct_recording_free(struct tsct_recording *rec);
