@@ -26,21 +26,27 @@ nodes=(n0 n1 n2 n3 n4 n5 n6 n7)
 there=(0 300 1000 2000 500 4000 1500 3000)
 back=(0 300 1000 2000 2500 1000 1500 3000)
 
+# Each node has a host name of its own: Open MPI 5 tells by it which ranks share a node.
+cat >"$work/enter" <<END_OF_ENTER
+#!/bin/sh
+export node=\$1 TSCTRACE_RUN_DIR=$work/\$1
+shift
+exec nsenter --net=/run/netns/$net_id\$node unshare --uts \\
+	sh -c 'echo \$node >/proc/sys/kernel/hostname; exec "\$@"' - "\$@"
+END_OF_ENTER
 cat >"$work/launch" <<END_OF_LAUNCHER
 #!/bin/sh
-node=\$1
-shift
-echo \$\$ >$work/\$node/pid
-exec nsenter --net=/run/netns/$net_id\$node env TSCTRACE_RUN_DIR=$work/\$node "\$@"
+echo \$\$ >$work/\$1/pid
+exec $work/enter "\$@"
 END_OF_LAUNCHER
 # Open MPI names the nodes by their addresses, and gives one text for a shell.
 cat >"$work/agent" <<END_OF_AGENT
 #!/bin/sh
 node=n\$(echo \$1 | cut -d. -f3)
 shift
-exec nsenter --net=/run/netns/$net_id\$node env TSCTRACE_RUN_DIR=$work/\$node sh -c "\$*"
+exec $work/enter \$node sh -c "\$*"
 END_OF_AGENT
-chmod +x "$work/launch" "$work/agent"
+chmod +x "$work/enter" "$work/launch" "$work/agent"
 
 links=()
 hosts=10.88.1.1
@@ -92,8 +98,7 @@ begin_once() {	# ARGUMENT...
 	rm -rf "$work/o" "$work/o.nodes" "$work/started".*
 	"$ctl" cluster record --keep -o "$work/o" --launcher "$work/launch {}" --remote-path "$ctl" \
 		--on "$(IFS=,; echo "${nodes[*]}")" --here -- \
-		nsenter --net="/run/netns/${net_id}n0" env TSCTRACE_RUN_DIR="$work/n0" \
-		LD_PRELOAD="$out/lib/libtsctrace-mpi-openmpi.so" \
+		"$work/enter" n0 env LD_PRELOAD="$out/lib/libtsctrace-mpi-openmpi.so" \
 		mpirun.openmpi -n 8 --host "$hosts" --map-by node -x LD_PRELOAD \
 		sh -c "touch $work/started.\$OMPI_COMM_WORLD_RANK; exec $work/program $*" \
 		>"$work/out" 2>"$work/err" & run=$!
@@ -102,7 +107,7 @@ begin_once() {	# ARGUMENT...
 ended() {	# STATUS
 	local got=0
 	wait "$run" || got=$?
-	[ "$got" = "$1" ] && grep -q 'nsenter exited with status 0' "$work/err" ||
+	[ "$got" = "$1" ] && grep -q 'enter exited with status 0' "$work/err" ||
 		fail "exit status $got, not $1: $(cat "$work/err" "$work/out")"
 }
 # Prints the value of a Python expression; s is the output of stat --json.
