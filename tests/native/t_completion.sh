@@ -44,13 +44,28 @@ offers ":commands" record ''
 offers ":commands" record -q -- ''
 offers ":files" record ls -
 offers "" nonsense ''
-# Every option of every command is offered, and no other.
+offers "record live top" cluster ''
+offers "--listen" cluster live --lis
+offers "sched_switch" cluster record --on a,b -e sched_sw
+offers ":commands" cluster live --on a,b -- ''
+! "$ctl" __complete cluster node '' 2>/dev/null || fail "completion runs the command of a node"
+# Every option of every command is offered once, and no other.
+usage() { "$ctl" "$@" --usage | grep -o '\[--[a-z][a-z-]*' | tr -d '['; }
+offers_all() {	# COMMAND...: those of $work/help, sorted
+	"$ctl" __complete "$@" -- | cut -f 1 | sort >"$work/offered"
+	[ -s "$work/help" ] && cmp -s "$work/help" "$work/offered" ||
+		fail "options of $*: $(diff "$work/help" "$work/offered" | head -n 5)"
+}
 for command in $("$ctl" __complete '' | cut -f 1); do
 	[ "$command" != help ] || continue
-	"$ctl" "$command" --usage | grep -o '\[--[a-z][a-z-]*' | tr -d '[' | sort -u >"$work/help"
-	"$ctl" __complete "$command" -- | cut -f 1 | sort -u >"$work/offered"
-	[ -s "$work/help" ] && cmp -s "$work/help" "$work/offered" ||
-		fail "options of $command: $(diff "$work/help" "$work/offered" | head -n 5)"
+	usage "$command" | sort -u >"$work/help"
+	offers_all "$command"
+done
+usage cluster top | sort -u >"$work/help"
+offers_all cluster top
+for verb in record live; do
+	{ usage cluster $verb; usage record; } | sort -u >"$work/help"
+	offers_all cluster $verb
 done
 
 # --- shells ----------------------------------------------------------------------------

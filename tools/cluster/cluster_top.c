@@ -69,7 +69,7 @@ static const struct argp_child children[] = {
 };
 
 static const struct argp argp = {
-	options, parse_option, "top --on NODE,...",
+	options, parse_option, CLUSTER_TOP_FORM,
 	"Show for all nodes: events and losses per second of all channels, the offset of"
 	" cluster time with its bound, and the delay to its source."
 	"\vKeys on a terminal: q: quit; any other: refresh. Without a terminal, lines are"

@@ -88,8 +88,11 @@ static const struct argp_child children[] = {
 	{ &cluster_nodes_argp, 0, NULL, 0 }, { 0 }
 };
 
+#define RECORD_FORM	"record -o OUT --on NODE,... [RECORD-OPTION]... [-- CMD [ARGUMENT]...]"
+#define LIVE_FORM	"live --on NODE,... [-o OUT] [RECORD-OPTION]... [-- CMD [ARGUMENT]...]"
+
 static const struct argp argp = {
-	options, parse_option, "record -o OUT --on NODE,... [RECORD-OPTION]... [-- CMD [ARGUMENT]...]",
+	options, parse_option, RECORD_FORM,
 	"Record on many nodes at once, gather the recordings, and merge them into one."
 	"\vAll other options are those of 'trace-ctl record', and apply on each node."
 	" Exit status: 0: success; 1: there is no result; 2: usage; 3: a part is missing:"
@@ -103,8 +106,7 @@ static const struct argp_child live_children[] = {
 };
 
 static const struct argp live_argp = {
-	options, parse_option, "live --on NODE,... [-o OUT] [RECORD-OPTION]... [-- CMD"
-	" [ARGUMENT]...]",
+	options, parse_option, LIVE_FORM,
 	"Record on many nodes at once, and show their events meanwhile on a page, in the order"
 	" of time."
 	"\vThe address of the page is printed; it has a secret, and is served to this machine"
@@ -482,6 +484,10 @@ int cluster_live(int argc, char **argv)
 
 int cmd_cluster(int argc, char **argv)
 {
+	const struct argp forms = {
+		argp.options, argp.parser, RECORD_FORM "\n" LIVE_FORM "\n" CLUSTER_TOP_FORM,
+		argp.doc, argp.children, NULL, NULL
+	};
 	static const struct {
 		const char *name;
 		int (*run)(int argc, char **argv);
@@ -491,7 +497,7 @@ int cmd_cluster(int argc, char **argv)
 	struct cluster_run none = { 0 };
 	size_t i;
 
-	if (argc >= 2 && !strcmp(argv[1], "node"))
+	if (argc == 2 && !strcmp(argv[1], "node"))
 		return cluster_node();
 	for (i = 0; argc >= 2 && i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name))
@@ -500,7 +506,7 @@ int cmd_cluster(int argc, char **argv)
 		return commands[i].run(argc - 1, argv + 1);
 	}
 	if (argc >= 2 && *argv[1] == '-')
-		options_parse(&argp, 2, argv, 0, &none);
+		options_parse(&forms, 2, argv, 0, &none);
 	fprintf(stderr, "trace-ctl cluster: use 'trace-ctl cluster record', 'live' or 'top'; see"
 		" 'trace-ctl help cluster'\n");
 	return EXIT_USAGE;

@@ -19,6 +19,12 @@ static struct {
 	int nr;
 } line;
 
+/* The options and arguments of the command. Of two options with one name, the first counts. */
+static const struct argp *described;
+
+/* The command `record`, which gets options of `cluster record` and `cluster live` */
+static const struct command *record;
+
 /* ---- options --------------------------------------------------------------- */
 
 /* Calls @callback for each option that the help shows, until it returns true. @real has the
@@ -52,23 +58,6 @@ static bool is_short(int key)
 	return key > ' ' && key < 127;
 }
 
-static bool suggest_option(const struct argp_option *o, const struct argp_option *real,
-			 const char *word)
-{
-	char name[128];
-
-	if (o->name) {
-		snprintf(name, sizeof(name), "--%s", o->name);
-		if (!strncmp(name, word, strlen(word)))
-			complete_print("", name, real->doc);
-	}
-	if (is_short(o->key) && o->key != '?' && !strcmp(word, "-")) {
-		snprintf(name, sizeof(name), "-%c", o->key);
-		complete_print("", name, real->doc);
-	}
-	return false;
-}
-
 /* @word: "--name" or "--name=value" */
 static bool is_long_option(const struct argp_option *o, const struct argp_option *real,
 			   const char *word)
@@ -84,6 +73,25 @@ static bool is_short_option(const struct argp_option *o, const struct argp_optio
 {
 	(void)real;
 	return is_short(o->key) && o->key == *word;
+}
+
+static bool suggest_option(const struct argp_option *o, const struct argp_option *real,
+			 const char *word)
+{
+	char name[128];
+
+	if (o->name) {
+		snprintf(name, sizeof(name), "--%s", o->name);
+		if (!strncmp(name, word, strlen(word)) &&
+		    each_option(described, is_long_option, name) == real)
+			complete_print("", name, real->doc);
+	}
+	if (is_short(o->key) && o->key != '?' && !strcmp(word, "-")) {
+		snprintf(name, sizeof(name), "-%c", o->key);
+		if (each_option(described, is_short_option, name + 1) == real)
+			complete_print("", name, real->doc);
+	}
+	return false;
 }
 
 /* Returns the option whose value is the word after @word, or NULL. */
@@ -156,8 +164,9 @@ static bool has_command(const char *forms)
 
 /* ---- a command --------------------------------------------------------------- */
 
-static void suggest_word(const struct argp *argp, char **args, int nr, const char *word)
+static void suggest_word(char **args, int nr, const char *word)
 {
+	const struct argp *argp = described;
 	const struct argp_option *o;
 	const char *equals = strchr(word, '='), *form;
 	char before[128];
@@ -180,9 +189,10 @@ static void suggest_word(const struct argp *argp, char **args, int nr, const cha
 }
 
 /* Completes the last word of `line`, and ends the process. */
-static void describe(const struct argp *argp)
+static void complete_line(void)
 {
 	char **args = calloc(line.nr + 1, sizeof(*args));
+	const struct argp *argp = described;
 	const char *word = line.words[line.nr - 1];
 	const struct argp_option *o = NULL;
 	bool in_command = false;
@@ -203,8 +213,59 @@ static void describe(const struct argp *argp)
 	else if (in_command && has_command(argp->args_doc))
 		puts(nr && *argp->args_doc == '[' ? ":files" : ":commands");
 	else
-		suggest_word(argp, args, nr, word);
+		suggest_word(args, nr, word);
 	exit(EXIT_DONE);
+}
+
+static void describe(const struct argp *argp);
+
+/* Has @command describe its options, which ends in describe(). Some have verbs. */
+static int ask(const struct command *command, char *verb)
+{
+	char *argv[] = { "trace-ctl", verb ? verb : "--help", verb ? "--help" : NULL, NULL };
+
+	return command->run(verb ? 3 : 2, argv);
+}
+
+static bool has_child(const struct argp *argp, const struct argp *wanted)
+{
+	const struct argp_child *child;
+
+	for (child = argp->children; child->argp; child++)
+		if (child->argp == wanted)
+			return true;
+	return false;
+}
+
+/* Adds the options of @argp to `described`, without those that both have, such as --help. */
+static void add_options(const struct argp *argp)
+{
+	static struct argp_child parts[8];
+	static struct argp own, both;
+	const struct argp_child *child;
+	size_t nr = 0;
+
+	own.options = argp->options;
+	parts[nr++].argp = described;
+	parts[nr++].argp = &own;
+	for (child = argp->children; child->argp; child++)
+		if (!has_child(described, child->argp) && nr < 7)
+			parts[nr++].argp = child->argp;
+	both.children = parts;
+	both.args_doc = described->args_doc;
+	described = &both;
+}
+
+static void describe(const struct argp *argp)
+{
+	if (described) {
+		add_options(argp);
+	} else {
+		described = argp;
+		if (line.nr > 1 && argp->args_doc && strstr(argp->args_doc, "[RECORD-OPTION]"))
+			ask(record, NULL);
+	}
+	complete_line();
 }
 
 static void suggest_commands(const struct command *commands, const char *word)
@@ -216,7 +277,7 @@ static void suggest_commands(const struct command *commands, const char *word)
 
 int complete_words(const struct command *commands, int nr, char **words)
 {
-	char *argv[] = { "trace-ctl", "--help", NULL };
+	const struct command *command = NULL;
 
 	if (nr < 1)
 		return EXIT_USAGE;
@@ -225,12 +286,16 @@ int complete_words(const struct command *commands, int nr, char **words)
 		return EXIT_DONE;
 	}
 	for (; commands->name; commands++) {
-		if (strcmp(commands->name, words[0]) || !strcmp(commands->name, "help"))
-			continue;
-		line.words = words + 1;
-		line.nr = nr - 1;
-		options_describe = describe;
-		return commands->run(2, argv);	/* parses its options, and so ends in describe() */
+		if (!strcmp(commands->name, "record"))
+			record = commands;
+		if (!strcmp(commands->name, words[0]) && strcmp(commands->name, "help"))
+			command = commands;
 	}
-	return EXIT_DONE;
+	if (!command)
+		return EXIT_DONE;
+	line.words = words + 1;
+	line.nr = nr - 1;
+	options_describe = describe;
+	/* Only `cluster` has verbs with options of their own. */
+	return ask(command, nr > 2 && !strcmp(command->name, "cluster") ? words[1] : NULL);
 }
