@@ -6,7 +6,7 @@
 #   make check      every test; installs missing packages (Debian, Ubuntu)
 #   make check-fast unit tests, the ring's model, quick native tests; no guest
 #   make check-newest  the guest suite on the newest kernel in Debian's archive
-#   make check-packages  the Debian packages, on Debian 12, 13 and sid
+#   make check-packages  the Debian packages, on Debian 12, 13 and sid, and on Ubuntu
 #   make check-panics  a guest that panics again and again, PANICS=200
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
 #   make fuzz-kernel  fuzz the module in a debug kernel, MINUTES=30
@@ -82,7 +82,7 @@ check-panics: deps
 	+$(MAKE) $(all_cpus) all
 	TSCT_PANICS=$(or $(PANICS),200) tests/guest/run.sh --test t_panic \
 		$(or $(KERNEL),6.12-amd64)
-# Packages of Debian 12, 13 and sid: built twice, checked, installed, used, purged.
+# Packages of Debian 12, 13 and sid and of Ubuntu 24.04 and 26.04: built twice, checked, installed, used, purged.
 # SUITES="bookworm trixie"
 check-packages: deps
 	tests/deps.sh --packages

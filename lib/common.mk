@@ -15,6 +15,10 @@ ifneq ($(SANITIZE),)
 TSCT_CFLAGS += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
 LDFLAGS += -fsanitize=$(SANITIZE)
 endif
+# Debian has bpftool in /usr/sbin. Ubuntu 24.04 has a script there, which runs the one of the
+# running kernel; any that is installed will do.
+BPFTOOL ?= $(or $(lastword $(wildcard /usr/lib/linux-tools/*/bpftool)),\
+	$(shell PATH="$$PATH:/usr/sbin" command -v bpftool),bpftool)
 VERSION := $(shell $(TOP)/tools/packaging/release.sh version)
 
 ifeq ($(V),1)

@@ -45,7 +45,7 @@ clang                | clang               | compiles the BPF programs
 bpftool/linux-tools-generic | bpftool      | makes their skeletons
 check                | check.pc            | unit tests
 strace               | strace              | clients that are traced
-linux-perf           | perf                | counts of kernel events, to compare with
+linux-perf/linux-tools-generic | perf      | counts of kernel events, to compare with
 gdb                  | gdb                 | clients that are single-stepped
 valgrind             | valgrind            | clients that are emulated
 sparse               | sparse              | static check of the module
@@ -134,6 +134,9 @@ has() {
 	*.pc) pkg-config --exists "${1%.pc}" 2>/dev/null ;;
 	*/) [ -e "/usr/include/${1%/}" ] ;;
 	/*) compgen -G "$1" >/dev/null ;;
+	# That of Ubuntu 24.04 in /usr/sbin is a script, which needs linux-tools-generic.
+	bpftool) compgen -G '/usr/lib/linux-tools/*/bpftool' >/dev/null ||
+		/usr/sbin/bpftool version >/dev/null 2>&1 ;;
 	*) command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] ;;
 	esac
 }

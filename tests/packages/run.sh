@@ -3,8 +3,9 @@
 #
 # run.sh [SUITE]... - build and try the Debian packages in roots of Debian
 #
-# Run as root by `make check-packages`, not by `make check`: it takes minutes and needs
-# Debian's mirror. SUITE is bookworm, trixie or sid (default: all three). For each:
+# Run as root by `make check-packages`, not by `make check`: it takes minutes and needs the
+# mirrors of Debian and Ubuntu. SUITE is bookworm, trixie or sid, or noble or resolute, which
+# are Ubuntu 24.04 and 26.04 (default: all). For each:
 # builds the packages twice, in different folders, and compares them; runs lintian and
 # hardening-check; then, in a root without any of it, runs inside.sh: installs, uses,
 # upgrades and purges them. DKMS builds the module there for the suite's newest kernel.
@@ -13,13 +14,15 @@
 # First, dkms.sh builds the module for the kernels of the tests.
 #
 # The roots are kept in ${XDG_CACHE_HOME:-~/.cache}/tsctrace/packages-SUITE; the output is
-# in build/packages/SUITE. MIRROR= is the archive (http://deb.debian.org/debian).
+# in build/packages/SUITE. MIRROR= is the archive of Debian (http://deb.debian.org/debian),
+# UBUNTU= that of Ubuntu (http://archive.ubuntu.com/ubuntu).
 #
 # Exit status: 0 passed, 1 failed.
 set -euo pipefail
 shopt -s inherit_errexit
 
-mirror=${MIRROR:-http://deb.debian.org/debian}
+debian=${MIRROR:-http://deb.debian.org/debian}
+ubuntu=${UBUNTU:-http://archive.ubuntu.com/ubuntu}
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 out=$(realpath -m "${O:-$top/build}")/packages
@@ -44,25 +47,40 @@ build_packages() {
 	printf '%s\n' build-essential devscripts lintian python3 rpm systemd
 	sed -n '/^Build-Depends:/,/^$/s/^ \([a-z0-9.+-]*\).*/\1/p' \
 		"$top/tools/packaging/debian/control" |
-		sed 's/^debhelper-compat$/debhelper/; s/^dh-sequence-dkms$/dh-dkms/
+		sed 's/^debhelper-compat$/debhelper/; /^bpftool$/d; s/^dh-sequence-dkms$/dh-dkms/
 			s/^dh-sequence-python3$/dh-python/; /^dh-sequence/d; /^systemd-dev$/d'
 	[ "$1" = bookworm ] || echo systemd-dev
+	if [ "$1" = noble ]; then echo linux-tools-generic; else echo bpftool; fi
 }
+
+is_ubuntu() { [[ $1 = noble || $1 = resolute ]]; }
 
 # Prints the packages of the root in which packages are used: the usual ones, gcc, and the
 # headers of the kernel.
 user_packages() {
-	printf '%s\n' bash-completion gcc libc6-dev linux-headers-amd64 man-db pkgconf python3 \
-		systemd
+	printf '%s\n' bash-completion gcc libc6-dev man-db pkgconf python3 systemd
+	if is_ubuntu "$1"; then echo linux-headers-generic; else echo linux-headers-amd64; fi
+}
+
+# Prints the options of mmdebstrap for an archive. Debian 12 has not the keys of Ubuntu; Debian
+# 13 has.
+archive_options() {	# SUITE
+	is_ubuntu "$1" || return 0
+	[ -e "$work/keys/usr" ] || mmdebstrap --quiet --variant=extract \
+		--include=ubuntu-archive-keyring trixie "$work/keys" "$debian" >&2
+	printf '%s\n' --components=main,universe "--keyring=$work/keys/usr/share/keyrings"
 }
 
 make_root() {	# SUITE DIR PACKAGE...
-	local list="${*:3}"
+	local list="${*:3}" options mirror=$debian
 	[ "$(cat "$2.packages" 2>/dev/null)" != "$list" ] || return 0
 	log "$1: making $2"
 	rm -rf --one-file-system "$2"
 	mkdir -p "$2"
-	mmdebstrap --quiet --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' \
+	options=$(archive_options "$1")
+	! is_ubuntu "$1" || mirror=$ubuntu
+	# shellcheck disable=SC2086
+	mmdebstrap --quiet --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' $options \
 		--include="${list// /,}" "$1" "$2" "$mirror" >"$2.log" 2>&1 || {
 		tail -n 20 "$2.log" >&2
 		die "mmdebstrap failed: $2.log"
@@ -163,7 +181,7 @@ make_old() {
 "$here/dkms.sh"
 tar -xf "$("$top/tools/packaging/dist.sh" "$work")" -C "$work"
 sources=$(echo "$work"/tsctrace-*/)
-[ $# -gt 0 ] || set -- bookworm trixie sid
+[ $# -gt 0 ] || set -- bookworm trixie sid noble resolute
 for suite; do
 	suite_out=$out/$suite
 	rm -rf "$suite_out"
@@ -171,7 +189,7 @@ for suite; do
 	# shellcheck disable=SC2046
 	make_root "$suite" "$cache/packages-$suite/build" $(build_packages "$suite")
 	# shellcheck disable=SC2046
-	make_root "$suite" "$cache/packages-$suite/user" $(user_packages)
+	make_root "$suite" "$cache/packages-$suite/user" $(user_packages "$suite")
 	build "$cache/packages-$suite/build"
 	check "$cache/packages-$suite/build"
 	make_old
