@@ -81,7 +81,7 @@ refused 2 "TSCTRACE_EVENTS: invalid patterns 'a,-'" -o x -- touch ran
 unset TSCTRACE_EVENTS
 refused 2 "invalid channel name '.a'" -c .a -o x -- touch ran
 refused 2 "invalid channel name ''" -c '' -o x -- touch ran
-refused 2 "duration: '0' is not a number of seconds above 0, up to 1000000000" --duration=0 -o x -- touch ran
+refused 2 "duration: '0' is not a number of seconds from 0.001 to 1000000000" --duration=0 -o x -- touch ran
 refused 2 "duration: 'nan' is not" --duration=nan -o x -- touch ran
 refused 2 'unrecognized option' --nonsense -o x -- touch ran
 TSCTRACE_CHANNEL=a/b refused 2 'TSCTRACE_CHANNEL' -o x -- touch ran

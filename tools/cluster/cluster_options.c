@@ -58,7 +58,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_REMOTE_PATH: r->remote_path = arg; break;
 	case KEY_CONNECT:
 		r->settings.connect_ns = (__s64)(option_seconds(state, "--connect-timeout", arg,
-								0.1) * 1e9);
+								0.1, WAIT_MAX) * 1e9);
 		break;
 	case ARGP_KEY_END:
 		if (!r->nodes)

@@ -47,7 +47,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = &t->r; break;
-	case 'd': t->seconds = option_seconds(state, "--delay", arg, 1); break;
+	case 'd': t->seconds = option_seconds(state, "--delay", arg, 1, WAIT_MAX); break;
 	case 'n': t->count = option_number(state, "--count", arg, 1, 1000000000); break;
 	case KEY_ONCE: t->count = 1; break;
 	case 's':

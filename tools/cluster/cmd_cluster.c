@@ -67,7 +67,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_FORCE: o->force = true; break;
 	case KEY_KEEP: r->keep = true; break;
 	case KEY_DURATION:
-		o->duration_ns = (__s64)(option_seconds(state, "--duration", arg, 0.001) * 1e9);
+		o->duration_ns = (__s64)(option_seconds(state, "--duration", arg, DURATION_MIN,
+							DURATION_MAX) * 1e9);
 		break;
 	case KEY_JSON: r->json = true; break;
 	case 'q': r->quiet = true; break;

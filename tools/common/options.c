@@ -73,14 +73,14 @@ __u64 option_number(struct argp_state *state, const char *option, const char *ar
 }
 
 double option_seconds(struct argp_state *state, const char *option,
-		      const char *arg, double min)
+		      const char *arg, double min, double max)
 {
 	char *end;
 	double s = strtod(arg, &end);
 
-	if (end == arg || *end || !(s >= min) || s > 86400)
-		argp_error(state, "%s: '%s' is not a number of seconds from %g to"
-			   " 86400", option, arg, min);
+	if (end == arg || *end || !(s >= min) || s > max)
+		argp_error(state, "%s: '%s' is not a number of seconds from %.10g to"
+			   " %.10g", option, arg, min, max);
 	return s;
 }
 

@@ -28,8 +28,13 @@ error_t option_recording(int key, char *arg, struct argp_state *state,
 __u64 option_number(struct argp_state *state, const char *option, const char *arg,
 		    __u64 min, __u64 max);
 
-/* Parses a number of seconds from @min to 86400, else exits with an error. */
+/* Limits of a time between two refreshes, or for which to wait, and of a duration, s */
+#define WAIT_MAX	86400
+#define DURATION_MIN	0.001
+#define DURATION_MAX	1e9
+
+/* Parses a number of seconds from @min to @max, else exits with an error. */
 double option_seconds(struct argp_state *state, const char *option,
-		      const char *arg, double min);
+		      const char *arg, double min, double max);
 
 #endif /* OPTIONS_H */

@@ -183,7 +183,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_FAKE: o->fake = true; break;
 	case OPTION_WAIT:
 		o->wait = true;
-		o->wait_s = arg ? option_seconds(state, "--wait-synced", arg, 0) :
+		o->wait_s = arg ? option_seconds(state, "--wait-synced", arg, 0, WAIT_MAX) :
 			WAIT_S;
 		break;
 	case OPTION_MAX_ERROR:
@@ -194,7 +194,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   " nanoseconds above 0", arg);
 		break;
 	case 'w':
-		o->watch_s = arg ? option_seconds(state, "--watch", arg, 0.01) : 1;
+		o->watch_s = arg ? option_seconds(state, "--watch", arg, 0.01, WAIT_MAX) : 1;
 		break;
 	case ARGP_KEY_ARG:
 		argp_error(state, "unexpected argument '%s' (--watch=SEC and"

@@ -257,7 +257,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		m->count = option_number(state, "--count", arg, 1, 1000000000);
 		break;
 	case KEY_DURATION:
-		m->seconds = option_seconds(state, "--duration", arg, 0.001);
+		m->seconds = option_seconds(state, "--duration", arg, DURATION_MIN,
+					    DURATION_MAX);
 		break;
 	case KEY_JSON: m->json = true; break;
 	case ARGP_KEY_ARG:

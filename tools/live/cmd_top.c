@@ -44,7 +44,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'p': w->per_cpu = true; break;
-	case 'd': w->seconds = option_seconds(state, "--delay", arg, 0.1); break;
+	case 'd': w->seconds = option_seconds(state, "--delay", arg, 0.1, WAIT_MAX); break;
 	case 'n':
 		w->count = option_number(state, "--count", arg, 1, 1000000000);
 		break;

@@ -164,16 +164,6 @@ static void add_where(struct argp_state *state, struct record_options *o, const 
 	o->select.where = &o->where;
 }
 
-static void set_duration(struct argp_state *state, struct record_options *o, const char *arg)
-{
-	char *end;
-
-	o->duration_s = strtod(arg, &end);
-	if (end == arg || *end || !(o->duration_s > 0) || o->duration_s > 1e9)
-		argp_error(state, "--duration: '%s' is not a number of seconds"
-			   " above 0, up to 1000000000", arg);
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
@@ -218,7 +208,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->blocks = parse_size(state, "--blocks", arg, TSCT_BLOCKS_MIN,
 				       TSCT_BLOCKS_MAX);
 		break;
-	case KEY_DURATION: set_duration(state, o, arg); break;
+	case KEY_DURATION:
+		o->duration_s = option_seconds(state, "--duration", arg, DURATION_MIN, DURATION_MAX);
+		break;
 	case KEY_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_CLUSTER); break;
 	case KEY_NO_SESSIONS: set_sync_mode(state, o, RECORD_SYNC_NO_SESSIONS); break;
 	case KEY_NO_CLUSTER: set_sync_mode(state, o, RECORD_SYNC_OFF); break;
