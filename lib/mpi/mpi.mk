@@ -42,7 +42,8 @@ $(O)/lib/mpi-$(1)/calls.o: $(O)/gen/mpi-$(1)-calls.c $(MPI_HEADERS)
 $(O)/lib/libtsctrace-mpi-$(1).so: $(patsubst %.c,$(O)/lib/mpi-$(1)/%.o,$(MPI_SRCS)) \
 		$(O)/lib/mpi-$(1)/calls.o $(O)/lib/$(SONAME)
 	$(say) LD $$(@F)
-	$(Q)$(MPICC_$(1)) -shared -Wl,-soname,$$(@F) $(if $(filter no,$(RUNPATH)),,-Wl,-rpath,'$$$$ORIGIN') $(LDFLAGS) \
+	$(Q)$(MPICC_$(1)) -shared -Wl,-soname,$$(@F) \
+		$(if $(filter no,$(RUNPATH)),,-Wl,-rpath,'$$$$ORIGIN') $(CFLAGS) $(LDFLAGS) \
 		-o $$@ $$(filter %.o,$$^) -L$(O)/lib -l:$(SONAME) -pthread
 endef
 $(foreach m,$(MPI_FOUND),$(eval $(call mpi_library,$(m))))

@@ -15,7 +15,7 @@ $(O)/tools/merge_mpi-$(1)/%.o: merge_mpi/%.c $(wildcard merge/*.h) $(wildcard $(
 $(O)/tools/trace-ctl-merge-mpi-$(1): $(O)/tools/merge_mpi-$(1)/merge_mpi.o $(MERGE_OBJS) \
 		$(ARCHIVES) $(O)/tools/trace-ctl-merge-mpi
 	$(say) LD $$(@F)
-	$(Q)$(MPICC_$(1)) $(LDFLAGS) -pthread -o $$@ $$(filter %.o,$$^) -Wl,--as-needed $(LIBS)
+	$(Q)$(MPICC_$(1)) $(CFLAGS) $(LDFLAGS) -pthread -o $$@ $$(filter %.o,$$^) -Wl,--as-needed $(LIBS)
 endef
 $(foreach m,$(MPI_FOUND),$(eval $(call merge_mpi,$(m))))
 
