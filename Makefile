@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: MIT
 # The targets for users. Each folder builds itself; objects go to build/.
 #
-#   make            library, daemon, tools (user space)
+#   make            library, daemon, tools, Python module, examples (user space)
+#   make deps       packages that the build and the tests need (Debian, Ubuntu)
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
-#   make check      every test; installs missing packages (Debian, Ubuntu)
+#   make check      the tests; installs missing packages (Debian, Ubuntu)
 #   make check-fast unit tests, the ring's model, quick native tests; no guest
-#   make check-newest  the guest suite on the newest kernel in Debian's archive
-#   make check-packages  the Debian packages, on Debian 12, 13 and sid, and on Ubuntu
-#   make check-panics  a guest that panics again and again, PANICS=200
+#   make check-unit, check-model, check-sim, check-guest  one suite of the tests
+#
+# Apart from `make check`, as they take longer or need more:
+#   make check-browser   pages in Chromium
+#   make check-faults    merges of recordings with faults, FAULTS=1000
+#   make check-guest-debug  the guest suite under KASAN and lockdep
+#   make check-newest    the guest suite on the newest kernel in Debian's archive
+#   make check-packages  packages on Debian 12, 13, sid, Ubuntu 24.04, 26.04, and RPM
+#   make check-panics    a guest that panics again and again, PANICS=200
+#   make check-service   the daemon under systemd, in a container
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
 #   make fuzz-kernel  fuzz the module in a debug kernel, MINUTES=30
 #   make demo       record three machines and their messages, in guests
+#   make bench      costs beside other tracers'; also bench-clock, -codec, -emit, -file,
+#                   -kernel, -merge, -merge-ranks, -python, -record, -serve, -sim, -sync
 #   make install    PREFIX=/usr/local DESTDIR=; make uninstall with the same variables
 #   make dist       the release's tarball, in build/
-#   make deb        Debian packages, in build/deb/; make rpm: RPM packages, in build/rpm/
+#   make deb        Debian packages, in build/deb
+#   make rpm        RPM packages, in build/rpm
 #   make doc        this documentation as HTML, build/doc/html/index.html
 #   make sbom       the bill of materials, build/tsctrace.spdx.json
 .DEFAULT_GOAL := all
@@ -135,7 +146,8 @@ install: all
 	+$(MAKE) -C Documentation install $(staged)
 
 # Removes the files that an installation with the same variables has, then the folders
-# that are only its own. /etc/tsctrace and recordings stay.
+# that are only its own: it makes that installation in build/installed. /etc/tsctrace and
+# recordings stay, and the service is not disabled.
 installed = $(or $(O),$(CURDIR)/build)/installed
 uninstall:
 	rm -rf "$(installed)"

@@ -19,7 +19,7 @@ static int cmd_help(int argc, char **argv);
 static const struct command commands[] = {
 	{ "status",	cmd_status,	"show module, daemon, clock and channels, and what is missing" },
 	{ "top",	cmd_top,	"show event rates, losses and ring fill of all channels, live" },
-	{ "monitor",	cmd_monitor,	"print the module's news as they come" },
+	{ "monitor",	cmd_monitor,	"print the module's news as they arrive" },
 	{ "channel",	cmd_channel,	"create, remove and list channels that outlive programs" },
 	{ "events",	cmd_events,	"list, enable and disable typed events of running programs" },
 	{ "emit",	cmd_emit,	"write events from a shell" },

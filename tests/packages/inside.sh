@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# inside.sh VERSION - install, use, upgrade and purge the packages
+# inside.sh VERSION REVISION - install, use, upgrade and purge the packages
 #
-# Run by run.sh, as root in a root of Debian that is thrown away. /out/old and /out/first
+# Run by run.sh, as root in a root of Debian or Ubuntu that is thrown away. /out/old and /out/first
 # have the packages, /src the sources.
 set -euo pipefail
 
-version=$1
+version=$1 revision=$2
 cd /root
 fail() { echo "FAILED: $*"; exit 1; }
 apt() { apt-get -q -y --no-install-recommends -o Dpkg::Options::=--force-confdef \
@@ -46,6 +46,9 @@ install /out/first
 apt install openmpi-bin mpich
 purge
 rm -rf /var/lib/tsctrace
+# An ordinary user, for the tutorial
+useradd --create-home visitor
+echo 'visitor ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/visitor
 unowned >/tmp/before
 
 # --- an older version, in use ---------------------------------------------------------
@@ -53,11 +56,11 @@ install /out/old
 echo "name packagetest" >>/etc/tsctrace/tsctraced.conf
 mkdir -p /var/lib/tsctrace/recording
 touch /var/lib/tsctrace/{rate,node,recording/metadata}
-[ "$(dpkg-query -W -f '${Version}' tsctrace)" = 0.0.9 ] || fail "0.0.9 is not installed"
+[ "$(dpkg-query -W -f '${Version}' tsctrace)" = "0.0.9$revision" ] || fail "0.0.9 is not installed"
 
 # --- upgrade --------------------------------------------------------------------------
 install /out/first
-[ "$(dpkg-query -W -f '${Version}' tsctrace)" = "$version" ] || fail "not upgraded"
+[ "$(dpkg-query -W -f '${Version}' tsctrace)" = "$version$revision" ] || fail "not upgraded"
 grep -q '^name packagetest$' /etc/tsctrace/tsctraced.conf || fail "the configuration is lost"
 [ -e /var/lib/tsctrace/recording/metadata ] || fail "a recording is lost"
 # DKMS built it for the kernel whose headers are installed.
@@ -105,17 +108,17 @@ trace-ctl clock --wait-synced=60 >/tmp/clock 2>&1 ||
 	{ cat /tmp/daemon.log /tmp/clock; fail "tsctraced"; }
 
 # --- the tutorial, as printed, without its installation ---------------------------------
-mkdir tutorial
 {
-	echo 'set -eux; sudo() { "$@"; }; cd tutorial'
+	echo 'set -eux; mkdir tutorial; cd tutorial'
 	awk '/^  \$ / { sub(/^  \$ /, ""); command = 1; print
 			if (/<</) { while (getline > 0 && !/^  END/) print substr($0, 3); print "END" } }
 		END { exit !command }' /src/Documentation/tutorial.rst | grep -v 'apt-get install'
-} >tutorial.sh
+} >/home/visitor/tutorial.sh
 # Kernel events need a kernel with BTF, which may be missing where this runs.
-[ -s /sys/kernel/btf/vmlinux ] || sed -i '/second/d' tutorial.sh
-bash tutorial.sh || fail "the tutorial: see above"
-[ "$(wc -l <tutorial/first.csv)" -gt 2000 ] || fail "the tutorial's first.csv"
+[ -s /sys/kernel/btf/vmlinux ] || sed -i '/second/d' /home/visitor/tutorial.sh
+(cd /home/visitor && setpriv --reuid=visitor --regid=visitor --init-groups \
+	env HOME=/home/visitor bash tutorial.sh) || fail "the tutorial: see above"
+[ "$(wc -l </home/visitor/tutorial/first.csv)" -gt 2000 ] || fail "the tutorial's first.csv"
 kill $daemon
 wait $daemon || fail "tsctraced: exit status $?"
 
@@ -141,7 +144,7 @@ cat >/tmp/kept <<'END'
 /var/lib/tsctrace/recording
 /var/lib/tsctrace/recording/metadata
 END
-comm -13 /tmp/before /tmp/after | grep -v '^/root/' >/tmp/left || true
+comm -13 /tmp/before /tmp/after | grep -v '^/root/\|^/home/' >/tmp/left || true
 diff /tmp/kept /tmp/left || fail "purge leaves other files than recordings"
 [ -e first/metadata ] && [ -e fourth/metadata ] || fail "purge deletes recordings"
 echo "installed, used, upgraded and purged"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# run.sh [SUITE]... - build and try the Debian packages in roots of Debian
+# run.sh [SUITE]... - build and try the packages in roots of Debian and Ubuntu
 #
 # Run as root by `make check-packages`, not by `make check`: it takes minutes and needs the
 # mirrors of Debian and Ubuntu. SUITE is bookworm, trixie or sid, or noble or resolute, which
@@ -27,6 +27,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 out=$(realpath -m "${O:-$top/build}")/packages
 cache=${XDG_CACHE_HOME:-${HOME:?set HOME or XDG_CACHE_HOME}/.cache}/tsctrace
+# As of packages that are built for one release of a distribution
+revision=~test1
 unset MAKEFLAGS MFLAGS MAKELEVEL SOURCE_DATE_EPOCH
 
 log() { echo "packages: $*" >&2; }
@@ -58,12 +60,12 @@ is_ubuntu() { [[ $1 = noble || $1 = resolute ]]; }
 # Prints the packages of the root in which packages are used: the usual ones, gcc, and the
 # headers of the kernel.
 user_packages() {
-	printf '%s\n' bash-completion gcc libc6-dev man-db pkgconf python3 systemd
+	printf '%s\n' bash-completion gcc libc6-dev man-db pkgconf python3 sudo systemd
 	if is_ubuntu "$1"; then echo linux-headers-generic; else echo linux-headers-amd64; fi
 }
 
-# Prints the options of mmdebstrap for an archive. Debian 12 has not the keys of Ubuntu; Debian
-# 13 has.
+# Prints the options of mmdebstrap for an archive. Ubuntu's keys are a package of Debian 13, but
+# not of Debian 12.
 archive_options() {	# SUITE
 	is_ubuntu "$1" || return 0
 	[ -e "$work/keys/usr" ] || mmdebstrap --quiet --variant=extract \
@@ -114,9 +116,9 @@ in_root() {	# ROOT COMMAND...
 # Builds the packages twice. The second time, folder, umask, language and zone differ.
 build() {	# ROOT
 	log "$suite: building"
-	in_root "$1" /src/tools/packaging/deb.sh /out/first >"$suite_out/build.log" 2>&1 ||
+	in_root "$1" env DEB_REVISION=$revision /src/tools/packaging/deb.sh /out/first >"$suite_out/build.log" 2>&1 ||
 		die "$suite: the build failed: $suite_out/build.log"
-	in_root "$1" sh -c 'umask 027; mkdir -p /out/second/deeper
+	in_root "$1" env DEB_REVISION=$revision sh -c 'umask 027; mkdir -p /out/second/deeper
 		TZ=Asia/Tokyo LANG=C exec /src/tools/packaging/deb.sh /out/second/deeper' \
 		>"$suite_out/build2.log" 2>&1 || die "$suite: the second build failed"
 	for file in "$suite_out"/first/*.{deb,dsc,tar.xz}; do
@@ -137,7 +139,9 @@ check() {	# ROOT
 		find /tmp/files -type f \( -name "*.so*" -o -perm -u+x \) | while read -r file; do
 			! readelf -h "$file" >/dev/null 2>&1 || echo "$file"
 		done >/tmp/programs
-		# The last two are of other processors, or of the compiler of the distribution.
+		# Not checked: branch protection, which is of another processor, and control-flow
+		# protection, which depends on the compiler of the distribution. Older versions
+		# of hardening-check have no such options.
 		flags=
 		for flag in --nocfprotection --nobranchprotection; do
 			! hardening-check --help | grep -q -e "$flag" || flags="$flags $flag"
@@ -151,8 +155,9 @@ check() {	# ROOT
 }
 
 # Runs a script of this folder in a root; its output is kept in NAME.log.
-try_packages() {	# ROOT NAME
+try_packages() {	# ROOT NAME [ARGUMENT]
 	in_root "$1" "/src/tests/packages/$2.sh" "$("$top/tools/packaging/release.sh" version)" \
+		"${@:3}" \
 		>"$suite_out/$2.log" 2>&1 || {
 		tail -n 30 "$suite_out/$2.log" >&2
 		die "$suite: $suite_out/$2.log"
@@ -194,7 +199,7 @@ for suite; do
 	check "$cache/packages-$suite/build"
 	make_old
 	log "$suite: installing and using"
-	try_packages "$cache/packages-$suite/user" inside
+	try_packages "$cache/packages-$suite/user" inside "$revision"
 	[ "$suite" = bookworm ] || continue
 	log "$suite: building and using RPM packages"
 	in_root "$cache/packages-$suite/build" /src/tools/packaging/rpm.sh /out/rpm \

@@ -272,8 +272,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	options, parse, NULL,
-	"Print the module's news as they come: disruptions of the clock, changes of its"
-	" status, and channels that are made and removed."
+	"Print the module's news as they arrive: disruptions of the clock, changes of its"
+	" status, and channels that are created and removed."
 	"\vNames of other users' channels are shown to root only. Exit status: 0: ended"
 	" by a signal, --count or --duration; 1: the module is not loaded, or was"
 	" unloaded; 2: usage error.", NULL, NULL, NULL

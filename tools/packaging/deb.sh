@@ -6,8 +6,8 @@
 # Unpacks the release's tarball to DIR/tsctrace-VERSION, with debian/ from this folder at
 # its top, and runs dpkg-buildpackage there. The packages have the date in NEWS, so the
 # same sources, built with the same tools, give the same packages.
-# The packages that the build needs are in debian/control: `apt-get build-dep` installs
-# them. Variables: DEB_REVISION is appended to the version (such as ~deb12u1);
+# The packages that the build needs are in debian/control; from the top of the source tree,
+# `apt-get build-dep ./tools/packaging` installs them. Variables: DEB_REVISION is appended to the version (such as ~deb12u1);
 # DEB_MAINTAINER="NAME <ADDRESS>" is who builds the packages for others.
 set -euo pipefail
 
@@ -21,10 +21,13 @@ export SOURCE_DATE_EPOCH
 export LC_ALL=C.UTF-8 TZ=UTC
 
 command -v dpkg-buildpackage >/dev/null && command -v dh >/dev/null || {
-	echo "deb.sh: install debhelper and dpkg-dev" >&2
+	echo "deb.sh: install debhelper and dpkg-dev, or all that the build needs:" \
+		"sudo apt-get build-dep ./tools/packaging" >&2
 	exit 1
 }
 
+[ -n "${DEB_MAINTAINER:-}" ] ||
+	echo "deb.sh: DEB_MAINTAINER is not set: the packages name an address that gets no mail" >&2
 mkdir -p "$out"
 rm -rf "${out:?}/tsctrace-$version"
 tar -xf "$("$here/dist.sh" "$out")" -C "$out"
