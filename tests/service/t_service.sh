@@ -166,8 +166,10 @@ printf "serve\nallow 127.0.0.1\n" >"$work/root/etc/tsctrace/tsctraced.conf"
 inside systemctl reset-failed tsctraced
 inside systemctl start tsctraced || fail "the daemon does not start with a server at port 123"
 inside grep -q ':007B ' /proc/net/udp6 /proc/net/udp || fail "no socket at port 123"
-systemd-analyze security --offline=true "$work/root$(show FragmentPath)" 2>/dev/null |
-	tail -n 1 || true
+exposure=$(inside systemd-analyze security --offline=true "$(show FragmentPath)" 2>/dev/null |
+	sed -n 's/.*exposure level for tsctraced.service: \([0-9.]*\) .*/\1/p')
+echo "exposure: $exposure"
+awk -v is="$exposure" 'BEGIN { exit !(is > 0 && is <= 3) }' || fail "exposed by $exposure of 10"
 if [ "$debs" ]; then
 	pid=$(show MainPID)
 	inside dpkg -i /root/tsctrace.deb >"$work/log" 2>&1 || fail "$(cat "$work/log")"
