@@ -126,6 +126,13 @@ for mpi in openmpi mpich; do
 	ranks 0 4 -q -o "$work/o" "$work/plain/a"
 	[ ! -s "$work/out" ] || fail "-q prints something"
 	rm -r "$work/o"
+	# As if another MPI's launcher had started it: it would be one of two that merge all
+	size=PMI_SIZE
+	[ $mpi = openmpi ] || size=OMPI_COMM_WORLD_SIZE
+	! env $size=2 "$program-$mpi" -q -o "$work/o" "$work/plain/a" 2>"$work/err" ||
+		fail "$mpi: merges under another MPI's launcher"
+	grep -q "started 2 processes, but MPI knows 1: .*$size" "$work/err" && [ ! -e "$work/o" ] ||
+		fail "$mpi: another MPI's launcher: $(cat "$work/err")"
 
 	# The error of the third input is that of another rank, and is printed once.
 	ranks 1 3 -o "$work/o" "$work"/damaged/[abc]

@@ -111,6 +111,25 @@ static void be_silent(void)
 	close(null);
 }
 
+/* A launcher of another MPI starts each process as a world of its own: each would merge all,
+ * and write the same output. */
+static void check_world(int nr)
+{
+	static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE" };
+	const char *size;
+	size_t i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size = getenv(sizes[i]);
+		if (!size || atoi(size) <= nr)
+			continue;
+		fprintf(stderr, "trace-ctl-merge-mpi: the launcher started %s processes, but MPI"
+			" knows %d: use the launcher of this MPI (the launcher set %s)\n", size, nr,
+			sizes[i]);
+		MPI_Abort(MPI_COMM_WORLD, EXIT_FAILED);
+	}
+}
+
 /* Also called where argp ends the program: after --help, or for wrong usage */
 static void finalize(void)
 {
@@ -134,6 +153,7 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &nr);
 	ranks.rank = (unsigned int)rank;
 	ranks.nr = (unsigned int)nr;
+	check_world(nr);
 	if (rank)
 		be_silent();
 	if (threads < MPI_THREAD_SERIALIZED) {
