@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# rpm.sh VERSION - install, use, reinstall and erase the RPM packages
+# rpm.sh VERSION - install, upgrade, use, reinstall and erase the RPM packages
 #
 # Run by run.sh, as root in a root of Debian that is thrown away. /out/rpm has the RPM
-# packages, /out/first those of Debian, /src the sources. rpm unpacks into the root itself
+# packages, /out/rpm-old those of version 0.0.9, /out/first those of Debian, /src the sources. rpm unpacks into the root itself
 # and runs the scriptlets; Debian's packages bring the libraries, of which rpm knows
 # nothing (--nodeps).
 set -euo pipefail
@@ -37,11 +37,25 @@ mkdir -p "$libdir/pkgconfig" /usr/share/{fish/vendor_completions.d,licenses,man/
 	"$(python3 -c 'import sysconfig; print(sysconfig.get_path("platlib", "posix_prefix"))')"
 list_files >/tmp/before
 
-# --- install ----------------------------------------------------------------------------
+# --- an older version, in use, and its upgrade --------------------------------------------
+conf=/etc/tsctrace/tsctraced.conf
+mapfile -t olds < <(find /out/rpm-old/RPMS -name '*.rpm' ! -name '*-debug*')
+run_rpm -i "${olds[@]}"
+[ "$(rpm -q --qf '%{VERSION}' tsctrace)" = 0.0.9 ] || fail "0.0.9 is not installed"
+echo "name packagetest" >>$conf
+mkdir -p /var/lib/tsctrace/recording
+touch /var/lib/tsctrace/recording/metadata
 mapfile -t rpms < <(find /out/rpm/RPMS -name '*.rpm' ! -name '*-debug*')
 names=(tsctrace tsctrace-libs tsctrace-devel python3-tsctrace tsctrace-dkms)
 [ "${#rpms[@]}" = "${#names[@]}" ] || fail "packages: ${rpms[*]}"
-run_rpm -i "${rpms[@]}"
+run_rpm -U "${rpms[@]}"
+grep -q '^name packagetest$' $conf && [ -e $conf.rpmnew ] || fail "the configuration is lost"
+[ -e /var/lib/tsctrace/recording/metadata ] || fail "a recording is lost"
+[ ! -e /usr/src/tsctrace-0.0.9 ] && ! dkms status | grep 'tsctrace.*0\.0\.9' ||
+	fail "the old module is left: $(dkms status)"
+mv $conf.rpmnew $conf
+rm -r /var/lib/tsctrace/recording
+rmdir --ignore-fail-on-non-empty /var/lib/tsctrace
 rpm -V --nodeps "${names[@]}" || fail "rpm -V"
 list_files >/tmp/installed
 comm -13 /tmp/before /tmp/installed >/tmp/new
@@ -79,17 +93,17 @@ trace-ctl dump third | grep 'py.*5' || fail "a program in Python"
 unset PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH
 
 # --- reinstall, erase ---------------------------------------------------------------------
-cp /etc/tsctrace/tsctraced.conf /tmp/as-installed
-echo "name packagetest" >>/etc/tsctrace/tsctraced.conf
+cp $conf /tmp/as-installed
+echo "name packagetest" >>$conf
 run_rpm -U --replacepkgs "${rpms[@]}"
-grep -q '^name packagetest$' /etc/tsctrace/tsctraced.conf || fail "the configuration is lost"
+grep -q '^name packagetest$' $conf || fail "the configuration is lost"
 dkms status | grep "^tsctrace[/,] *$version" || fail "DKMS after reinstallation: $(dkms status)"
 [ "$(trace-ctl --version)" = "trace-ctl $version" ] || fail "trace-ctl after reinstallation"
-cp /tmp/as-installed /etc/tsctrace/tsctraced.conf
+cp /tmp/as-installed $conf
 run_rpm -e "${names[@]}"
 [ ! -e /usr/bin/trace-ctl ] && [ ! -e /usr/sbin/tsctraced ] || fail "a program is left"
 [ ! "$(dkms status | grep tsctrace)" ] || fail "DKMS after the removal: $(dkms status)"
 list_files >/tmp/after
 diff /tmp/before /tmp/after >/tmp/left || { cat /tmp/left; fail "rpm -e leaves files"; }
 [ -e first/metadata ] || fail "rpm -e deletes recordings"
-echo "RPM: $(wc -l </tmp/owned) files and folders installed, used, reinstalled and erased"
+echo "RPM: $(wc -l </tmp/owned) files and folders installed, upgraded, used, reinstalled and erased"

@@ -183,6 +183,20 @@ make_old() {
 	done
 }
 
+# Builds RPM packages, and those of an older version with another default configuration.
+build_rpms() {	# ROOT
+	log "$suite: building RPM packages"
+	in_root "$1" bash -euc '
+		/src/tools/packaging/rpm.sh /out/rpm
+		version=$(/src/tools/packaging/release.sh version)
+		cp -R /src /tmp/old
+		cd /tmp/old
+		sed -i "s/${version//./\\.}/0.0.9/" kmod/uapi/tsctrace/version.h NEWS
+		echo "# of 0.0.9" >>Documentation/examples/tsctraced.conf
+		tools/packaging/rpm.sh /out/rpm-old' >"$suite_out/rpmbuild.log" 2>&1 ||
+		die "$suite: the build of RPM packages failed: $suite_out/rpmbuild.log"
+}
+
 "$here/dkms.sh"
 tar -xf "$("$top/tools/packaging/dist.sh" "$work")" -C "$work"
 sources=$(echo "$work"/tsctrace-*/)
@@ -201,10 +215,8 @@ for suite; do
 	log "$suite: installing and using"
 	try_packages "$cache/packages-$suite/user" inside "$revision"
 	[ "$suite" = bookworm ] || continue
-	log "$suite: building and using RPM packages"
-	in_root "$cache/packages-$suite/build" /src/tools/packaging/rpm.sh /out/rpm \
-		>"$suite_out/rpmbuild.log" 2>&1 ||
-		die "$suite: the build of RPM packages failed: $suite_out/rpmbuild.log"
+	build_rpms "$cache/packages-$suite/build"
+	log "$suite: installing and using RPM packages"
 	try_packages "$cache/packages-$suite/user" rpm
 	log "$suite: installing and using in a container with systemd"
 	DEBS=$suite_out/first "$top/tests/service/t_service.sh" >"$suite_out/service.log" 2>&1 || {
