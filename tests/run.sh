@@ -18,11 +18,13 @@
 # status is 0 if something passed and nothing failed. TEST=GLOB picks tests of
 # the guest suite.
 #
-# Programs run one after another, in the order of the suites. First, one on each CPU,
-# run those of `unit` and the scripts of any suite with `test-parallel: yes` in a
-# comment. A script may have it if it mostly computes: no daemon, no network, no
-# failure on a busy CPU, no use of several CPUs. The longest ones run first, by the
+# First, one on each CPU, run the programs of `unit` and the scripts of any suite with
+# `test-parallel: yes` in a comment. A script may have it if it mostly computes: no daemon, no
+# network, no failure on a busy CPU, no use of several CPUs. The longest ones run first, by the
 # seconds in their comment `test-seconds: N`.
+# The other programs run one after another, in the order of the suites, but beside them, one at a
+# time, those with `test-waits: yes`. A script may have it if it mostly waits, passes on a busy
+# machine, and records no events of the kernel: others count the BPF programs.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -146,12 +148,33 @@ reap() {
 	suite_skipped[$suite]=$((${suite_skipped[$suite]:-0} + s))
 }
 
-run_one() {	# LABEL COMMAND...
-	local pid
-	launch "$@"
-	[ -z "${live:-}" ] || tail -n +1 -s 0.5 -f --pid="$pid" "$logs/$1.log" |
+# Scripts that mostly wait and are still to be run; the process of the one that runs
+waiting=() waiter=
+
+# Starts the next script that mostly waits, unless one runs or none is left.
+launch_waiter() {
+	local source=${waiting[0]:-} limit pid
+	[ -n "$source" ] && [ -z "${running[${waiter:-0}]:-}" ] || return 0
+	waiting=("${waiting[@]:1}")
+	limit=$(limit_of "$source")
+	launch_script "$source"
+	waiter=$pid
+}
+
+# Waits until one program has ended.
+finish() {	# PID
+	while [ -n "${running[$1]:-}" ]; do
+		launch_waiter
+		reap
+	done
+}
+
+run_guest() {	# [KERNEL]...
+	local limit=3000 pid
+	launch guest "$here/guest/run.sh" ${TEST:+--test "$TEST"} "$@"
+	tail -n +1 -s 0.5 -f --pid="$pid" "$logs/guest.log" |
 		sed -un 's/^\(not \)\?ok /  &/p'
-	reap
+	finish "$pid"
 }
 
 number() {	# KEY FILE DEFAULT: prints the number after KEY in a comment
@@ -161,6 +184,7 @@ number() {	# KEY FILE DEFAULT: prints the number after KEY in a comment
 }
 
 is_parallel() { grep -q '^# test-parallel: yes$' "$1"; }
+mostly_waits() { grep -q '^# test-waits: yes$' "$1"; }
 
 # True if the script is to be run: with $fast, only a script that is marked as fast is.
 is_chosen() { [ -z "$fast" ] || grep -q '^# test-fast: yes$' "$1"; }
@@ -169,6 +193,10 @@ limit_of() { number test-timeout "$1" 300; }
 
 # Prints the interpreter in the first line of a script.
 script() { sed -n '1s/^#!//p' "$1"; }
+
+launch_script() {	# SOURCE; sets: pid
+	launch "$(basename "$(dirname "$1")")/$(basename "$1" .sh)" $(script "$1") "$1"
+}
 
 # Prints "SECONDS SOURCE" for each parallel program of a suite; SECONDS is the duration
 # that its comment `test-seconds: N` states, or 0.
@@ -190,12 +218,11 @@ run_parallel() {	# SUITE...
 	local suite source limit label pid
 	while read -r _ source; do
 		suite=$(basename "$(dirname "$source")")
-		label=$(basename "$source") limit=$(limit_of "$source")
-		label=$suite/${label%.*}
+		label=$suite/$(basename "${source%.*}") limit=$(limit_of "$source")
 		[ "${#running[@]}" -lt "$jobs" ] || reap
 		case $source in
 		*.c) launch "$label" "$out/tests/$label" ;;
-		*) launch "$label" $(script "$source") "$source" ;;
+		*) launch_script "$source" ;;
 		esac
 	done < <(for suite; do list_parallel "$suite"; done | sort -s -k 1,1nr)
 	while [ "${#running[@]}" -gt 0 ]; do
@@ -205,21 +232,30 @@ run_parallel() {	# SUITE...
 
 # Runs the programs of a suite that do not run in parallel.
 run_suite() {	# SUITE [KERNEL]...
-	local suite=$1 source limit
+	local suite=$1 source limit pid alone=()
 	shift
 	case $suite in
-	unit) ;;
-	guest)
-		limit=3000 live=1 run_one guest "$here/guest/run.sh" \
-			${TEST:+--test "$TEST"} "$@" ;;
-	*)
-		for source in "$here/$suite"/t_*.sh; do
-			! is_parallel "$source" && is_chosen "$source" || continue
-			limit=$(limit_of "$source")
-			run_one "$suite/$(basename "$source" .sh)" \
-				$(script "$source") "$source"
-		done ;;
+	unit) return ;;
+	guest) run_guest "$@"; return ;;
 	esac
+	for source in "$here/$suite"/t_*.sh; do
+		! is_parallel "$source" && is_chosen "$source" || continue
+		if mostly_waits "$source"; then
+			waiting+=("$source")
+		else
+			alone+=("$source")
+		fi
+	done
+	for source in "${alone[@]}"; do
+		launch_waiter
+		limit=$(limit_of "$source")
+		launch_script "$source"
+		finish "$pid"
+	done
+	while [ ${#waiting[@]} -gt 0 ] || [ ${#running[@]} -gt 0 ]; do
+		launch_waiter
+		reap
+	done
 }
 
 list_suites() {	# unit first, guest last

@@ -7,6 +7,7 @@
 export TSCTRACE_PROVIDER=embedded
 cd "$work"
 
+need_first_pid_namespace
 needs_kernel_events
 
 cat >chain.c <<'END'

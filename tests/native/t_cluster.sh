@@ -9,6 +9,7 @@
 # Network namespaces of one machine share its counter, so the true difference of two
 # nodes is zero. A node passes if its time differs from the master's by at most its
 # error bound.
+# test-waits: yes
 # test-timeout: 240
 set -euo pipefail
 

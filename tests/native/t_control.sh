@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The daemon's control socket: metrics for all users, fake disruptions for root only;
 # misuse by clients (control.c) does not disturb the clock.
+# test-waits: yes
 # test-timeout: 120
 set -euo pipefail
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Starts and kills KILLS (1000) daemons while threads read their clocks (killer.c).
+# test-waits: yes
 # test-timeout: 400
 set -euo pipefail
 

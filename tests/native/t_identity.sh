@@ -6,6 +6,7 @@
 # FORKS: number of children (2000).
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
+need_first_pid_namespace
 
 cd "$work"
 : "${FORKS:=2000}"

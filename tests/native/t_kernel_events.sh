@@ -6,6 +6,7 @@
 # shellcheck source=tests/native/record.sh
 # test-fast: yes
 . "$(dirname "$0")/record.sh"
+need_first_pid_namespace
 
 export TSCTRACE_PROVIDER=embedded
 cd "$work"

@@ -3,6 +3,7 @@
 # merge of recordings of synchronized nodes: a master, its child, and a child of that.
 # All run on this machine and share its counter: an event's merged time must be the
 # master's time of the event's cycles, within the node's error bound.
+# test-waits: yes
 # test-timeout: 120
 set -euo pipefail
 

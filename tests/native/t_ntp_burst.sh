@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A daemon with an NTP server: `trace-ctl sync`, which any user may run, begins no second
 # burst during the one at the start, so the server gets six requests and not more.
+# test-waits: yes
 # test-timeout: 90
 set -euo pipefail
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A member that reports callers, stops, and begins again: its master sends poll requests to
 # the other member once, not each time.
+# test-waits: yes
 # test-timeout: 60
 set -euo pipefail
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Recordings of nodes in a cluster: sync sessions at start and end, samples in
 # between, fits over the samples, and error messages.
+# test-waits: yes
 # test-timeout: 90
 set -euo pipefail
 

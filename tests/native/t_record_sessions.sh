@@ -3,6 +3,7 @@
 # Recordings without --cluster: sync sessions at start and end where a master is
 # configured, and only there; a master or a daemon that does not answer is reported, and
 # does not keep record from recording.
+# test-waits: yes
 # test-timeout: 90
 set -euo pipefail
 

@@ -3,6 +3,7 @@
 # The relay of `make bench-sync`: passes NTP packets of real daemons between two namespaces
 # unchanged, holds each for the planned delay, loses some, and logs what it did. A lopsided
 # path has the error that theory says: half the difference, in the daemon's own readings.
+# test-waits: yes
 # test-timeout: 120
 set -euo pipefail
 

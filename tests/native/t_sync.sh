@@ -5,6 +5,7 @@
 #   alpha (master) -- 10.77.1.0/24 -- beta -- fd77::/64 -- gamma
 #
 # Namespaces of one machine share its counter, so the true offset is zero.
+# test-waits: yes
 # test-timeout: 180
 set -euo pipefail
 
