@@ -4,7 +4,7 @@
 O ?= $(abspath $(TOP)/build)
 
 CC ?= cc
-# Links get CFLAGS, too: with -flto, they compile.
+# Links get CFLAGS, too: with -flto, the link generates the code.
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes \
 	-Wpointer-arith -Wvla -Wformat=2 -Wundef

@@ -136,7 +136,7 @@ has() {
 	/*) compgen -G "$1" >/dev/null ;;
 	# That of Ubuntu 24.04 in /usr/sbin is a script, which needs linux-tools-generic.
 	bpftool) compgen -G '/usr/lib/linux-tools/*/bpftool' >/dev/null ||
-		/usr/sbin/bpftool version >/dev/null 2>&1 ;;
+		PATH=$PATH:/usr/sbin bpftool version >/dev/null 2>&1 ;;
 	*) command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] ;;
 	esac
 }

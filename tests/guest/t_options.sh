@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The verifier of this kernel accepts the BPF programs of all events with each combination of
-# options that changes their instructions. The verifier of a PREEMPT_RT kernel is that of
-# the other kernel of its version: there, each condition is tested with all options only.
+# The verifier of this kernel accepts the BPF programs of all events with the options that change
+# their instructions: rate limit and stacks in each combination, and each condition without them
+# and with both. The verifier of a PREEMPT_RT kernel is that of the other kernel of its version:
+# there, the programs are loaded without options, and with all.
 # guest-test: timeout=400 needs=btf
 # guest-test: files=build/tools/trace-ctl,build/examples/jobs
 set -eu
@@ -20,20 +21,24 @@ load() {
 	rm -r rec
 }
 
-for rate in "" --rate-limit=1000/s; do
-	for stack in "" --stack; do
-		load $rate $stack
-		case "$(uname -v)$rate$stack" in
-		*PREEMPT_RT*/s--stack) ;;
-		*PREEMPT_RT*) continue ;;
-		esac
-		for where in 'ret == -ENOENT || ret == -EACCES' 'filename == "/a*"' \
-			'flags & O_CREAT' 'flags & O_CREAT && ret < 0' 'bytes > 100' \
-			'remote == "10.*" && net_*:protocol == "udp"' \
-			'prev_comm == "a*" || prev_comm == "b*"' 'comm == "a*" && pid > 3'; do
-			load $rate $stack --where "$where"
-		done
+conditions() {	# OPTION...
+	for where in 'ret == -ENOENT || ret == -EACCES' 'filename == "/a*"' 'flags & O_CREAT' \
+		'flags & O_CREAT && ret < 0' 'bytes > 100' \
+		'remote == "10.*" && net_*:protocol == "udp"' \
+		'prev_comm == "a*" || prev_comm == "b*"' 'comm == "a*" && pid > 3'; do
+		load "$@" --where "$where"
 	done
-done
+}
+
+load
+load --rate-limit=1000/s --stack
+case "$(uname -v)" in
+*PREEMPT_RT*) ;;
+*)
+	load --rate-limit=1000/s
+	load --stack
+	conditions
+	conditions --rate-limit=1000/s --stack ;;
+esac
 TSCTRACE_PROVIDER=embedded load --rate-limit=1000/s --stack --where 'ret < 0'
 echo "$n combinations"

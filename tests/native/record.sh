@@ -22,6 +22,10 @@ cleanup() {
 	rm -rf "$work"
 }
 trap cleanup EXIT
+# That of Ubuntu 24.04 in /usr/sbin works only with the tools of the running kernel.
+for tools in /usr/lib/linux-tools/*/; do
+	[ ! -x "$tools/bpftool" ] || PATH=$tools:$PATH
+done
 unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 export TSCTRACE_RUN_DIR=$work/run XDG_RUNTIME_DIR=$work/user
 mkdir "$TSCTRACE_RUN_DIR" "$XDG_RUNTIME_DIR"

@@ -48,7 +48,8 @@ offers "record live top" cluster ''
 offers "--listen" cluster live --lis
 offers "sched_switch" cluster record --on a,b -e sched_sw
 offers ":commands" cluster live --on a,b -- ''
-! "$ctl" __complete cluster node '' 2>/dev/null || fail "completion runs the command of a node"
+offers ":files" cluster live --on a,b -- ls -
+[ ! "$("$ctl" __complete cluster node '' 2>/dev/null)" ] || fail "completion runs the command of a node"
 # Every option of every command is offered once, and no other.
 usage() { "$ctl" "$@" --usage | grep -o '\[--[a-z][a-z-]*' | tr -d '['; }
 offers_all() {	# COMMAND...: those of $work/help, sorted
@@ -64,7 +65,9 @@ done
 usage cluster top | sort -u >"$work/help"
 offers_all cluster top
 for verb in record live; do
-	{ usage cluster $verb; usage record; } | sort -u >"$work/help"
+	refused='--pid|--pass-status|--ranks'
+	[ $verb = record ] || refused+='|--flight-recorder|--timestamps'
+	{ usage cluster $verb; usage record; } | sort -u | grep -vxE -e "$refused" >"$work/help"
 	offers_all cluster $verb
 done
 

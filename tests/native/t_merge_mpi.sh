@@ -127,12 +127,14 @@ for mpi in openmpi mpich; do
 	[ ! -s "$work/out" ] || fail "-q prints something"
 	rm -r "$work/o"
 	# As if another MPI's launcher had started it: it would be one of two that merge all
-	size=PMI_SIZE
-	[ $mpi = openmpi ] || size=OMPI_COMM_WORLD_SIZE
-	! env $size=2 "$program-$mpi" -q -o "$work/o" "$work/plain/a" 2>"$work/err" ||
-		fail "$mpi: merges under another MPI's launcher"
-	grep -q "started 2 processes, but MPI knows 1: .*$size" "$work/err" && [ ! -e "$work/o" ] ||
-		fail "$mpi: another MPI's launcher: $(cat "$work/err")"
+	other=PMI
+	[ $mpi = openmpi ] || other=OMPI_COMM_WORLD
+	! env ${other}_SIZE=2 ${other}_RANK=0 "$program-$mpi" -q -o "$work/o" "$work/plain/a" \
+		2>"$work/err" || fail "$mpi: merges under another MPI's launcher"
+	grep -q "started 2 processes (${other}_SIZE), but each is alone" "$work/err" &&
+		[ ! -e "$work/o" ] || fail "$mpi: another MPI's launcher: $(cat "$work/err")"
+	! env ${other}_SIZE=2 ${other}_RANK=1 "$program-$mpi" -q -o "$work/o" "$work/plain/a" \
+		2>"$work/err" && [ ! -s "$work/err" ] || fail "$mpi: the second process prints"
 
 	# The error of the third input is that of another rank, and is printed once.
 	ranks 1 3 -o "$work/o" "$work"/damaged/[abc]

@@ -3,7 +3,6 @@
 # An MPI program with a rank on each of 8 nodes: network namespaces with daemons of their own,
 # and links of different delays, also of different delays there and back. One command records,
 # gathers, synchronizes and merges; the launcher of one node is killed half-way.
-# test-waits: yes
 # test-timeout: 240
 set -euo pipefail
 
@@ -27,7 +26,7 @@ nodes=(n0 n1 n2 n3 n4 n5 n6 n7)
 there=(0 300 1000 2000 500 4000 1500 3000)
 back=(0 300 1000 2000 2500 1000 1500 3000)
 
-# Each node has a host name of its own: Open MPI 5 tells by it which ranks share a node.
+# Each node has a host name of its own: by it, Open MPI 5 identifies the ranks of one node.
 cat >"$work/enter" <<END_OF_ENTER
 #!/bin/sh
 export node=\$1 TSCTRACE_RUN_DIR=$work/\$1

@@ -8,7 +8,7 @@
 # are Ubuntu 24.04 and 26.04 (default: all). For each:
 # builds the packages twice, in different folders, and compares them; runs lintian and
 # hardening-check; then, in a root without any of it, runs inside.sh: installs, uses,
-# upgrades and purges them. DKMS builds the module there for the suite's newest kernel.
+# upgrades and purges them. DKMS builds the module there for the kernel of the release.
 # On bookworm, rpm.sh does the same with the RPM packages, and a container with systemd
 # gets those of Debian (tests/service).
 # First, dkms.sh builds the module for the kernels of the tests.

@@ -167,9 +167,10 @@ inside systemctl reset-failed tsctraced
 inside systemctl start tsctraced || fail "the daemon does not start with a server at port 123"
 inside grep -q ':007B ' /proc/net/udp6 /proc/net/udp || fail "no socket at port 123"
 exposure=$(inside systemd-analyze security --offline=true "$(show FragmentPath)" 2>/dev/null |
-	sed -n 's/.*exposure level for tsctraced.service: \([0-9.]*\) .*/\1/p')
+	sed -n 's/.*exposure level for tsctraced.service: \([0-9.]*\) .*/\1/p') || true
 echo "exposure: $exposure"
-awk -v is="$exposure" 'BEGIN { exit !(is > 0 && is <= 3) }' || fail "exposed by $exposure of 10"
+grep -q "rates it $exposure of 10" "$top/SECURITY.md" ||
+	fail "systemd-analyze: exposed by '$exposure' of 10, not as in SECURITY.md"
 if [ "$debs" ]; then
 	pid=$(show MainPID)
 	inside dpkg -i /root/tsctrace.deb >"$work/log" 2>&1 || fail "$(cat "$work/log")"

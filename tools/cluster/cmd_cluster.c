@@ -85,8 +85,24 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* Options of the recorders that are refused: the first two only if the events are live. Hidden,
+ * so that completion does not offer them. */
+static const struct argp_option refused[] = {
+	{ "flight-recorder", 'f', NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "timestamps", 0, "MODE", OPTION_HIDDEN, NULL, 0 },
+	{ "pid", 'p', "PID", OPTION_HIDDEN, NULL, 0 },
+	{ "control", 0, "FDS", OPTION_HIDDEN, NULL, 0 },
+	{ "live", 0, NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "pass-status", 0, NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "ranks", 0, NULL, OPTION_HIDDEN, NULL, 0 },
+	{ 0 }
+};
+static const struct argp_option *const refused_always = refused + 2;
+static const struct argp refused_argp = { .options = refused + 2 };
+static const struct argp refused_live_argp = { .options = refused };
+
 static const struct argp_child children[] = {
-	{ &cluster_nodes_argp, 0, NULL, 0 }, { 0 }
+	{ &cluster_nodes_argp, 0, NULL, 0 }, { &refused_argp, 0, NULL, 0 }, { 0 }
 };
 
 #define RECORD_FORM	"record -o OUT --on NODE,... [RECORD-OPTION]... [-- CMD [ARGUMENT]...]"
@@ -103,7 +119,8 @@ static const struct argp argp = {
 };
 
 static const struct argp_child live_children[] = {
-	{ &cluster_nodes_argp, 0, NULL, 0 }, { &cluster_live_argp, 0, NULL, 0 }, { 0 }
+	{ &cluster_nodes_argp, 0, NULL, 0 }, { &cluster_live_argp, 0, NULL, 0 },
+	{ &refused_live_argp, 0, NULL, 0 }, { 0 }
 };
 
 static const struct argp live_argp = {
@@ -127,7 +144,7 @@ static const struct argp_option *find_option(const struct argp_option *o, const 
 		if (!strncmp(arg, "--", 2) && strlen(o->name) == len - 2 &&
 		    !strncmp(arg + 2, o->name, len - 2))
 			return o;
-		if (*arg == '-' && o->key < 256 && arg[1] == o->key &&
+		if (*arg == '-' && o->key && o->key < 256 && arg[1] == o->key &&
 		    (o->arg || !arg[2]))
 			return o;
 	}
@@ -169,28 +186,16 @@ static int split(int argc, char **argv, struct cluster_settings *o, bool live)
 	return nr;
 }
 
-/* Returns true if an option of the recorders is in a list, which ends with NULL */
-static bool is_in(const char *option, const char *const *list)
-{
-	for (; *list; list++)
-		if (!strncmp(option, *list, strlen(*list)))
-			return true;
-	return false;
-}
-
 /* Options of the recorders that cannot work on many nodes, or not live */
 static int check_record_options(struct cluster_run *r)
 {
-	static const char *const one[] = { "--pid", "-p", "--control", "--live", "--pass-status",
-					   "--output", "--ranks", NULL };
-	static const char *const later[] = { "--flight-recorder", "-f", "--timestamps", NULL };
 	char **option;
 
 	for (option = r->settings.record; *option; option++) {
-		if (is_in(*option, one))
+		if (find_option(refused_always, *option))
 			cluster_print(r, NULL, "%s does not apply to many nodes; remove it",
 				      *option);
-		else if (r->live && is_in(*option, later))
+		else if (r->live && find_option(refused, *option))
 			cluster_print(r, NULL, "%s does not apply to live events; remove it",
 				      *option);
 		else

@@ -45,7 +45,7 @@ static const struct argp help_argp = {
 error_t options_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
 		      void *input)
 {
-	struct argp_child children[4] = { 0 };
+	struct argp_child children[6] = { 0 };
 	struct argp with_help = *argp;
 	size_t nr = 0;
 

@@ -28,7 +28,7 @@ error_t option_recording(int key, char *arg, struct argp_state *state,
 __u64 option_number(struct argp_state *state, const char *option, const char *arg,
 		    __u64 min, __u64 max);
 
-/* Limits of a time between two refreshes, or for which to wait, and of a duration, s */
+/* Limits in seconds: of intervals and timeouts, and of durations */
 #define WAIT_MAX	86400
 #define DURATION_MIN	0.001
 #define DURATION_MAX	1e9

@@ -242,7 +242,7 @@ enum { KEY_JSON = 256, KEY_DURATION };
 
 static const struct argp_option options[] = {
 	{ "count", 'n', "COUNT", 0, "exit after COUNT lines (default: on Ctrl-C)", 0 },
-	{ "duration", KEY_DURATION, "SECONDS", 0, "exit after SECONDS, 0.001 to 86400",
+	{ "duration", KEY_DURATION, "SECONDS", 0, "exit after SECONDS, 0.001 to 1000000000",
 	  0 },
 	{ "json", KEY_JSON, NULL, 0, "print one JSON object per line", 0 },
 	{ 0 }

@@ -22,12 +22,12 @@ static struct {
 /* The options and arguments of the command. Of two options with one name, the first counts. */
 static const struct argp *described;
 
-/* The command `record`, which gets options of `cluster record` and `cluster live` */
+/* The command `record`, to which `cluster record` and `cluster live` pass options on */
 static const struct command *record;
 
 /* ---- options --------------------------------------------------------------- */
 
-/* Calls @callback for each option that the help shows, until it returns true. @real has the
+/* Calls @callback for each option, until it returns true. @real has the
  * argument and the description, also for an alias. Returns the last @real, or NULL. */
 typedef bool option_callback(const struct argp_option *o, const struct argp_option *real,
 			    const char *word);
@@ -41,8 +41,7 @@ static const struct argp_option *each_option(const struct argp *argp, option_cal
 	for (o = argp->options; o && (o->name || o->key || o->doc || o->group); o++) {
 		if (!(o->flags & OPTION_ALIAS))
 			real = o;
-		if ((o->name || o->key) && !(o->flags & (OPTION_HIDDEN | OPTION_DOC)) &&
-		    callback(o, real, word))
+		if ((o->name || o->key) && !(o->flags & OPTION_DOC) && callback(o, real, word))
 			return real;
 	}
 	for (child = argp->children; child && child->argp; child++) {
@@ -80,6 +79,8 @@ static bool suggest_option(const struct argp_option *o, const struct argp_option
 {
 	char name[128];
 
+	if (o->flags & OPTION_HIDDEN)
+		return false;
 	if (o->name) {
 		snprintf(name, sizeof(name), "--%s", o->name);
 		if (!strncmp(name, word, strlen(word)) &&
@@ -195,8 +196,8 @@ static void complete_line(void)
 	const struct argp *argp = described;
 	const char *word = line.words[line.nr - 1];
 	const struct argp_option *o = NULL;
+	int i, nr = 0, nr_command = 0;	/* nr_command: words of CMD before the last one */
 	bool in_command = false;
-	int i, nr = 0;
 
 	for (i = 0; args && i < line.nr - 1; i++) {
 		o = in_command ? NULL : option_before_value(argp, line.words[i]);
@@ -206,12 +207,15 @@ static void complete_line(void)
 			in_command = true;
 		else if (in_command || *line.words[i] != '-')
 			args[nr++] = line.words[i];
+		else
+			continue;
 		in_command |= nr && has_command(argp->args_doc) && *argp->args_doc == '[';
+		nr_command += in_command && !o && args[nr ? nr - 1 : 0] == line.words[i];
 	}
 	if (o && i == line.nr)
 		complete_value(o->arg, false, "", word);
 	else if (in_command && has_command(argp->args_doc))
-		puts(nr && *argp->args_doc == '[' ? ":files" : ":commands");
+		puts(nr_command ? ":files" : ":commands");
 	else
 		suggest_word(args, nr, word);
 	exit(EXIT_DONE);
@@ -219,8 +223,8 @@ static void complete_line(void)
 
 static void describe(const struct argp *argp);
 
-/* Has @command describe its options, which ends in describe(). Some have verbs. */
-static int ask(const struct command *command, char *verb)
+/* Runs @command with --help, which ends in describe(). Some commands have verbs. */
+static int describe_command(const struct command *command, char *verb)
 {
 	char *argv[] = { "trace-ctl", verb ? verb : "--help", verb ? "--help" : NULL, NULL };
 
@@ -263,7 +267,7 @@ static void describe(const struct argp *argp)
 	} else {
 		described = argp;
 		if (line.nr > 1 && argp->args_doc && strstr(argp->args_doc, "[RECORD-OPTION]"))
-			ask(record, NULL);
+			describe_command(record, NULL);
 	}
 	complete_line();
 }
@@ -297,5 +301,5 @@ int complete_words(const struct command *commands, int nr, char **words)
 	line.nr = nr - 1;
 	options_describe = describe;
 	/* Only `cluster` has verbs with options of their own. */
-	return ask(command, nr > 2 && !strcmp(command->name, "cluster") ? words[1] : NULL);
+	return describe_command(command, nr > 2 && !strcmp(command->name, "cluster") ? words[1] : NULL);
 }

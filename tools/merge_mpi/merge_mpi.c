@@ -111,23 +111,40 @@ static void be_silent(void)
 	close(null);
 }
 
-/* A launcher of another MPI starts each process as a world of its own: each would merge all,
- * and write the same output. */
-static void check_world(int nr)
+/* Under a launcher of another MPI, each process is a world of its own: each would merge all
+ * recordings, and write the same output. Ends such a process; the first one prints why. */
+static void check_world(void)
 {
-	static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE" };
-	const char *size;
+	/* What launchers set: of Open MPI, MPICH, and Slurm, in the order of names */
+	static const char *const names[][2] = {
+		{ "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" }, { "PMI_SIZE", "PMI_RANK" },
+		{ "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" },
+	};
+	const char *size, *rank, *number = NULL, *from = NULL;
+	bool first = true;
 	size_t i;
 
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		size = getenv(sizes[i]);
-		if (!size || atoi(size) <= nr)
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size = getenv(names[i][0]);
+		rank = getenv(names[i][1]);
+		if (!size || !rank)
 			continue;
-		fprintf(stderr, "trace-ctl-merge-mpi: the launcher started %s processes, but MPI"
-			" knows %d: use the launcher of this MPI (the launcher set %s)\n", size, nr,
-			sizes[i]);
-		MPI_Abort(MPI_COMM_WORLD, EXIT_FAILED);
+		if (atoi(size) == 1)	/* the inner one of nested launchers */
+			return;
+		if (atoi(size) > 1) {
+			number = size;
+			from = names[i][0];
+			first = atoi(rank) == 0;
+		}
 	}
+	if (!number)
+		return;
+	if (first)
+		fprintf(stderr, "trace-ctl-merge-mpi: the launcher started %s processes (%s), but"
+			" each is alone in its MPI_COMM_WORLD: use the launcher of the MPI with"
+			" which this program was built\n", number, from);
+	MPI_Finalize();
+	exit(EXIT_FAILED);
 }
 
 /* Also called where argp ends the program: after --help, or for wrong usage */
@@ -153,7 +170,8 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &nr);
 	ranks.rank = (unsigned int)rank;
 	ranks.nr = (unsigned int)nr;
-	check_world(nr);
+	if (nr == 1)
+		check_world();
 	if (rank)
 		be_silent();
 	if (threads < MPI_THREAD_SERIALIZED) {
