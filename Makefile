@@ -93,7 +93,8 @@ check-panics: deps
 	+$(MAKE) $(all_cpus) all
 	TSCT_PANICS=$(or $(PANICS),200) tests/guest/run.sh --test t_panic \
 		$(or $(KERNEL),6.12-amd64)
-# Packages of Debian 12, 13 and sid and of Ubuntu 24.04 and 26.04: built twice, checked, installed, used, purged.
+# Packages of Debian 12, 13 and sid and of Ubuntu 24.04 and 26.04: built twice, checked,
+# installed, used, purged.
 # SUITES="bookworm trixie"
 check-packages: deps
 	tests/deps.sh --packages

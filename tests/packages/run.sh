@@ -116,7 +116,8 @@ in_root() {	# ROOT COMMAND...
 # Builds the packages twice. The second time, folder, umask, language and zone differ.
 build() {	# ROOT
 	log "$suite: building"
-	in_root "$1" env DEB_REVISION=$revision /src/tools/packaging/deb.sh /out/first >"$suite_out/build.log" 2>&1 ||
+	in_root "$1" env DEB_REVISION=$revision /src/tools/packaging/deb.sh /out/first \
+		>"$suite_out/build.log" 2>&1 ||
 		die "$suite: the build failed: $suite_out/build.log"
 	in_root "$1" env DEB_REVISION=$revision sh -c 'umask 027; mkdir -p /out/second/deeper
 		TZ=Asia/Tokyo LANG=C exec /src/tools/packaging/deb.sh /out/second/deeper' \

@@ -7,8 +7,8 @@
 # its top, and runs dpkg-buildpackage there. The packages have the date in NEWS, so the
 # same sources, built with the same tools, give the same packages.
 # The packages that the build needs are in debian/control; from the top of the source tree,
-# `apt-get build-dep ./tools/packaging` installs them. Variables: DEB_REVISION is appended to the version (such as ~deb12u1);
-# DEB_MAINTAINER="NAME <ADDRESS>" is who builds the packages for others.
+# `apt-get build-dep ./tools/packaging` installs them. Variables: DEB_REVISION is appended to
+# the version (such as ~deb12u1); DEB_MAINTAINER="NAME <ADDRESS>" is the maintainer.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
