@@ -3,7 +3,6 @@
 # The latch's unit test under the thread sanitizer: no data race by the C11 model, also
 # where x86 orders more. -Wno-tsan: the sanitizer does not model fences, which is no
 # loss, as every racing access is atomic.
-# test-timeout: 120
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
