@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The verifier of this kernel accepts the BPF programs of all events with the options that change
-# their instructions: rate limit and stacks in each combination, and each condition without them
-# and with both. The verifier of a PREEMPT_RT kernel is that of the other kernel of its version:
-# there, the programs are loaded without options, and with all.
+# their instructions: rate limit and stacks in each combination, and each condition with both
+# (t_probes has conditions without them). The verifier of a PREEMPT_RT kernel is that of the
+# other kernel of its version: there, the programs are loaded without options, and with all.
 # guest-test: timeout=400 needs=btf
 # guest-test: files=build/tools/trace-ctl,build/examples/jobs
 set -eu
@@ -21,12 +21,14 @@ load() {
 	rm -r rec
 }
 
-conditions() {	# OPTION...
+load_all_kinds() {
+	load --rate-limit=1000/s
+	load --stack
 	for where in 'ret == -ENOENT || ret == -EACCES' 'filename == "/a*"' 'flags & O_CREAT' \
 		'flags & O_CREAT && ret < 0' 'bytes > 100' \
 		'remote == "10.*" && net_*:protocol == "udp"' \
 		'prev_comm == "a*" || prev_comm == "b*"' 'comm == "a*" && pid > 3'; do
-		load "$@" --where "$where"
+		load --rate-limit=1000/s --stack --where "$where"
 	done
 }
 
@@ -34,11 +36,7 @@ load
 load --rate-limit=1000/s --stack
 case "$(uname -v)" in
 *PREEMPT_RT*) ;;
-*)
-	load --rate-limit=1000/s
-	load --stack
-	conditions
-	conditions --rate-limit=1000/s --stack ;;
+*) load_all_kinds ;;
 esac
 TSCTRACE_PROVIDER=embedded load --rate-limit=1000/s --stack --where 'ret < 0'
 echo "$n combinations"
