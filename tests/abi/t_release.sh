@@ -22,9 +22,10 @@ version=$(tools/packaging/release.sh version)
 grep -q "^Version: $version$" "$O/lib/tsctrace.pc" || fail "tsctrace.pc"
 newest=$(grep -o '^TSCTRACE_[0-9.]*' lib/libtsctrace.map | tail -n 1)
 [[ TSCTRACE_$version == "$newest".* ]] || fail "$newest is not the node of $version"
-# The first release that has a node, for packages that are linked with it
+# The first release that has a node, for packages that are linked with it; with ~, packages of
+# that release whose revision begins so (~deb12u1) count, too.
 for node in $(grep -o '^TSCTRACE_[0-9.]*' lib/libtsctrace.map); do
-	grep -q "^ (symver)$node ${node#TSCTRACE_}\.0$" tools/packaging/debian/libtsctrace0.symbols ||
+	grep -q "^ (symver)$node ${node#TSCTRACE_}\.0~$" tools/packaging/debian/libtsctrace0.symbols ||
 		fail "debian/libtsctrace0.symbols lacks $node"
 done
 [ "$(grep -m 1 '^tsctrace [0-9]' NEWS | cut -d ' ' -f 2)" = "$version" ] ||
