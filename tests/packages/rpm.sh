@@ -5,9 +5,8 @@
 #
 # Run by run.sh, as root in a root of Debian that is thrown away. /out/rpm has the RPM
 # packages, /out/rpm-old those of version 0.0.9, /out/first those of Debian, /src the
-# sources. rpm unpacks into the root itself
-# and runs the scriptlets; Debian's packages bring the libraries, of which rpm knows
-# nothing (--nodeps).
+# sources. rpm unpacks into the root itself and runs the scriptlets; Debian's packages bring
+# the libraries, which are not in rpm's database (--nodeps).
 set -euo pipefail
 
 version=$1

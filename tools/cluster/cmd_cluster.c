@@ -97,7 +97,6 @@ static const struct argp_option refused[] = {
 	{ "ranks", 0, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 }
 };
-static const struct argp_option *const refused_always = refused + 2;
 static const struct argp refused_argp = { .options = refused + 2 };
 static const struct argp refused_live_argp = { .options = refused };
 
@@ -192,10 +191,10 @@ static int check_record_options(struct cluster_run *r)
 	char **option;
 
 	for (option = r->settings.record; *option; option++) {
-		if (find_option(refused_always, *option))
+		if (find_option(refused_argp.options, *option))
 			cluster_print(r, NULL, "%s does not apply to many nodes; remove it",
 				      *option);
-		else if (r->live && find_option(refused, *option))
+		else if (r->live && find_option(refused_live_argp.options, *option))
 			cluster_print(r, NULL, "%s does not apply to live events; remove it",
 				      *option);
 		else

@@ -196,26 +196,23 @@ static void complete_line(void)
 	const struct argp *argp = described;
 	const char *word = line.words[line.nr - 1];
 	const struct argp_option *o = NULL;
-	int i, nr = 0, nr_command = 0;	/* nr_command: words of CMD before the last one */
-	bool in_command = false;
+	int i, nr = 0, before = -1;	/* before: arguments before CMD; -1: CMD has not begun */
 
 	for (i = 0; args && i < line.nr - 1; i++) {
-		o = in_command ? NULL : option_before_value(argp, line.words[i]);
+		o = before >= 0 ? NULL : option_before_value(argp, line.words[i]);
 		if (o)
 			i++;
-		else if (!in_command && !strcmp(line.words[i], "--"))
-			in_command = true;
-		else if (in_command || *line.words[i] != '-')
+		else if (before < 0 && !strcmp(line.words[i], "--"))
+			before = nr;
+		else if (before >= 0 || *line.words[i] != '-')
 			args[nr++] = line.words[i];
-		else
-			continue;
-		in_command |= nr && has_command(argp->args_doc) && *argp->args_doc == '[';
-		nr_command += in_command && !o && args[nr ? nr - 1 : 0] == line.words[i];
+		if (before < 0 && nr && has_command(argp->args_doc) && *argp->args_doc == '[')
+			before = 0;
 	}
 	if (o && i == line.nr)
 		complete_value(o->arg, false, "", word);
-	else if (in_command && has_command(argp->args_doc))
-		puts(nr_command ? ":files" : ":commands");
+	else if (before >= 0 && has_command(argp->args_doc))
+		puts(nr > before ? ":files" : ":commands");
 	else
 		suggest_word(args, nr, word);
 	exit(EXIT_DONE);

@@ -115,34 +115,30 @@ static void be_silent(void)
  * recordings, and write the same output. Ends such a process; the first one prints why. */
 static void check_world(void)
 {
-	/* What launchers set: of Open MPI, MPICH, and Slurm, in the order of names */
+	/* Size and rank in the environment, by the launchers of Open MPI, MPICH and Slurm */
 	static const char *const names[][2] = {
 		{ "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" }, { "PMI_SIZE", "PMI_RANK" },
 		{ "SLURM_STEP_NUM_TASKS", "SLURM_PROCID" },
 	};
-	const char *size, *rank, *number = NULL, *from = NULL;
-	bool first = true;
+	const char *const *found = NULL;
+	const char *size;
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		size = getenv(names[i][0]);
-		rank = getenv(names[i][1]);
-		if (!size || !rank)
+		if (!size || !getenv(names[i][1]))
 			continue;
 		if (atoi(size) == 1)	/* the inner one of nested launchers */
 			return;
-		if (atoi(size) > 1) {
-			number = size;
-			from = names[i][0];
-			first = atoi(rank) == 0;
-		}
+		if (atoi(size) > 1)
+			found = names[i];
 	}
-	if (!number)
+	if (!found)
 		return;
-	if (first)
+	if (atoi(getenv(found[1])) == 0)
 		fprintf(stderr, "trace-ctl-merge-mpi: the launcher started %s processes (%s), but"
 			" each is alone in its MPI_COMM_WORLD: use the launcher of the MPI with"
-			" which this program was built\n", number, from);
+			" which this program was built\n", getenv(found[0]), found[0]);
 	MPI_Finalize();
 	exit(EXIT_FAILED);
 }
