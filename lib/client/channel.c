@@ -553,34 +553,22 @@ int tsct_channel_bind(struct tsct_channel *channel,
 	return err;
 }
 
-/* ---- definitions ------------------------------------------------------- */
-
-int tsct_event_define_def(struct tsct_channel *channel, struct tsct_event_def *def)
-{
-	int err;
-
-	if (channel->provider == TSCT_PROVIDER_NONE)
-		return -ENODEV;
-	err = tsct_channel_request(channel, TSCT_IOC_DEFINE, def);
-	if (err)
-		return err;
-	return def->id < TSCT_ID_FIRST ? -EPROTO : def->id;
-}
-
-/* ---- ids of handles ---------------------------------------------------- */
+/* ---- definitions, and the ids of handles -------------------------------- */
 
 /*
- * The definitions of a handle, by its ids: definition i has the id TSCT_ID_FIRST + i. A
- * program gets the handle's ids, because it may define events before there is a channel.
- * The array is replaced when it is full, and the old one stays: signal handlers may be
- * reading it.
+ * What this program has defined by a handle: definition i has the id TSCT_ID_FIRST + i.
+ * These are the channel's ids, until the handle has a target: a program gets the handle's
+ * ids, because it may define events before there is a channel, or after its channel was
+ * lost. The channel's memory does not tell by then: a server frees the memory of a channel
+ * that nobody is connected to. The array is replaced when it is full, and the old one
+ * stays: signal handlers may be reading it.
  */
 struct tsct_handle_ids {
 	struct tsct_handle_ids *replaced;
-	unsigned int nr;		/* number of definitions; stored with release */
+	unsigned int nr;		/* highest i + 1; stored with release */
 	unsigned int room;
 	struct {
-		struct tsct_event_def *def;
+		struct tsct_event_def *def;	/* NULL: not of this program */
 		__u32 id;		/* id in the target; 0: not defined there */
 	} at[];
 };
@@ -595,11 +583,15 @@ unsigned int tsct_channel_id(const struct tsct_channel *channel, unsigned int id
 	return __atomic_load_n(&ids->at[id - TSCT_ID_FIRST].id, __ATOMIC_RELAXED);
 }
 
-static int ids_grow(struct tsct_channel *channel)
+static int ids_grow(struct tsct_channel *channel, unsigned int nr)
 {
 	struct tsct_handle_ids *old = channel->ids, *ids;
-	const unsigned int room = old ? 2 * old->room : 32;
+	unsigned int room = old ? old->room : 32;
 
+	while (room < nr)
+		room *= 2;
+	if (old && room == old->room)
+		return 0;
 	ids = calloc(1, sizeof(*ids) + room * sizeof(ids->at[0]));
 	if (!ids)
 		return -ENOMEM;
@@ -613,31 +605,31 @@ static int ids_grow(struct tsct_channel *channel)
 	return 0;
 }
 
-/* Adds a definition; the caller holds ids_lock. Returns the handle's id or -errno. */
-static int ids_add(struct tsct_channel *channel, const struct tsct_event_def *def,
-		   __u32 id)
+/* Notes definition @i, which is @id in the target; the caller holds ids_lock. Returns the
+ * handle's id or -errno. */
+static int ids_put(struct tsct_channel *channel, unsigned int i,
+		   const struct tsct_event_def *def, __u32 id)
 {
-	struct tsct_handle_ids *ids = channel->ids;
+	struct tsct_handle_ids *ids;
 	struct tsct_event_def *copy;
 	int err;
 
-	if (!ids || ids->nr == ids->room) {
-		err = ids_grow(channel);
-		if (err)
-			return err;
-		ids = channel->ids;
-	}
-	if (ids->nr > TSCT_ID_MAX - TSCT_ID_FIRST)
+	if (i > TSCT_ID_MAX - TSCT_ID_FIRST)
 		return -ENOSPC;
-	copy = calloc(1, sizeof(*copy));
+	err = ids_grow(channel, i + 1);
+	if (err)
+		return err;
+	ids = channel->ids;
+	copy = realloc(ids->at[i].def, def->size);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, def, def->size);
 	copy->id = 0;
-	ids->at[ids->nr].def = copy;
-	ids->at[ids->nr].id = id;
-	__atomic_store_n(&ids->nr, ids->nr + 1, __ATOMIC_RELEASE);
-	return TSCT_ID_FIRST + ids->nr - 1;
+	ids->at[i].def = copy;
+	ids->at[i].id = id;
+	if (i >= ids->nr)
+		__atomic_store_n(&ids->nr, i + 1, __ATOMIC_RELEASE);
+	return TSCT_ID_FIRST + i;
 }
 
 void tsct_channel_ids_free(struct tsct_channel *channel)
@@ -653,61 +645,65 @@ void tsct_channel_ids_free(struct tsct_channel *channel)
 	channel->ids = NULL;
 }
 
-/* Copies the definitions that programs have made in the channel of a handle: these are
- * the ids that the program may use. */
-static int ids_copy(struct tsct_channel *channel)
+int tsct_event_define_def(struct tsct_channel *channel, struct tsct_event_def *def)
 {
-	const struct tsct_event_def *def;
-	size_t used, pos = 0;
-	const void *defs = tsct_channel_defs(channel, &used);
-	void *copy = malloc(used + 1);
-	int err = copy ? 0 : -ENOMEM, unused;
+	int err;
 
-	if (copy)
-		memcpy(copy, defs, used);
-	while (!err && (def = tsct_event_def_next(copy, used, pos, &pos, &unused)))
-		err = ids_add(channel, def, 0) < 0 ? -ENOMEM : 0;
-	free(copy);
+	if (channel->provider == TSCT_PROVIDER_NONE)
+		return -ENODEV;
+	err = tsct_channel_request(channel, TSCT_IOC_DEFINE, def);
+	if (err)
+		return err;
+	if (def->id < TSCT_ID_FIRST)
+		return -EPROTO;
+	pthread_mutex_lock(&channel->ids_lock);
+	err = ids_put(channel, def->id - TSCT_ID_FIRST, def, 0);
+	pthread_mutex_unlock(&channel->ids_lock);
 	return err;
 }
 
-int tsct_channel_ids_move(struct tsct_channel *channel, struct tsct_channel *target)
+void tsct_channel_ids_move(struct tsct_channel *channel, struct tsct_channel *target)
 {
+	const struct tsct_event_def *known;
 	struct tsct_event_def def;
 	unsigned int i;
-	int id, err = 0;
+	int id;
 
 	pthread_mutex_lock(&channel->ids_lock);
-	if (!channel->ids && channel->head_map)
-		err = ids_copy(channel);
-	for (i = 0; !err && channel->ids && i < channel->ids->nr; i++) {
-		def = *channel->ids->at[i].def;
+	for (i = 0; channel->ids && i < channel->ids->nr; i++) {
+		known = channel->ids->at[i].def;
+		if (!known)
+			continue;
+		memset(&def, 0, sizeof(def));
+		memcpy(&def, known, known->size);
 		id = tsct_event_define_def(target, &def);
 		__atomic_store_n(&channel->ids->at[i].id, id < 0 ? 0 : id,
 				 __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&channel->ids_lock);
-	return err;
 }
 
 /* Defines an event for a handle that had no channel at first. */
 static int define_by_handle(struct tsct_channel *channel, struct tsct_event_def *def)
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
+	const struct tsct_event_def *known;
 	unsigned int i, nr;
 	int id = 0, result = -ENOMEM;
 
 	pthread_mutex_lock(&channel->ids_lock);
 	nr = channel->ids ? channel->ids->nr : 0;
-	for (i = 0; i < nr; i++)
-		if (tsct_event_def_equal(channel->ids->at[i].def, def))
+	for (i = 0; i < nr; i++) {
+		known = channel->ids->at[i].def;
+		if (known && tsct_event_def_equal(known, def))
 			break;
+	}
 	if (target != channel)
 		id = tsct_event_define_def(target, def);
 	if (id < 0)
 		result = id;
 	else if (i == nr)
-		result = ids_add(channel, def, id);
+		result = ids_put(channel, nr, def, id);
 	else
 		result = TSCT_ID_FIRST + i;
 	if (id > 0 && result > 0)

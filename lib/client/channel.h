@@ -63,8 +63,8 @@ struct tsct_channel {
 	struct tsct_channel *target;
 	struct tsct_channel *replaced;	/* target before this one; events may still be
 					 * written there; NULL: none */
-	struct tsct_handle_ids *ids;	/* definitions by the handle's ids; NULL: the
-					 * handle's ids are the channel's */
+	struct tsct_handle_ids *ids;	/* this program's definitions, by the handle's ids;
+					 * NULL: none */
 	pthread_mutex_t ids_lock;
 	struct tsct_opening *opening;	/* how to open the channel; NULL: cannot be opened
 					 * later */
@@ -106,7 +106,7 @@ tsct_channel_target(const struct tsct_channel *channel)
 int tsct_channel_open_later(struct tsct_channel *channel);
 unsigned int tsct_channel_id(const struct tsct_channel *channel, unsigned int id);
 void tsct_channel_ids_free(struct tsct_channel *channel);
-int tsct_channel_ids_move(struct tsct_channel *channel, struct tsct_channel *target);
+void tsct_channel_ids_move(struct tsct_channel *channel, struct tsct_channel *target);
 
 /*
  * tsct_events_move - store channel->target, and put the events that are on the handle,

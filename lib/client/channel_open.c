@@ -250,7 +250,8 @@ int tsct_channel_open_later(struct tsct_channel *channel)
 	tsct_emit_disable_fast(channel);
 	target->replaced = channel->target;
 	tsct_events_move(channel, target);
-	return tsct_channel_ids_move(channel, target);
+	tsct_channel_ids_move(channel, target);
+	return 0;
 }
 
 int tsct_channel_open(const struct tsct_channel_options *options,

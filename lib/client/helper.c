@@ -2,7 +2,7 @@
 /*
  * The thread sleeps until a provider notifies the program (programs.h), a connection to
  * the daemon ends, or trace-ctl sends a request. It has a timer only for some seconds
- * after its daemon ended, or if $TSCTRACE_RETRY_MS asks for it.
+ * after its daemon ended or returned, or if $TSCTRACE_RETRY_MS asks for it.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -263,6 +263,9 @@ static void serve(void)
 	if (fd < 0)
 		return;
 	try_soon();
+	/* The new daemon may not answer the first try in time. */
+	if (helper.until_ns)
+		helper.until_ns = tsct_monotonic_ns() + RESUME_FOR_NS;
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
 	    (!cred.uid || cred.uid == geteuid())) {
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
@@ -402,6 +405,7 @@ static void in_child(void)
 		channel->busy = false;
 		lost |= channel->lost;
 		pthread_mutex_init(&tsct_channel_target(channel)->lock, NULL);
+		pthread_mutex_init(&tsct_channel_target(channel)->ids_lock, NULL);
 		pthread_mutex_init(&channel->ids_lock, NULL);
 	}
 	if (had_thread)

@@ -35,7 +35,8 @@ n=$(grep -c '+-   unknown' "$work/out")
 "$emit" 300000 1 >"$work/first" &
 wait $!
 "$emit" 100000000 1 500 >/dev/null &
-started+=("$!")
+emitting=$!
+started+=("$emitting")
 sleep 0.5
 run 0 record -o "$work/b" --duration 1
 says 'rings: daemon'
@@ -106,6 +107,24 @@ run 0 stat --json "$work/g"
 shows '^  "provider_gone": false,'
 run 0 dump --event every "$work/g"
 [ "$(wc -l <"$work/out")" = 1 ] || fail "not only the program after the restart is recorded"
+
+# While a program does not run, its daemon is restarted, and the recording of its channel
+# ends, so that the channel's memory is freed: the program defines its events again.
+"$ctl" record -v -o "$work/i" 2>"$work/i.err" &
+pid=$!
+started+=("$pid")
+until_in "$work/i.err" 'recording: [1-9]'
+kill "$daemon"
+wait "$daemon" || true
+until_in "$work/i.err" 'record: tsctraced ended'
+kill -STOP "$emitting"
+"$build/daemon/tsctraced" 2>"$work/daemon3.log" &
+daemon=$!
+started+=("$daemon")
+until_in "$work/i.err" 'record: tsctraced runs again, and has the channels'
+kill -INT "$pid"
+wait "$pid" || fail "recorder of a stopped program: $(cat "$work/i.err")"
+kill -CONT "$emitting"
 
 # The daemon does not return.
 "$ctl" record -v -o "$work/h" 2>"$work/h.err" &
