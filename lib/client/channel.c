@@ -556,31 +556,37 @@ int tsct_channel_bind(struct tsct_channel *channel,
 /* ---- definitions, and the ids of handles -------------------------------- */
 
 /*
- * What this program has defined by a handle: definition i has the id TSCT_ID_FIRST + i.
- * These are the channel's ids, until the handle has a target: a program gets the handle's
- * ids, because it may define events before there is a channel, or after its channel was
- * lost. The channel's memory does not tell by then: a server frees the memory of a channel
- * that nobody is connected to. The array is replaced when it is full, and the old one
- * stays: signal handlers may be reading it.
+ * Of a handle: what this program has defined by it, `def`. Definition i has the id
+ * TSCT_ID_FIRST + i. These are the channel's ids, until the handle has a target: a program
+ * gets the handle's ids, because it may define events before there is a channel, or after
+ * its channel was lost. Of a target: `id`, the ids there of the handle's definitions.
+ * The array is replaced when it is full, and the old one stays: signal handlers may be
+ * reading it.
  */
 struct tsct_handle_ids {
 	struct tsct_handle_ids *replaced;
 	unsigned int nr;		/* highest i + 1; stored with release */
 	unsigned int room;
 	struct {
-		struct tsct_event_def *def;	/* NULL: not of this program */
-		__u32 id;		/* id in the target; 0: not defined there */
+		struct tsct_event_def *def;	/* NULL: none */
+		__u32 id;			/* 0: none */
 	} at[];
 };
 
-unsigned int tsct_channel_id(const struct tsct_channel *channel, unsigned int id)
+unsigned int tsct_channel_id(const struct tsct_channel *target, unsigned int id)
 {
 	const struct tsct_handle_ids *ids =
-		__atomic_load_n(&channel->ids, __ATOMIC_ACQUIRE);
+		__atomic_load_n(&target->ids, __ATOMIC_ACQUIRE);
 
 	if (!ids || id - TSCT_ID_FIRST >= __atomic_load_n(&ids->nr, __ATOMIC_ACQUIRE))
 		return 0;
 	return __atomic_load_n(&ids->at[id - TSCT_ID_FIRST].id, __ATOMIC_RELAXED);
+}
+
+static const struct tsct_event_def *ids_def(const struct tsct_channel *channel,
+					    unsigned int i)
+{
+	return channel->ids && i < channel->ids->nr ? channel->ids->at[i].def : NULL;
 }
 
 static int ids_grow(struct tsct_channel *channel, unsigned int nr)
@@ -605,30 +611,28 @@ static int ids_grow(struct tsct_channel *channel, unsigned int nr)
 	return 0;
 }
 
-/* Notes definition @i, which is @id in the target; the caller holds ids_lock. Returns the
- * handle's id or -errno. */
+/* Stores definition @i of a handle, if @def is set, or its @id in a target. The caller
+ * holds the handle's ids_lock. Returns the handle's id or -errno. */
 static int ids_put(struct tsct_channel *channel, unsigned int i,
 		   const struct tsct_event_def *def, __u32 id)
 {
-	struct tsct_handle_ids *ids;
-	struct tsct_event_def *copy;
-	int err;
+	struct tsct_event_def *copy = def ? malloc(def->size) : NULL;
+	int err = i > TSCT_ID_MAX - TSCT_ID_FIRST ? -ENOSPC : 0;
 
-	if (i > TSCT_ID_MAX - TSCT_ID_FIRST)
-		return -ENOSPC;
-	err = ids_grow(channel, i + 1);
-	if (err)
+	if (!err)
+		err = def && !copy ? -ENOMEM : ids_grow(channel, i + 1);
+	if (err) {
+		free(copy);
 		return err;
-	ids = channel->ids;
-	copy = realloc(ids->at[i].def, def->size);
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, def, def->size);
-	copy->id = 0;
-	ids->at[i].def = copy;
-	ids->at[i].id = id;
-	if (i >= ids->nr)
-		__atomic_store_n(&ids->nr, i + 1, __ATOMIC_RELEASE);
+	}
+	if (copy) {
+		memcpy(copy, def, def->size);
+		copy->id = 0;
+		channel->ids->at[i].def = copy;
+	}
+	__atomic_store_n(&channel->ids->at[i].id, id, __ATOMIC_RELAXED);
+	if (i >= channel->ids->nr)
+		__atomic_store_n(&channel->ids->nr, i + 1, __ATOMIC_RELEASE);
 	return TSCT_ID_FIRST + i;
 }
 
@@ -645,72 +649,128 @@ void tsct_channel_ids_free(struct tsct_channel *channel)
 	channel->ids = NULL;
 }
 
+/* Adds what other handles and programs have defined in the handle's channel: ids are the
+ * same everywhere, so that the program may use these, too. The memory has none if a server
+ * has freed it, because nobody was connected. */
+static int ids_copy(struct tsct_channel *channel)
+{
+	const struct tsct_event_def *def;
+	size_t used, pos = 0;
+	const void *defs = tsct_channel_defs(channel, &used);
+	void *copy = malloc(used + 1);
+	int err = copy ? 0 : -ENOMEM, unused;
+	unsigned int i;
+
+	if (copy)
+		memcpy(copy, defs, used);
+	while (!err && (def = tsct_event_def_next(copy, used, pos, &pos, &unused))) {
+		i = def->id - TSCT_ID_FIRST;
+		if (i <= TSCT_ID_MAX - TSCT_ID_FIRST && !ids_def(channel, i))
+			err = ids_put(channel, i, def, 0) < 0 ? -ENOMEM : 0;
+	}
+	free(copy);
+	return err;
+}
+
+/* The server may change all of *def. */
 int tsct_event_define_def(struct tsct_channel *channel, struct tsct_event_def *def)
 {
-	int err;
+	const struct tsct_event_def sent = *def;
+	int err, id;
 
 	if (channel->provider == TSCT_PROVIDER_NONE)
 		return -ENODEV;
 	err = tsct_channel_request(channel, TSCT_IOC_DEFINE, def);
+	id = def->id;
+	*def = sent;
 	if (err)
 		return err;
-	if (def->id < TSCT_ID_FIRST)
-		return -EPROTO;
-	pthread_mutex_lock(&channel->ids_lock);
-	err = ids_put(channel, def->id - TSCT_ID_FIRST, def, 0);
-	pthread_mutex_unlock(&channel->ids_lock);
-	return err;
+	def->id = id;
+	return id < TSCT_ID_FIRST ? -EPROTO : id;
 }
 
-void tsct_channel_ids_move(struct tsct_channel *channel, struct tsct_channel *target)
+/* Defines a handle's definitions in a new target; those for which it has no room are not
+ * recorded there. */
+static int define_all(struct tsct_channel *channel, struct tsct_channel *target)
 {
 	const struct tsct_event_def *known;
 	struct tsct_event_def def;
 	unsigned int i;
-	int id;
+	int id, err = 0;
 
-	pthread_mutex_lock(&channel->ids_lock);
-	for (i = 0; channel->ids && i < channel->ids->nr; i++) {
-		known = channel->ids->at[i].def;
+	for (i = 0; !err && channel->ids && i < channel->ids->nr; i++) {
+		known = ids_def(channel, i);
 		if (!known)
 			continue;
 		memset(&def, 0, sizeof(def));
 		memcpy(&def, known, known->size);
 		id = tsct_event_define_def(target, &def);
-		__atomic_store_n(&channel->ids->at[i].id, id < 0 ? 0 : id,
-				 __ATOMIC_RELAXED);
+		if (id > 0)
+			id = ids_put(target, i, NULL, id);
+		err = id < 0 && id != -ENOSPC ? id : 0;
 	}
-	pthread_mutex_unlock(&channel->ids_lock);
+	return err;
 }
 
-/* Defines an event for a handle that had no channel at first. */
+/* The target has all ids before an event is written there. */
+int tsct_channel_move(struct tsct_channel *channel, struct tsct_channel *target)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&channel->ids_lock);
+	if (channel->head_map && !channel->target)
+		err = ids_copy(channel);
+	if (!err)
+		err = define_all(channel, target);
+	if (!err) {
+		/* The handle's own fast path would miss the target: the slow path
+		 * follows it. */
+		tsct_emit_disable_fast(channel);
+		target->replaced = channel->target;
+		tsct_events_move(channel, target);
+	}
+	pthread_mutex_unlock(&channel->ids_lock);
+	return err;
+}
+
+/* Defines an event for a handle that has no channel yet, or a target; the caller holds
+ * ids_lock. */
 static int define_by_handle(struct tsct_channel *channel, struct tsct_event_def *def)
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
+	const unsigned int nr = channel->ids ? channel->ids->nr : 0;
 	const struct tsct_event_def *known;
-	unsigned int i, nr;
-	int id = 0, result = -ENOMEM;
+	int id = 0, result;
+	unsigned int i;
 
-	pthread_mutex_lock(&channel->ids_lock);
-	nr = channel->ids ? channel->ids->nr : 0;
 	for (i = 0; i < nr; i++) {
-		known = channel->ids->at[i].def;
+		known = ids_def(channel, i);
 		if (known && tsct_event_def_equal(known, def))
 			break;
 	}
 	if (target != channel)
 		id = tsct_event_define_def(target, def);
 	if (id < 0)
-		result = id;
-	else if (i == nr)
-		result = ids_put(channel, nr, def, id);
-	else
-		result = TSCT_ID_FIRST + i;
-	if (id > 0 && result > 0)
-		__atomic_store_n(&channel->ids->at[result - TSCT_ID_FIRST].id, id,
-				 __ATOMIC_RELAXED);
+		return id;
+	result = i < nr ? (int)(TSCT_ID_FIRST + i) : ids_put(channel, i, def, 0);
+	return result > 0 && id ? ids_put(target, i, NULL, id) : result;
+}
+
+/* Defines an event in the handle's own channel, and keeps the definition if the handle may
+ * get a target. */
+static int define_and_keep(struct tsct_channel *channel, struct tsct_event_def *def)
+{
+	int id = tsct_event_define_def(channel, def);
+
+	if (id < 0 || !channel->opening)
+		return id;
+	pthread_mutex_lock(&channel->ids_lock);
+	if (tsct_channel_target(channel) != channel)	/* since this moment */
+		id = define_by_handle(channel, def);
+	else if (!ids_def(channel, id - TSCT_ID_FIRST))
+		id = ids_put(channel, id - TSCT_ID_FIRST, def, 0);
 	pthread_mutex_unlock(&channel->ids_lock);
-	return result;
+	return id;
 }
 
 int tsct_event_define(struct tsct_channel *channel, const char *name,
@@ -724,7 +784,10 @@ int tsct_event_define(struct tsct_channel *channel, const char *name,
 	err = tsct_event_def_parse(name, kind, fields ? fields : "", &def, NULL);
 	if (err)
 		return err;
-	if (channel->provider == TSCT_PROVIDER_NONE || tsct_channel_target(channel) != channel)
-		return define_by_handle(channel, &def);
-	return tsct_event_define_def(channel, &def);
+	if (channel->provider != TSCT_PROVIDER_NONE && tsct_channel_target(channel) == channel)
+		return define_and_keep(channel, &def);
+	pthread_mutex_lock(&channel->ids_lock);
+	err = define_by_handle(channel, &def);
+	pthread_mutex_unlock(&channel->ids_lock);
+	return err;
 }

@@ -63,9 +63,9 @@ struct tsct_channel {
 	struct tsct_channel *target;
 	struct tsct_channel *replaced;	/* target before this one; events may still be
 					 * written there; NULL: none */
-	struct tsct_handle_ids *ids;	/* this program's definitions, by the handle's ids;
-					 * NULL: none */
-	pthread_mutex_t ids_lock;
+	struct tsct_handle_ids *ids;	/* a handle's definitions, or a target's ids of
+					 * them; NULL: none */
+	pthread_mutex_t ids_lock;	/* of a handle: for its ids and its target's */
 	struct tsct_opening *opening;	/* how to open the channel; NULL: cannot be opened
 					 * later */
 	/* Members of helper.c, protected by its lock */
@@ -100,13 +100,15 @@ tsct_channel_target(const struct tsct_channel *channel)
  * Opens a new target for the handle, and moves its typed events there. Returns 0 or
  * -errno: the handle is as before.
  *
+ * tsct_channel_move - define the handle's events in a new target, and use it from now on.
+ * Returns 0 or -errno: the handle is as before
  * tsct_channel_id - the target's id for a handle's id; 0: there is none. Signal safe
- * tsct_channel_ids_free - free handle->ids
+ * tsct_channel_ids_free - free channel->ids
  */
 int tsct_channel_open_later(struct tsct_channel *channel);
-unsigned int tsct_channel_id(const struct tsct_channel *channel, unsigned int id);
+int tsct_channel_move(struct tsct_channel *channel, struct tsct_channel *target);
+unsigned int tsct_channel_id(const struct tsct_channel *target, unsigned int id);
 void tsct_channel_ids_free(struct tsct_channel *channel);
-void tsct_channel_ids_move(struct tsct_channel *channel, struct tsct_channel *target);
 
 /*
  * tsct_events_move - store channel->target, and put the events that are on the handle,

@@ -242,16 +242,11 @@ int tsct_channel_open_later(struct tsct_channel *channel)
 	struct tsct_channel *target = tsct_channel_new();
 	int err = target ? try_providers(target, channel->opening) : -ENOMEM;
 
-	if (err) {
+	if (!err)
+		err = tsct_channel_move(channel, target);
+	if (err)
 		tsct_channel_close(target);
-		return err;
-	}
-	/* The handle's own fast path would miss the target: the slow path follows it. */
-	tsct_emit_disable_fast(channel);
-	target->replaced = channel->target;
-	tsct_events_move(channel, target);
-	tsct_channel_ids_move(channel, target);
-	return 0;
+	return err;
 }
 
 int tsct_channel_open(const struct tsct_channel_options *options,

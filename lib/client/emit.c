@@ -72,7 +72,7 @@ static int emit_to_target(struct tsct_channel *channel, unsigned int id,
 {
 	struct tsct_channel *target = tsct_channel_target(channel);
 
-	id = tsct_channel_id(channel, id);
+	id = tsct_channel_id(target, id);
 	if (!id)
 		return tsct_emit_drop(channel, -ENOSPC);
 	return ordered ? tsct_emitv(target, id, iov, nr) :

@@ -27,7 +27,7 @@
 #define NS_PER_MS	1000000LL
 /* least time between tries to open channels, so that notifications cannot use up a CPU */
 #define TRY_EVERY_NS	(100 * NS_PER_MS)
-/* after its daemon ended: time between tries, and time of all tries without notification */
+/* after its daemon ended or a notification: time between tries, and of all tries */
 #define RESUME_EVERY_NS	(250 * NS_PER_MS)
 #define RESUME_FOR_NS	(10000 * NS_PER_MS)
 /* time between tries of a program that cannot be notified */
@@ -263,11 +263,12 @@ static void serve(void)
 	if (fd < 0)
 		return;
 	try_soon();
-	/* The new daemon may not answer the first try in time. */
-	if (helper.until_ns)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		memset(&cred, 0xff, sizeof(cred));
+	/* A new daemon may not answer the first try in time. */
+	if (cred.pid != getpid())
 		helper.until_ns = tsct_monotonic_ns() + RESUME_FOR_NS;
-	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
-	    (!cred.uid || cred.uid == geteuid())) {
+	if (!cred.uid || cred.uid == geteuid()) {
 		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 		answer(fd);
@@ -405,7 +406,6 @@ static void in_child(void)
 		channel->busy = false;
 		lost |= channel->lost;
 		pthread_mutex_init(&tsct_channel_target(channel)->lock, NULL);
-		pthread_mutex_init(&tsct_channel_target(channel)->ids_lock, NULL);
 		pthread_mutex_init(&channel->ids_lock, NULL);
 	}
 	if (had_thread)

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+/* Ids of a handle's events after its channel was lost: lib/client/channel.c */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "serve.h"
+#include "suite.h"
+
+static struct tsct_channel *open_name(const char *name, __u32 roles)
+{
+	const struct tsct_channel_options options = {
+		.name = name, .roles = roles, .block_size = 4096, .blocks = 2,
+	};
+
+	return serve_open(&options);
+}
+
+/* A handle that may get a target */
+static struct tsct_channel *open_handle(const char *name)
+{
+	struct tsct_channel *handle = open_name(name, TSCT_ROLE_WRITE);
+
+	handle->opening = calloc(1, sizeof(*handle->opening));
+	ck_assert_ptr_nonnull(handle->opening);
+	return handle;
+}
+
+static int define(struct tsct_channel *t, const char *name)
+{
+	return tsct_event_define(t, name, TSCT_KIND_INSTANT, "n:u64");
+}
+
+static void emit(struct tsct_channel *t, int id, __u64 n)
+{
+	ck_assert_int_eq(tsct_emit(t, id, &n, sizeof(n)), 0);
+}
+
+/* Gives the handle a new target, a channel in which @name has the first id. */
+static void move(struct tsct_channel *handle, const char *channel, const char *name)
+{
+	struct tsct_channel *target = open_name(channel, TSCT_ROLE_WRITE);
+
+	ck_assert_int_eq(define(target, name), TSCT_ID_FIRST);
+	ck_assert_int_eq(tsct_channel_move(handle, target), 0);
+}
+
+/* Expects that the channel's last event has this name and number. */
+static void expect(const char *channel, const char *name, __u64 n)
+{
+	struct tsct_channel *t = open_name(channel, TSCT_ROLE_READ);
+	const char *last_name = "no event";
+	struct tsct_reader *reader;
+	struct tsct_event event;
+	__u64 last = 0;
+
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+	while (tsct_reader_next_ordered(reader, UINT64_MAX, &event) == 1) {
+		last = *(const __u64 *)event.payload;
+		last_name = tsct_reader_def(reader, event.id)->name;
+	}
+	ck_assert_str_eq(last_name, name);
+	ck_assert_uint_eq(last, n);
+	tsct_reader_close(reader);
+	tsct_channel_close(t);
+}
+
+/* The server frees the memory of a channel that nobody is connected to. */
+START_TEST(test_memory_freed)
+{
+	struct tsct_channel *handle = open_handle("a");
+	const int x = define(handle, "x"), y = define(handle, "y");
+
+	ck_assert_int_eq(x, TSCT_ID_FIRST);
+	ck_assert_int_eq(define(handle, "x"), x);
+	ck_assert_int_eq(fallocate(handle->map_fd, FALLOC_FL_PUNCH_HOLE |
+				   FALLOC_FL_KEEP_SIZE, 0, handle->header.file_size), 0);
+	move(handle, "b", "other");
+	emit(handle, y, 1);
+	expect("b", "y", 1);
+	ck_assert_int_eq(define(handle, "x"), x);
+	tsct_channel_close(handle);
+}
+END_TEST
+
+/* Ids of a channel are the same for all, so a handle may be used with another's. */
+START_TEST(test_ids_of_others)
+{
+	struct tsct_channel *other = open_name("a", TSCT_ROLE_WRITE);
+	struct tsct_channel *handle = open_handle("a");
+	const int x = define(other, "x"), y = define(handle, "y"), z = define(other, "z");
+
+	move(handle, "b", "w");
+	emit(handle, x, 1);
+	expect("b", "x", 1);
+	emit(handle, z, 2);
+	expect("b", "z", 2);
+	emit(handle, y, 3);
+	expect("b", "y", 3);
+	ck_assert_int_gt(define(handle, "v"), z);
+	tsct_channel_close(handle);
+	tsct_channel_close(other);
+}
+END_TEST
+
+/* A handle's ids stay over several targets, and over what is defined between. */
+START_TEST(test_targets)
+{
+	struct tsct_channel *handle = open_handle("a");
+	const int x = define(handle, "x");
+	int y;
+
+	move(handle, "b", "p");
+	y = define(handle, "y");
+	move(handle, "c", "y");
+	emit(handle, x, 1);
+	expect("c", "x", 1);
+	emit(handle, y, 2);
+	expect("c", "y", 2);
+	ck_assert_int_eq(define(handle, "x"), x);
+	ck_assert_int_eq(define(handle, "y"), y);
+	/* id of the definition "p", which the handle does not have */
+	ck_assert_int_eq(tsct_emit(handle, y + 1, &x, sizeof(x)), -ENOSPC);
+	tsct_channel_close(handle);
+}
+END_TEST
+
+/* A handle stays as it is if the server of its new target ends. */
+START_TEST(test_target_lost)
+{
+	struct tsct_channel *handle = open_handle("a");
+	struct tsct_channel *target = open_name("b", TSCT_ROLE_WRITE);
+	const int x = define(handle, "x");
+
+	shutdown(target->fd, SHUT_RDWR);
+	ck_assert_int_lt(tsct_channel_move(handle, target), 0);
+	tsct_channel_close(target);
+	emit(handle, x, 1);
+	expect("a", "x", 1);
+	move(handle, "b", "w");
+	emit(handle, x, 2);
+	expect("b", "x", 2);
+	tsct_channel_close(handle);
+}
+END_TEST
+
+static struct tsct_event_def wild;
+
+static int reply_wildly(struct tsct_channel *channel, unsigned int cmd, void *arg)
+{
+	(void)channel;
+	if (cmd == TSCT_IOC_DEFINE)
+		memcpy(arg, &wild, sizeof(wild));
+	return 0;
+}
+
+/* A server replies with another definition than the request's. */
+START_TEST(test_reply_differs)
+{
+	static const __u32 sizes[] = { 0, 1, sizeof(wild), 1 << 30, ~0U };
+	const struct tsct_provider_ops wild_ops = { .ctl = reply_wildly }, *ops;
+	struct tsct_channel *handle = open_handle("a");
+	const int x = define(handle, "x");
+
+	ops = handle->ops;
+	handle->ops = &wild_ops;
+	memset(&wild, 0xff, sizeof(wild));
+	wild.id = x;
+	wild.size = sizes[_i];
+	ck_assert_int_eq(define(handle, "x"), x);
+	wild.id = x + 1;
+	ck_assert_int_eq(define(handle, "y"), x + 1);
+	wild.id = TSCT_ID_FIRST - 1;
+	ck_assert_int_eq(define(handle, "z"), -EPROTO);
+	handle->ops = ops;
+	move(handle, "b", "w");
+	emit(handle, x + 1, 1);
+	expect("b", "y", 1);
+	tsct_channel_close(handle);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("handle_ids");
+	TCase *tcase = add_case(suite, "handle_ids", serve_start, serve_stop);
+
+	tcase_add_test(tcase, test_memory_freed);
+	tcase_add_test(tcase, test_ids_of_others);
+	tcase_add_test(tcase, test_targets);
+	tcase_add_test(tcase, test_target_lost);
+	tcase_add_loop_test(tcase, test_reply_differs, 0, 5);
+	return run_suite(suite);
+}
