@@ -149,6 +149,9 @@ static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
 		if (!channel->broken) {
 			err = exchange(channel->fd, cmd, arg, &channel->map_fd, &result);
 			channel->broken = err != 0;
+			/* The helper thread connects again when it sees the end. */
+			if (err && inode_of(channel->fd) == channel->fd_inode)
+				shutdown(channel->fd, SHUT_RDWR);
 			if (cmd == TSCT_IOC_CHANNEL_CREATE || cmd == TSCT_IOC_CHANNEL_ATTACH)
 				channel->map_inode = inode_of(channel->map_fd);
 		}

@@ -5,7 +5,9 @@
 #include <linux/falloc.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
+#include "lib/client/channel_admin.h"
 #include "serve.h"
 #include "suite.h"
 
@@ -182,6 +184,36 @@ START_TEST(test_reply_differs)
 }
 END_TEST
 
+/* After a request without an answer, the connection is closed, so that it is made again. */
+START_TEST(test_no_answer)
+{
+	const struct timeval limit = { .tv_usec = 100000 };
+	struct tsct_channel *other = open_name("a", TSCT_ROLE_WRITE);
+	struct tsct_channel *handle = open_name("a", TSCT_ROLE_WRITE);
+	struct stat st;
+	int pair[2], x;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	ck_assert_int_eq(dup2(pair[0], handle->fd), handle->fd);
+	ck_assert_int_eq(fstat(handle->fd, &st), 0);
+	handle->fd_inode = st.st_ino;
+	ck_assert(!tsct_provider_gone(handle));
+	ck_assert_int_eq(define(handle, "x"), -ETIMEDOUT);
+	ck_assert(tsct_provider_gone(handle));
+	ck_assert_int_eq(define(handle, "x"), -EPIPE);
+	ck_assert_int_eq(tsct_channel_resume(handle), 0);
+	ck_assert(!tsct_provider_gone(handle));
+	x = define(handle, "x");
+	emit(handle, x, 1);
+	expect("a", "x", 1);
+	close(pair[0]);
+	close(pair[1]);
+	tsct_channel_close(handle);
+	tsct_channel_close(other);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("handle_ids");
@@ -192,5 +224,6 @@ int main(void)
 	tcase_add_test(tcase, test_targets);
 	tcase_add_test(tcase, test_target_lost);
 	tcase_add_loop_test(tcase, test_reply_differs, 0, 5);
+	tcase_add_test(tcase, test_no_answer);
 	return run_suite(suite);
 }
