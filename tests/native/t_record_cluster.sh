@@ -174,9 +174,8 @@ TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/i" 2>"$wo
 recorded() { [ -e "$work/i/metadata" ]; }
 wait_for "it records" recorded
 kill -STOP "$beta"
-kill -INT $rec
-sleep 1
-kill -INT $rec
+interrupted() { ! kill -INT $rec 2>/dev/null; }
+wait_for "record ends" interrupted
 wait $rec || fail "interrupted twice: $(cat "$work/err")"
 kill -CONT "$beta"
 says 'session at the end failed: .*interrupted; the recording is complete'

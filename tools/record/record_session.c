@@ -258,6 +258,8 @@ int record_session_end(struct record_session *s)
 	__u32 cpu;
 
 	record_session_watch(s);
+	/* From now on, a signal ends the wait for the session at the end. */
+	s->sync.interrupts = record_interrupts;
 	s->rec.end = tsct_clock_cycles(s->clock);
 	s->statedump.end = s->rec.end;
 	if (s->source) {

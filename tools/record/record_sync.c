@@ -579,7 +579,6 @@ void record_sync_end(struct record_session *s)
 	s->sync.error[0] = '\0';
 	s->sync.absent[0] = '\0';
 	if (s->sync.sessions) {
-		s->sync.interrupts = record_interrupts;
 		err = run_session(s, &rec->end);
 	} else {
 		/* Without a session, the times of the last samples: the rings may have
