@@ -80,13 +80,16 @@ int top_sample_read(struct top_sample *sample, bool cpus)
 {
 	struct channel_list all;
 	int error, provider;
+	__s64 begin;
 	size_t i;
 
 	memset(sample, 0, sizeof(*sample));
 	/* Connect to providers for each sample, because a daemon may start or end. */
 	channel_list_open(&all, false);
-	sample->time_ns = tsct_monotonic_ns();
+	begin = tsct_monotonic_ns();
 	error = channel_list_read(&all, "top");
+	/* A provider may take long to answer: the figures are of a moment between. */
+	sample->time_ns = begin + (tsct_monotonic_ns() - begin) / 2;
 	for (provider = 0; provider < CHANNEL_PROVIDERS; provider++)
 		sample->providers += all.providers[provider].answers;
 	for (i = 0; !error && i < all.nr; i++)
