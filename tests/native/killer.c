@@ -27,9 +27,9 @@
 #define READERS		4
 #define BATCH		1000
 /* limit: 100 times the CPU time that a batch of reads usually takes */
-#define BATCH_CPU_NS	100000000LL
+#define BATCH_CPU_NS	1000000000LL
 #define STILL_NS	10000000000LL
-#define SYNC_NS		3000000000LL
+#define SYNC_NS		20000000000LL
 
 struct reader {
 	pthread_t thread;

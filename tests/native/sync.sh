@@ -57,13 +57,15 @@ wait_for() {	# CONDITION COMMAND...
 	done
 	fail "timeout: not true after a minute: $what"
 }
-# COMMAND must succeed, but is repeated if the machine stalled meanwhile, up to 10 times:
-# a daemon forgets a caller that sends no request for half a second, and a stall of all
-# programs can delay the requests by that much.
+# COMMAND must succeed, but is repeated if the machine stalled meanwhile, or a process of
+# the test waited for a CPU, up to 10 times: a daemon forgets a caller that sends no request
+# for half a second.
 steadily() {	# COMMAND...
-	local chances=10 held watch
+	local chances=10 held watch i
+	local -A before
 	while [ $((chances--)) -gt 0 ]; do
 		: >"$work/stalls"
+		for i in "${pids[@]}"; do before[$i]=$(cpu_wait "$i"); done
 		see_stalls & watch=$!
 		pids+=("$watch")
 		held=yes
@@ -71,11 +73,21 @@ steadily() {	# COMMAND...
 		kill "$watch"
 		wait "$watch" 2>/dev/null || true
 		[ -z "$held" ] || return 0
+		for i in "${pids[@]}"; do
+			i=$(($(cpu_wait "$i") - ${before[$i]:-0}))
+			[ "$i" -lt 200 ] || echo "$i" >>"$work/stalls"
+		done
 		[ -s "$work/stalls" ] || return 1
 		echo "# repeated: the machine stalled for $(paste -sd, "$work/stalls") ms"
 		sleep 2
 	done
 	return 1
+}
+# Prints the time that the process has been waiting for a CPU since it started, in ms.
+cpu_wait() {	# PID
+	local ns=0
+	read -r _ ns _ 2>/dev/null <"/proc/$1/schedstat" || true
+	echo $((ns / 1000000))
 }
 see_stalls() {
 	local from to

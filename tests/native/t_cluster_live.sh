@@ -21,6 +21,7 @@ live() {	# ARGUMENT...
 	url=$(grep -o 'http://localhost/[0-9a-f]*/' "$work/err")
 }
 has_url() { grep -q 'http://localhost/[0-9a-f]*/' "$work/err" 2>/dev/null; }
+recorder_ended() { ! pgrep -f "record --control=.*tsctrace-beta" >/dev/null; }
 ended() {	# STATUS
 	local got=0
 	wait "$run" || got=$?
@@ -106,7 +107,7 @@ nothing_left
 # that leaves, one that comes late, and one that does not read -------------------------------
 live -o "$work/o" --rate 200 -- sh -c "sleep 1; exec $emit 20000 2"
 get -N "${url}events" 2>/dev/null | head -c 100 >"$work/text" || true
-get -N "${url}events" >/dev/null & still=$!
+curl -sS --unix-socket "$sock" --max-time 100 -N "${url}events" >/dev/null & still=$!
 pids+=("$still")
 kill -STOP "$still"
 read_stream
@@ -173,7 +174,7 @@ tail -n 2 "$work/stream.8" | grep -q '"end":true}$' || fail "no end in the strea
 nothing_left
 
 # loopback; addresses that are not
-"$ctl" cluster live "${nodes[@]}" --listen 127.0.0.1:0 --duration 1 >"$work/out" \
+"$ctl" cluster live "${nodes[@]}" --listen 127.0.0.1:0 --duration 5 >"$work/out" \
 	2>"$work/err" & run=$!
 pids+=("$run")
 loopback() { grep -q 'live on http://127.0.0.1:[0-9]*/[0-9a-f]*/$' "$work/err"; }
@@ -229,6 +230,7 @@ assert 10 < s["events"]["beta"] < 601 and not s["counts"]["beta"]["ended"]
 '
 says 'beta: MISSING: connection lost'
 # Its recorder ended the recording, and left it, as it is not known whether it is wanted.
+wait_for "its recorder has ended" recorder_ended
 rm -rf "$TMPDIR"/tsctrace-beta-*
 nothing_left
 

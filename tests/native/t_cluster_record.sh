@@ -95,11 +95,11 @@ says 'gamma: NOT RECORDED: no connection'
 nothing_left
 
 bad gamma <<<'echo "Welcome to gamma"; exec sleep 100'
-refused 'gamma: no message after 1 s: .*standard input and output' --connect-timeout 1
+refused 'gamma: no message after 5 s: .*standard input and output' --connect-timeout 5
 says 'gamma: its launcher printed: Welcome to gamma'
 
 bad gamma <<<'sleep 100 | "$@"'
-refused 'gamma: it does not answer: .*standard input' --connect-timeout 2
+refused 'gamma: it does not answer: .*standard input' --connect-timeout 5
 
 bad gamma <<END_OF_BANNER
 printf 'Welcome to gamma\n{ not a message }\nLast login: '
@@ -190,7 +190,8 @@ grep -q 'there is no recording: beta: MISSING: connection' "$work/page.html" || 
 rm -rf "$work/again"
 # Its recorder ended the recording, and left it.
 left=$(ls -d "$TMPDIR"/tsctrace-beta-*)
-[ "$(stat_of "$left" 's["complete"]')" = True ] || fail "the recording of the lost node"
+has_ended() { [ "$(stat_of "$left" 's["complete"]')" = True ]; }
+wait_for "the lost node's recorder has ended" has_ended
 rm -rf "$left"
 nothing_left
 
@@ -218,12 +219,12 @@ rm -rf "${TMPDIR:?}"/* "$work/o.nodes"
 
 # --- Ctrl-C ---
 begin
-sleep 0.3
+sleep 1
 kill -INT "$run"
 ended 0
 [ "$(stat_of "$work/o" 'len(s["nodes"])')" = 3 ] || fail "nodes after an interrupt"
 events=$(stat_of "$work/o" 's["events"]')
-[ "$events" -gt 30 ] && [ "$events" -lt 903 ] || fail "$events events until an interrupt"
+[ "$events" -gt 3 ] && [ "$events" -lt 903 ] || fail "$events events until an interrupt"
 says 'beta: .*command ended by signal 2'
 nothing_left
 

@@ -17,8 +17,8 @@ start_daemon
 export TSCTRACE_PROVIDER=daemon
 run 0 channel create flight --policy overwrite
 run 0 channel create steady
-run 0 record -q -o first -- "$emit" default 10 && mkdir -p "$work/dir/sub"
-mv first "$work/dir/first" 2>/dev/null || fail "no recording"
+run 0 record -q -o "$work/first" -- "$emit" default 10 && mkdir -p "$work/dir/sub"
+mv "$work/first" "$work/dir/first" 2>/dev/null || fail "no recording"
 cd "$work/dir"
 
 offers "report record" re

@@ -50,10 +50,14 @@ in_dir master timeout 30 "$ctl" peers >"$work/out" ||
 	fail "the control socket does not answer"
 ms=$((($(date +%s%N) - begin) / 1000000))
 # Stop the master ten times, each time until its socket's buffer overflows.
+# Of a longer stop of a busy machine, the child's requests, every 125 ms, are answered late.
+late=0
 for i in 1 2 3 4 5 6 7 8 9 10; do
+	stopped=$(date +%s%N)
 	kill -STOP "$master"
 	sleep 0.1
 	kill -CONT "$master"
+	late=$((late + ($(date +%s%N) - stopped) / 115000000))
 	sleep 0.05
 done
 wait $check || fail "the child's time is off: $(cat "$work/checked")"
@@ -69,7 +73,7 @@ cat "$work/checked"
 	fail "no more than 20000 requests: no test"
 [ "$ms" -lt 10000 ] || fail "the control socket answered after $ms ms"
 [ "$sent" -ge 20 ] || fail "the child sent only $sent requests"
-[ "$lost" -le 2 ] || fail "$lost of $sent requests of the child were lost"
+[ "$lost" -le $((late + 2)) ] || fail "$lost of $sent requests of the child were lost"
 [ "$rss" -le 256 ] || fail "the master grew by $rss kB"
 synced child || fail "the child is no longer synchronized"
 for i in master child; do

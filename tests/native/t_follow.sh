@@ -37,7 +37,8 @@ ends() {	# NAME PROCESS STATUS
 
 # Recordings to follow: slow: two slow programs in sequence, the second with another
 # event definition. fast: a flood of events. killed: a program without events.
-"$ctl" record -q -o "$work/slow" -- sh -c "'$emit' 90 3 20000; '$flood' 1 500 2" \
+"$ctl" record -q -o "$work/slow" -- sh -c "'$emit' 90 3 20000
+	until [ -e '$work/go' ]; do sleep 0.1; done; '$flood' 1 500 2" \
 	>/dev/null 2>&1 &
 slow=$!
 "$ctl" record -q -o "$work/fast" -- "$emit" 700000 4 >/dev/null 2>&1 &
@@ -72,14 +73,18 @@ ends some "$some_follower" 0
 kill -0 "$slow" || fail "-n waited for the end"
 run 3 dump "$work/slow"
 says 'dump: the recording is incomplete: it is still being recorded; events of the last second may be missing'
+touch "$work/go"
 
 # No wakeups without events: neither the recorder nor the follower polls.
 follow killed "$work/killed"
-sleep 0.5
 switches() {
 	awk '/^voluntary/ { print $2 }' "/proc/$follower/status"
 }
-before=$(switches)
+before=none
+while [ "$before" != "$(switches)" ]; do	# while it starts
+	before=$(switches)
+	sleep 0.5
+done
 sleep 2.2
 now=$(switches)
 [ $((now - before)) -le 3 ] || fail "idle, it woke up $((now - before)) times"

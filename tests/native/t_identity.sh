@@ -111,7 +111,7 @@ $bpf || exit 0
 cat >inside.sh <<'END'
 "$1" record -q -e syscalls -o inside -- sh -c 'sleep 0.1; ls / >/dev/null'
 sleep 0.5 &
-"$1" record -q -e syscalls -p $$ --duration 1 -o pid &
+"$1" record -q -e syscalls -p $$ --duration 3 -o pid &
 while kill -0 $! 2>/dev/null; do
 	ls / >/dev/null
 	sleep 0.05

@@ -29,16 +29,16 @@ perf_count() {	# EVENT: as perf has counted it
 	awk -F, -v event="$1" '$3 == event { print $1 }' counts
 }
 
-# Waits until two processes open no more files: their events are attached.
+# Waits until two processes open no more files for two seconds: their events are attached.
 until_attached() {	# PID PID
 	local before=none now i same=0
-	for ((i = 0; i < 300 && same < 4; i++)); do
+	for ((i = 0; i < 300 && same < 8; i++)); do
 		now=$(ls "/proc/$1/fd" "/proc/$2/fd" 2>/dev/null | cksum)
 		same=$(($([ "$now" = "$before" ] && echo $same + 1 || echo 0)))
 		before=$now
 		sleep 0.25
 	done
-	[ $same = 4 ] || fail "events are not attached"
+	[ $same = 8 ] || fail "events are not attached"
 }
 
 # Runs storm; perf and the recorder are attached to it while it waits.

@@ -55,7 +55,11 @@ goes() {
 	[[ $3 == *:* ]] || at=0.0.0.0
 	before=$(waiting "$at")
 	give "${@:2}"
-	now=$(waiting "$at")
+	for _ in {1..40}; do
+		now=$(waiting "$at")
+		[ "$now" = "$before" ] || break
+		sleep 0.05
+	done
 	read -r a b c d <<<"$before $now"
 	[ $((c > a)) -ne $((d > b)) ] || fail "${*:2}: in none or both: $before, $now"
 	where=$((d > b))

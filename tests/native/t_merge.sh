@@ -168,6 +168,7 @@ fi
 # machine it may have ended by then, and is run again.
 stopped() {	# COMMAND...; sets: pid, of the merge; shell, of the command
 	local i
+	pid=
 	"$@" >"$work/out" 2>"$work/err" </dev/null & shell=$!
 	for ((i = 0; i < 5000; i++)); do
 		if [ -n "$(find "$work" -path '*/.o.*/default_*')" ]; then
@@ -176,7 +177,7 @@ stopped() {	# COMMAND...; sets: pid, of the merge; shell, of the command
 				[ -n "$(find "$work" -path '*/.o.*/default_*')" ] && return
 		fi
 		if [ -e "$work/o" ]; then
-			kill -CONT "$pid" 2>/dev/null || true
+			[ -z "$pid" ] || kill -CONT "$pid" 2>/dev/null || true
 			wait "$shell" || true
 			rm -rf "$work/o"
 			"$@" >"$work/out" 2>"$work/err" </dev/null & shell=$!

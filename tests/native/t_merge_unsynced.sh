@@ -52,7 +52,7 @@ start_node() {	# NAME HOST-ID
 record_both() {	# PREFIX OPTION...
 	local i recorders=()
 	for i in alpha beta; do
-		on $i "$ctl" record -q "${@:2}" -o "$work/$1.$i" -- "$emit" 300 1 3000 \
+		on $i "$ctl" record -q "${@:2}" -o "$work/$1.$i" -- "$emit" 300 1 10000 \
 			>/dev/null 2>"$work/$i/err" & pids+=($!)
 		recorders+=($!)
 	done

@@ -4,6 +4,7 @@
 # programs with known counts on 4 ranks, under each MPI that is installed, compared with a
 # counter of the test.
 # test-seconds: 90
+# test-timeout: 900
 . "$(dirname "$0")/record.sh"
 
 # shellcheck source=tests/native/mpi.sh
@@ -24,8 +25,8 @@ build_programs() {
 record_program() {	# ARGUMENT...
 	rm -rf "$work/rec" "$MPI_COUNTS"
 	mkdir "$MPI_COUNTS"
-	LD_PRELOAD=$work/counter.so timeout 100 nice "$ctl" record -q --mpi=$mpi \
-		-o "$work/rec" -- mpirun.$mpi -n 4 "$work/program" "$@" \
+	LD_PRELOAD=$work/counter.so timeout 300 "$ctl" record -q --mpi=$mpi \
+		-o "$work/rec" -- nice mpirun.$mpi -n 4 "$work/program" "$@" \
 		>"$work/out" 2>"$work/err" || fail "$mpi: record of $*"
 }
 
@@ -83,7 +84,7 @@ for mpi in openmpi mpich; do
 		exec "$ctl" record -q --mpi=$mpi -c rank\$r -o "$work/rank-\$r" -- \
 			"$work/program" ring 50
 	EOF
-	timeout 100 nice mpirun.$mpi -n 4 sh "$work/each" >"$work/out" 2>"$work/err" ||
+	timeout 300 nice mpirun.$mpi -n 4 sh "$work/each" >"$work/out" 2>"$work/err" ||
 		fail "$mpi: a recorder for each rank"
 	"$ctl" merge -q -o "$work/rec" "$work"/rank-* 2>"$work/err" || fail "$mpi: merge"
 	check_program
@@ -93,7 +94,7 @@ for mpi in openmpi mpich; do
 
 	# One recorder for all ranks of this host
 	rm -rf "$work/rec" "$work/ranks"
-	timeout 100 nice mpirun.$mpi -n 4 "$ctl" record --ranks --mpi=$mpi -q -o "$work/ranks" -- \
+	timeout 300 nice mpirun.$mpi -n 4 "$ctl" record --ranks --mpi=$mpi -q -o "$work/ranks" -- \
 		"$work/program" ring 50 >"$work/out" 2>"$work/err" || fail "$mpi: record --ranks"
 	mv "$work/ranks/$(uname -n)" "$work/rec"
 	check_program
@@ -143,7 +144,7 @@ version MPI_VERSION' | grep -q '^version [4-9]'; then
 		fi
 		counts "MPI_Isend_c 40" "MPI_Sendrecv_c 40" "MPI_Pready_range 4" \
 			"MPI_Allgatherv_c 4" "MPI_Session_init 4" "MPI_Psend_init 4"
-		timeout 100 nice mpirun.$mpi -n 4 env \
+		timeout 300 nice mpirun.$mpi -n 4 env \
 			LD_PRELOAD="$build/lib/libtsctrace-mpi-$mpi.so" "$work/program" session \
 			2>"$work/err" || fail "$mpi: a session without MPI_Init"
 	fi

@@ -45,7 +45,7 @@ EOF
 
 run_ranks() {	# ARGUMENT...: records the program on 4 ranks of 3 nodes
 	rm -rf "$work"/rank-* "$work"/host-* "$work/rec"
-	arguments="$*" by_host=${by_host:-} timeout 100 nice mpirun.$mpi -n 4 sh "$work/each" >"$work/out" \
+	arguments="$*" by_host=${by_host:-} timeout 300 nice mpirun.$mpi -n 4 sh "$work/each" >"$work/out" \
 		2>"$work/err" || fail "$mpi: record of $*"
 }
 
@@ -90,7 +90,7 @@ for mpi in openmpi mpich; do
 	echo "$mpi: $(cat "$work/times")"
 	# Merged by 3 ranks, it is the same.
 	rm -rf "$work/again"
-	timeout 100 nice mpirun.$mpi -n 3 "$build/tools/trace-ctl-merge-mpi-$mpi" -q \
+	timeout 300 nice mpirun.$mpi -n 3 "$build/tools/trace-ctl-merge-mpi-$mpi" -q \
 		-o "$work/again" "${ranks[@]%=*}" 2>"$work/err" || fail "$mpi: merge by ranks"
 	diff -r "$work/rec" "$work/again" >"$work/out" || fail "$mpi: another result by ranks"
 	# A merged recording is on that timeline, too.

@@ -68,9 +68,9 @@ assert found["live_tick"]["fields"] == "nr:u64,process:u32/x", found
 END
 run 0 events -p $program disable live_tick live_text
 shows '^2 events disabled in 1 program$'
-run 0 record -q -o "$work/off" --duration 0.4
+run 0 record -q -o "$work/off" --duration 2
 run 0 events -p $program enable 'live_*'
-run 0 record -q -o "$work/on" --duration 0.4
+run 0 record -q -o "$work/on" --duration 2
 run 0 dump "$work/off"
 ! grep -q live_ "$work/out" || fail "events that are off"
 shows ' raw_tick '
@@ -106,7 +106,7 @@ if [ "$(id -u)" = 0 ]; then
 	shows '^2 events enabled in 1 program$'
 	# Root records another user's channel, by id, and by name if root has none of it.
 	id=$("$ctl" channel list | awk '$2 == "default" && $4 == "nobody" { print $1 }')
-	run 0 record -c "$id" --require-events -o "$work/id" --duration 0.3
+	run 0 record -c "$id" --require-events -o "$work/id" --duration 2
 	says '^  channel default: [1-9]'
 	run 0 dump "$work/id"
 	shows ' live_text '

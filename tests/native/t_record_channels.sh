@@ -127,9 +127,9 @@ run 0 channel create fly --policy overwrite --blocks 16
 recorder=$!
 started+=("$recorder")
 until_in "$work/err" 'recording: '
-TSCTRACE_CHANNEL=box "$flood" 2 400000 1 >"$work/box" &
+TSCTRACE_CHANNEL=box "$flood" 4 400000 1 >"$work/box" &
 one=$!
-TSCTRACE_CHANNEL=fly "$flood" 2 400000 1 >"$work/fly" &
+TSCTRACE_CHANNEL=fly "$flood" 4 400000 1 >"$work/fly" &
 two=$!
 started+=("$one" "$two")
 for i in {1..2}; do

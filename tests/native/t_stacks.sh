@@ -182,7 +182,7 @@ running() {	# DIR PID
 }
 cp chain gone
 ./gone -1 & started+=($!); pid=$!
-sleep 0.2
+until [ "$(readlink "/proc/$pid/exe")" = "$PWD/gone" ]; do sleep 0.05; done
 rm gone
 running deleted "$pid"
 compile plain -Wl,--build-id=none

@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 		fflush(map);
 		for (k = 0; k < 10; k++)
 			((void (*)(void))(all + 64 * i))();
-		usleep(700000);
+		usleep(i < 3 ? 700000 : 3000000);
 	}
 	unlink(path);
 	return 0;
@@ -107,7 +107,7 @@ read_bomb
 truncate -s 100G bomb		# A hole gives no room for more.
 read_bomb
 ./gone_bomb -1 & started+=($!); pid=$!
-sleep 0.2
+until [ "$(readlink "/proc/$pid/exe")" = "$PWD/gone_bomb" ]; do sleep 0.05; done
 rm gone_bomb
 run 0 record --stack -e syscalls -p "$pid" --duration 0.5 -o gone_bombed
 kill -9 "$pid"

@@ -170,6 +170,16 @@ for victim in alpha.2 beta.2 gamma.2; do
 		done_all $others || fail "without $victim, which ended: $why"
 	done
 done
+# True if $others wait for a node again, whose processes have ended
+waited_for_again() {	# NODE
+	sleep 2		# waits until no node counts as a caller any more
+	for i in $others; do run $i 1500 1 2; done
+	end $others
+	for i in $others; do
+		why=$(cat "$work/$i")
+		grep -q "^ETIMEDOUT: .* $1\( (below beta)\)\? is missing$" "$work/$i" || return 1
+	done
+}
 # All of a node, in a collective: the others wait for the node no longer. Afterwards they
 # wait for it again.
 for node in gamma beta alpha; do
@@ -187,13 +197,7 @@ for node in gamma beta alpha; do
 	end $gone $others
 	done_all $others || fail "without processes of $node, which ended: $why"
 	logged $node 'no process that had joined is left' || fail "$node logged nothing"
-	sleep 2		# waits until no node counts as a caller any more
-	for i in $others; do run $i 1500 1 2; done
-	end $others
-	for i in $others; do
-		grep -q "^ETIMEDOUT: .* $node\( (below beta)\)\? is missing$" "$work/$i" ||
-			fail "after the end of $node: $(cat "$work/$i")"
-	done
+	steadily waited_for_again "$node" || fail "after the end of $node: $why"
 done
 echo "# processes that ended were not waited for"
 

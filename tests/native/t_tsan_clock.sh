@@ -3,7 +3,6 @@
 # Stress test of the in-process clock: threads read it by all functions and refresh it
 # without a pause, with and without the thread sanitizer. -Wno-tsan: the sanitizer does
 # not model fences, which is no loss, as every racing access is atomic.
-# test-timeout: 120
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
