@@ -131,7 +131,7 @@ echo 0 >/sys/kernel/tracing/events/t_probes/zero/enable
 cat >sleep.sh <<'END'
 i=0
 while [ $i -lt 60 ]; do
-	usleep 900000 &
+	usleep 5000000 &
 	i=$((i + 1))
 done
 wait
