@@ -55,8 +55,9 @@ static void answer(int fd)
 	/* Before the answer: the test goes on as soon as it has the answer. */
 	if (keep_open)
 		__atomic_store_n(&kept, fd, __ATOMIC_RELEASE);
+	/* Fails if the client waits no longer: a busy machine may stop this thread. */
 	if (*answers[i])
-		ck_assert_int_gt(write(fd, answers[i], strlen(answers[i])), 0);
+		send(fd, answers[i], strlen(answers[i]), MSG_NOSIGNAL);
 	if (!keep_open)
 		close(fd);
 }
@@ -111,6 +112,18 @@ static int call(int timeout_ms)
 	return tsct_timesync(timeout_ms, why, sizeof(why));
 }
 
+/* Calls until the daemon's answer is in time: a busy machine may stop its thread for
+ * longer than a call waits. */
+static int call_until_answered(int timeout_ms)
+{
+	int tries = 0, err;
+
+	do
+		err = call(timeout_ms);
+	while (strstr(why, "no answer") && ++tries < 10);
+	return err;
+}
+
 START_TEST(test_completes)
 {
 	BEGIN("waiting 7 a, b\n", "waiting 7 a\n", "session 7\n", "done 7\n");
@@ -126,7 +139,7 @@ END_TEST
 START_TEST(test_missing_nodes)
 {
 	BEGIN("waiting 7 a, b (below c)\n");
-	ck_assert_int_eq(call(100), -ETIMEDOUT);
+	ck_assert_int_eq(call_until_answered(100), -ETIMEDOUT);
 	ck_assert_str_eq(why, "not all nodes have called tsct_timesync(): a, b (below c) are missing");
 	ck_assert_int_eq(tsct_timesync(0, NULL, 0), -ETIMEDOUT);
 	end();
@@ -136,7 +149,7 @@ END_TEST
 START_TEST(test_timeout_in_session)
 {
 	BEGIN("session 7\n");
-	ck_assert_int_eq(call(50), -ETIMEDOUT);
+	ck_assert_int_eq(call_until_answered(50), -ETIMEDOUT);
 	ck_assert_ptr_nonnull(strstr(why, "synchronization is not complete"));
 	end();
 }
@@ -181,7 +194,7 @@ END_TEST
 START_TEST(test_daemon_ends)
 {
 	BEGIN("waiting 7 a\n", LEAVE);
-	ck_assert_int_eq(call(200), -ETIMEDOUT);
+	ck_assert_int_eq(call(3000), -ETIMEDOUT);
 	ck_assert_ptr_nonnull(strstr(why, "no daemon; start"));
 	/* If no daemon runs when tsct_timesync() is called, the call fails at once. */
 	ck_assert_int_eq(call(-1), -ENOENT);
