@@ -257,7 +257,8 @@ static void *write_ring(void *arg)
 /* A reader that stays 1 ms behind gets every event once and in order. */
 START_TEST(test_follows_writers)
 {
-	__u64 next[CPUS_MAX] = { 0 }, last = 0, late = 0, got = 0, end;
+	__u64 next[CPUS_MAX] = { 0 }, last = 0, late = 0, got = 0, end,
+	      limit;
 	const __u32 nr = nr_cpus < 3 ? nr_cpus : 3;
 	struct tsct_event event;
 	pthread_t threads[3];
@@ -269,8 +270,10 @@ START_TEST(test_follows_writers)
 		pthread_create(&threads[i], NULL, write_ring,
 			       (void *)(uintptr_t)i);
 	end = now_ns() + 500000000;
-	while (now_ns() < end) {
-		while (now_ns() < end &&
+	limit = end + 20000000000;
+	/* A busy machine may stop this thread for most of the time. */
+	while (now_ns() < end || (got < 10000 && now_ns() < limit)) {
+		while (now_ns() < limit && !(got >= 10000 && now_ns() >= end) &&
 		       next_any(now_ns() - 1000000, &event) == 1) {
 			ck_assert_uint_eq(*(const __u64 *)event.payload,
 					  next[event.cpu]++);
@@ -297,7 +300,7 @@ START_TEST(test_follows_writers)
 	/* Some events are late: threads may be preempted between reading the counter
 	 * and publishing. */
 	ck_assert_uint_le(late, got / 100);
-	ck_assert_uint_gt(got, 100);
+	ck_assert_uint_ge(got, 10000);
 }
 END_TEST
 
