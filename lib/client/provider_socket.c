@@ -20,6 +20,7 @@
 
 #include "lib/abi/fd_message.h"
 #include "channel.h"
+#include "gettime.h"
 
 #define REPLY_TIMEOUT_S		5
 
@@ -46,6 +47,14 @@ static int connect_to(const char *path, int *ret_fd)
 	return 0;
 }
 
+/* True if a signal interrupted the call, which is to be repeated. Each call has the socket's
+ * timeout anew, so signals that keep coming must not make it last for ever. */
+static bool is_interrupted(ssize_t result, __s64 begin_ns)
+{
+	return result < 0 && errno == EINTR &&
+		tsct_monotonic_ns() - begin_ns < REPLY_TIMEOUT_S * 1000000000LL;
+}
+
 /* Returns 0 with the server's result in *ret_result, or -errno: no valid reply. */
 static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 			 int *ret_result)
@@ -59,13 +68,14 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 		.msg_iov = iov, .msg_iovlen = 2,
 		.msg_control = &control, .msg_controllen = sizeof(control),
 	};
+	const __s64 begin_ns = tsct_monotonic_ns();
 	ssize_t len;
 
 	do
 		len = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-	while (len < 0 && errno == EINTR);
+	while (is_interrupted(len, begin_ns));
 	if (len < 0)
-		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+		return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
 	*ret_fd = tsct_fd_message_get(&msg);
 	if (!len)
 		return -ECONNRESET;
@@ -86,13 +96,16 @@ static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
 	};
 	union tsct_fd_control control;
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	const __s64 begin_ns = tsct_monotonic_ns();
 	ssize_t len;
 
 	tsct_fd_message_put(&msg, &control, sent_fd);
 	do
 		len = sendmsg(fd, &msg, MSG_NOSIGNAL);
-	while (len < 0 && errno == EINTR);
-	return len < 0 ? -errno : 0;
+	while (is_interrupted(len, begin_ns));
+	if (len < 0)
+		return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
+	return 0;
 }
 
 /*
