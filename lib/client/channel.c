@@ -558,8 +558,8 @@ int tsct_channel_bind(struct tsct_channel *channel,
 /*
  * Of a handle: what this program has defined by it, `def`. Definition i has the id
  * TSCT_ID_FIRST + i. These are the channel's ids, until the handle has a target: a program
- * gets the handle's ids, because it may define events before there is a channel, or after
- * its channel was lost. Of a target: `id`, the ids there of the handle's definitions.
+ * gets the handle's ids, because it may define events before there is a channel, and may get
+ * another channel later. Of a target: `id`, the ids there of the handle's definitions.
  * The array is replaced when it is full, and the old one stays: signal handlers may be
  * reading it.
  */
@@ -765,10 +765,12 @@ static int define_and_keep(struct tsct_channel *channel, struct tsct_event_def *
 	if (id < 0 || !channel->opening)
 		return id;
 	pthread_mutex_lock(&channel->ids_lock);
-	if (tsct_channel_target(channel) != channel)	/* since this moment */
+	if (tsct_channel_target(channel) != channel) {	/* since this moment */
+		def->id = 0;
 		id = define_by_handle(channel, def);
-	else if (!ids_def(channel, id - TSCT_ID_FIRST))
+	} else if (!ids_def(channel, id - TSCT_ID_FIRST)) {
 		id = ids_put(channel, id - TSCT_ID_FIRST, def, 0);
+	}
 	pthread_mutex_unlock(&channel->ids_lock);
 	return id;
 }

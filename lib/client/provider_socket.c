@@ -152,29 +152,12 @@ static int bind_memory(const struct tsct_channel *channel, int fd, __u32 roles,
 	return err ? err : result;
 }
 
-static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
+/* Makes a new connection for one request, bound to the same channel. */
+static int ctl_apart(const struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
-	int fd, err = -EPIPE, result = 0;
+	int fd, err, result = 0;
 	__u32 id;
 
-	if (channel->pid == getpid()) {
-		pthread_mutex_lock(&channel->lock);
-		if (!channel->broken) {
-			err = exchange(channel->fd, cmd, arg, &channel->map_fd, &result);
-			channel->broken = err != 0;
-			/* The helper thread connects again when it sees the end. */
-			if (err && inode_of(channel->fd) == channel->fd_inode)
-				shutdown(channel->fd, SHUT_RDWR);
-			if (cmd == TSCT_IOC_CHANNEL_CREATE || cmd == TSCT_IOC_CHANNEL_ATTACH)
-				channel->map_inode = inode_of(channel->map_fd);
-		}
-		pthread_mutex_unlock(&channel->lock);
-		return err ? err : result;
-	}
-	/*
-	 * A forked child makes a new connection, bound to the same channel. It must not
-	 * touch the lock: a thread of its parent may have held it at the fork.
-	 */
 	err = connect_to(channel->socket_path, &fd);
 	if (err)
 		return err;
@@ -182,6 +165,32 @@ static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
 	if (!err)
 		err = exchange(fd, cmd, arg, NULL, &result);
 	close(fd);
+	return err ? err : result;
+}
+
+/*
+ * A forked child must not touch the lock: a thread of its parent may have held it at the
+ * fork. A connection on which an answer did not come in time stays, as it may be the last
+ * one that keeps the channel, but a late answer would be taken for that of the next request.
+ */
+static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
+{
+	int err = 0, result = 0;
+	bool broken;
+
+	if (channel->pid != getpid())
+		return ctl_apart(channel, cmd, arg);
+	pthread_mutex_lock(&channel->lock);
+	broken = channel->broken;
+	if (!broken) {
+		err = exchange(channel->fd, cmd, arg, &channel->map_fd, &result);
+		channel->broken = err != 0;
+		if (cmd == TSCT_IOC_CHANNEL_CREATE || cmd == TSCT_IOC_CHANNEL_ATTACH)
+			channel->map_inode = inode_of(channel->map_fd);
+	}
+	pthread_mutex_unlock(&channel->lock);
+	if (broken)
+		return ctl_apart(channel, cmd, arg);
 	return err ? err : result;
 }
 

@@ -259,7 +259,8 @@ int record_session_end(struct record_session *s)
 
 	record_session_watch(s);
 	/* From now on, a signal ends the wait for the session at the end. */
-	s->sync.interrupts = record_interrupts;
+	if (s->sync.sessions)
+		s->sync.interrupts = record_interrupts;
 	s->rec.end = tsct_clock_cycles(s->clock);
 	s->statedump.end = s->rec.end;
 	if (s->source) {
