@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/abi/fd_message.h"
 #include "channel.h"
-#include "gettime.h"
 
 #define REPLY_TIMEOUT_S		5
 
@@ -47,12 +47,21 @@ static int connect_to(const char *path, int *ret_fd)
 	return 0;
 }
 
+/* Returns the time, from a clock that can also be read if the TSC is forbidden. */
+static __s64 coarse_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
 /* True if a signal interrupted the call, which is to be repeated. Each call has the socket's
  * timeout anew, so signals that keep coming must not make it last for ever. */
 static bool is_interrupted(ssize_t result, __s64 begin_ns)
 {
 	return result < 0 && errno == EINTR &&
-		tsct_monotonic_ns() - begin_ns < REPLY_TIMEOUT_S * 1000000000LL;
+		coarse_ns() - begin_ns < REPLY_TIMEOUT_S * 1000000000LL;
 }
 
 /* Returns 0 with the server's result in *ret_result, or -errno: no valid reply. */
@@ -68,7 +77,7 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 		.msg_iov = iov, .msg_iovlen = 2,
 		.msg_control = &control, .msg_controllen = sizeof(control),
 	};
-	const __s64 begin_ns = tsct_monotonic_ns();
+	const __s64 begin_ns = coarse_ns();
 	ssize_t len;
 
 	do
@@ -96,7 +105,7 @@ static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
 	};
 	union tsct_fd_control control;
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
-	const __s64 begin_ns = tsct_monotonic_ns();
+	const __s64 begin_ns = coarse_ns();
 	ssize_t len;
 
 	tsct_fd_message_put(&msg, &control, sent_fd);
@@ -152,12 +161,23 @@ static int bind_memory(const struct tsct_channel *channel, int fd, __u32 roles,
 	return err ? err : result;
 }
 
-/* Makes a new connection for one request, bound to the same channel. */
+/* True if the server has closed the channel's connection. */
+static bool is_hung_up(const struct tsct_channel *channel)
+{
+	struct pollfd hangup = { .fd = channel->fd, .events = POLLRDHUP };
+
+	return inode_of(channel->fd) == channel->fd_inode && poll(&hangup, 1, 0) == 1;
+}
+
+/* Makes a new connection for one request, bound to the same channel. A restarted server
+ * would take the memory for this connection only, and free it afterwards. */
 static int ctl_apart(const struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
 	int fd, err, result = 0;
 	__u32 id;
 
+	if (is_hung_up(channel))
+		return -EPIPE;
 	err = connect_to(channel->socket_path, &fd);
 	if (err)
 		return err;
@@ -240,10 +260,8 @@ bool tsct_socket_is_foreign(const struct tsct_channel *channel)
 
 bool tsct_provider_gone(const struct tsct_channel *channel)
 {
-	struct pollfd hangup = { .fd = channel->fd, .events = POLLRDHUP };
-
 	/* A program that closes all descriptors closes the connection, too. */
-	return channel->ops == &socket_ops && (poll(&hangup, 1, 0) == 1 ||
+	return channel->ops == &socket_ops && (is_hung_up(channel) ||
 		inode_of(channel->fd) != channel->fd_inode);
 }
 
