@@ -161,7 +161,7 @@ good gamma
 begin() {
 	rm -rf "$work/o" "$work/started"*
 	"$ctl" cluster record -o "$work/o" "${nodes[@]}" "$@" -- sh -c \
-		"touch $work/started.\$\$; exec $emit 300 1 10000" >"$work/out" 2>"$work/err" & run=$!
+		"touch $work/started.\$\$; exec $emit 800 1 10000" >"$work/out" 2>"$work/err" & run=$!
 	pids+=("$run")
 	wait_for "all commands run" started
 }
@@ -176,7 +176,7 @@ sleep 0.5
 kill -KILL "$(cat "$work/beta/pid")"
 ended 3
 says 'beta: MISSING: connection lost: its launcher .*\(137\|signal 9\).*; its last message came [0-9.]* s after the start; its recording may be there, in'
-[ "$(stat_of "$work/o" 's["events"]')" = 602 ] || fail "events of the nodes that are left"
+[ "$(stat_of "$work/o" 's["events"]')" = 1602 ] || fail "events of the nodes that are left"
 # The result itself names the node, to any reader, and so does what is merged of it.
 gap=$(stat_of "$work/o" 's["missing_nodes"]')
 [[ $gap == 'beta: MISSING: connection lost: '* ]] || fail "missing nodes: $gap"
@@ -202,7 +202,7 @@ sleep 0.5
 kill -KILL "$(cat "$work/beta/pid")"
 ended 3
 events=$(stat_of "$work/o" 's["events"]')
-[ "$events" -gt 602 ] && [ "$events" -lt 903 ] || fail "$events events with those of the lost node"
+[ "$events" -gt 1602 ] && [ "$events" -lt 2403 ] || fail "$events events with those of the lost node"
 
 # Without any node, the command that runs here is not left behind, and not ended either.
 rm -rf "$work/o" "$work/finished"
@@ -224,7 +224,7 @@ kill -INT "$run"
 ended 0
 [ "$(stat_of "$work/o" 'len(s["nodes"])')" = 3 ] || fail "nodes after an interrupt"
 events=$(stat_of "$work/o" 's["events"]')
-[ "$events" -gt 3 ] && [ "$events" -lt 903 ] || fail "$events events until an interrupt"
+[ "$events" -gt 3 ] && [ "$events" -lt 2403 ] || fail "$events events until an interrupt"
 says 'beta: .*command ended by signal 2'
 nothing_left
 
@@ -250,11 +250,11 @@ nothing_left
 begin
 kill -KILL "$run"
 wait "$run" || true
-all_gone() { ! pgrep -f "$emit 300 1 10000" >/dev/null && ! pgrep -f "record --control=.*$TMPDIR" >/dev/null; }
+all_gone() { ! pgrep -f "$emit 800 1 10000" >/dev/null && ! pgrep -f "record --control=.*$TMPDIR" >/dev/null; }
 wait_for "commands and recorders have ended" all_gone
 [ "$(ls "$TMPDIR" | wc -l)" = 3 ] || fail "recordings: $(ls "$TMPDIR")"
 for i in "$TMPDIR"/*; do
-	[ "$(stat_of "$i" 's["complete"] and s["events"] < 301')" = True ] || fail "recording $i"
+	[ "$(stat_of "$i" 's["complete"] and s["events"] < 801')" = True ] || fail "recording $i"
 done
 rm -rf "${TMPDIR:?}"/* "$work/o.nodes"
 
