@@ -170,7 +170,7 @@ finish() {	# PID
 }
 
 run_guest() {	# [KERNEL]...
-	local limit=3000 pid
+	local limit=4500 pid
 	launch guest "$here/guest/run.sh" ${TEST:+--test "$TEST"} "$@"
 	tail -n +1 -s 0.5 -f --pid="$pid" "$logs/guest.log" |
 		sed -un 's/^\(not \)\?ok /  &/p'

@@ -3,7 +3,7 @@
 # A daemon with an NTP server: `trace-ctl sync`, which any user may run, begins no second
 # burst during the one at the start, so the server gets six requests and not more.
 # test-waits: yes
-# test-timeout: 90
+# test-timeout: 300
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

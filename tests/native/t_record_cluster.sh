@@ -3,7 +3,7 @@
 # Recordings of nodes in a cluster: sync sessions at start and end, samples in
 # between, fits over the samples, and error messages.
 # test-waits: yes
-# test-timeout: 90
+# test-timeout: 300
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

@@ -6,7 +6,7 @@
 #
 # Namespaces of one machine share its counter, so the true offset is zero.
 # test-waits: yes
-# test-timeout: 180
+# test-timeout: 400
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

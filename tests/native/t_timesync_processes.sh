@@ -3,7 +3,7 @@
 # tsct_timesync() on a master (alpha), its child (beta), and a child of that child (gamma),
 # with several processes on each node that called tsct_timesync_join(): all wait for the
 # last process; timeouts name node and pid; nobody waits for a process that has ended.
-# test-timeout: 200
+# test-timeout: 500
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

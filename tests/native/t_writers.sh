@@ -3,7 +3,7 @@
 # Ten thousand killed writers, and a thousand concurrent threads that also fork; then
 # fewer of both, and the stress test, with delays between the instructions of the
 # critical sections.
-# test-timeout: 280
+# test-timeout: 600
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
