@@ -3,7 +3,6 @@
 # trace-ctl clock: the true time is within the error bound; --watch prints until its
 # output is closed; --wait-synced waits for the daemon and reports the reason of a
 # timeout.
-# test-timeout: 120
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -10,7 +10,6 @@
 # nodes is zero. A node passes if its time differs from the master's by at most its
 # error bound.
 # test-waits: yes
-# test-timeout: 240
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

@@ -4,7 +4,6 @@
 # against what three nodes emitted; the page and who may read it; nodes that die or are
 # hostile; the end, which leaves nothing. With BROWSER=1 (`make check-browser`), the page is
 # used in a browser, too.
-# test-timeout: 180
 set -euo pipefail
 
 # shellcheck source=tests/native/cluster.sh

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl cluster record: three nodes with daemons of their own, in network namespaces,
 # of which launchers start processes; and nodes, launchers and runs that fail.
-# test-timeout: 240
 set -euo pipefail
 
 # shellcheck source=tests/native/cluster.sh

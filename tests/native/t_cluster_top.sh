@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl cluster top: figures of three synchronized nodes against those of each node;
 # nodes that cannot be reached or die; the end, which leaves nothing.
-# test-timeout: 120
 set -euo pipefail
 
 # shellcheck source=tests/native/cluster.sh

@@ -3,7 +3,6 @@
 # The daemon's control socket: metrics for all users, fake disruptions for root only;
 # misuse by clients (control.c) does not disturb the clock.
 # test-waits: yes
-# test-timeout: 120
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

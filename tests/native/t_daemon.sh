@@ -3,7 +3,6 @@
 # tsctraced without a module: it publishes a clock within its error bound, rejects a
 # second instance, begins an epoch after a disruption, and stops cleanly; a successor
 # can use the files that it leaves behind.
-# test-timeout: 120
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -7,7 +7,6 @@
 # Network namespaces of one machine share its counter, so the true difference of m and
 # o is zero; synccheck measures it during the test.
 # test-waits: yes
-# test-timeout: 120
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

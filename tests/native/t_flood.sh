@@ -6,7 +6,6 @@
 #   crowd -- 10.77.2.0/24 -- master
 #
 # The child has a key. It stays synchronized and loses at most two requests.
-# test-timeout: 60
 set -euo pipefail
 . "$(dirname "$0")/sync.sh"
 

@@ -3,7 +3,6 @@
 # A server has two sockets for each address family: one for packets of configured
 # children, one for all others. Each packet must arrive in the right one. The daemon is
 # stopped (SIGSTOP), so that packets stay queued.
-# test-timeout: 60
 set -euo pipefail
 . "$(dirname "$0")/sync.sh"
 

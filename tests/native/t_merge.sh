@@ -3,7 +3,6 @@
 # merge of recordings: all readers find all events in the result; inputs that are
 # refused; incomplete, truncated and damaged recordings; a full disk, interrupts,
 # progress on a terminal.
-# test-timeout: 180
 # shellcheck source=tests/native/merge.sh
 . "$(dirname "$0")/merge.sh"
 

@@ -4,7 +4,6 @@
 # All run on this machine and share its counter: an event's merged time must be the
 # master's time of the event's cycles, within the node's error bound.
 # test-waits: yes
-# test-timeout: 120
 set -euo pipefail
 
 # shellcheck source=tests/native/sync.sh

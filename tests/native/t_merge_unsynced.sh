@@ -5,7 +5,6 @@
 # report that errors are unknown. Synchronized by tsctraced: events are in the right
 # order.
 # Both nodes are on this machine: its counter has the true order of all events.
-# test-timeout: 120
 set -euo pipefail
 
 # shellcheck source=tests/native/sync.sh

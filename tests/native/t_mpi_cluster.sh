@@ -3,7 +3,6 @@
 # An MPI program with a rank on each of 8 nodes: network namespaces with daemons of their own,
 # and links of different delays, also of different delays there and back. One command records,
 # gathers, synchronizes and merges; the launcher of one node is killed half-way.
-# test-timeout: 240
 set -euo pipefail
 
 [ -e "${O:-$(dirname "$0")/../../build}/lib/libtsctrace-mpi-openmpi.so" ] ||

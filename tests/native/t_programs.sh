@@ -3,7 +3,6 @@
 # trace-ctl events and emit: typed events of running programs are listed and switched, by
 # their user and root alone; events from a shell, with the types of their values; and the
 # reasons that record gives when it has no events.
-# test-timeout: 120
 # test-fast: yes
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"

@@ -3,7 +3,6 @@
 # With a daemon as the provider: programs started before the recording are recorded,
 # their earlier events are not; a second recorder of the same channel fails; programs
 # of another user are not recorded.
-# test-timeout: 120
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # record --ranks: the ranks of one host in one recording. Processes get the environment of
 # Open MPI's, MPICH's or Slurm's ranks; where mpirun is installed, it starts them, too.
-# test-timeout: 120
 set -euo pipefail
 
 # shellcheck source=tests/native/record.sh

@@ -4,7 +4,6 @@
 # configured, and only there; a master or a daemon that does not answer is reported, and
 # does not keep record from recording.
 # test-waits: yes
-# test-timeout: 90
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Ctrl-C, once and twice, --duration, and a killed recorder: the events recorded until
 # then are readable.
-# test-timeout: 180
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 

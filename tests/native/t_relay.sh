@@ -4,7 +4,6 @@
 # unchanged, holds each for the planned delay, loses some, and logs what it did. A lopsided
 # path has the error that theory says: half the difference, in the daemon's own readings.
 # test-waits: yes
-# test-timeout: 120
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

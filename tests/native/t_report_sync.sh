@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl report sync: the pages of a child and of a master are well-formed, and
 # errors are reported.
-# test-timeout: 60
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

@@ -4,7 +4,6 @@
 # traced soon; after kill -9 of the daemon at random moments no event is missing, of
 # parent and child; kept channels outlive daemon and program; a recorder goes on; a program
 # moves to a channel that has taken its name; systemd's descriptor store.
-# test-timeout: 280
 # shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 

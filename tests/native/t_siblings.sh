@@ -6,7 +6,6 @@
 #
 # Network namespaces of one machine share its counter, so the true difference of all
 # nodes is zero; synccheck measures it.
-# test-timeout: 120
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

@@ -7,7 +7,6 @@
 #   chrony (server) -- 10.78.1.0/24 --+
 #   ntpd (server) ---- 10.78.2.0/24 --+-- ours -- 10.78.3.0/24 -- client (chronyd)
 # test-waits: yes
-# test-timeout: 120
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

@@ -3,7 +3,6 @@
 # Nodes with synced-cluster in tsctraced.conf: CLOCK_REALTIME is the cluster's time, so
 # nothing is measured. Status, recordings of two such nodes, and the merge of these.
 # test-waits: yes
-# test-timeout: 120
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

@@ -4,7 +4,6 @@
 # sessions of at most 1 ms. Each success needs a call on every node: if one node makes 8
 # calls, at most 8 calls succeed on each other node.
 # test-waits: yes
-# test-timeout: 90
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

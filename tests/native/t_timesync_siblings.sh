@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # tsct_timesync() on two nodes that are sources of each other, and on their master: each
 # node takes part through the master, and does not wait for the other one's members.
-# test-timeout: 90
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Writers, the reader and the memfd server under the thread sanitizer. It does not
 # instrument the assembly of the critical sections, but all code around it.
-# test-timeout: 200
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Tests readers under the thread sanitizer: several readers of one ring, and a reader of
 # all CPUs' events in order. Writers are in C, which the sanitizer can check.
-# test-timeout: 200
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # A master (l, falseticker.c) whose session never ends, and assigns impossible turns: its
 # child o sends neither as fast as the path allows, nor too rarely, and logs it.
-# test-timeout: 60
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"

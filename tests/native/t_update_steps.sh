@@ -3,7 +3,6 @@
 # A publisher of the clock may be killed at any instruction of an update.
 # test-parallel: yes
 # test-seconds: 14
-# test-timeout: 200
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -3,7 +3,6 @@
 # A child (beta) whose master (alpha) is 300 ms away: bursts, polls that are more frequent
 # than that, sessions and collectives have to wait for their answers.
 # test-waits: yes
-# test-timeout: 120
 set -euo pipefail
 
 . "$(dirname "$0")/sync.sh"
