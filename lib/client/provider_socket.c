@@ -4,8 +4,8 @@
  * program. A request is a message on a SOCK_SEQPACKET socket. The connection of
  * tsct_channel_open() is bound to the channel and keeps it alive. It also carries
  * later requests, which therefore need neither the socket's path nor permission to
- * connect. Only a forked child makes a connection for each request: on the shared one
- * its replies would mix with its parent's.
+ * connect. A forked child makes a connection for each request: on the shared one its
+ * replies would mix with its parent's. So does a program after a request without an answer.
  */
 #include <errno.h>
 #include <fcntl.h>
