@@ -18,6 +18,8 @@
 #include "loop.h"
 #include "daemon/sync/peers.h"
 #include "lib/client/programs.h"
+#include "lib/clock/clock_source.h"
+#include "lib/clock/tsc_check.h"
 #include "lib/provider/server.h"
 #include "daemon/clock/platform_linux.h"
 #include "daemon/config/run_dir.h"
@@ -226,7 +228,7 @@ static int serve(struct platform *platform, struct peers *peers,
 	if (err)
 		goto stop_timekeeper;
 	snprintf(path, sizeof(path), "%s/" TSCT_SOCKET_FILE, run_dir);
-	err = tsct_server_start(path, "daemon", &server);
+	err = tsct_server_start(path, "daemon", timekeeper.est.state.source, &server);
 	if (err)
 		log_error("%s: cannot create the socket: %s; %s", path,
 			  strerror(-err), run_dir_fix(err));
@@ -296,6 +298,7 @@ int main(int argc, char **argv)
 	sigset_t signals;
 
 	argp_err_exit_status = 2;
+	tsct_source_check_cpus(tsct_tsc_check_run);
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	if (options.check_config)
 		return check_config(options.config ? options.config :

@@ -10,6 +10,8 @@
 
 #include <tsctrace/version.h>
 
+#include "lib/clock/clock_source.h"
+#include "lib/clock/tsc_check.h"
 #include "lib/statedump/symbolize.h"
 #include "tools/common/cmd.h"
 #include "tools/common/near_name.h"
@@ -180,6 +182,7 @@ int main(int argc, char **argv)
 		tsct_symbolize_main(argv[2]);
 	reserve_standard_fds();
 	argp_err_exit_status = EXIT_USAGE;
+	tsct_source_check_cpus(tsct_tsc_check_run);
 	replace_stdout();
 	if (argc < 2) {
 		cmd_help(1, argv);

@@ -67,7 +67,7 @@ static void choose_source(const struct module_clock *m,
 {
 	if (m || !(check->flags & TSCT_CHECK_USABLE)) {
 		ret->source = (m ? tsct_source_choose : tsct_source_choose_local)(
-			tsct_tsc_check_run, ret->why, sizeof(ret->why));
+			ret->why, sizeof(ret->why));
 		return;
 	}
 	ret->source = TSCT_SOURCE_TSC;

@@ -10,7 +10,6 @@
 #include "daemon/config/log.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/clock_source.h"
-#include "lib/clock/tsc_check.h"
 #include "lib/clock/utc.h"
 #include "platform_linux.h"
 
@@ -22,8 +21,7 @@
 static int choose_source(void *ctx, char *why, size_t size)
 {
 	return PLATFORM(ctx)->publisher.module.use ?
-		tsct_source_choose(tsct_tsc_check_run, why, size) :
-		tsct_source_choose_local(tsct_tsc_check_run, why, size);
+		tsct_source_choose(why, size) : tsct_source_choose_local(why, size);
 }
 
 static int read_snapshot(void *ctx, struct tsct_clock_snapshot *ret)

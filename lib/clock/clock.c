@@ -89,7 +89,7 @@ void tsct_clock_init(struct tsct_clock_full *clock)
 	if (clock->origin != ORIGIN_PROCESS) {
 		use_mapped_page(clock);
 	} else {
-		clock->head.source = (__u32)tsct_source_choose(NULL, why, sizeof(why));
+		clock->head.source = (__u32)tsct_source_choose(why, sizeof(why));
 		add_reason(clock, "source %s", why);
 		clock->inprocess = tsct_clock_inprocess_open(clock->head.source,
 			tsct_clock_ops_real(clock->head.source));

@@ -119,13 +119,20 @@ void tsct_source_features(struct tsct_check *check)
 
 /* ---- choice ------------------------------------------------------------- */
 
+/* Set in main(), before there are other threads; NULL: the CPUs are not compared */
+static tsct_tsc_check_fn check_all_cpus;
+
+void tsct_source_check_cpus(tsct_tsc_check_fn check_cpus)
+{
+	check_all_cpus = check_cpus;
+}
+
 static const char *clocksource(const struct tsct_check *check)
 {
 	return *check->clocksource ? check->clocksource : "unknown";
 }
 
-int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
-			     size_t size)
+int tsct_source_choose_local(char *why, size_t size)
 {
 	struct tsct_check check = { .nr = 0 };
 	int source;
@@ -138,8 +145,8 @@ int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 	 */
 	if (tsct_tsc_trusted(check.flags, false))
 		check.flags |= TSCT_CHECK_USABLE;
-	else if (check_cpus && tsct_tsc_trusted(check.flags, true))
-		check_cpus(&check);
+	else if (check_all_cpus && tsct_tsc_trusted(check.flags, true))
+		check_all_cpus(&check);
 	source = check.flags & TSCT_CHECK_USABLE ? TSCT_SOURCE_TSC :
 		kernel_clock_source();
 	snprintf(why, size, "%s: %s (the kernel's clocksource: %s)",
@@ -148,7 +155,7 @@ int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
 	return source;
 }
 
-int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size)
+int tsct_source_choose(char *why, size_t size)
 {
 	struct tsct_check check = { .nr = 0 };
 	struct tsct_info info = { .source = TSCT_SOURCE_NR };
@@ -161,7 +168,7 @@ int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size)
 	/* The module is not loaded, or this process may not read the TSC. */
 	if (info.source >= TSCT_SOURCE_NR ||
 	    (info.source == TSCT_SOURCE_TSC && !tsct_tsc_readable()))
-		return tsct_source_choose_local(check_cpus, why, size);
+		return tsct_source_choose_local(why, size);
 	tsct_source_clocksource(&check);
 	snprintf(why, size, "%s: chosen by the module, see trace-ctl check (the"
 		 " kernel's clocksource: %s)", tsct_source_name(info.source),

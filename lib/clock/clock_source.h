@@ -7,17 +7,23 @@
 #include <stddef.h>
 #include <tsctrace/tsctrace.h>
 
-/*
- * Compares the counters of all CPUs and fills in check->flags. Daemon and tools
- * pass tsct_tsc_check_run(), the library that programs link passes NULL.
- */
+/* Compares the counters of all CPUs and fills in check->flags. */
 typedef int (*tsct_tsc_check_fn)(struct tsct_check *check);
 
 /*
+ * tsct_source_check_cpus - set what compares the CPUs' counters in this process
+ * @check_cpus: called if only a comparison of all CPUs can decide on a source, that is
+ *	for an invariant TSC that the kernel neither uses nor has marked unstable
+ *	(its clocksource is kvm-clock, hyperv, hpet ...)
+ *
+ * Call it in main(), before any clock is opened. tsctraced and trace-ctl set
+ * tsct_tsc_check_run(). A program that links the library has no such function, because
+ * the check blocks and starts threads: it does not use such a TSC.
+ */
+void tsct_source_check_cpus(tsct_tsc_check_fn check_cpus);
+
+/*
  * tsct_source_choose - the source that this process should use
- * @check_cpus: called if only a comparison of all CPUs can decide, that is for
- *	an invariant TSC that the kernel neither uses nor has marked unstable;
- *	NULL: do not use the TSC then
  * @why: the reason, a sentence without a full stop; may be NULL with size 0
  *
  * Chooses the module's source, if the module is loaded and this process can read that
@@ -25,15 +31,14 @@ typedef int (*tsct_tsc_check_fn)(struct tsct_check *check);
  * the TSC. Else the first of MONOTONIC_RAW, MONOTONIC and REALTIME that can be read.
  * Returns TSCT_SOURCE_*.
  */
-int tsct_source_choose(tsct_tsc_check_fn check_cpus, char *why, size_t size);
+int tsct_source_choose(char *why, size_t size);
 
 /*
  * Chooses the source for this process without the module: the TSC if trusted, else the
  * first readable one of MONOTONIC_RAW, MONOTONIC and REALTIME. Arguments: see
  * tsct_source_choose(). Returns TSCT_SOURCE_*.
  */
-int tsct_source_choose_local(tsct_tsc_check_fn check_cpus, char *why,
-			     size_t size);
+int tsct_source_choose_local(char *why, size_t size);
 
 /* True if the CPU has RDTSCP and this process may execute it. Reads no file. */
 bool tsct_tsc_readable(void);

@@ -542,7 +542,7 @@ void tsct_server_stop(struct tsct_server *server)
 	free(server);
 }
 
-int tsct_server_start(const char *socket_path, const char *kind,
+int tsct_server_start(const char *socket_path, const char *kind, __u32 source,
 		      struct tsct_server **ret_server)
 {
 	struct tsct_server *server;
@@ -569,7 +569,7 @@ int tsct_server_start(const char *socket_path, const char *kind,
 		-errno : watch(server, server->wake, &server->wake);
 	if (err)
 		goto stop;
-	tsct_store_init(&server->store, kind);
+	tsct_store_init(&server->store, kind, source);
 	set_limits(server, !strcmp(kind, "daemon"));
 	err = listen_at_path(server);
 	if (err)

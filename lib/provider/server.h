@@ -27,11 +27,13 @@ struct tsct_store_unread;	/* counts of unread events, defined in store.h */
  * @socket_path: path of the socket, in an existing directory whose mode decides which
  *	users may connect. The socket of a server that has ended is replaced.
  * @kind: kind of the provider, "daemon" or "embedded", reported to clients
+ * @source: TSCT_SOURCE_* of the channels. Pass that of the clock that will convert their
+ *	cycles: two choices of a source may differ.
  *
  * Returns 0; -EADDRINUSE: another server runs there; -ENAMETOOLONG; -ENOMEM; or
  * another -errno of a system call.
  */
-int tsct_server_start(const char *socket_path, const char *kind,
+int tsct_server_start(const char *socket_path, const char *kind, __u32 source,
 		      struct tsct_server **ret_server);
 
 /*

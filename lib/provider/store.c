@@ -15,8 +15,6 @@
 #include <tsctrace/version.h>
 
 #include "lib/abi/request.h"
-#include "lib/clock/clock_source.h"
-#include "lib/clock/tsc_check.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "lib/clock/clock_sample.h"
@@ -32,7 +30,7 @@
  * eighth, up to 1 GiB. The limit of a user also bounds the time of one request: the
  * memory is zeroed.
  */
-void tsct_store_init(struct tsct_store *store, const char *kind)
+void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source)
 {
 	__u64 memory = (__u64)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 	size_t len = strnlen(kind, sizeof(store->kind) - 1);
@@ -40,7 +38,7 @@ void tsct_store_init(struct tsct_store *store, const char *kind)
 	memset(store, 0, sizeof(*store));
 	TAILQ_INIT(&store->channels);
 	memcpy(store->kind, kind, len);
-	store->source = tsct_source_choose(tsct_tsc_check_run, NULL, 0);
+	store->source = source;
 	store->nr_cpus = tsct_cpus_possible();
 	store->channels_max = TSCT_STORE_CHANNELS_MAX;
 	store->channels_user_max = TSCT_STORE_CHANNELS_USER_MAX;

@@ -56,9 +56,9 @@ struct tsct_store_peer {
 						 * NULL */
 };
 
-/* Initializes a store. May run the TSC check, which blocks for about 200 ms, at most
- * 2 s. @kind: kind of the provider, "daemon" or "embedded" */
-void tsct_store_init(struct tsct_store *store, const char *kind);
+/* Initializes a store. @kind: kind of the provider, "daemon" or "embedded"; @source:
+ * TSCT_SOURCE_* of its channels, which is that of the provider's clock */
+void tsct_store_init(struct tsct_store *store, const char *kind, __u32 source);
 
 /*
  * tsct_store_request - serve one request

@@ -12,6 +12,7 @@
 
 #include "bench.h"
 #include "lib/client/reader.h"
+#include "lib/clock/clock_source.h"
 #include "lib/provider/server.h"
 #include "lib/ctf/recording_writer.h"
 
@@ -131,7 +132,8 @@ int main(void)
 	must(rawfd, "raw");
 	bench_pin(sched_getcpu());
 	snprintf(path, sizeof(path), "%s/socket", dir);
-	must(tsct_server_start(path, "embedded", &server), "rings");
+	must(tsct_server_start(path, "embedded", tsct_source_choose(NULL, 0), &server),
+	     "rings");
 	must(tsct_server_run(server), "rings");
 	must(tsct_channel_open_at(path, &options, &reader), "reader");
 	must(tsct_channel_open_at(path, NULL, &emitter), "writer");

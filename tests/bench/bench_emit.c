@@ -20,6 +20,7 @@
 
 #include "bench.h"
 #include "lib/client/channel.h"
+#include "lib/clock/clock_source.h"
 #include "lib/provider/server.h"
 
 /* longest wait for a result of the compared program (argument OTHER), ms */
@@ -416,7 +417,7 @@ int main(int argc, char **argv)
 	if (!mkdtemp(dir))
 		return 1;
 	snprintf(path, sizeof(path), "%s/s", dir);
-	if (tsct_server_start(path, "embedded", &server) ||
+	if (tsct_server_start(path, "embedded", tsct_source_choose(NULL, 0), &server) ||
 	    tsct_server_run(server))
 		return 1;
 	recorder = open_channel(path, "recorder", TSCT_POLICY_OVERWRITE);

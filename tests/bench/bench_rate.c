@@ -150,7 +150,8 @@ int main(void)
 	double truth_hz;
 	char why[256];
 
-	if (tsct_source_choose(tsct_tsc_check_run, why, sizeof(why)) != TSCT_SOURCE_TSC) {
+	tsct_source_check_cpus(tsct_tsc_check_run);
+	if (tsct_source_choose(why, sizeof(why)) != TSCT_SOURCE_TSC) {
 		fprintf(stderr, "bench_rate: the clock's source is not the TSC (%s): "
 			"nothing to measure\n", why);
 		return 1;

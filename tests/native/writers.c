@@ -23,6 +23,7 @@
 #include <tsctrace/event.h>
 
 #include "lib/client/channel.h"
+#include "lib/clock/clock_source.h"
 #include "lib/provider/server.h"
 
 #define AT_ONCE		4	/* concurrent processes in kill mode */
@@ -396,7 +397,7 @@ int main(int argc, char **argv)
 		return 2;
 	seed = argc > 3 ? (unsigned int)atoi(argv[3]) : 1;
 	snprintf(path, sizeof(path), "%s/s", dir);
-	if (tsct_server_start(path, "embedded", &server) ||
+	if (tsct_server_start(path, "embedded", tsct_source_choose(NULL, 0), &server) ||
 	    tsct_server_run(server))
 		fail("no server");
 	prepare(killing ? AT_ONCE : 2 * count);

@@ -471,7 +471,7 @@ START_TEST(test_connection_limit_per_user)
 		_exit(1);
 	}
 	close(report[1]);
-	ck_assert_int_eq(tsct_server_start(serve_path, "daemon",
+	ck_assert_int_eq(tsct_server_start(serve_path, "daemon", TSCT_SOURCE_TSC,
 					   &serve_server), 0);
 	ck_assert_int_eq(tsct_server_run(serve_server), 0);
 	ck_assert_int_eq(write(go[1], &byte, 1), 1);
@@ -501,7 +501,7 @@ START_TEST(test_turns_are_short)
 	int s[16], i;
 
 	serve_name();
-	ck_assert_int_eq(tsct_server_start(serve_path, "daemon",
+	ck_assert_int_eq(tsct_server_start(serve_path, "daemon", TSCT_SOURCE_TSC,
 					   &serve_server), 0);
 	message.arg.block_size = 65536;
 	message.arg.blocks = 256;	/* rings of 16 MiB per CPU */
@@ -538,7 +538,7 @@ START_TEST(test_one_server_per_path)
 	pid_t pid;
 
 	serve_start();
-	ck_assert_int_eq(tsct_server_start(serve_path, "daemon", &other),
+	ck_assert_int_eq(tsct_server_start(serve_path, "daemon", TSCT_SOURCE_TSC, &other),
 			 -EADDRINUSE);
 	ck_assert_int_eq(stat(serve_path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 07777, 0666);
@@ -548,21 +548,21 @@ START_TEST(test_one_server_per_path)
 	serve_name();
 	pid = fork();
 	if (!pid) {
-		tsct_server_start(serve_path, "daemon", &other);
+		tsct_server_start(serve_path, "daemon", TSCT_SOURCE_TSC, &other);
 		kill(getpid(), SIGKILL);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(stat(serve_path, &st), 0);
-	ck_assert_int_eq(tsct_server_start(serve_path, "embedded",
+	ck_assert_int_eq(tsct_server_start(serve_path, "embedded", TSCT_SOURCE_TSC,
 					   &serve_server), 0);
 	ck_assert_int_eq(tsct_server_run(serve_server), 0);
 	expect_service();
 	serve_stop();
 	memset(path, 'x', sizeof(path));
 	path[sizeof(path) - 1] = 0;
-	ck_assert_int_eq(tsct_server_start(path, "daemon", &other),
+	ck_assert_int_eq(tsct_server_start(path, "daemon", TSCT_SOURCE_TSC, &other),
 			 -ENAMETOOLONG);
-	ck_assert_int_eq(tsct_server_start("/nowhere/s", "daemon", &other),
+	ck_assert_int_eq(tsct_server_start("/nowhere/s", "daemon", TSCT_SOURCE_TSC, &other),
 			 -ENOENT);
 	tsct_server_stop(NULL);
 }
@@ -621,7 +621,7 @@ START_TEST(test_clients_take_turns)
 	bool answered = false;
 
 	serve_name();
-	ck_assert_int_eq(tsct_server_start(serve_path, "daemon",
+	ck_assert_int_eq(tsct_server_start(serve_path, "daemon", TSCT_SOURCE_TSC,
 					   &serve_server), 0);
 	for (i = 0; i < 3; i++)
 		flood_open(&floods[i], i);
@@ -657,7 +657,7 @@ START_TEST(test_dispatch_without_thread)
 	int s, i;
 
 	serve_name();
-	ck_assert_int_eq(tsct_server_start(serve_path, "daemon",
+	ck_assert_int_eq(tsct_server_start(serve_path, "daemon", TSCT_SOURCE_TSC,
 					   &serve_server), 0);
 	tsct_server_dispatch(serve_server);
 	s = connect_client();

@@ -32,7 +32,7 @@ static void restart(void)
 		TAILQ_REMOVE(&store.channels, channel, list);
 		tsct_store_channel_free(channel);
 	}
-	tsct_store_init(&store, "daemon");
+	tsct_store_init(&store, "daemon", tsct_source_choose(NULL, 0));
 }
 
 static void keep(void *arg, const char *label, int memfd, bool kept)

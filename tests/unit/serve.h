@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/client/channel.h"
+#include "lib/clock/clock_source.h"
 #include "lib/provider/server.h"
 
 static char serve_dir[32], serve_path[64];
@@ -26,7 +27,7 @@ static inline void serve_name(void)
 static inline void serve_start(void)
 {
 	serve_name();
-	ck_assert_int_eq(tsct_server_start(serve_path, "embedded",
+	ck_assert_int_eq(tsct_server_start(serve_path, "embedded", tsct_source_choose(NULL, 0),
 					   &serve_server), 0);
 	ck_assert_int_eq(tsct_server_run(serve_server), 0);
 }

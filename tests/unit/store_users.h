@@ -6,6 +6,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "lib/clock/clock_source.h"
 #include "lib/provider/store.h"
 
 static struct tsct_store store;
@@ -15,7 +16,7 @@ static int fd;
 
 static inline void setup(void)
 {
-	tsct_store_init(&store, "daemon");
+	tsct_store_init(&store, "daemon", tsct_source_choose(NULL, 0));
 }
 
 static inline void teardown(void)

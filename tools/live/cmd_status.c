@@ -12,7 +12,6 @@
 #include "channel_view.h"
 #include "lib/clock/clock_sample.h"
 #include "lib/clock/clock_source.h"
-#include "lib/clock/tsc_check.h"
 #include "tools/bpf/prerequisites.h"
 #include "tools/common/cmd.h"
 #include "tools/common/channels.h"
@@ -181,7 +180,7 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 
 	channel_list_open(&s->channels, true);
 	channel_list_read(&s->channels, "status");
-	tsct_source_choose(tsct_tsc_check_run, s->source_why, sizeof(s->source_why));
+	tsct_source_choose(s->source_why, sizeof(s->source_why));
 	if (!prerequisites_check(s->kernel_why, sizeof(s->kernel_why)))
 		prerequisites_check_module(NULL, 0, s->module_why,
 					   sizeof(s->module_why));

@@ -273,8 +273,12 @@ int snapshot_previous_discard(void);
 /* Fills in s->rec except the clock. Does not print errors. */
 int record_describe(struct record_session *s);
 
-/* Opens the clock, unless s->clock is open, and stores its state in s->rec. */
+/* Opens the clock, unless s->clock is open. */
 int record_clock_open(struct record_session *s);
+
+/* Stores the state of the open clock in s->rec. Fails if a channel, which must be open,
+ * has another clock source. */
+int record_clock_describe(struct record_session *s);
 
 /* Stores the state of cluster time in s->rec. Call it before files are opened. */
 void record_clock_begin(struct record_session *s);

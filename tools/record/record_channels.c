@@ -70,7 +70,7 @@ static int start_server(struct record_session *s)
 		return err;
 	}
 	snprintf(s->socket, sizeof(s->socket), "%s/socket", s->server_dir);
-	err = tsct_server_start(s->socket, "embedded", &s->server);
+	err = tsct_server_start(s->socket, "embedded", s->clock->source, &s->server);
 	if (!err) {
 		tsct_server_on_thread(s->server, record_statedump_on_thread, s);
 		err = tsct_server_run(s->server);
@@ -123,7 +123,8 @@ static int embed_server(struct record_session *s, int err)
 	tsct_channel_close(s->channels[0]);
 	s->channels[0] = NULL;
 	s->embedded = true;
-	return start_server(s);
+	err = record_clock_open(s);
+	return err ? err : start_server(s);
 }
 
 /* Checks that an open channel fits the recording. */

@@ -210,15 +210,20 @@ static __u32 rate_error_ppb(const struct tsct_clock_state *state)
 
 int record_clock_open(struct record_session *s)
 {
+	int err = s->clock ? 0 : tsct_clock_open(&s->clock);
+
+	if (err)
+		record_error("clock: %s", strerror(-err));
+	return err;
+}
+
+int record_clock_describe(struct record_session *s)
+{
 	const struct tsct_channel_header *header;
 	struct tsct_clock_state state;
-	int err = s->clock ? 0 : tsct_clock_open(&s->clock);
 	unsigned int i;
+	int err;
 
-	if (err) {
-		record_error("clock: %s", strerror(-err));
-		return err;
-	}
 	err = tsct_clock_snapshot(s->clock, &state);
 	for (i = 1; err == -EAGAIN && i < CLOCK_TRIES; i++) {
 		usleep(50000);

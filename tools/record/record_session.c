@@ -31,6 +31,8 @@ int record_session_prepare(struct record_session *s)
 {
 	int err = record_clock_open(s);
 
+	if (!err)
+		err = record_clock_describe(s);
 	return err ? err : record_describe(s);
 }
 
