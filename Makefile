@@ -5,6 +5,7 @@
 #   make deps       packages that the build and the tests need (Debian, Ubuntu)
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
 #   make check      the tests; installs missing packages (Debian, Ubuntu)
+#   make check-all  all tests on all kernels, with the large numbers of repeats
 #   make check-fast unit tests, the ring's model, quick native tests; no guest
 #   make check-unit, check-model, check-sim, check-guest  one suite of the tests
 #
@@ -60,21 +61,25 @@ deps:
 
 check: deps
 	+$(MAKE) $(all_cpus) all
-	tests/run.sh all
+	tests/run.py all
+# All tests on all kernels, with all repeats
+check-all: deps
+	+$(MAKE) $(all_cpus) all
+	TSCT_TIER=all tests/run.py all
 check-fast: deps
 	+$(MAKE) $(all_cpus) all
-	tests/run.sh fast
+	tests/run.py fast
 check-unit: deps
 	+$(MAKE) $(all_cpus) all
-	tests/run.sh unit
+	tests/run.py unit
 check-guest: deps
 	+$(MAKE) $(all_cpus) all
-	tests/run.sh guest $(KERNEL)
+	tests/run.py guest $(KERNEL)
 check-sim: deps
 	+$(MAKE) all
-	SEEDS=$(or $(SEEDS),10000) tests/run.sh sim
+	SEEDS=$(or $(SEEDS),10000) tests/run.py sim
 check-model: deps
-	DEPTH=$(or $(DEPTH),1) tests/run.sh model
+	DEPTH=$(or $(DEPTH),1) tests/run.py model
 # Merges recordings of machines with faulty clocks
 check-faults: deps
 	+$(MAKE) all
@@ -83,7 +88,7 @@ check-guest-debug: deps
 	tests/deps.sh --debug-kernel
 	tests/guest/kernel.sh get $(or $(KERNEL),6.1-debug) >/dev/null
 	+$(MAKE) all
-	tests/run.sh guest $(or $(KERNEL),6.1-debug)
+	tests/run.py guest $(or $(KERNEL),6.1-debug)
 # On the newest kernel that Debian offers, in a root of that Debian
 check-newest:
 	tests/deps.sh --newest
@@ -115,7 +120,7 @@ check-browser: deps
 check-service: deps
 	tests/deps.sh --service
 	+$(MAKE) all
-	tests/run.sh service
+	tests/run.py service
 demo: deps
 	+$(MAKE) all
 	tests/demo/run.sh
@@ -175,6 +180,6 @@ rpm:
 clean:
 	rm -rf build
 
-.PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-fast check-unit check-guest \
+.PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-all check-fast check-unit check-guest \
 	check-browser check-faults check-guest-debug check-model check-newest check-packages check-panics check-sim demo bench \
 	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-merge-ranks bench-python bench-record bench-sim bench-sync bench-serve install uninstall dist deb doc rpm sbom clean

@@ -42,7 +42,7 @@ first=$(tools/packaging/dist.sh "$work/first")
 mkdir -p "$work/a/b"
 tar -xf "$first" -C "$work/a/b"
 tree=$work/a/b/tsctrace-$version
-[ -x "$tree/tests/run.sh" ] || fail "tests/run.sh is not in the tarball, or cannot be run"
+[ -x "$tree/tests/run.py" ] || fail "tests/run.py is not in the tarball, or cannot be run"
 mkdir "$tree/build"
 touch "$tree/build/object"
 find "$tree" -type f -exec touch -d 2001-02-03 {} +

@@ -125,7 +125,7 @@ in_root "$root" env KERNEL="$release" /src/tests/native/t_kbuild.sh ||
 	die "kernel $release: the module does not build"
 in_root "$root" /src/tests/packages/dkms.sh "$release" || die "kernel $release: DKMS"
 status=0
-in_root "$root" /src/tests/run.sh guest "$release" || status=$?
+in_root "$root" /src/tests/run.py guest "$release" || status=$?
 if grep -q '^ok .*SKIP the module has no BTF' "$out/test-log/guest.log"; then
 	log "the module has no BTF: $out/guest/$release/module.log"
 	status=1

@@ -8,11 +8,18 @@
 # the tests in an initrd, and prints TAP. Exit status 0: all passed.
 #
 #   --test GLOB     only tests with this name (t_mmap, 't_*')
-#   --boot NAME     only boots with this name (default, unstable, restore, isolated,
+#   --only NAME     only boots with this name (default, unstable, restore, isolated,
 #                   reserved, panic)
 #   --list          print the tests and their requirements
 #   --time SECONDS  time limit of each test, in place of its own
 #   --out FILE      file for the data that tests pass to `out`: see boot.sh
+#   --plan DIR      build everything and write to DIR what --boot needs; print the results of
+#                   the builds only. DIR/boots has a line "NUMBER LABEL CPUS LIMIT" for each
+#                   boot: the host CPUs that it uses, and its time limit in seconds
+#   --boot DIR N    boot number N of such a plan, and print its results
+#
+# With TSCT_TIER=all, each kernel runs all tests, with the large numbers of repeats; without
+# it, kernels with PREEMPT_RT (named *-rt-*) run those that have rt=yes.
 #
 # The whole console, the raw results and the logs of the builds are left in
 # build/guest/<release>/.
@@ -40,6 +47,7 @@
 #   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
 #                             not for tests in which the kernel patches its code
 #                             (BPF, tracepoints): see --parallel in boot.sh
+#   guest-test: rt=no         `yes` if PREEMPT_RT can change the result
 #   guest-test: module=yes    loaded before and unloaded after; `no`: the test
 #                             does that itself with /lib/modules/tsctrace.ko,
 #                             tsctrace-nobtf.ko (the same without BTF),
@@ -69,26 +77,35 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 
 die() { echo "run.sh: $*" >&2; exit 2; }
 
-only_test='*' only_boot='*' list='' seconds='' shared=''
+only_test='*' only_boot='*' list='' seconds='' shared='' plan_dir='' number=''
 kernels=()
 while [ $# -gt 0 ]; do
 	case $1 in
-	--test|--boot|--time|--out) [ $# -ge 2 ] || die "$1 needs a value" ;;
+	--test|--only|--time|--out|--plan) [ $# -ge 2 ] || die "$1 needs a value" ;;
+	--boot) [ $# -ge 3 ] || die "--boot needs a directory and a number" ;;
 	esac
 	case $1 in
 	--test) only_test=$2; shift 2 ;;
-	--boot) only_boot=$2; shift 2 ;;
+	--only) only_boot=$2; shift 2 ;;
 	--list) list=1; shift ;;
 	--time) seconds=$2; shift 2 ;;
 	--out) shared=$2; shift 2 ;;
+	--plan) plan_dir=$2; shift 2 ;;
+	--boot) plan_dir=$2 number=$3; shift 3 ;;
 	-*) die "unknown option $1" ;;
 	*) kernels+=("$1"); shift ;;
 	esac
 done
 [ ${#kernels[@]} -gt 0 ] || mapfile -t kernels < <("$here/kernel.sh" list)
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+if [ -n "$plan_dir" ]; then
+	[ -n "$number" ] || rm -rf "$plan_dir"
+	mkdir -p "$plan_dir"
+	work=$(realpath "$plan_dir")
+else
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+fi
 
 # --- TAP --------------------------------------------------------------------
 
@@ -102,12 +119,12 @@ comment() { sed 's/^/#  /'; }
 
 # --- requirements of the tests ----------------------------------------------
 
-declare -A timeout boots smp parallel module needs files
+declare -A timeout boots smp parallel module needs files rt
 tests=()
 
 set_default() {
 	timeout[$1]=40 boots[$1]=default smp[$1]=2 parallel[$1]=no
-	module[$1]=yes needs[$1]='' files[$1]=''
+	module[$1]=yes needs[$1]='' files[$1]='' rt[$1]=no
 }
 
 set_key() {	# TEST KEY VALUE
@@ -119,6 +136,7 @@ set_key() {	# TEST KEY VALUE
 	smp=[1-9]|smp=[1-9][0-9]) smp[$1]=$3 ;;
 	parallel=yes|parallel=no) parallel[$1]=$3 ;;
 	module=yes|module=no) module[$1]=$3 ;;
+	rt=yes|rt=no) rt[$1]=$3 ;;
 	needs=btf) needs[$1]=$3 ;;
 	files=?*) files[$1]=${files[$1]:+${files[$1]},}$3 ;;
 	*) die "$1: guest-test: $2=$3: invalid key or value" ;;
@@ -148,7 +166,8 @@ print_tests() {
 	for name in "${tests[@]}"; do
 		echo "$name timeout=${timeout[$name]} boot=${boots[$name]}" \
 			"smp=${smp[$name]} parallel=${parallel[$name]}" \
-			"module=${module[$name]} needs=${needs[$name]} files=${files[$name]}"
+			"module=${module[$name]} rt=${rt[$name]} needs=${needs[$name]}" \
+			"files=${files[$name]}"
 	done
 }
 
@@ -216,7 +235,7 @@ write_plan() {	# GROUP RELEASE FACTOR TEST...
 	echo "env TSCT_RELEASE=$2"
 	echo "env TSCT_SLOW=$3"
 	[ -z "${SEED:-}" ] || echo "env SEED=$SEED"
-	for name in TSCT_KILLS TSCT_PANICS TSCT_LOADS TSCT_HOTPLUGS TSCT_SUSPENDS \
+	for name in TSCT_TIER TSCT_KILLS TSCT_PANICS TSCT_LOADS TSCT_HOTPLUGS TSCT_SUSPENDS \
 			"${!TSCT_FUZZ_@}"; do
 		[ -z "${!name:-}" ] || echo "env $name=${!name}"
 	done
@@ -328,12 +347,18 @@ was_sparse_clean() {	# NAME LOG AT
 	fi
 }
 
+# True if the kernel named $1 runs test $2 in this tier.
+in_tier() {
+	[ "${TSCT_TIER:-}" = all ] || [[ $1 != *-rt-* ]] || [ "${rt[$2]}" = yes ] ||
+		[ "$only_test" != '*' ]
+}
+
 # Sets `planned` to the tests of a group that can run; reports the others.
 plan_group() {	# LABEL GROUP MODULE
 	local name file
 	planned=()
 	for name in "${tests[@]}"; do
-		in_group "$name" "$2" || continue
+		in_group "$name" "$2" && in_tier "${1%/*}" "$name" || continue
 		file=$(sed -n "s/^$name //p" <<<"$missing_files" | head -n 1)
 		if [ -n "$file" ]; then
 			result "not ok" "$1 $name # $file"
@@ -370,9 +395,19 @@ boot_guest() {	# CONSOLE ARG...
 	done
 }
 
+# Prints the time limit of a boot in seconds.
+boot_limit() {	# INDEX
+	local limit=60 name
+	for name in ${boot_tests[$1]}; do
+		limit=$((limit + ${seconds:-timeout[$name]} + 15))
+	done
+	[[ ${boot_group[$1]} != panic.* ]] || limit=$((limit + ${TSCT_PANICS:-2} * 40))
+	echo $((limit * $(time_factor "${boot_dir[$1]}")))
+}
+
 boot() {	# INDEX
 	local dir=${boot_dir[$1]} group=${boot_group[$1]} log=${boot_log[$1]}
-	local plan=$work/plan.$1 limit=60 name factor options=()
+	local plan=$work/plan.$1 factor options=()
 	factor=$(time_factor "$dir")
 	write_plan "$group" "$(cat "$dir/release")" "$factor" \
 		${boot_tests[$1]} >"$plan"
@@ -380,11 +415,7 @@ boot() {	# INDEX
 		cat "$work/base"
 		small_initrd "$plan" "${boot_module[$1]}" "$dir"
 	} >"$plan.initrd"
-	for name in ${boot_tests[$1]}; do
-		limit=$((limit + ${seconds:-timeout[$name]} + 15))
-	done
 	[ -z "$shared" ] || options+=(--out "$shared")
-	[[ $group != panic.* ]] || limit=$((limit + ${TSCT_PANICS:-2} * 40))
 	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
 	[[ $group != restore.* ]] || options+=(--restore)
 	[[ $group != isolated.* ]] || options+=(--append "isolcpus=2 nohz_full=3")
@@ -394,7 +425,7 @@ boot() {	# INDEX
 	[[ $group != *.parallel ]] || options+=(--parallel)
 	[[ $group =~ ^[a-z]+\.([0-9]+) ]]
 	boot_guest "$log.console" --smp "${BASH_REMATCH[1]}" \
-		--time $((limit * factor)) "${options[@]}" "$dir" \
+		--time "$(boot_limit "$1")" "${options[@]}" "$dir" \
 		"$plan.initrd" >"$log.tap"
 	rm -f "$plan.initrd"
 }
@@ -480,6 +511,25 @@ plan_kernel() {	# NAME AT: reports the steps of make_kernel, plans the boots
 	done
 }
 
+# Prints the host CPUs that a boot uses: one, as QEMU emulates in one thread, or one for each
+# CPU of the guest.
+boot_cpus() {	# INDEX
+	[[ ${boot_group[$1]} =~ ^[a-z]+\.([0-9]+)(\.parallel)?$ ]]
+	[ -n "${BASH_REMATCH[2]}" ] && echo "${BASH_REMATCH[1]}" || echo 1
+}
+
+finish() {
+	echo "1..$nr"
+	[ "$failed" -eq 0 ] && [ "$nr" -gt 0 ]
+	exit
+}
+
+if [ -n "$number" ]; then
+	. "$work/state"
+	boot "$number"
+	take_results "$number"
+	finish
+fi
 read_tests
 if [ -n "$list" ]; then
 	print_tests
@@ -491,10 +541,17 @@ make_kernels
 for i in "${!kernels[@]}"; do
 	plan_kernel "${kernels[$i]}" "$work/kernel.$i"
 done
+if [ -n "$plan_dir" ]; then
+	declare -p timeout boots smp parallel module needs files rt tests seconds \
+		"${!boot_@}" >"$work/state"
+	for i in "${!boot_label[@]}"; do
+		echo "$i ${boot_label[$i]} $(boot_cpus "$i") $(($(boot_limit "$i") + 60))"
+	done >"$work/boots"
+	finish
+fi
 # First boots the guests that QEMU emulates in one thread each: as many at a time as the
 # host has CPUs, at most 4, because each takes 1 GiB. Then boots the guests with one
 # thread for each CPU, one guest at a time.
 boot_all $(($(nproc) < 4 ? $(nproc) : 4)) '*.[0-9]*([0-9])'
 boot_all 1 '*.parallel'
-echo "1..$nr"
-[ "$failed" -eq 0 ] && [ "$nr" -gt 0 ]
+finish

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Estimators and whole nodes in simulated networks: no reading outside its bound, no
 # step, no failed expectation, no error above its limit. Runs a small part of run.sh.
-# SEED: the first seed (default 1). SEEDS: number of seeds.
-# test-timeout: 300
+# SEED: the first seed (default 1). SEEDS: number of seeds. TSCT_JOBS: processes at a time.
+# test-timeout: 900
+# test-seed: 1, for limits of errors that leave a margin over those of this seed
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,16 +18,19 @@ make -C "$here" --no-print-directory O="$out"
 echo "# seed $seed, and $seeds from there on"
 
 # Each program prints "passed TEST" or "FAILED TEST" for each test in it.
+pids=()
 run() {	# run NAME COMMAND...: run the command, with its output to file NAME
 	local name=$1
 	shift
-	"$@" --check --seed "$seed" >"$dir/$name" 2>&1
-}
-run fits "$bin/fits" --trials $((25 * seeds)) &
-pids=($!)
-for group in live faults path tree graph; do
-	run "$group" "$bin/nodes" --quick --seeds "$seeds" --group "$group" &
+	while [ "$(jobs -pr | wc -l)" -ge "${TSCT_JOBS:-$(nproc)}" ]; do
+		wait -n || true
+	done
+	"$@" --check --seed "$seed" >"$dir/$name" 2>&1 &
 	pids+=($!)
+}
+run fits "$bin/fits" --trials $((25 * seeds))
+for group in live faults path tree graph; do
+	run "$group" "$bin/nodes" --quick --seeds "$seeds" --group "$group"
 done
 status=0
 for pid in "${pids[@]}"; do
