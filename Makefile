@@ -15,6 +15,7 @@
 #   make check-guest-debug  the guest suite under KASAN and lockdep
 #   make check-newest    the guest suite on the newest kernel in Debian's archive
 #   make check-packages  packages on Debian 12, 13, sid, Ubuntu 24.04, 26.04, and RPM
+#   make check-stress    tests again and again on a busy machine that stops them, TEST=t_record
 #   make check-panics    a guest that panics again and again, PANICS=200
 #   make check-service   the daemon under systemd, in a container
 #   make fuzz       fuzz the readers of packets and recordings, SECONDS=1800
@@ -66,6 +67,10 @@ check: deps
 check-all: deps
 	+$(MAKE) $(all_cpus) all
 	TSCT_TIER=all tests/run.py all
+# Tests again and again on a disturbed machine: TEST=t_record SUITES=native ROUNDS=20
+check-stress: deps
+	+$(MAKE) $(all_cpus) all
+	tests/stress.py $(SUITES)
 check-fast: deps
 	+$(MAKE) $(all_cpus) all
 	tests/run.py fast
@@ -181,5 +186,5 @@ clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-all check-fast check-unit check-guest \
-	check-browser check-faults check-guest-debug check-model check-newest check-packages check-panics check-sim demo bench \
+	check-browser check-faults check-guest-debug check-model check-newest check-packages check-panics check-stress check-sim demo bench \
 	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-merge-ranks bench-python bench-record bench-sim bench-sync bench-serve install uninstall dist deb doc rpm sbom clean

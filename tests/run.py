@@ -370,13 +370,16 @@ class Run:
         for job in self.running:
             job.signal(signal.SIGKILL)
 
+    @staticmethod
+    def write_durations(durations):
+        with open(LOGS / "durations", "w") as file:
+            file.writelines(f"{label} {seconds:.1f}\n"
+                            for label, seconds in sorted(durations.items()))
+
     def report_durations(self, elapsed):
         took = {job.label: job.took for job in self.done}
         parts = dict(part for job in self.done for part in guest_tests(job))
-        keep = {**self.durations, **took, **parts}
-        with open(LOGS / "durations", "w") as file:
-            file.writelines(f"{label} {seconds:.1f}\n"
-                            for label, seconds in sorted(keep.items()))
+        self.write_durations({**self.durations, **took, **parts})
         print("longest, in seconds:")
         longest = {**{k: v for k, v in took.items() if not k.startswith("guest/")}, **parts}
         for label, seconds in sorted(longest.items(), key=lambda x: -x[1])[:20]:
@@ -404,8 +407,11 @@ def list_suites():
                   and not path.name.startswith((".", "__")))
 
 
-def build(suites):
-    """Builds what the suites run, in one parallel make."""
+def prepare(suites):
+    """Removes the logs of the last run, and builds what the suites run, in one parallel
+    make."""
+    shutil.rmtree(LOGS, ignore_errors=True)
+    LOGS.mkdir(parents=True)
     targets = [suite for suite in ("unit", "native", "guest", "model", "sim", "netsim")
                if suite in suites]
     if targets:
@@ -431,12 +437,10 @@ def main(words):
         return 2
     # Some fast tests mostly wait: one more runs than there are CPUs.
     run = Run(CPUS + 1 if fast else CPUS)
-    shutil.rmtree(LOGS, ignore_errors=True)
-    LOGS.mkdir(parents=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print(f"seeds of {os.environ.get('SEED') or datetime.date.today()}, tier {tier()}")
     try:
-        build(suites)
+        prepare(suites)
         if "guest" in suites:
             run.add([guest_build(kernels)])
         for suite in suites:
