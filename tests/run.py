@@ -253,9 +253,10 @@ def script_job(source):
 
 def suite_jobs(suite, fast):
     if suite == "unit":
-        programs = sorted((OUT / "tests/unit").glob("check_*"))
-        return [Job(f"unit/{p.name}", [p]) for p in programs
-                if not p.suffix and os.access(p, os.X_OK) and chosen(p.name)]
+        listed = subprocess.run(["make", "-s", "-C", HERE, "unit-programs"], check=True,
+                                env=environment(), capture_output=True, text=True)
+        programs = map(pathlib.Path, listed.stdout.split())
+        return [Job(f"unit/{p.name}", [p]) for p in programs if chosen(p.name)]
     return [script_job(source) for source in sorted((HERE / suite).glob("t_*.sh"))
             if chosen(source.stem) and (not fast or "fast" in marks(source))]
 

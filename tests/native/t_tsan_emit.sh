@@ -14,6 +14,6 @@ mapfile -t sources < <(make -s -C "$lib" program-sources)
 ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -fsanitize=thread -Wno-tsan -pthread \
 	-include "$top/tests/unit/marks.h" -I"$top/kmod/uapi" \
 	-I"$lib/include" -I"$top" -o "$work/check" \
-	"$top/tests/unit/check_stress.c" "${sources[@]}" \
+	"$top"/tests/unit/{main,check_stress}.c "${sources[@]}" \
 	$(pkg-config --cflags --libs check) -lm
 TSAN_OPTIONS="halt_on_error=1 exitcode=66" CK_VERBOSITY=normal "$work/check"

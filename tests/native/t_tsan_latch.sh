@@ -12,6 +12,6 @@ trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2046
 ${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -fsanitize=thread -Wno-tsan -pthread \
 	-include "$top/tests/unit/marks.h" -I"$top/kmod/uapi" -I"$top/lib/include" -I"$top" \
-	-o "$work/check" "$top/tests/unit/check_latch.c" \
+	-o "$work/check" "$top"/tests/unit/{main,check_latch}.c \
 	"$top"/lib/core/{latch,clock_segments,clock_params}.c $(pkg-config --cflags --libs check) -lm
 CK_FORK=no TSAN_OPTIONS="halt_on_error=1 exitcode=66" "$work/check"

@@ -19,7 +19,7 @@ for check in reader_account reader_ordered; do
 	${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -fsanitize=thread -Wno-tsan \
 		-pthread -include "$top/tests/unit/marks.h" \
 		-I"$top/kmod/uapi" -I"$lib/include" -I"$top" \
-		-o "$work/$check" "$top/tests/unit/check_$check.c" \
+		-o "$work/$check" "$top"/tests/unit/{main,"check_$check"}.c \
 		"$work"/lib/*.o $(pkg-config --cflags --libs check) -lm
 	TSAN_OPTIONS="halt_on_error=1 exitcode=66" CK_VERBOSITY=normal \
 		CK_INCLUDE_TAGS=live "$work/$check" | tee "$work/out"

@@ -26,10 +26,14 @@ timeout 60 "$work/writers" threads 1024
 mapfile -t sources < <(make -s -C "$lib" program-sources)
 stretched=(-include "$top/tests/native/inject.h" -fno-pie -no-pie)
 pids=()
-for name in writers:native/writers.c check:unit/check_stress.c; do
+for name in writers check; do
+	case $name in
+	writers) programs=("$top/tests/native/writers.c") ;;
+	check) programs=("$top"/tests/unit/{main,check_stress}.c) ;;
+	esac
 	# shellcheck disable=SC2046
-	${CC:-cc} "${flags[@]}" "${stretched[@]}" -o "$work/slow_${name%%:*}" \
-		"$top/tests/${name#*:}" "${sources[@]}" \
+	${CC:-cc} "${flags[@]}" "${stretched[@]}" -o "$work/slow_$name" \
+		"${programs[@]}" "${sources[@]}" \
 		$(pkg-config --cflags --libs check) -lm &
 	pids+=($!)
 done

@@ -117,7 +117,7 @@ static size_t packet_of(const char *text, __u8 *bytes)
 	return TSCT_NTP_HEADER;
 }
 
-START_TEST(test_known_macs)
+TEST(test_known_macs)
 {
 	size_t i, len, size;
 
@@ -134,7 +134,6 @@ START_TEST(test_known_macs)
 		tsct_keys_free(keys);
 	}
 }
-END_TEST
 
 /* Captured answers of chronyd 4.3, with the keys of `keyfile` */
 static const char *const of_chronyd[] = {
@@ -226,7 +225,7 @@ static void check_captured(const struct tsct_keys *keys, const char *text)
 	}
 }
 
-START_TEST(test_captured_packets)
+TEST(test_captured_packets)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	size_t i;
@@ -239,7 +238,6 @@ START_TEST(test_captured_packets)
 		check_captured(keys, of_ntpsec[i]);
 	tsct_keys_free(keys);
 }
-END_TEST
 
 /* ---- checks of MACs ------------------------------------------------------ */
 
@@ -268,7 +266,7 @@ static int check(const struct tsct_keys *keys, const __u8 *bytes, size_t len)
 
 /* Packets with each key and version, with and without extension field, are truncated
  * and extended to any length. */
-START_TEST(test_every_mac_length)
+TEST(test_every_mac_length)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	unsigned int version, ext;
@@ -292,10 +290,9 @@ START_TEST(test_every_mac_length)
 	}
 	tsct_keys_free(keys);
 }
-END_TEST
 
 /* A truncated digest is rejected, even if the bytes that remain are right. */
-START_TEST(test_rejects_truncated_digests)
+TEST(test_rejects_truncated_digests)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	struct tsct_ntp_packet packet;
@@ -314,9 +311,8 @@ START_TEST(test_rejects_truncated_digests)
 	}
 	tsct_keys_free(keys);
 }
-END_TEST
 
-START_TEST(test_rejects_wrong_macs)
+TEST(test_rejects_wrong_macs)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	struct tsct_keys *others = keys_of("1 AES128 HEX:" "00" "7e151628aed2a6"
@@ -342,9 +338,8 @@ START_TEST(test_rejects_wrong_macs)
 	tsct_keys_free(keys);
 	tsct_keys_free(others);
 }
-END_TEST
 
-START_TEST(test_append_without_key_or_room)
+TEST(test_append_without_key_or_room)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	__u8 bytes[TSCT_NTP_MAX + 1] = { 3 << 3 };
@@ -362,7 +357,6 @@ START_TEST(test_append_without_key_or_room)
 	}
 	tsct_keys_free(keys);
 }
-END_TEST
 
 /* ---- key files ---------------------------------------------------------------- */
 
@@ -412,7 +406,7 @@ static const struct {
 	  "line 3: key 5 is also in line 1" },
 };
 
-START_TEST(test_key_files)
+TEST(test_key_files)
 {
 	size_t i;
 
@@ -433,9 +427,8 @@ START_TEST(test_key_files)
 		tsct_keys_free(keys);
 	}
 }
-END_TEST
 
-START_TEST(test_finds_keys)
+TEST(test_finds_keys)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 
@@ -449,10 +442,9 @@ START_TEST(test_finds_keys)
 	tsct_keys_free(keys);
 	tsct_keys_free(NULL);
 }
-END_TEST
 
 /* A key file may list its keys in any order; each look-up finds the right key. */
-START_TEST(test_many_keys_in_any_order)
+TEST(test_many_keys_in_any_order)
 {
 	enum { NR = 2000 };
 	char *text = malloc(NR * 64), *at = text;
@@ -481,9 +473,8 @@ START_TEST(test_many_keys_in_any_order)
 	tsct_keys_free(keys);
 	free(text);
 }
-END_TEST
 
-START_TEST(test_rejects_nul_and_long_lines)
+TEST(test_rejects_nul_and_long_lines)
 {
 	static const char zero[] = "1 MD5 0123456789\n2 MD5 0123\0" "456\n";
 	char text[4096], why[256];
@@ -500,9 +491,8 @@ START_TEST(test_rejects_nul_and_long_lines)
 	ck_assert_int_eq(read_text(text, 2047, &keys, why, sizeof(why)), 0);
 	tsct_keys_free(keys);
 }
-END_TEST
 
-START_TEST(test_unreadable_key_file)
+TEST(test_unreadable_key_file)
 {
 	FILE *folder = fopen("/", "r");
 	struct tsct_keys *keys;
@@ -515,11 +505,10 @@ START_TEST(test_unreadable_key_file)
 	ck_assert_ptr_null(keys);
 	fclose(folder);
 }
-END_TEST
 
 /* tsct_keys_read() truncates and terminates its error message to fit a buffer of any
  * size; at size 0 it writes nothing. */
-START_TEST(test_short_message_buffers)
+TEST(test_short_message_buffers)
 {
 	struct tsct_keys *keys;
 	char why[128];
@@ -538,10 +527,9 @@ START_TEST(test_short_message_buffers)
 		tsct_keys_free(keys);
 	}
 }
-END_TEST
 
 /* Loads random key files, and a valid key file with bytes changed or removed. */
-START_TEST(test_random_key_files)
+TEST(test_random_key_files)
 {
 	unsigned int i, j, good = 0;
 
@@ -566,7 +554,6 @@ START_TEST(test_random_key_files)
 	}
 	ck_assert(good > 100 && good < 2900);
 }
-END_TEST
 
 /* ---- keys in freed memory ------------------------------------------------ */
 
@@ -593,7 +580,7 @@ void __wrap_free(void *block)
 	__real_free(block);
 }
 
-START_TEST(test_freed_memory_has_no_key)
+TEST(test_freed_memory_has_no_key)
 {
 	char text[4096], *at = text;
 	struct tsct_keys *keys;
@@ -624,29 +611,4 @@ START_TEST(test_freed_memory_has_no_key)
 	__asm__ volatile("" : : "r"(copy) : "memory");
 	free(copy);
 	ck_assert_uint_eq(nr_freed_with_key, 1);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("auth");
-	TCase *tcase = add_case(suite, "auth", NULL, NULL);
-
-	print_seed();
-	seed_with(0);
-	tcase_add_test(tcase, test_known_macs);
-	tcase_add_test(tcase, test_captured_packets);
-	tcase_add_test(tcase, test_every_mac_length);
-	tcase_add_test(tcase, test_rejects_truncated_digests);
-	tcase_add_test(tcase, test_rejects_wrong_macs);
-	tcase_add_test(tcase, test_append_without_key_or_room);
-	tcase_add_test(tcase, test_key_files);
-	tcase_add_test(tcase, test_finds_keys);
-	tcase_add_test(tcase, test_many_keys_in_any_order);
-	tcase_add_test(tcase, test_rejects_nul_and_long_lines);
-	tcase_add_test(tcase, test_unreadable_key_file);
-	tcase_add_test(tcase, test_short_message_buffers);
-	tcase_add_test(tcase, test_random_key_files);
-	tcase_add_test(tcase, test_freed_memory_has_no_key);
-	return run_suite(suite);
 }

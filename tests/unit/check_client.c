@@ -7,7 +7,7 @@
 
 /* ---- valid answers ------------------------------------------------------- */
 
-START_TEST(test_valid_exchanges)
+TEST(test_valid_exchanges)
 {
 	struct tsct_ntp_packet p;
 	struct tsct_exchange x;
@@ -60,9 +60,8 @@ START_TEST(test_valid_exchanges)
 	ck_assert_uint_eq(w.client.remote.params.mult, MULT_31);
 	finish();
 }
-END_TEST
 
-START_TEST(test_requests_disclose_nothing)
+TEST(test_requests_disclose_nothing)
 {
 	static const __u8 zero[TSCT_NTP_MAX];
 	struct tsct_extension ext;
@@ -97,9 +96,8 @@ START_TEST(test_requests_disclose_nothing)
 	ck_assert_int_eq(w.request.poll, 6);
 	finish();
 }
-END_TEST
 
-START_TEST(test_unknown_key)
+TEST(test_unknown_key)
 {
 	__u64 random[2] = { 1, 2 };
 	struct tsct_client was;
@@ -113,11 +111,10 @@ START_TEST(test_unknown_key)
 	ck_assert_mem_eq(&w.client, &was, sizeof(was));
 	finish();
 }
-END_TEST
 
 /* ---- answers that belong to another request ------------------------------ */
 
-START_TEST(test_rejects_wrong_origin)
+TEST(test_rejects_wrong_origin)
 {
 	struct tsct_ntp_packet p, old[12];
 	int i;
@@ -160,9 +157,8 @@ START_TEST(test_rejects_wrong_origin)
 	expect_accepted(&p);
 	finish();
 }
-END_TEST
 
-START_TEST(test_rejects_other_modes)
+TEST(test_rejects_other_modes)
 {
 	struct tsct_ntp_packet p;
 	int mode, version;
@@ -183,11 +179,10 @@ START_TEST(test_rejects_other_modes)
 	expect_accepted(&p);
 	finish();
 }
-END_TEST
 
 /* ---- keys ---------------------------------------------------------------- */
 
-START_TEST(test_rejects_bad_macs)
+TEST(test_rejects_bad_macs)
 {
 	struct tsct_client was;
 	struct tsct_ntp_packet p;
@@ -235,7 +230,6 @@ START_TEST(test_rejects_bad_macs)
 	expect_dropped(&p, TSCT_CLIENT_EXTRA_MAC);
 	finish();
 }
-END_TEST
 
 /* ---- kiss-o'-death ------------------------------------------------------- */
 
@@ -250,7 +244,7 @@ static struct tsct_ntp_packet kiss(const char *code)
 	return p;
 }
 
-START_TEST(test_kiss_o_death)
+TEST(test_kiss_o_death)
 {
 	struct tsct_ntp_packet p;
 	unsigned int i;
@@ -307,11 +301,10 @@ START_TEST(test_kiss_o_death)
 	ck_assert_uint_eq(w.client.backoff, 0);
 	finish();
 }
-END_TEST
 
 /* ---- impossible times ---------------------------------------------------- */
 
-START_TEST(test_rejects_impossible_times)
+TEST(test_rejects_impossible_times)
 {
 	struct tsct_ntp_packet p;
 
@@ -346,10 +339,9 @@ START_TEST(test_rejects_impossible_times)
 	expect_accepted(&p);
 	finish();
 }
-END_TEST
 
 /* A server processes no request for longer than the round trip, here some 100 us. */
-START_TEST(test_rejects_long_processing_times)
+TEST(test_rejects_long_processing_times)
 {
 	struct tsct_ntp_packet p;
 
@@ -388,9 +380,8 @@ START_TEST(test_rejects_long_processing_times)
 	expect_accepted(&p);
 	finish();
 }
-END_TEST
 
-START_TEST(test_answer_without_transmit_time)
+TEST(test_answer_without_transmit_time)
 {
 	__u64 random[2] = { any64() | 1, any64() | 2 };
 	struct tsct_ntp_packet p;
@@ -414,9 +405,8 @@ START_TEST(test_answer_without_transmit_time)
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	finish();
 }
-END_TEST
 
-START_TEST(test_rejects_decreasing_counter)
+TEST(test_rejects_decreasing_counter)
 {
 	struct tsct_ntp_packet p, last;
 	int i;
@@ -453,11 +443,10 @@ START_TEST(test_rejects_decreasing_counter)
 	}
 	finish();
 }
-END_TEST
 
 /* An NTP server whose clock was set back by an hour is accepted again with its third
  * answer. */
-START_TEST(test_server_clock_set_back)
+TEST(test_server_clock_set_back)
 {
 	struct tsct_ntp_packet p;
 	int i;
@@ -480,11 +469,10 @@ START_TEST(test_server_clock_set_back)
 	ck_assert_uint_eq(w.client.remote.epoch, 1);
 	finish();
 }
-END_TEST
 
 /* ---- identity of servers and loops --------------------------------------- */
 
-START_TEST(test_rejects_own_id)
+TEST(test_rejects_own_id)
 {
 	struct tsct_ntp_packet p;
 
@@ -513,11 +501,10 @@ START_TEST(test_rejects_own_id)
 	expect_accepted(&p);
 	finish();
 }
-END_TEST
 
 /* Only the master is 0 hops from the master: a node that states depth 0 and another node as
  * its master would be before all honest sources. */
-START_TEST(test_rejects_false_master)
+TEST(test_rejects_false_master)
 {
 	struct tsct_ntp_packet p;
 
@@ -536,10 +523,9 @@ START_TEST(test_rejects_false_master)
 	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
 	finish();
 }
-END_TEST
 
 /* A server that uses the same counter as the client has t2 and t3 between t1 and t4. */
-START_TEST(test_same_host)
+TEST(test_same_host)
 {
 	struct tsct_ntp_packet p;
 
@@ -560,9 +546,8 @@ START_TEST(test_same_host)
 	ck_assert(w.client.remote.shared);
 	finish();
 }
-END_TEST
 
-START_TEST(test_server_without_time)
+TEST(test_server_without_time)
 {
 	static const __u32 bad[] = {
 		TSCT_STATUS_UNKNOWN, TSCT_STATUS_DISRUPTED, TSCT_STATUS_NR, ~0U,
@@ -607,9 +592,8 @@ START_TEST(test_server_without_time)
 	}
 	finish();
 }
-END_TEST
 
-START_TEST(test_answer_without_extension_field)
+TEST(test_answer_without_extension_field)
 {
 	struct tsct_ntp_packet p;
 
@@ -628,9 +612,8 @@ START_TEST(test_answer_without_extension_field)
 	ck_assert_uint_eq(w.x[0].t2, w.server_now);
 	finish();
 }
-END_TEST
 
-START_TEST(test_session_fields)
+TEST(test_session_fields)
 {
 	struct tsct_extension ext = { .flags = TSCT_EXT_JOIN, .session = 9 };
 	struct tsct_ntp_packet p;
@@ -662,32 +645,4 @@ START_TEST(test_session_fields)
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 0);
 	finish();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("client");
-	TCase *tcase = add_case(suite, "client", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_valid_exchanges);
-	tcase_add_test(tcase, test_requests_disclose_nothing);
-	tcase_add_test(tcase, test_unknown_key);
-	tcase_add_test(tcase, test_rejects_wrong_origin);
-	tcase_add_test(tcase, test_rejects_other_modes);
-	tcase_add_test(tcase, test_rejects_bad_macs);
-	tcase_add_test(tcase, test_kiss_o_death);
-	tcase_add_test(tcase, test_rejects_impossible_times);
-	tcase_add_test(tcase, test_rejects_long_processing_times);
-	tcase_add_test(tcase, test_answer_without_transmit_time);
-	tcase_add_test(tcase, test_rejects_decreasing_counter);
-	tcase_add_test(tcase, test_server_clock_set_back);
-	tcase_add_test(tcase, test_rejects_own_id);
-	tcase_add_test(tcase, test_rejects_false_master);
-	tcase_add_test(tcase, test_same_host);
-	tcase_add_test(tcase, test_server_without_time);
-	tcase_add_test(tcase, test_answer_without_extension_field);
-	tcase_add_test(tcase, test_session_fields);
-	return run_suite(suite);
 }

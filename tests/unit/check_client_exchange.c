@@ -7,7 +7,7 @@
 
 /* ---- late transmit times of requests ------------------------------------- */
 
-START_TEST(test_late_transmit_times)
+TEST(test_late_transmit_times)
 {
 	struct tsct_ntp_packet p;
 	struct tsct_exchange x;
@@ -53,9 +53,8 @@ START_TEST(test_late_transmit_times)
 	ck_assert_uint_eq(x.t1, w.now);
 	finish();
 }
-END_TEST
 
-START_TEST(test_local_disruption)
+TEST(test_local_disruption)
 {
 	struct tsct_ntp_packet p, old;
 	struct tsct_exchange x;
@@ -75,12 +74,11 @@ START_TEST(test_local_disruption)
 	ck_assert_uint_eq(w.nr, 0);
 	finish();
 }
-END_TEST
 
 /* ---- several requests per poll ------------------------------------------- */
 
 /* Each exchange of a poll is reported, and all but the first have a flag that says so. */
-START_TEST(test_two_requests_per_poll)
+TEST(test_two_requests_per_poll)
 {
 	struct tsct_ntp_packet first, second;
 	struct tsct_exchange x;
@@ -127,11 +125,10 @@ START_TEST(test_two_requests_per_poll)
 	expect_dropped(&first, TSCT_CLIENT_REPLAY);
 	finish();
 }
-END_TEST
 
 /* A new epoch drops the exchange of a poll that waits for its transmit time, and none that
  * is complete. */
-START_TEST(test_epoch_within_a_poll)
+TEST(test_epoch_within_a_poll)
 {
 	struct tsct_ntp_packet p;
 
@@ -156,11 +153,10 @@ START_TEST(test_epoch_within_a_poll)
 	ck_assert_uint_eq(w.x[0].t1, w.now - 260000000);
 	finish();
 }
-END_TEST
 
 /* If a server's clock was set back, the client refuses answers until three polls had
  * answers with the earlier time. A poll with several such answers counts once. */
-START_TEST(test_set_back_counts_once_per_poll)
+TEST(test_set_back_counts_once_per_poll)
 {
 	struct tsct_ntp_packet p;
 	int i, j;
@@ -191,9 +187,8 @@ START_TEST(test_set_back_counts_once_per_poll)
 	ck_assert(!w.client.known);
 	finish();
 }
-END_TEST
 
-START_TEST(test_answers_out_of_order)
+TEST(test_answers_out_of_order)
 {
 	struct tsct_ntp_packet first, second, third;
 
@@ -223,9 +218,8 @@ START_TEST(test_answers_out_of_order)
 	ck_assert_int_eq(deliver(&first), TSCT_CLIENT_BACKWARDS);
 	finish();
 }
-END_TEST
 
-START_TEST(test_outstanding_requests_limit)
+TEST(test_outstanding_requests_limit)
 {
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS + 1];
 	unsigned int i;
@@ -258,9 +252,8 @@ START_TEST(test_outstanding_requests_limit)
 	expect_accepted(&p[1]);
 	finish();
 }
-END_TEST
 
-START_TEST(test_kiss_settles_all_requests)
+TEST(test_kiss_settles_all_requests)
 {
 	struct tsct_ntp_packet first, second;
 
@@ -277,11 +270,10 @@ START_TEST(test_kiss_settles_all_requests)
 	ck_assert(!tsct_client_waits(&w.client));
 	finish();
 }
-END_TEST
 
 /* ---- NTP servers in basic and interleaved mode --------------------------- */
 
-START_TEST(test_ntp_server_basic)
+TEST(test_ntp_server_basic)
 {
 	struct tsct_ntp_packet p;
 	int i;
@@ -320,7 +312,6 @@ START_TEST(test_ntp_server_basic)
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	finish();
 }
-END_TEST
 
 /* Builds an answer in interleaved mode: its origin is the receive time stamp of the
  * request. */
@@ -333,7 +324,7 @@ static struct tsct_ntp_packet interleaved(__u64 t3)
 	return p;
 }
 
-START_TEST(test_ntp_server_interleaved)
+TEST(test_ntp_server_interleaved)
 {
 	struct tsct_ntp_packet p, basic;
 	struct tsct_exchange x;
@@ -400,7 +391,6 @@ START_TEST(test_ntp_server_interleaved)
 	ck_assert_uint_eq(w.request.origin, 0);
 	finish();
 }
-END_TEST
 
 /* ---- poll requests ------------------------------------------------------- */
 
@@ -427,7 +417,7 @@ static bool is_poll_request(const void *bytes, size_t len)
 	return tsct_client_poll_requested(&w.client, w.keys, bytes, len, 900000, &at_us);
 }
 
-START_TEST(test_poll_requests)
+TEST(test_poll_requests)
 {
 	struct tsct_ntp_packet p;
 	__u8 bytes[TSCT_NTP_MAX];
@@ -463,7 +453,6 @@ START_TEST(test_poll_requests)
 	ck_assert_uint_eq(deliver_poll_request(0, MASTER, 0), NEVER);
 	finish();
 }
-END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
@@ -483,7 +472,7 @@ static void change_randomly(__u8 *bytes, size_t *len)
 /* Random changes of answers. With a key, every altered answer is dropped, and changes
  * nothing. Without a key, this holds for answers that lack the values known only to the
  * server that received the request. */
-START_TEST(test_random_changes)
+LOOP_TEST(test_random_changes, 0, 6)
 {
 	static const __u32 flags[] = {
 		0, TSCT_CLIENT_NTP_ONLY,
@@ -528,9 +517,8 @@ START_TEST(test_random_changes)
 	}
 	finish();
 }
-END_TEST
 
-START_TEST(test_result_texts)
+TEST(test_result_texts)
 {
 	int i, j;
 
@@ -541,27 +529,4 @@ START_TEST(test_result_texts)
 					 tsct_client_result_text(j));
 	}
 	ck_assert_str_eq(tsct_client_result_text(TSCT_CLIENT_NR), "unknown");
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("client_exchange");
-	TCase *tcase = add_case(suite, "client_more", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_late_transmit_times);
-	tcase_add_test(tcase, test_local_disruption);
-	tcase_add_test(tcase, test_two_requests_per_poll);
-	tcase_add_test(tcase, test_epoch_within_a_poll);
-	tcase_add_test(tcase, test_set_back_counts_once_per_poll);
-	tcase_add_test(tcase, test_answers_out_of_order);
-	tcase_add_test(tcase, test_outstanding_requests_limit);
-	tcase_add_test(tcase, test_kiss_settles_all_requests);
-	tcase_add_test(tcase, test_ntp_server_basic);
-	tcase_add_test(tcase, test_ntp_server_interleaved);
-	tcase_add_test(tcase, test_poll_requests);
-	tcase_add_loop_test(tcase, test_random_changes, 0, 6);
-	tcase_add_test(tcase, test_result_texts);
-	return run_suite(suite);
 }

@@ -42,7 +42,9 @@ static void expect_page_refused(int want)
 	make_page();
 }
 
-START_TEST(test_good_file)
+CASE("clock", setup, teardown);
+
+TEST(test_good_file)
 {
 	char why[256] = "";
 
@@ -54,9 +56,8 @@ START_TEST(test_good_file)
 	write_page(AREA_SIZE);
 	ck_assert_int_eq(try_file(why), 0);
 }
-END_TEST
 
-START_TEST(test_bad_files)
+TEST(test_bad_files)
 {
 	static const size_t sizes[] = {
 		0, 1, TSCT_PAGE_SIZE, AREA_SIZE - 1, AREA_SIZE - TSCT_PAGE_SIZE,
@@ -89,9 +90,16 @@ START_TEST(test_bad_files)
 	ck_assert_int_eq(mkdir(path, 0755), 0);
 	expect_refused(-EINVAL);
 }
-END_TEST
 
-START_TEST(test_foreign_file)
+/* Only root can change the owner of a file. */
+static const char *not_root(void)
+{
+	return geteuid() ? "needs root" : NULL;
+}
+
+CASE("root", setup, teardown, .missing = not_root);
+
+TEST(test_foreign_file)
 {
 	ck_assert_int_eq(chown(path, 12345, 0), 0);
 	expect_refused(-EACCES);
@@ -100,11 +108,10 @@ START_TEST(test_foreign_file)
 	ck_assert_int_eq(chown(dir, 12345, 0), 0);
 	expect_refused(-EACCES);
 }
-END_TEST
 
 /* Runtime directory of a service: created by root, in a directory of root's, then given
  * to the service's user */
-START_TEST(test_service_directory)
+TEST(test_service_directory)
 {
 	char top[] = "/tmp/check_clock.XXXXXX", why[256];
 
@@ -134,10 +141,11 @@ START_TEST(test_service_directory)
 	rmdir(dir);
 	rmdir(top);
 }
-END_TEST
+
+CASE("clock", setup, teardown);
 
 /* Clock pages of another version or another boot, and pages with invalid contents */
-START_TEST(test_bad_pages)
+TEST(test_bad_pages)
 {
 	the_page->magic++;
 	expect_page_refused(-EINVAL);
@@ -163,9 +171,8 @@ START_TEST(test_bad_pages)
 	memset(&area, 0xff, sizeof(area));
 	expect_page_refused(-EINVAL);
 }
-END_TEST
 
-START_TEST(test_bad_states)
+TEST(test_bad_states)
 {
 	CHANGE(s->real.mult = 7);
 	expect_page_refused(-EINVAL);
@@ -205,11 +212,12 @@ START_TEST(test_bad_states)
 	       s->real.void_after_cycles = s->real.base_cycles);
 	expect_page_refused(-EAGAIN);
 }
-END_TEST
 
 /* ---- a clock page that changes while it is open ------------------------ */
 
-START_TEST(test_page_changes)
+CASE("default clock", setup, teardown, .missing = module_loaded);
+
+TEST(test_page_changes)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_state state;
@@ -252,7 +260,6 @@ START_TEST(test_page_changes)
 	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, 12345), 12345);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 static void *sync_later(void *unused)
 {
@@ -265,7 +272,7 @@ static void *sync_later(void *unused)
 
 /* The daemon's reading of the bound to UTC is used only where it is better than what this
  * process reads now. (No ClockBound runs beside the tests.) */
-START_TEST(test_utc)
+TEST(test_utc)
 {
 	struct tsct_utc now, utc;
 	struct tsct_clock *clock = open_file_clock();
@@ -291,9 +298,8 @@ START_TEST(test_utc)
 	ck_assert_uint_eq(utc.source, now.source);
 	tsct_clock_close(clock);
 }
-END_TEST
 
-START_TEST(test_wait_synced)
+TEST(test_wait_synced)
 {
 	struct tsct_clock *clock = open_file_clock();
 	pthread_t thread;
@@ -311,7 +317,6 @@ START_TEST(test_wait_synced)
 	pthread_join(thread, NULL);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- random words in the clock page -------------------------------------- */
 
@@ -362,7 +367,7 @@ static void read_all_ways(const struct tsct_clock *clock)
 	tsct_clock_segments(clock, lines, 8);
 }
 
-START_TEST(test_page_overwritten_while_read)
+TEST(test_page_overwritten_while_read)
 {
 	struct tsct_clock *clock = open_file_clock();
 	int64_t until = now_ns(CLOCK_MONOTONIC) + 3 * SECOND, took, worst = 0;
@@ -392,7 +397,6 @@ START_TEST(test_page_overwritten_while_read)
 	munmap(mapped, AREA_SIZE);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 static void try_random(void)
 {
@@ -403,7 +407,7 @@ static void try_random(void)
 }
 
 /* Clock pages with random words, which do not change while the page is read */
-START_TEST(test_random_pages)
+LOOP_TEST(test_random_pages, 0, 3)
 {
 	struct tsct_clock *clock = open_file_clock();
 	unsigned int i, turn;
@@ -425,11 +429,12 @@ START_TEST(test_random_pages)
 	}
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- names of clocks ----------------------------------------------------- */
 
-START_TEST(test_names)
+CASE("clock", setup, teardown);
+
+TEST(test_names)
 {
 	char why[256] = "";
 	int source;
@@ -449,31 +454,4 @@ START_TEST(test_names)
 	ck_assert_str_eq(tsct_cause_name(TSCT_CAUSE_STEP), "step");
 	ck_assert_str_eq(tsct_cause_name(TSCT_CAUSE_FAKE), "fake");
 	ck_assert_str_eq(tsct_cause_name(TSCT_CAUSE_NR), "?");
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("clock");
-	TCase *tcase = add_case(suite, "clock", setup, teardown);
-
-	print_seed();
-	tcase_add_test(tcase, test_good_file);
-	tcase_add_test(tcase, test_bad_files);
-	if (!geteuid()) {	/* only root can change the owner of a file */
-		tcase_add_test(tcase, test_foreign_file);
-		tcase_add_test(tcase, test_service_directory);
-	}
-	tcase_add_test(tcase, test_bad_pages);
-	tcase_add_test(tcase, test_bad_states);
-	if (access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
-						 * default clock is the module's */
-		tcase_add_test(tcase, test_page_changes);
-		tcase_add_test(tcase, test_utc);
-		tcase_add_test(tcase, test_wait_synced);
-		tcase_add_test(tcase, test_page_overwritten_while_read);
-		tcase_add_loop_test(tcase, test_random_pages, 0, 3);
-	}
-	tcase_add_test(tcase, test_names);
-	return run_suite(suite);
 }

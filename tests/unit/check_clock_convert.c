@@ -18,7 +18,9 @@ do {									\
 	ck_assert_uint_eq(t_.epoch, want_epoch);			\
 } while (0)
 
-START_TEST(test_live)
+CASE("clock_convert", setup, teardown, .missing = module_loaded);
+
+TEST(test_live)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_state state;
@@ -53,10 +55,9 @@ START_TEST(test_live)
 	ck_assert_mem_eq(&state, &the_page->copy[0].state, sizeof(state));
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* Past cycles are converted by the clock params that were in force at these cycles. */
-START_TEST(test_past)
+TEST(test_past)
 {
 	struct tsct_clock *clock = open_file_clock();
 	int64_t old_ns = zero_ns - STEP_NS;
@@ -95,10 +96,9 @@ START_TEST(test_past)
 			 -ERANGE);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* The fast path gives the same times as the slow path. */
-START_TEST(test_fast_path)
+LOOP_TEST(test_fast_path, 0, 10)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_time want;
@@ -131,11 +131,10 @@ START_TEST(test_fast_path)
 	ck_assert_uint_lt(shorts, 99000);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- times to cycles ---------------------------------------------------- */
 
-START_TEST(test_time_to_cycles)
+LOOP_TEST(test_time_to_cycles, 0, 3)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_time t, u;
@@ -160,9 +159,8 @@ START_TEST(test_time_to_cycles)
 	}
 	tsct_clock_close(clock);
 }
-END_TEST
 
-START_TEST(test_time_to_cycles_edges)
+TEST(test_time_to_cycles_edges)
 {
 	struct tsct_clock *clock = open_file_clock();
 	uint64_t cycles = 42;
@@ -202,9 +200,8 @@ START_TEST(test_time_to_cycles_edges)
 	ck_assert_uint_eq(cycles, zero - 160 * SECOND);
 	tsct_clock_close(clock);
 }
-END_TEST
 
-START_TEST(test_segments)
+TEST(test_segments)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_clock_segment segments[TSCT_SEGMENTS_MAX + 2], last[1];
@@ -230,7 +227,6 @@ START_TEST(test_segments)
 	ck_assert_int_eq(tsct_clock_segments(clock, NULL, 0), 4);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- a recording's clock pairing ---------------------------------------- */
 
@@ -267,7 +263,7 @@ static void check_pairing(const struct tsct_clock *clock, struct tsct_recording 
 	}
 }
 
-START_TEST(test_pairing)
+TEST(test_pairing)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_recording rec = { .complete = 0 };
@@ -301,7 +297,6 @@ START_TEST(test_pairing)
 	tsct_recording_free(&rec);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- intervals ---------------------------------------------------------- */
 
@@ -316,7 +311,7 @@ do {									\
 	ck_assert_uint_eq(i_.flags, want_flags);			\
 } while (0)
 
-START_TEST(test_intervals)
+TEST(test_intervals)
 {
 	struct tsct_clock *clock = open_file_clock();
 
@@ -352,7 +347,6 @@ START_TEST(test_intervals)
 	ck_assert_int_eq(tsct_clock_ns_to_delta(clock, INT64_MIN), INT64_MIN);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- skewed counters ---------------------------------------------------- */
 
@@ -365,7 +359,7 @@ static void make_skewed(void)
 	rewrite_page();
 }
 
-START_TEST(test_skew)
+TEST(test_skew)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_time t, u;
@@ -397,9 +391,8 @@ START_TEST(test_skew)
 	ck_assert_uint_le(t.error_ns, 61 + 7007);
 	tsct_clock_close(clock);
 }
-END_TEST
 
-START_TEST(test_skewed_intervals)
+TEST(test_skewed_intervals)
 {
 	struct tsct_clock *clock = open_file_clock();
 
@@ -415,12 +408,11 @@ START_TEST(test_skewed_intervals)
 		       TSCT_INTERVAL_SKEWED);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* Counters differ by less than the limit: the largest distance is in the bound of an
  * interval between unknown CPUs. The clock's own bounds include the distance, so a
  * recording states it, and adds nothing. */
-START_TEST(test_small_skew)
+TEST(test_small_skew)
 {
 	struct tsct_recording rec = { .source = TSCT_SOURCE_TSC };
 	struct tsct_clock_state state;
@@ -454,11 +446,10 @@ START_TEST(test_small_skew)
 	tsct_recording_free(&rec);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* Conversions correct the skew of each CPU, but all times of a recording are by one
  * line, so the largest skew is in the recording's bound. */
-START_TEST(test_recorded_skew)
+TEST(test_recorded_skew)
 {
 	struct tsct_recording rec = { .source = TSCT_SOURCE_MONOTONIC_RAW };
 	struct tsct_clock *clock = open_file_clock();
@@ -488,11 +479,10 @@ START_TEST(test_recorded_skew)
 	tsct_recording_free(&rec);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* Each time of a recording has the bound of the line around it, as far as there was a sample;
  * times up to the end have the bound of a live reading at the end. */
-START_TEST(test_recorded_lines)
+TEST(test_recorded_lines)
 {
 	struct tsct_recording rec = { .source = TSCT_SOURCE_MONOTONIC_RAW, .epoch_first = 4,
 				      .epoch = 4 };
@@ -531,32 +521,4 @@ START_TEST(test_recorded_lines)
 	ck_assert_uint_le(tsct_recording_error_ns(&rec, 0, zero + 1), 803);
 	tsct_recording_free(&rec);
 	tsct_clock_close(clock);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("clock_convert");
-	TCase *tcase = add_case(suite, "clock_convert", setup, teardown);
-
-	print_seed();
-	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
-						 * default clock is the module's */
-		printf("1..0 # SKIP the module is loaded\n");
-		return 77;
-	}
-	tcase_add_test(tcase, test_live);
-	tcase_add_test(tcase, test_past);
-	tcase_add_loop_test(tcase, test_fast_path, 0, 10);
-	tcase_add_loop_test(tcase, test_time_to_cycles, 0, 3);
-	tcase_add_test(tcase, test_time_to_cycles_edges);
-	tcase_add_test(tcase, test_segments);
-	tcase_add_test(tcase, test_pairing);
-	tcase_add_test(tcase, test_intervals);
-	tcase_add_test(tcase, test_skew);
-	tcase_add_test(tcase, test_skewed_intervals);
-	tcase_add_test(tcase, test_small_skew);
-	tcase_add_test(tcase, test_recorded_skew);
-	tcase_add_test(tcase, test_recorded_lines);
-	return run_suite(suite);
 }

@@ -62,7 +62,9 @@ static void add_cluster(void)
 	ck_assert_int_eq(ns, 42);					\
 } while (0)
 
-START_TEST(test_times)
+CASE("clock_convert_cluster", setup, teardown, .missing = module_loaded);
+
+TEST(test_times)
 {
 	const int64_t slewed = SECOND / 4096;
 	struct tsct_clock *clock;
@@ -95,9 +97,8 @@ START_TEST(test_times)
 	check_none(zero + 1000 * SECOND + 1, -ESTALE);
 	tsct_clock_close(clock);
 }
-END_TEST
 
-START_TEST(test_cluster_now)
+TEST(test_cluster_now)
 {
 	struct tsct_clock *clock;
 	struct tsct_time t, after;
@@ -119,10 +120,9 @@ START_TEST(test_cluster_now)
 	ck_assert_int_ge(ns, after.ns);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* Where the cluster time is unknown, conversions return an error instead of a guess. */
-START_TEST(test_unknown_cluster_time)
+TEST(test_unknown_cluster_time)
 {
 	struct tsct_clock *clock = open_file_clock();
 	struct tsct_time t;
@@ -151,10 +151,9 @@ START_TEST(test_unknown_cluster_time)
 	check_none(zero, -ESTALE);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* An in-process clock has no cluster time. */
-START_TEST(test_in_process)
+TEST(test_in_process)
 {
 	struct tsct_clock *clock;
 	int64_t ns = 42;
@@ -166,11 +165,10 @@ START_TEST(test_in_process)
 	ck_assert_int_eq(ns, 42);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* CPU 1 is 3000 cycles ahead with an error of 10 cycles; the skew of CPU 2 is
  * unknown. */
-START_TEST(test_skew)
+TEST(test_skew)
 {
 	struct tsct_clock *clock;
 	struct tsct_time here, there;
@@ -192,7 +190,6 @@ START_TEST(test_skew)
 	ck_assert_uint_eq(there.error_ns, here.error_ns + 10);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- the fast path ------------------------------------------------------ */
 
@@ -218,7 +215,7 @@ static struct tsct_clock_params random_params(uint64_t base)
  * The fast path uses the cluster params, not the clock params of CLOCK_REALTIME. While
  * copy 0 of the latch is being written, the fast path reads copy 1.
  */
-START_TEST(test_fast_path)
+TEST(test_fast_path)
 {
 	struct tsct_clock fake = {
 		.page = the_page, .source = TSCT_SOURCE_TSC,
@@ -254,25 +251,4 @@ START_TEST(test_fast_path)
 		ck_assert_uint_eq(t.status, TSCT_STATUS_HOLDOVER);
 		ck_assert_uint_eq(t.epoch, i);
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("clock_convert_cluster");
-	TCase *tcase = add_case(suite, "clock_convert_cluster", setup, teardown);
-
-	print_seed();
-	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* with the module loaded, the
-						 * default clock is the module's */
-		printf("1..0 # SKIP the module is loaded\n");
-		return 77;
-	}
-	tcase_add_test(tcase, test_times);
-	tcase_add_test(tcase, test_cluster_now);
-	tcase_add_test(tcase, test_unknown_cluster_time);
-	tcase_add_test(tcase, test_in_process);
-	tcase_add_test(tcase, test_skew);
-	tcase_add_test(tcase, test_fast_path);
-	return run_suite(suite);
 }

@@ -113,7 +113,9 @@ static void check_last(const struct tsct_clock_state *state)
 	ck_assert_mem_eq(&last, state, sizeof(last));
 }
 
-START_TEST(test_reopen_and_publish)
+CASE("clock_file", setup, teardown);
+
+TEST(test_reopen_and_publish)
 {
 	struct tsct_clock_state state;
 	ino_t before = inode();
@@ -132,7 +134,6 @@ START_TEST(test_reopen_and_publish)
 	check_last(&state);
 	ck_assert_uint_eq(file.page->copy[0].nr_segments, 1);
 }
-END_TEST
 
 /* Stages a clock state that continues @last at another rate. Waits until the new params
  * have begun, so that the commit is late. */
@@ -159,7 +160,7 @@ static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
 	return next;
 }
 
-START_TEST(test_commit_late)
+TEST(test_commit_late)
 {
 	struct tsct_clock_state last = make_state(1, -1000, 5), next;
 
@@ -186,11 +187,10 @@ START_TEST(test_commit_late)
 	ck_assert_int_eq(clock_file_commit_late(&file, &next), 0);
 	check_last(&next);
 }
-END_TEST
 
 /* A clock state is not published if it is too late, or does not continue the published
  * state. */
-START_TEST(test_refuses_late_states)
+TEST(test_refuses_late_states)
 {
 	struct tsct_clock_state first = make_state(2, -1000, 5), next;
 
@@ -218,7 +218,6 @@ START_TEST(test_refuses_late_states)
 	ck_assert_int_eq(publish(&next), 0);
 	check_last(&next);
 }
-END_TEST
 
 static void write_garbage(void *at, size_t size)
 {
@@ -232,7 +231,7 @@ static void write_garbage(void *at, size_t size)
  * The previous daemon may die at any instruction. Readers that have the file mapped see
  * the committed state, and the next daemon continues with that.
  */
-START_TEST(test_takes_over_after_death)
+TEST(test_takes_over_after_death)
 {
 	struct tsct_clock_state first = make_state(1, -1000, 5), next;
 	struct tsct_clock_copy *copy = file.page->copy;
@@ -279,7 +278,6 @@ START_TEST(test_takes_over_after_death)
 		ck_assert_int_eq(publish(&first), 0);
 	}
 }
-END_TEST
 
 /* A clock file that the daemon cannot continue is replaced. Nothing is written to the
  * old file. */
@@ -320,7 +318,7 @@ static void put(size_t size, mode_t mode)
 	close(fd);
 }
 
-START_TEST(test_replaces_bad_files)
+TEST(test_replaces_bad_files)
 {
 	__u64 size = file.size;
 
@@ -360,11 +358,10 @@ START_TEST(test_replaces_bad_files)
 	check_replaced("nothing");
 	ck_assert_int_ne(faccessat(dir_fd, NEW_NAME, F_OK, 0), 0);
 }
-END_TEST
 
 /* The clock file is removed while the daemon runs: new readers find a new file, with
  * the CPU table. */
-START_TEST(test_file_removed)
+TEST(test_file_removed)
 {
 	const struct tsct_clock_cpu cpus[] = { { 5, 6 }, { -7, 8 } };
 	const struct tsct_clock_cpu *table;
@@ -390,10 +387,9 @@ START_TEST(test_file_removed)
 	if (file.nr_cpus > 1)
 		ck_assert_uint_eq(table[1].error_cycles, ~0ULL);
 }
-END_TEST
 
 /* No space for the clock file: not fatal, and tried again at the next publication */
-START_TEST(test_no_space)
+TEST(test_no_space)
 {
 	const struct rlimit little = { 8192, RLIM_INFINITY };
 	const struct rlimit enough = { RLIM_INFINITY, RLIM_INFINITY };
@@ -413,22 +409,4 @@ START_TEST(test_no_space)
 	clock_file_revive(&file);
 	ck_assert_int_eq(publish(&state), 0);
 	check_last(&state);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("clock_file");
-	TCase *tcase = add_case(suite, "clock_file", setup, teardown);
-
-	print_seed();
-	seed_with(1);
-	tcase_add_test(tcase, test_reopen_and_publish);
-	tcase_add_test(tcase, test_commit_late);
-	tcase_add_test(tcase, test_refuses_late_states);
-	tcase_add_test(tcase, test_takes_over_after_death);
-	tcase_add_test(tcase, test_replaces_bad_files);
-	tcase_add_test(tcase, test_file_removed);
-	tcase_add_test(tcase, test_no_space);
-	return run_suite(suite);
 }

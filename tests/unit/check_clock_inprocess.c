@@ -32,7 +32,9 @@ static struct tsct_clock *open_own(void)
 	return clock;
 }
 
-START_TEST(test_accuracy)
+CASE("clock_inprocess", setup, teardown, .missing = module_loaded);
+
+TEST(test_accuracy)
 {
 	int64_t begin = now_ns(CLOCK_MONOTONIC);
 	struct tsct_clock *clock = open_own();
@@ -58,11 +60,10 @@ START_TEST(test_accuracy)
 	tsct_clock_close(clock);
 	tsct_clock_close(NULL);
 }
-END_TEST
 
 /* The clock takes one sample per second, and conversions between samples use the fast
  * path. */
-START_TEST(test_sample_rate)
+TEST(test_sample_rate)
 {
 	struct tsct_clock *clock = open_own();
 	int64_t until, ns, apart, shortest = INT64_MAX;
@@ -109,11 +110,10 @@ START_TEST(test_sample_rate)
 		ck_assert_uint_eq(fast, 0);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* Past cycles keep their time to the nanosecond while new clock params are
  * published. */
-START_TEST(test_past_times_are_constant)
+TEST(test_past_times_are_constant)
 {
 	struct tsct_clock *clock = open_own();
 	struct tsct_time then[300], now;
@@ -133,7 +133,6 @@ START_TEST(test_past_times_are_constant)
 	}
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- threads ------------------------------------------------------------ */
 
@@ -157,7 +156,7 @@ static void *convert_along(void *clock)
 }
 
 /* Many threads and a child process need a sample of the same clock at the same time. */
-START_TEST(test_threads)
+TEST(test_threads)
 {
 	struct tsct_clock *clock = open_own();
 	pthread_t threads[4];
@@ -180,7 +179,6 @@ START_TEST(test_threads)
 	ck_assert_int_eq(status, 0);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- forks while a sample is taken -------------------------------------- */
 
@@ -216,7 +214,7 @@ static int sample_in_child(struct tsct_clock *clock)
 	return 4;
 }
 
-START_TEST(test_forks)
+TEST(test_forks)
 {
 	struct tsct_clock *clock = open_own();
 	pthread_t thread;
@@ -235,7 +233,6 @@ START_TEST(test_forks)
 	pthread_join(thread, NULL);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- signals ------------------------------------------------------------ */
 
@@ -251,7 +248,7 @@ static void handler(int unused)
 }
 
 /* Conversions in a signal handler, on a stack of the smallest usual size */
-START_TEST(test_signals)
+TEST(test_signals)
 {
 	static char stack[64 << 10];
 	stack_t alt = { .ss_sp = stack, .ss_size = sizeof(stack) };
@@ -286,7 +283,6 @@ START_TEST(test_signals)
 	ck_assert_int_eq(handled_wrong, 0);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- no system calls ---------------------------------------------------- */
 
@@ -316,7 +312,7 @@ static void allow_nearly_nothing(void)
 
 /* Once a clock is open, its functions make no system call, not even to take a
  * sample. */
-START_TEST(test_no_system_calls)
+TEST(test_no_system_calls)
 {
 	struct tsct_clock *clock = open_own();
 	struct tsct_clock_state before, after;
@@ -344,7 +340,6 @@ START_TEST(test_no_system_calls)
 	ck_assert_int_eq(status, 0);
 	tsct_clock_close(clock);
 }
-END_TEST
 
 /* ---- disruptions -------------------------------------------------------- */
 
@@ -463,7 +458,7 @@ static void change_rate(void)
 	sim_recount(&sim, sim_counter(&sim), HZ * 1.01);
 }
 
-START_TEST(test_disruptions)
+LOOP_TEST(test_disruptions, 0, 6)
 {
 	static void (*const happenings[])(void) = {
 		step_forward, step_back, sleep_a_minute, reset_counter,
@@ -474,10 +469,9 @@ START_TEST(test_disruptions)
 	disrupt(happenings[_i]);
 	tsct_clock_inprocess_close(inprocess);
 }
-END_TEST
 
 /* Changes of the clock's rate up to the limit of adjtime() are no disruption. */
-START_TEST(test_rate_changes)
+LOOP_TEST(test_rate_changes, 0, 5)
 {
 	struct tsct_clock_time now;
 	uint32_t epoch;
@@ -499,11 +493,10 @@ START_TEST(test_rate_changes)
 	ck_assert_uint_eq(now.status, TSCT_STATUS_SYNCHRONIZED);
 	tsct_clock_inprocess_close(inprocess);
 }
-END_TEST
 
 /* ---- the default clock -------------------------------------------------- */
 
-START_TEST(test_default)
+TEST(test_default)
 {
 	struct tsct_clock *clock = tsct_clock_default();
 
@@ -513,29 +506,4 @@ START_TEST(test_default)
 	tsct_clock_close(clock);	/* The default clock is never closed: the
 					 * call has no effect. */
 	ck_assert(right_now(clock));
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("clock_inprocess");
-	TCase *tcase = add_case(suite, "clock_inprocess", setup, teardown);
-
-	if (!access(TSCT_DEVICE_PATH, F_OK)) {	/* skipped if the default clock is
-						 * the module's */
-		printf("1..0 # SKIP the module is loaded\n");
-		return 77;
-	}
-	print_seed();
-	tcase_add_test(tcase, test_accuracy);
-	tcase_add_test(tcase, test_sample_rate);
-	tcase_add_test(tcase, test_past_times_are_constant);
-	tcase_add_test(tcase, test_threads);
-	tcase_add_test(tcase, test_forks);
-	tcase_add_test(tcase, test_signals);
-	tcase_add_test(tcase, test_no_system_calls);
-	tcase_add_loop_test(tcase, test_disruptions, 0, 6);
-	tcase_add_loop_test(tcase, test_rate_changes, 0, 5);
-	tcase_add_test(tcase, test_default);
-	return run_suite(suite);
 }

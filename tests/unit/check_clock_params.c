@@ -229,7 +229,7 @@ static int64_t any_distance(const struct tsct_clock_params *params)
 	return (int64_t)(d + (uint64_t)near);
 }
 
-START_TEST(test_formula)
+TEST(test_formula)
 {
 	unsigned int i;
 
@@ -243,9 +243,8 @@ START_TEST(test_formula)
 					      (uint64_t)d), ref_ns(&params, d));
 	}
 }
-END_TEST
 
-START_TEST(test_segment_formula)
+TEST(test_segment_formula)
 {
 	unsigned int i;
 
@@ -265,11 +264,10 @@ START_TEST(test_segment_formula)
 					  segment.base_ns));
 	}
 }
-END_TEST
 
 /* With any page contents, the fast and the slow conversion agree where both return a
  * time. */
-START_TEST(test_fast_conversion)
+TEST(test_fast_conversion)
 {
 	static struct tsct_clock_page page;
 	const struct tsct_clock clock = { .page = &page };
@@ -292,9 +290,8 @@ START_TEST(test_fast_conversion)
 	}
 	ck_assert_uint_gt(taken, TURNS / 50);
 }
-END_TEST
 
-START_TEST(test_slew_ends)
+TEST(test_slew_ends)
 {
 	struct tsct_clock_params params = valid_params(), straight = params;
 	uint64_t end = params.base_cycles + 1000000000;
@@ -317,10 +314,9 @@ START_TEST(test_slew_ends)
 	ck_assert_int_ge(all, 385107);
 	ck_assert_int_le(all, 385109);
 }
-END_TEST
 
 /* A later counter value never converts to an earlier time. */
-START_TEST(test_monotonic)
+TEST(test_monotonic)
 {
 	unsigned int i;
 
@@ -337,9 +333,8 @@ START_TEST(test_monotonic)
 					      params.base_cycles + (uint64_t)b));
 	}
 }
-END_TEST
 
-START_TEST(test_saturates)
+TEST(test_saturates)
 {
 	struct tsct_clock_params params = {
 		.mult = UINT64_MAX, .slew_mult = UINT64_MAX,
@@ -361,9 +356,8 @@ START_TEST(test_saturates)
 	params.base_ns = INT64_MIN + 1;
 	ck_assert_int_eq(tsct_clock_params_ns(&params, params.base_cycles - 100), INT64_MIN);
 }
-END_TEST
 
-START_TEST(test_error_formula)
+TEST(test_error_formula)
 {
 	unsigned int i;
 
@@ -385,9 +379,8 @@ START_TEST(test_error_formula)
 		ck_assert_uint_eq(tsct_clock_params_error_ps(&params, stamp), want);
 	}
 }
-END_TEST
 
-START_TEST(test_error_limits)
+TEST(test_error_limits)
 {
 	struct tsct_clock_params params = valid_params();
 	const uint64_t second = 2596670055;
@@ -418,10 +411,9 @@ START_TEST(test_error_limits)
 	tsct_clock_params_error_ps(&params, INT64_MAX - 1);
 	tsct_clock_params_ns(&params, INT64_MAX - 1);
 }
-END_TEST
 
 /* Clock params with a random value in each word alone, and in all words together */
-START_TEST(test_random_words)
+TEST(test_random_words)
 {
 	struct tsct_clock_state state;
 	unsigned int i, j;
@@ -451,7 +443,6 @@ START_TEST(test_random_words)
 		tsct_ns_cycles(words[0], (int64_t)words[1]);
 	}
 }
-END_TEST
 
 /* The result must be the largest t for which mult * t / 2^56 is not above ns. */
 static void check_ns_ticks(uint64_t mult, int64_t ns)
@@ -465,7 +456,7 @@ static void check_ns_ticks(uint64_t mult, int64_t ns)
 		ck_assert(((tsct_s128)ticks + 1) * mult > want);
 }
 
-START_TEST(test_cycles_and_back)
+TEST(test_cycles_and_back)
 {
 	unsigned int i;
 
@@ -479,9 +470,8 @@ START_TEST(test_cycles_and_back)
 		check_ns_ticks(params.mult, any_signed(63));
 	}
 }
-END_TEST
 
-START_TEST(test_cycles_limits)
+TEST(test_cycles_limits)
 {
 	const uint64_t mult = valid_params().mult;
 
@@ -501,10 +491,9 @@ START_TEST(test_cycles_limits)
 	ck_assert_int_eq(tsct_ns_cycles(0, 5), INT64_MAX);
 	ck_assert_int_eq(tsct_ns_cycles(0, -5), INT64_MIN);
 }
-END_TEST
 
 /* The encoded error growth is the smallest one that is not below the exact growth. */
-START_TEST(test_error_growth)
+TEST(test_error_growth)
 {
 	unsigned int i;
 
@@ -531,11 +520,10 @@ START_TEST(test_error_growth)
 	ck_assert_uint_eq(tsct_growth_ppb(1, UINT64_MAX), UINT64_MAX);
 	ck_assert_uint_eq(tsct_growth_ppb(0, 1), UINT64_MAX);
 }
-END_TEST
 
 /* Clock params that are cut to a later base give the same time as before for every
  * counter value from the later base on. */
-START_TEST(test_cut_to_later_base)
+TEST(test_cut_to_later_base)
 {
 	unsigned int i, nr_slewing = 0;
 
@@ -556,27 +544,4 @@ START_TEST(test_cut_to_later_base)
 		ck_assert_uint_ge(piece.error_ps, tsct_clock_params_error_ps(&params, end));
 	}
 	ck_assert_uint_gt(nr_slewing, TURNS / 100);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("clock_params");
-	TCase *tcase = add_case(suite, "scale", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_formula);
-	tcase_add_test(tcase, test_segment_formula);
-	tcase_add_test(tcase, test_fast_conversion);
-	tcase_add_test(tcase, test_slew_ends);
-	tcase_add_test(tcase, test_monotonic);
-	tcase_add_test(tcase, test_saturates);
-	tcase_add_test(tcase, test_error_formula);
-	tcase_add_test(tcase, test_error_limits);
-	tcase_add_test(tcase, test_random_words);
-	tcase_add_test(tcase, test_cycles_and_back);
-	tcase_add_test(tcase, test_cycles_limits);
-	tcase_add_test(tcase, test_error_growth);
-	tcase_add_test(tcase, test_cut_to_later_base);
-	return run_suite(suite);
 }

@@ -29,7 +29,7 @@ static void set_rate(struct tsct_clock_params *params, uint64_t mult)
 #define NS(source, expected, mult) \
 	CHECK_PARAMS(source, expected, set_rate(&params, mult))
 
-START_TEST(test_rate_check)
+TEST(test_rate_check)
 {
 	TAKEN();
 	TAKEN(params = (struct tsct_clock_params) { 0 });
@@ -58,9 +58,8 @@ START_TEST(test_rate_check)
 	REFUSED(params.slew_mult = 0);
 	REFUSED(params.slew_mult = UINT64_MAX);
 }
-END_TEST
 
-START_TEST(test_times_check)
+TEST(test_times_check)
 {
 	const uint64_t far = 1ULL << 62;
 
@@ -98,7 +97,6 @@ START_TEST(test_times_check)
 	REFUSED(params.reserved[0] = 1);
 	REFUSED(params.reserved[2] = 1);
 }
-END_TEST
 
 #define STATE(expected, ...) do {					\
 	struct tsct_clock_state state = {				\
@@ -110,7 +108,7 @@ END_TEST
 #define EMPTY(expected, ...) \
 	STATE(expected, memset(&state, 0, sizeof(state)), __VA_ARGS__)
 
-START_TEST(test_state_check)
+TEST(test_state_check)
 {
 	STATE(0);
 	EMPTY(0, (void)0);
@@ -155,7 +153,6 @@ START_TEST(test_state_check)
 	      state.epoch_cycles = UINT64_MAX,
 	      state.closing_error_ps = UINT64_MAX);
 }
-END_TEST
 
 /* Checks a state that has cluster params and the end of the previous cluster params. */
 #define CLUSTER(expected, ...) \
@@ -176,7 +173,7 @@ static void add_cluster(struct tsct_clock_state *state)
 	state->cluster_prev = tsct_clock_params_prev(&old, state->cluster.base_cycles);
 }
 
-START_TEST(test_cluster_check)
+TEST(test_cluster_check)
 {
 	CLUSTER(0, (void)0);
 	CLUSTER(0, state.cluster_epoch = UINT32_MAX,
@@ -208,9 +205,8 @@ START_TEST(test_cluster_check)
 	CLUSTER(-EINVAL, state.cluster.fast_cycles = TSCT_FAST_CYCLES_MAX);
 	CLUSTER(-EINVAL, state.cluster.reserved[1] = 1);
 }
-END_TEST
 
-START_TEST(test_cluster_prev_check)
+TEST(test_cluster_prev_check)
 {
 	CLUSTER(0, memset(&state.cluster_prev, 0,
 			  sizeof(state.cluster_prev)));
@@ -237,18 +233,4 @@ START_TEST(test_cluster_prev_check)
 		state.cluster_prev.base_cycles = state.cluster.base_cycles - 1000,
 		state.cluster_prev.base_ns = state.cluster.base_ns -
 		tsct_cycles_ns(2 * state.cluster.mult, 1000));
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("clock_params_state");
-	TCase *tcase = add_case(suite, "clock_params_state", NULL, NULL);
-
-	tcase_add_test(tcase, test_rate_check);
-	tcase_add_test(tcase, test_times_check);
-	tcase_add_test(tcase, test_state_check);
-	tcase_add_test(tcase, test_cluster_check);
-	tcase_add_test(tcase, test_cluster_prev_check);
-	return run_suite(suite);
 }

@@ -45,7 +45,7 @@ static void check_bracket(const struct tsct_bracket *bracket)
 
 /* A bracket that begins on the CPU with the later counter and ends on the CPU with the
  * earlier one is too narrow by the skew, and would be the narrowest of its search. */
-START_TEST(test_migrations)
+LOOP_TEST(test_migrations, 0, 4)
 {
 	static const int64_t skews_ns[] = { 1990, -1990, 2030, -2030 };
 	struct tsct_bracket bracket;
@@ -63,7 +63,6 @@ START_TEST(test_migrations)
 	ck_assert_uint_gt(on[0], 0);
 	ck_assert_uint_gt(on[1], 0);
 }
-END_TEST
 
 static __u64 read_and_migrate(void *ctx, __u32 *ret_cpu)
 {
@@ -74,7 +73,7 @@ static __u64 read_and_migrate(void *ctx, __u32 *ret_cpu)
 }
 
 /* A sample of a thread that moves in every bracket is rejected, and changes nothing. */
-START_TEST(test_all_brackets_migrate)
+TEST(test_all_brackets_migrate)
 {
 	struct tsct_rate_estimator old;
 	struct tsct_bracket bracket;
@@ -94,10 +93,9 @@ START_TEST(test_all_brackets_migrate)
 	sim.ops.cycles = sim_cycles;
 	ck_assert_int_eq(tsct_sampler_feed(&sampler, &est), TSCT_RATE_OK);
 }
-END_TEST
 
 /* Readings without a CPU number form brackets on whatever CPUs the thread runs. */
-START_TEST(test_unknown_cpu)
+TEST(test_unknown_cpu)
 {
 	struct tsct_bracket bracket;
 
@@ -110,7 +108,6 @@ START_TEST(test_unknown_cpu)
 	sim_advance(&sim, SECOND);
 	ck_assert_int_eq(tsct_sampler_feed(&sampler, &est), TSCT_RATE_OK);
 }
-END_TEST
 
 /* ---- counters that differ by less than the limit ------------------------- */
 
@@ -143,7 +140,7 @@ static double check_readings(void)
 
 /* Bounds include the skew, once for the sample and once for the reading, and do not
  * widen with each publication. */
-START_TEST(test_skew_in_bound)
+LOOP_TEST(test_skew_in_bound, 0, 2)
 {
 	static const int64_t skews_ns[] = { 800, -800 };
 	unsigned int i;
@@ -171,9 +168,8 @@ START_TEST(test_skew_in_bound)
 			ck_assert_double_le(bound, 3200);
 	}
 }
-END_TEST
 
-START_TEST(test_samples_are_widened)
+TEST(test_samples_are_widened)
 {
 	struct tsct_sample sample;
 
@@ -191,19 +187,4 @@ START_TEST(test_samples_are_widened)
 	tsct_sampler_take(&sampler, &sample);
 	ck_assert_uint_ge(sample.real.after - sample.real.before, 600);
 	ck_assert_uint_le(sample.real.after - sample.real.before, 1200);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("clock_sample");
-	TCase *tests = add_case(suite, "clock_sample", NULL, NULL);
-
-	print_seed();
-	tcase_add_loop_test(tests, test_migrations, 0, 4);
-	tcase_add_test(tests, test_all_brackets_migrate);
-	tcase_add_test(tests, test_unknown_cpu);
-	tcase_add_loop_test(tests, test_skew_in_bound, 0, 2);
-	tcase_add_test(tests, test_samples_are_widened);
-	return run_suite(suite);
 }

@@ -314,7 +314,7 @@ static void begin_run(unsigned int run)
 	log_state(&state);
 }
 
-START_TEST(test_random_histories)
+TEST(test_random_histories)
 {
 	unsigned int step, i, disruptions;
 	uint64_t worst = 0, joined = 0;
@@ -349,11 +349,10 @@ START_TEST(test_random_histories)
 	       (unsigned int)joined, RUNS, (unsigned long long)worst);
 	ck_assert_uint_gt(joined, RUNS / 2);
 }
-END_TEST
 
 /* New clock params each second for a day. Their rate is, at random, the ideal rate or
  * 1 ppb above the ideal rate. */
-START_TEST(test_a_day)
+TEST(test_a_day)
 {
 	uint64_t worst = 0, oldest;
 	struct tsct_clock_time reading;
@@ -398,7 +397,6 @@ START_TEST(test_a_day)
 					      &reading), 0);
 	ck_assert_uint_eq(reading.error_ps, 50000);
 }
-END_TEST
 
 /* ---- segments built step by step ----------------------------------------- */
 
@@ -430,7 +428,7 @@ static struct tsct_clock_state simple(uint64_t base, int64_t ns)
 	ck_assert_uint_eq(t.epoch, epoch_);				\
 } while (0)
 
-START_TEST(test_successive_params)
+TEST(test_successive_params)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(10000, 500);
@@ -483,10 +481,9 @@ START_TEST(test_successive_params)
 	ck_assert_uint_eq(c.nr_segments, 2);
 	ck_assert_uint_eq(c.segments[1].cause, 0);
 }
-END_TEST
 
 /* When the counter restarts, all segments from before the restart are dropped. */
-START_TEST(test_counter_restart)
+TEST(test_counter_restart)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(1000000, 500);
@@ -509,10 +506,9 @@ START_TEST(test_counter_restart)
 	LOOKUP(99, -ERANGE);
 	LOOKUP(1000000, -ESTALE);
 }
-END_TEST
 
 /* When the source changes, all segments of the old source are dropped. */
-START_TEST(test_source_change)
+TEST(test_source_change)
 {
 	struct tsct_clock_copy c = { 0 };
 	struct tsct_clock_state s = simple(1000, 500);
@@ -527,9 +523,8 @@ START_TEST(test_source_change)
 	READS(2000, 700, 20, SYNCHRONIZED, 1);
 	LOOKUP(1500, -ERANGE);
 }
-END_TEST
 
-START_TEST(test_succession_rules)
+TEST(test_succession_rules)
 {
 	const struct tsct_clock_state last = simple(10000, 500);
 	struct tsct_clock_state none = { .status = TSCT_STATUS_DISRUPTED };
@@ -577,7 +572,6 @@ START_TEST(test_succession_rules)
 	ck_assert_int_eq(tsct_segments_check(&none, &s, 20000), 0);
 	ck_assert_int_eq(tsct_segments_check(&none, &none, 20000), 0);
 }
-END_TEST
 
 /* Returns a state whose cluster params convert @base to @ns. The params of
  * CLOCK_REALTIME are equal in all these states. */
@@ -590,7 +584,7 @@ static struct tsct_clock_state with_cluster(uint64_t base, int64_t ns)
 	return s;
 }
 
-START_TEST(test_cluster_succession)
+TEST(test_cluster_succession)
 {
 	struct tsct_clock_state last = with_cluster(10000, 500), s, good;
 
@@ -649,7 +643,6 @@ START_TEST(test_cluster_succession)
 	s.cluster_prev.base_cycles++, s.cluster_prev.base_ns++;
 	NEXT(20000, -EINVAL);
 }
-END_TEST
 
 /* ---- validity of copies -------------------------------------------------- */
 
@@ -674,7 +667,7 @@ static struct tsct_clock_copy good_copy(void)
 	ck_assert_int_eq(tsct_segments_valid(&c), -EINVAL);		\
 } while (0)
 
-START_TEST(test_valid)
+TEST(test_valid)
 {
 	const struct tsct_clock_copy good = good_copy();
 	unsigned int last = good.nr_segments - 1;
@@ -700,10 +693,9 @@ START_TEST(test_valid)
 	SPOILED(c.segments[1].reserved0 = 1);
 	SPOILED(c.segments[1].reserved = 1);
 }
-END_TEST
 
 /* Checks random copies of a clock state, and a valid copy with some words changed. */
-START_TEST(test_random_copies)
+TEST(test_random_copies)
 {
 	static struct tsct_clock_copy good, c;
 	uint64_t words[sizeof(c) / 8];
@@ -735,24 +727,4 @@ START_TEST(test_random_copies)
 	}
 	ck_assert_uint_gt(taken, 0);
 	ck_assert_uint_lt(taken, i / 2);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("clock_segments");
-	TCase *tcase = add_case(suite, "segments", NULL, NULL);
-
-	print_seed();
-	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_successive_params);
-	tcase_add_test(tcase, test_counter_restart);
-	tcase_add_test(tcase, test_source_change);
-	tcase_add_test(tcase, test_succession_rules);
-	tcase_add_test(tcase, test_cluster_succession);
-	tcase_add_test(tcase, test_random_histories);
-	tcase_add_test(tcase, test_a_day);
-	tcase_add_test(tcase, test_valid);
-	tcase_add_test(tcase, test_random_copies);
-	return run_suite(suite);
 }

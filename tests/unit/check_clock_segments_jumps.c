@@ -105,7 +105,7 @@ static bool try(void)
 	return true;
 }
 
-START_TEST(test_jumps)
+TEST(test_jumps)
 {
 	unsigned int i, taken = 0, most = 0;
 
@@ -124,15 +124,4 @@ START_TEST(test_jumps)
 	       taken, i, most);
 	ck_assert_uint_gt(taken, STEPS / 10);
 	ck_assert_uint_gt(most, 2);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("clock_segments_jumps");
-	TCase *tcase = add_case(suite, "clock_segments_jumps", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_jumps);
-	return run_suite(suite);
 }

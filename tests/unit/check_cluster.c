@@ -78,7 +78,7 @@ static uint32_t child_status(double t)
 
 /* ---- one source of time -------------------------------------------------- */
 
-START_TEST(test_one_source)
+TEST(test_one_source)
 {
 	static const double intervals[] = { 0.0625, 1, 16, 64 };
 	unsigned int i, turn;
@@ -102,11 +102,10 @@ START_TEST(test_one_source)
 		}
 	}
 }
-END_TEST
 
 /* Each poll is a burst of exchanges. The window of the fit depends on the interval
  * between polls. */
-START_TEST(test_bursts)
+TEST(test_bursts)
 {
 	double t = 2;
 	int i, k;
@@ -125,10 +124,9 @@ START_TEST(test_bursts)
 	report("trains");
 	end();
 }
-END_TEST
 
 /* The child reports its status, master, timeline and depth. */
-START_TEST(test_reported_state)
+TEST(test_reported_state)
 {
 	struct tsct_remote_params params;
 	struct tsct_source_state s;
@@ -162,13 +160,12 @@ START_TEST(test_reported_state)
 	ck_assert(!s.used && !s.known);
 	end();
 }
-END_TEST
 
 /* ---- a chain of nodes ---------------------------------------------------- */
 
 #define LEVELS	4
 
-START_TEST(test_tree)
+TEST(test_tree)
 {
 	struct node level[LEVELS + 1];
 	struct tsct_remote_params root;
@@ -207,11 +204,10 @@ START_TEST(test_tree)
 	for (i = 0; i <= LEVELS; i++)
 		free_node(&level[i]);
 }
-END_TEST
 
 /* If nodes poll each other in a loop, their depth grows to a limit, and then their time
  * is not used. */
-START_TEST(test_too_deep)
+TEST(test_too_deep)
 {
 	struct tsct_exchange x = { .t1 = 1000000, .t2 = 5, .t3 = 6,
 				   .t4 = 2000000 };
@@ -233,13 +229,12 @@ START_TEST(test_too_deep)
 			 TSCT_CLUSTER_NEW);
 	end();
 }
-END_TEST
 
 /* ---- disruptions and faults ---------------------------------------------- */
 
 /* Requests take a path that is 1 ms longer from some time on. The source's time seems
  * to move by half of that, but no exchange contradicts the old time. */
-START_TEST(test_route_change)
+TEST(test_route_change)
 {
 	struct path longer = lan;
 	double t;
@@ -254,10 +249,9 @@ START_TEST(test_route_change)
 	ck_assert_uint_eq(child.events[TSCT_CLUSTER_EPOCH], 0);
 	end();
 }
-END_TEST
 
 /* A small step of the source's time is followed by slewing. */
-START_TEST(test_small_step)
+TEST(test_small_step)
 {
 	double t;
 
@@ -276,12 +270,11 @@ START_TEST(test_small_step)
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 	end();
 }
-END_TEST
 
 /* The master's counter jumps by 45 us, less than half a round trip, so no exchange
  * contradicts the bounds of the time before the jump. But an offset of 45 us caused by
  * unequal delays would need a longer round trip. */
-START_TEST(test_tiny_step)
+LOOP_TEST(test_tiny_step, 0, 2)
 {
 	double t;
 
@@ -301,9 +294,8 @@ START_TEST(test_tiny_step)
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 	end();
 }
-END_TEST
 
-START_TEST(test_large_step)
+TEST(test_large_step)
 {
 	double t;
 
@@ -321,11 +313,10 @@ START_TEST(test_large_step)
 	ck_assert_uint_eq(child.events[TSCT_CLUSTER_EPOCH], 1);
 	end();
 }
-END_TEST
 
 /* The master's counter jumps without notice: three exchanges are enough to detect the
  * jump. */
-START_TEST(test_counter_jumps)
+TEST(test_counter_jumps)
 {
 	double t;
 	int i;
@@ -343,10 +334,9 @@ START_TEST(test_counter_jumps)
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
 	end();
 }
-END_TEST
 
 /* Some exchanges contain a single packet time with a very large error. */
-START_TEST(test_single_errors)
+TEST(test_single_errors)
 {
 	double t;
 
@@ -362,10 +352,9 @@ START_TEST(test_single_errors)
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 	end();
 }
-END_TEST
 
 /* After the master restarts with a new timeline, the child begins an epoch at once. */
-START_TEST(test_master_restart)
+TEST(test_master_restart)
 {
 	double t;
 
@@ -382,11 +371,10 @@ START_TEST(test_master_restart)
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
 	end();
 }
-END_TEST
 
 /* After a disruption of the child's counter, which jumps forward or back by hours, the child
  * has no cluster time until a new cluster epoch begins. */
-START_TEST(test_local_disruption)
+LOOP_TEST(test_local_disruption, 0, 2)
 {
 	struct tsct_clock_time r;
 	double t;
@@ -406,11 +394,10 @@ START_TEST(test_local_disruption)
 	ck_assert_uint_eq(child.missing, 0);
 	end();
 }
-END_TEST
 
 /* An earlier daemon has published a later epoch: new epochs continue after that
  * epoch. */
-START_TEST(test_resume_epoch)
+TEST(test_resume_epoch)
 {
 	double t;
 
@@ -424,12 +411,11 @@ START_TEST(test_resume_epoch)
 	ck_assert_uint_eq(child.state.cluster_epoch, 42);
 	end();
 }
-END_TEST
 
 /* The network fails, first for less than an hour: in holdover the error bound
  * increases, and always contains the true error. Then the network fails for more than
  * an hour: holdover ends, cluster time is unknown, and the next epoch begins. */
-START_TEST(test_holdover)
+TEST(test_holdover)
 {
 	struct tsct_clock_time r;
 	double t, back;
@@ -461,11 +447,10 @@ START_TEST(test_holdover)
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	end();
 }
-END_TEST
 
 /* ---- the master ---------------------------------------------------------- */
 
-START_TEST(test_master)
+TEST(test_master)
 {
 	struct tsct_clock_time r;
 	double t;
@@ -492,13 +477,12 @@ START_TEST(test_master)
 	ck_assert_uint_eq(tsct_cluster_epoch(master.cluster), 2);
 	end();
 }
-END_TEST
 
 /* ---- nodes between the master and others --------------------------------- */
 
 /* A node without its master sends its children a bound that grows as its own does: with the
  * square of the time, by the wander that is assumed. */
-START_TEST(test_bound_for_children)
+TEST(test_bound_for_children)
 {
 	struct tsct_source_state s;
 	struct tsct_remote sent;
@@ -525,13 +509,12 @@ START_TEST(test_bound_for_children)
 	ck_assert_double_ge(s.error_ns, 6e6);
 	end();
 }
-END_TEST
 
 /*
  * The network to the master fails, and the rate of a node drifts by nearly the assumed
  * limit from then on. The bound of a node that follows this one contains the error, too.
  */
-START_TEST(test_holdover_of_source)
+TEST(test_holdover_of_source)
 {
 	struct node leaf;
 	double t, rate;
@@ -559,11 +542,10 @@ START_TEST(test_holdover_of_source)
 	free_node(&leaf);
 	end();
 }
-END_TEST
 
 /* A skew within the limit is in the published bounds of a child and a master, once. A
  * child of the child does not receive it: its exchanges have a bound of their own. */
-START_TEST(test_skew)
+TEST(test_skew)
 {
 	double t = 2, bound[2][2];
 	struct tsct_remote sent;
@@ -592,38 +574,4 @@ START_TEST(test_skew)
 				    state.cluster.past_error_ps * 1e-12, 1 + 1e-3);
 	}
 	end();
-}
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-	tcase_add_test(tcase, test_skew);
-	tcase_add_test(tcase, test_one_source);
-	tcase_add_test(tcase, test_bursts);
-	tcase_add_test(tcase, test_reported_state);
-	tcase_add_test(tcase, test_tree);
-	tcase_add_test(tcase, test_too_deep);
-	tcase_add_test(tcase, test_route_change);
-	tcase_add_test(tcase, test_small_step);
-	tcase_add_loop_test(tcase, test_tiny_step, 0, 2);
-	tcase_add_test(tcase, test_large_step);
-	tcase_add_test(tcase, test_counter_jumps);
-	tcase_add_test(tcase, test_single_errors);
-	tcase_add_test(tcase, test_master_restart);
-	tcase_add_loop_test(tcase, test_local_disruption, 0, 2);
-	tcase_add_test(tcase, test_resume_epoch);
-	tcase_add_test(tcase, test_holdover);
-	tcase_add_test(tcase, test_master);
-	tcase_add_test(tcase, test_bound_for_children);
-	tcase_add_test(tcase, test_holdover_of_source);
-}
-
-int main(void)
-{
-	Suite *suite = suite_create("cluster");
-	TCase *tcase = add_case(suite, "cluster", NULL, NULL);
-
-	print_seed();
-	add_tests(tcase);
-	return run_suite(suite);
 }

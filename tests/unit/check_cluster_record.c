@@ -147,7 +147,9 @@ static void reach_recording(void)
 
 /* ---- whole runs ---------------------------------------------------------------- */
 
-START_TEST(whole)
+CASE("runs", begin, end);
+
+TEST(whole)
 {
 	unsigned int i;
 
@@ -195,10 +197,9 @@ START_TEST(whole)
 	cluster_disconnected(&c, 1, "its launcher ended", now);
 	ck_assert_int_eq(c.nodes[1].state, CLUSTER_DONE);
 }
-END_TEST
 
 /* Events come while the recorders run, and only if they are wanted. */
-START_TEST(live)
+TEST(live)
 {
 	options.live = options.discard = true;
 	all_get(HELLO);
@@ -222,19 +223,17 @@ START_TEST(live)
 	ck_assert_int_eq(c.nodes[2].state, CLUSTER_FAILED);
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
-END_TEST
 
-START_TEST(live_unwanted)
+TEST(live_unwanted)
 {
 	reach_recording();
 	gets(1, "{\"type\":\"live\"}");
 	ck_assert_int_eq(c.nodes[1].state, CLUSTER_FAILED);
 	expect("unexpected message 'live'");
 }
-END_TEST
 
 /* The time in which live events are compared */
-START_TEST(live_times)
+TEST(live_times)
 {
 	static const struct {
 		const char *boots[2], *clocks[2], *time;
@@ -265,9 +264,8 @@ START_TEST(live_times)
 		begin();
 	}
 }
-END_TEST
 
-START_TEST(command_here)
+TEST(command_here)
 {
 	options.here = true;
 	reach_recording();
@@ -280,9 +278,8 @@ START_TEST(command_here)
 	take_actions();
 	ck_assert_str_eq(did.last[0], "stop");
 }
-END_TEST
 
-START_TEST(duration)
+TEST(duration)
 {
 	options.duration_ns = 5 * SECOND;
 	reach_recording();
@@ -295,11 +292,10 @@ START_TEST(duration)
 	take_actions();
 	ck_assert_str_eq(did.last[2], "stop");
 }
-END_TEST
 
 /* ---- failures -------------------------------------------------------------------- */
 
-START_TEST(unreachable)
+TEST(unreachable)
 {
 	gets(0, HELLO);
 	gets(0, CHECKED("b", "{}"));
@@ -317,10 +313,9 @@ START_TEST(unreachable)
 	ck_assert_uint_eq(did.killed[2], 1);
 	ck_assert_int_eq(c.recording_ns, 0);
 }
-END_TEST
 
 /* The node's messages come, but ours do not reach it. */
-START_TEST(deaf)
+TEST(deaf)
 {
 	unsigned int i;
 
@@ -336,9 +331,8 @@ START_TEST(deaf)
 	expect("n2: it does not answer: its launcher must pass on standard input");
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
-END_TEST
 
-START_TEST(forced)
+TEST(forced)
 {
 	options.force = true;
 	cluster_disconnected(&c, 1, "no route", now);
@@ -352,9 +346,8 @@ START_TEST(forced)
 	gets(0, READY);
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_RECORD);
 }
-END_TEST
 
-START_TEST(no_node_left)
+TEST(no_node_left)
 {
 	unsigned int i;
 
@@ -364,9 +357,8 @@ START_TEST(no_node_left)
 	take_actions();
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
-END_TEST
 
-START_TEST(recorder_fails)
+TEST(recorder_fails)
 {
 	all_get(HELLO);
 	all_get(CHECKED("b", "{}"));
@@ -378,9 +370,8 @@ START_TEST(recorder_fails)
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 	ck_assert_str_eq(did.last[0], "quit");
 }
-END_TEST
 
-START_TEST(lost_while_recording)
+TEST(lost_while_recording)
 {
 	reach_recording();
 	gets(0, ENDED);
@@ -403,10 +394,9 @@ START_TEST(lost_while_recording)
 	gets(2, "{\"type\":\"gathered\"}");
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
-END_TEST
 
 /* A node removes its recording only after it is here. */
-START_TEST(kept)
+TEST(kept)
 {
 	reach_recording();
 	all_get(ENDED);
@@ -427,9 +417,8 @@ START_TEST(kept)
 	ck_assert(!did.removes[0] && !did.removes[1] && did.removes[2]);
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
-END_TEST
 
-START_TEST(ends_early)
+TEST(ends_early)
 {
 	reach_recording();
 	gets(1, RECORDED);
@@ -438,9 +427,8 @@ START_TEST(ends_early)
 	ck_assert_str_eq(did.last[1], "gather");
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_RECORD);
 }
-END_TEST
 
-START_TEST(interrupts)
+TEST(interrupts)
 {
 	reach_recording();
 	cluster_interrupt(&c, now);
@@ -458,9 +446,8 @@ START_TEST(interrupts)
 	ck_assert_str_eq(did.last[0], "quit");
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
-END_TEST
 
-START_TEST(interrupted_early)
+TEST(interrupted_early)
 {
 	all_get(HELLO);
 	cluster_interrupt(&c, now);
@@ -469,11 +456,10 @@ START_TEST(interrupted_early)
 	ck_assert_str_eq(did.last[0], "quit");
 	ck_assert_int_eq(c.recording_ns, 0);
 }
-END_TEST
 
 /* ---- checks ------------------------------------------------------------------------- */
 
-START_TEST(timelines)
+TEST(timelines)
 {
 	all_get(HELLO);
 	gets(0, CHECKED("x", SYNCED));
@@ -484,9 +470,8 @@ START_TEST(timelines)
 	ck_assert_uint_eq(json_array_size(c.nodes[0].problems), 0);
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
-END_TEST
 
-START_TEST(timelines_good)
+TEST(timelines_good)
 {
 	all_get(HELLO);
 	gets(0, CHECKED("x", SYNCED));
@@ -495,10 +480,9 @@ START_TEST(timelines_good)
 	ck_assert_str_eq(did.printed, "");
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_START);
 }
-END_TEST
 
 /* One machine by two names: it has no daemon, so nothing else tells them apart. */
-START_TEST(same_node)
+TEST(same_node)
 {
 	all_get(HELLO);
 	gets(0, "{\"type\":\"checked\",\"boot\":\"b\",\"host\":\"h\",\"free\":100000000}");
@@ -508,9 +492,8 @@ START_TEST(same_node)
 	ck_assert_uint_eq(json_array_size(c.nodes[1].problems), 0);
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
-END_TEST
 
-START_TEST(timelines_utc)
+TEST(timelines_utc)
 {
 	all_get(HELLO);
 	gets(0, CHECKED("x", "{\"cluster\":null,\"utc_error_ns\":5}"));
@@ -518,9 +501,8 @@ START_TEST(timelines_utc)
 	gets(2, CHECKED("z", "{\"cluster\":null,\"utc_error_ns\":5}"));
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_START);
 }
-END_TEST
 
-START_TEST(facts)
+TEST(facts)
 {
 	static char *events[] = { "--events=job_*", "-e", "sched", NULL };
 
@@ -536,9 +518,10 @@ START_TEST(facts)
 	expect("n2: /d exists");
 	expect("n3: /home/x: no such directory");
 }
-END_TEST
 
-START_TEST(valid_names)
+CASE("names", NULL, NULL);
+
+TEST(valid_names)
 {
 	ck_assert(cluster_name_valid("n1") && cluster_name_valid("root@10.0.0.1") &&
 		  cluster_name_valid("fe80::1"));
@@ -552,11 +535,12 @@ START_TEST(valid_names)
 		  !cluster_file_valid("a/b") && !cluster_file_valid("/etc/passwd") &&
 		  !cluster_file_valid("-x") && !cluster_file_valid("a\nb"));
 }
-END_TEST
 
 /* ---- hostile nodes --------------------------------------------------------------------- */
 
-START_TEST(hostile_files)
+CASE("runs", begin, end);
+
+TEST(hostile_files)
 {
 	static const char *const bad[] = {
 		"{\"type\":\"file\",\"name\":\"../x\",\"size\":1}",
@@ -587,9 +571,8 @@ START_TEST(hostile_files)
 		ck_assert_int_eq(c.nodes[0].state, CLUSTER_RECORDING);
 	}
 }
-END_TEST
 
-START_TEST(more_than_announced)
+TEST(more_than_announced)
 {
 	reach_recording();
 	gets(1, RECORDED);
@@ -600,11 +583,10 @@ START_TEST(more_than_announced)
 	gets(0, "{\"type\":\"recorded\",\"status\":0,\"files\":100000,\"bytes\":1}");
 	ck_assert_int_eq(c.nodes[0].state, CLUSTER_FAILED);
 }
-END_TEST
 
 /* Messages, valid ones more often, in any order and of any node: the run must end when
  * all nodes are gone, and never takes more than was announced. */
-START_TEST(any_order)
+TEST(any_order)
 {
 	static const char *const lines[] = {
 		HELLO, HELLO, CHECKED("b", "{}"), CHECKED("b", "{}"), READY, READY, ENDED,
@@ -654,40 +636,4 @@ START_TEST(any_order)
 		ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 		ck_assert(!c.out_of_memory);
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("cluster_record");
-	TCase *t = add_case(suite, "runs", begin, end);
-
-	print_seed();
-	tcase_add_test(t, whole);
-	tcase_add_test(t, command_here);
-	tcase_add_test(t, live);
-	tcase_add_test(t, live_unwanted);
-	tcase_add_test(t, live_times);
-	tcase_add_test(t, duration);
-	tcase_add_test(t, unreachable);
-	tcase_add_test(t, deaf);
-	tcase_add_test(t, forced);
-	tcase_add_test(t, no_node_left);
-	tcase_add_test(t, recorder_fails);
-	tcase_add_test(t, lost_while_recording);
-	tcase_add_test(t, kept);
-	tcase_add_test(t, ends_early);
-	tcase_add_test(t, interrupts);
-	tcase_add_test(t, interrupted_early);
-	tcase_add_test(t, timelines);
-	tcase_add_test(t, timelines_good);
-	tcase_add_test(t, same_node);
-	tcase_add_test(t, timelines_utc);
-	tcase_add_test(t, facts);
-	tcase_add_test(t, hostile_files);
-	tcase_add_test(t, more_than_announced);
-	tcase_add_test(t, any_order);
-	t = add_case(suite, "names", NULL, NULL);
-	tcase_add_test(t, valid_names);
-	return run_suite(suite);
 }

@@ -18,7 +18,7 @@ static double sd_of(double variance)
 	return sqrt(variance - TSCT_COMBINE_RESOLUTION_NS * TSCT_COMBINE_RESOLUTION_NS / 12);
 }
 
-START_TEST(test_one_peer)
+TEST(test_one_peer)
 {
 	struct tsct_combine_peer peer = {
 		.offset_ns = -7.5, .sd_ns = 3, .inherited_ns = 4, .rate = 0.3,
@@ -32,10 +32,9 @@ START_TEST(test_one_peer)
 	MUST_BE(c.noise_ns, 3);
 	MUST_BE(c.spread_ns, 0);
 }
-END_TEST
 
 /* Results that were computed by hand, by the formulas in combine.h */
-START_TEST(test_known_results)
+TEST(test_known_results)
 {
 	struct tsct_combine_peer agree[] = {
 		{ .offset_ns = 1, .sd_ns = sd_of(1), .rate = 1 },
@@ -70,11 +69,10 @@ START_TEST(test_known_results)
 	MUST_BE(c.sd_ns, sqrt((4 - 1.0 / 12 + 32) / 3));
 	MUST_BE(c.noise_ns, sqrt((4 - 1.0 / 12) / 3));
 }
-END_TEST
 
 /* A peer that states an error of seconds, and is off by more, beside one that states none:
  * the weights differ by more than the resolution of a double. */
-START_TEST(test_weights_far_apart)
+TEST(test_weights_far_apart)
 {
 	struct tsct_combine_peer peers[] = {
 		{ .offset_ns = 3, .sd_ns = 2, .rate = 0.5 },
@@ -92,10 +90,9 @@ START_TEST(test_weights_far_apart)
 		ck_assert(c.spread_ns > 0 && c.spread_ns < 1e16);
 	}
 }
-END_TEST
 
 /* The errors that peers inherit do not average out: the peers may have them in common. */
-START_TEST(test_inherited_error)
+TEST(test_inherited_error)
 {
 	struct tsct_combine_peer peers[PEERS];
 	struct tsct_combined c;
@@ -106,10 +103,9 @@ START_TEST(test_inherited_error)
 	c = tsct_combine(peers, PEERS);
 	MUST_BE(c.sd_ns, sqrt(16.0 / PEERS + 9));
 }
-END_TEST
 
 /* A peer with exact packet times does not have all of the weight. */
-START_TEST(test_exact_peer)
+TEST(test_exact_peer)
 {
 	struct tsct_combine_peer peers[] = {
 		{ .offset_ns = 0, .sd_ns = 0 }, { .offset_ns = 1, .sd_ns = 0.5 },
@@ -119,7 +115,6 @@ START_TEST(test_exact_peer)
 	ck_assert(isfinite(c.offset_ns) && c.offset_ns > 0.1 && c.offset_ns < 0.5);
 	ck_assert(isfinite(c.sd_ns));
 }
-END_TEST
 
 /* Errors of combinations of random peers, and of the best peer alone, ns */
 struct errors {
@@ -166,7 +161,7 @@ static struct errors random_peers(double asymmetry)
  * some 1.5 ns. With asymmetric paths, which no peer reports, it is that of equal weights,
  * 20 ns / sqrt(10), and a little more.
  */
-START_TEST(test_random_peers)
+TEST(test_random_peers)
 {
 	static const double asymmetry_ns[] = { 0, 20 };
 	unsigned int i;
@@ -181,20 +176,4 @@ START_TEST(test_random_peers)
 		ck_assert(e.combined < 1.05 * e.stated && e.combined > 0.85 * e.stated);
 		ck_assert(e.combined < (asymmetry_ns[i] ? 7 : 1.7));
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("combine");
-	TCase *tcase = add_case(suite, "combine", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_one_peer);
-	tcase_add_test(tcase, test_known_results);
-	tcase_add_test(tcase, test_weights_far_apart);
-	tcase_add_test(tcase, test_inherited_error);
-	tcase_add_test(tcase, test_exact_peer);
-	tcase_add_test(tcase, test_random_peers);
-	return run_suite(suite);
 }

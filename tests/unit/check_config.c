@@ -62,16 +62,17 @@ static void teardown(void)
 	rmdir(dir);
 }
 
-START_TEST(test_missing_file)
+CASE("conf", setup, teardown);
+
+TEST(test_missing_file)
 {
 	ck_assert_int_eq(config_load("/nowhere/conf", collect, &config), -ENOENT);
 	ck_assert_str_eq(errors, "");
 	ck_assert_int_eq(config_load(dir, collect, &config), -EISDIR);
 	ck_assert_ptr_nonnull(strstr(errors, "name a file"));
 }
-END_TEST
 
-START_TEST(test_empty)
+TEST(test_empty)
 {
 	ck_assert_int_eq(load(""), 0);
 	ck_assert(!config_has_network(config));
@@ -79,9 +80,8 @@ START_TEST(test_empty)
 	ck_assert(!config_has_network(config));
 	ck_assert_uint_eq(config->port, 123);
 }
-END_TEST
 
-START_TEST(test_child)
+TEST(test_child)
 {
 	static const __u8 v4[16] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff,
 				     192, 0, 2, 1 };
@@ -114,9 +114,8 @@ START_TEST(test_child)
 	ck_assert_int_eq(config->fit, TSCT_FIT_HULL);
 	ck_assert(tsct_keys_have(config->keys, 11));
 }
-END_TEST
 
-START_TEST(test_master)
+TEST(test_master)
 {
 	ck_assert_int_eq(load("serve\nallow 10.0.0.0/8\nallow fd00::/8\n"
 			      "deny 10.1.0.0/16\nport 1123\nlisten 10.0.0.1\n"
@@ -141,16 +140,14 @@ START_TEST(test_master)
 	ck_assert(config->serve);
 	ck_assert_uint_eq(config->ratelimit.interval_us, 0);
 }
-END_TEST
 
-START_TEST(test_poll_defaults)
+TEST(test_poll_defaults)
 {
 	ck_assert_int_eq(load("master 10.0.0.1 minpoll 6\nntp 10.0.0.2 maxpoll 0"),
 			 0);
 	ck_assert_int_eq(config->source[0].maxpoll, 6);
 	ck_assert_int_eq(config->source[1].minpoll, 0);
 }
-END_TEST
 
 /* Invalid configuration lines. Each is line 2 of its file. The error message must
  * contain the line number, the wrong word and the remedy. */
@@ -195,7 +192,7 @@ static const struct wrong {
 	{ "name \x1b[31m", "0x1b", "remove it" },
 };
 
-START_TEST(test_invalid_lines)
+LOOP_TEST(test_invalid_lines, 0, ROWS(wrong))
 {
 	const struct wrong *w = &wrong[_i];
 	char text[256], at[128];
@@ -207,9 +204,8 @@ START_TEST(test_invalid_lines)
 		      strstr(errors, w->fix), "%s: %s", w->line, errors);
 	ck_assert_ptr_eq(strchr(errors, '\n'), errors + strlen(errors) - 1);
 }
-END_TEST
 
-START_TEST(test_duplicates)
+TEST(test_duplicates)
 {
 	ck_assert_int_eq(load("port 1\nport 2"), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(errors, "already in line 1"));
@@ -231,17 +227,15 @@ START_TEST(test_duplicates)
 	ck_assert_int_eq(load("synced-cluster"), 0);
 	ck_assert_uint_eq(config->synced_error_ns, 0);
 }
-END_TEST
 
 /* All errors of a file are reported, not only the first. */
-START_TEST(test_reports_all_errors)
+TEST(test_reports_all_errors)
 {
 	ck_assert_int_eq(load("a\nb\nport x\n"), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(errors, ":1: "));
 	ck_assert_ptr_nonnull(strstr(errors, ":2: "));
 	ck_assert_ptr_nonnull(strstr(errors, ":3: "));
 }
-END_TEST
 
 static void many(const char *verb, int nr, int want, const char *what)
 {
@@ -258,7 +252,7 @@ static void many(const char *verb, int nr, int want, const char *what)
 		ck_assert_ptr_nonnull(strstr(errors, what));
 }
 
-START_TEST(test_limits)
+TEST(test_limits)
 {
 	char line[LINE_MAX_SIZE + 100];
 
@@ -281,10 +275,9 @@ START_TEST(test_limits)
 			      "a a a a a a a a a a a a a a a a a a a"), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(errors, "split the line"));
 }
-END_TEST
 
 /* Random bytes as configuration: the message never exceeds its buffer. */
-START_TEST(test_random_bytes)
+TEST(test_random_bytes)
 {
 	static const char *words[] = {
 		"master", "ntp", "child", "allow", "10.0.0.1", "key", "port",
@@ -312,7 +305,6 @@ START_TEST(test_random_bytes)
 	config = NULL;
 	ck_assert_int_eq(config_load(path, collect, &config), -EINVAL);
 }
-END_TEST
 
 /* Expects that a configuration file is accepted, with a warning. */
 static void warned_of(mode_t mode, const char *keys, const char *part)
@@ -330,7 +322,7 @@ static void warned_of(mode_t mode, const char *keys, const char *part)
 		ck_assert_str_eq(warned, "");
 }
 
-START_TEST(test_warnings)
+TEST(test_warnings)
 {
 	static const char good[] =
 		"11 AES128 HEX:000102030405060708090a0b0c0d0e0f\n";
@@ -341,27 +333,4 @@ START_TEST(test_warnings)
 	warned_of(0660, good, "other users can read or change it");
 	warned_of(0600, "7 secret\n", "key 7 has no type");
 	warned_of(0600, "7 SHA1 ASCII:abc\n", "which can be guessed");
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("config");
-	TCase *tcase = add_case(suite, "conf", setup, teardown);
-
-	print_seed();
-	seed_with(1);
-	tcase_add_test(tcase, test_missing_file);
-	tcase_add_test(tcase, test_empty);
-	tcase_add_test(tcase, test_child);
-	tcase_add_test(tcase, test_master);
-	tcase_add_test(tcase, test_poll_defaults);
-	tcase_add_loop_test(tcase, test_invalid_lines, 0,
-			    sizeof(wrong) / sizeof(wrong[0]));
-	tcase_add_test(tcase, test_duplicates);
-	tcase_add_test(tcase, test_reports_all_errors);
-	tcase_add_test(tcase, test_limits);
-	tcase_add_test(tcase, test_random_bytes);
-	tcase_add_test(tcase, test_warnings);
-	return run_suite(suite);
 }

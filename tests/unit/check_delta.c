@@ -11,7 +11,6 @@
 #include "seed.h"
 #include "suite.h"
 
-#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 /* ck_assert() also logs each assertion that holds, which is too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
@@ -43,14 +42,15 @@ static void check_packet(const struct golden_packet *packet)
 	}
 }
 
-START_TEST(test_golden)
+CASE("trip", NULL, NULL);
+
+TEST(test_golden)
 {
 	unsigned int i;
 
-	for (i = 0; i < COUNT(golden_packets); i++)
+	for (i = 0; i < ROWS(golden_packets); i++)
 		check_packet(&golden_packets[i]);
 }
-END_TEST
 
 /* ---- encoding and decoding ----------------------------------------------- */
 
@@ -132,7 +132,7 @@ static unsigned int read_all(const __u8 *bytes, size_t len, __u64 begin,
 	return i;
 }
 
-START_TEST(test_random_events)
+LOOP_TEST(test_random_events, 0, 50)
 {
 	struct event event[EVENTS];
 	__u64 begin;
@@ -145,11 +145,10 @@ START_TEST(test_random_events)
 	ck_assert_uint_eq(read_all(bytes, len, begin, event, EVENTS), EVENTS);
 	free(bytes);
 }
-END_TEST
 
 /* A packet truncated anywhere gives all complete events before that place, and nothing
  * else. */
-START_TEST(test_truncated_packets)
+LOOP_TEST(test_truncated_packets, 50, 60)
 {
 	struct event event[20];
 	unsigned int nr, last = 0;
@@ -172,13 +171,14 @@ START_TEST(test_truncated_packets)
 	ck_assert_uint_eq(last, 20);
 	free(bytes);
 }
-END_TEST
 
 /* ---- invalid bytes ---------------------------------------------------------- */
 
+CASE("hostile", NULL, NULL);
+
 /* Random bytes: no reads beyond them; ticks do not decrease; an error changes no
  * state. */
-START_TEST(test_random_headers)
+LOOP_TEST(test_random_headers, 100, 110)
 {
 	struct tsct_delta delta, before;
 	unsigned int turn, i;
@@ -211,7 +211,6 @@ START_TEST(test_random_headers)
 		free(bytes);
 	}
 }
-END_TEST
 
 static int get(__u64 begin, __u64 tid, const char *bytes, size_t len)
 {
@@ -225,7 +224,7 @@ static int get(__u64 begin, __u64 tid, const char *bytes, size_t len)
 
 #define GET(begin, tid, bytes)	get(begin, tid, bytes, sizeof(bytes) - 1)
 
-START_TEST(test_rejects_bad_headers)
+TEST(test_rejects_bad_headers)
 {
 	/* An event header with one byte of tick is valid only if the thread is
 	 * known. */
@@ -250,9 +249,8 @@ START_TEST(test_rejects_bad_headers)
 	ck_assert_int_eq(GET(0, 7, "\x0c\0\x80\5"), -EINVAL);
 	ck_assert_int_eq(GET(0, 7, "\xfc\xff\x07\5"), 4);
 }
-END_TEST
 
-START_TEST(test_rejects_bad_events)
+TEST(test_rejects_bad_events)
 {
 	struct tsct_delta delta, before;
 	__u8 room[TSCT_DELTA_ROOM];
@@ -264,7 +262,6 @@ START_TEST(test_rejects_bad_events)
 	ck_assert_int_eq(tsct_delta_put(&delta, room, 65536, 2000, 3), -EINVAL);
 	ck_assert_mem_eq(&delta, &before, sizeof(delta));
 }
-END_TEST
 
 /* ---- sizes of event headers ---------------------------------------------- */
 
@@ -277,6 +274,8 @@ static int stamp_bytes(struct tsct_delta *delta, __u64 gap)
 	return tsct_delta_put(delta, room, 5, delta->tick + gap, 1) - 1;
 }
 
+CASE("sizes", NULL, NULL);
+
 /*
  * Sizes of a tick that is encoded as its difference from the previous tick. A published
  * description of trace packets that encode time stamps so: "If timestamp packets are
@@ -284,7 +283,7 @@ static int stamp_bytes(struct tsct_delta *delta, __u64 gap)
  * size; if somewhat frequently, 1-2 bytes". At 3 GHz, "somewhat frequently" is taken as
  * more often than every 20 us, and "rarely" as at least once a second.
  */
-START_TEST(test_sizes)
+TEST(test_sizes)
 {
 	struct tsct_delta delta;
 	unsigned int i;
@@ -306,11 +305,10 @@ START_TEST(test_sizes)
 	ck_assert_int_eq(stamp_bytes(&delta, 0xffffffff), 4);
 	ck_assert_int_eq(stamp_bytes(&delta, 0x100000000), 8);
 }
-END_TEST
 
 /* Average size of event headers if threads alternate, with events 5 us apart on
  * average */
-START_TEST(test_average_size)
+TEST(test_average_size)
 {
 	struct tsct_delta delta;
 	__u8 room[TSCT_DELTA_ROOM];
@@ -328,11 +326,10 @@ START_TEST(test_average_size)
 	ck_assert_uint_le(bytes, 310000);
 	ck_assert_uint_ge(bytes, 290000);
 }
-END_TEST
 
 /* A packet's first tick is absolute. delta.events is the number of events in the
  * packet, which stream writers limit; an event that is refused does not count. */
-START_TEST(test_packet_limits)
+TEST(test_packet_limits)
 {
 	struct tsct_delta delta;
 	__u8 room[TSCT_DELTA_ROOM];
@@ -350,11 +347,12 @@ START_TEST(test_packet_limits)
 	tsct_delta_begin(&delta, 5000);
 	ck_assert_uint_eq(delta.events, 0);
 }
-END_TEST
 
 /* ---- tick resolutions ---------------------------------------------------------- */
 
-START_TEST(test_coarser_ticks)
+CASE("grains", NULL, NULL);
+
+TEST(test_coarser_ticks)
 {
 	struct tsct_tick_resolution resolution;
 	__u64 tick = 0;
@@ -375,12 +373,11 @@ START_TEST(test_coarser_ticks)
 	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, -14), -EINVAL);
 	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, 14), -EINVAL);
 }
-END_TEST
 
 /* If the ticks stored in a file are shorter than the source's ticks, the events on one
  * source tick get consecutive file ticks. If there are more events than file ticks in a
  * source tick, the rest of the events gets file ticks of the next source tick. */
-START_TEST(test_finer_ticks)
+TEST(test_finer_ticks)
 {
 	struct tsct_tick_resolution resolution;
 	__u64 tick = 0, i;
@@ -411,12 +408,11 @@ START_TEST(test_finer_ticks)
 						   (1ULL << 60) - 1, &tick),
 			 -ERANGE);
 }
-END_TEST
 
 /* Ticks of each resolution are encoded and decoded. A tick stored in a file that is
  * longer than the source's tick is the source's tick, divided and rounded down. Shorter
  * file ticks increase from event to event, and do not precede the source's tick. */
-START_TEST(test_resolutions_round_trip)
+LOOP_TEST(test_resolutions_round_trip, 200, 210)
 {
 	static const int bits[] = { -8, -4, 0, 1, 4, 13 };
 	struct tsct_delta put, get;
@@ -427,7 +423,7 @@ START_TEST(test_resolutions_round_trip)
 	__u32 id;
 
 	seed_with((unsigned int)_i);
-	for (k = 0; k < COUNT(bits); k++) {
+	for (k = 0; k < ROWS(bits); k++) {
 		source = any64() >> 20;
 		ck_assert_int_eq(tsct_tick_resolution_init(&resolution,
 							   bits[k]), 0);
@@ -448,29 +444,4 @@ START_TEST(test_resolutions_round_trip)
 			must(get.tick == tick && id == i);
 		}
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("delta");
-	TCase *tcase = add_case(suite, "trip", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_golden);
-	tcase_add_loop_test(tcase, test_random_events, 0, 50);
-	tcase_add_loop_test(tcase, test_truncated_packets, 50, 60);
-	tcase = add_case(suite, "hostile", NULL, NULL);
-	tcase_add_loop_test(tcase, test_random_headers, 100, 110);
-	tcase_add_test(tcase, test_rejects_bad_headers);
-	tcase_add_test(tcase, test_rejects_bad_events);
-	tcase = add_case(suite, "sizes", NULL, NULL);
-	tcase_add_test(tcase, test_sizes);
-	tcase_add_test(tcase, test_average_size);
-	tcase_add_test(tcase, test_packet_limits);
-	tcase = add_case(suite, "grains", NULL, NULL);
-	tcase_add_test(tcase, test_coarser_ticks);
-	tcase_add_test(tcase, test_finer_ticks);
-	tcase_add_loop_test(tcase, test_resolutions_round_trip, 200, 210);
-	return run_suite(suite);
 }

@@ -61,7 +61,7 @@ static void set(struct disruption *s, __u32 cause)
 	}
 }
 
-START_TEST(test_each_indicator)
+LOOP_TEST(test_each_indicator, 0, NR_CAUSES)
 {
 	struct disruption now = quiet;
 	char text[256];
@@ -72,11 +72,10 @@ START_TEST(test_each_indicator)
 	ck_assert_msg(strstr(text, table[_i].error_text), "%s", text);
 	ck_assert_uint_eq(disruption_compare(&now, &now), TSCT_CAUSE_NONE);
 }
-END_TEST
 
 /* If two indicators change, the reported cause is the one with the higher
  * precedence. */
-START_TEST(test_precedence)
+TEST(test_precedence)
 {
 	struct disruption now;
 	size_t i, j;
@@ -91,11 +90,10 @@ START_TEST(test_precedence)
 		}
 	}
 }
-END_TEST
 
 /* A step of CLOCK_REALTIME is detected in both directions; a change that may be a
  * measurement error is no step. */
-START_TEST(test_steps)
+TEST(test_steps)
 {
 	struct disruption now;
 	__s64 ns;
@@ -109,9 +107,8 @@ START_TEST(test_steps)
 				  TSCT_CAUSE_NONE);
 	}
 }
-END_TEST
 
-START_TEST(test_no_disruption)
+TEST(test_no_disruption)
 {
 	struct disruption before = quiet, now = quiet;
 
@@ -140,9 +137,8 @@ START_TEST(test_no_disruption)
 	before.restore_seq = 2;
 	ck_assert_uint_eq(disruption_compare(&before, &now), TSCT_CAUSE_NONE);
 }
-END_TEST
 
-START_TEST(test_small_changes)
+TEST(test_small_changes)
 {
 	struct disruption now = quiet;
 	char text[200];
@@ -173,7 +169,6 @@ START_TEST(test_small_changes)
 					&(struct disruption) { 0 }),
 			  TSCT_CAUSE_CLOCKSOURCE);
 }
-END_TEST
 
 /* ---- reading the indicators ---------------------------------------------- */
 
@@ -195,7 +190,7 @@ static void open_reader(struct disruption_reader *reader, const char *vmclock)
 }
 
 /* Reads the indicators of this machine twice: nothing happens in between. */
-START_TEST(test_this_machine)
+TEST(test_this_machine)
 {
 	struct disruption_reader reader;
 	struct disruption first, now;
@@ -221,7 +216,6 @@ START_TEST(test_this_machine)
 	}
 	disruption_close(&reader);
 }
-END_TEST
 
 static void write_file(const char *path, const char *text)
 {
@@ -234,7 +228,7 @@ static void write_file(const char *path, const char *text)
 
 /* The indicators are what the files have at the moment of the reading; a file that is
  * missing, or cannot be read, leaves its indicator as it was. */
-START_TEST(test_files)
+TEST(test_files)
 {
 	char dir[] = "/tmp/check_disruption.XXXXXX", current[64], online[64];
 	struct disruption_reader reader;
@@ -278,9 +272,8 @@ START_TEST(test_files)
 	rmdir(dir);
 	disruption_close(&reader);
 }
-END_TEST
 
-START_TEST(test_module)
+TEST(test_module)
 {
 	struct disruption_reader reader;
 	struct disruption now;
@@ -297,11 +290,10 @@ START_TEST(test_module)
 	ck_assert(now.has_module && !now.has_source_seq);
 	disruption_close(&reader);
 }
-END_TEST
 
 /* The time since a restore continues after the module was removed, and is known whatever
  * the clocksource is. */
-START_TEST(test_restores)
+TEST(test_restores)
 {
 	struct disruption_reader reader;
 	struct disruption now;
@@ -331,7 +323,6 @@ START_TEST(test_restores)
 	ck_assert_uint_lt(disruption_since_restore_ns(&now), 60000000000);
 	disruption_close(&reader);
 }
-END_TEST
 
 static char path[64];
 
@@ -355,7 +346,7 @@ static void write_vmclock(const struct vmclock *head)
 	close(fd);
 }
 
-START_TEST(test_vmclock)
+TEST(test_vmclock)
 {
 	struct vmclock head = {
 		.magic = VMCLOCK_MAGIC, .size = 4096, .version = 1,
@@ -399,11 +390,10 @@ START_TEST(test_vmclock)
 	disruption_close(&reader);
 	unlink(path);
 }
-END_TEST
 
 /* Files that are no valid vmclock page; reading some of these files would raise a
  * signal */
-START_TEST(test_no_vmclock)
+TEST(test_no_vmclock)
 {
 	struct vmclock head = { .magic = VMCLOCK_MAGIC, .size = 4096 };
 	struct disruption_reader reader;
@@ -427,24 +417,4 @@ START_TEST(test_no_vmclock)
 	open_reader(&reader, "/tmp");
 	ck_assert_ptr_null(reader.vmclock);
 	disruption_close(&reader);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("disruption");
-	TCase *tcase = add_case(suite, "disruption", NULL, NULL);
-
-	tcase_add_loop_test(tcase, test_each_indicator, 0, NR_CAUSES);
-	tcase_add_test(tcase, test_precedence);
-	tcase_add_test(tcase, test_steps);
-	tcase_add_test(tcase, test_no_disruption);
-	tcase_add_test(tcase, test_small_changes);
-	tcase_add_test(tcase, test_this_machine);
-	tcase_add_test(tcase, test_files);
-	tcase_add_test(tcase, test_module);
-	tcase_add_test(tcase, test_restores);
-	tcase_add_test(tcase, test_vmclock);
-	tcase_add_test(tcase, test_no_vmclock);
-	return run_suite(suite);
 }

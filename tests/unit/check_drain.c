@@ -3,8 +3,10 @@
  * recording */
 #include "drains.h"
 
+CASE("drain", NULL, teardown);
+
 /* Events and losses before the begin of a recording are not part of it. */
-START_TEST(test_ignores_events_before_begin)
+TEST(test_ignores_events_before_begin)
 {
 	__u64 i;
 
@@ -25,10 +27,9 @@ START_TEST(test_ignores_events_before_begin)
 	pass(UINT64_MAX);
 	ck_assert_uint_eq(lost(TSCT_LOSS_FULL), 1);
 }
-END_TEST
 
 /* An event from the future is refused, because later events would be out of order. */
-START_TEST(test_refuses_future_events)
+TEST(test_refuses_future_events)
 {
 	open_rings();
 	begin();
@@ -40,9 +41,8 @@ START_TEST(test_refuses_future_events)
 	ck_assert_uint_eq(events(), 2);
 	ck_assert_uint_eq(lost(TSCT_LOSS_DISORDER), 2);
 }
-END_TEST
 
-START_TEST(test_refuses_bad_records)
+TEST(test_refuses_bad_records)
 {
 	open_rings();
 	begin();
@@ -63,10 +63,9 @@ START_TEST(test_refuses_bad_records)
 	pass(UINT64_MAX);
 	ck_assert_uint_eq(events(), 2);
 }
-END_TEST
 
 /* Events after the end of the recording do not delay the last pass of the drain. */
-START_TEST(test_stops_at_end)
+TEST(test_stops_at_end)
 {
 	__u64 until;
 
@@ -87,10 +86,9 @@ START_TEST(test_stops_at_end)
 	ck_assert_uint_eq(pass(UINT64_MAX), 3);
 	ck_assert_uint_eq(events(), 4);
 }
-END_TEST
 
 /* The counters in the rings, which clients can write, get random values. */
-START_TEST(test_random_counters)
+TEST(test_random_counters)
 {
 	struct tsct_producer *p;
 
@@ -117,10 +115,9 @@ START_TEST(test_random_counters)
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	check_readable();
 }
-END_TEST
 
 /* Records of all sizes, a thousand times each */
-START_TEST(test_all_record_sizes)
+TEST(test_all_record_sizes)
 {
 	unsigned int n = 0, turn;
 
@@ -135,19 +132,4 @@ START_TEST(test_all_record_sizes)
 	ck_assert_uint_eq(lost(TSCT_LOSS_FULL), 1000);
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	check_readable();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("drain");
-	TCase *tcase = add_case(suite, "drain", NULL, teardown);
-
-	tcase_add_test(tcase, test_ignores_events_before_begin);
-	tcase_add_test(tcase, test_refuses_future_events);
-	tcase_add_test(tcase, test_refuses_bad_records);
-	tcase_add_test(tcase, test_stops_at_end);
-	tcase_add_test(tcase, test_random_counters);
-	tcase_add_test(tcase, test_all_record_sizes);
-	return run_suite(suite);
 }

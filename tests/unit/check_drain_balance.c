@@ -96,9 +96,11 @@ static bool write_one(__u32 id, __u32 len)
 			 len);
 }
 
+CASE("balance", NULL, teardown);
+
 /* The number of published events is exactly that of recorded and lost events, with
  * valid and invalid records, full rings, and only occasional passes of the drain. */
-START_TEST(test_discard_balance)
+LOOP_TEST(test_discard_balance, 0, 3)
 {
 	struct tsct_balance balance;
 	int i, n;
@@ -128,9 +130,8 @@ START_TEST(test_discard_balance)
 	ck_assert_uint_gt(lost(TSCT_LOSS_UNDEFINED), 0);
 	expect_babeltrace(&balance);
 }
-END_TEST
 
-START_TEST(test_overwrite_balance)
+LOOP_TEST(test_overwrite_balance, 0, 3)
 {
 	struct tsct_balance balance;
 	int i, n;
@@ -154,11 +155,10 @@ START_TEST(test_overwrite_balance)
 	ck_assert_uint_eq(balance.lost, lost(TSCT_LOSS_OVERRUN));
 	expect_babeltrace(&balance);
 }
-END_TEST
 
 /* A recording that ends at a time between two events in the ring counts as published
  * only the events before that time, and records all of these events. */
-START_TEST(test_ends_between_events)
+LOOP_TEST(test_ends_between_events, 0, 5)
 {
 	struct tsct_balance balance;
 	__u64 until;
@@ -185,11 +185,10 @@ START_TEST(test_ends_between_events)
 	ck_assert_uint_eq(balance.published, n);
 	ck_assert_uint_eq(balance.recorded, n);
 }
-END_TEST
 
 /* The number of published events is exactly that of recorded and lost events, even if
  * some records in the ring are overwritten with zeros. */
-START_TEST(test_overwritten_records)
+LOOP_TEST(test_overwritten_records, 0, 2)
 {
 	struct tsct_balance balance;
 	__u64 head;
@@ -213,7 +212,6 @@ START_TEST(test_overwritten_records)
 	ck_assert_uint_gt(lost(TSCT_LOSS_BROKEN), 0);
 	ck_assert_uint_gt(balance.broken_places, 0);
 }
-END_TEST
 
 /* ---- events of the library's writers ------------------------------------- */
 
@@ -241,7 +239,7 @@ static void *emit_anywhere(void *arg)
 	return (void *)done;
 }
 
-START_TEST(test_thread_writers)
+LOOP_TEST(test_thread_writers, 0, 4)
 {
 	struct tsct_balance balance;
 	pthread_t thread[THREADS];
@@ -274,7 +272,6 @@ START_TEST(test_thread_writers)
 	ck_assert_uint_eq(balance.broken_places, 0);
 	expect_babeltrace(&balance);
 }
-END_TEST
 
 /* ---- snapshots of overwrite channels ------------------------------------- */
 
@@ -286,7 +283,7 @@ static void begin_snapshot(void)
 	begin_at(oldest ? oldest : tsct_clock_cycles(clock_), 1);
 }
 
-START_TEST(test_snapshot)
+LOOP_TEST(test_snapshot, 0, 4)
 {
 	struct tsct_balance balance;
 	const struct tsct_ring_figures *ring;
@@ -314,7 +311,6 @@ START_TEST(test_snapshot)
 	ck_assert_uint_ge(balance.recorded, published < 1014 ? published : 1014);
 	expect_babeltrace(&balance);
 }
-END_TEST
 
 static int stop_writing;
 
@@ -326,7 +322,7 @@ static void *write_on(void *arg)
 }
 
 /* A snapshot ends although a writer emits at full speed; its events are consecutive. */
-START_TEST(test_snapshot_with_writer)
+TEST(test_snapshot_with_writer)
 {
 	struct tsct_trace_event event;
 	struct tsct_balance balance;
@@ -360,7 +356,6 @@ START_TEST(test_snapshot_with_writer)
 	ck_assert_uint_eq(nr, balance.recorded);
 	ck_assert_uint_eq(next, rec.streams[0].ring[CPU].published_end);
 }
-END_TEST
 
 /* Begins a process that overwrites random parts of the channel's file. */
 static pid_t overwrite_channel(void)
@@ -383,7 +378,7 @@ static pid_t overwrite_channel(void)
 
 /* A ring with random contents can be recorded: the drain returns, and the recording is
  * readable. */
-START_TEST(test_random_ring)
+LOOP_TEST(test_random_ring, 0, 8)
 {
 	pid_t pid;
 	int i;
@@ -414,30 +409,10 @@ START_TEST(test_random_ring)
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	check_readable();
 }
-END_TEST
 
-START_TEST(test_snapshot_refused)
+TEST(test_snapshot_refused)
 {
 	open_rings();
 	begin();
 	ck_assert_int_eq(tsct_drain_snapshot(drain, UINT64_MAX), -EINVAL);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("drain_balance");
-	TCase *tcase = add_case(suite, "balance", NULL, teardown);
-
-	print_seed();
-	tcase_add_loop_test(tcase, test_discard_balance, 0, 3);
-	tcase_add_loop_test(tcase, test_overwrite_balance, 0, 3);
-	tcase_add_loop_test(tcase, test_ends_between_events, 0, 5);
-	tcase_add_loop_test(tcase, test_overwritten_records, 0, 2);
-	tcase_add_loop_test(tcase, test_thread_writers, 0, 4);
-	tcase_add_loop_test(tcase, test_snapshot, 0, 4);
-	tcase_add_test(tcase, test_snapshot_with_writer);
-	tcase_add_loop_test(tcase, test_random_ring, 0, 8);
-	tcase_add_test(tcase, test_snapshot_refused);
-	return run_suite(suite);
 }

@@ -355,25 +355,12 @@ static void record_many(__u32 policy)
 	ck_assert_uint_gt(events, 10000);
 }
 
-START_TEST(test_discard)
+TEST(test_discard)
 {
 	record_many(TSCT_POLICY_DISCARD);
 }
-END_TEST
 
-START_TEST(test_overwrite)
+TEST(test_overwrite)
 {
 	record_many(TSCT_POLICY_OVERWRITE);
-}
-END_TEST
-
-int main(void)
-{
-	print_seed();
-	Suite *suite = suite_create("drain_records");
-	TCase *tcase = add_case(suite, "drain_records", NULL, NULL);
-
-	tcase_add_test(tcase, test_discard);
-	tcase_add_test(tcase, test_overwrite);
-	return run_suite(suite);
 }

@@ -59,7 +59,9 @@ static void put(const char *text, size_t len, mode_t mode)
 	close(fd);
 }
 
-START_TEST(test_save_and_load)
+CASE("drift_file", setup, teardown);
+
+TEST(test_save_and_load)
 {
 	struct drift got;
 	struct stat st;
@@ -79,11 +81,10 @@ START_TEST(test_save_and_load)
 	drift_file_forget(&file);
 	ck_assert_str_eq(logged, "");
 }
-END_TEST
 
 /* A saved rate is valid under several conditions. Each one is violated here, and the
  * message is checked. */
-START_TEST(test_conditions)
+TEST(test_conditions)
 {
 	struct disruption other = indicators;
 	struct drift_file elsewhere = file;
@@ -124,7 +125,6 @@ START_TEST(test_conditions)
 	ck_assert(was_logged("it is the rate of another clock source"));
 	ck_assert_uint_eq(got.rate_mult, 1);
 }
-END_TEST
 
 static void check_bad(const char *text, size_t len, const char *why)
 {
@@ -138,7 +138,7 @@ static void check_bad(const char *text, size_t len, const char *why)
 
 /* Malformed drift files: truncated anywhere, followed by other text, or with any byte
  * changed */
-START_TEST(test_corrupt)
+TEST(test_corrupt)
 {
 	static const char no_file[] = "malformed or truncated";
 	struct drift got;
@@ -172,9 +172,8 @@ START_TEST(test_corrupt)
 	memset(bad, 'x', sizeof(bad));
 	check_bad(bad, sizeof(bad), no_file);
 }
-END_TEST
 
-START_TEST(test_bad_values)
+TEST(test_bad_values)
 {
 	static const struct drift absurd[] = {
 		{ TSCT_SOURCE_TSC, 0, 5 },
@@ -191,11 +190,10 @@ START_TEST(test_bad_values)
 		check_bad(text, len, "out of range for a counter");
 	}
 }
-END_TEST
 
 /* A drift file that other users may write is rejected, because it could contain any
  * rate. */
-START_TEST(test_bad_permissions)
+TEST(test_bad_permissions)
 {
 	char text[DRIFT_FILE_TEXT_MAX];
 	size_t len = drift_file_format(&file, &indicators, &rate, text,
@@ -217,11 +215,10 @@ START_TEST(test_bad_permissions)
 	ck_assert_int_eq(mkfifo(file.path, 0600), 0);
 	ck_assert_int_eq(load(&got), -EACCES);
 }
-END_TEST
 
 /* A failed write of the drift file is logged once, and so is the first success after
  * it. */
-START_TEST(test_write_errors)
+TEST(test_write_errors)
 {
 	struct drift_file elsewhere;
 
@@ -242,10 +239,9 @@ START_TEST(test_write_errors)
 	save();
 	ck_assert(was_logged("is saved again"));
 }
-END_TEST
 
 /* If the disk is full, the previous drift file stays. */
-START_TEST(test_full_disk)
+TEST(test_full_disk)
 {
 	const struct rlimit ten = { 10, RLIM_INFINITY };
 	struct drift got, better = rate;
@@ -260,10 +256,9 @@ START_TEST(test_full_disk)
 	ck_assert_int_eq(load(&got), 0);
 	ck_assert_mem_eq(&got, &rate, sizeof(got));
 }
-END_TEST
 
 /* Names of machines and CPUs in the drift file may contain any bytes. */
-START_TEST(test_machine_names)
+TEST(test_machine_names)
 {
 	char text[16];
 
@@ -276,23 +271,4 @@ START_TEST(test_machine_names)
 	copy_printable(text, sizeof(text), "0123456789abcdefghij");
 	ck_assert_str_eq(text, "0123456789abcde");
 	ck_assert_str_ne(file.boot, "unknown");
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("drift_file");
-	TCase *tcase = add_case(suite, "drift_file", setup, teardown);
-
-	print_seed();
-	seed_with(1);
-	tcase_add_test(tcase, test_save_and_load);
-	tcase_add_test(tcase, test_conditions);
-	tcase_add_test(tcase, test_corrupt);
-	tcase_add_test(tcase, test_bad_values);
-	tcase_add_test(tcase, test_bad_permissions);
-	tcase_add_test(tcase, test_write_errors);
-	tcase_add_test(tcase, test_full_disk);
-	tcase_add_test(tcase, test_machine_names);
-	return run_suite(suite);
 }

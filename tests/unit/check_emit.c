@@ -41,7 +41,9 @@ static __u64 section_registered(void)
 	return *(const volatile __u64 *)(area + 8);
 }
 
-START_TEST(test_every_length)
+CASE("discard", setup, teardown);
+
+TEST(test_every_length)
 {
 	unsigned char sent[200], *exact;
 	struct tsct_event event;
@@ -68,11 +70,10 @@ START_TEST(test_every_length)
 	}
 	expect_none();
 }
-END_TEST
 
 /* Emits records of 1008 bytes. Four of these leave 32 bytes of a block, less than the
  * size of two headers. */
-START_TEST(test_pads_and_full_ring)
+TEST(test_pads_and_full_ring)
 {
 	unsigned char bytes[992];
 	unsigned int i, round;
@@ -101,9 +102,8 @@ START_TEST(test_pads_and_full_ring)
 	}
 	ck_assert_uint_eq(tsct_channel_dropped(t), 0);
 }
-END_TEST
 
-START_TEST(test_too_large_payload)
+TEST(test_too_large_payload)
 {
 	char bytes[BLOCK] = "";
 	const size_t max = TSCT_PAYLOAD_MAX(BLOCK);
@@ -120,11 +120,10 @@ START_TEST(test_too_large_payload)
 	ck_assert_uint_eq(lost(TSCT_LOST_TOO_BIG), 4);
 	ck_assert_uint_eq(published(), 2);
 }
-END_TEST
 
 /* Emits a payload that is split anywhere into an iovec array, which ends at the end of
  * its memory. */
-START_TEST(test_iovec)
+TEST(test_iovec)
 {
 	unsigned char sent[300];
 	struct tsct_event event;
@@ -153,9 +152,8 @@ START_TEST(test_iovec)
 	ck_assert_uint_eq(next().len, 0);
 	expect_none();
 }
-END_TEST
 
-START_TEST(test_bad_iovec)
+TEST(test_bad_iovec)
 {
 	struct iovec iov[2] = { { "1234", 4 }, { "", BLOCK } };
 
@@ -169,13 +167,12 @@ START_TEST(test_bad_iovec)
 	ck_assert_uint_eq(lost(TSCT_LOST_TOO_BIG), 2);
 	expect_none();
 }
-END_TEST
 
 /* ---- headers and counts ------------------------------------------------- */
 
 /* Checks the header of every block, over more events than the 16-bit event count in
  * head can hold. */
-START_TEST(test_block_headers)
+TEST(test_block_headers)
 {
 	const void *data = tsct_ring_data(t, cpu);
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
@@ -203,10 +200,9 @@ START_TEST(test_block_headers)
 	}
 	ck_assert_uint_gt(last.pos, 100 * BLOCK);
 }
-END_TEST
 
 /* Emits across position 2^48 of the ring, where the position in head wraps to 0. */
-START_TEST(test_positions_wrap)
+TEST(test_positions_wrap)
 {
 	const __u64 start = 7ULL << 48 | ((1ULL << 48) - BLOCK);
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
@@ -232,9 +228,8 @@ START_TEST(test_positions_wrap)
 			  TSCT_BLOCK_HEADER + 2 * 1016);
 	ck_assert_uint_eq(published(), 0x20003);
 }
-END_TEST
 
-START_TEST(test_bad_ids)
+TEST(test_bad_ids)
 {
 	ck_assert_int_eq(tsct_emit(t, 0, NULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_emit(t, TSCT_ID_PAD, NULL, 0), -EINVAL);
@@ -246,7 +241,6 @@ START_TEST(test_bad_ids)
 	expect_none();
 	ck_assert_uint_eq(tsct_channel_dropped(t), 0);
 }
-END_TEST
 
 TSCT_EVENT(typed, TSCT_KIND_INSTANT, TSCT_U64(a), TSCT_U64(b), TSCT_U64(c));
 
@@ -272,7 +266,7 @@ static void emit_randomly(const char *bytes, unsigned int max)
 }
 
 /* With random contents of head and tail, emit stores nothing outside the ring. */
-START_TEST(test_random_head_and_tail)
+TEST(test_random_head_and_tail)
 {
 	struct tsct_producer *producer = tsct_ring_producer(t, cpu);
 	char *data = (char *)tsct_ring_data(t, cpu);
@@ -302,9 +296,8 @@ START_TEST(test_random_head_and_tail)
 	for (i = 0; i < 7; i++)
 		ck_assert_uint_eq(producer->reserved0[i], 0);
 }
-END_TEST
 
-START_TEST(test_roles)
+TEST(test_roles)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_WRITE };
 	struct tsct_reader *none;
@@ -325,9 +318,8 @@ START_TEST(test_roles)
 	ck_assert_int_eq(tsct_reader_open(t, &none), -EBUSY);
 	ck_assert_uint_eq(next().id, id);
 }
-END_TEST
 
-START_TEST(test_no_provider)
+TEST(test_no_provider)
 {
 	struct tsct_reader *none;
 	struct tsct_channel *channel;
@@ -348,7 +340,6 @@ START_TEST(test_no_provider)
 	tsct_channel_close(channel);
 	tsct_channel_close(NULL);
 }
-END_TEST
 
 static const struct {
 	struct tsct_channel_options options;
@@ -366,7 +357,7 @@ static const struct {
 	{ { .block_size = 65536, .blocks = 65536 }, "blocks;" },
 };
 
-START_TEST(test_invalid_options)
+LOOP_TEST(test_invalid_options, 0, ROWS(wrong))
 {
 	struct tsct_channel_options options = wrong[_i].options;
 	struct tsct_channel *channel;
@@ -380,11 +371,10 @@ START_TEST(test_invalid_options)
 		      tsct_channel_error(channel));
 	tsct_channel_close(channel);
 }
-END_TEST
 
 /* ---- rseq not available -------------------------------------------------- */
 
-START_TEST(test_unknown_cpu)
+TEST(test_unknown_cpu)
 {
 	memset(t->fast.refs, 0, t->fast.nr_cpus * sizeof(*t->fast.refs));
 	t->fast.nr_cpus = cpu;	/* the CPU number in rseq is beyond this table of
@@ -394,7 +384,6 @@ START_TEST(test_unknown_cpu)
 	t->fast.nr_cpus = t->header.nr_cpus;
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), 0);
 }
-END_TEST
 
 /* Sets the state of a CPU in the channel's header, as the provider does. Clients can
  * only read it. */
@@ -411,7 +400,7 @@ static void set_state(unsigned char state)
 
 /* A CPU that was never online has no ring pages. The pages are added while the channel
  * is open. */
-START_TEST(test_absent_cpu)
+TEST(test_absent_cpu)
 {
 	struct tsct_ring_stat stat;
 
@@ -438,7 +427,6 @@ START_TEST(test_absent_cpu)
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
 	ck_assert_uint_eq(next().len, 1);
 }
-END_TEST
 
 /* Installs a seccomp filter that forbids what a signal handler must not do: allocate,
  * lock */
@@ -499,7 +487,9 @@ static int without_rseq(const char *path)
 	return aborted == 1 ? 0 : 3;
 }
 
-START_TEST(test_rseq_off)
+COMMAND("without-rseq", without_rseq);
+
+TEST(test_rseq_off)
 {
 	int status;
 	pid_t pid;
@@ -518,11 +508,10 @@ START_TEST(test_rseq_off)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 /* If the program forbids RDTSC, executing it raises SIGSEGV: emit must not execute it
  * then. */
-START_TEST(test_tsc_forbidden)
+TEST(test_tsc_forbidden)
 {
 	struct tsct_channel_options options = { .name = "forbidden" };
 	struct tsct_channel *other;
@@ -536,7 +525,6 @@ START_TEST(test_tsc_forbidden)
 	prctl(PR_SET_TSC, PR_TSC_ENABLE);
 	tsct_channel_close(other);
 }
-END_TEST
 
 /* ---- events written by the module ---------------------------------------- */
 
@@ -599,7 +587,7 @@ static void *emit_from_new_thread(void *unused)
 	return unused;
 }
 
-START_TEST(test_thread_id_failure)
+TEST(test_thread_id_failure)
 {
 	const struct tsct_provider_ops *ops = t->ops;
 	const enum tsct_provider provider = t->provider;
@@ -612,11 +600,10 @@ START_TEST(test_thread_id_failure)
 	t->ops = ops;
 	t->provider = provider;
 }
-END_TEST
 
 /* Without rseq, the module writes the event. Its payload is passed in one buffer, or
  * joined from several buffers. */
-START_TEST(test_written_by_module)
+TEST(test_written_by_module)
 {
 	const struct tsct_provider_ops *ops = t->ops;
 	const enum tsct_provider provider = t->provider;
@@ -650,7 +637,6 @@ START_TEST(test_written_by_module)
 	t->ops = ops;
 	t->provider = provider;
 }
-END_TEST
 
 /* ---- thread ids in events ------------------------------------------------ */
 
@@ -677,7 +663,7 @@ static void *thread_emits(void *arg)
 	return (void *)(intptr_t)(emit_tid() + (arg ? 1 : 0));
 }
 
-START_TEST(test_thread_ids)
+TEST(test_thread_ids)
 {
 	struct tsct_event event;
 	pthread_t thread;
@@ -698,11 +684,10 @@ START_TEST(test_thread_ids)
 	}
 	expect_none();
 }
-END_TEST
 
 /* ---- channels with other clock sources ----------------------------------- */
 
-START_TEST(test_other_clocks)
+LOOP_TEST(test_other_clocks, 1, TSCT_SOURCE_NR)
 {
 	static const clockid_t clocks[] = {
 		0, CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC, CLOCK_REALTIME,
@@ -718,49 +703,14 @@ START_TEST(test_other_clocks)
 	ck_assert_uint_ge(stamp, before.tv_sec * 1000000000ULL + before.tv_nsec);
 	ck_assert_uint_le(stamp, after.tv_sec * 1000000000ULL + after.tv_nsec);
 }
-END_TEST
 
-static void add_discard(TCase *tcase)
-{
-	tcase_add_test(tcase, test_pads_and_full_ring);
-	tcase_add_test(tcase, test_roles);
-	tcase_add_test(tcase, test_no_provider);
-	tcase_add_loop_test(tcase, test_invalid_options, 0,
-			    sizeof(wrong) / sizeof(wrong[0]));
-	tcase_add_test(tcase, test_unknown_cpu);
-	tcase_add_test(tcase, test_absent_cpu);
-	tcase_add_test(tcase, test_thread_id_failure);
-	tcase_add_test(tcase, test_written_by_module);
-	tcase_add_test(tcase, test_rseq_off);
-	tcase_add_test(tcase, test_tsc_forbidden);
-	tcase_add_loop_test(tcase, test_other_clocks, 1, TSCT_SOURCE_NR);
-}
-
-static void add_both(TCase *tcase)
-{
-	tcase_add_test(tcase, test_every_length);
-	tcase_add_test(tcase, test_too_large_payload);
-	tcase_add_test(tcase, test_iovec);
-	tcase_add_test(tcase, test_bad_iovec);
-	tcase_add_test(tcase, test_block_headers);
-	tcase_add_test(tcase, test_positions_wrap);
-	tcase_add_test(tcase, test_bad_ids);
-	tcase_add_test(tcase, test_random_head_and_tail);
-	tcase_add_test(tcase, test_thread_ids);
-}
-
-int main(int argc, char **argv)
-{
-	Suite *suite;
-	TCase *tcase;
-
-	if (argc == 3 && !strcmp(argv[1], "without-rseq"))
-		return without_rseq(argv[2]);
-	suite = suite_create("emit");
-	print_seed();
-	tcase = add_case(suite, "discard", setup, teardown);
-	add_both(tcase);
-	add_discard(tcase);
-	add_both(add_case(suite, "overwrite", setup_overwrite, teardown));
-	return run_suite(suite);
-}
+CASE("overwrite", setup_overwrite, teardown);
+RUN_TEST(test_every_length);
+RUN_TEST(test_too_large_payload);
+RUN_TEST(test_iovec);
+RUN_TEST(test_bad_iovec);
+RUN_TEST(test_block_headers);
+RUN_TEST(test_positions_wrap);
+RUN_TEST(test_bad_ids);
+RUN_TEST(test_random_head_and_tail);
+RUN_TEST(test_thread_ids);

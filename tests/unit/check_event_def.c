@@ -28,7 +28,7 @@ static const struct {
 	{ "a234567890123456789012345678901:u8", 1, TSCT_TYPE_U8, 0, 0 },
 };
 
-START_TEST(test_parses_valid)
+LOOP_TEST(test_parses_valid, 0, ROWS(good))
 {
 	struct tsct_event_def def;
 	const struct tsct_field *last;
@@ -49,7 +49,6 @@ START_TEST(test_parses_valid)
 	ck_assert_uint_eq(last->format, good[_i].format);
 	ck_assert_uint_eq(last->count, good[_i].count);
 }
-END_TEST
 
 static const struct {
 	const char *spec;
@@ -69,7 +68,7 @@ static const struct {
 	{ "a :u8", 1 }, { "a: u8", 2 }, { "\xc3\xa4:u8", 0 },
 };
 
-START_TEST(test_rejects_invalid)
+LOOP_TEST(test_rejects_invalid, 0, ROWS(bad))
 {
 	struct tsct_event_def def;
 	const char *at;
@@ -81,9 +80,8 @@ START_TEST(test_rejects_invalid)
 	if (bad[_i].at >= 0)
 		ck_assert_int_eq(at - bad[_i].spec, bad[_i].at);
 }
-END_TEST
 
-START_TEST(test_names_and_numbers)
+TEST(test_names_and_numbers)
 {
 	char name[TSCT_EVENT_NAME_MAX + 1], spec[TSCT_FIELDS_MAX * 8 + 9] = "";
 	struct tsct_event_def def;
@@ -107,7 +105,6 @@ START_TEST(test_names_and_numbers)
 	strcat(spec, "g:u8");
 	ck_assert_int_eq(tsct_event_def_parse("e", 0, spec, &def, NULL), -EINVAL);
 }
-END_TEST
 
 static struct tsct_event_def parse(const char *name, const char *spec)
 {
@@ -130,7 +127,7 @@ static int check_exactly(const struct tsct_event_def *def, size_t len)
 	return error;
 }
 
-START_TEST(test_rejects_bad_lengths)
+TEST(test_rejects_bad_lengths)
 {
 	struct tsct_event_def def = parse("e", "a:u8 b:string c:bytes[4]");
 	size_t len;
@@ -142,9 +139,8 @@ START_TEST(test_rejects_bad_lengths)
 	def.size = TSCT_EVENT_DEF_SIZE(255);
 	ck_assert_int_eq(check_exactly(&def, sizeof(def)), -EINVAL);
 }
-END_TEST
 
-START_TEST(test_each_rule)
+TEST(test_each_rule)
 {
 	struct tsct_event_def sound = parse("e", "a:u8 b:chars[4]"), def;
 
@@ -173,9 +169,8 @@ START_TEST(test_each_rule)
 	EXPECT_INVALID(def.fields[1].format = TSCT_FORMAT_HEX);
 #undef EXPECT_INVALID
 }
-END_TEST
 
-START_TEST(test_random_bytes)
+LOOP_TEST(test_random_bytes, 0, 5)
 {
 	struct tsct_event_def def;
 	unsigned char *bytes = (void *)&def;
@@ -192,9 +187,8 @@ START_TEST(test_random_bytes)
 	}
 	ck_assert_uint_gt(accepted, 0);
 }
-END_TEST
 
-START_TEST(test_equal)
+TEST(test_equal)
 {
 	struct tsct_event_def a = parse("e", "a:u8 b:u32/x"), b = a;
 
@@ -215,7 +209,6 @@ START_TEST(test_equal)
 	b.kind = TSCT_KIND_END;
 	ck_assert(!tsct_event_def_equal(&a, &b));
 }
-END_TEST
 
 static size_t fill_area(char *area)
 {
@@ -233,7 +226,7 @@ static size_t fill_area(char *area)
 	return used;
 }
 
-START_TEST(test_walks_fields)
+TEST(test_walks_fields)
 {
 	const struct tsct_event_def *def;
 	size_t used, cut, pos;
@@ -263,7 +256,6 @@ START_TEST(test_walks_fields)
 	ck_assert_int_eq(error, -EINVAL);
 	free(area);
 }
-END_TEST
 
 static int payload_exactly(const struct tsct_event_def *def, const void *bytes,
 			   size_t len)
@@ -277,7 +269,7 @@ static int payload_exactly(const struct tsct_event_def *def, const void *bytes,
 	return error;
 }
 
-START_TEST(test_payload_check)
+TEST(test_payload_check)
 {
 	static const char bytes[] = "1" "22" "4444" "88888888" "text\0" "abc"
 		"ffff" "gggggggg" "\0";
@@ -297,24 +289,4 @@ START_TEST(test_payload_check)
 	ck_assert_int_eq(payload_exactly(&def, "x", 1), -EINVAL);
 	ck_assert_int_eq(tsct_event_def_field_size(&odd, bytes, 8), -EINVAL);
 }
-END_TEST
 
-#define COUNT(array)	(int)(sizeof(array) / sizeof((array)[0]))
-
-int main(void)
-{
-	Suite *suite = suite_create("event_def");
-	TCase *tcase = add_case(suite, "def", NULL, NULL);
-
-	print_seed();
-	tcase_add_loop_test(tcase, test_parses_valid, 0, COUNT(good));
-	tcase_add_loop_test(tcase, test_rejects_invalid, 0, COUNT(bad));
-	tcase_add_test(tcase, test_names_and_numbers);
-	tcase_add_test(tcase, test_rejects_bad_lengths);
-	tcase_add_test(tcase, test_each_rule);
-	tcase_add_loop_test(tcase, test_random_bytes, 0, 5);
-	tcase_add_test(tcase, test_equal);
-	tcase_add_test(tcase, test_walks_fields);
-	tcase_add_test(tcase, test_payload_check);
-	return run_suite(suite);
-}

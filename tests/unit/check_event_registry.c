@@ -109,7 +109,15 @@ static void emit_large(void)
 	ck_assert_str_eq(ev_most_event.name, "ev_title");
 }
 
-START_TEST(test_every_type)
+static void stop(void)
+{
+	tsct_events_disable(t);
+	teardown();
+}
+
+CASE("events", setup, stop);
+
+TEST(test_every_type)
 {
 	unsigned int i;
 
@@ -124,11 +132,10 @@ START_TEST(test_every_type)
 	}
 	ck_assert_uint_eq(lost(TSCT_LOST_FULL) + lost(TSCT_LOST_ABORTED), 0);
 }
-END_TEST
 
 /* Emits an event of each type through the slow path, as in a channel with another
  * source than the TSC. */
-START_TEST(test_every_type_slow_path)
+TEST(test_every_type_slow_path)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC);
 	ck_assert_int_eq(tsct_events_enable(t, "ev_*"), NR_EVENTS);
@@ -137,9 +144,8 @@ START_TEST(test_every_type_slow_path)
 	emit_large();
 	expect_none();
 }
-END_TEST
 
-START_TEST(test_losses)
+TEST(test_losses)
 {
 	char text[2 * BLOCK];
 	unsigned int i, full = 0;
@@ -161,7 +167,6 @@ START_TEST(test_losses)
 		expect(&ev_ints_event, &ints, sizeof(ints));
 	expect_none();
 }
-END_TEST
 
 /* ---- enabling events ----------------------------------------------------- */
 
@@ -190,7 +195,7 @@ static const struct {
 	{ "a-b", -EINVAL, false, false, false },
 };
 
-START_TEST(test_patterns)
+LOOP_TEST(test_patterns, 0, ROWS(switches))
 {
 	ck_assert_int_eq(tsct_events_enable(t, switches[_i].patterns),
 			 switches[_i].on);
@@ -206,9 +211,8 @@ START_TEST(test_patterns)
 	ck_assert_int_eq(tsct_events_enable(t, "ev_none"), 1);
 	ck_assert(ev_none_enabled() && !ev_ints_enabled());
 }
-END_TEST
 
-START_TEST(test_environment)
+TEST(test_environment)
 {
 	setenv("TSCTRACE_EVENTS", "ev_*,-ev_ints", 1);
 	ck_assert_int_eq(tsct_events_enable(t, NULL), NR_EVENTS - 1);
@@ -220,9 +224,8 @@ START_TEST(test_environment)
 	ck_assert_int_eq(tsct_events_enable(t, NULL), -EINVAL);
 	ck_assert(ev_ints_enabled());
 }
-END_TEST
 
-START_TEST(test_switching)
+TEST(test_switching)
 {
 	/* tsct_events_set_enabled() skips events without a channel. No event has one
 	 * before tsct_events_enable(), so the pattern "*" matches none. */
@@ -244,9 +247,8 @@ START_TEST(test_switching)
 	ck_assert_int_eq(tsct_events_set_enabled("*", true), 0);
 	expect_none();
 }
-END_TEST
 
-START_TEST(test_bound_channel)
+TEST(test_bound_channel)
 {
 	struct tsct_channel_options options = {
 		.name = "own", .roles = TSCT_ROLE_READ | TSCT_ROLE_WRITE,
@@ -288,9 +290,8 @@ START_TEST(test_bound_channel)
 	ck_assert(!ev_none_enabled());
 	tsct_channel_close(nobody);
 }
-END_TEST
 
-START_TEST(test_roles)
+TEST(test_roles)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct tsct_channel *other;
@@ -303,10 +304,9 @@ START_TEST(test_roles)
 	tsct_channel_close(other);
 	setup_policy(TSCT_POLICY_DISCARD);
 }
-END_TEST
 
 /* The definition area of the channel is full. */
-START_TEST(test_definition_area_full)
+TEST(test_definition_area_full)
 {
 	char name[32];
 	int i, got;
@@ -324,7 +324,6 @@ START_TEST(test_definition_area_full)
 	ck_assert_int_eq(ev_none_emit(), 0);
 	expect_none();
 }
-END_TEST
 
 /* ---- enabling while other threads emit ------------------------------------ */
 
@@ -341,7 +340,7 @@ static void *switch_on_and_off(void *arg)
 	return NULL;
 }
 
-START_TEST(test_switching_while_emitting)
+TEST(test_switching_while_emitting)
 {
 	pthread_t thread;
 	unsigned int i;
@@ -369,30 +368,4 @@ START_TEST(test_switching_while_emitting)
 	}
 	__atomic_store_n(&stop_switching, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-}
-END_TEST
-
-static void stop(void)
-{
-	tsct_events_disable(t);
-	teardown();
-}
-
-int main(void)
-{
-	Suite *suite = suite_create("event_registry");
-	TCase *tcase = add_case(suite, "events", setup, stop);
-
-	tcase_add_test(tcase, test_every_type);
-	tcase_add_test(tcase, test_every_type_slow_path);
-	tcase_add_test(tcase, test_losses);
-	tcase_add_loop_test(tcase, test_patterns, 0,
-			    sizeof(switches) / sizeof(switches[0]));
-	tcase_add_test(tcase, test_environment);
-	tcase_add_test(tcase, test_switching);
-	tcase_add_test(tcase, test_bound_channel);
-	tcase_add_test(tcase, test_roles);
-	tcase_add_test(tcase, test_definition_area_full);
-	tcase_add_test(tcase, test_switching_while_emitting);
-	return run_suite(suite);
 }

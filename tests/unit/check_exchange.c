@@ -391,7 +391,7 @@ static void check_no_attack_seen(void)
 	ck_assert_uint_eq(w.client.counts[TSCT_CLIENT_IMPOSSIBLE], 0);
 }
 
-START_TEST(test_perfect_network)
+LOOP_TEST(test_perfect_network, 0, 6)
 {
 	bool timed;
 
@@ -410,9 +410,8 @@ START_TEST(test_perfect_network)
 		ck_assert_uint_gt(w.joined, 800);
 	finish();
 }
-END_TEST
 
-START_TEST(test_bad_network)
+LOOP_TEST(test_bad_network, 0, 24)
 {
 	begin_turn(_i, 5 + 5 * (_i % 4));
 	run(3000);
@@ -431,10 +430,9 @@ START_TEST(test_bad_network)
 	check_no_attack_seen();
 	finish();
 }
-END_TEST
 
 /* Each poll must give an exchange, even if its datagrams overtake each other. */
-START_TEST(test_several_requests_per_poll)
+LOOP_TEST(test_several_requests_per_poll, 0, 4)
 {
 	begin_turn(6 * (1 + _i / 2) + 3 * (_i % 2), 0);
 	run(2000);
@@ -449,17 +447,4 @@ START_TEST(test_several_requests_per_poll)
 	ck_assert_uint_gt(w.t1_kernel, w.delivered / 10 * 9);
 	ck_assert_uint_gt(w.t3_kernel, w.delivered / 2);
 	finish();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("exchange");
-	TCase *tcase = add_case(suite, "exchange", NULL, NULL);
-
-	print_seed();
-	tcase_add_loop_test(tcase, test_perfect_network, 0, 6);
-	tcase_add_loop_test(tcase, test_bad_network, 0, 24);
-	tcase_add_loop_test(tcase, test_several_requests_per_poll, 0, 4);
-	return run_suite(suite);
 }

@@ -107,7 +107,9 @@ static const struct {
 	{ "1:27:50", 0, -EINVAL },
 };
 
-START_TEST(test_parses_times)
+CASE("filter", before, after);
+
+LOOP_TEST(test_parses_times, 0, ROWS(times))
 {
 	__s64 ns = 0;
 	int err = tsct_filter_time(times[_i].text, BEGIN, &ns);
@@ -117,11 +119,10 @@ START_TEST(test_parses_times)
 		ck_assert_msg(ns == times[_i].ns, "%s: %lld", times[_i].text,
 			      (long long)ns);
 }
-END_TEST
 
 /* ---- filters: sets of CPUs and ids --------------------------------------- */
 
-START_TEST(test_sets)
+TEST(test_sets)
 {
 	struct tsct_filter f = { 0 };
 
@@ -138,14 +139,13 @@ START_TEST(test_sets)
 	ck_assert(tsct_filter_in(&f.threads, UINT32_MAX));
 	tsct_filter_free(&f);
 }
-END_TEST
 
 static const char *const bad_sets[] = {
 	"", "-", "x", "1-", "-1", "3-2", "1,", ",1", "1,,2", "1 2", "101",
 	"1-101", "99999999999999999999", "1-2-3",
 };
 
-START_TEST(test_rejects_bad_sets)
+LOOP_TEST(test_rejects_bad_sets, 0, ROWS(bad_sets))
 {
 	struct tsct_filter f = { 0 };
 
@@ -153,9 +153,8 @@ START_TEST(test_rejects_bad_sets)
 			 -EINVAL);
 	tsct_filter_free(&f);
 }
-END_TEST
 
-START_TEST(test_patterns)
+TEST(test_patterns)
 {
 	ck_assert(tsct_filter_event("job", "job", "begin"));
 	ck_assert(!tsct_filter_event("job", "jobs", "begin"));
@@ -166,11 +165,12 @@ START_TEST(test_patterns)
 	ck_assert(tsct_filter_event("*/counter", "depth", "counter"));
 	ck_assert(tsct_filter_event("j?b/[be]*", "job", "end"));
 }
-END_TEST
 
 /* ---- threads ----------------------------------------------------------- */
 
-START_TEST(test_many_threads)
+CASE("threads", before, after);
+
+TEST(test_many_threads)
 {
 	struct tsct_threads t = { 0 };
 	struct tsct_thread *one, *idle;
@@ -192,7 +192,6 @@ START_TEST(test_many_threads)
 	ck_assert_ptr_ne(idle, tsct_threads_get(&t, 1, 0, 1));
 	tsct_threads_free(&t);
 }
-END_TEST
 
 static void expect_title(const struct tsct_thread *t, const char *want)
 {
@@ -202,7 +201,7 @@ static void expect_title(const struct tsct_thread *t, const char *want)
 	ck_assert_str_eq(title, want);
 }
 
-START_TEST(test_thread_titles)
+TEST(test_thread_titles)
 {
 	struct tsct_thread t = { .tid = UINT32_MAX }, idle = { .cpu = 3 };
 
@@ -220,9 +219,8 @@ START_TEST(test_thread_titles)
 	tsct_thread_rename(&t, "0123456789abcdefgh", 18);
 	expect_title(&t, "0123456789abcde");
 }
-END_TEST
 
-START_TEST(test_open_slices)
+TEST(test_open_slices)
 {
 	struct tsct_thread t = { 0 };
 	__u32 i;
@@ -245,7 +243,6 @@ START_TEST(test_open_slices)
 	ck_assert_uint_eq(t.nr_open, TSCT_OPEN_MAX);
 	free(t.open);
 }
-END_TEST
 
 /* ---- messages ---------------------------------------------------------- */
 
@@ -284,7 +281,9 @@ static void send(struct tsct_message_matcher *m, __u64 key, __u64 number)
 			  .bytes = number * 5 });
 }
 
-START_TEST(test_matches_oldest_send)
+CASE("messages", before, after);
+
+TEST(test_matches_oldest_send)
 {
 	struct tsct_message_matcher *m = make_matcher();
 	struct tsct_message_stats stats;
@@ -303,11 +302,10 @@ START_TEST(test_matches_oldest_send)
 	ck_assert_uint_eq(stats.nr_pairs, 0);
 	tsct_message_matcher_free(m);
 }
-END_TEST
 
 /* The matcher is compared with a plain list; more messages are open than the matcher
  * has room for. */
-START_TEST(test_compared_with_a_list)
+LOOP_TEST(test_compared_with_a_list, 0, 8)
 {
 	struct { __u64 key; bool waits; } list[4000] = { 0 };
 	struct tsct_message_matcher *m = make_matcher();
@@ -342,7 +340,6 @@ START_TEST(test_compared_with_a_list)
 	}
 	tsct_message_matcher_free(m);
 }
-END_TEST
 
 /* ---- text -------------------------------------------------------------- */
 
@@ -360,7 +357,9 @@ static const struct {
 	{ "\xc3", 0, 0 }, { "\xe2\x82", 0, 0 }, { "\xc3(", 0, 0 },
 };
 
-START_TEST(test_utf8)
+CASE("text", before, after);
+
+LOOP_TEST(test_utf8, 0, ROWS(characters))
 {
 	const char *text = characters[_i].text;
 
@@ -369,9 +368,8 @@ START_TEST(test_utf8)
 	ck_assert_uint_eq(tsct_utf8_plain(text, strlen(text)),
 			  characters[_i].plain);
 }
-END_TEST
 
-START_TEST(test_utf8_clean)
+TEST(test_utf8_clean)
 {
 	const char bad[] = "a\xff\xc3\xa9\xe2\x82" "b\n";
 	char to[3 * sizeof(bad)];
@@ -382,29 +380,4 @@ START_TEST(test_utf8_clean)
 	ck_assert_uint_eq(len, strlen(to));
 	ck_assert_uint_eq(tsct_utf8_clean(to, "", 0), 0);
 }
-END_TEST
 
-#define NR(array)	((int)(sizeof(array) / sizeof((array)[0])))
-
-int main(void)
-{
-	Suite *suite = suite_create("export");
-	TCase *c = add_case(suite, "filter", before, after);
-
-	print_seed();
-	tcase_add_loop_test(c, test_parses_times, 0, NR(times));
-	tcase_add_test(c, test_sets);
-	tcase_add_loop_test(c, test_rejects_bad_sets, 0, NR(bad_sets));
-	tcase_add_test(c, test_patterns);
-	c = add_case(suite, "threads", before, after);
-	tcase_add_test(c, test_many_threads);
-	tcase_add_test(c, test_thread_titles);
-	tcase_add_test(c, test_open_slices);
-	c = add_case(suite, "messages", before, after);
-	tcase_add_test(c, test_matches_oldest_send);
-	tcase_add_loop_test(c, test_compared_with_a_list, 0, 8);
-	c = add_case(suite, "text", before, after);
-	tcase_add_loop_test(c, test_utf8, 0, NR(characters));
-	tcase_add_test(c, test_utf8_clean);
-	return run_suite(suite);
-}

@@ -45,7 +45,7 @@ static double off_by(__u64 local)
 	return (double)(__s64)(value - local - 5000) + frac;
 }
 
-START_TEST(test_golden)
+LOOP_TEST(test_golden, 0, ROWS(golden))
 {
 	const struct golden *g = &golden[_i];
 	struct tsct_fit_options options = { .kind = g->kind };
@@ -64,9 +64,8 @@ START_TEST(test_golden)
 		ck_assert_double_le(fabs(off), 2e-5);
 	}
 }
-END_TEST
 
-START_TEST(test_names)
+TEST(test_names)
 {
 	int kind;
 
@@ -77,10 +76,9 @@ START_TEST(test_names)
 	ck_assert_int_eq(tsct_fit_kind_of(""), -EINVAL);
 	ck_assert_str_eq(tsct_fit_name(TSCT_FIT_NR), "unknown");
 }
-END_TEST
 
 /* Without noise, fits of all kinds agree, and the bound is half the round trip. */
-START_TEST(test_exact)
+TEST(test_exact)
 {
 	double frac, error;
 	int kind;
@@ -99,9 +97,8 @@ START_TEST(test_exact)
 		ck_assert_double_le(error, 330);
 	}
 }
-END_TEST
 
-START_TEST(test_one_exchange)
+TEST(test_one_exchange)
 {
 	struct tsct_fit_options options = { .hz = 2e9 };
 	double frac, error;
@@ -128,11 +125,10 @@ START_TEST(test_one_exchange)
 	ck_assert_int_eq(refit(x, 1, &options, 0, &fit, NULL), 0);
 	ck_assert_double_eq(tsct_fit_rate(&fit, 0), 1);
 }
-END_TEST
 
 /* Fits of very few exchanges; and of one exchange repeated many times, which has no
  * rate */
-START_TEST(test_few_exchanges)
+TEST(test_few_exchanges)
 {
 	unsigned int nr, i;
 	int kind;
@@ -153,9 +149,8 @@ START_TEST(test_few_exchanges)
 		}
 	}
 }
-END_TEST
 
-START_TEST(test_rejects_bad_input)
+TEST(test_rejects_bad_input)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
 	int kind;
@@ -182,10 +177,9 @@ START_TEST(test_rejects_bad_input)
 		ck_assert_int_eq(make(kind, NR), -ERANGE);
 	}
 }
-END_TEST
 
 /* Impossible exchanges are dropped; if all exchanges are impossible, the fit fails. */
-START_TEST(test_impossible)
+TEST(test_impossible)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
 	bool keep[NR];
@@ -210,11 +204,10 @@ START_TEST(test_impossible)
 		ck_assert_int_eq(make(kind, NR), -ENODATA);
 	}
 }
-END_TEST
 
 /* A tenth of the exchanges is dropped. The number is rounded down; of two exchanges
  * with the same round trip, the later exchange is dropped. */
-START_TEST(test_drops_a_tenth)
+TEST(test_drops_a_tenth)
 {
 	struct tsct_fit_options options = { .kind = TSCT_FIT_LINEAR };
 	bool keep[NR];
@@ -237,7 +230,6 @@ START_TEST(test_drops_a_tenth)
 	ck_assert_int_eq(refit(x, 20, &options, 0, &fit, keep), 0);
 	ck_assert(!keep[3] && !keep[9] && keep[19]);
 }
-END_TEST
 
 static void fill_sessions(unsigned int nr)
 {
@@ -250,7 +242,7 @@ static void fill_sessions(unsigned int nr)
 
 /* A spline has no largest number of sessions. It passes through the mean of each
  * session, here of one exchange whose offset no other session has. */
-START_TEST(test_many_sessions)
+TEST(test_many_sessions)
 {
 	const unsigned int many = 1000;
 	unsigned int i;
@@ -267,9 +259,8 @@ START_TEST(test_many_sessions)
 		ck_assert_double_eq_tol(off_by(x[i].t1 + 110), i * i % 9973, 1e-4);
 	ck_assert_double_le(fit.residual, 1e-4);
 }
-END_TEST
 
-START_TEST(test_sessions)
+TEST(test_sessions)
 {
 	unsigned int i;
 
@@ -301,11 +292,10 @@ START_TEST(test_sessions)
 	x[2].t3 = x[1].t3 + 100;
 	ck_assert_int_eq(make(TSCT_FIT_SPLINE, 4), -ERANGE);
 }
-END_TEST
 
 /* Fit itc drops a tenth of each session, not of all exchanges; with one session, it
  * uses the nominal rate, and without, it is the same as linear. */
-START_TEST(test_itc)
+TEST(test_itc)
 {
 	struct tsct_fit_options options = { .kind = TSCT_FIT_ITC, .hz = 1e9 };
 	bool keep[NR];
@@ -336,7 +326,6 @@ START_TEST(test_itc)
 	ck_assert_mem_eq(tsct_fit_pieces(&fit), tsct_fit_pieces(&other),
 			 sizeof(struct tsct_cubic));
 }
-END_TEST
 
 static void fill_noisy(unsigned int nr)
 {
@@ -352,7 +341,7 @@ static void fill_noisy(unsigned int nr)
 
 /* The value at which a counter begins, or a wrap of the counter, does not change the
  * fit. */
-START_TEST(test_shifted_counters)
+TEST(test_shifted_counters)
 {
 	static const __u64 by[] = {
 		1ULL << 60, (1ULL << 63) - 30000000000ULL, -30000000000ULL, 12345
@@ -386,10 +375,9 @@ START_TEST(test_shifted_counters)
 		ck_assert_double_eq(fit.rate_error, other.rate_error);
 	}
 }
-END_TEST
 
 /* The same input gives results that are identical to the last bit. */
-START_TEST(test_repeatable)
+TEST(test_repeatable)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
 	int kind;
@@ -410,12 +398,11 @@ START_TEST(test_repeatable)
 		ck_assert_mem_eq(&fit, &other, offsetof(struct tsct_fit, several));
 	}
 }
-END_TEST
 
 /*
  * A known asymmetry moves the estimate by half of it, and leaves the bound unchanged.
  */
-START_TEST(test_asymmetry)
+TEST(test_asymmetry)
 {
 	struct tsct_fit_options options = { .hz = 1e9, .asymmetry = 60 };
 	double frac, other_frac;
@@ -436,10 +423,9 @@ START_TEST(test_asymmetry)
 		ck_assert_double_eq_tol(fit.residual, other.residual, 0.01);
 	}
 }
-END_TEST
 
 /* The fitted function is monotonic, also across pieces. */
-START_TEST(test_monotone)
+TEST(test_monotone)
 {
 	static const double rates[] = { 0.01, 0.4, 1, 2.7, 90 };
 	unsigned int turn, nr, i, k;
@@ -476,7 +462,6 @@ START_TEST(test_monotone)
 		}
 	}
 }
-END_TEST
 
 /* A random number of any size, in most cases implausible as a counter value */
 static __u64 any_number(void)
@@ -503,7 +488,7 @@ static void fill_garbage(unsigned int nr)
 }
 
 /* A fit of random exchanges gives an error or finite numbers. */
-START_TEST(test_random_exchanges)
+TEST(test_random_exchanges)
 {
 	unsigned int turn, nr, made = 0;
 	double frac, error;
@@ -535,31 +520,4 @@ START_TEST(test_random_exchanges)
 		ck_assert(isfinite(tsct_fit_rate(&fit, x[0].t1)));
 	}
 	ck_assert_uint_ge(made, 300);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("fit");
-	TCase *tc = add_case(suite, "fit", NULL, NULL);
-
-	print_seed();
-	tcase_add_loop_test(tc, test_golden, 0,
-			    sizeof(golden) / sizeof(golden[0]));
-	tcase_add_test(tc, test_names);
-	tcase_add_test(tc, test_exact);
-	tcase_add_test(tc, test_one_exchange);
-	tcase_add_test(tc, test_few_exchanges);
-	tcase_add_test(tc, test_rejects_bad_input);
-	tcase_add_test(tc, test_impossible);
-	tcase_add_test(tc, test_drops_a_tenth);
-	tcase_add_test(tc, test_many_sessions);
-	tcase_add_test(tc, test_sessions);
-	tcase_add_test(tc, test_itc);
-	tcase_add_test(tc, test_shifted_counters);
-	tcase_add_test(tc, test_repeatable);
-	tcase_add_test(tc, test_asymmetry);
-	tcase_add_test(tc, test_monotone);
-	tcase_add_test(tc, test_random_exchanges);
-	return run_suite(suite);
 }

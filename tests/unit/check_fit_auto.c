@@ -67,7 +67,7 @@ static unsigned int with_reason(const struct delays *delays, enum tsct_fit_reaso
 	return found;
 }
 
-START_TEST(test_reason)
+TEST(test_reason)
 {
 	const struct delays queues = { .exp = 20e-6 }, noise = { .noise = 30e-9 };
 
@@ -79,9 +79,8 @@ START_TEST(test_reason)
 	ck_assert_int_eq(fit.reason, TSCT_FIT_REQUESTED);
 	tsct_fit_free(&fit);
 }
-END_TEST
 
-START_TEST(test_texts)
+TEST(test_texts)
 {
 	int i, j;
 
@@ -92,7 +91,6 @@ START_TEST(test_texts)
 		for (j = 0; j < i; j++)
 			ck_assert_str_ne(tsct_fit_reason_text(i), tsct_fit_reason_text(j));
 }
-END_TEST
 
 #define TURNS	200
 
@@ -125,7 +123,7 @@ static struct squares compare(const struct delays *delays, double every_s)
 
 /* Polls are so rare that the rate wanders by more than the regression can measure. Its
  * deviation includes the wander that crystals have. */
-START_TEST(test_rare_polls)
+TEST(test_rare_polls)
 {
 	const struct delays queues = { .exp = 20e-6 }, pareto = { .pareto = 20e-6 };
 	struct squares squares = compare(&queues, 10);
@@ -136,17 +134,15 @@ START_TEST(test_rare_polls)
 	ck_assert_double_le(sqrt(squares.stated), 1.4);
 	ck_assert_double_le(sqrt(squares.of_auto), 1.1 * sqrt(squares.hull));
 }
-END_TEST
 
 /* The line of Theil-Sen is further from the truth than hull and regression, so that it
  * is no evidence against the hull. */
-START_TEST(test_longer_route)
+TEST(test_longer_route)
 {
 	const struct delays delays = { .exp = 18e-6, .longer = 200e-6 };
 
 	ck_assert_uint_eq(with_reason(&delays, TSCT_FIT_CONTRADICTION, NR), 0);
 }
-END_TEST
 
 /* Mean half_mean_ratio of TURNS windows of @nr exchanges with exponential delays */
 static double mean_half_ratio(unsigned int nr)
@@ -172,16 +168,15 @@ static double mean_half_ratio(unsigned int nr)
 
 /* The ratio does not depend on the number of exchanges. The shorter half of exponential
  * delays has the mean 1 - ln 2, and the maximum ln 2. */
-START_TEST(test_half_mean_ratio)
+TEST(test_half_mean_ratio)
 {
 	ck_assert_double_eq_tol(mean_half_ratio(20), 1 / log(2) - 1, 0.02);
 	ck_assert_double_eq_tol(mean_half_ratio(40), 1 / log(2) - 1, 0.02);
 	ck_assert_double_eq_tol(mean_half_ratio(NR), 1 / log(2) - 1, 0.02);
 }
-END_TEST
 
 /* The better estimate, or a mean of both, for delays with and without a sharp minimum */
-START_TEST(test_near_the_better_one)
+TEST(test_near_the_better_one)
 {
 	static const struct delays cases[] = {
 		{ .exp = 20e-6 }, { .pareto = 20e-6 }, { .noise = 30e-9 },
@@ -196,19 +191,4 @@ START_TEST(test_near_the_better_one)
 		ck_assert_double_le(sqrt(squares.of_auto), 1.15 *
 				    fmin(sqrt(squares.hull), sqrt(squares.regression)));
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("fit_auto");
-	TCase *tc = add_case(suite, "fit_auto", NULL, NULL);
-
-	tcase_add_test(tc, test_reason);
-	tcase_add_test(tc, test_texts);
-	tcase_add_test(tc, test_rare_polls);
-	tcase_add_test(tc, test_longer_route);
-	tcase_add_test(tc, test_half_mean_ratio);
-	tcase_add_test(tc, test_near_the_better_one);
-	return run_suite(suite);
 }

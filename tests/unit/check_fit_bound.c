@@ -143,7 +143,7 @@ static void check_around(double at_s, double from, double to)
 }
 
 /* The bound holds for rates that wander as fast as assumed, over any network. */
-START_TEST(test_bound_holds)
+LOOP_TEST(test_bound_holds, 0, 5)
 {
 	static const double every[] = { 0.001, 0.1, 1, 5 };
 	double last, at, step;
@@ -160,11 +160,10 @@ START_TEST(test_bound_holds)
 		check_around(at, 5, last + 50);
 	}
 }
-END_TEST
 
 /* Exchanges that are closer to each other than packets are under way show no rate; the
  * bound then holds for the nominal rates. */
-START_TEST(test_too_close)
+TEST(test_too_close)
 {
 	unsigned int turn, nr;
 	double last;
@@ -178,11 +177,10 @@ START_TEST(test_too_close)
 		check_around(last, 9, 20);
 	}
 }
-END_TEST
 
 /* Exchanges of which most began while the one before was under way, so that their readings
  * of the remote counter are not in the order of their begins */
-START_TEST(test_overlapping)
+TEST(test_overlapping)
 {
 	static const __u32 ends[] = { 254267, 3763346, 2852571, 1074973, 2867062 };
 	static const __u32 readings[] = { 0, 4194496, 2990691, 956792, 1332385 };
@@ -197,10 +195,9 @@ START_TEST(test_overlapping)
 	ck_assert_int_eq(refit(x, 5, &options, REMOTE_HZ, &fit, NULL), 0);
 	ck_assert_double_le(fabs(tsct_fit_rate(&fit, 0) - REMOTE_HZ / HZ), REMOTE_HZ / HZ / 5);
 }
-END_TEST
 
 /* The bound includes known errors of time stamps. */
-START_TEST(test_time_stamp_errors)
+TEST(test_time_stamp_errors)
 {
 	unsigned int turn, i;
 	double last;
@@ -218,11 +215,10 @@ START_TEST(test_time_stamp_errors)
 		ck_assert_double_le(fit.error / REMOTE_HZ, 7e-6);
 	}
 }
-END_TEST
 
 /* The bound of a fit is no wider than necessary: half the round trip plus the
  * wander. */
-START_TEST(test_bound_is_narrow)
+TEST(test_bound_is_narrow)
 {
 	double last;
 
@@ -237,10 +233,9 @@ START_TEST(test_bound_is_narrow)
 	 * TSCT_FIT_WANDER_PPB, 20 ppb per s. In cycles: fit.wander d^2. */
 	ck_assert_double_eq_tol(fit.wander * HZ * HZ / REMOTE_HZ, 10e-9, 1e-11);
 }
-END_TEST
 
 /* Single wrong exchanges change neither the estimate nor the bound. */
-START_TEST(test_wrong_times)
+TEST(test_wrong_times)
 {
 	static const path_fn paths[] = { early, wrong_times };
 	unsigned int turn;
@@ -256,10 +251,9 @@ START_TEST(test_wrong_times)
 		ck_assert_double_le(fabs(off), 40e-6);
 	}
 }
-END_TEST
 
 /* After a jump of the remote counter, older exchanges are dropped. */
-START_TEST(test_counter_jump)
+TEST(test_counter_jump)
 {
 	unsigned int turn, i, from;
 	double last;
@@ -281,10 +275,9 @@ START_TEST(test_counter_jump)
 		check_at(last);
 	}
 }
-END_TEST
 
 /* The bound includes the difference between the hull fit and the regression. */
-START_TEST(test_hull_and_regression_differ)
+TEST(test_hull_and_regression_differ)
 {
 	double last, hull, regression;
 	unsigned int turn;
@@ -302,7 +295,6 @@ START_TEST(test_hull_and_regression_differ)
 		ck_assert_double_ge(fit.error, fit.disagreement);
 	}
 }
-END_TEST
 
 static int compare(const void *a, const void *b)
 {
@@ -332,7 +324,7 @@ static double percentile90_us(path_fn path, enum tsct_fit_kind kind)
 }
 
 /* Limits of accuracy are twice the usual errors, because there are few iterations. */
-START_TEST(test_accuracy)
+TEST(test_accuracy)
 {
 	static const struct {
 		path_fn path;
@@ -348,13 +340,12 @@ START_TEST(test_accuracy)
 	/* On path `queues`, the linear fit must be less accurate than fit `auto`. */
 	ck_assert_double_ge(percentile90_us(queues, TSCT_FIT_LINEAR), 1.8);
 }
-END_TEST
 
 /*
  * With 30 ns of noise, a straight function over the whole window cannot follow the
  * crystal.
  */
-START_TEST(test_accurate_time_stamps)
+TEST(test_accurate_time_stamps)
 {
 	double sum = 0, last, off;
 	unsigned int turn, i;
@@ -373,24 +364,4 @@ START_TEST(test_accurate_time_stamps)
 		sum += off * off;
 	}
 	ck_assert_double_le(sqrt(sum / turn), 0.04);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("fit_bound");
-	TCase *tcase = add_case(suite, "fit_bound", NULL, NULL);
-
-	print_seed();
-	tcase_add_loop_test(tcase, test_bound_holds, 0, 5);
-	tcase_add_test(tcase, test_too_close);
-	tcase_add_test(tcase, test_overlapping);
-	tcase_add_test(tcase, test_time_stamp_errors);
-	tcase_add_test(tcase, test_bound_is_narrow);
-	tcase_add_test(tcase, test_wrong_times);
-	tcase_add_test(tcase, test_counter_jump);
-	tcase_add_test(tcase, test_hull_and_regression_differ);
-	tcase_add_test(tcase, test_accuracy);
-	tcase_add_test(tcase, test_accurate_time_stamps);
-	return run_suite(suite);
 }

@@ -227,7 +227,7 @@ static void compare(enum tsct_fit_kind kind, unsigned int nr, const char *path)
 	tsct_fit_free(&other);
 }
 
-START_TEST(test_swapped_directions)
+LOOP_TEST(test_swapped_directions, 0, PATHS)
 {
 	unsigned int turn, w;
 	int kind;
@@ -244,7 +244,6 @@ START_TEST(test_swapped_directions)
 		}
 	}
 }
-END_TEST
 
 /*
  * Returns the width of the bound, counts, of ten slow exchanges, and of two more. The
@@ -282,19 +281,8 @@ static double width_with_overtaking(bool answer)
 
 /* An answer that overtakes the answer before it counts for the bound, just as a request
  * that overtakes the request before it. */
-START_TEST(test_overtaking)
+TEST(test_overtaking)
 {
 	ck_assert_double_le(width_with_overtaking(false), 210);
 	ck_assert_double_le(width_with_overtaking(true), 210);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("fit_directions");
-	TCase *tc = add_case(suite, "fit_directions", NULL, NULL);
-
-	tcase_add_loop_test(tc, test_swapped_directions, 0, PATHS);
-	tcase_add_test(tc, test_overtaking);
-	return run_suite(suite);
 }

@@ -67,7 +67,7 @@ static void end(void)
 
 /* Requests, or answers, of one place take 23 us longer. The other place is used alone, so
  * that no fit is off by half of that. */
-START_TEST(test_slow_place)
+LOOP_TEST(test_slow_place, 0, 4)
 {
 	const unsigned int place = (unsigned int)_i % 2;
 	struct slow slow = { .request = { 0 } };
@@ -96,11 +96,10 @@ START_TEST(test_slow_place)
 		ck_assert_double_le(sqrt(squares / 20), 2);
 	}
 }
-END_TEST
 
 /* Both places are equal: of 200 fits, about one in 20 drops a place in vain, and no more
  * than 10 + 3.5 standard deviations. */
-START_TEST(test_equal_places)
+TEST(test_equal_places)
 {
 	const struct slow none = { .request = { 0 } };
 	unsigned int turn, dropped = 0;
@@ -118,11 +117,10 @@ START_TEST(test_equal_places)
 	printf("# a place dropped by %u of %u fits\n", dropped, turn);
 	ck_assert_uint_le(dropped, 20);
 }
-END_TEST
 
 /* A pair in every eighth poll: a fit seldom drops the single requests in vain, and does so
  * if the first place is slow. */
-START_TEST(test_few_pairs)
+TEST(test_few_pairs)
 {
 	const struct slow none = { .request = { 0 } }, slow = { .request = { 60e-6 } };
 	struct tsct_fit_options options = { .kind = TSCT_FIT_AUTO };
@@ -145,10 +143,9 @@ START_TEST(test_few_pairs)
 	ck_assert_uint_le(dropped, 6);
 	ck_assert_uint_ge(found, 180);
 }
-END_TEST
 
 /* Reference fits, exchanges without the flag, and those of a session are not compared. */
-START_TEST(test_not_compared)
+TEST(test_not_compared)
 {
 	const struct slow slow = { .request = { 23e-6 } };
 	unsigned int i;
@@ -169,11 +166,10 @@ START_TEST(test_not_compared)
 	ck_assert_uint_le(kept(0), 20);
 	end();
 }
-END_TEST
 
 /* A full window has dropped the second exchange of every other poll, and the first one of
  * the polls between: no two of the rest are of one poll, and these are not compared. */
-START_TEST(test_thinned)
+TEST(test_thinned)
 {
 	unsigned int i;
 
@@ -193,10 +189,9 @@ START_TEST(test_thinned)
 	ck_assert_uint_eq(fit.nr_pairs, 0);
 	end();
 }
-END_TEST
 
 /* Without any second exchange that is possible, the first ones are used. */
-START_TEST(test_second_impossible)
+TEST(test_second_impossible)
 {
 	const struct slow none = { .request = { 0 } };
 	unsigned int i;
@@ -209,19 +204,4 @@ START_TEST(test_second_impossible)
 	ck_assert_uint_ge(kept(0), POLLS * 9 / 10);
 	ck_assert_uint_eq(kept(1), 0);
 	end();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("fit_pairs");
-	TCase *tc = add_case(suite, "fit_pairs", NULL, NULL);
-
-	tcase_add_loop_test(tc, test_slow_place, 0, 4);
-	tcase_add_test(tc, test_equal_places);
-	tcase_add_test(tc, test_few_pairs);
-	tcase_add_test(tc, test_not_compared);
-	tcase_add_test(tc, test_thinned);
-	tcase_add_test(tc, test_second_impossible);
-	return run_suite(suite);
 }

@@ -63,7 +63,7 @@ static double rms_us(enum tsct_fit_kind kind, unsigned int from, unsigned int to
 }
 
 /* A fit that follows the longer route is off by 100 us. */
-START_TEST(test_longer_route)
+LOOP_TEST(test_longer_route, 0, 5)
 {
 	static const struct {
 		unsigned int from, to;
@@ -85,11 +85,10 @@ START_TEST(test_longer_route)
 		ck_assert_double_le(us[kind], limit);
 	}
 }
-END_TEST
 
 /* A longer route that adds 4 us, after 900 s without an exchange: what it may hide, 2 us, is
  * less than what the rate may have done. After 60 s, and with 1 ms, it is more. */
-START_TEST(test_old_route)
+LOOP_TEST(test_old_route, 0, 2)
 {
 	const double longer_s = _i ? 1e-3 : 4e-6, gap_s = _i ? 60 : 900;
 	unsigned int turn, i;
@@ -111,10 +110,9 @@ START_TEST(test_old_route)
 	else
 		ck_assert_double_le(off, 5);
 }
-END_TEST
 
 /* Of exchanges of one route, next to none are in a stretch. */
-START_TEST(test_one_route)
+TEST(test_one_route)
 {
 	struct tsct_fit_options options = { .hz = 2.6e9 };
 	unsigned int turn, i, slow = 0, all = 0;
@@ -136,16 +134,4 @@ START_TEST(test_one_route)
 	}
 	printf("# %u of %u exchanges in a slow stretch\n", slow, all);
 	ck_assert_uint_le(slow, all / 50);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("fit_routes");
-	TCase *tc = add_case(suite, "fit_routes", NULL, NULL);
-
-	tcase_add_loop_test(tc, test_longer_route, 0, 5);
-	tcase_add_loop_test(tc, test_old_route, 0, 2);
-	tcase_add_test(tc, test_one_route);
-	return run_suite(suite);
 }

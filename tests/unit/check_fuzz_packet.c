@@ -4,8 +4,3 @@
 #define INPUT_SIZE	4096
 #define CHANGED		20000
 #include "corpus.h"
-
-int main(void)
-{
-	return run_corpus("fuzz_packet");
-}

@@ -4,8 +4,3 @@
 #define INPUT_SIZE	16384
 #define CHANGED		1000
 #include "corpus.h"
-
-int main(void)
-{
-	return run_corpus("fuzz_recording");
-}

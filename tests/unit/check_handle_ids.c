@@ -71,8 +71,10 @@ static void expect(const char *channel, const char *name, __u64 n)
 	tsct_channel_close(t);
 }
 
+CASE("handle_ids", serve_start, serve_stop);
+
 /* The server frees the memory of a channel that nobody is connected to. */
-START_TEST(test_memory_freed)
+TEST(test_memory_freed)
 {
 	struct tsct_channel *handle = open_handle("a");
 	const int x = define(handle, "x"), y = define(handle, "y");
@@ -87,10 +89,9 @@ START_TEST(test_memory_freed)
 	ck_assert_int_eq(define(handle, "x"), x);
 	tsct_channel_close(handle);
 }
-END_TEST
 
 /* Ids of a channel are the same for all, so a handle may be used with another's. */
-START_TEST(test_ids_of_others)
+TEST(test_ids_of_others)
 {
 	struct tsct_channel *other = open_name("a", TSCT_ROLE_WRITE);
 	struct tsct_channel *handle = open_handle("a");
@@ -107,10 +108,9 @@ START_TEST(test_ids_of_others)
 	tsct_channel_close(handle);
 	tsct_channel_close(other);
 }
-END_TEST
 
 /* A handle's ids stay over several targets, and over what is defined between. */
-START_TEST(test_targets)
+TEST(test_targets)
 {
 	struct tsct_channel *handle = open_handle("a");
 	const int x = define(handle, "x");
@@ -129,10 +129,9 @@ START_TEST(test_targets)
 	ck_assert_int_eq(tsct_emit(handle, y + 1, &x, sizeof(x)), -ENOSPC);
 	tsct_channel_close(handle);
 }
-END_TEST
 
 /* A handle stays as it is if the server of its new target ends. */
-START_TEST(test_target_lost)
+TEST(test_target_lost)
 {
 	struct tsct_channel *handle = open_handle("a");
 	struct tsct_channel *target = open_name("b", TSCT_ROLE_WRITE);
@@ -148,7 +147,6 @@ START_TEST(test_target_lost)
 	expect("b", "x", 2);
 	tsct_channel_close(handle);
 }
-END_TEST
 
 static struct tsct_event_def wild;
 
@@ -161,7 +159,7 @@ static int reply_wildly(struct tsct_channel *channel, unsigned int cmd, void *ar
 }
 
 /* A server replies with another definition than the request's. */
-START_TEST(test_reply_differs)
+LOOP_TEST(test_reply_differs, 0, 5)
 {
 	static const __u32 sizes[] = { 0, 1, sizeof(wild), 1 << 30, ~0U };
 	const struct tsct_provider_ops wild_ops = { .ctl = reply_wildly }, *ops;
@@ -184,7 +182,6 @@ START_TEST(test_reply_differs)
 	expect("b", "y", 1);
 	tsct_channel_close(handle);
 }
-END_TEST
 
 static void on_alarm(int number)
 {
@@ -193,7 +190,7 @@ static void on_alarm(int number)
 
 /* After a request without an answer, the channel's connection stays, but is not used for the
  * next request. Signals do not make the wait longer than the 5 s that a request may take. */
-START_TEST(test_no_answer)
+LOOP_TEST(test_no_answer, 0, 2)
 {
 	const struct itimerval often = { { .tv_usec = 10000 }, { .tv_usec = 10000 } }, never = { 0 };
 	const struct sigaction handle_alarm = { .sa_handler = on_alarm };
@@ -223,19 +220,4 @@ START_TEST(test_no_answer)
 	close(pair[0]);
 	tsct_channel_close(handle);
 	tsct_channel_close(other);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("handle_ids");
-	TCase *tcase = add_case(suite, "handle_ids", serve_start, serve_stop);
-
-	tcase_add_test(tcase, test_memory_freed);
-	tcase_add_test(tcase, test_ids_of_others);
-	tcase_add_test(tcase, test_targets);
-	tcase_add_test(tcase, test_target_lost);
-	tcase_add_loop_test(tcase, test_reply_differs, 0, 5);
-	tcase_add_loop_test(tcase, test_no_answer, 0, 2);
-	return run_suite(suite);
 }

@@ -57,7 +57,7 @@ static const struct tsct_identity_thread *find(const struct tsct_identity *ident
 	return tsct_identity_find(identity, 0, tid, rec.begin + after);
 }
 
-START_TEST(test_threads)
+TEST(test_threads)
 {
 	struct tsct_identity identity;
 
@@ -84,7 +84,6 @@ START_TEST(test_threads)
 	ck_assert_ptr_null(tsct_identity_find(&identity, 1, 300, rec.begin));
 	drop(&identity);
 }
-END_TEST
 
 #define BOOT_NS	1000000000000ULL	/* CLOCK_BOOTTIME when the recording begins */
 
@@ -131,7 +130,7 @@ static void expect_until(const struct tsct_identity *identity, __u32 tid)
 
 /* A number that was used again: the thread's start decides, and whether the kernel can have
  * given the number to a thread that was not seen. */
-START_TEST(test_used_again)
+TEST(test_used_again)
 {
 	struct tsct_identity identity;
 
@@ -171,10 +170,9 @@ START_TEST(test_used_again)
 	ck_assert_uint_eq(find(&identity, 280, 599 * MS)->generation, 1);
 	drop(&identity);
 }
-END_TEST
 
 /* Threads that began before the first event of the last number */
-START_TEST(test_before_first_last_pid)
+TEST(test_before_first_last_pid)
 {
 	struct tsct_identity identity;
 
@@ -188,10 +186,9 @@ START_TEST(test_before_first_last_pid)
 	ck_assert_str_eq(name_at(&identity, 300, 500 * MS), "first");
 	drop(&identity);
 }
-END_TEST
 
 /* Events of the last number, as a changed file may have them */
-START_TEST(test_changed_last_pids)
+TEST(test_changed_last_pids)
 {
 	struct tsct_identity identity;
 	__u32 i;
@@ -211,9 +208,8 @@ START_TEST(test_changed_last_pids)
 		name_at(&identity, 300, i);
 	drop(&identity);
 }
-END_TEST
 
-START_TEST(test_cgroups)
+TEST(test_cgroups)
 {
 	struct tsct_identity identity;
 	__u8 payload[TSCT_STATEDUMP_BYTES_MAX];
@@ -230,10 +226,9 @@ START_TEST(test_cgroups)
 	ck_assert_ptr_null(tsct_identity_cgroup(&identity, 1, 42));
 	drop(&identity);
 }
-END_TEST
 
 /* A text that is too long is cut off, and the event stays valid. */
-START_TEST(test_long_text)
+TEST(test_long_text)
 {
 	static char text[2 * TSCT_STATEDUMP_BYTES_MAX];
 	__u8 payload[TSCT_STATEDUMP_BYTES_MAX];
@@ -252,10 +247,9 @@ START_TEST(test_long_text)
 			  TSCT_STATEDUMP_BYTES_MAX - 9);
 	drop(&identity);
 }
-END_TEST
 
 /* The statedump is not among the events, nor in any sum. */
-START_TEST(test_not_events)
+TEST(test_not_events)
 {
 	struct tsct_identity identity;
 	struct tsct_balance balance;
@@ -277,10 +271,9 @@ START_TEST(test_not_events)
 	tsct_trace_close(trace);
 	drop(&identity);
 }
-END_TEST
 
 /* Names of channels, and sync samples, are kept apart from the statedump. */
-START_TEST(test_stream_name)
+TEST(test_stream_name)
 {
 	struct tsct_recording r = { .complete = 0 };
 
@@ -296,22 +289,4 @@ START_TEST(test_stream_name)
 	ck_assert_uint_eq(tsct_recording_classes(&r), 3);
 	ck_assert_str_eq(tsct_recording_samples_class(&r)->name, "sync");
 	tsct_recording_free(&r);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("identity");
-	TCase *tc = add_case(s, "identity", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tc, test_threads);
-	tcase_add_test(tc, test_used_again);
-	tcase_add_test(tc, test_before_first_last_pid);
-	tcase_add_test(tc, test_changed_last_pids);
-	tcase_add_test(tc, test_cgroups);
-	tcase_add_test(tc, test_long_text);
-	tcase_add_test(tc, test_not_events);
-	tcase_add_test(tc, test_stream_name);
-	return run_suite(s);
 }

@@ -12,7 +12,7 @@
 /* libcheck also logs each assertion that holds, which is too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
-START_TEST(test_empty)
+TEST(test_empty)
 {
 	struct tsct_index index = { .nr = 0 };
 
@@ -26,10 +26,9 @@ START_TEST(test_empty)
 	tsct_index_free(&index);
 	ck_assert_uint_eq(tsct_index_find(&index, 0, 0), TSCT_INDEX_NONE);
 }
-END_TEST
 
 /* Keys differ in few bits, in either number; each comes several times. */
-START_TEST(test_random)
+LOOP_TEST(test_random, 0, 3)
 {
 	struct { __u64 a, b; } *keys = NULL;
 	struct tsct_index index = { .nr = 0 };
@@ -56,16 +55,4 @@ START_TEST(test_random)
 		must(tsct_index_find(&index, keys[i].a, keys[i].b) == i);
 	free(keys);
 	tsct_index_free(&index);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("index");
-	TCase *tcase = add_case(suite, "index", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_empty);
-	tcase_add_loop_test(tcase, test_random, 0, 3);
-	return run_suite(suite);
 }

@@ -22,7 +22,7 @@ intersect(struct tsct_correctness_interval *intervals, unsigned int nr,
 	return found;
 }
 
-START_TEST(test_known_intervals)
+TEST(test_known_intervals)
 {
 	struct tsct_correctness_interval one[] = { { .middle = 5, .bound = 2 } };
 	struct tsct_correctness_interval two[] = { { .middle = 0, .bound = 1 },
@@ -46,11 +46,10 @@ START_TEST(test_known_intervals)
 	v = tsct_intersection(NULL, 0);
 	ck_assert(!v.majority && !v.agree);
 }
-END_TEST
 
 /* The middle one of three intervals overlaps both others, so neither of these is proved
  * wrong. */
-START_TEST(test_chained_intervals)
+TEST(test_chained_intervals)
 {
 	struct tsct_correctness_interval chain[] = { { .middle = 0, .bound = 2 },
 				      { .middle = 3, .bound = 2 },
@@ -59,10 +58,9 @@ START_TEST(test_chained_intervals)
 
 	ck_assert(v.majority && v.agree == 2 && v.lo == 1 && v.hi == 5);
 }
-END_TEST
 
 /* Intervals that only touch do overlap, because bounds are inclusive. */
-START_TEST(test_touching_intervals)
+TEST(test_touching_intervals)
 {
 	struct tsct_correctness_interval touch[] = { { .middle = 0, .bound = 1 },
 				      { .middle = 2, .bound = 1 },
@@ -71,11 +69,10 @@ START_TEST(test_touching_intervals)
 
 	ck_assert(v.agree == 3 && v.lo == 1 && v.hi == 1);
 }
-END_TEST
 
 /* Intervals with NaN or infinite bounds do not change the result of the other
  * intervals. */
-START_TEST(test_nan_and_infinity)
+TEST(test_nan_and_infinity)
 {
 	struct tsct_correctness_interval odd[] = { { .middle = 0, .bound = 1 },
 				    { .middle = NAN, .bound = 1 },
@@ -85,7 +82,6 @@ START_TEST(test_nan_and_infinity)
 
 	ck_assert(v.majority && v.agree == 3);
 }
-END_TEST
 
 static double any_real(double from, double to)
 {
@@ -116,7 +112,7 @@ static unsigned int fill(struct tsct_correctness_interval *intervals,
  * majority, and the true value is in its range. A wrong source far from all correct
  * sources is marked as a falseticker. A correct source may be marked only if a group
  * with wrong sources is larger than the group of all correct sources. */
-START_TEST(test_falsetickers)
+TEST(test_falsetickers)
 {
 	unsigned int i, j, named = 0;
 
@@ -146,10 +142,9 @@ START_TEST(test_falsetickers)
 	}
 	ck_assert_uint_gt(named, TURNS / 10);
 }
-END_TEST
 
 /* If all intervals are correct, there are no falsetickers. */
-START_TEST(test_all_correct)
+TEST(test_all_correct)
 {
 	unsigned int i, j;
 
@@ -166,20 +161,4 @@ START_TEST(test_all_correct)
 		for (j = 0; j < nr; j++)
 			ck_assert(!intervals[j].falseticker);
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("intersection");
-	TCase *tcase = add_case(suite, "intersection", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_known_intervals);
-	tcase_add_test(tcase, test_chained_intervals);
-	tcase_add_test(tcase, test_touching_intervals);
-	tcase_add_test(tcase, test_nan_and_infinity);
-	tcase_add_test(tcase, test_falsetickers);
-	tcase_add_test(tcase, test_all_correct);
-	return run_suite(suite);
 }

@@ -78,7 +78,9 @@ static struct nl_msg *family_message(int cmd, const char *name,
 	return msg;
 }
 
-START_TEST(test_module_loads_and_unloads)
+CASE("kernel_events", setup, teardown);
+
+TEST(test_module_loads_and_unloads)
 {
 	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
 			      TSCT_GENL_GROUP_CLOCK), 0);
@@ -88,9 +90,8 @@ START_TEST(test_module_loads_and_unloads)
 	ck_assert_int_eq(kernel.family, 0);
 	ck_assert(kernel.news);
 }
-END_TEST
 
-START_TEST(test_ignores_other_families)
+TEST(test_ignores_other_families)
 {
 	arrive(family_message(CTRL_CMD_NEWFAMILY, "nl80211",
 			      TSCT_GENL_GROUP_CLOCK), 0);
@@ -104,7 +105,6 @@ START_TEST(test_ignores_other_families)
 			      TSCT_GENL_GROUP_CLOCK), 1234);
 	ck_assert(!kernel.family && !kernel.news);
 }
-END_TEST
 
 static struct nl_msg *event(int type, __u32 epoch)
 {
@@ -116,7 +116,7 @@ static struct nl_msg *event(int type, __u32 epoch)
 	return msg;
 }
 
-START_TEST(test_epoch_event)
+TEST(test_epoch_event)
 {
 	struct nl_msg *msg;
 
@@ -151,10 +151,9 @@ START_TEST(test_epoch_event)
 	arrive(msg, 0);
 	ck_assert(kernel.news);
 }
-END_TEST
 
 /* Opening the socket on this kernel, which has generic netlink but not the module */
-START_TEST(test_open_socket)
+TEST(test_open_socket)
 {
 	struct kernel_events here;
 	int i;
@@ -165,17 +164,4 @@ START_TEST(test_open_socket)
 		ck_assert(!kernel_events_read(&here, 0));
 	kernel_events_close(&here);
 	ck_assert_int_eq(kernel_events_fd(&here), -1);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("kernel_events");
-	TCase *tcase = add_case(suite, "kernel_events", setup, teardown);
-
-	tcase_add_test(tcase, test_module_loads_and_unloads);
-	tcase_add_test(tcase, test_ignores_other_families);
-	tcase_add_test(tcase, test_epoch_event);
-	tcase_add_test(tcase, test_open_socket);
-	return run_suite(suite);
 }

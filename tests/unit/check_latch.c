@@ -46,7 +46,7 @@ static const struct tsct_clock_cpu *cpu_entry(unsigned int cpu)
 			      cpu * sizeof(struct tsct_clock_cpu));
 }
 
-START_TEST(test_init)
+TEST(test_init)
 {
 	struct tsct_clock_copy copy;
 	struct tsct_clock_state state;
@@ -74,9 +74,8 @@ START_TEST(test_init)
 	for (i = TSCT_CLOCK_SIZE(CPUS); i < sizeof(area); i++)
 		ck_assert_uint_eq(area.bytes[i], 0xff);
 }
-END_TEST
 
-START_TEST(test_cpu_table)
+TEST(test_cpu_table)
 {
 	memset(area.bytes, 0xff, sizeof(area));
 	tsct_latch_init(&area.page, boot_id, 0, CPUS);
@@ -90,9 +89,8 @@ START_TEST(test_cpu_table)
 	ck_assert_int_eq(cpu_entry(5)->skew_cycles, 0);
 	ck_assert_uint_eq(area.bytes[TSCT_CLOCK_SIZE(CPUS)], 0xff);
 }
-END_TEST
 
-START_TEST(test_write_read)
+TEST(test_write_read)
 {
 	struct tsct_clock_state state;
 	struct tsct_clock_copy copy;
@@ -114,7 +112,6 @@ START_TEST(test_write_read)
 		ck_assert(is_right(&area.page, n * STRIDE + 1));
 	}
 }
-END_TEST
 
 /* ---- races between readers and writer: also run with the thread sanitizer ---- */
 
@@ -160,7 +157,7 @@ static void *read_along(void *arg)
 	return NULL;
 }
 
-START_TEST(test_race)
+TEST(test_race)
 {
 	struct reader readers[READERS] = { 0 };
 	struct tsct_clock_state state;
@@ -195,7 +192,6 @@ START_TEST(test_race)
 	}
 	ck_assert_uint_eq(read_nr(&shared), STATES - 1);
 }
-END_TEST
 
 /* ---- hostile pages ------------------------------------------------------ */
 
@@ -256,20 +252,18 @@ static void read_hostile(void *(*writer)(void *))
 	pthread_join(thread, NULL);
 }
 
-START_TEST(test_hostile_seq)
+TEST(test_hostile_seq)
 {
 	read_hostile(count_up);
 }
-END_TEST
 
-START_TEST(test_hostile_copies)
+TEST(test_hostile_copies)
 {
 	read_hostile(overwrite_page);
 }
-END_TEST
 
 /* A writer that takes over a page of random contents makes it valid. */
-START_TEST(test_take_over)
+TEST(test_take_over)
 {
 	struct tsct_clock_state state = nth_state(3);
 	unsigned int i, j;
@@ -289,7 +283,6 @@ START_TEST(test_take_over)
 		ck_assert(is_right(&shared, 3 * STRIDE));
 	}
 }
-END_TEST
 
 #define PAGE(want, size, ...) do {					\
 	page = good;							\
@@ -297,7 +290,7 @@ END_TEST
 	ck_assert_int_eq(tsct_clock_page_check(&page, size, boot_id), want); \
 } while (0)
 
-START_TEST(test_page_check)
+TEST(test_page_check)
 {
 	static const __u8 other[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 8 };
 	static struct tsct_clock_page good, page;
@@ -325,23 +318,4 @@ START_TEST(test_page_check)
 	     page.size = TSCT_CLOCK_SIZE(TSCT_CPUS_MAX));
 	PAGE(-EINVAL, size, memset(&page, 0, sizeof(page)));
 	PAGE(-EINVAL, size, memset(&page, 0xff, sizeof(page)));
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("latch");
-	TCase *tcase = add_case(suite, "latch", NULL, NULL);
-
-	print_seed();
-	tcase_set_timeout(tcase, 100);
-	tcase_add_test(tcase, test_init);
-	tcase_add_test(tcase, test_cpu_table);
-	tcase_add_test(tcase, test_write_read);
-	tcase_add_test(tcase, test_race);
-	tcase_add_test(tcase, test_hostile_seq);
-	tcase_add_test(tcase, test_hostile_copies);
-	tcase_add_test(tcase, test_take_over);
-	tcase_add_test(tcase, test_page_check);
-	return run_suite(suite);
 }

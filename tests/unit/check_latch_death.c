@@ -149,20 +149,18 @@ static void check_death_everywhere(uint64_t states)
 		check_death_at(i);
 }
 
-START_TEST(test_death_few_segments)
+TEST(test_death_few_segments)
 {
 	check_death_everywhere(2);
 }
-END_TEST
 
-START_TEST(test_death_all_segments)
+TEST(test_death_all_segments)
 {
 	check_death_everywhere(FULL);
 }
-END_TEST
 
 /* A reader runs between any two stores of a publication, and of the repair after it. */
-START_TEST(test_reader_between_stores)
+TEST(test_reader_between_stores)
 {
 	fill_page(FULL);
 	watched = true;
@@ -177,10 +175,9 @@ START_TEST(test_reader_between_stores)
 	watched = false;
 	check_whole(new_nr);
 }
-END_TEST
 
 /* A staged state is invisible before the commit, and can be replaced. */
-START_TEST(test_staged_state_is_invisible)
+TEST(test_staged_state_is_invisible)
 {
 	struct tsct_clock_state state;
 	int i;
@@ -204,20 +201,4 @@ START_TEST(test_staged_state_is_invisible)
 	tsct_latch_stage(&page, &state);
 	tsct_latch_repair(&page);
 	check_whole(new_nr);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("latch_death");
-	TCase *tcase = add_case(suite, "latch_death", NULL, NULL);
-
-	print_seed();
-	seed_with(0);
-	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_death_few_segments);
-	tcase_add_test(tcase, test_death_all_segments);
-	tcase_add_test(tcase, test_reader_between_stores);
-	tcase_add_test(tcase, test_staged_state_is_invisible);
-	return run_suite(suite);
 }

@@ -74,7 +74,9 @@ static json_int_t in_event(const json_t *line, size_t event, size_t at)
 								event), at));
 }
 
-START_TEST(lines_of_reader)
+CASE("live_feed", begin, end);
+
+TEST(lines_of_reader)
 {
 	json_t *line;
 
@@ -118,11 +120,10 @@ START_TEST(lines_of_reader)
 	json_decref(line);
 	ck_assert(!live_feed_has(&f, &reader));
 }
-END_TEST
 
 /* A reader gets each event once, in lines of limited size; one that is too slow skips
  * some, which are counted. */
-START_TEST(readers)
+TEST(readers)
 {
 	struct live_reader slow = { .begun = true };
 	const unsigned int total = LIVE_HISTORY + 3 * LIVE_RECORDS_MAX;
@@ -149,9 +150,8 @@ START_TEST(readers)
 	ck_assert_int_eq(in_event(line, 0, 0), total - LIVE_HISTORY);
 	json_decref(line);
 }
-END_TEST
 
-START_TEST(hostile)
+TEST(hostile)
 {
 	unsigned int i;
 
@@ -179,10 +179,9 @@ START_TEST(hostile)
 		json_decref(line_for(&reader));
 	ck_assert_uint_eq(f.window.released, 2);
 }
-END_TEST
 
 /* Any bytes in any message leave the feed in order. */
-START_TEST(random_messages)
+LOOP_TEST(random_messages, 0, 10)
 {
 	static const char *const some[] = {
 		"{\"names\":[\"a\",\"b\"]}", "{\"names\":[]}", "{\"passed_ns\":1000}",
@@ -204,9 +203,8 @@ START_TEST(random_messages)
 		json_decref(line_for(&reader));
 	ck_assert_uint_eq(f.window.released, f.nodes[0].received + f.nodes[1].received);
 }
-END_TEST
 
-START_TEST(addresses)
+TEST(addresses)
 {
 	static const char *const own[] = { "localhost", "LocalHost:1", "127.0.0.1", "127.0.0.1:80",
 					   "[::1]", "[::1]:65535" };
@@ -226,19 +224,4 @@ START_TEST(addresses)
 	}
 	ck_assert_int_eq(live_http_listen("localhost", url, sizeof(url)), -EINVAL);
 	ck_assert_int_eq(live_http_listen("unix:", url, sizeof(url)), -ENAMETOOLONG);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("live_feed");
-	TCase *c = add_case(suite, "live_feed", begin, end);
-
-	print_seed();
-	tcase_add_test(c, lines_of_reader);
-	tcase_add_test(c, readers);
-	tcase_add_test(c, hostile);
-	tcase_add_loop_test(c, random_messages, 0, 10);
-	tcase_add_test(c, addresses);
-	return run_suite(suite);
 }

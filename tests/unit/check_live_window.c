@@ -55,7 +55,9 @@ static void expect_none(__s64 now)
 	ck_assert(!live_window_next(&w, now, &e));
 }
 
-START_TEST(waits_for_all)
+CASE("live_window", begin, end);
+
+TEST(waits_for_all)
 {
 	push(0, 100, 1, 0);
 	push(1, 50, 1, 0);
@@ -76,11 +78,10 @@ START_TEST(waits_for_all)
 	expect_none(1);
 	ck_assert_uint_eq(w.late + w.forced, 0);
 }
-END_TEST
 
 /* Without a word of a node, events wait for a time after their arrival; all that are
  * earlier go with them. What comes later is late, and counted. */
-START_TEST(waits_not_forever)
+TEST(waits_not_forever)
 {
 	push(0, 100, 1, 0);
 	push(0, 300, 1, 100 * MS);
@@ -97,9 +98,8 @@ START_TEST(waits_not_forever)
 	ck_assert_uint_eq(w.nodes[2].late, 1);
 	ck_assert_uint_eq(w.forced, 4);
 }
-END_TEST
 
-START_TEST(orders_within_bounds)
+TEST(orders_within_bounds)
 {
 	push(0, 100, 10, 0);
 	push(1, 120, 10, 0);	/* touches the bound of the one before */
@@ -122,10 +122,9 @@ START_TEST(orders_within_bounds)
 	expect(0, 2, 3000, 0);
 	ck_assert_uint_eq(w.unsure, 5);
 }
-END_TEST
 
 /* Extreme times and bounds neither overflow nor stop the window. */
-START_TEST(extreme)
+TEST(extreme)
 {
 	push(0, INT64_MAX, INT64_MAX, 0);
 	push(1, INT64_MIN, INT64_MAX, 0);
@@ -138,9 +137,8 @@ START_TEST(extreme)
 	expect(0, 0, INT64_MAX, LIVE_UNSURE);	/* there is nothing to wait for */
 	expect_none(HOLD);
 }
-END_TEST
 
-START_TEST(full)
+TEST(full)
 {
 	unsigned int i;
 
@@ -152,14 +150,13 @@ START_TEST(full)
 	push(0, 5, 0, 0);
 	expect(0, 0, 1, 0);
 }
-END_TEST
 
 /*
  * Nodes whose messages take random times. All events come out once, in order unless they
  * are marked as late, none waits for longer than permitted; none is late if all messages
  * are fast enough; the order of neighbours is unknown exactly if their bounds touch.
  */
-START_TEST(random_delays)
+LOOP_TEST(random_delays, 0, 10)
 {
 	static struct live_event done[64 * 1024];
 	const __s64 slowest = _i % 2 ? HOLD / 3 : 3 * HOLD;
@@ -203,20 +200,4 @@ START_TEST(random_delays)
 	ck_assert_uint_gt(nr, 100);
 	/* A message that takes less than events wait makes no event late. */
 	ck_assert(_i % 2 ? !late && !w.forced : w.forced > 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("live_window");
-	TCase *c = add_case(suite, "live_window", begin, end);
-
-	print_seed();
-	tcase_add_test(c, waits_for_all);
-	tcase_add_test(c, waits_not_forever);
-	tcase_add_test(c, orders_within_bounds);
-	tcase_add_test(c, extreme);
-	tcase_add_test(c, full);
-	tcase_add_loop_test(c, random_delays, 0, 10);
-	return run_suite(suite);
 }

@@ -55,14 +55,15 @@ static void check_world(const struct golden_world *golden)
 	ck_assert_double_lt(worst, ERROR_NS);
 }
 
-START_TEST(test_golden)
+CASE("lines", NULL, NULL);
+
+TEST(test_golden)
 {
 	unsigned int i;
 
-	for (i = 0; i < COUNT(golden_worlds); i++)
+	for (i = 0; i < ROWS(golden_worlds); i++)
 		check_world(&golden_worlds[i]);
 }
-END_TEST
 
 /* ---- mappings of random fits --------------------------------------------- */
 
@@ -200,7 +201,7 @@ static const struct scenario {
 
 /* The straight lines of a mapping differ from the fit by less than 0.1 ns, each ends
  * where the next one begins, and they rise. There are at most max_lines() of them. */
-START_TEST(test_random_fits)
+LOOP_TEST(test_random_fits, 0, ROWS(scenarios))
 {
 	const struct scenario *scenario = &scenarios[_i];
 	double worst = 0, most = 0;
@@ -232,11 +233,10 @@ START_TEST(test_random_fits)
 	fflush(stdout);
 	ck_assert_double_lt(worst, ERROR_NS);
 }
-END_TEST
 
 /* The field nr_lines of a mapping is the number of lines between its begin and its
  * end. */
-START_TEST(test_number_of_lines)
+TEST(test_number_of_lines)
 {
 	struct tsct_mapping_line line;
 	unsigned int turn;
@@ -257,13 +257,14 @@ START_TEST(test_number_of_lines)
 		ck_assert_uint_eq(at, mapping.end + 1);
 	}
 }
-END_TEST
 
 /* ---- mappings computed by hand ------------------------------------------- */
 
 static const struct tsct_axis identity_axis = { 0, 0, 1, 1, GIGA };
 
-START_TEST(test_line_by_hand)
+CASE("by hand", NULL, NULL);
+
+TEST(test_line_by_hand)
 {
 	/* Fit: 3 remote ticks per 4 local ticks; remote tick 1000 at local tick 400 */
 	const struct tsct_cubic piece = { 400, 1000, { 0, 0.75, 0, 0 } };
@@ -283,11 +284,10 @@ START_TEST(test_line_by_hand)
 	ck_assert_uint_eq(at(0), 4400);
 	ck_assert_uint_eq(at(1000), 5900);
 }
-END_TEST
 
 /* Mapping of a parabola 1000 + d + d^2 / 2^20 up to d = 2^20, and then of a straight
  * line with slope 3 */
-START_TEST(test_parabola_by_hand)
+TEST(test_parabola_by_hand)
 {
 	const struct tsct_cubic piece[] = {
 		{ 0, 1000, { 0, 1, 0x1p-20, 0 } },
@@ -304,11 +304,10 @@ START_TEST(test_parabola_by_hand)
 	ck_assert_uint_eq(at((1 << 20) + 7), 1000 + (2 << 20) + 21);
 	ck_assert_uint_eq(at(2 << 20), 1000 + (5 << 20));
 }
-END_TEST
 
 /* On an axis made by tsct_axis_from_run(), a recording lasts exactly as long as by
  * CLOCK_REALTIME. */
-START_TEST(test_axis_of_recording)
+TEST(test_axis_of_recording)
 {
 	struct tsct_axis axis;
 	__u64 begin, end, begin_ns, end_ns, hz;
@@ -330,11 +329,10 @@ START_TEST(test_axis_of_recording)
 		     (__u64)((tsct_u128)(end_ns - begin_ns) * hz / GIGA));
 	}
 }
-END_TEST
 
 /* If the time axis is made from clock params, the global tick of a counter value equals
  * the time to which these params convert that value, or is 1 ns later. */
-START_TEST(test_axis_of_clock_params)
+TEST(test_axis_of_clock_params)
 {
 	struct tsct_axis axis;
 	__u64 base = 5ULL << 60, mult = (1ULL << 56) / 2594123 * 1000000, d;
@@ -354,7 +352,6 @@ START_TEST(test_axis_of_clock_params)
 		must(at(base + d) - axis.global <= (__u64)((exact + (1ULL << 34)) >> 56));
 	}
 }
-END_TEST
 
 /* ---- mappings of real fits ----------------------------------------------- */
 
@@ -384,7 +381,7 @@ static void exchange_all(void)
 
 /* A mapping made from each kind of fit differs from the fit itself by less than the
  * allowed error. */
-START_TEST(test_fit)
+LOOP_TEST(test_fit, 0, 5)
 {
 	static const enum tsct_fit_kind kinds[] = {
 		TSCT_FIT_LINEAR, TSCT_FIT_SPLINE, TSCT_FIT_HULL,
@@ -421,7 +418,6 @@ START_TEST(test_fit)
 	ck_assert_double_lt(worst, ERROR_NS + 0.01);
 	tsct_fit_free(&fit);
 }
-END_TEST
 
 /* ---- invalid fits -------------------------------------------------------- */
 
@@ -438,7 +434,9 @@ static int make_cubic(double c0, double c1, double c2, double c3)
 	return make(&piece, 1, &identity_axis, 0, 1 << 20);
 }
 
-START_TEST(test_bad_numbers)
+CASE("refused", NULL, NULL);
+
+TEST(test_bad_numbers)
 {
 	double nan = (double)NAN, inf = (double)INFINITY;
 
@@ -462,9 +460,8 @@ START_TEST(test_bad_numbers)
 	/* Invalid: fits with values below global tick 0 */
 	ck_assert_int_eq(make_cubic(-1, 1, 0, 0), -ERANGE);
 }
-END_TEST
 
-START_TEST(test_bad_pieces)
+TEST(test_bad_pieces)
 {
 	struct tsct_cubic piece[] = {
 		{ 0, 0, { 0, 1 } }, { 100, 100, { 0, 1 } },
@@ -488,9 +485,8 @@ START_TEST(test_bad_pieces)
 	piece[2].from = (1ULL << 63) + 99;
 	ck_assert_int_eq(make(piece, 3, &identity_axis, 50, 1000), -ERANGE);
 }
-END_TEST
 
-START_TEST(test_bad_axes)
+TEST(test_bad_axes)
 {
 	const struct tsct_cubic piece = { 0, 0, { 0, 1 } };
 	struct tsct_axis axis = identity_axis;
@@ -532,11 +528,10 @@ START_TEST(test_bad_axes)
 	ck_assert_int_eq(tsct_axis_from_params(&axis, 0, -1, 1), -EINVAL);
 	ck_assert_int_eq(tsct_axis_from_params(&axis, 0, 1, 0), -EINVAL);
 }
-END_TEST
 
 /* Fits whose pieces contain random bits: building a mapping fails, or its lines are
  * rising and connected. */
-START_TEST(test_random_bits)
+LOOP_TEST(test_random_bits, 0, 10)
 {
 	struct tsct_cubic piece[3];
 	unsigned int turn, made = 0, i, k;
@@ -575,28 +570,4 @@ START_TEST(test_random_bits)
 		must(at(mapping.begin + bits / 2) <= at(mapping.end));
 	}
 	ck_assert_uint_gt(made, 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("mapping");
-	TCase *tcase = add_case(suite, "lines", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_golden);
-	tcase_add_loop_test(tcase, test_random_fits, 0, COUNT(scenarios));
-	tcase_add_test(tcase, test_number_of_lines);
-	tcase = add_case(suite, "by hand", NULL, NULL);
-	tcase_add_test(tcase, test_line_by_hand);
-	tcase_add_test(tcase, test_parabola_by_hand);
-	tcase_add_test(tcase, test_axis_of_recording);
-	tcase_add_test(tcase, test_axis_of_clock_params);
-	tcase_add_loop_test(tcase, test_fit, 0, 5);
-	tcase = add_case(suite, "refused", NULL, NULL);
-	tcase_add_test(tcase, test_bad_numbers);
-	tcase_add_test(tcase, test_bad_pieces);
-	tcase_add_test(tcase, test_bad_axes);
-	tcase_add_loop_test(tcase, test_random_bits, 0, 10);
-	return run_suite(suite);
 }

@@ -40,7 +40,7 @@ static void run_location(unsigned int gap_bits)
 	must(!monotonic_fixups || flat);
 }
 
-START_TEST(test_cursor)
+LOOP_TEST(test_cursor, 0, 20)
 {
 	seed_with(2000 + (unsigned int)_i);
 	make_world(2 + any(20), any_double(0.001, 100), 50);
@@ -48,9 +48,8 @@ START_TEST(test_cursor)
 	run_location(4);
 	run_location(40);
 }
-END_TEST
 
-START_TEST(test_cursor_rejects)
+TEST(test_cursor_rejects)
 {
 	const struct tsct_axis axis = { 1000, 0, 1, 1, GIGA };
 	struct tsct_mapping_cursor cursor, before;
@@ -73,12 +72,11 @@ START_TEST(test_cursor_rejects)
 	ck_assert_uint_eq(global, 1000);
 	ck_assert_uint_eq(cursor.monotonic_fixups, 0);
 }
-END_TEST
 
 /* A mapping from a counter at 4 GHz to global ticks at 1 GHz has one global tick for
  * four local ticks. The cursor raises the global ticks so that they increase, and
  * counts each raise as a monotonic fixup. */
-START_TEST(test_monotonic_fixups)
+TEST(test_monotonic_fixups)
 {
 	const struct tsct_axis axis = { 0, 0, 1, 4, GIGA };
 	struct tsct_mapping_cursor cursor;
@@ -99,17 +97,4 @@ START_TEST(test_monotonic_fixups)
 	ck_assert_uint_eq(global, 7);
 	ck_assert_int_eq(tsct_mapping_cursor_next(&cursor, 100, &global), 0);
 	ck_assert_uint_eq(global, 25);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("mapping_cursor");
-	TCase *tcase = add_case(suite, "cursors", NULL, NULL);
-
-	print_seed();
-	tcase_add_loop_test(tcase, test_cursor, 0, 20);
-	tcase_add_test(tcase, test_cursor_rejects);
-	tcase_add_test(tcase, test_monotonic_fixups);
-	return run_suite(suite);
 }

@@ -6,7 +6,9 @@
 /* All events of nodes a (2 CPUs), b (2 CPUs) and c (1 CPU) */
 #define NR_ABC	(5 * EVENTS)
 
-START_TEST(test_tree)
+CASE("merge", begin_world, drop_root);
+
+LOOP_TEST(test_tree, 0, TSCT_FIT_NR)
 {
 	static const enum tsct_merge_how how[] = {
 		TSCT_MERGE_AS_MASTER, TSCT_MERGE_AS_CHILD, TSCT_MERGE_VIA,
@@ -40,7 +42,6 @@ START_TEST(test_tree)
 	tsct_merge_free(m);
 	check_result("o", NR_ABC, 1);
 }
-END_TEST
 
 static const struct tsct_recorded_correction *
 correction_of(const struct tsct_trace *trace, __u32 node)
@@ -62,7 +63,7 @@ static void drop_key(const char *name, const char *key)
  * of requests and answers differ by up to 5 us, and a sample is off by half of the
  * difference, so the residual is about 1.02 us. A merge of a merged recording keeps the
  * residuals. */
-START_TEST(test_residual)
+TEST(test_residual)
 {
 	const struct tsct_recorded_correction *c, *d;
 	struct tsct_trace *trace, *again;
@@ -92,7 +93,6 @@ START_TEST(test_residual)
 	tsct_merge_free(merge_to("o", "q"));
 	check_result("q", NR_ABC, 1);
 }
-END_TEST
 
 /* Adds a key behind `complete` to a recording's metadata. */
 static void add_key(const char *name, const char *key)
@@ -106,7 +106,7 @@ static void add_key(const char *name, const char *key)
 
 /* The counters of a node's CPUs are up to 700 ns apart: the bounds of its events include
  * that, whether its clock is the timeline or is fitted to it. */
-START_TEST(test_skew)
+TEST(test_skew)
 {
 	struct tsct_merge *m = merge_to("ab", "o");
 	__u64 before[2], after;
@@ -124,11 +124,10 @@ START_TEST(test_skew)
 	}
 	tsct_merge_free(m);
 }
-END_TEST
 
 /* Node c is synchronized through b, of which there is no recording: b's clock params,
  * which c's samples contain, are used with their error. */
-START_TEST(test_intermediate_not_recorded)
+TEST(test_intermediate_not_recorded)
 {
 	struct tsct_merge *m = merge_to("ac", "o");
 
@@ -138,11 +137,10 @@ START_TEST(test_intermediate_not_recorded)
 	tsct_merge_free(m);
 	check_result("o", 3 * EVENTS, 1);
 }
-END_TEST
 
 /* Without a recording of the master, the axis is made from the master's clock params,
  * or is in ns if its counter is unknown. */
-START_TEST(test_no_master)
+TEST(test_no_master)
 {
 	struct tsct_merge *m = merge_to("bc", "o");
 
@@ -154,11 +152,10 @@ START_TEST(test_no_master)
 	tsct_merge_free(m);
 	check_result("p", EVENTS, 1);
 }
-END_TEST
 
 /* Nodes d and c poll only each other: the clock params in the nodes' sync samples map
  * the nodes' ticks to the common time axis. */
-START_TEST(test_nodes_poll_each_other)
+TEST(test_nodes_poll_each_other)
 {
 	struct node b = nodes[1];
 	struct tsct_merge *m;
@@ -171,10 +168,9 @@ START_TEST(test_nodes_poll_each_other)
 	tsct_merge_free(m);
 	check_result("o", NR_ABC, 1);
 }
-END_TEST
 
 /* Global ticks depend neither on the order of inputs nor on the number of jobs. */
-START_TEST(test_ticks_are_independent_of_order)
+TEST(test_ticks_are_independent_of_order)
 {
 	__u64 sum;
 
@@ -193,11 +189,10 @@ START_TEST(test_ticks_are_independent_of_order)
 	tsct_merge_free(merge_to("o", "u"));
 	ck_assert_uint_eq(check_result("u", NR_ABC, 1), sum);
 }
-END_TEST
 
 /* Merges a merged recording that contains the master with a child's recording; and then
  * two merged recordings that have different axes. */
-START_TEST(test_merge_merged_recordings)
+TEST(test_merge_merged_recordings)
 {
 	struct tsct_merge *m;
 
@@ -218,9 +213,8 @@ START_TEST(test_merge_merged_recordings)
 	options.hz = 2 * S;
 	expect_refused("o", "its ticks are 1/1000000000 s already");
 }
-END_TEST
 
-START_TEST(test_resolution)
+TEST(test_resolution)
 {
 	struct tsct_merge *m;
 
@@ -237,7 +231,6 @@ START_TEST(test_resolution)
 	options.hz = 18446744073709551557ULL;
 	expect_refused("a", "--resolution");
 }
-END_TEST
 
 /* ---- nodes with their own clocks only ------------------------------------ */
 
@@ -257,7 +250,7 @@ static void write_alone(__s64 off_ns, __u64 utc_ns)
 
 /* Nodes whose kernels state bounds to UTC: the error bound of a time is the bound to the
  * node's CLOCK_REALTIME, 5 us, plus that of CLOCK_REALTIME to UTC. */
-START_TEST(test_own_clocks)
+TEST(test_own_clocks)
 {
 	struct tsct_recorded_errors errors;
 	struct tsct_merge *m;
@@ -283,10 +276,9 @@ START_TEST(test_own_clocks)
 	tsct_merge_free(merge_to("de", "r"));
 	check_result("r", 4 * EVENTS, 3);
 }
-END_TEST
 
 /* Within a day of the end of a half year, clocks may be 1 s off for a leap second. */
-START_TEST(test_leap_second)
+LOOP_TEST(test_leap_second, 0, 5)
 {
 	static const struct {
 		__s64 s;	/* time of the recordings, s since the Unix epoch */
@@ -308,10 +300,9 @@ START_TEST(test_leap_second)
 	ck_assert_uint_lt(errors.node_ns, cases[_i].near ? 1000006010 : 6010);
 	tsct_merge_free(m);
 }
-END_TEST
 
 /* The clock of a node was disrupted: before that, its times have no bound. */
-START_TEST(test_own_clock_disrupted)
+TEST(test_own_clock_disrupted)
 {
 	struct node n = nodes[1];
 	struct tsct_recording rec;
@@ -343,7 +334,6 @@ START_TEST(test_own_clock_disrupted)
 	ck_assert_uint_lt(tsct_trace_error_ns(trace, 1, EPOCH + LENGTH), 6010);
 	tsct_trace_close(trace);
 }
-END_TEST
 
 /* Writes a recording of node b by its own clock, which a line narrows to 100 ns in the time
  * before the middle. */
@@ -399,7 +389,7 @@ static void check_clock_parts(struct tsct_trace *in, struct tsct_trace *out, __u
 /* The bounds of times by a node's own clock are those of its recording, which its lines
  * narrow; a bound of the result is never below that of the input. The result has points 0.8 s
  * apart, between which the larger one of two holds. */
-START_TEST(test_own_clock_lines)
+TEST(test_own_clock_lines)
 {
 	struct tsct_trace *in, *out;
 	struct tsct_merge *m;
@@ -433,7 +423,6 @@ START_TEST(test_own_clock_lines)
 	tsct_trace_close(in);
 	tsct_trace_close(out);
 }
-END_TEST
 
 /* Checks that no error of times between nodes or to UTC is known in a recording, and
  * that the bound to each node's own CLOCK_REALTIME is. */
@@ -465,7 +454,7 @@ static void check_uncompared(const char *name)
 
 /* Two nodes that were never compared, 3.7 s apart, of which no kernel states a bound to
  * UTC: merge refuses them, and with --force no error of their times is known. */
-START_TEST(test_never_compared)
+TEST(test_never_compared)
 {
 	struct node n = nodes[1];
 
@@ -497,11 +486,10 @@ START_TEST(test_never_compared)
 	expect_accepted("d", "");
 	ck_assert_str_eq(notes, "");
 }
-END_TEST
 
 /* Two recordings of one boot have one clock. If the time between them is not the same by
  * the counter and by CLOCK_REALTIME, they are refused. */
-START_TEST(test_one_boot)
+TEST(test_one_boot)
 {
 	struct node n = nodes[1];
 
@@ -522,11 +510,10 @@ START_TEST(test_one_boot)
 	tsct_merge_free(merge_to("df", "p"));
 	check_uncompared("p");
 }
-END_TEST
 
 /* --force is required to merge a node without sync samples with nodes that have such
  * samples. */
-START_TEST(test_force)
+TEST(test_force)
 {
 	struct tsct_merge *m;
 
@@ -542,11 +529,10 @@ START_TEST(test_force)
 	/* The times of the merged events are not checked, because the own clock of node
 	 * c is 3 ms off, beyond its bound. */
 }
-END_TEST
 
 /* Bounds of a cluster's times are against the cluster's time: whatever the kernels state of
  * their CLOCK_REALTIME, they are no bounds to UTC, nor to a node's CLOCK_REALTIME. */
-START_TEST(test_cluster_and_utc)
+TEST(test_cluster_and_utc)
 {
 	struct tsct_recorded_errors errors;
 	struct tsct_trace *trace;
@@ -581,12 +567,11 @@ START_TEST(test_cluster_and_utc)
 	ck_assert_uint_eq(errors.utc_ns, UINT64_MAX);
 	tsct_trace_close(trace);
 }
-END_TEST
 
 /* Nodes configured as synced-cluster: CLOCK_REALTIME is the same on all nodes, counters
  * differ. Each node's own clock is used. The bounds are known if the kernels state bounds
  * to UTC; else a note warns that there are none. */
-START_TEST(test_synced_cluster)
+TEST(test_synced_cluster)
 {
 	struct tsct_merge *m;
 	struct node n;
@@ -619,11 +604,10 @@ START_TEST(test_synced_cluster)
 	ck_assert_ptr_nonnull(strstr(notes, "states to be within 1.000 us of UTC"));
 	check_result("p", 4 * EVENTS, 1);
 }
-END_TEST
 
 /* --force is required to merge nodes that have `synced-cluster` in tsctraced.conf with
  * nodes that have sync samples. The times then have no error bounds. */
-START_TEST(test_synced_mixed)
+TEST(test_synced_mixed)
 {
 	static const char sentence[] =
 		"/d: uses CLOCK_REALTIME (synced-cluster), but other inputs use sync samples";
@@ -644,7 +628,6 @@ START_TEST(test_synced_mixed)
 	expect_accepted("ae", "/e: is on timeline 10");
 	ck_assert_ptr_nonnull(strstr(notes, "without error bounds"));
 }
-END_TEST
 
 /* ---- recordings of a killed recorder ------------------------------------- */
 
@@ -669,7 +652,7 @@ static void write_cut_off(const struct node *n, __u64 last)
 
 /* The recorder was killed, so events lie beyond the end that the metadata states. The
  * error continues to grow there, and is not below the input's. */
-START_TEST(test_killed_recorder)
+TEST(test_killed_recorder)
 {
 	struct node n = nodes[1];
 	struct tsct_trace *in, *out;
@@ -709,12 +692,11 @@ START_TEST(test_killed_recorder)
 	ck_assert(tsct_merge_result(m)->nodes[0].cut_off);
 	tsct_merge_free(m);
 }
-END_TEST
 
 /* ---- short recordings and ends of ranges --------------------------------- */
 
 /* Recordings of 1 us, 100 ms and 1.1 s, with events before all sync samples */
-START_TEST(test_short_recordings)
+TEST(test_short_recordings)
 {
 	static const __u64 length[] = { 1000, 100 * MS, 1100 * MS };
 	struct node n = nodes[1];
@@ -732,36 +714,4 @@ START_TEST(test_short_recordings)
 		tsct_merge_free(m);
 		check_result((char[]) { 'o' + i, 0 }, 4 * EVENTS, 1);
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("merge");
-	TCase *tc = add_case(s, "merge", begin_world, drop_root);
-
-	print_seed();
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, test_tree, 0, TSCT_FIT_NR);
-	tcase_add_test(tc, test_intermediate_not_recorded);
-	tcase_add_test(tc, test_no_master);
-	tcase_add_test(tc, test_nodes_poll_each_other);
-	tcase_add_test(tc, test_ticks_are_independent_of_order);
-	tcase_add_test(tc, test_merge_merged_recordings);
-	tcase_add_test(tc, test_resolution);
-	tcase_add_test(tc, test_own_clocks);
-	tcase_add_loop_test(tc, test_leap_second, 0, 5);
-	tcase_add_test(tc, test_own_clock_disrupted);
-	tcase_add_test(tc, test_own_clock_lines);
-	tcase_add_test(tc, test_never_compared);
-	tcase_add_test(tc, test_one_boot);
-	tcase_add_test(tc, test_residual);
-	tcase_add_test(tc, test_skew);
-	tcase_add_test(tc, test_force);
-	tcase_add_test(tc, test_cluster_and_utc);
-	tcase_add_test(tc, test_synced_cluster);
-	tcase_add_test(tc, test_synced_mixed);
-	tcase_add_test(tc, test_killed_recorder);
-	tcase_add_test(tc, test_short_recordings);
-	return run_suite(s);
 }

@@ -2,9 +2,11 @@
 /* Merging recordings in which the counter jumped, and a new epoch began. */
 #include "merge_world.h"
 
+CASE("epochs", begin_world, drop_root);
+
 /* The counter jumps by 1 s in the middle of a recording, and a new epoch begins, as
  * after a suspend. */
-START_TEST(test_two_epochs)
+TEST(test_two_epochs)
 {
 	struct node n = nodes[1], later = nodes[1];
 	struct tsct_recording rec;
@@ -32,7 +34,6 @@ START_TEST(test_two_epochs)
 	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
 }
-END_TEST
 
 static void add_line(struct tsct_recording *rec, __u64 base, __u64 until, __u32 epoch)
 {
@@ -47,7 +48,7 @@ static void add_line(struct tsct_recording *rec, __u64 base, __u64 until, __u32 
 /* A recording with two epochs. All sync samples of the first epoch are from before the
  * recording's begin. The node's clock segments state when that epoch ends, and so until
  * when these samples are valid. */
-START_TEST(test_epoch_without_samples)
+TEST(test_epoch_without_samples)
 {
 	struct node n = nodes[1], later = nodes[1];
 	struct tsct_recording rec;
@@ -87,7 +88,6 @@ START_TEST(test_epoch_without_samples)
 	ck_assert(tsct_merge_result(m)->nodes[1].disrupted);
 	tsct_merge_free(m);
 }
-END_TEST
 
 /* Writes a recording of node b, whose counter jumps by 3 10^9 at 5 / 8 of its length. The
  * clock and the samples of the first epoch end at 1 / 2; those of the second epoch, if
@@ -123,7 +123,7 @@ static void write_jump(bool sampled)
 
 /* Events between two epochs belong to one of the two, and the bound covers both. In an
  * epoch without samples there is no bound. */
-START_TEST(test_time_between_epochs)
+LOOP_TEST(test_time_between_epochs, 0, 2)
 {
 	const struct tsct_recorded_correction *c;
 	struct tsct_trace *trace;
@@ -136,18 +136,4 @@ START_TEST(test_time_between_epochs)
 	if (!_i)
 		ck_assert_uint_ge(c->bounds[c->nr_bounds - 1].error_ns, INT64_MAX);
 	tsct_trace_close(trace);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("merge_epochs");
-	TCase *tc = add_case(s, "epochs", begin_world, drop_root);
-
-	print_seed();
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, test_two_epochs);
-	tcase_add_test(tc, test_epoch_without_samples);
-	tcase_add_loop_test(tc, test_time_between_epochs, 0, 2);
-	return run_suite(s);
 }

@@ -195,7 +195,9 @@ static void check_sentence(int err)
 	ck_assert_msg(any_clash == is_named, "%d: %s", err, m.why);
 }
 
-START_TEST(test_finds_same_events)
+CASE("merge_identity", begin, end);
+
+TEST(test_finds_same_events)
 {
 	unsigned int round, expect_refused = 0;
 	int err;
@@ -211,7 +213,6 @@ START_TEST(test_finds_same_events)
 	ck_assert_uint_gt(expect_refused, round / 5);
 	ck_assert_uint_lt(expect_refused, round / 5 * 4);
 }
-END_TEST
 
 /* ---- run time -------------------------------------------------------------------- */
 
@@ -264,7 +265,7 @@ static double time_large(__u32 nr, bool is_one)
 
 /* With 8 times as many nodes, the check takes some 16 times as long, because of caches.
  * A search of all pairs would take 90 times as long. */
-START_TEST(test_run_time)
+LOOP_TEST(test_run_time, 0, 2)
 {
 	double few = 1e9, many = 1e9, s;
 	int i;
@@ -276,17 +277,4 @@ START_TEST(test_run_time)
 		many = s < many ? s : many;
 	}
 	ck_assert_msg(many < 40 * few, "2000: %g s, 16000: %g s", few, many);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("merge_identity");
-	TCase *tc = add_case(s, "merge_identity", begin, end);
-
-	print_seed();
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, test_finds_same_events);
-	tcase_add_loop_test(tc, test_run_time, 0, 2);
-	return run_suite(s);
 }

@@ -109,8 +109,10 @@ static void write_both(void)
 
 #define EVENTS_EACH	(EVENTS + 2 * PER_SESSION)
 
+CASE("sessions", begin_programs, drop_root);
+
 /* The counters are 1000 s apart, and one is 0.001 % fast. */
-START_TEST(test_sessions)
+TEST(test_sessions)
 {
 	const struct tsct_recorded_sync *sync;
 	const struct tsct_recorded_node *to;
@@ -136,9 +138,8 @@ START_TEST(test_sessions)
 	tsct_merge_free(merge_to("ed", "again"));
 	check_result("again", 2 * EVENTS + 2 * PER_SESSION * (1 + 3), 1);
 }
-END_TEST
 
-START_TEST(test_without_the_master)
+TEST(test_without_the_master)
 {
 	write_both();
 	child.n = nodes[2];
@@ -148,7 +149,6 @@ START_TEST(test_without_the_master)
 	tsct_merge_free(merge_to("ef", "out"));
 	check_result("out", 2 * EVENTS_EACH, 1);
 }
-END_TEST
 
 /* The samples of daemons count, if all inputs have them; and those of sessions, if not. */
 static void second_late(struct exchange *x, unsigned int nr)
@@ -158,7 +158,7 @@ static void second_late(struct exchange *x, unsigned int nr)
 	(void)nr;
 }
 
-START_TEST(test_daemons)
+TEST(test_daemons)
 {
 	master.n.alone = child.n.alone = false;
 	child.change = second_late;
@@ -166,9 +166,8 @@ START_TEST(test_daemons)
 	tsct_merge_free(merge_to("de", "out"));
 	check_result("out", 2 * EVENTS_EACH, 1);
 }
-END_TEST
 
-START_TEST(test_one_daemon)
+LOOP_TEST(test_one_daemon, 0, 3)
 {
 	master.n.alone = _i == 0;
 	child.n.alone = _i == 1;
@@ -177,9 +176,8 @@ START_TEST(test_one_daemon)
 	tsct_merge_free(merge_to("de", "out"));
 	check_result("out", 2 * EVENTS_EACH, 1);
 }
-END_TEST
 
-START_TEST(test_no_common_timeline)
+TEST(test_no_common_timeline)
 {
 	child.timeline = 6;
 	write_both();
@@ -193,7 +191,6 @@ START_TEST(test_no_common_timeline)
 	write_node(&child.n, "g");
 	expect_refused("dg", "was never compared");
 }
-END_TEST
 
 /* A recording with two programs, of different masters: one timeline is common. */
 static void other_master(struct exchange *x, unsigned int nr)
@@ -205,14 +202,13 @@ static void other_master(struct exchange *x, unsigned int nr)
 	x->t3 += 12345;
 }
 
-START_TEST(test_two_masters)
+TEST(test_two_masters)
 {
 	child.change = other_master;
 	write_both();
 	tsct_merge_free(merge_to("ed", "out"));
 	check_result("out", 2 * EVENTS_EACH, 1);
 }
-END_TEST
 
 /* ---- hostile events --------------------------------------------------------- */
 
@@ -248,7 +244,9 @@ static const struct {
 	{ other_source, "its counter is not the recording's" },
 };
 
-START_TEST(test_impossible)
+CASE("hostile", begin_programs, drop_root);
+
+LOOP_TEST(test_impossible, 0, ROWS(impossible))
 {
 	char wanted[128];
 
@@ -260,7 +258,6 @@ START_TEST(test_impossible)
 	tsct_merge_free(merge_to("de", "out"));
 	check_result("out", 2 * EVENTS_EACH, 1);
 }
-END_TEST
 
 /* Definitions with a field of another type, and with another one in its place */
 static const char *const other_fields[] = {
@@ -270,7 +267,7 @@ static const char *const other_fields[] = {
 	"session:u32,base:u64,mult:u64,base_ns:s64,source:u8",
 };
 
-START_TEST(test_other_fields)
+LOOP_TEST(test_other_fields, 0, 2)
 {
 	child.fields = other_fields[_i];
 	write_both();
@@ -278,7 +275,6 @@ START_TEST(test_other_fields)
 	ck_assert_ptr_nonnull(strstr(notes, "32 events of sessions over MPI are not used: a"
 				     " field is missing"));
 }
-END_TEST
 
 /* Any values, for the sanitizers: the merge is refused, or made */
 static void random_values(struct exchange *x, unsigned int nr)
@@ -293,7 +289,7 @@ static void random_values(struct exchange *x, unsigned int nr)
 		(&x->t1)[any(4)] = any(2) ? ~0ULL : 0;
 }
 
-START_TEST(test_random_values)
+LOOP_TEST(test_random_values, 0, 60)
 {
 	struct tsct_merge *m;
 	int err;
@@ -306,26 +302,4 @@ START_TEST(test_random_values)
 	err = plan("de", &m);
 	ck_assert(!err || err == -EINVAL);
 	tsct_merge_free(m);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("merge_mpi");
-	TCase *tc = add_case(s, "sessions", begin_programs, drop_root);
-
-	print_seed();
-	tcase_set_timeout(tc, 120);
-	tcase_add_test(tc, test_sessions);
-	tcase_add_test(tc, test_without_the_master);
-	tcase_add_test(tc, test_daemons);
-	tcase_add_loop_test(tc, test_one_daemon, 0, 3);
-	tcase_add_test(tc, test_no_common_timeline);
-	tcase_add_test(tc, test_two_masters);
-	tc = add_case(s, "hostile", begin_programs, drop_root);
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, test_impossible, 0, sizeof(impossible) / sizeof(impossible[0]));
-	tcase_add_loop_test(tc, test_other_fields, 0, 2);
-	tcase_add_loop_test(tc, test_random_values, 0, 60);
-	return run_suite(s);
 }

@@ -15,7 +15,9 @@ static const struct {
 	{ 2000000, 1000, false }, { 900000, 1000, true }, { 0, 3600 * S, true },
 };
 
-START_TEST(test_one_boot_later)
+CASE("one_boot", begin_world, drop_root);
+
+LOOP_TEST(test_one_boot_later, 0, ROWS(later_steps))
 {
 	struct node n = nodes[1];
 
@@ -35,11 +37,10 @@ START_TEST(test_one_boot_later)
 	expect_refused("de", "of the same boot, but their clocks contradict each other");
 	expect_refused("ed", "of the same boot, but their clocks contradict each other");
 }
-END_TEST
 
 /* A recording is compared with the one before it that ends last, although a shorter one is
  * between: there, no time passed in which the clock could be slewed. */
-START_TEST(test_one_boot_overlap)
+TEST(test_one_boot_overlap)
 {
 	struct node n = nodes[1];
 
@@ -77,10 +78,9 @@ START_TEST(test_one_boot_overlap)
 	write_node(&n, "h");
 	expect_refused("dh", "of the same boot, but their clocks contradict each other");
 }
-END_TEST
 
 /* A third machine does not hide the contradiction, whatever bounds to UTC are stated. */
-START_TEST(test_one_boot_among_others)
+TEST(test_one_boot_among_others)
 {
 	struct node n = nodes[1], other = nodes[2];
 
@@ -96,19 +96,4 @@ START_TEST(test_one_boot_among_others)
 	write_node(&n, "f");
 	expect_accepted("xde", "no common timeline");
 	expect_refused("xdf", "of the same boot, but their clocks contradict each other");
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("merge_one_boot");
-	TCase *tc = add_case(s, "one_boot", begin_world, drop_root);
-
-	print_seed();
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, test_one_boot_later, 0,
-			    sizeof(later_steps) / sizeof(later_steps[0]));
-	tcase_add_test(tc, test_one_boot_overlap);
-	tcase_add_test(tc, test_one_boot_among_others);
-	return run_suite(s);
 }

@@ -59,7 +59,9 @@ static struct bad bad(int i)
 	ck_abort();
 }
 
-START_TEST(test_rejected_recordings)
+CASE("merge_plan", begin_world, drop_root);
+
+LOOP_TEST(test_rejected_recordings, 0, 8)
 {
 	const struct bad o = bad(_i);
 	struct tsct_merge *m;
@@ -70,11 +72,10 @@ START_TEST(test_rejected_recordings)
 	ck_assert_msg(!plan(o.names, &m) == o.force, "%s", why);
 	tsct_merge_free(m);
 }
-END_TEST
 
 /* Valid inputs: two recordings of one node, which differ in channel or time; a
  * recording with an unknown kind of fit */
-START_TEST(test_accepted_recordings)
+TEST(test_accepted_recordings)
 {
 	struct node n = nodes[1];
 
@@ -99,9 +100,8 @@ START_TEST(test_accepted_recordings)
 	tsct_merge_free(merge_to("af", "q"));
 	check_result("q", 4 * EVENTS, 1);
 }
-END_TEST
 
-START_TEST(test_missing_recordings)
+TEST(test_missing_recordings)
 {
 	int fd = make_dir("d");
 
@@ -110,10 +110,9 @@ START_TEST(test_missing_recordings)
 		       "/d: not a tsctrace recording; it has no file 'metadata'");
 	close(fd);
 }
-END_TEST
 
 /* A recording is rejected if its timeline changes in the middle. */
-START_TEST(test_timeline_change)
+TEST(test_timeline_change)
 {
 	struct node n = nodes[1];
 	struct tsct_recording rec;
@@ -139,11 +138,10 @@ START_TEST(test_timeline_change)
 	options.force = true;
 	expect_accepted("ad", "/d: the cluster's timeline ended");
 }
-END_TEST
 
 /* Sync samples with an impossible rate are not used: if no fit can have it, or if it
  * contradicts the rate of the node's own clock. */
-START_TEST(test_impossible_rate)
+LOOP_TEST(test_impossible_rate, 0, 2)
 {
 	static const struct {
 		/* rate in the samples, as a multiple of half the rate of the node's own
@@ -170,7 +168,6 @@ START_TEST(test_impossible_rate)
 	end_node(&rec, writer, fd, false);
 	expect_refused("ad", cases[_i].why);
 }
-END_TEST
 
 /* Writes recording @name of node b without events. For each @nth sample, and for all
  * samples from time @from on, the counter is @shift higher than the recording's clock
@@ -200,7 +197,7 @@ static void write_shifted(const char *name, unsigned int nth, __u64 from, __u64 
 
 /* Single wrong samples are left out of fits. If the counter changed, no fit is
  * right. */
-START_TEST(test_contradictory_samples)
+LOOP_TEST(test_contradictory_samples, 0, 5)
 {
 	static const struct {
 		unsigned int nth;
@@ -221,7 +218,6 @@ START_TEST(test_contradictory_samples)
 	options.force = true;
 	expect_accepted("ad", "/d: has sync samples that contradict each other");
 }
-END_TEST
 
 static void claim_session(struct tsct_recording *rec)
 {
@@ -242,7 +238,7 @@ static void claim_late_samples(struct tsct_recording *rec)
 }
 
 /* The sync samples of another recording have times outside of this one. */
-START_TEST(test_foreign_samples)
+TEST(test_foreign_samples)
 {
 	write_shifted("d", 0, 0, 0, claim_session);
 	expect_accepted("ad", "");
@@ -257,7 +253,6 @@ START_TEST(test_foreign_samples)
 	options.force = true;
 	expect_accepted("ag", "/g: has no sync samples of its sessions");
 }
-END_TEST
 
 /* ---- event definitions --------------------------------------------------- */
 
@@ -307,7 +302,7 @@ static const char *const wanted[2][5] = {
 	{ "beta", "alpha", "gamma", "delta", "last" },
 };
 
-START_TEST(test_definitions)
+TEST(test_definitions)
 {
 	struct node n[2] = { nodes[0], nodes[1] };
 	const struct tsct_recording *r;
@@ -358,11 +353,10 @@ START_TEST(test_definitions)
 	ck_assert_uint_eq(tsct_trace_discarded(trace), 6);
 	tsct_trace_close(trace);
 }
-END_TEST
 
 /* One channel is called "x_", which is also the name that the second of two channels
  * "x" would get. */
-START_TEST(test_channel_names)
+TEST(test_channel_names)
 {
 	struct node n[2] = { nodes[0], nodes[1] };
 	const struct tsct_recording *r;
@@ -380,11 +374,10 @@ START_TEST(test_channel_names)
 	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
 }
-END_TEST
 
 /* The first recording uses every event id, and the second one has a further event
  * definition. */
-START_TEST(test_too_many_ids)
+TEST(test_too_many_ids)
 {
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
@@ -406,9 +399,8 @@ START_TEST(test_too_many_ids)
 		       "/b: with its events, channel 'default' would have more than 65520");
 	tsct_merge_free(merge_to("d", "o"));
 }
-END_TEST
 
-START_TEST(test_too_many_channels)
+TEST(test_too_many_channels)
 {
 	char name[2] = "d", channel[] = "channel-a";
 	struct node n = nodes[0];
@@ -429,7 +421,6 @@ START_TEST(test_too_many_channels)
 	tsct_merge_free(merge_to(names, "o"));
 	check_result("o", 7 * EVENTS, 1);
 }
-END_TEST
 
 /* ---- damaged inputs ------------------------------------------------------ */
 
@@ -475,7 +466,7 @@ static void check_no_write(const char *names, const char *what)
 	tsct_merge_free(m);
 }
 
-START_TEST(test_truncated_stream)
+TEST(test_truncated_stream)
 {
 	struct tsct_merge *m;
 
@@ -494,7 +485,6 @@ START_TEST(test_truncated_stream)
 		      tsct_merge_input(m, 1)->missing, TSCT_LOSS_TRUNCATED);
 	tsct_merge_free(m);
 }
-END_TEST
 
 /* Merges recordings a and b. Returns the number of events of b that are missing. */
 static __u64 merge_missing(const char *to)
@@ -509,7 +499,7 @@ static __u64 merge_missing(const char *to)
 
 /* An invalid event in the middle of a packet: the missing events are counted as
  * damaged, and the stream does not count as ending early. */
-START_TEST(test_damaged_event)
+TEST(test_damaged_event)
 {
 	char name[256];
 	__u64 missing;
@@ -529,10 +519,9 @@ START_TEST(test_damaged_event)
 	tsct_merge_free(merge_to("o", "q"));
 	check_balance("q", 4 * EVENTS - missing, missing, TSCT_LOSS_DAMAGED);
 }
-END_TEST
 
 /* An input of the merge lacks a stream file, or has a truncated sample stream. */
-START_TEST(test_missing_stream)
+TEST(test_missing_stream)
 {
 	char name[256];
 	struct tsct_merge *m;
@@ -558,10 +547,9 @@ START_TEST(test_missing_stream)
 	tsct_merge_free(m);
 	check_result("p", 3 * EVENTS, 1);
 }
-END_TEST
 
 /* A damaged file may lack the samples of a session, which are then not foreign. */
-START_TEST(test_cut_samples)
+TEST(test_cut_samples)
 {
 	write_shifted("d", 0, 0, 0, claim_session);
 	cut("d", "sync_0", 9000);
@@ -569,9 +557,8 @@ START_TEST(test_cut_samples)
 	expect_accepted("ad", "/d: stream sync_0: cut off in packet");
 	ck_assert_ptr_null(strstr(notes, "sessions"));
 }
-END_TEST
 
-START_TEST(test_unfinished_recording)
+TEST(test_unfinished_recording)
 {
 	struct node n = nodes[1];
 	struct tsct_merge *m;
@@ -590,7 +577,6 @@ START_TEST(test_unfinished_recording)
 		      TSCT_LOSS_TRUNCATED);
 	tsct_merge_free(m);
 }
-END_TEST
 
 /* Merges inputs of which one is corrupt: the result is an error, or a readable
  * recording. */
@@ -633,7 +619,7 @@ static void damage_one(const char *file, const char *names)
 	close(fd);
 }
 
-START_TEST(test_corrupt_inputs)
+TEST(test_corrupt_inputs)
 {
 	static const char *const files[] = { "b/metadata", "b/default_0", "b/sync_0" };
 	int round;
@@ -642,9 +628,8 @@ START_TEST(test_corrupt_inputs)
 	for (round = 0; round < 300; round++)
 		damage_one(files[any(3)], "abc");
 }
-END_TEST
 
-START_TEST(test_corrupt_merged_inputs)
+TEST(test_corrupt_merged_inputs)
 {
 	static const char *const files[] = { "p/metadata", "p/metadata",
 					     "p/default_n1_0" };
@@ -657,9 +642,8 @@ START_TEST(test_corrupt_merged_inputs)
 		damage_one(files[any(3)], any(2) ? "pc" : "cp");
 	}
 }
-END_TEST
 
-START_TEST(test_interrupted_write)
+TEST(test_interrupted_write)
 {
 	struct tsct_merge *m;
 	int fd = make_dir("o");
@@ -671,11 +655,10 @@ START_TEST(test_interrupted_write)
 	close(fd);
 	tsct_merge_free(m);
 }
-END_TEST
 
 /* ---- reading the events of inputs ---------------------------------------- */
 
-START_TEST(test_reader)
+TEST(test_reader)
 {
 	const struct tsct_merge_file *files;
 	struct tsct_merge_reader *reader;
@@ -704,35 +687,4 @@ START_TEST(test_reader)
 	}
 	ck_assert_uint_eq(events, NR_ABC);
 	tsct_merge_free(m);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("merge_plan");
-	TCase *tc = add_case(s, "merge_plan", begin_world, drop_root);
-
-	print_seed();
-	tcase_set_timeout(tc, 120);
-	tcase_add_loop_test(tc, test_rejected_recordings, 0, 8);
-	tcase_add_test(tc, test_accepted_recordings);
-	tcase_add_test(tc, test_missing_recordings);
-	tcase_add_test(tc, test_timeline_change);
-	tcase_add_loop_test(tc, test_impossible_rate, 0, 2);
-	tcase_add_loop_test(tc, test_contradictory_samples, 0, 5);
-	tcase_add_test(tc, test_foreign_samples);
-	tcase_add_test(tc, test_cut_samples);
-	tcase_add_test(tc, test_definitions);
-	tcase_add_test(tc, test_too_many_ids);
-	tcase_add_test(tc, test_too_many_channels);
-	tcase_add_test(tc, test_channel_names);
-	tcase_add_test(tc, test_truncated_stream);
-	tcase_add_test(tc, test_damaged_event);
-	tcase_add_test(tc, test_missing_stream);
-	tcase_add_test(tc, test_unfinished_recording);
-	tcase_add_test(tc, test_corrupt_inputs);
-	tcase_add_test(tc, test_corrupt_merged_inputs);
-	tcase_add_test(tc, test_interrupted_write);
-	tcase_add_test(tc, test_reader);
-	return run_suite(s);
 }

@@ -76,14 +76,13 @@ static void use_operations(const struct tsct_ranks *r)
 	ck_assert(!tsct_ranks_any(r, false));
 }
 
-START_TEST(test_operations)
+LOOP_TEST(test_operations, 1, RANKS_MAX + 1)
 {
 	run_ranks((unsigned int)_i, use_operations);
 }
-END_TEST
 
 /* Sorting with runs in a file, and without: both by tick, and stable */
-START_TEST(test_ends)
+LOOP_TEST(test_ends, 0, 20)
 {
 	struct merge_ends *few = merge_ends_new(7), *all = merge_ends_new(2000);
 	const struct merge_end *a, *b;
@@ -115,7 +114,6 @@ START_TEST(test_ends)
 	merge_ends_free(few);
 	merge_ends_free(all);
 }
-END_TEST
 
 /* ---- random recordings ------------------------------------------------------------- */
 
@@ -314,7 +312,7 @@ static void compare(const char *names)
 	}
 }
 
-START_TEST(test_random)
+LOOP_TEST(test_random, 0, 40)
 {
 	char names[INPUTS_MAX + 1] = "";
 	unsigned int i, nr;
@@ -329,10 +327,9 @@ START_TEST(test_random)
 	compare(names);
 	drop_root();
 }
-END_TEST
 
 /* A merged recording among the inputs, and nodes that are mapped by way of others */
-START_TEST(test_merged_input)
+LOOP_TEST(test_merged_input, 0, 3)
 {
 	static const char *const orders[] = { "oCD", "CoD", "DCo" };
 	struct node n;
@@ -353,7 +350,6 @@ START_TEST(test_merged_input)
 	compare(orders[_i]);
 	drop_root();
 }
-END_TEST
 
 /* Writes one end of 400 messages; a message takes 1 ns. */
 static void write_ends(const struct node *n, const char *name, __u32 kind)
@@ -378,7 +374,7 @@ static void write_ends(const struct node *n, const char *name, __u32 kind)
 
 /* Messages take less time than the fit is off: in one of the directions some are received
  * too early, and node b is shifted. Limits and nodes are of other ranks than the search. */
-START_TEST(test_shifted)
+LOOP_TEST(test_shifted, 0, 3)
 {
 	static const __u32 kinds[] = { TSCT_KIND_SEND, TSCT_KIND_RECEIVE };
 	struct tsct_trace *trace;
@@ -399,11 +395,10 @@ START_TEST(test_shifted)
 	}
 	ck_assert_uint_gt(shifted, 0);
 }
-END_TEST
 
 /* Of messages of more pairs than have statistics of their own, the lowest pairs have them,
  * whatever the order, and however the messages are divided. */
-START_TEST(test_many_pairs)
+TEST(test_many_pairs)
 {
 	const __u32 nr = 2 * TSCT_MESSAGE_PAIRS_MAX + 5000;
 	struct tsct_messages_options o = { .room = 16 };
@@ -441,7 +436,6 @@ START_TEST(test_many_pairs)
 	for (which = 0; which < 3; which++)
 		free(s[which].pairs);
 }
-END_TEST
 
 /* ---- more inputs than may stay open ------------------------------------------------- */
 
@@ -477,7 +471,7 @@ static struct tsct_merge *plan_many(void)
 	return m;
 }
 
-START_TEST(test_many_inputs)
+LOOP_TEST(test_many_inputs, 0, 2)
 {
 	struct tsct_merge *m;
 	char file[160];
@@ -500,21 +494,4 @@ START_TEST(test_many_inputs)
 	close(fd);
 	tsct_merge_free(m);
 	drop_root();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("merge_ranks");
-	TCase *tcase = add_case(s, "ranks", NULL, NULL);
-
-	print_seed();
-	tcase_add_loop_test(tcase, test_operations, 1, RANKS_MAX + 1);
-	tcase_add_loop_test(tcase, test_ends, 0, 20);
-	tcase_add_loop_test(tcase, test_random, 0, 40);
-	tcase_add_loop_test(tcase, test_merged_input, 0, 3);
-	tcase_add_test(tcase, test_many_pairs);
-	tcase_add_loop_test(tcase, test_many_inputs, 0, 2);
-	tcase_add_loop_test(tcase, test_shifted, 0, 3);
-	return run_suite(s);
 }

@@ -29,7 +29,9 @@ static __s64 after(const struct tsct_latency *l)
 	return l->least_ns + node[l->to].ns - node[l->from].ns;
 }
 
-START_TEST(test_no_shift_needed)
+CASE("by hand", NULL, NULL);
+
+TEST(test_no_shift_needed)
 {
 	const struct tsct_latency latency[] = { { 0, 1, 0 }, { 1, 0, 3 },
 						{ 1, 2, INT64_MAX } };
@@ -41,10 +43,9 @@ START_TEST(test_no_shift_needed)
 	ck_assert_int_eq(node[1].ns, 0);
 	ck_assert_int_eq(node[2].ns, 0);
 }
-END_TEST
 
 /* Of a fixed and a free node, the free one is shifted, by no more than necessary. */
-START_TEST(test_shifts_free_node)
+TEST(test_shifts_free_node)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -300 }, { 1, 0, 900 } };
 	const __s64 later[] = { 0, 1000 }, earlier[] = { 1000, 0 };
@@ -56,11 +57,10 @@ START_TEST(test_shifts_free_node)
 	ck_assert_int_eq(node[0].ns, -300 - LEAST);
 	ck_assert_int_eq(node[1].ns, 0);
 }
-END_TEST
 
 /* Two nodes, one of which may be shifted three times as far (limit_ns) as the other
  * node: it is shifted three times as far. */
-START_TEST(test_shifts_by_limits)
+TEST(test_shifts_by_limits)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -390 } };
 	const __s64 limits[] = { 1000, 3000 };
@@ -69,9 +69,8 @@ START_TEST(test_shifts_by_limits)
 	ck_assert_int_eq(node[0].ns, -100);
 	ck_assert_int_eq(node[1].ns, 300);
 }
-END_TEST
 
-START_TEST(test_contradictions)
+TEST(test_contradictions)
 {
 	const struct tsct_latency both_ways[] = { { 0, 1, -300 }, { 1, 0, 299 } };
 	const struct tsct_latency circle[] = {
@@ -87,11 +86,10 @@ START_TEST(test_contradictions)
 		ck_assert_int_eq(node[2].ns, 0);
 	}
 }
-END_TEST
 
 /* A contradiction between two fixed nodes does not prevent the shift of a third
  * node. */
-START_TEST(test_contradicting_fixed_nodes)
+TEST(test_contradicting_fixed_nodes)
 {
 	const struct tsct_latency latency[] = { { 0, 1, -50 }, { 1, 2, -70 } };
 	const __s64 limits[] = { 0, 0, 1000 };
@@ -100,9 +98,8 @@ START_TEST(test_contradicting_fixed_nodes)
 	ck_assert_int_eq(node[2].ns, 70 + LEAST);
 	ck_assert_int_eq(node[0].ns, 0);
 }
-END_TEST
 
-START_TEST(test_largest_numbers)
+TEST(test_largest_numbers)
 {
 	const struct tsct_latency latency[] = {
 		{ 0, 1, INT64_MIN / 4 }, { 1, 0, INT64_MAX }, { 1, 2, INT64_MIN / 4 } };
@@ -113,7 +110,6 @@ START_TEST(test_largest_numbers)
 	ck_assert(!find(latency, 3, limits, 3));
 	ck_assert(!find(least, 1, limits, 2));
 }
-END_TEST
 
 /* ---- random nodes -------------------------------------------------------- */
 
@@ -141,7 +137,9 @@ static __u32 make(struct tsct_latency *latency, __s64 *limits, __u32 nodes)
 	return nr;
 }
 
-START_TEST(test_finds_existing_solution)
+CASE("many", NULL, NULL);
+
+LOOP_TEST(test_finds_existing_solution, 0, 500)
 {
 	struct tsct_latency latency[NODES_MAX * NODES_MAX];
 	__s64 limits[NODES_MAX], found[NODES_MAX];
@@ -170,22 +168,4 @@ START_TEST(test_finds_existing_solution)
 	ck_assert(find(latency, nr, limits, nodes));
 	for (i = 0; i < nodes; i++)
 		ck_assert_int_eq(node[i].ns, found[i]);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("merge_shift");
-	TCase *hand = add_case(suite, "by hand", NULL, NULL);
-	TCase *many = add_case(suite, "many", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(hand, test_no_shift_needed);
-	tcase_add_test(hand, test_shifts_free_node);
-	tcase_add_test(hand, test_shifts_by_limits);
-	tcase_add_test(hand, test_contradictions);
-	tcase_add_test(hand, test_contradicting_fixed_nodes);
-	tcase_add_test(hand, test_largest_numbers);
-	tcase_add_loop_test(many, test_finds_existing_solution, 0, 500);
-	return run_suite(suite);
 }

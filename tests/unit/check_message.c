@@ -32,7 +32,7 @@ static int read_all(const char *bytes, size_t len, size_t piece, char *got, size
 	return ret;
 }
 
-START_TEST(pieces)
+TEST(pieces)
 {
 	static const char bytes[] = "Welcome\n{ \"type\": 5 }\n\n{\"type\":\"a\"}\n\n"
 		"{\"type\":\"b\",\"data\":6,\"bytes\":3}\n12\n{}\n{\"data\":0,\"type\":\"c\"}\n";
@@ -44,9 +44,8 @@ START_TEST(pieces)
 		ck_assert_str_eq(got, "a:0:;b:6:12\n{}\n;c:0:;|Welcome\n{ \"type\": 5 }\n");
 	}
 }
-END_TEST
 
-START_TEST(bad_messages)
+TEST(bad_messages)
 {
 	static const struct {
 		const char *bytes;
@@ -69,9 +68,8 @@ START_TEST(bad_messages)
 		ck_assert_msg(read_all(cases[i].bytes, strlen(cases[i].bytes), 3, got,
 				       sizeof(got)) == cases[i].ret, "%s", cases[i].bytes);
 }
-END_TEST
 
-START_TEST(long_line)
+TEST(long_line)
 {
 	struct message_reader r = { 0 };
 	char part[65536];
@@ -89,9 +87,8 @@ START_TEST(long_line)
 	ck_assert_uint_le(len, MESSAGE_LINE_MAX + sizeof(part));
 	message_reader_free(&r);
 }
-END_TEST
 
-START_TEST(long_banner)
+TEST(long_banner)
 {
 	char bytes[4096], got[1024];
 
@@ -101,11 +98,10 @@ START_TEST(long_banner)
 	ck_assert_uint_le(strlen(got), MESSAGE_BANNER_MAX);
 	ck_assert_str_eq(got + strlen(got) - 11, "\nyyyyyyyyy\n");
 }
-END_TEST
 
 /* Mutations of valid messages: each result is right or an error, and no read is out of
  * bounds. */
-START_TEST(mutations)
+TEST(mutations)
 {
 	static const char bytes[] = "{\"type\":\"file\",\"name\":\"metadata\",\"size\":5}\n"
 		"{\"type\":\"data\",\"data\":5}\nabcde{\"type\":\"gathered\"}\n";
@@ -120,9 +116,8 @@ START_TEST(mutations)
 		read_all(copy, sizeof(bytes) - 1, 1 + any(40), got, sizeof(got));
 	}
 }
-END_TEST
 
-START_TEST(composed)
+TEST(composed)
 {
 	struct byte_queue q = { 0 };
 	char got[256];
@@ -132,20 +127,4 @@ START_TEST(composed)
 	ck_assert_int_eq(read_all(q.at, byte_queue_len(&q), 4, got, sizeof(got)), 0);
 	ck_assert_str_eq(got, "x:3:a\nb;y:0:;|");
 	byte_queue_free(&q);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("message");
-	TCase *t = add_case(suite, "messages", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(t, pieces);
-	tcase_add_test(t, bad_messages);
-	tcase_add_test(t, long_line);
-	tcase_add_test(t, long_banner);
-	tcase_add_test(t, mutations);
-	tcase_add_test(t, composed);
-	return run_suite(suite);
 }

@@ -94,7 +94,9 @@ finish(__u64 matched, __u64 unmatched_sends, __u64 unmatched_receives)
 
 /* ---- messages by hand ---------------------------------------------------- */
 
-START_TEST(test_no_messages)
+CASE("by hand", begin, end);
+
+TEST(test_no_messages)
 {
 	const struct tsct_message_stats *r = finish_stats();
 
@@ -103,13 +105,12 @@ START_TEST(test_no_messages)
 	ck_assert_uint_eq(r->nr_pairs, 0);
 	ck_assert_int_eq(r->all.least_ns, 0);
 }
-END_TEST
 
 /*
  * Node 2's clock is 50 ahead of node 0's, so its messages seem to be received before
  * they were sent. On the merged axis, all latencies are 30 or 40.
  */
-START_TEST(test_clock_offset)
+TEST(test_clock_offset)
 {
 	const struct tsct_message_stats *r;
 
@@ -134,12 +135,11 @@ START_TEST(test_clock_offset)
 	expect_sums(&r->pairs[1], 2, 2, 0, 0);
 	ck_assert_int_eq(r->pairs[1].least_ns, 30);
 }
-END_TEST
 
 /* Three messages were received 8, 9 and 10 ticks before they were sent. The error
  * bounds of receives are 4 ticks, of sends 5 ticks, so only the violation by 10 ticks
  * exceeds the bounds. */
-START_TEST(test_violations)
+TEST(test_violations)
 {
 	const struct tsct_message_stats *r;
 
@@ -157,19 +157,17 @@ START_TEST(test_violations)
 	ck_assert_int_eq(r->all.least_ns, -10);
 	ck_assert_int_eq(r->all.least_own_ns, -1);
 }
-END_TEST
 
-START_TEST(test_send_and_receive_on_one_tick)
+TEST(test_send_and_receive_on_one_tick)
 {
 	received(1, 100, 10, 0, 1);
 	sent(1, 100, 10, 0, 0);
 	finish(1, 0, 0);
 }
-END_TEST
 
 /* Messages with equal numbers are matched in the order of sending, even if a node sends
  * to itself. */
-START_TEST(test_equal_numbers)
+TEST(test_equal_numbers)
 {
 	const struct tsct_message_stats *r;
 
@@ -183,10 +181,9 @@ START_TEST(test_equal_numbers)
 	ck_assert_int_eq(r->all.least_ns, 20);
 	ck_assert_uint_eq(r->nr_pairs, 1);
 }
-END_TEST
 
 /* If the first send is missing, the other messages must not become violations. */
-START_TEST(test_missing_first_send)
+TEST(test_missing_first_send)
 {
 	const struct tsct_message_stats *r;
 
@@ -198,29 +195,26 @@ START_TEST(test_missing_first_send)
 	r = finish(2, 0, 1);
 	ck_assert_int_eq(r->all.least_ns, 10);
 }
-END_TEST
 
-START_TEST(test_sent_twice)
+TEST(test_sent_twice)
 {
 	sent(1, 100, 0, 0, 0);
 	sent(1, 150, 0, 0, 0);
 	received(1, 160, 0, 0, 1);
 	finish(1, 1, 0);
 }
-END_TEST
 
-START_TEST(test_received_twice)
+TEST(test_received_twice)
 {
 	sent(1, 100, 0, 0, 0);
 	received(1, 160, 0, 0, 1);
 	received(1, 161, 0, 0, 1);
 	finish(1, 0, 1);
 }
-END_TEST
 
 /* A receive waits for its send for the length of the window. A match with a late send
  * stays provisional for the same time. */
-START_TEST(test_window)
+TEST(test_window)
 {
 	const struct tsct_message_stats *r;
 
@@ -241,9 +235,8 @@ START_TEST(test_window)
 	expect_sums(&r->all, 2, 0, 0, 1);
 	ck_assert_int_eq(r->all.least_ns, -10);
 }
-END_TEST
 
-START_TEST(test_unnumbered_messages)
+TEST(test_unnumbered_messages)
 {
 	const struct tsct_message_stats *r;
 
@@ -253,11 +246,10 @@ START_TEST(test_unnumbered_messages)
 	r = finish_stats();
 	expect_unmatched(r, 1, 2);
 }
-END_TEST
 
 /* With room for 64 unmatched sends or receives, the first 36 of 100 sends are
  * discarded. */
-START_TEST(test_more_sends_than_room)
+TEST(test_more_sends_than_room)
 {
 	const struct tsct_message_stats *r;
 	unsigned int i;
@@ -276,11 +268,10 @@ START_TEST(test_more_sends_than_room)
 	ck_assert_uint_ge(r->given_up, 36);
 	ck_assert_uint_eq(r->all.beyond + r->all.within, 0);
 }
-END_TEST
 
 /* Messages between as many pairs of nodes as statistics have room for, and one pair
  * more */
-START_TEST(test_many_node_pairs)
+TEST(test_many_node_pairs)
 {
 	const struct tsct_message_stats *r;
 	unsigned int i;
@@ -299,9 +290,8 @@ START_TEST(test_many_node_pairs)
 		ck_assert_uint_eq(r->pairs[i].matched, 1);
 	}
 }
-END_TEST
 
-START_TEST(test_bounds_of_any_size)
+TEST(test_bounds_of_any_size)
 {
 	const struct tsct_message_stats *r;
 
@@ -311,16 +301,14 @@ START_TEST(test_bounds_of_any_size)
 	expect_sums(&r->all, 1, 1, 1, 0);
 	ck_assert_int_eq(r->all.least_own_ns, INT64_MIN);
 }
-END_TEST
 
-START_TEST(test_rejects_bad_room)
+TEST(test_rejects_bad_room)
 {
 	const struct tsct_messages_options options = { .room = 48 };
 	struct tsct_message_matcher *m;
 
 	ck_assert_int_eq(tsct_message_matcher_new(&options, &m), -EINVAL);
 }
-END_TEST
 
 /* ---- comparison with a slow matcher -------------------------------------- */
 
@@ -401,7 +389,9 @@ static void slow_expect(const struct slow *s,
 	expect_unmatched(r, sends, receives);
 }
 
-START_TEST(test_compared_with_slow_matcher)
+CASE("many", NULL, NULL);
+
+LOOP_TEST(test_compared_with_slow_matcher, 0, 300)
 {
 	static struct slow slow;
 	unsigned int keys, i;
@@ -425,10 +415,9 @@ START_TEST(test_compared_with_slow_matcher)
 	slow_expect(&slow, finish_stats());
 	end();
 }
-END_TEST
 
 /* All sends and receives are counted, even if the matcher has very little room. */
-START_TEST(test_counts_add_up)
+LOOP_TEST(test_counts_add_up, 0, 100)
 {
 	const struct tsct_message_stats *r;
 	unsigned int i, room, keys;
@@ -452,7 +441,6 @@ START_TEST(test_counts_add_up)
 	ck_assert_uint_eq(now, r->all.matched);
 	end();
 }
-END_TEST
 
 /* ---- keys of messages ---------------------------------------------------- */
 
@@ -469,7 +457,9 @@ static __u64 key_of(const char *fields, const void *payload, __u32 len,
 	return tsct_message_key(&event, pool);
 }
 
-START_TEST(test_keys)
+CASE("by hand", begin, end);
+
+TEST(test_keys)
 {
 	const __u32 minus_one = ~0U, five[2] = { 5, 6 };
 	const __s64 wide = -1, five_wide = 5;
@@ -495,7 +485,6 @@ START_TEST(test_keys)
 	ck_assert_uint_eq(key_of("", NULL, 0, pool), 0);
 	ck_assert_uint_ne(key_of("a:u64", "\0\0\0\0\0\0\0", 8, pool), 0);
 }
-END_TEST
 
 /* ---- message statistics in metadata -------------------------------------- */
 
@@ -556,7 +545,9 @@ static void free_merged(void)
 	tsct_recording_free(&rec);
 }
 
-START_TEST(test_metadata)
+CASE("metadata", make_merged, free_merged);
+
+TEST(test_metadata)
 {
 	const struct tsct_message_stats *a = &rec.messages, *b = &back.messages;
 	char why[256];
@@ -570,7 +561,6 @@ START_TEST(test_metadata)
 	ck_assert_int_eq(back.nodes[1].correction.shift_ns, -1675);
 	tsct_recording_free(&back);
 }
-END_TEST
 
 static const struct {
 	const char *is, *becomes;	/* text in valid metadata, and text that
@@ -593,7 +583,7 @@ static const struct {
 	{ "earlier_ns=1675", "" },
 };
 
-START_TEST(test_invalid_metadata)
+LOOP_TEST(test_invalid_metadata, 0, ROWS(mangled))
 {
 	char why[256] = "", *at, whole[sizeof(text)];
 
@@ -606,36 +596,4 @@ START_TEST(test_invalid_metadata)
 	ck_assert_msg(strstr(why, "messages") || strstr(why, "correction_shift"),
 		      "%s", why);
 	tsct_recording_free(&back);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("message_match");
-	TCase *hand, *meta, *many = add_case(suite, "many", NULL, NULL);
-
-	print_seed();
-	hand = add_case(suite, "by hand", begin, end);
-	tcase_add_test(hand, test_no_messages);
-	tcase_add_test(hand, test_clock_offset);
-	tcase_add_test(hand, test_violations);
-	tcase_add_test(hand, test_send_and_receive_on_one_tick);
-	tcase_add_test(hand, test_equal_numbers);
-	tcase_add_test(hand, test_missing_first_send);
-	tcase_add_test(hand, test_sent_twice);
-	tcase_add_test(hand, test_received_twice);
-	tcase_add_test(hand, test_window);
-	tcase_add_test(hand, test_unnumbered_messages);
-	tcase_add_test(hand, test_more_sends_than_room);
-	tcase_add_test(hand, test_many_node_pairs);
-	tcase_add_test(hand, test_bounds_of_any_size);
-	tcase_add_test(hand, test_rejects_bad_room);
-	tcase_add_test(hand, test_keys);
-	tcase_add_loop_test(many, test_compared_with_slow_matcher, 0, 300);
-	tcase_add_loop_test(many, test_counts_add_up, 0, 100);
-	meta = add_case(suite, "metadata", make_merged, free_merged);
-	tcase_add_test(meta, test_metadata);
-	tcase_add_loop_test(meta, test_invalid_metadata, 0,
-			    sizeof(mangled) / sizeof(mangled[0]));
-	return run_suite(suite);
 }

@@ -243,7 +243,9 @@ static void finish(void)
 
 /* ---- tests ------------------------------------------------------------------ */
 
-START_TEST(random_programs)
+CASE("all", begin, end);
+
+LOOP_TEST(random_programs, 0, 5)
 {
 	__u64 late = 0;
 	int run, i;
@@ -259,13 +261,12 @@ START_TEST(random_programs)
 	}
 	ck_assert_uint_gt(late, 100);
 }
-END_TEST
 
 /*
  * Threads in blocking receives: each is noted first, and posted to MPI some time later, in
  * another order. Nothing is received before it arrived, and no number is used twice.
  */
-START_TEST(threads)
+LOOP_TEST(threads, 0, 5)
 {
 	struct posted_receive *p;
 	int run, i;
@@ -300,9 +301,8 @@ START_TEST(threads)
 		end();
 	}
 }
-END_TEST
 
-START_TEST(by_hand)
+TEST(by_hand)
 {
 	struct posted_receive *a = &receives[0], *b = &receives[1];
 	struct message m[2] = { { 1, 0, 0, true }, { 1, 0, 1, true } };
@@ -318,9 +318,8 @@ START_TEST(by_hand)
 	tsct_receive_done(&order, &a->r, 1, 0);
 	ck_assert_uint_eq(nr_known, 2);
 }
-END_TEST
 
-START_TEST(sends)
+TEST(sends)
 {
 	ck_assert_uint_eq(tsct_message_sending(&order, 1, 0), 0);
 	ck_assert_uint_eq(tsct_message_sending(&order, 1, 0), 1);
@@ -330,9 +329,8 @@ START_TEST(sends)
 	tsct_message_not_sent(&order, 1, 0, 2);
 	ck_assert_uint_eq(tsct_message_sending(&order, 1, 0), 2);
 }
-END_TEST
 
-START_TEST(handles)
+TEST(handles)
 {
 	struct tsct_handle_map map = { 0 };
 	__u64 model[512] = { 0 }, key;
@@ -355,21 +353,4 @@ START_TEST(handles)
 					  model[key]);
 	}
 	tsct_handle_map_free(&map);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("message_order");
-	TCase *t = tcase_create("all");
-
-	tcase_add_checked_fixture(t, begin, end);
-	tcase_add_test(t, by_hand);
-	tcase_add_test(t, sends);
-	tcase_add_test(t, handles);
-	tcase_add_loop_test(t, random_programs, 0, 5);
-	tcase_add_loop_test(t, threads, 0, 5);
-	tcase_set_timeout(t, 120);
-	suite_add_tcase(s, t);
-	return run_suite(s);
 }

@@ -60,7 +60,7 @@ static bool has(const char *line)
 	return at && (at == text || at[-1] == '\n');
 }
 
-START_TEST(test_values)
+TEST(test_values)
 {
 	print(&plain);
 	ck_assert(has("tsctrace_clock_status{status=\"synchronized\"} 1\n"));
@@ -88,7 +88,6 @@ START_TEST(test_values)
 		      "clocksource=\"tsc\"} 1\n"));
 	free(text);
 }
-END_TEST
 
 /* ---- the text format, checked line by line ------------------------------- */
 
@@ -185,7 +184,7 @@ static void check_format(int wanted)
 
 #define NR_METRICS	22
 
-START_TEST(test_format)
+TEST(test_format)
 {
 	struct metrics odd = plain;
 
@@ -207,11 +206,10 @@ START_TEST(test_format)
 		      "line\\nend\",source=\"?\",clocksource=\"\"} 1\n"));
 	free(text);
 }
-END_TEST
 
 /* ---- metrics of a timekeeper --------------------------------------------- */
 
-START_TEST(test_timekeeper_metrics)
+TEST(test_timekeeper_metrics)
 {
 	static struct timekeeper k;
 	struct tsct_clock_state *state = &k.est.state;
@@ -258,16 +256,4 @@ START_TEST(test_timekeeper_metrics)
 	k.est.offset.cycles = 9000000001;
 	metrics_from_timekeeper(&k, &m);
 	ck_assert_uint_eq(m.status, TSCT_STATUS_UNKNOWN);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("metrics");
-	TCase *tcase = add_case(suite, "metrics", NULL, NULL);
-
-	tcase_add_test(tcase, test_values);
-	tcase_add_test(tcase, test_format);
-	tcase_add_test(tcase, test_timekeeper_metrics);
-	return run_suite(suite);
 }

@@ -57,8 +57,10 @@ static void check_at(__s64 ns, __u64 cycles)
 	ck_assert_msg(off >= -5 && off <= 5, "%lld cycles off", (long long)off);
 }
 
+CASE("lines", before, after);
+
 /* Ten seconds of a line are converted to 5 cycles, before and after its base. */
-START_TEST(test_line)
+TEST(test_line)
 {
 	const struct tsct_clock_segment s = segment(1000 * S, OFFSET, 1ULL << 42, 1);
 	const struct monotonic_reading now = reading(&s, 1000, OFFSET, OFFSET);
@@ -73,10 +75,9 @@ START_TEST(test_line)
 		check_at(1000 * S + after_ns, expect(&s, after_ns));
 	}
 }
-END_TEST
 
 /* Each time is converted by the line that was in force. */
-START_TEST(test_lines)
+TEST(test_lines)
 {
 	struct tsct_clock_segment s[3] = {
 		segment(100 * S, OFFSET, 1000000000, 1),
@@ -94,10 +95,9 @@ START_TEST(test_lines)
 	check_at(102 * S - 1, expect(&s[1], S - 1));
 	check_at(103 * S, expect(&s[2], S));
 }
-END_TEST
 
 /* After a step, new times take the new constant, and old ones keep theirs. */
-START_TEST(test_step)
+TEST(test_step)
 {
 	const struct tsct_clock_segment old = segment(100 * S, OFFSET, 1000000000, 1);
 	const struct tsct_clock_segment new = segment(101 * S, OFFSET + 3600 * S,
@@ -129,10 +129,9 @@ START_TEST(test_step)
 		check_at((99 + (__s64)i) * S + 7, expect(&s, 7));
 	}
 }
-END_TEST
 
 /* A constant that contradicts the first reading is replaced. */
-START_TEST(test_contradiction)
+TEST(test_contradiction)
 {
 	const struct tsct_clock_segment s = segment(100 * S, OFFSET, 1000000000, 1);
 	struct monotonic_reading now = reading(&s, 1000, OFFSET, OFFSET + S);
@@ -146,10 +145,9 @@ START_TEST(test_contradiction)
 	monotonic_update(&m, &s, 1, &now);
 	ck_assert_int_eq(m.offset_ns, OFFSET + 500);
 }
-END_TEST
 
 /* The constant of this machine's clocks lies between readings of both. */
-START_TEST(test_offset)
+TEST(test_offset)
 {
 	struct timespec t[3];
 	__s64 low, high, offset;
@@ -162,19 +160,4 @@ START_TEST(test_offset)
 	high = (t[2].tv_sec - t[1].tv_sec) * S + t[2].tv_nsec - t[1].tv_nsec;
 	ck_assert_int_ge(offset, low - 1);
 	ck_assert_int_le(offset, high + 1);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("monotonic");
-	TCase *tcase = add_case(suite, "lines", before, after);
-
-	print_seed();
-	tcase_add_test(tcase, test_line);
-	tcase_add_test(tcase, test_lines);
-	tcase_add_test(tcase, test_step);
-	tcase_add_test(tcase, test_contradiction);
-	tcase_add_test(tcase, test_offset);
-	return run_suite(suite);
 }

@@ -124,7 +124,9 @@ static void message(__u64 sends, __u64 receives, __u64 sent_until, __u64 receive
 						      RECV_END, SEND_END }[i], 11, 5);
 }
 
-START_TEST(late_sender)
+CASE("all", begin, end);
+
+TEST(late_sender)
 {
 	struct tsct_mpi_wait w;
 
@@ -138,9 +140,8 @@ START_TEST(late_sender)
 	ck_assert_str_eq(w.call, "MPI_Recv");
 	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
 }
-END_TEST
 
-START_TEST(late_receiver)
+TEST(late_receiver)
 {
 	start(2);
 	message(50, 100, 200, 120);	/* the send ends after the receive event */
@@ -151,10 +152,9 @@ START_TEST(late_receiver)
 	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 2);
 	ck_assert_uint_eq(find(1, TSCT_MPI_LATE_SENDER).count, 0);
 }
-END_TEST
 
 /* Two messages of one call that does not wait for their receives: nor does a later call. */
-START_TEST(startall)
+TEST(startall)
 {
 	start(2);
 	add(50, 0, START_BEGIN, 0, 0);
@@ -168,18 +168,16 @@ START_TEST(startall)
 	add(90, 0, WAIT_END, 0, 0);
 	ck_assert_uint_eq(find(0, TSCT_MPI_LATE_RECEIVER).count, 0);
 }
-END_TEST
 
-START_TEST(large_counts)
+TEST(large_counts)
 {
 	start(2);
 	add(10, 0, ALLREDUCE_BEGIN, 98, 5);
 	add(40, 1, ALLREDUCE_BEGIN, 98, 5);
 	ck_assert_uint_eq(find(0, TSCT_MPI_COLLECTIVE).total, 30);
 }
-END_TEST
 
-START_TEST(barrier)
+TEST(barrier)
 {
 	__u32 i;
 
@@ -190,10 +188,9 @@ START_TEST(barrier)
 	ck_assert_uint_eq(find(1, TSCT_MPI_BARRIER).total, 20);
 	ck_assert_uint_eq(find(2, TSCT_MPI_BARRIER).count, 0);
 }
-END_TEST
 
 /* A wait up to the sum of both bounds is unknown, and so is none that is as close. */
-START_TEST(bounds)
+TEST(bounds)
 {
 	struct tsct_mpi_wait w;
 
@@ -217,19 +214,4 @@ START_TEST(bounds)
 	w = find(1, TSCT_MPI_LATE_SENDER);
 	ck_assert_uint_eq(w.count, 1);
 	ck_assert_uint_eq(w.unknown, 3);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("mpi_wait");
-	TCase *all = add_case(suite, "all", begin, end);
-
-	tcase_add_test(all, late_sender);
-	tcase_add_test(all, late_receiver);
-	tcase_add_test(all, startall);
-	tcase_add_test(all, large_counts);
-	tcase_add_test(all, barrier);
-	tcase_add_test(all, bounds);
-	return run_suite(suite);
 }

@@ -27,7 +27,9 @@ static double sent_us(struct network_path *path, double s)
 	return us[0];
 }
 
-START_TEST(test_own_packets_wait)
+CASE("network", set_up, NULL);
+
+TEST(test_own_packets_wait)
 {
 	struct network_path path = { .floor = 50, .service = 10 };
 
@@ -36,9 +38,8 @@ START_TEST(test_own_packets_wait)
 	ck_assert_double_eq_tol(sent_us(&path, 1 + 4e-6), 76, 1e-6);
 	ck_assert_double_eq_tol(sent_us(&path, 2), 60, 1e-6);
 }
-END_TEST
 
-START_TEST(test_pause)
+TEST(test_pause)
 {
 	struct network_path path = {
 		.service = 10, .cold = 20, .pause_s = 1e-3,
@@ -49,7 +50,6 @@ START_TEST(test_pause)
 	ck_assert_double_eq_tol(sent_us(&path, 1.0009), 10, 1e-6);
 	ck_assert_double_eq_tol(sent_us(&path, 1.01), 30, 1e-6);
 }
-END_TEST
 
 /*
  * Compares the waiting times of packets @every_s apart with those of an M/M/1 queue: none
@@ -74,22 +74,20 @@ static void compare_waits(double every_s, double independent)
 }
 
 /* After a pause, the queue's state is drawn from the stationary distribution. */
-START_TEST(test_load_after_pauses)
+TEST(test_load_after_pauses)
 {
 	compare_waits(0.1, PACKETS);
 }
-END_TEST
 
 /* In shorter steps, each packet of cross traffic is simulated. The queue forgets within
  * twice its relaxation time, 2.2 ms. */
-START_TEST(test_load_in_steps)
+TEST(test_load_in_steps)
 {
 	compare_waits(100e-6, PACKETS / 22);
 }
-END_TEST
 
 /* Between bursts nothing waits; bursts and the times between have the mean lengths. */
-START_TEST(test_bursts)
+TEST(test_bursts)
 {
 	struct network_path path = {
 		.cross = 12, .burst_load = 0.9, .burst_s = 0.2, .quiet_s = 0.8,
@@ -107,9 +105,8 @@ START_TEST(test_bursts)
 	ck_assert_double_eq_tol((double)in_bursts / PACKETS, 0.2, 0.02);
 	ck_assert_uint_gt(waited, in_bursts * 0.8);
 }
-END_TEST
 
-START_TEST(test_routes)
+TEST(test_routes)
 {
 	struct network_path once = { .floor = 50, .shift = 200, .shift_at_s = 10 };
 	struct network_path often = once;
@@ -123,9 +120,8 @@ START_TEST(test_routes)
 	ck_assert_double_eq_tol(sent_us(&often, 16), 50, 1e-6);
 	ck_assert_double_eq_tol(sent_us(&often, 21), 250, 1e-6);
 }
-END_TEST
 
-START_TEST(test_loss)
+TEST(test_loss)
 {
 	struct network_path path = named_paths[PATH_LOSS].request;
 	unsigned int i, lost = 0;
@@ -136,9 +132,8 @@ START_TEST(test_loss)
 	ck_assert_double_eq_tol((double)lost / PACKETS, 0.05,
 				6 * sqrt(0.05 * 0.95 / PACKETS));
 }
-END_TEST
 
-START_TEST(test_text)
+TEST(test_text)
 {
 	struct network_path path = { .floor = 1, .exp = 2 };
 
@@ -149,9 +144,8 @@ START_TEST(test_text)
 	ck_assert_ptr_eq(paths_find("exp"), &named_paths[PATH_EXP]);
 	ck_assert_ptr_null(paths_find("ex"));
 }
-END_TEST
 
-START_TEST(test_wrong_text)
+TEST(test_wrong_text)
 {
 	static const struct {
 		const char *text, *wrong;
@@ -169,23 +163,4 @@ START_TEST(test_wrong_text)
 
 		ck_assert_str_eq(paths_parse(texts[i].text, &path), texts[i].wrong);
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("network");
-	TCase *tcase = add_case(suite, "network", set_up, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_own_packets_wait);
-	tcase_add_test(tcase, test_pause);
-	tcase_add_test(tcase, test_load_after_pauses);
-	tcase_add_test(tcase, test_load_in_steps);
-	tcase_add_test(tcase, test_bursts);
-	tcase_add_test(tcase, test_routes);
-	tcase_add_test(tcase, test_loss);
-	tcase_add_test(tcase, test_text);
-	tcase_add_test(tcase, test_wrong_text);
-	return run_suite(suite);
 }

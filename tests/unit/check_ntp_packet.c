@@ -35,7 +35,9 @@ static const struct {
 	{ ERA_1 * S + S, 0x100000000 },
 };
 
-START_TEST(test_known_time_stamps)
+CASE("time_stamps", NULL, NULL);
+
+TEST(test_known_time_stamps)
 {
 	size_t i;
 
@@ -46,7 +48,6 @@ START_TEST(test_known_time_stamps)
 				 stamps[i].ns);
 	}
 }
-END_TEST
 
 /* Returns |a - b| of 128-bit numbers; the result fits into 64 bits. */
 static __u64 distance(tsct_s128 a, tsct_s128 b)
@@ -57,7 +58,7 @@ static __u64 distance(tsct_s128 a, tsct_s128 b)
 /* A time that is converted to a time stamp and back is unchanged, with any estimate
  * of the time that is off by less than 68 years. Half a unit of a time stamp is 0.12
  * ns. */
-START_TEST(test_random_time_stamps)
+TEST(test_random_time_stamps)
 {
 	int i;
 
@@ -81,10 +82,9 @@ START_TEST(test_random_time_stamps)
 		     tsct_ntp_to_ns(stamp, near));
 	}
 }
-END_TEST
 
 /* Any time stamp is converted to the nearest ns. */
-START_TEST(test_random_times)
+TEST(test_random_times)
 {
 	int i;
 
@@ -101,12 +101,11 @@ START_TEST(test_random_times)
 		     "%lld ns near %lld", ns, near);
 	}
 }
-END_TEST
 
 /* NTP time stamps wrap in 2036. Near the wrap, tsct_ntp_to_ns() returns the right time
  * of either era if @near_ns is within 2^31 s of this time, even if @near_ns is in the
  * other era. */
-START_TEST(test_era_wrap)
+TEST(test_era_wrap)
 {
 	static const __s64 span[] = { 0, 1, S, 86400 * S, 1000000000 * S,
 				      ((1LL << 31) - 1) * S };
@@ -132,9 +131,8 @@ START_TEST(test_era_wrap)
 	ck_assert_int_eq(tsct_ntp_to_ns(tsct_ntp_from_ns(wrap),
 		wrap - ((1LL << 31) + 1) * S), wrap - (1LL << 32) * S);
 }
-END_TEST
 
-START_TEST(test_time_stamps_saturate)
+TEST(test_time_stamps_saturate)
 {
 	tsct_ntp_timestamp top = tsct_ntp_from_ns(INT64_MAX);
 	tsct_ntp_timestamp bottom = tsct_ntp_from_ns(INT64_MIN);
@@ -152,10 +150,9 @@ START_TEST(test_time_stamps_saturate)
 	ck_assert_int_eq(tsct_ntp_to_ns(top - (1ULL << 32), INT64_MAX),
 			 INT64_MAX - S);
 }
-END_TEST
 
 /* The 16.16 format rounds a bound up by less than a unit (15259 ns), and never down. */
-START_TEST(test_short_format)
+TEST(test_short_format)
 {
 	int i;
 
@@ -180,7 +177,6 @@ START_TEST(test_short_format)
 		MUST(tsct_ntp_short(ns + 1) >= tsct_ntp_short(ns), "%llu", ns);
 	}
 }
-END_TEST
 
 /* ---- bytes of packets ---------------------------------------------------- */
 
@@ -293,7 +289,9 @@ static void check_packet(const struct tsct_ntp_packet *a,
 		     b->missing);
 }
 
-START_TEST(test_golden_bytes)
+CASE("packets", NULL, NULL);
+
+TEST(test_golden_bytes)
 {
 	struct tsct_ntp_packet packet;
 	__u8 bytes[TSCT_NTP_MAX];
@@ -310,10 +308,9 @@ START_TEST(test_golden_bytes)
 	ck_assert_uint_eq(packet.ext_version, 1);
 	check_packet(&packet, &golden);
 }
-END_TEST
 
 /* Captured answer of chronyd 4.3, without a key */
-START_TEST(test_packet_of_chronyd)
+TEST(test_packet_of_chronyd)
 {
 	struct tsct_ntp_packet p;
 	__u8 bytes[TSCT_NTP_MAX];
@@ -333,7 +330,6 @@ START_TEST(test_packet_of_chronyd)
 	/* The answer was sent at 09:26:18.931 UTC of 2026-11-21. */
 	ck_assert_int_eq(tsct_ntp_to_ns(p.receive, 0), 1795253178931707164);
 }
-END_TEST
 
 static void fill(void *at, size_t size)
 {
@@ -360,7 +356,7 @@ static void any_packet(struct tsct_ntp_packet *packet)
 		packet->missing[i] = (char)(' ' + any(0x7f - ' '));
 }
 
-START_TEST(test_round_trips)
+TEST(test_round_trips)
 {
 	struct tsct_ntp_packet sent, got;
 	__u8 bytes[TSCT_NTP_MAX], other[TSCT_NTP_MAX];
@@ -380,11 +376,10 @@ START_TEST(test_round_trips)
 		check_packet(&got, &sent);
 	}
 }
-END_TEST
 
 /* Clock params without the flag TSCT_EXT_PARAMS, and reserved words, are neither sent
  * nor parsed. */
-START_TEST(test_reserved_words_are_zero)
+TEST(test_reserved_words_are_zero)
 {
 	struct tsct_ntp_packet sent = { .version = 4, .mode = 3,
 					.has_ext = true }, got;
@@ -403,7 +398,6 @@ START_TEST(test_reserved_words_are_zero)
 	ck_assert_int_eq(parse_exactly(bytes, len, &got, NULL), 0);
 	check_packet(&got, &sent);
 }
-END_TEST
 
 /* ---- invalid lengths ----------------------------------------------------- */
 
@@ -430,7 +424,7 @@ static void check_parse(const __u8 *bytes, size_t len, bool good,
 
 /* A packet with a header, our extension field and a MAC of 20 bytes is truncated at
  * each byte, and extended. */
-START_TEST(test_every_length)
+TEST(test_every_length)
 {
 	__u8 bytes[TSCT_NTP_MAX + 64] = { 0 };
 	struct tsct_ntp_packet p;
@@ -448,9 +442,8 @@ START_TEST(test_every_length)
 		ck_assert(p.has_mac == (len > (ext ? 208 : 48)));
 	}
 }
-END_TEST
 
-START_TEST(test_every_length_of_version_3)
+TEST(test_every_length_of_version_3)
 {
 	__u8 bytes[TSCT_NTP_MAX + 64] = { 3 << 3 | 3 };
 	struct tsct_ntp_packet p;
@@ -464,7 +457,6 @@ START_TEST(test_every_length_of_version_3)
 			ck_assert(p.has_mac == (len > 48) && !p.has_ext);
 	}
 }
-END_TEST
 
 /* Tests every length that the header of the first extension field can state. The bytes
  * after the field are zeros, with which no field begins. @ours: the field has our type
@@ -490,7 +482,7 @@ static void check_first_length(bool ours, size_t total)
 	}
 }
 
-START_TEST(test_every_field_length)
+TEST(test_every_field_length)
 {
 	check_first_length(true, 48 + 160);
 	check_first_length(true, 48 + 160 + 20);
@@ -499,7 +491,6 @@ START_TEST(test_every_field_length)
 	check_first_length(false, TSCT_NTP_MAX);
 	check_first_length(false, 48 + 28);
 }
-END_TEST
 
 /* ---- extension fields ---------------------------------------------------- */
 
@@ -523,7 +514,7 @@ static size_t put_ours(__u8 *bytes, size_t at)
 	return at + TSCT_EXT_SIZE;
 }
 
-START_TEST(test_other_extension_fields)
+TEST(test_other_extension_fields)
 {
 	__u8 bytes[TSCT_NTP_MAX];
 	struct tsct_ntp_packet p;
@@ -548,9 +539,8 @@ START_TEST(test_other_extension_fields)
 	/* A packet that contains our extension field twice is invalid. */
 	check_parse(bytes, put_ours(bytes, at), false, &p);
 }
-END_TEST
 
-START_TEST(test_other_versions_of_field)
+TEST(test_other_versions_of_field)
 {
 	__u8 bytes[TSCT_NTP_MAX];
 	struct tsct_ntp_packet p;
@@ -570,11 +560,10 @@ START_TEST(test_other_versions_of_field)
 	bytes[51] = 160;
 	check_parse(bytes, 208, false, &p);
 }
-END_TEST
 
 /* Unprintable bytes in the field with the names of missing nodes become '?'. The field
  * may occur once per packet, and only together with our extension field. */
-START_TEST(test_missing_nodes_field)
+TEST(test_missing_nodes_field)
 {
 	struct tsct_ntp_packet sent = golden, p;
 	__u8 bytes[TSCT_NTP_MAX], *field;
@@ -612,9 +601,8 @@ START_TEST(test_missing_nodes_field)
 	check_parse(bytes, 48 + TSCT_MISSING_SIZE, true, &p);
 	ck_assert(!p.has_ext && !p.has_missing);
 }
-END_TEST
 
-START_TEST(test_crypto_nak)
+TEST(test_crypto_nak)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 0 };
 	struct tsct_ntp_packet p;
@@ -633,9 +621,8 @@ START_TEST(test_crypto_nak)
 		check_parse(bytes, len + 4, false, &p);
 	}
 }
-END_TEST
 
-START_TEST(test_versions_and_modes)
+TEST(test_versions_and_modes)
 {
 	__u8 bytes[TSCT_NTP_HEADER] = { 0 };
 	struct tsct_ntp_packet p;
@@ -651,11 +638,10 @@ START_TEST(test_versions_and_modes)
 		ck_assert_uint_eq(p.leap, first >> 6);
 	}
 }
-END_TEST
 
 /* Every error of the parser has a text; callers that do not need the text may pass
  * NULL. */
-START_TEST(test_error_texts)
+TEST(test_error_texts)
 {
 	__u8 bytes[TSCT_NTP_MAX + 4] = { 4 << 3 | 3 };
 	struct tsct_ntp_packet p;
@@ -679,7 +665,6 @@ START_TEST(test_error_texts)
 	ck_assert_ptr_nonnull(strstr(why, "version"));
 	ck_assert_int_eq(tsct_ntp_parse(bytes, 48, &p, NULL), -EBADMSG);
 }
-END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
@@ -718,7 +703,7 @@ static void check_taken(const struct tsct_ntp_packet *p, const __u8 *bytes)
 	check_packet(&again, p);
 }
 
-START_TEST(test_random_bytes)
+LOOP_TEST(test_random_bytes, 0, 4)
 {
 	__u8 bytes[TSCT_NTP_MAX];
 	struct tsct_ntp_packet p;
@@ -742,36 +727,4 @@ START_TEST(test_random_bytes)
 	ck_assert_uint_gt(taken, 4000);
 	ck_assert_uint_gt(fields, 1000);
 	ck_assert_uint_gt(macs, 1000);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("ntp_packet");
-	TCase *tcase = add_case(suite, "time_stamps", NULL, NULL);
-
-	print_seed();
-	seed_with(0);
-	tcase_add_test(tcase, test_known_time_stamps);
-	tcase_add_test(tcase, test_random_time_stamps);
-	tcase_add_test(tcase, test_random_times);
-	tcase_add_test(tcase, test_era_wrap);
-	tcase_add_test(tcase, test_time_stamps_saturate);
-	tcase_add_test(tcase, test_short_format);
-	tcase = add_case(suite, "packets", NULL, NULL);
-	tcase_add_test(tcase, test_golden_bytes);
-	tcase_add_test(tcase, test_packet_of_chronyd);
-	tcase_add_test(tcase, test_round_trips);
-	tcase_add_test(tcase, test_reserved_words_are_zero);
-	tcase_add_test(tcase, test_every_length);
-	tcase_add_test(tcase, test_every_length_of_version_3);
-	tcase_add_test(tcase, test_every_field_length);
-	tcase_add_test(tcase, test_other_extension_fields);
-	tcase_add_test(tcase, test_other_versions_of_field);
-	tcase_add_test(tcase, test_missing_nodes_field);
-	tcase_add_test(tcase, test_crypto_nak);
-	tcase_add_test(tcase, test_versions_and_modes);
-	tcase_add_test(tcase, test_error_texts);
-	tcase_add_loop_test(tcase, test_random_bytes, 0, 4);
-	return run_suite(suite);
 }

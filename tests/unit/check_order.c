@@ -65,7 +65,7 @@ static unsigned int earliest(const struct stream *s, unsigned int nr)
 }
 
 /* Each event is returned once, and is the earliest one left in all streams. */
-START_TEST(test_random_streams)
+LOOP_TEST(test_random_streams, 0, 300)
 {
 	static struct stream s[STREAMS_MAX];
 	struct tsct_order_cursor heap[STREAMS_MAX];
@@ -91,9 +91,8 @@ START_TEST(test_random_streams)
 	}
 	ck_assert_uint_eq(seen, total);
 }
-END_TEST
 
-START_TEST(test_equal_keys)
+TEST(test_equal_keys)
 {
 	static const struct tsct_order_cursor in[] = {
 		{ 7, 1, 0 }, { 7, 0, 3 }, { 7, 0, 2 }, { 6, 9, 1 },
@@ -113,9 +112,8 @@ START_TEST(test_equal_keys)
 	}
 	ck_assert_ptr_null(tsct_order_first(&order));
 }
-END_TEST
 
-START_TEST(test_full)
+TEST(test_full)
 {
 	struct tsct_order_cursor heap[1], head = { 1, 2, 3 };
 	struct tsct_order order;
@@ -126,17 +124,4 @@ START_TEST(test_full)
 	tsct_order_init(&order, NULL, 0);
 	ck_assert_ptr_null(tsct_order_first(&order));
 	ck_assert_int_eq(tsct_order_add(&order, &head), -ENOSPC);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("order");
-	TCase *tcase = add_case(suite, "order", NULL, NULL);
-
-	print_seed();
-	tcase_add_loop_test(tcase, test_random_streams, 0, 300);
-	tcase_add_test(tcase, test_equal_keys);
-	tcase_add_test(tcase, test_full);
-	return run_suite(suite);
 }

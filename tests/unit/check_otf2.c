@@ -41,16 +41,17 @@ static void check_one(const struct golden_otf2 *g)
 		      (unsigned long long)new, (unsigned long long)g->new);
 }
 
-START_TEST(test_times_equal_exact_fractions)
+CASE("times", NULL, NULL);
+
+TEST(test_times_equal_exact_fractions)
 {
 	size_t i;
 
 	for (i = 0; i < NR_GOLDEN; i++)
 		check_one(&golden[i]);
 }
-END_TEST
 
-START_TEST(test_lengths_are_rounded_up)
+TEST(test_lengths_are_rounded_up)
 {
 	const struct tsct_otf2_clock a = { .resolution = 1000 };
 	const struct tsct_otf2_clock b = { .resolution = 3000 };
@@ -66,7 +67,6 @@ START_TEST(test_lengths_are_rounded_up)
 	ck_assert_int_eq(tsct_otf2_scale_length(&scale, UINT64_MAX, &length),
 			 -ERANGE);
 }
-END_TEST
 
 /* ---- lengths of files ---------------------------------------------------- */
 
@@ -169,7 +169,9 @@ static unsigned int whole_before(size_t size)
 	return n;
 }
 
-START_TEST(test_detects_truncated_files)
+CASE("files", make_file, remove_file);
+
+TEST(test_detects_truncated_files)
 {
 	struct tsct_otf2_extent extent;
 	char why[256];
@@ -184,11 +186,10 @@ START_TEST(test_detects_truncated_files)
 		ck_assert_uint_eq(extent.records, whole_before(size));
 	}
 }
-END_TEST
 
 /* With a flipped bit, reading succeeds or fails with -EBADMSG, and never returns more
  * events than fit into the file. */
-START_TEST(test_flipped_bits)
+TEST(test_flipped_bits)
 {
 	struct tsct_otf2_extent extent;
 	unsigned int bad = 0;
@@ -207,9 +208,8 @@ START_TEST(test_flipped_bits)
 	}
 	ck_assert_uint_gt(bad, len);
 }
-END_TEST
 
-START_TEST(test_other_byte_order)
+TEST(test_other_byte_order)
 {
 	struct tsct_otf2_extent extent;
 	char why[256];
@@ -223,19 +223,4 @@ START_TEST(test_other_byte_order)
 	ck_assert_int_eq(scan(len, &extent, why), 0);
 	ck_assert_uint_eq(extent.records, 1);
 	ck_assert_uint_eq(extent.first, 77);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("otf2");
-	TCase *tcase = add_case(suite, "times", NULL, NULL);
-
-	tcase_add_test(tcase, test_times_equal_exact_fractions);
-	tcase_add_test(tcase, test_lengths_are_rounded_up);
-	tcase = add_case(suite, "files", make_file, remove_file);
-	tcase_add_test(tcase, test_detects_truncated_files);
-	tcase_add_test(tcase, test_flipped_bits);
-	tcase_add_test(tcase, test_other_byte_order);
-	return run_suite(suite);
 }

@@ -9,7 +9,7 @@
 
 #define MS	1000000ULL
 
-START_TEST(test_accepted)
+LOOP_TEST(test_accepted, 0, 16)
 {
 	static const struct {
 		const char *text;
@@ -30,10 +30,9 @@ START_TEST(test_accepted)
 	ck_assert_int_eq(tsct_packet_limits_add(&limits, good[_i].text), 0);
 	ck_assert_mem_eq(&limits, &good[_i].limits, sizeof(limits));
 }
-END_TEST
 
 /* A rejected text changes nothing. */
-START_TEST(test_rejected)
+TEST(test_rejected)
 {
 	static const struct {
 		const char *text;
@@ -62,9 +61,8 @@ START_TEST(test_rejected)
 		ck_assert_mem_eq(&limits, &none, sizeof(limits));
 	}
 }
-END_TEST
 
-START_TEST(test_one_of_each)
+TEST(test_one_of_each)
 {
 	struct tsct_packet_limits limits = { .events = 0 };
 	static const char *const texts[] = { "100", "5ms", "1K" };
@@ -79,9 +77,8 @@ START_TEST(test_one_of_each)
 	ck_assert_uint_eq(limits.ns, 5 * MS);
 	ck_assert_uint_eq(limits.bytes, 1024);
 }
-END_TEST
 
-START_TEST(test_text)
+TEST(test_text)
 {
 	static const struct {
 		struct tsct_packet_limits limits;
@@ -106,17 +103,4 @@ START_TEST(test_text)
 			  sizeof(text) - 1);
 	ck_assert_ptr_null(tsct_packet_limits_text(&(struct tsct_packet_limits) {
 						   .events = 0 }, text));
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("packet_limits");
-	TCase *tcase = add_case(suite, "packet_limits", NULL, NULL);
-
-	tcase_add_loop_test(tcase, test_accepted, 0, 16);
-	tcase_add_test(tcase, test_rejected);
-	tcase_add_test(tcase, test_one_of_each);
-	tcase_add_test(tcase, test_text);
-	return run_suite(suite);
 }

@@ -58,7 +58,9 @@ static void missing(__s64 now_ns, unsigned int nr, const char *expected)
 	ck_assert_uint_eq(tsct_participants_missing(&p, now_ns, NULL, 0), nr);
 }
 
-START_TEST(test_all_are_waited_for)
+CASE("participants", setup, NULL);
+
+TEST(test_all_are_waited_for)
 {
 	__u32 a, b, c;
 
@@ -76,10 +78,9 @@ START_TEST(test_all_are_waited_for)
 	call(b, 1, 3);
 	missing(3, 0, "");
 }
-END_TEST
 
 /* A call whose process sends no request for half a second has stopped waiting. */
-START_TEST(test_calls_expire)
+TEST(test_calls_expire)
 {
 	__u32 a = join(2, 10), b = join(2, 20);
 
@@ -90,11 +91,10 @@ START_TEST(test_calls_expire)
 	call(a, 1, 502 * MS);
 	missing(502 * MS, 0, "");
 }
-END_TEST
 
 /* A call that was released does not count as a call of the next collective, however
  * often its request is repeated, also if its process stalled before the release. */
-START_TEST(test_a_call_is_released_once)
+TEST(test_a_call_is_released_once)
 {
 	__u32 a = join(2, 10), b = join(2, 20);
 
@@ -112,10 +112,9 @@ START_TEST(test_a_call_is_released_once)
 	ck_assert_uint_eq(call(a, 2, 901 * MS)->released, 78);
 	ck_assert_uint_eq(call(b, 2, 901 * MS)->released, 78);
 }
-END_TEST
 
 /* A process that joined and did not call is not released. */
-START_TEST(test_no_release_without_a_call)
+TEST(test_no_release_without_a_call)
 {
 	__u32 a = join(2, 10), b = join(2, 20);
 
@@ -124,9 +123,8 @@ START_TEST(test_no_release_without_a_call)
 	ck_assert_uint_eq(call(b, 1, 2)->released, 0);
 	missing(2, 1, "1 of 2 processes (pid 10)");
 }
-END_TEST
 
-START_TEST(test_ended_are_not_waited_for)
+TEST(test_ended_are_not_waited_for)
 {
 	__u32 a = join(3, 10), b = join(3, 20), c;
 
@@ -153,9 +151,8 @@ START_TEST(test_ended_are_not_waited_for)
 	join(2, 50);
 	missing(1, 2, "2 of 2 processes (pid 50; 1 not joined)");
 }
-END_TEST
 
-START_TEST(test_invalid_numbers)
+TEST(test_invalid_numbers)
 {
 	refused(-EINVAL, 0, "0 processes: not a number from 1 to 512");
 	refused(-EINVAL, 513, "513 processes: not a number from 1 to 512");
@@ -164,9 +161,8 @@ START_TEST(test_invalid_numbers)
 		"2; declare the same number in all of them");
 	missing(1, 2, "2 of 2 processes (pid 10; 1 not joined)");
 }
-END_TEST
 
-START_TEST(test_full_and_long_texts)
+TEST(test_full_and_long_texts)
 {
 	__u32 id[TSCT_PARTICIPANTS_MAX];
 	unsigned int i;
@@ -184,20 +180,4 @@ START_TEST(test_full_and_long_texts)
 	tsct_participants_leave(&p, id[7]);
 	p.last_id = ~0U;
 	ck_assert_uint_eq(join(TSCT_PARTICIPANTS_MAX, 7), id[7]);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("participants");
-	TCase *tcase = add_case(suite, "participants", setup, NULL);
-
-	tcase_add_test(tcase, test_all_are_waited_for);
-	tcase_add_test(tcase, test_calls_expire);
-	tcase_add_test(tcase, test_a_call_is_released_once);
-	tcase_add_test(tcase, test_no_release_without_a_call);
-	tcase_add_test(tcase, test_ended_are_not_waited_for);
-	tcase_add_test(tcase, test_invalid_numbers);
-	tcase_add_test(tcase, test_full_and_long_texts);
-	return run_suite(suite);
 }

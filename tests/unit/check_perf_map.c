@@ -49,7 +49,9 @@ static const char *find(struct tsct_perf_maps *maps, __u64 address)
 	return text;
 }
 
-START_TEST(test_names)
+CASE("perf_map", before, after);
+
+TEST(test_names)
 {
 	struct tsct_perf_maps *maps = tsct_perf_maps_new();
 
@@ -72,9 +74,8 @@ START_TEST(test_names)
 	ck_assert_str_eq(find(maps, 0x1000), "wide+16");
 	tsct_perf_maps_free(maps);
 }
-END_TEST
 
-START_TEST(test_written_anew)
+TEST(test_written_anew)
 {
 	struct tsct_perf_maps *maps = tsct_perf_maps_new();
 	struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
@@ -102,10 +103,9 @@ START_TEST(test_written_anew)
 	}
 	tsct_perf_maps_free(maps);
 }
-END_TEST
 
 /* A file that grows without end costs some of the time, and limited memory. */
-START_TEST(test_hostile)
+TEST(test_hostile)
 {
 	struct tsct_perf_maps *maps = tsct_perf_maps_new();
 	FILE *file = fopen(path, "w");
@@ -147,16 +147,4 @@ START_TEST(test_hostile)
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	ck_assert_str_eq(find(maps, 0x9000000), "");
 	tsct_perf_maps_free(maps);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("perf_map");
-	TCase *tc = add_case(s, "perf_map", before, after);
-
-	tcase_add_test(tc, test_names);
-	tcase_add_test(tc, test_written_anew);
-	tcase_add_test(tc, test_hostile);
-	return run_suite(s);
 }

@@ -184,7 +184,9 @@ static __u64 read_ring(struct tsct_reader *reader, __u32 cpu, __u64 *ret_last)
 	return nr;
 }
 
-START_TEST(test_reads_all)
+CASE("previous_boot", setup, teardown);
+
+TEST(test_reads_all)
 {
 	struct tsct_channel *channel;
 	struct tsct_ring_stat stat;
@@ -221,7 +223,6 @@ START_TEST(test_reads_all)
 	tsct_clock_close(clock);
 	tsct_channel_close(channel);
 }
-END_TEST
 
 static void set_panic(struct tsct_reserved_panic *panic, __u64 cycles)
 {
@@ -233,7 +234,7 @@ static void set_panic(struct tsct_reserved_panic *panic, __u64 cycles)
 }
 
 /* The clock stops at the panic, if that is known and credible. */
-START_TEST(test_time_of_panic)
+TEST(test_time_of_panic)
 {
 	static const __u64 at[][2] = {
 		{ LAST + 1, LAST + 1 }, { LAST - 1, LAST }, { UINT64_MAX, LAST },
@@ -254,10 +255,9 @@ START_TEST(test_time_of_panic)
 		tsct_channel_close(channel);
 	}
 }
-END_TEST
 
 /* Without the daemon, times follow from the moment of the panic. */
-START_TEST(test_clock_without_params)
+TEST(test_clock_without_params)
 {
 	struct tsct_channel *channel;
 	struct tsct_clock *clock;
@@ -286,10 +286,9 @@ START_TEST(test_clock_without_params)
 	ck_assert_int_eq(tsct_previous_boot_open_clock(&boot, &channel, 1, &clock), -EAGAIN);
 	tsct_channel_close(channel);
 }
-END_TEST
 
 /* A panic in the middle of a copy of the clock leaves the copy before. */
-START_TEST(test_torn_clock)
+TEST(test_torn_clock)
 {
 	struct tsct_clock_state state;
 	struct tsct_clock *clock;
@@ -305,10 +304,9 @@ START_TEST(test_torn_clock)
 	store_clock(0, 3);
 	ck_assert_int_eq(tsct_previous_boot_open_clock(&boot, NULL, 0, &clock), -EAGAIN);
 }
-END_TEST
 
 /* Every prefix of the stores that copy the clock leaves that copy invalid, or complete. */
-START_TEST(test_interrupted_clock)
+TEST(test_interrupted_clock)
 {
 	const size_t size = TSCT_RESERVED_CLOCK_SIZE(CPUS);
 	char *before = malloc(size), *after = malloc(size);
@@ -334,9 +332,8 @@ START_TEST(test_interrupted_clock)
 	free(after);
 	parse();
 }
-END_TEST
 
-START_TEST(test_rejects_header)
+TEST(test_rejects_header)
 {
 	static const struct { int err; __u64 size; } cases[] = {
 		{ -EINVAL, 0 }, { -EINVAL, 100 }, { -EINVAL, SIZE - TSCT_PAGE_SIZE },
@@ -360,10 +357,9 @@ START_TEST(test_rejects_header)
 	seal_header();
 	ck_assert_int_eq(tsct_previous_boot_parse(image, SIZE, &boot), -EPROTO);
 }
-END_TEST
 
 /* Each bit of a description counts; a channel with a wrong one does not hide others. */
-START_TEST(test_rejects_descriptions)
+TEST(test_rejects_descriptions)
 {
 	const size_t size = TSCT_RESERVED_CHANNEL_SIZE(CPUS) * 8;
 	unsigned int bit;
@@ -389,10 +385,9 @@ START_TEST(test_rejects_descriptions)
 	ck_assert_uint_eq(boot.nr_channels, 2);
 	ck_assert_uint_eq(boot.nr_damaged, 5);
 }
-END_TEST
 
 /* A name becomes a file name. */
-START_TEST(test_rejects_names)
+TEST(test_rejects_names)
 {
 	struct tsct_channel *channel;
 
@@ -402,7 +397,6 @@ START_TEST(test_rejects_names)
 	ck_assert_uint_eq(boot.nr_channels, 2);
 	ck_assert_int_eq(tsct_previous_boot_open_channel(&boot, 0, &channel), -EINVAL);
 }
-END_TEST
 
 /* ---- random damage --------------------------------------------------------- */
 
@@ -489,7 +483,7 @@ static void seal(char *copy)
 	h->panic.checksum = tsct_reserved_panic_sum(&h->panic);
 }
 
-START_TEST(test_random_damage)
+LOOP_TEST(test_random_damage, 0, 2)
 {
 	unsigned int i, parsed = 0, channels = 0;
 	__u64 events = 0;
@@ -514,23 +508,4 @@ START_TEST(test_random_damage)
 	ck_assert_uint_gt(channels, ROUNDS / 4);
 	ck_assert_uint_gt(events, ROUNDS);
 	parse();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("previous_boot");
-	TCase *tcase = add_case(suite, "previous_boot", setup, teardown);
-
-	print_seed();
-	tcase_add_test(tcase, test_reads_all);
-	tcase_add_test(tcase, test_time_of_panic);
-	tcase_add_test(tcase, test_clock_without_params);
-	tcase_add_test(tcase, test_torn_clock);
-	tcase_add_test(tcase, test_interrupted_clock);
-	tcase_add_test(tcase, test_rejects_header);
-	tcase_add_test(tcase, test_rejects_descriptions);
-	tcase_add_test(tcase, test_rejects_names);
-	tcase_add_loop_test(tcase, test_random_damage, 0, 2);
-	return run_suite(suite);
 }

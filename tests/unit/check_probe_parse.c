@@ -85,7 +85,9 @@ static const struct probe *parse(const char *text, enum probe_type type, const c
 	return probes;
 }
 
-START_TEST(test_kernel)
+CASE("probes", before, after);
+
+TEST(test_kernel)
 {
 	ck_assert_uint_eq(parse("kprobe:do_exit", PROBE_KPROBE, "do_exit", "do_exit")->offset,
 			  0);
@@ -101,9 +103,8 @@ START_TEST(test_kernel)
 	parse("kprobe:f(a=+8(%di):u8)", PROBE_KPROBE, "f", "f");
 	ck_assert_str_eq(asked, "a=+8(%di):u8");
 }
-END_TEST
 
-START_TEST(test_programs)
+TEST(test_programs)
 {
 	const struct probe *probe = parse("uprobe:" FILE_PATH ":main+4", PROBE_UPROBE, "main",
 					  "main");
@@ -116,9 +117,8 @@ START_TEST(test_programs)
 	ck_assert_str_eq(probe->group, "libc");
 	ck_assert_str_eq(probe->path, real_path);
 }
-END_TEST
 
-START_TEST(test_tracepoints)
+TEST(test_tracepoints)
 {
 	ck_assert_int_eq(probe_parse("block:block_*", &probes, why, sizeof(why)), 3);
 	ck_assert_str_eq(asked, "block block_*");
@@ -127,10 +127,9 @@ START_TEST(test_tracepoints)
 	ck_assert_str_eq(probes[2].event, "c");
 	ck_assert(probe_is_probe("block:x") && !probe_is_probe("sched_switch"));
 }
-END_TEST
 
 /* Patterns of the kernel's functions */
-START_TEST(test_patterns)
+TEST(test_patterns)
 {
 	ck_assert_int_eq(probe_parse("kretprobe:?*", &probes, why, sizeof(why)), 2);
 	ck_assert_int_eq(probes[0].type, PROBE_KRETPROBE);
@@ -153,9 +152,8 @@ START_TEST(test_patterns)
 	/* Functions of programs have no patterns. */
 	parse("uprobe:" FILE_PATH ":*", PROBE_UPROBE, "*", "_");
 }
-END_TEST
 
-START_TEST(test_malformed)
+TEST(test_malformed)
 {
 	static const char *const bad[] = {
 		"a:b:c", ":b", "a:", "kprobe:", "kprobe:+4", "kprobe:f+", "kprobe:f+4x",
@@ -174,10 +172,9 @@ START_TEST(test_malformed)
 		ck_assert_msg(*why, "%s", bad[i]);
 	}
 }
-END_TEST
 
 /* Parts of the largest size are taken, larger ones refused. */
-START_TEST(test_sizes)
+TEST(test_sizes)
 {
 	const size_t room = sizeof(probes->name);
 	char text[1024] = "kretprobe:";
@@ -190,19 +187,4 @@ START_TEST(test_sizes)
 	ck_assert_str_eq(strrchr(probes->event, '_'), "_return");
 	text[start + room - 1] = 'f';
 	ck_assert_int_eq(probe_parse(text, &probes, why, sizeof(why)), -EINVAL);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("probe_parse");
-	TCase *tcase = add_case(suite, "probes", before, after);
-
-	tcase_add_test(tcase, test_kernel);
-	tcase_add_test(tcase, test_programs);
-	tcase_add_test(tcase, test_tracepoints);
-	tcase_add_test(tcase, test_patterns);
-	tcase_add_test(tcase, test_malformed);
-	tcase_add_test(tcase, test_sizes);
-	return run_suite(suite);
 }

@@ -110,7 +110,7 @@ static void *serve_hostile(void *arg)
 	return NULL;
 }
 
-START_TEST(test_hostile_replies)
+LOOP_TEST(test_hostile_replies, 0, ROWS(replies))
 {
 	struct stat st;
 	pthread_t thread;
@@ -139,7 +139,6 @@ START_TEST(test_hostile_replies)
 	unlink(serve_path);
 	rmdir(serve_dir);
 }
-END_TEST
 
 /* If the client accepted a channel's header, all regions that it names lie inside the
  * file. */
@@ -157,7 +156,7 @@ static void expect_inside(const struct tsct_channel_header *h)
 	ck_assert(!(h->data_size & (h->data_size - 1)));
 }
 
-START_TEST(test_random_headers)
+LOOP_TEST(test_random_headers, 0, 3)
 {
 	struct tsct_channel_header sound, h;
 	unsigned int i, accepted = 0;
@@ -188,18 +187,4 @@ START_TEST(test_random_headers)
 	}
 	ck_assert_uint_gt(accepted, 100);
 	teardown();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("provider_socket");
-	TCase *tcase = add_case(suite, "provider_socket", NULL, NULL);
-
-	print_seed();
-	tcase_set_timeout(tcase, 30);
-	tcase_add_loop_test(tcase, test_hostile_replies, 0,
-			    sizeof(replies) / sizeof(replies[0]));
-	tcase_add_loop_test(tcase, test_random_headers, 0, 3);
-	return run_suite(suite);
 }

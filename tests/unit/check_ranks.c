@@ -24,7 +24,9 @@ static void begin(void)
 	snprintf(dir, sizeof(dir), "/check_ranks.%d", getpid());
 }
 
-START_TEST(slurm_tasks)
+CASE("ranks", begin, NULL);
+
+TEST(slurm_tasks)
 {
 	ck_assert_uint_eq(rank_tasks("4", 0), 4);
 	ck_assert_uint_eq(rank_tasks("4", 1), 0);
@@ -41,7 +43,6 @@ START_TEST(slurm_tasks)
 	ck_assert_uint_eq(rank_tasks("4(x2),", 2), 0);
 	ck_assert_uint_eq(rank_tasks("99999999999999999999", 0), 0);
 }
-END_TEST
 
 /* Sets the variables, NULL-terminated pairs; checks the place, or that there is none. */
 static void expect_place(int local, unsigned int size, const char *const *pairs)
@@ -63,7 +64,7 @@ static void expect_place(int local, unsigned int size, const char *const *pairs)
 #define PLACE(local, size, ...) \
 	expect_place(local, size, (const char *const[]){ __VA_ARGS__, NULL })
 
-START_TEST(places)
+TEST(places)
 {
 	PLACE(3, 4, "OMPI_COMM_WORLD_LOCAL_RANK", "3", "OMPI_COMM_WORLD_LOCAL_SIZE", "4");
 	PLACE(0, 2, "MPI_LOCALRANKID", "0", "MPI_LOCALNRANKS", "2");
@@ -80,7 +81,6 @@ START_TEST(places)
 	PLACE(-1, 0, "SLURM_LOCALID", "0", "SLURM_NODEID", "9",
 	      "SLURM_STEP_TASKS_PER_NODE", "4");
 }
-END_TEST
 
 /* In a child process: joins, checks the variables, and ends after a byte came. */
 static pid_t start_rank(int gate)
@@ -97,7 +97,7 @@ static pid_t start_rank(int gate)
 	_exit(read(gate, &byte, 1) == 1 ? 7 : 2);
 }
 
-START_TEST(meet)
+TEST(meet)
 {
 	struct ranks *ranks, *other;
 	int gate[2], status;
@@ -129,10 +129,9 @@ START_TEST(meet)
 	ck_assert(!ranks_running(ranks));
 	ranks_close(ranks);
 }
-END_TEST
 
 /* The rank that records fails: the others end, too. */
-START_TEST(recorder_fails)
+TEST(recorder_fails)
 {
 	struct ranks *ranks;
 	int status;
@@ -145,9 +144,8 @@ START_TEST(recorder_fails)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(WEXITSTATUS(status), 1);
 }
-END_TEST
 
-START_TEST(interrupted)
+TEST(interrupted)
 {
 	static const int signalled = 1;
 	struct ranks *ranks;
@@ -155,18 +153,4 @@ START_TEST(interrupted)
 	ck_assert_int_eq(ranks_listen(dir, &ranks), 0);
 	ck_assert_int_eq(ranks_await(ranks, 1, &signalled), -EINTR);
 	ranks_close(ranks);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("ranks");
-	TCase *t = add_case(suite, "ranks", begin, NULL);
-
-	tcase_add_test(t, slurm_tasks);
-	tcase_add_test(t, places);
-	tcase_add_test(t, meet);
-	tcase_add_test(t, recorder_fails);
-	tcase_add_test(t, interrupted);
-	return run_suite(suite);
 }

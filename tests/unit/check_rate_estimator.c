@@ -3,7 +3,7 @@
  * sample. */
 #include "rate_sim.h"
 
-START_TEST(test_steady)
+TEST(test_steady)
 {
 	unsigned int i, turn;
 
@@ -36,10 +36,9 @@ START_TEST(test_steady)
 		ck_assert_uint_le(est.state.real.error_ps, 40000);
 	}
 }
-END_TEST
 
 /* If the kernel's clocks run on the counter itself, no wander is assumed. */
-START_TEST(test_locked)
+TEST(test_locked)
 {
 	seed_with(29);
 	start_with(HZ);
@@ -57,10 +56,9 @@ START_TEST(test_locked)
 	 * here: the bound includes half of that, 50 ns. */
 	ck_assert_uint_ge(est.state.real.error_ps, 50000);
 }
-END_TEST
 
 /* Counters of many rates: from about 10 MHz, over nearly 1 GHz, to far above */
-START_TEST(test_counter_rates)
+TEST(test_counter_rates)
 {
 	static const double hz[] = { 1.1e7, 9.9999e8, 1e9, 5.3e9, 9e10 };
 	unsigned int i;
@@ -77,11 +75,10 @@ START_TEST(test_counter_rates)
 	start_with(2e11);
 	ck_assert_int_eq(calibrate(), -ERANGE);
 }
-END_TEST
 
 /* Over days the estimator's window is thinned, the oldest bracket is kept, and nothing
  * overflows. */
-START_TEST(test_long_run)
+TEST(test_long_run)
 {
 	unsigned int i;
 
@@ -94,11 +91,10 @@ START_TEST(test_long_run)
 	ck_assert_double_gt((double)(est.raw.hist[est.raw.nr - 1].before -
 				     est.raw.hist[0].before) / HZ, 199000);
 }
-END_TEST
 
 /* NTP changes the clock's rate repeatedly. The next sample detects the change; from
  * that sample on the bound holds. */
-START_TEST(test_changing_rate)
+TEST(test_changing_rate)
 {
 	static const int ppb[] = { 30, -900, 5000, -50000, 200000, 500000, 0 };
 	unsigned int i;
@@ -119,7 +115,6 @@ START_TEST(test_changing_rate)
 	ck_assert_uint_le(est.real.nr, 22);
 	ck_assert_uint_eq(est.state.epoch, 5);
 }
-END_TEST
 
 /* Checks that a step ends the epoch, and that a calibration or the next two samples
  * begin a new epoch. */
@@ -148,7 +143,7 @@ static void after_step(bool calibrates, unsigned int epoch)
 	check_params();
 }
 
-START_TEST(test_step)
+TEST(test_step)
 {
 	static const int64_t steps[] = {
 		2000000, -2000000, 1000000000, -1000000000, 37000000000,
@@ -165,11 +160,10 @@ START_TEST(test_step)
 		after_step(i & 1, ++epoch);
 	}
 }
-END_TEST
 
 /* A slew faster than those of all NTP daemons except chrony is detected as a step. Then
  * the new rate is measured. */
-START_TEST(test_fast_slew)
+TEST(test_fast_slew)
 {
 	static const int ppb[] = { 100000000, -100000000, 2000000, -2000000 };
 	unsigned int i, epoch = 5;
@@ -189,11 +183,10 @@ START_TEST(test_fast_slew)
 		check_rate_bound();
 	}
 }
-END_TEST
 
 /* A step of CLOCK_REALTIME that is small enough to be a slew: the published time is
  * slewed, and the bound covers the step. */
-START_TEST(test_small_step)
+TEST(test_small_step)
 {
 	int64_t off = 200000, now;
 	unsigned int i;
@@ -218,7 +211,6 @@ START_TEST(test_small_step)
 	ck_assert_int_le(off, 100);
 	ck_assert_uint_eq(est.state.epoch, 5);
 }
-END_TEST
 
 /* The counter or MONOTONIC_RAW jumped: a new epoch begins, and the estimator
  * recovers. */
@@ -238,7 +230,7 @@ static void after_jump(double hz)
 	check_rate_bound();
 }
 
-START_TEST(test_counter_jumps)
+TEST(test_counter_jumps)
 {
 	seed_with(35);
 	start();
@@ -267,10 +259,9 @@ START_TEST(test_counter_jumps)
 	sim_advance(&sim, SECOND);
 	after_jump(sim.hz);
 }
-END_TEST
 
 /* The counter and MONOTONIC_RAW stopped, REALTIME did not. */
-START_TEST(test_suspend)
+TEST(test_suspend)
 {
 	seed_with(36);
 	start();
@@ -279,11 +270,10 @@ START_TEST(test_suspend)
 	sim_advance(&sim, SECOND);
 	after_step(true, 6);
 }
-END_TEST
 
 /* If the caller has detected a disruption, only the data that the disruption
  * invalidates is discarded. */
-START_TEST(test_disrupt)
+TEST(test_disrupt)
 {
 	static const __u32 keep[] = { TSCT_CAUSE_STEP, TSCT_CAUSE_FAKE };
 	unsigned int cause, epoch = 5;
@@ -306,10 +296,9 @@ START_TEST(test_disrupt)
 	}
 	ck_assert_uint_eq(est.state.epoch, epoch);
 }
-END_TEST
 
 /* Reads of the clock that take long, or of which most are interrupted */
-START_TEST(test_slow_and_interrupted_reads)
+TEST(test_slow_and_interrupted_reads)
 {
 	static const struct { unsigned int read, jitter, every, stall; }
 	noise[] = {
@@ -344,10 +333,9 @@ START_TEST(test_slow_and_interrupted_reads)
 		ck_assert_uint_eq(est.state.epoch, 5);
 	}
 }
-END_TEST
 
 /* One wide bracket among narrow brackets does not change the estimate. */
-START_TEST(test_poor_sample)
+TEST(test_poor_sample)
 {
 	struct tsct_clock_state last;
 	unsigned int i;
@@ -374,10 +362,9 @@ START_TEST(test_poor_sample)
 	go_on_for(3);
 	ck_assert_uint_le(est.state.real.error_ps, 60000);
 }
-END_TEST
 
 /* If the kernel reads counter and clock simultaneously, brackets have a width of 0. */
-START_TEST(test_snapshot)
+TEST(test_snapshot)
 {
 	unsigned int i;
 
@@ -393,11 +380,10 @@ START_TEST(test_snapshot)
 	ck_assert_uint_le(est.state.real.error_ps, 6000);
 	ck_assert_double_le(growth_ppb(), 4);
 }
-END_TEST
 
 /* If each read takes a second, as in a debugger, no bracket is narrow. The search for a
  * narrow bracket still ends. */
-START_TEST(test_very_slow_reads)
+TEST(test_very_slow_reads)
 {
 	seed_with(50);
 	start_with(HZ);
@@ -412,9 +398,8 @@ START_TEST(test_very_slow_reads)
 	check_params();
 	ck_assert_uint_le(sim.reads, 2 * 65 * 3);
 }
-END_TEST
 
-START_TEST(test_sampler_adapts)
+TEST(test_sampler_adapts)
 {
 	struct tsct_bracket bracket;
 	unsigned int i;
@@ -441,11 +426,10 @@ START_TEST(test_sampler_adapts)
 	ck_assert_uint_le(sim.reads, 3 * 60);
 	ck_assert_double_le((double)(bracket.after - bracket.before) / HZ, 2e-5);
 }
-END_TEST
 
 /* The intersection of several brackets is narrower than each of them, and contains the
  * truth. */
-START_TEST(test_intersection)
+TEST(test_intersection)
 {
 	struct tsct_sampler alone;
 	struct tsct_bracket bracket, one;
@@ -475,11 +459,10 @@ START_TEST(test_intersection)
 	}
 	ck_assert_uint_ge(narrower, 600);
 }
-END_TEST
 
 /* The rate estimator of a restarted daemon continues without a step, and its bound
  * holds. */
-START_TEST(test_resume)
+TEST(test_resume)
 {
 	struct tsct_clock_state last;
 	uint64_t stamp;
@@ -522,10 +505,9 @@ START_TEST(test_resume)
 	last.status = TSCT_STATUS_NR;
 	ck_assert_int_eq(tsct_rate_resume(&est, &last), -EINVAL);
 }
-END_TEST
 
 /* A resumed estimator accepts a sample at once, without tsct_rate_start(). */
-START_TEST(test_resume_and_feed)
+TEST(test_resume_and_feed)
 {
 	struct tsct_clock_state last;
 
@@ -540,11 +522,10 @@ START_TEST(test_resume_and_feed)
 	go_on_for(5);
 	ck_assert_uint_eq(est.state.epoch, 5);
 }
-END_TEST
 
 /* The estimated rate stays within the bounds of the rate restored from the drift file,
  * unless the samples contradict the restored rate. */
-START_TEST(test_restored_rate)
+TEST(test_restored_rate)
 {
 	uint64_t mult, error;
 	double bound;
@@ -575,9 +556,8 @@ START_TEST(test_restored_rate)
 	ck_assert_int_eq(tsct_rate_restore(&est, ~0ULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_rate_restore(&est, mult, ~0ULL), -EINVAL);
 }
-END_TEST
 
-START_TEST(test_rejects_bad_samples)
+TEST(test_rejects_bad_samples)
 {
 	struct tsct_sample sample, samples[2];
 	struct tsct_rate_estimator old;
@@ -608,7 +588,6 @@ START_TEST(test_rejects_bad_samples)
 	samples[1].raw.after_cpu++;
 	ck_assert_int_eq(tsct_rate_start(&est, samples, 2), -EINVAL);
 }
-END_TEST
 
 /* The clock is set before one of the first samples; the estimator recovers. */
 static void check_set_at_start(unsigned int at, int64_t step)
@@ -634,7 +613,7 @@ static void check_set_at_start(unsigned int at, int64_t step)
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_SYNCHRONIZED);
 }
 
-START_TEST(test_set_at_start)
+TEST(test_set_at_start)
 {
 	static const int64_t steps[] = { 10000, 1000000, 1000000000,
 		47000000000, 1000000000000000000 };
@@ -648,7 +627,6 @@ START_TEST(test_set_at_start)
 		}
 	}
 }
-END_TEST
 
 static struct tsct_bracket bracket(uint64_t before, int64_t ns, uint64_t after)
 {
@@ -657,7 +635,7 @@ static struct tsct_bracket bracket(uint64_t before, int64_t ns, uint64_t after)
 	};
 }
 
-START_TEST(test_median)
+TEST(test_median)
 {
 	/* Two of the six brackets are late by 500 ns; one of these two is also wide. */
 	struct tsct_rate_window window = {
@@ -683,37 +661,4 @@ START_TEST(test_median)
 						i * 10000 + i % 7);
 		ck_assert_double_eq_tol(tsct_rate_window_median(&window), 2, 1e-3);
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("rate_estimator");
-	TCase *tcase = add_case(suite, "rate", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_steady);
-	tcase_add_test(tcase, test_locked);
-	tcase_add_test(tcase, test_counter_rates);
-	tcase_add_test(tcase, test_long_run);
-	tcase_add_test(tcase, test_changing_rate);
-	tcase_add_test(tcase, test_step);
-	tcase_add_test(tcase, test_fast_slew);
-	tcase_add_test(tcase, test_small_step);
-	tcase_add_test(tcase, test_counter_jumps);
-	tcase_add_test(tcase, test_suspend);
-	tcase_add_test(tcase, test_disrupt);
-	tcase_add_test(tcase, test_slow_and_interrupted_reads);
-	tcase_add_test(tcase, test_poor_sample);
-	tcase_add_test(tcase, test_snapshot);
-	tcase_add_test(tcase, test_very_slow_reads);
-	tcase_add_test(tcase, test_sampler_adapts);
-	tcase_add_test(tcase, test_intersection);
-	tcase_add_test(tcase, test_resume);
-	tcase_add_test(tcase, test_resume_and_feed);
-	tcase_add_test(tcase, test_restored_rate);
-	tcase_add_test(tcase, test_rejects_bad_samples);
-	tcase_add_test(tcase, test_set_at_start);
-	tcase_add_test(tcase, test_median);
-	return run_suite(suite);
 }

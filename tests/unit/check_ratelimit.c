@@ -59,7 +59,9 @@ static void rule(const char *prefix, bool allow)
 
 /* ---- prefixes as text ---------------------------------------------------- */
 
-START_TEST(test_addresses)
+CASE("guard", setup, teardown);
+
+TEST(test_addresses)
 {
 	static const char *const good[][2] = {
 		{ "192.0.2.1", "192.0.2.1" }, { "0.0.0.0", "0.0.0.0" },
@@ -99,9 +101,8 @@ START_TEST(test_addresses)
 		ck_assert_mem_eq(&a, &was, sizeof(a));
 	}
 }
-END_TEST
 
-START_TEST(test_rejects_bad_rules)
+TEST(test_rejects_bad_rules)
 {
 	static const char *const bad[] = {
 		"", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1",
@@ -117,11 +118,10 @@ START_TEST(test_rejects_bad_rules)
 			      "%s", bad[i]);
 	ck_assert(!allows("10.0.0.1"));
 }
-END_TEST
 
 /* ---- ACL rules ----------------------------------------------------------- */
 
-START_TEST(test_longest_prefix)
+TEST(test_longest_prefix)
 {
 	ck_assert(!allows("10.0.0.1"));
 	ck_assert(!allows("::1"));
@@ -167,9 +167,8 @@ START_TEST(test_longest_prefix)
 	ck_assert(!allows("fe80::1"));
 	ck_assert(allows("fd12::1"));
 }
-END_TEST
 
-START_TEST(test_too_many_rules)
+TEST(test_too_many_rules)
 {
 	char text[32];
 	int i;
@@ -185,7 +184,6 @@ START_TEST(test_too_many_rules)
 	ck_assert(!allows("10.255.9.9"));
 	ck_assert(!allows("11.0.0.1"));
 }
-END_TEST
 
 /* Reference ACL of the test, which compares each rule with an address bit by bit */
 struct reference_rule {
@@ -245,7 +243,7 @@ static void any_rule(struct reference_rule *r)
 	rule(prefix, r->allow);
 }
 
-START_TEST(test_random_rules)
+LOOP_TEST(test_random_rules, 0, 50)
 {
 	struct reference_rule rules[40];
 	struct tsct_address a;
@@ -264,7 +262,6 @@ START_TEST(test_random_rules)
 	}
 	ck_assert_uint_le(allowed, nr * 100);
 }
-END_TEST
 
 /* ---- configured children ------------------------------------------------- */
 
@@ -285,7 +282,7 @@ static void child(const char *at, __u32 key_id)
 					      key_id), 0);
 }
 
-START_TEST(test_children)
+TEST(test_children)
 {
 	child("10.0.0.3", 3);
 	child("10.0.0.1", 1);
@@ -320,9 +317,8 @@ START_TEST(test_children)
 	child(NULL, 3);
 	ck_assert_int_eq(key("10.0.0.4", 3), 0);
 }
-END_TEST
 
-START_TEST(test_many_children)
+TEST(test_many_children)
 {
 	char text[32];
 	int i;
@@ -340,7 +336,6 @@ START_TEST(test_many_children)
 	}
 	ck_assert_int_eq(tsct_ratelimit_child(ratelimit, NULL, 1), -E2BIG);
 }
-END_TEST
 
 /* ---- token buckets ------------------------------------------------------- */
 
@@ -355,7 +350,7 @@ static unsigned int take(const char *from, bool trusted, __u64 now_us,
 	return taken;
 }
 
-START_TEST(test_buckets)
+TEST(test_buckets)
 {
 	int trusted;
 
@@ -386,12 +381,11 @@ START_TEST(test_buckets)
 	make(~0U, ~0U, 0);
 	ck_assert_uint_eq(take("10.0.0.1", false, 0, 1000), 1000);
 }
-END_TEST
 
 /* If an attacker who forges a client's address uses up the client's tokens, one in
  * 2^leak of the requests above the limit is still answered, chosen at random. `leak` is
  * a field of struct tsct_ratelimit_options. */
-START_TEST(test_random_answers_above_limit)
+TEST(test_random_answers_above_limit)
 {
 	unsigned int n, i, runs = 0, longest = 0, leak;
 	bool was = false, is;
@@ -418,11 +412,10 @@ START_TEST(test_random_answers_above_limit)
 	make(1000000, 1, 32);
 	ck_assert_uint_eq(take("10.0.0.1", false, 0, 1000), 1);
 }
-END_TEST
 
 /* Requests from a million addresses get no more answers than all buckets together hold
  * tokens. A trusted member is not affected by the flood. */
-START_TEST(test_flood)
+TEST(test_flood)
 {
 	struct tsct_address a = address("10.0.0.0");
 	unsigned int i, n = 0;
@@ -440,11 +433,10 @@ START_TEST(test_flood)
 	ck_assert_uint_le(take("192.0.2.1", false, 1000, 1000), 4);
 	ck_assert_uint_eq(take("192.0.2.1", true, 2000000, 9), 2);
 }
-END_TEST
 
 /* Members are answered at the rate that sessions need; the configured interval applies
  * to other clients only. */
-START_TEST(test_rate_of_members)
+TEST(test_rate_of_members)
 {
 	struct tsct_ratelimit_options options = { .interval_us = 8000000 };
 
@@ -460,7 +452,6 @@ START_TEST(test_rate_of_members)
 	ck_assert_uint_eq(take("10.0.0.1", true, 0, 2000), 3);
 	ck_assert_uint_eq(take("10.0.0.1", true, 50000, 2000), 1);
 }
-END_TEST
 
 /* Makes a request that is checked by ACL and rate limit, as in the responder. Returns
  * the number of answers. */
@@ -472,7 +463,7 @@ static unsigned int count_answers(const char *from, __u64 now_us)
 /* A session of eight nodes without keys, each with a turn every 500 us. A configured
  * child gets a token for each turn. A node that is only allowed by the ACL gets the
  * tokens of an unknown client. */
-START_TEST(test_session_without_keys)
+TEST(test_session_without_keys)
 {
 	const struct tsct_ratelimit_options options = { 976, 4, 0, 0, 0 };
 	unsigned int i, answered = 0, others = 0;
@@ -493,9 +484,8 @@ START_TEST(test_session_without_keys)
 	ck_assert_uint_ge(others, 500000 / 976);
 	ck_assert_uint_le(others, 500000 / 976 + 5);
 }
-END_TEST
 
-START_TEST(test_many_members)
+TEST(test_many_members)
 {
 	unsigned int i, n = 0;
 	char text[32];
@@ -512,28 +502,4 @@ START_TEST(test_many_members)
 		n += take(text, true, 1, 1);
 	}
 	ck_assert_uint_le(n, 100);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("ratelimit");
-	TCase *tcase = add_case(suite, "guard", setup, teardown);
-
-	print_seed();
-	seed_with(0);
-	tcase_add_test(tcase, test_addresses);
-	tcase_add_test(tcase, test_rejects_bad_rules);
-	tcase_add_test(tcase, test_longest_prefix);
-	tcase_add_test(tcase, test_too_many_rules);
-	tcase_add_loop_test(tcase, test_random_rules, 0, 50);
-	tcase_add_test(tcase, test_children);
-	tcase_add_test(tcase, test_many_children);
-	tcase_add_test(tcase, test_buckets);
-	tcase_add_test(tcase, test_random_answers_above_limit);
-	tcase_add_test(tcase, test_flood);
-	tcase_add_test(tcase, test_rate_of_members);
-	tcase_add_test(tcase, test_session_without_keys);
-	tcase_add_test(tcase, test_many_members);
-	return run_suite(suite);
 }

@@ -83,7 +83,9 @@ static void put(__u64 pos, unsigned int len, unsigned int id, __u64 cycles)
 	       sizeof(record));
 }
 
-START_TEST(test_empty_ring_and_bad_cpu)
+CASE("discard", setup_discard, teardown);
+
+TEST(test_empty_ring_and_bad_cpu)
 {
 	struct tsct_event event;
 	struct tsct_ring_stat stat;
@@ -100,7 +102,6 @@ START_TEST(test_empty_ring_and_bad_cpu)
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	ck_assert_int_eq(tsct_reader_wait(reader, 25), 0);
 }
-END_TEST
 
 /* Returns a value of head with position @pos, after @events events. */
 static __u64 head_of(__u64 pos, __u64 events)
@@ -120,7 +121,7 @@ static void put_block(__u64 pos, __u64 events)
 }
 
 /* Invalid data in a ring is counted, and the reader continues at the next block. */
-START_TEST(test_broken_records)
+LOOP_TEST(test_broken_records, 0, 9)
 {
 	static const struct { unsigned int len, id; } bad[] = {
 		{ 0, 16 }, { 15, 16 }, { 16, 0 }, { 16, 2 }, { 32, 2 },
@@ -145,10 +146,9 @@ START_TEST(test_broken_records)
 	ck_assert_uint_eq(stat0().read, 2);
 	expect_balance();
 }
-END_TEST
 
 /* If head is impossible, the reader takes it as its position, and continues. */
-START_TEST(test_impossible_heads)
+LOOP_TEST(test_impossible_heads, 0, 10)
 {
 	static const __u64 heads[] = {
 		1, 7, 24 + 1, 4 * 4096 + 8, 1ULL << 47, ~0ULL, ~7ULL, 1 << 20,
@@ -175,10 +175,9 @@ START_TEST(test_impossible_heads)
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
 	ck_assert_uint_eq(event.cycles, 42);
 }
-END_TEST
 
 /* If the tail is invalid, which any process can cause, a reader starts at the head. */
-START_TEST(test_invalid_tail)
+TEST(test_invalid_tail)
 {
 	struct tsct_event event;
 
@@ -195,7 +194,6 @@ START_TEST(test_invalid_tail)
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
 	ck_assert_uint_eq(event.cycles, 2);
 }
-END_TEST
 
 static void expect_valid(const struct tsct_event *event)
 {
@@ -210,7 +208,7 @@ static void expect_valid(const struct tsct_event *event)
 					 * payload */
 }
 
-START_TEST(test_random_data)
+LOOP_TEST(test_random_data, 0, 3)
 {
 	struct tsct_event event;
 	unsigned int i, j, turns, got = 0;
@@ -235,7 +233,6 @@ START_TEST(test_random_data)
 	}
 	ck_assert_uint_gt(got, 0);
 }
-END_TEST
 
 static void overwrite_file(const struct tsct_channel *victim)
 {
@@ -255,7 +252,7 @@ static void overwrite_file(const struct tsct_channel *victim)
 }
 
 /* A process writes anywhere in the channel's file while the reader reads. */
-START_TEST(test_overwritten_while_read)
+TEST(test_overwritten_while_read)
 {
 	struct timeval now, end;
 	struct tsct_event event;
@@ -290,9 +287,8 @@ START_TEST(test_overwritten_while_read)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
-END_TEST
 
-START_TEST(test_definitions)
+TEST(test_definitions)
 {
 	const struct tsct_event_def *def, *before;
 	int a, b;
@@ -313,10 +309,9 @@ START_TEST(test_definitions)
 	ck_assert_int_eq(tsct_event_define(writer, "a", TSCT_KIND_BEGIN, "x:"),
 			 -EINVAL);
 }
-END_TEST
 
 /* A channel's definition area with random contents, in most cases with wrong sizes */
-START_TEST(test_random_definitions)
+LOOP_TEST(test_random_definitions, 0, 3)
 {
 	const struct tsct_channel_header *h = &t->header;
 	char *map = mmap(NULL, h->consumer_offset, PROT_READ | PROT_WRITE,
@@ -360,7 +355,6 @@ START_TEST(test_random_definitions)
 	}
 	munmap(map, h->consumer_offset);
 }
-END_TEST
 
 static void *emit_later(void *arg)
 {
@@ -375,7 +369,7 @@ static void no_op(int sig)
 	(void)sig;
 }
 
-START_TEST(test_wait)
+TEST(test_wait)
 {
 	struct sigaction action = { .sa_handler = no_op };
 	struct itimerval timer = { .it_value.tv_usec = 50000 };
@@ -392,11 +386,12 @@ START_TEST(test_wait)
 	setitimer(ITIMER_REAL, &timer, NULL);
 	ck_assert_int_eq(tsct_reader_wait(reader, -1), -EINTR);
 }
-END_TEST
 
 /* ---- overwrite channels -------------------------------------------------- */
 
-START_TEST(test_overwrite_channel)
+CASE("overwrite", setup_overwrite, teardown);
+
+TEST(test_overwrite_channel)
 {
 	struct tsct_ring_stat stat;
 	struct tsct_event event;
@@ -434,28 +429,6 @@ START_TEST(test_overwrite_channel)
 	tsct_reader_release(reader, 0);
 	ck_assert_uint_eq(tsct_ring_consumer(t, 0)->tail, 0);
 }
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("reader");
-	TCase *tcase;
-
-	print_seed();
-	tcase = add_case(suite, "discard", setup_discard, teardown);
-	tcase_add_test(tcase, test_empty_ring_and_bad_cpu);
-	tcase_add_loop_test(tcase, test_broken_records, 0, 9);
-	tcase_add_loop_test(tcase, test_impossible_heads, 0, 10);
-	tcase_add_test(tcase, test_invalid_tail);
-	tcase_add_loop_test(tcase, test_random_data, 0, 3);
-	tcase_add_test(tcase, test_overwritten_while_read);
-	tcase_add_test(tcase, test_definitions);
-	tcase_add_loop_test(tcase, test_random_definitions, 0, 3);
-	tcase_add_test(tcase, test_wait);
-	tcase = add_case(suite, "overwrite", setup_overwrite, teardown);
-	tcase_add_test(tcase, test_empty_ring_and_bad_cpu);
-	tcase_add_loop_test(tcase, test_random_data, 0, 3);
-	tcase_add_test(tcase, test_overwritten_while_read);
-	tcase_add_test(tcase, test_overwrite_channel);
-	return run_suite(suite);
-}
+RUN_TEST(test_empty_ring_and_bad_cpu);
+RUN_LOOP_TEST(test_random_data, 0, 3);
+RUN_TEST(test_overwritten_while_read);

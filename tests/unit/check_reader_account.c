@@ -111,9 +111,11 @@ static void expect_all(struct tsct_reader *r)
 	ck_assert_uint_eq(s.broken, 0);
 }
 
+CASE("overwrite", setup_overwrite, teardown);
+
 /* Events are emitted and read in random numbers, by up to three readers at the same
  * time. */
-START_TEST(test_overrun_counts)
+LOOP_TEST(test_overrun_counts, 0, 2)
 {
 	struct tsct_reader *readers[3] = { reader };
 	int i, j, k, n;
@@ -146,10 +148,11 @@ START_TEST(test_overrun_counts)
 	tsct_reader_close(readers[1]);
 	tsct_reader_close(readers[2]);
 }
-END_TEST
+
+CASE("discard", setup_discard, teardown);
 
 /* A discard ring loses no published event. */
-START_TEST(test_discard_counts)
+LOOP_TEST(test_discard_counts, 0, 3)
 {
 	__u64 refused = 0;
 	int i, n;
@@ -170,11 +173,10 @@ START_TEST(test_discard_counts)
 	ck_assert_uint_gt(refused, 0);
 	ck_assert_uint_eq(stat_of(reader).lost[TSCT_LOST_FULL], refused);
 }
-END_TEST
 
 /* Consumers read a channel one after the other; each one closes it after a random
  * event. */
-START_TEST(test_successive_consumers)
+LOOP_TEST(test_successive_consumers, 0, 3)
 {
 	__u64 taken = 0, released = 0;
 	int i, n;
@@ -201,10 +203,9 @@ START_TEST(test_successive_consumers)
 		;
 	expect_all(reader);
 }
-END_TEST
 
 /* After a corrupt record, the rest of the events in its block are lost. */
-START_TEST(test_corrupt_record_counts)
+LOOP_TEST(test_corrupt_record_counts, 0, 3)
 {
 	__u64 pos, ours[400], broken = 0;
 	struct tsct_event event;
@@ -241,10 +242,9 @@ START_TEST(test_corrupt_record_counts)
 	ck_assert_uint_ge(broken, places / 2);
 	ck_assert_uint_eq(stat_of(reader).broken_places, places);
 }
-END_TEST
 
 /* False event counts in the ring affect only the reader's statistics. */
-START_TEST(test_false_event_counts)
+LOOP_TEST(test_false_event_counts, 0, 3)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
 	struct tsct_event event;
@@ -269,7 +269,6 @@ START_TEST(test_false_event_counts)
 	}
 	ck_assert_uint_gt(stat_of(reader).broken_places, 0);
 }
-END_TEST
 
 /* Ring positions wrap at 2^48, event counts at 2^16. */
 static void through_the_wraps(__u64 pos, __u64 events)
@@ -297,7 +296,7 @@ static void through_the_wraps(__u64 pos, __u64 events)
 	ck_assert_uint_eq(stat_of(reader).bytes >> 48, (pos >> 48) + 1);
 }
 
-START_TEST(test_wraps)
+LOOP_TEST(test_wraps, 0, 3)
 {
 	seed_with(_i);
 	through_the_wraps((1ULL << 48) - 4096 * (any(100) + 1),
@@ -305,10 +304,9 @@ START_TEST(test_wraps)
 	through_the_wraps((7ULL << 48) - 4096 * (any(100) + 1),
 			  (5ULL << 32) - any(3000));
 }
-END_TEST
 
 /* More than 2^16 events are written between two reads. */
-START_TEST(test_many_unread_events)
+TEST(test_many_unread_events)
 {
 	int i;
 
@@ -329,11 +327,10 @@ START_TEST(test_many_unread_events)
 		tsct_reader_release(reader, 0);
 	}
 }
-END_TEST
 
 /* ---- tsct_reader_seek_end() -------------------------------------------- */
 
-START_TEST(test_seek_end)
+LOOP_TEST(test_seek_end, 0, 2)
 {
 	struct tsct_event event;
 	int i, n;
@@ -361,7 +358,6 @@ START_TEST(test_seek_end)
 		;
 	expect_all(reader);
 }
-END_TEST
 
 /* ---- concurrent writers and readers -------------------------------------- */
 
@@ -425,22 +421,26 @@ static void follow(int nr)
 	}
 }
 
-START_TEST(test_live_overwrite)
+CASE("live overwrite", setup_overwrite, teardown, .tags = "live");
+
+TEST(test_live_overwrite)
 {
 	follow(3);
 	ck_assert_uint_gt(stat_of(reader).overrun, 0);
 }
-END_TEST
 
-START_TEST(test_live_discard)
+CASE("live discard", setup_discard, teardown, .tags = "live");
+
+TEST(test_live_discard)
 {
 	follow(1);
 	ck_assert_uint_eq(stat_of(reader).overrun, 0);
 }
-END_TEST
+
+CASE("live overwrite", setup_overwrite, teardown, .tags = "live");
 
 /* Readers run in separate processes, each with its own channel handle. */
-START_TEST(test_live_processes)
+TEST(test_live_processes)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct live live = { .target = 5000 };
@@ -466,10 +466,11 @@ START_TEST(test_live_processes)
 	WRITE_ONCE(stop_writing, 1);
 	pthread_join(thread, NULL);
 }
-END_TEST
+
+CASE("discard", setup_discard, teardown);
 
 /* A discard channel has at most one consumer. */
-START_TEST(test_one_consumer)
+TEST(test_one_consumer)
 {
 	struct tsct_channel_options options = { .roles = TSCT_ROLE_READ };
 	struct tsct_reader *second;
@@ -483,34 +484,7 @@ START_TEST(test_one_consumer)
 	tsct_reader_close(reader);
 	start_reading();
 }
-END_TEST
 
-int main(void)
-{
-	Suite *suite = suite_create("reader_account");
-	TCase *tcase;
-
-	print_seed();
-	tcase = add_case(suite, "discard", setup_discard, teardown);
-	tcase_add_loop_test(tcase, test_discard_counts, 0, 3);
-	tcase_add_loop_test(tcase, test_successive_consumers, 0, 3);
-	tcase_add_loop_test(tcase, test_corrupt_record_counts, 0, 3);
-	tcase_add_loop_test(tcase, test_false_event_counts, 0, 3);
-	tcase_add_loop_test(tcase, test_wraps, 0, 3);
-	tcase_add_loop_test(tcase, test_seek_end, 0, 2);
-	tcase_add_test(tcase, test_many_unread_events);
-	tcase_add_test(tcase, test_one_consumer);
-	tcase = add_case(suite, "overwrite", setup_overwrite, teardown);
-	tcase_add_loop_test(tcase, test_overrun_counts, 0, 2);
-	tcase_add_loop_test(tcase, test_wraps, 0, 3);
-	tcase_add_loop_test(tcase, test_seek_end, 0, 2);
-	/* These tests also run under the thread sanitizer: t_tsan_reader.sh */
-	tcase = add_case(suite, "live discard", setup_discard, teardown);
-	tcase_set_tags(tcase, "live");
-	tcase_add_test(tcase, test_live_discard);
-	tcase = add_case(suite, "live overwrite", setup_overwrite, teardown);
-	tcase_set_tags(tcase, "live");
-	tcase_add_test(tcase, test_live_overwrite);
-	tcase_add_test(tcase, test_live_processes);
-	return run_suite(suite);
-}
+CASE("overwrite", setup_overwrite, teardown);
+RUN_LOOP_TEST(test_wraps, 0, 3);
+RUN_LOOP_TEST(test_seek_end, 0, 2);

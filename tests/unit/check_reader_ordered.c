@@ -84,7 +84,9 @@ static struct tsct_ring_stat stat_of(__u32 cpu)
 	return stat;
 }
 
-START_TEST(test_merges_cpus)
+CASE("overwrite", setup_overwrite, teardown);
+
+TEST(test_merges_cpus)
 {
 	const __u32 other = nr_cpus - 1;	/* number of the last CPU; 0 if there
 						 * is only one CPU */
@@ -103,9 +105,8 @@ START_TEST(test_merges_cpus)
 	expect(1001, other, 0);
 	expect_nothing(UINT64_MAX);
 }
-END_TEST
 
-START_TEST(test_until_stamp)
+TEST(test_until_stamp)
 {
 	struct tsct_event event;
 
@@ -124,9 +125,8 @@ START_TEST(test_until_stamp)
 	expect_nothing(29);
 	expect(30, nr_cpus - 1, 0);
 }
-END_TEST
 
-START_TEST(test_late_events)
+TEST(test_late_events)
 {
 	const __u32 other = nr_cpus - 1;
 
@@ -139,11 +139,10 @@ START_TEST(test_late_events)
 	expect(95, other, TSCT_EVENT_LATE);
 	expect(100, other, 0);
 }
-END_TEST
 
 /* tsct_reader_next() also returns events that the ordered reader took out of a ring to
  * compare cycles, but did not return. */
-START_TEST(test_mixed_with_next)
+TEST(test_mixed_with_next)
 {
 	struct tsct_event event;
 	__u64 i;
@@ -169,11 +168,12 @@ START_TEST(test_mixed_with_next)
 	expect(60, 0, 0);
 	ck_assert_uint_eq(stat_of(0).before, nr_cpus > 1 ? 4 : 5);
 }
-END_TEST
+
+CASE("discard", setup_discard, teardown);
 
 /* Releasing while reading in order does not release events that the reader took out of
  * a ring to compare cycles, but did not return yet. */
-START_TEST(test_held_event_is_not_released)
+TEST(test_held_event_is_not_released)
 {
 	struct tsct_event event;
 
@@ -190,12 +190,11 @@ START_TEST(test_held_event_is_not_released)
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
 	ck_assert_uint_eq(event.cycles, 20);
 }
-END_TEST
 
 /* Random numbers of events are published in the rings of random CPUs.
  * tsct_reader_next_ordered() returns the events that were published before it is called
  * in the order of their cycles. */
-START_TEST(test_random_rings)
+LOOP_TEST(test_random_rings, 0, 3)
 {
 	__u64 stamp, last = 0, nr = 0, got = 0;
 	struct tsct_event event;
@@ -226,7 +225,6 @@ START_TEST(test_random_rings)
 		got++;
 	ck_assert_uint_eq(got, nr);
 }
-END_TEST
 
 /* ---- reading while writers run ------------------------------------------- */
 
@@ -254,8 +252,10 @@ static void *write_ring(void *arg)
 	return (void *)nr;
 }
 
+CASE("live", setup_discard, teardown, .tags = "live");
+
 /* A reader that stays 1 ms behind gets every event once and in order. */
-START_TEST(test_follows_writers)
+TEST(test_follows_writers)
 {
 	__u64 next[CPUS_MAX] = { 0 }, last = 0, late = 0, got = 0, end,
 	      limit;
@@ -302,11 +302,12 @@ START_TEST(test_follows_writers)
 	ck_assert_uint_le(late, got / 100);
 	ck_assert_uint_ge(got, 10000);
 }
-END_TEST
 
 /* ---- waiting for events -------------------------------------------------- */
 
-START_TEST(test_watermark)
+CASE("overwrite", setup_overwrite, teardown);
+
+TEST(test_watermark)
 {
 	struct tsct_event event;
 	int i;
@@ -327,11 +328,10 @@ START_TEST(test_watermark)
 	ck_assert_int_eq(tsct_reader_watermark(reader, 0), 0);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);
 }
-END_TEST
 
 /* If the watermark is above the size of the rings, a ring that is half full wakes the
  * reader. */
-START_TEST(test_watermark_above_ring_size)
+TEST(test_watermark_above_ring_size)
 {
 	int i;
 
@@ -343,10 +343,9 @@ START_TEST(test_watermark_above_ring_size)
 		put(0, 10000 + i);
 	ck_assert_int_eq(tsct_reader_wait(reader, -1), 1);
 }
-END_TEST
 
 /* A block header that no record follows wakes no reader: there is no event. */
-START_TEST(test_empty_block)
+TEST(test_empty_block)
 {
 	struct tsct_producer *p = tsct_ring_producer(writer, 0);
 	struct tsct_event event;
@@ -368,33 +367,12 @@ START_TEST(test_empty_block)
 	expect(7, 0, 0);
 	ck_assert_uint_eq(stat_of(0).broken_places, 0);
 }
-END_TEST
 
-static TCase *add_both(TCase *tcase)
-{
-	tcase_add_test(tcase, test_merges_cpus);
-	tcase_add_test(tcase, test_until_stamp);
-	tcase_add_test(tcase, test_late_events);
-	tcase_add_test(tcase, test_mixed_with_next);
-	tcase_add_test(tcase, test_watermark);
-	tcase_add_test(tcase, test_watermark_above_ring_size);
-	tcase_add_test(tcase, test_empty_block);
-	return tcase;
-}
-
-int main(void)
-{
-	Suite *suite = suite_create("reader_ordered");
-	TCase *tcase;
-
-	print_seed();
-	add_both(add_case(suite, "overwrite", setup_overwrite, teardown));
-	tcase = add_both(add_case(suite, "discard", setup_discard, teardown));
-	tcase_add_test(tcase, test_held_event_is_not_released);
-	tcase_add_loop_test(tcase, test_random_rings, 0, 3);
-	/* These tests also run under the thread sanitizer: t_tsan_reader.sh */
-	tcase = add_case(suite, "live", setup_discard, teardown);
-	tcase_set_tags(tcase, "live");
-	tcase_add_test(tcase, test_follows_writers);
-	return run_suite(suite);
-}
+CASE("discard", setup_discard, teardown);
+RUN_TEST(test_merges_cpus);
+RUN_TEST(test_until_stamp);
+RUN_TEST(test_late_events);
+RUN_TEST(test_mixed_with_next);
+RUN_TEST(test_watermark);
+RUN_TEST(test_watermark_above_ring_size);
+RUN_TEST(test_empty_block);

@@ -248,13 +248,15 @@ static void describe_again(struct tsct_recording *ret)
 	ck_assert_mem_eq(&ret->real, &rec.real, sizeof(rec.real));
 }
 
+CASE("truth", NULL, NULL);
+
 /*
  * The true error of each event is within the event's own bound, whatever was steered in
  * between, and in spite of that most are within much less than the recording as a whole.
  * Where the clock was steered, bounds are less than by the lines that the clock still has at
  * the end.
  */
-START_TEST(test_truth_is_within)
+LOOP_TEST(test_truth_is_within, 0, RUNS + 2)
 {
 	struct tsct_error_cursor cursor = { .piece = 0 };
 	uint64_t whole, worst, bound, error, half, half_at_end, off = 0, sum = 0;
@@ -297,12 +299,11 @@ START_TEST(test_truth_is_within)
 	tsct_recording_free(&at_end);
 	stop_machine();
 }
-END_TEST
 
 /* CLOCK_REALTIME is set by 3 ms: the times before are by a line of the epoch after, so they
  * are off by that; no line of another epoch narrows a bound; and where no line states what
  * CLOCK_REALTIME was, no bound is known. */
-START_TEST(test_disruption)
+LOOP_TEST(test_disruption, 0, 2)
 {
 	struct tsct_error_cursor cursor = { .piece = 0 };
 	unsigned int i, before = 0, unknown = 0, after = 0;
@@ -333,7 +334,6 @@ START_TEST(test_disruption)
 	ck_assert_uint_eq(tsct_recording_worst_ns(&rec, rec.end), UINT64_MAX);
 	stop_machine();
 }
-END_TEST
 
 /* ---- given lines ------------------------------------------------------------------ */
 
@@ -375,7 +375,9 @@ static void check_bound(__u64 tick, __u64 want_ns)
 	ck_assert_uint_le(tsct_recording_error_ns(&rec, 0, tick), want_ns + 2);
 }
 
-START_TEST(test_intersection)
+CASE("given", NULL, NULL);
+
+TEST(test_intersection)
 {
 	make_given();
 	check_bound(1500000, BOUND);
@@ -400,9 +402,8 @@ START_TEST(test_intersection)
 	check_bound(tsct_recording_worst_ns(&rec, rec.end) == BOUND ? 1050000 : 0, BOUND);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
-START_TEST(test_contradiction)
+TEST(test_contradiction)
 {
 	make_given();
 	add_given(1100000, 1500000, 300, 100, 3);
@@ -426,11 +427,10 @@ START_TEST(test_contradiction)
 	ck_assert_uint_eq(rec.errors.nr_contradictory, 3);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* After the last sample that the recording's straight clock was made with, its bound is only
  * that of a live reading: lines of later samples may show that it was wrong. */
-START_TEST(test_later_lines)
+TEST(test_later_lines)
 {
 	make_given();
 	rec.real.as_of_cycles = 1600000;
@@ -442,10 +442,9 @@ START_TEST(test_later_lines)
 	ck_assert_uint_ge(tsct_recording_worst_ns(&rec, rec.end), 9100);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* Lines of another epoch neither narrow nor contradict. */
-START_TEST(test_epochs)
+TEST(test_epochs)
 {
 	make_given();
 	rec.epoch_first = 2;
@@ -471,10 +470,9 @@ START_TEST(test_epochs)
 	ck_assert_uint_eq(tsct_recording_error_ns(&rec, 0, 1900001), UINT64_MAX);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* Lines of any content are computed without an overflow, or not used. */
-START_TEST(test_extreme_lines)
+TEST(test_extreme_lines)
 {
 	static const __u64 extreme[] = { 0, 1, (1ULL << 53) - 1, (1ULL << 55) - 1, 1ULL << 62,
 					 1ULL << 63, UINT64_MAX - 1, UINT64_MAX };
@@ -505,11 +503,10 @@ START_TEST(test_extreme_lines)
 		tsct_recording_free(&rec);
 	}
 }
-END_TEST
 
 /* A disruption so early that no line of the first epoch was stored: the recording's straight
  * clock is of that epoch, and states nothing of the time after the last sample. */
-START_TEST(test_epoch_without_lines)
+TEST(test_epoch_without_lines)
 {
 	make_given();
 	rec.epoch = 4;
@@ -527,10 +524,9 @@ START_TEST(test_epoch_without_lines)
 	ck_assert_uint_eq(tsct_recording_error_ns(&rec, 0, 1900000), UINT64_MAX);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* Lines of an older version do not include the skew of the counters, and narrow nothing. */
-START_TEST(test_older_version)
+TEST(test_older_version)
 {
 	make_given();
 	add_given(1100000, 1500000, 300, 400, 3);
@@ -539,10 +535,9 @@ START_TEST(test_older_version)
 	check_bound(1200000, BOUND);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* Lines as far away, and as steep, as metadata can state overflow nothing. */
-START_TEST(test_far_lines)
+TEST(test_far_lines)
 {
 	static const __u64 far[] = { 1ULL << 53, (1ULL << 55) - 1, 1ULL << 55, 1ULL << 63 };
 	unsigned int i;
@@ -563,11 +558,10 @@ START_TEST(test_far_lines)
 		tsct_recording_free(&rec);
 	}
 }
-END_TEST
 
 /* Bounds to UTC: the last one grows after the end that the metadata states, a short one
  * counts for any range that it is in, and before the first one nothing is known. */
-START_TEST(test_utc)
+TEST(test_utc)
 {
 	struct tsct_recorded_errors errors;
 	struct tsct_recorded_node *node;
@@ -611,10 +605,9 @@ START_TEST(test_utc)
 	ck_assert_uint_eq(tsct_recording_utc_ns(&rec, 0, 1700000), UINT64_MAX);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* The largest bound of a range is that of a tick in it, or a little more, for any lines. */
-START_TEST(test_largest)
+LOOP_TEST(test_largest, 0, 200)
 {
 	__u64 from, until, worst, max, tick;
 	unsigned int i, k;
@@ -645,27 +638,4 @@ START_TEST(test_largest)
 		ck_assert_uint_ge(max, worst);
 	}
 	tsct_recording_free(&rec);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("recording_error");
-	TCase *truth = add_case(suite, "truth", NULL, NULL);
-	TCase *given = add_case(suite, "given", NULL, NULL);
-
-	print_seed();
-	tcase_add_loop_test(truth, test_truth_is_within, 0, RUNS + 2);
-	tcase_add_loop_test(truth, test_disruption, 0, 2);
-	tcase_add_test(given, test_intersection);
-	tcase_add_test(given, test_contradiction);
-	tcase_add_test(given, test_later_lines);
-	tcase_add_test(given, test_epochs);
-	tcase_add_test(given, test_extreme_lines);
-	tcase_add_test(given, test_epoch_without_lines);
-	tcase_add_test(given, test_older_version);
-	tcase_add_test(given, test_far_lines);
-	tcase_add_test(given, test_utc);
-	tcase_add_loop_test(given, test_largest, 0, 200);
-	return run_suite(suite);
 }

@@ -151,7 +151,7 @@ static unsigned int babeltrace(bool quiet)
 }
 
 /* The library's reader and babeltrace2 read as many events as were written. */
-START_TEST(test_round_trip)
+LOOP_TEST(test_round_trip, 0, 12)
 {
 	unsigned int nr;
 
@@ -165,7 +165,6 @@ START_TEST(test_round_trip)
 	ck_assert(!tsct_recording_lossy(&rec));
 	end();
 }
-END_TEST
 
 static char *metadata_text(const struct tsct_recording *r, size_t *len)
 {
@@ -178,7 +177,7 @@ static char *metadata_text(const struct tsct_recording *r, size_t *len)
 }
 
 /* Metadata that was parsed is written as the same text again. */
-START_TEST(test_metadata_round_trip)
+TEST(test_metadata_round_trip)
 {
 	struct tsct_recording again;
 	size_t len, len2;
@@ -238,10 +237,9 @@ START_TEST(test_metadata_round_trip)
 	tsct_recording_free(&again);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* Host names that contain any bytes */
-START_TEST(test_hostile_names)
+LOOP_TEST(test_hostile_names, 0, 6)
 {
 	char name[64];
 	int i;
@@ -261,11 +259,10 @@ START_TEST(test_hostile_names)
 	ck_assert_uint_eq(babeltrace(true), 5);
 	end();
 }
-END_TEST
 
 /* The clock that the CTF metadata defines gives the calibrated time within the
  * precision that it states. */
-START_TEST(test_clock_of_tsc)
+LOOP_TEST(test_clock_of_tsc, 0, 50)
 {
 	struct tsct_ctf_clock clock;
 	__s64 apart;
@@ -289,11 +286,10 @@ START_TEST(test_clock_of_tsc)
 	ck_assert_uint_lt(clock.precision, 2.6 * 1600);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* For a source in ns, the clock frequency in the metadata is 1 GHz if that adds at most
  * 1 us to the error bound. */
-START_TEST(test_clock_in_ns)
+TEST(test_clock_in_ns)
 {
 	struct tsct_ctf_clock clock;
 
@@ -312,7 +308,6 @@ START_TEST(test_clock_in_ns)
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), -EINVAL);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 static int send_raw(__u32 id, __u64 stamp, const void *payload, __u32 len)
 {
@@ -324,7 +319,7 @@ static int send_raw(__u32 id, __u64 stamp, const void *payload, __u32 len)
 }
 
 /* Invalid events are counted by cause, and do not affect other events. */
-START_TEST(test_refuses_invalid_events)
+TEST(test_refuses_invalid_events)
 {
 	const __u64 *cause = NULL;
 	__u8 payload[65520];
@@ -352,10 +347,9 @@ START_TEST(test_refuses_invalid_events)
 	ck_assert(tsct_recording_lossy(&rec));
 	end();
 }
-END_TEST
 
 /* Events that are late by less than 1 us get the time of the event before them. */
-START_TEST(test_late_events_are_raised)
+TEST(test_late_events_are_raised)
 {
 	struct tsct_trace_event event;
 	struct tsct_trace *trace;
@@ -387,10 +381,9 @@ START_TEST(test_late_events_are_raised)
 	tsct_trace_close(trace);
 	end();
 }
-END_TEST
 
 /* Writes the largest record that fits a ring, between smaller records. */
-START_TEST(test_largest_record)
+TEST(test_largest_record)
 {
 	__u8 payload[65512];
 	int i;
@@ -410,10 +403,9 @@ START_TEST(test_largest_record)
 	ck_assert_uint_eq(babeltrace(true), 20);
 	end();
 }
-END_TEST
 
 /* At any moment, the metadata on disk defines every event on disk. */
-START_TEST(test_definitions_before_events)
+TEST(test_definitions_before_events)
 {
 	char name[16];
 	int i;
@@ -431,7 +423,6 @@ START_TEST(test_definitions_before_events)
 	ck_assert_int_eq(finish(writer), 0);
 	end();
 }
-END_TEST
 
 /* On a full disk, earlier packets stay complete, and other events count as lost. */
 static void fill_disk(void)
@@ -459,7 +450,7 @@ static void fill_disk(void)
 	ck_assert_uint_eq(babeltrace(false), kept);
 }
 
-START_TEST(test_file_size_limit)
+TEST(test_file_size_limit)
 {
 	struct rlimit limit = { 100000, RLIM_INFINITY };
 
@@ -470,9 +461,8 @@ START_TEST(test_file_size_limit)
 	fill_disk();
 	end();
 }
-END_TEST
 
-START_TEST(test_full_disk)
+TEST(test_full_disk)
 {
 	char command[128];
 
@@ -497,10 +487,9 @@ START_TEST(test_full_disk)
 	dirfd_ = open(dir_name, O_RDONLY | O_DIRECTORY);
 	end();
 }
-END_TEST
 
 /* Losses after the last event are recorded in packets without events. */
-START_TEST(test_losses_after_last_event)
+TEST(test_losses_after_last_event)
 {
 	struct tsct_trace_event e;
 	struct tsct_trace *trace;
@@ -532,13 +521,12 @@ START_TEST(test_losses_after_last_event)
 	tsct_trace_close(trace);
 	end();
 }
-END_TEST
 
 /* If a recorder is killed, the last metadata that it wrote is valid, and the recording
  * ends with the last event in its files. CTF readers that do not know our metadata keys
  * use the clock's `precision` as the error bound. This bound holds until the time at
  * which the next metadata was due. */
-START_TEST(test_killed_recorder)
+LOOP_TEST(test_killed_recorder, 0, TSCT_TIMESTAMPS_NR)
 {
 	struct tsct_ctf_clock clock;
 	struct tsct_trace *trace;
@@ -578,10 +566,9 @@ START_TEST(test_killed_recorder)
 			  tsct_clock_params_error_ps(&rec.real, rec.until) / 1000);
 	end();
 }
-END_TEST
 
 /* A damaged end time in a packet does not extend the recording. */
-START_TEST(test_killed_recorder_damaged_packet)
+TEST(test_killed_recorder_damaged_packet)
 {
 	struct tsct_packet head;
 	struct tsct_trace *trace;
@@ -605,10 +592,9 @@ START_TEST(test_killed_recorder_damaged_packet)
 	tsct_trace_close(trace);
 	end();
 }
-END_TEST
 
 /* If writing fails at any byte of the metadata, the error is returned. */
-START_TEST(test_metadata_write_errors)
+LOOP_TEST(test_metadata_write_errors, 0, 2)
 {
 	static char buffer[1 << 16];
 	FILE *to = fopen("/dev/full", "w");
@@ -620,30 +606,4 @@ START_TEST(test_metadata_write_errors)
 	fclose(to);
 	ck_assert_int_eq(finish(writer), 0);
 	end();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("recording_writer");
-	TCase *tcase = add_case(suite, "recording_writer", NULL, NULL);
-
-	print_seed();
-	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, test_round_trip, 0, 12);
-	tcase_add_test(tcase, test_metadata_round_trip);
-	tcase_add_loop_test(tcase, test_hostile_names, 0, 6);
-	tcase_add_loop_test(tcase, test_clock_of_tsc, 0, 50);
-	tcase_add_test(tcase, test_clock_in_ns);
-	tcase_add_test(tcase, test_refuses_invalid_events);
-	tcase_add_test(tcase, test_late_events_are_raised);
-	tcase_add_test(tcase, test_largest_record);
-	tcase_add_test(tcase, test_definitions_before_events);
-	tcase_add_test(tcase, test_file_size_limit);
-	tcase_add_test(tcase, test_full_disk);
-	tcase_add_test(tcase, test_losses_after_last_event);
-	tcase_add_loop_test(tcase, test_killed_recorder, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_test(tcase, test_killed_recorder_damaged_packet);
-	tcase_add_loop_test(tcase, test_metadata_write_errors, 0, 2);
-	return run_suite(suite);
 }

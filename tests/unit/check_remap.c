@@ -17,7 +17,9 @@
 
 static struct tsct_remap_slot slot[ROOM];
 
-START_TEST(test_put_and_get)
+CASE("remap", NULL, NULL);
+
+TEST(test_put_and_get)
 {
 	struct tsct_remap map;
 	__u64 id = 77;
@@ -37,10 +39,9 @@ START_TEST(test_put_and_get)
 	ck_assert_uint_eq(id, 0);
 	ck_assert_int_eq(tsct_remap_get(&map, 1, &id), -ENOENT);
 }
-END_TEST
 
 /* A table is full if 3/4 of its slots are in use. All entries are found then. */
-START_TEST(test_full_table)
+LOOP_TEST(test_full_table, 0, 10)
 {
 	struct tsct_remap map;
 	__u64 old[ROOM], id;
@@ -69,10 +70,9 @@ START_TEST(test_full_table)
 	ck_assert_int_eq(tsct_remap_init(&map, slot, ROOM / 2, 0), 0);
 	ck_assert_int_eq(tsct_remap_get(&map, old[5], &id), -ENOENT);
 }
-END_TEST
 
 /* The search for an id that is not in the table ends, even in the smallest tables. */
-START_TEST(test_small_tables)
+TEST(test_small_tables)
 {
 	struct tsct_remap map;
 	unsigned int room, i;
@@ -86,7 +86,6 @@ START_TEST(test_small_tables)
 		ck_assert_int_eq(tsct_remap_get(&map, 12345, &id), -ENOENT);
 	}
 }
-END_TEST
 
 /* ---- unification of names ------------------------------------------------ */
 
@@ -104,8 +103,10 @@ static __u64 hash_of(const char *name, __u64 start)
 	return tsct_hash(start, name, strlen(name));
 }
 
+CASE("unify", NULL, NULL);
+
 /* Equal names get equal ids, different names different ids, as by a linear search. */
-START_TEST(test_unify)
+LOOP_TEST(test_unify, 20, 25)
 {
 	struct tsct_remap_slot *room = calloc(2048, sizeof(*room));
 	struct tsct_unify unify;
@@ -134,10 +135,9 @@ START_TEST(test_unify)
 	ck_assert_uint_lt(nr_compared, 3000);
 	free(room);
 }
-END_TEST
 
 /* Different names whose hashes are equal get different ids. */
-START_TEST(test_equal_hashes)
+TEST(test_equal_hashes)
 {
 	struct tsct_unify unify;
 	unsigned int i;
@@ -158,9 +158,8 @@ START_TEST(test_equal_hashes)
 	ck_assert_int_eq(tsct_unify_id(&unify, 8, same, "new", &id), 1);
 	ck_assert_uint_eq(id, 100);
 }
-END_TEST
 
-START_TEST(test_unify_full)
+TEST(test_unify_full)
 {
 	struct tsct_unify unify;
 	unsigned int i;
@@ -176,12 +175,11 @@ START_TEST(test_unify_full)
 	ck_assert_int_eq(tsct_unify_id(&unify, 1, same, "1", &id), 0);
 	ck_assert_uint_eq(id, 1);
 }
-END_TEST
 
 /* ---- hash function ------------------------------------------------------- */
 
 /* If one bit of input, length or seed changes, about half of the hash's bits change. */
-START_TEST(test_hash)
+TEST(test_hash)
 {
 	unsigned char bytes[40], other[40];
 	unsigned int bit, len, turn, sum = 0, nr = 0, least = 64, flipped;
@@ -210,22 +208,4 @@ START_TEST(test_hash)
 	ck_assert_uint_ge(least, 8);
 	ck_assert_uint_ge(sum, 31 * nr);
 	ck_assert_uint_le(sum, 33 * nr);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("remap");
-	TCase *tcase = add_case(suite, "remap", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_put_and_get);
-	tcase_add_loop_test(tcase, test_full_table, 0, 10);
-	tcase_add_test(tcase, test_small_tables);
-	tcase = add_case(suite, "unify", NULL, NULL);
-	tcase_add_loop_test(tcase, test_unify, 20, 25);
-	tcase_add_test(tcase, test_equal_hashes);
-	tcase_add_test(tcase, test_unify_full);
-	tcase_add_test(tcase, test_hash);
-	return run_suite(suite);
 }

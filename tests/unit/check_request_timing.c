@@ -21,7 +21,7 @@ static unsigned int requests(const struct tsct_fit *fit, __s64 interval_ns)
 }
 
 /* Polls are pairs until enough pairs were compared; then as many as the slow place needs. */
-START_TEST(test_requests)
+TEST(test_requests)
 {
 	struct tsct_fit fit = { .nr_pairs = 23 };
 
@@ -37,10 +37,9 @@ START_TEST(test_requests)
 	ck_assert_uint_eq(requests(&fit, 2000 * MS), 300);
 	ck_assert_uint_eq(requests(NULL, 16000 * MS), 300);
 }
-END_TEST
 
 /* A possible turn is obeyed; one that would make a flood, or silence, is not. */
-START_TEST(test_turns)
+TEST(test_turns)
 {
 	__s64 since_ns;
 
@@ -58,10 +57,9 @@ START_TEST(test_turns)
 	ck_assert_int_eq(tsct_request_turn_ns(0, 250 * US), 0);
 	ck_assert_int_eq(tsct_request_turn_ns(0, 300 * MS), 0);
 }
-END_TEST
 
 /* Timeouts cover twice the round trip, between the interval and 1 s. */
-START_TEST(test_timeouts)
+TEST(test_timeouts)
 {
 	ck_assert_int_eq(tsct_request_timeout_ns(50 * MS, 100 * US, 0), 50 * MS);
 	ck_assert_int_eq(tsct_request_timeout_ns(50 * MS, 60 * MS, 0), 120 * MS);
@@ -75,11 +73,10 @@ START_TEST(test_timeouts)
 	ck_assert_int_eq(tsct_request_timeout_ns(100 * MS, 0, 1000), 1000 * MS);
 	ck_assert_int_eq(tsct_request_timeout_ns(1LL << 62, 0, 1000), 1LL << 62);
 }
-END_TEST
 
 /* A burst over a path with a round trip of 300 ms, of which nothing is known: one of its six
  * polls waits long enough. */
-START_TEST(test_burst_on_a_long_path)
+TEST(test_burst_on_a_long_path)
 {
 	unsigned int lost = 0;
 
@@ -87,10 +84,9 @@ START_TEST(test_burst_on_a_long_path)
 		lost++;
 	ck_assert_uint_lt(lost, 5);
 }
-END_TEST
 
 /* A longer round trip is known at once, a shorter one after some answers. */
-START_TEST(test_round_trip)
+TEST(test_round_trip)
 {
 	__s64 rtt_ns = tsct_request_rtt_ns(0, 300 * MS);
 	unsigned int i;
@@ -101,18 +97,4 @@ START_TEST(test_round_trip)
 	for (i = 0; i < 100; i++)
 		rtt_ns = tsct_request_rtt_ns(rtt_ns, 1 * MS);
 	ck_assert_int_eq(rtt_ns, 1 * MS);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("request_timing");
-	TCase *tcase = add_case(suite, "request_timing", NULL, NULL);
-
-	tcase_add_test(tcase, test_requests);
-	tcase_add_test(tcase, test_turns);
-	tcase_add_test(tcase, test_timeouts);
-	tcase_add_test(tcase, test_burst_on_a_long_path);
-	tcase_add_test(tcase, test_round_trip);
-	return run_suite(suite);
 }

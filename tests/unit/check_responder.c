@@ -5,7 +5,9 @@
 
 /* ---- answers ------------------------------------------------------------- */
 
-START_TEST(test_ntp_answers)
+CASE("responder", setup, teardown);
+
+TEST(test_ntp_answers)
 {
 	struct tsct_ntp_packet p = request(false);
 	int version;
@@ -33,9 +35,8 @@ START_TEST(test_ntp_answers)
 	ck_assert_uint_eq(w.reply.stratum, 0);
 	ck_assert_uint_eq(w.reply.leap, TSCT_NTP_UNSYNCED);
 }
-END_TEST
 
-START_TEST(test_extension_field)
+TEST(test_extension_field)
 {
 	struct tsct_ntp_packet p = request(true);
 
@@ -66,11 +67,10 @@ START_TEST(test_extension_field)
 	ck_assert(!(w.reply.ext.flags & TSCT_EXT_PARAMS));
 	ck_assert_uint_eq(w.reply.ext.params.mult, 0);
 }
-END_TEST
 
 /* The responder sends the names of missing nodes to clients that ask for the names and
  * reserve room for them. */
-START_TEST(test_missing_nodes)
+TEST(test_missing_nodes)
 {
 	struct tsct_ntp_packet p = request(true);
 
@@ -89,9 +89,8 @@ START_TEST(test_missing_nodes)
 	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert(w.reply.has_missing && !*w.reply.missing);
 }
-END_TEST
 
-START_TEST(test_ignores_non_requests)
+TEST(test_ignores_non_requests)
 {
 	struct tsct_ntp_packet p;
 	struct tsct_address from = address("10.0.0.1");
@@ -120,9 +119,8 @@ START_TEST(test_ignores_non_requests)
 	ck_assert_int_eq(deliver_bytes(&from, bytes, 50), TSCT_ANSWER_MALFORMED);
 	ck_assert_uint_eq(w.nr_requests, 0);
 }
-END_TEST
 
-START_TEST(test_denied_and_limited_clients)
+TEST(test_denied_and_limited_clients)
 {
 	static const struct tsct_ratelimit_options tight = {
 		.interval_us = 1000000, .burst = 2,
@@ -144,11 +142,10 @@ START_TEST(test_denied_and_limited_clients)
 	ck_assert_int_eq(deliver("11.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_int_eq(deliver("11.0.0.1", &p, 0), TSCT_ANSWER_LIMITED);
 }
-END_TEST
 
 /* ---- keys ---------------------------------------------------------------- */
 
-START_TEST(test_keys)
+TEST(test_keys)
 {
 	struct tsct_address at;
 	struct tsct_ntp_packet p = request(true);
@@ -207,11 +204,10 @@ START_TEST(test_keys)
 			 TSCT_ANSWER_UNKNOWN_KEY);
 	ck_assert_uint_eq(w.nr_requests, 3);
 }
-END_TEST
 
 /* ---- transmit time of the previous answer -------------------------------- */
 
-START_TEST(test_transmit_time_of_previous_answer)
+TEST(test_transmit_time_of_previous_answer)
 {
 	struct tsct_ntp_packet p = request(true), q;
 	__u32 ticket;
@@ -261,9 +257,8 @@ START_TEST(test_transmit_time_of_previous_answer)
 	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 }
-END_TEST
 
-START_TEST(test_interleaved)
+TEST(test_interleaved)
 {
 	struct tsct_ntp_packet p = request(false), q;
 	__u64 rx, tx;
@@ -300,7 +295,6 @@ START_TEST(test_interleaved)
 	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.reply.origin, p.transmit);
 }
-END_TEST
 
 /* ---- limits of the client table ------------------------------------------ */
 
@@ -318,7 +312,7 @@ static void send_and_report(const char *from, __u32 key_id)
 	sent(w.ticket, w.now + 1000, 0, true);
 }
 
-START_TEST(test_eviction)
+TEST(test_eviction)
 {
 	char text[32];
 	int i, j, kept;
@@ -358,12 +352,11 @@ START_TEST(test_eviction)
 	ck_assert_int_eq(kept, 1024);
 	ck_assert_uint_eq(previous_nonce_of("10.3.0.9", 5), 0);
 }
-END_TEST
 
 /* The kernel's transmit time of an answer is reported with a number (ticket) that
  * identifies the answer. If another client has got the table entry since, the report
  * is ignored. */
-START_TEST(test_old_tickets)
+TEST(test_old_tickets)
 {
 	__u32 first, i;
 	char text[32];
@@ -381,11 +374,10 @@ START_TEST(test_old_tickets)
 		ck_assert_uint_eq(previous_nonce_of(text, 0), 0);
 	}
 }
-END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
-START_TEST(test_random_changes)
+LOOP_TEST(test_random_changes, 0, 4)
 {
 	struct tsct_address from = address("10.0.0.5");
 	struct tsct_ntp_packet p;
@@ -421,9 +413,8 @@ START_TEST(test_random_changes)
 		}
 	}
 }
-END_TEST
 
-START_TEST(test_result_texts)
+TEST(test_result_texts)
 {
 	int i, j;
 
@@ -432,27 +423,4 @@ START_TEST(test_result_texts)
 			ck_assert_str_ne(tsct_responder_result_text(i),
 					 tsct_responder_result_text(j));
 	ck_assert_str_eq(tsct_responder_result_text(TSCT_ANSWER_NR), "unknown");
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("responder");
-	TCase *tcase = add_case(suite, "responder", setup, teardown);
-
-	print_seed();
-	seed_with(0);
-	tcase_add_test(tcase, test_ntp_answers);
-	tcase_add_test(tcase, test_extension_field);
-	tcase_add_test(tcase, test_missing_nodes);
-	tcase_add_test(tcase, test_ignores_non_requests);
-	tcase_add_test(tcase, test_denied_and_limited_clients);
-	tcase_add_test(tcase, test_keys);
-	tcase_add_test(tcase, test_transmit_time_of_previous_answer);
-	tcase_add_test(tcase, test_interleaved);
-	tcase_add_test(tcase, test_eviction);
-	tcase_add_test(tcase, test_old_tickets);
-	tcase_add_loop_test(tcase, test_random_changes, 0, 4);
-	tcase_add_test(tcase, test_result_texts);
-	return run_suite(suite);
 }

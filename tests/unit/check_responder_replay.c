@@ -3,9 +3,11 @@
  * one of its answers; conditions under which it accepts such requests. */
 #include "responder_world.h"
 
+CASE("responder_past", setup, teardown);
+
 /* A request that is repeated gets the same answer again, without a second effect. A
  * replay of an earlier request gets the time, and has no other effect. */
-START_TEST(test_repeated_and_replayed_requests)
+TEST(test_repeated_and_replayed_requests)
 {
 	struct tsct_ntp_packet p[3], q;
 	struct tsct_extension first_answer;
@@ -44,10 +46,9 @@ START_TEST(test_repeated_and_replayed_requests)
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, p[2].ext.nonce);
 	ck_assert_uint_eq(w.nr_requests, 4);
 }
-END_TEST
 
 /* A request is proven if it repeats the tx of an answer to that very client. */
-START_TEST(test_proven_requests)
+TEST(test_proven_requests)
 {
 	struct tsct_ntp_packet p = request(true), other;
 
@@ -75,11 +76,10 @@ START_TEST(test_proven_requests)
 	ck_assert_int_eq(deliver_unchanged("10.0.0.2", &other, 0), TSCT_ANSWER_SENT);
 	ck_assert(!w.last.proven);
 }
-END_TEST
 
 /* A request with nonce 0, which our clients never send, gets the time and is not
  * stored. */
-START_TEST(test_zero_nonce)
+TEST(test_zero_nonce)
 {
 	struct tsct_ntp_packet p;
 	unsigned int i;
@@ -99,11 +99,10 @@ START_TEST(test_zero_nonce)
 		ck_assert_uint_eq(w.nr_requests, i + 1);
 	}
 }
-END_TEST
 
 /* An attacker replays requests of a child with their valid MAC. The attacker gets the
  * time. The replays have no other effect, and do not disturb the child. */
-START_TEST(test_attacker_replays)
+TEST(test_attacker_replays)
 {
 	struct tsct_ntp_packet p[60], q;
 	unsigned int was, i, nr_reported = 0;
@@ -135,10 +134,9 @@ START_TEST(test_attacker_replays)
 	ck_assert_int_eq(deliver("10.0.0.1", &q, 5), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.nr_requests, 61);
 }
-END_TEST
 
 /* A client that lost its state is accepted again at its second request. */
-START_TEST(test_client_restart)
+TEST(test_client_restart)
 {
 	struct tsct_ntp_packet p, first, second;
 	struct tsct_address at = address("10.0.0.1");
@@ -204,11 +202,10 @@ START_TEST(test_client_restart)
 	}
 	ck_assert_uint_eq(w.nr_requests, 42 + TSCT_CLIENT_TABLE_PAST);
 }
-END_TEST
 
 /* A client sends all requests of its first poll before the first answer arrives, so
  * these requests contain the tx of the same earlier answer. */
-START_TEST(test_first_poll_of_several_requests)
+TEST(test_first_poll_of_several_requests)
 {
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS], q;
 	unsigned int i;
@@ -244,21 +241,4 @@ START_TEST(test_first_poll_of_several_requests)
 	i = w.nr_requests;
 	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
 	ck_assert_uint_eq(w.nr_requests, i);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("responder_replay");
-	TCase *tcase = add_case(suite, "responder_past", setup, teardown);
-
-	print_seed();
-	seed_with(0);
-	tcase_add_test(tcase, test_repeated_and_replayed_requests);
-	tcase_add_test(tcase, test_zero_nonce);
-	tcase_add_test(tcase, test_proven_requests);
-	tcase_add_test(tcase, test_attacker_replays);
-	tcase_add_test(tcase, test_client_restart);
-	tcase_add_test(tcase, test_first_poll_of_several_requests);
-	return run_suite(suite);
 }

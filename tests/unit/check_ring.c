@@ -8,7 +8,7 @@
 #include "seed.h"
 #include "suite.h"
 
-START_TEST(test_geometry)
+TEST(test_geometry)
 {
 	static const struct {
 		uint32_t policy, block_size, blocks;
@@ -41,9 +41,8 @@ START_TEST(test_geometry)
 				cases[i].block_size, cases[i].blocks) ==
 				cases[i].want, "case %zu", i);
 }
-END_TEST
 
-START_TEST(test_sizes)
+TEST(test_sizes)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
 
@@ -60,10 +59,9 @@ START_TEST(test_sizes)
 	/* The length of the largest record fits 16 bits. */
 	ck_assert_uint_eq(tsct_record_size(65480), 65496);
 }
-END_TEST
 
 /* Positions have 48 bits and wrap; higher bits are ignored. */
-START_TEST(test_positions)
+TEST(test_positions)
 {
 	static const uint64_t heads[] = {
 		0, 32, 1ULL << 47, MASK48, MASK48 - 7, 1ULL << 48, (1ULL << 48) + 32,
@@ -93,9 +91,8 @@ START_TEST(test_positions)
 			ck_assert_uint_eq(tsct_pos_extend(near, near), near);
 		}
 }
-END_TEST
 
-START_TEST(test_place)
+TEST(test_place)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
 	struct tsct_ring_slot p;
@@ -129,10 +126,9 @@ START_TEST(test_place)
 	ck_assert_uint_eq(p.pos, 4096 - 32);
 	ck_assert_uint_eq(p.pad_len, 0);
 }
-END_TEST
 
 /* Position and event count share one word. Each wraps without changing the other. */
-START_TEST(test_place_wraps)
+TEST(test_place_wraps)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
 	const uint64_t last = MASK48 + 1 - 4096;
@@ -155,10 +151,9 @@ START_TEST(test_place_wraps)
 	ck_assert_uint_eq(p.pos, 32);
 	ck_assert_uint_eq(p.head, 56);
 }
-END_TEST
 
 /* Pad, header and record lie inside the ring's data, for any value of head. */
-START_TEST(test_place_any_head)
+TEST(test_place_any_head)
 {
 	struct tsct_geometry geo = geometry(8192, 8, TSCT_POLICY_OVERWRITE);
 	uint64_t mask = geo.data_size - 1;
@@ -190,9 +185,8 @@ START_TEST(test_place_any_head)
 		ck_assert_uint_ge(p.pad_len, 8);
 	}
 }
-END_TEST
 
-START_TEST(test_fits)
+TEST(test_fits)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	const uint64_t one = TSCT_HEAD_ONE_EVENT;
@@ -213,9 +207,8 @@ START_TEST(test_fits)
 	geo.policy = TSCT_POLICY_OVERWRITE;
 	ck_assert(tsct_ring_fits(&geo, UINT64_MAX, 0));
 }
-END_TEST
 
-START_TEST(test_oldest)
+TEST(test_oldest)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
 	const uint64_t far = 5ULL << 48;
@@ -230,10 +223,9 @@ START_TEST(test_oldest)
 	ck_assert_uint_eq(tsct_ring_oldest(&geo, UINT64_MAX),
 			  UINT64_MAX - 3 * 4096 + 1);
 }
-END_TEST
 
 /* A ring holds all positions except those that the next two blocks will overwrite. */
-START_TEST(test_holds)
+TEST(test_holds)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
 	uint64_t head, pos, base;
@@ -250,9 +242,8 @@ START_TEST(test_holds)
 		}
 	}
 }
-END_TEST
 
-START_TEST(test_unread)
+TEST(test_unread)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
 
@@ -270,11 +261,10 @@ START_TEST(test_unread)
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, 8), 8);
 	ck_assert_uint_eq(tsct_ring_unread(&geo, 0, UINT64_MAX), 16384);
 }
-END_TEST
 
 /* ---- reading records ----------------------------------------------------- */
 
-START_TEST(test_next)
+TEST(test_next)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = calloc(1, geo.data_size);
@@ -308,9 +298,8 @@ START_TEST(test_next)
 	ck_assert_uint_eq(l.next, 48);
 	free(data);
 }
-END_TEST
 
-START_TEST(test_next_block)
+TEST(test_next_block)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = calloc(1, geo.data_size);
@@ -349,10 +338,9 @@ START_TEST(test_next_block)
 	ck_assert_uint_eq(l.next, 4096);
 	free(data);
 }
-END_TEST
 
 /* A block header is invalid if it contains a position other than that of its block. */
-START_TEST(test_block)
+TEST(test_block)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
 	char *data = calloc(1, geo.data_size);
@@ -396,9 +384,8 @@ START_TEST(test_block)
 	ck_assert_uint_eq(next.pos & MASK48, 16384 + 4096);
 	free(data);
 }
-END_TEST
 
-START_TEST(test_next_pad)
+TEST(test_next_pad)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = calloc(1, geo.data_size);
@@ -427,9 +414,8 @@ START_TEST(test_next_pad)
 	ck_assert_uint_eq(l.next, 4088);
 	free(data);
 }
-END_TEST
 
-START_TEST(test_next_broken_record)
+TEST(test_next_broken_record)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = calloc(1, geo.data_size);
@@ -481,11 +467,10 @@ START_TEST(test_next_broken_record)
 	ck_assert_uint_eq(l.next, 37);
 	free(data);
 }
-END_TEST
 
 /* With random data and positions, each step of a reader advances, and the last step
  * ends at head. The sanitizer detects accesses outside the ring's data. */
-START_TEST(test_next_random_data)
+TEST(test_next_random_data)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = malloc(geo.data_size);
@@ -524,30 +509,4 @@ START_TEST(test_next_random_data)
 		}
 	}
 	free(data);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("ring");
-	TCase *tcase = add_case(suite, "ring", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_geometry);
-	tcase_add_test(tcase, test_sizes);
-	tcase_add_test(tcase, test_positions);
-	tcase_add_test(tcase, test_place);
-	tcase_add_test(tcase, test_place_wraps);
-	tcase_add_test(tcase, test_place_any_head);
-	tcase_add_test(tcase, test_fits);
-	tcase_add_test(tcase, test_oldest);
-	tcase_add_test(tcase, test_holds);
-	tcase_add_test(tcase, test_unread);
-	tcase_add_test(tcase, test_next);
-	tcase_add_test(tcase, test_next_block);
-	tcase_add_test(tcase, test_block);
-	tcase_add_test(tcase, test_next_pad);
-	tcase_add_test(tcase, test_next_broken_record);
-	tcase_add_test(tcase, test_next_random_data);
-	return run_suite(suite);
 }

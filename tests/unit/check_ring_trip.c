@@ -114,7 +114,7 @@ static void round_trip(struct tsct_geometry geo, uint64_t start,
 	free(r.data);
 }
 
-START_TEST(test_round_trip)
+TEST(test_round_trip)
 {
 	seed_with(3);
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD), 0, 0);
@@ -123,11 +123,10 @@ START_TEST(test_round_trip)
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD),
 		   (8ULL << 48) - 65536, 0x1234ffffff00ULL);
 }
-END_TEST
 
 /* Records of many sizes at every offset in a block, so that a block is filled exactly,
  * or with any unused rest at its end */
-START_TEST(test_exact_fills)
+TEST(test_exact_fills)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint32_t offset, size;
@@ -165,7 +164,6 @@ START_TEST(test_exact_fills)
 		free(r.data);
 	}
 }
-END_TEST
 
 /* Overwrites a ring. Checks the count of overwritten events, and the events that a new
  * reader finds. */
@@ -198,13 +196,12 @@ static void overwrite(uint64_t start, uint64_t events)
 	free(r.data);
 }
 
-START_TEST(test_overwrite)
+TEST(test_overwrite)
 {
 	seed_with(4);
 	overwrite(0, 0);
 	overwrite((2ULL << 48) - 5 * 16384, 0xfffffff0ULL);
 }
-END_TEST
 
 /* Nonzero: the thread begin_blocks(), which writes block headers, ends. */
 static int blocks_end;
@@ -234,7 +231,7 @@ static void *begin_blocks(void *arg)
 /* Counts a ring's events while a thread begins blocks so fast that the oldest block is
  * overwritten during a count. Then tsct_ring_count() counts from the block with the
  * head, which stays valid until the thread has begun 1022 more blocks. */
-START_TEST(test_count_while_overwritten)
+TEST(test_count_while_overwritten)
 {
 	struct tsct_geometry geo = geometry(4096, 1024, TSCT_POLICY_OVERWRITE);
 	struct ring r = new_ring(geo, 0, 0);
@@ -258,10 +255,9 @@ START_TEST(test_count_while_overwritten)
 	pthread_join(thread, NULL);
 	free(r.data);
 }
-END_TEST
 
 /* Invalid counts in the ring are reported as invalid, and counting ends. */
-START_TEST(test_count_invalid)
+TEST(test_count_invalid)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
 	struct tsct_producer producer = { 0 };
@@ -281,19 +277,4 @@ START_TEST(test_count_invalid)
 		ck_assert_uint_eq(count.oldest + count.overwritten, 0);
 	}
 	free(data);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("ring_trip");
-	TCase *tcase = add_case(suite, "ring", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_round_trip);
-	tcase_add_test(tcase, test_exact_fills);
-	tcase_add_test(tcase, test_overwrite);
-	tcase_add_test(tcase, test_count_while_overwritten);
-	tcase_add_test(tcase, test_count_invalid);
-	return run_suite(suite);
 }

@@ -90,7 +90,9 @@ static void expect_both(void)
 	tsct_reader_release(reader, cpu);
 }
 
-START_TEST(test_signal_after_every_instruction)
+CASE("discard", setup, teardown);
+
+TEST(test_signal_after_every_instruction)
 {
 	unsigned int n;
 
@@ -100,11 +102,10 @@ START_TEST(test_signal_after_every_instruction)
 		expect_both();
 	}
 }
-END_TEST
 
 /* An event whose writer is single-stepped without end is counted as lost, and leaves no
  * partial record. */
-START_TEST(test_endless_single_step)
+TEST(test_endless_single_step)
 {
 	catch_steps();
 	ck_assert_int_eq(emit_stepped(~0U, 5, NULL), -EAGAIN);
@@ -115,7 +116,6 @@ START_TEST(test_endless_single_step)
 	ck_assert_int_eq(tsct_emit(t, id, NULL, 0), 0);
 	ck_assert_uint_eq(next().len, 0);
 }
-END_TEST
 
 /* ---- a kill or a signal at one instruction ------------------------------- */
 
@@ -220,9 +220,10 @@ static __attribute__((noinline)) void stop_here(void)
 	__asm__ __volatile__ ("");
 }
 
-/* Returns false on a machine, such as some virtual ones, that ignores hardware breakpoints. */
-static bool has_breakpoints(void)
+/* Some machines, such as some virtual ones, ignore hardware breakpoints. */
+static const char *no_breakpoints(void)
 {
+	static const char reason[] = "this machine ignores hardware breakpoints";
 	pid_t pid = fork();
 	int status;
 	bool set;
@@ -238,10 +239,10 @@ static bool has_breakpoints(void)
 	ptrace(PTRACE_CONT, pid, 0, 0);
 	waitpid(pid, &status, 0);
 	if (!WIFSTOPPED(status))
-		return false;
+		return reason;
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	return set;
+	return set ? NULL : reason;
 }
 
 /* Forks a child that emits the events of @scenario, and stops it before the instruction
@@ -388,62 +389,34 @@ static void stop_everywhere(unsigned int scenario, bool die)
 	ck_assert_uint_eq(lost(TSCT_LOST_FULL) + lost(TSCT_LOST_ABORTED), 0);
 }
 
-START_TEST(test_killed_at_every_instruction)
+CASE("discard, stopped", setup, teardown, .missing = no_breakpoints);
+
+LOOP_TEST(test_killed_at_every_instruction, 0, NR_SCENARIOS)
 {
 	stop_everywhere(_i, true);
 }
-END_TEST
 
-START_TEST(test_signalled_at_every_instruction)
+LOOP_TEST(test_signalled_at_every_instruction, 3, NR_SCENARIOS)
 {
 	stop_everywhere(_i, false);
 }
-END_TEST
 
 /* ---- channels with another source than the TSC --------------------------- */
 
-START_TEST(test_other_clock_killed)
+LOOP_TEST(test_other_clock_killed, 2, 3)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC_RAW);
 	stop_everywhere(_i, true);
 }
-END_TEST
 
-START_TEST(test_other_clock_signalled)
+LOOP_TEST(test_other_clock_signalled, 2, 4)
 {
 	use_clock(TSCT_SOURCE_MONOTONIC_RAW);
 	stop_everywhere(_i, false);
 }
-END_TEST
 
-/* A scenario takes seconds. So a test leaves out scenarios that would only repeat the
- * result of another test. */
-static void add_stopped(TCase *tcase)
-{
-	tcase_add_loop_test(tcase, test_killed_at_every_instruction, 0,
-			    NR_SCENARIOS);
-	tcase_add_loop_test(tcase, test_signalled_at_every_instruction, 3,
-			    NR_SCENARIOS);
-	tcase_add_loop_test(tcase, test_other_clock_killed, 2, 3);
-	tcase_add_loop_test(tcase, test_other_clock_signalled, 2, 4);
-}
+CASE("overwrite", setup_overwrite, teardown);
+RUN_TEST(test_signal_after_every_instruction);
 
-int main(void)
-{
-	Suite *suite = suite_create("rseq_section");
-	TCase *discard = add_case(suite, "discard", setup, teardown);
-	TCase *overwrite = add_case(suite, "overwrite", setup_overwrite, teardown);
-
-	tcase_add_test(discard, test_signal_after_every_instruction);
-	tcase_add_test(discard, test_endless_single_step);
-	tcase_add_test(overwrite, test_signal_after_every_instruction);
-	if (has_breakpoints()) {
-		add_stopped(discard);
-		tcase_add_loop_test(overwrite, test_killed_at_every_instruction, 4,
-				    NR_SCENARIOS);
-	} else {
-		skip_test("a kill or a signal at every instruction",
-			  "this machine ignores hardware breakpoints");
-	}
-	return run_suite(suite);
-}
+CASE("overwrite, stopped", setup_overwrite, teardown, .missing = no_breakpoints);
+RUN_LOOP_TEST(test_killed_at_every_instruction, 4, NR_SCENARIOS);

@@ -2,7 +2,7 @@
 /* Sync samples: writing and reading them, their series, and fits of series */
 #include "samples_world.h"
 
-START_TEST(test_round_trip)
+TEST(test_round_trip)
 {
 	struct tsct_sync_sample s;
 	struct tsct_recorded_sync sync;
@@ -25,11 +25,10 @@ START_TEST(test_round_trip)
 	ck_assert_mem_eq(&sync.params, &rec.real, sizeof(rec.real));
 	drop_small();
 }
-END_TEST
 
 /* By default, sync samples are not returned as events, and are not included in event
  * counts. */
-START_TEST(test_samples_are_not_events)
+TEST(test_samples_are_not_events)
 {
 	struct tsct_trace_event e;
 	struct tsct_balance balance;
@@ -53,9 +52,8 @@ START_TEST(test_samples_are_not_events)
 	tsct_trace_close(trace);
 	drop_small();
 }
-END_TEST
 
-START_TEST(test_stream_name)
+TEST(test_stream_name)
 {
 	struct tsct_recording r = { .complete = 0 };
 
@@ -73,7 +71,6 @@ START_TEST(test_stream_name)
 	ck_assert_int_eq(tsct_recording_add_stream(&r, "late"), 3);
 	tsct_recording_free(&r);
 }
-END_TEST
 
 /* ---- fits of series ------------------------------------------------------ */
 
@@ -103,7 +100,7 @@ static void check_fit(const struct tsct_series *s, enum tsct_fit_kind kind)
 	}
 }
 
-START_TEST(test_series_fit)
+TEST(test_series_fit)
 {
 	struct tsct_series *series;
 	bool keep[100];
@@ -134,11 +131,10 @@ START_TEST(test_series_fit)
 	tsct_series_free(series, 1);
 	drop_small();
 }
-END_TEST
 
 /* Samples of each epoch, node and address form a separate series, in order and without
  * duplicates. */
-START_TEST(test_series_are_separate)
+TEST(test_series_are_separate)
 {
 	struct tsct_sync_sample s[60];
 	struct tsct_series *series;
@@ -170,19 +166,4 @@ START_TEST(test_series_are_separate)
 	ck_assert_uint_eq(nr, 0);
 	tsct_series_free(series, nr);
 	tsct_recording_free(&rec);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("samples");
-	TCase *tc = add_case(s, "samples", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tc, test_round_trip);
-	tcase_add_test(tc, test_samples_are_not_events);
-	tcase_add_test(tc, test_stream_name);
-	tcase_add_test(tc, test_series_fit);
-	tcase_add_test(tc, test_series_are_separate);
-	return run_suite(s);
 }

@@ -24,7 +24,7 @@ static void use_samples(void)
 	tsct_series_free(series, nr);
 }
 
-START_TEST(test_truncated_samples)
+TEST(test_truncated_samples)
 {
 	unsigned int last = 0;
 	size_t len;
@@ -42,9 +42,8 @@ START_TEST(test_truncated_samples)
 	}
 	drop_small();
 }
-END_TEST
 
-START_TEST(test_random_changes)
+LOOP_TEST(test_random_changes, 0, 4)
 {
 	unsigned int i, k;
 
@@ -60,7 +59,6 @@ START_TEST(test_random_changes)
 	}
 	drop_small();
 }
-END_TEST
 
 /* Functions that make well-formed samples with impossible values */
 static void answered_early(struct tsct_sync_sample *s) { s->x.t4 = s->x.t1 - 1; }
@@ -94,7 +92,7 @@ static const struct {
 
 #define NR_IMPOSSIBLE (sizeof(impossible) / sizeof(impossible[0]))
 
-START_TEST(test_impossible_samples)
+LOOP_TEST(test_impossible_samples, 0, NR_IMPOSSIBLE)
 {
 	struct tsct_sync_sample s;
 	struct tsct_recording_writer *writer;
@@ -122,11 +120,10 @@ START_TEST(test_impossible_samples)
 	ck_assert_uint_eq(nr_samples, 2);
 	drop_small();
 }
-END_TEST
 
 /* Each sample has another source. With more than TSCT_SERIES_MAX sources, grouping
  * would take too long, and fails. */
-START_TEST(test_too_many_sources)
+TEST(test_too_many_sources)
 {
 	static struct tsct_sync_sample s[TSCT_SERIES_MAX + 1];
 	struct tsct_series *series;
@@ -146,7 +143,6 @@ START_TEST(test_too_many_sources)
 	ck_assert_ptr_null(series);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* ---- samples in metadata ------------------------------------------------- */
 
@@ -176,7 +172,7 @@ static const struct {
 
 #define NR_METADATA (sizeof(metadata) / sizeof(metadata[0]))
 
-START_TEST(test_metadata)
+LOOP_TEST(test_metadata, 0, NR_METADATA)
 {
 	struct tsct_trace *trace;
 	char *text = (char *)bad, *at, why[256] = "";
@@ -196,19 +192,4 @@ START_TEST(test_metadata)
 					 sizeof(why)), -EINVAL);
 	ck_assert_msg(strstr(why, metadata[_i].why), "%s", why);
 	drop_small();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s = suite_create("samples_hostile");
-	TCase *tc = add_case(s, "samples_hostile", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tc, test_truncated_samples);
-	tcase_add_loop_test(tc, test_random_changes, 0, 4);
-	tcase_add_loop_test(tc, test_impossible_samples, 0, NR_IMPOSSIBLE);
-	tcase_add_test(tc, test_too_many_sources);
-	tcase_add_loop_test(tc, test_metadata, 0, NR_METADATA);
-	return run_suite(s);
 }

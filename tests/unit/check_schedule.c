@@ -61,7 +61,9 @@ static void join(__u64 node, __u32 session, __u64 now_us)
 
 /* ---- sessions ------------------------------------------------------------ */
 
-START_TEST(test_no_session)
+CASE("schedule", setup, teardown);
+
+TEST(test_no_session)
 {
 	member(1, NULL, 0);
 	send_request(1, 0, 0, 0, 10);
@@ -78,13 +80,12 @@ START_TEST(test_no_session)
 	ck_assert_uint_eq(reply.session, 0);
 	ck_assert_uint_eq(reply.barrier, 1);
 }
-END_TEST
 
 /*
  * Members take turns cyclically. The session ends with the last message of the last
  * member.
  */
-START_TEST(test_turns)
+TEST(test_turns)
 {
 	__u64 turn[6] = { 0 }, now = 0, last = 0, i;
 	unsigned int cycle;
@@ -121,11 +122,10 @@ START_TEST(test_turns)
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_eq(tsct_schedule_begin(r, now + 10), s + 1);
 }
-END_TEST
 
 /* A member that sends before its turn gets no additional turn, and takes no turn from
  * others. */
-START_TEST(test_early_member)
+TEST(test_early_member)
 {
 	__u64 turn, now;
 	__u32 s;
@@ -161,13 +161,12 @@ START_TEST(test_early_member)
 	join(1, s, 3000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 }
-END_TEST
 
 /*
  * One of three members stops sending: the others continue, at least as fast as
  * before.
  */
-START_TEST(test_silent_member)
+TEST(test_silent_member)
 {
 	__u64 turn[4], now = 0, i, before;
 	unsigned int n;
@@ -207,9 +206,8 @@ START_TEST(test_silent_member)
 	join(2, s, 2000000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 }
-END_TEST
 
-START_TEST(test_late_members)
+TEST(test_late_members)
 {
 	__u32 s;
 	int i;
@@ -235,9 +233,8 @@ START_TEST(test_late_members)
 	ck_assert_uint_eq(reply.session, s);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
 }
-END_TEST
 
-START_TEST(test_session_numbers_wrap)
+TEST(test_session_numbers_wrap)
 {
 	__u32 s, barrier;
 	int i;
@@ -269,11 +266,10 @@ START_TEST(test_session_numbers_wrap)
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
 	ck_assert_uint_eq(reply.barrier, 3);
 }
-END_TEST
 
 /* ---- members ------------------------------------------------------------- */
 
-START_TEST(test_members)
+TEST(test_members)
 {
 	__u64 i;
 
@@ -299,7 +295,6 @@ START_TEST(test_members)
 	send_request(2, 0, 0, 0, 60000002);
 	ck_assert_uint_eq(reply.session, 1);
 }
-END_TEST
 
 static void missing(__u32 barrier, unsigned int nr, const char *names)
 {
@@ -312,7 +307,7 @@ static void missing(__u32 barrier, unsigned int nr, const char *names)
 
 /* ---- barriers ------------------------------------------------------------ */
 
-START_TEST(test_barriers)
+TEST(test_barriers)
 {
 	int i;
 
@@ -363,11 +358,10 @@ START_TEST(test_barriers)
 	ck_assert_uint_eq(reply.barrier, 2);
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
 }
-END_TEST
 
 /* A member that reports callers again and again causes poll requests once in 10 s, and once
  * per barrier; other members are not affected. */
-START_TEST(test_limits_polls)
+TEST(test_limits_polls)
 {
 	__u64 now;
 	unsigned int nr = 0;
@@ -391,10 +385,9 @@ START_TEST(test_limits_polls)
 	ck_assert(tsct_schedule_take_poll(r, 2, now + 2));
 	ck_assert(!tsct_schedule_take_poll(r, 2, now + 3));
 }
-END_TEST
 
 /* Callers wait somewhere until the last member that had one says that none waits. */
-START_TEST(test_callers)
+TEST(test_callers)
 {
 	ck_assert_int_eq(tsct_schedule_expect(r, "three"), 0);
 	member(1, NULL, 0);
@@ -417,11 +410,10 @@ START_TEST(test_callers)
 	ck_assert(tsct_schedule_set_caller(r, 1, false, 2000000));
 	ck_assert(!tsct_schedule_set_caller(r, 1, false, 2001000));
 }
-END_TEST
 
 /* A member that takes part through another node is waited for there, and here again once
  * it takes part here. */
-START_TEST(test_member_elsewhere)
+TEST(test_member_elsewhere)
 {
 	member(1, "one", 0);
 	member(2, "two", 0);
@@ -433,9 +425,8 @@ START_TEST(test_member_elsewhere)
 	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 400);
 	missing(2, 3, "the master, one, two");
 }
-END_TEST
 
-START_TEST(test_barrier_ignores_absent_members)
+TEST(test_barrier_ignores_absent_members)
 {
 	member(1, "one", 0);
 	member(2, "two", 0);
@@ -447,13 +438,12 @@ START_TEST(test_barrier_ignores_absent_members)
 	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 60000001);
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
 }
-END_TEST
 
 /*
  * Barriers wait for configured members even before their first request, but for no
  * other absent nodes.
  */
-START_TEST(test_barrier_expects_configured_members)
+TEST(test_barrier_expects_configured_members)
 {
 	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
@@ -487,11 +477,10 @@ START_TEST(test_barrier_expects_configured_members)
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
 	missing(2, 3, "the master, a, b");
 }
-END_TEST
 
 /* Missing processes are listed by the name of their node, which the names of nodes below
  * that node follow. */
-START_TEST(test_lists_processes)
+TEST(test_lists_processes)
 {
 	member(1, "one", 0);
 	member(2, "two", 0);
@@ -512,11 +501,10 @@ START_TEST(test_lists_processes)
 	tsct_schedule_set_blockers(r, 1, ": 1 of 2 processes (pid 5) (below z)");
 	missing(1, 2, ": 1 of 2 processes (pid 5) (below z) (below one), x (below two)");
 }
-END_TEST
 
 /* A member whose request has the number of a released barrier, without ARRIVED, learns
  * of the release: a caller of that member left after the member had arrived. */
-START_TEST(test_released_without_arrived)
+TEST(test_released_without_arrived)
 {
 	member(1, "one", 0);
 	tsct_schedule_arrive(r, 1, 0);
@@ -532,11 +520,10 @@ START_TEST(test_released_without_arrived)
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
 	ck_assert_uint_eq(reply.barrier, 2);
 }
-END_TEST
 
 /* While member 1 sends requests, the nodes below it that block the barrier are listed
  * instead of it. */
-START_TEST(test_lists_blocking_nodes_below)
+TEST(test_lists_blocking_nodes_below)
 {
 	char names[24];
 
@@ -561,10 +548,9 @@ START_TEST(test_lists_blocking_nodes_below)
 	tsct_schedule_set_blockers(r, 1, "");
 	missing(1, 1, "one");
 }
-END_TEST
 
 /* A member that the master dismissed delays neither sessions nor barriers. */
-START_TEST(test_dismissed_member)
+TEST(test_dismissed_member)
 {
 	ck_assert_int_eq(tsct_schedule_expect(r, "a"), 0);
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
@@ -590,18 +576,16 @@ START_TEST(test_dismissed_member)
 	member(3, "c", 40);
 	missing(2, 2, "the master, c");
 }
-END_TEST
 
-START_TEST(test_master_alone)
+TEST(test_master_alone)
 {
 	ck_assert_uint_eq(tsct_schedule_barrier(r), 1);
 	tsct_schedule_arrive(r, 1, 0);
 	ck_assert(tsct_schedule_released(r, 1));
 	ck_assert_uint_eq(tsct_schedule_barrier(r), 2);
 }
-END_TEST
 
-START_TEST(test_short_name_buffer)
+TEST(test_short_name_buffer)
 {
 	char text[20];
 	size_t size;
@@ -617,12 +601,11 @@ START_TEST(test_short_name_buffer)
 			ck_assert_str_eq(text + size - 4, "...");
 	}
 }
-END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
 /* With random input, a released barrier stays released. */
-START_TEST(test_random_input)
+LOOP_TEST(test_random_input, 0, 10)
 {
 	__u64 now = 0, node;
 	__u32 barrier, was = 0, number;
@@ -667,11 +650,10 @@ START_TEST(test_random_input)
 		was = tsct_schedule_barrier(r);
 	}
 }
-END_TEST
 
 /* Twenty members on a simulated network; some stop sending, some join late. Each member
  * that stays sends all its messages before the session reaches its maximum duration. */
-START_TEST(test_twenty_members)
+LOOP_TEST(test_twenty_members, 0, 10)
 {
 	enum { N = 20 };
 	__u64 turn[N + 1] = { 0 }, now, end = 0;
@@ -708,36 +690,4 @@ START_TEST(test_twenty_members)
 	for (i = 1; i <= N; i++)
 		ck_assert_uint_eq(messages[i], i % 7 ? 21 : 4);
 	ck_assert_uint_lt(end, 500000);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("schedule");
-	TCase *tcase = add_case(suite, "schedule", setup, teardown);
-
-	print_seed();
-	seed_with(0);
-	tcase_add_test(tcase, test_no_session);
-	tcase_add_test(tcase, test_turns);
-	tcase_add_test(tcase, test_early_member);
-	tcase_add_test(tcase, test_silent_member);
-	tcase_add_test(tcase, test_late_members);
-	tcase_add_test(tcase, test_session_numbers_wrap);
-	tcase_add_test(tcase, test_members);
-	tcase_add_test(tcase, test_barriers);
-	tcase_add_test(tcase, test_barrier_ignores_absent_members);
-	tcase_add_test(tcase, test_limits_polls);
-	tcase_add_test(tcase, test_callers);
-	tcase_add_test(tcase, test_member_elsewhere);
-	tcase_add_test(tcase, test_barrier_expects_configured_members);
-	tcase_add_test(tcase, test_lists_blocking_nodes_below);
-	tcase_add_test(tcase, test_lists_processes);
-	tcase_add_test(tcase, test_released_without_arrived);
-	tcase_add_test(tcase, test_dismissed_member);
-	tcase_add_test(tcase, test_master_alone);
-	tcase_add_test(tcase, test_short_name_buffer);
-	tcase_add_loop_test(tcase, test_random_input, 0, 10);
-	tcase_add_loop_test(tcase, test_twenty_members, 0, 10);
-	return run_suite(suite);
 }

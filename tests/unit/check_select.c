@@ -84,7 +84,7 @@ static double largest_bound_us(const struct node *sibling, double t)
  * with the least id is followed by all, the one with the greatest id by none. Their bounds
  * do not feed on each other, neither while the master answers nor after it.
  */
-START_TEST(test_siblings)
+TEST(test_siblings)
 {
 	struct node sibling[SIBLINGS];
 	double t, with_master, without;
@@ -120,7 +120,6 @@ START_TEST(test_siblings)
 	ck_assert_double_le(without, 10000);
 	free_node(&master);
 }
-END_TEST
 
 /* Returns the weight of its siblings in the time of a node. */
 static double weight_of_siblings(const struct node *n, double t)
@@ -138,7 +137,7 @@ static double weight_of_siblings(const struct node *n, double t)
 
 /* The node with the least id averages none of its siblings while these poll it. When they
  * have missed eight of the polls that they announced, one a second, it averages them. */
-START_TEST(test_polled_expires)
+TEST(test_polled_expires)
 {
 	struct node sibling[SIBLINGS];
 	double t, before = 0;
@@ -169,11 +168,10 @@ START_TEST(test_polled_expires)
 		free_node(&sibling[i]);
 	free_node(&master);
 }
-END_TEST
 
 /* The master's timeline begins anew while its children poll each other: they follow it one
  * after another, and none returns to the timeline before. */
-START_TEST(test_siblings_master_restart)
+TEST(test_siblings_master_restart)
 {
 	struct node sibling[SIBLINGS];
 	double t;
@@ -194,7 +192,6 @@ START_TEST(test_siblings_master_restart)
 	}
 	free_node(&master);
 }
-END_TEST
 
 /*
  * The master dies for good, and its siblings poll each other for much longer than void_s, an
@@ -202,7 +199,7 @@ END_TEST
  * nodes of more and more hops, until the limit of hops. All that time they are in holdover,
  * and no reading is outside its bound (poll_siblings).
  */
-START_TEST(test_siblings_without_root)
+TEST(test_siblings_without_root)
 {
 	struct node sibling[SIBLINGS];
 	struct tsct_remote sent;
@@ -231,18 +228,4 @@ START_TEST(test_siblings_without_root)
 	printf("# without the master: %u hops at most, bounds up to %.0f us\n", depth, bound);
 	ck_assert_uint_le(depth, TSCT_CLUSTER_DEPTH_MAX);
 	free_node(&master);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("select");
-	TCase *tcase = add_case(suite, "select", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_siblings);
-	tcase_add_test(tcase, test_polled_expires);
-	tcase_add_test(tcase, test_siblings_master_restart);
-	tcase_add_test(tcase, test_siblings_without_root);
-	return run_suite(suite);
 }

@@ -78,7 +78,9 @@ static int receive_all(struct receive_files *r, struct byte_queue *q)
 	return err;
 }
 
-START_TEST(round_trip)
+CASE("files", begin, end);
+
+TEST(round_trip)
 {
 	const size_t len = 3 << 20;
 	char *noise = malloc(len), *zeros = calloc(1, len);
@@ -122,7 +124,6 @@ START_TEST(round_trip)
 	free(noise);
 	free(zeros);
 }
-END_TEST
 
 /* Compresses @len bytes. Returns the number of compressed bytes. */
 static size_t compress_bytes(const char *data, size_t len, char *out, size_t room)
@@ -133,7 +134,7 @@ static size_t compress_bytes(const char *data, size_t len, char *out, size_t roo
 	return n;
 }
 
-START_TEST(hostile_data)
+TEST(hostile_data)
 {
 	static char zeros[1 << 20], data[65536];
 	struct receive_files *r;
@@ -166,9 +167,8 @@ START_TEST(hostile_data)
 	ck_assert_int_eq(receive_files_data(r, "no zlib", 7), -EPROTO);
 	receive_files_close(r);
 }
-END_TEST
 
-START_TEST(damaged_data)
+TEST(damaged_data)
 {
 	static char text[5000], data[8192], copy[8192];
 	struct receive_files *r;
@@ -197,9 +197,8 @@ START_TEST(damaged_data)
 	}
 	ck_assert_uint_le(unnoticed, 1);
 }
-END_TEST
 
-START_TEST(existing)
+TEST(existing)
 {
 	struct receive_files *r;
 
@@ -207,18 +206,4 @@ START_TEST(existing)
 	ck_assert_int_eq(symlink("/etc", to), 0);
 	ck_assert_int_eq(receive_files_open(to, &r), -EEXIST);
 	ck_assert_int_eq(unlink(to), 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("send_files");
-	TCase *t = add_case(suite, "files", begin, end);
-
-	print_seed();
-	tcase_add_test(t, round_trip);
-	tcase_add_test(t, hostile_data);
-	tcase_add_test(t, damaged_data);
-	tcase_add_test(t, existing);
-	return run_suite(suite);
 }

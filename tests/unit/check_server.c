@@ -43,7 +43,9 @@ static void expect_service(void)
 	tsct_channel_close(t);
 }
 
-START_TEST(test_random_messages)
+CASE("provider", NULL, NULL);
+
+LOOP_TEST(test_random_messages, 0, 3)
 {
 	char bytes[3000];
 	int i, j, s;
@@ -66,7 +68,6 @@ START_TEST(test_random_messages)
 	expect_service();
 	serve_stop();
 }
-END_TEST
 
 /* ---- older and newer clients -------------------------------------------- */
 
@@ -169,7 +170,7 @@ static int try_sized(__u32 cmd, struct sized *message, size_t size, size_t at)
 	return result;
 }
 
-START_TEST(test_older_and_newer_clients)
+LOOP_TEST(test_older_and_newer_clients, 0, ROWS(sizes))
 {
 	const __u32 cmd = sizes[_i].cmd;
 	const size_t known = _IOC_SIZE(cmd), least = sizes[_i].size_min;
@@ -198,10 +199,9 @@ START_TEST(test_older_and_newer_clients)
 	expect_service();
 	serve_stop();
 }
-END_TEST
 
 /* The library sends requests of any size, and receives replies of the same size. */
-START_TEST(test_library_of_another_version)
+TEST(test_library_of_another_version)
 {
 	struct { struct tsct_channel_info info; __u64 more; } whole = { .more = 0 },
 		shorter = whole, longer = whole;
@@ -223,12 +223,11 @@ START_TEST(test_library_of_another_version)
 	tsct_channel_close(t);
 	serve_stop();
 }
-END_TEST
 
 /* ---- hostile clients ----------------------------------------------------- */
 
 /* A client that never reads is disconnected when its queue of replies is full. */
-START_TEST(test_client_that_never_reads)
+TEST(test_client_that_never_reads)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
 		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
@@ -246,7 +245,6 @@ START_TEST(test_client_that_never_reads)
 	expect_service();
 	serve_stop();
 }
-END_TEST
 
 /* Sends eight copies of a descriptor with a request. */
 static void send_fds(int s, int sent)
@@ -270,7 +268,7 @@ static void send_fds(int s, int sent)
 	ck_assert_int_ge(sendmsg(s, &msg, MSG_NOSIGNAL), 0);
 }
 
-START_TEST(test_client_that_sends_descriptors)
+TEST(test_client_that_sends_descriptors)
 {
 	const int fds[] = { eventfd(0, EFD_CLOEXEC), memfd_create("memory", MFD_CLOEXEC) };
 	const int before = open_fds();
@@ -298,7 +296,6 @@ START_TEST(test_client_that_sends_descriptors)
 	close(fds[0]);
 	close(fds[1]);
 }
-END_TEST
 
 static int connect_many(unsigned int nr)
 {
@@ -334,7 +331,7 @@ static int open_until(int wanted, const struct tsct_channel_options *options)
 
 /* If it has no free descriptors, the server disconnects new clients, and recovers
  * later. */
-START_TEST(test_descriptors_exhausted)
+TEST(test_descriptors_exhausted)
 {
 	struct rlimit limit;
 	int status, go[2];
@@ -359,10 +356,9 @@ START_TEST(test_descriptors_exhausted)
 	expect_service();
 	serve_stop();
 }
-END_TEST
 
 /* If a client is killed at any moment, its channel is freed. */
-START_TEST(test_killed_clients)
+TEST(test_killed_clients)
 {
 	struct tsct_channel *t;
 	int i, status;
@@ -389,11 +385,10 @@ START_TEST(test_killed_clients)
 		.flags = TSCT_OPEN_ATTACH }), -ENOENT);
 	serve_stop();
 }
-END_TEST
 
 /* A forked child shares its parent's connection, and must not receive its parent's
  * replies. */
-START_TEST(test_forked_clients)
+TEST(test_forked_clients)
 {
 	struct tsct_channel *t;
 	int i, j, status, id, failed = 0;
@@ -428,7 +423,6 @@ START_TEST(test_forked_clients)
 	tsct_channel_close(t);
 	serve_stop();
 }
-END_TEST
 
 /* Opens as many connections as possible. Returns how many were rejected. */
 static void take_all(int report)
@@ -449,12 +443,20 @@ static void take_all(int report)
 	_exit(0);
 }
 
+/* Only root can make a process of a second user. */
+static const char *not_root(void)
+{
+	return geteuid() ? "needs root" : NULL;
+}
+
+CASE("root", NULL, NULL, .missing = not_root);
+
 /*
  * Connections of one user leave room for another user, here root. The other user's process
  * is made before the server's thread, of which it would inherit the locks in their state
  * then.
  */
-START_TEST(test_connection_limit_per_user)
+TEST(test_connection_limit_per_user)
 {
 	int go[2], report[2], refused;
 	char byte = 0;
@@ -486,12 +488,13 @@ START_TEST(test_connection_limit_per_user)
 	close(report[0]);
 	serve_stop();
 }
-END_TEST
+
+CASE("provider", NULL, NULL);
 
 /* Each call of tsct_server_dispatch() (a turn) is short, whatever the requests. The
  * test measures CPU time. A turn ends after 2 ms of real time, so that a turn on a busy
  * machine uses even less CPU time. */
-START_TEST(test_turns_are_short)
+TEST(test_turns_are_short)
 {
 	struct { struct tsct_request request; struct tsct_channel_create arg; }
 		message = { { TSCT_IOC_CHANNEL_CREATE, sizeof(message.arg) },
@@ -527,9 +530,8 @@ START_TEST(test_turns_are_short)
 		close(s[i]);
 	serve_stop();
 }
-END_TEST
 
-START_TEST(test_one_server_per_path)
+TEST(test_one_server_per_path)
 {
 	struct tsct_server *other;
 	struct stat st;
@@ -566,7 +568,6 @@ START_TEST(test_one_server_per_path)
 			 -ENOENT);
 	tsct_server_stop(NULL);
 }
-END_TEST
 
 /* A client whose queue is always full of event definitions that are slow to look up */
 struct flood {
@@ -611,7 +612,7 @@ static void flood_fill(struct flood *flood)
 }
 
 /* A client with very many requests does not delay requests of others for long. */
-START_TEST(test_clients_take_turns)
+TEST(test_clients_take_turns)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
 		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
@@ -645,10 +646,9 @@ START_TEST(test_clients_take_turns)
 	close(s);
 	serve_stop();
 }
-END_TEST
 
 /* A server without a thread is dispatched by the caller's event loop. */
-START_TEST(test_dispatch_without_thread)
+TEST(test_dispatch_without_thread)
 {
 	struct { struct tsct_request request; struct tsct_info info; } message = {
 		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
@@ -672,30 +672,4 @@ START_TEST(test_dispatch_without_thread)
 	close(s);
 	tsct_server_dispatch(serve_server);
 	serve_stop();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("server");
-	TCase *tcase = add_case(suite, "provider", NULL, NULL);
-
-	print_seed();
-	tcase_set_timeout(tcase, 30);
-	tcase_add_loop_test(tcase, test_random_messages, 0, 3);
-	tcase_add_loop_test(tcase, test_older_and_newer_clients, 0,
-			    sizeof(sizes) / sizeof(sizes[0]));
-	tcase_add_test(tcase, test_library_of_another_version);
-	tcase_add_test(tcase, test_client_that_never_reads);
-	tcase_add_test(tcase, test_client_that_sends_descriptors);
-	tcase_add_test(tcase, test_descriptors_exhausted);
-	tcase_add_test(tcase, test_killed_clients);
-	tcase_add_test(tcase, test_forked_clients);
-	if (!geteuid())		/* root only, as the test needs a second user */
-		tcase_add_test(tcase, test_connection_limit_per_user);
-	tcase_add_test(tcase, test_turns_are_short);
-	tcase_add_test(tcase, test_clients_take_turns);
-	tcase_add_test(tcase, test_one_server_per_path);
-	tcase_add_test(tcase, test_dispatch_without_thread);
-	return run_suite(suite);
 }

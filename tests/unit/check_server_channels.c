@@ -76,8 +76,10 @@ static unsigned int count_channels(struct tsct_channel *t, __u64 *ret_events)
 	return nr;
 }
 
+CASE("server_channels", setup, teardown);
+
 /* One user creates, opens, writes, lists and reads a thousand channels at a time. */
-START_TEST(test_thousand_channels)
+TEST(test_thousand_channels)
 {
 	struct tsct_channel **all = calloc(MANY, sizeof(*all));
 	struct tsct_reader *reader;
@@ -113,10 +115,9 @@ START_TEST(test_thousand_channels)
 	tsct_channel_close(all[0]);
 	free(all);
 }
-END_TEST
 
 /* When a user has too many kept channels, the error text says what to do. */
-START_TEST(test_channel_limit)
+TEST(test_channel_limit)
 {
 	struct tsct_channel *t, *first = open_nr(0, TSCT_ROLE_WRITE, 0,
 					 TSCT_CHANNEL_KEEP);
@@ -141,9 +142,8 @@ START_TEST(test_channel_limit)
 	tsct_channel_close(t);
 	tsct_channel_close(first);
 }
-END_TEST
 
-START_TEST(test_memory_limit)
+TEST(test_memory_limit)
 {
 	struct tsct_channel_options options = {
 		.name = "large", .block_size = 65536, .blocks = 4096,
@@ -167,7 +167,6 @@ START_TEST(test_memory_limit)
 	while (i--)
 		tsct_channel_close(held[i]);
 }
-END_TEST
 
 /* Emits @nr events in a child process, which then kills itself. */
 static void emit_and_die(int nr, __u32 channel_flags)
@@ -203,7 +202,7 @@ static void expect_events(struct tsct_channel *t, int nr)
 	tsct_reader_close(reader);
 }
 
-START_TEST(test_killed_writer_of_kept_channel)
+TEST(test_killed_writer_of_kept_channel)
 {
 	struct tsct_channel *t;
 
@@ -213,9 +212,8 @@ START_TEST(test_killed_writer_of_kept_channel)
 	expect_events(t, 20);
 	tsct_channel_close(t);
 }
-END_TEST
 
-START_TEST(test_killed_writer_of_open_channel)
+TEST(test_killed_writer_of_open_channel)
 {
 	struct tsct_channel *t = open_nr(1, TSCT_ROLE_READ, 0, 0);
 
@@ -224,11 +222,10 @@ START_TEST(test_killed_writer_of_open_channel)
 	expect_events(t, 20);
 	tsct_channel_close(t);
 }
-END_TEST
 
 /* If the writer of a channel is killed, the channel is removed, unless it is kept or
  * also open elsewhere. */
-START_TEST(test_killed_writer_of_other_channel)
+TEST(test_killed_writer_of_other_channel)
 {
 	struct tsct_channel *t;
 	int i, error = 0;
@@ -241,7 +238,6 @@ START_TEST(test_killed_writer_of_other_channel)
 	}
 	ck_assert_int_eq(error, -ENOENT);
 }
-END_TEST
 
 static void overwrite_memory(const struct tsct_channel *victim)
 {
@@ -255,7 +251,7 @@ static void overwrite_memory(const struct tsct_channel *victim)
 
 /* If one channel is overwritten with random data, all events of another channel can
  * still be read. */
-START_TEST(test_other_channel_overwritten)
+TEST(test_other_channel_overwritten)
 {
 	struct tsct_channel *victim = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
 	struct tsct_channel *t = open_nr(2, TSCT_ROLE_WRITE | TSCT_ROLE_READ, 0, 0);
@@ -289,10 +285,9 @@ START_TEST(test_other_channel_overwritten)
 	tsct_channel_close(t);
 	tsct_channel_close(victim);
 }
-END_TEST
 
 /* A client cannot remove pages from the memory that it shares with the server. */
-START_TEST(test_memory_is_sealed)
+TEST(test_memory_is_sealed)
 {
 	struct tsct_channel *t = open_nr(1, TSCT_ROLE_WRITE, 0, 0);
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -301,23 +296,4 @@ START_TEST(test_memory_is_sealed)
 	ck_assert_int_lt(ftruncate(t->map_fd, 4096), 0);
 	ck_assert_int_lt(fcntl(t->map_fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
 	tsct_channel_close(t);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("server_channels");
-	TCase *tcase = add_case(suite, "server_channels", setup, teardown);
-
-	print_seed();
-	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_thousand_channels);
-	tcase_add_test(tcase, test_channel_limit);
-	tcase_add_test(tcase, test_memory_limit);
-	tcase_add_test(tcase, test_killed_writer_of_kept_channel);
-	tcase_add_test(tcase, test_killed_writer_of_open_channel);
-	tcase_add_test(tcase, test_killed_writer_of_other_channel);
-	tcase_add_test(tcase, test_other_channel_overwritten);
-	tcase_add_test(tcase, test_memory_is_sealed);
-	return run_suite(suite);
 }

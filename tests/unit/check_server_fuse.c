@@ -55,6 +55,13 @@ static int mount_files(void)
 	return err;
 }
 
+/* A mount namespace of its own, so that a failed test leaves no mount behind */
+static int mount_apart(void)
+{
+	return unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	       mount_files();
+}
+
 /* The file system is one file. Requests to flush it are not answered. */
 static void serve_files(void)
 {
@@ -98,7 +105,7 @@ static pid_t start_files(void)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(shared, MAP_FAILED);
-	ck_assert_int_eq(mount_files(), 0);
+	ck_assert_int_eq(mount_apart(), 0);
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -141,7 +148,25 @@ static int send_file(int fd, bool empty)
 	return s;
 }
 
-START_TEST(test_close_that_waits)
+/* Tries to mount files in a process that ends with its namespace. */
+static const char *no_mounts(void)
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		status = mount_apart();
+		umount2(mount_point, MNT_DETACH);
+		unlink(mount_point);
+		_exit(status ? 1 : 0);
+	}
+	waitpid(pid, &status, 0);
+	return status ? "FUSE file systems cannot be mounted" : NULL;
+}
+
+CASE("server_fuse", NULL, NULL, .missing = no_mounts);
+
+TEST(test_close_that_waits)
 {
 	struct pollfd hangup = { .events = POLLIN };
 	const pid_t pid = start_files();
@@ -166,26 +191,4 @@ START_TEST(test_close_that_waits)
 	serve_stop();
 	stop_files(pid);
 	close(file);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *s;
-	TCase *tc;
-
-	/* A mount namespace of its own, so that a failed test leaves no mount behind */
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount_files()) {
-		unlink(mount_point);
-		skip_test("server_fuse", "FUSE file systems cannot be mounted");
-		return 0;
-	}
-	close(device);
-	umount2(mount_point, MNT_DETACH);
-	unlink(mount_point);
-	s = suite_create("server_fuse");
-	tc = add_case(s, "fuse", NULL, NULL);
-	tcase_add_test(tc, test_close_that_waits);
-	return run_suite(s);
 }

@@ -22,7 +22,7 @@ static double slew_ppm(const struct tsct_clock_params *params)
 }
 
 /* Samples that agree with the published params keep these, and renew their bound. */
-START_TEST(test_confirmed_params)
+TEST(test_confirmed_params)
 {
 	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i, nr_replaced = 0;
@@ -51,10 +51,9 @@ START_TEST(test_confirmed_params)
 	ck_assert_uint_le(nr_replaced, 80);
 	ck_assert_uint_ge(nr_replaced, 12);
 }
-END_TEST
 
 /* New clock params continue the old ones without a step, whenever they begin. */
-START_TEST(test_begins_anywhere)
+TEST(test_begins_anywhere)
 {
 	struct tsct_clock_state next;
 	struct tsct_rate_estimator before;
@@ -90,10 +89,9 @@ START_TEST(test_begins_anywhere)
 	}
 	ck_assert_uint_eq(nr_replaced + kept, 1000);
 }
-END_TEST
 
 /* An offset is slewed away, no faster than allowed, and the slew ends. */
-START_TEST(test_slews)
+TEST(test_slews)
 {
 	static const int64_t offs[] = { 500, -500, 20000, -20000, 300000,
 		-300000 };
@@ -124,10 +122,9 @@ START_TEST(test_slews)
 		ck_assert_int_le(check_params(), 100);
 	}
 }
-END_TEST
 
 /* If no sample follows a slew, the time continues at the rate `mult` after it. */
-START_TEST(test_slew_ends)
+TEST(test_slew_ends)
 {
 	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i;
@@ -146,11 +143,10 @@ START_TEST(test_slew_ends)
 		check_params();
 	}
 }
-END_TEST
 
 /* Without disruptions, the fast conversion from cycles to time (one multiplication)
  * never fails, and its results equal those of tsct_clock_params_ns(). */
-START_TEST(test_fast)
+TEST(test_fast)
 {
 	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i, k, slow = 0;
@@ -176,10 +172,9 @@ START_TEST(test_fast)
 	}
 	ck_assert_uint_eq(slow, 0);
 }
-END_TEST
 
 /* In an epoch that has no clock params yet, all other fields of the state are valid. */
-START_TEST(test_disrupted)
+TEST(test_disrupted)
 {
 	struct tsct_clock_state next;
 	uint64_t now;
@@ -205,11 +200,10 @@ START_TEST(test_disrupted)
 	ck_assert_uint_eq(est.state.closing_error_ps, 0);
 	check_params();
 }
-END_TEST
 
 /* Holdover begins holdover_cycles after the last sample, and the time becomes unknown
  * void_cycles after the last sample. */
-START_TEST(test_lifetimes)
+TEST(test_lifetimes)
 {
 	const struct tsct_clock_params *params = &est.state.real;
 
@@ -224,10 +218,9 @@ START_TEST(test_lifetimes)
 	go_on_for(3);
 	ck_assert_uint_eq(params->fast_cycles, 0);
 }
-END_TEST
 
 /* Clock params are replaced before a product in a conversion overflows. */
-START_TEST(test_replaced_before_overflow)
+TEST(test_replaced_before_overflow)
 {
 	struct tsct_clock_state next;
 	uint64_t begin;
@@ -244,10 +237,9 @@ START_TEST(test_replaced_before_overflow)
 	ck_assert_uint_eq(next.real.base_cycles, begin);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 }
-END_TEST
 
 /* The multiplier in clock params is more precise than any measurement of the rate. */
-START_TEST(test_quantisation)
+TEST(test_quantisation)
 {
 	double hz;
 
@@ -261,23 +253,4 @@ START_TEST(test_quantisation)
 					 0x1p-56 * hz / 1e9 - 1),
 				    (double)est.state.rate_error_ppt * 1e-12);
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("servo");
-	TCase *tcase = add_case(suite, "line", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_confirmed_params);
-	tcase_add_test(tcase, test_begins_anywhere);
-	tcase_add_test(tcase, test_slews);
-	tcase_add_test(tcase, test_slew_ends);
-	tcase_add_test(tcase, test_fast);
-	tcase_add_test(tcase, test_disrupted);
-	tcase_add_test(tcase, test_lifetimes);
-	tcase_add_test(tcase, test_replaced_before_overflow);
-	tcase_add_test(tcase, test_quantisation);
-	return run_suite(suite);
 }

@@ -140,64 +140,45 @@ static void check_way(const struct way *way, double min_slew_ppb, int64_t least,
 	free(page);
 }
 
-START_TEST(test_steady)
+TEST(test_steady)
 {
 	static const struct way way = { 1, 1, 0, { 1000, 2000, 3000 } };
 
 	check_way(&way, 1000, 0, 1);
 }
-END_TEST
 
 /* The clock is set at the begin of the slew, when the error is largest. When cycles are
  * converted, the error is smaller by the amount slewed since. */
-START_TEST(test_set_at_slew_begin)
+TEST(test_set_at_slew_begin)
 {
 	static const struct way way = { 1, 1, 5, { 1000, 2000, 3000 } };
 
 	check_way(&way, 1000, 1000, 100000);
 }
-END_TEST
 
 /* CLOCK_REALTIME is stepped 50 ms after a sample, 350 ms before the params made from
  * that sample begin. The bounds of the times between the step and that begin hold. */
-START_TEST(test_set_before_next_params)
+TEST(test_set_before_next_params)
 {
 	static const struct way way = { 1, 400, 1050, { 1000, 2000, 3000 } };
 
 	check_way(&way, 1000, 1000, 300000);
 }
-END_TEST
 
 /* CLOCK_REALTIME is stepped 300 ms before the next params begin, while the params in
  * force slew. Their slew ends between the step and that begin. */
-START_TEST(test_set_before_slew_end)
+TEST(test_set_before_slew_end)
 {
 	static const struct way way = { 1, 400, 1400, { 1300, 2300, 3300 } };
 
 	check_way(&way, 1000, 1000, 300000);
 }
-END_TEST
 
 /* The sample after the step confirms the params in force. So their new bound must cover
  * the step. */
-START_TEST(test_set_and_confirmed)
+TEST(test_set_and_confirmed)
 {
 	static const struct way way = { 6, 100, 50, { 150, 155, 160 } };
 
 	check_way(&way, 0, 1000, 80000);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("servo_past");
-	TCase *tcase = add_case(suite, "servo_past", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_steady);
-	tcase_add_test(tcase, test_set_at_slew_begin);
-	tcase_add_test(tcase, test_set_before_next_params);
-	tcase_add_test(tcase, test_set_before_slew_end);
-	tcase_add_test(tcase, test_set_and_confirmed);
-	return run_suite(suite);
 }

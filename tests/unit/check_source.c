@@ -119,15 +119,14 @@ static void try_falsetickers(unsigned int servers, enum fault how)
 	end();
 }
 
-START_TEST(test_falsetickers)
+LOOP_TEST(test_falsetickers, 0, 5 * NR_FAULTS)
 {
 	unsigned int servers = 3 + (unsigned int)_i / NR_FAULTS;
 
 	try_falsetickers(servers, (enum fault)((unsigned int)_i % NR_FAULTS));
 }
-END_TEST
 
-START_TEST(test_falseticker_reason)
+TEST(test_falseticker_reason)
 {
 	struct tsct_source_state s;
 	double t;
@@ -141,11 +140,10 @@ START_TEST(test_falseticker_reason)
 	ck_assert_ptr_nonnull(strstr(s.reason, " ms ahead of the time on which 2 of 3"));
 	end();
 }
-END_TEST
 
 /* A server's error within the bounds of the other servers is not detected, and the
  * child's bound covers it. */
-START_TEST(test_small_errors)
+TEST(test_small_errors)
 {
 	double t;
 
@@ -157,11 +155,10 @@ START_TEST(test_small_errors)
 	ck_assert_uint_gt(child.readings, 500);
 	end();
 }
-END_TEST
 
 /* If there are only two sources, and they contradict each other, neither is a
  * falseticker, and the time does not jump. */
-START_TEST(test_two_contradicting_sources)
+TEST(test_two_contradicting_sources)
 {
 	double t;
 
@@ -177,11 +174,10 @@ START_TEST(test_two_contradicting_sources)
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 	end();
 }
-END_TEST
 
 /* If the selected source disappears, another source is selected, and readers notice
  * nothing. */
-START_TEST(test_selected_source_disappears)
+TEST(test_selected_source_disappears)
 {
 	unsigned int i, gone = 9;
 	double t;
@@ -209,11 +205,10 @@ START_TEST(test_selected_source_disappears)
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	end();
 }
-END_TEST
 
 /* The master restarts, and the three nodes that the child polls follow the new timeline
  * one after another. The child begins only one new epoch. */
-START_TEST(test_new_timeline)
+TEST(test_new_timeline)
 {
 	unsigned int i;
 	double t;
@@ -237,10 +232,9 @@ START_TEST(test_new_timeline)
 	ck_assert_uint_eq(child.state.cluster_timeline, 2);
 	end();
 }
-END_TEST
 
 /* A server that reports another timeline than the other two is not selected. */
-START_TEST(test_unconfirmed_timeline)
+TEST(test_unconfirmed_timeline)
 {
 	struct tsct_remote remote;
 	struct tsct_exchange x;
@@ -266,7 +260,6 @@ START_TEST(test_unconfirmed_timeline)
 	ck_assert(!state_of(0, t + 2).used);
 	end();
 }
-END_TEST
 
 /* ---- NTP servers --------------------------------------------------------- */
 
@@ -294,7 +287,7 @@ static void exchange_ntp(unsigned int source, double t, double off_ns,
 }
 
 /* If one of three NTP servers is off by a second, the time is that of the other two. */
-START_TEST(test_ntp_servers)
+TEST(test_ntp_servers)
 {
 	struct tsct_clock_time r;
 	double t, off = 0;
@@ -319,10 +312,9 @@ START_TEST(test_ntp_servers)
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	end();
 }
-END_TEST
 
 /* The timeline of a master is preferred to the time of NTP servers. */
-START_TEST(test_master_is_preferred_to_ntp)
+TEST(test_master_is_preferred_to_ntp)
 {
 	double t;
 
@@ -345,10 +337,9 @@ START_TEST(test_master_is_preferred_to_ntp)
 	ck_assert_uint_eq(child.events[TSCT_CLUSTER_EPOCH], 1);
 	end();
 }
-END_TEST
 
 /* A server whose counter runs 1 % fast is rejected. */
-START_TEST(test_one_percent_fast)
+TEST(test_one_percent_fast)
 {
 	double t;
 
@@ -362,7 +353,6 @@ START_TEST(test_one_percent_fast)
 	printf("# %s\n", state_of(0, t).reason);
 	end();
 }
-END_TEST
 
 /* ---- random input -------------------------------------------------------- */
 
@@ -400,7 +390,7 @@ static void make_implausible(struct tsct_remote *remote, struct tsct_exchange *x
 
 /* With random exchanges, each published state is one that the module accepts as a
  * continuation of the previous state; publish() checks that. */
-START_TEST(test_random_input)
+LOOP_TEST(test_random_input, 0, 4)
 {
 	struct tsct_remote remote;
 	struct tsct_exchange x;
@@ -433,25 +423,4 @@ START_TEST(test_random_input)
 	}
 	ck_assert_uint_gt(known, 0);
 	end();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("source");
-	TCase *tcase = add_case(suite, "source", NULL, NULL);
-
-	print_seed();
-	tcase_add_loop_test(tcase, test_falsetickers, 0, 5 * NR_FAULTS);
-	tcase_add_test(tcase, test_falseticker_reason);
-	tcase_add_test(tcase, test_small_errors);
-	tcase_add_test(tcase, test_two_contradicting_sources);
-	tcase_add_test(tcase, test_selected_source_disappears);
-	tcase_add_test(tcase, test_new_timeline);
-	tcase_add_test(tcase, test_unconfirmed_timeline);
-	tcase_add_test(tcase, test_ntp_servers);
-	tcase_add_test(tcase, test_master_is_preferred_to_ntp);
-	tcase_add_test(tcase, test_one_percent_fast);
-	tcase_add_loop_test(tcase, test_random_input, 0, 4);
-	return run_suite(suite);
 }

@@ -60,9 +60,19 @@ static void read_own_id(const char *path, char id[TSCT_BUILD_ID_TEXT])
 	ck_assert_int_eq(memcmp(bytes, again, (size_t)len), 0);
 }
 
+/* The test's program also reads symbols for itself. */
+static int symbolize(const char *build_id)
+{
+	tsct_symbolize_main(build_id);
+}
+
+COMMAND(TSCT_SYMBOLIZE_COMMAND, symbolize);
+
+CASE("stacks", before, after);
+
 /* Of zeros at the end, only those up to a usual length belong to the text, as the kernel
  * adds zeros to short ones. */
-START_TEST(test_id_text)
+TEST(test_id_text)
 {
 	static const struct {
 		size_t len, zeros, bytes;	/* length, zeros at its end, bytes of the text */
@@ -82,7 +92,6 @@ START_TEST(test_id_text)
 		ck_assert_mem_eq(again, bytes, ids[i].bytes);
 	}
 }
-END_TEST
 
 static unsigned int nr_warnings;
 static char warning[4096];
@@ -94,7 +103,7 @@ static void warn(void *arg, const char *sentence)
 	snprintf(warning, sizeof(warning), "%s", sentence);
 }
 
-START_TEST(test_names)
+TEST(test_names)
 {
 	struct tsct_symbolizer *s = tsct_symbolizer_new(warn, NULL);
 	char path[256], id[TSCT_BUILD_ID_TEXT], other[TSCT_BUILD_ID_TEXT];
@@ -121,7 +130,6 @@ START_TEST(test_names)
 	ck_assert_uint_eq(nr_warnings, 0);
 	tsct_symbolizer_free(s);
 }
-END_TEST
 
 /* ---- hostile files ---------------------------------------------------------------- */
 
@@ -145,7 +153,7 @@ static int copy_self(const char *path, off_t size, char copy[256])
 }
 
 /* A file that is truncated while it is mapped costs its names, and a warning. */
-START_TEST(test_truncated)
+TEST(test_truncated)
 {
 	struct tsct_symbolizer *s = tsct_symbolizer_new(warn, NULL);
 	char path[256], copy[256], id[TSCT_BUILD_ID_TEXT];
@@ -170,10 +178,9 @@ START_TEST(test_truncated)
 	close(fd);
 	tsct_symbolizer_free(s);
 }
-END_TEST
 
 /* Parts of a file, and files with random bytes, may have names or not, but end nothing. */
-START_TEST(test_damaged)
+TEST(test_damaged)
 {
 	char path[256], copy[256], id[TSCT_BUILD_ID_TEXT];
 	const __u64 place = find_place((const void *)known_function, path);
@@ -201,10 +208,9 @@ START_TEST(test_damaged)
 		tsct_symbolizer_free(s);
 	}
 }
-END_TEST
 
 /* More files than there are processes; each process ends. */
-START_TEST(test_many_files)
+TEST(test_many_files)
 {
 	struct tsct_symbolizer *s = tsct_symbolizer_new(warn, NULL);
 	char path[256], id[TSCT_BUILD_ID_TEXT], name[32];
@@ -222,7 +228,6 @@ START_TEST(test_many_files)
 	tsct_symbolizer_free(s);
 	ck_assert_int_eq(waitpid(-1, NULL, __WALL | WNOHANG), -1);
 }
-END_TEST
 
 /* ---- a recording with a statedump ------------------------------------------------- */
 
@@ -282,7 +287,7 @@ static const char *frame_text(struct tsct_stacks *s, const struct tsct_stack *st
 	return text;
 }
 
-START_TEST(test_table)
+TEST(test_table)
 {
 	const struct tsct_stack *stack;
 	char path[256], id[TSCT_BUILD_ID_TEXT], expected[600];
@@ -320,9 +325,8 @@ START_TEST(test_table)
 	tsct_stacks_free(s);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
-START_TEST(test_events)
+TEST(test_events)
 {
 	struct tsct_event event = { .id = 17, .len = 12, .cycles = 0 };
 	const struct { __u32 a; __u64 stack; } __attribute__((packed)) known = { 1, 7 },
@@ -359,9 +363,8 @@ START_TEST(test_events)
 	tsct_stacks_free(s);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
-START_TEST(test_many)
+TEST(test_many)
 {
 	char frames[64];
 	struct tsct_stacks *s;
@@ -387,7 +390,6 @@ START_TEST(test_many)
 	tsct_stacks_free(s);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 static void take_report(void *arg, const char *sentence)
 {
@@ -395,7 +397,7 @@ static void take_report(void *arg, const char *sentence)
 }
 
 /* Long texts and stacks are cut off, and a report names the stack. */
-START_TEST(test_limits)
+TEST(test_limits)
 {
 	char frames[TSCT_STATEDUMP_BYTES_MAX] = "", symbol[3000], file[3000], why[256];
 	struct tsct_trace *trace;
@@ -427,10 +429,9 @@ START_TEST(test_limits)
 	tsct_trace_close(trace);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* Damage in the statedump is reported, with the name of its file. */
-START_TEST(test_damage)
+TEST(test_damage)
 {
 	char path[128], bytes[64];
 	int fd, i;
@@ -452,10 +453,9 @@ START_TEST(test_damage)
 	ck_assert_ptr_nonnull(strstr(warning, "statedump_0"));
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* A recording without a statedump has no stacks. */
-START_TEST(test_none)
+TEST(test_none)
 {
 	struct tsct_stacks *s;
 
@@ -468,27 +468,4 @@ START_TEST(test_none)
 	tsct_stacks_free(s);
 	tsct_recording_free(&rec);
 	ck_assert_int_lt(tsct_stacks_read("/nonexistent", NULL, &s), 0);
-}
-END_TEST
-
-int main(int argc, char **argv)
-{
-	Suite *s = suite_create("stacks");
-	TCase *tc = add_case(s, "stacks", before, after);
-
-	/* This program also reads symbols for itself. */
-	if (argc == 3 && !strcmp(argv[1], TSCT_SYMBOLIZE_COMMAND))
-		tsct_symbolize_main(argv[2]);
-	tcase_add_test(tc, test_id_text);
-	tcase_add_test(tc, test_names);
-	tcase_add_test(tc, test_truncated);
-	tcase_add_test(tc, test_damaged);
-	tcase_add_test(tc, test_many_files);
-	tcase_add_test(tc, test_table);
-	tcase_add_test(tc, test_events);
-	tcase_add_test(tc, test_many);
-	tcase_add_test(tc, test_limits);
-	tcase_add_test(tc, test_damage);
-	tcase_add_test(tc, test_none);
-	return run_suite(s);
 }

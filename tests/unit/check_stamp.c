@@ -72,13 +72,14 @@ static int stamper_next(struct tsct_stamper *stamper, uint64_t source_tick,
 	return ret;
 }
 
-#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define SEGMENT		(UINT64_C(1) << TSCT_STAMP_TICK_BITS)
 
 /* libcheck also logs each assertion that holds, which is too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
 
-START_TEST(test_parts)
+CASE("stamp", NULL, NULL);
+
+TEST(test_parts)
 {
 	ck_assert_uint_eq(stamp_make(1, 0), 8192);
 	ck_assert_uint_eq(stamp_make(SEGMENT - 1, 8191), UINT64_MAX);
@@ -89,7 +90,6 @@ START_TEST(test_parts)
 	ck_assert_uint_eq(stamp_make(SEGMENT + 5, 8192 + 3),
 			  stamp_make(5, 3));
 }
-END_TEST
 
 static void run(const struct golden_run *golden)
 {
@@ -117,17 +117,16 @@ static void run(const struct golden_run *golden)
 	ck_assert_uint_eq(stamper.max_events, golden->max_events);
 }
 
-START_TEST(test_golden_runs)
+TEST(test_golden_runs)
 {
 	unsigned int i;
 
-	for (i = 0; i < COUNT(golden_runs); i++)
+	for (i = 0; i < ROWS(golden_runs); i++)
 		run(&golden_runs[i]);
 }
-END_TEST
 
 /* A tick has 8192 stamps. Further events on it get stamps of the next tick. */
-START_TEST(test_many_events_per_tick)
+TEST(test_many_events_per_tick)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp, last = 0;
@@ -151,9 +150,8 @@ START_TEST(test_many_events_per_tick)
 	ck_assert_int_eq(stamper_next(&stamper, 105, &stamp), 0);
 	ck_assert_uint_eq(stamp, stamp_make(5, 0));
 }
-END_TEST
 
-START_TEST(test_one_event_per_tick)
+TEST(test_one_event_per_tick)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp, i;
@@ -166,7 +164,6 @@ START_TEST(test_one_event_per_tick)
 	ck_assert_uint_eq(stamper.max_events, 0);
 	ck_assert_uint_eq(stamper.moved, 0);
 }
-END_TEST
 
 static void expect_refused(struct tsct_stamper *stamper, uint64_t tick)
 {
@@ -178,7 +175,7 @@ static void expect_refused(struct tsct_stamper *stamper, uint64_t tick)
 	ck_assert_mem_eq(stamper, &before, sizeof(before));
 }
 
-START_TEST(test_decreasing_source)
+TEST(test_decreasing_source)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp;
@@ -200,11 +197,10 @@ START_TEST(test_decreasing_source)
 			 1);
 	expect_refused(&stamper, 2001);
 }
-END_TEST
 
 /* tsct_stamper_next() reports a wrap of the stamp's tick at 2^51, whether the counter
  * passed 2^51 or more than 8192 events occurred at the tick before. */
-START_TEST(test_segments)
+TEST(test_segments)
 {
 	struct tsct_stamper stamper;
 	uint64_t stamp;
@@ -229,13 +225,14 @@ START_TEST(test_segments)
 	ck_assert_int_eq(stamper_next(&stamper, SEGMENT, &stamp), 0);
 	ck_assert_uint_eq(stamp, 1);
 }
-END_TEST
 
-START_TEST(test_golden_ns)
+CASE("times", NULL, NULL);
+
+TEST(test_golden_ns)
 {
 	unsigned int i;
 
-	for (i = 0; i < COUNT(golden_ns); i++) {
+	for (i = 0; i < ROWS(golden_ns); i++) {
 		const struct golden_ns *g = &golden_ns[i];
 		struct tsct_stamp_rate rate = { g->ns, g->ticks };
 
@@ -245,13 +242,12 @@ START_TEST(test_golden_ns)
 						       &rate), g->legacy);
 	}
 }
-END_TEST
 
-START_TEST(test_golden_at)
+TEST(test_golden_at)
 {
 	unsigned int i;
 
-	for (i = 0; i < COUNT(golden_at); i++) {
+	for (i = 0; i < ROWS(golden_at); i++) {
 		const struct golden_at *g = &golden_at[i];
 		struct tsct_stamp_rate rate = { g->rate_ns, g->ticks };
 		uint64_t segment = 0, stamp = 0;
@@ -262,9 +258,8 @@ START_TEST(test_golden_at)
 		ck_assert_uint_eq(stamp, g->stamp);
 	}
 }
-END_TEST
 
-START_TEST(test_bad_rates)
+TEST(test_bad_rates)
 {
 	const struct tsct_stamp_rate still = { 0, 1 }, none = { 1, 0 };
 	uint64_t segment, stamp;
@@ -275,11 +270,10 @@ START_TEST(test_bad_rates)
 	ck_assert_int_eq(stamp_at_ns(1, &still, &segment, &stamp), -EINVAL);
 	ck_assert_int_eq(stamp_at_ns(1, &none, &segment, &stamp), -EINVAL);
 }
-END_TEST
 
 /* A time converts to the first stamp that is not before it, and that stamp converts
  * back to the same time. */
-START_TEST(test_both_ways)
+TEST(test_both_ways)
 {
 	struct tsct_stamp_rate rate;
 	uint64_t stamp, segment, ns, at;
@@ -299,11 +293,10 @@ START_TEST(test_both_ways)
 		must(!at || stamp_ns(segment, at - 1, &rate) < ns);
 	}
 }
-END_TEST
 
 /* tsct_stamp_seconds() ignores a stamp's event number; tsct_stamp_seconds_legacy() adds
  * the event number as a fraction of a tick. */
-START_TEST(test_seconds)
+TEST(test_seconds)
 {
 	double period = tsct_stamp_period(1e9), accurate, legacy;
 	uint64_t stamp;
@@ -332,9 +325,8 @@ START_TEST(test_seconds)
 		     stamp_make(stamp_tick(stamp), 0));
 	}
 }
-END_TEST
 
-START_TEST(test_seconds_out_of_range)
+TEST(test_seconds_out_of_range)
 {
 	double period = tsct_stamp_period(2.6e9);
 	uint64_t last = stamp_make(TSCT_STAMP_TICK_MAX, 0);
@@ -345,10 +337,11 @@ START_TEST(test_seconds_out_of_range)
 	ck_assert_uint_eq(stamp_at_seconds(1e30, period), last);
 	ck_assert_uint_eq(stamp_at_seconds(1, 0), last);
 }
-END_TEST
+
+CASE("stamp", NULL, NULL);
 
 /* Stamps are unique and increase, whatever values the source returns. */
-START_TEST(test_unique_and_increasing)
+LOOP_TEST(test_unique_and_increasing, 0, 20)
 {
 	struct tsct_stamper stamper;
 	uint64_t tick, stamp, origin, segment = 0;
@@ -372,28 +365,4 @@ START_TEST(test_unique_and_increasing)
 		must(now == (i && last + 1 > floor ? last + 1 : floor));
 		last = now;
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("stamp");
-	TCase *tcase = add_case(suite, "stamp", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_parts);
-	tcase_add_test(tcase, test_golden_runs);
-	tcase_add_test(tcase, test_many_events_per_tick);
-	tcase_add_test(tcase, test_one_event_per_tick);
-	tcase_add_test(tcase, test_decreasing_source);
-	tcase_add_test(tcase, test_segments);
-	tcase_add_loop_test(tcase, test_unique_and_increasing, 0, 20);
-	tcase = add_case(suite, "times", NULL, NULL);
-	tcase_add_test(tcase, test_golden_ns);
-	tcase_add_test(tcase, test_golden_at);
-	tcase_add_test(tcase, test_bad_rates);
-	tcase_add_test(tcase, test_both_ways);
-	tcase_add_test(tcase, test_seconds);
-	tcase_add_test(tcase, test_seconds_out_of_range);
-	return run_suite(suite);
 }

@@ -12,7 +12,9 @@
 #include "store_users.h"
 #include "suite.h"
 
-START_TEST(test_create_permissions)
+CASE("store", setup, teardown);
+
+TEST(test_create_permissions)
 {
 	struct tsct_channel_create sound = a_channel("a"), arg;
 
@@ -47,9 +49,8 @@ START_TEST(test_create_permissions)
 	ck_assert_int_eq(create(&anna2, "a"), -EEXIST);
 	ck_assert_int_eq(create(&ben, "a"), 0);
 }
-END_TEST
 
-START_TEST(test_attach_permissions)
+TEST(test_attach_permissions)
 {
 	const __u32 self = TSCT_UID_SELF, w = TSCT_ROLE_WRITE,
 		r = TSCT_ROLE_READ;
@@ -78,10 +79,9 @@ START_TEST(test_attach_permissions)
 	tsct_store_release(&store, &root, true);
 	ck_assert_uint_eq(store.nr_channels, 0);
 }
-END_TEST
 
 /* The memory of a channel is freed even if a client keeps the memfd open. */
-START_TEST(test_memory_is_freed)
+TEST(test_memory_is_freed)
 {
 	struct stat stat;
 	int kept;
@@ -104,7 +104,6 @@ START_TEST(test_memory_is_freed)
 	ck_assert_int_gt(stat.st_blocks, 0);
 	close(kept);
 }
-END_TEST
 
 static int create_kept(struct tsct_store_peer *peer, const char *name)
 {
@@ -123,7 +122,7 @@ static int remove_id(struct tsct_store_peer *peer, __u32 id)
 
 /* A channel created with TSCT_CHANNEL_KEEP remains, with its event definitions, when
  * its last holder has closed it, until it is removed. */
-START_TEST(test_kept_channels)
+TEST(test_kept_channels)
 {
 	struct tsct_channel_info info = { 0 };
 	struct tsct_event_def def;
@@ -155,11 +154,10 @@ START_TEST(test_kept_channels)
 	ck_assert_uint_eq(store.nr_channels, 1);
 	ck_assert_int_eq(remove_id(&anna, 1), -ENOENT);
 }
-END_TEST
 
 /* After an open channel is removed, its name is free, and the clients that hold it can
  * still use it. */
-START_TEST(test_removed_while_open)
+TEST(test_removed_while_open)
 {
 	struct tsct_channel_info info = { 0 };
 
@@ -176,10 +174,9 @@ START_TEST(test_removed_while_open)
 	tsct_store_release(&store, &anna, true);
 	ck_assert_uint_eq(store.nr_channels, 1);
 }
-END_TEST
 
 /* tsct_store_clear() frees kept channels, too. */
-START_TEST(test_clear)
+TEST(test_clear)
 {
 	struct tsct_channel_remove arg = { .id = 1, .reserved = { 0, 0, 1 } };
 
@@ -193,10 +190,9 @@ START_TEST(test_clear)
 	tsct_store_release(&store, &anna, true);
 	tsct_store_clear(&store);
 }
-END_TEST
 
 /* Statistics of rings with valid and invalid contents */
-START_TEST(test_ring_statistics)
+TEST(test_ring_statistics)
 {
 	struct tsct_channel_cpu arg = { .id = 1 };
 	struct tsct_channel_info info = { 0 };
@@ -234,10 +230,9 @@ START_TEST(test_ring_statistics)
 	ck_assert_int_eq(request(&anna, TSCT_IOC_CHANNEL_CPU, &arg), 0);
 	ck_assert_uint_le(arg.unread, h->data_size);
 }
-END_TEST
 
 /* Each ring begins with a block header, also the rings of offline CPUs. */
-START_TEST(test_rings_begin_with_header)
+TEST(test_rings_begin_with_header)
 {
 	const struct tsct_channel_header *h;
 	const struct tsct_block *block;
@@ -255,9 +250,8 @@ START_TEST(test_rings_begin_with_header)
 		ck_assert_uint_eq(block->len, TSCT_BLOCK_HEADER);
 	}
 }
-END_TEST
 
-START_TEST(test_lists_accessible_channels)
+TEST(test_lists_accessible_channels)
 {
 	struct tsct_channel_info info = { 0 };
 
@@ -275,9 +269,8 @@ START_TEST(test_lists_accessible_channels)
 	ck_assert_int_eq(request(&root, TSCT_IOC_CHANNEL_NEXT, &info), 0);
 	ck_assert_str_eq(info.name, "b");
 }
-END_TEST
 
-START_TEST(test_limits)
+TEST(test_limits)
 {
 	struct tsct_store_peer peers[60] = { 0 };
 	char name[16];
@@ -302,10 +295,9 @@ START_TEST(test_limits)
 	store.bytes_user_max = ~0ULL;
 	ck_assert_int_eq(create(&anna2, "b"), -EDQUOT);
 }
-END_TEST
 
 /* On a machine with 512 CPUs, a user may have three channels of the default size. */
-START_TEST(test_default_limits)
+TEST(test_default_limits)
 {
 	struct tsct_channel_create arg = a_channel("a");
 	struct tsct_store_peer peers[3] = { { .uid = 1001 }, { .uid = 1001 },
@@ -328,9 +320,8 @@ START_TEST(test_default_limits)
 	for (i = 0; i < 3; i++)
 		tsct_store_release(&store, &peers[i], true);
 }
-END_TEST
 
-START_TEST(test_define)
+TEST(test_define)
 {
 	struct tsct_event_def def, again;
 	int nr = 0, error;
@@ -362,9 +353,8 @@ START_TEST(test_define)
 	ck_assert_int_eq(nr - 1, (TSCT_DEFS_SIZE - 2 * 112) / 72);
 	ck_assert_uint_le(anna.channel->header.defs_used, TSCT_DEFS_SIZE);
 }
-END_TEST
 
-START_TEST(test_unknown_requests)
+TEST(test_unknown_requests)
 {
 	char arg[TSCT_ARG_MAX] = "";
 
@@ -384,7 +374,6 @@ START_TEST(test_unknown_requests)
 	ck_assert_int_eq(tsct_store_request(&store, &anna, TSCT_IOC_INFO, arg,
 					    0, -1, &fd), -EINVAL);
 }
-END_TEST
 
 static int sized_request(struct tsct_store_peer *peer, __u32 cmd, void *arg,
 			 size_t size)
@@ -395,7 +384,7 @@ static int sized_request(struct tsct_store_peer *peer, __u32 cmd, void *arg,
 }
 
 /* Requests that a store does not support are known in every size of their arguments. */
-START_TEST(test_unsupported_sizes)
+LOOP_TEST(test_unsupported_sizes, 0, 8)
 {
 	static const struct { __u32 cmd; size_t size_min; } requests[] = {
 		{ TSCT_IOC_CHECK, 64 }, { TSCT_IOC_CHECK_RUN, 64 },
@@ -416,11 +405,10 @@ START_TEST(test_unsupported_sizes)
 	ck_assert_int_eq(sized_request(&anna, cmd, arg, least - 1), -ENOTTY);
 	ck_assert_int_eq(sized_request(&anna, cmd, arg, 0), -ENOTTY);
 }
-END_TEST
 
 /* The server decides by its private copy of the channel's data, whatever clients write
  * into the memfd. */
-START_TEST(test_overwritten_memory)
+TEST(test_overwritten_memory)
 {
 	struct tsct_channel_info info = { 0 };
 	struct tsct_event_def def;
@@ -442,9 +430,8 @@ START_TEST(test_overwritten_memory)
 	ck_assert_int_eq(ftruncate(fd, size + 1), -1);
 	munmap(map, size);
 }
-END_TEST
 
-START_TEST(test_random_requests)
+LOOP_TEST(test_random_requests, 0, 5)
 {
 	static const __u32 cmds[] = {
 		TSCT_IOC_INFO, TSCT_IOC_CHANNEL_CREATE,
@@ -474,30 +461,4 @@ START_TEST(test_random_requests)
 		if (!any(5))
 			tsct_store_release(&store, peers[any(4)], true);
 	}
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("store");
-	TCase *tcase = add_case(suite, "store", setup, teardown);
-
-	print_seed();
-	tcase_add_test(tcase, test_create_permissions);
-	tcase_add_test(tcase, test_attach_permissions);
-	tcase_add_test(tcase, test_memory_is_freed);
-	tcase_add_test(tcase, test_kept_channels);
-	tcase_add_test(tcase, test_removed_while_open);
-	tcase_add_test(tcase, test_clear);
-	tcase_add_test(tcase, test_ring_statistics);
-	tcase_add_test(tcase, test_rings_begin_with_header);
-	tcase_add_test(tcase, test_lists_accessible_channels);
-	tcase_add_test(tcase, test_limits);
-	tcase_add_test(tcase, test_default_limits);
-	tcase_add_test(tcase, test_define);
-	tcase_add_test(tcase, test_unknown_requests);
-	tcase_add_loop_test(tcase, test_unsupported_sizes, 0, 8);
-	tcase_add_test(tcase, test_overwritten_memory);
-	tcase_add_loop_test(tcase, test_random_requests, 0, 5);
-	return run_suite(suite);
 }

@@ -80,7 +80,9 @@ static void teardown_memory(void)
 	teardown();
 }
 
-START_TEST(test_adopt)
+CASE("adopt", setup_memory, teardown_memory);
+
+TEST(test_adopt)
 {
 	__u32 id = 0;
 
@@ -107,9 +109,8 @@ START_TEST(test_adopt)
 	ck_assert_int_eq(create(&ben, "b"), 0);
 	ck_assert_uint_eq(ben.channel->header.id, 3);
 }
-END_TEST
 
-START_TEST(test_names_and_ids_that_are_taken)
+TEST(test_names_and_ids_that_are_taken)
 {
 	__u32 id = 0;
 
@@ -127,9 +128,8 @@ START_TEST(test_names_and_ids_that_are_taken)
 	store.bytes_max = 1;
 	ck_assert_int_eq(adopt(&anna, memory, TSCT_ROLE_WRITE, NULL), -EDQUOT);
 }
-END_TEST
 
-START_TEST(test_kept)
+TEST(test_kept)
 {
 	struct tsct_channel_create arg = a_channel("box");
 	struct tsct_channel_remove gone;
@@ -161,9 +161,8 @@ START_TEST(test_kept)
 	ck_assert_int_eq(tsct_store_restore(&store, kept_label, box), -EPROTO);
 	close(box);
 }
-END_TEST
 
-START_TEST(test_labels)
+TEST(test_labels)
 {
 	static const char *const wrong[] = {
 		"", "channel", "channel-", "channel-0-1-a", "channel-1-1-", "channel-1-1",
@@ -183,9 +182,8 @@ START_TEST(test_labels)
 	ck_assert_uint_eq(ben.channel->header.uid, 1002);
 	ck_assert_uint_eq(ben.channel->header.id, 9);
 }
-END_TEST
 
-START_TEST(test_files_that_are_no_channels)
+TEST(test_files_that_are_no_channels)
 {
 	char path[] = "/tmp/tsctrace-XXXXXX", page[4096];
 	struct tsct_channel_header h;
@@ -219,10 +217,9 @@ START_TEST(test_files_that_are_no_channels)
 	close(null);
 	close(file);
 }
-END_TEST
 
 /* The owner of a channel can write all of its memory before it comes back. */
-START_TEST(test_hostile_memory)
+TEST(test_hostile_memory)
 {
 	struct tsct_channel_info info;
 	char page[4096], defs[4096], junk;
@@ -262,20 +259,4 @@ START_TEST(test_hostile_memory)
 	}
 	ck_assert_int_gt(restored, ROUNDS / 20);
 	ck_assert_int_lt(restored, ROUNDS);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("store_adopt");
-	TCase *tests = add_case(suite, "adopt", setup_memory, teardown_memory);
-
-	print_seed();
-	tcase_add_test(tests, test_adopt);
-	tcase_add_test(tests, test_names_and_ids_that_are_taken);
-	tcase_add_test(tests, test_kept);
-	tcase_add_test(tests, test_labels);
-	tcase_add_test(tests, test_files_that_are_no_channels);
-	tcase_add_test(tests, test_hostile_memory);
-	return run_suite(suite);
 }

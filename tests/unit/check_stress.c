@@ -308,7 +308,7 @@ static void run_all(void)
 }
 
 /* The number of events read plus the number lost equals exactly the number of emits. */
-START_TEST(test_exact_counts)
+LOOP_TEST(test_exact_counts, 0, 3)
 {
 	__u32 w, i, tried = 0;
 
@@ -334,11 +334,10 @@ START_TEST(test_exact_counts)
 	       nr_read, count(FULL), count(ABORTED));
 	finish();
 }
-END_TEST
 
 /* A channel with overwrite policy: every event that is read is valid, was written, and
  * is read once. */
-START_TEST(test_overwrite)
+LOOP_TEST(test_overwrite, 0, 3)
 {
 	struct tsct_ring_stat stat;
 	__u64 overruns = 0, overrun = 0;
@@ -365,11 +364,10 @@ START_TEST(test_overwrite)
 	       overruns, overrun);
 	finish();
 }
-END_TEST
 
 /* If a writer is killed, it is uncertain whether the event that it was writing is in
  * the ring. */
-START_TEST(test_killed_writers)
+LOOP_TEST(test_killed_writers, 0, CHILDREN)
 {
 	unsigned int turn, w, doubtful = 0;
 	int status;
@@ -406,11 +404,10 @@ START_TEST(test_killed_writers)
 	       doubtful);
 	finish();
 }
-END_TEST
 
 /* A channel whose source is a kernel clock: head and clock are read before the
  * restartable section. */
-START_TEST(test_other_clock)
+TEST(test_other_clock)
 {
 	setup_policy(TSCT_POLICY_DISCARD, 64);
 	t->source = TSCT_SOURCE_MONOTONIC_RAW;
@@ -423,20 +420,4 @@ START_TEST(test_other_clock)
 	       nr_read, count(FULL),
 	       count(ABORTED));
 	finish();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("stress");
-	TCase *tcase = add_case(suite, "stress", NULL, NULL);
-
-	print_seed();
-	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, test_exact_counts, 0, 3);
-	tcase_add_loop_test(tcase, test_overwrite, 0, 3);
-	if (CHILDREN)
-		tcase_add_loop_test(tcase, test_killed_writers, 0, 2);
-	tcase_add_test(tcase, test_other_clock);
-	return run_suite(suite);
 }

@@ -89,7 +89,9 @@ static void check_fields(const struct tsct_syscall *call, unsigned int kind)
 	}
 }
 
-START_TEST(test_definitions)
+CASE("table", before, after);
+
+TEST(test_definitions)
 {
 	const struct tsct_syscall *call;
 	unsigned int nr, found = 0;
@@ -128,9 +130,8 @@ START_TEST(test_definitions)
 	ck_assert_ptr_null(tsct_syscall_by_event("sys_enter"));
 	ck_assert_ptr_null(tsct_syscall_by_event("openat"));
 }
-END_TEST
 
-START_TEST(test_fields)
+TEST(test_fields)
 {
 	char fields[TSCT_SYSCALL_FIELDS_MAX];
 
@@ -145,7 +146,6 @@ START_TEST(test_fields)
 	tsct_syscall_fields(find("getpid"), TSCT_KIND_BEGIN, fields);
 	ck_assert_str_eq(fields, "");
 }
-END_TEST
 
 /* ---- tables of names ------------------------------------------------------------- */
 
@@ -175,16 +175,17 @@ static void check_class(const struct tsct_symbol *table, unsigned int class)
 	ck_assert_msg(strlen(text) < sizeof(text) - 1, "text of class %u is cut", class);
 }
 
-START_TEST(test_names)
+TEST(test_names)
 {
 #define CHECK(class)	check_class(tsct_symbols_##class, TSCT_SYSCALL_##class);
 	TSCT_SYMBOL_CLASSES(CHECK)
 }
-END_TEST
 
 /* ---- values ------------------------------------------------------------------------ */
 
-START_TEST(test_files)
+CASE("text", before, after);
+
+TEST(test_files)
 {
 	ck_assert_str_eq(arg_text("openat", "dfd", AT_FDCWD, 0), "AT_FDCWD");
 	ck_assert_str_eq(arg_text("openat", "dfd", (__u32)AT_FDCWD, 0), "AT_FDCWD");
@@ -215,9 +216,8 @@ START_TEST(test_files)
 	ck_assert_str_eq(arg_text("read", "buf", 0x1000, 0), "");
 	ck_assert_str_eq(arg_text("close", "fd", -1, 0), "-1");
 }
-END_TEST
 
-START_TEST(test_dependent_values)
+TEST(test_dependent_values)
 {
 	ck_assert_str_eq(arg_text("fcntl", "cmd", F_SETFL, 0), "F_SETFL");
 	ck_assert_str_eq(arg_text("fcntl", "arg", O_RDWR | O_NONBLOCK, F_SETFL),
@@ -237,9 +237,8 @@ START_TEST(test_dependent_values)
 	ck_assert_int_eq(tsct_syscall_arg_other(find("fcntl"), 2), 1);
 	ck_assert_int_eq(tsct_syscall_arg_other(find("fcntl"), 1), -1);
 }
-END_TEST
 
-START_TEST(test_processes)
+TEST(test_processes)
 {
 	ck_assert_str_eq(arg_text("mmap", "prot", 0, 0), "PROT_NONE");
 	ck_assert_str_eq(arg_text("mmap", "prot", 0x103, 0), "PROT_READ|PROT_WRITE|0x100");
@@ -276,9 +275,8 @@ START_TEST(test_processes)
 	ck_assert_str_eq(arg_text("personality", "personality", 0xffffffff, 0),
 			 "0xffffffff");
 }
-END_TEST
 
-START_TEST(test_results)
+TEST(test_results)
 {
 	ck_assert_str_eq(result_text("openat", -ENOENT), "-ENOENT");
 	ck_assert_str_eq(result_text("openat", 3), "");
@@ -292,9 +290,8 @@ START_TEST(test_results)
 	ck_assert_ptr_null(tsct_syscall_error(find("getuid"), -2));
 	ck_assert_str_eq(tsct_syscall_error(find("read"), -1), "EPERM");
 }
-END_TEST
 
-START_TEST(test_used_args)
+TEST(test_used_args)
 {
 	__u64 values[TSCT_SYSCALL_ARGS] = { 0, 0, O_RDWR };
 
@@ -311,7 +308,6 @@ START_TEST(test_used_args)
 	ck_assert_uint_eq(tsct_syscall_used_args(find("futex"), values), 3);
 	ck_assert_uint_eq(tsct_syscall_used_args(find("read"), values), 3);
 }
-END_TEST
 
 /* ---- definitions that no recorder makes ------------------------------------------- */
 
@@ -334,7 +330,7 @@ static void make_wrong(const struct tsct_syscall *call, struct tsct_event_def *d
 					      fields, def, NULL), 0);
 }
 
-START_TEST(test_wrong_definitions)
+TEST(test_wrong_definitions)
 {
 	static __u8 payload[4096];
 	struct tsct_trace_event e = { .payload = payload };
@@ -362,9 +358,8 @@ START_TEST(test_wrong_definitions)
 		}
 	}
 }
-END_TEST
 
-START_TEST(test_strings)
+TEST(test_strings)
 {
 	const struct tsct_syscall *call = find("chdir");
 	char fields[TSCT_SYSCALL_FIELDS_MAX], path[257];
@@ -398,11 +393,12 @@ START_TEST(test_strings)
 		path[i] = 'x';
 	}
 }
-END_TEST
+
+CASE("table", before, after);
 
 /* BEGIN events with a stack have IDs of their own, and one more field; so have END events
  * with the strings of calls that have any. */
-START_TEST(test_stacks)
+TEST(test_stacks)
 {
 	const unsigned int numbers[] = { 0, 39, 257, 1 | TSCT_SYSCALL_COMPAT };
 	struct tsct_event_def plain, def;
@@ -432,26 +428,4 @@ START_TEST(test_stacks)
 	ck_assert_str_eq(def.fields[1].name, "oldname");
 	ck_assert_str_eq(def.fields[2].name, "newname");
 	ck_assert_uint_eq(def.fields[2].type, TSCT_TYPE_STRING);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("syscalls");
-	TCase *c = add_case(suite, "table", before, after);
-
-	print_seed();
-	tcase_add_test(c, test_definitions);
-	tcase_add_test(c, test_fields);
-	tcase_add_test(c, test_names);
-	tcase_add_test(c, test_stacks);
-	c = add_case(suite, "text", before, after);
-	tcase_add_test(c, test_files);
-	tcase_add_test(c, test_dependent_values);
-	tcase_add_test(c, test_processes);
-	tcase_add_test(c, test_results);
-	tcase_add_test(c, test_used_args);
-	tcase_add_test(c, test_strings);
-	tcase_add_test(c, test_wrong_definitions);
-	return run_suite(suite);
 }

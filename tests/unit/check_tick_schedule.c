@@ -18,7 +18,7 @@ static struct tick_schedule after_tick(void)
 	return schedule;
 }
 
-START_TEST(test_alone)
+TEST(test_alone)
 {
 	struct tick_schedule schedule = after_tick();
 
@@ -26,11 +26,10 @@ START_TEST(test_alone)
 	tick_schedule_ticked(&schedule, 109 * S, S / 10);
 	ck_assert_int_eq(tick_schedule_due(&schedule), 109 * S + S / 10);
 }
-END_TEST
 
 /* A packet early in the interval causes no tick, but the next one is expected a poll
  * later. */
-START_TEST(test_early_packet)
+TEST(test_early_packet)
 {
 	struct tick_schedule schedule = after_tick();
 
@@ -41,10 +40,9 @@ START_TEST(test_early_packet)
 	tick_schedule_ticked(&schedule, 102 * S + 500 * MS, S);
 	ck_assert_int_eq(tick_schedule_due(&schedule), 103 * S + 500 * MS);
 }
-END_TEST
 
 /* A tick follows a packet at once, or, if others may follow, when they have ended. */
-START_TEST(test_follows_packet)
+TEST(test_follows_packet)
 {
 	struct tick_schedule schedule = after_tick();
 
@@ -57,11 +55,10 @@ START_TEST(test_follows_packet)
 	tick_schedule_packet(&schedule, 101 * S + 100 * MS, false);
 	ck_assert_int_eq(tick_schedule_due(&schedule), 101 * S + 100 * MS);
 }
-END_TEST
 
 /* Packets that never end, each 1 ms: the tick is late by no more than a quarter of the
  * interval. */
-START_TEST(test_endless_packets)
+TEST(test_endless_packets)
 {
 	struct tick_schedule schedule = after_tick();
 	__s64 now = 100 * S;
@@ -73,11 +70,10 @@ START_TEST(test_endless_packets)
 	}
 	ck_assert_int_eq(now, 101 * S + 250 * MS);
 }
-END_TEST
 
 /* Polls of an interval near that of the ticks, with pauses of random length: every tick
  * but the first follows a poll. */
-START_TEST(test_polls)
+TEST(test_polls)
 {
 	struct tick_schedule schedule = after_tick();
 	__s64 now = 100 * S + 100 * MS;
@@ -95,18 +91,4 @@ START_TEST(test_polls)
 		now += S - 60 * MS + rand() % 120 * MS;
 	}
 	ck_assert_int_le(alone, 1);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("tick_schedule");
-	TCase *tcase = add_case(suite, "tick_schedule", NULL, NULL);
-
-	tcase_add_test(tcase, test_alone);
-	tcase_add_test(tcase, test_early_packet);
-	tcase_add_test(tcase, test_follows_packet);
-	tcase_add_test(tcase, test_endless_packets);
-	tcase_add_test(tcase, test_polls);
-	return run_suite(suite);
 }

@@ -189,7 +189,7 @@ static __u64 most_on_tick(unsigned int bits)
 	return most;
 }
 
-START_TEST(test_round_trip)
+LOOP_TEST(test_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR)
 {
 	const __u32 timestamps = _i % TSCT_TIMESTAMPS_NR;
 
@@ -206,10 +206,9 @@ START_TEST(test_round_trip)
 		ck_assert_uint_eq(tsct_recording_max_per_tick(&rec), 0);
 	drop();
 }
-END_TEST
 
 /* A packet ends after the requested number of events. */
-START_TEST(test_events_per_packet)
+LOOP_TEST(test_events_per_packet, 0, 11)
 {
 	unsigned int i, in_file[CPUS] = { 0 };
 	const __u64 every = 1ULL << _i;
@@ -226,7 +225,6 @@ START_TEST(test_events_per_packet)
 	check_read();
 	drop();
 }
-END_TEST
 
 /* Writes @nr events without a payload to CPU 0, @gap cycles apart, the first at @at.
  * Returns the time at which the next event would follow. */
@@ -241,7 +239,7 @@ static __u64 send_plain(__u64 at, unsigned int nr, __u64 gap)
 
 /* A packet ends when it reaches the requested size, or 64 KiB. The first event has a
  * header of 8 bytes, as it has a thread, and each other event one of 2 bytes. */
-START_TEST(test_bytes_per_packet)
+LOOP_TEST(test_bytes_per_packet, 0, 8)
 {
 	static const __u64 limits[] = { 256, 257, 258, 1000, 65535, 65536, 0, 1 << 20 };
 	const __u64 limit = limits[_i], full = limit && limit < 65536 ? limit : 65536;
@@ -256,11 +254,10 @@ START_TEST(test_bytes_per_packet)
 	ck_assert_uint_eq(rec.streams[0].counts[0].packets, 1 + 3 + 1);
 	drop();
 }
-END_TEST
 
 /* The first event that is the requested time after the first event of its packet begins
  * a packet; a flush in between, too. */
-START_TEST(test_time_per_packet)
+LOOP_TEST(test_time_per_packet, 0, TSCT_TIMESTAMPS_NR)
 {
 	const __u32 timestamps = _i;
 	__u64 span, at;
@@ -280,7 +277,6 @@ START_TEST(test_time_per_packet)
 	ck_assert_uint_eq(rec.streams[0].counts[0].events, 50);
 	drop();
 }
-END_TEST
 
 /* ---- reading with other programs ----------------------------------------- */
 
@@ -303,7 +299,7 @@ static unsigned int count_lines(const char *reader)
 	return nr;
 }
 
-START_TEST(test_other_readers)
+LOOP_TEST(test_other_readers, 0, TSCT_TIMESTAMPS_NR)
 {
 	__u64 stamp;
 	int i;
@@ -320,10 +316,9 @@ START_TEST(test_other_readers)
 	ck_assert_uint_eq(count_lines("babeltrace"), nr_sent);
 	drop();
 }
-END_TEST
 
 /* babeltrace2 prints the same times as the library's reader, within their precision. */
-START_TEST(test_times_of_babeltrace)
+LOOP_TEST(test_times_of_babeltrace, 0, TSCT_TIMESTAMPS_NR)
 {
 	const int bits = tsct_timestamps_bits(_i);
 	struct tsct_ctf_clock clock;
@@ -347,7 +342,6 @@ START_TEST(test_times_of_babeltrace)
 	}
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* ---- truncated recordings ------------------------------------------------ */
 
@@ -382,7 +376,7 @@ static unsigned int read_prefix(void)
 
 /* If a recorder is killed after any byte, all events that are complete before that byte
  * can be read. */
-START_TEST(test_truncated_anywhere)
+LOOP_TEST(test_truncated_anywhere, 0, TSCT_TIMESTAMPS_NR)
 {
 	unsigned int nr, before = 0;
 	size_t len, at;
@@ -402,12 +396,11 @@ START_TEST(test_truncated_anywhere)
 	}
 	drop();
 }
-END_TEST
 
 /* ---- ticks of the system time -------------------------------------------- */
 
 /* If new clock params give earlier times, the recorded time does not decrease. */
-START_TEST(test_system_time_does_not_decrease)
+TEST(test_system_time_does_not_decrease)
 {
 	struct tsct_clock_params line;
 	struct tsct_trace *trace;
@@ -448,11 +441,10 @@ START_TEST(test_system_time_does_not_decrease)
 	tsct_trace_close(trace);
 	drop();
 }
-END_TEST
 
 /* The error that a recording in system time states includes the skew of the CPUs once: the
  * clock's params include it, unless it is corrected when they are used. */
-START_TEST(test_system_time_with_skew)
+TEST(test_system_time_with_skew)
 {
 	struct tsct_tick_encoder encoder;
 	struct tsct_tick_figures figures;
@@ -472,10 +464,9 @@ START_TEST(test_system_time_with_skew)
 	ck_assert_uint_eq(with, without + 340);
 	tsct_recording_free(&rec);
 }
-END_TEST
 
 /* Counter values in sync samples convert to the same times as those of events. */
-START_TEST(test_system_time_of_samples)
+TEST(test_system_time_of_samples)
 {
 	struct tsct_sync_sample s = {
 		.number = 1, .line = { .mult = 1ULL << TSCT_CLOCK_SHIFT },
@@ -523,11 +514,10 @@ START_TEST(test_system_time_of_samples)
 	tsct_trace_close(trace);
 	drop();
 }
-END_TEST
 
 /* ---- unique stamps past 2^51 --------------------------------------------- */
 
-START_TEST(test_stamps_past_segment_end)
+TEST(test_stamps_past_segment_end)
 {
 	static const struct { __u64 after; unsigned int segment, event; } want[] = {
 		{ 0, 0, 0 }, { 0, 0, 1 }, { (1ULL << 51) - 1, 0, 0 },
@@ -575,7 +565,6 @@ START_TEST(test_stamps_past_segment_end)
 	tsct_trace_close(trace);
 	drop();
 }
-END_TEST
 
 /* ---- writing to disk ----------------------------------------------------- */
 
@@ -589,7 +578,7 @@ int fsync(int fd)
 	return 0;
 }
 
-START_TEST(test_fsync_policy)
+LOOP_TEST(test_fsync_policy, 0, TSCT_FSYNC_NR)
 {
 	unsigned int meta;
 
@@ -616,27 +605,4 @@ START_TEST(test_fsync_policy)
 		ck_assert_uint_ge(fsyncs, meta + CPUS + 2);
 	check_read();
 	drop();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("ticks");
-	TCase *tcase = add_case(suite, "ticks", NULL, NULL);
-
-	print_seed();
-	tcase_set_timeout(tcase, 120);
-	tcase_add_loop_test(tcase, test_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR);
-	tcase_add_loop_test(tcase, test_events_per_packet, 0, 11);
-	tcase_add_loop_test(tcase, test_bytes_per_packet, 0, 8);
-	tcase_add_loop_test(tcase, test_time_per_packet, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_loop_test(tcase, test_other_readers, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_loop_test(tcase, test_times_of_babeltrace, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_loop_test(tcase, test_truncated_anywhere, 0, TSCT_TIMESTAMPS_NR);
-	tcase_add_test(tcase, test_system_time_does_not_decrease);
-	tcase_add_test(tcase, test_system_time_with_skew);
-	tcase_add_test(tcase, test_system_time_of_samples);
-	tcase_add_test(tcase, test_stamps_past_segment_end);
-	tcase_add_loop_test(tcase, test_fsync_policy, 0, TSCT_FSYNC_NR);
-	return run_suite(suite);
 }

@@ -12,7 +12,7 @@
 
 /* ---- start and stop ----------------------------------------------------- */
 
-START_TEST(test_start_and_stop)
+TEST(test_start_and_stop)
 {
 	__u64 base;
 
@@ -44,10 +44,9 @@ START_TEST(test_start_and_stop)
 	ck_assert(was_logged("the published clock state cannot be continued; "
 			     "epoch 2 begins"));
 }
-END_TEST
 
 /* The timekeeper is stopped right after its start, before its params begin. */
-START_TEST(test_stopped_at_once)
+TEST(test_stopped_at_once)
 {
 	int i;
 
@@ -62,11 +61,10 @@ START_TEST(test_stopped_at_once)
 		check_time(file());
 	}
 }
-END_TEST
 
 /* The previous daemon had detected a disruption, but not calibrated after it. The new
  * daemon calibrates, and skips no epoch number. */
-START_TEST(test_takes_over_disruption)
+TEST(test_takes_over_disruption)
 {
 	start();
 	go_on(2);
@@ -84,9 +82,8 @@ START_TEST(test_takes_over_disruption)
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_STEP);
 }
-END_TEST
 
-START_TEST(test_step_while_stopped)
+TEST(test_step_while_stopped)
 {
 	start();
 	go_on(2);
@@ -97,10 +94,9 @@ START_TEST(test_step_while_stopped)
 	check_synchronized(2, TSCT_CAUSE_STEP);
 	ck_assert(was_logged("CLOCK_REALTIME was set while no daemon was running"));
 }
-END_TEST
 
 /* The bound to UTC is published as of now, and withdrawn when no source states one. */
-START_TEST(test_bound_to_utc)
+TEST(test_bound_to_utc)
 {
 	start();
 	ck_assert_uint_eq(file()->utc_source, TSCT_UTC_UNKNOWN);
@@ -115,9 +111,8 @@ START_TEST(test_bound_to_utc)
 	ck_assert_uint_eq(file()->utc_source, TSCT_UTC_UNKNOWN);
 	ck_assert_uint_eq(file()->utc_error_ns | file()->utc_as_of_cycles, 0);
 }
-END_TEST
 
-START_TEST(test_pace)
+TEST(test_pace)
 {
 	start();
 	ck_assert_int_eq(timekeeper_wait_ms(&timekeeper, 1000), 100);
@@ -127,13 +122,12 @@ START_TEST(test_pace)
 	ck_assert_int_eq(timekeeper_disrupt(&timekeeper, TSCT_CAUSE_FAKE, "x"), 0);
 	ck_assert_int_eq(timekeeper_wait_ms(&timekeeper, 1000), 100);
 }
-END_TEST
 
 /* ---- publishing clock states --------------------------------------------- */
 
 /* If publishing clock params takes longer than their lead, the time from now to their
  * begin, the timekeeper publishes them again with a longer lead. */
-START_TEST(test_publish_late)
+TEST(test_publish_late)
 {
 	start();
 	go_on(20);
@@ -147,10 +141,9 @@ START_TEST(test_publish_late)
 	go_on(5);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 }
-END_TEST
 
 /* If every attempt to publish comes too late, the clock params in force remain. */
-START_TEST(test_publish_always_too_late)
+TEST(test_publish_always_too_late)
 {
 	__u64 base;
 
@@ -168,11 +161,10 @@ START_TEST(test_publish_always_too_late)
 	ck_assert_uint_ne(file()->real.base_cycles, base);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 }
-END_TEST
 
 /* The module accepted a clock state that the clock file refused. Module and file differ
  * now, so the epoch ends. */
-START_TEST(test_only_module_accepts)
+TEST(test_only_module_accepts)
 {
 	start();
 	load_module(TSCT_SOURCE_TSC);
@@ -183,9 +175,8 @@ START_TEST(test_only_module_accepts)
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
 	ck_assert(was_logged("the daemon was held up while publishing; epoch 2 begins"));
 }
-END_TEST
 
-START_TEST(test_module_refuses)
+TEST(test_module_refuses)
 {
 	unsigned int published;
 
@@ -206,11 +197,10 @@ START_TEST(test_module_refuses)
 	sim_advance(&sim, 1000000000);
 	ck_assert_int_eq(timekeeper_tick(&timekeeper), -EPERM);
 }
-END_TEST
 
 /* ---- publishing to the module -------------------------------------------- */
 
-START_TEST(test_module_loads_and_unloads)
+TEST(test_module_loads_and_unloads)
 {
 	start();
 	go_on(3);
@@ -228,10 +218,9 @@ START_TEST(test_module_loads_and_unloads)
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
 	ck_assert_uint_eq(file()->epoch, 1);
 }
-END_TEST
 
 /* The module detects a suspend that changed no clock. */
-START_TEST(test_module_disrupted)
+TEST(test_module_disrupted)
 {
 	start();
 	load_module(TSCT_SOURCE_TSC);
@@ -250,11 +239,10 @@ START_TEST(test_module_disrupted)
 	check_synchronized(7, TSCT_CAUSE_SUSPEND);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
 }
-END_TEST
 
 /* Module and daemon detect the same disruption, the module first: only one epoch
  * begins. */
-START_TEST(test_both_detect)
+TEST(test_both_detect)
 {
 	start();
 	load_module(TSCT_SOURCE_TSC);
@@ -267,11 +255,10 @@ START_TEST(test_both_detect)
 	go_on(2);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 }
-END_TEST
 
 /* Another daemon has published clock params. The timekeeper can neither continue nor
  * undo them. */
-START_TEST(test_another_daemon)
+TEST(test_another_daemon)
 {
 	start();
 	load_module(TSCT_SOURCE_TSC);
@@ -285,9 +272,8 @@ START_TEST(test_another_daemon)
 	check_synchronized(6, TSCT_CAUSE_RESTART);
 	ck_assert(was_logged("another process published a different time"));
 }
-END_TEST
 
-START_TEST(test_source_changes)
+TEST(test_source_changes)
 {
 	start();
 	go_on(3);
@@ -316,11 +302,10 @@ START_TEST(test_source_changes)
 	go_on(3);
 	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
 }
-END_TEST
 
 /* ---- the drift file ----------------------------------------------------- */
 
-START_TEST(test_drift_file)
+TEST(test_drift_file)
 {
 	__u64 error, first;
 
@@ -342,10 +327,9 @@ START_TEST(test_drift_file)
 	go_on(2);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 }
-END_TEST
 
 /* A wrong rate in the drift file is corrected by samples. */
-START_TEST(test_wrong_drift_file)
+TEST(test_wrong_drift_file)
 {
 	new_world();
 	world.drift = (struct drift) {
@@ -357,31 +341,4 @@ START_TEST(test_wrong_drift_file)
 	go_on(2);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_SYNCHRONIZED);
 	check_time(file());
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("timekeeper");
-	TCase *tcase = add_case(suite, "timekeeper", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_start_and_stop);
-	tcase_add_test(tcase, test_stopped_at_once);
-	tcase_add_test(tcase, test_takes_over_disruption);
-	tcase_add_test(tcase, test_step_while_stopped);
-	tcase_add_test(tcase, test_bound_to_utc);
-	tcase_add_test(tcase, test_pace);
-	tcase_add_test(tcase, test_publish_late);
-	tcase_add_test(tcase, test_publish_always_too_late);
-	tcase_add_test(tcase, test_only_module_accepts);
-	tcase_add_test(tcase, test_module_refuses);
-	tcase_add_test(tcase, test_module_loads_and_unloads);
-	tcase_add_test(tcase, test_module_disrupted);
-	tcase_add_test(tcase, test_both_detect);
-	tcase_add_test(tcase, test_another_daemon);
-	tcase_add_test(tcase, test_source_changes);
-	tcase_add_test(tcase, test_drift_file);
-	tcase_add_test(tcase, test_wrong_drift_file);
-	return run_suite(suite);
 }

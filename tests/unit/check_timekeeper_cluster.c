@@ -94,7 +94,7 @@ static void end(void)
 }
 
 /* Publishing the cluster's time does not change the params of CLOCK_REALTIME. */
-START_TEST(test_publish)
+TEST(test_publish)
 {
 	struct tsct_clock_state before;
 	unsigned int published;
@@ -114,10 +114,9 @@ START_TEST(test_publish)
 	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_SYNCHRONIZED);
 	end();
 }
-END_TEST
 
 /* Cluster time is published to module and clock file; the module accepts each state. */
-START_TEST(test_module)
+TEST(test_module)
 {
 	__u32 epoch;
 
@@ -130,7 +129,6 @@ START_TEST(test_module)
 			 sizeof(world.module.cluster));
 	end();
 }
-END_TEST
 
 static void make_disruption(__u32 cause)
 {
@@ -148,7 +146,7 @@ static void make_disruption(__u32 cause)
 
 /* Setting CLOCK_REALTIME does not affect the cluster's time, whereas a disruption of
  * the counter does. */
-START_TEST(test_causes)
+LOOP_TEST(test_causes, 1, TSCT_CAUSE_NR)
 {
 	__u32 cause = (__u32)_i, epoch;
 
@@ -171,11 +169,10 @@ START_TEST(test_causes)
 		follow(10, epoch + 1);
 	end();
 }
-END_TEST
 
 /* If the module detects a disruption before the daemon does, it begins a cluster epoch.
  * The daemon does not use this epoch again. */
-START_TEST(test_module_disrupts)
+TEST(test_module_disrupts)
 {
 	__u32 epoch;
 
@@ -197,10 +194,9 @@ START_TEST(test_module_disrupts)
 	follow(10, our_epoch());
 	end();
 }
-END_TEST
 
 /* A restarted daemon has made no exchanges yet, so it begins a cluster epoch. */
-START_TEST(test_restarted_daemon)
+TEST(test_restarted_daemon)
 {
 	struct tsct_cluster *old;
 	__u32 epoch;
@@ -228,10 +224,9 @@ START_TEST(test_restarted_daemon)
 	ck_assert_uint_eq(file()->cluster_epoch, epoch + 1);
 	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_UNKNOWN);
 }
-END_TEST
 
 /* Cluster time stays right while attempts to publish fail, or take long. */
-START_TEST(test_publish_late)
+TEST(test_publish_late)
 {
 	int i;
 
@@ -254,20 +249,4 @@ START_TEST(test_publish_late)
 	feed();
 	ck_assert_int_eq(timekeeper_publish_cluster(&timekeeper), -EPERM);
 	end();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("timekeeper_cluster");
-	TCase *tcase = add_case(suite, "timekeeper_cluster", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, test_publish);
-	tcase_add_test(tcase, test_module);
-	tcase_add_loop_test(tcase, test_causes, 1, TSCT_CAUSE_NR);
-	tcase_add_test(tcase, test_module_disrupts);
-	tcase_add_test(tcase, test_restarted_daemon);
-	tcase_add_test(tcase, test_publish_late);
-	return run_suite(suite);
 }

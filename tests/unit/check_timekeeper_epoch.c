@@ -60,7 +60,7 @@ static void make_disruption(__u32 cause)
 	}
 }
 
-START_TEST(test_each_cause)
+LOOP_TEST(test_each_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR)
 {
 	__u32 cause = (__u32)_i;
 	bool spares = cause == TSCT_CAUSE_STEP || cause == TSCT_CAUSE_FAKE;
@@ -97,13 +97,12 @@ START_TEST(test_each_cause)
 	check_synchronized(2, cause);
 	ck_assert_uint_eq(timekeeper.stats.disruptions[cause], 1);
 }
-END_TEST
 
 /*
  * After a disruption the clock is synchronized within 3 s, if the calibration can begin
  * at once.
  */
-START_TEST(test_recovers_in_time)
+TEST(test_recovers_in_time)
 {
 	__u32 cause;
 	int64_t began;
@@ -123,10 +122,9 @@ START_TEST(test_recovers_in_time)
 		check_time(file());
 	}
 }
-END_TEST
 
 /* Several simultaneous disruptions begin only one epoch. */
-START_TEST(test_simultaneous_disruptions)
+TEST(test_simultaneous_disruptions)
 {
 	start();
 	go_on(10);
@@ -138,10 +136,9 @@ START_TEST(test_simultaneous_disruptions)
 	go_on(3);
 	check_synchronized(2, TSCT_CAUSE_MIGRATION);
 }
-END_TEST
 
 /* CLOCK_REALTIME is set repeatedly while the calibration runs. */
-START_TEST(test_set_repeatedly)
+TEST(test_set_repeatedly)
 {
 	start();
 	go_on(5);
@@ -156,10 +153,9 @@ START_TEST(test_set_repeatedly)
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_SYNCHRONIZED);
 	check_time(file());
 }
-END_TEST
 
 /* A slew is no disruption, up to the rate from which it is treated as a step. */
-START_TEST(test_slew_is_no_disruption)
+TEST(test_slew_is_no_disruption)
 {
 	start();
 	go_on(10);
@@ -170,11 +166,10 @@ START_TEST(test_slew_is_no_disruption)
 	check_synchronized(1, TSCT_CAUSE_NONE);
 	ck_assert_uint_gt(timekeeper.stats.slews, 0);
 }
-END_TEST
 
 /* After a step, earlier cycles are converted by the clock params that were in force
  * then. */
-START_TEST(test_past_times_after_step)
+TEST(test_past_times_after_step)
 {
 	struct tsct_clock_time reading;
 	__u64 before, between;
@@ -198,12 +193,11 @@ START_TEST(test_past_times_after_step)
 			 0);
 	ck_assert_uint_eq(reading.status, TSCT_STATUS_DISRUPTED);
 }
-END_TEST
 
 /* ---- CPU surveys -------------------------------------------------------- */
 
 /* No time is published before the CPU survey has found a counter that can be used. */
-START_TEST(test_no_time_before_survey)
+TEST(test_no_time_before_survey)
 {
 	struct cpu_survey_result found;
 
@@ -237,11 +231,10 @@ START_TEST(test_no_time_before_survey)
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 	ck_assert_uint_eq(timekeeper_status(&timekeeper), TSCT_STATUS_SYNCHRONIZED);
 }
-END_TEST
 
 /* Time is published even if a CPU survey takes over 2 s, as when a program occupies a
  * CPU, and even if a CPU survey fails. */
-START_TEST(test_survey_fails)
+TEST(test_survey_fails)
 {
 	new_world();
 	world.survey_later = true;
@@ -257,10 +250,9 @@ START_TEST(test_survey_fails)
 	go_on(1);
 	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
 }
-END_TEST
 
 /* A disruption during a CPU survey invalidates the survey's result. */
-START_TEST(test_disruption_during_survey)
+TEST(test_disruption_during_survey)
 {
 	struct cpu_survey_result found;
 
@@ -280,10 +272,9 @@ START_TEST(test_disruption_during_survey)
 	go_on(1);
 	check_synchronized(3, TSCT_CAUSE_SUSPEND);
 }
-END_TEST
 
 /* A CPU survey finds that another source has to be used. */
-START_TEST(test_survey_changes_source)
+TEST(test_survey_changes_source)
 {
 	struct cpu_survey_result found;
 
@@ -300,7 +291,6 @@ START_TEST(test_survey_changes_source)
 	go_on(2);
 	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
 }
-END_TEST
 
 static void check_skewed(bool skewed)
 {
@@ -315,7 +305,7 @@ static void check_skewed(bool skewed)
 
 /* If counters are skewed, conversions need the number of the CPU. The table of skews
  * does not change within an epoch. */
-START_TEST(test_skewed_counters)
+TEST(test_skewed_counters)
 {
 	start();
 	go_on(3);
@@ -342,7 +332,6 @@ START_TEST(test_skewed_counters)
 	check_skewed(false);
 	check_synchronized(4, TSCT_CAUSE_SUSPEND);
 }
-END_TEST
 
 static void check_skew_ns(double ns)
 {
@@ -357,7 +346,7 @@ static void check_skew_ns(double ns)
 
 /* A skew within the limit is in the bounds, and cycles are converted without their
  * CPU. */
-START_TEST(test_small_skew)
+TEST(test_small_skew)
 {
 	struct cpu_survey_result found;
 
@@ -382,11 +371,10 @@ START_TEST(test_small_skew)
 	check_skew_ns(1000);
 	ck_assert_uint_eq(file()->epoch, 2);
 }
-END_TEST
 
 /* A survey that finds a larger skew ends the epoch: earlier samples were taken without
  * it. A survey after a disruption may also find a smaller one. */
-START_TEST(test_small_skew_grows)
+TEST(test_small_skew_grows)
 {
 	start();
 	go_on(3);
@@ -402,27 +390,4 @@ START_TEST(test_small_skew_grows)
 	make_disruption(TSCT_CAUSE_SUSPEND);
 	go_on(3);
 	check_skew_ns(0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("timekeeper_epoch");
-	TCase *tcase = add_case(suite, "timekeeper_epoch", NULL, NULL);
-
-	print_seed();
-	tcase_add_loop_test(tcase, test_each_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR);
-	tcase_add_test(tcase, test_recovers_in_time);
-	tcase_add_test(tcase, test_simultaneous_disruptions);
-	tcase_add_test(tcase, test_set_repeatedly);
-	tcase_add_test(tcase, test_slew_is_no_disruption);
-	tcase_add_test(tcase, test_past_times_after_step);
-	tcase_add_test(tcase, test_no_time_before_survey);
-	tcase_add_test(tcase, test_survey_fails);
-	tcase_add_test(tcase, test_disruption_during_survey);
-	tcase_add_test(tcase, test_survey_changes_source);
-	tcase_add_test(tcase, test_skewed_counters);
-	tcase_add_test(tcase, test_small_skew);
-	tcase_add_test(tcase, test_small_skew_grows);
-	return run_suite(suite);
 }

@@ -124,7 +124,9 @@ static int call_until_answered(int timeout_ms)
 	return err;
 }
 
-START_TEST(test_completes)
+CASE("timesync", NULL, NULL);
+
+TEST(test_completes)
 {
 	BEGIN("waiting 7 a, b\n", "waiting 7 a\n", "session 7\n", "done 7\n");
 	ck_assert_int_eq(call(-1), 0);
@@ -134,9 +136,8 @@ START_TEST(test_completes)
 	ck_assert_str_eq(requests[1], "timesync 7\n");
 	end();
 }
-END_TEST
 
-START_TEST(test_missing_nodes)
+TEST(test_missing_nodes)
 {
 	BEGIN("waiting 7 a, b (below c)\n");
 	ck_assert_int_eq(call_until_answered(100), -ETIMEDOUT);
@@ -144,19 +145,17 @@ START_TEST(test_missing_nodes)
 	ck_assert_int_eq(tsct_timesync(0, NULL, 0), -ETIMEDOUT);
 	end();
 }
-END_TEST
 
-START_TEST(test_timeout_in_session)
+TEST(test_timeout_in_session)
 {
 	BEGIN("session 7\n");
 	ck_assert_int_eq(call_until_answered(50), -ETIMEDOUT);
 	ck_assert_ptr_nonnull(strstr(why, "synchronization is not complete"));
 	end();
 }
-END_TEST
 
 /* The daemon closes some connections without an answer, among these the first one. */
-START_TEST(test_connections_closed)
+TEST(test_connections_closed)
 {
 	BEGIN(HANG_UP, HANG_UP, "waiting 7 a\n", HANG_UP, "session 7\n", HANG_UP,
 	      "done 7\n");
@@ -166,11 +165,10 @@ START_TEST(test_connections_closed)
 	ck_assert_str_eq(requests[6], "timesync 7\n");
 	end();
 }
-END_TEST
 
 /* A restarted daemon answers with another barrier number, which the next request
  * contains. */
-START_TEST(test_restart_with_other_number)
+TEST(test_restart_with_other_number)
 {
 	BEGIN("waiting 7 a\n", HANG_UP, "waiting 9 a\n", "done 9\n");
 	ck_assert_int_eq(call(5000), 0);
@@ -178,20 +176,18 @@ START_TEST(test_restart_with_other_number)
 	ck_assert_str_eq(requests[3], "timesync 9\n");
 	end();
 }
-END_TEST
 
 /* The daemon restarts after all nodes have called tsct_timesync(), so no other node
  * will call again. */
-START_TEST(test_restart_after_all_called)
+TEST(test_restart_after_all_called)
 {
 	BEGIN("session 7\n", HANG_UP, "waiting 9 a\n");
 	ck_assert_int_eq(call(-1), -ECONNRESET);
 	ck_assert_ptr_nonnull(strstr(why, "all nodes have called"));
 	end();
 }
-END_TEST
 
-START_TEST(test_daemon_ends)
+TEST(test_daemon_ends)
 {
 	BEGIN("waiting 7 a\n", LEAVE);
 	ck_assert_int_eq(call(3000), -ETIMEDOUT);
@@ -200,10 +196,9 @@ START_TEST(test_daemon_ends)
 	ck_assert_int_eq(call(-1), -ENOENT);
 	end();
 }
-END_TEST
 
 /* If the daemon sends no answer, tsct_timesync() ends soon after its timeout. */
-START_TEST(test_no_answer)
+TEST(test_no_answer)
 {
 	__s64 took = INT64_MAX;
 	int tries;
@@ -220,9 +215,8 @@ START_TEST(test_no_answer)
 	ck_assert_int_le(took, 3500 * MS);
 	end();
 }
-END_TEST
 
-START_TEST(test_error_answers)
+TEST(test_error_answers)
 {
 	BEGIN("error: no network is configured\n", "what\n", "waiting x\n");
 	ck_assert_int_eq(call(-1), -EOPNOTSUPP);
@@ -232,7 +226,6 @@ START_TEST(test_error_answers)
 	ck_assert_ptr_nonnull(strstr(why, "of one release"));
 	end();
 }
-END_TEST
 
 /* ---- participants --------------------------------------------------------- */
 
@@ -242,8 +235,10 @@ static int join(unsigned int processes)
 	return tsct_timesync_join(processes, why, sizeof(why));
 }
 
+CASE("participants", NULL, NULL);
+
 /* Requests of a participant have its id and the number of the call. */
-START_TEST(test_joined)
+TEST(test_joined)
 {
 	BEGIN("joined 5\n", "waiting 7 a\n", "done 7\n", "done 8\n", "done 9\n");
 	ck_assert_int_eq(join(2), 0);
@@ -262,9 +257,8 @@ START_TEST(test_joined)
 	ck_assert_str_eq(requests[4], "timesync 0\n");
 	end();
 }
-END_TEST
 
-START_TEST(test_joins_by_environment)
+TEST(test_joins_by_environment)
 {
 	BEGIN("joined 5\n", "done 7\n", "joined 6\n");
 	setenv("TSCTRACE_TIMESYNC_PROCESSES", "4", 1);
@@ -276,9 +270,8 @@ START_TEST(test_joins_by_environment)
 	ck_assert_str_eq(requests[2], "join 4\n");
 	end();
 }
-END_TEST
 
-START_TEST(test_invalid_numbers)
+TEST(test_invalid_numbers)
 {
 	static const char *const wrong[] = { "0", "two", "-1", " 2", "2x",
 					     "99999999999" };
@@ -301,9 +294,8 @@ START_TEST(test_invalid_numbers)
 			 "declare the same number in all of them");
 	end();
 }
-END_TEST
 
-START_TEST(test_join_fails)
+TEST(test_join_fails)
 {
 	BEGIN("error: no network is configured\n", "joined x\n", HANG_UP,
 	      "joined 5\n", LEAVE);
@@ -318,11 +310,10 @@ START_TEST(test_join_fails)
 	ck_assert_int_eq(join(2), -ENOENT);
 	ck_assert_ptr_nonnull(strstr(why, "no daemon; start"));
 }
-END_TEST
 
 /* A daemon that was restarted while the call waited does not know the participant: the
  * process joins again, and its call goes on in the same collective. */
-START_TEST(test_joins_again)
+TEST(test_joins_again)
 {
 	BEGIN("joined 5\n", "waiting 7 a\n", "unknown 0\n", HANG_UP, "unknown 0\n",
 	      "joined 1\n", "done 7\n");
@@ -335,7 +326,6 @@ START_TEST(test_joins_again)
 	ck_assert_str_eq(requests[6], "timesync 7 1 1\n");
 	end();
 }
-END_TEST
 
 static void *call_for_ever(void *unused)
 {
@@ -347,7 +337,7 @@ static void *call_for_ever(void *unused)
 
 /* A participant calls from two threads: the second call fails, and the first one goes
  * on. Without joining, two threads may call. */
-START_TEST(test_two_calls_at_once)
+TEST(test_two_calls_at_once)
 {
 	static const char *const done[] = { "done 7\n", "done 7\n" };
 	void *result;
@@ -370,10 +360,9 @@ START_TEST(test_two_calls_at_once)
 	ck_assert_int_eq((long)result, 0);
 	end();
 }
-END_TEST
 
 /* The connection of a participant is not kept open by a forked child. */
-START_TEST(test_forked_child_does_not_take_part)
+TEST(test_forked_child_does_not_take_part)
 {
 	struct pollfd fd = { .events = POLLIN | POLLRDHUP };
 	int status;
@@ -396,30 +385,4 @@ START_TEST(test_forked_child_does_not_take_part)
 	close(kept);
 	keep_open = false;
 	end();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("timesync");
-	TCase *tcase = add_case(suite, "timesync", NULL, NULL);
-
-	tcase_add_test(tcase, test_completes);
-	tcase_add_test(tcase, test_missing_nodes);
-	tcase_add_test(tcase, test_timeout_in_session);
-	tcase_add_test(tcase, test_connections_closed);
-	tcase_add_test(tcase, test_restart_with_other_number);
-	tcase_add_test(tcase, test_restart_after_all_called);
-	tcase_add_test(tcase, test_daemon_ends);
-	tcase_add_test(tcase, test_no_answer);
-	tcase_add_test(tcase, test_error_answers);
-	tcase = add_case(suite, "participants", NULL, NULL);
-	tcase_add_test(tcase, test_joined);
-	tcase_add_test(tcase, test_joins_by_environment);
-	tcase_add_test(tcase, test_invalid_numbers);
-	tcase_add_test(tcase, test_join_fails);
-	tcase_add_test(tcase, test_joins_again);
-	tcase_add_test(tcase, test_two_calls_at_once);
-	tcase_add_test(tcase, test_forked_child_does_not_take_part);
-	return run_suite(suite);
 }

@@ -84,7 +84,9 @@ static void expect(const char *what, bool there)
 	"\"offset_ns\":-1500,\"error_ns\":" error ",\"link\":{\"name\":\"n1\",\"delay_ns\":" \
 	delay "}}"
 
-START_TEST(figures)
+CASE("top_table", begin, end);
+
+TEST(figures)
 {
 	ck_assert_uint_eq(cluster_count(&c, CLUSTER_SAMPLING), NR);
 	gets(0, SAMPLE("10.0", "0.0", "0", "null"));
@@ -116,10 +118,9 @@ START_TEST(figures)
 	print(0, 0, SECOND);
 	expect("synchronized; slowest link: largest bound, longest delay\n", true);
 }
-END_TEST
 
 /* The others go on; the end of the run comes with the last failure, or an interrupt. */
-START_TEST(failures)
+TEST(failures)
 {
 	json_t *json;
 
@@ -144,19 +145,17 @@ START_TEST(failures)
 	take_actions();
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 }
-END_TEST
 
-START_TEST(interrupt)
+TEST(interrupt)
 {
 	cluster_interrupt(&c, SECOND);
 	take_actions();
 	ck_assert_int_eq(c.stage, CLUSTER_STAGE_OVER);
 	ck_assert_uint_eq(cluster_count(&c, CLUSTER_DONE), NR);
 }
-END_TEST
 
 /* Values of any type and size, and messages of a recording, which has not begun */
-START_TEST(hostile)
+TEST(hostile)
 {
 	gets(0, "{\"type\":\"sample\"}");
 	gets(1, "{\"type\":\"sample\",\"seconds\":\"x\",\"events_per_s\":-1e300,\"lost\":-5,"
@@ -170,17 +169,4 @@ START_TEST(hostile)
 	expect("FAILED: unexpected message 'ready'", true);
 	expect("no channels: no module and no daemon\n", true);
 	json_decref(top_table_json(rows, NR));
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("top_table");
-	TCase *t = add_case(suite, "top_table", begin, end);
-
-	tcase_add_test(t, figures);
-	tcase_add_test(t, failures);
-	tcase_add_test(t, interrupt);
-	tcase_add_test(t, hostile);
-	return run_suite(suite);
 }

@@ -90,7 +90,7 @@ static void expect_no_event(int ret)
 
 /* ---- order of events ----------------------------------------------------- */
 
-START_TEST(test_only_settled_events)
+TEST(test_only_settled_events)
 {
 	begin_writing();
 	open_trace(true);
@@ -123,11 +123,10 @@ START_TEST(test_only_settled_events)
 	ck_assert_int_eq(faccessat(dirfd_, TSCT_PROGRESS_FILE, F_OK, 0), -1);
 	end_all();
 }
-END_TEST
 
 /* A reader that does not sleep, and a recorder that publishes its progress without events:
  * the reader of several nodes sees that a silent one has passed a time. */
-START_TEST(test_progress_of_idle)
+TEST(test_progress_of_idle)
 {
 	begin_writing();
 	open_trace(true);
@@ -152,11 +151,10 @@ START_TEST(test_progress_of_idle)
 	expect_no_event(0);
 	end_all();
 }
-END_TEST
 
 /* Metadata that is read again adds event definitions. Events returned before that
  * remain valid. */
-START_TEST(test_new_definition)
+TEST(test_new_definition)
 {
 	struct tsct_trace_event first, e;
 
@@ -182,13 +180,12 @@ START_TEST(test_new_definition)
 	ck_assert_uint_eq(reports, 0);
 	end_all();
 }
-END_TEST
 
 /* ---- end of a recording ------------------------------------------------------ */
 
 /* After the recorder of a recording has died, the remaining events are returned, and
  * then the end. */
-START_TEST(test_dead_recorder)
+TEST(test_dead_recorder)
 {
 	begin_writing();
 	open_trace(true);
@@ -216,11 +213,10 @@ START_TEST(test_dead_recorder)
 	expect_no_event(0);
 	end_all();
 }
-END_TEST
 
 /* A partial packet at the end of a live recording is no damage: the packet is still
  * being written, or will be truncated. */
-START_TEST(test_partial_packet)
+LOOP_TEST(test_partial_packet, 0, 10)
 {
 	static __u8 file[1 << 20];
 	size_t len, whole;
@@ -249,11 +245,10 @@ START_TEST(test_partial_packet)
 	ck_assert_uint_eq(reports, 0);
 	end_all();
 }
-END_TEST
 
 /* Invalid bytes after the last packet are reported once. When valid packets overwrite
  * these bytes, the packets are read. */
-START_TEST(test_invalid_bytes_at_end)
+TEST(test_invalid_bytes_at_end)
 {
 	static __u8 file[1 << 20];
 	size_t len, i;
@@ -283,7 +278,6 @@ START_TEST(test_invalid_bytes_at_end)
 	ck_assert_uint_le(reports, 2);
 	end_all();
 }
-END_TEST
 
 /* ---- random order of writing --------------------------------------------- */
 
@@ -329,7 +323,7 @@ static void check_whole(void)
 
 /* The streams of CPUs are written in random order, some ahead of others. An event is
  * returned as soon as its order is certain. */
-START_TEST(test_random_order)
+LOOP_TEST(test_random_order, 0, 5)
 {
 	__u64 at[CPUS] = { 0 }, settled, last_settled = 0;
 	unsigned int n, cpu;
@@ -366,15 +360,10 @@ START_TEST(test_random_order)
 	check_whole();
 	end_all();
 }
-END_TEST
 
 /* ---- settled time: the time up to which rings were read completely ------- */
 
-static void no_rings(void)
-{
-}
-
-START_TEST(test_settled_time_of_rings)
+TEST(test_settled_time_of_rings)
 {
 	__u64 now, tick = 0;
 
@@ -404,22 +393,4 @@ START_TEST(test_settled_time_of_rings)
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	ck_assert_int_eq(tsct_trace_progress(dirfd_, &tick), TSCT_PROGRESS_NONE);
 	teardown();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("follow");
-	TCase *c = add_case(suite, "follow", no_rings, no_rings);
-
-	print_seed();
-	tcase_add_test(c, test_only_settled_events);
-	tcase_add_test(c, test_progress_of_idle);
-	tcase_add_test(c, test_new_definition);
-	tcase_add_test(c, test_dead_recorder);
-	tcase_add_loop_test(c, test_partial_packet, 0, 10);
-	tcase_add_test(c, test_invalid_bytes_at_end);
-	tcase_add_loop_test(c, test_random_order, 0, 5);
-	tcase_add_test(c, test_settled_time_of_rings);
-	return run_suite(suite);
 }

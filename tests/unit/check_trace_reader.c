@@ -127,7 +127,7 @@ static void check_missing(const char *how, unsigned int nr)
 
 /* If a stream file is truncated at any byte, the events before that are read; place and
  * loss are reported. */
-START_TEST(test_truncated_anywhere)
+TEST(test_truncated_anywhere)
 {
 	unsigned int total, before = 0, at;
 	size_t len;
@@ -159,9 +159,8 @@ START_TEST(test_truncated_anywhere)
 	ck_assert_uint_eq(before, total);
 	drop_small();
 }
-END_TEST
 
-START_TEST(test_truncated_stream_report)
+TEST(test_truncated_stream_report)
 {
 	char want[128];
 
@@ -178,10 +177,9 @@ START_TEST(test_truncated_stream_report)
 	check_missing("ends early; ", 13);
 	drop_small();
 }
-END_TEST
 
 /* Padding at the end of the last packet belongs to the packet, if it is in the file. */
-START_TEST(test_padding)
+TEST(test_padding)
 {
 	__u8 *size;
 	__u64 bits, whole;
@@ -205,10 +203,9 @@ START_TEST(test_padding)
 	}
 	drop_small();
 }
-END_TEST
 
 /* A missing or empty stream file is detected by the counts in the metadata. */
-START_TEST(test_missing_stream)
+TEST(test_missing_stream)
 {
 	make_small(23);
 	store_file(dirfd_, "default_0", file, 0);
@@ -222,10 +219,9 @@ START_TEST(test_missing_stream)
 	check_missing("empty or missing; ", 23);
 	drop_small();
 }
-END_TEST
 
 /* If a packet is damaged, only events in that packet are lost. */
-START_TEST(test_damaged_packet)
+TEST(test_damaged_packet)
 {
 	seed_with(15);
 	make_small(23);
@@ -261,7 +257,6 @@ START_TEST(test_damaged_packet)
 	ck_assert_ptr_nonnull(strstr(reported, "of another recording"));
 	drop_small();
 }
-END_TEST
 
 /* Writes a packet with one event, whose string has @len bytes including NUL. */
 static void store_text(size_t len)
@@ -287,7 +282,7 @@ static void store_text(size_t len)
 }
 
 /* A payload larger than writers write is rejected, as readers have no room for it. */
-START_TEST(test_large_payload)
+TEST(test_large_payload)
 {
 	seed_with(18);
 	make_small(5);
@@ -303,7 +298,6 @@ START_TEST(test_large_payload)
 	check_missing("", 5);
 	drop_small();
 }
-END_TEST
 
 static void change_randomly(__u8 *at, size_t len)
 {
@@ -327,7 +321,7 @@ static void change_randomly(__u8 *at, size_t len)
 }
 
 /* Reads stream files with random changes, so that the sanitizers check the reader. */
-START_TEST(test_random_changes_of_stream)
+LOOP_TEST(test_random_changes_of_stream, 0, 4)
 {
 	unsigned int i;
 
@@ -341,10 +335,9 @@ START_TEST(test_random_changes_of_stream)
 	}
 	drop_small();
 }
-END_TEST
 
 /* Reads metadata with random changes; if opening fails, there must be an error text. */
-START_TEST(test_random_changes_of_metadata)
+LOOP_TEST(test_random_changes_of_metadata, 0, 4)
 {
 	unsigned int i;
 	size_t len, at, env_len;
@@ -365,10 +358,9 @@ START_TEST(test_random_changes_of_metadata)
 	}
 	drop_small();
 }
-END_TEST
 
 /* Metadata that is truncated at any byte is reported as cut off, with the place. */
-START_TEST(test_truncated_metadata)
+TEST(test_truncated_metadata)
 {
 	char want[64];
 	size_t len, i;
@@ -388,7 +380,6 @@ START_TEST(test_truncated_metadata)
 	ck_assert_int_eq(opened, 0);
 	drop_small();
 }
-END_TEST
 
 #define X16	"xxxxxxxxxxxxxxxx"
 #define X256	X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16 X16
@@ -451,7 +442,7 @@ static const struct {
 };
 
 /* Every invalid value in metadata is reported, with the number of its line. */
-START_TEST(test_invalid_metadata)
+LOOP_TEST(test_invalid_metadata, 0, ROWS(false_values))
 {
 	char *text, *at;
 	size_t len;
@@ -472,9 +463,8 @@ START_TEST(test_invalid_metadata)
 	ck_assert_msg(strstr(why, false_values[_i].want) != NULL, "reported: %s", why);
 	drop_small();
 }
-END_TEST
 
-START_TEST(test_not_a_recording)
+TEST(test_not_a_recording)
 {
 	struct tsct_trace *trace;
 
@@ -504,27 +494,4 @@ START_TEST(test_not_a_recording)
 	ck_assert_uint_eq(reports, 2);
 	ck_assert_ptr_nonnull(strstr(reported, "not a regular file"));
 	drop_small();
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("trace_reader");
-	TCase *tcase = add_case(suite, "trace_reader", NULL, NULL);
-
-	print_seed();
-	tcase_set_timeout(tcase, 120);
-	tcase_add_test(tcase, test_truncated_anywhere);
-	tcase_add_test(tcase, test_truncated_stream_report);
-	tcase_add_test(tcase, test_padding);
-	tcase_add_test(tcase, test_missing_stream);
-	tcase_add_test(tcase, test_damaged_packet);
-	tcase_add_test(tcase, test_large_payload);
-	tcase_add_loop_test(tcase, test_random_changes_of_stream, 0, 4);
-	tcase_add_loop_test(tcase, test_random_changes_of_metadata, 0, 4);
-	tcase_add_test(tcase, test_truncated_metadata);
-	tcase_add_loop_test(tcase, test_invalid_metadata, 0,
-			    sizeof(false_values) / sizeof(false_values[0]));
-	tcase_add_test(tcase, test_not_a_recording);
-	return run_suite(suite);
 }

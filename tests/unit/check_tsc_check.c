@@ -28,7 +28,7 @@ static void check_table(const struct tsct_check *check,
 	ck_assert_uint_eq(references, !!(check->flags & TSCT_CHECK_RDTSCP));
 }
 
-START_TEST(test_all_cpus)
+TEST(test_all_cpus)
 {
 	struct tsct_cpu_check table[CPU_SETSIZE];
 	struct tsct_check check = {
@@ -42,9 +42,8 @@ START_TEST(test_all_cpus)
 	ck_assert_int_eq(sched_getaffinity(0, sizeof(after), &after), 0);
 	ck_assert(CPU_EQUAL(&before, &after));
 }
-END_TEST
 
-START_TEST(test_small_table)
+TEST(test_small_table)
 {
 	struct tsct_cpu_check table[2] = { [1] = { .cpu = 12345 } };
 	struct tsct_check check = { .table = (uintptr_t)table, .nr = 1 };
@@ -57,12 +56,11 @@ START_TEST(test_small_table)
 	ck_assert_int_eq(tsct_tsc_check_run(&check), 0);
 	ck_assert_uint_ge(check.nr, 1);
 }
-END_TEST
 
 /* If a process may not execute RDTSC, the check fails with an error, and no signal is
  * raised. Only tsct_source_features() is tested, because the sanitizer's allocator
  * reads the clock, and so the counter. */
-START_TEST(test_rdtsc_forbidden)
+TEST(test_rdtsc_forbidden)
 {
 	struct tsct_check check = { 0 };
 	int status;
@@ -78,17 +76,4 @@ START_TEST(test_rdtsc_forbidden)
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFEXITED(status));
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("tsc_check");
-	TCase *tests = add_case(suite, "tsc_check", NULL, NULL);
-
-	tcase_set_timeout(tests, 30);
-	tcase_add_test(tests, test_all_cpus);
-	tcase_add_test(tests, test_small_table);
-	tcase_add_test(tests, test_rdtsc_forbidden);
-	return run_suite(suite);
 }

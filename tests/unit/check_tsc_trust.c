@@ -17,27 +17,27 @@
 #define A	TSCT_CHECK_AUX_MATCH
 #define ALL	(R | I | N | U | C | A)
 
-START_TEST(test_kernel_uses_tsc)
+CASE("trust", NULL, NULL);
+
+TEST(test_kernel_uses_tsc)
 {
 	/* If the kernel uses the TSC as clocksource and RDTSCP is available, the TSC is
 	 * trusted. */
 	ck_assert(tsct_tsc_trusted(R | C, false));
 	ck_assert(!tsct_tsc_trusted(C | I | N | A, true));
 }
-END_TEST
 
-START_TEST(test_kernel_does_not_use_tsc)
+TEST(test_kernel_does_not_use_tsc)
 {
 	ck_assert(tsct_tsc_trusted(R | I | N, true));
 	ck_assert(!tsct_tsc_trusted(R | I | N, false));
 	ck_assert(!tsct_tsc_trusted(R | I, true));
 	ck_assert(!tsct_tsc_trusted(R | N, true));
 }
-END_TEST
 
 /* All combinations of CPU features: some are required, and additional ones never reduce
  * trust. */
-START_TEST(test_all_combinations)
+LOOP_TEST(test_all_combinations, 0, 2)
 {
 	bool in_step = _i, usable;
 	__u32 flags, more;
@@ -56,7 +56,6 @@ START_TEST(test_all_combinations)
 		}
 	}
 }
-END_TEST
 
 static void check_reason(__u32 flags, const char *word)
 {
@@ -66,7 +65,7 @@ static void check_reason(__u32 flags, const char *word)
 		      reason, word);
 }
 
-START_TEST(test_reasons)
+TEST(test_reasons)
 {
 	check_reason(I | N | A | C, "RDTSCP");
 	check_reason(R | U | I | N | A, "unstable");
@@ -76,9 +75,8 @@ START_TEST(test_reasons)
 	check_reason(R | C | TSCT_CHECK_USABLE, "clocksource is the TSC");
 	check_reason(R | I | N | TSCT_CHECK_USABLE, "passed");
 }
-END_TEST
 
-START_TEST(test_aux_value)
+TEST(test_aux_value)
 {
 	ck_assert_uint_eq(tsct_aux_value(0, 0), 0);
 	ck_assert_uint_eq(tsct_aux_value(5, 3), 0x3005);
@@ -87,11 +85,12 @@ START_TEST(test_aux_value)
 	ck_assert_uint_eq(tsct_aux_value(4096, 2), 0x3000);
 	ck_assert_uint_eq(tsct_aux_value(4097, 1), 0x1001);
 }
-END_TEST
 
 /* ---- bounds on the skew of two counters ---------------------------------- */
 
-START_TEST(test_init)
+CASE("skew", NULL, NULL);
+
+TEST(test_init)
 {
 	struct tsct_skew_interval skew;
 
@@ -100,9 +99,8 @@ START_TEST(test_init)
 	ck_assert_int_eq(skew.max_cycles, INT64_MAX);
 	ck_assert_uint_eq(skew.rounds, 0);
 }
-END_TEST
 
-START_TEST(test_one_exchange)
+TEST(test_one_exchange)
 {
 	struct tsct_skew_interval skew;
 
@@ -112,9 +110,8 @@ START_TEST(test_one_exchange)
 	ck_assert_int_eq(skew.max_cycles, 130);
 	ck_assert_uint_eq(skew.rounds, 1);
 }
-END_TEST
 
-START_TEST(test_bounds_narrow)
+TEST(test_bounds_narrow)
 {
 	struct tsct_skew_interval skew;
 
@@ -129,7 +126,6 @@ START_TEST(test_bounds_narrow)
 	ck_assert_int_eq(skew.max_cycles, 50);
 	ck_assert_uint_eq(skew.rounds, 3);
 }
-END_TEST
 
 static void same(const struct tsct_skew_interval *a, const struct tsct_skew_interval *b)
 {
@@ -138,7 +134,7 @@ static void same(const struct tsct_skew_interval *a, const struct tsct_skew_inte
 	ck_assert_uint_eq(a->rounds, b->rounds);
 }
 
-START_TEST(test_rejects_bad_intervals)
+TEST(test_rejects_bad_intervals)
 {
 	struct tsct_skew_interval skew, before;
 
@@ -158,9 +154,8 @@ START_TEST(test_rejects_bad_intervals)
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 0, 5, UINT64_MAX), -EINVAL);
 	same(&skew, &before);
 }
-END_TEST
 
-START_TEST(test_touching_intervals)
+TEST(test_touching_intervals)
 {
 	struct tsct_skew_interval skew;
 
@@ -171,11 +166,10 @@ START_TEST(test_touching_intervals)
 	ck_assert_int_eq(skew.min_cycles, 0);
 	ck_assert_int_eq(skew.max_cycles, 0);
 }
-END_TEST
 
 /* For any skew and delays, the true skew is within the bounds, which become narrower
  * with more intervals. */
-START_TEST(test_truth_inside)
+TEST(test_truth_inside)
 {
 	int run, round;
 
@@ -203,9 +197,8 @@ START_TEST(test_truth_inside)
 		ck_assert_uint_eq(skew.rounds, 64);
 	}
 }
-END_TEST
 
-START_TEST(test_rounds_saturate)
+TEST(test_rounds_saturate)
 {
 	struct tsct_skew_interval skew;
 
@@ -214,7 +207,6 @@ START_TEST(test_rounds_saturate)
 	ck_assert_int_eq(tsct_skew_interval_add(&skew, 1, 2, 3), 0);
 	ck_assert_uint_eq(skew.rounds, UINT32_MAX);
 }
-END_TEST
 
 /* ---- distance between the counters of any two CPUs ----------------------- */
 
@@ -228,7 +220,7 @@ static __u64 span(__s64 skew, __u64 error, __s64 skew_2, __u64 error_2)
 	return tsct_skew_span(cpus, 4);
 }
 
-START_TEST(test_span)
+TEST(test_span)
 {
 	/* In step: each interval contains 0, however wide, or was not measured. */
 	ck_assert_uint_eq(span(0, 0, 0, 0), 0);
@@ -241,28 +233,4 @@ START_TEST(test_span)
 	/* One CPU is ahead of the reference CPU, another one is behind it. */
 	ck_assert_uint_eq(span(200, 10, -300, 20), 530);
 	ck_assert_uint_eq(span(INT64_MAX, 5, INT64_MIN, 5), UINT64_MAX);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("tsc_trust");
-	TCase *trust = add_case(suite, "trust", NULL, NULL);
-	TCase *skew = add_case(suite, "skew", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(trust, test_kernel_uses_tsc);
-	tcase_add_test(trust, test_kernel_does_not_use_tsc);
-	tcase_add_loop_test(trust, test_all_combinations, 0, 2);
-	tcase_add_test(trust, test_reasons);
-	tcase_add_test(trust, test_aux_value);
-	tcase_add_test(skew, test_init);
-	tcase_add_test(skew, test_one_exchange);
-	tcase_add_test(skew, test_bounds_narrow);
-	tcase_add_test(skew, test_rejects_bad_intervals);
-	tcase_add_test(skew, test_touching_intervals);
-	tcase_add_test(skew, test_truth_inside);
-	tcase_add_test(skew, test_rounds_saturate);
-	tcase_add_test(skew, test_span);
-	return run_suite(suite);
 }

@@ -44,7 +44,9 @@ static int by_slew(long tick_us, double ppm)
 	return why_unknown(STA_PLL, tick_us, ppm);
 }
 
-START_TEST(test_kernel)
+CASE("sources", NULL, NULL);
+
+TEST(test_kernel)
 {
 	struct tsct_utc utc = by_kernel(TIME_OK, STA_PLL, 1234);
 
@@ -56,9 +58,8 @@ START_TEST(test_kernel)
 	ck_assert_uint_eq(by_kernel(TIME_INS, STA_INS, 7).error_ns, 7000);
 	ck_assert_uint_eq(by_kernel(TIME_OK, 0, 0).error_ns, 0);
 }
-END_TEST
 
-START_TEST(test_kernel_knows_nothing)
+TEST(test_kernel_knows_nothing)
 {
 	const struct tsct_utc all[] = {
 		by_kernel(TIME_ERROR, STA_UNSYNC, 100),
@@ -76,10 +77,9 @@ START_TEST(test_kernel_knows_nothing)
 		ck_assert_uint_eq(tsct_utc_error_after(&all[i], SECOND), UINT64_MAX);
 	}
 }
-END_TEST
 
 /* The kernel raises its bound by 500 ppm: a clock that moves faster can leave it. */
-START_TEST(test_kernel_slews)
+TEST(test_kernel_slews)
 {
 	ck_assert_int_eq(by_slew(10000, 500), 0);
 	ck_assert_int_eq(by_slew(10000, -500), 0);
@@ -96,7 +96,6 @@ START_TEST(test_kernel_slews)
 	ck_assert_int_eq(why_unknown(STA_UNSYNC, 11000, 0), -ENODATA);
 	ck_assert_int_eq(why_unknown(STA_UNSYNC, 10000, 0), -ENODATA);
 }
-END_TEST
 
 /* The source of a bound of @maxerror_us, @since_ns after a restore */
 static __u32 after_restore(__u64 since_ns, long maxerror_us)
@@ -118,7 +117,7 @@ static long grown_us(long us, int s, int phase)
 }
 
 /* After a restore the bound is unknown until maxerror proves an update. */
-START_TEST(test_kernel_after_restore)
+TEST(test_kernel_after_restore)
 {
 	int s, phase;
 
@@ -147,7 +146,6 @@ START_TEST(test_kernel_after_restore)
 	ck_assert_uint_eq(after_restore(83 * SECOND, 40000), TSCT_UTC_KERNEL);
 	ck_assert_uint_eq(after_restore(TSCT_NOT_RESTORED, 15999999), TSCT_UTC_KERNEL);
 }
-END_TEST
 
 /* ---- ClockBound ---------------------------------------------------------- */
 
@@ -181,7 +179,7 @@ static int by_clockbound(const struct page *page, struct tsct_utc *ret)
 	return tsct_utc_from_clockbound(bytes, NOW, ret);
 }
 
-START_TEST(test_clockbound)
+TEST(test_clockbound)
 {
 	struct page page = good;
 	struct tsct_utc utc;
@@ -193,7 +191,6 @@ START_TEST(test_clockbound)
 	page.status = 2;
 	ck_assert_int_eq(by_clockbound(&page, &utc), 0);
 }
-END_TEST
 
 #define REFUSED(error, ...) do {					\
 	struct page page = good;					\
@@ -205,7 +202,7 @@ END_TEST
 	ck_assert_uint_eq(utc.error_ns, UINT64_MAX);			\
 } while (0)
 
-START_TEST(test_clockbound_refused)
+TEST(test_clockbound_refused)
 {
 	REFUSED(-EPROTO, page.magic[0] = 0);
 	REFUSED(-EPROTO, page.magic[1]++);
@@ -224,7 +221,6 @@ START_TEST(test_clockbound_refused)
 	REFUSED(-ENODATA, page.status = 3);
 	REFUSED(-ENODATA, page.status = -7);
 }
-END_TEST
 
 /* ---- files --------------------------------------------------------------- */
 
@@ -261,7 +257,9 @@ static __u32 kernel_source(void)
 	return utc.source;
 }
 
-START_TEST(test_file)
+CASE("files", make_path, remove_path);
+
+TEST(test_file)
 {
 	struct page page = good;
 	struct timespec now;
@@ -286,11 +284,10 @@ START_TEST(test_file)
 	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
 	ck_assert_uint_eq(utc.source, kernel_source());
 }
-END_TEST
 
 /* A writer that died while writing leaves an odd generation for ever; a FIFO has no
  * contents. Neither makes tsct_utc_read() wait. */
-START_TEST(test_file_never_waits)
+TEST(test_file_never_waits)
 {
 	struct page page = good;
 	struct tsct_utc utc;
@@ -303,22 +300,4 @@ START_TEST(test_file_never_waits)
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	tsct_utc_read(path, TSCT_NOT_RESTORED, &utc);
 	ck_assert_uint_eq(utc.source, kernel_source());
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("utc");
-	TCase *tcase = add_case(suite, "sources", NULL, NULL);
-
-	tcase_add_test(tcase, test_kernel);
-	tcase_add_test(tcase, test_kernel_knows_nothing);
-	tcase_add_test(tcase, test_kernel_slews);
-	tcase_add_test(tcase, test_kernel_after_restore);
-	tcase_add_test(tcase, test_clockbound);
-	tcase_add_test(tcase, test_clockbound_refused);
-	tcase = add_case(suite, "files", make_path, remove_path);
-	tcase_add_test(tcase, test_file);
-	tcase_add_test(tcase, test_file_never_waits);
-	return run_suite(suite);
 }

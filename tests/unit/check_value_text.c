@@ -39,9 +39,11 @@ static void check_one(__u64 value)
 	ck_assert(!memcmp(got, want, strlen(want)));
 }
 
+CASE("digits", before, after);
+
 /* Numbers that differ by at most 2 from a power of two or ten, where the number of
  * hexadecimal or decimal digits changes */
-START_TEST(test_limits)
+TEST(test_limits)
 {
 	__u64 ten = 1;
 	int i, d;
@@ -53,9 +55,8 @@ START_TEST(test_limits)
 			check_one(ten + d);
 	}
 }
-END_TEST
 
-START_TEST(test_random_numbers)
+TEST(test_random_numbers)
 {
 	__u64 value;
 	int i;
@@ -67,9 +68,8 @@ START_TEST(test_random_numbers)
 		check_one(value >> (random() & 63));
 	}
 }
-END_TEST
 
-START_TEST(test_hex_bytes)
+TEST(test_hex_bytes)
 {
 	const __u8 some[] = { 0, 0x9f, 0xa0, 0xff };
 	char got[8];
@@ -77,17 +77,4 @@ START_TEST(test_hex_bytes)
 	ck_assert_ptr_eq(tsct_digits_bytes(got, some, 4), got + 8);
 	ck_assert(!memcmp(got, "009fa0ff", 8));
 	ck_assert_ptr_eq(tsct_digits_bytes(got, some, 0), got);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("value_text");
-	TCase *c = add_case(suite, "digits", before, after);
-
-	print_seed();
-	tcase_add_test(c, test_limits);
-	tcase_add_test(c, test_random_numbers);
-	tcase_add_test(c, test_hex_bytes);
-	return run_suite(suite);
 }

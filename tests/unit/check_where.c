@@ -38,7 +38,9 @@ static void refuse(const char *text)
 	ck_assert(*why);
 }
 
-START_TEST(test_operators)
+CASE("text", before, after);
+
+TEST(test_operators)
 {
 	static const struct { const char *text; enum where_op op; } known[] = {
 		{ "a==1", WHERE_EQUAL }, { "a != 1", WHERE_NOT_EQUAL }, { "a<1", WHERE_LESS },
@@ -56,9 +58,8 @@ START_TEST(test_operators)
 		ck_assert(where->is_number && !where->is_negative);
 	}
 }
-END_TEST
 
-START_TEST(test_conjunction)
+TEST(test_conjunction)
 {
 	parse("block:block_rq_issue:sector > 0x10&&comm==\"a b\" && ret == -ENOENT");
 	ck_assert_uint_eq(list.nr, 3);
@@ -74,10 +75,9 @@ START_TEST(test_conjunction)
 	parse("flags & 0x40 && n&1&&m==2");
 	ck_assert_uint_eq(list.nr, 3);
 }
-END_TEST
 
 /* Alternatives on one field */
-START_TEST(test_disjunction)
+TEST(test_disjunction)
 {
 	struct where_condition c;
 
@@ -100,10 +100,9 @@ START_TEST(test_disjunction)
 	refuse("a == 1 && a == 2 || a == 3");
 	refuse("a == 1 ||");
 }
-END_TEST
 
 /* Names of constants are numbers, and texts where the field is a text. */
-START_TEST(test_constants)
+TEST(test_constants)
 {
 	ck_assert_uint_eq(parse("flags & O_CREAT")->number, O_CREAT);
 	ck_assert_uint_eq(parse("flags & O_CREAT|O_EXCL")->number, O_CREAT | O_EXCL);
@@ -115,9 +114,8 @@ START_TEST(test_constants)
 	ck_assert(!parse("flags & O_CREAT|5")->is_number);
 	ck_assert(!parse("flags == \"O_CREAT\"")->is_number);
 }
-END_TEST
 
-START_TEST(test_numbers)
+TEST(test_numbers)
 {
 	ck_assert_uint_eq(parse("a == 18446744073709551615")->number, UINT64_MAX);
 	ck_assert(!parse("a == 18446744073709551616")->is_number);
@@ -128,9 +126,8 @@ START_TEST(test_numbers)
 	ck_assert(!parse("a == 5x")->is_number);
 	ck_assert(!parse("a == -")->is_number);
 }
-END_TEST
 
-START_TEST(test_malformed)
+TEST(test_malformed)
 {
 	static const char *const bad[] = {
 		"", " ", "a", "a =", "a = 1", "a ==", "== 1", ":a == 1", "e: == 1", "a == 1 &&",
@@ -146,10 +143,9 @@ START_TEST(test_malformed)
 	refuse("a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1");
 	ck_assert_ptr_nonnull(strstr(why, "more than 8"));
 }
-END_TEST
 
 /* Any bytes are read to their end, or refused with a reason. */
-START_TEST(test_random_text)
+TEST(test_random_text)
 {
 	static const char bytes[] = "a:=!<>&|\"* -0x9E\n";
 	char text[40];
@@ -168,7 +164,6 @@ START_TEST(test_random_text)
 			ck_assert(list.nr && list.nr <= WHERE_MAX);
 	}
 }
-END_TEST
 
 /* ---- events ------------------------------------------------------------------ */
 
@@ -184,7 +179,9 @@ static int apply(const char *text, struct where_condition *c)
 	return where_apply(&list.where[0], "sys", &def, c, why, sizeof(why));
 }
 
-START_TEST(test_events)
+CASE("events", before, after);
+
+TEST(test_events)
 {
 	static const char *const match[] = {
 		"u8a > 1", "event_a:u8a > 1", "event_?:u8a > 1", "sys:event_a:u8a > 1",
@@ -205,9 +202,8 @@ START_TEST(test_events)
 		ck_assert_int_eq(where_check_used(&list, why, sizeof(why)), -EINVAL);
 	}
 }
-END_TEST
 
-START_TEST(test_fields)
+TEST(test_fields)
 {
 	struct where_condition c;
 
@@ -230,9 +226,8 @@ START_TEST(test_fields)
 	ck_assert_int_eq(apply("name == 12", &c), 1);
 	ck_assert_int_eq(c.len, 3);
 }
-END_TEST
 
-START_TEST(test_types)
+TEST(test_types)
 {
 	static const char *const bad[] = {
 		"u8a == abc", "text < abc", "name & 1", "f == 1", "raw == 1", "name == abcde",
@@ -254,9 +249,8 @@ START_TEST(test_types)
 	for (i = 0; i < sizeof(good) / sizeof(*good); i++)
 		ck_assert_msg(apply(good[i], &c) == 1, "%s: %s", good[i], why);
 }
-END_TEST
 
-START_TEST(test_unknown)
+TEST(test_unknown)
 {
 	struct where_condition c;
 
@@ -268,9 +262,8 @@ START_TEST(test_unknown)
 	where_check_used(&list, why, sizeof(why));
 	ck_assert_ptr_nonnull(strstr(why, "no event of -e is named 'event_b'"));
 }
-END_TEST
 
-START_TEST(test_rate)
+TEST(test_rate)
 {
 	static const char *const bad[] = { "", "/s", "0", "-1", "10/m", "10000001", "1e3" };
 	uint64_t ns, early_ns;
@@ -284,27 +277,4 @@ START_TEST(test_rate)
 	ck_assert(ns == 1000000 && early_ns == 99 * ns);
 	ck_assert(!where_rate("3", &ns, &early_ns));
 	ck_assert(ns == 333333334 && !early_ns);
-}
-END_TEST
-
-int main(void)
-{
-	Suite *suite = suite_create("where");
-	TCase *tcase = add_case(suite, "text", before, after);
-
-	print_seed();
-	tcase_add_test(tcase, test_operators);
-	tcase_add_test(tcase, test_conjunction);
-	tcase_add_test(tcase, test_disjunction);
-	tcase_add_test(tcase, test_constants);
-	tcase_add_test(tcase, test_numbers);
-	tcase_add_test(tcase, test_malformed);
-	tcase_add_test(tcase, test_random_text);
-	tcase = add_case(suite, "events", before, after);
-	tcase_add_test(tcase, test_events);
-	tcase_add_test(tcase, test_fields);
-	tcase_add_test(tcase, test_types);
-	tcase_add_test(tcase, test_unknown);
-	tcase_add_test(tcase, test_rate);
-	return run_suite(suite);
 }

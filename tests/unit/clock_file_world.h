@@ -29,6 +29,12 @@
 #include "lib/clock/clock_sample.h"
 #include "suite.h"
 
+/* The default clock is the module's where that is loaded. */
+static inline const char *module_loaded(void)
+{
+	return access(TSCT_DEVICE_PATH, F_OK) ? NULL : "the module is loaded";
+}
+
 #define SECOND		1000000000LL
 #define NR_CPUS		4
 #define ONE		(1ULL << TSCT_CLOCK_SHIFT)

@@ -62,7 +62,7 @@ static void free_corpus(void)
 		free(inputs[--nr].bytes);
 }
 
-START_TEST(corpus)
+TEST(corpus)
 {
 	unsigned int i;
 
@@ -72,7 +72,6 @@ START_TEST(corpus)
 	printf("# %u inputs\n", nr);
 	free_corpus();
 }
-END_TEST
 
 /* Changes bits or the length of an input, or appends the end of another input to it. */
 static size_t change(const uint8_t *bytes, size_t size, uint8_t *changed)
@@ -91,7 +90,7 @@ static size_t change(const uint8_t *bytes, size_t size, uint8_t *changed)
 	return any(8) ? size : at;
 }
 
-START_TEST(changed_corpus)
+TEST(changed_corpus)
 {
 	static uint8_t changed[INPUT_SIZE];
 	unsigned int i, which;
@@ -105,19 +104,6 @@ START_TEST(changed_corpus)
 						       changed));
 	}
 	free_corpus();
-}
-END_TEST
-
-/* Runs the suite. Returns the exit status of main(). */
-static int run_corpus(const char *name)
-{
-	Suite *suite = suite_create(name);
-	TCase *tcase = add_case(suite, "corpus", NULL, NULL);
-
-	print_seed();
-	tcase_add_test(tcase, corpus);
-	tcase_add_test(tcase, changed_corpus);
-	return run_suite(suite);
 }
 
 #endif /* TESTS_CORPUS_H */

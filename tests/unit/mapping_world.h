@@ -8,8 +8,8 @@
 
 #include "lib/core/mapping.h"
 #include "seed.h"
+#include "suite.h"
 
-#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 #define TSC_HZ		2594123000ULL
 #define GIGA		1000000000ULL
 
@@ -95,8 +95,8 @@ static void make_world(unsigned int nr, double seconds, double ppm)
 {
 	static const __u64 hz[] = { GIGA, TSC_HZ, TSC_HZ / 16, 25000000,
 				    4800000000ULL };
-	double local_hz = (double)hz[any(COUNT(hz))], y[PIECES_MAX] = { 0 };
-	double remote_hz = (double)hz[any(COUNT(hz))];
+	double local_hz = (double)hz[any(ROWS(hz))], y[PIECES_MAX] = { 0 };
+	double remote_hz = (double)hz[any(ROWS(hz))];
 	__u64 x[PIECES_MAX], base = any64(), span;
 	unsigned int k;
 

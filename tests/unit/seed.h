@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reproducible random numbers: the seed is printed at the start, and taken from $SEED
- * if that is set.
+ * Reproducible random numbers: print_seed() prints the seed at the start of the program,
+ * and takes it from $SEED if that is set. main.c calls it for unit tests: each of these
+ * begins with the sequence of seed_with(0).
  */
 #ifndef TESTS_SEED_H
 #define TESTS_SEED_H
@@ -13,8 +14,9 @@
 
 #include "tests/world/random.h"
 
-static unsigned int first_seed;
-static struct random seed_random;
+/* weak: one for all files of a program */
+__attribute__((weak)) unsigned int first_seed;
+__attribute__((weak)) struct random seed_random;
 
 static inline void print_seed(void)
 {

@@ -1,41 +1,97 @@
 /* SPDX-License-Identifier: MIT */
-/* Helpers of all test suites */
+/*
+ * Unit tests register themselves, and main.c runs all that were linked into one
+ * program. The tests of one file check_NAME.c are the suite NAME:
+ *
+ *	TEST(test_empty)
+ *	{
+ *		ck_assert(...);
+ *	}
+ *
+ *	CASE("hostile", setup, teardown);
+ *
+ *	LOOP_TEST(test_random_bytes, 0, 5)	// with _i = 0 ... 4
+ *	{
+ *		...
+ *	}
+ *
+ * A case is a group of tests with a name and common fixtures. Tests above the first
+ * CASE() of a file are in a case with the name of the suite and without fixtures.
+ *
+ * Each test runs in a process of its own, which libcheck forks. It is killed after
+ * 300 s: that limit finds tests that hang, and is no measurement.
+ *
+ *	build/tests/unit/check_clock			all suites of that program
+ *	build/tests/unit/check_clock test_utc ...	only these tests
+ *	CK_RUN_SUITE=clock_file build/tests/unit/check_clock
+ *	CK_RUN_CASE=hostile ...				cases with that name
+ *	SEED=4711 ...					the random numbers of an earlier run
+ *	CK_FORK=no gdb ...				in a debugger
+ */
 #ifndef TESTS_SUITE_H
 #define TESTS_SUITE_H
 
 #include <check.h>
 #include <stdio.h>
 
-/* Adds a test case. @before and @after run around each test (NULL: none), which has a
- * timeout of 60 s. */
-static inline TCase *add_case(Suite *suite, const char *name,
-			      void (*before)(void), void (*after)(void))
-{
-	TCase *tcase = tcase_create(name);
+/* What TEST(), CASE() and COMMAND() register */
+struct unit_entry {
+	const char *file;	/* that was compiled */
+	int order;		/* position in that file */
 
-	tcase_add_checked_fixture(tcase, before, after);
-	tcase_set_timeout(tcase, 60);
-	suite_add_tcase(suite, tcase);
-	return tcase;
-}
+	/* of a test: libcheck's description, and the range of its iterations */
+	const TTest *const *test;
+	int from, to;
 
-/* Reports tests that this machine cannot run as one skipped test, in TAP. */
-static inline void skip_test(const char *name, const char *reason)
-{
-	printf("ok 1 - %s # SKIP %s\n1..1\n", name, reason);
-	fflush(stdout);
-}
+	/* of a case */
+	const char *name;
+	void (*before)(void);	/* runs before each test, in the test's process */
+	void (*after)(void);
+	const char *tags;	/* for CK_INCLUDE_TAGS */
+	/* Returns why this machine cannot run the case's tests, which are then
+	 * reported as skipped, or NULL. Must not change the process: the tests of all
+	 * suites run in its children. */
+	const char *(*missing)(void);
 
-/* Runs the suite. Returns the exit status of main(). */
-static inline int run_suite(Suite *suite)
-{
-	SRunner *runner = srunner_create(suite);
-	int failed;
+	/* of a command */
+	const char *word;
+	int (*run)(const char *arg);
+};
 
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
-}
+/* A section of pointers: the compiler may pad an array of structs. */
+#define UNIT_ENTRY_(n, ...)						\
+	static const struct unit_entry unit_entry_##n = {		\
+		.file = __BASE_FILE__, .order = n, __VA_ARGS__		\
+	};								\
+	static const struct unit_entry *const unit_pointer_##n		\
+		__attribute__((used, section("unit_entries"))) = &unit_entry_##n
+#define UNIT_ENTRY_OF(n, ...)	UNIT_ENTRY_(n, __VA_ARGS__)
+#define UNIT_ENTRY(...)		UNIT_ENTRY_OF(__COUNTER__, __VA_ARGS__)
+
+/* Begins a case, or continues the one with that name. Further arguments: .tags,
+ * .missing */
+#define CASE(title, setup, teardown, ...)				\
+	UNIT_ENTRY(.name = title, .before = setup, .after = teardown,	\
+		   __VA_ARGS__)
+
+/* Adds a test that is defined elsewhere in the file to the present case. */
+#define RUN_LOOP_TEST(name, first, end)					\
+	UNIT_ENTRY(.test = &name, .from = first, .to = end)
+#define RUN_TEST(name)		RUN_LOOP_TEST(name, 0, 1)
+
+/* Defines a test, and adds it to the present case. */
+#define LOOP_TEST(name, first, end)					\
+	static const TTest *name;					\
+	RUN_LOOP_TEST(name, first, end);				\
+	START_TEST(name)
+#define TEST(name)		LOOP_TEST(name, 0, 1)
+
+/* If the program's arguments are @verb and one more, the program calls @function with that
+ * one and exits with its result: for tests that execute their program anew. */
+#define COMMAND(verb, function)						\
+	UNIT_ENTRY(.word = verb, .run = function)
+
+/* Number of an array's elements, the end of a loop test */
+#define ROWS(array)		((int)(sizeof(array) / sizeof((array)[0])))
 
 #endif /* TESTS_SUITE_H */
