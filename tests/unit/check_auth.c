@@ -4,7 +4,6 @@
  * with one changed bit is rejected. No key appears in a message or stays in freed
  * memory.
  */
-#include <check.h>
 #include <malloc.h>
 
 #include "packets.h"

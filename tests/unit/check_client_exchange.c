@@ -485,7 +485,6 @@ LOOP_TEST(test_random_changes, 0, 6)
 	size_t whole_len = 0, len;
 	int i;
 
-	seed_with((unsigned int)_i);
 	begin(flags[_i % 3], _i % 2 ? 5 : 0);
 	for (i = 0; i < 12000; i++) {
 		if (!(i % 64)) {

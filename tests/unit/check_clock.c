@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Clock files and pages: validation, and reading while another process changes them. */
-#include <pthread.h>
-#include <sys/mman.h>
-
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
 #include "lib/clock/utc.h"
@@ -412,7 +409,6 @@ LOOP_TEST(test_random_pages, 0, 3)
 	struct tsct_clock *clock = open_file_clock();
 	unsigned int i, turn;
 
-	seed_with((unsigned int)_i);
 	for (turn = 0; turn < 300; turn++) {
 		make_page();
 		for (i = any(40); i--;)

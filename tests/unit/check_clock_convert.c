@@ -107,7 +107,6 @@ LOOP_TEST(test_fast_path, 0, 10)
 	uint64_t cycles;
 	int64_t ns;
 
-	seed_with((unsigned int)_i);
 	CHANGE(s->real.mult = s->real.slew_mult = ONE / 100 * (95 + any(10));
 	       s->real.growth = any64() >> (20 + any(40));
 	       s->real.error_ps = any64() >> any(60);
@@ -141,7 +140,6 @@ LOOP_TEST(test_time_to_cycles, 0, 3)
 	uint64_t cycles, back = 42;
 	int i;
 
-	seed_with((unsigned int)_i);
 	for (i = 0; i < 100000; i++) {
 		cycles = zero + SECOND - any64() % (400 * SECOND);
 		ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t), 0);

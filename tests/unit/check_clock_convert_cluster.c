@@ -224,7 +224,6 @@ TEST(test_fast_path)
 	unsigned int i;
 	int64_t ns;
 
-	seed_with(1);
 	for (i = 0; i < 2000; i++) {
 		struct tsct_clock_params params = random_params(any64());
 		uint64_t cycles = params.base_cycles +

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon's clock file: creation, takeover in any state, and publication of
  * states. */
-#include <check.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <sys/resource.h>
 

@@ -7,12 +7,9 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "lib/clock/clock_private.h"
 #include "clock_file_world.h"
@@ -465,7 +462,6 @@ LOOP_TEST(test_disruptions, 0, 6)
 		jump_ahead, change_rate,
 	};
 
-	seed_with((unsigned int)_i);
 	disrupt(happenings[_i]);
 	tsct_clock_inprocess_close(inprocess);
 }
@@ -477,7 +473,6 @@ LOOP_TEST(test_rate_changes, 0, 5)
 	uint32_t epoch;
 	int i;
 
-	seed_with((unsigned int)_i);
 	start_sim();
 	for (i = 0; i < 20; i++)
 		now = convert_after(300000000);

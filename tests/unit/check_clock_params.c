@@ -3,9 +3,6 @@
  * Fixed-point conversions of clock params, compared with a reference that multiplies
  * and divides big numbers digit by digit.
  */
-#include <check.h>
-#include <stdint.h>
-
 #include <tsctrace/clock.h>
 
 #include "lib/core/clock_params.h"
@@ -233,7 +230,6 @@ TEST(test_formula)
 {
 	unsigned int i;
 
-	seed_with(1);
 	for (i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		int64_t d = any_distance(&params);
@@ -248,7 +244,6 @@ TEST(test_segment_formula)
 {
 	unsigned int i;
 
-	seed_with(4);
 	for (i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		int64_t d = any_distance(&params);
@@ -273,7 +268,6 @@ TEST(test_fast_conversion)
 	const struct tsct_clock clock = { .page = &page };
 	unsigned int i, taken = 0;
 
-	seed_with(5);
 	for (i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		int64_t d = any_distance(&params), ns;
@@ -320,7 +314,6 @@ TEST(test_monotonic)
 {
 	unsigned int i;
 
-	seed_with(6);
 	for (i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		int64_t a = any_distance(&params), b = any_distance(&params);
@@ -361,7 +354,6 @@ TEST(test_error_formula)
 {
 	unsigned int i;
 
-	seed_with(2);
 	for (i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		uint64_t stamp = params.base_cycles + (uint64_t)any_distance(&params);
@@ -418,7 +410,6 @@ TEST(test_random_words)
 	struct tsct_clock_state state;
 	unsigned int i, j;
 
-	seed_with(7);
 	for (i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params;
 		uint64_t words[sizeof(params) / 8], stamp = any64();
@@ -460,7 +451,6 @@ TEST(test_cycles_and_back)
 {
 	unsigned int i;
 
-	seed_with(3);
 	for (i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		int64_t ticks = any_signed(63);
@@ -497,7 +487,6 @@ TEST(test_error_growth)
 {
 	unsigned int i;
 
-	seed_with(8);
 	for (i = 0; i < TURNS; i++) {
 		uint64_t mult = any_params().mult;
 		uint64_t ppb = any64() >> (34 + any(30));
@@ -527,7 +516,6 @@ TEST(test_cut_to_later_base)
 {
 	unsigned int i, nr_slewing = 0;
 
-	seed_with(11);
 	for (i = 0; i < TURNS; i++) {
 		struct tsct_clock_params params = any_params();
 		uint64_t end = params.base_cycles + 1 + any64() % (1ULL << 36);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Validity checks of clock params and of whole clock states */
-#include <check.h>
-#include <stdint.h>
-
 #include "lib/core/clock_params.h"
 #include "valid_params.h"
 #include "suite.h"

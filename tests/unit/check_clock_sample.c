@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Samples taken by a thread that moves between two CPUs, and the bounds of readings of
  * both, compared with the exact time */
-#include <check.h>
-#include <stdlib.h>
-
 #include "lib/core/clock_params.h"
 #include "simclock.h"
 #include "suite.h"
@@ -51,7 +48,6 @@ LOOP_TEST(test_migrations, 0, 4)
 	struct tsct_bracket bracket;
 	unsigned int i, on[2] = { 0 };
 
-	seed_with((unsigned int)_i);
 	start(skews_ns[_i]);
 	sim.migrate_ns = 2000;
 	sim.migrate_every = 24;
@@ -78,7 +74,6 @@ TEST(test_all_brackets_migrate)
 	struct tsct_rate_estimator old;
 	struct tsct_bracket bracket;
 
-	seed_with(5);
 	start(3000);
 	sim.ops.cycles = read_and_migrate;
 	sim_advance(&sim, SECOND);
@@ -99,7 +94,6 @@ TEST(test_unknown_cpu)
 {
 	struct tsct_bracket bracket;
 
-	seed_with(6);
 	start(0);
 	sim.cpu = TSCT_CPU_ANY;
 	tsct_sampler_bracket(&sampler, CLOCK_MONOTONIC_RAW, &bracket);
@@ -146,7 +140,6 @@ LOOP_TEST(test_skew_in_bound, 0, 2)
 	unsigned int i;
 	double bound;
 
-	seed_with((unsigned int)_i);
 	start(skews_ns[_i]);
 	sim.migrate_every = 200;
 	sim.migrate_ns = 3000;
@@ -173,7 +166,6 @@ TEST(test_samples_are_widened)
 {
 	struct tsct_sample sample;
 
-	seed_with(9);
 	start(0);
 	sim.stall_every = 0;
 	sim.ops.snapshot = sim_snapshot;

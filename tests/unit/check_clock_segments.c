@@ -2,10 +2,6 @@
 /* Clock segments: clock params of the past, in bounded memory. The test keeps a log of
  * all published states. Each lookup is compared with the log: its time is right within
  * the error that it states, in the same epoch, and its status is no better. */
-#include <check.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #include "lib/core/clock_params.h"
 #include "lib/core/clock_segments.h"
 #include "seed.h"

@@ -4,12 +4,6 @@
  * 64 bits allow: the segments stay in order. Readers reject a copy whose segments are
  * not in order.
  */
-#include <check.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/core/clock_params.h"
 #include "lib/core/clock_segments.h"
 #include "seed.h"

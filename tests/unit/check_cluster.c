@@ -172,7 +172,6 @@ TEST(test_tree)
 	double t, bound = 0;
 	unsigned int i, j;
 
-	seed_with(3);
 	for (i = 0; i <= LEVELS; i++)
 		make_node(&level[i], WANDER, i > 0);
 	root = make_master(&level[0], 1, 1);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The coordinator of trace-ctl cluster record: its states and checks, and messages of nodes
  * that are hostile */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/cluster/cluster.c"
 #include "tools/cluster/cluster_check.c"
 #include "tools/common/json.c"
@@ -603,7 +599,6 @@ TEST(any_order)
 	unsigned int i, step, runs;
 	size_t pick;
 
-	seed_with(0);
 	for (runs = 0; runs < 3000; runs++) {
 		end();
 		begin();

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Combination of peers: known results, and errors of random peers */
-#include <math.h>
-
 #include "seed.h"
 #include "suite.h"
 #include "lib/sync/combine.h"
@@ -166,7 +164,6 @@ TEST(test_random_peers)
 	static const double asymmetry_ns[] = { 0, 20 };
 	unsigned int i;
 
-	seed_with(1);
 	for (i = 0; i < 2; i++) {
 		struct errors e = random_peers(asymmetry_ns[i]);
 

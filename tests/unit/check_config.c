@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* tsctraced.conf: valid files, and the messages for invalid ones */
-#include <check.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "daemon/config/config.c"
 #include "daemon/config/log.c"
 #include "seed.h"

@@ -3,14 +3,10 @@
  * Event headers: golden bytes, encoding and decoding of random events, sizes, and
  * invalid bytes.
  */
-#include <check.h>
-#include <stdlib.h>
-
 #include "lib/ctf/stream.h"
 #include "golden/delta.h"
 #include "seed.h"
 #include "suite.h"
-
 
 /* ck_assert() also logs each assertion that holds, which is too slow here. */
 #define must(what)	do { if (!(what)) ck_abort_msg(#what); } while (0)
@@ -139,7 +135,6 @@ LOOP_TEST(test_random_events, 0, 50)
 	__u8 *bytes;
 	size_t len;
 
-	seed_with((unsigned int)_i);
 	begin = make(event, EVENTS);
 	bytes = write_all(event, EVENTS, begin, &len);
 	ck_assert_uint_eq(read_all(bytes, len, begin, event, EVENTS), EVENTS);
@@ -156,7 +151,6 @@ LOOP_TEST(test_truncated_packets, 50, 60)
 	__u64 begin;
 	size_t len, cut;
 
-	seed_with((unsigned int)_i);
 	begin = make(event, 20);
 	bytes = write_all(event, 20, begin, &len);
 	for (cut = 0; cut <= len; cut++) {
@@ -187,7 +181,6 @@ LOOP_TEST(test_random_headers, 100, 110)
 	__u32 id;
 	int size;
 
-	seed_with((unsigned int)_i);
 	for (turn = 0; turn < 2000; turn++) {
 		len = any(80);
 		bytes = malloc(len ? len : 1);
@@ -289,7 +282,6 @@ TEST(test_sizes)
 	unsigned int i;
 	int size;
 
-	seed_with(1);
 	tsct_delta_begin(&delta, any64() >> 1);
 	stamp_bytes(&delta, 0);
 	for (i = 0; i < 100000; i++) {
@@ -315,7 +307,6 @@ TEST(test_average_size)
 	__u64 bytes = 0, tick;
 	unsigned int i;
 
-	seed_with(2);
 	tick = any64() >> 1;
 	tsct_delta_begin(&delta, tick);
 	for (i = 0; i < 100000; i++) {
@@ -422,7 +413,6 @@ LOOP_TEST(test_resolutions_round_trip, 200, 210)
 	unsigned int i, k;
 	__u32 id;
 
-	seed_with((unsigned int)_i);
 	for (k = 0; k < ROWS(bits); k++) {
 		source = any64() >> 20;
 		ck_assert_int_eq(tsct_tick_resolution_init(&resolution,

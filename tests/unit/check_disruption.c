@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Detection of clock disruptions: reading of indicators, and their comparison. */
-#include <check.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-
 #include "daemon/clock/disruption.c"
 #include "suite.h"
 #include <tsctrace/tsctrace.h>

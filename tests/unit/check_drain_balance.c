@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Balance of a recording: events published = events recorded + events lost by cause,
  * exactly */
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-
 #include "drains.h"
 #include "ring_writer.h"
 
@@ -105,7 +101,6 @@ LOOP_TEST(test_discard_balance, 0, 3)
 	struct tsct_balance balance;
 	int i, n;
 
-	seed_with(_i);
 	attempts = 0;
 	open_rings();
 	for (n = any(1000); n; n--)
@@ -136,7 +131,6 @@ LOOP_TEST(test_overwrite_balance, 0, 3)
 	struct tsct_balance balance;
 	int i, n;
 
-	seed_with(_i);
 	open_rings_of(TSCT_POLICY_OVERWRITE, 8);
 	for (n = any(5000); n; n--)
 		emit(n);
@@ -164,7 +158,6 @@ LOOP_TEST(test_ends_between_events, 0, 5)
 	__u64 until;
 	int i, n;
 
-	seed_with(_i);
 	open_rings_of(any(2) ? TSCT_POLICY_DISCARD : TSCT_POLICY_OVERWRITE, 8);
 	begin();
 	attempts = 0;
@@ -194,7 +187,6 @@ LOOP_TEST(test_overwritten_records, 0, 2)
 	__u64 head;
 	int i, n;
 
-	seed_with(_i);
 	open_rings();
 	begin();
 	attempts = 0;
@@ -248,7 +240,6 @@ LOOP_TEST(test_thread_writers, 0, 4)
 	cpu_set_t all;
 	void *done;
 
-	seed_with(_i);
 	open_rings_of(_i % 2 ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD, 16);
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
@@ -290,7 +281,6 @@ LOOP_TEST(test_snapshot, 0, 4)
 	__u64 published;
 	int n;
 
-	seed_with(_i);
 	open_rings_of(TSCT_POLICY_OVERWRITE, 8);
 	attempts = 0;
 	for (n = any(5000); n; n--)
@@ -383,7 +373,6 @@ LOOP_TEST(test_random_ring, 0, 8)
 	pid_t pid;
 	int i;
 
-	seed_with(_i);
 	open_rings_of(_i % 2 ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD, 8);
 	for (i = 0; i < 200; i++)
 		emit(i);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The drift file: valid, stale and malformed files, and file systems that fail. */
-#include <check.h>
 #include <sys/resource.h>
-#include <signal.h>
 
 #include "seed.h"
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* A single writer: events that reach the ring, and events that are rejected. */
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <signal.h>
 #include <stddef.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <tsctrace/event.h>
 
@@ -130,7 +126,6 @@ TEST(test_iovec)
 	struct iovec iov[8];
 	unsigned int turn, nr, at;
 
-	seed_with(0);
 	for (turn = 0; turn < 5000; turn++) {
 		fill(sent, sizeof(sent), turn);
 		for (nr = at = 0; nr < 8 && at < sizeof(sent); nr++) {
@@ -180,7 +175,6 @@ TEST(test_block_headers)
 	struct tsct_block block, last = { 0 };
 	__u64 events, head;
 
-	seed_with(0);
 	for (events = 1; events < 70000; events++) {
 		if (t->geo.policy == TSCT_POLICY_DISCARD)
 			tsct_ring_consumer(t, cpu)->tail = producer->head;

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "lib/core/event_def.h"
 #include "seed.h"
 #include "suite.h"
@@ -176,7 +172,6 @@ LOOP_TEST(test_random_bytes, 0, 5)
 	unsigned char *bytes = (void *)&def;
 	unsigned int i, used, accepted = 0;
 
-	seed_with(_i);
 	for (i = 0; i < 2000; i++) {
 		def = parse("noise", "a:u8 b:string c:bytes[4] d:f64");
 		used = def.size;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The registry of typed events: recording, enabling, loading and unloading. */
-#include <errno.h>
-#include <sys/wait.h>
-
 #include <tsctrace/event.h>
 
 #include "lib/core/event_def.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Functions of exports that do no I/O: times, sets, threads, slices, messages, text */
 #include <limits.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include "lib/query/message_match.h"
 #include "lib/query/threads.h"
@@ -312,7 +310,6 @@ LOOP_TEST(test_compared_with_a_list, 0, 8)
 	__u64 key, nr = 0, i, nr_open = 0;
 	int round;
 
-	seed_with(_i);
 	for (round = 0; round < 4000; round++) {
 		key = any(24);
 		if (any(2)) {

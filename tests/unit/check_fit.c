@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Fits of exchanges: golden numbers, limits, invalid input */
-#include <stdlib.h>
-
 #include "fit_world.h"
 #include "golden/fit.h"
 #include "suite.h"
@@ -351,7 +349,6 @@ TEST(test_shifted_counters)
 	unsigned int i, k;
 	__u64 a, b;
 
-	seed_with(1);
 	for (k = 0; k < sizeof(by) / sizeof(by[0]) * TSCT_FIT_NR; k++) {
 		fill_noisy(NR);
 		options.kind = k % TSCT_FIT_NR;
@@ -382,7 +379,6 @@ TEST(test_repeatable)
 	struct tsct_fit_options options = { .hz = 1e9 };
 	int kind;
 
-	seed_with(2);
 	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
 		options.kind = kind;
 		fill_noisy(NR);
@@ -409,7 +405,6 @@ TEST(test_asymmetry)
 	int kind;
 	__u64 a, b;
 
-	seed_with(3);
 	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
 		options.kind = kind;
 		fill_noisy(NR);
@@ -432,7 +427,6 @@ TEST(test_monotone)
 	double frac, last_frac;
 	__u64 from, value, last;
 
-	seed_with(4);
 	for (turn = 0; turn < 40; turn++) {
 		struct tsct_fit_options options = {
 			.kind = turn % 2 ? TSCT_FIT_SPLINE : TSCT_FIT_AUTO
@@ -494,7 +488,6 @@ TEST(test_random_exchanges)
 	double frac, error;
 	int err;
 
-	seed_with(5);
 	for (turn = 0; turn < 3000; turn++) {
 		struct tsct_fit_options options = {
 			.kind = turn % TSCT_FIT_NR,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Fits against the exact truth: the bound always holds, and is accurate */
-#include <stdlib.h>
-
 #include "fit_world.h"
 #include "suite.h"
 
@@ -222,7 +220,6 @@ TEST(test_bound_is_narrow)
 {
 	double last;
 
-	seed_with(3);
 	world_make(HZ, REMOTE_HZ, 1e-9, true);
 	last = fill(100, 0.1, quiet);
 	make(TSCT_FIT_AUTO, 100, last);

@@ -5,8 +5,6 @@
  * its offset is negated. A rule that treats requests unlike answers breaks that on some
  * path.
  */
-#include <stdlib.h>
-
 #include "fit_world.h"
 #include "lib/fit/fit_plane.h"
 #include "suite.h"

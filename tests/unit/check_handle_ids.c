@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Ids of a handle's events after its channel was lost: lib/client/channel.c */
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/falloc.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 
 #include "lib/client/channel_admin.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Index of an array: numbers of keys, compared with a linear search; growth */
-#include <check.h>
-#include <stdlib.h>
-
 #include "lib/base/index.h"
 #include "seed.h"
 #include "suite.h"
@@ -35,7 +32,6 @@ LOOP_TEST(test_random, 0, 3)
 	__u64 a, b;
 	__u32 i, nr = 0, turn;
 
-	seed_with((unsigned int)_i);
 	for (turn = 0; turn < 4 * KEYS; turn++) {
 		a = (__u64)any(16) << any(60);
 		b = any(2) ? any(100) : ~(__u64)any(100);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Intersection of correctness intervals: detection of falsetickers, and the range of
  * the truth */
-#include <math.h>
-
 #include "seed.h"
 #include "suite.h"
 #include "lib/sync/intersection.h"
@@ -116,7 +114,6 @@ TEST(test_falsetickers)
 {
 	unsigned int i, j, named = 0;
 
-	seed_with(1);
 	for (i = 0; i < TURNS; i++) {
 		unsigned int nr = 3 + any(5);
 		unsigned int falsetickers = any((nr - 1) / 2 + 1);
@@ -148,7 +145,6 @@ TEST(test_all_correct)
 {
 	unsigned int i, j;
 
-	seed_with(2);
 	for (i = 0; i < TURNS; i++) {
 		unsigned int nr = 1 + any(16);
 		struct tsct_correctness_interval intervals[16];

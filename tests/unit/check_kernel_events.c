@@ -3,9 +3,7 @@
  * Handling of generic netlink messages that the kernel or another process might send.
  * Messages of the real module are tested in the guests.
  */
-#include <check.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include "daemon/clock/kernel_events.c"
 #include "suite.h"

@@ -3,12 +3,6 @@
  * The latch: publication and lookup, readers that race with the writer, hostile pages.
  * Writers that die are tested in check_latch_death.c.
  */
-#include <check.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <tsctrace/clock.h>
 
 #include "lib/core/latch.h"
@@ -269,7 +263,6 @@ TEST(test_take_over)
 	unsigned int i, j;
 	uint64_t words[sizeof(shared) / 8];
 
-	seed_with(1);
 	for (i = 0; i < 200; i++) {
 		for (j = 0; j < sizeof(shared) / 8; j++)
 			words[j] = any64();

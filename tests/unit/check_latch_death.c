@@ -3,12 +3,7 @@
  * The latch with a writer that stops or dies between any two of its stores. The sources
  * of writer and reader are compiled into this test, with stores that are counted.
  */
-#include <check.h>
 #include <setjmp.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static void before_store(void);
 

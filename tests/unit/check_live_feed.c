@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The feed of a live view: messages of nodes, also hostile ones; lines for readers; and
  * the addresses of the page */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/cluster/live/feed.c"
 #include "tools/cluster/live/http_address.c"
 #include "tools/cluster/live/window.c"
@@ -189,7 +185,6 @@ LOOP_TEST(random_messages, 0, 10)
 	};
 	unsigned int i, k;
 
-	seed_with(_i);
 	for (i = 0; i < 300; i++) {
 		for (k = 0; k < sizeof(records[0]) * 4; k++)
 			((unsigned char *)records)[k] = (unsigned char)any(any(2) ? 2 : 256);

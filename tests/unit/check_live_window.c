@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Events of several nodes while they arrive: order, waits, late events, and events whose
  * order is unknown */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/cluster/live/window.c"
 #include "seed.h"
 #include "suite.h"
@@ -165,7 +161,6 @@ LOOP_TEST(random_delays, 0, 10)
 	size_t nr = 0, pushed = 0, i, k, late = 0;
 	__u32 node;
 
-	seed_with(_i);
 	for (now = 0; now < 20 * HOLD; now += HOLD / 50) {
 		for (node = 0; node < NODES; node++) {
 			if (now < arrives[node])

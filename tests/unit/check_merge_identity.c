@@ -3,10 +3,6 @@
  * Detection of inputs that contain the same events: the result, compared with a search
  * of all pairs of nodes; and the growth of its run time.
  */
-#include <check.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include "lib/merge/merge_private.h"
 #include "seed.h"
 #include "suite.h"

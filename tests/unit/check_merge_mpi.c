@@ -294,7 +294,6 @@ LOOP_TEST(test_random_values, 0, 60)
 	struct tsct_merge *m;
 	int err;
 
-	seed_with(_i);
 	child.change = random_values;
 	if (any(2))
 		master.change = random_values;

@@ -317,7 +317,6 @@ LOOP_TEST(test_random, 0, 40)
 	char names[INPUTS_MAX + 1] = "";
 	unsigned int i, nr;
 
-	seed_with((unsigned int)_i);
 	reset_options();
 	merge_batch = 1 + any(50);
 	make_root();
@@ -335,7 +334,6 @@ LOOP_TEST(test_merged_input, 0, 3)
 	struct node n;
 	int i;
 
-	seed_with((unsigned int)_i);
 	reset_options();
 	one_channel = true;
 	make_root();
@@ -477,7 +475,6 @@ LOOP_TEST(test_many_inputs, 0, 2)
 	char file[160];
 	int fd, err;
 
-	seed_with(0);
 	reset_options();
 	one_channel = true;
 	make_root();

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Shifts of nodes so that message latencies are not negative: examples by hand, and
  * random ones */
-#include <check.h>
-#include <string.h>
-
 #include "lib/merge/merge_shift.h"
 #include "seed.h"
 #include "suite.h"
@@ -145,7 +142,6 @@ LOOP_TEST(test_finds_existing_solution, 0, 500)
 	__s64 limits[NODES_MAX], found[NODES_MAX];
 	__u32 nodes, nr, i;
 
-	seed_with((unsigned int)_i);
 	nodes = 2 + (__u32)roll(NODES_MAX - 1);
 	nr = make(latency, limits, nodes);
 	ck_assert(find(latency, nr, limits, nodes));

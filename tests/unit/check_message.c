@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Messages between trace-ctl and the processes that it starts: read in pieces of any size,
  * damaged ones, and composed ones */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/common/message.c"
 #include "seed.h"
 #include "suite.h"
@@ -108,7 +104,6 @@ TEST(mutations)
 	char copy[sizeof(bytes)], got[1024];
 	unsigned int i, k;
 
-	seed_with(0);
 	for (i = 0; i < 20000; i++) {
 		memcpy(copy, bytes, sizeof(bytes));
 		for (k = any(4); k < 4; k++)

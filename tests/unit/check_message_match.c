@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Matching of messages: examples by hand, and random messages compared with a slow
  * matcher that searches all sends and receives */
-#include <check.h>
-#include <stdlib.h>
-
 #include "lib/core/event_def.h"
 #include "lib/query/message_match.h"
 #include "seed.h"
@@ -397,7 +394,6 @@ LOOP_TEST(test_compared_with_slow_matcher, 0, 300)
 	unsigned int keys, i;
 	__u64 now = 0;
 
-	seed_with((unsigned int)_i);
 	memset(&slow, 0, sizeof(slow));
 	begin_room(512);
 	keys = 1 + any(40);
@@ -423,7 +419,6 @@ LOOP_TEST(test_counts_add_up, 0, 100)
 	unsigned int i, room, keys;
 	__u64 now = 0;
 
-	seed_with((unsigned int)_i);
 	room = 1U << any(6);
 	keys = 1 + any(100);
 	begin_room(room);

@@ -4,9 +4,6 @@
  * The model knows which message each receive takes; the receiver learns it as a program
  * does, in any order, and has to come to the same numbers.
  */
-#include <check.h>
-#include <stdlib.h>
-
 #include "lib/mpi/message_order.h"
 #include "seed.h"
 #include "suite.h"

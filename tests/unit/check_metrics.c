@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon's metrics: the Prometheus text format, and the values */
-#include <check.h>
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include <tsctrace/tsctrace.h>
 
 #include "daemon/control/metrics.c"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Wait states of MPI: events by hand, with known waits, shorter and longer than bounds */
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/query/mpi_wait.h"
 #include "define.h"
 #include "suite.h"

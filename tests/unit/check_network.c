@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulated network that tests and benchmarks share: queue of a direction, cross
  * traffic, bursts, routes, loss, and directions as text */
-#include <math.h>
-
 #include "seed.h"
 #include "suite.h"
 #include "tests/world/crystal.c"

@@ -4,8 +4,6 @@
  * Parsing a built packet restores its fields. Conversions of time stamps are exact to a
  * ns.
  */
-#include <check.h>
-
 #include "packets.h"
 #include "seed.h"
 #include "suite.h"
@@ -710,7 +708,6 @@ LOOP_TEST(test_random_bytes, 0, 4)
 	unsigned int taken = 0, fields = 0, macs = 0, i;
 	const char *why;
 
-	seed_with((unsigned int)_i);
 	for (i = 0; i < 20000; i++) {
 		size_t len = any_bytes(bytes);
 		int ret = parse_exactly(bytes, len, &p, &why);

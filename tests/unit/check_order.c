@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* test-seconds: 9 */
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "lib/core/order.h"
 #include "seed.h"
 #include "suite.h"
@@ -74,7 +70,6 @@ LOOP_TEST(test_random_streams, 0, 300)
 	unsigned int nr, total, seen = 0;
 	struct stream *from;
 
-	seed_with(_i);
 	nr = 1 + any(STREAMS_MAX);
 	total = fill(s, nr);
 	tsct_order_init(&order, heap, nr);

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* OTF2 archives without libotf2: conversion of times, and lengths of files. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "lib/otf2/otf2_scan.h"
 #include "lib/otf2/otf2_time.h"
 #include "suite.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits of packets: accepted texts, errors, and the text for users */
-#include <check.h>
-#include <errno.h>
-#include <string.h>
-
 #include "lib/ctf/packet_limits.h"
 #include "suite.h"
 

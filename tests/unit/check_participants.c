@@ -3,9 +3,6 @@
  * The participants of collectives on one node: all that are declared are waited for,
  * those that ended are not, and a call is released once.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "suite.h"
 #include "lib/sync/participants.h"
 

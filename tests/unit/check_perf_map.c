@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Names of compiled code: files that grow, are written anew, are hostile */
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "lib/statedump/perf_map.h"
 #include "suite.h"
 

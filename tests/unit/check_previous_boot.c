@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Channels and clock that a previous boot left in reserved memory: complete, interrupted
  * at any moment, and damaged in any way */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "latch_states.h"
 #include "lib/core/event_def.h"
 #include "lib/core/reserved.h"
@@ -489,7 +486,6 @@ LOOP_TEST(test_random_damage, 0, 2)
 	__u64 events = 0;
 	char *copy;
 
-	seed_with(_i);
 	for (i = 0; i < ROUNDS; i++) {
 		copy = malloc(SIZE);
 		memcpy(copy, image, SIZE);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Texts of probes: all forms, their parts, names of events, and what is refused */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/bpf/probes/probe_parse.c"
 #include "suite.h"
 

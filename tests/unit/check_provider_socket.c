@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The client of a provider socket, with hostile servers */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "seed.h"
@@ -117,7 +112,6 @@ LOOP_TEST(test_hostile_replies, 0, ROWS(replies))
 	struct tsct_channel *t = NULL;
 	int error, before;
 
-	seed_with(_i);
 	serve_name();
 	before = open_fds();
 	pthread_create(&thread, NULL, serve_hostile, (void *)&replies[_i]);

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Ranks of one host: their place in the launcher's environment, and how they meet */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-
 #include "tools/cluster/ranks.c"
 #include "tools/common/message.c"
 #include "suite.h"

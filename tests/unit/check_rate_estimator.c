@@ -40,7 +40,6 @@ TEST(test_steady)
 /* If the kernel's clocks run on the counter itself, no wander is assumed. */
 TEST(test_locked)
 {
-	seed_with(29);
 	start_with(HZ);
 	sim.clocksource = "tsc";
 	ck_assert_int_eq(calibrate(), 0);
@@ -63,7 +62,6 @@ TEST(test_counter_rates)
 	static const double hz[] = { 1.1e7, 9.9999e8, 1e9, 5.3e9, 9e10 };
 	unsigned int i;
 
-	seed_with(30);
 	for (i = 0; i < sizeof(hz) / sizeof(hz[0]); i++) {
 		start_with(hz[i]);
 		ck_assert_int_eq(calibrate(), 0);
@@ -82,7 +80,6 @@ TEST(test_long_run)
 {
 	unsigned int i;
 
-	seed_with(31);
 	start();
 	for (i = 0; i < 20000; i++)
 		ck_assert_int_eq(go_on(SECOND * 10), TSCT_RATE_OK);
@@ -99,7 +96,6 @@ TEST(test_changing_rate)
 	static const int ppb[] = { 30, -900, 5000, -50000, 200000, 500000, 0 };
 	unsigned int i;
 
-	seed_with(32);
 	start();
 	for (i = 0; i < sizeof(ppb) / sizeof(ppb[0]); i++) {
 		go_on_for(20);
@@ -151,7 +147,6 @@ TEST(test_step)
 	};
 	unsigned int i, epoch = 5;
 
-	seed_with(33);
 	start();
 	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		go_on_for(2);
@@ -168,7 +163,6 @@ TEST(test_fast_slew)
 	static const int ppb[] = { 100000000, -100000000, 2000000, -2000000 };
 	unsigned int i, epoch = 5;
 
-	seed_with(27);
 	start();
 	for (i = 0; i < sizeof(ppb) / sizeof(ppb[0]); i++) {
 		go_on_for(3);
@@ -191,7 +185,6 @@ TEST(test_small_step)
 	int64_t off = 200000, now;
 	unsigned int i;
 
-	seed_with(34);
 	start();
 	go_on_for(10);
 	sim_step(&sim, off);
@@ -232,7 +225,6 @@ static void after_jump(double hz)
 
 TEST(test_counter_jumps)
 {
-	seed_with(35);
 	start();
 	go_on_for(5);
 	/* Suspend: the counter continued, MONOTONIC_RAW did not. */
@@ -263,7 +255,6 @@ TEST(test_counter_jumps)
 /* The counter and MONOTONIC_RAW stopped, REALTIME did not. */
 TEST(test_suspend)
 {
-	seed_with(36);
 	start();
 	go_on_for(1);
 	sim_step(&sim, 3600 * (int64_t)SECOND);
@@ -278,7 +269,6 @@ TEST(test_disrupt)
 	static const __u32 keep[] = { TSCT_CAUSE_STEP, TSCT_CAUSE_FAKE };
 	unsigned int cause, epoch = 5;
 
-	seed_with(28);
 	start();
 	for (cause = 1; cause < TSCT_CAUSE_NR; cause++) {
 		bool kept = cause == keep[0] || cause == keep[1];
@@ -340,7 +330,6 @@ TEST(test_poor_sample)
 	struct tsct_clock_state last;
 	unsigned int i;
 
-	seed_with(49);
 	start();
 	go_on_for(5);
 	for (i = 0; i < 3; i++) {
@@ -368,7 +357,6 @@ TEST(test_snapshot)
 {
 	unsigned int i;
 
-	seed_with(48);
 	start_with(HZ);
 	sim.ops.snapshot = sim_snapshot;
 	sim.clocksource = "tsc";
@@ -385,7 +373,6 @@ TEST(test_snapshot)
  * narrow bracket still ends. */
 TEST(test_very_slow_reads)
 {
-	seed_with(50);
 	start_with(HZ);
 	sim.read_ns = 1000000;
 	sim.stall_every = 1;
@@ -404,7 +391,6 @@ TEST(test_sampler_adapts)
 	struct tsct_bracket bracket;
 	unsigned int i;
 
-	seed_with(51);
 	start();
 	/* The sampler has no limit for the width of brackets yet, so it makes the
 	 * maximum number of tries. */
@@ -435,7 +421,6 @@ TEST(test_intersection)
 	struct tsct_bracket bracket, one;
 	unsigned int i, narrower = 0;
 
-	seed_with(47);
 	start();
 	sim.stall_every = 0;
 	sim.jitter_ns = 40;
@@ -467,7 +452,6 @@ TEST(test_resume)
 	struct tsct_clock_state last;
 	uint64_t stamp;
 
-	seed_with(52);
 	start();
 	go_on_for(5);
 	last = est.state;
@@ -511,7 +495,6 @@ TEST(test_resume_and_feed)
 {
 	struct tsct_clock_state last;
 
-	seed_with(55);
 	start();
 	go_on_for(5);
 	last = est.state;
@@ -530,7 +513,6 @@ TEST(test_restored_rate)
 	uint64_t mult, error;
 	double bound;
 
-	seed_with(56);
 	start_with(HZ);
 	sim.clocksource = "tsc";
 	ck_assert_int_eq(calibrate(), 0);
@@ -562,7 +544,6 @@ TEST(test_rejects_bad_samples)
 	struct tsct_sample sample, samples[2];
 	struct tsct_rate_estimator old;
 
-	seed_with(53);
 	start();
 	tsct_sampler_take(&sampler, &sample);
 	old = est;

@@ -249,7 +249,6 @@ LOOP_TEST(test_random_rules, 0, 50)
 	struct tsct_address a;
 	unsigned int i, j, nr = 1 + any(40), allowed = 0;
 
-	seed_with((unsigned int)_i);
 	for (i = 0; i < nr; i++) {
 		any_rule(&rules[i]);
 		memset(&a, 0, sizeof(a));

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The reader with random contents of the ring, and with concurrent writers */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 
 #include "lib/core/event_def.h"
 #include "seed.h"
@@ -214,7 +209,6 @@ LOOP_TEST(test_random_data, 0, 3)
 	unsigned int i, j, turns, got = 0;
 	__u64 size = writer->geo.data_size;
 
-	seed_with(_i);
 	for (i = 0; i < 3000; i++) {
 		for (j = 0; j < size; j += any(64) + 1)
 			ring_data()[j] = any(any(2) ? 32 : 256);
@@ -259,7 +253,6 @@ TEST(test_overwritten_while_read)
 	unsigned int cpu, i;
 	pid_t pid;
 
-	seed_with(_i);
 	pid = fork();
 	if (!pid)
 		overwrite_file(t);

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Counts of the reader: every published event is either read or counted as missed. */
-#include <errno.h>
-#include <signal.h>
-#include <sys/wait.h>
-
 #include "ring_writer.h"
 #include "seed.h"
 #include "serve.h"
@@ -120,7 +116,6 @@ LOOP_TEST(test_overrun_counts, 0, 2)
 	struct tsct_reader *readers[3] = { reader };
 	int i, j, k, n;
 
-	seed_with(_i);
 	ck_assert_int_eq(tsct_reader_open(t, &readers[1]), 0);
 	readers[2] = NULL;
 	for (i = 0; i < 300; i++) {
@@ -157,7 +152,6 @@ LOOP_TEST(test_discard_counts, 0, 3)
 	__u64 refused = 0;
 	int i, n;
 
-	seed_with(_i);
 	for (i = 0; i < 1000; i++) {
 		for (n = any(200); n; n--)
 			refused += !emit_any();
@@ -181,7 +175,6 @@ LOOP_TEST(test_successive_consumers, 0, 3)
 	__u64 taken = 0, released = 0;
 	int i, n;
 
-	seed_with(_i);
 	for (i = 0; i < 400; i++) {
 		for (n = any(150); n; n--)
 			emit_any();
@@ -211,7 +204,6 @@ LOOP_TEST(test_corrupt_record_counts, 0, 3)
 	struct tsct_event event;
 	int i, n, nr, places = 0;
 
-	seed_with(_i);
 	for (i = 0; i < 500; i++) {
 		for (nr = n = any(100) + 1; n; n--) {
 			pos = tsct_ring_producer(writer, 0)->head;
@@ -250,7 +242,6 @@ LOOP_TEST(test_false_event_counts, 0, 3)
 	struct tsct_event event;
 	unsigned int got = 0, i;
 
-	seed_with(_i);
 	for (i = 0; i < 20000; i++) {
 		if (!any(5))
 			p->head += TSCT_HEAD_ONE_EVENT * any(65536);
@@ -298,7 +289,6 @@ static void through_the_wraps(__u64 pos, __u64 events)
 
 LOOP_TEST(test_wraps, 0, 3)
 {
-	seed_with(_i);
 	through_the_wraps((1ULL << 48) - 4096 * (any(100) + 1),
 			  (1ULL << 16) - any(3000));
 	through_the_wraps((7ULL << 48) - 4096 * (any(100) + 1),
@@ -335,7 +325,6 @@ LOOP_TEST(test_seek_end, 0, 2)
 	struct tsct_event event;
 	int i, n;
 
-	seed_with(_i);
 	for (i = 0; i < 1000; i++) {
 		for (n = any(300); n; n--)
 			emit_any();

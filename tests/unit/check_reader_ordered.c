@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The ordered reader returns the events of all CPUs in order, and waits for events. */
-#include <errno.h>
-
 #include "ring_writer.h"
 #include "seed.h"
 #include "serve.h"
@@ -200,7 +198,6 @@ LOOP_TEST(test_random_rings, 0, 3)
 	struct tsct_event event;
 	int i, n;
 
-	seed_with(_i);
 	stamp = 1;
 	for (i = 0; i < 500; i++) {
 		for (n = any(100); n; n--, nr++)

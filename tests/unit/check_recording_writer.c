@@ -6,7 +6,6 @@
 
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <signal.h>
 
 #define CPUS		3
 #define EVENTS_MAX	64000	/* number of events that fills the disk even if they
@@ -155,7 +154,6 @@ LOOP_TEST(test_round_trip, 0, 12)
 {
 	unsigned int nr;
 
-	seed_with(_i);
 	begin();
 	nr = any(_i < 3 ? 20 : EVENTS_ROUND);
 	send_many(nr);
@@ -454,7 +452,6 @@ TEST(test_file_size_limit)
 {
 	struct rlimit limit = { 100000, RLIM_INFINITY };
 
-	seed_with(5000);
 	signal(SIGXFSZ, SIG_IGN);
 	begin();
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -466,7 +463,6 @@ TEST(test_full_disk)
 {
 	char command[128];
 
-	seed_with(6000);
 	begin();
 	ck_assert_int_eq(finish(writer), 0);
 	if (mount("none", dir_name, "tmpfs", 0, "size=300k")) {
@@ -534,7 +530,6 @@ LOOP_TEST(test_killed_recorder, 0, TSCT_TIMESTAMPS_NR)
 	__u64 last, worst;
 	char why[256];
 
-	seed_with(7000);
 	begin();
 	rec.end = rec.begin;
 	rec.timestamps = _i;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Maps definition ids to new ids, and unifies equal names. Results are compared with
  * those of a linear search. */
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/core/remap.h"
 #include "seed.h"
 #include "suite.h"
@@ -47,7 +43,6 @@ LOOP_TEST(test_full_table, 0, 10)
 	__u64 old[ROOM], id;
 	unsigned int i, nr = 0;
 
-	seed_with((unsigned int)_i);
 	ck_assert_int_eq(tsct_remap_init(&map, slot, ROOM, any64()), 0);
 	while (nr < ROOM) {
 		/* Old ids are consecutive, or multiples of a large power of two. */
@@ -115,7 +110,6 @@ LOOP_TEST(test_unify, 20, 25)
 	__u64 seed_of_hash, id;
 	int ret;
 
-	seed_with((unsigned int)_i);
 	seed_of_hash = any64();
 	ck_assert_int_eq(tsct_unify_init(&unify, room, 2048, any64()), 0);
 	for (i = 0; i < 3000; i++) {
@@ -185,7 +179,6 @@ TEST(test_hash)
 	unsigned int bit, len, turn, sum = 0, nr = 0, least = 64, flipped;
 	__u64 hash, seed0;
 
-	seed_with(1);
 	for (turn = 0; turn < 30; turn++) {
 		len = 1 + any(sizeof(bytes));
 		seed0 = any64();

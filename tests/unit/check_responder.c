@@ -386,7 +386,6 @@ LOOP_TEST(test_random_changes, 0, 4)
 	unsigned int i, j, n, requests_before;
 	size_t len;
 
-	seed_with((unsigned int)_i);
 	if (_i % 2) {
 		use_keys();
 		tsct_ratelimit_child(w.ratelimit, &from, 5);

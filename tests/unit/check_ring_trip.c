@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Round trips of events from a valid writer through a ring to a valid reader */
-#include <check.h>
-#include <pthread.h>
-#include <stdlib.h>
-
 #include "ring_walk.h"
 #include "seed.h"
 #include "suite.h"
@@ -116,7 +112,6 @@ static void round_trip(struct tsct_geometry geo, uint64_t start,
 
 TEST(test_round_trip)
 {
-	seed_with(3);
 	round_trip(geometry(4096, 2, TSCT_POLICY_DISCARD), 0, 0);
 	round_trip(geometry(16384, 4, TSCT_POLICY_DISCARD), 0, 65535);
 	/* Position and event count in head wrap during this round trip. */
@@ -198,7 +193,6 @@ static void overwrite(uint64_t start, uint64_t events)
 
 TEST(test_overwrite)
 {
-	seed_with(4);
 	overwrite(0, 0);
 	overwrite((2ULL << 48) - 5 * 16384, 0xfffffff0ULL);
 }
@@ -266,7 +260,6 @@ TEST(test_count_invalid)
 	size_t i;
 	int run;
 
-	seed_with(5);
 	for (run = 0; run < 500; run++) {
 		producer.head = any64();
 		for (i = 0; i < geo.data_size / 8; i++)

@@ -2,11 +2,8 @@
 /* test-seconds: 14 */
 /* The writer's restartable section (rseq), with a signal or a kill at every
  * instruction */
-#include <errno.h>
-#include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
-#include <sys/wait.h>
 #include <ucontext.h>
 
 #include <tsctrace/event.h>

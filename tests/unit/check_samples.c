@@ -8,7 +8,6 @@ TEST(test_round_trip)
 	struct tsct_recorded_sync sync;
 	unsigned int i;
 
-	seed_with(0);
 	make_small(100);
 	read_small(&sync);
 	ck_assert_uint_eq(reports, 0);
@@ -35,7 +34,6 @@ TEST(test_samples_are_not_events)
 	struct tsct_trace *trace;
 	char why[256];
 
-	seed_with(0);
 	make_small(20);
 	ck_assert_int_eq(tsct_trace_open(dir_name, report, NULL, &trace, why,
 					 sizeof(why)), 0);
@@ -107,7 +105,6 @@ TEST(test_series_fit)
 	unsigned int nr, k;
 	struct tsct_fit fit;
 
-	seed_with(0);
 	make_small(100);
 	read_small(NULL);
 	ck_assert_int_eq(tsct_series_make(samples, nr_samples, &series, &nr), 0);
@@ -140,7 +137,6 @@ TEST(test_series_are_separate)
 	struct tsct_series *series;
 	unsigned int i, nr;
 
-	seed_with(0);
 	make_recording(&rec, 1);
 	for (i = 0; i < 60; i++) {
 		make_sample(i / 2, 0, &s[i]);

@@ -29,7 +29,6 @@ TEST(test_truncated_samples)
 	unsigned int last = 0;
 	size_t len;
 
-	seed_with(0);
 	make_small(12);
 	for (len = 0; len < file_len; len++) {
 		store_file(dirfd_, "sync_0", file, len);
@@ -47,7 +46,6 @@ LOOP_TEST(test_random_changes, 0, 4)
 {
 	unsigned int i, k;
 
-	seed_with(_i);
 	make_small(24);
 	for (i = 0; i < 400; i++) {
 		memcpy(bad, file, file_len);
@@ -99,7 +97,6 @@ LOOP_TEST(test_impossible_samples, 0, NR_IMPOSSIBLE)
 	char wanted[256];
 	unsigned int i;
 
-	seed_with(0);
 	begin_recording();
 	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	for (i = 0; i < 3; i++) {
@@ -129,7 +126,6 @@ TEST(test_too_many_sources)
 	struct tsct_series *series;
 	unsigned int i, nr;
 
-	seed_with(0);
 	make_recording(&rec, 1);
 	for (i = 0; i <= TSCT_SERIES_MAX; i++) {
 		make_sample(i, 0, &s[i]);
@@ -178,7 +174,6 @@ LOOP_TEST(test_metadata, 0, NR_METADATA)
 	char *text = (char *)bad, *at, why[256] = "";
 	size_t len, rest;
 
-	seed_with(0);
 	make_small(4);
 	len = load_file(dirfd_, "metadata", file, ROOM);
 	file[len] = '\0';

@@ -3,8 +3,6 @@
  * Sessions and barriers of a master: every member gets its share of turns, even if
  * others are late, silent, too early or gone. Missing members are listed.
  */
-#include <stdlib.h>
-
 #include "seed.h"
 #include "suite.h"
 #include "lib/sync/schedule.h"
@@ -612,7 +610,6 @@ LOOP_TEST(test_random_input, 0, 10)
 	unsigned int i;
 	char name[16];
 
-	seed_with((unsigned int)_i);
 	make(1 + any(5), 1000 + any(10000), any(600), any(2) ? ~0U - 3 : 0);
 	for (i = 0; i < 20000; i++) {
 		now += any(4) ? any(300) : any(1000) ? 0 : 70000000;
@@ -660,7 +657,6 @@ LOOP_TEST(test_twenty_members, 0, 10)
 	unsigned int messages[N + 1] = { 0 }, i, first;
 	__u32 s;
 
-	seed_with((unsigned int)_i);
 	make(20, 1000000, 500, 0);
 	for (i = 1; i <= N; i++) {
 		member(i, NULL, 0);

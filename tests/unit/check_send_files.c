@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Files of a recording that are sent from one node to another, and what a hostile node
  * may send instead */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/cluster/send_files.c"
 #include "tools/common/message.c"
 #include "seed.h"
@@ -92,7 +88,6 @@ TEST(round_trip)
 	size_t i, sent = 0;
 	int ret = 1;
 
-	seed_with(0);
 	for (i = 0; i < len; i++)
 		noise[i] = (char)any(256);
 	make_file("noise_0", noise, len);

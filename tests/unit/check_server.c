@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The provider server, with hostile clients */
-#include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 
 #include "lib/core/event_def.h"
 #include "seed.h"
@@ -50,7 +46,6 @@ LOOP_TEST(test_random_messages, 0, 3)
 	char bytes[3000];
 	int i, j, s;
 
-	seed_with(_i);
 	serve_start();
 	for (i = 0; i < 300; i++) {
 		s = connect_client();

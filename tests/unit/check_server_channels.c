@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Channels of the provider server: many at once, kept channels, limits, killed
  * writers */
-#include <errno.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "seed.h"
 #include "serve.h"
@@ -262,7 +258,6 @@ TEST(test_other_channel_overwritten)
 	__u64 i, events;
 	pid_t pid;
 
-	seed_with(0);
 	pid = fork();
 	if (!pid)
 		overwrite_memory(victim);

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* A client sends the server a file of its own FUSE file system, and lets close() of that file
  * wait: the server serves others meanwhile. */
-#include <errno.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 
 #include <linux/fuse.h>
 

@@ -28,7 +28,6 @@ TEST(test_confirmed_params)
 	unsigned int i, nr_replaced = 0;
 	struct tsct_clock_params last;
 
-	seed_with(0);
 	start();
 	go_on_for(20);
 	for (i = 0; i < 200; i++) {
@@ -59,7 +58,6 @@ TEST(test_begins_anywhere)
 	struct tsct_rate_estimator before;
 	unsigned int i, nr_replaced = 0, kept = 0;
 
-	seed_with(1);
 	start();
 	go_on_for(10);
 	sim_step(&sim, 100000);
@@ -99,7 +97,6 @@ TEST(test_slews)
 	struct tsct_clock_state before;
 	unsigned int i;
 
-	seed_with(2);
 	start();
 	for (i = 0; i < sizeof(offs) / sizeof(offs[0]); i++) {
 		go_on_for(10);
@@ -129,7 +126,6 @@ TEST(test_slew_ends)
 	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i;
 
-	seed_with(3);
 	start();
 	go_on_for(10);
 	sim_step(&sim, 200000);
@@ -151,7 +147,6 @@ TEST(test_fast)
 	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i, k, slow = 0;
 
-	seed_with(4);
 	start();
 	go_on_for(3);
 	for (i = 0; i < 200; i++) {
@@ -179,7 +174,6 @@ TEST(test_disrupted)
 	struct tsct_clock_state next;
 	uint64_t now;
 
-	seed_with(5);
 	start();
 	go_on_for(3);
 	tsct_rate_disrupt(&est, TSCT_CAUSE_SUSPEND);
@@ -207,7 +201,6 @@ TEST(test_lifetimes)
 {
 	const struct tsct_clock_params *params = &est.state.real;
 
-	seed_with(6);
 	start_with(HZ);
 	est.holdover_cycles = 12345;
 	est.void_cycles = 1ULL << 61;
@@ -225,7 +218,6 @@ TEST(test_replaced_before_overflow)
 	struct tsct_clock_state next;
 	uint64_t begin;
 
-	seed_with(7);
 	start();
 	/* Clock params can be replaced only after a sample later than their begin: take
 	 * samples until then. */
@@ -243,7 +235,6 @@ TEST(test_quantisation)
 {
 	double hz;
 
-	seed_with(8);
 	for (hz = 1.01e7; hz < 9e10; hz *= 1.37) {
 		start_with(hz);
 		ck_assert_int_eq(calibrate(), 0);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Stacks of a recording: their table, and names of functions by build id */
-#include <errno.h>
-#include <string.h>
 #include <sys/sendfile.h>
-#include <sys/wait.h>
 
 #include "lib/statedump/stacks.h"
 #include "lib/statedump/statedump.h"

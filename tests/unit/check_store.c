@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The store of channels: permissions and limits */
-#include <errno.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "seed.h"
@@ -446,7 +440,6 @@ LOOP_TEST(test_random_requests, 0, 5)
 	} arg;
 	int i, j;
 
-	seed_with(_i);
 	for (i = 0; i < 3000; i++) {
 		memset(&arg, 0, sizeof(arg));
 		if (any(2))

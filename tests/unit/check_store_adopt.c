@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Channels whose memory comes back after a restart of the provider, also hostile ones */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "lib/core/event_def.h"
 #include "seed.h"
 #include "store_users.h"

@@ -3,12 +3,7 @@
  * moved between CPUs. The result of each emit is kept in shared memory. The events that
  * are read must be exactly those reported as written, once, complete, and in the order
  * of their cycles. */
-#include <errno.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "seed.h"
 #include "serve.h"

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The table of system calls: definitions of events, and values as text */
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "lib/query/syscall_value.h"
@@ -341,7 +336,6 @@ TEST(test_wrong_definitions)
 	char *room, *end;
 	size_t pos, size;
 
-	seed_with(0);
 	for (i = 0; i < 20 * tsct_syscalls_limit(); i++) {
 		call = tsct_syscall_by_number(i % tsct_syscalls_limit());
 		if (!call)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Times of the timekeeper's ticks, next to packets and without any */
-#include <check.h>
-#include <stdlib.h>
-
 #include "daemon/clock/tick_schedule.c"
 #include "suite.h"
 

@@ -193,7 +193,6 @@ LOOP_TEST(test_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR)
 {
 	const __u32 timestamps = _i % TSCT_TIMESTAMPS_NR;
 
-	seed_with(_i);
 	begin(timestamps, any(2) ? 0 : 1ULL << any(9));
 	send_many(EVENTS);
 	end();
@@ -213,7 +212,6 @@ LOOP_TEST(test_events_per_packet, 0, 11)
 	unsigned int i, in_file[CPUS] = { 0 };
 	const __u64 every = 1ULL << _i;
 
-	seed_with(_i);
 	begin(TSCT_TIMESTAMPS_TSC, every);
 	send_many(1000);
 	end();
@@ -304,7 +302,6 @@ LOOP_TEST(test_other_readers, 0, TSCT_TIMESTAMPS_NR)
 	__u64 stamp;
 	int i;
 
-	seed_with(_i);
 	begin(_i, 64);
 	for (stamp = rec.begin, i = 0; i < 500; i++) {
 		stamp += step();
@@ -381,7 +378,6 @@ LOOP_TEST(test_truncated_anywhere, 0, TSCT_TIMESTAMPS_NR)
 	unsigned int nr, before = 0;
 	size_t len, at;
 
-	seed_with(_i);
 	begin(_i, 8);
 	send_many(60);
 	end();
@@ -409,7 +405,6 @@ TEST(test_system_time_does_not_decrease)
 	__u64 stamp, last = 0, nr = 0;
 	int i;
 
-	seed_with(0);
 	begin(TSCT_TIMESTAMPS_SYSTEM, 0);
 	line = rec.real;
 	for (i = 0; i < 2000; i++) {
@@ -530,7 +525,6 @@ TEST(test_stamps_past_segment_end)
 	struct tsct_trace_event e;
 	unsigned int i, last = 0;
 
-	seed_with(0);
 	dirfd_ = make_dir();
 	make_recording(&rec, CPUS);
 	rec.end = rec.begin + (1ULL << 54);
@@ -582,7 +576,6 @@ LOOP_TEST(test_fsync_policy, 0, TSCT_FSYNC_NR)
 {
 	unsigned int meta;
 
-	seed_with(0);
 	dirfd_ = make_dir();
 	make_recording(&rec, CPUS);
 	rec.fsync = _i;

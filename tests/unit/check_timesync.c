@@ -3,18 +3,9 @@
  * tsct_timesync() with a simulated daemon that closes connections, sends no answer,
  * ends, or restarts without its state
  */
-#include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tsctrace/tsctrace.h>
 

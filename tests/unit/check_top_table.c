@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The table of trace-ctl cluster top: rows of samples, marks of the slowest link, order,
  * and samples that are hostile */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tools/cluster/top_table.c"
 #include "tools/cluster/cluster.c"
 #include "tools/cluster/cluster_check.c"

@@ -221,7 +221,6 @@ LOOP_TEST(test_partial_packet, 0, 10)
 	static __u8 file[1 << 20];
 	size_t len, whole;
 
-	seed_with(_i);
 	begin_writing();
 	put(0, 100);
 	flush_at(150);
@@ -328,7 +327,6 @@ LOOP_TEST(test_random_order, 0, 5)
 	__u64 at[CPUS] = { 0 }, settled, last_settled = 0;
 	unsigned int n, cpu;
 
-	seed_with(_i);
 	begin_writing();
 	open_trace(true);
 	nr_followed = 0;

@@ -132,7 +132,6 @@ TEST(test_truncated_anywhere)
 	unsigned int total, before = 0, at;
 	size_t len;
 
-	seed_with(13);
 	total = make_small(23);
 	find_packets();
 	for (len = 0; len <= file_len; len++) {
@@ -164,7 +163,6 @@ TEST(test_truncated_stream_report)
 {
 	char want[128];
 
-	seed_with(14);
 	make_small(23);
 	find_packets();
 	store_file(dirfd_, "default_0", file, packets[3].at + 84);
@@ -185,7 +183,6 @@ TEST(test_padding)
 	__u64 bits, whole;
 	size_t pad;
 
-	seed_with(15);
 	make_small(23);
 	find_packets();
 	read_small();
@@ -223,7 +220,6 @@ TEST(test_missing_stream)
 /* If a packet is damaged, only events in that packet are lost. */
 TEST(test_damaged_packet)
 {
-	seed_with(15);
 	make_small(23);
 	find_packets();
 	memcpy(bad, file, file_len);
@@ -284,7 +280,6 @@ static void store_text(size_t len)
 /* A payload larger than writers write is rejected, as readers have no room for it. */
 TEST(test_large_payload)
 {
-	seed_with(18);
 	make_small(5);
 	find_packets();
 	store_text(65536 - 22);
@@ -325,7 +320,6 @@ LOOP_TEST(test_random_changes_of_stream, 0, 4)
 {
 	unsigned int i;
 
-	seed_with(_i);
 	make_small(40);
 	for (i = 0; i < 1000; i++) {
 		memcpy(bad, file, file_len);
@@ -342,7 +336,6 @@ LOOP_TEST(test_random_changes_of_metadata, 0, 4)
 	unsigned int i;
 	size_t len, at, env_len;
 
-	seed_with(_i);
 	make_small(10);
 	len = load_file(dirfd_, "metadata", file, ROOM);
 	file[len] = '\0';
@@ -447,7 +440,6 @@ LOOP_TEST(test_invalid_metadata, 0, ROWS(false_values))
 	char *text, *at;
 	size_t len;
 
-	seed_with(16);
 	make_small(3);
 	len = load_file(dirfd_, "metadata", bad, ROOM);
 	bad[len] = '\0';

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The TSC check from user space, on the CPUs of this machine */
-#include <check.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"

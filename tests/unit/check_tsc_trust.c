@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Conditions for trusting the TSC, and bounds on the skew of two counters compared with
  * the truth */
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "lib/core/tsc_trust.h"
 #include "seed.h"
 #include "suite.h"
@@ -173,7 +169,6 @@ TEST(test_truth_inside)
 {
 	int run, round;
 
-	seed_with(0);
 	for (run = 0; run < 300; run++) {
 		int64_t truth = (int64_t)(any64() >> (2 + any(62))) *
 			(any(2) ? 1 : -1);

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The bound of CLOCK_REALTIME's error to UTC, from the kernel and from ClockBound */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/timex.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "lib/clock/utc.h"
 #include "suite.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Formatted numbers, compared with those of printf() */
 #include <inttypes.h>
-#include <string.h>
 
 #include "lib/query/value_text.h"
 #include "seed.h"

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Conditions on fields: their syntax, the events to which they apply, and types */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/core/event_def.h"
 #include "tools/bpf/where.c"
 #include "tools/common/near_name.c"
@@ -151,7 +145,6 @@ TEST(test_random_text)
 	char text[40];
 	int i, j, len;
 
-	seed_with(0);
 	for (i = 0; i < 100000; i++) {
 		len = (int)any(sizeof(text));
 		for (j = 0; j < len; j++)

@@ -13,14 +13,7 @@
 #ifndef TESTS_CLOCK_FILE_WORLD_H
 #define TESTS_CLOCK_FILE_WORLD_H
 
-#include <check.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/timex.h>
-#include <unistd.h>
 
 #include "lib/clock/clock_page.h"
 #include "lib/clock/clock_source.h"

@@ -8,15 +8,11 @@
 #ifndef TESTS_CLUSTER_WORLD_H
 #define TESTS_CLUSTER_WORLD_H
 
-#include <check.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/core/clock_params.h"
 #include "lib/core/clock_segments.h"
 #include "seed.h"
 #include "lib/sync/cluster.h"
+#include "suite.h"
 
 #define WORLD_S		9000	/* longest simulated time, s */
 #define LEAD_S		0.005

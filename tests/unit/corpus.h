@@ -8,10 +8,7 @@
 #ifndef TESTS_CORPUS_H
 #define TESTS_CORPUS_H
 
-#include <check.h>
 #include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "seed.h"
 #include "suite.h"
@@ -95,7 +92,6 @@ TEST(changed_corpus)
 	static uint8_t changed[INPUT_SIZE];
 	unsigned int i, which;
 
-	seed_with(0);
 	read_corpus();
 	for (i = 0; i < CHANGED; i++) {
 		which = any(nr);

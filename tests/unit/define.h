@@ -3,10 +3,9 @@
 #ifndef TESTS_DEFINE_H
 #define TESTS_DEFINE_H
 
-#include <check.h>
-
 #include "lib/core/event_def.h"
 #include "lib/ctf/recording.h"
+#include "suite.h"
 
 static inline void define(struct tsct_recording *rec, __u32 stream, __u32 id,
 			  const char *name, __u32 kind, const char *fields)

@@ -4,10 +4,9 @@
 #ifndef TESTS_DRAINS_H
 #define TESTS_DRAINS_H
 
-#include <errno.h>
-
 #include "recordings.h"
 #include "serve.h"
+#include "suite.h"
 
 #define CPU	0	/* CPU on which all events are written */
 

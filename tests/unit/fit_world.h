@@ -3,11 +3,9 @@
 #ifndef TESTS_FIT_WORLD_H
 #define TESTS_FIT_WORLD_H
 
-#include <check.h>
-#include <math.h>
-
 #include "seed.h"
 #include "lib/fit/fit.h"
+#include "suite.h"
 
 #define WORLD_SECONDS	1100
 #define WORLD_HOLD	10e-6	/* time from a request to its answer, s */

@@ -4,11 +4,9 @@
 #define LOGGED_H
 
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "daemon/config/log.h"
+#include "suite.h"
 
 static char logged[16384];
 

@@ -154,6 +154,11 @@ static void add_tests(const struct unit_entry **entries, size_t nr)
 	}
 }
 
+void unit_begin(int i)
+{
+	seed_with((unsigned int)i);
+}
+
 int main(int argc, char **argv)
 {
 	const size_t nr = __stop_unit_entries - __start_unit_entries;

@@ -3,9 +3,6 @@
 #ifndef TESTS_MAPPING_WORLD_H
 #define TESTS_MAPPING_WORLD_H
 
-#include <check.h>
-#include <math.h>
-
 #include "lib/core/mapping.h"
 #include "seed.h"
 #include "suite.h"

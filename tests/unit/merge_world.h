@@ -6,14 +6,8 @@
 #ifndef TESTS_MERGE_WORLD_H
 #define TESTS_MERGE_WORLD_H
 
-#include <check.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/core/clock_params.h"
 #include "define.h"

@@ -4,12 +4,9 @@
 #ifndef TESTS_NTP_HELPERS_H
 #define TESTS_NTP_HELPERS_H
 
-#include <check.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "seed.h"
 #include "lib/ntp/client.h"
+#include "suite.h"
 
 #define CHILD		0x1111111111111111ULL
 #define CHILD_HOST	0x2222222222222222ULL

@@ -4,11 +4,8 @@
 #ifndef TESTS_PACKETS_H
 #define TESTS_PACKETS_H
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ntp/ntp_packet.h"
+#include "suite.h"
 
 /* Replaces ck_assert_msg(), which is too slow for a million calls. */
 #define MUST(condition, format, ...) \

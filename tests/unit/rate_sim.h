@@ -3,9 +3,6 @@
 #ifndef TESTS_RATE_SIM_H
 #define TESTS_RATE_SIM_H
 
-#include <check.h>
-#include <math.h>
-
 #include "lib/core/clock_params.h"
 #include "lib/core/clock_segments.h"
 #include "lib/core/rate_estimator.h"

@@ -6,13 +6,7 @@
 #ifndef RECORDINGS_H
 #define RECORDINGS_H
 
-#include <check.h>
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/core/event_def.h"
 #include "lib/core/clock_params.h"

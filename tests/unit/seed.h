@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reproducible random numbers: print_seed() prints the seed at the start of the program,
- * and takes it from $SEED if that is set. main.c calls it for unit tests: each of these
- * begins with the sequence of seed_with(0).
+ * and takes it from $SEED if that is set. main.c calls it for unit tests: each iteration
+ * of each of these begins with seed_with(_i), fixtures before it with seed_with(0).
  */
 #ifndef TESTS_SEED_H
 #define TESTS_SEED_H

@@ -3,16 +3,12 @@
 #ifndef TESTS_SERVE_H
 #define TESTS_SERVE_H
 
-#include <check.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "lib/client/channel.h"
 #include "lib/clock/clock_source.h"
 #include "lib/provider/server.h"
+#include "suite.h"
 
 static char serve_dir[32], serve_path[64];
 static struct tsct_server *serve_server;

@@ -7,10 +7,9 @@
 #ifndef TESTS_SIMCLOCK_H
 #define TESTS_SIMCLOCK_H
 
-#include <string.h>
-
 #include "lib/clock/clock_sample.h"
 #include "seed.h"
+#include "suite.h"
 
 #define SIM_REAL	1700000000000000000LL
 

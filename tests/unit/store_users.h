@@ -3,11 +3,9 @@
 #ifndef TESTS_STORE_USERS_H
 #define TESTS_STORE_USERS_H
 
-#include <check.h>
-#include <string.h>
-
 #include "lib/clock/clock_source.h"
 #include "lib/provider/store.h"
+#include "suite.h"
 
 static struct tsct_store store;
 static struct tsct_store_peer root, anna = { .uid = 1001 },

@@ -31,8 +31,23 @@
 #ifndef TESTS_SUITE_H
 #define TESTS_SUITE_H
 
+/* What most tests need of the C library */
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 /* What TEST(), CASE() and COMMAND() register */
 struct unit_entry {
@@ -79,11 +94,20 @@ struct unit_entry {
 	UNIT_ENTRY(.test = &name, .from = first, .to = end)
 #define RUN_TEST(name)		RUN_LOOP_TEST(name, 0, 1)
 
+/* Begins iteration @i of a test: seeds the random numbers of seed.h. */
+void unit_begin(int i);
+
 /* Defines a test, and adds it to the present case. */
 #define LOOP_TEST(name, first, end)					\
 	static const TTest *name;					\
+	static void name##_body(int _i);				\
 	RUN_LOOP_TEST(name, first, end);				\
-	START_TEST(name)
+	START_TEST(name)						\
+	{								\
+		unit_begin(_i);						\
+		name##_body(_i);					\
+	}								\
+	static void name##_body(int _i __attribute__((unused)))
 #define TEST(name)		LOOP_TEST(name, 0, 1)
 
 /* If the program's arguments are @verb and one more, the program calls @function with that

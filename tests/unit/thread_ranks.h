@@ -3,12 +3,8 @@
 #ifndef TESTS_THREAD_RANKS_H
 #define TESTS_THREAD_RANKS_H
 
-#include <check.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/merge/ranks.h"
+#include "suite.h"
 
 #define RANKS_MAX	9
 

@@ -6,8 +6,6 @@
 #ifndef TESTS_TIMEKEEPER_WORLD_H
 #define TESTS_TIMEKEEPER_WORLD_H
 
-#include <check.h>
-
 #include "logged.h"
 #include "simclock.h"
 
@@ -16,6 +14,7 @@
 
 #include "daemon/clock/timekeeper.h"
 #include "daemon/config/log.h"
+#include "suite.h"
 
 static struct sim sim;
 static struct timekeeper timekeeper;
