@@ -724,3 +724,119 @@ TEST(test_random_copies)
 	ck_assert_uint_gt(taken, 0);
 	ck_assert_uint_lt(taken, i / 2);
 }
+
+/* ---- jumps ------------------------------------------------------------- */
+
+/*
+ * Published states that are valid one by one, but jump in time and in epochs as far as
+ * 64 bits allow: the segments stay in order. Readers reject a copy whose segments are
+ * not in order.
+ */
+
+#define ONE	(1ULL << TSCT_CLOCK_SHIFT)
+#define JUMP_STEPS	100000
+
+/* A random number of any magnitude, positive or negative */
+static uint64_t random_number(void)
+{
+	return any(4) ? any64() >> any(64) : 1ULL << any(64);
+}
+
+static uint64_t any_rate(uint64_t mult)
+{
+	return mult - mult / 20 + any64() % (mult / 10);
+}
+
+static void begin_anywhere(struct tsct_clock_state *state)
+{
+	struct tsct_clock_params *params = &state->real;
+
+	state->epoch += any(4) ? any(2) : (uint32_t)random_number() & 0x7fffffff;
+	state->epoch_cycles = any(2) ? r.now - random_number() : 0;
+	state->status = any(TSCT_STATUS_NR);
+	memset(params, 0, sizeof(*params));
+	if (any(4) == 0) {
+		state->status = TSCT_STATUS_DISRUPTED;
+		return;
+	}
+	params->mult = ONE / (1 + any(50));
+	params->slew_mult = any_rate(params->mult);
+	params->slew_cycles = any(2) ? any(100000) : random_number() >> 9;
+	params->base_cycles = any(2) ? r.now - random_number() : r.now + any(1000000);
+	params->base_ns = (int64_t)random_number();
+	params->as_of_cycles = params->base_cycles + (any(2) ? random_number() >> 3 :
+					    0 - (random_number() >> 3));
+	params->holdover_after_cycles = params->as_of_cycles + (random_number() >> 3);
+	params->void_after_cycles = params->holdover_after_cycles +
+		(random_number() >> 3);
+	params->past_error_ps = random_number();
+}
+
+static void continue_at_any_rate(struct tsct_clock_state *state)
+{
+	struct tsct_clock_params *params = &state->real;
+	uint64_t base = r.now + 1 + any(1000000);
+
+	params->base_ns = tsct_clock_params_ns(params, base);
+	params->base_cycles = base;
+	params->mult = any(2) ? params->mult : any_rate(params->mult);
+	params->slew_mult = any_rate(params->mult);
+	params->slew_cycles = any(2) ? any(1000000) : random_number() >> 9;
+	params->as_of_cycles = r.now - any(1000000);
+	params->holdover_after_cycles = params->void_after_cycles = base + (1ULL << 40);
+	state->closing_error_ps = random_number();
+}
+
+/* Publishes a disruption as the module does, without a check of the clock state. */
+static void disrupt_unchecked(struct tsct_clock_state *state)
+{
+	memset(&state->real, 0, sizeof(state->real));
+	state->status = TSCT_STATUS_DISRUPTED;
+	state->epoch++;
+	state->epoch_cycles = r.now;
+}
+
+static bool from_future(uint64_t cycles)
+{
+	return (int64_t)(cycles - r.now) > 1000000000;
+}
+
+static bool try_state(void)
+{
+	struct tsct_clock_state next = r.copy.state;
+	unsigned int what = any(8);
+
+	if (!what)
+		disrupt_unchecked(&next);
+	else if (what < 4 || !next.real.mult)
+		begin_anywhere(&next);
+	else
+		continue_at_any_rate(&next);
+	if (tsct_clock_state_check(&next) || from_future(next.epoch_cycles) ||
+	    (next.real.mult && from_future(next.real.base_cycles)) ||
+	    tsct_segments_check(&r.copy.state, &next, r.now))
+		return false;
+	tsct_segments_succeed(&r.copy, &next);
+	return true;
+}
+
+TEST(test_jumps)
+{
+	unsigned int i, taken = 0, most = 0;
+
+	memset(&r.copy, 0, sizeof(r.copy));
+	r.now = any64();
+	for (i = 0; i < JUMP_STEPS; i++) {
+		r.now += any(1000000000);
+		if (!try_state())
+			continue;
+		taken++;
+		ck_assert_msg(!tsct_segments_valid(&r.copy), "step %u", i);
+		if (r.copy.nr_segments > most)
+			most = r.copy.nr_segments;
+	}
+	printf("%u of %u states were accepted; at most %u segments\n",
+	       taken, i, most);
+	ck_assert_uint_gt(taken, JUMP_STEPS / 10);
+	ck_assert_uint_gt(most, 2);
+}
