@@ -13,6 +13,7 @@
 #   make check-browser   pages in Chromium
 #   make check-faults    merges of recordings with faults, FAULTS=1000
 #   make check-guest-debug  the guest suite under KASAN and lockdep
+#   make check-mutants   mistakes that tests should find: MUTANTS=200, SEED=n
 #   make check-newest    the guest suite on the newest kernel in Debian's archive
 #   make check-packages  packages on Debian 12, 13, sid, Ubuntu 24.04, 26.04, and RPM
 #   make check-stress    tests again and again on a busy machine that stops them, TEST=t_record
@@ -94,6 +95,10 @@ check-guest-debug: deps
 	tests/guest/kernel.sh get $(or $(KERNEL),6.1-debug) >/dev/null
 	+$(MAKE) all
 	tests/run.py guest $(or $(KERNEL),6.1-debug)
+# Mistakes in copies of the tree, and the tests that find them
+check-mutants: deps
+	tests/mutants/mutants.py --mutants $(or $(MUTANTS),200) $(if $(SEED),--seed $(SEED)) \
+		$(if $(SUITES),--suites $(SUITES))
 # On the newest kernel that Debian offers, in a root of that Debian
 check-newest:
 	tests/deps.sh --newest
@@ -186,5 +191,5 @@ clean:
 	rm -rf build
 
 .PHONY: all lib daemon tools examples python module deps fuzz fuzz-kernel check-service check check-all check-fast check-unit check-guest \
-	check-browser check-faults check-guest-debug check-model check-newest check-packages check-panics check-stress check-sim demo bench \
+	check-browser check-faults check-guest-debug check-model check-mutants check-newest check-packages check-panics check-stress check-sim demo bench \
 	bench-emit bench-clock bench-codec bench-file bench-kernel bench-merge bench-merge-ranks bench-python bench-record bench-sim bench-sync bench-serve install uninstall dist deb doc rpm sbom clean

@@ -50,8 +50,8 @@ SUITES = {
     "guest": Suite("all", command=["tests/run.py", "guest"], limit=7200),
 }
 DEFAULT = "unit,model,sim,netsim,fast,native,ring"
-# path: the program or script, relative to the tree's top; limit: seconds, 0: by the base
-Test = collections.namedtuple("Test", "label suite path command alone limit")
+# command: relative to the tree's top; limit: seconds, 0: by what the original takes
+Test = collections.namedtuple("Test", "label suite command alone limit")
 stopping = threading.Event()
 
 
@@ -200,10 +200,10 @@ class Tree:
                 die(f"the original's module does not build: {self.path}.make.log")
         for path in glob.glob(self.out + "/**/*", recursive=True):
             if path.endswith(".d"):
+                folder = os.path.relpath(path, self.out).split("/", 1)[0]
                 for header in re.findall(r"\S+\.h\b", read(path)):
-                    name = os.path.relpath(os.path.join(self.path, "lib", header), self.path) \
-                        if not header.startswith("/") else os.path.relpath(header, self.path)
-                    self.users.setdefault(os.path.normpath(name), set()).add(path[:-1] + "o")
+                    name = os.path.relpath(os.path.join(self.path, folder, header), self.path)
+                    self.users.setdefault(name, set()).add(path[:-1] + "o")
             elif os.path.isfile(path) and self.is_kept(path):
                 self.hashes[path] = self.hash(path)
 
@@ -261,7 +261,7 @@ class Tree:
     def binaries(self, test):
         """The programs that a test consists of, if these are all that it depends on."""
         if test.suite == "unit":
-            return [os.path.join(self.path, test.path)]
+            return [os.path.join(self.path, test.command[0])]
         if test.suite in ("model", "sim", "netsim"):
             return [path for path in self.hashes if os.access(path, os.X_OK) and
                     path.startswith(f"{self.out}/tests/{test.suite}/")]
@@ -269,11 +269,10 @@ class Tree:
 
     def build_for(self, test):
         if test.suite == "unit":
-            return self.make("tests", os.path.join(self.path, test.path))
+            return self.make("tests", *self.binaries(test))
         if SUITES[test.suite].build and not self.make(".", SUITES[test.suite].build):
             return False
-        folder = f"tests/{test.suite}"
-        return not self.binaries(test) or self.make(folder)
+        return not self.binaries(test) or self.make(f"tests/{test.suite}")
 
     def try_once(self, test, limit):
         """Runs a test. Returns what failed, or ''."""
@@ -335,23 +334,23 @@ class Run:
         for name in self.suites:
             suite = SUITES[name]
             if name == "unit":
-                found += [Test(f"unit/{os.path.basename(p)}", name, os.path.relpath(p, tree.path),
-                               [p], False, 0)
+                found += [Test(f"unit/{os.path.basename(p)}", name,
+                               [os.path.relpath(p, tree.path)], False, 0)
                           for p in sorted(glob.glob(tree.out + "/tests/unit/check_*"))
-                          if os.access(p, os.X_OK) and os.path.isfile(p)]
+                          if os.access(p, os.X_OK)]
             for folder in suite.folders:
                 for path in sorted(glob.glob(f"{tree.path}/tests/{folder}/t_*.sh")):
                     text = read(path)
                     if suite.fast not in (None, "\n# test-fast: yes\n" in text):
                         continue
                     found.append(Test(f"{folder}/{os.path.basename(path)[:-3]}", name,
-                                      os.path.relpath(path, tree.path), [path],
+                                      [os.path.relpath(path, tree.path)],
                                       "\n# test-alone: yes\n" in text, 0))
             if suite.command:
                 command = list(suite.command)
                 if not os.path.exists(os.path.join(tree.path, command[0])):
                     command[0] = command[0].replace(".py", ".sh")
-                found.append(Test(f"guest/{name}", name, command[0], command, True, suite.limit))
+                found.append(Test(f"guest/{name}", name, command, True, suite.limit))
         return found
 
     def measure(self, tree, tests):
@@ -393,17 +392,15 @@ class Run:
             if label in entry["passed"] or broken or \
                     SUITES[test.suite].only and source.path not in self.in_module:
                 continue
-            mine = test._replace(command=[c.replace(self.all_path, tree.path)
-                                          for c in test.command])
-            failed = ""
-            if not tree.build_for(mine):
+            failed, binaries = "", tree.binaries(test)
+            if not tree.build_for(test):
                 failed = "does not build"
-            elif any(map(tree.differs, tree.binaries(mine))) or not tree.binaries(mine):
+            elif not binaries or any(map(tree.differs, binaries)):
                 limit = test.limit or max(60, 5 * seconds)
-                with self.locks.hold(mine):
-                    failed = tree.try_once(mine, limit)
+                with self.locks.hold(test):
+                    failed = tree.try_once(test, limit)
                     if failed and not failed.startswith("hangs"):
-                        again = tree.try_once(mine, limit)
+                        again = tree.try_once(test, limit)
                         if not again:
                             entry.setdefault("once", []).append(f"{label}: {failed}")
                         failed = again
@@ -455,13 +452,11 @@ class Run:
         trees = [Tree(os.path.join(options.out, f"tree{i}"), options)
                  for i in range(min(options.jobs, len(self.plan)))]
         self.together([(tree.prepare, self.suites) for tree in trees])
-        self.all_path = trees[0].path
         self.all_tests = self.tests(trees[0])
         if os.path.exists(self.base_path):
             self.base = json.loads(read(self.base_path))
         missing = [t for t in self.all_tests if t.label not in self.base]
-        # In one tree only: paths of the first are in the commands
-        self.together([(self.measure, trees[0], missing)])
+        self.together([(self.measure, tree, missing) for tree in trees])
         keys = [key for key in range(len(self.plan)) if not
                 ("killed" in self.results.get(str(key), {}))]
         self.together([(self.work, tree, keys) for tree in trees])
@@ -533,6 +528,7 @@ def main():
     add("--only", metavar="ID", help="run this mutant only")
     add("--sites", metavar="FILE", help="print all mutants of one file, run nothing")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     if options.sites:
         source = generate.Source(os.path.basename(options.sites), read(options.sites))
         for statement in source.statements:
