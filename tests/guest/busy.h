@@ -36,7 +36,7 @@ static void *busy_write(void *arg)
 }
 
 /* Makes the channel, and begins to write. *b is all zero. */
-DEV_FN void busy_begin(struct busy *b)
+T_FN void busy_begin(struct busy *b)
 {
 	struct tsct_channel_create arg = dev_request("busy");
 	int i;
@@ -50,7 +50,7 @@ DEV_FN void busy_begin(struct busy *b)
 		pthread_create(&b->threads[i], NULL, busy_write, b);
 }
 
-DEV_FN void busy_drain(struct busy *b)
+T_FN void busy_drain(struct busy *b)
 {
 	ring_drain(&b->readers[0]);
 	ring_drain(&b->readers[1]);
@@ -58,7 +58,7 @@ DEV_FN void busy_drain(struct busy *b)
 
 /* Ends the threads. All events that the device accepted are read, and all others are
  * counted as lost. */
-DEV_FN void busy_end(struct busy *b)
+T_FN void busy_end(struct busy *b)
 {
 	const struct ring_reader *r = b->readers;
 	int i;

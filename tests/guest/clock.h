@@ -13,7 +13,7 @@
 #define SECOND	1000000000LL
 #define ONE	(1ULL << TSCT_CLOCK_SHIFT)
 
-DEV_FN uint64_t clk_cycles(uint32_t source)
+T_FN uint64_t clk_cycles(uint32_t source)
 {
 	uint32_t low, high;
 	struct timespec t;
@@ -28,20 +28,18 @@ DEV_FN uint64_t clk_cycles(uint32_t source)
 }
 
 /* Maps the whole clock area. */
-DEV_FN const struct tsct_clock_page *clk_map(int fd)
+T_FN const struct tsct_clock_page *clk_map(int fd)
 {
 	const size_t size = TSCT_CLOCK_SIZE(dev_info(fd).nr_cpus);
 	void *page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd,
 			  (off_t)TSCT_CLOCK_OFFSET);
 
-	if (page == MAP_FAILED) {
-		perror("mmap of the clock");
-		exit(1);
-	}
+	if (page == MAP_FAILED)
+		t_die("mmap of the clock");
 	return page;
 }
 
-DEV_FN struct tsct_clock_state clk_state(const struct tsct_clock_page *page)
+T_FN struct tsct_clock_state clk_state(const struct tsct_clock_page *page)
 {
 	struct tsct_clock_state state = { 0 };
 
@@ -53,7 +51,7 @@ DEV_FN struct tsct_clock_state clk_state(const struct tsct_clock_page *page)
  * A valid state with params that begin now. One cycle is one nanosecond, which
  * is a permitted rate of every source.
  */
-DEV_FN struct tsct_clock_set clk_params(uint32_t source, uint32_t epoch)
+T_FN struct tsct_clock_set clk_params(uint32_t source, uint32_t epoch)
 {
 	uint64_t now = clk_cycles(source);
 
@@ -81,7 +79,7 @@ DEV_FN struct tsct_clock_set clk_params(uint32_t source, uint32_t epoch)
 
 /* Replaces the clock params in @set by params of rate @mult that begin @lead cycles
  * from now. At that begin, the old and the new params give the same time. */
-DEV_FN void clk_continue(struct tsct_clock_set *set, uint64_t lead, uint64_t mult)
+T_FN void clk_continue(struct tsct_clock_set *set, uint64_t lead, uint64_t mult)
 {
 	struct tsct_clock_params *real = &set->state.real;
 	uint64_t now = clk_cycles(set->state.source), base = now + lead;
@@ -96,13 +94,13 @@ DEV_FN void clk_continue(struct tsct_clock_set *set, uint64_t lead, uint64_t mul
 	real->holdover_after_cycles = real->void_after_cycles = now + 5000 * SECOND;
 }
 
-DEV_FN int clk_set(int fd, const struct tsct_clock_set *set)
+T_FN int clk_set(int fd, const struct tsct_clock_set *set)
 {
 	return ioctl(fd, TSCT_IOC_CLOCK_SET, set);
 }
 
 /* Converts cycles to a time; on failure the time's status is -errno. */
-DEV_FN struct tsct_clock_time clk_lookup(const struct tsct_clock_page *page,
+T_FN struct tsct_clock_time clk_lookup(const struct tsct_clock_page *page,
 					 uint64_t cycles)
 {
 	struct tsct_clock_time time = { 0 };
@@ -113,7 +111,7 @@ DEV_FN struct tsct_clock_time clk_lookup(const struct tsct_clock_page *page,
 	return time;
 }
 
-DEV_FN bool clk_valid(const struct tsct_clock_page *page)
+T_FN bool clk_valid(const struct tsct_clock_page *page)
 {
 	static struct tsct_clock_copy copy;
 

@@ -20,21 +20,18 @@
 #define BOTH	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
 #define RW	(PROT_READ | PROT_WRITE)
 
-#define DEV_FN __attribute__((unused)) static
 
-DEV_FN int dev_open(void)
+T_FN int dev_open(void)
 {
 	int fd = open(TSCT_DEVICE_PATH, O_RDWR | O_CLOEXEC);
 
-	if (fd < 0) {
-		perror(TSCT_DEVICE_PATH);
-		exit(1);
-	}
+	if (fd < 0)
+		t_die(TSCT_DEVICE_PATH);
 	return fd;
 }
 
 /* Returns a valid request; tests make one field at a time invalid. */
-DEV_FN struct tsct_channel_create dev_request(const char *name)
+T_FN struct tsct_channel_create dev_request(const char *name)
 {
 	struct tsct_channel_create arg = {
 		.policy = TSCT_POLICY_DISCARD,
@@ -48,25 +45,23 @@ DEV_FN struct tsct_channel_create dev_request(const char *name)
 }
 
 /* Returns a descriptor bound to a new channel; exits on failure. */
-DEV_FN int dev_create(struct tsct_channel_create *arg)
+T_FN int dev_create(struct tsct_channel_create *arg)
 {
 	int fd = dev_open();
 
-	if (ioctl(fd, TSCT_IOC_CHANNEL_CREATE, arg)) {
-		printf("create %s: %s\n", arg->name, strerror(errno));
-		exit(1);
-	}
+	if (ioctl(fd, TSCT_IOC_CHANNEL_CREATE, arg))
+		t_die(arg->name);
 	return fd;
 }
 
-DEV_FN int dev_new(const char *name)
+T_FN int dev_new(const char *name)
 {
 	struct tsct_channel_create arg = dev_request(name);
 
 	return dev_create(&arg);
 }
 
-DEV_FN int dev_attach(int fd, uint32_t id, uint32_t roles)
+T_FN int dev_attach(int fd, uint32_t id, uint32_t roles)
 {
 	struct tsct_channel_attach arg = {
 		.id = id, .uid = TSCT_UID_SELF, .roles = roles,
@@ -75,7 +70,7 @@ DEV_FN int dev_attach(int fd, uint32_t id, uint32_t roles)
 	return ioctl(fd, TSCT_IOC_CHANNEL_ATTACH, &arg);
 }
 
-DEV_FN int dev_attach_name(int fd, const char *name, uint32_t roles)
+T_FN int dev_attach_name(int fd, const char *name, uint32_t roles)
 {
 	struct tsct_channel_attach arg = {
 		.uid = TSCT_UID_SELF, .roles = roles,
@@ -85,7 +80,7 @@ DEV_FN int dev_attach_name(int fd, const char *name, uint32_t roles)
 	return ioctl(fd, TSCT_IOC_CHANNEL_ATTACH, &arg);
 }
 
-DEV_FN int dev_write(int fd, unsigned int id, const void *payload,
+T_FN int dev_write(int fd, unsigned int id, const void *payload,
 		     unsigned int len)
 {
 	struct tsct_write arg = {
@@ -95,14 +90,12 @@ DEV_FN int dev_write(int fd, unsigned int id, const void *payload,
 	return ioctl(fd, TSCT_IOC_WRITE, &arg);
 }
 
-DEV_FN struct tsct_info dev_info(int fd)
+T_FN struct tsct_info dev_info(int fd)
 {
 	struct tsct_info info;
 
-	if (ioctl(fd, TSCT_IOC_INFO, &info)) {
-		perror("TSCT_IOC_INFO");
-		exit(1);
-	}
+	if (ioctl(fd, TSCT_IOC_INFO, &info))
+		t_die("TSCT_IOC_INFO");
 	return info;
 }
 
@@ -114,7 +107,7 @@ struct dev_maps {
 };
 
 /* @rights: how to map the rings; a kernel channel's rings can only be read. */
-DEV_FN struct dev_maps dev_map_rings(int fd, int rights)
+T_FN struct dev_maps dev_map_rings(int fd, int rights)
 {
 	const struct tsct_channel_header *h;
 	struct dev_maps m;
@@ -137,16 +130,15 @@ DEV_FN struct dev_maps dev_map_rings(int fd, int rights)
 		goto failed;
 	return m;
 failed:
-	perror("mmap");
-	exit(1);
+	t_die("mmap");
 }
 
-DEV_FN struct dev_maps dev_map(int fd)
+T_FN struct dev_maps dev_map(int fd)
 {
 	return dev_map_rings(fd, RW);
 }
 
-DEV_FN void dev_unmap(struct dev_maps *m)
+T_FN void dev_unmap(struct dev_maps *m)
 {
 	struct tsct_channel_header h = *m->header;
 
@@ -155,56 +147,54 @@ DEV_FN void dev_unmap(struct dev_maps *m)
 	munmap((void *)m->header, h.consumer_offset);
 }
 
-DEV_FN bool dev_ready(const struct dev_maps *m, unsigned int cpu)
+T_FN bool dev_ready(const struct dev_maps *m, unsigned int cpu)
 {
 	const char *states = (const char *)m->header + m->header->cpu_state_offset;
 
 	return __atomic_load_n(&states[cpu], __ATOMIC_ACQUIRE) == TSCT_CPU_READY;
 }
 
-DEV_FN struct tsct_consumer *dev_consumer(const struct dev_maps *m,
+T_FN struct tsct_consumer *dev_consumer(const struct dev_maps *m,
 					  unsigned int cpu)
 {
 	return (void *)(m->consumers + (size_t)cpu * TSCT_PAGE_SIZE);
 }
 
-DEV_FN struct tsct_producer *dev_producer(const struct dev_maps *m,
+T_FN struct tsct_producer *dev_producer(const struct dev_maps *m,
 					  unsigned int cpu)
 {
 	return (void *)(m->rings + cpu * m->header->ring_stride);
 }
 
 /* The two halves of a ring's head: a position, and the number of events before it */
-DEV_FN uint64_t dev_pos(const struct dev_maps *m, unsigned int cpu)
+T_FN uint64_t dev_pos(const struct dev_maps *m, unsigned int cpu)
 {
 	return __atomic_load_n(&dev_producer(m, cpu)->head, __ATOMIC_ACQUIRE) &
 		0xffffffffffffULL;
 }
 
-DEV_FN unsigned int dev_events(const struct dev_maps *m, unsigned int cpu)
+T_FN unsigned int dev_events(const struct dev_maps *m, unsigned int cpu)
 {
 	return (unsigned int)(dev_producer(m, cpu)->head >> 48);
 }
 
-DEV_FN char *dev_data(const struct dev_maps *m, unsigned int cpu)
+T_FN char *dev_data(const struct dev_maps *m, unsigned int cpu)
 {
 	return (char *)dev_producer(m, cpu) + TSCT_PAGE_SIZE;
 }
 
-DEV_FN void dev_pin(unsigned int cpu)
+T_FN void dev_pin(unsigned int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set)) {
-		perror("sched_setaffinity");
-		exit(1);
-	}
+	if (sched_setaffinity(0, sizeof(set), &set))
+		t_die("sched_setaffinity");
 }
 
 /* Writes a text to a file, as of sysfs. Returns false if that fails; see errno. */
-DEV_FN bool dev_put(const char *path, const char *text)
+T_FN bool dev_put(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	bool done = fd >= 0 && write(fd, text, strlen(text)) > 0;
@@ -215,24 +205,31 @@ DEV_FN bool dev_put(const char *path, const char *text)
 }
 
 /* Runs @fn as an unprivileged user; its failures count as this test's. */
-DEV_FN void dev_as_user(uid_t uid, void (*fn)(void *arg), void *arg)
+T_FN void dev_as_user(uid_t uid, void (*fn)(void *arg), void *arg)
 {
-	int status = -1;
-	pid_t pid;
+	pid_t pid = t_fork();
+	int status;
 
-	fflush(stdout);
-	pid = fork();
 	if (!pid) {
-		t_checks = t_failures = 0;
-		if (setgid(uid) || setuid(uid)) {
-			perror("setuid");
-			exit(1);
-		}
+		if (setgid(uid) || setuid(uid))
+			t_die("setuid");
 		fn(arg);
 		exit(t_status());
 	}
-	waitpid(pid, &status, 0);
-	t_check(status == 0, "as user %u: status %#x", uid, status);
+	status = t_wait(pid);
+	t_check(status == 0, "as user %u: status %d", uid, status);
+}
+
+/* Makes CPU 1 go or come. */
+T_FN void dev_online(bool on)
+{
+	t_check(dev_put("/sys/devices/system/cpu/cpu1/online", on ? "1" : "0"), "%m");
+}
+
+/* Writes a text to a file that has to accept it. */
+T_FN void dev_set(const char *path, const char *text)
+{
+	t_check(dev_put(path, text), "%s > %s: %m", text, path);
 }
 
 #endif

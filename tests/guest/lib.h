@@ -3,23 +3,14 @@
 #ifndef TSCT_TEST_LIB_H
 #define TSCT_TEST_LIB_H
 
-#include <sched.h>
-#include <stdint.h>
-#include <sys/mman.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <signal.h>
 
 #include <tsctrace/tsctrace.h>
 
-#include "t.h"
-
-#define LIB_FN __attribute__((unused)) static
-
-#define BOTH	(TSCT_ROLE_WRITE | TSCT_ROLE_READ)
+#include "device.h"
 
 /* Opens a channel of the module; exits on failure. */
-LIB_FN struct tsct_channel *lib_open(const struct tsct_channel_options *options)
+T_FN struct tsct_channel *lib_open(const struct tsct_channel_options *options)
 {
 	struct tsct_channel *channel;
 	int error = tsct_channel_open(options, &channel);
@@ -31,29 +22,18 @@ LIB_FN struct tsct_channel *lib_open(const struct tsct_channel_options *options)
 	return channel;
 }
 
-LIB_FN struct tsct_reader *lib_reader(struct tsct_channel *channel)
+T_FN struct tsct_reader *lib_reader(struct tsct_channel *channel)
 {
 	struct tsct_reader *reader;
-	int error = tsct_reader_open(channel, &reader);
 
-	if (error) {
-		printf("tsct_reader_open: %s\n", strerror(-error));
-		exit(1);
-	}
+	errno = -tsct_reader_open(channel, &reader);
+	if (errno)
+		t_die("tsct_reader_open");
 	return reader;
 }
 
-LIB_FN void lib_pin(unsigned int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	t_check(!sched_setaffinity(0, sizeof(set), &set), "cpu %u: %m", cpu);
-}
-
 /* Returns the events lost by one cause on all CPUs; a corrupt ring fails the test. */
-LIB_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
+T_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
 {
 	struct tsct_ring_stat stat;
 	unsigned int cpu;
@@ -67,7 +47,7 @@ LIB_FN uint64_t lib_lost(struct tsct_reader *reader, unsigned int cause)
 }
 
 /* Reads the next event of any CPU. Returns false if there is none. */
-LIB_FN bool lib_next(struct tsct_reader *reader, struct tsct_event *event)
+T_FN bool lib_next(struct tsct_reader *reader, struct tsct_event *event)
 {
 	unsigned int cpu;
 	int got;
@@ -81,13 +61,24 @@ LIB_FN bool lib_next(struct tsct_reader *reader, struct tsct_event *event)
 	}
 }
 
-LIB_FN int lib_status_of(pid_t pid)
+/* Starts the daemon, which logs to LIB_LOG. */
+#define LIB_LOG	"/tmp/tsctraced.log"
+T_FN pid_t lib_start_daemon(const char *interval_ms)
 {
-	int status;
+	pid_t pid = t_fork();
 
-	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
+	if (pid)
+		return pid;
+	if (!freopen(LIB_LOG, "w", stderr))
+		t_die(LIB_LOG);
+	execl("/usr/bin/tsctraced", "tsctraced", "-v", "--interval-ms", interval_ms, NULL);
+	t_die("tsctraced");
+}
+
+T_FN void lib_stop_daemon(pid_t pid)
+{
+	kill(pid, SIGTERM);
+	t_check(!t_wait(pid), "the daemon failed");
 }
 
 #endif /* TSCT_TEST_LIB_H */

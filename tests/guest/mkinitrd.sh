@@ -3,8 +3,8 @@
 #
 # mkinitrd.sh OUT HOST[=GUEST]... - pack files of the host into an initrd
 #
-# Each HOST file or directory goes to GUEST (default: the same path). Shared
-# libraries and their loader are added. Busybox gives the guest a shell and
+# Each HOST file or directory goes to GUEST (default: the same path); hard links of one
+# file stay that. Shared libraries and their loader are added. Busybox gives the guest a shell and
 # the usual commands; a HOST file of the same name takes precedence over it.
 # Root is not needed.
 set -euo pipefail
@@ -47,10 +47,17 @@ add_libraries() {
 	done
 }
 
+declare -A link_of	# guest's path by inode of the host's file
 add() {
-	local host=$1 guest=$2 file
+	local host=$1 guest=$2 file inode
 	[ -e "$host" ] || die "$host: no such file"
 	mkdir -p "$root${guest%/*}"
+	inode=$(stat -Lc %d:%i "$host")
+	if [ -n "${link_of[$inode]:-}" ]; then
+		ln "$root${link_of[$inode]}" "$root$guest"
+		return
+	fi
+	[ -d "$host" ] || link_of[$inode]=$guest
 	if [ -d "$host" ]; then
 		mkdir -p "$root$guest"
 		cp -RL --preserve=mode "$host/." "$root$guest"

@@ -8,7 +8,7 @@
 #include "device.h"
 
 /* Loads a module. Returns 0 or an errno. */
-DEV_FN int mod_try_load(const char *path, const char *parameters)
+T_FN int mod_try_load(const char *path, const char *parameters)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int error = fd < 0 || syscall(SYS_finit_module, fd, parameters, 0) ? errno : 0;
@@ -18,57 +18,49 @@ DEV_FN int mod_try_load(const char *path, const char *parameters)
 	return error;
 }
 
-DEV_FN void mod_load(const char *path, const char *parameters)
+T_FN void mod_load(const char *path, const char *parameters)
 {
 	errno = mod_try_load(path, parameters);
-	if (errno) {
-		perror(path);
-		exit(1);
-	}
+	if (errno)
+		t_die(path);
 }
 
-DEV_FN int mod_unload(const char *name)
+T_FN int mod_unload(const char *name)
 {
 	return (int)syscall(SYS_delete_module, name, O_NONBLOCK);
 }
 
 /* Sets a module's parameter; returns the result of write(). */
-DEV_FN int mod_set(const char *path, const char *value)
+T_FN int mod_set(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC), err;
 
-	if (fd < 0) {
-		perror(path);
-		exit(1);
-	}
+	if (fd < 0)
+		t_die(path);
 	err = (int)write(fd, value, strlen(value));
 	close(fd);
 	return err;
 }
 
 /* Sets a module's parameter in a child; exit status 0: the value was accepted. */
-DEV_FN pid_t mod_set_apart(const char *path, const char *value)
+T_FN pid_t mod_set_apart(const char *path, const char *value)
 {
-	pid_t pid;
+	pid_t pid = t_fork();
 
-	fflush(stdout);
-	pid = fork();
 	if (!pid)
 		_exit(mod_set(path, value) < 0);
 	return pid;
 }
 
 /* Returns the contents of a parameter's file, in a static buffer. */
-DEV_FN const char *mod_get(const char *path)
+T_FN const char *mod_get(const char *path)
 {
 	static char text[4096];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
-	if (len < 0) {
-		perror(path);
-		exit(1);
-	}
+	if (len < 0)
+		t_die(path);
 	text[len] = '\0';
 	close(fd);
 	return text;
@@ -81,7 +73,7 @@ struct mod_nest {
 
 #define MOD_NEST	"/sys/module/tsct_nest/parameters/"
 
-DEV_FN void mod_nest_results(struct mod_nest *sums, unsigned int nr_cpus)
+T_FN void mod_nest_results(struct mod_nest *sums, unsigned int nr_cpus)
 {
 	const char *at = mod_get(MOD_NEST "results");
 	unsigned long c[5];

@@ -126,7 +126,7 @@ static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
 
 /* Lets the module write a discard channel, which is read meanwhile. @parameters: the
  * module's parameters except the policy */
-DEV_FN void nest_discard(const char *parameters)
+T_FN void nest_discard(const char *parameters)
 {
 	struct ring_reader r[CPUS];
 	struct tsct_channel_cpu arg;
@@ -176,7 +176,7 @@ DEV_FN void nest_discard(const char *parameters)
 
 /* Lets the module write an overwrite channel, which is read afterwards. @parameters:
  * the module's parameters except the policy */
-DEV_FN void nest_overwrite(const char *parameters)
+T_FN void nest_overwrite(const char *parameters)
 {
 	struct tsct_channel_cpu arg;
 	const uint64_t blocks = 2;

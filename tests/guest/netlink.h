@@ -34,18 +34,18 @@ static uint32_t nl_group_clock, nl_group_channels;
 
 /* ---- attributes --------------------------------------------------------- */
 
-DEV_FN const void *nl_value(const struct nlattr *attr)
+T_FN const void *nl_value(const struct nlattr *attr)
 {
 	return (const char *)attr + NLA_HDRLEN;
 }
 
-DEV_FN size_t nl_value_len(const struct nlattr *attr)
+T_FN size_t nl_value_len(const struct nlattr *attr)
 {
 	return attr->nla_len - NLA_HDRLEN;
 }
 
 /* Returns the attribute of @type among those in @bytes; NULL: there is none. */
-DEV_FN const struct nlattr *nl_find_in(const void *bytes, size_t len, int type)
+T_FN const struct nlattr *nl_find_in(const void *bytes, size_t len, int type)
 {
 	const char *at = bytes, *end = at + len;
 
@@ -61,18 +61,18 @@ DEV_FN const struct nlattr *nl_find_in(const void *bytes, size_t len, int type)
 	return NULL;
 }
 
-DEV_FN size_t nl_payload_len(const struct nl_message *m)
+T_FN size_t nl_payload_len(const struct nl_message *m)
 {
 	return m->header.nlmsg_len - NLMSG_HDRLEN - GENL_HDRLEN;
 }
 
-DEV_FN const struct nlattr *nl_find(const struct nl_message *m, int type)
+T_FN const struct nlattr *nl_find(const struct nl_message *m, int type)
 {
 	return nl_find_in(m->payload, nl_payload_len(m), type);
 }
 
 /* Returns a number of 4 or 8 bytes; another length, or none, fails the test. */
-DEV_FN uint64_t nl_number_in(const struct nlattr *attr, size_t size)
+T_FN uint64_t nl_number_in(const struct nlattr *attr, size_t size)
 {
 	uint64_t value = 0;
 
@@ -86,7 +86,7 @@ DEV_FN uint64_t nl_number_in(const struct nlattr *attr, size_t size)
 #define nl_u32(m, type)	((uint32_t)nl_number_in(nl_find(m, type), 4))
 #define nl_u64(m, type)	nl_number_in(nl_find(m, type), 8)
 
-DEV_FN const char *nl_string(const struct nl_message *m, int type)
+T_FN const char *nl_string(const struct nl_message *m, int type)
 {
 	const struct nlattr *attr = nl_find(m, type);
 
@@ -98,7 +98,7 @@ DEV_FN const char *nl_string(const struct nl_message *m, int type)
 }
 
 /* Returns a number in the nested attribute @type. */
-DEV_FN uint64_t nl_nested_u64(const struct nl_message *m, int type, int inner)
+T_FN uint64_t nl_nested_u64(const struct nl_message *m, int type, int inner)
 {
 	const struct nlattr *nest = nl_find(m, type);
 
@@ -110,7 +110,7 @@ DEV_FN uint64_t nl_nested_u64(const struct nl_message *m, int type, int inner)
 /* ---- sockets ------------------------------------------------------------ */
 
 /* Opens a socket that gets messages about errors, without a copy of the request. */
-DEV_FN int nl_open(void)
+T_FN int nl_open(void)
 {
 	struct sockaddr_nl address = { .nl_family = AF_NETLINK };
 	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
@@ -118,21 +118,19 @@ DEV_FN int nl_open(void)
 
 	if (sock < 0 || bind(sock, (struct sockaddr *)&address, sizeof(address)) ||
 	    setsockopt(sock, NL_SOL, NETLINK_EXT_ACK, &on, sizeof(on)) ||
-	    setsockopt(sock, NL_SOL, NETLINK_CAP_ACK, &on, sizeof(on))) {
-		perror("netlink socket");
-		exit(1);
-	}
+	    setsockopt(sock, NL_SOL, NETLINK_CAP_ACK, &on, sizeof(on)))
+		t_die("netlink socket");
 	return sock;
 }
 
-DEV_FN int nl_join(int sock, uint32_t group)
+T_FN int nl_join(int sock, uint32_t group)
 {
 	return setsockopt(sock, NL_SOL, NETLINK_ADD_MEMBERSHIP, &group,
 			  sizeof(group));
 }
 
 /* Receives one datagram. Returns its size in bytes; 0: timeout; -1: error */
-DEV_FN ssize_t nl_receive_raw(int sock, void *buffer, size_t size, int timeout_ms)
+T_FN ssize_t nl_receive_raw(int sock, void *buffer, size_t size, int timeout_ms)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
 
@@ -142,7 +140,7 @@ DEV_FN ssize_t nl_receive_raw(int sock, void *buffer, size_t size, int timeout_m
 }
 
 /* Receives a message that is alone in its datagram. Returns false after a timeout. */
-DEV_FN bool nl_receive(int sock, struct nl_message *m, int timeout_ms)
+T_FN bool nl_receive(int sock, struct nl_message *m, int timeout_ms)
 {
 	ssize_t len = nl_receive_raw(sock, m, sizeof(*m), timeout_ms);
 
@@ -154,7 +152,7 @@ DEV_FN bool nl_receive(int sock, struct nl_message *m, int timeout_ms)
 
 /* ---- requests ----------------------------------------------------------- */
 
-DEV_FN void nl_begin(struct nl_message *m, uint8_t cmd, uint16_t flags)
+T_FN void nl_begin(struct nl_message *m, uint8_t cmd, uint16_t flags)
 {
 	static uint32_t sequence;
 
@@ -169,7 +167,7 @@ DEV_FN void nl_begin(struct nl_message *m, uint8_t cmd, uint16_t flags)
 	};
 }
 
-DEV_FN void nl_add(struct nl_message *m, uint16_t type, const void *value, size_t len)
+T_FN void nl_add(struct nl_message *m, uint16_t type, const void *value, size_t len)
 {
 	char *at = (char *)m + NLMSG_ALIGN(m->header.nlmsg_len);
 	struct nlattr *attr = (void *)at;
@@ -181,19 +179,19 @@ DEV_FN void nl_add(struct nl_message *m, uint16_t type, const void *value, size_
 		NLA_ALIGN(attr->nla_len);
 }
 
-DEV_FN void nl_add_u32(struct nl_message *m, uint16_t type, uint32_t value)
+T_FN void nl_add_u32(struct nl_message *m, uint16_t type, uint32_t value)
 {
 	nl_add(m, type, &value, sizeof(value));
 }
 
-DEV_FN bool nl_send(int sock, const struct nl_message *m)
+T_FN bool nl_send(int sock, const struct nl_message *m)
 {
 	return t_check(send(sock, m, m->header.nlmsg_len, 0) ==
 		       (ssize_t)m->header.nlmsg_len, "%m");
 }
 
 /* Reads NLMSG_ERROR, or the NLMSG_DONE that ends a dump. */
-DEV_FN struct nl_result nl_parse_result(const struct nlmsghdr *header)
+T_FN struct nl_result nl_parse_result(const struct nlmsghdr *header)
 {
 	const char *at = (const char *)header + NLMSG_HDRLEN;
 	size_t fixed = header->nlmsg_type == NLMSG_ERROR ? sizeof(struct nlmsgerr) :
@@ -222,7 +220,7 @@ DEV_FN struct nl_result nl_parse_result(const struct nlmsghdr *header)
 }
 
 /* Sends a request. Gets the reply in *m, or the error. */
-DEV_FN struct nl_result nl_query(int sock, struct nl_message *m)
+T_FN struct nl_result nl_query(int sock, struct nl_message *m)
 {
 	uint32_t sequence = m->header.nlmsg_seq;
 
@@ -242,7 +240,7 @@ typedef void nl_dump_fn(const struct nl_message *m, void *arg);
  * Receives the rest of a dump. *interrupted (if not NULL) is set if any message is
  * marked as inconsistent. Returns the result that ends the dump.
  */
-DEV_FN struct nl_result nl_dump_rest(int sock, nl_dump_fn *fn, void *arg,
+T_FN struct nl_result nl_dump_rest(int sock, nl_dump_fn *fn, void *arg,
 				     bool *interrupted)
 {
 	static _Thread_local char buffer[65536] __attribute__((aligned(8)));
@@ -276,7 +274,7 @@ DEV_FN struct nl_result nl_dump_rest(int sock, nl_dump_fn *fn, void *arg,
 	}
 }
 
-DEV_FN struct nl_result nl_dump(int sock, const struct nl_message *request,
+T_FN struct nl_result nl_dump(int sock, const struct nl_message *request,
 				nl_dump_fn *fn, void *arg)
 {
 	if (!nl_send(sock, request))
@@ -304,7 +302,7 @@ static uint32_t nl_group(const struct nlattr *groups, const char *name)
 }
 
 /* Finds the family and its groups. Returns 0 or an errno. */
-DEV_FN int nl_resolve(int sock)
+T_FN int nl_resolve(int sock)
 {
 	struct nl_message m;
 	const struct nlattr *attr;

@@ -9,7 +9,7 @@
 #include "device.h"
 
 /* The payload of @len bytes of a writer's nr-th event */
-DEV_FN void pattern_fill(unsigned char *payload, unsigned int len, uint64_t nr)
+T_FN void pattern_fill(unsigned char *payload, unsigned int len, uint64_t nr)
 {
 	unsigned int i;
 
@@ -19,7 +19,7 @@ DEV_FN void pattern_fill(unsigned char *payload, unsigned int len, uint64_t nr)
 		memcpy(payload, &nr, 8);
 }
 
-DEV_FN bool pattern_holds(const unsigned char *payload, unsigned int len)
+T_FN bool pattern_holds(const unsigned char *payload, unsigned int len)
 {
 	static unsigned char want[65536];
 	uint64_t nr;
@@ -45,7 +45,7 @@ struct ring_reader {
 	bool kernel;
 };
 
-DEV_FN void ring_wrong(struct ring_reader *r, const char *why)
+T_FN void ring_wrong(struct ring_reader *r, const char *why)
 {
 	if (r->wrong++ < 5)
 		printf("cpu %u, position %llu: %s\n", r->cpu,
@@ -54,7 +54,7 @@ DEV_FN void ring_wrong(struct ring_reader *r, const char *why)
 
 /* Returns the ring's head as a 64-bit position: the shared memory has its lower 48
  * bits, and the head is not before r->pos. */
-DEV_FN uint64_t ring_head(const struct ring_reader *r)
+T_FN uint64_t ring_head(const struct ring_reader *r)
 {
 	uint64_t head = __atomic_load_n(&dev_producer(r->maps, r->cpu)->head,
 					__ATOMIC_ACQUIRE);
@@ -63,7 +63,7 @@ DEV_FN uint64_t ring_head(const struct ring_reader *r)
 }
 
 /* Checks position and event count of a block's header. */
-DEV_FN void ring_check_block(struct ring_reader *r, const void *at,
+T_FN void ring_check_block(struct ring_reader *r, const void *at,
 			     uint64_t head)
 {
 	const struct tsct_block *block = at;
@@ -81,7 +81,7 @@ DEV_FN void ring_check_block(struct ring_reader *r, const void *at,
 }
 
 /* Advances r->pos over one record (returned), pad or header before @head. */
-DEV_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
+T_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
 {
 	const struct tsct_channel_header *h = r->maps->header;
 	char *data = dev_data(r->maps, r->cpu);
@@ -120,7 +120,7 @@ DEV_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
 }
 
 /* Reads all records of a discard ring and releases them. */
-DEV_FN void ring_drain(struct ring_reader *r)
+T_FN void ring_drain(struct ring_reader *r)
 {
 	uint64_t head = ring_head(r);
 

@@ -3,7 +3,7 @@
 # Kernel events of unmodified programs: all system calls of a process tree and of
 # no other process, matching enter and exit, consecutive switches, and no events
 # that were not requested.
-# guest-test: timeout=180 needs=btf boot=default,unstable
+# guest-test: timeout=180 needs=btf boot=default,unstable rt=yes
 # guest-test: files=build/tools/trace-ctl,build/examples/jobs
 set -eu
 cd "$(mktemp -d)"

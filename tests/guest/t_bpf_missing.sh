@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Without the module, or without its BTF, kernel events come in ring buffers of BPF, and
-# the recorder says why. If only the module is allowed, an error names the fix.
+# the recorder says why. If only the module is allowed, an error names the fix. The kernel
+# accepts the module's BTF, which has the kfunc.
 # guest-test: timeout=60 module=no needs=btf
 # guest-test: files=build/tools/trace-ctl,build/examples/jobs
 set -eu
@@ -42,4 +43,7 @@ grep -q '^kernel events  *yes, without the module: .*without BTF.*dwarves' out |
 refused "install the packages dwarves"
 works nobtf "install the packages dwarves"
 trace-ctl check >out || fail "check"
+rmmod tsctrace
+insmod /lib/modules/tsctrace.ko
+grep -q tsct_bpf_emit /sys/kernel/btf/tsctrace || fail "no tsct_bpf_emit in the module's BTF"
 rmmod tsctrace

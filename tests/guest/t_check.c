@@ -3,7 +3,7 @@
  * The CPU check: the entry of each CPU has that CPU's TSC_AUX and skew. In the boot
  * in which the kernel trusts the TSC, the check reports the TSC as usable; in the
  * boot in which the kernel marks the TSC unstable, it does not.
- * guest-test: boot=default,unstable
+ * guest-test: boot=default,unstable rt=yes
  */
 #include "device.h"
 

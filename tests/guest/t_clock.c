@@ -2,7 +2,7 @@
 /*
  * The clock area: states that are rejected, states that are published, clock
  * params that continue the previous ones, and the conversion of past cycles.
- * guest-test: timeout=60 parallel=yes boot=default,unstable
+ * guest-test: timeout=60 parallel=yes boot=default,unstable rt=yes
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * Readers on all CPUs while params are published as fast as possible, each with
  * another rate: no reader sees parts of two states, or a time earlier than one
  * that another reader has returned before.
- * guest-test: timeout=60 parallel=yes boot=default,unstable
+ * guest-test: timeout=60 parallel=yes boot=default,unstable rt=yes
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * TSCT_IOC_CLOCK_SNAPSHOT: order against other readings of the clocks, and rate.
- * guest-test: timeout=60 boot=default,unstable
+ * guest-test: timeout=60 boot=default,unstable rt=yes
  */
 #include "clock.h"
 

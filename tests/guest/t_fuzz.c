@@ -5,7 +5,7 @@
  * records it. In between the module is loaded again, the machine is suspended and
  * restored, with failures injected. With TSCT_FUZZ_KEEP new programs of the corpus and
  * the coverage are sent to the host (boot.sh --out).
- * guest-test: boot=reserved timeout=90 module=no files=tests/fuzz/corpus/kernel
+ * guest-test: boot=reserved timeout=90 module=no files=tests/fuzz/corpus/kernel rt=yes
  */
 #include <dirent.h>
 #include <time.h>

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * A CPU that was offline when the channel was created has a ring, too; one that goes
- * down and up keeps its ring with its contents. $TSCT_HOTPLUGS times (5) it goes down and
- * up while programs write and read.
- * guest-test: timeout=90
+ * down and up keeps its ring with its contents. $TSCT_HOTPLUGS times (3; all: 5) it goes down
+ * and up while programs write and read. Then a CPU is added to the machine.
+ * guest-test: timeout=90 rt=yes
  */
+#include <setjmp.h>
+
 #include "busy.h"
 #include "clock.h"
 #include "modules.h"
-
-static void set_online(bool on)
-{
-	int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY);
-
-	t_check(fd >= 0 && write(fd, on ? "1" : "0", 1) == 1, "%m");
-	close(fd);
-}
 
 static void try_offline(void)
 {
@@ -25,7 +19,7 @@ static void try_offline(void)
 	uint64_t payload = 7, before;
 	int fd;
 
-	set_online(false);
+	dev_online(false);
 	fd = dev_create(&arg);
 	m = dev_map(fd);
 	before = dev_info(fd).bytes;
@@ -33,7 +27,7 @@ static void try_offline(void)
 	t_check(dev_ready(&m, 0) && dev_ready(&m, 1));
 	t_check(dev_pos(&m, 1) == 32);
 
-	set_online(true);
+	dev_online(true);
 	t_check(dev_info(fd).bytes == before);
 	dev_pin(1);
 	t_check(!dev_write(fd, 16, &payload, 8), "%m");
@@ -43,10 +37,10 @@ static void try_offline(void)
 	t_check(info.bytes == dev_info(fd).bytes);
 
 	dev_pin(0);
-	set_online(false);
+	dev_online(false);
 	t_check(dev_ready(&m, 1));
 	t_check(*(uint64_t *)(dev_data(&m, 1) + 32 + 16) == 7);
-	set_online(true);
+	dev_online(true);
 	t_check(dev_pos(&m, 1) == 32 + 24);
 	dev_unmap(&m);
 	close(fd);
@@ -57,7 +51,7 @@ static int fd;	/* of the channel that stays open to the end */
 
 static void try_while_writing(void)
 {
-	const int rounds = 2 * atoi(getenv("TSCT_HOTPLUGS") ?: "5");
+	const int rounds = 2 * (int)t_repeats("TSCT_HOTPLUGS", 3, 5);
 	struct busy busy = { 0 };
 	cpu_set_t all = { 0 };
 	int i, round;
@@ -68,7 +62,7 @@ static void try_while_writing(void)
 	busy_begin(&busy);
 	fd = busy.fd;
 	for (round = 0; round < rounds; round++) {
-		set_online(round & 1);
+		dev_online(round & 1);
 		for (i = 0; i < 20; i++) {
 			usleep(5000);
 			busy_drain(&busy);
@@ -100,13 +94,13 @@ static void try_kernel_writers(void)
 	pid = mod_set_apart(MOD_NEST "run", "150000");
 	while (!waitpid(pid, &status, WNOHANG)) {
 		if (round % 8 == 0)
-			set_online(round / 8 & 1);
+			dev_online(round / 8 & 1);
 		usleep(3000);
 		ring_drain(&r[0]);
 		ring_drain(&r[1]);
 		round++;
 	}
-	set_online(true);
+	dev_online(true);
 	ring_drain(&r[0]);
 	ring_drain(&r[1]);
 	mod_nest_results(reported, 2);
@@ -128,38 +122,27 @@ static void try_kernel_writers(void)
 	t_check(!mod_unload("tsct_nest"), "%m");
 }
 
+static bool is_reported(struct tsct_check *check, struct tsct_cpu_check *table, bool on)
+{
+	*check = (struct tsct_check) { .nr = 2, .table = (uintptr_t)table };
+	t_check(!ioctl(fd, TSCT_IOC_CHECK, check), "%m");
+	return !(table[1].flags & TSCT_CPU_ONLINE) == !on;
+}
+
 /* Checks that TSCT_IOC_CHECK reports CPU 1 offline or online after each change. */
 static void try_check(void)
 {
 	struct tsct_cpu_check table[2];
 	struct tsct_check check;
-	int i, on;
+	int on;
 
 	for (on = 0; on < 2; on++) {
-		set_online(on);
-		for (i = 0; i < 100; i++) {
-			check = (struct tsct_check){
-				.nr = 2, .table = (uintptr_t)table,
-			};
-			t_check(!ioctl(fd, TSCT_IOC_CHECK, &check), "%m");
-			if (!(table[1].flags & TSCT_CPU_ONLINE) == !on)
-				break;
-			usleep(20000);
-		}
-		t_check(i < 100, "CPU 1 is %d, its flags %#x", on, table[1].flags);
+		dev_online(on);
+		t_until(is_reported(&check, table, on));
 		t_check(check.flags & TSCT_CHECK_USABLE);
 	}
 	t_check(table[1].flags & TSCT_CPU_AUX_MATCH);
 	t_check(table[0].flags & TSCT_CPU_REFERENCE);
-}
-
-static bool wait_for_epoch(const struct tsct_clock_page *page, uint32_t epoch)
-{
-	int i;
-
-	for (i = 0; i < 100 && clk_state(page).epoch < epoch; i++)
-		usleep(20000);
-	return clk_state(page).epoch == epoch;
 }
 
 /* Each change of CPU 1 to offline or online begins an epoch. Cycles of the epoch before
@@ -181,8 +164,9 @@ static void try_clock(void)
 		set.state.real.as_of_cycles = clk_cycles(TSCT_SOURCE_TSC);
 		t_check(!clk_set(fd, &set), "%m");
 
-		set_online(on);
-		t_check(wait_for_epoch(page, epoch + 1), "%u, not %u",
+		dev_online(on);
+		t_until(clk_state(page).epoch > epoch);
+		t_check(clk_state(page).epoch == epoch + 1, "%u, not %u",
 			clk_state(page).epoch, epoch + 1);
 		state = clk_state(page);
 		t_check(state.cause == TSCT_CAUSE_HOTPLUG, "%u", state.cause);
@@ -202,6 +186,88 @@ static void try_clock(void)
 	t_check(clk_valid(page));
 }
 
+/* ---- a CPU that is added --------------------------------------------------- */
+
+#define PARAM	"/sys/module/tsctrace/parameters/"
+
+/* tsct-present.ko removes an offline CPU from the kernel's mask of CPUs present, and adds it
+ * again. */
+static void set_present(const char *parameters)
+{
+	t_check(mod_try_load("/lib/modules/tsct-present.ko", parameters) == ECANCELED, "%m");
+}
+
+static sigjmp_buf out;
+
+static void on_fault(int sig)
+{
+	siglongjmp(out, sig);
+}
+
+static int touch(const volatile void *at)
+{
+	int sig = sigsetjmp(out, 1);
+
+	if (!sig)
+		*(const volatile char *)at;
+	return sig;
+}
+
+static int create_as(uid_t uid, const char *name, uint32_t blocks)
+{
+	struct tsct_channel_create arg = dev_request(name);
+	int new = dev_open();
+
+	arg.blocks = blocks;
+	t_check(!seteuid(uid), "%m");
+	t_check(!ioctl(new, TSCT_IOC_CHANNEL_CREATE, &arg), "%s: %m", name);
+	t_check(!seteuid(0), "%m");
+	return new;
+}
+
+/*
+ * A CPU is added to the machine. Channels made before get its ring when it comes up,
+ * within the limits of their users, charged to them; one whose user is at the limit gets
+ * none, and counts the events of that CPU as lost. Channels made later have all rings.
+ */
+static void try_added(void)
+{
+	int root, poor, device = dev_open(), later;
+	struct dev_maps m, p;
+	uint64_t bytes;
+
+	chmod(TSCT_DEVICE_PATH, 0666);
+	dev_online(false);
+	set_present("present=0");
+	t_check(dev_put(PARAM "bytes_user_max", "1572864"), "%m");
+	root = create_as(0, "root", 256);
+	/* More than 1 MiB on one CPU; the limit of 1.5 MiB has no room for a second. */
+	poor = create_as(1000, "poor", 256);
+	m = dev_map(root);
+	p = dev_map(poor);
+	bytes = dev_info(device).bytes;
+	t_check(dev_ready(&m, 0) && !dev_ready(&m, 1) && !dev_ready(&p, 1));
+	signal(SIGBUS, on_fault);
+	t_check(touch(dev_producer(&m, 0)) == 0);
+	t_check(touch(dev_producer(&m, 1)) == SIGBUS);
+	t_check(touch(dev_consumer(&m, 1)) == SIGBUS);
+	t_check(touch(dev_producer(&m, 1)) == SIGBUS);
+	signal(SIGBUS, SIG_DFL);
+
+	set_present("present=1");
+	dev_online(true);
+	t_check(dev_ready(&m, 1) && !dev_ready(&p, 1));
+	t_check(dev_info(device).bytes == bytes + m.header->ring_stride + 4096, "%llu",
+		dev_info(device).bytes - bytes);
+	dev_pin(1);
+	t_check(!dev_write(root, 16, NULL, 0), "%m");
+	t_errno(dev_write(poor, 16, NULL, 0), ENXIO);
+	t_check(m.header->lost_no_ring == 0 && p.header->lost_no_ring == 1);
+	later = create_as(0, "later", 4);
+	t_check(!dev_write(later, 16, NULL, 0), "%m");
+	t_check(dev_put(PARAM "bytes_user_max", "0"), "%m");
+}
+
 int main(void)
 {
 	try_offline();
@@ -209,5 +275,7 @@ int main(void)
 	try_kernel_writers();
 	try_check();
 	try_clock();
+	close(fd);
+	t_part(try_added);
 	return t_status();
 }

@@ -2,7 +2,7 @@
 /*
  * A reader sleeps on a kernel channel without events: the module does not wake a CPU to
  * look for them. An event then wakes the reader soon.
- * guest-test: timeout=60
+ * guest-test: timeout=60 rt=yes
  */
 #include <poll.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
  * Several hundred children perform every operation of the device and are killed
  * at random moments. Nothing may remain: no channel, no memory, no message in
  * the kernel log.
- * guest-test: parallel=yes timeout=120
+ * guest-test: parallel=yes timeout=120 rt=yes
  */
 #include <poll.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
  *
  * TSCT_KILLS is the number of writers, 2500 by default. 10,000 took three minutes
  * on a shared machine.
- * guest-test: parallel=yes timeout=600
+ * guest-test: parallel=yes timeout=600 rt=yes
  */
 #include <signal.h>
 

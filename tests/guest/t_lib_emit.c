@@ -4,7 +4,7 @@
  * event is read once or counted lost, stamps never decrease in a ring.
  *
  * guest-test: boot=default,unstable
- * guest-test: parallel=yes timeout=90
+ * guest-test: parallel=yes timeout=90 rt=yes
  */
 #include <pthread.h>
 #include <signal.h>
@@ -93,14 +93,14 @@ static void *work(void *arg)
 	unsigned int w = (uintptr_t)arg;
 
 	me = w + 1;
-	lib_pin(0);
+	dev_pin(0);
 	make_timer();
 	while (shared->next[w] < EVENTS) {
 		send_signal_soon();
 		if (!emit_one(w))
 			usleep(1000);
 		if (w % 4 && shared->next[w] % 64 == 0)
-			lib_pin(shared->next[w] / 64 % 2);
+			dev_pin(shared->next[w] / 64 % 2);
 	}
 	timer_delete(timer);
 	return NULL;

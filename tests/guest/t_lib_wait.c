@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Waiting for events by the module's poll(), for both policies. */
+/*
+ * Waiting for events by the module's poll(), for both policies.
+ * guest-test: rt=yes
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -18,7 +21,7 @@ static double now_s(void)
 static void *emit_later(void *channel)
 {
 	usleep(300000);
-	lib_pin(1);
+	dev_pin(1);
 	tsct_emit(channel, TSCT_ID_FIRST, "x", 1);
 	return NULL;
 }
@@ -79,7 +82,7 @@ static void *emit_many_later(void *channel)
 	int i;
 
 	usleep(300000);
-	lib_pin(1);
+	dev_pin(1);
 	for (i = 0; i < 60; i++)
 		tsct_emit(channel, TSCT_ID_FIRST, "12345678", 8);
 	return NULL;
@@ -101,7 +104,7 @@ static void try_watermark(void)
 	int i;
 
 	t_check(!tsct_reader_watermark(reader, 2000));
-	lib_pin(0);
+	dev_pin(0);
 	for (i = 0; i < 40; i++)
 		tsct_emit(channel, TSCT_ID_FIRST, "12345678", 8);
 	before = cpu_s();
@@ -140,7 +143,7 @@ static void try_overwrite(void)
 	struct tsct_event event;
 	uint64_t value, last = 0, nr = 0;
 
-	lib_pin(0);
+	dev_pin(0);
 	for (value = 0; value < 3000; value++)
 		t_check(!tsct_emit(channel, TSCT_ID_FIRST, &value, sizeof(value)));
 	while (lib_next(reader, &event)) {

@@ -8,10 +8,8 @@ static void set(const char *path, const char *value)
 {
 	FILE *file = fopen(path, "w");
 
-	if (!file || fputs(value, file) < 0 || fclose(file)) {
-		perror(path);
-		exit(1);
-	}
+	if (!file || fputs(value, file) < 0 || fclose(file))
+		t_die(path);
 }
 
 static int try_create(const char *name, uint32_t blocks)

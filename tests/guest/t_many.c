@@ -2,7 +2,7 @@
 /*
  * A thousand channels at once, each with events of its own, while a CPU goes down
  * and up; and users who get EDQUOT at their limits.
- * guest-test: timeout=120
+ * guest-test: timeout=120 rt=yes
  */
 #include <sys/resource.h>
 

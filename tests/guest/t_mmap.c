@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Ranges of a channel's file that can be mapped, and with which rights. */
+/* Ranges of a channel's file that can be mapped, and with which rights; maps hold the module. */
 #include <setjmp.h>
 #include <signal.h>
 
-#include "device.h"
+#include "modules.h"
 
 #define PAGE	4096L
 
@@ -248,11 +248,36 @@ static void try_32_bit(int fd)
 	t_check(*(volatile uint64_t *)addr == TSCT_CLOCK_MAGIC);
 }
 
+/* The module cannot be unloaded while a descriptor, or only a map, exists. */
+static void try_unload(void)
+{
+	int fd = open(TSCT_DEVICE_PATH, O_RDONLY);
+	struct dev_maps m;
+	void *clock;
+
+	t_errno(mod_unload("tsctrace"), EWOULDBLOCK);
+	clock = maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ);
+	close(fd);
+	t_errno(mod_unload("tsctrace"), EWOULDBLOCK);
+	munmap(clock, PAGE);
+
+	fd = dev_new("unload");
+	m = dev_map(fd);
+	close(fd);
+	t_errno(mod_unload("tsctrace"), EWOULDBLOCK);
+	t_check(dev_pos(&m, 0) == 32);
+	dev_unmap(&m);
+	t_check(!mod_unload("tsctrace"), "%m");
+	mod_load("/lib/modules/tsctrace.ko", "");
+}
+
 int main(void)
 {
-	int fd = dev_open();
+	int fd;
 
+	try_unload();
 	/* An unbound descriptor can map only the clock area. */
+	fd = dev_open();
 	refuses(fd, 0, PAGE, PROT_READ, EINVAL);
 	maps(fd, (long)TSCT_CLOCK_OFFSET, PAGE, PROT_READ);
 	maps(fd, (long)TSCT_CLOCK_OFFSET, 6 * PAGE, PROT_READ);

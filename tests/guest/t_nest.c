@@ -2,7 +2,7 @@
 /*
  * Threads, tasklets, interrupts and NMIs write into one kernel channel, on CPUs
  * that run at the same time.
- * guest-test: parallel=yes timeout=90
+ * guest-test: parallel=yes timeout=90 rt=yes
  */
 #include "nest.h"
 

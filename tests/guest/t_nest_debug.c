@@ -3,7 +3,7 @@
  * Like t_nest, and with debug exceptions: a hardware breakpoint on the payload
  * is hit inside the writer each time it copies the payload, and its handler
  * writes, too. Setting it patches the kernel's code, so not parallel.
- * guest-test: timeout=90
+ * guest-test: timeout=90 rt=yes
  */
 #include "nest.h"
 

@@ -5,7 +5,7 @@
 # segmentation and aggregation in between; packets of other processes are not. The
 # number of TCP segments and retransmissions depends on the load of the machine and
 # is compared with the kernel's counts of each connection.
-# guest-test: timeout=90 needs=btf
+# guest-test: timeout=90 needs=btf rt=yes
 # guest-test: files=build/tools/trace-ctl,build/tests/guest/talk,ip
 set -eu
 cd "$(mktemp -d)"

@@ -3,7 +3,7 @@
  * Members of the netlink groups get each disruption and each change of the clock's
  * status once, immediately, and the ids of channels that are made and removed, also as
  * an unprivileged user, and nothing else about them.
- * guest-test: timeout=90
+ * guest-test: timeout=90 rt=yes
  */
 #include "clock.h"
 #include "netlink.h"

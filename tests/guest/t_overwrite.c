@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * An overwrite channel accepts every event, and its last blocks are consistent at
- * any moment, for a reader that copies first and loads head afterwards.
- *
- * guest-test: parallel=yes
+ * A ring that is written and read at the same time: an overwrite channel accepts every
+ * event, and its last blocks are consistent at any moment, for a reader that copies first and
+ * loads head afterwards; and the module's statistics of a ring are of one moment.
+ * guest-test: parallel=yes timeout=60 rt=yes
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -104,13 +104,12 @@ static void check_figures(uint32_t id)
 	t_check(cpu.written == dev_pos(&m, 1) && cpu.unread == 0);
 }
 
-int main(void)
+static void try_overwrite(void)
 {
 	struct tsct_channel_create arg = dev_request("overwrite");
 	uint64_t last = 0, looks = 0, seen = 0;
 	pthread_t thread;
 
-	print_seed();
 	arg.policy = TSCT_POLICY_OVERWRITE;
 	arg.blocks = 16;
 	fd = dev_create(&arg);
@@ -134,5 +133,64 @@ int main(void)
 	dev_consumer(&m, 1)->tail = 12345;
 	dev_pin(1);
 	t_check(!dev_write(fd, 16, &last, 8), "%m");
+	dev_unmap(&m);
+	close(fd);
+}
+
+#define QUESTIONS	500000
+
+static uint64_t written;
+
+/* At most one record is unread at any time. */
+static void *write_and_take(void *unused)
+{
+	struct ring_reader r = { .maps = &m, .cpu = 1 };
+	unsigned char payload[48];
+
+	(void)unused;
+	dev_pin(1);
+	while (running) {
+		pattern_fill(payload, sizeof(payload), written);
+		if (!dev_write(fd, 16, payload, sizeof(payload)))
+			written++;
+		ring_drain(&r);
+	}
+	t_check(r.records == written && r.wrong == 0);
+	return NULL;
+}
+
+/* A ring from which each record is consumed at once is never reported as full. */
+static void try_figures(void)
+{
+	struct tsct_channel_cpu arg;
+	unsigned long i, full = 0;
+	pthread_t thread;
+
+	fd = dev_new("figures");
+	m = dev_map(fd);
+	running = 1;
+	pthread_create(&thread, NULL, write_and_take, NULL);
+	dev_pin(0);
+	for (i = 0; i < QUESTIONS; i++) {
+		arg = (struct tsct_channel_cpu){ .id = m.header->id, .cpu = 1 };
+		if (ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg))
+			break;
+		full += arg.unread == m.header->data_size;
+	}
+	running = 0;
+	pthread_join(thread, NULL);
+	t_check(i == QUESTIONS, "%m");
+	t_check(written > 1000, "%lu", written);
+	t_check(full == 0, "%lu times full", full);
+	printf("%lu written\n", written);
+	dev_unmap(&m);
+	close(fd);
+}
+
+int main(void)
+{
+	print_seed();
+	try_overwrite();
+	try_figures();
 	return t_status();
 }

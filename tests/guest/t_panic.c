@@ -9,7 +9,7 @@
  *
  * Kernels before 6.12 cannot reserve memory by name: channels lie elsewhere there.
  *
- * guest-test: boot=panic timeout=150 module=no
+ * guest-test: boot=panic timeout=150 module=no rt=yes
  * guest-test: files=build/tools/trace-ctl,build/daemon/tsctraced
  */
 #include <glob.h>
@@ -136,7 +136,7 @@ static void write_user(uint32_t cpu)
 				   "nr:u64, real_ns:s64, sum:u64/x");
 	struct payload payload = { .nr = 0 };
 
-	lib_pin(cpu);
+	dev_pin(cpu);
 	for (;;) {
 		payload.nr++;
 		payload.real_ns = now_ns(CLOCK_REALTIME);
@@ -152,7 +152,7 @@ static void write_user(uint32_t cpu)
 
 static void write_kernel(uint32_t cpu)
 {
-	lib_pin(cpu);
+	dev_pin(cpu);
 	for (;;) {
 		if (mod_set(WORK, "1") < 0)
 			_exit(1);

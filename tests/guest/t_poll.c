@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* poll() and epoll: sleepers are woken by new data, and only by that. */
+/*
+ * poll() and epoll: sleepers are woken by new data, and only by that.
+ * guest-test: rt=yes
+ */
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>

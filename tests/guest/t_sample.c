@@ -2,7 +2,9 @@
 /*
  * The example module of Documentation/examples/kernel: a reader finds the events
  * that it defines and emits, in an interrupt and in process context, and modules
- * can only be unloaded in the order of their dependencies.
+ * can only be unloaded in the order of their dependencies. Then a module that emits an
+ * event with an invalid payload.
+ * guest-test: rt=yes
  */
 #include "modules.h"
 #include "ring.h"
@@ -84,23 +86,6 @@ static void read_all(void)
 	t_check(r.wrong == 0);
 }
 
-/* Waits until the channel has @nr events, for 20 s or more: while the machine is
- * stopped, the sample module's timer emits no ticks. */
-static void await_events(int device, uint64_t nr)
-{
-	struct tsct_channel_info info;
-	int i;
-
-	for (i = 0; i < 2000; i++) {
-		memset(&info, 0, sizeof(info));
-		t_check(!ioctl(device, TSCT_IOC_CHANNEL_NEXT, &info), "%m");
-		if (info.events >= nr)
-			return;
-		usleep(10000);
-	}
-	t_check(false, "%llu events, not %lu", info.events, nr);
-}
-
 static uint32_t set_switch(int fd, uint32_t id, uint32_t state)
 {
 	struct tsct_event_switch arg = { .id = id, .state = state };
@@ -154,12 +139,26 @@ static void try_switch(int other)
 	t_check(count_events(other) == events, "%lu", events);
 	t_check(set_switch(fd, id_tick, TSCT_EVENT_QUERY) == TSCT_EVENT_DISABLED);
 	t_check(set_switch(fd, id_tick, TSCT_EVENT_ENABLED) == TSCT_EVENT_ENABLED);
-	await_events(other, events + 5);
+	t_until(count_events(other) >= events + 5);
 	/* Without its module, the event has no switch, and its key is not touched. */
 	t_check(!mod_unload("tsctrace_sample"), "%m");
 	arg = (struct tsct_event_switch){ .id = id_tick, .state = TSCT_EVENT_ENABLED };
 	t_errno(ioctl(fd, TSCT_IOC_EVENT_SWITCH, &arg), ENOENT);
 	close(fd);
+}
+
+/*
+ * An event with an invalid payload ends the module's thread in the middle of tsct_emit():
+ * the ring of that CPU stays usable.
+ */
+static void try_invalid(const char *parameters)
+{
+	const char *results;
+
+	mod_load("/lib/modules/tsct-fault.ko", parameters);
+	results = mod_get("/sys/module/tsct_fault/parameters/results");
+	t_check(!strcmp(results, "0,0,0\n"), "%s: results %s", parameters, results);
+	t_check(!mod_unload("tsct_fault"), "%m");
 }
 
 int main(void)
@@ -187,7 +186,7 @@ int main(void)
 	id_end = find_event("work_end", TSCT_KIND_END);
 	t_check(mod_set(PARAMS "work", "20") > 0, "%m");
 	t_errno(mod_set(PARAMS "work", "-1"), EINVAL);
-	await_events(other, 40 + 15);
+	t_until(count_events(other) >= 40 + 15);
 	/* After the sample module, the channel's only writer, is unloaded, a reader
 	 * still finds the module's events in the rings. */
 	t_check(!mod_unload("tsctrace_sample"), "%m");
@@ -202,5 +201,9 @@ int main(void)
 	t_check(dev_info(other).channels == 0);
 	try_switch(other);
 	t_check(dev_info(other).channels == 0);
+	dev_pin(0);
+	try_invalid("size=8");
+	try_invalid("size=24");
+	try_invalid("size=2000");
 	return t_status();
 }

@@ -4,7 +4,7 @@
  * writes the records of TSCT_IOC_WRITE to that channel. Only records of that channel
  * may be lost: other channels stay consistent, calls return, and the kernel log stays
  * clean. In a kernel channel, a reader can write only the tails: its counts stay exact.
- * guest-test: parallel=yes timeout=90
+ * guest-test: parallel=yes timeout=90 rt=yes
  */
 #include <poll.h>
 #include <pthread.h>

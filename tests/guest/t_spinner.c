@@ -3,7 +3,7 @@
  * A program of real-time priority, which the kernel never interrupts for other tasks,
  * occupies a CPU: loading the module and a new check end in time, and the skew of that
  * CPU is measured.
- * guest-test: module=no
+ * guest-test: module=no rt=yes
  */
 #include <signal.h>
 #include <time.h>

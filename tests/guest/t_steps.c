@@ -2,14 +2,16 @@
 /*
  * No daemon runs. CLOCK_REALTIME is set, or the kernel's clocksource changes: the module
  * begins an epoch at once, so that no reader converts by the published params. A changed
- * offset of TAI, and a step below the error bound, change nothing.
- * guest-test: timeout=60
+ * offset of TAI, and a step below the error bound, change nothing. After a change of the
+ * clocksource, the module's next check of the CPUs chooses the source of channels created
+ * later; existing channels keep their source.
+ * guest-test: timeout=60 rt=yes
  */
 #include <sys/timex.h>
 
 #include "clock.h"
 
-#define SOURCES	"/sys/devices/system/clocksource/clocksource0/"
+#define SOURCES	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 static int fd;
 static const struct tsct_clock_page *page;
@@ -53,16 +55,12 @@ static void set_tai(int offset)
 	t_check(adjtimex(&timex) >= 0, "%m");
 }
 
-/* Waits for the next epoch, up to 2 s. */
 static void expect_epoch(uint32_t epoch, uint32_t cause)
 {
-	struct tsct_clock_state state = { 0 };
-	int i;
+	struct tsct_clock_state state;
 
-	for (i = 0; i < 400 && state.epoch < epoch; i++) {
-		usleep(5000);
-		state = clk_state(page);
-	}
+	t_until(clk_state(page).epoch >= epoch);
+	state = clk_state(page);
 	t_check(state.epoch == epoch && state.cause == cause, "epoch %u, cause %u",
 		state.epoch, state.cause);
 	t_check(state.status == TSCT_STATUS_DISRUPTED && !state.real.mult);
@@ -78,31 +76,68 @@ static void expect_no_epoch(uint32_t epoch)
 	t_check(clk_state(page).real.mult);
 }
 
-static void set_clocksource(const char *name)
-{
-	FILE *file = fopen(SOURCES "current_clocksource", "w");
+/* ---- clocksources ---------------------------------------------------------- */
 
-	t_check(file && fputs(name, file) >= 0 && !fclose(file), "%s: %m", name);
+static uint32_t run_check(void)
+{
+	struct tsct_check check = { 0 };
+
+	t_check(!ioctl(fd, TSCT_IOC_CHECK_RUN, &check), "%m");
+	t_check(check.source == dev_info(fd).source);
+	return check.source;
 }
 
+/* Checks that the channel's header states @source, and that a new record's cycles are a
+ * reading of @source. */
+static void try_stamp(int channel, uint32_t source)
+{
+	struct dev_maps m = dev_map(channel);
+	const struct tsct_record *rec = (const void *)(dev_data(&m, 1) + 32);
+	uint64_t payload = 0, before, after;
+
+	t_check(m.header->source == source, "%u", m.header->source);
+	dev_pin(1);
+	before = clk_cycles(source);
+	t_check(!dev_write(channel, 16, &payload, 8), "%m");
+	after = clk_cycles(source);
+	t_check(rec->cycles >= before && rec->cycles <= after, "%lu %llu %lu",
+		before, rec->cycles, after);
+	dev_unmap(&m);
+}
+
+/* The module notices the change, begins an epoch, checks the CPUs, and begins another epoch
+ * for the new source. */
 static void try_clocksource(uint32_t epoch)
 {
-	char names[256] = "";
-	FILE *file = fopen(SOURCES "available_clocksource", "r");
+	struct tsct_clock_set set = { .state = { .epoch = epoch, .source = TSCT_SOURCE_TSC } };
+	const struct tsct_clock_state *state = &page->copy[0].state;
+	struct tsct_clock_snapshot snapshot;
+	int old = dev_new("old"), new;
 
-	t_check(file && fgets(names, sizeof(names), file));
-	fclose(file);
 	publish(epoch);
 	expect_no_epoch(epoch);
-	set_clocksource(strstr(names, "hpet") ? "hpet" : "acpi_pm");
-	usleep(500000);
-	t_check(clk_state(page).epoch > epoch, "no epoch after a change of clocksource");
-	t_check(clk_state(page).cause == TSCT_CAUSE_CLOCKSOURCE, "%u",
-		clk_state(page).cause);
-	t_check(!clk_state(page).real.mult);
-	set_clocksource("tsc");
-	usleep(500000);
-	t_check(clk_state(page).source == TSCT_SOURCE_TSC);
+	t_check(dev_put(SOURCES, "hpet") || dev_put(SOURCES, "acpi_pm"), "%m");
+	t_until(dev_info(fd).source == TSCT_SOURCE_MONOTONIC_RAW);
+	t_check(run_check() == TSCT_SOURCE_MONOTONIC_RAW);
+	t_check(state->epoch == epoch + 2, "%u", state->epoch);
+	t_check(state->source == TSCT_SOURCE_MONOTONIC_RAW);
+	t_check(state->cause == TSCT_CAUSE_CLOCKSOURCE, "%u", state->cause);
+	t_check(!state->real.mult);
+	t_errno(clk_set(fd, &set), ESTALE);
+	t_errno(ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &snapshot), EOPNOTSUPP);
+	new = dev_new("new");
+	try_stamp(old, TSCT_SOURCE_TSC);
+	try_stamp(new, TSCT_SOURCE_MONOTONIC_RAW);
+
+	dev_set(SOURCES, "tsc");
+	t_until(dev_info(fd).source == TSCT_SOURCE_TSC);
+	t_check(run_check() == TSCT_SOURCE_TSC);
+	t_check(state->epoch == epoch + 4, "%u", state->epoch);
+	t_check(state->source == TSCT_SOURCE_TSC);
+	set.state.epoch = epoch + 3;
+	t_errno(clk_set(fd, &set), ESTALE);
+	set.state.epoch = epoch + 4;
+	t_check(!clk_set(fd, &set), "%m");
 }
 
 int main(void)

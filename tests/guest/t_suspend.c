@@ -5,7 +5,7 @@
  * before. Rings accept events as before. $TSCT_SUSPENDS times (3) the machine suspends while
  * programs write and read, and no event is lost. Needs a kernel that can test suspend
  * (CONFIG_PM_DEBUG).
- * guest-test: timeout=60
+ * guest-test: timeout=60 rt=yes
  */
 #include "busy.h"
 #include "clock.h"

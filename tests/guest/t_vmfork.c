@@ -4,7 +4,7 @@
  * runs: the module counts it and begins an epoch without clock params, so that no
  * reader converts by params from before it. The kernel's bound to UTC is unknown to
  * programs until an NTP daemon has renewed it.
- * guest-test: timeout=60
+ * guest-test: timeout=60 rt=yes
  */
 #include <tsctrace/tsctrace.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A reader is woken when its watermark is reached, and not before. */
+/*
+ * A reader is woken when its watermark is reached, and not before.
+ * guest-test: rt=yes
+ */
 #include <poll.h>
 #include <sys/epoll.h>
 

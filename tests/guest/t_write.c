@@ -3,7 +3,7 @@
  * TSCT_IOC_WRITE on all CPUs while their rings are read: every payload arrives
  * complete, cycles never decrease, and the events written are those read
  * plus the lost ones.
- * guest-test: parallel=yes timeout=60 boot=default,unstable
+ * guest-test: parallel=yes timeout=60 boot=default,unstable rt=yes
  */
 #include <pthread.h>
 #include <stdatomic.h>

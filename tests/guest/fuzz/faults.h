@@ -16,7 +16,7 @@ struct tsct_faults {
 	int fd;			/* fail-nth of the thread; -1: no fault injection */
 };
 
-DEV_FN bool faults_write(const char *path, const char *text)
+T_FN bool faults_write(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	bool ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
@@ -27,7 +27,7 @@ DEV_FN bool faults_write(const char *path, const char *text)
 }
 
 /* Lets all allocations fail, with no message. Returns false: not in this kernel. */
-DEV_FN bool faults_setup(void)
+T_FN bool faults_setup(void)
 {
 	mount("none", FAULTS_DEBUG, "debugfs", 0, NULL);
 	faults_write(FAULTS_DEBUG "fail_usercopy/verbose", "0");
@@ -39,12 +39,12 @@ DEV_FN bool faults_setup(void)
 }
 
 /* Opens the calling thread's fail-nth before faults are armed. */
-DEV_FN void faults_open(struct tsct_faults *faults)
+T_FN void faults_open(struct tsct_faults *faults)
 {
 	faults->fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 }
 
-DEV_FN void faults_arm(const struct tsct_faults *faults, unsigned int nth)
+T_FN void faults_arm(const struct tsct_faults *faults, unsigned int nth)
 {
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%u", nth);
@@ -60,7 +60,7 @@ DEV_FN void faults_arm(const struct tsct_faults *faults, unsigned int nth)
 }
 
 /* True if the nth step was reached. Disarms the fault. */
-DEV_FN bool faults_injected(const struct tsct_faults *faults)
+T_FN bool faults_injected(const struct tsct_faults *faults)
 {
 	char text[16] = "";
 	ssize_t len;

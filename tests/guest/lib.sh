@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# Helpers of the tests t_*.sh, which read this file
+ko=/lib/modules/tsctrace.ko
+clocksource=/sys/devices/system/clocksource/clocksource0/current_clocksource
+online=/sys/devices/system/cpu/cpu1/online
+
+# Ends the test. `evidence` names the files that explain a failure.
+evidence=
+fail() {
+	echo "$*"
+	for file in $evidence; do
+		[ ! -s "$file" ] || { echo "--- $file:"; head -n 40 "$file"; }
+	done
+	exit 1
+}
+
+# Waits until a command succeeds. The limit detects a hang only: a busy host may stop the
+# guest for seconds.
+wait_for() {	# WHAT COMMAND...
+	what=$1 tries=0
+	shift
+	until "$@"; do
+		tries=$((tries + 1))
+		[ $tries -lt 1000 ] || fail "waiting: never: $what"
+		usleep 100000
+	done
+}
+
+# Prints the number of repeats: the one that is asked for, or the second if all repeats are
+# wanted, or else the first.
+repeats() {	# WANTED FEW ALL
+	[ "${TSCT_TIER:-}" = all ] && set -- "$1" "$3"
+	echo "${1:-$2}"
+}
+
+run() {	# WANTED-STATUS COMMAND...: output in the files out and err
+	want=$1 got=0
+	shift
+	"$@" >out 2>err || got=$?
+	[ $got = "$want" ] || fail "$* gave $got, not $want"
+}
