@@ -54,13 +54,21 @@ static int add_field(struct probe_fields *fields, const struct tep_format_field 
 	return 0;
 }
 
+/* Adds the fields that the kernel names. tracefs_local_events_system() would describe all
+ * events of a system, and read the addresses of all functions of the kernel for that. */
 static int describe(struct tep_handle *tep, struct probe *probe)
 {
-	const struct tep_event *event;
+	const struct tep_event *event = NULL;
 	const struct tep_format_field *f;
-	int err = 0;
+	int size, err = 0;
+	char *text = tracefs_event_file_read(NULL, probe->group, probe->name, "format", &size);
 
-	event = tep_find_event_by_name(tep, probe->group, probe->name);
+	/* Parsing fails also where only the text for printing is odd. */
+	if (tep && text) {
+		tep_parse_event(tep, text, (unsigned long)size, probe->group);
+		event = tep_find_event_by_name(tep, probe->group, probe->name);
+	}
+	free(text);
 	if (!event)
 		return -EINVAL;
 	for (f = event->format.fields; f && !err; f = f->next)
@@ -72,17 +80,14 @@ static int describe(struct tep_handle *tep, struct probe *probe)
 static int find_in_system(const char *system, const char *pattern,
 			  struct probe **probes, int nr)
 {
-	const char *systems[] = { system, NULL };
-	struct tep_handle *tep = NULL;
+	struct tep_handle *tep = tep_alloc();
 	char **events = tracefs_system_events(NULL, system), **event;
 	struct probe *more, *probe;
 
 	for (event = events; event && *event; event++) {
 		if (fnmatch(pattern, *event, 0))
 			continue;
-		if (!tep)
-			tep = tracefs_local_events_system(NULL, systems);
-		more = tep ? realloc(*probes, (nr + 1) * sizeof(**probes)) : NULL;
+		more = realloc(*probes, (nr + 1) * sizeof(**probes));
 		if (!more)
 			break;
 		*probes = more;
