@@ -7,6 +7,8 @@
 
 /* ---- valid answers ------------------------------------------------------- */
 
+CASE("client", begin_plain, finish);
+
 TEST(test_valid_exchanges)
 {
 	struct tsct_ntp_packet p;
@@ -14,7 +16,6 @@ TEST(test_valid_exchanges)
 	__u64 t1, t2, t3, nonce;
 	int i;
 
-	begin(0, 0);
 	send_request();
 	p = make_answer();
 	t1 = w.now, t2 = p.ext.rx, t3 = p.ext.tx, nonce = p.ext.nonce;
@@ -58,7 +59,6 @@ TEST(test_valid_exchanges)
 	ck_assert_uint_eq(w.client.reach, 0xff);
 	ck_assert_uint_eq(w.client.remote.epoch, 3);
 	ck_assert_uint_eq(w.client.remote.params.mult, MULT_31);
-	finish();
 }
 
 TEST(test_requests_disclose_nothing)
@@ -94,7 +94,6 @@ TEST(test_requests_disclose_nothing)
 	w.client.poll = 9;
 	send_request();
 	ck_assert_int_eq(w.request.poll, 6);
-	finish();
 }
 
 TEST(test_unknown_key)
@@ -109,7 +108,6 @@ TEST(test_unknown_key)
 	ck_assert_uint_eq(tsct_client_request(&w.client, NULL, random, NULL,
 					      w.sent), 0);
 	ck_assert_mem_eq(&w.client, &was, sizeof(was));
-	finish();
 }
 
 /* ---- answers that belong to another request ------------------------------ */
@@ -119,7 +117,6 @@ TEST(test_rejects_wrong_origin)
 	struct tsct_ntp_packet p, old[12];
 	int i;
 
-	begin(0, 0);
 	/* Answers that belong to no request are dropped. */
 	p = make_answer();
 	expect_dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
@@ -155,7 +152,6 @@ TEST(test_rejects_wrong_origin)
 	expect_dropped(&old[0], TSCT_CLIENT_FOREIGN);
 	p = make_answer();
 	expect_accepted(&p);
-	finish();
 }
 
 TEST(test_rejects_other_modes)
@@ -163,7 +159,6 @@ TEST(test_rejects_other_modes)
 	struct tsct_ntp_packet p;
 	int mode, version;
 
-	begin(0, 0);
 	send_request();
 	for (mode = 0; mode < 6; mode++) {
 		for (version = 1; version < 5; version++) {
@@ -177,7 +172,6 @@ TEST(test_rejects_other_modes)
 	}
 	p = make_answer();
 	expect_accepted(&p);
-	finish();
 }
 
 /* ---- keys ---------------------------------------------------------------- */
@@ -228,7 +222,6 @@ TEST(test_rejects_bad_macs)
 	p = make_answer();
 	w.server_key = 5;
 	expect_dropped(&p, TSCT_CLIENT_EXTRA_MAC);
-	finish();
 }
 
 /* ---- kiss-o'-death ------------------------------------------------------- */
@@ -299,7 +292,6 @@ TEST(test_kiss_o_death)
 	p = kiss("INIT");
 	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
 	ck_assert_uint_eq(w.client.backoff, 0);
-	finish();
 }
 
 /* ---- impossible times ---------------------------------------------------- */
@@ -308,7 +300,6 @@ TEST(test_rejects_impossible_times)
 {
 	struct tsct_ntp_packet p;
 
-	begin(0, 0);
 	send_request();
 	p = make_answer();
 	p.ext.tx = p.ext.rx - 1;
@@ -337,7 +328,6 @@ TEST(test_rejects_impossible_times)
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	w.t4 = stamp(w.now - 10, 10, true);
 	expect_accepted(&p);
-	finish();
 }
 
 /* A server processes no request for longer than the round trip, here some 100 us. */
@@ -345,7 +335,6 @@ TEST(test_rejects_long_processing_times)
 {
 	struct tsct_ntp_packet p;
 
-	begin(0, 0);
 	send_request();
 	p = make_answer();
 	p.ext.tx = p.ext.rx + 310000 + 500;
@@ -378,7 +367,6 @@ TEST(test_rejects_long_processing_times)
 	p = make_answer();
 	p.ext.tx = p.ext.rx + 1000000000;
 	expect_accepted(&p);
-	finish();
 }
 
 TEST(test_answer_without_transmit_time)
@@ -386,7 +374,6 @@ TEST(test_answer_without_transmit_time)
 	__u64 random[2] = { any64() | 1, any64() | 2 };
 	struct tsct_ntp_packet p;
 
-	begin(0, 0);
 	w.sent_len = tsct_client_request(&w.client, w.keys, random, NULL,
 					 w.sent);
 	ck_assert_int_eq(tsct_ntp_parse(w.sent, w.sent_len, &w.request, NULL),
@@ -403,7 +390,6 @@ TEST(test_answer_without_transmit_time)
 			 0);
 	p = make_answer();
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	finish();
 }
 
 TEST(test_rejects_decreasing_counter)
@@ -411,7 +397,6 @@ TEST(test_rejects_decreasing_counter)
 	struct tsct_ntp_packet p, last;
 	int i;
 
-	begin(0, 0);
 	send_request();
 	last = make_answer();
 	expect_accepted(&last);
@@ -441,7 +426,6 @@ TEST(test_rejects_decreasing_counter)
 		expect_accepted(&p);
 		ck_assert_uint_eq(w.nr, 0);
 	}
-	finish();
 }
 
 /* An NTP server whose clock was set back by an hour is accepted again with its third
@@ -467,7 +451,6 @@ TEST(test_server_clock_set_back)
 	p = make_answer();
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.client.remote.epoch, 1);
-	finish();
 }
 
 /* ---- identity of servers and loops --------------------------------------- */
@@ -476,7 +459,6 @@ TEST(test_rejects_own_id)
 {
 	struct tsct_ntp_packet p;
 
-	begin(0, 0);
 	send_request();
 	p = make_answer();
 	p.ext.node = CHILD;
@@ -499,7 +481,6 @@ TEST(test_rejects_own_id)
 	p.stratum = 1;		/* no loop: at stratum 1, refid is the type of the
 				 * server's clock */
 	expect_accepted(&p);
-	finish();
 }
 
 /* Only the master is 0 hops from the master: a node that states depth 0 and another node as
@@ -508,7 +489,6 @@ TEST(test_rejects_false_master)
 {
 	struct tsct_ntp_packet p;
 
-	begin(0, 0);
 	send_request();
 	p = make_answer();
 	p.ext.node = MASTER + 1;
@@ -521,7 +501,6 @@ TEST(test_rejects_false_master)
 	p.ext.master = 0;
 	p.ext.status = TSCT_STATUS_UNKNOWN;
 	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
-	finish();
 }
 
 /* A server that uses the same counter as the client has t2 and t3 between t1 and t4. */
@@ -529,7 +508,6 @@ TEST(test_same_host)
 {
 	struct tsct_ntp_packet p;
 
-	begin(0, 0);
 	send_request();
 	p = make_answer();
 	p.ext.host = CHILD_HOST;
@@ -544,7 +522,6 @@ TEST(test_same_host)
 	p.ext.params.mult = MULT_26;
 	expect_accepted(&p);
 	ck_assert(w.client.remote.shared);
-	finish();
 }
 
 TEST(test_server_without_time)
@@ -555,7 +532,6 @@ TEST(test_server_without_time)
 	struct tsct_ntp_packet p;
 	unsigned int i;
 
-	begin(0, 0);
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
@@ -590,14 +566,12 @@ TEST(test_server_without_time)
 		ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
 		ck_assert_uint_eq(w.client.reach, 0);
 	}
-	finish();
 }
 
 TEST(test_answer_without_extension_field)
 {
 	struct tsct_ntp_packet p;
 
-	begin(0, 0);
 	send_request();
 	p = make_answer();
 	p.has_ext = false;
@@ -610,7 +584,6 @@ TEST(test_answer_without_extension_field)
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t2, w.server_now);
-	finish();
 }
 
 TEST(test_session_fields)
@@ -619,7 +592,6 @@ TEST(test_session_fields)
 	struct tsct_ntp_packet p;
 	struct tsct_exchange x;
 
-	begin(0, 0);
 	send_request_with(&ext);
 	p = make_answer();
 	p.ext.session = 9;
@@ -644,5 +616,4 @@ TEST(test_session_fields)
 	expect_accepted(&p);
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 0);
-	finish();
 }

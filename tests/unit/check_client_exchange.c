@@ -7,13 +7,14 @@
 
 /* ---- late transmit times of requests ------------------------------------- */
 
+CASE("client_exchange", begin_plain, finish);
+
 TEST(test_late_transmit_times)
 {
 	struct tsct_ntp_packet p;
 	struct tsct_exchange x;
 	struct tsct_client was;
 
-	begin(0, 0);
 	send_request();
 	report_sent(stamp(w.now + 5000, 30, true));
 	p = make_answer();
@@ -51,7 +52,6 @@ TEST(test_late_transmit_times)
 	ck_assert(flush(&x));
 	ck_assert(!(x.flags & TSCT_EXCHANGE_T1_KERNEL));
 	ck_assert_uint_eq(x.t1, w.now);
-	finish();
 }
 
 TEST(test_local_disruption)
@@ -59,7 +59,6 @@ TEST(test_local_disruption)
 	struct tsct_ntp_packet p, old;
 	struct tsct_exchange x;
 
-	begin(0, 0);
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
@@ -72,7 +71,6 @@ TEST(test_local_disruption)
 	p = make_answer();
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 0);
-	finish();
 }
 
 /* ---- several requests per poll ------------------------------------------- */
@@ -83,7 +81,6 @@ TEST(test_two_requests_per_poll)
 	struct tsct_ntp_packet first, second;
 	struct tsct_exchange x;
 
-	begin(0, 0);
 	send_request();
 	first = make_answer();
 	expect_accepted(&first);
@@ -123,7 +120,6 @@ TEST(test_two_requests_per_poll)
 	ck_assert_uint_eq(w.client.reach, 3);	/* two polls */
 	expect_dropped(&second, TSCT_CLIENT_DUPLICATE);
 	expect_dropped(&first, TSCT_CLIENT_REPLAY);
-	finish();
 }
 
 /* A new epoch drops the exchange of a poll that waits for its transmit time, and none that
@@ -132,7 +128,6 @@ TEST(test_epoch_within_a_poll)
 {
 	struct tsct_ntp_packet p;
 
-	begin(0, 0);
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
@@ -151,7 +146,6 @@ TEST(test_epoch_within_a_poll)
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t1, w.now - 260000000);
-	finish();
 }
 
 /* If a server's clock was set back, the client refuses answers until three polls had
@@ -161,7 +155,6 @@ TEST(test_set_back_counts_once_per_poll)
 	struct tsct_ntp_packet p;
 	int i, j;
 
-	begin(0, 0);
 	send_request();
 	p = make_answer();
 	expect_accepted(&p);
@@ -185,14 +178,12 @@ TEST(test_set_back_counts_once_per_poll)
 		}
 	}
 	ck_assert(!w.client.known);
-	finish();
 }
 
 TEST(test_answers_out_of_order)
 {
 	struct tsct_ntp_packet first, second, third;
 
-	begin(0, 0);
 	send_request();
 	first = make_answer();
 	send_another_request();
@@ -216,7 +207,6 @@ TEST(test_answers_out_of_order)
 	first.ext.rx = second.ext.tx - 1;
 	first.ext.tx = first.ext.rx + 31000;
 	ck_assert_int_eq(deliver(&first), TSCT_CLIENT_BACKWARDS);
-	finish();
 }
 
 TEST(test_outstanding_requests_limit)
@@ -224,7 +214,6 @@ TEST(test_outstanding_requests_limit)
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS + 1];
 	unsigned int i;
 
-	begin(0, 0);
 	send_request();
 	p[0] = make_answer();
 	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++) {
@@ -250,14 +239,12 @@ TEST(test_outstanding_requests_limit)
 	p[1] = make_answer();
 	expect_dropped(&p[0], TSCT_CLIENT_REPLAY);
 	expect_accepted(&p[1]);
-	finish();
 }
 
 TEST(test_kiss_settles_all_requests)
 {
 	struct tsct_ntp_packet first, second;
 
-	begin(0, 0);
 	send_request();
 	first = make_answer();
 	send_another_request();
@@ -268,7 +255,6 @@ TEST(test_kiss_settles_all_requests)
 	ck_assert_int_eq(deliver(&second), TSCT_CLIENT_DUPLICATE);
 	ck_assert_uint_eq(w.client.backoff, 1);
 	ck_assert(!tsct_client_waits(&w.client));
-	finish();
 }
 
 /* ---- NTP servers in basic and interleaved mode --------------------------- */
@@ -310,7 +296,6 @@ TEST(test_ntp_server_basic)
 	p = make_answer();
 	p.transmit = p.receive - 0x1000;
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	finish();
 }
 
 /* Builds an answer in interleaved mode: its origin is the receive time stamp of the
@@ -389,7 +374,6 @@ TEST(test_ntp_server_interleaved)
 	ck_assert(!flush(&x));
 	send_request();
 	ck_assert_uint_eq(w.request.origin, 0);
-	finish();
 }
 
 /* ---- poll requests ------------------------------------------------------- */
@@ -451,7 +435,6 @@ TEST(test_poll_requests)
 	ck_assert(!is_poll_request(bytes, 3));
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
 	ck_assert_uint_eq(deliver_poll_request(0, MASTER, 0), NEVER);
-	finish();
 }
 
 /* ---- random input -------------------------------------------------------- */
@@ -514,7 +497,6 @@ LOOP_TEST(test_random_changes, 0, 6)
 			check_same(&w.client, &was);
 		}
 	}
-	finish();
 }
 
 TEST(test_result_texts)

@@ -255,7 +255,6 @@ TEST(test_page_changes)
 	ck_assert_int_eq(tsct_clock_wait_synced(clock, 0, 0), -ETIMEDOUT);
 	ck_assert_int_eq(tsct_clock_wait_synced(clock, 50, 0), -ETIMEDOUT);
 	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, 12345), 12345);
-	tsct_clock_close(clock);
 }
 
 static void *sync_later(void *unused)
@@ -293,7 +292,6 @@ TEST(test_utc)
 	rewrite_page();
 	tsct_clock_utc(clock, &utc);
 	ck_assert_uint_eq(utc.source, now.source);
-	tsct_clock_close(clock);
 }
 
 TEST(test_wait_synced)
@@ -312,7 +310,6 @@ TEST(test_wait_synced)
 	ck_assert(!pthread_create(&thread, NULL, sync_later, NULL));
 	ck_assert_int_eq(tsct_clock_wait_synced(clock, -1, 0), 0);
 	pthread_join(thread, NULL);
-	tsct_clock_close(clock);
 }
 
 /* ---- random words in the clock page -------------------------------------- */
@@ -392,7 +389,6 @@ TEST(test_page_overwritten_while_read)
 	ck_assert_uint_gt(turns, 100);
 	ck_assert_int_lt(worst, SECOND);
 	munmap(mapped, AREA_SIZE);
-	tsct_clock_close(clock);
 }
 
 static void try_random(void)
@@ -423,7 +419,6 @@ LOOP_TEST(test_random_pages, 0, 3)
 		for (i = 0; i < 20; i++)
 			read_all_ways(clock);
 	}
-	tsct_clock_close(clock);
 }
 
 /* ---- names of clocks ----------------------------------------------------- */

@@ -53,7 +53,6 @@ TEST(test_live)
 	ck_assert_int_eq(ns, zero_ns + SECOND);
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_mem_eq(&state, &the_page->copy[0].state, sizeof(state));
-	tsct_clock_close(clock);
 }
 
 /* Past cycles are converted by the clock params that were in force at these cycles. */
@@ -94,7 +93,6 @@ TEST(test_past)
 	rewrite_page();
 	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero - 400 * SECOND, &ns),
 			 -ERANGE);
-	tsct_clock_close(clock);
 }
 
 /* The fast path gives the same times as the slow path. */
@@ -128,7 +126,6 @@ LOOP_TEST(test_fast_path, 0, 10)
 	}
 	ck_assert_uint_gt(shorts, 50000);
 	ck_assert_uint_lt(shorts, 99000);
-	tsct_clock_close(clock);
 }
 
 /* ---- times to cycles ---------------------------------------------------- */
@@ -155,7 +152,6 @@ LOOP_TEST(test_time_to_cycles, 0, 3)
 		if (u.epoch == t.epoch)
 			ck_assert_int_lt(u.ns, t.ns);
 	}
-	tsct_clock_close(clock);
 }
 
 TEST(test_time_to_cycles_edges)
@@ -196,7 +192,6 @@ TEST(test_time_to_cycles_edges)
 	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
 					     160 * SECOND, &cycles), 0);
 	ck_assert_uint_eq(cycles, zero - 160 * SECOND);
-	tsct_clock_close(clock);
 }
 
 TEST(test_segments)
@@ -223,7 +218,6 @@ TEST(test_segments)
 	ck_assert_int_eq(tsct_clock_segments(clock, last, 1), 4);
 	ck_assert_mem_eq(&last[0], &segments[3], sizeof(last[0]));
 	ck_assert_int_eq(tsct_clock_segments(clock, NULL, 0), 4);
-	tsct_clock_close(clock);
 }
 
 /* ---- a recording's clock pairing ---------------------------------------- */
@@ -293,7 +287,6 @@ TEST(test_pairing)
 	ck_assert_uint_gt(rec.real.past_error_ps, 2000000000);
 	ck_assert_uint_lt(rec.real.past_error_ps, 4000000000);
 	tsct_recording_free(&rec);
-	tsct_clock_close(clock);
 }
 
 /* ---- intervals ---------------------------------------------------------- */
@@ -343,7 +336,6 @@ TEST(test_intervals)
 	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, -12345), -12345);
 	ck_assert_int_eq(tsct_clock_ns_to_delta(clock, INT64_MAX), INT64_MAX);
 	ck_assert_int_eq(tsct_clock_ns_to_delta(clock, INT64_MIN), INT64_MIN);
-	tsct_clock_close(clock);
 }
 
 /* ---- skewed counters ---------------------------------------------------- */
@@ -387,7 +379,6 @@ TEST(test_skew)
 			 0);
 	ck_assert_uint_ge(t.error_ns, 61 + 7005);
 	ck_assert_uint_le(t.error_ns, 61 + 7007);
-	tsct_clock_close(clock);
 }
 
 TEST(test_skewed_intervals)
@@ -404,7 +395,6 @@ TEST(test_skewed_intervals)
 	check_interval(clock, point(-2 * SECOND, TSCT_CPU_ANY),
 		       point(-SECOND, TSCT_CPU_ANY), SECOND, UINT64_MAX,
 		       TSCT_INTERVAL_SKEWED);
-	tsct_clock_close(clock);
 }
 
 /* Counters differ by less than the limit: the largest distance is in the bound of an
@@ -442,7 +432,6 @@ TEST(test_small_skew)
 	ck_assert_uint_eq(rec.skew_ns, 341);
 	ck_assert_uint_eq(rec.real.error_ps, error_ps);
 	tsct_recording_free(&rec);
-	tsct_clock_close(clock);
 }
 
 /* Conversions correct the skew of each CPU, but all times of a recording are by one
@@ -475,7 +464,6 @@ TEST(test_recorded_skew)
 	ck_assert_uint_eq(rec.nr_segments, 1);
 	ck_assert_uint_eq(rec.segments[0].error_ps, 60000 + 7006000);
 	tsct_recording_free(&rec);
-	tsct_clock_close(clock);
 }
 
 /* Each time of a recording has the bound of the line around it, as far as there was a sample;
@@ -518,7 +506,6 @@ TEST(test_recorded_lines)
 	ck_assert_uint_ge(tsct_recording_error_ns(&rec, 0, zero + 1), 801);
 	ck_assert_uint_le(tsct_recording_error_ns(&rec, 0, zero + 1), 803);
 	tsct_recording_free(&rec);
-	tsct_clock_close(clock);
 }
 
 /* ---- cluster time ------------------------------------------------------ */
@@ -615,7 +602,6 @@ TEST(test_cluster_times)
 	check_cluster_time(zero + 7 * SECOND, slewed + 7 * SECOND,
 		   51 + 10000 + 30000 + 1, TSCT_STATUS_HOLDOVER);
 	check_none(zero + 1000 * SECOND + 1, -ESTALE);
-	tsct_clock_close(clock);
 }
 
 TEST(test_cluster_now)
@@ -638,7 +624,6 @@ TEST(test_cluster_now)
 	rewrite_page();
 	ck_assert_int_eq(tsct_clock_now_cluster_ns(clock, &ns), 0);
 	ck_assert_int_ge(ns, after.ns);
-	tsct_clock_close(clock);
 }
 
 /* Where the cluster time is unknown, conversions return an error instead of a guess. */
@@ -669,7 +654,6 @@ TEST(test_unknown_cluster_time)
 	CHANGE(s->source = TSCT_SOURCE_MONOTONIC);
 	rewrite_page();
 	check_none(zero, -ESTALE);
-	tsct_clock_close(clock);
 }
 
 /* An in-process clock has no cluster time. */
@@ -708,7 +692,6 @@ TEST(test_cluster_skew)
 						       &there), 0);
 	ck_assert_int_eq(here.ns, there.ns);
 	ck_assert_uint_eq(there.error_ns, here.error_ns + 10);
-	tsct_clock_close(clock);
 }
 
 /* ---- the fast path ------------------------------------------------------ */

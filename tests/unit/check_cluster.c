@@ -78,6 +78,8 @@ static uint32_t child_status(double t)
 
 /* ---- one source of time -------------------------------------------------- */
 
+CASE("cluster", NULL, end);
+
 TEST(test_one_source)
 {
 	static const double intervals[] = { 0.0625, 1, 16, 64 };
@@ -122,7 +124,6 @@ TEST(test_bursts)
 	}
 	ck_assert_uint_eq(child.missing, 0);
 	report("trains");
-	end();
 }
 
 /* The child reports its status, master, timeline and depth. */
@@ -158,7 +159,6 @@ TEST(test_reported_state)
 	ck_assert_msg(fabs(s.drift_ppm) < 110, "%.1f ppm", s.drift_ppm);
 	tsct_cluster_source(child.cluster, 1, node_ticks(&child, t), &s);
 	ck_assert(!s.used && !s.known);
-	end();
 }
 
 /* ---- a chain of nodes ---------------------------------------------------- */
@@ -226,7 +226,6 @@ TEST(test_too_deep)
 	remote.depth--;
 	ck_assert_int_eq(tsct_cluster_feed(child.cluster, 0, &x, &remote),
 			 TSCT_CLUSTER_NEW);
-	end();
 }
 
 /* ---- disruptions and faults ---------------------------------------------- */
@@ -246,7 +245,6 @@ TEST(test_route_change)
 	report("a detour for 20 minutes");
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 	ck_assert_uint_eq(child.events[TSCT_CLUSTER_EPOCH], 0);
-	end();
 }
 
 /* A small step of the source's time is followed by slewing. */
@@ -267,7 +265,6 @@ TEST(test_small_step)
 	t = poll_until(t, 200, 1, &lan);
 	report("its time moved by 2 ms");
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
-	end();
 }
 
 /* The master's counter jumps by 45 us, less than half a round trip, so no exchange
@@ -291,7 +288,6 @@ LOOP_TEST(test_tiny_step, 0, 2)
 	poll_until(t, 130, 1, &lan);
 	report("its counter moved by 45 us");
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
-	end();
 }
 
 TEST(test_large_step)
@@ -310,7 +306,6 @@ TEST(test_large_step)
 	poll_until(t, 200, 1, &lan);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
 	ck_assert_uint_eq(child.events[TSCT_CLUSTER_EPOCH], 1);
-	end();
 }
 
 /* The master's counter jumps without notice: three exchanges are enough to detect the
@@ -331,7 +326,6 @@ TEST(test_counter_jumps)
 	}
 	poll_until(t, 200, 1, &lan);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
-	end();
 }
 
 /* Some exchanges contain a single packet time with a very large error. */
@@ -349,7 +343,6 @@ TEST(test_single_errors)
 	}
 	report("freaks");
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
-	end();
 }
 
 /* After the master restarts with a new timeline, the child begins an epoch at once. */
@@ -368,7 +361,6 @@ TEST(test_master_restart)
 	ck_assert_uint_eq(child.state.cluster_epoch, 2);
 	poll_until(t + 1, 200, 1, &lan);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
-	end();
 }
 
 /* After a disruption of the child's counter, which jumps forward or back by hours, the child
@@ -391,7 +383,6 @@ LOOP_TEST(test_local_disruption, 0, 2)
 	poll_until(t + 1, 200, 1, &lan);
 	ck_assert_uint_eq(child.state.cluster_epoch, 2);
 	ck_assert_uint_eq(child.missing, 0);
-	end();
 }
 
 /* An earlier daemon has published a later epoch: new epochs continue after that
@@ -408,7 +399,6 @@ TEST(test_resume_epoch)
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 42);
 	poll_until(t, 100, 1, &lan);
 	ck_assert_uint_eq(child.state.cluster_epoch, 42);
-	end();
 }
 
 /* The network fails, first for less than an hour: in holdover the error bound
@@ -444,7 +434,6 @@ TEST(test_holdover)
 	poll_until(t, 7500, 1, &lan);
 	ck_assert_uint_eq(child.state.cluster_epoch, 2);
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
-	end();
 }
 
 /* ---- the master ---------------------------------------------------------- */
@@ -474,7 +463,6 @@ TEST(test_master)
 	ck_assert_uint_eq(tsct_cluster_epoch(master.cluster), 1);
 	make_master(&master, t, 8);
 	ck_assert_uint_eq(tsct_cluster_epoch(master.cluster), 2);
-	end();
 }
 
 /* ---- nodes between the master and others --------------------------------- */
@@ -506,7 +494,6 @@ TEST(test_bound_for_children)
 	}
 	/* 10 ppb/s at 801 s: 6.4 ms */
 	ck_assert_double_ge(s.error_ns, 6e6);
-	end();
 }
 
 /*
@@ -539,7 +526,6 @@ TEST(test_holdover_of_source)
 	}
 	ck_assert_uint_eq(leaf.state.cluster_status, TSCT_STATUS_HOLDOVER);
 	free_node(&leaf);
-	end();
 }
 
 /* A skew within the limit is in the published bounds of a child and a master, once. A
@@ -572,5 +558,4 @@ TEST(test_skew)
 		ck_assert_double_le((double)(i ? &master : &child)->
 				    state.cluster.past_error_ps * 1e-12, 1 + 1e-3);
 	}
-	end();
 }

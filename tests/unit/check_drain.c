@@ -3,14 +3,13 @@
  * recording */
 #include "drains.h"
 
-CASE("drain", NULL, teardown);
+CASE("drain", open_rings, teardown);
 
 /* Events and losses before the begin of a recording are not part of it. */
 TEST(test_ignores_events_before_begin)
 {
 	__u64 i;
 
-	open_rings();
 	for (i = 0; emit(i) == 0; i++)
 		;
 	ck_assert_uint_gt(i, 100);
@@ -31,7 +30,6 @@ TEST(test_ignores_events_before_begin)
 /* An event from the future is refused, because later events would be out of order. */
 TEST(test_refuses_future_events)
 {
-	open_rings();
 	begin();
 	ck_assert_int_eq(emit(1), 0);
 	forge(ev, tsct_clock_cycles(clock_) + (1ULL << 40), 8);
@@ -44,7 +42,6 @@ TEST(test_refuses_future_events)
 
 TEST(test_refuses_bad_records)
 {
-	open_rings();
 	begin();
 	ck_assert_int_eq(emit(1), 0);
 	forge(ev, tsct_clock_cycles(clock_), 7); /* forged event: payload too short */
@@ -69,7 +66,6 @@ TEST(test_stops_at_end)
 {
 	__u64 until;
 
-	open_rings();
 	begin();
 	ck_assert_int_eq(emit(1), 0);
 	until = tsct_clock_cycles(clock_);
@@ -92,7 +88,6 @@ TEST(test_random_counters)
 {
 	struct tsct_producer *p;
 
-	open_rings();
 	begin();
 	p = tsct_ring_producer(writer, CPU);
 	p->lost[TSCT_LOST_FULL] = 100;
@@ -121,7 +116,6 @@ TEST(test_all_record_sizes)
 {
 	unsigned int n = 0, turn;
 
-	open_rings();
 	begin();
 	for (turn = 0; turn < 1000; turn++) {
 		while (emit(n) == 0)

@@ -6,6 +6,7 @@
 static struct tsct_recording rec;
 static struct tsct_recording_writer *writer;
 static int dirfd_;
+static struct tsct_identity identity;
 
 static void begin(void)
 {
@@ -36,53 +37,50 @@ static void put_thread(__u64 after, __u32 tid, __u32 tgid, __u64 start_ns, const
 	put(TSCT_STATEDUMP_THREAD, after, &t, sizeof(t));
 }
 
-static void end(struct tsct_identity *ret)
+static void end(void)
 {
 	rec.end = rec.begin + 1000000000;
 	ck_assert_int_eq(tsct_recording_writer_finish(writer), 0);
 	tsct_recording_writer_close(writer);
-	ck_assert_int_eq(tsct_identity_read(dir_name, ret), 0);
+	ck_assert_int_eq(tsct_identity_read(dir_name, &identity), 0);
 }
 
-static void drop(struct tsct_identity *identity)
+static void drop(void)
 {
-	tsct_identity_free(identity);
+	tsct_identity_free(&identity);
 	tsct_recording_free(&rec);
 	drop_dir(dirfd_);
 }
 
-static const struct tsct_identity_thread *find(const struct tsct_identity *identity,
-					       __u32 tid, __u64 after)
+static const struct tsct_identity_thread *find(__u32 tid, __u64 after)
 {
-	return tsct_identity_find(identity, 0, tid, rec.begin + after);
+	return tsct_identity_find(&identity, 0, tid, rec.begin + after);
 }
+
+CASE("identity", begin, drop);
 
 TEST(test_threads)
 {
-	struct tsct_identity identity;
-
-	begin();
 	put_thread(1000, 300, 200, 5000000000, "a name of 16 byt");
 	put_thread(1000, 200, 200, 4000000000, "first");
 	put_thread(2000, 300, 200, 5000000000, "second");
 	/* /proc rounds start times down to 10 ms. */
 	put_thread(3000, 300, 200, 4995000000, "third");
 	put_thread(4000, 300, 300, 6000000000, "another");
-	end(&identity);
+	end();
 	ck_assert_uint_eq(identity.nr_threads, 5);
-	ck_assert_str_eq(find(&identity, 300, 0)->name, "a name of 16 byt");
-	ck_assert_str_eq(find(&identity, 300, 1999)->name, "a name of 16 byt");
-	ck_assert_str_eq(find(&identity, 300, 2000)->name, "second");
-	ck_assert_uint_eq(find(&identity, 300, 3500)->state.tgid, 200);
-	ck_assert_uint_eq(find(&identity, 300, 3500)->generation, 1);
-	ck_assert_uint_eq(find(&identity, 300, 900000)->generation, 2);
-	ck_assert_uint_eq(find(&identity, 300, 900000)->state.tgid, 300);
-	ck_assert_str_eq(find(&identity, 200, 900000)->name, "first");
-	ck_assert_ptr_null(find(&identity, 100, 900000));
-	ck_assert_ptr_null(find(&identity, 201, 900000));
-	ck_assert_ptr_null(find(&identity, 400, 900000));
+	ck_assert_str_eq(find(300, 0)->name, "a name of 16 byt");
+	ck_assert_str_eq(find(300, 1999)->name, "a name of 16 byt");
+	ck_assert_str_eq(find(300, 2000)->name, "second");
+	ck_assert_uint_eq(find(300, 3500)->state.tgid, 200);
+	ck_assert_uint_eq(find(300, 3500)->generation, 1);
+	ck_assert_uint_eq(find(300, 900000)->generation, 2);
+	ck_assert_uint_eq(find(300, 900000)->state.tgid, 300);
+	ck_assert_str_eq(find(200, 900000)->name, "first");
+	ck_assert_ptr_null(find(100, 900000));
+	ck_assert_ptr_null(find(201, 900000));
+	ck_assert_ptr_null(find(400, 900000));
 	ck_assert_ptr_null(tsct_identity_find(&identity, 1, 300, rec.begin));
-	drop(&identity);
 }
 
 #define BOOT_NS	1000000000000ULL	/* CLOCK_BOOTTIME when the recording begins */
@@ -97,34 +95,34 @@ static void put_last_pid(__u64 after, __u32 tid)
 	put(TSCT_STATEDUMP_LAST_PID, after, &last, sizeof(last));
 }
 
-static const char *name_at(const struct tsct_identity *identity, __u32 tid, __u64 after)
+static const char *name_at(__u32 tid, __u64 after)
 {
-	const struct tsct_identity_thread *t = find(identity, tid, after);
+	const struct tsct_identity_thread *t = find(tid, after);
 
 	return t ? t->name : "unknown";
 }
 
 #define MS	1000000ULL
 
-static __u32 generation_at(const struct tsct_identity *identity, __u32 tid, __u64 after)
+static __u32 generation_at(__u32 tid, __u64 after)
 {
-	const struct tsct_identity_thread *t = find(identity, tid, after);
+	const struct tsct_identity_thread *t = find(tid, after);
 
 	return t ? t->generation : 0;
 }
 
 /* Until the tick of tsct_identity_until(), a number is of one thread. */
-static void expect_until(const struct tsct_identity *identity, __u32 tid)
+static void expect_until(__u32 tid)
 {
 	__u64 after, until, step;
 
 	for (after = 0; after < 900 * MS; after += MS) {
-		until = tsct_identity_until(identity, find(identity, tid, after),
+		until = tsct_identity_until(&identity, find(tid, after),
 					    rec.begin + after) - rec.begin;
 		ck_assert_uint_ge(until, after);
 		for (step = after; step <= until && step < 900 * MS; step += MS)
-			ck_assert_uint_eq(generation_at(identity, tid, step),
-					  generation_at(identity, tid, after));
+			ck_assert_uint_eq(generation_at(tid, step),
+					  generation_at(tid, after));
 	}
 }
 
@@ -132,9 +130,6 @@ static void expect_until(const struct tsct_identity *identity, __u32 tid)
  * given the number to a thread that was not seen. */
 TEST(test_used_again)
 {
-	struct tsct_identity identity;
-
-	begin();
 	put_last_pid(0, 250);
 	put_thread(10 * MS, 300, 300, 1000, "old");
 	put_thread(10 * MS, 280, 280, 1000, "long");
@@ -149,51 +144,44 @@ TEST(test_used_again)
 	put_last_pid(600 * MS, 200);	/* the numbers began again */
 	put_last_pid(700 * MS, 440);
 	put_last_pid(800 * MS, 455);
-	end(&identity);
-	ck_assert_str_eq(name_at(&identity, 300, 1), "old");
-	ck_assert_str_eq(name_at(&identity, 300, 100 * MS), "old");
-	ck_assert_str_eq(name_at(&identity, 300, 140 * MS), "unknown");
-	ck_assert_str_eq(name_at(&identity, 300, 151 * MS), "new");
-	ck_assert_str_eq(name_at(&identity, 300, 600 * MS), "new");
-	ck_assert_str_eq(name_at(&identity, 300, 700 * MS), "unknown");
-	ck_assert_str_eq(name_at(&identity, 280, 150 * MS), "long");
-	ck_assert_str_eq(name_at(&identity, 280, 599 * MS), "long");
-	ck_assert_str_eq(name_at(&identity, 450, 403 * MS), "unknown");
-	ck_assert_str_eq(name_at(&identity, 450, 405 * MS), "fresh");
-	ck_assert_str_eq(name_at(&identity, 450, 700 * MS), "fresh");
-	ck_assert_str_eq(name_at(&identity, 450, 701 * MS), "unknown");
-	ck_assert_uint_eq(find(&identity, 300, 600 * MS)->generation, 2);
-	expect_until(&identity, 280);
-	expect_until(&identity, 300);
-	expect_until(&identity, 450);
-	expect_until(&identity, 451);
-	ck_assert_uint_eq(find(&identity, 280, 599 * MS)->generation, 1);
-	drop(&identity);
+	end();
+	ck_assert_str_eq(name_at(300, 1), "old");
+	ck_assert_str_eq(name_at(300, 100 * MS), "old");
+	ck_assert_str_eq(name_at(300, 140 * MS), "unknown");
+	ck_assert_str_eq(name_at(300, 151 * MS), "new");
+	ck_assert_str_eq(name_at(300, 600 * MS), "new");
+	ck_assert_str_eq(name_at(300, 700 * MS), "unknown");
+	ck_assert_str_eq(name_at(280, 150 * MS), "long");
+	ck_assert_str_eq(name_at(280, 599 * MS), "long");
+	ck_assert_str_eq(name_at(450, 403 * MS), "unknown");
+	ck_assert_str_eq(name_at(450, 405 * MS), "fresh");
+	ck_assert_str_eq(name_at(450, 700 * MS), "fresh");
+	ck_assert_str_eq(name_at(450, 701 * MS), "unknown");
+	ck_assert_uint_eq(find(300, 600 * MS)->generation, 2);
+	expect_until(280);
+	expect_until(300);
+	expect_until(450);
+	expect_until(451);
+	ck_assert_uint_eq(find(280, 599 * MS)->generation, 1);
 }
 
 /* Threads that began before the first event of the last number */
 TEST(test_before_first_last_pid)
 {
-	struct tsct_identity identity;
-
-	begin();
 	put_thread(10 * MS, 300, 300, BOOT_NS + 10 * MS, "first");
 	put_last_pid(20 * MS, 303);
 	put_last_pid(100 * MS, 400);
-	end(&identity);
-	ck_assert_str_eq(name_at(&identity, 300, 12 * MS), "first");
-	ck_assert_str_eq(name_at(&identity, 300, 90 * MS), "first");
-	ck_assert_str_eq(name_at(&identity, 300, 500 * MS), "first");
-	drop(&identity);
+	end();
+	ck_assert_str_eq(name_at(300, 12 * MS), "first");
+	ck_assert_str_eq(name_at(300, 90 * MS), "first");
+	ck_assert_str_eq(name_at(300, 500 * MS), "first");
 }
 
 /* Events of the last number, as a changed file may have them */
 TEST(test_changed_last_pids)
 {
-	struct tsct_identity identity;
 	__u32 i;
 
-	begin();
 	put_thread(1, 300, 300, ~0ULL, "thread");
 	for (i = 2; i < 200; i++) {
 		const struct tsct_statedump_last_pid last = {
@@ -203,28 +191,24 @@ TEST(test_changed_last_pids)
 		put(TSCT_STATEDUMP_LAST_PID, i / 3, &last, sizeof(last));
 	}
 	put_thread(100, 300, 300, 0, "thread");
-	end(&identity);
+	end();
 	for (i = 0; i < 200; i++)
-		name_at(&identity, 300, i);
-	drop(&identity);
+		name_at(300, i);
 }
 
 TEST(test_cgroups)
 {
-	struct tsct_identity identity;
 	__u8 payload[TSCT_STATEDUMP_BYTES_MAX];
 	const __u64 id = 42;
 	__u32 len = 0;
 
-	begin();
 	tsct_statedump_put(payload, &len, &id, sizeof(id));
 	tsct_statedump_put_text(payload, &len, "/a/b");
 	put(TSCT_STATEDUMP_CGROUP, 1, payload, len);
-	end(&identity);
+	end();
 	ck_assert_str_eq(tsct_identity_cgroup(&identity, 0, 42), "/a/b");
 	ck_assert_ptr_null(tsct_identity_cgroup(&identity, 0, 43));
 	ck_assert_ptr_null(tsct_identity_cgroup(&identity, 1, 42));
-	drop(&identity);
 }
 
 /* A text that is too long is cut off, and the event stays valid. */
@@ -232,34 +216,29 @@ TEST(test_long_text)
 {
 	static char text[2 * TSCT_STATEDUMP_BYTES_MAX];
 	__u8 payload[TSCT_STATEDUMP_BYTES_MAX];
-	struct tsct_identity identity;
 	const __u64 id = 42;
 	__u32 len = 0;
 
 	memset(text, 'x', sizeof(text) - 1);
-	begin();
 	tsct_statedump_put(payload, &len, &id, sizeof(id));
 	tsct_statedump_put_text(payload, &len, text);
 	ck_assert_uint_eq(len, TSCT_STATEDUMP_BYTES_MAX);
 	put(TSCT_STATEDUMP_CGROUP, 1, payload, len);
-	end(&identity);
+	end();
 	ck_assert_uint_eq(strlen(tsct_identity_cgroup(&identity, 0, 42)),
 			  TSCT_STATEDUMP_BYTES_MAX - 9);
-	drop(&identity);
 }
 
 /* The statedump is not among the events, nor in any sum. */
 TEST(test_not_events)
 {
-	struct tsct_identity identity;
 	struct tsct_balance balance;
 	struct tsct_trace_event e;
 	struct tsct_trace *trace;
 	char why[256];
 
-	begin();
 	put_thread(1000, 300, 200, 5000000000, "thread");
-	end(&identity);
+	end();
 	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why, sizeof(why)), 0);
 	ck_assert_uint_eq(tsct_trace_channels(trace), rec.nr_streams);
 	ck_assert_uint_eq(tsct_trace_recording(trace)->statedump, rec.nr_streams);
@@ -269,8 +248,9 @@ TEST(test_not_events)
 	ck_assert(balance.exact);
 	ck_assert(!tsct_recording_lossy(tsct_trace_recording(trace)));
 	tsct_trace_close(trace);
-	drop(&identity);
 }
+
+CASE("stream", NULL, NULL);
 
 /* Names of channels, and sync samples, are kept apart from the statedump. */
 TEST(test_stream_name)

@@ -14,11 +14,10 @@ LOOP_TEST(test_tree, 0, TSCT_FIT_NR)
 		TSCT_MERGE_AS_MASTER, TSCT_MERGE_AS_CHILD, TSCT_MERGE_VIA,
 	};
 	const struct tsct_recording *r;
-	struct tsct_merge *m;
 	__u32 i;
 
 	options.fit = _i;
-	m = merge_to("abc", "o");
+	merge_to("abc", "o");
 	r = tsct_merge_result(m);
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_CLUSTER);
 	ck_assert_uint_eq(r->nr_nodes, 3);
@@ -39,7 +38,6 @@ LOOP_TEST(test_tree, 0, TSCT_FIT_NR)
 	ck_assert_uint_gt(tsct_recording_error_ns(r, 2, EPOCH + 2 * S),
 			  tsct_recording_error_ns(r, 1, EPOCH + 2 * S));
 	ck_assert(!tsct_merge_is_partial(m));
-	tsct_merge_free(m);
 	check_result("o", NR_ABC, 1);
 }
 
@@ -69,8 +67,8 @@ TEST(test_residual)
 	struct tsct_trace *trace, *again;
 	__u32 i;
 
-	tsct_merge_free(merge_to("abc", "o"));
-	tsct_merge_free(merge_to("o", "p"));
+	merge_to("abc", "o");
+	merge_to("o", "p");
 	trace = open_result("o");
 	again = open_result("p");
 	ck_assert_uint_eq(correction_of(trace, 0)->has_residual, 0);
@@ -90,7 +88,7 @@ TEST(test_residual)
 	ck_assert_uint_eq(correction_of(trace, 1)->has_residual, 0);
 	ck_assert(*correction_of(trace, 1)->fit);
 	tsct_trace_close(trace);
-	tsct_merge_free(merge_to("o", "q"));
+	merge_to("o", "q");
 	check_result("q", NR_ABC, 1);
 }
 
@@ -108,33 +106,29 @@ static void add_key(const char *name, const char *key)
  * that, whether its clock is the timeline or is fitted to it. */
 TEST(test_skew)
 {
-	struct tsct_merge *m = merge_to("ab", "o");
 	__u64 before[2], after;
 	__u32 i;
 
+	merge_to("ab", "o");
 	for (i = 0; i < 2; i++)
 		before[i] = tsct_recording_error_ns(tsct_merge_result(m), i, EPOCH + S);
-	tsct_merge_free(m);
 	add_key("a", "clock_skew_ns = 700;");
 	add_key("b", "clock_skew_ns = 700;");
-	m = merge_to("ab", "p");
+	merge_to("ab", "p");
 	for (i = 0; i < 2; i++) {
 		after = tsct_recording_error_ns(tsct_merge_result(m), i, EPOCH + S);
 		ck_assert_uint_eq(after, before[i] + 700);
 	}
-	tsct_merge_free(m);
 }
 
 /* Node c is synchronized through b, of which there is no recording: b's clock params,
  * which c's samples contain, are used with their error. */
 TEST(test_intermediate_not_recorded)
 {
-	struct tsct_merge *m = merge_to("ac", "o");
-
+	merge_to("ac", "o");
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_BY_PARAMS);
 	ck_assert_uint_gt(tsct_recording_error_ns(tsct_merge_result(m), 1, EPOCH + S),
 			  40000);
-	tsct_merge_free(m);
 	check_result("o", 3 * EVENTS, 1);
 }
 
@@ -142,14 +136,11 @@ TEST(test_intermediate_not_recorded)
  * or is in ns if its counter is unknown. */
 TEST(test_no_master)
 {
-	struct tsct_merge *m = merge_to("bc", "o");
-
+	merge_to("bc", "o");
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_VIA);
-	tsct_merge_free(m);
 	check_result("o", 3 * EVENTS, 1);
-	m = merge_to("c", "p");
+	merge_to("c", "p");
 	ck_assert_int_eq(tsct_merge_how(m, 0), TSCT_MERGE_BY_PARAMS);
-	tsct_merge_free(m);
 	check_result("p", EVENTS, 1);
 }
 
@@ -158,14 +149,12 @@ TEST(test_no_master)
 TEST(test_nodes_poll_each_other)
 {
 	struct node b = nodes[1];
-	struct tsct_merge *m;
 
 	b.polls = 0xc;
 	write_node(&b, "d");
-	m = merge_to("adc", "o");
+	merge_to("adc", "o");
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_BY_PARAMS);
 	ck_assert_int_eq(tsct_merge_how(m, 2), TSCT_MERGE_BY_PARAMS);
-	tsct_merge_free(m);
 	check_result("o", NR_ABC, 1);
 }
 
@@ -174,19 +163,19 @@ TEST(test_ticks_are_independent_of_order)
 {
 	__u64 sum;
 
-	tsct_merge_free(merge_to("abc", "o"));
+	merge_to("abc", "o");
 	sum = check_result("o", NR_ABC, 1);
-	tsct_merge_free(merge_to("cab", "p"));
+	merge_to("cab", "p");
 	ck_assert_uint_eq(check_result("p", NR_ABC, 1), sum);
 	options.jobs = 1;
-	tsct_merge_free(merge_to("bca", "q"));
+	merge_to("bca", "q");
 	ck_assert_uint_eq(check_result("q", NR_ABC, 1), sum);
 	/* Merging the same recordings in several steps gives the same ticks. */
-	tsct_merge_free(merge_to("ab", "r"));
-	tsct_merge_free(merge_to("a", "s"));
-	tsct_merge_free(merge_to("sb", "t"));
+	merge_to("ab", "r");
+	merge_to("a", "s");
+	merge_to("sb", "t");
 	check_result("t", 4 * EVENTS, 1);
-	tsct_merge_free(merge_to("o", "u"));
+	merge_to("o", "u");
 	ck_assert_uint_eq(check_result("u", NR_ABC, 1), sum);
 }
 
@@ -194,20 +183,17 @@ TEST(test_ticks_are_independent_of_order)
  * two merged recordings that have different axes. */
 TEST(test_merge_merged_recordings)
 {
-	struct tsct_merge *m;
-
-	tsct_merge_free(merge_to("ab", "o"));
-	m = merge_to("oc", "p");
+	merge_to("ab", "o");
+	merge_to("oc", "p");
 	ck_assert_int_eq(tsct_merge_how(m, 0), TSCT_MERGE_AS_MERGED);
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_AS_MERGED);
 	ck_assert_int_eq(tsct_merge_how(m, 2), TSCT_MERGE_BY_PARAMS);
 	ck_assert(*tsct_merge_result(m)->nodes[1].correction.fit);
-	tsct_merge_free(m);
 	check_result("p", NR_ABC, 1);
-	tsct_merge_free(merge_to("c", "q"));
-	tsct_merge_free(merge_to("oq", "r"));
+	merge_to("c", "q");
+	merge_to("oq", "r");
 	check_result("r", NR_ABC, 1);
-	tsct_merge_free(merge_to("qo", "s"));
+	merge_to("qo", "s");
 	check_result("s", NR_ABC, 1);
 	expect_refused("oa", "holds the same recording as");
 	options.hz = 2 * S;
@@ -216,17 +202,14 @@ TEST(test_merge_merged_recordings)
 
 TEST(test_resolution)
 {
-	struct tsct_merge *m;
-
 	options.hz = 10 * S;
-	m = merge_to("abc", "o");
+	merge_to("abc", "o");
 	/* If global ticks are finer than the ticks of all counters, different local
 	 * ticks have different global ticks: there are no monotonic fixups. */
 	ck_assert_uint_eq(tsct_merge_result(m)->nodes[1].correction.monotonic_fixups, 0);
-	tsct_merge_free(m);
 	check_result("o", NR_ABC, 10);
 	options.hz = 0;
-	tsct_merge_free(merge_to("o", "p"));
+	merge_to("o", "p");
 	check_result("p", NR_ABC, 10);
 	options.hz = 18446744073709551557ULL;
 	expect_refused("a", "--resolution");
@@ -253,11 +236,10 @@ static void write_alone(__s64 off_ns, __u64 utc_ns)
 TEST(test_own_clocks)
 {
 	struct tsct_recorded_errors errors;
-	struct tsct_merge *m;
 
 	write_alone(20000, 16000);	/* Both nodes' own clocks are 20 us ahead of true
 					 * time, which is UTC. */
-	m = merge_to("de", "o");
+	merge_to("de", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
 	ck_assert_ptr_nonnull(strstr(notes, "states to be within 16.000 us of UTC"));
 	ck_assert_uint_eq(tsct_merge_result(m)->compared, TSCT_COMPARED_UTC);
@@ -268,12 +250,11 @@ TEST(test_own_clocks)
 	ck_assert_uint_lt(errors.node_ns, 21010);
 	ck_assert_uint_ge(errors.utc_ns, 21000);
 	ck_assert_uint_lt(errors.utc_ns, 21010);
-	tsct_merge_free(m);
 	check_result("o", 4 * EVENTS, 1);
-	tsct_merge_free(merge_to("o", "p"));
+	merge_to("o", "p");
 	check_result("p", 4 * EVENTS, 1);
 	options.hz = 3 * S;
-	tsct_merge_free(merge_to("de", "r"));
+	merge_to("de", "r");
 	check_result("r", 4 * EVENTS, 3);
 }
 
@@ -291,14 +272,12 @@ LOOP_TEST(test_leap_second, 0, 5)
 		{ 1814400000 - 90000, false },
 	};
 	struct tsct_recorded_errors errors;
-	struct tsct_merge *m;
 
 	write_alone(cases[_i].s * 1000000000LL - EPOCH, 1000);
-	m = merge_to("de", "o");
+	merge_to("de", "o");
 	tsct_recording_errors(tsct_merge_result(m), tsct_merge_result(m)->end, &errors);
 	ck_assert_int_eq(errors.node_ns >= 1000006000, cases[_i].near);
 	ck_assert_uint_lt(errors.node_ns, cases[_i].near ? 1000006010 : 6010);
-	tsct_merge_free(m);
 }
 
 /* The clock of a node was disrupted: before that, its times have no bound. */
@@ -307,7 +286,6 @@ TEST(test_own_clock_disrupted)
 	struct node n = nodes[1];
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
-	struct tsct_merge *m;
 	struct tsct_trace *trace;
 	__u64 middle = EPOCH + LENGTH / 2;
 	int fd = make_dir("f");
@@ -324,9 +302,8 @@ TEST(test_own_clock_disrupted)
 	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
 	write_events(writer, &n, 16);
 	end_node(&rec, writer, fd, false);
-	m = merge_to("df", "o");
+	merge_to("df", "o");
 	ck_assert_ptr_nonnull(strstr(notes, "/f: its clock was disrupted"));
-	tsct_merge_free(m);
 	trace = open_result("o");
 	ck_assert_uint_lt(tsct_trace_error_ns(trace, 0, EPOCH), 6010);
 	ck_assert_uint_eq(tsct_trace_error_ns(trace, 1, EPOCH), UINT64_MAX);
@@ -392,14 +369,12 @@ static void check_clock_parts(struct tsct_trace *in, struct tsct_trace *out, __u
 TEST(test_own_clock_lines)
 {
 	struct tsct_trace *in, *out;
-	struct tsct_merge *m;
 	struct node n = nodes[1];
 	__u64 t, a, b;
 
 	write_alone(0, 1000);
 	write_narrow("g");
-	m = merge_to("dg", "o");
-	tsct_merge_free(m);
+	merge_to("dg", "o");
 	in = open_result("g");
 	out = open_result("o");
 	for (t = 0; t <= LENGTH; t += LENGTH / 64) {
@@ -411,13 +386,13 @@ TEST(test_own_clock_lines)
 	}
 	ck_assert_uint_gt(tsct_trace_error_ns(out, 1, EPOCH + LENGTH), 6000);
 	check_clock_parts(in, out, 1);
-	tsct_merge_free(merge_to("o", "p"));
+	merge_to("o", "p");
 	tsct_trace_close(out);
 	out = open_result("p");
 	check_clock_parts(in, out, 1);
 	tsct_trace_close(out);
 	options.hz = 3 * S;
-	tsct_merge_free(merge_to("dg", "q"));
+	merge_to("dg", "q");
 	out = open_result("q");
 	check_clock_parts(in, out, 3);
 	tsct_trace_close(in);
@@ -476,10 +451,10 @@ TEST(test_never_compared)
 	write_node(&n, "h");
 	expect_refused("gh", "no bound of its clock, which was in holdover, to UTC is known");
 	options.force = true;
-	tsct_merge_free(merge_to("df", "o"));
+	merge_to("df", "o");
 	ck_assert_ptr_nonnull(strstr(notes, "each node's own clock is used"));
 	check_uncompared("o");
-	tsct_merge_free(merge_to("o", "p"));
+	merge_to("o", "p");
 	check_uncompared("p");
 	/* Recordings of one machine need no comparison. */
 	options.force = false;
@@ -499,7 +474,7 @@ TEST(test_one_boot)
 	n.uuid = 30;
 	n.channel = "other";
 	write_node(&n, "e");
-	tsct_merge_free(merge_to("de", "o"));
+	merge_to("de", "o");
 	ck_assert_str_eq(notes, "");
 	check_result("o", 4 * EVENTS, 1);
 	n.uuid = 31;
@@ -507,7 +482,7 @@ TEST(test_one_boot)
 	write_node(&n, "f");
 	expect_refused("df", "of the same boot, but their clocks contradict each other");
 	options.force = true;
-	tsct_merge_free(merge_to("df", "p"));
+	merge_to("df", "p");
 	check_uncompared("p");
 }
 
@@ -515,17 +490,14 @@ TEST(test_one_boot)
  * samples. */
 TEST(test_force)
 {
-	struct tsct_merge *m;
-
 	write_alone(0, 0);
 	expect_refused("be", "/e: holds the same recording as");
 	expect_refused("ce", "has no sync samples, but other inputs have; use --force");
 	options.force = true;
-	m = merge_to("ce", "o");
+	merge_to("ce", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
 	ck_assert_ptr_nonnull(strstr(notes, "/e: has no sync samples"));
 	ck_assert_ptr_nonnull(strstr(notes, "each node's own clock is used"));
-	tsct_merge_free(m);
 	/* The times of the merged events are not checked, because the own clock of node
 	 * c is 3 ms off, beyond its bound. */
 }
@@ -547,7 +519,7 @@ TEST(test_cluster_and_utc)
 	n.alone = true;
 	n.uuid = n.boot = 33;
 	write_node(&n, "k");
-	tsct_merge_free(merge_to("ij", "o"));
+	merge_to("ij", "o");
 	trace = open_result("o");
 	ck_assert_uint_eq(tsct_trace_recording(trace)->compared, TSCT_COMPARED_SAMPLES);
 	tsct_recording_errors(tsct_trace_recording(trace), EPOCH + LENGTH, &errors);
@@ -557,7 +529,7 @@ TEST(test_cluster_and_utc)
 	ck_assert_uint_eq(tsct_trace_error_of(trace, TSCT_ERROR_CLOCK, 0, EPOCH), UINT64_MAX);
 	tsct_trace_close(trace);
 	options.force = true;
-	tsct_merge_free(merge_to("ok", "p"));
+	merge_to("ok", "p");
 	ck_assert_ptr_nonnull(strstr(notes, "no bound of its cluster's time to UTC is known"));
 	trace = open_result("p");
 	ck_assert(tsct_recording_is_uncompared(tsct_trace_recording(trace)));
@@ -573,7 +545,6 @@ TEST(test_cluster_and_utc)
  * to UTC; else a note warns that there are none. */
 TEST(test_synced_cluster)
 {
-	struct tsct_merge *m;
 	struct node n;
 	size_t i;
 
@@ -586,11 +557,10 @@ TEST(test_synced_cluster)
 						  * 4 us ahead; bounds: 5 us */
 		write_node(&n, (char[]) { 'd' + i, 0 });
 	}
-	m = merge_to("de", "o");
+	merge_to("de", "o");
 	ck_assert_int_eq(tsct_merge_time(m), TSCT_MERGE_OWN);
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_AS_OWN);
 	ck_assert_ptr_nonnull(strstr(notes, "although tsctraced.conf has synced-cluster"));
-	tsct_merge_free(m);
 	check_uncompared("o");
 	/* A merged recording of nodes that have `synced-cluster` in tsctraced.conf can
 	 * be merged again. */
@@ -600,7 +570,7 @@ TEST(test_synced_cluster)
 		n.utc_ns = 1000;
 		write_node(&n, (char[]) { 'f' + i, 0 });
 	}
-	tsct_merge_free(merge_to("fg", "p"));
+	merge_to("fg", "p");
 	ck_assert_ptr_nonnull(strstr(notes, "states to be within 1.000 us of UTC"));
 	check_result("p", 4 * EVENTS, 1);
 }
@@ -657,7 +627,6 @@ TEST(test_killed_recorder)
 	struct node n = nodes[1];
 	struct tsct_trace *in, *out;
 	struct tsct_trace_event e, f;
-	struct tsct_merge *m;
 	__u64 nr = 0;
 
 	n.name = 'd';
@@ -665,9 +634,8 @@ TEST(test_killed_recorder)
 	write_cut_off(&n, count_at(&n, LENGTH));
 	expect_refused("d", "/d: not complete");
 	options.salvage = true;
-	m = merge_to("d", "o");
+	merge_to("d", "o");
 	ck_assert(tsct_merge_is_partial(m));
-	tsct_merge_free(m);
 	in = open_result("d");
 	out = open_result("o");
 	ck_assert(tsct_trace_recording(out)->complete);
@@ -685,12 +653,11 @@ TEST(test_killed_recorder)
 	tsct_trace_close(in);
 	tsct_trace_close(out);
 	options.salvage = false;
-	m = merge_to("o", "p");
+	merge_to("o", "p");
 	ck_assert(tsct_merge_is_partial(m));
 	ck_assert(strstr(notes, "/o: node 0, hb, was not complete") ||
 		  strstr(notes, "/o: node 0, hd, was not complete"));
 	ck_assert(tsct_merge_result(m)->nodes[0].cut_off);
-	tsct_merge_free(m);
 }
 
 /* ---- short recordings and ends of ranges --------------------------------- */
@@ -700,7 +667,6 @@ TEST(test_short_recordings)
 {
 	static const __u64 length[] = { 1000, 100 * MS, 1100 * MS };
 	struct node n = nodes[1];
-	struct tsct_merge *m;
 	unsigned int i;
 
 	for (i = 0; i < sizeof(length) / sizeof(length[0]); i++) {
@@ -709,9 +675,8 @@ TEST(test_short_recordings)
 		write_node(&n, (char[]) { 'd' + i, 0 });
 	}
 	for (i = 0; i < sizeof(length) / sizeof(length[0]); i++) {
-		m = merge_to((char[]) { 'a', 'd' + i, 0 },
+		merge_to((char[]) { 'a', 'd' + i, 0 },
 			     (char[]) { 'o' + i, 0 });
-		tsct_merge_free(m);
 		check_result((char[]) { 'o' + i, 0 }, 4 * EVENTS, 1);
 	}
 }

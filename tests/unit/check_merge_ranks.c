@@ -203,14 +203,12 @@ static void write_input(const struct node *n, const char *name)
 /* Merges the inputs A and B, which are children of the master, to an input. */
 static void write_merged(const char *name)
 {
-	struct tsct_merge *m;
 	int fd;
 
-	ck_assert_msg(!plan("AB", &m), "%s", why);
+	ck_assert_msg(!plan("AB"), "%s", why);
 	fd = make_dir(name);
 	ck_assert_int_eq(tsct_merge_write(m, fd), 0);
 	close(fd);
-	tsct_merge_free(m);
 }
 
 /* Makes input @i of a cluster: its node polled the master, or another node, or in a circle. */
@@ -259,25 +257,25 @@ static int serial_error;
 static void merge_part(const struct tsct_ranks *r)
 {
 	struct tsct_merge_options mine = options;
-	struct tsct_merge *m;
+	struct tsct_merge *part;
 	char path_r[128];
 	int fd, err;
 
 	mine.ranks = r;
 	mine.note = NULL;
 	mine.jobs = 1 + r->rank % 2;
-	err = tsct_merge_plan(&mine, &m);
+	err = tsct_merge_plan(&mine, &part);
 	if (!err) {
 		path_of(path_r, "r");
 		fd = open(path_r, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		ck_assert_int_ge(fd, 0);
-		err = tsct_merge_write(m, fd);
+		err = tsct_merge_write(part, fd);
 		close(fd);
 	}
 	ck_assert_msg(err == serial_error, "rank %u of %u: %d, %s", r->rank, r->nr, err,
-		      tsct_merge_why(m));
-	ck_assert_str_eq(tsct_merge_why(m), why);
-	tsct_merge_free(m);
+		      tsct_merge_why(part));
+	ck_assert_str_eq(tsct_merge_why(part), why);
+	tsct_merge_free(part);
 }
 
 static void run_shell(const char *command)
@@ -292,17 +290,15 @@ static void run_shell(const char *command)
 static void compare(const char *names)
 {
 	static const unsigned int nrs[] = { 2, 3, 4, 7, RANKS_MAX };
-	struct tsct_merge *m;
 	int fd = make_dir("s");
 	size_t i;
 
-	serial_error = plan(names, &m);
+	serial_error = plan(names);
 	if (!serial_error) {
 		serial_error = tsct_merge_write(m, fd);
 		snprintf(why, sizeof(why), "%s", tsct_merge_why(m));
 	}
 	close(fd);
-	tsct_merge_free(m);
 	for (i = 0; i < sizeof(nrs) / sizeof(nrs[0]); i++) {
 		close(make_dir("r"));
 		run_ranks(nrs[i], merge_part);
@@ -401,25 +397,25 @@ TEST(test_many_pairs)
 	const __u32 nr = 2 * TSCT_MESSAGE_PAIRS_MAX + 5000;
 	struct tsct_messages_options o = { .room = 16 };
 	struct tsct_message_end send = { .tick = 1 }, receive = { .tick = 2 };
-	struct tsct_message_matcher *m[3];
+	struct tsct_message_matcher *matcher[3];
 	struct tsct_message_stats s[3], sum;
 	__u32 i, k, pair;
 	int which;
 
 	for (which = 0; which < 3; which++) {
-		ck_assert_int_eq(tsct_message_matcher_new(&o, &m[which]), 0);
+		ck_assert_int_eq(tsct_message_matcher_new(&o, &matcher[which]), 0);
 		for (i = 0; i < 2 * nr; i++) {
 			/* Each pair twice, in an order that is not theirs */
 			pair = (__u32)((__u64)i * 7919 % nr);
 			for (k = 0; k < (which == 2 || i % 2 == (unsigned int)which); k++) {
 				send.node = pair / 300;
 				receive.node = pair % 300;
-				tsct_message_sent(m[which], pair + 1, &send);
-				tsct_message_received(m[which], pair + 1, &receive);
+				tsct_message_sent(matcher[which], pair + 1, &send);
+				tsct_message_received(matcher[which], pair + 1, &receive);
 			}
 		}
-		tsct_message_finish(m[which], &s[which]);
-		tsct_message_matcher_free(m[which]);
+		tsct_message_finish(matcher[which], &s[which]);
+		tsct_message_matcher_free(matcher[which]);
 	}
 	sum = s[0];
 	ck_assert_int_eq(tsct_message_stats_add(&sum, &s[1]), 0);
@@ -442,12 +438,11 @@ TEST(test_many_pairs)
 static char many_paths[MANY][128];
 
 /* Plans a merge of MANY recordings, with few file descriptors. */
-static struct tsct_merge *plan_many(void)
+static void plan_many(void)
 {
 	static const char *many[MANY];
 	const struct rlimit few = { 64, 64 };
 	struct node n = nodes[0];
-	struct tsct_merge *m;
 	char name[12];
 	int i, err;
 
@@ -466,19 +461,17 @@ static struct tsct_merge *plan_many(void)
 	options.force = true;
 	err = tsct_merge_plan(&options, &m);
 	ck_assert_msg(!err, "%s", tsct_merge_why(m));
-	return m;
 }
 
 LOOP_TEST(test_many_inputs, 0, 2)
 {
-	struct tsct_merge *m;
 	char file[160];
 	int fd, err;
 
 	reset_options();
 	one_channel = true;
 	make_root();
-	m = plan_many();
+	plan_many();
 	fd = make_dir("o");
 	/* With _i, the first input is another one when it is opened again to be copied. */
 	snprintf(file, sizeof(file), "%s/metadata", many_paths[0]);
@@ -489,6 +482,5 @@ LOOP_TEST(test_many_inputs, 0, 2)
 	ck_assert_msg(_i ? err == -EINVAL : !err, "%d: %s", err, tsct_merge_why(m));
 	ck_assert(!_i || strstr(tsct_merge_why(m), "/0: was changed while it was merged"));
 	close(fd);
-	tsct_merge_free(m);
 	drop_root();
 }

@@ -4,42 +4,9 @@
 
 #include "lib/core/event_def.h"
 #include "seed.h"
-#include "serve.h"
-#include "suite.h"
 
-static struct tsct_channel *t, *writer;
-static struct tsct_reader *reader;
-
-static void open_channel(unsigned int policy, unsigned int blocks)
-{
-	struct tsct_channel_options options = {
-		.roles = TSCT_ROLE_READ, .policy = policy,
-		.block_size = 4096, .blocks = blocks,
-	};
-
-	serve_start();
-	t = serve_open(&options);
-	writer = serve_open(NULL);
-	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
-}
-
-static void setup_discard(void)
-{
-	open_channel(TSCT_POLICY_DISCARD, 4);
-}
-
-static void setup_overwrite(void)
-{
-	open_channel(TSCT_POLICY_OVERWRITE, 4);
-}
-
-static void teardown(void)
-{
-	tsct_reader_close(reader);
-	tsct_channel_close(writer);
-	tsct_channel_close(t);
-	serve_stop();
-}
+#define RING_BLOCKS	4
+#include "read_ring.h"
 
 static struct tsct_producer *ring(void)
 {

@@ -2,53 +2,17 @@
 /* Counts of the reader: every published event is either read or counted as missed. */
 #include "ring_writer.h"
 #include "seed.h"
-#include "serve.h"
-#include "suite.h"
+
+#define RING_BLOCKS	4
+#include "read_ring.h"
 
 #define ID	16
 
-static struct tsct_channel *t, *writer;
-static struct tsct_reader *reader;
 static __u64 emitted;
-
-static void open_channel(unsigned int policy, unsigned int blocks)
-{
-	struct tsct_channel_options options = {
-		.roles = TSCT_ROLE_READ, .policy = policy,
-		.block_size = 4096, .blocks = blocks,
-	};
-
-	serve_start();
-	t = serve_open(&options);
-	/* A client with the WRITE role maps tails writable, which some tests need. */
-	options.roles = TSCT_ROLE_WRITE;
-	writer = serve_open(&options);
-	emitted = 0;
-}
 
 static void start_reading(void)
 {
 	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
-}
-
-static void setup_discard(void)
-{
-	open_channel(TSCT_POLICY_DISCARD, 4);
-	start_reading();
-}
-
-static void setup_overwrite(void)
-{
-	open_channel(TSCT_POLICY_OVERWRITE, 4);
-	start_reading();
-}
-
-static void teardown(void)
-{
-	tsct_reader_close(reader);
-	tsct_channel_close(writer);
-	tsct_channel_close(t);
-	serve_stop();
 }
 
 /* Emits an event of random size, whose payload contains the event's number,
@@ -300,12 +264,8 @@ TEST(test_many_unread_events)
 {
 	int i;
 
-	tsct_reader_close(reader);
-	tsct_channel_close(writer);
-	tsct_channel_close(t);
-	serve_stop();
+	teardown();
 	open_channel(TSCT_POLICY_DISCARD, 512);
-	start_reading();
 	for (i = 0; i < 2; i++) {
 		while (ring_emit(writer, 0, ID, 1000 + emitted, &emitted, 8))
 			emitted++;

@@ -2,46 +2,17 @@
 /* The ordered reader returns the events of all CPUs in order, and waits for events. */
 #include "ring_writer.h"
 #include "seed.h"
-#include "serve.h"
-#include "suite.h"
+
+#define RING_BLOCKS	64
+#include "read_ring.h"
 
 #define ID		16
 #define CPUS_MAX	64
 
-static struct tsct_channel *t, *writer;
-static struct tsct_reader *reader;
-static __u32 nr_cpus;
-
-static void open_channel(unsigned int policy)
+/* Number of rings that the tests use */
+static __u32 nr_rings(void)
 {
-	struct tsct_channel_options options = {
-		.roles = TSCT_ROLE_READ, .policy = policy,
-		.block_size = 4096, .blocks = 64,
-	};
-
-	serve_start();
-	t = serve_open(&options);
-	writer = serve_open(NULL);
-	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
-	nr_cpus = t->header.nr_cpus < CPUS_MAX ? t->header.nr_cpus : CPUS_MAX;
-}
-
-static void setup_discard(void)
-{
-	open_channel(TSCT_POLICY_DISCARD);
-}
-
-static void setup_overwrite(void)
-{
-	open_channel(TSCT_POLICY_OVERWRITE);
-}
-
-static void teardown(void)
-{
-	tsct_reader_close(reader);
-	tsct_channel_close(writer);
-	tsct_channel_close(t);
-	serve_stop();
+	return t->header.nr_cpus < CPUS_MAX ? t->header.nr_cpus : CPUS_MAX;
 }
 
 static void put(__u32 cpu, __u64 stamp)
@@ -86,7 +57,7 @@ CASE("overwrite", setup_overwrite, teardown);
 
 TEST(test_merges_cpus)
 {
-	const __u32 other = nr_cpus - 1;	/* number of the last CPU; 0 if there
+	const __u32 other = nr_rings() - 1;	/* number of the last CPU; 0 if there
 						 * is only one CPU */
 	__u64 i;
 
@@ -110,23 +81,23 @@ TEST(test_until_stamp)
 
 	put(0, 10);
 	put(0, 20);
-	put(nr_cpus - 1, 30);
+	put(nr_rings() - 1, 30);
 	expect_nothing(9);
 	/* An event that the reader took out of a ring to compare cycles, but did not
 	 * return yet, counts as unread, and is not released. */
-	ck_assert_uint_eq(stat_of(0).unread, nr_cpus > 1 ? 2 : 3);
+	ck_assert_uint_eq(stat_of(0).unread, nr_rings() > 1 ? 2 : 3);
 	ck_assert_int_eq(next_any(10, &event), 1);
 	expect_nothing(19);
 	tsct_reader_release(reader, 0);
 	ck_assert_int_eq(next_any(25, &event), 1);
 	ck_assert_uint_eq(event.cycles, 20);
 	expect_nothing(29);
-	expect(30, nr_cpus - 1, 0);
+	expect(30, nr_rings() - 1, 0);
 }
 
 TEST(test_late_events)
 {
-	const __u32 other = nr_cpus - 1;
+	const __u32 other = nr_rings() - 1;
 
 	put(0, 100);
 	expect(100, 0, 0);
@@ -147,7 +118,7 @@ TEST(test_mixed_with_next)
 
 	for (i = 0; i < 10; i++)
 		put(0, 10 + i);
-	put(nr_cpus - 1, 50);
+	put(nr_rings() - 1, 50);
 	expect(10, 0, 0);
 	expect_nothing(5);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
@@ -164,7 +135,7 @@ TEST(test_mixed_with_next)
 	expect_nothing(UINT64_MAX);
 	put(0, 60);
 	expect(60, 0, 0);
-	ck_assert_uint_eq(stat_of(0).before, nr_cpus > 1 ? 4 : 5);
+	ck_assert_uint_eq(stat_of(0).before, nr_rings() > 1 ? 4 : 5);
 }
 
 CASE("discard", setup_discard, teardown);
@@ -201,7 +172,7 @@ LOOP_TEST(test_random_rings, 0, 3)
 	stamp = 1;
 	for (i = 0; i < 500; i++) {
 		for (n = any(100); n; n--, nr++)
-			put(any(nr_cpus), stamp += any(3));
+			put(any(nr_rings()), stamp += any(3));
 		/* All events with at most @stamp cycles are published already, so no
 		 * returned event is marked as late (TSCT_EVENT_LATE). */
 		while (next_any(stamp, &event) == 1) {
@@ -214,7 +185,7 @@ LOOP_TEST(test_random_rings, 0, 3)
 			if (!any(100))
 				break;
 		}
-		for (n = 0; n < (int)nr_cpus; n++)
+		for (n = 0; n < (int)nr_rings(); n++)
 			tsct_reader_release(reader, n);
 		stamp++;
 	}
@@ -256,7 +227,7 @@ TEST(test_follows_writers)
 {
 	__u64 next[CPUS_MAX] = { 0 }, last = 0, late = 0, got = 0, end,
 	      limit;
-	const __u32 nr = nr_cpus < 3 ? nr_cpus : 3;
+	const __u32 nr = nr_rings() < 3 ? nr_rings() : 3;
 	struct tsct_event event;
 	pthread_t threads[3];
 	void *wrote;
@@ -315,7 +286,7 @@ TEST(test_watermark)
 	ck_assert_int_eq(tsct_reader_wait(reader, 30), 0);
 	/* The watermark is in bytes of all rings together; an event takes 24. */
 	for (i = 1; i < 41; i++)
-		put(i % nr_cpus, 1 + i);
+		put(i % nr_rings(), 1 + i);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 0);
 	put(0, 100);
 	ck_assert_int_eq(tsct_reader_wait(reader, 0), 1);

@@ -372,7 +372,12 @@ static void check_bound(__u64 tick, __u64 want_ns)
 	ck_assert_uint_le(tsct_recording_error_ns(&rec, 0, tick), want_ns + 2);
 }
 
-CASE("given", NULL, NULL);
+static void free_given(void)
+{
+	tsct_recording_free(&rec);
+}
+
+CASE("given", NULL, free_given);
 
 TEST(test_intersection)
 {
@@ -397,7 +402,6 @@ TEST(test_intersection)
 	ck_assert_uint_eq(tsct_recording_node_worst_ns(&rec, 0, 1320000, 1450000),
 			  tsct_recording_error_ns(&rec, 0, 1320000));
 	check_bound(tsct_recording_worst_ns(&rec, rec.end) == BOUND ? 1050000 : 0, BOUND);
-	tsct_recording_free(&rec);
 }
 
 TEST(test_contradiction)
@@ -422,7 +426,6 @@ TEST(test_contradiction)
 	ck_assert_int_eq(tsct_error_bounds_make(&rec), 0);
 	check_bound(1950000, BOUND);
 	ck_assert_uint_eq(rec.errors.nr_contradictory, 3);
-	tsct_recording_free(&rec);
 }
 
 /* After the last sample that the recording's straight clock was made with, its bound is only
@@ -437,7 +440,6 @@ TEST(test_later_lines)
 	check_bound(1700000, 9100);
 	check_bound(1900000, BOUND);
 	ck_assert_uint_ge(tsct_recording_worst_ns(&rec, rec.end), 9100);
-	tsct_recording_free(&rec);
 }
 
 /* Lines of another epoch neither narrow nor contradict. */
@@ -465,7 +467,6 @@ TEST(test_epochs)
 	ck_assert_int_eq(tsct_error_bounds_make(&rec), 0);
 	check_bound(1900000, 700);
 	ck_assert_uint_eq(tsct_recording_error_ns(&rec, 0, 1900001), UINT64_MAX);
-	tsct_recording_free(&rec);
 }
 
 /* Lines of any content are computed without an overflow, or not used. */
@@ -519,7 +520,6 @@ TEST(test_epoch_without_lines)
 	ck_assert_uint_eq(tsct_recording_error_ns(&rec, 0, 1400000), UINT64_MAX);
 	check_bound(1820000, 70050);
 	ck_assert_uint_eq(tsct_recording_error_ns(&rec, 0, 1900000), UINT64_MAX);
-	tsct_recording_free(&rec);
 }
 
 /* Lines of an older version do not include the skew of the counters, and narrow nothing. */
@@ -530,7 +530,6 @@ TEST(test_older_version)
 	check_bound(1200000, 700);
 	ck_assert_int_eq(tsct_error_bounds_make_old(&rec), 0);
 	check_bound(1200000, BOUND);
-	tsct_recording_free(&rec);
 }
 
 /* Lines as far away, and as steep, as metadata can state overflow nothing. */
@@ -600,7 +599,6 @@ TEST(test_utc)
 	ck_assert_uint_eq(errors.utc_ns, UINT64_MAX);
 	tsct_recorded_utc_add(node, 1700000, 1ULL << 63, TSCT_UTC_KERNEL);
 	ck_assert_uint_eq(tsct_recording_utc_ns(&rec, 0, 1700000), UINT64_MAX);
-	tsct_recording_free(&rec);
 }
 
 /* The largest bound of a range is that of a tick in it, or a little more, for any lines. */
@@ -633,5 +631,4 @@ LOOP_TEST(test_largest, 0, 200)
 		}
 		ck_assert_uint_ge(max, worst);
 	}
-	tsct_recording_free(&rec);
 }

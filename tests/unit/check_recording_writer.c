@@ -25,7 +25,7 @@ static unsigned int nr_sent;
 
 static struct tsct_recording rec;
 static struct tsct_recording_writer *writer;
-static int dirfd_;
+static int dirfd_ = -1;
 
 static void begin(void)
 {
@@ -39,8 +39,10 @@ static void begin(void)
 static void end(void)
 {
 	free(sent);
+	sent = NULL;
 	tsct_recording_free(&rec);
 	drop_dir(dirfd_);
+	dirfd_ = -1;
 }
 
 static const struct { __u32 stream, id; } kinds[] = {
@@ -149,6 +151,8 @@ static unsigned int babeltrace(bool quiet)
 	return nr;
 }
 
+CASE("recording_writer", NULL, end);
+
 /* The library's reader and babeltrace2 read as many events as were written. */
 LOOP_TEST(test_round_trip, 0, 12)
 {
@@ -161,7 +165,6 @@ LOOP_TEST(test_round_trip, 0, 12)
 	ck_assert_uint_eq(read_all(true), nr);
 	ck_assert_uint_eq(babeltrace(true), nr);
 	ck_assert(!tsct_recording_lossy(&rec));
-	end();
 }
 
 static char *metadata_text(const struct tsct_recording *r, size_t *len)
@@ -255,7 +258,6 @@ LOOP_TEST(test_hostile_names, 0, 6)
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(read_all(true), 5);
 	ck_assert_uint_eq(babeltrace(true), 5);
-	end();
 }
 
 /* The clock that the CTF metadata defines gives the calibrated time within the
@@ -343,7 +345,6 @@ TEST(test_refuses_invalid_events)
 	ck_assert_uint_eq(read_all(false), 1);
 	ck_assert_uint_eq(babeltrace(false), 1);
 	ck_assert(tsct_recording_lossy(&rec));
-	end();
 }
 
 /* Events that are late by less than 1 us get the time of the event before them. */
@@ -377,7 +378,6 @@ TEST(test_late_events_are_raised)
 	ck_assert_int_eq(tsct_trace_next(trace, &event), 1);
 	ck_assert_int_eq(tsct_trace_next(trace, &event), 0);
 	tsct_trace_close(trace);
-	end();
 }
 
 /* Writes the largest record that fits a ring, between smaller records. */
@@ -399,7 +399,6 @@ TEST(test_largest_record)
 	ck_assert_int_eq(finish(writer), 0);
 	ck_assert_uint_eq(read_all(false), 20);
 	ck_assert_uint_eq(babeltrace(true), 20);
-	end();
 }
 
 /* At any moment, the metadata on disk defines every event on disk. */
@@ -419,7 +418,6 @@ TEST(test_definitions_before_events)
 		ck_assert_uint_eq(read_all(false), i + 1);
 	}
 	ck_assert_int_eq(finish(writer), 0);
-	end();
 }
 
 /* On a full disk, earlier packets stay complete, and other events count as lost. */
@@ -456,7 +454,6 @@ TEST(test_file_size_limit)
 	begin();
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	fill_disk();
-	end();
 }
 
 TEST(test_full_disk)
@@ -469,7 +466,6 @@ TEST(test_full_disk)
 		/* Without root privilege no tmpfs can be mounted.
 		 * test_file_size_limit() also lets writes of the recording fail. */
 		ck_assert_int_eq(errno, EPERM);
-		end();
 		return;
 	}
 	close(dirfd_);
@@ -481,7 +477,6 @@ TEST(test_full_disk)
 	snprintf(command, sizeof(command), "%s", dir_name);
 	ck_assert_int_eq(umount(command), 0);
 	dirfd_ = open(dir_name, O_RDONLY | O_DIRECTORY);
-	end();
 }
 
 /* Losses after the last event are recorded in packets without events. */
@@ -515,7 +510,6 @@ TEST(test_losses_after_last_event)
 		;
 	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), 1);
 	tsct_trace_close(trace);
-	end();
 }
 
 /* If a recorder is killed, the last metadata that it wrote is valid, and the recording
@@ -559,7 +553,6 @@ LOOP_TEST(test_killed_recorder, 0, TSCT_TIMESTAMPS_NR)
 	ck_assert_int_eq(tsct_ctf_clock(&rec, &clock), 0);
 	ck_assert_uint_ge(clock.precision * 1000000000.0 / clock.freq,
 			  tsct_clock_params_error_ps(&rec.real, rec.until) / 1000);
-	end();
 }
 
 /* A damaged end time in a packet does not extend the recording. */
@@ -585,7 +578,6 @@ TEST(test_killed_recorder_damaged_packet)
 					 sizeof(why)), 0);
 	ck_assert_uint_eq(tsct_trace_recording(trace)->end, rec.end);
 	tsct_trace_close(trace);
-	end();
 }
 
 /* If writing fails at any byte of the metadata, the error is returned. */
@@ -600,5 +592,4 @@ LOOP_TEST(test_metadata_write_errors, 0, 2)
 	ck_assert_int_eq(tsct_meta_write(&rec, to), _i ? -ENOSPC : 0);
 	fclose(to);
 	ck_assert_int_eq(finish(writer), 0);
-	end();
 }

@@ -2,6 +2,8 @@
 /* Sync samples: writing and reading them, their series, and fits of series */
 #include "samples_world.h"
 
+CASE("samples", NULL, drop_small);
+
 TEST(test_round_trip)
 {
 	struct tsct_sync_sample s;
@@ -22,7 +24,6 @@ TEST(test_round_trip)
 	ck_assert_uint_eq(sync.end.state, TSCT_SESSION_FAILED);
 	ck_assert_uint_eq(sync.end.end, 400);
 	ck_assert_mem_eq(&sync.params, &rec.real, sizeof(rec.real));
-	drop_small();
 }
 
 /* By default, sync samples are not returned as events, and are not included in event
@@ -48,7 +49,6 @@ TEST(test_samples_are_not_events)
 	ck_assert_uint_eq(e.stream, rec.nr_streams);
 	ck_assert_str_eq(e.def->name, TSCT_SAMPLE_EVENT);
 	tsct_trace_close(trace);
-	drop_small();
 }
 
 TEST(test_stream_name)
@@ -126,7 +126,6 @@ TEST(test_series_fit)
 	ck_assert_int_eq(tsct_series_fit(series, TSCT_FIT_AUTO, HZ, 1, 2, 0,
 					 &fit, keep), -ENODATA);
 	tsct_series_free(series, 1);
-	drop_small();
 }
 
 /* Samples of each epoch, node and address form a separate series, in order and without
@@ -203,7 +202,6 @@ TEST(test_truncated_samples)
 		ck_assert_ptr_nonnull(strstr(reported, "stream sync_0: "));
 		last = nr_samples;
 	}
-	drop_small();
 }
 
 LOOP_TEST(test_random_changes, 0, 4)
@@ -219,7 +217,6 @@ LOOP_TEST(test_random_changes, 0, 4)
 		read_small(NULL);
 		use_samples();
 	}
-	drop_small();
 }
 
 /* Functions that make well-formed samples with impossible values */
@@ -279,7 +276,6 @@ LOOP_TEST(test_impossible_samples, 0, NR_IMPOSSIBLE)
 	ck_assert_str_eq(reported, wanted);
 	ck_assert_uint_eq(reports, 1);
 	ck_assert_uint_eq(nr_samples, 2);
-	drop_small();
 }
 
 /* Each sample has another source. With more than TSCT_SERIES_MAX sources, grouping
@@ -350,5 +346,4 @@ LOOP_TEST(test_metadata, 0, NR_METADATA)
 	ck_assert_int_eq(tsct_trace_open(dir_name, report, NULL, &trace, why,
 					 sizeof(why)), -EINVAL);
 	ck_assert_msg(strstr(why, metadata[_i].why), "%s", why);
-	drop_small();
 }

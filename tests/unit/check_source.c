@@ -119,6 +119,8 @@ static void try_falsetickers(unsigned int servers, enum fault how)
 	end();
 }
 
+CASE("source", NULL, end);
+
 LOOP_TEST(test_falsetickers, 0, 5 * NR_FAULTS)
 {
 	unsigned int servers = 3 + (unsigned int)_i / NR_FAULTS;
@@ -138,7 +140,6 @@ TEST(test_falseticker_reason)
 	s = state_of(1, t);
 	printf("# %s\n", s.reason);
 	ck_assert_ptr_nonnull(strstr(s.reason, " ms ahead of the time on which 2 of 3"));
-	end();
 }
 
 /* A server's error within the bounds of the other servers is not detected, and the
@@ -153,7 +154,6 @@ TEST(test_small_errors)
 		exchange_all(t);
 	}
 	ck_assert_uint_gt(child.readings, 500);
-	end();
 }
 
 /* If there are only two sources, and they contradict each other, neither is a
@@ -172,7 +172,6 @@ TEST(test_two_contradicting_sources)
 	}
 	ck_assert_uint_eq(count_falsetickers(0, 2, t), 0);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
-	end();
 }
 
 /* If the selected source disappears, another source is selected, and readers notice
@@ -203,7 +202,6 @@ TEST(test_selected_source_disappears)
 	}
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
-	end();
 }
 
 /* The master restarts, and the three nodes that the child polls follow the new timeline
@@ -230,7 +228,6 @@ TEST(test_new_timeline)
 		exchange_all(t);
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 2);
 	ck_assert_uint_eq(child.state.cluster_timeline, 2);
-	end();
 }
 
 /* A server that reports another timeline than the other two is not selected. */
@@ -258,7 +255,6 @@ TEST(test_unconfirmed_timeline)
 	}
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 	ck_assert(!state_of(0, t + 2).used);
-	end();
 }
 
 /* ---- NTP servers --------------------------------------------------------- */
@@ -310,7 +306,6 @@ TEST(test_ntp_servers)
 		  !state_of(2, t).falseticker);
 	ck_assert_uint_eq(child.state.cluster_master, 0);
 	ck_assert_uint_eq(child.state.cluster_status, TSCT_STATUS_SYNCHRONIZED);
-	end();
 }
 
 /* The timeline of a master is preferred to the time of NTP servers. */
@@ -335,7 +330,6 @@ TEST(test_master_is_preferred_to_ntp)
 	ck_assert_uint_eq(child.state.cluster_master, master.id);
 	ck_assert_uint_eq(child.state.cluster_epoch, 2);
 	ck_assert_uint_eq(child.events[TSCT_CLUSTER_EPOCH], 1);
-	end();
 }
 
 /* A server whose counter runs 1 % fast is rejected. */
@@ -351,7 +345,6 @@ TEST(test_one_percent_fast)
 	ck_assert(!state_of(0, t).known);
 	ck_assert_msg(*state_of(0, t).reason, "no reason");
 	printf("# %s\n", state_of(0, t).reason);
-	end();
 }
 
 /* ---- random input -------------------------------------------------------- */
@@ -422,5 +415,4 @@ LOOP_TEST(test_random_input, 0, 4)
 		state_of(source, t);
 	}
 	ck_assert_uint_gt(known, 0);
-	end();
 }

@@ -21,7 +21,7 @@ static struct sent sent[EVENTS];
 static unsigned int nr_sent;
 static struct tsct_recording rec;
 static struct tsct_recording_writer *writer;
-static int dirfd_;
+static int dirfd_ = -1;
 
 static void begin(__u32 timestamps, __u64 every)
 {
@@ -42,6 +42,7 @@ static void drop(void)
 {
 	tsct_recording_free(&rec);
 	drop_dir(dirfd_);
+	dirfd_ = -1;
 }
 
 static void send_one(__u64 stamp, __u32 id)
@@ -189,6 +190,8 @@ static __u64 most_on_tick(unsigned int bits)
 	return most;
 }
 
+CASE("ticks", NULL, drop);
+
 LOOP_TEST(test_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR)
 {
 	const __u32 timestamps = _i % TSCT_TIMESTAMPS_NR;
@@ -203,7 +206,6 @@ LOOP_TEST(test_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR)
 	if (timestamps >= TSCT_TIMESTAMPS_INTERPOLATED &&
 	    timestamps != TSCT_TIMESTAMPS_SYSTEM)
 		ck_assert_uint_eq(tsct_recording_max_per_tick(&rec), 0);
-	drop();
 }
 
 /* A packet ends after the requested number of events. */
@@ -221,7 +223,6 @@ LOOP_TEST(test_events_per_packet, 0, 11)
 		ck_assert_uint_eq(rec.streams[0].counts[i].packets,
 				  1 + (in_file[i] + every - 1) / every);
 	check_read();
-	drop();
 }
 
 /* Writes @nr events without a payload to CPU 0, @gap cycles apart, the first at @at.
@@ -250,7 +251,6 @@ LOOP_TEST(test_bytes_per_packet, 0, 8)
 	send_plain(rec.begin, 3 * events + 1, 10);
 	end();
 	ck_assert_uint_eq(rec.streams[0].counts[0].packets, 1 + 3 + 1);
-	drop();
 }
 
 /* The first event that is the requested time after the first event of its packet begins
@@ -273,7 +273,6 @@ LOOP_TEST(test_time_per_packet, 0, TSCT_TIMESTAMPS_NR)
 	end();
 	ck_assert_uint_eq(rec.streams[0].counts[0].packets, 1 + 4 + 2);
 	ck_assert_uint_eq(rec.streams[0].counts[0].events, 50);
-	drop();
 }
 
 /* ---- reading with other programs ----------------------------------------- */
@@ -311,7 +310,6 @@ LOOP_TEST(test_other_readers, 0, TSCT_TIMESTAMPS_NR)
 	end();
 	ck_assert_uint_eq(count_lines("babeltrace2"), nr_sent);
 	ck_assert_uint_eq(count_lines("babeltrace"), nr_sent);
-	drop();
 }
 
 /* babeltrace2 prints the same times as the library's reader, within their precision. */
@@ -390,7 +388,6 @@ LOOP_TEST(test_truncated_anywhere, 0, TSCT_TIMESTAMPS_NR)
 		ck_assert_uint_eq(!reports, at == len);
 		before = nr;
 	}
-	drop();
 }
 
 /* ---- ticks of the system time -------------------------------------------- */
@@ -434,7 +431,6 @@ TEST(test_system_time_does_not_decrease)
 	ck_assert_uint_ge(tsct_recording_error_ns(read, 0, read->end),
 			  rec.real.past_error_ps / 1000);
 	tsct_trace_close(trace);
-	drop();
 }
 
 /* The error that a recording in system time states includes the skew of the CPUs once: the
@@ -507,7 +503,6 @@ TEST(test_system_time_of_samples)
 		ck_assert_int_le(llabs(apart), 2);
 	}
 	tsct_trace_close(trace);
-	drop();
 }
 
 /* ---- unique stamps past 2^51 --------------------------------------------- */
@@ -557,7 +552,6 @@ TEST(test_stamps_past_segment_end)
 	ck_assert_uint_eq(i, sizeof(want) / sizeof(want[0]));
 	tsct_unique_stamps_free(&unique);
 	tsct_trace_close(trace);
-	drop();
 }
 
 /* ---- writing to disk ----------------------------------------------------- */
@@ -597,5 +591,4 @@ LOOP_TEST(test_fsync_policy, 0, TSCT_FSYNC_NR)
 	else
 		ck_assert_uint_ge(fsyncs, meta + CPUS + 2);
 	check_read();
-	drop();
 }

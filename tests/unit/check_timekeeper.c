@@ -61,11 +61,12 @@ TEST(test_stopped_at_once)
 	}
 }
 
+CASE("started", start, NULL);
+
 /* The previous daemon had detected a disruption, but not calibrated after it. The new
  * daemon calibrates, and skips no epoch number. */
 TEST(test_takes_over_disruption)
 {
-	start();
 	go_on(2);
 	sim_step(&sim, 5000000000);
 	world.disruption.realtime_min_ns += 5000000000;
@@ -84,7 +85,6 @@ TEST(test_takes_over_disruption)
 
 TEST(test_step_while_stopped)
 {
-	start();
 	go_on(2);
 	timekeeper_stop(&timekeeper);
 	sim_step(&sim, -3600000000000);
@@ -97,7 +97,6 @@ TEST(test_step_while_stopped)
 /* The bound to UTC is published as of now, and withdrawn when no source states one. */
 TEST(test_bound_to_utc)
 {
-	start();
 	ck_assert_uint_eq(file()->utc_source, TSCT_UTC_UNKNOWN);
 	world.utc = (struct tsct_utc) { 5000, TSCT_UTC_CLOCKBOUND, 1000 };
 	go_on(2);
@@ -113,7 +112,6 @@ TEST(test_bound_to_utc)
 
 TEST(test_pace)
 {
-	start();
 	ck_assert_int_eq(timekeeper_wait_ms(&timekeeper, 1000), 100);
 	ck_assert_int_eq(timekeeper_wait_ms(&timekeeper, 50), 50);
 	go_on(2);
@@ -128,7 +126,6 @@ TEST(test_pace)
  * begin, the timekeeper publishes them again with a longer lead. */
 TEST(test_publish_late)
 {
-	start();
 	go_on(20);
 	sim_steer(&sim, 40000);		/* changes the rate of CLOCK_REALTIME, so
 					 * that new clock params are needed */
@@ -146,7 +143,6 @@ TEST(test_publish_always_too_late)
 {
 	__u64 base;
 
-	start();
 	go_on(3);
 	base = file()->real.base_cycles;
 	world.refuse = -ETIME;
@@ -165,7 +161,6 @@ TEST(test_publish_always_too_late)
  * now, so the epoch ends. */
 TEST(test_only_module_accepts)
 {
-	start();
 	load_module(TSCT_SOURCE_TSC);
 	go_on(3);
 	world.file_late = true;
@@ -179,7 +174,6 @@ TEST(test_module_refuses)
 {
 	unsigned int published;
 
-	start();
 	go_on(3);
 	published = world.published;
 	/* The module refuses a state while the system is about to suspend. The state is
@@ -201,7 +195,6 @@ TEST(test_module_refuses)
 
 TEST(test_module_loads_and_unloads)
 {
-	start();
 	go_on(3);
 	load_module(TSCT_SOURCE_TSC);
 	world.disruption.has_module = true;
@@ -221,7 +214,6 @@ TEST(test_module_loads_and_unloads)
 /* The module detects a suspend that changed no clock. */
 TEST(test_module_disrupted)
 {
-	start();
 	load_module(TSCT_SOURCE_TSC);
 	go_on(3);
 	memset(&world.module, 0, sizeof(world.module));
@@ -243,7 +235,6 @@ TEST(test_module_disrupted)
  * begins. */
 TEST(test_both_detect)
 {
-	start();
 	load_module(TSCT_SOURCE_TSC);
 	go_on(3);
 	memset(&world.module, 0, sizeof(world.module));
@@ -259,7 +250,6 @@ TEST(test_both_detect)
  * undo them. */
 TEST(test_another_daemon)
 {
-	start();
 	load_module(TSCT_SOURCE_TSC);
 	go_on(3);
 	world.module.real.base_ns += 12345;
@@ -274,7 +264,6 @@ TEST(test_another_daemon)
 
 TEST(test_source_changes)
 {
-	start();
 	go_on(3);
 	/* The kernel marks the TSC as unstable. */
 	world.source = TSCT_SOURCE_MONOTONIC_RAW;
@@ -308,7 +297,6 @@ TEST(test_drift_file)
 {
 	__u64 error, first;
 
-	start();
 	first = file()->rate_error_ppt;
 	go_on(2);
 	ck_assert_uint_ge(world.saves, 1);
@@ -326,6 +314,8 @@ TEST(test_drift_file)
 	go_on(2);
 	check_synchronized(1, TSCT_CAUSE_NONE);
 }
+
+CASE("timekeeper", NULL, NULL);
 
 /* A wrong rate in the drift file is corrected by samples. */
 TEST(test_wrong_drift_file)
@@ -428,7 +418,10 @@ static void end(void)
 {
 	timekeeper_use_cluster(&timekeeper, NULL);
 	tsct_cluster_free(cluster);
+	cluster = NULL;
 }
+
+CASE("cluster", begin, end);
 
 /* Publishing the cluster's time does not change the params of CLOCK_REALTIME. */
 TEST(test_publish)
@@ -436,7 +429,6 @@ TEST(test_publish)
 	struct tsct_clock_state before;
 	unsigned int published;
 
-	begin();
 	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_UNKNOWN);
 	published = world.published;
 	before = *file();
@@ -449,7 +441,6 @@ TEST(test_publish)
 	follow(30, our_epoch());
 	check_synchronized(1, TSCT_CAUSE_NONE);
 	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_SYNCHRONIZED);
-	end();
 }
 
 /* Cluster time is published to module and clock file; the module accepts each state. */
@@ -457,14 +448,12 @@ TEST(test_module)
 {
 	__u32 epoch;
 
-	begin();
 	follow(5, our_epoch());
 	load_module(TSCT_SOURCE_TSC);
 	epoch = our_epoch();
 	follow(20, epoch);
 	ck_assert_mem_eq(&world.module.cluster, &file()->cluster,
 			 sizeof(world.module.cluster));
-	end();
 }
 
 static void make_disruption(__u32 cause)
@@ -487,7 +476,6 @@ LOOP_TEST(test_causes, 1, TSCT_CAUSE_NR)
 {
 	__u32 cause = (__u32)_i, epoch;
 
-	begin();
 	epoch = our_epoch();
 	follow(10, epoch);
 	make_disruption(cause);
@@ -496,7 +484,6 @@ LOOP_TEST(test_causes, 1, TSCT_CAUSE_NR)
 	if (timekeeper_keeps_rate(cause)) {
 		check_cluster(epoch);
 		follow(10, epoch);
-		end();
 		return;
 	}
 	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_DISRUPTED);
@@ -504,7 +491,6 @@ LOOP_TEST(test_causes, 1, TSCT_CAUSE_NR)
 	ck_assert_uint_eq(file()->cluster_epoch, epoch + 1);
 	if (cause != TSCT_CAUSE_JUMP)
 		follow(10, epoch + 1);
-	end();
 }
 
 /* If the module detects a disruption before the daemon does, it begins a cluster epoch.
@@ -513,7 +499,6 @@ TEST(test_module_disrupts)
 {
 	__u32 epoch;
 
-	begin();
 	load_module(TSCT_SOURCE_TSC);
 	epoch = our_epoch();
 	follow(10, epoch);
@@ -529,7 +514,6 @@ TEST(test_module_disrupts)
 	ck_assert_uint_gt(file()->cluster_epoch, epoch + 1);
 	ck_assert_uint_eq(file()->cluster.mult, 0);
 	follow(10, our_epoch());
-	end();
 }
 
 /* A restarted daemon has made no exchanges yet, so it begins a cluster epoch. */
@@ -538,7 +522,6 @@ TEST(test_restarted_daemon)
 	struct tsct_cluster *old;
 	__u32 epoch;
 
-	begin();
 	follow(10, our_epoch());
 	timekeeper_stop(&timekeeper);
 	ck_assert_uint_eq(file()->cluster_status, TSCT_STATUS_HOLDOVER);
@@ -567,7 +550,6 @@ TEST(test_publish_cluster_late)
 {
 	int i;
 
-	begin();
 	follow(5, our_epoch());
 	world.refuse = -ETIME;
 	world.refusals = 2;
@@ -585,5 +567,4 @@ TEST(test_publish_cluster_late)
 	world.refusals = 1;
 	feed();
 	ck_assert_int_eq(timekeeper_publish_cluster(&timekeeper), -EPERM);
-	end();
 }

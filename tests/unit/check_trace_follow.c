@@ -90,6 +90,8 @@ static void expect_no_event(int ret)
 
 /* ---- order of events ----------------------------------------------------- */
 
+CASE("trace_follow", NULL, end_all);
+
 TEST(test_only_settled_events)
 {
 	begin_writing();
@@ -121,7 +123,6 @@ TEST(test_only_settled_events)
 	ck_assert(tsct_trace_recording(trace)->complete);
 	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), 0);
 	ck_assert_int_eq(faccessat(dirfd_, TSCT_PROGRESS_FILE, F_OK, 0), -1);
-	end_all();
 }
 
 /* A reader that does not sleep, and a recorder that publishes its progress without events:
@@ -149,7 +150,6 @@ TEST(test_progress_of_idle)
 	ck_assert_int_eq(tsct_trace_poll(trace, why, sizeof(why)), 1);
 	ck_assert_uint_eq(tsct_trace_settled(trace), UINT64_MAX);
 	expect_no_event(0);
-	end_all();
 }
 
 /* Metadata that is read again adds event definitions. Events returned before that
@@ -178,7 +178,6 @@ TEST(test_new_definition)
 	ck_assert_ptr_eq(first.def, tsct_recording_def(
 				 tsct_trace_recording(trace), 0, 16));
 	ck_assert_uint_eq(reports, 0);
-	end_all();
 }
 
 /* ---- end of a recording ------------------------------------------------------ */
@@ -211,7 +210,6 @@ TEST(test_dead_recorder)
 	expect_event(1, 50);
 	expect_event(0, 100);
 	expect_no_event(0);
-	end_all();
 }
 
 /* A partial packet at the end of a live recording is no damage: the packet is still
@@ -242,7 +240,6 @@ LOOP_TEST(test_partial_packet, 0, 10)
 	expect_event(0, 160);
 	expect_event(1, 210);
 	ck_assert_uint_eq(reports, 0);
-	end_all();
 }
 
 /* Invalid bytes after the last packet are reported once. When valid packets overwrite
@@ -275,7 +272,6 @@ TEST(test_invalid_bytes_at_end)
 	expect_no_event(0);
 	ck_assert_uint_ge(reports, 1);
 	ck_assert_uint_le(reports, 2);
-	end_all();
 }
 
 /* ---- random order of writing --------------------------------------------- */
@@ -356,16 +352,16 @@ LOOP_TEST(test_random_order, 0, 5)
 	take_all(UINT64_MAX);
 	ck_assert_uint_eq(nr_followed, MANY);
 	check_whole();
-	end_all();
 }
 
 /* ---- settled time: the time up to which rings were read completely ------- */
+
+CASE("rings", open_rings, teardown);
 
 TEST(test_settled_time_of_rings)
 {
 	__u64 now, tick = 0;
 
-	open_rings();
 	begin();
 	ck_assert_int_eq(emit(1), 0);
 	pass(UINT64_MAX);
@@ -390,5 +386,4 @@ TEST(test_settled_time_of_rings)
 	pass(now);
 	ck_assert_int_eq(tsct_recording_writer_finish(out), 0);
 	ck_assert_int_eq(tsct_trace_progress(dirfd_, &tick), TSCT_PROGRESS_NONE);
-	teardown();
 }

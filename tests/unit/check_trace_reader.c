@@ -5,7 +5,7 @@
 #define ROOM	(1U << 20)
 
 static struct tsct_recording rec;
-static int dirfd_;
+static int dirfd_ = -1;
 
 /* Offsets of the packets in the stream file under test */
 static struct { size_t at; } packets[64];
@@ -45,6 +45,7 @@ static void drop_small(void)
 {
 	tsct_recording_free(&rec);
 	drop_dir(dirfd_);
+	dirfd_ = -1;
 }
 
 /* Results of the last call of read_small(), which reads the small recording: number of
@@ -125,6 +126,8 @@ static void check_missing(const char *how, unsigned int nr)
 	ck_assert_str_eq(last_reported, want);
 }
 
+CASE("trace_reader", NULL, drop_small);
+
 /* If a stream file is truncated at any byte, the events before that are read; place and
  * loss are reported. */
 TEST(test_truncated_anywhere)
@@ -156,7 +159,6 @@ TEST(test_truncated_anywhere)
 		ck_assert_ptr_nonnull(strstr(reported, "default_0: cut off in"));
 	}
 	ck_assert_uint_eq(before, total);
-	drop_small();
 }
 
 TEST(test_truncated_stream_report)
@@ -173,7 +175,6 @@ TEST(test_truncated_stream_report)
 	ck_assert_str_eq(reported, want);
 	ck_assert_uint_eq(events, 10);
 	check_missing("ends early; ", 13);
-	drop_small();
 }
 
 /* Padding at the end of the last packet belongs to the packet, if it is in the file. */
@@ -198,7 +199,6 @@ TEST(test_padding)
 		ck_assert_uint_eq(reports, 0);
 		ck_assert_uint_eq(bytes, whole + pad);
 	}
-	drop_small();
 }
 
 /* A missing or empty stream file is detected by the counts in the metadata. */
@@ -214,7 +214,6 @@ TEST(test_missing_stream)
 	ck_assert_int_eq(opened, 0);
 	ck_assert_uint_eq(reports, 1);
 	check_missing("empty or missing; ", 23);
-	drop_small();
 }
 
 /* If a packet is damaged, only events in that packet are lost. */
@@ -251,7 +250,6 @@ TEST(test_damaged_packet)
 	read_small();
 	ck_assert_uint_eq(events, 5);
 	ck_assert_ptr_nonnull(strstr(reported, "of another recording"));
-	drop_small();
 }
 
 /* Writes a packet with one event, whose string has @len bytes including NUL. */
@@ -291,7 +289,6 @@ TEST(test_large_payload)
 	ck_assert_uint_eq(events, 0);
 	ck_assert_ptr_nonnull(strstr(reported, "payload too large"));
 	check_missing("", 5);
-	drop_small();
 }
 
 static void change_randomly(__u8 *at, size_t len)
@@ -327,7 +324,6 @@ LOOP_TEST(test_random_changes_of_stream, 0, 4)
 		store_file(dirfd_, "default_0", bad, file_len);
 		read_small();
 	}
-	drop_small();
 }
 
 /* Reads metadata with random changes; if opening fails, there must be an error text. */
@@ -349,7 +345,6 @@ LOOP_TEST(test_random_changes_of_metadata, 0, 4)
 		if (opened && !why[0])
 			ck_abort_msg("the open failed without an error text");
 	}
-	drop_small();
 }
 
 /* Metadata that is truncated at any byte is reported as cut off, with the place. */
@@ -371,7 +366,6 @@ TEST(test_truncated_metadata)
 	store_file(dirfd_, "metadata", file, len);
 	read_small();
 	ck_assert_int_eq(opened, 0);
-	drop_small();
 }
 
 #define X16	"xxxxxxxxxxxxxxxx"
@@ -453,7 +447,6 @@ LOOP_TEST(test_invalid_metadata, 0, ROWS(false_values))
 	read_small();
 	ck_assert_int_ne(opened, 0);
 	ck_assert_msg(strstr(why, false_values[_i].want) != NULL, "reported: %s", why);
-	drop_small();
 }
 
 TEST(test_not_a_recording)
@@ -485,5 +478,4 @@ TEST(test_not_a_recording)
 	ck_assert_int_eq(opened, 0);
 	ck_assert_uint_eq(reports, 2);
 	ck_assert_ptr_nonnull(strstr(reported, "not a regular file"));
-	drop_small();
 }

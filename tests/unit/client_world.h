@@ -36,6 +36,11 @@ static inline void begin(__u32 flags, __u32 key_id)
 	tsct_client_init(&w.client, &options);
 }
 
+static inline void begin_plain(void)
+{
+	begin(0, 0);
+}
+
 static inline void finish(void)
 {
 	tsct_keys_free(w.keys);

@@ -186,8 +186,11 @@ static inline void setup(void)
 	write_page(AREA_SIZE);
 }
 
+static struct tsct_clock *opened;	/* teardown() closes it */
+
 static inline void teardown(void)
 {
+	tsct_clock_close(opened);
 	unlink(path);
 	rmdir(path);
 	rmdir(dir);
@@ -212,12 +215,10 @@ static inline bool right_now(const struct tsct_clock *clock)
 
 static inline struct tsct_clock *open_file_clock(void)
 {
-	struct tsct_clock *clock;
-
-	ck_assert_int_eq(tsct_clock_open(&clock), 0);
-	ck_assert_str_eq(tsct_clock_origin(clock), "daemon");
-	ck_assert_uint_eq(clock->source, TSCT_SOURCE_MONOTONIC_RAW);
-	return clock;
+	ck_assert_int_eq(tsct_clock_open(&opened), 0);
+	ck_assert_str_eq(tsct_clock_origin(opened), "daemon");
+	ck_assert_uint_eq(opened->source, TSCT_SOURCE_MONOTONIC_RAW);
+	return opened;
 }
 
 /* Returns the point in time that is @at_ns after the last sample. */

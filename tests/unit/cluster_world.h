@@ -115,6 +115,7 @@ static void free_node(struct node *n)
 {
 	tsct_cluster_free(n->cluster);
 	free_crystal(&n->crystal);
+	memset(n, 0, sizeof(*n));
 }
 
 /* Makes the node the master from second @t on. Returns its timeline. */

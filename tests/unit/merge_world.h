@@ -100,8 +100,13 @@ static int drop_one(const char *path, const struct stat *st, int type,
 	return remove(path);
 }
 
+/* The last plan or merge. The next one frees it, and so does drop_root(). */
+static struct tsct_merge *m;
+
 static inline void drop_root(void)
 {
+	tsct_merge_free(m);
+	m = NULL;
 	ck_assert_int_eq(nftw(root, drop_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
@@ -301,8 +306,8 @@ static void take_note(void *arg, const char *sentence)
 	strcat(notes, "\n");
 }
 
-/* Plans a merge of several recordings, each of which is a letter of @names. */
-static inline int plan(const char *names, struct tsct_merge **ret)
+/* Plans a merge of several recordings, each of which is a letter of @names: m. */
+static inline int plan(const char *names)
 {
 	size_t i;
 	int err;
@@ -315,8 +320,9 @@ static inline int plan(const char *names, struct tsct_merge **ret)
 	options.nr = (unsigned int)i;
 	options.note = take_note;
 	notes[0] = '\0';
-	err = tsct_merge_plan(&options, ret);
-	snprintf(why, sizeof(why), "%s", tsct_merge_why(*ret));
+	tsct_merge_free(m);
+	err = tsct_merge_plan(&options, &m);
+	snprintf(why, sizeof(why), "%s", tsct_merge_why(m));
 	return err;
 }
 
@@ -336,38 +342,32 @@ static inline void begin_world(void)
 	write_all();
 }
 
-/* Merges the recordings @names to @to. Returns the merge, which the caller frees. */
-static inline struct tsct_merge *merge_to(const char *names, const char *to)
+/* Merges the recordings @names to @to. */
+static inline void merge_to(const char *names, const char *to)
 {
-	struct tsct_merge *m;
-	int fd, err = plan(names, &m);
+	int fd, err = plan(names);
 
 	ck_assert_msg(!err, "%s: %d, %s", names, err, why);
 	fd = make_dir(to);
 	err = tsct_merge_write(m, fd);
 	ck_assert_msg(!err, "%s: %d, %s", names, err, tsct_merge_why(m));
 	close(fd);
-	return m;
 }
 
 static inline void expect_refused(const char *names, const char *what)
 {
-	struct tsct_merge *m;
-	int err = plan(names, &m);
+	int err = plan(names);
 
 	ck_assert_msg(err && strstr(why, what), "%s: %d, '%s' has no '%s'",
 		      names, err, why, what);
-	tsct_merge_free(m);
 }
 
 static inline void expect_accepted(const char *names, const char *note)
 {
-	struct tsct_merge *m;
-	int err = plan(names, &m);
+	int err = plan(names);
 
 	ck_assert_msg(!err, "%s: %d, %s", names, err, why);
 	ck_assert_msg(strstr(notes, note), "'%s' has no '%s'", notes, note);
-	tsct_merge_free(m);
 }
 
 /* ---- checking results ---------------------------------------------------- */

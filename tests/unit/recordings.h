@@ -35,11 +35,15 @@ static inline int make_dir(void)
 	return fd;
 }
 
+/* @fd: negative: nothing to drop */
 static inline void drop_dir(int fd)
 {
-	DIR *d = fdopendir(fd);
 	struct dirent *e;
+	DIR *d;
 
+	if (fd < 0)
+		return;
+	d = fdopendir(fd);
 	while ((e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
 			unlinkat(dirfd(d), e->d_name, 0);

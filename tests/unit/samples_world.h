@@ -11,7 +11,7 @@
 #define HZ	2596123456.0
 
 static struct tsct_recording rec;
-static int dirfd_;
+static int dirfd_ = -1;
 static __u8 file[ROOM];
 static size_t file_len;
 
@@ -97,6 +97,7 @@ static inline void drop_small(void)
 {
 	tsct_recording_free(&rec);
 	drop_dir(dirfd_);
+	dirfd_ = -1;
 }
 
 static struct tsct_sync_sample *samples;
