@@ -120,7 +120,7 @@ TEST(test_known_macs)
 {
 	size_t i, len, size;
 
-	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {
+	for (i = 0; i < ROWS(known); i++) {
 		struct tsct_keys *keys = keys_of(known[i].line);
 		__u8 bytes[TSCT_NTP_MAX];
 
@@ -229,11 +229,11 @@ TEST(test_captured_packets)
 	struct tsct_keys *keys = keys_of(keyfile);
 	size_t i;
 
-	for (i = 0; i < sizeof(of_chronyd) / sizeof(*of_chronyd); i++)
+	for (i = 0; i < ROWS(of_chronyd); i++)
 		check_captured(keys, of_chronyd[i]);
 	tsct_keys_free(keys);
 	keys = keys_of(ntpsec_keys);
-	for (i = 0; i < sizeof(of_ntpsec) / sizeof(*of_ntpsec); i++)
+	for (i = 0; i < ROWS(of_ntpsec); i++)
 		check_captured(keys, of_ntpsec[i]);
 	tsct_keys_free(keys);
 }
@@ -409,7 +409,7 @@ TEST(test_key_files)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(files) / sizeof(*files); i++) {
+	for (i = 0; i < ROWS(files); i++) {
 		struct tsct_keys *keys = (void *)1;
 		char why[256];
 		int ret = read_text(files[i].text, strlen(files[i].text), &keys,

@@ -16,8 +16,7 @@ TEST(test_valid_exchanges)
 	__u64 t1, t2, t3, nonce;
 	int i;
 
-	send_request();
-	p = make_answer();
+	p = ask();
 	t1 = w.now, t2 = p.ext.rx, t3 = p.ext.tx, nonce = p.ext.nonce;
 	ck_assert_uint_eq(w.request.ext.tx, 0);
 	expect_accepted(&p);
@@ -45,9 +44,7 @@ TEST(test_valid_exchanges)
 	}
 	/* If the kernel reports no transmit time of an answer, the one announced in
 	 * that answer is used. */
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	p = make_exchange();
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t3, t3);
 	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
@@ -123,8 +120,7 @@ TEST(test_rejects_wrong_origin)
 	p.origin = 4711;
 	expect_dropped(&p, TSCT_CLIENT_FOREIGN);
 	for (i = 0; i < 12; i++) {
-		send_request();
-		old[i] = make_answer();
+		old[i] = ask();
 		p = old[i];
 		p.origin = 0;
 		expect_dropped(&p, TSCT_CLIENT_ZERO_ORIGIN);
@@ -184,8 +180,7 @@ TEST(test_rejects_bad_macs)
 	size_t len, i;
 
 	begin(0, 5);
-	send_request();
-	p = make_answer();
+	p = ask();
 	w.server_key = 0;
 	expect_dropped(&p, TSCT_CLIENT_NO_MAC);
 	w.server_key = 6;	/* valid MAC of a key that the client does not use */
@@ -213,13 +208,10 @@ TEST(test_rejects_bad_macs)
 	check_same(&w.client, &was);
 	w.server_key = 5;
 	expect_accepted(&p);
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	make_exchange();
 	ck_assert(w.x[0].flags & TSCT_EXCHANGE_AUTH);
 	begin(0, 0);
-	send_request();
-	p = make_answer();
+	p = ask();
 	w.server_key = 5;
 	expect_dropped(&p, TSCT_CLIENT_EXTRA_MAC);
 }
@@ -270,9 +262,7 @@ TEST(test_kiss_o_death)
 		expect_dropped(&p, TSCT_CLIENT_DUPLICATE);
 	}
 	for (i = 0; i < 16 * 6; i++) {
-		send_request();
-		p = make_answer();
-		expect_accepted(&p);
+		p = make_exchange();
 		ck_assert_uint_eq(w.client.backoff, 6 - (i + 1) / 16);
 	}
 	send_request();
@@ -298,18 +288,15 @@ TEST(test_kiss_o_death)
 
 TEST(test_rejects_impossible_times)
 {
-	struct tsct_ntp_packet p;
+	struct tsct_ntp_packet p = ask();
 
-	send_request();
-	p = make_answer();
 	p.ext.tx = p.ext.rx - 1;
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.rx_error = 1;	/* an answer sent (t3) before its request arrived
 				 * (t2), but by less than the stated error */
 	w.server_now += 100;
 	expect_accepted(&p);
-	send_request();
-	p = make_answer();
+	p = ask();
 	p.ext.params.mult = 0;
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = make_answer();
@@ -333,10 +320,8 @@ TEST(test_rejects_impossible_times)
 /* A server processes no request for longer than the round trip, here some 100 us. */
 TEST(test_rejects_long_processing_times)
 {
-	struct tsct_ntp_packet p;
+	struct tsct_ntp_packet p = ask();
 
-	send_request();
-	p = make_answer();
 	p.ext.tx = p.ext.rx + 310000 + 500;
 	expect_dropped(&p, TSCT_CLIENT_TOO_SOON);
 	p.ext.tx = p.ext.rx + (1ULL << 62);
@@ -346,8 +331,7 @@ TEST(test_rejects_long_processing_times)
 	expect_accepted(&p);
 	/* The kernel's transmit time of an answer, which the next answer contains, must
 	 * also be at most a round trip later than the receive time of the request. */
-	send_request();
-	p = make_answer();
+	p = ask();
 	p.ext.flags |= TSCT_EXT_TX_KERNEL;
 	p.ext.prev_nonce = pending()->nonce;
 	p.ext.prev_tx = pending()->x.t2 + 310000 + 500;
@@ -363,8 +347,7 @@ TEST(test_rejects_long_processing_times)
 	 * server's processing time with the round trip. */
 	begin(0, 0);
 	w.client.options.mult = 0;
-	send_request();
-	p = make_answer();
+	p = ask();
 	p.ext.tx = p.ext.rx + 1000000000;
 	expect_accepted(&p);
 }
@@ -397,11 +380,8 @@ TEST(test_rejects_decreasing_counter)
 	struct tsct_ntp_packet p, last;
 	int i;
 
-	send_request();
-	last = make_answer();
-	expect_accepted(&last);
-	send_request();
-	p = make_answer();
+	last = make_exchange();
+	p = ask();
 	p.ext.rx = last.ext.tx - 1;
 	p.ext.tx = p.ext.rx + 10;
 	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_BACKWARDS);
@@ -411,8 +391,7 @@ TEST(test_rejects_decreasing_counter)
 	/* After a change of epoch, the server's counter may have any value, and
 	 * exchanges that wait in the queue belong to the previous epoch. */
 	for (i = 0; i < 4; i++) {
-		send_request();
-		p = make_answer();
+		p = ask();
 		p.ext.rx = 1000 - 100 * i;
 		p.ext.tx = p.ext.rx + 10;
 		p.ext.epoch = 4;
@@ -436,20 +415,15 @@ TEST(test_server_clock_set_back)
 	int i;
 
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	make_exchange();
 	w.server_now -= 3600000000000ULL;
 	for (i = 0; i < 3; i++) {
-		send_request();
-		p = make_answer();
+		p = ask();
 		ck_assert_uint_eq(w.client.remote.epoch, 0);
 		ck_assert_int_eq(deliver(&p), TSCT_CLIENT_BACKWARDS);
 	}
 	ck_assert_uint_eq(w.client.remote.epoch, 1);
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	make_exchange();
 	ck_assert_uint_eq(w.client.remote.epoch, 1);
 }
 
@@ -457,10 +431,8 @@ TEST(test_server_clock_set_back)
 
 TEST(test_rejects_own_id)
 {
-	struct tsct_ntp_packet p;
+	struct tsct_ntp_packet p = ask();
 
-	send_request();
-	p = make_answer();
 	p.ext.node = CHILD;
 	expect_dropped(&p, TSCT_CLIENT_SELF);
 	p = make_answer();
@@ -474,8 +446,7 @@ TEST(test_rejects_own_id)
 	expect_accepted(&p);
 	ck_assert(!w.client.remote.shared);
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
-	send_request();
-	p = make_answer();
+	p = ask();
 	p.refid = 0x7f000001;
 	expect_dropped(&p, TSCT_CLIENT_LOOP);
 	p.stratum = 1;		/* no loop: at stratum 1, refid is the type of the
@@ -487,17 +458,14 @@ TEST(test_rejects_own_id)
  * its master would be before all honest sources. */
 TEST(test_rejects_false_master)
 {
-	struct tsct_ntp_packet p;
+	struct tsct_ntp_packet p = ask();
 
-	send_request();
-	p = make_answer();
 	p.ext.node = MASTER + 1;
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.depth = 1;
 	expect_accepted(&p);
 	/* Without a time, no place in the order is stated. */
-	send_request();
-	p = make_answer();
+	p = ask();
 	p.ext.master = 0;
 	p.ext.status = TSCT_STATUS_UNKNOWN;
 	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
@@ -506,10 +474,8 @@ TEST(test_rejects_false_master)
 /* A server that uses the same counter as the client has t2 and t3 between t1 and t4. */
 TEST(test_same_host)
 {
-	struct tsct_ntp_packet p;
+	struct tsct_ntp_packet p = ask();
 
-	send_request();
-	p = make_answer();
 	p.ext.host = CHILD_HOST;
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p.ext.rx = w.now - 1;
@@ -532,12 +498,9 @@ TEST(test_server_without_time)
 	struct tsct_ntp_packet p;
 	unsigned int i;
 
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	make_exchange();
 	for (i = 0; i < 4; i++) {
-		send_request();
-		p = make_answer();
+		p = ask();
 		p.ext.status = bad[i];
 		p.ext.barrier = 5 + i;
 		ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
@@ -546,15 +509,13 @@ TEST(test_server_without_time)
 		ck_assert_uint_eq(w.client.last_tx, p.ext.tx);
 		expect_dropped(&p, TSCT_CLIENT_DUPLICATE);
 	}
-	send_request();
-	p = make_answer();
+	p = ask();
 	p.ext.flags &= ~TSCT_EXT_PARAMS;
 	ck_assert_int_eq(deliver(&p), TSCT_CLIENT_UNSYNCED);
 	ck_assert_uint_eq(w.client.reach, 0x20);
 	for (i = 0; i < 4; i++) {
 		begin(TSCT_CLIENT_NTP_ONLY, 0);
-		send_request();
-		p = make_answer();
+		p = ask();
 		if (i == 0)
 			p.leap = TSCT_NTP_UNSYNCED;
 		else if (i == 1)
@@ -570,16 +531,13 @@ TEST(test_server_without_time)
 
 TEST(test_answer_without_extension_field)
 {
-	struct tsct_ntp_packet p;
+	struct tsct_ntp_packet p = ask();
 
-	send_request();
-	p = make_answer();
 	p.has_ext = false;
 	expect_dropped(&p, TSCT_CLIENT_NO_FIELD);
 	/* The client ignores the extension field of a server configured as NTP only. */
 	begin(TSCT_CLIENT_NTP_ONLY, 0);
-	send_request();
-	p = make_answer();
+	p = ask();
 	p.has_ext = true;
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
@@ -610,8 +568,7 @@ TEST(test_session_fields)
 	expect_accepted(&p);
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.session, 0);
-	send_request();
-	p = make_answer();
+	p = ask();
 	p.ext.session = 10;
 	expect_accepted(&p);
 	ck_assert(flush(&x));

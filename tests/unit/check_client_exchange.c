@@ -24,9 +24,7 @@ TEST(test_late_transmit_times)
 	ck_assert_uint_eq(x.local_error, 30);
 	ck_assert(x.flags & TSCT_EXCHANGE_T1_KERNEL);
 	/* The kernel's transmit time stamp of the request arrives after the answer. */
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	make_exchange();
 	report_sent(stamp(w.now + 6000, 30, true));
 	ck_assert(flush(&x));
 	ck_assert_uint_eq(x.t1, w.now + 6000);
@@ -34,9 +32,7 @@ TEST(test_late_transmit_times)
 	/* The client ignores these transmit time stamps of a request: so late that the
 	 * path's delay would be negative; before the program's own time stamp; after
 	 * the answer's arrival; not from the kernel */
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	make_exchange();
 	was = w.client;
 	report_sent(stamp(w.now + 250000, 30, true));
 	report_sent(stamp(w.now - 1000, 30, true));
@@ -56,20 +52,15 @@ TEST(test_late_transmit_times)
 
 TEST(test_local_disruption)
 {
-	struct tsct_ntp_packet p, old;
+	struct tsct_ntp_packet old;
 	struct tsct_exchange x;
 
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
-	send_request();
-	old = make_answer();
+	make_exchange();
+	old = ask();
 	tsct_client_disrupt(&w.client);
 	ck_assert(!flush(&x));
 	expect_dropped(&old, TSCT_CLIENT_REPLAY);
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	make_exchange();
 	ck_assert_uint_eq(w.nr, 0);
 }
 
@@ -81,12 +72,8 @@ TEST(test_two_requests_per_poll)
 	struct tsct_ntp_packet first, second;
 	struct tsct_exchange x;
 
-	send_request();
-	first = make_answer();
-	expect_accepted(&first);
-	send_request();
-	first = make_answer();
-	expect_accepted(&first);
+	make_exchange();
+	first = make_exchange();
 	ck_assert_uint_eq(w.nr, 1);	/* exchange of the previous poll */
 	ck_assert(!tsct_client_waits(&w.client));
 	w.now += 260000;
@@ -126,22 +113,17 @@ TEST(test_two_requests_per_poll)
  * is complete. */
 TEST(test_epoch_within_a_poll)
 {
-	struct tsct_ntp_packet p;
+	struct tsct_ntp_packet p = make_exchange();
 
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
 	send_another_request();
 	p = make_answer();
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
-	send_request();
-	p = make_answer();
+	p = ask();
 	p.ext.epoch++;
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 0);
-	send_request();
-	p = make_answer();
+	p = ask();
 	p.ext.epoch++;
 	expect_accepted(&p);
 	ck_assert_uint_eq(w.nr, 1);
@@ -155,9 +137,7 @@ TEST(test_set_back_counts_once_per_poll)
 	struct tsct_ntp_packet p;
 	int i, j;
 
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	make_exchange();
 	w.server_now -= 3600000000000ULL;
 	for (i = 0; i < 3; i++) {
 		for (j = 0; j < TSCT_CLIENT_REQUESTS; j++) {
@@ -184,8 +164,7 @@ TEST(test_answers_out_of_order)
 {
 	struct tsct_ntp_packet first, second, third;
 
-	send_request();
-	first = make_answer();
+	first = ask();
 	send_another_request();
 	second = make_answer();
 	send_another_request();
@@ -202,8 +181,7 @@ TEST(test_answers_out_of_order)
 	ck_assert(tsct_client_waits(&w.client));
 	/* An answer to the next poll must have been sent after the answers to the
 	 * previous poll. */
-	send_request();
-	first = make_answer();
+	first = ask();
 	first.ext.rx = second.ext.tx - 1;
 	first.ext.tx = first.ext.rx + 31000;
 	ck_assert_int_eq(deliver(&first), TSCT_CLIENT_BACKWARDS);
@@ -214,8 +192,7 @@ TEST(test_outstanding_requests_limit)
 	struct tsct_ntp_packet p[TSCT_CLIENT_REQUESTS + 1];
 	unsigned int i;
 
-	send_request();
-	p[0] = make_answer();
+	p[0] = ask();
 	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++) {
 		send_another_request();
 		p[i] = make_answer();
@@ -224,8 +201,7 @@ TEST(test_outstanding_requests_limit)
 	for (i = 1; i <= TSCT_CLIENT_REQUESTS; i++)
 		expect_accepted(&p[i]);
 	/* The first request of a poll expires all earlier requests. */
-	send_request();
-	p[0] = make_answer();
+	p[0] = ask();
 	send_another_request();
 	p[1] = make_answer();
 	send_request();
@@ -233,8 +209,7 @@ TEST(test_outstanding_requests_limit)
 	expect_dropped(&p[1], TSCT_CLIENT_REPLAY);
 	/* Only one request at a time is outstanding with an NTP server. */
 	begin(TSCT_CLIENT_NTP_ONLY | TSCT_CLIENT_INTERLEAVED, 0);
-	send_request();
-	p[0] = make_answer();
+	p[0] = ask();
 	send_another_request();
 	p[1] = make_answer();
 	expect_dropped(&p[0], TSCT_CLIENT_REPLAY);
@@ -245,8 +220,7 @@ TEST(test_kiss_settles_all_requests)
 {
 	struct tsct_ntp_packet first, second;
 
-	send_request();
-	first = make_answer();
+	first = ask();
 	send_another_request();
 	second = make_answer();
 	first.stratum = second.stratum = 0;
@@ -286,8 +260,7 @@ TEST(test_ntp_server_basic)
 			  (122071 + 488282) * 1000ULL);
 	ck_assert_uint_eq(w.client.remote.params.growth * 1000000000 >> 32,
 			  15000000);
-	send_request();
-	p = make_answer();
+	p = ask();
 	p.receive = 0;
 	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
 	p = make_answer();
@@ -343,16 +316,12 @@ TEST(test_ntp_server_interleaved)
 	/* An answer is lost, and the next one is in basic mode: the incomplete exchange
 	 * never gets the time t3. */
 	send_request();
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	make_exchange();
 	ck_assert_uint_eq(w.nr, 0);
 	t2 = w.server_now;
 	/* Two answers in basic mode in a row: the second answer completes the exchange
 	 * of the first answer, with the t3 that the first answer contained. */
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	make_exchange();
 	ck_assert_uint_eq(w.nr, 1);
 	ck_assert_uint_eq(w.x[0].t3, t2 + 10000);
 	ck_assert(!(w.x[0].flags & TSCT_EXCHANGE_T3_KERNEL));
@@ -418,9 +387,7 @@ TEST(test_poll_requests)
 	ck_assert_uint_eq(deliver_poll_request(6, MASTER, 50000), NEVER);
 	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 100001), 200001);
 	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 300001), 300001);
-	send_request();
-	p = make_answer();
-	expect_accepted(&p);
+	p = make_exchange();
 	ck_assert_uint_eq(deliver_poll_request(5, MASTER + 1, 500000), NEVER);
 	ck_assert_uint_eq(deliver_poll_request(5, MASTER, 500000), 500000);
 	/* A normal answer is not treated as a poll request. */
@@ -471,8 +438,7 @@ LOOP_TEST(test_random_changes, 0, 6)
 	begin(flags[_i % 3], _i % 2 ? 5 : 0);
 	for (i = 0; i < 12000; i++) {
 		if (!(i % 64)) {
-			send_request();
-			p = make_answer();
+			p = ask();
 			memset(whole, 0, sizeof(whole));
 			whole_len = to_bytes(&p, whole);
 			/* Some answers are accepted, to bring the client into various

@@ -63,7 +63,7 @@ TEST(test_bad_files)
 	char why[256];
 	size_t i;
 
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < ROWS(sizes); i++) {
 		write_page(sizes[i]);
 		expect_refused(-EINVAL);
 	}

@@ -299,7 +299,7 @@ static void allow_nearly_nothing(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 	};
 	struct sock_fprog program = {
-		.len = sizeof(filter) / sizeof(filter[0]), .filter = filter,
+		.len = ROWS(filter), .filter = filter,
 	};
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||

@@ -246,7 +246,7 @@ TEST(live_times)
 	size_t i;
 	int k;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < ROWS(cases); i++) {
 		for (k = 0; k < 3; k++) {
 			gets(k, HELLO);
 			snprintf(line, sizeof(line), "{\"type\":\"checked\",\"boot\":\"%s\",\"host\":"
@@ -555,7 +555,7 @@ TEST(hostile_files)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < ROWS(bad); i++) {
 		end();
 		begin();
 		reach_recording();
@@ -610,7 +610,7 @@ TEST(any_order)
 		for (step = 0; step < 60; step++) {
 			now += any(SECOND);
 			i = any(3);
-			pick = any(sizeof(lines) / sizeof(lines[0]));
+			pick = any(ROWS(lines));
 			if (any(50) == 0)
 				cluster_disconnected(&c, i, "gone", now);
 			else if (any(60) == 0)

@@ -283,8 +283,7 @@ TEST(test_random_bytes)
 	for (round = 0; round < 3000; round++) {
 		text[0] = '\0';
 		for (i = (int)any(40); i >= 0; i--) {
-			strcat(text, words[any(
-				       sizeof(words) / sizeof(words[0]))]);
+			strcat(text, words[any(ROWS(words))]);
 			strcat(text, any(8) ? " " : "");
 		}
 		if (!load(text))

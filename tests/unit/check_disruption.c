@@ -25,7 +25,7 @@ static const struct {
 	{ TSCT_CAUSE_HOTPLUG, "changed from 0-3 to 0-2" },
 	{ TSCT_CAUSE_STEP, "CLOCK_REALTIME was set by -3600.000000 s" },
 };
-#define NR_CAUSES	(sizeof(table) / sizeof(table[0]))
+#define NR_CAUSES	ROWS(table)
 
 static void set(struct disruption *s, __u32 cause)
 {

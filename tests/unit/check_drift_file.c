@@ -181,7 +181,7 @@ TEST(test_bad_values)
 	char text[DRIFT_FILE_TEXT_MAX];
 	size_t i;
 
-	for (i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
+	for (i = 0; i < ROWS(absurd); i++) {
 		size_t len = drift_file_format(&file, &indicators, &absurd[i], text,
 					    sizeof(text));
 

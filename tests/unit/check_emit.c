@@ -436,7 +436,7 @@ static void allow_nothing_unsafe(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {
-		.len = sizeof(filter) / sizeof(filter[0]), .filter = filter,
+		.len = ROWS(filter), .filter = filter,
 	};
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||

@@ -349,7 +349,7 @@ TEST(test_shifted_counters)
 	unsigned int i, k;
 	__u64 a, b;
 
-	for (k = 0; k < sizeof(by) / sizeof(by[0]) * TSCT_FIT_NR; k++) {
+	for (k = 0; k < ROWS(by) * TSCT_FIT_NR; k++) {
 		fill_noisy(NR);
 		options.kind = k % TSCT_FIT_NR;
 		ck_assert_int_eq(make(options.kind, NR), 0);

@@ -186,7 +186,7 @@ TEST(test_near_the_better_one)
 	struct squares squares;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < ROWS(cases); i++) {
 		squares = compare(&cases[i], 1);
 		ck_assert_double_le(sqrt(squares.of_auto), 1.15 *
 				    fmin(sqrt(squares.hull), sqrt(squares.regression)));

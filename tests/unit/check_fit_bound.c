@@ -93,7 +93,7 @@ static struct path wrong_times(void)
 static const path_fn honest[] = {
 	quiet, queues, one_way, lopsided, spikes, pareto
 };
-#define HONEST	(sizeof(honest) / sizeof(honest[0]))
+#define HONEST	ROWS(honest)
 
 /* Makes @nr exchanges, one every @every seconds from second 10 on. Returns the end of
  * the last exchange in s. */
@@ -331,7 +331,7 @@ TEST(test_accuracy)
 	};
 	unsigned int k;
 
-	for (k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+	for (k = 0; k < ROWS(rows); k++)
 		ck_assert_double_le(percentile90_us(rows[k].path, TSCT_FIT_AUTO),
 				    rows[k].us);
 	/* On path `queues`, the linear fit must be less accurate than fit `auto`. */

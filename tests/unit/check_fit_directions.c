@@ -103,7 +103,7 @@ static const struct {
 	{ "early", early }, { "wrong times", wrong_times }, { "pauses", pauses },
 	{ "routes", routes },
 };
-#define PATHS	(sizeof(paths) / sizeof(paths[0]))
+#define PATHS	ROWS(paths)
 
 /* ---- exchanges and swapped exchanges --------------------------------------- */
 
@@ -115,7 +115,7 @@ static const struct window {
 	{ 100, 0, 1, 0 }, { 101, 0, 1, 0 }, { 8, 0, 1, 0 }, { 13, 0, 4, 0 },
 	{ 200, 0, 0.5, 0 }, { 100, 50, 0.5, 60 }, { 200, 20, 0.5, 10 },
 };
-#define WINDOWS	(sizeof(windows) / sizeof(windows[0]))
+#define WINDOWS	ROWS(windows)
 
 static __u64 counts(double s)
 {

@@ -211,9 +211,9 @@ TEST(addresses)
 	char url[64];
 	size_t i;
 
-	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	for (i = 0; i < ROWS(own); i++)
 		ck_assert_msg(live_http_host_valid(own[i]), "%s", own[i]);
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+	for (i = 0; i < ROWS(others); i++) {
 		ck_assert_msg(!live_http_host_valid(others[i]), "%s", others[i]);
 		ck_assert_int_eq(live_http_listen(others[i], url, sizeof(url)), -EINVAL);
 	}

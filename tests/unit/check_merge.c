@@ -669,12 +669,12 @@ TEST(test_short_recordings)
 	struct node n = nodes[1];
 	unsigned int i;
 
-	for (i = 0; i < sizeof(length) / sizeof(length[0]); i++) {
+	for (i = 0; i < ROWS(length); i++) {
 		n = nodes[1];
 		n.end = length[i];
 		write_node(&n, (char[]) { 'd' + i, 0 });
 	}
-	for (i = 0; i < sizeof(length) / sizeof(length[0]); i++) {
+	for (i = 0; i < ROWS(length); i++) {
 		merge_to((char[]) { 'a', 'd' + i, 0 },
 			     (char[]) { 'o' + i, 0 });
 		check_result((char[]) { 'o' + i, 0 }, 4 * EVENTS, 1);

@@ -299,7 +299,7 @@ static void compare(const char *names)
 		snprintf(why, sizeof(why), "%s", tsct_merge_why(m));
 	}
 	close(fd);
-	for (i = 0; i < sizeof(nrs) / sizeof(nrs[0]); i++) {
+	for (i = 0; i < ROWS(nrs); i++) {
 		close(make_dir("r"));
 		run_ranks(nrs[i], merge_part);
 		if (!serial_error)

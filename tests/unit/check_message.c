@@ -60,7 +60,7 @@ TEST(bad_messages)
 	char got[256];
 	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (i = 0; i < ROWS(cases); i++)
 		ck_assert_msg(read_all(cases[i].bytes, strlen(cases[i].bytes), 3, got,
 				       sizeof(got)) == cases[i].ret, "%s", cases[i].bytes);
 }

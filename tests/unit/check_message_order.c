@@ -286,7 +286,7 @@ LOOP_TEST(threads, 0, 5)
 		for (p = receives; p < receives + RECEIVES; p++)
 			if (p->used && !posted_at[p - receives])
 				post_to_mpi(p);
-		while (nr_messages < sizeof(messages) / sizeof(*messages)) {
+		while (nr_messages < ROWS(messages)) {
 			for (p = receives; p < receives + RECEIVES; p++)
 				if (p->used && !p->message)
 					break;

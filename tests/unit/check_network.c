@@ -156,7 +156,7 @@ TEST(test_wrong_text)
 	};
 	unsigned int i;
 
-	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (i = 0; i < ROWS(texts); i++) {
 		struct network_path path = { 0 };
 
 		ck_assert_str_eq(paths_parse(texts[i].text, &path), texts[i].wrong);

@@ -39,7 +39,7 @@ TEST(test_known_time_stamps)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(stamps) / sizeof(*stamps); i++) {
+	for (i = 0; i < ROWS(stamps); i++) {
 		ck_assert_uint_eq(tsct_ntp_from_ns(stamps[i].ns),
 				  stamps[i].stamp);
 		ck_assert_int_eq(tsct_ntp_to_ns(stamps[i].stamp, stamps[i].ns),
@@ -110,8 +110,8 @@ TEST(test_era_wrap)
 	__s64 wrap = ERA_1 * S;
 	size_t i, j;
 
-	for (i = 0; i < sizeof(span) / sizeof(*span); i++) {
-		for (j = 0; j < sizeof(span) / sizeof(*span); j++) {
+	for (i = 0; i < ROWS(span); i++) {
+		for (j = 0; j < ROWS(span); j++) {
 			__s64 before = wrap - 1 - span[i];
 			__s64 after = wrap + span[j];
 

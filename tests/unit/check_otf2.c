@@ -16,7 +16,7 @@ struct golden_otf2 {
 
 #include "golden/otf2.h"
 
-#define NR_GOLDEN (sizeof(golden) / sizeof(golden[0]))
+#define NR_GOLDEN ROWS(golden)
 
 static void check_one(const struct golden_otf2 *g)
 {

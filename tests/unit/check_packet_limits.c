@@ -51,7 +51,7 @@ TEST(test_rejected)
 	struct tsct_packet_limits limits = { .events = 0 }, none = { .events = 0 };
 	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < ROWS(bad); i++) {
 		ck_assert_msg(tsct_packet_limits_add(&limits, bad[i].text) == bad[i].err,
 			      "'%s'", bad[i].text);
 		ck_assert_mem_eq(&limits, &none, sizeof(limits));
@@ -91,7 +91,7 @@ TEST(test_text)
 	char text[TSCT_PACKET_LIMITS_TEXT_MAX];
 	size_t i;
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+	for (i = 0; i < ROWS(all); i++)
 		ck_assert_str_eq(tsct_packet_limits_text(&all[i].limits, text),
 				 all[i].text);
 	/* Metadata of a foreign program can have any limits: their text fits, too. */

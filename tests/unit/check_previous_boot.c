@@ -339,7 +339,7 @@ TEST(test_rejects_header)
 	char *copy;
 	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < ROWS(cases); i++) {
 		copy = calloc(1, SIZE + TSCT_PAGE_SIZE);
 		memcpy(copy, image, SIZE);
 		ck_assert_int_eq(tsct_previous_boot_parse(copy, cases[i].size, &boot),

@@ -162,7 +162,7 @@ TEST(test_malformed)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (i = 0; i < ROWS(bad); i++) {
 		why[0] = '\0';
 		ck_assert_msg(probe_parse(bad[i], &probes, why, sizeof(why)) == -EINVAL, "%s",
 			      bad[i]);

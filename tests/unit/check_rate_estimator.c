@@ -62,7 +62,7 @@ TEST(test_counter_rates)
 	static const double hz[] = { 1.1e7, 9.9999e8, 1e9, 5.3e9, 9e10 };
 	unsigned int i;
 
-	for (i = 0; i < sizeof(hz) / sizeof(hz[0]); i++) {
+	for (i = 0; i < ROWS(hz); i++) {
 		start_with(hz[i]);
 		ck_assert_int_eq(calibrate(), 0);
 		go_on_for(10);
@@ -97,7 +97,7 @@ TEST(test_changing_rate)
 	unsigned int i;
 
 	start();
-	for (i = 0; i < sizeof(ppb) / sizeof(ppb[0]); i++) {
+	for (i = 0; i < ROWS(ppb); i++) {
 		go_on_for(20);
 		sim_steer(&sim, ppb[i]);
 		sim_advance(&sim, SECOND);
@@ -148,7 +148,7 @@ TEST(test_step)
 	unsigned int i, epoch = 5;
 
 	start();
-	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (i = 0; i < ROWS(steps); i++) {
 		go_on_for(2);
 		sim_step(&sim, steps[i]);
 		sim_advance(&sim, SECOND);
@@ -164,7 +164,7 @@ TEST(test_fast_slew)
 	unsigned int i, epoch = 5;
 
 	start();
-	for (i = 0; i < sizeof(ppb) / sizeof(ppb[0]); i++) {
+	for (i = 0; i < ROWS(ppb); i++) {
 		go_on_for(3);
 		sim_steer(&sim, ppb[i]);
 		sim_advance(&sim, SECOND);
@@ -601,7 +601,7 @@ TEST(test_set_at_start)
 	unsigned int at, i;
 
 	for (at = 1; at < 16; at++) {
-		for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		for (i = 0; i < ROWS(steps); i++) {
 			seed_with(100 * at + i);
 			check_set_at_start(at, steps[i]);
 			check_set_at_start(at, -steps[i]);

@@ -83,7 +83,7 @@ TEST(test_addresses)
 	char text[TSCT_ADDRESS_TEXT];
 	size_t i;
 
-	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (i = 0; i < ROWS(good); i++) {
 		a = address(good[i][0]);
 		tsct_address_print(&a, text, sizeof(text));
 		ck_assert_str_eq(text, good[i][1]);
@@ -95,7 +95,7 @@ TEST(test_addresses)
 	ck_assert_uint_eq(a.port, 0x5a5a);
 	memset(&a, 0x5a, sizeof(a));
 	was = a;
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < ROWS(bad); i++) {
 		ck_assert_msg(tsct_address_parse(bad[i], &a) == -EINVAL, "%s",
 			      bad[i]);
 		ck_assert_mem_eq(&a, &was, sizeof(a));
@@ -112,7 +112,7 @@ TEST(test_rejects_bad_rules)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (i = 0; i < ROWS(bad); i++)
 		ck_assert_msg(tsct_ratelimit_rule(ratelimit, bad[i],
 						  true) == -EINVAL,
 			      "%s", bad[i]);

@@ -474,7 +474,7 @@ TEST(test_extreme_lines)
 {
 	static const __u64 extreme[] = { 0, 1, (1ULL << 53) - 1, (1ULL << 55) - 1, 1ULL << 62,
 					 1ULL << 63, UINT64_MAX - 1, UINT64_MAX };
-	const unsigned int nr = sizeof(extreme) / sizeof(extreme[0]);
+	const unsigned int nr = ROWS(extreme);
 	__u64 tick;
 	unsigned int i, k;
 
@@ -538,7 +538,7 @@ TEST(test_far_lines)
 	static const __u64 far[] = { 1ULL << 53, (1ULL << 55) - 1, 1ULL << 55, 1ULL << 63 };
 	unsigned int i;
 
-	for (i = 0; i < 2 * sizeof(far) / sizeof(far[0]); i++) {
+	for (i = 0; i < 2 * ROWS(far); i++) {
 		make_given();
 		if (i % 2)
 			rec.real.base_cycles += far[i / 2];

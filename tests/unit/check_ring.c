@@ -32,7 +32,7 @@ TEST(test_geometry)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (i = 0; i < ROWS(cases); i++)
 		ck_assert_msg(tsct_geometry_check(cases[i].policy,
 				cases[i].block_size, cases[i].blocks) ==
 				cases[i].want, "case %zu", i);
@@ -63,7 +63,7 @@ TEST(test_positions)
 		0, 32, 1ULL << 47, MASK48, MASK48 - 7, 1ULL << 48, (1ULL << 48) + 32,
 		(5ULL << 48) + 100, UINT64_MAX, UINT64_MAX - 31,
 	};
-	const size_t nr = sizeof(heads) / sizeof(heads[0]);
+	const size_t nr = ROWS(heads);
 	uint64_t a, b, near;
 	size_t i, j;
 
@@ -428,7 +428,7 @@ TEST(test_next_broken_record)
 		{ 4057, 16 }, /* record above the largest length */
 	};
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < ROWS(bad); i++) {
 		put(data, 32, bad[i].len, bad[i].id, 0, 0);
 		read_step(&geo, data, 32, head);
 		ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);

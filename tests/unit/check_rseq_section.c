@@ -166,7 +166,7 @@ static const struct {
 	{ 4056, 20, by_type },
 };
 
-#define NR_SCENARIOS	((int)(sizeof(scenarios) / sizeof(scenarios[0])))
+#define NR_SCENARIOS	ROWS(scenarios)
 
 static void emit_scenario(unsigned int scenario)
 {

@@ -249,7 +249,7 @@ static const struct {
 	{ "source without a valid name", no_name },
 };
 
-#define NR_IMPOSSIBLE (sizeof(impossible) / sizeof(impossible[0]))
+#define NR_IMPOSSIBLE ROWS(impossible)
 
 LOOP_TEST(test_impossible_samples, 0, NR_IMPOSSIBLE)
 {
@@ -326,7 +326,7 @@ static const struct {
 	  "clock_cluster: impossible value" },
 };
 
-#define NR_METADATA (sizeof(metadata) / sizeof(metadata[0]))
+#define NR_METADATA ROWS(metadata)
 
 LOOP_TEST(test_metadata, 0, NR_METADATA)
 {

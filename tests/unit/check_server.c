@@ -176,7 +176,7 @@ LOOP_TEST(test_older_and_newer_clients, 0, ROWS(sizes))
 	size_t i, j;
 
 	serve_start();
-	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (i = 0; i < ROWS(good); i++) {
 		ck_assert_int_eq(try_sized(cmd, &message, good[i], 0), 0);
 		for (j = known; j < good[i]; j++)
 			ck_assert_uint_eq(message.arg[j], 0);

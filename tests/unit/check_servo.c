@@ -99,7 +99,7 @@ TEST(test_slews)
 	unsigned int i;
 
 	start();
-	for (i = 0; i < sizeof(offs) / sizeof(offs[0]); i++) {
+	for (i = 0; i < ROWS(offs); i++) {
 		go_on_for(10);
 		sim_step(&sim, offs[i]);
 		sim_advance(&sim, SECOND);

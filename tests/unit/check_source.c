@@ -365,7 +365,7 @@ static void make_implausible(struct tsct_remote *remote, struct tsct_exchange *x
 	unsigned int i, spoilt = any(4);
 
 	while (spoilt--) {
-		i = any(sizeof(fields) / sizeof(fields[0]));
+		i = any(ROWS(fields));
 		*fields[i] = any(2) ? random_value() :
 			*fields[i] + random_value() % 1000;
 	}

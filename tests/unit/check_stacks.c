@@ -79,7 +79,7 @@ TEST(test_id_text)
 	char id[TSCT_BUILD_ID_TEXT], padded[TSCT_BUILD_ID_TEXT];
 	unsigned int i;
 
-	for (i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+	for (i = 0; i < ROWS(ids); i++) {
 		memset(bytes, 0, sizeof(bytes));
 		memset(bytes, 0xa5, ids[i].len - ids[i].zeros);
 		tsct_build_id_text(bytes, ids[i].len, id);

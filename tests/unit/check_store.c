@@ -620,7 +620,7 @@ TEST(test_labels)
 	size_t i;
 
 	restart();
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+	for (i = 0; i < ROWS(wrong); i++)
 		ck_assert_int_eq(tsct_store_restore(&store, wrong[i], memory), -EPROTO);
 	ck_assert_uint_eq(store.nr_channels, 0);
 	/* The label decides, not the memory. */

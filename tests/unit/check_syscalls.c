@@ -318,8 +318,8 @@ static void make_wrong(const struct tsct_syscall *call, struct tsct_event_def *d
 
 	for (i = 0; i < call->nr_args; i++)
 		at += sprintf(at, "%s:%s,", call->args[i].name,
-			      types[any(sizeof(types) / sizeof(*types))]);
-	sprintf(at, "ret:%s", types[any(sizeof(types) / sizeof(*types))]);
+			      types[any(ROWS(types))]);
+	sprintf(at, "ret:%s", types[any(ROWS(types))]);
 	tsct_syscall_event(call, name);
 	ck_assert_int_eq(tsct_event_def_parse(name, any(2) ? TSCT_KIND_BEGIN : TSCT_KIND_END,
 					      fields, def, NULL), 0);
@@ -370,7 +370,7 @@ TEST(test_strings)
 
 	tsct_syscall_fields(call, TSCT_KIND_BEGIN, fields);
 	ck_assert(!tsct_event_def_parse("sys_chdir", TSCT_KIND_BEGIN, fields, &def, NULL));
-	for (i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
+	for (i = 0; i < ROWS(strings); i++) {
 		v.at = (const __u8 *)strings[i].string;
 		v.size = strlen(strings[i].string) + 1;
 		*tsct_syscall_format(room, call, &e, &v) = '\0';
@@ -398,7 +398,7 @@ TEST(test_stacks)
 	struct tsct_event_def plain, def;
 	unsigned int i, id;
 
-	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+	for (i = 0; i < ROWS(numbers); i++) {
 		id = tsct_syscall_event_id(numbers[i], TSCT_KIND_BEGIN);
 		ck_assert(tsct_syscall_event_def(id, &plain));
 		ck_assert(tsct_syscall_event_def(id | TSCT_SYSCALL_ID_STACK, &def));

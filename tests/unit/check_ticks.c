@@ -526,7 +526,7 @@ TEST(test_stamps_past_segment_end)
 	rec.real.void_after_cycles = rec.real.base_cycles + (1ULL << 60);
 	nr_sent = 0;
 	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
-	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+	for (i = 0; i < ROWS(want); i++) {
 		struct tsct_event event = {
 			.cycles = rec.begin + want[i].after, .id = 16,
 		};
@@ -549,7 +549,7 @@ TEST(test_stamps_past_segment_end)
 				  rec.real.mult) >> TSCT_CLOCK_SHIFT));
 		last = want[i].segment;
 	}
-	ck_assert_uint_eq(i, sizeof(want) / sizeof(want[0]));
+	ck_assert_uint_eq(i, ROWS(want));
 	tsct_unique_stamps_free(&unique);
 	tsct_trace_close(trace);
 }

@@ -95,7 +95,7 @@ static void end(void)
 
 #define BEGIN(...) \
 	static const char *const texts[] = { __VA_ARGS__ }; \
-	begin(texts, sizeof(texts) / sizeof(*texts))
+	begin(texts, ROWS(texts))
 
 static int call(int timeout_ms)
 {
@@ -272,7 +272,7 @@ TEST(test_invalid_numbers)
 	      "declare the same number in all of them\n");
 	ck_assert_int_eq(join(0), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(why, "set TSCTRACE_TIMESYNC_PROCESSES"));
-	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	for (i = 0; i < ROWS(wrong); i++) {
 		setenv("TSCTRACE_TIMESYNC_PROCESSES", wrong[i], 1);
 		ck_assert_int_eq(join(0), -EINVAL);
 		ck_assert_int_eq(call(-1), -EINVAL);

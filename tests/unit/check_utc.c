@@ -64,7 +64,7 @@ TEST(test_kernel_knows_nothing)
 	};
 	unsigned int i;
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+	for (i = 0; i < ROWS(all); i++) {
 		ck_assert_uint_eq(all[i].source, TSCT_UTC_UNKNOWN);
 		ck_assert_uint_eq(all[i].error_ns, UINT64_MAX);
 		ck_assert_uint_eq(tsct_utc_error_after(&all[i], SECOND), UINT64_MAX);

@@ -43,7 +43,7 @@ TEST(test_operators)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(known) / sizeof(*known); i++) {
+	for (i = 0; i < ROWS(known); i++) {
 		const struct where *where = parse(known[i].text);
 
 		ck_assert_int_eq(where->op, known[i].op);
@@ -132,7 +132,7 @@ TEST(test_malformed)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (i = 0; i < ROWS(bad); i++)
 		refuse(bad[i]);
 	refuse("a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1&&a==1");
 	ck_assert_ptr_nonnull(strstr(why, "more than 8"));
@@ -186,11 +186,11 @@ TEST(test_events)
 	struct where_condition c;
 	size_t i;
 
-	for (i = 0; i < sizeof(match) / sizeof(*match); i++) {
+	for (i = 0; i < ROWS(match); i++) {
 		ck_assert_msg(apply(match[i], &c) == 1, "%s: %s", match[i], why);
 		ck_assert(!where_check_used(&list, why, sizeof(why)));
 	}
-	for (i = 0; i < sizeof(other) / sizeof(*other); i++) {
+	for (i = 0; i < ROWS(other); i++) {
 		ck_assert_msg(apply(other[i], &c) == 0, "%s", other[i]);
 		ck_assert_int_eq(where_check_used(&list, why, sizeof(why)), -EINVAL);
 	}
@@ -235,11 +235,11 @@ TEST(test_types)
 	struct where_condition c;
 	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (i = 0; i < ROWS(bad); i++) {
 		ck_assert_msg(apply(bad[i], &c) == -EINVAL, "%s", bad[i]);
 		ck_assert_ptr_nonnull(strstr(why, "event_a:"));
 	}
-	for (i = 0; i < sizeof(good) / sizeof(*good); i++)
+	for (i = 0; i < ROWS(good); i++)
 		ck_assert_msg(apply(good[i], &c) == 1, "%s: %s", good[i], why);
 }
 
@@ -262,7 +262,7 @@ TEST(test_rate)
 	uint64_t ns, early_ns;
 	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (i = 0; i < ROWS(bad); i++)
 		ck_assert_msg(where_rate(bad[i], &ns, &early_ns) == -EINVAL, "%s", bad[i]);
 	ck_assert(!where_rate("1", &ns, &early_ns));
 	ck_assert(ns == 1000000000 && !early_ns);

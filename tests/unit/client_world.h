@@ -207,4 +207,20 @@ static inline void expect_accepted(const struct tsct_ntp_packet *p)
 	ck_assert_int_eq(deliver(p), TSCT_CLIENT_OK);
 }
 
+/* Sends a request. Returns the valid answer to it. */
+static inline struct tsct_ntp_packet ask(void)
+{
+	send_request();
+	return make_answer();
+}
+
+/* Makes an exchange. Returns its answer. */
+static inline struct tsct_ntp_packet make_exchange(void)
+{
+	struct tsct_ntp_packet p = ask();
+
+	expect_accepted(&p);
+	return p;
+}
+
 #endif /* TESTS_CLIENT_WORLD_H */

@@ -74,7 +74,7 @@ static const struct node *node_of(__u64 id)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+	for (i = 0; i < ROWS(nodes); i++)
 		if (nodes[i].id == id)
 			return &nodes[i];
 	return NULL;
@@ -287,7 +287,7 @@ static inline void write_all(void)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+	for (i = 0; i < ROWS(nodes); i++)
 		write_node(&nodes[i], (char[]) { nodes[i].name, 0 });
 }
 
