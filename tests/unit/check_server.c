@@ -39,14 +39,13 @@ static void expect_service(void)
 	tsct_channel_close(t);
 }
 
-CASE("provider", NULL, NULL);
+CASE("served", serve_start, serve_stop);
 
 LOOP_TEST(test_random_messages, 0, 3)
 {
 	char bytes[3000];
 	int i, j, s;
 
-	serve_start();
 	for (i = 0; i < 300; i++) {
 		s = connect_client();
 		ck_assert_int_ge(s, 0);
@@ -61,7 +60,6 @@ LOOP_TEST(test_random_messages, 0, 3)
 		close(s);
 	}
 	expect_service();
-	serve_stop();
 }
 
 /* ---- older and newer clients -------------------------------------------- */
@@ -175,7 +173,6 @@ LOOP_TEST(test_older_and_newer_clients, 0, ROWS(sizes))
 	static struct sized message;
 	size_t i, j;
 
-	serve_start();
 	for (i = 0; i < ROWS(good); i++) {
 		ck_assert_int_eq(try_sized(cmd, &message, good[i], 0), 0);
 		for (j = known; j < good[i]; j++)
@@ -192,7 +189,6 @@ LOOP_TEST(test_older_and_newer_clients, 0, ROWS(sizes))
 	ck_assert_int_eq(try_sized(cmd, &message, TSCT_ARG_MAX + 1, 0), -E2BIG);
 	ck_assert_int_eq(try_sized(cmd, &message, TSCT_ARG_MAX + 8, 0), -E2BIG);
 	expect_service();
-	serve_stop();
 }
 
 /* The library sends requests of any size, and receives replies of the same size. */
@@ -202,7 +198,6 @@ TEST(test_library_of_another_version)
 		shorter = whole, longer = whole;
 	struct tsct_channel *t;
 
-	serve_start();
 	t = serve_open(NULL);
 	ck_assert_int_eq(tsct_channel_request(t, TSCT_IOC_CHANNEL_NEXT, &whole), 0);
 	ck_assert_uint_eq(whole.info.id, t->header.id);
@@ -216,7 +211,6 @@ TEST(test_library_of_another_version)
 	ck_assert_int_eq(tsct_channel_request(t, _IOC(_IOC_READ | _IOC_WRITE,
 				TSCT_IOC_MAGIC, 0x12, sizeof(longer)), &longer), -E2BIG);
 	tsct_channel_close(t);
-	serve_stop();
 }
 
 /* ---- hostile clients ----------------------------------------------------- */
@@ -229,7 +223,6 @@ TEST(test_client_that_never_reads)
 	};
 	int i, s;
 
-	serve_start();
 	s = connect_client();
 	for (i = 0; i < 100000; i++)
 		if (send(s, &message, sizeof(message), MSG_NOSIGNAL) < 0)
@@ -238,7 +231,6 @@ TEST(test_client_that_never_reads)
 	ck_assert(errno == EPIPE || errno == ECONNRESET);
 	close(s);
 	expect_service();
-	serve_stop();
 }
 
 /* Sends eight copies of a descriptor with a request. */
@@ -262,6 +254,8 @@ static void send_fds(int s, int sent)
 	memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
 	ck_assert_int_ge(sendmsg(s, &msg, MSG_NOSIGNAL), 0);
 }
+
+CASE("server", NULL, NULL);
 
 TEST(test_client_that_sends_descriptors)
 {
@@ -324,6 +318,8 @@ static int open_until(int wanted, const struct tsct_channel_options *options)
 	}
 }
 
+CASE("served", serve_start, serve_stop);
+
 /* If it has no free descriptors, the server disconnects new clients, and recovers
  * later. */
 TEST(test_descriptors_exhausted)
@@ -333,7 +329,6 @@ TEST(test_descriptors_exhausted)
 	char byte = 0;
 	pid_t pid;
 
-	serve_start();
 	expect_service();
 	ck_assert_int_eq(pipe(go), 0);
 	pid = fork();	/* The child is forked before RLIMIT_NOFILE is lowered, so
@@ -349,7 +344,6 @@ TEST(test_descriptors_exhausted)
 	ck_assert_int_gt(WEXITSTATUS(status), 50);
 	ck_assert_int_eq(open_until(0, NULL), 0);
 	expect_service();
-	serve_stop();
 }
 
 /* If a client is killed at any moment, its channel is freed. */
@@ -359,7 +353,6 @@ TEST(test_killed_clients)
 	int i, status;
 	pid_t pid;
 
-	serve_start();
 	for (i = 0; i < 60; i++) {
 		pid = fork();
 		if (!pid) {
@@ -378,7 +371,6 @@ TEST(test_killed_clients)
 	expect_service();
 	ck_assert_int_eq(open_until(-ENOENT, &(struct tsct_channel_options) {
 		.flags = TSCT_OPEN_ATTACH }), -ENOENT);
-	serve_stop();
 }
 
 /* A forked child shares its parent's connection, and must not receive its parent's
@@ -390,7 +382,6 @@ TEST(test_forked_clients)
 	char name[16];
 	pid_t pid;
 
-	serve_start();
 	t = serve_open(NULL);
 	ck_assert_int_eq(tsct_event_define(t, "n0", 0, ""), TSCT_ID_FIRST);
 	for (i = 0; i < 8; i++) {
@@ -416,7 +407,6 @@ TEST(test_forked_clients)
 		failed += status != 0;
 	ck_assert_int_eq(failed, 0);
 	tsct_channel_close(t);
-	serve_stop();
 }
 
 /* Opens as many connections as possible. Returns how many were rejected. */
@@ -444,7 +434,7 @@ static const char *not_root(void)
 	return geteuid() ? "needs root" : NULL;
 }
 
-CASE("root", NULL, NULL, .missing = not_root);
+CASE("root", serve_name, serve_stop, .missing = not_root);
 
 /*
  * Connections of one user leave room for another user, here root. The other user's process
@@ -457,7 +447,6 @@ TEST(test_connection_limit_per_user)
 	char byte = 0;
 	pid_t pid;
 
-	serve_name();
 	ck_assert_int_eq(chmod(serve_dir, 0755), 0);
 	ck_assert_int_eq(pipe(go), 0);
 	ck_assert_int_eq(pipe(report), 0);
@@ -481,10 +470,17 @@ TEST(test_connection_limit_per_user)
 	close(go[0]);
 	close(go[1]);
 	close(report[0]);
-	serve_stop();
 }
 
-CASE("provider", NULL, NULL);
+/* Starts a server without a thread. */
+static void start_server(void)
+{
+	serve_name();
+	ck_assert_int_eq(tsct_server_start(serve_path, "daemon", TSCT_SOURCE_TSC,
+					   &serve_server), 0);
+}
+
+CASE("dispatched", start_server, serve_stop);
 
 /* Each call of tsct_server_dispatch() (a turn) is short, whatever the requests. The
  * test measures CPU time. A turn ends after 2 ms of real time, so that a turn on a busy
@@ -498,9 +494,6 @@ TEST(test_turns_are_short)
 	struct timespec start, end;
 	int s[16], i;
 
-	serve_name();
-	ck_assert_int_eq(tsct_server_start(serve_path, "daemon", TSCT_SOURCE_TSC,
-					   &serve_server), 0);
 	message.arg.block_size = 65536;
 	message.arg.blocks = 256;	/* rings of 16 MiB per CPU */
 	for (i = 0; i < 16; i++) {
@@ -523,8 +516,9 @@ TEST(test_turns_are_short)
 		ck_assert_double_lt(longest, all / 4);
 	for (i = 0; i < 16; i++)
 		close(s[i]);
-	serve_stop();
 }
+
+CASE("server", NULL, NULL);
 
 TEST(test_one_server_per_path)
 {
@@ -606,6 +600,8 @@ static void flood_fill(struct flood *flood)
 		    MSG_DONTWAIT) > 0);
 }
 
+CASE("dispatched", start_server, serve_stop);
+
 /* A client with very many requests does not delay requests of others for long. */
 TEST(test_clients_take_turns)
 {
@@ -616,9 +612,6 @@ TEST(test_clients_take_turns)
 	int s, i, turns;
 	bool answered = false;
 
-	serve_name();
-	ck_assert_int_eq(tsct_server_start(serve_path, "daemon", TSCT_SOURCE_TSC,
-					   &serve_server), 0);
 	for (i = 0; i < 3; i++)
 		flood_open(&floods[i], i);
 	for (turns = 0; turns < 100; turns++) {
@@ -639,7 +632,6 @@ TEST(test_clients_take_turns)
 	for (i = 0; i < 3; i++)
 		close(floods[i].s);
 	close(s);
-	serve_stop();
 }
 
 /* A server without a thread is dispatched by the caller's event loop. */
@@ -651,9 +643,6 @@ TEST(test_dispatch_without_thread)
 	struct { struct tsct_reply reply; struct tsct_info info; } answer;
 	int s, i;
 
-	serve_name();
-	ck_assert_int_eq(tsct_server_start(serve_path, "daemon", TSCT_SOURCE_TSC,
-					   &serve_server), 0);
 	tsct_server_dispatch(serve_server);
 	s = connect_client();
 	ck_assert_int_ge(send(s, &message, sizeof(message), 0), 0);
@@ -666,5 +655,4 @@ TEST(test_dispatch_without_thread)
 	ck_assert_uint_ge(answer.info.nr_cpus, 1);
 	close(s);
 	tsct_server_dispatch(serve_server);
-	serve_stop();
 }
