@@ -56,20 +56,32 @@ static void begin_file(const char *file)
 	nr_cases = 0;
 }
 
-/* Returns the index of the case @name. @entry: NULL for the tests above the first CASE() */
+/* Two CASE() with one name have to have the same fixtures. */
+static void check_same(const struct unit_entry *a, const struct unit_entry *b)
+{
+	if (a->before == b->before && a->after == b->after && a->missing == b->missing)
+		return;
+	fprintf(stderr, "%s: case \"%s\" with other fixtures than before\n", b->file, b->name);
+	abort();
+}
+
+/* Returns the index of the case @name. */
 static int find_case(const struct unit_entry *entry, const char *name)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr_cases; i++)
-		if (!strcmp(cases[i].name, name))
-			return (int)i;
+	for (i = 0; i < nr_cases; i++) {
+		if (strcmp(cases[i].name, name))
+			continue;
+		check_same(cases[i].entry, entry);
+		return (int)i;
+	}
 	if (nr_cases == CASES_MAX)
 		abort();
 	memset(&cases[nr_cases], 0, sizeof(cases[0]));
 	cases[nr_cases].entry = entry;
 	cases[nr_cases].name = name;
-	if (entry && entry->missing)
+	if (entry->missing)
 		cases[nr_cases].missing = entry->missing();
 	return (int)nr_cases++;
 }
@@ -104,11 +116,9 @@ static TCase *make_case(const struct unit_entry *entry, const char *name)
 {
 	TCase *tcase = tcase_create(name);
 
-	if (entry) {
-		tcase_add_checked_fixture(tcase, entry->before, entry->after);
-		if (entry->tags)
-			tcase_set_tags(tcase, entry->tags);
-	}
+	tcase_add_checked_fixture(tcase, entry->before, entry->after);
+	if (entry->tags)
+		tcase_set_tags(tcase, entry->tags);
 	tcase_set_timeout(tcase, 300);
 	suite_add_tcase(suite, tcase);
 	return tcase;
@@ -136,6 +146,7 @@ static void add_test(const struct unit_entry *entry, int c)
 
 static void add_tests(const struct unit_entry **entries, size_t nr)
 {
+	static const struct unit_entry no_fixtures;
 	size_t i;
 	int c = -1;
 
@@ -149,7 +160,7 @@ static void add_tests(const struct unit_entry **entries, size_t nr)
 		if (!entries[i]->test)
 			continue;
 		if (c < 0)
-			c = find_case(NULL, suite_name);
+			c = find_case(&no_fixtures, suite_name);
 		add_test(entries[i], c);
 	}
 }
