@@ -11,6 +11,7 @@ after each mutant: the same command goes on where an earlier one stopped.
 import argparse
 import collections
 import contextlib
+import functools
 import glob
 import hashlib
 import json
@@ -24,20 +25,22 @@ import tempfile
 import threading
 import time
 
-import generate
+sys.dont_write_bytecode = True		# the user's tree stays as it is
+import generate				# noqa: E402 pylint: disable=wrong-import-position
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILES = ("kmod/ring.c", "lib/core/", "lib/client/", "lib/ctf/", "lib/fit/", "lib/merge/")
+FILES = "kmod/ring.c,lib/core/,lib/client/,lib/ctf/,lib/fit/,lib/merge/"
 KERNEL = "6.12-amd64"
 # Guest tests in which the module writes rings or converts stamps
 RING_TESTS = ("@(t_write|t_overwrite|t_nest|t_sizes|t_scribble|t_watermark|t_poll|t_sample|"
               "t_fault|t_lib_emit|t_selftest|t_define|t_clock)")
 
-# A suite's tests: programs of `unit`; scripts of folders, those with `test-fast: yes`
-# only (True) or not (False) or all (None); or one command. `build` are the targets of
-# the top Makefile that they need; `only`: for mutants of what the module compiles.
-Suite = collections.namedtuple("Suite", "build folders fast command only limit",
-                               defaults=("", (), None, None, False, 0))
+# A suite's tests are the programs of `unit`; or scripts of folders: those with
+# `test-fast: yes` (fast=True), without (False), or all (None); or one command. `build` is
+# the target of the top Makefile that they need, and `only` is set if they test what the
+# module compiles and nothing else.
+Suite = collections.namedtuple("Suite", "build folders fast command only",
+                               defaults=("", (), None, None, False))
 SUITES = {
     "unit": Suite(),
     "model": Suite(folders=("model",)),
@@ -45,13 +48,12 @@ SUITES = {
     "netsim": Suite("lib", folders=("netsim",)),
     "fast": Suite("all", folders=("abi", "native"), fast=True),
     "native": Suite("all", folders=("abi", "native"), fast=False),
-    "ring": Suite("all", command=["tests/guest/run.sh", "--test", RING_TESTS, KERNEL],
-                  only=True, limit=1800),
-    "guest": Suite("all", command=["tests/run.py", "guest"], limit=7200),
+    "ring": Suite("all", command=["tests/guest/run.sh", "--test", RING_TESTS, KERNEL], only=True),
+    "guest": Suite("all", command=["tests/run.py", "guest"]),
 }
 DEFAULT = "unit,model,sim,netsim,fast,native,ring"
-# command: relative to the tree's top; limit: seconds, 0: by what the original takes
-Test = collections.namedtuple("Test", "label suite command alone limit")
+# command: relative to the tree's top. alone: nothing else may run meanwhile
+Test = collections.namedtuple("Test", "label suite command alone")
 stopping = threading.Event()
 
 
@@ -69,42 +71,39 @@ def read(path):
 
 
 def write(path, text):
-    with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+    with open(path + ".new", "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(text)
+    os.replace(path + ".new", path)
 
 
-def tracked():
-    """The files of the tree, as git has them, or as they lie there."""
-    done = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=TOP,
-                          capture_output=True, text=True, check=False)
-    if done.returncode == 0 and done.stdout:
-        return [path for path in done.stdout.splitlines()
-                if os.path.isfile(os.path.join(TOP, path))]
-    return [os.path.relpath(os.path.join(folder, name), TOP)
-            for folder, dirs, names in os.walk(TOP) for name in names
-            if not (folder == TOP and [dirs.remove(d) for d in dirs if d == "build"])]
+def files_below(top):
+    """The files of a tree, relative to it, without build/ and what git keeps."""
+    for folder, dirs, names in os.walk(top):
+        if folder == top:
+            dirs[:] = [name for name in dirs if name not in ("build", ".git")]
+        for name in names:
+            if name != ".git":
+                yield os.path.relpath(os.path.join(folder, name), top)
 
 
 class Locks:
-    """The same test never runs in two trees at a time, and `test-alone: yes` runs alone."""
+    """A test never runs in two trees at a time, and `test-alone: yes` runs alone."""
 
-    def __init__(self, jobs):
-        self.condition = threading.Condition()
-        self.jobs, self.running, self.alone = jobs, set(), False
+    def __init__(self):
+        self.condition, self.running, self.alone = threading.Condition(), set(), False
 
     @contextlib.contextmanager
     def hold(self, test):
-        key = test.label
         with self.condition:
-            self.condition.wait_for(lambda: not self.alone and key not in self.running and
-                                    not (test.alone and self.running))
-            self.running.add(key)
+            self.condition.wait_for(lambda: not self.alone and test.label not in self.running
+                                    and not (test.alone and self.running))
+            self.running.add(test.label)
             self.alone = test.alone
         try:
             yield
         finally:
             with self.condition:
-                self.running.discard(key)
+                self.running.discard(test.label)
                 self.alone = False
                 self.condition.notify_all()
 
@@ -113,35 +112,31 @@ class Tree:
     """A copy of the tree in which mutants are built and tested."""
 
     def __init__(self, path, options):
-        self.path, self.options = path, options
-        self.out = os.path.join(path, "build")
-        self.module = ""
+        self.path, self.out = path, os.path.join(path, "build")
+        self.jobs = max(1, (os.cpu_count() or 1) // options.jobs)
+        self.kernel = ""		# directory of the kernel that the module is built for
+        self.module = ""		# the module's object
         self.hashes = {}		# of objects and programs of the original
-        self.users = {}			# header: the objects that depend on it
+        self.users = {}			# header: the library's objects that depend on it
         self.dirty = None
+        self.defined = None		# symbols of the mutated object; None: a header
         self.env = {**os.environ, "CK_TAP_LOG_FILE_NAME": "-", "CK_VERBOSITY": "silent",
                     "SEED": str(options.seed), "TSCT_TIER": options.tier,
                     "ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",
                     "GIT_CEILING_DIRECTORIES": os.path.dirname(path)}
-        for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "O", "MUTANTS"):
+        for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "O", "MUTANTS", "SUITES"):
             self.env.pop(name, None)
 
     def sync(self):
-        """Copies the files that differ; the objects of all others stay valid."""
-        files = tracked()
+        """Copies the files that differ: the objects of all others stay valid."""
+        files = set(files_below(TOP))
         for name in files:
             source, target = os.path.join(TOP, name), os.path.join(self.path, name)
-            if not os.path.exists(target) or read(source) != read(target) or \
-                    os.access(source, os.X_OK) != os.access(target, os.X_OK):
+            if not os.path.exists(target) or read(source) != read(target):
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 shutil.copy(source, target)
-        for folder, dirs, names in os.walk(self.path):
-            if folder == self.path and "build" in dirs:
-                dirs.remove("build")
-            for name in names:
-                path = os.path.join(folder, name)
-                if os.path.relpath(path, self.path) not in set(files):
-                    os.remove(path)
+        for name in set(files_below(self.path)) - files:
+            os.remove(os.path.join(self.path, name))
 
     def run(self, command, limit, output):
         """Runs a command in its own process group. Returns its status; None: too long."""
@@ -149,92 +144,79 @@ class Tree:
             process = subprocess.Popen(command, cwd=self.path, env=self.env, stdout=file,
                                        stderr=file, stdin=subprocess.DEVNULL,
                                        start_new_session=True)
-            end = time.monotonic() + limit
-            try:
-                while True:
-                    try:
-                        return process.wait(1)
-                    except subprocess.TimeoutExpired:
-                        if time.monotonic() > end:
-                            return None
-                        if stopping.is_set():
-                            raise KeyboardInterrupt from None
-            finally:
-                with contextlib.suppress(ProcessLookupError):
+        end = time.monotonic() + limit
+        try:
+            while process.poll() is None:
+                if stopping.is_set():
+                    raise KeyboardInterrupt
+                if time.monotonic() > end:
+                    return None
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(1)
+            return process.returncode
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                if process.poll() is None:
                     os.killpg(process.pid, signal.SIGTERM)
-                    time.sleep(0.2 if process.poll() is not None else 3)
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                    time.sleep(3)
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def make(self, folder, *targets):
-        """Returns True if it was built."""
-        jobs = max(1, (os.cpu_count() or 1) // self.options.jobs)
-        return self.run(["make", "-C", folder, "--no-print-directory", f"-j{jobs}", *targets],
+        """Returns True if the targets were built."""
+        return self.run(["make", "-C", folder, "--no-print-directory", f"-j{self.jobs}", *targets],
                         3600, self.path + ".make.log") == 0
 
-    def must_make(self, folder, *targets):
-        if not self.make(folder, *targets):
-            die(f"the original does not build: {self.path}.make.log")
-
     def make_module(self):
-        return self.make("kmod", f"KDIR={self.module}/build", "WERROR=-Werror", "module")
+        return self.make("kmod", f"KDIR={self.kernel}/build", "WERROR=-Werror", "module")
 
     def prepare(self, suites):
         """Builds the original, and notes hashes of all that is built."""
-        os.makedirs(self.out, exist_ok=True)
         self.sync()
         log(f"{self.path}: building the original")
-        self.must_make(".", *({"lib", "daemon", "tools"} if "all" not in
-                              {SUITES[s].build for s in suites} else {"all"}))
+        made = [self.make(".", *{"lib", *(SUITES[s].build for s in suites)} - {""})]
         if "unit" in suites:
-            self.must_make("tests", "unit")
-        for suite in suites:
-            for folder in SUITES[suite].folders:
-                if os.path.exists(os.path.join(self.path, "tests", folder, "Makefile")):
-                    self.must_make(f"tests/{folder}")
+            made.append(self.make("tests", "unit"))
+        made += [self.make(f"tests/{s}") for s in suites if s in ("model", "sim", "netsim")]
         done = subprocess.run(["tests/guest/kernel.sh", "get", KERNEL], cwd=self.path,
                               capture_output=True, text=True, env=self.env, check=False)
         if done.returncode == 0:
-            self.module = done.stdout.strip()
-            if not self.make_module():
-                die(f"the original's module does not build: {self.path}.make.log")
+            self.kernel = done.stdout.strip()
+            made.append(self.make_module())
+            self.module = (glob.glob(self.out + "/module/*/src/kmod/tsctrace.o") or [""])[0]
+        else:
+            log(f"kernel {KERNEL} is not here: kmod/ring.c is left out: {done.stderr.strip()}")
+        if not all(made):
+            die(f"the original does not build: {self.path}.make.log")
         for path in glob.glob(self.out + "/**/*", recursive=True):
-            if path.endswith(".d"):
-                folder = os.path.relpath(path, self.out).split("/", 1)[0]
+            if path.endswith(".d") and os.path.isfile(path):
                 for header in re.findall(r"\S+\.h\b", read(path)):
-                    name = os.path.relpath(os.path.join(self.path, folder, header), self.path)
+                    name = os.path.relpath(os.path.join(self.path, "lib", header), self.path)
                     self.users.setdefault(name, set()).add(path[:-1] + "o")
-            elif os.path.isfile(path) and self.is_kept(path):
+            elif path == self.module or os.path.isfile(path) and (
+                    os.access(path, os.X_OK) or path.endswith(".o") and
+                    path.startswith(self.out + "/lib/")):
                 self.hashes[path] = self.hash(path)
-
-    def is_kept(self, path):
-        return path == self.module_object() or os.access(path, os.X_OK) or \
-            path.endswith(".o") and re.match(r"(lib|daemon|tools)/", os.path.relpath(path, self.out))
-
-    def module_object(self):
-        found = glob.glob(self.out + "/module/*/src/kmod/tsctrace.o") if self.module else []
-        return found[0] if found else ""
 
     @staticmethod
     def hash(path):
         """The hash of a program, or of an object without what debuggers need."""
-        if not path.endswith(".o"):
-            with open(path, "rb") as file:
-                return hashlib.sha256(file.read()).hexdigest()
         with tempfile.NamedTemporaryFile() as file:
-            subprocess.run(["objcopy", "--strip-debug", path, file.name], check=True)
-            return hashlib.sha256(file.read()).hexdigest()
+            if path.endswith(".o"):
+                subprocess.run(["objcopy", "--strip-debug", path, file.name], check=True)
+            with open(file.name if path.endswith(".o") else path, "rb") as content:
+                return hashlib.sha256(content.read()).hexdigest()
+
+    @staticmethod
+    @functools.lru_cache(maxsize=None)
+    def symbols(path, *options):
+        """The symbols that a program or an object defines: mutants change none."""
+        done = subprocess.run(["nm", "--defined-only", "--format=just-symbols", *options, path],
+                              capture_output=True, text=True, check=False)
+        return frozenset(done.stdout.split())
 
     def differs(self, path):
         return not os.path.exists(path) or self.hashes.get(path) != self.hash(path)
-
-    def objects(self, name):
-        """The user-space objects that a file is part of."""
-        if name.endswith(".c"):
-            found = {os.path.join(self.out, name[:-1] + "o")}
-        else:
-            found = self.users.get(name, set())
-        return sorted(path for path in found if path in self.hashes and path.endswith(".o"))
 
     def restore(self):
         if self.dirty:
@@ -246,44 +228,42 @@ class Tree:
         self.restore()
         write(os.path.join(self.path, source.path), source.apply(site))
         self.dirty = source.path
-        objects = self.objects(source.path)
-        for folder in ("lib", "daemon", "tools"):
-            own = [o for o in objects if o.startswith(f"{self.out}/{folder}/")]
-            if own and not self.make(folder, *own):
-                return "it does not compile"
-        same = not any(self.differs(path) for path in objects)
-        if not in_module:
-            return "the same objects" if same else ""
-        if not self.make_module():
-            return "the module does not compile without warnings"
-        return "the same objects" if same and not self.differs(self.module_object()) else ""
+        built = {os.path.join(self.out, source.path[:-1] + "o")} \
+            if source.path.endswith(".c") else self.users.get(source.path, set())
+        built = sorted(path for path in built if path in self.hashes and path.endswith(".o"))
+        if built and not self.make("lib", *built):
+            return "it does not compile"
+        self.defined = None
+        if source.path.endswith(".c"):
+            self.defined = frozenset().union(*(self.symbols(path, "-g") for path in built))
+        if in_module and self.module:
+            if not self.make_module():
+                return "the module does not compile without warnings"
+            built.append(self.module)
+        return "" if any(self.differs(path) for path in built) else "the same object code"
 
-    def binaries(self, test):
-        """The programs that a test consists of, if these are all that it depends on."""
+    def programs(self, test):
+        """The programs that a test consists of, if it depends on nothing else."""
         if test.suite == "unit":
             return [os.path.join(self.path, test.command[0])]
-        if test.suite in ("model", "sim", "netsim"):
-            return [path for path in self.hashes if os.access(path, os.X_OK) and
-                    path.startswith(f"{self.out}/tests/{test.suite}/")]
-        return []
+        return [path for path in self.hashes if test.suite in ("model", "sim", "netsim") and
+                path.startswith(f"{self.out}/tests/{test.suite}/")]
 
     def build_for(self, test):
+        target = SUITES[test.suite].build
         if test.suite == "unit":
-            return self.make("tests", *self.binaries(test))
-        if SUITES[test.suite].build and not self.make(".", SUITES[test.suite].build):
-            return False
-        return not self.binaries(test) or self.make(f"tests/{test.suite}")
+            return self.make("tests", *self.programs(test))
+        return (not target or self.make(".", target)) and \
+            (not self.programs(test) or self.make(f"tests/{test.suite}"))
 
     def try_once(self, test, limit):
         """Runs a test. Returns what failed, or ''."""
-        output = self.path + ".test.log"
-        status = self.run(test.command, limit, output)
-        text = read(output)
+        status = self.run(test.command, limit, self.path + ".test.log")
         if status is None:
             return f"hangs: {limit:.0f} s"
         if status in (0, 77):
             return ""
-        failed = re.findall(r"^not ok \d+ -? ?(.*)", text, re.MULTILINE)
+        failed = re.findall(r"^not ok \d+ -? ?(.*)", read(self.path + ".test.log"), re.MULTILINE)
         return failed[0][:160] if failed else f"exit status {status}"
 
 
@@ -296,148 +276,135 @@ class Run:
         for suite in self.suites:
             if suite not in SUITES:
                 die(f"--suites: no suite {suite}: choose from {','.join(SUITES)}")
-        names = sorted(f for f in tracked() if f.endswith((".c", ".h")) and
-                       f.startswith(tuple(options.files.split(","))))
-        self.sources = [generate.Source(n, read(os.path.join(TOP, n))) for n in names]
-        self.in_module = self._module_files()
+        self.sources = [generate.Source(name, read(os.path.join(TOP, name)))
+                        for name in sorted(files_below(TOP)) if re.search(r"\.[ch]$", name) and
+                        name.startswith(tuple(options.files.split(",")))]
+        # What the module compiles: the sources in kmod/Kbuild, and the headers beside them
+        self.in_module = {"kmod/ring.c", "lib/core/port.h", "lib/core/reserved.h"}
+        for name in re.findall(r"(\w+)\.o", read(os.path.join(TOP, "kmod/Kbuild"))):
+            self.in_module |= {f"lib/core/{name}.c", f"lib/core/{name}.h"}
         digest = hashlib.sha256("".join(s.text for s in self.sources).encode()).hexdigest()[:12]
         self.results_path = os.path.join(
             options.out, f"results-{options.seed}-{options.mutants}-{digest}.json")
         self.base_path = os.path.join(options.out, f"base-{options.tier}.json")
-        self.lock, self.locks = threading.Lock(), Locks(options.jobs)
-        self.base, self.results = {}, {}
-        if os.path.exists(self.results_path):
-            self.results = json.loads(read(self.results_path))
+        self.lock, self.locks = threading.Lock(), Locks()
+        self.tests = []
+        self.base = {}			# test: its seconds and what failed on the original
+        self.results = json.loads(read(self.results_path)) \
+            if os.path.exists(self.results_path) else {}
         self.killers = collections.Counter()
         self.plan = list(generate.plan(self.sources, options.mutants, options.seed))
 
-    @staticmethod
-    def _module_files():
-        """The files below lib that the module compiles, and the headers of lib/core."""
-        text = read(os.path.join(TOP, "kmod/Kbuild")).replace("\\\n", " ")
-        names = [name for line in re.findall(r"addprefix \.\./lib/core/,([^)]*)", text)
-                 for name in line.split()]
-        return {"kmod/ring.c"} | {f"lib/core/{name[:-1]}{end}" for name in names for end in "ch"} \
-            | {"lib/core/port.h", "lib/core/reserved.h", "lib/core/stamp.h"}
-
     def list(self):
         for key, candidates in enumerate(self.plan):
-            known = self.results.get(str(key))
+            known = self.results.get(str(key), {"id": candidates[0][0].name(candidates[0][1])})
             for source, site in candidates:
-                if not known or source.name(site) == known["id"]:
+                if source.name(site) == known["id"]:
                     print(f"{source.name(site)}\n{source.diff(site)}")
-                    break
 
-    def tests(self, tree):
-        """All tests of the chosen suites, from cheap to dear."""
-        found = []
+    def find_tests(self, tree):
+        """Finds all tests of the chosen suites."""
         for name in self.suites:
             suite = SUITES[name]
-            if name == "unit":
-                found += [Test(f"unit/{os.path.basename(p)}", name,
-                               [os.path.relpath(p, tree.path)], False, 0)
-                          for p in sorted(glob.glob(tree.out + "/tests/unit/check_*"))
-                          if os.access(p, os.X_OK)]
+            paths = [path for path in glob.glob(tree.out + "/tests/unit/check_*")
+                     if os.access(path, os.X_OK)] if name == "unit" else []
             for folder in suite.folders:
-                for path in sorted(glob.glob(f"{tree.path}/tests/{folder}/t_*.sh")):
-                    text = read(path)
-                    if suite.fast not in (None, "\n# test-fast: yes\n" in text):
-                        continue
-                    found.append(Test(f"{folder}/{os.path.basename(path)[:-3]}", name,
-                                      [os.path.relpath(path, tree.path)],
-                                      "\n# test-alone: yes\n" in text, 0))
+                paths += [path for path in glob.glob(f"{tree.path}/tests/{folder}/t_*.sh") if
+                          suite.fast in (None, "\n# test-fast: yes\n" in read(path))]
+            for path in sorted(paths):
+                label = "/".join(path.split("/")[-2:]).replace(".sh", "")
+                alone = path.endswith(".sh") and "\n# test-alone: yes\n" in read(path)
+                self.tests.append(Test(label, name, [os.path.relpath(path, tree.path)], alone))
             if suite.command:
-                command = list(suite.command)
-                if not os.path.exists(os.path.join(tree.path, command[0])):
-                    command[0] = command[0].replace(".py", ".sh")
-                found.append(Test(f"guest/{name}", name, command, True, suite.limit))
-        return found
+                self.tests.append(Test(f"guest/{name}", name, suite.command, True))
 
     def measure(self, tree, tests):
-        """Runs the tests on the original: those that fail cannot kill."""
-        while tests and not stopping.is_set():
+        """Runs tests on the original: those that fail there cannot kill."""
+        while True:
             with self.lock:
                 if not tests:
                     return
                 test = tests.pop()
             with self.locks.hold(test):
                 begin = time.monotonic()
-                failed = tree.try_once(test, test.limit or 1800)
+                failed = tree.try_once(test, 7200)
             with self.lock:
                 self.base[test.label] = [time.monotonic() - begin, failed]
                 write(self.base_path, json.dumps(self.base))
             if failed:
                 log(f"{test.label} fails on the original, and is left out: {failed}")
 
-    def order(self, tests, source):
-        """First the tests that are named like the mutated file, or that killed before."""
-        stem, folder = os.path.basename(source.path)[:-2], os.path.basename(
-            os.path.dirname(source.path))
+    def order(self, path):
+        """By suite; first the tests that are named like the file, or that killed before."""
+        folder, stem = path[:-2].split("/")[-2:]
 
         def rank(test):
             name = os.path.basename(test.label).replace("check_", "")
-            near = len(os.path.commonprefix((name, stem))) + (name.startswith(folder)) * 3
-            return (self.suites.index(test.suite),
-                    -self.killers[source.path, test.label] * 10 - near,
+            near = len(os.path.commonprefix((name, stem))) + 3 * name.startswith(folder)
+            return (self.suites.index(test.suite), -10 * self.killers[path, test.label] - near,
                     self.base[test.label][0])
-        return sorted(tests, key=rank)
+        return sorted(self.tests, key=rank)
 
-    def try_mutant(self, tree, source, site, entry):
+    def try_test(self, tree, test, entry):
+        """Tries to kill the mutant by one test. Returns what failed, or ''."""
+        programs = tree.programs(test)
+        if programs and tree.defined is not None and not any(
+                tree.defined & tree.symbols(path) for path in programs):
+            return ""		# the mutated file is no part of them
+        if not tree.build_for(test):
+            return "does not build"
+        if programs and not any(tree.differs(path) for path in programs):
+            return ""
+        limit = max(60, 5 * self.base[test.label][0])
+        with self.locks.hold(test):
+            failed = tree.try_once(test, limit)
+            if not failed or failed.startswith("hangs"):
+                return failed
+            again = tree.try_once(test, limit)
+        if not again:
+            entry.setdefault("once", []).append(f"{test.label}: {failed}")
+        return again
+
+    def try_mutant(self, tree, path, entry):
         """Runs the tests that the mutant has not passed yet, until one kills it."""
         started = time.monotonic()
-        entry.setdefault("passed", [])
-        for test in self.order(self.all_tests, source):
-            label = test.label + ("@all" if self.options.tier == "all" else "")
-            seconds, broken = self.base[test.label]
-            if label in entry["passed"] or broken or \
-                    SUITES[test.suite].only and source.path not in self.in_module:
+        tier = "" if self.options.tier == "check" else "@" + self.options.tier
+        for test in self.order(path):
+            if test.label + tier in entry["passed"] or self.base[test.label][1] or \
+                    SUITES[test.suite].only and path not in self.in_module:
                 continue
-            failed, binaries = "", tree.binaries(test)
-            if not tree.build_for(test):
-                failed = "does not build"
-            elif not binaries or any(map(tree.differs, binaries)):
-                limit = test.limit or max(60, 5 * seconds)
-                with self.locks.hold(test):
-                    failed = tree.try_once(test, limit)
-                    if failed and not failed.startswith("hangs"):
-                        again = tree.try_once(test, limit)
-                        if not again:
-                            entry.setdefault("once", []).append(f"{label}: {failed}")
-                        failed = again
+            failed = self.try_test(tree, test, entry)
             if failed:
-                entry["killed"] = f"{label}: {failed}"
-                self.killers[source.path, test.label] += 1
+                entry["killed"] = f"{test.label}{tier}: {failed}"
+                self.killers[path, test.label] += 1
                 break
-            entry["passed"].append(label)
+            entry["passed"].append(test.label + tier)
         entry["seconds"] = round(entry.get("seconds", 0) + time.monotonic() - started)
 
     def work(self, tree, keys):
-        while not stopping.is_set():
+        while True:
             with self.lock:
                 if not keys:
-                    return
+                    return tree.restore()
                 key = keys.pop(0)
-            entry = dict(self.results.get(str(key), {}))
-            for source, site in self.plan[key]:
-                if entry and source.name(site) != entry["id"]:
+            entry = self.results.get(key, {"id": "", "diff": "", "passed": []})
+            for source, site in self.plan[int(key)]:
+                name = source.name(site)
+                if entry["id"] not in ("", name):
                     continue
                 why = tree.mutate(source, site, source.path in self.in_module)
-                if why and not entry:
-                    log(f"{source.name(site)}: replaced: {why}")
+                if why and not entry["id"]:
+                    log(f"{name}: replaced: {why}")
                     continue
-                entry.update(id=source.name(site), diff=source.diff(site))
-                self.try_mutant(tree, source, site, entry)
+                entry.update(id=name, diff=source.diff(site))
+                self.try_mutant(tree, source.path, entry)
                 break
-            else:
-                entry = {"id": "", "killed": "", "diff": "", "passed": []}
             with self.lock:
-                self.results[str(key)] = entry
-                write(self.results_path + ".new", json.dumps(self.results, indent=0))
-                os.replace(self.results_path + ".new", self.results_path)
+                self.results[key] = entry
+                write(self.results_path, json.dumps(self.results, indent=0))
                 log(f"{len(self.results)}/{len(self.plan)} {entry['id']}: "
                     f"{entry.get('killed', 'SURVIVED')} ({entry.get('seconds', 0)} s)")
                 self.report()
-        tree.restore()
 
     def run(self):
         options = self.options
@@ -451,89 +418,84 @@ class Run:
             self.results, self.results_path = {}, os.path.join(options.out, "results-only.json")
         trees = [Tree(os.path.join(options.out, f"tree{i}"), options)
                  for i in range(min(options.jobs, len(self.plan)))]
-        self.together([(tree.prepare, self.suites) for tree in trees])
-        self.all_tests = self.tests(trees[0])
+        together([(tree.prepare, self.suites) for tree in trees])
+        self.find_tests(trees[0])
         if os.path.exists(self.base_path):
             self.base = json.loads(read(self.base_path))
-        missing = [t for t in self.all_tests if t.label not in self.base]
-        self.together([(self.measure, tree, missing) for tree in trees])
-        keys = [key for key in range(len(self.plan)) if not
-                ("killed" in self.results.get(str(key), {}))]
-        self.together([(self.work, tree, keys) for tree in trees])
+        missing = [test for test in self.tests if self.base.get(test.label, ["", True])[1]]
+        log(f"{len(self.tests)} tests, {len(missing)} to measure on the original")
+        together([(self.measure, tree, missing) for tree in trees])
+        keys = [key for key in map(str, range(len(self.plan)))
+                if "killed" not in self.results.get(key, {})]
+        together([(self.work, tree, keys) for tree in trees])
         self.report()
-        print(read(os.path.join(options.out, "report.txt")))
-
-    @staticmethod
-    def together(calls):
-        """Runs calls in threads, and stops all if one fails or the user interrupts."""
-        failures = []
-
-        def call(function, *args):
-            try:
-                function(*args)
-            except BaseException as error:	# also SystemExit of die()
-                failures.append(error)
-                stopping.set()
-        threads = [threading.Thread(target=call, args=one) for one in calls]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                try:
-                    thread.join(1)
-                except KeyboardInterrupt:
-                    stopping.set()
-        if failures:
-            raise failures[0]
-        if stopping.is_set():
-            die("stopped; the same command with the same SEED goes on")
+        print(read(os.path.join(options.out, "report.txt")), end="")
 
     def report(self):
         rows = [self.results[key] for key in sorted(self.results, key=int)
                 if self.results[key]["id"]]
-        lines = [f"seed {self.options.seed}, {self.options.mutants} mutants, "
-                 f"suites {self.options.suites}, tier {self.options.tier}", ""]
+        lines = [f"seed {self.options.seed}, {len(self.plan)} mutants, suites "
+                 f"{self.options.suites}, tier {self.options.tier}", ""]
         folders, suites = {}, collections.Counter()
         for row in rows:
-            killed = row.get("killed")
+            killed = row.get("killed", "")
             lines.append(f"{row['id']}: {killed or 'SURVIVED'}")
             lines += [f"    failed once: {once}" for once in row.get("once", [])]
-            count = folders.setdefault(os.path.dirname(row["id"]), [0, 0])
-            count[0] += 1
-            count[1] += bool(killed)
-            if killed:
-                suites[killed.split("/")[0]] += 1
+            for name in (os.path.dirname(row["id"]), "all"):
+                folders.setdefault(name, []).append(bool(killed))
+            suites[killed.split("/")[0]] += 1
         lines += ["", "folder            mutants  killed"]
-        total = [sum(c[i] for c in folders.values()) for i in (0, 1)]
-        for name, (number, killed) in [*sorted(folders.items()), ("all", total)]:
-            lines.append(f"{name:<18}{number:>7}{killed:>8}  {100 * killed / max(number, 1):.0f} %")
-        lines += ["", "killed by: " + ", ".join(f"{s} {n}" for s, n in suites.most_common())]
+        for name in sorted(folders, key=lambda name: (name == "all", name)):
+            number, killed = len(folders[name]), sum(folders[name])
+            lines.append(f"{name:<18}{number:>7}{killed:>8}  {100 * killed / number:.0f} %")
+        lines += ["", "killed by: " + ", ".join(f"{s} {n}" for s, n in suites.most_common() if s)]
         for row in rows:
             if not row.get("killed"):
                 lines += ["", f"SURVIVED {row['id']}", row["diff"]]
         write(os.path.join(self.options.out, "report.txt"), "\n".join(lines) + "\n")
 
 
+def together(calls):
+    """Runs calls in threads, and stops all if one fails or the user interrupts."""
+    failures = []
+
+    def call(function, *args):
+        try:
+            function(*args)
+        except BaseException as error:	# also SystemExit of die()
+            failures.append(error)
+            stopping.set()
+    threads = [threading.Thread(target=call, args=one) for one in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if stopping.is_set() and all(isinstance(f, KeyboardInterrupt) for f in failures):
+        die("stopped; the same command with the same seed goes on")
+    if failures:
+        raise failures[0]
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     add = parser.add_argument
     add("--mutants", type=int, default=200, help="number of mutants")
     add("--seed", type=int, default=int(time.time()) % 100000, help="repeats a run")
     add("--suites", default=DEFAULT, help=f"comma list of {','.join(SUITES)}")
     add("--tier", default="check", help="check, or all: repeats as in make check-all")
-    add("--files", default=",".join(FILES), help="comma list of files and folders/")
+    add("--files", default=FILES, help="comma list of files and folders/")
     add("--jobs", type=int, default=2, help="mutants at a time")
     add("--out", default=os.path.join(os.environ.get("O") or TOP + "/build", "mutants"))
     add("--list", action="store_true", help="print the mutants, run nothing")
     add("--only", metavar="ID", help="run this mutant only")
     add("--sites", metavar="FILE", help="print all mutants of one file, run nothing")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
     if options.sites:
         source = generate.Source(os.path.basename(options.sites), read(options.sites))
-        for statement in source.statements:
-            for site in source.sites(statement):
-                print(f"{source.name(site)}\n{source.diff(site)}")
+        for site in [site for s in source.statements for site in source.sites(s)]:
+            print(f"{source.name(site)}\n{source.diff(site)}")
         return
     options.out = os.path.abspath(options.out)
     os.makedirs(options.out, exist_ok=True)
@@ -546,7 +508,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except KeyboardInterrupt:
-        sys.exit(130)
+    main()
