@@ -146,7 +146,7 @@ class Source:
     def _gone(self, s, text):
         """The edit that puts text in place of the statement."""
         begin, end = self.tokens[s.index].at, self.tokens[s.end].at + 1
-        return [(begin, end, text + ";" + "\n" * self.text.count("\n", begin, end))]
+        return [(begin, end, text + "\n" * self.text.count("\n", begin, end))]
 
     def sites(self, s):
         """All mutants of a statement."""
@@ -187,25 +187,25 @@ class Source:
         """Mutants of a statement as a whole."""
         first, at = self.tokens[s.index], self.tokens[s.index].at
         if first.text == "break":
-            return [Site("break", at, self._gone(s, ""))]
+            return [Site("break", at, self._gone(s, "{}"))]
         if first.text == "continue":
-            return [Site("continue", at, self._gone(s, "break"))]
+            return [Site("continue", at, self._gone(s, "break;"))]
         if first.text == "return":
             if s.end <= s.index + 2 and self._is(s.index + 1, ";", "0", "NULL", "false"):
                 return []
-            return [Site("return", at, self._gone(s, "return 0"))]
-        found = [Site("return", at, self._gone(s, "return" if s.void else "return 0"))]
+            return [Site("return", at, self._gone(s, "return 0;"))]
+        found = [Site("return", at, self._gone(s, "return;" if s.void else "return 0;"))]
         i = s.index
         while i < s.end and (self.tokens[i].kind == "name" or self._is(i, ".", "->")):
             i += 1
         if self._is(i, "(") and self.match[i] + 1 == s.end:
             op = "barrier" if BARRIERS.match(first.text) else "call"
-            found.append(Site(op, at, self._gone(s, "")))
+            found.append(Site(op, at, self._gone(s, "{}")))
         i = s.index
         while i < s.end and not self._is(i, *ASSIGNS):
             i = self.match.get(i, i) + 1
         if i < s.end:
-            found.append(Site("assign", at, self._gone(s, "")))
+            found.append(Site("assign", at, self._gone(s, "{}")))
         return found
 
     def _changed(self, i, head):
