@@ -8,7 +8,7 @@
 # the tests in an initrd, and prints TAP. Exit status 0: all passed.
 #
 #   --test GLOB     only tests with this name (t_mmap, 't_*')
-#   --only NAME     only boots with this name (default, unstable, restore, isolated,
+#   --only NAME     only boots with this name (default, unstable, restore, big,
 #                   reserved, panic)
 #   --list          print the tests and their requirements
 #   --time SECONDS  time limit of each test, in place of its own
@@ -40,9 +40,10 @@
 #                             `unstable` the kernel marks the TSC unstable;
 #                             `restore` has VM Generation ID, and the test is
 #                             saved and restored at its request (boot.sh);
-#                             `isolated` has isolcpus=2 nohz_full=3; `reserved`
-#                             has reserved memory; `panic` has that, too, starts
-#                             again after a panic, and has memory of the host for `out`
+#                             `big` has that, isolcpus=2 nohz_full=3, reserved memory,
+#                             and 64 CPUs; `reserved` has reserved memory; `panic` has
+#                             that, too, starts again after a panic, and has memory of
+#                             the host for `out`
 #   guest-test: smp=2         CPUs
 #   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
 #                             not for tests in which the kernel patches its code
@@ -130,7 +131,8 @@ set_default() {
 set_key() {	# TEST KEY VALUE
 	case $2=$3 in
 	timeout=[1-9]*) timeout[$1]=$3 ;;
-	boot=default|boot=unstable|boot=restore|boot=isolated) boots[$1]=$3 ;;
+	boot=default|boot=unstable|boot=restore) boots[$1]=$3 ;;
+	boot=big) boots[$1]=$3 smp[$1]=64 ;;
 	boot=panic|boot=reserved) boots[$1]=$3 ;;
 	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
 	smp=[1-9]|smp=[1-9][0-9]) smp[$1]=$3 ;;
@@ -418,7 +420,8 @@ boot() {	# INDEX
 	[ -z "$shared" ] || options+=(--out "$shared")
 	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
 	[[ $group != restore.* ]] || options+=(--restore)
-	[[ $group != isolated.* ]] || options+=(--append "isolcpus=2 nohz_full=3")
+	[[ $group != big.* ]] || options+=(--restore
+		--append "isolcpus=2 nohz_full=3 reserve_mem=16M:4096:tsctrace")
 	[[ $group != panic.* ]] || options+=(--reboot --out "$log.out" --out-mb 1
 		--append "reserve_mem=32M:4096:tsctrace nokaslr")
 	[[ $group != reserved.* ]] || options+=(--append "reserve_mem=16M:4096:tsctrace")
