@@ -59,6 +59,7 @@ gzip                 | gzip                | the same
 xz-utils             | xz                  | unpacks kernel images
 zstd                 | zstd                | unpacks kernel images
 util-linux           | flock               | one download of a kernel at a time
+mount                | mount               | file systems in namespaces of tests
 procps               | pgrep               | finds the process that a test stops
 python3              | python3             | checks the output of --json
 python3-dev          | /usr/include/python3*/Python.h | the Python module
