@@ -54,7 +54,9 @@ add() {
 	mkdir -p "$root${guest%/*}"
 	inode=$(stat -Lc %d:%i "$host")
 	if [ -n "${link_of[$inode]:-}" ]; then
-		ln "$root${link_of[$inode]}" "$root$guest"
+		# Several tests may name one file.
+		[ "${link_of[$inode]}" = "$guest" ] ||
+			ln -f "$root${link_of[$inode]}" "$root$guest"
 		return
 	fi
 	[ -d "$host" ] || link_of[$inode]=$guest
