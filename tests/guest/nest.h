@@ -11,9 +11,17 @@
 
 #define MODULE	"/lib/modules/tsct-nest.ko"
 #define PARAMS	"/sys/module/tsct_nest/parameters/"
-#define EVENTS	"20000"
 #define CPUS	2
 #define CONTEXTS 5
+
+/* Number of events of each context */
+T_FN const char *nest_events(void)
+{
+	static char text[16];
+
+	sprintf(text, "%u", t_repeats("TSCT_NEST", 5000, 20000));
+	return text;
+}
 
 static const char *const names[CONTEXTS] = {
 	"task", "softirq", "hard irq", "NMI", "debug exception",
@@ -70,16 +78,7 @@ static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 
 static void drain(struct ring_reader *r)
 {
-	uint64_t head = ring_head(r);
-	const struct tsct_record *rec;
-
-	while (r->pos < head) {
-		rec = ring_step(r, head);
-		if (rec)
-			count_record(r, rec);
-	}
-	__atomic_store_n(&dev_consumer(r->maps, r->cpu)->tail, r->pos,
-			 __ATOMIC_RELEASE);
+	ring_drain_each(r, count_record);
 }
 
 static int attach(struct dev_maps *m)
@@ -145,7 +144,7 @@ T_FN void nest_discard(const char *parameters)
 		r[cpu] = (struct ring_reader){
 			.maps = &m, .cpu = cpu, .kernel = true,
 		};
-	pid = mod_set_apart(PARAMS "run", EVENTS);
+	pid = mod_set_apart(PARAMS "run", nest_events());
 	while (!waitpid(pid, &status, WNOHANG)) {
 		for (cpu = 0; cpu < CPUS; cpu++)
 			drain(&r[cpu]);
@@ -190,7 +189,7 @@ T_FN void nest_overwrite(const char *parameters)
 	snprintf(text, sizeof(text), "policy=1 %s", parameters);
 	mod_load(MODULE, text);
 	fd = attach(&m);
-	t_check(mod_set(PARAMS "run", EVENTS) > 0, "%m");
+	t_check(mod_set(PARAMS "run", nest_events()) > 0, "%m");
 	read_results();
 	for (cpu = 0; cpu < CPUS; cpu++) {
 		arg = check_cpu(fd, &m, cpu);

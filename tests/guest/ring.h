@@ -119,15 +119,24 @@ T_FN const struct tsct_record *ring_step(struct ring_reader *r, uint64_t head)
 	return rec;
 }
 
-/* Reads all records of a discard ring and releases them. */
-T_FN void ring_drain(struct ring_reader *r)
+/* Reads all records of a discard ring, calls @fn for each, if any, and releases them. */
+T_FN void ring_drain_each(struct ring_reader *r,
+			  void (*fn)(struct ring_reader *r, const struct tsct_record *rec))
 {
 	uint64_t head = ring_head(r);
+	const struct tsct_record *rec;
 
-	while (r->pos < head)
-		ring_step(r, head);
-	__atomic_store_n(&dev_consumer(r->maps, r->cpu)->tail, r->pos,
-			 __ATOMIC_RELEASE);
+	while (r->pos < head) {
+		rec = ring_step(r, head);
+		if (rec && fn)
+			fn(r, rec);
+	}
+	__atomic_store_n(&dev_consumer(r->maps, r->cpu)->tail, r->pos, __ATOMIC_RELEASE);
+}
+
+T_FN void ring_drain(struct ring_reader *r)
+{
+	ring_drain_each(r, NULL);
 }
 
 #endif

@@ -89,15 +89,14 @@ static int owner(int hold, int ready)
 
 static void try_as_root(void)
 {
-	int hold[2], ready[2], fd, status = -1;
+	int hold[2], ready[2], fd;
 	uint32_t id = 0, found = 0;
 	pid_t pid;
 	bool seen;
 
 	if (pipe(hold) || pipe(ready))
 		exit(1);
-	fflush(stdout);
-	pid = fork();
+	pid = t_fork();
 	if (!pid) {
 		close(hold[1]);
 		_exit(owner(hold[0], ready[1]));
@@ -113,8 +112,7 @@ static void try_as_root(void)
 	close(fd);
 	dev_as_user(OTHER, as_other, &id);
 	close(hold[1]);
-	waitpid(pid, &status, 0);
-	t_check(status == 0, "owner: %#x", status);
+	t_check(!t_wait(pid), "owner");
 }
 
 /* A discard channel has one consumer, a flight recorder any number of readers. */

@@ -8,22 +8,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
 
 #include "clock.h"
+#include "modules.h"
 
 #define PROC	"/proc/sys/kernel/random/boot_id"
 #define ROOT	"/tmp/root"
 
 static int fd;
-
-static void load(void)
-{
-	int file = open("/lib/modules/tsctrace.ko", O_RDONLY);
-
-	t_check(!syscall(SYS_finit_module, file, "", 0), "%m");
-	close(file);
-}
 
 static int set_clock(void)
 {
@@ -42,7 +34,7 @@ static pid_t set_elsewhere(void (*make)(const char *path), int *ret_end)
 
 	make(ROOT PROC);
 	t_check(!pipe(ends), "%m");
-	pid = fork();
+	pid = t_fork();
 	if (!pid) {
 		if (chroot(ROOT) || chdir("/"))
 			_exit(2);
@@ -53,16 +45,14 @@ static pid_t set_elsewhere(void (*make)(const char *path), int *ret_end)
 	return pid;
 }
 
-/* Checks that the child ends, and so closes its end of the pipe, within 10 s. */
-static void ends_soon(pid_t pid, int end)
+/* Checks that the child ends, and so closes its end of the pipe. */
+static void check_end(pid_t pid, int end)
 {
 	struct pollfd wait = { .fd = end, .events = POLLIN };
-	int status = -1;
 
-	if (!t_check(poll(&wait, 1, 10000) == 1, "still blocked on the file"))
+	if (!t_check(poll(&wait, 1, T_HANG_S * 1000) == 1, "still blocked on the file"))
 		kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	t_check(WIFEXITED(status) && !WEXITSTATUS(status), "%#x", status);
+	t_check(!t_wait(pid));
 	close(end);
 	unlink(ROOT PROC);
 }
@@ -80,15 +70,6 @@ static void make_lie(const char *path)
 	t_check(file && fputs(id, file) >= 0 && !fclose(file), "%m");
 }
 
-static void make_root(void)
-{
-	mkdir(ROOT, 0755);
-	mkdir(ROOT "/proc", 0755);
-	mkdir(ROOT "/proc/sys", 0755);
-	mkdir(ROOT "/proc/sys/kernel", 0755);
-	t_check(!mkdir(ROOT "/proc/sys/kernel/random", 0755), "%m");
-}
-
 int main(void)
 {
 	const struct tsct_clock_page *page;
@@ -97,15 +78,15 @@ int main(void)
 	int end;
 
 	t_check(!umount2("/proc", MNT_DETACH), "%m");
-	load();
+	mod_load("/lib/modules/tsctrace.ko", "");
 	fd = dev_open();
 	page = clk_map(fd);
 	t_errno(set_clock(), ENODATA);
-	make_root();
+	t_check(!system("mkdir -p " ROOT "/proc/sys/kernel/random"));
 	pid = set_elsewhere(make_fifo, &end);
-	ends_soon(pid, end);
+	check_end(pid, end);
 	pid = set_elsewhere(make_lie, &end);
-	ends_soon(pid, end);
+	check_end(pid, end);
 	t_check(!memcmp(page->boot_id, none, sizeof(none)));
 
 	t_check(!mount("proc", "/proc", "proc", 0, NULL), "%m");
@@ -114,6 +95,6 @@ int main(void)
 	t_check(clk_state(page).status == TSCT_STATUS_SYNCHRONIZED);
 	munmap((void *)page, TSCT_CLOCK_SIZE(dev_info(fd).nr_cpus));
 	close(fd);
-	t_check(!syscall(SYS_delete_module, "tsctrace", O_NONBLOCK), "%m");
+	t_check(!mod_unload("tsctrace"), "%m");
 	return t_status();
 }

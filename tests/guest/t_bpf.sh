@@ -4,18 +4,16 @@
 # no other process, matching enter and exit, consecutive switches, and no events
 # that were not requested.
 # guest-test: timeout=180 needs=btf boot=default,unstable rt=yes
-# guest-test: files=build/tools/trace-ctl,build/examples/jobs
+# guest-test: files=build/tools/trace-ctl,build/examples/jobs,tests/guest/lib.sh
 set -eu
+. /tests/guest/lib.sh
 cd "$(mktemp -d)"
 
 other=
 trap '[ -z "$other" ] || kill -9 $other 2>/dev/null || true' EXIT
-fail() { echo "$*"; exit 1; }
 
 record() {
-	status=0
-	trace-ctl record "$@" >record.out 2>&1 || status=$?
-	[ $status = 0 ] || { cat record.out; fail "record $* gave $status"; }
+	trace-ctl record "$@" >record.out 2>&1 || fail "record $* gave $?: $(cat record.out)"
 }
 
 dump() {
@@ -50,11 +48,11 @@ function before(a, b) {
 
 # --- a process tree ---------------------------------------------------------
 
-# sethostname 37 times, each in a process of its own, and once in a process
+# sethostname 13 times, each in a process of its own, and once in a process
 # whose parent has ended. No other process in this guest calls it.
 cat >work.sh <<'END'
 i=0
-while [ $i -lt 37 ]; do
+while [ $i -lt 13 ]; do
 	/bin/hostname guest
 	i=$((i + 1))
 done
@@ -114,20 +112,20 @@ END {
 	for (i = 1; i <= switches; i++)
 		if (!(from[i] in ours) && !(to[i] in ours))
 			bad("switch " from[i] " to " to[i] " is not ours")
-	if (enters["sethostname"] != 38 || exits["sethostname"] != 38)
+	if (enters["sethostname"] != 14 || exits["sethostname"] != 14)
 		bad("sethostname: " enters["sethostname"] " enters, " \
-		    exits["sethostname"] " exits, not 38")
-	if (guests != 37)
-		bad(guests " calls with 5 letters, not 37")
+		    exits["sethostname"] " exits, not 14")
+	if (guests != 13)
+		bad(guests " calls with 5 letters, not 13")
 	if (enters["sync"] || exits["sync"])
 		bad("sync, by somebody else")
-	if (enters["execve"] < 39)
+	if (enters["execve"] < 15)
 		bad(enters["execve"] " execve")
 	# A system call without an exit event must be one that never returns.
 	for (tid in open)
 		if (open[tid] !~ /^(exit|exit_group)$/)
 			bad(tid " never comes back from " open[tid])
-	if (switches < 38 || !states["0x1"] || !(states["0x20"] + states["0x10"]))
+	if (switches < 14 || !states["0x1"] || !(states["0x20"] + states["0x10"]))
 		bad("too few switches: " switches)
 	print count["sys_enter"] " enters, " count["sys_exit"] " exits, " \
 		switches " switches, " births " processes"
@@ -138,7 +136,7 @@ END {
 
 # Each thread is traced to its own end, and the process to its end.
 export TSCTRACE_THREAD=no	# the library's own thread would be one more
-record -e sys_enter -e sys_exit -o threads -- /usr/bin/jobs 200000 4
+record -e sys_enter -e sys_exit -o threads -- /usr/bin/jobs 100000 4
 dump threads
 awk "$library"'
 $4 == "sys_enter" { last[$3] = field("id"); n[last[$3]]++; threads[$3] = 1 }

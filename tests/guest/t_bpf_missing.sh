@@ -4,11 +4,11 @@
 # the recorder says why. If only the module is allowed, an error names the fix. The kernel
 # accepts the module's BTF, which has the kfunc.
 # guest-test: timeout=60 module=no needs=btf
-# guest-test: files=build/tools/trace-ctl,build/examples/jobs
+# guest-test: files=build/tools/trace-ctl,build/examples/jobs,tests/guest/lib.sh
 set -eu
+. /tests/guest/lib.sh
+evidence=out
 cd "$(mktemp -d)"
-
-fail() { echo "$*"; cat out; exit 1; }
 
 refused() {	# WORDS-OF-THE-FIX
 	if TSCTRACE_PROVIDER=module trace-ctl record -e sched_switch -o events \

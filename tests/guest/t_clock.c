@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <signal.h>
 
+#include "../unit/seed.h"
 #include "clock.h"
 
 #define HOUR	(3600 * SECOND)
@@ -303,9 +304,10 @@ static void try_many(void)
 static void try_noise(void)
 {
 	struct tsct_clock_set set;
-	unsigned int seed = (unsigned int)time(NULL), taken = 0, i, j;
+	unsigned int seed, taken = 0, i, j;
 
-	printf("seed %u\n", seed);
+	print_seed();
+	seed = first_seed;
 	for (i = 0; i < 20000; i++) {
 		uint64_t words[sizeof(set) / 8];
 		uint32_t epoch = clk_state(page).epoch;

@@ -4,6 +4,7 @@
  * the previous ones, ends of its epochs, and conversion by the library.
  * guest-test: timeout=60
  */
+#include "../unit/seed.h"
 #include "clock.h"
 
 #include <tsctrace/clock.h>
@@ -173,28 +174,17 @@ static void try_library(void)
 	tsct_clock_close(clock);
 }
 
-static void turn_cpu(const char *how)
-{
-	const char *path = "/sys/devices/system/cpu/cpu1/online";
-	int cpu = open(path, O_WRONLY);
-
-	t_check(cpu >= 0 && write(cpu, how, 1) == 1, "%s: %m", path);
-	close(cpu);
-}
-
 /* A disruption of the counter ends the epoch: a CPU goes down and up. */
 static void try_disruption(void)
 {
 	struct tsct_clock_state state;
 	struct tsct_clock *clock;
 	int64_t ns = 42;
-	int i;
 
 	t_check(!tsct_clock_open(&clock));
-	turn_cpu("0");
-	turn_cpu("1");
-	for (i = 0; i < 100 && clk_state(page).epoch == 7; i++)
-		usleep(20000);
+	dev_online(false);
+	dev_online(true);
+	t_until(clk_state(page).epoch > 7);
 	state = clk_state(page);
 	t_check(state.epoch > 7 && state.status == TSCT_STATUS_DISRUPTED,
 		"%u", state.epoch);
@@ -209,9 +199,10 @@ static void try_disruption(void)
 /* Of random states those that are accepted are consistent and continuous. */
 static void try_noise(void)
 {
-	unsigned int seed = (unsigned int)time(NULL), taken = 0, i, j;
+	unsigned int seed, taken = 0, i, j;
 
-	printf("seed %u\n", seed);
+	print_seed();
+	seed = first_seed;
 	for (i = 0; i < 5000; i++) {
 		struct tsct_clock_state old = clk_state(page);
 		struct tsct_clock_set set = both(old.epoch + 1,

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "../unit/seed.h"
 #include "clock.h"
 
 #define READERS	2
@@ -102,7 +103,7 @@ static uint64_t request_cost(const struct tsct_clock_set *set)
 }
 
 /*
- * Publishes clock params for 5 s. Their rate alternates between 1 ns per cycle (ONE)
+ * Publishes clock params for $TSCT_CLOCK_SECONDS (2; all: 5). Their rate alternates between 1 ns per cycle (ONE)
  * and 1.1 (FAST), so that time goes backwards for readers if params are stored after
  * their begin. The module rejects late params, but emulation may stop a CPU between
  * that check and the store. So params that had begun when TSCT_IOC_CLOCK_SET returned
@@ -111,7 +112,7 @@ static uint64_t request_cost(const struct tsct_clock_set *set)
 static void publish_all(struct counts *counts)
 {
 	struct tsct_clock_set set = clk_params(source, 1), last;
-	time_t end = time(NULL) + 5;
+	double end = t_now() + t_repeats("TSCT_CLOCK_SECONDS", 2, 5);
 	uint64_t n = 0, cost;
 
 	set.state.rate_error_ppt = 0;
@@ -119,9 +120,9 @@ static void publish_all(struct counts *counts)
 	set.state.real.past_error_ps = 0;
 	t_check(!clk_set(fd, &set), "%m");
 	cost = request_cost(&set);
-	while (time(NULL) < end) {
+	while (t_now() < end) {
 		last = set;
-		clk_continue(&set, cost / 2 + (uint64_t)rand() % (cost * 40),
+		clk_continue(&set, cost / 2 + any64() % (cost * 40),
 			     ++n & 1 ? FAST : ONE);
 		set.state.rate_error_ppt = n;
 		set.state.epoch_cycles = n;
@@ -145,6 +146,8 @@ int main(void)
 	uint64_t backwards = 0;
 	int i;
 
+	print_seed();
+	seed_with(0);
 	fd = dev_open();
 	source = dev_info(fd).source;
 	page = clk_map(fd);

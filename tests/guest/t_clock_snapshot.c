@@ -50,7 +50,7 @@ static void try_line(void)
 
 	for (i = 0; i < 3; i++) {
 		t_check(!ioctl(fd, TSCT_IOC_CLOCK_SNAPSHOT, &s[i]), "%m");
-		usleep(300000);
+		usleep(100000);
 	}
 	rate = (double)(s[2].raw_ns - s[0].raw_ns) /
 		(double)(s[2].cycles - s[0].cycles);

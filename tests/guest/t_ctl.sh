@@ -3,14 +3,13 @@
 # trace-ctl check, clock and status report the state of this guest correctly, with
 # and without the module; with an unstable TSC they report the fallback.
 # guest-test: timeout=120 boot=default,unstable module=no
-# guest-test: files=build/tools/trace-ctl,build/examples/jobs
+# guest-test: files=build/tools/trace-ctl,build/examples/jobs,tests/guest/lib.sh
 set -eu
-ko=/lib/modules/tsctrace.ko
-sys=/sys/devices/system
+. /tests/guest/lib.sh
+evidence="json out jobs.out"
 jobs=
 
 trap '[ -z "$jobs" ] || kill -9 $jobs 2>/dev/null || true' EXIT
-fail() { echo "$*"; cat json out jobs.out 2>/dev/null; exit 1; }
 
 # Prints the value of a top-level key of the variable `json`.
 value() { sed -n "s/^  \"$1\": \"\{0,1\}\([^\"]*[^\",]\)\"\{0,1\},\{0,1\}\$/\1/p" json; }
@@ -29,13 +28,8 @@ matches() { grep -c '"match": true' json; }
 # --- the table of trace-ctl check -------------------------------------------
 
 # With TSCT_BOOT=unstable, waits until the kernel no longer uses clocksource tsc.
-n=0
-while [ "$TSCT_BOOT" = unstable ] &&
-      [ "$(cat $sys/clocksource/clocksource0/current_clocksource)" = tsc ]; do
-	n=$((n + 1))
-	[ $n -lt 40 ] || fail "the kernel still trusts the TSC"
-	sleep 0.5
-done
+is_as_booted() { [ "$TSCT_BOOT" = default ] || [ "$(cat $clocksource)" != tsc ]; }
+wait_for "the kernel does not trust the TSC" is_as_booted
 
 see_table() {	# BY ARGUMENT...
 	by=$1
@@ -64,12 +58,12 @@ trace-ctl check >out || [ "$TSCT_BOOT" = unstable ] || fail "check"
 [ "$(grep -c '^ *[01] .* yes ' out)" = 2 ] || fail "not two lines that match"
 
 # A CPU goes down and up.
-echo 0 >$sys/cpu/cpu1/online
+echo 0 >$online
 trace-ctl check --run --json >json || true
 [ "$(online)" = 1 ] || fail "CPU 1 is off, but $(online) are online"
 trace-ctl check >out || true
 grep -q '^CPUs offline: 1$' out || fail "the text does not say so"
-echo 1 >$sys/cpu/cpu1/online
+echo 1 >$online
 see_table module --run
 
 # --- the clock --------------------------------------------------------------
@@ -86,15 +80,10 @@ then=${then%?????????}
 
 # --- channels and their holders ---------------------------------------------
 
-see_channels() {	# NUMBER
-	n=0
-	while trace-ctl status --json >json &&
-	      [ "$(grep -c '^      "id": ' json)" != "$1" ]; do
-		n=$((n + 1))
-		[ $n -lt 50 ] || fail "not $1 channels"
-		sleep 0.2
-	done
+has_channels() {	# NUMBER
+	trace-ctl status --json >json && [ "$(grep -c '^      "id": ' json)" = "$1" ]
 }
+see_channels() { wait_for "$1 channels" has_channels "$1"; }
 
 see_channels 0
 is programs_use module
@@ -107,13 +96,8 @@ grep -q '"holders": 1' json || fail "not one holder"
 trace-ctl status >out
 grep -q '^ *[0-9]* default  *module  *root  *discard ' out || fail "status"
 # Without a reader, written events stay unread.
-n=0
-until trace-ctl status --json | tee json | grep -q '"unread": [1-9]'; do
-	n=$((n + 1))
-	[ $n -lt 50 ] || fail "nothing is written"
-	sleep 0.2
-done
-trace-ctl status --json >json
+has_unread() { trace-ctl status --json | tee json | grep -q '"unread": [1-9]'; }
+wait_for "events are written" has_unread
 grep -q '"block": [0-9]' json || fail "no sequence of blocks"
 trace-ctl status -p >out
 grep -q '^       CPU [01] .*events [1-9][0-9]*, blocks [0-9]*, unread ' out ||

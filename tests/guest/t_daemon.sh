@@ -130,6 +130,7 @@ for line in 'module_publishing 1' 'clock_status{status="synchronized"} 1' \
 	grep -qF "tsctrace_$line" /tmp/metrics || fail "$(cat /tmp/metrics)"
 done
 
+wait_for "the module has the clock" is origin module
 # The clock page of a killed daemon stays; its status becomes holdover after a while.
 epoch=$(key epoch)
 kill -9 $pid

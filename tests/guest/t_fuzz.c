@@ -5,7 +5,7 @@
  * records it. In between the module is loaded again, the machine is suspended and
  * restored, with failures injected. With TSCT_FUZZ_KEEP new programs of the corpus and
  * the coverage are sent to the host (boot.sh --out).
- * guest-test: boot=reserved timeout=90 module=no files=tests/fuzz/corpus/kernel rt=yes
+ * guest-test: boot=reserved timeout=150 module=no files=tests/fuzz/corpus/kernel rt=yes
  */
 #include <dirent.h>
 #include <time.h>
@@ -22,10 +22,10 @@
 /* Without BTF: the kernel warns if it fails to read a module's BTF. */
 #define MODULE_FAULTY	"/lib/modules/tsctrace-nobtf.ko"
 #define PAUSE		300	/* number of programs between two reloads */
-#define UNTRUSTED	40	/* number of programs while the TSC is not trusted */
+#define UNTRUSTED	20	/* number of programs while the TSC is not trusted */
 
 static struct fz_program corpus[CORPUS_MAX];
-static unsigned int nr_corpus, runs, kept;
+static unsigned int nr_corpus, runs, kept, untrusted;
 static struct fz_random randoms;
 static struct tsct_faults faults;
 static uint64_t injected;	/* failures injected into other calls than a program's */
@@ -35,14 +35,6 @@ static long setting(const char *name, long value)
 	const char *text = getenv(name);
 
 	return text ? atol(text) : value;
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* ---- calls outside programs, recorded and with injected failures ---------- */
@@ -325,6 +317,7 @@ static void fuzz_untrusted(void)
 {
 	unsigned int i;
 
+	untrusted++;
 	unload_again();
 	faults_write(FZ_CLOCKSOURCE, "hpet");
 	load_again(0);
@@ -369,15 +362,15 @@ static void fail_all(void)
 
 static void fuzz(double seconds)
 {
-	double end = now() + seconds, report = now() + 60;
+	double end = t_now() + seconds, report = t_now() + 60;
 
-	while (now() < end && t_failures < 10) {
+	while (t_now() < end && t_failures < 10) {
 		fuzz_once(runs % 5 == 0);
 		if (runs % PAUSE == 0)
 			disrupt();
 		if (runs % (4 * PAUSE) == PAUSE)
 			fuzz_untrusted();
-		if (now() > report) {
+		if (t_now() > report) {
 			printf("%u runs, %u programs, %u sites, %lu failures injected\n", runs,
 			       nr_corpus, fz_cover_sites(), fz_shared->injected + injected);
 			fflush(stdout);
@@ -451,7 +444,10 @@ int main(void)
 	disrupt();
 	if (setting("TSCT_FUZZ_FAILURES", 0))
 		fail_all();
-	fuzz((double)setting("TSCT_FUZZ_SECONDS", 5 * slow));
+	fuzz((double)t_repeats("TSCT_FUZZ_SECONDS", 2 * (unsigned int)slow,
+				 5 * (unsigned int)slow));
+	if (!untrusted)
+		fuzz_untrusted();
 	printf("%u runs, %lu calls, %u new programs, %u sites, %lu failures injected\n", runs,
 	       fz_shared->calls, kept, covered ? fz_cover_sites() : 0,
 	       fz_shared->injected + injected);

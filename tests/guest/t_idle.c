@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/mount.h>
-#include <time.h>
 
 #include "modules.h"
 
@@ -30,29 +29,22 @@ static unsigned int count_runs(void)
 static void *sleep_in_poll(void *arg)
 {
 	struct pollfd p = { .fd = *(int *)arg, .events = POLLIN };
-	struct timespec *woken = calloc(1, sizeof(*woken));
+	double *woken = calloc(1, sizeof(*woken));
 
-	poll(&p, 1, 30000);
+	poll(&p, 1, T_HANG_S * 1000);
 	t_check(p.revents & POLLIN, "%#x", p.revents);
-	clock_gettime(CLOCK_MONOTONIC, woken);
+	*woken = t_now();
 	return woken;
-}
-
-static double seconds(const struct timespec *t)
-{
-	return t->tv_sec + t->tv_nsec / 1e9;
 }
 
 /* Returns the time from the first event to the reader's return, s. */
 static double wake(pthread_t thread)
 {
-	struct timespec begin, *woken;
-	double took;
+	double begin = t_now(), took, *woken;
 
-	clock_gettime(CLOCK_MONOTONIC, &begin);
 	t_check(mod_set(MOD_NEST "run", "20") > 0, "%m");
 	pthread_join(thread, (void **)&woken);
-	took = seconds(woken) - seconds(&begin);
+	took = *woken - begin;
 	free(woken);
 	return took;
 }
@@ -72,7 +64,7 @@ int main(void)
 	pthread_t thread;
 	int fd = dev_open(), i;
 	struct dev_maps m;
-	double took;
+	double begin, took, least = T_HANG_S;
 
 	mkdir("/tmp/tracing", 0755);
 	if (mount("tracefs", "/tmp/tracing", "tracefs", 0, NULL) ||
@@ -84,19 +76,23 @@ int main(void)
 	pthread_create(&thread, NULL, sleep_in_poll, &fd);
 	sleep(1);
 	dev_put(TRACING "trace", "\n");
-	sleep(4);
-	printf("%u runs in 4 s\n", count_runs());
-	t_check(count_runs() <= 8, "%u", count_runs());
+	begin = t_now();
+	sleep(2);
+	took = t_now() - begin;
+	printf("%u runs in %.1f s\n", count_runs(), took);
+	t_check(count_runs() <= 2 * took + 1, "%u", count_runs());
 	dev_put(TRACING "events/workqueue/workqueue_execute_start/enable", "0");
 
-	for (i = 0; i < 6; i++) {
+	for (i = 0; i < 4; i++) {
 		took = wake(thread);
 		printf("woken after %.1f ms\n", took * 1e3);
-		t_check(took < 0.3, "%.3f", took);
+		least = took < least ? took : least;
 		drain(&m);
 		pthread_create(&thread, NULL, sleep_in_poll, &fd);
-		usleep(300000 + 100000 * (unsigned int)i);
+		usleep(200000 + 100000 * (unsigned int)i);
 	}
+	/* A busy host delays a wake-up, but not all of them. */
+	t_check(least < 0.3, "%.3f", least);
 	wake(thread);
 	dev_unmap(&m);
 	close(fd);

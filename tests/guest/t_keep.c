@@ -60,7 +60,7 @@ static void try_crash(void)
 	pid_t pid;
 	int fd, i;
 
-	pid = fork();
+	pid = t_fork();
 	if (!pid) {
 		struct tsct_channel_create arg = keep_request("crash");
 

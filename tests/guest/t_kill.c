@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several hundred children perform every operation of the device and are killed
+ * $TSCT_KILLS children (200; all: 600) perform every operation of the device and are killed
  * at random moments. Nothing may remain: no channel, no memory, no message in
  * the kernel log.
  * guest-test: parallel=yes timeout=120 rt=yes
@@ -9,9 +9,8 @@
 #include <signal.h>
 #include <time.h>
 
+#include "../unit/seed.h"
 #include "clock.h"
-
-#define KILLS	600
 
 static unsigned int seed;
 
@@ -171,20 +170,20 @@ static void wait_for_all(void)
 
 int main(void)
 {
-	unsigned int first = (unsigned int)time(NULL), i;
-	struct tsct_info info;
+	const unsigned int kills = t_repeats("TSCT_KILLS", 200, 600);
+	unsigned int i;
 	int fd = dev_open();
 
-	printf("seed %u\n", first);
-	seed = first;
-	for (i = 0; i < KILLS; i++) {
+	print_seed();
+	seed = first_seed;
+	for (i = 0; i < kills; i++) {
 		unsigned int wait_us = draw(4) ? draw(3000) : draw(60000);
 		pid_t pid = fork();
 
 		if (!pid) {
 			close(fd);
 			setpgid(0, 0);
-			child(first + i * 1000);
+			child(seed_of(i));
 		}
 		setpgid(pid, pid);
 		usleep(wait_us);
@@ -197,12 +196,7 @@ int main(void)
 	 * The kernel may close the files of a killed process with a delay. A channel's
 	 * memory is uncharged some time after the module has removed the channel.
 	 */
-	info = dev_info(fd);
-	for (i = 0; i < 200 && (info.channels || info.bytes); i++) {
-		usleep(10000);
-		info = dev_info(fd);
-	}
-	t_check(info.channels == 0, "%llu channels", info.channels);
-	t_check(info.bytes == 0, "%llu bytes", info.bytes);
+	t_until(dev_info(fd).channels == 0);
+	t_until(dev_info(fd).bytes == 0);
 	return t_status();
 }

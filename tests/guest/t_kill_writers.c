@@ -6,8 +6,7 @@
  * except the last one of a killed writer; and other writers, of this channel, of
  * another and in the kernel, have no loss that is not counted.
  *
- * TSCT_KILLS is the number of writers, 2500 by default. 10,000 took three minutes
- * on a shared machine.
+ * TSCT_KILLS is the number of writers, 600 or, of all repeats, 2500.
  * guest-test: parallel=yes timeout=600 rt=yes
  */
 #include <signal.h>
@@ -44,7 +43,7 @@ static struct tsct_channel *t;
 static int fd, other, kernel;
 static struct dev_maps m, other_maps, kernel_maps;
 static struct ring_reader mine[CPUS], others[CPUS], kernels[CPUS];
-static unsigned int kills = 2500;
+static unsigned int kills;
 
 /* The upper half of the event's number identifies the writer. */
 static void write_one(struct writer *w, uint32_t who, unsigned int *own)
@@ -71,7 +70,7 @@ static void write_one(struct writer *w, uint32_t who, unsigned int *own)
 static pid_t start_victim(uint32_t nr)
 {
 	unsigned int own = seed_of(nr);
-	pid_t pid = fork();
+	pid_t pid = t_fork();
 
 	if (pid)
 		return pid;
@@ -85,7 +84,7 @@ static pid_t start_victim(uint32_t nr)
 static pid_t start_honest(uint32_t nr)
 {
 	unsigned int own = seed_of(nr);
-	pid_t pid = fork();
+	pid_t pid = t_fork();
 
 	if (pid)
 		return pid;
@@ -101,7 +100,7 @@ static pid_t start_other(void)
 {
 	struct writer *w = &shared->other;
 	unsigned char payload[50];
-	pid_t pid = fork();
+	pid_t pid = t_fork();
 
 	if (pid)
 		return pid;
@@ -141,28 +140,14 @@ static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 	seen->nr++;
 }
 
-static void drain(struct ring_reader *r, bool is_mine)
-{
-	uint64_t head = ring_head(r);
-	const struct tsct_record *rec;
-
-	while (r->pos < head) {
-		rec = ring_step(r, head);
-		if (rec && is_mine)
-			count_record(r, rec);
-	}
-	__atomic_store_n(&dev_consumer(r->maps, r->cpu)->tail, r->pos,
-			 __ATOMIC_RELEASE);
-}
-
 static void drain_all(void)
 {
 	unsigned int cpu;
 
 	for (cpu = 0; cpu < CPUS; cpu++) {
-		drain(&mine[cpu], true);
-		drain(&others[cpu], false);
-		drain(&kernels[cpu], false);
+		ring_drain_each(&mine[cpu], count_record);
+		ring_drain(&others[cpu]);
+		ring_drain(&kernels[cpu]);
 	}
 }
 
@@ -336,8 +321,7 @@ int main(void)
 	char text[32];
 
 	print_seed();
-	if (getenv("TSCT_KILLS"))
-		kills = (unsigned int)atoi(getenv("TSCT_KILLS"));
+	kills = t_repeats("TSCT_KILLS", 600, 2500);
 	if (!kills || kills > KILLS_MAX)
 		kills = KILLS_MAX;
 	shared = mmap(NULL, sizeof(*shared), RW, MAP_SHARED | MAP_ANONYMOUS, -1,

@@ -4,14 +4,6 @@
 
 #define PARAM	"/sys/module/tsctrace/parameters/"
 
-static void set(const char *path, const char *value)
-{
-	FILE *file = fopen(path, "w");
-
-	if (!file || fputs(value, file) < 0 || fclose(file))
-		t_die(path);
-}
-
 static int try_create(const char *name, uint32_t blocks)
 {
 	struct tsct_channel_create arg = dev_request(name);
@@ -61,7 +53,7 @@ static void try_exhaust(int fd)
 	int fds[64], nr = 0;
 	char name[8];
 
-	set(PARAM "bytes_max", "18446744073709551615");
+	dev_set(PARAM "bytes_max", "18446744073709551615");
 	for (nr = 0; nr < 64; nr++) {
 		sprintf(name, "x%d", nr);
 		fds[nr] = try_create(name, 65536);
@@ -72,7 +64,7 @@ static void try_exhaust(int fd)
 	while (nr--)
 		close(fds[nr]);
 	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);
-	set(PARAM "bytes_max", "0");
+	dev_set(PARAM "bytes_max", "0");
 }
 
 static int create_as(uid_t uid, const char *name, uint32_t blocks)
@@ -95,8 +87,8 @@ static void try_reserve(int fd)
 {
 	int fds[5], i;
 
-	set(PARAM "bytes_user_max", "1073741824");
-	set(PARAM "bytes_max", "134217728");
+	dev_set(PARAM "bytes_user_max", "1073741824");
+	dev_set(PARAM "bytes_max", "134217728");
 	t_check(dev_info(fd).bytes_reserved == 16 << 20);
 	fds[0] = create_as(1000, "a", 4096);
 	fds[1] = create_as(1000, "b", 4096);
@@ -111,13 +103,13 @@ static void try_reserve(int fd)
 	for (i = 0; i < 5; i++)
 		close(fds[i]);
 	t_check(dev_info(fd).bytes == 0);
-	set(PARAM "bytes_max", "0");
+	dev_set(PARAM "bytes_max", "0");
 }
 
 /* By default a user has 4 MiB for each CPU, at least 256 MiB. */
 static void try_default(int fd)
 {
-	set(PARAM "bytes_user_max", "0");
+	dev_set(PARAM "bytes_user_max", "0");
 	t_check(dev_info(fd).bytes_user_max == 256 << 20);
 }
 
@@ -139,8 +131,8 @@ int main(void)
 	close(one);
 	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);
 
-	set(PARAM "bytes_user_max", "5242880");
-	set(PARAM "channels_user_max", "10");
+	dev_set(PARAM "bytes_user_max", "5242880");
+	dev_set(PARAM "channels_user_max", "10");
 	dev_as_user(1000, memory_limit, NULL);
 	dev_as_user(1000, channel_limit, NULL);
 	/* The limit of a user's memory for channels, bytes_user_max, does not apply to
@@ -150,7 +142,7 @@ int main(void)
 	close(one);
 	/* A channel that exceeds bytes_max, the limit of all users' memory together, is
 	 * refused. */
-	set(PARAM "bytes_max", "4194304");
+	dev_set(PARAM "bytes_max", "4194304");
 	t_check(dev_info(fd).bytes_max == 4 << 20);
 	t_errno(try_create("one", 1024), EDQUOT);
 	t_check(dev_info(fd).bytes == 0, "%llu", dev_info(fd).bytes);

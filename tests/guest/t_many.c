@@ -26,14 +26,6 @@ static int try_create(unsigned int nr, uint32_t flags)
 	return -1;
 }
 
-static void set_online(const char *on)
-{
-	int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY);
-
-	t_check(fd >= 0 && write(fd, on, 1) == 1, "%m");
-	close(fd);
-}
-
 static void write_all(unsigned int cpu, unsigned int nr)
 {
 	unsigned char payload[40];
@@ -80,10 +72,10 @@ static void try_thousand(int fd)
 
 	/* Half of the channels are created while CPU 1 is offline. They get a ring for
 	 * CPU 1 when CPU 1 comes up. */
-	set_online("0");
+	dev_online(false);
 	for (i = 0; i < CHANNELS; i++) {
 		if (i == CHANNELS / 2)
-			set_online("1");
+			dev_online(true);
 		fds[i] = try_create(i, 0);
 		if (fds[i] < 0) {
 			t_check(false, "channel %u: %m", i);
@@ -94,11 +86,11 @@ static void try_thousand(int fd)
 	write_all(0, CHANNELS);
 	write_all(1, CHANNELS);
 	dev_pin(0);
-	set_online("0");
+	dev_online(false);
 	t_check(count_channels(fd) == CHANNELS, "%u", count_channels(fd));
 	for (i = 0; i < CHANNELS; i++)
 		read_one(i);
-	set_online("1");
+	dev_online(true);
 	printf("%llu bytes\n", dev_info(fd).bytes);
 	for (i = 0; i < CHANNELS; i++)
 		close(fds[i]);

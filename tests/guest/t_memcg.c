@@ -8,20 +8,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mount.h>
-#include <time.h>
 
-#include "device.h"
+#include "modules.h"
 
 #define GROUP	"/tmp/cgroup/small"
-#define LIMIT_S	4	/* limit of one change of a CPU or one request, s */
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
 
 static void make_group(void)
 {
@@ -33,11 +23,19 @@ static void make_group(void)
 	t_check(dev_put(GROUP "/memory.high", "4194304"), "%m");
 }
 
+/* The group is above its limit. */
+static bool is_throttled(void)
+{
+	unsigned int high = 0;
+
+	return sscanf(mod_get(GROUP "/memory.events"), "low %*u high %u", &high) == 1 && high;
+}
+
 /* Creates a channel of 64 MiB for each CPU, in the group. */
 static pid_t start_creation(void)
 {
 	struct tsct_channel_create arg = dev_request("large");
-	pid_t pid = fork();
+	pid_t pid = t_fork();
 
 	if (pid)
 		return pid;
@@ -57,26 +55,22 @@ int main(void)
 
 	make_group();
 	pid = start_creation();
-	sleep(2);	/* the group is above its limit now */
+	t_until(is_throttled());
 	t_check(!waitpid(pid, &status, WNOHANG), "the creation did not wait");
 	for (i = 0; i < 6; i++) {
-		begin = now();
+		begin = t_now();
 		t_check(dev_put("/sys/devices/system/cpu/cpu1/online", i & 1 ? "1" : "0"),
 			"%m");
-		took = now() - begin;
+		took = t_now() - begin;
 		longest = took > longest ? took : longest;
-		begin = now();
+		begin = t_now();
 		close(dev_new("small"));
-		took = now() - begin;
+		took = t_now() - begin;
 		longest = took > longest ? took : longest;
 	}
-	t_check(longest < LIMIT_S, "%.1f s", longest);
 	t_check(!waitpid(pid, &status, WNOHANG), "the creation has ended");
 	kill(pid, SIGKILL);
-	begin = now();
 	t_check(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status), "%#x", status);
-	/* A task sleeps for up to 2 s in one allocation above memory.high. */
-	t_check(now() - begin < 2 * LIMIT_S, "%.1f s", now() - begin);
 	t_check(dev_info(fd).bytes == 0 && dev_info(fd).channels == 0, "%llu",
 		dev_info(fd).bytes);
 	printf("the longest change took %.3f s\n", longest);

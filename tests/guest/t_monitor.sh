@@ -3,39 +3,28 @@
 # trace-ctl monitor prints the module's news, as text and as JSON, to root and to other
 # users, and ends by signals, -n, --duration, a closed pipe, and without a module.
 # guest-test: timeout=90 module=no
-# guest-test: files=build/tools/trace-ctl,build/daemon/tsctraced
+# guest-test: files=build/tools/trace-ctl,build/daemon/tsctraced,tests/guest/lib.sh
 set -eu
-ko=/lib/modules/tsctrace.ko
-online=/sys/devices/system/cpu/cpu1/online
+. /tests/guest/lib.sh
+evidence="out err"
 monitor='' daemon=
 cd "$(mktemp -d)"
 
 trap 'kill -9 $monitor $daemon 2>/dev/null || true' EXIT
-fail() { echo "$*"; cat out err 2>/dev/null; exit 1; }
-
-run() {	# WANTED-STATUS ARGUMENT...
-	want=$1 got=0
-	shift
-	trace-ctl monitor "$@" >out 2>err || got=$?
-	[ $got = "$want" ] || fail "monitor $* gave $got, not $want"
-}
 
 blink() {	# makes and removes a channel
 	trace-ctl channel create blink >/dev/null
 	trace-ctl channel remove blink >/dev/null
 }
 
+has_news() {	# PATTERN: makes news until there is a line
+	grep -Eq "$1" out || { blink; false; }
+}
 start() {	# ARGUMENT...: starts a monitor, and waits until it prints news
 	rm -f out
 	trace-ctl monitor "$@" >out 2>err &
 	monitor=$!
-	n=0
-	until [ -s out ]; do
-		n=$((n + 1))
-		[ $n -lt 50 ] || fail "no news"
-		blink
-		sleep 0.1
-	done
+	wait_for "news" has_news .
 }
 
 ended() {	# WANTED-STATUS
@@ -45,24 +34,17 @@ ended() {	# WANTED-STATUS
 	[ $got = "$1" ] || fail "the monitor ended with $got, not $1"
 }
 
-until_line() {	# PATTERN
-	n=0
-	until grep -Eq "$1" out; do
-		n=$((n + 1))
-		[ $n -lt 100 ] || fail "no line '$1'"
-		sleep 0.1
-	done
-}
+until_line() { wait_for "line '$1'" grep -Eq "$1" out; }
 
 time='^[0-9][0-9]:[0-9][0-9]:[0-9][0-9]\.[0-9]{6}  '
 
 # --- command line, no module ------------------------------------------------
 
-run 2 -n 0
+run 2 trace-ctl monitor -n 0
 grep -q "count: '0' is not a number from 1" err || fail "-n 0"
-run 2 --duration 0
-run 2 word
-run 1
+run 2 trace-ctl monitor --duration 0
+run 2 trace-ctl monitor word
+run 1 trace-ctl monitor
 grep -q 'monitor: module not loaded, .*; load the module tsctrace$' err || fail "why"
 [ ! -s out ] || fail "output without a module"
 insmod $ko
@@ -110,7 +92,7 @@ daemon=
 
 # --- ends -------------------------------------------------------------------
 
-run 0 --duration 0.3
+run 0 trace-ctl monitor --duration 0.3
 [ ! -s out ] || fail "news of nothing"
 # The reader of the pipe ends; there is no news at which a write could fail.
 { got=0; trace-ctl monitor 2>err || got=$?; echo $got >status; } | true
@@ -118,13 +100,8 @@ run 0 --duration 0.3
 rm -f status out
 { got=0; trace-ctl monitor 2>err || got=$?; echo $got >status; } | head -n 1 >out &
 monitor=$!
-n=0
-until [ -s status ] && [ -s out ]; do
-	n=$((n + 1))
-	[ $n -lt 100 ] || fail "monitor | head does not end"
-	blink
-	sleep 0.1
-done
+has_ended() { [ -s status ] && [ -s out ] || { blink; false; }; }
+wait_for "monitor | head ends" has_ended
 wait $monitor
 monitor=
 [ "$(cat status) $(wc -l <out)" = "0 1" ] || fail "monitor | head"
@@ -138,13 +115,7 @@ chmod 0777 .
 rm out
 su -s /bin/sh nobody -c 'exec trace-ctl monitor' >out 2>err &
 monitor=$!
-n=0
-until grep -Eq "${time}channel [0-9]+ made\$" out; do
-	n=$((n + 1))
-	[ $n -lt 50 ] || fail "no news of root's channels"
-	blink
-	sleep 0.1
-done
+wait_for "news of root's channels" has_news "${time}channel [0-9]+ made\$"
 su -s /bin/sh nobody -c 'trace-ctl channel create mine && trace-ctl channel remove mine' \
 	>/dev/null
 until_line "${time}channel [0-9]+ removed: mine, nobody, discard,kept\$"

@@ -6,8 +6,9 @@
 # number of TCP segments and retransmissions depends on the load of the machine and
 # is compared with the kernel's counts of each connection.
 # guest-test: timeout=90 needs=btf rt=yes
-# guest-test: files=build/tools/trace-ctl,build/tests/guest/talk,ip
+# guest-test: files=build/tools/trace-ctl,build/tests/guest/talk,ip,tests/guest/lib.sh
 set -eu
+. /tests/guest/lib.sh
 cd "$(mktemp -d)"
 
 [ -e /lib/modules/veth.ko ] || { echo "this kernel has no veth.ko"; exit 77; }
@@ -22,7 +23,6 @@ clean() {
 	rmmod veth
 }
 trap clean EXIT
-fail() { echo "$*"; exit 1; }
 
 $ip netns add a
 $ip netns add b
@@ -34,16 +34,11 @@ for end in a b; do
 	$ip -n $end addr add fd77::$nr/64 dev v$end nodad
 	$ip -n $end link set v$end up
 done
-in_a() { $ip netns exec a talk "$@"; }
-in_b() { $ip netns exec b talk "$@"; }
 serve() {	# ADDRESS PORT...
 	address=$1
 	shift
-	for port; do
-		server=$(in_b serve "$address" "$port") ||
-			fail "no server at $address, port $port"
-		servers="$servers $server"
-	done
+	servers="$servers $($ip netns exec b sh -c "for port in $*; do
+		talk serve $address \$port || exit 1; done")" || fail "no server at $address"
 }
 
 record() {	# DIR ARGUMENT...
@@ -104,20 +99,15 @@ END {
 			"late=" late[port] + 0
 }'
 summarize() {	# DIR
-	awk "$summary" "$1.events" | sort | tee "$1.summary"
+	grep -v '^    ' "$1.events" | awk "$summary" | sort | tee "$1.summary"
+}
+have_closed() {	# DIR PORT ENDS
+	[ "$(grep -c "^[a-z]* $2 " "$1.talked")" = "$3" ]
 }
 # Waits until ENDS ends of the connections to PORT have closed, and prints the sums of
 # the lines "WHO PORT SENT GOT BYTES AGAIN" that these ends wrote (see talk.c).
 talked() {	# DIR PORT ENDS
-	n=0
-	until [ "$(grep -c "^[a-z]* $2 " "$1.talked")" = "$3" ]; do
-		n=$((n + 1))
-		[ $n -lt 300 ] || {
-			cat "$1.talked"
-			fail "$1: not $3 ends at port $2 were closed"
-		}
-		sleep 0.1
-	done
+	wait_for "$1: $3 ends at port $2 are closed" have_closed "$@"
 	awk -v port="$2" '$2 == port {
 		sent += $3; got += $4; bytes += $5; again += $6
 	}
@@ -162,35 +152,34 @@ segments() {	# DIR PORT MESSAGES SIZE
 export TALKED=$PWD/all.talked
 serve 10.77.0.2 7000 7001 7002 7004 7005 7006 7007 7008 7009 7010 7011 7012 7020
 serve fd77::2 7003 7013
+# Programs run in namespace a.
 cat >all.sh <<'END'
-in_a() { /usr/bin/ip netns exec a talk "$@"; }
 offload() {	# SEND RECEIVE
-	for end in a b; do
-		/usr/bin/ip netns exec $end talk offload v$end send "$1"
-		/usr/bin/ip netns exec $end talk offload v$end receive "$2"
-	done
+	talk offload va send "$1"
+	talk offload va receive "$2"
+	/usr/bin/ip netns exec b sh -c "talk offload vb send $1; talk offload vb receive $2"
 }
 set -e
-in_a tcp 10.77.0.2 7000 20 100
-in_a udp 10.77.0.2 7001 20 90
-in_a udp 10.77.0.2 7002 3 5000
-in_a tcp fd77::2 7003 20 100
-in_a udp 10.77.0.2 7004 1 4
+talk tcp 10.77.0.2 7000 20 100
+talk udp 10.77.0.2 7001 20 90
+talk udp 10.77.0.2 7002 3 5000
+talk tcp fd77::2 7003 20 100
+talk udp 10.77.0.2 7004 1 4
 port=7005
 for offload in "on on" "on off" "off on" "off off"; do
 	offload $offload
-	in_a tcp 10.77.0.2 $port 1 100000
-	in_a burst 10.77.0.2 $((port + 4)) 8 1000
+	talk tcp 10.77.0.2 $port 1 100000
+	talk burst 10.77.0.2 $((port + 4)) 8 1000
 	port=$((port + 1))
 done
-in_a pages fd77::2 7013 1200
+talk pages fd77::2 7013 1200
 # One message gets lost and is retransmitted. The acknowledgements of another get
 # lost: it is retransmitted, too, and received each time.
 mkfifo lines answers
-in_a slow 10.77.0.2 7020 3 1000 <lines >answers &
+talk slow 10.77.0.2 7020 3 1000 <lines >answers &
 exec 3>lines 4<answers
 ip=/usr/bin/ip
-again() { $ip netns exec a awk '/^Tcp: [0-9]/ { print $13 }' /proc/net/snmp; }
+again() { awk '/^Tcp: [0-9]/ { print $13 }' /proc/net/snmp; }
 ask() {
 	before=$(again)
 	echo >&3
@@ -208,10 +197,10 @@ read -r answered <&4
 # A wrong link-layer address loses packets behind the device. A link that is down would
 # also have the device refuse some, which the kernel counts as sent and, when it sends
 # them again, not as retransmitted.
-$ip -n a neigh replace 10.77.0.2 dev va nud permanent lladdr 02:00:00:00:00:77
+$ip neigh replace 10.77.0.2 dev va nud permanent lladdr 02:00:00:00:00:77
 ask
 until_again
-$ip -n a neigh delete 10.77.0.2 dev va
+$ip neigh delete 10.77.0.2 dev va
 read -r answered <&4
 $ip -n b neigh replace 10.77.0.1 dev vb nud permanent lladdr 02:00:00:00:00:77
 ask
@@ -220,7 +209,7 @@ $ip -n b neigh delete 10.77.0.1 dev vb
 read -r answered <&4
 wait $!
 END
-record all -a -e net -- sh all.sh
+record all -a -e net -- $ip netns exec a sh all.sh
 summarize all
 
 segments all 7000 40 100
@@ -245,24 +234,33 @@ judge all 7013 "sent == 4 && got == 4 && twice == 4"
 # first answer over a new route may consist of several TCP segments.
 stream all 7020 2 6000 "sent_bytes >= 8000 && got_bytes >= 7000 && sent > got"
 
-# --- selection by fields, rate limit and stacks -------------------------------------
+# --- selection by fields with stacks, and the rate limit -------------------------------------
 
 cat >few.sh <<'END'
-in_a() { /usr/bin/ip netns exec a talk "$@"; }
 set -e
-in_a udp 10.77.0.2 7001 20 90
-in_a udp 10.77.0.2 7002 3 500
-in_a tcp 10.77.0.2 7000 20 100
+talk udp 10.77.0.2 7001 20 90
+talk udp 10.77.0.2 7002 3 500
+talk tcp 10.77.0.2 7000 20 100
 END
 export TALKED=/dev/null
-record few -a -e net --where 'protocol == udp && bytes > 100' \
-	--where 'net_receive:remote == 10.77.0.1:*' -- sh few.sh
+record few -a -e net --stack --where 'protocol == udp && bytes > 100' \
+	--where 'net_receive:remote == 10.77.0.1:*' -- $ip netns exec a sh few.sh
 summarize few
 # Each of 3 messages is sent, received and answered; answers are received from 10.77.0.2.
 [ "$(cat few.summary)" = "port=7002 sent=6 got=3 sent_bytes=3000 got_bytes=1500\
  largest=500 twice=0 unsent=0 late=0" ] || fail "few: $(cat few.summary few.events)"
 
-record slow -a -e net --json --rate-limit 10/s -- sh few.sh
+[ "$(grep -c 'net_send/.* stack=0x[1-9a-f]' few.events)" = 6 ] &&
+	! grep -q 'net_receive/.* stack=' few.events || fail "no stacks of net_send"
+trace-ctl export -q -f folded -o - --event net_send/send few >folded
+[ "$(awk '/do_syscall_64_.*;(ip_send_skb|udp_send_skb)/ { n += $NF }
+	END { print n + 0 }' folded)" = 6 ] || fail "functions of stacks: $(cat folded)"
+if trace-ctl record -e net --stack=net_receive -o none -- true 2>err; then
+	fail "a stack of net_receive"
+fi
+grep -q -- '--stack=net_receive: packets are received in interrupts' err || fail "$(cat err)"
+
+record slow -a -e net --json --rate-limit 10/s -- $ip netns exec a sh few.sh
 for event in net_send/send net_receive/receive; do
 	dropped=$(tr -d ' \n' <slow.out |
 		sed -n 's|.*"event":"'$event'","dropped":\([0-9]*\)}.*|\1|p')
@@ -272,22 +270,11 @@ for event in net_send/send net_receive/receive; do
 		fail "$event under a rate limit: $n + $dropped"
 done
 
-record stacks -a -e net --stack -- sh few.sh
-[ "$(grep -c 'net_send/.* stack=0x[1-9a-f]' stacks.events)" -ge 46 ] &&
-	! grep -q 'net_receive/.* stack=' stacks.events || fail "no stacks of net_send"
-trace-ctl export -q -f folded -o - --event net_send/send stacks >folded
-[ "$(awk '/do_syscall_64_.*;(ip_send_skb|udp_send_skb)/ { n += $NF }
-	END { print n + 0 }' folded)" -ge 46 ] || fail "functions of stacks: $(cat folded)"
-if trace-ctl record -e net --stack=net_receive -o none -- true 2>err; then
-	fail "a stack of net_receive"
-fi
-grep -q -- '--stack=net_receive: packets are received in interrupts' err || fail "$(cat err)"
-
 # --- traced processes only ---------------------------------------------------------
 
 # Another process exchanges messages all the time. The server gets a message before
 # it accepts the connection.
-while :; do in_a udp 10.77.0.2 7001 100 50 || true; done 2>/dev/null &
+while :; do $ip netns exec a talk udp 10.77.0.2 7001 100 50 || true; done 2>/dev/null &
 servers="$servers $!"
 export TALKED=$PWD/ours.talked
 cat >both.sh <<'END'

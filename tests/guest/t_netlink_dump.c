@@ -11,7 +11,6 @@
 
 #define CHANNELS	60
 #define PART	8192	/* more bytes than the kernel puts in the first part of a dump */
-#define STRESS_SECONDS	3
 
 static int channels[CHANNELS];
 static uint32_t ids[CHANNELS];
@@ -210,12 +209,12 @@ static void try_stress(int sock)
 {
 	unsigned int dumps = 0, marked = 0;
 	pthread_t threads[2];
-	time_t end = time(NULL) + STRESS_SECONDS + 1;
+	double end = t_now() + t_repeats("TSCT_DUMP_SECONDS", 1, 4);
 	intptr_t i;
 
 	for (i = 0; i < 2; i++)
 		t_check(!pthread_create(&threads[i], NULL, make_and_remove, (void *)i));
-	while (time(NULL) < end) {
+	while (t_now() < end || dumps <= 10 || __atomic_load_n(&made, __ATOMIC_RELAXED) <= 10) {
 		struct listing l = { 0 };
 		bool interrupted = false;
 
@@ -231,7 +230,6 @@ static void try_stress(int sock)
 	for (i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	printf("%u dumps, %u marked, %lu channels made\n", dumps, marked, made);
-	t_check(dumps > 10 && made > 10);
 }
 
 int main(void)

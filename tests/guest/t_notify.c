@@ -37,14 +37,6 @@ static void hear_nothing(void)
 	t_check(!nl_receive(sock, &m, 300), "unexpected message %u", m.genl.cmd);
 }
 
-static void set_online(bool on)
-{
-	int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY);
-
-	t_check(fd >= 0 && write(fd, on ? "1" : "0", 1) == 1, "%m");
-	close(fd);
-}
-
 static struct tsct_clock_set new_epoch(uint32_t epoch, uint32_t cause)
 {
 	struct tsct_clock_set set = clk_params(TSCT_SOURCE_TSC, epoch);
@@ -84,12 +76,12 @@ static void try_clock(int fd, const struct tsct_clock_page *page)
 	hear_clock(TSCT_GENL_CMD_DISRUPTED, 4, TSCT_CAUSE_STEP,
 		   TSCT_STATUS_SYNCHRONIZED);
 	for (i = 0; i < 3; i++) {
-		set_online(i & 1);
+		dev_online(i & 1);
 		hear_clock(TSCT_GENL_CMD_DISRUPTED, 5 + i, TSCT_CAUSE_HOTPLUG,
 			   TSCT_STATUS_DISRUPTED);
 		t_check(clk_state(page).epoch == 5U + i);
 	}
-	set_online(true);
+	dev_online(true);
 	hear_clock(TSCT_GENL_CMD_DISRUPTED, 8, TSCT_CAUSE_HOTPLUG,
 		   TSCT_STATUS_DISRUPTED);
 	set = new_epoch(8, TSCT_CAUSE_HOTPLUG);
@@ -149,24 +141,19 @@ static void join_as_user(void *arg)
 /* While the user listens in another process, root makes and removes a channel. */
 static void try_listener_of_user(void)
 {
-	int report[2], fd;
 	pid_t pid;
 	char byte;
+	int report[2];
 
 	t_check(!pipe(report));
-	fflush(stdout);
-	pid = fork();
+	pid = t_fork();
 	if (!pid) {
-		t_checks = t_failures = 0;
-		if (setgid(1000) || setuid(1000))
-			exit(1);
-		join_as_user(report);
+		dev_as_user(1000, join_as_user, report);
 		exit(t_status());
 	}
 	t_check(read(report[0], &byte, 1) == 1);
-	fd = dev_new("secret");
-	close(fd);
-	t_check(waitpid(pid, &fd, 0) == pid && fd == 0, "status %#x", fd);
+	close(dev_new("secret"));
+	t_check(!t_wait(pid));
 	close(report[0]);
 	close(report[1]);
 }

@@ -12,13 +12,13 @@
  * guest-test: boot=panic timeout=150 module=no rt=yes
  * guest-test: files=build/tools/trace-ctl,build/daemon/tsctraced
  */
-#include <glob.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <time.h>
 
 #include <tsctrace/trace.h>
 
+#include "ivshmem.h"
 #include "lib.h"
 #include "modules.h"
 
@@ -66,64 +66,35 @@ static int64_t now_ns(clockid_t clock)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-static int factor(void)
-{
-	return atoi(getenv("TSCT_SLOW") ?: "1");
-}
-
 static void map_shared(void)
 {
-	glob_t found;
-	size_t i;
-	int fd;
+	int fd = ivshmem_open();
 
-	glob("/sys/bus/pci/devices/*/resource2", 0, NULL, &found);
-	for (i = 0; i < found.gl_pathc && !shared; i++) {
-		char path[300], text[16] = "";
-
-		snprintf(path, sizeof(path), "%.*sdevice",
-			 (int)(strlen(found.gl_pathv[i]) - strlen("resource2")),
-			 found.gl_pathv[i]);
-		fd = open(path, O_RDONLY);
-		if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0 ||
-		    strncmp(text, "0x1110", 6))
-			continue;
-		snprintf(path, sizeof(path), "%.*senable",
-			 (int)(strlen(found.gl_pathv[i]) - strlen("resource2")),
-			 found.gl_pathv[i]);
-		mod_set(path, "1");
-		fd = open(found.gl_pathv[i], O_RDWR | O_CLOEXEC);
-		shared = mmap(NULL, 4096, RW, MAP_SHARED, fd, 0);
-		close(fd);
-	}
-	globfree(&found);
-	if (!shared || shared == MAP_FAILED) {
-		puts("no ivshmem device");
-		exit(1);
-	}
+	shared = mmap(NULL, 4096, RW, MAP_SHARED, fd, 0);
+	if (shared == MAP_FAILED)
+		t_die("ivshmem");
+	close(fd);
 }
 
 /* ---- until the panic ------------------------------------------------------- */
 
+static bool is_synchronized(void)
+{
+	struct tsct_clock *clock;
+	bool done;
+
+	if (tsct_clock_open(&clock))
+		return false;
+	done = !strcmp(tsct_clock_origin(clock), "module") &&
+		!tsct_clock_wait_synced(clock, 1000, 0);
+	tsct_clock_close(clock);
+	return done;
+}
+
 static void start_daemon(void)
 {
-	int64_t until = now_ns(CLOCK_MONOTONIC) + factor() * 20000000000LL;
-	struct tsct_clock *clock;
-	bool done = false;
-
-	if (!fork()) {
-		execl("/usr/bin/tsctraced", "tsctraced", "--interval-ms", "200", NULL);
-		_exit(1);
-	}
-	while (!done && now_ns(CLOCK_MONOTONIC) < until) {
-		usleep(100000);
-		if (tsct_clock_open(&clock))
-			continue;
-		done = !strcmp(tsct_clock_origin(clock), "module") &&
-			!tsct_clock_wait_synced(clock, 1000, 0);
-		tsct_clock_close(clock);
-	}
-	t_check(done, "the clock is not synchronized");
+	lib_start_daemon("200");
+	t_until(is_synchronized());
 }
 
 static void write_user(uint32_t cpu)
@@ -181,28 +152,29 @@ static bool can_record_kernel(void)
 	return !access("/sys/kernel/btf/tsctrace", F_OK);
 }
 
+static bool has_flight_recorder(int fd)
+{
+	const uint32_t flags = TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_RESERVED;
+	struct tsct_channel_info info = { .id = 0 };
+
+	while (!ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info))
+		if (info.flags == flags && info.events > 100)
+			return true;
+	return false;
+}
+
 /* Records the scheduling of the system, as a user would. */
 static void start_flight_recorder(void)
 {
-	int64_t until = now_ns(CLOCK_MONOTONIC) + factor() * 20000000000LL;
-	const uint32_t flags = TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_RESERVED;
-	struct tsct_channel_info info;
 	int fd = dev_open();
-	bool found = false;
 
-	if (!fork()) {
+	if (!t_fork()) {
 		execl("/usr/bin/trace-ctl", "trace-ctl", "record", "-f", "-q", "-a", "-e",
 		      "sched", "--block-size", "4096", "--blocks", "16", "-o",
 		      "/tmp/flight", NULL);
-		_exit(1);
+		t_die("trace-ctl");
 	}
-	while (!found && now_ns(CLOCK_MONOTONIC) < until) {
-		usleep(100000);
-		memset(&info, 0, sizeof(info));
-		while (!found && !ioctl(fd, TSCT_IOC_CHANNEL_NEXT, &info))
-			found = info.flags == flags && info.events > 100;
-	}
-	t_check(found, "no flight recorder of the system");
+	t_until(has_flight_recorder(fd));
 	close(fd);
 }
 
@@ -252,9 +224,9 @@ static _Noreturn void run_and_panic(void)
 		exit(t_status());
 	for (cpu = 0; cpu < CPUS; cpu++) {
 		shared->cpu[cpu].user = shared->cpu[cpu].kernel = 0;
-		if (!fork())
+		if (!t_fork())
 			write_user(cpu);
-		if (!fork())
+		if (!t_fork())
 			write_kernel(cpu);
 	}
 	srandom(shared->seed + shared->round);

@@ -15,8 +15,6 @@
 #include "modules.h"
 #include "ring.h"
 
-#define SECONDS	6
-
 static int fd, good;
 static struct dev_maps m, good_maps;
 static atomic_int stop;
@@ -164,7 +162,7 @@ static void run(uint32_t policy)
 		{ .maps = &good_maps, .cpu = 0 }, { .maps = &good_maps, .cpu = 1 },
 	};
 	struct tsct_channel_header before;
-	time_t end = time(NULL) + SECONDS / 2;
+	double end = t_now() + t_repeats("TSCT_SCRIBBLE_SECONDS", 1, 3);
 	pthread_t threads[4];
 	uint64_t sent = 0;
 	uintptr_t i;
@@ -181,7 +179,7 @@ static void run(uint32_t policy)
 			       (void *)i);
 	/* On a busy machine, fewer than 100 events may be sent by `end`. Then the loop
 	 * continues until more than 100 are sent. */
-	while (time(NULL) < end || sent <= 100) {
+	while (t_now() < end || sent <= 100) {
 		write_good(r, &sent);
 		usleep(100);
 	}
@@ -214,7 +212,7 @@ static void try_kernel(void)
 	fd = dev_open();
 	t_check(!dev_attach_name(fd, "nest", TSCT_ROLE_READ), "%m");
 	m = dev_map_rings(fd, PROT_READ);
-	pid = mod_set_apart(MOD_NEST "run", "50000");
+	pid = mod_set_apart(MOD_NEST "run", "20000");
 	while (!waitpid(pid, &status, WNOHANG)) {
 		for (r.cpu = 0; r.cpu < 2; r.cpu++)
 			dev_consumer(&m, r.cpu)->tail = rand_r(&own) & 1 ?

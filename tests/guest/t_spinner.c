@@ -6,11 +6,8 @@
  * guest-test: module=no rt=yes
  */
 #include <signal.h>
-#include <time.h>
 
 #include "modules.h"
-
-#define LIMIT_S	12	/* limit of one check, s: 5 s plus room for slow kernels */
 
 static volatile bool *spinning;
 
@@ -26,47 +23,35 @@ static void spin(void)
 		;
 }
 
-static double since(const struct timespec *begin)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec - begin->tv_sec + (now.tv_nsec - begin->tv_nsec) / 1e9;
-}
-
 static void try_check(unsigned long request)
 {
 	struct tsct_cpu_check table[64];
 	struct tsct_check check = { .table = (uintptr_t)table, .nr = 64 };
-	struct timespec begin;
+	double begin;
 	int fd = dev_open();
 
-	clock_gettime(CLOCK_MONOTONIC, &begin);
+	begin = t_now();
 	t_check(!ioctl(fd, request, &check), "%m");
-	t_check(since(&begin) < LIMIT_S, "%.1f s", since(&begin));
 	t_check(table[1].flags & TSCT_CPU_SKEW_KNOWN, "%#x", table[1].flags);
 	t_check(check.flags & TSCT_CHECK_USABLE);
-	printf("%.3f s, skew %lld .. %lld cycles, %u rounds\n", since(&begin),
+	printf("%.3f s, skew %lld .. %lld cycles, %u rounds\n", t_now() - begin,
 	       table[1].skew_min_cycles, table[1].skew_max_cycles, table[1].rounds);
 	close(fd);
 }
 
 int main(void)
 {
-	struct timespec begin;
 	pid_t pid;
 
 	t_check(mod_set("/proc/sys/kernel/sched_rt_runtime_us", "-1") > 0, "%m");
 	dev_pin(0);
 	spinning = mmap(NULL, 4096, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid = fork();
+	pid = t_fork();
 	if (!pid)
 		spin();
 	while (!*spinning)
 		usleep(1000);
-	clock_gettime(CLOCK_MONOTONIC, &begin);
 	mod_load("/lib/modules/tsctrace.ko", "");
-	t_check(since(&begin) < LIMIT_S, "%.1f s", since(&begin));
 	try_check(TSCT_IOC_CHECK);
 	try_check(TSCT_IOC_CHECK_RUN);
 	kill(pid, SIGKILL);

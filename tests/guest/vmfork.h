@@ -3,28 +3,23 @@
 #ifndef TSCT_TEST_VMFORK_H
 #define TSCT_TEST_VMFORK_H
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/syscall.h>
 #include <sys/timex.h>
-#include <unistd.h>
 
-#include "t.h"
+#include "modules.h"
 
 /* Reports a restore to the kernel. Returns when the kernel's notifiers, that of
  * tsctrace.ko among them, have run. */
-static inline void vmfork_report(void)
+T_FN void vmfork_report(void)
 {
-	int fd = open("/lib/modules/tsct-vmfork.ko", O_RDONLY | O_CLOEXEC);
+	int error = mod_try_load("/lib/modules/tsct-vmfork.ko", "");
 
-	if (fd >= 0 && syscall(SYS_finit_module, fd, "", 0) && errno == ENOENT)
+	if (error == ENOENT)
 		t_skip("this kernel has no CONFIG_VMGENID");
-	t_check(fd >= 0 && errno == ECANCELED, "tsct-vmfork.ko: %m");
-	close(fd);
+	t_check(error == ECANCELED, "tsct-vmfork.ko: %s", strerror(error));
 }
 
 /* Sets maxerror as an NTP daemon does that has synchronized the clock. */
-static inline void vmfork_update_kernel(long maxerror_us)
+T_FN void vmfork_update_kernel(long maxerror_us)
 {
 	struct timex timex = {
 		.modes = ADJ_MAXERROR | ADJ_STATUS,
