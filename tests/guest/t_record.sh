@@ -81,8 +81,8 @@ recorder=
 
 # A full disk ends the recording with an error.
 mkdir small
-mount -t tmpfs -o size=28k tmpfs small
-run 1 trace-ctl record -o small/d -- jobs 5000000 2
+mount -t tmpfs -o size=32k tmpfs small
+run 1 trace-ctl record -o small/d -- sh -c 'for i in $(seq 80); do /usr/bin/jobs 50000 2; done'
 grep -q 'No space left on device; the recording ends here' err || fail "full disk"
 run 3 trace-ctl dump small/d
 [ -s out ] || fail "nothing was saved"
