@@ -5,7 +5,7 @@
  * line isolates (isolcpus=2 nohz_full=3) are not checked, and a check sends them no
  * interrupt; the others are checked, and time stamps stay TSC cycles. Dumps of CPUs over
  * generic netlink need more than one part.
- * guest-test: boot=big smp=64 timeout=120
+ * guest-test: boot=big timeout=120
  */
 #include "netlink.h"
 

@@ -3,7 +3,7 @@
  * The hypervisor saves the virtual machine, and another QEMU goes on from there with
  * another VM Generation ID. With a daemon: an epoch begins, cause migration, the clock
  * is synchronized again, and the kernel's bound to UTC is unknown.
- * guest-test: boot=big smp=64 timeout=120
+ * guest-test: boot=big timeout=120
  * guest-test: files=build/daemon/tsctraced
  */
 #include "lib.h"
