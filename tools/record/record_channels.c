@@ -45,14 +45,17 @@ static void remove_stale_dir(int parent, const char *name)
 	close(dir);
 }
 
-/* Starts the embedded server. Its socket is in a new directory of mode 0700. */
+/* Starts the embedded server, with the source of the recorder's clock. Its socket is in a new
+ * directory of mode 0700. */
 static int start_server(struct record_session *s)
 {
 	const char *dir = getenv("XDG_RUNTIME_DIR");
 	struct dirent *e;
+	int err = record_clock_open(s);
 	DIR *d;
-	int err;
 
+	if (err)
+		return err;
 	if (!dir || strlen(dir) > 40 || access(dir, W_OK))
 		dir = "/tmp";
 	d = opendir(dir);
@@ -123,8 +126,7 @@ static int embed_server(struct record_session *s, int err)
 	tsct_channel_close(s->channels[0]);
 	s->channels[0] = NULL;
 	s->embedded = true;
-	err = record_clock_open(s);
-	return err ? err : start_server(s);
+	return start_server(s);
 }
 
 /* Checks that an open channel fits the recording. */
