@@ -408,9 +408,25 @@ static void try_without_rseq(void)
 	t_check(false, "exec: %m");
 }
 
+/* t_lib emit NUMBER: a program with large events, for tests of trace-ctl */
+static int emit_many(int nr)
+{
+	static char text[1000];
+	struct tsct_channel *channel = lib_open(NULL);
+	int id = tsct_event_define(channel, "fill", TSCT_KIND_INSTANT, "text:string"), i;
+
+	memset(text, 'x', sizeof(text) - 1);
+	for (i = 0; i < nr; i++)
+		if (tsct_emit(channel, id, text, sizeof(text)))
+			return 1;
+	tsct_channel_close(channel);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	(void)argv;
+	if (argc > 2 && !strcmp(argv[1], "emit"))
+		return emit_many(atoi(argv[2]));
 	if (argc > 1) {
 		emit_by_kernel(false);
 		return t_status();

@@ -4,7 +4,8 @@
 # in-process clock: counts agree, time stamps increase, the source is right, a
 # channel has only one recorder, and after it was killed the next one can start.
 # guest-test: timeout=120 boot=default,unstable
-# guest-test: files=build/tools/trace-ctl,build/examples/jobs,tests/guest/lib.sh
+# guest-test: files=build/tools/trace-ctl,build/examples/jobs
+# guest-test: files=build/tests/guest/t_lib,tests/guest/lib.sh
 set -eu
 . /tests/guest/lib.sh
 cd "$(mktemp -d)"
@@ -82,7 +83,12 @@ recorder=
 # A full disk ends the recording with an error.
 mkdir small
 mount -t tmpfs -o size=32k tmpfs small
-run 1 trace-ctl record -o small/d -- sh -c 'for i in $(seq 80); do /usr/bin/jobs 50000 2; done'
+cat >fill.sh <<'END'
+t_lib emit 5
+until trace-ctl dump small/d 2>/dev/null | grep -q fill; do :; done
+t_lib emit 100
+END
+run 1 trace-ctl record -o small/d -- sh fill.sh
 grep -q 'No space left on device; the recording ends here' err || fail "full disk"
 run 3 trace-ctl dump small/d
 [ -s out ] || fail "nothing was saved"
