@@ -5,15 +5,10 @@
  * call's begin and end lie between those of its two events, within the error bounds of
  * both. Prints the number of calls, and the largest excess over the events' times, ns.
  */
-#include <err.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <tsctrace/event.h>
 #include <tsctrace/trace.h>
+
+#include "helper.h"
 
 TSCT_EVENT(bracket_open, TSCT_KIND_INSTANT, TSCT_U32(nr));
 TSCT_EVENT(bracket_close, TSCT_KIND_INSTANT, TSCT_U32(nr));

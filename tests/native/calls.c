@@ -9,31 +9,17 @@
  * --table: prints the table of system calls, a line for each call: number, name, and
  * each argument as NAME:TYPE; before them the numbers and names of 32-bit calls.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <netinet/in.h>
 #include <linux/futex.h>
 #include <linux/netlink.h>
 
 #include "lib/syscalls/syscalls.h"
+#include "helper.h"
 #include "one.h"
 
 #define MS	1000000ULL
@@ -134,8 +120,8 @@ static const struct {
 	{ SYS_unshare, { CLONE_NEWNS | 1 } },
 	{ SYS_umask, { 022 } },
 	{ SYS_umask, { 027 } },
-	{ SYS_getpid },
-	{ SYS_getuid },
+	{ SYS_getpid, { 0 } },
+	{ SYS_getuid, { 0 } },
 	{ SYS_setreuid, { -1, -1 } },
 	{ SYS_personality, { 0xffffffff } },
 	{ SYS_getrandom, { 0, 0, 1 } },

@@ -4,37 +4,14 @@
  * huge lines, slow and silent clients. The daemon must answer a valid request
  * after each of them, and while many clients are connected.
  */
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "helper.h"
 
 #define MANY	500
 
 static const char *path;
 static unsigned int seed;
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static void die(const char *what)
-{
-	fprintf(stderr, "control: %s (%s)\n", what, strerror(errno));
-	exit(1);
-}
 
 static int reach(void)
 {
@@ -43,7 +20,7 @@ static int reach(void)
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
-		die("cannot connect");
+		err(1, "cannot connect");
 	return fd;
 }
 
@@ -52,11 +29,11 @@ static volatile double stalled_s;
 
 static void *watch(void *unused)
 {
-	double last = now(), at;
+	double last = now_s(), at;
 
 	for (;; last = at) {
 		usleep(20000);
-		at = now();
+		at = now_s();
 		if (at - last > 0.1)
 			stalled_s += at - last;
 	}
@@ -68,7 +45,7 @@ static void *watch(void *unused)
 static double busy(void)
 {
 	usleep(50000);
-	return now() - stalled_s;
+	return now_s() - stalled_s;
 }
 
 /* Returns true if @fd becomes readable before time @until, s, on the clock that
@@ -87,7 +64,7 @@ static bool comes(int fd, double until)
 /* Reads until end of file, for up to @s seconds. Returns the bytes read, or -1. */
 static long drain(int fd, char *text, size_t size, double s)
 {
-	double until = now() - stalled_s + s;
+	double until = now_s() - stalled_s + s;
 	size_t used = 0;
 	char dump[4096];
 
@@ -111,16 +88,16 @@ static long drain(int fd, char *text, size_t size, double s)
 static void expect(const char *after, double limit_s)
 {
 	static char text[65536];
-	double began = now();
+	double began = now_s();
 	int fd = reach();
 
 	if (write(fd, "metrics\n", 8) != 8)
-		die("cannot request metrics");
+		err(1, "cannot request metrics");
 	if (drain(fd, text, sizeof(text), limit_s) < 100 ||
 	    strncmp(text, "# HELP ", 7))
-		die(after);
+		err(1, "%s", after);
 	close(fd);
-	printf("%s: answers in %.1f ms\n", after, (now() - began) * 1e3);
+	printf("%s: answers in %.1f ms\n", after, (now_s() - began) * 1e3);
 }
 
 /* An invalid request gets an error line, or the connection is closed. */
@@ -134,9 +111,9 @@ static void refused(const void *request, size_t len)
 	shutdown(fd, SHUT_WR);
 	got = drain(fd, text, sizeof(text), 10);
 	if (got < 0)
-		die("invalid request: connection not closed");
+		err(1, "invalid request: connection not closed");
 	if (got > 0 && strncmp(text, "error: ", 7))
-		die("invalid request: answered without an error");
+		err(1, "invalid request: answered without an error");
 	close(fd);
 }
 
@@ -174,9 +151,9 @@ static void huge(void)
 		if (send(fd, junk, sizeof(junk), MSG_NOSIGNAL) < 0)
 			break;
 	if (i == 16)
-		die("a huge line: all 16 MiB were read");
+		err(1, "a huge line: all 16 MiB were read");
 	if (drain(fd, text, sizeof(text), 10) < 0)
-		die("a huge line: connection not closed");
+		err(1, "a huge line: connection not closed");
 	close(fd);
 	expect("a huge line", 10);
 }
@@ -185,19 +162,19 @@ static void huge(void)
  * request. */
 static void drip(void)
 {
-	double began = now(), before = stalled_s;
+	double began = now_s(), before = stalled_s;
 	int fd = reach();
 	char byte;
 
-	while (send(fd, "m", 1, MSG_NOSIGNAL) == 1 && now() - began < 30)
+	while (send(fd, "m", 1, MSG_NOSIGNAL) == 1 && now_s() - began < 30)
 		if (recv(fd, &byte, 1, MSG_DONTWAIT) == 0)
 			break;
 		else
 			usleep(100000);
 	close(fd);
 	if (busy() - began + before > 5)
-		die("a slow client: connection not closed");
-	printf("a slow client: connection closed after %.1f s\n", now() - began);
+		err(1, "a slow client: connection not closed");
+	printf("a slow client: connection closed after %.1f s\n", now_s() - began);
 	expect("a slow client", 10);
 }
 
@@ -222,14 +199,14 @@ static void many(const char *request, bool stay)
 	}
 	expect(*request ? "many clients that do not read" : "many silent clients",
 	       10);
-	began = now();
+	began = now_s();
 	for (i = 0; stay && i < MANY; i++) {
 		if (drain(fds[i], NULL, 0, 10) < 0)
-			die("many clients: a connection was not closed");
+			err(1, "many clients: a connection was not closed");
 		close(fds[i]);
 	}
 	if (stay)
-		printf("all connections closed after %.1f s\n", now() - began);
+		printf("all connections closed after %.1f s\n", now_s() - began);
 }
 
 int main(int argc, char **argv)

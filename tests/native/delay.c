@@ -7,19 +7,11 @@
  * Prints "ready" when all devices exist. Sleeps, unlike relay.c, so that many links share a
  * CPU: packets are up to a ms later than planned.
  */
-#include <err.h>
-#include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
-#include <poll.h>
-#include <sched.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "helper.h"
 
 #define ENDS_MAX	64
 #define PACKET_MAX	2048
@@ -40,14 +32,6 @@ struct end {
 static struct end ends[ENDS_MAX];
 static struct pollfd fds[ENDS_MAX];
 static nfds_t nr;
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
 
 static int open_device(const char *namespace, const char *name)
 {
@@ -91,7 +75,7 @@ static void take(nfds_t i)
 		p->len = read(fds[i].fd, p->bytes, sizeof(p->bytes));
 		if (p->len <= 0)
 			break;
-		p->due_ns = now_ns() + ends[i].delay_ns;
+		p->due_ns = now_ns(CLOCK_MONOTONIC) + ends[i].delay_ns;
 		p->next = NULL;
 		*ends[i].last = p;
 		ends[i].last = &p->next;
@@ -103,7 +87,7 @@ static void take(nfds_t i)
  * is none. */
 static int deliver(void)
 {
-	int64_t now = now_ns(), wait = -1;
+	int64_t now = now_ns(CLOCK_MONOTONIC), wait = -1;
 	struct packet *p;
 	nfds_t i;
 

@@ -18,11 +18,6 @@
  * SIGTERM ends it.
  */
 #include <arpa/inet.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <tsctrace/tsctrace.h>
 
@@ -31,6 +26,7 @@
 #include "lib/core/latch.h"
 #include "lib/core/clock_params.h"
 #include "lib/ntp/responder.h"
+#include "helper.h"
 
 #define NODE		0x11a211a211a211a2ULL
 #define NS_PER_S	1000000000LL

@@ -10,12 +10,9 @@
  * bounds are in the wrong order, or if a case that has to be merged with known bounds
  * was not.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <tsctrace/trace.h>
+
+#include "helper.h"
 
 #define NODES	3
 #define EVENTS	1024		/* largest number of events of a node */

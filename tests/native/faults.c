@@ -6,10 +6,7 @@
  * DIR/lttng/I-NODE; I counts from 0. A stride of FAULT_NR makes all cases have the
  * fault number SEED % FAULT_NR.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-
+#include "helper.h"
 #include "faults.h"
 
 int main(int argc, char **argv)

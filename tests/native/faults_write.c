@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Writes the recordings of a case, and traces of the same events in CTF as LTTng writes
  * them: monotonic time, and its distance from CLOCK_REALTIME at the begin. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/timex.h>
 
 #include "lib/clock/utc.h"
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
+#include "helper.h"
 #include "faults.h"
 
 /* error of tsctraced's measurement of a clock line, ns */

@@ -7,14 +7,9 @@
  * ones included, so the missing events of a recording are known by number. Prints
  * "tried N written N refused N".
  */
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include <tsctrace/tsctrace.h>
+
+#include "helper.h"
 
 #define THREADS_MAX	1024
 #define BURST_NS	1000000
@@ -36,14 +31,6 @@ static struct tsct_channel *trace;
 static int event;
 static volatile int64_t end_ns;
 static double rate;		/* rate of one thread, events per ns; 0: no limit */
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
 
 static void end_now(int sig)
 {
@@ -72,10 +59,10 @@ static void *work(void *arg)
 {
 	const struct timespec burst = { .tv_nsec = BURST_NS };
 	struct writer *w = arg;
-	int64_t begin = now_ns(), now;
+	int64_t begin = now_ns(CLOCK_MONOTONIC), now;
 	uint64_t due;
 
-	while ((now = now_ns()) < end_ns) {
+	while ((now = now_ns(CLOCK_MONOTONIC)) < end_ns) {
 		due = rate ? (now - begin) * rate : w->tried + BURST_FREE;
 		while (w->tried < due)
 			emit(w);
@@ -102,7 +89,7 @@ int main(int argc, char **argv)
 	event = tsct_event_define(trace, "flood", TSCT_KIND_INSTANT,
 			    "writer:u32, nr:u64");
 	rate = atof(argv[2]) / nr / 1e9;
-	end_ns = now_ns() + (int64_t)(atof(argv[1]) * 1e9);
+	end_ns = now_ns(CLOCK_MONOTONIC) + (int64_t)(atof(argv[1]) * 1e9);
 	signal(SIGTERM, end_now);
 	for (i = 0; i < nr; i++) {
 		writers[i].index = i;

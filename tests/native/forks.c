@@ -9,22 +9,12 @@
  * outermost one, the IDs begin again after each ROUND children, where that is permitted.
  */
 #include <dirent.h>
-#include <err.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tsctrace/tsctrace.h>
+
+#include "helper.h"
 
 #define LEVELS	4
 #define ROUND	500

@@ -6,12 +6,8 @@
  *
  *	hammer SECONDS
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include "lib/clock/clock_private.h"
+#include "helper.h"
 
 #define THREADS	4
 

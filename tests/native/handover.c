@@ -9,13 +9,9 @@
  * With `unordered`, it only counts how often the unordered read of the TSC, which is
  * never the default, goes backwards. Other counters have none.
  */
-#include <pthread.h>
-#include <sched.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <tsctrace/tsctrace.h>
+
+#include "helper.h"
 
 #define SPINS	2000
 

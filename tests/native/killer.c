@@ -9,20 +9,10 @@
  * bound. No reader may block or spin. Every 20th daemon is killed only once it is
  * synchronized, which must take no longer than 3 s.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <tsctrace/tsctrace.h>
-#include <unistd.h>
 
 #include "lib/abi/limits.h"
+#include "helper.h"
 
 #define READERS		4
 #define BATCH		1000
@@ -44,21 +34,6 @@ static struct reader readers[READERS];
 static bool stop;
 static const char *log_path;
 
-#define fail(...) do {							\
-	fprintf(stderr, "killer: ");					\
-	fprintf(stderr, __VA_ARGS__);					\
-	fputc('\n', stderr);						\
-	exit(1);							\
-} while (0)
-
-static int64_t now_ns(clockid_t which)
-{
-	struct timespec now;
-
-	clock_gettime(which, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 static void read_once(struct reader *r)
 {
 	int64_t before = now_ns(CLOCK_REALTIME), after;
@@ -67,10 +42,10 @@ static void read_once(struct reader *r)
 
 	after = now_ns(CLOCK_REALTIME);
 	if (err)
-		fail("no time: %s", strerror(-err));
+		errx(1, "no time: %s", strerror(-err));
 	if (time.ns + (int64_t)time.error_ns < before ||
 	    time.ns - (int64_t)time.error_ns > after)
-		fail("%lld +- %llu (%s, epoch %u) is not from %lld to %lld",
+		errx(1, "%lld +- %llu (%s, epoch %u) is not from %lld to %lld",
 		     (long long)time.ns, (unsigned long long)time.error_ns,
 		     tsct_status_name(time.status), time.epoch,
 		     (long long)before, (long long)after);
@@ -93,7 +68,7 @@ static void *read_on(void *arg)
 		if (cpu > r->worst_cpu_ns)
 			r->worst_cpu_ns = cpu;
 		if (cpu > BATCH_CPU_NS)
-			fail("%d reads took %lld ns of CPU time", BATCH,
+			errx(1, "%d reads took %lld ns of CPU time", BATCH,
 			     (long long)cpu);
 		__atomic_fetch_add(&r->reads, BATCH, __ATOMIC_RELAXED);
 		/* the reader sleeps, so that the daemon gets CPU time */
@@ -115,7 +90,7 @@ static void check_alive(void)
 	for (i = 0; i < READERS && since; i++)
 		if (__atomic_load_n(&readers[i].reads, __ATOMIC_RELAXED) ==
 		    seen[i])
-			fail("reader %u made no progress in 10 s", i);
+			errx(1, "reader %u made no progress in 10 s", i);
 	for (i = 0; i < READERS; i++)
 		seen[i] = __atomic_load_n(&readers[i].reads, __ATOMIC_RELAXED);
 	since = now;
@@ -151,7 +126,7 @@ static int64_t await_synchronized(uint64_t since, int64_t from_ns)
 {
 	while (!synchronized_since(since)) {
 		if (now_ns(CLOCK_MONOTONIC) - from_ns > SYNC_NS)
-			fail("not synchronized after 3 s; see %s", log_path);
+			errx(1, "not synchronized after 3 s; see %s", log_path);
 		usleep(2000);
 	}
 	return now_ns(CLOCK_MONOTONIC) - from_ns;
@@ -164,7 +139,7 @@ static void end(pid_t pid)
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	if (!WIFSIGNALED(status))
-		fail("the daemon ended by itself: %x; see %s",
+		errx(1, "the daemon ended by itself: %x; see %s",
 		     (unsigned int)status, log_path);
 }
 
@@ -176,10 +151,10 @@ static void first_time(const char *daemon, const char *run_dir)
 	do {
 		usleep(20000);
 		if (now_ns(CLOCK_MONOTONIC) - from > 3 * SYNC_NS)
-			fail("no daemon's clock after 9 s; see %s", log_path);
+			errx(1, "no daemon's clock after 9 s; see %s", log_path);
 		tsct_clock_close(clk);
 		if (tsct_clock_open(&clk))
-			fail("out of memory");
+			errx(1, "out of memory");
 	} while (strcmp(tsct_clock_origin(clk), "daemon"));
 	await_synchronized(0, now_ns(CLOCK_MONOTONIC));
 	end(pid);

@@ -5,13 +5,11 @@
  * types; messages, some of which never arrive; names and texts that need quoting;
  * losses. It has two channels, three CPUs, and a counter of 2.596 GHz.
  */
-#include <fcntl.h>
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "lib/core/clock_params.h"
+#include "helper.h"
 #include "one.h"
 
 enum { OUTER = 16, OUTER_END, INNER, INNER_END, LEVEL, LOAD, WORD, PUT, GOT,

@@ -8,17 +8,9 @@
  * close: closes all descriptors but the standard ones, and opens other files, as programs
  * that make themselves daemons do.
  */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <tsctrace/event.h>
+
+#include "helper.h"
 
 TSCT_EVENT(live_tick, TSCT_KIND_INSTANT, TSCT_U64(nr), TSCT_U32_HEX(process));
 TSCT_EVENT(live_text, TSCT_KIND_INSTANT, TSCT_STRING(text));

@@ -4,10 +4,7 @@
  * DIR. One tick is 1 ns; cycles 0 is 2026-01-01 00:00:00 UTC. many: a merged
  * recording of three nodes. long: a recording that is longer than 2^52 ns.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "helper.h"
 #include "one.h"
 
 #define S	1000000000ULL

@@ -7,10 +7,7 @@
  * page shows individually: slices, of which every 1000th is long, a counter, messages,
  * and few marks.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "helper.h"
 #include "one.h"
 
 #define MS	1000000ULL

@@ -4,10 +4,7 @@
  * KiB, to a file in DIR named by its process id. A program that is larger than the command
  * cannot measure that: until exec(), its own memory counts.
  */
-#include <stdio.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "helper.h"
 
 int main(int argc, char **argv)
 {

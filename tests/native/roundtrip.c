@@ -7,17 +7,13 @@
  * merging: it has no sync samples, as random ones cannot be merged, and its events have
  * time stamps of their own.
  */
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "lib/core/event_def.h"
 #include "lib/core/clock_params.h"
 #include "lib/ctf/recording.h"
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 #include "lib/ctf/recording_writer.h"
+#include "helper.h"
 
 #define DEFS_MAX	24
 #define PAYLOAD_ROOM	66000

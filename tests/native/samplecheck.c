@@ -7,12 +7,10 @@
  * largest error and bound of each kind. Exit status 1: an error is beyond its bound, a
  * bound is 1 ms or more, or there are no samples.
  */
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "lib/query/series.h"
+#include "helper.h"
 
 #define POINTS	100
 

@@ -7,18 +7,11 @@
  *
  *   stepper UPDATES
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "lib/core/latch.h"
 #include "lib/core/clock_params.h"
+#include "helper.h"
 
 #define CPUS		4
 /* number of updates: more than there are segments, so that segments are merged */

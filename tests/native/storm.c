@@ -5,13 +5,12 @@
  * Waits for a byte on its standard input before and after, and writes one when done: so
  * tracers are attached while nothing happens.
  */
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "helper.h"
 
 #define BLOCK	4096
+
+/* Not static: tracers need the symbol. */
+int work(int n);
 
 __attribute__((noinline)) int work(int n)
 {

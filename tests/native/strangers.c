@@ -8,16 +8,10 @@
  * and the duration. Needs root.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "helper.h"
 
 #define BATCH	32
 #define HEADER	48
@@ -43,14 +37,6 @@ static uint64_t any(void)
 	state ^= state >> 7;
 	state ^= state << 17;
 	return state;
-}
-
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 static void fill(unsigned char *at, size_t len)

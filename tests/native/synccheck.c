@@ -12,12 +12,6 @@
  * slew. Prints the sequence of states and epochs, too. SIGTERM ends it earlier.
  */
 #include <math.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include <tsctrace/tsctrace.h>
 
@@ -25,6 +19,7 @@
 #include "lib/clock/clock_sample.h"
 #include "lib/core/latch.h"
 #include "lib/core/clock_params.h"
+#include "helper.h"
 
 #define NODES_MAX	16
 #define EVENTS_MAX	16

@@ -9,16 +9,10 @@
  * --no-tsc: disables the TSC for this process first. --read=N: at most N reads.
  * Exit status 0 if all times were within their bounds. step_here() is for debuggers.
  */
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/timex.h>
-#include <time.h>
 #include <tsctrace/tsctrace.h>
-#include <unistd.h>
+
+#include "helper.h"
 
 #define KEPT	64
 
@@ -56,6 +50,9 @@ static void complain(const char *what, const struct witness *w,
 	       (long long)w->after_ns, (unsigned long long)t->error_ns,
 	       tsct_status_name(t->status));
 }
+
+/* Not static: a debugger needs the symbol. */
+int step_here(const struct tsct_clock *clock, uint64_t *ret_stamp, struct tsct_time *ret_time);
 
 __attribute__((noinline)) int step_here(const struct tsct_clock *clock,
 					uint64_t *ret_stamp,

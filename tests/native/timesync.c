@@ -7,20 +7,13 @@
  * "late", then waits for SIGUSR1. Prints "done" or the error, the number of successful
  * calls, and CLOCK_MONOTONIC in us before the first call and after the last one.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include <tsctrace/tsctrace.h>
+
+#include "helper.h"
 
 static long long now_us(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
+	return now_ns(CLOCK_MONOTONIC) / 1000;
 }
 
 static int join(int argc, char **argv, char *why, size_t size)

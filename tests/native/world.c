@@ -9,10 +9,7 @@
  * world DIR exact FIT: recordings for world_exact.py, which calculates merged times
  * world DIR big EVENTS [messages]: two recordings of EVENTS events, for benchmarks
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "helper.h"
 #include "world.h"
 
 /* names in the order of enum world_kind */

@@ -8,11 +8,8 @@
  *
  * The master's tick is exactly half a nanosecond.
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "lib/core/event_def.h"
+#include "helper.h"
 #include "world.h"
 
 #define NODES	2

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Writes recordings of simulated nodes */
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
 #include "lib/core/event_def.h"
 #include "lib/core/clock_params.h"
+#include "helper.h"
 #include "world.h"
 
 #define MASTER	0x4d00

@@ -8,12 +8,10 @@
  * The true time of an event has to be within the node's bound and one tick of
  * the recorded one. All times are exact integers, 2^-56 ns.
  */
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "lib/ctf/trace_reader.h"
+#include "helper.h"
 
 struct event {
 	bool found;

@@ -9,22 +9,12 @@
  * exactly these events: each once, intact, in order, and no others. The counts of the
  * rings must be equal to those of the writers.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <tsctrace/event.h>
 
 #include "lib/client/channel.h"
 #include "lib/clock/clock_source.h"
 #include "lib/provider/server.h"
+#include "helper.h"
 
 #define AT_ONCE		4	/* concurrent processes in kill mode */
 #define EVENTS_MAX	4096	/* events per writer */
@@ -60,12 +50,6 @@ static unsigned char (*seen)[EVENTS_MAX];
 static __u32 *nr_seen;
 static __u64 last_stamp[TSCT_CPUS_MAX], nr_read;
 static unsigned int nr_writers;
-
-#define fail(...) do {							\
-	fprintf(stderr, "writers: " __VA_ARGS__);			\
-	fputc('\n', stderr);						\
-	exit(1);							\
-} while (0)
 
 /* ---- writing ------------------------------------------------------------- */
 
@@ -128,12 +112,12 @@ static void check_text(const struct tsct_event *event, const struct head *head)
 	make_text(head->writer, head->seq, text);
 	if (head->seq % 5 == 0 || head->seq % 5 == 3) {
 		if (len)
-			fail("a small event has %zu extra bytes", len);
+			errx(1, "a small event has %zu extra bytes", len);
 	} else if (head->seq % 5 == 1) {
 		if (len != 40 || memcmp(got, text, 40))
-			fail("a medium event is corrupt");
+			errx(1, "a medium event is corrupt");
 	} else if (len != strlen(text) + 1 || memcmp(got, text, len)) {
-		fail("a text is corrupt");
+		errx(1, "a text is corrupt");
 	}
 }
 
@@ -142,20 +126,20 @@ static void check_event(const struct tsct_event *event)
 	struct head head;
 
 	if (event->len < sizeof(head))
-		fail("an event of %u bytes", event->len);
+		errx(1, "an event of %u bytes", event->len);
 	memcpy(&head, event->payload, sizeof(head));
 	if (head.writer >= nr_writers || head.seq >= EVENTS_MAX)
-		fail("writer %u, event %u", head.writer, head.seq);
+		errx(1, "writer %u, event %u", head.writer, head.seq);
 	check_text(event, event->payload);
 	if (seen[head.writer][head.seq]++)
-		fail("writer %u, event %u: twice", head.writer, head.seq);
+		errx(1, "writer %u, event %u: twice", head.writer, head.seq);
 	nr_seen[head.writer]++;
 	nr_read++;
 	if (head.seq % 5 == 3)
 		/* an unordered event's stamp may be smaller than the previous stamp */
 		return;
 	if (event->cycles < last_stamp[event->cpu])
-		fail("CPU %u: stamps decrease", event->cpu);
+		errx(1, "CPU %u: stamps decrease", event->cpu);
 	last_stamp[event->cpu] = event->cycles;
 }
 
@@ -178,12 +162,12 @@ static unsigned int check_writer(__u32 writer)
 	__u32 seq;
 
 	if (nr != done && nr != done + 1)
-		fail("writer %u: %u events of %u", writer, nr, done);
+		errx(1, "writer %u: %u events of %u", writer, nr, done);
 	for (seq = 0; seq < nr; seq++)
 		if (seen[writer][seq] != 1)
-			fail("writer %u: event %u is missing", writer, seq);
+			errx(1, "writer %u: event %u is missing", writer, seq);
 	if (notes[writer].failed)
-		fail("writer %u: %u failures", writer, notes[writer].failed);
+		errx(1, "writer %u: %u failures", writer, notes[writer].failed);
 	return nr - done;
 }
 
@@ -196,16 +180,16 @@ static __u64 check_rings(void)
 
 	for (cpu = 0; !tsct_reader_stat(reader, cpu, &stat); cpu++) {
 		if (stat.broken || stat.broken_places || stat.unread)
-			fail("CPU %u: broken", cpu);
+			errx(1, "CPU %u: broken", cpu);
 		published += stat.published;
 		full += stat.lost[TSCT_LOST_FULL];
 		for (cause = 0; cause < TSCT_LOST_NR; cause++)
 			others += stat.lost[cause];
 	}
 	if (published != nr_read)
-		fail("%llu published, %llu read", published, nr_read);
+		errx(1, "%llu published, %llu read", published, nr_read);
 	if (others != full)
-		fail("%llu lost for no reason", others - full);
+		errx(1, "%llu lost for no reason", others - full);
 	return full;
 }
 
@@ -251,7 +235,7 @@ static void kill_some(pid_t *pids)
 	for (i = 0; i < AT_ONCE; i++) {
 		if (waitpid(pids[i], &status, 0) != pids[i] ||
 		    !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-			fail("a writer ended by itself: %x", status);
+			errx(1, "a writer ended by itself: %x", status);
 	}
 }
 
@@ -280,9 +264,9 @@ static void kill_writers(unsigned int count)
 	}
 	lost = check_rings();
 	if (lost < full || lost > full + killed)
-		fail("%llu lost, writers counted %llu", lost, full);
+		errx(1, "%llu lost, writers counted %llu", lost, full);
 	if (idle == killed)
-		fail("no writer has written an event");
+		errx(1, "no writer has written an event");
 	printf("%u killed, %u of them before their first event: %llu events, "
 	       "each read once, %llu lost; %u were there before their writer "
 	       "knew\n", killed, idle, nr_read, lost, doubtful);
@@ -308,7 +292,7 @@ static void *run_thread(void *arg)
 			_exit(0);
 		}
 		if (waitpid(pid, &status, 0) != pid || status)
-			fail("a child failed");
+			errx(1, "a child failed");
 	}
 	return NULL;
 }
@@ -338,7 +322,7 @@ static void run_threads(unsigned int count)
 	for (i = 0; i < count; i++)
 		if (pthread_create(&threads[i], &attr, run_thread,
 				   (void *)(uintptr_t)i))
-			fail("%u threads are too many", count);
+			errx(1, "%u threads are too many", count);
 	for (i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
 	__atomic_store_n(&done, 1, __ATOMIC_RELEASE);
@@ -346,12 +330,12 @@ static void run_threads(unsigned int count)
 	drain();
 	for (i = 0; i < nr_writers; i++) {
 		if (check_writer(i))
-			fail("writer %u did not note its last event", i);
+			errx(1, "writer %u did not note its last event", i);
 		full += notes[i].full;
 		wrote += notes[i].done != 0;
 	}
 	if (check_rings() != full)
-		fail("writers counted %llu lost", full);
+		errx(1, "writers counted %llu lost", full);
 	printf("%u threads and %u children: %llu events, each read once, %llu "
 	       "lost\n", count, wrote - count, nr_read, full);
 }
@@ -366,7 +350,7 @@ static void prepare(unsigned int writers)
 	seen = calloc(writers, sizeof(*seen));
 	nr_seen = calloc(writers, sizeof(*nr_seen));
 	if (notes == MAP_FAILED || !seen || !nr_seen)
-		fail("no memory");
+		errx(1, "no memory");
 }
 
 static void open_channel(const char *path)
@@ -377,13 +361,13 @@ static void open_channel(const char *path)
 	};
 
 	if (tsct_channel_open_at(path, &options, &t))
-		fail("%s", tsct_channel_error(t));
+		errx(1, "%s", tsct_channel_error(t));
 	if (tsct_reader_open(t, &reader) || tsct_events_enable(t, "*") != 3)
-		fail("cannot read, or not write");
+		errx(1, "cannot read, or not write");
 	plain = tsct_event_define(t, "plain", TSCT_KIND_INSTANT,
 			    "writer:u32 seq:u32 text:string");
 	if (plain < 0)
-		fail("cannot define");
+		errx(1, "cannot define");
 }
 
 int main(int argc, char **argv)
@@ -399,7 +383,7 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/s", dir);
 	if (tsct_server_start(path, "embedded", tsct_source_choose(NULL, 0), &server) ||
 	    tsct_server_run(server))
-		fail("no server");
+		errx(1, "no server");
 	prepare(killing ? AT_ONCE : 2 * count);
 	open_channel(path);
 	if (killing)
