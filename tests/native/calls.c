@@ -19,7 +19,6 @@
 #include <linux/netlink.h>
 
 #include "lib/syscalls/syscalls.h"
-#include "helper.h"
 #include "one.h"
 
 #define MS	1000000ULL
@@ -200,14 +199,12 @@ static void describe(void)
 static void make_recording(const char *dir, const long *results)
 {
 	static const __s32 own[2] = { AT_FDCWD, O_CLOEXEC };
-	const int dirfd = open(dir, O_RDONLY | O_DIRECTORY);
 	static __u8 payload[TSCT_SYSCALL_ARGS * 256];
 	const struct tsct_syscall *call;
 	__u32 i, id, tid = getpid();
 
 	describe();
-	if (tsct_recording_writer_open(dirfd, &rec, &writer))
-		abort();
+	begin_writing(dir);
 	for (i = 0; i < NR_CALLS; i++) {
 		call = tsct_syscall_by_number(calls[i].nr);
 		id = FIRST + 2 * calls[i].nr;
@@ -216,9 +213,7 @@ static void make_recording(const char *dir, const long *results)
 		       tsct_syscall_result_size(call));
 	}
 	put_at(i * MS, 1, 0, tid, FIRST, own, sizeof(own));
-	if (tsct_recording_writer_finish(writer))
-		abort();
-	tsct_recording_writer_close(writer);
+	end_writing();
 }
 
 static void print_table(void)

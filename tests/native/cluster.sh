@@ -3,16 +3,10 @@
 # gamma, in network namespaces, and a launcher that starts processes there. Sources
 # sync.sh. Sets: emit, launch.
 # shellcheck shell=bash disable=SC2034
-
-# shellcheck source=tests/native/sync.sh
 . "$(dirname "${BASH_SOURCE[0]}")/sync.sh"
-unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
-emit=$work/emit
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$emit" "$top/tests/native/emit.c" \
-	"$out/lib/libtsctrace.a" -lm
 export TMPDIR=$work/tmp
-mkdir "$TMPDIR" "$work/alpha" "$work/beta" "$work/gamma"
+mkdir "$TMPDIR"
+net alpha beta gamma
 
 # The launcher of most cases. A file $work/NODE/launch may replace trace-ctl there.
 cat >"$work/launch" <<END_OF_LAUNCHER
@@ -33,12 +27,9 @@ bad() {	# NODE: standard input becomes the program that the launcher starts ther
 }
 good() { rm "$work/$1/launch"; }	# NODE
 
-says() { grep -q -- "$1" "$work/err" || fail "no error that matches '$1': $(cat "$work/err")"; }
-
 # Starts the daemons of the nodes, of which alpha is the master.
 start_nodes() {
 	local i
-	for i in alpha beta gamma; do net $i; done
 	join alpha 10.77.8.1/24 beta 10.77.8.2/24
 	join alpha 10.77.9.1/24 gamma 10.77.9.3/24
 	printf 'name alpha\nchild beta 10.77.8.2\nchild gamma 10.77.9.3\n' >"$work/alpha/conf"
@@ -50,3 +41,13 @@ start_nodes() {
 	wait_for "alpha has a clock" logged alpha 'clock synchronized'
 	for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
 }
+
+# Prints the processes of this test's nodes, or of none, whose command matches.
+processes() {	# PATTERN
+	local i
+	for i in $(pgrep -f -- "$1"); do
+		! grep -qsz "^TSCTRACE_RUN_DIR=$work/" "/proc/$i/environ" || echo "$i"
+	done
+}
+none_runs() { [ -z "$(processes "$1")" ]; }	# PATTERN
+node_parts="^$ctl cluster node" recorders="record --control=.*$TMPDIR"

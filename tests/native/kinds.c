@@ -9,7 +9,6 @@
 #include <math.h>
 
 #include "lib/core/clock_params.h"
-#include "helper.h"
 #include "one.h"
 
 enum { OUTER = 16, OUTER_END, INNER, INNER_END, LEVEL, LOAD, WORD, PUT, GOT,
@@ -191,15 +190,13 @@ static void put_rest(__u32 i)
 
 int main(int argc, char **argv)
 {
-	int fd = argc > 1 ? open(argv[1], O_RDONLY | O_DIRECTORY) : -1;
 	__u32 rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 20, i;
 
-	if (fd < 0)
+	if (argc < 2)
 		return 2;
 	describe();
 	define_all();
-	if (tsct_recording_writer_open(fd, &rec, &writer))
-		return 1;
+	begin_writing(argv[1]);
 	put_switch(0, 0, 100, "first \"name\"");
 	for (i = 0; i < rounds; i++) {
 		put_slices(i);
@@ -212,9 +209,6 @@ int main(int argc, char **argv)
 	put_u32(2, 103, INNER, 0);
 	if (rec.end < now)
 		rec.end = now + 1;
-	if (tsct_recording_writer_finish(writer))
-		return 1;
-	tsct_recording_writer_close(writer);
-	tsct_recording_free(&rec);
+	end_writing();
 	return 0;
 }

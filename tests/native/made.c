@@ -4,7 +4,6 @@
  * DIR. One tick is 1 ns; cycles 0 is 2026-01-01 00:00:00 UTC. many: a merged
  * recording of three nodes. long: a recording that is longer than 2^52 ns.
  */
-#include "helper.h"
 #include "one.h"
 
 #define S	1000000000ULL
@@ -166,9 +165,8 @@ int main(int argc, char **argv)
 {
 	const bool many = argc == 3 && !strcmp(argv[2], "many");
 	const bool is_long = argc == 3 && !strcmp(argv[2], "long");
-	int fd = argc == 2 + (many || is_long) ? open(argv[1], O_RDONLY | O_DIRECTORY) : -1;
 
-	if (fd < 0)
+	if (argc != 2 + (many || is_long))
 		return 2;
 	if (many)
 		make_many();
@@ -176,17 +174,13 @@ int main(int argc, char **argv)
 		make_one();
 	if (is_long)
 		lengthen();
-	if (tsct_recording_writer_open(fd, &rec, &writer))
-		return 1;
+	begin_writing(argv[1]);
 	if (many)
 		write_many();
 	else if (is_long)
 		write_long();
 	else
 		write_one();
-	if (tsct_recording_writer_finish(writer))
-		return 1;
-	tsct_recording_writer_close(writer);
-	tsct_recording_free(&rec);
+	end_writing();
 	return 0;
 }

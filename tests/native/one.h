@@ -3,10 +3,9 @@
 #ifndef TESTS_ONE_H
 #define TESTS_ONE_H
 
-#include <stdlib.h>
-
 #include "lib/core/event_def.h"
 #include "lib/ctf/recording_writer.h"
+#include "helper.h"
 
 static struct tsct_recording rec;
 static struct tsct_recording_writer *writer;
@@ -33,6 +32,23 @@ static void put_at(__u64 stamp, __u32 stream, __u32 cpu, __u32 tid, __u32 id,
 
 	if (tsct_recording_writer_event(writer, stream, &event))
 		abort();
+}
+
+/* Begins to write @rec to the directory @dir. */
+static void begin_writing(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY);
+
+	if (fd < 0 || tsct_recording_writer_open(fd, &rec, &writer))
+		exit(1);
+}
+
+static void end_writing(void)
+{
+	if (tsct_recording_writer_finish(writer))
+		exit(1);
+	tsct_recording_writer_close(writer);
+	tsct_recording_free(&rec);
 }
 
 #endif /* TESTS_ONE_H */

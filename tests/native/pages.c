@@ -7,7 +7,6 @@
  * page shows individually: slices, of which every 1000th is long, a counter, messages,
  * and few marks.
  */
-#include "helper.h"
 #include "one.h"
 
 #define MS	1000000ULL
@@ -129,25 +128,20 @@ static void put_many(__u32 threads, __u32 events)
 
 int main(int argc, char **argv)
 {
-	int fd = argc > 2 ? open(argv[1], O_RDONLY | O_DIRECTORY) : -1;
 	const bool many = argc == 5;
 
-	if (fd < 0)
+	if (argc < 3)
 		return 2;
 	if (many)
 		define_many();
 	else
 		write_hostile();
-	if (tsct_recording_writer_open(fd, &rec, &writer))
-		return 1;
+	begin_writing(argv[1]);
 	if (many)
 		put_many(strtoul(argv[3], NULL, 10), strtoul(argv[4], NULL, 10));
 	else
 		put_hostile();
 	rec.end = now + 1;
-	if (tsct_recording_writer_finish(writer))
-		return 1;
-	tsct_recording_writer_close(writer);
-	tsct_recording_free(&rec);
+	end_writing();
 	return 0;
 }

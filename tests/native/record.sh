@@ -1,102 +1,72 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
-# Common parts of the tests of trace-ctl. Sets: top, build, ctl, work (a directory
-# that is deleted at exit), emit (see emit.c).
-set -euo pipefail
+# Common parts of the tests of recordings and merges, in addition to lib.sh
+# shellcheck source=tests/native/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-build=${O:-$top/build}
-ctl=$build/tools/trace-ctl
-work=$(mktemp -d)
-emit=$work/emit
-started=()
-cleanup() {
-	local pid status=$? last=$BASH_COMMAND
-	# Prints the command that failed, unless fail() has printed a message
-	[ "$status" = 0 ] || [ "$status" = 77 ] || [ "$last" = 'exit 1' ] ||
-		echo "FAILED: status $status of: $last"
-	for pid in "${started[@]}"; do
-		kill -9 "$pid" 2>/dev/null || true
-	done
-	wait
-	rm -rf "$work"
-}
-trap cleanup EXIT
-# That of Ubuntu 24.04 in /usr/sbin works only with the tools of the running kernel.
-for tools in /usr/lib/linux-tools/*/; do
-	[ ! -x "$tools/bpftool" ] || PATH=$tools:$PATH
-done
-unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 export TSCTRACE_RUN_DIR=$work/run XDG_RUNTIME_DIR=$work/user
 mkdir "$TSCTRACE_RUN_DIR" "$XDG_RUNTIME_DIR"
-
-fail() {
-	echo "FAILED: $*"
-	head -n 30 "$work/out" "$work/err" 2>/dev/null || true
-	exit 1
-}
 
 # Skips the test in a container whose processes have numbers of their own: kernel events have
 # those of the first pid namespace, with which the test compares. PROC_PID_INIT_INO is its inode.
 need_first_pid_namespace() {
-	[ "$(readlink /proc/self/ns/pid)" != 'pid:[4026531836]' ] || return 0
-	echo "kernel events have the process numbers of the first pid namespace; this is another"
-	exit 77
+	[ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ] ||
+		skip "kernel events have the process numbers of the first pid namespace; this is another"
 }
 
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$emit" "$top/tests/native/emit.c" \
-	"$build/lib/libtsctrace.a" -lm
-
-# Runs trace-ctl, for $run_seconds at most; stores the standard output in $work/out, the
-# error in $work/err.
-run_seconds=120
-run() {	# WANTED-STATUS ARGUMENT...
-	local want=$1 got=0
-	shift
-	timeout "$run_seconds" "$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
-	[ "$got" = "$want" ] || fail "trace-ctl $*: exit status $got, not $want"
+# Skips the test where kernel events are not permitted: they need the rights of root, and a
+# kernel that has them.
+needs_kernel_events() {
+	TSCTRACE_PROVIDER=embedded "$ctl" record -q -e sys_enter -o "$work/probe" -- true \
+		2>"$work/err" || skip "kernel events: $(tail -n 1 "$work/err")"
 }
 
-says() {	# PATTERN: fails unless standard error matches PATTERN
-	grep -q -- "$1" "$work/err" || fail "no line of standard error matches '$1'"
+# Prints the ids of BPF programs, links and maps of all recorders of this machine.
+bpf_objects() {
+	{
+		bpftool prog show | grep 'name on_\|name follow_\|name track_' || true
+		bpftool link show | grep 'tracepoint\|tp_btf\|tracing\|perf_event' || true
+		bpftool map show | grep 'name tsct_\|name tracked' || true
+	} | sort
 }
+# Writes those that exist now, but not in the file, to $work/bpf-new; until_removed waits until
+# they are gone: the kernel removes them a while after a recorder was killed. Recorders of other
+# tests, which may run, end, too.
+note_new_bpf() {	# FILE, from bpf_objects
+	bpf_objects | comm -13 "$1" - >"$work/bpf-new"
+}
+until_removed() {
+	wait_for "BPF programs, links and maps of killed recorders are removed" are_removed
+}
+are_removed() { [ -z "$(bpf_objects | comm -12 "$work/bpf-new" -)" ]; }
 
-shows() {	# PATTERN: fails unless standard output matches PATTERN
-	grep -q -- "$1" "$work/out" || fail "no line of standard output matches '$1'"
-}
-
-# Waits until a line of the file matches the pattern. Empty the file before starting a
-# background program that writes to the file: the old contents could match.
-until_in() {	# FILE PATTERN
-	local i
-	for ((i = 0; i < 1000; i++)); do
-		! grep -q -- "$2" "$1" 2>/dev/null || return 0
-		sleep 0.05
-	done
-	fail "timeout: no line of $1 matches: $2"
-}
+# --- waiting --------------------------------------------------------------------------------
 
 # Waits until more than EVENTS events are on disk; a packet is written after a second.
 until_on_disk() {	# DIR EVENTS
-	local i n
-	for ((i = 0; i < 300; i++)); do
-		n=$("$ctl" dump "$1" 2>/dev/null | wc -l) || true
-		[ "$n" -le "$2" ] || return 0
-		sleep 0.1
-	done
-	fail "timeout: $1: $n events on disk, not more than $2"
+	wait_for "more than $2 events of $1 are on disk" has_on_disk "$@"
 }
+has_on_disk() { [ "$({ "$ctl" dump "$1" 2>/dev/null || true; } | wc -l)" -gt "$2" ]; }
 
 # Waits until more than EVENTS events have been written to a channel.
 until_written() {	# CHANNEL EVENTS
-	local i n
-	for ((i = 0; i < 300; i++)); do
-		n=$("$ctl" channel list | awk -v c="$1" '$2 == c { print $(NF - 1) + 0 }')
-		[ "${n:-0}" -le "$2" ] || return 0
-		sleep 0.1
-	done
-	fail "timeout: channel $1: ${n:-no} events, not more than $2"
+	wait_for "more than $2 events are in channel $1" has_written "$@"
+}
+has_written() {
+	"$ctl" channel list | awk -v channel="$1" -v least="$2" \
+		'$2 == channel && $(NF - 1) > least { found = 1 } END { exit !found }'
+}
+
+# Starts a daemon and waits until it is synchronized; sets: server, its pid
+start_daemon() {	# ARGUMENT...
+	: >"$work/daemon.log"
+	"$daemon" "$@" 2>"$work/daemon.log" & track server
+	until_in "$work/daemon.log" 'clock synchronized'
+	export TSCTRACE_PROVIDER=daemon
+}
+stop_daemon() {	# [SIGNAL]
+	kill "${@:--TERM}" "$server"
+	wait "$server" 2>/dev/null || [ $# -gt 0 ] || fail "the daemon ended with status $?"
 }
 
 nothing_left() {	# DIR: fails if the files in DIR differ from the list in $before
@@ -107,15 +77,11 @@ nothing_left() {	# DIR: fails if the files in DIR differ from the list in $befor
 # appears. The command must report the signal and delete its files, unless it has
 # finished before. Counts the interrupted runs in $interrupted.
 interrupt() {	# SIGNAL STATUS-WHEN-DONE ARGUMENT...
-	local i pid got=0
-	"$ctl" "${@:3}" 2>"$work/err" &
-	pid=$!
-	for ((i = 0; i < 3000; i++)); do
-		[ -z "$(ls -A "$work/room")" ] || break
-		sleep 0.01
-	done
-	kill -"$1" "$pid" 2>/dev/null || true
-	wait "$pid" || got=$?
+	local command got=0
+	"$ctl" "${@:3}" 2>"$work/err" & track command
+	poll_s=0.01 wait_for "there is a file, or the command has ended" has_begun
+	kill -"$1" "$command" 2>/dev/null || true
+	wait "$command" || got=$?
 	[ "$got" = 1 ] || [ "$got" = "$2" ] || fail "interrupted: exit status $got"
 	if [ "$got" = 1 ]; then
 		says '/x[.a-z]*: interrupted'
@@ -124,37 +90,34 @@ interrupt() {	# SIGNAL STATUS-WHEN-DONE ARGUMENT...
 	fi
 	rm -rf "$work/room/x"*
 }
+has_begun() { [ -n "$(ls -A "$work/room")" ] || has_ended "$command"; }
 
-# starts a daemon and waits until it is synchronized; sets: daemon
-start_daemon() {
-	: >"$work/daemon.log"
-	"$build/daemon/tsctraced" 2>"$work/daemon.log" &
-	daemon=$!
-	started+=("$daemon")
-	until_in "$work/daemon.log" 'clock synchronized'
-	export TSCTRACE_PROVIDER=daemon
-}
-
-# Prints the first number with the key NAME in a JSON file.
-number() {	# NAME FILE
-	grep -o "\"$1\": *-\{0,1\}[0-9.]*" "$2" | sed -n '1s/.*: *//p'
-}
-
-# Skips the test where kernel events are not permitted: they need the rights of root, and a
-# kernel that has them.
-needs_kernel_events() {
-	TSCTRACE_PROVIDER=embedded "$ctl" record -q -e sys_enter -o "$work/probe" -- true \
-		2>"$work/err" && return
-	echo "kernel events: $(tail -n 1 "$work/err")"
-	exit 77
-}
+# --- other readers --------------------------------------------------------------------------
 
 # Prints the number of events that babeltrace2 reads; fails if it prints warnings.
 babeltrace_events() {	# DIR
+	need babeltrace2
 	babeltrace2 "$1" >"$work/bt" 2>"$work/bt-err" || fail "babeltrace2 $1"
 	[ ! -s "$work/bt-err" ] || fail "babeltrace2: $(head -n 3 "$work/bt-err")"
 	without_statedump <"$work/bt" | wc -l
 }
 
-# shellcheck source=tests/native/statedump.sh
-. "$(dirname "${BASH_SOURCE[0]}")/statedump.sh"
+# --- merges ---------------------------------------------------------------------------------
+
+none_left() {	# fails if merge left a result, or a part of a result
+	[ ! -e "$work/o" ] || fail "there is a result"
+	[ -z "$(find "$work" -maxdepth 1 -name '.o.*')" ] || fail "a partial result"
+}
+
+refused() {	# PATTERN ARGUMENT...
+	run 1 merge -o "$work/o" "${@:2}"
+	says "$1"
+	none_left
+}
+
+# Makes an OTF2 archive. Only Debian's /usr/bin/python3 has the Python module otf2.
+make_archive() {	# NAME K; standard input: the JSON for otf2_make.py
+	cat >"$work/$1.json"
+	/usr/bin/python3 "$here/otf2_make.py" "$work/$1" "$2" "$work/$1.json" ||
+		fail "otf2_make.py $1"
+}

@@ -1,36 +1,69 @@
 # SPDX-License-Identifier: MIT
-# Common parts of the tests with synchronized daemons in network namespaces. Sources
-# nets.sh. Sets: top, out, daemon, ctl, work (a directory that is deleted at exit).
-# The configuration and the log of a node NAME are in $work/NAME.
+# Common parts of the tests with daemons in network namespaces, in addition to lib.sh. The
+# configuration and the log of a node NAME are in $work/NAME.
 # shellcheck shell=bash disable=SC2034
+# shellcheck source=tests/native/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-out=${O:-$top/build}
-daemon=$out/daemon/tsctraced ctl=$out/tools/trace-ctl
-. "$top/tests/native/nets.sh"
-work=$(mktemp -d)
-trap 'nets_down; rm -rf "$work"' EXIT
-fail() {
-	echo "FAILED: $*"
-	show_logs
-	exit 1
+# --- network namespaces ---------------------------------------------------------------------
+
+net_id=t$$
+nets=()
+need_root "network namespaces"
+need ip nsenter
+ip netns add "$net_id" || skip "this machine has no network namespaces"
+ip netns del "$net_id"
+
+# ip netns exec and ip -n remount /, which fails if / is not a mount point.
+within() {	# NAMESPACE COMMAND...
+	nsenter --net="/run/netns/$1" "${@:2}"
 }
-# Prints the last 15 lines of each node's log. Omits lines about the node's own clock,
-# because a daemon logs several of them per second after its start.
-show_logs() {
+net() {		# NAME...: creates namespaces, and directories
 	local i
-	for i in "$work"/*/log; do
-		sed "/: clock /d; s|^|# ${i#"$work/"}: |" "$i" | tail -n 15
+	for i in "$@"; do
+		ip netns add "$net_id$i"
+		nets+=("$net_id$i")
+		within "$net_id$i" ip link set lo up
+		mkdir -p "$work/$i"
 	done
 }
-# Builds the test program NAME.c with the library and additional SOURCE files.
-compile() {	# NAME [SOURCE...]
-	${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -I"$top/kmod/uapi" \
-		-I"$top/lib/include" -I"$top" -o "$work/$1" \
-		"$top/tests/native/$1.c" "${@:2}" "$out"/lib/libtsct{export,sync,provider,race}.a -lnettle -lm
+join() {	# NAME ADDRESS NAME ADDRESS: connects two by a veth pair
+	local a=$net_id$1 b=$net_id$3
+	within "$a" ip link add "v$3" type veth peer name "v$1" netns "$b"
+	within "$a" ip addr add "$2" dev "v$3" $([[ $2 != *:* ]] || echo nodad)
+	within "$b" ip addr add "$4" dev "v$1" $([[ $4 != *:* ]] || echo nodad)
+	within "$a" ip link set "v$3" up
+	within "$b" ip link set "v$1" up
 }
+# Creates nodes on one bridge: NAME has the address PREFIX.1, the next one PREFIX.2. The ends
+# of a connection are eth0 in NAME, and NAME in the namespace `wire`.
+wired() {	# PREFIX NAME...
+	local i address=1
+	net wire
+	within "${net_id}wire" ip link add br0 type bridge
+	within "${net_id}wire" ip link set br0 up
+	net "${@:2}"
+	for i in "${@:2}"; do
+		within "${net_id}wire" ip link add name "$i" type veth peer name eth0 \
+			netns "$net_id$i"
+		within "${net_id}wire" ip link set dev "$i" master br0 up
+		within "$net_id$i" ip addr add "$1.$((address++))/24" dev eth0
+		within "$net_id$i" ip link set eth0 up
+	done
+}
+in_net() {	# NAME COMMAND...: runs COMMAND in the background; sets: pid
+	nsenter --net="/run/netns/$net_id$1" "${@:2}" & track pid
+}
+nets_down() {
+	local i
+	for i in "${nets[@]}"; do
+		ip netns del "$i" 2>/dev/null
+	done
+}
+at_exit+=(nets_down)
 
-# --- nodes ---------------------------------------------------------------------
+# --- nodes ----------------------------------------------------------------------------------
+
 # Starts a daemon; sets $NAME to its pid. Nodes need different HOST-IDs: otherwise
 # they detect that they share a counter.
 start() {	# NAME [HOST-ID] [OPTION...]
@@ -46,63 +79,12 @@ slay() {	# NAME
 reload() { kill -HUP "${!1}"; }	# NAME
 in_dir() { TSCTRACE_RUN_DIR=$work/$1 "${@:2}"; }	# NAME COMMAND...
 
-# --- conditions ------------------------------------------------------------------
-# Waits up to a minute until COMMAND succeeds.
-wait_for() {	# CONDITION COMMAND...
-	local what=$1 until=$((SECONDS + 60))
-	shift
-	while [ $SECONDS -le $until ]; do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	fail "timeout: not true after a minute: $what"
+# Runs trace-ctl on a node; stores the standard output in $work/out, the error in $work/err.
+run_on() {	# WANTED-STATUS NAME ARGUMENT...
+	exits "$1" env TSCTRACE_RUN_DIR="$work/$2" timeout 300 "$ctl" "${@:3}" \
+		>"$work/out" 2>"$work/err"
 }
-# COMMAND must succeed, but is repeated if the machine stalled meanwhile, or a process of
-# the test waited for a CPU, up to 10 times: a daemon forgets a caller that sends no request
-# for half a second.
-steadily() {	# COMMAND...
-	local chances=10 held watch i
-	local -A before
-	while [ $((chances--)) -gt 0 ]; do
-		: >"$work/stalls"
-		for i in "${pids[@]}"; do before[$i]=$(cpu_wait "$i"); done
-		see_stalls & watch=$!
-		pids+=("$watch")
-		held=yes
-		"$@" || held=
-		kill "$watch"
-		wait "$watch" 2>/dev/null || true
-		[ -z "$held" ] || return 0
-		for i in "${pids[@]}"; do
-			i=$(($(cpu_wait "$i") - ${before[$i]:-0}))
-			[ "$i" -lt 200 ] || echo "$i" >>"$work/stalls"
-		done
-		[ -s "$work/stalls" ] || return 1
-		echo "# repeated: the machine stalled for $(paste -sd, "$work/stalls") ms"
-		sleep 2
-	done
-	return 1
-}
-# Prints the time that the process has been waiting for a CPU since it started, in ms.
-cpu_wait() {	# PID
-	local ns=0
-	read -r _ ns _ 2>/dev/null <"/proc/$1/schedstat" || true
-	echo $((ns / 1000000))
-}
-see_stalls() {
-	local from to
-	read -r from _ </proc/uptime
-	while sleep 0.05; do
-		read -r to _ </proc/uptime
-		[ $((10#${to/./} - 10#${from/./})) -lt 30 ] ||
-			echo $((10 * (10#${to/./} - 10#${from/./}))) >>"$work/stalls"
-		from=$to
-	done
-}
-# True if the process has installed its SIGINT handler.
-catches() {	# PID
-	[ $((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/$1/status") & 2)) != 0 ]
-}
+
 logged() { grep -q -- "$2" "$work/$1/log"; }	# NAME PATTERN
 # Prints the value of a Python expression of p, the JSON of `trace-ctl peers`.
 of() {		# NAME EXPRESSION of p
@@ -114,3 +96,24 @@ print(eval(sys.argv[1]))' "$2"
 is() { [ "$(of "$1" "$2")" = "$3" ]; }	# NAME EXPRESSION VALUE
 above() { [ "$(of "$1" "int($2 > $3)")" = 1 ]; }
 synced() { is "$1" 'p["cluster"]["status"]' synchronized; }
+
+# --- the relay of `make bench-sync` between two namespaces, alpha and beta -------------------
+
+bench=$top/tests/bench/sync
+relay_device() {	# NAME ADDRESS PEER
+	within "$net_id$1" ip tuntap add dev relay0 mode tun
+	within "$net_id$1" ip addr add "$2" peer "$3" dev relay0
+	within "$net_id$1" ip link set relay0 up
+}
+# Creates both namespaces, with the addresses 10.77.1.1 (alpha) and 10.77.1.2 (beta), and
+# starts the relay: packets to alpha are requests. Sets: relay, its pid
+relay_start() {		# REQUEST ANSWER LOG
+	local ready
+	net alpha beta
+	relay_device alpha 10.77.1.1 10.77.1.2
+	relay_device beta 10.77.1.2 10.77.1.1
+	mkfifo "$work/ready"
+	"$helpers/relay" --request "$1" --answer "$2" --log "$3" "/run/netns/${net_id}beta" \
+		"/run/netns/${net_id}alpha" >"$work/ready" 2>"$work/relay.out" & track relay
+	read -r ready <"$work/ready" && [ "$ready" = ready ] || fail "$(cat "$work/relay.out")"
+}

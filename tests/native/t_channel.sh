@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Kept channels: create, list and remove; events of a killed program are readable;
 # error messages with advice.
-# shellcheck source=tests/native/record.sh
 # test-fast: yes
 . "$(dirname "$0")/record.sh"
 
@@ -42,19 +41,15 @@ for action in 'create a' 'remove a' list; do
 	refused 1 'no provider of channels (.*tsctraced.sock: .*load the module or start tsctraced' $action
 done
 TSCTRACE_PROVIDER=none refused 1 "TSCTRACE_PROVIDER is 'none'" list
-run 1 top --once
-says 'trace-ctl top: no provider of channels'
-run 1 snapshot -o "$work/x"
-says 'trace-ctl snapshot: no provider of channels'
+run_says 1 'trace-ctl top: no provider of channels' top --once
+run_says 1 'trace-ctl snapshot: no provider of channels' snapshot -o "$work/x"
 [ ! -e "$work/x" ] || fail "a directory was made"
 
 # --- create, use and remove ---------------------------------------------------
 
 start_daemon
-run 0 channel list
-shows '^no channels$'
-run 0 channel list --json
-shows '^\[\]$'
+run_shows 0 '^no channels$' channel list
+run_shows 0 '^\[\]$' channel list --json
 run 0 channel create fly --policy overwrite --blocks 8 --block-size 4096
 shows '^channel fly: id 1, overwrite,kept, 8 blocks of 4096 bytes on each CPU, .* in the daemon$'
 run 0 channel create --json box
@@ -67,23 +62,16 @@ refused 1 "channel: 'none': no such channel; .trace-ctl channel list. lists" rem
 refused 1 "'7': no such channel" remove 7
 
 # A channel that is in use and not kept: list shows it, and remove refuses it.
-TSCTRACE_CHANNEL=loose "$emit" 1000000 1 1000 >/dev/null &
-loose=$!
-started+=("$loose")
-for ((i = 0; i < 600; i++)); do
-	"$ctl" channel list | grep -q ' loose ' && break
-	sleep 0.05
-done
+TSCTRACE_CHANNEL=loose "$emit" 1000000 1 1000 >/dev/null & track loose
+is_listed() { "$ctl" channel list | grep -q " $1 "; }
+wait_for "the channel is listed" is_listed loose
 refused 1 'remove loose: not a kept channel: it is removed when' remove loose
 refused 1 'create loose: a channel of this name exists' create loose
 
 # The last events of a killed program are kept; a program whose open channel is removed
 # continues to run.
-TSCTRACE_CHANNEL=fly "$emit" 100000000 2 >/dev/null &
-pid=$!
-TSCTRACE_CHANNEL=box "$emit" 1000000 1 1000 >/dev/null &
-box=$!
-started+=("$pid" "$box")
+TSCTRACE_CHANNEL=fly "$emit" 100000000 2 >/dev/null & track pid
+TSCTRACE_CHANNEL=box "$emit" 1000000 1 1000 >/dev/null & track box
 until_written fly 10000
 until_written box 0
 kill -9 "$pid"
@@ -107,29 +95,21 @@ shows '^channel box: removed; its memory is freed when 1 process closes the chan
 sleep 0.2
 kill -0 "$box" || fail "the program that has it open ended"
 run 0 channel create box
-run 0 channel remove box
-shows '^channel box: removed$'
+run_shows 0 '^channel box: removed$' channel remove box
 kill -9 "$box" "$loose"
 wait "$box" "$loose" || true
-run 0 channel remove 1
-shows '^channel fly: removed$'
-for ((i = 0; i < 600; i++)); do
-	"$ctl" channel list >"$work/out"
-	! grep -qv '^no channels$' "$work/out" || { sleep 0.05; continue; }
-	break
-done
-shows '^no channels$'
+run_shows 0 '^channel fly: removed$' channel remove 1
+no_channels() { [ "$("$ctl" channel list)" = "no channels" ]; }
+wait_for "no channel is left" no_channels
 
 # A kept discard channel: unread events can be recorded later.
 run 0 channel create box
 TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out"
 run 1 snapshot -c box -o "$work/x"
 says "box: not a flight recorder: .*'trace-ctl record --unread -c box' to record"
-run 0 record -c box -o "$work/old" --duration 0.2
-says 'old: 0 events'
+run_says 0 'old: 0 events' record -c box -o "$work/old" --duration 0.2
 TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out"
-run 0 record --unread -c box -o "$work/unread" --duration 0.2
-says 'unread: 10001 events'
+run_says 0 'unread: 10001 events' record --unread -c box -o "$work/unread" --duration 0.2
 [ "$(babeltrace_events "$work/unread")" = 10001 ] || fail "babeltrace2"
 run 0 channel remove box
 # The recording reports the events for which there was no room.
@@ -137,8 +117,7 @@ run 0 channel create box --block-size 4096 --blocks 2
 TSCTRACE_CHANNEL=box "$emit" 5000 2 >"$work/out" || true
 read -r _ emitted _ refused _ <"$work/out"
 [ "$refused" -gt 0 ] || fail "nothing was lost: no test"
-run 3 record --unread -c box -o "$work/less" --duration 0.2
-says "less: $emitted events"
+run_says 3 "less: $emitted events" record --unread -c box -o "$work/less" --duration 0.2
 says "LOST: full $refused\$"
 run 3 stat "$work/less"
 run 0 record --unread -c box -o "$work/nothing" --duration 0.2
@@ -167,7 +146,7 @@ if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$work" "$TSCTRACE_RUN_DIR"
 	nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	mkdir -m 777 "$work/open"
-	as_nobody() { timeout 60 "${nobody[@]}" "$ctl" "$@" >"$work/out" 2>"$work/err"; }
+	as_nobody() { timeout 300 "${nobody[@]}" "$ctl" "$@" >"$work/out" 2>"$work/err"; }
 	run 0 channel create --policy overwrite secret
 	id=$("$ctl" channel list | sed -n 's/^ *\([0-9]*\) secret .*/\1/p')
 	as_nobody channel list || fail "list as nobody"
@@ -183,13 +162,11 @@ if [ "$(id -u)" = 0 ]; then
 	TSCTRACE_CHANNEL=theirs "${nobody[@]}" "$emit" 1000 >/dev/null
 	# Root sees another user's channel, and can create a channel of the same name.
 	TSCTRACE_CHANNEL=theirs "$emit" 10 >/dev/null
-	run 0 snapshot -c theirs -o "$work/theirs"
-	says '^  channel theirs: 1001 events over '
+	run_says 0 '^  channel theirs: 1001 events over ' snapshot -c theirs -o "$work/theirs"
 	run 1 channel remove theirs
 	id=$(sed -n 's/.*use its id, \([0-9]*\)$/\1/p' "$work/err")
 	run 0 channel remove "$id"
 	run 0 channel remove secret
 fi
-run 0 channel list
-shows '^no channels$'
+run_shows 0 '^no channels$' channel list
 echo "kept channels: fine"

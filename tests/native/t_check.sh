@@ -3,23 +3,10 @@
 # trace-ctl check on this machine: prints one line per CPU of the affinity mask. Its
 # verdict and exit status match the fields `usable` and `aux_match` of --json.
 # test-fast: yes
-set -euo pipefail
-
-top=$(cd "$(dirname "$0")/../.." && pwd)
-ctl=${O:-$top/build}/tools/trace-ctl
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail() { echo "$*"; exit 1; }
+. "$(dirname "$0")/lib.sh"
 
 # Prints the value of a top-level key in $work/json.
 value() { sed -n "s/^  \"$1\": \"\\{0,1\\}\\(.*[^\",]\\)\"\\{0,1\\},\\{0,1\\}\$/\\1/p" "$work/json"; }
-
-run() {	# WANTED ARGUMENT...
-	local want=$1 got=0
-	shift
-	"$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
-	[ "$got" = "$want" ] || fail "$* gave $got, not $want: $(cat "$work/err")"
-}
 
 status=0
 "$ctl" check --json >"$work/json" || status=$?
@@ -71,10 +58,8 @@ run "$want" check --run
 # Lost output is an error, in commands and in argp's help, which calls exit().
 for command in check 'check --json' help 'help record' 'check --help' \
 		'record -e list' --version 'status --json'; do
-	status=0
 	# shellcheck disable=SC2086
-	"$ctl" $command >/dev/full 2>"$work/err" || status=$?
-	[ "$status" = 1 ] || fail "$command: a full disk gave $status"
+	exits 1 "$ctl" $command >/dev/full 2>"$work/err"
 	[ "$(grep -c "standard output: No space left on device; send" \
 		"$work/err")" = 1 ] || fail "$command: $(cat "$work/err")"
 done

@@ -5,18 +5,11 @@
 # checks that the library's constructor calibrates the clock, unless
 # TSCTRACE_CALIBRATE=lazy.
 # test-timeout: 400
-set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+need gdb strace valgrind
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-out=${O:-$top/build}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 export TSCTRACE_RUN_DIR=$work/none
 n=0 failed=0
-
-${CC:-cc} -O2 -g -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top/lib/include" \
-	-o "$work/timecheck" "$top/tests/native/timecheck.c" \
-	"$out/lib/libtsctrace.a" -pthread -lm
 
 # Runs a command, for up to 150 s; its output must match the pattern.
 check() {	# NAME PATTERN COMMAND...
@@ -61,7 +54,7 @@ continue
 END
 stepping() {
 	gdb -q -batch -nx -x "$work/step.gdb" --args \
-		"$work/timecheck" --read=1500 100 >"$work/gdb"
+		"$helpers/timecheck" --read=1500 100 >"$work/gdb"
 	grep -E 'stepped|reads' "$work/gdb"
 	# 1000 steps or more: gdb stepped through a sample (thousands of instructions),
 	# and not only through a conversion of cycles to time (hundreds).
@@ -73,23 +66,23 @@ stepping() {
 # sleeps are those of the library, between the samples that calibrate the clock.
 sleeps() {	# MIN MAX
 	strace -f -e trace=nanosleep,clock_nanosleep -o "$work/calls" \
-		"$work/timecheck" --idle
+		"$helpers/timecheck" --idle
 	set -- "$1" "$2" "$(grep -c nanosleep "$work/calls" || true)"
 	echo "$3 sleeps"
 	[ "$3" -ge "$1" ] && [ "$3" -le "$2" ]
 }
 sleeps_lazily() { TSCTRACE_CALIBRATE=lazy sleeps "$@"; }
 export -f stepping sleeps sleeps_lazily
-export work
+export work helpers
 
 good=' 0 bad, .*synchronized'
 echo 1..7
-check "alone" "$good" "$work/timecheck" 3
+check "alone" "$good" "$helpers/timecheck" 3
 check "without the TSC" "source monotonic_raw: .*$good" \
-	"$work/timecheck" --no-tsc 3
-check "under strace" "$good" strace -f -o "$work/calls" "$work/timecheck" 3
+	"$helpers/timecheck" --no-tsc 3
+check "under strace" "$good" strace -f -o "$work/calls" "$helpers/timecheck" 3
 check "under valgrind" "$good" \
-	valgrind -q --error-exitcode=9 "$work/timecheck" 4
+	valgrind -q --error-exitcode=9 "$helpers/timecheck" 4
 check "single-stepped by gdb" "$good" bash -euc stepping
 check "calibrates before main()" '' bash -euc 'sleeps 3 30'
 check "not if told so" '' bash -euc 'sleeps_lazily 0 0'

@@ -4,23 +4,19 @@
 # against what three nodes emitted; the page and who may read it; nodes that die or are
 # hostile; the end, which leaves nothing. With BROWSER=1 (`make check-browser`), the page is
 # used in a browser, too.
-set -euo pipefail
-
-# shellcheck source=tests/native/cluster.sh
 . "$(dirname "$0")/cluster.sh"
+need curl pgrep
 sock=$work/sock
 
 # Begins a run; sets: run, url.
 live() {	# ARGUMENT...
 	rm -f "$work/err"
 	"$ctl" cluster live "${nodes[@]}" --listen "unix:$sock" "$@" \
-		>"$work/out" 2>"$work/err" & run=$!
-	pids+=("$run")
+		>"$work/out" 2>"$work/err" & track run
 	wait_for "the address is printed" has_url
 	url=$(grep -o 'http://localhost/[0-9a-f]*/' "$work/err")
 }
 has_url() { grep -q 'http://localhost/[0-9a-f]*/' "$work/err" 2>/dev/null; }
-recorder_ended() { ! pgrep -f "record --control=.*tsctrace-beta" >/dev/null; }
 ended() {	# STATUS
 	local got=0
 	wait "$run" || got=$?
@@ -30,7 +26,7 @@ get() { curl -sS --unix-socket "$sock" --max-time 100 "$@"; }	# ARGUMENT...
 code() { get -o "$work/body" -w '%{http_code}' "$@"; }		# ARGUMENT...
 # Reads the stream to its end, or to a number of events.
 read_stream() {	# [EVENTS]
-	{ get -N "${url}events" 2>/dev/null || true; } | python3 "$top/tests/native/live_read.py" "$@" \
+	{ get -N "${url}events" 2>/dev/null || true; } | python3 "$here/live_read.py" "$@" \
 		>"$work/read" || fail "the stream: $(cat "$work/read" "$work/err")"
 }
 # Python: `s` is what live_read.py printed.
@@ -44,7 +40,7 @@ END
 nothing_left() {
 	[ -z "$(ls -A "$TMPDIR")" ] || fail "left on a node: $(ls -A "$TMPDIR")"
 	[ ! -e "$sock" ] || fail "the socket is left"
-	! pgrep -f "^$ctl cluster node" >/dev/null || fail "a node's part still runs"
+	none_runs "$node_parts" || fail "a node's part still runs"
 }
 
 start_nodes
@@ -98,7 +94,7 @@ print("times differ from the merged ones by %.2f of the bounds at most" % most)
 END
 rm -rf "$work/o"
 for i in alpha beta gamma; do
-	grep -q "^$i: emitted 501 refused 0" "$work/out" || fail "no output of $i: $(cat "$work/out")"
+	shows "^$i: emitted 501 refused 0"
 done
 nothing_left
 
@@ -106,8 +102,7 @@ nothing_left
 # that leaves, one that comes late, and one that does not read -------------------------------
 live -o "$work/o" --rate 200 -- sh -c "sleep 1; exec $emit 20000 2"
 get -N "${url}events" 2>/dev/null | head -c 100 >"$work/text" || true
-curl -sS --unix-socket "$sock" --max-time 100 -N "${url}events" >/dev/null & still=$!
-pids+=("$still")
+curl -sS --unix-socket "$sock" --max-time 100 -N "${url}events" >/dev/null & track still
 kill -STOP "$still"
 read_stream
 ended 0
@@ -161,7 +156,6 @@ streams=()
 for i in 1 2 3 4 5 6 7 8; do
 	get -N "${url}events" >"$work/stream.$i" & streams+=($!)
 done
-pids+=("${streams[@]}")
 begun() { [ "$(find "$work" -name 'stream.*' -size +0 | wc -l)" = 8 ]; }
 wait_for "eight streams have begun" begun
 [ "$(code "${url}events")" = 503 ] || fail "a ninth stream"
@@ -174,33 +168,28 @@ nothing_left
 
 # loopback; addresses that are not
 "$ctl" cluster live "${nodes[@]}" --listen 127.0.0.1:0 --duration 5 >"$work/out" \
-	2>"$work/err" & run=$!
-pids+=("$run")
+	2>"$work/err" & track run
 loopback() { grep -q 'live on http://127.0.0.1:[0-9]*/[0-9a-f]*/$' "$work/err"; }
 wait_for "the address is printed" loopback
 url=$(grep -o 'http://127[^ ]*' "$work/err")
 curl -sS --max-time 60 -N "${url}events" >"$work/text" || fail "no stream on loopback"
 tail -n 2 "$work/text" | grep -q '"end":true}$' || fail "no end of the stream on loopback"
 ended 0
-for i in 0.0.0.0:80 evil.example:80 127.0.0.1 unix: '*:80' "unix:$work/emit"; do
-	got=0
-	"$ctl" cluster live "${nodes[@]}" --listen "$i" 2>"$work/err" || got=$?
-	[ "$got" = 1 ] || fail "--listen $i: exit status $got"
+for i in 0.0.0.0:80 evil.example:80 127.0.0.1 unix: '*:80' "unix:$work/launch"; do
+	exits 1 "$ctl" cluster live "${nodes[@]}" --listen "$i" 2>"$work/err"
 	says "--listen .*: "
 done
 for i in '-f' '--timestamps system' '-p 1' '--rate 0' '--keep' '--shared /x'; do
-	got=0
 	# shellcheck disable=SC2086
-	"$ctl" cluster live "${nodes[@]}" $i 2>"$work/err" || got=$?
-	[ "$got" = 2 ] || fail "$i: exit status $got"
+	exits 2 "$ctl" cluster live "${nodes[@]}" $i 2>"$work/err"
 done
 nothing_left
 
 # --- a node that hangs delays the others by 0.4 s; what it has is late then -----------------
 live -- "$emit" 1600 1 5000
-read_stream & reader=$!
+read_stream & track reader
 { get -N "${url}events" 2>/dev/null || true; } |
-	python3 "$top/tests/native/live_read.py" 100 >"$work/text"
+	python3 "$here/live_read.py" 100 >"$work/text"
 kill -STOP "$(cat "$work/beta/pid")"
 sleep 2
 kill -CONT "$(cat "$work/beta/pid")"
@@ -229,7 +218,7 @@ assert 10 < s["events"]["beta"] < 1601 and not s["counts"]["beta"]["ended"]
 '
 says 'beta: MISSING: connection lost'
 # Its recorder ended the recording, and left it, as it is not known whether it is wanted.
-wait_for "its recorder has ended" recorder_ended
+wait_for "its recorder has ended" none_runs "$recorders/tsctrace-beta"
 rm -rf "$TMPDIR"/tsctrace-beta-*
 nothing_left
 
@@ -244,7 +233,7 @@ wait_for "the nodes have removed all" removed
 rm -f "$sock"
 
 # --- a hostile node -----------------------------------------------------------------------------
-bad gamma <<<"exec python3 $top/tests/native/hostile_node.py $("$ctl" --version) live"
+bad gamma <<<"exec python3 $here/hostile_node.py $("$ctl" --version) live"
 live -- "$emit" 100 1 5000
 read_stream
 ended 3
@@ -258,11 +247,10 @@ nothing_left
 # --- a browser ------------------------------------------------------------------------------------
 if [ -n "${BROWSER:-}" ]; then
 	"$ctl" cluster live "${nodes[@]}" --listen 127.0.0.1:0 -- "$emit" 1200 1 10000 \
-		>"$work/out" 2>"$work/err" & run=$!
-	pids+=("$run")
+		>"$work/out" 2>"$work/err" & track run
 	wait_for "the address is printed" loopback
 	url=$(grep -o 'http://127[^ ]*' "$work/err")
-	TMPDIR=$work timeout 120 python3 "$top/tests/native/livepage.py" "$url" 1201 ||
+	TMPDIR=$work timeout 300 python3 "$here/livepage.py" "$url" 1201 ||
 		fail "in the browser"
 	ended 0
 	nothing_left

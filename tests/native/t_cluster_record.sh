@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl cluster record: three nodes with daemons of their own, in network namespaces,
 # of which launchers start processes; and nodes, launchers and runs that fail.
-set -euo pipefail
-
-# shellcheck source=tests/native/cluster.sh
 . "$(dirname "$0")/cluster.sh"
+need mount umount
 
 cluster() {	# STATUS ARGUMENT...
 	local want=$1 got=0
 	rm -rf "$work/o"
-	timeout 60 "$ctl" cluster record -o "$work/o" "${nodes[@]}" "${@:2}" \
+	timeout 300 "$ctl" cluster record -o "$work/o" "${nodes[@]}" "${@:2}" \
 		>"$work/out" 2>"$work/err" || got=$?
 	[ "$got" = "$want" ] || fail "cluster record ${*:2}: exit status $got, not $want: $(cat "$work/err")"
 }
@@ -39,7 +37,7 @@ start_nodes
 cluster 0 --cluster -- "$emit" 500
 says '3 of 3 nodes'
 for i in alpha beta gamma; do
-	grep -q "^$i: emitted 501 refused 0" "$work/out" || fail "no output of $i: $(cat "$work/out")"
+	shows "^$i: emitted 501 refused 0"
 done
 [ "$(stat_of "$work/o" 's["events"]')" = 1503 ] || fail "not all events are in the result"
 [ "$(stat_of "$work/o" '" ".join(sorted(n["name"] for n in s["nodes"]))')" = "alpha beta gamma" ] ||
@@ -132,7 +130,7 @@ cluster 2 -p 1 -- true
 says '.-p. *does not apply\|-p does not apply'
 
 # --- hostile nodes: the others go on, and nothing is written where it should not be ---
-bad gamma <<<"exec python3 $top/tests/native/hostile_node.py $("$ctl" --version) \$(cat $work/gamma/case)"
+bad gamma <<<"exec python3 $here/hostile_node.py $("$ctl" --version) \$(cat $work/gamma/case)"
 for i in noise path bomb damage twice dies; do
 	echo $i >"$work/gamma/case"
 	cluster 3 -- "$emit" 10
@@ -160,15 +158,12 @@ good gamma
 begin() {
 	rm -rf "$work/o" "$work/started"*
 	"$ctl" cluster record -o "$work/o" "${nodes[@]}" "$@" -- sh -c \
-		"touch $work/started.\$\$; exec $emit 800 1 10000" >"$work/out" 2>"$work/err" & run=$!
-	pids+=("$run")
+		"touch $work/started.\$\$; exec $emit 800 1 10000" >"$work/out" 2>"$work/err" & track run
 	wait_for "all commands run" started
 }
 started() { [ "$(find "$work" -maxdepth 1 -name 'started.*' | wc -l)" = 3 ]; }
 ended() {	# STATUS
-	local got=0
-	wait "$run" || got=$?
-	[ "$got" = "$1" ] || fail "exit status $got, not $1: $(cat "$work/err")"
+	exits "$1" wait "$run"
 }
 begin
 sleep 0.5
@@ -207,8 +202,7 @@ events=$(stat_of "$work/o" 's["events"]')
 rm -rf "$work/o" "$work/finished"
 "$ctl" cluster record -o "$work/o" --launcher "$work/launch {}" --remote-path "$ctl" \
 	--on alpha,beta,gamma --here -- sh -c "touch $work/begun; sleep 3; touch $work/finished" \
-	>"$work/out" 2>"$work/err" & run=$!
-pids+=("$run")
+	>"$work/out" 2>"$work/err" & track run
 wait_for "the command runs here" test -e "$work/begun"
 for i in alpha beta gamma; do kill -KILL "$(cat "$work/$i/pid")"; done
 ended 1
@@ -232,7 +226,7 @@ rm -rf "$work/o"
 # All nodes have reported when the display was updated a few times.
 steps=()
 for i in 1 2 3 4 5 6 7 8; do steps+=('lost, offset' ''); done
-TERM=xterm python3 "$top/tests/native/terminal.py" 100 24 "$work/screen" "${steps[@]}" \
+TERM=xterm python3 "$here/terminal.py" 100 24 "$work/screen" "${steps[@]}" \
 	'lost, offset' '\x03' \
 	-- "$ctl" cluster record -o "$work/o" "${nodes[@]}" -- "$emit" 500 1 10000 >"$work/err" 2>&1 ||
 	fail "on a terminal: status $?: $(tail -n 20 "$work/screen" | cat -v)"
@@ -249,7 +243,7 @@ nothing_left
 begin
 kill -KILL "$run"
 wait "$run" || true
-all_gone() { ! pgrep -f "$emit 800 1 10000" >/dev/null && ! pgrep -f "record --control=.*$TMPDIR" >/dev/null; }
+all_gone() { none_runs "$emit 800 1 10000" && none_runs "$recorders"; }
 wait_for "commands and recorders have ended" all_gone
 [ "$(ls "$TMPDIR" | wc -l)" = 3 ] || fail "recordings: $(ls "$TMPDIR")"
 for i in "$TMPDIR"/*; do
@@ -259,8 +253,7 @@ rm -rf "${TMPDIR:?}"/* "$work/o.nodes"
 
 # before the recording: nothing is left
 bad gamma <<<'exec sleep 100'
-"$ctl" cluster record -o "$work/o2" "${nodes[@]}" -- touch "$work/touched" 2>"$work/err" & run=$!
-pids+=("$run")
+"$ctl" cluster record -o "$work/o2" "${nodes[@]}" -- touch "$work/touched" 2>"$work/err" & track run
 prepared() { [ "$(find "$TMPDIR" -name 'tsctrace-*' | wc -l)" = 2 ]; }
 wait_for "two nodes are checked" prepared
 kill -INT "$run"
@@ -272,9 +265,8 @@ nothing_left
 # while a recorder waits for its sync session, as the daemon of a node hangs
 # shellcheck disable=SC2154	# start() sets it
 kill -STOP "$beta"
-"$ctl" cluster record -o "$work/o2" "${nodes[@]}" --cluster -- touch "$work/touched" 2>"$work/err" & run=$!
-pids+=("$run")
-waits() { pgrep -f "record --control=.*tsctrace-beta" >/dev/null; }
+"$ctl" cluster record -o "$work/o2" "${nodes[@]}" --cluster -- touch "$work/touched" 2>"$work/err" & track run
+waits() { ! none_runs "$recorders/tsctrace-beta"; }
 wait_for "the recorder of beta runs" waits
 sleep 0.5
 kill -INT "$run"
@@ -287,7 +279,6 @@ wait_for "the recorder of beta has ended" gone
 nothing_left
 
 # --- another cluster, and no cluster time ---
-mkdir "$work/delta"
 net delta
 : >"$work/delta/conf"
 start delta d1

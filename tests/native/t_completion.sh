@@ -3,7 +3,6 @@
 # Completion: candidates for commands, options, values, channels and recordings; and what
 # bash, zsh and fish, on a terminal, make of a line when Tab is pressed.
 # test-fast: yes
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
 # --- candidates -----------------------------------------------------------------------
@@ -76,7 +75,7 @@ done
 mkdir "$work/bin" "$work/home"
 ln -s "$ctl" "$work/bin/trace-ctl"
 export PATH=$work/bin:$PATH HOME=$work/home TERM=dumb
-make -s -C "$top/tools" O="$build" PREFIX=/usr DESTDIR="$work/stage" install >"$work/out" 2>&1 ||
+make -s -C "$top/tools" O="$out" PREFIX=/usr DESTDIR="$work/stage" install >"$work/out" 2>&1 ||
 	fail "make install"
 bash_file=$work/stage/usr/share/bash-completion/completions/trace-ctl
 zsh_dir=$work/stage/usr/share/zsh/vendor-completions
@@ -124,7 +123,7 @@ try() {	# NAME PROGRAM...
 		steps+=("${lines[i + 1]}" "")
 	done
 	steps+=("ready> " 'exit\r')
-	python3 "$top/tests/native/terminal.py" 120 40 "$work/$name.txt" "${steps[@]}" -- "$@" \
+	python3 "$here/terminal.py" 120 40 "$work/$name.txt" "${steps[@]}" -- "$@" \
 		>"$work/out" 2>"$work/err" || {
 		tail -n 20 "$work/$name.txt"
 		fail "$name: $(cat "$work/err")"

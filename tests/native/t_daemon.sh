@@ -3,27 +3,19 @@
 # tsctraced without a module: it publishes a clock within its error bound, rejects a
 # second instance, begins an epoch after a disruption, and stops cleanly; a successor
 # can use the files that it leaves behind.
-set -euo pipefail
+. "$(dirname "$0")/lib.sh"
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-out=${O:-$top/build}
-daemon=$out/daemon/tsctraced ctl=$out/tools/trace-ctl
-work=$(mktemp -d) pid=
-trap '[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
 export TSCTRACE_RUN_DIR=$work/run
 file=$TSCTRACE_RUN_DIR/clock sock=$TSCTRACE_RUN_DIR/tsctraced.sock
-fail() { echo "$*"; tail -n 20 "$work/log" 2>/dev/null; exit 1; }
 
 # --no-module: do not disturb the clock of a machine that has the module loaded.
 start() {
-	"$daemon" --no-module --interval-ms 200 "$@" 2>>"$work/log" &
-	pid=$!
+	"$daemon" --no-module --interval-ms 200 "$@" 2>>"$work/log" & track pid
 }
 stop() {	# SIGNAL WANTED
 	local got=0
 	kill "-$1" "$pid"
 	wait "$pid" || got=$?
-	pid=
 	[ "$got" = "$2" ] || fail "SIG$1: exit status $got, not $2"
 }
 # Reads the clock into $work/json.
@@ -31,15 +23,6 @@ look() { "$ctl" clock --json >"$work/json" || fail "trace-ctl clock failed"; }
 # Prints the value of a key in $work/json
 seen() { sed -n "s/.*\"$1\": *\"\\{0,1\\}\\([^\",]*\\).*/\\1/p" "$work/json"; }
 key() { look; seen "$1"; }
-wait_for() {	# WHAT COMMAND...
-	local i what=$1
-	shift
-	for i in $(seq 400); do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	fail "waited in vain until $what"
-}
 is() { [ "$(key "$1")" = "$2" ]; }
 logged() { grep -q "$1" "$work/log"; }
 is_above() { [ "$(key "$1")" -gt "$2" ]; }
@@ -57,15 +40,12 @@ junk() {	# BYTES: prints as many random bytes, the same for the same seed
 refused() {	# STATUS PATTERN COMMAND...
 	local want=$1 pattern=$2 got=0
 	shift 2
-	timeout 20 "$@" 2>"$work/err" || got=$?
+	timeout 300 "$@" 2>"$work/err" || got=$?
 	[ "$got" = "$want" ] || fail "$*: status $got: $(cat "$work/err")"
 	grep -q -- "$pattern" "$work/err" || fail "$*: $(cat "$work/err")"
 }
 
-if [ -e /dev/tsctrace ]; then
-	echo "the module is loaded, and its clock comes before the daemon's"
-	exit 77
-fi
+[ ! -e /dev/tsctrace ] || skip "the module is loaded, and its clock comes before the daemon's"
 
 # --- it starts, and the clock is right ---------------------------------------
 start -v
@@ -199,8 +179,8 @@ wait_for "the migration begins an epoch" is_above epoch "$epoch"
 noticed=$((($(date +%s%N) - began) / 1000000))
 wait_for "synchronized after the migration" is status synchronized
 recovered=$((($(date +%s%N) - began) / 1000000))
-[ $noticed -lt 10000 ] || fail "noticed after $noticed ms"
-[ $recovered -lt 20000 ] || fail "synchronized after $recovered ms"
+[ $noticed -lt $((10000 + $(cpu_wait "$pid"))) ] || fail "noticed after $noticed ms"
+[ $recovered -lt $((20000 + $(cpu_wait "$pid"))) ] || fail "synchronized after $recovered ms"
 is cause migration || fail "cause $(key cause)"
 logged 'migrated or restored: disruption marker 8, .*; epoch .* begins (migration)' ||
 	fail "the migration is not logged"

@@ -2,15 +2,10 @@
 # SPDX-License-Identifier: MIT
 # export: each format, read by independent readers, against dump; filters; no partial
 # output remains after an error.
-# test-parallel: yes
-# test-seconds: 5
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
+need babeltrace babeltrace2 otf2-print
 
-kinds=$work/kinds
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -I"$top" -o "$kinds" "$top/tests/native/kinds.c" \
-	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
+kinds=$helpers/kinds
 mkdir "$work/a"
 "$kinds" "$work/a" 20
 rec=$work/a
@@ -19,7 +14,7 @@ rec=$work/a
 check() {	# FORMAT EXPORT TRUTH
 	local out proto=()
 	[ "$1" != perfetto ] || proto=("$top/lib/export/export_perfetto.proto")
-	out=$(/usr/bin/python3 "$top/tests/native/exportcheck.py" "$@" "${proto[@]}" \
+	out=$(/usr/bin/python3 "$here/exportcheck.py" "$@" "${proto[@]}" \
 		2>&1) || fail "$1: $out"
 	arrows=${out#* }
 	[ "${out% *}" = "$(wc -l <"$3")" ] || fail "$1: $out"
@@ -52,7 +47,7 @@ cmp "$work/out" "$work/a.txt" || fail "text is not what dump prints"
 for wrong in s/1763678962123458426/1763678962123458427/ s/,plain,/,plaid,/ \
 	s/,1,101,/,1,102,/ s/,instant,[0-9]*,/,instant,7,/; do
 	sed "$wrong" "$work/a.csv" >"$work/wrong.csv"
-	! /usr/bin/python3 "$top/tests/native/exportcheck.py" csv "$work/wrong.csv" \
+	! /usr/bin/python3 "$here/exportcheck.py" csv "$work/wrong.csv" \
 		"$work/truth" >/dev/null || fail "exportcheck.py does not find $wrong"
 done
 
@@ -60,7 +55,7 @@ done
 babeltrace2 "$work/a.ctf" >/dev/null 2>"$work/err"
 [ "$(grep -vc 'discarded 5 events' "$work/err")" = 0 ] || fail "babeltrace2"
 babeltrace "$work/a.ctf" >"$work/out" 2>"$work/err"
-grep -q 'discarded 5 events' "$work/err" || fail "babeltrace: no loss"
+says 'discarded 5 events'
 [ "$(grep -vc 'discarded 5 events' "$work/err")" = 0 ] || fail "babeltrace"
 [ "$(without_statedump <"$work/out" | grep -ac '^\[')" = 609 ] || fail "babeltrace: events"
 otf2-print -A -Werror "$work/a.otf2/traces.otf2" >"$work/out" 2>"$work/err"
@@ -141,10 +136,8 @@ for line in open(sys.argv[1], errors="surrogateescape"):
         print(line, end="")' "$work/truth" $((begin + 40000)) >"$work/part"
 	check $format "$work/c.$format" "$work/part"
 done
-run 3 export -f json --relative -o - --to +1us "$rec"
-shows '"ts":0.861,"ph":"i"'
-run 3 export -f csv --relative -o - --to +1us "$rec"
-shows '^861,'
+run_shows 3 '"ts":0.861,"ph":"i"' export -f json --relative -o - --to +1us "$rec"
+run_shows 3 '^861,' export -f csv --relative -o - --to +1us "$rec"
 
 # An export without events is readable.
 for format in ctf otf2 perfetto json csv text; do
@@ -177,46 +170,32 @@ rm a.json
 [ -f a.csv ] && [ -z "$(ls -A a.sub)" ] || fail "the default name of a/."
 "$ctl" export -f csv -o - "$rec" 2>err | head -n 1 >/dev/null || true
 [ ! -s err ] || fail "an error message for a closed pipe"
-run 1 dump a.ctf
-says 'written by another tracer'
+run_says 1 'written by another tracer' dump a.ctf
 cd "$top"
 
 # Invalid arguments, and places that cannot be written to
 before=$(ls -A "$work")
-run 2 export "$rec"
-says 'no output format; use --format'
-run 2 export -f json
-says 'missing recording'
-run 2 export -f json -o '' "$rec"
-says '--output: empty name'
+run_says 2 'no output format; use --format' export "$rec"
+run_says 2 'missing recording' export -f json
+run_says 2 '--output: empty name' export -f json -o '' "$rec"
 run 2 export -f '' "$rec"
-run 2 export -f xml "$rec"
-says 'invalid format .xml.; use ctf, otf2'
+run_says 2 'invalid format .xml.; use ctf, otf2' export -f xml "$rec"
 run 2 export -f json "$rec" "$rec"
-run 2 export -f otf2 -o - "$rec"
-says 'otf2 is written to a directory'
+run_says 2 'otf2 is written to a directory' export -f otf2 -o - "$rec"
 run 2 export -f ctf --relative "$rec"
-run 2 export -f json --from yesterday "$rec"
-says "'yesterday' is not a time"
+run_says 2 "'yesterday' is not a time" export -f json --from yesterday "$rec"
 run 2 export -f json --cpu 1- "$rec"
 run 2 export -f json --thread x "$rec"
-run 1 export -f json --from +1 --to +0.5 "$rec"
-says 'from is later than --to'
-run 1 export -f json --event nonesuch "$rec"
-says 'nonesuch: the recording has no such event'
-run 1 export -f json --cpu 3 "$rec"
-says 'the recording has CPUs 0 to 2'
-run 1 export -f json --node other "$rec"
-says 'no such node; it has node'
+run_says 1 'from is later than --to' export -f json --from +1 --to +0.5 "$rec"
+run_says 1 'nonesuch: the recording has no such event' export -f json --event nonesuch "$rec"
+run_says 1 'the recording has CPUs 0 to 2' export -f json --cpu 3 "$rec"
+run_says 1 'no such node; it has node' export -f json --node other "$rec"
 run 1 export -f json "$work/none"
 run 1 export -f json -o "$work/none/x" "$rec"
 says 'No such file or directory; write to another directory'
-run 1 export -f ctf -o "$work/a.ctf" "$rec"
-says 'is not empty'
-run 1 export -f ctf -o "$work/a.json" "$rec"
-says 'exists and is not a directory'
-run 1 export -f json -o "$work/a.ctf" "$rec"
-says 'is a directory'
+run_says 1 'is not empty' export -f ctf -o "$work/a.ctf" "$rec"
+run_says 1 'exists and is not a directory' export -f ctf -o "$work/a.json" "$rec"
+run_says 1 'is a directory' export -f json -o "$work/a.ctf" "$rec"
 nothing_left "$work"
 
 # After a full disk or an interrupt, no output remains.
@@ -239,11 +218,8 @@ done
 # 290 threads, of which at most 256 OTF2 files are open at a time. A thread whose file
 # could not be opened at once has the same file as in an export of that thread alone; the
 # messages of all threads are exported.
-${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top/lib/include" \
-	-I"$top" -o "$work/pages" "$top/tests/native/pages.c" \
-	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 mkdir "$work/threads"
-"$work/pages" "$work/threads" many 290 400000
+"$helpers/pages" "$work/threads" many 290 400000
 few=(--event job --event level --event tick --event mark)
 run 0 export -f otf2 -o "$work/all.otf2" "${few[@]}" "$work/threads"
 says '300000 events of 290 threads'
@@ -274,20 +250,16 @@ truncate -s -100 "$work/cut/default_0"
 run 3 dump --json "$work/cut"
 cp "$work/out" "$work/cut.truth"
 for format in ctf otf2 perfetto json csv; do
-	run 3 export -f $format -o "$work/cut.$format" "$work/cut"
-	says 'cut off in packet'
+	run_says 3 'cut off in packet' export -f $format -o "$work/cut.$format" "$work/cut"
 	check $format "$work/cut.$format" "$work/cut.truth"
 done
 
 # An export states the largest bound of its times: that of each event, or a larger one. So
 # it is for events after the end that the metadata of a killed recorder states, and for
 # those before the begin that changed metadata states.
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top" \
-	-I"$top/lib/include" -o "$work/made" "$top/tests/native/made.c" \
-	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 for d in whole killed early; do
 	mkdir "$work/$d"
-	"$work/made" "$work/$d"
+	"$helpers/made" "$work/$d"
 done
 sed -i -e 's/complete = 1/complete = 0/; s/ end=20000000000"/ end=12000000000"/' \
 	-e '/^\tclock_real = /s/as_of_tsc=20000000000 error_ps=500000 growth=0/as_of_tsc=12000000000 error_ps=500000 growth=4294967296/' \

@@ -6,13 +6,8 @@
 #
 # Network namespaces of one machine share its counter, so the true difference of m and
 # o is zero; synccheck measures it during the test.
-# test-waits: yes
-set -euo pipefail
-
 . "$(dirname "$0")/sync.sh"
-compile synccheck
-compile falseticker
-mkdir "$work"/{m,s,l,o}
+wired 10.81.0 m s l o
 printf 'name m\nserve\nallow 10.81.0.0/24\nstratum 10\n' >"$work/m/conf"
 printf 'name s\nserve\nallow 10.81.0.0/24\nstratum 10\nmaster 10.81.0.1 %s\n' \
 	'minpoll -4 maxpoll -4' >"$work/s/conf"
@@ -23,17 +18,11 @@ sources() {	# LINE...: writes the configuration of o, and reloads it
 polls='minpoll -4 maxpoll -4'
 sources "master 10.81.0.1 $polls" "master 10.81.0.2 $polls" "master 10.81.0.3 $polls"
 
-bridge wire
-address=1
-for i in m s l o; do
-	net $i
-	plug $i 10.81.0.$((address++))/24 wire
-done
 # [LIE VALUE]...: restarts falseticker with these errors; without arguments, it serves
 # the correct time
 lie() {
 	[ -z "${l:-}" ] || slay l
-	in_net l "$work/falseticker" "$work/m" "$@" 2>>"$work/l/log"
+	in_net l "$helpers/falseticker" "$work/m" "$@" 2>>"$work/l/log"
 	l=$pid
 }
 source='p["sources"][-1]'
@@ -41,7 +30,7 @@ source='p["sources"][-1]'
 said() { is o "$source[\"status\"]" "$1"; }
 used() { said used || said agrees; }
 epoch() { of o 'p["cluster"]["epoch"]'; }
-watch() { "$work/synccheck" --watch 90 "$work/m" "$work/o" >"$work/watched" & watcher=$!; }
+watch() { "$helpers/synccheck" --watch 90 "$work/m" "$work/o" >"$work/watched" & watcher=$!; }
 watched() {
 	kill "$watcher"
 	wait "$watcher" || fail "$1: $(cat "$work/watched")"
@@ -108,7 +97,7 @@ sources "ntp 10.81.0.1 $polls" "ntp 10.81.0.2 $polls" "ntp 10.81.0.3 $polls"
 wait_for "the NTP server is outvoted" said falseticker
 wait_for "o is synchronized" synced o
 wait_for "it is logged" logged_since "not used: $vote"
-"$work/synccheck" 1 - "$work/o" >"$work/out" || fail "by NTP: $(cat "$work/out")"
+"$helpers/synccheck" 1 - "$work/o" >"$work/out" || fail "by NTP: $(cat "$work/out")"
 sed "s|$work/|# one NTP server of three is a falseticker: |" "$work/out"
 
 # --- the only source is a falseticker: each disruption begins an epoch of o ------------
@@ -138,7 +127,7 @@ grep -q 'o: synchronized in epoch .*; 0 steps within one' "$work/watched" ||
 # falseticker) differ by MIN to MAX ns (median), and each difference is within the sum
 # of both error bounds
 off() {
-	"$work/synccheck" 1 "$work/m" "$work/o" >"$work/out" || return
+	"$helpers/synccheck" 1 "$work/m" "$work/o" >"$work/out" || return
 	median=$(sed -n 's/.*off zero by median \([0-9]*\) ns.*/\1/p' "$work/out")
 	[ "$median" -ge "$1" ] && [ "$median" -le "$2" ]
 }

@@ -2,51 +2,28 @@
 # SPDX-License-Identifier: MIT
 # dump --follow: shows all events of a live recording, in order, and ends with the
 # recorder.
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-flood=$work/flood
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$flood" "$top/tests/native/flood.c" \
-	"$build/lib/libtsctrace.a" -lm
+flood=$helpers/flood
 
-until_made() {	# DIR: waits until a recording's metadata exists
-	local i
-	for ((i = 0; i < 600; i++)); do
-		[ ! -e "$1/metadata" ] || return 0
-		sleep 0.05
-	done
-	fail "no $1/metadata"
-}
+until_made() { wait_for "the recording $1 has begun" test -e "$1/metadata"; }	# DIR
 
 follow() {	# NAME ARGUMENT...; sets: follower, the process
 	local name=$1
 	shift
-	"$ctl" dump --follow "$@" >"$work/$name.out" 2>"$work/$name.err" &
-	follower=$!
-	started+=("$follower")
+	"$ctl" dump --follow "$@" >"$work/$name.out" 2>"$work/$name.err" & track follower
 }
 
-ends() {	# NAME PROCESS STATUS
-	local got=0
-	wait "$2" || got=$?
-	[ "$got" = "$3" ] && return
-	cat "$work/$1.err"
-	fail "the follower of $1 gave $got, not $3"
-}
+ends() { exits "$3" wait "$2"; }	# NAME PROCESS STATUS
 
 # Recordings to follow: slow: two slow programs in sequence, the second with another
 # event definition. fast: a flood of events. killed: a program without events.
 "$ctl" record -q -o "$work/slow" -- sh -c "'$emit' 90 3 20000
 	until [ -e '$work/go' ]; do sleep 0.1; done; '$flood' 1 500 2" \
-	>/dev/null 2>&1 &
-slow=$!
-"$ctl" record -q -o "$work/fast" -- "$emit" 700000 4 >/dev/null 2>&1 &
-fast=$!
-"$ctl" record -q -o "$work/killed" -- sleep 60 >/dev/null 2>&1 &
-killed=$!
+	>/dev/null 2>&1 & track slow
+"$ctl" record -q -o "$work/fast" -- "$emit" 700000 4 >/dev/null 2>&1 & track fast
+"$ctl" record -q -o "$work/killed" -- sleep 60 >/dev/null 2>&1 & track killed
 declare -A recorders=([slow]=$slow [fast]=$fast) followers
-started+=("$slow" "$fast" "$killed")
 # Recordings with --timestamps: their ticks are not TSC cycles
 for ticks in system off tsc/256; do
 	"$ctl" record -q --timestamps "$ticks" --sync-every 64 -o "$work/${ticks/\//-}" \
@@ -115,9 +92,7 @@ wait "$later_follower" || [ $? = 3 ] || fail "an event that is never defined"
 [ ! -s "$work/later.out" ] || fail "events are shown that were not selected"
 
 # Ctrl-C ends the follower, not the recorder; the last line is complete.
-"$ctl" record -q -o "$work/c" -- "$emit" 1000000 1 2000 >/dev/null 2>&1 &
-recorder=$!
-started+=("$recorder")
+"$ctl" record -q -o "$work/c" -- "$emit" 1000000 1 2000 >/dev/null 2>&1 & track recorder
 until_made "$work/c"
 follow c --json "$work/c"
 until_in "$work/c.out" '"tick"'
@@ -141,8 +116,6 @@ run 0 dump --raw "$work/slow"
 cp "$work/out" "$work/whole"
 run 0 dump --raw --follow "$work/slow"
 cmp "$work/out" "$work/whole" || fail "a complete recording"
-run 3 dump --follow "$work/killed"
-says 'its recorder was killed'
-run 2 dump --follow --sync "$work/slow"
-says 'cannot be used with --sync'
+run_says 3 'its recorder was killed' dump --follow "$work/killed"
+run_says 2 'cannot be used with --sync' dump --follow --sync "$work/slow"
 echo "$(wc -l <"$work/fast.out") events followed: fine"

@@ -2,17 +2,14 @@
 # SPDX-License-Identifier: MIT
 # tsct_timesync() from Fortran: the module compiles as Fortran 2008 without a warning, and
 # two processes of a node wait for each other.
-set -euo pipefail
-
-command -v gfortran >/dev/null || { echo "gfortran not found: install gfortran"; exit 77; }
 . "$(dirname "$0")/sync.sh"
+command -v gfortran >/dev/null || skip "gfortran not found: install gfortran"
 gfortran -std=f2008 -Wall -Wextra -Werror -O2 -J "$work" -o "$work/timesync" \
-	"$top/lib/include/tsctrace/tsctrace.f90" "$top/tests/native/timesync.f90" \
+	"$top/lib/include/tsctrace/tsctrace.f90" "$here/timesync.f90" \
 	-L"$out/lib" -ltsctrace
 export LD_LIBRARY_PATH=$out/lib
-mkdir "$work/solo"
-printf 'name solo\nserve\nallow 127.0.0.1\n' >"$work/solo/conf"
 net solo
+printf 'name solo\nserve\nallow 127.0.0.1\n' >"$work/solo/conf"
 
 in_dir solo "$work/timesync" 1000 2 0 >"$work/out"
 grep -qx "join -2 \[$work/solo/control.sock: no daemon; start tsctraced\]" "$work/out" ||
@@ -22,7 +19,7 @@ grep -qx "timesync -2 \[.*no daemon; start tsctraced\]" "$work/out" ||
 
 start solo
 wait_for "the daemon has a clock" synced solo
-in_dir solo "$work/timesync" 60000 2 0 >"$work/one" & first=$!
+in_dir solo "$work/timesync" 60000 2 0 >"$work/one" & track first
 in_dir solo "$work/timesync" 60000 2 1 >"$work/two" || fail "$(cat "$work/two")"
 wait "$first" || fail "$(cat "$work/one")"
 for i in one two; do

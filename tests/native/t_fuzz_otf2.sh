@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: MIT
 # merge does not crash on randomly damaged OTF2 archives (otf2_fuzz.py), though libotf2
 # may. SEED=N sets the random seed, LONG=N the duration in seconds.
-# test-parallel: yes
-# test-seconds: 7
-# shellcheck source=tests/native/merge.sh
-. "$(dirname "$0")/merge.sh"
+. "$(dirname "$0")/record.sh"
 
 seed=${SEED:-$((RANDOM << 15 | RANDOM))}
 echo "# seed $seed"
@@ -25,8 +22,8 @@ END
 mkdir "$work/fuzz"
 if ! python3 "$here/otf2_fuzz.py" "$ctl" "$work/fuzz" "$seed" "${LONG:-6}" \
 	"$work/a" "$work/b" >"$work/out" 2>"$work/err"; then
-	mkdir -p "$build/test-log"
-	cp -r "$work/fuzz/x" "$build/test-log/fuzz_otf2-$seed"
-	fail "seed $seed; the archive is in $build/test-log/fuzz_otf2-$seed"
+	mkdir -p "$out/test-log"
+	cp -r "$work/fuzz/x" "$out/test-log/fuzz_otf2-$seed"
+	fail "seed $seed; the archive is in $out/test-log/fuzz_otf2-$seed"
 fi
 echo "# $(cat "$work/out")"

@@ -4,44 +4,37 @@
 # have the numbers, processes and names that /proc of the outermost namespace says, also where
 # numbers are used again. Inside a pid namespace, kernel events are those of the command.
 # FORKS: number of children (2000).
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 need_first_pid_namespace
 
 cd "$work"
 : "${FORKS:=2000}"
 run_seconds=$((120 + FORKS / 50))
-if ! unshare -p --fork --mount-proc true 2>/dev/null; then
-	echo "pid namespaces: not permitted"
-	exit 77
-fi
+unshare -p --fork --mount-proc true 2>/dev/null || skip "pid namespaces: not permitted"
 bpf=true
 "$ctl" record -q -e sched_switch -o probe -- true 2>err || bpf=false
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o forks "$top/tests/native/forks.c" \
-	"$build/lib/libtsctrace.a" -lm
 
 # Without the BPF programs of kernel events, a child may end before the recorder reads about
 # it: then it has no name, but never a wrong one.
 check() {	# DIR FILE [names]
 	"$ctl" dump --json "$1" >"$1.json"
-	"$top/tests/native/forkcheck.py" "$2" "${@:3}" <"$1.json" >"$work/out" ||
+	"$here/forkcheck.py" "$2" "${@:3}" <"$1.json" >"$work/out" ||
 		fail "threads of $1"
 	cat "$work/out"
 }
 
 # The inner namespaces have room for 700 numbers, so that numbers are used again.
-run 0 record -o embedded -- ./forks "$FORKS" embedded.txt 1000
+run 0 record -o embedded -- "$helpers/forks" "$FORKS" embedded.txt 1000
 check embedded embedded.txt
 if $bpf; then
-	run 0 record -e sched_switch -o events -- ./forks "$FORKS" events.txt 1000
+	run 0 record -e sched_switch -o events -- "$helpers/forks" "$FORKS" events.txt 1000
 	check events events.txt names
 fi
 start_daemon
-run 0 record -o daemon -- ./forks "$FORKS" daemon.txt 1000
+run 0 record -o daemon -- "$helpers/forks" "$FORKS" daemon.txt 1000
 check daemon daemon.txt
 if $bpf; then
-	run 0 record -e sched_switch -o both -- ./forks "$FORKS" both.txt 1000
+	run 0 record -e sched_switch -o both -- "$helpers/forks" "$FORKS" both.txt 1000
 	check both both.txt names
 fi
 

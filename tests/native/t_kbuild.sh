@@ -5,16 +5,11 @@
 # find the kfunc. Variables O and KBUILD_OUTPUT for kmod/Makefile do not reach Kbuild.
 # KERNEL= names a kernel other than the default, as for tests/guest/kernel.sh get. The
 # time limit is for a first run, which downloads the kernel.
-# test-parallel: yes
-# test-seconds: 30
 # test-timeout: 900
-set -euo pipefail
+needs_no_programs=yes
+. "$(dirname "$0")/lib.sh"
+need bpftool objcopy readelf
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-fail() { echo "FAILED: $*"; tail -n 30 "$work/log"; exit 1; }
-PATH=$PATH:/usr/sbin
 unset O KDIR MAKEFLAGS MFLAGS MAKELEVEL KBUILD_OUTPUT
 
 kernel=${KERNEL:-$("$top/tests/guest/kernel.sh" default)}

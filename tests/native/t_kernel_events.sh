@@ -3,7 +3,6 @@
 # Kernel events on a kernel without the module: their times lie within their error bounds,
 # none is missing, and they come from the processes, tracepoints and probes that were
 # named. BRACKETS: number of system calls whose times are checked (20000).
-# shellcheck source=tests/native/record.sh
 # test-fast: yes
 . "$(dirname "$0")/record.sh"
 need_first_pid_namespace
@@ -13,13 +12,6 @@ cd "$work"
 
 needs_kernel_events
 
-compile() {	# OUTPUT ARGUMENT...
-	local to=$1
-	shift
-	${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-		-I"$top/lib/include" -o "$to" "$@" "$build/lib/libtsctrace.a" -lm
-}
-
 # Prints the number of events of a recording with a name
 count() {	# DIR EVENT
 	"$ctl" dump "$1" --event "$2" | wc -l
@@ -27,33 +19,18 @@ count() {	# DIR EVENT
 
 # --- times ------------------------------------------------------------------
 
-compile brackets "$top/tests/native/brackets.c"
-run 0 record -e syscalls -o times -- ./brackets "${BRACKETS:-20000}"
-says '0 lost'
+run_says 0 '0 lost' record -e syscalls -o times -- "$helpers/brackets" "${BRACKETS:-20000}"
 says 'kernel events: in ring buffers of BPF'
-./brackets check times || fail "times of system calls"
+"$helpers/brackets" check times || fail "times of system calls"
 
 # --- a process tree ---------------------------------------------------------
 
 # 17 processes of ours call sync(2) once each, and another one does all the time.
-cat >sync.c <<'END'
-#define _GNU_SOURCE
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-	(void)argv;
-	do
-		syncfs(0);
-	while (argc > 1);
-	return 0;
-}
-END
-${CC:-cc} -o sync sync.c
-./sync forever </dev/null &
-started+=($!)
+cp "$helpers"/traced/{sync,target,probed} .
+./sync forever </dev/null & track forever
 run 0 record -e syscalls -o tree -- sh -c \
 	'i=0; while [ $i -lt 17 ]; do ./sync </dev/null & wait; i=$((i + 1)); done'
-kill -9 "${started[@]}"
+kill -9 "$forever"
 "$ctl" dump tree >dump
 [ "$(grep -c ' sys_syncfs/begin  *fd=0' dump)" = 17 ] ||
 	fail "system calls of another process, or missing ones"
@@ -68,21 +45,14 @@ grep -q 'sys_openat/begin .*filename=".*/libc.so.6" flags=O_RDONLY|O_CLOEXEC' du
 
 # Processes that run already, with a child that exists and one that comes later
 mkfifo go
-sh -c './sync forever & read -r x <go; ./sync; touch done; wait' </dev/null &
-shell=$!
-started+=("$shell")
+sh -c './sync forever & read -r x <go; ./sync; touch done; wait' </dev/null & track shell
 until_in /proc/$shell/task/$shell/children '[0-9]'
 child=$(cut -d' ' -f1 /proc/$shell/task/$shell/children)
-started+=("$child")
-"$ctl" record -q -p $shell -e syscalls -o running 2>err &
-recorder=$!
-started+=("$recorder")
+at_exit+=("kill -9 $child 2>/dev/null")
+"$ctl" record -q -p $shell -e syscalls -o running 2>err & track recorder
 until_on_disk running 0
 echo >go
-for ((i = 0; i < 600; i++)); do
-	[ ! -e done ] || break
-	sleep 0.05
-done
+wait_for "the shell has called sync" test -e done
 kill -INT $recorder
 wait $recorder || fail "-p: the recorder"
 "$ctl" dump --raw running --event sys_syncfs/begin | awk '{ print $3 }' | sort |
@@ -95,12 +65,9 @@ run 0 record -a --comm sync --cpu 0 -e syscalls --duration 0.3 -o named
 awk -v child=$child '$2 != "[000]" || $3 != child' dump | head -n 1 |
 	grep . && fail "--comm, --cpu: another event"
 kill -9 "$child" "$shell"
-run 1 record -p 999999999 -e syscalls -o refused
-says 'there is no process 999999999'
-run 2 record -p 1,x -e syscalls -o refused
-says "-p: '1,x' is not a list of process ids"
-run 2 record --comm x -o refused -- true
-says 'apply to kernel events; name these with -e'
+run_says 1 'there is no process 999999999' record -p 999999999 -e syscalls -o refused
+run_says 2 "-p: '1,x' is not a list of process ids" record -p 1,x -e syscalls -o refused
+run_says 2 'apply to kernel events; name these with -e' record --comm x -o refused -- true
 
 # --- the end ------------------------------------------------------------------
 
@@ -111,7 +78,6 @@ open("renaming", "w")
 while True:
 	for name in b"one", b"other":
 		ctypes.CDLL(None).prctl(15, name, 0, 0, 0)' &
-started+=($!)
 until [ -e renaming ]; do sleep 0.1; done
 run 0 record -a -e sched_switch --duration 0.5 -o end
 kill $!
@@ -127,54 +93,16 @@ grep -q 'name = "other"' events || fail "a name"
 
 # --- probes -----------------------------------------------------------------
 
-cat >target.c <<'END'
-#include <stdio.h>
-/* Text on a page that the program does not read */
-static const char cold[8192] __attribute__((aligned(4096))) = "cold text";
-__attribute__((noinline)) int work(int n, const char *what)
-{
-	asm volatile("" : : "r"(what) : "memory");
-	return 3 * n;
-}
-int main(void)
-{
-	int i, sum = 0;
-
-	for (i = 0; i < 1000; i++)
-		sum += work(i, cold);
-	printf("%d\n", sum);
-	return 0;
-}
-END
-${CC:-cc} -O1 -o target target.c
 # --- strings that are not in memory when a call begins -------------------------
 
 # Paths in pages of a file that were never touched: the event of the end has them.
-cat >untouched.c <<'END'
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-#include <sys/mman.h>
-int main(void)
-{
-	int fd = open("paths", O_RDONLY);
-	char *at = mmap(NULL, 2 << 20, PROT_READ, MAP_PRIVATE, fd, 0);
-
-	if (open(at, O_RDONLY) < 0 || rename(at + (1 << 20), "renamed"))
-		return 1;
-	madvise(at, 2 << 20, MADV_DONTNEED);
-	return execl(at + (1 << 20) + 4096, "true", NULL);
-}
-END
-${CC:-cc} -o untouched untouched.c
 python3 -c '
 paths = bytearray(2 << 20)
 for at, path in (0, b"opened"), (1 << 20, b"old"), ((1 << 20) + 4096, b"/bin/true"):
 	paths[at:at + len(path)] = path
 open("paths", "wb").write(paths)'
 touch opened old
-run 0 record -e syscalls -o strings -- ./untouched
+run 0 record -e syscalls -o strings -- "$helpers/traced/untouched"
 "$ctl" dump --strace strings >calls
 [ "$(grep -c ' openat(AT_FDCWD, "opened", O_RDONLY) = [0-9]* <\| rename("old", "renamed") = 0 <' \
 	calls)" = 2 ] || { cat calls; fail "strings are unreadable"; }
@@ -186,7 +114,7 @@ grep -q 'sys_openat/begin .*filename=unreadable' events &&
 	fail "the strings were in memory"
 touch old
 run 0 record -e syscalls --where 'sys_rename:ret == 0 && sys_rename:oldname == "ol*"' \
-	-o held -- ./untouched
+	-o held -- "$helpers/traced/untouched"
 "$ctl" dump --strace --event sys_rename held >calls
 grep -q ' rename("old", "renamed") = 0$' calls || { cat calls; fail "a call that was held"; }
 
@@ -200,21 +128,7 @@ run 0 record -e syscalls --where 'sys_openat:filename == "renamed" || sys_openat
 
 # --- places in a program ------------------------------------------------------
 
-cat >probed.c <<'END'
-int visible(int i) { return i; }
-__attribute__((used)) static int hidden(int i) { return i; }
-int main(void)
-{
-	/* A note of a USDT probe, as SystemTap's header makes it */
-	__asm__ volatile("990: nop\n"
-		".pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n"
-		".4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n"
-		"993: .8byte 990b, 0, 0\n.asciz \"jobs\"\n.asciz \"start\"\n"
-		".asciz \"8@%rdi -4@$5\"\n994: .balign 4\n.popsection");
-	return visible(0);
-}
-END
-${CC:-cc} -O0 -o probed probed.c
+cp "$here/traced/probed.c" .
 run 0 list "uprobe:$work/probed:[hv]i*"
 [ "$(cat "$work/out")" = "uprobe:$work/probed:hidden
 uprobe:$work/probed:visible" ] || fail "functions of a program: $(cat "$work/out")"
@@ -223,21 +137,15 @@ for pattern in "$work/probed" "$work/probed:*" "$work/probed:job?:start"; do
 	[ "$(cat "$work/out")" = "usdt:$work/probed:jobs:start(arg1=arg1:u64,arg2=arg2:s32)" ] ||
 		fail "USDT probes of a program: $(cat "$work/out")"
 done
-run 1 list "usdt:$work/probed:other:*"
-says 'probed: nothing matches'
-run 1 list "uprobe:$work/probed.c:*"
-says 'probed.c: no program or library'
-run 1 list "uprobe:nowhere:*"
-says 'nowhere: No such file'
+run_says 1 'probed: nothing matches' list "usdt:$work/probed:other:*"
+run_says 1 'probed.c: no program or library' list "uprobe:$work/probed.c:*"
+run_says 1 'nowhere: No such file' list "uprobe:nowhere:*"
 
 # Programs can be probed where the kernel has uprobes, and tracefs names tracepoints.
 lacking=
 [ -e /sys/bus/event_source/devices/uprobe ] || lacking="this kernel has no uprobes"
 "$ctl" list sched:sched_switch >/dev/null 2>&1 || lacking="tracefs cannot be read"
-if [ -n "$lacking" ]; then
-	echo "$lacking: probes were not tested"
-	exit 77
-fi
+[ -z "$lacking" ] || skip "$lacking: probes were not tested"
 run 0 record -e "uprobe:$work/target:work(n=%di:s32,what=arg2:string,low=%di:x8)" \
 	-e "uretprobe:$work/target:work" -e 'sched:sched_process_*' -o probes -- ./target
 [ "$(count probes work)" = 2000 ] || fail "uprobes"
@@ -251,8 +159,7 @@ sed -n 200p dump | grep -q 'work/end .* *ret=297$' || fail "result of a function
 # --- a place that does not exist --------------------------------------------
 
 refuse() {	# PATTERN PROBE
-	run 1 record -e "$2" -o refused -- true
-	says "kernel events: .*$1"
+	run_says 1 "kernel events: .*$1" record -e "$2" -o refused -- true
 	[ ! -e refused ] || fail "$2: a directory was made"
 }
 refuse "did you mean 'sched:sched_waking'" sched:sched_wakink
@@ -265,19 +172,13 @@ refuse "'u65' is not a type" "uprobe:./target:work(n=%di:u65)"
 refuse 'missing: ' uprobe:./target:missing
 refuse "not a probe; use SYSTEM:EVENT" a:b:c
 
-# A killed recorder leaves nothing attached. The kernel removes a program a while after.
-programs() {
-	bpftool prog show 2>/dev/null | grep -c 'name on_' || true
-}
-PATH=$PATH:/usr/sbin
-before=$(programs)
-"$ctl" record -q -a -e sched -o killed 2>/dev/null &
-started+=($!)
+# A killed recorder leaves nothing attached.
+need bpftool comm
+bpf_objects >before
+"$ctl" record -q -a -e sched -o killed 2>/dev/null & track recorder
 until_in killed/metadata clock
-kill -9 $!
-wait $! 2>/dev/null || true
-for ((i = 0; i < 100; i++)); do
-	[ "$(programs)" -gt "$before" ] || break
-	sleep 0.1
-done
-[ "$(programs)" -le "$before" ] || fail "programs of a killed recorder are attached"
+note_new_bpf before
+kill -9 "$recorder"
+until_removed
+[ -s bpf-new ] || fail "the recorder has no BPF programs: no test"
+wait "$recorder" 2>/dev/null || true

@@ -3,17 +3,14 @@
 # A server has two sockets for each address family: one for packets of configured
 # children, one for all others. Each packet must arrive in the right one. The daemon is
 # stopped (SIGSTOP), so that packets stay queued.
-set -euo pipefail
 . "$(dirname "$0")/sync.sh"
 
-net server
-net client
+net server client
 join server 10.77.1.1/24 client 10.77.1.2/24
 for i in 10.77.1.3/24 fd77::2/64 fd77::3/64; do
 	within "${net_id}client" ip addr add $i dev vserver $([[ $i != *:* ]] || echo nodad)
 done
 within "${net_id}server" ip addr add fd77::1/64 dev vclient nodad
-mkdir "$work/server"
 (umask 077; echo "11 AES128 HEX:000102030405060708090a0b0c0d0e0f" >"$work/keys")
 {
 	printf '%s\n' "keyfile $work/keys" "allow all" "child roamer key 11"
@@ -49,16 +46,16 @@ give() {	# FROM TO BYTES [KEY DIGEST]
 # children|strangers FROM TO BYTES [KEY DIGEST]: sends a packet by give(), and fails
 # unless the packet arrives in the socket for packets of configured children, or in the
 # socket for all other packets ("strangers")
+has_arrived() {
+	now=$(waiting "$at")
+	[ "$now" != "$before" ]
+}
 goes() {
 	local at=[::] before now a b c d where
 	[[ $3 == *:* ]] || at=0.0.0.0
 	before=$(waiting "$at")
 	give "${@:2}"
-	for _ in {1..40}; do
-		now=$(waiting "$at")
-		[ "$now" = "$before" ] || break
-		sleep 0.05
-	done
+	wait_for "the packet arrives" has_arrived
 	read -r a b c d <<<"$before $now"
 	[ $((c > a)) -ne $((d > b)) ] || fail "${*:2}: in none or both: $before, $now"
 	where=$((d > b))
@@ -88,6 +85,6 @@ wait_for "all packets are read" empty
 # A second daemon cannot bind to the same port (SO_REUSEPORT).
 ! within "${net_id}server" "$daemon" --no-module --run-dir "$work/other" \
 	--config "$work/server/conf" 2>"$work/out" || fail "two daemons share a port"
-grep -q "port 123: Address already in use" "$work/out" || fail "$(cat "$work/out")"
+shows "port 123: Address already in use"
 kill "$server"
 wait "$server" || fail "it ended with status $?"

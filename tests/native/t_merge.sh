@@ -3,8 +3,8 @@
 # merge of recordings: all readers find all events in the result; inputs that are
 # refused; incomplete, truncated and damaged recordings; a full disk, interrupts,
 # progress on a terminal.
-# shellcheck source=tests/native/merge.sh
-. "$(dirname "$0")/merge.sh"
+. "$(dirname "$0")/record.sh"
+need mount umount pgrep
 
 # Prints dump's lines without the column of nodes, which only merged recordings have.
 lines() {	# DIR
@@ -29,8 +29,7 @@ readable "$work/ab" 1502
 cat <(lines "$work/a") <(lines "$work/b") >"$work/want"
 lines "$work/ab" >"$work/got"
 cmp "$work/want" "$work/got" || fail "not the same events"
-run 0 stat "$work/ab"
-shows '1502 published = 1502 recorded + 0 lost'
+run_shows 0 '1502 published = 1502 recorded + 0 lost' stat "$work/ab"
 # Recordings a and b define the same two events; the merged recording defines each once.
 [ "$(grep -c '^	event_0_' "$work/ab/metadata")" = 2 ] || fail "definitions"
 # Merges the merged recording ab with a recording c.
@@ -67,8 +66,7 @@ refused 'none: No such file or directory' "$work/a" "$work/none"
 cp -r "$work/a" "$work/old"
 sed -i 's/tsctrace_format = 3/tsctrace_format = 2/' "$work/old/metadata"
 refused 'old: .*format 2' "$work/old"
-run 1 merge -o "$work/a" "$work/b"
-says 'output directory .*/a is not empty; use a new one with -o'
+run_says 1 'output directory .*/a is not empty; use a new one with -o' merge -o "$work/a" "$work/b"
 for i in '-o o' "$work/a" "-o $work/o --fit parabola $work/a" "-o $work/o --resolution 5 $work/a" \
 	"-o $work/o --resolution 1x $work/a" "-o $work/o -j 0 $work/a" "-o $work/o --align real $work/a" \
 	"-o $work/o --fit linear $work/x.otf2" "-o $work/o -j 2 $work/x.otf2"; do
@@ -78,8 +76,7 @@ for i in '-o o' "$work/a" "-o $work/o --fit parabola $work/a" "-o $work/o --reso
 done
 # A recording that is still being written is merged only with --salvage.
 start_daemon
-"$ctl" record -q -c both -o "$work/d" & recorder=$!
-started+=("$recorder")
+"$ctl" record -q -c both -o "$work/d" & track recorder
 until_in "$work/d/metadata" 'stream_0 = "name=both'
 TSCTRACE_CHANNEL=both "$emit" 100 >/dev/null 2>&1
 until_on_disk "$work/d" 100
@@ -97,8 +94,7 @@ python3 -c 'import json, sys
 j = json.load(open(sys.argv[1]))
 assert not j["complete"] and [n["complete"] for n in j["nodes"]] == [True, False]' "$work/out" ||
 	fail "stat --json"
-run 3 dump "$work/o"
-says '(node 1): the recording was incomplete when it was merged'
+run_says 3 '(node 1): the recording was incomplete when it was merged' dump "$work/o"
 run 3 report -o "$work/o.html" "$work/o"
 grep -q '(node 1): its recording was not complete' "$work/o.html" ||
 	fail "the report does not show that it is incomplete"
@@ -121,16 +117,14 @@ cp -r "$work/a" "$work/x"
 file=$(find "$work/x" -name 'default_*' -size +4k | head -n 1)
 truncate -s -100 "$file"
 refused "x: stream ${file##*/}: cut off in packet [0-9]* at byte $(stat -c %s "$file"); .*--salvage" "$work/b" "$work/x"
-run 3 merge --salvage --json -o "$work/o" "$work/b" "$work/x"
-says 'x: stream .*: cut off'
+run_says 3 'x: stream .*: cut off' merge --salvage --json -o "$work/o" "$work/b" "$work/x"
 missing=$(python3 -c 'import json, sys
 j = json.load(open(sys.argv[1]))
 assert j["missing"] == j["inputs"][1]["missing"] > 0 and not j["complete"], j
 assert j["events"] + j["missing"] == 1502
 print(j["missing"])' "$work/out") || fail "the number of missing events"
 says "x: stream ${file##*/}: ends early; $missing events are missing"
-run 3 stat "$work/o"
-shows "1502 published = $((1502 - missing)) recorded + $missing lost"
+run_shows 3 "1502 published = $((1502 - missing)) recorded + $missing lost" stat "$work/o"
 # stat names the truncated file. stat counts the missing events as missing before the
 # merge, not as lost by the recorder.
 says "(node 1): file of channel default, CPU ${file##*_} was truncated or missing before the merge: $missing events are missing"
@@ -142,23 +136,14 @@ readable_events=$(babeltrace2 "$work/o" 2>/dev/null | without_statedump | wc -l)
 rm -r "$work/o"
 
 # --- a full disk, interrupts, a terminal, with a long merge -----------------------------
-for i in world world_sim world_write world_exact world_big; do
-	sources+=("$here/$i.c")
-done
-${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -I"$top" -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -I"$top" -o "$work/world" "${sources[@]}" \
-	"$top"/tests/world/{crystal,network}.c "$build"/lib/libtsct{export,sync,provider,race}.a -lnettle -lm
 mkdir "$work/big"
-"$work/world" "$work/big" big 2000000
-status=0
-(ulimit -f 5000
-exec "$ctl" merge -o "$work/o" "$work/big/a" "$work/big/b") >"$work/out" 2>"$work/err" || status=$?
-[ "$status" = 1 ] || fail "a file limit gave $status"
+"$helpers/world" "$work/big" big 2000000
+run_limited 5000 1 merge -o "$work/o" "$work/big/a" "$work/big/b"
 says "$work/o: File too large; raise 'ulimit -f'"
 none_left
 mkdir "$work/small"
 if mount -t tmpfs -o size=8m tmpfs "$work/small" 2>/dev/null; then
-	trap 'umount "$work/small"; cleanup' EXIT
+	at_exit+=('umount "$work/small" 2>/dev/null')
 	run 1 merge -o "$work/small/o" "$work/big/a" "$work/big/b"
 	says 'small/o: No space left on device; free some space'
 	[ -z "$(ls -A "$work/small")" ] || fail "a partial result on the full disk"
@@ -168,7 +153,7 @@ fi
 stopped() {	# COMMAND...; sets: pid, of the merge; shell, of the command
 	local i
 	pid=
-	"$@" >"$work/out" 2>"$work/err" </dev/null & shell=$!
+	"$@" >"$work/out" 2>"$work/err" </dev/null & track shell
 	for ((i = 0; i < 5000; i++)); do
 		if [ -n "$(find "$work" -path '*/.o.*/default_*')" ]; then
 			pid=$(pgrep -f -x "$ctl merge -j 1 -o $work/o $work/big/a $work/big/b") &&
@@ -179,7 +164,7 @@ stopped() {	# COMMAND...; sets: pid, of the merge; shell, of the command
 			[ -z "$pid" ] || kill -CONT "$pid" 2>/dev/null || true
 			wait "$shell" || true
 			rm -rf "$work/o"
-			"$@" >"$work/out" 2>"$work/err" </dev/null & shell=$!
+			"$@" >"$work/out" 2>"$work/err" </dev/null & track shell
 		fi
 		sleep 0.002
 	done
@@ -194,9 +179,7 @@ for signal in INT TERM HUP; do
 	for ((i = 0; i < 20; i++)); do
 		kill -INT "$pid" 2>/dev/null || break
 	done
-	status=0
-	wait "$shell" || status=$?
-	[ "$status" = 1 ] || fail "$signal gave $status"
+	exits 1 wait "$shell"
 	says 'o: interrupted; no result was written'
 	none_left
 done

@@ -3,19 +3,9 @@
 # merge of recordings of synchronized nodes: a master, its child, and a child of that.
 # All run on this machine and share its counter: an event's merged time must be the
 # master's time of the event's cycles, within the node's error bound.
-# test-waits: yes
-set -euo pipefail
-
-# shellcheck source=tests/native/sync.sh
 . "$(dirname "$0")/sync.sh"
-unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
-emit=$work/emit
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$emit" "$top/tests/native/emit.c" \
-	"$out/lib/libtsctrace.a" -lm
 
-mkdir "$work/alpha" "$work/beta" "$work/gamma"
-for i in alpha beta gamma; do net $i; done
+net alpha beta gamma
 join alpha 10.77.6.1/24 beta 10.77.6.2/24
 join beta 10.77.7.2/24 gamma 10.77.7.3/24
 printf 'name alpha\nchild beta 10.77.6.2\n' >"$work/alpha/conf"
@@ -31,7 +21,7 @@ for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
 for i in alpha beta gamma; do
 	# Each node has its own run directory, and so its own channels.
 	TSCTRACE_RUN_DIR=$work/$i "$ctl" record -q -o "$work/r.$i" -- \
-		sh -c "sleep 1; $emit 300; sleep 1" >/dev/null 2>"$work/$i/err" & pids+=($!)
+		sh -c "sleep 1; $emit 300; sleep 1" >/dev/null 2>"$work/$i/err" &
 	recorders+=($!)
 done
 for i in "${recorders[@]}"; do wait "$i" || fail "a recorder: $(cat "$work"/*/err)"; done

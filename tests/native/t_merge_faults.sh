@@ -5,28 +5,15 @@
 # have no bounds, or bounds that hold; cases that have all that bounds need are merged.
 # Beside that, babeltrace2's order of the same events, recorded as LTTng does.
 # FAULTS=N: number of cases; SEED=N: seed of the first case.
-# test-parallel: yes
-# test-seconds: 15
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-here=$top/tests/native
 faults=${FAULTS:-100} seed=${SEED:-1}
 echo "# seed $seed, $faults cases"
-
-compile() {	# NAME SOURCE...
-	${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-		-I"$top/lib/include" -I"$top" -o "$work/$1" "${@:2}" \
-		"$build"/lib/libtsct{export,sync,provider,race}.a -lm
-}
-compile faults "$here"/faults{,_draw,_clock,_write}.c "$here/world_write.c" \
-	"$top"/tests/world/{crystal,network}.c
-compile faultcheck "$here/faultcheck.c"
 
 # Each case of babeltrace2 takes three open files.
 batch=100 cases=$work/cases
 mkdir "$cases"
-"$work/faults" "$cases" "$seed" "$faults"
+"$helpers/faults" "$cases" "$seed" "$faults"
 # Exit status 1: refused; 3: a part of the inputs is missing.
 try_merge() {	# CASE NAME OPTION...
 	local got=0
@@ -45,7 +32,7 @@ for ((i = 0; i < faults; i += batch)); do
 	done | xargs -n 1000 babeltrace2
 done | sed 's/.*number = \([0-9]*\), node = \([0-9]*\), item = \([0-9]*\).*/\1 \2 \3/' \
 	>"$cases/order"
-"$work/faultcheck" "$cases" "$faults" >"$work/out" ||
+"$helpers/faultcheck" "$cases" "$faults" >"$work/out" ||
 	fail "a confident wrong order, or a case was not merged"
 sed 's/^/# /' "$work/out"
 

@@ -3,28 +3,13 @@
 # trace-ctl-merge-mpi on 1, 2 and 4 ranks, under each MPI that is installed: its result is
 # that of trace-ctl merge, bit by bit; damaged and refused inputs; a rank that is killed, a
 # launcher that is ended; memory by number of recordings.
-# test-seconds: 50
-# shellcheck source=tests/native/merge.sh
-. "$(dirname "$0")/merge.sh"
+. "$(dirname "$0")/record.sh"
 
-# shellcheck source=tests/native/mpi.sh
-. "$(dirname "$0")/mpi.sh"
-program=$build/tools/trace-ctl-merge-mpi
-
-for i in world world_sim world_write world_exact world_big; do
-	sources+=("$here/$i.c")
-done
-${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" -I"$top/lib/include" \
-	-I"$top" -o "$work/world" "${sources[@]}" "$top"/tests/world/{crystal,network}.c \
-	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
-
-${CC:-cc} -O1 -o "$work/peak" "$here/peak.c"
+program=$out/tools/trace-ctl-merge-mpi
 
 # Runs the program on some ranks.
-ranks() {	# WANTED-STATUS RANKS ARGUMENT...
-	local got=0
-	timeout 120 mpirun.$mpi -n "$2" "$program" "${@:3}" >"$work/out" 2>"$work/err" || got=$?
-	[ "$got" = "$1" ] || fail "$mpi, $2 ranks: exit status $got, not $1: ${*:3}"
+on_ranks() {	# WANTED-STATUS RANKS ARGUMENT...
+	exits "$1" timeout 300 mpirun.$mpi -n "$2" "$program" "${@:3}" >"$work/out" 2>"$work/err"
 }
 
 # Merges on 1, 2 and 4 ranks, and compares with the merge without MPI.
@@ -35,7 +20,7 @@ same() {	# WANTED-STATUS ARGUMENT...
 	grep -v '"output"' "$work/out" >"$work/alone.json"
 	for n in 1 2 4; do
 		rm -rf "$work/o"
-		ranks "$1" $n --json -o "$work/o" "${@:2}"
+		on_ranks "$1" $n --json -o "$work/o" "${@:2}"
 		diff -r "$work/alone" "$work/o" >"$work/diff" ||
 			fail "$mpi, $n ranks: $(head -5 "$work/diff")"
 		grep -v '"output"' "$work/out" | diff "$work/alone.json" - >"$work/diff" ||
@@ -52,30 +37,41 @@ big_ranks() {
 	done
 }
 
+no_ranks() { [ -z "$(big_ranks)" ]; }
+
 # Starts a long merge, and stops its ranks while they write; on a busy machine it may have
-# ended before, and is run again. Sets: pids, launcher
+# ended before, and is run again. Sets: ranks, launcher
+are_stopped() {
+	local i
+	for i in "${ranks[@]}"; do
+		wait_for "rank $i is stopped, or ends" not grep -qs '^State:.[RSD]' \
+			"/proc/$i/status"
+		grep -qs '^State:.T' "/proc/$i/status" || return
+	done
+	[ ${#ranks[@]} = 2 ]
+}
 start_stopped() {
 	local i
 	for ((i = 0; i < 20; i++)); do
 		rm -rf "$work/o" "$work"/.o.*
 		env --default-signal=INT mpirun.$mpi -n 2 "$program" -q -j 1 -o "$work/o" \
-			"$work/big/a" "$work/big/b" >"$work/out" 2>"$work/err" </dev/null &
-		launcher=$!
+			"$work/big/a" "$work/big/b" >"$work/out" 2>"$work/err" </dev/null & track launcher
 		while kill -0 $launcher 2>/dev/null && [ ! -e "$work/o" ]; do
-			mapfile -t pids < <(big_ranks)
-			[ ${#pids[@]} -lt 2 ] || break
+			mapfile -t ranks < <(big_ranks)
+			[ ${#ranks[@]} -lt 2 ] || break
 		done
 		# From here on, nothing that takes longer than a merge
 		while kill -0 $launcher 2>/dev/null && [ ! -e "$work/o" ] &&
 			! compgen -G "$work/.o.*/default_*" >/dev/null; do
 			:
 		done
-		kill -STOP "${pids[@]}" 2>/dev/null || true
-		if [ ${#pids[@]} = 2 ] && compgen -G "$work/.o.*/default_*" >/dev/null &&
+		# A rank that is stopped is neither at its end nor beyond it.
+		if kill -STOP "${ranks[@]}" 2>/dev/null && are_stopped &&
+			compgen -G "$work/.o.*/default_*" >/dev/null &&
 			! compgen -G "$work/.o.*/metadata" >/dev/null; then
 			return 0
 		fi
-		kill -CONT "${pids[@]}" 2>/dev/null || true
+		kill -CONT "${ranks[@]}" 2>/dev/null || true
 		wait $launcher || true
 	done
 	fail "$mpi: no merge could be stopped before its end"
@@ -85,17 +81,17 @@ start_stopped() {
 memory() {	# RANKS DIR
 	rm -rf "$work/o" "$work/rss"
 	mkdir "$work/rss"
-	timeout 120 mpirun.$mpi -n "$1" "$work/peak" "$work/rss" "$program" -q -o "$work/o" \
+	timeout 300 mpirun.$mpi -n "$1" "$helpers/peak" "$work/rss" "$program" -q -o "$work/o" \
 		--inputs "$2.names" >"$work/out" 2>"$work/err" || fail "$mpi: merge of $2"
 	cut -d' ' -f2 "$work"/rss/* | sort -n | tail -n 1
 }
 
-"$work/world" "$(mkdir "$work/plain" && echo "$work/plain")" 1
+"$helpers/world" "$(mkdir "$work/plain" && echo "$work/plain")" 1
 # Two recordings of a node; nodes are shifted because of messages.
-"$work/world" "$(mkdir "$work/twins" && echo "$work/twins")" 13 auto twins
-"$work/world" "$(mkdir "$work/big" && echo "$work/big")" big 3000000
-"$work/world" "$(mkdir "$work/small" && echo "$work/small")" big 500
-"$work/world" "$(mkdir "$work/messages" && echo "$work/messages")" big 500 messages
+"$helpers/world" "$(mkdir "$work/twins" && echo "$work/twins")" 13 auto twins
+"$helpers/world" "$(mkdir "$work/big" && echo "$work/big")" big 3000000
+"$helpers/world" "$(mkdir "$work/small" && echo "$work/small")" big 500
+"$helpers/world" "$(mkdir "$work/messages" && echo "$work/messages")" big 500 messages
 for n in 10 100 400; do
 	python3 "$here/copies.py" "$work/small/b" $n "$work/many$n"
 	cp -r "$work/small/a" "$work/many$n/a"
@@ -123,7 +119,7 @@ for mpi in openmpi mpich; do
 	run 0 merge -q -o "$work/ab" "$work"/plain/[ab]
 	same 0 "$work/plain/c" "$work/ab"
 	# More ranks than recordings
-	ranks 0 4 -q -o "$work/o" "$work/plain/a"
+	on_ranks 0 4 -q -o "$work/o" "$work/plain/a"
 	[ ! -s "$work/out" ] || fail "-q prints something"
 	rm -r "$work/o"
 	# As if another MPI's launcher had started it: it would be one of two that merge all
@@ -137,32 +133,32 @@ for mpi in openmpi mpich; do
 		2>"$work/err" && [ ! -s "$work/err" ] || fail "$mpi: the second process prints"
 
 	# The error of the third input is that of another rank, and is printed once.
-	ranks 1 3 -o "$work/o" "$work"/damaged/[abc]
+	on_ranks 1 3 -o "$work/o" "$work"/damaged/[abc]
 	[ "$(grep -c "damaged/c: stream ${file##*/}: cut off .*--salvage" "$work/err")" = 1 ] ||
 		fail "$mpi: the damaged input"
 	none_left
-	ranks 1 2 -o "$work/o" "$work/plain/a" "$work/plain/a"
+	on_ranks 1 2 -o "$work/o" "$work/plain/a" "$work/plain/a"
 	says 'a: given twice'
-	ranks 1 2 -o "$work/o" "$work/plain/a" "$work/none" "$work/plain/b"
+	on_ranks 1 2 -o "$work/o" "$work/plain/a" "$work/none" "$work/plain/b"
 	says 'none: No such file'
-	ranks 2 2 -o "$work/o" --inputs - </dev/null
+	on_ranks 2 2 -o "$work/o" --inputs - </dev/null
 	says 'does not work with several ranks'
-	ranks 1 2 -o "$work/o" "$work/small/a" "$work/x.otf2"
+	on_ranks 1 2 -o "$work/o" "$work/small/a" "$work/x.otf2"
 	says 'x.otf2: is an OTF2 archive'
 	none_left
 
 	# A killed rank ends the job. What it leaves has no metadata, and another name.
 	start_stopped
-	kill -KILL "${pids[1]}"
-	kill -CONT "${pids[@]}" 2>/dev/null || true
+	kill -KILL "${ranks[1]}"
+	kill -CONT "${ranks[@]}" 2>/dev/null || true
 	! wait $launcher || fail "$mpi: a killed rank: exit status 0"
 	[ ! -e "$work/o" ] || fail "$mpi: a killed rank, and a result"
 	[ -z "$(find "$work" -path '*/.o.*/metadata')" ] || fail "$mpi: a killed rank, and metadata"
 	rm -rf "$work"/.o.*
 	# Ranks that are interrupted remove what they wrote.
 	start_stopped
-	kill -TERM "${pids[@]}"
-	kill -CONT "${pids[@]}"
+	kill -TERM "${ranks[@]}"
+	kill -CONT "${ranks[@]}"
 	! wait $launcher || fail "$mpi: interrupted ranks: exit status 0"
 	says 'o: interrupted; no result was written'
 	none_left
@@ -170,13 +166,9 @@ for mpi in openmpi mpich; do
 	for signal in INT TERM; do
 		start_stopped
 		kill -$signal $launcher
-		kill -CONT "${pids[@]}" 2>/dev/null || true
+		kill -CONT "${ranks[@]}" 2>/dev/null || true
 		wait $launcher || true
-		for ((i = 0; i < 1000; i++)); do
-			[ -n "$(big_ranks)" ] || break
-			sleep 0.01
-		done
-		[ -z "$(big_ranks)" ] || fail "$mpi: SIG$signal: ranks go on"
+		wait_for "$mpi: the ranks end with the launcher, SIG$signal" no_ranks
 		[ ! -e "$work/o" ] || [ "$("$ctl" dump "$work/o" | wc -l)" = 6000000 ] ||
 			fail "$mpi: SIG$signal: a part of the result"
 	done
@@ -197,4 +189,4 @@ for mpi in openmpi mpich; do
 	rm -rf "$work/o" "$work/alone4"
 	echo "$mpi: the same on 1, 2 and 4 ranks"
 done
-[ $nr -gt 0 ] || { echo "no trace-ctl-merge-mpi: install libopenmpi-dev or libmpich-dev"; exit 77; }
+[ $nr -gt 0 ] || skip "no trace-ctl-merge-mpi: install libopenmpi-dev or libmpich-dev"

@@ -3,10 +3,8 @@
 # merge of OTF2 archives written by libotf2's Python bindings: times, definitions and
 # events against exact arithmetic; damaged, truncated and duplicate archives; a full
 # disk, interrupts, a crash.
-# test-parallel: yes
-# test-seconds: 7
-# shellcheck source=tests/native/merge.sh
-. "$(dirname "$0")/merge.sh"
+. "$(dirname "$0")/record.sh"
+need mount umount otf2-print script
 
 check_merge() {	# RESULT real|text NAME...
 	local names=("${@:3}")
@@ -190,8 +188,7 @@ refused 'x/traces.marker: byte 0: truncated' "$work/a" "$work/x"
 run 2 merge "$work/a"
 run 2 merge -o "$work/o"
 run 2 merge -o "$work/o" --align nonsense "$work/a"
-run 1 merge -o "$work/a" "$work/b"
-says 'output directory .*/a is not empty; use a new one with -o'
+run_says 1 'output directory .*/a is not empty; use a new one with -o' merge -o "$work/a" "$work/b"
 
 # An event file is truncated in its last chunk, at the end of its first chunk, and near
 # its beginning. merge rejects the file; with --salvage, merge keeps the events before
@@ -245,16 +242,13 @@ refused 'x/traces.def: SystemTreeNode 0 refers to undefined String 240' "$work/b
 
 # merge leaves no partial result if the disk is full, libotf2 crashes, or a signal
 # interrupts merge. On a terminal, merge shows its progress.
-status=0
-(ulimit -f 100
-exec "$ctl" merge -o "$work/o" "$work/a" "$work/c") >"$work/out" 2>"$work/err" || status=$?
-[ "$status" = 1 ] || fail "a file limit gave $status"
+run_limited 100 1 merge -o "$work/o" "$work/a" "$work/c"
 says "$work/o: File too large; raise 'ulimit -f'"
 none_left
 "$ctl" record -q -o "$work/full" -- "$emit" 30000 || [ $? = 3 ] || fail "a long recording"
 mkdir "$work/small"
 if mount -t tmpfs -o size=300k tmpfs "$work/small" 2>/dev/null; then
-	trap 'umount "$work/small"; cleanup' EXIT
+	at_exit+=('umount "$work/small" 2>/dev/null')
 	run 1 merge -o "$work/small/o" "$work/a" "$work/c"
 	says 'small/o: No space left on device; free some space'
 	[ -z "$(ls -A "$work/small")" ] || fail "a partial result on the full disk"
@@ -263,35 +257,27 @@ if mount -t tmpfs -o size=300k tmpfs "$work/small" 2>/dev/null; then
 	[ -z "$(ls -A "$work/small")" ] || fail "a partial export on the full disk"
 fi
 # A full device as standard output causes one error line.
-status=0
-"$ctl" export -q -f csv -o - "$work/full" >/dev/full 2>"$work/err" || status=$?
-[ "$status" = 1 ] || fail "export to a full device gave $status"
+exits 1 "$ctl" export -q -f csv -o - "$work/full" >/dev/full 2>"$work/err"
 [ "$(wc -l <"$work/err")" = 1 ] || fail "more than one error line: $(cat "$work/err")"
-${CC:-cc} -O1 -shared -fPIC -D_GNU_SOURCE -o "$work/shim.so" "$here/otf2_shim.c" -ldl
-LD_PRELOAD=$work/shim.so OTF2_SHIM=crash \
+LD_PRELOAD=$helpers/otf2_shim.so OTF2_SHIM=crash \
 	refused 'b/traces/1.evt: damaged: libotf2 crashed on it (Segmentation fault)' "$work/b"
+has_begun_to_read() { [ -n "$(find "$work" -path '*/.o.*/traces')" ]; }
 for signal in INT TERM; do
 	: >"$work/err"
-	LD_PRELOAD=$work/shim.so OTF2_SHIM=sleep env --default-signal=INT \
-		"$ctl" merge -o "$work/o" "$work/b" >"$work/out" 2>"$work/err" &
-	pid=$!
-	for ((i = 0; i < 600; i++)); do
-		[ -z "$(find "$work" -path '*/.o.*/traces' )" ] || break
-		sleep 0.05
-	done
+	LD_PRELOAD=$helpers/otf2_shim.so OTF2_SHIM=sleep env --default-signal=INT \
+		"$ctl" merge -o "$work/o" "$work/b" >"$work/out" 2>"$work/err" & track pid
+	wait_for "it reads the archive" has_begun_to_read
 	[ ! -e "$work/o" ] || fail "it did not sleep"
 	kill -$signal $pid
 	# Further signals arrive while merge deletes its output.
 	for ((i = 0; i < 20; i++)); do
 		kill -INT $pid 2>/dev/null || break
 	done
-	status=0
-	wait $pid || status=$?
-	[ "$status" = 1 ] || fail "$signal gave $status"
+	exits 1 wait $pid
 	says 'o: interrupted; no result was written'
 	none_left
 done
-LD_PRELOAD=$work/shim.so OTF2_SHIM=sleep script -qec \
+LD_PRELOAD=$helpers/otf2_shim.so OTF2_SHIM=sleep script -qec \
 	"$ctl merge -o $work/o $work/e" "$work/typed" >/dev/null </dev/null
 grep -q '\[#* *\] *[0-9]* %.* M events/s' "$work/typed" || fail "no progress is shown"
 [ -e "$work/o/traces.otf2" ] || fail "no result"

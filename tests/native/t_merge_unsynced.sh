@@ -5,21 +5,12 @@
 # report that errors are unknown. Synchronized by tsctraced: events are in the right
 # order.
 # Both nodes are on this machine: its counter has the true order of all events.
-set -euo pipefail
-
-# shellcheck source=tests/native/sync.sh
 . "$(dirname "$0")/sync.sh"
-unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
-emit=$work/emit fake=$work/fakeclock.so
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$emit" "$top/tests/native/emit.c" \
-	"$out/lib/libtsctrace.a" -lm
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -shared -fPIC -o "$fake" \
-	"$top/tests/native/fakeclock.c" -ldl
+need mount unshare
+fake=$helpers/fakeclock.so
 
-mkdir "$work/alpha" "$work/beta"
+net alpha beta
 for i in alpha beta; do
-	net $i
 	cat /proc/sys/kernel/random/uuid >"$work/$i/boot"
 done
 join alpha 10.77.8.1/24 beta 10.77.8.2/24
@@ -52,21 +43,13 @@ record_both() {	# PREFIX OPTION...
 	local i recorders=()
 	for i in alpha beta; do
 		on $i "$ctl" record -q "${@:2}" -o "$work/$1.$i" -- "$emit" 300 1 10000 \
-			>/dev/null 2>"$work/$i/err" & pids+=($!)
+			>/dev/null 2>"$work/$i/err" &
 		recorders+=($!)
 	done
 	for i in "${recorders[@]}"; do
 		wait "$i" || fail "a recorder: $(cat "$work"/*/err)"
 	done
 }
-run() {		# STATUS ARGUMENT...
-	local want=$1 got=0
-	shift
-	timeout 60 "$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
-	[ "$got" = "$want" ] || fail "trace-ctl $*: status $got: $(cat "$work/out" "$work/err")"
-}
-says() { grep -q -- "$1" "$work/err" || fail "no error matches '$1': $(cat "$work/err")"; }
-shows() { grep -q -- "$1" "$work/out" || fail "no output matches '$1': $(cat "$work/out")"; }
 lacks() {	# FILE PATTERN
 	! grep -q -- "$2" "$1" || fail "$1 has: $(grep -m 3 -- "$2" "$1")"
 }

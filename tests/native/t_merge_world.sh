@@ -5,33 +5,20 @@
 # is received before it was sent; with all fits, in two merges, and at another
 # resolution. Global times are also compared with exact fractions (world_exact.py).
 # The random seed is the time, or SEED=N.
-# test-parallel: yes
-# test-seconds: 8
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-here=$top/tests/native
 seed=${SEED:-$(date +%s)}
 echo "# seed $seed"
-
-compile() {	# NAME SOURCE...
-	${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-		-I"$top/lib/include" -I"$top" -I"$top" -o "$work/$1" "${@:2}" \
-		"$build"/lib/libtsct{export,sync,provider,race}.a -lm
-}
-compile world "$here/world.c" "$here/world_sim.c" "$here/world_write.c" \
-	"$here/world_exact.c" "$here/world_big.c" "$top"/tests/world/{crystal,network}.c
-compile worldcheck "$here/worldcheck.c"
 
 make_world() {	# SEED [KIND]: generates a world in $work/w
 	rm -rf "$work/w" "$work"/m*
 	mkdir "$work/w"
-	"$work/world" "$work/w" "$1" auto "${2:-plain}"
+	"$helpers/world" "$work/w" "$1" auto "${2:-plain}"
 }
 
 # Compares times with the truth, and merge's message counts with those of worldcheck.
 check_world() {	# MERGED REPORT(json) [steps]
-	"$work/worldcheck" "$work/$1" "$work/w/truth" "$work/w/a" >"$work/found" ||
+	"$helpers/worldcheck" "$work/$1" "$work/w/truth" "$work/w/a" >"$work/found" ||
 		fail "seed $seed, $1: $(cat "$work/found")"
 	python3 - "$work/found" "$2" "${3:-}" <<'END' || fail "merge's report differs"
 import json, sys
@@ -81,7 +68,7 @@ assert all(s < n["error_ns"] for s, n in zip(shifts, told["nodes"]))
 END
 }
 check_fitted 1 0
-"$work/worldcheck" "$work/mfit" "$work/w/truth" "$work/w/a" >"$work/as-fitted" ||
+"$helpers/worldcheck" "$work/mfit" "$work/w/truth" "$work/w/a" >"$work/as-fitted" ||
 	fail "as fitted: $(cat "$work/as-fitted")"
 run 0 merge --json -o "$work/mcause" "$work/w/a" "$work/w/b" "$work/w/c"
 check_fitted 0 1
@@ -89,15 +76,14 @@ check_world mcause "$work/out"
 awk '/^error_[12] / { worst[FILENAME] += $2 }
 	END { exit !(worst[ARGV[2]] < worst[ARGV[1]]) }' "$work/as-fitted" "$work/found" ||
 	fail "shifts do not reduce the error"
-run 0 stat --json "$work/mcause"
-shows '"shift_ns": -\?[1-9][0-9][0-9][0-9]'
+run_shows 0 '"shift_ns": -\?[1-9][0-9][0-9][0-9]' stat --json "$work/mcause"
 run 0 merge -o "$work/mtwice" "$work/mcause"
 says 'node.s times were shifted [0-9.]* us \(later\|earlier\), because of messages'
 
 # Two recordings of a node are shifted as one.
 make_world 13 twins
 run 0 merge --json -o "$work/m" "$work/w/a" "$work/w/b" "$work/w/c" "$work/w/d"
-"$work/worldcheck" ticks "$work/m" >"$work/m.ticks"
+"$helpers/worldcheck" ticks "$work/m" >"$work/m.ticks"
 python3 - "$work/out" "$work/m.ticks" <<'END' || fail "shifts of the twins differ"
 import json, sys
 shift = [n["shift_ns"] for n in json.load(open(sys.argv[1]))["nodes"]]
@@ -116,7 +102,7 @@ END
 # beginning, so the bound at the end is wide.
 make_world 14 forged
 run 0 merge --json -o "$work/m" "$work/w/a" "$work/w/b" "$work/w/c"
-"$work/worldcheck" "$work/m" "$work/w/truth" "$work/w/a" >"$work/found" ||
+"$helpers/worldcheck" "$work/m" "$work/w/truth" "$work/w/a" >"$work/found" ||
 	fail "forged: $(cat "$work/found")"
 python3 - "$work/out" <<'END' || fail "the forged message was accepted"
 import json, sys
@@ -131,7 +117,7 @@ make_world $((seed + 4))
 run 0 merge -q -j 1 -o "$work/m1" "$work/w/a" "$work/w/b" "$work/w/c"
 run 0 merge -q -j 3 -o "$work/m2" "$work/w/c" "$work/w/a" "$work/w/b"
 for m in m1 m2; do
-	"$work/worldcheck" ticks "$work/$m" | cut -d' ' -f2- | sort -k2n >"$work/$m.ticks"
+	"$helpers/worldcheck" ticks "$work/$m" | cut -d' ' -f2- | sort -k2n >"$work/$m.ticks"
 done
 cmp -s "$work/m1.ticks" "$work/m2.ticks" || fail "the order of inputs changes times"
 
@@ -145,10 +131,10 @@ check_world m5 "$work/out"
 # worldcheck fails if given the true times of another simulation, or the clock of a node
 # that is not the master.
 mkdir "$work/other"
-"$work/world" "$work/other" $((seed + 9))
-! "$work/worldcheck" "$work/m1" "$work/w/truth" "$work/w/b" >/dev/null ||
+"$helpers/world" "$work/other" $((seed + 9))
+! "$helpers/worldcheck" "$work/m1" "$work/w/truth" "$work/w/b" >/dev/null ||
 	fail "worldcheck accepts another node's clock"
-! "$work/worldcheck" "$work/m1" "$work/other/truth" "$work/w/a" >/dev/null ||
+! "$helpers/worldcheck" "$work/m1" "$work/other/truth" "$work/w/a" >/dev/null ||
 	fail "worldcheck accepts another world's truth"
 
 # --- exact times -------------------------------------------------------------------
@@ -156,9 +142,9 @@ for case in linear spline spline-many itc itc-spline; do
 	rm -rf "$work/e"
 	mkdir "$work/e"
 	python3 "$here/world_exact.py" make $case |
-		"$work/world" "$work/e" exact "${case%%-*}"
+		"$helpers/world" "$work/e" exact "${case%%-*}"
 	run 0 merge -q -o "$work/e/m" "$work/e/a" "$work/e/b"
-	"$work/worldcheck" ticks "$work/e/m" |
+	"$helpers/worldcheck" ticks "$work/e/m" |
 		python3 "$here/world_exact.py" check $case >"$work/out" 2>"$work/err" ||
 		fail "$case: times differ from the exact ones"
 	sed "s/^/# $case: /" "$work/out"

@@ -3,22 +3,14 @@
 # An MPI program with a rank on each of 8 nodes: network namespaces with daemons of their own,
 # and links of different delays, also of different delays there and back. One command records,
 # gathers, synchronizes and merges; the launcher of one node is killed half-way.
-set -euo pipefail
-
-[ -e "${O:-$(dirname "$0")/../../build}/lib/libtsctrace-mpi-openmpi.so" ] ||
-	{ echo "no libtsctrace-mpi: install libopenmpi-dev"; exit 77; }
-# shellcheck source=tests/native/sync.sh
 . "$(dirname "$0")/sync.sh"
-unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
-# shellcheck source=tests/native/mpi.sh
-. "$(dirname "$0")/mpi.sh"
-export TMPDIR=$work/tmp O=$out
+[ -e "$out/lib/libtsctrace-mpi-openmpi.so" ] || skip "no libtsctrace-mpi: install libopenmpi-dev"
+export TMPDIR=$work/tmp
 export OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=10.88.0.0/16
 export OMPI_MCA_oob_tcp_if_include=10.88.0.0/16 OMPI_MCA_plm_rsh_agent=$work/agent \
 	PRTE_MCA_prte_if_include=10.88.0.0/16 PRTE_MCA_plm_ssh_agent=$work/agent
 mkdir "$TMPDIR"
-mpicc.openmpi -O1 -w -o "$work/program" "$top/tests/native/mpi_program.c" -pthread
-${CC:-cc} -O1 -Wall -D_GNU_SOURCE -o "$work/delay" "$top/tests/native/delay.c"
+cp "$helpers/openmpi/program" "$work/program"
 
 nodes=(n0 n1 n2 n3 n4 n5 n6 n7)
 # Delay to the node, and back, us
@@ -51,15 +43,13 @@ links=()
 hosts=10.88.1.1
 for i in "${nodes[@]}"; do
 	net $i
-	mkdir "$work/$i"
 	k=${i#n}
 	[ $k -gt 0 ] || continue
 	links+=("${net_id}n0:to$k:${there[k]}=$net_id$i:r:${back[k]}")
 	hosts+=,10.88.$k.2
 done
 mkfifo "$work/ready"
-nice -n -15 "$work/delay" "${links[@]}" >"$work/ready" 2>"$work/delay.err" &
-pids+=($!)
+nice -n -15 "$helpers/delay" "${links[@]}" >"$work/ready" 2>"$work/delay.err" &
 read -r _ <"$work/ready" || fail "delay: $(cat "$work/delay.err")"
 echo 'name n0' >"$work/n0/conf"
 within "${net_id}n0" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
@@ -86,8 +76,7 @@ begin() {	# ARGUMENT...
 		wait_for "all ranks run" is_under_way
 		! started || return 0
 		wait "$run" || true
-		grep -q 'unable to complete a TCP connection' "$work/out" ||
-			fail "the program did not start: $(cat "$work/err" "$work/out")"
+		shows 'unable to complete a TCP connection'
 	done
 	fail "Open MPI does not start"
 }
@@ -100,8 +89,7 @@ begin_once() {	# ARGUMENT...
 		"$work/enter" n0 env LD_PRELOAD="$out/lib/libtsctrace-mpi-openmpi.so" \
 		mpirun.openmpi -n 8 --host "$hosts" --map-by node -x LD_PRELOAD \
 		sh -c "touch $work/started.\$OMPI_COMM_WORLD_RANK; exec $work/program $*" \
-		>"$work/out" 2>"$work/err" & run=$!
-	pids+=("$run")
+		>"$work/out" 2>"$work/err" & track run
 }
 ended() {	# STATUS
 	local got=0

@@ -4,15 +4,12 @@
 # their recordings are merged: 4 ranks, with a recorder each, in time namespaces, whose
 # counters have known offsets. Each merged time is within its bound, and no message is
 # received before it was sent. Without the sessions, the merge is refused.
-# test-seconds: 40
 . "$(dirname "$0")/record.sh"
+need mount umount unshare
 
-[ "$(id -u)" = 0 ] || { echo "namespaces need root"; exit 77; }
+[ "$(id -u)" = 0 ] || skip "namespaces need root"
 unshare -m -u -T --fork --monotonic 1000 true 2>/dev/null ||
-	{ echo "this machine has no time namespaces"; exit 77; }
-# shellcheck source=tests/native/mpi.sh
-. "$(dirname "$0")/mpi.sh"
-export O=$build
+	skip "this machine has no time namespaces"
 
 # The counter is MONOTONIC_RAW, which a time namespace shifts, as the TSC is taken for
 # unstable: the kernel does not list it. The recorder of each node sees a boot id of its
@@ -33,7 +30,7 @@ hostname node\$TEST_NODE
 to="-c rank\$r -o $work/rank-\$r"
 [ -z "\$by_host" ] || to="--ranks -o $work/host-\$TEST_NODE"
 export OMPI_COMM_WORLD_LOCAL_RANK=\$((r == 2)) OMPI_COMM_WORLD_LOCAL_SIZE=\$((1 + TEST_NODE % 2))
-LD_PRELOAD=$work/split.so exec "$ctl" record -q --mpi=\$mpi \$to -- \\
+LD_PRELOAD=$helpers/\$mpi/split.so exec "$ctl" record -q --mpi=\$mpi \$to -- \\
 	sh -c "\$before exec $work/program \$arguments"
 EOF
 cat >"$work/each" <<EOF
@@ -53,7 +50,7 @@ run_ranks() {	# ARGUMENT...: records the program on 4 ranks of 3 nodes
 check_times() {	# RECORDING=SHIFT...
 	rm -rf "$work/rec"
 	"$ctl" merge -o "$work/rec" "${@%=*}" 2>"$work/err" || fail "$mpi: merge"
-	python3 "$top/tests/native/mpi_sessions_check.py" "$work/rec" "$@" \
+	python3 "$here/mpi_sessions_check.py" "$work/rec" "$@" \
 		>"$work/times" 2>>"$work/err" || fail "$mpi: times"
 }
 ranks=() hosts=()
@@ -65,10 +62,9 @@ done
 nr=0
 export mpi
 for mpi in openmpi mpich; do
-	[ -e "$build/lib/libtsctrace-mpi-$mpi.so" ] || continue
+	[ -e "$out/lib/libtsctrace-mpi-$mpi.so" ] || continue
 	nr=$((nr + 1))
-	mpicc.$mpi -O1 -w -o "$work/program" "$top/tests/native/mpi_program.c" -pthread
-	mpicc.$mpi -O1 -w -shared -fPIC -o "$work/split.so" "$top/tests/native/mpi_split.c"
+	cp "$helpers/$mpi/program" "$work/program"
 
 	run_ranks ring 50
 	for i in 0 1 2 3; do
@@ -90,7 +86,7 @@ for mpi in openmpi mpich; do
 	echo "$mpi: $(cat "$work/times")"
 	# Merged by 3 ranks, it is the same.
 	rm -rf "$work/again"
-	timeout 300 nice mpirun.$mpi -n 3 "$build/tools/trace-ctl-merge-mpi-$mpi" -q \
+	timeout 300 nice mpirun.$mpi -n 3 "$out/tools/trace-ctl-merge-mpi-$mpi" -q \
 		-o "$work/again" "${ranks[@]%=*}" 2>"$work/err" || fail "$mpi: merge by ranks"
 	diff -r "$work/rec" "$work/again" >"$work/out" || fail "$mpi: another result by ranks"
 	# A merged recording is on that timeline, too.
@@ -109,13 +105,12 @@ for mpi in openmpi mpich; do
 		fail "$mpi: a merge of clocks that were never compared"
 	says 'was never compared'
 done
-[ $nr -gt 0 ] || { echo "no libtsctrace-mpi: install libopenmpi-dev or libmpich-dev"; exit 77; }
+[ $nr -gt 0 ] || skip "no libtsctrace-mpi: install libopenmpi-dev or libmpich-dev"
 
 # One recorder for each host: both ranks of node 1 record its exchanges, which count once.
-if [ -e "$build/lib/libtsctrace-mpi-openmpi.so" ]; then
+if [ -e "$out/lib/libtsctrace-mpi-openmpi.so" ]; then
 	mpi=openmpi
-	mpicc.$mpi -O1 -w -o "$work/program" "$top/tests/native/mpi_program.c" -pthread
-	mpicc.$mpi -O1 -w -shared -fPIC -o "$work/split.so" "$top/tests/native/mpi_split.c"
+	cp "$helpers/$mpi/program" "$work/program"
 	by_host=1 run_ranks ring 50
 	check_times "${hosts[@]}"
 	says 'node 1: node1 (child, [a-z]* of \(1[0-2]\)\{0,1\}[0-9]\{1,2\} samples'
@@ -124,7 +119,7 @@ fi
 
 # From Fortran, and over MPI only, as is requested
 if command -v gfortran >/dev/null && command -v mpif90.$mpi >/dev/null; then
-	mpif90.$mpi -o "$work/program" "$top/tests/native/mpi_fortran.f90"
+	mpif90.$mpi -o "$work/program" "$here/mpi_fortran.f90"
 	TSCTRACE_MPI_SYNC=mpi run_ranks
 	check_times "${ranks[@]}"
 	"$ctl" dump --event mpi_timesync/end "$work/rec" >"$work/out"

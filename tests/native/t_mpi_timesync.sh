@@ -4,25 +4,19 @@
 # MPI_Finalize: two ranks on each node, each with a recorder, and their recordings merged.
 # Without one of the daemons, no rank waits. With daemons of two clusters, the ranks compare
 # the clocks over MPI, and a merge takes these exchanges.
-set -euo pipefail
-
-for mpi in openmpi mpich; do
-	[ ! -e "${O:-$(dirname "$0")/../../build}/lib/libtsctrace-mpi-$mpi.so" ] || break
-	[ $mpi = openmpi ] || { echo "no libtsctrace-mpi: install libmpich-dev"; exit 77; }
-done
 . "$(dirname "$0")/sync.sh"
-# shellcheck source=tests/native/mpi.sh
-. "$(dirname "$0")/mpi.sh"
-export O=$out
-mpicc.$mpi -O1 -w -o "$work/program" "$top/tests/native/mpi_program.c" -pthread
+for mpi in openmpi mpich; do
+	[ ! -e "$out/lib/libtsctrace-mpi-$mpi.so" ] || break
+	[ $mpi = openmpi ] || skip "no libtsctrace-mpi: install libmpich-dev"
+done
+cp "$helpers/$mpi/program" "$work/program"
 
-mkdir "$work/alpha" "$work/beta"
+net alpha beta
 echo 'name alpha
 sync-max-duration 0.001
 child beta 10.77.6.2' >"$work/alpha/conf"
 echo 'name beta
 master 10.77.6.1 minpoll -3 maxpoll -2' >"$work/beta/conf"
-for i in alpha beta; do net $i; done
 join alpha 10.77.6.1/24 beta 10.77.6.2/24
 start alpha 101
 start beta 102
@@ -38,7 +32,7 @@ exec "$ctl" record -q --mpi=$mpi -c rank\$r -o "$work/rec-\$r" -- "$work/program
 EOF
 run_ranks() {
 	rm -rf "$work"/rec-*
-	timeout 120 mpirun.$mpi -n 4 sh "$work/rank" >"$work/log" 2>&1 ||
+	timeout 300 mpirun.$mpi -n 4 sh "$work/rank" >"$work/log" 2>&1 ||
 		fail "mpirun: $(cat "$work/log")"
 	for i in 0 1 2 3; do
 		"$ctl" dump --event mpi_timesync/end "$work/rec-$i"
@@ -56,7 +50,6 @@ run_ranks
 	fail "alpha: $(cat "$work/ends")"
 
 slay alpha
-mpicc.$mpi -O1 -w -shared -fPIC -o "$work/split.so" "$top/tests/native/mpi_split.c"
 for i in alpha beta; do
 	printf 'name %s\nserve\nallow all\n' $i >"$work/$i/conf"
 done
@@ -64,12 +57,12 @@ start alpha 101
 start beta 102
 wait_for "alpha is a master" synced alpha
 wait_for "beta is a master" synced beta
-LD_PRELOAD=$work/split.so run_ranks
+LD_PRELOAD=$helpers/$mpi/split.so run_ranks
 [ "$(grep -c 'the daemons have no timeline in common" by="MPI"' "$work/ends")" = 8 ] ||
 	fail "two clusters: $(cat "$work/ends")"
 "$ctl" merge -o "$work/rec-all" "$work"/rec-[0-3] 2>"$work/log" ||
 	fail "merge of two clusters: $(cat "$work/log")"
 # Both have one counter.
-python3 "$top/tests/native/mpi_sessions_check.py" "$work/rec-all" "$work"/rec-{0,1,2,3}=0 ||
+python3 "$here/mpi_sessions_check.py" "$work/rec-all" "$work"/rec-{0,1,2,3}=0 ||
 	fail "two clusters: times: $(cat "$work/log")"
 echo "$mpi: two ranks on each of two nodes"

@@ -4,41 +4,26 @@
 # their user and root alone; events from a shell, with the types of their values; and the
 # reasons that record gives when it has no events.
 # test-fast: yes
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-live=$work/live
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$live" "$top/tests/native/live.c" \
-	"$build/lib/libtsctrace.a" -lm
+live=$helpers/live
 launch() {	# FILE COMMAND...: starts a program; sets program
 	local file=$1
 	shift
-	"$@" >"$file" &
-	program=$!
-	started+=("$program")
+	"$@" >"$file" & track program
 	until_in "$file" started
 }
 
 # --- invalid arguments -----------------------------------------------------------
-run 2 events
-says 'missing subcommand: list, enable, disable or attach'
-run 2 events frob
-says "invalid subcommand 'frob'"
-run 2 events enable
-says 'enable: missing event name or pattern'
-run 2 events enable 'a-b'
-says "invalid pattern 'a-b'"
-run 2 events -p x list
-says "'x' is not a process id"
-run 2 emit
-says 'missing event name'
-run 2 emit --kind send a
-says "invalid kind 'send'"
-run 2 emit --stdin a
-says "unexpected argument 'a'"
-run 2 emit -c 'a/b' a
-says 'invalid channel name'
+run_says 2 'missing subcommand: list, enable, disable or attach' events
+run_says 2 "invalid subcommand 'frob'" events frob
+run_says 2 'enable: missing event name or pattern' events enable
+run_says 2 "invalid pattern 'a-b'" events enable 'a-b'
+run_says 2 "'x' is not a process id" events -p x list
+run_says 2 'missing event name' emit
+run_says 2 "invalid kind 'send'" emit --kind send a
+run_says 2 "unexpected argument 'a'" emit --stdin a
+run_says 2 'invalid channel name' emit -c 'a/b' a
 TSCTRACE_PROVIDER=daemon run 1 emit a
 says "tsctraced.sock: no such socket; start tsctraced"
 
@@ -47,17 +32,15 @@ export TSCTRACE_PROVIDER=daemon
 launch "$work/early" "$live"
 run 0 events list -p $program live_tick
 shows "^ *$program live  *none  live_tick  *instant -  *nr:u64,process:u32/x\$"
-run 1 events -p $program enable 'live_*'
-says 'no event matches'
+run_says 1 'no event matches' events -p $program enable 'live_*'
 start_daemon
-for ((i = 0; i < 100; i++)); do
+is_on() {
 	run 0 events list -p $program
-	! grep -q ' on  *live_tick' "$work/out" || break
-	sleep 0.05
-done
+	grep -q ' on  *live_tick' "$work/out"
+}
+wait_for "the program has attached" is_on
 shows "^ *$program live  *on  *live_text  *instant default  *text:string\$"
-run 0 events -p $program disable 'live_t*k'
-shows '^1 event disabled in 1 program$'
+run_shows 0 '^1 event disabled in 1 program$' events -p $program disable 'live_t*k'
 run 0 events -p $program list --json
 python3 - "$work/out" <<'END' || fail "list --json"
 import json, sys
@@ -65,25 +48,19 @@ found = {e["name"]: e for e in json.load(open(sys.argv[1]))}
 assert found["live_tick"]["state"] == "off" and found["live_text"]["state"] == "on", found
 assert found["live_tick"]["fields"] == "nr:u64,process:u32/x", found
 END
-run 0 events -p $program disable live_tick live_text
-shows '^2 events disabled in 1 program$'
+run_shows 0 '^2 events disabled in 1 program$' events -p $program disable live_tick live_text
 run 0 record -q -o "$work/off" --duration 2
 run 0 events -p $program enable 'live_*'
 run 0 record -q -o "$work/on" --duration 2
 run 0 dump "$work/off"
 ! grep -q live_ "$work/out" || fail "events that are off"
 shows ' raw_tick '
-run 0 dump "$work/on"
-shows ' live_text '
-run 1 events list 'nothing*'
-says 'no event matches in'
-run 1 events -p 999999999 list
-says 'process 999999999: no such process'
-run 1 events -p $$ list
-says "process $$: no program that answers: it does not use tsctrace"
+run_shows 0 ' live_text ' dump "$work/on"
+run_says 1 'no event matches in' events list 'nothing*'
+run_says 1 'process 999999999: no such process' events -p 999999999 list
+run_says 1 "process $$: no program that answers: it does not use tsctrace" events -p $$ list
 kill -STOP "$program"
-run 1 events -p $program list
-says 'no answer; is the process stopped'
+run_says 1 'no answer; is the process stopped' events -p $program list
 kill -CONT "$program"
 
 if [ "$(id -u)" = 0 ]; then
@@ -91,24 +68,21 @@ if [ "$(id -u)" = 0 ]; then
 	nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	for action in 'disable live_tick' list; do
 		# shellcheck disable=SC2086
-		! timeout 20 "${nobody[@]}" "$ctl" events -p $program $action \
+		! timeout 300 "${nobody[@]}" "$ctl" events -p $program $action \
 			>"$work/out" 2>"$work/err" || fail "nobody may $action"
 		says "process $program: belongs to another user"
 	done
-	run 0 events list -p $program
-	shows ' on  *live_tick'
+	run_shows 0 ' on  *live_tick' events list -p $program
 	own=$program
 	launch "$work/theirs" "${nobody[@]}" "$live"
-	run 0 events -p $program disable '*'
-	shows '^2 events disabled'
-	timeout 20 "${nobody[@]}" "$ctl" events enable 'live_*' >"$work/out" || fail "own program"
+	run_shows 0 '^2 events disabled' events -p $program disable '*'
+	timeout 300 "${nobody[@]}" "$ctl" events enable 'live_*' >"$work/out" || fail "own program"
 	shows '^2 events enabled in 1 program$'
 	# Root records another user's channel, by id, and by name if root has none of it.
 	id=$("$ctl" channel list | awk '$2 == "default" && $4 == "nobody" { print $1 }')
 	run 0 record -c "$id" --require-events -o "$work/id" --duration 2
 	says '^  channel default: [1-9]'
-	run 0 dump "$work/id"
-	shows ' live_text '
+	run_shows 0 ' live_text ' dump "$work/id"
 	kill "$program"
 	wait "$program" || fail "their program"
 	program=$own
@@ -128,13 +102,11 @@ run 0 emit --kind counter queue length=3
 for wrong in 'a b' 'a.b x=1' 'a x:u64=-1' 'a x:u8=1' 'a x:s64=y' 'a 1=2' 'a x=1 x=2' \
 		"$(printf '%064d' 0 | tr 0 a)"; do
 	# shellcheck disable=SC2086
-	run 1 emit $wrong
-	says '^trace-ctl emit: '
+	run_says 1 '^trace-ctl emit: ' emit $wrong
 done
 printf '%s\n' '@begin span n=1' 'in s="two words \"quoted\" \\"' '@end span' '' 'bad line' \
 	'@what x' 'last k=v' >"$work/lines"
-run 1 emit --stdin <"$work/lines"
-says "^trace-ctl emit: line 5: 'line': use KEY=VALUE"
+run_says 1 "^trace-ctl emit: line 5: 'line': use KEY=VALUE" emit --stdin <"$work/lines"
 says "^trace-ctl emit: line 6: invalid kind '@what'"
 seq 5000 | sed 's/.*/many nr=&/' >"$work/lines"
 run 0 emit --stdin <"$work/lines"
@@ -168,10 +140,12 @@ run 0 record -o "$work/n2" -- true
 says 'no events: .*; true is not instrumented, could not reach .*/tsctraced.sock (chroot, container), ran as another user, or wrote to another channel'
 launch "$work/quiet" env TSCTRACE_EVENTS=none_such TSCTRACE_CHANNEL=quiet "$live"
 # The program attaches in the background.
-for ((i = 0; i < 50; i++)); do
-	run 0 record -o "$work/n3.$i" --duration 0.1
-	! grep -q 'programs use channel quiet' "$work/err" || break
-done
+try=0
+names_quiet() {
+	run 0 record -o "$work/n3.$((try++))" --duration 0.1
+	grep -q 'programs use channel quiet' "$work/err"
+}
+wait_for "the program has attached" names_quiet
 says 'no events: .*; running programs use channel quiet: record it with -c'
 kill "$program"
 wait "$program" || fail "the quiet program"
@@ -182,8 +156,7 @@ run 0 channel create flight --policy overwrite
 run 1 record -c flihgt -o "$work/n6" --duration 0.1
 says "channel flihgt: does not exist; did you mean 'flight'"
 [ ! -e "$work/n6" ] || fail "a directory was made"
-run 1 record -c 4711 -o "$work/n6" --duration 0.1
-says 'channel 4711: no such id or name'
+run_says 1 'channel 4711: no such id or name' record -c 4711 -o "$work/n6" --duration 0.1
 run 0 record -c flihgt --create -o "$work/n6" --duration 0.1
 run 0 record -c flihgt -o "$work/n7" -- "$emit" 5
 id=$("$ctl" channel list | awk '$2 == "flight" { print $1 }')
@@ -199,5 +172,5 @@ if [ "$(id -u)" = 0 ]; then
 	run 0 record -o "$work/n10" -- chroot "$work/root" /busybox sleep 0.3
 	says 'no events: .*; chroot changed its root directory, where .*tsctraced.sock must exist, too'
 fi
-kill "$daemon"
+kill "$server"
 echo "events, emit and record: fine"

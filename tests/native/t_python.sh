@@ -3,16 +3,12 @@
 # The Python module: types, spans, counters, patterns, threads, fork; a tracer that starts
 # later; and programs without one.
 # test-fast: yes
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
 python=/usr/bin/python3
 [ -x $python ] || python=python3
-if ! compgen -G "$build/python/tsctrace/_tsctrace*.so" >/dev/null; then
-	echo "python3-dev is not installed"
-	exit 77
-fi
-export PYTHONPATH=$build/python
+compgen -G "$out/python/tsctrace/_tsctrace*.so" >/dev/null || skip "python3-dev is not installed"
+export PYTHONPATH=$out/python
 
 # --- without a tracer --------------------------------------------------------------
 $python - <<'END' || fail "without a tracer"
@@ -105,8 +101,7 @@ if not pid:
     os._exit(0)
 assert tsctrace.dropped() == 0 and tsctrace.provider() == "embedded"
 END
-run 0 record --require-events -o "$work/all" -- $python "$work/all.py"
-says 'exited with status 0'
+run_says 0 'exited with status 0' record --require-events -o "$work/all" -- $python "$work/all.py"
 "$ctl" dump "$work/all" | sed 's/^[^ ]* \[[0-9]*\] *[0-9]* //; s/  */ /g' >"$work/got"
 grep -v '^job' "$work/got" | sed 's/x\{1000\}/x*1000/' >"$work/few"
 diff "$work/few" - <<'END' || fail "the events differ"
@@ -157,9 +152,7 @@ while not tsctrace.is_enabled("done"):
 time.sleep(1)
 assert tsctrace.provider() == "daemon"
 END
-TSCTRACE_EVENTS='later,done' $python "$work/later.py" >"$work/out2" &
-program=$!
-started+=("$program")
+TSCTRACE_EVENTS='later,done' $python "$work/later.py" >"$work/out2" & track program
 until_in "$work/out2" started
 start_daemon
 wait "$program" || fail "the tracer was not found"
@@ -179,4 +172,4 @@ for _ in range(5):
 print(f"an event with one integer: {best:.0f} ns")
 END
 run 0 channel remove cost
-kill "$daemon"
+kill "$server"

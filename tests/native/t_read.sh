@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # An external program reads a recording with the shared library.
-# shellcheck source=tests/native/record.sh
 # test-fast: yes
 . "$(dirname "$0")/record.sh"
 
 events=$work/events
 ${CC:-cc} -O1 -std=gnu11 -I"$top/kmod/uapi" -I"$top/lib/include" -o "$events" \
-	"$top/Documentation/examples/events.c" -L"$build/lib" -ltsctrace
-export LD_LIBRARY_PATH=$build/lib
+	"$top/Documentation/examples/events.c" -L"$out/lib" -ltsctrace
+export LD_LIBRARY_PATH=$out/lib
 
 run 0 record -q -o "$work/r" -- "$emit" 1000 3
 "$events" "$work/r" >"$work/out" || fail "events: exit status $?"

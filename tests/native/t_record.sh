@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 # Recording without module and daemon: dump, stat and babeltrace2 have exactly the
 # events that the program emitted.
-# shellcheck source=tests/native/record.sh
 # test-fast: yes
 . "$(dirname "$0")/record.sh"
 
@@ -16,8 +15,7 @@ says "rings: embedded; clock: "
 
 "$ctl" dump "$work/a" >"$work/dump"
 [ "$(wc -l <"$work/dump")" = "$emitted" ] || fail "dump has other events"
-run 0 stat --json "$work/a"
-shows "^  \"events\": $emitted,"
+run_shows 0 "^  \"events\": $emitted," stat --json "$work/a"
 [ "$(babeltrace_events "$work/a")" = "$emitted" ] || fail "babeltrace2 has other events"
 
 # Each event of a thread occurs once, in order; time stamps do not decrease.
@@ -42,27 +40,14 @@ ns=$("$ctl" dump --json -n 1 "$work/a" | sed 's/.*"time_ns":\([0-9]*\).*/\1/')
 run 0 record -q -o "$work/b" -- sh -c 'echo out; echo err >&2; exit 7'
 [ "$(cat "$work/out" "$work/err")" = "out
 err" ] || fail "-q is not quiet"
-run 0 record -o "$work/c" -- sh -c 'exit 7'
-says "^sh exited with status 7"
+run_says 0 "^sh exited with status 7" record -o "$work/c" -- sh -c 'exit 7'
 says 'no events: no program wrote to channel default; sh is not instrumented, could not reach /.*/socket (chroot, container), ran as another user, or wrote to another channel;'
-${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$work/silent" -x c - -x none \
-	"$build/lib/libtsctrace.a" -lm <<'END'
-#include <tsctrace/tsctrace.h>
-int main(void)
-{
-	struct tsct_channel *t;
-
-	return tsct_channel_open(0, &t) || tsct_event_define(t, "never", 0, "") < 0;
-}
-END
-run 0 record -o "$work/silent-trace" -- "$work/silent"
+run 0 record -o "$work/silent-trace" -- "$helpers/oneshot" silent
 says 'no events: no program wrote to channel default; events are defined there, but none was emitted$'
 run 0 record -o "$work/none" -- "$emit" 0 0
 ! grep -q 'no events' "$work/err" || fail "'no events' is reported, but there is one"
 run 7 record --pass-status -o "$work/d" -- sh -c 'exit 7'
-run 143 record --pass-status -o "$work/e" -- sh -c 'kill $$'
-says "was terminated by signal 15"
+run_says 143 "was terminated by signal 15" record --pass-status -o "$work/e" -- sh -c 'kill $$'
 run 0 record --json -o "$work/f" -- "$emit" 10
 for want in '"events": 11' '"exit_status": 0' '"provider": "embedded"' \
 		'"full": 0' '"source": "' '"error_ns": [0-9]'; do
@@ -105,6 +90,5 @@ percent=$(sed -n 's/.*"cpu_percent": \([0-9]*\).*/\1/p' "$work/out")
 run 0 record -q --events 'tset*,-x' -o "$work/slip" -- "$emit" 10
 says "--events: no event matches 'tset\*'"
 ! grep -q "'x'" "$work/err" || fail "a warning for a pattern that disables events"
-run 0 dump --tid 4294967295 "$work/slip"
-says 'dump: --tid: no selected event has such a thread'
+run_says 0 'dump: --tid: no selected event has such a thread' dump --tid 4294967295 "$work/slip"
 echo "$emitted events"

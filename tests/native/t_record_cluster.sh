@@ -2,25 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Recordings of nodes in a cluster: sync sessions at start and end, samples in
 # between, fits over the samples, and error messages.
-# test-waits: yes
-# test-timeout: 300
-set -euo pipefail
-
 . "$(dirname "$0")/sync.sh"
-# shellcheck source=tests/native/statedump.sh
-. "$(dirname "$0")/statedump.sh"
-compile samplecheck
-unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 
-run() {		# STATUS NODE ARGUMENT...: runs trace-ctl on the node
-	local want=$1 got=0
-	in_dir "$2" timeout 30 "$ctl" "${@:3}" >"$work/out" 2>"$work/err" || got=$?
-	[ "$got" = "$want" ] || fail "$3 on $2: exit status $got, not $want: $(cat "$work/err")"
-}
-says() { grep -q -- "$1" "$work/err" || fail "no error that matches '$1': $(cat "$work/err")"; }
 # record must fail: no recording is left, and the command is not started.
 refused() {	# NODE WORDS
-	run 1 "$1" record --cluster -o "$work/no" -- touch "$work/touched"
+	run_on 1 "$1" record --cluster -o "$work/no" -- touch "$work/touched"
 	says "--cluster: .*$2"
 	says 'nothing was recorded'
 	[ ! -e "$work/no" ] || fail "$1: a recording is left"
@@ -44,8 +30,8 @@ is_sync() {
 }
 counted() { "$ctl" dump --sync --event sync_sample "$1" | wc -l; }
 
-mkdir "$work/alpha" "$work/beta" "$work/gamma" "$work/none"
-for i in alpha beta gamma; do net $i; done
+net alpha beta gamma
+mkdir "$work/none"
 join alpha 10.77.4.1/24 beta 10.77.4.2/24
 
 # --- an unsynchronized master is reported at once, not after some polls ---------------
@@ -76,7 +62,7 @@ refused beta 'failed: 10.77.4.1 does not answer'
 # While the daemon is stopped (SIGSTOP), record waits. SIGINT ends record.
 kill -STOP "$beta"
 TSCTRACE_RUN_DIR=$work/beta TSCTRACE_PROVIDER=embedded "$ctl" record --cluster \
-	-o "$work/no" -- touch "$work/touched" 2>"$work/err" & rec=$! pids+=($!)
+	-o "$work/no" -- touch "$work/touched" 2>"$work/err" & track rec
 wait_for "record handles signals" catches $rec
 sleep 0.3
 kill -INT $rec
@@ -89,8 +75,8 @@ wait_for "alpha has a clock" logged alpha 'clock synchronized'
 wait_for "beta is synchronized" synced beta
 
 # --- recordings of a child and of its master at the same time ------------------------
-in_dir alpha "$ctl" record --cluster -q -o "$work/m" -- sleep 1.2 & rec=$! pids+=($!)
-run 0 beta record --cluster -o "$work/a" -- sleep 2
+in_dir alpha "$ctl" record --cluster -q -o "$work/m" -- sleep 1.2 & track rec
+run_on 0 beta record --cluster -o "$work/a" -- sleep 2
 says 'session at the start: done, at the end: done; fit: hull'
 wait $rec || fail "the master's recording"
 is_sync "$work/a" start=done end=done role=child fit=hull lost=0 restarts=0 name=beta
@@ -100,7 +86,7 @@ nr=$(stat_of "$work/a" "s['sync']['samples']")
 [ "$("$ctl" dump "$work/a" | wc -l)" = 0 ] || fail "dump mixes samples with events"
 has "$work/a" "s['events'] == 0 and s['sync']['sources'][0]['sessions'] >= 3 and
 	0 < s['sync']['sources'][0]['fit']['error_ns'] < 1e6" True
-"$work/samplecheck" "$work/a" || fail "fits do not agree with the truth"
+"$helpers/samplecheck" "$work/a" || fail "fits do not agree with the truth"
 babeltrace2 "$work/a" >"$work/text" 2>"$work/err" || fail "babeltrace2"
 [ ! -s "$work/err" ] || fail "babeltrace2: $(cat "$work/err")"
 [ "$(grep -c ' sync_sample: ' "$work/text")" = "$nr" ] || fail "babeltrace2 counts other samples"
@@ -145,23 +131,23 @@ has "$work/m" "s['sync']['node'] == s['sync']['master']" True
 	"$(stat_of "$work/a" "s['sync']['master']")" ] || fail "another master"
 
 # --- without sessions, and without sync samples --------------------------------------
-run 0 beta record --no-sessions --fit spline -o "$work/b" -- sleep 0.1
+run_on 0 beta record --no-sessions --fit spline -o "$work/b" -- sleep 0.1
 is_sync "$work/b" start=none end=none fit=spline
-"$work/samplecheck" "$work/b" || fail "fits without sessions"
-run 0 beta record --no-cluster -o "$work/c" -- true
+"$helpers/samplecheck" "$work/b" || fail "fits without sessions"
+run_on 0 beta record --no-cluster -o "$work/c" -- true
 has "$work/c" "s['sync']" None
 [ ! -e "$work/c/sync_0" ] || fail "samples in spite of --no-cluster"
-run 2 beta record --no-cluster --fit hull -- true
+run_on 2 beta record --no-cluster --fit hull -- true
 says 'no sync samples with --no-cluster'
 for i in no-cluster no-sessions; do
-	run 2 beta record --sync-timeout 5 --$i -o "$work/no" -- true
+	run_on 2 beta record --sync-timeout 5 --$i -o "$work/no" -- true
 	says "--sync-timeout: no sync sessions with --$i"
-	run 2 beta record --cluster --$i -- true
+	run_on 2 beta record --cluster --$i -- true
 done
-run 2 beta record --fit parabola -- true
+run_on 2 beta record --fit parabola -- true
 
 # --- interrupted while recording ------------------------------------------------------
-TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/d" 2>"$work/err" & rec=$! pids+=($!)
+TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/d" 2>"$work/err" & track rec
 recorded() { [ -e "$work/d/metadata" ]; }
 wait_for "it records" recorded
 sleep 0.5
@@ -170,7 +156,7 @@ wait $rec || fail "interrupted: $(cat "$work/err")"
 is_sync "$work/d" end=done
 
 # --- interrupted again, while it waits for the session at the end ----------------------
-TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/i" 2>"$work/err" & rec=$! pids+=($!)
+TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/i" 2>"$work/err" & track rec
 recorded() { [ -e "$work/i/metadata" ]; }
 wait_for "it records" recorded
 kill -STOP "$beta"
@@ -182,17 +168,17 @@ says 'session at the end failed: .*interrupted; the recording is complete'
 is_sync "$work/i" end=interrupted
 
 # --- the recorder is killed ---------------------------------------------------------------
-TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/k" 2>/dev/null & rec=$! pids+=($!)
+TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/k" 2>/dev/null & track rec
 recorded() { [ -e "$work/k/metadata" ] && [ "$(counted "$work/k" 2>/dev/null)" -ge 100 ]; }
 wait_for "samples are on disk" recorded
 kill -KILL $rec
 wait $rec || true
-run 3 beta report sync "$work/k" -o "$work/k.html"
+run_on 3 beta report sync "$work/k" -o "$work/k.html"
 says 'k: its recorder was killed'
 [ -s "$work/k.html" ] || fail "the samples are not drawn"
 
 # A master's recording has no samples, only the cluster time in the metadata.
-TSCTRACE_RUN_DIR=$work/alpha "$ctl" record -c other -o "$work/km" 2>/dev/null & rec=$! pids+=($!)
+TSCTRACE_RUN_DIR=$work/alpha "$ctl" record -c other -o "$work/km" 2>/dev/null & track rec
 known() { grep -q '^	clock_cluster = "base_ns' "$work/km/metadata" 2>/dev/null; }
 wait_for "cluster time is in the metadata" known
 later() { ! grep -q '^	span = "begin=\([0-9]*\) end=\1"' "$work/km/metadata"; }
@@ -200,18 +186,18 @@ wait_for "the metadata is rewritten" later
 known || fail "the rewritten metadata has no cluster time"
 kill -KILL $rec
 wait $rec || true
-run 3 alpha merge -q --salvage -o "$work/kmk" "$work/km" "$work/k"
+run_on 3 alpha merge -q --salvage -o "$work/kmk" "$work/km" "$work/k"
 ! grep -q 'uncalibrated' "$work/err" || fail "recording of a killed recorder on the master: $(cat "$work/err")"
 
 # --- the master stops, and the session at the end fails --------------------------------
 # shellcheck disable=SC2016
-run 0 beta record --cluster -q -o "$work/e" -- sh -c 'kill -STOP $1' sh "$alpha"
+run_on 0 beta record --cluster -q -o "$work/e" -- sh -c 'kill -STOP $1' sh "$alpha"
 kill -CONT "$alpha"
 says 'session at the end failed: 10.77.4.1 .*; the recording is complete, its metadata has the failure'
 is_sync "$work/e" start=done end=failed
 
 # --- the daemon is killed and restarted: its sample numbers start over -----------------
-TSCTRACE_RUN_DIR=$work/beta "$ctl" record -c other -o "$work/f" 2>"$work/err" & rec=$! pids+=($!)
+TSCTRACE_RUN_DIR=$work/beta "$ctl" record -c other -o "$work/f" 2>"$work/err" & track rec
 recorded() { [ -e "$work/f/metadata" ]; }
 wait_for "it records" recorded
 slay beta
@@ -225,7 +211,7 @@ is_sync "$work/f" restarts=1
 
 # --- a daemon that drops samples, and invalid answers --------------------------------------
 mkdir "$work/fake"
-python3 - "$work/fake/control.sock" <<'END' & pids+=($!)
+python3 - "$work/fake/control.sock" <<'END' &
 import json, os, socket, sys
 s = socket.socket(socket.AF_UNIX)
 s.bind(sys.argv[1])
@@ -251,7 +237,7 @@ while True:
 END
 is_there() { [ -S "$work/fake/control.sock" ]; }
 wait_for "the fake daemon listens" is_there
-run 0 fake record -o "$work/g" -- sleep 1.5
+run_on 0 fake record -o "$work/g" -- sleep 1.5
 says '4990 sync samples lost: dropped by the daemon'
 is_sync "$work/g" lost=4990
 babeltrace2 "$work/g" >"$work/text" 2>&1 || fail "babeltrace2 of a gap"
@@ -260,16 +246,14 @@ babeltrace2 "$work/g" >"$work/text" 2>&1 || fail "babeltrace2 of a gap"
 grep -q 'discarded 4990 events' "$work/text" ||
 	fail "babeltrace2 does not report the gap: $(tail -n 3 "$work/text")"
 for i in 1 2 3; do
-	run 0 fake record -o "$work/h$i" -- true
+	run_on 0 fake record -o "$work/h$i" -- true
 done
-run 1 fake record --cluster -o "$work/no" -- true
+run_on 1 fake record --cluster -o "$work/no" -- true
 says 'invalid answer; use tsctraced and trace-ctl of the same version'
 
 # --- damage ------------------------------------------------------------------------------
 size=$(stat -c %s "$work/a/sync_0")
 truncate -s $((size - 100)) "$work/a/sync_0"
-got=0
-"$ctl" stat "$work/a" >"$work/out" 2>"$work/err" || got=$?
-[ "$got" = 3 ] || fail "truncated samples: exit status $got"
+exits 3 "$ctl" stat "$work/a" >"$work/out" 2>"$work/err"
 says "stream sync_0: cut off in packet [0-9]* at byte $((size - 100))"
 "$ctl" dump "$work/a" || fail "dump reports damage, but all events are intact"

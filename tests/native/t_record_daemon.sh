@@ -3,13 +3,10 @@
 # With a daemon as the provider: programs started before the recording are recorded,
 # their earlier events are not; a second recorder of the same channel fails; programs
 # of another user are not recorded.
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
 export TSCTRACE_PROVIDER=daemon
-"$build/daemon/tsctraced" 2>"$work/daemon.log" &
-daemon=$!
-started+=("$daemon")
+"$daemon" 2>"$work/daemon.log" & track server
 until_in "$work/daemon.log" 'clock synchronized'
 
 run 0 record -o "$work/a" -- "$emit" 5000 2
@@ -26,8 +23,7 @@ says 'rings: daemon; clock: [a-z_]* by daemon, synchronized'
 run 0 record -o "$work/broken" -- "$emit" 160 1 50000
 wait $!
 says 'clock: [a-z_]* by daemon, [a-z]*, for a part of the time, no bound is known$'
-run 0 stat "$work/broken"
-shows '; for a part of the time, no bound of the times is known$'
+run_shows 0 '; for a part of the time, no bound of the times is known$' stat "$work/broken"
 shows '^  *events within [0-9]* to [0-9]* ns, half of them within [0-9]* ns; [0-9]* events* without'
 shows '^  *DISRUPTED during the recording'
 run 0 dump --error "$work/broken"
@@ -37,12 +33,9 @@ n=$(grep -c '+-   unknown' "$work/out")
 # Without a reader, the rings fill up with old events, and new ones are lost.
 "$emit" 300000 1 >"$work/first" &
 wait $!
-"$emit" 100000000 1 500 >/dev/null &
-emitting=$!
-started+=("$emitting")
+"$emit" 100000000 1 500 >/dev/null & track emitting
 sleep 0.5
-run 0 record -o "$work/b" --duration 1
-says 'rings: daemon'
+run_says 0 'rings: daemon' record -o "$work/b" --duration 1
 run 0 dump --event tick "$work/b"
 n=$(wc -l <"$work/out")
 [ "$n" -gt 100 ] || fail "too few events in a second: $n"
@@ -57,9 +50,7 @@ first=$(sed 's/.*"time_ns":\([0-9]*\).*/\1/' "$work/out")
 [ "$first" -ge "$begin" ] || fail "an event from before the beginning"
 
 # A second recorder of the same channel fails.
-"$ctl" record -v -o "$work/c" 2>"$work/c.err" &
-pid=$!
-started+=("$pid")
+"$ctl" record -v -o "$work/c" 2>"$work/c.err" & track pid
 until_in "$work/c.err" 'recording: [1-9]'
 run 1 record -o "$work/d" -- touch "$work/ran"
 says 'channel default: already being recorded; stop that recording, or use another channel with -c'
@@ -80,68 +71,48 @@ fi
 
 # If the daemon ends, record goes on recording the programs that are attached, and reports
 # that programs started later are not recorded, until the daemon runs again.
-"$ctl" record -v -o "$work/g" 2>"$work/g.err" &
-pid=$!
-started+=("$pid")
+"$ctl" record -v -o "$work/g" 2>"$work/g.err" & track pid
 until_in "$work/g.err" 'recording: [1-9]'
-kill "$daemon"
-wait "$daemon" || true
+stop_daemon
 until_in "$work/g.err" 'record: tsctraced ended: programs started from now on are not recorded; start it again'
 events() {
 	sed -n 's/^recording: \([0-9]*\) .*/\1/p' "$work/g.err" | tail -n 1
 }
 before=$(events)
-for ((i = 0; i < 300; i++)); do
-	[ "$(events)" -le "$before" ] || break
-	sleep 0.1
-done
-[ "$(events)" -gt "$before" ] || fail "attached programs are no longer recorded"
+go_on() { [ "$(events)" -gt "$before" ]; }
+wait_for "attached programs are still recorded" go_on
 "$emit" 10 >"$work/out" || true
-"$build/daemon/tsctraced" 2>"$work/daemon2.log" &
-daemon=$!
-started+=("$daemon")
+"$daemon" 2>"$work/daemon2.log" & track server
 until_in "$work/g.err" 'record: tsctraced runs again, and has the channels'
 "$emit" 10 >"$work/out" || fail "emit"
 kill -INT "$pid"
 wait "$pid" || fail "recorder whose daemon was restarted: $(cat "$work/g.err")"
 [ "$(grep -c 'from now on are not' "$work/g.err")" = 1 ] || fail "reported more than once"
 run 0 stat "$work/g"
-run 0 stat --json "$work/g"
-shows '^  "provider_gone": false,'
+run_shows 0 '^  "provider_gone": false,' stat --json "$work/g"
 run 0 dump --event every "$work/g"
 [ "$(wc -l <"$work/out")" = 1 ] || fail "not only the program after the restart is recorded"
 
 # While a program does not run, its daemon is restarted, and the recording of its channel
 # ends, so that the channel's memory is freed: the program defines its events again.
-"$ctl" record -v -o "$work/i" 2>"$work/i.err" &
-pid=$!
-started+=("$pid")
+"$ctl" record -v -o "$work/i" 2>"$work/i.err" & track pid
 until_in "$work/i.err" 'recording: [1-9]'
-kill "$daemon"
-wait "$daemon" || true
+stop_daemon
 until_in "$work/i.err" 'record: tsctraced ended'
 kill -STOP "$emitting"
-"$build/daemon/tsctraced" 2>"$work/daemon3.log" &
-daemon=$!
-started+=("$daemon")
+"$daemon" 2>"$work/daemon3.log" & track server
 until_in "$work/i.err" 'record: tsctraced runs again, and has the channels'
 kill -INT "$pid"
 wait "$pid" || fail "recorder of a stopped program: $(cat "$work/i.err")"
 kill -CONT "$emitting"
 
 # The daemon does not return.
-"$ctl" record -v -o "$work/h" 2>"$work/h.err" &
-pid=$!
-started+=("$pid")
+"$ctl" record -v -o "$work/h" 2>"$work/h.err" & track pid
 until_in "$work/h.err" 'recording: [1-9]'
-kill "$daemon"
+kill "$server"
 until_in "$work/h.err" 'record: tsctraced ended'
 kill -INT "$pid"
-got=0
-wait "$pid" || got=$?
-[ "$got" = 3 ] || fail "recorder without its daemon: exit status $got: $(cat "$work/h.err")"
+exits 3 wait "$pid"
 grep -q '^  tsctraced ended during the recording' "$work/h.err" || fail "the end of the daemon is not reported"
-run 3 stat "$work/h"
-says 'stat: tsctraced ended during the recording: programs started'
-run 3 stat --json "$work/h"
-shows '^  "provider_gone": true,'
+run_says 3 'stat: tsctraced ended during the recording: programs started' stat "$work/h"
+run_shows 3 '^  "provider_gone": true,' stat --json "$work/h"

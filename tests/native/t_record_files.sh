@@ -3,13 +3,12 @@
 # Options for files: each kind of timestamps is readable by trace-ctl and by both
 # versions of babeltrace without warnings; packets keep the requested limits, and have
 # full time stamps, see packetcheck.py.
-# shellcheck source=tests/native/record.sh
 # test-fast: yes
 . "$(dirname "$0")/record.sh"
 
 # Sets, of the recording DIR: packets, most (events in a packet), largest (bytes)
 check_packets() {	# DIR
-	python3 "$top/tests/native/packetcheck.py" "$1" >"$work/packets" ||
+	python3 "$here/packetcheck.py" "$1" >"$work/packets" ||
 		fail "packets of $1: $(cat "$work/packets")"
 	read -r packets most _ largest <"$work/packets"
 }
@@ -24,8 +23,7 @@ for kind in tsc tsc/16 tsc/256 interpolated system off; do
 	[ "$packets" -ge $((events / 128)) ] || fail "$kind: $packets packets"
 	[ $kind = off ] || says 'time stamps: up to [0-9]* more events\{0,1\} on the same tick\|all time stamps are distinct'
 	grep -q "^	timestamps = \"$kind\";" "$dir/metadata" || fail "$kind: metadata"
-	run 0 stat "$dir"
-	shows "^all *$events "
+	run_shows 0 "^all *$events " stat "$dir"
 	shows "^ticks *$kind; "
 	run 0 dump "$dir"
 	[ "$(wc -l <"$work/out")" = $events ] || fail "$kind: dump"
@@ -36,15 +34,13 @@ for kind in tsc tsc/16 tsc/256 interpolated system off; do
 done
 
 # Error bounds include the uncertainty of coarse time stamps.
-run 0 dump -n 1 "$work/off"
-shows ' +-1[0-9]*ns '
+run_shows 0 ' +-1[0-9]*ns ' dump -n 1 "$work/off"
 run 0 stat --json "$work/off"
 [ "$(number error_ns "$work/out")" -ge 100000000 ] || fail "off: error_ns"
 shows '"most_on_tick": null'
 run 0 stat "$work/tsc-256"
 shows 'ticks *tsc/256; up to [1-9][0-9]* more events\{0,1\} on the same tick as the first event of the tick'
-run 0 stat "$work/interpolated"
-shows 'ticks *interpolated; all time stamps are distinct'
+run_shows 0 'ticks *interpolated; all time stamps are distinct' stat "$work/interpolated"
 
 # --sync-every limits the events per packet, also if --fsync flushes after each packet.
 run 0 record --sync-every 1000 --fsync packet -o "$work/b" -- "$emit" 10000 2
@@ -64,8 +60,7 @@ run 0 record --sync-every 20ms --json -o "$work/t" -- "$emit" 100 1 1000
 [ "$(number sync_every_ns "$work/out")" = 20000000 ] || fail "sync_every_ns"
 check_packets "$work/t"
 [ "$packets" -ge 5 ] || fail "$packets packets of 100 ms of events"
-run 0 stat "$work/t"
-shows 'bytes/event, .*; a packet ends after 20 ms$'
+run_shows 0 'bytes/event, .*; a packet ends after 20 ms$' stat "$work/t"
 run 0 record -vv --sync-every 2^6 --sync-every 512B --sync-every 5s -o "$work/all" \
 	-- "$emit" 1000 1
 says 'a packet ends after 64 events, 5 s, 512 bytes'
@@ -95,8 +90,7 @@ grep -q '^	clock_line_0 = "base_ns=' "$work/b/metadata" || fail "no clock params
 
 # OPTION VALUE PATTERN: record must refuse OPTION with an error that matches PATTERN
 bad() {
-	run 2 record "$1" "$2" -o "$work/c" -- true
-	says "$1: .*'$2'.* $3"
+	run_says 2 "$1: .*'$2'.* $3" record "$1" "$2" -o "$work/c" -- true
 	[ ! -e "$work/c" ] || fail "$1 $2 made a directory"
 }
 bad --timestamps sundial 'tsc, tsc/16, tsc/256, interpolated, system or off'

@@ -3,8 +3,8 @@
 # A full disk ends the recording, not the program, and the events written before are
 # readable. With rings that are too small, losses are counted, shown, and change the
 # exit status.
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
+need mount umount
 
 check_kept() {	# DIR
 	says "$1: \(File too large\|No space left on device\); the recording ends here, the events written so far are readable"
@@ -24,21 +24,17 @@ status=0
 exec "$ctl" record --blocks 16 -o "$work/a" -- "$emit" 150000 2 1) \
 	>"$work/out" 2>"$work/err" || status=$?
 [ "$status" = 1 ] || fail "file size limit: exit status $status"
-grep -q '^emitted' "$work/out" || fail "the program did not run to its end"
+shows '^emitted'
 check_kept "$work/a"
 
 # The file size limit (ulimit -f, KiB) is below the size of the rings.
-status=0
-(ulimit -f 64
-exec "$ctl" record -o "$work/d" -- "$emit" 10) \
-	>"$work/out" 2>"$work/err" || status=$?
-[ "$status" = 1 ] || fail "no space for rings: exit status $status"
+run_limited 64 1 record -o "$work/d" -- "$emit" 10
 says "raise its 'ulimit -f'"
 [ ! -e "$work/d" ] || fail "a directory was made"
 
 mkdir "$work/small"
 if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
-	trap 'umount "$work/small"; cleanup' EXIT
+	at_exit+=('umount "$work/small" 2>/dev/null')
 	run 1 record -o "$work/small/b" -- "$emit" 200000 2
 	check_kept "$work/small/b"
 	umount "$work/small"
@@ -68,7 +64,6 @@ if mount -t tmpfs -o size=400k tmpfs "$work/small" 2>/dev/null; then
 		fi
 		umount "$work/small"
 	done
-	trap cleanup EXIT
 fi
 
 # With the smallest rings, a program that does not wait for space loses events.
@@ -77,8 +72,7 @@ read -r _ emitted _ refused _ <"$work/out"
 [ "$refused" -gt 0 ] || fail "no event was lost: the test is void"
 says ": $emitted events, "
 says "LOST: full $refused\$"
-run 3 stat "$work/c"
-shows "^all  *$emitted "
+run_shows 3 "^all  *$emitted " stat "$work/c"
 says "$refused events were lost while recording: full $refused"
 run 3 dump -n 1 "$work/c"
 # babeltrace2 counts as many recorded and lost events as the program.

@@ -1,18 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Invalid events are counted by cause, and cause no loss of other events.
-# shellcheck source=tests/native/record.sh
 # test-fast: yes
 . "$(dirname "$0")/record.sh"
 
-run 3 record -o "$work/a" -- "$emit" 1000 2 0 bad
-says ': 2001 events, '
+run_says 3 ': 2001 events, ' record -o "$work/a" -- "$emit" 1000 2 0 bad
 says 'LOST: undefined 1, malformed 2$'
 run 3 dump "$work/a"
 [ "$(wc -l <"$work/out")" = 2001 ] || fail "dump has other events"
 says '3 events were lost while recording: undefined 1 malformed 2'
-run 3 stat --json "$work/a"
-shows '"malformed": 2'
+run_shows 3 '"malformed": 2' stat --json "$work/a"
 shows '"undefined": 1'
 
 # A program is killed while it emits.

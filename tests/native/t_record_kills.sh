@@ -4,10 +4,8 @@
 # recorded: each recording can be read, no event is missing between its first and its last
 # one unless it is counted as lost, sums are exact where the recorder lives, and nothing
 # stays attached, mapped or on disk. KILLS: number of kills (9).
-# test-timeout: 300
-# test-seconds: 40
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
+need bpftool comm
 
 export TSCTRACE_PROVIDER=daemon
 PATH=$PATH:/usr/sbin
@@ -15,21 +13,6 @@ cd "$work"
 needs_kernel_events
 RANDOM=${SEED:-$((RANDOM + 1))}
 echo "seed ${SEED:-random}; ${KILLS:=9} kills"
-
-start_daemon() {
-	: >daemon.log
-	"$build/daemon/tsctraced" 2>daemon.log &
-	daemon=$!
-	started+=("$daemon")
-	until_in daemon.log 'clock synchronized'
-}
-
-# Numbers of BPF programs, maps and links of recorders
-attached() {
-	bpftool prog show | grep -c 'name on_\|name follow_' || true
-	bpftool link show | grep -c 'tp_btf\|tracing\|perf_event' || true
-	bpftool map show | grep -c 'name tsct_\|name tracked' || true
-}
 
 # Memory of the system that no process gives back by itself, KiB
 kernel_memory() {
@@ -83,14 +66,11 @@ print(sum(sum(v for v in l.values() if isinstance(v, int)) if isinstance(l, dict
 
 start_daemon
 "$emit" 100000000 2 30 >/dev/null &
-started+=("$!")
 until_written default 100
-read -r -d '' -a before < <(attached) || true
+bpf_objects >before
 events=0 recorders=0 daemons=0
 for ((round = 0; round < KILLS; round++)); do
-	"$ctl" record -q -a -e sched -e syscalls -e 'irq:*' -o "r$round" 2>err.record &
-	recorder=$!
-	started+=("$recorder")
+	"$ctl" record -q -a -e sched -e syscalls -e 'irq:*' -o "r$round" 2>err.record & track recorder
 	sleep "0.$((RANDOM % 9))$((RANDOM % 9 + 1))"
 	if ((RANDOM % 3)); then
 		kill -9 "$recorder"
@@ -98,8 +78,7 @@ for ((round = 0; round < KILLS; round++)); do
 		recorders=$((recorders + 1)) daemon_killed=0
 	else
 		[ -e "r$round/metadata" ] || until_in "r$round/metadata" clock
-		kill -9 "$daemon"
-		wait "$daemon" 2>/dev/null || true
+		stop_daemon -9
 		daemons=$((daemons + 1)) daemon_killed=1
 		sleep 0.3
 		kill -INT "$recorder"
@@ -118,22 +97,15 @@ done
 echo "$recorders recorders and $daemons daemons killed, $events events compared"
 [ "$events" -gt 0 ] || fail "no event was recorded"
 
-# The kernel removes a program a while after.
-for ((i = 0; i < 100; i++)); do
-	read -r -d '' -a after < <(attached) || true
-	[ "${after[*]}" != "${before[*]}" ] || break
-	sleep 0.1
-done
-[ "${after[*]}" = "${before[*]}" ] ||
-	fail "programs, links, maps: ${before[*]} before, ${after[*]} after"
+note_new_bpf before
+until_removed
 # Other programs need memory, too, but for a while only.
-for ((i = 0; i < 60; i++)); do
+has_memory() {
 	grown=$(($(kernel_memory) - memory))
-	[ "$grown" -ge 65536 ] || break
-	sleep 1
-done
+	[ "$grown" -lt 65536 ]
+}
+wait_for "kernel memory grew by less than 64 MiB" has_memory
 echo "kernel memory: $grown KiB more"
-[ "$grown" -lt 65536 ] || fail "kernel memory grew by $grown KiB"
 # The next recorder removes what killed ones have left, when it is old enough.
 sleep 11
 TSCTRACE_PROVIDER=embedded run 0 record -q -o last -- "$emit" 10 1

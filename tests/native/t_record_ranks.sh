@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: MIT
 # record --ranks: the ranks of one host in one recording. Processes get the environment of
 # Open MPI's, MPICH's or Slurm's ranks; where mpirun is installed, it starts them, too.
-set -euo pipefail
-
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 host=$(uname -n)
 
@@ -16,9 +13,8 @@ rank() {	# LAUNCHER LOCAL-RANK SIZE ARGUMENT...
 	mpich) vars=("MPI_LOCALRANKID=$2" "MPI_LOCALNRANKS=$3") ;;
 	slurm) vars=("SLURM_LOCALID=$2" SLURM_NODEID=1 "SLURM_STEP_TASKS_PER_NODE=9,$3") ;;
 	esac
-	env "${vars[@]}" timeout 60 "$ctl" record --ranks "${@:4}" >"$work/out.$2" 2>"$work/err.$2" &
+	env "${vars[@]}" timeout 300 "$ctl" record --ranks "${@:4}" >"$work/out.$2" 2>"$work/err.$2" &
 	ranks[$2]=$!
-	started+=($!)
 }
 # Waits for all ranks. Each must exit with the status at its place.
 ended() {	# STATUS...
@@ -66,10 +62,8 @@ ended 1 1
 grep -q "openmpi/$host is not empty" "$work/err.0" || fail "no error of a second run: $(cat "$work/err.0")"
 grep -q 'lowest rank of this host' "$work/err.1" || fail "no error of rank 1: $(cat "$work/err.1")"
 [ ! -e "$work/touched" ] || fail "a command was started"
-run 1 record --ranks -o "$work/no" -- true
-says 'neither mpirun nor srun started this process'
-run 2 record --ranks -- true
-says '--ranks needs -o DIR'
+run_says 1 'neither mpirun nor srun started this process' record --ranks -o "$work/no" -- true
+run_says 2 '--ranks needs -o DIR' record --ranks -- true
 [ ! -e "$work/no" ] || fail "a directory was made"
 
 # --- real launchers ----------------------------------------------------------------------
@@ -78,7 +72,7 @@ for i in "mpirun.openmpi --allow-run-as-root --oversubscribe" mpirun.mpich; do
 	echo "with ${i%% *}"
 	rm -rf "$work/real"
 	# shellcheck disable=SC2086
-	timeout 60 $i -n 4 "$ctl" record --ranks -q -o "$work/real" -- "$emit" 100 \
+	timeout 300 $i -n 4 "$ctl" record --ranks -q -o "$work/real" -- "$emit" 100 \
 		>"$work/out" 2>"$work/err" || fail "$i"
 	run 0 stat --json "$work/real/$host"
 	[ "$(number events "$work/out")" = 404 ] || fail "$i: $(number events "$work/out") events"

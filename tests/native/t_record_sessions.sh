@@ -3,18 +3,8 @@
 # Recordings without --cluster: sync sessions at start and end where a master is
 # configured, and only there; a master or a daemon that does not answer is reported, and
 # does not keep record from recording.
-# test-waits: yes
-set -euo pipefail
-
 . "$(dirname "$0")/sync.sh"
-unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 
-run() {		# STATUS NODE ARGUMENT...: runs trace-ctl on the node
-	local want=$1 got=0
-	in_dir "$2" timeout 30 "$ctl" "${@:3}" >"$work/out" 2>"$work/err" || got=$?
-	[ "$got" = "$want" ] || fail "$3 on $2: exit status $got, not $want: $(cat "$work/err")"
-}
-says() { grep -q -- "$1" "$work/err" || fail "no message that matches '$1': $(cat "$work/err")"; }
 silent() { [ ! -s "$work/err" ] || fail "$1: $(cat "$work/err")"; }
 # Prints the state of the sessions: "START END", or "none" without samples.
 sessions() {	# DIR
@@ -35,8 +25,8 @@ print(*(sum(a <= r["t1"] and r["t4"] <= b for r in rows) for a, b in
 	(map(int, re.search(k + " = \"state=1 begin=(\\d+) end=(\\d+)", meta).groups())
 	 for k in ("sync_start", "sync_end"))))' "$1"
 }
-mkdir "$work/alpha" "$work/beta" "$work/gamma" "$work/delta" "$work/none"
-for i in alpha beta gamma delta; do net $i; done
+net alpha beta gamma delta
+mkdir "$work/none"
 join alpha 10.77.5.1/24 beta 10.77.5.2/24
 join alpha 10.77.6.1/24 delta 10.77.6.2/24
 printf 'child beta 10.77.5.2\n' >"$work/alpha/conf"
@@ -51,14 +41,14 @@ for i in alpha beta gamma delta; do wait_for "$i has a clock" logged $i 'clock s
 wait_for "beta is synchronized" synced beta
 
 # --- with a master: sessions, unless they are turned off -----------------------------
-run 0 beta record -q -o "$work/a" -- sleep 0.1
+run_on 0 beta record -q -o "$work/a" -- sleep 0.1
 silent "a recording with sessions"
 has_sessions "$work/a" 'done done'
 read -r first last < <(samples_of "$work/a")
 if [ "$first" -lt 90 ] || [ "$last" -lt 90 ]; then
 	fail "$first and $last samples in sessions of 100"
 fi
-run 0 beta record -q --no-sessions -o "$work/b" -- sleep 0.1
+run_on 0 beta record -q --no-sessions -o "$work/b" -- sleep 0.1
 has_sessions "$work/b" 'none none'
 # The metadata has the times of the last samples, for recordings whose rings took long to
 # drain.
@@ -67,18 +57,18 @@ last = max(json.loads(l)["fields"]["t4"] for l in sys.stdin)
 end = re.search(r"sync_end = .state=0 begin=(\d+) end=(\d+)", open(sys.argv[1]).read())
 assert int(end[1]) < int(end[2]) and last <= int(end[2]), (last, end[0])' \
 	"$work/b/metadata" || fail "the time of the last samples"
-run 0 beta record -q --no-cluster -o "$work/c" -- true
+run_on 0 beta record -q --no-cluster -o "$work/c" -- true
 has_sessions "$work/c" none
 
 # --- without a master, network or daemon: neither sessions nor messages --------------
-run 0 alpha record -q -o "$work/master" -- sleep 0.1
+run_on 0 alpha record -q -o "$work/master" -- sleep 0.1
 silent "a recording of the master"
 has_sessions "$work/master" 'none none'
-run 0 delta record -q -o "$work/ntp" -- true
+run_on 0 delta record -q -o "$work/ntp" -- true
 silent "a recording of a node with NTP servers only"
 has_sessions "$work/ntp" 'none none'
 for i in gamma none; do
-	run 0 $i record -q -o "$work/of_$i" -- true
+	run_on 0 $i record -q -o "$work/of_$i" -- true
 	silent "a recording on $i"
 	has_sessions "$work/of_$i" none
 done
@@ -88,15 +78,15 @@ printf 'name beta\n%s\nsync-max-messages 1500\n' "$poll" \
 	>"$work/beta/conf"
 reload beta
 wait_for "beta has the new limits" logged beta 'SIGHUP: .*reloaded'
-run 0 beta record -q -o "$work/d" -- true
+run_on 0 beta record -q -o "$work/d" -- true
 silent "a short recording"
 has_sessions "$work/d" 'done done'
 read -r first last < <(samples_of "$work/d")
 if [ "$first" -lt 1000 ] || [ "$last" -lt 1000 ]; then
 	fail "$first and $last samples in sessions of 1500"
 fi
-run 0 alpha record -q -o "$work/master2" -- true
-run 0 alpha merge -q -o "$work/merged" "$work/master2" "$work/d"
+run_on 0 alpha record -q -o "$work/master2" -- true
+run_on 0 alpha merge -q -o "$work/merged" "$work/master2" "$work/d"
 
 # --- a session that does not end, and signals -----------------------------------------
 printf 'name beta\n%s\nsync-max-messages 100000\n' "$poll" \
@@ -105,7 +95,7 @@ printf 'name beta\n%s\nsync-max-messages 100000\n' "$poll" \
 reload beta
 wait_for "beta has the new limits" logged beta 'SIGHUP: .*reloaded'
 TSCTRACE_RUN_DIR=$work/beta "$ctl" record --sync-timeout 3 -c other -o "$work/e" \
-	2>"$work/err" & rec=$! pids+=($!)
+	2>"$work/err" & track rec
 recorded() { [ -e "$work/e/metadata" ]; }
 wait_for "it records without the session" recorded
 # The first signal ends the recording, a later one the session at the end.
@@ -116,8 +106,8 @@ says 'session at the start failed: not finished after 3 s.*recording without it'
 says 'session at the end failed: .*interrupted; the recording is complete'
 has_sessions "$work/e" 'failed interrupted'
 # A signal in the session at the start: nothing is recorded, no command is started.
-TSCTRACE_RUN_DIR=$work/beta "$ctl" record --sync-timeout 60 -o "$work/no" \
-	-- touch "$work/touched" 2>"$work/err" & rec=$! pids+=($!)
+TSCTRACE_RUN_DIR=$work/beta "$ctl" record --sync-timeout 300 -o "$work/no" \
+	-- touch "$work/touched" 2>"$work/err" & track rec
 wait_for "record handles signals" catches $rec
 wait_for "record ends" interrupted
 wait $rec && fail "exit status 0 after a signal in the session at the start"
@@ -128,12 +118,12 @@ says 'session at the start failed: .*interrupted; nothing was recorded'
 printf 'name beta\n%s\n' "$poll" >"$work/beta/conf"
 reload beta
 slay alpha
-run 0 beta record -q -o "$work/f" -- touch "$work/touched"
+run_on 0 beta record -q -o "$work/f" -- touch "$work/touched"
 says 'session at the start failed: 10.77.5.1 does not answer.*recording without it'
 says 'session at the end failed: 10.77.5.1 does not answer.*; the recording is complete'
 has_sessions "$work/f" 'failed failed'
 [ -e "$work/touched" ] || fail "the command was not started"
 kill -STOP "$beta"
-TSCTRACE_PROVIDER=embedded run 0 beta record -q -o "$work/g" -- true
+TSCTRACE_PROVIDER=embedded run_on 0 beta record -q -o "$work/g" -- true
 kill -CONT "$beta"
 has_sessions "$work/g" none

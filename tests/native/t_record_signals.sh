@@ -2,21 +2,16 @@
 # SPDX-License-Identifier: MIT
 # Ctrl-C, once and twice, --duration, and a killed recorder: the events recorded until
 # then are readable.
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
 start() {	# ARGUMENT...: starts a recorder in the background; sets: pid
 	: >"$work/err"
 	# A shell ignores SIGINT and SIGQUIT in background jobs of a script.
-	env --default-signal=INT,QUIT "$ctl" record -v "$@" >"$work/out" 2>"$work/err" &
-	pid=$!
-	started+=("$pid")
+	env --default-signal=INT,QUIT "$ctl" record -v "$@" >"$work/out" 2>"$work/err" & track pid
 }
 
 ended() {	# WANTED-STATUS
-	local got=0
-	wait "$pid" || got=$?
-	[ "$got" = "$1" ] || fail "recorder: exit status $got, not $1"
+	exits "$1" wait "$pid"
 }
 
 # The first interrupt is passed to the command.
@@ -39,7 +34,7 @@ kill -0 "$pid" || fail "ended by the first interrupt"
 while kill -INT "$pid" 2>/dev/null; do sleep 0.5; done
 ended 0
 says 'is still running'
-started+=("$(cat "$work/pid")")
+at_exit+=("kill -9 $(cat "$work/pid") 2>/dev/null")
 kill -0 "$(cat "$work/pid")" || fail "the command was killed"
 kill -9 "$(cat "$work/pid")"
 run 0 stat "$work/b"
@@ -52,9 +47,7 @@ ended 0
 says 'was terminated by signal 1 '
 : >"$work/err"
 (trap '' HUP INT; exec "$ctl" record -v -o "$work/nohup2" -- "$emit" 8000 1 1000) \
-	>"$work/out" 2>"$work/err" &
-pid=$!
-started+=("$pid")
+	>"$work/out" 2>"$work/err" & track pid
 until_in "$work/err" 'recording: [1-9]'
 kill -HUP "$pid"
 ended 0
@@ -63,9 +56,7 @@ says ': 8001 events, '
 
 # If record runs no command, a signal ends the recording. The daemon provides the
 # channel, because record provides one only to a command that it runs.
-"$build/daemon/tsctraced" 2>"$work/daemon.log" &
-daemon=$!
-started+=("$daemon")
+"$daemon" 2>"$work/daemon.log" & track server
 until_in "$work/daemon.log" 'clock synchronized'
 start -o "$work/c"
 until_in "$work/err" 'recording: 0'
@@ -74,8 +65,7 @@ ended 0
 start -o "$work/d" --duration 0.5
 ended 0
 says 'no events: no program wrote to channel default; '
-kill "$daemon"
-wait "$daemon" || fail "exit status of the daemon"
+stop_daemon
 begin=$SECONDS
 start -o "$work/e" --duration 1 -- sleep 100
 ended 0
@@ -102,8 +92,7 @@ run 3 dump "$work/g"
 says 'its recorder was killed'
 [ "$(babeltrace_events "$work/g")" = "$(wc -l <"$work/out")" ] ||
 	fail "babeltrace2 reads other events"
-run 3 stat "$work/g"
-shows '^recorded'
+run_shows 3 '^recorded' stat "$work/g"
 # After a second, the recorder rewrote the metadata, with the time range recorded until
 # then (key span). The error bound of later events grows: in stat, in dump, and in an
 # export.

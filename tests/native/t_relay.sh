@@ -3,18 +3,12 @@
 # The relay of `make bench-sync`: passes NTP packets of real daemons between two namespaces
 # unchanged, holds each for the planned delay, loses some, and logs what it did. A lopsided
 # path has the error that theory says: half the difference, in the daemon's own readings.
-# test-waits: yes
-set -euo pipefail
-
 . "$(dirname "$0")/sync.sh"
-. "$(dirname "$0")/relay.sh"
-relay_compile
-compile synccheck
 
 # --- bad input -------------------------------------------------------------------
 refused() {	# TEXT OPTION...
-	! "$work/relay" "${@:2}" a b >"$work/out" 2>&1 || fail "accepted: ${*:2}"
-	grep -q -- "$1" "$work/out" || fail "$(cat "$work/out")"
+	! "$helpers/relay" "${@:2}" a b >"$work/out" 2>&1 || fail "accepted: ${*:2}"
+	shows "$1"
 }
 refused "'flor=5' is wrong" --request flor=5
 refused "unknown path 'x'" --path x
@@ -22,14 +16,13 @@ refused "a: No such file" --path exp
 
 # --- a child over a lopsided path that loses packets ---------------------------------
 relay_start floor=6000,exp=20,loss=0.2 floor=2000,exp=20 "$work/log"
-mkdir "$work/alpha" "$work/beta"
 echo "child beta 10.77.1.2" >"$work/alpha/conf"
 echo "master 10.77.1.1 minpoll -4 maxpoll -4" >"$work/beta/conf"
 start alpha a1
 start beta b2
 wait_for "beta is synchronized" synced beta
 sleep 3
-"$work/synccheck" 3 "$work/alpha" "$work/beta" >"$work/out" ||
+"$helpers/synccheck" 3 "$work/alpha" "$work/beta" >"$work/out" ||
 	fail "a reading is outside its bound: $(cat "$work/out")"
 cat "$work/out"
 # The estimate is off by 2 ms: delays of the machine's own move it by far less than 1 ms.

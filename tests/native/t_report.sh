@@ -5,18 +5,8 @@
 # becomes markup; its size is bounded; no incomplete file is left. With BROWSER=1 (`make
 # check-browser`), Chromium opens the pages too: no error, no network request, and drawn
 # items can be picked with the pointer.
-# test-parallel: yes
-# test-seconds: 16
 # test-timeout: 600
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
-
-here=$top/tests/native
-for program in kinds made pages; do
-	${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-		-I"$top/lib/include" -I"$top" -o "$work/$program" \
-		"$here/$program.c" "$build"/lib/libtsct{export,sync,provider,race}.a -lm
-done
 
 # Compares a page with the output of dump. Sets: events, shown, summed, bytes
 check() {	# PAGE DIR [OPTION...]
@@ -28,8 +18,8 @@ check() {	# PAGE DIR [OPTION...]
 
 # --- all kinds of content -------------------------------------------------------
 mkdir "$work/a" "$work/m"
-"$work/kinds" "$work/a" 20
-"$work/made" "$work/m"
+"$helpers/kinds" "$work/a" 20
+"$helpers/made" "$work/m"
 run 3 report "$work/a.html" "$work/a"
 says '^trace-ctl report: .*a.html: 609 events, 609 of them drawn individually$'
 says '5 events were lost while recording: full 5'
@@ -94,7 +84,7 @@ END
 
 # --- texts that look like markup ----------------------------------------------------
 mkdir "$work/hostile"
-"$work/pages" "$work/hostile" hostile
+"$helpers/pages" "$work/hostile" hostile
 (cd "$work" && cp -r hostile '<script>&"x'"'"'
 y' && run 0 report -q h.html '<script>&"x'"'"'
 y')
@@ -105,9 +95,8 @@ grep -q '&lt;script&gt;&amp;&quot;x&#39;\\u{a}y' "$work/h.html" || fail "the tit
 
 # --- more events than a page draws individually --------------------------------------
 mkdir "$work/many"
-"$work/pages" "$work/many" many 4000 400000
-run 0 report "$work/many.html" "$work/many"
-says '400000 events, [0-9]* of them drawn individually'
+"$helpers/pages" "$work/many" many 4000 400000
+run_says 0 '400000 events, [0-9]* of them drawn individually' report "$work/many.html" "$work/many"
 check "$work/many.html" "$work/many"
 [ "$events" = 400000 ] && [ "$shown" -le 200000 ] && [ "$shown" -gt 20000 ] ||
 	fail "$shown of $events events"
@@ -131,12 +120,8 @@ assert shown["mark"] == "each" and shown["tick"] == "density", shown
 END
 
 # --- a merged recording: names, bounds and messages of its nodes --------------------
-${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -I"$top" -I"$top" -o "$work/world" "$here"/world.c \
-	"$here"/world_{sim,write,exact,big}.c "$top"/tests/world/{crystal,network}.c \
-	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 mkdir "$work/w"
-"$work/world" "$work/w" 5
+"$helpers/world" "$work/w" 5
 run 0 merge -q -o "$work/merged" "$work/w/a" "$work/w/b" "$work/w/c"
 run 0 report -q "$work/merged.html" "$work/merged"
 check "$work/merged.html" "$work/merged"
@@ -189,21 +174,16 @@ cd "$top"
 
 # --- errors --------------------------------------------------------------------------
 before=$(ls -A "$work")
-run 2 report
-says 'nothing to report; give OUT.html and a RECORDING'
-run 2 report "$work/x.html"
-says 'missing recording'
-run 2 report "$work/a" "$work/x.html"
-says 'name the page before the recording'
-run 2 report "$work/x.html" "$work/a" "$work/b"
-says "use 'trace-ctl merge' to"
+run_says 2 'nothing to report; give OUT.html and a RECORDING' report
+run_says 2 'missing recording' report "$work/x.html"
+run_says 2 'name the page before the recording' report "$work/a" "$work/x.html"
+run_says 2 "use 'trace-ctl merge' to" report "$work/x.html" "$work/a" "$work/b"
 run 2 report -o "$work/x.html" "$work/a" "$work/b"
 run 2 report -o '' "$work/a"
 run 2 report '' "$work/a"
 run 2 report "$work/x.html" "$work/a" --max-events 0
 run 2 report "$work/x.html" "$work/a" --max-events -1
-run 2 report "$work/x.html" "$work/a" --max-events 1x
-says 'is not a number from 1'
+run_says 2 'is not a number from 1' report "$work/x.html" "$work/a" --max-events 1x
 run 2 report "$work/x.html" "$work/a" --from yesterday
 run 2 report "$work/x.html" "$work/a" --cpu 1-
 run 2 report "$work/x.html" "$work/a" --fit round
@@ -211,13 +191,11 @@ run 2 report sync "$work/a" --max-events 5
 run 1 report "$work/x.html" "$work/a" --from +1 --to +0.5
 run 1 report "$work/x.html" "$work/a" --event nonesuch
 says 'nonesuch: the recording has no such event'
-run 1 report "$work/x.html" "$work/a" --fit hull
-says 'the recording has no sync samples'
+run_says 1 'the recording has no sync samples' report "$work/x.html" "$work/a" --fit hull
 run 1 report "$work/x.html" "$work/none"
 run 1 report "$work/none/x.html" "$work/a"
 says 'No such file or directory; write to another directory'
-run 1 report "$work/b" "$work/a"
-says 'is a directory'
+run_says 1 'is a directory' report "$work/b" "$work/a"
 nothing_left "$work"
 
 # --- no space left, and interrupts ---------------------------------------------------
@@ -240,8 +218,7 @@ done
 # --- a damaged recording: the readable part is shown, the damage is reported ---------
 cp -r "$work/a" "$work/cut"
 truncate -s -100 "$work/cut/default_0"
-run 3 report -q "$work/cut.html" "$work/cut"
-says 'cut off in packet'
+run_says 3 'cut off in packet' report -q "$work/cut.html" "$work/cut"
 check "$work/cut.html" "$work/cut"
 grep -q 'The recording is damaged in' "$work/cut.html" || fail "the damage is not reported"
 
@@ -251,7 +228,7 @@ if [ -z "${BROWSER:-}" ]; then
 	exit 0
 fi
 for page in a m lossy h many merged child; do
-	out=$(timeout 200 python3 "$here/reportpage.py" "$work/$page.html" 2>&1) ||
+	out=$(timeout 300 python3 "$here/reportpage.py" "$work/$page.html" 2>&1) ||
 		fail "in the browser: $out"
 	echo "# $page: $out"
 done

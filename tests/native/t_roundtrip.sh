@@ -4,25 +4,20 @@
 # their inputs: see roundtrip.py and roundtrip_merged.py. Each packet has full time stamps
 # and keeps its limits: see packetcheck.py.
 # SEED=N: runs only this seed. EVENTS=N: events per recording.
-# test-parallel: yes
-# test-seconds: 6
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
+need babeltrace2
 
-make=$work/roundtrip
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -I"$top" -o "$make" "$top/tests/native/roundtrip.c" \
-	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
+make=$helpers/roundtrip
 
 round_trip() {	# SEED [EVENTS]
 	rm -rf "$work/a"
 	mkdir "$work/a"
 	"$make" "$work/a" "$@" >"$work/truth" || fail "seed $1: it was not written"
 	# Only Debian's /usr/bin/python3 has the Python module of libbabeltrace2.
-	/usr/bin/python3 "$top/tests/native/roundtrip.py" "$ctl" "$work/a" \
+	/usr/bin/python3 "$here/roundtrip.py" "$ctl" "$work/a" \
 		"$work/truth" >"$work/out" 2>"$work/err" || fail "seed $1"
 	echo "# seed $1: $(cat "$work/out") events"
-	python3 "$top/tests/native/packetcheck.py" "$work/a" "$work/truth" \
+	python3 "$here/packetcheck.py" "$work/a" "$work/truth" \
 		>"$work/out" 2>"$work/err" || fail "seed $1: packets"
 }
 
@@ -37,7 +32,7 @@ merged_trip() {	# SEED EVENTS
 	done
 	echo "# seed $1, merged"
 	run 0 merge -q --force -o "$work/m" "$work/n0" "$work/n1" "$work/n2"
-	/usr/bin/python3 "$top/tests/native/roundtrip_merged.py" "$ctl" "$work/m" \
+	/usr/bin/python3 "$here/roundtrip_merged.py" "$ctl" "$work/m" \
 		"$work"/truth? >"$work/out" 2>"$work/err" || fail "seed $1, merged"
 	echo "# seed $1, merged: $(cat "$work/out") events"
 }

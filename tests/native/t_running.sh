@@ -4,30 +4,18 @@
 # traced soon; after kill -9 of the daemon at random moments no event is missing, of
 # parent and child; kept channels outlive daemon and program; a recorder goes on; a program
 # moves to a channel that has taken its name; systemd's descriptor store.
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-live=$work/live
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$live" "$top/tests/native/live.c" \
-	"$build/lib/libtsctrace.a" -lm
+live=$helpers/live
 RANDOM=$((${SEED:-$(date +%s)} % 32768))
 echo "seed $RANDOM"
 export TSCTRACE_PROVIDER=daemon
 
 ready() { [ -S "$TSCTRACE_RUN_DIR/tsctraced.sock" ] && "$ctl" channel list >/dev/null 2>&1; }
 start() {	# starts a daemon and waits until it answers
-	"$build/daemon/tsctraced" --no-module "$@" 2>>"$work/daemon.log" &
-	daemon=$!
-	started+=("$daemon")
-	local i
-	for ((i = 0; i < 200; i++)); do
-		! ready || return 0
-		sleep 0.05
-	done
-	fail "the daemon does not answer: $(tail -n 3 "$work/daemon.log")"
+	"$daemon" --no-module "$@" 2>>"$work/daemon.log" & track server
+	wait_for "the daemon answers" ready
 }
-kill_daemon() { kill -9 "$daemon"; wait "$daemon" 2>/dev/null || true; }
 column() {	# CHANNEL COLUMN: of `channel list`, 0: the number of events
 	"$ctl" channel list --json >"$work/list" || return 0
 	python3 -c '
@@ -39,23 +27,20 @@ for c in json.load(open(sys.argv[1])):
 run_live() {	# FILE ARGUMENT...: sets program
 	local file=$1
 	shift
-	"$live" "$@" >"$file" &
-	program=$!
-	started+=("$program")
+	"$live" "$@" >"$file" & track program
 	until_in "$file" started
 }
 end_live() { kill "$program"; wait "$program" || fail "the program's status"; }
 written() { sed -n 's/.* written \([0-9]*\) .*/\1/p' "$1" | paste -sd+ | bc_; }
 bc_() { local sum; read -r sum; echo $((sum)); }
 until_holders() {	# CHANNEL NUMBER: sets ms, the time that it took
-	local i began=$(date +%s%N)
-	for ((i = 0; i < 400; i++)); do
-		[ "$("$ctl" channel list | awk -v c="$1" '$2 == c { print $8 }')" != "$2" ] ||
-			break
-		sleep 0.02
-	done
-	[ $i -lt 400 ] || fail "channel $1: $(column "$1" holders) holders, not $2"
+	local began=$(date +%s%N)
+	poll_s=0.02 wait_for "channel $1 has $2 holders" has_holders "$@"
 	ms=$((($(date +%s%N) - began) / 1000000))
+}
+
+has_holders() {
+	[ "$("$ctl" channel list | awk -v c="$1" '$2 == c { print $8 }')" = "$2" ]
 }
 
 # --- started before the daemon -------------------------------------------------
@@ -75,7 +60,7 @@ attached=$ms
 slowest=0
 for ((round = 0; round < 12; round++)); do
 	sleep "0.$((RANDOM % 4))$((RANDOM % 10))"
-	kill_daemon
+	stop_daemon -9
 	sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
 	start
 	[ $((round % 3)) != 0 ] || {
@@ -100,11 +85,10 @@ wait "$program" 2>/dev/null || true
 until_holders crash 0
 events=$(column crash events)
 [ "$events" -gt "$total" ] || fail "the second program wrote nothing"
-kill_daemon
+stop_daemon -9
 start
 [ "$(column crash events)" = "$events" ] || fail "$(column crash events) events, not $events"
-kill "$daemon"
-wait "$daemon" || fail "the daemon's status"
+stop_daemon
 start
 [ "$(column crash events)" = "$events" ] || fail "$(column crash events) events after a stop"
 run 0 snapshot -c crash -o "$work/snap"
@@ -113,28 +97,21 @@ grep -q 'live_text *text="text"' "$work/dump" || fail "no typed event in the sna
 [ "$(wc -l <"$work/dump")" = "$events" ] || fail "$(wc -l <"$work/dump") events in the snapshot"
 pgrep -f -- "--hold-channels --run-dir $TSCTRACE_RUN_DIR" >"$work/holder" || fail "no holder"
 run 0 channel remove crash
-kill_daemon
+stop_daemon -9
 start
 [ -z "$(column crash events)" ] || fail "a removed channel came back"
-until_ended() {	# until the holder has ended
-	local i
-	for ((i = 0; i < 100; i++)); do
-		[ -e "/proc/$(cat "$work/holder")" ] || return 0
-		sleep 0.05
-	done
-	fail "the holder still runs: $1"
+until_ended() {	# WHEN: waits until the holder has ended
+	wait_for "the holder has ended $1" has_ended "$(cat "$work/holder")"
 }
 until_ended "with nothing to hold"
 
 # --- a recorder goes on ------------------------------------------------------------
 export TSCTRACE_CHANNEL=default
-"$ctl" record -v -o "$work/rec" 2>"$work/rec.err" &
-recorder=$!
-started+=("$recorder")
+"$ctl" record -v -o "$work/rec" 2>"$work/rec.err" & track recorder
 until_in "$work/rec.err" 'recording: '
 run_live "$work/live3.out"
 sleep 0.5
-kill_daemon
+stop_daemon -9
 until_in "$work/rec.err" 'tsctraced ended: '
 sleep 0.4
 start
@@ -155,12 +132,10 @@ run 0 stat "$work/rec"
 # --- another channel has taken the name ------------------------------------------
 run_live "$work/live5.out"
 until_holders default 1
-kill_daemon
+stop_daemon -9
 kill -STOP "$program"
 start
-"$emit" 1000000 1 1000 >/dev/null &
-other=$!
-started+=("$other")
+"$emit" 1000000 1 1000 >/dev/null & track other
 until_written default 0
 run 0 record -q --require-events -o "$work/taken0" --duration 1
 kill -CONT "$program"
@@ -178,7 +153,7 @@ grep -q ' provider daemon ' "$work/live5.out" || fail "$(cat "$work/live5.out")"
 
 # --- no thread ----------------------------------------------------------------------
 for how in flag environment; do
-	kill_daemon
+	stop_daemon -9
 	if [ $how = flag ]; then
 		run_live "$work/live6.out" nothread
 	else
@@ -200,17 +175,14 @@ end_live
 # --- a program closes all descriptors, ours too ----------------------------------------
 run_live "$work/live8.out" close
 sleep 0.2
-kill_daemon
+stop_daemon -9
 start
-for ((i = 0; i < 100; i++)); do
-	! "$ctl" events list -p "$program" >"$work/out" 2>&1 || break
-	sleep 0.1
-done
-[ "$i" -lt 100 ] || fail "its socket is gone for good: $(cat "$work/out")"
+has_socket() { "$ctl" events list -p "$program" >"$work/out" 2>&1; }
+wait_for "its socket is there again" has_socket
 until_holders default 1
 end_live
 grep -q ' broken 0$' "$work/live8.out" || fail "its files were used: $(cat "$work/live8.out")"
-kill_daemon
+stop_daemon -9
 run_live "$work/live9.out" close
 start
 TSCTRACE_CHANNEL=default until_holders default 1
@@ -235,17 +207,17 @@ except OSError:
 END
 	run 0 channel remove held
 fi
-kill_daemon
+stop_daemon -9
 
 # --- systemd's descriptor store ----------------------------------------------------
-timeout 60 python3 "$top/tests/native/fd_store.py" "$build/daemon/tsctraced" "$ctl" \
+timeout 300 python3 "$here/fd_store.py" "$daemon" "$ctl" \
 	"$work" "$emit" || fail "descriptor store"
 
 # --- the holder ends with the run-time directory --------------------------------------
 start
 run 0 channel create last --policy overwrite
 pgrep -f -- "--hold-channels --run-dir $TSCTRACE_RUN_DIR" >"$work/holder" || fail "no holder"
-kill_daemon
+stop_daemon -9
 rm -r "$TSCTRACE_RUN_DIR"
 until_ended "without its directory"
 echo "attached after $attached ms; after a restart, $slowest ms at most; $total events, none missing"

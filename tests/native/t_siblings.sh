@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: MIT
 # Nodes that are sources of each other, on one bridge: a, b and c each poll the master m
 # and each other. Of two of them one averages the time of the other, never both. One that
-# loses the master gets the time from the others, and no reading is outside its bound.
+# loses the master gets the time from the others, and no reading is outside its bound. In
+# tsct_timesync() each node takes part through the master, and does not wait for the members of
+# the others.
 #
 # Network namespaces of one machine share its counter, so the true difference of all
 # nodes is zero; synccheck measures it.
-set -euo pipefail
-
 . "$(dirname "$0")/sync.sh"
-compile synccheck
-mkdir "$work"/{m,a,b,c}
+wired 10.82.0 m a b c
 polls='minpoll -4 maxpoll -4'
 serve='serve\nallow 10.82.0.0/24\nstratum 10'
 printf "name m\n$serve\n" >"$work/m/conf"
@@ -21,12 +20,6 @@ sources() {	# NAME ADDRESS...: writes the configuration of a node
 sources a 1 3 4
 sources b 1 2 4
 sources c 1 2 3
-bridge wire
-address=1
-for i in m a b c; do
-	net $i
-	plug $i 10.82.0.$((address++))/24 wire
-done
 start m a1
 wait_for "m is synchronized" synced m
 start a b2
@@ -64,17 +57,25 @@ for i in a b c; do
 	wait_for "the weights of $i add up to 1" whole $i
 done
 in_dir "$(cut -c1 "$work/shares")" "$ctl" peers >"$work/out"
-grep -q '^SOURCE .* WEIGHT ' "$work/out" ||
-	fail "trace-ctl peers has no weights: $(cat "$work/out")"
+shows '^SOURCE .* WEIGHT '
 grep -Eq '^10\.82\.0\.1 +(used|agrees) .* [0-9]+\.[0-9] % ' "$work/out" ||
 	fail "trace-ctl peers does not show the master's: $(cat "$work/out")"
 sed -n '/^SOURCE/,/^$/s/^/# /p' "$work/out"
 
+# --- five collective calls ---------------------------------------------------------------
+waits=()
+for i in m a b c; do
+	in_dir $i "$helpers/timesync" 5000 5 >"$work/$i.out" & waits+=($!)
+done
+for i in "${waits[@]}"; do
+	wait "$i" || fail "$(grep -h '' "$work"/*.out)"
+done
+
 # --- readings, and a node that loses the master ------------------------------------------
-"$work/synccheck" 3 "$work/m" "$work/a" "$work/b" "$work/c" >"$work/out" ||
+"$helpers/synccheck" 3 "$work/m" "$work/a" "$work/b" "$work/c" >"$work/out" ||
 	fail "a reading is outside its bound: $(cat "$work/out")"
 sed "s|$work/|# all poll the master: |" "$work/out"
-"$work/synccheck" --watch 90 "$work/m" "$work/a" >"$work/watched" & watcher=$!
+"$helpers/synccheck" --watch 90 "$work/m" "$work/a" >"$work/watched" & track watcher
 sources a 3 4
 reload a
 below() { is a 'min([s["depth"] for s in p["sources"] if s["status"] == "used"], default=0)' 1; }

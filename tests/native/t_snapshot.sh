@@ -3,32 +3,24 @@
 # Snapshots of flight recorders: of running programs, without gaps and without
 # stopping them; of a killed program; of several at once; and to a full disk. Events
 # copied + events overwritten before = events written.
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-flood=$work/flood
-${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$flood" "$top/tests/native/flood.c" \
-	"$build/lib/libtsctrace.a" -lm
+flood=$helpers/flood
 
-run 2 snapshot what
-says "unexpected argument 'what'; use -c for channels"
+run_says 2 "unexpected argument 'what'; use -c for channels" snapshot what
 run 2 snapshot --blocks 4
 
 start_daemon
 run 1 snapshot -o "$work/x"
 says "no flight recorder found; create one with 'trace-ctl channel create NAME --policy overwrite'"
-run 1 snapshot -c none -o "$work/x"
-says "snapshot: 'none': no such channel; "
-run 1 snapshot -o "$work/no/where"
-says 'snapshot: .*: directory .* does not exist'
+run_says 1 "snapshot: 'none': no such channel; " snapshot -c none -o "$work/x"
+run_says 1 'snapshot: .*: directory .* does not exist' snapshot -o "$work/no/where"
 [ ! -e "$work/x" ] || fail "a directory was made"
 
 # --- an empty channel, then a few events ----------------------------------------
 
 run 0 channel create fly --policy overwrite --blocks 64
-run 0 snapshot -o "$work/empty"
-says 'empty: 0 events'
+run_says 0 'empty: 0 events' snapshot -o "$work/empty"
 babeltrace2 "$work/empty" >"$work/bt" 2>&1 || fail "babeltrace2 of nothing"
 without_statedump <"$work/bt" >"$work/out"
 [ ! -s "$work/out" ] || fail "events in nothing"
@@ -36,8 +28,7 @@ TSCTRACE_CHANNEL=fly "$emit" 100 2 >/dev/null
 run 0 snapshot -o "$work/few"
 says 'channel fly: 201 events over [0-9.]* [mu]s, 0 older overwritten'
 [ "$(babeltrace_events "$work/few")" = 201 ] || fail "babeltrace2"
-run 1 snapshot -o "$work/few"
-says 'output directory .* is not empty; use a new one'
+run_says 1 'output directory .* is not empty; use a new one' snapshot -o "$work/few"
 # The events stay in the rings: a second snapshot has them, too.
 run 0 snapshot -q -o "$work/again"
 [ ! -s "$work/err" ] || fail "-q is not quiet"
@@ -51,8 +42,7 @@ for kind in tsc tsc/16 tsc/256 interpolated system off; do
 	run 0 snapshot -q --timestamps "$kind" --sync-every 2^4 --fsync end -o "$dir"
 	grep -q "^	timestamps = \"$kind\";" "$dir/metadata" || fail "$kind: metadata"
 	grep -q '^	fsync = "end";' "$dir/metadata" || fail "$kind: fsync"
-	run 0 stat "$dir"
-	shows "^ticks *$kind; "
+	run_shows 0 "^ticks *$kind; " stat "$dir"
 	shows 'a packet ends after 16 events'
 	run 0 dump "$dir"
 	sed 's/.*\[/[/' "$work/out" | sort >"$work/1"
@@ -78,7 +68,6 @@ for cpu in $(taskset -cp $$ | sed 's/.*: //; s/-/ /; s/,/ /g' | cut -d ' ' -f 1-
 	TSCTRACE_CHANNEL=fly taskset -c "$cpu" "$flood" 4 0 1 \
 		>"$work/flood-$cpu" &
 	floods+=("$!")
-	started+=("$!")
 done
 until_written fly 100000
 for i in {1..8}; do
@@ -94,8 +83,7 @@ done
 [ "$(babeltrace_events "$work/run8")" = "$(number events "$work/out")" ] ||
 	fail "babeltrace2"
 # A snapshot while a recorder reads the same channel
-"$ctl" record -c fly -o "$work/live" --duration 1 2>"$work/live-err" &
-live=$!
+"$ctl" record -c fly -o "$work/live" --duration 1 2>"$work/live-err" & track live
 run 0 snapshot -c fly -o "$work/beside"
 wait "$live" || [ $? = 3 ] || fail "exit status of the concurrent recorder"
 grep -q ' published = [0-9]* recorded + [0-9]* lost' "$work/live-err" ||
@@ -115,14 +103,11 @@ all=$(($(number events "$work/out") + $(number overwritten "$work/out")))
 # --- a killed program, several channels, a channel by its id --------------------
 
 run 0 channel create second --policy overwrite --block-size 4096 --blocks 4
-TSCTRACE_CHANNEL=second "$flood" 100 100000 2 >/dev/null &
-pid=$!
-started+=("$pid")
+TSCTRACE_CHANNEL=second "$flood" 100 100000 2 >/dev/null & track pid
 until_written second 1000
 kill -9 "$pid"
 wait "$pid" || true
-run 0 snapshot -o "$work/both"
-says '^  channel fly: [1-9]'
+run_says 0 '^  channel fly: [1-9]' snapshot -o "$work/both"
 says '^  channel second: [1-9]'
 run 0 snapshot -c 2 -o "$work/one"
 ! grep -q ' fly' "$work/err" || fail "another channel is included"
@@ -132,69 +117,29 @@ both=$(sed -n 's/^.*both: \([0-9]*\) events.*/\1/p' "$work/err")
 ls "$work/both"/fly_* "$work/both"/second_* >/dev/null || fail "a channel has no file"
 
 # Events that were never published are reported, and change the exit status.
-${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$work/big" -x c - -x none \
-	"$build/lib/libtsctrace.a" -lm <<'END'
-#include <tsctrace/tsctrace.h>
-int main(void)
-{
-	static char text[8000];
-	struct tsct_channel *t;
-	int id;
-
-	for (int i = 0; i < 7999; i++)
-		text[i] = 'x';
-	if (tsct_channel_open(0, &t))
-		return 1;
-	id = tsct_event_define(t, "big", 0, "text:string");
-	return tsct_emit(t, id, text, sizeof(text)) != -90;
-}
-END
-TSCTRACE_CHANNEL=second "$work/big" || fail "the event is not too big"
-run 3 snapshot -c second -o "$work/lost"
-says 'channel second LOST since its creation: too_big 1$'
+TSCTRACE_CHANNEL=second "$helpers/oneshot" big || fail "the event is not too big"
+run_says 3 'channel second LOST since its creation: too_big 1$' snapshot -c second -o "$work/lost"
 run 3 dump "$work/lost"
 # record also reports unpublished events of a flight recorder.
-run 3 record -f -c second --duration 0.1 -o "$work/flown"
-says 'LOST: too_big 1$'
+run_says 3 'LOST: too_big 1$' record -f -c second --duration 0.1 -o "$work/flown"
 says '(events never published are counted since the channel was created'
 says ' recorded + 0 lost; 1 event was never published$'
 run 3 stat "$work/flown"
-run 3 record -f --block-size 4096 -o "$work/fresh" -- "$work/big"
+run 3 record -f --block-size 4096 -o "$work/fresh" -- "$helpers/oneshot" big
 says 'LOST: too_big 1$'
 ! grep -q 'since the channel' "$work/err" || fail "the channel is new: no losses are older than the recording"
 run 0 channel remove second
 
 # Readers skip hidden files: the leading dot of a channel's name is replaced.
-${CC:-cc} -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$work/dot" -x c - -x none \
-	"$build/lib/libtsctrace.a" -lm <<'END'
-#include <tsctrace/tsctrace.h>
-int main(void)
-{
-	struct tsct_channel_options options = {
-		.name = ".dot", .policy = TSCT_POLICY_OVERWRITE,
-		.channel_flags = TSCT_CHANNEL_KEEP,
-	};
-	struct tsct_channel *t;
-
-	return tsct_channel_open(&options, &t) ||
-		tsct_emit(t, tsct_event_define(t, "tick", 0, ""), "", 0);
-}
-END
-"$work/dot" || fail "no channel with a dot in front"
+"$helpers/oneshot" dot || fail "no channel with a dot in front"
 run 0 snapshot -c .dot -o "$work/dots"
-run 0 stat "$work/dots"
-shows '^_dot  *tick  *instant  *1 '
+run_shows 0 '^_dot  *tick  *instant  *1 ' stat "$work/dots"
 [ "$(babeltrace_events "$work/dots")" = 1 ] || fail "babeltrace2 of a dot"
 run 0 channel remove .dot
 
 # --- a full disk ------------------------------------------------------------------
 
-status=0
-(ulimit -f 200
-exec "$ctl" snapshot -c fly -o "$work/full") >"$work/out" 2>"$work/err" || status=$?
-[ "$status" = 1 ] || fail "full disk: exit status $status"
+run_limited 200 1 snapshot -c fly -o "$work/full"
 says 'full: File too large; the events written so far are readable; raise'
 "$ctl" dump "$work/full" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "not readable"
 [ -s "$work/out" ] || fail "the recording has no events"
@@ -214,17 +159,13 @@ all=$(($(number events "$work/out") + $(number overwritten "$work/out")))
 [ "$(number overwritten "$work/out")" -gt 1000 ] || fail "nothing was overwritten"
 "$ctl" dump --raw "$work/flight" >"$work/1"
 "$ctl" dump --raw "$work/meanwhile" | diff -q - "$work/1" || fail "the snapshot and the recording differ"
-run 2 record -f --blocks 2 -o "$work/x" -- true
-says 'invalid ring size: .* 4 to 65536 blocks'
+run_says 2 'invalid ring size: .* 4 to 65536 blocks' record -f --blocks 2 -o "$work/x" -- true
 export TSCTRACE_PROVIDER=daemon
 run 0 channel create box
-run 1 record -f -c box -o "$work/x" -- true
-says 'channel box: exists and is not a flight recorder'
+run_says 1 'channel box: exists and is not a flight recorder' record -f -c box -o "$work/x" -- true
 
 # --- the daemon is killed -----------------------------------------------------------
 
-kill -9 "$daemon"
-wait "$daemon" || true
-run 1 snapshot -o "$work/x"
-says 'no provider of channels .*start tsctraced'
+stop_daemon -9
+run_says 1 'no provider of channels .*start tsctraced' snapshot -o "$work/x"
 echo "$written events, 8 snapshots: fine"

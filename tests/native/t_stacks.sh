@@ -3,8 +3,8 @@
 # Stacks of kernel events: the known chain of a program's functions, in each output; of
 # programs that were replaced, deleted or ended, or run in another mount namespace; more
 # stacks than the ring buffer holds; recordings of two nodes
-# shellcheck source=tests/native/stacks.sh
 . "$(dirname "$0")/stacks.sh"
+need babeltrace2 chroot mount unshare
 
 # --- a known chain -------------------------------------------------------------
 
@@ -66,20 +66,7 @@ grep -q 'leaf_call: .*stack = 0x' text && grep -q 'stack: .*frames = "' text ||
 grep -q "^stacks  *$("$ctl" dump known | grep -c ' stack=0x[1-9a-f]') events with " \
 	< <("$ctl" stat known) ||
 	fail "stacks in stat"
-cat >lone.c <<'END'
-#include <sys/syscall.h>
-int main(void)
-{
-	long i, ret;
-
-	for (i = 0; i < 40; i++)
-		__asm__ volatile("push %%rbp; xor %%ebp, %%ebp; syscall; pop %%rbp" : "=a"(ret) :
-				 "a"(SYS_getppid) : "rcx", "r11", "memory");
-	return 0;
-}
-END
-${CC:-cc} -O0 -mno-red-zone -o lone lone.c
-run 0 record --stack=sys_getppid -e syscalls -o lone.rec -- ./lone
+run 0 record --stack=sys_getppid -e syscalls -o lone.rec -- "$helpers/traced/lone"
 "$ctl" stat lone.rec >text
 grep -A1 '^stacks  *40 events with 1 different stack$' text | grep -q '^  *100.0 % .* no frame' ||
 	fail "stacks in stat: $(cat text)"
@@ -89,34 +76,7 @@ assert s == {"events": 40, "missing": 0, "different": 1, "of_program": 40,
              "of_one_function": 40}, s' || fail "JSON of stat"
 
 # The function to which a signal handler returns is named: nothing is in front of it.
-cat >handler.c <<'END'
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-void restore(void);
-__asm__(".skip 64, 0x90\n.globl restore\n.type restore, @function\n"
-	"restore: mov $15, %eax\nsyscall\n.size restore, . - restore\n");
-static void on_signal(int number)
-{
-	long ret;
-
-	(void)number;
-	__asm__ volatile("syscall" : "=a"(ret) : "a"(SYS_getppid) : "rcx", "r11", "memory");
-}
-int main(void)
-{
-	struct { void (*handler)(int); unsigned long flags; void (*restorer)(void);
-		 unsigned long mask; } action = { on_signal, 0x04000000, restore, 0 };
-	int i;
-
-	syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, 8);
-	for (i = 0; i < 30; i++)
-		kill(getpid(), SIGUSR1);
-	return 0;
-}
-END
-${CC:-cc} -O0 -fno-omit-frame-pointer -std=gnu11 -o handler handler.c
-run 0 record --stack=sys_getppid -e syscalls -o handled -- ./handler
+run 0 record --stack=sys_getppid -e syscalls -o handled -- "$helpers/traced/handler"
 expect handled sys_getppid/begin ';restore;on_signal ' 30
 
 # A damaged statedump, and none: each reader names the file.
@@ -152,8 +112,7 @@ run 2 record --stack -o none -- true
 run 0 record --stack -e syscalls -o replaced -- ./chain 11
 expect replaced sys_getppid/begin ";$chain " 11
 cp chain chain.kept
-compile other -DOTHER -Wl,--build-id -O1
-mv other chain
+cp "$helpers/traced/chain_other" chain
 expect replaced sys_getppid/begin '(leaf|middle|outer)_call' 0
 expect replaced sys_getppid/begin '\[chain\];\[chain\]' 11
 "$ctl" dump replaced --event sys_getppid/begin >dump
@@ -166,8 +125,7 @@ run 0 record --stack -e syscalls -o short -- sh -c \
 expect short sys_getppid/begin ";$chain " 40
 
 # A build id that ends in a zero, as those that the kernel fills up
-compile zero -Wl,--build-id=0x74736374726163652062756964206964207a6500
-run 0 record --stack -e syscalls -o zero.rec -- ./zero 7
+run 0 record --stack -e syscalls -o zero.rec -- "$helpers/traced/chain_zero" 7
 expect zero.rec sys_getppid/begin ";$chain " 7
 
 # A file that is deleted; one without a build id; one that is only there in a mount
@@ -181,52 +139,58 @@ running() {	# DIR PID
 	expect "$1" sys_getppid/begin ";$chain " "$n"
 }
 cp chain gone
-./gone -1 & started+=($!); pid=$!
-until [ "$(readlink "/proc/$pid/exe")" = "$PWD/gone" ]; do sleep 0.05; done
+./gone -1 & track pid
+wait_for "gone runs" is_named "$pid" gone
 rm gone
 running deleted "$pid"
-compile plain -Wl,--build-id=none
-./plain -1 & started+=($!); pid=$!
-sleep 0.2
+"$helpers/traced/chain_plain" -1 & track pid
+wait_for "chain_plain runs" is_named "$pid" chain_plain
 running plain_file "$pid"
 if unshare -m true 2>/dev/null; then
 	mkdir inner
 	# shellcheck disable=SC2016 # for the other shell
 	unshare -m sh -c 'mount -t tmpfs none inner && cp chain inner/inside &&
-		exec inner/inside -1' & started+=($!); pid=$!
-	sleep 0.5
+		exec inner/inside -1' & track pid
+	wait_for "inside runs" is_named "$pid" inside
 	running namespace "$pid"
 fi
 mkdir -p root/lib64
 cp -L --parents $(ldd chain | grep -o '/[^ ]*') root
 cp chain root/chain
-chroot root /chain -1 & started+=($!); pid=$!
-sleep 0.2
+chroot root /chain -1 & track pid
+wait_for "chain runs" is_named "$pid" chain
 running chrooted "$pid"
 
 # --- many stacks -----------------------------------------------------------------
 
 # Also more than the recorder remembers
-run 0 record --stack=sys_getppid -e syscalls -o many -- ./chain 1 17 slowly
-says '0 lost'
+# The program pauses so that the recorder can follow: longer on a busy machine.
+record_all() {	# DIR COMMAND...; MS in it becomes the pause
+	local dir=$1 ms
+	shift
+	for ms in 50 200 1000; do
+		rm -rf "$dir"
+		run_says 0 '0 lost' record --stack=sys_getppid -e syscalls -o "$dir" -- "${@//MS/$ms}"
+		grep -q 'reports about threads or stacks missing' "$work/err" || return 0
+	done
+	fail "$dir: reports are missing"
+}
+record_all many ./chain 1 17 MS
 expect many sys_getppid/begin . 131072
 expect many sys_getppid/begin '\[unknown\]' 0
 [ "$(grep -c '_call.* 1$' folded)" = 131072 ] || fail "$(wc -l <folded) different stacks"
-run 0 record --stack=sys_getppid -e syscalls -o again -- sh -c \
-	'./chain 1 16 slowly; ./chain 1 16 slowly'
+record_all again sh -c './chain 1 16 MS; ./chain 1 16 MS'
 expect again sys_getppid/begin '_call.* 2$' 131072
 
 # The recorder is stopped: the ring buffer cannot hold them. They are sent again later.
-"$ctl" record --stack=sys_getppid -e syscalls -o full -a --comm chain >out 2>err & pid=$!
-started+=($pid)
+"$ctl" record --stack=sys_getppid -e syscalls -o full -a --comm chain >out 2>err & track pid
 # It is recording when it has recorded a call.
-for ((i = 0; i < 300; i++)); do
+is_recording() {
 	./chain 1
 	"$ctl" dump full --event sys_getppid/begin >dump 2>/dev/null || true
-	! grep -q getppid dump || break
-	sleep 0.2
-done
-[ $i -lt 300 ] || fail "record full does not begin"
+	grep -q getppid dump
+}
+poll_s=0.2 wait_for "it is recording" is_recording
 kill -STOP $pid
 ./chain 1 14
 kill -CONT $pid
@@ -244,7 +208,7 @@ expect full sys_getppid/begin '\[unknown\]' 0
 
 # --- two nodes ------------------------------------------------------------------
 
-as_host() { python3 "$top/tests/native/as_host.py" "$work/$1" "${@:2}" || fail "as_host.py"; }
+as_host() { python3 "$here/as_host.py" "$work/$1" "${@:2}" || fail "as_host.py"; }
 cp -r replaced two
 as_host two other 0 unknown
 run 0 merge --force -o both known two

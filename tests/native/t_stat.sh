@@ -3,19 +3,12 @@
 # Figures of stat for a generated recording with known system calls, switches, losses
 # and times.
 # test-fast: yes
-# test-parallel: yes
-# test-seconds: 1
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top" \
-	-I"$top/lib/include" -o "$work/made" "$top/tests/native/made.c" \
-	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
 mkdir "$work/a"
-"$work/made" "$work/a"
+"$helpers/made" "$work/a"
 
-run 3 stat "$work/a"
-says '9 events were lost while recording: full 7 no_ring 2'
+run_says 3 '9 events were lost while recording: full 7 no_ring 2' stat "$work/a"
 cat >"$work/want" <<'END'
 command    make
 host       node\x1b
@@ -114,15 +107,12 @@ for number in 0 -1 '' 1x 2147483648 18446744073709551617; do
 	run 2 stat -n "$number" "$work/a"
 	says "--top: '$number' is not a number from 1 to 2147483647"
 done
-run 3 stat -n 1 "$work/a"
-shows '^1 other  *2  *0  *4\.000  *2000\.000  *3000\.000$'
+run_shows 3 '^1 other  *2  *0  *4\.000  *2000\.000  *3000\.000$' stat -n 1 "$work/a"
 shows '^1 other  *4  *0\.4  *+3\.000000  *+6\.000000  *7$'
 shows '^all  *11  *1\.1 '
-run 3 stat --all "$work/a"
-shows '^kernel  *never  *counter  *0 '
+run_shows 3 '^kernel  *never  *counter  *0 ' stat --all "$work/a"
 shows '^11  *0 .* 1  one$'
-run 2 stat --top 0 "$work/a"
-says "top: '0' is not a number from 1 to 2147483647"
+run_says 2 "top: '0' is not a number from 1 to 2147483647" stat --top 0 "$work/a"
 run 2 stat --top x "$work/a"
 
 # The three errors are kept apart: to CLOCK_REALTIME, to UTC, and between nodes.
@@ -137,12 +127,11 @@ run 3 dump --error=utc "$work/a"
 [ "$(grep -o '+- *[0-9]*ns' "$work/out" | tr -d ' ' | sort | uniq -c | tr -s ' ')" = \
 " 3 +-2001501ns
  8 +-3001501ns" ] || fail "dump --error=utc"
-run 2 dump --error=gps "$work/a"
-says "\-\-error: invalid value 'gps'; use common, clock or utc"
+run_says 2 "\-\-error: invalid value 'gps'; use common, clock or utc" dump --error=gps "$work/a"
 
 # Many nodes: threads and CPUs of different nodes are separate, and all are listed.
 mkdir "$work/many"
-"$work/made" "$work/many" many
+"$helpers/made" "$work/many" many
 run 3 stat --json "$work/many"
 python3 - "$work/out" <<'END' || fail "many nodes"
 import json, sys
@@ -158,8 +147,7 @@ assert [(c["node"], c["cpu"], c["events"]) for c in s["cpus"]] == \
 # on another node, so stat finds no complete system call.
 assert s["system_calls"] == [], s["system_calls"]
 END
-run 3 stat "$work/many"
-shows '^one  *3 .* 0  *100  *- auto '
+run_shows 3 '^one  *3 .* 0  *100  *- auto ' stat "$work/many"
 shows '^two  *2 .* 5  *7000  *40\.3 spline '
 shows '^three  *0 .* -  *-  *0  *?  *-  *- '
 shows '^two  *7  *2 '

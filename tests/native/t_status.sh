@@ -3,23 +3,9 @@
 # trace-ctl status without and with a daemon: providers, and the channels while a
 # program has one open and after it has ended.
 # test-fast: yes
-set -euo pipefail
+. "$(dirname "$0")/lib.sh"
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
-build=${O:-$top/build}
-ctl=$build/tools/trace-ctl
-work=$(mktemp -d)
-daemon='' jobs=''
-cleanup() {
-	[ -z "$jobs" ] || kill -9 "$jobs" 2>/dev/null || true
-	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
-	wait
-	rm -rf "$work"
-}
-trap cleanup EXIT
-fail() { echo "$*"; cat "$work"/{json,out,err,daemon.log} 2>/dev/null; exit 1; }
 export TSCTRACE_RUN_DIR=$work/run TSCTRACE_PROVIDER=daemon
-unset TSCTRACE_CHANNEL TSCTRACE_SOCKET
 mkdir "$TSCTRACE_RUN_DIR"
 
 status() {
@@ -29,19 +15,13 @@ status() {
 }
 
 until_status() {	# CONDITION PATTERN-IN-JSON
-	local n
-	for n in {1..400}; do
-		status
-		! grep -q "$2" "$work/json" || return 0
-		sleep 0.1
-	done
-	fail "timeout: not true: $1"
+	wait_for "$1" status_has "$2"
 }
+status_has() { status && grep -q "$1" "$work/json"; }
 
 status
-grep -q "^daemon  *no: $work/run/tsctraced.sock: no such socket; start tsctraced" \
-	"$work/out" || fail "a daemon is reported without a socket"
-grep -q '^embedded  *yes' "$work/out" || fail "embedded is not available"
+shows "^daemon  *no: $work/run/tsctraced.sock: no such socket; start tsctraced"
+shows '^embedded  *yes'
 grep -q '"channels": \[\]' "$work/json" || fail "channels are reported without a provider"
 for provider in none bogus; do
 	TSCTRACE_PROVIDER=$provider status
@@ -49,51 +29,44 @@ for provider in none bogus; do
 		"$work/out" || fail "no reason for no provider: \$TSCTRACE_PROVIDER"
 done
 TSCTRACE_PROVIDER='' status
-grep -q '^programs use   \(none: no module and no daemon; start\|module$\)' "$work/out" ||
-	fail "no reason for no provider"
+shows '^programs use   \(none: no module and no daemon; start\|module$\)'
 
-"$build/daemon/tsctraced" >"$work/daemon.log" 2>&1 &
-daemon=$!
+"$daemon" >"$work/daemon.log" 2>&1 & track server
 until_status "the daemon answers" '"programs_use": "\(daemon\|module\)"'
 until_status "the clock is fresh" '"status": "synchronized"'
-grep -q '^daemon  *yes, version ' "$work/out" || fail "the daemon is not reported"
+shows '^daemon  *yes, version '
 grep -q '"origin": "\(daemon\|module\)"' "$work/json" || fail "no origin of the clock"
 
 "$ctl" clock --fake-disruption >/dev/null || fail "clock --fake-disruption fails"
 until_status "its cause is shown" '"cause": "fake"'
 until_status "the clock is fresh again" '"status": "synchronized"'
 [ -e /dev/tsctrace ] ||
-	grep -q '^clock  *synchronized, epoch 2 (after fake), source ' \
-		"$work/out" || fail "no cause of the disruption in the text"
+	shows '^clock  *synchronized, epoch 2 (after fake), source '
 
-"$build/examples/jobs" 1000000000000 1 >/dev/null 2>&1 &
-jobs=$!
+"$out/examples/jobs" 1000000000000 1 >/dev/null 2>&1 & track jobs
 until_status "a channel appears" '^      "name": "default"'
 until_status "something is unread" '^      "unread": [1-9]'
 for want in '"provider": "daemon"' "\"uid\": $(id -u)" '"policy": "discard"' \
 		'"kernel": false' '"consumers": 0' '"full": 0'; do
 	grep -q "$want" "$work/json" || fail "no $want"
 done
-grep -q "^ *[0-9]* default  *daemon  *$(id -un)  *discard " "$work/out" ||
-	fail "no line for the channel"
+shows "^ *[0-9]* default  *daemon  *$(id -un)  *discard "
 "$ctl" status --metrics >"$work/out" || fail "status --metrics fails"
-grep -q '^tsctrace_channels 1$' "$work/out" || fail "metric tsctrace_channels"
-grep -q '^tsctrace_channel_bytes [1-9]' "$work/out" || fail "metric tsctrace_channel_bytes"
+shows '^tsctrace_channels 1$'
+shows '^tsctrace_channel_bytes [1-9]'
 kill -9 "$jobs"
 wait "$jobs" || true
 jobs=''
 until_status "the channel is removed" '"channels": \[\]'
 
-kill "$daemon"
-wait "$daemon" || true
+kill "$server"
+wait "$server" || true
 daemon=''
 status
-grep -q '^daemon  *no: ' "$work/out" || fail "the daemon is reported after its end"
+shows '^daemon  *no: '
 
 for argument in extra --nonsense '--metrics --json'; do
-	got=0
 	# shellcheck disable=SC2086
-	"$ctl" status $argument >"$work/out" 2>&1 || got=$?
-	[ $got = 2 ] || fail "status $argument: exit status $got"
+	exits 2 "$ctl" status $argument >"$work/out" 2>&1
 done
 echo "fine"

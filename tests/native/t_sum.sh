@@ -3,14 +3,11 @@
 # All losses are counted: events that programs tried to emit = recorded + counted as
 # lost. At a million events per second none is lost. SECONDS_EACH=60 for a long run.
 # test-timeout: 400
-# shellcheck source=tests/native/record.sh
+# test-alone: yes, two writers of a million events a second and the recorder need both CPUs
 . "$(dirname "$0")/record.sh"
 
 seconds=${SECONDS_EACH:-3}
-flood=$work/flood
-${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$flood" "$top/tests/native/flood.c" \
-	"$build/lib/libtsctrace.a" -lm
+flood=$helpers/flood
 
 tally() {	# DIR: prints the numbers of events recorded and lost
 	"$ctl" stat --json "$1" >"$work/stat" || [ $? = 3 ]

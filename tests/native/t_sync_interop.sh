@@ -6,21 +6,19 @@
 #
 #   chrony (server) -- 10.78.1.0/24 --+
 #   ntpd (server) ---- 10.78.2.0/24 --+-- ours -- 10.78.3.0/24 -- client (chronyd)
-# test-waits: yes
-set -euo pipefail
-
 . "$(dirname "$0")/sync.sh"
 for i in chrony ntpsec; do
 	got=0
-	path=$("$top/tests/native/ntp.sh" $i) || got=$?
-	[ $got -ne 3 ] || { echo "package $i is not available"; exit 77; }
+	path=$("$here/ntp.sh" $i) || got=$?
+	[ $got -ne 3 ] || skip "package $i is not available"
 	[ $got -eq 0 ] || { echo "$i: download failed"; exit 1; }
 	eval "$i=$path"
 done
 # True if source N of our daemon has kept at least COUNT exchanges.
 kept() { above ours "p['sources'][$1]['kept']" $(($2 - 1)); }	# N COUNT
 
-mkdir "$work"/{ours,chrony,ntpd,client,wrong}
+net chrony ntpd ours client
+mkdir "$work/wrong"
 key=000102030405060708090a0b0c0d0e0f
 echo "7 AES128 HEX:$key" >"$work/keys"
 echo "7 AES128 HEX:f${key#?}" >"$work/badkeys"
@@ -67,7 +65,6 @@ END
 	echo "server 10.78.3.1 iburst maxsamples 1"
 } >"$work/wrong/plain"
 
-for i in chrony ntpd ours client; do net $i; done
 join chrony 10.78.1.1/24 ours 10.78.1.2/24
 join ntpd 10.78.2.1/24 ours 10.78.2.2/24
 join ours 10.78.3.1/24 client 10.78.3.2/24
@@ -83,9 +80,8 @@ in_net client setpriv --bounding-set=-sys_time "$chrony" -x -d \
 wait_for "chronyd's time is taken" kept 0 8
 wait_for "ntpd's time is taken" kept 1 8
 in_dir ours "$ctl" peers
-compile synccheck
 # chronyd and ntpd serve this machine's clock: the cluster time must equal that clock.
-"$work/synccheck" 1 - "$work/ours" || fail "off by more than the bound"
+"$helpers/synccheck" 1 - "$work/ours" || fail "off by more than the bound"
 
 # --- chronyd as the client -------------------------------------------------------
 wait_for "chronyd takes our time" logged client 'Selected source 10.78.3.1'
@@ -99,11 +95,10 @@ grep '10.78.3.1' "$work/client/measurements.log" |
 	END { printf "chronyd, of us: %d samples, off by %.0f ns (median), %.0f at " \
 		"most\n", n, o[int(n / 2)], o[n - 1]; exit !(o[int(n / 2)] < 20e3) }' ||
 	fail "$(tail -n 5 "$work/client/measurements.log")"
-within "${net_id}client" setpriv --bounding-set=-sys_time timeout 60 \
+within "${net_id}client" setpriv --bounding-set=-sys_time timeout 300 \
 	"$chrony" -Q -f "$work/wrong/plain" >"$work/out" 2>&1 ||
 	fail "without a key: $(cat "$work/out")"
-grep -q 'System clock wrong by -\?0.000[0-9]* seconds (ignored)' "$work/out" ||
-	fail "$(cat "$work/out")"
+shows 'System clock wrong by -\?0.000[0-9]* seconds (ignored)'
 
 # --- wrong keys --------------------------------------------------------------------
 ! within "${net_id}client" setpriv --bounding-set=-sys_time timeout 4 \

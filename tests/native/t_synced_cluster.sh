@@ -2,22 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Nodes with synced-cluster in tsctraced.conf: CLOCK_REALTIME is the cluster's time, so
 # nothing is measured. Status, recordings of two such nodes, and the merge of these.
-# test-waits: yes
-set -euo pipefail
-
 . "$(dirname "$0")/sync.sh"
-compile emit
-${CC:-cc} -O2 -std=gnu11 -D_GNU_SOURCE -fPIC -shared -o "$work/fakeclock.so" \
-	"$top/tests/native/fakeclock.c" -ldl
-unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
 
-run() {		# STATUS NODE ARGUMENT...: runs trace-ctl on the node
-	local want=$1 got=0
-	in_dir "$2" timeout 30 "$ctl" "${@:3}" >"$work/out" 2>"$work/err" || got=$?
-	[ "$got" = "$want" ] || fail "$3 on $2: exit status $got, not $want: $(cat "$work/err")"
-}
-says() { grep -q -- "$1" "$work/err" || fail "no error that matches '$1': $(cat "$work/err")"; }
-shows() { grep -q -- "$1" "$work/out" || fail "no line that matches '$1': $(cat "$work/out")"; }
 # Fails unless the Python expression of j, the JSON in $work/out, is true.
 holds() {	# EXPRESSION of j
 	python3 -c 'import json, sys
@@ -27,17 +13,16 @@ sys.exit(not eval("(" + sys.argv[2] + ")"))' "$work/out" "$1" || fail "not true:
 
 # The kernel of one states a bound of 2 ms to UTC, the configuration of two one of 5 us. one
 # serves NTP to three, which has no synced-cluster. Nothing states a bound for four.
-mkdir "$work/one" "$work/two" "$work/three" "$work/four"
+net one two three four
 printf 'name one\nsynced-cluster\nserve\nallow 10.83.0.0/24\nstratum 10\n' >"$work/one/conf"
 printf 'name two\nsynced-cluster error 5000\n' >"$work/two/conf"
 printf 'name four\nsynced-cluster\n' >"$work/four/conf"
 printf 'name three\nntp 10.83.0.1 minpoll -2 maxpoll -1\n' >"$work/three/conf"
-for i in one two three four; do net $i; done
 join one 10.83.0.1/24 three 10.83.0.2/24
-LD_PRELOAD=$work/fakeclock.so FAKE_MAXERROR_US=2000 start one a1
+LD_PRELOAD=$helpers/fakeclock.so FAKE_MAXERROR_US=2000 start one a1
 start two a2
 start three a3
-LD_PRELOAD=$work/fakeclock.so start four a4
+LD_PRELOAD=$helpers/fakeclock.so start four a4
 for i in one two three; do wait_for "$i is synchronized" synced $i; done
 
 # --- status: cluster time is CLOCK_REALTIME, without a master and without NTP servers --
@@ -45,51 +30,50 @@ for i in one two; do
 	is $i '(p["role"], p["sources"], p["cluster"]["master"])' \
 		"('synced-cluster', [], None)" ||
 		fail "$i: $(of $i '(p["role"], p["sources"], p["cluster"])')"
-	run 0 $i clock
+	run_on 0 $i clock
 	shows '^cluster .*, synchronized, epoch 1, CLOCK_REALTIME of each node (synced-cluster); offset'
 	! grep -q NTP "$work/out" || fail "$i: NTP servers: $(cat "$work/out")"
-	run 0 $i clock --json
+	run_on 0 $i clock --json
 	holds 'j["cluster"]["origin"] == "synced-cluster" and j["cluster"]["master"] is None and
 		abs(j["cluster"]["offset_ns"]) <= j["cluster"]["error_ns"] + j["error_ns"] and
 		'"$([ $i = one ] && echo 2000000 || echo 5000)"' <= j["cluster"]["error_ns"] < 10**7'
-	run 0 $i peers
+	run_on 0 $i peers
 	shows '^node .*, synced-cluster$'
 done
-run 0 three clock
+run_on 0 three clock
 shows '^cluster .*, from NTP servers; offset'
-run 0 three clock --json
+run_on 0 three clock --json
 holds 'j["cluster"]["origin"] == "ntp"'
 # A daemon that does not answer: the origin is unknown, and clock does not wait for it.
 kill -STOP "$two"
-run 0 two clock
+run_on 0 two clock
 kill -CONT "$two"
 shows '^cluster .*, without a master; offset'
 
 # Where nothing states a bound, cluster time is unknown, and the log says what to do.
 warned() { grep -q 'synced-cluster: the kernel states no bound.*start an NTP daemon' "$work/four/log"; }
 wait_for "four logs a warning" warned
-run 0 four clock
+run_on 0 four clock
 ! grep -q '^cluster' "$work/out" || fail "four: $(cat "$work/out")"
-run 0 four clock --json
+run_on 0 four clock --json
 holds 'j["cluster"] is None and j["error_ns"] > 0'
-run 0 four peers
+run_on 0 four peers
 shows '^cluster *unknown, epoch'
 
 # A session has nothing to measure, and succeeds.
-run 0 one sync
+run_on 0 one sync
 
 # --- recordings -----------------------------------------------------------------------
 # All events of one are earlier than all events of two.
 mkfifo "$work/fifo"
-in_dir two timeout 60 "$ctl" record --cluster -q -o "$work/b" -- \
-	sh -c "read -r _ <'$work/fifo'; '$work/emit' 20 1 >/dev/null" & rec=$!
-pids+=("$rec")
-run 0 one record --cluster -o "$work/a" -- \
-	sh -c "'$work/emit' 20 1 >/dev/null; echo >'$work/fifo'"
+in_dir two timeout 300 "$ctl" record --cluster -q -o "$work/b" -- \
+	sh -c "read -r _ <'$work/fifo'; '$emit' 20 1 >/dev/null" & track rec
+run_on 0 one record --cluster -o "$work/a" -- \
+	sh -c "'$emit' 20 1 >/dev/null; echo >'$work/fifo'"
 says 'sync: synced-cluster, 0 samples, cluster time synchronized; session at the start: done, at the end: done'
 wait $rec || fail "the recording of two"
 for i in a b; do
-	run 0 one stat --json "$work/$i"
+	run_on 0 one stat --json "$work/$i"
 	holds 'j["complete"] and j["events"] == 21 and
 		[j["sync"][k] for k in ("role", "status", "samples", "start", "end")] ==
 		["synced-cluster", "synchronized", 0, "done", "done"]'
@@ -97,7 +81,7 @@ done
 
 # --- merge of recordings of two machines -------------------------------------------------
 # The recordings become those of other machines, as both were made on this one.
-of_host() { cp -r "$work/$1" "$work/$2" && python3 "$top/tests/native/as_host.py" "$work/$2" "${@:3}"; }
+of_host() { cp -r "$work/$1" "$work/$2" && python3 "$here/as_host.py" "$work/$2" "${@:3}"; }
 of_host a alpha alpha 0 unknown
 of_host b beta beta 0 unknown
 of_host b gamma gamma 0 5000000
@@ -106,17 +90,17 @@ of_host a delta delta 0 7000000
 for pair in 'alpha beta' 'delta gamma'; do
 	# shellcheck disable=SC2086
 	set -- $pair
-	run 0 one merge -o "$work/$1-$2" "$work/$1" "$work/$2"
-	run 0 one dump --json "$work/$1-$2"
+	run_on 0 one merge -o "$work/$1-$2" "$work/$1" "$work/$2"
+	run_on 0 one dump --json "$work/$1-$2"
 	[ "$(grep -o '"node":"[a-z]*"' "$work/out" | uniq -c | tr -d ' \n')" = \
 		'21"node":"one"21"node":"two"' ] || fail "order: $(cut -c -60 "$work/out")"
 	[ "$(sed 's/.*"time_ns":\([0-9]*\).*/\1/' "$work/out" | sort -nc 2>&1)" = '' ] ||
 		fail "times are out of order"
 done
 # A node without synced-cluster has not agreed to that.
-"$ctl" record --no-cluster -q -o "$work/c" -- "$work/emit" 20 1 >/dev/null
+"$ctl" record --no-cluster -q -o "$work/c" -- "$emit" 20 1 >/dev/null
 of_host c other other 0 unknown
-run 1 one merge -o "$work/no" "$work/alpha" "$work/other"
+run_on 1 one merge -o "$work/no" "$work/alpha" "$work/other"
 says 'never compared'
 
 for i in one two three four; do

@@ -2,19 +2,13 @@
 # SPDX-License-Identifier: MIT
 # System calls in recordings read as strace prints them, in dump, report and exports;
 # the same values of a program's own events are plain numbers.
-# test-parallel: yes
-# test-seconds: 5
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-calls=$work/calls
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top" \
-	-I"$top/lib/include" -o "$calls" "$top/tests/native/calls.c" \
-	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
+calls=$helpers/calls
 mkdir "$work/a"
-command -v strace >/dev/null || { echo "strace is not installed"; exit 77; }
+command -v strace >/dev/null || skip "strace is not installed"
 strace -e verbose=none -o "$work/strace" "$calls" "$work/a" ||
-	{ echo "strace may not trace here"; exit 77; }
+	skip "strace may not trace here"
 
 # Prints the calls between the two marks. strace explains some results, and constants
 # without a name, in words; the columns of results differ.
@@ -54,12 +48,10 @@ for line in open(sys.argv[1]):
 run 0 dump --strace --event sys_brk/begin --event sys_listen/end "$work/a"
 shows ' brk(NULL <unfinished ...>$'
 shows ' <... listen resumed>) = -1 EBADF (Bad file descriptor)$'
-run 2 dump --strace --json "$work/a"
-says 'exclude each other'
+run_says 2 'exclude each other' dump --strace --json "$work/a"
 
 # Calls, those that returned an error, and times
-run 0 stat "$work/a"
-shows '^openat  *4  *2  *0.006  *1.500  *1.500$'
+run_shows 0 '^openat  *4  *2  *0.006  *1.500  *1.500$' stat "$work/a"
 
 # Exports for viewers and the report have the texts, exports for programs the numbers.
 for format in text json perfetto csv ctf; do

@@ -2,15 +2,10 @@
 # SPDX-License-Identifier: MIT
 # The table of system calls agrees with the numbers in the headers, and its
 # arguments with those of the running kernel, as tracefs describes them.
-# test-parallel: yes
-# test-seconds: 3
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
+need mount unshare
 
-${CC:-cc} -O1 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" -I"$top" \
-	-I"$top/lib/include" -o "$work/calls" "$top/tests/native/calls.c" \
-	"$build"/lib/libtsct{export,sync,provider,race}.a -lm
-"$work/calls" --table >"$work/table"
+"$helpers/calls" --table >"$work/table"
 
 # Compares the numbers and names of calls with those of a header.
 compare() {	# HEADER KNOWN
@@ -29,5 +24,5 @@ compare asm/unistd_32.h "$work/known32"
 mkdir "$work/tracefs"
 unshare -m bash -c 'mount -t tracefs none "$1" &&
 	cd "$1/events/syscalls" && grep -H field: sys_enter_*/format' - "$work/tracefs" \
-	>"$work/formats" 2>/dev/null || { echo "tracefs cannot be mounted here"; exit 77; }
-python3 "$top/tests/native/callcheck.py" "$work/table" "$work/formats"
+	>"$work/formats" 2>/dev/null || skip "tracefs cannot be mounted here"
+python3 "$here/callcheck.py" "$work/table" "$work/formats"

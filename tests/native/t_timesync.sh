@@ -3,14 +3,10 @@
 # Repeated calls of tsct_timesync() without a pause, on a master and two children, with
 # sessions of at most 1 ms. Each success needs a call on every node: if one node makes 8
 # calls, at most 8 calls succeed on each other node.
-# test-waits: yes
-set -euo pipefail
-
 . "$(dirname "$0")/sync.sh"
-compile timesync
 
 # --- configuration -------------------------------------------------------------
-mkdir "$work/alpha" "$work/beta" "$work/gamma"
+net alpha beta gamma
 echo 'name alpha
 sync-max-duration 0.001
 child beta 10.77.6.2
@@ -19,17 +15,15 @@ for i in beta:6 gamma:7; do
 	printf 'name %s\nmaster 10.77.%d.1 minpoll -3 maxpoll -2\n' ${i/:/ } \
 		>"$work/${i%:*}/conf"
 done
-for i in alpha beta gamma; do net $i; done
 join alpha 10.77.6.1/24 beta 10.77.6.2/24
 join alpha 10.77.7.1/24 gamma 10.77.7.2/24
 
 # --- the master has never answered ------------------------------------------------
 for i in beta gamma; do start $i; done
 wait_for "beta has a clock" logged beta 'clock synchronized'
-! in_dir beta "$work/timesync" 1000 >"$work/out" ||
+! in_dir beta "$helpers/timesync" 1000 >"$work/out" ||
 	fail "a collective succeeds without a master"
-grep -q '^ETIMEDOUT: .*10.77.6.1, which does not answer' "$work/out" ||
-	fail "without a master: $(cat "$work/out")"
+shows '^ETIMEDOUT: .*10.77.6.1, which does not answer'
 for i in -1 +1 -18446744073709551615 4294967296 1e3 ' 1' ''; do
 	python3 - "$work/beta/control.sock" "timesync $i" <<-'END' ||
 		import socket, sys
@@ -45,7 +39,7 @@ for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
 
 # --- some nodes call more often than others ---------------------------------------
 calls() {	# NAME TIMES FILE: runs timesync on the node in the background
-	in_dir "$1" "$work/timesync" 3000 "$2" >"$work/$3" & waits+=($!)
+	in_dir "$1" "$helpers/timesync" 3000 "$2" >"$work/$3" & waits+=($!)
 }
 called() { sed -n 's/^after \([0-9]*\).*/\1/p' "$work/$1"; }
 unequal() {

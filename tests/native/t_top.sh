@@ -2,19 +2,14 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl top: rates of channels and CPUs, and losses by cause, as lines, as JSON,
 # and on a terminal, which is restored at the end.
-# shellcheck source=tests/native/record.sh
 . "$(dirname "$0")/record.sh"
 
-flood=$work/flood
-${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -pthread -I"$top/kmod/uapi" \
-	-I"$top/lib/include" -o "$flood" "$top/tests/native/flood.c" \
-	"$build/lib/libtsctrace.a" -lm
+flood=$helpers/flood
 
 refused() {	# PATTERN ARGUMENT...
 	local pattern=$1
 	shift
-	run 2 top "$@"
-	says "$pattern"
+	run_says 2 "$pattern" top "$@"
 }
 refused "unexpected argument 'x'" x
 refused "delay: '0' is not a number of seconds from 0.1 to 86400" -d 0
@@ -26,8 +21,7 @@ TSCTRACE_PROVIDER=none run 1 top --once
 says "no provider of channels (\$TSCTRACE_PROVIDER is 'none')"
 
 start_daemon
-run 0 top --once -d 0.1
-shows '^[0-9:]*  0 channels, 0 events/s, 0.0 MB/s, 0 lost/s$'
+run_shows 0 '^[0-9:]*  0 channels, 0 events/s, 0.0 MB/s, 0 lost/s$' top --once -d 0.1
 
 # --- rates and losses -------------------------------------------------------
 
@@ -35,22 +29,14 @@ shows '^[0-9:]*  0 channels, 0 events/s, 0.0 MB/s, 0 lost/s$'
 run 0 channel create idle --policy overwrite
 run 0 channel create full --block-size 4096 --blocks 4
 # A ring of 1024 blocks has room for the burst of events after a stall of the machine.
-"$ctl" record -q -c steady --blocks 1024 -o "$work/r" &
-recorder=$!
-started+=("$recorder")
-TSCTRACE_CHANNEL=full "$flood" 100 20000 2 >/dev/null &
-filler=$!
-started+=("$filler")
-for ((i = 0; i < 600; i++)); do
-	"$ctl" channel list | grep -q ' steady ' && break
-	sleep 0.05
-done
-TSCTRACE_CHANNEL=steady "$flood" 100 100000 2 >/dev/null &
-steady=$!
-started+=("$steady")
+"$ctl" record -q -c steady --blocks 1024 -o "$work/r" & track recorder
+TSCTRACE_CHANNEL=full "$flood" 100 20000 2 >/dev/null & track filler
+is_listed() { "$ctl" channel list | grep -q " $1 "; }
+wait_for "the channel is listed" is_listed steady
+TSCTRACE_CHANNEL=steady "$flood" 100 100000 2 >/dev/null & track steady
 until_written steady 10000
 
-# Compares rates of two refreshes; the machine may stall in one of them.
+# Compares rates of two refreshes.
 right_rates() {
 	run 0 top -p --json -n 2 -d 1
 	[ "$(wc -l <"$work/out")" = 2 ] || fail "not one object for each refresh"
@@ -79,10 +65,7 @@ for line in open(sys.argv[1]):
     assert i["events_per_s"] == 0
 END
 }
-for attempt in 1 2 3 4 5; do
-	! right_rates || break
-	[ "$attempt" -lt 5 ] || fail "--json"
-done
+steadily right_rates || fail "--json"
 
 run 0 top -p --once -d 0.3 -s lost
 awk 'NR == 2 { head = $1 " " $2 " " $3 }
@@ -96,13 +79,11 @@ run 0 top --once -d 0.1 -s name
 
 # `trace-ctl status`, like `trace-ctl top`, shows a line for each CPU that lost events.
 # The line has the ring's numbers of events and blocks, too.
-run 0 status
-shows '^ *[0-9]* full .* full [1-9]'
+run_shows 0 '^ *[0-9]* full .* full [1-9]' status
 shows '^       CPU [01]  *events [0-9]*, blocks [0-9]*, unread .*, lost full [1-9]'
 run 0 status -p
 [ "$(grep -c '^       CPU ' "$work/out")" -ge 3 ] || fail "no line for each CPU"
-run 0 status --json
-shows '"block": [1-9]'
+run_shows 0 '"block": [1-9]' status --json
 
 # --- on a terminal ----------------------------------------------------------
 
@@ -115,7 +96,7 @@ on_terminal() {	# COLUMNS ROWS [TEXT KEYS]... -- ARGUMENT...
 		shift
 	done
 	shift
-	TERM=xterm python3 "$top/tests/native/terminal.py" "${size[@]}" \
+	TERM=xterm python3 "$here/terminal.py" "${size[@]}" \
 		"$work/screen" "${steps[@]}" -- "$ctl" top "$@" 2>"$work/err" ||
 		fail "top $*: status $?: $(tail -n 20 "$work/screen" | cat -v)"
 	# Expected escape sequences: alternate screen on, cursor off, cursor on,
@@ -138,16 +119,13 @@ on_terminal 100 30 'channels' '\x1a' '1049l' '' '1049h' q --
 
 # --- channels and daemons that start and end ---------------------------------
 
-"$ctl" top -d 0.2 >"$work/lines" 2>&1 &
-pid=$!
-started+=("$pid")
+"$ctl" top -d 0.2 >"$work/lines" 2>&1 & track pid
 until_in "$work/lines" ' steady '
 kill -9 "$steady" "$filler"
 kill -INT "$recorder"
 wait "$recorder" "$steady" "$filler" || true
 run 0 channel remove full
-kill "$daemon"
-wait "$daemon" || true
+stop_daemon
 until_in "$work/lines" 'no provider of channels: load the module or start tsctraced'
 start_daemon
 # The kept channel is there again.

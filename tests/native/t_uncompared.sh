@@ -3,16 +3,13 @@
 # Two recordings of hosts whose clocks were never compared, 3.7 s apart: merge refuses
 # them, and after --force every command says that errors between nodes are unknown.
 # test-fast: yes
-# test-parallel: yes
-# test-seconds: 4
-# shellcheck source=tests/native/merge.sh
-. "$(dirname "$0")/merge.sh"
+. "$(dirname "$0")/record.sh"
 
 # Makes recording TO from recording FROM: as if made on HOST, whose CLOCK_REALTIME differs
 # by NS and whose kernel states the bound UTC_NS to UTC ("unknown": none).
 of_host() {	# FROM TO HOST NS UTC_NS
 	cp -r "$work/$1" "$work/$2"
-	python3 "$top/tests/native/as_host.py" "$work/$2" "${@:3}" || fail "as_host.py $2"
+	python3 "$here/as_host.py" "$work/$2" "${@:3}" || fail "as_host.py $2"
 }
 
 "$ctl" record -q -o "$work/r" -- "$emit" 100
@@ -22,15 +19,11 @@ of_host r c gamma 3700000000 5000000
 of_host r d delta 0 7000000
 
 # --- a recording of one host says what its bound is of --------------------------------
-run 0 stat "$work/a"
-shows 'times within [0-9]* ns of CLOCK_REALTIME$'
+run_shows 0 'times within [0-9]* ns of CLOCK_REALTIME$' stat "$work/a"
 shows '^utc  *unknown'
-run 0 stat "$work/d"
-shows '^utc  *times within 70[0-9]* ns, as stated by the kernel$'
-run 0 dump -n 1 --error=utc "$work/a"
-shows '+-  *unknown'
-run 0 dump -n 1 --error=utc "$work/d"
-shows '+-  *70[0-9]*ns'
+run_shows 0 '^utc  *times within 70[0-9]* ns, as stated by the kernel$' stat "$work/d"
+run_shows 0 '+-  *unknown' dump -n 1 --error=utc "$work/a"
+run_shows 0 '+-  *70[0-9]*ns' dump -n 1 --error=utc "$work/d"
 
 # --- never compared: refused ----------------------------------------------------------
 refused 'a: node alpha was never compared with the other nodes' "$work/a" "$work/b"
@@ -43,8 +36,7 @@ run 0 merge --force -o "$work/ab" "$work/a" "$work/b"
 says "each node's own clock is used, without error bounds"
 says 'node 1: beta (own), error bound unknown'
 ! grep -q 'error bound [0-9]' "$work/err" || fail "merge states an error bound"
-run 0 stat "$work/ab"
-shows 'errors between nodes are unknown: the nodes were never compared'
+run_shows 0 'errors between nodes are unknown: the nodes were never compared' stat "$work/ab"
 ! grep -q 'within [0-9]' "$work/out" || fail "stat states a bound"
 run 0 stat --json "$work/ab"
 python3 - "$work/out" <<'END' || fail "stat --json"
@@ -86,8 +78,7 @@ grep -q 'unknown</b><span>largest error of a time to the common' "$work/ab.html"
 	fail "report states an error"
 
 # --- both kernels state a bound to UTC: the sum of both errors ---------------------------
-run 0 merge -o "$work/cd" "$work/c" "$work/d"
-says 'states to be within 7000.000 us of UTC'
+run_says 0 'states to be within 7000.000 us of UTC' merge -o "$work/cd" "$work/c" "$work/d"
 run 0 stat --json "$work/cd"
 python3 - "$work/out" <<'END' || fail "stat --json by UTC"
 import json, sys
@@ -104,5 +95,4 @@ of_host r2 f alpha 1000000000 unknown
 run 0 merge -q -o "$work/ae" "$work/a" "$work/e"
 refused 'a and .*f are of the same boot, but their clocks contradict each other' \
 	"$work/a" "$work/f"
-run 0 merge --force -o "$work/af" "$work/f" "$work/a"
-says 'error bound unknown'
+run_says 0 'error bound unknown' merge --force -o "$work/af" "$work/f" "$work/a"

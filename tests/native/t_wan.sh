@@ -2,15 +2,8 @@
 # SPDX-License-Identifier: MIT
 # A child (beta) whose master (alpha) is 300 ms away: bursts, polls that are more frequent
 # than that, sessions and collectives have to wait for their answers.
-# test-waits: yes
-set -euo pipefail
-
 . "$(dirname "$0")/sync.sh"
-. "$(dirname "$0")/relay.sh"
-relay_compile
-compile timesync
 relay_start floor=150000,exp=20 floor=150000,exp=20 "$work/relay.log"
-mkdir "$work/alpha" "$work/beta"
 printf 'name alpha\nchild beta 10.77.1.2\n' >"$work/alpha/conf"
 # Polls every 31 ms would give up every request.
 printf 'name beta\nmaster 10.77.1.1 minpoll -5 maxpoll -5\n' >"$work/beta/conf"
@@ -27,7 +20,7 @@ in_dir beta "$ctl" sync >"$work/sync" || fail "$(cat "$work/sync")"
 has_ended() { [ "$(over)" -gt "$before" ]; }
 wait_for "the session is over" has_ended
 for i in alpha beta; do
-	TSCTRACE_RUN_DIR=$work/$i "$work/timesync" 20000 3 >"$work/$i/calls" &
+	TSCTRACE_RUN_DIR=$work/$i "$helpers/timesync" 20000 3 >"$work/$i/calls" &
 	callers+=($!)
 done
 for i in "${callers[@]}"; do wait "$i" || fail "$(cat "$work"/*/calls)"; done

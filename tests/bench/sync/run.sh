@@ -57,23 +57,15 @@ for rate in $rates; do
 done
 cpus=$(nproc)
 [ "$cpus" -gt 1 ] || { echo "run.sh: needs two CPUs, one for the relay" >&2; exit 1; }
-. "$top/tests/native/nets.sh"
+make -C "$top/tests/native" --no-print-directory >&2
+. "$top/tests/native/sync.sh"
 chronyd=$("$top/tests/native/ntp.sh" chrony)
 chronyc=$(dirname "$chronyd")/chronyc
-work=$(mktemp -d)
-trap 'nets_down; rm -rf "$work"' EXIT
-compile() {	# NAME SOURCE|LIBRARY...
-	${CC:-cc} -O2 -g -std=gnu11 -D_GNU_SOURCE -I"$top/kmod/uapi" \
-		-I"$top/lib/include" -I"$top" -o "$work/$1" "${@:2}" -lm
-}
-compile synccheck "$top/tests/native/synccheck.c" \
-	"$out"/lib/libtsct{export,sync,provider,race}.a
-compile relay "$here/relay.c" "$top"/tests/world/{paths,network,crystal}.c
 logs=$work/logs
 [ -z "$keep" ] || logs=$(realpath "$keep")
 mkdir "$logs"
 
-mapfile -t paths < <("$work/relay" --list | sed 's/ .*//; /^ideal$/d')
+mapfile -t paths < <("$helpers/relay" --list | sed 's/ .*//; /^ideal$/d')
 [ ${#rows[@]} -gt 0 ] || rows=(cable "${paths[@]}")
 for row in "${rows[@]}"; do
 	[[ " cable none custom ${paths[*]} " == *" $row "* ]] ||
@@ -116,7 +108,7 @@ start_path() {	# DIR ROW SEED
 	esac
 	net_ip=10.78.2 pin=(taskset -c 0)
 	mkfifo "$1/ready"
-	"$work/relay" "${path[@]}" --seed "$3" --cpu $((cpus - 1)) --log "$1/relay" \
+	"$helpers/relay" "${path[@]}" --seed "$3" --cpu $((cpus - 1)) --log "$1/relay" \
 		"/run/netns/${net_id}client" "/run/netns/${net_id}server" >"$1/ready" &
 	relay=$!
 	pids+=("$relay")
@@ -172,12 +164,12 @@ run_chrony() {	# DIR RATE
 }
 
 last_sample() {	# DIR
-	python3 "$here/samples.py" "$1/client/control.sock" 1000000000 |
+	python3 "$bench/samples.py" "$1/client/control.sock" 1000000000 |
 		python3 -c 'import json, sys; print(json.load(sys.stdin)["last"])'
 }
 # The first exchanges of polls. Column 9: flags, 32: the exchange follows another one
 our_polls() {	# DIR
-	python3 "$here/samples.py" "$1/client/control.sock" | python3 -c '
+	python3 "$bench/samples.py" "$1/client/control.sock" | python3 -c '
 import json, sys
 print(sum(not sample[9] & 32 for line in sys.stdin for sample in json.loads(line)["samples"]))'
 }
@@ -199,9 +191,9 @@ run_ours() {	# DIR RATE
 	settle "$dir" "$2" our_polls "$dir"
 	stop "$idle"
 	number=$(last_sample "$dir")
-	"${pin[@]}" "$work/synccheck" "$seconds" "$dir/server" "$dir/client" \
+	"${pin[@]}" "$helpers/synccheck" "$seconds" "$dir/server" "$dir/client" \
 		>"$dir/estimate" || true
-	python3 "$here/samples.py" "$dir/client/control.sock" "$number" >"$dir/samples"
+	python3 "$bench/samples.py" "$dir/client/control.sock" "$number" >"$dir/samples"
 	stop "$server" "$client"
 }
 
@@ -216,7 +208,7 @@ for row in "${rows[@]}"; do
 				stop_path "$row"
 			done
 		done
-		python3 "$here/figures.py" "$logs" "$row.$rate"
+		python3 "$bench/figures.py" "$logs" "$row.$rate"
 	done
 done
-python3 "$here/figures.py" "$logs"
+python3 "$bench/figures.py" "$logs"

@@ -21,11 +21,10 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 rounds=${1:-3} seconds=${2:-60}
+make -C "$here/../../native" --no-print-directory >&2
 . "$here/../../native/sync.sh"
 chronyd=$("$top/tests/native/ntp.sh" chrony)
-compile synccheck
-compile strangers
-${CC:-cc} -O2 -o "$work/load" "$here/load.c"
+${CC:-cc} -O2 -o "$work/load" "$bench/load.c"
 [ "$(nproc)" -gt 1 ] || { echo "serve.sh: needs two CPUs" >&2; exit 1; }
 
 printf '# %s\n' "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)" \
@@ -83,7 +82,7 @@ wait_for "the child is synchronized" synced child
 flood() {	# SECONDS ADDRESS...
 	local address
 	for address in "${@:2}"; do
-		within "${net_id}crowd" taskset -c 1 "$work/strangers" "$address" 123 "$1" \
+		within "${net_id}crowd" taskset -c 1 "$helpers/strangers" "$address" 123 "$1" \
 			105000 11 >"$work/flood.$address" &
 		floods+=($!)
 	done
@@ -96,7 +95,7 @@ look() {	# NAME ADDRESS...
 	local sent lost sent_now lost_now floods=()
 	read -r sent lost < <(requests)
 	flood "$seconds" "${@:2}"
-	taskset -c 1 "$work/synccheck" "$seconds" "$work/master" "$work/child" \
+	taskset -c 1 "$helpers/synccheck" "$seconds" "$work/master" "$work/child" \
 		>"$work/look" || fail "the timelines diverge: $(cat "$work/look")"
 	read -r sent_now lost_now < <(requests)
 	[ ${#floods[@]} -eq 0 ] || wait "${floods[@]}"

@@ -1,0 +1,210 @@
+# shellcheck shell=bash disable=SC2034
+# SPDX-License-Identifier: MIT
+# Common parts of the native tests. Sets: top; here, the directory of the native tests; out, the
+# build directory; helpers, that of the tests' programs; ctl, daemon and emit, programs; work, a
+# directory that is deleted at exit.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=${here%/tests/native}
+out=$(realpath -m "${O:-$top/build}")
+helpers=$out/tests/native
+ctl=$out/tools/trace-ctl daemon=$out/daemon/tsctraced emit=$helpers/emit
+export O=$out
+# Tests that run no program set: needs_no_programs
+for program in "$ctl" "$daemon" "$emit"; do
+	[ -n "${needs_no_programs:-}" ] || [ -x "$program" ] || {
+		echo "FAILED: no $program: run 'make' and 'make -C tests native' first"
+		exit 1
+	}
+done
+work=$(mktemp -d)
+exec {report}>&1	# for fail, where the standard output is redirected
+unset TSCTRACE_CHANNEL TSCTRACE_SOCKET TSCTRACE_PROVIDER
+# Open MPI runs as root, and more ranks than there are CPUs, which give their CPU away while
+# they wait. The variables are of Open MPI 4; PRTE_ is of Open MPI 5.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+# Tools of the system administrator; and bpftool: that of Ubuntu 24.04 in /usr/sbin works only
+# with the tools of the running kernel.
+PATH=$PATH:/usr/sbin:/sbin
+for tools in /usr/lib/linux-tools/*/; do
+	[ ! -x "$tools/bpftool" ] || PATH=$tools:$PATH
+done
+
+# --- the end of a test --------------------------------------------------------------------
+
+at_exit=()	# commands that run at exit, the last one first
+awaited=	# the condition for which wait_for waits
+cleanup() {
+	local i status=$? last=$BASH_COMMAND
+	# Prints the command that failed, unless fail() has printed a message. The status is 0
+	# where a signal ends the test.
+	if [ -n "$awaited" ] && [ "$last" != 'exit 1' ]; then
+		echo "FAILED: ended while it waited: $awaited"
+	elif [ "$status" != 0 ] && [ "$status" != 77 ] && [ "$last" != 'exit 1' ]; then
+		echo "FAILED: status $status of: $last"
+	fi
+	set +e
+	# All processes in the background
+	for i in $(jobs -rp); do
+		kill -9 "$i"
+		kill -CONT "$i"
+	done 2>/dev/null
+	wait 2>/dev/null
+	for ((i = ${#at_exit[@]} - 1; i >= 0; i--)); do
+		eval "${at_exit[i]}"
+	done
+	rm -rf "$work"
+}
+trap cleanup EXIT
+
+fail() {	# TEXT
+	local i
+	echo "FAILED: $*"
+	[ "$passed" = 0 ] || echo "not ok $((passed + 1)) - $*"
+	head -n 30 "$work/out" "$work/err" 2>/dev/null || true
+	# Omits lines about a node's own clock: a daemon logs several of them per second after
+	# its start.
+	for i in "$work"/log "$work"/*.log "$work"/*/log; do
+		[ ! -f "$i" ] || sed "/: clock /d; s|^|# ${i#"$work/"}: |" "$i" | tail -n 15
+	done
+	exit 1
+}
+# TAP: the next test has passed.
+passed=0
+ok() { echo "ok $((++passed)) - $*"; }
+skip() {	# REASON
+	echo "$*"
+	exit 77
+}
+need_root() { [ "$(id -u)" = 0 ] || skip "$1 need root"; }	# WHAT
+# Fails if a command is missing, and names its package.
+need() {	# COMMAND...
+	local i
+	local -A package=([ip]=iproute2 [nsenter]=util-linux [unshare]=util-linux
+		[setpriv]=util-linux [script]=bsdutils [otf2-print]=otf2-tools
+		[objcopy]=binutils [objdump]=binutils [readelf]=binutils [strip]=binutils
+		[pgrep]=procps [umount]=mount [xz]=xz-utils [chroot]=coreutils [comm]=coreutils)
+	for i in "$@"; do
+		command -v "$i" >/dev/null || fail "$i: not found; install ${package[$i]:-$i}"
+	done
+}
+
+# NAME becomes the pid of the last process in the background.
+track() { printf -v "$1" %s "$!"; }	# NAME
+
+# --- conditions ---------------------------------------------------------------------------
+
+# Waits until COMMAND succeeds. The limit detects hangs, and is no statement about time.
+wait_for() {	# CONDITION COMMAND...
+	local until=$((SECONDS + 300))
+	awaited=$1
+	shift
+	until "$@"; do
+		[ $SECONDS -le $until ] || fail "not true after 300 s: $awaited"
+		sleep "${poll_s:-0.05}"
+	done
+	awaited=
+}
+
+# Waits until a line of the file matches the pattern. Empty the file before starting a
+# background program that writes to the file: the old contents could match.
+until_in() { wait_for "a line of $1 matches: $2" grep -qs -- "$2" "$1"; }	# FILE PATTERN
+
+not() { ! "$@"; }	# COMMAND...
+is_named() { [ "$(cat "/proc/$1/comm")" = "$2" ]; }	# PID NAME
+has_ended() { ! kill -0 "$1" 2>/dev/null; }	# PID
+
+# True if the process has installed its SIGINT handler.
+catches() {	# PID
+	[ $((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/$1/status") & 2)) != 0 ]
+}
+
+# Prints the time that the process has been waiting for a CPU since it started, in ms.
+cpu_wait() {	# PID
+	local ns=0
+	read -r _ ns _ 2>/dev/null <"/proc/$1/schedstat" || true
+	echo $((ns / 1000000))
+}
+see_stalls() {
+	local from to
+	read -r from _ </proc/uptime
+	while sleep 0.05; do
+		read -r to _ </proc/uptime
+		[ $((10#${to/./} - 10#${from/./})) -lt 30 ] ||
+			echo $((10 * (10#${to/./} - 10#${from/./}))) >>"$work/stalls"
+		from=$to
+	done
+}
+# COMMAND must succeed, but is repeated if the machine stalled meanwhile, or a process of
+# the test waited for a CPU, up to 10 times: a daemon forgets a caller that sends no request
+# for half a second.
+steadily() {	# COMMAND...
+	local chances=10 held watch i
+	local -A before
+	while [ $((chances--)) -gt 0 ]; do
+		: >"$work/stalls"
+		for i in $(jobs -rp); do before[$i]=$(cpu_wait "$i"); done
+		see_stalls & track watch
+		held=yes
+		"$@" || held=
+		kill "$watch"
+		wait "$watch" 2>/dev/null || true
+		[ -z "$held" ] || return 0
+		for i in $(jobs -rp); do
+			i=$(($(cpu_wait "$i") - ${before[$i]:-0}))
+			[ "$i" -lt 200 ] || echo "$i" >>"$work/stalls"
+		done
+		[ -s "$work/stalls" ] || return 1
+		echo "# repeated: the machine stalled for $(paste -sd, "$work/stalls") ms"
+		sleep 2
+	done
+	return 1
+}
+
+# --- trace-ctl and its output ---------------------------------------------------------------
+
+# Runs a command, which may be a function or wait.
+exits() {	# WANTED-STATUS COMMAND...
+	local got=0
+	"${@:2}" || got=$?
+	[ "$got" = "$1" ] || fail "exit status $got, not $1: ${*:2}" >&"$report"
+}
+
+# Runs trace-ctl; stores the standard output in $work/out, the error in $work/err.
+run() {	# WANTED-STATUS ARGUMENT...
+	exits "$1" timeout 300 "$ctl" "${@:2}" >"$work/out" 2>"$work/err"
+}
+# The same with a limit to the size of files
+run_limited() {	# KIB WANTED-STATUS ARGUMENT...
+	exits "$2" bash -c 'ulimit -f "$1" && exec "${@:2}"' - "$1" "$ctl" "${@:3}" \
+		>"$work/out" 2>"$work/err"
+}
+run_says() {	# WANTED-STATUS PATTERN ARGUMENT...
+	run "$1" "${@:3}"
+	says "$2"
+}
+run_shows() {	# WANTED-STATUS PATTERN ARGUMENT...
+	run "$1" "${@:3}"
+	shows "$2"
+}
+
+says() {	# PATTERN: fails unless standard error matches PATTERN
+	grep -q -- "$1" "$work/err" || fail "no line of standard error matches '$1'"
+}
+
+shows() {	# PATTERN: fails unless standard output matches PATTERN
+	grep -q -- "$1" "$work/out" || fail "no line of standard output matches '$1'"
+}
+
+# Prints the first number with the key NAME in a JSON file.
+number() {	# NAME FILE
+	grep -o "\"$1\": *-\{0,1\}[0-9][-0-9.e+]*" "$2" | sed -n '1s/.*: *//p'
+}
+
+# Leaves out the events that the recorder itself wrote, from the text of babeltrace.
+without_statedump() {
+	grep -aEv ' (thread|last_pid|exec|cgroup|frame|stack): \{' || true
+}

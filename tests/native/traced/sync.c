@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	(void)argv;
+	do
+		syncfs(0);
+	while (argc > 1);
+	return 0;
+}
