@@ -11,8 +11,8 @@
 #include "../unit/seed.h"
 #include "ring.h"
 
-#define WRITES	40000
 
+static unsigned int writes;	/* number of events */
 static int fd;
 static struct dev_maps m;
 static atomic_int running;
@@ -27,7 +27,7 @@ static void *write_many(void *arg)
 	(void)arg;
 	seed_with(0);
 	dev_pin(1);
-	for (nr = 0; nr < WRITES; nr++) {
+	for (nr = 0; nr < writes; nr++) {
 		len = 8 + any(390);
 		pattern_fill(payload, len, nr);
 		if (dev_write(fd, 16, payload, len))
@@ -98,8 +98,8 @@ static void check_figures(uint32_t id)
 	uint64_t last, seen = check_valid_blocks(&last);
 
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &cpu), "%m");
-	t_check(cpu.events == WRITES, "%llu", cpu.events);
-	t_check(cpu.overwritten == WRITES - seen, "%llu %lu", cpu.overwritten,
+	t_check(cpu.events == writes, "%llu", cpu.events);
+	t_check(cpu.overwritten == writes - seen, "%llu %lu", cpu.overwritten,
 		seen);
 	t_check(cpu.written == dev_pos(&m, 1) && cpu.unread == 0);
 }
@@ -125,9 +125,9 @@ static void try_overwrite(void)
 	t_check(dev_pos(&m, 1) > 20 * m.header->data_size);
 	t_check(looks > 10 && seen > 100, "%lu %lu", looks, seen);
 	t_check(check_valid_blocks(&last) > 100);
-	t_check(last == WRITES - 1, "%lu", last);
+	t_check(last == writes - 1, "%lu", last);
 	t_check(dev_producer(&m, 1)->lost[TSCT_LOST_FULL] == 0);
-	t_check(dev_events(&m, 1) == WRITES % 65536);
+	t_check(dev_events(&m, 1) == writes % 65536);
 	check_figures(arg.id);
 	/* An overwrite channel ignores its consumer page. */
 	dev_consumer(&m, 1)->tail = 12345;
@@ -136,8 +136,6 @@ static void try_overwrite(void)
 	dev_unmap(&m);
 	close(fd);
 }
-
-#define QUESTIONS	500000
 
 static uint64_t written;
 
@@ -163,6 +161,7 @@ static void *write_and_take(void *unused)
 static void try_figures(void)
 {
 	struct tsct_channel_cpu arg;
+	const unsigned int questions = t_repeats("TSCT_QUESTIONS", 100000, 500000);
 	unsigned long i, full = 0;
 	pthread_t thread;
 
@@ -171,7 +170,7 @@ static void try_figures(void)
 	running = 1;
 	pthread_create(&thread, NULL, write_and_take, NULL);
 	dev_pin(0);
-	for (i = 0; i < QUESTIONS; i++) {
+	for (i = 0; i < questions; i++) {
 		arg = (struct tsct_channel_cpu){ .id = m.header->id, .cpu = 1 };
 		if (ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg))
 			break;
@@ -179,7 +178,7 @@ static void try_figures(void)
 	}
 	running = 0;
 	pthread_join(thread, NULL);
-	t_check(i == QUESTIONS, "%m");
+	t_check(i == questions, "%m");
 	t_check(written > 1000, "%lu", written);
 	t_check(full == 0, "%lu times full", full);
 	printf("%lu written\n", written);
@@ -190,6 +189,7 @@ static void try_figures(void)
 int main(void)
 {
 	print_seed();
+	writes = t_repeats("TSCT_OVERWRITES", 10000, 40000);
 	try_overwrite();
 	try_figures();
 	return t_status();

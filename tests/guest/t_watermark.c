@@ -98,44 +98,50 @@ static void try_overwrite(void)
 	close(fd);
 }
 
+/* Lets the child of try_sleep() continue, which then waits: the parent polls by then. */
+static void tell(const int pipe_to_child[2])
+{
+	t_check(write(pipe_to_child[1], "g", 1) == 1, "%m");
+}
+
+static void wait_to_be_told(const int pipe_from_parent[2])
+{
+	char c;
+
+	if (read(pipe_from_parent[0], &c, 1) != 1)
+		_exit(1);
+	usleep(100000);
+}
+
 /* poll() sleeps while fewer bytes than the watermark are unread. poll() also wakes up
  * when the watermark is lowered to the number of unread bytes. */
 static void try_sleep(void)
 {
 	struct pollfd p = { .events = POLLIN };
-	int fd = dev_new("sleep"), i, go[2];
+	int fd = dev_new("sleep"), go[2];
 	pid_t pid;
-	char c;
 
 	p.fd = fd;
 	t_check(!watermark(fd, 640), "%m");
-	pid = fork();
-	if (!pid) {
-		for (i = 0; i < 10; i++) {
-			usleep(50000);
-			write_some(fd, 1, 1);
-		}
-		_exit(0);
-	}
-	t_check(poll(&p, 1, 300) == 0);
-	t_check(poll(&p, 1, 10000) == 1);
-	waitpid(pid, NULL, 0);
-	t_check(!watermark(fd, 10000000), "%m");
 	t_check(!pipe(go), "%m");
-	pid = fork();
+	write_some(fd, 1, 9);
+	pid = t_fork();
 	if (!pid) {
-		/* The child lowers the watermark when the parent polls again. */
-		i = read(go[0], &c, 1) == 1;
-		usleep(200000);
-		_exit(!i || watermark(fd, 640) != 0);
+		wait_to_be_told(go);
+		write_some(fd, 1, 1);
+		wait_to_be_told(go);
+		_exit(watermark(fd, 640) != 0);
 	}
 	t_check(poll(&p, 1, 100) == 0);
-	t_check(write(go[1], "g", 1) == 1, "%m");
-	t_check(poll(&p, 1, 10000) == 1);
+	tell(go);
+	t_check(poll(&p, 1, T_HANG_S * 1000) == 1);
+	t_check(!watermark(fd, 10000000), "%m");
+	t_check(poll(&p, 1, 100) == 0);
+	tell(go);
+	t_check(poll(&p, 1, T_HANG_S * 1000) == 1);
+	t_check(!t_wait(pid));
 	close(go[0]);
 	close(go[1]);
-	waitpid(pid, &i, 0);
-	t_check(i == 0);
 	close(fd);
 }
 
