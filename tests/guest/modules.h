@@ -66,32 +66,37 @@ T_FN const char *mod_get(const char *path)
 	return text;
 }
 
-/* Results of tsct-nest.ko on one CPU, all contexts together */
+/* Results of tsct-nest.ko on one CPU, in one context or in all together */
 struct mod_nest {
 	uint64_t tried, written, full, nested, other;
 };
 
 #define MOD_NEST	"/sys/module/tsct_nest/parameters/"
+#define MOD_CONTEXTS	5
 
-T_FN void mod_nest_results(struct mod_nest *sums, unsigned int nr_cpus)
+/* Gets the sums of each CPU, and, if @each is not NULL, the results of each context. */
+T_FN void mod_nest_results(struct mod_nest *sums, struct mod_nest (*each)[MOD_CONTEXTS],
+			   unsigned int nr_cpus)
 {
 	const char *at = mod_get(MOD_NEST "results");
-	unsigned long c[5];
-	unsigned int cpu, context;
+	unsigned int cpu, context, lines = 0;
+	struct mod_nest c;
 	int len;
 
 	memset(sums, 0, nr_cpus * sizeof(*sums));
-	while (sscanf(at, "%u %u %lu %lu %lu %lu %lu\n%n", &cpu, &context, c,
-		      c + 1, c + 2, c + 3, c + 4, &len) == 7) {
-		if (!t_check(cpu < nr_cpus, "CPU %u", cpu))
+	for (; sscanf(at, "%u %u %lu %lu %lu %lu %lu\n%n", &cpu, &context, &c.tried, &c.written,
+		      &c.full, &c.nested, &c.other, &len) == 7; at += len, lines++) {
+		if (!t_check(cpu < nr_cpus && context < MOD_CONTEXTS, "CPU %u, %u", cpu, context))
 			return;
-		sums[cpu].tried += c[0];
-		sums[cpu].written += c[1];
-		sums[cpu].full += c[2];
-		sums[cpu].nested += c[3];
-		sums[cpu].other += c[4];
-		at += len;
+		sums[cpu].tried += c.tried;
+		sums[cpu].written += c.written;
+		sums[cpu].full += c.full;
+		sums[cpu].nested += c.nested;
+		sums[cpu].other += c.other;
+		if (each)
+			each[cpu][context] = c;
 	}
+	t_check(lines == nr_cpus * MOD_CONTEXTS, "%u lines", lines);
 }
 
 #endif

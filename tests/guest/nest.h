@@ -10,9 +10,7 @@
 #include "ring.h"
 
 #define MODULE	"/lib/modules/tsct-nest.ko"
-#define PARAMS	"/sys/module/tsct_nest/parameters/"
 #define CPUS	2
-#define CONTEXTS 5
 
 /* Number of events of each context */
 T_FN const char *nest_events(void)
@@ -23,12 +21,8 @@ T_FN const char *nest_events(void)
 	return text;
 }
 
-static const char *const names[CONTEXTS] = {
+static const char *const names[MOD_CONTEXTS] = {
 	"task", "softirq", "hard irq", "NMI", "debug exception",
-};
-
-struct count {
-	unsigned long tried, written, full, nested, other;
 };
 
 struct payload {
@@ -37,28 +31,10 @@ struct payload {
 };
 
 /* Counts reported by the module, and counts of the records read */
-static struct count reported[CPUS][CONTEXTS];
-static unsigned long found[CPUS][CONTEXTS];
+static struct mod_nest reported[CPUS][MOD_CONTEXTS], sums[CPUS];
+static unsigned long found[CPUS][MOD_CONTEXTS];
 /* lower limit of the next event's number: number of the last event read, plus 1 */
-static uint64_t expected[CPUS][CONTEXTS];
-
-static void read_results(void)
-{
-	const char *at = mod_get(PARAMS "results");
-	unsigned int cpu, context, lines = 0;
-	struct count c;
-	int len;
-
-	while (sscanf(at, "%u %u %lu %lu %lu %lu %lu\n%n", &cpu, &context,
-		      &c.tried, &c.written, &c.full, &c.nested, &c.other,
-		      &len) == 7) {
-		if (t_check(cpu < CPUS && context < CONTEXTS))
-			reported[cpu][context] = c;
-		lines++;
-		at += len;
-	}
-	t_check(lines == CPUS * CONTEXTS, "%u lines", lines);
-}
+static uint64_t expected[CPUS][MOD_CONTEXTS];
 
 static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 {
@@ -66,7 +42,7 @@ static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 
 	memcpy(&payload, rec->payload, sizeof(payload));
 	if (rec->len != 16 + sizeof(payload) || payload.cpu != r->cpu ||
-	    payload.context >= CONTEXTS) {
+	    payload.context >= MOD_CONTEXTS) {
 		ring_wrong(r, "not a payload");
 		return;
 	}
@@ -97,28 +73,24 @@ static struct tsct_channel_cpu check_cpu(int fd, const struct dev_maps *m,
 					 unsigned int cpu)
 {
 	struct tsct_channel_cpu arg = { .id = m->header->id, .cpu = cpu };
-	unsigned long written = 0, full = 0, nested = 0, other = 0;
+	const struct mod_nest *sum = &sums[cpu];
 	unsigned int i;
 
-	for (i = 0; i < CONTEXTS; i++) {
-		const struct count *c = &reported[cpu][i];
+	for (i = 0; i < MOD_CONTEXTS; i++) {
+		const struct mod_nest *c = &reported[cpu][i];
 
 		printf("cpu %u, %s: %lu tried, %lu written, %lu full, %lu nested\n",
 		       cpu, names[i], c->tried, c->written, c->full, c->nested);
-		t_check(c->written > 0 || i == CONTEXTS - 1);
+		t_check(c->written > 0 || i == MOD_CONTEXTS - 1);
 		t_check(c->tried == c->written + c->full + c->nested + c->other);
-		written += c->written;
-		full += c->full;
-		nested += c->nested;
-		other += c->other;
 	}
 	t_check(reported[cpu][0].nested == 0 && reported[cpu][1].nested == 0 &&
 		reported[cpu][2].nested == 0, "a context that cannot interrupt a writer was nested");
-	t_check(other == 0, "%lu", other);
+	t_check(sum->other == 0, "%lu", sum->other);
 	t_check(!ioctl(fd, TSCT_IOC_CHANNEL_CPU, &arg), "%m");
-	t_check(arg.events == written, "%llu %lu", arg.events, written);
-	t_check(arg.lost[TSCT_LOST_FULL] == full, "%llu", arg.lost[0]);
-	t_check(arg.lost[TSCT_LOST_NESTED] == nested, "%llu", arg.lost[2]);
+	t_check(arg.events == sum->written, "%llu %lu", arg.events, sum->written);
+	t_check(arg.lost[TSCT_LOST_FULL] == sum->full, "%llu", arg.lost[0]);
+	t_check(arg.lost[TSCT_LOST_NESTED] == sum->nested, "%llu", arg.lost[2]);
 	t_check(arg.lost[TSCT_LOST_TOO_BIG] + arg.lost[TSCT_LOST_ABORTED] == 0);
 	return arg;
 }
@@ -144,21 +116,21 @@ T_FN void nest_discard(const char *parameters)
 		r[cpu] = (struct ring_reader){
 			.maps = &m, .cpu = cpu, .kernel = true,
 		};
-	pid = mod_set_apart(PARAMS "run", nest_events());
+	pid = mod_set_apart(MOD_NEST "run", nest_events());
 	while (!waitpid(pid, &status, WNOHANG)) {
 		for (cpu = 0; cpu < CPUS; cpu++)
 			drain(&r[cpu]);
 		usleep(1000);
 	}
 	t_check(status == 0, "%#x", status);
-	read_results();
+	mod_nest_results(sums, reported, CPUS);
 	for (cpu = 0; cpu < CPUS; cpu++) {
 		drain(&r[cpu]);
 		arg = check_cpu(fd, &m, cpu);
 		t_check(r[cpu].wrong == 0 && r[cpu].blocks > 2);
 		t_check(arg.events == r[cpu].records, "%llu %lu", arg.events,
 			r[cpu].records);
-		for (i = 0; i < CONTEXTS; i++)
+		for (i = 0; i < MOD_CONTEXTS; i++)
 			t_check(found[cpu][i] == reported[cpu][i].written,
 				"%s: %lu, not %lu", names[i], found[cpu][i],
 				reported[cpu][i].written);
@@ -189,8 +161,8 @@ T_FN void nest_overwrite(const char *parameters)
 	snprintf(text, sizeof(text), "policy=1 %s", parameters);
 	mod_load(MODULE, text);
 	fd = attach(&m);
-	t_check(mod_set(PARAMS "run", nest_events()) > 0, "%m");
-	read_results();
+	t_check(mod_set(MOD_NEST "run", nest_events()) > 0, "%m");
+	mod_nest_results(sums, reported, CPUS);
 	for (cpu = 0; cpu < CPUS; cpu++) {
 		arg = check_cpu(fd, &m, cpu);
 		head = arg.written;

@@ -103,7 +103,7 @@ static void try_kernel_writers(void)
 	dev_online(true);
 	ring_drain(&r[0]);
 	ring_drain(&r[1]);
-	mod_nest_results(reported, 2);
+	mod_nest_results(reported, NULL, 2);
 	t_check(status == 0 && round > 30, "%#x, %d rounds", status, round);
 	t_check(r[0].wrong + r[1].wrong == 0);
 	t_check(r[0].records == reported[0].written && reported[0].written > 1000 &&

@@ -225,7 +225,7 @@ static void check_kernel(void)
 	unsigned int cpu;
 	uint64_t full = 0;
 
-	mod_nest_results(reported, CPUS);
+	mod_nest_results(reported, NULL, CPUS);
 	for (cpu = 0; cpu < CPUS; cpu++) {
 		t_check(reported[cpu].written == kernels[cpu].records,
 			"%lu, read %lu", reported[cpu].written,

@@ -43,11 +43,12 @@ static unsigned int find_event(const char *name, unsigned int kind)
 	return 0;
 }
 
-static void count_record(const struct tsct_record *rec)
+static void count_record(struct ring_reader *r, const struct tsct_record *rec)
 {
 	struct work_done done;
 	struct tick tick;
 
+	(void)r;
 	if (rec->id == id_tick && rec->len == 16 + sizeof(tick)) {
 		memcpy(&tick, rec->payload, sizeof(tick));
 		t_check(tick.late_ns >= 0, "%ld ns early", -tick.late_ns);
@@ -70,20 +71,14 @@ static void count_record(const struct tsct_record *rec)
 
 static void read_all(void)
 {
-	struct ring_reader r = { .maps = &m, .kernel = true };
-	const struct tsct_record *rec;
-	uint64_t head;
+	unsigned int cpu;
 
-	for (r.cpu = 0; r.cpu < m.header->nr_cpus; r.cpu++) {
-		r.pos = r.records = r.last_cycles = 0;
-		head = ring_head(&r);
-		while (r.pos < head) {
-			rec = ring_step(&r, head);
-			if (rec)
-				count_record(rec);
-		}
+	for (cpu = 0; cpu < m.header->nr_cpus; cpu++) {
+		struct ring_reader r = { .maps = &m, .cpu = cpu, .kernel = true };
+
+		ring_drain_each(&r, count_record);
+		t_check(r.wrong == 0);
 	}
-	t_check(r.wrong == 0);
 }
 
 static uint32_t set_switch(int fd, uint32_t id, uint32_t state)

@@ -221,7 +221,7 @@ static void try_kernel(void)
 			usleep(50);
 	}
 	t_check(status == 0 && tails > 1000, "%#x %lu", status, tails);
-	mod_nest_results(reported, 2);
+	mod_nest_results(reported, NULL, 2);
 	for (r.cpu = 0; r.cpu < 2; r.cpu++) {
 		arg = (struct tsct_channel_cpu){
 			.id = m.header->id, .cpu = r.cpu,
