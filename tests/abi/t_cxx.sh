@@ -4,8 +4,6 @@
 # warning in the strict modes of two compilers; the headers of the binary interface bring
 # nothing with them that is not in it; and the C++ clocks work with every compiler and
 # standard.
-# test-parallel: yes
-# test-seconds: 12
 set -eu
 cd "$(dirname "$0")/../.."
 O=${O:-build}

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 # The documentation becomes HTML without a warning; all links lead somewhere, nothing is
 # loaded from elsewhere, and each man page and each page *.rst is there.
-# test-parallel: yes
-# test-seconds: 20
 # test-timeout: 1200
 set -eu
 cd "$(dirname "$0")/../.."

@@ -4,8 +4,6 @@
 # without a warning, in several files, in objects that are loaded and unloaded; and
 # every event is in the recording, once.
 # test-fast: yes
-# test-parallel: yes
-# test-seconds: 5
 set -eu
 cd "$(dirname "$0")/../.."
 O=${O:-build}

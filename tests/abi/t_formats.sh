@@ -4,8 +4,6 @@
 # events, and VERSION.expected what `export -f csv` printed at the release. A new release
 # adds its own; the older ones stay.
 # test-fast: yes
-# test-parallel: yes
-# test-seconds: 1
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 ctl=${O:-build}/tools/trace-ctl

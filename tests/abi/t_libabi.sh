@@ -3,8 +3,6 @@
 # The ABI of libtsctrace.so is that of the last release, kept in libtsctrace.abi.xz, or
 # has symbols more: programs that were linked with that release run with this library.
 # Needs libabigail's abidiff. After a release: KEEP=1 tests/abi/t_libabi.sh
-# test-parallel: yes
-# test-seconds: 3
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 O=${O:-build}

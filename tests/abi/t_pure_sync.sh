@@ -5,8 +5,6 @@
 # of key files (auth.c) also the stream that it is given. They read no clock, draw no random
 # numbers, open, send and print nothing, and have no writable data.
 # test-fast: yes
-# test-parallel: yes
-# test-seconds: 3
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/abi/pure.sh

@@ -4,8 +4,6 @@
 # and modes, and from the unpacked tarball. Programs, the library and NEWS have the
 # version of kmod/uapi/tsctrace/version.h, and no other file repeats it.
 # test-fast: yes
-# test-parallel: yes
-# test-seconds: 12
 # test-timeout: 1200
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -6,8 +6,6 @@
 # term. The shared library has no symbol of objects that only the daemon and trace-ctl
 # contain, and needs no library but libc.
 # test-fast: yes
-# test-parallel: yes
-# test-seconds: 4
 set -eu
 cd "$(dirname "$0")/../.."
 O=${O:-build}

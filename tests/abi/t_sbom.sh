@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 # The bill of materials has each source file once, with the licence that it states, and
 # each library that our programs are linked with. Needs dpkg.
-# test-parallel: yes
-# test-seconds: 8
 # test-timeout: 1200
 set -euo pipefail
 cd "$(dirname "$0")/../.."

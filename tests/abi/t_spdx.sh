@@ -3,8 +3,6 @@
 # Every file has its licence in its first line (second, behind a #!), and the
 # right one for its folder. The whole is as the REUSE specification says: copyright and
 # license of every file are stated, and each license's text is in LICENSES/.
-# test-parallel: yes
-# test-seconds: 8
 set -eu
 cd "$(dirname "$0")/../.."
 

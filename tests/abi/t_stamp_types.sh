@@ -3,7 +3,6 @@
 # The compiler refuses a raw counter value where a unique stamp belongs, and a
 # stamp where a counter value belongs.
 # test-fast: yes
-# test-parallel: yes
 set -eu
 cd "$(dirname "$0")/../.."
 tmp=$(mktemp -d)

@@ -5,8 +5,6 @@
 # adds an event per writer, and a buffered store per CPU. At depths above 1, scenarios
 # with two threads need some GiB of memory.
 # test-fast: yes
-# test-parallel: yes
-# test-seconds: 45
 # test-timeout: 7200
 set -euo pipefail
 

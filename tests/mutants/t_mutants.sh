@@ -5,7 +5,6 @@
 # sources, no change begins or ends in a comment, a string or a preprocessor line, and line
 # numbers stay; the same seed makes the same mutants, and another seed makes others.
 # test-fast: yes
-# test-parallel: yes
 set -euo pipefail
 cd "$(dirname "$0")"
 tmp=$(mktemp -d)

@@ -31,6 +31,7 @@ check() {	# NAME PATTERN COMMAND...
 # the vDSO's read loop would never end, as each tick of the kernel restarts it.
 cat >"$work/step.gdb" <<'END'
 set pagination off
+handle SIGSTOP nostop noprint pass
 break step_here
 ignore 1 400
 run
