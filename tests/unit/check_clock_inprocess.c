@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* test-seconds: 20 */
 /*
  * The in-process clock, called from threads, child processes, signal handlers and
  * sandboxes.

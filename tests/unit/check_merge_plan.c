@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* test-seconds: 13 */
 /* Planning a merge: rejected recordings, event definitions, and corrupt inputs. */
 #include "merge_world.h"
 

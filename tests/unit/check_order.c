@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* test-seconds: 9 */
 #include "lib/core/order.h"
 #include "seed.h"
 #include "suite.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* test-seconds: 14 */
 /* The writer's restartable section (rseq), with a signal or a kill at every
  * instruction */
 #include <sys/ptrace.h>
