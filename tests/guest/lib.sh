@@ -14,15 +14,15 @@ fail() {
 	exit 1
 }
 
-# Waits until a command succeeds. The limit detects a hang only: a busy host may stop the
-# guest for seconds.
+# Waits until a command succeeds, which is run each $poll_us. The limit detects a hang only: a
+# busy host may stop the guest for seconds.
 wait_for() {	# WHAT COMMAND...
 	what=$1 tries=0
 	shift
 	until "$@"; do
 		tries=$((tries + 1))
 		[ $tries -lt 1000 ] || fail "waiting: never: $what"
-		usleep 100000
+		usleep ${poll_us:-100000}
 	done
 }
 
