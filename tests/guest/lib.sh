@@ -39,3 +39,9 @@ run() {	# WANTED-STATUS COMMAND...: output in the files out and err
 	"$@" >out 2>err || got=$?
 	[ $got = "$want" ] || fail "$* gave $got, not $want"
 }
+
+# Time stamps do not decrease on a CPU. They are compared as text, as awk's numbers have 53 bits.
+in_order() {	# OUTPUT-OF-DUMP-RAW
+	awk 'length($1) < length(last[$2]) || (length($1) == length(last[$2]) &&
+		$1 "" < last[$2] "") { print; exit 1 } { last[$2] = $1 }' "$1"
+}

@@ -69,9 +69,7 @@ trace-ctl dump --raw both >dump || fail "dump of both"
 for event in sched_switch sys_read/begin sys_read/end; do
 	grep -q " $event " dump || fail "no $event"
 done
-awk 'length($1) < length(last[$2]) || (length($1) == length(last[$2]) &&
-	$1 "" < last[$2] "") { print; exit 1 } { last[$2] = $1 }' dump ||
-	fail "a time stamp decreases"
+in_order dump || fail "a time stamp decreases"
 run 0 trace-ctl status -p
 grep -q "CPU 0 .*overwritten [1-9]" out || fail "no figures per CPU"
 run 0 trace-ctl top -p --once -d 1
