@@ -17,7 +17,7 @@ T_FN const char *nest_events(void)
 {
 	static char text[16];
 
-	sprintf(text, "%u", t_repeats("TSCT_NEST", 5000, 20000));
+	sprintf(text, "%u", t_repeats("TSCT_NEST", 10000, 20000));
 	return text;
 }
 
