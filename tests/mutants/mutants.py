@@ -36,24 +36,26 @@ RING_TESTS = ("@(t_write|t_overwrite|t_nest|t_sizes|t_scribble|t_watermark|t_pol
               "t_fault|t_lib_emit|t_selftest|t_define|t_clock)")
 
 # A suite's tests are the programs of `unit`; or scripts of folders: those with
-# `test-fast: yes` (fast=True), without (False), or all (None); or one command. `build` is
-# the target of the top Makefile that they need, and `only` is set if they test what the
-# module compiles and nothing else.
-Suite = collections.namedtuple("Suite", "build folders fast command only",
-                               defaults=("", (), None, None, False))
+# `test-fast: yes` (fast=True), without (False), or all (None); or one command. `make` has
+# the targets that they need, and `only` is set if they test what the module compiles and
+# nothing else.
+Suite = collections.namedtuple("Suite", "make folders fast command only",
+                               defaults=((), None, (), False))
+NATIVE = ((".", "all"), ("tests", "native"))
 SUITES = {
-    "unit": Suite(),
-    "model": Suite(folders=("model",)),
-    "sim": Suite("lib", folders=("sim",)),
-    "netsim": Suite("lib", folders=("netsim",)),
-    "fast": Suite("all", folders=("abi", "native"), fast=True),
-    "native": Suite("all", folders=("abi", "native"), fast=False),
-    "ring": Suite("all", command=["tests/guest/run.sh", "--test", RING_TESTS, KERNEL], only=True),
-    "guest": Suite("all", command=["tests/run.py", "guest"]),
+    "unit": Suite((("tests", "unit"),)),
+    "model": Suite((("tests", "model"),), ("model",)),
+    "sim": Suite((("tests", "sim"),), ("sim",)),
+    "netsim": Suite((("tests", "netsim"),), ("netsim",)),
+    "fast": Suite(NATIVE, ("abi", "native"), fast=True),
+    "native": Suite(NATIVE, ("abi", "native"), fast=False),
+    "ring": Suite(((".", "all"), ("tests", "guest")), only=True,
+                  command=("tests/guest/run.sh", "--test", RING_TESTS, KERNEL)),
+    "guest": Suite(((".", "all"),), command=("tests/run.py", "guest")),
 }
 DEFAULT = "unit,model,sim,netsim,fast,native,ring"
-# command: relative to the tree's top. alone: nothing else may run meanwhile
-Test = collections.namedtuple("Test", "label suite command alone")
+# command: relative to the tree's top. marks: `test-NAME: VALUE` in a script's comments
+Test = collections.namedtuple("Test", "label suite command marks")
 stopping = threading.Event()
 
 
@@ -87,23 +89,25 @@ def files_below(top):
 
 
 class Locks:
-    """A test never runs in two trees at a time, and `test-alone: yes` runs alone."""
+    """A test, or those with the same `test-lock`, never run in two trees at a time, and
+    one with `test-alone` runs alone."""
 
     def __init__(self):
         self.condition, self.running, self.alone = threading.Condition(), set(), False
 
     @contextlib.contextmanager
     def hold(self, test):
+        key, alone = test.marks.get("lock", test.label), "alone" in test.marks
         with self.condition:
-            self.condition.wait_for(lambda: not self.alone and test.label not in self.running
-                                    and not (test.alone and self.running))
-            self.running.add(test.label)
-            self.alone = test.alone
+            self.condition.wait_for(lambda: not self.alone and key not in self.running and
+                                    not (alone and self.running))
+            self.running.add(key)
+            self.alone = alone
         try:
             yield
         finally:
             with self.condition:
-                self.running.discard(test.label)
+                self.running.discard(key)
                 self.alone = False
                 self.condition.notify_all()
 
@@ -114,6 +118,7 @@ class Tree:
     def __init__(self, path, options):
         self.path, self.out = path, os.path.join(path, "build")
         self.jobs = max(1, (os.cpu_count() or 1) // options.jobs)
+        self.seed = options.seed
         self.kernel = ""		# directory of the kernel that the module is built for
         self.module = ""		# the module's object
         self.hashes = {}		# of objects and programs of the original
@@ -121,7 +126,7 @@ class Tree:
         self.dirty = None
         self.defined = None		# symbols of the mutated object; None: a header
         self.env = {**os.environ, "CK_TAP_LOG_FILE_NAME": "-", "CK_VERBOSITY": "silent",
-                    "SEED": str(options.seed), "TSCT_TIER": options.tier,
+                    "TSCT_JOBS": "1", "TSCT_TIER": options.tier,
                     "ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",
                     "GIT_CEILING_DIRECTORIES": os.path.dirname(path)}
         for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "O", "MUTANTS", "SUITES"):
@@ -138,10 +143,11 @@ class Tree:
         for name in set(files_below(self.path)) - files:
             os.remove(os.path.join(self.path, name))
 
-    def run(self, command, limit, output):
+    def run(self, command, limit, output, seed=0):
         """Runs a command in its own process group. Returns its status; None: too long."""
+        env = {**self.env, "SEED": str(seed)}
         with open(output, "wb") as file:
-            process = subprocess.Popen(command, cwd=self.path, env=self.env, stdout=file,
+            process = subprocess.Popen(command, cwd=self.path, env=env, stdout=file,
                                        stderr=file, stdin=subprocess.DEVNULL,
                                        start_new_session=True)
         end = time.monotonic() + limit
@@ -174,10 +180,8 @@ class Tree:
         """Builds the original, and notes hashes of all that is built."""
         self.sync()
         log(f"{self.path}: building the original")
-        made = [self.make(".", *{"lib", *(SUITES[s].build for s in suites)} - {""})]
-        if "unit" in suites:
-            made.append(self.make("tests", "unit"))
-        made += [self.make(f"tests/{s}") for s in suites if s in ("model", "sim", "netsim")]
+        made = [self.make("lib")] + [self.make(*one) for one in dict.fromkeys(
+            one for suite in suites for one in SUITES[suite].make)]
         done = subprocess.run(["tests/guest/kernel.sh", "get", KERNEL], cwd=self.path,
                               capture_output=True, text=True, env=self.env, check=False)
         if done.returncode == 0:
@@ -250,20 +254,19 @@ class Tree:
                 path.startswith(f"{self.out}/tests/{test.suite}/")]
 
     def build_for(self, test):
-        target = SUITES[test.suite].build
         if test.suite == "unit":
             return self.make("tests", *self.programs(test))
-        return (not target or self.make(".", target)) and \
-            (not self.programs(test) or self.make(f"tests/{test.suite}"))
+        return all(self.make(*one) for one in SUITES[test.suite].make)
 
     def try_once(self, test, limit):
         """Runs a test. Returns what failed, or ''."""
-        status = self.run(test.command, limit, self.path + ".test.log")
+        status = self.run(test.command, limit, self.path + ".test.log",
+                          test.marks.get("seed", str(self.seed)).split(",")[0])
         if status is None:
             return f"hangs: {limit:.0f} s"
         if status in (0, 77):
             return ""
-        failed = re.findall(r"^not ok \d+ -? ?(.*)", read(self.path + ".test.log"), re.MULTILINE)
+        failed = re.findall(r"^[^#|\n]*\bnot ok \d+ -? ?(.*)", read(self.path + ".test.log"), re.M)
         return failed[0][:160] if failed else f"exit status {status}"
 
 
@@ -306,17 +309,22 @@ class Run:
         """Finds all tests of the chosen suites."""
         for name in self.suites:
             suite = SUITES[name]
-            paths = [path for path in glob.glob(tree.out + "/tests/unit/check_*")
-                     if os.access(path, os.X_OK)] if name == "unit" else []
+            paths = []
+            if name == "unit":
+                paths = subprocess.run(["make", "-s", "-C", tree.path + "/tests", "unit-programs"],
+                                       env=tree.env, check=True, capture_output=True,
+                                       text=True).stdout.split()
             for folder in suite.folders:
-                paths += [path for path in glob.glob(f"{tree.path}/tests/{folder}/t_*.sh") if
-                          suite.fast in (None, "\n# test-fast: yes\n" in read(path))]
+                paths += glob.glob(f"{tree.path}/tests/{folder}/t_*.sh")
             for path in sorted(paths):
+                marks = dict(re.findall(r"^# test-([a-z]+): *(.*)$", read(path), re.M)) \
+                    if path.endswith(".sh") else {}
                 label = "/".join(path.split("/")[-2:]).replace(".sh", "")
-                alone = path.endswith(".sh") and "\n# test-alone: yes\n" in read(path)
-                self.tests.append(Test(label, name, [os.path.relpath(path, tree.path)], alone))
+                if suite.fast in (None, "fast" in marks):
+                    command = [os.path.relpath(path, tree.path)]
+                    self.tests.append(Test(label, name, command, marks))
             if suite.command:
-                self.tests.append(Test(f"guest/{name}", name, suite.command, True))
+                self.tests.append(Test(f"guest/{name}", name, suite.command, {}))
 
     def measure(self, tree, tests):
         """Runs tests on the original: those that fail there cannot kill."""

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The generator of mutants: sample.expected has all mutants of sample.c, which are each
-# operator's, and none of comments, strings, macros, assembly and declarations. In the real
-# sources, no change begins or ends in a comment, a string or a preprocessor line, and line
+# The generator of mutants, tests/mutants: sample.expected has all mutants of sample.c, which
+# are each operator's, and none of comments, strings, macros, assembly and declarations. In the
+# real sources, no change begins or ends in a comment, a string or a preprocessor line, and line
 # numbers stay; the same seed makes the same mutants, and another seed makes others.
 # test-fast: yes
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/../mutants"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 export PYTHONDONTWRITEBYTECODE=1
