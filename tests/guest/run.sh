@@ -237,9 +237,9 @@ write_plan() {	# GROUP RELEASE FACTOR TEST...
 	echo "env TSCT_RELEASE=$2"
 	echo "env TSCT_SLOW=$3"
 	[ -z "${SEED:-}" ] || echo "env SEED=$SEED"
-	for name in TSCT_TIER TSCT_KILLS TSCT_PANICS TSCT_LOADS TSCT_HOTPLUGS TSCT_SUSPENDS \
-			"${!TSCT_FUZZ_@}"; do
-		[ -z "${!name:-}" ] || echo "env $name=${!name}"
+	# TSCT_TIER, and numbers of repeats; not TSCT_MODULE, a file of this machine
+	for name in "${!TSCT_@}"; do
+		[ "$name" = TSCT_MODULE ] || [ -z "${!name}" ] || echo "env $name=${!name}"
 	done
 	echo "module /lib/modules/tsctrace.ko"
 	for name in "${@:4}"; do
