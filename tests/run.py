@@ -13,7 +13,8 @@ last line is the reason), else failed. A program that prints less TAP than it pl
 with a status that contradicts its results, or exceeds its time limit has failed.
 
 As many programs run at a time as there are CPUs, of all suites together, the longest first;
-a guest is one of them. Comments in a script change that:
+a guest is one of them. One more runs while those that run mostly wait, as their CPU time in
+earlier runs tells. Comments in a script change that:
 
   test-alone: yes, REASON    nothing runs beside it; for scripts that measure
   test-lock: NAME            not beside another script with this lock
@@ -53,6 +54,7 @@ NO_SUITES = {"bench", "demo", "fuzz", "mutants", "packages", "service", "world"}
 LIMIT = 300
 BUDGET = 25 * 60
 GRACE = 10			# seconds between SIGTERM and SIGKILL
+LEAST_SHARE = 0.35		# of a CPU, that a program is taken to use
 
 
 def environment():
@@ -179,18 +181,19 @@ def judge(label, text, status, killed):
 # --- programs -------------------------------------------------------------------------
 
 class Job:
-    def __init__(self, label, command, limit=LIMIT, slots=1, lock=None, seed=None,
+    def __init__(self, label, command, limit=LIMIT, alone=False, lock=None, seed=None,
                  niceness=0):
         self.label = label		# SUITE/NAME
         self.suite = label.split("/")[0]
         self.command = [str(word) for word in command]
         self.limit = limit
-        self.slots = slots		# CPUs that it may keep busy; CPUS: it runs alone
+        self.alone = alone
         self.lock = lock
         self.seed = seed
         self.niceness = niceness
         self.log = LOGS / (label + ".log")
-        self.seconds = 30.0		# expected
+        self.seconds = 30.0		# expected duration
+        self.share = 1.0		# expected share of one CPU
         self.killed = 0
 
     def start(self, alone):
@@ -247,7 +250,7 @@ def script_job(source):
     interpreter = source.open().readline()[2:].split()
     return Job(f"{source.parent.name}/{source.stem}", interpreter + [source],
                limit=int(mark.get("timeout", LIMIT)),
-               slots=CPUS if "alone" in mark else 1, lock=mark.get("lock"),
+               alone="alone" in mark, lock=mark.get("lock"),
                seed=None if "SEED" in os.environ else mark.get("seed", "").split(",")[0])
 
 
@@ -277,27 +280,28 @@ def guest_boots():
     for line in plan.read_text().splitlines() if plan.exists() else []:
         number, label, cpus, limit = line.split()
         yield Job(f"guest/{label}", [HERE / "guest/run.sh", "--boot", PLAN, number],
-                  limit=int(limit), slots=min(int(cpus), CPUS), niceness=5)
+                  limit=int(limit), alone=int(cpus) > 1, niceness=5)
 
 
 # --- durations ------------------------------------------------------------------------
 
 def read_durations():
+    """{label: (seconds, seconds of CPU time)}"""
     found = {}
     for path in (HERE / "durations", LOGS / "durations"):
         for line in path.read_text().splitlines() if path.exists() else []:
             if not line.startswith("#"):
-                label, seconds = line.split()[:2]
-                found[label] = float(seconds)
+                label, seconds, cpu = line.split()
+                found[label] = float(seconds), float(cpu)
     return found
 
 
 def guest_tests(job):
-    """(label, seconds) of each test of a boot, as the guest reports them."""
+    """(seconds, label) of each test of a boot, as the guest reports them."""
     for line in job.text.splitlines():
         match = re.match(r"(?:not )?ok \d+ - (\S+) (t_\w+) # ([\d.]+) s", line)
         if match:
-            yield f"guest/{match[1]}/{match[2]}", float(match[3])
+            yield float(match[3]), f"guest/{match[1]}/{match[2]}"
 
 
 # --- all of them ------------------------------------------------------------------------
@@ -311,20 +315,23 @@ class Run:
 
     def add(self, jobs):
         for job in jobs:
-            job.seconds = self.durations.get(job.label, job.seconds)
+            if job.label in self.durations:
+                job.seconds, cpu = self.durations[job.label]
+                job.share = min(1.0, max(LEAST_SHARE, cpu / max(job.seconds, 0.1)))
             self.pending.append(job)
-        # Those that need all CPUs come last: until then no CPU has to wait for another.
-        self.pending.sort(key=lambda job: (job.slots > 1, -job.seconds))
+        # Those that run alone come last: until then no CPU has to wait for another.
+        self.pending.sort(key=lambda job: (job.alone, -job.seconds))
 
     def fits(self, job):
-        used = sum(other.slots for other in self.running)
-        return used + job.slots <= max(self.slots, job.slots if not used else 0) and \
+        busy = sum(other.share for other in self.running)
+        return len(self.running) <= self.slots and \
+            (len(self.running) < self.slots or busy + job.share <= self.slots) and \
             not (job.lock and any(job.lock == other.lock for other in self.running))
 
     def start_next(self):
         """Starts the first program that fits. Returns False if there is none."""
         for job in self.pending:
-            if job.slots > 1 and (self.running or self.building()):
+            if job.alone and (self.running or self.building()):
                 return False
             if self.fits(job):
                 self.pending.remove(job)
@@ -376,19 +383,19 @@ class Run:
     @staticmethod
     def write_durations(durations):
         with open(LOGS / "durations", "w") as file:
-            file.writelines(f"{label} {seconds:.1f}\n"
-                            for label, seconds in sorted(durations.items()))
+            file.writelines(f"{label} {seconds:.1f} {cpu:.1f}\n"
+                            for label, (seconds, cpu) in sorted(durations.items()))
 
     def report_durations(self, elapsed):
-        took = {job.label: job.took for job in self.done}
-        parts = dict(part for job in self.done for part in guest_tests(job))
-        self.write_durations({**self.durations, **took, **parts})
+        took = {job.label: (job.took, job.cpu) for job in self.done}
+        self.write_durations({**self.durations, **took})
         print("longest, in seconds:")
-        longest = {**{k: v for k, v in took.items() if not k.startswith("guest/")}, **parts}
-        for label, seconds in sorted(longest.items(), key=lambda x: -x[1])[:20]:
+        longest = [(job.took, job.label) for job in self.done if job.suite != "guest"]
+        longest += [part for job in self.done for part in guest_tests(job)]
+        for seconds, label in sorted(longest, reverse=True)[:20]:
             print(f"  {seconds:6.1f} {label}")
-        print(f"{sum(took.values()):.0f} s in {self.slots} slots, "
-              f"{sum(job.cpu for job in self.done):.0f} s of CPU time; "
+        print(f"{sum(seconds for seconds, _ in took.values()):.0f} s of programs, "
+              f"{sum(cpu for _, cpu in took.values()):.0f} s of CPU time; "
               f"{elapsed:.0f} s elapsed, of a budget of {BUDGET} s")
 
     def report(self):
