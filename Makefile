@@ -89,6 +89,7 @@ check-model: deps
 # Merges recordings of machines with faulty clocks
 check-faults: deps
 	+$(MAKE) all
+	+$(MAKE) -C tests native
 	FAULTS=$(or $(FAULTS),1000) tests/native/t_merge_faults.sh
 check-guest-debug: deps
 	tests/deps.sh --debug-kernel
@@ -125,6 +126,7 @@ fuzz-kernel: deps
 check-browser: deps
 	tests/deps.sh --browser
 	+$(MAKE) all
+	+$(MAKE) -C tests native
 	BROWSER=1 tests/native/t_report.sh
 	BROWSER=1 tests/native/t_cluster_live.sh
 check-service: deps

@@ -9,7 +9,7 @@ evidence=
 fail() {
 	echo "$*"
 	for file in $evidence; do
-		[ ! -s "$file" ] || { echo "--- $file:"; head -n 40 "$file"; }
+		[ ! -s "$file" ] || { echo "--- $file:"; tail -n 60 "$file"; }
 	done
 	exit 1
 }
