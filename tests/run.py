@@ -13,8 +13,7 @@ last line is the reason), else failed. A program that prints less TAP than it pl
 with a status that contradicts its results, or exceeds its time limit has failed.
 
 As many programs run at a time as there are CPUs, of all suites together, the longest first;
-a guest is one of them. One more runs while those that run mostly wait, as their CPU time in
-earlier runs tells. Comments in a script change that:
+a guest is one of them. Comments in a script change that:
 
   test-alone: yes, REASON    nothing runs beside it; for scripts that measure
   test-lock: NAME            not beside another script with this lock
@@ -54,7 +53,6 @@ NO_SUITES = {"bench", "demo", "fuzz", "mutants", "packages", "service", "world"}
 LIMIT = 300
 BUDGET = 25 * 60
 GRACE = 10			# seconds between SIGTERM and SIGKILL
-LEAST_SHARE = 0.35		# of a CPU, that a program is taken to use
 
 
 def environment():
@@ -193,7 +191,6 @@ class Job:
         self.niceness = niceness
         self.log = LOGS / (label + ".log")
         self.seconds = 30.0		# expected duration
-        self.share = 1.0		# expected share of one CPU
         self.killed = 0
 
     def start(self, alone):
@@ -316,16 +313,13 @@ class Run:
     def add(self, jobs):
         for job in jobs:
             if job.label in self.durations:
-                job.seconds, cpu = self.durations[job.label]
-                job.share = min(1.0, max(LEAST_SHARE, cpu / max(job.seconds, 0.1)))
+                job.seconds, _ = self.durations[job.label]
             self.pending.append(job)
         # Those that run alone come last: until then no CPU has to wait for another.
         self.pending.sort(key=lambda job: (job.alone, -job.seconds))
 
     def fits(self, job):
-        busy = sum(other.share for other in self.running)
-        return len(self.running) <= self.slots and \
-            (len(self.running) < self.slots or busy + job.share <= self.slots) and \
+        return len(self.running) < self.slots and \
             not (job.lock and any(job.lock == other.lock for other in self.running))
 
     def start_next(self):
