@@ -501,6 +501,9 @@ TEST(test_resume_and_feed)
 	sim_advance(&sim, 2 * SECOND);
 	tsct_rate_init(&est, TSCT_SOURCE_TSC, 0, 0);
 	ck_assert_int_eq(tsct_rate_resume(&est, &last), 0);
+	ck_assert_uint_eq(est.ref_cycles, est.offset.cycles);
+	/* The counter's rate is known before the first sample. */
+	check_rate_bound();
 	ck_assert_int_eq(feed(), TSCT_RATE_OK);
 	go_on_for(5);
 	ck_assert_uint_eq(est.state.epoch, 5);
@@ -537,6 +540,24 @@ TEST(test_restored_rate)
 	ck_assert_int_eq(tsct_rate_restore(&est, 0, 0), -EINVAL);
 	ck_assert_int_eq(tsct_rate_restore(&est, ~0ULL, 0), -EINVAL);
 	ck_assert_int_eq(tsct_rate_restore(&est, mult, ~0ULL), -EINVAL);
+}
+
+/* The fractions of ns of both samples count. */
+TEST(test_innovation)
+{
+	struct tsct_offset_interval next;
+
+	start();
+	est.offset.frac_ns = 0.75;
+	est.offset.half_ns = 0;
+	next = est.offset;
+	next.ns++;
+	next.frac_ns = 0.25;
+	next.half_ns = 0.125;
+	ck_assert_double_eq(tsct_rate_innovation(&est, &next).missed_ns, 0.375);
+	/* The rate explains the rest. */
+	est.offset.half_ns = 0.5;
+	ck_assert_double_eq(tsct_rate_innovation(&est, &next).missed_ns, 0);
 }
 
 TEST(test_rejects_bad_samples)
