@@ -123,7 +123,7 @@ class Tree:
         self.module = ""		# the module's object
         self.hashes = {}		# of objects and programs of the original
         self.users = {}			# header: the library's objects that depend on it
-        self.dirty = None
+        self.dirty = None		# the mutated source
         self.defined = None		# symbols of the mutated object; None: a header
         self.env = {**os.environ, "CK_TAP_LOG_FILE_NAME": "-", "CK_VERBOSITY": "silent",
                     "TSCT_JOBS": "1", "TSCT_TIER": options.tier,
@@ -224,14 +224,14 @@ class Tree:
 
     def restore(self):
         if self.dirty:
-            shutil.copy(os.path.join(TOP, self.dirty), os.path.join(self.path, self.dirty))
+            write(os.path.join(self.path, self.dirty.path), self.dirty.text)
             self.dirty = None
 
     def mutate(self, source, site, in_module):
         """Makes the mutant. Returns why it is none, or ''."""
         self.restore()
         write(os.path.join(self.path, source.path), source.apply(site))
-        self.dirty = source.path
+        self.dirty = source
         built = {os.path.join(self.out, source.path[:-1] + "o")} \
             if source.path.endswith(".c") else self.users.get(source.path, set())
         built = sorted(path for path in built if path in self.hashes and path.endswith(".o"))
@@ -368,7 +368,10 @@ class Run:
             failed = tree.try_once(test, limit)
             if not failed or failed.startswith("hangs"):
                 return failed
-            again = tree.try_once(test, limit)
+            # A second time, in `unit` only the test that failed
+            name = re.match(r"unit/\w+\.c:\w+:(\w+):", failed)
+            again = tree.try_once(test._replace(command=[
+                *test.command, *(name.groups() if name else [])]), limit)
         if not again:
             entry.setdefault("once", []).append(f"{test.label}: {failed}")
         return again
