@@ -116,6 +116,8 @@ def main(suites):
     if "guest" in suites:
         build = tests.guest_build([])
         subprocess.run(build.command, env=tests.environment(), check=True)
+    for label, reason in left_out.items():
+        print(f"left out: {label}: {reason}")
     rounds = int(os.environ.get("ROUNDS") or 20)
     for suite in suites:
         run.add(rounds_of(lambda: list(tests.guest_boots()) if suite == "guest" else
