@@ -8,7 +8,7 @@
 # the tests in an initrd, and prints TAP. Exit status 0: all passed.
 #
 #   --test GLOB     only tests with this name (t_mmap, 't_*')
-#   --only NAME     only boots with this name (default, unstable, restore, big,
+#   --only NAME     only boots with this name (default, unstable, big,
 #                   reserved, panic)
 #   --list          print the tests and their requirements
 #   --time SECONDS  time limit of each test, in place of its own
@@ -38,12 +38,11 @@
 #                             times $TSCT_SLOW
 #   guest-test: boot=default  comma list: `default` has a trusted TSC; in
 #                             `unstable` the kernel marks the TSC unstable;
-#                             `restore` has VM Generation ID, and the test is
-#                             saved and restored at its request (boot.sh);
-#                             `big` has that, isolcpus=2 nohz_full=3, reserved memory,
-#                             and 64 CPUs; `reserved` has reserved memory; `panic` has
-#                             that, too, starts again after a panic, and has memory of
-#                             the host for `out`
+#                             `big` has 64 CPUs, isolcpus=2 nohz_full=3, reserved
+#                             memory, and VM Generation ID: a test is saved and
+#                             restored at its request (boot.sh); `reserved` has
+#                             reserved memory; `panic` has that, too, starts again
+#                             after a panic, and has memory of the host for `out`
 #   guest-test: smp=2         CPUs
 #   guest-test: parallel=no   `yes` if CPUs must really run at the same time;
 #                             not for tests in which the kernel patches its code
@@ -131,7 +130,7 @@ set_default() {
 set_key() {	# TEST KEY VALUE
 	case $2=$3 in
 	timeout=[1-9]*) timeout[$1]=$3 ;;
-	boot=default|boot=unstable|boot=restore) boots[$1]=$3 ;;
+	boot=default|boot=unstable) boots[$1]=$3 ;;
 	boot=big) boots[$1]=$3 smp[$1]=64 ;;
 	boot=panic|boot=reserved) boots[$1]=$3 ;;
 	boot=default,unstable|boot=unstable,default) boots[$1]=$3 ;;
@@ -423,7 +422,6 @@ boot() {	# INDEX
 	} >"$plan.initrd"
 	[ -z "$shared" ] || options+=(--out "$shared")
 	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
-	[[ $group != restore.* ]] || options+=(--restore)
 	[[ $group != big.* ]] || options+=(--restore
 		--append "isolcpus=2 nohz_full=3 reserve_mem=16M:4096:tsctrace")
 	[[ $group != panic.* ]] || options+=(--reboot --out "$log.out" --out-mb 1
