@@ -29,7 +29,7 @@ static struct mailbox {
 static pthread_mutex_t mailbox_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t mailbox_filled = PTHREAD_COND_INITIALIZER;
 
-/* What each rank does, in its thread */
+/* The thread of a rank */
 typedef void rank_main(const struct tsct_ranks *ranks);
 
 static struct rank {

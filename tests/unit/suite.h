@@ -31,7 +31,7 @@
 #ifndef TESTS_SUITE_H
 #define TESTS_SUITE_H
 
-/* What most tests need of the C library */
+/* Headers of the C library that most tests use */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What TEST(), CASE() and COMMAND() register */
+/* The entries that TEST(), CASE() and COMMAND() register */
 struct unit_entry {
 	const char *file;	/* that was compiled */
 	int order;		/* position in that file */
