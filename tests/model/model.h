@@ -311,7 +311,8 @@ void check_stuck(const struct state *state);	/* Reports a deadlock: no actor can
 /* ---- trace.c: printing states -------------------------------------------- */
 
 extern bool verbose;
-void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void print_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define trace(...)	((void)(verbose && (print_step(__VA_ARGS__), true)))
 const char *word_name(unsigned int where);
 const char *word_text(unsigned int where, __u64 value);
 void trace_state(const struct state *state);

@@ -7,12 +7,10 @@
 
 bool verbose;
 
-void trace(const char *format, ...)
+void print_step(const char *format, ...)
 {
 	va_list args;
 
-	if (!verbose)
-		return;
 	va_start(args, format);
 	fputs("    ", stdout);
 	vprintf(format, args);
