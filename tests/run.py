@@ -13,7 +13,8 @@ last line is the reason), else failed. A program that prints less TAP than it pl
 with a status that contradicts its results, or exceeds its time limit has failed.
 
 As many programs run at a time as there are CPUs, of all suites together, the longest first;
-a guest is one of them. Comments in a script change that:
+a guest is one of them. One more runs while those that run mostly wait, as their CPU time in
+earlier runs tells. Comments in a script change that:
 
   test-alone: yes, REASON    nothing runs beside it; for scripts that measure
   test-lock: NAME            not beside another script with this lock
@@ -31,6 +32,7 @@ order of the next run. The table tests/durations has those of the first run. Fai
 printed once more at the end, with their output. The last line is always "N passed, N failed,
 N skipped"; the exit status is 0 if something passed and nothing failed.
 """
+import contextlib
 import datetime
 import fnmatch
 import os
@@ -53,6 +55,7 @@ NO_SUITES = {"bench", "demo", "fuzz", "mutants", "packages", "service", "world"}
 LIMIT = 300
 BUDGET = 25 * 60
 GRACE = 10			# seconds between SIGTERM and SIGKILL
+LEAST_SHARE = 0.35		# of a CPU, that a program is taken to use
 
 
 def environment():
@@ -177,6 +180,14 @@ def judge(label, text, status, killed):
 
 # --- programs -------------------------------------------------------------------------
 
+def lower_priority(niceness):
+    """Of this process and its session: the scheduler may weigh sessions first (autogroup)."""
+    os.nice(niceness)
+    if niceness:
+        with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
+            file.write(str(niceness))
+
+
 class Job:
     def __init__(self, label, command, limit=LIMIT, alone=False, lock=None, seed=None,
                  niceness=0):
@@ -190,6 +201,7 @@ class Job:
         self.niceness = niceness
         self.log = LOGS / (label + ".log")
         self.seconds = 30.0		# expected duration
+        self.share = 1.0		# expected share of one CPU
         self.killed = 0
 
     def start(self, alone):
@@ -199,7 +211,7 @@ class Job:
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True, preexec_fn=lambda: os.nice(self.niceness),
+                start_new_session=True, preexec_fn=lambda: lower_priority(self.niceness),
                 env={**environment(), "SEED": self.seed or seed_of(self.label),
                      "TSCT_JOBS": str(CPUS if alone else 1)})
 
@@ -312,13 +324,16 @@ class Run:
     def add(self, jobs):
         for job in jobs:
             if job.label in self.durations:
-                job.seconds, _ = self.durations[job.label]
+                job.seconds, cpu = self.durations[job.label]
+                job.share = min(1.0, max(LEAST_SHARE, cpu / max(job.seconds, 0.1)))
             self.pending.append(job)
         # Those that run alone come last: until then no CPU has to wait for another.
         self.pending.sort(key=lambda job: (job.alone, -job.seconds))
 
     def fits(self, job):
-        return len(self.running) < self.slots and \
+        busy = sum(other.share for other in self.running)
+        return len(self.running) <= self.slots and \
+            (len(self.running) < self.slots or busy + job.share <= self.slots) and \
             not (job.lock and any(job.lock == other.lock for other in self.running))
 
     def start_next(self):
