@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Writes recordings and reads them back, with the library's reader and babeltrace2. */
-#include "recordings.h"
 #include "lib/ctf/recording.h"
 #include "lib/ctf/ticks.h"
+#include "one_recording.h"
 
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -12,37 +12,22 @@
 				 * have no payload */
 #define EVENTS_ROUND	8000
 
-/* An event that was written, kept to compare it with the event that is read */
-struct sent {
-	__u64 stamp;
-	__u32 cpu, tid, stream, id, len;
-	__u8 payload[512];
-	bool seen;
-};
-
 static struct sent *sent;
 static unsigned int nr_sent;
 
-static struct tsct_recording rec;
-static struct tsct_recording_writer *writer;
-static int dirfd_ = -1;
-
 static void begin(void)
 {
-	dirfd_ = make_dir();
-	make_recording(&rec, CPUS);
+	make_in_dir(CPUS);
 	sent = calloc(EVENTS_MAX, sizeof(*sent));
 	nr_sent = 0;
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	open_writer();
 }
 
 static void end(void)
 {
 	free(sent);
 	sent = NULL;
-	tsct_recording_free(&rec);
-	drop_dir(dirfd_);
-	dirfd_ = -1;
+	drop_recording();
 }
 
 static const struct { __u32 stream, id; } kinds[] = {
@@ -53,20 +38,13 @@ static int send_one(__u64 stamp)
 {
 	struct sent *s = &sent[nr_sent++];
 	unsigned int kind = any(4);
-	struct tsct_event event;
 
 	s->stamp = stamp;
 	s->cpu = any(CPUS);
 	s->tid = any(100000);
 	s->stream = kinds[kind].stream;
 	s->id = kinds[kind].id;
-	s->len = make_payload(tsct_recording_def(&rec, s->stream, s->id),
-			      s->payload);
-	event = (struct tsct_event) {
-		.cycles = stamp, .cpu = s->cpu, .tid = s->tid, .id = s->id,
-		.len = s->len, .payload = s->payload,
-	};
-	return tsct_recording_writer_event(writer, s->stream, &event);
+	return write_sent(s);
 }
 
 static void send_many(unsigned int nr)
@@ -79,12 +57,6 @@ static void send_many(unsigned int nr)
 		if (!any(200))
 			ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 	}
-}
-
-static void no_report(void *arg, const char *sentence)
-{
-	(void)arg;
-	ck_abort_msg("%s", sentence);
 }
 
 /* Returns whether the event that was read was also written, and was not read before. */
@@ -106,14 +78,11 @@ static bool take(const struct tsct_trace_event *e)
 
 static unsigned int read_all(bool compare)
 {
+	struct tsct_trace *trace = open_trace(no_report);
 	struct tsct_trace_event e;
-	struct tsct_trace *trace;
 	unsigned int nr = 0;
 	__u64 last = 0;
-	char why[256];
 
-	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
-					 sizeof(why)), 0);
 	while (tsct_trace_next(trace, &e) == 1) {
 		nr++;
 		ck_assert_uint_ge(e.tick, last);
@@ -353,7 +322,6 @@ TEST(test_late_events_are_raised)
 	struct tsct_trace_event event;
 	struct tsct_trace *trace;
 	const __u64 *cause;
-	char why[128];
 
 	begin();
 	cause = rec.streams[0].loss[0].cause;
@@ -366,8 +334,7 @@ TEST(test_late_events_are_raised)
 	ck_assert_int_eq(send_raw(16, rec.begin + 7400, "", 0), 0);
 	ck_assert_uint_eq(cause[TSCT_LOSS_DISORDER], 1);
 	ck_assert_int_eq(finish(writer), 0);
-	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why,
-					 sizeof(why)), 0);
+	trace = open_trace(NULL);
 	ck_assert_int_eq(tsct_trace_next(trace, &event), 1);
 	ck_assert_uint_eq(event.tick, rec.begin);
 	ck_assert_int_eq(tsct_trace_next(trace, &event), 1);
@@ -471,7 +438,7 @@ TEST(test_full_disk)
 	close(dirfd_);
 	dirfd_ = open(dir_name, O_RDONLY | O_DIRECTORY);
 	rec.complete = 0;
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	open_writer();
 	fill_disk();
 	close(dirfd_);
 	snprintf(command, sizeof(command), "%s", dir_name);
@@ -484,7 +451,6 @@ TEST(test_losses_after_last_event)
 {
 	struct tsct_trace_event e;
 	struct tsct_trace *trace;
-	char why[256];
 
 	begin();
 	ck_assert_int_eq(send_raw(16, rec.begin + 10, "", 0), 0);
@@ -493,8 +459,7 @@ TEST(test_losses_after_last_event)
 	rec.streams[1].loss[2].cause[TSCT_LOSS_NESTED] = 1;
 	ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 	/* The recording is not finished, as if its recorder had been killed. */
-	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
-					 sizeof(why)), 0);
+	trace = open_trace(no_report);
 	ck_assert_int_eq(tsct_trace_recording(trace)->complete, 0);
 	while (tsct_trace_next(trace, &e) == 1)
 		;
@@ -504,8 +469,7 @@ TEST(test_losses_after_last_event)
 	ck_assert_uint_eq(babeltrace(false), 1);
 	/* A missing stream file is detected even if it contained no events. */
 	ck_assert_int_eq(unlinkat(dirfd_, "kernel_2", 0), 0);
-	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why,
-					 sizeof(why)), 0);
+	trace = open_trace(NULL);
 	while (tsct_trace_next(trace, &e) == 1)
 		;
 	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), 1);
@@ -522,13 +486,12 @@ LOOP_TEST(test_killed_recorder, 0, TSCT_TIMESTAMPS_NR)
 	struct tsct_trace *trace;
 	const struct tsct_recording *r;
 	__u64 last, worst;
-	char why[256];
 
 	begin();
 	rec.end = rec.begin;
 	rec.timestamps = _i;
 	tsct_recording_writer_close(writer);
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	open_writer();
 	rec.real.as_of_cycles = rec.end = rec.begin + 1000;
 	rec.real.holdover_after_cycles = rec.end;
 	rec.until = rec.end + 26000000000ULL;
@@ -538,8 +501,7 @@ LOOP_TEST(test_killed_recorder, 0, TSCT_TIMESTAMPS_NR)
 	tsct_recording_writer_close(writer);
 	last = sent[nr_sent - 1].stamp;
 	ck_assert_uint_lt(last, rec.until);
-	ck_assert_int_eq(tsct_trace_open(dir_name, no_report, NULL, &trace, why,
-					 sizeof(why)), 0);
+	trace = open_trace(no_report);
 	r = tsct_trace_recording(trace);
 	ck_assert_int_eq(r->complete, 0);
 	if (_i != TSCT_TIMESTAMPS_SYSTEM) {
@@ -560,7 +522,6 @@ TEST(test_killed_recorder_damaged_packet)
 {
 	struct tsct_packet head;
 	struct tsct_trace *trace;
-	char why[256];
 	int fd;
 
 	begin();
@@ -574,8 +535,7 @@ TEST(test_killed_recorder_damaged_packet)
 	ck_assert_int_eq(pwrite(fd, &head, sizeof(head), sizeof(head)),
 			 sizeof(head));
 	close(fd);
-	ck_assert_int_eq(tsct_trace_open(dir_name, NULL, NULL, &trace, why,
-					 sizeof(why)), 0);
+	trace = open_trace(NULL);
 	ck_assert_uint_eq(tsct_trace_recording(trace)->end, rec.end);
 	tsct_trace_close(trace);
 }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* Sync samples: writing and reading them, their series, and fits of series */
-#include "recordings.h"
 #include "lib/ctf/samples.h"
 #include "lib/query/series.h"
+#include "one_recording.h"
 
 /* ---- a recording with sync samples ---------------------------------------- */
 
 #define ROOM	(1U << 18)
 #define HZ	2596123456.0
 
-static struct tsct_recording rec;
-static int dirfd_ = -1;
 static __u8 file[ROOM];
 static size_t file_len;
 
@@ -42,8 +40,7 @@ static void make_sample(unsigned int i, unsigned int session,
 	strcpy(s->source, "10.0.0.1");
 }
 
-static int write_sample(struct tsct_recording_writer *writer,
-			const struct tsct_sync_sample *s)
+static void write_sample(const struct tsct_sync_sample *s)
 {
 	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
 	struct tsct_event event = {
@@ -51,13 +48,12 @@ static int write_sample(struct tsct_recording_writer *writer,
 		.len = tsct_sample_encode(s, payload),
 	};
 
-	return tsct_recording_writer_event(writer, rec.nr_streams, &event);
+	ck_assert_int_eq(tsct_recording_writer_event(writer, rec.nr_streams, &event), 0);
 }
 
 static void begin_recording(void)
 {
-	dirfd_ = make_dir();
-	make_recording(&rec, 2);
+	make_in_dir(2);
 	ck_assert_int_eq(tsct_recording_add_samples(&rec), 0);
 	ck_assert_uint_eq(rec.nr_streams, 2);
 	rec.nodes[0].sync.name = strdup("beta \"7\"");
@@ -70,6 +66,7 @@ static void begin_recording(void)
 	rec.nodes[0].sync.end = (struct tsct_recorded_session) {
 		TSCT_SESSION_FAILED, 300, 400 };
 	rec.nodes[0].sync.params = rec.real;
+	open_writer();
 }
 
 /* Writes a small recording with samples: two sessions, and single exchanges between
@@ -77,14 +74,12 @@ static void begin_recording(void)
 static void make_small(unsigned int nr)
 {
 	struct tsct_sync_sample s;
-	struct tsct_recording_writer *writer;
 	unsigned int i;
 
 	begin_recording();
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	for (i = 0; i < nr; i++) {
 		make_sample(i, i < nr / 4 ? 5 : i >= nr - nr / 4 ? 6 : 0, &s);
-		ck_assert_int_eq(write_sample(writer, &s), 0);
+		write_sample(&s);
 		if (i % 8 == 7)
 			ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);
 	}
@@ -92,35 +87,16 @@ static void make_small(unsigned int nr)
 	file_len = load_file(dirfd_, "sync_0", file, ROOM);
 }
 
-static void drop_small(void)
-{
-	tsct_recording_free(&rec);
-	drop_dir(dirfd_);
-	dirfd_ = -1;
-}
-
 static struct tsct_sync_sample *samples;
-static unsigned int nr_samples, reports;
-static char reported[256];
+static unsigned int nr_samples;
 
-static void report(void *arg, const char *sentence)
-{
-	(void)arg;
-	if (!reports++)
-		snprintf(reported, sizeof(reported), "%s", sentence);
-}
 
 static void read_small(struct tsct_recorded_sync *ret_sync)
 {
 	struct tsct_trace *trace;
-	char why[256];
-
-	reports = 0;
-	reported[0] = '\0';
 	free(samples);
 	samples = NULL;
-	ck_assert_msg(!tsct_trace_open(dir_name, report, NULL, &trace, why,
-				       sizeof(why)), "%s", why);
+	trace = open_trace(report);
 	ck_assert_int_eq(tsct_samples_read(trace, &samples, &nr_samples), 0);
 	ck_assert_uint_eq(tsct_trace_corrupt_count(trace), reports);
 	if (ret_sync)
@@ -128,7 +104,7 @@ static void read_small(struct tsct_recorded_sync *ret_sync)
 	tsct_trace_close(trace);
 }
 
-CASE("samples", NULL, drop_small);
+CASE("samples", NULL, drop_recording);
 
 TEST(test_round_trip)
 {
@@ -159,17 +135,14 @@ TEST(test_samples_are_not_events)
 	struct tsct_trace_event e;
 	struct tsct_balance balance;
 	struct tsct_trace *trace;
-	char why[256];
 
 	make_small(20);
-	ck_assert_int_eq(tsct_trace_open(dir_name, report, NULL, &trace, why,
-					 sizeof(why)), 0);
+	trace = open_trace(report);
 	ck_assert_int_eq(tsct_trace_next(trace, &e), 0);
 	tsct_recording_balance(tsct_trace_recording(trace), -1, &balance);
 	ck_assert_uint_eq(balance.recorded, 0);
 	tsct_trace_close(trace);
-	ck_assert_int_eq(tsct_trace_open(dir_name, report, NULL, &trace, why,
-					 sizeof(why)), 0);
+	trace = open_trace(report);
 	tsct_trace_select(trace, TSCT_TRACE_EVENTS | TSCT_TRACE_SAMPLES);
 	ck_assert_int_eq(tsct_trace_next(trace, &e), 1);
 	ck_assert_uint_eq(e.stream, rec.nr_streams);
@@ -380,17 +353,15 @@ static const struct {
 LOOP_TEST(test_impossible_samples, 0, NR_IMPOSSIBLE)
 {
 	struct tsct_sync_sample s;
-	struct tsct_recording_writer *writer;
 	char wanted[256];
 	unsigned int i;
 
 	begin_recording();
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
 	for (i = 0; i < 3; i++) {
 		make_sample(i, 0, &s);
 		if (i == 1)
 			impossible[_i].change(&s);
-		ck_assert_int_eq(write_sample(writer, &s), 0);
+		write_sample(&s);
 	}
 	ck_assert_int_eq(finish(writer), 0);
 	read_small(NULL);

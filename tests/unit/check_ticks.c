@@ -1,36 +1,24 @@
 // SPDX-License-Identifier: MIT
 /* Recordings of all tick resolutions: events are read as they were written, at the
  * precision of the ticks. Also tests the calls of fsync(). */
-#include "recordings.h"
-
-
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 #include "lib/query/unique_stamps.h"
+#include "one_recording.h"
 
 #define CPUS	2
 #define EVENTS	3000
 
-struct sent {
-	__u64 stamp;
-	__u32 cpu, tid, id, len;
-	__u8 payload[512];
-};
-
 static struct sent sent[EVENTS];
 static unsigned int nr_sent;
-static struct tsct_recording rec;
-static struct tsct_recording_writer *writer;
-static int dirfd_ = -1;
 
 static void begin(__u32 timestamps, __u64 every)
 {
-	dirfd_ = make_dir();
-	make_recording(&rec, CPUS);
+	make_in_dir(CPUS);
 	rec.timestamps = timestamps;
 	rec.sync_every.events = every;
 	nr_sent = 0;
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	open_writer();
 }
 
 static void end(void)
@@ -38,28 +26,15 @@ static void end(void)
 	ck_assert_int_eq(finish(writer), 0);
 }
 
-static void drop(void)
-{
-	tsct_recording_free(&rec);
-	drop_dir(dirfd_);
-	dirfd_ = -1;
-}
-
 static void send_one(__u64 stamp, __u32 id)
 {
 	struct sent *s = &sent[nr_sent++];
-	struct tsct_event event;
 
 	s->stamp = stamp;
 	s->cpu = any(CPUS);
 	s->tid = any(4) ? 1000 : any(1 << 22);
 	s->id = id;
-	s->len = make_payload(tsct_recording_def(&rec, 0, id), s->payload);
-	event = (struct tsct_event) {
-		.cycles = stamp, .cpu = s->cpu, .tid = s->tid, .id = id,
-		.len = s->len, .payload = s->payload,
-	};
-	ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
+	ck_assert_int_eq(write_sent(s), 0);
 }
 
 /* Returns a random distance between two events, in source ticks: 0, below 40, below
@@ -87,22 +62,6 @@ static void send_many(unsigned int nr)
 		rec.end = stamp;
 }
 
-static void no_report(void *arg, const char *sentence)
-{
-	(void)arg;
-	ck_abort_msg("%s", sentence);
-}
-
-static struct tsct_trace *open_it(tsct_trace_report *report)
-{
-	struct tsct_trace *trace;
-	char why[256];
-
-	ck_assert_msg(!tsct_trace_open(dir_name, report, NULL, &trace, why,
-				       sizeof(why)), "%s", why);
-	return trace;
-}
-
 /* Returns the next event written on this CPU, in the order of its file. */
 static const struct sent *next_of(__u32 cpu, unsigned int *at)
 {
@@ -116,18 +75,19 @@ static const struct sent *next_of(__u32 cpu, unsigned int *at)
 static void check_time(const struct tsct_recording *read, __u64 stamp,
 		       const struct tsct_trace_event *e)
 {
+	static const unsigned int per_tick[] = {
+		[TSCT_TIMESTAMPS_TSC] = 1, [TSCT_TIMESTAMPS_TSC_16] = 16,
+		[TSCT_TIMESTAMPS_TSC_256] = 256,
+	};
+	unsigned int counts;
+
 	switch (read->timestamps) {
 	case TSCT_TIMESTAMPS_TSC:
-		ck_assert_uint_eq(e->tick, stamp);
-		ck_assert_uint_eq(e->file_tick, stamp);
-		break;
 	case TSCT_TIMESTAMPS_TSC_16:
-		ck_assert_uint_eq(e->tick, stamp / 16 * 16);
-		ck_assert_uint_eq(e->file_tick, stamp / 16);
-		break;
 	case TSCT_TIMESTAMPS_TSC_256:
-		ck_assert_uint_eq(e->tick, stamp / 256 * 256);
-		ck_assert_uint_eq(e->file_tick, stamp / 256);
+		counts = per_tick[read->timestamps];
+		ck_assert_uint_eq(e->tick, stamp / counts * counts);
+		ck_assert_uint_eq(e->file_tick, stamp / counts);
 		break;
 	case TSCT_TIMESTAMPS_INTERPOLATED:
 		ck_assert_uint_ge(e->file_tick, stamp * 8);
@@ -155,7 +115,7 @@ static void check_same(const struct tsct_recording *read, const struct sent *s,
 static void check_read(void)
 {
 	unsigned int at[CPUS] = { 0 }, nr = 0;
-	struct tsct_trace *trace = open_it(no_report);
+	struct tsct_trace *trace = open_trace(no_report);
 	const struct tsct_recording *read = tsct_trace_recording(trace);
 	struct tsct_trace_event e;
 	__u64 last[CPUS] = { 0 };
@@ -190,7 +150,7 @@ static __u64 most_on_tick(unsigned int bits)
 	return most;
 }
 
-CASE("ticks", NULL, drop);
+CASE("ticks", NULL, drop_recording);
 
 LOOP_TEST(test_round_trip, 0, 4 * TSCT_TIMESTAMPS_NR)
 {
@@ -244,10 +204,9 @@ LOOP_TEST(test_bytes_per_packet, 0, 8)
 	const __u64 limit = limits[_i], full = limit && limit < 65536 ? limit : 65536;
 	const __u64 events = 1 + (full - 80 - 8 + 1) / 2;
 
-	dirfd_ = make_dir();
-	make_recording(&rec, CPUS);
+	make_in_dir(CPUS);
 	rec.sync_every.bytes = limit;
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	open_writer();
 	send_plain(rec.begin, 3 * events + 1, 10);
 	end();
 	ck_assert_uint_eq(rec.streams[0].counts[0].packets, 1 + 3 + 1);
@@ -260,11 +219,10 @@ LOOP_TEST(test_time_per_packet, 0, TSCT_TIMESTAMPS_NR)
 	const __u32 timestamps = _i;
 	__u64 span, at;
 
-	dirfd_ = make_dir();
-	make_recording(&rec, CPUS);
+	make_in_dir(CPUS);
 	rec.timestamps = timestamps;
 	rec.sync_every.ns = 1000000;
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	open_writer();
 	span = tsct_ns_cycles(rec.real.mult, 1000000);
 	/* 10 gaps are `span` or more, and 9 gaps less: a packet has 10 events. */
 	at = send_plain(rec.begin, 35, span / 10 + 1);
@@ -343,24 +301,15 @@ LOOP_TEST(test_times_of_babeltrace, 0, TSCT_TIMESTAMPS_NR)
 #define ROOM	(1U << 16)
 
 static __u8 file[ROOM];
-static unsigned int reports;
-
-static void count_reports(void *arg, const char *sentence)
-{
-	(void)arg;
-	(void)sentence;
-	reports++;
-}
 
 /* Reads a truncated recording. The events must be the first ones that were written.
  * Returns the number of events. */
 static unsigned int read_prefix(void)
 {
-	struct tsct_trace *trace = open_it(count_reports);
+	struct tsct_trace *trace = open_trace(report);
 	unsigned int at[CPUS] = { 0 }, nr = 0;
 	struct tsct_trace_event e;
 
-	reports = 0;
 	while (tsct_trace_next(trace, &e) == 1) {
 		check_same(tsct_trace_recording(trace), next_of(e.cpu, at), &e);
 		nr += e.cpu == 0;
@@ -414,7 +363,7 @@ TEST(test_system_time_does_not_decrease)
 	}
 	rec.end = stamp;
 	end();
-	trace = open_it(no_report);
+	trace = open_trace(no_report);
 	read = tsct_trace_recording(trace);
 	ck_assert_uint_eq(read->source, TSCT_SOURCE_REALTIME);
 	ck_assert_uint_eq(read->counter_source, TSCT_SOURCE_TSC);
@@ -468,8 +417,7 @@ TEST(test_system_time_of_samples)
 	struct tsct_trace *trace;
 	unsigned int nr;
 
-	dirfd_ = make_dir();
-	make_recording(&rec, 1);
+	make_in_dir(1);
 	rec.timestamps = TSCT_TIMESTAMPS_SYSTEM;
 	ck_assert_int_eq(tsct_recording_add_samples(&rec), 0);
 	rec.nodes[0].sync.name = strdup("a");
@@ -478,13 +426,13 @@ TEST(test_system_time_of_samples)
 		TSCT_SESSION_DONE, rec.begin, rec.begin + 2596123456,
 	};
 	rec.nodes[0].sync.params = rec.real;
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	open_writer();
 	s.x.t1 = rec.begin + 1000;
 	s.x.t4 = event.cycles = rec.begin + 2596123456;
 	event.len = tsct_sample_encode(&s, payload);
 	ck_assert_int_eq(tsct_recording_writer_event(writer, rec.nr_streams, &event), 0);
 	end();
-	trace = open_it(no_report);
+	trace = open_trace(no_report);
 	ck_assert_int_eq(tsct_samples_read(trace, &read, &nr), 0);
 	ck_assert_uint_eq(nr, 1);
 	ck_assert_uint_eq(read->x.t1, tsct_clock_params_ns(&rec.real, s.x.t1));
@@ -520,12 +468,11 @@ TEST(test_stamps_past_segment_end)
 	struct tsct_trace_event e;
 	unsigned int i, last = 0;
 
-	dirfd_ = make_dir();
-	make_recording(&rec, CPUS);
+	make_in_dir(CPUS);
 	rec.end = rec.begin + (1ULL << 54);
 	rec.real.void_after_cycles = rec.real.base_cycles + (1ULL << 60);
 	nr_sent = 0;
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	open_writer();
 	for (i = 0; i < ROWS(want); i++) {
 		struct tsct_event event = {
 			.cycles = rec.begin + want[i].after, .id = 16,
@@ -534,7 +481,7 @@ TEST(test_stamps_past_segment_end)
 		ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
 	}
 	end();
-	trace = open_it(no_report);
+	trace = open_trace(no_report);
 	ck_assert_int_eq(tsct_unique_stamps_init(&unique, tsct_trace_recording(trace)),
 			 0);
 	for (i = 0; tsct_trace_next(trace, &e) == 1; i++) {
@@ -570,12 +517,11 @@ LOOP_TEST(test_fsync_policy, 0, TSCT_FSYNC_NR)
 {
 	unsigned int meta;
 
-	dirfd_ = make_dir();
-	make_recording(&rec, CPUS);
+	make_in_dir(CPUS);
 	rec.fsync = _i;
 	rec.sync_every.events = 16;
 	nr_sent = fsyncs = 0;
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	open_writer();
 	meta = fsyncs;
 	send_many(320);
 	ck_assert_int_eq(tsct_recording_writer_flush(writer), 0);

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The trace reader returns all events before a truncation, damage or hostile data. */
-#include "recordings.h"
+#include "one_recording.h"
 
 #define ROOM	(1U << 20)
-
-static struct tsct_recording rec;
-static int dirfd_ = -1;
 
 /* Offsets of the packets in the stream file under test */
 static struct { size_t at; } packets[64];
@@ -18,13 +15,11 @@ static size_t file_len;
 static unsigned int make_small(unsigned int nr)
 {
 	struct tsct_event event = { .cpu = 0, .tid = 7 };
-	struct tsct_recording_writer *writer;
 	__u8 payload[512];
 	unsigned int i;
 
-	dirfd_ = make_dir();
-	make_recording(&rec, 1);
-	ck_assert_int_eq(tsct_recording_writer_open(dirfd_, &rec, &writer), 0);
+	make_in_dir(1);
+	open_writer();
 	event.payload = payload;
 	event.cycles = rec.begin;
 	for (i = 0; i < nr; i++) {
@@ -41,29 +36,11 @@ static unsigned int make_small(unsigned int nr)
 	return nr;
 }
 
-static void drop_small(void)
-{
-	tsct_recording_free(&rec);
-	drop_dir(dirfd_);
-	dirfd_ = -1;
-}
-
-/* Results of the last call of read_small(), which reads the small recording: number of
- * events, number of reports of damage */
-static unsigned int events, reports;
+/* Results of the last call of read_small(), which reads the small recording */
+static unsigned int events;
 static __u64 bytes;
-static char reported[256], last_reported[256];	/* texts of the first and the last
-						 * report of damage */
 static int opened;
 static char why[256];
-
-static void report(void *arg, const char *sentence)
-{
-	(void)arg;
-	if (!reports++)
-		snprintf(reported, sizeof(reported), "%s", sentence);
-	snprintf(last_reported, sizeof(last_reported), "%s", sentence);
-}
 
 /* Reads every byte of an event's payload, so that the sanitizer checks it. */
 static unsigned int sum_of(const struct tsct_trace_event *e)
@@ -126,7 +103,7 @@ static void check_missing(const char *how, unsigned int nr)
 	ck_assert_str_eq(last_reported, want);
 }
 
-CASE("trace_reader", NULL, drop_small);
+CASE("trace_reader", NULL, drop_recording);
 
 /* If a stream file is truncated at any byte, the events before that are read; place and
  * loss are reported. */
@@ -468,7 +445,7 @@ TEST(test_not_a_recording)
 	read_small();
 	ck_assert_int_eq(opened, -ENOMSG);
 	ck_assert_str_eq(why, "metadata: not a regular file");
-	drop_small();
+	drop_recording();
 
 	/* A FIFO or a directory in place of a stream file does not block the reader. */
 	make_small(3);
