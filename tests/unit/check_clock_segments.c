@@ -83,6 +83,14 @@ static void log_state(const struct tsct_clock_state *state)
 	};
 }
 
+/* The last sample was taken now. */
+static void sample_now(struct tsct_clock_params *params)
+{
+	params->as_of_cycles = r.now;
+	params->holdover_after_cycles = r.now + 5 * SECOND;
+	params->void_after_cycles = r.now + 1000 * SECOND;
+}
+
 static struct tsct_clock_state state_at(uint64_t base, int64_t ns)
 {
 	struct tsct_clock_state state = now_state();
@@ -94,12 +102,10 @@ static struct tsct_clock_state state_at(uint64_t base, int64_t ns)
 	state.real = (struct tsct_clock_params) {
 		.base_cycles = base,
 		.base_ns = ns,
-		.as_of_cycles = r.now,
 		.mult = (uint64_t)((double)mult_ideal * (1 + r.rate)),
 		.past_error_ps = any(100000),
-		.holdover_after_cycles = r.now + 5 * SECOND,
-		.void_after_cycles = r.now + 1000 * SECOND,
 	};
+	sample_now(&state.real);
 	state.real.slew_mult = state.real.mult;
 	if (slew) {
 		state.real.slew_mult += state.real.mult / 1000000 *
@@ -120,9 +126,7 @@ static void confirm(void)
 
 	if ((int64_t)(r.now - next.real.void_after_cycles) > 0)
 		return;
-	next.real.as_of_cycles = r.now;
-	next.real.holdover_after_cycles = r.now + 5 * SECOND;
-	next.real.void_after_cycles = r.now + 1000 * SECOND;
+	sample_now(&next.real);
 	next.real.past_error_ps = any(100000);
 	publish(&next);
 	newest()->until = r.now;
@@ -185,9 +189,7 @@ static void disrupt(void)
 		} while (!any(4));
 		if (any(2))
 			next.epoch = none.epoch;
-		next.epoch_cycles = r.now;
-		next.real.base_cycles = r.now;
-		next.real.as_of_cycles = r.now;
+		sample_now(&next.real);
 		next.real.holdover_after_cycles = r.now + 5 * SECOND;
 		next.real.void_after_cycles = r.now + 1000 * SECOND;
 	}
@@ -520,53 +522,44 @@ TEST(test_source_change)
 	LOOKUP(1500, -ERANGE);
 }
 
+/* Executes statements that make the successor `s`; the check at @now returns @want. */
+#define NEXT(now, want, ...) do {						\
+	__VA_ARGS__;								\
+	ck_assert_int_eq(tsct_segments_check(&last, &s, now), want);		\
+} while (0)
+
 TEST(test_succession_rules)
 {
-	const struct tsct_clock_state last = simple(10000, 500);
-	struct tsct_clock_state none = { .status = TSCT_STATUS_DISRUPTED };
-	struct tsct_clock_state s;
+	const struct tsct_clock_state first = simple(10000, 500);
+	const struct tsct_clock_state none = { .status = TSCT_STATUS_DISRUPTED };
+	struct tsct_clock_state last = first, s = first;
 
-#define NEXT(now, want) \
-	ck_assert_int_eq(tsct_segments_check(&last, &s, now), want)
-	s = last;
 	s.real.as_of_cycles += 100, s.real.error_ps = 7, s.real.fast_cycles = 50;
 	NEXT(20000, 0);
-	s.real.base_ns++;			/* invalid: a step within the epoch */
-	NEXT(9000, -EINVAL);
+	/* a step within the epoch */
+	NEXT(9000, -EINVAL, s.real.base_ns++);
 	NEXT(20000, -ETIME);
-	s = simple(11000, 1500);
-	NEXT(10999, 0);
+	NEXT(10999, 0, s = simple(11000, 1500));
 	NEXT(11000, -ETIME);
 	NEXT(1ULL << 40, -ETIME);
-	s = simple(11000, 1501);
-	NEXT(10999, -EINVAL);
-	s = simple(11000, 1499);
-	NEXT(10999, -EINVAL);
-	s = simple(9999, 499);			/* invalid: the new params begin before
-						 * the last params */
-	NEXT(5000, -EINVAL);
-	s = last, s.real.mult++;
-	NEXT(5000, -EINVAL);
-	s = last, s.real.slew_cycles = 5;
-	NEXT(5000, -EINVAL);
-	s = last, s.real.slew_mult++;
-	NEXT(5000, -EINVAL);
-	s = none;				/* valid: no clock params */
-	NEXT(10999, -EINVAL);
-	s.epoch = 1;
-	NEXT(10999, 0);
-	s = simple(11000, 1500), s.source = 1;
-	NEXT(10999, -ESTALE);
-	s.epoch = 1;
-	NEXT(10999, 0);
-	s = last, s.epoch = UINT32_MAX;		/* epoch number before 0, because
-						 * epoch numbers wrap */
-	NEXT(10999, -ESTALE);
-	ck_assert_int_eq(tsct_segments_check(&s, &last, 20000), 0);
+	NEXT(10999, -EINVAL, s = simple(11000, 1501));
+	NEXT(10999, -EINVAL, s = simple(11000, 1499));
+	/* the new params begin before the last params */
+	NEXT(5000, -EINVAL, s = simple(9999, 499));
+	NEXT(5000, -EINVAL, s = last, s.real.mult++);
+	NEXT(5000, -EINVAL, s = last, s.real.slew_cycles = 5);
+	NEXT(5000, -EINVAL, s = last, s.real.slew_mult++);
+	/* without clock params */
+	NEXT(10999, -EINVAL, s = none);
+	NEXT(10999, 0, s.epoch = 1);
+	NEXT(10999, -ESTALE, s = simple(11000, 1500), s.source = 1);
+	NEXT(10999, 0, s.epoch = 1);
+	/* an epoch number before 0, because epoch numbers wrap */
+	NEXT(10999, -ESTALE, s = last, s.epoch = UINT32_MAX);
+	NEXT(20000, 0, last = s, s = first);
 	/* The first params of an epoch may begin at any time. */
-	s = simple(10, 1);
-	ck_assert_int_eq(tsct_segments_check(&none, &s, 20000), 0);
-	ck_assert_int_eq(tsct_segments_check(&none, &none, 20000), 0);
+	NEXT(20000, 0, last = none, s = simple(10, 1));
+	NEXT(20000, 0, s = none);
 }
 
 /* Returns a state whose cluster params convert @base to @ns. The params of
@@ -587,57 +580,36 @@ TEST(test_cluster_succession)
 	s = last;
 	s.cluster.as_of_cycles += 100, s.cluster.error_ps = 7;
 	NEXT(20000, 0);
-	s.cluster.base_ns++;
-	NEXT(9000, -EINVAL);
+	NEXT(9000, -EINVAL, s.cluster.base_ns++);
 	NEXT(20000, -ETIME);
-	s = with_cluster(11000, 1500);
-	NEXT(10999, 0);
+	NEXT(10999, 0, s = with_cluster(11000, 1500));
 	NEXT(11000, -ETIME);
-	s = with_cluster(11000, 1501);
-	NEXT(10999, -EINVAL);
-	s.epoch = 1;				/* next epoch, as after
-						 * CLOCK_REALTIME was set */
-	NEXT(10999, -EINVAL);
-	s.cluster_epoch = 1;
-	NEXT(10999, 0);
-	s = with_cluster(9999, 499);
-	NEXT(5000, -EINVAL);
-	s = simple(1, 2);			/* a state without cluster params */
-	NEXT(10999, -EINVAL);
-	s.cluster_epoch = 1;
-	NEXT(10999, 0);
-	s = last, s.cluster_epoch = UINT32_MAX;
-	NEXT(10999, -ESTALE);
-	s = last, s.epoch = 1, s.source = 1;	/* a clock state whose source (counter)
-						 * is not that of `last` */
-	NEXT(10999, -EINVAL);
-	s.cluster_epoch = 1;
-	NEXT(10999, 0);
+	NEXT(10999, -EINVAL, s = with_cluster(11000, 1501));
+	/* next epoch, as after CLOCK_REALTIME was set */
+	NEXT(10999, -EINVAL, s.epoch = 1);
+	NEXT(10999, 0, s.cluster_epoch = 1);
+	NEXT(5000, -EINVAL, s = with_cluster(9999, 499));
+	/* a state without cluster params */
+	NEXT(10999, -EINVAL, s = simple(1, 2));
+	NEXT(10999, 0, s.cluster_epoch = 1);
+	NEXT(10999, -ESTALE, s = last, s.cluster_epoch = UINT32_MAX);
+	/* a clock state whose source (counter) is not that of `last` */
+	NEXT(10999, -EINVAL, s = last, s.epoch = 1, s.source = 1);
+	NEXT(10999, 0, s.cluster_epoch = 1);
 	/* The first cluster params may begin at any time. */
-	last = simple(1, 2);
-	s = with_cluster(10, 1);
-	NEXT(20000, 0);
+	NEXT(20000, 0, last = simple(1, 2), s = with_cluster(10, 1));
 	/* cluster_prev of a state must be made from the previous cluster params. */
 	last = with_cluster(10000, 500);
 	good = with_cluster(11000, 1500);
 	good.cluster_prev = tsct_clock_params_prev(&last.cluster, 11000);
-	s = good;
-	NEXT(10999, 0);
-	s.cluster_prev.error_ps++;
-	NEXT(10999, 0);
-	s.cluster_prev.error_ps -= 2;
-	NEXT(10999, -EINVAL);
-	s = good;
-	s.cluster_prev.base_cycles++, s.cluster_prev.base_ns++;
-	NEXT(10999, -EINVAL);
-	s = good;
-	s.cluster_prev.base_cycles--, s.cluster_prev.base_ns--;
-	NEXT(10999, -EINVAL);
+	NEXT(10999, 0, s = good);
+	NEXT(10999, 0, s.cluster_prev.error_ps++);
+	NEXT(10999, -EINVAL, s.cluster_prev.error_ps -= 2);
+	NEXT(10999, -EINVAL, s = good, s.cluster_prev.base_cycles++, s.cluster_prev.base_ns++);
+	NEXT(10999, -EINVAL, s = good, s.cluster_prev.base_cycles--, s.cluster_prev.base_ns--);
 	/* If the cluster params stay the same, cluster_prev must not change either. */
-	last = s = good;
-	NEXT(20000, 0);
-	s.cluster_prev.base_cycles++, s.cluster_prev.base_ns++;
-	NEXT(20000, -EINVAL);
+	NEXT(20000, 0, last = s = good);
+	NEXT(20000, -EINVAL, s.cluster_prev.base_cycles++, s.cluster_prev.base_ns++);
 }
 
 /* ---- validity of copies -------------------------------------------------- */

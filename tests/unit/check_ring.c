@@ -88,64 +88,45 @@ TEST(test_positions)
 		}
 }
 
-TEST(test_place)
-{
-	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
-	struct tsct_ring_slot p;
+#define LAST_BLOCK	(MASK48 + 1 - 4096)
 
-	p = tsct_ring_place(&geo, 32, 24);
-	ck_assert_uint_eq(p.pos, 32);
-	ck_assert_uint_eq(p.pad_len, 0);
-	ck_assert_uint_eq(p.head, (1ULL << 48) + 56);
+/* A record of @size at @head is placed at @pos, after a pad of @pad_len, and moves the head to
+ * @next. Position and event count share one word; each wraps without changing the other. */
+static const struct {
+	uint64_t head;
+	uint32_t size, pad_len;
+	uint64_t pos, next;
+} places[] = {
+	{ 32, 24, 0, 32, 1ULL << 48 | 56 },
 	/* A record that leaves 8 bytes of its block free is placed in this block. */
-	p = tsct_ring_place(&geo, 4096 - 32, 24);
-	ck_assert_uint_eq(p.pos, 4096 - 32);
-	ck_assert_uint_eq(p.pad_len, 0);
+	{ 4096 - 32, 24, 0, 4096 - 32, 1ULL << 48 | (4096 - 8) },
 	/* A record that would fill its block to the end is placed in the next block. */
-	p = tsct_ring_place(&geo, 4096 - 24, 24);
-	ck_assert_uint_eq(p.pos, 4096 + 32);
-	ck_assert_uint_eq(p.pad_pos, 4096 - 24);
-	ck_assert_uint_eq(p.pad_len, 24);
-	ck_assert_uint_eq(p.head, (1ULL << 48) + 4096 + 32 + 24);
-	p = tsct_ring_place(&geo, 4096 - 8, 16);
-	ck_assert_uint_eq(p.pos, 4096 + 32);
-	ck_assert_uint_eq(p.pad_len, 8);
-	p = tsct_ring_place(&geo, 32, 4056); /* the largest record that fits a block */
-	ck_assert_uint_eq(p.pos, 32);
-	ck_assert_uint_eq(p.pad_len, 0);
-	ck_assert_uint_eq(p.head & 4095, 4088);
-	p = tsct_ring_place(&geo, 40, 4056);
-	ck_assert_uint_eq(p.pos, 4096 + 32);
-	ck_assert_uint_eq(p.pad_len, 4056);
-	p = tsct_ring_place(&geo, 4096 - 25, 16); /* a hostile head that is not a
-						   * multiple of 8 */
-	ck_assert_uint_eq(p.pos, 4096 - 32);
-	ck_assert_uint_eq(p.pad_len, 0);
-}
+	{ 4096 - 24, 24, 24, 4096 + 32, 1ULL << 48 | (4096 + 56) },
+	{ 4096 - 8, 16, 8, 4096 + 32, 1ULL << 48 | (4096 + 48) },
+	/* the largest record that fits a block */
+	{ 32, 4056, 0, 32, 1ULL << 48 | 4088 },
+	{ 40, 4056, 4056, 4096 + 32, 1ULL << 48 | (4096 + 4088) },
+	/* a hostile head that is not a multiple of 8 */
+	{ 4096 - 25, 16, 0, 4096 - 32, 1ULL << 48 | (4096 - 16) },
+	/* the event count wraps, without a carry into the position */
+	{ 0xffffULL << 48 | 56, 24, 0, 56, 80 },
+	/* the position wraps, without a carry into the event count */
+	{ 7ULL << 48 | (LAST_BLOCK + 4088), 24, 8, 32, 8ULL << 48 | 56 },
+	{ 7ULL << 48 | (LAST_BLOCK + 4056), 32, 0, LAST_BLOCK + 4056, 8ULL << 48 | (LAST_BLOCK + 4088) },
+	/* both wrap */
+	{ UINT64_MAX - 7, 24, 8, 32, 56 },
+};
 
-/* Position and event count share one word. Each wraps without changing the other. */
-TEST(test_place_wraps)
+LOOP_TEST(test_place, 0, ROWS(places))
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_DISCARD);
-	const uint64_t last = MASK48 + 1 - 4096;
-	struct tsct_ring_slot p;
+	struct tsct_ring_slot p = tsct_ring_place(&geo, places[_i].head, places[_i].size);
 
-	/* the event count wraps, without a carry into the position */
-	p = tsct_ring_place(&geo, (0xffffULL << 48) | 56, 24);
-	ck_assert_uint_eq(p.pos, 56);
-	ck_assert_uint_eq(p.head, 80);
-	/* the position wraps, without a carry into the event count */
-	p = tsct_ring_place(&geo, (7ULL << 48) | (last + 4088), 24);
-	ck_assert_uint_eq(p.pad_pos, last + 4088);
-	ck_assert_uint_eq(p.pad_len, 8);
-	ck_assert_uint_eq(p.pos, 32);
-	ck_assert_uint_eq(p.head, (8ULL << 48) | 56);
-	p = tsct_ring_place(&geo, (7ULL << 48) | (last + 4056), 32);
-	ck_assert_uint_eq(p.head, (8ULL << 48) | (last + 4088));
-	/* Position and event count both wrap. */
-	p = tsct_ring_place(&geo, UINT64_MAX - 7, 24);
-	ck_assert_uint_eq(p.pos, 32);
-	ck_assert_uint_eq(p.head, 56);
+	ck_assert_uint_eq(p.pos, places[_i].pos);
+	ck_assert_uint_eq(p.pad_len, places[_i].pad_len);
+	ck_assert_uint_eq(p.head, places[_i].next);
+	if (p.pad_len)
+		ck_assert_uint_eq(p.pad_pos, places[_i].head & MASK48);
 }
 
 /* Pad, header and record lie inside the ring's data, for any value of head. */
@@ -264,14 +245,9 @@ TEST(test_next)
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
 	uint64_t *data = calloc(1, geo.data_size);
 
-	read_step(&geo, data, 0, 0);
-	ck_assert_int_eq(l.step, TSCT_STEP_EMPTY);
-	ck_assert_uint_eq(l.next, 0);
-
+	check_step(&geo, data, 0, 0, EMPTY, 0);
 	put(data, 32, 21, 16, 7, 99);
-	read_step(&geo, data, 32, 56);
-	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
-	ck_assert_uint_eq(l.next, 56);
+	check_step(&geo, data, 32, 56, RECORD, 56);
 	ck_assert_uint_eq(l.header.len, 21);
 	ck_assert_uint_eq(l.header.id, 16);
 	ck_assert_uint_eq(l.header.tid, 7);
@@ -279,18 +255,12 @@ TEST(test_next)
 	/* The same record is read at a position one ring size (8192 bytes) higher, and
 	 * if the upper 16 bits of the head, or of head and position, hold a count of
 	 * events. */
-	read_step(&geo, data, 8192 + 32, 8192 + 56);
-	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
-	ck_assert_uint_eq(l.next, 8192 + 56);
-	read_step(&geo, data, 32, (999ULL << 48) + 56);
-	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
-	ck_assert_uint_eq(l.next, 56);
-	read_step(&geo, data, (5ULL << 48) + 32, (999ULL << 48) + 56);
-	ck_assert_uint_eq(l.next, (5ULL << 48) + 56);
+	check_step(&geo, data, 8192 + 32, 8192 + 56, RECORD, 8192 + 56);
+	check_step(&geo, data, 32, (999ULL << 48) + 56, RECORD, 56);
+	check_step(&geo, data, (5ULL << 48) + 32, (999ULL << 48) + 56, RECORD,
+		   (5ULL << 48) + 56);
 	/* A record that ends beyond the head is broken. */
-	read_step(&geo, data, 32, 48);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	ck_assert_uint_eq(l.next, 48);
+	check_step(&geo, data, 32, 48, BROKEN, 48);
 	free(data);
 }
 
@@ -303,34 +273,23 @@ TEST(test_next_block)
 
 	tsct_ring_init(&producer, data);
 	ck_assert_uint_eq(producer.head, 32);
-	read_step(&geo, data, 0, producer.head);
-	ck_assert_int_eq(l.step, TSCT_STEP_BLOCK);
-	ck_assert_uint_eq(l.next, 32);
-	read_step(&geo, data, l.next, producer.head);
-	ck_assert_int_eq(l.step, TSCT_STEP_EMPTY);
+	check_step(&geo, data, 0, producer.head, BLOCK, 32);
+	check_step(&geo, data, 32, producer.head, EMPTY, 32);
 	ck_assert(tsct_ring_block(&geo, data, 32, &block));
 	ck_assert(!block.pos && !block.events && !block.cycles);
 	/* A block header of which only a part is published is not a valid record. */
-	read_step(&geo, data, 0, 24);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	ck_assert_uint_eq(l.next, 24);
+	check_step(&geo, data, 0, 24, BROKEN, 24);
 	/* At the begin of a block, any record other than a block header is invalid. */
 	put(data, 4096, 24, 16, 1, 1);
-	read_step(&geo, data, 4096, 8192);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	ck_assert_uint_eq(l.next, 8192);
+	check_step(&geo, data, 4096, 8192, BROKEN, 8192);
 	put(data, 4096, 24, TSCT_ID_PAD, 1, 1);
-	read_step(&geo, data, 4096, 8192);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
+	check_step(&geo, data, 4096, 8192, BROKEN, 8192);
 	put(data, 4096, 24, TSCT_ID_BLOCK, 1, 1);
-	read_step(&geo, data, 4096, 8192);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
+	check_step(&geo, data, 4096, 8192, BROKEN, 8192);
 	ck_assert(!tsct_ring_block(&geo, data, 5000, &block));
 	/* A block header in the middle of a block is not a valid record. */
 	put(data, 32, 32, TSCT_ID_BLOCK, 0, 1);
-	read_step(&geo, data, 32, 4096);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	ck_assert_uint_eq(l.next, 4096);
+	check_step(&geo, data, 32, 4096, BROKEN, 4096);
 	free(data);
 }
 
@@ -387,26 +346,16 @@ TEST(test_next_pad)
 
 	/* A pad of any stated length extends to the end of its block. */
 	put(data, 4080, 0, TSCT_ID_PAD, 0, 0);
-	read_step(&geo, data, 4080, 4096 + 32);
-	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
-	ck_assert_uint_eq(l.next, 4096);
+	check_step(&geo, data, 4080, 4096 + 32, PAD, 4096);
 	put(data, 4080, 65535, TSCT_ID_PAD, 0, 0);
-	read_step(&geo, data, 4080, 4096 + 32);
-	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
-	ck_assert_uint_eq(l.next, 4096);
+	check_step(&geo, data, 4080, 4096 + 32, PAD, 4096);
 	/* A pad in the last 8 bytes of the ring's data */
 	data[8184 / 8] = tsct_pad_word(8);
-	read_step(&geo, data, 8184, 8192 + 32);
-	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
-	ck_assert_uint_eq(l.next, 8192);
+	check_step(&geo, data, 8184, 8192 + 32, PAD, 8192);
 	/* A pad in the last 8 bytes before positions wrap */
-	read_step(&geo, data, MASK48 - 7, 32);
-	ck_assert_int_eq(l.step, TSCT_STEP_PAD);
-	ck_assert_uint_eq(l.next, MASK48 + 1);
+	check_step(&geo, data, MASK48 - 7, 32, PAD, MASK48 + 1);
 	/* A pad without a block header after it is broken. */
-	read_step(&geo, data, 4080, 4088);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	ck_assert_uint_eq(l.next, 4088);
+	check_step(&geo, data, 4080, 4088, BROKEN, 4088);
 	free(data);
 }
 
@@ -430,36 +379,24 @@ TEST(test_next_broken_record)
 
 	for (i = 0; i < ROWS(bad); i++) {
 		put(data, 32, bad[i].len, bad[i].id, 0, 0);
-		read_step(&geo, data, 32, head);
-		ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-		ck_assert_uint_eq(l.next, 4096); /* after a broken record, reading
-						  * continues at the next block */
+		/* After a broken record, reading continues at the next block. */
+		check_step(&geo, data, 32, head, BROKEN, 4096);
 	}
 	put(data, 32, 4056, 16, 0, 0);
-	read_step(&geo, data, 32, head);
-	ck_assert_int_eq(l.step, TSCT_STEP_RECORD);
+	check_step(&geo, data, 32, head, RECORD, 4088);
 	/* A record above the largest length is broken, also at an invalid position. */
 	put(data, 8, 4057, 16, 0, 0);
-	read_step(&geo, data, 8, head);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
+	check_step(&geo, data, 8, head, BROKEN, 4096);
 	/* A record that ends beyond its block, but within the ring's data */
 	put(data, 4072, 32, 16, 0, 0);
-	read_step(&geo, data, 4072, head);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	ck_assert_uint_eq(l.next, 4096);
+	check_step(&geo, data, 4072, head, BROKEN, 4096);
 	/* A position that is not a multiple of 8: a hostile writer can store such a
 	 * head */
-	read_step(&geo, data, 8189, 8189 + 16);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	ck_assert_uint_eq(l.next, 8192);
-	read_step(&geo, data, 8189, 8190);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	ck_assert_uint_eq(l.next, 8190);
+	check_step(&geo, data, 8189, 8189 + 16, BROKEN, 8192);
+	check_step(&geo, data, 8189, 8190, BROKEN, 8190);
 	/* The record begins at 32, and the head is at 37: only 5 of the 8 bytes of the
 	 * record's first word are published. */
-	read_step(&geo, data, 32, 37);
-	ck_assert_int_eq(l.step, TSCT_STEP_BROKEN);
-	ck_assert_uint_eq(l.next, 37);
+	check_step(&geo, data, 32, 37, BROKEN, 37);
 	free(data);
 }
 
