@@ -231,6 +231,13 @@ static void write_alone(__s64 off_ns, __u64 utc_ns)
 	}
 }
 
+/* A bound is @ns, and a little more for roundings. */
+static void check_ns(__u64 bound, __u64 ns)
+{
+	ck_assert_uint_ge(bound, ns);
+	ck_assert_uint_lt(bound, ns + 10);
+}
+
 /* Nodes whose kernels state bounds to UTC: the error bound of a time is the bound to the
  * node's CLOCK_REALTIME, 5 us, plus that of CLOCK_REALTIME to UTC. */
 TEST(test_own_clocks)
@@ -244,12 +251,9 @@ TEST(test_own_clocks)
 	ck_assert_ptr_nonnull(strstr(notes, "states to be within 16.000 us of UTC"));
 	ck_assert_uint_eq(tsct_merge_result(m)->compared, TSCT_COMPARED_UTC);
 	tsct_recording_errors(tsct_merge_result(m), EPOCH + LENGTH, &errors);
-	ck_assert_uint_ge(errors.clock_ns, 5000);
-	ck_assert_uint_lt(errors.clock_ns, 5010);
-	ck_assert_uint_ge(errors.node_ns, 21000);
-	ck_assert_uint_lt(errors.node_ns, 21010);
-	ck_assert_uint_ge(errors.utc_ns, 21000);
-	ck_assert_uint_lt(errors.utc_ns, 21010);
+	check_ns(errors.clock_ns, 5000);
+	check_ns(errors.node_ns, 21000);
+	check_ns(errors.utc_ns, 21000);
 	check_result("o", 4 * EVENTS, 1);
 	merge_to("o", "p");
 	check_result("p", 4 * EVENTS, 1);
@@ -284,24 +288,22 @@ LOOP_TEST(test_leap_second, 0, 5)
 TEST(test_own_clock_disrupted)
 {
 	struct node n = nodes[1];
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
+	struct recorder r;
 	struct tsct_trace *trace;
 	__u64 middle = EPOCH + LENGTH / 2;
-	int fd = make_dir("f");
 
 	write_alone(0, 1000);
 	n.alone = true;
 	n.utc_ns = 1000;
 	n.uuid = n.boot = 30;
-	describe(&rec, &n);
-	rec.epoch = 2;
-	rec.real.base_cycles = count_at(&n, LENGTH / 2);
-	rec.real.base_ns += LENGTH / 2;
-	define(&rec, 0, 16, "now", TSCT_KIND_INSTANT, "t:u64");
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	write_events(writer, &n, 16);
-	end_node(&rec, writer, fd, false);
+	begin_node(&r, &n, "f");
+	r.rec.epoch = 2;
+	r.rec.real.base_cycles = count_at(&n, LENGTH / 2);
+	r.rec.real.base_ns += LENGTH / 2;
+	define_now(&r, 16);
+	open_node(&r, &n);
+	write_events(&r, &n, 16);
+	end_node(&r, false);
 	merge_to("df", "o");
 	ck_assert_ptr_nonnull(strstr(notes, "/f: its clock was disrupted"));
 	trace = open_result("o");
@@ -318,26 +320,25 @@ static void write_narrow(const char *name)
 {
 	struct node n = nodes[1];
 	struct tsct_clock_segment line;
-	struct tsct_recording_writer *writer;
-	struct tsct_recording rec;
-	int fd = make_dir(name);
+	struct recorder r;
 
 	n.alone = true;
 	n.utc_ns = 1000;
 	n.uuid = n.boot = 31;
-	describe(&rec, &n);
-	rec.real_epoch = 1;
-	rec.has_real_epoch = 1;
+	begin_node(&r, &n, name);
+	r.rec.real_epoch = 1;
+	r.rec.has_real_epoch = 1;
 	line = (struct tsct_clock_segment) {
-		.base_cycles = rec.begin, .until_cycles = count_at(&n, LENGTH / 2),
-		.mult = rec.real.mult, .base_ns = tsct_clock_params_ns(&rec.real, rec.begin),
+		.base_cycles = r.rec.begin, .until_cycles = count_at(&n, LENGTH / 2),
+		.mult = r.rec.real.mult,
+		.base_ns = tsct_clock_params_ns(&r.rec.real, r.rec.begin),
 		.error_ps = 100000, .epoch = 1, .status = TSCT_STATUS_SYNCHRONIZED,
 	};
-	ck_assert_int_eq(tsct_recording_add_segment(&rec, &line), 0);
-	define(&rec, 0, 16, "now", TSCT_KIND_INSTANT, "t:u64");
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	write_events(writer, &n, 16);
-	end_node(&rec, writer, fd, false);
+	ck_assert_int_eq(tsct_recording_add_segment(&r.rec, &line), 0);
+	define_now(&r, 16);
+	open_node(&r, &n);
+	write_events(&r, &n, 16);
+	end_node(&r, false);
 }
 
 /* The bound of a time to the node's own CLOCK_REALTIME is that of its part of the recording,
@@ -414,8 +415,7 @@ static void check_uncompared(const char *name)
 	tsct_recording_errors(rec, rec->end, &errors);
 	ck_assert_uint_eq(errors.node_ns, UINT64_MAX);
 	ck_assert_uint_eq(errors.utc_ns, UINT64_MAX);
-	ck_assert_uint_ge(errors.clock_ns, 5000);
-	ck_assert_uint_lt(errors.clock_ns, 5010);
+	check_ns(errors.clock_ns, 5000);
 	for (i = 0; i < rec->nr_nodes; i++) {
 		ck_assert_uint_eq(tsct_recording_error_ns(rec, i, rec->begin), UINT64_MAX);
 		ck_assert_uint_eq(tsct_trace_error_ns(trace, i, rec->end), UINT64_MAX);
@@ -603,21 +603,19 @@ TEST(test_synced_mixed)
 
 static void write_cut_off(const struct node *n, __u64 last)
 {
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
-	int fd = make_dir((char[]) { n->name, 0 });
+	struct recorder r;
 
-	describe(&rec, n);
-	rec.end = rec.begin;
-	rec.real.as_of_cycles = rec.real.holdover_after_cycles = rec.begin;
-	rec.real.error_ps = rec.real.past_error_ps = 20000;
-	rec.real.growth = tsct_growth(rec.real.mult, 100000);
-	rec.real.holdover_growth = 2 * rec.real.growth;
-	rec.real.void_after_cycles = last + S;
-	define(&rec, 0, 16, "now", TSCT_KIND_INSTANT, "t:u64");
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	write_events(writer, n, 16);
-	end_node(&rec, writer, fd, true);
+	begin_node(&r, n, (char[]) { n->name, 0 });
+	r.rec.end = r.rec.begin;
+	r.rec.real.as_of_cycles = r.rec.real.holdover_after_cycles = r.rec.begin;
+	r.rec.real.error_ps = r.rec.real.past_error_ps = 20000;
+	r.rec.real.growth = tsct_growth(r.rec.real.mult, 100000);
+	r.rec.real.holdover_growth = 2 * r.rec.real.growth;
+	r.rec.real.void_after_cycles = last + S;
+	define_now(&r, 16);
+	open_node(&r, n);
+	write_events(&r, n, 16);
+	end_node(&r, true);
 }
 
 /* The recorder was killed, so events lie beyond the end that the metadata states. The
@@ -675,8 +673,7 @@ TEST(test_short_recordings)
 		write_node(&n, (char[]) { 'd' + i, 0 });
 	}
 	for (i = 0; i < ROWS(length); i++) {
-		merge_to((char[]) { 'a', 'd' + i, 0 },
-			     (char[]) { 'o' + i, 0 });
+		merge_to((char[]) { 'a', 'd' + i, 0 }, (char[]) { 'o' + i, 0 });
 		check_result((char[]) { 'o' + i, 0 }, 4 * EVENTS, 1);
 	}
 }

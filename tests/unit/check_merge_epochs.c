@@ -4,30 +4,37 @@
 
 CASE("epochs", begin_world, drop_root);
 
-/* The counter jumps by 1 s in the middle of a recording, and a new epoch begins, as
- * after a suspend. */
+/* Begins a recording of node b, @n. Its counter jumps, and a new epoch begins, as after a
+ * suspend: the node is @later from then on. */
+static void begin_jump(struct recorder *r, struct node *n, struct node *later)
+{
+	*n = *later = nodes[1];
+	later->base += 3 * S;
+	later->clock_epoch = 2;
+	n->nr_cpus = later->nr_cpus = 1;
+	begin_node(r, &nodes[1], "d");
+	r->rec.end = count_at(later, LENGTH);
+	define_now(r, 18);
+}
+
+static void end_jump(struct recorder *r, const struct node *n, const struct node *later)
+{
+	write_events(r, n, 18);
+	write_events(r, later, 18);
+	end_node(r, false);
+}
+
 TEST(test_two_epochs)
 {
-	struct node n = nodes[1], later = nodes[1];
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
-	int fd = make_dir("d");
+	struct node n, later;
+	struct recorder r;
 
-	n.end = LENGTH / 2;
-	later.begin = LENGTH / 2;
-	later.base += 3 * S;
-	later.clock_epoch = 2;
-	describe(&rec, &nodes[1]);
-	rec.end = count_at(&later, LENGTH);
-	define(&rec, 0, 18, "now", TSCT_KIND_INSTANT, "t:u64");
-	join_cluster(&rec, &n);
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	write_samples(&rec, writer, &n);
-	write_samples(&rec, writer, &later);
-	n.nr_cpus = later.nr_cpus = 1;
-	write_events(writer, &n, 18);
-	write_events(writer, &later, 18);
-	end_node(&rec, writer, fd, false);
+	begin_jump(&r, &n, &later);
+	open_node(&r, &n);
+	n.end = later.begin = LENGTH / 2;
+	write_samples(&r, &n);
+	write_samples(&r, &later);
+	end_jump(&r, &n, &later);
 	merge_to("ad", "o");
 	ck_assert_int_eq(tsct_merge_how(m, 1), TSCT_MERGE_AS_CHILD);
 	check_result("o", 4 * EVENTS, 1);
@@ -48,33 +55,22 @@ static void add_line(struct tsct_recording *rec, __u64 base, __u64 until, __u32 
  * when these samples are valid. */
 TEST(test_epoch_without_samples)
 {
-	struct node n = nodes[1], later = nodes[1];
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
-	int fd = make_dir("d");
+	struct node n, later;
+	struct recorder r;
 
-	later.base += 3 * S;
-	later.clock_epoch = 2;
-	describe(&rec, &nodes[1]);
-	rec.begin = count_at(&n, LENGTH / 8);
-	rec.end = count_at(&later, LENGTH);
-	rec.epoch = 2;
-	add_line(&rec, count_at(&n, 0), count_at(&n, LENGTH / 2), 1);
-	add_line(&rec, count_at(&later, LENGTH / 2), count_at(&later, LENGTH), 2);
-	define(&rec, 0, 18, "now", TSCT_KIND_INSTANT, "t:u64");
-	join_cluster(&rec, &n);
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
+	begin_jump(&r, &n, &later);
+	r.rec.begin = count_at(&n, LENGTH / 8);
+	r.rec.epoch = 2;
+	add_line(&r.rec, count_at(&n, 0), count_at(&n, LENGTH / 2), 1);
+	add_line(&r.rec, count_at(&later, LENGTH / 2), count_at(&later, LENGTH), 2);
+	open_node(&r, &n);
 	n.end = LENGTH / 16;
-	write_samples(&rec, writer, &n);
+	write_samples(&r, &n);
 	later.begin = LENGTH / 2;
-	later.end = LENGTH;
-	write_samples(&rec, writer, &later);
-	n.nr_cpus = later.nr_cpus = 1;
+	write_samples(&r, &later);
 	n.begin = LENGTH / 8;
 	n.end = LENGTH / 2;
-	write_events(writer, &n, 18);
-	write_events(writer, &later, 18);
-	end_node(&rec, writer, fd, false);
+	end_jump(&r, &n, &later);
 	merge_to("ad", "o");
 	ck_assert(strstr(notes, "/d: the clock was disrupted"));
 	ck_assert(tsct_merge_result(m)->nodes[1].disrupted);
@@ -89,31 +85,21 @@ TEST(test_epoch_without_samples)
  * @sampled, begin at 3 / 4. */
 static void write_jump(bool sampled)
 {
-	struct node n = nodes[1], later = nodes[1];
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
-	int fd = make_dir("d");
+	struct node n, later;
+	struct recorder r;
 
-	later.base += 3 * S;
-	later.clock_epoch = 2;
-	describe(&rec, &nodes[1]);
-	rec.end = count_at(&later, LENGTH);
-	rec.epoch = 2;
-	add_line(&rec, count_at(&n, 0), count_at(&n, LENGTH / 2), 1);
-	add_line(&rec, count_at(&later, LENGTH / 4 * 3), count_at(&later, LENGTH), 2);
-	define(&rec, 0, 18, "now", TSCT_KIND_INSTANT, "t:u64");
-	join_cluster(&rec, &n);
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
+	begin_jump(&r, &n, &later);
+	r.rec.epoch = 2;
+	add_line(&r.rec, count_at(&n, 0), count_at(&n, LENGTH / 2), 1);
+	add_line(&r.rec, count_at(&later, LENGTH / 4 * 3), count_at(&later, LENGTH), 2);
+	open_node(&r, &n);
 	n.end = LENGTH / 2;
-	write_samples(&rec, writer, &n);
+	write_samples(&r, &n);
 	later.begin = LENGTH / 4 * 3;
 	later.no_samples = !sampled;
-	write_samples(&rec, writer, &later);
-	n.nr_cpus = later.nr_cpus = 1;
+	write_samples(&r, &later);
 	n.end = later.begin = LENGTH / 8 * 5;
-	write_events(writer, &n, 18);
-	write_events(writer, &later, 18);
-	end_node(&rec, writer, fd, false);
+	end_jump(&r, &n, &later);
 }
 
 /* Events between two epochs belong to one of the two, and the bound covers both. In an
@@ -136,6 +122,8 @@ LOOP_TEST(test_time_between_epochs, 0, 2)
 /* ---- recordings of one boot -------------------------------------------- */
 
 /* Merging recordings of one boot, whose clocks may contradict each other. */
+static const char contradiction[] = "of the same boot, but their clocks contradict each other";
+
 /* At @gap_ns after the end of recording d, CLOCK_REALTIME of the same boot was ahead of d's
  * line by @off_ns. If that is more than an NTP daemon slews, it was set. */
 static const struct {
@@ -168,49 +156,45 @@ LOOP_TEST(test_one_boot_later, 0, ROWS(later_steps))
 		expect_accepted("ed", "");
 		return;
 	}
-	expect_refused("de", "of the same boot, but their clocks contradict each other");
-	expect_refused("ed", "of the same boot, but their clocks contradict each other");
+	expect_refused("de", contradiction);
+	expect_refused("ed", contradiction);
 }
 
 /* A recording is compared with the one before it that ends last, although a shorter one is
  * between: there, no time passed in which the clock could be slewed. */
 TEST(test_one_boot_overlap)
 {
-	struct node n = nodes[1];
+	static const struct {
+		const char *name, *channel, *refused;
+		__u64 begin_s, end_s;
+		__s64 off_ns;
+		int ppm;
+	} recordings[] = {
+		{ "d", "default", NULL, 0, 1000, 0, 0 },
+		{ "e", "other", NULL, 1, 2, 0, 0 },
+		{ "f", "third", "def", 990, 1100, 2000000, 0 },
+		/* Both clocks were read for 100 s: no slew explains that they differ. */
+		{ "g", "fourth", "dg", 100, 200, 900000, 0 },
+		/* The lines of two machines cross in the middle. */
+		{ "h", "fifth", "dh", 200, 800, 0, 10 },
+	};
+	struct node n;
+	int i;
 
-	n.alone = true;
-	n.end = 1000 * S;
-	write_node(&n, "d");
-	n.begin = S;
-	n.end = 2 * S;
-	n.uuid = 30;
-	n.channel = "other";
-	write_node(&n, "e");
-	n.begin = 990 * S;
-	n.end = 1100 * S;
-	n.uuid = 31;
-	n.channel = "third";
-	n.own_off_ns += 2000000;
-	write_node(&n, "f");
+	for (i = 0; i < ROWS(recordings); i++) {
+		n = nodes[1];
+		n.alone = true;
+		n.uuid = 30 + i;
+		n.channel = recordings[i].channel;
+		n.begin = recordings[i].begin_s * S;
+		n.end = recordings[i].end_s * S;
+		n.own_off_ns += recordings[i].off_ns;
+		n.own_ppm = recordings[i].ppm;
+		write_node(&n, recordings[i].name);
+		if (recordings[i].refused)
+			expect_refused(recordings[i].refused, contradiction);
+	}
 	expect_accepted("ef", "");
-	expect_refused("def", "of the same boot, but their clocks contradict each other");
-	/* Both clocks were read for 100 s: no slew explains that they differ. */
-	n.begin = 100 * S;
-	n.end = 200 * S;
-	n.uuid = 32;
-	n.channel = "fourth";
-	n.own_off_ns -= 1100000;
-	write_node(&n, "g");
-	expect_refused("dg", "of the same boot, but their clocks contradict each other");
-	/* The lines of two machines cross in the middle. */
-	n.begin = 200 * S;
-	n.end = 800 * S;
-	n.uuid = 33;
-	n.channel = "fifth";
-	n.own_off_ns = nodes[1].own_off_ns;
-	n.own_ppm = 10;
-	write_node(&n, "h");
-	expect_refused("dh", "of the same boot, but their clocks contradict each other");
 }
 
 /* A third machine does not hide the contradiction, whatever bounds to UTC are stated. */
@@ -229,5 +213,5 @@ TEST(test_one_boot_among_others)
 	n.own_off_ns += 3000000000LL;
 	write_node(&n, "f");
 	expect_accepted("xde", "no common timeline");
-	expect_refused("xdf", "of the same boot, but their clocks contradict each other");
+	expect_refused("xdf", contradiction);
 }

@@ -46,7 +46,7 @@ static void make_exchange(const struct program *p, __u64 t, __u32 session,
 }
 
 /* Writes two sessions, one near each end of the recording, to CPU 1. */
-static void write_sessions(struct tsct_recording_writer *writer, const struct program *p)
+static void write_sessions(struct recorder *r, const struct program *p)
 {
 	const bool is_master = p->n.id == p->master->id;
 	struct exchange x;
@@ -64,7 +64,7 @@ static void write_sessions(struct tsct_recording_writer *writer, const struct pr
 			event.cycles = count_at(&p->n, x.t);
 			if (p->change)
 				p->change(&x, nr++);
-			ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
+			ck_assert_int_eq(tsct_recording_writer_event(r->writer, 0, &event), 0);
 		}
 	}
 }
@@ -73,21 +73,18 @@ static void write_program(const struct program *p, const char *name)
 {
 	const __u32 id = 16 + p->n.uuid;
 	struct node one_cpu = p->n;
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
-	int fd = make_dir(name);
+	struct recorder r;
 
 	one_cpu.nr_cpus = 1;
-	describe(&rec, &p->n);
-	define(&rec, 0, id, "now", TSCT_KIND_INSTANT, "t:u64");
-	define(&rec, 0, 90, "mpi_exchange", TSCT_KIND_INSTANT, p->fields ?: FIELDS);
-	define(&rec, 0, 91, "mpi_master", TSCT_KIND_INSTANT, FIELDS);
-	join_cluster(&rec, &p->n);
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	write_samples(&rec, writer, &p->n);
-	write_events(writer, &one_cpu, id);
-	write_sessions(writer, p);
-	end_node(&rec, writer, fd, false);
+	begin_node(&r, &p->n, name);
+	define_now(&r, id);
+	define(&r.rec, 0, 90, "mpi_exchange", TSCT_KIND_INSTANT, p->fields ?: FIELDS);
+	define(&r.rec, 0, 91, "mpi_master", TSCT_KIND_INSTANT, FIELDS);
+	open_node(&r, &p->n);
+	write_samples(&r, &p->n);
+	write_events(&r, &one_cpu, id);
+	write_sessions(&r, p);
+	end_node(&r, false);
 }
 
 /* Programs on nodes a and b, without daemons: d is the master's recording, e the other */

@@ -112,26 +112,23 @@ TEST(test_missing_recordings)
 TEST(test_timeline_change)
 {
 	struct node n = nodes[1];
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
-	int fd = make_dir("d");
+	struct recorder r;
 
 	n.uuid = n.boot = 9;
-	describe(&rec, &n);
-	define(&rec, 0, 16, "now", TSCT_KIND_INSTANT, "t:u64");
-	join_cluster(&rec, &n);
-	rec.nodes[0].sync.epoch = 1;
-	rec.nodes[0].sync.timeline = 10;
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
+	begin_node(&r, &n, "d");
+	define_now(&r, 16);
+	join_cluster(&r.rec, &n);
+	r.rec.nodes[0].sync.epoch = 1;
+	r.rec.nodes[0].sync.timeline = 10;
+	open_node(&r, &n);
 	n.end = LENGTH / 2;
-	write_samples(&rec, writer, &n);
+	write_samples(&r, &n);
 	n.begin = LENGTH / 2;
 	n.end = LENGTH;
 	n.timeline = 10;
-	write_samples(&rec, writer, &n);
-	end_node(&rec, writer, fd, false);
-	expect_refused("ad",
-		       "/d: the cluster's timeline ended during the recording");
+	write_samples(&r, &n);
+	end_node(&r, false);
+	expect_refused("ad", "/d: the cluster's timeline ended during the recording");
 	options.force = true;
 	expect_accepted("ad", "/d: the cluster's timeline ended");
 }
@@ -151,18 +148,15 @@ LOOP_TEST(test_impossible_rate, 0, 2)
 		{ 3, "/d: has sync samples that contradict each other, or its clock" },
 	};
 	struct node n = nodes[1];
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
-	int fd = make_dir("d");
+	struct recorder r;
 
 	n.uuid = n.boot = 9;
-	describe(&rec, &n);
-	join_cluster(&rec, &n);
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
+	begin_node(&r, &n, "d");
+	open_node(&r, &n);
 	n.num = n.num * cases[_i].faster / 2;
 	n.end = LENGTH / 8;
-	write_samples(&rec, writer, &n);
-	end_node(&rec, writer, fd, false);
+	write_samples(&r, &n);
+	end_node(&r, false);
 	expect_refused("ad", cases[_i].why);
 }
 
@@ -173,23 +167,20 @@ static void write_shifted(const char *name, unsigned int nth, __u64 from, __u64 
 			  void (*change)(struct tsct_recording *rec))
 {
 	struct node n = nodes[1], shifted = nodes[1];
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
-	int fd = make_dir(name);
+	struct recorder r;
 	unsigned int i = 0;
 	__u64 t;
 
 	n.uuid = n.boot = 9;
 	shifted.base += shift;
-	describe(&rec, &n);
-	join_cluster(&rec, &n);
+	begin_node(&r, &n, name);
+	join_cluster(&r.rec, &n);
 	if (change)
-		change(&rec);
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
+		change(&r.rec);
+	open_node(&r, &n);
 	for (t = n.begin; t < n.end; t += 20 * MS)
-		write_sample(&rec, writer, t >= from || (nth && ++i % nth == 0) ?
-			     &shifted : &n, t, 1);
-	end_node(&rec, writer, fd, false);
+		write_sample(&r, t >= from || (nth && ++i % nth == 0) ? &shifted : &n, t, 1);
+	end_node(&r, false);
 }
 
 /* Single wrong samples are left out of fits. If the counter changed, no fit is
@@ -257,41 +248,35 @@ TEST(test_foreign_samples)
  * common. */
 static void write_defs(const struct node *of, const char *name, bool other)
 {
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
-	int fd = make_dir(name);
-	__u64 t = of->begin;
-	struct tsct_event event = { .cycles = of->begin };
+	static const __u32 id[] = { 16, 17, 40, 41, 65535 };
+	__u64 t;
+	struct tsct_event event = { .payload = &t, .len = sizeof(t) };
+	struct recorder r;
 
-	describe(&rec, of);
-	ck_assert_int_eq(tsct_recording_add_stream(&rec, other ? "kernel" : "mine"), 1);
-	rec.streams[1].kernel = other;
-	ck_assert_int_eq(tsct_recording_add_stream(&rec, other ? "mine" : "kernel"), 2);
-	join_cluster(&rec, of);
-	define(&rec, 0, 16, other ? "beta" : "alpha", TSCT_KIND_INSTANT, "t:u64");
-	define(&rec, 0, 17, other ? "alpha" : "beta", TSCT_KIND_INSTANT, "t:u64");
-	define(&rec, 0, 40, "gamma", other ? TSCT_KIND_BEGIN : TSCT_KIND_END, "t:u64");
-	define(&rec, 0, 41, "delta", TSCT_KIND_INSTANT, other ? "t:u64/x" : "t:u64");
-	define(&rec, 0, 65535, "last", TSCT_KIND_INSTANT, "t:u64");
-	define(&rec, 1, 16, other ? "k" : "m", TSCT_KIND_INSTANT, "t:u64");
-	define(&rec, 2, 16, other ? "m" : "k", TSCT_KIND_INSTANT, "t:u64");
-	rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 3;
-	rec.streams[0].lost_no_ring = 2;
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	write_samples(&rec, writer, of);
-	event.payload = &t;
-	event.len = sizeof(t);
+	begin_node(&r, of, name);
+	ck_assert_int_eq(tsct_recording_add_stream(&r.rec, other ? "kernel" : "mine"), 1);
+	r.rec.streams[1].kernel = other;
+	ck_assert_int_eq(tsct_recording_add_stream(&r.rec, other ? "mine" : "kernel"), 2);
+	define(&r.rec, 0, 16, other ? "beta" : "alpha", TSCT_KIND_INSTANT, "t:u64");
+	define(&r.rec, 0, 17, other ? "alpha" : "beta", TSCT_KIND_INSTANT, "t:u64");
+	define(&r.rec, 0, 40, "gamma", other ? TSCT_KIND_BEGIN : TSCT_KIND_END, "t:u64");
+	define(&r.rec, 0, 41, "delta", TSCT_KIND_INSTANT, other ? "t:u64/x" : "t:u64");
+	define(&r.rec, 0, 65535, "last", TSCT_KIND_INSTANT, "t:u64");
+	define(&r.rec, 1, 16, other ? "k" : "m", TSCT_KIND_INSTANT, "t:u64");
+	define(&r.rec, 2, 16, other ? "m" : "k", TSCT_KIND_INSTANT, "t:u64");
+	r.rec.streams[0].loss[0].cause[TSCT_LOSS_FULL] = 3;
+	r.rec.streams[0].lost_no_ring = 2;
+	open_node(&r, of);
+	write_samples(&r, of);
 	for (t = of->begin; t < of->end; t += MS) {
-		static const __u32 id[] = { 16, 17, 40, 41, 65535 };
-
 		event.cycles = count_at(of, t);
 		event.id = id[t / MS % 5];
-		ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
+		ck_assert_int_eq(tsct_recording_writer_event(r.writer, 0, &event), 0);
 		event.id = 16;
-		ck_assert_int_eq(tsct_recording_writer_event(writer, 1, &event), 0);
-		ck_assert_int_eq(tsct_recording_writer_event(writer, 2, &event), 0);
+		ck_assert_int_eq(tsct_recording_writer_event(r.writer, 1, &event), 0);
+		ck_assert_int_eq(tsct_recording_writer_event(r.writer, 2, &event), 0);
 	}
-	end_node(&rec, writer, fd, false);
+	end_node(&r, false);
 }
 
 static const char *const wanted[2][5] = {
@@ -374,24 +359,20 @@ TEST(test_channel_names)
  * definition. */
 TEST(test_too_many_ids)
 {
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
 	struct node n = nodes[0];
+	struct recorder r;
 	char name[32];
 	__u32 id;
-	int fd = make_dir("d");
 
 	n.uuid = 9;
-	describe(&rec, &n);
-	join_cluster(&rec, &n);
+	begin_node(&r, &n, "d");
 	for (id = TSCT_ID_FIRST; id <= TSCT_ID_MAX; id++) {
 		snprintf(name, sizeof(name), "e%u", id);
-		define(&rec, 0, id, name, TSCT_KIND_INSTANT, "");
+		define(&r.rec, 0, id, name, TSCT_KIND_INSTANT, "");
 	}
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	end_node(&rec, writer, fd, false);
-	expect_refused("db",
-		       "/b: with its events, channel 'default' would have more than 65520");
+	open_node(&r, &n);
+	end_node(&r, false);
+	expect_refused("db", "/b: with its events, channel 'default' would have more than 65520");
 	merge_to("d", "o");
 }
 

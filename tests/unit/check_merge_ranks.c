@@ -265,8 +265,7 @@ static void define_any(struct tsct_recording *rec)
 }
 
 /* Writes events of any types on one CPU, in order; message numbers recur. */
-static void write_any(const struct tsct_recording *rec, struct tsct_recording_writer *writer,
-		      const struct node *n, __u32 stream, __u32 cpu)
+static void write_any(struct recorder *r, const struct node *n, __u32 stream, __u32 cpu)
 {
 	const __u32 nr = any(4) ? any(600) : 0;
 	struct tsct_event event = { .cpu = cpu, .tid = 100 + cpu };
@@ -275,33 +274,30 @@ static void write_any(const struct tsct_recording *rec, struct tsct_recording_wr
 
 	for (i = 0; i < nr; i++) {
 		event.id = TSCT_ID_FIRST + any(8);
-		if (!tsct_recording_def(rec, stream, event.id) ||
-		    tsct_recording_def(rec, stream, event.id)->nr_fields != 1)
+		if (!tsct_recording_def(&r->rec, stream, event.id) ||
+		    tsct_recording_def(&r->rec, stream, event.id)->nr_fields != 1)
 			continue;
 		number = any(3) ? i + 1000 * any(2) : any(20);
 		event.payload = &number;
 		event.len = sizeof(number);
 		event.cycles = count_at(n, n->begin + (n->end - n->begin) / nr * i);
-		ck_assert_int_eq(tsct_recording_writer_event(writer, stream, &event), 0);
+		ck_assert_int_eq(tsct_recording_writer_event(r->writer, stream, &event), 0);
 	}
 }
 
 static void write_input(const struct node *n, const char *name)
 {
-	struct tsct_recording_writer *writer;
-	struct tsct_recording rec;
-	int fd = make_dir(name);
+	struct recorder r;
 	__u32 i, cpu;
 
-	describe(&rec, n);
-	define_any(&rec);
-	join_cluster(&rec, n);
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	write_samples(&rec, writer, n);
-	for (i = 0; i < rec.nr_streams; i++)
+	begin_node(&r, n, name);
+	define_any(&r.rec);
+	open_node(&r, n);
+	write_samples(&r, n);
+	for (i = 0; i < r.rec.nr_streams; i++)
 		for (cpu = 0; cpu < n->nr_cpus; cpu++)
-			write_any(&rec, writer, n, i, cpu);
-	end_node(&rec, writer, fd, n->killed);
+			write_any(&r, n, i, cpu);
+	end_node(&r, n->killed);
 }
 
 /* Merges the inputs A and B, which are children of the master, to an input. */
@@ -454,20 +450,17 @@ static void write_ends(const struct node *n, const char *name, __u32 kind)
 {
 	__u64 number;
 	struct tsct_event event = { .id = TSCT_ID_FIRST, .payload = &number, .len = 8 };
-	struct tsct_recording_writer *writer;
-	struct tsct_recording rec;
-	int fd = make_dir(name);
+	struct recorder r;
 
-	describe(&rec, n);
-	define(&rec, 0, TSCT_ID_FIRST, "message", kind, "number:u64");
-	join_cluster(&rec, n);
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	write_samples(&rec, writer, n);
+	begin_node(&r, n, name);
+	define(&r.rec, 0, TSCT_ID_FIRST, "message", kind, "number:u64");
+	open_node(&r, n);
+	write_samples(&r, n);
 	for (number = 0; number < 400; number++) {
 		event.cycles = count_at(n, (number + 1) * 9 * MS + (kind != TSCT_KIND_SEND));
-		ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
+		ck_assert_int_eq(tsct_recording_writer_event(r.writer, 0, &event), 0);
 	}
-	end_node(&rec, writer, fd, false);
+	end_node(&r, false);
 }
 
 /* Messages take less time than the fit is off: in one of the directions some are received

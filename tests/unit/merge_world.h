@@ -129,6 +129,13 @@ static inline int make_dir(const char *name)
 
 /* ---- writing recordings -------------------------------------------------- */
 
+/* A recorder of a node, and the directory that it writes to */
+struct recorder {
+	struct tsct_recording rec;
+	struct tsct_recording_writer *writer;
+	int fd;
+};
+
 static struct tsct_clock_params params_of(const struct node *n, __s64 off_ns)
 {
 	const __s64 middle = (__s64)(n->begin / 2 + n->end / 2);
@@ -171,12 +178,25 @@ static inline void describe(struct tsct_recording *rec, const struct node *n)
 	ck_assert_int_eq(tsct_recording_add_stream(rec, n->channel), 0);
 }
 
+static inline void begin_node(struct recorder *r, const struct node *n, const char *name)
+{
+	r->fd = make_dir(name);
+	describe(&r->rec, n);
+}
+
+/* Defines the event of write_events(). */
+static inline void define_now(struct recorder *r, __u32 id)
+{
+	define(&r->rec, 0, id, "now", TSCT_KIND_INSTANT, "t:u64");
+}
+
+/* Does nothing if it was called before. */
 static inline void join_cluster(struct tsct_recording *rec, const struct node *n)
 {
 	struct tsct_recorded_sync *sync = &rec->nodes[0].sync;
 	char name[] = { n->name, 0 };
 
-	if (n->alone)
+	if (n->alone || sync->name)
 		return;
 	ck_assert_int_eq(tsct_recording_add_samples(rec), 0);
 	sync->name = strdup(name);
@@ -191,10 +211,17 @@ static inline void join_cluster(struct tsct_recording *rec, const struct node *n
 		sync->params = params_of(n, 0);
 }
 
+
+/* Opens the writer: the recording's streams are complete. */
+static inline void open_node(struct recorder *r, const struct node *n)
+{
+	join_cluster(&r->rec, n);
+	ck_assert_int_eq(tsct_recording_writer_open(r->fd, &r->rec, &r->writer), 0);
+}
+
 /* Writes a sync sample of an exchange in which each direction takes 20 to 25 us. */
-static inline void write_sample(struct tsct_recording *rec,
-				struct tsct_recording_writer *writer,
-				const struct node *n, __u64 t, __u32 session)
+static inline void write_sample(struct recorder *r, const struct node *n, __u64 t,
+				__u32 session)
 {
 	const struct node *other = node_of(n->polls);
 	struct tsct_sync_sample s = {
@@ -222,26 +249,24 @@ static inline void write_sample(struct tsct_recording *rec,
 	t += 21000 + any(5000);
 	s.x.t4 = count_at(n, t);
 	event.len = tsct_sample_encode(&s, payload);
-	ck_assert_int_eq(tsct_recording_writer_event(writer, rec->nr_streams, &event), 0);
+	ck_assert_int_eq(tsct_recording_writer_event(r->writer, r->rec.nr_streams, &event), 0);
 }
 
-static inline void write_samples(struct tsct_recording *rec,
-				 struct tsct_recording_writer *writer, const struct node *n)
+static inline void write_samples(struct recorder *r, const struct node *n)
 {
 	__u64 t;
 
 	if (n->alone || !n->polls || n->no_samples || n->synced)
 		return;
 	for (t = n->begin; t < n->end; t += 20 * MS)
-		write_sample(rec, writer, n, t, (__u32)(t / S) + 1);
+		write_sample(r, n, t, (__u32)(t / S) + 1);
 }
 
 #define EVENTS	500	/* number of events on each CPU */
 
 /* Writes events with definition @id on all CPUs. Each event's payload is the true time
  * in ns. */
-static inline void write_events(struct tsct_recording_writer *writer, const struct node *n,
-				__u32 id)
+static inline void write_events(struct recorder *r, const struct node *n, __u32 id)
 {
 	__u64 t;
 	struct tsct_event event = { .id = id, .payload = &t, .len = sizeof(t) };
@@ -253,34 +278,30 @@ static inline void write_events(struct tsct_recording_writer *writer, const stru
 			event.cpu = cpu;
 			event.tid = 100 + i / 7;
 			event.cycles = count_at(n, t);
-			ck_assert_int_eq(tsct_recording_writer_event(writer, 0, &event), 0);
+			ck_assert_int_eq(tsct_recording_writer_event(r->writer, 0, &event), 0);
 		}
 	}
 }
 
-static inline void end_node(struct tsct_recording *rec, struct tsct_recording_writer *writer,
-			    int fd, bool killed)
+static inline void end_node(struct recorder *r, bool killed)
 {
-	ck_assert_int_eq(killed ? tsct_recording_writer_flush(writer) :
-			 tsct_recording_writer_finish(writer), 0);
-	tsct_recording_writer_close(writer);
-	tsct_recording_free(rec);
-	close(fd);
+	ck_assert_int_eq(killed ? tsct_recording_writer_flush(r->writer) :
+			 tsct_recording_writer_finish(r->writer), 0);
+	tsct_recording_writer_close(r->writer);
+	tsct_recording_free(&r->rec);
+	close(r->fd);
 }
 
 static inline void write_node(const struct node *n, const char *name)
 {
-	struct tsct_recording rec;
-	struct tsct_recording_writer *writer;
-	int fd = make_dir(name);
+	struct recorder r;
 
-	describe(&rec, n);
-	define(&rec, 0, 16 + n->uuid, "now", TSCT_KIND_INSTANT, "t:u64");
-	join_cluster(&rec, n);
-	ck_assert_int_eq(tsct_recording_writer_open(fd, &rec, &writer), 0);
-	write_samples(&rec, writer, n);
-	write_events(writer, n, 16 + n->uuid);
-	end_node(&rec, writer, fd, n->killed);
+	begin_node(&r, n, name);
+	define_now(&r, 16 + n->uuid);
+	open_node(&r, n);
+	write_samples(&r, n);
+	write_events(&r, n, 16 + n->uuid);
+	end_node(&r, n->killed);
 }
 
 static inline void write_all(void)
