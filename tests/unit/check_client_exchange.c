@@ -260,15 +260,10 @@ TEST(test_ntp_server_basic)
 			  (122071 + 488282) * 1000ULL);
 	ck_assert_uint_eq(w.client.remote.params.growth * 1000000000 >> 32,
 			  15000000);
-	p = ask();
-	p.receive = 0;
-	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p = make_answer();
-	p.transmit = 0;
-	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
-	p = make_answer();
-	p.transmit = p.receive - 0x1000;
-	expect_dropped(&p, TSCT_CLIENT_IMPOSSIBLE);
+	send_request();
+	DROPPED(TSCT_CLIENT_IMPOSSIBLE, answer.receive = 0);
+	DROPPED(TSCT_CLIENT_IMPOSSIBLE, answer.transmit = 0);
+	DROPPED(TSCT_CLIENT_IMPOSSIBLE, answer.transmit = answer.receive - 0x1000);
 }
 
 /* Builds an answer in interleaved mode: its origin is the receive time stamp of the

@@ -641,26 +641,26 @@ TEST(test_versions_and_modes)
  * NULL. */
 TEST(test_error_texts)
 {
-	__u8 bytes[TSCT_NTP_MAX + 4] = { 4 << 3 | 3 };
+	static const struct {
+		__u8 first;
+		size_t len;
+		const char *why;
+	} errors[] = {
+		{ 4 << 3 | 3, 47, "shorter" }, { 4 << 3 | 3, TSCT_NTP_MAX + 4, "longer" },
+		{ 4 << 3 | 3, 49, "multiple" }, { 4 << 3 | 3, 56, "neither" },
+		{ 4 << 3 | 3, 100, "field" }, { 4 << 3 | 6, 48, "control" },
+		{ 5 << 3 | 3, 48, "version" },
+	};
+	__u8 bytes[TSCT_NTP_MAX + 4] = { 0 };
 	struct tsct_ntp_packet p;
 	const char *why;
+	size_t i;
 
-	tsct_ntp_parse(bytes, 47, &p, &why);
-	ck_assert_ptr_nonnull(strstr(why, "shorter"));
-	tsct_ntp_parse(bytes, TSCT_NTP_MAX + 4, &p, &why);
-	ck_assert_ptr_nonnull(strstr(why, "longer"));
-	tsct_ntp_parse(bytes, 49, &p, &why);
-	ck_assert_ptr_nonnull(strstr(why, "multiple"));
-	tsct_ntp_parse(bytes, 56, &p, &why);
-	ck_assert_ptr_nonnull(strstr(why, "neither"));
-	tsct_ntp_parse(bytes, 100, &p, &why);
-	ck_assert_ptr_nonnull(strstr(why, "field"));
-	bytes[0] = 4 << 3 | 6;
-	tsct_ntp_parse(bytes, 48, &p, &why);
-	ck_assert_ptr_nonnull(strstr(why, "control"));
-	bytes[0] = 5 << 3 | 3;
-	tsct_ntp_parse(bytes, 48, &p, &why);
-	ck_assert_ptr_nonnull(strstr(why, "version"));
+	for (i = 0; i < ROWS(errors); i++) {
+		bytes[0] = errors[i].first;
+		tsct_ntp_parse(bytes, errors[i].len, &p, &why);
+		ck_assert_ptr_nonnull(strstr(why, errors[i].why));
+	}
 	ck_assert_int_eq(tsct_ntp_parse(bytes, 48, &p, NULL), -EBADMSG);
 }
 

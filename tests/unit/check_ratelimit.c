@@ -4,8 +4,7 @@
  * limit: token buckets, random answers above the limit, and a flood of requests from
  * unknown clients, which takes no tokens from trusted ones.
  */
-#include "seed.h"
-#include "suite.h"
+#include "ntp_helpers.h"
 #include "lib/ntp/ratelimit.h"
 
 static struct tsct_ratelimit *ratelimit;
@@ -319,19 +318,14 @@ TEST(test_children)
 
 TEST(test_many_children)
 {
-	char text[32];
 	int i;
 
+	/* addresses are configured in an order that is not sorted */
+	for (i = 0; i < TSCT_CHILDREN_MAX; i++)
+		child(nth_address(0, i * 389 % 1024), (__u32)(1 + i * 389 % 1024));
 	for (i = 0; i < TSCT_CHILDREN_MAX; i++) {
-		/* addresses are configured in an order that is not sorted */
-		snprintf(text, sizeof(text), "10.0.%d.%d",
-			 i * 389 % 1024 / 256, i * 389 % 256);
-		child(text, (__u32)(1 + i * 389 % 1024));
-	}
-	for (i = 0; i < TSCT_CHILDREN_MAX; i++) {
-		snprintf(text, sizeof(text), "10.0.%d.%d", i / 256, i % 256);
-		ck_assert_int_eq(key(text, (__u32)i + 1), 1);
-		ck_assert_int_eq(key(text, (__u32)i + 2), -EKEYREJECTED);
+		ck_assert_int_eq(key(nth_address(0, i), (__u32)i + 1), 1);
+		ck_assert_int_eq(key(nth_address(0, i), (__u32)i + 2), -EKEYREJECTED);
 	}
 	ck_assert_int_eq(tsct_ratelimit_child(ratelimit, NULL, 1), -E2BIG);
 }
@@ -487,18 +481,13 @@ TEST(test_session_without_keys)
 TEST(test_many_members)
 {
 	unsigned int i, n = 0;
-	char text[32];
 
 	make(1000000, 1, 0);
-	for (i = 0; i < 1000; i++) {
-		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
-		ck_assert_uint_eq(take(text, true, 1, 2), 1);
-	}
+	for (i = 0; i < 1000; i++)
+		ck_assert_uint_eq(take(nth_address(0, i), true, 1, 2), 1);
 	/* The rate limit's table has sets of 8 entries, half full on average, so few
 	 * sets overflow. */
-	for (i = 0; i < 1000; i++) {
-		snprintf(text, sizeof(text), "10.0.%u.%u", i / 256, i % 256);
-		n += take(text, true, 1, 1);
-	}
+	for (i = 0; i < 1000; i++)
+		n += take(nth_address(0, i), true, 1, 1);
 	ck_assert_uint_le(n, 100);
 }

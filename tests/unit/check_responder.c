@@ -14,7 +14,7 @@ TEST(test_ntp_answers)
 
 	for (version = 1; version < 5; version++) {
 		p.version = (__u8)version;
-		ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		expect_answer("10.0.0.1", &p, 0);
 		ck_assert_uint_eq(w.len, TSCT_NTP_HEADER);
 		ck_assert_uint_eq(w.reply.version, (unsigned int)version);
 		ck_assert_uint_eq(w.reply.mode, TSCT_NTP_MODE_SERVER);
@@ -31,7 +31,7 @@ TEST(test_ntp_answers)
 	ck_assert_uint_eq(w.nr_requests, 0);
 	w.timeline.stratum = 16;
 	w.timeline.leap = TSCT_NTP_UNSYNCED;
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &p, 0);
 	ck_assert_uint_eq(w.reply.stratum, 0);
 	ck_assert_uint_eq(w.reply.leap, TSCT_NTP_UNSYNCED);
 }
@@ -42,7 +42,7 @@ TEST(test_extension_field)
 
 	p.ext.flags = TSCT_EXT_JOIN;
 	p.ext.session = 5;
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &p, 0);
 	ck_assert_uint_eq(w.len, TSCT_NTP_HEADER + TSCT_EXT_SIZE);
 	ck_assert(w.reply.has_ext);
 	ck_assert_uint_eq(w.reply.ext.flags, TSCT_EXT_REPLY | TSCT_EXT_PARAMS |
@@ -62,8 +62,7 @@ TEST(test_extension_field)
 	ck_assert_uint_eq(w.last.key_id, 0);
 	ck_assert(!w.last.trusted);
 	w.timeline.has_params = false;
-	p = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	p = ask("10.0.0.1", 0);
 	ck_assert(!(w.reply.ext.flags & TSCT_EXT_PARAMS));
 	ck_assert_uint_eq(w.reply.ext.params.mult, 0);
 }
@@ -74,19 +73,19 @@ TEST(test_missing_nodes)
 {
 	struct tsct_ntp_packet p = request(true);
 
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &p, 0);
 	ck_assert(!w.reply.has_missing);
 	ck_assert_ptr_null(w.last.below);
 	p = request(true);
 	p.has_missing = true;
 	strcpy(p.missing, "x");
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &p, 0);
 	ck_assert_uint_eq(w.len, TSCT_NTP_HEADER + TSCT_EXT_SIZE +
 			  TSCT_MISSING_SIZE);
 	ck_assert(w.reply.has_missing);
 	ck_assert_str_eq(w.reply.missing, "x, y");
 	/* A repeated request has no second effect. */
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &p, 0);
 	ck_assert(w.reply.has_missing && !*w.reply.missing);
 }
 
@@ -135,11 +134,11 @@ TEST(test_denied_and_limited_clients)
 	w.ratelimit = tsct_ratelimit_new(&tight, 1);
 	tsct_ratelimit_rule(w.ratelimit, "all", true);
 	tsct_responder_use(w.responder, NULL, w.ratelimit);
-	ck_assert_int_eq(deliver("11.0.0.1", &p, 0), TSCT_ANSWER_SENT);
-	ck_assert_int_eq(deliver("11.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("11.0.0.1", &p, 0);
+	expect_answer("11.0.0.1", &p, 0);
 	ck_assert_int_eq(deliver("11.0.0.1", &p, 0), TSCT_ANSWER_LIMITED);
 	w.now += 1000000000;
-	ck_assert_int_eq(deliver("11.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("11.0.0.1", &p, 0);
 	ck_assert_int_eq(deliver("11.0.0.1", &p, 0), TSCT_ANSWER_LIMITED);
 }
 
@@ -157,7 +156,7 @@ TEST(test_keys)
 	ck_assert_int_eq(tsct_ratelimit_child(w.ratelimit, &at, 5), 0);
 	at = address("10.0.0.6");
 	ck_assert_int_eq(tsct_ratelimit_child(w.ratelimit, &at, 0), 0);
-	ck_assert_int_eq(deliver("10.0.0.5", &p, 5), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.5", &p, 5);
 	ck_assert_uint_eq(w.len, TSCT_NTP_HEADER + TSCT_EXT_SIZE + 20);
 	ck_assert_uint_eq(w.reply.key_id, 5);
 	ck_assert_int_eq(tsct_mac_check(w.keys, w.bytes, w.len, &w.reply), 0);
@@ -170,19 +169,18 @@ TEST(test_keys)
 	ck_assert_uint_eq(w.nr_requests, 1);
 	/* A configured child that sends no MAC, and a client with a key that is not
 	 * bound to an address, are answered. */
-	p = request(true);
-	ck_assert_int_eq(deliver("10.0.0.6", &p, 0), TSCT_ANSWER_SENT);
+	p = ask("10.0.0.6", 0);
 	ck_assert_uint_eq(w.nr_requests, 2);
 	ck_assert(w.last.trusted);
-	ck_assert_int_eq(deliver("10.0.0.7", &p, 6), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.7", &p, 6);
 	ck_assert_uint_eq(w.nr_requests, 3);
 	/* An unknown client gets the time, and its request has no other effect. */
-	ck_assert_int_eq(deliver("10.0.0.7", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.7", &p, 0);
 	ck_assert_uint_eq(w.nr_requests, 3);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
 	p.version = 3;
 	p.has_ext = false;
-	ck_assert_int_eq(deliver("10.0.0.7", &p, 7), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.7", &p, 7);
 	ck_assert_uint_eq(w.len, TSCT_NTP_HEADER + 4 + 32);
 	/* A request with any bit flipped gets no answer. */
 	at = address("10.0.0.5");
@@ -213,7 +211,7 @@ TEST(test_transmit_time_of_previous_answer)
 	__u32 ticket;
 	__u64 tx, nonce;
 
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &p, 0);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	ck_assert_uint_ne(w.ticket, 0);
 	ticket = w.ticket, tx = w.reply.ext.tx, nonce = p.ext.nonce;
@@ -232,29 +230,25 @@ TEST(test_transmit_time_of_previous_answer)
 	 * separate clients. */
 	q = request(true);
 	q.ext.node = CHILD + 1;
-	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	expect_answer_unchanged("10.0.0.1", &q, 0);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
-	q = request(true);
-	ck_assert_int_eq(deliver("10.0.0.2", &q, 0), TSCT_ANSWER_SENT);
+	q = ask("10.0.0.2", 0);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
-	p = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	p = ask("10.0.0.1", 0);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, nonce);
 	ck_assert_uint_eq(w.reply.ext.prev_tx, tx + 50);
 	ck_assert_uint_eq(w.reply.ext.rx_error, 9);
 	ck_assert(w.reply.ext.flags & TSCT_EXT_TX_KERNEL);
 	/* A transmit time that arrives after the next answer is ignored. */
 	sent(ticket, tx + 70, 9, true);
-	p = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	p = ask("10.0.0.1", 0);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	ck_assert_uint_eq(w.reply.ext.prev_tx, 0);
 	ck_assert(!(w.reply.ext.flags & TSCT_EXT_TX_KERNEL));
 	/* A disruption of the local counter discards transmit times. */
 	sent(w.ticket, w.now + 50, 9, true);
 	tsct_responder_disrupt(w.responder);
-	p = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	p = ask("10.0.0.1", 0);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 }
 
@@ -264,7 +258,7 @@ TEST(test_interleaved)
 	__u64 rx, tx;
 
 	p.receive = 4711;
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &p, 0);
 	ck_assert_uint_eq(w.reply.origin, p.transmit);
 	rx = w.reply.receive;
 	tx = w.now + 50;
@@ -273,26 +267,26 @@ TEST(test_interleaved)
 	q.origin = rx;		/* This client sends as origin a receive time that the
 				 * server sent to another client. The answer must be in
 				 * basic mode. */
-	ck_assert_int_eq(deliver("10.0.0.2", &q, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.2", &q, 0);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
 	/* Requests in basic mode whose origin happens to be a known receive time */
 	q.receive = q.transmit;
-	ck_assert_int_eq(deliver("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &q, 0);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
 	q.receive = 0;
-	ck_assert_int_eq(deliver("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &q, 0);
 	ck_assert_uint_eq(w.reply.origin, q.transmit);
 	p = request(false);
 	p.origin = rx;
 	p.receive = 4712;
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &p, 0);
 	ck_assert_uint_eq(w.reply.origin, 4712);
 	ck_assert_uint_eq(w.reply.transmit,
 			  tsct_ntp_from_ns(NEAR_NS + (__s64)tx));
 	ck_assert_uint_ne(w.reply.receive, rx);
 	sent(w.ticket, w.now + 50, 0, true);
 	/* The transmit time of an answer is sent only once, in the next answer. */
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &p, 0);
 	ck_assert_uint_eq(w.reply.origin, p.transmit);
 }
 
@@ -302,7 +296,7 @@ static __u64 previous_nonce_of(const char *from, __u32 key_id)
 {
 	struct tsct_ntp_packet p = request(true);
 
-	ck_assert_int_eq(deliver(from, &p, key_id), TSCT_ANSWER_SENT);
+	expect_answer(from, &p, key_id);
 	return w.reply.ext.prev_nonce;
 }
 
@@ -314,40 +308,33 @@ static void send_and_report(const char *from, __u32 key_id)
 
 TEST(test_eviction)
 {
-	char text[32];
 	int i, j, kept;
 
 	use_keys();
 	for (i = 0; i < 200; i++) {
-		snprintf(text, sizeof(text), "10.1.0.%d", i);
-		send_and_report(text, 5);
+		send_and_report(nth_address(1, i), 5);
 	}
 	for (i = 0; i < 4000; i++) {
-		snprintf(text, sizeof(text), "10.2.%d.%d", i / 256, i % 256);
-		send_and_report(text, 0);
+		send_and_report(nth_address(2, i), 0);
 	}
 	/* Besides members, the table has room for the newest 824 unknown clients. */
 	for (kept = 0, j = i - 824; j < i; j++) {
-		snprintf(text, sizeof(text), "10.2.%d.%d", j / 256, j % 256);
-		kept += previous_nonce_of(text, 0) != 0;
+		kept += previous_nonce_of(nth_address(2, j), 0) != 0;
 	}
 	ck_assert_int_eq(kept, 824);
 	for (i = 0; i < 200; i++) {
-		snprintf(text, sizeof(text), "10.1.0.%d", i);
-		ck_assert_uint_ne(previous_nonce_of(text, 5), 0);
+		ck_assert_uint_ne(previous_nonce_of(nth_address(1, i), 5), 0);
 	}
 	/* New members evict unknown clients from the table, then the oldest members.
 	 * Unknown clients never evict members. */
 	for (i = 0; i < 1034; i++) {
-		snprintf(text, sizeof(text), "10.3.%d.%d", i / 256, i % 256);
-		send_and_report(text, 5);
+		send_and_report(nth_address(3, i), 5);
 	}
 	send_and_report("10.9.0.1", 0);
 	ck_assert_uint_eq(w.ticket, 0);
 	ck_assert_uint_eq(previous_nonce_of("10.9.0.1", 0), 0);
 	for (kept = 0, i = 1033; i >= 10; i--) {
-		snprintf(text, sizeof(text), "10.3.%d.%d", i / 256, i % 256);
-		kept += previous_nonce_of(text, 5) != 0;
+		kept += previous_nonce_of(nth_address(3, i), 5) != 0;
 	}
 	ck_assert_int_eq(kept, 1024);
 	ck_assert_uint_eq(previous_nonce_of("10.3.0.9", 5), 0);
@@ -359,19 +346,16 @@ TEST(test_eviction)
 TEST(test_old_tickets)
 {
 	__u32 first, i;
-	char text[32];
 
 	previous_nonce_of("10.0.0.1", 0);
 	first = w.ticket;
 	for (i = 0; i < 1024; i++) {
-		snprintf(text, sizeof(text), "10.4.%u.%u", i / 256, i % 256);
-		previous_nonce_of(text, 0);
+		previous_nonce_of(nth_address(4, i), 0);
 		ck_assert_uint_ne(w.ticket, first);
 	}
 	sent(first, w.now + 10, 0, true);
 	for (i = 0; i < 1024; i++) {
-		snprintf(text, sizeof(text), "10.4.%u.%u", i / 256, i % 256);
-		ck_assert_uint_eq(previous_nonce_of(text, 0), 0);
+		ck_assert_uint_eq(previous_nonce_of(nth_address(4, i), 0), 0);
 	}
 }
 
@@ -433,19 +417,17 @@ TEST(test_result_texts)
  * replay of an earlier request gets the time, and has no other effect. */
 TEST(test_repeated_and_replayed_requests)
 {
-	struct tsct_ntp_packet p[3], q;
+	struct tsct_ntp_packet p[3];
 	struct tsct_extension first_answer;
 	__u32 ticket;
 	int i, j;
 
 	for (i = 0; i < 3; i++) {
-		p[i] = request(true);
-		ck_assert_int_eq(deliver("10.0.0.1", &p[i], 0), TSCT_ANSWER_SENT);
+		p[i] = ask("10.0.0.1", 0);
 		first_answer = w.reply.ext;
 		ticket = w.ticket;
 		for (j = 0; j < 2; j++) {
-			ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[i], 0),
-					 TSCT_ANSWER_SENT);
+			expect_answer_unchanged("10.0.0.1", &p[i], 0);
 			ck_assert_mem_eq(&w.reply.ext, &first_answer,
 					 sizeof(first_answer));
 			ck_assert_uint_eq(w.ticket, 0);
@@ -457,16 +439,14 @@ TEST(test_repeated_and_replayed_requests)
 		sent(ticket, w.now + 10, 0, true);
 	}
 	for (i = 0; i < 2; i++) {
-		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[i], 0),
-				 TSCT_ANSWER_SENT);
+		expect_answer_unchanged("10.0.0.1", &p[i], 0);
 		ck_assert_uint_eq(w.reply.ext.nonce, p[i].ext.nonce);
 		ck_assert_uint_eq(w.reply.ext.session, 0);
 		ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 		ck_assert_uint_eq(w.ticket, 0);
 	}
 	ck_assert_uint_eq(w.nr_requests, 3);
-	q = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	ask("10.0.0.1", 0);
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, p[2].ext.nonce);
 	ck_assert_uint_eq(w.nr_requests, 4);
 }
@@ -477,27 +457,26 @@ TEST(test_proven_requests)
 	struct tsct_ntp_packet p = request(true), other;
 
 	p.poll = 9;
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	expect_answer("10.0.0.1", &p, 0);
 	ck_assert_uint_eq(w.nr_requests, 1);
 	ck_assert(!w.last.proven);
 	ck_assert_int_eq(w.last.poll, 9);
-	p = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	p = ask("10.0.0.1", 0);
 	ck_assert(w.last.proven);
 	/* Other clients are not proven by it: neither another address, nor a node id. */
 	other = request(true);
 	other.ext.tx = p.ext.tx;
-	ck_assert_int_eq(deliver_unchanged("10.0.0.2", &other, 0), TSCT_ANSWER_SENT);
+	expect_answer_unchanged("10.0.0.2", &other, 0);
 	ck_assert_uint_eq(w.nr_requests, 3);
 	ck_assert(!w.last.proven);
 	other.ext.node++;
-	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &other, 0), TSCT_ANSWER_SENT);
+	expect_answer_unchanged("10.0.0.1", &other, 0);
 	ck_assert_uint_eq(w.nr_requests, 4);
 	ck_assert(!w.last.proven);
 	/* A guess */
 	other.ext.nonce++;
 	other.ext.tx = w.now;
-	ck_assert_int_eq(deliver_unchanged("10.0.0.2", &other, 0), TSCT_ANSWER_SENT);
+	expect_answer_unchanged("10.0.0.2", &other, 0);
 	ck_assert(!w.last.proven);
 }
 
@@ -511,15 +490,13 @@ TEST(test_zero_nonce)
 	for (i = 0; i < 3; i++) {
 		p = request(true);
 		p.ext.nonce = 0;
-		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p, 0),
-				 TSCT_ANSWER_SENT);
+		expect_answer_unchanged("10.0.0.1", &p, 0);
 		ck_assert_uint_eq(w.reply.ext.nonce, 0);
 		ck_assert_uint_eq(w.reply.ext.node, MASTER);
 		ck_assert_uint_eq(w.reply.ext.session, 0);
 		ck_assert_uint_eq(w.ticket, 0);
 		ck_assert_uint_eq(w.nr_requests, i);
-		p = request(true);
-		ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		p = ask("10.0.0.1", 0);
 		ck_assert_uint_eq(w.nr_requests, i + 1);
 	}
 }
@@ -533,96 +510,81 @@ TEST(test_attacker_replays)
 
 	use_keys();
 	for (i = 0; i < 60; i++) {
-		p[i] = request(true);
-		ck_assert_int_eq(deliver("10.0.0.1", &p[i], 5), TSCT_ANSWER_SENT);
+		p[i] = ask("10.0.0.1", 5);
 		ck_assert_uint_eq(w.nr_requests, i + 1);
 		nr_reported += w.reply.ext.prev_nonce != 0;
 		sent(w.ticket, w.now + 5, 0, true);
 		was = w.nr_requests;
 		q = p[any(i + 1)];
 		if (any(2)) {
-			ck_assert_int_eq(deliver_unchanged("10.0.0.1", &q, 5),
-					 TSCT_ANSWER_SENT);
+			expect_answer_unchanged("10.0.0.1", &q, 5);
 			ck_assert_uint_eq(w.ticket, 0);
 		}
 		ck_assert_uint_eq(w.nr_requests, was);
 	}
 	ck_assert_uint_eq(nr_reported, 59);
 	for (i = 0; i < 60; i++) {
-		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[i], 5),
-				 TSCT_ANSWER_SENT);
+		expect_answer_unchanged("10.0.0.1", &p[i], 5);
 		ck_assert_uint_eq(w.reply.ext.session, i < 59 ? 0 : 5);
 	}
 	ck_assert_uint_eq(w.nr_requests, 60);
-	q = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &q, 5), TSCT_ANSWER_SENT);
+	q = ask("10.0.0.1", 5);
 	ck_assert_uint_eq(w.nr_requests, 61);
 }
 
 /* A client that lost its state is accepted again at its second request. */
 TEST(test_client_restart)
 {
-	struct tsct_ntp_packet p, first, second;
+	struct tsct_ntp_packet first, second;
 	struct tsct_address at = address("10.0.0.1");
 	__u32 ticket = 0;
 	__u64 tx = 0;
 	int i;
 
 	for (i = 0; i < 20; i++) {
-		p = request(true);
-		ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		ask("10.0.0.1", 0);
 		/* a request with tx 1, which is not the tx of any answer */
 		first = request(true);
 		first.ext.tx = 1;
 		ticket = w.ticket;
 		tx = w.now;
-		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &first, 0),
-				 TSCT_ANSWER_SENT);
+		expect_answer_unchanged("10.0.0.1", &first, 0);
 		ck_assert_uint_eq(w.nr_requests, (unsigned int)i + 1);
 		/* Replays must not affect the transmit time reported now. */
 		sent(ticket, tx, 0, true);
 	}
-	p = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	ask("10.0.0.1", 0);
 	ck_assert_uint_eq(w.reply.ext.prev_tx, tx);
 	ck_assert_uint_eq(w.nr_requests, 21);
 	w.nr_requests = 20;
 	sent(w.ticket, w.now, 0, true);
 	*last_tx_to(&at, 0) = 0;
-	first = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &first, 0), TSCT_ANSWER_SENT);
+	first = ask("10.0.0.1", 0);
 	ck_assert_uint_eq(w.nr_requests, 20);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
 	ck_assert_uint_eq(w.ticket, 0);
-	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &first, 0),
-			 TSCT_ANSWER_SENT);
+	expect_answer_unchanged("10.0.0.1", &first, 0);
 	ck_assert_uint_eq(w.nr_requests, 20);
 	*last_tx_to(&at, 0) = w.reply.ext.tx;
-	second = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &second, 0), TSCT_ANSWER_SENT);
+	second = ask("10.0.0.1", 0);
 	ck_assert_uint_eq(w.nr_requests, 21);
 	/* The answer to `second` contains no transmit time of a previous answer: the
 	 * time that sent() reported is not that of the answer to `first`. */
 	ck_assert_uint_eq(w.reply.ext.prev_nonce, 0);
 	for (i = 0; i < 20; i++) {
-		p = request(true);
-		ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+		ask("10.0.0.1", 0);
 		ck_assert_uint_eq(w.nr_requests, 22 + (unsigned int)i);
-		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &first, 0),
-				 TSCT_ANSWER_SENT);
-		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &second, 0),
-				 TSCT_ANSWER_SENT);
+		expect_answer_unchanged("10.0.0.1", &first, 0);
+		expect_answer_unchanged("10.0.0.1", &second, 0);
 		ck_assert_uint_eq(w.nr_requests, 22 + (unsigned int)i);
 	}
 	/* A client is still accepted after the loss of as many answers as the client
 	 * table remembers. */
-	p = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &p, 0), TSCT_ANSWER_SENT);
+	ask("10.0.0.1", 0);
 	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++) {
 		first = request(true);
 		first.ext.tx = *last_tx_to(&at, 0);
-		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &first, 0),
-				 TSCT_ANSWER_SENT);
+		expect_answer_unchanged("10.0.0.1", &first, 0);
 	}
 	ck_assert_uint_eq(w.nr_requests, 42 + TSCT_CLIENT_TABLE_PAST);
 }
@@ -638,8 +600,7 @@ TEST(test_first_poll_of_several_requests)
 		p[i] = request(true);
 		p[i].ext.tx = 77;	/* tx of an answer that the server sent
 					 * before it was restarted */
-		ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[i], 0),
-				 TSCT_ANSWER_SENT);
+		expect_answer_unchanged("10.0.0.1", &p[i], 0);
 		ck_assert_uint_eq(w.nr_requests, i + 1);
 		ck_assert_uint_eq(w.reply.ext.session, 5);
 		ck_assert_uint_eq(w.reply.ext.prev_nonce,
@@ -650,19 +611,18 @@ TEST(test_first_poll_of_several_requests)
 	 * have no effect. */
 	q = request(true);
 	q.ext.tx = 77;
-	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
-	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &p[0], 0), TSCT_ANSWER_SENT);
+	expect_answer_unchanged("10.0.0.1", &q, 0);
+	expect_answer_unchanged("10.0.0.1", &p[0], 0);
 	ck_assert_uint_eq(w.reply.ext.session, 0);
 	ck_assert_uint_eq(w.nr_requests, TSCT_CLIENT_REQUESTS);
 	/* After a request that repeats a newer tx, a request that repeats an old tx
 	 * counts as a replay. */
 	p[0] = request(true);
 	p[0].ext.tx = w.reply.ext.tx;
-	q = request(true);
-	ck_assert_int_eq(deliver("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	q = ask("10.0.0.1", 0);
 	q = request(true);
 	q.ext.tx = 77;
 	i = w.nr_requests;
-	ck_assert_int_eq(deliver_unchanged("10.0.0.1", &q, 0), TSCT_ANSWER_SENT);
+	expect_answer_unchanged("10.0.0.1", &q, 0);
 	ck_assert_uint_eq(w.nr_requests, i);
 }

@@ -207,6 +207,18 @@ static inline void expect_accepted(const struct tsct_ntp_packet *p)
 	ck_assert_int_eq(deliver(p), TSCT_CLIENT_OK);
 }
 
+/* The valid answer to the last request, with changes to it, is dropped or accepted. */
+#define DROPPED(why, ...) do {							\
+	struct tsct_ntp_packet answer = make_answer();				\
+	__VA_ARGS__;								\
+	expect_dropped(&answer, why);						\
+} while (0)
+#define ACCEPTED(...) do {							\
+	struct tsct_ntp_packet answer = make_answer();				\
+	__VA_ARGS__;								\
+	expect_accepted(&answer);						\
+} while (0)
+
 /* Sends a request. Returns the valid answer to it. */
 static inline struct tsct_ntp_packet ask(void)
 {

@@ -43,6 +43,15 @@ static inline struct tsct_remote_params make_remote_params(void)
 	};
 }
 
+/* Returns an address, in a buffer that the next call reuses. */
+static inline const char *nth_address(unsigned int net, unsigned int n)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), "10.%u.%u.%u", net, n / 256, n % 256);
+	return text;
+}
+
 /* Compares all fields of two clients except the counters of datagrams. */
 static inline void check_same(const struct tsct_client *a,
 			      const struct tsct_client *b)

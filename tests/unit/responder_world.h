@@ -175,6 +175,27 @@ static inline struct tsct_ntp_packet request(bool field)
 	return p;
 }
 
+/* Delivers a request that must be answered. */
+static inline void expect_answer(const char *from, struct tsct_ntp_packet *p, __u32 key_id)
+{
+	ck_assert_int_eq(deliver(from, p, key_id), TSCT_ANSWER_SENT);
+}
+
+static inline void expect_answer_unchanged(const char *from, const struct tsct_ntp_packet *p,
+					   __u32 key_id)
+{
+	ck_assert_int_eq(deliver_unchanged(from, p, key_id), TSCT_ANSWER_SENT);
+}
+
+/* Makes a request with our extension field, which is answered. Returns the request. */
+static inline struct tsct_ntp_packet ask(const char *from, __u32 key_id)
+{
+	struct tsct_ntp_packet p = request(true);
+
+	expect_answer(from, &p, key_id);
+	return p;
+}
+
 static inline void sent(__u32 ticket, __u64 cycles, __u32 error, bool kernel)
 {
 	tsct_responder_sent(w.responder, ticket, (struct tsct_packet_time) {
