@@ -3,11 +3,7 @@
 #include "cluster_world.h"
 #include "suite.h"
 
-#define WANDER	5e-9		/* largest change of a crystal's rate in a second,
-				 * relative */
 #define BACK_NS	2000000000LL
-
-static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
 static struct node master, child;
 static struct tsct_remote_params master_params;	/* true cluster time: clock params
@@ -16,8 +12,8 @@ static struct tsct_remote_params master_params;	/* true cluster time: clock para
 static void begin(unsigned int turn)
 {
 	seed_with(turn);
-	make_node(&master, WANDER, 0);
-	make_node(&child, WANDER, 1);
+	make_node(&master, 0);
+	make_node(&child, 1);
 	master_params = make_master(&master, 1, 7);
 }
 
@@ -173,7 +169,7 @@ TEST(test_tree)
 	unsigned int i, j;
 
 	for (i = 0; i <= LEVELS; i++)
-		make_node(&level[i], WANDER, i > 0);
+		make_node(&level[i], i > 0);
 	root = make_master(&level[0], 1, 1);
 	for (t = 2; t < 200; t += 1) {
 		for (i = 1; i <= LEVELS; i++) {
@@ -507,7 +503,7 @@ TEST(test_holdover_of_source)
 	unsigned int s;
 
 	begin(19);
-	make_node(&leaf, WANDER, 1);
+	make_node(&leaf, 1);
 	rate = child.crystal.rate[200];
 	for (s = 200; s < WORLD_S; s++) {
 		child.crystal.rate[s] = rate;

@@ -57,6 +57,20 @@ static void join(__u64 node, __u32 session, __u64 now_us)
 	send_request(node, TSCT_EXT_JOIN, session, 0, now_us);
 }
 
+/* Joins a session. The answer has @flags. */
+static void check_join(__u64 node, __u32 session, __u64 now_us, __u16 flags)
+{
+	join(node, session, now_us);
+	ck_assert_uint_eq(reply.flags, flags);
+}
+
+/* Arrives at a barrier, which is then released or not. */
+static void arrive(__u64 node, __u32 barrier, __u64 now_us, bool released)
+{
+	send_request(node, TSCT_EXT_ARRIVED, 0, barrier, now_us);
+	ck_assert_int_eq((reply.flags & TSCT_EXT_RELEASED) != 0, released);
+}
+
 /* ---- sessions ------------------------------------------------------------ */
 
 CASE("schedule", setup, teardown);
@@ -116,8 +130,7 @@ TEST(test_turns)
 		}
 	}
 	ck_assert_uint_eq(tsct_schedule_open(r, now), 0);
-	join(3, s, now + 5);
-	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+	check_join(3, s, now + 5, TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_eq(tsct_schedule_begin(r, now + 10), s + 1);
 }
 
@@ -142,8 +155,7 @@ TEST(test_early_member)
 	now = 1010 + reply.turn_us;
 	ck_assert_uint_eq(now, 2000);
 	for (i = 0; i < 100; i++) {
-		join(1, s, 1011 + (__u64)i);
-		ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
+		check_join(1, s, 1011 + (__u64)i, TSCT_EXT_SESSION_OPEN);
 		ck_assert_uint_eq(1011 + i + reply.turn_us, 2000);
 	}
 	join(2, s, turn);
@@ -156,8 +168,7 @@ TEST(test_early_member)
 	/* A request without JOIN does not count as a message of the session. */
 	send_request(1, 0, 0, 0, 3000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
-	join(1, s, 3000);
-	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+	check_join(1, s, 3000, TSCT_EXT_SESSION_OVER);
 }
 
 /*
@@ -196,13 +207,10 @@ TEST(test_silent_member)
 	/* The silent member sends requests again: the member can continue the session
 	 * until the session's maximum duration of 1 s is over. */
 	before = now + 100000;
-	join(2, s, before);
-	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
-	join(2, s, 1000000);
-	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+	check_join(2, s, before, TSCT_EXT_SESSION_OPEN);
+	check_join(2, s, 1000000, TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_eq(reply.session, s);
-	join(2, s, 2000000);
-	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+	check_join(2, s, 2000000, TSCT_EXT_SESSION_OVER);
 }
 
 TEST(test_late_members)
@@ -218,8 +226,8 @@ TEST(test_late_members)
 	send_request(1, 0, 0, 0, 3000);
 	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OPEN);
 	for (i = 0; i < 4; i++)
-		join(1, s, 3000 + 500 * (__u64)i);
-	ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+		check_join(1, s, 3000 + 500 * (__u64)i,
+			   i < 3 ? TSCT_EXT_SESSION_OPEN : TSCT_EXT_SESSION_OVER);
 	ck_assert_uint_eq(tsct_schedule_open(r, 5000), 0);
 	/* A member whose first request comes at the session's end gets no turn to make
 	 * an exchange. */
@@ -244,24 +252,19 @@ TEST(test_session_numbers_wrap)
 		ck_assert_uint_eq(s, i < 2 ? ~0U - 1 + (__u32)i :
 				  (__u32)i - 1);
 		send_request(1, 0, 0, 0, 10000 * (__u64)i);
-		join(1, s, 10000 * (__u64)i + 1);
-		ck_assert_uint_eq(reply.flags, TSCT_EXT_SESSION_OVER);
+		check_join(1, s, 10000 * (__u64)i + 1, TSCT_EXT_SESSION_OVER);
 	}
 	for (i = 0; i < 4; i++) {
 		barrier = tsct_schedule_barrier(r);
 		ck_assert_uint_eq(barrier, i < 2 ? ~0U - 1 + (__u32)i :
 				  (__u32)i - 1);
-		send_request(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
-		ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
+		arrive(1, barrier, 50000, false);
 		tsct_schedule_arrive(r, barrier, 50000);
-		send_request(1, TSCT_EXT_ARRIVED, 0, barrier, 50000);
-		ck_assert(reply.flags & TSCT_EXT_RELEASED);
+		arrive(1, barrier, 50000, true);
 		ck_assert_uint_eq(reply.barrier, barrier);
 	}
-	send_request(1, TSCT_EXT_ARRIVED, 0, ~0U - 2, 50000);
-	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
-	send_request(1, TSCT_EXT_ARRIVED, 0, 0, 50000);
-	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
+	arrive(1, ~0U - 2, 50000, false);
+	arrive(1, 0, 50000, false);
 	ck_assert_uint_eq(reply.barrier, 3);
 }
 
@@ -418,8 +421,7 @@ TEST(test_member_elsewhere)
 	send_request(2, TSCT_EXT_ELSEWHERE, 0, 0, 100);
 	missing(1, 2, "the master, one");
 	tsct_schedule_arrive(r, 1, 200);
-	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 300);
-	ck_assert(reply.flags & TSCT_EXT_RELEASED);
+	arrive(1, 1, 300, true);
 	send_request(2, TSCT_EXT_ARRIVED, 0, 1, 400);
 	missing(2, 3, "the master, one, two");
 }
@@ -429,12 +431,9 @@ TEST(test_barrier_ignores_absent_members)
 	member(1, "one", 0);
 	member(2, "two", 0);
 	tsct_schedule_arrive(r, 1, 1000);
-	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 1000);
-	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
-	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 60000000);
-	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
-	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 60000001);
-	ck_assert(reply.flags & TSCT_EXT_RELEASED);
+	arrive(1, 1, 1000, false);
+	arrive(1, 1, 60000000, false);
+	arrive(1, 1, 60000001, true);
 }
 
 /*
@@ -471,8 +470,7 @@ TEST(test_barrier_expects_configured_members)
 	/* The name of a configured member may become known after it joined. */
 	member(13, NULL, 100000000);
 	member(13, "b", 100000000);
-	send_request(13, TSCT_EXT_ARRIVED, 0, 1, 100000000);
-	ck_assert(reply.flags & TSCT_EXT_RELEASED);
+	arrive(13, 1, 100000000, true);
 	missing(2, 3, "the master, a, b");
 }
 
@@ -509,8 +507,7 @@ TEST(test_released_without_arrived)
 	send_request(1, 0, 0, 1, 10);
 	ck_assert(!(reply.flags & TSCT_EXT_RELEASED));
 	missing(1, 1, "one");
-	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 20);
-	ck_assert(reply.flags & TSCT_EXT_RELEASED);
+	arrive(1, 1, 20, true);
 	send_request(1, 0, 0, 1, 30);
 	ck_assert(reply.flags & TSCT_EXT_RELEASED);
 	ck_assert_uint_eq(reply.barrier, 1);
@@ -566,8 +563,7 @@ TEST(test_dismissed_member)
 	ck_assert_int_eq(tsct_schedule_expect(r, "b"), 0);
 	missing(1, 2, "a, b");
 	tsct_schedule_dismiss(r, "b");
-	send_request(1, TSCT_EXT_ARRIVED, 0, 1, 30);
-	ck_assert(reply.flags & TSCT_EXT_RELEASED);
+	arrive(1, 1, 30, true);
 	/* If no members are configured, barriers wait for all members that are
 	 * present. */
 	tsct_schedule_dismiss(r, "a");

@@ -3,27 +3,41 @@
 #include "cluster_world.h"
 #include "suite.h"
 
-#define WANDER	5e-9		/* largest change of a crystal's rate in a second,
-				 * relative */
-
-static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
-
-static struct node master;
-static struct tsct_remote_params master_params;	/* true cluster time: clock params
-						 * for the master's counter */
-
-static void begin(unsigned int turn)
-{
-	seed_with(turn);
-	make_node(&master, WANDER, 0);
-	master_params = make_master(&master, 1, 7);
-}
+/* The true cluster time: clock params for the master's counter */
+static struct tsct_remote_params master_params;
 
 #define SIBLINGS	6
 
+static struct node master, sibling[SIBLINGS];
+static unsigned int first, last;	/* siblings with the least and the greatest id */
+
+static void begin(unsigned int turn)
+{
+	unsigned int i;
+
+	seed_with(turn);
+	make_node(&master, 0);
+	master_params = make_master(&master, 1, 7);
+	first = last = 0;
+	for (i = 0; i < SIBLINGS; i++) {
+		make_node(&sibling[i], 1 + SIBLINGS);
+		first = sibling[i].id < sibling[first].id ? i : first;
+		last = sibling[i].id > sibling[last].id ? i : last;
+	}
+}
+
+static void end(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < SIBLINGS; i++)
+		free_node(&sibling[i]);
+	free_node(&master);
+}
+
 /* Each sibling polls the master and all other siblings, as it does every 2^@poll s, and
  * publishes its time. The master answers until @until_s. */
-static void poll_siblings(struct node *sibling, double t, int poll, double until_s)
+static void poll_siblings(double t, int poll, double until_s)
 {
 	unsigned int i, k;
 
@@ -49,7 +63,7 @@ static void poll_siblings(struct node *sibling, double t, int poll, double until
 
 /* Returns the number of siblings that average the time of sibling @of, and checks that the
  * weights of each sibling's sources add up to 1. */
-static unsigned int count_followers(const struct node *sibling, unsigned int of, double t)
+static unsigned int count_followers(unsigned int of, double t)
 {
 	unsigned int i, k, count = 0;
 
@@ -68,7 +82,7 @@ static unsigned int count_followers(const struct node *sibling, unsigned int of,
 	return count;
 }
 
-static double largest_bound_us(const struct node *sibling, double t)
+static double largest_bound_us(double t)
 {
 	double largest = 0;
 	unsigned int i;
@@ -79,6 +93,8 @@ static double largest_bound_us(const struct node *sibling, double t)
 	return largest;
 }
 
+CASE("select", NULL, end);
+
 /*
  * Siblings that poll each other average each other's time, in one direction only: the one
  * with the least id is followed by all, the one with the greatest id by none. Their bounds
@@ -86,30 +102,23 @@ static double largest_bound_us(const struct node *sibling, double t)
  */
 TEST(test_siblings)
 {
-	struct node sibling[SIBLINGS];
 	double t, with_master, without;
-	unsigned int i, first = 0, last = 0;
+	unsigned int i;
 
 	begin(17);
-	for (i = 0; i < SIBLINGS; i++) {
-		make_node(&sibling[i], WANDER, 1 + SIBLINGS);
-		first = sibling[i].id < sibling[first].id ? i : first;
-		last = sibling[i].id > sibling[last].id ? i : last;
-	}
 	for (t = 2; t < 200; t++)
-		poll_siblings(sibling, t, 0, 200);
-	with_master = largest_bound_us(sibling, t);
-	ck_assert_uint_eq(count_followers(sibling, first, t), SIBLINGS - 1);
-	ck_assert_uint_eq(count_followers(sibling, last, t), 0);
+		poll_siblings(t, 0, 200);
+	with_master = largest_bound_us(t);
+	ck_assert_uint_eq(count_followers(first, t), SIBLINGS - 1);
+	ck_assert_uint_eq(count_followers(last, t), 0);
 	for (; t < 400; t++)
-		poll_siblings(sibling, t, 0, 200);
-	without = largest_bound_us(sibling, t);
+		poll_siblings(t, 0, 200);
+	without = largest_bound_us(t);
 	for (i = 0; i < SIBLINGS; i++) {
 		printf("# sibling %u: rms %.0f ns, worst %.0f\n", i,
 		       sqrt(sibling[i].square_ns / sibling[i].readings),
 		       sibling[i].worst_ns);
 		ck_assert_uint_eq(tsct_cluster_epoch(sibling[i].cluster), 1);
-		free_node(&sibling[i]);
 	}
 	printf("# bounds %.0f us with the master, %.0f us 200 s after it\n", with_master,
 	       without);
@@ -118,7 +127,6 @@ TEST(test_siblings)
 	 * master, most agree on an interval of twice that. */
 	ck_assert_double_le(with_master, 250);
 	ck_assert_double_le(without, 10000);
-	free_node(&master);
 }
 
 /* Returns the weight of its siblings in the time of a node. */
@@ -139,17 +147,12 @@ static double weight_of_siblings(const struct node *n, double t)
  * have missed eight of the polls that they announced, one a second, it averages them. */
 TEST(test_polled_expires)
 {
-	struct node sibling[SIBLINGS];
 	double t, before = 0;
-	unsigned int i, first = 0;
+	unsigned int i;
 
 	begin(19);
-	for (i = 0; i < SIBLINGS; i++) {
-		make_node(&sibling[i], WANDER, 1 + SIBLINGS);
-		first = sibling[i].id < sibling[first].id ? i : first;
-	}
 	for (t = 2; t < 50; t++)
-		poll_siblings(sibling, t, 0, 50);
+		poll_siblings(t, 0, 50);
 	for (; t < 70; t++) {
 		for (i = 0; i < SIBLINGS; i++) {
 			exchange(&sibling[i], 0, &master, &lan, t + 0.1);
@@ -164,33 +167,25 @@ TEST(test_polled_expires)
 	printf("# weight of the others: %.3f\n", weight_of_siblings(&sibling[first], t));
 	ck_assert(before == 0);
 	ck_assert_double_gt(weight_of_siblings(&sibling[first], t), 0.1);
-	for (i = 0; i < SIBLINGS; i++)
-		free_node(&sibling[i]);
-	free_node(&master);
 }
 
 /* The master's timeline begins anew while its children poll each other: they follow it one
  * after another, and none returns to the timeline before. */
 TEST(test_siblings_master_restart)
 {
-	struct node sibling[SIBLINGS];
-	double t;
 	unsigned int i;
+	double t;
 
 	begin(18);
-	for (i = 0; i < SIBLINGS; i++)
-		make_node(&sibling[i], WANDER, 1 + SIBLINGS);
 	for (t = 2; t < 100; t++)
-		poll_siblings(sibling, t, 0, HUGE_VAL);
+		poll_siblings(t, 0, HUGE_VAL);
 	master_params = make_master(&master, t, 8);
 	for (; t < 130; t++)
-		poll_siblings(sibling, t, 0, HUGE_VAL);
+		poll_siblings(t, 0, HUGE_VAL);
 	for (i = 0; i < SIBLINGS; i++) {
 		ck_assert_uint_eq(sibling[i].state.cluster_timeline, 8);
 		ck_assert_uint_eq(tsct_cluster_epoch(sibling[i].cluster), 2);
-		free_node(&sibling[i]);
 	}
-	free_node(&master);
 }
 
 /*
@@ -201,31 +196,26 @@ TEST(test_siblings_master_restart)
  */
 TEST(test_siblings_without_root)
 {
-	struct node sibling[SIBLINGS];
 	struct tsct_remote sent;
 	uint16_t depth = 0;
 	double t, bound = 0;
 	unsigned int i;
 
 	begin(20);
-	for (i = 0; i < SIBLINGS; i++)
-		make_node(&sibling[i], WANDER, 1 + SIBLINGS);
 	for (t = 2; t < 8800; t += 32) {
-		poll_siblings(sibling, t, 5, 600);
+		poll_siblings(t, 5, 600);
 		for (i = 0; i < SIBLINGS && t > 1200; i++) {
 			sent = make_remote(&sibling[i], t);
 			depth = sent.depth > depth ? sent.depth : depth;
 			ck_assert(!tsct_status_has_time(sent.status) ||
 				  sent.status == TSCT_STATUS_HOLDOVER);
 		}
-		bound = fmax(bound, largest_bound_us(sibling, t));
+		bound = fmax(bound, largest_bound_us(t));
 	}
 	for (i = 0; i < SIBLINGS; i++) {
 		ck_assert_uint_gt(sibling[i].readings, 100);
 		ck_assert_uint_le(tsct_cluster_epoch(sibling[i].cluster), 2);
-		free_node(&sibling[i]);
 	}
 	printf("# without the master: %u hops at most, bounds up to %.0f us\n", depth, bound);
 	ck_assert_uint_le(depth, TSCT_CLUSTER_DEPTH_MAX);
-	free_node(&master);
 }

@@ -3,10 +3,7 @@
 #include "cluster_world.h"
 #include "suite.h"
 
-#define WANDER		5e-9
 #define SOURCES_MAX	7
-
-static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
 
 /* Simulated nodes: a master, servers on its timeline, a child that polls all servers */
 static struct node master, server[SOURCES_MAX], child;
@@ -19,10 +16,10 @@ static void begin(unsigned int turn, unsigned int servers)
 
 	seed_with(turn);
 	nr = servers;
-	make_node(&master, WANDER, 0);
-	make_node(&child, WANDER, nr);
+	make_node(&master, 0);
+	make_node(&child, nr);
 	for (i = 0; i < nr; i++)
-		make_node(&server[i], WANDER, 1);
+		make_node(&server[i], 1);
 	master_params = make_master(&master, 1, 1);
 }
 

@@ -18,6 +18,7 @@
 #define LEAD_S		0.005
 #define BEGIN_NS	1700000000000000000LL
 #define REPLY_S		20e-6	/* time from a request to its answer, s */
+#define WANDER		5e-9	/* largest change of a crystal's rate in a second, relative */
 
 static double any_real(double from, double to)
 {
@@ -92,18 +93,20 @@ struct path {
 	double detour_s;		/* additional delay of requests only, s */
 };
 
+static const struct path lan = { .least_s = 50e-6, .mean_s = 20e-6 };
+
 static uint64_t node_ticks(const struct node *n, double t)
 {
 	return ticks_at(&n->crystal, t) + (uint64_t)(int64_t)n->jump_ticks;
 }
 
-static void make_node(struct node *n, double wander, unsigned int sources)
+static void make_node(struct node *n, unsigned int sources)
 {
 	struct tsct_cluster_options options = { 0 };
 
 	memset(n, 0, sizeof(*n));
 	n->id = any64() | 1;
-	make_crystal(&n->crystal, any_real(1e9, 4e9), any_real(-50, 50), wander);
+	make_crystal(&n->crystal, any_real(1e9, 4e9), any_real(-50, 50), WANDER);
 	options.hz = n->crystal.hz;
 	options.node = n->id;
 	n->cluster = tsct_cluster_new(&options, sources);
