@@ -7,14 +7,14 @@
 
 /* ---- cycles to times ---------------------------------------------------- */
 
-#define check_time(clock, cycles, want_ns, want_error, want_status, want_epoch) \
-do {									\
+/* Cycles at @at from zero have the time @want_ns from zero_ns. */
+#define check_time(at, want_ns, want_error, want_status, want_epoch) do {	\
 	struct tsct_time t_;						\
 									\
-	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, cycles, &t_), 0);	\
-	ck_assert_int_eq(t_.ns, want_ns);				\
+	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero + (at), &t_), 0); \
+	ck_assert_int_eq(t_.ns, zero_ns + (want_ns));			\
 	ck_assert_uint_eq(t_.error_ns, want_error);			\
-	ck_assert_uint_eq(t_.status, want_status);			\
+	ck_assert_uint_eq(t_.status, TSCT_STATUS_##want_status);	\
 	ck_assert_uint_eq(t_.epoch, want_epoch);			\
 } while (0)
 
@@ -29,17 +29,12 @@ TEST(test_live)
 
 	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(clock), "monotonic_raw"));
 	ck_assert_ptr_nonnull(strstr(tsct_clock_reason(clock), "clocksource"));
-	check_time(clock, zero, zero_ns, 61, TSCT_STATUS_SYNCHRONIZED, 4);
-	check_time(clock, zero + SECOND, zero_ns + SECOND, 51 + 2000 + 1,
-		   TSCT_STATUS_SYNCHRONIZED, 4);
-	/*
-	 * After 5 s without a sample the status is holdover; after 1000 s the clock has
-	 * no time.
-	 */
-	check_time(clock, zero + 5 * SECOND, zero_ns + 5 * SECOND,
-		   51 + 10000 + 1, TSCT_STATUS_SYNCHRONIZED, 4);
-	check_time(clock, zero + 7 * SECOND, zero_ns + 7 * SECOND,
-		   51 + 10000 + 30000 + 1, TSCT_STATUS_HOLDOVER, 4);
+	check_time(0, 0, 61, SYNCHRONIZED, 4);
+	check_time(SECOND, SECOND, 51 + 2000 + 1, SYNCHRONIZED, 4);
+	/* After 5 s without a sample the status is holdover; after 1000 s the clock has no
+	 * time. */
+	check_time(5 * SECOND, 5 * SECOND, 51 + 10000 + 1, SYNCHRONIZED, 4);
+	check_time(7 * SECOND, 7 * SECOND, 51 + 10000 + 30000 + 1, HOLDOVER, 4);
 	ck_assert_int_eq(tsct_clock_cycles_to_time(clock, zero + 1000 * SECOND, &t),
 			 0);
 	t.ns = 42;
@@ -59,36 +54,27 @@ TEST(test_live)
 TEST(test_past)
 {
 	struct tsct_clock *clock = open_file_clock();
-	int64_t old_ns = zero_ns - STEP_NS;
 	int64_t ns;
 
-	check_time(clock, zero - SECOND, zero_ns - SECOND, 61,
-		   TSCT_STATUS_SYNCHRONIZED, 4);
-	check_time(clock, zero - 100 * SECOND, zero_ns - 100 * SECOND, 61,
-		   TSCT_STATUS_SYNCHRONIZED, 4);
+	check_time(-SECOND, -SECOND, 61, SYNCHRONIZED, 4);
+	check_time(-100 * SECOND, -100 * SECOND, 61, SYNCHRONIZED, 4);
 	/* For cycles between the last sample before a step of the clock and the step,
 	 * the time is unknown. */
-	check_time(clock, zero - 100 * SECOND - 1,
-		   old_ns - 100 * SECOND - 1, 61, TSCT_STATUS_DISRUPTED, 3);
+	check_time(-100 * SECOND - 1, -STEP_NS - 100 * SECOND - 1, 61, DISRUPTED, 3);
 	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero - 120 * SECOND, &ns),
 			 -ESTALE);
-	check_time(clock, zero - 150 * SECOND, old_ns - 150 * SECOND, 61,
-		   TSCT_STATUS_SYNCHRONIZED, 3);
+	check_time(-150 * SECOND, -STEP_NS - 150 * SECOND, 61, SYNCHRONIZED, 3);
 	/* Cycles in the middle of the slew: half of the slew's SLEWED_NS is added to
 	 * the time already */
-	check_time(clock, zero - 200 * SECOND + SLEW_NS / 2,
-		   old_ns - 200 * SECOND + SLEW_NS / 2 - SLEWED_NS / 2, 61,
-		   TSCT_STATUS_SYNCHRONIZED, 3);
+	check_time(-200 * SECOND + SLEW_NS / 2,
+		   -STEP_NS - 200 * SECOND + SLEW_NS / 2 - SLEWED_NS / 2, 61, SYNCHRONIZED, 3);
 	/* For cycles at which the clock params before the slew were in force, the bound
 	 * is the one that these params had at the end of their validity. */
-	check_time(clock, zero - 299 * SECOND,
-		   old_ns - SLEWED_NS - 299 * SECOND, 71,
-		   TSCT_STATUS_SYNCHRONIZED, 3);
+	check_time(-299 * SECOND, -STEP_NS - SLEWED_NS - 299 * SECOND, 71, SYNCHRONIZED, 3);
 	/* For cycles before all segments, the oldest segment is extrapolated: the bound
 	 * grows by 15 ppm of 100 s. */
-	check_time(clock, zero - 400 * SECOND,
-		   old_ns - SLEWED_NS - 400 * SECOND, 71 + 1500001,
-		   TSCT_STATUS_CALIBRATING, 3);
+	check_time(-400 * SECOND, -STEP_NS - SLEWED_NS - 400 * SECOND, 71 + 1500001,
+		   CALIBRATING, 3);
 	CHANGE(copy_->dropped = 1);
 	rewrite_page();
 	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero - 400 * SECOND, &ns),
@@ -154,6 +140,9 @@ LOOP_TEST(test_time_to_cycles, 0, 3)
 	}
 }
 
+#define check_cycles(ns, want) \
+	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, ns, &cycles), want)
+
 TEST(test_time_to_cycles_edges)
 {
 	struct tsct_clock *clock = open_file_clock();
@@ -161,36 +150,28 @@ TEST(test_time_to_cycles_edges)
 
 	/* Times that no cycles have: in the hour that the step skipped, and without
 	 * valid clock params */
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - 200 * SECOND,
-					     &cycles), -ENOENT);
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
-					     120 * SECOND, &cycles), -ENOENT);
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + 1001 * SECOND,
-					     &cycles), -ESTALE);
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MAX, &cycles),
-			 -ESTALE);
+	check_cycles(zero_ns - 200 * SECOND, -ENOENT);
+	check_cycles(zero_ns - STEP_NS - 120 * SECOND, -ENOENT);
+	check_cycles(zero_ns + 1001 * SECOND, -ESTALE);
+	check_cycles(INT64_MAX, -ESTALE);
 	/* Less than 300 s after boot, the oldest segment of this page begins before the
 	 * counter was 0, and its unsigned base is large enough for that time. */
 	if (zero > 300 * (uint64_t)SECOND) {
-		ck_assert_int_eq(tsct_clock_time_to_cycles(clock, INT64_MIN, &cycles),
-				 -ERANGE);
+		check_cycles(INT64_MIN, -ERANGE);
 		ck_assert_uint_eq(cycles, 42);
 	}
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns + 900 * SECOND,
-					     &cycles), 0);
+	check_cycles(zero_ns + 900 * SECOND, 0);
 	ck_assert_uint_eq(cycles, zero + 900 * SECOND);
 	CHANGE(copy_->dropped = 1);
 	rewrite_page();
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
-					     400 * SECOND, &cycles), -ERANGE);
+	check_cycles(zero_ns - STEP_NS - 400 * SECOND, -ERANGE);
 	/* Times are not converted after a disruption, before new clock params are
 	 * published. */
 	CHANGE(memset(&s->real, 0, sizeof(s->real));
 	       s->status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns, &cycles), -ESTALE);
-	ck_assert_int_eq(tsct_clock_time_to_cycles(clock, zero_ns - STEP_NS -
-					     160 * SECOND, &cycles), 0);
+	check_cycles(zero_ns, -ESTALE);
+	check_cycles(zero_ns - STEP_NS - 160 * SECOND, 0);
 	ck_assert_uint_eq(cycles, zero - 160 * SECOND);
 }
 
@@ -291,9 +272,8 @@ TEST(test_pairing)
 
 /* ---- intervals ---------------------------------------------------------- */
 
-#define check_interval(clock, from, to, want_ns, want_error, want_flags)	\
-do {									\
-	struct tsct_time_point from_ = from, to_ = to;			\
+#define check_interval(from, from_cpu, to, to_cpu, want_ns, want_error, want_flags) do {	\
+	struct tsct_time_point from_ = point(from, from_cpu), to_ = point(to, to_cpu);	\
 	struct tsct_interval i_;					\
 									\
 	ck_assert_int_eq(tsct_clock_interval(clock, &from_, &to_, &i_), 0); \
@@ -307,31 +287,23 @@ TEST(test_intervals)
 	struct tsct_clock *clock = open_file_clock();
 
 	/* With a rate error of 10 ppb, an interval of 1 s has an error of 10 ns. */
-	check_interval(clock, point(-2 * SECOND, 0), point(-SECOND, 0),
-		       SECOND, 11, 0);
-	check_interval(clock, point(-SECOND, 0), point(-2 * SECOND, 0),
-		       -SECOND, 11, 0);
-	check_interval(clock, point(-SECOND, TSCT_CPU_ANY), point(-SECOND, 0),
-		       0, 1, 0);
+	check_interval(-2 * SECOND, 0, -SECOND, 0, SECOND, 11, 0);
+	check_interval(-SECOND, 0, -2 * SECOND, 0, -SECOND, 11, 0);
+	check_interval(-SECOND, TSCT_CPU_ANY, -SECOND, 0, 0, 1, 0);
 	/* Steps and slews of the clock do not change an interval. */
-	check_interval(clock, point(-201 * SECOND, 0), point(-151 * SECOND, 0),
-		       50 * SECOND, 501, 0);
-	check_interval(clock, point(-151 * SECOND, 0), point(-SECOND, 0),
-		       150 * SECOND, 1501, TSCT_INTERVAL_EPOCHS);
-	check_interval(clock, point(-120 * SECOND, 0), point(-SECOND, 0),
-		       119 * SECOND, 1191, TSCT_INTERVAL_EPOCHS |
-		       TSCT_INTERVAL_DISRUPTED);
+	check_interval(-201 * SECOND, 0, -151 * SECOND, 0, 50 * SECOND, 501, 0);
+	check_interval(-151 * SECOND, 0, -SECOND, 0, 150 * SECOND, 1501, TSCT_INTERVAL_EPOCHS);
+	check_interval(-120 * SECOND, 0, -SECOND, 0, 119 * SECOND, 1191,
+		       TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED);
 	/* A suspend may have stopped the counter, so an interval across it counts as
 	 * disrupted. */
 	CHANGE(s->cause = TSCT_CAUSE_SUSPEND);
 	rewrite_page();
-	check_interval(clock, point(-151 * SECOND, 0), point(-SECOND, 0),
-		       150 * SECOND, 1501, TSCT_INTERVAL_EPOCHS |
-		       TSCT_INTERVAL_DISRUPTED);
+	check_interval(-151 * SECOND, 0, -SECOND, 0, 150 * SECOND, 1501,
+		       TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED);
 	CHANGE(s->rate_mult = s->rate_error_ppt = 0);
 	rewrite_page();
-	check_interval(clock, point(-2 * SECOND, 0), point(-SECOND, 0),
-		       SECOND, UINT64_MAX, TSCT_INTERVAL_GUESSED);
+	check_interval(-2 * SECOND, 0, -SECOND, 0, SECOND, UINT64_MAX, TSCT_INTERVAL_GUESSED);
 	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, 12345), 12345);
 	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, -12345), -12345);
 	ck_assert_int_eq(tsct_clock_ns_to_delta(clock, INT64_MAX), INT64_MAX);
@@ -386,14 +358,11 @@ TEST(test_skewed_intervals)
 	struct tsct_clock *clock = open_file_clock();
 
 	make_skewed();
-	check_interval(clock, point(-2 * SECOND, 1), point(-SECOND, 1),
-		       SECOND, 11, 0);
-	check_interval(clock, point(-2 * SECOND, 1), point(-SECOND, 2),
-		       SECOND + 12000, 11 + 36 + 1, TSCT_INTERVAL_SKEWED);
-	check_interval(clock, point(-2 * SECOND, 1), point(-SECOND, 3),
-		       SECOND, UINT64_MAX, TSCT_INTERVAL_SKEWED);
-	check_interval(clock, point(-2 * SECOND, TSCT_CPU_ANY),
-		       point(-SECOND, TSCT_CPU_ANY), SECOND, UINT64_MAX,
+	check_interval(-2 * SECOND, 1, -SECOND, 1, SECOND, 11, 0);
+	check_interval(-2 * SECOND, 1, -SECOND, 2, SECOND + 12000, 11 + 36 + 1,
+		       TSCT_INTERVAL_SKEWED);
+	check_interval(-2 * SECOND, 1, -SECOND, 3, SECOND, UINT64_MAX, TSCT_INTERVAL_SKEWED);
+	check_interval(-2 * SECOND, TSCT_CPU_ANY, -SECOND, TSCT_CPU_ANY, SECOND, UINT64_MAX,
 		       TSCT_INTERVAL_SKEWED);
 }
 
@@ -411,8 +380,7 @@ TEST(test_small_skew)
 	tsct_clock_full(clock)->head.source = TSCT_SOURCE_TSC;
 	CHANGE(s->source = TSCT_SOURCE_TSC);
 	rewrite_page();
-	check_interval(clock, point(-2 * SECOND, TSCT_CPU_ANY),
-		       point(-SECOND, TSCT_CPU_ANY), SECOND, 11, 0);
+	check_interval(-2 * SECOND, TSCT_CPU_ANY, -SECOND, TSCT_CPU_ANY, SECOND, 11, 0);
 	rec.begin = zero - 90 * SECOND;
 	rec.end = zero - SECOND;
 	state = the_page->copy[0].state;
@@ -423,11 +391,10 @@ TEST(test_small_skew)
 	tsct_latch_set_cpu(the_page, 1, 300, 40);
 	tsct_latch_set_cpu(the_page, 2, -20, 90);
 	rewrite_page();
-	check_interval(clock, point(-2 * SECOND, TSCT_CPU_ANY),
-		       point(-SECOND, TSCT_CPU_ANY), SECOND, 11 + 340 + 1, 0);
-	check_interval(clock, point(-2 * SECOND, 1), point(-SECOND, 3), SECOND,
+	check_interval(-2 * SECOND, TSCT_CPU_ANY, -SECOND, TSCT_CPU_ANY, SECOND,
 		       11 + 340 + 1, 0);
-	check_interval(clock, point(-2 * SECOND, 1), point(-SECOND, 1), SECOND, 11, 0);
+	check_interval(-2 * SECOND, 1, -SECOND, 3, SECOND, 11 + 340 + 1, 0);
+	check_interval(-2 * SECOND, 1, -SECOND, 1, SECOND, 11, 0);
 	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
 	ck_assert_uint_eq(rec.skew_ns, 341);
 	ck_assert_uint_eq(rec.real.error_ps, error_ps);
@@ -510,10 +477,8 @@ TEST(test_recorded_lines)
 
 /* ---- cluster time ------------------------------------------------------ */
 
-/* Conversions to cluster time: by the cluster params in force, by the end of the
- * previous params, or not at all. Cycles are ns of MONOTONIC_RAW. The fast path needs
- * the TSC, so it is tested on a separate page. */
-
+/* Cycles are ns of MONOTONIC_RAW. The fast path needs the TSC, so it is tested on a separate
+ * page. */
 #define AHEAD_NS	12345678LL	/* cluster time minus CLOCK_REALTIME */
 
 /* Adds cluster params to the page. They begin at -10 s, and slew by 1/4096 for 1 s. The
@@ -549,25 +514,25 @@ static void add_cluster(void)
 	write_page(AREA_SIZE);
 }
 
-#define check_cluster_time(cycles, want_ns, want_error, want_status) do {	\
+#define check_cluster_time(at, want_ns, want_error, want_status) do {		\
 	struct tsct_time t_;						\
 									\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, cycles, &t_), 0); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, zero + (at), &t_), 0); \
 	ck_assert_int_eq(t_.ns, (want_ns) + zero_ns + AHEAD_NS);	\
 	ck_assert_uint_eq(t_.error_ns, want_error);			\
-	ck_assert_uint_eq(t_.status, want_status);			\
+	ck_assert_uint_eq(t_.status, TSCT_STATUS_##want_status);	\
 	ck_assert_uint_eq(t_.epoch, 9);					\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, cycles, &ns), 0);	\
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero + (at), &ns), 0); \
 	ck_assert_int_eq(ns, t_.ns);					\
 } while (0)
 
-#define check_none(cycles, want) do {					\
+#define check_none(at, want) do {						\
 	struct tsct_time t_ = { .ns = 42 };				\
 									\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, cycles, &t_), want); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, zero + (at), &t_), want); \
 	ck_assert_int_eq(t_.ns, 42);					\
 	ns = 42;							\
-	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, cycles, &ns), want); \
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero + (at), &ns), want); \
 	ck_assert_int_eq(ns, 42);					\
 } while (0)
 
@@ -579,29 +544,20 @@ TEST(test_cluster_times)
 
 	add_cluster();
 	clock = open_file_clock();
-	check_cluster_time(zero, slewed, 61, TSCT_STATUS_SYNCHRONIZED);
-	check_cluster_time(zero - 9 * SECOND, slewed - 9 * SECOND, 61,
-		   TSCT_STATUS_SYNCHRONIZED);
-	check_cluster_time(zero - 9500000000, slewed / 2 - 9500000000, 61,
-		   TSCT_STATUS_SYNCHRONIZED);
-	check_cluster_time(zero - 10 * SECOND, -10 * SECOND, 61,
-		   TSCT_STATUS_SYNCHRONIZED);
+	check_cluster_time(0, slewed, 61, SYNCHRONIZED);
+	check_cluster_time(-9 * SECOND, slewed - 9 * SECOND, 61, SYNCHRONIZED);
+	check_cluster_time(-9500000000, slewed / 2 - 9500000000, 61, SYNCHRONIZED);
+	check_cluster_time(-10 * SECOND, -10 * SECOND, 61, SYNCHRONIZED);
 	/* Cycles at the end of the previous params' validity, and before the begin of
 	 * the previous params */
-	check_cluster_time(zero - 10 * SECOND - 1, -10 * SECOND - 1, 91,
-		   TSCT_STATUS_SYNCHRONIZED);
-	check_cluster_time(zero - 60 * SECOND, -60 * SECOND, 91,
-		   TSCT_STATUS_SYNCHRONIZED);
-	check_none(zero - 60 * SECOND - 1, -ERANGE);
-	/*
-	 * After 5 s without a sample the status is holdover; after 1000 s there is no
-	 * cluster time.
-	 */
-	check_cluster_time(zero + SECOND, slewed + SECOND, 51 + 2000 + 1,
-		   TSCT_STATUS_SYNCHRONIZED);
-	check_cluster_time(zero + 7 * SECOND, slewed + 7 * SECOND,
-		   51 + 10000 + 30000 + 1, TSCT_STATUS_HOLDOVER);
-	check_none(zero + 1000 * SECOND + 1, -ESTALE);
+	check_cluster_time(-10 * SECOND - 1, -10 * SECOND - 1, 91, SYNCHRONIZED);
+	check_cluster_time(-60 * SECOND, -60 * SECOND, 91, SYNCHRONIZED);
+	check_none(-60 * SECOND - 1, -ERANGE);
+	/* After 5 s without a sample the status is holdover; after 1000 s there is no
+	 * cluster time. */
+	check_cluster_time(SECOND, slewed + SECOND, 51 + 2000 + 1, SYNCHRONIZED);
+	check_cluster_time(7 * SECOND, slewed + 7 * SECOND, 51 + 10000 + 30000 + 1, HOLDOVER);
+	check_none(1000 * SECOND + 1, -ESTALE);
 }
 
 TEST(test_cluster_now)
@@ -633,13 +589,13 @@ TEST(test_unknown_cluster_time)
 	struct tsct_time t;
 	int64_t ns = 42;
 
-	check_none(zero, -EAGAIN);
+	check_none(0, -EAGAIN);
 	ck_assert_int_eq(tsct_clock_now_cluster(clock, &t), -EAGAIN);
 	ck_assert_int_eq(tsct_clock_now_cluster_ns(clock, &ns), -EAGAIN);
 	ck_assert_int_eq(ns, 42);
 	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
 	rewrite_page();
-	check_none(zero, -ESTALE);
+	check_none(0, -ESTALE);
 	/* The clock page has cluster params, but their status is disrupted. */
 	add_cluster();
 	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
@@ -653,7 +609,7 @@ TEST(test_unknown_cluster_time)
 	 * cluster time. */
 	CHANGE(s->source = TSCT_SOURCE_MONOTONIC);
 	rewrite_page();
-	check_none(zero, -ESTALE);
+	check_none(0, -ESTALE);
 }
 
 /* An in-process clock has no cluster time. */
@@ -684,7 +640,7 @@ TEST(test_cluster_skew)
 	tsct_latch_set_cpu(the_page, 1, 3000, 10);
 	write_page(AREA_SIZE);
 	clock = open_file_clock();
-	check_none(zero, -EXDEV);
+	check_none(0, -EXDEV);
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time_on(clock, zero, 2, &here),
 			 -EXDEV);
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time_on(clock, zero, 0, &here), 0);
