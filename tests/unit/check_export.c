@@ -16,10 +16,6 @@ static void before(void)
 	tzset();
 }
 
-static void after(void)
-{
-}
-
 /* ---- times ------------------------------------------------------------- */
 
 #define S	1000000000LL
@@ -105,7 +101,7 @@ static const struct {
 	{ "1:27:50", 0, -EINVAL },
 };
 
-CASE("filter", before, after);
+CASE("filter", before, NULL);
 
 LOOP_TEST(test_parses_times, 0, ROWS(times))
 {
@@ -166,7 +162,7 @@ TEST(test_patterns)
 
 /* ---- threads ----------------------------------------------------------- */
 
-CASE("threads", before, after);
+CASE("threads", before, NULL);
 
 TEST(test_many_threads)
 {
@@ -279,7 +275,7 @@ static void send(struct tsct_message_matcher *m, __u64 key, __u64 number)
 			  .bytes = number * 5 });
 }
 
-CASE("messages", before, after);
+CASE("messages", before, NULL);
 
 TEST(test_matches_oldest_send)
 {
@@ -354,7 +350,7 @@ static const struct {
 	{ "\xc3", 0, 0 }, { "\xe2\x82", 0, 0 }, { "\xc3(", 0, 0 },
 };
 
-CASE("text", before, after);
+CASE("text", before, NULL);
 
 LOOP_TEST(test_utf8, 0, ROWS(characters))
 {

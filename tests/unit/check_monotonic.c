@@ -17,10 +17,6 @@ static void before(void)
 	memset(&m, 0, sizeof(m));
 }
 
-static void after(void)
-{
-}
-
 static struct tsct_clock_segment segment(__s64 monotonic_ns, __s64 offset, __u64 cycles,
 					 __u32 epoch)
 {
@@ -55,7 +51,7 @@ static void check_at(__s64 ns, __u64 cycles)
 	ck_assert_msg(off >= -5 && off <= 5, "%lld cycles off", (long long)off);
 }
 
-CASE("lines", before, after);
+CASE("lines", before, NULL);
 
 /* Ten seconds of a line are converted to 5 cycles, before and after its base. */
 TEST(test_line)

@@ -10,14 +10,6 @@
 
 static char text[TSCT_SYSCALL_TEXT_MAX];
 
-static void before(void)
-{
-}
-
-static void after(void)
-{
-}
-
 static const struct tsct_syscall *find(const char *name)
 {
 	char event[TSCT_EVENT_NAME_MAX];
@@ -84,7 +76,7 @@ static void check_fields(const struct tsct_syscall *call, unsigned int kind)
 	}
 }
 
-CASE("table", before, after);
+CASE("table", NULL, NULL);
 
 TEST(test_definitions)
 {
@@ -178,97 +170,92 @@ TEST(test_names)
 
 /* ---- values ------------------------------------------------------------------------ */
 
-CASE("text", before, after);
+CASE("text", NULL, NULL);
 
-TEST(test_files)
+static const struct {
+	const char *call, *arg;
+	__u64 value, other;
+	const char *wanted;
+} values[] = {
+	/* files */
+	{ "openat", "dfd", AT_FDCWD, 0, "AT_FDCWD" },
+	{ "openat", "dfd", (__u32)AT_FDCWD, 0, "AT_FDCWD" },
+	{ "openat", "dfd", 7, 0, "" },
+	{ "openat", "flags", O_CLOEXEC, 0, "O_RDONLY|O_CLOEXEC" },
+	{ "openat", "flags", 0, 0, "O_RDONLY" },
+	{ "openat", "flags", O_RDWR | O_CREAT | O_SYNC, 0, "O_RDWR|O_CREAT|O_SYNC" },
+	{ "openat", "flags", O_WRONLY | O_DSYNC, 0, "O_WRONLY|O_DSYNC" },
+	{ "openat", "flags", O_RDWR | O_TMPFILE, 0, "O_RDWR|O_TMPFILE" },
+	{ "openat", "flags", O_ACCMODE | 0x40000000, 0, "0x40000003" },
+	{ "openat", "mode", 0644, 0, "0644" },
+	{ "openat", "mode", 0, 0, "000" },
+	{ "mknodat", "mode", S_IFCHR | 0600, 0, "S_IFCHR|0600" },
+	{ "mknodat", "dev", 0x103, 0, "makedev(0x1, 0x3)" },
+	{ "lseek", "whence", SEEK_END, 0, "SEEK_END" },
+	{ "lseek", "whence", 77, 0, "0x4d" },
+	{ "fchown", "user", -1, 0, "-1" },
+	{ "fchown", "user", 1000, 0, "" },
+	{ "access", "mode", 0, 0, "F_OK" },
+	{ "access", "mode", R_OK | X_OK, 0, "R_OK|X_OK" },
+	{ "unlinkat", "flag", AT_REMOVEDIR, 0, "AT_REMOVEDIR" },
+	{ "faccessat2", "flags", AT_EACCESS, 0, "AT_EACCESS" },
+	{ "read", "buf", 0, 0, "NULL" },
+	{ "read", "buf", 0x1000, 0, "" },
+	{ "close", "fd", -1, 0, "-1" },
+	/* values that depend on another argument, @other */
+	{ "fcntl", "cmd", F_SETFL, 0, "F_SETFL" },
+	{ "fcntl", "arg", O_RDWR | O_NONBLOCK, F_SETFL, "O_RDWR|O_NONBLOCK" },
+	{ "fcntl", "arg", FD_CLOEXEC, F_SETFD, "FD_CLOEXEC" },
+	{ "fcntl", "arg", 10, F_DUPFD, "" },
+	{ "fcntl", "arg", 0x7f00, F_SETLK, "0x7f00" },
+	{ "socket", "protocol", 6, AF_INET, "IPPROTO_TCP" },
+	{ "socket", "protocol", 16, AF_NETLINK, "NETLINK_GENERIC" },
+	{ "socket", "protocol", 3, AF_UNIX, "" },
+	{ "socket", "type", SOCK_DGRAM | SOCK_CLOEXEC, 0, "SOCK_DGRAM|SOCK_CLOEXEC" },
+	{ "setsockopt", "optname", SO_REUSEADDR, SOL_SOCKET, "SO_REUSEADDR" },
+	{ "setsockopt", "optname", 1, 6, "TCP_NODELAY" },
+	/* processes, memory and signals */
+	{ "mmap", "prot", 0, 0, "PROT_NONE" },
+	{ "mmap", "prot", 0x103, 0, "PROT_READ|PROT_WRITE|0x100" },
+	{ "mmap", "flags", MAP_PRIVATE | MAP_ANONYMOUS, 0, "MAP_PRIVATE|MAP_ANONYMOUS" },
+	{ "mmap", "fd", 0xffffffff, 0, "-1" },
+	{ "mmap", "off", 0, 0, "0" },
+	{ "clone", "clone_flags", CLONE_VM | CLONE_VFORK | SIGCHLD, 0,
+	  "CLONE_VM|CLONE_VFORK|SIGCHLD" },
+	{ "clone", "clone_flags", CLONE_VM | 1ULL << 40, 0, "CLONE_VM|0x10000000000" },
+	{ "clone", "clone_flags", SIGCHLD, 0, "SIGCHLD" },
+	{ "kill", "sig", SIGKILL, 0, "SIGKILL" },
+	{ "kill", "sig", 0, 0, "" },
+	{ "kill", "sig", 32, 0, "SIGRTMIN" },
+	{ "kill", "sig", 64, 0, "SIGRT_32" },
+	{ "kill", "sig", 65, 0, "0x41" },
+	{ "futex", "op", 129, 0, "FUTEX_WAKE_PRIVATE" },
+	{ "futex", "op", 0, 0, "FUTEX_WAIT" },
+	{ "futex", "op", 0x189, 0, "FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME" },
+	{ "ioctl", "cmd", 0x5401, 0, "TCGETS" },
+	{ "ioctl", "cmd", 0xc004ff01, 0, "_IOC(_IOC_READ|_IOC_WRITE, 0xff, 0x1, 0x4)" },
+	{ "prctl", "option", 15, 0, "PR_SET_NAME" },
+	{ "shmget", "shmflg", 01600, 0, "IPC_CREAT|0600" },
+	{ "shmget", "key", 0, 0, "IPC_PRIVATE" },
+	{ "wait4", "options", 1, 0, "WNOHANG" },
+	{ "clock_gettime", "which_clock", 1, 0, "CLOCK_MONOTONIC" },
+	{ "clock_gettime", "which_clock", -6, 0, "0xfffffffa" },
+	{ "getrusage", "who", -1, 0, "RUSAGE_CHILDREN" },
+	{ "reboot", "magic1", (int)0xfee1dead, 0, "LINUX_REBOOT_MAGIC1" },
+	{ "personality", "personality", 0xffffffff, 0, "0xffffffff" },
+};
+
+LOOP_TEST(test_values, 0, ROWS(values))
 {
-	ck_assert_str_eq(arg_text("openat", "dfd", AT_FDCWD, 0), "AT_FDCWD");
-	ck_assert_str_eq(arg_text("openat", "dfd", (__u32)AT_FDCWD, 0), "AT_FDCWD");
-	ck_assert_str_eq(arg_text("openat", "dfd", 7, 0), "");
-	ck_assert_str_eq(arg_text("openat", "flags", O_CLOEXEC, 0), "O_RDONLY|O_CLOEXEC");
-	ck_assert_str_eq(arg_text("openat", "flags", 0, 0), "O_RDONLY");
-	ck_assert_str_eq(arg_text("openat", "flags", O_RDWR | O_CREAT | O_SYNC, 0),
-			 "O_RDWR|O_CREAT|O_SYNC");
-	ck_assert_str_eq(arg_text("openat", "flags", O_WRONLY | O_DSYNC, 0),
-			 "O_WRONLY|O_DSYNC");
-	ck_assert_str_eq(arg_text("openat", "flags", O_RDWR | O_TMPFILE, 0),
-			 "O_RDWR|O_TMPFILE");
-	ck_assert_str_eq(arg_text("openat", "flags", O_ACCMODE | 0x40000000, 0),
-			 "0x40000003");
-	ck_assert_str_eq(arg_text("openat", "mode", 0644, 0), "0644");
-	ck_assert_str_eq(arg_text("openat", "mode", 0, 0), "000");
-	ck_assert_str_eq(arg_text("mknodat", "mode", S_IFCHR | 0600, 0), "S_IFCHR|0600");
-	ck_assert_str_eq(arg_text("mknodat", "dev", 0x103, 0), "makedev(0x1, 0x3)");
-	ck_assert_str_eq(arg_text("lseek", "whence", SEEK_END, 0), "SEEK_END");
-	ck_assert_str_eq(arg_text("lseek", "whence", 77, 0), "0x4d");
-	ck_assert_str_eq(arg_text("fchown", "user", -1, 0), "-1");
-	ck_assert_str_eq(arg_text("fchown", "user", 1000, 0), "");
-	ck_assert_str_eq(arg_text("access", "mode", 0, 0), "F_OK");
-	ck_assert_str_eq(arg_text("access", "mode", R_OK | X_OK, 0), "R_OK|X_OK");
-	ck_assert_str_eq(arg_text("unlinkat", "flag", AT_REMOVEDIR, 0), "AT_REMOVEDIR");
-	ck_assert_str_eq(arg_text("faccessat2", "flags", AT_EACCESS, 0), "AT_EACCESS");
-	ck_assert_str_eq(arg_text("read", "buf", 0, 0), "NULL");
-	ck_assert_str_eq(arg_text("read", "buf", 0x1000, 0), "");
-	ck_assert_str_eq(arg_text("close", "fd", -1, 0), "-1");
+	ck_assert_str_eq(arg_text(values[_i].call, values[_i].arg, values[_i].value,
+				  values[_i].other), values[_i].wanted);
 }
 
 TEST(test_dependent_values)
 {
-	ck_assert_str_eq(arg_text("fcntl", "cmd", F_SETFL, 0), "F_SETFL");
-	ck_assert_str_eq(arg_text("fcntl", "arg", O_RDWR | O_NONBLOCK, F_SETFL),
-			 "O_RDWR|O_NONBLOCK");
-	ck_assert_str_eq(arg_text("fcntl", "arg", FD_CLOEXEC, F_SETFD), "FD_CLOEXEC");
-	ck_assert_str_eq(arg_text("fcntl", "arg", 10, F_DUPFD), "");
-	ck_assert_str_eq(arg_text("fcntl", "arg", 0x7f00, F_SETLK), "0x7f00");
-	ck_assert_str_eq(arg_text("socket", "protocol", 6, AF_INET), "IPPROTO_TCP");
-	ck_assert_str_eq(arg_text("socket", "protocol", 16, AF_NETLINK), "NETLINK_GENERIC");
-	ck_assert_str_eq(arg_text("socket", "protocol", 3, AF_UNIX), "");
-	ck_assert_str_eq(arg_text("socket", "type", SOCK_DGRAM | SOCK_CLOEXEC, 0),
-			 "SOCK_DGRAM|SOCK_CLOEXEC");
-	ck_assert_str_eq(arg_text("setsockopt", "optname", SO_REUSEADDR, SOL_SOCKET),
-			 "SO_REUSEADDR");
-	ck_assert_str_eq(arg_text("setsockopt", "optname", 1, 6), "TCP_NODELAY");
 	ck_assert_int_eq(tsct_syscall_arg_other(find("socket"), 2), 0);
 	ck_assert_int_eq(tsct_syscall_arg_other(find("fcntl"), 2), 1);
 	ck_assert_int_eq(tsct_syscall_arg_other(find("fcntl"), 1), -1);
-}
-
-TEST(test_processes)
-{
-	ck_assert_str_eq(arg_text("mmap", "prot", 0, 0), "PROT_NONE");
-	ck_assert_str_eq(arg_text("mmap", "prot", 0x103, 0), "PROT_READ|PROT_WRITE|0x100");
-	ck_assert_str_eq(arg_text("mmap", "flags", MAP_PRIVATE | MAP_ANONYMOUS, 0),
-			 "MAP_PRIVATE|MAP_ANONYMOUS");
-	ck_assert_str_eq(arg_text("mmap", "fd", 0xffffffff, 0), "-1");
-	ck_assert_str_eq(arg_text("mmap", "off", 0, 0), "0");
-	ck_assert_str_eq(arg_text("clone", "clone_flags", CLONE_VM | CLONE_VFORK | SIGCHLD, 0),
-			 "CLONE_VM|CLONE_VFORK|SIGCHLD");
-	ck_assert_str_eq(arg_text("clone", "clone_flags", CLONE_VM | 1ULL << 40, 0),
-			 "CLONE_VM|0x10000000000");
-	ck_assert_str_eq(arg_text("clone", "clone_flags", SIGCHLD, 0), "SIGCHLD");
-	ck_assert_str_eq(arg_text("kill", "sig", SIGKILL, 0), "SIGKILL");
-	ck_assert_str_eq(arg_text("kill", "sig", 0, 0), "");
-	ck_assert_str_eq(arg_text("kill", "sig", 32, 0), "SIGRTMIN");
-	ck_assert_str_eq(arg_text("kill", "sig", 64, 0), "SIGRT_32");
-	ck_assert_str_eq(arg_text("kill", "sig", 65, 0), "0x41");
-	ck_assert_str_eq(arg_text("futex", "op", 129, 0), "FUTEX_WAKE_PRIVATE");
-	ck_assert_str_eq(arg_text("futex", "op", 0, 0), "FUTEX_WAIT");
-	ck_assert_str_eq(arg_text("futex", "op", 0x189, 0),
-			 "FUTEX_WAIT_BITSET_PRIVATE|FUTEX_CLOCK_REALTIME");
-	ck_assert_str_eq(arg_text("ioctl", "cmd", 0x5401, 0), "TCGETS");
-	ck_assert_str_eq(arg_text("ioctl", "cmd", 0xc004ff01, 0),
-			 "_IOC(_IOC_READ|_IOC_WRITE, 0xff, 0x1, 0x4)");
-	ck_assert_str_eq(arg_text("prctl", "option", 15, 0), "PR_SET_NAME");
-	ck_assert_str_eq(arg_text("shmget", "shmflg", 01600, 0), "IPC_CREAT|0600");
-	ck_assert_str_eq(arg_text("shmget", "key", 0, 0), "IPC_PRIVATE");
-	ck_assert_str_eq(arg_text("wait4", "options", 1, 0), "WNOHANG");
-	ck_assert_str_eq(arg_text("clock_gettime", "which_clock", 1, 0), "CLOCK_MONOTONIC");
-	ck_assert_str_eq(arg_text("clock_gettime", "which_clock", -6, 0), "0xfffffffa");
-	ck_assert_str_eq(arg_text("getrusage", "who", -1, 0), "RUSAGE_CHILDREN");
-	ck_assert_str_eq(arg_text("reboot", "magic1", (int)0xfee1dead, 0),
-			 "LINUX_REBOOT_MAGIC1");
-	ck_assert_str_eq(arg_text("personality", "personality", 0xffffffff, 0),
-			 "0xffffffff");
 }
 
 TEST(test_results)
@@ -288,20 +275,20 @@ TEST(test_results)
 
 TEST(test_used_args)
 {
-	__u64 values[TSCT_SYSCALL_ARGS] = { 0, 0, O_RDWR };
+	__u64 args[TSCT_SYSCALL_ARGS] = { 0, 0, O_RDWR };
 
-	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), values), 3);
-	values[2] = O_RDWR | O_CREAT;
-	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), values), 4);
-	values[2] = O_RDONLY | O_DIRECTORY;
-	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), values), 3);
-	values[2] = O_RDWR | O_TMPFILE;
-	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), values), 4);
-	values[1] = F_GETFL;
-	ck_assert_uint_eq(tsct_syscall_used_args(find("fcntl"), values), 2);
-	values[1] = 129;
-	ck_assert_uint_eq(tsct_syscall_used_args(find("futex"), values), 3);
-	ck_assert_uint_eq(tsct_syscall_used_args(find("read"), values), 3);
+	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), args), 3);
+	args[2] = O_RDWR | O_CREAT;
+	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), args), 4);
+	args[2] = O_RDONLY | O_DIRECTORY;
+	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), args), 3);
+	args[2] = O_RDWR | O_TMPFILE;
+	ck_assert_uint_eq(tsct_syscall_used_args(find("openat"), args), 4);
+	args[1] = F_GETFL;
+	ck_assert_uint_eq(tsct_syscall_used_args(find("fcntl"), args), 2);
+	args[1] = 129;
+	ck_assert_uint_eq(tsct_syscall_used_args(find("futex"), args), 3);
+	ck_assert_uint_eq(tsct_syscall_used_args(find("read"), args), 3);
 }
 
 /* ---- definitions that no recorder makes ------------------------------------------- */
@@ -388,7 +375,7 @@ TEST(test_strings)
 	}
 }
 
-CASE("table", before, after);
+CASE("table", NULL, NULL);
 
 /* BEGIN events with a stack have IDs of their own, and one more field; so have END events
  * with the strings of calls that have any. */

@@ -8,14 +8,6 @@
 
 #define MANY	20000
 
-static void before(void)
-{
-}
-
-static void after(void)
-{
-}
-
 static void check_one(__u64 value)
 {
 	char want[40], got[40];
@@ -38,7 +30,7 @@ static void check_one(__u64 value)
 	ck_assert(!memcmp(got, want, strlen(want)));
 }
 
-CASE("digits", before, after);
+CASE("digits", NULL, NULL);
 
 /* Numbers that differ by at most 2 from a power of two or ten, where the number of
  * hexadecimal or decimal digits changes */

@@ -15,10 +15,6 @@ static void before(void)
 	why[0] = '\0';
 }
 
-static void after(void)
-{
-}
-
 static struct where *parse(const char *text)
 {
 	ck_assert_msg(!where_parse(text, &list, why, sizeof(why)), "%s: %s", text, why);
@@ -32,7 +28,7 @@ static void refuse(const char *text)
 	ck_assert(*why);
 }
 
-CASE("text", before, after);
+CASE("text", before, NULL);
 
 TEST(test_operators)
 {
@@ -172,7 +168,7 @@ static int apply(const char *text, struct where_condition *c)
 	return where_apply(&list.where[0], "sys", &def, c, why, sizeof(why));
 }
 
-CASE("events", before, after);
+CASE("events", before, NULL);
 
 TEST(test_events)
 {
