@@ -92,6 +92,25 @@ need() {	# COMMAND...
 	done
 }
 
+# Runs the functions at the same time, each with a directory $work of its own below this one's,
+# and waits for all of them.
+together() {	# FUNCTION...
+	local i failed= parts=()
+	for i; do
+		(
+			work+=/$i
+			mkdir "$work"
+			at_exit=()
+			begin_part "$i"
+			trap cleanup EXIT
+			"$i"
+		) & parts+=($!)
+	done
+	for i in "${parts[@]}"; do wait "$i" || failed=yes; done
+	[ -z "$failed" ] || exit 1
+}
+begin_part() { :; }	# NAME: sets what other files' parts have of their own
+
 # NAME becomes the pid of the last process in the background.
 track() { printf -v "$1" %s "$!"; }	# NAME
 

@@ -61,6 +61,10 @@ nets_down() {
 	done
 }
 at_exit+=(nets_down)
+begin_part() {
+	net_id+=$1 nets=()
+	at_exit+=(nets_down)
+}
 
 # --- nodes ----------------------------------------------------------------------------------
 

@@ -5,23 +5,22 @@
 # last process; timeouts name node and pid; nobody waits for a process that has ended.
 # test-timeout: 500
 . "$(dirname "$0")/sync.sh"
-all="alpha beta gamma" host=100
+all="alpha beta gamma"
 
-net alpha beta gamma
-echo 'name alpha
-sync-max-duration 0.001
-child beta 10.77.6.2' >"$work/alpha/conf"
-echo 'name beta
-master 10.77.6.1 minpoll -3 maxpoll -2
-sync-max-duration 0.001
-child gamma 10.77.7.2' >"$work/beta/conf"
-# gamma polls so rarely that only poll requests make it report its processes in time.
-echo 'name gamma
-master 10.77.7.1 minpoll 4 maxpoll 4' >"$work/gamma/conf"
-join alpha 10.77.6.1/24 beta 10.77.6.2/24
-join beta 10.77.7.1/24 gamma 10.77.7.2/24
-for i in $all; do start $i $((++host)); done
-for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
+# Each part of the test has nodes of its own.
+start_nodes() {
+	local i host=100
+	net $all
+	printf 'name alpha\nsync-max-duration 0.001\nchild beta 10.77.6.2\n' >"$work/alpha/conf"
+	printf 'name beta\nmaster 10.77.6.1 minpoll -3 maxpoll -2\nsync-max-duration 0.001
+child gamma 10.77.7.2\n' >"$work/beta/conf"
+	# gamma polls so rarely that only poll requests make it report its processes in time.
+	printf 'name gamma\nmaster 10.77.7.1 minpoll 4 maxpoll 4\n' >"$work/gamma/conf"
+	join alpha 10.77.6.1/24 beta 10.77.6.2/24
+	join beta 10.77.7.1/24 gamma 10.77.7.2/24
+	for i in $all; do start $i $((++host)); done
+	for i in beta gamma; do wait_for "$i is synchronized" synced $i; done
+}
 
 # Starts timesync on NODE in the background, with its output in $work/NODE.N and its pid
 # in pid_of[NODE.N].
@@ -57,57 +56,6 @@ timed_out() {
 at() { sed -n "s/^$1 \([0-9]*\)$/\1/p" "$work/$2"; }	# "at" or "called at" NODE.N
 twos() { local i; for i in "$@"; do echo "$i.1 $i.2"; done; }
 
-# --- two processes per node, one of them late ---------------------------------------
-# The others return after the call of the late one, wherever that is.
-for late in alpha.2 beta.2 gamma.2; do
-	for i in $(twos $all); do
-		[ $i = $late ] && run $i 60000 1 2 late || run $i 60000 1 2
-	done
-	for i in $(twos $all); do wait_for "$i has joined" is_joined $i; done
-	sleep 1
-	kill -USR1 ${pid_of[$late]}
-	# shellcheck disable=SC2046
-	end $(twos $all)
-	done_all $(twos $all) || fail "$late is late: $why"
-	for i in $(twos $all); do
-		[ "$(at at $i)" -ge "$(at 'called at' $late)" ] ||
-			fail "$i returned before $late called"
-	done
-done
-echo "# all returned after the late one"
-
-# --- no process calls for another one --------------------------------------------------
-# Requests with the ids of all participants of alpha do not release the others.
-for i in $(twos $all); do
-	[ $i = alpha.2 ] && run $i 60000 1 2 late || run $i 60000 1 2
-done
-for i in $(twos $all); do wait_for "$i has joined" is_joined $i; done
-sleep 1
-python3 - "$work/alpha/control.sock" >"$work/forged" <<'END'
-import socket, sys
-
-for participant in range(1, 60):
-    with socket.socket(socket.AF_UNIX) as control:
-        control.connect(sys.argv[1])
-        control.sendall(b"timesync 0 %d 1\n" % participant)
-        print(control.makefile().read().strip())
-END
-[ "$(sort -u "$work/forged")" = "unknown 0" ] || fail "$(sort -u "$work/forged")"
-sleep 1
-! done_all alpha.1 || fail "a call for alpha.2 was forged"
-kill -USR1 ${pid_of[alpha.2]}
-# shellcheck disable=SC2046
-end $(twos $all)
-done_all $(twos $all) || fail "after forged calls: $why"
-
-# --- each process makes the same number of calls ------------------------------------
-# A call that counted twice, or that was released twice, leaves others behind.
-for i in $(twos $all); do run $i 60000 30 2; done
-end $(twos $all)
-for i in $(twos $all); do
-	grep -q '^after 30$' "$work/$i" || fail "30 calls: $i: $(cat "$work/$i")"
-done
-
 # --- timeouts name the missing processes ----------------------------------------------
 # PROCESS has joined and does not call; the calls of all OTHERs fail with WORDS, in which
 # PID is that of PROCESS.
@@ -122,9 +70,7 @@ missing_one() {	# PROCESS WORDS OTHER...
 	end $late
 	timed_out "${words/PID/${pid_of[$late]}}" "$@"
 }
-steadily missing_one gamma.2 "gamma: 1 of 2 processes (pid PID) (below beta) is missing" \
-	$(twos alpha beta) gamma.1 || fail "$why"
-result alpha.1 | sed 's/^/# /'
+
 # Nobody calls on two of the nodes: the daemons report for them nevertheless. beta
 # declared a process that does not come.
 missing_all() {
@@ -139,33 +85,7 @@ missing_all() {
 2 of 2 processes (pid ${pid_of[gamma.1]} ${pid_of[gamma.2]}) (below beta) are missing" \
 		$(twos alpha)
 }
-steadily missing_all || fail "$why"
-result alpha.1 | sed 's/^/# /'
-# The same on the master
-steadily missing_one alpha.2 "alpha: 1 of 2 processes (pid PID) is missing" \
-	$(twos beta gamma) alpha.1 || fail "$why"
 
-# --- processes that end -----------------------------------------------------------------
-# One that has not called yet, then one that waits: the others do not wait for it.
-for victim in alpha.2 beta.2 gamma.2; do
-	for call in late ''; do
-		others=$(twos $all | tr ' ' '\n' | grep -v $victim)
-		run $victim 60000 1 2 $call
-		for i in $others; do run $i 60000 1 2 late; done
-		for i in $victim $others; do wait_for "$i has joined" is_joined $i; done
-		for i in $others; do
-			[ $i = beta.1 ] || kill -USR1 ${pid_of[$i]}
-		done
-		[ -n "$call" ] || sleep 0.5
-		[ -z "$call" ] || kill -USR1 ${pid_of[beta.1]}
-		sleep 0.5
-		! done_all alpha.1 || fail "alpha.1 did not wait"
-		kill -9 ${pid_of[$victim]}
-		[ -n "$call" ] || kill -USR1 ${pid_of[beta.1]}
-		end $victim $others
-		done_all $others || fail "without $victim, which ended: $why"
-	done
-done
 # True if $others wait for a node again, whose processes have ended
 waited_for_again() {	# NODE
 	sleep 2		# waits until no node counts as a caller any more
@@ -176,70 +96,161 @@ waited_for_again() {	# NODE
 		grep -q "^ETIMEDOUT: .* $1\( (below beta)\)\? is missing$" "$work/$i" || return 1
 	done
 }
-# All of a node, in a collective: the others wait for the node no longer. Afterwards they
-# wait for it again.
-for node in gamma beta alpha; do
-	gone=$(twos $node)
-	others=$(twos ${all/$node/})
-	for i in $gone; do run $i 60000 1 2 late; done
-	for i in $gone; do wait_for "$i has joined" is_joined $i; done
-	for i in $others; do run $i 60000 1 2; done
-	for i in $others; do wait_for "$i has called" has_called $i; done
-	sleep 1
-	for i in $others; do
-		! done_all $i || fail "$i did not wait for $node"
-	done
-	for i in $gone; do kill -9 ${pid_of[$i]}; done
-	end $gone $others
-	done_all $others || fail "without processes of $node, which ended: $why"
-	logged $node 'no process that had joined is left' || fail "$node logged nothing"
-	steadily waited_for_again "$node" || fail "after the end of $node: $why"
-done
-echo "# processes that ended were not waited for"
 
-# --- nodes that declare nothing ----------------------------------------------------------
-# All callers ended one second ago without a release: no node counts as arrived any more
-# for processes that ended.
-sleep 1
-# Processes of alpha and gamma do not join: any one of them arrives for its node.
-run beta.2 60000 1 2 late
-run beta.1 60000 1 2
-wait_for "beta.2 has joined" is_joined beta.2
-run alpha.1 60000
-run gamma.1 60000
-# A caller on beta that did not join is not waited for, and does not arrive for beta.
-run beta.3 60000
-sleep 1
-kill -USR1 ${pid_of[beta.2]}
-end $(twos beta) alpha.1 gamma.1 beta.3
-done_all $(twos beta) alpha.1 gamma.1 beta.3 || fail "some declared nothing: $why"
-for i in alpha.1 gamma.1 beta.1 beta.3; do
-	[ "$(at at $i)" -ge "$(at 'called at' beta.2)" ] ||
-		fail "$i returned before beta.2 called"
-done
-
-# --- bad declarations ------------------------------------------------------------------
-run beta.1 60000 1 2 late
-wait_for "beta.1 has joined" is_joined beta.1
 refused() {	# PROCESSES REASON
 	! in_dir beta "$helpers/timesync" 100 1 "$1" >"$work/out" || fail "join $1 is accepted"
 	shows "^EINVAL: $2"
 }
-refused 3 '3 processes: other processes of this node declared 2; declare the same number'
-refused 0 'the number of processes is not known; pass it, or set TSCTRACE_TIMESYNC_PROCESSES'
-kill ${pid_of[beta.1]}
-end beta.1
-refused 513 '513 processes: not a number from 1 to 512'
-run beta.1 60000 1 1 late
-wait_for "beta.1 has joined" is_joined beta.1
-refused 1 '1 of 1 processes of this node have joined already; declare a larger number'
-kill ${pid_of[beta.1]}
-end beta.1
 
-# --- misuse of the control socket ---------------------------------------------------------
-# A participant that sends data has left; more connections than participants are refused;
-# participants that flood the daemon, and leave, do not keep others from joining.
-python3 - "$work/beta/control.sock" <<'END' || fail "misuse of the control socket"
+waiting() {
+	start_nodes
+	# --- two processes per node, one of them late ---------------------------------------
+	# The others return after the call of the late one, wherever that is.
+	for late in alpha.2 beta.2 gamma.2; do
+		for i in $(twos $all); do
+			[ $i = $late ] && run $i 60000 1 2 late || run $i 60000 1 2
+		done
+		for i in $(twos $all); do wait_for "$i has joined" is_joined $i; done
+		for i in $(twos $all); do [ $i = $late ] || wait_for "$i has called" has_called $i; done
+		sleep 0.5
+		kill -USR1 ${pid_of[$late]}
+		# shellcheck disable=SC2046
+		end $(twos $all)
+		done_all $(twos $all) || fail "$late is late: $why"
+		for i in $(twos $all); do
+			[ "$(at at $i)" -ge "$(at 'called at' $late)" ] ||
+				fail "$i returned before $late called"
+		done
+	done
+	echo "# all returned after the late one"
+
+	# --- no process calls for another one --------------------------------------------------
+	# Requests with the ids of all participants of alpha do not release the others.
+	for i in $(twos $all); do
+		[ $i = alpha.2 ] && run $i 60000 1 2 late || run $i 60000 1 2
+	done
+	for i in $(twos $all); do wait_for "$i has joined" is_joined $i; done
+	for i in $(twos $all); do [ $i = alpha.2 ] || wait_for "$i has called" has_called $i; done
+	python3 - "$work/alpha/control.sock" >"$work/forged" <<'END'
+import socket, sys
+
+for participant in range(1, 60):
+    with socket.socket(socket.AF_UNIX) as control:
+        control.connect(sys.argv[1])
+        control.sendall(b"timesync 0 %d 1\n" % participant)
+        print(control.makefile().read().strip())
+END
+	[ "$(sort -u "$work/forged")" = "unknown 0" ] || fail "$(sort -u "$work/forged")"
+	sleep 0.5
+	! done_all alpha.1 || fail "a call for alpha.2 was forged"
+	kill -USR1 ${pid_of[alpha.2]}
+	# shellcheck disable=SC2046
+	end $(twos $all)
+	done_all $(twos $all) || fail "after forged calls: $why"
+
+	# --- each process makes the same number of calls ------------------------------------
+	# A call that counted twice, or that was released twice, leaves others behind.
+	for i in $(twos $all); do run $i 60000 30 2; done
+	end $(twos $all)
+	for i in $(twos $all); do
+		grep -q '^after 30$' "$work/$i" || fail "30 calls: $i: $(cat "$work/$i")"
+	done
+
+	steadily missing_one gamma.2 "gamma: 1 of 2 processes (pid PID) (below beta) is missing" \
+		$(twos alpha beta) gamma.1 || fail "$why"
+	result alpha.1 | sed 's/^/# /'
+	steadily missing_all || fail "$why"
+	result alpha.1 | sed 's/^/# /'
+	# The same on the master
+	steadily missing_one alpha.2 "alpha: 1 of 2 processes (pid PID) is missing" \
+		$(twos beta gamma) alpha.1 || fail "$why"
+}
+
+ending() {
+	start_nodes
+	# --- processes that end -----------------------------------------------------------------
+	# One that has not called yet, then one that waits: the others do not wait for it.
+	for victim in alpha.2 beta.2 gamma.2; do
+		for call in late ''; do
+			others=$(twos $all | tr ' ' '\n' | grep -v $victim)
+			run $victim 60000 1 2 $call
+			for i in $others; do run $i 60000 1 2 late; done
+			for i in $victim $others; do wait_for "$i has joined" is_joined $i; done
+			for i in $others; do
+				[ $i = beta.1 ] || kill -USR1 ${pid_of[$i]}
+			done
+			[ -n "$call" ] || wait_for "$victim has called" has_called $victim
+			[ -z "$call" ] || kill -USR1 ${pid_of[beta.1]}
+			sleep 0.5
+			! done_all alpha.1 || fail "alpha.1 did not wait"
+			kill -9 ${pid_of[$victim]}
+			[ -n "$call" ] || kill -USR1 ${pid_of[beta.1]}
+			end $victim $others
+			done_all $others || fail "without $victim, which ended: $why"
+		done
+	done
+	# All of a node, in a collective: the others wait for the node no longer. Afterwards they
+	# wait for it again.
+	for node in gamma beta alpha; do
+		gone=$(twos $node)
+		others=$(twos ${all/$node/})
+		for i in $gone; do run $i 60000 1 2 late; done
+		for i in $gone; do wait_for "$i has joined" is_joined $i; done
+		for i in $others; do run $i 60000 1 2; done
+		for i in $others; do wait_for "$i has called" has_called $i; done
+		sleep 0.5
+		for i in $others; do
+			! done_all $i || fail "$i did not wait for $node"
+		done
+		for i in $gone; do kill -9 ${pid_of[$i]}; done
+		end $gone $others
+		done_all $others || fail "without processes of $node, which ended: $why"
+		logged $node 'no process that had joined is left' || fail "$node logged nothing"
+		steadily waited_for_again "$node" || fail "after the end of $node: $why"
+	done
+	echo "# processes that ended were not waited for"
+}
+
+declaring() {
+	local host=200
+	start_nodes
+	# --- nodes that declare nothing ----------------------------------------------------------
+	# Processes of alpha and gamma do not join: any one of them arrives for its node.
+	run beta.2 60000 1 2 late
+	run beta.1 60000 1 2
+	wait_for "beta.2 has joined" is_joined beta.2
+	run alpha.1 60000
+	run gamma.1 60000
+	# A caller on beta that did not join is not waited for, and does not arrive for beta.
+	run beta.3 60000
+	for i in beta.1 alpha.1 gamma.1 beta.3; do wait_for "$i has called" has_called $i; done
+	sleep 0.5
+	kill -USR1 ${pid_of[beta.2]}
+	end $(twos beta) alpha.1 gamma.1 beta.3
+	done_all $(twos beta) alpha.1 gamma.1 beta.3 || fail "some declared nothing: $why"
+	for i in alpha.1 gamma.1 beta.1 beta.3; do
+		[ "$(at at $i)" -ge "$(at 'called at' beta.2)" ] ||
+			fail "$i returned before beta.2 called"
+	done
+
+	# --- bad declarations ------------------------------------------------------------------
+	run beta.1 60000 1 2 late
+	wait_for "beta.1 has joined" is_joined beta.1
+	refused 3 '3 processes: other processes of this node declared 2; declare the same number'
+	refused 0 'the number of processes is not known; pass it, or set TSCTRACE_TIMESYNC_PROCESSES'
+	kill ${pid_of[beta.1]}
+	end beta.1
+	refused 513 '513 processes: not a number from 1 to 512'
+	run beta.1 60000 1 1 late
+	wait_for "beta.1 has joined" is_joined beta.1
+	refused 1 '1 of 1 processes of this node have joined already; declare a larger number'
+	kill ${pid_of[beta.1]}
+	end beta.1
+
+	# --- misuse of the control socket ---------------------------------------------------------
+	# A participant that sends data has left; more connections than participants are refused;
+	# participants that flood the daemon, and leave, do not keep others from joining.
+	python3 - "$work/beta/control.sock" <<'END' || fail "misuse of the control socket"
 import socket, sys, time
 def send(line, wait=True):
     s = socket.socket(socket.AF_UNIX)
@@ -280,34 +291,41 @@ else:
     sys.exit("participants stay after their connections were closed")
 END
 
-# --- the environment declares ------------------------------------------------------------
-export TSCTRACE_TIMESYNC_PROCESSES=2
-for i in $(twos alpha beta) gamma.1; do run $i 60000; done
-sleep 1
-run gamma.2 60000
-end $(twos $all)
-done_all $(twos $all) || fail "by the environment: $why"
-for i in $(twos $all); do
-	[ "$(at at $i)" -ge "$(at 'called at' gamma.2)" ] ||
-		fail "$i returned before gamma.2 called"
-done
-unset TSCTRACE_TIMESYNC_PROCESSES
-
-# --- daemons that are restarted while processes wait -----------------------------------------
-for node in gamma beta; do
-	run $node.2 60000 1 2 late
-	others=$(twos $all | tr ' ' '\n' | grep -v "$node.2")
-	for i in $others; do run $i 60000 1 2; done
-	for i in $node.2 $others; do wait_for "$i has joined" is_joined $i; done
-	slay $node
-	start $node $((++host))
-	wait_for "$node is synchronized again" synced $node
-	wait_for "gamma is synchronized again" synced gamma
-	kill -USR1 ${pid_of[$node.2]}
-	end $node.2 $others
-	done_all $node.2 $others || fail "the daemon of $node was restarted: $why"
-	for i in $others; do
-		[ "$(at at $i)" -ge "$(at 'called at' $node.2)" ] ||
-			fail "$i returned before $node.2 called"
+	# --- the environment declares ------------------------------------------------------------
+	export TSCTRACE_TIMESYNC_PROCESSES=2
+	for i in $(twos alpha beta) gamma.1; do run $i 60000; done
+	for i in $(twos alpha beta) gamma.1; do wait_for "$i has called" has_called $i; done
+	sleep 0.5
+	run gamma.2 60000
+	end $(twos $all)
+	done_all $(twos $all) || fail "by the environment: $why"
+	for i in $(twos $all); do
+		[ "$(at at $i)" -ge "$(at 'called at' gamma.2)" ] ||
+			fail "$i returned before gamma.2 called"
 	done
-done
+	unset TSCTRACE_TIMESYNC_PROCESSES
+
+	# --- daemons that are restarted while processes wait -----------------------------------------
+	# The daemon of gamma polls a restarted beta soon.
+	sed -i 's/minpoll 4 maxpoll 4/minpoll -3 maxpoll -2/' "$work/gamma/conf"
+	reload gamma
+	for node in gamma beta; do
+		run $node.2 60000 1 2 late
+		others=$(twos $all | tr ' ' '\n' | grep -v "$node.2")
+		for i in $others; do run $i 60000 1 2; done
+		for i in $node.2 $others; do wait_for "$i has joined" is_joined $i; done
+		slay $node
+		start $node $((++host))
+		wait_for "$node is synchronized again" synced $node
+		wait_for "gamma is synchronized again" synced gamma
+		kill -USR1 ${pid_of[$node.2]}
+		end $node.2 $others
+		done_all $node.2 $others || fail "the daemon of $node was restarted: $why"
+		for i in $others; do
+			[ "$(at at $i)" -ge "$(at 'called at' $node.2)" ] ||
+				fail "$i returned before $node.2 called"
+		done
+	done
+}
+
+together waiting ending declaring
