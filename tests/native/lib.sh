@@ -136,6 +136,13 @@ not() { ! "$@"; }	# COMMAND...
 is_named() { [ "$(cat "/proc/$1/comm")" = "$2" ]; }	# PID NAME
 has_ended() { ! kill -0 "$1" 2>/dev/null; }	# PID
 
+# Stops a process, and waits until none of its threads runs.
+suspend() {	# PID
+	kill -STOP "$1"
+	wait_for "process $1 is stopped" is_stopped "$1"
+}
+is_stopped() { ! grep -hs '^State:' "/proc/$1/task"/*/status | grep -qv '[Tt] ('; }	# PID
+
 # True if the process has installed its SIGINT handler.
 catches() {	# PID
 	[ $((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/$1/status") & 2)) != 0 ]

@@ -87,7 +87,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 # --- the daemon is stopped, or not running -----------------------------------
-kill -STOP "$pid"
+suspend "$pid"
 got=0
 "$ctl" status --metrics 2>"$work/err" || got=$?
 [ $got = 1 ] && grep -q 'check whether tsctraced is stopped' "$work/err" ||

@@ -72,7 +72,7 @@ kill -0 "$pid" || fail "the second instance ended the first"
 # --- signals -----------------------------------------------------------------
 kill -HUP "$pid"
 wait_for "SIGHUP is logged" logged 'nothing to reload'
-kill -STOP "$pid"
+suspend "$pid"
 sleep 1
 kill -CONT "$pid"
 rm "$file"

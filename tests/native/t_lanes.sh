@@ -24,7 +24,7 @@ start server a1
 sockets() { within "${net_id}server" ss -Huln sport = :123; }
 open() { [ "$(sockets | wc -l)" -eq 4 ]; }
 wait_for "there are two sockets of each kind" open
-kill -STOP "$server"
+suspend "$server"
 
 waiting() {	# ADDRESS: prints the bytes queued in each of the two sockets
 	sockets | awk -v at="$1" 'index($4, at) == 1 { print $2 }' | paste -sd' '

@@ -49,9 +49,9 @@ assert found["live_tick"]["state"] == "off" and found["live_text"]["state"] == "
 assert found["live_tick"]["fields"] == "nr:u64,process:u32/x", found
 END
 run_shows 0 '^2 events disabled in 1 program$' events -p $program disable live_tick live_text
-run 0 record -q -o "$work/off" --duration 2
+run 0 record -q -o "$work/off" --duration 1
 run 0 events -p $program enable 'live_*'
-run 0 record -q -o "$work/on" --duration 2
+run 0 record -q -o "$work/on" --duration 1
 run 0 dump "$work/off"
 ! grep -q live_ "$work/out" || fail "events that are off"
 shows ' raw_tick '
@@ -59,7 +59,7 @@ run_shows 0 ' live_text ' dump "$work/on"
 run_says 1 'no event matches in' events list 'nothing*'
 run_says 1 'process 999999999: no such process' events -p 999999999 list
 run_says 1 "process $$: no program that answers: it does not use tsctrace" events -p $$ list
-kill -STOP "$program"
+suspend "$program"
 run_says 1 'no answer; is the process stopped' events -p $program list
 kill -CONT "$program"
 
@@ -80,7 +80,7 @@ if [ "$(id -u)" = 0 ]; then
 	shows '^2 events enabled in 1 program$'
 	# Root records another user's channel, by id, and by name if root has none of it.
 	id=$("$ctl" channel list | awk '$2 == "default" && $4 == "nobody" { print $1 }')
-	run 0 record -c "$id" --require-events -o "$work/id" --duration 2
+	run 0 record -c "$id" --require-events -o "$work/id" --duration 1
 	says '^  channel default: [1-9]'
 	run_shows 0 ' live_text ' dump "$work/id"
 	kill "$program"

@@ -101,12 +101,12 @@ TSCTRACE_CHANNEL=box "$flood" 4 400000 1 >"$work/box" & track one
 TSCTRACE_CHANNEL=fly "$flood" 4 400000 1 >"$work/fly" & track two
 for i in {1..2}; do
 	sleep 0.2
-	kill -STOP "$recorder"
+	suspend "$recorder"
 	sleep 0.4
 	kill -CONT "$recorder"
 done
 sleep 0.2
-kill -STOP "$recorder"
+suspend "$recorder"
 wait "$one" "$two"
 kill -CONT "$recorder"
 kill -INT "$recorder"

@@ -60,7 +60,7 @@ refused gamma 'no network is configured: see tsctraced.conf'
 sleep 0.7		# waits until the burst of requests has ended
 refused beta 'failed: 10.77.4.1 does not answer'
 # While the daemon is stopped (SIGSTOP), record waits. SIGINT ends record.
-kill -STOP "$beta"
+suspend "$beta"
 TSCTRACE_RUN_DIR=$work/beta TSCTRACE_PROVIDER=embedded "$ctl" record --cluster \
 	-o "$work/no" -- touch "$work/touched" 2>"$work/err" & track rec
 wait_for "record handles signals" catches $rec
@@ -159,7 +159,7 @@ is_sync "$work/d" end=done
 TSCTRACE_RUN_DIR=$work/beta "$ctl" record --cluster -c other -o "$work/i" 2>"$work/err" & track rec
 recorded() { [ -e "$work/i/metadata" ]; }
 wait_for "it records" recorded
-kill -STOP "$beta"
+suspend "$beta"
 interrupted() { ! kill -INT $rec 2>/dev/null; }
 wait_for "record ends" interrupted
 wait $rec || fail "interrupted twice: $(cat "$work/err")"

@@ -99,7 +99,7 @@ run 0 dump --event every "$work/g"
 until_in "$work/i.err" 'recording: [1-9]'
 stop_daemon
 until_in "$work/i.err" 'record: tsctraced ended'
-kill -STOP "$emitting"
+suspend "$emitting"
 "$daemon" 2>"$work/daemon3.log" & track server
 until_in "$work/i.err" 'record: tsctraced runs again, and has the channels'
 kill -INT "$pid"

@@ -123,7 +123,7 @@ says 'session at the start failed: 10.77.5.1 does not answer.*recording without 
 says 'session at the end failed: 10.77.5.1 does not answer.*; the recording is complete'
 has_sessions "$work/f" 'failed failed'
 [ -e "$work/touched" ] || fail "the command was not started"
-kill -STOP "$beta"
+suspend "$beta"
 TSCTRACE_PROVIDER=embedded run_on 0 beta record -q -o "$work/g" -- true
 kill -CONT "$beta"
 has_sessions "$work/g" none

@@ -133,7 +133,7 @@ run 0 stat "$work/rec"
 run_live "$work/live5.out"
 until_holders default 1
 stop_daemon -9
-kill -STOP "$program"
+suspend "$program"
 start
 "$emit" 1000000 1 1000 >/dev/null & track other
 until_written default 0

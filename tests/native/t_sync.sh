@@ -245,7 +245,7 @@ reload gamma
 answers=0
 wait_for "gamma polls by IPv4" more
 # While beta is stopped, gamma's requests stay unanswered, and gamma's address changes.
-kill -STOP "$beta"
+suspend "$beta"
 sleep 0.1
 on gamma del 10.77.2.3/24 vbeta
 kill -CONT "$beta"

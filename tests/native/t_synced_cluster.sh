@@ -45,7 +45,7 @@ shows '^cluster .*, from NTP servers; offset'
 run_on 0 three clock --json
 holds 'j["cluster"]["origin"] == "ntp"'
 # A daemon that does not answer: the origin is unknown, and clock does not wait for it.
-kill -STOP "$two"
+suspend "$two"
 run_on 0 two clock
 kill -CONT "$two"
 shows '^cluster .*, without a master; offset'
