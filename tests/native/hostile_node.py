@@ -30,7 +30,7 @@ def gather():
     if CASE == "path":
         send_file("../../touched", b"x")
     elif CASE == "bomb":
-        send_file("metadata", bytes(1 << 28), 1000000)
+        send_file("metadata", bytes(1 << 26), 1000000)
     elif CASE == "damage":
         send("file", name="metadata", size=100)
         send("data", b"this is no zlib stream")
