@@ -9,21 +9,24 @@
 need gdb strace valgrind
 
 export TSCTRACE_RUN_DIR=$work/none
-n=0 failed=0
+n=0 failed=0 pids=() names=() patterns=()
 
-# Runs a command, for up to 150 s; its output must match the pattern.
+# Starts a command, for up to 250 s; its output must match the pattern.
 check() {	# NAME PATTERN COMMAND...
-	local name=$1 pattern=$2 status=0
-	shift 2
-	n=$((n + 1))
-	timeout -k 5 150 "$@" >"$work/log" 2>&1 || status=$?
-	if [ $status -eq 0 ] && grep -qE -- "$pattern" "$work/log"; then
-		echo "ok $n - $name"
+	names[n]=$1 patterns[n]=$2
+	timeout -k 5 250 "${@:3}" >"$work/$n.log" 2>&1 &
+	pids[n++]=$!
+}
+result() {	# NUMBER
+	local status=0
+	wait "${pids[$1]}" || status=$?
+	if [ $status -eq 0 ] && grep -qE -- "${patterns[$1]}" "$work/$1.log"; then
+		echo "ok $(($1 + 1)) - ${names[$1]}"
 	else
-		echo "not ok $n - $name (status $status)"
+		echo "not ok $(($1 + 1)) - ${names[$1]} (status $status)"
 		failed=1
 	fi
-	tail -n 3 "$work/log" | sed 's/^/# /'
+	tail -n 3 "$work/$1.log" | sed 's/^/# /'
 }
 
 # Breaks where a sample is due, then single-steps until it is published and the time is
@@ -66,9 +69,9 @@ stepping() {
 # True if timecheck --idle sleeps MIN to MAX times. That program asks for no time, so all
 # sleeps are those of the library, between the samples that calibrate the clock.
 sleeps() {	# MIN MAX
-	strace -f -e trace=nanosleep,clock_nanosleep -o "$work/calls" \
+	strace -f -e trace=nanosleep,clock_nanosleep -o "$work/calls.$$" \
 		"$helpers/timecheck" --idle
-	set -- "$1" "$2" "$(grep -c nanosleep "$work/calls" || true)"
+	set -- "$1" "$2" "$(grep -c nanosleep "$work/calls.$$" || true)"
 	echo "$3 sleeps"
 	[ "$3" -ge "$1" ] && [ "$3" -le "$2" ]
 }
@@ -87,4 +90,5 @@ check "under valgrind" "$good" \
 check "single-stepped by gdb" "$good" bash -euc stepping
 check "calibrates before main()" '' bash -euc 'sleeps 3 30'
 check "not if told so" '' bash -euc 'sleeps_lazily 0 0'
+for i in "${!pids[@]}"; do result "$i"; done
 exit $failed

@@ -96,12 +96,11 @@ nothing_left
 
 # --- nodes that cannot be reached --------------------------------------------------------
 bad gamma <<<"echo 'ssh: connect to host gamma: No route to host' >&2; exit 255"
-top 3 -n 2
+bad beta <<<'exec sleep 100'
+top 3 -n 2 --connect-timeout 5
 shows '^gamma  *- .*FAILED: no connection: its launcher ended with status 255 (ssh: connect to host gamma: No route'
-shows '^[0-9:]*  3 nodes (1 FAILED)'
-bad gamma <<<'exec sleep 100'
-top 3 -n 1 --connect-timeout 5
-shows '^gamma .*FAILED: no message after 5 s'
+shows '^[0-9:]*  3 nodes (2 FAILED)'
+shows '^beta .*FAILED: no message after 5 s'
 bad alpha <<<'echo "{\"type\":\"hello\",\"protocol\":77,\"version\":\"9.9\"}"; sleep 10'
 bad beta <<<'echo noise; head -c 100000 /dev/urandom; exit 1'
 top 1 -n 1 --connect-timeout 5

@@ -24,30 +24,20 @@ perf_count() {	# EVENT: as perf has counted it
 	awk -F, -v event="$1" '$3 == event { print $1 }' counts
 }
 
-# Waits until two processes open no more files for two seconds: their events are attached.
-until_attached() {	# PID PID
-	local before=none now i same=0
-	for ((i = 0; i < 300 && same < 8; i++)); do
-		now=$(ls "/proc/$1/fd" "/proc/$2/fd" 2>/dev/null | cksum)
-		same=$(($([ "$now" = "$before" ] && echo $same + 1 || echo 0)))
-		before=$now
-		sleep 0.25
-	done
-	[ $same = 8 ] || fail "events are not attached"
-}
-
 # Runs storm; perf and the recorder are attached to it while it waits.
 storm() {	# TURNS PERF-EVENTS RECORD-ARGUMENT...
 	local turns=$1 events=$2 perf recorder pid status=0
 	shift 2
-	rm -rf go done r
-	mkfifo go done
+	rm -rf go done control ack r err
+	mkfifo go done control ack
 	"$helpers/storm" "$turns" <go >done & track pid
 	exec 7>go 8<done
-	perf stat -x, -o counts -p $pid -e "$events" 2>/dev/null & track perf
-	"$ctl" record --json -p $pid "$@" -o r >json 2>err 7>&- 8<&- & track recorder
-	until_in r/metadata clock
-	until_attached $recorder $perf
+	perf stat -x, -o counts -p $pid -e "$events" -D -1 --control fifo:control,ack 2>/dev/null &
+	track perf
+	"$ctl" record --json -v -p $pid "$@" -o r >json 2>err 7>&- 8<&- & track recorder
+	until_in err 'recording: '
+	echo enable >control
+	grep -qm 1 ack <ack || fail "perf counts nothing"
 	echo >&7
 	head -c 1 <&8 >/dev/null
 	sleep 0.2

@@ -46,13 +46,13 @@ kill -HUP "$pid"
 ended 0
 says 'was terminated by signal 1 '
 : >"$work/err"
-(trap '' HUP INT; exec "$ctl" record -v -o "$work/nohup2" -- "$emit" 8000 1 1000) \
+(trap '' HUP INT; exec "$ctl" record -v -o "$work/nohup2" -- "$emit" 3000 1 1000) \
 	>"$work/out" 2>"$work/err" & track pid
 until_in "$work/err" 'recording: [1-9]'
 kill -HUP "$pid"
 ended 0
 says 'exited with status 0'
-says ': 8001 events, '
+says ': 3001 events, '
 
 # If record runs no command, a signal ends the recording. The daemon provides the
 # channel, because record provides one only to a command that it runs.

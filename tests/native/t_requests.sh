@@ -23,22 +23,25 @@ sent() { of "$1" 'p["sources"][0]["sent"]'; }
 start o b2
 wait_for "the server answers" logged o "10.84.0.1: answers"
 for i in 1 2 3 4 5; do
-	sleep 4
+	sleep 2
 	in_dir o "$ctl" sync >"$work/sync" 2>&1 || true
 done & track often
 
 # --- a member that reports callers, stops, and begins again ----------------------------------
 # Its master sends poll requests to the other member once, not each time. After ten seconds,
 # the master may send a second one. If the machine stalls that long, the test is repeated.
-while :; do
-	begin=$SECONDS
-	within "${net_id}o" "$here/members.py" 10.84.0.1 10.84.0.2 10.84.0.3 4 \
-		>"$work/polls" || fail "no poll requests counted"
-	echo "# $(cat "$work/polls") poll requests for four reports in $((SECONDS - begin)) s"
-	[ "$(cat "$work/polls")" != 1 ] || break
-	[ $((SECONDS - begin)) -gt 8 ] || fail "$(cat "$work/polls") poll requests, not 1"
-	sleep 10
-done
+members() {
+	while :; do
+		begin=$SECONDS
+		within "${net_id}o" "$here/members.py" 10.84.0.1 10.84.0.2 10.84.0.3 4 \
+			>"$work/polls" || fail "no poll requests counted"
+		echo "# $(cat "$work/polls") poll requests for four reports in $((SECONDS - begin)) s"
+		[ "$(cat "$work/polls")" != 1 ] || break
+		[ $((SECONDS - begin)) -gt 8 ] || fail "$(cat "$work/polls") poll requests, not 1"
+		sleep 10
+	done
+}
+members & track members
 
 # --- a session that never ends, with impossible turns ----------------------------------------
 # l is such a master (falseticker.c): its child c sends neither as fast as the path allows, nor
@@ -67,6 +70,7 @@ turn() {
 turn 0 100 24000
 turn 4294967295 4 40
 
+wait "$members" || exit 1
 wait "$often"
 echo "# $(sent o) requests of the NTP client"
 [ "$(sent o)" -le 6 ] || fail "$(sent o) requests of the NTP client"

@@ -168,7 +168,7 @@ running chrooted "$pid"
 record_all() {	# DIR COMMAND...; MS in it becomes the pause
 	local dir=$1 ms
 	shift
-	for ms in 50 200 1000; do
+	for ms in 10 50 200 1000; do
 		rm -rf "$dir"
 		run_says 0 '0 lost' record --stack=sys_getppid -e syscalls -o "$dir" -- "${@//MS/$ms}"
 		grep -q 'reports about threads or stacks missing' "$work/err" || return 0
@@ -191,7 +191,7 @@ is_recording() {
 	grep -q getppid dump
 }
 poll_s=0.2 wait_for "it is recording" is_recording
-kill -STOP $pid
+suspend $pid
 ./chain 1 14
 kill -CONT $pid
 # A stack for which there was no room is sent with the next event that has it.

@@ -14,13 +14,16 @@ compiled() {	# DIR LINES [COMMAND...]
 		expect "$1" sys_getppid/begin ";main;Compiled::number$i " 10
 	done
 }
-compiled jit_few 10
-compiled jit_huge 100000
-if unshare -pf true 2>/dev/null; then
-	compiled jit_inner 10 unshare -pf
-	# shellcheck disable=SC2016 # for the inner shell
-	compiled jit_nested 10 unshare -pf sh -c 'unshare -pf "$@"; exit' sh
-fi
+# Each pauses for seconds.
+begin_part() { cd "$work"; }
+few() { compiled jit 10; }
+huge() { compiled jit 100000; }
+inner() { compiled jit 10 unshare -pf; }
+# shellcheck disable=SC2016 # for the inner shell
+nested() { compiled jit 10 unshare -pf sh -c 'unshare -pf "$@"; exit' sh; }
+parts=(few huge)
+! unshare -pf true 2>/dev/null || parts+=(inner nested)
+together "${parts[@]}"
 
 # As many functions beside each other: readers take seconds.
 run 0 record --stack=sys_getppid -e syscalls -o wide -- "$helpers/traced/jit" 0
