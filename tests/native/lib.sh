@@ -95,7 +95,7 @@ need() {	# COMMAND...
 # Runs the functions at the same time, each with a directory $work of its own below this one's,
 # and waits for all of them.
 together() {	# FUNCTION...
-	local i failed= parts=()
+	local i failed="" parts=()
 	for i; do
 		(
 			work+=/$i
@@ -154,26 +154,38 @@ cpu_wait() {	# PID
 	read -r _ ns _ 2>/dev/null <"/proc/$1/schedstat" || true
 	echo $((ns / 1000000))
 }
-see_stalls() {
+# True if the process, or one below it, is stopped, of which schedstat has no time
+stopped_below() {	# PID
+	local state i children=()
+	read -r _ _ state _ 2>/dev/null <"/proc/$1/stat" || return
+	[ "$state" != T ] || return 0
+	read -ra children 2>/dev/null <"/proc/$1/task/$1/children" || true
+	for i in "${children[@]}"; do
+		! stopped_below "$i" || return 0
+	done
+	return 1
+}
+see_stalls() {	# PID
 	local from to
 	read -r from _ </proc/uptime
 	while sleep 0.05; do
+		! stopped_below "$1" || echo "while a process was stopped" >>"$work/stalls"
 		read -r to _ </proc/uptime
 		[ $((10#${to/./} - 10#${from/./})) -lt 30 ] ||
-			echo $((10 * (10#${to/./} - 10#${from/./}))) >>"$work/stalls"
+			echo "for $((10 * (10#${to/./} - 10#${from/./}))) ms" >>"$work/stalls"
 		from=$to
 	done
 }
 # COMMAND must succeed, but is repeated if the machine stalled meanwhile, or a process of
-# the test waited for a CPU, up to 10 times: a daemon forgets a caller that sends no request
+# the test waited for a CPU or was stopped, up to 20 times: a daemon forgets a caller that sends no request
 # for half a second.
 steadily() {	# COMMAND...
-	local chances=10 held watch i
+	local chances=20 held watch i
 	local -A before
 	while [ $((chances--)) -gt 0 ]; do
 		: >"$work/stalls"
 		for i in $(jobs -rp); do before[$i]=$(cpu_wait "$i"); done
-		see_stalls & track watch
+		see_stalls "$BASHPID" & track watch
 		held=yes
 		"$@" || held=
 		kill "$watch"
@@ -181,10 +193,10 @@ steadily() {	# COMMAND...
 		[ -z "$held" ] || return 0
 		for i in $(jobs -rp); do
 			i=$(($(cpu_wait "$i") - ${before[$i]:-0}))
-			[ "$i" -lt 200 ] || echo "$i" >>"$work/stalls"
+			[ "$i" -lt 200 ] || echo "for $i ms" >>"$work/stalls"
 		done
 		[ -s "$work/stalls" ] || return 1
-		echo "# repeated: the machine stalled for $(paste -sd, "$work/stalls") ms"
+		echo "# repeated: the machine stalled $(sort -u "$work/stalls" | paste -sd,)"
 		sleep 2
 	done
 	return 1

@@ -31,7 +31,7 @@ for i in 11 12 13 14 15 17; do
 	echo "$i AES128 HEX:$(od -An -N16 -tx1 /dev/urandom | tr -d ' ')"
 done >"$work/keys")
 {
-	printf 'name m\nkeyfile %s\n' "$work/keys"
+	printf 'name m\nkeyfile %s\nsync-max-duration 60\n' "$work/keys"
 	printf 'child %s 10.80.0.%d key %d\n' a 2 11 b 3 12 c 4 13 d 5 14 t 6 15
 } >"$work/m/conf"
 polls='minpoll -3 maxpoll -2'
@@ -44,7 +44,7 @@ conf b 12 10.80.0.1
 conf c 13 10.80.0.1
 conf d 14 10.80.0.1
 conf t 15 10.80.0.1
-printf 'child g 10.80.0.7 key 17\nchild h 10.80.0.8\n' >>"$work/t/conf"
+printf 'sync-max-duration 60\nchild g 10.80.0.7 key 17\nchild h 10.80.0.8\n' >>"$work/t/conf"
 conf g 17 10.80.0.6
 printf 'name h\nmaster 10.80.0.6 %s\nsynced-host\n' "$polls" >"$work/h/conf"
 

@@ -74,12 +74,11 @@ check_sums quiet="$work/quiet" loud="$work/loud"
 lost=$(awk '{ print $6 }' "$work/quiet")
 [ "$lost" = 0 ] || fail "the quiet channel lost $lost events"
 [ "$status" = "$(awk '{ print $6 ? 3 : 0 }' "$work/loud")" ] || fail "status $status"
-events=$(number events "$work/out")
-[ "$(babeltrace2 "$work/a" 2>/dev/null | without_statedump | wc -l)" = "$events" ] ||
-	fail "babeltrace2"
 "$ctl" stat "$work/a" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "stat"
 shows "^quiet  *flood  *instant  *$(awk '{ print $4 }' "$work/quiet") "
-# The busy channel may lose events or not, depending on the machine.
+# The busy channel may lose events or not, depending on the machine. There are fewer, as
+# babeltrace2 takes seconds for a million.
+sed -i 's/4000000/1000000/' "$work/both"
 status=0
 timeout 300 "$ctl" record -c quiet -c loud -o "$work/b" -- sh "$work/both" \
 	>"$work/out" 2>"$work/err" || status=$?
@@ -87,6 +86,9 @@ timeout 300 "$ctl" record -c quiet -c loud -o "$work/b" -- sh "$work/both" \
 says '^  channel quiet: [0-9]* events, [0-9.]* MB/s drained$'
 says '^  channel loud: [0-9]* events, [0-9.]* MB/s drained$'
 says '^  [0-9]* published = [0-9]* recorded + 0 lost'
+"$ctl" stat --json "$work/b" >"$work/out" 2>/dev/null || [ $? = 3 ] || fail "stat"
+[ "$(babeltrace2 "$work/b" 2>/dev/null | without_statedump | wc -l)" = \
+	"$(number events "$work/out")" ] || fail "babeltrace2"
 says '^  recorder: [0-9.]* s CPU time ([0-9.]* % of one CPU), [0-9.]* MB peak memory$'
 
 # --- a slow disk ------------------------------------------------------------

@@ -46,7 +46,8 @@ refused beta '10.77.4.1 is not synchronized yet'
 [ $SECONDS -le 10 ] || fail "that took $SECONDS s"
 for i in alpha beta; do slay $i; done
 
-echo 'child beta 10.77.4.2' >"$work/alpha/conf"
+# A session is limited by its 100 messages, not by the time that they take.
+printf 'child beta 10.77.4.2\nsync-max-duration 60\n' >"$work/alpha/conf"
 printf 'name beta\nmaster 10.77.4.1 minpoll -3 maxpoll -2\nfit hull\n' \
 	>"$work/beta/conf"
 : >"$work/gamma/conf"

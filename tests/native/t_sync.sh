@@ -27,6 +27,7 @@ beta_conf() {	# KEYFILE
 	child gamma fd77::3
 	allow fd77::/64
 	allow 10.77.2.0/24
+	sync-max-duration 60
 	END
 }
 beta_conf "$work/keys"
