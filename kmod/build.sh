@@ -9,7 +9,9 @@
 # has vmlinux and resolve_btfids. Headers of older kernels lack them: there, this
 # script does what the kernel's scripts/Makefile.modfinal would do.
 #
-# Environment: KDIR, O, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
+# With SELFTEST=1, `module` writes tsctrace-selftest.ko beside tsctrace.ko.
+#
+# Environment: KDIR, O, SELFTEST, WERROR, V, BASE_BTF, RESOLVE_BTFIDS, INSTALL_MOD_PATH.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -48,7 +50,7 @@ choose_kernel() {
 		die "$kdir: not ready for modules (run 'make modules_prepare')"
 	farm=$out/module/$release/src
 	built=$farm/kmod/tsctrace.ko
-	module=$out/module/$release/tsctrace.ko
+	module=$out/module/$release/tsctrace${SELFTEST:+-selftest}.ko
 }
 
 sync_farm() {
@@ -144,7 +146,7 @@ add_btf() {
 }
 
 build_module() {
-	local stamp=$out/module/$release/.btf want temp
+	local stamp=$out/module/$release/.btf${SELFTEST:+-selftest} want temp
 
 	sync_farm
 	want="$btf $base $resolve$why"
