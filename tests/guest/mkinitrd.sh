@@ -84,5 +84,5 @@ for spec; do
 	add "$host" "$guest"
 done
 (cd "$root" && find . -print0 | LC_ALL=C sort -z |
-	cpio --quiet -0 -o -H newc -R 0:0) | gzip -1 >"$out.tmp"
+	cpio --quiet -0 -o -H newc -R 0:0) >"$out.tmp"
 mv "$out.tmp" "$out"

@@ -269,7 +269,7 @@ small_initrd() {	# PLAN MODULE DIR
 	done
 	[ ! -e "$3/drivers/veth.ko" ] ||
 		cp "$3/drivers/veth.ko" "$root/usr/lib/modules"
-	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -1
+	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0)
 	rm -rf "$root"
 }
 
