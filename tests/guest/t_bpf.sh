@@ -48,13 +48,12 @@ function before(a, b) {
 
 # --- a process tree ---------------------------------------------------------
 
-# sethostname 13 times, each in a process of its own, and once in a process
+# sethostname N times, each in a process of its own, and once in a process
 # whose parent has ended. No other process in this guest calls it.
-cat >work.sh <<'END'
-i=0
-while [ $i -lt 13 ]; do
+N=$(repeats "${TSCT_PROCESSES:-}" 13 37)
+cat >work.sh <<END
+for i in $(seq -s ' ' $N); do
 	/bin/hostname guest
-	i=$((i + 1))
 done
 # The orphaned process closes its end of the pipe when it exits.
 mkfifo orphan
@@ -72,7 +71,7 @@ other=
 [ -s synced ] || fail "the other process did nothing"
 dump tree
 
-awk "$library"'
+awk -v n="$N" "$library"'
 before($1, last[$2]) { bad("a stamp goes back on its CPU") }
 { last[$2] = $1; count[$4]++ }
 $4 == "sys_enter" || $4 == "sys_exit" { ours[$3] = 1 }
@@ -112,20 +111,20 @@ END {
 	for (i = 1; i <= switches; i++)
 		if (!(from[i] in ours) && !(to[i] in ours))
 			bad("switch " from[i] " to " to[i] " is not ours")
-	if (enters["sethostname"] != 14 || exits["sethostname"] != 14)
+	if (enters["sethostname"] != n + 1 || exits["sethostname"] != n + 1)
 		bad("sethostname: " enters["sethostname"] " enters, " \
-		    exits["sethostname"] " exits, not 14")
-	if (guests != 13)
-		bad(guests " calls with 5 letters, not 13")
+		    exits["sethostname"] " exits, not " n + 1)
+	if (guests != n)
+		bad(guests " calls with 5 letters, not " n)
 	if (enters["sync"] || exits["sync"])
 		bad("sync, by somebody else")
-	if (enters["execve"] < 15)
+	if (enters["execve"] < n + 2)
 		bad(enters["execve"] " execve")
 	# A system call without an exit event must be one that never returns.
 	for (tid in open)
 		if (open[tid] !~ /^(exit|exit_group)$/)
 			bad(tid " never comes back from " open[tid])
-	if (switches < 14 || !states["0x1"] || !(states["0x20"] + states["0x10"]))
+	if (switches < n + 1 || !states["0x1"] || !(states["0x20"] + states["0x10"]))
 		bad("too few switches: " switches)
 	print count["sys_enter"] " enters, " count["sys_exit"] " exits, " \
 		switches " switches, " births " processes"
@@ -136,7 +135,8 @@ END {
 
 # Each thread is traced to its own end, and the process to its end.
 export TSCTRACE_THREAD=no	# the library's own thread would be one more
-record -e sys_enter -e sys_exit -o threads -- /usr/bin/jobs 100000 4
+record -e sys_enter -e sys_exit -o threads -- /usr/bin/jobs \
+	"$(repeats "${TSCT_LOOPS:-}" 100000 200000)" 4
 dump threads
 awk "$library"'
 $4 == "sys_enter" { last[$3] = field("id"); n[last[$3]]++; threads[$3] = 1 }

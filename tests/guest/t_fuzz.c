@@ -22,7 +22,6 @@
 /* Without BTF: the kernel warns if it fails to read a module's BTF. */
 #define MODULE_FAULTY	"/lib/modules/tsctrace-nobtf.ko"
 #define PAUSE		300	/* number of programs between two reloads */
-#define UNTRUSTED	20	/* number of programs while the TSC is not trusted */
 
 static struct fz_program corpus[CORPUS_MAX];
 static unsigned int nr_corpus, runs, kept, untrusted;
@@ -312,6 +311,12 @@ static void fuzz_once(bool sweep)
 		keep(&program);
 }
 
+/* Number of programs while the TSC is not trusted */
+static unsigned int untrusted_programs(void)
+{
+	return t_repeats("TSCT_FUZZ_UNTRUSTED", 20, 40);
+}
+
 /* Loads the module while the kernel uses another clocksource: the TSC is not trusted. */
 static void fuzz_untrusted(void)
 {
@@ -321,7 +326,7 @@ static void fuzz_untrusted(void)
 	unload_again();
 	faults_write(FZ_CLOCKSOURCE, "hpet");
 	load_again(0);
-	for (i = 0; i < UNTRUSTED; i++)
+	for (i = 0; i < untrusted_programs(); i++)
 		fuzz_once(false);
 	unload_again();
 	faults_write(FZ_CLOCKSOURCE, "tsc");
@@ -335,7 +340,7 @@ static void fuzz_unstable(void)
 
 	t_check(!mod_unload("tsct_fuzz"), "tsct-fuzz.ko: %m");
 	mod_load(KERNEL_CALLS, "unstable=1");
-	for (i = 0; i < UNTRUSTED; i++)
+	for (i = 0; i < untrusted_programs(); i++)
 		fuzz_once(false);
 }
 

@@ -10,7 +10,7 @@ cd "$(mktemp -d)"
 evidence="err folded"
 
 # N processes set the host name.
-N=9
+N=$(repeats "${TSCT_PROCESSES:-}" 9 23)
 cat >work.sh <<END
 for i in $(seq -s ' ' $N); do
 	/bin/hostname guest

@@ -205,6 +205,7 @@ static void try_kernel(void)
 	struct tsct_channel_cpu arg;
 	struct mod_nest reported[2];
 	uint64_t tails = 0;
+	char events[16];
 	int status;
 	pid_t pid;
 
@@ -212,7 +213,8 @@ static void try_kernel(void)
 	fd = dev_open();
 	t_check(!dev_attach_name(fd, "nest", TSCT_ROLE_READ), "%m");
 	m = dev_map_rings(fd, PROT_READ);
-	pid = mod_set_apart(MOD_NEST "run", "20000");
+	snprintf(events, sizeof(events), "%u", t_repeats("TSCT_NEST_EVENTS", 20000, 50000));
+	pid = mod_set_apart(MOD_NEST "run", events);
 	while (!waitpid(pid, &status, WNOHANG)) {
 		for (r.cpu = 0; r.cpu < 2; r.cpu++)
 			dev_consumer(&m, r.cpu)->tail = rand_r(&own) & 1 ?

@@ -56,7 +56,8 @@ wait_for "a kernel channel" has_kernel_channel
 kernel=$(trace-ctl channel list | awk '/overwrite,kernel/ { print $2 }')
 while :; do cat /proc/stat >/dev/null; done &
 busy=$!
-wait_for "kernel events" has_events "$kernel" 2000
+wait_for "kernel events" has_events "$kernel" \
+	"$(repeats "${TSCT_KERNEL_EVENTS:-}" 2000 5000)"
 kill $busy
 run 0 trace-ctl snapshot -o both
 grep -q "^  channel $kernel: [1-9]" err || fail "no kernel events"

@@ -9,7 +9,7 @@ set -eu
 evidence="err events"
 cd "$(mktemp -d)"
 
-N=7
+N=$(repeats "${TSCT_PROCESSES:-}" 7 23)
 cat >work.sh <<END
 for i in $(seq -s ' ' $N); do
 	/bin/hostname guest
