@@ -180,12 +180,12 @@ see_stalls() {	# PID
 # the test waited for a CPU or was stopped, up to 20 times: a daemon forgets a caller that sends no request
 # for half a second.
 steadily() {	# COMMAND...
-	local chances=20 held watch i
+	local chances=20 self=$BASHPID held watch i
 	local -A before
 	while [ $((chances--)) -gt 0 ]; do
 		: >"$work/stalls"
 		for i in $(jobs -rp); do before[$i]=$(cpu_wait "$i"); done
-		see_stalls "$BASHPID" & track watch
+		see_stalls "$self" & track watch
 		held=yes
 		"$@" || held=
 		kill "$watch"

@@ -82,12 +82,17 @@ check
 ok "sessions, of the master and of a child"
 
 # --- recordings: sessions at the start and at the end ---------------------------------
-waits=()
-for i in $all; do
-	in_dir $i timeout 300 "$ctl" record --cluster -q -o "$work/$i/trace" -- sleep 1 \
-		>"$work/$i/said" 2>&1 & waits+=($!)
-done
-for i in "${waits[@]}"; do wait "$i" || fail "a recording: $(cat "$work"/*/said)"; done
+record_all() {
+	local i held=0 waits=()
+	for i in $all; do
+		rm -rf "$work/$i/trace"
+		in_dir $i timeout 300 "$ctl" record --cluster -q -o "$work/$i/trace" -- sleep 1 \
+			>"$work/$i/said" 2>&1 & waits+=($!)
+	done
+	for i in "${waits[@]}"; do wait "$i" || held=1; done
+	return $held
+}
+steadily record_all || fail "a recording: $(cat "$work"/*/said)"
 stat_of() { "$ctl" stat --json "$work/$1/trace" | python3 -c 'import json, sys
 s = json.load(sys.stdin)["sync"]
 print(s["role"], s["start"], s["end"], s["master"], s["samples"], s["restarts"])'; }
