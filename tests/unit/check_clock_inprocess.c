@@ -156,7 +156,7 @@ TEST(test_threads)
 {
 	struct tsct_clock *clock = open_own();
 	pthread_t threads[4];
-	int i, status;
+	int i;
 	void *wrong;
 	pid_t pid;
 
@@ -171,8 +171,7 @@ TEST(test_threads)
 		pthread_join(threads[i], &wrong);
 		ck_assert_ptr_null(wrong);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_exit(pid, 0);
 	tsct_clock_close(clock);
 }
 
@@ -214,7 +213,7 @@ TEST(test_forks)
 {
 	struct tsct_clock *clock = open_own();
 	pthread_t thread;
-	int i, status;
+	int i;
 	pid_t pid;
 
 	ck_assert(!pthread_create(&thread, NULL, sample_all_the_time, clock));
@@ -222,8 +221,7 @@ TEST(test_forks)
 		pid = fork();
 		if (!pid)
 			_exit(sample_in_child(clock));
-		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-		ck_assert_int_eq(status, 0);
+		expect_exit(pid, 0);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
@@ -312,7 +310,7 @@ TEST(test_no_system_calls)
 {
 	struct tsct_clock *clock = open_own();
 	struct tsct_clock_state before, after;
-	int status, i;
+	int i;
 	pid_t pid;
 
 	if (clock->source != TSCT_SOURCE_TSC) {
@@ -332,8 +330,7 @@ TEST(test_no_system_calls)
 		tsct_clock_snapshot(clock, &after);
 		_exit(after.real.as_of_cycles == before.real.as_of_cycles);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_exit(pid, 0);
 	tsct_clock_close(clock);
 }
 
@@ -360,8 +357,7 @@ static struct tsct_clock_time convert_now(void)
 	int64_t true_ns = sim_real(&sim), apart;
 
 	tsct_clock_inprocess_refine(inprocess, cycles);
-	/* tsct_latch_lookup() fails only if the counter has jumped: the counter value
-	 * may then be earlier than all clock params. */
+	/* It fails only after a jump of the counter, to before all params. */
 	if (tsct_latch_lookup(tsct_clock_inprocess_page(inprocess), cycles, &reading))
 		ck_assert_uint_ne(sim.counter_from_ps, 0);
 	apart = reading.ns - true_ns;

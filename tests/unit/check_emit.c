@@ -485,7 +485,6 @@ COMMAND("without-rseq", without_rseq);
 
 TEST(test_rseq_off)
 {
-	int status;
 	pid_t pid;
 
 	tsct_reader_close(reader);
@@ -499,8 +498,7 @@ TEST(test_rseq_off)
 		      serve_path, NULL);
 		_exit(127);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_exit(pid, 0);
 }
 
 /* If the program forbids RDTSC, executing it raises SIGSEGV: emit must not execute it
@@ -643,13 +641,10 @@ static int emit_tid(void)
 
 static void child_emits(pid_t pid)
 {
-	int status;
-
 	if (!pid)
 		_exit(emit_tid());
 	ck_assert_int_gt(pid, 0);
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_exit(pid, 0);
 }
 
 static void *thread_emits(void *arg)

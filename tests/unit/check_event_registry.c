@@ -341,7 +341,6 @@ TEST(test_switching_while_emitting)
 {
 	pthread_t thread;
 	unsigned int i;
-	int status;
 	pid_t pid;
 
 	ck_assert_int_eq(tsct_events_enable(t, NULL), NR_EVENTS);
@@ -360,8 +359,7 @@ TEST(test_switching_while_emitting)
 		pid = fork();
 		if (!pid)
 			_exit(tsct_events_set_enabled("ev_text", true) != 1);
-		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-		ck_assert_int_eq(status, 0);
+		expect_exit(pid, 0);
 	}
 	__atomic_store_n(&stop_switching, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);

@@ -95,7 +95,7 @@ static pid_t start_rank(int gate)
 TEST(meet)
 {
 	struct ranks *ranks, *other;
-	int gate[2], status;
+	int gate[2];
 	unsigned int nr;
 	const pid_t *pids;
 	pid_t pid[2];
@@ -117,10 +117,8 @@ TEST(meet)
 	ck_assert_int_eq(ranks_release(ranks), 0);
 	ck_assert(ranks_running(ranks));
 	ck_assert_int_eq(write(gate[1], "12", 2), 2);
-	ck_assert_int_eq(waitpid(pid[0], &status, 0), pid[0]);
-	ck_assert_int_eq(WEXITSTATUS(status), 7);
-	ck_assert_int_eq(waitpid(pid[1], &status, 0), pid[1]);
-	ck_assert_int_eq(WEXITSTATUS(status), 7);
+	expect_exit(pid[0], 7);
+	expect_exit(pid[1], 7);
 	ck_assert(!ranks_running(ranks));
 	ranks_close(ranks);
 }
@@ -129,15 +127,13 @@ TEST(meet)
 TEST(recorder_fails)
 {
 	struct ranks *ranks;
-	int status;
 	pid_t pid;
 
 	ck_assert_int_eq(ranks_listen(dir, &ranks), 0);
 	pid = start_rank(-1);
 	ck_assert_int_eq(ranks_await(ranks, 1, &quiet), 0);
 	ranks_close(ranks);
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(WEXITSTATUS(status), 1);
+	expect_exit(pid, 1);
 }
 
 TEST(interrupted)

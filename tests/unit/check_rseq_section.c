@@ -167,14 +167,6 @@ static const struct {
 
 #define NR_SCENARIOS	ROWS(scenarios)
 
-static void emit_scenario(unsigned int scenario)
-{
-	char bytes[256] = { 2 };
-
-	if (scenarios[scenario].emit(bytes, scenarios[scenario].len))
-		_exit(1);
-}
-
 static void emit_one(int sig)
 {
 	__u64 value = 1;
@@ -184,21 +176,17 @@ static void emit_one(int sig)
 		_exit(1);
 }
 
-static void emit_nothing(void)
-{
-	if (tsct_emit(t, id, NULL, 0))
-		_exit(1);
-}
-
 static void trace_me(unsigned int scenario)
 {
+	char bytes[256] = { 2 };
+
 	signal(SIGUSR1, emit_one);
 	/* A child's first event takes the slow path, which reads the thread id. */
-	emit_nothing();
+	if (tsct_emit(t, id, NULL, 0))
+		_exit(1);
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
 	raise(SIGSTOP);
-	emit_scenario(scenario);
-	_exit(0);
+	_exit(scenarios[scenario].emit(bytes, scenarios[scenario].len) != 0);
 }
 
 #define DEBUG_REGISTER(n) \
@@ -325,12 +313,9 @@ static unsigned int kill_there(pid_t pid, unsigned int scenario)
  * complete. */
 static void signal_there(pid_t pid)
 {
-	int status;
-
 	ck_assert(set_breakpoint(pid, 0));
 	ck_assert_int_eq(ptrace(PTRACE_CONT, pid, 0, SIGUSR1), 0);
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(WIFEXITED(status) && !WEXITSTATUS(status));
+	expect_exit(pid, 0);
 	expect_both();
 }
 

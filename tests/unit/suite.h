@@ -63,9 +63,8 @@ struct unit_entry {
 	void (*before)(void);	/* runs before each test, in the test's process */
 	void (*after)(void);
 	const char *tags;	/* for CK_INCLUDE_TAGS */
-	/* Returns why this machine cannot run the case's tests, which are then
-	 * reported as skipped, or NULL. Must not change the process: the tests of all
-	 * suites run in its children. */
+	/* Returns why this machine cannot run the case's tests, which are then skipped,
+	 * or NULL. Must not change the process: all suites' tests run in children. */
 	const char *(*missing)(void);
 
 	/* of a command */
@@ -114,6 +113,16 @@ void unit_begin(int i);
  * one and exits with its result: for tests that execute their program anew. */
 #define COMMAND(verb, function)						\
 	UNIT_ENTRY(.word = verb, .run = function)
+
+/* Waits for the end of a child process, which must exit with @code. */
+static inline void expect_exit(pid_t pid, int code)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), code);
+}
 
 /* Number of an array's elements, the end of a loop test */
 #define ROWS(array)		((int)(sizeof(array) / sizeof((array)[0])))
