@@ -343,24 +343,29 @@ TEST(test_packet_limits)
 
 CASE("grains", NULL, NULL);
 
+/* Expects that a tick of the source becomes @want in a file, or is refused with @err. */
+static void check_tick(struct tsct_tick_resolution *resolution, __u64 source, int err,
+		       __u64 want)
+{
+	__u64 tick = 0;
+
+	ck_assert_int_eq(tsct_tick_resolution_tick(resolution, source, &tick), err);
+	if (!err)
+		ck_assert_uint_eq(tick, want);
+}
+
 TEST(test_coarser_ticks)
 {
 	struct tsct_tick_resolution resolution;
-	__u64 tick = 0;
 
 	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, -4), 0);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 0x12345, &tick), 0);
-	ck_assert_uint_eq(tick, 0x1234);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 0x12344, &tick),
-			 -EINVAL);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 0x12345, &tick), 0);
-	ck_assert_uint_eq(tick, 0x1234);
+	check_tick(&resolution, 0x12345, 0, 0x1234);
+	check_tick(&resolution, 0x12344, -EINVAL, 0);
+	check_tick(&resolution, 0x12345, 0, 0x1234);
 	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, -8), 0);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, ~0ULL, &tick), 0);
-	ck_assert_uint_eq(tick, ~0ULL >> 8);
+	check_tick(&resolution, ~0ULL, 0, ~0ULL >> 8);
 	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, 0), 0);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, ~0ULL, &tick), 0);
-	ck_assert_uint_eq(tick, ~0ULL);
+	check_tick(&resolution, ~0ULL, 0, ~0ULL);
 	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, -14), -EINVAL);
 	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, 14), -EINVAL);
 }
@@ -370,34 +375,20 @@ TEST(test_coarser_ticks)
  * source tick, the rest of the events gets file ticks of the next source tick. */
 TEST(test_finer_ticks)
 {
+	const __u64 last = (1ULL << 60) - 1;
 	struct tsct_tick_resolution resolution;
-	__u64 tick = 0, i;
+	__u64 i;
 
 	ck_assert_int_eq(tsct_tick_resolution_init(&resolution, 4), 0);
-	for (i = 0; i < 20; i++) {
-		ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 100,
-							   &tick), 0);
-		ck_assert_uint_eq(tick, 1600 + i);
-	}
-	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 101, &tick), 0);
-	ck_assert_uint_eq(tick, 1620);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 102, &tick), 0);
-	ck_assert_uint_eq(tick, 1632);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 101, &tick),
-			 -EINVAL);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution, 1ULL << 60,
-						   &tick), -ERANGE);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution,
-						   (1ULL << 60) - 1, &tick), 0);
-	ck_assert_uint_eq(tick, ~0ULL - 15);
-	for (i = 1; i < 15; i++)
-		ck_assert_int_eq(tsct_tick_resolution_tick(&resolution,
-							   (1ULL << 60) - 1,
-						 &tick), 0);
-	ck_assert_uint_eq(tick, ~0ULL - 1);
-	ck_assert_int_eq(tsct_tick_resolution_tick(&resolution,
-						   (1ULL << 60) - 1, &tick),
-			 -ERANGE);
+	for (i = 0; i < 20; i++)
+		check_tick(&resolution, 100, 0, 1600 + i);
+	check_tick(&resolution, 101, 0, 1620);
+	check_tick(&resolution, 102, 0, 1632);
+	check_tick(&resolution, 101, -EINVAL, 0);
+	check_tick(&resolution, last + 1, -ERANGE, 0);
+	for (i = 0; i < 15; i++)
+		check_tick(&resolution, last, 0, ~0ULL - 15 + i);
+	check_tick(&resolution, last, -ERANGE, 0);
 }
 
 /* Ticks of each resolution are encoded and decoded. A tick stored in a file that is

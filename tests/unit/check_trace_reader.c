@@ -79,6 +79,13 @@ static void read_small(void)
 	tsct_trace_close(trace);
 }
 
+/* Reads the recording with these bytes as its stream file. */
+static void read_stream(const void *contents, size_t len)
+{
+	store_file(dirfd_, "default_0", contents, len);
+	read_small();
+}
+
 static void find_packets(void)
 {
 	size_t at = 0;
@@ -115,8 +122,7 @@ TEST(test_truncated_anywhere)
 	total = make_small(23);
 	find_packets();
 	for (len = 0; len <= file_len; len++) {
-		store_file(dirfd_, "default_0", file, len);
-		read_small();
+		read_stream(file, len);
 		ck_assert_int_eq(opened, 0);
 		ck_assert_uint_ge(events, before);
 		ck_assert_uint_le(events, before + 1);
@@ -144,8 +150,7 @@ TEST(test_truncated_stream_report)
 
 	make_small(23);
 	find_packets();
-	store_file(dirfd_, "default_0", file, packets[3].at + 84);
-	read_small();
+	read_stream(file, packets[3].at + 84);
 	snprintf(want, sizeof(want), "stream default_0: cut off in packet 3 at"
 		 " byte %zu; everything before it is shown",
 		 packets[3].at + 84);
@@ -170,8 +175,7 @@ TEST(test_padding)
 	bits += 100 * 8;
 	memcpy(size, &bits, 8);
 	for (pad = 0; pad <= 100; pad += 50) {
-		store_file(dirfd_, "default_0", file, file_len + pad);
-		read_small();
+		read_stream(file, file_len + pad);
 		ck_assert_uint_eq(events, 23);
 		ck_assert_uint_eq(reports, 0);
 		ck_assert_uint_eq(bytes, whole + pad);
@@ -182,8 +186,7 @@ TEST(test_padding)
 TEST(test_missing_stream)
 {
 	make_small(23);
-	store_file(dirfd_, "default_0", file, 0);
-	read_small();
+	read_stream(file, 0);
 	ck_assert_uint_eq(reports, 1);
 	check_missing("empty or missing; ", 23);
 	ck_assert_int_eq(unlinkat(dirfd_, "default_0", 0), 0);
@@ -202,8 +205,7 @@ TEST(test_damaged_packet)
 	/* Changes an event's header to an extended one with the highest id and a
 	 * thread. */
 	memcpy(bad + packets[2].at + 80, "\xfc\xff\x0f", 3);
-	store_file(dirfd_, "default_0", bad, file_len);
-	read_small();
+	read_stream(bad, file_len);
 	ck_assert_uint_eq(events, 18);
 	ck_assert_uint_eq(reports, 2);
 	ck_assert_ptr_nonnull(strstr(reported, "undefined ID"));
@@ -213,9 +215,7 @@ TEST(test_damaged_packet)
 	memmove(bad, file, packets[2].at);
 	memmove(bad + packets[2].at, file + packets[3].at,
 		file_len - packets[3].at);
-	store_file(dirfd_, "default_0", bad,
-		   file_len - (packets[3].at - packets[2].at));
-	read_small();
+	read_stream(bad, file_len - (packets[3].at - packets[2].at));
 	ck_assert_uint_eq(events, 18);
 	ck_assert_uint_eq(reports, 2);
 	ck_assert_ptr_nonnull(strstr(reported, "packet 3 found instead of packet 2"));
@@ -223,8 +223,7 @@ TEST(test_damaged_packet)
 	/* A packet with the UUID of another recording */
 	memcpy(bad, file, file_len);
 	bad[packets[2].at + 4] ^= 1;
-	store_file(dirfd_, "default_0", bad, file_len);
-	read_small();
+	read_stream(bad, file_len);
 	ck_assert_uint_eq(events, 5);
 	ck_assert_ptr_nonnull(strstr(reported, "of another recording"));
 }
@@ -298,8 +297,7 @@ LOOP_TEST(test_random_changes_of_stream, 0, 4)
 	for (i = 0; i < 1000; i++) {
 		memcpy(bad, file, file_len);
 		change_randomly(bad, file_len);
-		store_file(dirfd_, "default_0", bad, file_len);
-		read_small();
+		read_stream(bad, file_len);
 	}
 }
 
