@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <ucontext.h>
 
+#include "../unit/single_step.h"
 #include "lib.h"
 #include "lib/abi/limits.h"
 
@@ -295,8 +296,6 @@ static void try_pid_namespaces(void)
 
 /* ---- without rseq ------------------------------------------------------- */
 
-#define TRAP_FLAG	0x100
-
 extern const unsigned int __rseq_size;
 
 static struct tsct_channel_options fallback_options = {
@@ -343,22 +342,6 @@ static void step(int sig, siginfo_t *info, void *context)
 	(void)info;
 	(void)context;
 	steps++;
-}
-
-static int emit_stepped(struct tsct_channel *channel, int id, uint64_t value)
-{
-	int result;
-
-	__asm__ __volatile__ ("leaq -128(%%rsp), %%rsp\n\t"
-			      "pushfq\n\torq %0, (%%rsp)\n\tpopfq\n\t"
-			      "leaq 128(%%rsp), %%rsp"
-			      : : "i" (TRAP_FLAG) : "memory", "cc");
-	result = tsct_emit(channel, id, &value, sizeof(value));
-	__asm__ __volatile__ ("leaq -128(%%rsp), %%rsp\n\t"
-			      "pushfq\n\tandq %0, (%%rsp)\n\tpopfq\n\t"
-			      "leaq 128(%%rsp), %%rsp"
-			      : : "i" (~TRAP_FLAG) : "memory", "cc");
-	return result;
 }
 
 static void try_stepped(struct tsct_channel *channel, int id)

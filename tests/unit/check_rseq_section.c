@@ -8,10 +8,9 @@
 #include <tsctrace/event.h>
 
 #include "one_ring.h"
+#include "single_step.h"
 
 /* ---- a signal after every instruction ---------------------------------- */
-
-#define TRAP_FLAG	0x100
 
 static volatile unsigned int steps_left, steps_done;
 static void (*volatile at_step)(void);
@@ -43,22 +42,11 @@ static void catch_steps(void)
 
 /* Emits an event, with a signal after each of the first `steps` instructions, and calls
  * `then` after the last of these. Each signal restarts the rseq critical section. */
-static int emit_stepped(unsigned int steps, __u64 value, void (*then)(void))
+static int emit_signalled(unsigned int steps, __u64 value, void (*then)(void))
 {
-	int result;
-
 	steps_left = steps;
 	at_step = then;
-	__asm__ __volatile__ ("leaq -128(%%rsp), %%rsp\n\t"
-			      "pushfq\n\torq %0, (%%rsp)\n\tpopfq\n\t"
-			      "leaq 128(%%rsp), %%rsp"
-			      : : "i" (TRAP_FLAG) : "memory", "cc");
-	result = tsct_emit(t, id, &value, sizeof(value));
-	__asm__ __volatile__ ("leaq -128(%%rsp), %%rsp\n\t"
-			      "pushfq\n\tandq %0, (%%rsp)\n\tpopfq\n\t"
-			      "leaq 128(%%rsp), %%rsp"
-			      : : "i" (~TRAP_FLAG) : "memory", "cc");
-	return result;
+	return emit_stepped(t, id, value);
 }
 
 static void emit_inner(void)
@@ -94,7 +82,7 @@ TEST(test_signal_after_every_instruction)
 
 	catch_steps();
 	for (n = 1; n < 300; n++) {
-		ck_assert_int_eq(emit_stepped(n, 2, emit_inner), 0);
+		ck_assert_int_eq(emit_signalled(n, 2, emit_inner), 0);
 		expect_both();
 	}
 }
@@ -104,7 +92,7 @@ TEST(test_signal_after_every_instruction)
 TEST(test_endless_single_step)
 {
 	catch_steps();
-	ck_assert_int_eq(emit_stepped(~0U, 5, NULL), -EAGAIN);
+	ck_assert_int_eq(emit_signalled(~0U, 5, NULL), -EAGAIN);
 	/* Without the TSC each try calls clock_gettime(). */
 	ck_assert_uint_lt(steps_done, t->source == TSCT_SOURCE_TSC ? 20000 : 60000);
 	ck_assert_uint_eq(lost(TSCT_LOST_ABORTED), 1);
