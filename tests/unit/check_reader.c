@@ -18,24 +18,6 @@ static char *ring_data(void)
 	return (char *)tsct_ring_data(writer, 0);
 }
 
-static struct tsct_ring_stat stat0(void)
-{
-	struct tsct_ring_stat stat;
-
-	ck_assert_int_eq(tsct_reader_stat(reader, 0, &stat), 0);
-	return stat;
-}
-
-/* Checks that every published event was counted exactly once: as read, or by the cause
- * of its loss. */
-static void expect_balance(void)
-{
-	struct tsct_ring_stat s = stat0();
-
-	ck_assert_uint_eq(s.published, s.before + s.read + s.overrun +
-			  s.broken + s.unread);
-}
-
 /* Stores a record header at any position, valid or not. */
 static void put(__u64 pos, unsigned int len, unsigned int id, __u64 cycles)
 {
@@ -103,10 +85,10 @@ LOOP_TEST(test_broken_records, 0, 9)
 	ck_assert_uint_eq(event.cycles, 333);
 	ck_assert_uint_eq(event.id, 17);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	ck_assert_uint_eq(stat0().broken_places, 1);
-	ck_assert_uint_eq(stat0().broken, 2);
-	ck_assert_uint_eq(stat0().read, 2);
-	expect_balance();
+	ck_assert_uint_eq(stat_of(reader, 0).broken_places, 1);
+	ck_assert_uint_eq(stat_of(reader, 0).broken, 2);
+	ck_assert_uint_eq(stat_of(reader, 0).read, 2);
+	expect_balance(reader, 0);
 }
 
 /* If head is impossible, the reader takes it as its position, and continues. */
@@ -122,7 +104,7 @@ LOOP_TEST(test_impossible_heads, 0, 10)
 	put(32, 24, 16, 1);
 	ring()->head = at;
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	ck_assert_uint_ge(stat0().broken_places, at != 1ULL << 63);
+	ck_assert_uint_ge(stat_of(reader, 0).broken_places, at != 1ULL << 63);
 	ck_assert_uint_eq(TSCT_HEAD_POS(tsct_ring_consumer(t, 0)->tail),
 			  TSCT_HEAD_POS(at));
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
@@ -146,10 +128,9 @@ TEST(test_invalid_tail)
 	put(32, 24, 16, 1);
 	ring()->head = head_of(56, 1);
 	tsct_ring_consumer(t, 0)->tail = 1 << 20;
-	tsct_reader_close(reader);
-	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+	reopen_reader();
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 0);
-	ck_assert_uint_eq(stat0().broken_places, 1);
+	ck_assert_uint_eq(stat_of(reader, 0).broken_places, 1);
 	ck_assert_uint_eq(tsct_ring_consumer(t, 0)->tail, 56);
 	put(56, 16, 16, 2);
 	ring()->head = head_of(72, 2);
@@ -203,8 +184,7 @@ static void overwrite_file(const struct tsct_channel *victim)
 	__u64 at;
 
 	for (;;) {
-		/* Overwrites a random word of the channel's file, or the head or tail
-		 * of the first ring. */
+		/* a random word of the file, or the first ring's head or tail */
 		at = any(h->file_size / 8) * 8;
 		if (any(2))
 			at = any(2) ? h->ring_offset : h->consumer_offset;
@@ -303,8 +283,7 @@ LOOP_TEST(test_random_definitions, 0, 3)
 		}
 		if (!any(4))
 			*used = any(2) ? any(h->defs_size + 100) : any64();
-		tsct_reader_close(reader);
-		ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+		reopen_reader();
 		for (id = 0; id < 60; id++) {
 			got = tsct_reader_def(reader, id < 50 ? id :
 					      any(65536));
@@ -370,7 +349,7 @@ TEST(test_overwrite_channel)
 	 * two. */
 	ck_assert_uint_eq(first + records, 1000);
 	ck_assert_uint_ge(records, 2 * 170);
-	stat = stat0();
+	stat = stat_of(reader, 0);
 	ck_assert_uint_eq(stat.broken, 0);
 	ck_assert_uint_eq(stat.lost[TSCT_LOST_FULL], 0);
 	/* The reader has been open from the begin, so all events that it did not read
@@ -383,9 +362,9 @@ TEST(test_overwrite_channel)
 		tsct_emit(writer, 16, &value, 8);
 	ck_assert_int_eq(tsct_reader_next(reader, 0, &event), 1);
 	expected = *(const __u64 *)event.payload;
-	ck_assert_uint_eq(stat0().overruns, stat.overruns + 1);
-	ck_assert_uint_eq(stat0().overrun, stat.overrun + expected);
-	expect_balance();
+	ck_assert_uint_eq(stat_of(reader, 0).overruns, stat.overruns + 1);
+	ck_assert_uint_eq(stat_of(reader, 0).overrun, stat.overrun + expected);
+	expect_balance(reader, 0);
 	tsct_reader_release(reader, 0);
 	ck_assert_uint_eq(tsct_ring_consumer(t, 0)->tail, 0);
 }

@@ -10,13 +10,7 @@
 
 static __u64 emitted;
 
-static void start_reading(void)
-{
-	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
-}
-
-/* Emits an event of random size, whose payload contains the event's number,
- * `emitted`. */
+/* Emits an event of random size, whose payload is the event's number, `emitted`. */
 static bool emit_any(void)
 {
 	__u64 payload[64] = { emitted };
@@ -28,16 +22,7 @@ static bool emit_any(void)
 	return true;
 }
 
-static struct tsct_ring_stat stat_of(struct tsct_reader *r)
-{
-	struct tsct_ring_stat stat;
-
-	ck_assert_int_eq(tsct_reader_stat(r, 0, &stat), 0);
-	return stat;
-}
-
-/* Reads an event. Its number must be the number of all events before it, read or
- * missed. */
+/* Reads an event. Its number must be that of all events before it, read or missed. */
 static bool read_one(struct tsct_reader *r)
 {
 	struct tsct_ring_stat stat;
@@ -45,26 +30,22 @@ static bool read_one(struct tsct_reader *r)
 
 	if (tsct_reader_next(r, 0, &event) != 1)
 		return false;
-	stat = stat_of(r);
+	stat = stat_of(r, 0);
 	ck_assert_uint_eq(*(const __u64 *)event.payload + 1, stat.before +
 			  stat.read + stat.overrun + stat.broken);
 	ck_assert_uint_eq(event.cycles, 1000 + *(const __u64 *)event.payload);
 	return true;
 }
 
-static void expect_balance(struct tsct_reader *r)
-{
-	struct tsct_ring_stat s = stat_of(r);
-
-	ck_assert_uint_eq(s.published, s.before + s.read + s.overrun +
-			  s.broken + s.unread);
-}
-
+/* Reads the rest of the events. */
 static void expect_all(struct tsct_reader *r)
 {
-	struct tsct_ring_stat s = stat_of(r);
+	struct tsct_ring_stat s;
 
-	expect_balance(r);
+	while (read_one(r))
+		;
+	s = stat_of(r, 0);
+	expect_balance(r, 0);
 	ck_assert_uint_eq(s.published, emitted);
 	ck_assert_uint_eq(s.unread, 0);
 	ck_assert_uint_eq(s.broken_places, 0);
@@ -93,17 +74,14 @@ LOOP_TEST(test_overrun_counts, 0, 2)
 				if (!read_one(readers[j]))
 					break;
 			if (readers[j])
-				expect_balance(readers[j]);
+				expect_balance(readers[j], 0);
 		}
 	}
-	for (j = 0; j < 3; j++) {
-		while (readers[j] && read_one(readers[j]))
-			;
+	for (j = 0; j < 3; j++)
 		if (readers[j])
 			expect_all(readers[j]);
-	}
-	ck_assert_uint_eq(stat_of(readers[0]).before, 0);
-	ck_assert_uint_gt(stat_of(readers[0]).overrun, 0);
+	ck_assert_uint_eq(stat_of(readers[0], 0).before, 0);
+	ck_assert_uint_gt(stat_of(readers[0], 0).overrun, 0);
 	tsct_reader_close(readers[1]);
 	tsct_reader_close(readers[2]);
 }
@@ -121,15 +99,13 @@ LOOP_TEST(test_discard_counts, 0, 3)
 			refused += !emit_any();
 		for (n = any(250); n && read_one(reader); n--)
 			;
-		expect_balance(reader);
+		expect_balance(reader, 0);
 		if (any(2))
 			tsct_reader_release(reader, 0);
 	}
-	while (read_one(reader))
-		;
 	expect_all(reader);
 	ck_assert_uint_gt(refused, 0);
-	ck_assert_uint_eq(stat_of(reader).lost[TSCT_LOST_FULL], refused);
+	ck_assert_uint_eq(stat_of(reader, 0).lost[TSCT_LOST_FULL], refused);
 }
 
 /* Consumers read a channel one after the other; each one closes it after a random
@@ -148,16 +124,12 @@ LOOP_TEST(test_successive_consumers, 0, 3)
 			tsct_reader_release(reader, 0);
 			released = taken;
 		}
-		tsct_reader_close(reader);
-		start_reading();
-		/* Events that a consumer read but did not release are read again by the
-		 * next consumer. */
+		reopen_reader();
+		/* Events read but not released go to the next consumer again. */
 		taken = released;
-		ck_assert_uint_eq(stat_of(reader).before, taken);
-		expect_balance(reader);
+		ck_assert_uint_eq(stat_of(reader, 0).before, taken);
+		expect_balance(reader, 0);
 	}
-	while (read_one(reader))
-		;
 	expect_all(reader);
 }
 
@@ -178,9 +150,8 @@ LOOP_TEST(test_corrupt_record_counts, 0, 3)
 			ours[nr - n] = pos;
 		}
 		if (nr && !any(3)) {
-			/* Corrupts what the writer stored for a random event: the
-			 * event's record, or, if the record did not fit into its block,
-			 * the pad there. ours[]: head before each event was emitted */
+			/* Corrupts the record of a random event, or the pad there if it
+			 * did not fit into its block. ours[]: head before each one */
 			pos = ours[any(nr)];
 			ring_store(writer, 0, pos, &(__u64){ any64() << 32 |
 				   TSCT_ID_NONE << 16 | any(65536) }, 8);
@@ -188,15 +159,15 @@ LOOP_TEST(test_corrupt_record_counts, 0, 3)
 		}
 		while (tsct_reader_next(reader, 0, &event) == 1)
 			;
-		expect_balance(reader);
-		ck_assert_uint_eq(stat_of(reader).unread, 0);
+		expect_balance(reader, 0);
+		ck_assert_uint_eq(stat_of(reader, 0).unread, 0);
 		tsct_reader_release(reader, 0);
 	}
-	broken = stat_of(reader).broken;
-	ck_assert_uint_eq(stat_of(reader).published, emitted);
-	ck_assert_uint_eq(stat_of(reader).read + broken, emitted);
+	broken = stat_of(reader, 0).broken;
+	ck_assert_uint_eq(stat_of(reader, 0).published, emitted);
+	ck_assert_uint_eq(stat_of(reader, 0).read + broken, emitted);
 	ck_assert_uint_ge(broken, places / 2);
-	ck_assert_uint_eq(stat_of(reader).broken_places, places);
+	ck_assert_uint_eq(stat_of(reader, 0).broken_places, places);
 }
 
 /* False event counts in the ring affect only the reader's statistics. */
@@ -218,11 +189,10 @@ LOOP_TEST(test_false_event_counts, 0, 3)
 		while (tsct_reader_next(reader, 0, &event) == 1)
 			ck_assert_uint_eq(*(const __u64 *)event.payload, got++);
 		tsct_reader_release(reader, 0);
-		/* The reader counts no more missed events than fit into the bytes
-		 * written so far. */
-		ck_assert_uint_le(stat_of(reader).broken, (i + 1) * 64);
+		/* no more missed events than fit into the bytes written so far */
+		ck_assert_uint_le(stat_of(reader, 0).broken, (i + 1) * 64);
 	}
-	ck_assert_uint_gt(stat_of(reader).broken_places, 0);
+	ck_assert_uint_gt(stat_of(reader, 0).broken_places, 0);
 }
 
 /* Ring positions wrap at 2^48, event counts at 2^16. */
@@ -234,21 +204,19 @@ static void through_the_wraps(__u64 pos, __u64 events)
 	ring_age(writer, 0, pos, events);
 	tsct_ring_consumer(t, 0)->tail = TSCT_HEAD_POS(pos + TSCT_BLOCK_HEADER);
 	emitted = events;
-	start_reading();
-	ck_assert_uint_eq(stat_of(reader).before, events);
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+	ck_assert_uint_eq(stat_of(reader, 0).before, events);
 	for (i = 0; i < 300; i++) {
 		for (n = any(200); n; n--)
 			emit_any();
 		for (n = any(400); n && read_one(reader); n--)
 			;
-		expect_balance(reader);
+		expect_balance(reader, 0);
 		tsct_reader_release(reader, 0);
 	}
-	while (read_one(reader))
-		;
 	expect_all(reader);
-	ck_assert_uint_gt(stat_of(reader).bytes, 1ULL << 48);
-	ck_assert_uint_eq(stat_of(reader).bytes >> 48, (pos >> 48) + 1);
+	ck_assert_uint_gt(stat_of(reader, 0).bytes, 1ULL << 48);
+	ck_assert_uint_eq(stat_of(reader, 0).bytes >> 48, (pos >> 48) + 1);
 }
 
 LOOP_TEST(test_wraps, 0, 3)
@@ -269,10 +237,8 @@ TEST(test_many_unread_events)
 	for (i = 0; i < 2; i++) {
 		while (ring_emit(writer, 0, ID, 1000 + emitted, &emitted, 8))
 			emitted++;
-		ck_assert_uint_gt(stat_of(reader).unread, 1 << 16);
-		expect_balance(reader);
-		while (read_one(reader))
-			;
+		ck_assert_uint_gt(stat_of(reader, 0).unread, 1 << 16);
+		expect_balance(reader, 0);
 		expect_all(reader);
 		tsct_reader_release(reader, 0);
 	}
@@ -303,8 +269,6 @@ LOOP_TEST(test_seek_end, 0, 2)
 		ck_assert(emit_any());
 		ck_assert(read_one(reader));
 	}
-	while (read_one(reader))
-		;
 	expect_all(reader);
 }
 
@@ -333,7 +297,7 @@ static void *read_on(void *arg)
 {
 	struct live *live = arg;
 
-	while (stat_of(live->reader).read < live->target) {
+	while (stat_of(live->reader, 0).read < live->target) {
 		if (!read_one(live->reader))
 			sched_yield();
 		tsct_reader_release(live->reader, 0);
@@ -362,8 +326,6 @@ static void follow(int nr)
 	WRITE_ONCE(stop_writing, 1);
 	pthread_join(thread, NULL);
 	for (i = 0; i < nr; i++) {
-		while (read_one(live[i].reader))
-			;
 		expect_all(live[i].reader);
 		if (i)
 			tsct_reader_close(live[i].reader);
@@ -375,7 +337,7 @@ CASE("live overwrite", setup_overwrite, teardown, .tags = "live");
 TEST(test_live_overwrite)
 {
 	follow(3);
-	ck_assert_uint_gt(stat_of(reader).overrun, 0);
+	ck_assert_uint_gt(stat_of(reader, 0).overrun, 0);
 }
 
 CASE("live discard", setup_discard, teardown, .tags = "live");
@@ -383,7 +345,7 @@ CASE("live discard", setup_discard, teardown, .tags = "live");
 TEST(test_live_discard)
 {
 	follow(1);
-	ck_assert_uint_eq(stat_of(reader).overrun, 0);
+	ck_assert_uint_eq(stat_of(reader, 0).overrun, 0);
 }
 
 CASE("live overwrite", setup_overwrite, teardown, .tags = "live");
@@ -395,7 +357,7 @@ TEST(test_live_processes)
 	struct live live = { .target = 5000 };
 	pthread_t thread;
 	pid_t pids[3];
-	int i, status;
+	int i;
 
 	for (i = 0; i < 3; i++) {
 		pids[i] = fork();
@@ -409,8 +371,7 @@ TEST(test_live_processes)
 	stop_writing = 0;
 	pthread_create(&thread, NULL, write_on, NULL);
 	for (i = 0; i < 3; i++) {
-		ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
-		ck_assert_int_eq(status, 0);
+		expect_exit(pids[i], 0);
 	}
 	WRITE_ONCE(stop_writing, 1);
 	pthread_join(thread, NULL);
@@ -430,8 +391,7 @@ TEST(test_one_consumer)
 	ck_assert_int_eq(tsct_channel_open_at(serve_path, &options, &other), -EBUSY);
 	ck_assert_ptr_nonnull(strstr(tsct_channel_error(other), "stop that reader"));
 	tsct_channel_close(other);
-	tsct_reader_close(reader);
-	start_reading();
+	reopen_reader();
 }
 
 CASE("overwrite", setup_overwrite, teardown);

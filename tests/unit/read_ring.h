@@ -43,4 +43,26 @@ static inline void teardown(void)
 	serve_stop();
 }
 
+static inline void reopen_reader(void)
+{
+	tsct_reader_close(reader);
+	ck_assert_int_eq(tsct_reader_open(t, &reader), 0);
+}
+
+static inline struct tsct_ring_stat stat_of(struct tsct_reader *r, __u32 cpu)
+{
+	struct tsct_ring_stat stat;
+
+	ck_assert_int_eq(tsct_reader_stat(r, cpu, &stat), 0);
+	return stat;
+}
+
+/* Checks that every published event counted exactly once: as read, or by its loss. */
+static inline void expect_balance(struct tsct_reader *r, __u32 cpu)
+{
+	struct tsct_ring_stat s = stat_of(r, cpu);
+
+	ck_assert_uint_eq(s.published, s.before + s.read + s.overrun + s.broken + s.unread);
+}
+
 #endif /* TESTS_READ_RING_H */
