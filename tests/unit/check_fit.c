@@ -124,27 +124,23 @@ TEST(test_one_exchange)
 	ck_assert_double_eq(tsct_fit_rate(&fit, 0), 1);
 }
 
-/* Fits of very few exchanges; and of one exchange repeated many times, which has no
- * rate */
-TEST(test_few_exchanges)
+/* Fits of very few exchanges; one exchange repeated many times has no rate */
+LOOP_TEST(test_few_exchanges, 2, 14)
 {
-	unsigned int nr, i;
-	int kind;
+	int i, kind;
 
-	for (nr = 2; nr < 14; nr++) {
-		fill(nr);
-		for (kind = 0; kind < TSCT_FIT_NR; kind++) {
-			ck_assert_int_eq(make(kind, nr), 0);
-			ck_assert_double_le(fabs(off_by(x[nr - 1].t4)), 1e-3);
-			ck_assert_double_gt(fit.error, 100);
-		}
-		for (i = 1; i < nr; i++)
-			x[i] = x[0];
-		for (kind = 0; kind < TSCT_FIT_NR; kind++) {
-			ck_assert_int_eq(make(kind, nr), 0);
-			ck_assert_double_le(fabs(off_by(x[0].t1)), 1e-3);
-			ck_assert_double_eq_tol(tsct_fit_rate(&fit, 0), 1, 1e-9);
-		}
+	fill(_i);
+	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+		ck_assert_int_eq(make(kind, _i), 0);
+		ck_assert_double_le(fabs(off_by(x[_i - 1].t4)), 1e-3);
+		ck_assert_double_gt(fit.error, 100);
+	}
+	for (i = 1; i < _i; i++)
+		x[i] = x[0];
+	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
+		ck_assert_int_eq(make(kind, _i), 0);
+		ck_assert_double_le(fabs(off_by(x[0].t1)), 1e-3);
+		ck_assert_double_eq_tol(tsct_fit_rate(&fit, 0), 1, 1e-9);
 	}
 }
 
@@ -177,30 +173,27 @@ TEST(test_rejects_bad_input)
 }
 
 /* Impossible exchanges are dropped; if all exchanges are impossible, the fit fails. */
-TEST(test_impossible)
+LOOP_TEST(test_impossible, 0, TSCT_FIT_NR)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
 	bool keep[NR];
 	unsigned int i;
-	int kind;
 
-	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
-		fill(NR);
-		x[5].t4 = x[5].t1 - 1;
-		x[8].t2 = x[8].t3 + 1;
-		x[11].t4 = x[11].t1 + 10;
-		x[11].t3 = x[11].t2 + 500;
-		options.kind = kind;
-		ck_assert_int_eq(refit(x, NR, &options, 1e9, &fit, keep),
-				 0);
-		ck_assert(!keep[5] && !keep[8] && !keep[11] && keep[12]);
-		ck_assert_uint_eq(fit.nr_kept + fit.nr_dropped, NR);
-		ck_assert_uint_ge(fit.nr_dropped, 3);
-		ck_assert_double_le(fabs(off_by(x[NR - 1].t4)), 1e-3);
-		for (i = 0; i < NR; i++)
-			x[i].t4 = x[i].t1 - 1;
-		ck_assert_int_eq(make(kind, NR), -ENODATA);
-	}
+	fill(NR);
+	x[5].t4 = x[5].t1 - 1;
+	x[8].t2 = x[8].t3 + 1;
+	x[11].t4 = x[11].t1 + 10;
+	x[11].t3 = x[11].t2 + 500;
+	options.kind = _i;
+	ck_assert_int_eq(refit(x, NR, &options, 1e9, &fit, keep),
+			 0);
+	ck_assert(!keep[5] && !keep[8] && !keep[11] && keep[12]);
+	ck_assert_uint_eq(fit.nr_kept + fit.nr_dropped, NR);
+	ck_assert_uint_ge(fit.nr_dropped, 3);
+	ck_assert_double_le(fabs(off_by(x[NR - 1].t4)), 1e-3);
+	for (i = 0; i < NR; i++)
+		x[i].t4 = x[i].t1 - 1;
+	ck_assert_int_eq(make(_i, NR), -ENODATA);
 }
 
 /* A tenth of the exchanges is dropped. The number is rounded down; of two exchanges
@@ -374,49 +367,41 @@ TEST(test_shifted_counters)
 }
 
 /* The same input gives results that are identical to the last bit. */
-TEST(test_repeatable)
+LOOP_TEST(test_repeatable, 0, TSCT_FIT_NR)
 {
 	struct tsct_fit_options options = { .hz = 1e9 };
-	int kind;
 
-	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
-		options.kind = kind;
-		fill_noisy(NR);
-		tsct_fit_free(&fit);
-		tsct_fit_free(&other);
-		memset(&fit, 0, sizeof(fit));
-		memset(&other, 0, sizeof(other));
-		ck_assert_int_eq(make(kind, NR), 0);
-		ck_assert_int_eq(refit(x, NR, &options, 1e9, &other,
-					       NULL), 0);
-		ck_assert_mem_eq(tsct_fit_pieces(&fit), tsct_fit_pieces(&other),
-				 fit.nr_pieces * sizeof(struct tsct_cubic));
-		ck_assert_mem_eq(&fit, &other, offsetof(struct tsct_fit, several));
-	}
+	options.kind = _i;
+	fill_noisy(NR);
+	tsct_fit_free(&fit);
+	tsct_fit_free(&other);
+	memset(&fit, 0, sizeof(fit));
+	memset(&other, 0, sizeof(other));
+	ck_assert_int_eq(make(_i, NR), 0);
+	ck_assert_int_eq(refit(x, NR, &options, 1e9, &other,
+				       NULL), 0);
+	ck_assert_mem_eq(tsct_fit_pieces(&fit), tsct_fit_pieces(&other),
+			 fit.nr_pieces * sizeof(struct tsct_cubic));
+	ck_assert_mem_eq(&fit, &other, offsetof(struct tsct_fit, several));
 }
 
-/*
- * A known asymmetry moves the estimate by half of it, and leaves the bound unchanged.
- */
-TEST(test_asymmetry)
+/* A known asymmetry moves the estimate by half of it, and leaves the bound unchanged. */
+LOOP_TEST(test_asymmetry, 0, TSCT_FIT_NR)
 {
 	struct tsct_fit_options options = { .hz = 1e9, .asymmetry = 60 };
 	double frac, other_frac;
-	int kind;
 	__u64 a, b;
 
-	for (kind = 0; kind < TSCT_FIT_NR; kind++) {
-		options.kind = kind;
-		fill_noisy(NR);
-		ck_assert_int_eq(make(kind, NR), 0);
-		ck_assert_int_eq(refit(x, NR, &options, 1e9, &other,
-					       NULL), 0);
-		a = tsct_fit_at(&fit, x[NR - 1].t4, &frac, NULL);
-		b = tsct_fit_at(&other, x[NR - 1].t4, &other_frac, NULL);
-		ck_assert_double_eq_tol((double)(__s64)(a - b) + frac -
-					other_frac, 30, 0.01);
-		ck_assert_double_eq_tol(fit.residual, other.residual, 0.01);
-	}
+	options.kind = _i;
+	fill_noisy(NR);
+	ck_assert_int_eq(make(_i, NR), 0);
+	ck_assert_int_eq(refit(x, NR, &options, 1e9, &other,
+				       NULL), 0);
+	a = tsct_fit_at(&fit, x[NR - 1].t4, &frac, NULL);
+	b = tsct_fit_at(&other, x[NR - 1].t4, &other_frac, NULL);
+	ck_assert_double_eq_tol((double)(__s64)(a - b) + frac -
+				other_frac, 30, 0.01);
+	ck_assert_double_eq_tol(fit.residual, other.residual, 0.01);
 }
 
 /* The fitted function is monotonic, also across pieces. */

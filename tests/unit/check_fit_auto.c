@@ -175,20 +175,18 @@ TEST(test_half_mean_ratio)
 	ck_assert_double_eq_tol(mean_half_ratio(NR), 1 / log(2) - 1, 0.02);
 }
 
-/* The better estimate, or a mean of both, for delays with and without a sharp minimum */
-TEST(test_near_the_better_one)
-{
-	static const struct delays cases[] = {
-		{ .exp = 20e-6 }, { .pareto = 20e-6 }, { .noise = 30e-9 },
-		{ .exp = 5e-6, .noise = 1e-6 }, { .exp = 2e-6, .noise = 1e-6 },
-		{ .exp = 20e-6, .noise = 0.5e-6 },
-	};
-	struct squares squares;
-	unsigned int i;
+static const struct delays mixed[] = {
+	{ .exp = 20e-6 }, { .pareto = 20e-6 }, { .noise = 30e-9 },
+	{ .exp = 5e-6, .noise = 1e-6 }, { .exp = 2e-6, .noise = 1e-6 },
+	{ .exp = 20e-6, .noise = 0.5e-6 },
+};
 
-	for (i = 0; i < ROWS(cases); i++) {
-		squares = compare(&cases[i], 1);
-		ck_assert_double_le(sqrt(squares.of_auto), 1.15 *
-				    fmin(sqrt(squares.hull), sqrt(squares.regression)));
-	}
+/* The better estimate, or a mean of both, for delays with and without a sharp minimum */
+LOOP_TEST(test_near_the_better_one, 0, ROWS(mixed))
+{
+	struct squares squares;
+
+	squares = compare(&mixed[_i], 1);
+	ck_assert_double_le(sqrt(squares.of_auto), 1.15 *
+			    fmin(sqrt(squares.hull), sqrt(squares.regression)));
 }

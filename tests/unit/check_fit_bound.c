@@ -10,84 +10,44 @@
 static struct tsct_exchange x[NR_MAX];
 static struct tsct_fit fit;
 
-typedef struct path (*path_fn)(void);
+typedef void (*path_fn)(struct path *path);
 
-static struct path quiet(void)
+static void quiet(struct path *path)
 {
-	return (struct path) { .request = 40e-6, .answer = 40e-6 };
-}
-
-static struct path queues(void)
-{
-	return (struct path) {
-		.request = 40e-6 + exponential(20e-6),
-		.answer = 40e-6 + exponential(20e-6)
-	};
-}
-
-static struct path one_way(void)
-{
-	return (struct path) {
-		.request = 40e-6 + exponential(200e-6),
-		.answer = 40e-6 + exponential(20e-6)
-	};
+	(void)path;
 }
 
 /* A path with all its delay in one direction: the largest possible asymmetry */
-static struct path lopsided(void)
+static void lopsided(struct path *path)
 {
-	return (struct path) { .request = 100e-6 + exponential(5e-6), .answer = 0 };
+	path->request = 100e-6 + exponential(5e-6);
+	path->answer = 0;
 }
 
-static struct path spikes(void)
+static void spikes(struct path *path)
 {
-	struct path path = queues();
-
+	queues(path);
 	if (any(10) == 0)
-		path.request += uniform() * 2e-3;
+		path->request += uniform() * 2e-3;
 	if (any(10) == 0)
-		path.answer += uniform() * 2e-3;
-	return path;
+		path->answer += uniform() * 2e-3;
 }
 
-static struct path pareto(void)
+static void hardware(struct path *path)
 {
-	return (struct path) {
-		.request = 40e-6 + 20e-6 * (pow(uniform(), -1 / 1.5) - 1),
-		.answer = 40e-6 + 20e-6 * (pow(uniform(), -1 / 1.5) - 1)
-	};
-}
-
-static struct path hardware(void)
-{
-	struct path path = { .request = 5e-6, .answer = 5e-6 };
 	unsigned int k;
 
+	path->request = path->answer = 5e-6;
 	for (k = 0; k < 4; k++)
-		path.off[k] = gaussian(30e-9);
-	return path;
+		path->off[k] = gaussian(30e-9);
 }
 
-/* A path on which, in one of 100 exchanges, a receive time stamp is earlier than the
- * packet was sent */
-static struct path early(void)
+/* A path on which 1 of 100 receive time stamps is before the packet was sent */
+static void early(struct path *path)
 {
-	struct path path = queues();
-
+	queues(path);
 	if (any(100) == 0)
-		path.off[any(2) ? 1 : 3] = -60e-6;
-	return path;
-}
-
-/* A path on which every fourth exchange has wrong time stamps */
-static struct path wrong_times(void)
-{
-	struct path path = queues();
-
-	if (any(40) == 0) {
-		path.off[1] = path.off[2] = (uniform() - 0.5) * 20e-3;
-	}
-	return path;
+		path->off[any(2) ? 1 : 3] = -60e-6;
 }
 
 static const path_fn honest[] = {
@@ -105,7 +65,8 @@ static double fill(unsigned int nr, double every, path_fn path)
 
 	for (i = 0; i < nr; i++) {
 		s = 10 + i * every;
-		is = path();
+		is = (struct path) { .request = 40e-6, .answer = 40e-6 };
+		path(&is);
 		x[i] = exchange_at(s, is);
 	}
 	return s + is.request + WORLD_HOLD + is.answer;

@@ -18,19 +18,7 @@ static __u64 local, ahead;
 static double rate;	/* slope of the line about which the exchanges are mirrored */
 static unsigned int place;	/* number of the present exchange */
 
-/* ---- paths: functions that add delays to an exchange, and errors to its times ---- */
-
-static void queues(struct path *path)
-{
-	path->request += exponential(20e-6);
-	path->answer += exponential(20e-6);
-}
-
-static void one_way(struct path *path)
-{
-	path->request += exponential(200e-6);
-	path->answer += exponential(20e-6);
-}
+/* ---- paths, as in fit_world.h ---------------------------------------------- */
 
 static void lopsided(struct path *path)
 {
@@ -43,12 +31,6 @@ static void bursts(struct path *path)
 	queues(path);
 	if (any(10) == 0)
 		path->request += uniform() * 2e-3;
-}
-
-static void pareto(struct path *path)
-{
-	path->request += 20e-6 * (pow(uniform(), -1 / 1.5) - 1);
-	path->answer += 20e-6 * (pow(uniform(), -1 / 1.5) - 1);
 }
 
 static void noise(struct path *path)
@@ -85,13 +67,6 @@ static void routes(struct path *path)
 	queues(path);
 	if (place / 30 % 2)
 		path->request += 200e-6;
-}
-
-static void wrong_times(struct path *path)
-{
-	queues(path);
-	if (any(40) == 0)
-		path->off[1] = path->off[2] = (uniform() - 0.5) * 20e-3;
 }
 
 static const struct {

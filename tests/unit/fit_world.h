@@ -36,9 +36,8 @@ static inline double gaussian(double sd)
 	return sd * random_gauss(&seed_random);
 }
 
-/* Makes the local and the remote counter, of @hz and @remote_hz. Each second the rate
- * of their offset changes by a random number: at most @drift_of (s/s) if @bounded, else
- * of the standard deviation @drift_of. */
+/* Makes the counters, of @hz and @remote_hz. Each second the rate of their offset changes
+ * at random: at most @drift_of (s/s) if @bounded, else as its deviation. */
 static inline void world_make(double hz, double remote_hz, double drift_of,
 			      bool bounded)
 {
@@ -96,8 +95,35 @@ static inline struct tsct_exchange exchange_at(double s, struct path path)
 	};
 }
 
-/* Makes a fit like tsct_fit_make(), in place of the former fit in @ret, which is
- * freed. */
+/* Paths: functions that add delays to an exchange, and errors to its times */
+
+static inline void queues(struct path *path)
+{
+	path->request += exponential(20e-6);
+	path->answer += exponential(20e-6);
+}
+
+static inline void one_way(struct path *path)
+{
+	path->request += exponential(200e-6);
+	path->answer += exponential(20e-6);
+}
+
+static inline void pareto(struct path *path)
+{
+	path->request += 20e-6 * (pow(uniform(), -1 / 1.5) - 1);
+	path->answer += 20e-6 * (pow(uniform(), -1 / 1.5) - 1);
+}
+
+/* Wrong time stamps of some exchanges */
+static inline void wrong_times(struct path *path)
+{
+	queues(path);
+	if (any(40) == 0)
+		path->off[1] = path->off[2] = (uniform() - 0.5) * 20e-3;
+}
+
+/* Makes a fit like tsct_fit_make(), in place of that in @ret, which is freed. */
 static inline int refit(const struct tsct_exchange *x, unsigned int nr,
 			const struct tsct_fit_options *options, double remote_hz,
 			struct tsct_fit *ret, bool *keep)
