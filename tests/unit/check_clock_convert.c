@@ -75,8 +75,7 @@ TEST(test_past)
 	 * grows by 15 ppm of 100 s. */
 	check_time(-400 * SECOND, -STEP_NS - SLEWED_NS - 400 * SECOND, 71 + 1500001,
 		   CALIBRATING, 3);
-	CHANGE(copy_->dropped = 1);
-	rewrite_page();
+	CHANGE_FILE(copy_->dropped = 1);
 	ck_assert_int_eq(tsct_clock_cycles_to_ns(clock, zero - 400 * SECOND, &ns),
 			 -ERANGE);
 }
@@ -162,8 +161,7 @@ TEST(test_time_to_cycles_edges)
 	}
 	check_cycles(zero_ns + 900 * SECOND, 0);
 	ck_assert_uint_eq(cycles, zero + 900 * SECOND);
-	CHANGE(copy_->dropped = 1);
-	rewrite_page();
+	CHANGE_FILE(copy_->dropped = 1);
 	check_cycles(zero_ns - STEP_NS - 400 * SECOND, -ERANGE);
 	/* Times are not converted after a disruption, before new clock params are
 	 * published. */
@@ -223,8 +221,7 @@ static void check_pairing(const struct tsct_clock *clock, struct tsct_recording 
 	ck_assert_int_eq(tsct_clock_snapshot(clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_pairing_make(rec, clock, &state), 0);
 	ck_assert_int_eq(tsct_clock_params_check(&rec->real, rec->source), 0);
-	/* Checks times beyond the end of the clock pairing's range, too, because the
-	 * recording may still be running. */
+	/* also beyond the pairing's range: the recording may still run */
 	for (i = 0; i <= 1200; i++) {
 		cycles = rec->real.base_cycles +
 			(rec->end - rec->real.base_cycles) / 1000 * (unsigned int)i;
@@ -295,14 +292,11 @@ TEST(test_intervals)
 	check_interval(-151 * SECOND, 0, -SECOND, 0, 150 * SECOND, 1501, TSCT_INTERVAL_EPOCHS);
 	check_interval(-120 * SECOND, 0, -SECOND, 0, 119 * SECOND, 1191,
 		       TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED);
-	/* A suspend may have stopped the counter, so an interval across it counts as
-	 * disrupted. */
-	CHANGE(s->cause = TSCT_CAUSE_SUSPEND);
-	rewrite_page();
+	/* A suspend may have stopped the counter: an interval across it is disrupted. */
+	CHANGE_FILE(s->cause = TSCT_CAUSE_SUSPEND);
 	check_interval(-151 * SECOND, 0, -SECOND, 0, 150 * SECOND, 1501,
 		       TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED);
-	CHANGE(s->rate_mult = s->rate_error_ppt = 0);
-	rewrite_page();
+	CHANGE_FILE(s->rate_mult = s->rate_error_ppt = 0);
 	check_interval(-2 * SECOND, 0, -SECOND, 0, SECOND, UINT64_MAX, TSCT_INTERVAL_GUESSED);
 	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, 12345), 12345);
 	ck_assert_int_eq(tsct_clock_delta_to_ns(clock, -12345), -12345);
@@ -317,8 +311,7 @@ static void make_skewed(void)
 	tsct_latch_set_cpu(the_page, 0, 0, 0);
 	tsct_latch_set_cpu(the_page, 1, 5000, 30);
 	tsct_latch_set_cpu(the_page, 2, -7000, 5);
-	CHANGE(s->flags = TSCT_CLOCK_SKEWED; s->real.fast_cycles = 0);
-	rewrite_page();
+	CHANGE_FILE(s->flags = TSCT_CLOCK_SKEWED; s->real.fast_cycles = 0);
 }
 
 TEST(test_skew)
@@ -366,9 +359,8 @@ TEST(test_skewed_intervals)
 		       TSCT_INTERVAL_SKEWED);
 }
 
-/* Counters differ by less than the limit: the largest distance is in the bound of an
- * interval between unknown CPUs. The clock's own bounds include the distance, so a
- * recording states it, and adds nothing. */
+/* Counters differ by less than the limit: intervals between unknown CPUs have the largest
+ * distance in their bound, as have the clock's own bounds, and so recordings. */
 TEST(test_small_skew)
 {
 	struct tsct_recording rec = { .source = TSCT_SOURCE_TSC };
@@ -378,8 +370,7 @@ TEST(test_small_skew)
 
 	/* Only counters of CPUs can be skewed. */
 	tsct_clock_full(clock)->head.source = TSCT_SOURCE_TSC;
-	CHANGE(s->source = TSCT_SOURCE_TSC);
-	rewrite_page();
+	CHANGE_FILE(s->source = TSCT_SOURCE_TSC);
 	check_interval(-2 * SECOND, TSCT_CPU_ANY, -SECOND, TSCT_CPU_ANY, SECOND, 11, 0);
 	rec.begin = zero - 90 * SECOND;
 	rec.end = zero - SECOND;
@@ -464,8 +455,7 @@ TEST(test_recorded_lines)
 	/* The bound of the line grows: that up to the last sample before stays as it was. */
 	state.real.past_error_ps = 800000;
 	set_samples(&state.real, zero + 3 * SECOND);
-	CHANGE(s->real = state.real);
-	rewrite_page();
+	CHANGE_FILE(s->real = state.real);
 	rec.end = zero + 3 * SECOND;
 	ck_assert_int_eq(tsct_clock_pairing_make(&rec, clock, &state), 0);
 	ck_assert_uint_eq(rec.nr_segments, 2);
@@ -481,9 +471,8 @@ TEST(test_recorded_lines)
  * page. */
 #define AHEAD_NS	12345678LL	/* cluster time minus CLOCK_REALTIME */
 
-/* Adds cluster params to the page. They begin at -10 s, and slew by 1/4096 for 1 s. The
- * previous cluster params began at -60 s. The last sample is at 0, as that of
- * CLOCK_REALTIME. */
+/* Adds cluster params to the page, which begin at -10 s, and slew by 1/4096 for 1 s. The
+ * previous ones began at -60 s. The last sample is at 0. */
 static void add_cluster(void)
 {
 	struct tsct_clock_params old = {
@@ -593,8 +582,7 @@ TEST(test_unknown_cluster_time)
 	ck_assert_int_eq(tsct_clock_now_cluster(clock, &t), -EAGAIN);
 	ck_assert_int_eq(tsct_clock_now_cluster_ns(clock, &ns), -EAGAIN);
 	ck_assert_int_eq(ns, 42);
-	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
-	rewrite_page();
+	CHANGE_FILE(s->cluster_status = TSCT_STATUS_DISRUPTED);
 	check_none(0, -ESTALE);
 	/* The clock page has cluster params, but their status is disrupted. */
 	add_cluster();
@@ -605,10 +593,8 @@ TEST(test_unknown_cluster_time)
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time(clock, zero, &t), 0);
 	ck_assert_uint_eq(t.status, TSCT_STATUS_DISRUPTED);
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_ns(clock, zero, &ns), -ESTALE);
-	/* The clock page changes to another source: cycles of the old source have no
-	 * cluster time. */
-	CHANGE(s->source = TSCT_SOURCE_MONOTONIC);
-	rewrite_page();
+	/* After a change of source, the old source's cycles have no time. */
+	CHANGE_FILE(s->source = TSCT_SOURCE_MONOTONIC);
 	check_none(0, -ESTALE);
 }
 

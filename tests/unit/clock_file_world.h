@@ -153,10 +153,14 @@ static inline void rewrite_page(void)
 	close(fd);
 }
 
-/*
- * Adjustment of CLOCK_REALTIME by adjtimex(). Conversions of times after the last
- * sample can be checked only if it has not changed since.
- */
+/* Changes the state as CHANGE() does, in the file, too. */
+#define CHANGE_FILE(...) do {						\
+	CHANGE(__VA_ARGS__);						\
+	rewrite_page();							\
+} while (0)
+
+/* Adjustment of CLOCK_REALTIME by adjtimex(). Conversions of times after the last
+ * sample can be checked only if it has not changed since. */
 static struct timex steering;
 
 static inline struct timex steering_now(void)
