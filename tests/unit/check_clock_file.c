@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's clock file: creation, takeover in any state, and publication of
- * states. */
-#include <stdarg.h>
+/* The daemon's clock file: creation, takeover in any state, publication of states */
 #include <sys/resource.h>
 
 #include "seed.h"
 
 #include "daemon/clock/clock_file.c"
-#include "suite.h"
-
-void log_message(int level, const char *format, ...)
-{
-	(void)level;
-	(void)format;
-}
+#include "logged.h"
 
 static char dir[64];
 static int dir_fd;
@@ -101,6 +93,11 @@ static int publish(const struct tsct_clock_state *state)
 	return err ? err : clock_file_commit(&file, state, 0);
 }
 
+static void expect_refused(struct tsct_clock_state state, int want)
+{
+	ck_assert_int_eq(publish(&state), want);
+}
+
 static void check_last(const struct tsct_clock_state *state)
 {
 	struct tsct_clock_state last;
@@ -109,6 +106,12 @@ static void check_last(const struct tsct_clock_state *state)
 	ck_assert_mem_eq(&last, state, sizeof(last));
 	ck_assert_int_eq(tsct_latch_read(file.page, &last), 0);
 	ck_assert_mem_eq(&last, state, sizeof(last));
+}
+
+static void publish_and_check(const struct tsct_clock_state *state)
+{
+	ck_assert_int_eq(publish(state), 0);
+	check_last(state);
 }
 
 CASE("clock_file", setup, teardown);
@@ -122,21 +125,19 @@ TEST(test_reopen_and_publish)
 	ck_assert_uint_eq(state.status, TSCT_STATUS_UNKNOWN);
 	ck_assert_uint_eq(state.epoch, 0);
 	state = make_state(1, -1000, 5);
-	ck_assert_int_eq(publish(&state), 0);
-	check_last(&state);
+	publish_and_check(&state);
 	reopen();
 	ck_assert_uint_eq(inode(), before);
 	check_last(&state);
 	state = next_state(&state);
-	ck_assert_int_eq(publish(&state), 0);
-	check_last(&state);
+	publish_and_check(&state);
 	ck_assert_uint_eq(file.page->copy[0].nr_segments, 1);
 }
 
 /* Stages a clock state that continues @last at another rate. Waits until the new params
- * have begun, so that the commit is late. */
-static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
-					  __s64 mult_change)
+ * have begun, so that the commit is late. Returns the state that the file has then. */
+static struct tsct_clock_state commit_late(const struct tsct_clock_state *last,
+					   __s64 mult_change, int want)
 {
 	const struct timespec held_up = { .tv_nsec = 10000000 };
 	struct tsct_clock_state next;
@@ -155,35 +156,24 @@ static struct tsct_clock_state stage_late(const struct tsct_clock_state *last,
 		       next.real.base_cycles) < 10000000)
 		nanosleep(&held_up, NULL);
 	ck_assert_int_eq(clock_file_commit(&file, &next, 0), -ETIME);
+	ck_assert_int_eq(clock_file_commit_late(&file, &next), want);
+	if (want)
+		next = *last;
+	check_last(&next);
 	return next;
 }
 
+/* New params, committed after their begin, are accepted if readers see no difference, or
+ * 1 or 2 ns. Slower ones would set time back by 1 ms, faster ones make it jump. */
 TEST(test_commit_late)
 {
-	struct tsct_clock_state last = make_state(1, -1000, 5), next;
+	struct tsct_clock_state last = make_state(1, -1000, 5);
 
 	ck_assert_int_eq(publish(&last), 0);
-	/* New params at the same rate: committed after their begin, they make no
-	 * difference to readers, and are accepted. */
-	next = stage_late(&last, 0);
-	ck_assert_int_eq(clock_file_commit_late(&file, &next), 0);
-	check_last(&next);
-	last = next;
-	/* New params at a slower rate: committed after their begin, they would set time
-	 * back by a millisecond, and are refused. */
-	next = stage_late(&last, -(__s64)(MULT / 10));
-	ck_assert_int_eq(clock_file_commit_late(&file, &next), -ETIME);
-	check_last(&last);
-	/* New params at a faster rate: committed after their begin, they would make
-	 * time jump, and are refused. */
-	next = stage_late(&last, MULT / 10);
-	ck_assert_int_eq(clock_file_commit_late(&file, &next), -ETIME);
-	check_last(&last);
-	/* New params that are committed after their begin, and change the time by only
-	 * one or two nanoseconds, are accepted. */
-	next = stage_late(&last, MULT / 10000000);
-	ck_assert_int_eq(clock_file_commit_late(&file, &next), 0);
-	check_last(&next);
+	last = commit_late(&last, 0, 0);
+	last = commit_late(&last, -(__s64)(MULT / 10), -ETIME);
+	last = commit_late(&last, MULT / 10, -ETIME);
+	commit_late(&last, MULT / 10000000, 0);
 }
 
 /* A clock state is not published if it is too late, or does not continue the published
@@ -193,16 +183,11 @@ TEST(test_refuses_late_states)
 	struct tsct_clock_state first = make_state(2, -1000, 5), next;
 
 	ck_assert_int_eq(publish(&first), 0);
-	next = make_state(2, -500, 5);
-	ck_assert_int_eq(publish(&next), -ETIME);
-	next = make_state(2, AHEAD, 99);
-	ck_assert_int_eq(publish(&next), -EXDEV);
-	next = make_state(1, AHEAD, 5);
-	ck_assert_int_eq(publish(&next), -EXDEV);
+	expect_refused(make_state(2, -500, 5), -ETIME);
+	expect_refused(make_state(2, AHEAD, 99), -EXDEV);
+	expect_refused(make_state(1, AHEAD, 5), -EXDEV);
 	check_last(&first);
-	/* clock_file_stage() accepts a clock state whose params begin in the future.
-	 * clock_file_commit() with a margin of 20 s refuses the state, because its
-	 * params begin less than 20 s later. */
+	/* staged, but too late to be committed with a margin of 20 s */
 	next = next_state(&first);
 	ck_assert_int_eq(clock_file_stage(&file, &next), 0);
 	ck_assert_int_eq(clock_file_commit(&file, &next, 20000000000),
@@ -210,11 +195,9 @@ TEST(test_refuses_late_states)
 	check_last(&first);
 	/* The state in the clock file can be published again, although its params have
 	 * begun. It replaces the state that was staged above, but not committed. */
-	ck_assert_int_eq(publish(&first), 0);
-	check_last(&first);
+	publish_and_check(&first);
 	next = make_state(3, -1000, 5);
-	ck_assert_int_eq(publish(&next), 0);
-	check_last(&next);
+	publish_and_check(&next);
 }
 
 static void write_garbage(void *at, size_t size)
@@ -316,25 +299,23 @@ static void put(size_t size, mode_t mode)
 	close(fd);
 }
 
+/* Expects that the clock file is replaced after this change of its page. */
+#define REPLACED(what, change)						\
+	do {								\
+		reopen();						\
+		change;							\
+		clock_file_close(&file);				\
+		check_replaced(what);					\
+	} while (0)
+
 TEST(test_replaces_bad_files)
 {
 	__u64 size = file.size;
 
-	file.page->boot_id[3] ^= 1;
-	clock_file_close(&file);
-	check_replaced("another boot's");
-	reopen();
-	file.page->nr_cpus++;
-	clock_file_close(&file);
-	check_replaced("of more CPUs");
-	reopen();
-	file.page->magic++;
-	clock_file_close(&file);
-	check_replaced("no clock");
-	reopen();
-	write_garbage(file.page->copy, sizeof(file.page->copy));
-	clock_file_close(&file);
-	check_replaced("impossible figures");
+	REPLACED("another boot's", file.page->boot_id[3] ^= 1);
+	REPLACED("of more CPUs", file.page->nr_cpus++);
+	REPLACED("no clock", file.page->magic++);
+	REPLACED("impossible figures", write_garbage(file.page->copy, sizeof(file.page->copy)));
 	put(4096, 0644);
 	check_replaced("of one page");
 	put(0, 0644);
@@ -374,8 +355,7 @@ TEST(test_file_removed)
 	ck_assert_int_eq(unlinkat(dir_fd, TSCT_CLOCK_FILE, 0), 0);
 	clock_file_revive(&file);
 	inode();
-	ck_assert_int_eq(publish(&state), 0);
-	check_last(&state);
+	publish_and_check(&state);
 	table = (const void *)((char *)file.page +
 			       file.page->cpus_offset);
 	ck_assert_mem_eq(table, cpus, sizeof(cpus[0]) *
@@ -405,6 +385,5 @@ TEST(test_no_space)
 	clock_file_set_cpus(&file, NULL, 0);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &enough), 0);
 	clock_file_revive(&file);
-	ck_assert_int_eq(publish(&state), 0);
-	check_last(&state);
+	publish_and_check(&state);
 }

@@ -27,6 +27,12 @@ static const struct {
 };
 #define NR_CAUSES	ROWS(table)
 
+static void set_by(struct disruption *s, __s64 ns)
+{
+	s->realtime_min_ns += ns;
+	s->realtime_max_ns += ns;
+}
+
 static void set(struct disruption *s, __u32 cause)
 {
 	switch (cause) {
@@ -49,8 +55,7 @@ static void set(struct disruption *s, __u32 cause)
 		strcpy(s->cpus_online, "0-2");
 		break;
 	case TSCT_CAUSE_STEP:
-		s->realtime_min_ns -= 3600000000000;
-		s->realtime_max_ns -= 3600000000000;
+		set_by(s, -3600000000000);
 		break;
 	}
 }
@@ -94,8 +99,7 @@ TEST(test_steps)
 
 	for (ns = -3000; ns <= 3000; ns += 100) {
 		now = quiet;
-		now.realtime_min_ns += ns;
-		now.realtime_max_ns += ns;
+		set_by(&now, ns);
 		ck_assert_uint_eq(disruption_compare(&quiet, &now),
 				  ns > 1100 || ns < -1100 ? TSCT_CAUSE_STEP :
 				  TSCT_CAUSE_NONE);
@@ -148,8 +152,7 @@ TEST(test_small_changes)
 	now = quiet;
 	now.restore_seq++;
 	now.source_seq++;
-	now.realtime_min_ns += 3600000000000;
-	now.realtime_max_ns += 3600000000000;
+	set_by(&now, 3600000000000);
 	ck_assert_uint_eq(disruption_compare(&quiet, &now), TSCT_CAUSE_MIGRATION);
 	disruption_describe(&quiet, &now, TSCT_CAUSE_MIGRATION, text, sizeof(text));
 	ck_assert_ptr_nonnull(strstr(text, "was restored: VM Generation ID"));
@@ -385,30 +388,27 @@ TEST(test_vmclock)
 	unlink(path);
 }
 
-/* Files that are no valid vmclock page; reading some of these files would raise a
- * signal */
+static void expect_no_vmclock(const char *at)
+{
+	struct disruption_reader reader;
+
+	open_reader(&reader, at);
+	ck_assert_ptr_null(reader.vmclock);
+	disruption_close(&reader);
+	unlink(path);
+}
+
+/* Files that are no valid vmclock page; reading some would raise a signal */
 TEST(test_no_vmclock)
 {
 	struct vmclock head = { .magic = VMCLOCK_MAGIC, .size = 4096 };
-	struct disruption_reader reader;
 
 	make_vmclock(&head, sizeof(head), sizeof(head)); /* a truncated vmclock page */
-	open_reader(&reader, path);
-	ck_assert_ptr_null(reader.vmclock);
-	disruption_close(&reader);
-	unlink(path);
+	expect_no_vmclock(path);
 	make_vmclock("", 0, 0);
-	open_reader(&reader, path);
-	ck_assert_ptr_null(reader.vmclock);
-	disruption_close(&reader);
-	unlink(path);
+	expect_no_vmclock(path);
 	head.magic++;
 	make_vmclock(&head, sizeof(head), 4096);
-	open_reader(&reader, path);
-	ck_assert_ptr_null(reader.vmclock);
-	disruption_close(&reader);
-	unlink(path);
-	open_reader(&reader, "/tmp");
-	ck_assert_ptr_null(reader.vmclock);
-	disruption_close(&reader);
+	expect_no_vmclock(path);
+	expect_no_vmclock("/tmp");
 }

@@ -80,48 +80,33 @@ TEST(test_save_and_load)
 	ck_assert_str_eq(logged, "");
 }
 
-/* A saved rate is valid under several conditions. Each one is violated here, and the
- * message is checked. */
+/* Expects that a saved rate is not valid any more after a change of @now, the indicators, of
+ * @elsewhere, the machine on which it is loaded, or of @source. */
+#define STALE(why, change)						\
+	do {								\
+		struct disruption now = indicators;			\
+		struct drift_file elsewhere = file;			\
+		struct drift got = { .rate_mult = 1 };			\
+		__u32 source = TSCT_SOURCE_TSC;				\
+		change;							\
+		ck_assert_int_eq(drift_file_load(&elsewhere, source, &now, &got),	\
+				 -ESTALE);				\
+		ck_assert(was_logged(why));				\
+		ck_assert_uint_eq(got.rate_mult, 1);			\
+	} while (0)
+
 TEST(test_conditions)
 {
-	struct disruption other = indicators;
-	struct drift_file elsewhere = file;
-	struct drift got = { .rate_mult = 1 };
-
 	save();
-	strcpy(elsewhere.boot, "00000000-0000-0000-0000-000000000000");
-	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &indicators,
-				      &got), -ESTALE);
-	ck_assert(was_logged("written before the last boot"));
-	elsewhere = file;
-	strcpy(elsewhere.machine, "0123");
-	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &indicators,
-				      &got), -ESTALE);
-	ck_assert(was_logged("written on another machine"));
-	elsewhere = file;
-	strcat(elsewhere.cpu, " II");
-	ck_assert_int_eq(drift_file_load(&elsewhere, TSCT_SOURCE_TSC, &indicators,
-				      &got), -ESTALE);
-	ck_assert(was_logged("on another CPU model"));
-	strcpy(other.clocksource, "hpet");
-	ck_assert_int_eq(drift_file_load(&file, TSCT_SOURCE_TSC, &other, &got),
-			 -ESTALE);
-	ck_assert(was_logged("the kernel's clocksource is another one now"));
-	other = indicators;
-	other.suspended_min_ns += 2000000000;
-	other.suspended_max_ns += 2000000000;
-	ck_assert_int_eq(drift_file_load(&file, TSCT_SOURCE_TSC, &other, &got),
-			 -ESTALE);
-	ck_assert(was_logged("the system has been suspended since"));
-	other = indicators;
-	other.vm_marker++;
-	ck_assert_int_eq(drift_file_load(&file, TSCT_SOURCE_TSC, &other, &got),
-			 -ESTALE);
-	ck_assert(was_logged("the virtual machine has been migrated since"));
-	ck_assert_int_eq(drift_file_load(&file, TSCT_SOURCE_MONOTONIC_RAW,
-				      &indicators, &got), -ESTALE);
-	ck_assert(was_logged("it is the rate of another clock source"));
-	ck_assert_uint_eq(got.rate_mult, 1);
+	STALE("written before the last boot",
+	      strcpy(elsewhere.boot, "00000000-0000-0000-0000-000000000000"));
+	STALE("written on another machine", strcpy(elsewhere.machine, "0123"));
+	STALE("on another CPU model", strcat(elsewhere.cpu, " II"));
+	STALE("the kernel's clocksource is another one now", strcpy(now.clocksource, "hpet"));
+	STALE("the system has been suspended since",
+	      now.suspended_min_ns += 2000000000; now.suspended_max_ns += 2000000000);
+	STALE("the virtual machine has been migrated since", now.vm_marker++);
+	STALE("it is the rate of another clock source", source = TSCT_SOURCE_MONOTONIC_RAW);
 }
 
 static void check_bad(const char *text, size_t len, const char *why)
@@ -171,22 +156,19 @@ TEST(test_corrupt)
 	check_bad(bad, sizeof(bad), no_file);
 }
 
-TEST(test_bad_values)
+static const struct drift absurd[] = {
+	{ TSCT_SOURCE_TSC, 0, 5 },
+	{ TSCT_SOURCE_TSC, 1, 5 },
+	{ TSCT_SOURCE_TSC, ~0ULL, 5 },
+};
+
+LOOP_TEST(test_bad_values, 0, ROWS(absurd))
 {
-	static const struct drift absurd[] = {
-		{ TSCT_SOURCE_TSC, 0, 5 },
-		{ TSCT_SOURCE_TSC, 1, 5 },
-		{ TSCT_SOURCE_TSC, ~0ULL, 5 },
-	};
 	char text[DRIFT_FILE_TEXT_MAX];
-	size_t i;
+	size_t len = drift_file_format(&file, &indicators, &absurd[_i], text,
+				    sizeof(text));
 
-	for (i = 0; i < ROWS(absurd); i++) {
-		size_t len = drift_file_format(&file, &indicators, &absurd[i], text,
-					    sizeof(text));
-
-		check_bad(text, len, "out of range for a counter");
-	}
+	check_bad(text, len, "out of range for a counter");
 }
 
 /* A drift file that other users may write is rejected, because it could contain any

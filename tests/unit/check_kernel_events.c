@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Handling of generic netlink messages that the kernel or another process might send.
- * Messages of the real module are tested in the guests.
- */
-#include <stdarg.h>
-
+/* Handling of generic netlink messages that the kernel or another process might send.
+ * Messages of the real module are tested in the guests. */
 #include "daemon/clock/kernel_events.c"
-#include "suite.h"
-
-void log_message(int level, const char *format, ...)
-{
-	(void)level;
-	(void)format;
-}
+#include "logged.h"
 
 #define FAMILY	77
 #define GROUP	5
@@ -41,9 +31,9 @@ static struct nl_msg *message(int type, int cmd)
 	return msg;
 }
 
-/* Delivers a netlink message, from the kernel if @port is 0, else from another
- * process. */
-static void arrive(struct nl_msg *msg, __u32 port)
+/* Delivers a netlink message, from the kernel if @port is 0, else from a process. Returns
+ * whether it was news. */
+static bool arrive(struct nl_msg *msg, __u32 port)
 {
 	struct sockaddr_nl from = { .nl_family = AF_NETLINK, .nl_pid = port };
 
@@ -51,6 +41,7 @@ static void arrive(struct nl_msg *msg, __u32 port)
 	kernel.news = false;
 	kernel_events_take(&kernel, msg);
 	nlmsg_free(msg);
+	return kernel.news;
 }
 
 static struct nl_msg *family_message(int cmd, const char *name,
@@ -80,28 +71,23 @@ CASE("kernel_events", setup, teardown);
 
 TEST(test_module_loads_and_unloads)
 {
-	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
-			      TSCT_GENL_GROUP_CLOCK), 0);
+	ck_assert(arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
+					TSCT_GENL_GROUP_CLOCK), 0));
 	ck_assert_int_eq(kernel.family, FAMILY);
-	ck_assert(kernel.news);
-	arrive(family_message(CTRL_CMD_DELFAMILY, TSCT_GENL_NAME, NULL), 0);
+	ck_assert(arrive(family_message(CTRL_CMD_DELFAMILY, TSCT_GENL_NAME, NULL), 0));
 	ck_assert_int_eq(kernel.family, 0);
-	ck_assert(kernel.news);
 }
 
 TEST(test_ignores_other_families)
 {
-	arrive(family_message(CTRL_CMD_NEWFAMILY, "nl80211",
-			      TSCT_GENL_GROUP_CLOCK), 0);
-	ck_assert(!kernel.family && !kernel.news);
-	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME, "news"), 0);
-	ck_assert(!kernel.family && !kernel.news);
-	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME, NULL), 0);
-	ck_assert(!kernel.family && !kernel.news);
+	const int new = CTRL_CMD_NEWFAMILY;
+
+	ck_assert(!arrive(family_message(new, "nl80211", TSCT_GENL_GROUP_CLOCK), 0));
+	ck_assert(!arrive(family_message(new, TSCT_GENL_NAME, "news"), 0));
+	ck_assert(!arrive(family_message(new, TSCT_GENL_NAME, NULL), 0));
 	/* A message that comes from another process is ignored. */
-	arrive(family_message(CTRL_CMD_NEWFAMILY, TSCT_GENL_NAME,
-			      TSCT_GENL_GROUP_CLOCK), 1234);
-	ck_assert(!kernel.family && !kernel.news);
+	ck_assert(!arrive(family_message(new, TSCT_GENL_NAME, TSCT_GENL_GROUP_CLOCK), 1234));
+	ck_assert_int_eq(kernel.family, 0);
 }
 
 static struct nl_msg *event(int type, __u32 epoch)
@@ -118,36 +104,25 @@ TEST(test_epoch_event)
 {
 	struct nl_msg *msg;
 
-	arrive(event(FAMILY, 7), 0);		/* message is ignored: the module's
-						 * netlink family is not known yet */
-	ck_assert(!kernel.news);
+	ck_assert(!arrive(event(FAMILY, 7), 0));	/* the family is not known yet */
 	kernel.family = FAMILY;
 	kernel.epoch = 6;
-	arrive(event(FAMILY, 7), 0);
-	ck_assert(kernel.news);
-	arrive(event(FAMILY, 6), 0);		/* message is ignored: its epoch is
-						 * already published */
-	ck_assert(!kernel.news);
-	arrive(event(FAMILY + 1, 7), 0);
-	ck_assert(!kernel.news);
-	arrive(event(FAMILY, 7), 1234);
-	ck_assert(!kernel.news);
+	ck_assert(arrive(event(FAMILY, 7), 0));
+	ck_assert(!arrive(event(FAMILY, 6), 0));	/* published already */
+	ck_assert(!arrive(event(FAMILY + 1, 7), 0));
+	ck_assert(!arrive(event(FAMILY, 7), 1234));
 	/* Messages with an unknown command or missing attributes are ignored. */
-	arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED + 1), 0);
-	ck_assert(!kernel.news);
-	arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED), 0);
-	ck_assert(!kernel.news);
+	ck_assert(!arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED + 1), 0));
+	ck_assert(!arrive(message(FAMILY, TSCT_GENL_CMD_DISRUPTED), 0));
 	msg = message(FAMILY, TSCT_GENL_CMD_DISRUPTED);
 	nla_put_u16(msg, TSCT_GENL_CLOCK_EPOCH, 7);
 	nla_put_u32(msg, TSCT_GENL_CLOCK_CAUSE, 1);
-	arrive(msg, 0);
-	ck_assert(!kernel.news);
+	ck_assert(!arrive(msg, 0));
 	msg = message(FAMILY, TSCT_GENL_CMD_DISRUPTED);
 	nla_put_u32(msg, TSCT_GENL_CLOCK_EPOCH, 8);
 	nla_put_u32(msg, TSCT_GENL_CLOCK_CAUSE, 4000000000U);
 	nla_put_u64(msg, 99, 1);
-	arrive(msg, 0);
-	ck_assert(kernel.news);
+	ck_assert(arrive(msg, 0));
 }
 
 /* Opening the socket on this kernel, which has generic netlink but not the module */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The daemon's timekeeper on a simulated machine: start, ticks, stop, and publication
- * when a module or another daemon is present.
- */
+/* The timekeeper on a simulated machine: start, ticks, stop, module, other daemon */
 #include "timekeeper_world.h"
 #include "daemon/clock/timekeeper.c"
 #include "daemon/clock/timekeeper_publish.c"
@@ -17,11 +14,9 @@ TEST(test_start_and_stop)
 
 	start();
 	ck_assert(was_logged("clock source: tsc: for a test"));
-	go_on(1.5);
-	check_synchronized(1, TSCT_CAUSE_NONE);
+	synchronized_after(1.5, 1, TSCT_CAUSE_NONE);
 	ck_assert(was_logged(" Hz +- 0."));
-	go_on(30);
-	check_synchronized(1, TSCT_CAUSE_NONE);
+	synchronized_after(30, 1, TSCT_CAUSE_NONE);
 	base = file()->real.base_cycles;
 	timekeeper_stop(&timekeeper);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_HOLDOVER);
@@ -31,15 +26,12 @@ TEST(test_start_and_stop)
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	ck_assert_uint_eq(file()->epoch, 1);
 	check_time(file());
-	go_on(2);
-	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* The timekeeper of a restarted daemon does not continue an epoch whose params
-	 * have expired. */
+	synchronized_after(2, 1, TSCT_CAUSE_NONE);
+	/* A restarted daemon does not continue an epoch whose params have expired. */
 	timekeeper_stop(&timekeeper);
 	sim_advance(&sim, 1001000000000);
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
-	go_on(2);
-	check_synchronized(2, TSCT_CAUSE_RESTART);
+	synchronized_after(2, 2, TSCT_CAUSE_RESTART);
 	ck_assert(was_logged("the published clock state cannot be continued; "
 			     "epoch 2 begins"));
 }
@@ -79,8 +71,7 @@ TEST(test_takes_over_disruption)
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
 	sim.ops.sleep_ns = sim_sleep;
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
-	go_on(2);
-	check_synchronized(2, TSCT_CAUSE_STEP);
+	synchronized_after(2, 2, TSCT_CAUSE_STEP);
 }
 
 TEST(test_step_while_stopped)
@@ -89,8 +80,7 @@ TEST(test_step_while_stopped)
 	timekeeper_stop(&timekeeper);
 	sim_step(&sim, -3600000000000);
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
-	go_on(2);
-	check_synchronized(2, TSCT_CAUSE_STEP);
+	synchronized_after(2, 2, TSCT_CAUSE_STEP);
 	ck_assert(was_logged("CLOCK_REALTIME was set while no daemon was running"));
 }
 
@@ -130,12 +120,10 @@ TEST(test_publish_late)
 	sim_steer(&sim, 40000);		/* changes the rate of CLOCK_REALTIME, so
 					 * that new clock params are needed */
 	world.publish_ns = 30000000;
-	go_on(5);
-	check_synchronized(1, TSCT_CAUSE_NONE);
+	synchronized_after(5, 1, TSCT_CAUSE_NONE);
 	ck_assert_uint_gt(timekeeper.stats.late, 0);
 	world.publish_ns = 300000000;
-	go_on(5);
-	check_synchronized(1, TSCT_CAUSE_NONE);
+	synchronized_after(5, 1, TSCT_CAUSE_NONE);
 }
 
 /* If every attempt to publish comes too late, the clock params in force remain. */
@@ -164,8 +152,7 @@ TEST(test_only_module_accepts)
 	load_module(TSCT_SOURCE_TSC);
 	go_on(3);
 	world.file_late = true;
-	go_on(3);
-	check_synchronized(2, TSCT_CAUSE_RESTART);
+	synchronized_after(3, 2, TSCT_CAUSE_RESTART);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
 	ck_assert(was_logged("the daemon was held up while publishing; epoch 2 begins"));
 }
@@ -226,8 +213,7 @@ TEST(test_module_disrupted)
 	ck_assert_uint_eq(world.forgets, 1);
 	ck_assert(was_logged("the module detected a disruption; epoch 7 begins "
 		       "(suspend)"));
-	go_on(2);
-	check_synchronized(7, TSCT_CAUSE_SUSPEND);
+	synchronized_after(2, 7, TSCT_CAUSE_SUSPEND);
 	ck_assert_mem_eq(&world.module, file(), sizeof(*file()));
 }
 
@@ -242,8 +228,7 @@ TEST(test_both_detect)
 	world.module.cause = TSCT_CAUSE_HOTPLUG;
 	world.module.status = TSCT_STATUS_DISRUPTED;
 	world.disruption.cpus_hash++;
-	go_on(2);
-	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
+	synchronized_after(2, 2, TSCT_CAUSE_HOTPLUG);
 }
 
 /* Another daemon has published clock params. The timekeeper can neither continue nor
@@ -253,12 +238,10 @@ TEST(test_another_daemon)
 	load_module(TSCT_SOURCE_TSC);
 	go_on(3);
 	world.module.real.base_ns += 12345;
-	go_on(2);
-	check_synchronized(2, TSCT_CAUSE_RESTART);
+	synchronized_after(2, 2, TSCT_CAUSE_RESTART);
 	world.module.epoch = 5;
 	world.module.real.base_ns += 12345;
-	go_on(2);
-	check_synchronized(6, TSCT_CAUSE_RESTART);
+	synchronized_after(2, 6, TSCT_CAUSE_RESTART);
 	ck_assert(was_logged("another process published a different time"));
 }
 
@@ -271,8 +254,7 @@ TEST(test_source_changes)
 	strcpy(world.disruption.clocksource, "hpet");
 	go_on(1);
 	ck_assert_uint_eq(file()->source, TSCT_SOURCE_MONOTONIC_RAW);
-	go_on(2);
-	check_synchronized(2, TSCT_CAUSE_UNSTABLE);
+	synchronized_after(2, 2, TSCT_CAUSE_UNSTABLE);
 	ck_assert(was_logged("marked the TSC unstable; its clocksource is hpet; epoch 2"));
 	/* A module is loaded that uses the TSC although it is unstable. */
 	load_module(TSCT_SOURCE_TSC);
@@ -287,8 +269,7 @@ TEST(test_source_changes)
 	ck_assert(world.gave_up);
 	ck_assert(was_logged("no longer publishing to the module"));
 	ck_assert_uint_eq(world.module.status, TSCT_STATUS_UNKNOWN);
-	go_on(3);
-	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
+	synchronized_after(3, 3, TSCT_CAUSE_CLOCKSOURCE);
 }
 
 /* ---- the drift file ----------------------------------------------------- */
@@ -311,8 +292,7 @@ TEST(test_drift_file)
 	memset(&world.file, 0, sizeof(world.file));
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
 	ck_assert_uint_le(file()->rate_error_ppt, first / 4);
-	go_on(2);
-	check_synchronized(1, TSCT_CAUSE_NONE);
+	synchronized_after(2, 1, TSCT_CAUSE_NONE);
 }
 
 CASE("timekeeper", NULL, NULL);
@@ -337,12 +317,6 @@ TEST(test_wrong_drift_file)
 #define BASE_NS		1600000000000000000LL
 
 static struct tsct_cluster *cluster;
-
-/* True cluster time in this test: MONOTONIC_RAW plus a constant */
-static int64_t truth(void)
-{
-	return BASE_NS + sim_raw(&sim);
-}
 
 static enum tsct_cluster_event feed(void)
 {
@@ -370,7 +344,8 @@ static void check_cluster(__u32 epoch)
 
 	ck_assert_int_eq(tsct_clock_cluster_lookup(file(), cycles_now(file()->source),
 					       &r), 0);
-	off = r.ns - truth();
+	/* true cluster time: MONOTONIC_RAW plus a constant */
+	off = r.ns - (BASE_NS + sim_raw(&sim));
 	ck_assert_msg((uint64_t)llabs(off) <= r.error_ps / 1000 + 2,
 		      "off by %lld ns, bound %llu ps", (long long)off,
 		      (unsigned long long)r.error_ps);

@@ -60,6 +60,8 @@ static void make_disruption(__u32 cause)
 	}
 }
 
+CASE("timekeeper_epoch", start, NULL);
+
 LOOP_TEST(test_each_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR)
 {
 	__u32 cause = (__u32)_i;
@@ -68,10 +70,7 @@ LOOP_TEST(test_each_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR)
 	int64_t began;
 
 	if (cause == TSCT_CAUSE_RESTART)
-		return;			/* make_disruption() simulates no restart:
-					 * check_timekeeper.c tests restarts of the
-					 * timekeeper */
-	start();
+		return;			/* tested in check_timekeeper.c */
 	go_on(10);
 	surveys = world.surveys;
 	logged[0] = '\0';
@@ -93,8 +92,7 @@ LOOP_TEST(test_each_cause, TSCT_CAUSE_STEP, TSCT_CAUSE_NR)
 		ck_assert_int_le(sim.now_ps - began, 12000000000000);
 	}
 	check_synchronized(2, cause);
-	go_on(10);
-	check_synchronized(2, cause);
+	synchronized_after(10, 2, cause);
 	ck_assert_uint_eq(timekeeper.stats.disruptions[cause], 1);
 }
 
@@ -107,7 +105,6 @@ TEST(test_recovers_in_time)
 	__u32 cause;
 	int64_t began;
 
-	start();
 	go_on(10);
 	for (cause = TSCT_CAUSE_STEP; cause < TSCT_CAUSE_NR; cause++) {
 		if (cause == TSCT_CAUSE_RESTART || cause == TSCT_CAUSE_UNSTABLE)
@@ -126,25 +123,21 @@ TEST(test_recovers_in_time)
 /* Several simultaneous disruptions begin only one epoch. */
 TEST(test_simultaneous_disruptions)
 {
-	start();
 	go_on(10);
 	make_disruption(TSCT_CAUSE_STEP);
 	make_disruption(TSCT_CAUSE_SUSPEND);
 	make_disruption(TSCT_CAUSE_CLOCKSOURCE);
 	make_disruption(TSCT_CAUSE_HOTPLUG);
 	make_disruption(TSCT_CAUSE_MIGRATION);
-	go_on(3);
-	check_synchronized(2, TSCT_CAUSE_MIGRATION);
+	synchronized_after(3, 2, TSCT_CAUSE_MIGRATION);
 }
 
 /* CLOCK_REALTIME is set repeatedly while the calibration runs. */
 TEST(test_set_repeatedly)
 {
-	start();
 	go_on(5);
 	world.settings = 3;
-	go_on(3);
-	check_synchronized(2, TSCT_CAUSE_STEP);
+	synchronized_after(3, 2, TSCT_CAUSE_STEP);
 	world.settings = 40;
 	go_on(1);
 	ck_assert(was_logged("clock samples are inconsistent"));
@@ -157,13 +150,11 @@ TEST(test_set_repeatedly)
 /* A slew is no disruption, up to the rate from which it is treated as a step. */
 TEST(test_slew_is_no_disruption)
 {
-	start();
 	go_on(10);
 	sim_steer(&sim, 500000);
 	go_on(20);
 	sim_steer(&sim, -100000);
-	go_on(20);
-	check_synchronized(1, TSCT_CAUSE_NONE);
+	synchronized_after(20, 1, TSCT_CAUSE_NONE);
 	ck_assert_uint_gt(timekeeper.stats.slews, 0);
 }
 
@@ -175,7 +166,6 @@ TEST(test_past_times_after_step)
 	__u64 before, between;
 	int64_t was;
 
-	start();
 	go_on(10);
 	before = sim_counter(&sim) - 2400000000ULL;
 	was = sim_real(&sim) - 1000000000;
@@ -216,10 +206,8 @@ TEST(test_no_time_before_survey)
 	ck_assert_uint_eq(world.tables, 1);
 	ck_assert_uint_eq(world.table_epoch, 0);
 	check_time(file());
-	go_on(1);
-	check_synchronized(1, TSCT_CAUSE_NONE);
-	/* A disruption is published at once, but no time is published before the next
-	 * CPU survey. */
+	synchronized_after(1, 1, TSCT_CAUSE_NONE);
+	/* A disruption is published at once, time after the next CPU survey. */
 	make_disruption(TSCT_CAUSE_HOTPLUG);
 	go_on(0.1);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
@@ -232,23 +220,20 @@ TEST(test_no_time_before_survey)
 	ck_assert_uint_eq(timekeeper_status(&timekeeper), TSCT_STATUS_SYNCHRONIZED);
 }
 
-/* Time is published even if a CPU survey takes over 2 s, as when a program occupies a
- * CPU, and even if a CPU survey fails. */
+/* Time is published even if a CPU survey takes over 2 s, or fails. */
 TEST(test_survey_fails)
 {
 	new_world();
 	world.survey_later = true;
 	ck_assert_int_eq(timekeeper_start(&timekeeper, &world_ops), 0);
-	go_on(2.5);
-	check_synchronized(1, TSCT_CAUSE_NONE);
+	synchronized_after(2.5, 1, TSCT_CAUSE_NONE);
 	ck_assert(was_logged("still runs after 2 s"));
 	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, NULL), 0);
 	make_disruption(TSCT_CAUSE_HOTPLUG);
 	go_on(1);
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
 	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, NULL), 0);
-	go_on(1);
-	check_synchronized(2, TSCT_CAUSE_HOTPLUG);
+	synchronized_after(1, 2, TSCT_CAUSE_HOTPLUG);
 }
 
 /* A disruption during a CPU survey invalidates the survey's result. */
@@ -256,7 +241,6 @@ TEST(test_disruption_during_survey)
 {
 	struct cpu_survey_result found;
 
-	start();
 	go_on(3);
 	world.survey_later = true;
 	make_disruption(TSCT_CAUSE_HOTPLUG);
@@ -269,8 +253,7 @@ TEST(test_disruption_during_survey)
 	ck_assert_uint_eq(file()->status, TSCT_STATUS_DISRUPTED);
 	ck_assert_uint_eq(world.surveys, 3);
 	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, &found), 0);
-	go_on(1);
-	check_synchronized(3, TSCT_CAUSE_SUSPEND);
+	synchronized_after(1, 3, TSCT_CAUSE_SUSPEND);
 }
 
 /* A CPU survey finds that another source has to be used. */
@@ -278,7 +261,6 @@ TEST(test_survey_changes_source)
 {
 	struct cpu_survey_result found;
 
-	start();
 	go_on(3);
 	world.survey_later = true;
 	world.source = TSCT_SOURCE_MONOTONIC_RAW;
@@ -288,8 +270,7 @@ TEST(test_survey_changes_source)
 	found = survey_now();
 	ck_assert_int_eq(timekeeper_survey_done(&timekeeper, &found), 0);
 	ck_assert_uint_eq(file()->source, TSCT_SOURCE_MONOTONIC_RAW);
-	go_on(2);
-	check_synchronized(3, TSCT_CAUSE_CLOCKSOURCE);
+	synchronized_after(2, 3, TSCT_CAUSE_CLOCKSOURCE);
 }
 
 static void check_skewed(bool skewed)
@@ -303,11 +284,9 @@ static void check_skewed(bool skewed)
 	ck_assert_uint_eq(file()->real.fast_cycles, 0);
 }
 
-/* If counters are skewed, conversions need the number of the CPU. The table of skews
- * does not change within an epoch. */
+/* Skewed counters: conversions need the CPU; the table stays within an epoch. */
 TEST(test_skewed_counters)
 {
-	start();
 	go_on(3);
 	check_skewed(false);
 	world.skewed = true;
@@ -376,7 +355,6 @@ TEST(test_small_skew)
  * it. A survey after a disruption may also find a smaller one. */
 TEST(test_small_skew_grows)
 {
-	start();
 	go_on(3);
 	check_skew_ns(0);
 	world.skew_cycles = 1200;

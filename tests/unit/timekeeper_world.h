@@ -103,8 +103,7 @@ static int set_module(const struct tsct_clock_state *state)
 	return 0;
 }
 
-/* Returns whether the state only confirms the clock params that are published already.
- * Such a state is never too late. */
+/* Returns whether the state only confirms the published params: never too late. */
 static bool is_same(const struct tsct_clock_state *state)
 {
 	return state->epoch == world.file.state.epoch &&
@@ -313,6 +312,12 @@ static inline void check_synchronized(__u32 epoch, __u32 cause)
 	ck_assert_uint_eq(file()->epoch, epoch);
 	ck_assert_uint_eq(file()->cause, cause);
 	check_time(file());
+}
+
+static inline void synchronized_after(double s, __u32 epoch, __u32 cause)
+{
+	go_on(s);
+	check_synchronized(epoch, cause);
 }
 
 #endif /* TESTS_TIMEKEEPER_WORLD_H */
