@@ -3,38 +3,35 @@
  * sample. */
 #include "rate_sim.h"
 
-TEST(test_steady)
-{
-	unsigned int i, turn;
+CASE("rate_estimator", start, NULL);
 
-	for (turn = 0; turn < 20; turn++) {
-		seed_with(turn);
-		start();
+LOOP_TEST(test_steady, 0, 20)
+{
+	unsigned int i;
+
+	start();
+	check_rate_bound();
+	ck_assert_uint_eq(est.state.status, TSCT_STATUS_CALIBRATING);
+	ck_assert_uint_eq(est.state.cause, TSCT_CAUSE_RESTART);
+	ck_assert_double_le(hz_error_ppm(), 2);
+	for (i = 1; i <= 100; i++) {
+		ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
 		check_rate_bound();
-		ck_assert_uint_eq(est.state.status, TSCT_STATUS_CALIBRATING);
-		ck_assert_uint_eq(est.state.cause, TSCT_CAUSE_RESTART);
-		ck_assert_double_le(hz_error_ppm(), 2);
-		for (i = 1; i <= 100; i++) {
-			ck_assert_int_eq(go_on(SECOND), TSCT_RATE_OK);
-			check_rate_bound();
-			ck_assert_uint_eq(est.state.status,
-					  TSCT_STATUS_SYNCHRONIZED);
-			/* After some samples, the error of the first estimate has been
-			 * slewed away. */
-			ck_assert_int_le(check_params(), i < 3 ? 2000 : 30);
-			if (i == 1)
-				ck_assert_double_le(hz_error_ppm(), 0.03);
-			if (i == 10)
-				ck_assert_double_le(hz_error_ppm(), 0.003);
-		}
-		ck_assert_uint_eq(est.state.epoch, 5);
-		/* The growth of the error covers the wander of the oscillator of
-		 * CLOCK_MONOTONIC_RAW, and the widths of two brackets a second
-		 * apart. */
-		ck_assert_double_le(growth_ppb(), 150);
-		ck_assert_uint_le(est.state.rate_error_ppt, 42000);
-		ck_assert_uint_le(est.state.real.error_ps, 40000);
+		ck_assert_uint_eq(est.state.status,
+				  TSCT_STATUS_SYNCHRONIZED);
+		/* The first estimate's error has been slewed away. */
+		ck_assert_int_le(check_params(), i < 3 ? 2000 : 30);
+		if (i == 1)
+			ck_assert_double_le(hz_error_ppm(), 0.03);
+		if (i == 10)
+			ck_assert_double_le(hz_error_ppm(), 0.003);
 	}
+	ck_assert_uint_eq(est.state.epoch, 5);
+	/* The growth of the error covers the wander of the oscillator of
+	 * CLOCK_MONOTONIC_RAW, and the widths of two brackets a second apart. */
+	ck_assert_double_le(growth_ppb(), 150);
+	ck_assert_uint_le(est.state.rate_error_ppt, 42000);
+	ck_assert_uint_le(est.state.real.error_ps, 40000);
 }
 
 /* If the kernel's clocks run on the counter itself, no wander is assumed. */
@@ -80,7 +77,6 @@ TEST(test_long_run)
 {
 	unsigned int i;
 
-	start();
 	for (i = 0; i < 20000; i++)
 		ck_assert_int_eq(go_on(SECOND * 10), TSCT_RATE_OK);
 	ck_assert_double_le(hz_error_ppm(), 1e-6);
@@ -96,7 +92,6 @@ TEST(test_changing_rate)
 	static const int ppb[] = { 30, -900, 5000, -50000, 200000, 500000, 0 };
 	unsigned int i;
 
-	start();
 	for (i = 0; i < ROWS(ppb); i++) {
 		go_on_for(20);
 		sim_steer(&sim, ppb[i]);
@@ -147,7 +142,6 @@ TEST(test_step)
 	};
 	unsigned int i, epoch = 5;
 
-	start();
 	for (i = 0; i < ROWS(steps); i++) {
 		go_on_for(2);
 		sim_step(&sim, steps[i]);
@@ -163,7 +157,6 @@ TEST(test_fast_slew)
 	static const int ppb[] = { 100000000, -100000000, 2000000, -2000000 };
 	unsigned int i, epoch = 5;
 
-	start();
 	for (i = 0; i < ROWS(ppb); i++) {
 		go_on_for(3);
 		sim_steer(&sim, ppb[i]);
@@ -178,14 +171,12 @@ TEST(test_fast_slew)
 	}
 }
 
-/* A step of CLOCK_REALTIME that is small enough to be a slew: the published time is
- * slewed, and the bound covers the step. */
+/* A step small enough to be a slew: time is slewed, the bound covers the step. */
 TEST(test_small_step)
 {
 	int64_t off = 200000, now;
 	unsigned int i;
 
-	start();
 	go_on_for(10);
 	sim_step(&sim, off);
 	sim_advance(&sim, SECOND);
@@ -225,7 +216,6 @@ static void after_jump(double hz)
 
 TEST(test_counter_jumps)
 {
-	start();
 	go_on_for(5);
 	/* Suspend: the counter continued, MONOTONIC_RAW did not. */
 	sim.raw_lost_ps = 30000000000000;
@@ -255,7 +245,6 @@ TEST(test_counter_jumps)
 /* The counter and MONOTONIC_RAW stopped, REALTIME did not. */
 TEST(test_suspend)
 {
-	start();
 	go_on_for(1);
 	sim_step(&sim, 3600 * (int64_t)SECOND);
 	sim_advance(&sim, SECOND);
@@ -269,7 +258,6 @@ TEST(test_disrupt)
 	static const __u32 keep[] = { TSCT_CAUSE_STEP, TSCT_CAUSE_FAKE };
 	unsigned int cause, epoch = 5;
 
-	start();
 	for (cause = 1; cause < TSCT_CAUSE_NR; cause++) {
 		bool kept = cause == keep[0] || cause == keep[1];
 
@@ -330,7 +318,6 @@ TEST(test_poor_sample)
 	struct tsct_clock_state last;
 	unsigned int i;
 
-	start();
 	go_on_for(5);
 	for (i = 0; i < 3; i++) {
 		last = est.state;
@@ -391,9 +378,7 @@ TEST(test_sampler_adapts)
 	struct tsct_bracket bracket;
 	unsigned int i;
 
-	start();
-	/* The sampler has no limit for the width of brackets yet, so it makes the
-	 * maximum number of tries. */
+	/* Without a limit for brackets yet, it makes the maximum of tries. */
 	ck_assert_uint_le(sim.reads, (16 + 1) * 2 * 65 * 3);
 	sim.stall_every = 0;
 	for (i = 0; i < 50; i++)
@@ -421,7 +406,6 @@ TEST(test_intersection)
 	struct tsct_bracket bracket, one;
 	unsigned int i, narrower = 0;
 
-	start();
 	sim.stall_every = 0;
 	sim.jitter_ns = 40;
 	go_on_for(5);
@@ -452,7 +436,6 @@ TEST(test_resume)
 	struct tsct_clock_state last;
 	uint64_t stamp;
 
-	start();
 	go_on_for(5);
 	last = est.state;
 	last.status = TSCT_STATUS_HOLDOVER;
@@ -495,7 +478,6 @@ TEST(test_resume_and_feed)
 {
 	struct tsct_clock_state last;
 
-	start();
 	go_on_for(5);
 	last = est.state;
 	sim_advance(&sim, 2 * SECOND);
@@ -547,7 +529,6 @@ TEST(test_innovation)
 {
 	struct tsct_offset_interval next;
 
-	start();
 	est.offset.frac_ns = 0.75;
 	est.offset.half_ns = 0;
 	next = est.offset;
@@ -565,7 +546,6 @@ TEST(test_rejects_bad_samples)
 	struct tsct_sample sample, samples[2];
 	struct tsct_rate_estimator old;
 
-	start();
 	tsct_sampler_take(&sampler, &sample);
 	old = est;
 	sample.real.after_cpu = sample.real.before_cpu + 1;
@@ -615,18 +595,16 @@ static void check_set_at_start(unsigned int at, int64_t step)
 	ck_assert_uint_eq(est.state.status, TSCT_STATUS_SYNCHRONIZED);
 }
 
-TEST(test_set_at_start)
+LOOP_TEST(test_set_at_start, 1, 16)
 {
 	static const int64_t steps[] = { 10000, 1000000, 1000000000,
 		47000000000, 1000000000000000000 };
-	unsigned int at, i;
+	unsigned int i;
 
-	for (at = 1; at < 16; at++) {
-		for (i = 0; i < ROWS(steps); i++) {
-			seed_with(100 * at + i);
-			check_set_at_start(at, steps[i]);
-			check_set_at_start(at, -steps[i]);
-		}
+	for (i = 0; i < ROWS(steps); i++) {
+		seed_with(100 * _i + i);
+		check_set_at_start(_i, steps[i]);
+		check_set_at_start(_i, -steps[i]);
 	}
 }
 
@@ -655,8 +633,7 @@ TEST(test_median)
 	ck_assert_double_eq(tsct_rate_window_median(&window), 1);
 	window.nr = 1;
 	ck_assert_double_eq(tsct_rate_window_median(&window), 0);
-	/* Windows of any size with brackets of many widths: the number of rates between
-	 * pairs of brackets fits the buffer. */
+	/* Windows of any size and widths: the rates between brackets fit the buffer. */
 	for (window.nr = 2; window.nr <= TSCT_RATE_WINDOW_MAX; window.nr++) {
 		for (i = 0; i < window.nr; i++)
 			window.hist[i] = bracket(i * 10000, i * 20000,

@@ -51,14 +51,6 @@ static void publish(void)
 	tsct_rate_published(&est, &next);
 }
 
-static void start_daemon(void)
-{
-	tsct_sampler_init(&sampler, &machine.ops);
-	tsct_rate_init(&est, TSCT_SOURCE_TSC, 1, TSCT_CAUSE_NONE);
-	ck_assert_int_ge(tsct_sampler_start(&sampler, &est), 0);
-	publish();
-}
-
 /* Reads the clock's lines, as the recorder does after each sample. */
 static void note_lines(void)
 {
@@ -120,7 +112,10 @@ static void start_machine(uint64_t seed, bool steered)
 		.head = { .source = TSCT_SOURCE_TSC, .page = page },
 		.area = { .page = page, .nr_cpus = 8 },
 	};
-	start_daemon();
+	tsct_sampler_init(&sampler, &machine.ops);
+	tsct_rate_init(&est, TSCT_SOURCE_TSC, 1, TSCT_CAUSE_NONE);
+	ck_assert_int_ge(tsct_sampler_start(&sampler, &est), 0);
+	publish();
 }
 
 static void stop_machine(void)
@@ -297,9 +292,8 @@ LOOP_TEST(test_truth_is_within, 0, RUNS + 2)
 	stop_machine();
 }
 
-/* CLOCK_REALTIME is set by 3 ms: the times before are by a line of the epoch after, so they
- * are off by that; no line of another epoch narrows a bound; and where no line states what
- * CLOCK_REALTIME was, no bound is known. */
+/* CLOCK_REALTIME is set by 3 ms: times before, by a line of the later epoch, are off by
+ * that; no line of another epoch narrows a bound; without a line, no bound. */
 LOOP_TEST(test_disruption, 0, 2)
 {
 	struct tsct_error_cursor cursor = { .piece = 0 };
@@ -377,11 +371,10 @@ static void free_given(void)
 	tsct_recording_free(&rec);
 }
 
-CASE("given", NULL, free_given);
+CASE("given", make_given, free_given);
 
 TEST(test_intersection)
 {
-	make_given();
 	check_bound(1500000, BOUND);
 	add_given(1100000, 1500000, 300, 400, 3);
 	check_bound(1099999, BOUND);
@@ -406,7 +399,6 @@ TEST(test_intersection)
 
 TEST(test_contradiction)
 {
-	make_given();
 	add_given(1100000, 1500000, 300, 100, 3);
 	check_bound(1200000, 400);
 	/* [200, 400] and [-400, -200] leave nothing: neither is used. */
@@ -432,7 +424,6 @@ TEST(test_contradiction)
  * that of a live reading: lines of later samples may show that it was wrong. */
 TEST(test_later_lines)
 {
-	make_given();
 	rec.real.as_of_cycles = 1600000;
 	add_given(1650000, 1800000, 9000, 100, 3);
 	ck_assert_uint_eq(rec.errors.nr_contradictory, 0);
@@ -445,7 +436,6 @@ TEST(test_later_lines)
 /* Lines of another epoch neither narrow nor contradict. */
 TEST(test_epochs)
 {
-	make_given();
 	rec.epoch_first = 2;
 	rec.real.base_cycles += 500000;
 	rec.real.base_ns += 500000;
@@ -479,6 +469,7 @@ TEST(test_extreme_lines)
 	unsigned int i, k;
 
 	for (i = 0; i < nr * nr * nr; i++) {
+		free_given();
 		make_given();
 		rec.epoch_first = 2;
 		for (k = 0; k < 3; k++)
@@ -498,7 +489,6 @@ TEST(test_extreme_lines)
 			ck_assert_uint_le(tsct_error_bounds_max_ps(&rec, tick, tick),
 					  tsct_error_bounds_max_ps(&rec, 0, UINT64_MAX));
 		}
-		tsct_recording_free(&rec);
 	}
 }
 
@@ -506,7 +496,6 @@ TEST(test_extreme_lines)
  * clock is of that epoch, and states nothing of the time after the last sample. */
 TEST(test_epoch_without_lines)
 {
-	make_given();
 	rec.epoch = 4;
 	rec.has_real_epoch = 1;
 	rec.real_epoch = 3;
@@ -525,7 +514,6 @@ TEST(test_epoch_without_lines)
 /* Lines of an older version do not include the skew of the counters, and narrow nothing. */
 TEST(test_older_version)
 {
-	make_given();
 	add_given(1100000, 1500000, 300, 400, 3);
 	check_bound(1200000, 700);
 	ck_assert_int_eq(tsct_error_bounds_make_old(&rec), 0);
@@ -539,6 +527,7 @@ TEST(test_far_lines)
 	unsigned int i;
 
 	for (i = 0; i < 2 * ROWS(far); i++) {
+		free_given();
 		make_given();
 		if (i % 2)
 			rec.real.base_cycles += far[i / 2];
@@ -551,7 +540,6 @@ TEST(test_far_lines)
 		ck_assert_int_eq(tsct_error_bounds_make(&rec), 0);
 		rec.segments[0].base_ns = INT64_MIN;
 		ck_assert_int_eq(tsct_error_bounds_make(&rec), 0);
-		tsct_recording_free(&rec);
 	}
 }
 
@@ -563,7 +551,6 @@ TEST(test_utc)
 	struct tsct_recorded_node *node;
 	__u64 ns;
 
-	make_given();
 	node = &rec.nodes[0];
 	tsct_recorded_utc_add(node, rec.begin, 40000, TSCT_UTC_KERNEL);
 	tsct_recorded_utc_add(node, 1500000, 90000, TSCT_UTC_KERNEL);
@@ -607,7 +594,6 @@ LOOP_TEST(test_largest, 0, 200)
 	__u64 from, until, worst, max, tick;
 	unsigned int i, k;
 
-	make_given();
 	rec.epoch_first = 3 - any(2);
 	rec.epoch = 3 + any(2);
 	rec.real.base_cycles += any(2) * 300000;

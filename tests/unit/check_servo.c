@@ -22,6 +22,8 @@ static double slew_ppm(const struct tsct_clock_params *params)
 	return ((double)params->slew_mult / (double)params->mult - 1) * 1e6;
 }
 
+CASE("servo", start, NULL);
+
 /* Samples that agree with the published params keep these, and renew their bound. */
 TEST(test_confirmed_params)
 {
@@ -29,7 +31,6 @@ TEST(test_confirmed_params)
 	unsigned int i, nr_replaced = 0;
 	struct tsct_clock_params last;
 
-	start();
 	go_on_for(20);
 	for (i = 0; i < 200; i++) {
 		last = *params;
@@ -59,7 +60,6 @@ TEST(test_begins_anywhere)
 	struct tsct_rate_estimator before;
 	unsigned int i, nr_replaced = 0, kept = 0;
 
-	start();
 	go_on_for(10);
 	sim_step(&sim, 100000);
 	sim_advance(&sim, SECOND);
@@ -98,7 +98,6 @@ TEST(test_slews)
 	struct tsct_clock_state before;
 	unsigned int i;
 
-	start();
 	for (i = 0; i < ROWS(offs); i++) {
 		go_on_for(10);
 		sim_step(&sim, offs[i]);
@@ -127,7 +126,6 @@ TEST(test_slew_ends)
 	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i;
 
-	start();
 	go_on_for(10);
 	sim_step(&sim, 200000);
 	sim_advance(&sim, SECOND);
@@ -148,7 +146,6 @@ TEST(test_fast)
 	const struct tsct_clock_params *params = &est.state.real;
 	unsigned int i, k, slow = 0;
 
-	start();
 	go_on_for(3);
 	for (i = 0; i < 200; i++) {
 		for (k = 0; k < 10; k++) {
@@ -175,7 +172,6 @@ TEST(test_disrupted)
 	struct tsct_clock_state next;
 	uint64_t now;
 
-	start();
 	go_on_for(3);
 	tsct_rate_disrupt(&est, TSCT_CAUSE_SUSPEND);
 	now = sim_counter(&sim);
@@ -196,8 +192,7 @@ TEST(test_disrupted)
 	check_params();
 }
 
-/* Holdover begins holdover_cycles after the last sample, and the time becomes unknown
- * void_cycles after the last sample. */
+/* Holdover begins holdover_cycles after the last sample, unknown time void_cycles. */
 TEST(test_lifetimes)
 {
 	const struct tsct_clock_params *params = &est.state.real;
@@ -219,9 +214,7 @@ TEST(test_replaced_before_overflow)
 	struct tsct_clock_state next;
 	uint64_t begin;
 
-	start();
-	/* Clock params can be replaced only after a sample later than their begin: take
-	 * samples until then. */
+	/* Params are replaced only after a sample later than their begin. */
 	do
 		go_on_for(1);
 	while ((int64_t)(est.offset.cycles - est.state.real.base_cycles) < 0);
@@ -316,12 +309,6 @@ static void start_slewing(const struct way *way)
 	}
 }
 
-static void keep(void)
-{
-	kept[nr_kept].cycles = sim_counter(&sim);
-	kept[nr_kept++].real = sim_real(&sim);
-}
-
 /* Executes the test's schedule @way; at way->set, steps CLOCK_REALTIME by @step against
  * the slew. Returns the amount of the slew's rate, ppb. */
 static double go(const struct way *way, int64_t step)
@@ -338,7 +325,8 @@ static double go(const struct way *way, int64_t step)
 		sim.now_ps = begin + (int64_t)(ms * MS) * 1000;
 		if (ms == way->set)
 			sim_step(&sim, step);
-		keep();
+		kept[nr_kept].cycles = sim_counter(&sim);
+		kept[nr_kept++].real = sim_real(&sim);
 		if (ms != way->conversions[conversion])
 			continue;
 		ck_assert_int_eq(tsct_sampler_feed(&sampler, &est),

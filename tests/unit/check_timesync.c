@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * tsct_timesync() with a simulated daemon that closes connections, sends no answer,
- * ends, or restarts without its state
- */
+/* tsct_timesync() with a daemon that closes, is silent, ends, restarts without state */
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -89,7 +86,9 @@ static void begin(const char *const *texts, unsigned int nr)
 static void end(void)
 {
 	shutdown(listener, SHUT_RDWR);
-	pthread_join(thread, NULL);
+	if (thread)
+		pthread_join(thread, NULL);
+	thread = 0;
 	rmdir(dir);
 }
 
@@ -115,7 +114,7 @@ static int call_until_answered(int timeout_ms)
 	return err;
 }
 
-CASE("timesync", NULL, NULL);
+CASE("timesync", NULL, end);
 
 TEST(test_completes)
 {
@@ -125,7 +124,6 @@ TEST(test_completes)
 	ck_assert_uint_eq(nr_requests, 4);
 	ck_assert_str_eq(requests[0], "timesync 0\n");
 	ck_assert_str_eq(requests[1], "timesync 7\n");
-	end();
 }
 
 TEST(test_missing_nodes)
@@ -134,7 +132,6 @@ TEST(test_missing_nodes)
 	ck_assert_int_eq(call_until_answered(100), -ETIMEDOUT);
 	ck_assert_str_eq(why, "not all nodes have called tsct_timesync(): a, b (below c) are missing");
 	ck_assert_int_eq(tsct_timesync(0, NULL, 0), -ETIMEDOUT);
-	end();
 }
 
 TEST(test_timeout_in_session)
@@ -142,7 +139,6 @@ TEST(test_timeout_in_session)
 	BEGIN("session 7\n");
 	ck_assert_int_eq(call_until_answered(50), -ETIMEDOUT);
 	ck_assert_ptr_nonnull(strstr(why, "synchronization is not complete"));
-	end();
 }
 
 /* The daemon closes some connections without an answer, among these the first one. */
@@ -154,7 +150,6 @@ TEST(test_connections_closed)
 	ck_assert_uint_eq(nr_requests, 7);
 	ck_assert_str_eq(requests[3], "timesync 7\n");
 	ck_assert_str_eq(requests[6], "timesync 7\n");
-	end();
 }
 
 /* A restarted daemon answers with another barrier number, which the next request
@@ -165,7 +160,6 @@ TEST(test_restart_with_other_number)
 	ck_assert_int_eq(call(5000), 0);
 	ck_assert_str_eq(requests[2], "timesync 7\n");
 	ck_assert_str_eq(requests[3], "timesync 9\n");
-	end();
 }
 
 /* The daemon restarts after all nodes have called tsct_timesync(), so no other node
@@ -175,7 +169,6 @@ TEST(test_restart_after_all_called)
 	BEGIN("session 7\n", HANG_UP, "waiting 9 a\n");
 	ck_assert_int_eq(call(-1), -ECONNRESET);
 	ck_assert_ptr_nonnull(strstr(why, "all nodes have called"));
-	end();
 }
 
 TEST(test_daemon_ends)
@@ -185,7 +178,6 @@ TEST(test_daemon_ends)
 	ck_assert_ptr_nonnull(strstr(why, "no daemon; start"));
 	/* If no daemon runs when tsct_timesync() is called, the call fails at once. */
 	ck_assert_int_eq(call(-1), -ENOENT);
-	end();
 }
 
 /* If the daemon sends no answer, tsct_timesync() ends soon after its timeout. */
@@ -204,7 +196,6 @@ TEST(test_no_answer)
 		ck_assert_int_ge(took, 1500 * MS);
 	}
 	ck_assert_int_le(took, 3500 * MS);
-	end();
 }
 
 TEST(test_error_answers)
@@ -215,7 +206,6 @@ TEST(test_error_answers)
 	ck_assert_int_eq(call(-1), -EPROTO);
 	ck_assert_int_eq(call(-1), -EPROTO);
 	ck_assert_ptr_nonnull(strstr(why, "of one release"));
-	end();
 }
 
 /* ---- participants --------------------------------------------------------- */
@@ -226,7 +216,7 @@ static int join(unsigned int processes)
 	return tsct_timesync_join(processes, why, sizeof(why));
 }
 
-CASE("participants", NULL, NULL);
+CASE("participants", NULL, end);
 
 /* Requests of a participant have its id and the number of the call. */
 TEST(test_joined)
@@ -246,7 +236,6 @@ TEST(test_joined)
 	ck_assert_str_eq(requests[2], "timesync 7 5 1\n");
 	ck_assert_str_eq(requests[3], "timesync 0 5 2\n");
 	ck_assert_str_eq(requests[4], "timesync 0\n");
-	end();
 }
 
 TEST(test_joins_by_environment)
@@ -259,7 +248,6 @@ TEST(test_joins_by_environment)
 	tsct_timesync_leave();
 	ck_assert_int_eq(join(0), 0);
 	ck_assert_str_eq(requests[2], "join 4\n");
-	end();
 }
 
 TEST(test_invalid_numbers)
@@ -283,7 +271,6 @@ TEST(test_invalid_numbers)
 	ck_assert_int_eq(join(3), -EINVAL);
 	ck_assert_str_eq(why, "3 processes: other processes of this node declared 2; "
 			 "declare the same number in all of them");
-	end();
 }
 
 TEST(test_join_fails)
@@ -315,7 +302,6 @@ TEST(test_joins_again)
 	ck_assert_str_eq(requests[4], "timesync 7 5 1\n");
 	ck_assert_str_eq(requests[5], "join 2\n");
 	ck_assert_str_eq(requests[6], "timesync 7 1 1\n");
-	end();
 }
 
 static void *call_for_ever(void *unused)
@@ -349,7 +335,6 @@ TEST(test_two_calls_at_once)
 	__atomic_store_n(&answers, done, __ATOMIC_RELEASE);
 	ck_assert_int_eq(pthread_join(other, &result), 0);
 	ck_assert_int_eq((long)result, 0);
-	end();
 }
 
 /* The connection of a participant is not kept open by a forked child. */
@@ -374,6 +359,4 @@ TEST(test_forked_child_does_not_take_part)
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	close(kept);
-	keep_open = false;
-	end();
 }

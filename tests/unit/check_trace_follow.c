@@ -90,11 +90,10 @@ static void expect_no_event(int ret)
 
 /* ---- order of events ----------------------------------------------------- */
 
-CASE("trace_follow", NULL, end_all);
+CASE("trace_follow", begin_writing, end_all);
 
 TEST(test_only_settled_events)
 {
-	begin_writing();
 	open_trace(true);
 	expect_no_event(-EAGAIN);
 	put(0, 100);
@@ -129,7 +128,6 @@ TEST(test_only_settled_events)
  * the reader of several nodes sees that a silent one has passed a time. */
 TEST(test_progress_of_idle)
 {
-	begin_writing();
 	open_trace(true);
 	expect_no_event(-EAGAIN);
 	put(0, 100);
@@ -158,7 +156,6 @@ TEST(test_new_definition)
 {
 	struct tsct_trace_event first, e;
 
-	begin_writing();
 	open_trace(true);
 	put(0, 100);
 	flush_at(150);
@@ -186,7 +183,6 @@ TEST(test_new_definition)
  * then the end. */
 TEST(test_dead_recorder)
 {
-	begin_writing();
 	open_trace(true);
 	put(0, 100);
 	put(1, 50);
@@ -212,14 +208,12 @@ TEST(test_dead_recorder)
 	expect_no_event(0);
 }
 
-/* A partial packet at the end of a live recording is no damage: the packet is still
- * being written, or will be truncated. */
+/* A partial packet at the end of a live recording is no damage. */
 LOOP_TEST(test_partial_packet, 0, 10)
 {
 	static __u8 file[1 << 20];
 	size_t len, whole;
 
-	begin_writing();
 	put(0, 100);
 	flush_at(150);
 	whole = load_file(dirfd_, "default_0", file, sizeof(file));
@@ -242,14 +236,12 @@ LOOP_TEST(test_partial_packet, 0, 10)
 	ck_assert_uint_eq(reports, 0);
 }
 
-/* Invalid bytes after the last packet are reported once. When valid packets overwrite
- * these bytes, the packets are read. */
+/* Invalid bytes after the last packet: reported once; valid packets replace them. */
 TEST(test_invalid_bytes_at_end)
 {
 	static __u8 file[1 << 20];
 	size_t len, i;
 
-	begin_writing();
 	put(0, 100);
 	put(1, 100);
 	flush_at(150);
@@ -316,14 +308,12 @@ static void check_whole(void)
 	ck_assert_uint_eq(reports, 0);
 }
 
-/* The streams of CPUs are written in random order, some ahead of others. An event is
- * returned as soon as its order is certain. */
+/* Streams in random order: events are returned once their order is certain. */
 LOOP_TEST(test_random_order, 0, 5)
 {
 	__u64 at[CPUS] = { 0 }, settled, last_settled = 0;
 	unsigned int n, cpu;
 
-	begin_writing();
 	open_trace(true);
 	nr_followed = 0;
 	for (n = 0; n < MANY; n++) {
@@ -374,9 +364,8 @@ TEST(test_settled_time_of_rings)
 	pass(UINT64_MAX);
 	ck_assert_uint_ge(tsct_drain_settled(drain), now);
 	ck_assert_uint_lt(tsct_drain_settled(drain), tsct_clock_cycles(clock_));
-	/* tsct_recording_writer_flush() writes the time up to which the recording is
-	 * complete, for readers of the live recording, if that time has grown and an
-	 * event was recorded since the last write. */
+	/* A flush writes the time up to which the recording is complete, for live
+	 * readers, if that has grown and an event was recorded since. */
 	tsct_recording_writer_settle(out, tsct_drain_settled(drain));
 	ck_assert_int_eq(tsct_recording_writer_flush(out), 0);
 	ck_assert_int_eq(tsct_trace_progress(dirfd_, &tick), TSCT_PROGRESS_LIVE);
