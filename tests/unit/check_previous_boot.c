@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Channels and clock that a previous boot left in reserved memory: complete, interrupted
- * at any moment, and damaged in any way */
+/* Channels and clock of a previous boot in reserved memory: complete, cut, damaged */
 #include "latch_states.h"
 #include "lib/core/event_def.h"
 #include "lib/core/reserved.h"
@@ -383,33 +382,29 @@ TEST(test_rejects_descriptions)
 	ck_assert_uint_eq(boot.nr_damaged, 5);
 }
 
+static const struct {
+	__u32 cpu;
+	__s64 by;
+	unsigned int damaged;
+} moved[] = {
+	{ 0, 0, 0 }, { 0, 8, 1 }, { 0, -(__s64)HEAD, 0 },
+	{ 0, -(__s64)(HEAD + TSCT_PAGE_SIZE), 1 }, { 2, -(__s64)TSCT_PAGE_SIZE, 0 },
+	{ 2, TSCT_PAGE_SIZE, 1 }, { 2, CHANNEL, 1 },
+};
+
 /* Each ring is aligned, and lies in its channel, behind the description and up to its end. */
-TEST(test_rejects_rings)
+LOOP_TEST(test_rejects_rings, 0, ROWS(moved))
 {
-	static const struct {
-		__u32 cpu;
-		__s64 by;
-		unsigned int damaged;
-	} cases[] = {
-		{ 0, 0, 0 }, { 0, 8, 1 }, { 0, -(__s64)HEAD, 0 },
-		{ 0, -(__s64)(HEAD + TSCT_PAGE_SIZE), 1 }, { 2, -(__s64)TSCT_PAGE_SIZE, 0 },
-		{ 2, TSCT_PAGE_SIZE, 1 }, { 2, CHANNEL, 1 },
-	};
 	struct tsct_reserved_channel *c = channel_at(0);
 	char *copy;
-	size_t i;
 
-	for (i = 0; i < ROWS(cases); i++) {
-		c->rings[cases[i].cpu] += (__u64)cases[i].by;
-		c->checksum = tsct_reserved_channel_sum(c);
-		copy = malloc(SIZE);
-		memcpy(copy, image, SIZE);
-		ck_assert_int_eq(tsct_previous_boot_parse(copy, SIZE, &boot), 0);
-		ck_assert_msg(boot.nr_damaged == cases[i].damaged, "case %zu", i);
-		ck_assert_uint_eq(boot.nr_channels + boot.nr_damaged, 2);
-		tsct_previous_boot_free(&boot);
-		c->rings[cases[i].cpu] -= (__u64)cases[i].by;
-	}
+	c->rings[moved[_i].cpu] += (__u64)moved[_i].by;
+	c->checksum = tsct_reserved_channel_sum(c);
+	copy = malloc(SIZE);
+	memcpy(copy, image, SIZE);
+	ck_assert_int_eq(tsct_previous_boot_parse(copy, SIZE, &boot), 0);
+	ck_assert_msg(boot.nr_damaged == moved[_i].damaged, "case %d", _i);
+	ck_assert_uint_eq(boot.nr_channels + boot.nr_damaged, 2);
 }
 
 /* A name becomes a file name. */

@@ -26,6 +26,11 @@ static int connect_client(void)
 	return s;
 }
 
+/* A request of TSCT_IOC_INFO */
+static const struct { struct tsct_request request; struct tsct_info info; } info_request = {
+	.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
+};
+
 /* Checks that the server still serves a well-behaved client. */
 static void expect_service(void)
 {
@@ -218,14 +223,11 @@ TEST(test_library_of_another_version)
 /* A client that never reads is disconnected when its queue of replies is full. */
 TEST(test_client_that_never_reads)
 {
-	struct { struct tsct_request request; struct tsct_info info; } message = {
-		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
-	};
 	int i, s;
 
 	s = connect_client();
 	for (i = 0; i < 100000; i++)
-		if (send(s, &message, sizeof(message), MSG_NOSIGNAL) < 0)
+		if (send(s, &info_request, sizeof(info_request), MSG_NOSIGNAL) < 0)
 			break;
 	ck_assert_int_lt(i, 100000);
 	ck_assert(errno == EPIPE || errno == ECONNRESET);
@@ -436,11 +438,8 @@ static const char *not_root(void)
 
 CASE("root", serve_name, serve_stop, .missing = not_root);
 
-/*
- * Connections of one user leave room for another user, here root. The other user's process
- * is made before the server's thread, of which it would inherit the locks in their state
- * then.
- */
+/* Connections of one user leave room for another, here root. The other user's process is
+ * made before the server's thread, whose locks it would inherit. */
 TEST(test_connection_limit_per_user)
 {
 	int go[2], report[2], refused;
@@ -482,9 +481,8 @@ static void start_server(void)
 
 CASE("dispatched", start_server, serve_stop);
 
-/* Each call of tsct_server_dispatch() (a turn) is short, whatever the requests. The
- * test measures CPU time. A turn ends after 2 ms of real time, so that a turn on a busy
- * machine uses even less CPU time. */
+/* Each tsct_server_dispatch() (a turn) is short, whatever the requests. CPU time is
+ * measured: a turn ends after 2 ms of real time, on a busy machine with less CPU time. */
 TEST(test_turns_are_short)
 {
 	struct { struct tsct_request request; struct tsct_channel_create arg; }
@@ -605,9 +603,7 @@ CASE("dispatched", start_server, serve_stop);
 /* A client with very many requests does not delay requests of others for long. */
 TEST(test_clients_take_turns)
 {
-	struct { struct tsct_request request; struct tsct_info info; } message = {
-		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
-	};
+	struct { struct tsct_reply reply; struct tsct_info info; } answer;
 	struct flood floods[3];
 	int s, i, turns;
 	bool answered = false;
@@ -620,12 +616,12 @@ TEST(test_clients_take_turns)
 		tsct_server_dispatch(serve_server);
 	}
 	s = connect_client();
-	ck_assert_int_gt(send(s, &message, sizeof(message), 0), 0);
+	ck_assert_int_gt(send(s, &info_request, sizeof(info_request), 0), 0);
 	for (turns = 0; turns < 20 && !answered; turns++) {
 		for (i = 0; i < 3; i++)
 			flood_fill(&floods[i]);
 		tsct_server_dispatch(serve_server);
-		answered = recv(s, &message, sizeof(message), MSG_DONTWAIT) > 0;
+		answered = recv(s, &answer, sizeof(answer), MSG_DONTWAIT) > 0;
 	}
 	printf("# request answered after %d turns of the server\n", turns);
 	ck_assert(answered);
@@ -637,15 +633,12 @@ TEST(test_clients_take_turns)
 /* A server without a thread is dispatched by the caller's event loop. */
 TEST(test_dispatch_without_thread)
 {
-	struct { struct tsct_request request; struct tsct_info info; } message = {
-		.request = { TSCT_IOC_INFO, sizeof(struct tsct_info) },
-	};
 	struct { struct tsct_reply reply; struct tsct_info info; } answer;
 	int s, i;
 
 	tsct_server_dispatch(serve_server);
 	s = connect_client();
-	ck_assert_int_ge(send(s, &message, sizeof(message), 0), 0);
+	ck_assert_int_ge(send(s, &info_request, sizeof(info_request), 0), 0);
 	for (i = 0; i < 3; i++)
 		tsct_server_dispatch(serve_server);
 	ck_assert_int_eq(recv(s, &answer, sizeof(answer), MSG_DONTWAIT),

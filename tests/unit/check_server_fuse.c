@@ -112,20 +112,6 @@ static pid_t start_files(void)
 	return pid;
 }
 
-static void stop_files(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	umount2(mount_point, MNT_DETACH);
-	unlink(mount_point);
-}
-
-static void wait_for(const int *number, int value)
-{
-	while (__atomic_load_n(number, __ATOMIC_ACQUIRE) != value)
-		usleep(1000);
-}
-
 /* Sends the descriptor @fd with a request, or with an empty message. */
 static int send_file(int fd, bool empty)
 {
@@ -174,7 +160,8 @@ TEST(test_close_that_waits)
 	before = open_fds();
 	for (i = 0; i < 2; i++) {
 		hangup.fd = send_file(file, i);
-		wait_for(&shared->nr_flushes, i + 1);
+		while (__atomic_load_n(&shared->nr_flushes, __ATOMIC_ACQUIRE) != i + 1)
+			usleep(1000);
 		/* The server has disconnected the client, and serves others. */
 		ck_assert_int_eq(poll(&hangup, 1, 10000), 1);
 		ck_assert_int_eq(recv(hangup.fd, &(char) { 0 }, 1, 0), 0);
@@ -185,6 +172,9 @@ TEST(test_close_that_waits)
 		usleep(10000);
 	ck_assert_int_eq(open_fds(), before);
 	serve_stop();
-	stop_files(pid);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	umount2(mount_point, MNT_DETACH);
+	unlink(mount_point);
 	close(file);
 }
