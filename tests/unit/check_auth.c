@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Keys and MACs: test vectors of standards and captures of other programs. A packet
- * with one changed bit is rejected. No key appears in a message or stays in freed
- * memory.
- */
+/* Keys and MACs: test vectors of standards and captures of other programs. A packet with
+ * one changed bit is rejected. No key appears in a message or stays in freed memory. */
 #include <malloc.h>
 
 #include "packets.h"
@@ -116,22 +113,19 @@ static size_t packet_of(const char *text, __u8 *bytes)
 	return TSCT_NTP_HEADER;
 }
 
-TEST(test_known_macs)
+LOOP_TEST(test_known_macs, 0, ROWS(known))
 {
-	size_t i, len, size;
+	size_t len, size;
+	struct tsct_keys *keys = keys_of(known[_i].line);
+	__u8 bytes[TSCT_NTP_MAX];
 
-	for (i = 0; i < ROWS(known); i++) {
-		struct tsct_keys *keys = keys_of(known[i].line);
-		__u8 bytes[TSCT_NTP_MAX];
-
-		len = packet_of(known[i].packet, bytes);
-		size = strlen(known[i].digest) / 2;
-		ck_assert_uint_eq(tsct_mac_append(keys, 1, bytes, len),
-				  len + 4 + size);
-		check_hex(bytes + len, 4, "00000001");
-		check_hex(bytes + len + 4, size, known[i].digest);
-		tsct_keys_free(keys);
-	}
+	len = packet_of(known[_i].packet, bytes);
+	size = strlen(known[_i].digest) / 2;
+	ck_assert_uint_eq(tsct_mac_append(keys, 1, bytes, len),
+			  len + 4 + size);
+	check_hex(bytes + len, 4, "00000001");
+	check_hex(bytes + len + 4, size, known[_i].digest);
+	tsct_keys_free(keys);
 }
 
 /* Captured answers of chronyd 4.3, with the keys of `keyfile` */
@@ -263,28 +257,24 @@ static int check(const struct tsct_keys *keys, const __u8 *bytes, size_t len)
 	return ret ? ret : tsct_mac_check(keys, bytes, len, &packet);
 }
 
-/* Packets with each key and version, with and without extension field, are truncated
- * and extended to any length. */
-TEST(test_every_mac_length)
+/* Packets with each key, version, and extension field, cut and extended anywhere */
+LOOP_TEST(test_every_mac_length, 1, 9)
 {
 	struct tsct_keys *keys = keys_of(keyfile);
 	unsigned int version, ext;
 	size_t len, whole, n;
-	__u32 id;
 
-	for (id = 1; id <= 8; id++) {
-		for (version = 3; version <= 4; version++) {
-			for (ext = 0; ext <= version - 3; ext++) {
-				__u8 bytes[TSCT_NTP_MAX] = { 0 };
+	for (version = 3; version <= 4; version++) {
+		for (ext = 0; ext <= version - 3; ext++) {
+			__u8 bytes[TSCT_NTP_MAX] = { 0 };
 
-				len = build(version, ext, bytes);
-				whole = tsct_mac_append(keys, id, bytes, len);
-				ck_assert_uint_eq(whole, len + 4 +
-					digest_sizes[version - 3][id]);
-				for (n = 0; n <= sizeof(bytes); n++)
-					MUST(!check(keys, bytes, n) ==
-					     (n == whole), "%zu", n);
-			}
+			len = build(version, ext, bytes);
+			whole = tsct_mac_append(keys, _i, bytes, len);
+			ck_assert_uint_eq(whole, len + 4 +
+				digest_sizes[version - 3][_i]);
+			for (n = 0; n <= sizeof(bytes); n++)
+				MUST(!check(keys, bytes, n) ==
+				     (n == whole), "%zu", n);
 		}
 	}
 	tsct_keys_free(keys);
@@ -405,26 +395,22 @@ static const struct {
 	  "line 3: key 5 is also in line 1" },
 };
 
-TEST(test_key_files)
+LOOP_TEST(test_key_files, 0, ROWS(files))
 {
-	size_t i;
+	struct tsct_keys *keys = (void *)1;
+	char why[256];
+	int ret = read_text(files[_i].text, strlen(files[_i].text), &keys,
+			    why, sizeof(why));
 
-	for (i = 0; i < ROWS(files); i++) {
-		struct tsct_keys *keys = (void *)1;
-		char why[256];
-		int ret = read_text(files[i].text, strlen(files[i].text), &keys,
-				    why, sizeof(why));
-
-		ck_assert_msg(ret == files[i].ret, "'%s': %d, %s",
-			      files[i].text, ret, why);
-		ck_assert_msg(strstr(why, files[i].why) &&
-			      !*why == !*files[i].why, "'%s': '%s'",
-			      files[i].text, why);
-		ck_assert_msg(!strstr(why, SECRET), "'%s'", why);
-		ck_assert(!keys == !!ret);
-		ck_assert_uint_eq(tsct_keys_nr(keys), files[i].nr);
-		tsct_keys_free(keys);
-	}
+	ck_assert_msg(ret == files[_i].ret, "'%s': %d, %s",
+		      files[_i].text, ret, why);
+	ck_assert_msg(strstr(why, files[_i].why) &&
+		      !*why == !*files[_i].why, "'%s': '%s'",
+		      files[_i].text, why);
+	ck_assert_msg(!strstr(why, SECRET), "'%s'", why);
+	ck_assert(!keys == !!ret);
+	ck_assert_uint_eq(tsct_keys_nr(keys), files[_i].nr);
+	tsct_keys_free(keys);
 }
 
 TEST(test_finds_keys)
@@ -505,8 +491,7 @@ TEST(test_unreadable_key_file)
 	fclose(folder);
 }
 
-/* tsct_keys_read() truncates and terminates its error message to fit a buffer of any
- * size; at size 0 it writes nothing. */
+/* The error message is cut and terminated for any size; at size 0 nothing is written. */
 TEST(test_short_message_buffers)
 {
 	struct tsct_keys *keys;
@@ -564,17 +549,12 @@ void __wrap_free(void *block);
 static __u8 mark[16];
 static unsigned int nr_freed, nr_freed_with_key;
 
-static bool holds_mark(const void *block)
-{
-	return memmem(block, malloc_usable_size((void *)block), mark,
-		      sizeof(mark));
-}
-
 void __wrap_free(void *block)
 {
 	if (block && mark[0]) {
 		nr_freed++;
-		nr_freed_with_key += holds_mark(block);
+		nr_freed_with_key += memmem(block, malloc_usable_size(block), mark,
+					    sizeof(mark)) != NULL;
 	}
 	__real_free(block);
 }

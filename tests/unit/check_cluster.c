@@ -76,28 +76,26 @@ static uint32_t child_status(double t)
 
 CASE("cluster", NULL, end);
 
-TEST(test_one_source)
+LOOP_TEST(test_one_source, 0, 4)
 {
 	static const double intervals[] = { 0.0625, 1, 16, 64 };
-	unsigned int i, turn;
+	unsigned int turn;
 	char what[64];
 
-	for (i = 0; i < 4; i++) {
-		for (turn = 0; turn < 3; turn++) {
-			begin(100 * i + turn);
-			publish(&child, 1.5);
-			poll_until(2, 2 + 150 * fmin(16, intervals[i]),
-				   intervals[i], &lan);
-			ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
-			ck_assert_uint_eq(child.missing, 0);
-			ck_assert_uint_gt(child.readings, 100);
-			if (!turn) {
-				snprintf(what, sizeof(what), "every %.2f s",
-					 intervals[i]);
-				report(what);
-			}
-			end();
+	for (turn = 0; turn < 3; turn++) {
+		begin(100 * _i + turn);
+		publish(&child, 1.5);
+		poll_until(2, 2 + 150 * fmin(16, intervals[_i]),
+			   intervals[_i], &lan);
+		ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
+		ck_assert_uint_eq(child.missing, 0);
+		ck_assert_uint_gt(child.readings, 100);
+		if (!turn) {
+			snprintf(what, sizeof(what), "every %.2f s",
+				 intervals[_i]);
+			report(what);
 		}
+		end();
 	}
 }
 
@@ -263,9 +261,8 @@ TEST(test_small_step)
 	ck_assert_uint_eq(tsct_cluster_epoch(child.cluster), 1);
 }
 
-/* The master's counter jumps by 45 us, less than half a round trip, so no exchange
- * contradicts the bounds of the time before the jump. But an offset of 45 us caused by
- * unequal delays would need a longer round trip. */
+/* The master's counter jumps by 45 us, less than half a round trip: no exchange
+ * contradicts the bounds before, but unequal delays would need a longer round trip. */
 LOOP_TEST(test_tiny_step, 0, 2)
 {
 	double t;

@@ -228,37 +228,33 @@ TEST(live_unwanted)
 	expect("unexpected message 'live'");
 }
 
+static const struct {
+	const char *boots[2], *clocks[2], *time;
+} live_clocks[] = {
+	{ { "b", "b" }, { "{}", "{}" }, "clock" },
+	{ { "b", "c" }, { "{}", "{}" }, "none" },
+	{ { "b", "c" }, { "{\"utc_error_ns\":5}", "{\"utc_error_ns\":6}" }, "utc" },
+	{ { "b", "b" }, { SYNCED, SYNCED }, "cluster" },
+	{ { "b", "c" }, { SYNCED, "{}" }, "none" },
+	{ { "b", "c" }, { SYNCED, CLUSTER_CLOCK("synchronized", "z") }, "none" },
+	{ { "b", "c" }, { SYNCED, CLUSTER_CLOCK("calibrating", "a") }, "none" },
+};
+
 /* The time in which live events are compared */
-TEST(live_times)
+LOOP_TEST(live_times, 0, ROWS(live_clocks))
 {
-	static const struct {
-		const char *boots[2], *clocks[2], *time;
-	} cases[] = {
-		{ { "b", "b" }, { "{}", "{}" }, "clock" },
-		{ { "b", "c" }, { "{}", "{}" }, "none" },
-		{ { "b", "c" }, { "{\"utc_error_ns\":5}", "{\"utc_error_ns\":6}" }, "utc" },
-		{ { "b", "b" }, { SYNCED, SYNCED }, "cluster" },
-		{ { "b", "c" }, { SYNCED, "{}" }, "none" },
-		{ { "b", "c" }, { SYNCED, CLUSTER_CLOCK("synchronized", "z") }, "none" },
-		{ { "b", "c" }, { SYNCED, CLUSTER_CLOCK("calibrating", "a") }, "none" },
-	};
 	char line[512];
-	size_t i;
 	int k;
 
-	for (i = 0; i < ROWS(cases); i++) {
-		for (k = 0; k < 3; k++) {
-			gets(k, HELLO);
-			snprintf(line, sizeof(line), "{\"type\":\"checked\",\"boot\":\"%s\",\"host\":"
-				 "\"h%d\",\"dir\":\"/d\",\"free\":1000000000,\"cwd_exists\":true,"
-				 "\"clock\":%s}", cases[i].boots[k > 0], k, cases[i].clocks[k > 0]);
-			options.force = true;
-			gets(k, line);
-		}
-		ck_assert_msg(!strcmp(c.live_time, cases[i].time), "%zu: %s", i, c.live_time);
-		end();
-		begin();
+	for (k = 0; k < 3; k++) {
+		gets(k, HELLO);
+		snprintf(line, sizeof(line), "{\"type\":\"checked\",\"boot\":\"%s\",\"host\":"
+			 "\"h%d\",\"dir\":\"/d\",\"free\":1000000000,\"cwd_exists\":true,"
+			 "\"clock\":%s}", live_clocks[_i].boots[k > 0], k, live_clocks[_i].clocks[k > 0]);
+		options.force = true;
+		gets(k, line);
 	}
+	ck_assert_str_eq(c.live_time, live_clocks[_i].time);
 }
 
 TEST(command_here)
@@ -536,36 +532,31 @@ TEST(valid_names)
 
 CASE("runs", begin, end);
 
-TEST(hostile_files)
-{
-	static const char *const bad[] = {
-		"{\"type\":\"file\",\"name\":\"../x\",\"size\":1}",
-		"{\"type\":\"file\",\"name\":\"a/b\",\"size\":1}",
-		"{\"type\":\"file\",\"name\":\"\",\"size\":1}",
-		"{\"type\":\"file\",\"size\":1}",
-		"{\"type\":\"file\",\"name\":5,\"size\":1}",
-		"{\"type\":\"file\",\"name\":\"a\",\"size\":101}",
-		"{\"type\":\"file\",\"name\":\"a\",\"size\":9223372036854775807}",
-		"{\"type\":\"data\"}",
-		"{\"type\":\"gathered\"}",
-		"{\"type\":\"hello\",\"protocol\":1}",
-		"{\"type\":\"ready\"}",
-		"{\"type\":\"recorded\",\"files\":1}",
-		"{\"type\":\"unknown\"}",
-	};
-	size_t i;
+static const char *const hostile_lines[] = {
+	"{\"type\":\"file\",\"name\":\"../x\",\"size\":1}",
+	"{\"type\":\"file\",\"name\":\"a/b\",\"size\":1}",
+	"{\"type\":\"file\",\"name\":\"\",\"size\":1}",
+	"{\"type\":\"file\",\"size\":1}",
+	"{\"type\":\"file\",\"name\":5,\"size\":1}",
+	"{\"type\":\"file\",\"name\":\"a\",\"size\":101}",
+	"{\"type\":\"file\",\"name\":\"a\",\"size\":9223372036854775807}",
+	"{\"type\":\"data\"}",
+	"{\"type\":\"gathered\"}",
+	"{\"type\":\"hello\",\"protocol\":1}",
+	"{\"type\":\"ready\"}",
+	"{\"type\":\"recorded\",\"files\":1}",
+	"{\"type\":\"unknown\"}",
+};
 
-	for (i = 0; i < ROWS(bad); i++) {
-		end();
-		begin();
-		reach_recording();
-		gets(1, RECORDED);
-		gets(1, bad[i]);
-		ck_assert_msg(c.nodes[1].state == CLUSTER_FAILED, "%s", bad[i]);
-		ck_assert_uint_eq(did.killed[1], 1);
-		ck_assert_uint_eq(did.files[1], 0);
-		ck_assert_int_eq(c.nodes[0].state, CLUSTER_RECORDING);
-	}
+LOOP_TEST(hostile_files, 0, ROWS(hostile_lines))
+{
+	reach_recording();
+	gets(1, RECORDED);
+	gets(1, hostile_lines[_i]);
+	ck_assert_msg(c.nodes[1].state == CLUSTER_FAILED, "%s", hostile_lines[_i]);
+	ck_assert_uint_eq(did.killed[1], 1);
+	ck_assert_uint_eq(did.files[1], 0);
+	ck_assert_int_eq(c.nodes[0].state, CLUSTER_RECORDING);
 }
 
 TEST(more_than_announced)

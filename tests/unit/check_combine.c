@@ -157,20 +157,15 @@ static struct errors random_peers(double asymmetry)
 /*
  * Ten peers with standard deviations of 2 to 10 ns: the expected error of the mean is
  * some 1.5 ns. With asymmetric paths, which no peer reports, it is that of equal weights,
- * 20 ns / sqrt(10), and a little more.
- */
-TEST(test_random_peers)
+ * 20 ns / sqrt(10), and a little more. */
+LOOP_TEST(test_random_peers, 0, 2)
 {
 	static const double asymmetry_ns[] = { 0, 20 };
-	unsigned int i;
+	struct errors e = random_peers(asymmetry_ns[_i]);
 
-	for (i = 0; i < 2; i++) {
-		struct errors e = random_peers(asymmetry_ns[i]);
-
-		printf("# asymmetry %.0f ns: RMS %.2f ns, stated %.2f, best peer alone "
-		       "%.2f\n", asymmetry_ns[i], e.combined, e.stated, e.alone);
-		ck_assert(e.combined < 0.6 * e.alone);
-		ck_assert(e.combined < 1.05 * e.stated && e.combined > 0.85 * e.stated);
-		ck_assert(e.combined < (asymmetry_ns[i] ? 7 : 1.7));
-	}
+	printf("# asymmetry %.0f ns: RMS %.2f ns, stated %.2f, best peer alone "
+	       "%.2f\n", asymmetry_ns[_i], e.combined, e.stated, e.alone);
+	ck_assert(e.combined < 0.6 * e.alone);
+	ck_assert(e.combined < 1.05 * e.stated && e.combined > 0.85 * e.stated);
+	ck_assert(e.combined < (asymmetry_ns[_i] ? 7 : 1.7));
 }

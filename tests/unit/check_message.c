@@ -41,28 +41,27 @@ TEST(pieces)
 	}
 }
 
-TEST(bad_messages)
-{
-	static const struct {
-		const char *bytes;
-		int ret;
-	} cases[] = {
-		{ "{\"type\":\"a\"}\nno message\n", -EPROTO },
-		{ "{\"type\":\"a\"}\n{\"typ\":\"a\"}\n", -EPROTO },
-		{ "{\"type\":\"a\"}\n[\"type\"]\n", -EPROTO },
-		{ "{\"type\":\"a\",\"data\":-1}\n", -EPROTO },
-		{ "{\"type\":\"a\",\"data\":\"5\"}\n", -EPROTO },
-		{ "{\"type\":\"a\",\"data\":1.5}\n", -EPROTO },
-		{ "{\"type\":\"a\",\"data\":262145}\n", -EMSGSIZE },
-		{ "{\"type\":\"a\",\"data\":9223372036854775807}\n", -EMSGSIZE },
-		{ "{\"type\":\"a\",\"data\":5}\n1234", 0 },
-	};
-	char got[256];
-	size_t i;
+static const struct {
+	const char *bytes;
+	int ret;
+} bad_bytes[] = {
+	{ "{\"type\":\"a\"}\nno message\n", -EPROTO },
+	{ "{\"type\":\"a\"}\n{\"typ\":\"a\"}\n", -EPROTO },
+	{ "{\"type\":\"a\"}\n[\"type\"]\n", -EPROTO },
+	{ "{\"type\":\"a\",\"data\":-1}\n", -EPROTO },
+	{ "{\"type\":\"a\",\"data\":\"5\"}\n", -EPROTO },
+	{ "{\"type\":\"a\",\"data\":1.5}\n", -EPROTO },
+	{ "{\"type\":\"a\",\"data\":262145}\n", -EMSGSIZE },
+	{ "{\"type\":\"a\",\"data\":9223372036854775807}\n", -EMSGSIZE },
+	{ "{\"type\":\"a\",\"data\":5}\n1234", 0 },
+};
 
-	for (i = 0; i < ROWS(cases); i++)
-		ck_assert_msg(read_all(cases[i].bytes, strlen(cases[i].bytes), 3, got,
-				       sizeof(got)) == cases[i].ret, "%s", cases[i].bytes);
+LOOP_TEST(bad_messages, 0, ROWS(bad_bytes))
+{
+	char got[256];
+
+	ck_assert_msg(read_all(bad_bytes[_i].bytes, strlen(bad_bytes[_i].bytes), 3, got,
+			       sizeof(got)) == bad_bytes[_i].ret, "%s", bad_bytes[_i].bytes);
 }
 
 TEST(long_line)

@@ -143,22 +143,19 @@ TEST(test_text)
 	ck_assert_ptr_null(paths_find("ex"));
 }
 
-TEST(test_wrong_text)
+static const struct {
+	const char *text, *wrong;
+} texts[] = {
+	{ "flor=5", "flor=5" }, { "floor", "floor" }, { "floor=x", "floor=x" },
+	{ "floor=5us", "floor=5us" }, { "exp=1,floor=-1", "floor=-1" },
+	{ "floor=nan", "floor=nan" }, { "load=1,cross=1", "load=1,cross=1" },
+	/* cross traffic without packets, a burst without an end */
+	{ "load=0.5", "load=0.5" }, { "burst_s=1", "burst_s=1" },
+};
+
+LOOP_TEST(test_wrong_text, 0, ROWS(texts))
 {
-	static const struct {
-		const char *text, *wrong;
-	} texts[] = {
-		{ "flor=5", "flor=5" }, { "floor", "floor" }, { "floor=x", "floor=x" },
-		{ "floor=5us", "floor=5us" }, { "exp=1,floor=-1", "floor=-1" },
-		{ "floor=nan", "floor=nan" }, { "load=1,cross=1", "load=1,cross=1" },
-		/* cross traffic without packets, a burst without an end */
-		{ "load=0.5", "load=0.5" }, { "burst_s=1", "burst_s=1" },
-	};
-	unsigned int i;
+	struct network_path path = { 0 };
 
-	for (i = 0; i < ROWS(texts); i++) {
-		struct network_path path = { 0 };
-
-		ck_assert_str_eq(paths_parse(texts[i].text, &path), texts[i].wrong);
-	}
+	ck_assert_str_eq(paths_parse(texts[_i].text, &path), texts[_i].wrong);
 }

@@ -35,16 +35,12 @@ static const struct {
 
 CASE("time_stamps", NULL, NULL);
 
-TEST(test_known_time_stamps)
+LOOP_TEST(test_known_time_stamps, 0, ROWS(stamps))
 {
-	size_t i;
-
-	for (i = 0; i < ROWS(stamps); i++) {
-		ck_assert_uint_eq(tsct_ntp_from_ns(stamps[i].ns),
-				  stamps[i].stamp);
-		ck_assert_int_eq(tsct_ntp_to_ns(stamps[i].stamp, stamps[i].ns),
-				 stamps[i].ns);
-	}
+	ck_assert_uint_eq(tsct_ntp_from_ns(stamps[_i].ns),
+			  stamps[_i].stamp);
+	ck_assert_int_eq(tsct_ntp_to_ns(stamps[_i].stamp, stamps[_i].ns),
+			 stamps[_i].ns);
 }
 
 /* Returns |a - b| of 128-bit numbers; the result fits into 64 bits. */
@@ -53,9 +49,8 @@ static __u64 distance(tsct_s128 a, tsct_s128 b)
 	return (__u64)(a > b ? a - b : b - a);
 }
 
-/* A time that is converted to a time stamp and back is unchanged, with any estimate
- * of the time that is off by less than 68 years. Half a unit of a time stamp is 0.12
- * ns. */
+/* A time that is converted to a time stamp and back is unchanged, with any estimate of
+ * the time that is off by less than 68 years. Half a unit of a time stamp is 0.12 ns. */
 TEST(test_random_time_stamps)
 {
 	int i;
@@ -100,9 +95,8 @@ TEST(test_random_times)
 	}
 }
 
-/* NTP time stamps wrap in 2036. Near the wrap, tsct_ntp_to_ns() returns the right time
- * of either era if @near_ns is within 2^31 s of this time, even if @near_ns is in the
- * other era. */
+/* NTP time stamps wrap in 2036. Near that, tsct_ntp_to_ns() returns the right time of
+ * either era if @near_ns, even in the other one, is within 2^31 s. */
 TEST(test_era_wrap)
 {
 	static const __s64 span[] = { 0, 1, S, 86400 * S, 1000000000 * S,
@@ -178,11 +172,8 @@ TEST(test_short_format)
 
 /* ---- bytes of packets ---------------------------------------------------- */
 
-/*
- * Golden bytes made by python3's struct.pack(">BBbbIIIQQQQ", 1<<6|4<<3|4, 2, 6, -25,
- * ...) and (">HHIHHHHQQQQIIIIQQQQIIQQqQQQQ", 0xf5c7, 160, 0x54534354, 1, 0x3ff, 2, 0,
- * ...)
- */
+/* Golden bytes made by python3's struct.pack(">BBbbIIIQQQQ", 1<<6|4<<3|4, 2, 6, -25, ...)
+ * and (">HHIHHHHQQQQIIIIQQQQIIQQqQQQQ", 0xf5c7, 160, 0x54534354, 1, 0x3ff, 2, 0, ...) */
 #define GOLDEN_HEADER	"640206e7" "00010203" "04050607" "08090a0b" \
 	"0c0d0e0f10111213" "1415161718191a1b" "1c1d1e1f20212223" \
 	"2425262728292a2b"
@@ -456,9 +447,8 @@ TEST(test_every_length_of_version_3)
 	}
 }
 
-/* Tests every length that the header of the first extension field can state. The bytes
- * after the field are zeros, with which no field begins. @ours: the field has our type
- * and magic */
+/* Tests every length that the first extension field can state, with zeros after it, with
+ * which no field begins. @ours: of our type and magic */
 static void check_first_length(bool ours, size_t total)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 4 << 3 | 3 };
@@ -600,24 +590,20 @@ TEST(test_missing_nodes_field)
 	ck_assert(!p.has_ext && !p.has_missing);
 }
 
-TEST(test_crypto_nak)
+LOOP_TEST(test_crypto_nak, 0, 2)
 {
 	__u8 bytes[TSCT_NTP_MAX] = { 0 };
 	struct tsct_ntp_packet p;
-	int ext;
+	struct tsct_ntp_packet sent = golden;
+	size_t len;
 
-	for (ext = 0; ext < 2; ext++) {
-		struct tsct_ntp_packet sent = golden;
-		size_t len;
-
-		sent.has_ext = ext;
-		len = tsct_ntp_build(&sent, bytes);
-		memset(bytes + len, 0, 4);
-		check_parse(bytes, len + 4, true, &p);
-		ck_assert(p.has_mac && !p.key_id && !p.mac_len);
-		bytes[len + 3] = 1;
-		check_parse(bytes, len + 4, false, &p);
-	}
+	sent.has_ext = _i;
+	len = tsct_ntp_build(&sent, bytes);
+	memset(bytes + len, 0, 4);
+	check_parse(bytes, len + 4, true, &p);
+	ck_assert(p.has_mac && !p.key_id && !p.mac_len);
+	bytes[len + 3] = 1;
+	check_parse(bytes, len + 4, false, &p);
 }
 
 TEST(test_versions_and_modes)

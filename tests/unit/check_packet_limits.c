@@ -27,35 +27,33 @@ LOOP_TEST(test_accepted, 0, 16)
 	ck_assert_mem_eq(&limits, &good[_i].limits, sizeof(limits));
 }
 
-/* A rejected text changes nothing. */
-TEST(test_rejected)
-{
-	static const struct {
-		const char *text;
-		int err;
-	} bad[] = {
-		{ "", -EINVAL }, { "x", -EINVAL }, { "-1", -EINVAL }, { "+1", -EINVAL },
-		{ " 1", -EINVAL }, { "1 ", -EINVAL }, { "2^", -EINVAL },
-		{ "2^-1", -EINVAL }, { "2^3K", -EINVAL }, { "2^3ms", -EINVAL },
-		{ "K", -EINVAL }, { "ms", -EINVAL }, { "1k", -EINVAL },
-		{ "1KB", -EINVAL }, { "1S", -EINVAL }, { "1ns", -EINVAL },
-		{ "1.5s", -EINVAL }, { "1 ms", -EINVAL }, { "0x10", -EINVAL },
-		{ "100msK", -EINVAL }, { "3^2", -EINVAL },
-		{ "0", -ERANGE }, { "2^21", -ERANGE }, { "2^64", -ERANGE },
-		{ "2^99999999999999999999", -ERANGE }, { "1048577", -ERANGE },
-		{ "18446744073709551617", -ERANGE }, { "0s", -ERANGE },
-		{ "61s", -ERANGE }, { "18446744073710s", -ERANGE }, { "0K", -ERANGE },
-		{ "255B", -ERANGE }, { "65K", -ERANGE }, { "1M", -ERANGE },
-		{ "18014398509481985K", -ERANGE },
-	};
-	struct tsct_packet_limits limits = { .events = 0 }, none = { .events = 0 };
-	size_t i;
+static const struct {
+	const char *text;
+	int err;
+} rejected[] = {
+	{ "", -EINVAL }, { "x", -EINVAL }, { "-1", -EINVAL }, { "+1", -EINVAL },
+	{ " 1", -EINVAL }, { "1 ", -EINVAL }, { "2^", -EINVAL },
+	{ "2^-1", -EINVAL }, { "2^3K", -EINVAL }, { "2^3ms", -EINVAL },
+	{ "K", -EINVAL }, { "ms", -EINVAL }, { "1k", -EINVAL },
+	{ "1KB", -EINVAL }, { "1S", -EINVAL }, { "1ns", -EINVAL },
+	{ "1.5s", -EINVAL }, { "1 ms", -EINVAL }, { "0x10", -EINVAL },
+	{ "100msK", -EINVAL }, { "3^2", -EINVAL },
+	{ "0", -ERANGE }, { "2^21", -ERANGE }, { "2^64", -ERANGE },
+	{ "2^99999999999999999999", -ERANGE }, { "1048577", -ERANGE },
+	{ "18446744073709551617", -ERANGE }, { "0s", -ERANGE },
+	{ "61s", -ERANGE }, { "18446744073710s", -ERANGE }, { "0K", -ERANGE },
+	{ "255B", -ERANGE }, { "65K", -ERANGE }, { "1M", -ERANGE },
+	{ "18014398509481985K", -ERANGE },
+};
 
-	for (i = 0; i < ROWS(bad); i++) {
-		ck_assert_msg(tsct_packet_limits_add(&limits, bad[i].text) == bad[i].err,
-			      "'%s'", bad[i].text);
-		ck_assert_mem_eq(&limits, &none, sizeof(limits));
-	}
+/* A rejected text changes nothing. */
+LOOP_TEST(test_rejected, 0, ROWS(rejected))
+{
+	struct tsct_packet_limits limits = { .events = 0 }, none = { .events = 0 };
+
+	ck_assert_msg(tsct_packet_limits_add(&limits, rejected[_i].text) == rejected[_i].err,
+		      "'%s'", rejected[_i].text);
+	ck_assert_mem_eq(&limits, &none, sizeof(limits));
 }
 
 TEST(test_one_of_each)

@@ -150,24 +150,21 @@ TEST(test_patterns)
 	parse("uprobe:" FILE_PATH ":*", PROBE_UPROBE, "*", "_");
 }
 
-TEST(test_malformed)
-{
-	static const char *const bad[] = {
-		"a:b:c", ":b", "a:", "kprobe:", "kprobe:+4", "kprobe:f+", "kprobe:f+4x",
-		"kretprobe:f+4", "fentry:f+4", "uprobe:" FILE_PATH ":", "uprobe:" FILE_PATH,
-		"uprobe::main", "uprobe:/nowhere/at/all:main", "uretprobe:" FILE_PATH ":f+4",
-		"usdt:" FILE_PATH ":libc", "usdt:" FILE_PATH ":libc:", "usdt:" FILE_PATH "::x",
-		"kprobe:f(", "kprobe:f()", "kprobe:f(a=%di)x", "kprobe:(a=%di)",
-		"kprobe:f(bad)",
-	};
-	size_t i;
+static const char *const malformed[] = {
+	"a:b:c", ":b", "a:", "kprobe:", "kprobe:+4", "kprobe:f+", "kprobe:f+4x",
+	"kretprobe:f+4", "fentry:f+4", "uprobe:" FILE_PATH ":", "uprobe:" FILE_PATH,
+	"uprobe::main", "uprobe:/nowhere/at/all:main", "uretprobe:" FILE_PATH ":f+4",
+	"usdt:" FILE_PATH ":libc", "usdt:" FILE_PATH ":libc:", "usdt:" FILE_PATH "::x",
+	"kprobe:f(", "kprobe:f()", "kprobe:f(a=%di)x", "kprobe:(a=%di)",
+	"kprobe:f(bad)",
+};
 
-	for (i = 0; i < ROWS(bad); i++) {
-		why[0] = '\0';
-		ck_assert_msg(probe_parse(bad[i], &probes, why, sizeof(why)) == -EINVAL, "%s",
-			      bad[i]);
-		ck_assert_msg(*why, "%s", bad[i]);
-	}
+LOOP_TEST(test_malformed, 0, ROWS(malformed))
+{
+	why[0] = '\0';
+	ck_assert_msg(probe_parse(malformed[_i], &probes, why, sizeof(why)) == -EINVAL, "%s",
+		      malformed[_i]);
+	ck_assert_msg(*why, "%s", malformed[_i]);
 }
 
 /* Parts of the largest size are taken, larger ones refused. */

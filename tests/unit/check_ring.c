@@ -4,38 +4,36 @@
 #include "seed.h"
 #include "suite.h"
 
-TEST(test_geometry)
-{
-	static const struct {
-		uint32_t policy, block_size, blocks;
-		int want;
-	} cases[] = {
-		{ TSCT_POLICY_DISCARD, 4096, 2, 0 },
-		{ TSCT_POLICY_DISCARD, 4096, 65536, 0 },
-		{ TSCT_POLICY_DISCARD, 65536, 4096, 0 },
-		{ TSCT_POLICY_OVERWRITE, 4096, 4, 0 },
-		{ TSCT_POLICY_OVERWRITE, 4096, 2, -EINVAL },
-		{ TSCT_POLICY_DISCARD, 4096, 1, -EINVAL },
-		{ TSCT_POLICY_DISCARD, 4096, 0, -EINVAL },
-		{ TSCT_POLICY_DISCARD, 0, 4, -EINVAL },
-		{ TSCT_POLICY_DISCARD, 2048, 4, -EINVAL },
-		{ TSCT_POLICY_DISCARD, 4097, 4, -EINVAL },
-		{ TSCT_POLICY_DISCARD, 12288, 4, -EINVAL },
-		{ TSCT_POLICY_DISCARD, 4096, 3, -EINVAL },
-		{ TSCT_POLICY_DISCARD, 131072, 4, -EINVAL },
-		{ TSCT_POLICY_DISCARD, 0x80000000, 2, -EINVAL },
-		{ TSCT_POLICY_DISCARD, 4096, 131072, -EINVAL },
-		{ TSCT_POLICY_DISCARD, 65536, 8192, -EINVAL },
-		{ TSCT_POLICY_DISCARD, UINT32_MAX, UINT32_MAX, -EINVAL },
-		{ 2, 4096, 4, -EINVAL },
-		{ UINT32_MAX, 4096, 4, -EINVAL },
-	};
-	size_t i;
+static const struct {
+	uint32_t policy, block_size, blocks;
+	int want;
+} geometries[] = {
+	{ TSCT_POLICY_DISCARD, 4096, 2, 0 },
+	{ TSCT_POLICY_DISCARD, 4096, 65536, 0 },
+	{ TSCT_POLICY_DISCARD, 65536, 4096, 0 },
+	{ TSCT_POLICY_OVERWRITE, 4096, 4, 0 },
+	{ TSCT_POLICY_OVERWRITE, 4096, 2, -EINVAL },
+	{ TSCT_POLICY_DISCARD, 4096, 1, -EINVAL },
+	{ TSCT_POLICY_DISCARD, 4096, 0, -EINVAL },
+	{ TSCT_POLICY_DISCARD, 0, 4, -EINVAL },
+	{ TSCT_POLICY_DISCARD, 2048, 4, -EINVAL },
+	{ TSCT_POLICY_DISCARD, 4097, 4, -EINVAL },
+	{ TSCT_POLICY_DISCARD, 12288, 4, -EINVAL },
+	{ TSCT_POLICY_DISCARD, 4096, 3, -EINVAL },
+	{ TSCT_POLICY_DISCARD, 131072, 4, -EINVAL },
+	{ TSCT_POLICY_DISCARD, 0x80000000, 2, -EINVAL },
+	{ TSCT_POLICY_DISCARD, 4096, 131072, -EINVAL },
+	{ TSCT_POLICY_DISCARD, 65536, 8192, -EINVAL },
+	{ TSCT_POLICY_DISCARD, UINT32_MAX, UINT32_MAX, -EINVAL },
+	{ 2, 4096, 4, -EINVAL },
+	{ UINT32_MAX, 4096, 4, -EINVAL },
+};
 
-	for (i = 0; i < ROWS(cases); i++)
-		ck_assert_msg(tsct_geometry_check(cases[i].policy,
-				cases[i].block_size, cases[i].blocks) ==
-				cases[i].want, "case %zu", i);
+LOOP_TEST(test_geometry, 0, ROWS(geometries))
+{
+	ck_assert_msg(tsct_geometry_check(geometries[_i].policy,
+			geometries[_i].block_size, geometries[_i].blocks) ==
+			geometries[_i].want, "case %d", _i);
 }
 
 TEST(test_sizes)
@@ -201,21 +199,18 @@ TEST(test_oldest)
 }
 
 /* A ring holds all positions except those that the next two blocks will overwrite. */
-TEST(test_holds)
+LOOP_TEST(test_holds, 0, 2)
 {
 	struct tsct_geometry geo = geometry(4096, 4, TSCT_POLICY_OVERWRITE);
 	uint64_t head, pos, base;
-	int turn;
 
-	for (turn = 0; turn < 2; turn++) {
-		base = turn ? MASK48 + 1 - 5 * 4096 : 0;
-		for (head = base + 3 * 4096; head < base + 8 * 4096; head += 8) {
-			pos = tsct_ring_oldest(&geo, head);
-			ck_assert(tsct_ring_holds(&geo, pos, head & MASK48));
-			ck_assert(tsct_ring_holds(&geo, pos + 4095, head));
-			ck_assert(tsct_ring_holds(&geo, head, head));
-			ck_assert(!tsct_ring_holds(&geo, pos - 1, head));
-		}
+	base = _i ? MASK48 + 1 - 5 * 4096 : 0;
+	for (head = base + 3 * 4096; head < base + 8 * 4096; head += 8) {
+		pos = tsct_ring_oldest(&geo, head);
+		ck_assert(tsct_ring_holds(&geo, pos, head & MASK48));
+		ck_assert(tsct_ring_holds(&geo, pos + 4095, head));
+		ck_assert(tsct_ring_holds(&geo, head, head));
+		ck_assert(!tsct_ring_holds(&geo, pos - 1, head));
 	}
 }
 
@@ -252,9 +247,8 @@ TEST(test_next)
 	ck_assert_uint_eq(l.header.id, 16);
 	ck_assert_uint_eq(l.header.tid, 7);
 	ck_assert_uint_eq(l.header.cycles, 99);
-	/* The same record is read at a position one ring size (8192 bytes) higher, and
-	 * if the upper 16 bits of the head, or of head and position, hold a count of
-	 * events. */
+	/* The same record one ring size (8192 bytes) higher, and if the upper 16 bits of
+	 * head, or of head and position, count events. */
 	check_step(&geo, data, 8192 + 32, 8192 + 56, RECORD, 8192 + 56);
 	check_step(&geo, data, 32, (999ULL << 48) + 56, RECORD, 56);
 	check_step(&geo, data, (5ULL << 48) + 32, (999ULL << 48) + 56, RECORD,
@@ -394,8 +388,7 @@ TEST(test_next_broken_record)
 	 * head */
 	check_step(&geo, data, 8189, 8189 + 16, BROKEN, 8192);
 	check_step(&geo, data, 8189, 8190, BROKEN, 8190);
-	/* The record begins at 32, and the head is at 37: only 5 of the 8 bytes of the
-	 * record's first word are published. */
+	/* record at 32, head at 37: only 5 bytes of its first word are published */
 	check_step(&geo, data, 32, 37, BROKEN, 37);
 	free(data);
 }
@@ -559,8 +552,7 @@ TEST(test_round_trip)
 		   (8ULL << 48) - 65536, 0x1234ffffff00ULL);
 }
 
-/* Records of many sizes at every offset in a block, so that a block is filled exactly,
- * or with any unused rest at its end */
+/* Records of many sizes at every offset: blocks are filled, or with any rest. */
 TEST(test_exact_fills)
 {
 	struct tsct_geometry geo = geometry(4096, 2, TSCT_POLICY_DISCARD);
@@ -569,9 +561,7 @@ TEST(test_exact_fills)
 	for (offset = 32; offset < 4096; offset += 8) {
 		struct ring r = new_ring(geo, (9ULL << 48) - 8192, 65530);
 
-		/* A valid writer leaves no head at offset 40: a block's first record
-		 * begins at offset 32 and has at least 16 bytes. So the test sets head
-		 * and tail. */
+		/* Valid heads are not at 40: a first record is at 32, of 16 bytes. */
 		if (offset == 40)
 			r.producer.head += 8, r.tail += 40;
 		else if (offset > 40)

@@ -67,27 +67,24 @@ COMMAND(TSCT_SYMBOLIZE_COMMAND, symbolize);
 
 CASE("stacks", before, after);
 
-/* Of zeros at the end, only those up to a usual length belong to the text, as the kernel
- * adds zeros to short ones. */
-TEST(test_id_text)
+static const struct {
+	size_t len, zeros, bytes;	/* length, zeros at its end, bytes of the text */
+} ids[] = { { 20, 0, 20 }, { 20, 1, 20 }, { 20, 3, 20 }, { 20, 4, 16 }, { 16, 0, 16 },
+	    { 16, 1, 16 }, { 8, 2, 8 }, { 12, 0, 12 }, { 4, 0, 4 }, { 20, 20, 0 } };
+
+/* Zeros at the end are text only up to a usual length: the kernel adds some. */
+LOOP_TEST(test_id_text, 0, ROWS(ids))
 {
-	static const struct {
-		size_t len, zeros, bytes;	/* length, zeros at its end, bytes of the text */
-	} ids[] = { { 20, 0, 20 }, { 20, 1, 20 }, { 20, 3, 20 }, { 20, 4, 16 }, { 16, 0, 16 },
-		    { 16, 1, 16 }, { 8, 2, 8 }, { 12, 0, 12 }, { 4, 0, 4 }, { 20, 20, 0 } };
 	__u8 bytes[TSCT_BUILD_ID_MAX], again[TSCT_BUILD_ID_MAX];
 	char id[TSCT_BUILD_ID_TEXT], padded[TSCT_BUILD_ID_TEXT];
-	unsigned int i;
 
-	for (i = 0; i < ROWS(ids); i++) {
-		memset(bytes, 0, sizeof(bytes));
-		memset(bytes, 0xa5, ids[i].len - ids[i].zeros);
-		tsct_build_id_text(bytes, ids[i].len, id);
-		tsct_build_id_text(bytes, sizeof(bytes), padded);
-		ck_assert_str_eq(id, padded);
-		ck_assert_uint_eq(tsct_build_id_bytes(id, again), ids[i].bytes);
-		ck_assert_mem_eq(again, bytes, ids[i].bytes);
-	}
+	memset(bytes, 0, sizeof(bytes));
+	memset(bytes, 0xa5, ids[_i].len - ids[_i].zeros);
+	tsct_build_id_text(bytes, ids[_i].len, id);
+	tsct_build_id_text(bytes, sizeof(bytes), padded);
+	ck_assert_str_eq(id, padded);
+	ck_assert_uint_eq(tsct_build_id_bytes(id, again), ids[_i].bytes);
+	ck_assert_mem_eq(again, bytes, ids[_i].bytes);
 }
 
 static unsigned int nr_warnings;

@@ -30,23 +30,20 @@ static void refuse(const char *text)
 
 CASE("text", before, NULL);
 
-TEST(test_operators)
+static const struct { const char *text; enum where_op op; } operators[] = {
+	{ "a==1", WHERE_EQUAL }, { "a != 1", WHERE_NOT_EQUAL }, { "a<1", WHERE_LESS },
+	{ "a <=1", WHERE_LESS_EQUAL }, { "a> 1", WHERE_GREATER },
+	{ " a >= 1 ", WHERE_GREATER_EQUAL }, { "a&1", WHERE_BITS },
+};
+
+LOOP_TEST(test_operators, 0, ROWS(operators))
 {
-	static const struct { const char *text; enum where_op op; } known[] = {
-		{ "a==1", WHERE_EQUAL }, { "a != 1", WHERE_NOT_EQUAL }, { "a<1", WHERE_LESS },
-		{ "a <=1", WHERE_LESS_EQUAL }, { "a> 1", WHERE_GREATER },
-		{ " a >= 1 ", WHERE_GREATER_EQUAL }, { "a&1", WHERE_BITS },
-	};
-	size_t i;
+	const struct where *where = parse(operators[_i].text);
 
-	for (i = 0; i < ROWS(known); i++) {
-		const struct where *where = parse(known[i].text);
-
-		ck_assert_int_eq(where->op, known[i].op);
-		ck_assert_str_eq(where->field, "a");
-		ck_assert_uint_eq(where->number, 1);
-		ck_assert(where->is_number && !where->is_negative);
-	}
+	ck_assert_int_eq(where->op, operators[_i].op);
+	ck_assert_str_eq(where->field, "a");
+	ck_assert_uint_eq(where->number, 1);
+	ck_assert(where->is_number && !where->is_negative);
 }
 
 TEST(test_conjunction)
