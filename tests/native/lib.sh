@@ -176,9 +176,9 @@ see_stalls() {	# PID
 		from=$to
 	done
 }
-# COMMAND must succeed, but is repeated if the machine stalled meanwhile, or a process of
-# the test waited for a CPU or was stopped, up to 20 times: a daemon forgets a caller that sends no request
-# for half a second.
+# COMMAND must succeed, but is repeated, up to 20 times, if the machine stalled meanwhile, or
+# a process of the test waited for a CPU or was stopped: a daemon forgets a caller that sends
+# no request for half a second.
 steadily() {	# COMMAND...
 	local chances=20 self=$BASHPID held watch i
 	local -A before

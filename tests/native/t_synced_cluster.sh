@@ -26,24 +26,30 @@ LD_PRELOAD=$helpers/fakeclock.so start four a4
 for i in one two three; do wait_for "$i is synchronized" synced $i; done
 
 # --- status: cluster time is CLOCK_REALTIME, without a master and without NTP servers --
-for i in one two; do
-	is $i '(p["role"], p["sources"], p["cluster"]["master"])' \
+# In subshells, as `steadily` repeats them: a daemon that is stopped tells nothing.
+shows_synced() (
+	is "$1" '(p["role"], p["sources"], p["cluster"]["master"])' \
 		"('synced-cluster', [], None)" ||
-		fail "$i: $(of $i '(p["role"], p["sources"], p["cluster"])')"
-	run_on 0 $i clock
+		fail "$1: $(of "$1" '(p["role"], p["sources"], p["cluster"])')"
+	run_on 0 "$1" clock
 	shows '^cluster .*, synchronized, epoch 1, CLOCK_REALTIME of each node (synced-cluster); offset'
-	! grep -q NTP "$work/out" || fail "$i: NTP servers: $(cat "$work/out")"
-	run_on 0 $i clock --json
+	! grep -q NTP "$work/out" || fail "$1: NTP servers: $(cat "$work/out")"
+	run_on 0 "$1" clock --json
 	holds 'j["cluster"]["origin"] == "synced-cluster" and j["cluster"]["master"] is None and
 		abs(j["cluster"]["offset_ns"]) <= j["cluster"]["error_ns"] + j["error_ns"] and
-		'"$([ $i = one ] && echo 2000000 || echo 5000)"' <= j["cluster"]["error_ns"] < 10**7'
-	run_on 0 $i peers
+		'"$2"' <= j["cluster"]["error_ns"] < 10**7'
+	run_on 0 "$1" peers
 	shows '^node .*, synced-cluster$'
-done
-run_on 0 three clock
-shows '^cluster .*, from NTP servers; offset'
-run_on 0 three clock --json
-holds 'j["cluster"]["origin"] == "ntp"'
+)
+steadily shows_synced one 2000000 || fail one
+steadily shows_synced two 5000 || fail two
+shows_ntp() (
+	run_on 0 three clock
+	shows '^cluster .*, from NTP servers; offset'
+	run_on 0 three clock --json
+	holds 'j["cluster"]["origin"] == "ntp"'
+)
+steadily shows_ntp || fail three
 # A daemon that does not answer: the origin is unknown, and clock does not wait for it.
 suspend "$two"
 run_on 0 two clock
