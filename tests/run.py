@@ -367,7 +367,7 @@ class Run:
         print(f"{job.label}: {result} ({job.took:.0f} s, CPU {job.cpu:.0f} s)")
         if job.suite == "guest":
             print("\n".join("  " + line for line in job.text.splitlines()
-                            if re.match("(not )?ok ", line)))
+                            if re.match("(not )?ok |# .* left out ", line)))
         if result.failed:
             print(f"  --- end of {job.log}:")
             for line in job.text.splitlines()[-int(os.environ.get("SHOW", 60)):]:

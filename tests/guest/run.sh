@@ -357,6 +357,14 @@ in_tier() {
 		[ "$only_test" != '*' ]
 }
 
+# Says how many tests this tier leaves out on kernel $1.
+count_left_out() {
+	local name left=0
+	for name in "${tests[@]}"; do in_tier "$1" "$name" || left=$((left + 1)); done
+	[ "$left" -eq 0 ] ||
+		echo "# $1: $left of ${#tests[@]} tests left out (not rt=yes); TSCT_TIER=all runs them"
+}
+
 # Sets `planned` to the tests of a group that can run; reports the others.
 plan_group() {	# LABEL GROUP MODULE
 	local name file
@@ -507,6 +515,7 @@ plan_kernel() {	# NAME AT: reports the steps of make_kernel, plans the boots
 	! runs_sparse "$name" || was_sparse_clean "$name" "$logs/sparse.log" "$at"
 	was_built "$name" "$dir" "$logs/selftest.log" "$at" selftest \
 		SELFTEST=1 || return 0
+	count_left_out "$name"
 	for group in $(list_groups); do
 		plan_group "$name/$group" "$group" "$ko"
 		[ ${#planned[@]} -eq 0 ] ||
