@@ -22,6 +22,8 @@
 #                       may run old code after another CPU has patched it
 #                       (tracepoints, BPF), which ends in "Oops: int3", and on
 #                       a busy host the CPUs wait long for each other
+#   --unpacked          boots KERNEL_DIR/vmlinux, if there is one: without KASLR, but
+#                       some seconds earlier
 #   --icount            the TSC counts instructions; one CPU, repeatable
 #   --restore           with VM Generation ID: when the guest writes the line "take
 #                       a snapshot" to its console, it is saved, and a second
@@ -37,7 +39,7 @@ usage() { die "usage: boot.sh [OPTION]... KERNEL_DIR INITRD ($1)" 2; }
 
 smp=2 mem=1024 limit=300 console=/dev/null append='' tsc="tsc=reliable"
 topology='' out='' out_mb=256 threads=single accel=${ACCEL:-tcg} icount='' restore=''
-reboot=-no-reboot
+reboot=-no-reboot image=vmlinuz
 more=()
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -55,6 +57,7 @@ while [ $# -gt 0 ]; do
 	--out-mb) out_mb=$2; shift 2 ;;
 	--reboot) reboot=''; shift ;;
 	--parallel) threads=multi; shift ;;
+	--unpacked) image=vmlinux; shift ;;
 	--icount) icount=1; shift ;;
 	--restore) restore=1; shift ;;
 	--) shift; break ;;
@@ -67,6 +70,7 @@ kernel=$1 initrd=$2
 shift 2
 [ "${1:-}" != -- ] || shift
 more=("$@")
+[ -s "$kernel/$image" ] || image=vmlinuz
 [ -r "$kernel/vmlinuz" ] || die "$kernel/vmlinuz: cannot read"
 [ -r "$initrd" ] || die "$initrd: cannot read"
 command -v qemu-system-x86_64 >/dev/null ||
@@ -117,7 +121,7 @@ run_qemu() {	# ARG...
 		-nodefaults -no-user-config -display none -monitor none $reboot \
 		-chardev "file,id=console,path=$console,append=on" \
 		-serial chardev:console -serial stdio \
-		-kernel "$kernel/vmlinuz" -initrd "$initrd" \
+		-kernel "$kernel/$image" -initrd "$initrd" \
 		-append "console=ttyS0 quiet panic=-1 no_timer_check printk.devkmsg=on\
  $rate $tsc $append" \
 		"${more[@]}" "$@" </dev/null

@@ -430,13 +430,13 @@ boot() {	# INDEX
 		small_initrd "$plan" "${boot_module[$1]}" "$dir"
 	} >"$plan.initrd"
 	[ -z "$shared" ] || options+=(--out "$shared")
-	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable)
+	[[ $group != unstable.* ]] || options+=(--no-tsc-reliable --unpacked)
 	[[ $group != big.* ]] || options+=(--restore
 		--append "isolcpus=2 nohz_full=3 reserve_mem=16M:4096:tsctrace")
 	[[ $group != panic.* ]] || options+=(--reboot --out "$log.out" --out-mb 1
 		--append "reserve_mem=32M:4096:tsctrace nokaslr")
 	[[ $group != reserved.* ]] || options+=(--append "reserve_mem=16M:4096:tsctrace")
-	[[ $group != *.parallel ]] || options+=(--parallel)
+	[[ $group != *.parallel ]] || options+=(--parallel --unpacked)
 	[[ $group =~ ^[a-z]+\.([0-9]+) ]]
 	boot_guest "$log.console" --smp "${BASH_REMATCH[1]}" \
 		--time "$(boot_limit "$1")" "${options[@]}" "$dir" \
