@@ -186,7 +186,7 @@ done
 nothing_left
 
 # --- a node that hangs delays the others by 0.4 s; what it has is late then -----------------
-live -- "$emit" 800 1 5000
+live -- "$emit" 1600 1 5000
 read_stream & track reader
 { get -N "${url}events" 2>/dev/null || true; } |
 	python3 "$here/live_read.py" 100 >"$work/text"
@@ -196,7 +196,7 @@ kill -CONT "$(cat "$work/beta/pid")"
 wait "$reader" || fail "the reader"
 ended 0
 check '
-assert s["end"] and s["events"] == {"alpha": 801, "beta": 801, "gamma": 801}, s["events"]
+assert s["end"] and s["events"] == {"alpha": 1601, "beta": 1601, "gamma": 1601}, s["events"]
 assert s["waited"] > 100, s["waited"]
 assert s["counts"]["beta"]["late"] > 20, s["counts"]
 print("a node hung for 2 s: the others were %.0f ms behind at most" %
@@ -205,7 +205,7 @@ print("a node hung for 2 s: the others were %.0f ms behind at most" %
 nothing_left
 
 # --- a node that dies is named; the others go on ------------------------------------------------
-live -- "$emit" 800 1 5000
+live -- "$emit" 1600 1 5000
 read_stream 300
 kill -KILL "$(cat "$work/beta/pid")"
 read_stream
@@ -213,8 +213,8 @@ ended 3
 check '
 assert s["end"]
 assert s["status"]["beta"]["state"] == "failed" and "connection lost" in s["status"]["beta"]["why"]
-assert s["events"]["alpha"] == s["events"]["gamma"] == 801, s["events"]
-assert 10 < s["events"]["beta"] < 801 and not s["counts"]["beta"]["ended"]
+assert s["events"]["alpha"] == s["events"]["gamma"] == 1601, s["events"]
+assert 10 < s["events"]["beta"] < 1601 and not s["counts"]["beta"]["ended"]
 '
 says 'beta: MISSING: connection lost'
 # Its recorder ended the recording, and left it, as it is not known whether it is wanted.
