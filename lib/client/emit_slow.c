@@ -191,8 +191,13 @@ static int begin_block(struct tsct_channel *channel,
 	/* Atomic: another thread may be storing this pointer in find_ring(). */
 	tail = __atomic_load_n(&ref->tail, __ATOMIC_RELAXED);
 	if (!tsct_ring_fits(&channel->geo, slot.pos,
-			    __atomic_load_n(tail, __ATOMIC_ACQUIRE)))
-		return TSCT_SECTION_FULL;
+			    __atomic_load_n(tail, __ATOMIC_ACQUIRE))) {
+		/* If the head has moved since, the tail may have passed it, and the ring
+		 * only seems to be full. */
+		return __atomic_load_n(&tsct_ring_producer(channel, seen.cpu)->head,
+				       __ATOMIC_RELAXED) == seen.head ?
+			TSCT_SECTION_FULL : TSCT_SECTION_STALE;
+	}
 	/* An invalid header of the last block affects statistics only. */
 	tsct_ring_block(&channel->geo, tsct_ring_data(channel, seen.cpu),
 			seen.head, &last);
