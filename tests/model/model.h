@@ -162,6 +162,7 @@ enum mutation {
 	NO_HEADER,		/* mutant: a block is begun without its header */
 	NO_PAD,			/* mutant: a block is begun without a pad before it */
 	HEADER_LATE,		/* mutant: a block is published before its header */
+	FULL_BLINDLY,		/* mutant: a ring seems full by a head that has moved */
 	BLOCK_BLINDLY,		/* mutant: a block is begun without a check of head */
 	BLOCK_COUNTS,		/* mutant: the begin of a block counts as an event */
 	BLOCK_MISCOUNTS,	/* mutant: block headers count one event too many */

@@ -163,6 +163,8 @@ const struct mutant mutants[] = {
 	  "no pad in front of a new block" },
 	{ HEADER_LATE, "header-late", "user-discard",
 	  "a new block is published before its header is stored" },
+	{ FULL_BLINDLY, "full-blindly", "user-discard",
+	  "a full ring is not checked again for a head that has moved" },
 	{ BLOCK_BLINDLY, "block-blindly", "user-kills",
 	  "a block is begun without a second check of head" },
 	{ BLOCK_COUNTS, "block-counts", "user-discard",

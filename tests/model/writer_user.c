@@ -21,10 +21,14 @@ static void next_event(struct vars *vars)
 	vars->phase = PHASE_FAST;
 }
 
+static __u64 seen_tail;		/* that the last fits() of this operation loaded */
+
 static bool fits(__u64 end)
 {
-	return mutated(NO_TAIL) || ring_geo.policy == TSCT_POLICY_OVERWRITE ||
-		tsct_ring_fits(&ring_geo, end, load(W_TAIL));
+	if (mutated(NO_TAIL) || ring_geo.policy == TSCT_POLICY_OVERWRITE)
+		return true;
+	seen_tail = load(W_TAIL);
+	return tsct_ring_fits(&ring_geo, end, seen_tail);
 }
 
 static struct tsct_ring_slot slot_after(__u64 head)
@@ -115,8 +119,13 @@ static void begin_block(struct vars *vars)
 	if (!place.pad_len)
 		return;		/* Another thread has begun the block already. */
 	/* This check for free room can run before the restartable section: tail only
-	 * increases, so room that was free stays free. */
+	 * increases, so room that was free stays free. But if head has moved, tail may have
+	 * passed the value that was loaded, and the ring only seems to be full. */
 	if (!mutated(NO_TAIL_BLOCK) && !fits(pos + TSCT_BLOCK_HEADER)) {
+		if (!mutated(FULL_BLINDLY) && load(W_HEAD) != head)
+			return;
+		if (tsct_pos_distance(seen_tail, TSCT_HEAD_POS(head)) > ring_geo.data_size)
+			violate("an event was refused by a ring that is not full");
 		lose(vars, TSCT_LOST_FULL);
 		return;
 	}
