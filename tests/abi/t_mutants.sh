@@ -4,7 +4,6 @@
 # are each operator's, and none of comments, strings, macros, assembly and declarations. In the
 # real sources, no change begins or ends in a comment, a string or a preprocessor line, and line
 # numbers stay; the same seed makes the same mutants, and another seed makes others.
-# test-fast: yes
 set -euo pipefail
 cd "$(dirname "$0")/../mutants"
 tmp=$(mktemp -d)

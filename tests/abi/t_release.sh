@@ -3,7 +3,6 @@
 # The tarball of `make dist` is the same, bit for bit, from folders with other paths, times
 # and modes, and from the unpacked tarball. Programs, the library and NEWS have the
 # version of kmod/uapi/tsctrace/version.h, and no other file repeats it.
-# test-fast: yes
 # test-timeout: 1200
 set -euo pipefail
 cd "$(dirname "$0")/../.."

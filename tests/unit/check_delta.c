@@ -128,7 +128,7 @@ static unsigned int read_all(const __u8 *bytes, size_t len, __u64 begin,
 	return i;
 }
 
-LOOP_TEST(test_random_events, 0, 50)
+RANDOM_TEST(test_random_events, 50)
 {
 	struct event event[EVENTS];
 	__u64 begin;

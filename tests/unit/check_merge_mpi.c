@@ -284,7 +284,7 @@ static void random_values(struct exchange *x, unsigned int nr)
 		(&x->t1)[any(4)] = any(2) ? ~0ULL : 0;
 }
 
-LOOP_TEST(test_random_values, 0, 60)
+RANDOM_TEST(test_random_values, 60)
 {
 	int err;
 

@@ -589,7 +589,7 @@ TEST(test_corrupt_inputs)
 	int round;
 
 	options.salvage = true;
-	for (round = 0; round < 300; round++)
+	for (round = 0; round < unit_repeats(300); round++)
 		damage_one(files[any(3)], "abc");
 }
 
@@ -601,7 +601,7 @@ TEST(test_corrupt_merged_inputs)
 
 	merge_to("ab", "p");
 	options.salvage = true;
-	for (round = 0; round < 300; round++) {
+	for (round = 0; round < unit_repeats(300); round++) {
 		options.force = any(2);
 		damage_one(files[any(3)], any(2) ? "pc" : "cp");
 	}

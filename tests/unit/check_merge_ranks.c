@@ -408,7 +408,7 @@ static void compare(const char *names)
 	}
 }
 
-LOOP_TEST(test_random, 0, 40)
+RANDOM_TEST(test_random, 40)
 {
 	char names[INPUTS_MAX + 1] = "";
 	unsigned int i, nr;

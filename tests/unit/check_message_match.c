@@ -388,7 +388,7 @@ static void slow_expect(const struct slow *s,
 
 CASE("many", NULL, NULL);
 
-LOOP_TEST(test_compared_with_slow_matcher, 0, 300)
+RANDOM_TEST(test_compared_with_slow_matcher, 300)
 {
 	static struct slow slow;
 	unsigned int keys, i;
@@ -413,7 +413,7 @@ LOOP_TEST(test_compared_with_slow_matcher, 0, 300)
 }
 
 /* All sends and receives are counted, even if the matcher has very little room. */
-LOOP_TEST(test_counts_add_up, 0, 100)
+RANDOM_TEST(test_counts_add_up, 100)
 {
 	const struct tsct_message_stats *r;
 	unsigned int i, room, keys;

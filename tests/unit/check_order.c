@@ -60,7 +60,7 @@ static unsigned int earliest(const struct stream *s, unsigned int nr)
 }
 
 /* Each event is returned once, and is the earliest one left in all streams. */
-LOOP_TEST(test_random_streams, 0, 300)
+RANDOM_TEST(test_random_streams, 300)
 {
 	static struct stream s[STREAMS_MAX];
 	struct tsct_order_cursor heap[STREAMS_MAX];

@@ -242,7 +242,7 @@ static void any_rule(struct reference_rule *r)
 	rule(prefix, r->allow);
 }
 
-LOOP_TEST(test_random_rules, 0, 50)
+RANDOM_TEST(test_random_rules, 50)
 {
 	struct reference_rule rules[40];
 	struct tsct_address a;

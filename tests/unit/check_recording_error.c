@@ -589,7 +589,7 @@ TEST(test_utc)
 }
 
 /* The largest bound of a range is that of a tick in it, or a little more, for any lines. */
-LOOP_TEST(test_largest, 0, 200)
+RANDOM_TEST(test_largest, 200)
 {
 	__u64 from, until, worst, max, tick;
 	unsigned int i, k;

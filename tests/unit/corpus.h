@@ -93,7 +93,7 @@ TEST(changed_corpus)
 	unsigned int i, which;
 
 	read_corpus();
-	for (i = 0; i < CHANGED; i++) {
+	for (i = 0; i < (unsigned int)unit_repeats(CHANGED); i++) {
 		which = any(nr);
 		LLVMFuzzerTestOneInput(changed, change(inputs[which].bytes,
 						       inputs[which].size,

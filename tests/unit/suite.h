@@ -10,7 +10,7 @@
  *
  *	CASE("hostile", setup, teardown);
  *
- *	LOOP_TEST(test_random_bytes, 0, 5)	// with _i = 0 ... 4
+ *	LOOP_TEST(test_sizes, 0, 5)		// with _i = 0 ... 4
  *	{
  *		...
  *	}
@@ -57,6 +57,7 @@ struct unit_entry {
 	/* of a test: libcheck's description, and the range of its iterations */
 	const TTest *const *test;
 	int from, to;
+	bool random;		/* iterations differ in their random numbers only */
 
 	/* of a case */
 	const char *name;
@@ -96,11 +97,14 @@ struct unit_entry {
 /* Begins iteration @i of a test: seeds the random numbers of seed.h. */
 void unit_begin(int i);
 
-/* Defines a test, and adds it to the present case. */
-#define LOOP_TEST(name, first, end)					\
+/* Number of repeats with random numbers: @nr, or a quarter of them in make check-fast */
+int unit_repeats(int nr);
+
+/* Defines a test, and adds it to the present case. Further arguments: .random */
+#define LOOP_TEST(name, first, end, ...)				\
 	static const TTest *name;					\
 	static void name##_body(int _i);				\
-	RUN_LOOP_TEST(name, first, end);				\
+	UNIT_ENTRY(.test = &name, .from = first, .to = end, __VA_ARGS__);	\
 	START_TEST(name)						\
 	{								\
 		unit_begin(_i);						\
@@ -108,6 +112,8 @@ void unit_begin(int i);
 	}								\
 	static void name##_body(int _i __attribute__((unused)))
 #define TEST(name)		LOOP_TEST(name, 0, 1)
+/* A test with random numbers, with @nr seeds; with a quarter of them in make check-fast */
+#define RANDOM_TEST(name, nr)	LOOP_TEST(name, 0, nr, .random = true)
 
 /* If the program's arguments are @verb and one more, the program calls @function with that
  * one and exits with its result: for tests that execute their program anew. */
