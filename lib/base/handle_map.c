@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 
-#include "lib/core/remap.h"
 #include "handle_map.h"
+#include "remap.h"
 
 #define FIRST_ROOM	16
 

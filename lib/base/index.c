@@ -4,7 +4,7 @@
 #include <sys/random.h>
 
 #include "index.h"
-#include "lib/core/remap.h"
+#include "remap.h"
 
 #define SLOTS_FIRST	256
 #define SLOTS_MAX	(1U << 31)

@@ -6,7 +6,7 @@
 #ifndef TSCT_READER_H
 #define TSCT_READER_H
 
-#include "lib/core/order.h"
+#include "lib/base/order.h"
 #include "channel.h"
 
 /*

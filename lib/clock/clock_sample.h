@@ -9,7 +9,7 @@
 #include <time.h>
 #include <tsctrace/tsctrace.h>
 
-#include "lib/core/rate_estimator.h"
+#include "lib/estimate/rate_estimator.h"
 
 struct tsct_clock_ops {
 	/*

@@ -25,7 +25,7 @@
 
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
-#include "lib/core/order.h"
+#include "lib/base/order.h"
 #include "pread_all.h"
 #include "stream.h"
 #include "trace_reader.h"

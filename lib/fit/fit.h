@@ -41,7 +41,7 @@
 #ifndef TSCT_FIT_H
 #define TSCT_FIT_H
 
-#include "lib/core/mapping.h"
+#include "mapping.h"
 #include "lib/ntp/exchange.h"
 
 enum tsct_fit_kind {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/core/order.h"
+#include "lib/base/order.h"
 #include "merge_ends.h"
 
 /* Ends of a run in memory while runs are read together: 10 KiB */

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "lib/core/mapping.h"
+#include "lib/fit/mapping.h"
 #include "lib/core/clock_params.h"
 #include "merge.h"
 #include "ranks.h"

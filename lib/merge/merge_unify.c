@@ -10,7 +10,7 @@
 #include <sys/random.h>
 
 #include "lib/core/event_def.h"
-#include "lib/core/remap.h"
+#include "lib/base/remap.h"
 #include "merge_private.h"
 
 /* ---- channels ----------------------------------------------------------------------- */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "lib/core/order.h"
-#include "lib/core/remap.h"
+#include "lib/base/order.h"
+#include "lib/base/remap.h"
 #include "merge_ends.h"
 #include "merge_private.h"
 #include "lib/query/message_match.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 
-#include "lib/core/remap.h"
+#include "lib/base/remap.h"
 #include "call_event.h"
 
 /* Before MPI_Init, and in a program with nothing but sessions, the thread level is unknown. */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "lib/core/remap.h"
+#include "lib/base/remap.h"
 #include "request.h"
 
 /*

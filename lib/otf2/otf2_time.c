@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lib/core/mapping.h"
+#include "lib/fit/mapping.h"
 #include "otf2_time.h"
 
 #define PER_SECOND	1000000000ULL

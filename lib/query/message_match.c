@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/core/remap.h"
+#include "lib/base/remap.h"
 #include "message_match.h"
 
 /* The pool (see tsct_message_pool()) that is shared by all event names with send events

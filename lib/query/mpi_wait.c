@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/core/clock_params.h"
-#include "lib/core/remap.h"
+#include "lib/base/remap.h"
 #include "lib/base/handle_map.h"
 #include "mpi_wait.h"
 #include "threads.h"

@@ -8,7 +8,7 @@
 #define TSCT_SYNC_SOURCE_H
 
 #include "cluster.h"
-#include "lib/core/servo.h"
+#include "lib/estimate/servo.h"
 
 /*
  * Limit of the growth of an error bound without new exchanges, ppb: PHI of RFC

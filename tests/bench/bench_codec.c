@@ -9,7 +9,7 @@
 
 #include "bench.h"
 #include "lib/ctf/stream.h"
-#include "lib/core/mapping.h"
+#include "lib/fit/mapping.h"
 
 #define EVENTS	BENCH_TURNS
 #define BEGIN	(1ULL << 50)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lib/core/order.h"
+#include "lib/base/order.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -6,7 +6,7 @@
 #include "lib/clock/clock_private.h"
 #include "lib/core/clock_segments.h"
 #include "lib/core/latch.h"
-#include "lib/core/rate_estimator.h"
+#include "lib/estimate/rate_estimator.h"
 #include "lib/ctf/recording.h"
 #include "lib/ctf/recording_writer.h"
 #include "seed.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Maps definition ids to new ids, and unifies equal names. Results are compared with
  * those of a linear search. */
-#include "lib/core/remap.h"
+#include "lib/base/remap.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_MAPPING_WORLD_H
 #define TESTS_MAPPING_WORLD_H
 
-#include "lib/core/mapping.h"
+#include "lib/fit/mapping.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -5,7 +5,7 @@
 
 #include "lib/core/clock_params.h"
 #include "lib/core/clock_segments.h"
-#include "lib/core/rate_estimator.h"
+#include "lib/estimate/rate_estimator.h"
 #include "simclock.h"
 #include "suite.h"
 

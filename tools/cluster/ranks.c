@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "lib/client/gettime.h"
-#include "lib/core/remap.h"
+#include "lib/base/remap.h"
 #include "ranks.h"
 #include "tools/common/message.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "lib/core/remap.h"
+#include "lib/base/remap.h"
 #include "report.h"
 #include "report_trace.h"
 

@@ -13,8 +13,8 @@
  * CLOCK_REALTIME cannot be predicted, so the estimate assumes that steering stays as
  * between the last samples.
  */
-#ifndef TSCT_CORE_RATE_ESTIMATOR_H
-#define TSCT_CORE_RATE_ESTIMATOR_H
+#ifndef TSCT_ESTIMATE_RATE_ESTIMATOR_H
+#define TSCT_ESTIMATE_RATE_ESTIMATOR_H
 
 #include "servo.h"
 
@@ -316,4 +316,4 @@ void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket 
  */
 void tsct_rate_settle(struct tsct_rate_estimator *est, double more_ns);
 
-#endif /* TSCT_CORE_RATE_ESTIMATOR_H */
+#endif /* TSCT_ESTIMATE_RATE_ESTIMATOR_H */

@@ -4,7 +4,7 @@
  * force, and composes the params to publish next.
  */
 #include "rate_estimator.h"
-#include "clock_params.h"
+#include "lib/core/clock_params.h"
 
 /*
  * Before a change of steering, the rate is assumed constant over this many samples.

@@ -2,7 +2,7 @@
 /* Unique stamps: conversion to and from ns, in integers */
 #include <tsctrace/stamp.h>
 
-#include "clock_params.h"
+#include "lib/core/clock_params.h"
 
 /* Limit of segment numbers: segment number and 51 bits of tick together have 63 bits */
 #define SEGMENTS_MAX	(1ULL << (63 - TSCT_STAMP_TICK_BITS))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rate_estimator.h"
-#include "clock_params.h"
+#include "lib/core/clock_params.h"
 
 /* ---- windows of brackets ------------------------------------------------ */
 

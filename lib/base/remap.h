@@ -15,10 +15,10 @@
  *
  * Inputs are untrusted, so hashes are seeded. Entries are never removed.
  */
-#ifndef TSCT_CORE_REMAP_H
-#define TSCT_CORE_REMAP_H
+#ifndef TSCT_BASE_REMAP_H
+#define TSCT_BASE_REMAP_H
 
-#include "port.h"
+#include "lib/core/port.h"
 
 /* A slot of the hash table from ids of an input to ids of the output */
 struct tsct_remap_slot {
@@ -101,4 +101,4 @@ static inline __u64 tsct_hash64(__u64 x)
 	return x;
 }
 
-#endif /* TSCT_CORE_REMAP_H */
+#endif /* TSCT_BASE_REMAP_H */

@@ -3,10 +3,10 @@
  * K-way merge: selects the next event of several streams, each of them in order.
  * It is a binary heap of one cursor per stream, in memory of the caller.
  */
-#ifndef TSCT_CORE_ORDER_H
-#define TSCT_CORE_ORDER_H
+#ifndef TSCT_BASE_ORDER_H
+#define TSCT_BASE_ORDER_H
 
-#include "port.h"
+#include "lib/core/port.h"
 
 /* Cursor: next event of one stream. Sorted by key, then rank, then index */
 struct tsct_order_cursor {
@@ -99,4 +99,4 @@ static inline void tsct_order_drop(struct tsct_order *order)
 		tsct_order_sink_(order);
 }
 
-#endif /* TSCT_CORE_ORDER_H */
+#endif /* TSCT_BASE_ORDER_H */

@@ -22,10 +22,10 @@
  * User space only (doubles). No allocation: the caller has the memory, which is
  * proportional to the number of cubics.
  */
-#ifndef TSCT_CORE_MAPPING_H
-#define TSCT_CORE_MAPPING_H
+#ifndef TSCT_FIT_MAPPING_H
+#define TSCT_FIT_MAPPING_H
 
-#include "port.h"
+#include "lib/core/port.h"
 
 /* ---- cubics ----------------------------------------------------------------- */
 
@@ -226,4 +226,4 @@ static inline int tsct_mapping_cursor_next(struct tsct_mapping_cursor *c,
 	return 0;
 }
 
-#endif /* TSCT_CORE_MAPPING_H */
+#endif /* TSCT_FIT_MAPPING_H */

@@ -11,10 +11,10 @@
  *
  * User space only (doubles); the result is integers. All functions are pure.
  */
-#ifndef TSCT_CORE_SERVO_H
-#define TSCT_CORE_SERVO_H
+#ifndef TSCT_ESTIMATE_SERVO_H
+#define TSCT_ESTIMATE_SERVO_H
 
-#include "port.h"
+#include "lib/core/port.h"
 
 #define TSCT_PPB	1e-9
 
@@ -146,4 +146,4 @@ void tsct_servo_set_bounds(const struct tsct_servo_estimate *estimate,
  */
 __u64 tsct_servo_fast_cycles(const struct tsct_clock_params *params);
 
-#endif /* TSCT_CORE_SERVO_H */
+#endif /* TSCT_ESTIMATE_SERVO_H */
