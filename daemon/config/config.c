@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/array.h"
 #include "config.h"
 
 #define WORDS_MAX	32	/* most words in a line */
@@ -403,7 +404,7 @@ static bool check_child(struct config_reader *r, const struct config_child *c)
 static void take_child(struct config_reader *r)
 {
 	struct config *config = r->config;
-	struct config_child c = { .line = r->line }, *grown;
+	struct config_child c = { .line = r->line };
 	unsigned int errors = r->errors;
 	const char *word;
 
@@ -420,13 +421,10 @@ static void take_child(struct config_reader *r)
 	}
 	if (r->errors != errors || !check_child(r, &c))
 		return;
-	grown = reallocarray(config->child, config->nr_children + 1, sizeof(c));
-	if (!grown) {
+	if (tsct_array_next(&config->child, config->nr_children, sizeof(c)))
+		config->child[config->nr_children++] = c;
+	else
 		error(r, "child: out of memory");
-		return;
-	}
-	config->child = grown;
-	config->child[config->nr_children++] = c;
 }
 
 #define PREFIXES \

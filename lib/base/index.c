@@ -67,31 +67,3 @@ void tsct_index_free(struct tsct_index *index)
 	free(index->slots);
 	*index = (struct tsct_index) { .nr = 0 };
 }
-
-int tsct_array_grow(void *array, size_t nr, size_t size)
-{
-	void **all = array, *more;
-
-	/* The array is full at each power of two. */
-	if (nr & (nr - 1))
-		return 0;
-	more = realloc(*all, (nr ? 2 * nr : 1) * size);
-	if (!more)
-		return -ENOMEM;
-	*all = more;
-	return 0;
-}
-
-size_t tsct_array_up_to(const __u64 *member, size_t nr, size_t size, __u64 limit)
-{
-	size_t from = 0, to = nr, middle;
-
-	while (from < to) {
-		middle = from + (to - from) / 2;
-		if (*(const __u64 *)((const char *)member + middle * size) <= limit)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}

@@ -35,17 +35,4 @@ __u32 tsct_index_add(struct tsct_index *index, __u64 a, __u64 b);
 /* Frees the index, which is empty then. */
 void tsct_index_free(struct tsct_index *index);
 
-/*
- * Makes room for an element behind the @nr elements of an array that grows by one element
- * at a time. @array: address of the pointer to it; @size: of an element, bytes. Returns 0
- * or -ENOMEM, and then the array is as it was.
- */
-int tsct_array_grow(void *array, size_t nr, size_t size);
-
-/*
- * Returns the number of elements of an array that are at most @limit in a member that rises
- * from element to element. @member: of the first element; @size: of an element, bytes
- */
-size_t tsct_array_up_to(const __u64 *member, size_t nr, size_t size, __u64 limit);
-
 #endif /* TSCT_BASE_INDEX_H */

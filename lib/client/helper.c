@@ -19,6 +19,7 @@
 
 #include <tsctrace/event.h>
 
+#include "lib/base/array.h"
 #include "gettime.h"
 #include "helper.h"
 #include "programs.h"
@@ -279,20 +280,16 @@ static void serve(void)
 /* ---- the thread ---------------------------------------------------------- */
 
 /* Lists the descriptors to wait for. Returns their number; @room is that of *fds. */
-static unsigned int list_fds(struct pollfd **fds, unsigned int *room)
+static unsigned int list_fds(struct pollfd **fds, size_t *room)
 {
 	const struct tsct_channel *channel, *target;
 	unsigned int nr = 1;
-	struct pollfd *more;
 
 	pthread_mutex_lock(&helper.lock);
 	for (channel = helper.first; channel; channel = channel->next_watched, nr++)
 		;
-	if (nr > *room) {
-		more = realloc(*fds, nr * sizeof(**fds));
-		*room = more ? nr : *room;
-		*fds = more ? more : *fds;
-	}
+	/* Without memory, the first channels that there is room for */
+	tsct_array_reserve(fds, room, nr, sizeof(**fds));
 	nr = 1;
 	(*fds)[0] = (struct pollfd) { .fd = helper.listener, .events = POLLIN };
 	for (channel = helper.first; channel && nr < *room; channel = channel->next_watched) {
@@ -308,7 +305,8 @@ static unsigned int list_fds(struct pollfd **fds, unsigned int *room)
 
 static void *run(void *unused)
 {
-	unsigned int nr, room = 1;
+	size_t room = 1;
+	unsigned int nr;
 	struct pollfd *fds = malloc(room * sizeof(*fds));
 	struct timespec timeout;
 	__s64 left;

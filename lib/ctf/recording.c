@@ -6,6 +6,7 @@
 
 #include <tsctrace/trace.h>
 
+#include "lib/base/array.h"
 #include "lib/clock/utc.h"
 #include "lib/core/event_def.h"
 #include "lib/core/clock_params.h"
@@ -97,54 +98,34 @@ int tsct_recording_random_uuid(__u8 uuid[16])
 	return 0;
 }
 
-/*
- * Returns the number of elements to allocate for @nr elements: a power of two, as
- * elements are added one by one.
- */
-static size_t room_for(__u32 nr)
-{
-	size_t room = 16;
-
-	while (room < nr)
-		room *= 2;
-	return room;
-}
-
-/* Grows an array from @nr to @more elements of @size bytes. NULL: no memory */
-static void *grow_array(void *all, __u32 nr, __u32 more, size_t size)
-{
-	return all && room_for(nr) == room_for(more) ? all :
-		realloc(all, room_for(more) * size);
-}
-
 int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu)
 {
-	struct tsct_recorded_cpu *all;
+	struct tsct_recorded_cpu *next;
 
 	if (cpu->cpu >= TSCT_CPUS_MAX ||
 	    (node->nr_cpus && cpu->cpu <= node->cpus[node->nr_cpus - 1].cpu))
 		return -EINVAL;
-	all = grow_array(node->cpus, node->nr_cpus, node->nr_cpus + 1, sizeof(*all));
-	if (!all)
+	next = tsct_array_next(&node->cpus, node->nr_cpus, sizeof(*next));
+	if (!next)
 		return -ENOMEM;
-	node->cpus = all;
-	all[node->nr_cpus++] = *cpu;
+	*next = *cpu;
+	node->nr_cpus++;
 	return 0;
 }
 
 int tsct_recording_add_segment(struct tsct_recording *rec,
 			    const struct tsct_clock_segment *segment)
 {
-	struct tsct_clock_segment *all;
+	struct tsct_clock_segment *next;
 
 	if (rec->nr_segments == TSCT_RECORDED_LINES_MAX)
 		return -EINVAL;
-	all = grow_array(rec->segments, rec->nr_segments, rec->nr_segments + 1, sizeof(*all));
-	if (!all)
+	next = tsct_array_next(&rec->segments, rec->nr_segments, sizeof(*next));
+	if (!next)
 		return -ENOMEM;
-	rec->segments = all;
-	all[rec->nr_segments++] = *segment;
+	*next = *segment;
+	rec->nr_segments++;
 	return 0;
 }
 
@@ -601,20 +582,18 @@ int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 			   const struct tsct_event_def *def)
 {
 	struct tsct_stream_class *s = &rec->streams[stream];
-	struct tsct_event_def *copy, **defs;
+	struct tsct_event_def *copy, **next;
 	const __u32 at = def->id - TSCT_ID_FIRST;
 
 	if (def->id < TSCT_ID_FIRST)
 		return -EINVAL;
 	if (at < s->nr_defs && s->defs[at])
 		return tsct_event_def_equal(s->defs[at], def) ? 0 : -EEXIST;
-	if (at >= s->nr_defs) {
-		defs = grow_array(s->defs, s->nr_defs, at + 1, sizeof(*defs));
-		if (!defs)
+	for (; s->nr_defs <= at; s->nr_defs++) {
+		next = tsct_array_next(&s->defs, s->nr_defs, sizeof(*next));
+		if (!next)
 			return -ENOMEM;
-		memset(defs + s->nr_defs, 0, (at + 1 - s->nr_defs) * sizeof(*defs));
-		s->defs = defs;
-		s->nr_defs = at + 1;
+		*next = NULL;
 	}
 	copy = calloc(1, sizeof(*copy));
 	if (!copy)

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
@@ -181,20 +182,17 @@ static const struct tsct_stream_reader_kind *add_kind(struct tsct_recording_writ
 						      const struct tsct_event_def *def)
 {
 	const __u32 at = id - TSCT_ID_FIRST;
-	struct tsct_stream_reader_kind *kinds = w->kinds[stream];
-	__u32 i;
+	struct tsct_stream_reader_kind *kind;
 
-	if (at >= w->nr_kinds[stream]) {
-		kinds = realloc(kinds, ((size_t)at + 1) * sizeof(*kinds));
-		if (!kinds)
+	for (; w->nr_kinds[stream] <= at; w->nr_kinds[stream]++) {
+		kind = tsct_array_next(&w->kinds[stream], w->nr_kinds[stream], sizeof(*kind));
+		if (!kind)
 			return NULL;
-		for (i = w->nr_kinds[stream]; i <= at; i++)
-			kinds[i] = tsct_stream_reader_kind_of(NULL);
-		w->kinds[stream] = kinds;
-		w->nr_kinds[stream] = at + 1;
+		*kind = tsct_stream_reader_kind_of(NULL);
 	}
-	kinds[at] = tsct_stream_reader_kind_of(def);
-	return &kinds[at];
+	kind = &w->kinds[stream][at];
+	*kind = tsct_stream_reader_kind_of(def);
+	return kind;
 }
 
 /* Returns how events with ID @id are written. NULL: undefined, or no memory */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/sync/cluster.h"
@@ -192,8 +193,8 @@ int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 {
 	const struct tsct_clock_params *counter =
 		&tsct_trace_recording(trace)->counter;
-	struct tsct_sync_sample *all = NULL, *more, *s;
-	unsigned int nr = 0, room = 0;
+	struct tsct_sync_sample *all = NULL, *s;
+	unsigned int nr = 0;
 	struct tsct_trace_event event;
 	const char *reason;
 	__u64 error;
@@ -201,16 +202,11 @@ int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 
 	tsct_trace_select(trace, TSCT_TRACE_SAMPLES);
 	while ((err = tsct_trace_next(trace, &event)) == 1) {
-		if (nr == room) {
-			room = room ? 2 * room : 256;
-			more = realloc(all, room * sizeof(*more));
-			if (!more) {
-				err = -ENOMEM;
-				break;
-			}
-			all = more;
+		s = tsct_array_next(&all, nr, sizeof(*s));
+		if (!s) {
+			err = -ENOMEM;
+			break;
 		}
-		s = &all[nr];
 		reason = tsct_sample_decode(&event, s);
 		if (reason) {
 			tsct_trace_refuse(trace, &event, reason);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "export.h"
 #include "lib/query/value_text.h"
 
@@ -21,7 +22,7 @@ static const char *const fixed[] = {
 struct csv {
 	void *tree;	/* columns: a tsearch(3) tree of struct column, by name */
 	struct column **columns;
-	__u32 nr_columns, room;
+	__u32 nr_columns;
 	__u32 **of;		/* column numbers, by definition and field */
 	/* values of the line, by column; field NULL: empty cell */
 	struct tsct_value *row;
@@ -44,7 +45,7 @@ static int by_name(const void *a, const void *b)
 /* Finds or adds a column: fields of the same name share one. */
 static struct column *find_column(struct csv *c, const char *name)
 {
-	struct column *column = calloc(1, sizeof(*column)), **found, **more;
+	struct column *column = calloc(1, sizeof(*column)), **found;
 
 	if (!column)
 		return NULL;
@@ -54,13 +55,8 @@ static struct column *find_column(struct csv *c, const char *name)
 		free(column);
 		return found ? *found : NULL;
 	}
-	if (c->nr_columns == c->room) {
-		c->room = c->room ? 2 * c->room : 64;
-		more = realloc(c->columns, c->room * sizeof(*more));
-		if (!more)
-			return NULL;
-		c->columns = more;
-	}
+	if (!tsct_array_next(&c->columns, c->nr_columns, sizeof(*c->columns)))
+		return NULL;
 	column->number = c->nr_columns;
 	c->columns[c->nr_columns++] = column;
 	return column;

@@ -13,6 +13,7 @@
 
 #include <tsctrace/version.h>
 
+#include "lib/base/array.h"
 #include "export.h"
 #include "lib/query/value_text.h"
 
@@ -65,15 +66,11 @@ static void put_time(struct tsct_export *x, __s64 ns)
 static size_t dump(struct json *own, const json_t *json, size_t flags)
 {
 	size_t len = json_dumpb(json, own->out, own->room, flags);
-	char *more;
 
 	if (len <= own->room)
 		return len;
-	more = realloc(own->out, 2 * len);
-	if (!more)
+	if (tsct_array_reserve(&own->out, &own->room, len, 1))
 		return 0;
-	own->out = more;
-	own->room = 2 * len;
 	return json_dumpb(json, own->out, own->room, flags);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/ctf/recording.h"
 #include "export_otf2.h"
 #include "lib/otf2/otf2_error.h"
@@ -401,18 +402,12 @@ static int match_messages(struct tsct_export *x)
 static int add_location(struct tsct_export *x, struct tsct_thread *thread)
 {
 	struct otf2 *o = x->own;
-	__u32 room = o->room ? 2 * o->room : 64;
 	struct otf2_location *more;
 	int err = 0;
 
-	if (o->nr_locations == o->room) {
-		more = realloc(o->locations, room * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		o->locations = more;
-		o->room = room;
-	}
-	more = &o->locations[o->nr_locations];
+	more = tsct_array_next(&o->locations, o->nr_locations, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
 	*more = (struct otf2_location) { .thread = thread };
 	if (o->nr_locations < AT_ONCE_MAX)
 		err = tsct_otf2_location_begin(o->writer, o->nr_locations,

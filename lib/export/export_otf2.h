@@ -76,9 +76,10 @@ struct otf2_wait {
 		__u64 at;
 		__u32 len;
 	} *extents;
-	__u32 nr_extents, extents_room;
+	__u32 nr_extents;
 	__u8 *text;
-	__u32 len, room;
+	__u32 len;
+	size_t room;
 };
 
 struct otf2_location {
@@ -97,7 +98,7 @@ struct otf2 {
 	OTF2_AttributeList *attributes;
 	struct otf2_strings strings;
 	struct otf2_location *locations;
-	__u32 nr_locations, room;
+	__u32 nr_locations;
 	/* number of locations found by the first pass; 0: there was no first pass */
 	__u32 nr_expected;
 	/* unlinked file of events whose location has no libotf2 writer yet */

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "export_otf2.h"
 #include "lib/core/port.h"
 #include "lib/otf2/otf2_error.h"
@@ -23,7 +24,7 @@ struct defining {
 	bool collecting;
 	__u32 *refs;	/* ids of strings (OTF2_StringRef), in the order in which the
 			 * definitions use the strings */
-	__u32 nr_refs, room, next;
+	__u32 nr_refs, next;
 	int err;		/* first error; after an error nothing is written */
 };
 
@@ -40,15 +41,8 @@ static bool writes(const struct defining *d)
 
 static int keep_ref(struct defining *d, __u32 ref)
 {
-	__u32 room = d->room ? 2 * d->room : 256, *more;
-
-	if (d->nr_refs == d->room) {
-		more = realloc(d->refs, room * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		d->refs = more;
-		d->room = room;
-	}
+	if (!tsct_array_next(&d->refs, d->nr_refs, sizeof(ref)))
+		return -ENOMEM;
 	d->refs[d->nr_refs++] = ref;
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "export_otf2_mpi.h"
 #include "lib/query/mpi_wait.h"
 
@@ -87,20 +88,6 @@ OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
 
 /* ---- collecting -------------------------------------------------------- */
 
-/* Returns room for one more element of an array of @nr elements, whose room is a power
- * of two; NULL: no memory. */
-static void *more(void *array, __u32 nr, size_t size)
-{
-	void **at = array, *larger = *at;
-
-	if (!nr || !(nr & (nr - 1)))
-		larger = realloc(*at, (nr ? 2 * (size_t)nr : 1) * size);
-	if (!larger)
-		return NULL;
-	*at = larger;
-	return (char *)larger + nr * size;
-}
-
 __s64 tsct_otf2_mpi_field(const struct tsct_trace_event *e, const char *name)
 {
 	struct tsct_value v;
@@ -117,7 +104,7 @@ static int add_name(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 	if (!tsct_value_find(e, "name", &v) || !tsct_value_is_text(&v) ||
 	    !tsct_value_text_len(&v))
 		return 0;
-	name = more(&mpi->names, mpi->nr_names, sizeof(*name));
+	name = tsct_array_next(&mpi->names, mpi->nr_names, sizeof(*name));
 	if (!name)
 		return -ENOMEM;
 	name->comm = tsct_otf2_mpi_field(e, "comm");
@@ -137,7 +124,7 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 	/* Members of an intercommunicator are of two groups. */
 	if (tsct_otf2_mpi_field(e, "side"))
 		return 0;
-	member = more(&mpi->members, mpi->nr_members, sizeof(*member));
+	member = tsct_array_next(&mpi->members, mpi->nr_members, sizeof(*member));
 	if (!member)
 		return -ENOMEM;
 	*member = (struct otf2_mpi_member) {
@@ -147,7 +134,7 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 		.size = tsct_otf2_mpi_field(e, "size"),
 		.world = tsct_otf2_mpi_field(e, "world"),
 	};
-	comm = more(&mpi->comms, mpi->nr_members, sizeof(*comm));
+	comm = tsct_array_next(&mpi->comms, mpi->nr_members, sizeof(*comm));
 	if (!comm)
 		return -ENOMEM;
 	*comm = (struct otf2_mpi_comm) {
@@ -169,7 +156,7 @@ int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_otf2_mpi_role role,
 		return add_name(mpi, ev->e);
 	if (role != TSCT_MPI_ROLE_RANK)
 		return 0;
-	rank = more(&mpi->ranks, mpi->nr_ranks, sizeof(*rank));
+	rank = tsct_array_next(&mpi->ranks, mpi->nr_ranks, sizeof(*rank));
 	if (!rank)
 		return -ENOMEM;
 	*rank = (struct otf2_mpi_rank) {

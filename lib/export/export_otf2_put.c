@@ -10,16 +10,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "export_otf2.h"
 #include "lib/otf2/otf2_error.h"
 #include "lib/ctf/pread_all.h"
 #include "lib/query/value_text.h"
 
 /* Sizes, in bytes, of the memory for events of locations that have no libotf2 writer
- * yet: limit for all locations together; for one location: initial size, smallest
- * limit, largest limit */
+ * yet: limit for all locations together; for one location: smallest limit, largest limit */
 #define WAITING_MAX	(16U << 20)
-#define WAIT_FIRST	256U
 #define WAIT_MIN	1024U
 #define WAIT_MAX	65536U
 
@@ -89,9 +88,9 @@ static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 
 static int put_away(struct tsct_export *x, struct otf2_wait *w)
 {
-	__u32 done = 0, room = w->extents_room ? 2 * w->extents_room : 4;
 	struct otf2 *o = x->own;
 	struct otf2_extent *more;
+	__u32 done = 0;
 	ssize_t n;
 	int err = 0;
 
@@ -99,14 +98,11 @@ static int put_away(struct tsct_export *x, struct otf2_wait *w)
 		o->waiting = tsct_otf2_spool(x);
 	if (!o->waiting)
 		return errno ? -errno : -ENOMEM;
-	if (w->nr_extents == w->extents_room) {
-		more = realloc(w->extents, room * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		w->extents = more;
-		w->extents_room = room;
-	}
-	w->extents[w->nr_extents++] = (struct otf2_extent) { o->waiting_end, w->len };
+	more = tsct_array_next(&w->extents, w->nr_extents, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	*more = (struct otf2_extent) { o->waiting_end, w->len };
+	w->nr_extents++;
 	while (!err && done < w->len) {
 		n = pwrite(fileno(o->waiting), w->text + done, w->len - done,
 			   o->waiting_end + done);
@@ -124,9 +120,7 @@ static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,
 		  __u32 len)
 {
 	const struct otf2 *o = x->own;
-	__u32 room = w->room ? w->room : WAIT_FIRST;
 	__u32 most = WAITING_MAX / o->nr_locations;
-	__u8 *more;
 	int err;
 
 	/* Limit of memory for a location's waiting events, bytes: an equal share of
@@ -137,15 +131,8 @@ static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,
 		if (err)
 			return err;
 	}
-	while (room < w->len + len)
-		room *= 2;
-	if (room > w->room) {
-		more = realloc(w->text, room);
-		if (!more)
-			return -ENOMEM;
-		w->text = more;
-		w->room = room;
-	}
+	if (tsct_array_reserve(&w->text, &w->room, (size_t)w->len + len, 1))
+		return -ENOMEM;
 	memcpy(w->text + w->len, from, len);
 	w->len += len;
 	return 0;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "export_perfetto.h"
 #include "lib/query/value_text.h"
 #include "lib/statedump/stacks.h"
@@ -48,20 +49,14 @@ int tsct_perfetto_put(struct tsct_export *x, packet *one)
 	TsctPerfetto__Trace trace = TSCT_PERFETTO__TRACE__INIT;
 	struct perfetto *p = x->own;
 	size_t size;
-	__u8 *more;
 
 	one->has_trusted_packet_sequence_id = 1;
 	one->trusted_packet_sequence_id = SEQUENCE;
 	trace.n_packet = 1;
 	trace.packet = &one;
 	size = tsct_perfetto__trace__get_packed_size(&trace);
-	if (size > p->room) {
-		more = realloc(p->out, 2 * size);
-		if (!more)
-			return -ENOMEM;
-		p->out = more;
-		p->room = 2 * size;
-	}
+	if (tsct_array_reserve(&p->out, &p->room, size, 1))
+		return -ENOMEM;
 	tsct_perfetto__trace__pack(&trace, p->out);
 	fwrite(p->out, 1, size, x->file);
 	return 0;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "lib/base/array.h"
 #include "merge_private.h"
 
 /* ---- nodes ------------------------------------------------------------------------ */
@@ -161,16 +162,10 @@ static int add_files(struct tsct_merge *m, struct merge_in *in)
 {
 	const size_t room = m->nr_files + in->nr_locations *
 		(size_t)tsct_recording_plain_classes(in->rec);
-	struct tsct_merge_file *more = m->file;
 	__u32 class, at;
 
-	if (room > m->lists.room_files) {
-		more = reallocarray(m->file, 2 * room, sizeof(*more));
-		if (!more)
-			return merge_fail_errno(m, -ENOMEM);
-		m->file = more;
-		m->lists.room_files = 2 * room;
-	}
+	if (tsct_array_reserve(&m->file, &m->lists.room_files, room, sizeof(*m->file)))
+		return merge_fail_errno(m, -ENOMEM);
 	for (class = 0; class < tsct_recording_plain_classes(in->rec); class++) {
 		for (at = 0; at < in->nr_locations; at++) {
 			if (in->location[at] == MERGE_NOBODY)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/order.h"
 #include "merge_ends.h"
 
@@ -83,14 +84,12 @@ static void sort_buffer(struct merge_ends *e)
 
 static struct run *add_run(struct merge_ends *e)
 {
-	struct run *more = reallocarray(e->run, e->nr_runs + 1, sizeof(*more));
+	struct run *more = tsct_array_next(&e->run, e->nr_runs, sizeof(*more));
 
 	if (!more)
 		return NULL;
-	e->run = more;
-	more += e->nr_runs++;
-	memset(more, 0, sizeof(*more));
-	return more;
+	e->nr_runs++;
+	return memset(more, 0, sizeof(*more));
 }
 
 /* Opens a file without a name, where the system's temporary files are. */

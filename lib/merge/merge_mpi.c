@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/ctf/stream.h"
 #include "merge_private.h"
 
@@ -19,7 +20,7 @@ struct mpi_input {
 	struct tsct_mpi_session *session;	/* each node and master once */
 	unsigned int nr_sessions;
 	struct tsct_sync_sample *sample;	/* while the input is read */
-	unsigned int nr_samples, room;
+	unsigned int nr_samples;
 	struct tsct_series *series;	/* of the samples, each of which is there once */
 	unsigned int nr_series;
 	/* reason for which some events are not used; NULL: all are used */
@@ -68,26 +69,22 @@ static int add_session(struct mpi_input *of, const struct tsct_mpi_session *sess
 			return 0;
 	if (of->nr_sessions == SESSIONS_MAX)
 		return 0;
-	more = realloc(of->session, (of->nr_sessions + 1) * sizeof(*more));
+	more = tsct_array_next(&of->session, of->nr_sessions, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	of->session = more;
-	of->session[of->nr_sessions++] = *session;
+	*more = *session;
+	of->nr_sessions++;
 	return 0;
 }
 
 static int add_sample(struct mpi_input *of, const struct tsct_sync_sample *sample)
 {
-	struct tsct_sync_sample *more;
+	struct tsct_sync_sample *more = tsct_array_next(&of->sample, of->nr_samples, sizeof(*more));
 
-	if (of->nr_samples == of->room) {
-		of->room = of->room ? 2 * of->room : 256;
-		more = realloc(of->sample, of->room * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		of->sample = more;
-	}
-	of->sample[of->nr_samples++] = *sample;
+	if (!more)
+		return -ENOMEM;
+	*more = *sample;
+	of->nr_samples++;
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "merge_private.h"
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
@@ -358,10 +359,9 @@ static void init_input(struct tsct_merge *m, struct merge_in *in, __u32 index)
 
 int merge_add_foreign(struct tsct_merge *m, __u32 index)
 {
-	struct merge_in **more = reallocarray(m->foreign, m->nr_foreign + 1, sizeof(*more));
+	struct merge_in **more = tsct_array_next(&m->foreign, m->nr_foreign, sizeof(*more));
 	struct merge_in *in = calloc(1, sizeof(*in));
 
-	m->foreign = more ? more : m->foreign;
 	if (!more || !in) {
 		free(in);
 		return merge_fail_errno(m, -ENOMEM);

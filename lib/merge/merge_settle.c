@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "merge_private.h"
 
 /* Knots of the mapping: one per second, but at most KNOTS_MAX, as each knot takes a
@@ -172,15 +173,12 @@ static struct merge_segment *add_segment(struct tsct_merge *m,
 					 struct merge_in *in)
 {
 	const struct merge_place same = { .count = in->begin, .rate = 1 };
-	struct merge_segment *s = realloc(in->segment, (in->nr_segments + 1) *
-					  sizeof(*s));
+	struct merge_segment *s = tsct_array_next(&in->segment, in->nr_segments, sizeof(*s));
 
 	if (!s) {
 		merge_fail_errno(m, -ENOMEM);
 		return NULL;
 	}
-	in->segment = s;
-	s += in->nr_segments;
 	*s = (struct merge_segment) {
 		.begin = in->begin, .end = in->limit, .series = MERGE_NOBODY,
 		.parent = MERGE_NOBODY,

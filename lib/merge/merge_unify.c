@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "lib/base/array.h"
 #include "lib/core/event_def.h"
 #include "lib/base/remap.h"
 #include "merge_private.h"
@@ -177,7 +178,7 @@ struct merge_defs {
 	struct tsct_blob list;
 	size_t *at;		/* offset in the list of each element */
 	__u32 *id;		/* event id in the result of each element */
-	__u32 nr, room;		/* number of elements, and room in both arrays */
+	__u32 nr;		/* number of elements */
 	struct tsct_unify unify;
 	struct tsct_remap_slot *slot;
 	__u64 seed;
@@ -249,30 +250,14 @@ static int make_slots(struct merge_defs *d, __u64 nr)
 	return 0;
 }
 
-static int make_room(struct merge_defs *d)
-{
-	const __u32 room = d->room ? 2 * d->room : 256;
-	size_t *at = reallocarray(d->at, room, sizeof(*at));
-	__u32 *id;
-
-	if (!at)
-		return -ENOMEM;
-	d->at = at;
-	id = reallocarray(d->id, room, sizeof(*id));
-	if (!id)
-		return -ENOMEM;
-	d->id = id;
-	d->room = room;
-	return 0;
-}
-
 /* Adds an event type unless the list has it. Returns 0 or -ENOMEM. */
 static int add_type(struct merge_defs *d, const struct typed *type)
 {
 	__u64 number;
 	int ret;
 
-	if (d->nr == d->room && make_room(d))
+	if (!tsct_array_next(&d->at, d->nr, sizeof(*d->at)) ||
+	    !tsct_array_next(&d->id, d->nr, sizeof(*d->id)))
 		return -ENOMEM;
 	ret = look_up(d, type->class, &type->def, &number);
 	if (ret == -ENOSPC) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "lib/base/array.h"
 #include "lib/base/order.h"
 #include "lib/base/remap.h"
 #include "merge_ends.h"
@@ -203,15 +204,8 @@ static unsigned int owner_of(const struct walk *w, unsigned int slice)
 
 static int push_ahead(struct walk *w, const struct merge_end *end)
 {
-	struct merge_end *more;
-
-	if (w->nr_ahead == w->room_ahead) {
-		more = reallocarray(w->ahead, 2 * w->room_ahead + merge_batch, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		w->ahead = more;
-		w->room_ahead = 2 * w->room_ahead + merge_batch;
-	}
+	if (tsct_array_reserve(&w->ahead, &w->room_ahead, w->nr_ahead + 1, sizeof(*end)))
+		return -ENOMEM;
 	w->ahead[w->nr_ahead++] = *end;
 	return 0;
 }

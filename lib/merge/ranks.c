@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "ranks.h"
 
 const struct tsct_ranks tsct_ranks_alone = { .nr = 1 };
@@ -11,23 +12,11 @@ const struct tsct_ranks tsct_ranks_alone = { .nr = 1 };
 
 int tsct_blob_add(struct tsct_blob *blob, const void *data, size_t size)
 {
-	const size_t more = blob->size + size;
-	size_t room = 64;
-	char *bytes;
-
-	if (more > blob->room) {
-		/* A power of two, as bytes are added bit by bit */
-		while (room < more)
-			room *= 2;
-		bytes = realloc(blob->data, room);
-		if (!bytes)
-			return -ENOMEM;
-		blob->data = bytes;
-		blob->room = room;
-	}
+	if (tsct_array_reserve(&blob->data, &blob->room, blob->size + size, 1))
+		return -ENOMEM;
 	if (size)
 		memcpy(blob->data + blob->size, data, size);
-	blob->size = more;
+	blob->size += size;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "otf2_defs.h"
 
 const struct tsct_otf2_kind_info tsct_otf2_kinds[TSCT_OTF2_KIND_NR] = {
@@ -21,26 +22,6 @@ const struct tsct_otf2_space_info tsct_otf2_spaces[TSCT_OTF2_SPACE_NR] = {
 
 /* ---- the store ------------------------------------------------------------------- */
 
-/*
- * Makes room for one more entry of @size bytes. Returns NULL, with nothing
- * changed, if out of memory.
- */
-static void *grow(void *at, size_t nr, size_t *room, size_t size)
-{
-	size_t wanted = *room ? *room : 64;
-	void *bigger;
-
-	while (wanted < nr)
-		if (__builtin_mul_overflow(wanted, 2, &wanted))
-			return NULL;
-	if (wanted == *room)
-		return at;
-	bigger = reallocarray(at, wanted, size);
-	if (bigger)
-		*room = wanted;
-	return bigger;
-}
-
 struct tsct_otf2_def *tsct_otf2_defs_add(struct tsct_otf2_defs *defs,
 					 enum tsct_otf2_kind kind, uint64_t self,
 					 const uint64_t *words, uint32_t nr)
@@ -48,15 +29,10 @@ struct tsct_otf2_def *tsct_otf2_defs_add(struct tsct_otf2_defs *defs,
 	struct tsct_otf2_def *def;
 	uint64_t *word;
 
-	word = grow(defs->word, defs->nr_words + nr, &defs->word_room,
-		    sizeof(*word));
-	if (!word)
+	if (tsct_array_reserve(&defs->word, &defs->word_room, defs->nr_words + nr,
+			       sizeof(*defs->word)) ||
+	    tsct_array_reserve(&defs->def, &defs->room, defs->nr + 1, sizeof(*def)))
 		return NULL;
-	defs->word = word;
-	def = grow(defs->def, defs->nr + 1, &defs->room, sizeof(*def));
-	if (!def)
-		return NULL;
-	defs->def = def;
 	def = &defs->def[defs->nr++];
 	*def = (struct tsct_otf2_def) {
 		.kind = kind, .self = self, .nr = nr, .at = defs->nr_words,
@@ -195,12 +171,8 @@ OTF2_AttributeValue tsct_otf2_word_value(OTF2_Type type, uint64_t word)
 
 int tsct_otf2_ids_add(struct tsct_otf2_ids *ids, uint64_t id, uint64_t value)
 {
-	struct tsct_otf2_id *at;
-
-	at = grow(ids->at, ids->nr + 1, &ids->room, sizeof(*at));
-	if (!at)
+	if (tsct_array_reserve(&ids->at, &ids->room, ids->nr + 1, sizeof(*ids->at)))
 		return -ENOMEM;
-	ids->at = at;
 	ids->at[ids->nr++] = (struct tsct_otf2_id) { id, value };
 	return 0;
 }

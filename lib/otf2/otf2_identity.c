@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "otf2_unify.h"
 
 /* ---- the hash table ---------------------------------------------------------------- */
@@ -172,8 +173,7 @@ static int add_parts(struct tsct_otf2_work *work, const struct tsct_otf2_def *of
 static int64_t fill_content(struct tsct_otf2_work *work,
 			    const struct tsct_otf2_def *def)
 {
-	size_t extra = 0, nr_parts = 0, next, room;
-	uint64_t *bigger;
+	size_t extra = 0, nr_parts = 0, next;
 
 	for (next = def->parts; next; next = work->in->def[next - 1].next) {
 		extra += work->in->def[next - 1].nr + 1;
@@ -181,15 +181,9 @@ static int64_t fill_content(struct tsct_otf2_work *work,
 	}
 	if (extra > UINT32_MAX)
 		return -ENOMEM;
-	room = def->nr + extra;
-	if (room > work->content_room) {
-		room += room / 2;
-		bigger = reallocarray(work->content, room, sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		work->content = bigger;
-		work->content_room = room;
-	}
+	if (tsct_array_reserve(&work->content, &work->content_room, def->nr + extra,
+			       sizeof(*work->content)))
+		return -ENOMEM;
 	map_words(work, def, work->content);
 	if (nr_parts && add_parts(work, def, nr_parts, extra))
 		return -ENOMEM;
@@ -494,16 +488,12 @@ static int identify_location(struct tsct_otf2_work *work,
 	const struct tsct_otf2_ids *own = &maps->space[TSCT_OTF2_SPACE_LOCATION];
 	uint64_t *next = &work->all->next_location;
 	struct tsct_otf2_location *at;
-	size_t nr = maps->nr_locations;
 
 	if (fill_content(work, def) < 0)
 		return -ENOMEM;
-	if (!(nr & (nr - 1))) {
-		at = reallocarray(maps->location, nr ? 2 * nr : 1, sizeof(*at));
-		if (!at)
-			return -ENOMEM;
-		maps->location = at;
-	}
+	at = tsct_array_next(&maps->location, maps->nr_locations, sizeof(*at));
+	if (!at)
+		return -ENOMEM;
 	/* A location keeps its number if free: files are named by the number. */
 	def->mapped = def->self;
 	if (is_taken(work, def->self)) {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "otf2_error.h"
 #include "otf2_input.h"
 #include "otf2_write.h"
@@ -61,11 +62,8 @@ void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
 
 static int add_id(struct tsct_otf2_input *in, uint64_t id)
 {
-	uint64_t *bigger = reallocarray(in->id, in->nr_ids + 1, sizeof(*bigger));
-
-	if (!bigger)
+	if (!tsct_array_next(&in->id, in->nr_ids, sizeof(id)))
 		return refuse(in, -ENOMEM, "out of memory");
-	in->id = bigger;
 	in->id[in->nr_ids++] = id;
 	return 0;
 }
@@ -266,13 +264,13 @@ static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
 				(unsigned long long)to->at[to->nr - 1].time);
 		return OTF2_CALLBACK_INTERRUPT;
 	}
-	bigger = reallocarray(to->at, to->nr + 1ul, sizeof(*bigger));
+	bigger = tsct_array_next(&to->at, to->nr, sizeof(*bigger));
 	if (!bigger) {
 		o->err = refuse(o->in, -ENOMEM, "out of memory");
 		return OTF2_CALLBACK_INTERRUPT;
 	}
-	to->at = bigger;
-	to->at[to->nr++] = (struct tsct_otf2_offset) { time, offset };
+	*bigger = (struct tsct_otf2_offset) { time, offset };
+	to->nr++;
 	return OTF2_CALLBACK_SUCCESS;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "otf2_unify.h"
 
 int tsct_otf2_refuse(struct tsct_otf2_work *work, const char *format, ...)
@@ -150,16 +151,8 @@ static int find_ranks(struct tsct_otf2_work *work)
 
 static int push(struct tsct_otf2_work *work, size_t def)
 {
-	struct tsct_otf2_step *bigger;
-	size_t room = work->room ? 2 * work->room : 64;
-
-	if (work->depth == work->room) {
-		bigger = reallocarray(work->stack, room, sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		work->stack = bigger;
-		work->room = room;
-	}
+	if (tsct_array_reserve(&work->stack, &work->room, work->depth + 1, sizeof(*work->stack)))
+		return -ENOMEM;
 	work->stack[work->depth++] = (struct tsct_otf2_step) { def, def + 1, 0 };
 	work->in->def[def].state = TSCT_OTF2_OPEN;
 	return 0;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/core/event_def.h"
 #include "lib/core/port.h"
 #include "event_text.h"
@@ -355,17 +356,8 @@ static char *put_fields(const struct tsct_event_text *l, char *at,
 /* Makes room for a text of @len bytes behind the lines. */
 static int reserve(struct tsct_event_text *l, size_t len)
 {
-	const size_t room = l->len + len;
-	char *more;
-
-	if (likely(room <= l->room))
-		return 0;
-	more = realloc(l->text, room * 2);
-	if (!more)
-		return -ENOMEM;
-	l->text = more;
-	l->room = room * 2;
-	return 0;
+	return likely(l->len + len <= l->room) ? 0 :
+		tsct_array_reserve(&l->text, &l->room, l->len + len, 1);
 }
 
 static char *put_columns(struct tsct_event_text *l, char *at,

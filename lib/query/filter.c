@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/base/array.h"
 #include "lib/core/clock_params.h"
 #include "filter.h"
 
@@ -54,11 +55,11 @@ int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *r
 			return -EINVAL;
 		if (first > last || last > max)
 			return -EINVAL;
-		more = realloc(ranges->range, (ranges->nr + 1) * sizeof(*more));
+		more = tsct_array_next(&ranges->range, ranges->nr, sizeof(*more));
 		if (!more)
 			return -ENOMEM;
-		ranges->range = more;
-		more[ranges->nr++] = (struct tsct_filter_range) { first, last };
+		*more = (struct tsct_filter_range) { first, last };
+		ranges->nr++;
 	} while (*text == ',' && text++);
 	return *text ? -EINVAL : 0;
 }
@@ -76,12 +77,12 @@ bool tsct_filter_in(const struct tsct_filter_ranges *ranges, __u32 number)
 
 int tsct_filter_add(const char ***list, __u32 *nr, const char *text)
 {
-	const char **more = realloc(*list, (*nr + 1) * sizeof(*more));
+	const char **more = tsct_array_next(list, *nr, sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;
-	*list = more;
-	more[(*nr)++] = text;
+	*more = text;
+	++*nr;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/core/clock_params.h"
 #include "lib/base/remap.h"
 #include "lib/base/handle_map.h"
@@ -65,7 +66,7 @@ struct open_collective {
 	__u64 number, size;
 	bool is_barrier;
 	const char *call;
-	__u32 nr, room;
+	__u32 nr;
 	struct collective_member {
 		struct moment begin;
 		__u32 thread;
@@ -77,14 +78,14 @@ struct tsct_mpi_waits {
 	__u8 **role;			/* by stream and definition */
 	struct tsct_threads ids;
 	struct mpi_thread *threads;	/* by index in ids */
-	__u32 room;
+	size_t room;			/* of `threads`, elements */
 	struct tsct_handle_map messages;	/* number -> struct sent_message */
 	__u32 nr_members;			/* of all open collective calls */
 	struct tsct_handle_map collectives;	/* number -> struct open_collective */
 	struct tsct_handle_map sizes;		/* communicator -> size */
 	struct tsct_handle_map row_of;		/* hash of rank, call, kind -> row + 1 */
 	struct tsct_mpi_wait *rows;
-	__u32 nr_rows, rows_room;
+	__u32 nr_rows;
 };
 
 /* ---- definitions ----------------------------------------------------------- */
@@ -201,23 +202,17 @@ static struct tsct_mpi_wait *row_of(struct tsct_mpi_waits *w, __u32 thread, cons
 		.job = t->job, .rank = t->rank, .call = call, .kind = kind,
 	};
 	const __u64 key = key_of(&new);
-	__u32 room = w->rows_room ? 2 * w->rows_room : 64;
 	__u64 *row = tsct_handle_map_get(&w->row_of, key);
 	struct tsct_mpi_wait *more;
 
 	if (row)
 		return &w->rows[*row - 1];
-	if (w->nr_rows == w->rows_room) {
-		more = realloc(w->rows, room * sizeof(*more));
-		if (!more)
-			return NULL;
-		w->rows = more;
-		w->rows_room = room;
-	}
-	if (!tsct_handle_map_put(&w->row_of, key, w->nr_rows + 1))
+	more = tsct_array_next(&w->rows, w->nr_rows, sizeof(*more));
+	if (!more || !tsct_handle_map_put(&w->row_of, key, w->nr_rows + 1))
 		return NULL;
-	w->rows[w->nr_rows] = new;
-	return &w->rows[w->nr_rows++];
+	*more = new;
+	w->nr_rows++;
+	return more;
 }
 
 /* Counts that a call of @thread began at @since, and what it needs at @until. */
@@ -379,7 +374,6 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 	const __u64 *size = tsct_handle_map_get(&w->sizes, field(e, "comm"));
 	struct collective_member *more;
 	struct open_collective *c;
-	__u32 room;
 
 	if (!size || *size < 2 || w->collectives.nr >= OPEN_MAX ||
 	    w->nr_members >= MEMBERS_MAX)
@@ -387,18 +381,12 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 	c = find_collective(w, e, is_barrier, *size);
 	if (!c)
 		return -ENOMEM;
-	if (c->nr == c->room) {
-		room = c->room ? 2 * c->room : 4;
-		more = realloc(c->members, room * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		c->members = more;
-		c->room = room;
-	}
+	more = tsct_array_next(&c->members, c->nr, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	*more = (struct collective_member) { w->threads[thread].begin, thread };
+	c->nr++;
 	w->nr_members++;
-	c->members[c->nr++] = (struct collective_member) {
-		w->threads[thread].begin, thread,
-	};
 	return c->nr == c->size ? settle_collective(w, c) : 0;
 }
 
@@ -408,21 +396,10 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 static __u32 find_thread(struct tsct_mpi_waits *w, const struct tsct_trace_event *e)
 {
 	const struct tsct_thread *id = tsct_threads_get(&w->ids, e->node, e->tid, 0);
-	__u32 room = w->room ? w->room : 64;
-	struct mpi_thread *more;
 
-	if (!id)
+	if (!id || tsct_array_extend(&w->threads, &w->room, (size_t)id->index + 1,
+				     sizeof(*w->threads)))
 		return UINT32_MAX;
-	if (id->index < w->room)
-		return id->index;
-	while (room <= id->index)
-		room *= 2;
-	more = realloc(w->threads, room * sizeof(*more));
-	if (!more)
-		return UINT32_MAX;
-	memset(more + w->room, 0, (room - w->room) * sizeof(*more));
-	w->threads = more;
-	w->room = room;
 	return id->index;
 }
 

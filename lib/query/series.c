@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "lib/base/array.h"
 #include "series.h"
 
 #include <errno.h>
@@ -41,11 +42,10 @@ static int count_series(const struct tsct_sync_sample *samples, unsigned int nr,
 		}
 		if (*ret_nr == TSCT_SERIES_MAX)
 			return -E2BIG;
-		more = realloc(*all, (*ret_nr + 1) * sizeof(*more));
+		more = tsct_array_next(all, *ret_nr, sizeof(*more));
 		if (!more)
 			return -ENOMEM;
-		*all = more;
-		more += (*ret_nr)++;
+		++*ret_nr;
 		*more = (struct tsct_series) {
 			.node = sample->node, .host = sample->host,
 			.master = sample->master, .timeline = sample->timeline,

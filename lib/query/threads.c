@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "threads.h"
 
 #define THREADS_MAX	(1U << 22) /* largest number of threads that Linux can have */
@@ -18,7 +19,7 @@ struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *t, __u32 no
 
 	if (at != TSCT_INDEX_NONE)
 		return t->all[at];
-	if (t->nr == THREADS_MAX || tsct_array_grow(&t->all, t->nr, sizeof(thread)))
+	if (t->nr == THREADS_MAX || !tsct_array_next(&t->all, t->nr, sizeof(thread)))
 		return NULL;
 	thread = calloc(1, sizeof(*thread));
 	if (!thread || tsct_index_add(&t->index, of_node, of_tid) == TSCT_INDEX_NONE) {
@@ -97,17 +98,10 @@ void tsct_thread_rename(struct tsct_thread *thread, const char *name,
 
 int tsct_thread_open(struct tsct_thread *thread, __u32 slice)
 {
-	__u32 room = thread->room ? 2 * thread->room : 8, *open;
-
 	if (thread->nr_open == TSCT_OPEN_MAX)
 		return -ENOSPC;
-	if (thread->nr_open == thread->room) {
-		open = realloc(thread->open, room * sizeof(*open));
-		if (!open)
-			return -ENOMEM;
-		thread->open = open;
-		thread->room = room;
-	}
+	if (tsct_array_reserve(&thread->open, &thread->room, thread->nr_open + 1, sizeof(slice)))
+		return -ENOMEM;
 	thread->open[thread->nr_open++] = slice;
 	return 0;
 }

@@ -26,7 +26,8 @@ struct tsct_thread {
 	__u32 rank;			/* rank in MPI_COMM_WORLD, plus 1; 0: none */
 	__u64 events;			/* number of the thread's exported events */
 	__u32 *open;			/* numbers of the open slices, innermost last */
-	__u32 nr_open, room;
+	__u32 nr_open;
+	size_t room;
 	__u64 own;			/* value for the caller's own use */
 };
 

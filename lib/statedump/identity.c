@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "identity.h"
-#include "lib/base/index.h"
+#include "lib/base/array.h"
 
 /* Start times differ by less than this if they are of one thread: /proc rounds them. */
 #define SAME_START_NS	10000000ULL
@@ -17,7 +17,7 @@ static int add_thread(struct tsct_identity *identity, const struct tsct_trace_ev
 	struct tsct_identity_thread *t;
 	struct tsct_value name;
 
-	if (tsct_array_grow(&identity->threads, identity->nr_threads, sizeof(*t)))
+	if (!tsct_array_next(&identity->threads, identity->nr_threads, sizeof(*t)))
 		return -ENOMEM;
 	t = &identity->threads[identity->nr_threads++];
 	*t = (struct tsct_identity_thread) { .node = e->node, .tick = e->tick };
@@ -41,7 +41,7 @@ static int add_cgroup(struct tsct_identity *identity, const struct tsct_trace_ev
 
 	if (!tsct_value_find(e, "path", &path) || !tsct_value_is_text(&path))
 		return 0;
-	if (tsct_array_grow(&identity->cgroups, identity->nr_cgroups, sizeof(*c)))
+	if (!tsct_array_next(&identity->cgroups, identity->nr_cgroups, sizeof(*c)))
 		return -ENOMEM;
 	c = &identity->cgroups[identity->nr_cgroups];
 	*c = (struct tsct_identity_cgroup) {
@@ -54,7 +54,7 @@ static int add_cgroup(struct tsct_identity *identity, const struct tsct_trace_ev
 
 static int add_last_pid(struct tsct_identity *identity, const struct tsct_trace_event *e)
 {
-	if (tsct_array_grow(&identity->last_pids, identity->nr_last_pids,
+	if (!tsct_array_next(&identity->last_pids, identity->nr_last_pids,
 			    sizeof(*identity->last_pids)))
 		return -ENOMEM;
 	identity->last_pids[identity->nr_last_pids++] = (struct tsct_identity_last_pid) {

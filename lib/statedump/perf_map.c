@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "code_file.h"
-#include "lib/base/index.h"
+#include "lib/base/array.h"
 #include "perf_map.h"
 
 #define MAPS_MAX	16		/* processes whose files are kept */
@@ -32,9 +32,11 @@ struct perf_map {
 	off_t read_to;		/* end of the last line that was read */
 	char tail[32];		/* bytes before that: is it still the same file? */
 	struct perf_symbol *symbols;	/* by begin */
-	__u32 nr, room;
+	__u32 nr;
+	size_t room;
 	char *names;		/* each with a NUL */
-	__u32 names_len, names_room;
+	__u32 names_len;
+	size_t names_room;
 	__u64 used;		/* number of the last use */
 };
 
@@ -98,22 +100,6 @@ static void forget(struct perf_map *m)
 	*m = (struct perf_map) { .tgid = 0 };
 }
 
-/* Makes room for an element in an array, which grows by halves. */
-static bool grow(void *array, __u32 needed, __u32 *room, size_t size)
-{
-	void **all = array, *more;
-	const __u32 new_room = needed + needed / 2 + 1024;
-
-	if (needed <= *room)
-		return true;
-	more = realloc(*all, new_room * size);
-	if (!more)
-		return false;
-	*all = more;
-	*room = new_room;
-	return true;
-}
-
 static void add_line(struct perf_map *m, const char *line)
 {
 	struct perf_symbol s;
@@ -127,8 +113,8 @@ static void add_line(struct perf_map *m, const char *line)
 	if (*end != ' ' || !end[1])
 		return;
 	len = strnlen(end + 1, TSCT_PERF_MAP_NAME - 1);
-	if (!grow(&m->symbols, m->nr + 1, &m->room, sizeof(s)) ||
-	    !grow(&m->names, m->names_len + (__u32)len + 1, &m->names_room, 1))
+	if (tsct_array_reserve(&m->symbols, &m->room, m->nr + 1, sizeof(s)) ||
+	    tsct_array_reserve(&m->names, &m->names_room, m->names_len + len + 1, 1))
 		return;
 	s.name = m->names_len;
 	memcpy(m->names + m->names_len, end + 1, len);

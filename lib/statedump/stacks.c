@@ -9,6 +9,7 @@
 #include "stacks.h"
 #include "statedump.h"
 #include "symbolize.h"
+#include "lib/base/array.h"
 #include "lib/base/index.h"
 
 #define ENTRIES_MAX	(1U << 24)	/* frames of a recording, and stacks */
@@ -64,7 +65,7 @@ static int add_entry(struct tsct_index *index, __u32 node, __u64 number, void *e
 		return -E2BIG;
 	if (tsct_index_find(index, node, number) != TSCT_INDEX_NONE)
 		return 0;
-	if (tsct_array_grow(elements, index->nr, size) ||
+	if (!tsct_array_next(elements, index->nr, size) ||
 	    tsct_index_add(index, node, number) == TSCT_INDEX_NONE)
 		return -ENOMEM;
 	return 1;

@@ -25,7 +25,7 @@
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 
-#include "lib/base/index.h"
+#include "lib/base/array.h"
 #include "symbolize.h"
 #include "symbolize_process.h"
 

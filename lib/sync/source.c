@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/core/clock_params.h"
 #include "source.h"
 
-#define FIRST_ROOM	32
 #define HOLDOVER_MIN_S	5.0	/* least time without exchange until holdover */
 
 /*
@@ -78,25 +78,15 @@ static void remove_oldest(struct tsct_sync_source *source, unsigned int nr)
  */
 static bool reserve(struct tsct_sync_source *source)
 {
-	unsigned int room = source->room ? source->room * 2 : FIRST_ROOM, i;
-	bool full = source->nr == TSCT_WINDOW_MAX, *keep;
-	struct tsct_exchange *x = source->x;
+	const bool full = source->nr == TSCT_WINDOW_MAX;
+	const struct tsct_exchange *x = source->x;
+	unsigned int i;
 
 	for (i = 0; full && i < TSCT_WINDOW_MAX / 4; i++)
 		remove_exchange(source, tsct_exchange_rtt(&x[i], 1) >
 				tsct_exchange_rtt(&x[i + 1], 1) ? i : i + 1);
-	if (source->nr < source->room)
-		return true;
-	x = realloc(source->x, room * sizeof(*x));
-	if (!x)
-		return false;
-	source->x = x;
-	keep = realloc(source->keep, room * sizeof(*keep));
-	if (!keep)
-		return false;
-	source->keep = keep;
-	source->room = room;
-	return true;
+	return tsct_array_next(&source->x, source->nr, sizeof(*x)) &&
+		tsct_array_next(&source->keep, source->nr, sizeof(*source->keep));
 }
 
 /*

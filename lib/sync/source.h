@@ -53,8 +53,7 @@ struct tsct_sync_source {
 					 * freed by tsct_sync_source_free() */
 	bool *keep;		/* flag per exchange: true if the fit uses the exchange;
 				 * freed by tsct_sync_source_free() */
-	unsigned int nr, room;	/* number of exchanges in the window; number of
-				 * exchanges for which memory is allocated */
+	unsigned int nr;	/* number of exchanges in the window */
 	bool has_est;		/* true: `est` is valid */
 	struct tsct_source_params est;
 	bool has_fit;		/* true: `fit` and the array `keep` are valid */

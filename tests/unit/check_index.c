@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Index of an array: numbers of keys, compared with a linear search; growth */
+#include "lib/base/array.h"
 #include "lib/base/index.h"
 #include "seed.h"
 #include "suite.h"
@@ -41,7 +42,7 @@ LOOP_TEST(test_random, 0, 3)
 		must(tsct_index_add(&index, a, b) == i);
 		if (i < nr)
 			continue;
-		must(!tsct_array_grow(&keys, nr, sizeof(*keys)));
+		must(tsct_array_next(&keys, nr, sizeof(*keys)));
 		keys[nr].a = a;
 		keys[nr++].b = b;
 		must(index.nr == nr);

@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "lib/base/array.h"
 #include "bpf_rings.h"
 #include "lib/core/port.h"
 #include "lib/provider/ring_fill.h"
@@ -52,23 +53,6 @@ struct bpf_rings {
 
 /* ---- from the ring buffer ---------------------------------------------- */
 
-static int grow(void **array, size_t *room, size_t need, size_t size)
-{
-	size_t more = *room ? *room : 4096;
-	void *new;
-
-	while (more < need)
-		more *= 2;
-	if (more == *room)
-		return 0;
-	new = realloc(*array, more * size);
-	if (!new)
-		return -ENOMEM;
-	*array = new;
-	*room = more;
-	return 0;
-}
-
 /* Holds back an event. The verifier of BPF made sure that it has a header. */
 static int take(void *context, void *data, size_t size)
 {
@@ -76,9 +60,9 @@ static int take(void *context, void *data, size_t size)
 	const struct record *record = data;
 	size_t i;
 
-	if (grow((void **)&cpu->bytes, &cpu->room, cpu->used + size + 8, 1) ||
-	    grow((void **)&cpu->held, &cpu->held_room, cpu->nr_held + 1,
-		 sizeof(*cpu->held))) {
+	if (tsct_array_reserve(&cpu->bytes, &cpu->room, cpu->used + size + 8, 1) ||
+	    tsct_array_reserve(&cpu->held, &cpu->held_room, cpu->nr_held + 1,
+			       sizeof(*cpu->held))) {
 		cpu->err = -ENOMEM;
 		return -ENOMEM;
 	}

@@ -14,6 +14,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "lib/base/array.h"
 #include "bpf_errors.h"
 #include "tools/bpf/progs/bpf_open.h"
 #include "bpf_rings.h"
@@ -74,20 +75,21 @@ static bool is_same_place(const struct probe *a, const struct probe *b)
 static int add_probes(struct kernel_source *source, const struct probe *probes, int nr,
 		      unsigned int *set)
 {
-	struct probe *more = realloc(source->probes, (source->nr_probes + nr) *
-				     sizeof(*more));
+	struct probe *more;
 	unsigned int i;
 
-	if (!more)
-		return -ENOMEM;
-	source->probes = more;
 	for (; nr--; probes++) {
 		for (i = 0; i < source->nr_probes; i++)
-			if (is_same_place(&more[i], probes))
+			if (is_same_place(&source->probes[i], probes))
 				break;
 		*set |= built_in_of(probes);
-		if (i == source->nr_probes && !built_in_of(probes))
-			more[source->nr_probes++] = *probes;
+		if (i < source->nr_probes || built_in_of(probes))
+			continue;
+		more = tsct_array_next(&source->probes, source->nr_probes, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		*more = *probes;
+		source->nr_probes++;
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "cluster.h"
 #include "cluster_check.h"
 #include "tools/common/json.h"
@@ -43,14 +44,9 @@ static struct cluster_action *add_action(struct cluster *c, unsigned int i,
 	static struct cluster_action none;
 	struct cluster_action *more;
 
-	if (c->nr_actions == c->room_actions) {
-		more = realloc(c->actions, (c->room_actions + 64) * sizeof(*more));
-		if (!more) {
-			c->out_of_memory = true;
-			return &none;
-		}
-		c->actions = more;
-		c->room_actions += 64;
+	if (tsct_array_reserve(&c->actions, &c->room_actions, c->nr_actions + 1, sizeof(*more))) {
+		c->out_of_memory = true;
+		return &none;
 	}
 	more = &c->actions[c->nr_actions++];
 	memset(more, 0, sizeof(*more));

@@ -107,7 +107,8 @@ struct cluster {
 	bool gave_up;		/* recordings were not gathered */
 	const char *live_time;	/* time of live events, of cluster_check_time() */
 	struct cluster_action *actions;
-	unsigned int first_action, nr_actions, room_actions;
+	unsigned int first_action, nr_actions;
+	size_t room_actions;
 	bool out_of_memory;
 };
 

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/client/gettime.h"
 #include "lib/base/remap.h"
 #include "ranks.h"
@@ -177,21 +178,20 @@ static int accept_rank(struct ranks *ranks)
 		close(fd);
 		return 0;
 	}
-	more = realloc(ranks->at, (ranks->nr + 1) * sizeof(*more));
-	ranks->at = more ? more : ranks->at;
-	pids = realloc(ranks->pids, (ranks->nr + 1) * sizeof(*pids));
-	ranks->pids = pids ? pids : ranks->pids;
+	more = tsct_array_next(&ranks->at, ranks->nr, sizeof(*more));
+	pids = tsct_array_next(&ranks->pids, ranks->nr, sizeof(*pids));
 	if (!more || !pids) {
 		close(fd);
 		return -ENOMEM;
 	}
 	/* It is connected, so the pid is still its own. */
-	more[ranks->nr] = (struct rank){ fd, (int)syscall(SYS_pidfd_open, pid, 0) };
-	if (more[ranks->nr].pidfd < 0) {
+	*more = (struct rank){ fd, (int)syscall(SYS_pidfd_open, pid, 0) };
+	if (more->pidfd < 0) {
 		close(fd);
 		return 0;
 	}
-	pids[ranks->nr++] = pid;
+	*pids = pid;
+	ranks->nr++;
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "channels.h"
 #include "lib/client/runtime_paths.h"
 #include "lib/core/ring.h"
@@ -119,16 +120,11 @@ bool channel_list_check(const struct channel_list *all, const char *verb)
 static int append_channel(struct channel_list *all, enum channel_provider provider,
 			  const struct tsct_channel_info *info)
 {
-	struct listed_channel *more = all->at;
+	struct listed_channel *more = tsct_array_next(&all->at, all->nr, sizeof(*more));
 
-	/* The array's capacity is its length, rounded up to a power of two. */
-	if (!(all->nr & (all->nr - 1)))
-		more = reallocarray(more, all->nr ? 2 * all->nr : 1,
-				    sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	all->at = more;
-	more += all->nr++;
+	all->nr++;
 	more->provider = provider;
 	more->info = *info;
 	more->info.name[TSCT_NAME_MAX - 1] = '\0';

@@ -4,15 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "message.h"
 
 /* ---- queues -------------------------------------------------------------- */
 
 int byte_queue_add(struct byte_queue *q, const void *data, size_t len)
 {
-	size_t room = q->room ? q->room : 4096;
-	char *more;
-
 	if (!len)
 		return 0;
 	if (q->begin && q->end + len > q->room) {
@@ -20,15 +18,8 @@ int byte_queue_add(struct byte_queue *q, const void *data, size_t len)
 		q->end -= q->begin;
 		q->begin = 0;
 	}
-	while (room < q->end + len)
-		room *= 2;
-	if (room > q->room) {
-		more = realloc(q->at, room);
-		if (!more)
-			return -ENOMEM;
-		q->at = more;
-		q->room = room;
-	}
+	if (tsct_array_reserve(&q->at, &q->room, q->end + len, 1))
+		return -ENOMEM;
 	memcpy(q->at + q->end, data, len);
 	q->end += len;
 	return 0;

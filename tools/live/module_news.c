@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/base/array.h"
 #include "module_news.h"
 
 #define QUEUE_BYTES	(1 << 20)	/* size of the receive queue for news */
@@ -29,22 +30,15 @@ static struct module_channel *find_channel(const struct module_listener *l, __u3
 /* Without memory, the channel stays unknown: its name is missing in the news. */
 static void add_channel(struct module_listener *l, const struct module_channel *channel)
 {
-	struct module_channel *known = find_channel(l, channel->id), *grown;
-	size_t room;
+	struct module_channel *known = find_channel(l, channel->id);
 
-	if (known) {
-		*known = *channel;
-		return;
-	}
-	if (l->nr == l->room) {
-		room = l->room ? 2 * l->room : 16;
-		grown = reallocarray(l->channels, room, sizeof(*grown));
-		if (!grown)
+	if (!known) {
+		known = tsct_array_next(&l->channels, l->nr, sizeof(*known));
+		if (!known)
 			return;
-		l->channels = grown;
-		l->room = room;
+		l->nr++;
 	}
-	l->channels[l->nr++] = *channel;
+	*known = *channel;
 }
 
 /* Handles the reply to a query, and each message of a dump. */

@@ -47,7 +47,7 @@ struct module_listener {
 	struct nl_sock *news, *queries;
 	int family;
 	struct module_channel *channels;
-	size_t nr, room;
+	size_t nr;
 	/* called for each news */
 	void (*report)(void *arg, const struct module_news *news);
 	void *arg;

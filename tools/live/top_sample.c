@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/client/gettime.h"
 #include "top.h"
 
@@ -15,16 +16,11 @@ const char *const top_keys[TOP_KEYS] = {
 static struct top_row *append_row(struct top_sample *sample,
 				  const struct listed_channel *c)
 {
-	struct top_row *more = sample->at;
+	struct top_row *more = tsct_array_next(&sample->at, sample->nr, sizeof(*more));
 
-	/* The array's capacity is the number of rows, rounded up to a power of two. */
-	if (!(sample->nr & (sample->nr - 1)))
-		more = reallocarray(more, sample->nr ? 2 * sample->nr : 1,
-				    sizeof(*more));
 	if (!more)
 		return NULL;
-	sample->at = more;
-	more += sample->nr++;
+	sample->nr++;
 	memset(more, 0, sizeof(*more));
 	more->channel = *c;
 	return more;

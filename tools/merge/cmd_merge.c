@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/array.h"
 #include "tools/common/cmd.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
@@ -67,12 +68,12 @@ static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 
 static void add_input(struct argp_state *state, struct merge *m, const char *given)
 {
-	struct merge_input *more = reallocarray(m->input, (size_t)m->nr + 1, sizeof(*more));
+	struct merge_input *more = tsct_array_next(&m->input, m->nr, sizeof(*more));
 
 	if (!more || m->nr == INT_MAX - 1)
 		argp_failure(state, EXIT_FAILED, ENOMEM, "%s", given);
-	m->input = more;
-	m->input[m->nr++] = (struct merge_input) { .given = given };
+	*more = (struct merge_input) { .given = given };
+	m->nr++;
 }
 
 /* Adds the inputs that a file names. Thousands do not fit into all command lines. */

@@ -34,7 +34,7 @@ struct dump {
 	bool stacks_are_old;		/* a live recording may have more now */
 	struct tsct_threads threads;	/* threads with system calls, if strace is set */
 	struct open_call *open;		/* their open calls, by index of the thread */
-	__u32 nr_open;
+	size_t nr_open;
 	struct tsct_unique_stamps unique;
 	struct tsct_unique_stamps_item stamp;	/* stamp of the last event read */
 	__u64 shown;

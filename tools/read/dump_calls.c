@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "dump.h"
 #include "lib/query/syscall_value.h"
 #include "lib/query/value_text.h"
@@ -67,20 +68,9 @@ static char *put_call(char *const to, const struct tsct_syscall *call,
 static struct open_call *find_open(struct dump *d, const struct tsct_trace_event *e)
 {
 	struct tsct_thread *t = tsct_threads_get(&d->threads, e->node, e->tid, e->cpu);
-	struct open_call *more;
-	__u32 room;
 
-	if (!t)
+	if (!t || tsct_array_extend(&d->open, &d->nr_open, (size_t)t->index + 1, sizeof(*d->open)))
 		return NULL;
-	if (t->index >= d->nr_open) {
-		room = 2 * t->index + 1;
-		more = realloc(d->open, room * sizeof(*more));
-		if (!more)
-			return NULL;
-		memset(more + d->nr_open, 0, (room - d->nr_open) * sizeof(*more));
-		d->open = more;
-		d->nr_open = room;
-	}
 	return &d->open[t->index];
 }
 
@@ -105,15 +95,8 @@ static int put_unfinished(struct dump *d, struct open_call *o)
 /* Keeps the text of an open call. */
 static int keep(struct open_call *o, const char *text, size_t len)
 {
-	char *more;
-
-	if (o->room < len) {
-		more = realloc(o->text, len);
-		if (!more)
-			return -ENOMEM;
-		o->text = more;
-		o->room = len;
-	}
+	if (tsct_array_reserve(&o->text, &o->room, len, 1))
+		return -ENOMEM;
 	memcpy(o->text, text, len);
 	o->len = len;
 	return 0;

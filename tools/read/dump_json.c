@@ -10,6 +10,7 @@
 
 #include <tsctrace/stamp.h>
 
+#include "lib/base/array.h"
 #include "dump.h"
 #include "lib/query/syscall_value.h"
 #include "lib/query/value_text.h"
@@ -232,16 +233,10 @@ int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 		CHAR_ROOM * (strlen(node) + e->len) +
 		e->def->nr_fields * (size_t)(2 * MEMBER_ROOM +
 			(call ? MEMBER_ROOM + TSCT_SYSCALL_TEXT_MAX : 0));
-	char *text;
 
-	if (room > j->room) {
-		text = realloc(j->text, room * 2);
-		if (!text) {
-			free(frames);
-			return -ENOMEM;
-		}
-		j->text = text;
-		j->room = room * 2;
+	if (tsct_array_reserve(&j->text, &j->room, room, 1)) {
+		free(frames);
+		return -ENOMEM;
 	}
 	j->len = put_line(j->text + j->len, d, call, frames, e, ns) - j->text;
 	free(frames);

@@ -64,7 +64,7 @@ struct threads {
 	struct tsct_threads ids;
 	/* threads; at the same index as in `ids`, until threads_finish() sorts them */
 	struct thread *table;
-	__u32 room, nr;
+	__u32 nr;
 	/* for each location: index of the thread of the location's last event */
 	__u32 *recent;
 	struct thread rest;	/* counts of all threads for which memory for an entry

@@ -3,11 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/query/value_text.h"
 #include "lib/syscalls/syscalls.h"
 #include "stat.h"
-
-#define ROOM_FIRST	256
 
 void tally_add(struct tally *sum, const struct tally *t)
 {
@@ -27,11 +26,9 @@ int threads_init(struct threads *all, const struct tsct_identity *identity,
 {
 	memset(all, 0, sizeof(*all));
 	all->identity = identity;
-	all->room = ROOM_FIRST;
-	all->table = calloc(all->room, sizeof(*all->table));
 	all->calls = calloc(THREADS_CALLS, sizeof(*all->calls));
 	all->recent = calloc(nr_locations + 1, sizeof(*all->recent));
-	return all->table && all->calls && all->recent ? 0 : -ENOMEM;
+	return all->calls && all->recent ? 0 : -ENOMEM;
 }
 
 void threads_free(struct threads *all)
@@ -47,17 +44,11 @@ static __u32 find_or_add(struct threads *all, __u32 node, __u32 tid, __u32 gener
 {
 	const struct tsct_thread *id = tsct_threads_get_generation(&all->ids, node, tid, 0,
 								   generation);
-	struct thread *table;
 
 	if (!id || id->index < all->nr)
 		return id ? id->index : all->nr;
-	if (all->nr == all->room) {
-		table = realloc(all->table, 2 * (size_t)all->room * sizeof(*table));
-		if (!table)
-			return all->nr;
-		all->table = table;
-		all->room *= 2;
-	}
+	if (!tsct_array_next(&all->table, all->nr, sizeof(*all->table)))
+		return all->nr;
 	all->table[all->nr] = (struct thread) { .node = node, .tid = tid };
 	return all->nr++;
 }

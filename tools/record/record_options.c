@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
 #include "lib/core/ring.h"
@@ -145,8 +146,7 @@ static void add_pids(struct argp_state *state, struct record_options *o, const c
 		    (*end && *end != ','))
 			argp_error(state, "-p: '%s' is not a list of process ids such as "
 				   "17,23", list);
-		o->pids = realloc(o->pids, (o->select.nr_roots + 1) * sizeof(*o->pids));
-		if (!o->pids)
+		if (!tsct_array_next(&o->pids, o->select.nr_roots, sizeof(*o->pids)))
 			argp_failure(state, EXIT_FAILED, ENOMEM, "-p");
 		o->pids[o->select.nr_roots++] = (pid_t)pid;
 		at = end + 1;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/client/channel_admin.h"
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
@@ -236,15 +237,13 @@ static void add_limited(void *context, const char *event, unsigned int kind,
 			unsigned long dropped)
 {
 	struct record_session *s = context;
-	struct record_limited *more = realloc(s->limited, (s->nr_limited + 1) *
-					      sizeof(*more));
+	struct record_limited *more = tsct_array_next(&s->limited, s->nr_limited, sizeof(*more));
 
 	if (!more) {
 		record_error("rate limit: %lu events of %s dropped", dropped, event);
 		return;
 	}
-	s->limited = more;
-	more += s->nr_limited++;
+	s->nr_limited++;
 	more->dropped = dropped;
 	snprintf(more->event, sizeof(more->event), "%s%s%s", event,
 		 kind == TSCT_KIND_INSTANT ? "" : "/",

@@ -12,6 +12,7 @@
 #include <linux/bpf.h>
 
 #include "cmd_record.h"
+#include "lib/base/array.h"
 #include "lib/base/index.h"
 #include "lib/client/gettime.h"
 #include "lib/statedump/perf_map.h"
@@ -87,16 +88,14 @@ struct record_stacks {
 /* ---- tables -------------------------------------------------------------- */
 
 /* Appends a zeroed element to an array. Returns it, or NULL. */
-static void *append(void **array, size_t *nr, size_t size)
+static void *append(void *array, size_t *nr, size_t size)
 {
-	char *more = *array;
+	void *next = tsct_array_next(array, *nr, size);
 
-	if (!(*nr & (*nr - 1)))		/* the array is full at each power of two */
-		more = realloc(*array, (*nr ? 2 * *nr : 1) * size);
-	if (!more)
+	if (!next)
 		return NULL;
-	*array = more;
-	return memset(more + size * (*nr)++, 0, size);
+	++*nr;
+	return memset(next, 0, size);
 }
 
 /* ---- functions of the kernel ------------------------------------------------ */
@@ -138,7 +137,7 @@ static void read_symbol(struct record_stacks *st, char *line)
 	module = strchr(name, '\t');
 	if (module)
 		*module++ = '\0';
-	symbol = append((void **)&st->symbols, &st->nr_symbols, sizeof(*symbol));
+	symbol = append(&st->symbols, &st->nr_symbols, sizeof(*symbol));
 	if (symbol)
 		*symbol = (struct kernel_symbol) { address, name, module };
 }
@@ -249,7 +248,7 @@ static long add_image(struct record_stacks *st, int fd, const char *path)
 			return (long)i;
 		}
 	}
-	image = append((void **)&st->images, &st->nr_images, sizeof(*image));
+	image = append(&st->images, &st->nr_images, sizeof(*image));
 	if (image)
 		image->path = strdup(path);
 	if (!image || !image->path) {
@@ -307,7 +306,7 @@ static void read_mapping(struct record_stacks *st, __u32 tgid, const char *line)
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*u %n", &begin, &end,
 		   perms, &offset, &at) < 4 || perms[2] != 'x')
 		return;
-	m = append((void **)&st->mappings, &st->nr_mappings, sizeof(*m));
+	m = append(&st->mappings, &st->nr_mappings, sizeof(*m));
 	if (!m)
 		return;
 	*m = (struct code_mapping) { begin, end, offset, -1, "" };
@@ -414,7 +413,7 @@ static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 
 	if (at != TSCT_INDEX_NONE)
 		return st->numbers[at];
-	if (key && !tsct_array_grow(&st->numbers, st->frames.nr, sizeof(number))) {
+	if (key && tsct_array_next(&st->numbers, st->frames.nr, sizeof(number))) {
 		st->numbers[st->frames.nr] = number;
 		tsct_index_add(&st->frames, key, 0);
 	}
@@ -683,7 +682,7 @@ void record_stacks_exec(struct record_session *s, const char *filename)
 		limit_numbers(st);
 	}
 	if (!known)
-		program = append((void **)&st->programs, &st->nr_programs, sizeof(*program));
+		program = append(&st->programs, &st->nr_programs, sizeof(*program));
 	if (program)
 		*program = path;
 	else

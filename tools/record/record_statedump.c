@@ -10,6 +10,7 @@
 
 #include <linux/magic.h>
 
+#include "lib/base/array.h"
 #include "cmd_record.h"
 #include "lib/core/ring.h"
 #include "lib/client/gettime.h"
@@ -39,17 +40,11 @@ void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
 					    .cycles = cycles };
 	struct record_statedump *dump = &s->statedump;
 	const size_t size = tsct_record_size(len);
-	char *more;
 
-	if (dump->used + size > dump->room) {
-		more = dump->room >= HELD_MAX ? NULL :
-			realloc(dump->held, dump->room + (1U << 20));
-		if (!more) {
-			dump->lost++;
-			return;
-		}
-		dump->held = more;
-		dump->room += 1U << 20;
+	if (dump->used + size > HELD_MAX ||
+	    tsct_array_reserve(&dump->held, &dump->room, dump->used + size, 1)) {
+		dump->lost++;
+		return;
 	}
 	memcpy(dump->held + dump->used, &header, sizeof(header));
 	memcpy(dump->held + dump->used + sizeof(header), payload, len);
@@ -220,7 +215,7 @@ static struct known_thread *get_thread(struct record_statedump *dump, __u32 tid)
 
 	if (found)
 		return found;
-	if (tsct_array_grow(&dump->threads, nr, sizeof(*found)) ||
+	if (!tsct_array_next(&dump->threads, nr, sizeof(*found)) ||
 	    tsct_index_add(&dump->thread_index, tid, 0) == TSCT_INDEX_NONE)
 		return NULL;
 	dump->threads[nr] = (struct known_thread) { .state.tid = tid };

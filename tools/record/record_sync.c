@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
 #include "tools/common/control.h"
@@ -62,19 +63,14 @@ static int hold_sample(struct record_session *s,
 		       const struct tsct_sync_sample *sample)
 {
 	struct record_sync *sync = &s->sync;
-	struct tsct_sync_sample *more;
 
 	if (sync->nr_held == HELD_MAX) {
 		sync->nr_held--;
 		memmove(sync->held, sync->held + 1,
 			sync->nr_held * sizeof(*sync->held));
 		count_lost(s, 1);
-	} else if (sync->nr_held == sync->room) {
-		more = realloc(sync->held, (sync->room + 256) * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		sync->held = more;
-		sync->room += 256;
+	} else if (!tsct_array_next(&sync->held, sync->nr_held, sizeof(*sample))) {
+		return -ENOMEM;
 	}
 	sync->held[sync->nr_held++] = *sample;
 	return 0;

@@ -40,7 +40,7 @@ struct record_sync {
 	/* number of samples since the sync session began */
 	unsigned int in_session;
 	struct tsct_sync_sample *held;	/* samples that are not written yet */
-	unsigned int nr_held, room;
+	unsigned int nr_held;
 	__u64 last_cycles;		/* cycles of the last sample written */
 	char error[512];		/* the last error, with advice; "": none */
 	char absent[512];		/* names of the children that took no part in

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "lib/base/array.h"
 #include "lib/query/message_match.h"
 #include "lib/query/value_text.h"
 #include "report_trace.h"
@@ -131,15 +132,11 @@ static int note_gap(struct report *r, const struct tsct_export_event *ev)
 		/* If the page has GAPS_MAX gaps (time ranges of lost events), extend
 		 * the last gap of this stream and CPU. */
 		if (r->nr_gaps < GAPS_MAX || !p->in_gap) {
-			if (r->nr_gaps == r->room_gaps) {
-				r->room_gaps = (r->room_gaps + 32) * 2;
-				more = realloc(r->gaps, r->room_gaps * sizeof(*more));
-				if (!more)
-					return -ENOMEM;
-				r->gaps = more;
-			}
+			more = tsct_array_next(&r->gaps, r->nr_gaps, sizeof(*more));
+			if (!more)
+				return -ENOMEM;
 			p->gap = r->nr_gaps++;
-			r->gaps[p->gap] = (struct gap) {
+			*more = (struct gap) {
 				.location = e->location, .stream = e->stream,
 				.from_ns = p->begun ? p->last_ns : r->origin_ns,
 			};

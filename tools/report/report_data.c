@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/core/clock_params.h"
 #include "tools/common/json.h"
 #include "report_trace.h"
@@ -22,21 +23,11 @@
 
 void bytes_put(struct bytes *b, const void *from, size_t len)
 {
-	size_t room = b->room ? 2 * b->room : 4096;
-	__u8 *more;
-
 	if (!len || b->failed)
 		return;
-	if (b->len + len > b->room) {
-		while (room < b->len + len)
-			room *= 2;
-		more = realloc(b->at, room);
-		b->failed = !more;
-		if (!more)
-			return;
-		b->at = more;
-		b->room = room;
-	}
+	b->failed = tsct_array_reserve(&b->at, &b->room, b->len + len, 1);
+	if (b->failed)
+		return;
 	memcpy(b->at + b->len, from, len);
 	b->len += len;
 }

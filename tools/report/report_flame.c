@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "lib/base/array.h"
 #include "lib/base/remap.h"
 #include "report.h"
 #include "report_trace.h"
@@ -30,7 +31,7 @@ struct flame_box {
 
 struct flame {
 	struct flame_box *boxes;	/* the first one is the base */
-	__u32 nr, room;
+	__u32 nr;
 	unsigned int depth;
 };
 
@@ -102,16 +103,11 @@ void report_flame_free(struct report *r)
 /* Adds a box. Returns its index, or 0: out of memory. */
 static __u32 add_box(struct flame *f, const char *name, bool kernel)
 {
-	struct flame_box *more;
+	struct flame_box *more = tsct_array_next(&f->boxes, f->nr, sizeof(*more));
 
-	if (f->nr == f->room) {
-		more = realloc(f->boxes, (f->room + 256) * 2 * sizeof(*more));
-		if (!more)
-			return 0;
-		f->boxes = more;
-		f->room = (f->room + 256) * 2;
-	}
-	f->boxes[f->nr] = (struct flame_box) { .name = name, .kernel = kernel };
+	if (!more)
+		return 0;
+	*more = (struct flame_box) { .name = name, .kernel = kernel };
 	return f->nr++;
 }
 

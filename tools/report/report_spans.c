@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/query/value_text.h"
 #include "report_spans.h"
 
@@ -14,7 +15,8 @@ struct open_slice {
 struct thread_state {
 	/* open slices, at the indices of tsct_thread.open */
 	struct open_slice *open;
-	__u32 nr, room;
+	__u32 nr;
+	size_t room;
 	bool in_call;		/* the thread is in a system call */
 	bool called;		/* whether the thread had any system call */
 	__s64 call;		/* number of the current system call */
@@ -36,7 +38,7 @@ struct spans {
 	__s64 origin_ns;
 	struct thread_state *threads;	/* state of each thread, by its index */
 	struct cpu_state *cpus;
-	__u32 nr_threads, nr_cpus;
+	size_t nr_threads, nr_cpus;	/* elements that the arrays have room for */
 };
 
 /* Writes the fields of a system call as texts. Returns the length of all of them. */
@@ -106,23 +108,6 @@ void spans_free(struct spans *s)
 
 /* ---- states of threads ---------------------------------------------------- */
 
-static void *grow(void *all, __u32 *nr, __u32 index, size_t size)
-{
-	__u32 more = *nr ? 2 * *nr : 64;
-	__u8 *new;
-
-	if (index < *nr)
-		return all;
-	if (more <= index)
-		more = index + 1;
-	new = realloc(all, more * size);
-	if (!new)
-		return NULL;
-	memset(new + *nr * size, 0, (more - *nr) * size);
-	*nr = more;
-	return new;
-}
-
 /* Returns the nesting depth of a thread's new slice or call: below all open slices, as
  * these may end in any order. */
 static __u32 next_depth(const struct thread_state *t)
@@ -141,17 +126,13 @@ static int begin_slice(const struct spans *s, struct thread_state *t,
 		       const struct tsct_export_event *ev)
 {
 	const __u32 depth = next_depth(t);
-	struct open_slice *open = t->open;
+	struct open_slice *open;
 
-	if (t->nr == t->room) {
-		open = realloc(open, (t->room + 4) * 2 * sizeof(*open));
-		if (!open)
-			return -ENOMEM;
-		t->open = open;
-		t->room = (t->room + 4) * 2;
-	}
-	open[t->nr].depth = depth;
-	edge_make(&open[t->nr++].begin, s->x, ev);
+	if (tsct_array_reserve(&t->open, &t->room, t->nr + 1, sizeof(*open)))
+		return -ENOMEM;
+	open = &t->open[t->nr++];
+	open->depth = depth;
+	edge_make(&open->begin, s->x, ev);
 	return 0;
 }
 
@@ -264,13 +245,12 @@ static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 		       const struct tsct_export_event *ev, bool *taken)
 {
 	struct tsct_thread *next = task(s, threads, ev, "next_tid"), *prev;
-	struct cpu_state *all = grow(s->cpus, &s->nr_cpus, cpu, sizeof(*all)), *c;
+	struct cpu_state *c;
 	int err = 0;
 
-	if (!all)
+	if (tsct_array_extend(&s->cpus, &s->nr_cpus, (size_t)cpu + 1, sizeof(*c)))
 		return -ENOMEM;
-	s->cpus = all;
-	c = &all[cpu];
+	c = &s->cpus[cpu];
 	if (!next)
 		return 0;
 	if (!c->known) {
@@ -292,7 +272,7 @@ int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 	       __s64 origin_ns, const struct tsct_export_event *ev, bool *ret_taken)
 {
 	const enum special special = s->special[ev->def];
-	struct thread_state *all, *t;
+	struct thread_state *t;
 
 	s->origin_ns = origin_ns;
 	*ret_taken = ev->act == TSCT_ACT_OPEN || ev->act == TSCT_ACT_CLOSE;
@@ -300,11 +280,10 @@ int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 		return note_switch(s, threads, cpu, ev, ret_taken);
 	if (!*ret_taken && special == SPECIAL_NONE)
 		return 0;
-	all = grow(s->threads, &s->nr_threads, ev->thread->index, sizeof(*all));
-	if (!all)
+	if (tsct_array_extend(&s->threads, &s->nr_threads, (size_t)ev->thread->index + 1,
+			      sizeof(*t)))
 		return -ENOMEM;
-	s->threads = all;
-	t = &all[ev->thread->index];
+	t = &s->threads[ev->thread->index];
 	if (ev->act == TSCT_ACT_OPEN)
 		return begin_slice(s, t, ev);
 	if (ev->act == TSCT_ACT_CLOSE)

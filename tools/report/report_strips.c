@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "report_trace.h"
 
 /* Limit of the number of strips. At the limit, all event definitions of a row that have
@@ -27,24 +28,18 @@ static __u32 *slot(const struct strips *all, __u32 *hash, __u32 nr,
 	return &hash[at];
 }
 
-static bool grow(struct strips *all)
+static bool grow_hash(struct strips *all)
 {
-	const __u32 room = all->room ? 2 * all->room : 64;
-	struct strip *more = realloc(all->all, room * sizeof(*more));
-	__u32 *hash = calloc(2 * room, sizeof(*hash)), i;
+	const __u32 nr = all->nr_hash ? 2 * all->nr_hash : 128;
+	__u32 *hash = calloc(nr, sizeof(*hash)), i;
 
-	if (more)
-		all->all = more;
-	if (!more || !hash) {
-		free(hash);
+	if (!hash)
 		return false;
-	}
 	for (i = 0; i < all->nr; i++)
-		*slot(all, hash, 2 * room, &all->all[i]) = i + 1;
+		*slot(all, hash, nr, &all->all[i]) = i + 1;
 	free(all->hash);
 	all->hash = hash;
-	all->nr_hash = 2 * room;
-	all->room = room;
+	all->nr_hash = nr;
 	return true;
 }
 
@@ -73,7 +68,8 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 	}
 	if (all->nr >= STRIPS_MAX && def)
 		return report_strip(all, type, row, 0, 0);
-	if (all->nr == all->room && !grow(all))
+	if ((2 * all->nr >= all->nr_hash && !grow_hash(all)) ||
+	    !tsct_array_next(&all->all, all->nr, sizeof(s)))
 		return NULL;
 	s.count = calloc(STRIP_BINS, sizeof(*s.count));
 	s.busy = calloc(STRIP_BINS, sizeof(*s.busy));

@@ -89,7 +89,7 @@ struct strip {
 
 struct strips {
 	struct strip *all;
-	__u32 nr, room;
+	__u32 nr;
 	__u32 *hash, nr_hash;
 };
 
@@ -148,7 +148,7 @@ struct report {
 	struct tsct_message_matcher *sends, *early;
 	struct gap_cursor *gap_cursors;	/* one cursor per stream and location */
 	struct gap *gaps;
-	__u32 nr_gaps, room_gaps;
+	__u32 nr_gaps;
 	struct tsct_stacks *stacks;
 	/* hash table with room for a power of 2; NULL: no event has a stack */
 	struct stack_count *stack_counts;

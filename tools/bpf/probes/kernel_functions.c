@@ -8,6 +8,7 @@
 
 #include <tracefs.h>
 
+#include "lib/base/array.h"
 #include "probe.h"
 
 /* Names of functions; the list of the kernel is in the order of their addresses */
@@ -25,19 +26,13 @@ static int by_name(const void *a, const void *b)
 static int read_names(FILE *file, const char *pattern, struct names *names)
 {
 	char line[512];
-	void *more;
 
 	while (fgets(line, sizeof(line), file)) {
 		line[strcspn(line, " \t\n")] = '\0';	/* a module's name may follow */
 		if (strlen(line) >= sizeof(*names->all) || fnmatch(pattern, line, 0))
 			continue;
-		if (!(names->nr & (names->nr - 1))) {	/* full at each power of two */
-			more = realloc(names->all, (names->nr ? 2 * names->nr : 1) *
-				       sizeof(*names->all));
-			if (!more)
-				return -ENOMEM;
-			names->all = more;
-		}
+		if (!tsct_array_next(&names->all, names->nr, sizeof(*names->all)))
+			return -ENOMEM;
 		strcpy(names->all[names->nr++], line);
 	}
 	return 0;

@@ -10,6 +10,7 @@
 
 #include <gelf.h>
 
+#include "lib/base/array.h"
 #include "probe.h"
 
 #define NOTE_USDT	3	/* type of a note that describes a USDT probe */
@@ -25,16 +26,11 @@ struct listing {
 
 static void add_line(struct listing *l, char *line)
 {
-	char **more = l->lines;
-
-	if (line && !(l->nr & (l->nr - 1)))	/* full at each power of two */
-		more = realloc(l->lines, (l->nr ? 2 * l->nr : 1) * sizeof(*more));
-	if (!line || !more) {
+	if (!line || !tsct_array_next(&l->lines, l->nr, sizeof(*l->lines))) {
 		free(line);
 		l->no_memory = true;
 		return;
 	}
-	l->lines = more;
 	l->lines[l->nr++] = line;
 }
 

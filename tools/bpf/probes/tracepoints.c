@@ -9,6 +9,7 @@
 #include <traceevent/event-parse.h>
 #include <tracefs.h>
 
+#include "lib/base/array.h"
 #include "probe.h"
 #include "tools/common/near_name.h"
 
@@ -82,16 +83,14 @@ static int find_in_system(const char *system, const char *pattern,
 {
 	struct tep_handle *tep = tep_alloc();
 	char **events = tracefs_system_events(NULL, system), **event;
-	struct probe *more, *probe;
+	struct probe *probe;
 
 	for (event = events; event && *event; event++) {
 		if (fnmatch(pattern, *event, 0))
 			continue;
-		more = realloc(*probes, (nr + 1) * sizeof(**probes));
-		if (!more)
+		probe = tsct_array_next(probes, nr, sizeof(*probe));
+		if (!probe)
 			break;
-		*probes = more;
-		probe = &more[nr];
 		memset(probe, 0, sizeof(*probe));
 		probe->type = PROBE_TRACEPOINT;
 		snprintf(probe->group, sizeof(probe->group), "%s", system);

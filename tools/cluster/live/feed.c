@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "feed.h"
 #include "lib/core/event_def.h"
 #include "lib/query/value_text.h"
@@ -69,14 +70,14 @@ static int add_names(struct live_feed *f, struct live_feed_node *n, const json_t
 
 	if (json_array_size(names) > LIVE_NAMES_MAX - n->nr_names)
 		return -EPROTO;
-	more = realloc(n->names, (n->nr_names + json_array_size(names) + 1) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	n->names = more;
 	json_array_foreach(names, i, name) {
 		if (!json_is_string(name))
 			return -EPROTO;
-		n->names[n->nr_names++] = add_name(f, json_string_value(name));
+		more = tsct_array_next(&n->names, n->nr_names, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		*more = add_name(f, json_string_value(name));
+		n->nr_names++;
 	}
 	return 0;
 }
