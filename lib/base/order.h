@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* SPDX-License-Identifier: MIT */
 /*
  * K-way merge: selects the next event of several streams, each of them in order.
  * It is a binary heap of one cursor per stream, in memory of the caller.

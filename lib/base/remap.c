@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR MIT
+// SPDX-License-Identifier: MIT
 #include "remap.h"
 
 /* Multipliers of the hash: odd numbers in which half of the bits are set */

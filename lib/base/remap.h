@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* SPDX-License-Identifier: MIT */
 /*
  * Hash tables that translate ids of definitions when traces are merged: each input has
  * its own ids of strings, event types, threads and hosts; the output has one for each

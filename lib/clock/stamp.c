@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR MIT
+// SPDX-License-Identifier: MIT
 /* Unique stamps: conversion to and from ns, in integers */
 #include <tsctrace/stamp.h>
 
