@@ -3,6 +3,7 @@
  * that are hostile */
 #include "tools/cluster/cluster.c"
 #include "tools/cluster/cluster_check.c"
+#include "tools/common/error.c"
 #include "tools/common/json.c"
 #include "tools/common/message.c"
 #include "seed.h"

@@ -6,6 +6,7 @@
 #include "tools/cluster/cluster_check.c"
 #include "tools/common/json.c"
 #include "tools/common/message.c"
+#include "tools/common/error.c"
 #include "tools/common/view.c"
 #include "suite.h"
 

@@ -14,6 +14,7 @@
 
 #include "cluster_run.h"
 #include "lib/client/gettime.h"
+#include "tools/common/error.h"
 
 #define CONNECT_NS	20000000000LL	/* default limit of a connection, ns */
 #define CHUNK		(64 << 10)	/* bytes that are read at once */
@@ -66,7 +67,7 @@ pid_t cluster_spawn(const char *path, char **argv)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	execvp(path, argv);
-	fprintf(stderr, "trace-ctl cluster: %s: %s\n", path, strerror(errno));
+	ctl_error("%s: %s", path, strerror(errno));
 	_exit(127);
 }
 

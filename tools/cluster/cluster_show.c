@@ -12,6 +12,7 @@
 
 #include "cluster_run.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/view.h"
 
@@ -21,20 +22,19 @@
 
 void cluster_print(struct cluster_run *r, const char *node, const char *format, ...)
 {
-	char *text = NULL;
 	va_list args;
+	FILE *to;
 
 	if (r->screen)
 		return;
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
-	va_end(args);
 	cluster_show_clear(r);
-	fprintf(stderr, "trace-ctl cluster: %s%s", node ? node : "", node ? ": " : "");
-	view_print_escaped(stderr, text ? text : "out of memory");
-	fputc('\n', stderr);
-	free(text);
+	to = ctl_error_start();
+	if (node)
+		fprintf(to, "%s: ", node);
+	va_start(args, format);
+	vfprintf(to, format, args);
+	va_end(args);
+	ctl_error_finish();
 }
 
 /* Prints a line of a node. Bytes of its command pass as they are. */
@@ -197,7 +197,7 @@ static int print_json(const struct cluster_run *r)
 
 	for (i = 0; i < r->c.nr; i++)
 		json_array_append_new(nodes, node_json(&r->c, &r->c.nodes[i]));
-	return ctl_json_print("cluster", json_pack("{so sb sb sb sf so so so}",
+	return ctl_json_print(json_pack("{so sb sb sb sf so so so}",
 		"directory", ctl_json_text(r->out), "merged", r->merged,
 		"parts_missing", r->parts_missing, "interrupted", r->c.interrupted,
 		"seconds", seconds(&r->c), "recordings",

@@ -19,6 +19,7 @@
 #include "cluster_run.h"
 #include "lib/client/gettime.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/options.h"
 
 enum { KEY_NODE_DIR = CLUSTER_KEYS, KEY_SHARED, KEY_HERE, KEY_FORCE, KEY_KEEP, KEY_DURATION,
@@ -512,7 +513,7 @@ int cmd_cluster(int argc, char **argv)
 	}
 	if (argc >= 2 && *argv[1] == '-')
 		options_parse(&forms, 2, argv, 0, &none);
-	fprintf(stderr, "trace-ctl cluster: use 'trace-ctl cluster record', 'live' or 'top'; see"
-		" 'trace-ctl help cluster'\n");
+	ctl_error("use 'trace-ctl cluster record', 'live' or 'top'; see"
+		" 'trace-ctl help cluster'");
 	return EXIT_USAGE;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "error.h"
 #include "lib/base/array.h"
 #include "channels.h"
 #include "lib/client/runtime_paths.h"
@@ -95,23 +96,26 @@ int channel_list_default(const struct channel_list *all)
 	return -ENODEV;
 }
 
-bool channel_list_check(const struct channel_list *all, const char *verb)
+bool channel_list_check(const struct channel_list *all)
 {
 	const char *only = getenv("TSCTRACE_PROVIDER"), *gap = "";
+	FILE *to;
 	int i;
 
 	if (channel_list_default(all) >= 0)
 		return true;
-	fprintf(stderr, "trace-ctl %s: no provider of channels (", verb);
+	to = ctl_error_start();
+	fputs("no provider of channels (", to);
 	for (i = 0; i < CHANNEL_PROVIDERS; i++) {
 		if (!*provider_error(&all->providers[i]))
 			continue;
-		fprintf(stderr, "%s%s", gap, provider_error(&all->providers[i]));
+		fprintf(to, "%s%s", gap, provider_error(&all->providers[i]));
 		gap = "; ";
 	}
 	if (only && *only)
-		fprintf(stderr, "%s$TSCTRACE_PROVIDER is '%s'", gap, only);
-	fputs("); load the module or start tsctraced\n", stderr);
+		fprintf(to, "%s$TSCTRACE_PROVIDER is '%s'", gap, only);
+	fputs("); load the module or start tsctraced", to);
+	ctl_error_finish();
 	return false;
 }
 
@@ -131,7 +135,7 @@ static int append_channel(struct channel_list *all, enum channel_provider provid
 	return 0;
 }
 
-int channel_list_read(struct channel_list *all, const char *verb)
+int channel_list_read(struct channel_list *all)
 {
 	struct tsct_channel_info info;
 	int i, err;
@@ -150,8 +154,8 @@ int channel_list_read(struct channel_list *all, const char *verb)
 		if (err == -ENOENT || err == -ENODEV)
 			continue;	/* all channels of this provider are listed, or
 					 * this provider does not answer */
-		fprintf(stderr, "trace-ctl %s: listing the channels of the %s"
-			" failed: %s\n", verb, channel_provider_names[i],
+		ctl_error("listing the channels of the %s"
+			" failed: %s", channel_provider_names[i],
 			strerror(-err));
 		if (err == -ENOMEM)
 			return err;
@@ -194,31 +198,30 @@ int channel_list_rank(const struct listed_channel *c, const char *name)
 	return !strcmp(id, name);
 }
 
-static void print_ambiguous(const struct channel_list *all, const char *verb,
+static void print_ambiguous(const struct channel_list *all,
 			    const char *name, int rank)
 {
+	FILE *to = ctl_error_start();
 	const char *gap = "";
 	char owner[64];
 	size_t i;
 
-	fprintf(stderr, "trace-ctl %s: %s: more than one channel of this name (",
-		verb, name);
+	fprintf(to, "%s: more than one channel of this name (", name);
 	for (i = 0; i < all->nr; i++) {
 		if (channel_list_rank(&all->at[i], name) != rank)
 			continue;
-		fprintf(stderr, "%s%s of %s, id %u, in the %s", gap,
+		fprintf(to, "%s%s of %s, id %u, in the %s", gap,
 			all->at[i].info.name,
 			channel_owner_name(all->at[i].info.uid, owner,
 					   sizeof(owner)), all->at[i].info.id,
 			channel_provider_names[all->at[i].provider]);
 		gap = "; ";
 	}
-	fputs("); use the id, and set $TSCTRACE_PROVIDER if it is ambiguous, too\n",
-	      stderr);
+	fputs("); use the id, and set $TSCTRACE_PROVIDER if it is ambiguous, too", to);
+	ctl_error_finish();
 }
 
-const struct listed_channel *channel_list_find(const struct channel_list *all,
-					       const char *verb, const char *name)
+const struct listed_channel *channel_list_find(const struct channel_list *all, const char *name)
 {
 	const struct listed_channel *found = NULL, *c;
 	int best = 0, nr = 0, rank;
@@ -243,10 +246,10 @@ const struct listed_channel *channel_list_find(const struct channel_list *all,
 	if (nr == 1)
 		return found;
 	if (nr)
-		print_ambiguous(all, verb, name, best);
+		print_ambiguous(all, name, best);
 	else
-		fprintf(stderr, "trace-ctl %s: '%s': no such channel%s; 'trace-ctl"
-			" channel list' lists all channels\n", verb, name,
+		ctl_error("'%s': no such channel%s; 'trace-ctl"
+			" channel list' lists all channels", name,
 			geteuid() ? " of yours" : "");
 	return NULL;
 }

@@ -63,13 +63,13 @@ void channel_list_close(struct channel_list *all);
 int channel_list_default(const struct channel_list *all);
 
 /* Returns true if any provider answers; else prints why each provider does not. */
-bool channel_list_check(const struct channel_list *all, const char *verb);
+bool channel_list_check(const struct channel_list *all);
 
 /*
  * Reads the channels of all providers, sorted by provider and id. If a provider fails,
  * prints the error and continues with the next provider. Returns 0 or -ENOMEM.
  */
-int channel_list_read(struct channel_list *all, const char *verb);
+int channel_list_read(struct channel_list *all);
 
 /*
  * Reads the counters of the next ring of a channel. @nr: number of the CPU from which
@@ -91,8 +91,7 @@ int channel_list_rank(const struct listed_channel *c, const char *name);
  * among other users' channels, else by id. Prints an error and returns NULL if no
  * channel or more than one matches.
  */
-const struct listed_channel *channel_list_find(const struct channel_list *all,
-					       const char *verb, const char *name);
+const struct listed_channel *channel_list_find(const struct channel_list *all, const char *name);
 
 /* Writes a user's name to @text, or the number if there is no name. Returns @text. */
 const char *channel_owner_name(__u32 uid, char *text, size_t size);

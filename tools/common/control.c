@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control.h"
+#include "error.h"
 #include "lib/client/control_client.h"
 #include "view.h"
 
@@ -62,14 +63,7 @@ int control_check(const char *answer, char *text, size_t size)
 	return -EREMOTEIO;
 }
 
-static void print_control_error(const char *verb, const char *text)
-{
-	fprintf(stderr, "trace-ctl %s: ", verb);
-	view_print_escaped(stderr, text);
-	fputc('\n', stderr);
-}
-
-int control_call(const char *verb, const char *request, char **ret_answer,
+int control_call(const char *request, char **ret_answer,
 		 size_t *ret_len)
 {
 	char text[512];
@@ -83,23 +77,23 @@ int control_call(const char *verb, const char *request, char **ret_answer,
 			return 0;
 		free(*ret_answer);
 	}
-	print_control_error(verb, text);
+	ctl_error("%s", text);
 	return err;
 }
 
-json_t *control_call_json(const char *verb, const char *request)
+json_t *control_call_json(const char *request)
 {
 	char *answer, text[512];
 	json_t *json;
 	size_t len;
 
-	if (control_call(verb, request, &answer, &len))
+	if (control_call(request, &answer, &len))
 		return NULL;
 	json = json_loadb(answer, len, 0, NULL);
 	free(answer);
 	if (!json) {
 		control_error(-EPROTO, text, sizeof(text));
-		print_control_error(verb, text);
+		ctl_error("%s", text);
 	}
 	return json;
 }

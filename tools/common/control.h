@@ -11,16 +11,14 @@ const char *control_path(void);
 
 /*
  * control_call - send one request and receive the whole answer, for up to 5 s
- * @verb: name of the command, for messages
  * @ret_answer: the answer, malloc'ed, NUL-terminated
  *
  * Prints errors. Returns 0 or -errno; -EREMOTEIO: the daemon rejected the request.
  */
-int control_call(const char *verb, const char *request, char **ret_answer,
-		 size_t *ret_len);
+int control_call(const char *request, char **ret_answer, size_t *ret_len);
 
 /* Like control_call(), for an answer in JSON. Prints errors, and then returns NULL. */
-json_t *control_call_json(const char *verb, const char *request);
+json_t *control_call_json(const char *request);
 
 /*
  * control_error - write the message for a failed request: "PATH: reason; advice"

@@ -6,6 +6,7 @@
 #include <tsctrace/tsctrace.h>
 
 #include "cmd.h"
+#include "error.h"
 #include "lib/query/value_text.h"
 #include "json.h"
 
@@ -32,13 +33,13 @@ void ctl_json_add_offset(json_t *json, const struct tsct_clock *clock)
 	json_object_set_new(json, "error_ns", ctl_json_error(cluster.error_ns));
 }
 
-int ctl_json_print_flags(const char *verb, json_t *json, size_t flags)
+int ctl_json_print_flags(json_t *json, size_t flags)
 {
 	int bad = !json || json_dumpf(json, stdout, flags);
 
 	json_decref(json);
 	if (bad && !ferror(stdout)) {
-		fprintf(stderr, "trace-ctl %s: out of memory\n", verb);
+		ctl_error("out of memory");
 		return EXIT_FAILED;
 	}
 	putchar('\n');

@@ -19,14 +19,14 @@ json_t *ctl_json_error(__u64 error_ns);
 void ctl_json_add_offset(json_t *json, const struct tsct_clock *clock);
 
 /*
- * Prints @json and frees it. If @json is NULL, prints the error "out of memory" of the
- * command @verb. @flags: flags of json_dumpf(). Returns EXIT_DONE or EXIT_FAILED.
+ * Prints @json and frees it. If @json is NULL, prints the error "out of memory". @flags: flags
+ * of json_dumpf(). Returns EXIT_DONE or EXIT_FAILED.
  */
-int ctl_json_print_flags(const char *verb, json_t *json, size_t flags);
+int ctl_json_print_flags(json_t *json, size_t flags);
 
-static inline int ctl_json_print(const char *verb, json_t *json)
+static inline int ctl_json_print(json_t *json)
 {
-	return ctl_json_print_flags(verb, json,
+	return ctl_json_print_flags(json,
 				    JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 }
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "error.h"
 #include "output_file.h"
 #include "view.h"
 
@@ -35,7 +36,7 @@ const char *output_error_advice(int err)
 
 static int print_error(const struct output_file *o, int err, const char *what)
 {
-	fprintf(stderr, "trace-ctl %s: %s: %s%s\n", o->verb, o->name, what,
+	ctl_error("%s: %s%s", o->name, what,
 		output_error_advice(err));
 	return err;
 }
@@ -134,8 +135,8 @@ static int open_named(struct output_file *o)
 			return print_error(o, -EEXIST, "exists and is not a"
 					   " directory; use another with -o");
 		if (!is_empty(o->name)) {
-			fprintf(stderr, "trace-ctl %s: output directory %s is not"
-				" empty; use a new one with -o\n", o->verb, o->name);
+			ctl_error("output directory %s is not"
+				" empty; use a new one with -o", o->name);
 			return -EEXIST;
 		}
 	} else if (S_ISDIR(st.st_mode)) {
@@ -147,14 +148,14 @@ static int open_named(struct output_file *o)
 	return make_temporary(o);
 }
 
-int output_file_open(struct output_file *o, const char *verb, const char *name,
+int output_file_open(struct output_file *o, const char *name,
 		     bool directory)
 {
 	static char buffer[1 << 18];
 	size_t len;
 	int err;
 
-	*o = (struct output_file) { .verb = verb, .directory = directory };
+	*o = (struct output_file) { .directory = directory };
 	o->name = strdup(name);
 	if (!o->name)
 		return -ENOMEM;
@@ -280,16 +281,10 @@ void output_file_discard(struct output_file *o)
 	o->temporary = o->name = NULL;
 }
 
-void output_error_print(const char *verb, const char *what, const char *why, int err)
+void output_error_print(const char *what, const char *why, int err)
 {
-	fprintf(stderr, "trace-ctl %s: %s: ", verb, what);
-	if (err == -EINTR)
-		fputs("interrupted", stderr);
-	else
-		view_print_escaped(stderr, *why ? why : strerror(-err));
-	if (!*why)
-		fputs(output_error_advice(err), stderr);
-	fputc('\n', stderr);
+	ctl_error("%s: %s%s", what, err == -EINTR ? "interrupted" : *why ? why : strerror(-err),
+		  *why ? "" : output_error_advice(err));
 }
 
 /* ---- signals ----------------------------------------------------------------- */

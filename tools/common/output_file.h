@@ -11,7 +11,6 @@
 #include <stdio.h>
 
 struct output_file {
-	const char *verb;	/* name of the command, for messages */
 	char *name;		/* name that the output gets at commit */
 	char *temporary;	/* name until commit; NULL: same as the final name */
 	bool directory;
@@ -25,7 +24,7 @@ struct output_file {
  * An existing file is replaced at commit. An existing directory must be empty. Devices
  * and pipes are opened under their own name. Prints errors. Returns 0 or -errno.
  */
-int output_file_open(struct output_file *o, const char *verb, const char *name,
+int output_file_open(struct output_file *o, const char *name,
 		     bool directory);
 
 /*
@@ -45,7 +44,7 @@ const char *output_error_advice(int err);
  * @what: name of the output or input that has the error
  * @why: reason of the error; "": use the text of @err, with advice
  */
-void output_error_print(const char *verb, const char *what, const char *why, int err);
+void output_error_print(const char *what, const char *why, int err);
 
 /*
  * output_catch_signals - catch SIGINT, SIGTERM and SIGHUP from now on

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "error.h"
 #include "sync_samples.h"
 #include "view.h"
 
@@ -15,13 +16,13 @@
 
 /* ---- reading ---------------------------------------------------------------- */
 
-int sync_samples_open(const char *verb, const char *dir, struct sync_samples *r)
+int sync_samples_open(const char *dir, struct sync_samples *r)
 {
 	struct tsct_sync_sample *samples = NULL;
 	int err;
 
 	memset(r, 0, sizeof(*r));
-	err = view_open(verb, dir, &r->trace);
+	err = view_open(dir, &r->trace);
 	if (err)
 		return err;
 	r->rec = tsct_trace_recording(r->trace);
@@ -40,11 +41,11 @@ int sync_samples_open(const char *verb, const char *dir, struct sync_samples *r)
 	if (!err)
 		return 0;
 	if (err == -E2BIG)
-		fprintf(stderr, "trace-ctl %s: %s: sync samples of more than %d"
-			" sources and epochs: the recording is corrupt\n",
-			verb, dir, TSCT_SERIES_MAX);
+		ctl_error("%s: sync samples of more than %d"
+			" sources and epochs: the recording is corrupt",
+			dir, TSCT_SERIES_MAX);
 	else
-		fprintf(stderr, "trace-ctl %s: %s: %s\n", verb, dir,
+		ctl_error("%s: %s", dir,
 			strerror(-err));
 	sync_samples_close(r);
 	return err;

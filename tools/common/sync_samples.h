@@ -18,10 +18,9 @@ struct sync_samples {
 /*
  * sync_samples_open - read the samples of the recording in @dir
  *
- * Prints errors and damage as "trace-ctl @verb". Returns 0 or -errno; an error leaves
- * nothing to close.
+ * Prints errors and damage. Returns 0 or -errno; an error leaves nothing to close.
  */
-int sync_samples_open(const char *verb, const char *dir, struct sync_samples *ret);
+int sync_samples_open(const char *dir, struct sync_samples *ret);
 /* Frees the samples and zeroes @r. Does nothing if @r is all zero already. */
 void sync_samples_close(struct sync_samples *r);
 

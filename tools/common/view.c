@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "error.h"
 #include "json.h"
 #include "lib/statedump/statedump.h"
 #include "view.h"
@@ -14,34 +15,24 @@
 
 static void print_damage(void *arg, const char *sentence)
 {
-	fflush(stdout);
-	fprintf(stderr, "trace-ctl %s: %s\n", (const char *)arg, sentence);
+	(void)arg;
+	ctl_error("%s", sentence);
 }
 
-/* Begins a message about a node of the recording: "trace-ctl VERB: NAME". */
-static void print_node(const char *verb, const struct tsct_recording *rec, __u32 node)
-{
-	fprintf(stderr, "trace-ctl %s: ", verb);
-	view_print_escaped(stderr, tsct_recording_node_name(rec, node));
-}
-
-int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace)
+int view_open(const char *dir, struct tsct_trace **ret_trace)
 {
 	char why[256];
-	int err = tsct_trace_open(dir, print_damage, (void *)verb, ret_trace, why,
+	int err = tsct_trace_open(dir, print_damage, NULL, ret_trace, why,
 				  sizeof(why));
 
 	if (!err) {
-		tsct_statedump_check(dir, print_damage, (void *)verb);
+		tsct_statedump_check(dir, print_damage, NULL);
 		return 0;
 	}
-	fprintf(stderr, "trace-ctl %s: %s: %s", verb, dir, why);
-	if (err == -ENOENT || err == -ENOMSG || err == -ENOTDIR)
-		fputs("; name the directory that 'trace-ctl record' made",
-		      stderr);
-	if (err == -EACCES)
-		fputs("; run as the owner of the recording or as root", stderr);
-	fputc('\n', stderr);
+	ctl_error("%s: %s%s", dir, why,
+		  err == -ENOENT || err == -ENOMSG || err == -ENOTDIR ?
+		  "; name the directory that 'trace-ctl record' made" :
+		  err == -EACCES ? "; run as the owner of the recording or as root" : "");
 	return err;
 }
 
@@ -49,20 +40,20 @@ int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace)
 #define LOST_LATER	TSCT_LOSS_TRUNCATED
 #define DAMAGED_FILES_SHOWN	16
 
-static void print_damaged_file(const char *verb, const struct tsct_recording *rec,
+static void print_damaged_file(const struct tsct_recording *rec,
 			       __u32 stream, __u32 location, int cause)
 {
 	const struct tsct_stream_class *s = &rec->streams[stream];
 	const struct tsct_location *at = &rec->locations[location];
 
-	print_node(verb, rec, at->node);
-	fprintf(stderr, " (node %u): file of channel %s, CPU %u %s before the merge:"
-		" %" PRIu64 " events are missing\n", at->node, s->name, at->cpu,
-		cause == TSCT_LOSS_TRUNCATED ? "was truncated or missing" :
-		"was damaged", (uint64_t)s->loss[location].cause[cause]);
+	ctl_error("%s (node %u): file of channel %s, CPU %u %s before the merge:"
+		" %" PRIu64 " events are missing", tsct_recording_node_name(rec, at->node),
+		at->node, s->name, at->cpu,
+		cause == TSCT_LOSS_TRUNCATED ? "was truncated or missing" : "was damaged",
+		(uint64_t)s->loss[location].cause[cause]);
 }
 
-static void print_damaged_files(const char *verb, const struct tsct_recording *rec)
+static void print_damaged_files(const struct tsct_recording *rec)
 {
 	__u32 i, at, nr = 0;
 	int cause;
@@ -72,19 +63,20 @@ static void print_damaged_files(const char *verb, const struct tsct_recording *r
 			for (cause = LOST_LATER; cause < TSCT_LOSS_NR; cause++)
 				if (rec->streams[i].loss[at].cause[cause] &&
 				    nr++ < DAMAGED_FILES_SHOWN)
-					print_damaged_file(verb, rec, i, at, cause);
+					print_damaged_file(rec, i, at, cause);
 	if (nr > DAMAGED_FILES_SHOWN)
-		fprintf(stderr, "trace-ctl %s: %u more files were damaged; 'trace-ctl"
-			" stat --all' lists them\n", verb, nr - DAMAGED_FILES_SHOWN);
+		ctl_error("%u more files were damaged; 'trace-ctl"
+			" stat --all' lists them", nr - DAMAGED_FILES_SHOWN);
 }
 
-static void print_lost(const char *verb, const struct tsct_recording *rec)
+static void print_lost(const struct tsct_recording *rec)
 {
 	struct tsct_loss loss;
 	__u64 no_ring = 0;
+	FILE *to;
 	__u32 i;
 
-	print_damaged_files(verb, rec);
+	print_damaged_files(rec);
 	tsct_recording_loss(rec, &loss);
 	memset(&loss.cause[LOST_LATER], 0,
 	       (TSCT_LOSS_NR - LOST_LATER) * sizeof(loss.cause[0]));
@@ -92,70 +84,64 @@ static void print_lost(const char *verb, const struct tsct_recording *rec)
 		no_ring += rec->streams[i].lost_no_ring;
 	if (!tsct_loss_total(&loss) && !no_ring)
 		return;
-	fprintf(stderr, "trace-ctl %s: %" PRIu64 " events were lost while recording:",
-		verb, (uint64_t)(tsct_loss_total(&loss) + no_ring));
+	to = ctl_error_start();
+	fprintf(to, "%" PRIu64 " events were lost while recording:",
+		(uint64_t)(tsct_loss_total(&loss) + no_ring));
 	for (i = 0; i < TSCT_LOSS_NR; i++)
 		if (loss.cause[i])
-			fprintf(stderr, " %s %" PRIu64, tsct_loss_names[i],
-				(uint64_t)loss.cause[i]);
+			fprintf(to, " %s %" PRIu64, tsct_loss_names[i], (uint64_t)loss.cause[i]);
 	if (no_ring)
-		fprintf(stderr, " no_ring %" PRIu64, (uint64_t)no_ring);
-	fputc('\n', stderr);
+		fprintf(to, " no_ring %" PRIu64, (uint64_t)no_ring);
+	ctl_error_finish();
 }
 
 /*
  * Prints the nodes that are missing, those whose recording was still incomplete when it
  * was merged, and the nodes whose daemon ended during recording. Returns true if any daemon ended.
  */
-static bool print_nodes(const char *verb, const struct tsct_recording *rec)
+static bool print_nodes(const struct tsct_recording *rec)
 {
 	bool gone = false;
 	__u32 i;
 
-	if (rec->missing_nodes) {
-		fprintf(stderr, "trace-ctl %s: nodes without a recording: ", verb);
-		view_print_escaped(stderr, rec->missing_nodes);
-		fputc('\n', stderr);
-	}
+	if (rec->missing_nodes)
+		ctl_error("nodes without a recording: %s", rec->missing_nodes);
 	for (i = 0; i < rec->nr_nodes; i++) {
-		if (!rec->nodes[i].cut_off)
-			continue;
-		print_node(verb, rec, i);
-		fprintf(stderr, " (node %u): the recording was incomplete when it"
-			" was merged; the last events may be missing\n", i);
+		if (rec->nodes[i].cut_off)
+			ctl_error("%s (node %u): the recording was incomplete when it was merged;"
+				  " the last events may be missing",
+				  tsct_recording_node_name(rec, i), i);
 	}
 	for (i = 0; i < rec->nr_nodes; i++) {
 		if (!rec->nodes[i].provider_gone)
 			continue;
 		gone = true;
-		if (rec->merged)
-			print_node(verb, rec, i);
-		else
-			fprintf(stderr, "trace-ctl %s", verb);
-		fputs(": tsctraced ended during the recording: programs started"
-		      " after that were not recorded\n", stderr);
+		ctl_error("%s%stsctraced ended during the recording: programs started after"
+			  " that were not recorded",
+			  rec->merged ? tsct_recording_node_name(rec, i) : "",
+			  rec->merged ? ": " : "");
 	}
 	return gone;
 }
 
-int view_print_missing(const char *verb, const struct tsct_trace *trace)
+int view_print_missing(const struct tsct_trace *trace)
 {
 	const struct tsct_recording *rec = tsct_trace_recording(trace);
 	__u64 discarded = tsct_trace_discarded(trace);
 
 	fflush(stdout);
 	if (!rec->complete) {
-		fprintf(stderr, "trace-ctl %s: the recording is incomplete: %s;"
-			" events of the last second may be missing\n", verb,
+		ctl_error("the recording is incomplete: %s;"
+			" events of the last second may be missing",
 			tsct_trace_is_live(trace) ? "it is still being recorded" :
 			"its recorder was killed, or its disk was full");
 		if (discarded)
-			fprintf(stderr, "trace-ctl %s: %" PRIu64 " events were lost"
-				" while recording\n", verb, (uint64_t)discarded);
+			ctl_error("%" PRIu64 " events were lost"
+				" while recording", (uint64_t)discarded);
 	} else if (tsct_recording_lossy(rec)) {
-		print_lost(verb, rec);
+		print_lost(rec);
 	}
-	return print_nodes(verb, rec) || !tsct_recording_is_whole(rec) || discarded ||
+	return print_nodes(rec) || !tsct_recording_is_whole(rec) || discarded ||
 		tsct_recording_lossy(rec) || tsct_trace_corrupt_count(trace) ?
 		EXIT_LOST : EXIT_DONE;
 }

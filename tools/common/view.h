@@ -13,16 +13,15 @@
 
 /*
  * Opens the recording in @dir. Prints errors, damage in its statedump, and later any damage
- * found while the recording is read, as messages of the command @verb, a string that must outlive the
- * trace. Returns 0 or -errno.
+ * found while the recording is read. Returns 0 or -errno.
  */
-int view_open(const char *verb, const char *dir, struct tsct_trace **ret_trace);
+int view_open(const char *dir, struct tsct_trace **ret_trace);
 
 /*
  * Prints on standard error which events are missing from a recording. Call it when the
  * whole recording was read. Returns EXIT_DONE or EXIT_LOST.
  */
-int view_print_missing(const char *verb, const struct tsct_trace *trace);
+int view_print_missing(const struct tsct_trace *trace);
 
 /* Splits a time into seconds, rounded down, and ns: *ret_rest_ns, 0 to 999999999. */
 time_t view_split_ns(__s64 ns, __s64 *ret_rest_ns);

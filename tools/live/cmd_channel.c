@@ -13,6 +13,7 @@
 #include "tools/common/cmd.h"
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
@@ -188,17 +189,17 @@ static int print_create_error(const struct provider_connection *p,
 	char now[16], max[16], user[16];
 
 	if (err == -EDQUOT)
-		fprintf(stderr, "trace-ctl channel: create %s: memory limit"
+		ctl_error("create %s: memory limit"
 			" exceeded: %llu channel%s of all users hold %s; the limit is %s"
 			" in all and %s per user; remove channels, or make the rings"
-			" smaller with --blocks\n", name,
+			" smaller with --blocks", name,
 			(unsigned long long)p->info.channels,
 			view_plural(p->info.channels),
 			channel_view_bytes(p->info.bytes, now, sizeof(now)),
 			channel_view_bytes(p->info.bytes_max, max, sizeof(max)),
 			channel_view_bytes(p->info.bytes_user_max, user, sizeof(user)));
 	else
-		fprintf(stderr, "trace-ctl channel: create %s: %s\n", name,
+		ctl_error("create %s: %s", name,
 			explain_create(err));
 	return EXIT_FAILED;
 }
@@ -209,7 +210,7 @@ static int print_created(struct channel_list *all, const struct channel_options 
 	char size[16], policy[32];
 
 	if (w->json)
-		return ctl_json_print("channel", channel_view_json(all, c));
+		return ctl_json_print(channel_view_json(all, c));
 	printf("channel %s: id %u, %s, %u blocks of %u bytes on each CPU, %s, in"
 	       " the %s\n", c->info.name, c->info.id,
 	       channel_view_policy(&c->info, policy, sizeof(policy)),
@@ -235,7 +236,7 @@ static int create(struct channel_list *all, const struct channel_options *w)
 	struct provider_connection *p;
 	int error;
 
-	if (!channel_list_check(all, "channel"))
+	if (!channel_list_check(all))
 		return EXIT_FAILED;
 	made.provider = channel_list_default(all);
 	p = &all->providers[made.provider];
@@ -252,8 +253,8 @@ static int create(struct channel_list *all, const struct channel_options *w)
 		error = -ENOENT;
 	made.info.name[TSCT_NAME_MAX - 1] = '\0';
 	if (error) {
-		fprintf(stderr, "trace-ctl channel: create %s: created, but reading"
-			" it failed: %s\n", w->name, strerror(-error));
+		ctl_error("create %s: created, but reading"
+			" it failed: %s", w->name, strerror(-error));
 		return EXIT_FAILED;
 	}
 	/* Do not count this process, which closes its connection when it ends, among
@@ -286,7 +287,7 @@ static const char *explain_remove(int error)
 
 static int print_remove_error(const char *name, int error)
 {
-	fprintf(stderr, "trace-ctl channel: remove %s: %s\n", name,
+	ctl_error("remove %s: %s", name,
 		explain_remove(error));
 	return EXIT_FAILED;
 }
@@ -315,7 +316,7 @@ static bool is_other_users(struct channel_list *all, const char *name)
 static int print_removed(const struct channel_options *w, const struct listed_channel *c)
 {
 	if (w->json)
-		return ctl_json_print("channel", json_pack(
+		return ctl_json_print(json_pack(
 			"{s:I, s:o, s:s, s:I}", "id", (json_int_t)c->info.id,
 			"name", ctl_json_text(c->info.name), "provider",
 			channel_provider_names[c->provider], "holders",
@@ -335,20 +336,20 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 	bool listed = false;
 	int error;
 
-	if (!channel_list_check(all, "channel") || channel_list_read(all, "channel"))
+	if (!channel_list_check(all) || channel_list_read(all))
 		return EXIT_FAILED;
 	for (c = all->at; c < all->at + all->nr; c++)
 		listed |= channel_list_rank(c, w->name) > 0;
 	if (!listed && is_other_users(all, w->name))
 		return print_remove_error(w->name, -EACCES);
-	c = channel_list_find(all, "channel", w->name);
+	c = channel_list_find(all, w->name);
 	if (!c)
 		return EXIT_FAILED;
 	/* The name may be that of a channel of root that is removed already, while
 	 * another user's channel has the same name: require the id. */
 	if (c->info.uid != geteuid() && !strcmp(c->info.name, w->name)) {
-		fprintf(stderr, "trace-ctl channel: remove %s: belongs to another"
-			" user; to remove it, use its id, %u\n", w->name,
+		ctl_error("remove %s: belongs to another"
+			" user; to remove it, use its id, %u", w->name,
 			c->info.id);
 		return EXIT_FAILED;
 	}
@@ -365,14 +366,14 @@ static int list_channels(struct channel_list *all, const struct channel_options 
 	json_t *json;
 	size_t i;
 
-	if (!channel_list_check(all, "channel") || channel_list_read(all, "channel"))
+	if (!channel_list_check(all) || channel_list_read(all))
 		return EXIT_FAILED;
 	if (w->json) {
 		json = json_array();
 		for (i = 0; i < all->nr; i++)
 			json_array_append_new(json, channel_view_json(all,
 							&all->at[i]));
-		return ctl_json_print("channel", json);
+		return ctl_json_print(json);
 	}
 	if (!all->nr) {
 		puts("no channels");
@@ -422,29 +423,29 @@ static int switch_channel(struct channel_list *all, const struct channel_options
 	struct tsct_channel *channel;
 	int ret;
 
-	if (!channel_list_check(all, "channel") || channel_list_read(all, "channel"))
+	if (!channel_list_check(all) || channel_list_read(all))
 		return EXIT_FAILED;
-	c = channel_list_find(all, "channel", w->name);
+	c = channel_list_find(all, w->name);
 	if (!c)
 		return EXIT_FAILED;
 	if (c->provider != CHANNEL_PROVIDER_MODULE) {
-		fprintf(stderr, "trace-ctl channel: %s: not a channel of a kernel module, "
-			"so its events have no switch\n", c->info.name);
+		ctl_error("%s: not a channel of a kernel module, "
+			"so its events have no switch", c->info.name);
 		return EXIT_FAILED;
 	}
 	ret = tsct_channel_open_id(NULL, c->info.id, 0, &channel);
 	if (ret) {
-		fprintf(stderr, "trace-ctl channel: %s\n", tsct_channel_error(channel));
+		ctl_error("%s", tsct_channel_error(channel));
 		tsct_channel_close(channel);
 		return EXIT_FAILED;
 	}
 	ret = switch_events(channel, w);
 	if (ret < 0)
-		fprintf(stderr, "trace-ctl channel: %s: %s failed: %s\n", c->info.name,
+		ctl_error("%s: %s failed: %s", c->info.name,
 			w->action, strerror(-ret));
 	else if (!ret)
-		fprintf(stderr, "trace-ctl channel: %s: no event with a switch matches "
-			"'%s'\n", c->info.name, w->event);
+		ctl_error("%s: no event with a switch matches "
+			"'%s'", c->info.name, w->event);
 	tsct_channel_close(channel);
 	return ret > 0 ? EXIT_DONE : EXIT_FAILED;
 }

@@ -10,6 +10,7 @@
 
 #include "lib/clock/clock_source.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/channels.h"
 #include "lib/core/tsc_trust.h"
@@ -65,15 +66,15 @@ static int run_check(struct check_report *c, struct provider_connection *module)
 		err = tsct_tsc_check_run(result);
 	}
 	if (err) {
-		fprintf(stderr, "trace-ctl check: check (%s) failed: %s\n",
+		ctl_error("check (%s) failed: %s",
 			c->by, strerror(-err));
 		return err;
 	}
 	if (result->nr > TSCT_CPUS_MAX)
 		result->nr = TSCT_CPUS_MAX;
 	if (module->answers && tsct_tsc_check_read_aux(result))
-		fprintf(stderr, "trace-ctl check: TSC_AUX cannot be read from user mode: "
-			"no thread could be started; showing the module's readings\n");
+		ctl_error("TSC_AUX cannot be read from user mode: "
+			"no thread could be started; showing the module's readings");
 	result->clocksource[sizeof(result->clocksource) - 1] = '\0';
 	/* The module reports only whether the clocksource is the TSC: get its name. */
 	if (!*result->clocksource) {
@@ -216,7 +217,7 @@ static int print_json(const struct check_report *c)
 	format_conclusion(c, text, sizeof(text));
 	for (i = 0; i < c->result.nr; i++)
 		json_array_append_new(cpus, json_cpu(c, &c->table[i]));
-	return ctl_json_print("check", json_pack(
+	return ctl_json_print(json_pack(
 		"{s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b,"
 		" s:o, s:s, s:o, s:I, s:s, s:o}",
 		"checked_by", c->by, "why", c->why,
@@ -276,7 +277,7 @@ int cmd_check(int argc, char **argv)
 	int ret = EXIT_FAILED;
 
 	if (!c) {
-		fprintf(stderr, "trace-ctl check: out of memory\n");
+		ctl_error("out of memory");
 		return EXIT_FAILED;
 	}
 	options_parse(&argp, argc, argv, 0, c);

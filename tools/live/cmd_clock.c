@@ -9,6 +9,7 @@
 #include "clock_view.h"
 #include "tools/common/cmd.h"
 #include "tools/common/control.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "lib/client/gettime.h"
@@ -39,7 +40,7 @@ static void pause_ns(__s64 ns)
 
 static int print_error(const char *text)
 {
-	fprintf(stderr, "trace-ctl clock: %s\n", text);
+	ctl_error("%s", text);
 	return EXIT_FAILED;
 }
 
@@ -56,18 +57,18 @@ static int print_clock(const struct clock_options *o)
 	if (ret)
 		return print_error(strerror(-ret));
 	if (clock_read(clock, &r)) {
-		fprintf(stderr, "trace-ctl clock: %s: no clock params published yet; try"
-			" again in a second\n", tsct_clock_origin(clock));
+		ctl_error("%s: no clock params published yet; try"
+			" again in a second", tsct_clock_origin(clock));
 		ret = o->watch_s ? EXIT_DONE : EXIT_FAILED;
 	} else if (o->watch_s) {
 		if (o->json)
-			ctl_json_print_flags("clock", clock_json(&r),
+			ctl_json_print_flags(clock_json(&r),
 					     JSON_COMPACT | JSON_REAL_PRECISION(15));
 		else
 			clock_print_row(&r);
 	} else {
 		if (o->json)
-			ret = ctl_json_print("clock", clock_json(&r));
+			ret = ctl_json_print(clock_json(&r));
 		else
 			clock_print_text(stdout, &r);
 		if (!clock_usable(&r))
@@ -122,10 +123,10 @@ static int wait_synced(const struct clock_options *o)
 		r = (struct clock_reading) { .clock = clock };
 		why = check_synced(o, &r);
 		if (!why && o->json)
-			ret = ctl_json_print("clock", clock_json(&r));
+			ret = ctl_json_print(clock_json(&r));
 		if (why && left <= 0) {
-			fprintf(stderr, "trace-ctl clock: not synchronized within %g"
-				" s: %s\n", o->wait_s, why);
+			ctl_error("not synchronized within %g"
+				" s: %s", o->wait_s, why);
 			if (r.state.epoch || r.state.status)
 				clock_print_text(stderr, &r);
 			ret = EXIT_FAILED;
@@ -142,7 +143,7 @@ static int fake_disruption(void)
 	char *answer;
 	size_t len;
 
-	if (control_call("clock", "fake-disruption", &answer, &len))
+	if (control_call("fake-disruption", &answer, &len))
 		return EXIT_FAILED;
 	answer[strcspn(answer, "\n")] = '\0';
 	printf("tsctraced simulates a disruption of the clock: ");

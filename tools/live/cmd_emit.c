@@ -12,6 +12,7 @@
 #include "lib/core/event_def.h"
 #include "lib/core/ring.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
 
@@ -116,13 +117,14 @@ static void print_error(struct emit_session *s, const char *format, ...)
 	va_list args;
 
 	s->failed++;
-	fputs("trace-ctl emit: ", stderr);
+	FILE *to = ctl_error_start();
+
 	if (s->line)
-		fprintf(stderr, "line %u: ", s->line);
+		fprintf(to, "line %u: ", s->line);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	vfprintf(to, format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	ctl_error_finish();
 }
 
 /* An event in the making: fields as text, and the payload */
@@ -366,7 +368,7 @@ int cmd_emit(int argc, char **argv)
 			    tsct_channel_info(s.channel)->name);
 	}
 	if (s.lost)
-		fprintf(stderr, "trace-ctl emit: %lu event%s lost: the ring was full\n", s.lost,
+		ctl_error("%lu event%s lost: the ring was full", s.lost,
 			view_plural(s.lost));
 	tsct_channel_close(s.channel);
 	for (; s.events; s.events = next) {

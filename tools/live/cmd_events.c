@@ -14,6 +14,7 @@
 #include "lib/client/channel_admin.h"
 #include "lib/client/programs.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
@@ -44,7 +45,7 @@ struct events_result {
 
 static void print_error(const char *text)
 {
-	fprintf(stderr, "trace-ctl events: %s\n", text);
+	ctl_error("%s", text);
 }
 
 /* ---- command line -------------------------------------------------------- */
@@ -204,7 +205,7 @@ static void fail(const struct events_options *o, struct events_result *result, p
 {
 	result->failed++;
 	if (o->nr_pids)
-		fprintf(stderr, "trace-ctl events: process %d: %s\n", (int)pid, reason);
+		ctl_error("process %d: %s", (int)pid, reason);
 }
 
 /* Sends the request to a program, and shows or counts what it answers. */

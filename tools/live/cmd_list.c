@@ -9,6 +9,7 @@
 #include "tools/bpf/built_in.h"
 #include "tools/bpf/probes/probe.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/options.h"
 
 struct list_options {
@@ -115,6 +116,6 @@ int cmd_list(int argc, char **argv)
 		err = list_tracepoints(&o, why, sizeof(why));
 	if (o.found)
 		return EXIT_DONE;
-	fprintf(stderr, "trace-ctl list: %s\n", err || *why ? why : "nothing matches");
+	ctl_error("%s", err || *why ? why : "nothing matches");
 	return EXIT_FAILED;
 }

@@ -14,6 +14,7 @@
 #include "module_news.h"
 #include "lib/client/gettime.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
@@ -148,7 +149,7 @@ static int print_json(const struct module_news *news)
 		json_object_update_new(json, json_clock(news));
 	else if (news->type == MODULE_NEWS_MADE || news->type == MODULE_NEWS_REMOVED)
 		json_object_update_new(json, json_channel(&news->channel));
-	return ctl_json_print_flags("monitor", json, JSON_COMPACT);
+	return ctl_json_print_flags(json, JSON_COMPACT);
 }
 
 static bool is_done(const struct monitor *m)
@@ -288,14 +289,14 @@ int cmd_monitor(int argc, char **argv)
 
 	options_parse(&argp, argc, argv, 0, &m);
 	catch_signals(&mask);
-	if (module_listener_open(&listener, "monitor"))
+	if (module_listener_open(&listener))
 		goto close_listener;
 	err = run_loop(&m, &listener, &mask);
 	if (err)
-		fprintf(stderr, "trace-ctl monitor: news: %s\n", strerror(-err));
+		ctl_error("news: %s", strerror(-err));
 	else if (m.unloaded)
-		fputs("trace-ctl monitor: module unloaded; load the module "
-		      "tsctrace\n", stderr);
+		ctl_error("module unloaded; load the module "
+		      "tsctrace");
 	else if (!m.failed || m.closed)
 		ret = EXIT_DONE;
 close_listener:

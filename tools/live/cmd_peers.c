@@ -12,6 +12,7 @@
 #include "lib/client/gettime.h"
 #include "tools/common/cmd.h"
 #include "tools/common/control.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
@@ -191,11 +192,11 @@ int cmd_peers(int argc, char **argv)
 	json_t *peers;
 
 	options_parse(&argp, argc, argv, 0, &o);
-	peers = control_call_json("peers", "peers");
+	peers = control_call_json("peers");
 	if (!peers)
 		return EXIT_FAILED;
 	if (o.json)
-		return ctl_json_print("peers", peers);
+		return ctl_json_print(peers);
 	print_peers(peers);
 	json_decref(peers);
 	return EXIT_DONE;
@@ -212,7 +213,7 @@ static json_t *await_session_end(long timeout_s)
 
 	for (;;) {
 		nanosleep(&pause, NULL);
-		peers = control_call_json("sync", "peers");
+		peers = control_call_json("peers");
 		if (!json_is_true(json_object_get(json_object_get(peers, "session"),
 						  "busy")))
 			return peers;
@@ -220,8 +221,8 @@ static json_t *await_session_end(long timeout_s)
 		if (tsct_monotonic_ns() > until)
 			break;
 	}
-	fprintf(stderr, "trace-ctl sync: not finished after %ld s; see 'trace-ctl"
-		" peers' for nodes that do not answer\n", timeout_s);
+	ctl_error("not finished after %ld s; see 'trace-ctl"
+		" peers' for nodes that do not answer", timeout_s);
 	return NULL;
 }
 
@@ -257,7 +258,7 @@ static int check_sources(const json_t *before, const json_t *peers)
 			continue;
 		silent++;
 		why = ctl_json_string(source, "why");
-		fprintf(stderr, "trace-ctl sync: %s: no answer%s%s\n",
+		ctl_error("%s: no answer%s%s",
 			*name ? name : "a source", *why ? ": " : "", why);
 	}
 	if (!silent)
@@ -279,10 +280,10 @@ int cmd_sync(int argc, char **argv)
 	int ret = EXIT_FAILED;
 
 	options_parse(&argp, argc, argv, 0, &o);
-	before = control_call_json("sync", "peers");
+	before = control_call_json("peers");
 	if (!before)
 		return EXIT_FAILED;
-	json = control_call_json("sync", "sync");
+	json = control_call_json("sync");
 	if (json) {
 		json_decref(json);
 		json = await_session_end(o.timeout_s);
@@ -291,7 +292,7 @@ int cmd_sync(int argc, char **argv)
 		ret = check_sources(before, json);
 		if (!o.json)
 			print_peers(json);
-		else if (ctl_json_print("sync", json_incref(json)))
+		else if (ctl_json_print(json_incref(json)))
 			ret = EXIT_FAILED;
 	}
 	json_decref(json);

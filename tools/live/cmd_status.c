@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/error.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
 #include "channel_view.h"
@@ -179,7 +180,7 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 	int provider;
 
 	channel_list_open(&s->channels, true);
-	channel_list_read(&s->channels, "status");
+	channel_list_read(&s->channels);
 	tsct_source_choose(s->source_why, sizeof(s->source_why));
 	if (!prerequisites_check(s->kernel_why, sizeof(s->kernel_why)))
 		prerequisites_check_module(NULL, 0, s->module_why,
@@ -255,7 +256,7 @@ int cmd_status(int argc, char **argv)
 	options_parse(&argp, argc, argv, 0, &s);
 	/* The daemon's answer to "metrics" already has the format of Prometheus. */
 	if (s.metrics) {
-		if (control_call("status", "metrics", &metrics, &len))
+		if (control_call("metrics", &metrics, &len))
 			return EXIT_FAILED;
 		fwrite(metrics, 1, len, stdout);
 		free(metrics);
@@ -263,12 +264,12 @@ int cmd_status(int argc, char **argv)
 	}
 	err = tsct_clock_open(&clock);
 	if (err) {
-		fprintf(stderr, "trace-ctl status: %s\n", strerror(-err));
+		ctl_error("%s", strerror(-err));
 		return EXIT_FAILED;
 	}
 	read_status(&s, clock);
 	if (s.json)
-		ret = ctl_json_print("status", make_json(&s));
+		ret = ctl_json_print(make_json(&s));
 	else
 		print_text(&s);
 	channel_list_close(&s.channels);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "lib/client/gettime.h"
@@ -80,7 +81,7 @@ static const struct argp argp = {
 
 static int print_out_of_memory(void)
 {
-	fputs("trace-ctl top: out of memory\n", stderr);
+	ctl_error("out of memory");
 	return -ENOMEM;
 }
 
@@ -92,7 +93,7 @@ static int show_sample(const struct top_options *w, const struct top_sample *sam
 	FILE *to;
 
 	if (w->json) {
-		failed = ctl_json_print_flags("top", top_view_json(sample),
+		failed = ctl_json_print_flags(top_view_json(sample),
 				JSON_COMPACT | JSON_REAL_PRECISION(15));
 	} else if (!top_term_is_open()) {
 		top_view_print(stdout, sample, 0, 0);
@@ -176,7 +177,7 @@ int cmd_top(int argc, char **argv)
 
 	options_parse(&argp, argc, argv, 0, &w);
 	channel_list_open(&all, false);
-	found = channel_list_check(&all, "top");
+	found = channel_list_check(&all);
 	channel_list_close(&all);
 	if (!found)
 		return EXIT_FAILED;

@@ -87,7 +87,7 @@ static void suggest_channels(const struct word *word)
 	size_t i;
 
 	channel_list_open(&all, false);
-	if (channel_list_default(&all) >= 0 && !channel_list_read(&all, "channel"))
+	if (channel_list_default(&all) >= 0 && !channel_list_read(&all))
 		for (i = 0; i < all.nr; i++)
 			suggest(word, all.at[i].info.name, NULL);
 	channel_list_close(&all);

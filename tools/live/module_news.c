@@ -12,6 +12,7 @@
 
 #include "lib/base/array.h"
 #include "module_news.h"
+#include "tools/common/error.h"
 
 #define QUEUE_BYTES	(1 << 20)	/* size of the receive queue for news */
 
@@ -248,17 +249,17 @@ static int join_groups(struct module_listener *l)
 		join(l, TSCT_GENL_NAME, TSCT_GENL_GROUP_CHANNELS);
 }
 
-int module_listener_open(struct module_listener *l, const char *verb)
+int module_listener_open(struct module_listener *l)
 {
 	int err = join_groups(l);
 
 	if (err == -NLE_OBJ_NOTFOUND) {
-		fprintf(stderr, "trace-ctl %s: module not loaded, or this is not the "
-			"initial network namespace; load the module tsctrace\n", verb);
+		ctl_error("module not loaded, or this is not the "
+			"initial network namespace; load the module tsctrace");
 		return -1;
 	}
 	if (err) {
-		fprintf(stderr, "trace-ctl %s: generic netlink: %s\n", verb,
+		ctl_error("generic netlink: %s",
 			nl_geterror(err));
 		return -1;
 	}

@@ -57,10 +57,10 @@ struct module_listener {
  * module_listener_open - join the module's groups
  * @l: `report` and `arg` are set
  *
- * Prints an error of the command @verb and returns -1 if the module is not loaded, or the
+ * Prints an error and returns -1 if the module is not loaded, or the
  * groups cannot be joined. module_listener_close() is required even then.
  */
-int module_listener_open(struct module_listener *l, const char *verb);
+int module_listener_open(struct module_listener *l);
 void module_listener_close(struct module_listener *l);
 
 /* Descriptor to poll for input */

@@ -83,7 +83,7 @@ int top_sample_read(struct top_sample *sample, bool cpus)
 	/* Connect to providers for each sample, because a daemon may start or end. */
 	channel_list_open(&all, false);
 	begin = tsct_monotonic_ns();
-	error = channel_list_read(&all, "top");
+	error = channel_list_read(&all);
 	/* A provider may take long to answer: the figures are of a moment between. */
 	sample->time_ns = begin + (tsct_monotonic_ns() - begin) / 2;
 	for (provider = 0; provider < CHANNEL_PROVIDERS; provider++)

@@ -13,6 +13,7 @@
 
 #include "lib/base/array.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
 #include "cmd_merge.h"
@@ -176,20 +177,13 @@ static const struct argp argp = {
 /* Text that merge_print() collects; NULL: it prints */
 static FILE *merge_out;
 
-/* Control characters are escaped, because names and texts in files are untrusted. */
 void merge_print(const char *format, ...)
 {
-	char *text = NULL;
 	va_list args;
 
 	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
+	ctl_error_to(merge_out ? merge_out : stderr, format, args);
 	va_end(args);
-	fputs("trace-ctl merge: ", merge_out ? merge_out : stderr);
-	view_print_escaped(merge_out ? merge_out : stderr, text ? text : "out of memory");
-	fputc('\n', merge_out ? merge_out : stderr);
-	free(text);
 }
 
 int merge_failed(const char *what, int err, const char *why)

@@ -289,7 +289,7 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 	}
 	for (; (end = strchr(line, '\n')); line = end + 1)
 		json_array_append_new(notes, tsct_json_text(line, (size_t)(end - line)));
-	return ctl_json_print("merge", json_pack("{so ss so so so so so so so}",
+	return ctl_json_print(json_pack("{so ss so so so so so so so}",
 		"output", ctl_json_text(m->output), "format", "otf2",
 		"error_ns", json_null(),
 		"clock", clock_json(&s->clock),
@@ -381,7 +381,7 @@ int merge_archives(const struct merge *m)
 		paths[i] = m->input[i].path;
 	if (status == MAP_FAILED || !paths)
 		merge_print("out of memory");
-	else if (output_file_open(&to, "merge", m->output, true))
+	else if (output_file_open(&to, m->output, true))
 		output_file_discard(&to);
 	else
 		ret = merge_into(m, &to, paths, status);

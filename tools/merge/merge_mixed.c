@@ -49,7 +49,7 @@ static int export_recording(struct mixed *mixed)
 		.format = tsct_export_find("otf2"), .recording = mixed->recording,
 		.dir = mixed->archive, .poll = poll_export, .arg = mixed,
 	};
-	if (view_open("merge", mixed->recording, &x->trace))
+	if (view_open(mixed->recording, &x->trace))
 		return EXIT_FAILED;
 	merge_signals(&mixed->set);
 	err = tsct_export_prepare(x);
@@ -115,7 +115,7 @@ int merge_mixed(const struct merge *m)
 	struct output_file between;
 	int ret = EXIT_FAILED;
 
-	if (!output_file_open(&between, "merge", m->output, true)) {
+	if (!output_file_open(&between, m->output, true)) {
 		if (asprintf(&mixed.recording, "%s/recording", between.temporary) < 0)
 			mixed.recording = NULL;
 		if (asprintf(&mixed.archive, "%s/archive", between.temporary) < 0)

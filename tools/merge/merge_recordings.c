@@ -241,7 +241,7 @@ static int print_json(const struct merge_job *w, const struct sums *sum)
 		"complete", !tsct_merge_is_partial(w->merge));
 	json_object_update(all, parts);
 	json_decref(parts);
-	return ctl_json_print("merge", all);
+	return ctl_json_print(all);
 }
 
 static int report(const struct merge_job *w)
@@ -348,7 +348,7 @@ static int open_output(struct merge_job *w, struct output_file *to)
 {
 	const struct tsct_ranks *ranks = w->m->ranks;
 	char path[PATH_MAX] = "";
-	int err = ranks->rank ? 0 : output_file_open(to, "merge", w->m->output, true);
+	int err = ranks->rank ? 0 : output_file_open(to, w->m->output, true);
 
 	tsct_ranks_first(ranks, !ranks->rank, &err, sizeof(err));
 	if (err)

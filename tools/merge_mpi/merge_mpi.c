@@ -178,5 +178,6 @@ int main(int argc, char **argv)
 	argp_err_exit_status = EXIT_USAGE;
 	if (argc)
 		argv[0] = "trace-ctl-merge-mpi";
+	program_invocation_name = "trace-ctl merge";	/* in messages */
 	return merge_main(argc, argv, &ranks);
 }

@@ -12,6 +12,7 @@
 #include "lib/core/clock_params.h"
 #include "dump.h"
 #include "lib/ctf/ticks.h"
+#include "tools/common/error.h"
 #include "tools/common/view.h"
 
 #define CHUNK	65536		/* size of the chunks of output, bytes */
@@ -60,12 +61,8 @@ static int select_events(struct dump *d)
 				  sizeof(why));
 	if (!err)
 		return 0;
-	fputs("trace-ctl dump: ", stderr);
-	view_print_escaped(stderr, why);
-	if (err == -ENOENT && is_sync_missing(d))
-		fputs("; use --sync to show sync samples (exchanges with other nodes)",
-		      stderr);
-	fputc('\n', stderr);
+	ctl_error("%s%s", why, err == -ENOENT && is_sync_missing(d) ?
+		  "; use --sync to show sync samples (exchanges with other nodes)" : "");
 	return err;
 }
 
@@ -124,9 +121,9 @@ static void stamp_event(struct dump *d, const struct tsct_trace_event *e)
 		return;
 	write_lines(d);
 	fflush(stdout);
-	fprintf(stderr, "trace-ctl dump: segment %" PRIu64 " of CPU %u begins: the"
+	ctl_error("segment %" PRIu64 " of CPU %u begins: the"
 		" ticks of stamps start from 0 again; all its events are later than"
-		" those of the segments before\n",
+		" those of the segments before",
 		(uint64_t)d->stamp.segment, e->cpu);
 }
 
@@ -226,12 +223,11 @@ static int follow(struct dump *d)
 static void report_no_match(const struct dump *d)
 {
 	if (d->filter.threads.nr)
-		fputs("trace-ctl dump: --tid: no selected event has such a"
-		      " thread; 'trace-ctl stat -a' lists all threads\n",
-		      stderr);
+		ctl_error("--tid: no selected event has such a"
+		      " thread; 'trace-ctl stat -a' lists all threads");
 	else if (d->filter.nr_events || d->filter.nr_nodes || d->filter.cpus.nr ||
 		 d->filter.from || d->filter.to)
-		fputs("trace-ctl dump: no event matches the filter\n", stderr);
+		ctl_error("no event matches the filter");
 }
 
 /* Prints which events are missing, except, with --follow, those not written yet. */
@@ -239,12 +235,12 @@ static int missing(const struct dump *d)
 {
 	fflush(stdout);
 	if (d->late)
-		fprintf(stderr, "trace-ctl dump: %" PRIu64 " events arrived late and"
-			" are out of order\n", (uint64_t)d->late);
+		ctl_error("%" PRIu64 " events arrived late and"
+			" are out of order", (uint64_t)d->late);
 	if (!d->shown && !interrupted)
 		report_no_match(d);
 	if (!d->follow || !d->enough || d->rec->complete)
-		return view_print_missing("dump", d->trace);
+		return view_print_missing(d->trace);
 	return tsct_trace_discarded(d->trace) || tsct_trace_corrupt_count(d->trace) ?
 		EXIT_LOST : EXIT_DONE;
 }
@@ -288,7 +284,7 @@ static int dump_all(struct dump *d)
 	if (!err)
 		err = dump_events(d);
 	if (err < 0)
-		fprintf(stderr, "trace-ctl dump: %s: %s\n", d->dir,
+		ctl_error("%s: %s", d->dir,
 			*d->why ? d->why : strerror(-err));
 	if (err >= 0 && !ferror(stdout) && !fflush(stdout))
 		return missing(d);
@@ -327,7 +323,7 @@ int cmd_dump(int argc, char **argv)
 	if (dump_options_parse(argc, argv, &d))
 		return EXIT_FAILED;
 	signal(SIGPIPE, SIG_DFL);	/* end if the pipe is closed: `dump | head` */
-	if (!view_open("dump", d.dir, &d.trace)) {
+	if (!view_open(d.dir, &d.trace)) {
 		ret = dump_opened(&d);
 		tsct_trace_close(d.trace);
 	}

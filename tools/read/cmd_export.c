@@ -9,6 +9,7 @@
 
 #include "tools/common/cmd.h"
 #include "lib/export/export.h"
+#include "tools/common/error.h"
 #include "tools/common/options.h"
 #include "tools/common/output_file.h"
 #include "tools/common/progress.h"
@@ -120,20 +121,20 @@ static int poll_job(struct tsct_export *x)
 static void print_result(const struct tsct_export *x, const char *name)
 {
 	if (strcmp(name, "-"))
-		fprintf(stderr, "trace-ctl export: %s: %" PRIu64 " events of %u"
-			" threads\n", name, (uint64_t)x->events, x->threads.nr);
+		ctl_error("%s: %" PRIu64 " events of %u"
+			" threads", name, (uint64_t)x->events, x->threads.nr);
 	if (x->format->nests && x->orphans)
-		fprintf(stderr, "trace-ctl export: %" PRIu64 " begins or ends"
+		ctl_error("%" PRIu64 " begins or ends"
 			" have no counterpart or are nested too deeply, and are"
-			" shown as instants\n",
+			" shown as instants",
 			(uint64_t)x->orphans);
 	if (x->format->nests && x->cuts)
-		fprintf(stderr, "trace-ctl export: slices overlap without"
-			" nesting; %" PRIu64 " slices are split in two\n",
+		ctl_error("slices overlap without"
+			" nesting; %" PRIu64 " slices are split in two",
 			(uint64_t)x->cuts);
 	if (x->unmatched)
-		fprintf(stderr, "trace-ctl export: %" PRIu64 " messages have"
-			" only a send or only a receive\n", (uint64_t)x->unmatched);
+		ctl_error("%" PRIu64 " messages have"
+			" only a send or only a receive", (uint64_t)x->unmatched);
 }
 
 static int write_output(struct export_job *j)
@@ -151,7 +152,7 @@ static int write_output(struct export_job *j)
 	if (err) {
 		/* trace-ctl.c reports write errors of standard output at exit. */
 		if (j->to.file != stdout || !ferror(stdout))
-			output_error_print("export", j->to.name, j->x.why, err);
+			output_error_print(j->to.name, j->x.why, err);
 		output_file_discard(&j->to);
 	} else {
 		err = output_file_commit(&j->to);
@@ -194,18 +195,18 @@ static int export(struct export_job *j)
 		return EXIT_FAILED;
 	err = tsct_export_prepare(&j->x);
 	if (err) {
-		output_error_print("export", j->x.recording, j->x.why, err);
+		output_error_print(j->x.recording, j->x.why, err);
 		goto free_output;
 	}
 	output_catch_signals(!strcmp(output, "-"));
-	err = output_file_open(&j->to, "export", output, j->x.format->directory);
+	err = output_file_open(&j->to, output, j->x.format->directory);
 	if (err)
 		output_file_discard(&j->to);
 	else
 		err = write_output(j);
 free_output:
 	free(output);
-	return err ? EXIT_FAILED : view_print_missing("export", j->x.trace);
+	return err ? EXIT_FAILED : view_print_missing(j->x.trace);
 }
 
 int cmd_export(int argc, char **argv)
@@ -216,7 +217,7 @@ int cmd_export(int argc, char **argv)
 	j.x.arg = &j;
 	if (options_parse(&argp, argc, argv, 0, &j))
 		return EXIT_FAILED;
-	if (!view_open("export", j.x.recording, &j.x.trace)) {
+	if (!view_open(j.x.recording, &j.x.trace)) {
 		ret = export(&j);
 		tsct_trace_close(j.x.trace);
 	}

@@ -14,6 +14,7 @@
 #include "lib/query/syscall_value.h"
 #include "stat.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/options.h"
 
 /* ---- options ----------------------------------------------------------- */
@@ -404,13 +405,13 @@ int cmd_stat(int argc, char **argv)
 
 	if (options_parse(&argp, argc, argv, 0, &s))
 		return EXIT_FAILED;
-	if (view_open("stat", s.dir, &s.trace))
+	if (view_open(s.dir, &s.trace))
 		return EXIT_FAILED;
 	err = count_init(&s);
 	if (!err)
 		err = count(&s);
 	if (!err && tsct_recording_has_samples(s.rec) &&
-	    sync_samples_open("stat", s.dir, &s.sync)) {
+	    sync_samples_open(s.dir, &s.sync)) {
 		ret = EXIT_FAILED;	/* sync_samples_open() has printed the error */
 	} else if (!err && s.json) {
 		ret = stat_print_json(&s);
@@ -424,11 +425,11 @@ int cmd_stat(int argc, char **argv)
 		view_print_messages(s.rec);
 	}
 	if (err) {
-		fprintf(stderr, "trace-ctl stat: %s: %s\n", s.dir, strerror(-err));
+		ctl_error("%s: %s", s.dir, strerror(-err));
 		ret = EXIT_FAILED;
 	}
 	if (!ret)
-		ret = view_print_missing("stat", s.trace);
+		ret = view_print_missing(s.trace);
 	if (!ret && s.sync.trace && tsct_trace_corrupt_count(s.sync.trace))
 		ret = EXIT_LOST;
 	sync_samples_close(&s.sync);

@@ -17,6 +17,7 @@
 #include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
 #include "tools/bpf/prerequisites.h"
+#include "tools/common/error.h"
 
 #define IDLE_US		5000	/* sleep between passes over idle rings, us */
 /* sleep between passes over the rings if a pass of the last BUSY_NS had events, us */
@@ -276,7 +277,7 @@ static int await_ranks(const struct record_options *o)
 	int err = o->ranks ? ranks_await(o->ranks, o->rank.size - 1, &record_interrupts) : 0;
 
 	if (err)
-		record_error("--ranks: waiting for the other %u ranks of this host: %s",
+		ctl_error("--ranks: waiting for the other %u ranks of this host: %s",
 			     o->rank.size - 1, strerror(-err));
 	return err;
 }
@@ -289,12 +290,12 @@ static int run_rank(const struct record_options *o, const char *path)
 	if (!err && o->mpi && record_mpi_prepare(o->mpi))
 		return EXIT_FAILED;
 	if (err) {
-		record_error("--ranks: waiting for the lowest rank of this host, which"
+		ctl_error("--ranks: waiting for the lowest rank of this host, which"
 			     " records: %s", strerror(-err));
 		return EXIT_FAILED;
 	}
 	execvp(path, o->command);
-	record_error("%s: %s", o->command[0], strerror(errno));
+	ctl_error("%s: %s", o->command[0], strerror(errno));
 	return EXIT_FAILED;
 }
 
@@ -309,7 +310,7 @@ static int find_ranks(struct record_options *o)
 	int err = rank_place(&o->rank);
 
 	if (err) {
-		record_error("--ranks: neither mpirun nor srun started this process; see"
+		ctl_error("--ranks: neither mpirun nor srun started this process; see"
 			     " trace-ctl-record(1) for those that are known");
 		return err;
 	}
@@ -324,7 +325,7 @@ static int find_ranks(struct record_options *o)
 		err = -ENOMEM;
 	}
 	if (err)
-		record_error("--ranks: %s: %s", o->dir, err == -EADDRINUSE ?
+		ctl_error("--ranks: %s: %s", o->dir, err == -EADDRINUSE ?
 			     "another run records there" : strerror(-err));
 	else
 		o->dir = o->rank_dir;
@@ -358,7 +359,7 @@ static int check_prerequisites(struct record_options *o, char **ret_path)
 			     (only && !strcmp(only, "module") &&
 			      prerequisites_check_module(o->events, o->nr_events,
 							 why, sizeof(why))))) {
-		record_error("kernel events: %s", why);
+		ctl_error("kernel events: %s", why);
 		return EXIT_FAILED;
 	}
 	return EXIT_DONE;
@@ -377,12 +378,12 @@ static int finish(struct record_session *s, struct record_child *child,
 	/* If the recording writer has no error, all events are on disk, but the final
 	 * metadata is not: the metadata still says that the recording is incomplete. */
 	if (err && !tsct_recording_writer_error(s->writer))
-		record_error("%s: %s; all events are written, but the metadata"
+		ctl_error("%s: %s; all events are written, but the metadata"
 			     " is incomplete: readers take the recorder for"
 			     " killed, and merge needs --salvage; %s", s->dir,
 			     strerror(-err), record_dir_fix(err));
 	else if (err)
-		record_error("%s: %s; the recording ends here, the events"
+		ctl_error("%s: %s; the recording ends here, the events"
 			     " written so far are readable; %s%s", s->dir,
 			     strerror(-err), record_dir_fix(err),
 			     child->running ? "; waiting for the command" : "");
@@ -422,7 +423,7 @@ static int run(struct record_session *s, struct record_child *child,
 	if (command) {
 		err = record_child_hold(child, path, command);
 		if (err) {
-			record_error("%s: %s", command[0], strerror(-err));
+			ctl_error("%s: %s", command[0], strerror(-err));
 			return EXIT_FAILED;
 		}
 	}
@@ -442,7 +443,7 @@ static int run(struct record_session *s, struct record_child *child,
 	if (!err)
 		err = record_child_release(child);
 	if (err) {
-		record_error("%s: %s; %s", command[0], strerror(-err),
+		ctl_error("%s: %s; %s", command[0], strerror(-err),
 				err == -ENOENT ? "check that its interpreter exists" :
 				"check the file");
 		record_session_undo(s);

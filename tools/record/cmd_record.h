@@ -297,12 +297,6 @@ void record_clock_close(struct record_session *s);
 
 /* ---- output: record_show.c, record_json.c ------------------------------ */
 
-extern const char *record_verb;		/* command in messages: "record", "snapshot" */
-
-/* Prints "trace-ctl VERB: ..." and a newline on standard error. */
-__attribute__((format(printf, 1, 2)))
-void record_error(const char *format, ...);
-
 /* Returns the duration of the recording in seconds */
 double record_figure_seconds(const struct record_session *s);
 

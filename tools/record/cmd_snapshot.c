@@ -11,6 +11,7 @@
 #include "cmd_record.h"
 #include "lib/core/clock_params.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
@@ -86,11 +87,11 @@ static int choose(const struct channel_list *all, const struct record_options *o
 	unsigned int nr = 0, i;
 
 	for (i = 0; i < o->nr_channels; i++) {
-		c = channel_list_find(all, "snapshot", o->channels[i]);
+		c = channel_list_find(all, o->channels[i]);
 		if (!c)
 			return -ENOENT;
 		if (c->info.policy != TSCT_POLICY_OVERWRITE) {
-			record_error("%s: not a flight recorder: it discards"
+			ctl_error("%s: not a flight recorder: it discards"
 				     " new events when full; use 'trace-ctl"
 				     " record --unread -c %s' to record its"
 				     " unread events", c->info.name, c->info.name);
@@ -104,14 +105,14 @@ static int choose(const struct channel_list *all, const struct record_options *o
 		nr += chosen[i];
 	}
 	if (!nr) {
-		record_error("no flight recorder found; create one with"
+		ctl_error("no flight recorder found; create one with"
 			     " 'trace-ctl channel create NAME --policy"
 			     " overwrite', or with this policy in the program");
 		return -ENOENT;
 	}
 	if (nr <= RECORD_CHANNELS)
 		return 0;
-	record_error("%u flight recorders are too many for one recording;"
+	ctl_error("%u flight recorders are too many for one recording;"
 		     " select up to %d with -c", nr, RECORD_CHANNELS);
 	return -E2BIG;
 }
@@ -146,7 +147,7 @@ static int open_channel(struct record_session *s, const struct channel_list *all
 				       &s->channels[i]);
 
 	if (err)
-		record_error("channel %s: %s", c->info.name,
+		ctl_error("channel %s: %s", c->info.name,
 			     tsct_channel_error(s->channels[i]));
 	else
 		snapshot_add_name(s, c->info.name, channel_provider_names[c->provider],
@@ -163,8 +164,8 @@ static int open_live(struct record_session *s)
 	size_t i;
 
 	channel_list_open(&all, false);
-	if (channel_list_check(&all, "snapshot"))
-		err = channel_list_read(&all, "snapshot");
+	if (channel_list_check(&all))
+		err = channel_list_read(&all);
 	if (!err) {
 		chosen = calloc(all.nr + 1, sizeof(*chosen));
 		err = chosen ? choose(&all, s->o, chosen) : -ENOMEM;
@@ -277,7 +278,7 @@ static int print_json(const struct record_session *s)
 			"seconds", part.seconds, "lost", lost));
 	}
 	tsct_recording_writer_written(s->writer, &w);
-	return ctl_json_print("snapshot", json_pack(
+	return ctl_json_print(json_pack(
 		"{so sI sI ss so s{ss ss ss so}}",
 		"directory", ctl_json_text(s->dir),
 		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
@@ -311,7 +312,7 @@ static int run_snapshot(struct record_session *s)
 	if (!err)
 		err = err2;
 	if (err) {
-		record_error("%s: %s; the events written so far are readable; %s",
+		ctl_error("%s: %s; the events written so far are readable; %s",
 			     s->dir, strerror(-err), record_dir_fix(err));
 		return EXIT_FAILED;
 	}
@@ -335,7 +336,6 @@ int cmd_snapshot(int argc, char **argv)
 	char name[64];
 	int ret = EXIT_FAILED;
 
-	record_verb = "snapshot";
 	o.channels = calloc(argc + 1, sizeof(*o.channels));
 	if (!o.channels || options_parse(&argp, argc, argv, 0, &o))
 		return EXIT_FAILED;

@@ -15,6 +15,7 @@
 #include "lib/client/channel_admin.h"
 #include "lib/client/programs.h"
 #include "tools/bpf/prerequisites.h"
+#include "tools/common/error.h"
 
 #define SERVER_DIR	"tsctrace-XXXXXX"
 /* age after which the directory of a running server is surely locked, s */
@@ -68,7 +69,7 @@ static int start_server(struct record_session *s)
 	snprintf(s->server_dir, sizeof(s->server_dir), "%s/" SERVER_DIR, dir);
 	if (!mkdtemp(s->server_dir)) {
 		err = -errno;
-		record_error("%s: %s", s->server_dir, strerror(-err));
+		ctl_error("%s: %s", s->server_dir, strerror(-err));
 		s->server_dir[0] = '\0';
 		return err;
 	}
@@ -79,7 +80,7 @@ static int start_server(struct record_session *s)
 		err = tsct_server_run(s->server);
 	}
 	if (err)
-		record_error("%s: %s", s->socket, strerror(-err));
+		ctl_error("%s: %s", s->socket, strerror(-err));
 	return err;
 }
 
@@ -115,13 +116,13 @@ static int embed_server(struct record_session *s, int err)
 	/* Only the command, which gets the path of the embedded server's socket, and
 	 * kernel events can use the server's rings. */
 	if (!s->o->command && !s->o->nr_events) {
-		record_error("nothing to record: no command, daemon or module"
+		ctl_error("nothing to record: no command, daemon or module"
 				" (%s); name a command, start tsctraced or load the"
 				" module", tsct_channel_error(t));
 		return err;
 	}
 	if (s->o->verbose)
-		fprintf(stderr, "trace-ctl record: using an embedded server: %s\n",
+		ctl_error("using an embedded server: %s",
 			tsct_channel_error(t));
 	tsct_channel_close(s->channels[0]);
 	s->channels[0] = NULL;
@@ -135,14 +136,14 @@ static int check_program(const struct record_session *s, unsigned int i)
 	struct tsct_channel *const *t = &s->channels[i];
 
 	if (s->o->flight && tsct_channel_info(*t)->policy != TSCT_POLICY_OVERWRITE) {
-		record_error("channel %s: exists and is not a flight recorder"
+		ctl_error("channel %s: exists and is not a flight recorder"
 				" (it discards new events); use another with -c",
 				s->names[i]);
 		return -EEXIST;
 	}
 	if (!i || tsct_channel_provider(*t) == tsct_channel_provider(s->channels[0]))
 		return 0;
-	record_error("channel %s: provided by the %s, but channel %s by the %s;"
+	ctl_error("channel %s: provided by the %s, but channel %s by the %s;"
 			" set $TSCTRACE_PROVIDER to one of them", s->names[i],
 			tsct_provider_name(tsct_channel_provider(*t)), s->names[0],
 			tsct_provider_name(tsct_channel_provider(s->channels[0])));
@@ -182,10 +183,10 @@ static int open_program(struct record_session *s, unsigned int i)
 	if (s->embedded)
 		err = tsct_channel_open_at(s->socket, &options, t);
 	if (err == -EBUSY)
-		record_error("channel %s: already being recorded; stop that"
+		ctl_error("channel %s: already being recorded; stop that"
 			     " recording, or use another channel with -c", s->names[i]);
 	else if (err)
-		record_error("channel %s: %s", s->names[i], tsct_channel_error(*t));
+		ctl_error("channel %s: %s", s->names[i], tsct_channel_error(*t));
 	return err ? err : check_program(s, i);
 }
 
@@ -237,15 +238,15 @@ static int open_kernel(struct record_session *s)
 		err = open_in_module(&options, t);
 	} else {
 		if (s->o->verbose)
-			fprintf(stderr, "trace-ctl record: kernel events come without "
-				"the module: %s\n", why);
+			ctl_error("kernel events come without "
+				"the module: %s", why);
 		err = s->server ? 0 : start_server(s);
 		options.roles |= TSCT_ROLE_WRITE;
 		if (!err)
 			err = tsct_channel_open_at(s->socket, &options, t);
 	}
 	if (err && *t)
-		record_error("kernel events: %s", tsct_channel_error(*t));
+		ctl_error("kernel events: %s", tsct_channel_error(*t));
 	return err;
 }
 
@@ -265,7 +266,7 @@ int record_channels_open(struct record_session *s)
 		header = tsct_channel_info(s->channels[i]);
 		if (!o->quiet && ((o->blocks && o->blocks != header->blocks) ||
 				  (o->block_size && o->block_size != header->block_size)))
-			record_error("channel %s: exists; its %u blocks of %u bytes are"
+			ctl_error("channel %s: exists; its %u blocks of %u bytes are"
 				     " not changed", s->names[i], header->blocks,
 				     header->block_size);
 	}

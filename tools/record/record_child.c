@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
+#include "tools/common/error.h"
 
 /* Returns 0 if the file @path can be executed, or an errno that says why not. */
 static int check_executable(const char *path)
@@ -74,10 +75,10 @@ char *record_child_find(const char *name)
 			advice = "name a program in it";
 	}
 	if (err == ENOENT && !strchr(name, '/'))
-		record_error("%s: command not found; check its spelling and $PATH",
+		ctl_error("%s: command not found; check its spelling and $PATH",
 			     *name ? name : "''");
 	else
-		record_error("%s: %s; %s", name, strerror(err), advice);
+		ctl_error("%s: %s; %s", name, strerror(err), advice);
 	return NULL;
 }
 

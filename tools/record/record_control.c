@@ -16,6 +16,7 @@
 
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
 
@@ -73,7 +74,7 @@ static void write_queue(struct record_control *c)
 void record_control_send(struct record_control *c, json_t *message)
 {
 	if (message_add(&c->queue, message, NULL, 0))
-		record_error("control connection: out of memory");
+		ctl_error("control connection: out of memory");
 	write_queue(c);
 }
 
@@ -119,7 +120,7 @@ static void start_command(const struct record_session *s, struct record_child *c
 
 	if (!err)
 		return;
-	record_error("%s: %s", s->o->command[0], strerror(-err));
+	ctl_error("%s: %s", s->o->command[0], strerror(-err));
 	child->status = W_EXITCODE(127, 0);
 	child->running = false;
 }

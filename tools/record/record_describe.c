@@ -15,6 +15,7 @@
 #include "lib/clock/utc.h"
 #include "lib/core/clock_params.h"
 #include "lib/statedump/statedump.h"
+#include "tools/common/error.h"
 
 #define CPUS	"/sys/devices/system/cpu"
 
@@ -213,7 +214,7 @@ int record_clock_open(struct record_session *s)
 	int err = s->clock ? 0 : tsct_clock_open(&s->clock);
 
 	if (err)
-		record_error("clock: %s", strerror(-err));
+		ctl_error("clock: %s", strerror(-err));
 	return err;
 }
 
@@ -230,7 +231,7 @@ int record_clock_describe(struct record_session *s)
 		err = tsct_clock_snapshot(s->clock, &state);
 	}
 	if (err) {
-		record_error("clock: no clock params published yet (%s); start"
+		ctl_error("clock: no clock params published yet (%s); start"
 				" tsctraced, or try again when it has calibrated the"
 				" clock", tsct_clock_reason(s->clock));
 		return err;
@@ -239,7 +240,7 @@ int record_clock_describe(struct record_session *s)
 		header = tsct_channel_info(s->channels[i]);
 		if (header->source == state.source)
 			continue;
-		record_error("channel %.31s: its clock source is %s, but the"
+		ctl_error("channel %.31s: its clock source is %s, but the"
 			     " clock's is %s; end the programs that use the"
 			     " channel, and start again", header->name,
 			     tsct_source_name(header->source),

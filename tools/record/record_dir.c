@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
+#include "tools/common/error.h"
 #include "tools/common/output_file.h"
 
 static int check_empty(const char *dir)
@@ -22,7 +23,7 @@ static int check_empty(const char *dir)
 	int nr = 0;
 
 	if (!d) {
-		record_error("%s: %s", dir, strerror(errno));
+		ctl_error("%s: %s", dir, strerror(errno));
 		return -errno;
 	}
 	while ((e = readdir(d)))
@@ -30,7 +31,7 @@ static int check_empty(const char *dir)
 	closedir(d);
 	if (!nr)
 		return 0;
-	record_error("output directory %s is not empty; use a new one with -o",
+	ctl_error("output directory %s is not empty; use a new one with -o",
 			dir);
 	return -ENOTEMPTY;
 }
@@ -46,10 +47,10 @@ static int check_writable(const char *dir, const char *named)
 	if (!strcmp(dir, ".") && getcwd(here, sizeof(here)))
 		dir = here;
 	if (err == ENOENT)
-		record_error("%s: directory %s does not exist; create it, or"
+		ctl_error("%s: directory %s does not exist; create it, or"
 				" use another with -o", named, dir);
 	else
-		record_error("%s: cannot write to %s: %s; use another directory"
+		ctl_error("%s: cannot write to %s: %s; use another directory"
 				" with -o", named, dir, strerror(err));
 	return -err;
 }
@@ -62,7 +63,7 @@ int record_dir_check(const char *dir)
 
 	if (stat(dir, &st)) {
 		if (errno == ENOENT && !lstat(dir, &st)) {
-			record_error("%s: dangling symbolic link; remove it, or"
+			ctl_error("%s: dangling symbolic link; remove it, or"
 					" use another directory with -o", dir);
 			return -ENOENT;
 		}
@@ -73,12 +74,12 @@ int record_dir_check(const char *dir)
 			return err;
 		}
 		err = -errno;
-		record_error("%s: %s; use another directory with -o",
+		ctl_error("%s: %s; use another directory with -o",
 				*dir ? dir : "''", strerror(-err));
 		return err;
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		record_error("%s: not a directory; use another with -o", dir);
+		ctl_error("%s: not a directory; use another with -o", dir);
 		return -ENOTDIR;
 	}
 	err = check_empty(dir);

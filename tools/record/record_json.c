@@ -136,7 +136,7 @@ int record_json_print(const struct record_session *s,
 		"disrupted", rec->epoch != rec->epoch_first,
 		"files", files);
 	if (!s->o->control)
-		return ctl_json_print("record", summary);
+		return ctl_json_print(summary);
 	record_control_finish(s->o->control, summary);
 	return EXIT_DONE;
 }

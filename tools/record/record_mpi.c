@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
+#include "tools/common/error.h"
 
 #define LIBRARY	"libtsctrace-mpi-%s.so"
 
@@ -42,7 +43,7 @@ int record_mpi_prepare(const char *mpi)
 			     others && *others ? ":" : "", path) >= 0)
 		err = setenv("LD_PRELOAD", all, 1) ? -errno : 0;
 	if (err)
-		record_error("--mpi: %s", strerror(-err));
+		ctl_error("--mpi: %s", strerror(-err));
 	free(path);
 	free(all);
 	return err;

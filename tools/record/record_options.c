@@ -13,6 +13,7 @@
 #include "lib/fit/fit.h"
 #include "tools/bpf/built_in.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/options.h"
 
 enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CONTROL, KEY_CPU,
@@ -262,7 +263,7 @@ static int check_name(const char *from, const char *name)
 {
 	if (*name != '.' && tsct_channel_name_valid(name))
 		return 0;
-	record_error("%s: invalid channel name '%s'; use 1 to %d characters of"
+	ctl_error("%s: invalid channel name '%s'; use 1 to %d characters of"
 			" A-Z a-z 0-9 _ . -, not beginning with a dot", from,
 			name, TSCT_NAME_MAX - 1);
 	return -EINVAL;
@@ -281,14 +282,14 @@ static int check_channels(const struct record_options *o)
 			return -EINVAL;
 		for (j = 0; j < i; j++)
 			if (!strcmp(o->channels[i], o->channels[j])) {
-				record_error("-c: %s is given twice; remove"
+				ctl_error("-c: %s is given twice; remove"
 						" one", o->channels[i]);
 				return -EINVAL;
 			}
 	}
 	if (o->nr_channels <= max)
 		return 0;
-	record_error("-c: %u channels are too many for one recording; use up to"
+	ctl_error("-c: %u channels are too many for one recording; use up to"
 			" %u", o->nr_channels, max);
 	return -EINVAL;
 }
@@ -298,7 +299,7 @@ static int check_patterns(const struct record_options *o)
 	const char *env = o->command ? getenv("TSCTRACE_EVENTS") : NULL;
 
 	if (tsct_patterns_check(o->patterns ? o->patterns : env ? env : "")) {
-		record_error("%s: invalid patterns '%s'; use event names with *"
+		ctl_error("%s: invalid patterns '%s'; use event names with *"
 				" and ?, separated by commas, a - in front to"
 				" disable: 'job_*,-job_poll'", o->patterns ?
 				"--events" : "$TSCTRACE_EVENTS", o->patterns ?
@@ -306,17 +307,17 @@ static int check_patterns(const struct record_options *o)
 		return -EINVAL;
 	}
 	if (o->mpi && !o->command) {
-		record_error("--mpi needs a command to run; otherwise start the programs"
+		ctl_error("--mpi needs a command to run; otherwise start the programs"
 			     " with $LD_PRELOAD");
 		return -EINVAL;
 	}
 	if (!o->patterns || (o->command && *o->patterns))
 		return 0;
 	if (o->command)
-		record_error("--events: '' enables no events; name some, or"
+		ctl_error("--events: '' enables no events; name some, or"
 				" omit --events for all");
 	else
-		record_error("--events needs a command to run; otherwise start"
+		ctl_error("--events needs a command to run; otherwise start"
 				" the programs with $TSCTRACE_EVENTS");
 	return -EINVAL;
 }
@@ -328,14 +329,14 @@ int record_options_check(const struct record_options *o)
 	uint32_t blocks = o->blocks ? o->blocks : min;
 
 	if (o->by_ranks && (!o->command || !o->dir)) {
-		record_error("--ranks needs -o DIR, which is the same on all ranks, and a"
+		ctl_error("--ranks needs -o DIR, which is the same on all ranks, and a"
 			     " command");
 		return -EINVAL;
 	}
 	if (check_channels(o) || check_patterns(o))
 		return -EINVAL;
 	if (tsct_geometry_check(record_policy(o), size, blocks)) {
-		record_error("invalid ring size: %u blocks of %u bytes; use powers of"
+		ctl_error("invalid ring size: %u blocks of %u bytes; use powers of"
 			     " two: 4096 to 65536 bytes, %u to 65536 blocks, up to 256"
 			     " MiB in all", blocks, size, min);
 		return -EINVAL;
@@ -343,23 +344,23 @@ int record_options_check(const struct record_options *o)
 	if (!o->nr_events && (o->select.nr_roots || o->select.name || o->select.cgroup ||
 			      o->cpus.nr || o->where.nr || o->select.rate_ns ||
 			      o->select.stacks)) {
-		record_error("-p, --comm, --cgroup, --cpu, --where, --rate-limit and --stack "
+		ctl_error("-p, --comm, --cgroup, --cpu, --where, --rate-limit and --stack "
 			     "apply to kernel events; name these with -e");
 		return -EINVAL;
 	}
 	if (o->all && o->select.nr_roots) {
-		record_error("-a and -p exclude each other; remove one of them");
+		ctl_error("-a and -p exclude each other; remove one of them");
 		return -EINVAL;
 	}
 	if (o->sync_timeout_s && (o->sync_mode == RECORD_SYNC_OFF ||
 				  o->sync_mode == RECORD_SYNC_NO_SESSIONS)) {
-		record_error("--sync-timeout: no sync sessions with --%s; remove one of"
+		ctl_error("--sync-timeout: no sync sessions with --%s; remove one of"
 			     " the options", o->sync_mode == RECORD_SYNC_OFF ?
 			     "no-cluster" : "no-sessions");
 		return -EINVAL;
 	}
 	if (o->fit && o->sync_mode == RECORD_SYNC_OFF) {
-		record_error("--fit %s: no sync samples with --no-cluster; remove one of"
+		ctl_error("--fit %s: no sync samples with --no-cluster; remove one of"
 			     " the options", o->fit);
 		return -EINVAL;
 	}

@@ -11,6 +11,7 @@
 #include "lib/client/gettime.h"
 #include "lib/core/event_def.h"
 #include "tools/bpf/bpf_errors.h"
+#include "tools/common/error.h"
 
 /* ---- begin ------------------------------------------------------------- */
 
@@ -83,7 +84,7 @@ static int open_drains(struct record_session *s)
 		oldest = s->started;
 		err = tsct_drain_oldest(s->channels[i], &oldest);
 		if (err) {
-			record_error("reading the rings failed: %s", strerror(-err));
+			ctl_error("reading the rings failed: %s", strerror(-err));
 			return err;
 		}
 		s->has_old[i] = oldest < s->started;
@@ -94,7 +95,7 @@ static int open_drains(struct record_session *s)
 	err = s->dirfd < 0 ? s->dirfd :
 		tsct_recording_writer_open(s->dirfd, &s->rec, &s->writer);
 	if (err)
-		record_error("%s: %s; %s", s->dir, strerror(-err),
+		ctl_error("%s: %s; %s", s->dir, strerror(-err),
 			     record_dir_fix(err));
 	if (!err)
 		record_statedump_begin(s);
@@ -102,7 +103,7 @@ static int open_drains(struct record_session *s)
 		err = tsct_drain_open(s->channels[i], s->clock, s->writer, &s->rec,
 				      i, &s->drains[i]);
 		if (err) {
-			record_error("channel %s: %s", s->rec.streams[i].name,
+			ctl_error("channel %s: %s", s->rec.streams[i].name,
 				     strerror(-err));
 			tsct_recording_writer_close(s->writer);
 			s->writer = NULL;
@@ -145,7 +146,7 @@ int record_session_begin(struct record_session *s, pid_t root)
 	if (root && !s->o->all && !select.nr_roots) {
 		roots = all_roots(s, root, &select.nr_roots);
 		if (!roots) {
-			record_error("kernel events: out of memory");
+			ctl_error("kernel events: out of memory");
 			return -ENOMEM;
 		}
 		select.roots = roots;
@@ -155,7 +156,7 @@ int record_session_begin(struct record_session *s, pid_t root)
 				 s->o->nr_events, &select, &s->source, why, sizeof(why));
 	free(roots);
 	if (err) {
-		record_error("kernel events: %s", why);
+		ctl_error("kernel events: %s", why);
 		if (s->o->verbose)
 			fputs(bpf_errors_log(), stderr);
 		return err;
@@ -181,7 +182,7 @@ static void resume(struct record_session *s)
 	s->rec.nodes[0].provider_gone = 0;
 	if (s->writer)
 		tsct_recording_writer_touch(s->writer);
-	record_error("tsctraced runs again, and has the channels: programs that start from"
+	ctl_error("tsctraced runs again, and has the channels: programs that start from"
 		     " now on are recorded");
 }
 
@@ -203,7 +204,7 @@ void record_session_watch(struct record_session *s)
 			tsct_recording_writer_touch(s->writer);
 			record_show_progress(s, true);
 		}
-		record_error("tsctraced ended: programs started from now on"
+		ctl_error("tsctraced ended: programs started from now on"
 				" are not recorded; start it again");
 	}
 }
@@ -226,7 +227,7 @@ static void flush_kernel_events(struct record_session *s)
 	} while (moved > 0);
 	missing = kernel_source_missing(s->source);
 	if (moved < 0 || missing)
-		record_error("%lu kernel events are missing%s%s", missing,
+		ctl_error("%lu kernel events are missing%s%s", missing,
 			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
 	kernel_source_close(s->source);
 	s->source = NULL;
@@ -240,7 +241,7 @@ static void add_limited(void *context, const char *event, unsigned int kind,
 	struct record_limited *more = tsct_array_next(&s->limited, s->nr_limited, sizeof(*more));
 
 	if (!more) {
-		record_error("rate limit: %lu events of %s dropped", dropped, event);
+		ctl_error("rate limit: %lu events of %s dropped", dropped, event);
 		return;
 	}
 	s->nr_limited++;
@@ -289,7 +290,7 @@ int record_session_end(struct record_session *s)
 		for (i = 0; i < s->nr_channels; i++) {
 			err = tsct_drain_snapshot(s->drains[i], s->rec.end);
 			if (err && !tsct_recording_writer_error(s->writer))
-				record_error("channel %s: no snapshot of its rings: %s",
+				ctl_error("channel %s: no snapshot of its rings: %s",
 					     s->rec.streams[i].name, strerror(-err));
 		}
 	}

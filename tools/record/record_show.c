@@ -14,21 +14,9 @@
 #include "lib/core/clock_params.h"
 #include "lib/query/filter.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/view.h"
-
-const char *record_verb = "record";
-
-void record_error(const char *format, ...)
-{
-	va_list args;
-
-	fprintf(stderr, "trace-ctl %s: ", record_verb);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-}
 
 /* ---- statistics -------------------------------------------------------- */
 
@@ -82,7 +70,7 @@ void record_figure_balance(const struct record_session *s,
 {
 	tsct_recording_balance(&s->rec, -1, ret);
 	if (!ret->exact)
-		record_error("event counts disagree: %" PRIu64 " published, %"
+		ctl_error("event counts disagree: %" PRIu64 " published, %"
 				PRIu64 " recorded, %" PRIu64 " known to be lost; %s",
 				(uint64_t)ret->published, (uint64_t)ret->recorded,
 				(uint64_t)ret->lost, ret->broken_places ?
@@ -386,7 +374,7 @@ static void print_unmatched(const struct record_session *s)
 
 	while (next && (pattern = strsep(&next, ", \t\n")))
 		if (*pattern && *pattern != '-' && !is_defined(s, pattern))
-			record_error("--events: no event matches '%s'; record"
+			ctl_error("--events: no event matches '%s'; record"
 					" without --events, and list the names"
 					" with 'trace-ctl stat -a'", pattern);
 	free(copy);
@@ -410,7 +398,7 @@ int record_show_summary(const struct record_session *s,
 		print_balance(s, true);
 	/* Embedded rings end with the recorder: unread events are lost. */
 	if (s->unread.channels)
-		record_error("%" PRIu64 " event%s of channel %s%s not recorded; add %s"
+		ctl_error("%" PRIu64 " event%s of channel %s%s not recorded; add %s"
 			     " with -c", (uint64_t)s->unread.events,
 			     view_plural(s->unread.events), s->unread.name,
 			     s->unread.channels > 1 ? " and others" : "",
@@ -427,7 +415,7 @@ int record_show_summary(const struct record_session *s,
 		ret = EXIT_LOST;
 	tsct_recording_writer_written(s->writer, &w);
 	if (!ret && s->o->require_events && !w.events) {
-		record_error("--require-events: nothing was recorded");
+		ctl_error("--require-events: nothing was recorded");
 		ret = EXIT_LOST;
 	}
 	return ret;
@@ -457,24 +445,24 @@ void record_sync_show(const struct record_session *s)
 			tsct_session_names[rec->start.state],
 			tsct_session_names[rec->end.state], rec->fit);
 	if (lost)
-		record_error("%" PRIu64 " sync sample%s lost: dropped by the daemon"
+		ctl_error("%" PRIu64 " sync sample%s lost: dropped by the daemon"
 			     " before they were fetched, or not written to disk;"
 			     " fits use the others", (uint64_t)lost,
 			     view_plural(lost));
 	if (rec->restarts)
-		record_error("tsctraced restarted %u time%s: its last samples before"
+		ctl_error("tsctraced restarted %u time%s: its last samples before"
 			     " that are missing", rec->restarts,
 			     view_plural(rec->restarts));
 	if (rec->end.state == TSCT_SESSION_FAILED ||
 	    rec->end.state == TSCT_SESSION_INTERRUPTED)
-		record_error("the session at the end failed: %s; the recording is"
+		ctl_error("the session at the end failed: %s; the recording is"
 			     " complete, its metadata has the failure",
 			     s->sync.error);
 	else if (rec->end.state == TSCT_SESSION_DONE && *s->sync.absent)
-		record_error("nodes absent from the session at the end: %s",
+		ctl_error("nodes absent from the session at the end: %s",
 			     s->sync.absent);
 	else if (*s->sync.error)
-		record_error("the last sync samples may be missing: %s",
+		ctl_error("the last sync samples may be missing: %s",
 			     s->sync.error);
 }
 

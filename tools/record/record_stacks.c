@@ -20,6 +20,7 @@
 #include "lib/statedump/symbolize.h"
 #include "record_stacks.h"
 #include "tools/bpf/progs/events.h"
+#include "tools/common/error.h"
 
 #define USER_END	0x7fffffffffffULL	/* highest address of a program */
 #define KEPT_FILES	256	/* files that are kept open, at most */
@@ -156,7 +157,7 @@ static void read_kallsyms(struct record_stacks *st)
 	if (st->nr_symbols)
 		qsort(st->symbols, st->nr_symbols, sizeof(*st->symbols), compare_addresses);
 	else
-		record_error("--stack: functions of the kernel have no names: /proc/kallsyms "
+		ctl_error("--stack: functions of the kernel have no names: /proc/kallsyms "
 			     "shows no addresses; run as root, or set "
 			     "kernel.kptr_restrict to 0");
 }
@@ -600,7 +601,7 @@ static void free_images(struct record_stacks *st)
 static void warn(void *none, const char *sentence)
 {
 	(void)none;
-	record_error("--stack: %s", sentence);
+	ctl_error("--stack: %s", sentence);
 }
 
 /* Forgets all stacks and frames if they are too many. Those that are sent again are written

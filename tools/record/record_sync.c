@@ -11,6 +11,7 @@
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
 #include "tools/common/control.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 
 #define HELD_MAX	65536	/* limit of samples that a flight recorder holds */
@@ -467,19 +468,19 @@ int record_sync_open(struct record_session *s)
 	s->sync.interrupts = sessions_required(s) ? 0 : INT_MAX;
 	err = tsct_recording_add_samples(&s->rec);
 	if (err) {
-		record_error("sync samples: %s", strerror(-err));
+		ctl_error("sync samples: %s", strerror(-err));
 		return err;
 	}
 	err = fetch_samples(s);
 	if (err) {
 		tsct_recording_drop_sync(&s->rec);
 		if (sessions_required(s)) {
-			record_error("--cluster: %s; nothing was recorded",
+			ctl_error("--cluster: %s; nothing was recorded",
 					s->sync.error);
 			return err;
 		}
 		if (s->o->fit)
-			record_error("--fit %s has no effect: no sync samples: %s",
+			ctl_error("--fit %s has no effect: no sync samples: %s",
 					s->o->fit, s->sync.error);
 		return 0;
 	}
@@ -502,7 +503,7 @@ static bool decide_sessions(struct record_session *s)
 	    rec->role != TSCT_SYNC_CHILD)
 		return false;
 	if (request_json(s, "peers", &peers)) {
-		record_error("no sync sessions: %s", s->sync.error);
+		ctl_error("no sync sessions: %s", s->sync.error);
 		return false;
 	}
 	has_master = find_master(peers);
@@ -520,16 +521,16 @@ int record_sync_start(struct record_session *s)
 	s->sync.interrupts = 0;
 	err = run_session(s, &s->rec.nodes[0].sync.start);
 	if (err && (sessions_required(s) || err == -EINTR)) {
-		record_error("%sthe session at the start failed: %s; nothing was"
+		ctl_error("%sthe session at the start failed: %s; nothing was"
 			     " recorded", sessions_required(s) ? "--cluster: " : "",
 			     s->sync.error);
 		return err;
 	}
 	if (err)
-		record_error("the session at the start failed: %s; recording without"
+		ctl_error("the session at the start failed: %s; recording without"
 			     " it", s->sync.error);
 	else if (*s->sync.absent)
-		record_error("nodes absent from the session at the start: %s",
+		ctl_error("nodes absent from the session at the start: %s",
 			     s->sync.absent);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "lib/client/programs.h"
 #include "lib/client/runtime_paths.h"
 #include "tools/common/channels.h"
+#include "tools/common/error.h"
 #include "tools/common/near_name.h"
 #include "tools/common/view.h"
 
@@ -33,7 +34,7 @@ static const char *find_near(const struct channel_list *all, const char *name)
 static int open_listed(struct record_session *s, unsigned int i,
 		       const struct channel_list *all)
 {
-	const struct listed_channel *c = channel_list_find(all, record_verb, s->names[i]);
+	const struct listed_channel *c = channel_list_find(all, s->names[i]);
 	int err;
 
 	if (!c)
@@ -43,10 +44,10 @@ static int open_listed(struct record_session *s, unsigned int i,
 		c->info.id, TSCT_ROLE_READ, &s->channels[i]);
 	snprintf(s->names[i], sizeof(s->names[i]), "%s", c->info.name);
 	if (err == -EBUSY)
-		record_error("channel %s: already being recorded; stop that recording",
+		ctl_error("channel %s: already being recorded; stop that recording",
 			     s->names[i]);
 	else if (err)
-		record_error("channel %s: %s", s->names[i],
+		ctl_error("channel %s: %s", s->names[i],
 			     tsct_channel_error(s->channels[i]));
 	return err ? err : 1;
 }
@@ -59,10 +60,10 @@ static int check_new(const struct record_session *s, const struct channel_list *
 	if (s->o->create || s->o->command)
 		return 0;
 	if (near)
-		record_error("channel %s: does not exist; did you mean '%s'? To record"
+		ctl_error("channel %s: does not exist; did you mean '%s'? To record"
 			     " programs that will create it, add --create", name, near);
 	else if (name[strspn(name, "0123456789")] == '\0')
-		record_error("channel %s: no such id or name; 'trace-ctl channel list' lists"
+		ctl_error("channel %s: no such id or name; 'trace-ctl channel list' lists"
 			     " all channels. To record programs that will create a channel"
 			     " of this name, add --create", name);
 	else
@@ -79,7 +80,7 @@ int record_channel_find(struct record_session *s, unsigned int i)
 	if (i >= s->o->nr_channels)
 		return 0;
 	channel_list_open(&all, false);
-	if (channel_list_default(&all) >= 0 && !channel_list_read(&all, record_verb)) {
+	if (channel_list_default(&all) >= 0 && !channel_list_read(&all)) {
 		for (j = 0; j < all.nr; j++) {
 			rank = channel_list_rank(&all.at[j], s->names[i]);
 			best = rank > best ? rank : best;

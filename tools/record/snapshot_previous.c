@@ -11,6 +11,7 @@
 
 #include "cmd_record.h"
 #include "lib/provider/previous_boot.h"
+#include "tools/common/error.h"
 
 /* Returns the reason for an error of reserved memory, with advice. */
 static const char *explain(int err)
@@ -39,7 +40,7 @@ static int open_device(void)
 	int err = fd < 0 ? -errno : 0;
 
 	if (err)
-		record_error("%s: %s%s", TSCT_DEVICE_PATH, strerror(-err),
+		ctl_error("%s: %s%s", TSCT_DEVICE_PATH, strerror(-err),
 			     err == -ENOENT ? "; load the module tsctrace" : "");
 	return err ? err : fd;
 }
@@ -53,7 +54,7 @@ int snapshot_previous_discard(void)
 		return err;
 	if (ioctl(fd, TSCT_IOC_PREVIOUS, &previous)) {
 		err = -errno;
-		record_error("%s", explain(err));
+		ctl_error("%s", explain(err));
 	}
 	close(fd);
 	return err;
@@ -85,17 +86,17 @@ static int add_channel(struct record_session *s, const struct tsct_previous_boot
 	int err;
 
 	if (s->nr_channels == RECORD_CHANNELS) {
-		record_error("more than %d channels are too many for one recording;"
+		ctl_error("more than %d channels are too many for one recording;"
 			     " select some with -c", RECORD_CHANNELS);
 		return -E2BIG;
 	}
 	err = tsct_previous_boot_open_channel(boot, i, &s->channels[s->nr_channels]);
 	if (err == -EINVAL) {
-		record_error("channel %u: its description is damaged: skipped", h->id);
+		ctl_error("channel %u: its description is damaged: skipped", h->id);
 		return 0;
 	}
 	if (err) {
-		record_error("channel %u: %s", h->id, strerror(-err));
+		ctl_error("channel %u: %s", h->id, strerror(-err));
 		return err;
 	}
 	snapshot_add_name(s, h->name, "module", h->id);
@@ -113,16 +114,16 @@ static int add_channels(struct record_session *s, const struct tsct_previous_boo
 			err = add_channel(s, boot, i);
 	for (i = 0; !err && i < s->o->nr_channels; i++)
 		if (!named[i]) {
-			record_error("'%s': no such channel of the previous boot",
+			ctl_error("'%s': no such channel of the previous boot",
 				     s->o->channels[i]);
 			err = -ENOENT;
 		}
 	free(named);
 	if (boot->nr_damaged)
-		record_error("%u channel%s skipped: damaged", boot->nr_damaged,
+		ctl_error("%u channel%s skipped: damaged", boot->nr_damaged,
 			     boot->nr_damaged == 1 ? "" : "s");
 	if (!err && !s->nr_channels) {
-		record_error("no channel can be read; free the memory with --discard");
+		ctl_error("no channel can be read; free the memory with --discard");
 		err = -ENOENT;
 	}
 	return err;
@@ -133,7 +134,7 @@ static int open_clock(struct record_session *s, const struct tsct_previous_boot 
 	int err = tsct_previous_boot_open_clock(boot, s->channels, s->nr_channels, &s->clock);
 
 	if (err)
-		record_error("clock: %s", err == -EAGAIN ?
+		ctl_error("clock: %s", err == -EAGAIN ?
 			     "it had no time, as tsctraced did not run, and the moment of"
 			     " the panic is unknown" :
 			     err == -ENODATA ? "its copies are damaged" : strerror(-err));
@@ -164,7 +165,7 @@ int snapshot_previous_open(struct record_session *s)
 	err = tsct_previous_boot_read(fd, &boot);
 	close(fd);
 	if (err) {
-		record_error("%s", explain(err));
+		ctl_error("%s", explain(err));
 		return err;
 	}
 	err = add_channels(s, &boot);

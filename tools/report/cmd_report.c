@@ -9,6 +9,7 @@
 
 #include "tools/common/cmd.h"
 #include "tools/common/control.h"
+#include "tools/common/error.h"
 #include "tools/common/options.h"
 #include "tools/common/output_file.h"
 #include "tools/common/sync_samples.h"
@@ -170,16 +171,16 @@ static json_t *read_recording(const struct report_options *o, int *ret_damaged)
 	struct sync_samples r;
 	json_t *window;
 
-	if (sync_samples_open("report", o->recording, &r))
+	if (sync_samples_open(o->recording, &r))
 		return NULL;
 	window = report_recording(&r, o->fit);
 	if (!window)
-		output_error_print("report", o->recording, "", -ENOMEM);
+		output_error_print(o->recording, "", -ENOMEM);
 	*ret_damaged = !r.rec->complete || tsct_trace_corrupt_count(r.trace) ?
 		EXIT_LOST : EXIT_DONE;
 	if (!r.rec->complete)
-		fprintf(stderr, "trace-ctl report: %s: its recorder was killed, or its disk"
-			" was full; samples of the last second may be missing\n",
+		ctl_error("%s: its recorder was killed, or its disk"
+			" was full; samples of the last second may be missing",
 			o->recording);
 	sync_samples_close(&r);
 	return window;
@@ -189,16 +190,16 @@ static int report_exchanges(const struct report_options *o)
 {
 	int ret = EXIT_FAILED, damaged = EXIT_DONE;
 	json_t *window = o->recording ? read_recording(o, &damaged) :
-		control_call_json("report", "exchanges");
+		control_call_json("exchanges");
 	struct output_file to;
 
 	if (!window)
 		return EXIT_FAILED;
 	signal(SIGXFSZ, SIG_IGN);
-	if (output_file_open(&to, "report", o->output, false)) {
+	if (output_file_open(&to, o->output, false)) {
 		output_file_discard(&to);
 	} else if (report_sync(to.file, window)) {
-		output_error_print("report", o->output, "", -ENOMEM);
+		output_error_print(o->output, "", -ENOMEM);
 		output_file_discard(&to);
 	} else if (!output_file_commit(&to)) {
 		ret = damaged;

@@ -265,7 +265,7 @@ static int put_samples(const struct report *r, FILE *to)
 {
 	struct sync_samples read;
 	json_t *window;
-	int err = sync_samples_open("report", r->x.recording, &read);
+	int err = sync_samples_open(r->x.recording, &read);
 
 	if (err)
 		return err;

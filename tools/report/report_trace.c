@@ -9,6 +9,7 @@
 
 #include "lib/query/message_match.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/output_file.h"
 #include "tools/common/progress.h"
 #include "report.h"
@@ -158,7 +159,7 @@ static int write_page(struct job *j, const struct report_options *o)
 	int err;
 
 	output_catch_signals(!strcmp(o->output, "-"));
-	if (output_file_open(&j->to, "report", o->output, false)) {
+	if (output_file_open(&j->to, o->output, false)) {
 		output_file_discard(&j->to);
 		return EXIT_FAILED;
 	}
@@ -168,18 +169,18 @@ static int write_page(struct job *j, const struct report_options *o)
 	if (!err)
 		err = put_page(j);
 	if (err) {
-		output_error_print("report", j->to.name, j->r.x.why, err);
+		output_error_print(j->to.name, j->r.x.why, err);
 		output_file_discard(&j->to);
 		return EXIT_FAILED;
 	}
 	name = strdup(j->to.name);
 	err = output_file_commit(&j->to);
 	if (!err && !o->quiet && name && strcmp(name, "-"))
-		fprintf(stderr, "trace-ctl report: %s: %" PRIu64 " events, %" PRIu64
-			" of them drawn individually\n", name, (uint64_t)j->r.events,
+		ctl_error("%s: %" PRIu64 " events, %" PRIu64
+			" of them drawn individually", name, (uint64_t)j->r.events,
 			(uint64_t)j->r.shown);
 	free(name);
-	return err ? EXIT_FAILED : view_print_missing("report", j->r.x.trace);
+	return err ? EXIT_FAILED : view_print_missing(j->r.x.trace);
 }
 
 /* ---- the command --------------------------------------------------------- */
@@ -233,14 +234,14 @@ int report_trace(struct report_options *o)
 	x->recording = o->recording;
 	x->filter = o->filter;
 	x->poll = poll_job;
-	if (!view_open("report", o->recording, &x->trace)) {
+	if (!view_open(o->recording, &x->trace)) {
 		err = tsct_export_prepare(x);
 		if (!err && o->fit >= 0 && !tsct_recording_has_samples(x->rec))
 			err = tsct_export_fail(x, -ENOENT, "--fit: the recording has no sync"
 					       " samples; for merged recordings, use it with"
 					       " merge");
 		if (err)
-			output_error_print("report", o->recording, x->why, err);
+			output_error_print(o->recording, x->why, err);
 		else
 			ret = write_page(j, o);
 		tsct_trace_close(x->trace);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "lib/query/value_text.h"
+
+static void print_line(FILE *to, const char *text)
+{
+	if (!text)
+		text = "out of memory";
+	fflush(stdout);
+	fprintf(to, "%s: ", program_invocation_name);
+	tsct_value_print_escaped(to, text, strlen(text), "\\");
+	fputc('\n', to);
+}
+
+void ctl_error_to(FILE *to, const char *format, va_list args)
+{
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	print_line(to, text);
+	free(text);
+}
+
+void ctl_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	ctl_error_to(stderr, format, args);
+	va_end(args);
+}
+
+/* ---- messages in parts ----------------------------------------------------- */
+
+static FILE *parts;	/* NULL: out of memory, the parts go to standard error */
+static char *parts_text;
+static size_t parts_size;
+
+FILE *ctl_error_start(void)
+{
+	parts = open_memstream(&parts_text, &parts_size);
+	return parts ? parts : stderr;
+}
+
+void ctl_error_finish(void)
+{
+	if (!parts) {
+		fputc('\n', stderr);
+		return;
+	}
+	fclose(parts);
+	print_line(stderr, parts_text);
+	free(parts_text);
+	parts = NULL;
+}
