@@ -7,10 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "lib/base/array.h"
-#include "lib/base/remap.h"
 #include "report.h"
 #include "report_trace.h"
 
@@ -37,64 +35,31 @@ struct flame {
 
 /* ---- counting ---------------------------------------------------------------- */
 
-/* Finds the slot of a definition with a stack, or a free one. */
-static struct stack_count *find_slot(const struct report *r, __u32 def, __u32 stack)
-{
-	__u32 at = (__u32)tsct_hash64(((__u64)def << 32 | stack) ^ r->stack_seed);
-	struct stack_count *slot;
-
-	for (;; at++) {
-		slot = &r->stack_counts[at & (r->room_stack_counts - 1)];
-		if (!slot->events || (slot->def == def && slot->stack == stack))
-			return slot;
-	}
-}
-
-static int grow_counts(struct report *r)
-{
-	struct stack_count *old = r->stack_counts;
-	const __u32 room = r->room_stack_counts;
-	__u32 i;
-
-	/* Without random numbers, the addresses of this process are the seed. */
-	if (!room && getrandom(&r->stack_seed, sizeof(r->stack_seed), 0) < 0)
-		r->stack_seed = (uintptr_t)&room;
-	r->stack_counts = calloc(room ? 2 * (size_t)room : 256, sizeof(*old));
-	if (!r->stack_counts) {
-		r->stack_counts = old;
-		return -ENOMEM;
-	}
-	r->room_stack_counts = room ? 2 * room : 256;
-	for (i = 0; i < room; i++)
-		if (old[i].events)
-			*find_slot(r, old[i].def, old[i].stack) = old[i];
-	free(old);
-	return 0;
-}
-
 int report_flame_note(struct report *r, const struct tsct_export_event *ev)
 {
+	struct stack_count new = { .def = ev->def };
 	const struct tsct_stack *stack;
-	struct stack_count *slot;
+	__u32 at;
 
 	if (!tsct_stacks_has(r->x.rec, ev->e))
 		return 0;
-	if (2 * r->nr_stack_counts >= r->room_stack_counts && grow_counts(r))
-		return -ENOMEM;
 	stack = tsct_stacks_of(r->stacks, r->x.rec, ev->e);
-	slot = find_slot(r, ev->def, stack ? stack->index + 1 : 0);
-	if (!slot->events) {
-		slot->def = ev->def;
-		slot->stack = stack ? stack->index + 1 : 0;
-		r->nr_stack_counts++;
-	}
-	slot->events++;
+	new.stack = stack ? stack->index + 1 : 0;
+	if (!tsct_array_next(&r->stack_counts, r->nr_stack_counts, sizeof(new)))
+		return -ENOMEM;
+	at = tsct_index_add(&r->stack_index, new.def, new.stack);
+	if (at == TSCT_INDEX_NONE)
+		return -ENOMEM;
+	if (at == r->nr_stack_counts)
+		r->stack_counts[r->nr_stack_counts++] = new;
+	r->stack_counts[at].events++;
 	return 0;
 }
 
 void report_flame_free(struct report *r)
 {
 	free(r->stack_counts);
+	tsct_index_free(&r->stack_index);
 	tsct_stacks_free(r->stacks);
 }
 
@@ -236,8 +201,8 @@ static int compare_counts(const void *a, const void *b, void *arg)
 	return tsct_stacks_compare(x, y);
 }
 
-/* Makes the table an array of the known stacks, in order; its hash is not valid any more.
- * Returns the number of events whose stack is unknown. */
+/* Sorts the counts of the known stacks; the index is not valid any more. Returns the number
+ * of events whose stack is unknown. */
 static __u64 sort_counts(struct report *r, const __u32 *rank)
 {
 	const struct count_order order = { r, rank };
@@ -245,8 +210,8 @@ static __u64 sort_counts(struct report *r, const __u32 *rank)
 	__u64 unknown = 0;
 	__u32 i, nr = 0;
 
-	for (i = 0; i < r->room_stack_counts; i++) {
-		if (c[i].events && c[i].stack) {
+	for (i = 0; i < r->nr_stack_counts; i++) {
+		if (c[i].stack) {
 			tsct_stacks_name_all(r->stacks, stack_of(r, &c[i]));
 			c[nr++] = c[i];
 		} else {

@@ -12,37 +12,6 @@
  * no strip yet share one strip; counters that have no strip yet are omitted. */
 #define STRIPS_MAX	8192
 
-static __u32 *slot(const struct strips *all, __u32 *hash, __u32 nr,
-		   const struct strip *key)
-{
-	__u32 at = (key->row * 2654435769U + key->def * 40503U + key->field * 97U +
-		    key->type) & (nr - 1);
-	const struct strip *s;
-
-	for (; hash[at]; at = (at + 1) & (nr - 1)) {
-		s = &all->all[hash[at] - 1];
-		if (s->row == key->row && s->def == key->def &&
-		    s->field == key->field && s->type == key->type)
-			break;
-	}
-	return &hash[at];
-}
-
-static bool grow_hash(struct strips *all)
-{
-	const __u32 nr = all->nr_hash ? 2 * all->nr_hash : 128;
-	__u32 *hash = calloc(nr, sizeof(*hash)), i;
-
-	if (!hash)
-		return false;
-	for (i = 0; i < all->nr; i++)
-		*slot(all, hash, nr, &all->all[i]) = i + 1;
-	free(all->hash);
-	all->hash = hash;
-	all->nr_hash = nr;
-	return true;
-}
-
 static void free_strip(struct strip *s)
 {
 	free(s->count);
@@ -56,32 +25,30 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 {
 	struct strip s = { .type = type, .row = row, .def = def, .field = field };
 	const bool values = type == STRIP_COUNTER;
-	__u32 at = 0;
+	const __u64 a = (__u64)type << 32 | row, b = (__u64)def << 32 | field;
+	const __u32 at = tsct_index_find(&all->index, a, b);
 
-	if (all->nr_hash)
-		at = *slot(all, all->hash, all->nr_hash, &s);
-	if (at)
-		return &all->all[at - 1];
+	if (at != TSCT_INDEX_NONE)
+		return &all->all[at];
 	if (all->nr >= STRIPS_MAX && def && values) {
 		errno = ENOSPC;	/* different counters cannot share a strip */
 		return NULL;
 	}
 	if (all->nr >= STRIPS_MAX && def)
 		return report_strip(all, type, row, 0, 0);
-	if ((2 * all->nr >= all->nr_hash && !grow_hash(all)) ||
-	    !tsct_array_next(&all->all, all->nr, sizeof(s)))
+	if (!tsct_array_next(&all->all, all->nr, sizeof(s)))
 		return NULL;
 	s.count = calloc(STRIP_BINS, sizeof(*s.count));
 	s.busy = calloc(STRIP_BINS, sizeof(*s.busy));
 	s.low = values ? calloc(STRIP_BINS, sizeof(*s.low)) : NULL;
 	s.high = values ? calloc(STRIP_BINS, sizeof(*s.high)) : NULL;
-	if (!s.count || !s.busy || (values && (!s.low || !s.high))) {
+	if (!s.count || !s.busy || (values && (!s.low || !s.high)) ||
+	    tsct_index_add(&all->index, a, b) == TSCT_INDEX_NONE) {
 		free_strip(&s);
 		return NULL;
 	}
 	all->all[all->nr] = s;
-	*slot(all, all->hash, all->nr_hash, &s) = ++all->nr;
-	return &all->all[all->nr - 1];
+	return &all->all[all->nr++];
 }
 
 static void put_strip(struct bytes *to, const struct strip *s)
@@ -150,6 +117,6 @@ void report_strips_free(struct strips *all)
 	for (i = 0; i < all->nr; i++)
 		free_strip(&all->all[i]);
 	free(all->all);
-	free(all->hash);
+	tsct_index_free(&all->index);
 	memset(all, 0, sizeof(*all));
 }

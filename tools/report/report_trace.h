@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "lib/base/index.h"
 #include "lib/export/export.h"
 #include "lib/statedump/stacks.h"
 #include "report_spans.h"
@@ -90,7 +91,7 @@ struct strip {
 struct strips {
 	struct strip *all;
 	__u32 nr;
-	__u32 *hash, nr_hash;
+	struct tsct_index index;	/* by type and row, definition and field */
 };
 
 enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER };
@@ -150,10 +151,9 @@ struct report {
 	struct gap *gaps;
 	__u32 nr_gaps;
 	struct tsct_stacks *stacks;
-	/* hash table with room for a power of 2; NULL: no event has a stack */
-	struct stack_count *stack_counts;
-	__u32 nr_stack_counts, room_stack_counts;
-	__u64 stack_seed;
+	struct stack_count *stack_counts;	/* NULL: no event has a stack */
+	__u32 nr_stack_counts;
+	struct tsct_index stack_index;	/* of stack_counts, by definition and stack */
 };
 
 static inline bool report_single(const struct report *r, __u32 def)
