@@ -88,39 +88,6 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 	return 0;
 }
 
-/*
- * Finds the last event of an incomplete recording, which is the recording's end. Error
- * bounds grow up to there, as they do for a reader of the recording itself.
- */
-static int find_end(struct tsct_merge *m, struct merge_in *in)
-{
-	const struct tsct_recording *rec = in->rec;
-	/* Damage is not reported here, but when events are copied. */
-	struct tsct_stream_reader_dir dir = { .dirfd = in->dirfd, .rec = rec };
-	struct tsct_stream_reader_kind *kinds;
-	struct tsct_stream_reader s;
-	int ret = 0;
-	__u32 i, at;
-
-	for (i = 0; i < tsct_recording_plain_classes(rec) && ret >= 0; i++) {
-		kinds = tsct_stream_reader_kinds(&rec->streams[i]);
-		ret = kinds ? 0 : -ENOMEM;
-		for (at = 0; at < rec->nr_locations && ret >= 0; at++) {
-			tsct_stream_reader_init(&s, rec, kinds, i, at);
-			ret = merge_is_stopped(m) ? -EINTR : 1;
-			while (ret > 0) {
-				ret = tsct_stream_reader_next(&dir, &s);
-				if (ret > 0 && s.event.tick > in->end &&
-				    s.event.tick <= merge_cut_off(in))
-					in->end = s.event.tick;
-			}
-			tsct_stream_reader_free(&s);
-		}
-		free(kinds);
-	}
-	return merge_fail_errno(m, ret);
-}
-
 /* Adds the sizes of the input's files to the total of the progress display. */
 static void add_sizes(struct tsct_merge *m, struct merge_in *in)
 {
@@ -202,7 +169,7 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 	 * of the recording's events are rounded in the same way. */
 	bits = tsct_recording_tick_bits(rec);
 	in->begin = bits < 0 ? rec->begin >> -bits << -bits : rec->begin;
-	in->end = rec->end;
+	in->end = rec->end;	/* of an incomplete recording: of its last packet */
 	in->hz = 0x1p56 / (double)rec->real.mult * 1e9;
 	if (fit < 0)
 		fit = tsct_fit_kind_of(rec->nodes[0].sync.fit);
@@ -215,8 +182,6 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 	memcpy(in->uuid, rec->uuid, sizeof(in->uuid));
 	in->info.nr_nodes = rec->nr_nodes;
 	err = check_end(m, in);
-	if (!err && !rec->complete)
-		err = find_end(m, in);
 	if (!err)
 		err = read_samples(m, in);
 	if (err)
