@@ -1,65 +1,114 @@
 // SPDX-License-Identifier: MIT
+/* Linear probing: a key is in its home slot, or in one of the used slots behind it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "hash.h"
 #include "index.h"
-#include "remap.h"
 
-#define SLOTS_FIRST	256
-#define SLOTS_MAX	(1U << 31)
+#define SLOTS_FIRST	16
+
+static size_t home_of(const struct tsct_index *index, const __u64 key[2])
+{
+	return tsct_hash64(tsct_hash64(key[0] ^ index->seed) + key[1]) & (index->room - 1);
+}
 
 /* Returns the slot of a key, or the free slot where it belongs. */
 static struct tsct_index_slot *find_slot(const struct tsct_index *index, __u64 a, __u64 b)
 {
-	__u64 at = tsct_hash64(tsct_hash64(a ^ index->seed) + b);
+	const __u64 key[2] = { a, b };
 	struct tsct_index_slot *slot;
+	size_t at = home_of(index, key);
 
 	for (;; at++) {
 		slot = &index->slots[at & (index->room - 1)];
-		if (!slot->at || (slot->key[0] == a && slot->key[1] == b))
+		if (!slot->value || (slot->key[0] == a && slot->key[1] == b))
 			return slot;
 	}
 }
 
-/* Doubles the slots. Returns 0 or -ENOMEM. */
+/* Makes room for one more key: at most half of the slots are used. Returns 0 or -ENOMEM. */
 static int grow(struct tsct_index *index)
 {
 	struct tsct_index more = *index;
 	const struct tsct_index_slot *from;
 
-	if (!index->room && getrandom(&more.seed, sizeof(more.seed), 0) < 0)
-		return -ENOMEM;
+	if (2 * (index->nr + 1) <= index->room)
+		return 0;
 	more.room = index->room ? 2 * index->room : SLOTS_FIRST;
-	more.slots = index->room < SLOTS_MAX ? calloc(more.room, sizeof(*more.slots)) : NULL;
+	more.slots = calloc(more.room, sizeof(*more.slots));
 	if (!more.slots)
 		return -ENOMEM;
+	/* Without random numbers, the address of the first slots is the seed. */
+	if (!index->room && getrandom(&more.seed, sizeof(more.seed), 0) < 0)
+		more.seed = (uintptr_t)more.slots;
 	for (from = index->slots; from < index->slots + index->room; from++)
-		if (from->at)
+		if (from->value)
 			*find_slot(&more, from->key[0], from->key[1]) = *from;
 	free(index->slots);
 	*index = more;
 	return 0;
 }
 
+__u64 *tsct_index_get(const struct tsct_index *index, __u64 a, __u64 b)
+{
+	struct tsct_index_slot *slot = index->nr ? find_slot(index, a, b) : NULL;
+
+	return slot && slot->value ? &slot->value : NULL;
+}
+
+__u64 *tsct_index_put(struct tsct_index *index, __u64 a, __u64 b, __u64 value)
+{
+	struct tsct_index_slot *slot;
+
+	if (grow(index))
+		return NULL;
+	slot = find_slot(index, a, b);
+	index->nr += !slot->value;
+	*slot = (struct tsct_index_slot) { { a, b }, value };
+	return &slot->value;
+}
+
+/* Keys behind the removed one move up, so that a search ends at a free slot only. */
+__u64 tsct_index_remove(struct tsct_index *index, __u64 a, __u64 b)
+{
+	struct tsct_index_slot *const slots = index->slots;
+	const size_t mask = index->room - 1;
+	size_t hole, at;
+	__u64 value;
+
+	if (!tsct_index_get(index, a, b))
+		return 0;
+	hole = find_slot(index, a, b) - slots;
+	value = slots[hole].value;
+	index->nr--;
+	for (at = (hole + 1) & mask; slots[at].value; at = (at + 1) & mask) {
+		if (((at - home_of(index, slots[at].key)) & mask) < ((at - hole) & mask))
+			continue;
+		slots[hole] = slots[at];
+		hole = at;
+	}
+	slots[hole].value = 0;
+	return value;
+}
+
 __u32 tsct_index_find(const struct tsct_index *index, __u64 a, __u64 b)
 {
-	/* The index of a free slot is 0 - 1. */
-	return index->room ? find_slot(index, a, b)->at - 1 : TSCT_INDEX_NONE;
+	const __u64 *value = tsct_index_get(index, a, b);
+
+	return value ? (__u32)(*value - 1) : TSCT_INDEX_NONE;
 }
 
 __u32 tsct_index_add(struct tsct_index *index, __u64 a, __u64 b)
 {
-	struct tsct_index_slot *slot;
-	__u32 found = tsct_index_find(index, a, b);
+	const __u32 found = tsct_index_find(index, a, b);
 
 	if (found != TSCT_INDEX_NONE)
 		return found;
-	if (2 * (__u64)index->nr >= index->room && grow(index))
+	if (index->nr == TSCT_INDEX_NONE || !tsct_index_put(index, a, b, index->nr + 1))
 		return TSCT_INDEX_NONE;
-	slot = find_slot(index, a, b);
-	*slot = (struct tsct_index_slot) { { a, b }, ++index->nr };
-	return slot->at - 1;
+	return (__u32)(index->nr - 1);
 }
 
 void tsct_index_free(struct tsct_index *index)

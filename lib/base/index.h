@@ -1,38 +1,52 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Index of an array: finds the element of a key of two numbers. Keys are numbered in the
- * order in which they are added, from 0 on, and are never removed. The hash has a random
- * seed, as keys may come from recordings of others.
+ * Hash table from keys of two numbers. It is used in one of two ways:
+ *
+ *	as a map	tsct_index_get(), _put() and _remove(): a value for each key
+ *	of an array	tsct_index_find() and _add(): keys are numbered in the order in
+ *			which they are added, from 0 on, and are never removed
+ *
+ * The hash has a random seed, as keys may come from recordings or programs of others. To find
+ * larger things, hash them (tsct_hash()), and give those of one hash the keys (hash, 0),
+ * (hash, 1) and so on. Not thread safe.
  */
 #ifndef TSCT_BASE_INDEX_H
 #define TSCT_BASE_INDEX_H
 
-#include <stddef.h>
-
-#include <linux/types.h>
+#include "lib/core/port.h"
 
 #define TSCT_INDEX_NONE	0xffffffffU	/* there is no such key; or out of memory */
 
 struct tsct_index_slot {
 	__u64 key[2];
-	__u32 at;		/* index, plus 1; 0: the slot is free */
+	__u64 value;		/* 0: the slot is free */
 };
 
 /* All zero: empty */
 struct tsct_index {
 	struct tsct_index_slot *slots;
-	__u32 room;		/* number of slots, a power of two */
-	__u32 nr;		/* number of keys */
+	size_t nr, room;	/* number of keys; number of slots, a power of two */
 	__u64 seed;
 };
 
-/* Returns the index of a key, or TSCT_INDEX_NONE. */
+/* Returns where the value of a key is, until the next call that changes the table; NULL: the
+ * table has no such key. */
+__u64 *tsct_index_get(const struct tsct_index *index, __u64 a, __u64 b);
+
+/* Sets the value of a key; @value is not 0. Returns where it is, or NULL: out of memory, the
+ * table is as it was. */
+__u64 *tsct_index_put(struct tsct_index *index, __u64 a, __u64 b, __u64 value);
+
+/* Removes a key. Returns its value; 0: the table has no such key */
+__u64 tsct_index_remove(struct tsct_index *index, __u64 a, __u64 b);
+
+/* Returns the number of a key, or TSCT_INDEX_NONE. */
 __u32 tsct_index_find(const struct tsct_index *index, __u64 a, __u64 b);
 
-/* The same; adds the key if it is new, which then has the highest index. */
+/* The same; adds the key if it is new, which then has the highest number. */
 __u32 tsct_index_add(struct tsct_index *index, __u64 a, __u64 b);
 
-/* Frees the index, which is empty then. */
+/* Frees the table, which is empty then. */
 void tsct_index_free(struct tsct_index *index);
 
 #endif /* TSCT_BASE_INDEX_H */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lib/base/remap.h"
+#include "lib/base/hash.h"
 #include "lib/ctf/ticks.h"
 #include "merge_private.h"
 

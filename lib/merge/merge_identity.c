@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "lib/base/remap.h"
+#include "lib/base/hash.h"
 #include "merge_private.h"
 
 /* Longest accepted time, ns, in which no input was recorded: from the latest end of all

@@ -11,7 +11,8 @@
 
 #include "lib/base/array.h"
 #include "lib/core/event_def.h"
-#include "lib/base/remap.h"
+#include "lib/base/hash.h"
+#include "lib/base/index.h"
 #include "merge_private.h"
 
 /* ---- channels ----------------------------------------------------------------------- */
@@ -179,36 +180,13 @@ struct merge_defs {
 	size_t *at;		/* offset in the list of each element */
 	__u32 *id;		/* event id in the result of each element */
 	__u32 nr;		/* number of elements */
-	struct tsct_unify unify;
-	struct tsct_remap_slot *slot;
+	struct tsct_index index;	/* number of an element plus 1, by hash */
 	__u64 seed;
 };
-
-/* Smallest number of slots: for as many event types as few inputs have */
-#define SLOTS_MIN	1024
 
 static const struct typed *typed_at(const struct merge_defs *d, __u64 number)
 {
 	return (const struct typed *)(d->list.data + d->at[number]);
-}
-
-/* Argument of the callback is_same() */
-struct question {
-	const struct merge_defs *defs;
-	const struct tsct_event_def *def;
-	__u32 class;
-};
-
-static bool is_same(const void *arg, __u64 number)
-{
-	const struct question *q = arg;
-	const struct typed *known;
-
-	/* An element gets its number before it is added. */
-	if (number >= q->defs->nr)
-		return false;
-	known = typed_at(q->defs, number);
-	return known->class == q->class && tsct_event_def_equal(&known->def, q->def);
 }
 
 static __u64 hash_of(__u64 seed, __u32 class, const struct tsct_event_def *def)
@@ -226,51 +204,40 @@ static __u64 hash_of(__u64 seed, __u32 class, const struct tsct_event_def *def)
 	return hash;
 }
 
-/* Looks up an event type. Returns 0; 1: it is new, and has the next number; -ENOSPC */
-static int look_up(struct merge_defs *d, __u32 class, const struct tsct_event_def *def,
-		   __u64 *ret_number)
+/* Looks up an event type. Returns its number, or -ENOENT with @ret_key, the key under which
+ * it is to be added. */
+static __s64 look_up(const struct merge_defs *d, __u32 class, const struct tsct_event_def *def,
+		     __u64 ret_key[2])
 {
-	const struct question q = { d, def, class };
+	const struct typed *known;
+	const __u64 *number;
 
-	return tsct_unify_id(&d->unify, hash_of(d->seed, class, def), is_same, &q, ret_number);
-}
-
-static int make_slots(struct merge_defs *d, __u64 nr)
-{
-	struct tsct_remap_slot *slot = realloc(d->slot, nr * sizeof(*slot));
-	__u64 number;
-	__u32 i;
-
-	if (!slot)
-		return -ENOMEM;
-	d->slot = slot;
-	tsct_unify_init(&d->unify, slot, nr, d->seed);
-	for (i = 0; i < d->nr; i++)
-		look_up(d, typed_at(d, i)->class, &typed_at(d, i)->def, &number);
-	return 0;
+	ret_key[0] = hash_of(d->seed, class, def);
+	for (ret_key[1] = 0; ; ret_key[1]++) {
+		number = tsct_index_get(&d->index, ret_key[0], ret_key[1]);
+		if (!number)
+			return -ENOENT;
+		known = typed_at(d, *number - 1);
+		if (known->class == class && tsct_event_def_equal(&known->def, def))
+			return (__s64)*number - 1;
+	}
 }
 
 /* Adds an event type unless the list has it. Returns 0 or -ENOMEM. */
 static int add_type(struct merge_defs *d, const struct typed *type)
 {
-	__u64 number;
-	int ret;
+	const size_t at = d->list.size;
+	__u64 key[2];
 
+	if (look_up(d, type->class, &type->def, key) >= 0)
+		return 0;
 	if (!tsct_array_next(&d->at, d->nr, sizeof(*d->at)) ||
-	    !tsct_array_next(&d->id, d->nr, sizeof(*d->id)))
+	    !tsct_array_next(&d->id, d->nr, sizeof(*d->id)) ||
+	    tsct_blob_add(&d->list, type, type->size) ||
+	    !tsct_index_put(&d->index, key[0], key[1], d->nr + 1))
 		return -ENOMEM;
-	ret = look_up(d, type->class, &type->def, &number);
-	if (ret == -ENOSPC) {
-		ret = make_slots(d, 2 * d->unify.map.room);
-		if (!ret)
-			ret = look_up(d, type->class, &type->def, &number);
-	}
-	if (ret <= 0)
-		return ret;
-	d->at[d->nr] = d->list.size;
-	ret = tsct_blob_add(&d->list, type, type->size);
-	d->nr += !ret;
-	return ret;
+	d->at[d->nr++] = at;
+	return 0;
 }
 
 void merge_defs_free(struct merge_defs *d)
@@ -280,7 +247,7 @@ void merge_defs_free(struct merge_defs *d)
 	tsct_blob_free(&d->list);
 	free(d->at);
 	free(d->id);
-	free(d->slot);
+	tsct_index_free(&d->index);
 	free(d);
 }
 
@@ -289,13 +256,9 @@ static struct merge_defs *make_defs(__u64 seed)
 {
 	struct merge_defs *d = calloc(1, sizeof(*d));
 
-	if (!d)
-		return NULL;
-	d->seed = seed;
-	if (!make_slots(d, SLOTS_MIN))
-		return d;
-	merge_defs_free(d);
-	return NULL;
+	if (d)
+		d->seed = seed;
+	return d;
 }
 
 /* Adds the event types of a list to another one. */
@@ -432,7 +395,8 @@ int merge_unify_types(struct tsct_merge *m)
 static int map_class(struct tsct_merge *m, struct merge_in *in, __u32 class)
 {
 	const struct tsct_stream_class *s = &in->rec->streams[class];
-	__u64 number;
+	__u64 key[2];
+	__s64 number;
 	__u32 i;
 
 	in->class[class] = merge_class_of(m, in->rec, class);
@@ -443,7 +407,8 @@ static int map_class(struct tsct_merge *m, struct merge_in *in, __u32 class)
 	for (i = 0; i < s->nr_defs; i++) {
 		if (!s->defs[i])
 			continue;
-		if (look_up(m->defs, in->class[class], s->defs[i], &number))
+		number = look_up(m->defs, in->class[class], s->defs[i], key);
+		if (number < 0)
 			return merge_fail(m, -EINVAL, "%s: was changed while it was merged",
 					  in->info.path);
 		in->id[class][i] = m->defs->id[number];

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/remap.h"
+#include "lib/base/hash.h"
 #include "call_event.h"
 
 __thread unsigned int tsct_mpi_depth;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/base/remap.h"
+#include "lib/base/hash.h"
 #include "call_event.h"
 #include "clock_exchange.h"
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 
-#include "lib/base/remap.h"
+#include "lib/base/hash.h"
 #include "call_event.h"
 
 /* Before MPI_Init, and in a program with nothing but sessions, the thread level is unknown. */
 struct tsct_mpi tsct_mpi = { .threaded = true, .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
 
-static struct tsct_handle_map handles;	/* MPI_Comm -> struct tsct_mpi_comm */
+static struct tsct_index handles;	/* MPI_Comm -> struct tsct_mpi_comm */
 struct tsct_mpi_comm tsct_mpi_no_comm = { .rank = TSCT_MPI_NO_RANK, .users = 1,
 					  .side = TSCT_MPI_SIDE_UNKNOWN };
 static MPI_Group world_group;
 
 struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle)
 {
-	const __u64 *comm = tsct_handle_map_get(&handles, (uintptr_t)handle);
+	const __u64 *comm = tsct_index_get(&handles, (uintptr_t)handle, 0);
 
 	return comm ? (struct tsct_mpi_comm *)(uintptr_t)*comm : &tsct_mpi_no_comm;
 }
@@ -122,7 +122,7 @@ static struct tsct_mpi_comm *add(MPI_Comm handle)
 	comm->order.known = tsct_mpi_known;
 	comm->users = 1;
 	tsct_mpi_comm_remove(handle);
-	if (!tsct_handle_map_put(&handles, (uintptr_t)handle, (uintptr_t)comm)) {
+	if (!tsct_index_put(&handles, (uintptr_t)handle, 0, (uintptr_t)comm)) {
 		free(comm);
 		return NULL;
 	}
@@ -181,7 +181,7 @@ void tsct_mpi_comm_put(struct tsct_mpi_comm *comm)
 
 void tsct_mpi_comm_remove(MPI_Comm handle)
 {
-	const __u64 comm = tsct_handle_map_remove(&handles, (uintptr_t)handle);
+	const __u64 comm = tsct_index_remove(&handles, (uintptr_t)handle, 0);
 
 	if (comm)
 		tsct_mpi_comm_put((struct tsct_mpi_comm *)(uintptr_t)comm);

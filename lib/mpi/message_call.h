@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "lib/base/remap.h"
+#include "lib/base/hash.h"
 #include "request.h"
 
 /*
@@ -308,7 +308,7 @@ static inline __u64 begin_comm(const struct tsct_mpi_call *call, MPI_Comm from)
 static inline __u64 begin_comm_group(const struct tsct_mpi_call *call, MPI_Comm from,
 				     MPI_Group group, int tag)
 {
-	static struct tsct_handle_map made;
+	static struct tsct_index made;
 	const __u64 parent = known_comm(from)->id;
 	__u64 base, *number;
 
@@ -317,8 +317,8 @@ static inline __u64 begin_comm_group(const struct tsct_mpi_call *call, MPI_Comm 
 	if (!base)
 		return 0;
 	tsct_mpi_lock();
-	number = tsct_handle_map_get(&made, base);
-	number = tsct_handle_map_put(&made, base, number ? *number + 1 : 1);
+	number = tsct_index_get(&made, base, 0);
+	number = tsct_index_put(&made, base, 0, number ? *number + 1 : 1);
 	base = number ? tsct_hash(base, number, sizeof(*number)) : 0;
 	tsct_mpi_unlock();
 	return base;

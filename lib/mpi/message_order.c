@@ -10,13 +10,13 @@ static __u64 stream_key(__s32 peer, __s32 tag)
 
 /* Takes the next number of a stream. Without memory all numbers are 0: they are wrong,
  * and the program goes on. */
-static __u64 next_number(struct tsct_handle_map *streams, __s32 peer, __s32 tag)
+static __u64 next_number(struct tsct_index *streams, __s32 peer, __s32 tag)
 {
 	const __u64 key = stream_key(peer, tag);
-	__u64 *next = tsct_handle_map_get(streams, key);
+	__u64 *next = tsct_index_get(streams, key, 0);
 
 	if (!next)
-		next = tsct_handle_map_put(streams, key, 1);
+		next = tsct_index_put(streams, key, 0, 1);
 	return next ? (*next)++ - 1 : 0;
 }
 
@@ -28,7 +28,7 @@ __u64 tsct_message_sending(struct tsct_message_order *order, __s32 dest, __s32 t
 void tsct_message_not_sent(struct tsct_message_order *order, __s32 dest, __s32 tag,
 			   __u64 number)
 {
-	__u64 *next = tsct_handle_map_get(&order->sent, stream_key(dest, tag));
+	__u64 *next = tsct_index_get(&order->sent, stream_key(dest, tag), 0);
 
 	if (next && *next == number + 2)
 		--*next;
@@ -206,8 +206,8 @@ void tsct_receive_cancelled(struct tsct_message_order *order, struct tsct_receiv
 	order->nr_blocking -= r->blocking && !r->matched;
 	order->nr_unnumbered -= !r->numbered;
 	if (r->numbered) {
-		next = tsct_handle_map_get(&order->received,
-					   stream_key(r->source, r->tag));
+		next = tsct_index_get(&order->received,
+					   stream_key(r->source, r->tag), 0);
 		if (next)
 			--*next;
 		for (e = r->next; e; e = e->next)
@@ -220,6 +220,6 @@ void tsct_receive_cancelled(struct tsct_message_order *order, struct tsct_receiv
 
 void tsct_message_order_free(struct tsct_message_order *order)
 {
-	tsct_handle_map_free(&order->sent);
-	tsct_handle_map_free(&order->received);
+	tsct_index_free(&order->sent);
+	tsct_index_free(&order->received);
 }

@@ -27,7 +27,7 @@
 #ifndef TSCT_MPI_MESSAGE_ORDER_H
 #define TSCT_MPI_MESSAGE_ORDER_H
 
-#include "lib/base/handle_map.h"
+#include "lib/base/index.h"
 
 /* As source or tag of a receive: any */
 #define TSCT_MPI_ANY	(-1)
@@ -48,8 +48,8 @@ struct tsct_receive {
 
 struct tsct_message_order {
 	struct tsct_receive *first, *last;	/* all receives without a result */
-	struct tsct_handle_map sent;		/* next number + 1, by stream */
-	struct tsct_handle_map received;	/* the same for receives */
+	struct tsct_index sent;		/* next number + 1, by stream */
+	struct tsct_index received;	/* the same for receives */
 	__u32 nr_unnumbered, nr_cancelling, nr_blocking;
 	/* Called for each received message when its number is known; frees @r. */
 	void (*known)(struct tsct_message_order *order, struct tsct_receive *r);

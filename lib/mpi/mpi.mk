@@ -4,7 +4,7 @@
 include $(TOP)/lib/mpi/mpi_found.mk
 MPI_MISSING := $(filter-out $(MPI_FOUND),openmpi mpich)
 MPI_LIBS := $(patsubst %,$(O)/lib/libtsctrace-mpi-%.so,$(MPI_FOUND))
-MPI_SRCS := $(wildcard mpi/*.c) base/handle_map.c base/remap.c
+MPI_SRCS := $(wildcard mpi/*.c) base/hash.c base/index.c
 MPI_HEADERS := $(wildcard mpi/*.h)
 
 mpi: $(MPI_LIBS)

@@ -17,8 +17,8 @@ struct tsct_mpi_request {
 	__u32 waiters;		/* calls that wait for it */
 };
 
-static struct tsct_handle_map requests;	/* MPI_Request -> struct tsct_mpi_request */
-static struct tsct_handle_map messages;	/* MPI_Message -> struct tsct_mpi_request */
+static struct tsct_index requests;	/* MPI_Request -> struct tsct_mpi_request */
+static struct tsct_index messages;	/* MPI_Message -> struct tsct_mpi_request */
 
 size_t tsct_mpi_requests(void)
 {
@@ -27,13 +27,13 @@ size_t tsct_mpi_requests(void)
 
 static struct tsct_mpi_request *find(MPI_Request handle)
 {
-	const __u64 *request = tsct_handle_map_get(&requests, (uintptr_t)handle);
+	const __u64 *request = tsct_index_get(&requests, (uintptr_t)handle, 0);
 
 	return request ? (struct tsct_mpi_request *)(uintptr_t)*request : NULL;
 }
 
 /* Adds a request, with a use of its communicator. */
-static void add(struct tsct_handle_map *map, __u64 handle,
+static void add(struct tsct_index *map, __u64 handle,
 		const struct tsct_mpi_request *from)
 {
 	struct tsct_mpi_request *request = malloc(sizeof(*request));
@@ -42,7 +42,7 @@ static void add(struct tsct_handle_map *map, __u64 handle,
 		return;
 	*request = *from;
 	request->handle = handle;
-	if (tsct_handle_map_put(map, handle, (uintptr_t)request))
+	if (tsct_index_put(map, handle, 0, (uintptr_t)request))
 		request->comm->users++;
 	else
 		free(request);
@@ -60,7 +60,7 @@ static void put(struct tsct_mpi_request *request)
 static void drop(struct tsct_mpi_request *request)
 {
 	if (request->handle)
-		tsct_handle_map_remove(&requests, request->handle);
+		tsct_index_remove(&requests, request->handle, 0);
 	request->handle = 0;
 	put(request);
 }
@@ -187,7 +187,7 @@ struct tsct_receive *tsct_mpi_message_take(MPI_Message handle,
 					   struct tsct_mpi_comm **ret_comm)
 {
 	struct tsct_mpi_request *message = (struct tsct_mpi_request *)(uintptr_t)
-		tsct_handle_map_remove(&messages, (uintptr_t)handle);
+		tsct_index_remove(&messages, (uintptr_t)handle, 0);
 	struct tsct_receive *r;
 
 	if (!message)

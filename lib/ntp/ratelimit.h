@@ -18,7 +18,7 @@
 #ifndef TSCT_NTP_RATELIMIT_H
 #define TSCT_NTP_RATELIMIT_H
 
-#include "lib/base/remap.h"
+#include "lib/base/hash.h"
 
 /* An address and port: IPv6, or IPv4 as ::ffff:a.b.c.d */
 struct tsct_address {

@@ -5,21 +5,10 @@
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/hash.h"
 #include "otf2_unify.h"
 
 /* ---- the hash table ---------------------------------------------------------------- */
-
-static uint64_t hash(enum tsct_otf2_kind kind, const uint64_t *words, size_t nr)
-{
-	uint64_t h = 0x9e3779b97f4a7c15 * (kind + 1);
-	size_t i;
-
-	for (i = 0; i < nr; i++) {
-		h = (h ^ words[i]) * 0xff51afd7ed558ccd;
-		h ^= h >> 32;
-	}
-	return h;
-}
 
 /* Returns how many of a definition's @nr words are compared: all; for Paradigm and
  * ParadigmProperty, the first ones, constants of OTF2 that identify the definition. */
@@ -30,57 +19,24 @@ static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
 	return kind == TSCT_OTF2_ParadigmProperty ? 2 : nr;
 }
 
-static void enter(struct tsct_otf2_unified *all, size_t index)
+/* Returns the result's definition that equals work->content, or NULL with @ret_key, the key
+ * under which such a definition is to be added. */
+static struct tsct_otf2_def *look_up(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
+				     uint32_t nr, uint32_t extra, uint64_t ret_key[2])
 {
-	const struct tsct_otf2_def *def = &all->defs.def[index];
-	const uint64_t *words = tsct_otf2_words(&all->defs, def);
-	size_t at = hash(def->kind, words, key_of(def->kind,
-						   def->nr + def->extra));
-
-	while (all->slot[at & (all->nr_slots - 1)])
-		at++;
-	all->slot[at & (all->nr_slots - 1)] = index + 1;
-}
-
-/* Makes room for one more definition, so that the hash table is at most half full. */
-static int make_room(struct tsct_otf2_unified *all)
-{
-	size_t nr_old = all->nr_slots, i, *old = all->slot;
-
-	if (2 * (all->used + 1) <= nr_old)
-		return 0;
-	all->nr_slots = nr_old ? 2 * nr_old : 256;
-	all->slot = calloc(all->nr_slots, sizeof(*all->slot));
-	if (!all->slot) {
-		all->slot = old;
-		all->nr_slots = nr_old;
-		return -ENOMEM;
-	}
-	for (i = 0; i < nr_old; i++)
-		if (old[i])
-			enter(all, old[i] - 1);
-	free(old);
-	return 0;
-}
-
-/* Returns the result's definition that equals work->content, or NULL. */
-static struct tsct_otf2_def *look_up(struct tsct_otf2_work *work,
-				     enum tsct_otf2_kind kind, uint32_t nr,
-				     uint32_t extra)
-{
+	const size_t size = key_of(kind, nr + extra) * sizeof(uint64_t);
 	struct tsct_otf2_unified *all = work->all;
-	size_t key = key_of(kind, nr + extra), i;
-	size_t at = hash(kind, work->content, key);
 	struct tsct_otf2_def *def;
+	const __u64 *at;
 
-	for (; all->nr_slots; at++) {
-		i = all->slot[at & (all->nr_slots - 1)];
-		if (!i)
+	ret_key[0] = tsct_hash(kind, work->content, size);
+	for (ret_key[1] = 0; ; ret_key[1]++) {
+		at = tsct_index_get(&all->index, ret_key[0], ret_key[1]);
+		if (!at)
 			return NULL;
-		def = &all->defs.def[i - 1];
+		def = &all->defs.def[*at - 1];
 		if (def->kind != kind || def->nr != nr || def->extra != extra ||
-		    memcmp(tsct_otf2_words(&all->defs, def), work->content,
-			   key * sizeof(uint64_t)))
+		    memcmp(tsct_otf2_words(&all->defs, def), work->content, size))
 			continue;
 		if (tsct_otf2_kinds[kind].how == TSCT_OTF2_PAIRED &&
 		    def->input == all->inputs)
@@ -88,7 +44,6 @@ static struct tsct_otf2_def *look_up(struct tsct_otf2_work *work,
 		def->input = all->inputs;
 		return def;
 	}
-	return NULL;
 }
 
 /* ---- content of a definition, with numbers of the result ---------------- */
@@ -213,19 +168,18 @@ static int new_number(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
  * Adds a definition to the result: the first @nr words of work->content. The @extra
  * words after them hold the definitions that extend it (see add_parts()): each of these
  * is added as a definition of its own.
- * @shared: enter the definition into the hash table, where look_up() finds it
+ * @key: of look_up(), which finds it from then on; NULL: never
  */
 static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
-	       uint64_t id, uint32_t nr, uint32_t extra, bool shared)
+	       uint64_t id, uint32_t nr, uint32_t extra, const uint64_t *key)
 {
 	struct tsct_otf2_unified *all = work->all;
 	uint64_t *at = work->content + nr, *end = at + extra;
 	struct tsct_otf2_def *def;
-	size_t index = all->defs.nr;
 	enum tsct_otf2_kind part;
 	uint32_t words;
 
-	if (shared && make_room(all))
+	if (key && !tsct_index_put(&all->index, key[0], key[1], all->defs.nr + 1))
 		return -ENOMEM;
 	def = tsct_otf2_defs_add(&all->defs, kind, id, work->content,
 				 nr + extra);
@@ -234,10 +188,6 @@ static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	def->nr = nr;
 	def->extra = extra;
 	def->input = all->inputs;
-	if (shared) {
-		enter(all, index);
-		all->used++;
-	}
 	while (at < end) {
 		part = (enum tsct_otf2_kind)at[0];
 		words = (uint32_t)at[1];
@@ -256,7 +206,8 @@ static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 static int map_or_add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 		      uint32_t nr, uint32_t extra, uint64_t *ret_id)
 {
-	struct tsct_otf2_def *same = look_up(work, kind, nr, extra);
+	uint64_t key[2];
+	const struct tsct_otf2_def *same = look_up(work, kind, nr, extra, key);
 	int err;
 
 	if (same) {
@@ -264,7 +215,7 @@ static int map_or_add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 		return 0;
 	}
 	err = new_number(work, kind, ret_id);
-	return err ? err : add(work, kind, *ret_id, nr, extra, true);
+	return err ? err : add(work, kind, *ret_id, nr, extra, key);
 }
 
 /* Adds @def to the result, with the words in work->content. The hash table does not get
@@ -273,7 +224,7 @@ static int add_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
 	int err = new_number(work, def->kind, &def->mapped);
 
-	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, false);
+	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, NULL);
 }
 
 /* Adds @def, a definition that a constant of OTF2 identifies, to the result, unless the
@@ -281,14 +232,15 @@ static int add_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
  * forced. */
 static int identify_fixed(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 {
-	struct tsct_otf2_def *same;
 	int64_t extra = fill_content(work, def);
+	const struct tsct_otf2_def *same;
+	uint64_t key[2];
 
 	if (extra < 0)
 		return (int)extra;
-	same = look_up(work, def->kind, def->nr, 0);
+	same = look_up(work, def->kind, def->nr, 0, key);
 	if (!same)
-		return add(work, def->kind, 0, def->nr, 0, true);
+		return add(work, def->kind, 0, def->nr, 0, key);
 	if (work->force ||
 	    !memcmp(tsct_otf2_words(&work->all->defs, same), work->content,
 		    def->nr * sizeof(uint64_t)))
@@ -452,7 +404,7 @@ static int identify_comm(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
 	for (i = 0; i < nr_groups; i++)
 		if (new[i] != UINT64_MAX)
 			work->content[1 + i] = new[i];
-	return add(work, def->kind, def->mapped, def->nr, 0, false);
+	return add(work, def->kind, def->mapped, def->nr, 0, NULL);
 }
 
 static int identify_own(struct tsct_otf2_work *work, struct tsct_otf2_def *def)
@@ -504,7 +456,7 @@ static int identify_location(struct tsct_otf2_work *work,
 	maps->location[maps->nr_locations++] = (struct tsct_otf2_location) {
 		def->self, def->mapped, work->content[2], work->all->defs.nr,
 	};
-	return add(work, def->kind, def->mapped, def->nr, 0, false);
+	return add(work, def->kind, def->mapped, def->nr, 0, NULL);
 }
 
 int tsct_otf2_identify(struct tsct_otf2_work *work, size_t index)

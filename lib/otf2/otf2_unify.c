@@ -334,7 +334,7 @@ OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 void tsct_otf2_unified_free(struct tsct_otf2_unified *all)
 {
 	tsct_otf2_defs_free(&all->defs);
-	free(all->slot);
+	tsct_index_free(&all->index);
 	free(all->taken.at);
 }
 

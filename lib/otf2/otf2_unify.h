@@ -11,12 +11,12 @@
 #ifndef TSCT_OTF2_UNIFY_H
 #define TSCT_OTF2_UNIFY_H
 
+#include "lib/base/index.h"
 #include "otf2_defs.h"
 
 struct tsct_otf2_unified {
 	struct tsct_otf2_defs defs;
-	size_t *slot;	/* hash table of definitions: index in `defs` + 1; 0: free */
-	size_t nr_slots, used;	/* number of slots, a power of two, and of used slots */
+	struct tsct_index index;	/* index in `defs` plus 1, by hash of the content */
 	uint64_t next[TSCT_OTF2_SPACE_NR];
 	/* set of the ids (OTF2's references) of the result's locations */
 	struct tsct_otf2_ids taken;

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/remap.h"
+#include "lib/base/hash.h"
+#include "lib/base/index.h"
 #include "message_match.h"
 
 /* The pool (see tsct_message_pool()) that is shared by all event names with send events
@@ -44,13 +45,11 @@ struct open_key {
 
 /* While messages are matched, there is room for twice the pairs that remain. */
 #define PAIRS_ROOM	(2 * TSCT_MESSAGE_PAIRS_MAX)
-#define PAIR_SLOTS	(2 * PAIRS_ROOM)
 
 /* Statistics while messages are matched */
 struct counts {
 	struct tsct_message_stats stats;
-	struct tsct_remap pair_of;	/* index in stats.pairs, by from << 32 | to */
-	struct tsct_remap_slot *slots;
+	struct tsct_index pair_of;	/* index in stats.pairs plus 1, by from and to */
 	/* from << 32 | to: pairs above it have no statistics of their own */
 	__u64 last;
 };
@@ -71,17 +70,11 @@ struct tsct_message_matcher {
 	struct counts own;
 };
 
-_Static_assert(PAIR_SLOTS / 4 * 3 >= PAIRS_ROOM,
-	       "PAIR_SLOTS must hold PAIRS_ROOM pairs of nodes");
-
-static int make_counts(struct counts *c, __u64 seed)
+static int make_counts(struct counts *c)
 {
 	c->last = UINT64_MAX;
-	c->slots = calloc(PAIR_SLOTS, sizeof(*c->slots));
 	c->stats.pairs = calloc(PAIRS_ROOM, sizeof(*c->stats.pairs));
-	if (!c->slots || !c->stats.pairs)
-		return -ENOMEM;
-	return tsct_remap_init(&c->pair_of, c->slots, PAIR_SLOTS, seed);
+	return c->stats.pairs ? 0 : -ENOMEM;
 }
 
 int tsct_message_matcher_new(const struct tsct_messages_options *options,
@@ -108,7 +101,7 @@ int tsct_message_matcher_new(const struct tsct_messages_options *options,
 	m->counts = options->counts ? options->counts->counts : &m->own;
 	if (m->open && m->keys && m->bucket)
 		err = options->sends_only || options->counts ? 0 :
-			make_counts(&m->own, options->seed);
+			make_counts(&m->own);
 	if (err)
 		tsct_message_matcher_free(m);
 	else
@@ -123,7 +116,7 @@ void tsct_message_matcher_free(struct tsct_message_matcher *m)
 	free(m->open);
 	free(m->keys);
 	free(m->bucket);
-	free(m->own.slots);
+	tsct_index_free(&m->own.pair_of);
 	free(m->own.stats.pairs);
 	free(m);
 }
@@ -268,15 +261,16 @@ static void drop_last_pairs(struct tsct_message_stats *stats)
 static void reduce_pairs(struct counts *c)
 {
 	struct tsct_message_stats *stats = &c->stats;
-	const __u64 seed = c->pair_of.seed;
 	__u32 i;
 
 	qsort(stats->pairs, stats->nr_pairs, sizeof(*stats->pairs), compare_pairs);
+	for (i = TSCT_MESSAGE_PAIRS_MAX; i < stats->nr_pairs; i++)
+		tsct_index_remove(&c->pair_of, name_of(stats->pairs[i].from, stats->pairs[i].to),
+				  0);
 	drop_last_pairs(stats);
-	tsct_remap_init(&c->pair_of, c->slots, PAIR_SLOTS, seed);
 	for (i = 0; i < stats->nr_pairs; i++) {
 		c->last = name_of(stats->pairs[i].from, stats->pairs[i].to);
-		tsct_remap_put(&c->pair_of, c->last, i);
+		*tsct_index_get(&c->pair_of, c->last, 0) = i + 1;
 	}
 	memset(stats->pairs + i, 0, (PAIRS_ROOM - i) * sizeof(*stats->pairs));
 }
@@ -285,24 +279,27 @@ static void count_match(struct tsct_message_matcher *m, const struct open_messag
 {
 	const __u64 name = name_of(o->send.node, o->receive.node);
 	struct counts *c = m->counts;
-	__u64 at;
+	struct tsct_message_pair_stats *pair;
+	const __u64 *at;
 
 	if (m->options.sends_only)
 		return;
 	count_message(m, &c->stats.all, o);
-	if (tsct_remap_get(&c->pair_of, name, &at)) {
+	at = tsct_index_get(&c->pair_of, name, 0);
+	if (!at) {
 		if (c->stats.nr_pairs == PAIRS_ROOM)
 			reduce_pairs(c);
-		at = c->stats.nr_pairs;
-		if (name > c->last || tsct_remap_put(&c->pair_of, name, at)) {
+		if (name <= c->last)
+			at = tsct_index_put(&c->pair_of, name, 0, c->stats.nr_pairs + 1);
+		if (!at) {
 			c->stats.other_pairs++;
 			return;
 		}
-		c->stats.nr_pairs++;
-		c->stats.pairs[at].from = o->send.node;
-		c->stats.pairs[at].to = o->receive.node;
+		pair = &c->stats.pairs[c->stats.nr_pairs++];
+		pair->from = o->send.node;
+		pair->to = o->receive.node;
 	}
-	count_message(m, &c->stats.pairs[at], o);
+	count_message(m, &c->stats.pairs[*at - 1], o);
 }
 
 /* ---- expiry ------------------------------------------------------------------ */

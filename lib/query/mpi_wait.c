@@ -5,8 +5,8 @@
 
 #include "lib/base/array.h"
 #include "lib/core/clock_params.h"
-#include "lib/base/remap.h"
-#include "lib/base/handle_map.h"
+#include "lib/base/hash.h"
+#include "lib/base/index.h"
 #include "mpi_wait.h"
 #include "threads.h"
 
@@ -79,11 +79,11 @@ struct tsct_mpi_waits {
 	struct tsct_threads ids;
 	struct mpi_thread *threads;	/* by index in ids */
 	size_t room;			/* of `threads`, elements */
-	struct tsct_handle_map messages;	/* number -> struct sent_message */
+	struct tsct_index messages;	/* number -> struct sent_message */
 	__u32 nr_members;			/* of all open collective calls */
-	struct tsct_handle_map collectives;	/* number -> struct open_collective */
-	struct tsct_handle_map sizes;		/* communicator -> size */
-	struct tsct_handle_map row_of;		/* hash of rank, call, kind -> row + 1 */
+	struct tsct_index collectives;	/* number -> struct open_collective */
+	struct tsct_index sizes;		/* communicator -> size */
+	struct tsct_index row_of;		/* hash of rank, call, kind -> row + 1 */
 	struct tsct_mpi_wait *rows;
 	__u32 nr_rows;
 };
@@ -172,10 +172,10 @@ void tsct_mpi_waits_free(struct tsct_mpi_waits *w)
 		if (w->collectives.slots[i].value)
 			collective_free((struct open_collective *)(uintptr_t)
 					w->collectives.slots[i].value);
-	tsct_handle_map_free(&w->messages);
-	tsct_handle_map_free(&w->collectives);
-	tsct_handle_map_free(&w->sizes);
-	tsct_handle_map_free(&w->row_of);
+	tsct_index_free(&w->messages);
+	tsct_index_free(&w->collectives);
+	tsct_index_free(&w->sizes);
+	tsct_index_free(&w->row_of);
 	tsct_threads_free(&w->ids);
 	free(w->threads);
 	free(w->rows);
@@ -202,13 +202,13 @@ static struct tsct_mpi_wait *row_of(struct tsct_mpi_waits *w, __u32 thread, cons
 		.job = t->job, .rank = t->rank, .call = call, .kind = kind,
 	};
 	const __u64 key = key_of(&new);
-	__u64 *row = tsct_handle_map_get(&w->row_of, key);
+	__u64 *row = tsct_index_get(&w->row_of, key, 0);
 	struct tsct_mpi_wait *more;
 
 	if (row)
 		return &w->rows[*row - 1];
 	more = tsct_array_next(&w->rows, w->nr_rows, sizeof(*more));
-	if (!more || !tsct_handle_map_put(&w->row_of, key, w->nr_rows + 1))
+	if (!more || !tsct_index_put(&w->row_of, key, 0, w->nr_rows + 1))
 		return NULL;
 	*more = new;
 	w->nr_rows++;
@@ -269,8 +269,8 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		.begin = t->begin, .thread = thread, .call = t->call,
 		.may_wait = is_one_of(t->call, blocking_sends),
 	};
-	free((void *)(uintptr_t)tsct_handle_map_remove(&w->messages, number));
-	if (!tsct_handle_map_put(&w->messages, number, (uintptr_t)message)) {
+	free((void *)(uintptr_t)tsct_index_remove(&w->messages, number, 0));
+	if (!tsct_index_put(&w->messages, number, 0, (uintptr_t)message)) {
 		free(message);
 		return -ENOMEM;
 	}
@@ -286,7 +286,7 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 {
 	const struct mpi_thread *t = &w->threads[thread];
 	struct sent_message *message = (struct sent_message *)(uintptr_t)
-		tsct_handle_map_remove(&w->messages, field(e, "number"));
+		tsct_index_remove(&w->messages, field(e, "number"), 0);
 	struct mpi_thread *sender;
 	int err = 0;
 
@@ -308,7 +308,7 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 static int note_end(struct tsct_mpi_waits *w, const struct tsct_trace_event *e, __u32 thread)
 {
 	struct mpi_thread *t = &w->threads[thread];
-	const __u64 *at = t->sent ? tsct_handle_map_get(&w->messages, t->sent) : NULL;
+	const __u64 *at = t->sent ? tsct_index_get(&w->messages, t->sent, 0) : NULL;
 	int err = 0;
 
 	if (at)
@@ -339,7 +339,7 @@ static int settle_collective(struct tsct_mpi_waits *w, struct open_collective *c
 			err = add_wait(w, c->members[i].thread, c->call, c->is_barrier ?
 				       TSCT_MPI_BARRIER : TSCT_MPI_COLLECTIVE,
 				       &c->members[i].begin, &last->begin);
-	tsct_handle_map_remove(&w->collectives, c->number);
+	tsct_index_remove(&w->collectives, c->number, 0);
 	w->nr_members -= c->nr;
 	collective_free(c);
 	return err;
@@ -350,7 +350,7 @@ static struct open_collective *find_collective(struct tsct_mpi_waits *w,
 					       bool is_barrier, __u64 size)
 {
 	const __u64 number = field(e, "number");
-	__u64 *at = tsct_handle_map_get(&w->collectives, number);
+	__u64 *at = tsct_index_get(&w->collectives, number, 0);
 	struct open_collective *c;
 
 	if (at)
@@ -362,7 +362,7 @@ static struct open_collective *find_collective(struct tsct_mpi_waits *w,
 		.number = number, .size = size, .is_barrier = is_barrier,
 		.call = e->def->name,
 	};
-	if (tsct_handle_map_put(&w->collectives, number, (uintptr_t)c))
+	if (tsct_index_put(&w->collectives, number, 0, (uintptr_t)c))
 		return c;
 	free(c);
 	return NULL;
@@ -371,7 +371,7 @@ static struct open_collective *find_collective(struct tsct_mpi_waits *w,
 static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 			   __u32 thread, bool is_barrier)
 {
-	const __u64 *size = tsct_handle_map_get(&w->sizes, field(e, "comm"));
+	const __u64 *size = tsct_index_get(&w->sizes, field(e, "comm"), 0);
 	struct collective_member *more;
 	struct open_collective *c;
 
@@ -424,7 +424,7 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 	case ROLE_COMM:
 		/* Of an intercommunicator both groups take part. */
 		if (!field(e, "side") && field(e, "size") > 1 &&
-		    !tsct_handle_map_put(&w->sizes, field(e, "comm"), field(e, "size")))
+		    !tsct_index_put(&w->sizes, field(e, "comm"), 0, field(e, "size")))
 			return -ENOMEM;
 		return 0;
 	case ROLE_SEND:
@@ -459,7 +459,7 @@ const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *w, __u32 
 	if (w->nr_rows)
 		qsort(w->rows, w->nr_rows, sizeof(*w->rows), by_total);
 	for (i = 0; i < w->nr_rows; i++)
-		*tsct_handle_map_get(&w->row_of, key_of(&w->rows[i])) = i + 1;
+		*tsct_index_get(&w->row_of, key_of(&w->rows[i]), 0) = i + 1;
 	*ret_nr = w->nr_rows;
 	return w->rows;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # lib/ntp, lib/fit and lib/sync are pure except for memory and MACs: their objects call each
-# other, lib/core, lib/estimate, array.c and remap.c of lib/base, libc's functions for memory
+# other, lib/core, lib/estimate, array.c and hash.c of lib/base, libc's functions for memory
 # and text, libm and nettle; the reader of key files (auth.c) also the stream that it is given.
 # They read no clock, draw no random numbers, open, send and print nothing, and have no
 # writable data.
@@ -17,7 +17,7 @@ compiler='_GLOBAL_OFFSET_TABLE_|__stack_chk_fail'
 allowed="$text|$memory|$math|$compiler|nettle_[a-z0-9_]+"
 
 objects=$(ls "$O"/lib/ntp/*.o "$O"/lib/fit/*.o "$O"/lib/sync/*.o)
-own=$(nm --defined-only $objects "$O"/lib/core/*.o "$O"/lib/base/remap.o "$O"/lib/base/array.o \
+own=$(nm --defined-only $objects "$O"/lib/core/*.o "$O"/lib/base/hash.o "$O"/lib/base/array.o \
 	"$O"/lib/estimate/*.o |
 	awk 'NF == 3 {print $3}' | sort -u)
 n=0

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Index of an array: numbers of keys, compared with a linear search; growth */
+/* Hash tables, compared with a linear search, and hashes */
 #include "lib/base/array.h"
+#include "lib/base/hash.h"
 #include "lib/base/index.h"
 #include "seed.h"
 #include "suite.h"
@@ -52,4 +53,64 @@ LOOP_TEST(test_random, 0, 3)
 		must(tsct_index_find(&index, keys[i].a, keys[i].b) == i);
 	free(keys);
 	tsct_index_free(&index);
+}
+
+/* Keys are also removed; many have the same low bits. Compared with an array of all keys */
+RANDOM_TEST(test_values, 4)
+{
+	struct tsct_index index = { .nr = 0 };
+	__u64 model[512] = { 0 }, key, *value;
+	const unsigned int shift = any(55);
+	unsigned int i, nr = 0;
+
+	for (i = 1; i < 50000; i++) {
+		key = any(512);
+		if (any(3)) {
+			nr += !model[key];
+			model[key] = i;
+			value = tsct_index_put(&index, key << shift, ~key, i);
+			must(value && *value == i);
+		} else {
+			nr -= !!model[key];
+			must(tsct_index_remove(&index, key << shift, ~key) == model[key]);
+			model[key] = 0;
+		}
+		must(index.nr == nr);
+		key = any(512);
+		value = tsct_index_get(&index, key << shift, ~key);
+		must(value ? *value == model[key] : !model[key]);
+	}
+	tsct_index_free(&index);
+	must(!tsct_index_get(&index, 0, 0) && !tsct_index_remove(&index, 0, 0));
+}
+
+/* If one bit of input, length or seed changes, about half of the hash's bits change. */
+TEST(test_hash)
+{
+	unsigned char bytes[40], other[40];
+	unsigned int bit, len, turn, sum = 0, nr = 0, least = 64, flipped;
+	__u64 hash, seed0;
+
+	for (turn = 0; turn < 30; turn++) {
+		len = 1 + any(sizeof(bytes));
+		seed0 = any64();
+		for (bit = 0; bit < len; bit++)
+			bytes[bit] = (unsigned char)any(turn ? 256 : 1);
+		hash = tsct_hash(seed0, bytes, len);
+		must(hash == tsct_hash(seed0, bytes, len));
+		must(hash != tsct_hash(seed0, bytes, len - 1));
+		must(hash != tsct_hash(seed0 ^ 1, bytes, len));
+		for (bit = 0; bit < 8 * len; bit++) {
+			memcpy(other, bytes, len);
+			other[bit / 8] ^= (unsigned char)(1 << bit % 8);
+			flipped = (unsigned int)__builtin_popcountll(hash ^
+				tsct_hash(seed0, other, len));
+			least = flipped < least ? flipped : least;
+			sum += flipped;
+			nr++;
+		}
+	}
+	ck_assert_uint_ge(least, 8);
+	ck_assert_uint_ge(sum, 31 * nr);
+	ck_assert_uint_le(sum, 33 * nr);
 }

@@ -326,28 +326,3 @@ TEST(sends)
 	tsct_message_not_sent(&order, 1, 0, 2);
 	ck_assert_uint_eq(tsct_message_sending(&order, 1, 0), 2);
 }
-
-TEST(handles)
-{
-	struct tsct_handle_map map = { 0 };
-	__u64 model[512] = { 0 }, key;
-	int i;
-
-	for (i = 0; i < 100000; i++) {
-		key = below(512);
-		if (below(3)) {
-			model[key] = i + 1;
-			ck_assert_ptr_nonnull(tsct_handle_map_put(&map, key << 40, i + 1));
-		} else {
-			ck_assert_uint_eq(tsct_handle_map_remove(&map, key << 40),
-					  model[key]);
-			model[key] = 0;
-		}
-		key = below(512);
-		ck_assert(!model[key] == !tsct_handle_map_get(&map, key << 40));
-		if (model[key])
-			ck_assert_uint_eq(*tsct_handle_map_get(&map, key << 40),
-					  model[key]);
-	}
-	tsct_handle_map_free(&map);
-}

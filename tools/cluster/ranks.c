@@ -14,7 +14,7 @@
 
 #include "lib/base/array.h"
 #include "lib/client/gettime.h"
-#include "lib/base/remap.h"
+#include "lib/base/hash.h"
 #include "ranks.h"
 #include "tools/common/message.h"
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Hashes for tables, not for secrets */
+#ifndef TSCT_BASE_HASH_H
+#define TSCT_BASE_HASH_H
+
+#include "lib/core/port.h"
+
+/* tsct_hash - hash of @len bytes; @seed may be the hash of preceding bytes */
+__u64 tsct_hash(__u64 seed, const void *bytes, size_t len);
+
+/*
+ * tsct_hash64 - hash of 64 bits (the finalizer of a multiplicative hash); add a secret
+ * to @x if inputs are untrusted
+ */
+static inline __u64 tsct_hash64(__u64 x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ULL;
+	x ^= x >> 32;
+	return x;
+}
+
+#endif /* TSCT_BASE_HASH_H */
