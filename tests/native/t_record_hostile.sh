@@ -25,3 +25,14 @@ status=0
 sed 's/.*thread=\([0-9]*\) nr=\([0-9]*\)$/\1 \2/' "$work/out" | awk '
 	$2 <= last[$1] && n[$1]++ { print; exit 1 } { last[$1] = $2 }' ||
 	fail "numbers decrease"
+
+# Names of files reach a terminal escaped, whichever verb prints the error.
+cd "$work"
+hostile=$'no\e[31m\\such'
+for args in dump stat 'report -o page' 'export -f json -o x' 'merge -o x' 'record -o x --'; do
+	# shellcheck disable=SC2086
+	! "$ctl" $args "./$hostile" >out 2>err || fail "$args of a file that does not exist: status 0"
+	grep -qF './no\x1b[31m\\such' err || fail "$args: $(cat -v err)"
+	! grep -q "$(printf '\e')" err || fail "$args: unescaped: $(cat -v err)"
+	grep -q "^trace-ctl ${args%% *}: " err || fail "$args: $(cat -v err)"
+done
