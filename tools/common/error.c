@@ -10,7 +10,6 @@ static void print_line(FILE *to, const char *text)
 {
 	if (!text)
 		text = "out of memory";
-	fflush(stdout);
 	fprintf(to, "%s: ", program_invocation_name);
 	tsct_value_print_escaped(to, text, strlen(text), "\\");
 	fputc('\n', to);

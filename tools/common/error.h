@@ -2,8 +2,7 @@
 /*
  * Messages of trace-ctl on standard error: "trace-ctl VERB: TEXT". Control characters and
  * backslashes of TEXT are escaped, because names and texts of recordings, programs and other
- * nodes are in it. Standard output is written out before, so that the order of lines is kept.
- * The start of the line is program_invocation_name.
+ * nodes are in it. The start of the line is program_invocation_name. Not thread safe.
  */
 #ifndef TOOLS_ERROR_H
 #define TOOLS_ERROR_H

@@ -16,6 +16,7 @@
 static void print_damage(void *arg, const char *sentence)
 {
 	(void)arg;
+	fflush(stdout);
 	ctl_error("%s", sentence);
 }
 
