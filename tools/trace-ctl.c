@@ -14,6 +14,7 @@
 #include "lib/clock/tsc_check.h"
 #include "lib/statedump/symbolize.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/near_name.h"
 
 static int cmd_help(int argc, char **argv);
@@ -56,7 +57,7 @@ static const struct command *find_command(const char *name)
  * Prints an error about an unknown command, and proposes the nearest command: one that
  * is at most two edits away, or begins with @name.
  */
-static int print_unknown(const char *title, const char *name)
+static int print_unknown(char *title, const char *name)
 {
 	const struct command *c, *near = NULL;
 	int d, least = 3;
@@ -69,9 +70,10 @@ static int print_unknown(const char *title, const char *name)
 			near = c;
 		}
 	}
-	fprintf(stderr, "%s: %s: no such command%s%s%s\n", title, name,
-		near ? "; did you mean '" : "; see 'trace-ctl help'",
-		near ? near->name : "", near ? "'?" : "");
+	program_invocation_name = title;
+	ctl_error("%s: no such command%s%s%s", name,
+		  near ? "; did you mean '" : "; see 'trace-ctl help'",
+		  near ? near->name : "", near ? "'?" : "");
 	return EXIT_USAGE;
 }
 

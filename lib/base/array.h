@@ -12,9 +12,10 @@
 #include <linux/types.h>
 
 /*
- * Makes room for one more element behind the @nr elements of an array that grows in this way
- * only: it has room for the next power of two. Returns the address of that element, which is
- * not initialized, or NULL: out of memory. The caller counts the element.
+ * Makes room for one more element behind the @nr elements of an array. No other function may
+ * allocate such an array: its room is @nr rounded up to a power of two. @nr may have fallen
+ * since the last call; elements behind it are lost. Returns the address of the new element,
+ * which is not initialized, or NULL: out of memory. The caller counts the element.
  */
 void *tsct_array_next(void *array, size_t nr, size_t size);
 
@@ -29,8 +30,8 @@ int tsct_array_reserve(void *array, size_t *room, size_t wanted, size_t size);
 int tsct_array_extend(void *array, size_t *room, size_t wanted, size_t size);
 
 /*
- * Returns the number of elements that are at most @limit in a member that rises from element
- * to element. @member: of the first element
+ * Returns the number of elements whose member is at most @limit, in an array that is sorted by
+ * that member. @member: address of the first element's
  */
 size_t tsct_array_up_to(const __u64 *member, size_t nr, size_t size, __u64 limit);
 

@@ -78,10 +78,12 @@ __u64 tsct_index_remove(struct tsct_index *index, __u64 a, __u64 b)
 	size_t hole, at;
 	__u64 value;
 
-	if (!tsct_index_get(index, a, b))
+	if (!index->nr)
 		return 0;
 	hole = find_slot(index, a, b) - slots;
 	value = slots[hole].value;
+	if (!value)
+		return 0;
 	index->nr--;
 	for (at = (hole + 1) & mask; slots[at].value; at = (at + 1) & mask) {
 		if (((at - home_of(index, slots[at].key)) & mask) < ((at - hole) & mask))

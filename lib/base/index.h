@@ -8,7 +8,7 @@
  *
  * The hash has a random seed, as keys may come from recordings or programs of others. To find
  * larger things, hash them (tsct_hash()), and give those of one hash the keys (hash, 0),
- * (hash, 1) and so on. Not thread safe.
+ * (hash, 1) and so on; none of these may be removed. Not thread safe.
  */
 #ifndef TSCT_BASE_INDEX_H
 #define TSCT_BASE_INDEX_H
@@ -29,12 +29,12 @@ struct tsct_index {
 	__u64 seed;
 };
 
-/* Returns where the value of a key is, until the next call that changes the table; NULL: the
- * table has no such key. */
+/* Returns the address of a key's value, valid until the table is changed; NULL: the table has
+ * no such key. */
 __u64 *tsct_index_get(const struct tsct_index *index, __u64 a, __u64 b);
 
-/* Sets the value of a key; @value is not 0. Returns where it is, or NULL: out of memory, the
- * table is as it was. */
+/* Sets the value of a key; @value is not 0. Returns the value's address, or NULL: out of
+ * memory, and the table is as it was. */
 __u64 *tsct_index_put(struct tsct_index *index, __u64 a, __u64 b, __u64 value);
 
 /* Removes a key. Returns its value; 0: the table has no such key */

@@ -168,7 +168,7 @@ static int new_number(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
  * Adds a definition to the result: the first @nr words of work->content. The @extra
  * words after them hold the definitions that extend it (see add_parts()): each of these
  * is added as a definition of its own.
- * @key: of look_up(), which finds it from then on; NULL: never
+ * @key: from look_up(), which will then find the definition; NULL: it is not entered
  */
 static int add(struct tsct_otf2_work *work, enum tsct_otf2_kind kind,
 	       uint64_t id, uint32_t nr, uint32_t extra, const uint64_t *key)

@@ -28,6 +28,7 @@
 #include "process.h"
 #include "send_files.h"
 #include "tools/common/cmd.h"
+#include "tools/common/error.h"
 #include "tools/common/json.h"
 
 #define QUEUE_MAX	(1 << 20)	/* bytes that wait for the coordinator, at most */
@@ -205,7 +206,7 @@ static int start_recorder(struct node *n, const json_t *json)
 /* Ends the connection after an error with the recording, which stays. */
 static void lose(struct node *n, int err)
 {
-	fprintf(stderr, "trace-ctl cluster node: %s: %s\n", n->dir, strerror(-err));
+	ctl_error("node: %s: %s", n->dir, strerror(-err));
 	n->lost = true;
 }
 

@@ -8,7 +8,6 @@
 #include "control.h"
 #include "error.h"
 #include "lib/client/control_client.h"
-#include "view.h"
 
 const char *control_path(void)
 {

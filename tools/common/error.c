@@ -6,13 +6,16 @@
 #include "error.h"
 #include "lib/query/value_text.h"
 
+/* In one write to an unbuffered stream, so that lines of several processes do not mix */
 static void print_line(FILE *to, const char *text)
 {
-	if (!text)
-		text = "out of memory";
-	fprintf(to, "%s: ", program_invocation_name);
-	tsct_value_print_escaped(to, text, strlen(text), "\\");
-	fputc('\n', to);
+	const size_t len = text ? strlen(text) : 0;
+	char *escaped = text ? malloc(TSCT_VALUE_ESCAPED(len) + 1) : NULL;
+
+	if (escaped)
+		*tsct_value_escape(escaped, text, len, "\\") = '\0';
+	fprintf(to, "%s: %s\n", program_invocation_name, escaped ? escaped : "out of memory");
+	free(escaped);
 }
 
 void ctl_error_to(FILE *to, const char *format, va_list args)
@@ -43,7 +46,10 @@ static size_t parts_size;
 FILE *ctl_error_start(void)
 {
 	parts = open_memstream(&parts_text, &parts_size);
-	return parts ? parts : stderr;
+	if (parts)
+		return parts;
+	fprintf(stderr, "%s: ", program_invocation_name);
+	return stderr;
 }
 
 void ctl_error_finish(void)

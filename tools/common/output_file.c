@@ -6,7 +6,6 @@
 #include <ftw.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +13,6 @@
 
 #include "error.h"
 #include "output_file.h"
-#include "view.h"
 
 const char *output_error_advice(int err)
 {

@@ -114,11 +114,10 @@ static const struct argp argp = {
 __attribute__((format(printf, 2, 3)))
 static void print_error(struct emit_session *s, const char *format, ...)
 {
+	FILE *to = ctl_error_start();
 	va_list args;
 
 	s->failed++;
-	FILE *to = ctl_error_start();
-
 	if (s->line)
 		fprintf(to, "line %u: ", s->line);
 	va_start(args, format);

@@ -15,7 +15,6 @@
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/options.h"
-#include "tools/common/view.h"
 #include "cmd_merge.h"
 
 enum {

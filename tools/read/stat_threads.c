@@ -223,5 +223,6 @@ void threads_finish(struct threads *all)
 	for (i = 0; i < THREADS_CALLS; i++)
 		all->calls[i].number = i;
 	qsort(all->calls, THREADS_CALLS, sizeof(*all->calls), by_total);
-	qsort(all->table, all->nr, sizeof(*all->table), by_events);
+	if (all->nr)
+		qsort(all->table, all->nr, sizeof(*all->table), by_events);
 }

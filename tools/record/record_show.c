@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Messages, statistics and the summary of trace-ctl record */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

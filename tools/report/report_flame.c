@@ -45,13 +45,15 @@ int report_flame_note(struct report *r, const struct tsct_export_event *ev)
 		return 0;
 	stack = tsct_stacks_of(r->stacks, r->x.rec, ev->e);
 	new.stack = stack ? stack->index + 1 : 0;
-	if (!tsct_array_next(&r->stack_counts, r->nr_stack_counts, sizeof(new)))
-		return -ENOMEM;
-	at = tsct_index_add(&r->stack_index, new.def, new.stack);
-	if (at == TSCT_INDEX_NONE)
-		return -ENOMEM;
-	if (at == r->nr_stack_counts)
+	at = tsct_index_find(&r->stack_index, new.def, new.stack);
+	if (at == TSCT_INDEX_NONE) {
+		if (!tsct_array_next(&r->stack_counts, r->nr_stack_counts, sizeof(new)))
+			return -ENOMEM;
+		at = tsct_index_add(&r->stack_index, new.def, new.stack);
+		if (at == TSCT_INDEX_NONE)
+			return -ENOMEM;
 		r->stack_counts[r->nr_stack_counts++] = new;
+	}
 	r->stack_counts[at].events++;
 	return 0;
 }

@@ -100,7 +100,7 @@ enum strip_type { STRIP_THREAD, STRIP_CPU, STRIP_COUNTER };
 struct stack_count {
 	__u32 def;
 	__u32 stack;		/* its index + 1; 0: unknown */
-	__u64 events;		/* 0: the slot is free */
+	__u64 events;
 };
 
 struct report {

@@ -13,6 +13,7 @@
 #include "lib/query/value_text.h"
 #include "record.h"
 #include "timeline.h"
+#include "tools/common/error.h"
 
 #define STEP_NS		10000000LL	/* longest time of a step, ns */
 #define STEP_EVENTS	1024		/* events between looks at the time */
@@ -86,8 +87,8 @@ static void open_trace(struct live_follow *f)
 	if (tsct_trace_recording(f->trace)->timestamps < TSCT_TIMESTAMPS_SYSTEM &&
 	    !tsct_trace_follow(f->trace, f->dir))
 		return;
-	fprintf(stderr, "trace-ctl cluster node: the recording cannot be followed; use"
-		" --timestamps tsc\n");
+	ctl_error("node: the recording cannot be followed; use"
+		" --timestamps tsc");
 	tsct_trace_close(f->trace);
 	f->trace = NULL;
 	f->ended = true;
@@ -223,7 +224,7 @@ int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue
 	if (f->trace && !f->ended) {
 		ret = tsct_trace_poll(f->trace, f->why, sizeof(f->why));
 		if (ret < 0 && ret != -EAGAIN) {
-			fprintf(stderr, "trace-ctl cluster node: %s: %s\n", f->dir, f->why);
+			ctl_error("node: %s: %s", f->dir, f->why);
 			f->ended = true;
 		}
 		settled = tsct_trace_settled(f->trace);
