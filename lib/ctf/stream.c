@@ -650,35 +650,50 @@ void tsct_stream_reader_free(struct tsct_stream_reader *s)
 	s->at = s->len = 0;
 }
 
-__u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
-				   const struct tsct_stream_reader *s,
-				   __u8 tail[TSCT_TAIL_BYTES])
+/* Returns the end of the last packet whose header is in @bytes, also of a damaged packet; 0:
+ * there is none with an end of at most @max. */
+static __u64 last_end_in(const struct tsct_stream_reader_dir *dir,
+			 const struct tsct_stream_reader *s, const __u8 *bytes, size_t len,
+			 __u64 max)
 {
 	struct tsct_packet head;
-	struct stat st;
-	ssize_t got = 0;
 	__u64 end = 0;
 	size_t at;
+
+	for (at = len - sizeof(head) + 1; at-- > 0 && !end; ) {
+		memcpy(&head, bytes + at, sizeof(head));
+		if (head.magic == TSCT_CTF_MAGIC &&
+		    !memcmp(head.uuid, dir->rec->uuid, sizeof(head.uuid)) &&
+		    head.stream_id == s->class && head.cpu == s->event.cpu &&
+		    head.node == s->event.node && head.begin <= head.end &&
+		    fits(s, head.end) && head.end << s->up >> s->down <= max)
+			end = head.end << s->up >> s->down;
+	}
+	return end;
+}
+
+__u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
+				   const struct tsct_stream_reader *s, __u64 max,
+				   __u8 part[TSCT_TAIL_BYTES])
+{
+	const off_t head = sizeof(struct tsct_packet);
+	off_t from, to = 0;
+	struct stat st;
+	__u64 end = 0;
 	int fd;
 
 	fd = openat(dir->dirfd, s->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return 0;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		got = pread(fd, tail, TSCT_TAIL_BYTES, st.st_size > TSCT_TAIL_BYTES ?
-			    st.st_size - TSCT_TAIL_BYTES : 0);
-	close(fd);
-	if (got < (ssize_t)sizeof(head))
-		return 0;
-	/* Finds the last packet header of this stream, also of a damaged packet. */
-	for (at = got - sizeof(head) + 1; at-- > 0 && !end; ) {
-		memcpy(&head, tail + at, sizeof(head));
-		if (head.magic == TSCT_CTF_MAGIC &&
-		    !memcmp(head.uuid, dir->rec->uuid, sizeof(head.uuid)) &&
-		    head.stream_id == s->class && head.cpu == s->event.cpu &&
-		    head.node == s->event.node && head.begin <= head.end &&
-		    fits(s, head.end))
-			end = head.end << s->up >> s->down;
+		to = st.st_size;
+	/* The parts overlap, by less than a header. */
+	for (; to >= head && !end; to = from ? from + head - 1 : 0) {
+		from = to > TSCT_TAIL_BYTES ? to - TSCT_TAIL_BYTES : 0;
+		if (pread(fd, part, to - from, from) != to - from)
+			break;
+		end = last_end_in(dir, s, part, to - from, max);
 	}
+	close(fd);
 	return end;
 }

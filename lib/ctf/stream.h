@@ -569,19 +569,20 @@ static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 	return 1;
 }
 
-/* Size of the part at the end of a stream file that is searched for the header of the
+/* Size of the parts in which a stream file is searched, from its end, for the header of the
  * last packet, bytes; exceeds the size of any packet that tsctrace writes */
 #define TSCT_TAIL_BYTES	(4U * TSCT_PACKET_FULL)
 
 /*
  * tsct_stream_reader_last_tick - get the source tick at which a file's last packet ends
- * @tail: scratch buffer
- * Reads only the end of the file. Returns 0 if no packet header is found there, or if
- * the file cannot be read.
+ * @max: ends above it are those of damaged headers
+ * @part: scratch buffer
+ * Reads the end of the file, and more only if no packet header is there. Returns 0 if there
+ * is none, or if the file cannot be read.
  */
 __u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
-				   const struct tsct_stream_reader *s,
-				   __u8 tail[TSCT_TAIL_BYTES]);
+				   const struct tsct_stream_reader *s, __u64 max,
+				   __u8 part[TSCT_TAIL_BYTES]);
 
 /* tsct_stream_reader_events - get the number of events returned so far */
 static inline __u64 tsct_stream_reader_events(const struct tsct_stream_reader *s)

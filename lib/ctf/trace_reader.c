@@ -146,8 +146,8 @@ static int find_end(struct tsct_trace *t)
 	if (!tail)
 		return -ENOMEM;
 	for (i = 0; i < t->nr_streams; i++) {
-		end = tsct_stream_reader_last_tick(&t->file, &t->streams[i], tail);
-		if (end > t->rec.end && end <= max) {
+		end = tsct_stream_reader_last_tick(&t->file, &t->streams[i], max, tail);
+		if (end > t->rec.end) {
 			t->rec.unstated += end - t->rec.end;
 			t->rec.end = end;
 		}

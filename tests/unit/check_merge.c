@@ -658,6 +658,29 @@ TEST(test_killed_recorder)
 	ck_assert(tsct_merge_result(m)->nodes[0].cut_off);
 }
 
+/* After a loss of power, files may end in zeros. The end is that of the last packet still. */
+TEST(test_zeros_at_end)
+{
+	struct node n = nodes[1];
+	struct tsct_trace *trace;
+	char command[256];
+	__u64 end;
+
+	n.name = 'd';
+	n.alone = true;
+	write_cut_off(&n, count_at(&n, LENGTH));
+	trace = open_result("d");
+	end = tsct_trace_recording(trace)->end;
+	ck_assert_uint_gt(end, tsct_trace_recording(trace)->begin);
+	tsct_trace_close(trace);
+	snprintf(command, sizeof(command), "for f in %s/d/default_*; do truncate -s +1M $f; done",
+		 root);
+	ck_assert_int_eq(system(command), 0);
+	trace = open_result("d");
+	ck_assert_uint_eq(tsct_trace_recording(trace)->end, end);
+	tsct_trace_close(trace);
+}
+
 /* ---- short recordings and ends of ranges --------------------------------- */
 
 /* Recordings of 1 us, 100 ms and 1.1 s, with events before all sync samples */
