@@ -586,10 +586,10 @@ static void damage_one(const char *file, const char *names)
 TEST(test_corrupt_inputs)
 {
 	static const char *const files[] = { "b/metadata", "b/default_0", "b/sync_0" };
-	int round;
+	int left = unit_repeats(300);
 
 	options.salvage = true;
-	for (round = 0; round < unit_repeats(300); round++)
+	while (left--)
 		damage_one(files[any(3)], "abc");
 }
 
@@ -597,11 +597,11 @@ TEST(test_corrupt_merged_inputs)
 {
 	static const char *const files[] = { "p/metadata", "p/metadata",
 					     "p/default_n1_0" };
-	int round;
+	int left = unit_repeats(300);
 
 	merge_to("ab", "p");
 	options.salvage = true;
-	for (round = 0; round < unit_repeats(300); round++) {
+	while (left--) {
 		options.force = any(2);
 		damage_one(files[any(3)], any(2) ? "pc" : "cp");
 	}

@@ -90,10 +90,11 @@ static size_t change(const uint8_t *bytes, size_t size, uint8_t *changed)
 TEST(changed_corpus)
 {
 	static uint8_t changed[INPUT_SIZE];
-	unsigned int i, which;
+	int left = unit_repeats(CHANGED);
+	unsigned int which;
 
 	read_corpus();
-	for (i = 0; i < (unsigned int)unit_repeats(CHANGED); i++) {
+	while (left--) {
 		which = any(nr);
 		LLVMFuzzerTestOneInput(changed, change(inputs[which].bytes,
 						       inputs[which].size,

@@ -113,8 +113,7 @@ static void set_sync_mode(struct argp_state *state, struct record_options *o,
 	o->sync_mode = mode;
 }
 
-static void add_event(struct argp_state *state, struct record_options *o,
-		      const char *event)
+static void add_event(struct record_options *o, const char *event)
 {
 	if (!strcmp(event, "list")) {
 		puts("user             events of programs; always recorded");
@@ -124,9 +123,8 @@ static void add_event(struct argp_state *state, struct record_options *o,
 	if (!strcmp(event, "user"))
 		return;
 	if (!kernel_source_known(event)) {
-		fprintf(stderr, "%s: -e %s: no such event; use one of:\n"
-			"user             events of programs; always recorded\n",
-			state->name, event);
+		ctl_error("-e %s: no such event; use one of:", event);
+		fputs("user             events of programs; always recorded\n", stderr);
 		built_in_list(stderr);
 		exit(EXIT_USAGE);
 	}
@@ -171,7 +169,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = o; break;
-	case 'e': add_event(state, o, arg); break;
+	case 'e': add_event(o, arg); break;
 	case 'p': add_pids(state, o, arg); break;
 	case KEY_COMM: o->select.name = arg; break;
 	case KEY_CGROUP: o->select.cgroup = arg; break;
