@@ -84,6 +84,70 @@ RANDOM_TEST(test_values, 4)
 	must(!tsct_index_get(&index, 0, 0) && !tsct_index_remove(&index, 0, 0));
 }
 
+/* ---- names, by their hashes ------------------------------------------------ */
+
+#define THINGS	1000
+
+static char names[THINGS][12];
+static unsigned int nr_compared;
+
+/* Returns the number of a name, as index.h says how; adds a name that is new. */
+static __u64 unify(struct tsct_index *index, const char *name, __u64 hash)
+{
+	const __u64 *value;
+	__u64 n;
+
+	for (n = 0; (value = tsct_index_get(index, hash, n)); n++) {
+		nr_compared++;
+		if (!strcmp(names[*value - 1], name))
+			return *value - 1;
+	}
+	strcpy(names[index->nr], name);
+	must(tsct_index_put(index, hash, n, index->nr + 1));
+	return index->nr - 1;
+}
+
+/* Equal names get equal numbers, different names different ones, as by a linear search. */
+RANDOM_TEST(test_unify, 5)
+{
+	struct tsct_index index = { .nr = 0 };
+	const __u64 start = any64();
+	char name[12];
+	unsigned int i, k, nr;
+
+	for (i = 0; i < 3000; i++) {
+		snprintf(name, sizeof(name), "thing %u", any(THINGS));
+		nr = (unsigned int)index.nr;
+		for (k = 0; k < nr && strcmp(names[k], name); k++)
+			;
+		must(unify(&index, name, tsct_hash(start, name, strlen(name))) == k);
+		must(index.nr == nr + (k == nr));
+	}
+	/* A known name needs one comparison, an unknown name hardly ever one. */
+	ck_assert_uint_lt(nr_compared, 3000);
+	tsct_index_free(&index);
+}
+
+/* Different names whose hashes are equal get different numbers. */
+TEST(test_equal_hashes)
+{
+	struct tsct_index index = { .nr = 0 };
+	char name[12];
+	unsigned int turn, i;
+
+	for (turn = 0; turn < 2; turn++) {
+		for (i = 0; i < 100; i++) {
+			snprintf(name, sizeof(name), "%u", i);
+			ck_assert_uint_eq(unify(&index, name, 7), i);
+		}
+		ck_assert_uint_eq(index.nr, 100);
+	}
+	ck_assert_uint_eq(unify(&index, "new", 8), 100);
+	tsct_index_free(&index);
+}
+
+/* ---- hash function ------------------------------------------------------- */
+
 /* If one bit of input, length or seed changes, about half of the hash's bits change. */
 TEST(test_hash)
 {
