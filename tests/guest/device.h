@@ -30,6 +30,28 @@ T_FN int dev_open(void)
 	return fd;
 }
 
+#define DEV_CPUS	64	/* room for the results of the CPU check */
+
+/*
+ * Runs the CPU check again until the skew of each CPU is known. It is not where two CPUs of
+ * the guest never ran at the same time, on a busy host.
+ */
+T_FN struct tsct_check dev_check_measured(int fd, struct tsct_cpu_check *table)
+{
+	struct tsct_check check = { .nr = DEV_CPUS, .table = (uintptr_t)table };
+	unsigned int cpu, known;
+
+	do {
+		check.nr = DEV_CPUS;
+		if (ioctl(fd, TSCT_IOC_CHECK_RUN, &check))
+			t_die("TSCT_IOC_CHECK_RUN");
+		for (cpu = 0, known = 0; cpu < check.nr && cpu < DEV_CPUS; cpu++)
+			known += !(table[cpu].flags & TSCT_CPU_ONLINE) ||
+				table[cpu].flags & TSCT_CPU_SKEW_KNOWN;
+	} while (known < cpu);
+	return check;
+}
+
 /* Returns a valid request; tests make one field at a time invalid. */
 T_FN struct tsct_channel_create dev_request(const char *name)
 {

@@ -7,14 +7,12 @@
  */
 #include "device.h"
 
-#define ROOM	64
-
-static struct tsct_cpu_check table[ROOM];
+static struct tsct_cpu_check table[DEV_CPUS];
 
 static struct tsct_check get(int fd, unsigned long cmd)
 {
 	struct tsct_check check = {
-		.table = (uintptr_t)table, .nr = ROOM,
+		.table = (uintptr_t)table, .nr = DEV_CPUS,
 	};
 
 	memset(table, 0xff, sizeof(table));
@@ -94,11 +92,10 @@ int main(void)
 
 	check = get(fd, TSCT_IOC_CHECK);
 	check_flags(&check, stable);
-	for (cpu = 0; cpu < check.nr; cpu++)
-		check_cpu(&table[cpu], cpu, cpu == 0);
 	again = get(fd, TSCT_IOC_CHECK);
 	t_check(again.when_cycles == check.when_cycles);
-	again = get(fd, TSCT_IOC_CHECK_RUN);
+	dev_check_measured(fd, table);
+	again = get(fd, TSCT_IOC_CHECK);
 	check_flags(&again, stable);
 	t_check(again.when_cycles > check.when_cycles);
 	for (cpu = 0; cpu < again.nr; cpu++)

@@ -13,6 +13,7 @@
 #define HOUR	(3600 * SECOND)
 
 static int fd;
+static struct tsct_cpu_check table[DEV_CPUS];
 static uint32_t source;
 static const struct tsct_clock_page *page;
 
@@ -337,6 +338,7 @@ static void try_noise(void)
 int main(void)
 {
 	fd = dev_open();
+	dev_check_measured(fd, table);
 	source = dev_info(fd).source;
 	page = clk_map(fd);
 	try_page();

@@ -23,16 +23,14 @@ static void spin(void)
 		;
 }
 
-static void try_check(unsigned long request)
+static void try_check(void)
 {
-	struct tsct_cpu_check table[64];
-	struct tsct_check check = { .table = (uintptr_t)table, .nr = 64 };
-	double begin;
+	struct tsct_cpu_check table[DEV_CPUS];
+	const double begin = t_now();
+	struct tsct_check check;
 	int fd = dev_open();
 
-	begin = t_now();
-	t_check(!ioctl(fd, request, &check), "%m");
-	t_check(table[1].flags & TSCT_CPU_SKEW_KNOWN, "%#x", table[1].flags);
+	check = dev_check_measured(fd, table);
 	t_check(check.flags & TSCT_CHECK_USABLE);
 	printf("%.3f s, skew %lld .. %lld cycles, %u rounds\n", t_now() - begin,
 	       table[1].skew_min_cycles, table[1].skew_max_cycles, table[1].rounds);
@@ -52,8 +50,7 @@ int main(void)
 	while (!*spinning)
 		usleep(1000);
 	mod_load("/lib/modules/tsctrace.ko", "");
-	try_check(TSCT_IOC_CHECK);
-	try_check(TSCT_IOC_CHECK_RUN);
+	try_check();
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	t_check(!mod_unload("tsctrace"), "%m");
