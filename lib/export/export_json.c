@@ -9,16 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include <tsctrace/version.h>
 
-#include "lib/base/array.h"
+#include "lib/base/json.h"
+#include "lib/base/text.h"
 #include "export.h"
 #include "lib/query/value_text.h"
-
-/* Largest integer that is exact in readers that use doubles */
-#define EXACT_MAX	(1LL << 53)
 
 /* Thread id shown for the idle thread of CPU 0; other CPUs add their number. All idle
  * threads have id 0. */
@@ -26,96 +22,124 @@
 
 struct json {
 	bool any;		/* flag: a trace event was written */
-	char *out;
-	size_t room;
+	struct tsct_text line;	/* the trace event that is being written */
 };
 
-/* ---- values ------------------------------------------------------------ */
-
-static json_t *text(const char *from)
-{
-	return tsct_json_text(from, strlen(from));
-}
-
-/*
- * Returns true for values drawn as a counter; other fields of the event become
- * arguments.
- */
-static bool is_number(const struct tsct_value *v)
-{
-	if (tsct_value_is_integer(v))
-		return !tsct_value_syscall(v);
-	return tsct_value_is_float(v) && isfinite(tsct_value_double(v));
-}
-
 /* ---- writing ----------------------------------------------------------- */
+
+static void put(struct json *j, const char *text)
+{
+	tsct_text_add(&j->line, text, strlen(text));
+}
+
+static void put_text(struct json *j, const char *key, const char *text)
+{
+	const size_t len = strlen(text);
+	char *at;
+
+	put(j, key);
+	at = tsct_text_reserve(&j->line, TSCT_JSON_TEXT(len));
+	if (at)
+		j->line.len += (size_t)(tsct_json_put_text(at, text, len) - at);
+}
+
+static void put_integer(struct json *j, const char *key, __s64 value)
+{
+	char *at;
+
+	put(j, key);
+	at = tsct_text_reserve(&j->line, TSCT_JSON_NUMBER);
+	if (at)
+		j->line.len += (size_t)(tsct_json_put_signed(at, value) - at);
+}
+
+/* Writes an error bound; null if it is unknown. */
+static void put_error(struct json *j, const char *key, __u64 error_ns)
+{
+	if (error_ns <= INT64_MAX) {
+		put_integer(j, key, (__s64)error_ns);
+		return;
+	}
+	put(j, key);
+	put(j, "null");
+}
 
 /* Writes a time in us with a resolution of 1 ns: more digits than a double has. */
 static void put_time(struct tsct_export *x, __s64 ns)
 {
+	struct json *j = x->own;
+	char text[48];
 	__u64 size;
 
 	if (x->relative)
 		ns -= x->begin_ns;
 	size = ns < 0 ? -(__u64)ns : (__u64)ns;
-	fprintf(x->file, "\"ts\":%s%" PRIu64 ".%03u,", ns < 0 ? "-" : "",
-		(uint64_t)(size / 1000), (unsigned int)(size % 1000));
+	snprintf(text, sizeof(text), "\"ts\":%s%" PRIu64 ".%03u,", ns < 0 ? "-" : "",
+		 (uint64_t)(size / 1000), (unsigned int)(size % 1000));
+	put(j, text);
 }
 
-/* Formats @json as text in own->out. Returns the text's length; 0: out of memory. */
-static size_t dump(struct json *own, const json_t *json, size_t flags)
+/* Begins a trace event. @ns: its time; NULL: it has none */
+static struct json *put_first(struct tsct_export *x, const __s64 *ns)
 {
-	size_t len = json_dumpb(json, own->out, own->room, flags);
+	struct json *j = x->own;
 
-	if (len <= own->room)
-		return len;
-	if (tsct_array_reserve(&own->out, &own->room, len, 1))
-		return 0;
-	return json_dumpb(json, own->out, own->room, flags);
-}
-
-/* Writes @json as a trace event, and frees @json. */
-static int put(struct tsct_export *x, const __s64 *ns, json_t *json)
-{
-	struct json *own = x->own;
-	size_t len = json ? dump(own, json, JSON_COMPACT | JSON_EMBED) : 0;
-
-	json_decref(json);
-	if (!len)
-		return -ENOMEM;
-	fputs_unlocked(own->any ? ",\n{" : "\n{", x->file);
-	own->any = true;
+	j->line.len = 0;
+	put(j, j->any ? ",\n{" : "\n{");
+	j->any = true;
 	if (ns)
 		put_time(x, *ns);
-	fwrite_unlocked(own->out, 1, len, x->file);
-	putc_unlocked('}', x->file);
+	return j;
+}
+
+/* Writes what is put so far, and @text. */
+static int put_last(struct tsct_export *x, const char *text)
+{
+	struct json *j = x->own;
+
+	put(j, text);
+	if (j->line.failed)
+		return -ENOMEM;
+	fwrite_unlocked(j->line.at, 1, j->line.len, x->file);
+	j->line.len = 0;
 	return 0;
 }
 
-static json_int_t tid_of(const struct tsct_thread *thread)
+static __s64 tid_of(const struct tsct_thread *thread)
 {
 	return thread->tid ? thread->tid : IDLE_TID + thread->cpu;
 }
 
-static json_int_t pid_of(const struct tsct_export *x, const struct tsct_thread *thread)
+static __s64 pid_of(const struct tsct_export *x, const struct tsct_thread *thread)
 {
 	return tsct_export_pid(x, thread->node, thread->tgid);
 }
 
-static json_t *frame(const struct tsct_export *x, const struct tsct_thread *thread,
-		     const char *phase, const char *name, const char *category)
+/* Begins a trace event with the members that most have. */
+static struct json *put_frame(struct tsct_export *x, const struct tsct_export_event *ev,
+			      const char *phase, const char *name, const char *category)
 {
-	return json_pack("{ss sI sI ss ss}", "ph", phase,
-			 "pid", pid_of(x, thread),
-			 "tid", tid_of(thread), "cat", category, "name", name);
+	struct json *j = put_first(x, &ev->ns);
+
+	put_text(j, "\"ph\":", phase);
+	put_integer(j, ",\"pid\":", pid_of(x, ev->thread));
+	put_integer(j, ",\"tid\":", tid_of(ev->thread));
+	put_text(j, ",\"cat\":", category);
+	put_text(j, ",\"name\":", name);
+	return j;
 }
 
-static int put_name(struct tsct_export *x, const char *what, json_int_t pid,
-		    json_int_t tid, const char *name)
+static int put_name(struct tsct_export *x, const char *what, __s64 pid, __s64 tid,
+		    const char *name)
 {
-	return put(x, NULL, json_pack("{ss sI sI ss s{so}}", "ph", "M",
-				      "pid", pid, "tid", tid, "name", what,
-				      "args", "name", text(name)));
+	struct json *j = put_first(x, NULL);
+
+	put(j, "\"ph\":\"M\"");
+	put_integer(j, ",\"pid\":", pid);
+	put_integer(j, ",\"tid\":", tid);
+	put_text(j, ",\"name\":", what);
+	put_text(j, ",\"args\":{\"name\":", name);
+	return put_last(x, "}}");
 }
 
 static int begin(struct tsct_export *x)
@@ -162,56 +186,76 @@ static int put_thread(struct tsct_export *x, struct tsct_thread *thread)
 /* Selection of an event's fields: all fields, numeric fields, or all others */
 enum which { ALL, NUMBERS, OTHERS };
 
-/* Returns a value as JSON; values of system calls that have a text, as this text. */
-static json_t *value_json(const struct tsct_export *x, const struct tsct_export_event *ev,
-			  const struct tsct_value *v)
+/*
+ * Returns true for values drawn as a counter; other fields of the event become
+ * arguments.
+ */
+static bool is_number(const struct tsct_value *v)
 {
-	char text[TSCT_SYSCALL_TEXT_MAX];
-
-	return tsct_syscall_value(x->defs[ev->def].call, ev->e, v, text) ?
-		json_string(text) : tsct_json_value(v, EXACT_MAX);
+	if (tsct_value_is_integer(v))
+		return !tsct_value_syscall(v);
+	return tsct_value_is_float(v) && isfinite(tsct_value_double(v));
 }
 
-static json_t *fields(const struct tsct_export *x, const struct tsct_export_event *ev,
-		      enum which which)
+/* Writes a value; values of system calls that have a text, as this text. */
+static void put_value(struct json *j, const struct tsct_export *x,
+		      const struct tsct_export_event *ev, const struct tsct_value *v)
 {
-	json_t *json = json_object();
+	char text[TSCT_SYSCALL_TEXT_MAX], *at;
+
+	if (tsct_syscall_value(x->defs[ev->def].call, ev->e, v, text)) {
+		put_text(j, "", text);
+		return;
+	}
+	at = tsct_text_reserve(&j->line, TSCT_VALUE_ROOM + TSCT_JSON_TEXT(v->size));
+	if (at)
+		j->line.len += (size_t)(tsct_value_put_json(at, v) - at);
+}
+
+static void put_fields(struct json *j, const struct tsct_export *x,
+		       const struct tsct_export_event *ev, enum which which)
+{
+	const char *gap = "";
 	struct tsct_value v;
 	unsigned int nr = 0;
 	size_t pos = 0;
 
-	while (tsct_value_next(ev->e, &nr, &pos, &v))
-		if (which == ALL || is_number(&v) == (which == NUMBERS))
-			json_object_set_new(json, v.field->name, value_json(x, ev, &v));
+	while (tsct_value_next(ev->e, &nr, &pos, &v)) {
+		if (which != ALL && is_number(&v) != (which == NUMBERS))
+			continue;
+		put_text(j, gap, v.field->name);
+		put(j, ":");
+		put_value(j, x, ev, &v);
+		gap = ",";
+	}
 	/* Names with a dot are the exporter's own: field names are C identifiers. */
-	if (which != NUMBERS)
-		json_object_set_new(json, "tsctrace.cpu",
-				    json_integer(ev->e->cpu));
-	return json;
+	if (which != NUMBERS) {
+		put(j, gap);
+		put_integer(j, "\"tsctrace.cpu\":", ev->e->cpu);
+	}
 }
 
 static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 		     const char *phase)
 {
-	json_t *json = frame(x, ev->thread, phase, ev->e->def->name,
-			     x->rec->streams[ev->e->stream].name);
-	json_t *args = fields(x, ev, *phase == 'C' ? NUMBERS : ALL);
+	struct json *j = put_frame(x, ev, phase, ev->e->def->name,
+				   x->rec->streams[ev->e->stream].name);
 
+	put(j, ",\"args\":{");
+	put_fields(j, x, ev, *phase == 'C' ? NUMBERS : ALL);
 	if (ev->act == TSCT_ACT_ORPHAN)
-		json_object_set_new(args, "tsctrace.kind", json_string(
-			tsct_kind_names[ev->e->def->kind]));
-	json_object_set_new(json, "args", args);
+		put_text(j, ",\"tsctrace.kind\":", tsct_kind_names[ev->e->def->kind]);
 	switch (*phase) {
 	case 'C':
-		json_object_set_new(json, "fields", fields(x, ev, OTHERS));
+		put(j, "},\"fields\":{");
+		put_fields(j, x, ev, OTHERS);
 		break;
 	case 'i':
-		json_object_set_new(json, "s", json_string("t"));
-		break;
+		return put_last(x, "},\"s\":\"t\"}");
 	case 'X':
-		json_object_set_new(json, "dur", json_integer(0));
+		return put_last(x, "},\"dur\":0}");
 	}
-	return put(x, &ev->ns, json);
+	return put_last(x, "}}");
 }
 
 /* Interrupts ("E") or continues ("B") a slice that is inside of the ending slice. */
@@ -221,8 +265,8 @@ static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev,
 	const struct tsct_export_def *d =
 		&x->defs[x->slices[ev->thread->open[open]]];
 
-	return put(x, &ev->ns, frame(x, ev->thread, phase, d->def->name,
-				     x->rec->streams[d->stream].name));
+	put_frame(x, ev, phase, d->def->name, x->rec->streams[d->stream].name);
+	return put_last(x, "}");
 }
 
 static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
@@ -243,17 +287,14 @@ static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
 static int put_message(struct tsct_export *x,
 		       const struct tsct_export_event *ev, const char *phase)
 {
-	json_t *json;
+	char id[48];
 	int err = put_event(x, ev, "X");
 
 	if (err || !ev->message)
 		return err;
-	json = frame(x, ev->thread, phase, "message", "message");
-	json_object_set_new(json, "id", json_sprintf("0x%016" PRIx64,
-						     (uint64_t)ev->message));
-	if (*phase == 'f')
-		json_object_set_new(json, "bp", json_string("e"));
-	return put(x, &ev->ns, json);
+	snprintf(id, sizeof(id), ",\"id\":\"0x%016" PRIx64 "\"", (uint64_t)ev->message);
+	put(put_frame(x, ev, phase, "message", "message"), id);
+	return put_last(x, *phase == 'f' ? ",\"bp\":\"e\"}" : "}");
 }
 
 static int event(struct tsct_export *x, const struct tsct_export_event *ev)
@@ -274,44 +315,43 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 
 /* ---- begin and end ---------------------------------------------------- */
 
+static void put_moment(struct json *j, const char *key, __s64 ns)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, (int64_t)ns);
+	put_text(j, key, text);
+}
+
 static int end(struct tsct_export *x)
 {
-	const __u64 error = tsct_export_error_ns(x);
-	json_t *json = json_pack("{ss so so so so sb sI sI sI so}",
-		"exported_by", "tsctrace " TSCT_VERSION,
-		"command", text(x->rec->nodes[0].command),
-		"kernel", text(x->rec->nodes[0].kernel),
-		"begin_ns", json_sprintf("%" PRId64, (int64_t)x->begin_ns),
-		"end_ns", json_sprintf("%" PRId64, (int64_t)x->end_ns),
-		"relative", x->relative,
-		"events", (json_int_t)x->events,
-		"lost", (json_int_t)tsct_export_lost(x),
-		"damaged_places", (json_int_t)tsct_trace_corrupt_count(x->trace),
-		"error_ns", error > INT64_MAX ? json_null() :
-			json_integer((json_int_t)error));
-	struct json *own = x->own;
-	size_t len;
-	__u32 i;
 	__u64 errors[TSCT_EXPORT_ERRORS];
+	struct json *j = x->own;
+	__u32 i;
 	int err = 0;
 
-	tsct_export_errors(x, errors);
-	for (i = 0; i < TSCT_EXPORT_ERRORS; i++)
-		json_object_set_new(json, tsct_export_error_names[i],
-				    errors[i] > INT64_MAX ? json_null() :
-				    json_integer((json_int_t)errors[i]));
 	/* Writes names of threads that became known after the threads' last events. */
 	for (i = 0; i < x->threads.nr && !err; i++)
 		if (x->threads.all[i]->own)
 			err = put_thread(x, x->threads.all[i]);
-	len = json && !err ? dump(own, json, JSON_COMPACT) : 0;
-	json_decref(json);
-	if (!len)
-		return err ? err : -ENOMEM;
-	fputs("\n],\"otherData\":", x->file);
-	fwrite(own->out, 1, len, x->file);
-	fputs("}\n", x->file);
-	return 0;
+	if (err)
+		return err;
+	put_text(j, "\n],\"otherData\":{\"exported_by\":", "tsctrace " TSCT_VERSION);
+	put_text(j, ",\"command\":", x->rec->nodes[0].command);
+	put_text(j, ",\"kernel\":", x->rec->nodes[0].kernel);
+	put_moment(j, ",\"begin_ns\":", x->begin_ns);
+	put_moment(j, ",\"end_ns\":", x->end_ns);
+	put(j, x->relative ? ",\"relative\":true" : ",\"relative\":false");
+	put_integer(j, ",\"events\":", (__s64)x->events);
+	put_integer(j, ",\"lost\":", (__s64)tsct_export_lost(x));
+	put_integer(j, ",\"damaged_places\":", (__s64)tsct_trace_corrupt_count(x->trace));
+	put_error(j, ",\"error_ns\":", tsct_export_error_ns(x));
+	tsct_export_errors(x, errors);
+	for (i = 0; i < TSCT_EXPORT_ERRORS; i++) {
+		put_text(j, ",", tsct_export_error_names[i]);
+		put_error(j, ":", errors[i]);
+	}
+	return put_last(x, "}}\n");
 }
 
 static void free_json(struct tsct_export *x)
@@ -319,7 +359,7 @@ static void free_json(struct tsct_export *x)
 	struct json *own = x->own;
 
 	if (own)
-		free(own->out);
+		free(own->line.at);
 	free(own);
 }
 

@@ -110,8 +110,8 @@ static void refresh(struct cluster_top *t, __s64 now_ns)
 
 	top_table_read(&t->r.c, now_ns, t->rows);
 	top_table_sort(t->rows, t->r.c.nr, t->key);
-	err = t->r.json ? ctl_json_print_flags(top_table_json(t->rows, t->r.c.nr),
-					       JSON_COMPACT | JSON_REAL_PRECISION(15)) :
+	err = t->r.json ? ctl_json_print_as(top_table_json(t->rows, t->r.c.nr),
+					    TSCT_JSON_LINE) :
 		print_table(t);
 	/* Flush, so that a program behind a pipe gets each table immediately. */
 	t->failed = err || fflush(stdout) || ferror(stdout);

@@ -2,12 +2,12 @@
 /* JSON output, and access to the members of parsed JSON */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <tsctrace/tsctrace.h>
 
 #include "cmd.h"
 #include "error.h"
-#include "lib/query/value_text.h"
 #include "json.h"
 
 json_t *ctl_json_text(const char *text)
@@ -33,17 +33,18 @@ void ctl_json_add_offset(json_t *json, const struct tsct_clock *clock)
 	json_object_set_new(json, "error_ns", ctl_json_error(cluster.error_ns));
 }
 
-int ctl_json_print_flags(json_t *json, size_t flags)
+int ctl_json_print_as(json_t *json, enum tsct_json_style style)
 {
-	int bad = !json || json_dumpf(json, stdout, flags);
+	char *text = tsct_json_format(json, style);
 
 	json_decref(json);
-	if (bad && !ferror(stdout)) {
+	if (!text) {
 		ctl_error("out of memory");
 		return EXIT_FAILED;
 	}
-	putchar('\n');
-	return bad ? EXIT_FAILED : EXIT_DONE;
+	puts(text);
+	free(text);
+	return ferror(stdout) ? EXIT_FAILED : EXIT_DONE;
 }
 
 double ctl_json_number(const json_t *object, const char *key)

@@ -3,8 +3,7 @@
 #ifndef JSON_H
 #define JSON_H
 
-#include <jansson.h>
-#include <linux/types.h>
+#include "lib/base/json.h"
 
 struct tsct_clock;
 
@@ -19,15 +18,14 @@ json_t *ctl_json_error(__u64 error_ns);
 void ctl_json_add_offset(json_t *json, const struct tsct_clock *clock);
 
 /*
- * Prints @json and frees it. If @json is NULL, prints the error "out of memory". @flags: flags
- * of json_dumpf(). Returns EXIT_DONE or EXIT_FAILED.
+ * Prints @json in @style and frees it. If @json is NULL, prints the error "out of memory".
+ * Returns EXIT_DONE or EXIT_FAILED.
  */
-int ctl_json_print_flags(json_t *json, size_t flags);
+int ctl_json_print_as(json_t *json, enum tsct_json_style style);
 
 static inline int ctl_json_print(json_t *json)
 {
-	return ctl_json_print_flags(json,
-				    JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+	return ctl_json_print_as(json, TSCT_JSON_INDENTED);
 }
 
 /* Returns member @key of @object as a number; NaN if it is missing or not a number */

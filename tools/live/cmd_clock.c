@@ -62,8 +62,7 @@ static int print_clock(const struct clock_options *o)
 		ret = o->watch_s ? EXIT_DONE : EXIT_FAILED;
 	} else if (o->watch_s) {
 		if (o->json)
-			ctl_json_print_flags(clock_json(&r),
-					     JSON_COMPACT | JSON_REAL_PRECISION(15));
+			ctl_json_print_as(clock_json(&r), TSCT_JSON_LINE);
 		else
 			clock_print_row(&r);
 	} else {

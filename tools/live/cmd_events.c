@@ -285,10 +285,8 @@ static int finish(const struct events_options *o, const struct events_result *re
 {
 	char text[160];
 
-	if (o->json && !strcmp(o->action, "list")) {
-		json_dumpf(result->json, stdout, JSON_INDENT(1));
-		putchar('\n');
-	}
+	if (o->json && !strcmp(o->action, "list"))
+		ctl_json_print(json_incref(result->json));
 	if (result->failed && o->nr_pids)
 		return EXIT_FAILED;
 	if (!strcmp(o->action, "attach")) {

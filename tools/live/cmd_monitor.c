@@ -149,7 +149,7 @@ static int print_json(const struct module_news *news)
 		json_object_update_new(json, json_clock(news));
 	else if (news->type == MODULE_NEWS_MADE || news->type == MODULE_NEWS_REMOVED)
 		json_object_update_new(json, json_channel(&news->channel));
-	return ctl_json_print_flags(json, JSON_COMPACT);
+	return ctl_json_print_as(json, TSCT_JSON_LINE);
 }
 
 static bool is_done(const struct monitor *m)

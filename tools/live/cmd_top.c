@@ -93,8 +93,7 @@ static int show_sample(const struct top_options *w, const struct top_sample *sam
 	FILE *to;
 
 	if (w->json) {
-		failed = ctl_json_print_flags(top_view_json(sample),
-				JSON_COMPACT | JSON_REAL_PRECISION(15));
+		failed = ctl_json_print_as(top_view_json(sample), TSCT_JSON_LINE);
 	} else if (!top_term_is_open()) {
 		top_view_print(stdout, sample, 0, 0);
 	} else {

@@ -73,7 +73,7 @@ static void write_lines(struct dump *d)
 	if (d->lines.len)
 		fwrite_unlocked(d->lines.text, 1, d->lines.len, stdout);
 	if (d->json_lines.len)
-		fwrite_unlocked(d->json_lines.text, 1, d->json_lines.len, stdout);
+		fwrite_unlocked(d->json_lines.at, 1, d->json_lines.len, stdout);
 	d->lines.len = d->json_lines.len = 0;
 }
 
@@ -265,6 +265,7 @@ static int dump_all(struct dump *d)
 
 	tsct_trace_select(d->trace, which(d));
 	d->lines.rec = d->rec;
+	d->begin_ns = tsct_clock_params_ns(&d->rec->real, d->rec->begin);
 	d->lines.selection = &d->selection;
 	d->lines.colour = is_coloured(d->colour);
 	d->lines.unique = &d->stamp;
@@ -308,7 +309,7 @@ static int dump_opened(struct dump *d)
 	tsct_event_text_free(&d->lines);
 	dump_calls_free(d);
 	tsct_stacks_free(d->stacks);
-	free(d->json_lines.text);
+	free(d->json_lines.at);
 	tsct_identity_free(&d->identity);
 	tsct_unique_stamps_free(&d->unique);
 	tsct_selection_free(&d->selection);

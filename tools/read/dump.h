@@ -3,6 +3,7 @@
 #ifndef DUMP_H
 #define DUMP_H
 
+#include "lib/base/text.h"
 #include "lib/query/event_text.h"
 #include "lib/query/threads.h"
 #include "lib/query/unique_stamps.h"
@@ -10,12 +11,6 @@
 #include "lib/statedump/stacks.h"
 
 enum dump_colour { DUMP_COLOUR_AUTO, DUMP_COLOUR_ALWAYS, DUMP_COLOUR_NEVER };
-
-/* Lines of JSON that are not written yet; zeroed at first */
-struct dump_json {
-	char *text;
-	size_t len, room;
-};
 
 struct dump {
 	const char *dir;
@@ -28,7 +23,8 @@ struct dump {
 	const struct tsct_recording *rec;
 	struct tsct_selection selection;
 	struct tsct_event_text lines;	/* state and options for lines of text */
-	struct dump_json json_lines;
+	struct tsct_text json_lines;	/* lines of JSON that are not written yet */
+	__s64 begin_ns;			/* time at which the recording begins */
 	struct tsct_identity identity;	/* threads, for lines of JSON */
 	struct tsct_stacks *stacks;	/* NULL: the recording has none */
 	bool stacks_are_old;		/* a live recording may have more now */

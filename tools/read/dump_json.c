@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * Writes events as lines of JSON, in the format of tsct_json_value(). Does not use
- * jansson: its trees of objects would take most of the time.
- */
+/* Writes events as lines of JSON. Trees of jansson's objects would take most of the time. */
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <tsctrace/stamp.h>
 
-#include "lib/base/array.h"
 #include "dump.h"
 #include "lib/query/syscall_value.h"
 #include "lib/query/value_text.h"
@@ -25,95 +20,20 @@
 
 static char *put(char *at, const char *text)
 {
-	const size_t len = strlen(text);
-
-	memcpy(at, text, len);
-	return at + len;
-}
-
-static char *put_control(char *at, char c)
-{
-	static const char *const names = "\bb\ff\nn\rr\tt\"\"\\\\";
-	const char *n;
-
-	*at++ = '\\';
-	for (n = names; *n; n += 2) {
-		if (*n != c)
-			continue;
-		*at++ = n[1];
-		return at;
-	}
-	at = put(at, "u00");
-	*at++ = "0123456789ABCDEF"[c >> 4 & 15];
-	*at++ = "0123456789ABCDEF"[c & 15];
-	return at;
-}
-
-/* Writes a text in quotes. Bytes that are not UTF-8 become U+FFFD. */
-static char *put_text(char *at, const char *text, size_t len)
-{
-	const char *end = text + len;
-	size_t n;
-
-	*at++ = '"';
-	while (text < end) {
-		if (*text >= ' ' && *text != '"' && *text != '\\') {
-			*at++ = *text++;
-		} else if (!(*text & 0x80)) {
-			at = put_control(at, *text++);
-		} else {
-			n = tsct_utf8_len(text, end - text);
-			if (n)
-				memcpy(at, text, n);
-			else
-				memcpy(at, "\xef\xbf\xbd", 3);
-			at += n ? n : 3;
-			text += n ? n : 1;
-		}
-	}
-	*at++ = '"';
-	return at;
+	return mempcpy(at, text, strlen(text));
 }
 
 static char *put_string(char *at, const char *text)
 {
-	return put_text(at, text, strlen(text));
+	return tsct_json_put_text(at, text, strlen(text));
 }
 
 static char *put_integer(char *at, const char *before, __s64 value)
 {
-	return tsct_digits_signed(put(at, before), value);
+	return tsct_json_put_signed(put(at, before), value);
 }
 
 /* ---- values ------------------------------------------------------------------ */
-
-/* Writes a value by means of jansson, for types that are rare. */
-static char *put_rare(char *at, const struct tsct_value *v)
-{
-	json_t *json = tsct_json_value(v, 0);
-	size_t len;
-
-	len = json ? json_dumpb(json, at, MEMBER_ROOM, JSON_COMPACT |
-				JSON_ENCODE_ANY) : 0;
-	json_decref(json);
-	return len && len <= MEMBER_ROOM ? at + len : put(at, "null");
-}
-
-static char *put_value(char *at, const struct tsct_value *v)
-{
-	if (tsct_value_is_text(v))
-		return put_text(at, (const char *)v->at, tsct_value_text_len(v));
-	if (v->field->type == TSCT_TYPE_BYTES) {
-		*at++ = '"';
-		at = tsct_digits_bytes(at, v->at, v->size);
-		*at++ = '"';
-		return at;
-	}
-	if (!tsct_value_is_integer(v) || tsct_value_exceeds_s64(v) ||
-	    v->field->format == TSCT_FORMAT_SYSCALL)
-		return put_rare(at, v);
-	return tsct_digits_signed(at, tsct_value_integer(v));
-}
 
 static char *put_fields(char *at, const struct tsct_trace_event *e)
 {
@@ -127,7 +47,7 @@ static char *put_fields(char *at, const struct tsct_trace_event *e)
 		at = put(at, gap);
 		at = put(at, v.field->name);
 		at = put(at, "\":");
-		at = put_value(at, &v);
+		at = tsct_value_put_json(at, &v);
 		gap = ",\"";
 	}
 	*at++ = '}';
@@ -194,6 +114,7 @@ static char *put_line(char *at, struct dump *d, const struct tsct_syscall *call,
 	__u64 error;
 
 	at = put_integer(at, "{\"time_ns\":", ns);
+	at = put_integer(at, ",\"rel_ns\":", (__s64)((__u64)ns - (__u64)d->begin_ns));
 	at = put_integer(at, ",\"stamp\":", (__s64)e->tick);
 	at = put_integer(at, ",\"cpu\":", e->cpu);
 	at = put_identity(put_integer(at, ",\"tid\":", e->tid), d, e);
@@ -228,17 +149,14 @@ int dump_json_add(struct dump *d, const struct tsct_trace_event *e, __s64 ns)
 	const struct tsct_syscall *call = tsct_event_text_syscall(&d->lines, e);
 	const struct tsct_stack *stack = dump_stack_of(d, e);
 	char *frames = stack ? dump_stack_json(d, stack) : NULL;
-	struct dump_json *j = &d->json_lines;
-	const size_t room = j->len + (frames ? strlen(frames) : 0) + LINE_ROOM +
+	struct tsct_text *lines = &d->json_lines;
+	char *at = tsct_text_reserve(lines, LINE_ROOM + (frames ? strlen(frames) : 0) +
 		CHAR_ROOM * (strlen(node) + e->len) +
 		e->def->nr_fields * (size_t)(2 * MEMBER_ROOM +
-			(call ? MEMBER_ROOM + TSCT_SYSCALL_TEXT_MAX : 0));
+			(call ? MEMBER_ROOM + TSCT_SYSCALL_TEXT_MAX : 0)));
 
-	if (tsct_array_reserve(&j->text, &j->room, room, 1)) {
-		free(frames);
-		return -ENOMEM;
-	}
-	j->len = put_line(j->text + j->len, d, call, frames, e, ns) - j->text;
+	if (at)
+		lines->len += (size_t)(put_line(at, d, call, frames, e, ns) - at);
 	free(frames);
-	return 0;
+	return at ? 0 : -ENOMEM;
 }

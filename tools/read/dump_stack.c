@@ -73,7 +73,7 @@ char *dump_stack_json(struct dump *d, const struct tsct_stack *stack)
 	for (i = 0; i < stack->nr; i++)
 		json_array_append_new(array, frame_json(d, stack->frames[i],
 							i < stack->nr_kernel));
-	text = json_dumps(array, JSON_COMPACT);
+	text = tsct_json_format(array, TSCT_JSON_LINE);
 	json_decref(array);
 	return text;
 }

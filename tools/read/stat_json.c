@@ -209,7 +209,7 @@ int stat_print_json(const struct stat_figures *s)
 	for (i = 0; i < rec->nr_streams; i++)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
-	return ctl_json_print_flags(json_pack(
+	return ctl_json_print(json_pack(
 		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
@@ -231,5 +231,5 @@ int stat_print_json(const struct stat_figures *s)
 		"system_calls", json_calls(s), "threads", json_threads(s),
 		"mpi_waits", stat_mpi_json(s), "stacks", stat_stacks_json(s),
 		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
-		"files", files, "messages", view_json_messages(rec)), JSON_INDENT(2));
+		"files", files, "messages", view_json_messages(rec)));
 }

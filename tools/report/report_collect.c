@@ -33,12 +33,12 @@ static bool has_room(const struct report *r)
 	return r->moments.len + r->spans.len + r->arrows.len < EVENT_BYTES_MAX;
 }
 
-static void put_edge(struct report *r, struct bytes *to, const struct edge *edge)
+static void put_edge(struct report *r, struct tsct_text *to, const struct edge *edge)
 {
 	bytes_varint(to, edge->cpu);
 	bytes_varint(to, r->seen[edge->def].index);
 	bytes_varint(to, edge->len);
-	bytes_put(to, edge->payload, edge->len < EDGE_KEPT ? edge->len : EDGE_KEPT);
+	tsct_text_add(to, edge->payload, edge->len < EDGE_KEPT ? edge->len : EDGE_KEPT);
 }
 
 /* ---- sums of events ---------------------------------------------------------- */
@@ -262,7 +262,7 @@ static int take_span(void *arg, const struct span *span)
 	const struct edge *edge = span->begin ? span->begin : span->end;
 	const bool wanted = !edge || report_single(r, edge->def) ||
 		(__u64)span->to_ns - (__u64)span->from_ns >= (__u64)r->longer_ns;
-	struct bytes *to = &r->spans;
+	struct tsct_text *to = &r->spans;
 
 	if (run && span->name >= r->nr_row_of)
 		return -EBUSY;

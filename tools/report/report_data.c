@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/array.h"
 #include "lib/core/clock_params.h"
 #include "tools/common/json.h"
 #include "report_trace.h"
@@ -21,18 +20,7 @@
 
 /* ---- binary data on the page ------------------------------------------------- */
 
-void bytes_put(struct bytes *b, const void *from, size_t len)
-{
-	if (!len || b->failed)
-		return;
-	b->failed = tsct_array_reserve(&b->at, &b->room, b->len + len, 1);
-	if (b->failed)
-		return;
-	memcpy(b->at + b->len, from, len);
-	b->len += len;
-}
-
-void bytes_varint(struct bytes *b, __u64 value)
+void bytes_varint(struct tsct_text *b, __u64 value)
 {
 	__u8 out[10];
 	size_t n = 0;
@@ -42,19 +30,20 @@ void bytes_varint(struct bytes *b, __u64 value)
 		value >>= 7;
 		n++;
 	} while (value);
-	bytes_put(b, out, n);
+	tsct_text_add(b, out, n);
 }
 
-void bytes_zigzag(struct bytes *b, __s64 value)
+void bytes_zigzag(struct tsct_text *b, __s64 value)
 {
 	bytes_varint(b, (__u64)value << 1 ^ (value < 0 ? ~0ULL : 0));
 }
 
 /* Writes an HTML element with bytes as base64. */
-static void put_bytes(FILE *to, const char *id, const struct bytes *b)
+static void put_bytes(FILE *to, const char *id, const struct tsct_text *b)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		"abcdefghijklmnopqrstuvwxyz0123456789+/";
+	const __u8 *from = (const __u8 *)b->at;
 	char four[4];
 	size_t i, left;
 	__u32 v;
@@ -62,9 +51,9 @@ static void put_bytes(FILE *to, const char *id, const struct bytes *b)
 	fprintf(to, "<script type=\"application/octet-stream\" id=\"%s\">", id);
 	for (i = 0; i < b->len; i += 3) {
 		left = b->len - i;
-		v = (__u32)b->at[i] << 16 |
-			(left > 1 ? (__u32)b->at[i + 1] << 8 : 0) |
-			(left > 2 ? b->at[i + 2] : 0);
+		v = (__u32)from[i] << 16 |
+			(left > 1 ? (__u32)from[i + 1] << 8 : 0) |
+			(left > 2 ? from[i + 2] : 0);
 		four[0] = digits[v >> 18];
 		four[1] = digits[v >> 12 & 63];
 		four[2] = left > 1 ? digits[v >> 6 & 63] : '=';
@@ -351,9 +340,8 @@ static json_t *show_all(const struct report *r)
 int report_data(struct report *r, FILE *to)
 {
 	json_t *all = show_all(r);
-	char *json = all ? json_dumps(all, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
-	struct bytes strips = { 0 };
-	const char *c;
+	char *json = tsct_json_format(all, TSCT_JSON_HTML);
+	struct tsct_text strips = { 0 };
 
 	json_decref(all);
 	report_strips_put(r, &strips);
@@ -362,15 +350,7 @@ int report_data(struct report *r, FILE *to)
 		free(strips.at);
 		return -ENOMEM;
 	}
-	fputs("<script type=\"application/json\" id=\"data\">", to);
-	/* Escape HTML's special characters, which JSON has in strings only. */
-	for (c = json; *c; c++) {
-		if (*c == '<' || *c == '>' || *c == '&' || *c == 0x7f)
-			fprintf(to, "\\u%04x", (unsigned int)*c);
-		else
-			putc_unlocked(*c, to);
-	}
-	fputs("</script>\n", to);
+	fprintf(to, "<script type=\"application/json\" id=\"data\">%s</script>\n", json);
 	put_bytes(to, "moments", &r->moments);
 	put_bytes(to, "spans", &r->spans);
 	put_bytes(to, "arrows", &r->arrows);

@@ -51,7 +51,7 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 	return &all->all[all->nr++];
 }
 
-static void put_strip(struct bytes *to, const struct strip *s)
+static void put_strip(struct tsct_text *to, const struct strip *s)
 {
 	__u32 bin, next = 0;
 
@@ -66,9 +66,9 @@ static void put_strip(struct bytes *to, const struct strip *s)
 		bytes_varint(to, bin + 1 - next);
 		next = bin + 1;
 		if (s->type == STRIP_COUNTER) {
-			bytes_put(to, &s->low[bin], sizeof(*s->low));
-			bytes_put(to, &s->high[bin], sizeof(*s->high));
-			bytes_put(to, &s->busy[bin], sizeof(*s->busy));
+			tsct_text_add(to, &s->low[bin], sizeof(*s->low));
+			tsct_text_add(to, &s->high[bin], sizeof(*s->high));
+			tsct_text_add(to, &s->busy[bin], sizeof(*s->busy));
 		} else {
 			bytes_varint(to, s->count[bin]);
 			bytes_varint(to, s->busy[bin] * 1000 + 0.5F);
@@ -95,7 +95,7 @@ static void coarsen(struct strip *s, __u32 by)
 	}
 }
 
-void report_strips_put(const struct report *r, struct bytes *to)
+void report_strips_put(const struct report *r, struct tsct_text *to)
 {
 	__u32 i, by;
 

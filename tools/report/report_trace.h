@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "lib/base/text.h"
 #include "lib/base/index.h"
 #include "lib/export/export.h"
 #include "lib/statedump/stacks.h"
@@ -28,13 +29,6 @@
  * other events */
 #define EVENT_BYTES_MAX	(11U << 20)
 #define STRIP_BYTES_MAX	(3U << 20)
-
-/* A growing buffer of data for the page's script */
-struct bytes {
-	__u8 *at;
-	size_t len, room;
-	bool failed;		/* whether memory ran out: later bytes are dropped */
-};
 
 struct event_rate {
 	__u32 bins[RATE_BINS];
@@ -140,7 +134,7 @@ struct report {
 					 * drawn individually, ns */
 
 	/* State of the second pass over the recording: */
-	struct bytes moments, spans, arrows;
+	struct tsct_text moments, spans, arrows;
 	__u64 nr_moments, nr_spans, nr_arrows;
 	/* number of events drawn individually; number of events summed up in strips */
 	__u64 shown, summed;
@@ -203,16 +197,15 @@ int report_take(struct report *r);
  * many counters */
 struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 def,
 			   __u32 field);
-void report_strips_put(const struct report *r, struct bytes *to);
+void report_strips_put(const struct report *r, struct tsct_text *to);
 void report_strips_free(struct strips *strips);
 
 /* Writes the data for the page's script (report_data.c). Returns 0 or -errno. */
 int report_data(struct report *r, FILE *to);
-void bytes_put(struct bytes *bytes, const void *from, size_t len);
 /* Writes an integer, 7 bits per byte, low bits first; top bit: more bytes follow. */
-void bytes_varint(struct bytes *bytes, __u64 value);
+void bytes_varint(struct tsct_text *bytes, __u64 value);
 /* Writes a signed integer: 0, -1, 1, -2, ... are written as 0, 1, 2, 3, ... */
-void bytes_zigzag(struct bytes *bytes, __s64 value);
+void bytes_zigzag(struct tsct_text *bytes, __s64 value);
 
 /* Flame graphs (report_flame.c): count the stack of an event; write the section, if there
  * are stacks. Return 0 or -ENOMEM. */

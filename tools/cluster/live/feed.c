@@ -231,7 +231,7 @@ void live_feed_end(struct live_feed *f, __s64 now_ns)
 
 int live_feed_set_status(struct live_feed *f, json_t *status)
 {
-	char *text = status ? json_dumps(status, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+	char *text = status ? tsct_json_format(status, TSCT_JSON_LINE) : NULL;
 
 	json_decref(status);
 	if (!text)
@@ -253,8 +253,10 @@ bool live_feed_has(const struct live_feed *f, const struct live_reader *r)
 static void write_text(FILE *to, const char *text)
 {
 	json_t *json = tsct_json_text(text, strlen(text));
+	char *out = tsct_json_format(json, TSCT_JSON_LINE);
 
-	json_dumpf(json, to, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	fputs(out ? out : "\"\"", to);
+	free(out);
 	json_decref(json);
 }
 

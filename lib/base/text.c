@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "array.h"
+#include "text.h"
+
+char *tsct_text_reserve(struct tsct_text *text, size_t size)
+{
+	if (!text->failed)
+		text->failed = tsct_array_reserve(&text->at, &text->room, text->len + size, 1);
+	return text->failed ? NULL : text->at + text->len;
+}
+
+void tsct_text_add(struct tsct_text *text, const void *from, size_t len)
+{
+	char *to = tsct_text_reserve(text, len);
+
+	if (!to)
+		return;
+	memcpy(to, from, len);
+	text->len += len;
+}
+
+const char tsct_digits_two[] =
+	"00010203040506070809"
+	"10111213141516171819"
+	"20212223242526272829"
+	"30313233343536373839"
+	"40414243444546474849"
+	"50515253545556575859"
+	"60616263646566676869"
+	"70717273747576777879"
+	"80818283848586878889"
+	"90919293949596979899";
+
+const __u64 tsct_digits_ten[20] = {
+	1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000,
+	1000000000, 10000000000, 100000000000, 1000000000000, 10000000000000,
+	100000000000000, 1000000000000000, 10000000000000000,
+	100000000000000000, 1000000000000000000, 10000000000000000000ULL,
+};
+
+/* ---- UTF-8 --------------------------------------------------------------- */
+
+size_t tsct_utf8_decode(const char *text, size_t left, __u32 *ret_code)
+{
+	static const __u32 min_code[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const __u8 *c = (const __u8 *)text;
+	__u32 code = c[0];
+	size_t len = 1, i;
+
+	if (c[0] >= 0x80) {
+		if (c[0] < 0xc0 || c[0] > 0xf7)
+			return 0;
+		len = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+		code &= 0x7f >> len;
+	}
+	if (len > left)
+		return 0;
+	for (i = 1; i < len; i++) {
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (c[i] & 0x3f);
+	}
+	if (len > 1 && (code < min_code[len] || code > 0x10ffff ||
+			(code >= 0xd800 && code < 0xe000)))
+		return 0;
+	*ret_code = code;
+	return len;
+}
+
+size_t tsct_utf8_plain(const char *text, size_t left)
+{
+	__u32 code = 0;
+	size_t len = tsct_utf8_decode(text, left, &code);
+
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : len;
+}
+
+size_t tsct_utf8_clean(char *to, const char *from, size_t len)
+{
+	const char *end = from + len;
+	char *at = to;
+	size_t n;
+
+	for (; from < end; from += n) {
+		n = tsct_utf8_len(from, end - from);
+		at = mempcpy(at, n ? from : TSCT_UTF8_REPLACEMENT, n ? n : 3);
+		n = n ? n : 1;
+	}
+	*at = '\0';
+	return at - to;
+}
+
+/* ---- real numbers ------------------------------------------------------------ */
+
+/* Returns whether @text is read as @value. */
+static bool reads_as(const char *text, double value, bool single)
+{
+	return single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+}
+
+char *tsct_digits_real(char *at, double value, bool single)
+{
+	/* Of these numbers of digits, all doubles (floats) survive the largest, and
+	 * all texts of the smallest survive a double (float). */
+	int digits = single ? 6 : 15;
+	const int most = single ? 9 : 17;
+	int len = sprintf(at, "%.*g", digits, value);
+
+	while (digits < most && !reads_as(at, value, single))
+		len = sprintf(at, "%.*g", ++digits, value);
+	return at + len;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Text: a text that grows, UTF-8 of any bytes, and digits of numbers */
+#ifndef TSCT_BASE_TEXT_H
+#define TSCT_BASE_TEXT_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* A text that grows; all zero at first, and free(text.at) at last */
+struct tsct_text {
+	char *at;
+	size_t len, room;
+	bool failed;		/* memory was short: the text is not complete */
+};
+
+/*
+ * Makes room for @size bytes behind the text. Returns their address, or NULL if memory is short
+ * now or was before. The caller adds to text->len what it wrote.
+ */
+char *tsct_text_reserve(struct tsct_text *text, size_t size);
+void tsct_text_add(struct tsct_text *text, const void *from, size_t len);
+
+/* ---- UTF-8 of untrusted text ---------------------------------------------------- */
+
+/*
+ * Decodes the first character of @text, which has @left bytes. Returns the character's
+ * length in bytes, and its code point; 0: @text does not begin with valid UTF-8.
+ */
+size_t tsct_utf8_decode(const char *text, size_t left, __u32 *ret_code);
+
+static inline size_t tsct_utf8_len(const char *text, size_t left)
+{
+	__u32 code;
+
+	return tsct_utf8_decode(text, left, &code);
+}
+
+/* Returns the same as tsct_utf8_len(), but 0 for control characters, which terminals
+ * interpret. */
+size_t tsct_utf8_plain(const char *text, size_t left);
+
+/* U+FFFD, which stands for a byte that is not part of a character */
+#define TSCT_UTF8_REPLACEMENT	"\xef\xbf\xbd"
+
+/*
+ * Copies @len bytes of text; each byte that is not part of a character becomes U+FFFD.
+ * @to has room for 3 * @len + 1 bytes. Returns the length, without the NUL.
+ */
+size_t tsct_utf8_clean(char *to, const char *from, size_t len);
+
+/* ---- numbers: write to @at without a NUL, return the end of the text ----------- */
+
+/* two-digit numbers "00" to "99", one after another */
+extern const char tsct_digits_two[];
+extern const __u64 tsct_digits_ten[20];		/* powers of ten, by exponent */
+
+/* Returns the number of decimal digits of @value. */
+static inline unsigned int tsct_digits_count(__u64 value)
+{
+	unsigned int about = (64 - __builtin_clzll(value | 1)) * 1233 >> 12;
+
+	return about + (value >= tsct_digits_ten[about]) + !value;
+}
+
+/* Writes the last @nr decimal digits of @value, padded with zeros. */
+static inline char *tsct_digits_fixed(char *at, __u64 value, unsigned int nr)
+{
+	char *to = at + nr;
+
+	while (to - at >= 2) {
+		to -= 2;
+		memcpy(to, &tsct_digits_two[value % 100 * 2], 2);
+		value /= 100;
+	}
+	if (to > at)
+		*at = (char)('0' + value % 10);
+	return at + nr;
+}
+
+static inline char *tsct_digits_unsigned(char *at, __u64 value)
+{
+	if (value < 10) {
+		*at = (char)('0' + value);
+		return at + 1;
+	}
+	return tsct_digits_fixed(at, value, tsct_digits_count(value));
+}
+
+static inline char *tsct_digits_signed(char *at, __s64 value)
+{
+	if (value >= 0)
+		return tsct_digits_unsigned(at, (__u64)value);
+	*at = '-';
+	return tsct_digits_unsigned(at + 1, -(__u64)value);
+}
+
+/*
+ * Writes the shortest decimal number from which @value is read again; at most 24 bytes, and a
+ * NUL. @single: it was a float, and is read as one
+ */
+char *tsct_digits_real(char *at, double value, bool single);
+
+/* Writes a number as 0x and hexadecimal digits, without leading zeros. */
+static inline char *tsct_digits_hex(char *at, __u64 value)
+{
+	unsigned int nr = (67 - (unsigned int)__builtin_clzll(value | 1)) / 4, i;
+
+	*at++ = '0';
+	*at++ = 'x';
+	for (i = nr; i--; value >>= 4)
+		at[i] = "0123456789abcdef"[value & 15];
+	return at + nr;
+}
+
+/* Writes two hexadecimal digits for each byte of @bytes. */
+static inline char *tsct_digits_bytes(char *at, const __u8 *bytes, size_t len)
+{
+	for (; len--; bytes++) {
+		*at++ = "0123456789abcdef"[*bytes >> 4];
+		*at++ = "0123456789abcdef"[*bytes & 15];
+	}
+	return at;
+}
+
+/* Writes a decimal number, with spaces before the number to fill @width columns; @width
+ * is at most 8. A number of more than @width digits is written in full. */
+static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
+{
+	const unsigned int nr = tsct_digits_count(value);
+
+	if (width > nr) {
+		memcpy(at, "        ", 8);
+		at += width - nr;
+	}
+	return tsct_digits_fixed(at, value, nr);
+}
+
+#endif /* TSCT_BASE_TEXT_H */
