@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -123,6 +124,12 @@ json_t *tsct_json_text(const char *text, size_t len)
 	json = json_stringn(clean, tsct_utf8_clean(clean, text, len));
 	free(clean);
 	return json;
+}
+
+json_t *tsct_json_count(__u64 value)
+{
+	return value <= INT64_MAX ? json_integer((json_int_t)value) :
+		json_sprintf("%llu", (unsigned long long)value);
 }
 
 /* ---- trees ----------------------------------------------------------------------- */

@@ -30,6 +30,9 @@ char *tsct_json_put_real(char *at, double value, bool single);
 /* Makes a JSON string of any bytes. NULL: out of memory */
 json_t *tsct_json_text(const char *text, size_t len);
 
+/* Makes a number; from 2^63 on, which json_int_t has not, a string. NULL: out of memory */
+json_t *tsct_json_count(__u64 value);
+
 enum tsct_json_style {
 	TSCT_JSON_LINE,		/* no blanks */
 	TSCT_JSON_INDENTED,	/* a line per member, indented by 2 */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,6 +21,22 @@ void tsct_text_add(struct tsct_text *text, const void *from, size_t len)
 		return;
 	memcpy(to, from, len);
 	text->len += len;
+}
+
+void tsct_text_print(struct tsct_text *text, const char *format, ...)
+{
+	va_list args, again;
+	int len;
+
+	va_start(args, format);
+	va_copy(again, args);
+	len = vsnprintf(NULL, 0, format, args);
+	if (len >= 0 && tsct_text_reserve(text, (size_t)len + 1)) {
+		vsnprintf(text->at + text->len, (size_t)len + 1, format, again);
+		text->len += (size_t)len;
+	}
+	va_end(again);
+	va_end(args);
 }
 
 const char tsct_digits_two[] =
@@ -91,6 +108,55 @@ size_t tsct_utf8_clean(char *to, const char *from, size_t len)
 	}
 	*at = '\0';
 	return at - to;
+}
+
+/* ---- escaping ------------------------------------------------------------ */
+
+/* Appends the character (or invalid byte) at @from to the text at *@at, escaped.
+ * Returns the number of bytes read from @from. */
+static size_t escape_one(char **at, const char *from, size_t left,
+			 const char *special)
+{
+	size_t n = tsct_utf8_plain(from, left);
+
+	if (!n) {
+		*at = tsct_digits_bytes(stpcpy(*at, "\\x"), (const __u8 *)from, 1);
+		return 1;
+	}
+	if (strchr(special, *from))
+		*(*at)++ = '\\';
+	*at = mempcpy(*at, from, n);
+	return n;
+}
+
+char *tsct_text_escape(char *at, const char *text, size_t len,
+			const char *special)
+{
+	const char *end = text + len;
+
+	while (text < end) {
+		/* Fast path for printable ASCII other than quote and backslash: these
+		 * characters need no escape, as callers pass only quotes and
+		 * backslashes in @special. */
+		if (*text >= ' ' && *text <= '~' && *text != '"' && *text != '\\')
+			*at++ = *text++;
+		else
+			text += escape_one(&at, text, end - text, special);
+	}
+	return at;
+}
+
+void tsct_text_print_escaped(FILE *to, const char *text, size_t len,
+			      const char *special)
+{
+	const char *end = text + len;
+	char room[8], *at;
+
+	while (text < end) {
+		at = room;
+		text += escape_one(&at, text, end - text, special);
+		fwrite_unlocked(room, 1, at - room, to);
+	}
 }
 
 /* ---- real numbers ------------------------------------------------------------ */

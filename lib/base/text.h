@@ -6,6 +6,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A text that grows; all zero at first, and free(text.at) at last */
@@ -21,6 +22,8 @@ struct tsct_text {
  */
 char *tsct_text_reserve(struct tsct_text *text, size_t size);
 void tsct_text_add(struct tsct_text *text, const void *from, size_t len);
+__attribute__((format(printf, 2, 3)))
+void tsct_text_print(struct tsct_text *text, const char *format, ...);
 
 /* ---- UTF-8 of untrusted text ---------------------------------------------------- */
 
@@ -136,5 +139,17 @@ static inline char *tsct_digits_right(char *at, __u64 value, unsigned int width)
 	}
 	return tsct_digits_fixed(at, value, nr);
 }
+
+/* ---- escaping ------------------------------------------------------------------ */
+
+/* size of the longest escaped text of @len bytes, bytes */
+#define TSCT_TEXT_ESCAPED(len)	(4 * (size_t)(len))
+/*
+ * Escapes bytes that are no printable UTF-8, and characters of @special, such as quotes. Writes
+ * to @at without a NUL, and returns the end of the text.
+ */
+char *tsct_text_escape(char *at, const char *text, size_t len, const char *special);
+void tsct_text_print_escaped(FILE *to, const char *text, size_t len,
+			     const char *special);
 
 #endif /* TSCT_BASE_TEXT_H */

@@ -182,14 +182,14 @@ static int make_location(struct tsct_event_text *l, __u32 location, size_t width
 	size_t len = strlen(name);
 	char *at;
 
-	text->text = malloc(TSCT_VALUE_ESCAPED(width) + 64 + COPY_BYTES);
+	text->text = malloc(TSCT_TEXT_ESCAPED(width) + 64 + COPY_BYTES);
 	if (!text->text)
 		return -ENOMEM;
 	at = text->text;
 	if (l->rec->nr_nodes > 1) {
 		*at++ = ' ';
 		at = stpcpy(at, colours->node);
-		at = stpcpy(tsct_value_escape(at, name, len, "\\"), colours->off);
+		at = stpcpy(tsct_text_escape(at, name, len, "\\"), colours->off);
 		for (; len < width; len++)
 			*at++ = ' ';
 	}
@@ -381,7 +381,7 @@ int tsct_event_text_add(struct tsct_event_text *l, const struct tsct_trace_event
 		l->layouts[e->stream][e->def->id - TSCT_ID_FIRST];
 	char *at;
 
-	if (reserve(l, s->room + TSCT_VALUE_ESCAPED(e->len)))
+	if (reserve(l, s->room + TSCT_TEXT_ESCAPED(e->len)))
 		return -ENOMEM;
 	at = put_columns(l, l->text + l->len, e, ns);
 	at = copy(at, s->head, s->head_len);

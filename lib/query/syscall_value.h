@@ -27,7 +27,7 @@ size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_tra
 
 /*
  * tsct_syscall_format - the text of any field of an event, as tsct_value_format()
- * Writes at most TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(value->size) bytes to @at,
+ * Writes at most TSCT_SYSCALL_TEXT_MAX + TSCT_TEXT_ESCAPED(value->size) bytes to @at,
  * without a NUL, and returns the end. "..." follows a string of which the end was not
  * recorded.
  */

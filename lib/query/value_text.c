@@ -6,55 +6,6 @@
 #include "lib/ctf/recording.h"
 #include "value_text.h"
 
-/* ---- text ---------------------------------------------------------------- */
-
-/* Appends the character (or invalid byte) at @from to the text at *@at, escaped.
- * Returns the number of bytes read from @from. */
-static size_t escape_one(char **at, const char *from, size_t left,
-			 const char *special)
-{
-	size_t n = tsct_utf8_plain(from, left);
-
-	if (!n) {
-		*at = tsct_digits_bytes(stpcpy(*at, "\\x"), (const __u8 *)from, 1);
-		return 1;
-	}
-	if (strchr(special, *from))
-		*(*at)++ = '\\';
-	*at = mempcpy(*at, from, n);
-	return n;
-}
-
-char *tsct_value_escape(char *at, const char *text, size_t len,
-			const char *special)
-{
-	const char *end = text + len;
-
-	while (text < end) {
-		/* Fast path for printable ASCII other than quote and backslash: these
-		 * characters need no escape, as callers pass only quotes and
-		 * backslashes in @special. */
-		if (*text >= ' ' && *text <= '~' && *text != '"' && *text != '\\')
-			*at++ = *text++;
-		else
-			text += escape_one(&at, text, end - text, special);
-	}
-	return at;
-}
-
-void tsct_value_print_escaped(FILE *to, const char *text, size_t len,
-			      const char *special)
-{
-	const char *end = text + len;
-	char room[8], *at;
-
-	while (text < end) {
-		at = room;
-		text += escape_one(&at, text, end - text, special);
-		fwrite_unlocked(room, 1, at - room, to);
-	}
-}
-
 /* ---- values ------------------------------------------------------------------ */
 
 char *tsct_value_format(char *at, const struct tsct_value *v)
@@ -71,7 +22,7 @@ char *tsct_value_format(char *at, const struct tsct_value *v)
 	case TSCT_TYPE_STRING:
 	case TSCT_TYPE_CHARS:
 		*at++ = '"';
-		at = tsct_value_escape(at, (const char *)v->at, tsct_value_text_len(v),
+		at = tsct_text_escape(at, (const char *)v->at, tsct_value_text_len(v),
 				       "\"\\");
 		*at++ = '"';
 		return at;
@@ -102,7 +53,7 @@ void tsct_value_print(FILE *to, const struct tsct_value *v)
 
 	if (tsct_value_is_text(v)) {
 		putc_unlocked('"', to);
-		tsct_value_print_escaped(to, (const char *)v->at,
+		tsct_text_print_escaped(to, (const char *)v->at,
 					 tsct_value_text_len(v), "\"\\");
 		putc_unlocked('"', to);
 	} else if (v->field->type == TSCT_TYPE_BYTES) {

@@ -14,22 +14,12 @@
 /* Prints a value for people: text in quotes, with escapes where it is not printable. */
 void tsct_value_print(FILE *to, const struct tsct_value *value);
 
-/* Prints text; escapes bytes that are no printable UTF-8, and characters of @special. */
-void tsct_value_print_escaped(FILE *to, const char *text, size_t len,
-			      const char *special);
-
 /*
  * The functions below write to @at without a NUL and return the end of the text. A value
- * of n bytes takes at most TSCT_VALUE_ROOM + TSCT_VALUE_ESCAPED(n) bytes.
+ * of n bytes takes at most TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(n) bytes.
  */
 #define TSCT_VALUE_ROOM	64
-/* size of the longest escaped text of @len bytes, bytes */
-#define TSCT_VALUE_ESCAPED(len)	(4 * (size_t)(len))
 char *tsct_value_format(char *at, const struct tsct_value *value);
-/* Escapes a text. @special: characters that get a backslash, such as quotes */
-char *tsct_value_escape(char *at, const char *text, size_t len,
-			const char *special);
-
 /* Writes a value as JSON: integers beyond 2^53, infinities and NaN are strings. A value of n
  * bytes takes at most TSCT_VALUE_ROOM + TSCT_JSON_TEXT(n) bytes. */
 char *tsct_value_put_json(char *at, const struct tsct_value *value);

@@ -331,7 +331,7 @@ TEST(test_wrong_definitions)
 		e.def = &def;
 		e.len = make_payload(&def, payload);
 		for (nr = 0, pos = 0; tsct_value_next(&e, &nr, &pos, &v);) {
-			size = TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(v.size);
+			size = TSCT_SYSCALL_TEXT_MAX + TSCT_TEXT_ESCAPED(v.size);
 			room = malloc(size);
 			end = tsct_syscall_format(room, call, &e, &v);
 			ck_assert(end > room && end <= room + size);
@@ -352,7 +352,7 @@ TEST(test_strings)
 		{ TSCT_SYSCALL_STRING_FAULT, "unreadable" },
 	};
 	struct tsct_value v = { .field = &def.fields[0] };
-	char room[TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(sizeof(path))];
+	char room[TSCT_SYSCALL_TEXT_MAX + TSCT_TEXT_ESCAPED(sizeof(path))];
 	unsigned int i;
 
 	tsct_syscall_fields(call, TSCT_KIND_BEGIN, fields);

@@ -10,10 +10,10 @@
 static void print_line(FILE *to, const char *text)
 {
 	const size_t len = text ? strlen(text) : 0;
-	char *escaped = text ? malloc(TSCT_VALUE_ESCAPED(len) + 1) : NULL;
+	char *escaped = text ? malloc(TSCT_TEXT_ESCAPED(len) + 1) : NULL;
 
 	if (escaped)
-		*tsct_value_escape(escaped, text, len, "\\") = '\0';
+		*tsct_text_escape(escaped, text, len, "\\") = '\0';
 	fprintf(to, "%s: %s\n", program_invocation_name, escaped ? escaped : "out of memory");
 	free(escaped);
 }

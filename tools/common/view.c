@@ -176,7 +176,7 @@ time_t view_split_ns(__s64 ns, __s64 *ret_rest_ns)
 
 void view_print_escaped(FILE *to, const char *text)
 {
-	tsct_value_print_escaped(to, text, strlen(text), "\\");
+	tsct_text_print_escaped(to, text, strlen(text), "\\");
 }
 
 /* ---- messages between nodes ---------------------------------------------- */

@@ -15,6 +15,7 @@
 #include "stat.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
+#include "tools/common/json.h"
 #include "tools/common/options.h"
 
 /* ---- options ----------------------------------------------------------- */
@@ -414,7 +415,7 @@ int cmd_stat(int argc, char **argv)
 	    sync_samples_open(s.dir, &s.sync)) {
 		ret = EXIT_FAILED;	/* sync_samples_open() has printed the error */
 	} else if (!err && s.json) {
-		ret = stat_print_json(&s);
+		ret = ctl_json_print(stat_json(&s));
 	} else if (!err) {
 		print_head(&s);
 		print_files(&s);

@@ -107,7 +107,7 @@ static int keep(struct open_call *o, const char *text, size_t len)
 static int begin_call(struct dump *d, struct open_call *o, const struct tsct_syscall *call,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
-	const size_t room = LINE_ROOM + TSCT_VALUE_ESCAPED(e->len) +
+	const size_t room = LINE_ROOM + TSCT_TEXT_ESCAPED(e->len) +
 		TSCT_SYSCALL_ARGS * (size_t)TSCT_SYSCALL_TEXT_MAX;
 	const size_t before = d->lines.len;
 	size_t unreadable[TSCT_SYSCALL_ARGS] = { 0 }, columns, i;
@@ -170,7 +170,7 @@ static int put_begin(struct dump *d, const struct open_call *o,
 	for (i = 0; i < TSCT_SYSCALL_ARGS && !err; i++) {
 		if (!o->unreadable[i] || !tsct_value_find(end, o->call->args[i].name, &v))
 			continue;
-		text = malloc(TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(v.size));
+		text = malloc(TSCT_SYSCALL_TEXT_MAX + TSCT_TEXT_ESCAPED(v.size));
 		if (!text)
 			return -ENOMEM;
 		err = tsct_event_text_put(&d->lines, o->text + from, o->unreadable[i] - from) ?:

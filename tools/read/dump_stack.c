@@ -33,13 +33,13 @@ const struct tsct_stack *dump_stack_of(struct dump *d, const struct tsct_trace_e
 int dump_stack_add(struct dump *d, const struct tsct_stack *stack)
 {
 	char text[TSCT_STACK_FRAME_TEXT];
-	char line[TSCT_VALUE_ROOM + TSCT_VALUE_ESCAPED(TSCT_STACK_FRAME_TEXT)], *at;
+	char line[TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(TSCT_STACK_FRAME_TEXT)], *at;
 	int err = 0;
 	__u32 i;
 
 	for (i = 0; stack && i < stack->nr && !err; i++) {
 		tsct_stacks_text(d->stacks, stack->frames[i], text);
-		at = tsct_value_escape(stpcpy(line, "    "), text, strlen(text), "");
+		at = tsct_text_escape(stpcpy(line, "    "), text, strlen(text), "");
 		*at++ = '\n';
 		err = tsct_event_text_put(&d->lines, line, (size_t)(at - line));
 	}

@@ -203,14 +203,18 @@ bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum)
 /* ---- stat_tables.c, stat_json.c ---------------------------------------- */
 
 int stat_tables_print(const struct stat_figures *s);	/* Returns 0 or -ENOMEM. */
-int stat_print_json(const struct stat_figures *s);	/* Returns an exit status. */
+
+/* Returns all figures; NULL: out of memory. */
+json_t *stat_json(const struct stat_figures *s);
+
+/* Returns the row of the threads for which memory was short, together; NULL: none. */
+json_t *stat_json_rest(const struct stat_figures *s);
 
 /* ---- stat_mpi.c: wait states of a program with MPI ---------------- */
 
 /* Takes an event, whose bound is @error_ns. Returns 0 or -ENOMEM. */
 int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 		 __u64 error_ns);
-void stat_mpi_print(const struct stat_figures *s, __u32 max);
 json_t *stat_mpi_json(const struct stat_figures *s);
 
 /* ---- stat_sync.c: sync samples (exchanges with other nodes) ------------ */

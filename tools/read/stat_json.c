@@ -82,6 +82,26 @@ static json_t *json_nodes(const struct stat_figures *s)
 	return nodes;
 }
 
+/* Returns what a CPU lost, by channel and cause, without zeros. */
+static json_t *json_channel_losses(const struct stat_figures *s, __u32 location)
+{
+	const struct tsct_stream_class *c;
+	json_t *all = json_object(), *one;
+	__u32 cause;
+
+	for (c = s->rec->streams; c < s->rec->streams + s->rec->nr_streams; c++) {
+		if (!tsct_loss_total(&c->loss[location]))
+			continue;
+		one = json_object();
+		for (cause = 0; cause < TSCT_LOSS_NR; cause++)
+			if (c->loss[location].cause[cause])
+				json_object_set_new(one, tsct_loss_names[cause],
+					tsct_json_count(c->loss[location].cause[cause]));
+		json_object_set_new(all, c->name, one);
+	}
+	return all;
+}
+
 static json_t *json_cpus(const struct stat_figures *s)
 {
 	const struct tsct_stream_class *c;
@@ -100,8 +120,10 @@ static json_t *json_cpus(const struct stat_figures *s)
 			for (cause = 0; cause < TSCT_LOSS_NR; cause++)
 				loss.cause[cause] += c->loss[i].cause[cause];
 		json_array_append_new(cpus, with_tally(json_pack(
-			"{si si so sI}", "node", (int)l->node, "cpu", (int)l->cpu,
-			"lost", view_json_loss(&loss), "unreadable",
+			"{si so si so so sI}", "node", (int)l->node, "node_name",
+			ctl_json_text(tsct_recording_node_name(s->rec, l->node)),
+			"cpu", (int)l->cpu, "lost", view_json_loss(&loss),
+			"lost_by_channel", json_channel_losses(s, i), "unreadable",
 			(json_int_t)stat_unreadable_on(s, i)), s, &s->by_location[i]));
 	}
 	return cpus;
@@ -149,23 +171,46 @@ static json_t *json_calls(const struct stat_figures *s)
 	return calls;
 }
 
+static bool has_switches(const struct stat_figures *s)
+{
+	__u32 i;
+
+	for (i = 0; i < s->threads.nr; i++)
+		if (s->threads.table[i].switched)
+			return true;
+	return s->threads.rest.switched;
+}
+
+/* "switched_in" is null in a recording without switches of threads. */
+static json_t *json_thread(const struct stat_figures *s, const struct thread *t, bool switches)
+{
+	return with_tally(json_pack("{si so sI so sI so so so}", "node", (int)t->node,
+		"node_name", ctl_json_text(tsct_recording_node_name(s->rec, t->node)),
+		"tid", (json_int_t)t->tid, "name", ctl_json_text(t->comm),
+		"pid", (json_int_t)t->tgid, "process", ctl_json_text(t->process),
+		"cgroup", t->cgroup ? ctl_json_text(t->cgroup) : json_null(),
+		"switched_in", switches ? tsct_json_count(t->switched) : json_null()),
+		s, &t->tally);
+}
+
 static json_t *json_threads(const struct stat_figures *s)
 {
-	const struct thread *t = s->threads.table;
+	const bool switches = has_switches(s);
 	json_t *threads = json_array();
 	__u32 i;
 
-	for (i = 0; i < s->threads.nr; i++, t++)
-		json_array_append_new(threads, with_tally(json_pack(
-			"{si sI so sI so so sI}", "node", (int)t->node,
-			"tid", (json_int_t)t->tid, "name", ctl_json_text(t->comm),
-			"pid", (json_int_t)t->tgid, "process", ctl_json_text(t->process),
-			"cgroup", t->cgroup ? ctl_json_text(t->cgroup) : json_null(),
-			"switched_in", (json_int_t)t->switched), s, &t->tally));
+	for (i = 0; i < s->threads.nr; i++)
+		json_array_append_new(threads, json_thread(s, &s->threads.table[i], switches));
 	return threads;
 }
 
-int stat_print_json(const struct stat_figures *s)
+json_t *stat_json_rest(const struct stat_figures *s)
+{
+	return s->threads.rest.tally.events ?
+		json_thread(s, &s->threads.rest, has_switches(s)) : NULL;
+}
+
+json_t *stat_json(const struct stat_figures *s)
 {
 	const struct tsct_recording *rec = s->rec;
 	json_t *clock, *files, *sum = json_null();
@@ -209,7 +254,7 @@ int stat_print_json(const struct stat_figures *s)
 	for (i = 0; i < rec->nr_streams; i++)
 		no_ring += rec->streams[i].lost_no_ring;
 	tsct_recording_loss(rec, &loss);
-	return ctl_json_print(json_pack(
+	return json_pack(
 		"{so so so so so sb sb sb sI so sI sI sI sI so so so so so so so so so sI so so so}",
 		"command", ctl_json_text(rec->nodes[0].command),
 		"host", ctl_json_text(rec->nodes[0].host),
@@ -231,5 +276,5 @@ int stat_print_json(const struct stat_figures *s)
 		"system_calls", json_calls(s), "threads", json_threads(s),
 		"mpi_waits", stat_mpi_json(s), "stacks", stat_stacks_json(s),
 		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
-		"files", files, "messages", view_json_messages(rec)));
+		"files", files, "messages", view_json_messages(rec));
 }

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "stat.h"
 
 int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
@@ -15,36 +12,6 @@ int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 	ticks = (double)error_ns * sync_samples_hz(s->rec) / 1e9 + 1;
 	return tsct_mpi_waits_add(s->waits, e, !error_ns ? 0 : ticks < 1e18 ?
 				  (__u64)ticks : UINT64_MAX);
-}
-
-static void print_wait(const struct stat_figures *s, const struct tsct_mpi_wait *w)
-{
-	char rank[16] = "?";
-
-	if (w->job)
-		snprintf(rank, sizeof(rank), "%d", w->rank);
-	printf("%-6s %-24.24s %-14s %10" PRIu64 " %12.6f %12.6f %10" PRIu64 "\n", rank,
-	       w->call, tsct_mpi_wait_names[w->kind], (uint64_t)w->count,
-	       stat_ticks_ns(s, w->total) / 1e9, stat_ticks_ns(s, w->max) / 1e9,
-	       (uint64_t)w->unknown);
-}
-
-void stat_mpi_print(const struct stat_figures *s, __u32 max)
-{
-	const struct tsct_mpi_wait *waits;
-	__u32 nr, i;
-
-	if (!s->waits)
-		return;
-	waits = tsct_mpi_waits_sort(s->waits, &nr);
-	if (!nr)
-		return;
-	printf("\n%-6s %-24s %-14s %10s %12s %12s %10s\n", "rank", "waits in", "for", "waits",
-	       "seconds", "longest", "unknown");
-	for (i = 0; i < nr && i < max; i++)
-		print_wait(s, &waits[i]);
-	if (i < nr)
-		printf("%u more; -a prints them\n", nr - i);
 }
 
 json_t *stat_mpi_json(const struct stat_figures *s)

@@ -1,371 +1,340 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints tables of nodes, CPUs, events, system calls and threads. If a table has more
- * lines than its limit, its last line is the sum of the lines that are left out.
+ * The tables of nodes, CPUs, events, system calls, threads and waits, of the figures in
+ * stat_json.c. If a table has more lines than its limit, its last line is the sum of the lines
+ * that are left out.
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/table.h"
+#include "lib/core/clock_params.h"
 #include "stat.h"
+#include "tools/common/json.h"
 
-#define TOP		10	/* default length of lists of calls and threads */
+#define TOP		10	/* default length of lists of calls, threads and waits */
 #define TOP_EVENTS	50
 #define TOP_CPUS	64
 #define TOP_NODES	64
 
-static __u32 limit(const struct stat_figures *s, __u32 usual)
+#define TALLY_COLUMNS \
+	TSCT_COLUMN("events", "events", 12), \
+	TSCT_COLUMN("per s", "per_s", 12, .decimals = 1), \
+	TSCT_COLUMN("first", "first_ns", 13, .scale = 1e-9, .decimals = 6, .sign = true, .since = true), \
+	TSCT_COLUMN("last", "last_ns", 13, .scale = 1e-9, .decimals = 6, .sign = true, .since = true)
+
+static __s64 integer(const json_t *row, const char *key)
 {
-	return s->all ? UINT32_MAX : s->top ? s->top : usual;
+	return json_integer_value(json_object_get(row, key));
 }
 
-/* ---- cells of a table ---------------------------------------------------- */
+/* ---- sums of rows ---------------------------------------------------------------- */
 
-/* Prints a tick as seconds since the beginning of the recording. */
-static void print_moment(const struct stat_figures *s, const struct tally *t,
-			 __u64 stamp)
+static json_t *add_values(const char *key, const json_t *a, const json_t *b)
 {
-	if (t->events)
-		printf(" %+13.6f", (double)stat_ticks_ns(s, stamp >= s->rec->begin ?
-			stamp - s->rec->begin : 0) / 1e9);
-	else
-		printf(" %13s", "-");
+	__s64 x = json_integer_value(a), y = json_integer_value(b);
+
+	if (json_is_real(a))
+		return json_real(json_real_value(a) + json_real_value(b));
+	if (!strncmp(key, "first", 5))
+		return json_integer(x < y ? x : y);
+	if (!strncmp(key, "last", 4) || !strncmp(key, "max", 3))
+		return json_integer(x > y ? x : y);
+	return json_integer(__builtin_add_overflow(x, y, &x) ? INT64_MAX : x);
 }
 
-static void print_span(const struct stat_figures *s, const struct tally *t)
+/* Adds the numbers of a row to those of @sum: first_ns and last_ns become the extremes, max_ns
+ * the largest. */
+static void add_row(json_t *sum, const json_t *row)
 {
-	printf("%12" PRIu64 " %12.1f", (uint64_t)t->events,
-	       stat_per_s(s, t->events));
-	print_moment(s, t, t->first);
-	print_moment(s, t, t->last);
-}
+	const char *key;
+	json_t *value, *old;
 
-static double mean(__u64 sum, __u64 nr)
-{
-	return nr ? (double)sum / (double)nr : 0;
-}
-
-static bool is_many(const struct stat_figures *s)
-{
-	return s->rec->nr_nodes > 1;
-}
-
-/* Prints the first columns of a header: "node" if several nodes exist, and @column. */
-static void print_head(const struct stat_figures *s, const char *column)
-{
-	putchar('\n');
-	if (is_many(s))
-		printf("%-16s ", "node");
-	if (column)
-		printf("%-10s ", column);
-	printf("%12s %12s %13s %13s", "events", "per s", "first", "last");
-}
-
-/* Prints a node's name, padded to the column's width; escaped bytes may exceed it. */
-static void print_node(const struct stat_figures *s, __u32 node)
-{
-	const char *name = tsct_recording_node_name(s->rec, node);
-	const int len = (int)strlen(name);
-
-	if (!is_many(s))
-		return;
-	view_print_escaped(stdout, name);
-	printf("%*s ", len < 16 ? 16 - len : 0, "");
-}
-
-static void print_no_node(const struct stat_figures *s)
-{
-	if (is_many(s))
-		printf("%-16s ", "");
-}
-
-static void others(char *text, size_t size, __u32 nr)
-{
-	snprintf(text, size, nr == 1 ? "1 other" : "%u others", nr);
-}
-
-/* ---- nodes ----------------------------------------------------------------- */
-
-static void print_one_node(const struct stat_figures *s, __u32 i)
-{
-	const struct tsct_recorded_node *node = &s->rec->nodes[i];
-
-	print_node(s, i);
-	print_span(s, &s->by_node[i]);
-	printf(" %12" PRIu64, (uint64_t)s->lost_by_node[i]);
-	if (stat_error_of(s, i) == UINT64_MAX)
-		printf(" %12s", "?");
-	else
-		printf(" %12" PRIu64, (uint64_t)stat_error_of(s, i));
-	/* Older versions did not store the residual of a node's fit. */
-	if (node->correction.has_residual)
-		printf(" %12.1f", (double)node->correction.residual_ps / 1e3);
-	else
-		printf(" %12s", "-");
-	printf(" %-10s  ", *node->correction.fit ? node->correction.fit : "-");
-	view_print_escaped(stdout, node->host);
-	fputs(", ", stdout);
-	view_print_escaped(stdout, node->kernel);
-	if (*node->command) {
-		fputs(", ", stdout);
-		view_print_escaped(stdout, node->command);
-	}
-	putchar('\n');
-}
-
-static void print_nodes(const struct stat_figures *s)
-{
-	const __u32 nr = s->rec->nr_nodes, max = limit(s, TOP_NODES);
-	struct tally rest = { 0 };
-	char name[32];
-	__u32 i;
-
-	if (!is_many(s))
-		return;
-	print_head(s, NULL);
-	printf(" %12s %12s %12s %-10s  %s\n", "lost", "within ns", "residual ns",
-	       "fit", "host, kernel, command");
-	for (i = 0; i < nr && i < max; i++)
-		print_one_node(s, i);
-	for (; i < nr; i++)
-		tally_add(&rest, &s->by_node[i]);
-	if (nr <= max)
-		return;
-	others(name, sizeof(name), nr - max);
-	printf("%-16s ", name);
-	print_span(s, &rest);
-	putchar('\n');
-}
-
-/* ---- CPUs ------------------------------------------------------------------ */
-
-static void print_unreadable(__u64 unreadable)
-{
-	if (unreadable)
-		printf("  unreadable %" PRIu64, (uint64_t)unreadable);
-	putchar('\n');
-}
-
-static void print_cpu(const struct stat_figures *s, __u32 location)
-{
-	const struct tsct_stream_class *c = s->rec->streams;
-	int i;
-
-	print_node(s, s->rec->locations[location].node);
-	printf("%-10u ", s->rec->locations[location].cpu);
-	print_span(s, &s->by_location[location]);
-	printf(" %12" PRIu64, (uint64_t)stat_lost_on(s, location));
-	for (; c < s->rec->streams + s->rec->nr_streams; c++)
-		for (i = 0; i < TSCT_LOSS_NR; i++)
-			if (c->loss[location].cause[i])
-				printf("  %s %s %" PRIu64, c->name,
-				       tsct_loss_names[i],
-				       (uint64_t)c->loss[location].cause[i]);
-	print_unreadable(stat_unreadable_on(s, location));
-}
-
-static void print_cpu_sum(const struct stat_figures *s, const char *name,
-			  const struct tally *t, __u64 lost, __u64 unreadable)
-{
-	print_no_node(s);
-	printf("%-10s ", name);
-	print_span(s, t);
-	printf(" %12" PRIu64, (uint64_t)lost);
-	print_unreadable(unreadable);
-}
-
-static void print_cpus(const struct stat_figures *s)
-{
-	__u64 lost, gone, all_lost = 0, rest_lost = 0, rest_gone = 0;
-	struct tally all = { 0 }, rest = { 0 };
-	__u32 i, nr = 0;
-	char name[32];
-
-	print_head(s, "CPU");
-	printf(" %12s\n", "lost");
-	for (i = 0; i < s->rec->nr_locations; i++) {
-		lost = stat_lost_on(s, i);
-		gone = stat_unreadable_on(s, i);
-		all_lost += lost;
-		tally_add(&all, &s->by_location[i]);
-		if (!s->by_location[i].events && !lost && !gone)
-			continue;
-		if (nr++ < limit(s, TOP_CPUS)) {
-			print_cpu(s, i);
-			continue;
+	json_object_foreach((json_t *)row, key, value) {
+		old = json_object_get(sum, key);
+		if (json_is_object(value) && !old) {
+			old = json_object();
+			json_object_set_new(sum, key, old);
 		}
-		tally_add(&rest, &s->by_location[i]);
-		rest_lost += lost;
-		rest_gone += gone;
+		if (json_is_object(value))
+			add_row(old, value);
+		else if (json_is_number(value) && json_is_number(old))
+			json_object_set_new(sum, key, add_values(key, old, value));
+		else if (json_is_number(value))
+			json_object_set(sum, key, value);
 	}
-	if (nr > limit(s, TOP_CPUS)) {
-		others(name, sizeof(name), nr - limit(s, TOP_CPUS));
-		print_cpu_sum(s, name, &rest, rest_lost, rest_gone);
-	}
-	print_cpu_sum(s, "all", &all, all_lost, stat_unreadable(s));
 }
 
-/* ---- events ---------------------------------------------------------------- */
-
-static void print_event(const struct stat_figures *s, const char *channel,
-			const char *name, const char *kind, const struct tally *t)
+/* Returns the sum of the rows from @from on, with a name in member @key. */
+static json_t *sum_rows(const json_t *rows, size_t from, const char *key, const char *name)
 {
-	printf("%-16s %-24s %-8s ", channel, name, kind);
-	print_span(s, t);
-	printf(" %10.2f %10.2f\n", mean(t->bytes, t->events),
-	       mean(t->payload, t->events));
+	json_t *sum = json_pack("{ss}", "node_name", "");
+
+	for (; from < json_array_size(rows); from++)
+		add_row(sum, json_array_get(rows, from));
+	json_object_del(sum, "lost_by_channel");
+	json_object_set_new(sum, key, json_string(name));
+	return sum;
 }
+
+/* ---- tables -------------------------------------------------------------------------- */
+
+struct list {
+	const struct tsct_column *columns;
+	unsigned int nr;
+	const char *name;	/* key of the column that says "3 others" */
+	__u32 top;		/* default length */
+};
+
+#define LIST(list_columns, list_name, list_top) \
+	{ .columns = list_columns, .nr = sizeof(list_columns) / sizeof(*(list_columns)), \
+	  .name = list_name, .top = list_top }
+
+/* Prints @rows, and, if @more is not NULL, as others what it counts. */
+static struct tsct_table print_list(const struct stat_figures *s, const struct list *l,
+				    const json_t *rows, json_t *more)
+{
+	const size_t max = s->all ? UINT32_MAX : s->top ? s->top : l->top;
+	/* A table whose first column is the node has it if there are several. */
+	const bool skip = !strcmp(l->columns->title, "node") && s->rec->nr_nodes == 1;
+	const struct tsct_table t = { .to = stdout, .columns = l->columns + skip,
+		.nr = l->nr - skip,
+		.origin = tsct_clock_params_ns(&s->rec->real, s->rec->begin) };
+	const size_t nr = json_array_size(rows);
+	char name[32] = "others";
+	json_t *sum;
+	size_t i;
+
+	putchar('\n');
+	tsct_table_head(&t);
+	for (i = 0; i < nr && i < max; i++)
+		tsct_table_row(&t, json_array_get(rows, i));
+	if (i == nr && !more)
+		return t;
+	if (!more)
+		snprintf(name, sizeof(name), nr - i == 1 ? "1 other" : "%zu others", nr - i);
+	sum = sum_rows(rows, i, l->name, name);
+	if (more)
+		add_row(sum, more);
+	tsct_table_row(&t, sum);
+	json_decref(sum);
+	return t;
+}
+
+/* ---- nodes ------------------------------------------------------------------------- */
+
+static void put_node(const json_t *row, struct tsct_text *cell)
+{
+	const char *command = ctl_json_string(row, "command");
+
+	if (json_object_get(row, "host"))
+		tsct_text_print(cell, " %s, %s%s%s", ctl_json_string(row, "host"),
+				ctl_json_string(row, "kernel"), *command ? ", " : "", command);
+}
+
+static const struct tsct_column node_columns[] = {
+	TSCT_COLUMN("node", "name", -16),
+	TALLY_COLUMNS,
+	TSCT_COLUMN("lost", "lost", 12),
+	TSCT_COLUMN("within ns", "error_ns", 12, .unknown = "?"),
+	/* Older versions did not store the residual of a node's fit. */
+	TSCT_COLUMN("residual ns", "residual_ns", 12, .decimals = 1),
+	TSCT_COLUMN("fit", "fit", -10, .unknown = "-"),
+	{ " host, kernel, command", .text = put_node },
+};
+static const struct list nodes = LIST(node_columns, "name", TOP_NODES);
+
+/* ---- CPUs -------------------------------------------------------------------------- */
+
+static void put_lost(const json_t *row, struct tsct_text *cell)
+{
+	const char *cause;
+	json_t *value;
+	__s64 sum = 0;
+
+	json_object_foreach(json_object_get(row, "lost"), cause, value)
+		if (__builtin_add_overflow(sum, json_integer_value(value), &sum))
+			sum = INT64_MAX;
+	tsct_text_print(cell, "%" PRId64, (int64_t)sum);
+}
+
+static void put_causes(const json_t *row, struct tsct_text *cell)
+{
+	const __s64 unreadable = integer(row, "unreadable");
+	const char *channel, *cause;
+	json_t *causes, *value;
+
+	json_object_foreach(json_object_get(row, "lost_by_channel"), channel, causes)
+		json_object_foreach(causes, cause, value)
+			tsct_text_print(cell, "%s %s %s %" PRId64, cell->len ? " " : "", channel,
+					cause, (int64_t)json_integer_value(value));
+	if (unreadable)
+		tsct_text_print(cell, "%s unreadable %" PRId64, cell->len ? " " : "",
+				(int64_t)unreadable);
+}
+
+static const struct tsct_column cpu_columns[] = {
+	TSCT_COLUMN("node", "node_name", -16),
+	TSCT_COLUMN("CPU", "cpu", -10),
+	TALLY_COLUMNS,
+	{ "lost", .width = 12, .text = put_lost },
+	{ "", .text = put_causes },
+};
+static const struct list cpus = LIST(cpu_columns, "cpu", TOP_CPUS);
+
+/* ---- events ------------------------------------------------------------------------ */
+
+static void put_mean(const json_t *row, const char *key, struct tsct_text *cell)
+{
+	const __s64 nr = integer(row, "events");
+
+	tsct_text_print(cell, "%.2f", nr ? (double)integer(row, key) / (double)nr : 0);
+}
+
+static void put_bytes(const json_t *row, struct tsct_text *cell)
+{
+	put_mean(row, "bytes", cell);
+}
+
+static void put_payload(const json_t *row, struct tsct_text *cell)
+{
+	put_mean(row, "payload_bytes", cell);
+}
+
+static const struct tsct_column event_columns[] = {
+	TSCT_COLUMN("channel", "channel", -16, .unknown = ""),
+	TSCT_COLUMN("event", "event", -24),
+	TSCT_COLUMN("kind", "kind", -8, .unknown = ""),
+	TALLY_COLUMNS,
+	{ "bytes each", .width = 10, .text = put_bytes },
+	{ "payload", .width = 10, .text = put_payload },
+};
+static const struct list events = LIST(event_columns, "event", TOP_EVENTS);
 
 /* Prints all definitions without events in one line, or with --all in a line each. */
-static int print_events(const struct stat_figures *s)
+static void print_events(const struct stat_figures *s, const json_t *all)
 {
-	struct tally rest = { 0 };
-	struct stat_event *e;
-	__u32 nr, i, seen;
-	char name[32];
+	json_t *seen = json_array();
+	const json_t *row;
+	size_t i, unseen = 0;
 
-	e = stat_sort_events(s, &nr);
-	if (!e)
-		return -ENOMEM;
-	for (seen = 0; seen < nr && e[seen].tally->events; seen++)
-		;
-	printf("\n%-16s %-24s %-8s %12s %12s %13s %13s %10s %10s\n", "channel",
-	       "event", "kind", "events", "per s", "first", "last", "bytes each",
-	       "payload");
-	for (i = 0; i < (s->all ? nr : seen) && i < limit(s, TOP_EVENTS); i++)
-		print_event(s, e[i].class->name, e[i].def->name,
-			    tsct_kind_names[e[i].def->kind], e[i].tally);
-	if (i < seen) {
-		others(name, sizeof(name), seen - i);
-		for (; i < seen; i++)
-			tally_add(&rest, e[i].tally);
-		print_event(s, "", name, "", &rest);
+	json_array_foreach(all, i, row) {
+		if (s->all || integer(row, "events"))
+			json_array_append(seen, (json_t *)row);
+		else
+			unseen++;
 	}
-	if (!s->all && seen < nr)
-		printf("%u more definition%s without events\n", nr - seen,
-		       view_plural(nr - seen));
-	free(e);
-	return 0;
+	print_list(s, &events, seen, NULL);
+	json_decref(seen);
+	if (unseen)
+		printf("%zu more definition%s without events\n", unseen, view_plural(unseen));
 }
 
-/* ---- system calls ------------------------------------------------------------ */
+/* ---- system calls ------------------------------------------------------------------- */
 
-static void print_call(const struct stat_figures *s, const char *name,
-		       const struct call *c)
+static void put_call(const json_t *row, struct tsct_text *cell)
 {
-	printf("%-20s %10" PRIu64 " %10" PRIu64 " %14.3f %12.3f %12.3f\n", name,
-	       (uint64_t)c->count, (uint64_t)c->errors, stat_ticks_ns(s, c->total) / 1e6,
-	       stat_ticks_ns(s, c->total) / 1e3 / c->count,
-	       stat_ticks_ns(s, c->max) / 1e3);
-}
+	const char *name = ctl_json_string(row, "name");
 
-static void print_calls(const struct stat_figures *s)
-{
-	const struct call *c = s->threads.calls, *end = c + THREADS_CALLS;
-	struct call rest = { 0 };
-	const char *name;
-	char text[32];
-	__u32 i, nr = 0;
-
-	if (!c->count)
-		return;
-	printf("\n%-20s %10s %10s %14s %12s %12s\n", "system call", "calls", "errors",
-	       "total ms", "mean us", "max us");
-	for (i = 0; i < limit(s, TOP) && c < end && c->count; i++, c++) {
-		snprintf(text, sizeof(text), "%d", (int)c->number);
-		name = tsct_syscall_name(c->number);
-		print_call(s, name ? name : text, c);
-	}
-	for (; c < end && c->count; c++, nr++) {
-		rest.count += c->count;
-		rest.errors += c->errors;
-		rest.total += c->total;
-		if (c->max > rest.max)
-			rest.max = c->max;
-	}
-	others(text, sizeof(text), nr);
-	if (nr)
-		print_call(s, text, &rest);
-	if (s->threads.unfinished)
-		printf("%" PRIu64 " more call%s without a return\n",
-		       (uint64_t)s->threads.unfinished,
-		       view_plural(s->threads.unfinished));
-}
-
-/* ---- threads ------------------------------------------------------------------ */
-
-/* Prints a thread's number of switches; "-" if the recording has no switch events. */
-static void print_switched(bool known, __u64 switched)
-{
-	if (known)
-		printf(" %12" PRIu64, (uint64_t)switched);
+	if (*name)
+		tsct_text_print(cell, "%s", name);
 	else
-		printf(" %12s", "-");
+		tsct_text_print(cell, "%" PRId64, (int64_t)integer(row, "number"));
 }
 
-/* Prints process and cgroup of a thread, where they say more than its own name. */
-static void print_process(const struct thread *t)
+static void put_mean_us(const json_t *row, struct tsct_text *cell)
 {
-	if (t->tgid && t->tgid != t->tid) {
-		printf("  of %u ", t->tgid);
-		view_print_escaped(stdout, t->process);
-	}
-	if (t->cgroup && strcmp(t->cgroup, "/")) {
-		fputs("  in ", stdout);
-		view_print_escaped(stdout, t->cgroup);
-	}
+	tsct_text_print(cell, "%.3f", (double)integer(row, "total_ns") / 1e3 /
+			(double)integer(row, "calls"));
 }
 
-static void print_threads(const struct stat_figures *s)
-{
-	struct thread rest = s->threads.rest;
-	const struct thread *t = s->threads.table, *end = t + s->threads.nr;
-	const __u32 max = limit(s, TOP);
-	bool switches = rest.switched;
-	char name[32];
+static const struct tsct_column call_columns[] = {
+	{ "system call", .width = -20, .text = put_call },
+	TSCT_COLUMN("calls", "calls", 10),
+	TSCT_COLUMN("errors", "errors", 10),
+	TSCT_COLUMN("total ms", "total_ns", 14, .scale = 1e-6, .decimals = 3),
+	{ "mean us", .width = 12, .text = put_mean_us },
+	TSCT_COLUMN("max us", "max_ns", 12, .scale = 1e-3, .decimals = 3),
+};
+static const struct list calls = LIST(call_columns, "name", TOP);
 
-	if (!s->threads.nr)
+/* ---- threads ------------------------------------------------------------------------- */
+
+/* Adds name, process and cgroup of a thread, the last two where they say more. */
+static void put_thread(const json_t *row, struct tsct_text *cell)
+{
+	const __s64 tid = integer(row, "tid"), tgid = integer(row, "pid");
+	const char *name = ctl_json_string(row, "name");
+	const char *cgroup = ctl_json_string(row, "cgroup");
+
+	if (!json_is_integer(json_object_get(row, "tid")))
 		return;
-	for (; t < end && !switches; t++)
-		switches = t->switched;
-	print_head(s, "thread");
-	printf(" %12s  %s\n", "switched in", "name");
-	for (t = s->threads.table; t < end && t - s->threads.table < max; t++) {
-		print_node(s, t->node);
-		printf("%-10u ", t->tid);
-		print_span(s, &t->tally);
-		print_switched(switches, t->switched);
-		if (t->tid && *t->comm)
-			fputs("  ", stdout);
-		view_print_escaped(stdout, t->tid ? t->comm : "  (idle)");
-		print_process(t);
-		putchar('\n');
-	}
-	if (t == end && !rest.tally.events)
-		return;
-	others(name, sizeof(name), end - t);
-	for (; t < end; t++) {
-		tally_add(&rest.tally, &t->tally);
-		rest.switched += t->switched;
-	}
-	print_no_node(s);
-	printf("%-10s ", s->threads.rest.tally.events ? "others" : name);
-	print_span(s, &rest.tally);
-	print_switched(switches, rest.switched);
-	putchar('\n');
+	if (!tid || *name)
+		tsct_text_print(cell, " %s", tid ? name : "(idle)");
+	if (tgid && tgid != tid)
+		tsct_text_print(cell, "%s of %" PRId64 " %s", cell->len ? " " : "",
+				(int64_t)tgid, ctl_json_string(row, "process"));
+	if (*cgroup && strcmp(cgroup, "/"))
+		tsct_text_print(cell, "%s in %s", cell->len ? " " : "", cgroup);
+}
+
+static const struct tsct_column thread_columns[] = {
+	TSCT_COLUMN("node", "node_name", -16),
+	TSCT_COLUMN("thread", "tid", -10),
+	TALLY_COLUMNS,
+	TSCT_COLUMN("switched in", "switched_in", 12),
+	{ " name", .text = put_thread },
+};
+static const struct list threads = LIST(thread_columns, "tid", TOP);
+
+/* ---- waits ----------------------------------------------------------------------------- */
+
+static const struct tsct_column wait_columns[] = {
+	TSCT_COLUMN("rank", "rank", -6, .unknown = "?"),
+	TSCT_COLUMN("waits in", "call", -24),
+	TSCT_COLUMN("for", "for", -14),
+	TSCT_COLUMN("waits", "waits", 10),
+	TSCT_COLUMN("seconds", "total_ns", 12, .scale = 1e-9, .decimals = 6),
+	TSCT_COLUMN("longest", "max_ns", 12, .scale = 1e-9, .decimals = 6),
+	TSCT_COLUMN("unknown", "unknown", 10),
+};
+static const struct list waits = LIST(wait_columns, "call", TOP);
+
+/* ---- all tables ------------------------------------------------------------------------- */
+
+static void print_cpus(const struct stat_figures *s, const json_t *rows)
+{
+	const struct tsct_table t = print_list(s, &cpus, rows, NULL);
+	json_t *all = sum_rows(rows, 0, "cpu", "all");
+
+	tsct_table_row(&t, all);
+	json_decref(all);
 }
 
 int stat_tables_print(const struct stat_figures *s)
 {
-	int err;
+	json_t *all = stat_json(s), *rest = stat_json_rest(s), *rows;
 
-	print_nodes(s);
-	print_cpus(s);
-	err = print_events(s);
-	print_calls(s);
-	print_threads(s);
-	stat_mpi_print(s, limit(s, TOP));
-	return err;
+	if (!all)
+		return -ENOMEM;
+	if (s->rec->nr_nodes > 1)
+		print_list(s, &nodes, json_object_get(all, "nodes"), NULL);
+	print_cpus(s, json_object_get(all, "cpus"));
+	print_events(s, json_object_get(all, "by_event"));
+	rows = json_object_get(all, "system_calls");
+	if (json_array_size(rows))
+		print_list(s, &calls, rows, NULL);
+	if (json_array_size(rows) && s->threads.unfinished)
+		printf("%" PRIu64 " more call%s without a return\n",
+		       (uint64_t)s->threads.unfinished, view_plural(s->threads.unfinished));
+	rows = json_object_get(all, "threads");
+	if (json_array_size(rows))
+		print_list(s, &threads, rows, rest);
+	json_decref(rest);
+	rows = json_object_get(all, "mpi_waits");
+	if (json_array_size(rows))
+		print_list(s, &waits, rows, NULL);
+	json_decref(all);
+	return 0;
 }

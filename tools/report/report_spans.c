@@ -45,7 +45,7 @@ struct spans {
 static __u32 copy_texts(__u8 payload[EDGE_KEPT], const struct tsct_syscall *call,
 			const struct tsct_trace_event *e)
 {
-	char text[TSCT_SYSCALL_TEXT_MAX + TSCT_VALUE_ESCAPED(EDGE_KEPT) + 1];
+	char text[TSCT_SYSCALL_TEXT_MAX + TSCT_TEXT_ESCAPED(EDGE_KEPT) + 1];
 	size_t pos = 0, len, kept, all = 0;
 	unsigned int nr = 0;
 	struct tsct_value v;
