@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "error.h"
 #include "json.h"
+#include "lib/base/table.h"
 #include "lib/statedump/statedump.h"
 #include "view.h"
 
@@ -154,7 +155,7 @@ json_t *view_json_loss(const struct tsct_loss *loss)
 
 	for (i = 0; i < TSCT_LOSS_NR; i++)
 		json_object_set_new(json, tsct_loss_names[i],
-				    json_integer(loss->cause[i]));
+				    tsct_json_count(loss->cause[i]));
 	return json;
 }
 
@@ -181,77 +182,85 @@ void view_print_escaped(FILE *to, const char *text)
 
 /* ---- messages between nodes ---------------------------------------------- */
 
-static void print_pair(const struct tsct_message_pair_stats *p)
+static json_t *json_pair(const struct tsct_message_pair_stats *p)
 {
-	printf("%12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64
-	       " %12.3f %12.3f", (uint64_t)p->matched, (uint64_t)p->before,
-	       (uint64_t)(p->within + p->beyond), (uint64_t)p->beyond,
-	       (double)p->least_own_ns / 1e3, (double)p->least_ns / 1e3);
-}
-
-void view_print_messages(const struct tsct_recording *rec)
-{
-	const struct tsct_message_stats *m = &rec->messages;
-	__u32 i;
-
-	if (!m->on)
-		return;
-	printf("\n%12s %38s %25s\n%12s %12s %12s %12s %12s %12s\n", "",
-	       "received before they were sent", "minimum latency, us",
-	       "messages", "own clocks", "merged", "beyond", "own clocks", "merged");
-	for (i = 0; i < m->nr_pairs; i++) {
-		print_pair(&m->pairs[i]);
-		fputs("  from ", stdout);
-		view_print_escaped(stdout, tsct_recording_node_name(rec, m->pairs[i].from));
-		fputs("  to ", stdout);
-		view_print_escaped(stdout, tsct_recording_node_name(rec, m->pairs[i].to));
-		putchar('\n');
-	}
-	print_pair(&m->all);
-	printf("  all\n%12" PRIu64 " sends without a receive, %" PRIu64
-	       " receives without a send\n",
-	       (uint64_t)m->unmatched_sends, (uint64_t)m->unmatched_receives);
-}
-
-/* Converts to jansson's signed integers: values above INT64_MAX become INT64_MAX. */
-static json_int_t clamp(uint64_t value)
-{
-	return (json_int_t)(value <= INT64_MAX ? value : INT64_MAX);
+	return json_pack("{so so so so sI sI}", "matched", tsct_json_count(p->matched),
+			 "violations_before", tsct_json_count(p->before),
+			 "violations_within", tsct_json_count(p->within),
+			 "violations_beyond", tsct_json_count(p->beyond),
+			 "least_own_ns", (json_int_t)p->least_own_ns,
+			 "least_ns", (json_int_t)p->least_ns);
 }
 
 json_t *view_json_messages(const struct tsct_recording *rec)
 {
 	const struct tsct_message_stats *m = &rec->messages;
 	const struct tsct_message_pair_stats *p = m->pairs;
-	json_t *pairs;
+	json_t *pairs, *pair, *all;
 
 	if (!m->on)
 		return json_null();
 	pairs = json_array();
-	for (; p < m->pairs + m->nr_pairs; p++)
-		json_array_append_new(pairs, json_pack(
-			"{si si sI sI sI sI sI sI}",
-			"from", (int)p->from, "to", (int)p->to,
-			"matched", clamp(p->matched),
-			"violations_before", clamp(p->before),
-			"violations_within", clamp(p->within),
-			"violations_beyond", clamp(p->beyond),
-			"least_own_ns", (json_int_t)p->least_own_ns,
-			"least_ns", (json_int_t)p->least_ns));
-	return json_pack("{sI sI sI sI sI sI sI sI sI sI sI sI so}",
-			 "sends", clamp(m->sends),
-			 "receives", clamp(m->receives),
-			 "unmatched_sends", clamp(m->unmatched_sends),
-			 "unmatched_receives", clamp(m->unmatched_receives),
-			 "given_up", clamp(m->given_up),
-			 "other_pairs", clamp(m->other_pairs),
-			 "matched", clamp(m->all.matched),
-			 "violations_before", clamp(m->all.before),
-			 "violations_within", clamp(m->all.within),
-			 "violations_beyond", clamp(m->all.beyond),
-			 "least_own_ns", (json_int_t)m->all.least_own_ns,
-			 "least_ns", (json_int_t)m->all.least_ns,
-			 "pairs", pairs);
+	for (; p < m->pairs + m->nr_pairs; p++) {
+		pair = json_pack("{si si so so}", "from", (int)p->from, "to", (int)p->to,
+			"from_name", ctl_json_text(tsct_recording_node_name(rec, p->from)),
+			"to_name", ctl_json_text(tsct_recording_node_name(rec, p->to)));
+		json_object_update_new(pair, json_pair(p));
+		json_array_append_new(pairs, pair);
+	}
+	all = json_pack("{so so so so so so}", "sends", tsct_json_count(m->sends),
+			"receives", tsct_json_count(m->receives),
+			"unmatched_sends", tsct_json_count(m->unmatched_sends),
+			"unmatched_receives", tsct_json_count(m->unmatched_receives),
+			"given_up", tsct_json_count(m->given_up),
+			"other_pairs", tsct_json_count(m->other_pairs));
+	json_object_update_new(all, json_pair(&m->all));
+	json_object_set_new(all, "pairs", pairs);
+	return all;
+}
+
+static void put_violations(const json_t *row, struct tsct_text *cell)
+{
+	tsct_text_print(cell, "%.0f", ctl_json_number(row, "violations_within") +
+			ctl_json_number(row, "violations_beyond"));
+}
+
+static void put_nodes(const json_t *row, struct tsct_text *cell)
+{
+	if (json_object_get(row, "from"))
+		tsct_text_print(cell, " from %s  to %s", ctl_json_string(row, "from_name"),
+				ctl_json_string(row, "to_name"));
+	else
+		tsct_text_print(cell, " all");
+}
+
+void view_print_messages(const struct tsct_recording *rec)
+{
+	static const struct tsct_column columns[] = {
+		TSCT_COLUMN("messages", "matched", 12),
+		TSCT_COLUMN("own clocks", "violations_before", 12),
+		TSCT_COLUMN("merged", NULL, 12, .text = put_violations),
+		TSCT_COLUMN("beyond", "violations_beyond", 12),
+		TSCT_COLUMN("own clocks", "least_own_ns", 12, .scale = 1e-3, .decimals = 3),
+		TSCT_COLUMN("merged", "least_ns", 12, .scale = 1e-3, .decimals = 3),
+		TSCT_COLUMN("", NULL, 0, .text = put_nodes),
+	};
+	const struct tsct_table t = { stdout, columns, sizeof(columns) / sizeof(*columns), 0 };
+	json_t *all = view_json_messages(rec), *pair;
+	size_t i;
+
+	if (json_is_object(all)) {
+		printf("\n%12s %38s %25s\n", "", "received before they were sent",
+		       "minimum latency, us");
+		tsct_table_head(&t);
+		json_array_foreach(json_object_get(all, "pairs"), i, pair)
+			tsct_table_row(&t, pair);
+		tsct_table_row(&t, all);
+		printf("%12" PRIu64 " sends without a receive, %" PRIu64
+		       " receives without a send\n", (uint64_t)rec->messages.unmatched_sends,
+		       (uint64_t)rec->messages.unmatched_receives);
+	}
+	json_decref(all);
 }
 
 /* ---- the bound to UTC ---------------------------------------------------- */
