@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <float.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,8 +172,8 @@ static bool reads_as(const char *text, double value, bool single)
 char *tsct_digits_real(char *at, double value, bool single)
 {
 	/* Of these numbers of digits, all doubles (floats) survive the largest, and
-	 * all texts of the smallest survive a double (float). */
-	int digits = single ? 6 : 15;
+	 * all texts of the smallest survive a double (float), if it is normal. */
+	int digits = fabs(value) < (single ? FLT_MIN : DBL_MIN) ? 1 : single ? 6 : 15;
 	const int most = single ? 9 : 17;
 	int len = sprintf(at, "%.*g", digits, value);
 
