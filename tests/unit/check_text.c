@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Formatted numbers, compared with those of printf() */
+/* Numbers as text, compared with those of printf(), and UTF-8 */
 #include <inttypes.h>
 
-#include "lib/query/value_text.h"
+#include "lib/base/text.h"
 #include "seed.h"
 #include "suite.h"
 
@@ -68,4 +68,44 @@ TEST(test_hex_bytes)
 	ck_assert_ptr_eq(tsct_digits_bytes(got, some, 4), got + 8);
 	ck_assert(!memcmp(got, "009fa0ff", 8));
 	ck_assert_ptr_eq(tsct_digits_bytes(got, some, 0), got);
+}
+
+/* ---- UTF-8 ------------------------------------------------------------- */
+
+static const struct {
+	const char *text;
+	size_t len, plain;
+} characters[] = {
+	{ "a", 1, 1 }, { "\x1f", 1, 0 }, { "\x7f", 1, 0 }, { " ", 1, 1 },
+	{ "\xc3\xa9", 2, 2 }, { "\xc2\x85", 2, 0 }, { "\xc2\xa0", 2, 2 },
+	{ "\xe2\x82\xac", 3, 3 }, { "\xf0\x9f\x98\x80", 4, 4 },
+	{ "\xc0\x80", 0, 0 }, { "\xc1\xbf", 0, 0 }, { "\xe0\x80\xaf", 0, 0 },
+	{ "\xe0\x9f\xbf", 0, 0 }, { "\xed\xa0\x80", 0, 0 },
+	{ "\xf0\x80\x80\x80", 0, 0 }, { "\xf4\x90\x80\x80", 0, 0 },
+	{ "\xf8\x88\x80\x80\x80", 0, 0 }, { "\x80", 0, 0 }, { "\xff", 0, 0 },
+	{ "\xc3", 0, 0 }, { "\xe2\x82", 0, 0 }, { "\xc3(", 0, 0 },
+};
+
+CASE("utf8", NULL, NULL);
+
+LOOP_TEST(test_utf8, 0, ROWS(characters))
+{
+	const char *text = characters[_i].text;
+
+	ck_assert_uint_eq(tsct_utf8_len(text, strlen(text)),
+			  characters[_i].len);
+	ck_assert_uint_eq(tsct_utf8_plain(text, strlen(text)),
+			  characters[_i].plain);
+}
+
+TEST(test_utf8_clean)
+{
+	const char bad[] = "a\xff\xc3\xa9\xe2\x82" "b\n";
+	char to[3 * sizeof(bad)];
+	size_t len = tsct_utf8_clean(to, bad, sizeof(bad) - 1);
+
+	ck_assert_str_eq(to, "a\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd"
+			 "b\n");
+	ck_assert_uint_eq(len, strlen(to));
+	ck_assert_uint_eq(tsct_utf8_clean(to, "", 0), 0);
 }
