@@ -76,7 +76,7 @@ blink
 blink
 ended 0
 [ "$(wc -l <out)" = 4 ] || fail "not 4 lines"
-[ "$(grep -Ec '^\{"time_ns":[0-9]{19},"news":"[a-z_]+".*\}$' out)" = 4 ] || fail "JSON"
+[ "$(grep -Ec '^\{"time_ns":"[0-9]{19}","news":"[a-z_]+".*\}$' out)" = 4 ] || fail "JSON"
 grep -q '"news":"channel_made","id":[0-9]*,"name":"blink","uid":0,"policy":"discard","kernel":false,"kept":true}' \
 	out || fail "channel made"
 start --json

@@ -38,7 +38,7 @@ grep -q "map = clock.$source.value" a/metadata || fail "another clock"
 
 # The times of recorded events in `trace-ctl dump` are CLOCK_REALTIME.
 run 0 trace-ctl dump --json -n 1 a
-ns=$(sed 's/.*"time_ns":\([0-9]*\).*/\1/' out)
+ns=$(sed 's/.*"time_ns":"\([0-9]*\).*/\1/' out)
 off=$(($(date +%s) - ns / 1000000000))
 [ $off -ge 0 ] || fail "recorded $off s ago"
 [ $off -lt 60 ] || fail "recorded $off s ago"

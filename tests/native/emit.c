@@ -52,7 +52,7 @@ static void emit_every(void)
 {
 	struct every e = {
 		255, 65535, 4294967295U, UINT64_MAX, -128, -32768, -2147483647,
-		INT64_MIN, 0.5f, -1e300, "\033]0;x\a \"q\" \\ \303\251\377", "\1\2\3\4",
+		INT64_MIN, 0.1f, 1.4, "\033]0;x\a \"q\" \\ \303\251\377", "\1\2\3\4",
 		"eight b", 0xdeadbeef, 0,
 	};
 	int id = tsct_event_define(trace, "every", TSCT_KIND_INSTANT,

@@ -10,10 +10,11 @@ name. COUNTS is a directory of mpi_counter.sh: its counts are the same.
 OPEN=1: calls may have no end, and messages no receive, as in a program that was aborted.
 """
 import collections
-import json
 import os
 import subprocess
 import sys
+
+import exact
 
 ctl = os.path.join(os.environ["O"], "tools/trace-ctl")
 is_open = os.environ.get("OPEN") == "1"
@@ -27,7 +28,7 @@ def fault(text):
 def events(path):
     dump = subprocess.Popen([ctl, "dump", "--json", path], stdout=subprocess.PIPE, text=True)
     for line in dump.stdout:
-        yield json.loads(line)
+        yield exact.loads(line)
     if dump.wait():
         fault("dump failed")
 

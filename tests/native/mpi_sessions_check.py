@@ -6,10 +6,11 @@ Each recording has one channel, and is of a node whose counter is that of the fi
 recording's node plus SHIFT seconds; so are their ticks, in ns. Each event's time, by the
 line that the first recording's events are on, is within the stated bounds.
 """
-import json
 import os
 import subprocess
 import sys
+
+import exact
 
 ctl = os.path.join(os.environ["O"], "tools/trace-ctl")
 
@@ -19,7 +20,7 @@ def events(path):
     dump = subprocess.run([ctl, "dump", "--json", "--error", path], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
     by = {}
-    for event in map(json.loads, dump.splitlines()):
+    for event in map(exact.loads, dump.splitlines()):
         by.setdefault((event["channel"], event["tid"]), []).append(event)
     return by
 

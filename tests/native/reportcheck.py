@@ -15,6 +15,8 @@ import re
 import struct
 import sys
 
+import exact
+
 VOID = {"meta", "input"}
 
 
@@ -165,7 +167,7 @@ def sums_of(d, page):
 
 
 def check_truth(d, found, path):
-    truth = [json.loads(line) for line in open(path, errors="surrogateescape")]
+    truth = [exact.loads(line) for line in open(path, errors="surrogateescape")]
     assert len(truth) == d["events"], (len(truth), d["events"])
     kinds = ("instant", "begin", "end", "counter", "send", "receive")
     left = collections.Counter((e["time_ns"], e["cpu"], e["event"], e["kind"])

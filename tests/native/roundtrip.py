@@ -13,6 +13,7 @@ If several files have events within the same nanosecond, the order of babeltrace
 unspecified. So across files only times are compared.
 """
 import collections
+import ctypes
 import json
 import math
 import re
@@ -125,9 +126,9 @@ def text_value(kind, how, spelled):
     spelled = spelled.decode()
     if kind == "bytes":
         return tuple(bytes.fromhex(spelled))
-    if kind[0] == "f":  # nine digits identify an f32
-        return bits_of(struct.unpack(LAYOUT[kind], struct.pack(
-            LAYOUT[kind], float(spelled)))[0])
+    if kind[0] == "f":
+        value = float(spelled)
+        return bits_of(ctypes.c_float(value).value if kind == "f32" else value)
     call = re.fullmatch(r"\w+\((\d+)\)", spelled)
     if how != HEX:
         return int(call[1] if call and how == SYSCALL else spelled)
@@ -175,9 +176,12 @@ def check_fields(truth, line, fields, want):
     for name, value in want.fields:
         spelled = json_value(fields[name], value)
         if isinstance(value, int):
-            right = spelled in (value, str(value), truth.calls.get(value))
+            right = spelled in (value if abs(value) <= 2**53 else str(value),
+                                truth.calls.get(value))
         elif isinstance(value, str):
-            right = bits_of(float(spelled)) == value
+            right = value in (text_value(f[1], None, str(spelled).encode())
+                              for layout in truth.fields_of(want) for f in layout
+                              if f[0] == name and f[1][0] == "f")
         else:
             right = spelled == value
         if not right:
@@ -191,7 +195,7 @@ def check_json(truth, out):
     for line, want in zip(lines, truth.events):
         got = json.loads(line)
         same("a line of dump --json",
-             (got["stamp"], got["cpu"], got["tid"] % 2**32, got["event"], got["kind"],
+             (int(got["stamp"]), got["cpu"], got["tid"] % 2**32, got["event"], got["kind"],
               got["channel"]),
              (truth.stamp(want), want.cpu, want.tid, want.name, want.kind, names[want.stream]))
         check_fields(truth, line, got["fields"], want)
@@ -250,6 +254,7 @@ def check_untimed(truth, ctl, path):
         wanted[e.stream, 0, e.cpu].append(e)
     for line in out.decode().splitlines():
         one = json.loads(line)
+        one["stamp"] = int(one["stamp"])
         got[truth.head["streams"].index(one["channel"]), 0, one["cpu"]].append(one)
     same("files with events", sorted(got), sorted(wanted))
     others = read_bt2(truth, path)

@@ -50,6 +50,7 @@ def check_dump(merged, ctl, path):
     at, ticks, last = collections.Counter(), collections.defaultdict(list), (-1,)
     for line in out.decode().splitlines():
         got = json.loads(line)
+        got["stamp"] = int(got["stamp"])
         key = merged.classes.index(got["channel"]), int(got["node"][1:]), got["cpu"]
         if at[key] == len(merged.files[key]):
             fail("dump has one more event in file", key)

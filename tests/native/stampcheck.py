@@ -7,11 +7,12 @@ event bits and the nominal clock period that the recording's metadata and `trace
 --stamps` state, without any code of tsctrace. Fails unless the results are the times that
 dump shows. Prints the number of stamps.
 """
-import json
 import re
 import subprocess
 import sys
 from fractions import Fraction
+
+import exact
 
 SEGMENT_TICKS = 2**51
 
@@ -61,7 +62,7 @@ def from_text(line):
 
 
 def from_json(line):
-    s = json.loads(line)["stamps"]
+    s = exact.loads(line)["stamps"]
     return Header(s["event_bits"], s["period_mult"], s["period_shift"], s["period_s"])
 
 
@@ -82,7 +83,7 @@ def main():
     must(len({(h.bits, h.period) for h in headers}) == 1, "the headers differ")
     origins = []
     for shown, line in zip(text[1:], lines[1:]):
-        e = json.loads(line)
+        e = exact.loads(line)
         u = e["unique"]
         stamp = int(u["stamp"])
         for header in headers:

@@ -27,7 +27,7 @@ done
 "$ctl" clock --watch=0.05 --json | head -n 5 >"$work/lines" || true
 [ "$(wc -l <"$work/lines")" = 5 ] || fail "--watch: $(cat "$work/lines")"
 for key in stamp time_ns; do
-	sed -n "s/.*\"$key\": *\([0-9]*\).*/\1/p" "$work/lines" >"$work/numbers"
+	sed -n "s/.*\"$key\": *\"\?\([0-9]*\).*/\1/p" "$work/lines" >"$work/numbers"
 	[ "$(wc -l <"$work/numbers")" = 5 ] || fail "--watch: no $key"
 	sort -nuc "$work/numbers" || fail "--watch: $key does not rise"
 done

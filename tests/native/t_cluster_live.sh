@@ -79,7 +79,7 @@ live = json.load(open(sys.argv[1]))
 merged = {}
 for line in open(sys.argv[2]):
     e = json.loads(line)
-    merged.setdefault(e["node"], []).append((e["time_ns"], e["error_ns"]))
+    merged.setdefault(e["node"], []).append((int(e["time_ns"]), e["error_ns"]))
 master = [(b, a - b, bound + other)
           for (a, bound), (b, other) in zip(live["alpha"], merged["alpha"])]
 most = 0

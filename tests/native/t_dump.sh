@@ -8,15 +8,22 @@
 run 0 record -q -o "$work/a" -- "$emit" 3000 2
 run 0 dump --event every "$work/a"
 cat >"$work/want" <<'END'
-every u8=255 u16=65535 u32=4294967295 u64=18446744073709551615 s8=-128 s16=-32768 s32=-2147483647 s64=-9223372036854775808 f32=0.5 f64=-1.0000000000000001e+300 text="\x1b]0;x\x07 \"q\" \\ é\xff" bytes=01020304 chars="eight b" hex=0xdeadbeef call=read(0)
+every u8=255 u16=65535 u32=4294967295 u64=18446744073709551615 s8=-128 s16=-32768 s32=-2147483647 s64=-9223372036854775808 f32=0.1 f64=1.4 text="\x1b]0;x\x07 \"q\" \\ é\xff" bytes=01020304 chars="eight b" hex=0xdeadbeef call=read(0)
 END
 sed 's/^[^]]*\] *[0-9]* //' "$work/out" | diff "$work/want" - ||
 	fail "fields as text"
 run 0 dump --json --event every "$work/a"
 # shellcheck disable=SC2028
-want='"fields":{"u8":255,"u16":65535,"u32":4294967295,"u64":"18446744073709551615","s8":-128,"s16":-32768,"s32":-2147483647,"s64":-9223372036854775808,"f32":0.5,"f64":-1.0000000000000001e300,"text":"\u001B]0;x\u0007 \"q\" \\ é�","bytes":"01020304","chars":"eight b","hex":3735928559,"call":"read"}}'
+want='"fields":{"u8":255,"u16":65535,"u32":4294967295,"u64":"18446744073709551615","s8":-128,"s16":-32768,"s32":-2147483647,"s64":"-9223372036854775808","f32":0.1,"f64":1.4,"text":"\u001b]0;x\u0007 \"q\" \\ é�","bytes":"01020304","chars":"eight b","hex":3735928559,"call":"read"}}'
 grep -qF -- "$want" "$work/out" ||
 	fail "fields as JSON, wanted $want"
+
+# Integers are numbers up to 2^53, and strings beyond.
+mkdir "$work/kinds"
+"$helpers/kinds" "$work/kinds" 1
+run 3 dump --json --event every --event load "$work/kinds"
+shows '"u64":9007199254740992,.*"s64":9007199254740992,'
+shows '"big":"9007199254740993","small":"-9007199254740993",'
 
 # Prints times as local time, UTC, ticks (--raw) and differences (--delta).
 run 0 dump -n 5 "$work/a"
@@ -109,14 +116,23 @@ run 0 dump --cpu "0-$(($(nproc --all) - 1))" "$work/a"
 # Compares events selected by thread, time or node with the output of all events.
 run 0 dump --json "$work/a"
 cp "$work/out" "$work/json"
+run 0 stat --json "$work/a"
+python3 -c '
+import json, sys
+for line in open(sys.argv[1]):
+    e = json.loads(line)
+    assert e["rel_ns"] == int(e["time_ns"]) - int(sys.argv[2]), line
+' "$work/json" "$(number begin_ns "$work/out")" || fail "time since the begin"
+# jq 1.6 has numbers of 53 bits.
+sed 's/.*"time_ns":"\([0-9]*\).*/\1/' "$work/json" >"$work/times"
+! command -v jq >/dev/null || jq -r .time_ns "$work/json" | cmp - "$work/times" || fail "jq"
 tid=$(sed -n '2s/.*"tid":\([0-9]*\).*/\1/p' "$work/json")
 run 0 dump --json --tid "$tid" "$work/a"
 grep "\"tid\":$tid," "$work/json" | cmp - "$work/out" || fail "--tid"
-from=$(sed -n '100s/.*"time_ns":\([0-9]*\).*/\1/p' "$work/json")
-to=$(sed -n '200s/.*"time_ns":\([0-9]*\).*/\1/p' "$work/json")
+from=$(sed -n 100p "$work/times")
+to=$(sed -n 200p "$work/times")
 run 0 dump --json --from "$from" --to "$to" "$work/a"
-sed 's/.*"time_ns":\([0-9]*\).*/\1/' "$work/json" |
-	awk -v f="$from" -v t="$to" '{ n += $1 "" >= f "" && $1 "" < t "" } END { print n }' |
+awk -v f="$from" -v t="$to" '{ n += $1 "" >= f "" && $1 "" < t "" } END { print n }' "$work/times" |
 	# compares times as text, as awk numbers have 53 bits
 	grep -qx "$(wc -l <"$work/out")" || fail "--from, --to"
 [ "$(wc -l <"$work/out")" -ge 50 ] || fail "--from, --to: too few"

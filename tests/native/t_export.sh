@@ -116,13 +116,13 @@ selected 'e["kind"] == "counter" or e["event"] == "word"' \
 	--event '*/counter' --event word
 selected True --node 0
 selected True --node "$(printf 'node "1", \303\251')"
-selected "e['time_ns'] >= $begin + 20000 and e['time_ns'] < $begin + 50000" \
+selected "int(e['time_ns']) >= $begin + 20000 and int(e['time_ns']) < $begin + 50000" \
 	--from +20us --to +50us
-selected "e['time_ns'] >= $((first + 1))" --from $((first + 1))
-selected "e['time_ns'] < $((first + 1))" --to $((first + 1))
-selected "e['time_ns'] < 1763678962123500000" --to 2025-11-20T22:49:22.1235Z
-TZ=UTC selected "e['time_ns'] >= 1763678962123500000" --from 22:49:22.1235
-selected "e['cpu'] == 0 and e['tid'] == 100 and e['event'] == 'inner' and e['time_ns'] >= $begin + 40000" \
+selected "int(e['time_ns']) >= $((first + 1))" --from $((first + 1))
+selected "int(e['time_ns']) < $((first + 1))" --to $((first + 1))
+selected "int(e['time_ns']) < 1763678962123500000" --to 2025-11-20T22:49:22.1235Z
+TZ=UTC selected "int(e['time_ns']) >= 1763678962123500000" --from 22:49:22.1235
+selected "e['cpu'] == 0 and e['tid'] == 100 and e['event'] == 'inner' and int(e['time_ns']) >= $begin + 40000" \
 	--cpu 0 --thread 100 --event inner --from +40us
 for format in ctf otf2 perfetto json; do
 	run 3 export -f $format -o "$work/c.$format" --event inner --event packet \
@@ -132,7 +132,7 @@ import json, sys
 for line in open(sys.argv[1], errors="surrogateescape"):
     e = json.loads(line)
     if e["event"] in ("inner", "packet") and e["cpu"] < 2 and \
-            e["time_ns"] >= int(sys.argv[2]):
+            int(e["time_ns"]) >= int(sys.argv[2]):
         print(line, end="")' "$work/truth" $((begin + 40000)) >"$work/part"
 	check $format "$work/c.$format" "$work/part"
 done

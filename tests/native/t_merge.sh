@@ -42,7 +42,7 @@ j = json.load(open(sys.argv[1]))
 assert j["events"] == 1513 == sum(i["events"] for i in j["inputs"]), j
 assert [n["how"] for n in j["nodes"]] == ["merged", "merged", "own"], j
 assert j["time"] == "own" and j["complete"] and not j["notes"], j
-assert j["begin"] < j["end"] and all(0 < n["error_ns"] < 1e6 for n in j["nodes"]), j
+assert int(j["begin"]) < int(j["end"]) and all(0 < n["error_ns"] < 1e6 for n in j["nodes"]), j
 END
 readable "$work/abc" 1513
 for format in json perfetto otf2 ctf text csv; do

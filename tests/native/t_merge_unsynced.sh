@@ -74,7 +74,7 @@ nodes = []
 for merged, raw in (("merged.0", "raw.alpha"), ("merged.1", "raw.beta")):
     merged, raw = read(merged), read(raw)
     assert len(merged) == len(raw) == 301, (len(merged), len(raw))
-    nodes.append([(r["stamp"], m["time_ns"], m["error_ns"]) for m, r in zip(merged, raw)])
+    nodes.append([(int(r["stamp"]), int(m["time_ns"]), m["error_ns"]) for m, r in zip(merged, raw)])
 right = wrong = other = 0
 for tick, time, error in nodes[0]:
     for tick2, time2, error2 in nodes[1]:

@@ -154,7 +154,7 @@ for us in 2000000 400; do
 	    for line in open(f"{work}/begins.{rank}"):
 	        event = json.loads(line)
 	        if event["event"] == name and event["kind"] == "begin":
-	            return event["time_ns"]
+	            return int(event["time_ns"])
 	for rank, call, kind, waited_for, late in ((1, "MPI_Recv", "late sender", 0, "MPI_Send"),
 	                                           (2, "MPI_Ssend", "late receiver", 3, "MPI_Recv")):
 	    true = begin_of(waited_for, late) - begin_of(rank, call)

@@ -32,7 +32,7 @@ awk '/^CPU/ { on = 1; next } /^all/ { on = 0 } on { print $1, $2 }' \
 	"$work/out" | sort | diff - "$work/cpus" || fail "stat's CPUs differ"
 
 # The recorded times are the present time of day.
-ns=$("$ctl" dump --json -n 1 "$work/a" | sed 's/.*"time_ns":\([0-9]*\).*/\1/')
+ns=$("$ctl" dump --json -n 1 "$work/a" | sed 's/.*"time_ns":"\([0-9]*\).*/\1/')
 [ $(($(date +%s) - ns / 1000000000)) -lt 100 ] || fail "$ns ns is not the present time"
 
 # trace-ctl record -q prints only the output of the command. Without -q, it reports the

@@ -44,9 +44,9 @@ head -n 1 "$work/out" | grep -vq ' nr=[0-9]$' || fail "old events were recorded"
 run 0 record --blocks 2 -o "$work/sizes" --duration 0.1
 says 'channel default: exists; its 64 blocks of 16384 bytes are not changed'
 run 0 stat --json "$work/b"
-begin=$(sed -n 's/^  "begin_ns": \([0-9]*\),/\1/p' "$work/out")
+begin=$(sed -n 's/^  "begin_ns": "\([0-9]*\)",/\1/p' "$work/out")
 run 0 dump --json -n 1 "$work/b"
-first=$(sed 's/.*"time_ns":\([0-9]*\).*/\1/' "$work/out")
+first=$(sed 's/.*"time_ns":"\([0-9]*\).*/\1/' "$work/out")
 [ "$first" -ge "$begin" ] || fail "an event from before the beginning"
 
 # A second recorder of the same channel fails.

@@ -21,7 +21,7 @@ samples_of() {	# DIR
 	"$ctl" dump --sync --json "$1" | python3 -c 'import json, re, sys
 meta = open(sys.argv[1] + "/metadata").read()
 rows = [json.loads(l)["fields"] for l in sys.stdin]
-print(*(sum(a <= r["t1"] and r["t4"] <= b for r in rows) for a, b in
+print(*(sum(a <= int(r["t1"]) and int(r["t4"]) <= b for r in rows) for a, b in
 	(map(int, re.search(k + " = \"state=1 begin=(\\d+) end=(\\d+)", meta).groups())
 	 for k in ("sync_start", "sync_end"))))' "$1"
 }
@@ -53,7 +53,7 @@ has_sessions "$work/b" 'none none'
 # The metadata has the times of the last samples, for recordings whose rings took long to
 # drain.
 "$ctl" dump --sync --json "$work/b" | python3 -c 'import json, re, sys
-last = max(json.loads(l)["fields"]["t4"] for l in sys.stdin)
+last = max(int(json.loads(l)["fields"]["t4"]) for l in sys.stdin)
 end = re.search(r"sync_end = .state=0 begin=(\d+) end=(\d+)", open(sys.argv[1]).read())
 assert int(end[1]) < int(end[2]) and last <= int(end[2]), (last, end[0])' \
 	"$work/b/metadata" || fail "the time of the last samples"

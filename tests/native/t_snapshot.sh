@@ -51,8 +51,8 @@ for kind in tsc tsc/16 tsc/256 interpolated system off; do
 	[ "$(babeltrace_events "$dir")" = 201 ] || fail "$kind: babeltrace2"
 done
 # --timestamps system: the time of the event, not of the copy.
-from=$("$ctl" dump --json -n 1 "$work/few" | sed -n 's/.*"time_ns": *\([0-9]*\).*/\1/p')
-to=$("$ctl" dump --json -n 1 "$work/as-system" | sed -n 's/.*"time_ns": *\([0-9]*\).*/\1/p')
+from=$("$ctl" dump --json -n 1 "$work/few" | sed -n 's/.*"time_ns": *"\([0-9]*\).*/\1/p')
+to=$("$ctl" dump --json -n 1 "$work/as-system" | sed -n 's/.*"time_ns": *"\([0-9]*\).*/\1/p')
 off=$((from > to ? from - to : to - from))
 [ "$off" -lt 100000 ] || fail "--timestamps system differs by $off ns"
 run 2 snapshot --timestamps sundial -o "$work/x"

@@ -100,7 +100,7 @@ for pair in 'alpha beta' 'delta gamma'; do
 	run_on 0 one dump --json "$work/$1-$2"
 	[ "$(grep -o '"node":"[a-z]*"' "$work/out" | uniq -c | tr -d ' \n')" = \
 		'21"node":"one"21"node":"two"' ] || fail "order: $(cut -c -60 "$work/out")"
-	[ "$(sed 's/.*"time_ns":\([0-9]*\).*/\1/' "$work/out" | sort -nc 2>&1)" = '' ] ||
+	[ "$(sed 's/.*"time_ns":"\([0-9]*\).*/\1/' "$work/out" | sort -nc 2>&1)" = '' ] ||
 		fail "times are out of order"
 done
 # A node without synced-cluster has not agreed to that.
