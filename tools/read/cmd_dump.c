@@ -13,6 +13,7 @@
 #include "dump.h"
 #include "lib/ctf/ticks.h"
 #include "tools/common/error.h"
+#include "tools/common/json.h"
 #include "tools/common/view.h"
 
 #define CHUNK	65536		/* size of the chunks of output, bytes */
@@ -252,11 +253,15 @@ static void print_stamps_header(const struct dump *d)
 	const struct tsct_stamp_period period = tsct_recording_stamp_period(d->rec);
 	const double seconds = ldexp((double)period.mult, -(int)period.shift) / 1e9;
 
-	printf(d->json ? "{\"stamps\":{\"event_bits\":%d,\"period_s\":%.17g,"
-	       "\"period_mult\":%" PRIu64 ",\"period_shift\":%u}}\n" :
-	       "# stamps: %d event bits, nominal clock period %.17g s (%" PRIu64
-	       " / 2^%u ns)\n", TSCT_STAMP_EVENT_BITS, seconds,
-	       (uint64_t)period.mult, period.shift);
+	if (d->json)
+		ctl_json_print_as(json_pack("{s{si sf sI si}}", "stamps",
+			"event_bits", TSCT_STAMP_EVENT_BITS, "period_s", seconds,
+			"period_mult", (json_int_t)period.mult,
+			"period_shift", (int)period.shift), TSCT_JSON_LINE);
+	else
+		printf("# stamps: %d event bits, nominal clock period %.17g s (%" PRIu64
+		       " / 2^%u ns)\n", TSCT_STAMP_EVENT_BITS, seconds,
+		       (uint64_t)period.mult, period.shift);
 }
 
 static int dump_all(struct dump *d)
