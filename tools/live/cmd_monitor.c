@@ -1,23 +1,52 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl monitor: prints the module's news as they come */
+/* trace-ctl monitor: prints the module's news, which come over generic netlink */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/genetlink.h>
+#include <netlink/genl/ctrl.h>
+#include <netlink/genl/genl.h>
+#include <netlink/netlink.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "channel_view.h"
-#include "module_news.h"
+#include "lib/base/array.h"
 #include "lib/client/gettime.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
+
+#define QUEUE_BYTES	(1 << 20)	/* size of the receive queue for news */
+
+enum news_type {
+	NEWS_DISRUPTED,
+	NEWS_STATUS,
+	NEWS_MADE,
+	NEWS_REMOVED,
+	NEWS_OVERFLOW,		/* the receive queue was full: news were lost */
+	NEWS_UNLOADED,		/* the module was unloaded; no more news */
+};
+
+struct news {
+	enum news_type type;
+	__s64 time_ns;		/* CLOCK_REALTIME when the news was received */
+	/* NEWS_DISRUPTED, NEWS_STATUS */
+	__u32 epoch, cause, source, status;
+	bool has_time;		/* error_ps is valid */
+	__u64 error_ps;
+	__u32 cluster_status, cluster_epoch;
+	/* NEWS_MADE, NEWS_REMOVED: id, uid, policy, flags and name; an empty name: a channel
+	 * that the caller may not see */
+	struct tsct_channel_info channel;
+};
 
 struct monitor {
 	bool json;
@@ -27,6 +56,11 @@ struct monitor {
 	bool unloaded;		/* the module was unloaded */
 	bool failed;		/* the news could not be printed */
 	bool closed;		/* the reader of standard output is gone */
+	struct nl_sock *news, *queries;
+	int family;		/* the module's */
+	/* the channels that exist, since the news of a channel has only its id */
+	struct tsct_channel_info *channels;
+	size_t nr_channels;
 };
 
 static volatile sig_atomic_t stopped;
@@ -40,12 +74,12 @@ static void on_stop(int number)
 /* ---- output -------------------------------------------------------------- */
 
 static const char *const names[] = {
-	[MODULE_NEWS_DISRUPTED] = "clock_disrupted",
-	[MODULE_NEWS_STATUS] = "clock_status",
-	[MODULE_NEWS_MADE] = "channel_made",
-	[MODULE_NEWS_REMOVED] = "channel_removed",
-	[MODULE_NEWS_OVERFLOW] = "overflow",
-	[MODULE_NEWS_UNLOADED] = "module_unloaded",
+	[NEWS_DISRUPTED] = "clock_disrupted",
+	[NEWS_STATUS] = "clock_status",
+	[NEWS_MADE] = "channel_made",
+	[NEWS_REMOVED] = "channel_removed",
+	[NEWS_OVERFLOW] = "overflow",
+	[NEWS_UNLOADED] = "module_unloaded",
 };
 
 static void print_time(__s64 time_ns)
@@ -60,9 +94,9 @@ static void print_time(__s64 time_ns)
 	printf("%s.%06lld  ", text, (long long)rest_ns / 1000);
 }
 
-static void print_clock(const struct module_news *news)
+static void print_clock(const struct news *news)
 {
-	if (news->type == MODULE_NEWS_DISRUPTED)
+	if (news->type == NEWS_DISRUPTED)
 		printf("clock disrupted by %s: %s", tsct_cause_name(news->cause),
 		       tsct_status_name(news->status));
 	else
@@ -75,45 +109,42 @@ static void print_clock(const struct module_news *news)
 	       news->cluster_epoch);
 }
 
-static void print_channel(const struct module_news *news)
+static void print_channel(const struct news *news)
 {
-	const struct module_channel *channel = &news->channel;
-	const struct tsct_channel_info info = {
-		.policy = channel->policy, .flags = channel->flags,
-	};
+	const struct tsct_channel_info *channel = &news->channel;
 	char owner[64], policy[32];
 
 	printf("channel %u %s", channel->id,
-	       news->type == MODULE_NEWS_MADE ? "made" : "removed");
+	       news->type == NEWS_MADE ? "made" : "removed");
 	if (*channel->name)
 		printf(": %s, %s, %s", channel->name,
 		       channel_owner_name(channel->uid, owner, sizeof(owner)),
-		       channel_view_policy(&info, policy, sizeof(policy)));
+		       channel_view_policy(channel, policy, sizeof(policy)));
 	putchar('\n');
 }
 
-static void print_text(const struct module_news *news)
+static void print_text(const struct news *news)
 {
 	print_time(news->time_ns);
 	switch (news->type) {
-	case MODULE_NEWS_DISRUPTED:
-	case MODULE_NEWS_STATUS:
+	case NEWS_DISRUPTED:
+	case NEWS_STATUS:
 		print_clock(news);
 		break;
-	case MODULE_NEWS_MADE:
-	case MODULE_NEWS_REMOVED:
+	case NEWS_MADE:
+	case NEWS_REMOVED:
 		print_channel(news);
 		break;
-	case MODULE_NEWS_OVERFLOW:
+	case NEWS_OVERFLOW:
 		puts("news lost: the receive queue was full");
 		break;
-	case MODULE_NEWS_UNLOADED:
+	case NEWS_UNLOADED:
 		puts("module unloaded");
 		break;
 	}
 }
 
-static json_t *json_clock(const struct module_news *news)
+static json_t *json_clock(const struct news *news)
 {
 	return json_pack("{s:I, s:s, s:s, s:s, s:o, s:s, s:I}",
 		"epoch", (json_int_t)news->epoch,
@@ -127,7 +158,7 @@ static json_t *json_clock(const struct module_news *news)
 }
 
 /* The members of a channel that the caller may not see are null. */
-static json_t *json_channel(const struct module_channel *channel)
+static json_t *json_channel(const struct tsct_channel_info *channel)
 {
 	if (!*channel->name)
 		return json_pack("{s:I, s:n}", "id", (json_int_t)channel->id, "name");
@@ -140,14 +171,14 @@ static json_t *json_channel(const struct module_channel *channel)
 		"kept", !!(channel->flags & TSCT_CHANNEL_KEEP));
 }
 
-static int print_json(const struct module_news *news)
+static int print_json(const struct news *news)
 {
 	json_t *json = json_pack("{s:I, s:s}", "time_ns", (json_int_t)news->time_ns,
 				 "news", names[news->type]);
 
-	if (news->type == MODULE_NEWS_DISRUPTED || news->type == MODULE_NEWS_STATUS)
+	if (news->type == NEWS_DISRUPTED || news->type == NEWS_STATUS)
 		json_object_update_new(json, json_clock(news));
-	else if (news->type == MODULE_NEWS_MADE || news->type == MODULE_NEWS_REMOVED)
+	else if (news->type == NEWS_MADE || news->type == NEWS_REMOVED)
 		json_object_update_new(json, json_channel(&news->channel));
 	return ctl_json_print_as(json, TSCT_JSON_LINE);
 }
@@ -159,12 +190,14 @@ static bool is_done(const struct monitor *m)
 }
 
 /* Flushes each line, so that a program behind a pipe gets it immediately. */
-static void on_news(void *arg, const struct module_news *news)
+static void report(struct monitor *m, struct news *news)
 {
-	struct monitor *m = arg;
+	struct timespec now;
 
 	if (is_done(m))
 		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	news->time_ns = (__s64)now.tv_sec * 1000000000 + now.tv_nsec;
 	if (!m->json)
 		print_text(news);
 	else if (print_json(news))
@@ -174,7 +207,229 @@ static void on_news(void *arg, const struct module_news *news)
 		m->failed = true;
 	}
 	m->printed++;
-	m->unloaded = news->type == MODULE_NEWS_UNLOADED;
+	m->unloaded = news->type == NEWS_UNLOADED;
+}
+
+/* ---- channels ------------------------------------------------------------ */
+
+/* Returns true if a message has all attributes in @policy; only @optional may be missing. */
+static bool parse_message(struct nlmsghdr *header, struct nlattr **attr, int max,
+			  struct nla_policy *policy, int optional)
+{
+	bool valid = !genlmsg_parse(header, 0, attr, max, policy);
+	int i;
+
+	for (i = 1; valid && i <= max; i++)
+		valid = attr[i] || !policy[i].type || i == optional;
+	return valid;
+}
+
+static struct tsct_channel_info *find_channel(const struct monitor *m, __u32 id)
+{
+	size_t i;
+
+	for (i = 0; i < m->nr_channels; i++)
+		if (m->channels[i].id == id)
+			return &m->channels[i];
+	return NULL;
+}
+
+/*
+ * Notes a channel: the reply to a query, and each message of a dump. Without memory, it stays
+ * unknown: its name is missing in the news.
+ */
+static int on_channel(struct nl_msg *message, void *arg)
+{
+	static struct nla_policy policy[TSCT_GENL_CHANNEL_FLAGS + 1] = {
+		[TSCT_GENL_CHANNEL_ID] = { .type = NLA_U32 },
+		[TSCT_GENL_CHANNEL_UID] = { .type = NLA_U32 },
+		[TSCT_GENL_CHANNEL_NAME] = { .type = NLA_STRING },
+		[TSCT_GENL_CHANNEL_POLICY] = { .type = NLA_U32 },
+		[TSCT_GENL_CHANNEL_FLAGS] = { .type = NLA_U32 },
+	};
+	struct nlattr *attr[TSCT_GENL_CHANNEL_FLAGS + 1];
+	struct tsct_channel_info *channel;
+	struct monitor *m = arg;
+
+	if (!parse_message(nlmsg_hdr(message), attr, TSCT_GENL_CHANNEL_FLAGS, policy, 0))
+		return NL_SKIP;
+	channel = find_channel(m, nla_get_u32(attr[TSCT_GENL_CHANNEL_ID]));
+	if (!channel) {
+		channel = tsct_array_next(&m->channels, m->nr_channels, sizeof(*channel));
+		if (!channel)
+			return NL_OK;
+		m->nr_channels++;
+	}
+	*channel = (struct tsct_channel_info) {
+		.id = nla_get_u32(attr[TSCT_GENL_CHANNEL_ID]),
+		.uid = nla_get_u32(attr[TSCT_GENL_CHANNEL_UID]),
+		.policy = nla_get_u32(attr[TSCT_GENL_CHANNEL_POLICY]),
+		.flags = nla_get_u32(attr[TSCT_GENL_CHANNEL_FLAGS]),
+	};
+	nla_strlcpy(channel->name, attr[TSCT_GENL_CHANNEL_NAME], sizeof(channel->name));
+	return NL_OK;
+}
+
+/* Queries a channel, or all if @id is 0. On failure the channel stays unknown. */
+static void query_channels(struct monitor *m, __u32 id)
+{
+	struct nl_msg *message = nlmsg_alloc();
+
+	if (!message)
+		return;
+	if (genlmsg_put(message, NL_AUTO_PORT, NL_AUTO_SEQ, m->family, 0,
+			id ? 0 : NLM_F_DUMP, TSCT_GENL_CMD_CHANNEL_GET,
+			TSCT_GENL_VERSION) &&
+	    (!id || !nla_put_u32(message, TSCT_GENL_CHANNEL_ID, id)) &&
+	    nl_send_auto(m->queries, message) >= 0)
+		nl_recvmsgs_default(m->queries);
+	nlmsg_free(message);
+}
+
+/* ---- news ---------------------------------------------------------------- */
+
+static void on_clock(struct monitor *m, struct nlmsghdr *header, enum news_type type)
+{
+	static struct nla_policy policy[TSCT_GENL_CLOCK_CLUSTER_EPOCH + 1] = {
+		[TSCT_GENL_CLOCK_EPOCH] = { .type = NLA_U32 },
+		[TSCT_GENL_CLOCK_CAUSE] = { .type = NLA_U32 },
+		[TSCT_GENL_CLOCK_SOURCE] = { .type = NLA_U32 },
+		[TSCT_GENL_CLOCK_STATUS] = { .type = NLA_U32 },
+		[TSCT_GENL_CLOCK_ERROR_PS] = { .type = NLA_U64 },
+		[TSCT_GENL_CLOCK_CLUSTER_STATUS] = { .type = NLA_U32 },
+		[TSCT_GENL_CLOCK_CLUSTER_EPOCH] = { .type = NLA_U32 },
+	};
+	struct nlattr *attr[TSCT_GENL_CLOCK_CLUSTER_EPOCH + 1];
+	struct news news = { .type = type };
+
+	if (!parse_message(header, attr, TSCT_GENL_CLOCK_CLUSTER_EPOCH, policy,
+			   TSCT_GENL_CLOCK_ERROR_PS))
+		return;
+	news.epoch = nla_get_u32(attr[TSCT_GENL_CLOCK_EPOCH]);
+	news.cause = nla_get_u32(attr[TSCT_GENL_CLOCK_CAUSE]);
+	news.source = nla_get_u32(attr[TSCT_GENL_CLOCK_SOURCE]);
+	news.status = nla_get_u32(attr[TSCT_GENL_CLOCK_STATUS]);
+	news.cluster_status = nla_get_u32(attr[TSCT_GENL_CLOCK_CLUSTER_STATUS]);
+	news.cluster_epoch = nla_get_u32(attr[TSCT_GENL_CLOCK_CLUSTER_EPOCH]);
+	news.has_time = attr[TSCT_GENL_CLOCK_ERROR_PS];
+	if (news.has_time)
+		news.error_ps = nla_get_u64(attr[TSCT_GENL_CLOCK_ERROR_PS]);
+	report(m, &news);
+}
+
+static void on_channel_news(struct monitor *m, struct nlmsghdr *header, enum news_type type)
+{
+	static struct nla_policy policy[TSCT_GENL_CHANNEL_ID + 1] = {
+		[TSCT_GENL_CHANNEL_ID] = { .type = NLA_U32 },
+	};
+	struct nlattr *attr[TSCT_GENL_CHANNEL_ID + 1];
+	struct news news = { .type = type };
+	struct tsct_channel_info *known;
+
+	if (!parse_message(header, attr, TSCT_GENL_CHANNEL_ID, policy, 0))
+		return;
+	news.channel.id = nla_get_u32(attr[TSCT_GENL_CHANNEL_ID]);
+	if (type == NEWS_MADE)
+		query_channels(m, news.channel.id);
+	known = find_channel(m, news.channel.id);
+	if (known)
+		news.channel = *known;
+	if (known && type == NEWS_REMOVED)
+		*known = m->channels[--m->nr_channels];
+	report(m, &news);
+}
+
+/* The netlink controller reports that the family disappears with the module. */
+static void on_family(struct monitor *m, struct nlmsghdr *header)
+{
+	static struct nla_policy policy[CTRL_ATTR_FAMILY_NAME + 1] = {
+		[CTRL_ATTR_FAMILY_NAME] = { .type = NLA_STRING },
+	};
+	struct nlattr *attr[CTRL_ATTR_FAMILY_NAME + 1];
+	struct news news = { .type = NEWS_UNLOADED };
+
+	if (parse_message(header, attr, CTRL_ATTR_FAMILY_NAME, policy, 0) &&
+	    !nla_strcmp(attr[CTRL_ATTR_FAMILY_NAME], TSCT_GENL_NAME))
+		report(m, &news);
+}
+
+/* Messages that the kernel did not send, and unknown ones, are ignored. */
+static int on_news(struct nl_msg *message, void *arg)
+{
+	struct nlmsghdr *header = nlmsg_hdr(message);
+	struct monitor *m = arg;
+	__u8 cmd;
+
+	if (nlmsg_get_src(message)->nl_pid || !genlmsg_valid_hdr(header, 0))
+		return NL_SKIP;
+	cmd = ((const struct genlmsghdr *)nlmsg_data(header))->cmd;
+	if (header->nlmsg_type == GENL_ID_CTRL && cmd == CTRL_CMD_DELFAMILY)
+		on_family(m, header);
+	if (header->nlmsg_type != m->family)
+		return NL_OK;
+	switch (cmd) {
+	case TSCT_GENL_CMD_DISRUPTED: on_clock(m, header, NEWS_DISRUPTED); break;
+	case TSCT_GENL_CMD_CLOCK_STATUS: on_clock(m, header, NEWS_STATUS); break;
+	case TSCT_GENL_CMD_CHANNEL_MADE: on_channel_news(m, header, NEWS_MADE); break;
+	case TSCT_GENL_CMD_CHANNEL_REMOVED: on_channel_news(m, header, NEWS_REMOVED); break;
+	}
+	return NL_OK;
+}
+
+/* Reports pending news without blocking. Returns 0 or -EIO. */
+static int read_news(struct monitor *m)
+{
+	struct news overflow = { .type = NEWS_OVERFLOW };
+	int err = nl_recvmsgs_default(m->news);
+
+	/* libnl returns NLE_NOMEM for ENOBUFS. */
+	if (err == -NLE_NOMEM) {
+		m->nr_channels = 0;
+		query_channels(m, 0);
+		report(m, &overflow);
+		return 0;
+	}
+	return !err || err == -NLE_AGAIN || err == -NLE_INTR ? 0 : -EIO;
+}
+
+/* ---- sockets -------------------------------------------------------------- */
+
+static int join_group(struct monitor *m, const char *family, const char *group)
+{
+	int id = genl_ctrl_resolve_grp(m->queries, family, group);
+
+	return id < 0 ? id : nl_socket_add_membership(m->news, id);
+}
+
+/* Joins the controller's group before the family is looked up, so that no unloading of
+ * the module is missed. Returns 0 or an error of libnl. */
+static int open_sockets(struct monitor *m)
+{
+	int err;
+
+	m->news = nl_socket_alloc();
+	m->queries = nl_socket_alloc();
+	if (!m->news || !m->queries)
+		return -NLE_NOMEM;
+	nl_socket_disable_seq_check(m->news);
+	nl_socket_modify_cb(m->news, NL_CB_VALID, NL_CB_CUSTOM, on_news, m);
+	err = genl_connect(m->news) ?: genl_connect(m->queries) ?:
+		nl_socket_set_nonblocking(m->news) ?:
+		nl_socket_set_buffer_size(m->news, QUEUE_BYTES, 0) ?:
+		join_group(m, "nlctrl", "notify");
+	if (err)
+		return err;
+	m->family = genl_ctrl_resolve(m->queries, TSCT_GENL_NAME);
+	if (m->family < 0)
+		return m->family;
+	err = join_group(m, TSCT_GENL_NAME, TSCT_GENL_GROUP_CLOCK) ?:
+		join_group(m, TSCT_GENL_NAME, TSCT_GENL_GROUP_CHANNELS);
+	if (err)
+		return err;
+	nl_socket_disable_auto_ack(m->queries);
+	nl_socket_modify_cb(m->queries, NL_CB_VALID, NL_CB_CUSTOM, on_channel, m);
+	query_channels(m, 0);
+	return 0;
 }
 
 /* ---- loop ---------------------------------------------------------------- */
@@ -198,11 +453,10 @@ static struct timespec *remaining(const struct monitor *m, __s64 begin_ns,
  * Signals arrive only while ppoll() waits. Standard output is polled for errors: if its
  * reader is gone, the command ends at once, not at the next news.
  */
-static int run_loop(struct monitor *m, struct module_listener *listener,
-		    const sigset_t *mask)
+static int run_loop(struct monitor *m, const sigset_t *mask)
 {
 	struct pollfd polls[2] = {
-		{ .fd = module_listener_fd(listener), .events = POLLIN },
+		{ .fd = nl_socket_get_fd(m->news), .events = POLLIN },
 		{ .fd = STDOUT_FILENO },
 	};
 	__s64 begin_ns = tsct_monotonic_ns();
@@ -215,7 +469,7 @@ static int run_loop(struct monitor *m, struct module_listener *listener,
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (n > 0 && module_listener_read(listener))
+		if (n > 0 && read_news(m))
 			return -EIO;
 	}
 	return 0;
@@ -283,15 +537,20 @@ static const struct argp argp = {
 int cmd_monitor(int argc, char **argv)
 {
 	struct monitor m = { .json = false };
-	struct module_listener listener = { .report = on_news, .arg = &m };
 	sigset_t mask;
 	int err, ret = EXIT_FAILED;
 
 	options_parse(&argp, argc, argv, 0, &m);
 	catch_signals(&mask);
-	if (module_listener_open(&listener))
-		goto close_listener;
-	err = run_loop(&m, &listener, &mask);
+	err = open_sockets(&m);
+	if (err == -NLE_OBJ_NOTFOUND)
+		ctl_error("module not loaded, or this is not the initial network namespace;"
+			  " load the module tsctrace");
+	else if (err)
+		ctl_error("generic netlink: %s", nl_geterror(err));
+	if (err)
+		goto free_sockets;
+	err = run_loop(&m, &mask);
 	if (err)
 		ctl_error("news: %s", strerror(-err));
 	else if (m.unloaded)
@@ -299,7 +558,9 @@ int cmd_monitor(int argc, char **argv)
 		      "tsctrace");
 	else if (!m.failed || m.closed)
 		ret = EXIT_DONE;
-close_listener:
-	module_listener_close(&listener);
+free_sockets:
+	nl_socket_free(m.news);
+	nl_socket_free(m.queries);
+	free(m.channels);
 	return ret;
 }
