@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The coordinator of trace-ctl cluster record: its states and checks, and messages of nodes
  * that are hostile */
-#include "tools/cluster/cluster.c"
+#include "tools/cluster/coordinator.c"
 #include "tools/cluster/cluster_check.c"
 #include "tools/common/error.c"
 #include "tools/common/json.c"

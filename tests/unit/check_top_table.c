@@ -2,7 +2,7 @@
 /* The table of trace-ctl cluster top: rows of samples, marks of the slowest link, order,
  * and samples that are hostile */
 #include "tools/cluster/top_table.c"
-#include "tools/cluster/cluster.c"
+#include "tools/cluster/coordinator.c"
 #include "tools/cluster/cluster_check.c"
 #include "tools/common/json.c"
 #include "tools/common/message.c"

@@ -7,8 +7,11 @@
 
 #include <tsctrace/version.h>
 
-#include "cluster_check.h"
+#include "coordinator.h"
 #include "tools/common/json.h"
+
+/* least free space for a node's recording, bytes */
+#define CLUSTER_SPACE_MIN	(16ULL << 20)
 
 __attribute__((format(printf, 3, 4)))
 static void add_problem(struct cluster_node *n, bool fatal, const char *format, ...)
@@ -78,41 +81,47 @@ static const json_t *clock_of(const struct cluster_node *n)
 	return json_object_get(n->facts, "clock");
 }
 
-/* Returns true if @key of all nodes' facts is the same text, and not empty */
-static bool all_same(const struct cluster *c, const char *key)
+/* Returns the node's cluster time, an object; all else: there is none */
+static const json_t *cluster_time_of(const struct cluster_node *n)
 {
-	const char *first = NULL, *text;
-	unsigned int i;
-
-	for (i = 0; i < c->nr; i++) {
-		if (c->nodes[i].state != CLUSTER_CHECKED)
-			continue;
-		text = ctl_json_string(c->nodes[i].facts, key);
-		if (!*text || (first && strcmp(first, text)))
-			return false;
-		first = text;
-	}
-	return true;
+	return json_object_get(clock_of(n), "cluster");
 }
 
-/* Returns true if no node has cluster time, and all have a bound to UTC */
-static bool all_utc(const struct cluster *c)
-{
-	unsigned int i;
+/* Properties that the clocks of all checked nodes have in common */
+struct common {
+	bool boot;		/* all run on one boot of one machine */
+	bool master;		/* all are synchronized with one master */
+	bool utc;		/* none has cluster time, and all have a bound to UTC */
+};
 
-	for (i = 0; i < c->nr; i++)
-		if (c->nodes[i].state == CLUSTER_CHECKED &&
-		    (json_is_object(json_object_get(clock_of(&c->nodes[i]), "cluster")) ||
-		     !json_is_integer(json_object_get(clock_of(&c->nodes[i]),
-						      "utc_error_ns"))))
-			return false;
-	return true;
+static struct common compare_clocks(const struct cluster *c)
+{
+	const char *first_boot = NULL, *first_master = NULL, *boot, *master;
+	struct common all = { true, true, true };
+	const struct cluster_node *n;
+	const json_t *cluster;
+
+	for (n = c->nodes; n < c->nodes + c->nr; n++) {
+		if (n->state != CLUSTER_CHECKED)
+			continue;
+		cluster = cluster_time_of(n);
+		boot = ctl_json_string(n->facts, "boot");
+		master = ctl_json_string(cluster, "master");
+		first_boot = first_boot ? first_boot : boot;
+		first_master = first_master ? first_master : master;
+		all.boot &= *boot && !strcmp(first_boot, boot);
+		all.master &= !strcmp(ctl_json_string(cluster, "status"), "synchronized") &&
+			!strcmp(first_master, master);
+		all.utc &= !json_is_object(cluster) &&
+			json_is_integer(json_object_get(clock_of(n), "utc_error_ns"));
+	}
+	return all;
 }
 
 /* Checks one node's cluster time against that of node @first. */
 static void check_timeline(struct cluster_node *n, const struct cluster_node *first)
 {
-	const json_t *cluster = json_object_get(clock_of(n), "cluster");
+	const json_t *cluster = cluster_time_of(n);
 	const char *status = ctl_json_string(cluster, "status");
 	const char *master = ctl_json_string(cluster, "master"), *other;
 
@@ -127,7 +136,7 @@ static void check_timeline(struct cluster_node *n, const struct cluster_node *fi
 			    " 'trace-ctl peers' there", *status ? status : "unknown");
 	if (!first)
 		return;
-	other = ctl_json_string(json_object_get(clock_of(first), "cluster"), "master");
+	other = ctl_json_string(cluster_time_of(first), "master");
 	if (strcmp(master, other))
 		add_problem(n, false, "another cluster than %s: its master is %s, not %s; use"
 			    " nodes of one cluster", first->name, *master ? master : "none",
@@ -143,69 +152,49 @@ static bool is_same_node(const struct cluster_node *a, const struct cluster_node
 
 	return *boot && !strcmp(boot, ctl_json_string(b->facts, "boot")) &&
 		*host && !strcmp(host, ctl_json_string(b->facts, "host")) &&
-		!json_is_object(json_object_get(clock_of(a), "cluster")) &&
-		!json_is_object(json_object_get(clock_of(b), "cluster"));
+		!json_is_object(cluster_time_of(a)) && !json_is_object(cluster_time_of(b));
 }
 
-static void check_same(struct cluster *c, unsigned int i)
+static void check_same(struct cluster *c, struct cluster_node *n)
 {
-	unsigned int k;
+	const struct cluster_node *other;
 
-	for (k = 0; k < i; k++) {
-		if (c->nodes[k].state != CLUSTER_CHECKED ||
-		    !is_same_node(&c->nodes[k], &c->nodes[i]))
+	for (other = c->nodes; other < n; other++) {
+		if (other->state != CLUSTER_CHECKED || !is_same_node(other, n))
 			continue;
-		add_problem(&c->nodes[i], false, "the same node as %s: events would be recorded"
-			    " twice; remove one of the names", c->nodes[k].name);
+		add_problem(n, false, "the same node as %s: events would be recorded twice;"
+			    " remove one of the names", other->name);
 		return;
 	}
 }
 
 void cluster_check_timelines(struct cluster *c)
 {
+	const struct common all = compare_clocks(c);
 	const struct cluster_node *first = NULL;
-	unsigned int i;
+	struct cluster_node *n;
 
-	for (i = 0; i < c->nr; i++)
-		if (c->nodes[i].state == CLUSTER_CHECKED)
-			check_same(c, i);
-	if (cluster_count(c, CLUSTER_CHECKED) < 2 || all_same(c, "boot") || all_utc(c))
+	for (n = c->nodes; n < c->nodes + c->nr; n++)
+		if (n->state == CLUSTER_CHECKED)
+			check_same(c, n);
+	if (cluster_count(c, CLUSTER_CHECKED) < 2 || all.boot || all.utc)
 		return;
-	for (i = 0; i < c->nr; i++) {
-		if (c->nodes[i].state != CLUSTER_CHECKED)
+	for (n = c->nodes; n < c->nodes + c->nr; n++) {
+		if (n->state != CLUSTER_CHECKED)
 			continue;
-		check_timeline(&c->nodes[i], first);
-		if (!first && json_is_object(json_object_get(clock_of(&c->nodes[i]),
-							     "cluster")))
-			first = &c->nodes[i];
+		check_timeline(n, first);
+		if (!first && json_is_object(cluster_time_of(n)))
+			first = n;
 	}
-}
-
-/* Returns true if all nodes are synchronized with one master */
-static bool all_synchronized(const struct cluster *c)
-{
-	const char *first = NULL, *master;
-	const json_t *cluster;
-	unsigned int i;
-
-	for (i = 0; i < c->nr; i++) {
-		if (c->nodes[i].state != CLUSTER_CHECKED)
-			continue;
-		cluster = json_object_get(clock_of(&c->nodes[i]), "cluster");
-		master = ctl_json_string(cluster, "master");
-		if (strcmp(ctl_json_string(cluster, "status"), "synchronized") ||
-		    (first && strcmp(first, master)))
-			return false;
-		first = master;
-	}
-	return first != NULL;
 }
 
 const char *cluster_check_time(const struct cluster *c)
 {
-	if (all_synchronized(c))
+	const struct common all = compare_clocks(c);
+
+	if (all.master)
 		return "cluster";
-	if (cluster_count(c, CLUSTER_CHECKED) < 2 || all_same(c, "boot"))
+	if (cluster_count(c, CLUSTER_CHECKED) < 2 || all.boot)
 		return "clock";
-	return all_utc(c) ? "utc" : "none";
+	return all.utc ? "utc" : "none";
 }

@@ -5,7 +5,7 @@
 
 #include <argp.h>
 
-#include "cluster.h"
+#include "coordinator.h"
 #include "process.h"
 #include "send_files.h"
 

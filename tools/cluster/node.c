@@ -20,7 +20,7 @@
 
 #include <tsctrace/version.h>
 
-#include "cluster.h"
+#include "coordinator.h"
 #include "cluster_commands.h"
 #include "lib/client/gettime.h"
 #include "live/follow.h"

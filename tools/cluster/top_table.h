@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "cluster.h"
+#include "coordinator.h"
 
 /* a node that sent nothing for longer has its silence in the table, ns */
 #define TOP_TABLE_SILENT_NS	3000000000LL

@@ -9,8 +9,8 @@
  * which each node's recording is gathered. Nodes are not trusted: a message that does not
  * belong into the node's state ends its connection.
  */
-#ifndef TSCT_TOOLS_CLUSTER_H
-#define TSCT_TOOLS_CLUSTER_H
+#ifndef TSCT_TOOLS_COORDINATOR_H
+#define TSCT_TOOLS_COORDINATOR_H
 
 #include <linux/types.h>
 
@@ -99,6 +99,7 @@ struct cluster {
 	struct cluster_node *nodes;
 	unsigned int nr;
 	enum cluster_stage stage;
+	__s64 now_ns;		/* time of the last input */
 	__s64 begun_ns, recording_ns, stopped_ns;	/* times of the stages */
 	__s64 alive_ns;		/* time of the next messages "alive" */
 	unsigned int stops;	/* number of times that the nodes were stopped */
@@ -184,4 +185,27 @@ bool cluster_next_action(struct cluster *c, struct cluster_action *ret);
 /* Number of nodes in a state */
 unsigned int cluster_count(const struct cluster *c, enum cluster_state state);
 
-#endif /* TSCT_TOOLS_CLUSTER_H */
+/* ---- checks before a recording: cluster_check.c ------------------------------ */
+
+/* They add problems, with the fix. The first compares the version of a node's trace-ctl with
+ * this one; the second checks what the node reports about itself, n->facts. */
+void cluster_check_version(struct cluster_node *n, const char *version);
+void cluster_check_facts(struct cluster_node *n, const struct cluster_settings *o);
+
+/*
+ * Checks that no node is given twice by different names, and that the nodes' times can be
+ * compared: they run on one boot of one machine, or all are synchronized on one timeline, or
+ * all have bounds to UTC and no cluster time. Problems of times are not fatal: a recording by
+ * each node's own clock is possible.
+ */
+void cluster_check_timelines(struct cluster *c);
+
+/*
+ * Returns the time in which the nodes' events are compared while they are recorded:
+ * "cluster": that of their common master; "clock": CLOCK_REALTIME of one
+ * machine; "utc": the nodes' own, each with its bound to UTC; "none": the nodes' own,
+ * which cannot be compared. All nodes that take part are checked, and not started.
+ */
+const char *cluster_check_time(const struct cluster *c);
+
+#endif /* TSCT_TOOLS_COORDINATOR_H */

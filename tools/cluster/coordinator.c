@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "cluster.h"
-#include "cluster_check.h"
+#include "coordinator.h"
 #include "tools/common/json.h"
 
 const char *const cluster_state_names[CLUSTER_STATE_NR] = {
@@ -21,6 +20,20 @@ const char *const cluster_state_names[CLUSTER_STATE_NR] = {
 	[CLUSTER_GATHERING] = "gathering", [CLUSTER_DONE] = "done",
 	[CLUSTER_FAILED] = "failed",
 };
+
+#define IN(state)	(1U << CLUSTER_##state)
+/* States in which the recorder of the node runs */
+#define RECORDER_RUNS	(IN(STARTING) | IN(READY) | IN(RECORDING) | IN(ENDED) | IN(STOPPING))
+
+static bool is_in(const struct cluster_node *n, unsigned int states)
+{
+	return states & 1U << n->state;
+}
+
+static bool is_over(const struct cluster_node *n)
+{
+	return is_in(n, IN(FAILED) | IN(DONE));
+}
 
 bool cluster_name_valid(const char *name)
 {
@@ -103,28 +116,32 @@ static void print_text(struct cluster *c, unsigned int i, const char *format, ..
 
 /* ---- failures --------------------------------------------------------------- */
 
-static void fail_node(struct cluster *c, unsigned int i, const char *why, __s64 now_ns)
+/* Prints the reason, and ends the node's part, unless it has ended. */
+__attribute__((format(printf, 3, 4)))
+static void fail_node(struct cluster *c, unsigned int i, const char *format, ...)
 {
 	struct cluster_node *n = &c->nodes[i];
+	va_list args;
 
-	if (n->state == CLUSTER_FAILED || n->state == CLUSTER_DONE)
+	if (is_over(n))
 		return;
 	n->state = CLUSTER_FAILED;
-	n->failed_ns = now_ns;
-	free(n->why);
-	n->why = strdup(why);
-	print_text(c, i, "%s", why);
+	n->failed_ns = c->now_ns;
+	va_start(args, format);
+	if (vasprintf(&n->why, format, args) < 0) {
+		n->why = NULL;
+		c->out_of_memory = true;
+	}
+	va_end(args);
+	if (n->why)
+		print_text(c, i, "%s", n->why);
 }
 
 /* The node answers, but not as it should: end the connection. */
-static void reject(struct cluster *c, unsigned int i, const char *what, const char *type,
-		   __s64 now_ns)
+static void reject(struct cluster *c, unsigned int i, const char *what, const char *type)
 {
-	char why[256];
-
-	snprintf(why, sizeof(why), "%s '%.60s'; use the same version of trace-ctl on all"
-		 " nodes", what, type);
-	fail_node(c, i, why, now_ns);
+	fail_node(c, i, "%s '%.60s'; use the same version of trace-ctl on all nodes", what,
+		  type);
 	add_action(c, i, CLUSTER_KILL);
 }
 
@@ -140,11 +157,11 @@ unsigned int cluster_count(const struct cluster *c, enum cluster_state state)
 /* ---- stages ------------------------------------------------------------------ */
 
 /* Ends the run before the recording: nodes remove what they made. */
-static void abort_run(struct cluster *c, __s64 now_ns)
+static void abort_run(struct cluster *c)
 {
 	unsigned int i;
 
-	c->stopped_ns = now_ns;
+	c->stopped_ns = c->now_ns;
 	for (i = 0; i < c->nr; i++) {
 		if (c->nodes[i].state == CLUSTER_FAILED)
 			continue;
@@ -177,7 +194,7 @@ static json_t *start_message(const struct cluster *c)
 }
 
 /* All nodes are checked: prints all problems, and starts the recorders. */
-static void end_checks(struct cluster *c, __s64 now_ns)
+static void end_checks(struct cluster *c)
 {
 	unsigned int i, problems = cluster_count(c, CLUSTER_FAILED);
 	struct cluster_node *n;
@@ -195,12 +212,12 @@ static void end_checks(struct cluster *c, __s64 now_ns)
 			continue;
 		n->dropped = true;
 		n->state = CLUSTER_FAILED;
-		n->failed_ns = now_ns;
+		n->failed_ns = c->now_ns;
 		n->why = strdup("left out, because of its problems");
 		send_quit(c, i, false);
 	}
 	if ((problems && !c->o->force) || !cluster_count(c, CLUSTER_CHECKED)) {
-		abort_run(c, now_ns);
+		abort_run(c);
 		return;
 	}
 	c->stage = CLUSTER_STAGE_START;
@@ -214,19 +231,17 @@ static void end_checks(struct cluster *c, __s64 now_ns)
 }
 
 /* All recorders are ready, or have failed since the checks: starts the commands. */
-static void end_start(struct cluster *c, __s64 now_ns)
+static void end_start(struct cluster *c)
 {
 	unsigned int i;
-	bool failed = false;
 
-	for (i = 0; i < c->nr; i++)
-		failed |= c->nodes[i].state == CLUSTER_FAILED;
-	if ((failed && !c->o->force) || !cluster_count(c, CLUSTER_READY)) {
-		abort_run(c, now_ns);
+	if ((cluster_count(c, CLUSTER_FAILED) && !c->o->force) ||
+	    !cluster_count(c, CLUSTER_READY)) {
+		abort_run(c);
 		return;
 	}
 	c->stage = CLUSTER_STAGE_RECORD;
-	c->recording_ns = now_ns;
+	c->recording_ns = c->now_ns;
 	for (i = 0; i < c->nr; i++) {
 		if (c->nodes[i].state != CLUSTER_READY)
 			continue;
@@ -238,20 +253,17 @@ static void end_start(struct cluster *c, __s64 now_ns)
 }
 
 /* Ends the recordings. Sent again, it ends them even if commands still run. */
-static void stop_nodes(struct cluster *c, __s64 now_ns)
+static void stop_nodes(struct cluster *c)
 {
-	struct cluster_node *n;
 	unsigned int i;
 
 	if (!c->stops++)
-		c->stopped_ns = now_ns;
+		c->stopped_ns = c->now_ns;
 	c->stage = CLUSTER_STAGE_STOP;
 	for (i = 0; i < c->nr; i++) {
-		n = &c->nodes[i];
-		if (n->state != CLUSTER_RECORDING && n->state != CLUSTER_ENDED &&
-		    n->state != CLUSTER_STOPPING)
+		if (!is_in(&c->nodes[i], IN(RECORDING) | IN(ENDED) | IN(STOPPING)))
 			continue;
-		n->state = CLUSTER_STOPPING;
+		c->nodes[i].state = CLUSTER_STOPPING;
 		send_type(c, i, "stop");
 	}
 }
@@ -268,7 +280,7 @@ static bool stop_command(struct cluster *c)
 }
 
 /* Begins the next stage if all nodes are ready for it. */
-static void end_stage(struct cluster *c, __s64 now_ns)
+static void end_stage(struct cluster *c)
 {
 	switch (c->stage) {
 	case CLUSTER_STAGE_CHECK:
@@ -276,15 +288,15 @@ static void end_stage(struct cluster *c, __s64 now_ns)
 			c->stage = CLUSTER_STAGE_OVER;
 		else if (!c->o->top && !cluster_count(c, CLUSTER_CONNECTING) &&
 		    !cluster_count(c, CLUSTER_CHECKING))
-			end_checks(c, now_ns);
+			end_checks(c);
 		break;
 	case CLUSTER_STAGE_START:
 		if (!cluster_count(c, CLUSTER_STARTING))
-			end_start(c, now_ns);
+			end_start(c);
 		break;
 	case CLUSTER_STAGE_RECORD:
 		if (!cluster_count(c, CLUSTER_RECORDING))
-			stop_nodes(c, now_ns);
+			stop_nodes(c);
 		break;
 	case CLUSTER_STAGE_STOP:
 		if (!cluster_count(c, CLUSTER_STOPPING) &&
@@ -297,13 +309,13 @@ static void end_stage(struct cluster *c, __s64 now_ns)
 }
 
 /* Goes on as far as possible: without nodes, several stages end at once. */
-static void advance(struct cluster *c, __s64 now_ns)
+static void advance(struct cluster *c)
 {
 	enum cluster_stage before;
 
 	do {
 		before = c->stage;
-		end_stage(c, now_ns);
+		end_stage(c);
 	} while (c->stage != before);
 }
 
@@ -316,63 +328,64 @@ static __u64 member(const json_t *json, const char *key)
 	return n > 0 ? (__u64)n : 0;
 }
 
-static void on_hello(struct cluster *c, unsigned int i, const json_t *json, __s64 now_ns)
+static void on_hello(struct cluster *c, unsigned int i, const struct control_message *m)
 {
-	char why[256];
+	const char *version = ctl_json_string(m->json, "version");
+	struct cluster_node *n = &c->nodes[i];
 
-	if (member(json, "protocol") != CLUSTER_PROTOCOL) {
-		snprintf(why, sizeof(why), "version %.40s of trace-ctl has another protocol;"
-			 " install the version that runs here, or name it with"
-			 " --remote-path", ctl_json_string(json, "version"));
-		fail_node(c, i, why, now_ns);
+	if (member(m->json, "protocol") != CLUSTER_PROTOCOL) {
+		fail_node(c, i, "version %.40s of trace-ctl has another protocol; install the"
+			  " version that runs here, or name it with --remote-path", version);
 		add_action(c, i, CLUSTER_KILL);
 		return;
 	}
-	c->nodes[i].connected_ns = now_ns;
+	n->connected_ns = c->now_ns;
 	if (c->o->top) {
-		c->nodes[i].state = CLUSTER_SAMPLING;
+		n->state = CLUSTER_SAMPLING;
 		send_type(c, i, "top");
 		return;
 	}
-	cluster_check_version(&c->nodes[i], ctl_json_string(json, "version"));
-	c->nodes[i].state = CLUSTER_CHECKING;
-	send_json(c, i, json_pack("{ss ss ss? ss? so sb}", "type", "check",
-			"name", c->nodes[i].name, "node_dir", c->o->node_dir,
-			"shared", c->o->shared, "cwd", ctl_json_text(c->o->cwd),
+	cluster_check_version(n, version);
+	n->state = CLUSTER_CHECKING;
+	send_json(c, i, json_pack("{ss ss ss? ss? so sb}", "type", "check", "name", n->name,
+			"node_dir", c->o->node_dir, "shared", c->o->shared,
+			"cwd", ctl_json_text(c->o->cwd),
 			"here", c->o->here && c->o->command));
 }
 
-static void on_checked(struct cluster *c, unsigned int i, json_t *json, __s64 now_ns)
+static void on_checked(struct cluster *c, unsigned int i, const struct control_message *m)
 {
 	struct cluster_node *n = &c->nodes[i];
 
-	(void)now_ns;
-	n->facts = json_incref(json);
-	n->dir = strdup(ctl_json_string(json, "dir"));
+	n->facts = json_incref(m->json);
+	n->dir = strdup(ctl_json_string(m->json, "dir"));
 	cluster_check_facts(n, c->o);
 	n->state = CLUSTER_CHECKED;
 }
 
-static void on_ready(struct cluster *c, unsigned int i, const json_t *json, __s64 now_ns)
+static void on_sample(struct cluster *c, unsigned int i, const struct control_message *m)
 {
-	(void)json;
-	(void)now_ns;
+	json_decref(c->nodes[i].sample);
+	c->nodes[i].sample = json_incref(m->json);
+}
+
+static void on_ready(struct cluster *c, unsigned int i, const struct control_message *m)
+{
+	(void)m;
 	c->nodes[i].state = CLUSTER_READY;
 }
 
-static void on_progress(struct cluster *c, unsigned int i, const json_t *json,
-			__s64 now_ns)
+static void on_progress(struct cluster *c, unsigned int i, const struct control_message *m)
 {
 	struct cluster_node *n = &c->nodes[i];
-	const json_t *error = json_object_get(json, "error_ns");
+	const json_t *error = json_object_get(m->json, "error_ns");
 
-	(void)now_ns;
-	n->events = member(json, "events");
-	n->bytes = member(json, "bytes");
-	n->lost = member(json, "lost");
-	n->has_offset = json_is_integer(json_object_get(json, "offset_ns"));
-	n->offset_ns = json_integer_value(json_object_get(json, "offset_ns"));
-	n->error_ns = json_is_integer(error) ? member(json, "error_ns") : UINT64_MAX;
+	n->events = member(m->json, "events");
+	n->bytes = member(m->json, "bytes");
+	n->lost = member(m->json, "lost");
+	n->has_offset = json_is_integer(json_object_get(m->json, "offset_ns"));
+	n->offset_ns = json_integer_value(json_object_get(m->json, "offset_ns"));
+	n->error_ns = json_is_integer(error) ? member(m->json, "error_ns") : UINT64_MAX;
 }
 
 /* Notes how the node's command ended. */
@@ -383,26 +396,24 @@ static void end_command(struct cluster_node *n, const json_t *json)
 	n->signal = (int)member(json, "signal");
 }
 
-static void on_ended(struct cluster *c, unsigned int i, const json_t *json, __s64 now_ns)
+static void on_ended(struct cluster *c, unsigned int i, const struct control_message *m)
 {
 	struct cluster_node *n = &c->nodes[i];
 
-	(void)now_ns;
-	end_command(n, json);
+	end_command(n, m->json);
 	if (n->state == CLUSTER_RECORDING)
 		n->state = CLUSTER_ENDED;
 }
 
-static void on_summary(struct cluster *c, unsigned int i, const json_t *json, __s64 now_ns)
+static void on_summary(struct cluster *c, unsigned int i, const struct control_message *m)
 {
 	struct cluster_node *n = &c->nodes[i];
-	json_t *lost = json_object_get(json_object_get(json, "summary"), "lost"), *value;
+	json_t *lost = json_object_get(json_object_get(m->json, "summary"), "lost"), *value;
 	const json_t *command;
 	const char *key;
 
-	(void)now_ns;
 	json_decref(n->summary);
-	n->summary = json_incref(json_object_get(json, "summary"));
+	n->summary = json_incref(json_object_get(m->json, "summary"));
 	command = json_object_get(n->summary, "command");
 	if (json_is_false(json_object_get(command, "running")))
 		end_command(n, command);
@@ -410,28 +421,24 @@ static void on_summary(struct cluster *c, unsigned int i, const json_t *json, __
 	n->bytes = member(n->summary, "bytes");
 	n->lost = 0;
 	json_object_foreach(lost, key, value)
-		n->lost += json_is_integer(value) && json_integer_value(value) > 0 ?
-			(__u64)json_integer_value(value) : 0;
+		n->lost += member(lost, key);
 }
 
 /* The recorder has ended. */
-static void on_recorded(struct cluster *c, unsigned int i, const json_t *json,
-			__s64 now_ns)
+static void on_recorded(struct cluster *c, unsigned int i, const struct control_message *m)
 {
 	struct cluster_node *n = &c->nodes[i];
-	const bool started = n->state != CLUSTER_STARTING && n->state != CLUSTER_READY;
-	char why[160];
+	const bool started = !is_in(n, IN(STARTING) | IN(READY));
 
-	n->record_status = (int)json_integer_value(json_object_get(json, "status"));
-	n->nr_files = (unsigned int)member(json, "files");
-	n->files_bytes = member(json, "bytes");
+	n->record_status = (int)json_integer_value(json_object_get(m->json, "status"));
+	n->nr_files = (unsigned int)member(m->json, "files");
+	n->files_bytes = member(m->json, "bytes");
 	n->early = n->state != CLUSTER_STOPPING;
 	if (!started || !n->nr_files || n->nr_files > CLUSTER_FILES_MAX) {
-		snprintf(why, sizeof(why), "the recorder %s (exit status %d)",
-			 !n->nr_files ? "made no recording" : started ?
-			 "made more files than can be gathered" : "ended before it was started",
-			 n->record_status);
-		fail_node(c, i, why, now_ns);
+		fail_node(c, i, "the recorder %s (exit status %d)",
+			  !n->nr_files ? "made no recording" : started ?
+			  "made more files than can be gathered" : "ended before it was started",
+			  n->record_status);
 		send_quit(c, i, started && n->nr_files && !c->o->discard);
 		return;
 	}
@@ -447,39 +454,46 @@ static void on_recorded(struct cluster *c, unsigned int i, const json_t *json,
 	}
 }
 
-static void on_output(struct cluster *c, unsigned int i, const struct control_message *m)
+/* Passes on the bytes after a message. */
+static struct cluster_action *pass_data(struct cluster *c, unsigned int i,
+					enum cluster_action_type type,
+					const struct control_message *m)
 {
-	struct cluster_action *a = add_action(c, i, CLUSTER_OUTPUT);
+	struct cluster_action *a = add_action(c, i, type);
 
 	a->data = m->data;
 	a->len = m->len;
-	a->stream = member(m->json, "stream") == 1 ? 1 : 2;
+	return a;
+}
+
+static void on_output(struct cluster *c, unsigned int i, const struct control_message *m)
+{
+	pass_data(c, i, CLUSTER_OUTPUT, m)->stream = member(m->json, "stream") == 1 ? 1 : 2;
 }
 
 static void on_live(struct cluster *c, unsigned int i, const struct control_message *m)
 {
-	struct cluster_action *a = add_action(c, i, CLUSTER_LIVE);
-
-	a->json = json_incref(m->json);
-	a->data = m->data;
-	a->len = m->len;
+	if (c->o->live)
+		pass_data(c, i, CLUSTER_LIVE, m)->json = json_incref(m->json);
+	else
+		reject(c, i, "unexpected message", m->type);
 }
 
 /* ---- files -------------------------------------------------------------------- */
 
-static void on_file(struct cluster *c, unsigned int i, const json_t *json, __s64 now_ns)
+static void on_file(struct cluster *c, unsigned int i, const struct control_message *m)
 {
 	struct cluster_node *n = &c->nodes[i];
-	const char *name = ctl_json_string(json, "name");
-	const __u64 size = member(json, "size");
+	const char *name = ctl_json_string(m->json, "name");
+	const __u64 size = member(m->json, "size");
 	struct cluster_action *a;
 
 	if (!cluster_file_valid(name)) {
-		reject(c, i, "it sends a file with an invalid name", name, now_ns);
+		reject(c, i, "it sends a file with an invalid name", name);
 		return;
 	}
 	if (++n->files > n->nr_files || size > n->files_bytes - n->files_begun) {
-		reject(c, i, "it sends more than it announced: file", name, now_ns);
+		reject(c, i, "it sends more than it announced: file", name);
 		return;
 	}
 	n->files_begun += size;
@@ -490,92 +504,59 @@ static void on_file(struct cluster *c, unsigned int i, const json_t *json, __s64
 		c->out_of_memory = true;
 }
 
-static void on_data(struct cluster *c, unsigned int i, const struct control_message *m,
-		    __s64 now_ns)
+static void on_data(struct cluster *c, unsigned int i, const struct control_message *m)
 {
-	struct cluster_action *a;
-
-	if (!c->nodes[i].files) {
-		reject(c, i, "unexpected message", "data", now_ns);
-		return;
-	}
-	a = add_action(c, i, CLUSTER_DATA);
-	a->data = m->data;
-	a->len = m->len;
+	if (c->nodes[i].files)
+		pass_data(c, i, CLUSTER_DATA, m);
+	else
+		reject(c, i, "unexpected message", m->type);
 }
 
-static void on_gathered(struct cluster *c, unsigned int i, const json_t *json,
-			__s64 now_ns)
+static void on_gathered(struct cluster *c, unsigned int i, const struct control_message *m)
 {
 	struct cluster_node *n = &c->nodes[i];
 
-	(void)json;
 	if (n->files != n->nr_files || n->files_begun != n->files_bytes)
-		reject(c, i, "it sent less than it announced: message", "gathered", now_ns);
+		reject(c, i, "it sent less than it announced: message", m->type);
 	else
 		add_action(c, i, CLUSTER_FILES_DONE);
 }
-
-#define IN(state)	(1U << CLUSTER_##state)
 
 /* Messages, and the states of the node in which they are valid */
 static const struct {
 	const char *type;
 	unsigned int states;
-	void (*receive)(struct cluster *c, unsigned int i, const json_t *json,
-			__s64 now_ns);
+	/* NULL: the message only shows that the node lives */
+	void (*receive)(struct cluster *c, unsigned int i, const struct control_message *m);
 } messages[] = {
 	{ "hello", IN(CONNECTING), on_hello },
+	{ "alive", ~0U, NULL },
+	{ "checked", IN(CHECKING), on_checked },
+	{ "sample", IN(SAMPLING), on_sample },
+	{ "output", ~IN(CONNECTING), on_output },
 	{ "ready", IN(STARTING), on_ready },
-	{ "progress", IN(STARTING) | IN(READY) | IN(RECORDING) | IN(ENDED) | IN(STOPPING),
-	  on_progress },
+	{ "progress", RECORDER_RUNS, on_progress },
+	{ "live", RECORDER_RUNS, on_live },
 	{ "ended", IN(RECORDING) | IN(STOPPING), on_ended },
-	{ "summary", IN(STARTING) | IN(READY) | IN(RECORDING) | IN(ENDED) | IN(STOPPING),
-	  on_summary },
-	{ "recorded", IN(STARTING) | IN(READY) | IN(RECORDING) | IN(ENDED) | IN(STOPPING),
-	  on_recorded },
+	{ "summary", RECORDER_RUNS, on_summary },
+	{ "recorded", RECORDER_RUNS, on_recorded },
 	{ "file", IN(GATHERING), on_file },
+	{ "data", IN(GATHERING), on_data },
 	{ "gathered", IN(GATHERING), on_gathered },
 };
 
-static void dispatch(struct cluster *c, unsigned int i, const struct control_message *m,
-		     __s64 now_ns)
+static void dispatch(struct cluster *c, unsigned int i, const struct control_message *m)
 {
-	const enum cluster_state state = c->nodes[i].state;
 	size_t k;
 
-	if (!strcmp(m->type, "checked") && state == CLUSTER_CHECKING) {
-		on_checked(c, i, m->json, now_ns);
-		return;
-	}
-	if (!strcmp(m->type, "data") && state == CLUSTER_GATHERING) {
-		on_data(c, i, m, now_ns);
-		return;
-	}
-	if (!strcmp(m->type, "output") && state != CLUSTER_CONNECTING) {
-		on_output(c, i, m);
-		return;
-	}
-	if (!strcmp(m->type, "sample") && state == CLUSTER_SAMPLING) {
-		json_decref(c->nodes[i].sample);
-		c->nodes[i].sample = json_incref(m->json);
-		return;
-	}
-	if (!strcmp(m->type, "live") && c->o->live && state >= CLUSTER_STARTING &&
-	    state <= CLUSTER_STOPPING) {
-		on_live(c, i, m);
-		return;
-	}
-	if (!strcmp(m->type, "alive"))
-		return;
 	for (k = 0; k < sizeof(messages) / sizeof(messages[0]); k++) {
-		if (strcmp(m->type, messages[k].type) ||
-		    !(messages[k].states & 1U << state))
+		if (strcmp(m->type, messages[k].type) || !is_in(&c->nodes[i], messages[k].states))
 			continue;
-		messages[k].receive(c, i, m->json, now_ns);
+		if (messages[k].receive)
+			messages[k].receive(c, i, m);
 		return;
 	}
-	reject(c, i, "unexpected message", m->type, now_ns);
+	reject(c, i, "unexpected message", m->type);
 }
 
 /* ---- inputs ------------------------------------------------------------------- */
@@ -583,122 +564,123 @@ static void dispatch(struct cluster *c, unsigned int i, const struct control_mes
 void cluster_receive(struct cluster *c, unsigned int i, const struct control_message *m,
 		     __s64 now_ns)
 {
-	struct cluster_node *n = &c->nodes[i];
-
-	if (n->state == CLUSTER_FAILED || n->state == CLUSTER_DONE)
+	if (is_over(&c->nodes[i]))
 		return;
-	n->heard_ns = now_ns;
-	dispatch(c, i, m, now_ns);
-	advance(c, now_ns);
+	c->now_ns = c->nodes[i].heard_ns = now_ns;
+	dispatch(c, i, m);
+	advance(c);
 }
 
-void cluster_disconnected(struct cluster *c, unsigned int i, const char *why,
-			  __s64 now_ns)
+void cluster_disconnected(struct cluster *c, unsigned int i, const char *why, __s64 now_ns)
 {
-	fail_node(c, i, why, now_ns);
+	c->now_ns = now_ns;
+	fail_node(c, i, "%s", why);
 	add_action(c, i, CLUSTER_KILL);
-	advance(c, now_ns);
+	advance(c);
 }
 
 void cluster_files_done(struct cluster *c, unsigned int i, __s64 now_ns)
 {
 	if (c->nodes[i].state != CLUSTER_GATHERING)
 		return;
+	c->now_ns = now_ns;
 	c->nodes[i].state = CLUSTER_DONE;
 	send_quit(c, i, false);
-	advance(c, now_ns);
+	advance(c);
 }
 
-void cluster_write_failed(struct cluster *c, unsigned int i, const char *why,
-			  __s64 now_ns)
+void cluster_write_failed(struct cluster *c, unsigned int i, const char *why, __s64 now_ns)
 {
-	if (c->nodes[i].state == CLUSTER_FAILED || c->nodes[i].state == CLUSTER_DONE)
+	if (is_over(&c->nodes[i]))
 		return;
-	fail_node(c, i, why, now_ns);
+	c->now_ns = now_ns;
+	fail_node(c, i, "%s", why);
 	send_quit(c, i, true);
-	advance(c, now_ns);
+	advance(c);
 }
 
 void cluster_command_ended(struct cluster *c, __s64 now_ns)
 {
-	if (c->stage == CLUSTER_STAGE_RECORD) {
-		stop_nodes(c, now_ns);
-		advance(c, now_ns);
-	}
+	if (c->stage != CLUSTER_STAGE_RECORD)
+		return;
+	c->now_ns = now_ns;
+	stop_nodes(c);
+	advance(c);
 }
 
 /* Ends the gathering: nodes that are not done leave their recordings where they are. */
-static void give_up(struct cluster *c, __s64 now_ns)
+static void give_up(struct cluster *c)
 {
 	unsigned int i;
 
 	c->gave_up = true;
 	for (i = 0; i < c->nr; i++) {
-		if (c->nodes[i].state != CLUSTER_STOPPING &&
-		    c->nodes[i].state != CLUSTER_GATHERING)
+		if (!is_in(&c->nodes[i], IN(STOPPING) | IN(GATHERING)))
 			continue;
-		fail_node(c, i, "its recording was not gathered: interrupted", now_ns);
+		fail_node(c, i, "its recording was not gathered: interrupted");
 		send_quit(c, i, true);
 	}
 }
 
 void cluster_interrupt(struct cluster *c, __s64 now_ns)
 {
+	c->now_ns = now_ns;
 	c->interrupted = true;
-	if (c->stage == CLUSTER_STAGE_CHECK || c->stage == CLUSTER_STAGE_START) {
-		abort_run(c, now_ns);
+	if (c->stage == CLUSTER_STAGE_CHECK || c->stage == CLUSTER_STAGE_START)
+		abort_run(c);
+	else if (c->stage == CLUSTER_STAGE_RECORD && stop_command(c))
 		return;
-	}
-	if (c->stage == CLUSTER_STAGE_RECORD && stop_command(c))
-		return;
-	if (c->stage == CLUSTER_STAGE_RECORD ||
-	    (cluster_count(c, CLUSTER_STOPPING) && c->stops < 2))
-		stop_nodes(c, now_ns);
+	else if (c->stage == CLUSTER_STAGE_RECORD ||
+		 (cluster_count(c, CLUSTER_STOPPING) && c->stops < 2))
+		stop_nodes(c);
 	else if (c->stage == CLUSTER_STAGE_STOP)
-		give_up(c, now_ns);
-	advance(c, now_ns);
+		give_up(c);
+	advance(c);
 }
 
-void cluster_tick(struct cluster *c, __s64 now_ns)
+/* Disconnects a node that is silent for too long, else shows it from time to time that the
+ * coordinator lives. */
+static void tick_node(struct cluster *c, unsigned int i)
 {
-	struct cluster_node *n;
-	unsigned int i;
-	char why[256];
+	struct cluster_node *n = &c->nodes[i];
+	char why[256] = "";
 
-	for (i = 0; i < c->nr; i++) {
-		n = &c->nodes[i];
-		if (n->state == CLUSTER_FAILED || n->state == CLUSTER_DONE)
-			continue;
-		if (n->state == CLUSTER_CONNECTING && now_ns - n->heard_ns > c->o->connect_ns) {
+	if (n->state == CLUSTER_CONNECTING) {
+		if (c->now_ns - n->heard_ns > c->o->connect_ns)
 			snprintf(why, sizeof(why), "no message after %.0f s: its launcher must"
 				 " start trace-ctl there, and pass on standard input and"
 				 " output; try it with 'echo hello' instead, or wait longer"
 				 " with --connect-timeout", (double)c->o->connect_ns / 1e9);
-			cluster_disconnected(c, i, why, now_ns);
-		} else if (n->state == CLUSTER_CHECKING &&
-			   now_ns - n->connected_ns > c->o->connect_ns) {
-			cluster_disconnected(c, i, "it does not answer: its launcher must pass"
-					     " on standard input, too, which pdsh does not",
-					     now_ns);
-		} else if (n->state != CLUSTER_CONNECTING &&
-			   now_ns - n->heard_ns > CLUSTER_SILENCE_NS) {
-			snprintf(why, sizeof(why), "no message for %lld s",
-				 CLUSTER_SILENCE_NS / 1000000000);
-			cluster_disconnected(c, i, why, now_ns);
-		} else if (n->state != CLUSTER_CONNECTING && now_ns >= c->alive_ns) {
-			send_type(c, i, "alive");
-		}
+	} else if (n->state == CLUSTER_CHECKING &&
+		   c->now_ns - n->connected_ns > c->o->connect_ns) {
+		snprintf(why, sizeof(why), "it does not answer: its launcher must pass on"
+			 " standard input, too, which pdsh does not");
+	} else if (c->now_ns - n->heard_ns > CLUSTER_SILENCE_NS) {
+		snprintf(why, sizeof(why), "no message for %lld s",
+			 CLUSTER_SILENCE_NS / 1000000000);
+	} else if (c->now_ns >= c->alive_ns) {
+		send_type(c, i, "alive");
 	}
+	if (*why)
+		cluster_disconnected(c, i, why, c->now_ns);
+}
+
+void cluster_tick(struct cluster *c, __s64 now_ns)
+{
+	const struct cluster_settings *o = c->o;
+	unsigned int i;
+
+	c->now_ns = now_ns;
+	for (i = 0; i < c->nr; i++)
+		if (!is_over(&c->nodes[i]))
+			tick_node(c, i);
 	if (now_ns >= c->alive_ns)
 		c->alive_ns = now_ns + CLUSTER_ALIVE_NS;
-	if (c->stage == CLUSTER_STAGE_RECORD && c->o->duration_ns &&
-	    now_ns - c->recording_ns >= c->o->duration_ns) {
-		if (!stop_command(c) &&
-		    (!c->o->here || now_ns - c->recording_ns >=
-		     c->o->duration_ns + CLUSTER_COMMAND_NS))
-			stop_nodes(c, now_ns);
-	}
-	advance(c, now_ns);
+	if (c->stage == CLUSTER_STAGE_RECORD && o->duration_ns &&
+	    now_ns - c->recording_ns >= o->duration_ns && !stop_command(c) &&
+	    (!o->here || now_ns - c->recording_ns >= o->duration_ns + CLUSTER_COMMAND_NS))
+		stop_nodes(c);
+	advance(c);
 }
 
 int cluster_begin(struct cluster *c, const struct cluster_settings *o, char **nodes,
@@ -713,7 +695,7 @@ int cluster_begin(struct cluster *c, const struct cluster_settings *o, char **no
 	c->nodes = calloc(c->nr, sizeof(*c->nodes));
 	if (!c->nodes)
 		return -ENOMEM;
-	c->begun_ns = now_ns;
+	c->now_ns = c->begun_ns = now_ns;
 	c->alive_ns = now_ns + CLUSTER_ALIVE_NS;
 	for (i = 0; i < c->nr; i++) {
 		c->nodes[i].name = nodes[i];
