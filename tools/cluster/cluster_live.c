@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
+/* trace-ctl cluster live: what the coordinator does beside a recording */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cluster_live.h"
+#include "cluster_run.h"
 #include "lib/client/gettime.h"
+#include "live/feed.h"
 #include "live/http.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
@@ -16,9 +18,16 @@
 #define RATE		5000		/* events per second of a node that are sent */
 #define RATE_MAX	100000
 
+struct cluster_live {
+	const char *listen;	/* address of the page */
+	struct live_feed feed;
+	struct live_http *http;
+	__s64 status_ns;	/* time of the next status, CLOCK_MONOTONIC */
+};
+
 enum { KEY_LISTEN = 400, KEY_RATE };
 
-const struct argp_option cluster_live_options[] = {
+static const struct argp_option options[] = {
 	{ "listen", KEY_LISTEN, "ADDRESS", 0, "serve the page at unix:PATH, 127.0.0.1:PORT or"
 	  " [::1]:PORT (default: 127.0.0.1 and any port)", 0 },
 	{ "rate", KEY_RATE, "N", 0, "each node sends up to N events per second, and counts the"
@@ -46,7 +55,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 }
 
 const struct argp cluster_live_argp = {
-	cluster_live_options, parse_option, NULL, NULL, NULL, NULL, NULL
+	options, parse_option, NULL, NULL, NULL, NULL, NULL
 };
 
 /* ---- the main loop ------------------------------------------------------------------- */
@@ -80,13 +89,9 @@ static void show(struct cluster_run *r, __s64 now_ns)
 	struct cluster_live *l = r->live;
 	unsigned int i;
 
-	for (i = 0; i < r->c.nr; i++) {
-		if (l->left[i] || (r->c.nodes[i].state != CLUSTER_FAILED &&
-				   r->c.nodes[i].state != CLUSTER_DONE))
-			continue;
-		l->left[i] = true;
-		live_feed_leave(&l->feed, i);
-	}
+	for (i = 0; i < r->c.nr; i++)
+		if (r->c.nodes[i].state == CLUSTER_FAILED || r->c.nodes[i].state == CLUSTER_DONE)
+			live_feed_leave(&l->feed, i);
 	live_feed_step(&l->feed, now_ns);
 	if (now_ns >= l->status_ns) {
 		l->status_ns = now_ns + STATUS_NS;
@@ -102,20 +107,14 @@ static int receive(struct cluster_run *r, unsigned int i, const struct cluster_a
 				 tsct_monotonic_ns());
 }
 
-const struct cluster_view cluster_live_view = {
-	.show = show, .live = receive, .turn_ms = TURN_MS,
-};
-
 /* ---- begin and end -------------------------------------------------------------------- */
 
 int cluster_live_open(struct cluster_run *r)
 {
 	struct cluster_live *l = r->live;
+	int err = live_feed_init(&l->feed, r->nodes, r->c.nr);
 	char why[256];
-	int err;
 
-	l->left = calloc(r->c.nr, sizeof(*l->left));
-	err = l->left ? live_feed_init(&l->feed, r->nodes, r->c.nr) : -ENOMEM;
 	if (err) {
 		cluster_print(r, NULL, "out of memory");
 		return err;
@@ -145,9 +144,16 @@ void cluster_live_finish(struct cluster_run *r)
 	} while (!live_http_is_idle(l->http) && tsct_monotonic_ns() < until);
 }
 
-void cluster_live_close(struct cluster_run *r)
+int cluster_live(int argc, char **argv)
 {
-	live_http_close(r->live->http);
-	live_feed_free(&r->live->feed);
-	free(r->live->left);
+	static const struct cluster_view view = {
+		.show = show, .live = receive, .turn_ms = TURN_MS,
+	};
+	struct cluster_live live = { .listen = NULL };
+	struct cluster_run r = { .view = &view, .live = &live };
+	int status = cluster_record(argc, argv, &r);
+
+	live_http_close(live.http);
+	live_feed_free(&live.feed);
+	return status;
 }

@@ -14,7 +14,6 @@
 
 #include "cluster_run.h"
 #include "lib/client/gettime.h"
-#include "tools/common/error.h"
 
 #define CONNECT_NS	20000000000LL	/* default limit of a connection, ns */
 #define CHUNK		(64 << 10)	/* bytes that are read at once */
@@ -28,20 +27,21 @@
 static char *launch_command(const struct cluster_run *r, const char *name)
 {
 	const char *at = r->launcher, *mark;
-	struct byte_queue q = { 0 };
-	int err = 0;
+	char *command = NULL;
+	size_t size;
+	FILE *to = open_memstream(&command, &size);
 
-	for (; !err && (mark = strstr(at, "{}")); at = mark + 2)
-		err = byte_queue_add(&q, at, (size_t)(mark - at)) ||
-			byte_queue_add(&q, name, strlen(name));
-	err = err || byte_queue_add(&q, at, strlen(at)) || byte_queue_add(&q, " ", 1);
-	if (!err && at == r->launcher)
-		err = byte_queue_add(&q, name, strlen(name)) || byte_queue_add(&q, " ", 1);
-	err = err || byte_queue_add(&q, r->remote_path, strlen(r->remote_path)) ||
-		byte_queue_add(&q, " cluster node", sizeof(" cluster node"));
-	if (!err)
-		return q.at;
-	byte_queue_free(&q);
+	if (!to)
+		return NULL;
+	for (; (mark = strstr(at, "{}")); at = mark + 2)
+		fprintf(to, "%.*s%s", (int)(mark - at), at, name);
+	fprintf(to, "%s ", at);
+	if (at == r->launcher)
+		fprintf(to, "%s ", name);
+	fprintf(to, "%s cluster node", r->remote_path);
+	if (!fclose(to))
+		return command;
+	free(command);
 	return NULL;
 }
 
@@ -54,21 +54,6 @@ static int launch(struct cluster_run *r, unsigned int i)
 
 	free(command);
 	return err;
-}
-
-pid_t cluster_spawn(const char *path, char **argv)
-{
-	pid_t pid = fork();
-	sigset_t none;
-
-	if (pid)
-		return pid < 0 ? -errno : pid;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	execvp(path, argv);
-	ctl_error("%s: %s", path, strerror(errno));
-	_exit(127);
 }
 
 /* ---- connections ---------------------------------------------------------------- */
@@ -94,16 +79,9 @@ static void read_errors(struct cluster_run *r, unsigned int i)
 {
 	struct cluster_link *l = &r->links[i];
 	char buffer[CHUNK];
-	ssize_t n;
+	const ssize_t n = process_read(&l->launcher.err, buffer, sizeof(buffer));
 
-	if (l->launcher.err < 0)
-		return;
-	n = read(l->launcher.err, buffer, sizeof(buffer));
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0)
-		process_close_fd(&l->launcher.err);
-	else
+	if (n > 0)
 		cluster_show_output(r, i, 0, buffer, (size_t)n);
 }
 
@@ -113,17 +91,14 @@ static void read_messages(struct cluster_run *r, unsigned int i, __s64 now)
 {
 	struct cluster_link *l = &r->links[i];
 	char buffer[CHUNK];
-	ssize_t n = read(l->launcher.out, buffer, sizeof(buffer));
+	const ssize_t n = process_read(&l->launcher.out, buffer, sizeof(buffer));
 	struct control_message m;
 	int ret;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		process_close_fd(&l->launcher.out);
+	if (n < 0)
 		l->ended_ns = l->ended_ns ? l->ended_ns : now;
+	if (n <= 0)
 		return;
-	}
 	ret = message_reader_add(&l->in, buffer, (size_t)n);
 	while (!ret && l->launcher.out >= 0 && (ret = message_next(&l->in, &m)) > 0) {
 		cluster_receive(&r->c, i, &m, now);
@@ -139,18 +114,9 @@ static void read_messages(struct cluster_run *r, unsigned int i, __s64 now)
 
 static void write_messages(struct cluster_link *l)
 {
-	size_t len = byte_queue_len(&l->out);
-	ssize_t n = 0;
-
-	if (l->launcher.in < 0)
-		return;
-	if (len)
-		n = write(l->launcher.in, l->out.at + l->out.begin, len);
-	if (n > 0)
-		byte_queue_remove(&l->out, (size_t)n);
 	/* If the node does not read any more, its output ends, too. */
-	if ((n < 0 && errno != EAGAIN && errno != EINTR) ||
-	    (l->closing && !byte_queue_len(&l->out)))
+	if (l->launcher.in >= 0 && (!byte_queue_write(&l->out, l->launcher.in) ||
+				    (l->closing && !byte_queue_len(&l->out))))
 		process_close_fd(&l->launcher.in);
 }
 
@@ -277,7 +243,7 @@ static void do_action(struct cluster_run *r, struct cluster_action *a)
 		break;
 	case CLUSTER_KILL: kill_node(r, a->node); break;
 	case CLUSTER_COMMAND:
-		r->command = cluster_spawn(r->settings.command[0], r->settings.command);
+		r->command = process_spawn(r->settings.command[0], r->settings.command);
 		if (r->command > 0)
 			break;
 		cluster_print(r, NULL, "%s: %s", r->settings.command[0], strerror(-r->command));
@@ -407,21 +373,28 @@ static void close_links(struct cluster_run *r)
 	}
 }
 
-/* Waits for the command that runs here, if no node records it any more. A signal ends it. */
-static void await_command(struct cluster_run *r)
+bool cluster_await(struct cluster_run *r, pid_t pid, int *ret_status)
 {
 	struct pollfd fd = { .fd = r->signals, .events = POLLIN };
 	struct signalfd_siginfo info;
 
+	while (waitpid(pid, ret_status, WNOHANG) != pid) {
+		poll(&fd, 1, 100);
+		if (read(r->signals, &info, sizeof(info)) == sizeof(info) &&
+		    info.ssi_signo != SIGCHLD)
+			return false;
+	}
+	return true;
+}
+
+/* Waits for the command that runs here, if no node records it any more. A signal ends it. */
+static void await_command(struct cluster_run *r)
+{
 	if (!r->command)
 		return;
 	cluster_print(r, NULL, "%s still runs, unrecorded; waiting for its end",
 		      r->settings.command[0]);
-	while (waitpid(r->command, &r->command_status, WNOHANG) != r->command) {
-		poll(&fd, 1, 100);
-		if (read(r->signals, &info, sizeof(info)) != sizeof(info) ||
-		    info.ssi_signo == SIGCHLD)
-			continue;
+	if (!cluster_await(r, r->command, &r->command_status)) {
 		kill(r->command, SIGTERM);
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interfaces between the files of trace-ctl cluster record: input and output */
+/* Interfaces between the files of trace-ctl cluster */
 #ifndef TSCT_TOOLS_CLUSTER_RUN_H
 #define TSCT_TOOLS_CLUSTER_RUN_H
 
@@ -66,13 +66,38 @@ struct cluster_run {
 	bool merged, parts_missing;
 };
 
-/* ---- options: cluster_options.c ---------------------------------------------- */
+/* ---- commands ------------------------------------------------------------------ */
+
+/* The arguments of `cluster top`, as its help shows them */
+#define CLUSTER_TOP_FORM	"top --on NODE,..."
+
+int cluster_live(int argc, char **argv);
+int cluster_top(int argc, char **argv);
+
+/* Runs on each node, started by a launcher; the connection is standard input and
+ * output. */
+int cluster_node(void);
+
+/* ---- options, recording: cmd_cluster.c ----------------------------------------- */
 
 /* Options that name nodes and start trace-ctl there, as an argp child; the input is a
  * struct cluster_run. CLUSTER_KEYS: first key of other options */
-extern const struct argp_option cluster_nodes_options[];
 extern const struct argp cluster_nodes_argp;
 #define CLUSTER_KEYS	300
+
+/* Records; @r has its view, and what `live` needs. Returns an exit status. */
+int cluster_record(int argc, char **argv, struct cluster_run *r);
+
+/* ---- what live does beside a recording: cluster_live.c -------------------------- */
+
+/* Options of live, as an argp child; the input is a struct cluster_run with r->live. */
+extern const struct argp cluster_live_argp;
+
+/* Listens, and prints the address. Prints errors. Returns 0 or -errno. */
+int cluster_live_open(struct cluster_run *r);
+
+/* Sends what is left to the readers, for up to two seconds. */
+void cluster_live_finish(struct cluster_run *r);
 
 /* ---- connections: cluster_run.c ----------------------------------------------- */
 
@@ -85,8 +110,8 @@ void cluster_run_close(struct cluster_run *r);
  * Prints errors. Returns 0 or -errno. */
 int cluster_run_nodes(struct cluster_run *r);
 
-/* Starts a program that shares the terminal. Returns its pid or -errno. */
-pid_t cluster_spawn(const char *path, char **argv);
+/* Waits for the end of a child. Returns false if a signal came before, which is to end it. */
+bool cluster_await(struct cluster_run *r, pid_t pid, int *ret_status);
 
 /* ---- output: cluster_show.c ---------------------------------------------- */
 

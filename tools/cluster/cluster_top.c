@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster_commands.h"
 #include "cluster_run.h"
 #include "lib/client/gettime.h"
-#include "node_top.h"
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
+#include "tools/live/top.h"
 #include "top_table.h"
 
 #define KEY_WAIT_NS	1000000LL	/* time in which signals of the terminal come, ns */
@@ -144,7 +143,7 @@ static void show(struct cluster_run *r, __s64 now_ns)
 	struct cluster_top *t = (struct cluster_top *)r;
 	int key = r->screen ? top_term_wait(now_ns + KEY_WAIT_NS) : 0;
 	bool due = t->next_ns ? now_ns >= t->next_ns : r->screen || is_complete(&r->c) ||
-		now_ns - r->c.begun_ns > r->settings.connect_ns + NODE_TOP_NS * 2;
+		now_ns - r->c.begun_ns > r->settings.connect_ns + CLUSTER_SAMPLE_NS * 2;
 
 	if (key == 'q' || t->failed || r->c.interrupted ||
 	    (t->next_ns && r->c.stage == CLUSTER_STAGE_OVER)) {

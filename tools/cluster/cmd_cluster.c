@@ -3,24 +3,89 @@
 #include <argp.h>
 #include <dirent.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cluster_commands.h"
-#include "cluster_live.h"
 #include "cluster_run.h"
 #include "lib/client/gettime.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/options.h"
+
+/* ---- options of all commands: the nodes and their launcher --------------------------- */
+
+enum { KEY_ON = 256, KEY_LAUNCHER, KEY_REMOTE_PATH, KEY_CONNECT };
+
+static const struct argp_option nodes_options[] = {
+	{ "on", KEY_ON, "NODE[,NODE]...", 0, "the nodes; may be repeated", 0 },
+	{ "launcher", KEY_LAUNCHER, "COMMAND", 0, "start trace-ctl on a node by this shell"
+	  " command; {} is the node's name, which is appended if it has none (default: ssh"
+	  " -o BatchMode=yes {})", 0 },
+	{ "remote-path", KEY_REMOTE_PATH, "PATH", 0, "path of trace-ctl on the nodes (default:"
+	  " trace-ctl)", 0 },
+	{ "connect-timeout", KEY_CONNECT, "SECONDS", 0, "wait up to SECONDS for the first"
+	  " message of a node (default: 20)", 0 },
+	{ 0 }
+};
+
+/* Adds the names of a list, such as "n1,n2". */
+static void add_nodes(struct argp_state *state, struct cluster_run *r, char *list)
+{
+	unsigned int i, nr = 0;
+	char *name;
+
+	while (r->nodes && r->nodes[nr])
+		nr++;
+	while ((name = strsep(&list, ", \t\n"))) {
+		if (!*name)
+			continue;
+		if (!cluster_name_valid(name))
+			argp_error(state, "--on: '%s' is not the name of a node", name);
+		for (i = 0; i < nr; i++)
+			if (!strcmp(r->nodes[i], name))
+				argp_error(state, "--on: %s is given twice", name);
+		if (nr == CLUSTER_NODES_MAX)
+			argp_error(state, "--on: more than %d nodes", CLUSTER_NODES_MAX);
+		r->nodes = realloc(r->nodes, (nr + 2) * sizeof(*r->nodes));
+		if (!r->nodes)
+			argp_failure(state, EXIT_FAILED, ENOMEM, "--on");
+		r->nodes[nr++] = name;
+		r->nodes[nr] = NULL;
+	}
+}
+
+static error_t parse_nodes(int key, char *arg, struct argp_state *state)
+{
+	struct cluster_run *r = state->input;
+
+	switch (key) {
+	case KEY_ON: add_nodes(state, r, arg); break;
+	case KEY_LAUNCHER: r->launcher = arg; break;
+	case KEY_REMOTE_PATH: r->remote_path = arg; break;
+	case KEY_CONNECT:
+		r->settings.connect_ns = (__s64)(option_seconds(state, "--connect-timeout", arg,
+								0.1, WAIT_MAX) * 1e9);
+		break;
+	case ARGP_KEY_END:
+		if (!r->nodes)
+			argp_error(state, "missing nodes; use --on NODE,NODE");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+const struct argp cluster_nodes_argp = {
+	nodes_options, parse_nodes, NULL, NULL, NULL, NULL, NULL
+};
+
+/* ---- options of record and live ------------------------------------------------------- */
 
 enum { KEY_NODE_DIR = CLUSTER_KEYS, KEY_SHARED, KEY_HERE, KEY_FORCE, KEY_KEEP, KEY_DURATION,
        KEY_JSON };
@@ -169,9 +234,9 @@ static int split(int argc, char **argv, struct cluster_settings *o, bool live)
 			break;
 		}
 		option = find_option(options, argv[i]);
-		option = option ? option : find_option(cluster_nodes_options, argv[i]);
+		option = option ? option : find_option(nodes_options, argv[i]);
 		if (!option && live)
-			option = find_option(cluster_live_options, argv[i]);
+			option = find_option(cluster_live_argp.options, argv[i]);
 		if (!option && strcmp(argv[i], "--help") && strcmp(argv[i], "--usage") &&
 		    strcmp(argv[i], "-h") && strcmp(argv[i], "-?")) {
 			o->record[nr_record++] = argv[i];
@@ -313,21 +378,6 @@ static bool is_partial(const struct cluster_node *n)
 		n->record_status > EXIT_LOST;
 }
 
-static int await_merge(struct cluster_run *r, pid_t pid)
-{
-	struct pollfd fd = { .fd = r->signals, .events = POLLIN };
-	struct signalfd_siginfo info;
-	int status;
-
-	while (!waitpid(pid, &status, WNOHANG)) {
-		poll(&fd, 1, 100);
-		while (read(r->signals, &info, sizeof(info)) == sizeof(info))
-			if (info.ssi_signo != SIGCHLD)
-				kill(pid, SIGINT);
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
-}
-
 /* Returns the option of merge that names a node whose recording is missing, malloc'ed */
 static char *missing_option(const struct cluster_run *r, unsigned int i)
 {
@@ -376,13 +426,16 @@ static int merge(struct cluster_run *r)
 			argv[nr] = missing_option(r, i);
 		nr += argv[nr] != NULL;
 	}
-	pid = given ? cluster_spawn("/proc/self/exe", argv) : 0;
-	if (pid > 0)
-		status = await_merge(r, pid);
-	else if (pid < 0)
+	pid = given ? process_spawn("/proc/self/exe", argv) : 0;
+	if (pid > 0) {
+		while (!cluster_await(r, pid, &status))
+			kill(pid, SIGINT);
+		status = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
+	} else if (pid < 0) {
 		cluster_print(r, NULL, "merge: %s", strerror(-pid));
-	else
+	} else {
 		cluster_print(r, NULL, "no node has a recording: there is no result");
+	}
 	while (nr > first)
 		free(argv[--nr]);
 	free(argv);
@@ -441,7 +494,7 @@ static int run(struct cluster_run *r)
 	return !r->merged ? EXIT_FAILED : r->parts_missing ? EXIT_LOST : EXIT_DONE;
 }
 
-static int record(int argc, char **argv, struct cluster_run *r)
+int cluster_record(int argc, char **argv, struct cluster_run *r)
 {
 	int status = EXIT_FAILED;
 	char cwd[4096];
@@ -470,22 +523,12 @@ static int record(int argc, char **argv, struct cluster_run *r)
 	return status;
 }
 
-int cluster_record(int argc, char **argv)
+static int record(int argc, char **argv)
 {
 	static const struct cluster_view view = { .show = cluster_show_nodes, .turn_ms = 200 };
 	struct cluster_run r = { .view = &view };
 
-	return record(argc, argv, &r);
-}
-
-int cluster_live(int argc, char **argv)
-{
-	struct cluster_live live = { .listen = NULL };
-	struct cluster_run r = { .view = &cluster_live_view, .live = &live };
-	int status = record(argc, argv, &r);
-
-	cluster_live_close(&r);
-	return status;
+	return cluster_record(argc, argv, &r);
 }
 
 int cmd_cluster(int argc, char **argv)
@@ -498,7 +541,7 @@ int cmd_cluster(int argc, char **argv)
 		const char *name;
 		int (*run)(int argc, char **argv);
 	} commands[] = {
-		{ "record", cluster_record }, { "live", cluster_live }, { "top", cluster_top },
+		{ "record", record }, { "live", cluster_live }, { "top", cluster_top },
 	};
 	struct cluster_run none = { 0 };
 	size_t i;

@@ -24,6 +24,7 @@
 /* time that the command has to end after --duration, ns */
 #define CLUSTER_COMMAND_NS	2000000000LL
 #define CLUSTER_ALIVE_NS	5000000000LL	/* time between messages to each node, ns */
+#define CLUSTER_SAMPLE_NS	1000000000LL	/* time between samples of a node, ns */
 
 enum cluster_state {
 	CLUSTER_CONNECTING,	/* its launcher runs */

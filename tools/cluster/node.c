@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,18 +19,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tsctrace/tsctrace.h>
 #include <tsctrace/version.h>
 
-#include "coordinator.h"
-#include "cluster_commands.h"
+#include "cluster_run.h"
+#include "lib/client/control_client.h"
 #include "lib/client/gettime.h"
 #include "live/follow.h"
-#include "node_top.h"
-#include "process.h"
-#include "send_files.h"
 #include "tools/common/cmd.h"
+#include "tools/common/control.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
+#include "tools/live/top.h"
 
 #define QUEUE_MAX	(1 << 20)	/* bytes that wait for the coordinator, at most */
 /* the same for live events: what waits longer is late */
@@ -37,6 +38,7 @@
 #define CHUNK		(64 << 10)	/* bytes that are read at once: all that a pipe holds */
 /* without a message for longer, the coordinator is lost, ns; it may have been suspended */
 #define LOST_NS		(10 * CLUSTER_SILENCE_NS)
+#define ANSWER_NS	300000000LL	/* limit of the daemon's answer about its sources, ns */
 
 struct node {
 	struct message_reader from_coordinator, from_recorder;
@@ -173,27 +175,22 @@ static char **recorder_argv(const struct node *n, const json_t *json, char *cont
 
 static int start_recorder(struct node *n, const json_t *json)
 {
-	int in[2], out[2], err;
+	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err;
 	char control[64], **argv;
 
-	if (pipe2(in, O_CLOEXEC))
-		return -errno;
-	if (pipe2(out, O_CLOEXEC)) {
-		err = -errno;
-		close(in[0]);
-		close(in[1]);
-		return err;
+	err = pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) ? -errno : 0;
+	if (!err) {
+		snprintf(control, sizeof(control), "--control=%d,%d", in[0], out[1]);
+		argv = recorder_argv(n, json, control);
+		err = argv ? process_start(&n->recorder, "/proc/self/exe", argv,
+					   (int[]){ in[0], out[1], -1 }, false) : -ENOMEM;
+		free(argv);
 	}
-	snprintf(control, sizeof(control), "--control=%d,%d", in[0], out[1]);
-	argv = recorder_argv(n, json, control);
-	err = argv ? process_start(&n->recorder, "/proc/self/exe", argv,
-				   (int[]){ in[0], out[1], -1 }, false) : -ENOMEM;
-	free(argv);
-	close(in[0]);
-	close(out[1]);
+	process_close_fd(&in[0]);
+	process_close_fd(&out[1]);
 	if (err) {
-		close(in[1]);
-		close(out[0]);
+		process_close_fd(&in[1]);
+		process_close_fd(&out[0]);
 		return err;
 	}
 	n->control_out = in[1];
@@ -227,16 +224,9 @@ static void send_recorded(struct node *n, int status)
 static void pass_output(struct node *n, int *fd, int stream)
 {
 	char buffer[CHUNK];
-	ssize_t len;
+	const ssize_t len = process_read(fd, buffer, sizeof(buffer));
 
-	if (*fd < 0)
-		return;
-	len = read(*fd, buffer, sizeof(buffer));
-	if (len < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (len <= 0)
-		process_close_fd(fd);
-	else
+	if (len > 0)
 		send_message(n, json_pack("{ss si}", "type", "output", "stream", stream),
 			     buffer, (size_t)len);
 }
@@ -245,7 +235,6 @@ static void pass_output(struct node *n, int *fd, int stream)
  * with its output. */
 static void end_recorder(struct node *n)
 {
-	process_close_fd(&n->control_in);
 	process_close_fd(&n->control_out);
 	while (waitpid(n->recorder.pid, &n->recorder.status, 0) < 0 && errno == EINTR)
 		;
@@ -264,16 +253,12 @@ static void end_recorder(struct node *n)
 static void read_recorder(struct node *n)
 {
 	char buffer[CHUNK];
-	ssize_t len = read(n->control_in, buffer, sizeof(buffer));
+	const ssize_t len = process_read(&n->control_in, buffer, sizeof(buffer));
 	struct control_message m;
 
-	if (len < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (len <= 0) {
+	if (len < 0)
 		end_recorder(n);
-		return;
-	}
-	if (message_reader_add(&n->from_recorder, buffer, (size_t)len))
+	if (len <= 0 || message_reader_add(&n->from_recorder, buffer, (size_t)len))
 		return;
 	while (message_next(&n->from_recorder, &m) > 0) {
 		/* Output of the command is sent before the message of its end. */
@@ -281,6 +266,110 @@ static void read_recorder(struct node *n)
 		pass_output(n, &n->recorder.err, 2);
 		send_message(n, m.json, NULL, 0);
 	}
+}
+
+/* ---- samples for cluster top ------------------------------------------------------- */
+
+/* Returns the answer of the daemon about its sources; NULL: it does not run, or not with
+ * a cluster. It is not an error, so nothing is printed. */
+static json_t *read_peers(void)
+{
+	char *answer = NULL;
+	json_t *json = NULL;
+	size_t len;
+
+	if (!tsct_control_request_until(control_path(), "peers", tsct_monotonic_ns() + ANSWER_NS,
+					&answer, &len))
+		json = json_loadb(answer, len, 0, NULL);
+	free(answer);
+	return json;
+}
+
+/* Returns the source from which most of the time comes, among those with a round trip. */
+static const json_t *main_source(const json_t *peers)
+{
+	const json_t *source, *best = NULL;
+	double weight = -1, own;
+	size_t i;
+
+	json_array_foreach(json_object_get(peers, "sources"), i, source) {
+		own = ctl_json_number(source, "weight");
+		own = isnan(own) ? 0 : own;
+		if (isnan(ctl_json_number(source, "rtt_median_ns")) || own <= weight)
+			continue;
+		weight = own;
+		best = source;
+	}
+	return best;
+}
+
+static void add_clock(json_t *json)
+{
+	/* One for all samples; not the default clock, which every start of trace-ctl would
+	 * open. */
+	static struct tsct_clock *clock;
+	struct tsct_clock_state state;
+	const json_t *source;
+	json_t *peers;
+
+	if (!clock && tsct_clock_open(&clock))
+		return;
+	ctl_json_add_offset(json, clock);
+	if (tsct_clock_snapshot(clock, &state) || !state.cluster.mult)
+		return;
+	json_object_set_new(json, "clock", ctl_json_text(tsct_status_name(
+				    state.cluster_status)));
+	peers = read_peers();
+	source = main_source(peers);
+	if (source)
+		json_object_set_new(json, "link", json_pack("{sO sO}",
+			"name", json_object_get(source, "name"),
+			"delay_ns", json_object_get(source, "rtt_median_ns")));
+	json_decref(peers);
+}
+
+/*
+ * Reads the counters of all channels, the clock and the link to the source of cluster
+ * time. @last: the sample before, or zeroed; becomes this one. Returns the message
+ * "sample", or NULL: out of memory.
+ */
+static json_t *read_sample(struct top_sample *last)
+{
+	struct top_sample now;
+	struct top_sums sums;
+	json_t *json;
+
+	if (top_sample_read(&now, false)) {
+		top_sample_free(&now);
+		return NULL;
+	}
+	if (last->time_ns)
+		top_sample_rates(last, &now);
+	top_sample_sums(&now, &sums);
+	json = json_pack("{ss sf sI sI sI sI sf sf sf so}", "type", "sample",
+		"seconds", now.seconds, "channels", (json_int_t)sums.channels,
+		"providers", (json_int_t)now.providers,
+		"events", (json_int_t)sums.events, "lost", (json_int_t)sums.lost,
+		"events_per_s", sums.events_per_s, "bytes_per_s", sums.bytes_per_s,
+		"lost_per_s", sums.lost_per_s, "unread_percent",
+		sums.unread_percent < 0 ? json_null() : json_real(sums.unread_percent));
+	if (json)
+		add_clock(json);
+	top_sample_free(last);
+	*last = now;
+	return json;
+}
+
+/* Sends a sample if it is due. Without room, as the coordinator does not read, none. */
+static void send_sample(struct node *n, __s64 now)
+{
+	if (!n->sample_ns || now < n->sample_ns)
+		return;
+	n->sample_ns += CLUSTER_SAMPLE_NS;
+	if (n->sample_ns < now)
+		n->sample_ns = now + CLUSTER_SAMPLE_NS;
+	if (byte_queue_len(&n->to_coordinator) < QUEUE_MAX)
+		send_message(n, read_sample(&n->sample), NULL, 0);
 }
 
 /* ---- messages of the coordinator ------------------------------------------------- */
@@ -352,17 +441,6 @@ static void read_coordinator(struct node *n)
 
 /* ---- main loop -------------------------------------------------------------------- */
 
-/* Writes what the descriptor takes; false: it is closed. */
-static bool write_queue(struct byte_queue *q, int fd)
-{
-	size_t len = byte_queue_len(q);
-	ssize_t n = len ? write(fd, q->at + q->begin, len) : 0;
-
-	if (n > 0)
-		byte_queue_remove(q, (size_t)n);
-	return n >= 0 || errno == EAGAIN || errno == EINTR;
-}
-
 /* Sends a part of the recording, if the coordinator takes it. */
 static void send_part(struct node *n)
 {
@@ -376,18 +454,6 @@ static void send_part(struct node *n)
 		lose(n, ret);
 	send_files_close(n->files);
 	n->files = NULL;
-}
-
-/* Sends a sample if it is due. Without room, as the coordinator does not read, none. */
-static void send_sample(struct node *n, __s64 now)
-{
-	if (!n->sample_ns || now < n->sample_ns)
-		return;
-	n->sample_ns += NODE_TOP_NS;
-	if (n->sample_ns < now)
-		n->sample_ns = now + NODE_TOP_NS;
-	if (byte_queue_len(&n->to_coordinator) < QUEUE_MAX)
-		send_message(n, node_top_sample(&n->sample), NULL, 0);
 }
 
 /* Returns the time until something is due, ms */
@@ -435,11 +501,11 @@ static void run_once(struct node *n)
 		n->alive_ns = now + CLUSTER_ALIVE_NS;
 		send_message(n, json_pack("{ss}", "type", "alive"), NULL, 0);
 	}
-	if (!write_queue(&n->to_coordinator, STDOUT_FILENO) ||
+	if (!byte_queue_write(&n->to_coordinator, STDOUT_FILENO) ||
 	    now - n->heard_ns > LOST_NS)
 		n->lost = true;
 	if (n->control_out >= 0)
-		write_queue(&n->to_recorder, n->control_out);
+		byte_queue_write(&n->to_recorder, n->control_out);
 	if (n->lost)
 		byte_queue_free(&n->to_coordinator);
 	if ((n->lost || n->quit) && n->control_out >= 0) {

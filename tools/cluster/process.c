@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "tools/common/error.h"
 #include "tools/common/message.h"
 
 void process_close_fd(int *fd)
@@ -17,18 +18,36 @@ void process_close_fd(int *fd)
 	*fd = -1;
 }
 
-/* Runs in the child: only async-signal-safe calls are allowed. */
+ssize_t process_read(int *fd, char *buffer, size_t size)
+{
+	const ssize_t n = *fd < 0 ? 0 : read(*fd, buffer, size);
+
+	if (n > 0)
+		return n;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	process_close_fd(fd);
+	return -1;
+}
+
+/* Runs in the child, as run_child(): only async-signal-safe calls are allowed. */
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+}
+
 __attribute__((noreturn))
 static void run_child(const char *path, char **argv, const int *inherit,
 		      const int fds[3])
 {
-	sigset_t none;
 	int i;
 
 	setpgid(0, 0);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
+	reset_signals();
 	/* A shell lets its background processes ignore SIGINT, and the node SIGHUP. But both
 	 * end recorded commands. */
 	signal(SIGINT, SIG_DFL);
@@ -79,6 +98,18 @@ int process_start(struct process *p, const char *path, char **argv, const int *i
 	fcntl(p->out, F_SETFL, O_NONBLOCK);
 	fcntl(p->err, F_SETFL, O_NONBLOCK);
 	return 0;
+}
+
+pid_t process_spawn(const char *path, char **argv)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid < 0 ? -errno : pid;
+	reset_signals();
+	execvp(path, argv);
+	ctl_error("%s: %s", path, strerror(errno));
+	_exit(127);
 }
 
 bool process_ended(struct process *p)

@@ -30,6 +30,13 @@ int process_start(struct process *p, const char *path, char **argv, const int *i
 bool process_ended(struct process *p);
 void process_close(struct process *p);
 
+/* Starts a program that shares the terminal. Returns its pid or -errno. */
+pid_t process_spawn(const char *path, char **argv);
+
+/* Reads from a pipe. Returns the number of bytes; 0: none are there now; -1: there will be no
+ * more, and the descriptor is closed, and becomes -1. */
+ssize_t process_read(int *fd, char *buffer, size_t size);
+
 /* Runs this program with @argv and parses its output as JSON. NULL: it failed */
 json_t *process_json(char **argv);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/array.h"
 #include "message.h"
@@ -36,6 +37,16 @@ void byte_queue_free(struct byte_queue *q)
 {
 	free(q->at);
 	memset(q, 0, sizeof(*q));
+}
+
+bool byte_queue_write(struct byte_queue *q, int fd)
+{
+	const size_t len = byte_queue_len(q);
+	const ssize_t n = len ? write(fd, q->at + q->begin, len) : 0;
+
+	if (n > 0)
+		byte_queue_remove(q, (size_t)n);
+	return n >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
 /* ---- parsing --------------------------------------------------------------- */

@@ -3,8 +3,8 @@
  * Messages between the processes that record a cluster: one line of JSON, an object with
  * the member "type". If it has a member "data", as many raw bytes follow the line.
  *
- * All of this is computation on buffers, without I/O. A peer is not trusted: lengths have
- * limits, and a line that is no message is an error.
+ * All of this is computation on buffers, but for byte_queue_write(). A peer is not trusted:
+ * lengths have limits, and a line that is no message is an error.
  */
 #ifndef TSCT_TOOLS_MESSAGE_H
 #define TSCT_TOOLS_MESSAGE_H
@@ -28,6 +28,10 @@ struct byte_queue {
 int byte_queue_add(struct byte_queue *q, const void *data, size_t len);
 void byte_queue_remove(struct byte_queue *q, size_t len);
 void byte_queue_free(struct byte_queue *q);
+
+/* Writes and removes what a non-blocking descriptor takes. Returns false: it takes no more,
+ * ever */
+bool byte_queue_write(struct byte_queue *q, int fd);
 
 static inline size_t byte_queue_len(const struct byte_queue *q)
 {

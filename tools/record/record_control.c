@@ -62,12 +62,7 @@ void record_control_close(struct record_control *c)
 /* Writes what the pipe takes. */
 static void write_queue(struct record_control *c)
 {
-	size_t len = byte_queue_len(&c->queue);
-	ssize_t n = len ? write(c->out, c->queue.at + c->queue.begin, len) : 0;
-
-	if (n > 0)
-		byte_queue_remove(&c->queue, (size_t)n);
-	else if (n < 0 && errno != EAGAIN && errno != EINTR)
+	if (!byte_queue_write(&c->queue, c->out))
 		byte_queue_free(&c->queue);	/* nothing reads it: the input ends, too */
 }
 
