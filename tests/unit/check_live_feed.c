@@ -2,7 +2,7 @@
 /* The feed of a live view: messages of nodes, also hostile ones; lines for readers; and
  * the addresses of the page */
 #include "tools/cluster/live/feed.c"
-#include "tools/cluster/live/http_address.c"
+#include "tools/cluster/live/http.c"
 #include "tools/cluster/live/window.c"
 #include "seed.h"
 #include "suite.h"

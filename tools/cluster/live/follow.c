@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tsctrace/clock.h>
+
 #include "follow.h"
 #include "lib/base/index.h"
 #include "lib/client/gettime.h"
+#include "lib/core/clock_params.h"
 #include "lib/ctf/trace_reader.h"
 #include "lib/query/value_text.h"
 #include "record.h"
-#include "timeline.h"
 #include "tools/common/error.h"
 
 #define STEP_NS		10000000LL	/* longest time of a step, ns */
@@ -21,9 +23,34 @@
 #define FINISH_NS	5000000000LL	/* longest time for the rest of a recording, ns */
 #define THREADS_MAX	16384		/* threads whose names are sent */
 
+enum live_time {
+	LIVE_TIME_CLUSTER,	/* that of the cluster's master */
+	LIVE_TIME_CLOCK,	/* CLOCK_REALTIME of one machine */
+	LIVE_TIME_UTC,		/* CLOCK_REALTIME, with its bound to UTC */
+	LIVE_TIME_NONE,		/* CLOCK_REALTIME; nodes do not compare */
+	LIVE_TIME_NR,
+};
+
+#define PARAMS		64	/* parameters of cluster time that are kept */
+
+/*
+ * Times of a node's events on the timeline that all nodes share, soon after the events.
+ * The clock has the cluster's parameters in force and those before; of an event that was
+ * written to a file and read again, they may be older, so some more are kept here.
+ */
+struct timeline {
+	enum live_time kind;
+	struct tsct_clock *clock;
+	/* ring of the cluster's parameters that were in force; none if CPUs are skewed */
+	struct tsct_clock_params params[PARAMS];
+	unsigned int nr_params;		/* number of those that there were */
+	__u32 epoch;			/* cluster epoch of all of them */
+	__u64 utc_error_ns;		/* for LIVE_TIME_UTC */
+};
+
 struct live_follow {
 	char *dir;
-	struct live_timeline timeline;
+	struct timeline timeline;
 	struct tsct_trace *trace;	/* NULL: not open yet */
 	char why[256];
 	bool ended, sent_end;
@@ -41,6 +68,104 @@ struct live_follow {
 	__s64 sent_ns;			/* time of the last message, CLOCK_MONOTONIC */
 };
 
+/* ---- the timeline ------------------------------------------------------------------------ */
+
+static void note_params(struct timeline *t)
+{
+	struct tsct_clock_params *last = &t->params[(t->nr_params - 1) % PARAMS];
+	struct tsct_clock_state state;
+
+	if (tsct_clock_snapshot(t->clock, &state) || state.flags & TSCT_CLOCK_SKEWED ||
+	    !tsct_status_has_time(state.cluster_status) || !state.cluster.mult) {
+		t->nr_params = 0;
+		return;
+	}
+	if (state.cluster_epoch != t->epoch)
+		t->nr_params = 0;
+	t->epoch = state.cluster_epoch;
+	if (t->nr_params && last->base_cycles == state.cluster.base_cycles)
+		*last = state.cluster;
+	else
+		t->params[t->nr_params++ % PARAMS] = state.cluster;
+}
+
+/* Notes the state of the clock: call it more often than ten times a second. */
+static void timeline_sample(struct timeline *t)
+{
+	struct tsct_time now;
+	struct tsct_utc utc;
+
+	tsct_clock_now(t->clock, &now);	/* a clock of this process takes its samples here */
+	if (t->kind == LIVE_TIME_CLUSTER)
+		note_params(t);
+	if (t->kind == LIVE_TIME_UTC)
+		t->utc_error_ns = tsct_clock_utc(t->clock, &utc) ? UINT64_MAX : utc.error_ns;
+}
+
+/* @t: all zero; @name: "cluster", "clock", "utc" or "none". Returns 0, -EINVAL, or an error of
+ * tsct_clock_open(). */
+static int timeline_init(struct timeline *t, const char *name)
+{
+	static const char *const names[LIVE_TIME_NR] = {
+		[LIVE_TIME_CLUSTER] = "cluster", [LIVE_TIME_CLOCK] = "clock",
+		[LIVE_TIME_UTC] = "utc", [LIVE_TIME_NONE] = "none",
+	};
+	int err;
+
+	while (t->kind < LIVE_TIME_NR && strcmp(name, names[t->kind]))
+		t->kind++;
+	if (t->kind == LIVE_TIME_NR)
+		return -EINVAL;
+	err = tsct_clock_open(&t->clock);
+	if (err)
+		return err;
+	t->utc_error_ns = UINT64_MAX;
+	timeline_sample(t);
+	return 0;
+}
+
+/* Converts by the last parameters that began before. False: there are none */
+static bool convert_past(const struct timeline *t, __u64 cycles, struct tsct_time *time)
+{
+	const struct tsct_clock_params *p;
+	unsigned int i;
+
+	for (i = t->nr_params; i && i + PARAMS > t->nr_params; i--) {
+		p = &t->params[(i - 1) % PARAMS];
+		if (p->base_cycles > cycles)
+			continue;
+		time->ns = tsct_clock_params_ns(p, cycles);
+		time->error_ns = tsct_clock_params_error_ps(p, cycles) / 1000 + 1;
+		return true;
+	}
+	return false;
+}
+
+/* Converts cycles of the last second. Returns false if that fails: then, the time is that
+ * of the node's own clock, or the present one, and the bound is unknown, UINT64_MAX. */
+static bool timeline_time(const struct timeline *t, __u64 cycles, __u32 cpu,
+			  __s64 *ret_ns, __u64 *ret_error_ns)
+{
+	const bool cluster = t->kind == LIVE_TIME_CLUSTER;
+	const __u64 other = t->kind == LIVE_TIME_UTC ? t->utc_error_ns :
+		t->kind == LIVE_TIME_NONE ? UINT64_MAX : 0;
+	struct tsct_time time = { 0 };
+	bool done;
+
+	done = cluster ?
+		!tsct_clock_cycles_to_cluster_time_on(t->clock, cycles, cpu, &time) ||
+			convert_past(t, cycles, &time) :
+		!tsct_clock_cycles_to_time_on(t->clock, cycles, cpu, &time);
+	if (!done && (!cluster || tsct_clock_cycles_to_time_on(t->clock, cycles, cpu, &time)))
+		time.ns = tsct_clock_now_ns(t->clock);
+	*ret_ns = time.ns;
+	*ret_error_ns = !done || other == UINT64_MAX ? UINT64_MAX :
+		tsct_add_saturating(time.error_ns, other);
+	return done;
+}
+
+/* ---- begin and end ------------------------------------------------------------------------ */
+
 int live_follow_open(const char *dir, const char *time, __u64 rate, struct live_follow **ret)
 {
 	struct live_follow *f = calloc(1, sizeof(*f));
@@ -55,7 +180,7 @@ int live_follow_open(const char *dir, const char *time, __u64 rate, struct live_
 	f->tokens = (double)rate;
 	f->tokens_ns = tsct_monotonic_ns();
 	err = f->dir && f->new_names && f->new_threads ?
-		live_timeline_init(&f->timeline, time) : -ENOMEM;
+		timeline_init(&f->timeline, time) : -ENOMEM;
 	if (err) {
 		live_follow_close(f);
 		return err;
@@ -146,7 +271,7 @@ static void send(struct live_follow *f, struct byte_queue *out, __s64 passed_ns)
 	__u64 error_ns;
 	__s64 now_ns;
 
-	live_timeline_time(&f->timeline, tsct_clock_cycles(f->timeline.clock), TSCT_CPU_ANY,
+	timeline_time(&f->timeline, tsct_clock_cycles(f->timeline.clock), TSCT_CPU_ANY,
 			   &now_ns, &error_ns);
 	json_object_set_new(json, "now_ns", json_integer(now_ns));
 	message_add(out, json, f->records, f->nr * sizeof(f->records[0]));
@@ -170,7 +295,7 @@ static void add_event(struct live_follow *f, const struct tsct_trace_event *e,
 		return;
 	f->tokens -= 1;
 	memset(r, 0, sizeof(*r));
-	live_timeline_time(&f->timeline, e->tick, e->cpu, &r->ns, &r->error_ns);
+	timeline_time(&f->timeline, e->tick, e->cpu, &r->ns, &r->error_ns);
 	r->cpu = e->cpu;
 	r->tid = e->tid;
 	r->kind = e->def->kind;
@@ -217,7 +342,7 @@ int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue
 	if (f->sent_end)
 		return 0;
 	f->more = false;
-	live_timeline_sample(&f->timeline);
+	timeline_sample(&f->timeline);
 	add_tokens(f, now);
 	if (!f->trace && !f->ended)
 		open_trace(f);
@@ -231,7 +356,7 @@ int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue
 		f->more = !f->ended && !read_events(f, out, queue_max, now + STEP_NS);
 		if (f->ended || f->more || !settled ||
 		    settled == UINT64_MAX ||
-		    !live_timeline_time(&f->timeline, settled, TSCT_CPU_ANY, &passed, &error))
+		    !timeline_time(&f->timeline, settled, TSCT_CPU_ANY, &passed, &error))
 			passed = f->last_ns;
 	}
 	if (f->nr || f->ended || now - f->sent_ns >= SEND_NS)

@@ -13,7 +13,7 @@ struct live_follow;
 
 /*
  * @dir: directory in which the recording is, or will be
- * @time: name of the timeline, see live_timeline_init()
+ * @time: name of the timeline, see cluster_check_time()
  * @rate: most events per second that are sent
  * Returns 0; -EINVAL: unknown timeline; -ENOMEM
  */

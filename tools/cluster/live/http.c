@@ -1,22 +1,160 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "http.h"
-#include "http_address.h"
+#include "lib/client/gettime.h"
 
 #ifdef TSCT_MICROHTTPD /* name of the shared library */
 #include <dlfcn.h>
 #include <microhttpd.h>
 
-#include "lib/client/gettime.h"
 #include "live_page_made.h"
+#endif
 
 #define TOKEN_BYTES	16
+
+struct live_http {
+	struct MHD_Daemon *daemon;
+	int fd;			/* of the daemon's epoll instance */
+	const struct live_feed *feed;
+	struct live_stream *streams;
+	unsigned int nr_streams;
+	char token[2 * TOKEN_BYTES + 1];
+	char url[128 + 2 * TOKEN_BYTES];
+	char *path;		/* of the Unix socket, malloc'ed; NULL: none */
+	char *page;
+	size_t page_len;
+	__s64 next_ns;		/* time of the next lines of streams, CLOCK_MONOTONIC */
+};
+
+int live_http_fd(const struct live_http *h)
+{
+	return h->fd;
+}
+
+const char *live_http_url(const struct live_http *h)
+{
+	return h->url;
+}
+
+bool live_http_is_idle(const struct live_http *h)
+{
+	return !h->streams;
+}
+
+/* ---- addresses: this machine itself, and nothing else --------------------------------------- */
+
+/* Splits "HOST:PORT" or "HOST". *ret_port: -1: none. False: no such form */
+static bool split(const char *text, char *host, size_t size, int *ret_port)
+{
+	const char *end = *text == '[' ? strchr(text, ']') : strchrnul(text, ':');
+	char *last;
+	long port = -1;
+	size_t len;
+
+	if (end && *end == ']')
+		end++;
+	len = end ? (size_t)(end - text) : size;
+	if (!len || len >= size)
+		return false;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	if (*end) {
+		port = end[1] >= '0' && end[1] <= '9' ? strtol(end + 1, &last, 10) : -1;
+		if (*end != ':' || port < 0 || port > 65535 || *last)
+			return false;
+	}
+	*ret_port = (int)port;
+	return true;
+}
+
+bool live_http_host_valid(const char *host)
+{
+	char name[16];
+	int port;
+
+	return split(host, name, sizeof(name), &port) &&
+		(!strcasecmp(name, "localhost") || !strcmp(name, "127.0.0.1") ||
+		 !strcmp(name, "[::1]"));
+}
+
+/* Returns a descriptor or -errno. The socket belongs to this user alone from the start. */
+static int listen_unix(const char *path, char *url, size_t size)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd, err = 0;
+	mode_t mask;
+
+	if (!*path || strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	mask = umask(0177);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
+		err = -errno;
+	umask(mask);
+	if (!err && listen(fd, 16)) {
+		err = -errno;
+		unlink(path);
+	}
+	if (err) {
+		close(fd);
+		return err;
+	}
+	snprintf(url, size, "http://localhost");
+	return fd;
+}
+
+static int listen_tcp(const char *host, int port, char *url, size_t size)
+{
+	const bool six = !strcmp(host, "[::1]");
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = v4.sin_port,
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr *address = six ? (struct sockaddr *)&v6 : (struct sockaddr *)&v4;
+	socklen_t len = six ? sizeof(v6) : sizeof(v4);
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, address, len) || listen(fd, 16) || getsockname(fd, address, &len)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	snprintf(url, size, "http://%s:%u", host, ntohs(six ? v6.sin6_port : v4.sin_port));
+	return fd;
+}
+
+int live_http_listen(const char *listen, char *url, size_t size)
+{
+	char host[16];
+	int port;
+
+	if (!strncmp(listen, "unix:", 5))
+		return listen_unix(listen + 5, url, size);
+	if (!live_http_host_valid(listen) || !split(listen, host, sizeof(host), &port) ||
+	    port < 0)
+		return -EINVAL;
+	return listen_tcp(strcasecmp(host, "localhost") ? host : "127.0.0.1", port, url, size);
+}
+
+/* ---- with the library ----------------------------------------------------------------------- */
+
+#ifdef TSCT_MICROHTTPD
 #define CONNECTIONS	32
 #define IDLE_S		30		/* a connection without a request for longer ends, s */
 #define SEND_NS		50000000LL	/* time between lines of a stream, ns */
@@ -30,19 +168,6 @@ struct live_stream {
 	size_t len, at;		/* bytes of it; those that were sent */
 	bool suspended;		/* it has got all, and waits */
 	struct live_stream *next;
-};
-
-struct live_http {
-	struct MHD_Daemon *daemon;
-	const struct live_feed *feed;
-	struct live_stream *streams;
-	unsigned int nr_streams;
-	char token[2 * TOKEN_BYTES + 1];
-	char url[128 + 2 * TOKEN_BYTES];
-	char *path;		/* of the Unix socket, malloc'ed; NULL: none */
-	char *page;
-	size_t page_len;
-	__s64 next_ns;		/* time of the next lines of streams, CLOCK_MONOTONIC */
 };
 
 /* ---- the library -------------------------------------------------------------------------- */
@@ -299,10 +424,12 @@ static int start(struct live_http *h, const char *listen)
 		on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_S, MHD_OPTION_END);
-	if (h->daemon)
-		return 0;
-	close(fd);
-	return -EIO;
+	if (!h->daemon) {
+		close(fd);
+		return -EIO;
+	}
+	h->fd = mhd.get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+	return 0;
 }
 
 int live_http_open(const char *listen, const struct live_feed *feed, struct live_http **ret,
@@ -353,11 +480,6 @@ void live_http_close(struct live_http *h)
 	free(h);
 }
 
-int live_http_fd(const struct live_http *h)
-{
-	return mhd.get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-}
-
 void live_http_run(struct live_http *h)
 {
 	const __s64 now = tsct_monotonic_ns();
@@ -373,16 +495,6 @@ void live_http_run(struct live_http *h)
 		}
 	}
 	mhd.run(h->daemon);
-}
-
-bool live_http_is_idle(const struct live_http *h)
-{
-	return !h->streams;
-}
-
-const char *live_http_url(const struct live_http *h)
-{
-	return h->url;
 }
 
 #else /* built without libmicrohttpd */
@@ -403,27 +515,9 @@ void live_http_close(struct live_http *h)
 	(void)h;
 }
 
-const char *live_http_url(const struct live_http *h)
-{
-	(void)h;
-	return "";
-}
-
-int live_http_fd(const struct live_http *h)
-{
-	(void)h;
-	return -1;
-}
-
 void live_http_run(struct live_http *h)
 {
 	(void)h;
-}
-
-bool live_http_is_idle(const struct live_http *h)
-{
-	(void)h;
-	return true;
 }
 
 #endif

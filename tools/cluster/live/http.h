@@ -16,7 +16,8 @@ struct live_http;
 
 /*
  * live_http_open - listen
- * @listen: as for live_http_listen()
+ * @listen: "unix:PATH", a new socket of mode 0600; or "127.0.0.1:PORT", "[::1]:PORT",
+ *	"localhost:PORT"; port 0: any
  * @why: on failure, the reason
  * Returns 0; -EINVAL: no such address; -ENOSYS: built without libmicrohttpd; -ENOPKG: it
  * is not installed; -errno
@@ -36,5 +37,12 @@ void live_http_run(struct live_http *h);
 
 /* Returns true if all readers have got all */
 bool live_http_is_idle(const struct live_http *h);
+
+/* Listens, see live_http_open(). Writes the first part of the address, without a slash at the
+ * end, to @url. Returns a descriptor; -EINVAL: no such address; or another -errno */
+int live_http_listen(const char *listen, char *url, size_t size);
+
+/* Returns true if @host, of a header, is the machine itself, with or without a port */
+bool live_http_host_valid(const char *host);
 
 #endif /* TSCT_TOOLS_LIVE_HTTP_H */
