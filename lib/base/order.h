@@ -12,7 +12,8 @@
 struct tsct_order_cursor {
 	__u64 key;		/* counter value or tick of the event; all streams have
 				 * the same unit */
-	__u32 rank;		/* order of streams whose events have the same key */
+	__u32 rank;		/* order of streams whose events have the same key; may wrap,
+				 * as all differ by less than 2^31 */
 	__u32 index;		/* number of the stream, given by the caller */
 };
 
@@ -28,7 +29,7 @@ static inline bool tsct_order_before_(const struct tsct_order_cursor *a,
 	if (a->key != b->key)
 		return a->key < b->key;
 	if (a->rank != b->rank)
-		return a->rank < b->rank;
+		return (__s32)(a->rank - b->rank) < 0;
 	return a->index < b->index;
 }
 

@@ -160,7 +160,7 @@ TEST(hostile)
 	records[1].kind = TSCT_KIND_NR;
 	ck_assert_int_eq(gets(0, "{}", 2), -EPROTO);
 	records[1].kind = 0;
-	ck_assert_uint_eq(f.window.nr, 0);
+	ck_assert_uint_eq(f.window.order.nr, 0);
 	ck_assert_int_eq(gets(0, "{}", LIVE_RECORDS_MAX + 1), -EPROTO);
 	records[0].ns = INT64_MIN;
 	records[1].ns = INT64_MAX;

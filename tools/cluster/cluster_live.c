@@ -91,7 +91,7 @@ static void show(struct cluster_run *r, __s64 now_ns)
 
 	for (i = 0; i < r->c.nr; i++)
 		if (r->c.nodes[i].state == CLUSTER_FAILED || r->c.nodes[i].state == CLUSTER_DONE)
-			live_feed_leave(&l->feed, i);
+			live_window_leave(&l->feed.window, i);
 	live_feed_step(&l->feed, now_ns);
 	if (now_ns >= l->status_ns) {
 		l->status_ns = now_ns + STATUS_NS;

@@ -45,7 +45,7 @@ void live_feed_free(struct live_feed *f)
 	free(f->names);
 	free(f->threads);
 	free(f->history);
-	free(f->status);
+	json_decref(f->status);
 	live_window_free(&f->window);
 }
 
@@ -128,7 +128,7 @@ static int check_records(const void *data, size_t len, unsigned int nr_names)
 	return 0;
 }
 
-static void release(struct live_feed *f, __s64 now_ns)
+void live_feed_step(struct live_feed *f, __s64 now_ns)
 {
 	struct live_event e;
 
@@ -148,7 +148,7 @@ static void push(struct live_feed *f, __u32 node, const struct live_record *r, _
 	};
 
 	if (live_window_is_full(&f->window))
-		release(f, now_ns);
+		live_feed_step(f, now_ns);
 	live_window_push(&f->window, &e, now_ns);
 }
 
@@ -205,18 +205,8 @@ int live_feed_receive(struct live_feed *f, __u32 node, const json_t *json, const
 		n->ended = true;
 		live_window_leave(&f->window, node);
 	}
-	release(f, now_ns);
+	live_feed_step(f, now_ns);
 	return 0;
-}
-
-void live_feed_leave(struct live_feed *f, __u32 node)
-{
-	live_window_leave(&f->window, node);
-}
-
-void live_feed_step(struct live_feed *f, __s64 now_ns)
-{
-	release(f, now_ns);
 }
 
 void live_feed_end(struct live_feed *f, __s64 now_ns)
@@ -225,19 +215,16 @@ void live_feed_end(struct live_feed *f, __s64 now_ns)
 
 	for (i = 0; i < f->nr_nodes; i++)
 		live_window_leave(&f->window, i);
-	release(f, now_ns);
+	live_feed_step(f, now_ns);
 	f->ended = true;
 }
 
 int live_feed_set_status(struct live_feed *f, json_t *status)
 {
-	char *text = status ? tsct_json_format(status, TSCT_JSON_LINE) : NULL;
-
-	json_decref(status);
-	if (!text)
+	if (!status)
 		return -ENOMEM;
-	free(f->status);
-	f->status = text;
+	json_decref(f->status);
+	f->status = status;
 	f->status_nr++;
 	return 0;
 }
@@ -250,45 +237,55 @@ bool live_feed_has(const struct live_feed *f, const struct live_reader *r)
 		(f->ended && !r->ended);
 }
 
-static void write_text(FILE *to, const char *text)
+static json_t *text_json(const char *text)
 {
-	json_t *json = tsct_json_text(text, strlen(text));
-	char *out = tsct_json_format(json, TSCT_JSON_LINE);
-
-	fputs(out ? out : "\"\"", to);
-	free(out);
-	json_decref(json);
+	return tsct_json_text(text, strlen(text));
 }
 
-static void write_begin(const struct live_feed *f, FILE *to)
+static void add_nodes(const struct live_feed *f, json_t *line)
 {
+	json_t *nodes = json_array();
 	unsigned int i;
 
-	fputs("\"nodes\":[", to);
-	for (i = 0; i < f->nr_nodes; i++) {
-		fputs(i ? "," : "", to);
-		write_text(to, f->nodes[i].name);
-	}
-	fputs("],", to);
+	for (i = 0; i < f->nr_nodes; i++)
+		json_array_append_new(nodes, text_json(f->nodes[i].name));
+	json_object_set_new(line, "nodes", nodes);
 }
 
-static void write_names(const struct live_feed *f, struct live_reader *r, FILE *to)
+static void add_new_names(const struct live_feed *f, struct live_reader *r, json_t *line)
 {
-	const char *gap = "";
+	json_t *names = json_array(), *threads = json_array();
+	const struct live_thread *t;
 
-	fputs("\"names\":[", to);
-	for (; r->names < f->nr_names; r->names++, gap = ",") {
-		fputs(gap, to);
-		write_text(to, f->names[r->names]);
+	for (; r->names < f->nr_names; r->names++)
+		json_array_append_new(names, text_json(f->names[r->names]));
+	for (; r->threads < f->nr_threads; r->threads++) {
+		t = &f->threads[r->threads];
+		json_array_append_new(threads, json_pack("[IIo]", (json_int_t)t->node,
+				(json_int_t)t->tid, text_json(t->name)));
 	}
-	fputs("],\"threads\":[", to);
-	for (gap = ""; r->threads < f->nr_threads; r->threads++, gap = ",") {
-		fprintf(to, "%s[%u,%u,", gap, f->threads[r->threads].node,
-			f->threads[r->threads].tid);
-		write_text(to, f->threads[r->threads].name);
-		fputc(']', to);
+	json_object_set_new(line, "names", names);
+	json_object_set_new(line, "threads", threads);
+}
+
+static void add_counts(const struct live_feed *f, json_t *line)
+{
+	json_t *counts = json_array();
+	const struct live_feed_node *n;
+	unsigned int i;
+
+	for (i = 0; i < f->nr_nodes; i++) {
+		n = &f->nodes[i];
+		json_array_append_new(counts, json_pack("{sI sI sI sI sI sI sb}",
+			"shown", (json_int_t)n->received,
+			"dropped", (json_int_t)live_feed_dropped(n), "lost", (json_int_t)n->lost,
+			"late", (json_int_t)f->window.nodes[i].late,
+			"behind_ns", (json_int_t)n->behind_ns,
+			"behind_max_ns", (json_int_t)n->behind_max_ns, "ended", n->ended));
 	}
-	fputs("],", to);
+	json_object_set_new(line, "counts", counts);
+	json_object_set_new(line, "waited", json_integer((json_int_t)f->window.forced));
+	json_object_set_new(line, "status", f->status ? json_incref(f->status) : json_null());
 }
 
 /* An event: number, node, time after the base in ns, bound in ns, CPU, thread, kind, name,
@@ -306,47 +303,36 @@ static void write_event(const struct live_feed *f, __u64 nr, FILE *to)
 	fprintf(to, ",%u,%u,%u,%u,%u]", e->cpu, e->tid, e->kind, e->name, e->flags);
 }
 
-static void write_counts(const struct live_feed *f, FILE *to)
-{
-	const struct live_feed_node *n;
-	unsigned int i;
-
-	fputs("\"counts\":[", to);
-	for (i = 0; i < f->nr_nodes; i++) {
-		n = &f->nodes[i];
-		fprintf(to, "%s{\"shown\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"lost\":%" PRIu64
-			",\"late\":%" PRIu64 ",\"behind_ns\":%" PRId64 ",\"behind_max_ns\":%"
-			PRId64 ",\"ended\":%s}", i ? "," : "", (uint64_t)n->received,
-			(uint64_t)live_feed_dropped(n), (uint64_t)n->lost,
-			(uint64_t)f->window.nodes[i].late, (int64_t)n->behind_ns,
-			(int64_t)n->behind_max_ns, n->ended ? "true" : "false");
-	}
-	fprintf(to, "],\"waited\":%" PRIu64 ",\"status\":%s,", (uint64_t)f->window.forced,
-		f->status ? f->status : "null");
-}
-
 void live_feed_write(const struct live_feed *f, struct live_reader *r, FILE *to)
 {
 	const __u64 released = f->window.released;
 	const __u64 first = released > LIVE_HISTORY ? released - LIVE_HISTORY : 0;
+	json_t *line = json_object();
+	char *text;
 	__u64 end;
 
-	fputc('{', to);
 	if (!r->begun)
-		write_begin(f, to);
+		add_nodes(f, line);
 	if (r->next < first) {
 		r->skipped += r->begun ? first - r->next : 0;
 		r->next = first;
 	}
 	r->begun = true;
 	if (r->names < f->nr_names || r->threads < f->nr_threads)
-		write_names(f, r, to);
+		add_new_names(f, r, line);
 	if (r->status_nr != f->status_nr || f->ended) {
-		write_counts(f, to);
+		add_counts(f, line);
 		r->status_nr = f->status_nr;
 	}
 	end = released - r->next > LINE_EVENTS ? r->next + LINE_EVENTS : released;
-	/* A number of 64 bits, which is no number of JavaScript, is a text. */
+	text = tsct_json_format(line, TSCT_JSON_LINE);
+	json_decref(line);
+	fputc('{', to);
+	if (text && text[1] != '}')	/* without its braces */
+		fprintf(to, "%.*s,", (int)strlen(text) - 2, text + 1);
+	free(text);
+	/* Events are many, and of numbers only: they need no tree. A number of 64 bits,
+	 * which is no number of JavaScript, is a text. */
 	fprintf(to, "\"base_ns\":\"%" PRId64 "\",\"skipped\":%" PRIu64 ",\"events\":[",
 		(int64_t)f->base_ns, (uint64_t)r->skipped);
 	for (; r->next < end; r->next++) {

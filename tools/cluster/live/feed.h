@@ -3,7 +3,7 @@
  * The live events of all nodes for the page: messages of nodes go in, text for any number
  * of readers comes out. Computation without I/O.
  *
- * Events go through the window (window.h) into a history of bounded size. Each reader has
+ * Events go through the window into a history of bounded size. Each reader has
  * a place in it; a reader that falls behind skips events, which are counted.
  */
 #ifndef TSCT_TOOLS_LIVE_FEED_H
@@ -12,8 +12,101 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "lib/base/order.h"
 #include "record.h"
-#include "window.h"
+
+/* ---- the window: window.c ------------------------------------------------------- */
+
+/*
+ * Events of several nodes in the order of time, while they arrive: computation without
+ * I/O. An event waits until all nodes have sent all that is earlier, but at most a given
+ * time after its arrival; an event that arrives later still is late.
+ *
+ * Times are on one timeline, each with a bound. The order of two events of different
+ * nodes is known if their times differ by more than the sum of both bounds.
+ */
+/* Flags of an event that was released */
+#define LIVE_LATE	0x1	/* an event of a later time was released before it */
+#define LIVE_UNSURE	0x2	/* its order to an event of another node before it is unknown */
+
+struct live_event {
+	__s64 ns;		/* time, ns */
+	__u64 error_ns;		/* bound of the time, ns; UINT64_MAX: unknown */
+	__u32 node, cpu, tid;
+	__u16 name;		/* index of the name, which the window does not use */
+	__u8 kind;		/* TSCT_KIND_* */
+	__u8 flags;		/* LIVE_*, set when it is released */
+};
+
+/* All events that arrived until a time are to be released at the latest `hold_ns` later */
+struct live_arrival {
+	__s64 arrived_ns;	/* time of the first arrival, CLOCK_MONOTONIC */
+	__s64 ns;		/* latest time of an event that arrived until the next one */
+};
+
+/* Arrivals within 1/LIVE_ARRIVALS of the time that events may wait count as one. */
+#define LIVE_ARRIVALS	64
+
+struct live_window_node {
+	bool waited;		/* events wait for this node */
+	__s64 passed_ns;	/* it has sent all events before; INT64_MIN: unknown */
+	__u64 late;		/* its late events */
+};
+
+struct live_window {
+	struct live_window_node *nodes;
+	unsigned int nr_nodes;
+	/* Events that wait, and the order in which they are released. Cursors behind the
+	 * first order.nr have the indexes of free places. Equal times stay in the order of
+	 * arrival, the cursors' rank. */
+	struct live_event *waiting;
+	struct tsct_order_cursor *cursors;
+	struct tsct_order order;
+	__u32 arrived;		/* number of events that arrived; wraps */
+	__s64 hold_ns;
+	__s64 passed_ns;	/* all nodes have sent all events before */
+	__s64 forced_ns;	/* latest time of an event that waited long enough */
+	/* ring of arrivals whose events may wait */
+	struct live_arrival arrivals[LIVE_ARRIVALS + 2];
+	unsigned int first, nr_arrivals;
+	__s64 released_ns;	/* latest time of a released event; INT64_MIN: none */
+	/* the two nodes with the largest time plus bound of a released event */
+	struct live_reach {
+		__u32 node;
+		__s64 ns;	/* saturates; INT64_MIN: none */
+	} reach[2];
+	__u64 late, unsure, released, forced;	/* numbers of events */
+};
+
+/*
+ * @nr_nodes: number of nodes, all waited for
+ * @room: most events that wait; with more, the earliest are released
+ * @hold_ns: longest wait of an event, ns
+ * Returns 0 or -ENOMEM; live_window_free() is called in any case.
+ */
+int live_window_init(struct live_window *w, unsigned int nr_nodes, __u32 room,
+		     __s64 hold_ns);
+void live_window_free(struct live_window *w);
+
+/* Adds an event that arrived at @now_ns, which never decreases. The window must not be
+ * full. */
+void live_window_push(struct live_window *w, const struct live_event *event, __s64 now_ns);
+static inline bool live_window_is_full(const struct live_window *w)
+{
+	return w->order.nr == w->order.room;
+}
+
+/* Node @node has sent all its events before @ns. A time before that of the last call is
+ * ignored. */
+void live_window_pass(struct live_window *w, __u32 node, __s64 ns);
+
+/* Node @node sends no more, as it has ended or failed; may be repeated. */
+void live_window_leave(struct live_window *w, __u32 node);
+
+/* Takes the next event that may be released; false: there is none at @now_ns */
+bool live_window_next(struct live_window *w, __s64 now_ns, struct live_event *ret);
+
+/* ---- the feed: feed.c ----------------------------------------------------------- */
 
 #define LIVE_HISTORY	65536	/* released events that are kept, a power of two */
 #define LIVE_THREADS	16384	/* names of threads that are kept */
@@ -48,7 +141,7 @@ struct live_feed {
 	struct live_event *history;	/* ring, by number of the release */
 	__s64 base_ns;		/* times for readers are relative to this one, ns */
 	bool has_base;
-	char *status;		/* JSON of the nodes' states, for readers; NULL: none yet */
+	json_t *status;		/* of the nodes, for readers; NULL: none yet */
 	__u64 status_nr;	/* number of the status */
 	bool ended;		/* nothing more comes */
 };
@@ -78,9 +171,6 @@ void live_feed_free(struct live_feed *f);
  */
 int live_feed_receive(struct live_feed *f, __u32 node, const json_t *json, const void *data,
 		      size_t len, __s64 now_ns);
-
-/* Node @node sends no more, as it has failed. */
-void live_feed_leave(struct live_feed *f, __u32 node);
 
 /* Releases what waited long enough. Call it several times while events may wait. */
 void live_feed_step(struct live_feed *f, __s64 now_ns);

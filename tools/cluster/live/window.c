@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: MIT
+/* The window of live events: which event comes next, and when */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "window.h"
+#include "feed.h"
 
-int live_window_init(struct live_window *w, unsigned int nr_nodes, size_t room,
+int live_window_init(struct live_window *w, unsigned int nr_nodes, __u32 room,
 		     __s64 hold_ns)
 {
 	unsigned int i;
 
 	memset(w, 0, sizeof(*w));
 	w->nodes = calloc(nr_nodes, sizeof(*w->nodes));
-	w->heap = calloc(room, sizeof(*w->heap));
-	if (!w->nodes || !w->heap)
+	w->waiting = calloc(room, sizeof(*w->waiting));
+	w->cursors = calloc(room, sizeof(*w->cursors));
+	if (!w->nodes || !w->waiting || !w->cursors)
 		return -ENOMEM;
+	tsct_order_init(&w->order, w->cursors, room);
+	for (i = 0; i < room; i++)
+		w->cursors[i].index = i;
 	w->nr_nodes = nr_nodes;
-	w->room = room;
 	w->hold_ns = hold_ns;
 	w->passed_ns = w->forced_ns = w->released_ns = INT64_MIN;
 	w->reach[0].ns = w->reach[1].ns = INT64_MIN;
@@ -30,48 +34,32 @@ int live_window_init(struct live_window *w, unsigned int nr_nodes, size_t room,
 void live_window_free(struct live_window *w)
 {
 	free(w->nodes);
-	free(w->heap);
+	free(w->waiting);
+	free(w->cursors);
 	memset(w, 0, sizeof(*w));
 }
 
-/* ---- the heap ---------------------------------------------------------------------- */
+/* ---- events that wait ------------------------------------------------------------------ */
 
-static bool is_before(const struct live_waiting *a, const struct live_waiting *b)
+static void add_waiting(struct live_window *w, const struct live_event *event)
 {
-	return a->event.ns != b->event.ns ? a->event.ns < b->event.ns : a->order < b->order;
+	const struct tsct_order_cursor cursor = {
+		.key = (__u64)event->ns ^ 1ULL << 63, .rank = w->arrived++,
+		.index = w->cursors[w->order.nr].index,
+	};
+
+	w->waiting[cursor.index] = *event;
+	tsct_order_add(&w->order, &cursor);
 }
 
-static void swap(struct live_waiting *a, struct live_waiting *b)
+/* Takes the earliest event. Its place is free again. */
+static void take_waiting(struct live_window *w, struct live_event *ret)
 {
-	const struct live_waiting c = *a;
+	const __u32 place = w->cursors[0].index;
 
-	*a = *b;
-	*b = c;
-}
-
-static void heap_push(struct live_window *w, const struct live_event *event)
-{
-	size_t i = w->nr++;
-
-	w->heap[i] = (struct live_waiting){ .event = *event, .order = w->order++ };
-	for (; i && is_before(&w->heap[i], &w->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		swap(&w->heap[i], &w->heap[(i - 1) / 2]);
-}
-
-static void heap_pop(struct live_window *w)
-{
-	size_t i = 0, least;
-
-	w->heap[0] = w->heap[--w->nr];
-	for (;;) {
-		least = 2 * i + 1;
-		if (least + 1 < w->nr && is_before(&w->heap[least + 1], &w->heap[least]))
-			least++;
-		if (least >= w->nr || !is_before(&w->heap[least], &w->heap[i]))
-			return;
-		swap(&w->heap[i], &w->heap[least]);
-		i = least;
-	}
+	*ret = w->waiting[place];
+	tsct_order_drop(&w->order);
+	w->cursors[w->order.nr].index = place;
 }
 
 /* ---- times ------------------------------------------------------------------------- */
@@ -106,7 +94,7 @@ static void add_arrival(struct live_window *w, __s64 ns, __s64 now_ns)
 
 void live_window_push(struct live_window *w, const struct live_event *event, __s64 now_ns)
 {
-	heap_push(w, event);
+	add_waiting(w, event);
 	add_arrival(w, event->ns, now_ns);
 }
 
@@ -134,8 +122,10 @@ void live_window_pass(struct live_window *w, __u32 node, __s64 ns)
 
 void live_window_leave(struct live_window *w, __u32 node)
 {
-	w->nodes[node].waited = false;
-	find_passed(w);
+	if (w->nodes[node].waited) {
+		w->nodes[node].waited = false;
+		find_passed(w);
+	}
 }
 
 /* ---- release ------------------------------------------------------------------------ */
@@ -181,16 +171,15 @@ static void note_reach(struct live_window *w, const struct live_event *e)
 
 bool live_window_next(struct live_window *w, __s64 now_ns, struct live_event *ret)
 {
-	const __s64 ns = w->nr ? w->heap[0].event.ns : INT64_MAX;
+	const __s64 ns = w->order.nr ? w->waiting[w->cursors[0].index].ns : INT64_MAX;
 	/* INT64_MAX: there is no node to wait for */
 	const bool waits = ns >= w->passed_ns && w->passed_ns != INT64_MAX;
 
 	force(w, now_ns);
-	if (!w->nr || (waits && ns > w->forced_ns && ns >= w->released_ns &&
+	if (!w->order.nr || (waits && ns > w->forced_ns && ns >= w->released_ns &&
 		       !live_window_is_full(w)))
 		return false;
-	*ret = w->heap[0].event;
-	heap_pop(w);
+	take_waiting(w, ret);
 	ret->flags = (__u8)((ns < w->released_ns ? LIVE_LATE : 0) |
 			    (is_unsure(w, ret) ? LIVE_UNSURE : 0));
 	w->late += !!(ret->flags & LIVE_LATE);
