@@ -5,11 +5,15 @@
  */
 #include <argp.h>
 #include <ctype.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tracefs.h>
+#include <unistd.h>
 
-#include "complete_values.h"
+#include "tools/bpf/built_in.h"
+#include "tools/common/channels.h"
 #include "tools/common/cmd.h"
 #include "tools/common/options.h"
 
@@ -19,35 +23,238 @@ static struct {
 	int nr;
 } line;
 
-/* The options and arguments of the command. Of two options with one name, the first counts. */
-static const struct argp *described;
+/* The forms of the command's arguments; NULL: it has none */
+static const char *forms;
 
 /* The command `record`, to which `cluster record` and `cluster live` pass options on */
 static const struct command *record;
 
+/* ---- values ---------------------------------------------------------------- */
+
+struct word {
+	const char *before;
+	const char *text;
+};
+
+/* Prints a candidate, one line: @before (such as "--fit="), @text, and a tab and
+ * @description, which may be NULL. */
+static void print_candidate(const char *before, const char *text, const char *description)
+{
+	const char *shown = description ? description : "";
+	size_t len = strcspn(shown, ";:(");
+
+	while (len && shown[len - 1] == ' ')
+		len--;
+	printf("%s%s%s%.*s\n", before, text, len ? "\t" : "", (int)len, shown);
+}
+
+static void suggest(const struct word *word, const char *text, const char *description)
+{
+	if (!strncmp(text, word->text, strlen(word->text)))
+		print_candidate(word->before, text, description);
+}
+
+/* ---- events of the kernel ------------------------------------------------ */
+
+static void suggest_built_in(void *context, const char *name, const char *fields)
+{
+	(void)fields;
+	suggest(context, name, NULL);
+}
+
+static void suggest_groups(const struct word *word)
+{
+	static const char *const others[] = {
+		"sched", "syscalls", "net", "kprobe:", "kretprobe:", "fentry:", "fexit:",
+		"uprobe:", "uretprobe:", "usdt:", NULL
+	};
+	char **systems = tracefs_event_systems(NULL), name[256];
+	int i;
+
+	built_in_each(suggest_built_in, (void *)word);
+	for (i = 0; others[i]; i++)
+		suggest(word, others[i], NULL);
+	for (i = 0; systems && systems[i]; i++) {
+		snprintf(name, sizeof(name), "%s:", systems[i]);
+		suggest(word, name, NULL);
+	}
+	tracefs_list_free(systems);
+}
+
+/* Reads only names: to read what the events contain takes seconds. */
+static void suggest_events(const struct word *word)
+{
+	const char *colon = strchr(word->text, ':');
+	char system[128], name[512], **events;
+	int i;
+
+	if (!colon) {
+		suggest_groups(word);
+		return;
+	}
+	snprintf(system, sizeof(system), "%.*s", (int)(colon - word->text), word->text);
+	events = strchr(system, '/') ? NULL : tracefs_system_events(NULL, system);
+	for (i = 0; events && events[i]; i++) {
+		snprintf(name, sizeof(name), "%s:%s", system, events[i]);
+		suggest(word, name, NULL);
+	}
+	tracefs_list_free(events);
+}
+
+/* ---- channels, recordings ------------------------------------------------ */
+
+static void suggest_channels(const struct word *word)
+{
+	struct channel_list all;
+	size_t i;
+
+	channel_list_open(&all, false);
+	if (channel_list_default(&all) >= 0 && !channel_list_read(&all))
+		for (i = 0; i < all.nr; i++)
+			suggest(word, all.at[i].info.name, NULL);
+	channel_list_close(&all);
+}
+
+/* Suggests directories that are recordings. Returns false if there are none. */
+static bool suggest_recordings(const struct word *word)
+{
+	const char *slash = strrchr(word->text, '/');
+	int len = slash ? (int)(slash - word->text) + 1 : 0;
+	char path[4096], metadata[4096 + 512];
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%.*s", len, word->text);
+	dir = opendir(len ? path : ".");
+	while (dir && (entry = readdir(dir))) {
+		if (*entry->d_name == '.' ||
+		    strncmp(entry->d_name, word->text + len, strlen(word->text + len)))
+			continue;
+		snprintf(metadata, sizeof(metadata), "%s%s/metadata", path, entry->d_name);
+		if (access(metadata, F_OK))
+			continue;
+		*strrchr(metadata, '/') = '\0';
+		print_candidate(word->before, metadata, NULL);
+		found = true;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* ---- by the name of the value --------------------------------------------- */
+
+/* Suggests each of the names in a list such as "discard|overwrite". */
+static void suggest_alternatives(const struct word *word, const char *list)
+{
+	char *copy = strdup(list), *rest = copy, *name;
+
+	while (copy && (name = strsep(&rest, "|")))
+		suggest(word, name, NULL);
+	free(copy);
+}
+
+static bool is_any(const char *name, const char *const *names)
+{
+	while (*names && strcmp(name, *names))
+		names++;
+	return *names;
+}
+
+/* Prints a line for the shell, once if several forms of arguments have the same. */
+static void print_fallback(const char *text)
+{
+	static const char *last;
+
+	if (text && (!last || strcmp(text, last)))
+		puts(text);
+	last = text;
+}
+
+/*
+ * Prints candidates that begin with @text for a value that the help calls @name:
+ * "CHANNEL", or alternatives such as "discard|overwrite". A line ":files",
+ * ":directories" or ":commands" means that the shell completes these itself.
+ * @is_argument: an argument, not the value of an option: "DIR" is a recording
+ */
+static void complete_value(const char *name, bool is_argument, const char *before,
+			   const char *text)
+{
+	static const char *const events[] = { "EVENT", "EVENTS", NULL };
+	static const char *const channels[] = { "CHANNEL", "NAME|ID", NULL };
+	static const char *const recordings[] = { "DIR", "RECORDING", "TRACE", NULL };
+	static const char *const files[] = { "FILE", "OUT", "OUT.html", "PATH", "ARGUMENT", NULL };
+	static const char *const commands[] = { "CMD", "COMMAND", NULL };
+	const struct word word = { before, text };
+
+	if (is_any(name, events))
+		suggest_events(&word);
+	else if (is_any(name, channels))
+		suggest_channels(&word);
+	else if (is_argument && is_any(name, recordings))
+		/* merge also reads archives, which are files. */
+		print_fallback(suggest_recordings(&word) ? NULL :
+			       *name == 'T' ? ":files" : ":directories");
+	else if (!strcmp(name, "DIR"))
+		print_fallback(":directories");
+	else if (is_any(name, files))
+		print_fallback(":files");
+	else if (is_any(name, commands))
+		print_fallback(":commands");
+	else if (islower((unsigned char)*name))
+		suggest_alternatives(&word, name);
+}
+
 /* ---- options --------------------------------------------------------------- */
 
-/* Calls @callback for each option, until it returns true. @real has the
- * argument and the description, also for an alias. Returns the last @real, or NULL. */
-typedef bool option_callback(const struct argp_option *o, const struct argp_option *real,
-			    const char *word);
+/* The options of the command. Of two with one name, the first counts. `real` has the argument
+ * and the description, also for an alias. */
+static struct {
+	const struct argp_option *option, *real;
+} options[256];
+static size_t nr_options;
 
-static const struct argp_option *each_option(const struct argp *argp, option_callback *callback,
-					     const char *word)
+/* Adds an option, unless it is there: commands share tables, such as that of --help. */
+static void add_option(const struct argp_option *o, const struct argp_option *real)
 {
-	const struct argp_option *o, *real = NULL, *found;
+	size_t i = 0;
+
+	while (i < nr_options && options[i].option != o)
+		i++;
+	if (i == sizeof(options) / sizeof(options[0]))
+		return;
+	options[i].option = o;
+	options[i].real = real;
+	nr_options = i < nr_options ? nr_options : i + 1;
+}
+
+static void add_options(const struct argp *argp)
+{
+	const struct argp_option *o, *real = NULL;
 	const struct argp_child *child;
 
 	for (o = argp->options; o && (o->name || o->key || o->doc || o->group); o++) {
 		if (!(o->flags & OPTION_ALIAS))
 			real = o;
-		if ((o->name || o->key) && !(o->flags & OPTION_DOC) && callback(o, real, word))
-			return real;
+		if ((o->name || o->key) && !(o->flags & OPTION_DOC))
+			add_option(o, real);
 	}
-	for (child = argp->children; child && child->argp; child++) {
-		found = each_option(child->argp, callback, word);
-		if (found)
-			return found;
+	for (child = argp->children; child && child->argp; child++)
+		add_options(child->argp);
+}
+
+/* @word: "--name" or "--name=value". Returns the real option, or NULL. */
+static const struct argp_option *find_long(const char *word)
+{
+	const size_t len = strcspn(word + 2, "=");
+	const char *name;
+	size_t i;
+
+	for (i = 0; i < nr_options; i++) {
+		name = options[i].option->name;
+		if (name && strlen(name) == len && !strncmp(name, word + 2, len))
+			return options[i].real;
 	}
 	return NULL;
 }
@@ -57,56 +264,48 @@ static bool is_short(int key)
 	return key > ' ' && key < 127;
 }
 
-/* @word: "--name" or "--name=value" */
-static bool is_long_option(const struct argp_option *o, const struct argp_option *real,
-			   const char *word)
+static const struct argp_option *find_short(int key)
 {
-	size_t len = strcspn(word + 2, "=");
+	size_t i;
 
-	(void)real;
-	return o->name && strlen(o->name) == len && !strncmp(o->name, word + 2, len);
+	for (i = 0; i < nr_options; i++)
+		if (is_short(key) && options[i].option->key == key)
+			return options[i].real;
+	return NULL;
 }
 
-static bool is_short_option(const struct argp_option *o, const struct argp_option *real,
-			    const char *word)
+static void suggest_options(const char *word)
 {
-	(void)real;
-	return is_short(o->key) && o->key == *word;
-}
-
-static bool suggest_option(const struct argp_option *o, const struct argp_option *real,
-			 const char *word)
-{
+	const struct argp_option *o, *real;
 	char name[128];
+	size_t i;
 
-	if (o->flags & OPTION_HIDDEN)
-		return false;
-	if (o->name) {
-		snprintf(name, sizeof(name), "--%s", o->name);
-		if (!strncmp(name, word, strlen(word)) &&
-		    each_option(described, is_long_option, name) == real)
-			complete_print("", name, real->doc);
-	}
-	if (is_short(o->key) && o->key != '?' && !strcmp(word, "-")) {
+	for (i = 0; i < nr_options; i++) {
+		o = options[i].option;
+		real = options[i].real;
+		if (o->flags & OPTION_HIDDEN)
+			continue;
+		snprintf(name, sizeof(name), "--%s", o->name ? o->name : "");
+		if (o->name && !strncmp(name, word, strlen(word)) && find_long(name) == real)
+			print_candidate("", name, real->doc);
 		snprintf(name, sizeof(name), "-%c", o->key);
-		if (each_option(described, is_short_option, name + 1) == real)
-			complete_print("", name, real->doc);
+		if (o->key != '?' && !strcmp(word, "-") && find_short(o->key) == real)
+			print_candidate("", name, real->doc);
 	}
-	return false;
 }
 
 /* Returns the option whose value is the word after @word, or NULL. */
-static const struct argp_option *option_before_value(const struct argp *argp, const char *word)
+static const struct argp_option *option_before_value(const char *word)
 {
 	const struct argp_option *o = NULL;
 
 	if (word[0] != '-' || !word[1])
 		return NULL;
 	if (word[1] == '-')
-		return strchr(word, '=') || !(o = each_option(argp, is_long_option, word)) ||
+		return strchr(word, '=') || !(o = find_long(word)) ||
 			!o->arg || o->flags & OPTION_ARG_OPTIONAL ? NULL : o;
 	while (*++word) {
-		o = each_option(argp, is_short_option, word);
+		o = find_short(*word);
 		if (o && o->arg)
 			return word[1] || o->flags & OPTION_ARG_OPTIONAL ? NULL : o;
 	}
@@ -158,32 +357,26 @@ static void suggest_argument(const char *form, char **args, int nr, const char *
 		complete_value(token, true, "", word);
 }
 
-static bool has_command(const char *forms)
-{
-	return forms && strstr(forms, "-- CMD");
-}
-
 /* ---- a command --------------------------------------------------------------- */
 
 static void suggest_word(char **args, int nr, const char *word)
 {
-	const struct argp *argp = described;
 	const struct argp_option *o;
 	const char *equals = strchr(word, '='), *form;
 	char before[128];
 
 	if (!strncmp(word, "--", 2) && equals) {
-		o = each_option(argp, is_long_option, word);
+		o = find_long(word);
 		snprintf(before, sizeof(before), "%.*s", (int)(equals + 1 - word), word);
 		if (o && o->arg)
 			complete_value(o->arg, false, before, equals + 1);
 		return;
 	}
 	if (*word == '-') {
-		each_option(argp, suggest_option, word);
+		suggest_options(word);
 		return;
 	}
-	for (form = argp->args_doc; form; form = strchr(form, '\n')) {
+	for (form = forms; form; form = strchr(form, '\n')) {
 		form += *form == '\n';
 		suggest_argument(form, args, nr, word);
 	}
@@ -192,33 +385,31 @@ static void suggest_word(char **args, int nr, const char *word)
 /* Completes the last word of `line`, and ends the process. */
 static void complete_line(void)
 {
+	const bool has_command = forms && strstr(forms, "-- CMD");
 	char **args = calloc(line.nr + 1, sizeof(*args));
-	const struct argp *argp = described;
 	const char *word = line.words[line.nr - 1];
 	const struct argp_option *o = NULL;
 	int i, nr = 0, before = -1;	/* before: arguments before CMD; -1: CMD has not begun */
 
 	for (i = 0; args && i < line.nr - 1; i++) {
-		o = before >= 0 ? NULL : option_before_value(argp, line.words[i]);
+		o = before >= 0 ? NULL : option_before_value(line.words[i]);
 		if (o)
 			i++;
 		else if (before < 0 && !strcmp(line.words[i], "--"))
 			before = nr;
 		else if (before >= 0 || *line.words[i] != '-')
 			args[nr++] = line.words[i];
-		if (before < 0 && nr && has_command(argp->args_doc) && *argp->args_doc == '[')
+		if (before < 0 && nr && has_command && *forms == '[')
 			before = 0;
 	}
 	if (o && i == line.nr)
 		complete_value(o->arg, false, "", word);
-	else if (before >= 0 && has_command(argp->args_doc))
+	else if (before >= 0 && has_command)
 		puts(nr > before ? ":files" : ":commands");
 	else
 		suggest_word(args, nr, word);
 	exit(EXIT_DONE);
 }
-
-static void describe(const struct argp *argp);
 
 /* Runs @command with --help, which ends in describe(). Some commands have verbs. */
 static int describe_command(const struct command *command, char *verb)
@@ -228,44 +419,15 @@ static int describe_command(const struct command *command, char *verb)
 	return command->run(verb ? 3 : 2, argv);
 }
 
-static bool has_child(const struct argp *argp, const struct argp *wanted)
-{
-	const struct argp_child *child;
-
-	for (child = argp->children; child->argp; child++)
-		if (child->argp == wanted)
-			return true;
-	return false;
-}
-
-/* Adds the options of @argp to `described`, without those that both have, such as --help. */
-static void add_options(const struct argp *argp)
-{
-	static struct argp_child parts[8];
-	static struct argp own, both;
-	const struct argp_child *child;
-	size_t nr = 0;
-
-	own.options = argp->options;
-	parts[nr++].argp = described;
-	parts[nr++].argp = &own;
-	for (child = argp->children; child->argp; child++)
-		if (!has_child(described, child->argp) && nr < 7)
-			parts[nr++].argp = child->argp;
-	both.children = parts;
-	both.args_doc = described->args_doc;
-	described = &both;
-}
-
 static void describe(const struct argp *argp)
 {
-	if (described) {
-		add_options(argp);
-	} else {
-		described = argp;
-		if (line.nr > 1 && argp->args_doc && strstr(argp->args_doc, "[RECORD-OPTION]"))
-			describe_command(record, NULL);
-	}
+	const bool first = !nr_options;
+
+	add_options(argp);
+	if (first)
+		forms = argp->args_doc;
+	if (first && line.nr > 1 && forms && strstr(forms, "[RECORD-OPTION]"))
+		describe_command(record, NULL);
 	complete_line();
 }
 
@@ -273,7 +435,7 @@ static void suggest_commands(const struct command *commands, const char *word)
 {
 	for (; commands->name; commands++)
 		if (!strncmp(commands->name, word, strlen(word)))
-			complete_print("", commands->name, commands->summary);
+			print_candidate("", commands->name, commands->summary);
 }
 
 int complete_words(const struct command *commands, int nr, char **words)
