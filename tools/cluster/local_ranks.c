@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "lib/base/array.h"
-#include "lib/client/gettime.h"
 #include "lib/base/hash.h"
-#include "ranks.h"
+#include "lib/client/gettime.h"
+#include "local_ranks.h"
 #include "tools/common/message.h"
 
 #define WAIT_NS		60000000000LL	/* wait for the other ranks of the host, ns */

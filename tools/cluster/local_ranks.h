@@ -5,8 +5,8 @@
  * in its channel. They meet at an abstract Unix socket, whose name has the user and the
  * output directory.
  */
-#ifndef TSCT_TOOLS_RANKS_H
-#define TSCT_TOOLS_RANKS_H
+#ifndef TSCT_TOOLS_LOCAL_RANKS_H
+#define TSCT_TOOLS_LOCAL_RANKS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -56,4 +56,4 @@ void ranks_close(struct ranks *ranks);
  * Returns 0 or -errno. */
 int ranks_join(const char *dir);
 
-#endif /* TSCT_TOOLS_RANKS_H */
+#endif /* TSCT_TOOLS_LOCAL_RANKS_H */
