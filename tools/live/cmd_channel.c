@@ -157,50 +157,56 @@ static const struct argp argp = {
 	NULL, NULL, NULL
 };
 
-/* ---- create ------------------------------------------------------------ */
+/* ---- errors ------------------------------------------------------------ */
 
-static const char *explain_create(int error)
+static int print_failure(const struct channel_options *w, int error)
 {
-	switch (error) {
-	case -EEXIST:
-		return "a channel of this name exists; use another name, or"
-			" 'trace-ctl channel remove' it first";
-	case -EPERM:
-	case -EACCES:
-		return "only root may create a channel for kernel events; run as"
-			" root (or with CAP_PERFMON)";
-	case -EOPNOTSUPP:
-		return "channels for kernel events need the module; load it";
-	case -ENOMEM:
-		return "out of memory; make the rings smaller with --blocks";
-	case -EFBIG:
-		return "exceeds the provider's file size limit; raise its"
-			" 'ulimit -f'";
-	case -EINVAL:
-		return "rejected by the provider; install one version of module,"
-			" daemon and trace-ctl";
-	}
-	return strerror(-error);
+	static const struct {
+		char action;	/* first letter of the subcommand: create or remove */
+		int error;
+		const char *reason;
+	} reasons[] = {
+		{ 'c', EEXIST, "a channel of this name exists; use another name, or 'trace-ctl"
+		  " channel remove' it first" },
+		{ 'c', EPERM, "only root may create a channel for kernel events; run as root"
+		  " (or with CAP_PERFMON)" },
+		{ 'c', EACCES, "only root may create a channel for kernel events; run as root"
+		  " (or with CAP_PERFMON)" },
+		{ 'c', EOPNOTSUPP, "channels for kernel events need the module; load it" },
+		{ 'c', ENOMEM, "out of memory; make the rings smaller with --blocks" },
+		{ 'c', EFBIG, "exceeds the provider's file size limit; raise its 'ulimit -f'" },
+		{ 'c', EINVAL, "rejected by the provider; install one version of module, daemon"
+		  " and trace-ctl" },
+		{ 'r', ENOENT, "already removed" },
+		{ 'r', EACCES, "belongs to another user; run as that user or as root" },
+		{ 'r', EPERM, "belongs to another user; run as that user or as root" },
+		{ 'r', EINVAL, "not a kept channel: it is removed when the last program that"
+		  " uses it ends" },
+		{ 'r', ENOTTY, "not supported by the provider; install one version of module,"
+		  " daemon and trace-ctl" },
+	};
+	const char *reason = strerror(-error);
+	size_t i;
+
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].action == *w->action && reasons[i].error == -error)
+			reason = reasons[i].reason;
+	ctl_error("%s %s: %s", w->action, w->name, reason);
+	return EXIT_FAILED;
 }
 
-static int print_create_error(const struct provider_connection *p,
-			      const char *name, int err)
+/* ---- create ------------------------------------------------------------ */
+
+static int print_over_limit(const struct tsct_info *info, const char *name)
 {
 	char now[16], max[16], user[16];
 
-	if (err == -EDQUOT)
-		ctl_error("create %s: memory limit"
-			" exceeded: %llu channel%s of all users hold %s; the limit is %s"
-			" in all and %s per user; remove channels, or make the rings"
-			" smaller with --blocks", name,
-			(unsigned long long)p->info.channels,
-			view_plural(p->info.channels),
-			channel_view_bytes(p->info.bytes, now, sizeof(now)),
-			channel_view_bytes(p->info.bytes_max, max, sizeof(max)),
-			channel_view_bytes(p->info.bytes_user_max, user, sizeof(user)));
-	else
-		ctl_error("create %s: %s", name,
-			explain_create(err));
+	ctl_error("create %s: memory limit exceeded: %llu channel%s of all users hold %s; the"
+		  " limit is %s in all and %s per user; remove channels, or make the rings"
+		  " smaller with --blocks", name, (unsigned long long)info->channels,
+		  view_plural(info->channels), channel_view_bytes(info->bytes, now, sizeof(now)),
+		  channel_view_bytes(info->bytes_max, max, sizeof(max)),
+		  channel_view_bytes(info->bytes_user_max, user, sizeof(user)));
 	return EXIT_FAILED;
 }
 
@@ -246,7 +252,8 @@ static int create(struct channel_list *all, const struct channel_options *w)
 	memcpy(arg.name, w->name, strlen(w->name));
 	error = provider_request(p, TSCT_IOC_CHANNEL_CREATE, &arg);
 	if (error)
-		return print_create_error(p, w->name, error);
+		return error == -EDQUOT ? print_over_limit(&p->info, w->name) :
+			print_failure(w, error);
 	made.info.id = arg.id - 1;
 	error = provider_request(p, TSCT_IOC_CHANNEL_NEXT, &made.info);
 	if (!error && made.info.id != arg.id)
@@ -266,31 +273,6 @@ static int create(struct channel_list *all, const struct channel_options *w)
 }
 
 /* ---- remove ------------------------------------------------------------ */
-
-static const char *explain_remove(int error)
-{
-	switch (error) {
-	case -ENOENT:
-		return "already removed";
-	case -EACCES:
-	case -EPERM:
-		return "belongs to another user; run as that user or as root";
-	case -EINVAL:
-		return "not a kept channel: it is removed when the last program"
-			" that uses it ends";
-	case -ENOTTY:
-		return "not supported by the provider; install one version"
-			" of module, daemon and trace-ctl";
-	}
-	return strerror(-error);
-}
-
-static int print_remove_error(const char *name, int error)
-{
-	ctl_error("remove %s: %s", name,
-		explain_remove(error));
-	return EXIT_FAILED;
-}
 
 /* True if @name is the id of another user's channel, which is not listed for the
  * caller */
@@ -341,7 +323,7 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 	for (c = all->at; c < all->at + all->nr; c++)
 		listed |= channel_list_rank(c, w->name) > 0;
 	if (!listed && is_other_users(all, w->name))
-		return print_remove_error(w->name, -EACCES);
+		return print_failure(w, -EACCES);
 	c = channel_list_find(all, w->name);
 	if (!c)
 		return EXIT_FAILED;
@@ -356,7 +338,7 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 	error = c->info.flags & TSCT_CHANNEL_KEEP ?
 		tsct_channel_remove(all->providers[c->provider].channel, c->info.id) :
 		-EINVAL;
-	return error ? print_remove_error(w->name, error) : print_removed(w, c);
+	return error ? print_failure(w, error) : print_removed(w, c);
 }
 
 /* ---- list -------------------------------------------------------------- */

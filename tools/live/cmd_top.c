@@ -126,11 +126,7 @@ static int refresh(const struct top_options *w, struct top_sample *last)
 		return print_out_of_memory();
 	}
 	top_sample_rates(last, &now);
-	shown = now;
-	shown.at = malloc((now.nr ? now.nr : 1) * sizeof(*now.at));
-	if (shown.at && now.nr)
-		memcpy(shown.at, now.at, now.nr * sizeof(*now.at));
-	error = !shown.at || top_sample_sort(&shown, w->key) ? print_out_of_memory() :
+	error = top_sample_sort(&now, w->key, &shown) ? print_out_of_memory() :
 		show_sample(w, &shown);
 	top_sample_free(&shown);
 	top_sample_free(last);

@@ -49,10 +49,11 @@ enum top_key { TOP_EVENTS, TOP_BYTES, TOP_UNREAD, TOP_LOST, TOP_NAME, TOP_ID,
 extern const char *const top_keys[TOP_KEYS];
 
 /*
- * Sorts channels by a key: rates in descending order, names and ids in ascending order.
- * The rows of CPUs stay behind their channel. Returns 0 or -ENOMEM.
+ * Makes a copy with the channels sorted by a key: rates in descending order, names and ids in
+ * ascending order. The rows of CPUs stay behind their channel. Returns 0 or -ENOMEM.
  */
-int top_sample_sort(struct top_sample *sample, enum top_key key);
+int top_sample_sort(const struct top_sample *sample, enum top_key key,
+		    struct top_sample *ret);
 
 double top_row_lost_per_s(const struct top_row *row);
 

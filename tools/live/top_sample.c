@@ -206,16 +206,18 @@ static int compare_rows(const void *left, const void *right, void *arg)
 	return order ? order : compare_ids(a, b);
 }
 
-int top_sample_sort(struct top_sample *sample, enum top_key key)
+int top_sample_sort(const struct top_sample *sample, enum top_key key,
+		    struct top_sample *ret)
 {
 	const size_t nr = sample->nr ? sample->nr : 1;
-	struct top_row **heads = calloc(nr, sizeof(*heads)), *row;
+	const struct top_row **heads = calloc(nr, sizeof(*heads)), *row;
 	struct top_row *sorted = calloc(nr, sizeof(*sorted));
-	size_t i, nr_heads = 0, at = 0;
+	size_t i, nr_heads = 0;
 
+	*ret = *sample;
+	ret->at = sorted;
 	if (!heads || !sorted) {
 		free(heads);
-		free(sorted);
 		return -ENOMEM;
 	}
 	for (i = 0; i < sample->nr; i++)
@@ -225,11 +227,9 @@ int top_sample_sort(struct top_sample *sample, enum top_key key)
 	for (i = 0; i < nr_heads; i++) {
 		row = heads[i];
 		do
-			sorted[at++] = *row++;
+			*sorted++ = *row++;
 		while (row < sample->at + sample->nr && row->cpu >= 0);
 	}
 	free(heads);
-	free(sample->at);
-	sample->at = sorted;
 	return 0;
 }

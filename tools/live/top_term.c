@@ -27,21 +27,14 @@ static bool keys;		/* whether keys are read: only in the foreground */
 static volatile sig_atomic_t ended, stopped, resized;
 static sigset_t waiting_mask;	/* signal mask while ppoll() waits */
 
-static void on_end(int number)
+static void on_signal(int number)
 {
-	ended = number;
-}
-
-static void on_stop(int number)
-{
-	(void)number;
-	stopped = 1;
-}
-
-static void on_resize(int number)
-{
-	(void)number;
-	resized = 1;
+	if (number == SIGTSTP)
+		stopped = 1;
+	else if (number == SIGWINCH)
+		resized = 1;
+	else
+		ended = 1;
 }
 
 /*
@@ -50,26 +43,20 @@ static void on_resize(int number)
  */
 static void catch_signals(bool terminal)
 {
-	struct sigaction end = { .sa_handler = on_end };
-	struct sigaction stop = { .sa_handler = on_stop };
-	struct sigaction resize = { .sa_handler = on_resize };
+	static const int numbers[] = {
+		SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP,
+	};
+	const struct sigaction action = { .sa_handler = on_signal };
 	sigset_t blocked;
+	size_t i;
 
 	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGINT);
-	sigaddset(&blocked, SIGTERM);
-	sigaddset(&blocked, SIGHUP);
-	sigaddset(&blocked, SIGQUIT);
-	sigaddset(&blocked, SIGTSTP);
-	sigaddset(&blocked, SIGWINCH);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaddset(&blocked, numbers[i]);
 	sigprocmask(SIG_BLOCK, &blocked, &waiting_mask);
-	sigaction(SIGINT, &end, NULL);
-	sigaction(SIGTERM, &end, NULL);
-	sigaction(SIGHUP, &end, NULL);
-	sigaction(SIGQUIT, &end, NULL);
-	if (terminal)
-		sigaction(SIGTSTP, &stop, NULL);
-	sigaction(SIGWINCH, &resize, NULL);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (terminal || numbers[i] != SIGTSTP)
+			sigaction(numbers[i], &action, NULL);
 }
 
 static void write_now(const char *text)
