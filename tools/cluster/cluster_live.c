@@ -113,20 +113,19 @@ int cluster_live_open(struct cluster_run *r)
 {
 	struct cluster_live *l = r->live;
 	int err = live_feed_init(&l->feed, r->nodes, r->c.nr);
-	char why[256];
+	char text[256];
 
 	if (err) {
 		cluster_print(r, NULL, "out of memory");
 		return err;
 	}
-	err = live_http_open(l->listen, &l->feed, &l->http, why, sizeof(why));
-	if (err) {
-		cluster_print(r, NULL, "--listen %s: %s", l->listen, why);
-		return err;
+	r->view_fd = live_http_open(l->listen, &l->feed, &l->http, text, sizeof(text));
+	if (r->view_fd < 0) {
+		cluster_print(r, NULL, "--listen %s: %s", l->listen, text);
+		return r->view_fd;
 	}
-	r->view_fd = live_http_fd(l->http);
 	cluster_print(r, NULL, "live on %s%s%s", l->listen[0] == 'u' ? l->listen : "",
-		      l->listen[0] == 'u' ? " as " : "", live_http_url(l->http));
+		      l->listen[0] == 'u' ? " as " : "", text);
 	return 0;
 }
 
@@ -134,7 +133,7 @@ void cluster_live_finish(struct cluster_run *r)
 {
 	struct cluster_live *l = r->live;
 	const __s64 until = tsct_monotonic_ns() + FINISH_NS;
-	struct pollfd fd = { .fd = live_http_fd(l->http), .events = POLLIN };
+	struct pollfd fd = { .fd = r->view_fd, .events = POLLIN };
 
 	update_status(r);
 	live_feed_end(&l->feed, tsct_monotonic_ns());

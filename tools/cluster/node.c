@@ -25,6 +25,7 @@
 #include "cluster_run.h"
 #include "lib/client/control_client.h"
 #include "lib/client/gettime.h"
+#include "lib/clock/sysfs_read.h"
 #include "live/follow.h"
 #include "tools/common/cmd.h"
 #include "tools/common/control.h"
@@ -112,17 +113,6 @@ static json_t *own_status(void)
 	return json;
 }
 
-static void read_boot(char *text, size_t size)
-{
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-	if (!file || !fgets(text, (int)size, file))
-		*text = '\0';
-	if (file)
-		fclose(file);
-	text[strcspn(text, "\n")] = '\0';
-}
-
 static void on_check(struct node *n, const json_t *json)
 {
 	char *clock[] = { "trace-ctl", "clock", "--json", NULL };
@@ -135,7 +125,7 @@ static void on_check(struct node *n, const json_t *json)
 	if (!make_dir(n, json, why, sizeof(why)) && statvfs(n->dir, &fs))
 		snprintf(why, sizeof(why), "%s: %s", n->dir, strerror(errno));
 	uname(&host);
-	read_boot(boot, sizeof(boot));
+	tsct_sysfs_read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	state = process_json(clock);
 	send_message(n, json_pack("{ss so ss ss ss sI sb so so}", "type", "checked",
 			"host", ctl_json_text(host.nodename), "boot", boot, "dir", n->dir,

@@ -3,9 +3,9 @@
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <x86intrin.h>
 
 #include "lib/clock/clock_source.h"
@@ -35,13 +35,12 @@ struct check_report {
 /* Measures TSC cycles per ns, for 10 ms: three digits suffice to show a skew in ns. */
 static double measure_rate(void)
 {
-	const struct timespec pause = { .tv_nsec = 10000000 };
 	struct timespec a, b;
 	__u64 begin, end;
 
 	clock_gettime(CLOCK_MONOTONIC_RAW, &a);
 	begin = __rdtsc();
-	nanosleep(&pause, NULL);
+	usleep(10000);
 	clock_gettime(CLOCK_MONOTONIC_RAW, &b);
 	end = __rdtsc();
 	return (end - begin) /
@@ -273,24 +272,18 @@ static const struct argp argp = {
 int cmd_check(int argc, char **argv)
 {
 	struct provider_connection module;
-	struct check_report *c = calloc(1, sizeof(*c));
+	static struct check_report c;
 	int ret = EXIT_FAILED;
 
-	if (!c) {
-		ctl_error("out of memory");
-		return EXIT_FAILED;
-	}
-	options_parse(&argp, argc, argv, 0, c);
+	options_parse(&argp, argc, argv, 0, &c);
 	provider_connect(&module, CHANNEL_PROVIDER_MODULE);
-	if (run_check(c, &module))
-		goto close_module;
-	ret = is_good(c) ? EXIT_DONE : EXIT_FAILED;
-	if (!c->json)
-		print_text(c);
-	else if (print_json(c))
-		ret = EXIT_FAILED;
-close_module:
+	if (!run_check(&c, &module)) {
+		ret = is_good(&c) ? EXIT_DONE : EXIT_FAILED;
+		if (!c.json)
+			print_text(&c);
+		else if (print_json(&c))
+			ret = EXIT_FAILED;
+	}
 	tsct_channel_close(module.channel);
-	free(c);
 	return ret;
 }

@@ -13,6 +13,7 @@
 
 #include "lib/client/channel_admin.h"
 #include "lib/client/programs.h"
+#include "lib/clock/sysfs_read.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
@@ -42,11 +43,6 @@ struct events_result {
 	unsigned int failed;
 	unsigned int others;		/* number of programs of other users */
 };
-
-static void print_error(const char *text)
-{
-	ctl_error("%s", text);
-}
 
 /* ---- command line -------------------------------------------------------- */
 
@@ -136,15 +132,10 @@ static char *receive_answer(int fd)
 static void read_command(pid_t pid, char *text, size_t size)
 {
 	char path[64];
-	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
 	snprintf(text, size, "?");
-	file = fopen(path, "re");
-	if (file && fgets(text, (int)size, file))
-		text[strcspn(text, "\n")] = '\0';
-	if (file)
-		fclose(file);
+	tsct_sysfs_read_line(path, text, size);
 }
 
 static bool is_selected(const struct events_options *o, const char *name)
@@ -312,7 +303,7 @@ static int finish(const struct events_options *o, const struct events_result *re
 		snprintf(text, sizeof(text), "the %u program%s found ha%s no typed events",
 			 result->programs, view_plural(result->programs),
 			 result->programs == 1 ? "s" : "ve");
-	print_error(text);
+	ctl_error("%s", text);
 	return EXIT_FAILED;
 }
 
@@ -334,7 +325,7 @@ int cmd_events(int argc, char **argv)
 	len = snprintf(request, sizeof(request), "%s", o.action);
 	for (i = 0; strstr(o.action, "able") && i < o.nr_patterns; i++) {
 		if (len + strlen(o.patterns[i]) + 2 > sizeof(request)) {
-			print_error("too many patterns; use fewer");
+			ctl_error("too many patterns; use fewer");
 			goto free;
 		}
 		len += snprintf(request + len, sizeof(request) - len, " %s", o.patterns[i]);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "lib/client/gettime.h"
 #include "tools/common/cmd.h"
@@ -17,7 +17,7 @@
 #include "tools/common/options.h"
 #include "tools/common/view.h"
 
-#define BUSY_CHECK_NS	20000000L	/* ns between checks for a session's end */
+#define BUSY_CHECK_US	20000	/* time between checks for a session's end, us */
 
 /* ---- command line --------------------------------------------------------- */
 
@@ -207,12 +207,11 @@ int cmd_peers(int argc, char **argv)
 /* Waits for the end of the session. Prints errors. Returns the peers, or NULL. */
 static json_t *await_session_end(long timeout_s)
 {
-	const struct timespec pause = { .tv_nsec = BUSY_CHECK_NS };
 	__s64 until = tsct_monotonic_ns() + timeout_s * 1000000000LL;
 	json_t *peers;
 
 	for (;;) {
-		nanosleep(&pause, NULL);
+		usleep(BUSY_CHECK_US);
 		peers = control_call_json("peers");
 		if (!json_is_true(json_object_get(json_object_get(peers, "session"),
 						  "busy")))

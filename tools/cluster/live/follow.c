@@ -11,6 +11,7 @@
 #include "follow.h"
 #include "lib/base/index.h"
 #include "lib/client/gettime.h"
+#include "lib/clock/sysfs_read.h"
 #include "lib/core/clock_params.h"
 #include "lib/ctf/trace_reader.h"
 #include "lib/query/value_text.h"
@@ -54,7 +55,6 @@ struct live_follow {
 	struct tsct_trace *trace;	/* NULL: not open yet */
 	char why[256];
 	bool ended, sent_end;
-	bool more;			/* the last step left events that can be read now */
 	/* numbers of names, by channel and event; numbers of threads */
 	struct tsct_index names, threads;
 	json_t *new_names, *new_threads;	/* to be sent */
@@ -242,20 +242,16 @@ static __u16 name_of(struct live_follow *f, const struct tsct_trace_event *e)
 static void note_thread(struct live_follow *f, __u32 tid)
 {
 	const __u32 nr = f->threads.nr;
-	char path[64], name[64] = "";
-	FILE *file;
+	char path[64], name[64];
+	ssize_t len;
 
 	if (nr >= THREADS_MAX || tsct_index_add(&f->threads, tid, 0) != nr || !tid)
 		return;
 	snprintf(path, sizeof(path), "/proc/%u/comm", tid);
-	file = fopen(path, "re");
-	if (file && fgets(name, sizeof(name), file)) {
-		name[strcspn(name, "\n")] = '\0';
+	len = tsct_sysfs_read_line(path, name, sizeof(name));
+	if (len > 0)
 		json_array_append_new(f->new_threads, json_pack("[Io]", (json_int_t)tid,
-				tsct_json_text(name, strlen(name))));
-	}
-	if (file)
-		fclose(file);
+				tsct_json_text(name, (size_t)len)));
 }
 
 /* ---- messages ---------------------------------------------------------------------------- */
@@ -337,11 +333,11 @@ int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue
 	const __s64 now = tsct_monotonic_ns();
 	__s64 passed = f->last_ns;
 	__u64 settled, error;
+	bool more = false;	/* there are events that can be read now */
 	int ret;
 
 	if (f->sent_end)
 		return 0;
-	f->more = false;
 	timeline_sample(&f->timeline);
 	add_tokens(f, now);
 	if (!f->trace && !f->ended)
@@ -353,15 +349,15 @@ int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue
 			f->ended = true;
 		}
 		settled = tsct_trace_settled(f->trace);
-		f->more = !f->ended && !read_events(f, out, queue_max, now + STEP_NS);
-		if (f->ended || f->more || !settled ||
+		more = !f->ended && !read_events(f, out, queue_max, now + STEP_NS);
+		if (f->ended || more || !settled ||
 		    settled == UINT64_MAX ||
 		    !timeline_time(&f->timeline, settled, TSCT_CPU_ANY, &passed, &error))
 			passed = f->last_ns;
 	}
 	if (f->nr || f->ended || now - f->sent_ns >= SEND_NS)
 		send(f, out, passed);
-	return f->sent_end ? 0 : f->more ? 2 : 1;
+	return f->sent_end ? 0 : more ? 2 : 1;
 }
 
 void live_follow_finish(struct live_follow *f, struct byte_queue *out, size_t queue_max)

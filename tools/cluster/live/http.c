@@ -24,27 +24,15 @@
 
 struct live_http {
 	struct MHD_Daemon *daemon;
-	int fd;			/* of the daemon's epoll instance */
 	const struct live_feed *feed;
 	struct live_stream *streams;
 	unsigned int nr_streams;
 	char token[2 * TOKEN_BYTES + 1];
-	char url[128 + 2 * TOKEN_BYTES];
 	char *path;		/* of the Unix socket, malloc'ed; NULL: none */
 	char *page;
 	size_t page_len;
 	__s64 next_ns;		/* time of the next lines of streams, CLOCK_MONOTONIC */
 };
-
-int live_http_fd(const struct live_http *h)
-{
-	return h->fd;
-}
-
-const char *live_http_url(const struct live_http *h)
-{
-	return h->url;
-}
 
 bool live_http_is_idle(const struct live_http *h)
 {
@@ -404,7 +392,8 @@ static int make_token(struct live_http *h)
 	return 0;
 }
 
-static int start(struct live_http *h, const char *listen)
+/* Returns the descriptor of the daemon, or -errno. */
+static int start(struct live_http *h, const char *listen, char *text, size_t size)
 {
 	char url[96];
 	int fd, err;
@@ -419,7 +408,7 @@ static int start(struct live_http *h, const char *listen)
 		return fd;
 	if (!strncmp(listen, "unix:", 5))
 		h->path = strdup(listen + 5);
-	snprintf(h->url, sizeof(h->url), "%s/%s/", url, h->token);
+	snprintf(text, size, "%s/%s/", url, h->token);
 	h->daemon = mhd.start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
 		on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
@@ -428,31 +417,30 @@ static int start(struct live_http *h, const char *listen)
 		close(fd);
 		return -EIO;
 	}
-	h->fd = mhd.get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-	return 0;
+	return mhd.get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
 }
 
 int live_http_open(const char *listen, const struct live_feed *feed, struct live_http **ret,
-		   char *why, size_t why_size)
+		   char *text, size_t size)
 {
 	struct live_http *h = calloc(1, sizeof(*h));
-	int err = -ENOMEM;
+	int fd = -ENOMEM;
 
 	if (h) {
 		h->feed = feed;
-		err = start(h, listen);
+		fd = start(h, listen, text, size);
 	}
-	if (!err) {
+	if (fd >= 0) {
 		*ret = h;
-		return 0;
+		return fd;
 	}
 	live_http_close(h);
-	snprintf(why, why_size, "%s", err == -EINVAL ?
+	snprintf(text, size, "%s", fd == -EINVAL ?
 		 "not an address of this machine; use unix:PATH, 127.0.0.1:PORT or [::1]:PORT" :
-		 err == -EADDRINUSE && !strncmp(listen, "unix:", 5) ?
-		 "it exists; remove it, or use another path" : err == -ENOPKG ?
-		 "cannot load " TSCT_MICROHTTPD "; install libmicrohttpd" : strerror(-err));
-	return err;
+		 fd == -EADDRINUSE && !strncmp(listen, "unix:", 5) ?
+		 "it exists; remove it, or use another path" : fd == -ENOPKG ?
+		 "cannot load " TSCT_MICROHTTPD "; install libmicrohttpd" : strerror(-fd));
+	return fd;
 }
 
 void live_http_close(struct live_http *h)
@@ -500,12 +488,12 @@ void live_http_run(struct live_http *h)
 #else /* built without libmicrohttpd */
 
 int live_http_open(const char *listen, const struct live_feed *feed, struct live_http **ret,
-		   char *why, size_t why_size)
+		   char *text, size_t size)
 {
 	(void)listen;
 	(void)feed;
 	(void)ret;
-	snprintf(why, why_size, "trace-ctl was built without libmicrohttpd; install"
+	snprintf(text, size, "trace-ctl was built without libmicrohttpd; install"
 		 " libmicrohttpd-dev and build it again");
 	return -ENOSYS;
 }

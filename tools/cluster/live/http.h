@@ -18,19 +18,13 @@ struct live_http;
  * live_http_open - listen
  * @listen: "unix:PATH", a new socket of mode 0600; or "127.0.0.1:PORT", "[::1]:PORT",
  *	"localhost:PORT"; port 0: any
- * @why: on failure, the reason
- * Returns 0; -EINVAL: no such address; -ENOSYS: built without libmicrohttpd; -ENOPKG: it
- * is not installed; -errno
+ * @text: becomes the address of the page, for people; on failure, the reason
+ * Returns a descriptor that is readable if live_http_run() has something to do; -EINVAL: no
+ * such address; -ENOSYS: built without libmicrohttpd; -ENOPKG: it is not installed; -errno
  */
 int live_http_open(const char *listen, const struct live_feed *feed, struct live_http **ret,
-		   char *why, size_t why_size);
+		   char *text, size_t size);
 void live_http_close(struct live_http *h);
-
-/* Address of the page, for people */
-const char *live_http_url(const struct live_http *h);
-
-/* A descriptor that is readable if live_http_run() has something to do */
-int live_http_fd(const struct live_http *h);
 
 /* Receives requests and sends what is new, without waiting. */
 void live_http_run(struct live_http *h);
