@@ -35,18 +35,24 @@ static bool is_over(const struct cluster_node *n)
 	return is_in(n, IN(FAILED) | IN(DONE));
 }
 
+/* Returns true if @name has only letters, digits and some of @others, and is not too long */
+static bool consists_of(const char *name, const char *others)
+{
+	const char *at = name;
+
+	while (isalnum((unsigned char)*at) || (*at && strchr(others, *at)))
+		at++;
+	return !*at && at - name < 256;
+}
+
 bool cluster_name_valid(const char *name)
 {
-	return isalnum((unsigned char)*name) && strlen(name) < 256 &&
-		name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			    "0123456789._:@-")] == '\0';
+	return isalnum((unsigned char)*name) && consists_of(name, "._:@-");
 }
 
 bool cluster_file_valid(const char *name)
 {
-	return (isalnum((unsigned char)*name) || *name == '_') && strlen(name) < 256 &&
-		name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			    "0123456789._-")] == '\0';
+	return (isalnum((unsigned char)*name) || *name == '_') && consists_of(name, "._-");
 }
 
 /* ---- actions ---------------------------------------------------------------- */

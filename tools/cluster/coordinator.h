@@ -77,7 +77,7 @@ struct cluster_node {
 	bool early;		/* the recorder ended before it was stopped */
 	/* files of its recording: announced, begun, and their bytes */
 	unsigned int nr_files, files;
-	__u64 files_bytes, files_begun, files_received;
+	__u64 files_bytes, files_begun;
 };
 
 struct cluster_settings {

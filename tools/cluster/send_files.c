@@ -97,10 +97,8 @@ static int next_file(struct send_files *s, struct byte_queue *out)
 	struct stat st;
 	int err;
 
-	if (s->at == s->nr) {
-		err = message_add(out, json_pack("{ss}", "type", "gathered"), NULL, 0);
-		return err ? err : 0;
-	}
+	if (s->at == s->nr)
+		return message_add(out, json_pack("{ss}", "type", "gathered"), NULL, 0);
 	name = s->names[s->at++]->d_name;
 	s->fd = openat(s->dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (s->fd < 0 || fstat(s->fd, &st))
@@ -146,7 +144,8 @@ int send_files_step(struct send_files *s, struct byte_queue *out)
 
 struct receive_files {
 	char *path;		/* the directory; NULL: committed */
-	int dirfd, fd;		/* the directory; the file that is received, -1: none */
+	int dirfd;
+	FILE *file;		/* that is received; NULL: none */
 	__u64 left;		/* bytes of the file that are missing */
 	z_stream z;
 	char out[CHUNK];
@@ -159,7 +158,7 @@ int receive_files_open(const char *path, struct receive_files **ret)
 
 	if (!r)
 		return err;
-	r->fd = r->dirfd = -1;
+	r->dirfd = -1;
 	if (mkdir(path, 0700)) {
 		err = -errno;
 		free(r);
@@ -178,28 +177,20 @@ int receive_files_open(const char *path, struct receive_files **ret)
 
 int receive_files_begin(struct receive_files *r, const char *name, __u64 size)
 {
-	if (r->fd >= 0)
+	int fd;
+
+	if (r->file)
 		return -EPROTO;
-	r->fd = openat(r->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		       0600);
-	if (r->fd < 0)
+	fd = openat(r->dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
 		return errno == EEXIST ? -EPROTO : -errno;
+	r->file = fdopen(fd, "w");
+	if (!r->file) {
+		close(fd);
+		return -ENOMEM;
+	}
 	r->left = size;
 	inflateReset(&r->z);
-	return 0;
-}
-
-static int write_all(int fd, const char *data, size_t len)
-{
-	ssize_t n;
-
-	for (; len; data += n, len -= (size_t)n) {
-		n = write(fd, data, len);
-		if (n < 0 && errno == EINTR)
-			n = 0;
-		else if (n < 0)
-			return -errno;
-	}
 	return 0;
 }
 
@@ -208,7 +199,7 @@ int receive_files_data(struct receive_files *r, const void *data, size_t len)
 	int ret = Z_OK, err;
 	size_t n;
 
-	if (r->fd < 0)
+	if (!r->file)
 		return -EPROTO;
 	r->z.next_in = (Bytef *)data;
 	r->z.avail_in = (uInt)len;
@@ -222,22 +213,21 @@ int receive_files_data(struct receive_files *r, const void *data, size_t len)
 		if (n > r->left)
 			return -EPROTO;
 		r->left -= n;
-		err = write_all(r->fd, r->out, n);
-		if (err)
-			return err;
+		if (fwrite(r->out, 1, n, r->file) != n)
+			return -errno;
 	} while (ret == Z_OK && (r->z.avail_in || !r->z.avail_out));
 	if (ret != Z_STREAM_END)
 		return 0;
 	if (r->left || r->z.avail_in)
 		return -EPROTO;
-	err = close(r->fd) ? -errno : 0;
-	r->fd = -1;
+	err = fclose(r->file) ? -errno : 0;
+	r->file = NULL;
 	return err;
 }
 
 int receive_files_commit(struct receive_files *r, const char *path)
 {
-	if (r->fd >= 0)
+	if (r->file)
 		return -EPROTO;
 	if (rename(r->path, path))
 		return -errno;
@@ -251,8 +241,8 @@ void receive_files_close(struct receive_files *r)
 	if (!r)
 		return;
 	inflateEnd(&r->z);
-	if (r->fd >= 0)
-		close(r->fd);
+	if (r->file)
+		fclose(r->file);
 	if (r->dirfd >= 0)
 		close(r->dirfd);
 	if (r->path)
