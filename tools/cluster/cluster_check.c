@@ -101,9 +101,7 @@ static struct common compare_clocks(const struct cluster *c)
 	const struct cluster_node *n;
 	const json_t *cluster;
 
-	for (n = c->nodes; n < c->nodes + c->nr; n++) {
-		if (n->state != CLUSTER_CHECKED)
-			continue;
+	for_each_node(c, n, IN(CHECKED)) {
 		cluster = cluster_time_of(n);
 		boot = ctl_json_string(n->facts, "boot");
 		master = ctl_json_string(cluster, "master");
@@ -174,14 +172,11 @@ void cluster_check_timelines(struct cluster *c)
 	const struct cluster_node *first = NULL;
 	struct cluster_node *n;
 
-	for (n = c->nodes; n < c->nodes + c->nr; n++)
-		if (n->state == CLUSTER_CHECKED)
-			check_same(c, n);
+	for_each_node(c, n, IN(CHECKED))
+		check_same(c, n);
 	if (cluster_count(c, CLUSTER_CHECKED) < 2 || all.boot || all.utc)
 		return;
-	for (n = c->nodes; n < c->nodes + c->nr; n++) {
-		if (n->state != CLUSTER_CHECKED)
-			continue;
+	for_each_node(c, n, IN(CHECKED)) {
 		check_timeline(n, first);
 		if (!first && json_is_object(cluster_time_of(n)))
 			first = n;

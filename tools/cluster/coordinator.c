@@ -21,7 +21,6 @@ const char *const cluster_state_names[CLUSTER_STATE_NR] = {
 	[CLUSTER_FAILED] = "failed",
 };
 
-#define IN(state)	(1U << CLUSTER_##state)
 /* States in which the recorder of the node runs */
 #define RECORDER_RUNS	(IN(STARTING) | IN(READY) | IN(RECORDING) | IN(ENDED) | IN(STOPPING))
 
@@ -57,10 +56,11 @@ bool cluster_file_valid(const char *name)
 
 /* ---- actions ---------------------------------------------------------------- */
 
-static struct cluster_action *add_action(struct cluster *c, unsigned int i,
+static struct cluster_action *add_action(struct cluster_node *n,
 					 enum cluster_action_type type)
 {
 	static struct cluster_action none;
+	struct cluster *c = n->c;
 	struct cluster_action *more;
 
 	if (tsct_array_reserve(&c->actions, &c->room_actions, c->nr_actions + 1, sizeof(*more))) {
@@ -70,7 +70,7 @@ static struct cluster_action *add_action(struct cluster *c, unsigned int i,
 	more = &c->actions[c->nr_actions++];
 	memset(more, 0, sizeof(*more));
 	more->type = type;
-	more->node = i;
+	more->node = (unsigned int)(n - c->nodes);
 	return more;
 }
 
@@ -84,28 +84,28 @@ bool cluster_next_action(struct cluster *c, struct cluster_action *ret)
 	return true;
 }
 
-static void send_json(struct cluster *c, unsigned int i, json_t *json)
+static void send_json(struct cluster_node *n, json_t *json)
 {
 	if (!json)
-		c->out_of_memory = true;
+		n->c->out_of_memory = true;
 	else
-		add_action(c, i, CLUSTER_SEND)->json = json;
+		add_action(n, CLUSTER_SEND)->json = json;
 }
 
-static void send_type(struct cluster *c, unsigned int i, const char *type)
+static void send_type(struct cluster_node *n, const char *type)
 {
-	send_json(c, i, json_pack("{ss}", "type", type));
+	send_json(n, json_pack("{ss}", "type", type));
 }
 
 /* Ends the node's part. @keep: whether it leaves its recording where it is */
-static void send_quit(struct cluster *c, unsigned int i, bool keep)
+static void send_quit(struct cluster_node *n, bool keep)
 {
-	send_json(c, i, json_pack("{ss sb}", "type", "quit", "keep", keep));
-	add_action(c, i, CLUSTER_CLOSE);
+	send_json(n, json_pack("{ss sb}", "type", "quit", "keep", keep));
+	add_action(n, CLUSTER_CLOSE);
 }
 
-__attribute__((format(printf, 3, 4)))
-static void print_text(struct cluster *c, unsigned int i, const char *format, ...)
+__attribute__((format(printf, 2, 3)))
+static void print_text(struct cluster_node *n, const char *format, ...)
 {
 	char *text = NULL;
 	va_list args;
@@ -115,48 +115,48 @@ static void print_text(struct cluster *c, unsigned int i, const char *format, ..
 		text = NULL;
 	va_end(args);
 	if (text)
-		add_action(c, i, CLUSTER_PRINT)->text = text;
+		add_action(n, CLUSTER_PRINT)->text = text;
 	else
-		c->out_of_memory = true;
+		n->c->out_of_memory = true;
 }
 
 /* ---- failures --------------------------------------------------------------- */
 
 /* Prints the reason, and ends the node's part, unless it has ended. */
-__attribute__((format(printf, 3, 4)))
-static void fail_node(struct cluster *c, unsigned int i, const char *format, ...)
+__attribute__((format(printf, 2, 3)))
+static void fail_node(struct cluster_node *n, const char *format, ...)
 {
-	struct cluster_node *n = &c->nodes[i];
 	va_list args;
 
 	if (is_over(n))
 		return;
 	n->state = CLUSTER_FAILED;
-	n->failed_ns = c->now_ns;
+	n->failed_ns = n->c->now_ns;
 	va_start(args, format);
 	if (vasprintf(&n->why, format, args) < 0) {
 		n->why = NULL;
-		c->out_of_memory = true;
+		n->c->out_of_memory = true;
 	}
 	va_end(args);
 	if (n->why)
-		print_text(c, i, "%s", n->why);
+		print_text(n, "%s", n->why);
 }
 
 /* The node answers, but not as it should: end the connection. */
-static void reject(struct cluster *c, unsigned int i, const char *what, const char *type)
+static void reject(struct cluster_node *n, const char *what, const char *type)
 {
-	fail_node(c, i, "%s '%.60s'; use the same version of trace-ctl on all nodes", what,
+	fail_node(n, "%s '%.60s'; use the same version of trace-ctl on all nodes", what,
 		  type);
-	add_action(c, i, CLUSTER_KILL);
+	add_action(n, CLUSTER_KILL);
 }
 
 unsigned int cluster_count(const struct cluster *c, enum cluster_state state)
 {
-	unsigned int i, nr = 0;
+	const struct cluster_node *n;
+	unsigned int nr = 0;
 
-	for (i = 0; i < c->nr; i++)
-		nr += c->nodes[i].state == state;
+	for_each_node(c, n, 1U << state)
+		nr++;
 	return nr;
 }
 
@@ -165,17 +165,15 @@ unsigned int cluster_count(const struct cluster *c, enum cluster_state state)
 /* Ends the run before the recording: nodes remove what they made. */
 static void abort_run(struct cluster *c)
 {
-	unsigned int i;
+	struct cluster_node *n;
 
 	c->stopped_ns = c->now_ns;
-	for (i = 0; i < c->nr; i++) {
-		if (c->nodes[i].state == CLUSTER_FAILED)
-			continue;
-		if (c->nodes[i].state == CLUSTER_CONNECTING)
-			add_action(c, i, CLUSTER_KILL);
+	for_each_node(c, n, ~IN(FAILED)) {
+		if (n->state == CLUSTER_CONNECTING)
+			add_action(n, CLUSTER_KILL);
 		else
-			send_quit(c, i, false);
-		c->nodes[i].state = CLUSTER_DONE;
+			send_quit(n, false);
+		n->state = CLUSTER_DONE;
 	}
 	c->stage = CLUSTER_STAGE_OVER;
 }
@@ -199,19 +197,31 @@ static json_t *start_message(const struct cluster *c)
 				   "rate", (json_int_t)c->o->live_rate));
 }
 
+/* Brings the nodes that are in some states to another one, by a message, which is released. */
+static void send_all(struct cluster *c, unsigned int states, enum cluster_state state,
+		     json_t *message)
+{
+	struct cluster_node *n;
+
+	for_each_node(c, n, states) {
+		n->state = state;
+		send_json(n, json_incref(message));
+	}
+	json_decref(message);
+}
+
 /* All nodes are checked: prints all problems, and starts the recorders. */
 static void end_checks(struct cluster *c)
 {
-	unsigned int i, problems = cluster_count(c, CLUSTER_FAILED);
+	unsigned int problems = cluster_count(c, CLUSTER_FAILED);
 	struct cluster_node *n;
 	json_t *text;
 	size_t at;
 
 	cluster_check_timelines(c);
-	for (i = 0; i < c->nr; i++) {
-		n = &c->nodes[i];
+	for_each_node(c, n, ~0U) {
 		json_array_foreach(n->problems, at, text) {
-			print_text(c, i, "%s", json_string_value(text));
+			print_text(n, "%s", json_string_value(text));
 			problems++;
 		}
 		if (n->state != CLUSTER_CHECKED || !n->fatal)
@@ -220,7 +230,7 @@ static void end_checks(struct cluster *c)
 		n->state = CLUSTER_FAILED;
 		n->failed_ns = c->now_ns;
 		n->why = strdup("left out, because of its problems");
-		send_quit(c, i, false);
+		send_quit(n, false);
 	}
 	if ((problems && !c->o->force) || !cluster_count(c, CLUSTER_CHECKED)) {
 		abort_run(c);
@@ -228,19 +238,12 @@ static void end_checks(struct cluster *c)
 	}
 	c->stage = CLUSTER_STAGE_START;
 	c->live_time = cluster_check_time(c);
-	for (i = 0; i < c->nr; i++) {
-		if (c->nodes[i].state != CLUSTER_CHECKED)
-			continue;
-		c->nodes[i].state = CLUSTER_STARTING;
-		send_json(c, i, start_message(c));
-	}
+	send_all(c, IN(CHECKED), CLUSTER_STARTING, start_message(c));
 }
 
 /* All recorders are ready, or have failed since the checks: starts the commands. */
 static void end_start(struct cluster *c)
 {
-	unsigned int i;
-
 	if ((cluster_count(c, CLUSTER_FAILED) && !c->o->force) ||
 	    !cluster_count(c, CLUSTER_READY)) {
 		abort_run(c);
@@ -248,30 +251,19 @@ static void end_start(struct cluster *c)
 	}
 	c->stage = CLUSTER_STAGE_RECORD;
 	c->recording_ns = c->now_ns;
-	for (i = 0; i < c->nr; i++) {
-		if (c->nodes[i].state != CLUSTER_READY)
-			continue;
-		c->nodes[i].state = CLUSTER_RECORDING;
-		send_type(c, i, "go");
-	}
+	send_all(c, IN(READY), CLUSTER_RECORDING, json_pack("{ss}", "type", "go"));
 	if (c->o->here && c->o->command)
-		add_action(c, 0, CLUSTER_COMMAND);
+		add_action(c->nodes, CLUSTER_COMMAND);
 }
 
 /* Ends the recordings. Sent again, it ends them even if commands still run. */
 static void stop_nodes(struct cluster *c)
 {
-	unsigned int i;
-
 	if (!c->stops++)
 		c->stopped_ns = c->now_ns;
 	c->stage = CLUSTER_STAGE_STOP;
-	for (i = 0; i < c->nr; i++) {
-		if (!is_in(&c->nodes[i], IN(RECORDING) | IN(ENDED) | IN(STOPPING)))
-			continue;
-		c->nodes[i].state = CLUSTER_STOPPING;
-		send_type(c, i, "stop");
-	}
+	send_all(c, IN(RECORDING) | IN(ENDED) | IN(STOPPING), CLUSTER_STOPPING,
+		 json_pack("{ss}", "type", "stop"));
 }
 
 /* Stops the command that runs here, whose end will stop the nodes. False: there is none,
@@ -281,7 +273,7 @@ static bool stop_command(struct cluster *c)
 	if (!c->o->here || !c->o->command || c->command_stopped)
 		return false;
 	c->command_stopped = true;
-	add_action(c, 0, CLUSTER_COMMAND_STOP);
+	add_action(c->nodes, CLUSTER_COMMAND_STOP);
 	return true;
 }
 
@@ -334,56 +326,53 @@ static __u64 member(const json_t *json, const char *key)
 	return n > 0 ? (__u64)n : 0;
 }
 
-static void on_hello(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_hello(struct cluster_node *n, const struct control_message *m)
 {
 	const char *version = ctl_json_string(m->json, "version");
-	struct cluster_node *n = &c->nodes[i];
 
 	if (member(m->json, "protocol") != CLUSTER_PROTOCOL) {
-		fail_node(c, i, "version %.40s of trace-ctl has another protocol; install the"
+		fail_node(n, "version %.40s of trace-ctl has another protocol; install the"
 			  " version that runs here, or name it with --remote-path", version);
-		add_action(c, i, CLUSTER_KILL);
+		add_action(n, CLUSTER_KILL);
 		return;
 	}
-	n->connected_ns = c->now_ns;
-	if (c->o->top) {
+	n->connected_ns = n->c->now_ns;
+	if (n->c->o->top) {
 		n->state = CLUSTER_SAMPLING;
-		send_type(c, i, "top");
+		send_type(n, "top");
 		return;
 	}
 	cluster_check_version(n, version);
 	n->state = CLUSTER_CHECKING;
-	send_json(c, i, json_pack("{ss ss ss? ss? so sb}", "type", "check", "name", n->name,
-			"node_dir", c->o->node_dir, "shared", c->o->shared,
-			"cwd", ctl_json_text(c->o->cwd),
-			"here", c->o->here && c->o->command));
+	send_json(n, json_pack("{ss ss ss? ss? so sb}", "type", "check", "name", n->name,
+			"node_dir", n->c->o->node_dir, "shared", n->c->o->shared,
+			"cwd", ctl_json_text(n->c->o->cwd),
+			"here", n->c->o->here && n->c->o->command));
 }
 
-static void on_checked(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_checked(struct cluster_node *n, const struct control_message *m)
 {
-	struct cluster_node *n = &c->nodes[i];
 
 	n->facts = json_incref(m->json);
 	n->dir = strdup(ctl_json_string(m->json, "dir"));
-	cluster_check_facts(n, c->o);
+	cluster_check_facts(n, n->c->o);
 	n->state = CLUSTER_CHECKED;
 }
 
-static void on_sample(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_sample(struct cluster_node *n, const struct control_message *m)
 {
-	json_decref(c->nodes[i].sample);
-	c->nodes[i].sample = json_incref(m->json);
+	json_decref(n->sample);
+	n->sample = json_incref(m->json);
 }
 
-static void on_ready(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_ready(struct cluster_node *n, const struct control_message *m)
 {
 	(void)m;
-	c->nodes[i].state = CLUSTER_READY;
+	n->state = CLUSTER_READY;
 }
 
-static void on_progress(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_progress(struct cluster_node *n, const struct control_message *m)
 {
-	struct cluster_node *n = &c->nodes[i];
 	const json_t *error = json_object_get(m->json, "error_ns");
 
 	n->events = member(m->json, "events");
@@ -402,18 +391,16 @@ static void end_command(struct cluster_node *n, const json_t *json)
 	n->signal = (int)member(json, "signal");
 }
 
-static void on_ended(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_ended(struct cluster_node *n, const struct control_message *m)
 {
-	struct cluster_node *n = &c->nodes[i];
 
 	end_command(n, m->json);
 	if (n->state == CLUSTER_RECORDING)
 		n->state = CLUSTER_ENDED;
 }
 
-static void on_summary(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_summary(struct cluster_node *n, const struct control_message *m)
 {
-	struct cluster_node *n = &c->nodes[i];
 	json_t *lost = json_object_get(json_object_get(m->json, "summary"), "lost"), *value;
 	const json_t *command;
 	const char *key;
@@ -431,9 +418,8 @@ static void on_summary(struct cluster *c, unsigned int i, const struct control_m
 }
 
 /* The recorder has ended. */
-static void on_recorded(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_recorded(struct cluster_node *n, const struct control_message *m)
 {
-	struct cluster_node *n = &c->nodes[i];
 	const bool started = !is_in(n, IN(STARTING) | IN(READY));
 
 	n->record_status = (int)json_integer_value(json_object_get(m->json, "status"));
@@ -441,91 +427,89 @@ static void on_recorded(struct cluster *c, unsigned int i, const struct control_
 	n->files_bytes = member(m->json, "bytes");
 	n->early = n->state != CLUSTER_STOPPING;
 	if (!started || !n->nr_files || n->nr_files > CLUSTER_FILES_MAX) {
-		fail_node(c, i, "the recorder %s (exit status %d)",
+		fail_node(n, "the recorder %s (exit status %d)",
 			  !n->nr_files ? "made no recording" : started ?
 			  "made more files than can be gathered" : "ended before it was started",
 			  n->record_status);
-		send_quit(c, i, started && n->nr_files && !c->o->discard);
+		send_quit(n, started && n->nr_files && !n->c->o->discard);
 		return;
 	}
 	if (n->early)
-		print_text(c, i, "the recorder ended early (exit status %d)",
+		print_text(n, "the recorder ended early (exit status %d)",
 			   n->record_status);
-	if (c->o->shared || c->o->discard) {
+	if (n->c->o->shared || n->c->o->discard) {
 		n->state = CLUSTER_DONE;
-		send_quit(c, i, !c->o->discard);
+		send_quit(n, !n->c->o->discard);
 	} else {
 		n->state = CLUSTER_GATHERING;
-		send_type(c, i, "gather");
+		send_type(n, "gather");
 	}
 }
 
 /* Passes on the bytes after a message. */
-static struct cluster_action *pass_data(struct cluster *c, unsigned int i,
+static struct cluster_action *pass_data(struct cluster_node *n,
 					enum cluster_action_type type,
 					const struct control_message *m)
 {
-	struct cluster_action *a = add_action(c, i, type);
+	struct cluster_action *a = add_action(n, type);
 
 	a->data = m->data;
 	a->len = m->len;
 	return a;
 }
 
-static void on_output(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_output(struct cluster_node *n, const struct control_message *m)
 {
-	pass_data(c, i, CLUSTER_OUTPUT, m)->stream = member(m->json, "stream") == 1 ? 1 : 2;
+	pass_data(n, CLUSTER_OUTPUT, m)->stream = member(m->json, "stream") == 1 ? 1 : 2;
 }
 
-static void on_live(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_live(struct cluster_node *n, const struct control_message *m)
 {
-	if (c->o->live)
-		pass_data(c, i, CLUSTER_LIVE, m)->json = json_incref(m->json);
+	if (n->c->o->live)
+		pass_data(n, CLUSTER_LIVE, m)->json = json_incref(m->json);
 	else
-		reject(c, i, "unexpected message", m->type);
+		reject(n, "unexpected message", m->type);
 }
 
 /* ---- files -------------------------------------------------------------------- */
 
-static void on_file(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_file(struct cluster_node *n, const struct control_message *m)
 {
-	struct cluster_node *n = &c->nodes[i];
 	const char *name = ctl_json_string(m->json, "name");
 	const __u64 size = member(m->json, "size");
 	struct cluster_action *a;
 
 	if (!cluster_file_valid(name)) {
-		reject(c, i, "it sends a file with an invalid name", name);
+		reject(n, "it sends a file with an invalid name", name);
 		return;
 	}
 	if (++n->files > n->nr_files || size > n->files_bytes - n->files_begun) {
-		reject(c, i, "it sends more than it announced: file", name);
+		reject(n, "it sends more than it announced: file", name);
 		return;
 	}
 	n->files_begun += size;
-	a = add_action(c, i, CLUSTER_FILE);
+	a = add_action(n, CLUSTER_FILE);
 	a->text = strdup(name);
 	a->size = size;
 	if (!a->text)
-		c->out_of_memory = true;
+		n->c->out_of_memory = true;
 }
 
-static void on_data(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_data(struct cluster_node *n, const struct control_message *m)
 {
-	if (c->nodes[i].files)
-		pass_data(c, i, CLUSTER_DATA, m);
+	if (n->files)
+		pass_data(n, CLUSTER_DATA, m);
 	else
-		reject(c, i, "unexpected message", m->type);
+		reject(n, "unexpected message", m->type);
 }
 
-static void on_gathered(struct cluster *c, unsigned int i, const struct control_message *m)
+static void on_gathered(struct cluster_node *n, const struct control_message *m)
 {
-	struct cluster_node *n = &c->nodes[i];
 
 	if (n->files != n->nr_files || n->files_begun != n->files_bytes)
-		reject(c, i, "it sent less than it announced: message", m->type);
+		reject(n, "it sent less than it announced: message", m->type);
 	else
-		add_action(c, i, CLUSTER_FILES_DONE);
+		add_action(n, CLUSTER_FILES_DONE);
 }
 
 /* Messages, and the states of the node in which they are valid */
@@ -533,7 +517,7 @@ static const struct {
 	const char *type;
 	unsigned int states;
 	/* NULL: the message only shows that the node lives */
-	void (*receive)(struct cluster *c, unsigned int i, const struct control_message *m);
+	void (*receive)(struct cluster_node *n, const struct control_message *m);
 } messages[] = {
 	{ "hello", IN(CONNECTING), on_hello },
 	{ "alive", ~0U, NULL },
@@ -551,18 +535,18 @@ static const struct {
 	{ "gathered", IN(GATHERING), on_gathered },
 };
 
-static void dispatch(struct cluster *c, unsigned int i, const struct control_message *m)
+static void dispatch(struct cluster_node *n, const struct control_message *m)
 {
 	size_t k;
 
 	for (k = 0; k < sizeof(messages) / sizeof(messages[0]); k++) {
-		if (strcmp(m->type, messages[k].type) || !is_in(&c->nodes[i], messages[k].states))
+		if (strcmp(m->type, messages[k].type) || !is_in(n, messages[k].states))
 			continue;
 		if (messages[k].receive)
-			messages[k].receive(c, i, m);
+			messages[k].receive(n, m);
 		return;
 	}
-	reject(c, i, "unexpected message", m->type);
+	reject(n, "unexpected message", m->type);
 }
 
 /* ---- inputs ------------------------------------------------------------------- */
@@ -570,18 +554,20 @@ static void dispatch(struct cluster *c, unsigned int i, const struct control_mes
 void cluster_receive(struct cluster *c, unsigned int i, const struct control_message *m,
 		     __s64 now_ns)
 {
-	if (is_over(&c->nodes[i]))
+	struct cluster_node *n = &c->nodes[i];
+
+	if (is_over(n))
 		return;
-	c->now_ns = c->nodes[i].heard_ns = now_ns;
-	dispatch(c, i, m);
+	c->now_ns = n->heard_ns = now_ns;
+	dispatch(n, m);
 	advance(c);
 }
 
 void cluster_disconnected(struct cluster *c, unsigned int i, const char *why, __s64 now_ns)
 {
 	c->now_ns = now_ns;
-	fail_node(c, i, "%s", why);
-	add_action(c, i, CLUSTER_KILL);
+	fail_node(&c->nodes[i], "%s", why);
+	add_action(&c->nodes[i], CLUSTER_KILL);
 	advance(c);
 }
 
@@ -591,7 +577,7 @@ void cluster_files_done(struct cluster *c, unsigned int i, __s64 now_ns)
 		return;
 	c->now_ns = now_ns;
 	c->nodes[i].state = CLUSTER_DONE;
-	send_quit(c, i, false);
+	send_quit(&c->nodes[i], false);
 	advance(c);
 }
 
@@ -600,8 +586,8 @@ void cluster_write_failed(struct cluster *c, unsigned int i, const char *why, __
 	if (is_over(&c->nodes[i]))
 		return;
 	c->now_ns = now_ns;
-	fail_node(c, i, "%s", why);
-	send_quit(c, i, true);
+	fail_node(&c->nodes[i], "%s", why);
+	send_quit(&c->nodes[i], true);
 	advance(c);
 }
 
@@ -617,14 +603,12 @@ void cluster_command_ended(struct cluster *c, __s64 now_ns)
 /* Ends the gathering: nodes that are not done leave their recordings where they are. */
 static void give_up(struct cluster *c)
 {
-	unsigned int i;
+	struct cluster_node *n;
 
 	c->gave_up = true;
-	for (i = 0; i < c->nr; i++) {
-		if (!is_in(&c->nodes[i], IN(STOPPING) | IN(GATHERING)))
-			continue;
-		fail_node(c, i, "its recording was not gathered: interrupted");
-		send_quit(c, i, true);
+	for_each_node(c, n, IN(STOPPING) | IN(GATHERING)) {
+		fail_node(n, "its recording was not gathered: interrupted");
+		send_quit(n, true);
 	}
 }
 
@@ -646,9 +630,9 @@ void cluster_interrupt(struct cluster *c, __s64 now_ns)
 
 /* Disconnects a node that is silent for too long, else shows it from time to time that the
  * coordinator lives. */
-static void tick_node(struct cluster *c, unsigned int i)
+static void tick_node(struct cluster_node *n)
 {
-	struct cluster_node *n = &c->nodes[i];
+	const struct cluster *c = n->c;
 	char why[256] = "";
 
 	if (n->state == CLUSTER_CONNECTING) {
@@ -665,21 +649,20 @@ static void tick_node(struct cluster *c, unsigned int i)
 		snprintf(why, sizeof(why), "no message for %lld s",
 			 CLUSTER_SILENCE_NS / 1000000000);
 	} else if (c->now_ns >= c->alive_ns) {
-		send_type(c, i, "alive");
+		send_type(n, "alive");
 	}
 	if (*why)
-		cluster_disconnected(c, i, why, c->now_ns);
+		cluster_disconnected(n->c, (unsigned int)(n - c->nodes), why, c->now_ns);
 }
 
 void cluster_tick(struct cluster *c, __s64 now_ns)
 {
 	const struct cluster_settings *o = c->o;
-	unsigned int i;
+	struct cluster_node *n;
 
 	c->now_ns = now_ns;
-	for (i = 0; i < c->nr; i++)
-		if (!is_over(&c->nodes[i]))
-			tick_node(c, i);
+	for_each_node(c, n, ~(IN(FAILED) | IN(DONE)))
+		tick_node(n);
 	if (now_ns >= c->alive_ns)
 		c->alive_ns = now_ns + CLUSTER_ALIVE_NS;
 	if (c->stage == CLUSTER_STAGE_RECORD && o->duration_ns &&
@@ -704,6 +687,7 @@ int cluster_begin(struct cluster *c, const struct cluster_settings *o, char **no
 	c->now_ns = c->begun_ns = now_ns;
 	c->alive_ns = now_ns + CLUSTER_ALIVE_NS;
 	for (i = 0; i < c->nr; i++) {
+		c->nodes[i].c = c;
 		c->nodes[i].name = nodes[i];
 		c->nodes[i].heard_ns = now_ns;
 		c->nodes[i].error_ns = UINT64_MAX;
@@ -717,19 +701,19 @@ int cluster_begin(struct cluster *c, const struct cluster_settings *o, char **no
 void cluster_free(struct cluster *c)
 {
 	struct cluster_action a;
-	unsigned int i;
+	struct cluster_node *n;
 
 	while (cluster_next_action(c, &a)) {
 		json_decref(a.json);
 		free(a.text);
 	}
-	for (i = 0; i < c->nr; i++) {
-		json_decref(c->nodes[i].problems);
-		json_decref(c->nodes[i].facts);
-		json_decref(c->nodes[i].summary);
-		json_decref(c->nodes[i].sample);
-		free(c->nodes[i].why);
-		free(c->nodes[i].dir);
+	for_each_node(c, n, ~0U) {
+		json_decref(n->problems);
+		json_decref(n->facts);
+		json_decref(n->summary);
+		json_decref(n->sample);
+		free(n->why);
+		free(n->dir);
 	}
 	free(c->actions);
 	free(c->nodes);

@@ -53,6 +53,7 @@ enum cluster_stage {
 };
 
 struct cluster_node {
+	struct cluster *c;	/* the run */
 	const char *name;
 	enum cluster_state state;
 	json_t *problems;	/* array of texts: results of the checks */
@@ -182,6 +183,12 @@ void cluster_tick(struct cluster *c, __s64 now_ns);
 
 /* Takes the next action; the caller releases json and text. False: none is left. */
 bool cluster_next_action(struct cluster *c, struct cluster_action *ret);
+
+/* For all nodes @n that are in one of @states, bits of states */
+#define for_each_node(c, n, states) \
+	for ((n) = (c)->nodes; (n) < (c)->nodes + (c)->nr; (n)++) \
+		if ((states) & 1U << (n)->state)
+#define IN(state)	(1U << CLUSTER_##state)
 
 /* Number of nodes in a state */
 unsigned int cluster_count(const struct cluster *c, enum cluster_state state);
