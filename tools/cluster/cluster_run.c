@@ -14,6 +14,7 @@
 
 #include "cluster_run.h"
 #include "lib/client/gettime.h"
+#include "send_files.h"
 
 #define CONNECT_NS	20000000000LL	/* default limit of a connection, ns */
 #define CHUNK		(64 << 10)	/* bytes that are read at once */

@@ -7,7 +7,6 @@
 
 #include "coordinator.h"
 #include "process.h"
-#include "send_files.h"
 
 #define LINE_SIZE	1024	/* longest line of a node that is printed in one piece */
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cluster_run.h"
+#include "send_files.h"
 #include "lib/client/gettime.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
@@ -393,39 +394,35 @@ static char *missing_option(const struct cluster_run *r, unsigned int i)
 /* Merges what was gathered. Returns an exit status. */
 static int merge(struct cluster_run *r)
 {
-	char **argv = calloc(r->c.nr + 8, sizeof(*argv)), *path;
-	unsigned int i, nr = 0, first, given = 0;
+	char **argv = calloc(r->c.nr + 8, sizeof(*argv));
+	unsigned int i, nr = 0, first, last, given = 0;
 	int status = EXIT_FAILED;
 	bool partial = false;
 	pid_t pid;
 
 	if (!argv)
 		return EXIT_FAILED;
-	for (i = 0; i < r->c.nr; i++) {
-		path = recording_of(r, i);
-		if (!path && r->c.nodes[i].state == CLUSTER_DONE)
-			fail_missing(r, &r->c.nodes[i]);
-		free(path);
-	}
 	argv[nr++] = "trace-ctl";
 	argv[nr++] = "merge";
 	argv[nr++] = "-q";
 	argv[nr++] = "-o";
 	argv[nr++] = (char *)r->out;
-	if (r->settings.force)
-		argv[nr++] = "--force";
-	for (i = 0; i < r->c.nr; i++)
-		partial |= is_partial(&r->c.nodes[i]);
-	if (partial)
-		argv[nr++] = "--salvage";
 	first = nr;
 	for (i = 0; i < r->c.nr; i++) {
 		argv[nr] = recording_of(r, i);
 		given += argv[nr] != NULL;
+		if (!argv[nr] && r->c.nodes[i].state == CLUSTER_DONE)
+			fail_missing(r, &r->c.nodes[i]);
 		if (!argv[nr] && r->c.nodes[i].state == CLUSTER_FAILED)
 			argv[nr] = missing_option(r, i);
 		nr += argv[nr] != NULL;
+		partial |= is_partial(&r->c.nodes[i]);
 	}
+	last = nr;
+	if (r->settings.force)
+		argv[nr++] = "--force";
+	if (partial)
+		argv[nr++] = "--salvage";
 	pid = given ? process_spawn("/proc/self/exe", argv) : 0;
 	if (pid > 0) {
 		while (!cluster_await(r, pid, &status))
@@ -436,8 +433,8 @@ static int merge(struct cluster_run *r)
 	} else {
 		cluster_print(r, NULL, "no node has a recording: there is no result");
 	}
-	while (nr > first)
-		free(argv[--nr]);
+	while (last > first)
+		free(argv[--last]);
 	free(argv);
 	return status;
 }

@@ -27,6 +27,8 @@
 #include "lib/client/gettime.h"
 #include "lib/clock/sysfs_read.h"
 #include "live/follow.h"
+#include "process.h"
+#include "send_files.h"
 #include "tools/common/cmd.h"
 #include "tools/common/control.h"
 #include "tools/common/error.h"
@@ -100,11 +102,26 @@ static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 	return err;
 }
 
+/* Runs a command of this program. Returns its JSON output; NULL: it failed */
+static json_t *read_json(const char *verb)
+{
+	char command[96];
+	json_t *json;
+	FILE *from;
+
+	snprintf(command, sizeof(command), "/proc/%d/exe %s --json </dev/null 2>/dev/null",
+		 (int)getpid(), verb);
+	from = popen(command, "re");
+	json = from ? json_loadf(from, 0, NULL) : NULL;
+	if (from)
+		pclose(from);
+	return json;
+}
+
 /* Returns the members of the command's JSON output that the coordinator uses */
 static json_t *own_status(void)
 {
-	char *argv[] = { "trace-ctl", "status", "--json", NULL };
-	json_t *all = process_json(argv);
+	json_t *all = read_json("status");
 	json_t *json = json_pack("{sO? sO?}",
 		"kernel_events", json_object_get(all, "kernel_events"),
 		"programs_use", json_object_get(all, "programs_use"));
@@ -115,7 +132,6 @@ static json_t *own_status(void)
 
 static void on_check(struct node *n, const json_t *json)
 {
-	char *clock[] = { "trace-ctl", "clock", "--json", NULL };
 	const char *cwd = ctl_json_string(json, "cwd");
 	char why[8192] = "", boot[64] = "";
 	struct statvfs fs = { 0 };
@@ -126,7 +142,7 @@ static void on_check(struct node *n, const json_t *json)
 		snprintf(why, sizeof(why), "%s: %s", n->dir, strerror(errno));
 	uname(&host);
 	tsct_sysfs_read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
-	state = process_json(clock);
+	state = read_json("clock");
 	send_message(n, json_pack("{ss so ss ss ss sI sb so so}", "type", "checked",
 			"host", ctl_json_text(host.nodename), "boot", boot, "dir", n->dir,
 			"error", why, "free", (json_int_t)(fs.f_bavail * fs.f_frsize),

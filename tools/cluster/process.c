@@ -2,14 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "process.h"
 #include "tools/common/error.h"
-#include "tools/common/message.h"
 
 void process_close_fd(int *fd)
 {
@@ -124,30 +122,4 @@ void process_close(struct process *p)
 	process_close_fd(&p->in);
 	process_close_fd(&p->out);
 	process_close_fd(&p->err);
-}
-
-json_t *process_json(char **argv)
-{
-	struct byte_queue text = { 0 };
-	json_t *json = NULL;
-	struct process p;
-	char buffer[4096];
-	ssize_t n = 1;
-
-	if (process_start(&p, "/proc/self/exe", argv, NULL, false))
-		return NULL;
-	fcntl(p.out, F_SETFL, 0);
-	process_close_fd(&p.err);
-	while (n > 0) {
-		n = read(p.out, buffer, sizeof(buffer));
-		if ((n > 0 && byte_queue_add(&text, buffer, (size_t)n)) ||
-		    byte_queue_len(&text) > MESSAGE_LINE_MAX)
-			break;
-	}
-	process_close(&p);
-	waitpid(p.pid, &p.status, 0);
-	if (byte_queue_len(&text))
-		json = json_loadb(text.at + text.begin, byte_queue_len(&text), 0, NULL);
-	byte_queue_free(&text);
-	return json;
 }

@@ -3,7 +3,6 @@
 #ifndef TSCT_TOOLS_PROCESS_H
 #define TSCT_TOOLS_PROCESS_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -36,9 +35,6 @@ pid_t process_spawn(const char *path, char **argv);
 /* Reads from a pipe. Returns the number of bytes; 0: none are there now; -1: there will be no
  * more, and the descriptor is closed, and becomes -1. */
 ssize_t process_read(int *fd, char *buffer, size_t size);
-
-/* Runs this program with @argv and parses its output as JSON. NULL: it failed */
-json_t *process_json(char **argv);
 
 /* Closes a descriptor, unless it is -1, and sets it to -1. */
 void process_close_fd(int *fd);

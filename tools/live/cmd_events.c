@@ -17,6 +17,7 @@
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
+#include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/view.h"
 
@@ -106,27 +107,20 @@ static const struct argp argp = {
 
 /* ---- one program --------------------------------------------------------- */
 
-/* Receives an answer up to its end. Returns it, malloc'ed, or NULL: errno. */
+/* Receives an answer up to its end. Returns it, malloc'ed, or NULL. */
 static char *receive_answer(int fd)
 {
-	char *text = malloc(1), *more;
-	size_t len = 0;
-	ssize_t n = 1;
+	struct byte_queue q = { 0 };
+	char buffer[65536];
+	ssize_t n;
 
-	while (text && n > 0 && len < ANSWER_MAX) {
-		more = realloc(text, len + 65536 + 1);
-		if (!more)
-			break;
-		text = more;
-		n = recv(fd, text + len, 65536, 0);
-		len += n > 0 ? n : 0;
-	}
-	if (!text || n) {
-		free(text);
-		return NULL;
-	}
-	text[len] = '\0';
-	return text;
+	do
+		n = recv(fd, buffer, sizeof(buffer), 0);
+	while (n > 0 && byte_queue_len(&q) < ANSWER_MAX && !byte_queue_add(&q, buffer, (size_t)n));
+	if (!n && !byte_queue_add(&q, "", 1))
+		return q.at;
+	byte_queue_free(&q);
+	return NULL;
 }
 
 static void read_command(pid_t pid, char *text, size_t size)
