@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,69 +29,50 @@ ssize_t process_read(int *fd, char *buffer, size_t size)
 	return -1;
 }
 
-/* Runs in the child, as run_child(): only async-signal-safe calls are allowed. */
-static void reset_signals(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-}
-
-__attribute__((noreturn))
-static void run_child(const char *path, char **argv, const int *inherit,
-		      const int fds[3])
-{
-	int i;
-
-	setpgid(0, 0);
-	reset_signals();
-	/* A shell lets its background processes ignore SIGINT, and the node SIGHUP. But both
-	 * end recorded commands. */
-	signal(SIGINT, SIG_DFL);
-	signal(SIGHUP, SIG_DFL);
-	for (i = 0; i < 3; i++)
-		dup2(fds[i], i);
-	for (; inherit && *inherit >= 0; inherit++)
-		fcntl(*inherit, F_SETFD, 0);
-	execv(path, argv);
-	_exit(127);
-}
-
 int process_start(struct process *p, const char *path, char **argv, const int *inherit,
 		  bool input)
 {
 	int in[2] = { -1, -1 }, out[2] = { -1, -1 }, err[2] = { -1, -1 }, ret = 0;
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t signals;
 
-	memset(p, 0, sizeof(*p));
-	p->in = p->out = p->err = -1;
 	if ((input && pipe2(in, O_CLOEXEC)) || pipe2(out, O_CLOEXEC) ||
 	    pipe2(err, O_CLOEXEC))
 		ret = -errno;
-	if (!ret && !input) {
-		in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		ret = in[0] < 0 ? -errno : 0;
-	}
-	if (!ret) {
-		p->pid = fork();
-		ret = p->pid < 0 ? -errno : 0;
-	}
-	if (!ret && !p->pid)
-		run_child(path, argv, inherit, (int[]){ in[0], out[1], err[1] });
+	posix_spawn_file_actions_init(&files);
+	if (input)
+		posix_spawn_file_actions_adddup2(&files, in[0], 0);
+	else
+		posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, out[1], 1);
+	posix_spawn_file_actions_adddup2(&files, err[1], 2);
+	/* A descriptor that is duplicated to itself is not closed by exec(). */
+	for (; inherit && *inherit >= 0; inherit++)
+		posix_spawn_file_actions_adddup2(&files, *inherit, *inherit);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP |
+				 POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	sigemptyset(&signals);
+	posix_spawnattr_setsigmask(&attributes, &signals);
+	/* A shell lets its background processes ignore SIGINT, and the node SIGHUP. But both
+	 * end recorded commands. */
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGPIPE);
+	posix_spawnattr_setsigdefault(&attributes, &signals);
+	ret = ret ? ret : -posix_spawn(&p->pid, path, &files, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
 	process_close_fd(&in[0]);
 	process_close_fd(&out[1]);
 	process_close_fd(&err[1]);
-	p->in = in[1];
-	p->out = out[0];
-	p->err = err[0];
+	*p = (struct process){ .pid = ret ? 0 : p->pid, .in = in[1], .out = out[0],
+			       .err = err[0] };
 	if (ret) {
-		p->pid = 0;
 		process_close(p);
 		return ret;
 	}
-	/* Also here: the caller may send a signal to the group before the child runs. */
-	setpgid(p->pid, p->pid);
 	if (input)
 		fcntl(p->in, F_SETFL, O_NONBLOCK);
 	fcntl(p->out, F_SETFL, O_NONBLOCK);
@@ -101,10 +83,13 @@ int process_start(struct process *p, const char *path, char **argv, const int *i
 pid_t process_spawn(const char *path, char **argv)
 {
 	pid_t pid = fork();
+	sigset_t none;
 
 	if (pid)
 		return pid < 0 ? -errno : pid;
-	reset_signals();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
 	execvp(path, argv);
 	ctl_error("%s: %s", path, strerror(errno));
 	_exit(127);
