@@ -242,8 +242,6 @@ static int create(struct channel_list *all, const struct channel_options *w)
 	struct provider_connection *p;
 	int error;
 
-	if (!channel_list_check(all))
-		return EXIT_FAILED;
 	made.provider = channel_list_default(all);
 	p = &all->providers[made.provider];
 	/* Programs cannot write to a kernel channel, so open it as its reader. */
@@ -318,8 +316,6 @@ static int remove_channel(struct channel_list *all, const struct channel_options
 	bool listed = false;
 	int error;
 
-	if (!channel_list_check(all) || channel_list_read(all))
-		return EXIT_FAILED;
 	for (c = all->at; c < all->at + all->nr; c++)
 		listed |= channel_list_rank(c, w->name) > 0;
 	if (!listed && is_other_users(all, w->name))
@@ -348,8 +344,6 @@ static int list_channels(struct channel_list *all, const struct channel_options 
 	json_t *json;
 	size_t i;
 
-	if (!channel_list_check(all) || channel_list_read(all))
-		return EXIT_FAILED;
 	if (w->json) {
 		json = json_array();
 		for (i = 0; i < all->nr; i++)
@@ -401,13 +395,10 @@ static int switch_events(struct tsct_channel *channel, const struct channel_opti
 
 static int switch_channel(struct channel_list *all, const struct channel_options *w)
 {
-	const struct listed_channel *c;
+	const struct listed_channel *c = channel_list_find(all, w->name);
 	struct tsct_channel *channel;
 	int ret;
 
-	if (!channel_list_check(all) || channel_list_read(all))
-		return EXIT_FAILED;
-	c = channel_list_find(all, w->name);
 	if (!c)
 		return EXIT_FAILED;
 	if (c->provider != CHANNEL_PROVIDER_MODULE) {
@@ -439,18 +430,21 @@ int cmd_channel(int argc, char **argv)
 		.blocks = TSCT_BLOCKS_DEFAULT,
 	};
 	struct channel_list all;
-	int ret;
+	int ret = EXIT_FAILED;
 
 	options_parse(&argp, argc, argv, 0, &w);
 	channel_list_open(&all, false);
+	if (!channel_list_check(&all))
+		goto close;
 	if (!strcmp(w.action, "create"))
 		ret = create(&all, &w);
+	else if (channel_list_read(&all))
+		goto close;
 	else if (!strcmp(w.action, "remove"))
 		ret = remove_channel(&all, &w);
-	else if (is_switch(&w))
-		ret = switch_channel(&all, &w);
 	else
-		ret = list_channels(&all, &w);
+		ret = is_switch(&w) ? switch_channel(&all, &w) : list_channels(&all, &w);
+close:
 	channel_list_close(&all);
 	return ret;
 }
