@@ -7,8 +7,7 @@
 
 #include "cluster_run.h"
 #include "lib/client/gettime.h"
-#include "live/feed.h"
-#include "live/http.h"
+#include "live/live.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 

@@ -26,7 +26,7 @@
 #include "lib/client/control_client.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/sysfs_read.h"
-#include "live/follow.h"
+#include "live/live.h"
 #include "process.h"
 #include "send_files.h"
 #include "tools/common/cmd.h"

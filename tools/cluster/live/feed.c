@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The live events of all nodes for the page: messages of nodes go in, text for any number
+ * of readers comes out. Computation without I/O.
+ *
+ * Events go through the window into a history of bounded size. Each reader has
+ * a place in it; a reader that falls behind skips events, which are counted.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "feed.h"
 #include "lib/core/event_def.h"
 #include "lib/query/value_text.h"
+#include "live.h"
 
 #define WINDOW_ROOM	(1 << 18)	/* events that wait at most */
 #define LINE_EVENTS	2048		/* events in a line at most */

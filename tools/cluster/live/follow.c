@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+/* The node's part of a live view: follows the recording that is being written, and sends
+ * its events, up to a rate */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -8,14 +10,13 @@
 
 #include <tsctrace/clock.h>
 
-#include "follow.h"
 #include "lib/base/index.h"
 #include "lib/client/gettime.h"
 #include "lib/clock/sysfs_read.h"
 #include "lib/core/clock_params.h"
 #include "lib/ctf/trace_reader.h"
 #include "lib/query/value_text.h"
-#include "record.h"
+#include "live.h"
 #include "tools/common/error.h"
 
 #define STEP_NS		10000000LL	/* longest time of a step, ns */
@@ -225,13 +226,10 @@ static void open_trace(struct live_follow *f)
 static __u16 name_of(struct live_follow *f, const struct tsct_trace_event *e)
 {
 	const __u32 nr = f->names.nr;
-	__u32 at;
+	const __u32 at = nr < LIVE_NAMES_MAX ?
+		tsct_index_add(&f->names, e->stream, e->def->id) :
+		tsct_index_find(&f->names, e->stream, e->def->id);
 
-	if (nr == LIVE_NAMES_MAX) {
-		at = tsct_index_find(&f->names, e->stream, e->def->id);
-		return at == TSCT_INDEX_NONE ? 0 : (__u16)at;
-	}
-	at = tsct_index_add(&f->names, e->stream, e->def->id);
 	if (at == nr)
 		json_array_append_new(f->new_names, tsct_json_text(e->def->name,
 				strnlen(e->def->name, sizeof(e->def->name))));

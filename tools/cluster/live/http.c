@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The page of a live view, and its events as a stream, by HTTP on loopback or a Unix
+ * socket. A random token in the path keeps other users of the machine away; the Host
+ * header must name the machine itself, so that no page of a foreign name can be resolved
+ * to it (DNS rebinding).
+ */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -10,8 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "http.h"
 #include "lib/client/gettime.h"
+#include "live.h"
 
 #ifdef TSCT_MICROHTTPD /* name of the shared library */
 #include <dlfcn.h>

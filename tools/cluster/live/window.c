@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* The window of live events: which event comes next, and when */
+/*
+ * Events of several nodes in the order of time, while they arrive: computation without
+ * I/O. An event waits until all nodes have sent all that is earlier, but at most a given
+ * time after its arrival; an event that arrives later still is late.
+ *
+ * Times are on one timeline, each with a bound. The order of two events of different
+ * nodes is known if their times differ by more than the sum of both bounds.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "feed.h"
+#include "live.h"
 
 int live_window_init(struct live_window *w, unsigned int nr_nodes, __u32 room,
 		     __s64 hold_ns)

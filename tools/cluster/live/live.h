@@ -1,30 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The live events of all nodes for the page: messages of nodes go in, text for any number
- * of readers comes out. Computation without I/O.
- *
- * Events go through the window into a history of bounded size. Each reader has
- * a place in it; a reader that falls behind skips events, which are counted.
- */
-#ifndef TSCT_TOOLS_LIVE_FEED_H
-#define TSCT_TOOLS_LIVE_FEED_H
+/* trace-ctl cluster live: events of all nodes on a page, while they are recorded */
+#ifndef TSCT_TOOLS_LIVE_H
+#define TSCT_TOOLS_LIVE_H
 
 #include <jansson.h>
 #include <stdio.h>
 
 #include "lib/base/order.h"
 #include "record.h"
+#include "tools/common/message.h"
 
 /* ---- the window: window.c ------------------------------------------------------- */
 
-/*
- * Events of several nodes in the order of time, while they arrive: computation without
- * I/O. An event waits until all nodes have sent all that is earlier, but at most a given
- * time after its arrival; an event that arrives later still is late.
- *
- * Times are on one timeline, each with a bound. The order of two events of different
- * nodes is known if their times differ by more than the sum of both bounds.
- */
 /* Flags of an event that was released */
 #define LIVE_LATE	0x1	/* an event of a later time was released before it */
 #define LIVE_UNSURE	0x2	/* its order to an event of another node before it is unknown */
@@ -194,4 +181,62 @@ bool live_feed_has(const struct live_feed *f, const struct live_reader *r);
 /* Writes the next line of JSON for the reader, with up to some thousand events. */
 void live_feed_write(const struct live_feed *f, struct live_reader *r, FILE *to);
 
-#endif /* TSCT_TOOLS_LIVE_FEED_H */
+/* ---- the page: http.c ----------------------------------------------------------- */
+
+struct live_http;
+
+#define LIVE_HTTP_READERS	8	/* streams at a time */
+
+/*
+ * live_http_open - listen
+ * @listen: "unix:PATH", a new socket of mode 0600; or "127.0.0.1:PORT", "[::1]:PORT",
+ *	"localhost:PORT"; port 0: any
+ * @text: becomes the address of the page, for people; on failure, the reason
+ * Returns a descriptor that is readable if live_http_run() has something to do; -EINVAL: no
+ * such address; -ENOSYS: built without libmicrohttpd; -ENOPKG: it is not installed; -errno
+ */
+int live_http_open(const char *listen, const struct live_feed *feed, struct live_http **ret,
+		   char *text, size_t size);
+void live_http_close(struct live_http *h);
+
+/* Receives requests and sends what is new, without waiting. */
+void live_http_run(struct live_http *h);
+
+/* Returns true if all readers have got all */
+bool live_http_is_idle(const struct live_http *h);
+
+/* Listens, see live_http_open(). Writes the first part of the address, without a slash at the
+ * end, to @url. Returns a descriptor; -EINVAL: no such address; or another -errno */
+int live_http_listen(const char *listen, char *url, size_t size);
+
+/* Returns true if @host, of a header, is the machine itself, with or without a port */
+bool live_http_host_valid(const char *host);
+
+/* ---- on a node: follow.c -------------------------------------------------------- */
+
+struct live_follow;
+
+#define LIVE_TURN_MS	50	/* longest time between calls of live_follow_step(), ms */
+
+/*
+ * @dir: directory in which the recording is, or will be
+ * @time: name of the timeline, see cluster_check_time()
+ * @rate: most events per second that are sent
+ * Returns 0; -EINVAL: unknown timeline; -ENOMEM
+ */
+int live_follow_open(const char *dir, const char *time, __u64 rate, struct live_follow **ret);
+void live_follow_close(struct live_follow *f);
+
+/*
+ * live_follow_step - append messages "live" with new events to a queue
+ * @queue_max: bytes in the queue from which on events are dropped, and counted
+ *
+ * Takes some ms at most. Returns 2: there are more events now; 1: not yet; 0: the recording
+ * has ended, and all was sent.
+ */
+int live_follow_step(struct live_follow *f, struct byte_queue *out, size_t queue_max);
+
+/* The recorder has ended: reads all that is left, and sends it, up to the rate. */
+void live_follow_finish(struct live_follow *f, struct byte_queue *out, size_t queue_max);
+
+#endif /* TSCT_TOOLS_LIVE_H */
