@@ -1,4 +1,49 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Merges recordings into one: the steps, in their order, and all that they have in common.
+ *
+ * Each input counts ticks of its node's counter. Where the nodes are on one timeline, their
+ * sync samples tell how their counters relate to the master's, which is the *axis*; one
+ * fraction of integers then makes global ticks of the axis. Else each node's own clock gives
+ * the global ticks.
+ *
+ * The plan reads descriptions, samples, sends and receives, and writes nothing:
+ *
+ *	look		For each input: its first and last tick, its samples without those
+ *			that contradict each other, and facts for the next four steps.
+ *	identify	Refuses inputs that hold the same events, or were made days apart.
+ *	choose time	Decides whether times are the cluster's or by each node's own clock,
+ *			and whether the nodes then compare. Where the daemons' samples lead
+ *			to no common timeline, sessions over MPI may.
+ *	make result	Describes the result without events: nodes, locations, channels.
+ *	define		For each input: copies its nodes and CPUs, and lists its event types,
+ *			its files, candidates for the axis, and which inputs its node polled.
+ *	define types	Numbers the event types of all inputs.
+ *	find axis	Takes the best candidate; makes the fraction to global ticks.
+ *	settle		Maps each input to the axis, after the inputs that its node polled:
+ *			cuts it into segments, one for each epoch of its counter; chooses for
+ *			each the samples with the least bound; fits them once a second; runs
+ *			cubics through these estimates; and makes them exact straight lines
+ *			(lib/fit/mapping.h). Then computes the error bounds.
+ *	name result	Names the clock, the missing nodes, and the UUID.
+ *	make clock	Finds the first and last global tick of all.
+ *	shift		Counts messages. If some are received before they were sent, but by
+ *			less than the bounds, shifts whole nodes by less than their bounds.
+ *
+ * Writing then copies the events, file by file, in any number of threads. An event that would
+ * come before the one ahead of it in its file is raised to that one's tick. The bounds grow by
+ * the largest such raise. The metadata comes last.
+ *
+ * A step does all that needs no more than the steps before, as opening thousands of inputs takes
+ * its time. It cannot be done too early: only the table `plan` calls the steps, and what one
+ * step leaves to a later one are the lists (enum merge_list) that it names there.
+ *
+ * The merge may have several *parts*, one per process (ranks.h), of which each has some of the
+ * inputs. All parts do all steps. They meet where a step ends: merge_do() makes of their errors
+ * one, and of each list of theirs one in the order of inputs, so that all parts then decide
+ * alike. With one part, lists and errors are there already: readers need not know about parts.
+ * Documentation/merge.rst has the reasons.
+ */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -45,6 +90,142 @@ void merge_note(struct tsct_merge *m, const char *format, ...)
 	pthread_mutex_unlock(&m->lock);
 }
 
+/* ---- steps, and where parts meet ---------------------------------------------------- */
+
+/* An error, as it is sent to all parts */
+struct failure {
+	int err;
+	char why[MERGE_WHY_MAX];
+};
+
+int merge_agree(struct tsct_merge *m, int err)
+{
+	struct failure first = { .err = err };
+
+	if (m->ranks->nr == 1)
+		return err;
+	if (err)
+		memcpy(first.why, m->why, sizeof(first.why));
+	if (!tsct_ranks_first(m->ranks, err, &first, sizeof(first)))
+		return 0;
+	m->error = first.err;
+	memcpy(m->why, first.why, sizeof(m->why));
+	return first.err;
+}
+
+void merge_join(struct tsct_merge *m, enum merge_list list)
+{
+	/* Where lists are not just appended to each other */
+	static tsct_ranks_combine *const combine[MERGE_LISTS] = {
+		[MERGE_TIMELINES] = merge_combine_timelines,
+		[MERGE_CLOCKS] = merge_combine_clocks,
+		[MERGE_CHANNELS] = merge_combine_channels,
+		[MERGE_TYPES] = merge_combine_types,
+		[MERGE_CANDIDATES] = merge_combine_candidates,
+		[MERGE_STATS] = merge_combine_stats,
+	};
+
+	if (combine[list])
+		tsct_ranks_reduce(m->ranks, &m->list[list], combine[list]);
+	else
+		tsct_ranks_gather(m->ranks, &m->list[list]);
+	/* The first part looks for duplicates, for all: these are large lists. */
+	if (list != MERGE_DIRS && list != MERGE_HOLDERS && list != MERGE_HELD)
+		tsct_ranks_share(m->ranks, &m->list[list]);
+}
+
+int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size)
+{
+	return merge_fail_errno(m, tsct_blob_add(&m->list[list], element, size));
+}
+
+int merge_do(struct tsct_merge *m, const struct merge_step *step)
+{
+	enum merge_list list;
+	struct merge_in *in;
+	int err = 0;
+
+	for (in = m->in; step->input && in < m->in + m->nr && !err; in++) {
+		err = merge_is_stopped(m) ? -EINTR : merge_use(m, in, step->need);
+		if (err)
+			break;
+		err = step->input(m, in);
+		merge_leave(m, in);
+	}
+	err = merge_agree(m, err);
+	for (list = 0; list < MERGE_LISTS && !err; list++)
+		if (step->lists & 1U << list)
+			merge_join(m, list);
+	return !err && step->all ? merge_agree(m, step->all(m)) : err;
+}
+
+/* ---- the first look ------------------------------------------------------------------ */
+
+/* Adds the sizes of the input's files to the total of the progress display. */
+static void add_sizes(struct tsct_merge *m, struct merge_in *in)
+{
+	const struct tsct_recording *rec = in->rec;
+	char name[TSCT_FILE_NAME_MAX];
+	struct stat st;
+	__u32 i, at;
+
+	for (i = 0; i < tsct_recording_plain_classes(rec); i++) {
+		for (at = 0; at < rec->nr_locations; at++) {
+			tsct_recording_file(rec, i, at, name);
+			if (!fstatat(in->dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
+				m->progress.bytes += (__u64)st.st_size;
+		}
+	}
+}
+
+static int look_at(struct tsct_merge *m, struct merge_in *in)
+{
+	const struct tsct_recorded_sync *sync = merge_sync(in);
+	const char *missing = in->rec->missing_nodes;
+	struct merge_peer peer = {
+		.node = sync->node, .begin = in->begin, .end = in->end,
+		.nr_nodes = in->info.nr_nodes, .is_pollable = !in->merged && sync->on,
+		.nr_locations = m->nr_locations, .complete = in->complete,
+	};
+	int err = merge_list_locations(m, in);
+
+	add_sizes(m, in);
+	peer.nr_locations = m->nr_locations - peer.nr_locations;
+	memcpy(peer.uuid, in->rec->uuid, sizeof(peer.uuid));
+	if (!err)
+		err = merge_list_add(m, MERGE_PEERS, &peer, sizeof(peer));
+	if (!err && missing)
+		err = merge_list_add(m, MERGE_MISSING, missing, strlen(missing) + 1);
+	if (!err)
+		err = merge_list_clocks(m, in);
+	if (!err)
+		err = merge_list_identity(m, in);
+	return err ? err : merge_list_channels(m, in);
+}
+
+/* Numbers the nodes and locations of all inputs in order. */
+static int number_inputs(struct tsct_merge *m)
+{
+	__u64 node = 0, location = 0;
+	__u32 i;
+
+	m->peer = (struct merge_peer *)m->list[MERGE_PEERS].data;
+	for (i = 0; i < m->options.nr; i++) {
+		if (i == m->first) {
+			m->part.first_node = (__u32)node;
+			m->part.first_location = (__u32)location;
+		}
+		if (i - m->first < m->nr)
+			m->in[i - m->first].info.first_node = (__u32)node;
+		node += m->peer[i].nr_nodes;
+		location += m->peer[i].nr_locations;
+	}
+	/* merge_make_result() refuses more than TSCT_NODES_MAX and TSCT_LOCATIONS_MAX. */
+	m->part.nr_nodes = node < MERGE_NOBODY ? (__u32)node : MERGE_NOBODY;
+	m->part.nr_locations = location < MERGE_NOBODY ? (__u32)location : MERGE_NOBODY;
+	return 0;
+}
+
 /* ---- the result's clock --------------------------------------------------------- */
 
 /* Sets the first and the last global tick of all inputs. */
@@ -84,36 +265,33 @@ static int make_uuid(struct tsct_merge *m)
 	const __u64 options[] = {
 		(__u64)o->fit, o->hz, o->force | o->as_fitted << 1 | o->salvage << 2,
 	};
-	struct tsct_blob inputs = { NULL, 0, 0 };
+	struct {
+		__u8 uuid[16];
+		__u64 complete, end;
+	} *inputs = calloc(o->nr + 1, sizeof(*inputs));
 	__u8 *uuid = m->result.uuid;
+	unsigned int i;
 	__u64 hash;
-	const struct merge_in *in;
-	int i, err = 0;
 
+	if (!inputs)
+		return merge_fail_errno(m, -ENOMEM);
 	/* The events of an input are those of its UUID, unless it is not complete. */
-	for (in = m->in; in < m->in + m->nr && !err; in++) {
-		const __u64 rest[2] = { in->complete, in->complete ? 0 : in->end };
-
-		err = tsct_blob_add(&inputs, in->uuid, 16);
-		if (!err)
-			err = tsct_blob_add(&inputs, rest, sizeof(rest));
+	for (i = 0; i < o->nr; i++) {
+		memcpy(inputs[i].uuid, m->peer[i].uuid, 16);
+		inputs[i].complete = m->peer[i].complete;
+		inputs[i].end = m->peer[i].complete ? 0 : m->peer[i].end;
 	}
-	err = merge_agree(m, merge_fail_errno(m, err));
-	if (!err) {
-		tsct_ranks_gather(m->ranks, &inputs);
-		for (i = 0; i < 2; i++) {
-			hash = tsct_hash((__u64)i, options, sizeof(options));
-			if (o->missing_nodes)
-				hash = tsct_hash(hash, o->missing_nodes, strlen(o->missing_nodes));
-			hash = tsct_hash64(tsct_hash(hash, inputs.data, inputs.size));
-			memcpy(uuid + 8 * i, &hash, sizeof(hash));
-		}
-		uuid[6] = (uuid[6] & 0x0f) | 0x80;
-		uuid[8] = (uuid[8] & 0x3f) | 0x80;
-		tsct_ranks_first(m->ranks, !m->ranks->rank, uuid, 16);
+	for (i = 0; i < 2; i++) {
+		hash = tsct_hash((__u64)i, options, sizeof(options));
+		if (o->missing_nodes)
+			hash = tsct_hash(hash, o->missing_nodes, strlen(o->missing_nodes));
+		hash = tsct_hash64(tsct_hash(hash, inputs, o->nr * sizeof(*inputs)));
+		memcpy(uuid + 8 * i, &hash, sizeof(hash));
 	}
-	tsct_blob_free(&inputs);
-	return err;
+	uuid[6] = (uuid[6] & 0x0f) | 0x80;
+	uuid[8] = (uuid[8] & 0x3f) | 0x80;
+	free(inputs);
+	return 0;
 }
 
 static int add_missing_nodes(struct tsct_merge *m, const char *text)
@@ -122,21 +300,19 @@ static int add_missing_nodes(struct tsct_merge *m, const char *text)
 	return merge_fail_errno(m, tsct_recording_add_missing(&m->result.missing_nodes, text));
 }
 
-/* Names the nodes that are missing in the result, at rank 0: those of the options, and of
- * merged inputs. */
+/* Names the nodes that are missing in the result: those of the options, and of merged
+ * inputs. */
 static int name_missing_nodes(struct tsct_merge *m)
 {
-	struct tsct_blob *texts = &m->lists.missing_nodes;
-	const char *text;
+	const struct tsct_blob *texts = &m->list[MERGE_MISSING];
+	const char *text = texts->data;
 	int err = 0;
 
-	tsct_ranks_gather(m->ranks, texts);
-	if (!m->ranks->rank && m->options.missing_nodes)
+	if (m->options.missing_nodes)
 		err = add_missing_nodes(m, m->options.missing_nodes);
-	for (text = texts->data; text && text < texts->data + texts->size && !err;
-	     text += strlen(text) + 1)
+	for (; text && text < texts->data + texts->size && !err; text += strlen(text) + 1)
 		err = add_missing_nodes(m, text);
-	return merge_agree(m, err);
+	return err;
 }
 
 static int name_result(struct tsct_merge *m)
@@ -160,9 +336,7 @@ static int name_result(struct tsct_merge *m)
 	r->clock_origin = strdup(m->time == TSCT_MERGE_CLUSTER ?
 				 "merged by cluster time" :
 				 "merged by each node's own clock");
-	err = merge_agree(m, r->clock_origin ? 0 : merge_fail_errno(m, -ENOMEM));
-	if (!err)
-		err = name_missing_nodes(m);
+	err = r->clock_origin ? name_missing_nodes(m) : merge_fail_errno(m, -ENOMEM);
 	return err ? err : make_uuid(m);
 }
 
@@ -197,17 +371,31 @@ int merge_make_clock(struct tsct_merge *m)
 
 /* ---- the plan --------------------------------------------------------------------- */
 
+static const struct merge_step plan[] = {
+	{ .input = look_at, .need = MERGE_SAMPLES,
+	  .lists = 1U << MERGE_PEERS | 1U << MERGE_TIMELINES | 1U << MERGE_CLOCKS |
+		  1U << MERGE_DIRS | 1U << MERGE_HOLDERS | 1U << MERGE_HELD |
+		  1U << MERGE_CHANNELS | 1U << MERGE_MISSING,
+	  .all = number_inputs },
+	{ .all = merge_identify },
+	{ .all = merge_choose_time },
+	{ .all = merge_make_result },
+	{ .input = merge_define, .need = MERGE_SAMPLES,
+	  .lists = 1U << MERGE_TYPES | 1U << MERGE_CANDIDATES | 1U << MERGE_POLLS,
+	  .all = merge_define_types },
+	{ .all = merge_find_axis },
+	{ .all = merge_settle },
+	{ .all = name_result },
+	{ .all = merge_make_clock },
+	{ .all = merge_shift },
+};
+
 int tsct_merge_plan(const struct tsct_merge_options *options,
 		    struct tsct_merge **ret)
 {
-	static int (*const step[])(struct tsct_merge *m) = {
-		merge_open, merge_identify, merge_choose_time, merge_define,
-		merge_find_axis, merge_settle, name_result, merge_make_clock,
-		merge_shift,
-	};
 	struct tsct_merge *m = calloc(1, sizeof(*m));
 	size_t i;
-	int err = 0;
+	int err;
 
 	*ret = m;
 	if (!m)
@@ -216,16 +404,24 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 	pthread_mutex_init(&m->open_lock, NULL);
 	m->options = *options;
 	m->ranks = options->ranks ? options->ranks : &tsct_ranks_alone;
-	for (i = 0; i < sizeof(step) / sizeof(step[0]) && !err; i++)
-		err = step[i](m);
+	err = merge_agree(m, merge_make_inputs(m));
+	for (i = 0; i < sizeof(plan) / sizeof(plan[0]) && !err; i++)
+		err = merge_do(m, &plan[i]);
 	return err;
 }
 
 void tsct_merge_free(struct tsct_merge *m)
 {
+	enum merge_list list;
+
 	if (!m)
 		return;
-	merge_close(m);
+	merge_free_inputs(m);
+	for (list = 0; list < MERGE_LISTS; list++)
+		tsct_blob_free(&m->list[list]);
+	free(m->file);
+	merge_defs_free(m->defs);
+	tsct_recording_free(&m->result);
 	pthread_mutex_destroy(&m->lock);
 	pthread_mutex_destroy(&m->open_lock);
 	free(m);
@@ -352,7 +548,7 @@ int tsct_merge_write(struct tsct_merge *m, int dirfd)
 		return err;
 	bound_clock(m);
 	if (!m->counted)
-		err = tsct_merge_messages(m, &m->result.messages);
+		err = merge_count_messages(m, &m->result.messages);
 	if (err)
 		return err;
 	m->result.complete = 1;

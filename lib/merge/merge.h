@@ -155,6 +155,7 @@ const struct tsct_merge_file *tsct_merge_files(const struct tsct_merge *merge,
 
 struct tsct_merge_event {
 	__u64 global;
+	__u32 id;	/* of its definition in the result */
 	/* event with the input's numbers of channel, location and node, not the
 	 * result's; valid until the next call of tsct_merge_reader_next() */
 	const struct tsct_trace_event *event;

@@ -70,7 +70,23 @@ static const char *why_none(const struct merge_in *in)
 		"is uncalibrated: it has no sync samples of its timeline; record with --cluster";
 }
 
-/* ---- the time of the result ---------------------------------------------- */
+/* ---- the timelines of all inputs ------------------------------------------ */
+
+struct timeline {
+	__u64 master;
+	__u32 number;
+};
+
+/* Whether some inputs that follow each other are on one timeline: that of the first */
+struct timelines {
+	struct timeline first;
+	__u32 first_input;
+	bool by_themselves;	/* flag: no input belongs to a cluster */
+	/* the first input that is not, MERGE_NOBODY: none; and why: "": it is on another one */
+	__u32 other_input;
+	struct timeline other;
+	char why[MERGE_WHY_MAX / 4];
+};
 
 /* Returns true if the node's tsctraced.conf has synced-cluster: CLOCK_REALTIME is then
  * the cluster's time. */
@@ -79,40 +95,80 @@ static bool has_agreed(const struct tsct_recorded_sync *sync)
 	return sync->on && sync->role == TSCT_SYNC_SHARED;
 }
 
-struct merge_timeline merge_timeline_of(const struct merge_in *in)
+static bool is_same_timeline(const struct timeline *a, const struct timeline *b)
 {
-	const struct tsct_recording *rec = in->rec;
-	struct merge_timeline id = {
-		.master = rec->merged ? rec->timeline.master : merge_sync(in)->master,
-		.number = rec->merged ? rec->timeline.number : merge_sync(in)->timeline,
-	};
-
-	memcpy(id.boot_id, rec->nodes[0].boot_id, sizeof(id.boot_id));
-	return id;
+	return a->master == b->master && a->number == b->number;
 }
 
-/* Adds an input to the properties that depend on the timeline. */
-static void compare_timeline(const struct merge_in *in, const char *first_path,
-			     struct merge_properties *p)
+/* Adds the inputs of @b, which follow, to those of @a. */
+static void add_timelines(struct timelines *a, const struct timelines *b)
 {
-	const struct merge_timeline id = merge_timeline_of(in);
-	const char *what = why_none(in);
-
-	if (!what || (*what && !in->rec->merged))
-		p->by_themselves = false;
-	if (*p->why)
+	a->by_themselves &= b->by_themselves;
+	if (a->other_input != MERGE_NOBODY)
 		return;
-	if (what && !*what)
-		what = has_agreed(merge_sync(in)) ?
+	a->other_input = b->other_input;
+	a->other = b->other;
+	memcpy(a->why, b->why, sizeof(a->why));
+	if (!is_same_timeline(&a->first, &b->first) &&
+	    (b->other_input != b->first_input || !*b->why)) {
+		a->other_input = b->first_input;
+		a->other = b->first;
+		*a->why = '\0';
+	}
+}
+
+int merge_combine_timelines(struct tsct_blob *left, const struct tsct_blob *right)
+{
+	if (!left->size)
+		return tsct_blob_add(left, right->data, right->size);
+	if (right->size)
+		add_timelines((struct timelines *)left->data,
+			      (const struct timelines *)right->data);
+	return 0;
+}
+
+static int list_timeline(struct tsct_merge *m, struct merge_in *in)
+{
+	const struct tsct_recording *rec = in->rec;
+	const struct tsct_recorded_sync *sync = merge_sync(in);
+	const char *why = why_none(in);
+	struct timelines t = {
+		.first = {
+			.master = rec->merged ? rec->timeline.master : sync->master,
+			.number = rec->merged ? rec->timeline.number : sync->timeline,
+		},
+		.first_input = in->index, .other_input = why ? in->index : MERGE_NOBODY,
+		.by_themselves = why && (!*why || rec->merged),
+	};
+	const struct tsct_blob one = { (char *)&t, sizeof(t), 0 };
+
+	t.other = t.first;
+	if (why && !*why)
+		why = has_agreed(sync) ?
 			"uses CLOCK_REALTIME (synced-cluster), but other inputs use sync samples" :
 			"has no sync samples, but other inputs have";
-	if (what)
-		snprintf(p->why, sizeof(p->why), "%s: %s", in->info.path, what);
-	else if (id.master != p->first.master || id.number != p->first.number)
-		snprintf(p->why, sizeof(p->why), "%s: is on timeline %u of node %016"
+	if (why)
+		snprintf(t.why, sizeof(t.why), "%s", why);
+	return merge_fail_errno(m, merge_combine_timelines(&m->list[MERGE_TIMELINES], &one));
+}
+
+/* Sets @why to the reason for which the inputs are not on one timeline; "": they are. */
+static void compare_timelines(const struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
+{
+	const struct timelines *t = (const struct timelines *)m->list[MERGE_TIMELINES].data;
+	const char *path;
+
+	*why = '\0';
+	if (t->other_input == MERGE_NOBODY)
+		return;
+	path = m->options.path[t->other_input];
+	if (*t->why)
+		snprintf(why, MERGE_WHY_MAX / 2, "%s: %s", path, t->why);
+	else
+		snprintf(why, MERGE_WHY_MAX / 2, "%s: is on timeline %u of node %016"
 			 PRIx64 ", but %s on timeline %u of node %016" PRIx64,
-			 in->info.path, id.number, (uint64_t)id.master, first_path,
-			 p->first.number, (uint64_t)p->first.master);
+			 path, t->other.number, (uint64_t)t->other.master, m->options.path[0],
+			 t->first.number, (uint64_t)t->first.master);
 }
 
 /* ---- comparison of nodes by their own clocks ------------------------------ */
@@ -126,80 +182,82 @@ static bool is_in_holdover(const struct tsct_recording *rec)
 	return !rec->merged && rec->status == TSCT_STATUS_HOLDOVER;
 }
 
-/* Sets p->no_utc if a node has no bound to UTC during a part of its recording. */
-static void compare_utc(const struct merge_in *in, struct merge_properties *p)
+/* The nodes of some inputs; flags hold for all */
+struct clocks {
+	__u8 boot_id[16];	/* of the first node */
+	bool one_boot;
+	bool synced_cluster;	/* flag: tsctraced.conf of each node has synced-cluster */
+	/* why the CLOCK_REALTIME of a node has no bound to UTC: the first such node; "":
+	 * all have one */
+	char no_utc[MERGE_WHY_MAX / 2];
+	__u64 worst_utc_ns;	/* largest bound to UTC of all nodes that have one */
+};
+
+static void compare_utc(const struct merge_in *in, struct clocks *c)
 {
 	const struct tsct_recording *rec = in->rec;
 	const struct tsct_recorded_node *node;
 	__u32 source;
 	__u64 ns;
 
-	for (node = rec->nodes; node < rec->nodes + rec->nr_nodes && !*p->no_utc; node++) {
+	for (node = rec->nodes; node < rec->nodes + rec->nr_nodes && !*c->no_utc; node++) {
 		ns = tsct_recording_worst_utc_ns(node, &source);
 		/* The cluster's time, by which a merged input may be, has no
 		 * bound to UTC. */
 		if (ns == UINT64_MAX || is_in_holdover(rec) || (rec->merged &&
 		    (rec->compared == TSCT_COMPARED_UNKNOWN || rec->timeline.on)))
-			snprintf(p->no_utc, sizeof(p->no_utc), "%s: node %s was never"
+			snprintf(c->no_utc, sizeof(c->no_utc), "%s: node %s was never"
 				 " compared with the other nodes, and no bound of its %s"
 				 " to UTC is known", in->info.path,
 				 node->sync.on && *node->sync.name ? node->sync.name :
 				 node->host, is_in_holdover(rec) ?
 				 "clock, which was in holdover," : rec->timeline.on ?
 				 "cluster's time" : "CLOCK_REALTIME");
-		else if (ns > p->worst_utc_ns)
-			p->worst_utc_ns = ns;
+		else if (ns > c->worst_utc_ns)
+			c->worst_utc_ns = ns;
 	}
 }
 
-void merge_begin_properties(struct tsct_merge *m)
+int merge_combine_clocks(struct tsct_blob *left, const struct tsct_blob *right)
 {
-	m->properties.by_themselves = true;
-	m->properties.one_boot = true;
-	m->properties.synced_cluster = true;
+	struct clocks *a = (struct clocks *)left->data;
+	const struct clocks *b = (const struct clocks *)right->data;
+
+	if (!left->size)
+		return tsct_blob_add(left, right->data, right->size);
+	if (!right->size)
+		return 0;
+	a->one_boot &= b->one_boot && !memcmp(a->boot_id, b->boot_id, 16);
+	a->synced_cluster &= b->synced_cluster;
+	if (!*a->no_utc)
+		memcpy(a->no_utc, b->no_utc, sizeof(a->no_utc));
+	if (b->worst_utc_ns > a->worst_utc_ns)
+		a->worst_utc_ns = b->worst_utc_ns;
+	return 0;
 }
 
-void merge_add_properties(struct tsct_merge *m, struct merge_in *in)
+int merge_list_clocks(struct tsct_merge *m, struct merge_in *in)
 {
-	struct merge_properties *p = &m->properties;
 	const struct tsct_recording *rec = in->rec;
-	__u32 node;
-
-	compare_timeline(in, m->options.path[0], p);
-	compare_utc(in, p);
 	/* The nodes of a merged input that were never compared are of several
 	 * machines, or of one machine with contradicting clocks. */
-	if (rec->merged && rec->compared != TSCT_COMPARED_CLOCK)
-		p->one_boot = false;
+	struct clocks c = {
+		.one_boot = !rec->merged || rec->compared == TSCT_COMPARED_CLOCK,
+		.synced_cluster = true,
+	};
+	const struct tsct_blob one = { (char *)&c, sizeof(c), 0 };
+	__u32 node;
+	int err = list_timeline(m, in);
+
+	memcpy(c.boot_id, rec->nodes[0].boot_id, sizeof(c.boot_id));
+	compare_utc(in, &c);
 	for (node = 0; node < rec->nr_nodes; node++) {
-		p->one_boot &= !memcmp(rec->nodes[node].boot_id, p->first.boot_id, 16);
-		p->synced_cluster &= has_agreed(&rec->nodes[node].sync);
+		c.one_boot &= !memcmp(rec->nodes[node].boot_id, c.boot_id, 16);
+		c.synced_cluster &= has_agreed(&rec->nodes[node].sync);
 	}
-	if (rec->merged && !m->candidates.merged) {
-		m->candidates.merged = 1;
-		m->candidates.input = in->index;
-		m->candidates.timeline = rec->timeline;
-	}
+	return err ? err :
+		merge_fail_errno(m, merge_combine_clocks(&m->list[MERGE_CLOCKS], &one));
 }
-
-/* Replaces the properties of this rank's inputs by those of all inputs. */
-static void combine_properties(struct tsct_merge *m)
-{
-	struct merge_properties *p = &m->properties;
-	const struct tsct_ranks *r = m->ranks;
-
-	if (!tsct_ranks_first(r, *p->why, p->why, sizeof(p->why)))
-		*p->why = '\0';
-	if (!tsct_ranks_first(r, *p->no_utc, p->no_utc, sizeof(p->no_utc)))
-		*p->no_utc = '\0';
-	p->by_themselves = !tsct_ranks_any(r, !p->by_themselves);
-	p->one_boot = !tsct_ranks_any(r, !p->one_boot);
-	p->synced_cluster = !tsct_ranks_any(r, !p->synced_cluster);
-	p->worst_utc_ns = tsct_ranks_max(r, p->worst_utc_ns);
-}
-
-/* Notes a remark about all inputs, once. */
-#define note_once(m, ...) do { if (!(m)->ranks->rank) merge_note(m, __VA_ARGS__); } while (0)
 
 /*
  * Sets m->compared: how the times of nodes compare that are by each node's own clock.
@@ -207,7 +265,7 @@ static void combine_properties(struct tsct_merge *m)
  */
 static int compare_nodes(struct tsct_merge *m)
 {
-	const struct merge_properties *p = &m->properties;
+	const struct clocks *c = (const struct clocks *)m->list[MERGE_CLOCKS].data;
 	char why[MERGE_WHY_MAX / 2] = "";
 	int err = merge_check_boots(m, why, sizeof(why));
 
@@ -217,26 +275,26 @@ static int compare_nodes(struct tsct_merge *m)
 		return merge_fail(m, -EINVAL, "%s; use --force to merge them without error"
 				  " bounds", why);
 	if (*why) {
-		note_once(m, "%s; each node's own clock is used, without error bounds", why);
+		merge_note_once(m, "%s; each node's own clock is used, without error bounds", why);
 		return 0;
 	}
-	if (p->one_boot) {
+	if (c->one_boot) {
 		m->compared = TSCT_COMPARED_CLOCK;
 		return 0;
 	}
-	if (!*p->no_utc) {
+	if (!*c->no_utc) {
 		m->compared = TSCT_COMPARED_UTC;
-		note_once(m, "no common timeline: each node's own clock is used, which its"
+		merge_note_once(m, "no common timeline: each node's own clock is used, which its"
 			  " kernel or ClockBound states to be within %.3f us of UTC or better",
-			  (double)p->worst_utc_ns / 1e3);
+			  (double)c->worst_utc_ns / 1e3);
 		return 0;
 	}
-	if (!m->options.force && !p->synced_cluster)
+	if (!m->options.force && !c->synced_cluster)
 		return merge_fail(m, -EINVAL, "%s; synchronize the nodes by tsctraced (master in"
 				  " tsctraced.conf) or NTP and record again, or use --force to"
-				  " merge them without error bounds", p->no_utc);
-	note_once(m, "%s; each node's own clock is used, without error bounds%s", p->no_utc,
-		  p->synced_cluster ? ", although tsctraced.conf has synced-cluster" : "");
+				  " merge them without error bounds", c->no_utc);
+	merge_note_once(m, "%s; each node's own clock is used, without error bounds%s", c->no_utc,
+		  c->synced_cluster ? ", although tsctraced.conf has synced-cluster" : "");
 	return 0;
 }
 
@@ -268,57 +326,53 @@ static int take_own(struct tsct_merge *m)
 	return err ? err : compare_nodes(m);
 }
 
-static int compare_again(struct tsct_merge *m, struct merge_in *in, void *arg)
-{
-	(void)arg;
-	compare_timeline(in, m->options.path[0], &m->properties);
-	return 0;
-}
-
 /*
- * Uses sessions over MPI, if the inputs are on no timeline by the daemons' samples. They
- * are not needed where all inputs have one counter.
+ * Uses sessions over MPI, if the inputs are on no timeline by the daemons' samples: sets
+ * @why anew.
  */
-static int try_mpi(struct tsct_merge *m)
+static int try_mpi(struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 {
-	struct merge_properties *p = &m->properties;
-	const bool by_themselves = p->by_themselves;
-	int err;
+	static const struct merge_step compare_again = {
+		.input = list_timeline, .lists = 1U << MERGE_TIMELINES,
+	};
+	int err = merge_use_mpi(m);
 
-	if (!*p->why || (by_themselves && p->one_boot))
-		return 0;
-	err = merge_use_mpi(m, &p->first);
 	if (err <= 0)
 		return err;
-	*p->why = '\0';
-	err = merge_each(m, false, compare_again, NULL);
-	if (!tsct_ranks_first(m->ranks, *p->why, p->why, sizeof(p->why)))
-		*p->why = '\0';
-	p->by_themselves = by_themselves;
+	tsct_blob_free(&m->list[MERGE_TIMELINES]);
+	err = merge_do(m, &compare_again);
+	if (!err)
+		compare_timelines(m, why);
 	return err;
 }
 
 int merge_choose_time(struct tsct_merge *m)
 {
-	const struct merge_properties *p = &m->properties;
+	const struct clocks *c = (const struct clocks *)m->list[MERGE_CLOCKS].data;
+	const struct timelines *t = (const struct timelines *)m->list[MERGE_TIMELINES].data;
+	const bool by_themselves = t->by_themselves;
+	char why[MERGE_WHY_MAX / 2];
 	const struct merge_in *in;
-	int err;
+	int err = 0;
 
-	combine_properties(m);
-	err = try_mpi(m);
+	compare_timelines(m, why);
+	/* Inputs that all have one counter need no samples. */
+	if (*why && !(by_themselves && c->one_boot))
+		err = try_mpi(m, why);
 	if (err)
 		return err;
+	t = (const struct timelines *)m->list[MERGE_TIMELINES].data;
 	m->time = TSCT_MERGE_CLUSTER;
 	m->compared = TSCT_COMPARED_SAMPLES;
-	m->master = p->first.master;
-	m->timeline = p->first.number;
-	if (*p->why && p->by_themselves)
+	m->master = t->first.master;
+	m->timeline = t->first.number;
+	if (*why && by_themselves)
 		return take_own(m);
-	if (*p->why && !m->options.force)
+	if (*why && !m->options.force)
 		return merge_fail(m, -EINVAL, "%s; use --force to take"
-				  " each node's own clock", p->why);
-	if (*p->why) {
-		note_once(m, "%s", p->why);
+				  " each node's own clock", why);
+	if (*why) {
+		merge_note_once(m, "%s", why);
 		return take_own(m);
 	}
 	/* Sync samples taken before a disruption apply only to times before
@@ -341,7 +395,7 @@ double merge_axis_ns(const struct merge_axis *axis)
 
 /* Returns @value rounded towards zero; 0 if the result does not fit in 64 bits, as can
  * happen with sync samples of a counter that no input recorded. */
-__s64 merge_whole(double value)
+static __s64 whole_of(double value)
 {
 	return value > -9e18 && value < 9e18 ? (__s64)value : 0;
 }
@@ -350,7 +404,7 @@ void merge_add_frac(struct merge_place *place, double frac)
 {
 	double whole = floor(frac);
 
-	place->count += (__u64)merge_whole(whole);
+	place->count += (__u64)whole_of(whole);
 	place->frac = frac - whole < 1 ? frac - whole : nextafter(1, 0);
 }
 
@@ -443,6 +497,26 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 
 /* ---- the axis ----------------------------------------------------------------- */
 
+/*
+ * Candidates of some inputs for the axis and the rate of global ticks: of each kind the first
+ * one, so that of all inputs' the first one is the result's.
+ */
+struct candidates {
+	__u32 merged;		/* flag: `timeline` is set, of merged input `input` */
+	__u32 input;
+	struct tsct_recorded_timeline timeline;
+	/* by the master's own recording; by its clock params in a child's sync samples; by
+	 * any clock params of cluster time; mult 0: none */
+	struct merge_axis axis[3];
+	/* of the master's recordings, the one that begins first, and the one that ends
+	 * last; hz 0: none */
+	struct run {
+		__u64 begin, end;
+		double hz;
+		struct tsct_clock_params real;
+	} first, last;
+};
+
 static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recorded_sync *sync = merge_sync(in);
@@ -452,7 +526,7 @@ static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 }
 
 static void find_series(const struct tsct_merge *m, const struct merge_in *in,
-			struct merge_candidates *c)
+			struct candidates *c)
 {
 	const struct tsct_remote_params *sent;
 	const struct tsct_series *s;
@@ -474,55 +548,59 @@ static void find_series(const struct tsct_merge *m, const struct merge_in *in,
 }
 
 static void find_master(const struct tsct_merge *m, const struct merge_in *in,
-			struct merge_candidates *c)
+			struct candidates *c)
 {
 	const struct tsct_clock_params *params = &merge_sync(in)->params;
-	const struct merge_run run = { in->begin, in->end, in->hz, in->rec->real };
 
 	if (!is_master(m, in))
 		return;
-	if (!c->axis[0].mult) {
-		c->axis[0].base = params->base_cycles + params->slew_cycles;
-		c->axis[0].base_ns = tsct_clock_params_ns(params, c->axis[0].base);
-		c->axis[0].mult = params->mult;
-	}
-	if (!c->first.hz || run.begin < c->first.begin)
-		c->first = run;
-	if (!c->last.hz || run.end > c->last.end)
-		c->last = run;
+	c->axis[0].base = params->base_cycles + params->slew_cycles;
+	c->axis[0].base_ns = tsct_clock_params_ns(params, c->axis[0].base);
+	c->axis[0].mult = params->mult;
+	c->first = c->last = (struct run) { in->begin, in->end, in->hz, in->rec->real };
 }
 
-void merge_add_candidates(struct tsct_merge *m, struct merge_in *in)
+/* Adds the candidates of the inputs that follow. */
+int merge_combine_candidates(struct tsct_blob *left, const struct tsct_blob *right)
 {
-	find_master(m, in, &m->candidates);
-	find_series(m, in, &m->candidates);
-}
-
-/* Adds the candidates of the next rank to those of all ranks before. */
-static int combine_candidates(struct tsct_blob *left, const struct tsct_blob *right)
-{
-	struct merge_candidates a, b;
+	struct candidates *a = (struct candidates *)left->data;
+	const struct candidates *b = (const struct candidates *)right->data;
 	int i;
 
-	memcpy(&a, left->data, sizeof(a));
-	memcpy(&b, right->data, sizeof(b));
-	if (!a.merged && b.merged) {
-		a.merged = 1;
-		a.input = b.input;
-		a.timeline = b.timeline;
+	if (!left->size)
+		return tsct_blob_add(left, right->data, right->size);
+	if (!right->size)
+		return 0;
+	if (!a->merged && b->merged) {
+		a->merged = 1;
+		a->input = b->input;
+		a->timeline = b->timeline;
 	}
 	for (i = 0; i < 3; i++)
-		if (!a.axis[i].mult)
-			a.axis[i] = b.axis[i];
-	if (b.first.hz && (!a.first.hz || b.first.begin < a.first.begin))
-		a.first = b.first;
-	if (b.last.hz && (!a.last.hz || b.last.end > a.last.end))
-		a.last = b.last;
-	memcpy(left->data, &a, sizeof(a));
+		if (!a->axis[i].mult)
+			a->axis[i] = b->axis[i];
+	if (b->first.hz && (!a->first.hz || b->first.begin < a->first.begin))
+		a->first = b->first;
+	if (b->last.hz && (!a->last.hz || b->last.end > a->last.end))
+		a->last = b->last;
 	return 0;
 }
 
-static void choose_axis(struct tsct_merge *m, const struct merge_candidates *c)
+int merge_list_candidates(struct tsct_merge *m, struct merge_in *in)
+{
+	struct candidates c = {
+		.merged = in->merged, .input = in->index, .timeline = in->rec->timeline,
+	};
+	const struct tsct_blob one = { (char *)&c, sizeof(c), 0 };
+
+	if (m->time == TSCT_MERGE_CLUSTER) {
+		find_master(m, in, &c);
+		find_series(m, in, &c);
+	}
+	return merge_fail_errno(m, merge_combine_candidates(&m->list[MERGE_CANDIDATES], &one));
+}
+
+static void choose_axis(struct tsct_merge *m, const struct candidates *c)
 {
 	int i = 0;
 
@@ -564,9 +642,9 @@ int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
  * by the master's wall clock. A recording of less than 1 s is extended to 1 s: from its
  * length in whole ns, the rate would be too coarse for the events of the other nodes.
  */
-static int frame_by_master(struct tsct_merge *m, const struct merge_candidates *c)
+static int frame_by_master(struct tsct_merge *m, const struct candidates *c)
 {
-	const struct merge_run *first = &c->first, *last = &c->last;
+	const struct run *first = &c->first, *last = &c->last;
 	__u64 end = last->end;
 
 	if (!first->hz)
@@ -582,7 +660,7 @@ static int frame_by_master(struct tsct_merge *m, const struct merge_candidates *
 static int frame_by_cluster(struct tsct_merge *m)
 {
 	const struct merge_axis *axis = &m->axis;
-	__u64 hour = (__u64)merge_whole(3600e9 / merge_axis_ns(axis));
+	__u64 hour = (__u64)whole_of(3600e9 / merge_axis_ns(axis));
 
 	if (!merge_frame_from_params(&m->frame, axis->base, axis->base_ns,
 				     axis->mult, wanted_hz(m)))
@@ -593,8 +671,9 @@ static int frame_by_cluster(struct tsct_merge *m)
 			      wanted_hz(m));
 }
 
-static int set_axis(struct tsct_merge *m, const struct merge_candidates *c)
+int merge_find_axis(struct tsct_merge *m)
 {
+	const struct candidates *c = (const struct candidates *)m->list[MERGE_CANDIDATES].data;
 	int err;
 
 	if (m->time == TSCT_MERGE_OWN) {
@@ -629,22 +708,4 @@ static int set_axis(struct tsct_merge *m, const struct merge_candidates *c)
 	return !err ? 0 :
 		merge_fail(m, -EINVAL, "the wall clock of the master did not run"
 			   " forward; use --force to take each node's own clock");
-}
-
-/* All ranks set the axis, from the same candidates. */
-int merge_find_axis(struct tsct_merge *m)
-{
-	struct merge_candidates *c = &m->candidates;
-	struct tsct_blob blob = { NULL, 0, 0 };
-	int err = tsct_blob_add(&blob, c, sizeof(*c));
-
-	err = merge_agree(m, merge_fail_errno(m, err));
-	if (!err) {
-		tsct_ranks_reduce(m->ranks, &blob, combine_candidates);
-		tsct_ranks_share(m->ranks, &blob);
-		memcpy(c, blob.data, sizeof(*c));
-		err = set_axis(m, c);
-	}
-	tsct_blob_free(&blob);
-	return err;
 }

@@ -431,8 +431,7 @@ int merge_bound_first(struct tsct_merge *m, struct merge_in *in)
 	return merge_bound_anew(m, in);
 }
 
-/* Computes the error bounds again, up to the last copied event, for inputs that were
- * found to end later than when the merge was planned. */
+/* Computes the error bounds again, up to the last copied event. */
 int merge_bounds_again(struct tsct_merge *m)
 {
 	struct merge_in *in;
@@ -441,12 +440,12 @@ int merge_bounds_again(struct tsct_merge *m)
 	for (in = m->in; in < m->in + m->nr && !err; in++) {
 		if (in->merged || in->last <= in->end)
 			continue;
-		err = merge_use_samples(m, in);
+		err = merge_use(m, in, MERGE_SAMPLES);
 		in->end = in->last;
-		if (!err) {
-			carry_clock_errors(m, in);
-			err = merge_bound_anew(m, in);
-		}
+		if (err)
+			break;
+		carry_clock_errors(m, in);
+		err = merge_bound_anew(m, in);
 		merge_leave(m, in);
 	}
 	return merge_agree(m, err);

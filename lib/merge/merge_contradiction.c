@@ -209,7 +209,7 @@ static __u64 line_begin(const struct merge_in *in)
 		base : in->begin;
 }
 
-static int list_line(struct tsct_merge *m, struct merge_in *in, void *arg)
+static int list_line(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_clock_params *real = &in->rec->real;
 	struct straight_clock line = {
@@ -225,7 +225,7 @@ static int list_line(struct tsct_merge *m, struct merge_in *in, void *arg)
 	line.error_ns = fmax((double)tsct_clock_params_error_ps(real, line.begin),
 			     (double)tsct_clock_params_error_ps(real, line.end)) * 1e-3 + 1 +
 		(double)tsct_recording_uncertainty_ns(in->rec);
-	return merge_fail_errno(m, tsct_blob_add(arg, &line, sizeof(line)));
+	return merge_list_add(m, MERGE_LINES, &line, sizeof(line));
 }
 
 /* Returns the time of @b minus that of @a at a tick of their counter, ns. */
@@ -279,44 +279,35 @@ static int by_counter_and_begin(const void *a, const void *b)
 	return (x->input > y->input) - (x->input < y->input);
 }
 
-static void check_lines(const struct tsct_merge *m, struct straight_clock *line, size_t nr,
-			char *why, size_t size)
+int merge_check_boots(struct tsct_merge *m, char *why, size_t size)
 {
-	const struct straight_clock *last = line, *l;
+	static const struct merge_step list_lines = {
+		.input = list_line, .lists = 1U << MERGE_LINES,
+	};
+	struct straight_clock *line, *last, *l;
+	size_t nr;
+	int err = merge_do(m, &list_lines);
 
-	qsort(line, nr, sizeof(*line), by_counter_and_begin);
+	last = line = (struct straight_clock *)m->list[MERGE_LINES].data;
+	nr = m->list[MERGE_LINES].size / sizeof(*line);
+	if (nr && !err)
+		qsort(line, nr, sizeof(*line), by_counter_and_begin);
 	/* Each is compared with the one that ends last of those of its counter that begin
 	 * before: nearest to it, so that the bounds have grown least. */
-	for (l = line + 1; l < line + nr; l++) {
+	for (l = line; l < line + nr && !err; l++) {
 		if (compare_counters(last, l)) {
 			last = l;
-			continue;
-		}
-		if (contradict(last, l)) {
+		} else if (l != last && contradict(last, l)) {
 			snprintf(why, size, "%s and %s are of the same boot, but their clocks"
 				 " contradict each other: CLOCK_REALTIME was set between them, or slewed"
 				 " by more than 500 ppm, or they are of two machines that were"
 				 " restored from one snapshot",
 				 m->options.path[last->input], m->options.path[l->input]);
-			return;
-		}
-		if (l->end > last->end)
+			break;
+		} else if (l->end > last->end) {
 			last = l;
+		}
 	}
-}
-
-int merge_check_boots(struct tsct_merge *m, char *why, size_t size)
-{
-	struct tsct_blob lines = { NULL, 0, 0 };
-	int err = merge_each(m, false, list_line, &lines);
-
-	if (!err) {
-		tsct_ranks_gather(m->ranks, &lines);
-		if (lines.size)
-			check_lines(m, (struct straight_clock *)lines.data,
-				    lines.size / sizeof(struct straight_clock), why, size);
-		tsct_ranks_first(m->ranks, !m->ranks->rank, why, size);
-	}
-	tsct_blob_free(&lines);
+	tsct_blob_free(&m->list[MERGE_LINES]);
 	return err;
 }

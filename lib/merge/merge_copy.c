@@ -9,29 +9,50 @@
 
 #include "merge_private.h"
 #include "lib/ctf/stream.h"
+#include "lib/query/message_match.h"
 
 /* ---- reading --------------------------------------------------------------------- */
 
-void merge_reader_init(struct tsct_merge_reader *r, struct tsct_merge *m,
+/* Reads one file with global ticks */
+struct tsct_merge_reader {
+	struct tsct_stream_reader s;
+	struct tsct_stream_reader_dir dir;
+	struct tsct_mapping_cursor cursor;
+	struct tsct_merge *merge;
+	struct merge_in *in;		/* open with its events, as long as it is read */
+	const struct tsct_merge_file *file;
+	unsigned int segment;	/* index of the input's segment that is in use */
+	bool out;		/* flag: an event had no global tick */
+};
+
+/* Opens the input, until close_reader(), which is called only after success. */
+static int open_reader(struct tsct_merge_reader *r, struct tsct_merge *m,
 		       const struct tsct_merge_file *file,
 		       tsct_trace_report *report, void *arg)
 {
 	struct merge_in *in = &m->in[file->input];
+	int err = merge_use(m, in, MERGE_EVENTS);
 
-	memset(r, 0, sizeof(*r));
-	r->merge = m;
-	r->in = in;
-	r->file = file;
-	r->dir = (struct tsct_stream_reader_dir) {
-		.dirfd = in->dirfd, .rec = in->rec, .report = report,
-		.arg = arg,
+	if (err)
+		return err;
+	*r = (struct tsct_merge_reader) {
+		.merge = m, .in = in, .file = file,
+		.dir = { .dirfd = in->dirfd, .rec = in->rec, .report = report, .arg = arg },
 	};
 	tsct_stream_reader_init(&r->s, in->rec, in->kinds[file->in_class],
 			 file->in_class, file->in_location);
 	tsct_mapping_cursor_init(&r->cursor, &in->segment[0].correct);
+	return 0;
 }
 
-int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
+static void close_reader(struct tsct_merge_reader *r)
+{
+	tsct_stream_reader_free(&r->s);
+	merge_leave(r->merge, r->in);
+}
+
+/* Slow path of next_event(). Returns 1; 0: the event has no global tick. */
+static int turn_segment(struct tsct_merge_reader *r, __u64 *ret_global)
 {
 	const __u64 stamp = r->s.event.tick;
 	char sentence[256];
@@ -60,35 +81,72 @@ int merge_reader_turn(struct tsct_merge_reader *r, __u64 *ret_global)
 	return 0;
 }
 
+/* Returns 1 with the next event in r->s.event; 0 at the end of the file; or -ENOMEM. */
+static inline int next_event(struct tsct_merge_reader *r, __u64 *ret_global)
+{
+	int ret;
+
+	for (;;) {
+		ret = tsct_stream_reader_next(&r->dir, &r->s);
+		if (unlikely(ret <= 0))
+			return ret;
+		if (likely(!tsct_mapping_cursor_next(&r->cursor, r->s.event.tick,
+						ret_global)) ||
+		    turn_segment(r, ret_global))
+			return 1;
+	}
+}
+
+/* Returns the event ids in the result, at index (event id in the input - TSCT_ID_FIRST). */
+static const __u32 *ids_of(const struct tsct_merge_reader *r)
+{
+	return r->in->id[r->file->in_class];
+}
+
 int tsct_merge_reader_open(struct tsct_merge *m,
 			   const struct tsct_merge_file *file,
 			   struct tsct_merge_reader **ret)
 {
-	struct merge_in *in = &m->in[file->input];
-	int err = merge_use_events(m, in);
-
-	*ret = err ? NULL : malloc(sizeof(**ret));
+	struct tsct_merge_reader *r = malloc(sizeof(*r));
 	/* This reader does not report damage: it is reported when events are copied. */
-	if (*ret)
-		merge_reader_init(*ret, m, file, NULL, NULL);
-	else
-		merge_leave(m, in);
-	return err ? err : *ret ? 0 : -ENOMEM;
+	int err = r ? open_reader(r, m, file, NULL, NULL) : -ENOMEM;
+
+	if (err)
+		free(r);
+	*ret = err ? NULL : r;
+	return err;
 }
 
 int tsct_merge_reader_next(struct tsct_merge_reader *r,
-			   struct tsct_merge_event *ret_event)
+			   struct tsct_merge_event *ret)
 {
-	ret_event->event = &r->s.event;
-	return merge_reader_next(r, &ret_event->global);
+	const int has = next_event(r, &ret->global);
+
+	ret->event = &r->s.event;
+	if (has > 0)
+		ret->id = ids_of(r)[r->s.id - TSCT_ID_FIRST];
+	return has;
+}
+
+int merge_reader_next_end(struct tsct_merge_reader *r, struct tsct_merge_event *ret)
+{
+	int has = 1;
+
+	while (has > 0) {
+		has = merge_is_stopped(r->merge) ? -EINTR : next_event(r, &ret->global);
+		if (has > 0 && tsct_message_is_end(r->s.event.def))
+			break;
+	}
+	ret->event = &r->s.event;
+	if (has > 0)
+		ret->id = ids_of(r)[r->s.id - TSCT_ID_FIRST];
+	return has;
 }
 
 void tsct_merge_reader_close(struct tsct_merge_reader *r)
 {
-	if (!r)
-		return;
-	tsct_stream_reader_free(&r->s);
-	merge_leave(r->merge, r->in);
+	if (r)
+		close_reader(r);
 	free(r);
 }
 
@@ -110,8 +168,6 @@ struct copy {
 	struct copy_work *w;
 	struct tsct_merge_reader r;
 	struct tsct_stream_writer out;
-	/* event ids in the result, at index (event id in the input - TSCT_ID_FIRST) */
-	const __u32 *ids;
 	__u64 pos;		/* file offset up to which the progress counts bytes */
 	__u64 counted;		/* number of events added to the progress so far */
 };
@@ -166,17 +222,18 @@ static int turn_packet(struct copy *c, __u64 *discarded)
 static int copy_events(struct copy *c, __u64 *ret_discarded)
 {
 	const struct tsct_trace_event *e = &c->r.s.event;
+	const __u32 *ids = ids_of(&c->r);
 	__u64 global, pos = ~0ULL;
 	int ret, err = 0;
 
-	while ((ret = merge_reader_next(&c->r, &global)) > 0) {
+	while ((ret = next_event(&c->r, &global)) > 0) {
 		if (unlikely(c->r.s.pos != pos)) {
 			pos = c->r.s.pos;
 			err = turn_packet(c, ret_discarded);
 			if (err)
 				return err;
 		}
-		ret = tsct_stream_writer_put(&c->out, c->ids[c->r.s.id - TSCT_ID_FIRST],
+		ret = tsct_stream_writer_put(&c->out, ids[c->r.s.id - TSCT_ID_FIRST],
 				   global, e->tid, e->payload, e->len);
 		if (likely(!ret))
 			continue;
@@ -282,17 +339,13 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 		.stream_id = f->class, .cpu = l->cpu, .node = l->node,
 	};
 	__u64 discarded = 0;
-	int err = merge_use_events(m, in);
+	int err = open_reader(&c->r, m, f, report, c);
 
-	if (err) {
-		merge_leave(m, in);
+	if (err)
 		return err;
-	}
 	from = &in->rec->streams[f->in_class];
 	tsct_recording_file(&m->result, f->class, f->location, name);
-	c->ids = in->id[f->in_class];
 	c->pos = c->counted = 0;
-	merge_reader_init(&c->r, m, f, report, c);
 	tsct_stream_writer_init(&c->out, &file);
 	/* Losses and ring counters are those that the input's metadata states. */
 	to->loss[f->location] = from->loss[f->in_location];
@@ -306,8 +359,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 		err = end_file(c, c->r.s.discarded);
 	}
 	tsct_stream_writer_free(&c->out);
-	tsct_stream_reader_free(&c->r.s);
-	merge_leave(m, in);
+	close_reader(&c->r);
 	return err;
 }
 

@@ -74,7 +74,7 @@ static const char *path_of(const struct tsct_merge *m, __u32 input)
 
 /* ---- what is compared ------------------------------------------------------------- */
 
-static int list_nodes(struct merge_in *in, struct tsct_blob *to)
+static int list_nodes(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recorded_node *node;
 	const struct tsct_recorded_bound *b;
@@ -98,14 +98,13 @@ static int list_nodes(struct merge_in *in, struct tsct_blob *to)
 			b += node->correction.nr_bounds - 1;
 			h.end = merge_own_ns(in, b->tick);
 		}
-		err = tsct_blob_add(to, &h, sizeof(h));
+		err = merge_list_add(m, MERGE_HOLDERS, &h, sizeof(h));
 	}
 	return err;
 }
 
 int merge_list_identity(struct tsct_merge *m, struct merge_in *in)
 {
-	struct merge_lists *all = &m->lists;
 	struct recorded_dir dir = {
 		.begin = merge_own_ns(in, in->begin), .end = merge_own_ns(in, in->end),
 		.input = in->index,
@@ -121,15 +120,15 @@ int merge_list_identity(struct tsct_merge *m, struct merge_in *in)
 		dir.dev = st.st_dev;
 		dir.ino = st.st_ino;
 	}
-	err = tsct_blob_add(&all->dirs, &dir, sizeof(dir));
+	err = merge_list_add(m, MERGE_DIRS, &dir, sizeof(dir));
 	if (!err)
-		err = list_nodes(in, &all->holders);
+		err = list_nodes(m, in);
 	for (i = 0; i < in->rec->nr_streams && !err; i++) {
 		memcpy(c.name, in->rec->streams[i].name, sizeof(c.name));
 		c.kernel = in->rec->streams[i].kernel;
-		err = tsct_blob_add(&all->channels_of, &c, sizeof(c));
+		err = merge_list_add(m, MERGE_HELD, &c, sizeof(c));
 	}
-	return merge_fail_errno(m, err);
+	return err;
 }
 
 /* ---- the same directory ---------------------------------------------------------- */
@@ -374,44 +373,32 @@ static int check_gaps(struct tsct_merge *m, struct recorded_dir *all, size_t nr)
 	return 0;
 }
 
-static int check_all(struct tsct_merge *m)
+/*
+ * Refuses duplicate inputs and inputs made days apart, unless options.force is set: the lists
+ * are empty then. What identifies the nodes of all inputs is compared by sorting: inputs may
+ * have so many nodes that comparing each node with each other node would take too long.
+ */
+int merge_identify(struct tsct_merge *m)
 {
-	const struct merge_lists *l = &m->lists;
-	struct recorded_dir *dirs = (struct recorded_dir *)l->dirs.data;
-	const size_t nr = l->dirs.size / sizeof(*dirs);
+	struct tsct_blob *list = m->list;
+	struct recorded_dir *dirs = (struct recorded_dir *)list[MERGE_DIRS].data;
+	const size_t nr = list[MERGE_DIRS].size / sizeof(*dirs);
 	const struct identities of = {
-		.holder = (const struct holder *)l->holders.data,
-		.nr_holders = l->holders.size / sizeof(struct holder),
-		.channel = (const struct held_channel *)l->channels_of.data,
-		.nr_channels = l->channels_of.size / sizeof(struct held_channel),
+		.holder = (const struct holder *)list[MERGE_HOLDERS].data,
+		.nr_holders = list[MERGE_HOLDERS].size / sizeof(struct holder),
+		.channel = (const struct held_channel *)list[MERGE_HELD].data,
+		.nr_channels = list[MERGE_HELD].size / sizeof(struct held_channel),
 	};
-	int err = check_inodes(m, dirs, nr);
+	int err = nr ? check_inodes(m, dirs, nr) : 0;
 
 	if (!err)
 		err = check_uuids(m, &of);
 	if (!err)
 		err = check_identities(m, &of);
-	return err ? err : check_gaps(m, dirs, nr);
-}
-
-/*
- * Refuses duplicate inputs and inputs made days apart, unless options.force is set. Rank 0
- * compares what identifies the nodes of all inputs, by sorting: inputs may have so many
- * nodes that comparing each node with each other node would take too long.
- */
-int merge_identify(struct tsct_merge *m)
-{
-	struct merge_lists *l = &m->lists;
-	int err;
-
-	if (m->options.force)
-		return 0;
-	tsct_ranks_gather(m->ranks, &l->dirs);
-	tsct_ranks_gather(m->ranks, &l->holders);
-	tsct_ranks_gather(m->ranks, &l->channels_of);
-	err = merge_agree(m, m->ranks->rank ? 0 : check_all(m));
-	tsct_blob_free(&l->dirs);
-	tsct_blob_free(&l->holders);
-	tsct_blob_free(&l->channels_of);
+	if (!err && nr)
+		err = check_gaps(m, dirs, nr);
+	tsct_blob_free(&list[MERGE_DIRS]);
+	tsct_blob_free(&list[MERGE_HOLDERS]);
+	tsct_blob_free(&list[MERGE_HELD]);
 	return err;
 }

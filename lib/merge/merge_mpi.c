@@ -128,11 +128,31 @@ static int read_file(struct tsct_merge *m, struct merge_in *in, struct mpi_input
 	return ret;
 }
 
-/* Reads the events of an input's channels in which programs recorded sessions. A merged
- * input has its timeline. @arg: array of struct mpi_input, of this rank's inputs */
-static int read_sessions(struct tsct_merge *m, struct merge_in *in, void *arg)
+/* A timeline of which an input has sessions, in MERGE_SESSIONS */
+struct mpi_timeline {
+	__u64 master;
+	__u32 timeline, input;
+};
+
+static int list_timelines(struct tsct_merge *m, const struct merge_in *in,
+			  const struct mpi_input *of)
 {
-	struct mpi_input *of = (struct mpi_input *)arg + (in - m->in);
+	const struct tsct_mpi_session *s;
+	struct mpi_timeline t;
+	int err = 0;
+
+	for (s = of->session; s < of->session + of->nr_sessions && !err; s++) {
+		t = (struct mpi_timeline) { s->master, s->timeline, in->index };
+		err = merge_list_add(m, MERGE_SESSIONS, &t, sizeof(t));
+	}
+	return err;
+}
+
+/* Reads the events of an input's channels in which programs recorded sessions. A merged
+ * input has its timeline. */
+static int read_sessions(struct tsct_merge *m, struct merge_in *in)
+{
+	struct mpi_input *of = &m->mpi[in - m->in];
 	const struct tsct_recording *rec = in->rec;
 	const struct tsct_mpi_session merged = {
 		.node = rec->timeline.master, .master = rec->timeline.master,
@@ -143,9 +163,9 @@ static int read_sessions(struct tsct_merge *m, struct merge_in *in, void *arg)
 	__u32 i, at;
 	int err = 0;
 
-	if (rec->merged)
-		return merge_fail_errno(m, rec->timeline.on ? add_session(of, &merged) : 0);
-	for (i = 0; i < rec->nr_streams && !err; i++) {
+	if (rec->merged && rec->timeline.on)
+		err = add_session(of, &merged);
+	for (i = 0; !rec->merged && i < rec->nr_streams && !err; i++) {
 		if (rec->streams[i].kernel || !has_sessions(&rec->streams[i]))
 			continue;
 		kinds = tsct_stream_reader_kinds(&rec->streams[i]);
@@ -172,7 +192,7 @@ static int read_sessions(struct tsct_merge *m, struct merge_in *in, void *arg)
 	if (of->nr_invalid)
 		merge_note(m, "%s: %u events of sessions over MPI are not used: %s",
 			   in->info.path, of->nr_invalid, of->invalid);
-	return merge_fail_errno(m, err);
+	return err ? merge_fail_errno(m, err) : list_timelines(m, in, of);
 }
 
 /* ---- the common timeline -------------------------------------------------------- */
@@ -190,89 +210,33 @@ static const struct tsct_mpi_session *find_session(const struct mpi_input *of,
 	return found;
 }
 
-/* Adds the timelines that all inputs of this rank have. A rank without inputs adds all. */
-static int list_common(const struct tsct_merge *m, const struct mpi_input *of,
-		       struct tsct_blob *ret)
+/* Takes the timeline that all inputs have: of those of the first input, the first one. */
+static bool find_common(struct tsct_merge *m)
 {
-	struct merge_timeline id = { .master = 0 };
-	const struct tsct_mpi_session *s;
-	unsigned int i;
-	int err = 0;
+	const struct tsct_blob *list = &m->list[MERGE_SESSIONS];
+	const struct mpi_timeline *first = (const struct mpi_timeline *)list->data, *of, *t;
+	const struct mpi_timeline *end = first + list->size / sizeof(*first);
+	__u32 next;
 
-	if (!m->nr)
-		return tsct_blob_add(ret, &id, sizeof(id));
-	for (s = of->session; s < of->session + of->nr_sessions && !err; s++) {
-		for (i = 0; i < m->nr && find_session(&of[i], s->master, s->timeline); i++)
-			;
-		id.master = s->master;
-		id.number = s->timeline;
-		if (i == m->nr)
-			err = tsct_blob_add(ret, &id, sizeof(id));
+	for (of = first; of < end && !of->input; of++) {
+		for (t = of, next = 0; t < end; t++)
+			if (t->input == next && t->master == of->master &&
+			    t->timeline == of->timeline)
+				next++;
+		if (next == m->options.nr) {
+			m->master = of->master;
+			m->timeline = of->timeline;
+			return true;
+		}
 	}
-	return err;
+	return false;
 }
-
-/* Keeps the timelines of @left that are of @right, too. Master 0 stands for all. */
-static int intersect(struct tsct_blob *left, const struct tsct_blob *right)
-{
-	const size_t nr_left = left->size / sizeof(struct merge_timeline);
-	const size_t nr_right = right->size / sizeof(struct merge_timeline);
-	struct merge_timeline *a = (struct merge_timeline *)left->data;
-	const struct merge_timeline *b = (const struct merge_timeline *)right->data;
-	size_t i, k, nr = 0;
-
-	if (nr_right && !b->master)
-		return 0;
-	if (nr_left && !a->master) {
-		left->size = 0;
-		return tsct_blob_add(left, right->data, right->size);
-	}
-	for (i = 0; i < nr_left; i++) {
-		for (k = 0; k < nr_right && (a[i].master != b[k].master ||
-					     a[i].number != b[k].number); k++)
-			;
-		if (k < nr_right)
-			a[nr++] = a[i];
-	}
-	left->size = nr * sizeof(*a);
-	return 0;
-}
-
-/* Finds a timeline that all inputs of all ranks have. Returns 1, 0 or -errno. */
-static int find_common(struct tsct_merge *m, const struct mpi_input *of,
-		       struct merge_timeline *ret)
-{
-	struct tsct_blob blob = { NULL, 0, 0 };
-	int err = merge_agree(m, merge_fail_errno(m, list_common(m, of, &blob)));
-
-	if (!err) {
-		tsct_ranks_reduce(m->ranks, &blob, intersect);
-		tsct_ranks_share(m->ranks, &blob);
-	}
-	if (!err && blob.size) {
-		const struct merge_timeline *first = (const struct merge_timeline *)blob.data;
-
-		ret->master = first->master;
-		ret->number = first->number;
-		err = 1;
-	}
-	tsct_blob_free(&blob);
-	return err;
-}
-
-/* The sessions of a rank's inputs, and the common timeline */
-struct mpi_inputs {
-	struct mpi_input *of;
-	const struct merge_timeline *common;
-};
 
 /* Gives an input the sync state and the samples of its sessions on a timeline. */
-static int take_sessions(struct tsct_merge *m, struct merge_in *in, void *arg)
+static int take_sessions(struct tsct_merge *m, struct merge_in *in)
 {
-	const struct mpi_inputs *all = arg;
-	struct mpi_input *of = all->of + (in - m->in);
-	const struct tsct_mpi_session *session =
-		find_session(of, all->common->master, all->common->number);
+	struct mpi_input *of = &m->mpi[in - m->in];
+	const struct tsct_mpi_session *session = find_session(of, m->master, m->timeline);
 	const struct tsct_recording *rec = in->rec;
 	bool *emptied;
 
@@ -303,23 +267,28 @@ static int take_sessions(struct tsct_merge *m, struct merge_in *in, void *arg)
 	return 0;
 }
 
-int merge_use_mpi(struct tsct_merge *m, struct merge_timeline *ret)
+int merge_use_mpi(struct tsct_merge *m)
 {
-	struct mpi_inputs all = { calloc(m->nr + 1, sizeof(*all.of)), ret };
-	int err = merge_agree(m, all.of ? 0 : merge_fail_errno(m, -ENOMEM));
+	static const struct merge_step read = {
+		.input = read_sessions, .lists = 1U << MERGE_SESSIONS,
+	};
+	static const struct merge_step take = { .input = take_sessions };
 	unsigned int i;
+	int err;
 
+	m->mpi = calloc(m->nr + 1, sizeof(*m->mpi));
+	err = merge_agree(m, m->mpi ? 0 : merge_fail_errno(m, -ENOMEM));
 	if (!err)
-		err = merge_each(m, false, read_sessions, all.of);
-	if (!err)
-		err = find_common(m, all.of, ret);
-	if (err > 0)
-		err = merge_each(m, false, take_sessions, &all) ?: 1;
-	for (i = 0; all.of && i < m->nr; i++) {
-		free(all.of[i].session);
-		free(all.of[i].sample);
-		tsct_series_free(all.of[i].series, all.of[i].nr_series);
+		err = merge_do(m, &read);
+	if (!err && find_common(m))
+		err = merge_do(m, &take) ?: 1;
+	for (i = 0; m->mpi && i < m->nr; i++) {
+		free(m->mpi[i].session);
+		free(m->mpi[i].sample);
+		tsct_series_free(m->mpi[i].series, m->mpi[i].nr_series);
 	}
-	free(all.of);
+	free(m->mpi);
+	m->mpi = NULL;
+	tsct_blob_free(&m->list[MERGE_SESSIONS]);
 	return err;
 }

@@ -58,12 +58,18 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	return in->info.damage && !m->options.salvage ? -EBADMSG : 0;
 }
 
+/*
+ * Longest time by which events of a truncated recording may be after its known end, s:
+ * 30 days
+ */
+#define CUT_OFF_S	(30 * 86400.0)
+
 static int check_end(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
 	__u32 i;
 
-	/* The rank that has the input remarks on it. */
+	/* The part that has the input remarks on it. */
 	if (in->index - m->first >= m->nr)
 		return 0;
 	/* Repeats the remarks of an earlier merge about the nodes of a merged input. */
@@ -86,23 +92,6 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 		   in->info.path);
 	m->partial = true;
 	return 0;
-}
-
-/* Adds the sizes of the input's files to the total of the progress display. */
-static void add_sizes(struct tsct_merge *m, struct merge_in *in)
-{
-	const struct tsct_recording *rec = in->rec;
-	char name[TSCT_FILE_NAME_MAX];
-	struct stat st;
-	__u32 i, at;
-
-	for (i = 0; i < tsct_recording_plain_classes(rec); i++) {
-		for (at = 0; at < rec->nr_locations; at++) {
-			tsct_recording_file(rec, i, at, name);
-			if (!fstatat(in->dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
-				m->progress.bytes += (__u64)st.st_size;
-		}
-	}
 }
 
 /* ---- opening and closing ---------------------------------------------------------- */
@@ -164,6 +153,7 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
 	int err, bits, fit = m->options.fit;
+	__u64 cut_off;
 
 	/* Rounds the recording's begin down to a tick as stored in the files: the times
 	 * of the recording's events are rounded in the same way. */
@@ -179,7 +169,6 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 	in->complete = rec->complete;
 	in->was_disrupted = merge_was_disrupted(rec);
 	in->status = rec->status;
-	memcpy(in->uuid, rec->uuid, sizeof(in->uuid));
 	in->info.nr_nodes = rec->nr_nodes;
 	err = check_end(m, in);
 	if (!err)
@@ -192,8 +181,9 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 	merge_find_contradiction(in);
 	in->limit = tsct_add_saturating(in->end, (__u64)in->hz);
 	/* An incomplete recording does not state its last tick. */
-	if (!in->complete && merge_cut_off(in) > in->limit)
-		in->limit = merge_cut_off(in);
+	cut_off = tsct_add_saturating(rec->end, (__u64)(CUT_OFF_S * in->hz));
+	if (!in->complete && cut_off > in->limit)
+		in->limit = cut_off;
 	in->opened = true;
 	return 0;
 }
@@ -210,33 +200,25 @@ static int open_input(struct tsct_merge *m, struct merge_in *in)
 	return err || in->opened ? err : open_first(m, in);
 }
 
-int merge_use(struct tsct_merge *m, struct merge_in *in)
+static int open_for(struct tsct_merge *m, struct merge_in *in, enum merge_need need)
 {
-	int err;
+	int err = open_input(m, in);
 
-	pthread_mutex_lock(&m->open_lock);
-	in->users++;
-	err = open_input(m, in);
-	pthread_mutex_unlock(&m->open_lock);
+	if (!err && need == MERGE_SAMPLES && m->time == TSCT_MERGE_CLUSTER)
+		err = read_samples(m, in);
+	if (!err && need == MERGE_EVENTS && !in->kinds[0])
+		err = merge_map_events(m, in);
 	return err;
 }
 
-int merge_use_samples(struct tsct_merge *m, struct merge_in *in)
-{
-	int err = merge_use(m, in);
-
-	return err ? err : read_samples(m, in);
-}
-
-int merge_use_events(struct tsct_merge *m, struct merge_in *in)
+int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need)
 {
 	int err;
 
 	pthread_mutex_lock(&m->open_lock);
-	in->users++;
-	err = open_input(m, in);
-	if (!err && !in->kinds[0])
-		err = merge_map_events(m, in);
+	err = open_for(m, in, need);
+	if (!err)
+		in->users++;
 	pthread_mutex_unlock(&m->open_lock);
 	return err;
 }
@@ -262,44 +244,30 @@ void merge_leave(struct tsct_merge *m, struct merge_in *in)
 	pthread_mutex_unlock(&m->open_lock);
 }
 
-/* ---- steps of all ranks ------------------------------------------------------------ */
+/* ---- all inputs ------------------------------------------------------------------- */
 
-/* An error, as it is sent to all ranks */
-struct failure {
-	int err;
-	char why[MERGE_WHY_MAX];
-};
-
-int merge_agree(struct tsct_merge *m, int err)
+static void init_input(struct tsct_merge *m, struct merge_in *in, __u32 index)
 {
-	struct failure first = { .err = err };
-
-	if (m->ranks->nr == 1)
-		return err;
-	if (err)
-		memcpy(first.why, m->why, sizeof(first.why));
-	if (!tsct_ranks_first(m->ranks, err, &first, sizeof(first)))
-		return 0;
-	m->error = first.err;
-	memcpy(m->why, first.why, sizeof(m->why));
-	return first.err;
+	in->merge = m;
+	in->index = index;
+	in->info.path = m->options.path[index];
+	in->dirfd = -1;
 }
 
-int merge_each(struct tsct_merge *m, bool samples,
-	       int (*step)(struct tsct_merge *m, struct merge_in *in, void *arg), void *arg)
+/* Each part has the inputs from its first one to that of the next part. */
+int merge_make_inputs(struct tsct_merge *m)
 {
-	struct merge_in *in;
-	int err = 0;
+	const __u64 nr = m->options.nr, rank = m->ranks->rank, ranks = m->ranks->nr;
+	unsigned int i;
 
-	for (in = m->in; in < m->in + m->nr && !err; in++) {
-		err = merge_is_stopped(m) ? -EINTR :
-			samples ? merge_use_samples(m, in) : merge_use(m, in);
-		if (!err)
-			err = step(m, in, arg);
-		if (in->users)
-			merge_leave(m, in);
-	}
-	return merge_agree(m, err);
+	m->first = (__u32)(nr * rank / ranks);
+	m->nr = (unsigned int)(nr * (rank + 1) / ranks) - m->first;
+	m->in = calloc(m->nr + 1, sizeof(*m->in));
+	if (!m->in)
+		m->nr = 0;
+	for (i = 0; i < m->nr; i++)
+		init_input(m, &m->in[i], m->first + i);
+	return m->in ? 0 : merge_fail_errno(m, -ENOMEM);
 }
 
 struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index)
@@ -314,121 +282,17 @@ struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index)
 	return NULL;
 }
 
-static void init_input(struct tsct_merge *m, struct merge_in *in, __u32 index)
-{
-	in->merge = m;
-	in->index = index;
-	in->info.path = m->options.path[index];
-	in->dirfd = -1;
-}
-
-int merge_add_foreign(struct tsct_merge *m, __u32 index)
+struct merge_in *merge_add_foreign(struct tsct_merge *m, __u32 index)
 {
 	struct merge_in **more = tsct_array_next(&m->foreign, m->nr_foreign, sizeof(*more));
-	struct merge_in *in = calloc(1, sizeof(*in));
+	struct merge_in *in = more ? calloc(1, sizeof(*in)) : NULL;
 
-	if (!more || !in) {
-		free(in);
-		return merge_fail_errno(m, -ENOMEM);
+	if (!in) {
+		merge_fail_errno(m, -ENOMEM);
+		return NULL;
 	}
 	init_input(m, in, index);
-	m->foreign[m->nr_foreign++] = in;
-	return 0;
-}
-
-/* ---- all inputs ------------------------------------------------------------------- */
-
-static int list_peer(struct tsct_merge *m, struct merge_in *in)
-{
-	const struct tsct_recorded_sync *sync = merge_sync(in);
-	const struct merge_peer peer = {
-		.node = sync->node, .begin = in->begin, .end = in->end,
-		.nr_nodes = in->info.nr_nodes, .is_pollable = !in->merged && sync->on,
-	};
-
-	return merge_fail_errno(m, tsct_blob_add(&m->lists.peers, &peer, sizeof(peer)));
-}
-
-static int look(struct tsct_merge *m, struct merge_in *in, void *arg)
-{
-	int err = list_peer(m, in);
-
-	(void)arg;
-	add_sizes(m, in);
-	merge_add_properties(m, in);
-	if (!err && in->rec->missing_nodes)
-		err = merge_fail_errno(m, tsct_blob_add(&m->lists.missing_nodes,
-							in->rec->missing_nodes,
-							strlen(in->rec->missing_nodes) + 1));
-	if (!err)
-		err = merge_list_identity(m, in);
-	if (!err)
-		err = merge_list_locations(m, in);
-	return err ? err : merge_list_channels(m, in);
-}
-
-/* Gives all ranks the timeline of the first input, with which they compare theirs. */
-static int share_first(struct tsct_merge *m)
-{
-	struct merge_timeline *first = &m->properties.first;
-	const bool mine = !m->first && m->nr;
-	int err = mine ? merge_use_samples(m, m->in) : 0;
-
-	if (mine && !err)
-		*first = merge_timeline_of(m->in);
-	if (mine)
-		merge_leave(m, m->in);
-	err = merge_agree(m, err);
-	if (!err)
-		tsct_ranks_first(m->ranks, mine, first, sizeof(*first));
-	return err;
-}
-
-/* Numbers the nodes of all inputs in order. */
-static void number_nodes(struct tsct_merge *m)
-{
-	__u64 node = 0;
-	__u32 i;
-
-	for (i = 0; i < m->options.nr; i++) {
-		if (i == m->first)
-			m->part.first_node = (__u32)node;
-		if (i - m->first < m->nr)
-			m->in[i - m->first].info.first_node = (__u32)node;
-		node += m->peer[i].nr_nodes;
-	}
-	/* merge_define() refuses more than TSCT_NODES_MAX. */
-	m->part.nr_nodes = node < MERGE_NOBODY ? (__u32)node : MERGE_NOBODY;
-}
-
-/* Each rank has the inputs from its first one to that of the next rank. */
-int merge_open(struct tsct_merge *m)
-{
-	const __u64 nr = m->options.nr, rank = m->ranks->rank, ranks = m->ranks->nr;
-	struct tsct_blob *peers = &m->lists.peers;
-	unsigned int i;
-	int err;
-
-	m->first = (__u32)(nr * rank / ranks);
-	m->nr = (unsigned int)(nr * (rank + 1) / ranks) - m->first;
-	m->in = calloc(m->nr + 1, sizeof(*m->in));
-	if (!m->in)
-		m->nr = 0;
-	for (i = 0; i < m->nr; i++)
-		init_input(m, &m->in[i], m->first + i);
-	merge_begin_properties(m);
-	err = merge_agree(m, m->in ? 0 : merge_fail_errno(m, -ENOMEM));
-	if (!err)
-		err = share_first(m);
-	if (!err)
-		err = merge_each(m, true, look, NULL);
-	if (err)
-		return err;
-	tsct_ranks_gather(m->ranks, peers);
-	tsct_ranks_share(m->ranks, peers);
-	m->peer = (struct merge_peer *)peers->data;
-	number_nodes(m);
-	return 0;
+	return m->foreign[m->nr_foreign++] = in;
 }
 
 static void free_input(struct merge_in *in)
@@ -441,7 +305,7 @@ static void free_input(struct merge_in *in)
 	free(in->location);
 }
 
-void merge_close(struct tsct_merge *m)
+void merge_free_inputs(struct tsct_merge *m)
 {
 	unsigned int i;
 
@@ -453,14 +317,4 @@ void merge_close(struct tsct_merge *m)
 	}
 	free(m->in);
 	free(m->foreign);
-	tsct_blob_free(&m->lists.peers);
-	tsct_blob_free(&m->lists.dirs);
-	tsct_blob_free(&m->lists.holders);
-	tsct_blob_free(&m->lists.channels_of);
-	tsct_blob_free(&m->lists.channels);
-	tsct_blob_free(&m->lists.polls);
-	tsct_blob_free(&m->lists.missing_nodes);
-	free(m->file);
-	merge_defs_free(m->defs);
-	tsct_recording_free(&m->result);
 }

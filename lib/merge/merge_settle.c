@@ -151,8 +151,13 @@ static int run_through(const struct tsct_merge *m, const struct merge_in *in,
 	return err;
 }
 
-int merge_trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
-		       struct merge_segment *s)
+/*
+ * Sets the segment's cubics: to those of the fit, if the fit is to the master's counter
+ * and is not refined; else to cubics that pass through estimated positions. Returns 0
+ * or an error of merge_estimate().
+ */
+static int trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
+			struct merge_segment *s)
 {
 	__u64 to = s->end < in->end ? s->end : in->end;
 
@@ -434,7 +439,7 @@ static int settle_child(struct tsct_merge *m, struct merge_in *in)
 			return refuse_fit(m, in, err);
 	}
 	for (s = in->segment; s < in->segment + in->nr_segments && !err; s++) {
-		err = merge_trace_pieces(m, in, s);
+		err = trace_pieces(m, in, s);
 		if (err)
 			return refuse_fit(m, in, err);
 		err = merge_make_correct(m, in, s);
@@ -487,11 +492,16 @@ static bool is_child(const struct tsct_merge *m, const struct merge_in *in)
 		merge_sync(in)->role != TSCT_SYNC_MASTER;
 }
 
+/* Input @child polled the node of input @parent, both as indices; sorted by child */
+struct poll {
+	__u32 child, parent;
+};
+
 /* Cuts a child into segments, and lists the inputs that its node polled. */
 int merge_list_polls(struct tsct_merge *m, struct merge_in *in)
 {
 	const bool own = in->index - m->first < m->nr;
-	struct merge_poll poll = { .child = in->index };
+	struct poll poll = { .child = in->index };
 	const struct merge_segment *s;
 	unsigned int k;
 	int err;
@@ -507,26 +517,25 @@ int merge_list_polls(struct tsct_merge *m, struct merge_in *in)
 				continue;
 			poll.parent = find_parent(m, in, &in->series[k]);
 			if (poll.parent != MERGE_NOBODY)
-				err = merge_fail_errno(m, tsct_blob_add(&m->lists.polls, &poll,
-									sizeof(poll)));
+				err = merge_list_add(m, MERGE_POLLS, &poll, sizeof(poll));
 		}
 	}
 	return err;
 }
 
 /* Sets the rounds of all inputs: the number of the longest way to one that polled none. */
-static void order_inputs(struct tsct_merge *m)
+static void order_inputs(struct tsct_merge *m, const struct poll *first, const struct poll *end)
 {
 	struct merge_peer *peer = m->peer;
-	const struct merge_poll *poll, *end = m->poll + m->nr_polls, *of;
+	const struct poll *poll, *of;
 	__u32 round = 0, nr;
 
-	for (poll = m->poll; poll < end; poll++)
+	for (poll = first; poll < end; poll++)
 		peer[poll->child].round = MERGE_NOBODY;
 	do {
 		nr = 0;
 		round++;
-		for (poll = m->poll; poll < end; poll = of) {
+		for (poll = first; poll < end; poll = of) {
 			/* An input is in this round if all its parents were in earlier ones. */
 			for (of = poll; of < end && of->child == poll->child; of++)
 				if (peer[of->parent].round >= round)
@@ -544,39 +553,42 @@ static void order_inputs(struct tsct_merge *m)
 
 /* ---- all inputs ---------------------------------------------------------- */
 
-static bool is_needed(const struct tsct_merge *m, const __u8 *needed, const struct merge_poll *p)
+static bool is_needed(const struct tsct_merge *m, const __u8 *needed, const struct poll *p)
 {
 	return (p->child - m->first < m->nr || needed[p->child]) && !needed[p->parent] &&
 		is_before(m, p->parent, p->child);
 }
 
-/*
- * Opens the inputs of other ranks by which those of this rank are mapped, directly or by
- * way of others. All these parents stay open.
- */
-static int open_parents(struct tsct_merge *m)
+/* Opens an input by which another one of this part is mapped, which may be of another part. */
+static int open_parent(struct tsct_merge *m, __u32 index)
+{
+	struct merge_in *in = merge_input_at(m, index);
+	int err;
+
+	if (!in)
+		in = merge_add_foreign(m, index);
+	if (!in)
+		return -ENOMEM;
+	err = merge_use(m, in, MERGE_SAMPLES);
+	return !err && index - m->first >= m->nr ? merge_list_polls(m, in) : err;
+}
+
+/* Opens the inputs by which those of this part are mapped, directly or by way of others. All
+ * these parents stay open. */
+static int open_parents(struct tsct_merge *m, const struct poll *first, const struct poll *end)
 {
 	__u8 *needed = calloc(m->options.nr + 1, sizeof(*needed));
-	const struct merge_poll *p, *end = m->poll + m->nr_polls;
-	struct merge_in *in;
+	const struct poll *p;
 	bool more = needed;
 	int err = needed ? 0 : merge_fail_errno(m, -ENOMEM);
 
 	while (more && !err) {
 		more = false;
-		for (p = m->poll; p < end && !err; p++) {
+		for (p = first; p < end && !err; p++) {
 			if (!is_needed(m, needed, p))
 				continue;
 			needed[p->parent] = more = true;
-			in = merge_input_at(m, p->parent);
-			if (!in) {
-				err = merge_add_foreign(m, p->parent);
-				in = err ? NULL : m->foreign[m->nr_foreign - 1];
-			}
-			if (!err)
-				err = merge_use_samples(m, in);
-			if (!err && in->index - m->first >= m->nr)
-				err = merge_list_polls(m, in);
+			err = open_parent(m, p->parent);
 		}
 	}
 	free(needed);
@@ -585,11 +597,12 @@ static int open_parents(struct tsct_merge *m)
 
 static int settle(struct tsct_merge *m, struct merge_in *in)
 {
-	int err = merge_is_stopped(m) ? -EINTR : merge_use_samples(m, in);
+	int err = merge_is_stopped(m) ? -EINTR : merge_use(m, in, MERGE_SAMPLES);
 
+	if (err)
+		return err;
 	in->frame = m->frame;
-	if (!err)
-		err = is_child(m, in) ? settle_child(m, in) : settle_by_clock(m, in);
+	err = is_child(m, in) ? settle_child(m, in) : settle_by_clock(m, in);
 	if (!err && in->index - m->first < m->nr)
 		err = merge_bound_first(m, in);
 	merge_leave(m, in);
@@ -607,7 +620,7 @@ static __u32 next_round(const struct tsct_merge *m, __u32 round)
 	return next;
 }
 
-/* Maps the inputs of a round, in their order: of this rank, and those it needs. */
+/* Maps the inputs of a round, in their order: of this part, and those it needs. */
 static int settle_round(struct tsct_merge *m, __u32 round)
 {
 	struct merge_in *in;
@@ -626,21 +639,19 @@ static int settle_round(struct tsct_merge *m, __u32 round)
 
 int merge_settle(struct tsct_merge *m)
 {
-	struct tsct_blob *polls = &m->lists.polls;
+	const struct tsct_blob *list = &m->list[MERGE_POLLS];
+	const struct poll *first = (const struct poll *)list->data;
+	const struct poll *end = first + list->size / sizeof(*first);
 	__u32 round = 0;
 	int err;
 
-	tsct_ranks_gather(m->ranks, polls);
-	tsct_ranks_share(m->ranks, polls);
-	m->poll = (struct merge_poll *)polls->data;
-	m->nr_polls = polls->size / sizeof(*m->poll);
-	order_inputs(m);
-	err = open_parents(m);
+	order_inputs(m, first, end);
+	err = open_parents(m, first, end);
 	while (!err) {
 		err = settle_round(m, round);
 		if (round == MERGE_NOBODY)
 			break;
 		round = next_round(m, round);
 	}
-	return merge_agree(m, err);
+	return err;
 }

@@ -163,8 +163,8 @@ static void set_limits(const struct shifted *all, __u32 nr, const __u32 *first,
 	}
 }
 
-/* Lists the nodes of this rank's inputs. */
-static int list_nodes(struct tsct_merge *m, struct tsct_blob *list)
+/* Lists the nodes of this part's inputs. */
+static int list_nodes(struct tsct_merge *m)
 {
 	const struct tsct_recorded_node *node;
 	const struct merge_in *in;
@@ -184,18 +184,17 @@ static int list_nodes(struct tsct_merge *m, struct tsct_blob *list)
 			for (b = 0; b < node->correction.nr_bounds; b++)
 				if (node->correction.bounds[b].error_ns < (__u64)s.limit_ns)
 					s.limit_ns = (__s64)node->correction.bounds[b].error_ns;
-			err = tsct_blob_add(list, &s, sizeof(s));
+			err = merge_list_add(m, MERGE_SHIFTS, &s, sizeof(s));
 		}
 	}
-	return merge_fail_errno(m, err);
+	return err;
 }
 
 /* ---- shifting ------------------------------------------------------------ */
 
-/* @arg: shifts of all nodes, ns */
-static int shift_input(struct tsct_merge *m, struct merge_in *in, void *arg)
+static int shift_input(struct tsct_merge *m, struct merge_in *in)
 {
-	const __s64 ns = ((const __s64 *)arg)[in->info.first_node];
+	const __s64 ns = ((const __s64 *)m->list[MERGE_SHIFTS].data)[in->info.first_node];
 	struct merge_segment *s;
 	int err = 0;
 
@@ -205,16 +204,15 @@ static int shift_input(struct tsct_merge *m, struct merge_in *in, void *arg)
 	in->frame.global += (__u64)((tsct_s128)ns * m->frame.hz / 1000000000);
 	for (s = in->segment; s < in->segment + in->nr_segments && !err; s++)
 		err = merge_make_correct(m, in, s);
-	m->shifted = true;
 	merge_nodes(m, in)->correction.shift_ns = ns;
 	return err ? err : merge_bound_anew(m, in);
 }
 
-/* Replaces @list, the nodes of all ranks, by the shift of each in ns. Without shifts it
- * becomes empty. */
-static int search(struct tsct_merge *m, const struct tsct_message_stats *seen,
-		  struct tsct_blob *list)
+/* Replaces the list of nodes by the shift of each in ns. Returns 1; 0: no node is shifted; or
+ * -errno after merge_fail(). */
+static int search(struct tsct_merge *m, const struct tsct_message_stats *seen)
 {
+	struct tsct_blob *list = &m->list[MERGE_SHIFTS];
 	struct shifted *all = (struct shifted *)list->data;
 	const __u32 nr_nodes = (__u32)(list->size / sizeof(*all));
 	struct tsct_latency *latency = calloc(seen->nr_pairs + 1, sizeof(*latency));
@@ -222,10 +220,9 @@ static int search(struct tsct_merge *m, const struct tsct_message_stats *seen,
 	__u32 *first = calloc(2 * (size_t)nr_nodes, sizeof(*first)), nr = 0, i;
 	const struct tsct_message_pair_stats *p;
 	__s64 *ns = (__s64 *)list->data;
-	bool found = false;
-	int err = latency && node && first ? 0 : -ENOMEM;
+	int ret = latency && node && first ? 0 : merge_fail_errno(m, -ENOMEM);
 
-	if (!err) {
+	if (!ret) {
 		find_twins(all, nr_nodes, first, first + nr_nodes);
 		set_limits(all, nr_nodes, first, node);
 		for (i = 0; i < seen->nr_pairs; i++) {
@@ -234,106 +231,88 @@ static int search(struct tsct_merge *m, const struct tsct_message_stats *seen,
 				latency[nr++] = (struct tsct_latency) {
 					first[p->from], first[p->to], p->least_ns };
 		}
-		found = tsct_shift_find(latency, nr, node, nr_nodes);
-		for (i = 0; i < nr_nodes; i++)
+		if (!tsct_shift_find(latency, nr, node, nr_nodes))
+			merge_note_once(m, "messages are received before they were sent,"
+					" and no node was shifted: no shifts were found"
+					" with which all messages are received after they"
+					" were sent");
+		for (i = 0; i < nr_nodes; i++) {
 			ns[i] = node[first[i]].ns;
+			ret |= ns[i] != 0;
+		}
 	}
-	list->size = found ? nr_nodes * sizeof(*ns) : 0;
 	free(latency);
 	free(node);
 	free(first);
-	return merge_fail_errno(m, err);
+	return ret;
 }
 
-/* Rank 0 searches the shifts of all nodes; each rank shifts its inputs. */
+/* Searches shifts, and shifts the inputs. Returns as search(). */
 static int find_shifts(struct tsct_merge *m, const struct tsct_message_stats *seen)
 {
-	struct tsct_blob list = { NULL, 0, 0 };
-	int err = merge_agree(m, list_nodes(m, &list));
+	static const struct merge_step shift = {
+		.input = shift_input, .need = MERGE_SAMPLES, .all = merge_make_clock,
+	};
+	int err = merge_agree(m, list_nodes(m)), found;
 
-	if (!err) {
-		tsct_ranks_gather(m->ranks, &list);
-		err = merge_agree(m, m->ranks->rank ? 0 : search(m, seen, &list));
-	}
-	if (!err) {
-		tsct_ranks_share(m->ranks, &list);
-		if (list.size)
-			err = merge_each(m, true, shift_input, list.data);
-		else if (!m->ranks->rank)
-			merge_note(m, "messages are received before they were sent,"
-				   " and no node was shifted: no shifts were found"
-				   " with which all messages are received after they"
-				   " were sent");
-		if (!err && list.size)
-			err = merge_make_clock(m);
-	}
-	tsct_blob_free(&list);
-	m->shifted = tsct_ranks_any(m->ranks, m->shifted);
-	return err;
+	if (err)
+		return err;
+	merge_join(m, MERGE_SHIFTS);
+	found = search(m, seen);
+	err = merge_agree(m, found < 0 ? found : 0);
+	if (!err && found)
+		err = merge_do(m, &shift);
+	return err ? err : found;
 }
 
-static int count_messages(struct tsct_merge *m, struct tsct_message_stats *seen)
-{
-	free(seen->pairs);
-	memset(seen, 0, sizeof(*seen));
-	return tsct_merge_messages(m, seen);
-}
-
-/* The result of rank 0, by the counts of messages, for all ranks */
-struct seen_messages {
-	bool search;		/* flag: shifts are to be searched */
-	bool clean;		/* flag: no message is received before it was sent */
-};
-
-static struct seen_messages judge(struct tsct_merge *m, const struct tsct_message_stats *seen)
+/* Returns true if shifts are to be searched; sets @clean: no message is received before it was
+ * sent. */
+static bool judge(struct tsct_merge *m, const struct tsct_message_stats *seen, bool *clean)
 {
 	const bool wrong = seen->all.within && (seen->all.beyond || seen->other_pairs);
-	struct seen_messages v = {
-		.search = seen->all.within && !wrong,
-		.clean = !seen->all.within && !seen->all.beyond,
-	};
 
 	/* If a message is received before it was sent by more than the bounds, a bound
 	 * or a node's number is wrong. */
-	if (wrong && !m->ranks->rank)
-		merge_note(m, "no node was shifted, although messages are received"
-			   " before they were sent: %s", seen->all.beyond ?
-			   "some messages are received too early by more than the error bounds" :
-			   "too many pairs of nodes have messages like that");
-	tsct_ranks_first(m->ranks, !m->ranks->rank, &v, sizeof(v));
-	return v;
+	if (wrong)
+		merge_note_once(m, "no node was shifted, although messages are received"
+				" before they were sent: %s", seen->all.beyond ?
+				"some messages are received too early by more than the error bounds" :
+				"too many pairs of nodes have messages like that");
+	*clean = !seen->all.within && !seen->all.beyond;
+	return seen->all.within && !wrong;
 }
 
 int merge_shift(struct tsct_merge *m)
 {
 	struct tsct_message_stats seen = { 0 };
-	bool any = false, growing = false;
+	bool any = false, growing = false, clean, wanted;
 	const struct merge_in *in;
-	struct seen_messages v;
-	int err;
+	unsigned int i;
+	int ret;
 
-	for (in = m->in; in < m->in + m->nr; in++) {
+	for (in = m->in; in < m->in + m->nr; in++)
 		any |= may_shift(m, in);
-		growing |= !in->complete;
-	}
+	for (i = 0; i < m->options.nr; i++)
+		growing |= !m->peer[i].complete;
 	if (m->time != TSCT_MERGE_CLUSTER || !tsct_ranks_any(m->ranks, any))
 		return 0;
-	growing = tsct_ranks_any(m->ranks, growing);
-	err = count_messages(m, &seen);
-	v = judge(m, &seen);
-	if (!err && v.search)
-		err = find_shifts(m, &seen);
-	if (!err && m->shifted) {
-		err = count_messages(m, &seen);
-		v = judge(m, &seen);
+	ret = merge_count_messages(m, &seen);
+	wanted = judge(m, &seen, &clean);
+	if (!ret && wanted)
+		ret = find_shifts(m, &seen);
+	if (ret > 0) {
+		free(seen.pairs);
+		memset(&seen, 0, sizeof(seen));
+		ret = merge_count_messages(m, &seen);
+		judge(m, &seen, &clean);
 	}
 	/* If no message is received before it was sent, the counts of messages do not
 	 * depend on error bounds, and need not be made again after merge_copy(). */
-	if (!err && v.clean && !growing) {
+	if (!ret && clean && !growing) {
 		m->result.messages = seen;
 		m->counted = true;
 		return 0;
 	}
 	free(seen.pairs);
-	return err;
+	return ret;
 }

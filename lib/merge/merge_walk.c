@@ -134,17 +134,16 @@ static __u64 to_ticks(const struct walk *w, __u64 ns)
 }
 
 static int add_end(struct walk *w, const struct tsct_merge_file *f,
-		   const struct tsct_merge_reader *reader, __u64 global)
+		   const struct tsct_merge_event *read)
 {
 	const struct tsct_merge *m = w->merge;
-	const struct tsct_trace_event *e = &reader->s.event;
-	const __u32 id = reader->in->id[f->in_class][reader->s.id - TSCT_ID_FIRST];
+	const struct tsct_trace_event *e = read->event;
 	const struct merge_end end = {
-		.tick = global,
-		.key = tsct_message_key(e, w->pools[f->class][id - TSCT_ID_FIRST]),
+		.tick = read->global,
+		.key = tsct_message_key(e, w->pools[f->class][read->id - TSCT_ID_FIRST]),
 		.error = to_ticks(w, tsct_recording_error_ns(&m->result,
-					f->node - m->part.first_node, global)),
-		.own_ns = merge_own_ns(reader->in, e->tick),
+					f->node - m->part.first_node, read->global)),
+		.own_ns = tsct_merge_own_ns(m, f, e->tick),
 		.node = f->node, .is_send = e->def->kind == TSCT_KIND_SEND,
 	};
 
@@ -157,19 +156,17 @@ static int add_end(struct walk *w, const struct tsct_merge_file *f,
 static int read_file(struct walk *w, const struct tsct_merge_file *f)
 {
 	struct tsct_merge_reader *reader;
-	__u64 global;
+	struct tsct_merge_event event;
 	int ret;
 
 	ret = tsct_merge_reader_open(w->merge, f, &reader);
 	if (ret)
 		return ret;
-	ret = count_ends(&reader->in->rec->streams[f->in_class]) ? 1 : 0;
+	ret = count_ends(&w->merge->in[f->input].rec->streams[f->in_class]) ? 1 : 0;
 	while (ret > 0) {
-		ret = merge_is_stopped(w->merge) ? -EINTR : merge_reader_next(reader, &global);
-		if (ret > 0 && tsct_message_is_end(reader->s.event.def)) {
-			ret = add_end(w, f, reader, global);
-			ret = ret ? ret : 1;
-		}
+		ret = merge_reader_next_end(reader, &event);
+		if (ret > 0)
+			ret = add_end(w, f, &event) ?: 1;
 	}
 	tsct_merge_reader_close(reader);
 	return ret;
@@ -355,7 +352,7 @@ static void carry(const struct tsct_message_pair_stats *p, struct tsct_message_s
 }
 
 /* Lists the statistics of the pairs in a merged input. */
-static int list_pairs(struct tsct_merge *m, struct merge_in *in, void *arg)
+static int list_pairs(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_message_stats *stats = &in->rec->messages;
 	struct tsct_message_pair_stats p;
@@ -366,13 +363,13 @@ static int list_pairs(struct tsct_merge *m, struct merge_in *in, void *arg)
 		p = stats->pairs[i];
 		p.from += in->info.first_node;
 		p.to += in->info.first_node;
-		err = merge_fail_errno(m, tsct_blob_add(arg, &p, sizeof(p)));
+		err = merge_list_add(m, MERGE_PAIRS, &p, sizeof(p));
 	}
 	return err;
 }
 
-/* Adds the statistics of the next ranks, as tsct_message_stats and its pairs. */
-static int combine_stats(struct tsct_blob *left, const struct tsct_blob *right)
+/* Adds the statistics of the next parts, as tsct_message_stats and its pairs. */
+int merge_combine_stats(struct tsct_blob *left, const struct tsct_blob *right)
 {
 	struct tsct_message_stats a, b;
 	int err;
@@ -392,38 +389,38 @@ static int combine_stats(struct tsct_blob *left, const struct tsct_blob *right)
 	return err;
 }
 
-/* Replaces the statistics of this rank by those of all ranks, at rank 0. */
+/* Replaces the statistics of this part by those of all parts. */
 static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
 {
-	struct tsct_blob blob = { NULL, 0, 0 }, pairs = { NULL, 0, 0 };
+	static const struct merge_step list = {
+		.input = list_pairs, .lists = 1U << MERGE_STATS | 1U << MERGE_PAIRS,
+	};
+	struct tsct_blob *all = &m->list[MERGE_STATS], *pairs = &m->list[MERGE_PAIRS];
 	const struct tsct_message_pair_stats *p;
 	size_t i;
-	int err = tsct_blob_add(&blob, stats, sizeof(*stats));
+	int err = merge_list_add(m, MERGE_STATS, stats, sizeof(*stats));
 
 	if (!err)
-		err = tsct_blob_add(&blob, stats->pairs, stats->nr_pairs * sizeof(*stats->pairs));
+		err = merge_list_add(m, MERGE_STATS, stats->pairs,
+				     stats->nr_pairs * sizeof(*stats->pairs));
 	free(stats->pairs);
 	memset(stats, 0, sizeof(*stats));
-	err = merge_agree(m, merge_fail_errno(m, err));
+	err = merge_agree(m, err);
 	if (!err)
-		err = merge_each(m, false, list_pairs, &pairs);
+		err = merge_do(m, &list);
 	if (!err) {
-		tsct_ranks_reduce(m->ranks, &blob, combine_stats);
-		tsct_ranks_gather(m->ranks, &pairs);
-	}
-	if (!err && blob.size) {
-		memcpy(stats, blob.data, sizeof(*stats));
+		memcpy(stats, all->data, sizeof(*stats));
 		/* The pairs move to the begin of the memory, for free(). */
-		stats->pairs = (struct tsct_message_pair_stats *)blob.data;
-		memmove(blob.data, blob.data + sizeof(*stats),
+		stats->pairs = (struct tsct_message_pair_stats *)all->data;
+		memmove(all->data, all->data + sizeof(*stats),
 			stats->nr_pairs * sizeof(*stats->pairs));
-		blob.data = NULL;
-		p = (const struct tsct_message_pair_stats *)pairs.data;
-		for (i = 0; i < pairs.size / sizeof(*p); i++)
+		all->data = NULL;
+		p = (const struct tsct_message_pair_stats *)pairs->data;
+		for (i = 0; i < pairs->size / sizeof(*p); i++)
 			carry(&p[i], stats);
 	}
-	tsct_blob_free(&blob);
-	tsct_blob_free(&pairs);
+	tsct_blob_free(all);
+	tsct_blob_free(pairs);
 	return err;
 }
 
@@ -478,7 +475,7 @@ static void finish(struct walk *w)
 	merge_ends_free(w->ends);
 }
 
-int tsct_merge_messages(struct tsct_merge *m, struct tsct_message_stats *ret)
+int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret)
 {
 	struct walk w = { .merge = m };
 	unsigned int i;

@@ -112,22 +112,6 @@ void tsct_ranks_exchange(const struct tsct_ranks *r, struct tsct_blob *blob)
 
 /* ---- elements ----------------------------------------------------------------------- */
 
-void tsct_ranks_collect(const struct tsct_ranks *r, const void *mine, size_t size, void *all)
-{
-	struct tsct_blob blob = { NULL, 0, 0 };
-
-	if (r->nr == 1) {
-		memcpy(all, mine, size);
-		return;
-	}
-	if (tsct_blob_add(&blob, mine, size))
-		r->abort(r->arg, -ENOMEM);
-	tsct_ranks_gather(r, &blob);
-	tsct_ranks_share(r, &blob);
-	memcpy(all, blob.data, r->nr * size);
-	tsct_blob_free(&blob);
-}
-
 static int keep_first(struct tsct_blob *left, const struct tsct_blob *right)
 {
 	return left->size ? 0 : append(left, right);
@@ -151,67 +135,48 @@ bool tsct_ranks_first(const struct tsct_ranks *r, bool has, void *element, size_
 	return has;
 }
 
-static int add_number(struct tsct_blob *left, const struct tsct_blob *right)
+/* Returns an array of the numbers of all ranks, at all ranks. */
+static struct tsct_blob collect(const struct tsct_ranks *r, __u64 mine)
 {
-	__u64 a, b;
+	struct tsct_blob all = { NULL, 0, 0 };
 
-	memcpy(&a, left->data, sizeof(a));
-	memcpy(&b, right->data, sizeof(b));
-	a += b;
-	memcpy(left->data, &a, sizeof(a));
-	return 0;
-}
-
-static int take_larger(struct tsct_blob *left, const struct tsct_blob *right)
-{
-	__u64 a, b;
-
-	memcpy(&a, left->data, sizeof(a));
-	memcpy(&b, right->data, sizeof(b));
-	if (b > a)
-		memcpy(left->data, &b, sizeof(b));
-	return 0;
-}
-
-static __u64 reduce_number(const struct tsct_ranks *r, __u64 mine, tsct_ranks_combine *combine)
-{
-	struct tsct_blob blob = { NULL, 0, 0 };
-
-	if (r->nr == 1)
-		return mine;
-	if (tsct_blob_add(&blob, &mine, sizeof(mine)))
+	if (tsct_blob_add(&all, &mine, sizeof(mine)))
 		r->abort(r->arg, -ENOMEM);
-	tsct_ranks_reduce(r, &blob, combine);
-	tsct_ranks_share(r, &blob);
-	memcpy(&mine, blob.data, sizeof(mine));
-	tsct_blob_free(&blob);
-	return mine;
+	tsct_ranks_gather(r, &all);
+	tsct_ranks_share(r, &all);
+	return all;
 }
 
 __u64 tsct_ranks_sum(const struct tsct_ranks *r, __u64 mine, __u64 *ret_before)
 {
-	__u64 *all, sum = 0;
+	struct tsct_blob all;
 	unsigned int i;
+	__u64 sum = 0;
 
-	if (!ret_before)
-		return reduce_number(r, mine, add_number);
 	*ret_before = 0;
 	if (r->nr == 1)
 		return mine;
-	all = calloc(r->nr, sizeof(*all));
-	if (!all)
-		r->abort(r->arg, -ENOMEM);
-	tsct_ranks_collect(r, &mine, sizeof(mine), all);
+	all = collect(r, mine);
 	for (i = 0; i < r->nr; i++) {
 		if (i == r->rank)
 			*ret_before = sum;
-		sum += all[i];
+		sum += ((const __u64 *)all.data)[i];
 	}
-	free(all);
+	tsct_blob_free(&all);
 	return sum;
 }
 
 __u64 tsct_ranks_max(const struct tsct_ranks *r, __u64 mine)
 {
-	return reduce_number(r, mine, take_larger);
+	struct tsct_blob all;
+	unsigned int i;
+
+	if (r->nr == 1)
+		return mine;
+	all = collect(r, mine);
+	for (i = 0; i < r->nr; i++)
+		if (((const __u64 *)all.data)[i] > mine)
+			mine = ((const __u64 *)all.data)[i];
+	tsct_blob_free(&all);
+	return mine;
 }

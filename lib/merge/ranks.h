@@ -62,11 +62,6 @@ void tsct_ranks_share(const struct tsct_ranks *ranks, struct tsct_blob *blob);
  * with each, in nr - 1 steps */
 void tsct_ranks_exchange(const struct tsct_ranks *ranks, struct tsct_blob *blob);
 
-/* tsct_ranks_collect - array of one element of each rank, at all ranks. @all has room
- * for ranks->nr elements of @size bytes */
-void tsct_ranks_collect(const struct tsct_ranks *ranks, const void *mine, size_t size,
-			void *all);
-
 /*
  * tsct_ranks_first - give all ranks the element of the lowest rank that has one
  * @has: flag: this rank has one, in *@element
@@ -81,7 +76,7 @@ static inline bool tsct_ranks_any(const struct tsct_ranks *ranks, bool has)
 }
 
 /* tsct_ranks_sum - add the numbers of all ranks, at all ranks. @ret_before: sum of the
- * ranks before this one; may be NULL */
+ * ranks before this one */
 __u64 tsct_ranks_sum(const struct tsct_ranks *ranks, __u64 mine, __u64 *ret_before);
 __u64 tsct_ranks_max(const struct tsct_ranks *ranks, __u64 mine);
 

@@ -63,15 +63,16 @@ static struct sums sum_up(const struct merge_job *w)
 	const struct tsct_merge_input *in;
 	struct sums sum = { 0 };
 	unsigned int i;
+	__u64 before;
 
 	for (i = 0; (in = tsct_merge_input(w->merge, i)); i++) {
 		sum.events += in->events;
 		sum.missing += in->missing;
 	}
-	sum.events = tsct_ranks_sum(ranks, sum.events, NULL);
-	sum.missing = tsct_ranks_sum(ranks, sum.missing, NULL);
+	sum.events = tsct_ranks_sum(ranks, sum.events, &before);
+	sum.missing = tsct_ranks_sum(ranks, sum.missing, &before);
 	sum.nodes = tsct_ranks_sum(ranks, r->nr_nodes, &sum.first_node);
-	sum.locations = tsct_ranks_sum(ranks, r->nr_locations, NULL);
+	sum.locations = tsct_ranks_sum(ranks, r->nr_locations, &before);
 	return sum;
 }
 
