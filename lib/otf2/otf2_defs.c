@@ -6,11 +6,14 @@
 #include "lib/base/array.h"
 #include "otf2_defs.h"
 
+/* Archives of 2012 have definitions that are deprecated in libotf2 now. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
 const struct tsct_otf2_kind_info tsct_otf2_kinds[TSCT_OTF2_KIND_NR] = {
-#define D(name, space, how, fields)					\
+#define K(name, space, how, fields, ...)				\
 	{ #name, TSCT_OTF2_SPACE_##space, TSCT_OTF2_##how, fields },
-	TSCT_OTF2_KINDS(D)
-#undef D
+	TSCT_OTF2_KINDS(K, K, K, K)
+#undef K
 };
 
 const struct tsct_otf2_space_info tsct_otf2_spaces[TSCT_OTF2_SPACE_NR] = {
@@ -195,4 +198,309 @@ const struct tsct_otf2_id *tsct_otf2_ids_sort(struct tsct_otf2_ids *ids)
 		if (ids->at[i].id == ids->at[i - 1].id)
 			return &ids->at[i];
 	return NULL;
+}
+
+/* ---- reading: callbacks of libotf2, which keep definitions as words ------------------ */
+
+static OTF2_CallbackCode keep(void *data, enum tsct_otf2_kind kind,
+			      uint64_t self, const uint64_t *words, size_t nr)
+{
+	struct tsct_otf2_defs *defs = data;
+
+	if (defs->beat)
+		++*defs->beat;
+	if (tsct_otf2_defs_add(defs, kind, self, words, (uint32_t)nr))
+		return OTF2_CALLBACK_SUCCESS;
+	defs->err = -ENOMEM;
+	return OTF2_CALLBACK_INTERRUPT;
+}
+
+#define WORDS(...) ((const uint64_t[]){ __VA_ARGS__ })
+
+/* Allocates the words of a definition: a copy of the @nr_head words at @head, then @nr
+ * words of 0. NULL: out of memory */
+static uint64_t *words_of(const uint64_t *head, size_t nr_head, size_t nr)
+{
+	uint64_t *words = calloc(nr_head + nr + 1, sizeof(*words));
+
+	if (words)
+		memcpy(words, head, nr_head * sizeof(*head));
+	return words;
+}
+
+static OTF2_CallbackCode keep_owned(void *data, enum tsct_otf2_kind kind,
+				    uint64_t self, uint64_t *words, size_t nr)
+{
+	OTF2_CallbackCode code;
+
+	if (!words) {
+		((struct tsct_otf2_defs *)data)->err = -ENOMEM;
+		return OTF2_CALLBACK_INTERRUPT;
+	}
+	code = keep(data, kind, self, words, nr);
+	free(words);
+	return code;
+}
+
+static OTF2_CallbackCode clock_properties(void *data, uint64_t resolution,
+					  uint64_t offset, uint64_t length,
+					  uint64_t real_ns)
+{
+	struct tsct_otf2_defs *defs = data;
+
+	defs->clock = (struct tsct_otf2_clock) {
+		resolution, offset, length, real_ns,
+	};
+	defs->clocks++;
+	return OTF2_CALLBACK_SUCCESS;
+}
+
+static OTF2_CallbackCode unknown(void *data)
+{
+	((struct tsct_otf2_defs *)data)->unknown++;
+	return OTF2_CALLBACK_SUCCESS;
+}
+
+/* A string is its length in bytes, then its bytes in words, the last one padded with 0. */
+static OTF2_CallbackCode read_String(void *data, OTF2_StringRef self, const char *text)
+{
+	uint64_t len = strlen(text);
+	size_t nr = (len + 7) / 8;
+	uint64_t *words = words_of(&len, 1, nr);
+
+	if (words)
+		memcpy(words + 1, text, len);
+	return keep_owned(data, TSCT_OTF2_String, self, words, 1 + nr);
+}
+
+static OTF2_CallbackCode read_IoParadigm(void *data, OTF2_IoParadigmRef self,
+				     OTF2_StringRef identification,
+				     OTF2_StringRef name,
+				     OTF2_IoParadigmClass class,
+				     OTF2_IoParadigmFlag flags, uint8_t nr,
+				     const OTF2_IoParadigmProperty *properties,
+				     const OTF2_Type *types,
+				     const OTF2_AttributeValue *values)
+{
+	uint64_t words[4 + 3 * UINT8_MAX] = { identification, name, class, flags };
+	uint64_t *to = words + 4;
+	uint8_t i;
+
+	for (i = 0; i < nr; i++) {
+		*to++ = properties[i];
+		*to++ = types[i];
+		*to++ = tsct_otf2_value_word(types[i], values[i]);
+	}
+	return keep(data, TSCT_OTF2_IoParadigm, self, words,
+		    (size_t)(to - words));
+}
+
+static OTF2_CallbackCode read_Group(void *data, OTF2_GroupRef self,
+			       OTF2_StringRef name, OTF2_GroupType type,
+			       OTF2_Paradigm paradigm, OTF2_GroupFlag flags,
+			       uint32_t nr, const uint64_t *members)
+{
+	uint64_t *words = words_of(WORDS(name, type, paradigm, flags), 4, nr);
+
+	if (words && nr)
+		memcpy(words + 4, members, nr * sizeof(*members));
+	return keep_owned(data, TSCT_OTF2_Group, self, words, 4 + (size_t)nr);
+}
+
+/* Stores a definition that consists of two words and a list. */
+static OTF2_CallbackCode keep_list(void *data, enum tsct_otf2_kind kind,
+				   uint64_t self, uint64_t a, uint64_t b,
+				   uint8_t nr, const uint32_t *list)
+{
+	uint64_t words[2 + UINT8_MAX] = { a, b };
+	uint8_t i;
+
+	for (i = 0; i < nr; i++)
+		words[2 + i] = list[i];
+	return keep(data, kind, self, words, 2u + nr);
+}
+
+static OTF2_CallbackCode read_MetricClass(void *data, OTF2_MetricRef self,
+					  uint8_t nr,
+					  const OTF2_MetricMemberRef *members,
+					  OTF2_MetricOccurrence occurrence,
+					  OTF2_RecorderKind recorder)
+{
+	return keep_list(data, TSCT_OTF2_MetricClass, self, occurrence, recorder,
+			 nr, members);
+}
+
+static OTF2_CallbackCode read_CartTopology(void *data, OTF2_CartTopologyRef self,
+					   OTF2_StringRef name, OTF2_CommRef comm,
+					   uint8_t nr,
+					   const OTF2_CartDimensionRef *dimensions)
+{
+	return keep_list(data, TSCT_OTF2_CartTopology, self, name, comm, nr,
+			 dimensions);
+}
+
+static OTF2_CallbackCode read_CartCoordinate(void *data,
+					     OTF2_CartTopologyRef topology,
+					     uint32_t rank, uint8_t nr,
+					     const uint32_t *coordinates)
+{
+	return keep_list(data, TSCT_OTF2_CartCoordinate, 0, topology, rank, nr,
+			 coordinates);
+}
+
+/*
+ * The callback that reads definitions of a kind, read_NAME(), has these parameters, and keeps
+ * them as words; WORDS_n and W_n are the n words, as they are read, and as they are written.
+ */
+typedef uint8_t u8;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int64_t i64;
+
+#define NR_(_1, _2, _3, _4, _5, _6, _7, _8, _9, nr, ...) nr
+#define NR(...)	NR_(__VA_ARGS__, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define CAT_(a, b) a##b
+#define CAT(a, b) CAT_(a, b)
+#define PARAMS_2(a, b)			a w0, b w1
+#define PARAMS_3(a, b, c)		PARAMS_2(a, b), c w2
+#define PARAMS_4(a, b, c, d)		PARAMS_3(a, b, c), d w3
+#define PARAMS_5(a, b, c, d, e)		PARAMS_4(a, b, c, d), e w4
+#define PARAMS_6(a, b, c, d, e, f)	PARAMS_5(a, b, c, d, e), f w5
+#define PARAMS_7(a, b, c, d, e, f, g)	PARAMS_6(a, b, c, d, e, f), g w6
+#define PARAMS_8(a, b, c, d, e, f, g, h) PARAMS_7(a, b, c, d, e, f, g), h w7
+#define PARAMS_9(a, b, c, d, e, f, g, h, i) PARAMS_8(a, b, c, d, e, f, g, h), i w8
+#define WORDS_2	w0, w1
+#define WORDS_3	WORDS_2, w2
+#define WORDS_4	WORDS_3, w3
+#define WORDS_5	WORDS_4, w4
+#define WORDS_6	WORDS_5, w5
+#define WORDS_7	WORDS_6, w6
+#define WORDS_8	WORDS_7, w7
+#define WORDS_9	WORDS_8, w8
+#define W_2	w[0], w[1]
+#define W_3	W_2, w[2]
+#define W_4	W_3, w[3]
+#define W_5	W_4, w[4]
+#define W_6	W_5, w[5]
+#define W_7	W_6, w[6]
+#define W_8	W_7, w[7]
+#define W_9	W_8, w[8]
+
+#define READ(name, self, parameters, ...)				\
+	static OTF2_CallbackCode read_##name parameters			\
+	{								\
+		return keep(data, TSCT_OTF2_##name, self, WORDS(__VA_ARGS__),	\
+			    sizeof(WORDS(__VA_ARGS__)) / sizeof(uint64_t));	\
+	}
+#define READ_D(name, space, how, fields, type, ...)			\
+	READ(name, self, (void *data, type self, CAT(PARAMS_, NR(__VA_ARGS__))(__VA_ARGS__)),	\
+	     CAT(WORDS_, NR(__VA_ARGS__)))
+#define READ_N(name, space, how, fields, ...)				\
+	READ(name, 0, (void *data, CAT(PARAMS_, NR(__VA_ARGS__))(__VA_ARGS__)),	\
+	     CAT(WORDS_, NR(__VA_ARGS__)))
+#define READ_P(name, space, how, fields, owner_type, name_type)		\
+	READ(name, 0, (void *data, owner_type owner, name_type of, OTF2_Type type,	\
+		       OTF2_AttributeValue value),			\
+	     owner, of, type, tsct_otf2_value_word(type, value))
+#define NOTHING(...)
+TSCT_OTF2_KINDS(READ_D, READ_N, READ_P, NOTHING)
+
+OTF2_GlobalDefReaderCallbacks *tsct_otf2_defs_callbacks(void)
+{
+	OTF2_GlobalDefReaderCallbacks *c = OTF2_GlobalDefReaderCallbacks_New();
+	OTF2_ErrorCode code;
+
+	if (!c)
+		return NULL;
+	code = OTF2_GlobalDefReaderCallbacks_SetUnknownCallback(c, unknown);
+	if (!code)
+		code = OTF2_GlobalDefReaderCallbacks_SetClockPropertiesCallback(
+			c, clock_properties);
+#define SET(name, ...)							\
+	if (!code)							\
+		code = OTF2_GlobalDefReaderCallbacks_Set##name##Callback(	\
+			c, read_##name);
+	TSCT_OTF2_KINDS(SET, SET, SET, SET)
+#undef SET
+	if (!code)
+		return c;
+	OTF2_GlobalDefReaderCallbacks_Delete(c);
+	return NULL;
+}
+
+/* ---- writing ------------------------------------------------------------------------ */
+
+typedef OTF2_GlobalDefWriter writer;
+typedef const struct tsct_otf2_def def;
+typedef const uint64_t words;
+
+static OTF2_ErrorCode write_string(writer *to, def *d, words *w)
+{
+	char *text = calloc(1, w[0] + 1);
+	OTF2_ErrorCode code;
+
+	if (!text)
+		return OTF2_ERROR_MEM_ALLOC_FAILED;
+	memcpy(text, w + 1, w[0]);
+	code = OTF2_GlobalDefWriter_WriteString(to, (OTF2_StringRef)d->self,
+						text);
+	free(text);
+	return code;
+}
+
+static OTF2_ErrorCode write_io_paradigm(writer *to, def *d, words *w)
+{
+	OTF2_IoParadigmProperty properties[UINT8_MAX];
+	OTF2_Type types[UINT8_MAX];
+	OTF2_AttributeValue values[UINT8_MAX];
+	uint32_t i, nr = (d->nr - 4) / 3;
+
+	for (i = 0; i < nr; i++) {
+		properties[i] = (OTF2_IoParadigmProperty)w[4 + 3 * i];
+		types[i] = (OTF2_Type)w[5 + 3 * i];
+		values[i] = tsct_otf2_word_value(types[i], w[6 + 3 * i]);
+	}
+	return OTF2_GlobalDefWriter_WriteIoParadigm(to,
+		(OTF2_IoParadigmRef)d->self, w[0], w[1], w[2], w[3], nr,
+		properties, types, values);
+}
+
+#define WRITE_D(name, space, how, fields, type, ...)			\
+	case TSCT_OTF2_##name:						\
+		return OTF2_GlobalDefWriter_Write##name(to, self, CAT(W_, NR(__VA_ARGS__)));
+#define WRITE_N(name, space, how, fields, ...)				\
+	case TSCT_OTF2_##name:						\
+		return OTF2_GlobalDefWriter_Write##name(to, CAT(W_, NR(__VA_ARGS__)));
+#define WRITE_P(name, ...)						\
+	case TSCT_OTF2_##name:						\
+		return OTF2_GlobalDefWriter_Write##name(to, W_3,	\
+				tsct_otf2_word_value((OTF2_Type)w[2], w[3]));
+
+OTF2_ErrorCode tsct_otf2_def_write(writer *to, def *d, words *w)
+{
+	uint64_t self = d->self;
+	/* all words of the definition but the first two */
+	uint32_t list[UINT8_MAX], nr_list = 0;
+
+	while (nr_list < UINT8_MAX && nr_list + 2 < d->nr) {
+		list[nr_list] = (uint32_t)w[nr_list + 2];
+		nr_list++;
+	}
+	switch (d->kind) {
+	TSCT_OTF2_KINDS(WRITE_D, WRITE_N, WRITE_P, NOTHING)
+	case TSCT_OTF2_String:
+		return write_string(to, d, w);
+	case TSCT_OTF2_IoParadigm:
+		return write_io_paradigm(to, d, w);
+	case TSCT_OTF2_MetricClass:
+		return OTF2_GlobalDefWriter_WriteMetricClass(to, self, nr_list, list, W_2);
+	case TSCT_OTF2_Group:
+		return OTF2_GlobalDefWriter_WriteGroup(to, self, W_4, d->nr - 4, w + 4);
+	case TSCT_OTF2_CartTopology:
+		return OTF2_GlobalDefWriter_WriteCartTopology(to, self, W_2, nr_list, list);
+	case TSCT_OTF2_CartCoordinate:
+		return OTF2_GlobalDefWriter_WriteCartCoordinate(to, W_2, nr_list, list);
+	default:
+		return OTF2_ERROR_INVALID_ARGUMENT;
+	}
 }

@@ -18,7 +18,11 @@
 /*
  * The kinds of global definitions of OTF2 3.0, under OTF2's names.
  *
- * D(name, space, how, fields)
+ * D(name, space, how, fields, types): as most
+ * N(name, space, how, fields, types): definitions without a number
+ * P(name, space, how, fields, types): properties: an owner, a name or number, and a value
+ * S(name, space, how, fields): definitions of a special form
+ *
  * space: the number space of the definition's number. NONE: the definition has no
  *	number; its first field is the number of the definition that it extends, or
  *	(FIXED) a constant of OTF2
@@ -36,46 +40,59 @@
  *	o	a metric's scope; the word before o is the scope's type
  *	u	a member of a group; the group's type decides what the member is
  *	other	a reference: TSCT_OTF2_SPACES has the number space of each letter
+ * types: types of the number (D), and of each word, as libotf2 has them
  */
-
-#define TSCT_OTF2_KINDS(D)						\
-	D(String,		STRING,		VALUE,	"*-")		\
-	D(Attribute,		ATTRIBUTE,	PAIRED,	"ss-")		\
-	D(SystemTreeNode,	TREE_NODE,	PAIRED,	"sst")		\
-	D(LocationGroup,	LOCATION_GROUP,	OWN,	"s-tg")		\
-	D(Location,		LOCATION,	OWN,	"s--g")		\
-	D(Paradigm,		NONE,		FIXED,	"-s-")		\
-	D(IoParadigm,		IO_PARADIGM,	VALUE,	"ss--*--V")	\
-	D(Region,		REGION,		VALUE,	"sss---s--")	\
-	D(SourceCodeLocation,	SOURCE,		VALUE,	"s-")		\
-	D(Callsite,		CALLSITE,	VALUE,	"s-rr")		\
-	D(Callpath,		CALLPATH,	VALUE,	"kr")		\
-	D(CallingContext,	CONTEXT,	VALUE,	"rSC")		\
-	D(InterruptGenerator,	INTERRUPT,	VALUE,	"s----")	\
-	D(MetricMember,		MEMBER,		VALUE,	"ss-----s")	\
-	D(MetricClass,		METRIC,		VALUE,	"--*M")		\
-	D(Parameter,		PARAMETER,	VALUE,	"s-")		\
-	D(Group,		GROUP,		VALUE,	"s---*u")	\
-	D(MetricInstance,	METRIC,		OWN,	"ml-o")		\
-	D(MetricClassRecorder,	NONE,		VALUE,	"ml")		\
-	D(Comm,			COMM,		OWN,	"sGc-")		\
-	D(InterComm,		COMM,		OWN,	"sGGc-")	\
-	D(RmaWin,		RMA_WIN,	OWN,	"sc-")		\
-	D(CartDimension,	CART_DIMENSION,	VALUE,	"s--")		\
-	D(CartTopology,		CART_TOPOLOGY,	OWN,	"sc*d")		\
-	D(CartCoordinate,	NONE,		VALUE,	"T-*-")		\
-	D(IoRegularFile,	IO_FILE,	VALUE,	"st")		\
-	D(IoDirectory,		IO_FILE,	VALUE,	"st")		\
-	D(IoHandle,		IO_HANDLE,	OWN,	"sfP-ch")	\
-	D(IoPreCreatedHandleState, NONE,	VALUE,	"h--")		\
-	D(SystemTreeNodeDomain,	NONE,		PART,	"t-")		\
-	D(SystemTreeNodeProperty, NONE,		PART,	"ts-V")		\
-	D(LocationGroupProperty, NONE,		VALUE,	"gs-V")		\
-	D(LocationProperty,	NONE,		VALUE,	"ls-V")		\
-	D(ParadigmProperty,	NONE,		FIXED,	"---V")		\
-	D(CallpathParameter,	NONE,		PART,	"kp-V")		\
-	D(CallingContextProperty, NONE,		PART,	"Cs-V")		\
-	D(IoFileProperty,	NONE,		PART,	"fs-V")
+#define TSCT_OTF2_KINDS(D, N, P, S)					\
+	S(String,		STRING,		VALUE,	"*-")		\
+	D(Attribute,		ATTRIBUTE,	PAIRED,	"ss-",		\
+	  u32, u32, u32, u8)						\
+	D(SystemTreeNode,	TREE_NODE,	PAIRED,	"sst",		\
+	  u32, u32, u32, u32)						\
+	D(LocationGroup,	LOCATION_GROUP,	OWN,	"s-tg",		\
+	  u32, u32, u8, u32, u32)					\
+	D(Location,		LOCATION,	OWN,	"s--g",		\
+	  u64, u32, u8, u64, u32)					\
+	N(Paradigm,		NONE,		FIXED,	"-s-", u8, u32, u8)	\
+	S(IoParadigm,		IO_PARADIGM,	VALUE,	"ss--*--V")	\
+	D(Region,		REGION,		VALUE,	"sss---s--",	\
+	  u32, u32, u32, u32, u8, u8, u32, u32, u32, u32)		\
+	D(SourceCodeLocation,	SOURCE,		VALUE,	"s-", u32, u32, u32)	\
+	D(Callsite,		CALLSITE,	VALUE,	"s-rr",		\
+	  u32, u32, u32, u32, u32)					\
+	D(Callpath,		CALLPATH,	VALUE,	"kr", u32, u32, u32)	\
+	D(CallingContext,	CONTEXT,	VALUE,	"rSC",		\
+	  u32, u32, u32, u32)						\
+	D(InterruptGenerator,	INTERRUPT,	VALUE,	"s----",	\
+	  u32, u32, u8, u8, i64, u64)					\
+	D(MetricMember,		MEMBER,		VALUE,	"ss-----s",	\
+	  u32, u32, u32, u8, u8, u8, u8, i64, u32)			\
+	S(MetricClass,		METRIC,		VALUE,	"--*M")		\
+	D(Parameter,		PARAMETER,	VALUE,	"s-", u32, u32, u8)	\
+	S(Group,		GROUP,		VALUE,	"s---*u")	\
+	D(MetricInstance,	METRIC,		OWN,	"ml-o",		\
+	  u32, u32, u64, u8, u64)					\
+	N(MetricClassRecorder,	NONE,		VALUE,	"ml", u32, u64)	\
+	D(Comm,			COMM,		OWN,	"sGc-",		\
+	  u32, u32, u32, u32, u32)					\
+	D(InterComm,		COMM,		OWN,	"sGGc-",	\
+	  u32, u32, u32, u32, u32, u32)					\
+	D(RmaWin,		RMA_WIN,	OWN,	"sc-", u32, u32, u32, u32)	\
+	D(CartDimension,	CART_DIMENSION,	VALUE,	"s--", u32, u32, u32, u8)	\
+	S(CartTopology,		CART_TOPOLOGY,	OWN,	"sc*d")		\
+	S(CartCoordinate,	NONE,		VALUE,	"T-*-")		\
+	D(IoRegularFile,	IO_FILE,	VALUE,	"st", u32, u32, u32)	\
+	D(IoDirectory,		IO_FILE,	VALUE,	"st", u32, u32, u32)	\
+	D(IoHandle,		IO_HANDLE,	OWN,	"sfP-ch",	\
+	  u32, u32, u32, u8, u32, u32, u32)				\
+	N(IoPreCreatedHandleState, NONE,	VALUE,	"h--", u32, u8, u32)	\
+	N(SystemTreeNodeDomain,	NONE,		PART,	"t-", u32, u8)	\
+	P(SystemTreeNodeProperty, NONE,		PART,	"ts-V", u32, u32)	\
+	P(LocationGroupProperty, NONE,		VALUE,	"gs-V", u32, u32)	\
+	P(LocationProperty,	NONE,		VALUE,	"ls-V", u64, u32)	\
+	P(ParadigmProperty,	NONE,		FIXED,	"---V", u8, u8)	\
+	P(CallpathParameter,	NONE,		PART,	"kp-V", u32, u32)	\
+	P(CallingContextProperty, NONE,		PART,	"Cs-V", u32, u32)	\
+	P(IoFileProperty,	NONE,		PART,	"fs-V", u32, u32)
 
 /* The number spaces of definitions: S(name, letter, OTF2's name, number that means
  * "undefined"). The strings `fields` of TSCT_OTF2_KINDS have this letter for each word
@@ -105,9 +122,9 @@
 	S(IO_HANDLE,	'h',	"IoHandle",		UINT32_MAX)
 
 enum tsct_otf2_kind {
-#define D(name, space, how, fields) TSCT_OTF2_##name,
-	TSCT_OTF2_KINDS(D)
-#undef D
+#define K(name, ...) TSCT_OTF2_##name,
+	TSCT_OTF2_KINDS(K, K, K, K)
+#undef K
 	TSCT_OTF2_KIND_NR,
 };
 
@@ -142,7 +159,7 @@ extern const struct tsct_otf2_space_info tsct_otf2_spaces[TSCT_OTF2_SPACE_NR];
 
 struct tsct_otf2_def {
 	uint8_t kind;
-	uint8_t state;	/* state of the visit in otf2_unify.c: NEW, OPEN or DONE */
+	uint8_t state;	/* STATE_* of otf2_unify.c */
 	uint32_t nr;		/* number of the definition's words */
 	size_t at;		/* index of the definition's first word */
 	uint64_t self;		/* number of the definition in its archive */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
+/* Copies events: each location of an input to a file of its own. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "otf2_error.h"
 #include "otf2_merge_work.h"
@@ -10,9 +12,36 @@
 /* Archives of 2012 have events that are deprecated in libotf2 now. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
+/* State of copying the events of one location from one archive into another */
+struct copy {
+	/* Fields set by the caller: */
+	const struct tsct_otf2_maps *maps;
+	const struct tsct_otf2_scale *scale;
+	struct tsct_otf2_offsets offsets;
+	OTF2_EvtWriter *writer;
+	/* empty list of attributes, to be filled for each event */
+	OTF2_AttributeList *attributes;
+	volatile uint64_t *beat;	/* counter of events, for a progress display */
+
+	/* Results of copying the events of the location: */
+	uint64_t nr;			/* number of events copied */
+	/* first and last time in the result, if there are events */
+	uint64_t first, last;
+	/* number of events whose time was raised, so that times do not decrease */
+	uint64_t held;
+	int err;
+	char why[256];	/* text of the error, to follow the file's name */
+
+	/* State of the current event: */
+	const char *event;		/* name of the event's kind */
+	uint64_t at;			/* index of the event, from libotf2 */
+	uint64_t time;
+	OTF2_AttributeList *list;	/* attributes to be written with the event */
+};
+
 /* Sets the error of a copy, unless there was an error before. */
 __attribute__((format(printf, 3, 4)))
-static void fail(struct tsct_otf2_copy *c, int err, const char *format, ...)
+static void fail(struct copy *c, int err, const char *format, ...)
 {
 	va_list args;
 	int n;
@@ -29,7 +58,7 @@ static void fail(struct tsct_otf2_copy *c, int err, const char *format, ...)
 
 /* ---- mapping of an event's fields ---------------------------------------- */
 
-static uint64_t map(struct tsct_otf2_copy *c, enum tsct_otf2_space space,
+static uint64_t map(struct copy *c, enum tsct_otf2_space space,
 		    uint64_t id)
 {
 	const struct tsct_otf2_id *found;
@@ -49,7 +78,7 @@ static uint64_t map(struct tsct_otf2_copy *c, enum tsct_otf2_space space,
 /* Converts an input's rank in communicator or window @of to the result's: adds the
  * number that @by has for @of. OTF2's special root ranks, such as "none", are the
  * highest numbers, and are not changed. */
-static uint32_t shift(struct tsct_otf2_copy *c, const struct tsct_otf2_ids *by,
+static uint32_t shift(struct copy *c, const struct tsct_otf2_ids *by,
 		      uint32_t of, uint32_t rank)
 {
 	const struct tsct_otf2_id *found;
@@ -62,10 +91,7 @@ static uint32_t shift(struct tsct_otf2_copy *c, const struct tsct_otf2_ids *by,
 	return rank + (found ? (uint32_t)found->value : 0);
 }
 
-#define RANK(rank)	shift(c, &c->maps->comm_shift, comm, rank)
-#define REMOTE(rank)	shift(c, &c->maps->win_shift, win, rank)
-
-static uint64_t map_time(struct tsct_otf2_copy *c, uint64_t time)
+static uint64_t map_time(struct copy *c, uint64_t time)
 {
 	tsct_s128 old = tsct_otf2_offset_at(&c->offsets, time) + time;
 	uint64_t new = 0;
@@ -76,7 +102,7 @@ static uint64_t map_time(struct tsct_otf2_copy *c, uint64_t time)
 	return new;
 }
 
-static void take_attributes(struct tsct_otf2_copy *c,
+static void take_attributes(struct copy *c,
 			    const OTF2_AttributeList *from)
 {
 	uint32_t i, nr = OTF2_AttributeList_GetNumberOfElements(from);
@@ -106,10 +132,10 @@ static void take_attributes(struct tsct_otf2_copy *c,
 	}
 }
 
-static struct tsct_otf2_copy *begin(void *data, const char *event, uint64_t at,
+static struct copy *begin(void *data, const char *event, uint64_t at,
 				    uint64_t time, const OTF2_AttributeList *list)
 {
-	struct tsct_otf2_copy *c = data;
+	struct copy *c = data;
 
 	c->event = event;
 	c->at = at;
@@ -125,7 +151,7 @@ static struct tsct_otf2_copy *begin(void *data, const char *event, uint64_t at,
 	return c;
 }
 
-static OTF2_CallbackCode end(struct tsct_otf2_copy *c, OTF2_ErrorCode code)
+static OTF2_CallbackCode end(struct copy *c, OTF2_ErrorCode code)
 {
 	if (code)
 		fail(c, tsct_otf2_errno(code), "%s", tsct_otf2_error_text());
@@ -141,208 +167,158 @@ static OTF2_CallbackCode end(struct tsct_otf2_copy *c, OTF2_ErrorCode code)
 /* ---- all events -------------------------------------------------------------------- */
 
 /*
- * All kinds of events: E(name, parameters, arguments): OTF2's name, parameters of the
- * callback that reads the event, arguments of the function that writes it, each after a
- * comma. MAP(), RANK() and REMOTE() convert the input's references and ranks to those
- * of the result. All other arguments are kept: sizes, flags, and numbers that are local
- * to the location or its communicator.
+ * All kinds of events: E(name, arguments): OTF2's name, and the kind of each argument, both of
+ * the callback that reads the event and of the function that writes it: a parameter, by P_,
+ * and what becomes of it, by A_, for argument n. References and ranks of the input become
+ * those of the result. All else is kept: sizes, flags, and numbers that are local to the
+ * location or its communicator. A RANK is of the event's COMM, a REMOTE one of its WIN.
  */
-#define REGION_		(, OTF2_RegionRef region), (, MAP(REGION, region))
-#define REQUEST_	(, uint64_t request), (, request)
-#define TASK_		(, uint64_t task), (, task)
-#define LOCK_		(, uint32_t lock, uint32_t order), (, lock, order)
-#define COMM_		(, OTF2_CommRef comm), (, MAP(COMM, comm))
-#define SEQUENCE_	(, OTF2_CommRef comm, uint64_t count),		\
-			(, MAP(COMM, comm), count)
-#define THREAD_TASK_	(, OTF2_CommRef comm, uint32_t thread,		\
-			 uint32_t generation),				\
-			(, MAP(COMM, comm), RANK(thread), generation)
-#define MESSAGE_	(, uint32_t rank, OTF2_CommRef comm, uint32_t tag,	\
-			 uint64_t len),					\
-			(, RANK(rank), MAP(COMM, comm), tag, len)
-#define MESSAGE_REQUEST_ (, uint32_t rank, OTF2_CommRef comm, uint32_t tag,	\
-			 uint64_t len, uint64_t request),		\
-			(, RANK(rank), MAP(COMM, comm), tag, len, request)
-#define MODEL_LOCK_	(, OTF2_Paradigm model, uint32_t lock, uint32_t order),	\
-			(, model, lock, order)
-#define WIN_		(, OTF2_RmaWinRef win), (, MAP(RMA_WIN, win))
-#define WIN_MATCH_	(, OTF2_RmaWinRef win, uint64_t match),		\
-			(, MAP(RMA_WIN, win), match)
-#define WIN_LOCK_	(, OTF2_RmaWinRef win, uint32_t rank, uint64_t lock,	\
-			 OTF2_LockType type),				\
-			(, MAP(RMA_WIN, win), REMOTE(rank), lock, type)
-#define WIN_MOVE_	(, OTF2_RmaWinRef win, uint32_t rank, uint64_t bytes,	\
-			 uint64_t match),				\
-			(, MAP(RMA_WIN, win), REMOTE(rank), bytes, match)
-#define HANDLE_		(, OTF2_IoHandleRef handle), (, MAP(IO_HANDLE, handle))
-#define HANDLE_MATCH_	(, OTF2_IoHandleRef handle, uint64_t match),	\
-			(, MAP(IO_HANDLE, handle), match)
-#define HANDLE_LOCK_	(, OTF2_IoHandleRef handle, OTF2_LockType type),	\
-			(, MAP(IO_HANDLE, handle), type)
-#define NOTHING_	(), ()
+#define P_U8(n)		uint8_t v##n
+#define A_U8(n)		v##n
+#define P_U32(n)	uint32_t v##n
+#define A_U32(n)	v##n
+#define P_U64(n)	uint64_t v##n
+#define A_U64(n)	v##n
+#define P_I64(n)	int64_t v##n
+#define A_I64(n)	v##n
+#define P_TIME(n)	uint64_t v##n
+#define A_TIME(n)	map_time(c, v##n)
+#define P_TYPES(n)	const OTF2_Type *v##n
+#define A_TYPES(n)	v##n
+#define P_VALUES(n)	const OTF2_MetricValue *v##n
+#define A_VALUES(n)	v##n
+#define P_COMM(n)	uint32_t comm
+#define A_COMM(n)	MAP(COMM, comm)
+#define P_RANK(n)	uint32_t v##n
+#define A_RANK(n)	shift(c, &c->maps->comm_shift, comm, v##n)
+#define P_WIN(n)	uint32_t win
+#define A_WIN(n)	MAP(RMA_WIN, win)
+#define P_REMOTE(n)	uint32_t v##n
+#define A_REMOTE(n)	shift(c, &c->maps->win_shift, win, v##n)
+#define P_REGION(n)	uint32_t v##n
+#define A_REGION(n)	MAP(REGION, v##n)
+#define P_METRIC(n)	uint32_t v##n
+#define A_METRIC(n)	MAP(METRIC, v##n)
+#define P_PARAMETER(n)	uint32_t v##n
+#define A_PARAMETER(n)	MAP(PARAMETER, v##n)
+#define P_STRING(n)	uint32_t v##n
+#define A_STRING(n)	MAP(STRING, v##n)
+#define P_CONTEXT(n)	uint32_t v##n
+#define A_CONTEXT(n)	MAP(CONTEXT, v##n)
+#define P_INTERRUPT(n)	uint32_t v##n
+#define A_INTERRUPT(n)	MAP(INTERRUPT, v##n)
+#define P_GROUP(n)	uint32_t v##n
+#define A_GROUP(n)	MAP(GROUP, v##n)
+#define P_HANDLE(n)	uint32_t v##n
+#define A_HANDLE(n)	MAP(IO_HANDLE, v##n)
+#define P_FILE(n)	uint32_t v##n
+#define A_FILE(n)	MAP(IO_FILE, v##n)
+#define P_PARADIGM(n)	uint8_t v##n
+#define A_PARADIGM(n)	MAP(IO_PARADIGM, v##n)
 
-#define MPI_EVENTS(E)							\
-	E(MpiSend, MESSAGE_)						\
-	E(MpiIsend, MESSAGE_REQUEST_)					\
-	E(MpiIsendComplete, REQUEST_)					\
-	E(MpiIrecvRequest, REQUEST_)					\
-	E(MpiRecv, MESSAGE_)						\
-	E(MpiIrecv, MESSAGE_REQUEST_)					\
-	E(MpiRequestTest, REQUEST_)					\
-	E(MpiRequestCancelled, REQUEST_)				\
-	E(MpiCollectiveBegin, NOTHING_)					\
-	E(MpiCollectiveEnd,						\
-	  (, OTF2_CollectiveOp op, OTF2_CommRef comm, uint32_t root,	\
-	   uint64_t sent, uint64_t received),				\
-	  (, op, MAP(COMM, comm), RANK(root), sent, received))		\
-	E(NonBlockingCollectiveRequest, REQUEST_)			\
-	E(NonBlockingCollectiveComplete,				\
-	  (, OTF2_CollectiveOp op, OTF2_CommRef comm, uint32_t root,	\
-	   uint64_t sent, uint64_t received, uint64_t request),		\
-	  (, op, MAP(COMM, comm), RANK(root), sent, received, request))	\
-	E(CommCreate, COMM_)						\
-	E(CommDestroy, COMM_)
+#define ALL_EVENTS(E)							\
+	E(MpiSend, RANK, COMM, U32, U64)				\
+	E(MpiIsend, RANK, COMM, U32, U64, U64)				\
+	E(MpiIsendComplete, U64)					\
+	E(MpiIrecvRequest, U64)						\
+	E(MpiRecv, RANK, COMM, U32, U64)				\
+	E(MpiIrecv, RANK, COMM, U32, U64, U64)				\
+	E(MpiRequestTest, U64)						\
+	E(MpiRequestCancelled, U64)					\
+	E(MpiCollectiveBegin)						\
+	E(MpiCollectiveEnd, U8, COMM, RANK, U64, U64)			\
+	E(NonBlockingCollectiveRequest, U64)				\
+	E(NonBlockingCollectiveComplete, U8, COMM, RANK, U64, U64, U64)	\
+	E(CommCreate, COMM)						\
+	E(CommDestroy, COMM)						\
+	E(BufferFlush, TIME)						\
+	E(MeasurementOnOff, U8)						\
+	E(Enter, REGION)						\
+	E(Leave, REGION)						\
+	E(Metric, METRIC, U8, TYPES, VALUES)				\
+	E(ParameterString, PARAMETER, STRING)				\
+	E(ParameterInt, PARAMETER, I64)					\
+	E(ParameterUnsignedInt, PARAMETER, U64)				\
+	E(CallingContextEnter, CONTEXT, U32)				\
+	E(CallingContextLeave, CONTEXT)					\
+	E(CallingContextSample, CONTEXT, U32, INTERRUPT)		\
+	E(ProgramEnd, I64)						\
+	E(OmpFork, U32)							\
+	E(OmpJoin)							\
+	E(OmpAcquireLock, U32, U32)					\
+	E(OmpReleaseLock, U32, U32)					\
+	E(OmpTaskCreate, U64)						\
+	E(OmpTaskSwitch, U64)						\
+	E(OmpTaskComplete, U64)						\
+	E(ThreadFork, U8, U32)						\
+	E(ThreadJoin, U8)						\
+	E(ThreadTeamBegin, COMM)					\
+	E(ThreadTeamEnd, COMM)						\
+	E(ThreadAcquireLock, U8, U32, U32)				\
+	E(ThreadReleaseLock, U8, U32, U32)				\
+	E(ThreadTaskCreate, COMM, RANK, U32)				\
+	E(ThreadTaskSwitch, COMM, RANK, U32)				\
+	E(ThreadTaskComplete, COMM, RANK, U32)				\
+	E(ThreadCreate, COMM, U64)					\
+	E(ThreadBegin, COMM, U64)					\
+	E(ThreadWait, COMM, U64)					\
+	E(ThreadEnd, COMM, U64)						\
+	E(RmaWinCreate, WIN)						\
+	E(RmaWinDestroy, WIN)						\
+	E(RmaCollectiveBegin)						\
+	E(RmaCollectiveEnd, U8, U32, WIN, REMOTE, U64, U64)		\
+	E(RmaGroupSync, U32, WIN, GROUP)				\
+	E(RmaRequestLock, WIN, REMOTE, U64, U8)				\
+	E(RmaAcquireLock, WIN, REMOTE, U64, U8)				\
+	E(RmaTryLock, WIN, REMOTE, U64, U8)				\
+	E(RmaReleaseLock, WIN, REMOTE, U64)				\
+	E(RmaSync, WIN, REMOTE, U8)					\
+	E(RmaWaitChange, WIN)						\
+	E(RmaPut, WIN, REMOTE, U64, U64)				\
+	E(RmaGet, WIN, REMOTE, U64, U64)				\
+	E(RmaAtomic, WIN, REMOTE, U8, U64, U64, U64)			\
+	E(RmaOpCompleteBlocking, WIN, U64)				\
+	E(RmaOpCompleteNonBlocking, WIN, U64)				\
+	E(RmaOpTest, WIN, U64)						\
+	E(RmaOpCompleteRemote, WIN, U64)				\
+	E(IoCreateHandle, HANDLE, U8, U32, U32)				\
+	E(IoDestroyHandle, HANDLE)					\
+	E(IoDuplicateHandle, HANDLE, HANDLE, U32)			\
+	E(IoSeek, HANDLE, I64, U8, U64)					\
+	E(IoChangeStatusFlags, HANDLE, U32)				\
+	E(IoDeleteFile, PARADIGM, FILE)					\
+	E(IoOperationBegin, HANDLE, U8, U32, U64, U64)			\
+	E(IoOperationTest, HANDLE, U64)					\
+	E(IoOperationIssued, HANDLE, U64)				\
+	E(IoOperationComplete, HANDLE, U64, U64)			\
+	E(IoOperationCancelled, HANDLE, U64)				\
+	E(IoAcquireLock, HANDLE, U8)					\
+	E(IoReleaseLock, HANDLE, U8)					\
+	E(IoTryLock, HANDLE, U8)
 
-#define PROGRAM_EVENTS(E)						\
-	E(BufferFlush, (, OTF2_TimeStamp stop), (, map_time(c, stop)))	\
-	E(MeasurementOnOff, (, OTF2_MeasurementMode mode), (, mode))	\
-	E(Enter, REGION_)						\
-	E(Leave, REGION_)						\
-	E(Metric,							\
-	  (, OTF2_MetricRef metric, uint8_t nr, const OTF2_Type *types,	\
-	   const OTF2_MetricValue *values),				\
-	  (, MAP(METRIC, metric), nr, types, values))			\
-	E(ParameterString,						\
-	  (, OTF2_ParameterRef parameter, OTF2_StringRef string),	\
-	  (, MAP(PARAMETER, parameter), MAP(STRING, string)))		\
-	E(ParameterInt, (, OTF2_ParameterRef parameter, int64_t value),	\
-	  (, MAP(PARAMETER, parameter), value))				\
-	E(ParameterUnsignedInt,						\
-	  (, OTF2_ParameterRef parameter, uint64_t value),		\
-	  (, MAP(PARAMETER, parameter), value))				\
-	E(CallingContextEnter,						\
-	  (, OTF2_CallingContextRef context, uint32_t distance),	\
-	  (, MAP(CONTEXT, context), distance))				\
-	E(CallingContextLeave, (, OTF2_CallingContextRef context),	\
-	  (, MAP(CONTEXT, context)))					\
-	E(CallingContextSample,						\
-	  (, OTF2_CallingContextRef context, uint32_t distance,		\
-	   OTF2_InterruptGeneratorRef generator),			\
-	  (, MAP(CONTEXT, context), distance, MAP(INTERRUPT, generator)))	\
-	E(ProgramEnd, (, int64_t status), (, status))
+/* EACH(P_, arguments), EACH(A_, arguments): all of them, each after a comma */
+#define EACH_0(m)
+#define EACH_1(m, a)			, m##a(1)
+#define EACH_2(m, a, b)			EACH_1(m, a), m##b(2)
+#define EACH_3(m, a, b, c)		EACH_2(m, a, b), m##c(3)
+#define EACH_4(m, a, b, c, d)		EACH_3(m, a, b, c), m##d(4)
+#define EACH_5(m, a, b, c, d, e)	EACH_4(m, a, b, c, d), m##e(5)
+#define EACH_6(m, a, b, c, d, e, f)	EACH_5(m, a, b, c, d, e), m##f(6)
+#define EACH_N(_1, _2, _3, _4, _5, _6, _7, nr, ...)	EACH_##nr
+#define EACH(...)	EACH_N(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0, 0)(__VA_ARGS__)
 
-#define THREAD_EVENTS(E)						\
-	E(OmpFork, (, uint32_t threads), (, threads))			\
-	E(OmpJoin, NOTHING_)						\
-	E(OmpAcquireLock, LOCK_)					\
-	E(OmpReleaseLock, LOCK_)					\
-	E(OmpTaskCreate, TASK_)						\
-	E(OmpTaskSwitch, TASK_)						\
-	E(OmpTaskComplete, TASK_)					\
-	E(ThreadFork, (, OTF2_Paradigm model, uint32_t threads),	\
-	  (, model, threads))						\
-	E(ThreadJoin, (, OTF2_Paradigm model), (, model))		\
-	E(ThreadTeamBegin, COMM_)					\
-	E(ThreadTeamEnd, COMM_)						\
-	E(ThreadAcquireLock, MODEL_LOCK_)				\
-	E(ThreadReleaseLock, MODEL_LOCK_)				\
-	E(ThreadTaskCreate, THREAD_TASK_)				\
-	E(ThreadTaskSwitch, THREAD_TASK_)				\
-	E(ThreadTaskComplete, THREAD_TASK_)				\
-	E(ThreadCreate, SEQUENCE_)					\
-	E(ThreadBegin, SEQUENCE_)					\
-	E(ThreadWait, SEQUENCE_)					\
-	E(ThreadEnd, SEQUENCE_)
-
-#define RMA_EVENTS(E)							\
-	E(RmaWinCreate, WIN_)						\
-	E(RmaWinDestroy, WIN_)						\
-	E(RmaCollectiveBegin, NOTHING_)					\
-	E(RmaCollectiveEnd,						\
-	  (, OTF2_CollectiveOp op, OTF2_RmaSyncLevel level,		\
-	   OTF2_RmaWinRef win, uint32_t root, uint64_t sent,		\
-	   uint64_t received),						\
-	  (, op, level, MAP(RMA_WIN, win), REMOTE(root), sent, received))	\
-	E(RmaGroupSync,							\
-	  (, OTF2_RmaSyncLevel level, OTF2_RmaWinRef win,		\
-	   OTF2_GroupRef group),					\
-	  (, level, MAP(RMA_WIN, win), MAP(GROUP, group)))		\
-	E(RmaRequestLock, WIN_LOCK_)					\
-	E(RmaAcquireLock, WIN_LOCK_)					\
-	E(RmaTryLock, WIN_LOCK_)					\
-	E(RmaReleaseLock,						\
-	  (, OTF2_RmaWinRef win, uint32_t rank, uint64_t lock),		\
-	  (, MAP(RMA_WIN, win), REMOTE(rank), lock))			\
-	E(RmaSync,							\
-	  (, OTF2_RmaWinRef win, uint32_t rank, OTF2_RmaSyncType type),	\
-	  (, MAP(RMA_WIN, win), REMOTE(rank), type))			\
-	E(RmaWaitChange, WIN_)						\
-	E(RmaPut, WIN_MOVE_)						\
-	E(RmaGet, WIN_MOVE_)						\
-	E(RmaAtomic,							\
-	  (, OTF2_RmaWinRef win, uint32_t rank, OTF2_RmaAtomicType type,	\
-	   uint64_t sent, uint64_t received, uint64_t match),		\
-	  (, MAP(RMA_WIN, win), REMOTE(rank), type, sent, received, match))	\
-	E(RmaOpCompleteBlocking, WIN_MATCH_)				\
-	E(RmaOpCompleteNonBlocking, WIN_MATCH_)				\
-	E(RmaOpTest, WIN_MATCH_)					\
-	E(RmaOpCompleteRemote, WIN_MATCH_)
-
-#define IO_EVENTS(E)							\
-	E(IoCreateHandle,						\
-	  (, OTF2_IoHandleRef handle, OTF2_IoAccessMode mode,		\
-	   OTF2_IoCreationFlag creation, OTF2_IoStatusFlag status),	\
-	  (, MAP(IO_HANDLE, handle), mode, creation, status))		\
-	E(IoDestroyHandle, HANDLE_)					\
-	E(IoDuplicateHandle,						\
-	  (, OTF2_IoHandleRef old, OTF2_IoHandleRef new,		\
-	   OTF2_IoStatusFlag status),					\
-	  (, MAP(IO_HANDLE, old), MAP(IO_HANDLE, new), status))		\
-	E(IoSeek,							\
-	  (, OTF2_IoHandleRef handle, int64_t request,			\
-	   OTF2_IoSeekOption whence, uint64_t result),			\
-	  (, MAP(IO_HANDLE, handle), request, whence, result))		\
-	E(IoChangeStatusFlags,						\
-	  (, OTF2_IoHandleRef handle, OTF2_IoStatusFlag status),	\
-	  (, MAP(IO_HANDLE, handle), status))				\
-	E(IoDeleteFile, (, OTF2_IoParadigmRef model, OTF2_IoFileRef file),	\
-	  (, MAP(IO_PARADIGM, model), MAP(IO_FILE, file)))		\
-	E(IoOperationBegin,						\
-	  (, OTF2_IoHandleRef handle, OTF2_IoOperationMode mode,	\
-	   OTF2_IoOperationFlag flags, uint64_t bytes, uint64_t match),	\
-	  (, MAP(IO_HANDLE, handle), mode, flags, bytes, match))	\
-	E(IoOperationTest, HANDLE_MATCH_)				\
-	E(IoOperationIssued, HANDLE_MATCH_)				\
-	E(IoOperationComplete,						\
-	  (, OTF2_IoHandleRef handle, uint64_t bytes, uint64_t match),	\
-	  (, MAP(IO_HANDLE, handle), bytes, match))			\
-	E(IoOperationCancelled, HANDLE_MATCH_)				\
-	E(IoAcquireLock, HANDLE_LOCK_)					\
-	E(IoReleaseLock, HANDLE_LOCK_)					\
-	E(IoTryLock, HANDLE_LOCK_)
-
-#define ALL_EVENTS(E) \
-	MPI_EVENTS(E) PROGRAM_EVENTS(E) THREAD_EVENTS(E) RMA_EVENTS(E) IO_EVENTS(E)
-
-/*
- * Defines a callback for each event, which writes the event to the result. A macro such
- * as REGION_ stands for the parameters and the arguments of several events: COPY()
- * expands it, so that COPY_() gets parameters and arguments separately.
- */
-#define ARGS(...) __VA_ARGS__
-#define COPY_(name, parameters, arguments)				\
+/* Defines a callback for each event, which writes the event to the result. */
+#define COPY(name, ...)							\
 	static OTF2_CallbackCode copy_##name(OTF2_LocationRef location_,	\
 		OTF2_TimeStamp time_, uint64_t at_, void *data_,	\
-		OTF2_AttributeList *list_ ARGS parameters)		\
+		OTF2_AttributeList *list_ EACH(P_ __VA_OPT__(,) __VA_ARGS__))	\
 	{								\
-		struct tsct_otf2_copy *c = begin(data_, #name, at_,	\
-						 time_, list_);		\
+		struct copy *c = begin(data_, #name, at_, time_, list_);	\
 									\
 		(void)location_;					\
 		return end(c, OTF2_EvtWriter_##name(c->writer, c->list,	\
-					c->time ARGS arguments));	\
+				c->time EACH(A_ __VA_OPT__(,) __VA_ARGS__)));	\
 	}
-#define COPY(name, ...) COPY_(name, __VA_ARGS__)
 ALL_EVENTS(COPY)
 
 static OTF2_CallbackCode copy_program_begin(OTF2_LocationRef location,
@@ -351,7 +327,7 @@ static OTF2_CallbackCode copy_program_begin(OTF2_LocationRef location,
 					    OTF2_StringRef name, uint32_t nr,
 					    const OTF2_StringRef *arguments)
 {
-	struct tsct_otf2_copy *c = begin(data, "ProgramBegin", at, time, list);
+	struct copy *c = begin(data, "ProgramBegin", at, time, list);
 	OTF2_StringRef *mapped = calloc(nr + 1ul, sizeof(*mapped));
 	OTF2_ErrorCode code = OTF2_SUCCESS;
 	uint32_t i;
@@ -373,7 +349,7 @@ static OTF2_CallbackCode unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
 				 uint64_t at, void *data,
 				 OTF2_AttributeList *list)
 {
-	struct tsct_otf2_copy *c = data;
+	struct copy *c = data;
 
 	(void)location;
 	(void)time;
@@ -384,7 +360,8 @@ static OTF2_CallbackCode unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
 	return OTF2_CALLBACK_INTERRUPT;
 }
 
-OTF2_EvtReaderCallbacks *tsct_otf2_events_callbacks(void)
+/* Callbacks for libotf2's reader; their @data is struct copy *. */
+static OTF2_EvtReaderCallbacks *make_callbacks(void)
 {
 	OTF2_EvtReaderCallbacks *callbacks = OTF2_EvtReaderCallbacks_New();
 	OTF2_ErrorCode code;
@@ -405,4 +382,214 @@ OTF2_EvtReaderCallbacks *tsct_otf2_events_callbacks(void)
 		return callbacks;
 	OTF2_EvtReaderCallbacks_Delete(callbacks);
 	return NULL;
+}
+
+/* ---- locations ----------------------------------------------------------------------- */
+
+struct reading {
+	struct tsct_otf2_merging *w;
+	struct tsct_otf2_input *in;
+	struct tsct_otf2_merged *figures;	/* statistics of merging the input */
+	OTF2_EvtReaderCallbacks *callbacks;
+	struct copy copy;
+};
+
+/*
+ * Handles damage in a file of the input. With the option "salvage", adds a remark for
+ * the user, counts @missing events as lost, and returns 0; else returns -EBADMSG.
+ */
+static int lose(struct reading *r, uint64_t missing)
+{
+	if (!r->w->m->salvage)
+		return tsct_otf2_merge_fail(r->w, r->in->file, -EBADMSG,
+					    "%s; use --salvage to keep the readable part",
+					    r->in->why);
+	tsct_otf2_merge_note(r->w, "%s: %s", r->in->file, r->in->why);
+	r->figures->missing += missing;
+	r->figures->left_out = true;
+	return 0;
+}
+
+/* Counts the readable events of a location. @wanted: number of events by the location's
+ * definition */
+static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
+{
+	struct tsct_otf2_input *in = r->in;
+	struct tsct_otf2_extent extent;
+	uint64_t missing;
+	int err;
+
+	tsct_otf2_merge_at_file(r->w, in->file);
+	err = tsct_otf2_scan(in->file, in->event_chunk, true,
+			     &r->w->m->status->beat, &extent, in->why,
+			     sizeof(in->why));
+	*ret_nr = extent.records;
+	missing = wanted > extent.records ? wanted - extent.records : 0;
+	/* A location without events may have no file. */
+	if (err == -ENOENT && !wanted)
+		return 0;
+	if (err && err != -EBADMSG) {
+		snprintf(in->why, sizeof(in->why), "%s; %llu events were expected",
+			 strerror(-err), (unsigned long long)wanted);
+		return err == -ENOENT ? lose(r, missing) :
+			tsct_otf2_merge_input_fail(r->w, in, err);
+	}
+	if (!err && extent.records == wanted)
+		return 0;
+	if (!err)
+		snprintf(in->why, sizeof(in->why), "%llu events, but the definition of the location has %llu",
+			 (unsigned long long)extent.records,
+			 (unsigned long long)wanted);
+	return lose(r, missing);
+}
+
+static int read_events(struct reading *r, uint64_t location, uint64_t nr)
+{
+	struct copy *copy = &r->copy;
+	OTF2_EvtReader *reader;
+	OTF2_ErrorCode code;
+	uint64_t read = 0;
+	int err = 0;
+
+	tsct_otf2_error_clear();
+	reader = OTF2_Reader_GetEvtReader(r->in->reader, location);
+	if (!reader)
+		return tsct_otf2_merge_fail(r->w, r->in->file, -EBADMSG,
+					    "cannot be read: %s",
+					    tsct_otf2_error_text());
+	code = OTF2_Reader_RegisterEvtCallbacks(r->in->reader, reader,
+						r->callbacks, copy);
+	/* Disables libotf2's correction of times by clock offsets. That correction uses
+	 * floating point; tsctrace's own correction is exact. */
+	if (!code)
+		code = OTF2_EvtReader_ApplyClockOffsets(reader, false);
+	if (!code)
+		code = OTF2_Reader_ReadLocalEvents(r->in->reader, reader, nr,
+						   &read);
+	if (copy->err == -ENOSPC || copy->err == -EFBIG || copy->err == -EIO) {
+		err = tsct_otf2_merge_output_fail(r->w, copy->err);
+	} else if (copy->err) {
+		err = tsct_otf2_merge_fail(r->w, r->in->file, copy->err, "%s",
+					   copy->why);
+	} else if (code || read != nr || copy->nr != nr) {
+		snprintf(r->in->why, sizeof(r->in->why), "damaged after event %llu: %s",
+			 (unsigned long long)copy->nr, *tsct_otf2_error_text() ?
+			 tsct_otf2_error_text() : "the file ends before its last event");
+		err = lose(r, nr - copy->nr);
+	}
+	OTF2_Reader_CloseEvtReader(r->in->reader, reader);
+	return err;
+}
+
+static void add_up(struct reading *r, struct tsct_otf2_location *l)
+{
+	const struct copy *copy = &r->copy;
+	struct tsct_otf2_merged *f = r->figures;
+	struct tsct_otf2_defs *defs = &r->w->all.defs;
+
+	defs->word[defs->def[l->def].at + 2] = copy->nr;
+	if (!copy->nr)
+		return;
+	if (!f->events || copy->first < f->first)
+		f->first = copy->first;
+	if (!f->events || copy->last > f->last)
+		f->last = copy->last;
+	f->events += copy->nr;
+	if (copy->held)
+		tsct_otf2_merge_note(r->w, "%s: its clock offsets make time decrease; %llu events got the time of the event before",
+				     r->in->file, (unsigned long long)copy->held);
+	f->held += copy->held;
+}
+
+static int write_location(struct reading *r, struct tsct_otf2_location *l,
+			  uint64_t nr)
+{
+	struct copy *copy = &r->copy;
+	uint64_t written = 0;
+	int err;
+
+	tsct_otf2_error_clear();
+	err = tsct_otf2_location_begin(r->w->writer, l->new, &copy->writer);
+	if (err)
+		return tsct_otf2_merge_output_fail(r->w, err);
+	if (nr)
+		err = read_events(r, l->old, nr);
+	if (err)
+		return err;
+	tsct_otf2_error_clear();
+	err = tsct_otf2_location_end(r->w->writer, copy->writer, &written);
+	if (err)
+		return tsct_otf2_merge_output_fail(r->w, err);
+	if (written != copy->nr)
+		return tsct_otf2_merge_fail(r->w, "", -EIO, "%llu of %llu events were written",
+					    (unsigned long long)written,
+					    (unsigned long long)copy->nr);
+	add_up(r, l);
+	return 0;
+}
+
+static int copy_location(struct reading *r, struct tsct_otf2_location *l)
+{
+	struct copy *copy = &r->copy;
+	uint64_t nr = 0;
+	int err;
+
+	tsct_otf2_input_local(r->in, l->old, ".def");
+	tsct_otf2_merge_at_file(r->w, r->in->file);
+	err = tsct_otf2_input_offsets(r->in, l->old, &copy->offsets);
+	if (err) {
+		free(copy->offsets.at);
+		return tsct_otf2_merge_input_fail(r->w, r->in, err);
+	}
+	if (copy->offsets.nr == 1)
+		tsct_otf2_merge_note(r->w, "%s: a single clock offset has no effect; OTF2 needs two",
+				     r->in->file);
+	tsct_otf2_input_local(r->in, l->old, ".evt");
+	copy->nr = copy->held = 0;
+	err = count_events(r, l->nr_events, &nr);
+	if (!err)
+		err = write_location(r, l, nr);
+	free(copy->offsets.at);
+	return err;
+}
+
+int tsct_otf2_merge_events(struct tsct_otf2_merging *w, uint32_t i)
+{
+	struct tsct_otf2_maps *maps = &w->maps[i];
+	struct reading r = {
+		.w = w, .in = &w->input[i],
+		.figures = &w->m->status->input[i],
+		.callbacks = make_callbacks(),
+		.copy = {
+			.maps = maps,
+			.scale = &w->scale[i],
+			.beat = &w->m->status->done,
+			.attributes = OTF2_AttributeList_New(),
+		},
+	};
+	OTF2_ErrorCode code = OTF2_SUCCESS;
+	size_t l;
+	int err = 0;
+
+	tsct_otf2_error_clear();
+	if (!r.callbacks || !r.copy.attributes)
+		err = tsct_otf2_merge_fail(w, "", -ENOMEM, "%s", strerror(ENOMEM));
+	for (l = 0; l < maps->nr_locations && !err && !code; l++)
+		code = OTF2_Reader_SelectLocation(r.in->reader,
+						  maps->location[l].old);
+	if (!err && !code)
+		code = OTF2_Reader_OpenDefFiles(r.in->reader);
+	if (!err && !code)
+		code = OTF2_Reader_OpenEvtFiles(r.in->reader);
+	if (code)
+		err = tsct_otf2_merge_fail(w, r.in->path, tsct_otf2_errno(code),
+					   "cannot be read: %s",
+					   tsct_otf2_error_text());
+	for (l = 0; l < maps->nr_locations && !err; l++)
+		err = copy_location(&r, &maps->location[l]);
+	w->m->status->locations += maps->nr_locations;
+	OTF2_EvtReaderCallbacks_Delete(r.callbacks);
+	if (r.copy.attributes)
+		OTF2_AttributeList_Delete(r.copy.attributes);
+	return err;
 }

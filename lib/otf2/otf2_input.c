@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* An OTF2 archive that is open for reading */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -11,8 +12,7 @@
 
 #include "lib/base/array.h"
 #include "otf2_error.h"
-#include "otf2_input.h"
-#include "otf2_write.h"
+#include "otf2_merge_work.h"
 
 #define SUFFIX	".otf2"
 

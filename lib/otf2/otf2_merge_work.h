@@ -1,12 +1,124 @@
 /* SPDX-License-Identifier: MIT */
-/* State shared by the merging of definitions, events and markers. */
+/* Reading, unifying and copying the parts of archives that are merged */
 #ifndef TSCT_OTF2_MERGE_WORK_H
 #define TSCT_OTF2_MERGE_WORK_H
 
-#include "otf2_input.h"
+#include "lib/base/index.h"
+#include "otf2_defs.h"
 #include "otf2_merge.h"
-#include "otf2_unify.h"
+#include "otf2_scan.h"
 #include "otf2_write.h"
+
+/* ---- an archive that is open for reading (otf2_input.c) ------------------------------ */
+
+struct tsct_otf2_input {
+	const char *path;		/* path of the anchor file, NAME.otf2 */
+	OTF2_Reader *reader;
+	uint64_t event_chunk, def_chunk;
+	uint64_t nr_defs;		/* number of definitions that the anchor states */
+	uint64_t *id;			/* ids of the archive's trace and of the
+					 * traces merged into it */
+	size_t nr_ids;
+	struct tsct_otf2_clock clock;
+	char file[PATH_MAX];		/* path of the current file, for messages */
+	char why[512];	/* text of the error, to follow the file's name */
+	volatile uint64_t *beat;	/* counter of steps, for a progress display */
+};
+
+/* Opens an archive. All functions here return 0 or -errno, with the error in in->file
+ * and in->why. */
+int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
+			 volatile uint64_t *beat);
+
+/*
+ * Returns the name of a part of the archive that a merged archive cannot hold; NULL:
+ * none.
+ */
+const char *tsct_otf2_input_unsupported(struct tsct_otf2_input *in);
+
+/* Returns true if there is a file of markers; in->file is then its name. */
+bool tsct_otf2_input_markers(struct tsct_otf2_input *in);
+
+/* Reads all global definitions, and the clock to in->clock. */
+int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs);
+
+/*
+ * Sets in->file to the file of a location, by its suffix, such as ".evt". Call
+ * it before reading definitions or events of another location.
+ */
+void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
+			   const char *suffix);
+
+/*
+ * Reads a location's clock offsets. libotf2 itself applies mapping tables to
+ * the location's events.
+ */
+int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
+			    struct tsct_otf2_offsets *ret_offsets);
+
+/*
+ * Finds an event file that belongs to no location.
+ * Returns 1 with its number, 0 if there is none, or -errno.
+ */
+int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
+			  const struct tsct_otf2_ids *locations,
+			  uint64_t *ret_location);
+
+void tsct_otf2_input_close(struct tsct_otf2_input *in);
+
+/* ---- the definitions of all archives (otf2_unify.c) --------------------------------- */
+
+struct tsct_otf2_unified {
+	struct tsct_otf2_defs defs;
+	struct tsct_index index;	/* index in `defs` plus 1, by hash of the content */
+	uint64_t next[TSCT_OTF2_SPACE_NR];
+	/* set of the ids (OTF2's references) of the result's locations */
+	struct tsct_otf2_ids taken;
+	uint64_t next_location;
+	/* per paradigm: 1 + index in `defs` of the list of its locations; 0: none */
+	size_t ranks[UINT8_MAX + 1];
+	/* per paradigm: 1 + index in `defs` of the group COMM_SELF of OTF2; 0: none */
+	size_t self[UINT8_MAX + 1];
+	uint32_t inputs;
+};
+
+struct tsct_otf2_location {
+	uint64_t old, new;
+	uint64_t nr_events; /* number of the location's events, as the input states */
+	size_t def;	/* index of the location's definition in the result */
+};
+
+/* Maps from numbers in one input to numbers in the result */
+struct tsct_otf2_maps {
+	/* references to definitions, by number space */
+	struct tsct_otf2_ids space[TSCT_OTF2_SPACE_NR];
+	/* numbers to add to ranks in events, by the input's reference to a communicator
+	 * (comm_shift) or RMA window (win_shift); no entry: the number is 0 */
+	struct tsct_otf2_ids comm_shift, win_shift;
+	struct tsct_otf2_location *location;
+	size_t nr_locations;
+};
+
+/*
+ * tsct_otf2_unify - add the definitions of an input, and free them
+ * @force: keep the earlier name where inputs name a constant of OTF2
+ *	differently
+ *
+ * Returns 0, -ENOMEM, or -EBADMSG with @why: a reference is dangling or
+ * circular, or two definitions cannot be distinguished.
+ */
+int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
+		    bool force, struct tsct_otf2_maps *ret_maps, char *why,
+		    size_t why_size);
+
+/* Writes all definitions except that of the clock, in an order that readers accept. */
+OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
+				       OTF2_GlobalDefWriter *writer);
+
+void tsct_otf2_unified_free(struct tsct_otf2_unified *all);
+void tsct_otf2_maps_free(struct tsct_otf2_maps *maps);
+
+/* ---- the merge ---------------------------------------------------------------------- */
 
 struct tsct_otf2_merging {
 	const struct tsct_otf2_merge *m;
@@ -16,36 +128,6 @@ struct tsct_otf2_merging {
 	struct tsct_otf2_unified all;
 	struct tsct_otf2_writer *writer;
 };
-
-/* State of copying the events of one location from one archive into another */
-struct tsct_otf2_copy {
-	/* Fields set by the caller: */
-	const struct tsct_otf2_maps *maps;
-	const struct tsct_otf2_scale *scale;
-	struct tsct_otf2_offsets offsets;
-	OTF2_EvtWriter *writer;
-	/* empty list of attributes, to be filled for each event */
-	OTF2_AttributeList *attributes;
-	volatile uint64_t *beat;	/* counter of events, for a progress display */
-
-	/* Results of copying the events of the location: */
-	uint64_t nr;			/* number of events copied */
-	/* first and last time in the result, if there are events */
-	uint64_t first, last;
-	/* number of events whose time was raised, so that times do not decrease */
-	uint64_t held;
-	int err;
-	char why[256];	/* text of the error, to follow the file's name */
-
-	/* State of the current event: */
-	const char *event;		/* name of the event's kind */
-	uint64_t at;			/* index of the event, from libotf2 */
-	uint64_t time;
-	OTF2_AttributeList *list;	/* attributes to be written with the event */
-};
-
-/* Callbacks for libotf2's reader; their @data is struct tsct_otf2_copy *. */
-OTF2_EvtReaderCallbacks *tsct_otf2_events_callbacks(void);
 
 /*
  * Stores the name of the file that libotf2 opens next, so that a crash can be

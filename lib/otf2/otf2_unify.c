@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Visits an input's definitions in such an order that each definition comes after the
- * definitions to which it refers.
+ * Unifies the definitions of many archives: equal definitions become one definition of
+ * the result, other definitions get new numbers, and references are changed to match.
+ *
+ * Ranks: each paradigm has one list of the locations that take part in its
+ * communication. A group lists its members as indices (ranks) into that list. So do
+ * events, if their group has the flag OTF2_GROUP_FLAG_GLOBAL_MEMBERS. The lists of all
+ * inputs are concatenated: the lengths of earlier inputs' lists are added to ranks.
+ *
+ * An input's definitions are visited in such an order that each comes after the definitions
+ * to which it refers. Each is then found in the result, or added there.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -10,9 +18,50 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "otf2_unify.h"
+#include "lib/base/hash.h"
+#include "otf2_merge_work.h"
 
-int tsct_otf2_refuse(struct tsct_otf2_work *work, const char *format, ...)
+/* Element of the stack by which references are followed */
+struct step {
+	size_t def;	/* index of the definition whose references are followed */
+	/* index + 1 of the definition whose words are being searched for references:
+	 * `def`, then each definition that extends `def`; 0: all were searched */
+	size_t part;
+	uint32_t i; /* next word of the definition `part` to check for a reference */
+};
+
+struct work {
+	struct tsct_otf2_unified *all;
+	struct tsct_otf2_defs *in;
+	struct tsct_otf2_maps *maps;
+	bool force;
+	/* one flag per paradigm: the input has a list of the paradigm's locations */
+	bool has_ranks[UINT8_MAX + 1];
+	/* per paradigm: number to add to the input's ranks, for ranks of the result */
+	uint64_t base[UINT8_MAX + 1];
+	/* flag: a definition or event other than a communicator names a group */
+	bool names_groups;
+	struct step *stack;
+	size_t depth, room;
+	/* words of a definition, then words of the definitions that extend it, such as
+	 * properties; references are already those of the result */
+	uint64_t *content;
+	size_t content_room;
+	char *why;
+	size_t why_size;
+};
+
+enum { STATE_NEW, STATE_OPEN, STATE_DONE };
+
+static inline const uint64_t *words_of(const struct tsct_otf2_defs *defs,
+					      const struct tsct_otf2_def *def)
+{
+	return defs->word + def->at;
+}
+
+/* Sets the text of the error; returns -EBADMSG. */
+__attribute__((format(printf, 2, 3)))
+static int refuse(struct work *work, const char *format, ...)
 {
 	va_list args;
 
@@ -22,9 +71,487 @@ int tsct_otf2_refuse(struct tsct_otf2_work *work, const char *format, ...)
 	return -EBADMSG;
 }
 
+/* ---- the hash table ---------------------------------------------------------------- */
+
+/* Returns how many of a definition's @nr words are compared: all; for Paradigm and
+ * ParadigmProperty, the first ones, constants of OTF2 that identify the definition. */
+static size_t key_of(enum tsct_otf2_kind kind, size_t nr)
+{
+	if (kind == TSCT_OTF2_Paradigm)
+		return 1;
+	return kind == TSCT_OTF2_ParadigmProperty ? 2 : nr;
+}
+
+/* Returns the result's definition that equals work->content, or NULL with @ret_key, the key
+ * under which such a definition is to be added. */
+static struct tsct_otf2_def *look_up(struct work *work, enum tsct_otf2_kind kind,
+				     uint32_t nr, uint32_t extra, uint64_t ret_key[2])
+{
+	const size_t size = key_of(kind, nr + extra) * sizeof(uint64_t);
+	struct tsct_otf2_unified *all = work->all;
+	struct tsct_otf2_def *def;
+	const __u64 *at;
+
+	ret_key[0] = tsct_hash(kind, work->content, size);
+	for (ret_key[1] = 0; ; ret_key[1]++) {
+		at = tsct_index_get(&all->index, ret_key[0], ret_key[1]);
+		if (!at)
+			return NULL;
+		def = &all->defs.def[*at - 1];
+		if (def->kind != kind || def->nr != nr || def->extra != extra ||
+		    memcmp(words_of(&all->defs, def), work->content, size))
+			continue;
+		if (tsct_otf2_kinds[kind].how == TSCT_OTF2_PAIRED &&
+		    def->input == all->inputs)
+			continue;
+		def->input = all->inputs;
+		return def;
+	}
+}
+
+/* ---- content of a definition, with numbers of the result ---------------- */
+
+static void map_words(struct work *work,
+		      const struct tsct_otf2_def *def, uint64_t *to)
+{
+	const uint64_t *words = words_of(work->in, def);
+	const struct tsct_otf2_id *found;
+	enum tsct_otf2_space space;
+	uint32_t i;
+
+	memcpy(to, words, def->nr * sizeof(*to));
+	if (def->kind == TSCT_OTF2_String)
+		return;
+	for (i = 0; i < def->nr; i++) {
+		space = tsct_otf2_refers_to(def, words, i);
+		if (space == TSCT_OTF2_NONE ||
+		    words[i] == tsct_otf2_spaces[space].none)
+			continue;
+		/* The reference is always found: definitions are visited after all that
+		 * they refer to. */
+		found = tsct_otf2_ids_find(&work->maps->space[space], words[i]);
+		to[i] = work->in->def[found->value].mapped;
+	}
+}
+
+/* A definition that extends another, as stored in the content of the extended one: the
+ * kind, the number of words, and all words but the first, which is the reference to the
+ * extended definition */
+struct part {
+	size_t words;		/* number of 64-bit words at `at` */
+	uint64_t *at;
+};
+
+static int compare_parts(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+	size_t nr = x->words < y->words ? x->words : y->words;
+	int order = memcmp(x->at, y->at, nr * sizeof(uint64_t));
+
+	return order ? order : (x->words > y->words) - (x->words < y->words);
+}
+
+/*
+ * Appends the parts of definition @of to work->content, which starts with the words of
+ * @of. The parts are the @nr_parts definitions that extend @of, with @nr_words words
+ * together. They are sorted, so that their order in the input does not matter.
+ */
+static int add_parts(struct work *work, const struct tsct_otf2_def *of,
+		     size_t nr_parts, size_t nr_words)
+{
+	struct part *parts = calloc(nr_parts, sizeof(*parts));
+	uint64_t *raw = calloc(nr_words, sizeof(*raw)), *at = raw;
+	const struct tsct_otf2_def *def;
+	size_t i = 0, next;
+
+	for (next = of->parts; next && parts && raw; next = def->next) {
+		def = &work->in->def[next - 1];
+		parts[i++] = (struct part) { def->nr + 1u, at };
+		map_words(work, def, at + 1);
+		/* Overwrites the first word of `def`, the reference to @of, with the
+		 * number of words of `def`: equal parts must have equal content. */
+		at[1] = def->nr;
+		at[0] = def->kind;
+		at += def->nr + 1;
+	}
+	if (parts && raw) {
+		qsort(parts, nr_parts, sizeof(*parts), compare_parts);
+		at = work->content + of->nr;
+		for (i = 0; i < nr_parts; at += parts[i++].words)
+			memcpy(at, parts[i].at, parts[i].words * sizeof(*at));
+	}
+	i = parts && raw;
+	free(parts);
+	free(raw);
+	return i ? 0 : -ENOMEM;
+}
+
+/* Sets work->content to the words of @def, then the content of the definitions that
+ * extend @def. Returns the number of words after those of @def, or -ENOMEM. */
+static int64_t fill_content(struct work *work,
+			    const struct tsct_otf2_def *def)
+{
+	size_t extra = 0, nr_parts = 0, next;
+
+	for (next = def->parts; next; next = work->in->def[next - 1].next) {
+		extra += work->in->def[next - 1].nr + 1;
+		nr_parts++;
+	}
+	if (extra > UINT32_MAX)
+		return -ENOMEM;
+	if (tsct_array_reserve(&work->content, &work->content_room, def->nr + extra,
+			       sizeof(*work->content)))
+		return -ENOMEM;
+	map_words(work, def, work->content);
+	if (nr_parts && add_parts(work, def, nr_parts, extra))
+		return -ENOMEM;
+	return (int64_t)extra;
+}
+
+/* ---- new definitions ----------------------------------------------------- */
+
+static int new_number(struct work *work, enum tsct_otf2_kind kind,
+		      uint64_t *ret_id)
+{
+	enum tsct_otf2_space space = tsct_otf2_kinds[kind].space;
+	uint64_t *next = &work->all->next[space];
+
+	*ret_id = 0;
+	if (space == TSCT_OTF2_NONE)
+		return 0;
+	if (*next == tsct_otf2_spaces[space].none)
+		return refuse(work, "the result would have more than %llu definitions of %s, the limit of OTF2",
+					(unsigned long long)*next,
+					tsct_otf2_spaces[space].name);
+	*ret_id = (*next)++;
+	return 0;
+}
+
+/*
+ * Adds a definition to the result: the first @nr words of work->content. The @extra
+ * words after them hold the definitions that extend it (see add_parts()): each of these
+ * is added as a definition of its own.
+ * @key: from look_up(), which will then find the definition; NULL: it is not entered
+ */
+static int add(struct work *work, enum tsct_otf2_kind kind,
+	       uint64_t id, uint32_t nr, uint32_t extra, const uint64_t *key)
+{
+	struct tsct_otf2_unified *all = work->all;
+	uint64_t *at = work->content + nr, *end = at + extra;
+	struct tsct_otf2_def *def;
+	enum tsct_otf2_kind part;
+	uint32_t words;
+
+	if (key && !tsct_index_put(&all->index, key[0], key[1], all->defs.nr + 1))
+		return -ENOMEM;
+	def = tsct_otf2_defs_add(&all->defs, kind, id, work->content,
+				 nr + extra);
+	if (!def)
+		return -ENOMEM;
+	def->nr = nr;
+	def->extra = extra;
+	def->input = all->inputs;
+	while (at < end) {
+		part = (enum tsct_otf2_kind)at[0];
+		words = (uint32_t)at[1];
+		/* work->content has a part's number of words in place of the part's
+		 * first word, the reference to the extended definition. Restores that
+		 * reference: @id. */
+		at[1] = id;
+		if (!tsct_otf2_defs_add(&all->defs, part, 0, at + 1, words))
+			return -ENOMEM;
+		at += words + 1;
+	}
+	return 0;
+}
+
+/* Maps a definition to the equal one in the result, which is added if there is none. */
+static int map_or_add(struct work *work, enum tsct_otf2_kind kind,
+		      uint32_t nr, uint32_t extra, uint64_t *ret_id)
+{
+	uint64_t key[2];
+	const struct tsct_otf2_def *same = look_up(work, kind, nr, extra, key);
+	int err;
+
+	if (same) {
+		*ret_id = same->self;
+		return 0;
+	}
+	err = new_number(work, kind, ret_id);
+	return err ? err : add(work, kind, *ret_id, nr, extra, key);
+}
+
+/* Adds @def to the result, with the words in work->content. The hash table does not get
+ * the definition, so no other definition is mapped to it, even if equal. */
+static int add_own(struct work *work, struct tsct_otf2_def *def)
+{
+	int err = new_number(work, def->kind, &def->mapped);
+
+	return err ? err : add(work, def->kind, def->mapped, def->nr, 0, NULL);
+}
+
+/* Adds @def, a definition that a constant of OTF2 identifies, to the result, unless the
+ * result has a definition with that constant. Fails if the two differ, unless
+ * forced. */
+static int identify_fixed(struct work *work, struct tsct_otf2_def *def)
+{
+	int64_t extra = fill_content(work, def);
+	const struct tsct_otf2_def *same;
+	uint64_t key[2];
+
+	if (extra < 0)
+		return (int)extra;
+	same = look_up(work, def->kind, def->nr, 0, key);
+	if (!same)
+		return add(work, def->kind, 0, def->nr, 0, key);
+	if (work->force ||
+	    !memcmp(words_of(&work->all->defs, same), work->content,
+		    def->nr * sizeof(uint64_t)))
+		return 0;
+	return refuse(work, "%s %llu differs from its definition in an earlier archive; use --force to keep the earlier one",
+				tsct_otf2_kinds[def->kind].name,
+				(unsigned long long)work->content[0]);
+}
+
+/* ---- groups ---------------------------------------------------------------------------- */
+
+/* Appends the locations in @def, the input's list of a paradigm's locations, to the
+ * result's list of that paradigm, which has the locations of all earlier inputs. */
+static int join_ranks(struct work *work, struct tsct_otf2_def *def)
+{
+	struct tsct_otf2_unified *all = work->all;
+	struct tsct_otf2_def *known, *joined;
+	uint64_t base, *words;
+	size_t *ranks;
+
+	ranks = &all->ranks[(uint8_t)work->content[2]];
+	if (!*ranks) {
+		*ranks = all->defs.nr + 1;
+		return add_own(work, def);
+	}
+	def->mapped = all->defs.def[*ranks - 1].self;
+	base = all->defs.def[*ranks - 1].nr;
+	if (base + def->nr - 4 > UINT32_MAX)
+		return refuse(work, "Group %llu: the result would have more locations than OTF2 can list",
+					(unsigned long long)def->self);
+	/* Adds a temporary definition, to allocate words for a longer list: the
+	 * result's list, and after it the locations of @def. Then makes these words the
+	 * result's list, and removes the temporary definition. */
+	joined = tsct_otf2_defs_add(&all->defs, TSCT_OTF2_Group, 0, NULL,
+				    (uint32_t)(base + def->nr - 4));
+	if (!joined)
+		return -ENOMEM;
+	known = &all->defs.def[*ranks - 1];
+	words = all->defs.word + joined->at;
+	memcpy(words, words_of(&all->defs, known), base * sizeof(*words));
+	memcpy(words + base, work->content + 4, (def->nr - 4) * sizeof(*words));
+	known->at = joined->at;
+	known->nr = joined->nr;
+	all->defs.nr--;
+	return 0;
+}
+
+static const struct tsct_otf2_def *group_of(struct work *work,
+					    uint64_t group)
+{
+	const struct tsct_otf2_id *found;
+
+	found = tsct_otf2_ids_find(&work->maps->space[TSCT_OTF2_SPACE_GROUP],
+				   group);
+	return found ? &work->in->def[found->value] : NULL;
+}
+
+/*
+ * If group @old of this input lists all locations of a paradigm, finds or adds a group
+ * of this input's ranks in the result, and sets *@group to that group's number.
+ * References to @old must not become references to the result's list of locations, to
+ * which the locations of all inputs are appended.
+ */
+static int all_ranks(struct work *work, uint64_t old, uint64_t *group)
+{
+	const struct tsct_otf2_def *list = group_of(work, old);
+	const uint64_t *words;
+	uint32_t i;
+
+	if (!list)
+		return 0;
+	words = words_of(work->in, list);
+	if (words[1] != OTF2_GROUP_TYPE_COMM_LOCATIONS)
+		return 0;
+	if (fill_content(work, list) < 0)
+		return -ENOMEM;
+	work->content[1] = OTF2_GROUP_TYPE_COMM_GROUP;
+	work->content[3] &= ~(uint64_t)OTF2_GROUP_FLAG_GLOBAL_MEMBERS;
+	for (i = 4; i < list->nr; i++)
+		work->content[i] = work->base[(uint8_t)words[2]] + i - 4;
+	return map_or_add(work, TSCT_OTF2_Group, list->nr, 0, group);
+}
+
+static int identify_group(struct work *work, struct tsct_otf2_def *def)
+{
+	uint64_t type = words_of(work->in, def)[1], *words;
+	size_t *self;
+	uint32_t i;
+	int err;
+
+	if (type > OTF2_GROUP_TYPE_COMM_SELF ||
+	    (type == OTF2_GROUP_TYPE_UNKNOWN && def->nr > 4))
+		return refuse(work, "Group %llu has an unknown type, so the kind of its members is unknown",
+					(unsigned long long)def->self);
+	if (fill_content(work, def) < 0)
+		return -ENOMEM;
+	words = work->content;
+	if (type == OTF2_GROUP_TYPE_COMM_LOCATIONS) {
+		err = join_ranks(work, def);
+		return err || !work->names_groups ? err :
+			all_ranks(work, def->self, &def->mapped);
+	}
+	if (type == OTF2_GROUP_TYPE_COMM_GROUP)
+		for (i = 4; i < def->nr; i++)
+			words[i] += work->base[(uint8_t)words[2]];
+	if (type == OTF2_GROUP_TYPE_COMM_SELF) {
+		self = &work->all->self[(uint8_t)words[2]];
+		if (*self) {
+			def->mapped = work->all->defs.def[*self - 1].self;
+			return 0;
+		}
+		/* The result has no COMM_SELF group of this paradigm yet: map_or_add()
+		 * adds this group at index defs.nr; *self is that index plus 1. */
+		*self = work->all->defs.nr + 1;
+	}
+	return map_or_add(work, def->kind, def->nr, 0, &def->mapped);
+}
+
+/* ---- definitions that are always distinct -------------------------------- */
+
+/* Records the number to add to ranks in a communicator's events, which is the number of
+ * the paradigm's locations in earlier inputs. Only if the group of the communicator has
+ * OTF2_GROUP_FLAG_GLOBAL_MEMBERS are these ranks indices into the list of locations. */
+static int note_shift(struct work *work,
+		      const struct tsct_otf2_def *comm)
+{
+	uint64_t group = words_of(work->in, comm)[1];
+	const struct tsct_otf2_def *def = group_of(work, group);
+	const uint64_t *words;
+	uint64_t base;
+
+	if (!def)
+		return 0;
+	words = words_of(work->in, def);
+	base = work->base[(uint8_t)words[2]];
+	if (words[1] != OTF2_GROUP_TYPE_COMM_GROUP || !base ||
+	    !(words[3] & OTF2_GROUP_FLAG_GLOBAL_MEMBERS))
+		return 0;
+	return tsct_otf2_ids_add(&work->maps->comm_shift, comm->self, base);
+}
+
+static int identify_comm(struct work *work, struct tsct_otf2_def *def)
+{
+	uint32_t i, nr_groups = def->kind == TSCT_OTF2_InterComm ? 2 : 1;
+	uint64_t old[2], new[2];
+	int err = 0;
+
+	for (i = 0; i < nr_groups && !err; i++) {
+		new[i] = UINT64_MAX; /* the communicator has no group of its own yet */
+		old[i] = words_of(work->in, def)[1 + i];
+		err = all_ranks(work, old[i], &new[i]);
+	}
+	if (!err)
+		err = note_shift(work, def);
+	if (!err)
+		err = new_number(work, def->kind, &def->mapped);
+	if (err)
+		return err;
+	if (fill_content(work, def) < 0)
+		return -ENOMEM;
+	for (i = 0; i < nr_groups; i++)
+		if (new[i] != UINT64_MAX)
+			work->content[1 + i] = new[i];
+	return add(work, def->kind, def->mapped, def->nr, 0, NULL);
+}
+
+static int identify_own(struct work *work, struct tsct_otf2_def *def)
+{
+	const struct tsct_otf2_ids *shifts = &work->maps->comm_shift;
+	const struct tsct_otf2_id *shift;
+	int err;
+
+	if (fill_content(work, def) < 0)
+		return -ENOMEM;
+	err = add_own(work, def);
+	if (err || def->kind != TSCT_OTF2_RmaWin)
+		return err;
+	/* Searches linearly for the number to add to ranks in the events of the
+	 * window's communicator: the array of these numbers is short, and not sorted
+	 * yet. */
+	for (shift = shifts->at; shift != shifts->at + shifts->nr; shift++)
+		if (shift->id == words_of(work->in, def)[1])
+			return tsct_otf2_ids_add(&work->maps->win_shift,
+						 def->self, shift->value);
+	return 0;
+}
+
+static bool is_taken(struct work *work, uint64_t id)
+{
+	return id == UINT64_MAX || tsct_otf2_ids_find(&work->all->taken, id);
+}
+
+static int identify_location(struct work *work,
+			     struct tsct_otf2_def *def)
+{
+	struct tsct_otf2_maps *maps = work->maps;
+	const struct tsct_otf2_ids *own = &maps->space[TSCT_OTF2_SPACE_LOCATION];
+	uint64_t *next = &work->all->next_location;
+	struct tsct_otf2_location *at;
+
+	if (fill_content(work, def) < 0)
+		return -ENOMEM;
+	at = tsct_array_next(&maps->location, maps->nr_locations, sizeof(*at));
+	if (!at)
+		return -ENOMEM;
+	/* A location keeps its number if free: files are named by the number. */
+	def->mapped = def->self;
+	if (is_taken(work, def->self)) {
+		while (is_taken(work, *next) || tsct_otf2_ids_find(own, *next))
+			++*next;
+		def->mapped = (*next)++;
+	}
+	maps->location[maps->nr_locations++] = (struct tsct_otf2_location) {
+		def->self, def->mapped, work->content[2], work->all->defs.nr,
+	};
+	return add(work, def->kind, def->mapped, def->nr, 0, NULL);
+}
+
+/* Assigns a definition its number in the result; all to which it refers have one already. */
+static int identify(struct work *work, struct tsct_otf2_def *def)
+{
+	int64_t extra;
+
+	switch (def->kind) {
+	case TSCT_OTF2_Group:
+		return identify_group(work, def);
+	case TSCT_OTF2_Comm:
+	case TSCT_OTF2_InterComm:
+		return identify_comm(work, def);
+	case TSCT_OTF2_Location:
+		return identify_location(work, def);
+	}
+	switch (tsct_otf2_kinds[def->kind].how) {
+	case TSCT_OTF2_FIXED:
+		return identify_fixed(work, def);
+	case TSCT_OTF2_OWN:
+		return identify_own(work, def);
+	default:
+		extra = fill_content(work, def);
+		return extra < 0 ? (int)extra :
+			map_or_add(work, def->kind, def->nr, (uint32_t)extra,
+				   &def->mapped);
+	}
+}
+
 /* ---- preparing an input: numbers of definitions, extensions, ranks ------- */
 
-static int number(struct tsct_otf2_work *work)
+static int number(struct work *work)
 {
 	const struct tsct_otf2_id *twice;
 	enum tsct_otf2_space space;
@@ -40,24 +567,24 @@ static int number(struct tsct_otf2_work *work)
 	for (space = 1; space < TSCT_OTF2_SPACE_NR; space++) {
 		twice = tsct_otf2_ids_sort(&work->maps->space[space]);
 		if (twice)
-			return tsct_otf2_refuse(work, "%s %llu is defined twice",
+			return refuse(work, "%s %llu is defined twice",
 						tsct_otf2_spaces[space].name,
 						(unsigned long long)twice->id);
 	}
 	return 0;
 }
 
-static int not_there(struct tsct_otf2_work *work,
+static int not_there(struct work *work,
 		     const struct tsct_otf2_def *def,
 		     enum tsct_otf2_space space, uint64_t id)
 {
 	const struct tsct_otf2_kind_info *kind = &tsct_otf2_kinds[def->kind];
 
 	if (kind->space == TSCT_OTF2_NONE)
-		return tsct_otf2_refuse(work, "a %s refers to undefined %s %llu",
+		return refuse(work, "a %s refers to undefined %s %llu",
 					kind->name, tsct_otf2_spaces[space].name,
 					(unsigned long long)id);
-	return tsct_otf2_refuse(work, "%s %llu refers to undefined %s %llu",
+	return refuse(work, "%s %llu refers to undefined %s %llu",
 				kind->name, (unsigned long long)def->self,
 				tsct_otf2_spaces[space].name,
 				(unsigned long long)id);
@@ -65,7 +592,7 @@ static int not_there(struct tsct_otf2_work *work,
 
 /* Links definitions that extend another (kinds marked PART in otf2_defs.h) to the
  * extended one: two definitions are equal only if the same definitions extend them. */
-static int own_parts(struct tsct_otf2_work *work)
+static int own_parts(struct work *work)
 {
 	struct tsct_otf2_def *def, *owner;
 	struct tsct_otf2_id *found;
@@ -77,7 +604,7 @@ static int own_parts(struct tsct_otf2_work *work)
 		def = &work->in->def[i];
 		if (tsct_otf2_kinds[def->kind].how != TSCT_OTF2_PART)
 			continue;
-		words = tsct_otf2_words(work->in, def);
+		words = words_of(work->in, def);
 		space = tsct_otf2_refers_to(def, words, 0);
 		found = tsct_otf2_ids_find(&work->maps->space[space], words[0]);
 		if (!found)
@@ -85,7 +612,7 @@ static int own_parts(struct tsct_otf2_work *work)
 		owner = &work->in->def[found->value];
 		def->next = owner->parts;
 		owner->parts = i + 1;
-		def->state = TSCT_OTF2_DONE;
+		def->state = STATE_DONE;
 	}
 	return 0;
 }
@@ -94,10 +621,10 @@ static int own_parts(struct tsct_otf2_work *work)
  * Returns true if anything except a communicator names a group, in definitions or
  * events.
  */
-static bool names_group(struct tsct_otf2_work *work,
+static bool names_group(struct work *work,
 			const struct tsct_otf2_def *def)
 {
-	const uint64_t *words = tsct_otf2_words(work->in, def);
+	const uint64_t *words = words_of(work->in, def);
 	uint32_t i;
 
 	switch (def->kind) {
@@ -118,7 +645,7 @@ static bool names_group(struct tsct_otf2_work *work,
 }
 
 /* Finds the list of locations of each paradigm. */
-static int find_ranks(struct tsct_otf2_work *work)
+static int find_ranks(struct work *work)
 {
 	const struct tsct_otf2_def *def;
 	const uint64_t *words;
@@ -127,7 +654,7 @@ static int find_ranks(struct tsct_otf2_work *work)
 
 	for (i = 0; i < work->in->nr; i++) {
 		def = &work->in->def[i];
-		words = tsct_otf2_words(work->in, def);
+		words = words_of(work->in, def);
 		if (names_group(work, def))
 			work->names_groups = true;
 		if (def->kind != TSCT_OTF2_Group ||
@@ -135,7 +662,7 @@ static int find_ranks(struct tsct_otf2_work *work)
 			continue;
 		paradigm = (uint8_t)words[2];
 		if (work->has_ranks[paradigm])
-			return tsct_otf2_refuse(work, "Group %llu is a second list of locations of paradigm %u; only one is allowed",
+			return refuse(work, "Group %llu is a second list of locations of paradigm %u; only one is allowed",
 						(unsigned long long)def->self,
 						paradigm);
 		work->has_ranks[paradigm] = true;
@@ -149,22 +676,22 @@ static int find_ranks(struct tsct_otf2_work *work)
 
 /* ---- visiting definitions, after all to which they refer ----------------- */
 
-static int push(struct tsct_otf2_work *work, size_t def)
+static int push(struct work *work, size_t def)
 {
 	if (tsct_array_reserve(&work->stack, &work->room, work->depth + 1, sizeof(*work->stack)))
 		return -ENOMEM;
-	work->stack[work->depth++] = (struct tsct_otf2_step) { def, def + 1, 0 };
-	work->in->def[def].state = TSCT_OTF2_OPEN;
+	work->stack[work->depth++] = (struct step) { def, def + 1, 0 };
+	work->in->def[def].state = STATE_OPEN;
 	return 0;
 }
 
 /* Searches the references of definition step->part. Returns 1 with @ret_def, the index
  * of a definition that must be visited first; 0: no more references. */
-static int next_in_part(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
+static int next_in_part(struct work *work, struct step *step,
 			size_t *ret_def)
 {
 	const struct tsct_otf2_def *def = &work->in->def[step->part - 1];
-	const uint64_t *words = tsct_otf2_words(work->in, def);
+	const uint64_t *words = words_of(work->in, def);
 	const struct tsct_otf2_def *of;
 	struct tsct_otf2_id *found;
 	enum tsct_otf2_space space;
@@ -179,10 +706,10 @@ static int next_in_part(struct tsct_otf2_work *work, struct tsct_otf2_step *step
 		if (!found)
 			return not_there(work, def, space, words[step->i]);
 		of = &work->in->def[found->value];
-		if (of->state == TSCT_OTF2_DONE)
+		if (of->state == STATE_DONE)
 			continue;
-		if (of->state == TSCT_OTF2_OPEN)
-			return tsct_otf2_refuse(work, "%s %llu refers to itself, directly or indirectly",
+		if (of->state == STATE_OPEN)
+			return refuse(work, "%s %llu refers to itself, directly or indirectly",
 						tsct_otf2_kinds[of->kind].name,
 						(unsigned long long)of->self);
 		*ret_def = found->value;
@@ -191,7 +718,7 @@ static int next_in_part(struct tsct_otf2_work *work, struct tsct_otf2_step *step
 	return 0;
 }
 
-static int next_wanted(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
+static int next_wanted(struct work *work, struct step *step,
 		       size_t *ret_def)
 {
 	const struct tsct_otf2_def *def;
@@ -213,9 +740,9 @@ static int next_wanted(struct tsct_otf2_work *work, struct tsct_otf2_step *step,
 }
 
 /* Visits definitions with a stack of its own: chains of parents may have any length. */
-static int take(struct tsct_otf2_work *work, size_t index)
+static int take(struct work *work, size_t index)
 {
-	struct tsct_otf2_step *step;
+	struct step *step;
 	size_t wanted = 0;
 	int ret = push(work, index);
 
@@ -226,15 +753,15 @@ static int take(struct tsct_otf2_work *work, size_t index)
 			ret = push(work, wanted);
 		} else if (!ret) {
 			work->depth--;
-			work->in->def[step->def].state = TSCT_OTF2_DONE;
-			ret = tsct_otf2_identify(work, step->def);
+			work->in->def[step->def].state = STATE_DONE;
+			ret = identify(work, &work->in->def[step->def]);
 		}
 	}
 	return ret;
 }
 
 /* Replaces indices of the input's definitions by their numbers in the result. */
-static void point_on(struct tsct_otf2_work *work)
+static void point_on(struct work *work)
 {
 	struct tsct_otf2_ids *ids;
 	size_t space, i;
@@ -252,7 +779,7 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 		    bool force, struct tsct_otf2_maps *ret_maps, char *why,
 		    size_t why_size)
 {
-	struct tsct_otf2_work work = {
+	struct work work = {
 		.all = all, .in = input, .maps = ret_maps, .force = force,
 		.why = why, .why_size = why_size,
 	};
@@ -270,13 +797,13 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 	for (i = 0; i < input->nr && !err; i++) {
 		def = &input->def[i];
 		if (def->kind == TSCT_OTF2_Group &&
-		    def->state == TSCT_OTF2_NEW &&
-		    tsct_otf2_words(input, def)[1] ==
+		    def->state == STATE_NEW &&
+		    words_of(input, def)[1] ==
 		    OTF2_GROUP_TYPE_COMM_LOCATIONS)
 			err = take(&work, i);
 	}
 	for (i = 0; !err && i < input->nr; i++) {
-		if (input->def[i].state == TSCT_OTF2_NEW)
+		if (input->def[i].state == STATE_NEW)
 			err = take(&work, i);
 		if (input->beat)
 			++*input->beat;
@@ -327,7 +854,7 @@ OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
 		for (def = all->defs.def; def != end && !code; def++)
 			if (is_early(def->kind) != late)
 				code = tsct_otf2_def_write(writer, def,
-					tsct_otf2_words(&all->defs, def));
+					words_of(&all->defs, def));
 	return code;
 }
 
