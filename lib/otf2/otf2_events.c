@@ -400,11 +400,15 @@ struct reading {
  */
 static int lose(struct reading *r, uint64_t missing)
 {
-	if (!r->w->m->salvage)
-		return tsct_otf2_merge_fail(r->w, r->in->file, -EBADMSG,
-					    "%s; use --salvage to keep the readable part",
-					    r->in->why);
-	tsct_otf2_merge_note(r->w, "%s: %s", r->in->file, r->in->why);
+	struct tsct_otf2_status *s = r->in->status;
+	size_t len = strlen(s->why);
+
+	if (!r->w->m->salvage) {
+		snprintf(s->why + len, sizeof(s->why) - len,
+			 "; use --salvage to keep the readable part");
+		return -EBADMSG;
+	}
+	tsct_otf2_merge_note(r->w, "%s: %s", s->file, s->why);
 	r->figures->missing += missing;
 	r->figures->left_out = true;
 	return 0;
@@ -414,32 +418,27 @@ static int lose(struct reading *r, uint64_t missing)
  * definition */
 static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 {
-	struct tsct_otf2_input *in = r->in;
+	struct tsct_otf2_status *s = r->in->status;
 	struct tsct_otf2_extent extent;
 	uint64_t missing;
-	int err;
+	int err = tsct_otf2_input_scan(r->in, true, &extent);
 
-	tsct_otf2_merge_at_file(r->w, in->file);
-	err = tsct_otf2_scan(in->file, in->event_chunk, true,
-			     &r->w->m->status->beat, &extent, in->why,
-			     sizeof(in->why));
 	*ret_nr = extent.records;
 	missing = wanted > extent.records ? wanted - extent.records : 0;
 	/* A location without events may have no file. */
 	if (err == -ENOENT && !wanted)
 		return 0;
 	if (err && err != -EBADMSG) {
-		snprintf(in->why, sizeof(in->why), "%s; %llu events were expected",
-			 strerror(-err), (unsigned long long)wanted);
-		return err == -ENOENT ? lose(r, missing) :
-			tsct_otf2_merge_input_fail(r->w, in, err);
+		tsct_otf2_refuse(s, err, "%s; %llu events were expected",
+				 strerror(-err), (unsigned long long)wanted);
+		return err == -ENOENT ? lose(r, missing) : err;
 	}
 	if (!err && extent.records == wanted)
 		return 0;
 	if (!err)
-		snprintf(in->why, sizeof(in->why), "%llu events, but the definition of the location has %llu",
-			 (unsigned long long)extent.records,
-			 (unsigned long long)wanted);
+		tsct_otf2_refuse(s, err, "%llu events, but the definition of the location has %llu",
+				 (unsigned long long)extent.records,
+				 (unsigned long long)wanted);
 	return lose(r, missing);
 }
 
@@ -454,9 +453,8 @@ static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 	tsct_otf2_error_clear();
 	reader = OTF2_Reader_GetEvtReader(r->in->reader, location);
 	if (!reader)
-		return tsct_otf2_merge_fail(r->w, r->in->file, -EBADMSG,
-					    "cannot be read: %s",
-					    tsct_otf2_error_text());
+		return tsct_otf2_refuse(r->in->status, -EBADMSG, "cannot be read: %s",
+					tsct_otf2_error_text());
 	code = OTF2_Reader_RegisterEvtCallbacks(r->in->reader, reader,
 						r->callbacks, copy);
 	/* Disables libotf2's correction of times by clock offsets. That correction uses
@@ -469,10 +467,9 @@ static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 	if (copy->err == -ENOSPC || copy->err == -EFBIG || copy->err == -EIO) {
 		err = tsct_otf2_merge_output_fail(r->w, copy->err);
 	} else if (copy->err) {
-		err = tsct_otf2_merge_fail(r->w, r->in->file, copy->err, "%s",
-					   copy->why);
+		err = tsct_otf2_refuse(r->in->status, copy->err, "%s", copy->why);
 	} else if (code || read != nr || copy->nr != nr) {
-		snprintf(r->in->why, sizeof(r->in->why), "damaged after event %llu: %s",
+		tsct_otf2_refuse(r->in->status, 0, "damaged after event %llu: %s",
 			 (unsigned long long)copy->nr, *tsct_otf2_error_text() ?
 			 tsct_otf2_error_text() : "the file ends before its last event");
 		err = lose(r, nr - copy->nr);
@@ -497,7 +494,7 @@ static void add_up(struct reading *r, struct tsct_otf2_location *l)
 	f->events += copy->nr;
 	if (copy->held)
 		tsct_otf2_merge_note(r->w, "%s: its clock offsets make time decrease; %llu events got the time of the event before",
-				     r->in->file, (unsigned long long)copy->held);
+				     r->in->status->file, (unsigned long long)copy->held);
 	f->held += copy->held;
 }
 
@@ -534,16 +531,14 @@ static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 	uint64_t nr = 0;
 	int err;
 
-	tsct_otf2_input_local(r->in, l->old, ".def");
-	tsct_otf2_merge_at_file(r->w, r->in->file);
 	err = tsct_otf2_input_offsets(r->in, l->old, &copy->offsets);
 	if (err) {
 		free(copy->offsets.at);
-		return tsct_otf2_merge_input_fail(r->w, r->in, err);
+		return err;
 	}
 	if (copy->offsets.nr == 1)
 		tsct_otf2_merge_note(r->w, "%s: a single clock offset has no effect; OTF2 needs two",
-				     r->in->file);
+				     r->in->status->file);
 	tsct_otf2_input_local(r->in, l->old, ".evt");
 	copy->nr = copy->held = 0;
 	err = count_events(r, l->nr_events, &nr);

@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,36 +15,26 @@
 
 #define SUFFIX	".otf2"
 
-__attribute__((format(printf, 3, 4)))
-static int refuse(struct tsct_otf2_input *in, int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(in->why, sizeof(in->why), format, args);
-	va_end(args);
-	return err;
-}
-
-/* Sets the input's error from the error of libotf2. */
+/* Sets the error from the error of libotf2. */
 static int complain(struct tsct_otf2_input *in, OTF2_ErrorCode code,
 		    const char *what)
 {
 	int err = tsct_otf2_errno(code);
 
-	return refuse(in, err ? err : -EBADMSG, "%s: %s", what,
-		      *tsct_otf2_error_text() ? tsct_otf2_error_text() : "damaged");
+	return tsct_otf2_refuse(in->status, err ? err : -EBADMSG, "%s: %s", what,
+				*tsct_otf2_error_text() ? tsct_otf2_error_text() : "damaged");
 }
 
-/* Sets in->file to the anchor's path, with @tail in place of the suffix ".otf2": the
+/* Sets the current file to the anchor's path, with @tail in place of the suffix ".otf2": the
  * archive's directory, if @tail is ""; "" if that path is too long. */
 static void name_file(struct tsct_otf2_input *in, const char *tail)
 {
+	char *file = in->status->file;
 	size_t stem = strlen(in->path) - strlen(SUFFIX);
 
-	if ((size_t)snprintf(in->file, sizeof(in->file), "%.*s%s", (int)stem,
-			     in->path, tail) >= sizeof(in->file))
-		in->file[0] = '\0';
+	if ((size_t)snprintf(file, sizeof(in->status->file), "%.*s%s", (int)stem,
+			     in->path, tail) >= sizeof(in->status->file))
+		*file = '\0';
 }
 
 void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
@@ -63,7 +52,7 @@ void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
 static int add_id(struct tsct_otf2_input *in, uint64_t id)
 {
 	if (!tsct_array_next(&in->id, in->nr_ids, sizeof(id)))
-		return refuse(in, -ENOMEM, "out of memory");
+		return tsct_otf2_refuse(in->status, -ENOMEM, "out of memory");
 	in->id[in->nr_ids++] = id;
 	return 0;
 }
@@ -98,17 +87,16 @@ static int open_anchor(struct tsct_otf2_input *in)
 	OTF2_ErrorCode code;
 	struct stat st;
 
-	snprintf(in->file, sizeof(in->file), "%s", in->path);
 	if (len >= PATH_MAX - 64)
-		return refuse(in, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
+		return tsct_otf2_refuse(in->status, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
 	if (len <= strlen(SUFFIX) || strcmp(in->path + len - strlen(SUFFIX), SUFFIX))
-		return refuse(in, -EINVAL, "not an anchor file; give the anchor file of the OTF2 archive, NAME" SUFFIX);
+		return tsct_otf2_refuse(in->status, -EINVAL, "not an anchor file; give the anchor file of the OTF2 archive, NAME" SUFFIX);
 	if (stat(in->path, &st))
-		return refuse(in, -errno, "%s", strerror(errno));
+		return tsct_otf2_refuse(in->status, -errno, "%s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return refuse(in, -EINVAL, "not a regular file");
+		return tsct_otf2_refuse(in->status, -EINVAL, "not a regular file");
 	if (!st.st_size)
-		return refuse(in, -EBADMSG, "empty; is the archive still being written?");
+		return tsct_otf2_refuse(in->status, -EBADMSG, "empty; is the archive still being written?");
 	in->reader = OTF2_Reader_Open(in->path);
 	if (!in->reader)
 		return complain(in, OTF2_SUCCESS, "cannot be opened");
@@ -124,18 +112,19 @@ static int open_anchor(struct tsct_otf2_input *in)
 	in->def_chunk = defs;
 	if (events < OTF2_CHUNK_SIZE_MIN || events > OTF2_CHUNK_SIZE_MAX ||
 	    defs < OTF2_CHUNK_SIZE_MIN || defs > OTF2_CHUNK_SIZE_MAX)
-		return refuse(in, -EBADMSG, "damaged: invalid chunk sizes of %llu and %llu bytes",
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: invalid chunk sizes of %llu and %llu bytes",
 			      (unsigned long long)events,
 			      (unsigned long long)defs);
 	return read_ids(in);
 }
 
 int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
-			 volatile uint64_t *beat)
+			 struct tsct_otf2_status *status)
 {
 	memset(in, 0, sizeof(*in));
 	in->path = path;
-	in->beat = beat;
+	in->status = status;
+	snprintf(status->file, sizeof(status->file), "%s", path);
 	tsct_otf2_error_clear();
 	return open_anchor(in);
 }
@@ -156,10 +145,19 @@ const char *tsct_otf2_input_unsupported(struct tsct_otf2_input *in)
 bool tsct_otf2_input_markers(struct tsct_otf2_input *in)
 {
 	name_file(in, ".marker");
-	return !access(in->file, F_OK);
+	return !access(in->status->file, F_OK);
 }
 
 /* ---- definitions ----------------------------------------------------------------------- */
+
+int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_otf2_extent *ret)
+{
+	struct tsct_otf2_status *s = in->status;
+	int err = tsct_otf2_scan(s->file, events ? in->event_chunk : in->def_chunk, events,
+				 &s->beat, ret, s->why, sizeof(s->why));
+
+	return !err || err == -EBADMSG ? err : tsct_otf2_refuse(s, err, "%s", strerror(-err));
+}
 
 /*
  * Checks that the file has as many complete definitions as the anchor states, which
@@ -170,12 +168,9 @@ static int check_defs(struct tsct_otf2_input *in, uint64_t wanted)
 	struct tsct_otf2_extent extent;
 	int err;
 
-	err = tsct_otf2_scan(in->file, in->def_chunk, false, in->beat, &extent,
-			     in->why, sizeof(in->why));
-	if (err && err != -EBADMSG)
-		return refuse(in, err, "%s", strerror(-err));
+	err = tsct_otf2_input_scan(in, false, &extent);
 	if (!err && wanted != UINT64_MAX && extent.records != wanted)
-		return refuse(in, -EBADMSG, "has %llu definitions, but its anchor file states %llu",
+		return tsct_otf2_refuse(in->status, -EBADMSG, "has %llu definitions, but its anchor file states %llu",
 			      (unsigned long long)extent.records,
 			      (unsigned long long)wanted);
 	return err;
@@ -203,9 +198,9 @@ static int read_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs)
 	OTF2_Reader_CloseGlobalDefReader(in->reader, reader);
 	OTF2_GlobalDefReaderCallbacks_Delete(callbacks);
 	if (defs->err)
-		return refuse(in, defs->err, "%s", strerror(-defs->err));
+		return tsct_otf2_refuse(in->status, defs->err, "%s", strerror(-defs->err));
 	if (!code && nr != in->nr_defs)
-		return refuse(in, -EBADMSG, "damaged: %llu of %llu definitions are readable",
+		return tsct_otf2_refuse(in->status, -EBADMSG, "damaged: %llu of %llu definitions are readable",
 			      (unsigned long long)nr,
 			      (unsigned long long)in->nr_defs);
 	return code ? -EBADMSG : 0;
@@ -216,14 +211,14 @@ static int check_clock(struct tsct_otf2_input *in,
 {
 	in->clock = defs->clock;
 	if (defs->unknown)
-		return refuse(in, -ENOTSUP, "%u definitions are not supported by this libotf2; a newer one may support them",
+		return tsct_otf2_refuse(in->status, -ENOTSUP, "%u definitions are not supported by this libotf2; a newer one may support them",
 			      defs->unknown);
 	if (defs->clocks != 1)
-		return refuse(in, -EBADMSG, defs->clocks ?
+		return tsct_otf2_refuse(in->status, -EBADMSG, defs->clocks ?
 			      "the archive defines its clock more than once" :
 			      "the archive does not define its clock (ClockProperties), so its times have no unit");
 	if (!defs->clock.resolution)
-		return refuse(in, -EBADMSG, "its clock has a resolution of 0");
+		return tsct_otf2_refuse(in->status, -EBADMSG, "its clock has a resolution of 0");
 	return 0;
 }
 
@@ -232,7 +227,7 @@ int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs
 	int err;
 
 	memset(defs, 0, sizeof(*defs));
-	defs->beat = in->beat;
+	defs->beat = &in->status->beat;
 	tsct_otf2_error_clear();
 	name_file(in, ".def");
 	err = check_defs(in, in->nr_defs);
@@ -259,14 +254,14 @@ static OTF2_CallbackCode add_offset(void *data, OTF2_TimeStamp time,
 
 	(void)deviation;
 	if (to->nr && to->at[to->nr - 1].time >= time) {
-		o->err = refuse(o->in, -EBADMSG, "clock offset %u is at time %llu, before the previous one at %llu",
+		o->err = tsct_otf2_refuse(o->in->status, -EBADMSG, "clock offset %u is at time %llu, before the previous one at %llu",
 				to->nr, (unsigned long long)time,
 				(unsigned long long)to->at[to->nr - 1].time);
 		return OTF2_CALLBACK_INTERRUPT;
 	}
 	bigger = tsct_array_next(&to->at, to->nr, sizeof(*bigger));
 	if (!bigger) {
-		o->err = refuse(o->in, -ENOMEM, "out of memory");
+		o->err = tsct_otf2_refuse(o->in->status, -ENOMEM, "out of memory");
 		return OTF2_CALLBACK_INTERRUPT;
 	}
 	*bigger = (struct tsct_otf2_offset) { time, offset };
@@ -287,7 +282,7 @@ int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 	tsct_otf2_error_clear();
 	tsct_otf2_input_local(in, location, ".def");
 	/* Some programs make no .def file for a location without definitions. */
-	if (access(in->file, F_OK) && errno == ENOENT)
+	if (access(in->status->file, F_OK) && errno == ENOENT)
 		return 0;
 	o.err = check_defs(in, UINT64_MAX);
 	if (o.err)
@@ -324,10 +319,10 @@ int tsct_otf2_input_orphan(struct tsct_otf2_input *in,
 	DIR *d;
 
 	name_file(in, "");
-	d = opendir(in->file);
+	d = opendir(in->status->file);
 	if (!d)
 		return errno == ENOENT ? 0 :
-			refuse(in, -errno, "%s", strerror(errno));
+			tsct_otf2_refuse(in->status, -errno, "%s", strerror(errno));
 	while (!ret && (e = readdir(d))) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;

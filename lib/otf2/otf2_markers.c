@@ -26,9 +26,9 @@ struct marking {
 
 static OTF2_CallbackCode fail(struct marking *k, const char *what, uint64_t id)
 {
-	k->err = tsct_otf2_merge_fail(k->w, k->w->input[k->i].file, -EBADMSG,
-				      "a marker refers to undefined %s %llu",
-				      what, (unsigned long long)id);
+	k->err = tsct_otf2_refuse(k->w->m->status, -EBADMSG,
+				  "a marker refers to undefined %s %llu",
+				  what, (unsigned long long)id);
 	return OTF2_CALLBACK_INTERRUPT;
 }
 
@@ -82,8 +82,8 @@ static OTF2_CallbackCode mark(void *data, OTF2_TimeStamp time,
 		return fail(k, "DefMarker", marker);
 	if (tsct_otf2_scale_time(scale, time, &time) ||
 	    tsct_otf2_scale_length(scale, duration, &duration)) {
-		k->err = tsct_otf2_merge_fail(k->w, k->w->input[k->i].file, -ERANGE,
-					      "the time of a marker is outside the range of the first archive's clock");
+		k->err = tsct_otf2_refuse(k->w->m->status, -ERANGE,
+					  "the time of a marker is outside the range of the first archive's clock");
 		return OTF2_CALLBACK_INTERRUPT;
 	}
 	k->code = OTF2_MarkerWriter_WriteMarker(k->writer, time, duration,
@@ -119,8 +119,8 @@ static int copy_markers(struct marking *k, uint64_t wanted)
 		return tsct_otf2_merge_output_fail(k->w,
 						   tsct_otf2_errno(k->code));
 	if ((code || nr != wanted) && !k->err)
-		k->err = tsct_otf2_merge_fail(k->w, in->file, -EBADMSG,
-					      "cannot be read: %s", tsct_otf2_error_text());
+		k->err = tsct_otf2_refuse(in->status, -EBADMSG, "cannot be read: %s",
+					  tsct_otf2_error_text());
 	if (reader)
 		OTF2_Reader_CloseMarkerReader(in->reader, reader);
 	return k->err;
@@ -134,15 +134,9 @@ static int merge_markers(struct marking *k)
 
 	if (!tsct_otf2_input_markers(in))
 		return 0;
-	tsct_otf2_merge_at_file(k->w, in->file);
-	err = tsct_otf2_scan(in->file, in->def_chunk, false,
-			     &k->w->m->status->beat, &extent, in->why,
-			     sizeof(in->why));
-	if (err) {
-		if (err != -EBADMSG)
-			snprintf(in->why, sizeof(in->why), "%s", strerror(-err));
-		return tsct_otf2_merge_input_fail(k->w, in, err);
-	}
+	err = tsct_otf2_input_scan(in, false, &extent);
+	if (err)
+		return err;
 	/* The result has a file of markers only if an input has one. */
 	if (!k->writer)
 		k->writer = OTF2_Archive_GetMarkerWriter(

@@ -9,16 +9,32 @@
 #include "otf2_error.h"
 #include "otf2_merge_work.h"
 
+static int set_error(struct tsct_otf2_status *s, const char *file, int err,
+		     const char *format, va_list args)
+{
+	if (file != s->file)
+		snprintf(s->file, sizeof(s->file), "%s", file);
+	vsnprintf(s->why, sizeof(s->why), format, args);
+	return err;
+}
+
+int tsct_otf2_refuse(struct tsct_otf2_status *s, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	set_error(s, s->file, err, format, args);
+	va_end(args);
+	return err;
+}
+
 int tsct_otf2_merge_fail(struct tsct_otf2_merging *w, const char *file, int err,
 			 const char *format, ...)
 {
-	struct tsct_otf2_status *s = w->m->status;
 	va_list args;
 
-	if (file != s->file)
-		snprintf(s->file, sizeof(s->file), "%s", file);
 	va_start(args, format);
-	vsnprintf(s->why, sizeof(s->why), format, args);
+	set_error(w->m->status, file, err, format, args);
 	va_end(args);
 	return err;
 }
@@ -38,17 +54,6 @@ void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...)
 		s->notes[len] = '\0';
 	else
 		strcat(s->notes, "\n");
-}
-
-int tsct_otf2_merge_input_fail(struct tsct_otf2_merging *w,
-			       const struct tsct_otf2_input *in, int err)
-{
-	return tsct_otf2_merge_fail(w, in->file, err, "%s", in->why);
-}
-
-void tsct_otf2_merge_at_file(struct tsct_otf2_merging *w, const char *file)
-{
-	snprintf(w->m->status->file, sizeof(w->m->status->file), "%s", file);
 }
 
 /* ---- the inputs ---------------------------------------------------------------------- */
@@ -87,23 +92,21 @@ static int check_input(struct tsct_otf2_merging *w, uint32_t i)
 
 static int check_stray(struct tsct_otf2_merging *w, uint32_t i)
 {
+	struct tsct_otf2_status *s = w->m->status;
 	struct tsct_otf2_input *in = &w->input[i];
 	uint64_t location;
 	int ret;
 
 	ret = tsct_otf2_input_orphan(in, &w->maps[i].space[TSCT_OTF2_SPACE_LOCATION],
 				    &location);
-	if (ret < 0)
-		return tsct_otf2_merge_input_fail(w, in, ret);
-	if (!ret)
-		return 0;
+	if (ret <= 0)
+		return ret;
 	tsct_otf2_input_local(in, location, ".evt");
 	if (!w->m->force)
-		return tsct_otf2_merge_fail(w, in->file, -EBADMSG,
-					    "belongs to no defined location; use --force to drop it");
-	tsct_otf2_merge_note(w, "%s: belongs to no defined location; dropped",
-			     in->file);
-	w->m->status->input[i].left_out = true;
+		return tsct_otf2_refuse(s, -EBADMSG,
+					"belongs to no defined location; use --force to drop it");
+	tsct_otf2_merge_note(w, "%s: belongs to no defined location; dropped", s->file);
+	s->input[i].left_out = true;
 	return 0;
 }
 
@@ -115,27 +118,20 @@ static int open_input(struct tsct_otf2_merging *w, uint32_t i)
 	size_t l;
 	int err;
 
-	tsct_otf2_merge_at_file(w, w->m->path[i]);
-	err = tsct_otf2_input_open(in, w->m->path[i], &w->m->status->beat);
-	if (err)
-		return tsct_otf2_merge_input_fail(w, in, err);
-	err = check_input(w, i);
+	err = tsct_otf2_input_open(in, w->m->path[i], w->m->status);
+	if (!err)
+		err = check_input(w, i);
 	if (err)
 		return err;
-	snprintf(w->m->status->file, sizeof(w->m->status->file), "%.*sdef",
-		 (int)strlen(in->path) - 4, in->path);
 	err = tsct_otf2_input_defs(in, &defs);
 	if (!err) {
 		figures->definitions = defs.nr + defs.clocks;
 		figures->clock = in->clock;
-		err = tsct_otf2_unify(&w->all, &defs, w->m->force, &w->maps[i],
-				      in->why, sizeof(in->why));
-		if (err == -ENOMEM)
-			snprintf(in->why, sizeof(in->why), "%s", strerror(ENOMEM));
+		err = tsct_otf2_unify(&w->all, &defs, w->m->force, &w->maps[i], w->m->status);
 	}
 	tsct_otf2_defs_free(&defs);
 	if (err)
-		return tsct_otf2_merge_input_fail(w, in, err);
+		return err;
 	figures->locations = w->maps[i].nr_locations;
 	for (l = 0; l < w->maps[i].nr_locations; l++)
 		w->m->status->total += w->maps[i].location[l].nr_events;
@@ -401,7 +397,7 @@ static int finish(struct tsct_otf2_merging *w)
 	err = make_clock(w);
 	if (err)
 		return err;
-	tsct_otf2_merge_at_file(w, "");
+	w->m->status->file[0] = '\0';
 	err = write_locals(w);
 	if (!err)
 		err = write_defs(w);

@@ -20,15 +20,17 @@ struct tsct_otf2_input {
 					 * traces merged into it */
 	size_t nr_ids;
 	struct tsct_otf2_clock clock;
-	char file[PATH_MAX];		/* path of the current file, for messages */
-	char why[512];	/* text of the error, to follow the file's name */
-	volatile uint64_t *beat;	/* counter of steps, for a progress display */
+	struct tsct_otf2_status *status;	/* of the merge */
 };
 
-/* Opens an archive. All functions here return 0 or -errno, with the error in in->file
- * and in->why. */
+/* Sets the text of an error in the current file, status->file. Returns @err. */
+__attribute__((format(printf, 3, 4)))
+int tsct_otf2_refuse(struct tsct_otf2_status *status, int err, const char *format, ...);
+
+/* Opens an archive. All functions here return 0 or -errno, with the error in the status. They
+ * name the file that libotf2 opens next there, so that a crash can be attributed to it. */
 int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
-			 volatile uint64_t *beat);
+			 struct tsct_otf2_status *status);
 
 /*
  * Returns the name of a part of the archive that a merged archive cannot hold; NULL:
@@ -36,14 +38,14 @@ int tsct_otf2_input_open(struct tsct_otf2_input *in, const char *path,
  */
 const char *tsct_otf2_input_unsupported(struct tsct_otf2_input *in);
 
-/* Returns true if there is a file of markers; in->file is then its name. */
+/* Returns true if there is a file of markers, which is then the current one. */
 bool tsct_otf2_input_markers(struct tsct_otf2_input *in);
 
 /* Reads all global definitions, and the clock to in->clock. */
 int tsct_otf2_input_defs(struct tsct_otf2_input *in, struct tsct_otf2_defs *defs);
 
 /*
- * Sets in->file to the file of a location, by its suffix, such as ".evt". Call
+ * Sets the current file to that of a location, by its suffix, such as ".evt". Call
  * it before reading definitions or events of another location.
  */
 void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
@@ -55,6 +57,9 @@ void tsct_otf2_input_local(struct tsct_otf2_input *in, uint64_t location,
  */
 int tsct_otf2_input_offsets(struct tsct_otf2_input *in, uint64_t location,
 			    struct tsct_otf2_offsets *ret_offsets);
+
+/* Counts the records of the current file (tsct_otf2_scan()). */
+int tsct_otf2_input_scan(struct tsct_otf2_input *in, bool events, struct tsct_otf2_extent *ret);
 
 /*
  * Finds an event file that belongs to no location.
@@ -104,12 +109,12 @@ struct tsct_otf2_maps {
  * @force: keep the earlier name where inputs name a constant of OTF2
  *	differently
  *
- * Returns 0, -ENOMEM, or -EBADMSG with @why: a reference is dangling or
+ * Returns 0 or, with an error in @status, -ENOMEM or -EBADMSG: a reference is dangling or
  * circular, or two definitions cannot be distinguished.
  */
 int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
-		    bool force, struct tsct_otf2_maps *ret_maps, char *why,
-		    size_t why_size);
+		    bool force, struct tsct_otf2_maps *ret_maps,
+		    struct tsct_otf2_status *status);
 
 /* Writes all definitions except that of the clock, in an order that readers accept. */
 OTF2_ErrorCode tsct_otf2_unified_write(const struct tsct_otf2_unified *all,
@@ -129,19 +134,10 @@ struct tsct_otf2_merging {
 	struct tsct_otf2_writer *writer;
 };
 
-/*
- * Stores the name of the file that libotf2 opens next, so that a crash can be
- * attributed to that file; "" stands for the merged archive.
- */
-void tsct_otf2_merge_at_file(struct tsct_otf2_merging *w, const char *file);
-
-/* Sets the status's file and error text; file "" stands for the merged archive. Returns
- * @err. */
+/* Sets the error of a file, or of the merged archive, and returns @err. */
 __attribute__((format(printf, 4, 5)))
 int tsct_otf2_merge_fail(struct tsct_otf2_merging *w, const char *file, int err,
 			 const char *format, ...);
-int tsct_otf2_merge_input_fail(struct tsct_otf2_merging *w,
-			       const struct tsct_otf2_input *in, int err);
 int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err);
 
 __attribute__((format(printf, 2, 3)))

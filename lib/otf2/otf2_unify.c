@@ -12,8 +12,6 @@
  * to which it refers. Each is then found in the result, or added there.
  */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,8 +45,7 @@ struct work {
 	 * properties; references are already those of the result */
 	uint64_t *content;
 	size_t content_room;
-	char *why;
-	size_t why_size;
+	struct tsct_otf2_status *status;
 };
 
 enum { STATE_NEW, STATE_OPEN, STATE_DONE };
@@ -59,17 +56,7 @@ static inline const uint64_t *words_of(const struct tsct_otf2_defs *defs,
 	return defs->word + def->at;
 }
 
-/* Sets the text of the error; returns -EBADMSG. */
-__attribute__((format(printf, 2, 3)))
-static int refuse(struct work *work, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(work->why, work->why_size, format, args);
-	va_end(args);
-	return -EBADMSG;
-}
+#define refuse(work, ...) tsct_otf2_refuse((work)->status, -EBADMSG, __VA_ARGS__)
 
 /* ---- the hash table ---------------------------------------------------------------- */
 
@@ -776,12 +763,12 @@ static void point_on(struct work *work)
 }
 
 int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
-		    bool force, struct tsct_otf2_maps *ret_maps, char *why,
-		    size_t why_size)
+		    bool force, struct tsct_otf2_maps *ret_maps,
+		    struct tsct_otf2_status *status)
 {
 	struct work work = {
 		.all = all, .in = input, .maps = ret_maps, .force = force,
-		.why = why, .why_size = why_size,
+		.status = status,
 	};
 	const struct tsct_otf2_def *def;
 	size_t i;
@@ -813,6 +800,8 @@ int tsct_otf2_unify(struct tsct_otf2_unified *all, struct tsct_otf2_defs *input,
 	for (i = 0; !err && i < ret_maps->nr_locations; i++)
 		err = tsct_otf2_ids_add(&all->taken, ret_maps->location[i].new, 0);
 	tsct_otf2_ids_sort(&all->taken);
+	if (err == -ENOMEM)
+		tsct_otf2_refuse(status, err, "%s", strerror(ENOMEM));
 	free(work.stack);
 	free(work.content);
 	tsct_otf2_defs_free(input);
