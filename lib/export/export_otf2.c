@@ -13,7 +13,6 @@
 #include "lib/base/array.h"
 #include "lib/ctf/recording.h"
 #include "export_otf2.h"
-#include "lib/otf2/otf2_error.h"
 
 /* Largest number of locations that are written at the same time: libotf2 takes 64 MiB
  * for them */

@@ -12,7 +12,6 @@
 #include "lib/base/array.h"
 #include "export_otf2.h"
 #include "lib/core/port.h"
-#include "lib/otf2/otf2_error.h"
 
 /* Ids of the OTF2 groups: all locations, and the locations that communicate */
 enum { GROUP_ALL, GROUP_COMM };

@@ -12,7 +12,6 @@
 
 #include "lib/base/array.h"
 #include "export_otf2.h"
-#include "lib/otf2/otf2_error.h"
 #include "lib/ctf/pread_all.h"
 #include "lib/query/value_text.h"
 

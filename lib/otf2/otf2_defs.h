@@ -13,6 +13,7 @@
 
 #include <otf2/otf2.h>
 
+#include "lib/base/array.h"
 #include "otf2_time.h"
 
 /*
@@ -225,7 +226,7 @@ OTF2_ErrorCode tsct_otf2_def_write(OTF2_GlobalDefWriter *writer,
 /* ---- numbers ------------------------------------------------------------- */
 
 struct tsct_otf2_id {
-	uint64_t id, value;
+	__u64 id, value;
 };
 
 /* Map from numbers to 64-bit values; a value is found by binary search */
@@ -245,18 +246,12 @@ const struct tsct_otf2_id *tsct_otf2_ids_sort(struct tsct_otf2_ids *ids);
 static inline struct tsct_otf2_id *
 tsct_otf2_ids_find(const struct tsct_otf2_ids *ids, uint64_t id)
 {
-	size_t low = 0, high = ids->nr, middle;
+	size_t nr;
 
 	if (id < ids->nr && ids->at[id].id == id)
 		return &ids->at[id];
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (ids->at[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < ids->nr && ids->at[low].id == id ? &ids->at[low] : NULL;
+	nr = ids->nr ? tsct_array_up_to(&ids->at->id, ids->nr, sizeof(*ids->at), id) : 0;
+	return nr && ids->at[nr - 1].id == id ? &ids->at[nr - 1] : NULL;
 }
 
 #endif /* TSCT_OTF2_DEFS_H */

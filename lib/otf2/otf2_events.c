@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otf2_error.h"
 #include "otf2_merge_work.h"
 
 /* Archives of 2012 have events that are deprecated in libotf2 now. */

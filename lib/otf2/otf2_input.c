@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "lib/base/array.h"
-#include "otf2_error.h"
 #include "otf2_merge_work.h"
 
 #define SUFFIX	".otf2"

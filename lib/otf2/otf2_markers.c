@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "otf2_error.h"
 #include "otf2_merge_work.h"
 
 struct marking {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otf2_error.h"
 #include "otf2_merge_work.h"
 
 static int set_error(struct tsct_otf2_status *s, const char *file, int err,

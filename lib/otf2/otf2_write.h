@@ -11,7 +11,7 @@
  *
  * Only the location being written has a chunk of events in memory. Definitions come
  * last, as they hold the number of events. All functions return 0 or -errno, with a
- * text in tsct_otf2_error_text() (otf2_error.h); after a failure only
+ * text in tsct_otf2_error_text(); after a failure only
  * tsct_otf2_writer_abandon() may be called. Nothing is visible as an archive before
  * tsct_otf2_writer_finish(), which writes the anchor file. One archive at a time.
  */
@@ -80,5 +80,41 @@ int tsct_otf2_writer_finish(struct tsct_otf2_writer *writer);
  * allocated, as it cannot close an archive without writing it. @writer may be NULL.
  */
 void tsct_otf2_writer_abandon(struct tsct_otf2_writer *writer);
+
+/* ---- libotf2's errors, as text and as errno. It has one error hook per process, so only one
+ * thread at a time may work with archives. */
+
+/*
+ * Installs libotf2's error hook: from now on libotf2 prints nothing, and the first
+ * error is kept.
+ */
+void tsct_otf2_error_capture(void);
+
+/*
+ * tsct_otf2_error_text - get the first error since the last tsct_otf2_error_clear()
+ *
+ * The first error is the most specific; later errors come from outer calls. The text
+ * begins with a file's name in quotes if a system call failed. It is "" if there was
+ * no error.
+ */
+const char *tsct_otf2_error_text(void);
+void tsct_otf2_error_clear(void);
+
+/*
+ * Returns 0 or the -errno of the first error. libotf2 (3.0.2) returns success
+ * where a file could not be completed, but does call its error hook, which
+ * tsct_otf2_error_capture() installs.
+ */
+int tsct_otf2_error_errno(void);
+
+/*
+ * Returns the -errno of the file system if that made writing fail (if it is full, for
+ * example); else 0. That error is clearer than libotf2's text, which names a temporary
+ * file.
+ */
+int tsct_otf2_error_of_place(int err);
+
+/* Returns the -errno closest to libotf2's error @code; 0 for success. */
+int tsct_otf2_errno(OTF2_ErrorCode code);
 
 #endif /* TSCT_OTF2_WRITE_H */
