@@ -53,17 +53,18 @@ static const struct argp_option options[] = {
 /* Parses a frequency in ticks per second, such as 2596123456, 10G or 2500M. */
 static void set_hz(struct argp_state *state, struct merge *m, const char *arg)
 {
-	uint64_t unit = 1;
+	uint64_t unit = 1, hz;
 	char *end;
 
 	errno = 0;
-	m->hz = strtoull(arg, &end, 10);
+	hz = strtoull(arg, &end, 10);
 	if (*end == 'G' || *end == 'M')
 		unit = *end++ == 'G' ? 1000000000 : 1000000;
 	if (errno || *arg < '0' || *arg > '9' || *end ||
-	    __builtin_mul_overflow(m->hz, unit, &m->hz) || m->hz < 1000000000)
+	    __builtin_mul_overflow(hz, unit, &hz) || hz < 1000000000)
 		argp_error(state, "--resolution: '%s' is not a number of ticks per"
 			   " second of at least 1G", arg);
+	m->options.hz = hz;
 }
 
 static void add_input(struct argp_state *state, struct merge *m, const char *given)
@@ -80,30 +81,27 @@ static void add_input(struct argp_state *state, struct merge *m, const char *giv
 static void add_named(struct argp_state *state, struct merge *m, const char *name)
 {
 	FILE *from = strcmp(name, "-") ? fopen(name, "re") : stdin;
-	struct merge_names *names = NULL;
-	char line[PATH_MAX + 1];
-	size_t len;
+	char *line = NULL, *given;
+	size_t room = 0, len;
 
 	/* Launchers pass the standard input to rank 0 only. */
-	if (from == stdin && m->ranks->nr > 1)
+	if (from == stdin && m->options.ranks->nr > 1)
 		argp_error(state, "--inputs: '-' does not work with several ranks; name a file");
 	if (!from)
 		argp_failure(state, EXIT_FAILED, errno, "%s", name);
-	while (fgets(line, sizeof(line), from)) {
+	while (getline(&line, &room, from) >= 0) {
 		len = strcspn(line, "\n");
-		if (!line[len] && !feof(from))
+		if (len >= PATH_MAX || (!line[len] && !feof(from)))
 			argp_failure(state, EXIT_FAILED, ENAMETOOLONG, "%s", name);
-		line[len] = '\0';
-		if (!len)
-			continue;
-		names = malloc(sizeof(*names) + len + 1);
-		if (!names)
+		given = strndup(line, len);
+		if (!given)
 			argp_failure(state, EXIT_FAILED, ENOMEM, "%s", name);
-		strcpy(names->name, line);
-		names->next = m->names;
-		m->names = names;
-		add_input(state, m, names->name);
+		if (len)
+			add_input(state, m, given);
+		else
+			free(given);
 	}
+	free(line);
 	if (ferror(from))
 		argp_failure(state, EXIT_FAILED, errno, "%s", name);
 	if (from != stdin)
@@ -122,14 +120,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		jobs = strtoul(arg, &end, 10);
 		if (*arg < '0' || *arg > '9' || *end || !jobs || jobs > 1024)
 			argp_error(state, "--jobs: '%s' is not a number from 1 to 1024", arg);
-		m->jobs = (unsigned int)jobs;
+		m->options.jobs = (unsigned int)jobs;
 		break;
 	case KEY_FIT:
-		m->fit = tsct_fit_kind_of(arg);
-		if (m->fit < 0)
+		m->options.fit = tsct_fit_kind_of(arg);
+		if (m->options.fit < 0)
 			argp_error(state, "--fit: invalid kind '%s'; use " TSCT_FIT_KINDS, arg);
 		break;
-	case KEY_AS_FITTED: m->as_fitted = true; break;
+	case KEY_AS_FITTED: m->options.as_fitted = true; break;
 	case KEY_RESOLUTION: set_hz(state, m, arg); break;
 	case 'q': m->quiet = true; break;
 	case KEY_ALIGN:
@@ -137,8 +135,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--align: invalid value '%s'; use real or text", arg);
 		m->align = *arg == 'r' ? TSCT_OTF2_ALIGN_REAL : TSCT_OTF2_ALIGN_TEXT;
 		break;
-	case KEY_FORCE: m->force = true; break;
-	case KEY_SALVAGE: m->salvage = true; break;
+	case KEY_FORCE: m->options.force = true; break;
+	case KEY_SALVAGE: m->options.salvage = true; break;
 	case KEY_MISSING:
 		if (tsct_recording_add_missing(&m->missing_nodes, arg))
 			argp_failure(state, EXIT_FAILED, 0, "out of memory");
@@ -317,7 +315,7 @@ static bool has_kind(const struct merge *m, enum merge_kind kind)
 /* Finds the inputs, each rank its part of them: with several ranks, all are recordings. */
 static int find_inputs(const struct merge *m)
 {
-	const uint64_t rank = m->ranks->rank, nr = m->ranks->nr, inputs = (uint64_t)m->nr;
+	const uint64_t rank = m->options.ranks->rank, nr = m->options.ranks->nr, inputs = (uint64_t)m->nr;
 	struct merge_input *in;
 	uint64_t i;
 	int err = 0;
@@ -346,14 +344,14 @@ static int run(const struct merge *m)
 	int err;
 
 	/* The file of --inputs may have changed, or be another one on another node. */
-	if (tsct_ranks_any(m->ranks, tsct_ranks_max(m->ranks, nr) != nr)) {
+	if (tsct_ranks_any(m->options.ranks, tsct_ranks_max(m->options.ranks, nr) != nr)) {
 		merge_print("the ranks were given different numbers of inputs");
 		return EXIT_FAILED;
 	}
 	merge_begin_text();
 	err = find_inputs(m);
-	merge_end_text(m->ranks);
-	if (tsct_ranks_any(m->ranks, err))
+	merge_end_text(m->options.ranks);
+	if (tsct_ranks_any(m->options.ranks, err))
 		return EXIT_FAILED;
 	archives = has_kind(m, MERGE_OTF2);
 	recordings = has_kind(m, MERGE_RECORDING);
@@ -361,11 +359,11 @@ static int run(const struct merge *m)
 	if (m->align != TSCT_OTF2_ALIGN_AUTO && !archives) {
 		wrong = "--align";
 		what = "recordings";
-	} else if (m->hz && to_archive) {
+	} else if (m->options.hz && to_archive) {
 		wrong = "--resolution";
-	} else if (m->fit >= 0 && !recordings) {
+	} else if (m->options.fit >= 0 && !recordings) {
 		wrong = "--fit";
-	} else if (m->jobs && !recordings) {
+	} else if (m->options.jobs && !recordings) {
 		wrong = "--jobs";
 	} else if (m->missing_nodes && to_archive) {
 		wrong = "--missing";
@@ -374,7 +372,7 @@ static int run(const struct merge *m)
 		merge_print("%s does not apply to %s", wrong, what);
 		return EXIT_USAGE;
 	}
-	if (to_archive && m->ranks->nr > 1) {
+	if (to_archive && m->options.ranks->nr > 1) {
 		merge_print("%s: with MPI, the result is a recording; convert it with trace-ctl"
 			    " export -f otf2", m->output);
 		return EXIT_USAGE;
@@ -399,27 +397,18 @@ void merge_signals(sigset_t *set)
 
 int merge_main(int argc, char **argv, const struct tsct_ranks *ranks)
 {
+	/* Not freed: after an interrupt, the thread that plans a merge is left running, and may
+	 * use it until the process exits. */
+	static struct merge m;
 	sigset_t set;
-	struct merge m = {
-		.fit = -1, .ranks = ranks,
-	};
-	struct merge_names *names;
-	int i, ret = EXIT_FAILED;
 
-	if (!options_parse(&argp, argc, argv, 0, &m)) {
-		merge_signals(&set);
-		sigprocmask(SIG_BLOCK, &set, NULL);
-		ret = run(&m);
-	}
-	for (i = 0; i < m.nr; i++)
-		free(m.input[i].path);
-	free(m.input);
-	while ((names = m.names)) {
-		m.names = names->next;
-		free(names);
-	}
-	free(m.missing_nodes);
-	return ret;
+	m.options.fit = -1;
+	m.options.ranks = ranks;
+	if (options_parse(&argp, argc, argv, 0, &m))
+		return EXIT_FAILED;
+	merge_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return run(&m);
 }
 
 int cmd_merge(int argc, char **argv)

@@ -23,26 +23,16 @@ struct merge_input {
 	enum merge_kind kind;
 };
 
-/* Name of an input that was read from a file */
-struct merge_names {
-	struct merge_names *next;
-	char name[];
-};
-
 struct merge {
 	struct merge_input *input;
 	int nr;
 	const char *output;
 	const char *shown;	/* name of the output in messages */
 	enum tsct_otf2_align align;
-	int fit;		/* fit of recordings: enum tsct_fit_kind; -1: the kind
-				 * that is set in each recording */
-	uint64_t hz;		/* ticks per second in the output; 0: the default */
-	unsigned int jobs;
-	char *missing_nodes;	/* "NAME: WHY; NAME: WHY"; NULL: none */
-	bool as_fitted, force, salvage, json, quiet;
-	struct merge_names *names;
-	const struct tsct_ranks *ranks;	/* the processes that merge together */
+	/* of recordings, but for their paths and callbacks; force and salvage: of archives, too */
+	struct tsct_merge_options options;
+	char *missing_nodes;	/* for options.missing_nodes */
+	bool json, quiet;
 };
 
 /* Runs the command. @ranks: processes that merge recordings together; all are given the

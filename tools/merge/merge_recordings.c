@@ -59,7 +59,7 @@ struct sums {
 static struct sums sum_up(const struct merge_job *w)
 {
 	const struct tsct_recording *r = tsct_merge_result(w->merge);
-	const struct tsct_ranks *ranks = w->m->ranks;
+	const struct tsct_ranks *ranks = w->m->options.ranks;
 	const struct tsct_merge_input *in;
 	struct sums sum = { 0 };
 	unsigned int i;
@@ -124,7 +124,7 @@ static void print_notes(const struct merge_job *w)
 		merge_print("%s", w->notes[i]);
 	if (w->nr_dropped_notes)
 		merge_print("%u more remarks are not shown", w->nr_dropped_notes);
-	merge_end_text(w->m->ranks);
+	merge_end_text(w->m->options.ranks);
 }
 
 static void print_result(const struct merge_job *w, const struct sums *sum)
@@ -134,7 +134,7 @@ static void print_result(const struct merge_job *w, const struct sums *sum)
 	__u32 i;
 
 	merge_begin_text();
-	if (!w->m->ranks->rank)
+	if (!w->m->options.ranks->rank)
 		merge_print("%s: %" PRIu64 " events, %" PRIu64 " node%s, %" PRIu64 " CPU%s, over"
 			    " %.6f s; times are %s", w->m->shown, (uint64_t)sum->events, (uint64_t)sum->nodes,
 			    view_plural(sum->nodes), (uint64_t)sum->locations, view_plural(sum->locations),
@@ -143,7 +143,7 @@ static void print_result(const struct merge_job *w, const struct sums *sum)
 			    "the cluster's" : "by each node's own clock");
 	for (i = 0; i < r->nr_nodes; i++)
 		print_node(w->merge, i, sum->first_node);
-	merge_end_text(w->m->ranks);
+	merge_end_text(w->m->options.ranks);
 	if (t->on)
 		merge_print("%" PRIu64 " messages; received before they were sent: %"
 			    PRIu64 " by each node's own clock, %" PRIu64 " now (%" PRIu64
@@ -225,7 +225,7 @@ static int print_json(const struct merge_job *w, const struct sums *sum)
 	const struct tsct_recording *r = tsct_merge_result(w->merge);
 	json_t *parts = own_json(w), *all;
 
-	collect_json(w->m->ranks, parts);
+	collect_json(w->m->options.ranks, parts);
 	all = json_pack("{so ss ss ss so so so so so so so sb}",
 		"output", ctl_json_text(w->m->shown),
 		"format", "recording",
@@ -347,7 +347,7 @@ static int print_error(const struct merge_job *w, int err)
  * after an error was printed. */
 static int open_output(struct merge_job *w, struct output_file *to)
 {
-	const struct tsct_ranks *ranks = w->m->ranks;
+	const struct tsct_ranks *ranks = w->m->options.ranks;
 	char path[PATH_MAX] = "";
 	int err = ranks->rank ? 0 : output_file_open(to, w->m->output, true);
 
@@ -368,12 +368,12 @@ static int open_output(struct merge_job *w, struct output_file *to)
 /* All ranks get the first error of them. */
 static int agree(const struct merge_job *w, int err)
 {
-	return tsct_ranks_first(w->m->ranks, err, &err, sizeof(err)) ? err : 0;
+	return tsct_ranks_first(w->m->options.ranks, err, &err, sizeof(err)) ? err : 0;
 }
 
 static int merge_all(struct merge_job *w)
 {
-	const struct tsct_ranks *ranks = w->m->ranks;
+	const struct tsct_ranks *ranks = w->m->options.ranks;
 	struct output_file to = { .name = NULL };
 	int err = run(w, plan);
 
@@ -401,30 +401,26 @@ static int merge_all(struct merge_job *w)
 int merge_recordings(const struct merge *m)
 {
 	static struct merge_job w;
-	/* Copy the texts: after an interrupt, the thread that plans the merge is left
-	 * running, and uses them after the caller has freed @m. */
-	char **paths = calloc(m->nr, sizeof(*paths));
-	char *missing = m->missing_nodes ? strdup(m->missing_nodes) : NULL;
-	bool complete = paths && (missing || !m->missing_nodes);
+	static const char **paths;
 	int i, ret;
 
-	w.m = m;
-	w.options = (struct tsct_merge_options) {
-		.path = (const char *const *)paths, .nr = (unsigned int)m->nr, .fit = m->fit,
-		.hz = m->hz, .force = m->force, .salvage = m->salvage,
-		.as_fitted = m->as_fitted, .missing_nodes = missing,
-		/* With several ranks, the launcher gives each its CPU. */
-		.jobs = m->jobs ? m->jobs : m->ranks->nr > 1 ? 1 : 0,
-		.ranks = m->ranks, .note = note, .arg = &w,
-	};
-	for (i = 0; complete && i < m->nr; i++) {
-		paths[i] = strdup(m->input[i].path);
-		complete = paths[i];
-	}
-	if (!complete) {
+	paths = calloc(m->nr, sizeof(*paths));
+	if (!paths) {
 		merge_print("out of memory");
 		return EXIT_FAILED;
 	}
+	for (i = 0; i < m->nr; i++)
+		paths[i] = m->input[i].path;
+	w.m = m;
+	w.options = m->options;
+	w.options.path = paths;
+	w.options.nr = (unsigned int)m->nr;
+	w.options.missing_nodes = m->missing_nodes;
+	/* With several ranks, the launcher gives each its CPU. */
+	if (!w.options.jobs && w.options.ranks->nr > 1)
+		w.options.jobs = 1;
+	w.options.note = note;
+	w.options.arg = &w;
 	/* Outside of run(), which waits for SIGUSR1, the signal has no effect. */
 	signal(SIGUSR1, SIG_IGN);
 	progress_begin(&w.progress, m->quiet);
@@ -438,9 +434,6 @@ int merge_recordings(const struct merge *m)
 	tsct_merge_free(w.merge);
 	for (i = 0; i < (int)w.nr_notes; i++)
 		free(w.notes[i]);
-	for (i = 0; i < m->nr; i++)
-		free(paths[i]);
 	free(paths);
-	free(missing);
 	return ret;
 }
