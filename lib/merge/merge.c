@@ -51,7 +51,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/ctf/ticks.h"
-#include "merge_private.h"
+#include "merge_map.h"
 
 /* ---- errors and remarks -------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "lib/ctf/ticks.h"
-#include "merge_private.h"
+#include "merge_map.h"
 
 #define GIGA	1000000000ULL
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "merge_private.h"
+#include "merge_map.h"
 #include "lib/ctf/ticks.h"
 
 /* ---- error bound at one tick ----------------------------------------------------- */

@@ -279,6 +279,14 @@ static int by_counter_and_begin(const void *a, const void *b)
 	return (x->input > y->input) - (x->input < y->input);
 }
 
+/*
+ * Finds recordings of one boot whose clocks contradict each other
+ *
+ * Either CLOCK_REALTIME was set between them, or a virtual machine's snapshot was restored,
+ * so that two machines have the boot id. Merged inputs are not examined: their counters are
+ * not known. Nor are recordings of different sources of cycles, or with --timestamps system.
+ * @why: the reason, if there are such; else not changed. Returns 0 or -errno.
+ */
 int merge_check_boots(struct tsct_merge *m, char *why, size_t size)
 {
 	static const struct merge_step list_lines = {

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "merge_private.h"
+#include "merge_map.h"
 #include "lib/ctf/stream.h"
 #include "lib/query/message_match.h"
 

@@ -267,6 +267,12 @@ static int take_sessions(struct tsct_merge *m, struct merge_in *in)
 	return 0;
 }
 
+/*
+ * Replaces the sync state and the samples of all inputs by those of
+ * sessions over MPI, if all inputs have these, of one timeline (merge_mpi.c)
+ *
+ * Returns 1; 0: there is none, nothing was changed; or -errno after merge_fail().
+ */
 int merge_use_mpi(struct tsct_merge *m)
 {
 	static const struct merge_step read = {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "lib/base/array.h"
-#include "merge_private.h"
+#include "merge_map.h"
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 

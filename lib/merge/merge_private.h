@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-#include "lib/fit/mapping.h"
 #include "lib/core/clock_params.h"
+#include "lib/fit/mapping.h"
 #include "merge.h"
 #include "lib/ctf/stream.h"
 #include "lib/query/series.h"
@@ -28,30 +28,6 @@ struct merge_axis {
 	__u64 base;
 	__s64 base_ns;		/* cluster time at count `base`, ns */
 	__u64 mult;		/* length of a count, 2^-56 ns */
-};
-
-/* A position on the merged recording's axis, in counts of struct merge_axis */
-struct merge_place {
-	__u64 count;
-	double frac;		/* fraction of a count, added to `count`; 0 <= frac < 1 */
-	double rate;		/* rate of the mapping, counts per tick of the node */
-	double error;		/* error bound of `count` + `frac`, counts of the axis */
-	/* residual (root mean square) of the fit used, ns; not part of `error` */
-	double residual_ns;
-};
-
-/* Ticks of an input for which one mapping is valid: one epoch of the input's counter */
-struct merge_segment {
-	__u64 begin, end;	/* first and last tick of the input */
-	__u32 epoch;		/* epoch of the input's counter, if it has samples */
-	/* index of the segment's sync samples in the input's series; MERGE_NOBODY: none */
-	__u32 series;
-	enum tsct_merge_how how;
-	__u32 parent;		/* for TSCT_MERGE_VIA: index of the polled input */
-	/* function from the input's ticks to the merged recording's axis; of the
-	 * fit, only the pieces are used */
-	struct tsct_fit fit;
-	struct tsct_mapping correct;
 };
 
 /*
@@ -216,13 +192,15 @@ enum merge_need {
 	MERGE_EVENTS,		/* the ids of its events in the result, too */
 };
 
-/* A step of the merge; each function returns 0, or -errno after merge_fail(). */
+/* What is done for an open input; and for all, once. Return 0, or -errno after merge_fail(). */
+typedef int merge_for_input(struct tsct_merge *m, struct merge_in *in);
+typedef int merge_for_all(struct tsct_merge *m);
+
 struct merge_step {
-	/* called for each input of this part, which is open meanwhile; may be NULL */
-	int (*input)(struct tsct_merge *m, struct merge_in *in);
+	merge_for_input *input;		/* for each input of this part; may be NULL */
 	enum merge_need need;
-	__u32 lists;		/* bits: lists that are joined then */
-	int (*all)(struct tsct_merge *m);	/* called after that, once; may be NULL */
+	__u32 lists;			/* bits: lists that are joined then */
+	merge_for_all *all;		/* then; may be NULL */
 };
 
 /* Does a step: if it fails, all parts get the error of the first part that failed. */
@@ -247,15 +225,13 @@ void merge_join(struct tsct_merge *m, enum merge_list list);
 int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need);
 void merge_leave(struct tsct_merge *m, struct merge_in *in);
 
-/* Returns the input at an index among all inputs, if it is of this part or foreign[];
- * else NULL. */
+/* Returns the input at an index among all inputs, if it is of this part or foreign[], else
+ * NULL; makes an input of another part, NULL after merge_fail(). */
 struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index);
-
-/* Makes an input of another part. Returns NULL after merge_fail(). */
 struct merge_in *merge_add_foreign(struct tsct_merge *m, __u32 index);
 
 /* Makes the inputs of this part; frees all inputs. */
-int merge_make_inputs(struct tsct_merge *m);
+merge_for_all merge_make_inputs;
 void merge_free_inputs(struct tsct_merge *m);
 
 static inline const struct tsct_recorded_sync *merge_sync(const struct merge_in *in)
@@ -293,145 +269,35 @@ static inline struct tsct_recorded_node *merge_nodes(struct tsct_merge *m,
 void merge_find_contradiction(struct merge_in *in);
 void merge_drop_contradiction(struct merge_in *in);
 
-/* Add to the lists of the steps after the next ones. */
-int merge_list_identity(struct tsct_merge *m, struct merge_in *in);
-int merge_list_clocks(struct tsct_merge *m, struct merge_in *in);
-int merge_list_locations(struct tsct_merge *m, struct merge_in *in);
-int merge_list_channels(struct tsct_merge *m, struct merge_in *in);
-int merge_list_candidates(struct tsct_merge *m, struct merge_in *in);
-int merge_list_polls(struct tsct_merge *m, struct merge_in *in);
-int merge_define(struct tsct_merge *m, struct merge_in *in);
+merge_for_input merge_list_identity, merge_list_clocks, merge_list_locations,
+	merge_list_channels, merge_list_candidates, merge_list_polls, merge_define;
 
 tsct_ranks_combine merge_combine_timelines, merge_combine_clocks, merge_combine_channels,
 	merge_combine_types, merge_combine_candidates, merge_combine_stats;
 
-int merge_identify(struct tsct_merge *m);
-int merge_choose_time(struct tsct_merge *m);
-int merge_make_result(struct tsct_merge *m);
-int merge_define_types(struct tsct_merge *m);
-int merge_find_axis(struct tsct_merge *m);
-int merge_settle(struct tsct_merge *m);
-int merge_make_clock(struct tsct_merge *m);
-int merge_shift(struct tsct_merge *m);
+merge_for_all merge_identify, merge_choose_time, merge_make_result, merge_define_types,
+	merge_find_axis, merge_settle, merge_make_clock, merge_shift;
 int merge_copy(struct tsct_merge *m, int dirfd);
 
-/*
- * merge_use_mpi - replace the sync state and the samples of all inputs by those of
- *	sessions over MPI, if all inputs have these, of one timeline (merge_mpi.c)
- *
- * Returns 1; 0: there is none, nothing was changed; or -errno after merge_fail().
- */
+/* Part of merge_choose_time(). The first returns 1 if it replaced the samples. */
 int merge_use_mpi(struct tsct_merge *m);
-
-/*
- * merge_check_boots - find recordings of one boot whose clocks contradict each other
- *
- * Either CLOCK_REALTIME was set between them, or a virtual machine's snapshot was restored,
- * so that two machines have the boot id. Merged inputs are not examined: their counters are
- * not known. Nor are recordings of different sources of cycles, or with --timestamps system.
- * @why: the reason, if there are such; else not changed. Returns 0 or -errno.
- */
 int merge_check_boots(struct tsct_merge *m, char *why, size_t size);
 
 /* Sets id and kinds of an open input. */
-int merge_map_events(struct tsct_merge *m, struct merge_in *in);
+merge_for_input merge_map_events;
 void merge_defs_free(struct merge_defs *defs);	/* may be NULL */
-
-/* ---- the axis (merge_axis.c) ---------------------------------------------------- */
-
-/* Returns true if a series of sync samples was measured on the result's timeline. */
-bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
-
-/* Converts cluster time @ns to a position on the merged recording's axis; ret->error is
- * not changed. */
-void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
-		      struct merge_place *ret);
-/* Returns the length of one count, the unit of positions on an axis, in ns. */
-double merge_axis_ns(const struct merge_axis *axis);
-
-/* Sets place->frac to @frac, which may have any size: adds the whole counts of @frac to
- * place->count. */
-void merge_add_frac(struct merge_place *place, double frac);
-
-/*
- * Makes an axis whose global ticks are 1/@hz s since the Unix epoch, from clock params
- * of a counter: time @base_ns at count @base, and counts of @mult * 2^-56 ns. -ERANGE:
- * the tick at @base, or the ratio of ticks to counts, takes more than 64 bits.
- */
-int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
-			    __u64 mult, __u64 hz);
-
-/*
- * Makes the mapping from the ticks of a merged input (@rec) to the axis of the result,
- * as a fit of one piece.
- */
-void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
-		     struct tsct_fit *ret_fit);
-bool merge_is_same_frame(const struct tsct_merge *m,
-			 const struct tsct_recording *rec);
-
-/* ---- from ticks of an input to the axis and to global ticks (merge_settle.c) ---------- */
-
-/* Estimates the position of an input's tick @local on the merged recording's axis, from
- * the sync samples around that tick. Returns 0; -ENODATA: no sample is usable; or
- * another error of tsct_fit_make(). */
-int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
-		   const struct merge_segment *s, __u64 local,
-		   struct merge_place *ret);
-
-/* Gets the position of an input's tick @local on the merged recording's axis, by the
- * cubics of segment @s; sets the position's error bound to 0. */
-void merge_place_at(const struct merge_segment *s, __u64 local,
-		    struct merge_place *ret);
-
-/* Makes the mapping of a segment from its pieces. */
-int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
-		       struct merge_segment *s);
-
-/* Frees the segments' mappings, and removes all segments of an input. */
-void merge_drop_segments(struct merge_in *in);
-
-/* Returns the samples of a segment, NULL: none. The input's samples must be open. */
-static inline const struct tsct_series *merge_series(const struct merge_in *in,
-						     const struct merge_segment *s)
-{
-	return s->series == MERGE_NOBODY ? NULL : &in->series[s->series];
-}
-
-/* Returns the first segment that does not end before a tick, or the last segment. */
-static inline const struct merge_segment *
-merge_segment_of(const struct merge_in *in, __u64 local)
-{
-	unsigned int k = 0;
-
-	while (k + 1 < in->nr_segments && local > in->segment[k].end)
-		k++;
-	return &in->segment[k];
-}
-
-/* Converts a tick of an input, which need not be an event's, to a global tick. */
-__u64 merge_global(const struct merge_in *in, __u64 local);
 
 /* Error bounds of an input, at first; after its mapping was changed; and of all inputs
  * that were found to end later than when the merge was planned (merge_bound.c) */
-int merge_bound_first(struct tsct_merge *m, struct merge_in *in);
-int merge_bound_anew(struct tsct_merge *m, struct merge_in *in);
-int merge_bounds_again(struct tsct_merge *m);
+merge_for_input merge_bound_first, merge_bound_anew;
+merge_for_all merge_bounds_again;
 
 /* ---- events (merge_copy.c, merge_walk.c) --------------------------------------------- */
 
 /* Reads the next send or receive. Returns as tsct_merge_reader_next(); or -EINTR. */
 int merge_reader_next_end(struct tsct_merge_reader *reader, struct tsct_merge_event *ret);
 
-/*
- * merge_count_messages - match the sends and receives of all inputs, in the order of
- *	global ticks
- * @ret: all zero; set to the counts for the result's metadata; not changed if
- *	no input defines ends of messages
- *
- * Needs the plan, not the written result. Reads only files of classes that define
- * ends. Memory grows with the number of such files. Returns 0, or -errno after merge_fail().
- */
+/* Counts the messages of all inputs, by the plan: before or after the result is written. */
 int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret);
 
 /* Ends of messages that a part reads for one exchange; fewer in tests */

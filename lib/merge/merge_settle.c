@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "lib/base/array.h"
-#include "merge_private.h"
+#include "merge_map.h"
 
 /* Knots of the mapping: one per second, but at most KNOTS_MAX, as each knot takes a
  * fit; the piece after the last knot is straight */

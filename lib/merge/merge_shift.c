@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "merge_shift.h"
-#include "merge_private.h"
+#include "merge_map.h"
 
 /* ---- the search for shifts ------------------------------------------------------- */
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From ticks of an input to the axis, and on to global ticks. An input has a segment for each
+ * epoch of its counter. The samples around a tick give an *estimate* of its position on the axis,
+ * with a bound; the *cubics* of the segment run through such estimates, and give the position
+ * without a bound; the *mapping* is made of the cubics, in integers, and gives global ticks.
+ */
+#ifndef TSCT_MERGE_MAP_H
+#define TSCT_MERGE_MAP_H
+
+#include "merge_private.h"
+
+/* A position on the merged recording's axis, in counts of struct merge_axis */
+struct merge_place {
+	__u64 count;
+	double frac;		/* fraction of a count, added to `count`; 0 <= frac < 1 */
+	double rate;		/* rate of the mapping, counts per tick of the node */
+	double error;		/* error bound of `count` + `frac`, counts of the axis */
+	/* residual (root mean square) of the fit used, ns; not part of `error` */
+	double residual_ns;
+};
+
+/* Ticks of an input for which one mapping is valid: one epoch of the input's counter */
+struct merge_segment {
+	__u64 begin, end;	/* first and last tick of the input */
+	__u32 epoch;		/* epoch of the input's counter, if it has samples */
+	/* index of the segment's sync samples in the input's series; MERGE_NOBODY: none */
+	__u32 series;
+	enum tsct_merge_how how;
+	__u32 parent;		/* for TSCT_MERGE_VIA: index of the polled input */
+	/* function from the input's ticks to the merged recording's axis; of the
+	 * fit, only the pieces are used */
+	struct tsct_fit fit;
+	struct tsct_mapping correct;
+};
+
+/* ---- the axis (merge_axis.c) ---------------------------------------------------- */
+
+/* Returns true if a series of sync samples was measured on the result's timeline. */
+bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
+
+/* Converts cluster time @ns to a position on the merged recording's axis; ret->error is
+ * not changed. */
+void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
+		      struct merge_place *ret);
+/* Returns the length of one count, the unit of positions on an axis, in ns. */
+double merge_axis_ns(const struct merge_axis *axis);
+
+/* Sets place->frac to @frac, which may have any size: adds the whole counts of @frac to
+ * place->count. */
+void merge_add_frac(struct merge_place *place, double frac);
+
+/*
+ * Makes an axis whose global ticks are 1/@hz s since the Unix epoch, from clock params
+ * of a counter: time @base_ns at count @base, and counts of @mult * 2^-56 ns. -ERANGE:
+ * the tick at @base, or the ratio of ticks to counts, takes more than 64 bits.
+ */
+int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
+			    __u64 mult, __u64 hz);
+
+/*
+ * Makes the mapping from the ticks of a merged input (@rec) to the axis of the result,
+ * as a fit of one piece.
+ */
+void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
+		     struct tsct_fit *ret_fit);
+bool merge_is_same_frame(const struct tsct_merge *m,
+			 const struct tsct_recording *rec);
+
+/* ---- from ticks of an input to the axis and to global ticks (merge_settle.c) ---------- */
+
+/* Estimates the position of an input's tick @local on the merged recording's axis, from
+ * the sync samples around that tick. Returns 0; -ENODATA: no sample is usable; or
+ * another error of tsct_fit_make(). */
+int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
+		   const struct merge_segment *s, __u64 local,
+		   struct merge_place *ret);
+
+/* Gets the position of an input's tick @local on the merged recording's axis, by the
+ * cubics of segment @s; sets the position's error bound to 0. */
+void merge_place_at(const struct merge_segment *s, __u64 local,
+		    struct merge_place *ret);
+
+/* Makes the mapping of a segment from its pieces. */
+int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
+		       struct merge_segment *s);
+
+/* Frees the segments' mappings, and removes all segments of an input. */
+void merge_drop_segments(struct merge_in *in);
+
+/* Returns the samples of a segment, NULL: none. The input's samples must be open. */
+static inline const struct tsct_series *merge_series(const struct merge_in *in,
+						     const struct merge_segment *s)
+{
+	return s->series == MERGE_NOBODY ? NULL : &in->series[s->series];
+}
+
+/* Returns the first segment that does not end before a tick, or the last segment. */
+static inline const struct merge_segment *
+merge_segment_of(const struct merge_in *in, __u64 local)
+{
+	unsigned int k = 0;
+
+	while (k + 1 < in->nr_segments && local > in->segment[k].end)
+		k++;
+	return &in->segment[k];
+}
+
+/* Converts a tick of an input, which need not be an event's, to a global tick. */
+__u64 merge_global(const struct merge_in *in, __u64 local);
+
+#endif /* TSCT_MERGE_MAP_H */
