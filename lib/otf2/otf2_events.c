@@ -517,7 +517,7 @@ static int write_location(struct reading *r, struct tsct_otf2_location *l,
 	if (err)
 		return tsct_otf2_merge_output_fail(r->w, err);
 	if (written != copy->nr)
-		return tsct_otf2_merge_fail(r->w, "", -EIO, "%llu of %llu events were written",
+		return tsct_otf2_fail(r->w->m->status, "", -EIO, "%llu of %llu events were written",
 					    (unsigned long long)written,
 					    (unsigned long long)copy->nr);
 	add_up(r, l);
@@ -567,7 +567,7 @@ int tsct_otf2_merge_events(struct tsct_otf2_merging *w, uint32_t i)
 
 	tsct_otf2_error_clear();
 	if (!r.callbacks || !r.copy.attributes)
-		err = tsct_otf2_merge_fail(w, "", -ENOMEM, "%s", strerror(ENOMEM));
+		err = tsct_otf2_fail(w->m->status, "", -ENOMEM, "%s", strerror(ENOMEM));
 	for (l = 0; l < maps->nr_locations && !err && !code; l++)
 		code = OTF2_Reader_SelectLocation(r.in->reader,
 						  maps->location[l].old);
@@ -576,7 +576,7 @@ int tsct_otf2_merge_events(struct tsct_otf2_merging *w, uint32_t i)
 	if (!err && !code)
 		code = OTF2_Reader_OpenEvtFiles(r.in->reader);
 	if (code)
-		err = tsct_otf2_merge_fail(w, r.in->path, tsct_otf2_errno(code),
+		err = tsct_otf2_fail(w->m->status, r.in->path, tsct_otf2_errno(code),
 					   "cannot be read: %s",
 					   tsct_otf2_error_text());
 	for (l = 0; l < maps->nr_locations && !err; l++)

@@ -8,32 +8,14 @@
 
 #include "otf2_merge_work.h"
 
-static int set_error(struct tsct_otf2_status *s, const char *file, int err,
-		     const char *format, va_list args)
+int tsct_otf2_fail(struct tsct_otf2_status *s, const char *file, int err, const char *format, ...)
 {
+	va_list args;
+
 	if (file != s->file)
 		snprintf(s->file, sizeof(s->file), "%s", file);
+	va_start(args, format);
 	vsnprintf(s->why, sizeof(s->why), format, args);
-	return err;
-}
-
-int tsct_otf2_refuse(struct tsct_otf2_status *s, int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	set_error(s, s->file, err, format, args);
-	va_end(args);
-	return err;
-}
-
-int tsct_otf2_merge_fail(struct tsct_otf2_merging *w, const char *file, int err,
-			 const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	set_error(w->m->status, file, err, format, args);
 	va_end(args);
 	return err;
 }
@@ -71,9 +53,9 @@ static int check_input(struct tsct_otf2_merging *w, uint32_t i)
 			if (!b->id[y] || a->id[x / b->nr_ids] != b->id[y])
 				continue;
 			if (!strcmp(a->path, b->path))
-				return tsct_otf2_merge_fail(w, b->path, -EEXIST,
+				return tsct_otf2_fail(w->m->status, b->path, -EEXIST,
 					"given twice; remove one or use --force");
-			return tsct_otf2_merge_fail(w, b->path, -EEXIST,
+			return tsct_otf2_fail(w->m->status, b->path, -EEXIST,
 				"holds the same trace as %s (%016" PRIx64 "); remove one or use --force",
 				a->path, b->id[y]);
 		}
@@ -81,7 +63,7 @@ static int check_input(struct tsct_otf2_merging *w, uint32_t i)
 	if (!extra)
 		return 0;
 	if (!w->m->force)
-		return tsct_otf2_merge_fail(w, w->m->path[i], -ENOTSUP,
+		return tsct_otf2_fail(w->m->status, w->m->path[i], -ENOTSUP,
 					    "has %s, which cannot be merged; use --force to drop them",
 					    extra);
 	tsct_otf2_merge_note(w, "%s: its %s were dropped", w->m->path[i], extra);
@@ -143,14 +125,14 @@ static int align(struct tsct_otf2_merging *w, uint32_t i)
 {
 	const struct tsct_otf2_clock *a = &w->input[0].clock;
 	const struct tsct_otf2_clock *b = &w->input[i].clock;
-	bool can = tsct_otf2_can_align(a, b), real;
+	bool can = a->real_ns != TSCT_OTF2_NEVER && b->real_ns != TSCT_OTF2_NEVER, real;
 
 	real = w->m->align != TSCT_OTF2_ALIGN_TEXT && can;
 	/* All inputs are aligned with the first input, which needs no time of day. */
 	if (!i)
 		can = real = true;
 	if (w->m->align == TSCT_OTF2_ALIGN_REAL && !can)
-		return tsct_otf2_merge_fail(w, w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
+		return tsct_otf2_fail(w->m->status, w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
 			-ENOTSUP, "states no time of day of its start; leave out --align real to begin it at the same moment as the first input");
 	if (w->m->align == TSCT_OTF2_ALIGN_AUTO && !can)
 		tsct_otf2_merge_note(w, "%s: states no time of day of its start; in the result, %s starts at the same moment as %s",
@@ -199,7 +181,7 @@ static int make_clock(struct tsct_otf2_merging *w)
 			     .offset = s->clock.real_ns },
 			     &w->input[0].clock, false);
 	if (tsct_otf2_scale_time(&to_ns, begin, &s->clock.real_ns))
-		return tsct_otf2_merge_fail(w, w->m->path[0], -ERANGE,
+		return tsct_otf2_fail(w->m->status, w->m->path[0], -ERANGE,
 					    "the result would begin before 1970");
 	return 0;
 }
@@ -315,7 +297,7 @@ int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err)
 	if (place)
 		err = place;
 	/* The error does not name the file: libotf2 would name a temporary one. */
-	return tsct_otf2_merge_fail(w, "", err, "%s", plain ? strerror(-err) :
+	return tsct_otf2_fail(w->m->status, "", err, "%s", plain ? strerror(-err) :
 				    tsct_otf2_error_text());
 }
 
@@ -438,7 +420,7 @@ int tsct_otf2_merge(const struct tsct_otf2_merge *m)
 
 	tsct_otf2_error_capture();
 	err = w.input && w.maps && w.scale ? merge(&w) :
-		tsct_otf2_merge_fail(&w, "", -ENOMEM, "%s", strerror(ENOMEM));
+		tsct_otf2_fail(m->status, "", -ENOMEM, "%s", strerror(ENOMEM));
 	for (i = 0; w.input && w.maps && i < m->nr; i++) {
 		tsct_otf2_input_close(&w.input[i]);
 		tsct_otf2_maps_free(&w.maps[i]);

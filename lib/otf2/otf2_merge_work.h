@@ -23,9 +23,13 @@ struct tsct_otf2_input {
 	struct tsct_otf2_status *status;	/* of the merge */
 };
 
-/* Sets the text of an error in the current file, status->file. Returns @err. */
-__attribute__((format(printf, 3, 4)))
-int tsct_otf2_refuse(struct tsct_otf2_status *status, int err, const char *format, ...);
+/* Sets the error of a file, "": of the merged archive; or of the current one, status->file.
+ * Returns @err. */
+__attribute__((format(printf, 4, 5)))
+int tsct_otf2_fail(struct tsct_otf2_status *status, const char *file, int err,
+		   const char *format, ...);
+#define tsct_otf2_refuse(status, err, ...) \
+	tsct_otf2_fail(status, (status)->file, err, __VA_ARGS__)
 
 /* Opens an archive. All functions here return 0 or -errno, with the error in the status. They
  * name the file that libotf2 opens next there, so that a crash can be attributed to it. */
@@ -134,10 +138,7 @@ struct tsct_otf2_merging {
 	struct tsct_otf2_writer *writer;
 };
 
-/* Sets the error of a file, or of the merged archive, and returns @err. */
-__attribute__((format(printf, 4, 5)))
-int tsct_otf2_merge_fail(struct tsct_otf2_merging *w, const char *file, int err,
-			 const char *format, ...);
+/* Sets the error of writing the merged archive, and returns it. */
 int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err);
 
 __attribute__((format(printf, 2, 3)))

@@ -29,12 +29,6 @@ static int multiply(tsct_s128 d, uint64_t num, uint64_t den,
 	return 0;
 }
 
-bool tsct_otf2_can_align(const struct tsct_otf2_clock *a,
-			 const struct tsct_otf2_clock *b)
-{
-	return a->real_ns != TSCT_OTF2_NEVER && b->real_ns != TSCT_OTF2_NEVER;
-}
-
 void tsct_otf2_scale_make(struct tsct_otf2_scale *scale,
 			  const struct tsct_otf2_clock *a,
 			  const struct tsct_otf2_clock *b, bool real)

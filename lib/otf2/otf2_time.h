@@ -38,10 +38,6 @@ struct tsct_otf2_scale {
 	uint32_t part;
 };
 
-/* Returns true if both archives have a time of day for the begin of their clock. */
-bool tsct_otf2_can_align(const struct tsct_otf2_clock *a,
-			 const struct tsct_otf2_clock *b);
-
 /*
  * Prepares the conversion from the clock of archive B to that of archive A.
  * @real: align by the time of day, which both clocks must have; else the begins of both

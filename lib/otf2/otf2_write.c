@@ -118,7 +118,6 @@ int tsct_otf2_errno(OTF2_ErrorCode code)
 struct tsct_otf2_writer {
 	OTF2_Archive *archive;
 	OTF2_GlobalDefWriter *defs;
-	char *dir;
 	/* freed chunks for reuse: one for definitions, one for events */
 	void *spare[2];
 };
@@ -192,12 +191,12 @@ static const OTF2_FlushCallbacks flushes = { flush, NULL };
 
 /* ---- the archive ----------------------------------------------------------------- */
 
-static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, uint64_t events,
-				   uint64_t defs)
+static OTF2_ErrorCode open_archive(struct tsct_otf2_writer *w, const char *dir,
+				   uint64_t events, uint64_t defs)
 {
 	OTF2_ErrorCode code;
 
-	w->archive = OTF2_Archive_Open(w->dir, TSCT_OTF2_NAME,
+	w->archive = OTF2_Archive_Open(dir, TSCT_OTF2_NAME,
 				       OTF2_FILEMODE_WRITE, events, defs,
 				       OTF2_SUBSTRATE_POSIX,
 				       OTF2_COMPRESSION_NONE);
@@ -231,14 +230,10 @@ int tsct_otf2_writer_create(const char *dir, uint64_t event_chunk, uint64_t def_
 	struct tsct_otf2_writer *w = calloc(1, sizeof(*w));
 	OTF2_ErrorCode code;
 
-	if (w)
-		w->dir = strdup(dir);
-	if (!w || !w->dir) {
-		free(w);
+	if (!w)
 		return -ENOMEM;
-	}
 	tsct_otf2_error_capture();
-	code = open_archive(w, event_chunk ? event_chunk :
+	code = open_archive(w, dir, event_chunk ? event_chunk :
 			    OTF2_CHUNK_SIZE_EVENTS_DEFAULT,
 			    def_chunk ? def_chunk :
 			    OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT);
@@ -336,6 +331,5 @@ void tsct_otf2_writer_abandon(struct tsct_otf2_writer *writer)
 		return;
 	free(writer->spare[0]);
 	free(writer->spare[1]);
-	free(writer->dir);
 	free(writer);
 }
