@@ -401,7 +401,6 @@ int tsct_merge_plan(const struct tsct_merge_options *options,
 	if (!m)
 		return -ENOMEM;
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_mutex_init(&m->open_lock, NULL);
 	m->options = *options;
 	m->ranks = options->ranks ? options->ranks : &tsct_ranks_alone;
 	err = merge_agree(m, merge_make_inputs(m));
@@ -423,7 +422,6 @@ void tsct_merge_free(struct tsct_merge *m)
 	merge_defs_free(m->defs);
 	tsct_recording_free(&m->result);
 	pthread_mutex_destroy(&m->lock);
-	pthread_mutex_destroy(&m->open_lock);
 	free(m);
 }
 

@@ -10,6 +10,20 @@
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 
+/* Inputs that stay open although no step uses them: to open one again takes a
+ * millisecond or more, and each takes memory and file descriptors */
+#define IDLE_MAX	16
+
+struct merge_opened {
+	/* protects the rest, `users` of inputs, and the opening of inputs */
+	pthread_mutex_t lock;
+	struct merge_in *idle[IDLE_MAX];	/* a ring: open, but not used */
+	unsigned int next_idle;
+	/* inputs of other parts by which those of this part are mapped */
+	struct merge_in **foreign;
+	unsigned int nr_foreign;
+};
+
 /* Reports damage to sync samples to the user; fits use the undamaged samples. */
 static void report(void *arg, const char *sentence)
 {
@@ -215,11 +229,11 @@ int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need)
 {
 	int err;
 
-	pthread_mutex_lock(&m->open_lock);
+	pthread_mutex_lock(&m->opened->lock);
 	err = open_for(m, in, need);
 	if (!err)
 		in->users++;
-	pthread_mutex_unlock(&m->open_lock);
+	pthread_mutex_unlock(&m->opened->lock);
 	return err;
 }
 
@@ -229,19 +243,20 @@ int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need)
  */
 void merge_leave(struct tsct_merge *m, struct merge_in *in)
 {
+	struct merge_opened *o = m->opened;
 	struct merge_in **slot, *old;
 
-	pthread_mutex_lock(&m->open_lock);
-	if (!--in->users && in->complete && m->idle[in->idle_at] != in) {
-		slot = &m->idle[m->next_idle];
+	pthread_mutex_lock(&m->opened->lock);
+	if (!--in->users && in->complete && o->idle[in->idle_at] != in) {
+		slot = &o->idle[o->next_idle];
 		old = *slot;
 		*slot = in;
-		in->idle_at = m->next_idle;
-		m->next_idle = (m->next_idle + 1) % MERGE_IDLE_MAX;
+		in->idle_at = o->next_idle;
+		o->next_idle = (o->next_idle + 1) % IDLE_MAX;
 		if (old && !old->users)
 			close_input(old);
 	}
-	pthread_mutex_unlock(&m->open_lock);
+	pthread_mutex_unlock(&m->opened->lock);
 }
 
 /* ---- all inputs ------------------------------------------------------------------- */
@@ -263,11 +278,15 @@ int merge_make_inputs(struct tsct_merge *m)
 	m->first = (__u32)(nr * rank / ranks);
 	m->nr = (unsigned int)(nr * (rank + 1) / ranks) - m->first;
 	m->in = calloc(m->nr + 1, sizeof(*m->in));
-	if (!m->in)
+	m->opened = calloc(1, sizeof(*m->opened));
+	if (!m->in || !m->opened) {
 		m->nr = 0;
+		return merge_fail_errno(m, -ENOMEM);
+	}
+	pthread_mutex_init(&m->opened->lock, NULL);
 	for (i = 0; i < m->nr; i++)
 		init_input(m, &m->in[i], m->first + i);
-	return m->in ? 0 : merge_fail_errno(m, -ENOMEM);
+	return 0;
 }
 
 struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index)
@@ -276,15 +295,16 @@ struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index)
 
 	if (index - m->first < m->nr)
 		return &m->in[index - m->first];
-	for (i = 0; i < m->nr_foreign; i++)
-		if (m->foreign[i]->index == index)
-			return m->foreign[i];
+	for (i = 0; i < m->opened->nr_foreign; i++)
+		if (m->opened->foreign[i]->index == index)
+			return m->opened->foreign[i];
 	return NULL;
 }
 
 struct merge_in *merge_add_foreign(struct tsct_merge *m, __u32 index)
 {
-	struct merge_in **more = tsct_array_next(&m->foreign, m->nr_foreign, sizeof(*more));
+	struct merge_opened *o = m->opened;
+	struct merge_in **more = tsct_array_next(&o->foreign, o->nr_foreign, sizeof(*more));
 	struct merge_in *in = more ? calloc(1, sizeof(*in)) : NULL;
 
 	if (!in) {
@@ -292,7 +312,7 @@ struct merge_in *merge_add_foreign(struct tsct_merge *m, __u32 index)
 		return NULL;
 	}
 	init_input(m, in, index);
-	return m->foreign[m->nr_foreign++] = in;
+	return o->foreign[o->nr_foreign++] = in;
 }
 
 static void free_input(struct merge_in *in)
@@ -307,14 +327,19 @@ static void free_input(struct merge_in *in)
 
 void merge_free_inputs(struct tsct_merge *m)
 {
+	struct merge_opened *o = m->opened;
 	unsigned int i;
 
 	for (i = 0; i < m->nr; i++)
 		free_input(&m->in[i]);
-	for (i = 0; i < m->nr_foreign; i++) {
-		free_input(m->foreign[i]);
-		free(m->foreign[i]);
-	}
 	free(m->in);
-	free(m->foreign);
+	if (!o)
+		return;
+	for (i = 0; i < o->nr_foreign; i++) {
+		free_input(o->foreign[i]);
+		free(o->foreign[i]);
+	}
+	free(o->foreign);
+	pthread_mutex_destroy(&o->lock);
+	free(o);
 }

@@ -15,10 +15,6 @@
 #define MERGE_WHY_MAX	1024
 #define MERGE_NOBODY	(~0U)
 
-/* Inputs that stay open although no step uses them: to open one again takes a
- * millisecond or more, and each takes memory and file descriptors */
-#define MERGE_IDLE_MAX	16
-
 /*
  * Axis to which each node's ticks are mapped: the master's counter, or ns of cluster
  * time if that counter is unknown. A struct tsct_axis then converts counts of the axis
@@ -39,7 +35,7 @@ struct merge_in {
 	struct tsct_merge *merge;
 	__u32 index;		/* index among all inputs */
 	unsigned int users;	/* number of steps and files that use the input now */
-	unsigned int idle_at;	/* index in tsct_merge.idle, if the input is there */
+	unsigned int idle_at;	/* index in merge_opened.idle, if the input is there */
 	bool opened;		/* flag: the input was open before */
 	struct stat metadata;	/* of the file, when the input was opened first */
 
@@ -128,14 +124,7 @@ struct tsct_merge {
 	__u32 first;		/* index of the first of them among all inputs */
 	struct tsct_blob list[MERGE_LISTS];
 	struct merge_peer *peer; /* all inputs */
-	/* inputs of other parts by which those of this part are mapped */
-	struct merge_in **foreign;
-	unsigned int nr_foreign;
-	/* inputs that nobody uses but that are still open, in a ring buffer */
-	struct merge_in *idle[MERGE_IDLE_MAX];
-	unsigned int next_idle;
-	/* protects `users`, `idle` and the opening of inputs */
-	pthread_mutex_t open_lock;
+	struct merge_opened *opened;	/* inputs that are open (merge_open.c) */
 	enum tsct_merge_time time;
 	enum tsct_compared compared;
 	/* for TSCT_MERGE_CLUSTER: id of the master, and number of the timeline */

@@ -44,7 +44,6 @@ static void begin(void)
 	m.in = calloc(INPUTS_MAX, sizeof(*m.in));
 	ck_assert_ptr_nonnull(m.in);
 	pthread_mutex_init(&m.lock, NULL);
-	pthread_mutex_init(&m.open_lock, NULL);
 	m.ranks = &tsct_ranks_alone;
 	m.options.path = input_paths;
 }
@@ -75,7 +74,6 @@ static void end(void)
 	drop_inputs();
 	free(m.in);
 	pthread_mutex_destroy(&m.lock);
-	pthread_mutex_destroy(&m.open_lock);
 }
 
 static void bound(struct tsct_recorded_node *node, __u64 from, __u64 to)
