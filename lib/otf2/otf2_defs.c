@@ -350,7 +350,7 @@ static OTF2_CallbackCode read_CartCoordinate(void *data,
 
 /*
  * The callback that reads definitions of a kind, read_NAME(), has these parameters, and keeps
- * them as words; WORDS_n and W_n are the n words, as they are read, and as they are written.
+ * them as words; ALL_n(PARAM) and ALL_n(WORD) are the n words, read and to be written.
  */
 typedef uint8_t u8;
 typedef uint32_t u32;
@@ -369,22 +369,16 @@ typedef int64_t i64;
 #define PARAMS_7(a, b, c, d, e, f, g)	PARAMS_6(a, b, c, d, e, f), g w6
 #define PARAMS_8(a, b, c, d, e, f, g, h) PARAMS_7(a, b, c, d, e, f, g), h w7
 #define PARAMS_9(a, b, c, d, e, f, g, h, i) PARAMS_8(a, b, c, d, e, f, g, h), i w8
-#define WORDS_2	w0, w1
-#define WORDS_3	WORDS_2, w2
-#define WORDS_4	WORDS_3, w3
-#define WORDS_5	WORDS_4, w4
-#define WORDS_6	WORDS_5, w5
-#define WORDS_7	WORDS_6, w6
-#define WORDS_8	WORDS_7, w7
-#define WORDS_9	WORDS_8, w8
-#define W_2	w[0], w[1]
-#define W_3	W_2, w[2]
-#define W_4	W_3, w[3]
-#define W_5	W_4, w[4]
-#define W_6	W_5, w[5]
-#define W_7	W_6, w[6]
-#define W_8	W_7, w[7]
-#define W_9	W_8, w[8]
+#define ALL_2(w)	w(0), w(1)
+#define ALL_3(w)	ALL_2(w), w(2)
+#define ALL_4(w)	ALL_3(w), w(3)
+#define ALL_5(w)	ALL_4(w), w(4)
+#define ALL_6(w)	ALL_5(w), w(5)
+#define ALL_7(w)	ALL_6(w), w(6)
+#define ALL_8(w)	ALL_7(w), w(7)
+#define ALL_9(w)	ALL_8(w), w(8)
+#define PARAM(i)	w##i
+#define WORD(i)		w[i]
 
 #define READ(name, self, parameters, ...)				\
 	static OTF2_CallbackCode read_##name parameters			\
@@ -394,10 +388,10 @@ typedef int64_t i64;
 	}
 #define READ_D(name, space, how, fields, type, ...)			\
 	READ(name, self, (void *data, type self, CAT(PARAMS_, NR(__VA_ARGS__))(__VA_ARGS__)),	\
-	     CAT(WORDS_, NR(__VA_ARGS__)))
+	     CAT(ALL_, NR(__VA_ARGS__))(PARAM))
 #define READ_N(name, space, how, fields, ...)				\
 	READ(name, 0, (void *data, CAT(PARAMS_, NR(__VA_ARGS__))(__VA_ARGS__)),	\
-	     CAT(WORDS_, NR(__VA_ARGS__)))
+	     CAT(ALL_, NR(__VA_ARGS__))(PARAM))
 #define READ_P(name, space, how, fields, owner_type, name_type)		\
 	READ(name, 0, (void *data, owner_type owner, name_type of, OTF2_Type type,	\
 		       OTF2_AttributeValue value),			\
@@ -467,13 +461,13 @@ static OTF2_ErrorCode write_io_paradigm(writer *to, def *d, words *w)
 
 #define WRITE_D(name, space, how, fields, type, ...)			\
 	case TSCT_OTF2_##name:						\
-		return OTF2_GlobalDefWriter_Write##name(to, self, CAT(W_, NR(__VA_ARGS__)));
+		return OTF2_GlobalDefWriter_Write##name(to, self, CAT(ALL_, NR(__VA_ARGS__))(WORD));
 #define WRITE_N(name, space, how, fields, ...)				\
 	case TSCT_OTF2_##name:						\
-		return OTF2_GlobalDefWriter_Write##name(to, CAT(W_, NR(__VA_ARGS__)));
+		return OTF2_GlobalDefWriter_Write##name(to, CAT(ALL_, NR(__VA_ARGS__))(WORD));
 #define WRITE_P(name, ...)						\
 	case TSCT_OTF2_##name:						\
-		return OTF2_GlobalDefWriter_Write##name(to, W_3,	\
+		return OTF2_GlobalDefWriter_Write##name(to, ALL_3(WORD),	\
 				tsct_otf2_word_value((OTF2_Type)w[2], w[3]));
 
 OTF2_ErrorCode tsct_otf2_def_write(writer *to, def *d, words *w)
@@ -493,13 +487,13 @@ OTF2_ErrorCode tsct_otf2_def_write(writer *to, def *d, words *w)
 	case TSCT_OTF2_IoParadigm:
 		return write_io_paradigm(to, d, w);
 	case TSCT_OTF2_MetricClass:
-		return OTF2_GlobalDefWriter_WriteMetricClass(to, self, nr_list, list, W_2);
+		return OTF2_GlobalDefWriter_WriteMetricClass(to, self, nr_list, list, ALL_2(WORD));
 	case TSCT_OTF2_Group:
-		return OTF2_GlobalDefWriter_WriteGroup(to, self, W_4, d->nr - 4, w + 4);
+		return OTF2_GlobalDefWriter_WriteGroup(to, self, ALL_4(WORD), d->nr - 4, w + 4);
 	case TSCT_OTF2_CartTopology:
-		return OTF2_GlobalDefWriter_WriteCartTopology(to, self, W_2, nr_list, list);
+		return OTF2_GlobalDefWriter_WriteCartTopology(to, self, ALL_2(WORD), nr_list, list);
 	case TSCT_OTF2_CartCoordinate:
-		return OTF2_GlobalDefWriter_WriteCartCoordinate(to, W_2, nr_list, list);
+		return OTF2_GlobalDefWriter_WriteCartCoordinate(to, ALL_2(WORD), nr_list, list);
 	default:
 		return OTF2_ERROR_INVALID_ARGUMENT;
 	}

@@ -167,53 +167,32 @@ static OTF2_CallbackCode end(struct copy *c, OTF2_ErrorCode code)
 
 /*
  * All kinds of events: E(name, arguments): OTF2's name, and the kind of each argument, both of
- * the callback that reads the event and of the function that writes it: a parameter, by P_,
- * and what becomes of it, by A_, for argument n. References and ranks of the input become
- * those of the result. All else is kept: sizes, flags, and numbers that are local to the
- * location or its communicator. A RANK is of the event's COMM, a REMOTE one of its WIN.
+ * the callback that reads the event and of the function that writes it. A kind is (parameter,
+ * what becomes of it) for argument n: references and ranks of the input become those of the
+ * result. All else is kept: sizes, flags, and numbers that are local to the location or its
+ * communicator. A RANK is of the event's COMM, a REMOTE one of its WIN.
  */
-#define P_U8(n)		uint8_t v##n
-#define A_U8(n)		v##n
-#define P_U32(n)	uint32_t v##n
-#define A_U32(n)	v##n
-#define P_U64(n)	uint64_t v##n
-#define A_U64(n)	v##n
-#define P_I64(n)	int64_t v##n
-#define A_I64(n)	v##n
-#define P_TIME(n)	uint64_t v##n
-#define A_TIME(n)	map_time(c, v##n)
-#define P_TYPES(n)	const OTF2_Type *v##n
-#define A_TYPES(n)	v##n
-#define P_VALUES(n)	const OTF2_MetricValue *v##n
-#define A_VALUES(n)	v##n
-#define P_COMM(n)	uint32_t comm
-#define A_COMM(n)	MAP(COMM, comm)
-#define P_RANK(n)	uint32_t v##n
-#define A_RANK(n)	shift(c, &c->maps->comm_shift, comm, v##n)
-#define P_WIN(n)	uint32_t win
-#define A_WIN(n)	MAP(RMA_WIN, win)
-#define P_REMOTE(n)	uint32_t v##n
-#define A_REMOTE(n)	shift(c, &c->maps->win_shift, win, v##n)
-#define P_REGION(n)	uint32_t v##n
-#define A_REGION(n)	MAP(REGION, v##n)
-#define P_METRIC(n)	uint32_t v##n
-#define A_METRIC(n)	MAP(METRIC, v##n)
-#define P_PARAMETER(n)	uint32_t v##n
-#define A_PARAMETER(n)	MAP(PARAMETER, v##n)
-#define P_STRING(n)	uint32_t v##n
-#define A_STRING(n)	MAP(STRING, v##n)
-#define P_CONTEXT(n)	uint32_t v##n
-#define A_CONTEXT(n)	MAP(CONTEXT, v##n)
-#define P_INTERRUPT(n)	uint32_t v##n
-#define A_INTERRUPT(n)	MAP(INTERRUPT, v##n)
-#define P_GROUP(n)	uint32_t v##n
-#define A_GROUP(n)	MAP(GROUP, v##n)
-#define P_HANDLE(n)	uint32_t v##n
-#define A_HANDLE(n)	MAP(IO_HANDLE, v##n)
-#define P_FILE(n)	uint32_t v##n
-#define A_FILE(n)	MAP(IO_FILE, v##n)
-#define P_PARADIGM(n)	uint8_t v##n
-#define A_PARADIGM(n)	MAP(IO_PARADIGM, v##n)
+#define U8(n)		(uint8_t v##n, v##n)
+#define U32(n)		(uint32_t v##n, v##n)
+#define U64(n)		(uint64_t v##n, v##n)
+#define I64(n)		(int64_t v##n, v##n)
+#define TIME(n)		(uint64_t v##n, map_time(c, v##n))
+#define TYPES(n)	(const OTF2_Type *v##n, v##n)
+#define VALUES(n)	(const OTF2_MetricValue *v##n, v##n)
+#define COMM(n)		(uint32_t comm, MAP(COMM, comm))
+#define RANK(n)		(uint32_t v##n, shift(c, &c->maps->comm_shift, comm, v##n))
+#define WIN(n)		(uint32_t win, MAP(RMA_WIN, win))
+#define REMOTE(n)	(uint32_t v##n, shift(c, &c->maps->win_shift, win, v##n))
+#define REGION(n)	(uint32_t v##n, MAP(REGION, v##n))
+#define METRIC(n)	(uint32_t v##n, MAP(METRIC, v##n))
+#define PARAMETER(n)	(uint32_t v##n, MAP(PARAMETER, v##n))
+#define STRING(n)	(uint32_t v##n, MAP(STRING, v##n))
+#define CONTEXT(n)	(uint32_t v##n, MAP(CONTEXT, v##n))
+#define INTERRUPT(n)	(uint32_t v##n, MAP(INTERRUPT, v##n))
+#define GROUP(n)	(uint32_t v##n, MAP(GROUP, v##n))
+#define HANDLE(n)	(uint32_t v##n, MAP(IO_HANDLE, v##n))
+#define IO_FILE(n)	(uint32_t v##n, MAP(IO_FILE, v##n))
+#define PARADIGM(n)	(uint8_t v##n, MAP(IO_PARADIGM, v##n))
 
 #define ALL_EVENTS(E)							\
 	E(MpiSend, RANK, COMM, U32, U64)				\
@@ -285,7 +264,7 @@ static OTF2_CallbackCode end(struct copy *c, OTF2_ErrorCode code)
 	E(IoDuplicateHandle, HANDLE, HANDLE, U32)			\
 	E(IoSeek, HANDLE, I64, U8, U64)					\
 	E(IoChangeStatusFlags, HANDLE, U32)				\
-	E(IoDeleteFile, PARADIGM, FILE)					\
+	E(IoDeleteFile, PARADIGM, IO_FILE)					\
 	E(IoOperationBegin, HANDLE, U8, U32, U64, U64)			\
 	E(IoOperationTest, HANDLE, U64)					\
 	E(IoOperationIssued, HANDLE, U64)				\
@@ -295,28 +274,32 @@ static OTF2_CallbackCode end(struct copy *c, OTF2_ErrorCode code)
 	E(IoReleaseLock, HANDLE, U8)					\
 	E(IoTryLock, HANDLE, U8)
 
-/* EACH(P_, arguments), EACH(A_, arguments): all of them, each after a comma */
+/* EACH(PARAMETER_, kinds), EACH(BECOMES_, kinds): of all arguments, each after a comma */
+#define PARAMETER_(parameter, becomes)	parameter
+#define BECOMES_(parameter, becomes)	becomes
 #define EACH_0(m)
-#define EACH_1(m, a)			, m##a(1)
-#define EACH_2(m, a, b)			EACH_1(m, a), m##b(2)
-#define EACH_3(m, a, b, c)		EACH_2(m, a, b), m##c(3)
-#define EACH_4(m, a, b, c, d)		EACH_3(m, a, b, c), m##d(4)
-#define EACH_5(m, a, b, c, d, e)	EACH_4(m, a, b, c, d), m##e(5)
-#define EACH_6(m, a, b, c, d, e, f)	EACH_5(m, a, b, c, d, e), m##f(6)
+#define EACH_1(m, a)			, m a(1)
+#define EACH_2(m, a, b)			EACH_1(m, a), m b(2)
+#define EACH_3(m, a, b, c)		EACH_2(m, a, b), m c(3)
+#define EACH_4(m, a, b, c, d)		EACH_3(m, a, b, c), m d(4)
+#define EACH_5(m, a, b, c, d, e)	EACH_4(m, a, b, c, d), m e(5)
+#define EACH_6(m, a, b, c, d, e, f)	EACH_5(m, a, b, c, d, e), m f(6)
 #define EACH_N(_1, _2, _3, _4, _5, _6, _7, nr, ...)	EACH_##nr
-#define EACH(...)	EACH_N(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0, 0)(__VA_ARGS__)
+#define EXPAND(...)	__VA_ARGS__
+#define EACH(...)	EXPAND(EACH_N(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0, 0)(__VA_ARGS__))
 
 /* Defines a callback for each event, which writes the event to the result. */
 #define COPY(name, ...)							\
 	static OTF2_CallbackCode copy_##name(OTF2_LocationRef location_,	\
 		OTF2_TimeStamp time_, uint64_t at_, void *data_,	\
-		OTF2_AttributeList *list_ EACH(P_ __VA_OPT__(,) __VA_ARGS__))	\
+		OTF2_AttributeList *list_				\
+		EACH(PARAMETER_ __VA_OPT__(,) __VA_ARGS__))		\
 	{								\
 		struct copy *c = begin(data_, #name, at_, time_, list_);	\
 									\
 		(void)location_;					\
-		return end(c, OTF2_EvtWriter_##name(c->writer, c->list,	\
-				c->time EACH(A_ __VA_OPT__(,) __VA_ARGS__)));	\
+		return end(c, OTF2_EvtWriter_##name(c->writer, c->list, c->time	\
+				EACH(BECOMES_ __VA_OPT__(,) __VA_ARGS__)));	\
 	}
 ALL_EVENTS(COPY)
 

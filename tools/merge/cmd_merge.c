@@ -238,13 +238,16 @@ static int refuse(const struct merge_input *in, int err, const char *why)
 	return err;
 }
 
-/* Looks for an archive's anchor file (*.otf2) in the directory @path. Frees @path. */
-static int find_anchor(struct merge_input *in, char *path)
+/* Looks for an archive's anchor file (*.otf2) in the directory in->path, and replaces it by
+ * that. */
+static int find_anchor(struct merge_input *in)
 {
+	char *path = in->path;
 	DIR *dir = opendir(path);
 	struct dirent *e;
 	int nr = 0;
 
+	in->path = NULL;
 	if (!dir)
 		nr = -errno;
 	while (dir && nr >= 0 && (e = readdir(dir))) {
@@ -271,33 +274,26 @@ static int find_anchor(struct merge_input *in, char *path)
 static int find_input(struct merge_input *in)
 {
 	size_t len = strlen(in->given);
-	char *dir, *metadata;
+	char metadata[PATH_MAX];
 	struct stat st;
 
 	if (stat(in->given, &st))
 		return refuse(in, -errno, strerror(errno));
-	in->kind = MERGE_OTF2;
-	if (S_ISDIR(st.st_mode)) {
-		while (len > 1 && in->given[len - 1] == '/')
-			len--;
-		dir = strndup(in->given, len);
-		if (!dir || asprintf(&metadata, "%s/metadata", dir) < 0) {
-			free(dir);
-			return refuse(in, -ENOMEM, strerror(ENOMEM));
-		}
-		if (!stat(metadata, &st) && S_ISREG(st.st_mode))
-			in->kind = MERGE_RECORDING;
-		free(metadata);
-		if (in->kind == MERGE_OTF2)
-			return find_anchor(in, dir);
-		in->path = dir;
-		return 0;
-	}
-	if (!S_ISREG(st.st_mode) || !is_archive(in->given))
+	if (!S_ISDIR(st.st_mode) && (!S_ISREG(st.st_mode) || !is_archive(in->given)))
 		return refuse(in, -EINVAL, "not an OTF2 archive; give the archive's file *" OTF2_ANCHOR
 			      ", or the directory with that file");
-	in->path = strdup(in->given);
-	return in->path ? 0 : refuse(in, -ENOMEM, strerror(ENOMEM));
+	while (S_ISDIR(st.st_mode) && len > 1 && in->given[len - 1] == '/')
+		len--;
+	in->path = strndup(in->given, len);
+	if (!in->path)
+		return refuse(in, -ENOMEM, strerror(ENOMEM));
+	in->kind = MERGE_OTF2;
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	if ((size_t)snprintf(metadata, sizeof(metadata), "%s/metadata", in->path) <
+	    sizeof(metadata) && !stat(metadata, &st) && S_ISREG(st.st_mode))
+		in->kind = MERGE_RECORDING;
+	return in->kind == MERGE_RECORDING ? 0 : find_anchor(in);
 }
 
 /* ---- the merge ----------------------------------------------------------- */

@@ -402,7 +402,7 @@ int merge_archives(const struct merge *m)
  */
 struct mixed {
 	const struct merge *m;
-	char *recording, *archive, *anchor;	/* names of intermediate files */
+	char recording[PATH_MAX], archive[PATH_MAX], anchor[PATH_MAX];	/* intermediate files */
 	struct tsct_export x;
 	struct progress progress;
 	sigset_t set;
@@ -497,23 +497,19 @@ int merge_mixed(const struct merge *m)
 	struct output_file between;
 	int ret = EXIT_FAILED;
 
+	if (!input) {
+		merge_print("out of memory");
+		return ret;
+	}
 	if (!output_file_open(&between, m->output, true)) {
-		if (asprintf(&mixed.recording, "%s/recording", between.temporary) < 0)
-			mixed.recording = NULL;
-		if (asprintf(&mixed.archive, "%s/archive", between.temporary) < 0)
-			mixed.archive = NULL;
-		if (asprintf(&mixed.anchor, "%s/archive/traces" OTF2_ANCHOR,
-			     between.temporary) < 0)
-			mixed.anchor = NULL;
-		if (input && mixed.recording && mixed.archive && mixed.anchor)
-			ret = run_mixed(&mixed, input);
-		else
-			merge_print("out of memory");
+		/* What is too long for these is too long for the system, too. */
+		snprintf(mixed.recording, PATH_MAX, "%s/recording", between.temporary);
+		snprintf(mixed.archive, PATH_MAX, "%s/archive", between.temporary);
+		snprintf(mixed.anchor, PATH_MAX, "%s/archive/traces" OTF2_ANCHOR,
+			 between.temporary);
+		ret = run_mixed(&mixed, input);
 	}
 	output_file_discard(&between);
 	free(input);
-	free(mixed.recording);
-	free(mixed.archive);
-	free(mixed.anchor);
 	return ret;
 }
