@@ -501,7 +501,7 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
  * Candidates of some inputs for the axis and the rate of global ticks: of each kind the first
  * one, so that of all inputs' the first one is the result's.
  */
-struct candidates {
+struct axis_candidates {
 	__u32 merged;		/* flag: `timeline` is set, of merged input `input` */
 	__u32 input;
 	struct tsct_recorded_timeline timeline;
@@ -510,7 +510,7 @@ struct candidates {
 	struct merge_axis axis[3];
 	/* of the master's recordings, the one that begins first, and the one that ends
 	 * last; hz 0: none */
-	struct run {
+	struct master_run {
 		__u64 begin, end;
 		double hz;
 		struct tsct_clock_params real;
@@ -526,7 +526,7 @@ static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 }
 
 static void find_series(const struct tsct_merge *m, const struct merge_in *in,
-			struct candidates *c)
+			struct axis_candidates *c)
 {
 	const struct tsct_remote_params *sent;
 	const struct tsct_series *s;
@@ -548,7 +548,7 @@ static void find_series(const struct tsct_merge *m, const struct merge_in *in,
 }
 
 static void find_master(const struct tsct_merge *m, const struct merge_in *in,
-			struct candidates *c)
+			struct axis_candidates *c)
 {
 	const struct tsct_clock_params *params = &merge_sync(in)->params;
 
@@ -557,14 +557,14 @@ static void find_master(const struct tsct_merge *m, const struct merge_in *in,
 	c->axis[0].base = params->base_cycles + params->slew_cycles;
 	c->axis[0].base_ns = tsct_clock_params_ns(params, c->axis[0].base);
 	c->axis[0].mult = params->mult;
-	c->first = c->last = (struct run) { in->begin, in->end, in->hz, in->rec->real };
+	c->first = c->last = (struct master_run) { in->begin, in->end, in->hz, in->rec->real };
 }
 
 /* Adds the candidates of the inputs that follow. */
 int merge_combine_candidates(struct tsct_blob *left, const struct tsct_blob *right)
 {
-	struct candidates *a = (struct candidates *)left->data;
-	const struct candidates *b = (const struct candidates *)right->data;
+	struct axis_candidates *a = (struct axis_candidates *)left->data;
+	const struct axis_candidates *b = (const struct axis_candidates *)right->data;
 	int i;
 
 	if (!left->size)
@@ -588,7 +588,7 @@ int merge_combine_candidates(struct tsct_blob *left, const struct tsct_blob *rig
 
 int merge_list_candidates(struct tsct_merge *m, struct merge_in *in)
 {
-	struct candidates c = {
+	struct axis_candidates c = {
 		.merged = in->merged, .input = in->index, .timeline = in->rec->timeline,
 	};
 	const struct tsct_blob one = { (char *)&c, sizeof(c), 0 };
@@ -600,7 +600,7 @@ int merge_list_candidates(struct tsct_merge *m, struct merge_in *in)
 	return merge_fail_errno(m, merge_combine_candidates(&m->list[MERGE_CANDIDATES], &one));
 }
 
-static void choose_axis(struct tsct_merge *m, const struct candidates *c)
+static void choose_axis(struct tsct_merge *m, const struct axis_candidates *c)
 {
 	int i = 0;
 
@@ -642,9 +642,9 @@ int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
  * by the master's wall clock. A recording of less than 1 s is extended to 1 s: from its
  * length in whole ns, the rate would be too coarse for the events of the other nodes.
  */
-static int frame_by_master(struct tsct_merge *m, const struct candidates *c)
+static int frame_by_master(struct tsct_merge *m, const struct axis_candidates *c)
 {
-	const struct run *first = &c->first, *last = &c->last;
+	const struct master_run *first = &c->first, *last = &c->last;
 	__u64 end = last->end;
 
 	if (!first->hz)
@@ -673,7 +673,8 @@ static int frame_by_cluster(struct tsct_merge *m)
 
 int merge_find_axis(struct tsct_merge *m)
 {
-	const struct candidates *c = (const struct candidates *)m->list[MERGE_CANDIDATES].data;
+	const struct axis_candidates *c =
+		(const struct axis_candidates *)m->list[MERGE_CANDIDATES].data;
 	int err;
 
 	if (m->time == TSCT_MERGE_OWN) {

@@ -12,7 +12,7 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* State of copying the events of one location from one archive into another */
-struct copy {
+struct event_copy {
 	/* Fields set by the caller: */
 	const struct tsct_otf2_maps *maps;
 	const struct tsct_otf2_scale *scale;
@@ -40,7 +40,7 @@ struct copy {
 
 /* Sets the error of a copy, unless there was an error before. */
 __attribute__((format(printf, 3, 4)))
-static void fail(struct copy *c, int err, const char *format, ...)
+static void fail(struct event_copy *c, int err, const char *format, ...)
 {
 	va_list args;
 	int n;
@@ -57,7 +57,7 @@ static void fail(struct copy *c, int err, const char *format, ...)
 
 /* ---- mapping of an event's fields ---------------------------------------- */
 
-static uint64_t map(struct copy *c, enum tsct_otf2_space space,
+static uint64_t map(struct event_copy *c, enum tsct_otf2_space space,
 		    uint64_t id)
 {
 	const struct tsct_otf2_id *found;
@@ -77,7 +77,7 @@ static uint64_t map(struct copy *c, enum tsct_otf2_space space,
 /* Converts an input's rank in communicator or window @of to the result's: adds the
  * number that @by has for @of. OTF2's special root ranks, such as "none", are the
  * highest numbers, and are not changed. */
-static uint32_t shift(struct copy *c, const struct tsct_otf2_ids *by,
+static uint32_t shift(struct event_copy *c, const struct tsct_otf2_ids *by,
 		      uint32_t of, uint32_t rank)
 {
 	const struct tsct_otf2_id *found;
@@ -90,7 +90,7 @@ static uint32_t shift(struct copy *c, const struct tsct_otf2_ids *by,
 	return rank + (found ? (uint32_t)found->value : 0);
 }
 
-static uint64_t map_time(struct copy *c, uint64_t time)
+static uint64_t map_time(struct event_copy *c, uint64_t time)
 {
 	tsct_s128 old = tsct_otf2_offset_at(&c->offsets, time) + time;
 	uint64_t new = 0;
@@ -101,7 +101,7 @@ static uint64_t map_time(struct copy *c, uint64_t time)
 	return new;
 }
 
-static void take_attributes(struct copy *c,
+static void take_attributes(struct event_copy *c,
 			    const OTF2_AttributeList *from)
 {
 	uint32_t i, nr = OTF2_AttributeList_GetNumberOfElements(from);
@@ -131,10 +131,10 @@ static void take_attributes(struct copy *c,
 	}
 }
 
-static struct copy *begin(void *data, const char *event, uint64_t at,
+static struct event_copy *begin(void *data, const char *event, uint64_t at,
 				    uint64_t time, const OTF2_AttributeList *list)
 {
-	struct copy *c = data;
+	struct event_copy *c = data;
 
 	c->event = event;
 	c->at = at;
@@ -150,7 +150,7 @@ static struct copy *begin(void *data, const char *event, uint64_t at,
 	return c;
 }
 
-static OTF2_CallbackCode end(struct copy *c, OTF2_ErrorCode code)
+static OTF2_CallbackCode end(struct event_copy *c, OTF2_ErrorCode code)
 {
 	if (code)
 		fail(c, tsct_otf2_errno(code), "%s", tsct_otf2_error_text());
@@ -295,7 +295,7 @@ static OTF2_CallbackCode end(struct copy *c, OTF2_ErrorCode code)
 		OTF2_AttributeList *list_				\
 		EACH(PARAMETER_ __VA_OPT__(,) __VA_ARGS__))		\
 	{								\
-		struct copy *c = begin(data_, #name, at_, time_, list_);	\
+		struct event_copy *c = begin(data_, #name, at_, time_, list_);	\
 									\
 		(void)location_;					\
 		return end(c, OTF2_EvtWriter_##name(c->writer, c->list, c->time	\
@@ -309,7 +309,7 @@ static OTF2_CallbackCode copy_program_begin(OTF2_LocationRef location,
 					    OTF2_StringRef name, uint32_t nr,
 					    const OTF2_StringRef *arguments)
 {
-	struct copy *c = begin(data, "ProgramBegin", at, time, list);
+	struct event_copy *c = begin(data, "ProgramBegin", at, time, list);
 	OTF2_StringRef *mapped = calloc(nr + 1ul, sizeof(*mapped));
 	OTF2_ErrorCode code = OTF2_SUCCESS;
 	uint32_t i;
@@ -331,7 +331,7 @@ static OTF2_CallbackCode unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
 				 uint64_t at, void *data,
 				 OTF2_AttributeList *list)
 {
-	struct copy *c = data;
+	struct event_copy *c = data;
 
 	(void)location;
 	(void)time;
@@ -342,7 +342,7 @@ static OTF2_CallbackCode unknown(OTF2_LocationRef location, OTF2_TimeStamp time,
 	return OTF2_CALLBACK_INTERRUPT;
 }
 
-/* Callbacks for libotf2's reader; their @data is struct copy *. */
+/* Callbacks for libotf2's reader; their @data is struct event_copy *. */
 static OTF2_EvtReaderCallbacks *make_callbacks(void)
 {
 	OTF2_EvtReaderCallbacks *callbacks = OTF2_EvtReaderCallbacks_New();
@@ -373,7 +373,7 @@ struct reading {
 	struct tsct_otf2_input *in;
 	struct tsct_otf2_merged *figures;	/* statistics of merging the input */
 	OTF2_EvtReaderCallbacks *callbacks;
-	struct copy copy;
+	struct event_copy copy;
 };
 
 /*
@@ -426,7 +426,7 @@ static int count_events(struct reading *r, uint64_t wanted, uint64_t *ret_nr)
 
 static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 {
-	struct copy *copy = &r->copy;
+	struct event_copy *copy = &r->copy;
 	OTF2_EvtReader *reader;
 	OTF2_ErrorCode code;
 	uint64_t read = 0;
@@ -462,7 +462,7 @@ static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 
 static void add_up(struct reading *r, struct tsct_otf2_location *l)
 {
-	const struct copy *copy = &r->copy;
+	const struct event_copy *copy = &r->copy;
 	struct tsct_otf2_merged *f = r->figures;
 	struct tsct_otf2_defs *defs = &r->w->all.defs;
 
@@ -483,7 +483,7 @@ static void add_up(struct reading *r, struct tsct_otf2_location *l)
 static int write_location(struct reading *r, struct tsct_otf2_location *l,
 			  uint64_t nr)
 {
-	struct copy *copy = &r->copy;
+	struct event_copy *copy = &r->copy;
 	uint64_t written = 0;
 	int err;
 
@@ -509,7 +509,7 @@ static int write_location(struct reading *r, struct tsct_otf2_location *l,
 
 static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 {
-	struct copy *copy = &r->copy;
+	struct event_copy *copy = &r->copy;
 	uint64_t nr = 0;
 	int err;
 

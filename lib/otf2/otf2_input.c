@@ -89,13 +89,15 @@ static int open_anchor(struct tsct_otf2_input *in)
 	if (len >= PATH_MAX - 64)
 		return tsct_otf2_refuse(in->status, -ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
 	if (len <= strlen(SUFFIX) || strcmp(in->path + len - strlen(SUFFIX), SUFFIX))
-		return tsct_otf2_refuse(in->status, -EINVAL, "not an anchor file; give the anchor file of the OTF2 archive, NAME" SUFFIX);
+		return tsct_otf2_refuse(in->status, -EINVAL, "not an anchor file; give the"
+					" anchor file of the OTF2 archive, NAME" SUFFIX);
 	if (stat(in->path, &st))
 		return tsct_otf2_refuse(in->status, -errno, "%s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return tsct_otf2_refuse(in->status, -EINVAL, "not a regular file");
 	if (!st.st_size)
-		return tsct_otf2_refuse(in->status, -EBADMSG, "empty; is the archive still being written?");
+		return tsct_otf2_refuse(in->status, -EBADMSG,
+					"empty; is the archive still being written?");
 	in->reader = OTF2_Reader_Open(in->path);
 	if (!in->reader)
 		return complain(in, OTF2_SUCCESS, "cannot be opened");
