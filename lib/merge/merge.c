@@ -35,8 +35,8 @@
  * the largest such raise. The metadata comes last.
  *
  * A step does all that needs no more than the steps before, as opening thousands of inputs takes
- * its time. It cannot be done too early: only the table `plan` calls the steps, and what one
- * step leaves to a later one are the lists (enum merge_list) that it names there.
+ * its time. Only the table `plan` calls these steps. What one leaves to later ones are the lists
+ * (enum merge_list) that it names there, beside the state in struct merge_in and tsct_merge.
  *
  * The merge may have several *parts*, one per process (ranks.h), of which each has some of the
  * inputs. All parts do all steps. They meet where a step ends: merge_do() makes of their errors

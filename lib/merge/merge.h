@@ -109,7 +109,7 @@ extern const char *const tsct_merge_how_names[TSCT_MERGE_HOW_NR];
 enum tsct_merge_time tsct_merge_time(const struct tsct_merge *merge);
 
 /* Returns the description of the result, with the nodes and locations of this rank's inputs
- * and, at rank 0, the counts of messages. Counts are valid after tsct_merge_write(). */
+ * and the counts of all messages. Counts are valid after tsct_merge_write(). */
 const struct tsct_recording *tsct_merge_result(const struct tsct_merge *merge);
 
 /* An input of the merge */

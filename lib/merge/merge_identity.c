@@ -41,7 +41,7 @@ struct held_channel {
 	__u32 kernel, input;
 };
 
-/* Nodes and channels of all inputs, at rank 0 */
+/* Nodes and channels of all inputs */
 struct identities {
 	const struct holder *holder;
 	const struct held_channel *channel;

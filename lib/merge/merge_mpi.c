@@ -268,8 +268,8 @@ static int take_sessions(struct tsct_merge *m, struct merge_in *in)
 }
 
 /*
- * Replaces the sync state and the samples of all inputs by those of
- * sessions over MPI, if all inputs have these, of one timeline (merge_mpi.c)
+ * Replaces the sync state and the samples of all inputs by those of sessions over MPI, if all
+ * inputs have these, of one timeline.
  *
  * Returns 1; 0: there is none, nothing was changed; or -errno after merge_fail().
  */

@@ -476,10 +476,9 @@ static void finish(struct walk *w)
 }
 
 /*
- * Matches the sends and receives of all inputs, in the order of
- * global ticks
- * @ret: all zero; set to the counts for the result's metadata; not changed if
- * no input defines ends of messages
+ * Matches the sends and receives of all inputs, in the order of global ticks.
+ * @ret: all zero; set to the counts for the result's metadata; not changed if no input defines
+ * ends of messages
  *
  * Needs the plan, not the written result. Reads only files of classes that define
  * ends. Memory grows with the number of such files. Returns 0, or -errno after merge_fail().
