@@ -187,8 +187,27 @@ int tsct_channel_check(const struct tsct_channel_header *header,
  */
 int tsct_event_define_def(struct tsct_channel *channel, struct tsct_event_def *def);
 
+/* ---- thread.c ----------------------------------------------------------- */
+
 /* Offset of the rseq area from the thread pointer, bytes; 0: there is none. */
 long tsct_rseq_offset(void);
+
+/*
+ * Prepares a process for its first event. Not signal safe: it allocates, and a handler
+ * in pthread_once() would wait for the code that it interrupted.
+ */
+void tsct_thread_prepare(void);
+
+/* Returns the address of the process's fork mark. The mark is 0 if cached thread ids
+ * are invalid, as after a fork, else 1. Signal safe */
+const __u32 *tsct_thread_mark(void);
+
+/*
+ * Stores this thread's id in tsct_thread_id, and returns it: that in the pid namespace of the
+ * provider of @channel, for the module the initial one. If the provider does not answer, the
+ * id is that of gettid(); it is not stored if a later request may succeed. Signal safe
+ */
+__u32 tsct_thread_id_slow(struct tsct_channel *channel);
 
 /*
  * tsct_emit_disable_fast - make every event take the slow path; also the state of

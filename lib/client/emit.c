@@ -1,13 +1,43 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recording an event. The fast path is one rseq critical section (section.h); all
- * cases that it does not handle go to emit_slow.c.
+ * Recording an event. The fast path is one rseq critical section (section.h); the slow
+ * path does all else: begins blocks, finds rings, reads clocks other than the TSC,
+ * requests the kernel to write events, counts losses. All functions but those that set
+ * up the fast path are async-signal-safe.
  */
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
 
-#include "emit_private.h"
+#include <tsctrace/event.h>
+
+#include "channel.h"
+#include "gettime.h"
 #include "rseq_section.h"
+
+/*
+ * Number of restarts of the rseq critical section after which the kernel writes the
+ * event. A thread is preempted every few milliseconds, so dozens of restarts in a row
+ * mean that the thread is single-stepped.
+ */
+#define TRIES		64
+/*
+ * The kernel takes a payload in one piece: several buffers are joined on the stack up
+ * to this size, else in allocated memory.
+ */
+#define STACK_MAX	2048
+
+/* Event that is to be recorded by the slow path */
+struct emit_request {
+	__u64 header;		/* first 8 bytes of the record's header */
+	const struct iovec *iov;
+	unsigned int nr;	/* number of buffers in iov */
+	__u32 size;		/* bytes of the record, rounded up to 8 */
+	bool ordered;		/* true: for tsct_emit(); false: for
+				 * tsct_emit_unordered() */
+};
 
 const __u32 tsct_no_mark = 0;
 
@@ -38,7 +68,250 @@ void tsct_emit_enable_fast(struct tsct_channel *channel)
 		tsct_thread_mark() : &tsct_no_mark;
 }
 
+/* ---- losses, and the kernel's help --------------------------------------- */
+
+/* Counts an event that no ring counts as lost. Returns @err. */
+static int count_dropped(struct tsct_channel *channel, int err)
+{
+	__atomic_fetch_add(&channel->dropped, 1, __ATOMIC_RELAXED);
+	return err;
+}
+
+/*
+ * Counts an event as lost in the ring of the CPU on which the thread runs: by an atomic
+ * addition, as the thread may be preempted, or run on another CPU by now. Returns @err.
+ */
+static int count_lost(struct tsct_channel *channel, unsigned int cause, int err)
+{
+	const __u32 cpu = sched_getcpu();
+
+	if (!tsct_ring_ready(channel, cpu))
+		return count_dropped(channel, err);
+	__atomic_fetch_add(&tsct_ring_producer(channel, cpu)->lost[cause], 1,
+			   __ATOMIC_RELAXED);
+	return err;
+}
+
+static __u32 payload_len(const struct emit_request *event)
+{
+	return (__u16)event->header - sizeof(struct tsct_record);
+}
+
+/*
+ * Requests the kernel to write the event. The kernel counts an event that does not fit
+ * as lost.
+ */
+static int write_by_kernel(struct tsct_channel *channel,
+			   const struct emit_request *event,
+			   const void *payload)
+{
+	struct tsct_write write = {
+		.payload = (__u64)(uintptr_t)payload,
+		.len = payload_len(event),
+		.id = (__u16)(event->header >> 16),
+	};
+	int err = tsct_channel_request(channel, TSCT_IOC_WRITE, &write);
+
+	if (err && err != -ENOSPC && err != -EMSGSIZE)
+		return count_dropped(channel, err);
+	return err;
+}
+
+/* Joins the buffers of the event. @joined: room for the whole payload */
+static int write_joined(struct tsct_channel *channel,
+			const struct emit_request *event, char *joined)
+{
+	char *at = joined;
+	unsigned int i;
+
+	for (i = 0; i < event->nr; i++) {
+		if (event->iov[i].iov_len)
+			memcpy(at, event->iov[i].iov_base, event->iov[i].iov_len);
+		at += event->iov[i].iov_len;
+	}
+	return write_by_kernel(channel, event, joined);
+}
+
+/* Lets the module write the event, or counts the event as lost. Returns 0, or the
+ * -errno of tsct_emit(). */
+static int emit_by_kernel(struct tsct_channel *channel, const struct emit_request *event)
+{
+	const size_t len = payload_len(event);
+	char joined[STACK_MAX];
+	void *memory;
+	int err;
+
+	if (channel->provider != TSCT_PROVIDER_MODULE)
+		return count_lost(channel, TSCT_LOST_ABORTED, -EAGAIN);
+	if (event->nr == 1)
+		return write_by_kernel(channel, event, event->iov->iov_base);
+	if (len <= sizeof(joined))
+		return write_joined(channel, event, joined);
+	/* malloc() must not be called in a signal handler. */
+	memory = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	if (memory == MAP_FAILED)
+		return count_lost(channel, TSCT_LOST_ABORTED, -EAGAIN);
+	err = write_joined(channel, event, memory);
+	munmap(memory, len);
+	return err;
+}
+
+/* ---- rings and blocks --------------------------------------------------- */
+
+/*
+ * Stores the addresses of a CPU's ring when the ring is used for the first time. The
+ * tail's address is stored before the producer's (release): another thread's rseq
+ * critical section on that CPU (TSCT_SECTION_RING_) uses the ring once the producer is
+ * set.
+ */
+static bool find_ring(struct tsct_channel *channel, __u32 cpu)
+{
+	struct tsct_ring_ref *ref;
+
+	if (cpu >= channel->fast.nr_cpus || !tsct_ring_ready(channel, cpu))
+		return false;
+	ref = &channel->fast.refs[cpu];
+	__atomic_store_n(&ref->tail, &tsct_ring_consumer(channel, cpu)->tail,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&ref->producer, tsct_ring_producer(channel, cpu),
+			 __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Reads head and clock of the CPU's ring. Returns NULL: the ring is not known yet. */
+static struct tsct_ring_ref *sample_ring(struct tsct_channel *channel,
+					 struct section_seen *ret_seen)
+{
+	static const clockid_t clocks[TSCT_SOURCE_NR] = {
+		[TSCT_SOURCE_MONOTONIC_RAW] = CLOCK_MONOTONIC_RAW,
+		[TSCT_SOURCE_MONOTONIC] = CLOCK_MONOTONIC,
+		[TSCT_SOURCE_REALTIME] = CLOCK_REALTIME,
+	};
+	struct tsct_producer *producer;
+	struct timespec now;
+
+	ret_seen->cpu = sched_getcpu();
+	if (ret_seen->cpu >= channel->fast.nr_cpus)
+		return NULL;
+	producer = __atomic_load_n(&channel->fast.refs[ret_seen->cpu].producer,
+				   __ATOMIC_ACQUIRE);
+	if (!producer)
+		return NULL;
+	ret_seen->head = __atomic_load_n(&producer->head, __ATOMIC_ACQUIRE);
+	/* Read the clock after the head, so that the ring's cycles do not decrease. */
+	if (channel->source == TSCT_SOURCE_TSC) {
+		ret_seen->cycles = tsct_tsc_read();
+	} else {
+		tsct_gettime(clocks[channel->source], &now);
+		ret_seen->cycles = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	}
+	return &channel->fast.refs[ret_seen->cpu];
+}
+
+/*
+ * Begins the ring's next block, as the event does not fit into the present block. The
+ * next block is computed before an rseq critical section, which stores the block only
+ * if the ring's head has not moved since. If another writer began the block meanwhile,
+ * or the thread moved to a CPU whose block has room, the result is STALE, and the
+ * caller tries to write the event again.
+ */
+static int begin_block(struct tsct_channel *channel,
+		       const struct emit_request *event)
+{
+	struct section_block next;
+	struct section_seen seen;
+	const struct tsct_ring_ref *ref = sample_ring(channel, &seen);
+	struct tsct_block last;
+	struct tsct_ring_slot slot;
+	const __u64 *tail;
+
+	if (!ref)
+		return TSCT_SECTION_NO_RING;
+	slot = tsct_ring_place(&channel->geo, seen.head, event->size);
+	if (!slot.pad_len)
+		return TSCT_SECTION_STALE;
+	/* Atomic: another thread may be storing this pointer in find_ring(). */
+	tail = __atomic_load_n(&ref->tail, __ATOMIC_RELAXED);
+	if (!tsct_ring_fits(&channel->geo, slot.pos,
+			    __atomic_load_n(tail, __ATOMIC_ACQUIRE))) {
+		/* If the head has moved since, the tail may have passed it, and the ring
+		 * only seems to be full. */
+		return __atomic_load_n(&tsct_ring_producer(channel, seen.cpu)->head,
+				       __ATOMIC_RELAXED) == seen.head ?
+			TSCT_SECTION_FULL : TSCT_SECTION_STALE;
+	}
+	/* An invalid header of the last block affects statistics only. */
+	tsct_ring_block(&channel->geo, tsct_ring_data(channel, seen.cpu),
+			seen.head, &last);
+	tsct_block_next(&channel->geo, &last, seen.head, seen.cycles, &next.block);
+	next.head = (seen.head & ~TSCT_HEAD_POS(~0ULL)) | slot.pos;
+	next.pad = tsct_pad_word(slot.pad_len);
+	next.pad_at = slot.pad_pos & channel->fast.data_mask;
+	next.block_at = (slot.pos - TSCT_BLOCK_HEADER) & channel->fast.data_mask;
+	return section_begin_block(&channel->fast, &seen, &next);
+}
+
+/* ---- trying again ------------------------------------------------------- */
+
+/* Tries once to write the event, in an rseq critical section. Returns TSCT_SECTION_* */
+static int try_once(struct tsct_channel *channel, const struct emit_request *event)
+{
+	struct section_seen seen;
+
+	/*
+	 * A kernel clock cannot be read within an rseq critical section. So the clock
+	 * is read after the ring's head, and the critical section writes the record
+	 * only if the head has not moved since the head was read.
+	 */
+	if (channel->source != TSCT_SOURCE_TSC)
+		return sample_ring(channel, &seen) ?
+			section_write_seen(&channel->fast, event->header, event->iov,
+					   event->nr, event->size, &seen) :
+			TSCT_SECTION_NO_RING;
+	if (event->ordered)
+		return section_writev(&channel->fast, event->header, event->iov,
+				      event->nr, event->size);
+	return section_writev_unordered(&channel->fast, event->header,
+					event->iov, event->nr, event->size);
+}
+
+/*
+ * Tries to write the event, up to TRIES times, after an rseq critical section that ended
+ * with @result (TSCT_SECTION_*, not DONE). Returns 0, or -errno with the event counted as
+ * lost.
+ */
+static int emit_slow(struct tsct_channel *channel, const struct emit_request *event,
+		     int result)
+{
+	int tries;
+
+	for (tries = 0; tries < TRIES && result != TSCT_SECTION_FULL; tries++) {
+		if (result == TSCT_SECTION_NO_RING &&
+		    !find_ring(channel, sched_getcpu()))
+			break;
+		if (result == TSCT_SECTION_NEXT) {
+			result = begin_block(channel, event);
+			if (result == TSCT_SECTION_FULL ||
+			    result == TSCT_SECTION_NO_RING)
+				continue;
+		}
+		result = try_once(channel, event);
+		if (result == TSCT_SECTION_DONE)
+			return 0;
+	}
+	if (result == TSCT_SECTION_FULL)
+		return count_lost(channel, TSCT_LOST_FULL, -ENOSPC);
+	return emit_by_kernel(channel, event);
+}
+
 /* ---- common to all functions -------------------------------------------- */
+
+/* Returns this thread's cached id; 0: unknown. @mark: result of tsct_thread_mark() */
+static inline __u32 thread_known(const __u32 *mark)
+{
+	return __atomic_load_n(mark, __ATOMIC_RELAXED) ? tsct_thread_id : 0;
+}
 
 /* Returns the first 8 bytes of a record's header. */
 static inline __u64 make_header(unsigned int id, __u32 len, __u32 tid)
@@ -74,7 +347,7 @@ static int emit_to_target(struct tsct_channel *channel, unsigned int id,
 
 	id = tsct_channel_id(target, id);
 	if (!id)
-		return tsct_emit_drop(channel, -ENOSPC);
+		return count_dropped(channel, -ENOSPC);
 	return ordered ? tsct_emitv(target, id, iov, nr) :
 		tsct_emitv_unordered(target, id, iov, nr);
 }
@@ -88,7 +361,7 @@ static __attribute__((noinline, cold)) int
 emit_untried(struct tsct_channel *channel, unsigned int id,
 	     const struct iovec *iov, unsigned int nr, bool ordered)
 {
-	struct tsct_emit_request event = {
+	struct emit_request event = {
 		.iov = iov, .nr = nr, .ordered = ordered,
 	};
 	size_t len;
@@ -96,20 +369,19 @@ emit_untried(struct tsct_channel *channel, unsigned int id,
 	if (tsct_channel_target(channel) != channel)
 		return emit_to_target(channel, id, iov, nr, ordered);
 	if (channel->provider == TSCT_PROVIDER_NONE)
-		return tsct_emit_drop(channel, -ENODEV);
+		return count_dropped(channel, -ENODEV);
 	if (!(channel->roles & TSCT_ROLE_WRITE))
-		return tsct_emit_drop(channel, -EACCES);
+		return count_dropped(channel, -EACCES);
 	len = iov_total(iov, nr, channel->fast.payload_max);
 	if (len > channel->fast.payload_max)
-		return tsct_emit_count_lost(channel, sched_getcpu(),
-					    TSCT_LOST_TOO_BIG, -EMSGSIZE);
+		return count_lost(channel, TSCT_LOST_TOO_BIG, -EMSGSIZE);
 	event.header = make_header(id, len,
-				   tsct_thread_known(tsct_thread_mark()) ?:
+				   thread_known(tsct_thread_mark()) ?:
 				   tsct_thread_id_slow(channel));
 	event.size = tsct_record_size(len);
 	if (!channel->rseq)
-		return tsct_emit_fallback(channel, &event);
-	return tsct_emit_slow(channel, &event, TSCT_SECTION_STALE);
+		return emit_by_kernel(channel, &event);
+	return emit_slow(channel, &event, TSCT_SECTION_STALE);
 }
 
 /* Slow path of events whose rseq critical section ended with @result, not DONE */
@@ -117,20 +389,22 @@ static __attribute__((noinline, cold)) int
 emit_again(struct tsct_channel *channel, __u64 header, const struct iovec *iov,
 	   unsigned int nr, bool ordered, int result)
 {
-	const struct tsct_emit_request event = {
+	const struct emit_request event = {
 		.header = header, .iov = iov, .nr = nr,
 		.size = tsct_record_size((__u16)header -
 					 sizeof(struct tsct_record)),
 		.ordered = ordered,
 	};
 
-	return tsct_emit_slow(channel, &event, result);
+	return emit_slow(channel, &event, result);
 }
 
 /* ---- one buffer --------------------------------------------------------- */
 
-int tsct_emit_rest(struct tsct_channel *channel, uint64_t header,
-		   const void *payload, int result)
+/* Not inlined, so that emit_one() ends in tail calls only and saves no registers */
+__attribute__((noinline, cold)) int
+tsct_emit_rest(struct tsct_channel *channel, uint64_t header, const void *payload,
+	       int result)
 {
 	const struct iovec iov = {
 		(void *)payload, (__u16)header - sizeof(struct tsct_record),
@@ -142,17 +416,6 @@ int tsct_emit_rest(struct tsct_channel *channel, uint64_t header,
 				    ordered);
 	return emit_again(channel, header, &iov, 1, ordered,
 			  result & ~TSCT_REST_UNORDERED);
-}
-
-/*
- * Slow path in a local function, so that emit_one() ends in tail calls only and saves
- * no registers
- */
-static __attribute__((noinline, cold)) int
-emit_rest(struct tsct_channel *channel, __u64 header, const void *payload,
-	  int result)
-{
-	return tsct_emit_rest(channel, header, payload, result);
 }
 
 static __attribute__((noinline, cold)) int
@@ -169,7 +432,7 @@ static inline __attribute__((always_inline)) int
 emit_one(struct tsct_channel *channel, unsigned int id, const void *payload,
 	 size_t len, bool ordered)
 {
-	const __u32 tid = tsct_thread_known(channel->fast.fork_mark);
+	const __u32 tid = thread_known(channel->fast.fork_mark);
 	__u64 header;
 	int result;
 
@@ -186,8 +449,8 @@ emit_one(struct tsct_channel *channel, unsigned int id, const void *payload,
 						 tsct_record_size(len));
 	if (likely(result == TSCT_SECTION_DONE))
 		return 0;
-	return emit_rest(channel, header, payload,
-			 result | (ordered ? 0 : TSCT_REST_UNORDERED));
+	return tsct_emit_rest(channel, header, payload,
+			      result | (ordered ? 0 : TSCT_REST_UNORDERED));
 }
 
 int tsct_emit(struct tsct_channel *channel, unsigned int id, const void *payload,
@@ -208,7 +471,7 @@ static inline __attribute__((always_inline)) int
 emit_iov(struct tsct_channel *channel, unsigned int id, const struct iovec *iov,
 	 unsigned int nr, bool ordered)
 {
-	const __u32 tid = tsct_thread_known(channel->fast.fork_mark);
+	const __u32 tid = thread_known(channel->fast.fork_mark);
 	const size_t len = iov_total(iov, nr, channel->fast.payload_max);
 	__u64 header;
 	int result;

@@ -7,7 +7,7 @@
 
 #include <tsctrace/event.h>
 
-#include "emit_private.h"
+#include "channel.h"
 #include "gettime.h"
 
 /* glibc 2.35 and later register an rseq area per thread, at this offset. */

@@ -8,7 +8,7 @@
 
 #include <tsctrace/event.h>
 
-#include "lib/client/emit_private.h"
+#include "lib/client/channel.h"
 #include "one_ring.h"
 #include "seed.h"
 

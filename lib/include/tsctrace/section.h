@@ -149,7 +149,7 @@ TSCT_ASSERT_(offsetof(struct tsct_producer, head) == 0);
 
 /*
  * Loads the ring of the CPU into rcx, and the address of its tail into rdx. The ring is
- * loaded first, which pairs with find_ring(), emit_slow.c, which stores the tail first.
+ * loaded first, which pairs with find_ring(), emit.c, which stores the tail first.
  */
 #define TSCT_SECTION_RING_						\
 	TSCT_DO_("cmpl %c[nr_cpus](%[fast]), %%ecx")			\
