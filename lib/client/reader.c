@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* A channel's reader: opening, counters, definitions, waiting */
+/*
+ * A channel's reader. A ring's content may come from any process that can write the
+ * channel: a record is copied, then checked, and events point into the copy. The
+ * position is private; the tail in shared memory is read once, at the beginning,
+ * and only written after that.
+ *
+ * Counts serve for statistics only: where the reader's and the ring's differ, the
+ * difference is counted as missing events, and reading goes on.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -11,6 +19,547 @@
 
 /* period of checks for new events if the kernel's poll() cannot be used, ms */
 #define CHECK_MS	10
+/* Maximum number of times that one call reads again, because writers overwrote the
+ * record that the call was reading */
+#define OVERTAKEN_MAX	16
+#define FREEZE_TRIES	8
+/* Maximum size of the result of tsct_reader_records(), bytes: their room in the ring is
+ * released to writers when the caller has passed them all. */
+#define RECORDS_MAX	16384
+
+/* A ring's head: the word as it was loaded, and its position in 64 bits */
+struct ring_head {
+	__u64 word;
+	__u64 pos;
+};
+
+static struct ring_head load_head(const struct tsct_reader *reader, unsigned int cpu)
+{
+	const struct tsct_ring_reader *ring = &reader->rings[cpu];
+	struct ring_head head;
+
+	/* acquire: records below a head that writers stored are complete */
+	head.word = ring->image ? ring->image_head :
+		smp_load_acquire(&tsct_ring_producer(reader->channel, cpu)->head);
+	head.pos = tsct_pos_extend(ring->pos, head.word);
+	return head;
+}
+
+/* Returns the start of a ring's data: of the ring itself, or of its private copy. */
+static const char *reader_data(const struct tsct_reader *reader, unsigned int cpu)
+{
+	const char *image = reader->rings[cpu].image;
+
+	return image ? image : tsct_ring_data(reader->channel, cpu);
+}
+
+/*
+ * Copies word by word, each with one load: a writer may be storing to the same words.
+ */
+static void copy_words(void *to, const void *from, size_t len)
+{
+	const __u64 *source = from;
+	__u64 *at = to;
+	size_t i;
+
+	for (i = 0; i < (len + 7) / 8; i++)
+		at[i] = READ_ONCE(source[i]);
+}
+
+static void publish_tail(struct tsct_reader *reader, unsigned int cpu,
+			 __u64 pos)
+{
+	/*
+	 * Release: pairs with the writers' acquire of the tail. The reader has copied
+	 * the records below @pos before writers overwrite them.
+	 */
+	smp_store_release(&tsct_ring_consumer(reader->channel, cpu)->tail, pos);
+	reader->rings[cpu].released = pos;
+}
+
+/* ---- counts ------------------------------------------------------------ */
+
+/*
+ * Counts the events before ring->pos that the reader did not get: @events, the ring's
+ * number of these events, less ring->count, the reader's number. Then sets ring->count
+ * to @events. Counts no event as missing if @events is impossible: less than
+ * ring->count, or more than fit between the last such comparison and ring->pos.
+ */
+static void reconcile(struct tsct_ring_reader *ring, __u64 events)
+{
+	const __u64 missed = events - ring->count;
+	const __u64 room = (__s64)(ring->pos - ring->confirmed_pos) > 0 ?
+		(ring->pos - ring->confirmed_pos) / sizeof(struct tsct_record) : 0;
+
+	if (missed > room) {
+		ring->stat.broken_places++;
+	} else if (ring->overtaken) {
+		ring->stat.overrun += missed;
+	} else if (missed) {
+		ring->stat.broken += missed;
+		ring->stat.broken_places += !ring->damaged;
+	}
+	ring->count = events;
+	ring->confirmed_pos = ring->pos;
+	ring->overtaken = ring->damaged = false;
+}
+
+/*
+ * Compares ring->count with the number of all events published in the ring, when the
+ * reader has reached the ring's head.
+ */
+static void reconcile_at_head(struct tsct_reader *reader, unsigned int cpu,
+			      struct ring_head head)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	const __u16 apart = TSCT_HEAD_EVENTS(head.word) - ring->count;
+	const struct tsct_geometry *geo = &reader->channel->geo;
+	bool known;
+	__u64 events;
+
+	if (!apart && !ring->overtaken && !ring->damaged)
+		return;
+	known = tsct_ring_events(geo, reader_data(reader, cpu), head.word,
+				 &events);
+	smp_rmb();
+	/* Writers may have overwritten the block while it was read. */
+	if (!known || !tsct_ring_holds(geo, head.word,
+				       load_head(reader, cpu).word))
+		events = ring->count + (__u64)(__s64)(__s16)apart;
+	reconcile(ring, events);
+}
+
+/* ---- start of reading --------------------------------------------------- */
+
+/* Counts the records from position @from to @to. Returns false at invalid data. */
+static bool count_records(struct tsct_reader *reader, unsigned int cpu,
+			  __u64 from, __u64 to, __u64 *ret_nr)
+{
+	const char *data = reader_data(reader, cpu);
+	struct tsct_record header;
+	enum tsct_ring_step step;
+	__u64 pos = from, next;
+
+	*ret_nr = 0;
+	while ((__s64)(to - pos) > 0) {
+		step = tsct_ring_next(&reader->channel->geo, data, pos, to, &header,
+				      &next);
+		if (step == TSCT_STEP_BROKEN || step == TSCT_STEP_EMPTY)
+			return false;
+		*ret_nr += step == TSCT_STEP_RECORD;
+		pos = next;
+	}
+	return true;
+}
+
+/*
+ * Returns the number of events before a discard ring's tail: the event count in the
+ * header of the tail's block, plus the records from there to the tail. If writers have
+ * overwritten these, the event count of the next block's header, or of the ring's head
+ * if there is no next block, less the records from the tail to there.
+ */
+static __u64 events_before(struct tsct_reader *reader, unsigned int cpu,
+			   __u64 tail, const struct tsct_ring_count *now)
+{
+	const struct tsct_geometry *geo = &reader->channel->geo;
+	const char *data = reader_data(reader, cpu);
+	const __u64 start = tail & ~(__u64)(geo->block_size - 1);
+	const __u64 end = start + geo->block_size;
+	struct tsct_block block;
+	__u64 nr;
+
+	if (tsct_ring_block(geo, data, start, &block) &&
+	    count_records(reader, cpu, start, tail, &nr)) {
+		smp_rmb();
+		if (tsct_ring_block(geo, data, start, &block))
+			return block.events + nr;
+	}
+	if ((__s64)(now->head - end) < 0)
+		return count_records(reader, cpu, tail, now->head, &nr) ?
+			now->events - nr : now->events;
+	return tsct_ring_block(geo, data, end, &block) &&
+		count_records(reader, cpu, tail, end, &nr) ?
+		block.events - nr : now->events;
+}
+
+/* Reads the head and the counts of a ring, as of one moment. */
+static void count_ring(struct tsct_reader *reader, unsigned int cpu,
+		       struct tsct_ring_count *now)
+{
+	const struct tsct_ring_reader *ring = &reader->rings[cpu];
+
+	if (tsct_ring_count(&reader->channel->geo, tsct_ring_producer(reader->channel, cpu),
+			    tsct_ring_data(reader->channel, cpu), now))
+		return;
+	/*
+	 * No block header is valid, so only the low bits in the head are known: 48 of
+	 * the position and 16 of the event count. Takes the position nearest to
+	 * ring->pos, and the lowest event count that is not below ring->count.
+	 */
+	now->head = tsct_pos_extend(ring->pos, now->head);
+	now->oldest = tsct_ring_oldest(&reader->channel->geo, now->head);
+	now->events = ring->count + (__u16)(now->events - ring->count);
+}
+
+/*
+ * Reading begins at the position where the previous reader stopped (discard policy), or
+ * at the oldest valid event (overwrite policy); events overwritten before that do not
+ * count as missing. The ring of a CPU that is offline now is read from position 0
+ * later.
+ */
+static void start_ring(struct tsct_reader *reader, unsigned int cpu)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	struct tsct_ring_count now;
+	__u64 tail;
+
+	if (!tsct_ring_ready(reader->channel, cpu))
+		return;
+	count_ring(reader, cpu, &now);
+	if (tsct_reader_overwrites(reader)) {
+		ring->pos = now.oldest;
+		ring->count = now.overwritten;
+	} else {
+		tail = READ_ONCE(tsct_ring_consumer(reader->channel, cpu)->tail);
+		ring->pos = tsct_pos_extend(now.head, tail);
+		ring->count = events_before(reader, cpu, ring->pos, &now);
+	}
+	ring->stat.before = ring->count;
+	ring->released = ring->confirmed_pos = ring->pos;
+}
+
+/* ---- records ----------------------------------------------------------- */
+
+/* Continues reading at @to, because the data before it is invalid. */
+static void skip_damage(struct tsct_ring_reader *ring, __u64 to)
+{
+	ring->stat.broken_places++;
+	ring->damaged = true;
+	ring->pos = to;
+}
+
+/*
+ * Loads the ring's head. Returns true if there is data to read between ring->pos and
+ * the head. If the head is impossible, no data before it can be read: reading continues
+ * at the head.
+ */
+static bool find_head(struct tsct_reader *reader, unsigned int cpu,
+		      struct ring_head *ret_head)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	struct ring_head head;
+	__s64 distance;
+
+	if (ring->has_head && (__s64)(ring->head_pos - ring->pos) > 0) {
+		*ret_head = (struct ring_head) { ring->head_word, ring->head_pos };
+		return true;
+	}
+	ring->has_head = false;
+	head = load_head(reader, cpu);
+	distance = head.pos - ring->pos;
+	*ret_head = head;
+	if (distance > 0 && head.pos % TSCT_RECORD_ALIGN == 0 &&
+	    ring->pos % TSCT_RECORD_ALIGN == 0 &&
+	    (tsct_reader_overwrites(reader) ||
+	     (__u64)distance <= reader->channel->geo.data_size)) {
+		ring->has_head = !tsct_reader_overwrites(reader);
+		ring->head_word = head.word;
+		ring->head_pos = head.pos;
+		return true;
+	}
+	if (distance) {
+		skip_damage(ring, head.pos);
+		if (!tsct_reader_overwrites(reader))
+			publish_tail(reader, cpu, head.pos);
+	}
+	reconcile_at_head(reader, cpu, head);
+	return false;
+}
+
+/*
+ * Returns true if a writer reused the data at ring->pos while it was copied; the
+ * reader then continues at the oldest valid position. The fence orders the copy
+ * before this load of the head. It pairs with the writers' order: they publish a head
+ * before they store into the blocks which that head reclaims.
+ */
+static bool is_overtaken(struct tsct_reader *reader, unsigned int cpu)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	__u64 oldest;
+
+	if (!tsct_reader_overwrites(reader) || ring->image)
+		return false;
+	smp_rmb();
+	oldest = tsct_ring_oldest(&reader->channel->geo,
+				  load_head(reader, cpu).pos);
+	if ((__s64)(oldest - ring->pos) <= 0)
+		return false;
+	ring->stat.overruns++;
+	ring->overtaken = true;
+	ring->pos = oldest;
+	return true;
+}
+
+/*
+ * Reads the next record below @head. Returns 1, or 0: there is none. The loop ends:
+ * every iteration advances ring->pos towards the head, except when writers overwrote
+ * the data that was being read, which ends the loop after OVERTAKEN_MAX times.
+ */
+static int next_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
+		       struct ring_head head, struct tsct_event *ret_event)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	const struct tsct_geometry *geo = &reader->channel->geo;
+	const char *data = reader_data(reader, cpu);
+	struct tsct_record header;
+	enum tsct_ring_step step;
+	struct tsct_block block;
+	int overtaken = 0;
+	__u64 next;
+
+	while ((__s64)(head.pos - ring->pos) > 0) {
+		step = tsct_ring_next(geo, data, ring->pos, head.pos, &header, &next);
+		if (step == TSCT_STEP_RECORD)
+			copy_words(copy, data + (ring->pos & (geo->data_size - 1)) +
+				   sizeof(header), header.len - sizeof(header));
+		else if (step == TSCT_STEP_BLOCK &&
+			 !tsct_ring_block(geo, data, ring->pos, &block))
+			step = TSCT_STEP_BROKEN;
+		if (is_overtaken(reader, cpu)) {
+			if (++overtaken > OVERTAKEN_MAX)
+				return 0;
+			head = load_head(reader, cpu);
+			continue;
+		}
+		if (step == TSCT_STEP_BLOCK)
+			reconcile(ring, block.events);
+		ring->next_pos = ring->pos;
+		if (step == TSCT_STEP_BROKEN)
+			skip_damage(ring, next);
+		ring->pos = next;
+		if (step != TSCT_STEP_RECORD)
+			continue;
+		ring->count++;
+		*ret_event = (struct tsct_event) {
+			.cycles = header.cycles,
+			.cpu = cpu,
+			.tid = header.tid,
+			.id = header.id,
+			.len = header.len - sizeof(header),
+			.payload = copy,
+		};
+		return 1;
+	}
+	if (head.pos == ring->pos)
+		reconcile_at_head(reader, cpu, head);
+	return 0;
+}
+
+/* Reads the next record into @copy, block_size bytes. Returns 1; 0: no record now. */
+static int take_record(struct tsct_reader *reader, unsigned int cpu, __u64 *copy,
+		       struct tsct_event *ret_event)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	struct ring_head head;
+	bool known;
+
+	if (!tsct_ring_ready(reader->channel, cpu))
+		return 0;
+	known = ring->has_head;
+	if (!find_head(reader, cpu, &head))
+		return 0;
+	if (is_overtaken(reader, cpu))
+		head = load_head(reader, cpu);
+	if (next_record(reader, cpu, copy, head, ret_event))
+		return 1;
+	/* No record below the cached head: load the head again. */
+	if (!known)
+		return 0;
+	ring->has_head = false;
+	return find_head(reader, cpu, &head) ?
+		next_record(reader, cpu, copy, head, ret_event) : 0;
+}
+
+int tsct_reader_next(struct tsct_reader *reader, unsigned int cpu,
+		     struct tsct_event *ret_event)
+{
+	struct tsct_ring_reader *ring;
+
+	if (cpu >= reader->channel->header.nr_cpus)
+		return -EINVAL;
+	ring = &reader->rings[cpu];
+	if (ring->has_next)
+		*ret_event = ring->next;
+	else if (!take_record(reader, cpu, reader->copy, ret_event))
+		return 0;
+	ring->has_next = false;
+	ring->unreleased = true;
+	ring->stat.read++;
+	return 1;
+}
+
+int tsct_reader_peek(struct tsct_reader *reader, unsigned int cpu,
+		     const struct tsct_event **ret_event)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+
+	*ret_event = &ring->next;
+	if (ring->has_next)
+		return 1;
+	if (!tsct_ring_ready(reader->channel, cpu))
+		return 0;
+	if (!ring->copy)
+		ring->copy = malloc(reader->channel->geo.block_size);
+	if (!ring->copy)
+		return -ENOMEM;
+	ring->has_next = take_record(reader, cpu, ring->copy, &ring->next);
+	return ring->has_next;
+}
+
+size_t tsct_reader_records(struct tsct_reader *reader, unsigned int cpu,
+			   const char **ret_from)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	const struct tsct_geometry *geo = &reader->channel->geo;
+	const bool overwrites = tsct_reader_overwrites(reader);
+	const __u64 offset = ring->pos & (geo->block_size - 1);
+	/* A record leaves room for a pad in its block. */
+	__u64 len = geo->block_size - offset - TSCT_RECORD_ALIGN, published;
+
+	if (ring->has_next || !(overwrites || ring->has_head) || !offset ||
+	    offset % TSCT_RECORD_ALIGN || !tsct_ring_ready(reader->channel, cpu))
+		return 0;
+	published = (overwrites ? load_head(reader, cpu).pos : ring->head_pos) - ring->pos;
+	if ((__s64)published <= 0 || published % TSCT_RECORD_ALIGN)
+		return 0;
+	if (len > published)
+		len = published;
+	if (len > RECORDS_MAX)
+		len = RECORDS_MAX;
+	*ret_from = reader_data(reader, cpu) + (ring->pos & (geo->data_size - 1));
+	if (!overwrites || ring->image)
+		return len;
+	/* Writers may overwrite the records at any time: only a copy can be checked. */
+	copy_words(reader->copy, *ret_from, len);
+	*ret_from = (const char *)reader->copy;
+	return is_overtaken(reader, cpu) ? 0 : len;
+}
+
+/* Bytes between the reader's position and the head of a ring, of either policy */
+static __u64 unread_bytes(struct tsct_reader *reader, unsigned int cpu)
+{
+	const struct tsct_ring_reader *ring = &reader->rings[cpu];
+
+	if (!tsct_ring_ready(reader->channel, cpu))
+		return 0;
+	return tsct_ring_unread(&reader->channel->geo,
+				ring->has_next ? ring->next_pos : ring->pos,
+				load_head(reader, cpu).word);
+}
+
+void tsct_reader_release(struct tsct_reader *reader, unsigned int cpu)
+{
+	struct tsct_ring_reader *ring;
+	__u64 pos;
+
+	if (cpu >= reader->channel->header.nr_cpus || tsct_reader_overwrites(reader))
+		return;
+	ring = &reader->rings[cpu];
+	ring->unreleased = false;
+	pos = ring->has_next ? ring->next_pos : ring->pos;
+	if (pos != ring->released)
+		publish_tail(reader, cpu, pos);
+}
+
+void tsct_reader_seek_end(struct tsct_reader *reader)
+{
+	struct tsct_ring_reader *ring = reader->rings;
+	struct tsct_ring_count now;
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < reader->channel->header.nr_cpus; cpu++, ring++) {
+		if (!tsct_ring_ready(reader->channel, cpu))
+			continue;
+		count_ring(reader, cpu, &now);
+		ring->stat.before += now.events - ring->count + ring->has_next;
+		ring->has_next = ring->has_head = false;
+		ring->pos = ring->confirmed_pos = now.head;
+		ring->count = now.events;
+		ring->overtaken = ring->damaged = false;
+		tsct_reader_release(reader, cpu);
+	}
+}
+
+/* ---- private copies of rings -------------------------------------------- */
+
+/*
+ * Copies the ring's valid data to the same offsets in @image. Returns false if writers
+ * overwrote more than half of this data meanwhile.
+ */
+static bool copy_valid(struct tsct_reader *reader, unsigned int cpu,
+		       char *image, struct tsct_ring_count *ret_now)
+{
+	const __u64 ring_size = reader->channel->geo.data_size;
+	const char *data = tsct_ring_data(reader->channel, cpu);
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	__u64 at, size, first;
+
+	is_overtaken(reader, cpu);
+	count_ring(reader, cpu, ret_now);
+	ret_now->head = tsct_pos_extend(ring->pos, ret_now->head);
+	size = ret_now->head - ring->pos;
+	if ((__s64)size < 0 || ret_now->head % TSCT_RECORD_ALIGN) {
+		skip_damage(ring, ret_now->head);
+		return true;
+	}
+	/* Writers have overwritten the whole ring since ring->pos was determined. */
+	if (size > ring_size)
+		return false;
+	at = ring->pos & (ring_size - 1);
+	first = size < ring_size - at ? size : ring_size - at;
+	copy_words(image + at, data + at, first);
+	copy_words(image, data, size - first);
+	/* Advances ring->pos past the data that writers overwrote during the copy. */
+	is_overtaken(reader, cpu);
+	return (__s64)(ret_now->head - ring->pos) >= (__s64)(size / 2);
+}
+
+bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
+			char *image)
+{
+	struct tsct_ring_reader *ring = &reader->rings[cpu];
+	struct tsct_ring_count now;
+	int tries = FREEZE_TRIES;
+
+	if (!tsct_ring_ready(reader->channel, cpu))
+		return false;
+	/* Moves ring->pos back to the begin of an event that was peeked at but not
+	 * returned yet, so that the copy of the ring contains that event. */
+	if (ring->has_next) {
+		ring->has_next = false;
+		ring->pos = ring->next_pos;
+		ring->count--;
+	}
+	/* Copies again, up to FREEZE_TRIES times in all, if writers overwrote too much
+	 * data during the copy, for example because this thread was preempted. */
+	while (!copy_valid(reader, cpu, image, &now) && --tries)
+		;
+	if ((__s64)(now.head - ring->pos) > (__s64)reader->channel->geo.data_size)
+		skip_damage(ring, now.head);
+	if ((__s64)(now.head - ring->pos) <= 0) {
+		ring->pos = now.head;
+		reconcile(ring, now.events);
+	}
+	ring->image = image;
+	ring->image_head = TSCT_HEAD_POS(now.head) |
+		now.events << TSCT_POS_BITS;
+	return true;
+}
+
+void tsct_reader_thaw(struct tsct_reader *reader, unsigned int cpu)
+{
+	reader->rings[cpu].image = NULL;
+}
 
 /* ---- opening ----------------------------------------------------------- */
 
@@ -37,21 +586,20 @@ int tsct_reader_open(struct tsct_channel *channel, struct tsct_reader **ret_read
 	}
 	reader->rings = calloc(h->nr_cpus, sizeof(*reader->rings));
 	reader->heap = calloc(h->nr_cpus, sizeof(*reader->heap));
-	reader->in_order = calloc(h->nr_cpus, sizeof(*reader->in_order));
 	reader->copy = malloc(h->block_size);
 	reader->defs = malloc(h->defs_size ?: 1);
 	/*
 	 * Buffer of 512 KiB, most pages of which are never touched and so use no memory
 	 */
 	reader->by_id = calloc(TSCT_ID_MAX + 1, sizeof(*reader->by_id));
-	if (!reader->rings || !reader->heap || !reader->in_order || !reader->copy ||
-	    !reader->defs || !reader->by_id) {
+	if (!reader->rings || !reader->heap || !reader->copy || !reader->defs ||
+	    !reader->by_id) {
 		tsct_reader_close(reader);
 		return -ENOMEM;
 	}
 	tsct_order_init(&reader->order, reader->heap, h->nr_cpus);
 	for (cpu = 0; cpu < h->nr_cpus; cpu++)
-		tsct_reader_start(reader, cpu);
+		start_ring(reader, cpu);
 	*ret_reader = reader;
 	return 0;
 }
@@ -67,7 +615,6 @@ void tsct_reader_close(struct tsct_reader *reader)
 		free(reader->rings[cpu].copy);
 	free(reader->rings);
 	free(reader->heap);
-	free(reader->in_order);
 	free(reader->copy);
 	free(reader->defs);
 	free(reader->by_id);
@@ -90,7 +637,7 @@ int tsct_reader_stat(struct tsct_reader *reader, unsigned int cpu,
 	*ret_stat = ring->stat;
 	if (!tsct_ring_ready(reader->channel, cpu))
 		return 0;
-	tsct_reader_ring_figures(reader, cpu, &now);
+	count_ring(reader, cpu, &now);
 	ret_stat->published = now.events;
 	ret_stat->unread = now.events - ring->count + ring->has_next;
 	ret_stat->bytes = now.head;
@@ -170,7 +717,7 @@ static bool is_ready(struct tsct_reader *reader)
 	if (!found || reader->watermark <= 1)
 		return found;
 	for (cpu = 0; cpu < nr; cpu++) {
-		bytes = tsct_reader_unread(reader, cpu);
+		bytes = unread_bytes(reader, cpu);
 		if (bytes >= half)
 			return true;
 		sum += bytes;

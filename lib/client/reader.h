@@ -12,7 +12,7 @@
 /*
  * The reader's state of one ring. `pos` and `count` advance together, record by
  * record. A block header and the head each have the number of events published
- * before a position: there `count` is compared (reconcile() in reader_ring.c), and
+ * before a position: there `count` is compared (reconcile() in reader.c), and
  * the difference goes to stat.overrun or stat.broken. Positions (bytes) and counts
  * (events) have 64 bits.
  */
@@ -38,6 +38,7 @@ struct tsct_ring_reader {
 				 * overwrite this record yet (discard policy) */
 	struct tsct_event next;
 	__u64 *copy;		/* payload of `next`; allocated by the first peek */
+	bool in_order;		/* `next` is in tsct_reader.order */
 	/*
 	 * Image: private copy of the ring's data, which is read instead of the ring;
 	 * NULL: no copy. See tsct_reader_freeze()
@@ -58,8 +59,6 @@ struct tsct_reader {
 	 * event's cycles; for tsct_reader_next_ordered() */
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
-	bool *in_order;		/* array by CPU: true: the CPU's `next` is in the
-				 * heap */
 	bool first_returned;	/* the event of the heap's first CPU was returned */
 	__u32 since_scan;	/* events returned since all rings were examined */
 	__u64 scanned_until;	/* highest cycles up to which the last scan of all rings
@@ -143,17 +142,5 @@ tsct_reader_progress(const struct tsct_reader *reader, unsigned int cpu)
 bool tsct_reader_freeze(struct tsct_reader *reader, unsigned int cpu,
 			char *image);
 void tsct_reader_thaw(struct tsct_reader *reader, unsigned int cpu);
-
-/* ---- reader_ring.c, for reader.c --------------------------------------- */
-
-/* Sets the position where reading of a ring begins. */
-void tsct_reader_start(struct tsct_reader *reader, unsigned int cpu);
-
-/* Bytes between the reader's position and the head of a ring, of either policy */
-__u64 tsct_reader_unread(struct tsct_reader *reader, unsigned int cpu);
-
-/* Reads the head and the counts of a ring, as of one moment. */
-void tsct_reader_ring_figures(struct tsct_reader *reader, unsigned int cpu,
-			      struct tsct_ring_count *ret_figures);
 
 #endif /* TSCT_READER_H */

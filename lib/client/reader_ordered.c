@@ -20,7 +20,7 @@ static int scan_rings(struct tsct_reader *reader, __u64 until)
 	int found;
 
 	for (cpu = 0; cpu < reader->channel->header.nr_cpus; cpu++) {
-		if (reader->in_order[cpu])
+		if (reader->rings[cpu].in_order)
 			continue;
 		found = tsct_reader_peek(reader, cpu, &event);
 		if (found < 0)
@@ -30,7 +30,7 @@ static int scan_rings(struct tsct_reader *reader, __u64 until)
 		head = (struct tsct_order_cursor) {
 			.key = event->cycles, .rank = cpu, .index = cpu,
 		};
-		reader->in_order[cpu] = true;
+		reader->rings[cpu].in_order = true;
 		tsct_order_add(&reader->order, &head);
 	}
 	reader->since_scan = 0;
@@ -45,7 +45,7 @@ static int scan_rings(struct tsct_reader *reader, __u64 until)
 
 static void drop_first(struct tsct_reader *reader)
 {
-	reader->in_order[tsct_order_first(&reader->order)->index] = false;
+	reader->rings[tsct_order_first(&reader->order)->index].in_order = false;
 	tsct_order_drop(&reader->order);
 }
 

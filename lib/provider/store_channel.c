@@ -321,7 +321,7 @@ int tsct_store_channel_define(struct tsct_store_channel *channel,
 	memcpy(channel->defs + h->defs_used, def, def->size);
 	memcpy(channel->map + h->defs_offset + h->defs_used, def, def->size);
 	h->defs_used += def->size;
-	/* release: pairs with the acquire in read_new_defs() of reader.c */
+	/* release: pairs with the acquire in tsct_reader_def() */
 	__atomic_store_n(&mapped->defs_used, h->defs_used, __ATOMIC_RELEASE);
 	return 0;
 }

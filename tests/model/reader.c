@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The readers of a discard channel and of an overwrite channel, as in
- * lib/client/reader_ring.c. The readers' positions and counts are not truncated. One
+ * lib/client/reader.c. The readers' positions and counts are not truncated. One
  * operation reads one record, one pad or one header.
  */
 #include "model.h"

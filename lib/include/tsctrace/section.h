@@ -8,7 +8,7 @@
  *
  * A reader never reads beyond the head, so nothing before that store is visible to
  * it. x86 keeps stores in order: a reader that acquires the new head sees the
- * record. That pairs with the acquire in load_head(), reader_ring.c.
+ * record. That pairs with the acquire in load_head(), reader.c.
  *
  * Head and tail can be written by other programs and are taken as hostile: the
  * head is read once, rounded to 8 and masked, and the record ends before its
