@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT
-/* A channel: requests, creating or attaching, checking, mapping, definitions */
+/*
+ * A channel: requests, checking, mapping, creating or attaching, opening. The first
+ * provider that works is used.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tsctrace/event.h>
 #include <tsctrace/version.h>
 
-#include "lib/core/event_def.h"
 #include "channel.h"
 #include "gettime.h"
+#include "helper.h"
+#include "runtime_paths.h"
 
 /*
  * Maximum number of tries to attach a channel or else create it: another process may
@@ -22,7 +28,6 @@
 #define BIND_TRIES		8
 #define NEXT_REASON		"; also tried "
 #define NO_ROOM			"no room left within the provider's limits: "
-#define MODULE_PARAMETERS	"/sys/module/tsctrace/parameters/"
 
 /* ---- the public handle ------------------------------------------------- */
 
@@ -74,7 +79,7 @@ uint64_t tsct_channel_dropped(const struct tsct_channel *channel)
 
 int tsct_channel_request(struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
-	return channel->ops ? channel->ops->ctl(channel, cmd, arg) : -ENODEV;
+	return channel->request ? channel->request(channel, cmd, arg) : -ENODEV;
 }
 
 const char *tsct_channel_socket_path(const struct tsct_channel *channel)
@@ -219,7 +224,7 @@ static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
 	return 0;
 }
 
-void tsct_channel_unmap(struct tsct_channel *channel)
+static void unmap_channel(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
 
@@ -269,7 +274,7 @@ static int map_bound(struct tsct_channel *channel)
 		err = channel->fast.refs ? 0 : -ENOMEM;
 	}
 	if (err) {
-		tsct_channel_unmap(channel);
+		unmap_channel(channel);
 		return err;
 	}
 	if (!(channel->roles & TSCT_ROLE_WRITE))
@@ -300,6 +305,20 @@ void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ..
 	va_end(args);
 }
 
+int tsct_channel_explain(struct tsct_channel *channel, const struct tsct_reason *reason,
+			 const char *path, const char *server, int err)
+{
+	while (reason->err && reason->err != err)
+		reason++;
+	if (!reason->err) {
+		tsct_channel_add_error(channel, "%s: %s", path, strerror(-err));
+		return err;
+	}
+	tsct_channel_add_error(channel, "%s: %s%s%s", path, reason->text,
+			       reason->after ? server : "", reason->after ?: "");
+	return reason->ret ?: err;
+}
+
 /* Returns a sentence about the option that the provider rejected with -EINVAL. */
 static const char *explain_options(const struct tsct_channel_options *options)
 {
@@ -326,23 +345,14 @@ static unsigned long long mib(__u64 bytes)
 	return (bytes + (1 << 20) - 1) >> 20;
 }
 
-/* Advice to raise a module parameter; "" if the provider is not the module */
-static const char *advise_raise(const struct tsct_channel *channel,
-				const char *parameter, char *text, size_t size)
-{
-	if (channel->provider != TSCT_PROVIDER_MODULE)
-		return "";
-	snprintf(text, size, ", or raise " MODULE_PARAMETERS "%s", parameter);
-	return text;
-}
-
+/* @parameter: parameter of the module that has this limit */
 static void explain_bytes(char *text, __u64 need, const char *owner, __u64 used,
-			  __u64 max, const char *advice)
+			  __u64 max, const char *raise, const char *parameter)
 {
 	snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "the channel needs %llu MiB, "
 		 "and %s use %llu of the %llu MiB allowed; use fewer blocks, "
-		 "close or remove channels%s", mib(need), owner, mib(used),
-		 mib(max), advice);
+		 "close or remove channels%s%s", mib(need), owner, mib(used),
+		 mib(max), raise, *raise ? parameter : "");
 }
 
 /* Writes to @text which limit a failed request exceeded. The provider's channels and
@@ -355,7 +365,8 @@ static void explain_quota(struct tsct_channel *channel,
 	struct tsct_info info = { 0 };
 	__u64 need, mine = 0;
 	__u32 my_channels = 0;
-	char advice[96];
+	const char *raise = channel->provider == TSCT_PROVIDER_MODULE ?
+		", or raise /sys/module/tsctrace/parameters/" : "";
 
 	while (!tsct_channels_next(channel, &other)) {
 		if (other.uid != geteuid())
@@ -373,61 +384,52 @@ static void explain_quota(struct tsct_channel *channel,
 		2 * TSCT_PAGE_SIZE;
 	if (need > info.bytes_user_max || mine > info.bytes_user_max - need)
 		explain_bytes(text, need, "this user's channels", mine,
-			      info.bytes_user_max,
-			      advise_raise(channel, "bytes_user_max", advice,
-					   sizeof(advice)));
+			      info.bytes_user_max, raise, "bytes_user_max");
 	else if (need > info.bytes_max || info.bytes > info.bytes_max - need)
 		explain_bytes(text, need, "all channels together", info.bytes,
-			      info.bytes_max,
-			      advise_raise(channel, "bytes_max", advice,
-					   sizeof(advice)));
+			      info.bytes_max, raise, "bytes_max");
 	else
 		snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "this user has %u of "
-			 "%llu channels, the most allowed; close or remove some%s",
-			 my_channels, (unsigned long long)info.channels,
-			 channel->provider == TSCT_PROVIDER_MODULE ?
-			 advise_raise(channel, "channels_user_max", advice,
-				      sizeof(advice)) :
+			 "%llu channels, the most allowed; close or remove some%s%s",
+			 my_channels, (unsigned long long)info.channels, raise,
+			 *raise ? "channels_user_max" :
 			 ", or raise the server's descriptor limit "
 			 "(LimitNOFILE=, ulimit -n)");
 }
 
-/*
- * Returns the reason for a provider's error, with advice. @text: a buffer of
- * TSCT_ERROR_TEXT_SIZE bytes, which the result may point to
- */
-static const char *explain(struct tsct_channel *channel, int err,
-			   const struct tsct_channel_options *options, char *text)
+/* Appends the reason for a provider's error, with advice, to the error text. Returns
+ * @err. */
+static int explain(struct tsct_channel *channel, int err, const char *name,
+		   const struct tsct_channel_options *options)
 {
-	switch (err) {
-	case -ENOENT:
-		return "no such channel; start its writer or trace-ctl record "
-			"first";
-	case -EEXIST:
-		return "exists already; close it or take another name";
-	case -EACCES:
-		return "belongs to another user; run as that user or as root";
-	case -EPERM:
-		return "only root may create a channel that the kernel writes; "
-			"run as root (or with CAP_PERFMON)";
-	case -EBUSY:
-		return "has a reader already; stop that reader first";
-	case -EINVAL:
-		return explain_options(options);
-	case -EOPNOTSUPP:
-		return "not supported by this provider; kernel channels need "
-			"the module";
-	case -EFBIG:
-		return "larger than the file size limit of the provider (the daemon,"
-			" trace-ctl record or this process); raise its 'ulimit -f'";
-	case -EPROTO:
-		return "invalid answer from the provider; use library and "
-			"provider of one release";
-	case -EDQUOT:
+	static const struct tsct_reason reasons[] = {
+		{ -ENOENT, 0, "no such channel; start its writer or trace-ctl record "
+			"first" },
+		{ -EEXIST, 0, "exists already; close it or take another name" },
+		{ -EACCES, 0, "belongs to another user; run as that user or as root" },
+		{ -EPERM, 0, "only root may create a channel that the kernel writes; "
+			"run as root (or with CAP_PERFMON)" },
+		{ -EBUSY, 0, "has a reader already; stop that reader first" },
+		{ -EOPNOTSUPP, 0, "not supported by this provider; kernel channels "
+			"need the module" },
+		{ -EFBIG, 0, "larger than the file size limit of the provider (the "
+			"daemon, trace-ctl record or this process); raise its 'ulimit "
+			"-f'" },
+		{ -EPROTO, 0, "invalid answer from the provider; use library and "
+			"provider of one release" },
+		{ 0 },
+	};
+	char where[TSCT_NAME_MAX + 32], text[TSCT_ERROR_TEXT_SIZE];
+
+	snprintf(where, sizeof(where), "%s: channel %s",
+		 tsct_provider_name(channel->provider), name);
+	if (err != -EINVAL && err != -EDQUOT)
+		return tsct_channel_explain(channel, reasons, where, NULL, err);
+	if (err == -EDQUOT)
 		explain_quota(channel, options, text);
-		return text;
-	}
-	return strerror(-err);
+	tsct_channel_add_error(channel, "%s: %s", where, err == -EDQUOT ? text :
+			       explain_options(options));
+	return err;
 }
 
 /* ---- binding ----------------------------------------------------------- */
@@ -460,26 +462,6 @@ static int attach_or_create(struct tsct_channel *channel, const char *name,
 		if (err != -EEXIST)
 			break;
 	}
-	return err;
-}
-
-int tsct_channel_bind_id(struct tsct_channel *channel, __u32 id, __u32 roles)
-{
-	const struct tsct_channel_options options = { .roles = roles };
-	struct tsct_channel_attach arg = {
-		.id = id, .uid = TSCT_UID_SELF, .roles = roles,
-	};
-	char text[TSCT_ERROR_TEXT_SIZE];
-	int err;
-
-	channel->roles = roles;
-	err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &arg);
-	if (!err)
-		err = map_bound(channel);
-	if (err)
-		tsct_channel_add_error(channel, "%s: channel %u: %s",
-				       tsct_provider_name(channel->provider), id,
-				       explain(channel, err, &options, text));
 	return err;
 }
 
@@ -526,11 +508,14 @@ static void set_success_text(struct tsct_channel *channel, const char *name)
 		 skipped, emit_warning(channel));
 }
 
-int tsct_channel_bind(struct tsct_channel *channel,
-		      const struct tsct_channel_options *options)
+/*
+ * Creates the channel or attaches to it, by the options, and maps it. Returns 0 or -errno
+ * with the reason in the error text.
+ */
+static int bind_channel(struct tsct_channel *channel,
+			const struct tsct_channel_options *options)
 {
 	const char *name = options->name;
-	char text[TSCT_ERROR_TEXT_SIZE];
 	int err;
 
 	/* The provider's -EINVAL would not say which option is wrong. */
@@ -545,251 +530,336 @@ int tsct_channel_bind(struct tsct_channel *channel,
 	if (!err)
 		err = map_bound(channel);
 	if (err)
-		tsct_channel_add_error(channel, "%s: channel %s: %s",
-				       tsct_provider_name(channel->provider), name,
-				       explain(channel, err, options, text));
-	else
-		set_success_text(channel, name);
-	return err;
-}
-
-/* ---- definitions, and the ids of handles -------------------------------- */
-
-/*
- * Of a handle: what this program has defined by it, `def`. Definition i has the id
- * TSCT_ID_FIRST + i. These are the channel's ids, until the handle has a target: a program
- * gets the handle's ids, because it may define events before there is a channel, and may get
- * another channel later. Of a target: `id`, the ids there of the handle's definitions.
- * The array is replaced when it is full, and the old one stays: signal handlers may be
- * reading it.
- */
-struct tsct_handle_ids {
-	struct tsct_handle_ids *replaced;
-	unsigned int nr;		/* highest i + 1; stored with release */
-	unsigned int room;
-	struct {
-		struct tsct_event_def *def;	/* NULL: none */
-		__u32 id;			/* 0: none */
-	} at[];
-};
-
-unsigned int tsct_channel_id(const struct tsct_channel *target, unsigned int id)
-{
-	const struct tsct_handle_ids *ids =
-		__atomic_load_n(&target->ids, __ATOMIC_ACQUIRE);
-
-	if (!ids || id - TSCT_ID_FIRST >= __atomic_load_n(&ids->nr, __ATOMIC_ACQUIRE))
-		return 0;
-	return __atomic_load_n(&ids->at[id - TSCT_ID_FIRST].id, __ATOMIC_RELAXED);
-}
-
-static const struct tsct_event_def *ids_def(const struct tsct_channel *channel,
-					    unsigned int i)
-{
-	return channel->ids && i < channel->ids->nr ? channel->ids->at[i].def : NULL;
-}
-
-static int ids_grow(struct tsct_channel *channel, unsigned int nr)
-{
-	struct tsct_handle_ids *old = channel->ids, *ids;
-	unsigned int room = old ? old->room : 32;
-
-	while (room < nr)
-		room *= 2;
-	if (old && room == old->room)
-		return 0;
-	ids = calloc(1, sizeof(*ids) + room * sizeof(ids->at[0]));
-	if (!ids)
-		return -ENOMEM;
-	if (old) {
-		memcpy(ids->at, old->at, old->nr * sizeof(ids->at[0]));
-		ids->nr = old->nr;
-	}
-	ids->room = room;
-	ids->replaced = old;
-	__atomic_store_n(&channel->ids, ids, __ATOMIC_RELEASE);
+		return explain(channel, err, name, options);
+	set_success_text(channel, name);
 	return 0;
 }
 
-/* Stores definition @i of a handle, if @def is set, or its @id in a target. The caller
- * holds the handle's ids_lock. Returns the handle's id or -errno. */
-static int ids_put(struct tsct_channel *channel, unsigned int i,
-		   const struct tsct_event_def *def, __u32 id)
-{
-	struct tsct_event_def *copy = def ? malloc(def->size) : NULL;
-	int err = i > TSCT_ID_MAX - TSCT_ID_FIRST ? -ENOSPC : 0;
+/* ---- the kernel module as the provider: requests are ioctls --------------- */
 
-	if (!err)
-		err = def && !copy ? -ENOMEM : ids_grow(channel, i + 1);
-	if (err) {
-		free(copy);
-		return err;
-	}
-	if (copy) {
-		memcpy(copy, def, def->size);
-		copy->id = 0;
-		channel->ids->at[i].def = copy;
-	}
-	__atomic_store_n(&channel->ids->at[i].id, id, __ATOMIC_RELAXED);
-	if (i >= channel->ids->nr)
-		__atomic_store_n(&channel->ids->nr, i + 1, __ATOMIC_RELEASE);
-	return TSCT_ID_FIRST + i;
+static int module_request(struct tsct_channel *channel, unsigned int cmd, void *arg)
+{
+	return ioctl(channel->fd, cmd, arg) < 0 ? -errno : 0;
 }
 
-void tsct_channel_ids_free(struct tsct_channel *channel)
+/* Connects to the module's device. Returns as tsct_socket_open(). */
+static int open_module(struct tsct_channel *channel)
 {
-	struct tsct_handle_ids *ids = channel->ids, *replaced;
-
-	while (ids && ids->nr)
-		free(ids->at[--ids->nr].def);
-	for (; ids; ids = replaced) {
-		replaced = ids->replaced;
-		free(ids);
-	}
-	channel->ids = NULL;
-}
-
-/* Adds what other handles and programs have defined in the handle's channel: ids are the
- * same everywhere, so that the program may use these, too. The memory has none if a server
- * has freed it, because nobody was connected. */
-static int ids_copy(struct tsct_channel *channel)
-{
-	const struct tsct_event_def *def;
-	size_t used, pos = 0;
-	const void *defs = tsct_channel_defs(channel, &used);
-	void *copy = malloc(used + 1);
-	int err = copy ? 0 : -ENOMEM, unused;
-	unsigned int i;
-
-	if (copy)
-		memcpy(copy, defs, used);
-	while (!err && (def = tsct_event_def_next(copy, used, pos, &pos, &unused))) {
-		i = def->id - TSCT_ID_FIRST;
-		if (i <= TSCT_ID_MAX - TSCT_ID_FIRST && !ids_def(channel, i))
-			err = ids_put(channel, i, def, 0) < 0 ? -ENOMEM : 0;
-	}
-	free(copy);
-	return err;
-}
-
-/* The server may change all of *def. */
-int tsct_event_define_def(struct tsct_channel *channel, struct tsct_event_def *def)
-{
-	const struct tsct_event_def sent = *def;
-	int err, id;
-
-	if (channel->provider == TSCT_PROVIDER_NONE)
-		return -ENODEV;
-	err = tsct_channel_request(channel, TSCT_IOC_DEFINE, def);
-	id = def->id;
-	*def = sent;
-	if (err)
-		return err;
-	def->id = id;
-	return id < TSCT_ID_FIRST ? -EPROTO : id;
-}
-
-/* Defines a handle's definitions in a new target; those for which it has no room are not
- * recorded there. */
-static int define_all(struct tsct_channel *channel, struct tsct_channel *target)
-{
-	const struct tsct_event_def *known;
-	struct tsct_event_def def;
-	unsigned int i;
-	int id, err = 0;
-
-	for (i = 0; !err && channel->ids && i < channel->ids->nr; i++) {
-		known = ids_def(channel, i);
-		if (!known)
-			continue;
-		memset(&def, 0, sizeof(def));
-		memcpy(&def, known, known->size);
-		id = tsct_event_define_def(target, &def);
-		if (id > 0)
-			id = ids_put(target, i, NULL, id);
-		err = id < 0 && id != -ENOSPC ? id : 0;
-	}
-	return err;
-}
-
-/* The target has all ids before an event is written there. */
-int tsct_channel_move(struct tsct_channel *channel, struct tsct_channel *target)
-{
-	int err = 0;
-
-	pthread_mutex_lock(&channel->ids_lock);
-	if (channel->head_map && !channel->target)
-		err = ids_copy(channel);
-	if (!err)
-		err = define_all(channel, target);
-	if (!err) {
-		/* The handle's own fast path would miss the target: the slow path
-		 * follows it. */
-		tsct_emit_disable_fast(channel);
-		target->replaced = channel->target;
-		tsct_events_move(channel, target);
-	}
-	pthread_mutex_unlock(&channel->ids_lock);
-	return err;
-}
-
-/* Defines an event for a handle that has no channel yet, or a target; the caller holds
- * ids_lock. */
-static int define_by_handle(struct tsct_channel *channel, struct tsct_event_def *def)
-{
-	struct tsct_channel *target = tsct_channel_target(channel);
-	const unsigned int nr = channel->ids ? channel->ids->nr : 0;
-	const struct tsct_event_def *known;
-	int id = 0, result;
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		known = ids_def(channel, i);
-		if (known && tsct_event_def_equal(known, def))
-			break;
-	}
-	if (target != channel)
-		id = tsct_event_define_def(target, def);
-	if (id < 0)
-		return id;
-	result = i < nr ? (int)(TSCT_ID_FIRST + i) : ids_put(channel, i, def, 0);
-	return result > 0 && id ? ids_put(target, i, NULL, id) : result;
-}
-
-/* Defines an event in the handle's own channel, and keeps the definition if the handle may
- * get a target. */
-static int define_and_keep(struct tsct_channel *channel, struct tsct_event_def *def)
-{
-	int id = tsct_event_define_def(channel, def);
-
-	if (id < 0 || !channel->opening)
-		return id;
-	pthread_mutex_lock(&channel->ids_lock);
-	if (tsct_channel_target(channel) != channel) {	/* since this moment */
-		def->id = 0;
-		id = define_by_handle(channel, def);
-	} else if (!ids_def(channel, id - TSCT_ID_FIRST)) {
-		id = ids_put(channel, id - TSCT_ID_FIRST, def, 0);
-	}
-	pthread_mutex_unlock(&channel->ids_lock);
-	return id;
-}
-
-int tsct_event_define(struct tsct_channel *channel, const char *name,
-		      unsigned int kind, const char *fields)
-{
-	struct tsct_event_def def;
+	static const struct tsct_reason reasons[] = {
+		{ -ENOENT, -ENODEV, "module not loaded; load the module tsctrace" },
+		{ -ENXIO, -ENODEV, "module not loaded; load the module tsctrace" },
+		{ -ENODEV, 0, "module not loaded; load the module tsctrace" },
+		{ -EACCES, 0, "permission denied; join the group that owns it or run "
+			"as root" },
+		{ -EPERM, -EACCES, "permission denied; join the group that owns it or "
+			"run as root" },
+		{ -ENOTTY, -ENODEV, "not a tsctrace device; remove it and load the "
+			"module again" },
+		{ 0 },
+	};
+	struct tsct_info info = { 0 };
 	int err;
 
-	if (!name)
+	channel->fd = open(TSCT_DEVICE_PATH, O_RDWR | O_CLOEXEC);
+	err = channel->fd < 0 ? -errno : module_request(channel, TSCT_IOC_INFO, &info);
+	if (err) {
+		if (channel->fd >= 0)
+			close(channel->fd);
+		channel->fd = -1;
+		return tsct_channel_explain(channel, reasons, TSCT_DEVICE_PATH, NULL,
+					    err);
+	}
+	channel->request = module_request;
+	channel->provider = TSCT_PROVIDER_MODULE;
+	channel->map_fd = channel->fd;
+	return 0;
+}
+
+/* ---- opening and closing ----------------------------------------------- */
+
+/* Handle that tsct_channel_open() returns when there is no memory for a new handle */
+static struct tsct_channel no_memory = {
+	.fast.fork_mark = &tsct_no_mark,
+	.fd = -1,
+	.map_fd = -1,
+	.error = "out of memory; events are dropped",
+};
+
+struct tsct_channel *tsct_channel_new(void)
+{
+	struct tsct_channel *channel =
+		aligned_alloc(64, (sizeof(*channel) + 63) & ~63UL);
+
+	if (!channel)
+		return NULL;
+	memset(channel, 0, sizeof(*channel));
+	channel->fd = channel->map_fd = -1;
+	tsct_emit_disable_fast(channel);
+	pthread_mutex_init(&channel->lock, NULL);
+	pthread_mutex_init(&channel->ids_lock, NULL);
+	return channel;
+}
+
+/* Disconnects from the provider. Error text and count of dropped events remain. */
+static void release(struct tsct_channel *channel)
+{
+	unmap_channel(channel);
+	if (channel->map_fd >= 0 && channel->map_fd != channel->fd)
+		close(channel->map_fd);
+	if (channel->fd >= 0)
+		close(channel->fd);
+	free(channel->socket_path);
+	channel->fd = channel->map_fd = -1;
+	channel->socket_path = NULL;
+	channel->request = NULL;
+	channel->provider = TSCT_PROVIDER_NONE;
+	channel->roles = 0;
+	channel->rseq = 0;
+	tsct_emit_disable_fast(channel);
+}
+
+void tsct_channel_close(struct tsct_channel *channel)
+{
+	struct tsct_channel *target, *replaced;
+
+	if (!channel || channel == &no_memory)
+		return;
+	tsct_helper_forget(channel);
+	tsct_events_disable(channel);
+	for (target = channel->target; target; target = replaced) {
+		replaced = target->replaced;
+		target->target = NULL;
+		tsct_channel_close(target);
+	}
+	release(channel);
+	tsct_channel_ids_free(channel);
+	pthread_mutex_destroy(&channel->ids_lock);
+	pthread_mutex_destroy(&channel->lock);
+	free(channel->opening);
+	free(channel);
+}
+
+/*
+ * Tries one provider; @connected is the result of the connection to it. Returns true if
+ * it is not running, has no such channel, or is the module, this user is over one of its
+ * limits and the channel is an ordinary one, so that the next one is to be tried.
+ * *ret_error keeps the first error other than -ENODEV.
+ */
+static bool try_provider(struct tsct_channel *channel,
+			 const struct tsct_channel_options *options,
+			 int connected, int *ret_error)
+{
+	const bool is_module = channel->provider == TSCT_PROVIDER_MODULE;
+	int err = connected;
+
+	if (!connected)
+		err = bind_channel(channel, options);
+	if (!err) {
+		*ret_error = 0;
+		return false;
+	}
+	release(channel);
+	if (*ret_error == 0 || *ret_error == -ENODEV)
+		*ret_error = err;
+	return connected || err == -ENOENT ||
+		(is_module && err == -EDQUOT && !options->channel_flags);
+}
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from ? from : "");
+}
+
+/* Copies the options, and what the environment adds to them. */
+static void opening_init(struct tsct_opening *opening,
+			 const struct tsct_channel_options *options)
+{
+	const char *name = options->name ?: secure_getenv("TSCTRACE_CHANNEL");
+
+	opening->options = *options;
+	copy_text(opening->name, sizeof(opening->name),
+		  options->name || (name && *name) ? name : "default");
+	opening->options.name = opening->name;
+	copy_text(opening->only, sizeof(opening->only), secure_getenv("TSCTRACE_PROVIDER"));
+	copy_text(opening->embedded, sizeof(opening->embedded),
+		  secure_getenv("TSCTRACE_SOCKET"));
+	snprintf(opening->daemon, sizeof(opening->daemon), "%s/" TSCT_SOCKET_FILE,
+		 tsct_run_dir());
+}
+
+/*
+ * Tries the providers that $TSCTRACE_PROVIDER allows. $TSCTRACE_SOCKET comes first: the
+ * program that set this variable reads from its own rings only.
+ */
+static int try_providers(struct tsct_channel *channel, const struct tsct_opening *opening)
+{
+	const struct tsct_channel_options *options = &opening->options;
+	const bool has_embedded = *opening->embedded;
+	unsigned int mask = ~0U, i;	/* set of providers to try, as bits 1 <<
+					 * TSCT_PROVIDER_* */
+	size_t used;
+	int err = 0;
+
+	if (*opening->only) {
+		for (i = 0; i <= TSCT_PROVIDER_EMBEDDED; i++)
+			if (!strcmp(opening->only, tsct_provider_name(i)))
+				mask = 1U << i;
+		if (mask == ~0U) {
+			tsct_channel_add_error(channel, "TSCTRACE_PROVIDER=%.64s: "
+					       "unknown; unset it, or set it to module, "
+					       "daemon, embedded or none", opening->only);
+			return -EINVAL;
+		}
+	}
+	if (mask == 1U << TSCT_PROVIDER_NONE) {
+		tsct_channel_add_error(channel, "TSCTRACE_PROVIDER=none: tracing is "
+				       "off; unset it");
+		return -ENODEV;
+	}
+	if (mask == 1U << TSCT_PROVIDER_EMBEDDED && !has_embedded)
+		tsct_channel_add_error(channel, "TSCTRACE_SOCKET: not set; run the "
+				       "program under trace-ctl record");
+	if (mask & 1U << TSCT_PROVIDER_EMBEDDED && has_embedded &&
+	    !try_provider(channel, options, tsct_socket_open(channel, opening->embedded,
+			  "trace-ctl record"), &err))
+		return err;
+	if (mask & 1U << TSCT_PROVIDER_MODULE &&
+	    !try_provider(channel, options, open_module(channel), &err))
+		return err;
+	if (mask & 1U << TSCT_PROVIDER_DAEMON &&
+	    !try_provider(channel, options, tsct_socket_open(channel, opening->daemon,
+			  "tsctraced"), &err))
+		return err;
+	/* Without a provider, a program that writes events is advised to run under
+	 * trace-ctl record, which is then its provider. */
+	if (err == -ENODEV && mask == ~0U && !has_embedded &&
+	    (!options->roles || options->roles & TSCT_ROLE_WRITE)) {
+		used = strlen(channel->error);
+		snprintf(channel->error + used, sizeof(channel->error) - used,
+			 ", or run the program under trace-ctl record");
+	}
+	return err ? err : -ENODEV;
+}
+
+/*
+ * Lets the helper thread open the channel later, or connect to its daemon again, if
+ * that may help. $TSCTRACE_PROVIDER=none remains in force.
+ */
+static void watch(struct tsct_channel *channel, const struct tsct_opening *opening, int err)
+{
+	const struct tsct_channel_options *options = &opening->options;
+
+	if ((options->roles && !(options->roles & TSCT_ROLE_WRITE)) ||
+	    channel->no_thread || !strcmp(opening->only, "none") ||
+	    err == -EINVAL || err == -ENOMEM ||
+	    (!err && channel->provider != TSCT_PROVIDER_DAEMON))
+		return;
+	channel->opening = malloc(sizeof(*channel->opening));
+	if (!channel->opening)
+		return;
+	*channel->opening = *opening;
+	channel->opening->options.name = channel->opening->name;
+	tsct_helper_watch(channel);
+}
+
+static int open_handle(const char *only_socket,
+		       const struct tsct_channel_options *options,
+		       struct tsct_channel **ret_channel)
+{
+	static const struct tsct_channel_options defaults;
+	const __u32 flags = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE | TSCT_OPEN_NO_THREAD;
+	const __u32 exclusive = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
+	const __u32 roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ;
+	struct tsct_channel *channel = tsct_channel_new();
+	struct tsct_opening opening;
+	int err = 0;
+	size_t i;
+
+	*ret_channel = channel ? channel : &no_memory;
+	if (!channel)
+		return -ENOMEM;
+	if (!options)
+		options = &defaults;
+	for (i = 0; i < 4; i++)
+		if (options->reserved[i])
+			break;
+	if (i < 4 || options->flags & ~flags ||
+	    (options->flags & exclusive) == exclusive || options->roles & ~roles) {
+		tsct_channel_add_error(channel, "unknown or contradicting options; use "
+				       "header and library of one release");
 		return -EINVAL;
-	err = tsct_event_def_parse(name, kind, fields ? fields : "", &def, NULL);
+	}
+	channel->no_thread = options->flags & TSCT_OPEN_NO_THREAD;
+	opening_init(&opening, options);
+	if (only_socket) {
+		try_provider(channel, &opening.options,
+			     tsct_socket_open(channel, only_socket, "its server"),
+			     &err);
+		return err;
+	}
+	err = try_providers(channel, &opening);
+	watch(channel, &opening, err);
+	return err;
+}
+
+int tsct_channel_open_later(struct tsct_channel *channel)
+{
+	struct tsct_channel *target = tsct_channel_new();
+	int err = target ? try_providers(target, channel->opening) : -ENOMEM;
+
+	if (!err)
+		err = tsct_channel_move(channel, target);
+	if (err)
+		tsct_channel_close(target);
+	return err;
+}
+
+int tsct_channel_open(const struct tsct_channel_options *options,
+		      struct tsct_channel **ret_channel)
+{
+	return open_handle(NULL, options, ret_channel);
+}
+
+int tsct_channel_open_at(const char *socket_path,
+			 const struct tsct_channel_options *options,
+			 struct tsct_channel **ret_channel)
+{
+	return open_handle(socket_path, options, ret_channel);
+}
+
+int tsct_channel_connect(const char *socket_path, const char *server,
+			 struct tsct_channel **ret_channel)
+{
+	struct tsct_channel *channel = tsct_channel_new();
+
+	*ret_channel = channel ? channel : &no_memory;
+	if (!channel)
+		return -ENOMEM;
+	return socket_path ? tsct_socket_open(channel, socket_path, server) :
+		open_module(channel);
+}
+
+int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
+			 struct tsct_channel **ret_channel)
+{
+	const struct tsct_channel_options options = { .roles = roles };
+	struct tsct_channel_attach arg = {
+		.id = id, .uid = TSCT_UID_SELF, .roles = roles,
+	};
+	int err = tsct_channel_connect(socket_path, "its server", ret_channel);
+	struct tsct_channel *channel = *ret_channel;
+	char name[16];
+
 	if (err)
 		return err;
-	if (channel->provider != TSCT_PROVIDER_NONE && tsct_channel_target(channel) == channel)
-		return define_and_keep(channel, &def);
-	pthread_mutex_lock(&channel->ids_lock);
-	err = define_by_handle(channel, &def);
-	pthread_mutex_unlock(&channel->ids_lock);
+	channel->roles = roles;
+	err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &arg);
+	if (!err)
+		err = map_bound(channel);
+	if (err) {
+		snprintf(name, sizeof(name), "%u", id);
+		explain(channel, err, name, &options);
+		release(channel);
+	}
 	return err;
 }

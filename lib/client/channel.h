@@ -31,8 +31,12 @@ struct tsct_channel {
 	int readers;		/* number of open readers; atomic */
 
 	/* Connection to the provider */
-	const struct tsct_provider_ops *ops;	/* functions of the provider; NULL: not
-						 * connected */
+	/*
+	 * Sends one TSCT_IOC_* request: @arg has _IOC_SIZE(cmd) bytes and takes the reply; a
+	 * memfd in the reply becomes map_fd. Returns 0 or -errno. Thread safe. NULL: not
+	 * connected
+	 */
+	int (*request)(struct tsct_channel *channel, unsigned int cmd, void *arg);
 	enum tsct_provider provider;
 	int fd;			/* descriptor for requests: device or socket; -1:
 				 * none */
@@ -99,20 +103,25 @@ tsct_channel_target(const struct tsct_channel *channel)
  *
  * Opens a new target for the handle, and moves its typed events there. Returns 0 or
  * -errno: the handle is as before.
- *
+ */
+int tsct_channel_open_later(struct tsct_channel *channel);
+
+/* ---- event_registry.c ---------------------------------------------------- */
+
+/*
  * tsct_channel_move - define the handle's events in a new target, and use it from now on.
  * Returns 0 or -errno: the handle is as before
  * tsct_channel_id - the target's id for a handle's id; 0: there is none. Signal safe
  * tsct_channel_ids_free - free channel->ids
  */
-int tsct_channel_open_later(struct tsct_channel *channel);
 int tsct_channel_move(struct tsct_channel *channel, struct tsct_channel *target);
 unsigned int tsct_channel_id(const struct tsct_channel *target, unsigned int id);
 void tsct_channel_ids_free(struct tsct_channel *channel);
 
 /*
- * tsct_events_move - store channel->target, and put the events that are on the handle,
- * or wait for it, on that channel; @target NULL: only those that are not defined yet
+ * tsct_events_move - store channel->target, and put the typed events that are on the
+ * handle, or wait for it, on that channel; @target NULL: only those that are not defined
+ * yet
  * tsct_events_prepare - register the fork handler of the events' lock
  * tsct_events_describe - print a line about each typed event, separated by tabs: state
  * (on, off, or none: not on a channel), kind, channel, name, fields
@@ -122,23 +131,12 @@ void tsct_events_prepare(void);
 void tsct_events_describe(FILE *to);
 
 /*
- * Functions of a provider. ctl() sends one TSCT_IOC_* request: @arg has
- * _IOC_SIZE(cmd) bytes and takes the reply; a memfd in the reply becomes map_fd.
- * Returns 0 or -errno. Thread safe.
- */
-struct tsct_provider_ops {
-	int (*ctl)(struct tsct_channel *channel, unsigned int cmd, void *arg);
-};
-
-/*
- * tsct_module_open - connect to the module's device
  * tsct_socket_open - connect to a server's socket
  * @server: program that should listen at @path, for the error text
  *
- * Return 0 with fd, ops and provider set, or -errno with the reason in the error
+ * Returns 0 with fd, request and provider set, or -errno with the reason in the error
  * text; -ENODEV: the provider is not running.
  */
-int tsct_module_open(struct tsct_channel *channel);
 int tsct_socket_open(struct tsct_channel *channel, const char *path,
 		     const char *server);
 
@@ -156,16 +154,18 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid);
 void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/*
- * tsct_channel_bind - create the channel or attach to it, by the options, and map it
- * tsct_channel_bind_id - attach to an existing channel by its id, and map it
- *
- * @channel is connected. Return 0 or -errno with the reason in the error text.
- */
-int tsct_channel_bind(struct tsct_channel *channel,
-		      const struct tsct_channel_options *options);
-int tsct_channel_bind_id(struct tsct_channel *channel, __u32 id, __u32 roles);
-void tsct_channel_unmap(struct tsct_channel *channel);
+/* Text of an error of a provider: an entry of a table, whose last entry is all zero */
+struct tsct_reason {
+	int err, ret;		/* error of the system, and of tsct_channel_open(); 0: the
+				 * same */
+	const char *text;
+	const char *after;	/* text after the server's name; NULL: neither is said */
+};
+
+/* Appends to the error text why @path cannot be used, by a table. Returns the error of
+ * tsct_channel_open(). */
+int tsct_channel_explain(struct tsct_channel *channel, const struct tsct_reason *reason,
+			 const char *path, const char *server, int err);
 
 /* Allocates a handle without a provider, which tsct_channel_close() frees; NULL: no
  * memory. */
@@ -180,12 +180,6 @@ void tsct_channel_use_header(struct tsct_channel *channel);
  */
 int tsct_channel_check(const struct tsct_channel_header *header,
 		       __u64 file_size);
-
-/*
- * tsct_event_define_def - as tsct_event_define(), for a definition in binary form. The
- * provider checks it.
- */
-int tsct_event_define_def(struct tsct_channel *channel, struct tsct_event_def *def);
 
 /* ---- thread.c ----------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The registry of typed events, and the channel that each one is enabled on. Every
+ * Definitions of events: the ids of a handle's, and the registry of typed events, with the
+ * channel that each one is enabled on. Every
  * loaded object registers its own events and unregisters them when it is unloaded. An
  * emit reads one word of its event, which has both the channel and the id in it.
  */
@@ -13,6 +14,8 @@
 #include "lib/core/event_def.h"
 #include "channel.h"
 #include "helper.h"
+
+#define IDS_MAX		(TSCT_ID_MAX - TSCT_ID_FIRST + 1)	/* ids of a channel */
 
 /* Flags of struct tsct_event_type */
 /* the event was put on a channel by tsct_event_bind() */
@@ -30,6 +33,226 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static struct tsct_event_type *first;
 static struct tsct_channel *enabled_channel;
 static char *enabled_patterns;
+
+/* ---- definitions, and the ids of handles -------------------------------- */
+
+/*
+ * Of a handle: what this program has defined by it, `def`. Definition i has the id
+ * TSCT_ID_FIRST + i. These are the channel's ids, until the handle has a target: a program
+ * gets the handle's ids, because it may define events before there is a channel, and may get
+ * another channel later. Of a target: `id`, the ids there of the handle's definitions.
+ * There is room for all ids, as signal handlers may be reading the table. Most of its
+ * pages are never touched, and so use no memory.
+ */
+struct tsct_handle_ids {
+	unsigned int nr;		/* highest i + 1 */
+	struct {
+		struct tsct_event_def *def;	/* NULL: none */
+		__u32 id;			/* 0: none */
+	} at[IDS_MAX];
+};
+
+unsigned int tsct_channel_id(const struct tsct_channel *target, unsigned int id)
+{
+	const struct tsct_handle_ids *ids =
+		__atomic_load_n(&target->ids, __ATOMIC_ACQUIRE);
+
+	if (!ids || id - TSCT_ID_FIRST >= IDS_MAX)
+		return 0;
+	return __atomic_load_n(&ids->at[id - TSCT_ID_FIRST].id, __ATOMIC_RELAXED);
+}
+
+static const struct tsct_event_def *ids_def(const struct tsct_channel *channel,
+					    unsigned int i)
+{
+	return channel->ids && i < channel->ids->nr ? channel->ids->at[i].def : NULL;
+}
+
+/* Stores definition @i of a handle, if @def is set, or its @id in a target. The caller
+ * holds the handle's ids_lock. Returns the handle's id or -errno. */
+static int ids_put(struct tsct_channel *channel, unsigned int i,
+		   const struct tsct_event_def *def, __u32 id)
+{
+	struct tsct_handle_ids *ids = channel->ids;
+	struct tsct_event_def *copy;
+
+	if (i >= IDS_MAX)
+		return -ENOSPC;
+	if (!ids) {
+		ids = calloc(1, sizeof(*ids));
+		if (!ids)
+			return -ENOMEM;
+		__atomic_store_n(&channel->ids, ids, __ATOMIC_RELEASE);
+	}
+	if (def) {
+		copy = malloc(def->size);
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy, def, def->size);
+		copy->id = 0;
+		ids->at[i].def = copy;
+	}
+	__atomic_store_n(&ids->at[i].id, id, __ATOMIC_RELAXED);
+	if (i >= ids->nr)
+		ids->nr = i + 1;
+	return TSCT_ID_FIRST + i;
+}
+
+void tsct_channel_ids_free(struct tsct_channel *channel)
+{
+	struct tsct_handle_ids *ids = channel->ids;
+
+	while (ids && ids->nr)
+		free(ids->at[--ids->nr].def);
+	free(ids);
+	channel->ids = NULL;
+}
+
+/* Adds what other handles and programs have defined in the handle's channel: ids are the
+ * same everywhere, so that the program may use these, too. The memory has none if a server
+ * has freed it, because nobody was connected. */
+static int ids_copy(struct tsct_channel *channel)
+{
+	const struct tsct_event_def *def;
+	size_t used, pos = 0;
+	const void *defs = tsct_channel_defs(channel, &used);
+	void *copy = malloc(used + 1);
+	int err = copy ? 0 : -ENOMEM, unused;
+	unsigned int i;
+
+	if (copy)
+		memcpy(copy, defs, used);
+	while (!err && (def = tsct_event_def_next(copy, used, pos, &pos, &unused))) {
+		i = def->id - TSCT_ID_FIRST;
+		if (i < IDS_MAX && !ids_def(channel, i))
+			err = ids_put(channel, i, def, 0) < 0 ? -ENOMEM : 0;
+	}
+	free(copy);
+	return err;
+}
+
+/* Requests a definition's id from the provider, which checks it and may change all of
+ * *def. Returns the id or -errno. */
+static int define_by_provider(struct tsct_channel *channel, struct tsct_event_def *def)
+{
+	const struct tsct_event_def sent = *def;
+	int err, id;
+
+	if (channel->provider == TSCT_PROVIDER_NONE)
+		return -ENODEV;
+	err = tsct_channel_request(channel, TSCT_IOC_DEFINE, def);
+	id = def->id;
+	*def = sent;
+	if (err)
+		return err;
+	def->id = id;
+	return id < TSCT_ID_FIRST ? -EPROTO : id;
+}
+
+/* Defines a handle's definitions in a new target; those for which it has no room are not
+ * recorded there. */
+static int define_all(struct tsct_channel *channel, struct tsct_channel *target)
+{
+	const struct tsct_event_def *known;
+	struct tsct_event_def def;
+	unsigned int i;
+	int id, err = 0;
+
+	for (i = 0; !err && channel->ids && i < channel->ids->nr; i++) {
+		known = ids_def(channel, i);
+		if (!known)
+			continue;
+		memset(&def, 0, sizeof(def));
+		memcpy(&def, known, known->size);
+		id = define_by_provider(target, &def);
+		if (id > 0)
+			id = ids_put(target, i, NULL, id);
+		err = id < 0 && id != -ENOSPC ? id : 0;
+	}
+	return err;
+}
+
+/* The target has all ids before an event is written there. */
+int tsct_channel_move(struct tsct_channel *channel, struct tsct_channel *target)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&channel->ids_lock);
+	if (channel->head_map && !channel->target)
+		err = ids_copy(channel);
+	if (!err)
+		err = define_all(channel, target);
+	if (!err) {
+		/* The handle's own fast path would miss the target: the slow path
+		 * follows it. */
+		tsct_emit_disable_fast(channel);
+		target->replaced = channel->target;
+		tsct_events_move(channel, target);
+	}
+	pthread_mutex_unlock(&channel->ids_lock);
+	return err;
+}
+
+/* Defines an event for a handle that has no channel yet, or a target; the caller holds
+ * ids_lock. */
+static int define_by_handle(struct tsct_channel *channel, struct tsct_event_def *def)
+{
+	struct tsct_channel *target = tsct_channel_target(channel);
+	const unsigned int nr = channel->ids ? channel->ids->nr : 0;
+	const struct tsct_event_def *known;
+	int id = 0, result;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		known = ids_def(channel, i);
+		if (known && tsct_event_def_equal(known, def))
+			break;
+	}
+	if (target != channel)
+		id = define_by_provider(target, def);
+	if (id < 0)
+		return id;
+	result = i < nr ? (int)(TSCT_ID_FIRST + i) : ids_put(channel, i, def, 0);
+	return result > 0 && id ? ids_put(target, i, NULL, id) : result;
+}
+
+/* Defines an event in the handle's own channel, and keeps the definition if the handle may
+ * get a target. */
+static int define_and_keep(struct tsct_channel *channel, struct tsct_event_def *def)
+{
+	int id = define_by_provider(channel, def);
+
+	if (id < 0 || !channel->opening)
+		return id;
+	pthread_mutex_lock(&channel->ids_lock);
+	if (tsct_channel_target(channel) != channel) {	/* since this moment */
+		def->id = 0;
+		id = define_by_handle(channel, def);
+	} else if (!ids_def(channel, id - TSCT_ID_FIRST)) {
+		id = ids_put(channel, id - TSCT_ID_FIRST, def, 0);
+	}
+	pthread_mutex_unlock(&channel->ids_lock);
+	return id;
+}
+
+int tsct_event_define(struct tsct_channel *channel, const char *name,
+		      unsigned int kind, const char *fields)
+{
+	struct tsct_event_def def;
+	int err;
+
+	if (!name)
+		return -EINVAL;
+	err = tsct_event_def_parse(name, kind, fields ? fields : "", &def, NULL);
+	if (err)
+		return err;
+	if (channel->provider != TSCT_PROVIDER_NONE && tsct_channel_target(channel) == channel)
+		return define_and_keep(channel, &def);
+	pthread_mutex_lock(&channel->ids_lock);
+	err = define_by_handle(channel, &def);
+	pthread_mutex_unlock(&channel->ids_lock);
+	return err;
+}
 
 /* ---- locking; a child must not inherit a lock that another thread holds --- */
 
@@ -176,7 +399,7 @@ static int define(struct tsct_event_type *event, struct tsct_channel *channel)
 	strcpy(def.name, event->name);
 	memcpy(def.fields, event->fields,
 	       event->nr_fields * sizeof(def.fields[0]));
-	id = tsct_event_define_def(target, &def);
+	id = define_by_provider(target, &def);
 	if (id < 0)
 		return id;
 	/*

@@ -171,7 +171,7 @@ static bool is_hung_up(const struct tsct_channel *channel)
 
 /* Makes a new connection for one request, bound to the same channel. A restarted server
  * would take the memory for this connection only, and free it afterwards. */
-static int ctl_apart(const struct tsct_channel *channel, unsigned int cmd, void *arg)
+static int request_apart(const struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
 	int fd, err, result = 0;
 	__u32 id;
@@ -193,13 +193,13 @@ static int ctl_apart(const struct tsct_channel *channel, unsigned int cmd, void 
  * fork. A connection on which an answer did not come in time stays, as it may be the last
  * one that keeps the channel, but a late answer would be taken for that of the next request.
  */
-static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
+static int socket_request(struct tsct_channel *channel, unsigned int cmd, void *arg)
 {
 	int err = 0, result = 0;
 	bool broken;
 
 	if (channel->pid != getpid())
-		return ctl_apart(channel, cmd, arg);
+		return request_apart(channel, cmd, arg);
 	pthread_mutex_lock(&channel->lock);
 	broken = channel->broken;
 	if (!broken) {
@@ -210,11 +210,9 @@ static int socket_ctl(struct tsct_channel *channel, unsigned int cmd, void *arg)
 	}
 	pthread_mutex_unlock(&channel->lock);
 	if (broken)
-		return ctl_apart(channel, cmd, arg);
+		return request_apart(channel, cmd, arg);
 	return err ? err : result;
 }
-
-static const struct tsct_provider_ops socket_ops = { .ctl = socket_ctl };
 
 /*
  * Async-signal-safe, so it takes no lock, and makes a connection of its own. See
@@ -252,7 +250,7 @@ bool tsct_socket_is_foreign(const struct tsct_channel *channel)
 	socklen_t len = sizeof(server);
 
 	/* If the program has closed the connection, only a new one can tell. */
-	return channel->ops == &socket_ops &&
+	return channel->request == socket_request &&
 		(inode_of(channel->fd) != channel->fd_inode ||
 		 getsockopt(channel->fd, SOL_SOCKET, SO_PEERCRED, &server, &len) ||
 		 !server.pid);
@@ -261,7 +259,7 @@ bool tsct_socket_is_foreign(const struct tsct_channel *channel)
 bool tsct_provider_gone(const struct tsct_channel *channel)
 {
 	/* A program that closes all descriptors closes the connection, too. */
-	return channel->ops == &socket_ops && (is_hung_up(channel) ||
+	return channel->request == socket_request && (is_hung_up(channel) ||
 		inode_of(channel->fd) != channel->fd_inode);
 }
 
@@ -271,7 +269,7 @@ int tsct_channel_resume(struct tsct_channel *channel)
 	int fd, err;
 	__u32 id;
 
-	if (channel->ops != &socket_ops)
+	if (channel->request != socket_request)
 		return -ENODEV;
 	err = connect_to(channel->socket_path, &fd);
 	if (err)
@@ -297,44 +295,19 @@ int tsct_channel_resume(struct tsct_channel *channel)
 	return err;
 }
 
-/* Adds the reason for @err, the error of a connection to @server, to the channel's
- * error text. Returns -ENODEV: no server runs; -EACCES: no permission; else @err. */
-static int explain(struct tsct_channel *channel, const char *path,
-		   const char *server, int err)
-{
-	switch (err) {
-	case -ENOENT:
-	case -ENOTDIR:
-		tsct_channel_add_error(channel, "%s: no such socket; start %s", path,
-				       server);
-		return -ENODEV;
-	case -ECONNREFUSED:
-		tsct_channel_add_error(channel, "%s: connection refused; start %s "
-				       "again", path, server);
-		return -ENODEV;
-	case -EACCES:
-	case -EPERM:
-		tsct_channel_add_error(channel, "%s: permission denied; run as the "
-				       "user that runs %s, or as root", path,
-				       server);
-		return -EACCES;
-	case -ENAMETOOLONG:
-		tsct_channel_add_error(channel, "%s: path too long for a socket; use "
-				       "a shorter one", path);
-		return err;
-	case -ECONNRESET:
-		tsct_channel_add_error(channel, "%s: connection closed without an "
-				       "answer; close channels if this user has "
-				       "very many, else restart %s", path, server);
-		return err;
-	case -ETIMEDOUT:
-		tsct_channel_add_error(channel, "%s: no answer within %d s; restart "
-				       "%s", path, REPLY_TIMEOUT_S, server);
-		return err;
-	}
-	tsct_channel_add_error(channel, "%s: %s", path, strerror(-err));
-	return err;
-}
+static const struct tsct_reason reasons[] = {
+	{ -ENOENT, -ENODEV, "no such socket; start ", "" },
+	{ -ENOTDIR, -ENODEV, "no such socket; start ", "" },
+	{ -ECONNREFUSED, -ENODEV, "connection refused; start ", " again" },
+	{ -EACCES, 0, "permission denied; run as the user that runs ", ", or as root" },
+	{ -EPERM, -EACCES, "permission denied; run as the user that runs ",
+		", or as root" },
+	{ -ENAMETOOLONG, 0, "path too long for a socket; use a shorter one" },
+	{ -ECONNRESET, 0, "connection closed without an answer; close channels if this "
+		"user has very many, else restart ", "" },
+	{ -ETIMEDOUT, 0, "no answer within " TSCT_TEXT_(REPLY_TIMEOUT_S) " s; restart ", "" },
+	{ 0 },
+};
 
 int tsct_socket_open(struct tsct_channel *channel, const char *path,
 		     const char *server)
@@ -345,10 +318,8 @@ int tsct_socket_open(struct tsct_channel *channel, const char *path,
 	channel->map_fd = -1;
 	err = connect_to(path, &channel->fd);
 	if (err)
-		return explain(channel, path, server, err);
-	err = exchange(channel->fd, TSCT_IOC_INFO, &info, NULL, &result);
-	if (!err)
-		err = result;
+		return tsct_channel_explain(channel, reasons, path, server, err);
+	err = exchange(channel->fd, TSCT_IOC_INFO, &info, NULL, &result) ?: result;
 	if (!err) {
 		channel->socket_path = strdup(path);
 		err = channel->socket_path ? 0 : -ENOMEM;
@@ -356,9 +327,9 @@ int tsct_socket_open(struct tsct_channel *channel, const char *path,
 	if (err) {
 		close(channel->fd);
 		channel->fd = -1;
-		return explain(channel, path, server, err);
+		return tsct_channel_explain(channel, reasons, path, server, err);
 	}
-	channel->ops = &socket_ops;
+	channel->request = socket_request;
 	channel->fd_inode = inode_of(channel->fd);
 	channel->pid = getpid();
 	channel->provider = strncmp(info.provider, "embedded",

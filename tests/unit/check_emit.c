@@ -545,8 +545,6 @@ static int fake_ctl(struct tsct_channel *unused, unsigned int cmd, void *arg)
 	return kernel.result;
 }
 
-static const struct tsct_provider_ops fake_ops = { .ctl = fake_ctl };
-
 static void expect_written(const unsigned char *sent, unsigned int len)
 {
 	ck_assert_uint_eq(kernel.write.id, id);
@@ -581,15 +579,15 @@ static void *emit_from_new_thread(void *unused)
 
 TEST(test_thread_id_failure)
 {
-	const struct tsct_provider_ops *ops = t->ops;
+	int (*request)(struct tsct_channel *, unsigned int, void *) = t->request;
 	const enum tsct_provider provider = t->provider;
 	pthread_t thread;
 
-	t->ops = &fake_ops;
+	t->request = fake_ctl;
 	t->provider = TSCT_PROVIDER_MODULE;
 	ck_assert_int_eq(pthread_create(&thread, NULL, emit_from_new_thread, NULL), 0);
 	pthread_join(thread, NULL);
-	t->ops = ops;
+	t->request = request;
 	t->provider = provider;
 }
 
@@ -597,14 +595,14 @@ TEST(test_thread_id_failure)
  * joined from several buffers. */
 TEST(test_written_by_module)
 {
-	const struct tsct_provider_ops *ops = t->ops;
+	int (*request)(struct tsct_channel *, unsigned int, void *) = t->request;
 	const enum tsct_provider provider = t->provider;
 	unsigned char sent[TSCT_PAYLOAD_MAX(BLOCK)];
 	struct iovec two[] = { { sent, 100 }, { sent + 100, 0 } };
 	unsigned int len;
 
 	fill(sent, sizeof(sent), 1);
-	t->ops = &fake_ops;
+	t->request = fake_ctl;
 	t->provider = TSCT_PROVIDER_MODULE;
 	t->rseq = 0;
 	tsct_emit_enable_fast(t);
@@ -626,7 +624,7 @@ TEST(test_written_by_module)
 	ck_assert_int_eq(tsct_emit(t, id, sent, 1), -EIO);
 	ck_assert_uint_eq(tsct_channel_dropped(t), 1);
 	ck_assert_uint_eq(kernel.calls, len + 2);
-	t->ops = ops;
+	t->request = request;
 	t->provider = provider;
 }
 

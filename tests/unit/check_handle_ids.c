@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Ids of a handle's events after its channel was lost: lib/client/channel.c */
+/* Ids of a handle's events after its channel was lost: lib/client/event_registry.c */
 #include <linux/falloc.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -157,12 +157,12 @@ static int reply_wildly(struct tsct_channel *channel, unsigned int cmd, void *ar
 LOOP_TEST(test_reply_differs, 0, 5)
 {
 	static const __u32 sizes[] = { 0, 1, sizeof(wild), 1 << 30, ~0U };
-	const struct tsct_provider_ops wild_ops = { .ctl = reply_wildly }, *ops;
+	int (*request)(struct tsct_channel *, unsigned int, void *);
 	struct tsct_channel *handle = open_handle("a");
 	const int x = define(handle, "x");
 
-	ops = handle->ops;
-	handle->ops = &wild_ops;
+	request = handle->request;
+	handle->request = reply_wildly;
 	memset(&wild, 0xff, sizeof(wild));
 	wild.id = x;
 	wild.size = sizes[_i];
@@ -171,7 +171,7 @@ LOOP_TEST(test_reply_differs, 0, 5)
 	ck_assert_int_eq(define(handle, "y"), x + 1);
 	wild.id = TSCT_ID_FIRST - 1;
 	ck_assert_int_eq(define(handle, "z"), -EPROTO);
-	handle->ops = ops;
+	handle->request = request;
 	move(handle, "b", "w");
 	emit(handle, x + 1, 1);
 	expect("b", "y", 1);
