@@ -224,21 +224,6 @@ static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
 	return 0;
 }
 
-static void unmap_channel(struct tsct_channel *channel)
-{
-	const struct tsct_channel_header *h = &channel->header;
-
-	if (channel->head_map)
-		munmap(channel->head_map, h->consumer_offset);
-	if (channel->consumer_map)
-		munmap(channel->consumer_map, h->ring_offset - h->consumer_offset);
-	if (channel->ring_map)
-		munmap(channel->ring_map, h->file_size - h->ring_offset);
-	channel->head_map = channel->consumer_map = channel->ring_map = NULL;
-	free(channel->fast.refs);
-	channel->fast.refs = NULL;
-}
-
 void tsct_channel_use_header(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
@@ -251,34 +236,27 @@ void tsct_channel_use_header(struct tsct_channel *channel)
 	channel->source = h->source;
 }
 
-/* Maps a channel that the provider has bound to the connection. Returns 0 or -errno. */
+/* Maps a channel that the provider has bound to the connection. Returns 0, or -errno: the
+ * caller releases what was mapped. */
 static int map_bound(struct tsct_channel *channel)
 {
 	const struct tsct_channel_header *h = &channel->header;
-	int err = read_header(channel);
+	const __u32 roles = channel->roles;
+	int err = read_header(channel) ?:
+		map_region(channel, 0, h->consumer_offset, false, &channel->head_map) ?:
+		map_region(channel, h->consumer_offset, h->ring_offset,
+			   roles & TSCT_ROLE_READ, &channel->consumer_map) ?:
+		map_region(channel, h->ring_offset, h->file_size,
+			   roles & TSCT_ROLE_WRITE, &channel->ring_map);
 
-	if (!err)
-		err = map_region(channel, 0, h->consumer_offset, false,
-				 &channel->head_map);
-	if (!err)
-		err = map_region(channel, h->consumer_offset, h->ring_offset,
-				 channel->roles & TSCT_ROLE_READ,
-				 &channel->consumer_map);
-	if (!err)
-		err = map_region(channel, h->ring_offset, h->file_size,
-				 channel->roles & TSCT_ROLE_WRITE,
-				 &channel->ring_map);
-	tsct_channel_use_header(channel);
-	if (!err && channel->roles & TSCT_ROLE_WRITE) {
-		channel->fast.refs = calloc(h->nr_cpus, sizeof(*channel->fast.refs));
-		err = channel->fast.refs ? 0 : -ENOMEM;
-	}
-	if (err) {
-		unmap_channel(channel);
+	if (err)
 		return err;
-	}
-	if (!(channel->roles & TSCT_ROLE_WRITE))
+	tsct_channel_use_header(channel);
+	if (!(roles & TSCT_ROLE_WRITE))
 		return 0;
+	channel->fast.refs = calloc(h->nr_cpus, sizeof(*channel->fast.refs));
+	if (!channel->fast.refs)
+		return -ENOMEM;
 	channel->rseq = tsct_rseq_offset();
 	/* tsct_tsc_forbidden() is called for channels of every source, because it also
 	 * makes tsct_gettime() read clocks by system calls if the TSC is forbidden. */
@@ -603,7 +581,17 @@ struct tsct_channel *tsct_channel_new(void)
 /* Disconnects from the provider. Error text and count of dropped events remain. */
 static void release(struct tsct_channel *channel)
 {
-	unmap_channel(channel);
+	const struct tsct_channel_header *h = &channel->header;
+
+	if (channel->head_map)
+		munmap(channel->head_map, h->consumer_offset);
+	if (channel->consumer_map)
+		munmap(channel->consumer_map, h->ring_offset - h->consumer_offset);
+	if (channel->ring_map)
+		munmap(channel->ring_map, h->file_size - h->ring_offset);
+	channel->head_map = channel->consumer_map = channel->ring_map = NULL;
+	free(channel->fast.refs);
+	channel->fast.refs = NULL;
 	if (channel->map_fd >= 0 && channel->map_fd != channel->fd)
 		close(channel->map_fd);
 	if (channel->fd >= 0)
@@ -771,19 +759,18 @@ static int open_handle(const char *only_socket,
 	const __u32 exclusive = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
 	const __u32 roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ;
 	struct tsct_channel *channel = tsct_channel_new();
+	const uint64_t *reserved;
 	struct tsct_opening opening;
 	int err = 0;
-	size_t i;
 
 	*ret_channel = channel ? channel : &no_memory;
 	if (!channel)
 		return -ENOMEM;
 	if (!options)
 		options = &defaults;
-	for (i = 0; i < 4; i++)
-		if (options->reserved[i])
-			break;
-	if (i < 4 || options->flags & ~flags ||
+	reserved = options->reserved;
+	if (reserved[0] | reserved[1] | reserved[2] | reserved[3] ||
+	    options->flags & ~flags ||
 	    (options->flags & exclusive) == exclusive || options->roles & ~roles) {
 		tsct_channel_add_error(channel, "unknown or contradicting options; use "
 				       "header and library of one release");

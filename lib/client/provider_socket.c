@@ -64,7 +64,7 @@ static bool is_interrupted(ssize_t result, __s64 begin_ns)
 		coarse_ns() - begin_ns < REPLY_TIMEOUT_S * 1000000000LL;
 }
 
-/* Returns 0 with the server's result in *ret_result, or -errno: no valid reply. */
+/* *ret_fd: a descriptor that came with the reply; -1: none */
 static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 			 int *ret_result)
 {
@@ -96,7 +96,6 @@ static int receive_reply(int fd, unsigned int cmd, void *arg, int *ret_fd,
 	return 0;
 }
 
-/* Sends a request; a descriptor with it unless @sent_fd is -1. Returns 0 or -errno. */
 static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
 {
 	struct tsct_request request = { .cmd = cmd, .size = _IOC_SIZE(cmd) };
@@ -118,13 +117,14 @@ static int send_request(int fd, unsigned int cmd, void *arg, int sent_fd)
 }
 
 /*
- * Sends a request and receives its reply. @ret_map_fd: set to the reply's memfd, if the
- * reply has a memfd; may be NULL
+ * Sends a request, and the descriptor @sent_fd with it unless that is -1, and receives the
+ * reply. @ret_map_fd: set to the reply's memfd, if the reply has a memfd; may be NULL.
+ * Returns 0 with the server's result in *ret_result, or -errno: no valid reply.
  */
-static int exchange(int fd, unsigned int cmd, void *arg, int *ret_map_fd,
+static int exchange(int fd, unsigned int cmd, void *arg, int sent_fd, int *ret_map_fd,
 		    int *ret_result)
 {
-	int map_fd = -1, err = send_request(fd, cmd, arg, -1);
+	int map_fd = -1, err = send_request(fd, cmd, arg, sent_fd);
 
 	if (!err)
 		err = receive_reply(fd, cmd, arg, &map_fd, ret_result);
@@ -148,14 +148,11 @@ static int bind_memory(const struct tsct_channel *channel, int fd, __u32 roles,
 		       __u32 *ret_id)
 {
 	struct tsct_channel_adopt adopt = { .roles = roles };
-	int unused = -1, result = 0, err = -EBADF;
+	int result = 0, err = -EBADF;
 
 	if (inode_of(channel->map_fd) == channel->map_inode)
-		err = send_request(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, channel->map_fd);
-	if (!err)
-		err = receive_reply(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, &unused, &result);
-	if (unused >= 0)
-		close(unused);
+		err = exchange(fd, TSCT_IOC_CHANNEL_ADOPT, &adopt, channel->map_fd, NULL,
+			       &result);
 	if (!err && !result)
 		*ret_id = adopt.id;
 	return err ? err : result;
@@ -183,7 +180,7 @@ static int request_apart(const struct tsct_channel *channel, unsigned int cmd, v
 		return err;
 	err = bind_memory(channel, fd, TSCT_ROLE_WRITE, &id);
 	if (!err)
-		err = exchange(fd, cmd, arg, NULL, &result);
+		err = exchange(fd, cmd, arg, -1, NULL, &result);
 	close(fd);
 	return err ? err : result;
 }
@@ -203,7 +200,7 @@ static int socket_request(struct tsct_channel *channel, unsigned int cmd, void *
 	pthread_mutex_lock(&channel->lock);
 	broken = channel->broken;
 	if (!broken) {
-		err = exchange(channel->fd, cmd, arg, &channel->map_fd, &result);
+		err = exchange(channel->fd, cmd, arg, -1, &channel->map_fd, &result);
 		channel->broken = err != 0;
 		if (cmd == TSCT_IOC_CHANNEL_CREATE || cmd == TSCT_IOC_CHANNEL_ATTACH)
 			channel->map_inode = inode_of(channel->map_fd);
@@ -222,7 +219,7 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
 {
 	const struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = gettid() };
 	struct tsct_thread_info thread = { 0 };
-	int fd, named, unused = -1, result = 0, err;
+	int fd, named, result = 0, err;
 
 	err = connect_to(channel->socket_path, &fd);
 	if (err)
@@ -231,11 +228,7 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
 	if (named < 0 || fcntl(named, F_SETOWN_EX, &owner) < 0)
 		err = -errno;
 	if (!err)
-		err = send_request(fd, TSCT_IOC_THREAD, &thread, named);
-	if (!err)
-		err = receive_reply(fd, TSCT_IOC_THREAD, &thread, &unused, &result);
-	if (unused >= 0)
-		close(unused);
+		err = exchange(fd, TSCT_IOC_THREAD, &thread, named, NULL, &result);
 	if (named >= 0)
 		close(named);
 	close(fd);
@@ -319,7 +312,7 @@ int tsct_socket_open(struct tsct_channel *channel, const char *path,
 	err = connect_to(path, &channel->fd);
 	if (err)
 		return tsct_channel_explain(channel, reasons, path, server, err);
-	err = exchange(channel->fd, TSCT_IOC_INFO, &info, NULL, &result) ?: result;
+	err = exchange(channel->fd, TSCT_IOC_INFO, &info, -1, NULL, &result) ?: result;
 	if (!err) {
 		channel->socket_path = strdup(path);
 		err = channel->socket_path ? 0 : -ENOMEM;

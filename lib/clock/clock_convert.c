@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Conversion of cycles to times and back, for CLOCK_REALTIME and the cluster's
- * time, now and in the past. The formulas are in section 4 of
- * tsctrace/abi_clock.h.
+ * time, now and in the past; and intervals between two readings of the counter, by its
+ * rate alone: steps and slews of CLOCK_REALTIME have no effect on these. The formulas are
+ * in section 4 of tsctrace/abi_clock.h.
  */
 #include <errno.h>
 
@@ -12,7 +13,25 @@
 #include "lib/core/tsc_trust.h"
 #include "lib/client/gettime.h"
 
+#define PPT		1000000000000ULL
+/* Maximum number of reads of the page, if a writer changes it during each read */
+#define OVERTAKEN_MAX	16
+
+/* The time that cycles are converted to */
+enum timeline {
+	REAL,
+	CLUSTER,
+};
+
 /* ---- the page, field by field ------------------------------------------- */
+
+/* True if the page has not changed since @head was read, see latch.c. */
+static bool is_unchanged(const struct tsct_clock_page *page,
+			 const struct tsct_clock_head *head)
+{
+	smp_rmb();
+	return READ_ONCE(page->seq) == head->seq;
+}
 
 int tsct_clock_head(const struct tsct_clock_page *page,
 		    struct tsct_clock_head *ret_head)
@@ -20,23 +39,32 @@ int tsct_clock_head(const struct tsct_clock_page *page,
 	const struct tsct_clock_state *state;
 	int tries;
 
-	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
+	for (tries = 0; tries < OVERTAKEN_MAX; tries++) {
 		/* acquire: pairs with the writer's release: the copy is complete */
 		ret_head->seq = smp_load_acquire(&page->seq);
 		state = &page->copy[ret_head->seq & 1].state;
 		ret_head->status = READ_ONCE(state->status);
 		ret_head->epoch = READ_ONCE(state->epoch);
 		ret_head->source = READ_ONCE(state->source);
-		ret_head->cause = READ_ONCE(state->cause);
 		ret_head->flags = READ_ONCE(state->flags);
-		ret_head->as_of_cycles = READ_ONCE(state->real.as_of_cycles);
 		ret_head->mult = READ_ONCE(state->real.mult);
+		ret_head->cluster_mult = READ_ONCE(state->cluster.mult);
 		ret_head->rate_mult = READ_ONCE(state->rate_mult);
 		ret_head->rate_error_ppt = READ_ONCE(state->rate_error_ppt);
-		if (tsct_clock_same(page, ret_head))
+		if (is_unchanged(page, ret_head))
 			return 0;
 	}
 	return -EAGAIN;
+}
+
+/* Reads the head for a conversion. Returns 0 or an error of the conversion. */
+static int read_head(const struct tsct_clock *clock, enum timeline timeline,
+		     struct tsct_clock_head *ret_head)
+{
+	if (tsct_clock_head(clock->page, ret_head) ||
+	    (timeline == REAL && ret_head->status == TSCT_STATUS_UNKNOWN))
+		return -EAGAIN;
+	return ret_head->source == clock->source ? 0 : -ESTALE;
 }
 
 int tsct_clock_skew(const struct tsct_clock_full *clock, __u32 cpu,
@@ -90,15 +118,6 @@ static __u64 error_ns_of(__u64 error_ps)
 	return error_ps / 1000 + !!(error_ps % 1000) + 1;
 }
 
-static void to_public(const struct tsct_clock_time *time,
-		      struct tsct_time *ret_time)
-{
-	ret_time->ns = time->ns;
-	ret_time->error_ns = error_ns_of(time->error_ps);
-	ret_time->status = time->status;
-	ret_time->epoch = time->epoch;
-}
-
 /* Returns an upper bound of @cycles in ps; @mult: 2^-56 ns per cycle. */
 static __u64 cycles_to_ps(__u64 mult, __u64 cycles)
 {
@@ -110,11 +129,6 @@ static __u64 cycles_to_ps(__u64 mult, __u64 cycles)
 
 /* ---- the fast path ------------------------------------------------------ */
 
-enum params_kind {
-	PARAMS_REAL,
-	PARAMS_CLUSTER,
-};
-
 /*
  * The fast path of section 4 of tsctrace/abi_clock.h. In its range the result does not
  * depend on the CPU, the clock is not in holdover, and no sample of the in-process
@@ -122,14 +136,14 @@ enum params_kind {
  * This function takes 1 ns. It is inlined, because a call would take 4 ns more.
  */
 static inline __attribute__((always_inline)) bool
-convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind,
+convert_fast(const struct tsct_clock *clock, __u64 cycles, enum timeline timeline,
 	     struct tsct_time *time)
 {
 	const struct tsct_clock_page *page = clock->page;
 	__u64 seq = smp_load_acquire(&page->seq);
 	const struct tsct_clock_state *state = &page->copy[seq & 1].state;
 	const struct tsct_clock_params *params =
-		kind == PARAMS_REAL ? &state->real : &state->cluster;
+		timeline == REAL ? &state->real : &state->cluster;
 	__u64 d = cycles - READ_ONCE(params->base_cycles);
 	__u64 age = cycles - READ_ONCE(params->as_of_cycles);
 	__u64 error_ps = READ_ONCE(params->error_ps);
@@ -145,9 +159,9 @@ convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind
 	if ((__s64)age <= 0)
 		error_ps = READ_ONCE(params->past_error_ps);
 	time->error_ns = error_ns_of(error_ps);
-	time->status = kind == PARAMS_REAL ? READ_ONCE(state->status) :
+	time->status = timeline == REAL ? READ_ONCE(state->status) :
 		READ_ONCE(state->cluster_status);
-	time->epoch = kind == PARAMS_REAL ? READ_ONCE(state->epoch) :
+	time->epoch = timeline == REAL ? READ_ONCE(state->epoch) :
 		READ_ONCE(state->cluster_epoch);
 	if (READ_ONCE(state->source) != clock->source)
 		return false;
@@ -156,84 +170,139 @@ convert_fast(const struct tsct_clock *clock, __u64 cycles, enum params_kind kind
 	return READ_ONCE(page->seq) == seq;
 }
 
-/* ---- cycles to CLOCK_REALTIME ------------------------------------------- */
+/* ---- cycles to time ------------------------------------------------------ */
+
+static int lookup_once(const struct tsct_clock_page *page, __u64 cycles,
+		       enum timeline timeline, struct tsct_clock_time *time)
+{
+	struct tsct_clock_state state;
+
+	if (timeline == REAL)
+		return tsct_latch_lookup(page, cycles, time);
+	return tsct_latch_read(page, &state) ?:
+		tsct_clock_cluster_lookup(&state, cycles, time);
+}
+
+/*
+ * Corrects a time by the skew of the CPU, as params convert counter values of the
+ * reference CPU. The table of skews belongs to the current epoch: cycles of an earlier
+ * epoch may be off by the largest skew of any CPU. For the cluster's time, cluster_prev
+ * is used with the present skews, too, even if it was made with other skews.
+ */
+static int correct_skew(const struct tsct_clock_full *clock,
+			const struct tsct_clock_head *head, __u64 cycles, __u32 cpu,
+			enum timeline timeline, struct tsct_clock_time *time)
+{
+	__u64 error = 0, mult = timeline == REAL ? head->mult : head->cluster_mult;
+	__s64 skew = 0;
+	int err = 0;
+
+	if (timeline == REAL && time->epoch != head->epoch)
+		error = tsct_clock_skew_max(clock);
+	else
+		err = tsct_clock_skew(clock, cpu, &skew, &error);
+	if (!err && skew)
+		err = lookup_once(clock->head.page, cycles - (__u64)skew, timeline, time);
+	if (!err)
+		time->error_ps = tsct_add_saturating(time->error_ps,
+				cycles_to_ps(mult ?: clock->rate_mult, error));
+	return err;
+}
 
 static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
-		  struct tsct_clock_time *time)
+		  enum timeline timeline, struct tsct_clock_time *time)
 {
 	const struct tsct_clock_page *page = clock->head.page;
 	struct tsct_clock_head head;
 	int tries, err;
 
-	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
-		__u64 error = 0;
-		__s64 skew = 0;
-
-		if (tsct_clock_head(page, &head) ||
-		    head.status == TSCT_STATUS_UNKNOWN)
-			return -EAGAIN;
-		if (head.source != clock->head.source)
-			return -ESTALE;
-		err = tsct_latch_lookup(page, cycles, time);
-		if (!err && head.flags & TSCT_CLOCK_SKEWED) {
-			/*
-			 * The table of skews belongs to the current epoch. Cycles of an
-			 * earlier epoch may be off by the largest skew of any CPU.
-			 */
-			if (time->epoch != head.epoch)
-				error = tsct_clock_skew_max(clock);
-			else
-				err = tsct_clock_skew(clock, cpu, &skew, &error);
-			if (!err && skew)
-				err = tsct_latch_lookup(page, cycles - (__u64)skew, time);
-			if (!err)
-				time->error_ps = tsct_add_saturating(time->error_ps,
-						cycles_to_ps(head.mult ? head.mult :
-							     clock->rate_mult, error));
-		}
+	for (tries = 0; tries < OVERTAKEN_MAX; tries++) {
+		err = read_head(&clock->head, timeline, &head);
+		if (err)
+			return err;
+		err = lookup_once(page, cycles, timeline, time);
+		if (!err && head.flags & TSCT_CLOCK_SKEWED)
+			err = correct_skew(clock, &head, cycles, cpu, timeline, time);
 		/*
 		 * If the clock page has changed, `head` and *time may be of different
 		 * states: tries again.
 		 */
-		if (tsct_clock_same(page, &head))
+		if (is_unchanged(page, &head))
 			return err;
 	}
 	return -EAGAIN;
 }
 
-int tsct_clock_cycles_to_time_on(const struct tsct_clock *head, uint64_t cycles,
-				 uint32_t cpu, struct tsct_time *ret_time)
+static __attribute__((noinline)) int
+convert_slow(const struct tsct_clock *head, __u64 cycles, __u32 cpu,
+	     enum timeline timeline, struct tsct_time *ret_time)
 {
 	const struct tsct_clock_full *clock = tsct_clock_full(head);
 	struct tsct_clock_time found;
-	struct tsct_time time;
 	int err;
 
-	if (likely(convert_fast(head, cycles, PARAMS_REAL, &time))) {
-		*ret_time = time;
-		return 0;
-	}
-	if (clock->inprocess)
+	if (clock->inprocess && timeline == REAL)
 		tsct_clock_inprocess_refine(clock->inprocess, cycles);
-	err = lookup(clock, cycles, cpu, &found);
+	err = lookup(clock, cycles, cpu, timeline, &found);
 	if (!err)
-		to_public(&found, ret_time);
+		*ret_time = (struct tsct_time) {
+			.ns = found.ns, .error_ns = error_ns_of(found.error_ps),
+			.status = found.status, .epoch = found.epoch,
+		};
 	return err;
+}
+
+static inline __attribute__((always_inline)) int
+convert(const struct tsct_clock *clock, __u64 cycles, __u32 cpu, enum timeline timeline,
+	struct tsct_time *ret_time)
+{
+	struct tsct_time time;
+
+	if (unlikely(!convert_fast(clock, cycles, timeline, &time)))
+		return convert_slow(clock, cycles, cpu, timeline, ret_time);
+	*ret_time = time;
+	return 0;
+}
+
+int tsct_clock_cycles_to_time_on(const struct tsct_clock *clock, uint64_t cycles,
+				 uint32_t cpu, struct tsct_time *ret_time)
+{
+	return convert(clock, cycles, cpu, REAL, ret_time);
 }
 
 int tsct_clock_cycles_to_time(const struct tsct_clock *clock, uint64_t cycles,
 			      struct tsct_time *ret_time)
 {
-	return tsct_clock_cycles_to_time_on(clock, cycles, TSCT_CPU_ANY,
-					    ret_time);
+	return convert(clock, cycles, TSCT_CPU_ANY, REAL, ret_time);
 }
 
-static int convert_now(const struct tsct_clock *clock, struct tsct_time *time)
+int tsct_clock_cycles_to_cluster_time_on(const struct tsct_clock *clock,
+					 uint64_t cycles, uint32_t cpu,
+					 struct tsct_time *ret_time)
+{
+	return convert(clock, cycles, cpu, CLUSTER, ret_time);
+}
+
+int tsct_clock_cycles_to_cluster_time(const struct tsct_clock *clock,
+				      uint64_t cycles, struct tsct_time *ret_time)
+{
+	return convert(clock, cycles, TSCT_CPU_ANY, CLUSTER, ret_time);
+}
+
+static inline __attribute__((always_inline)) int
+convert_now(const struct tsct_clock *clock, enum timeline timeline,
+	    struct tsct_time *ret_time)
 {
 	struct tsct_time_point now;
 
 	tsct_clock_time_point(clock, &now);
-	return tsct_clock_cycles_to_time_on(clock, now.cycles, now.cpu, time);
+	return convert(clock, now.cycles, now.cpu, timeline, ret_time);
+}
+
+int tsct_clock_now_cluster(const struct tsct_clock *clock,
+			   struct tsct_time *ret_time)
+{
+	return convert_now(clock, CLUSTER, ret_time);
 }
 
 /*
@@ -243,11 +312,11 @@ static int convert_now(const struct tsct_clock *clock, struct tsct_time *time)
 int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
 {
 	struct tsct_time time = { .status = TSCT_STATUS_UNKNOWN };
-	int err = convert_now(clock, &time);
+	int err = convert_now(clock, REAL, &time);
 
 	if (tsct_clock_full(clock)->inprocess &&
 	    (err || time.status == TSCT_STATUS_DISRUPTED))
-		err = convert_now(clock, &time);
+		err = convert_now(clock, REAL, &time);
 	if (!err)
 		*ret_time = time;
 	return err;
@@ -267,99 +336,6 @@ int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
-int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t cycles,
-				 int64_t *ret_ns)
-{
-	struct tsct_time time;
-	int err = tsct_clock_cycles_to_time(clock, cycles, &time);
-
-	if (err)
-		return err;
-	if (time.status == TSCT_STATUS_DISRUPTED)
-		return -ESTALE;
-	*ret_ns = time.ns;
-	return 0;
-}
-
-/* ---- cycles to the cluster's time --------------------------------------- */
-
-static int lookup_cluster(const struct tsct_clock *clock, __u64 cycles,
-			  __u32 cpu, struct tsct_clock_time *time)
-{
-	struct tsct_clock_state state;
-	struct tsct_clock_head head;
-	int tries, err;
-
-	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
-		__u64 error;
-		__s64 skew;
-
-		if (tsct_clock_head(clock->page, &head) ||
-		    tsct_latch_read(clock->page, &state))
-			return -EAGAIN;
-		if (state.source != clock->source)
-			return -ESTALE;
-		if (!(state.flags & TSCT_CLOCK_SKEWED) || !state.cluster.mult) {
-			err = tsct_clock_cluster_lookup(&state, cycles, time);
-		} else {
-			/*
-			 * The params convert counter values of the reference CPU, so
-			 * the skew of @cpu is subtracted. cluster_prev is used with the
-			 * present skews, too, even if it was made with other skews.
-			 */
-			err = tsct_clock_skew(tsct_clock_full(clock), cpu, &skew, &error);
-			if (!err)
-				err = tsct_clock_cluster_lookup(&state,
-						cycles - (__u64)skew, time);
-			if (!err)
-				time->error_ps = tsct_add_saturating(time->error_ps,
-					cycles_to_ps(state.cluster.mult, error));
-		}
-		/*
-		 * If the page has changed, the table of skews may belong to another
-		 * state.
-		 */
-		if (tsct_clock_same(clock->page, &head))
-			return err;
-	}
-	return -EAGAIN;
-}
-
-int tsct_clock_cycles_to_cluster_time_on(const struct tsct_clock *clock,
-					 uint64_t cycles, uint32_t cpu,
-					 struct tsct_time *ret_time)
-{
-	struct tsct_clock_time found;
-	struct tsct_time time;
-	int err;
-
-	if (likely(convert_fast(clock, cycles, PARAMS_CLUSTER, &time))) {
-		*ret_time = time;
-		return 0;
-	}
-	err = lookup_cluster(clock, cycles, cpu, &found);
-	if (!err)
-		to_public(&found, ret_time);
-	return err;
-}
-
-int tsct_clock_cycles_to_cluster_time(const struct tsct_clock *clock,
-				      uint64_t cycles, struct tsct_time *ret_time)
-{
-	return tsct_clock_cycles_to_cluster_time_on(clock, cycles, TSCT_CPU_ANY,
-						    ret_time);
-}
-
-int tsct_clock_now_cluster(const struct tsct_clock *clock,
-			   struct tsct_time *ret_time)
-{
-	struct tsct_time_point now;
-
-	tsct_clock_time_point(clock, &now);
-	return tsct_clock_cycles_to_cluster_time_on(clock, now.cycles, now.cpu,
-						    ret_time);
-}
-
 static int valid_ns(int err, const struct tsct_time *time, int64_t *ret_ns)
 {
 	if (err)
@@ -370,11 +346,25 @@ static int valid_ns(int err, const struct tsct_time *time, int64_t *ret_ns)
 	return 0;
 }
 
+int tsct_clock_cycles_to_ns_slow(const struct tsct_clock *clock, uint64_t cycles,
+				 int64_t *ret_ns)
+{
+	struct tsct_time time;
+	int err = tsct_clock_cycles_to_time(clock, cycles, &time);
+
+	if (!err && time.status == TSCT_STATUS_DISRUPTED)
+		err = -ESTALE;
+	if (!err)
+		*ret_ns = time.ns;
+	return err;
+}
+
 int tsct_clock_now_cluster_slow(const struct tsct_clock *clock, int64_t *ret_ns)
 {
 	struct tsct_time time = { 0 };
+	int err = tsct_clock_now_cluster(clock, &time);
 
-	return valid_ns(tsct_clock_now_cluster(clock, &time), &time, ret_ns);
+	return valid_ns(err, &time, ret_ns);
 }
 
 int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
@@ -387,33 +377,6 @@ int tsct_clock_cycles_to_cluster_ns_slow(const struct tsct_clock *clock,
 }
 
 /* ---- CLOCK_REALTIME to cycles -------------------------------------------- */
-
-/* Finds the first cycle at or after time @ns. @ns must be at least params->base_ns. */
-static int find_in_params(const struct tsct_clock_params *params, __s64 ns,
-			  __u64 *ret_cycles)
-{
-	tsct_u128 target = (tsct_u128)((tsct_s128)ns - params->base_ns);
-	tsct_u128 slewed = ((tsct_u128)params->slew_cycles *
-			    params->slew_mult) >> TSCT_CLOCK_SHIFT;
-	tsct_u128 d;
-
-	/* With equal rates in and after the slew, the params are one straight line. */
-	if (params->slew_mult == params->mult)
-		d = ((target << TSCT_CLOCK_SHIFT) + params->mult - 1) /
-			params->mult;
-	else if (target <= slewed && params->slew_mult)
-		d = ((target << TSCT_CLOCK_SHIFT) + params->slew_mult - 1) /
-			params->slew_mult;
-	else if (target <= slewed)
-		d = 0;
-	else
-		d = params->slew_cycles + (((target - slewed) <<
-			TSCT_CLOCK_SHIFT) + params->mult - 1) / params->mult;
-	if (d > params->void_after_cycles - params->base_cycles)
-		return -ESTALE;
-	*ret_cycles = params->base_cycles + (__u64)d;
-	return 0;
-}
 
 /*
  * Finds the first cycle of the segment at or after time @ns. @ns must be at least
@@ -448,18 +411,25 @@ static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 		       __u64 *ret_cycles)
 {
 	__u32 nr = READ_ONCE(copy->nr_segments), i;
-	struct tsct_clock_segment segment = { 0 };
-	struct tsct_clock_params params;
+	struct tsct_clock_segment present[2], segment = { 0 };
+	const struct tsct_clock_params *params;
+	struct tsct_clock_state state;
 	tsct_u128 d;
 	int err;
 
-	tsct_load_relaxed(&params, &copy->state.real,
-			  TSCT_WORDS(struct tsct_clock_params));
-	if (params.mult && ns >= params.base_ns)
-		return find_in_params(&params, ns, ret_cycles);
-	segment.base_cycles = params.base_cycles;
-	segment.base_ns = params.base_ns;
-	segment.mult = params.mult;
+	tsct_load_relaxed(&state, &copy->state, TSCT_WORDS(struct tsct_clock_state));
+	params = &state.real;
+	if (params->mult && ns >= params->base_ns) {
+		i = tsct_clock_params_segments(&state, params->void_after_cycles, 0,
+					       present) - 1;
+		/* At the end of a slew, the slew has this time first. */
+		if (i && ns <= present[1].base_ns)
+			i = 0;
+		return find_in_segment(&present[i], ns, ret_cycles) ? -ESTALE : 0;
+	}
+	segment.base_cycles = params->base_cycles;
+	segment.base_ns = params->base_ns;
+	segment.mult = params->mult;
 	if (nr > TSCT_SEGMENTS_MAX)
 		nr = TSCT_SEGMENTS_MAX;
 	for (i = nr; i-- > 0;) {
@@ -472,7 +442,7 @@ static int find_cycles(const struct tsct_clock_copy *copy, __s64 ns,
 		 * The time is after the last segment, and the next params do not exist
 		 * yet.
 		 */
-		return err && !params.mult && i == nr - 1 ? -ESTALE : err;
+		return err && !params->mult && i == nr - 1 ? -ESTALE : err;
 	}
 	if (READ_ONCE(copy->dropped))
 		return -ERANGE;
@@ -495,14 +465,12 @@ int tsct_clock_time_to_cycles(const struct tsct_clock *clock, int64_t ns,
 	__u64 cycles = 0;
 	int tries, err;
 
-	for (tries = 0; tries < TSCT_OVERTAKEN_MAX; tries++) {
-		if (tsct_clock_head(page, &head) ||
-		    head.status == TSCT_STATUS_UNKNOWN)
-			return -EAGAIN;
-		if (head.source != clock->source)
-			return -ESTALE;
+	for (tries = 0; tries < OVERTAKEN_MAX; tries++) {
+		err = read_head(clock, REAL, &head);
+		if (err)
+			return err;
 		err = find_cycles(&page->copy[head.seq & 1], ns, &cycles);
-		if (!tsct_clock_same(page, &head))
+		if (!is_unchanged(page, &head))
 			continue;
 		if (!err)
 			*ret_cycles = cycles;
@@ -580,4 +548,170 @@ int tsct_clock_segments(const struct tsct_clock *clock,
 			current[at - past];
 	}
 	return (int)total;
+}
+
+/* ---- intervals ----------------------------------------------------------- */
+
+static __u64 rate_of(const struct tsct_clock_full *clock,
+		     const struct tsct_clock_head *head)
+{
+	/*
+	 * The publisher changed to another source: the rate in the page is not that of
+	 * the source that this clock was opened with.
+	 */
+	if (head->source != clock->head.source)
+		return clock->rate_mult;
+	if (head->rate_mult)
+		return head->rate_mult;
+	return head->mult ? head->mult : clock->rate_mult;
+}
+
+static __u64 rate_mult(const struct tsct_clock *head)
+{
+	struct tsct_clock_head now;
+
+	return tsct_clock_head(head->page, &now) ? tsct_clock_full(head)->rate_mult :
+		rate_of(tsct_clock_full(head), &now);
+}
+
+int64_t tsct_clock_delta_to_ns(const struct tsct_clock *clock, int64_t cycles)
+{
+	return tsct_cycles_ns(rate_mult(clock), cycles);
+}
+
+int64_t tsct_clock_ns_to_delta(const struct tsct_clock *clock, int64_t ns)
+{
+	return tsct_ns_cycles(rate_mult(clock), ns);
+}
+
+/* ---- disruptions between two readings ----------------------------------- */
+
+/* True if the counter neither stops nor changes its rate in a disruption by @cause. */
+static bool keeps_counting(__u32 cause)
+{
+	return cause == TSCT_CAUSE_NONE || cause == TSCT_CAUSE_STEP ||
+		cause == TSCT_CAUSE_FAKE;
+}
+
+/*
+ * True if an epoch began in (from, to] whose cause affects the counter. All segments of
+ * an epoch hold its cause.
+ */
+static bool counter_disrupted(const struct tsct_clock_copy *copy, __u64 from,
+			      __u64 to)
+{
+	__u32 nr = READ_ONCE(copy->nr_segments), i;
+
+	if (!keeps_counting(READ_ONCE(copy->state.cause)) &&
+	    (__s64)(READ_ONCE(copy->state.epoch_cycles) - from) > 0 &&
+	    (__s64)(READ_ONCE(copy->state.epoch_cycles) - to) <= 0)
+		return true;
+	if (nr > TSCT_SEGMENTS_MAX)
+		nr = TSCT_SEGMENTS_MAX;
+	for (i = 1; i < nr; i++) {
+		const struct tsct_clock_segment *s = &copy->segments[i];
+		__u64 base = READ_ONCE(s->base_cycles);
+
+		if (READ_ONCE(s->epoch) != READ_ONCE(s[-1].epoch) &&
+		    !keeps_counting(READ_ONCE(s->cause)) &&
+		    (__s64)(base - from) > 0 && (__s64)(base - to) <= 0)
+			return true;
+	}
+	return false;
+}
+
+static __u32 flags_between(const struct tsct_clock_page *page,
+			   const struct tsct_clock_head *head, __u64 from,
+			   __u64 to)
+{
+	struct tsct_clock_time a, b;
+	__u32 flags = 0;
+
+	/* The cycles are older or newer than the stored history. */
+	if (tsct_latch_lookup(page, from, &a) ||
+	    tsct_latch_lookup(page, to, &b))
+		return TSCT_INTERVAL_EPOCHS | TSCT_INTERVAL_DISRUPTED;
+	if (a.epoch != b.epoch)
+		flags |= TSCT_INTERVAL_EPOCHS;
+	if (a.status == TSCT_STATUS_DISRUPTED ||
+	    b.status == TSCT_STATUS_DISRUPTED ||
+	    counter_disrupted(&page->copy[head->seq & 1], from, to))
+		flags |= TSCT_INTERVAL_DISRUPTED;
+	return flags;
+}
+
+/* ---- skewed counters ---------------------------------------------------- */
+
+/*
+ * Returns the cycles to add to an interval from CPU @from to CPU @to, as if both ends
+ * were read on the reference CPU
+ * @ret_error: error bound, cycles
+ */
+static __s64 skew_correction(const struct tsct_clock_full *clock, __u32 from,
+			     __u32 to, bool skewed, __u64 *ret_error)
+{
+	__s64 skew_from, skew_to;
+	__u64 error_from, error_to;
+
+	*ret_error = 0;
+	if (from == to && from != TSCT_CPU_ANY)
+		return 0;
+	if (!tsct_clock_skew(clock, from, &skew_from, &error_from) &&
+	    !tsct_clock_skew(clock, to, &skew_to, &error_to)) {
+		*ret_error = error_from + error_to;
+		if (*ret_error < error_from)
+			*ret_error = UINT64_MAX;
+		return (__s64)((__u64)skew_from - (__u64)skew_to);
+	}
+	*ret_error = skewed ? UINT64_MAX : tsct_clock_skew_span(clock);
+	return 0;
+}
+
+int tsct_clock_interval(const struct tsct_clock *clock,
+			const struct tsct_time_point *from,
+			const struct tsct_time_point *to,
+			struct tsct_interval *ret_interval)
+{
+	const struct tsct_clock_full *full = tsct_clock_full(clock);
+	__s64 cycles = (__s64)(to->cycles - from->cycles);
+	struct tsct_interval interval = { 0 };
+	__u64 mult, error, correction, length;
+	struct tsct_clock_head head;
+	tsct_u128 bound;
+	bool skewed;
+	int tries, err;
+
+	if (full->inprocess)
+		tsct_clock_inprocess_refine(full->inprocess, to->cycles);
+	for (tries = 0; tries < OVERTAKEN_MAX; tries++) {
+		err = read_head(clock, REAL, &head);
+		if (err)
+			return err;
+		interval.flags = cycles >= 0 ?
+			flags_between(clock->page, &head, from->cycles, to->cycles) :
+			flags_between(clock->page, &head, to->cycles, from->cycles);
+		skewed = head.flags & TSCT_CLOCK_SKEWED;
+		correction = (__u64)skew_correction(full, from->cpu, to->cpu, skewed, &error);
+		if (is_unchanged(clock->page, &head))
+			break;
+	}
+	if (tries == OVERTAKEN_MAX)
+		return -EAGAIN;
+	mult = rate_of(full, &head);
+	interval.ns = tsct_cycles_ns(mult, (__s64)((__u64)cycles + correction));
+	length = interval.ns < 0 ? 0 - (__u64)interval.ns : (__u64)interval.ns;
+	/* The error of the rate, rounded up, and 1 ns for truncation */
+	bound = (tsct_u128)length * head.rate_error_ppt;
+	bound = bound / PPT + !!(bound % PPT) + 1;
+	if (error)
+		bound += ((tsct_u128)error * mult >> TSCT_CLOCK_SHIFT) + 1;
+	interval.error_ns = bound > UINT64_MAX ? UINT64_MAX : (__u64)bound;
+	if (skewed && (from->cpu != to->cpu || from->cpu == TSCT_CPU_ANY))
+		interval.flags |= TSCT_INTERVAL_SKEWED;
+	if (!head.rate_mult) {
+		interval.flags |= TSCT_INTERVAL_GUESSED;
+		interval.error_ns = UINT64_MAX;
+	}
+	*ret_interval = interval;
+	return 0;
 }

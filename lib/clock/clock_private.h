@@ -8,9 +8,6 @@
 #include "clock_page.h"
 #include "lib/core/port.h"
 
-/* Maximum number of reads of the page, if a writer changes it during each read */
-#define TSCT_OVERTAKEN_MAX	16
-
 /* Provider of a clock; index into the names that tsct_clock_origin() returns */
 enum origin {
 	ORIGIN_MODULE,
@@ -65,9 +62,9 @@ int tsct_clock_open_stopped(const struct tsct_clock_page *page, __u64 cycles,
 struct tsct_clock_head {
 	/* seq of the clock page when the state was read */
 	__u64 seq;
-	__u32 status, epoch, source, cause, flags;
-	/* real.as_of_cycles and real.mult of the state */
-	__u64 as_of_cycles, mult;
+	__u32 status, epoch, source, flags;
+	/* real.mult and cluster.mult of the state */
+	__u64 mult, cluster_mult;
 	__u64 rate_mult;		/* rate of the counter against MONOTONIC_RAW,
 					 * 2^-56 ns per cycle; 0: unknown */
 	__u64 rate_error_ppt;
@@ -75,18 +72,10 @@ struct tsct_clock_head {
 
 /*
  * Reads the fields of the state that a clock page publishes. Returns 0; -EAGAIN: a
- * writer changed the page during each of TSCT_OVERTAKEN_MAX attempts.
+ * writer changed the page during each attempt.
  */
 int tsct_clock_head(const struct tsct_clock_page *page,
 		    struct tsct_clock_head *ret_head);
-
-/* True if the page has not changed since @head was read, see latch.c. */
-static inline bool tsct_clock_same(const struct tsct_clock_page *page,
-				   const struct tsct_clock_head *head)
-{
-	smp_rmb();
-	return READ_ONCE(page->seq) == head->seq;
-}
 
 /*
  * tsct_clock_skew - counter of @cpu minus that of the reference CPU, in cycles
