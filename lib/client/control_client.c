@@ -106,63 +106,61 @@ int tsct_control_call_step(struct tsct_control_call *call)
 	return ret;
 }
 
-int tsct_control_request(const char *path, const char *request, char **ret_answer,
-			 size_t *ret_len)
-{
-	return tsct_control_request_until(path, request, INT64_MAX, ret_answer,
-					  ret_len);
-}
-
-/* Sends a request and waits for its answer. */
-static int complete(struct tsct_control_call *call, const char *path,
-		    const char *request, __s64 until_ns, bool one_line)
+/*
+ * Sends a request and waits for its answer. @ret_fd: receives the connection, after an
+ * answer of one line; NULL: it is closed
+ */
+static int request_answer(const char *path, const char *request, __s64 until_ns,
+			  char **ret_answer, size_t *ret_len, int *ret_fd)
 {
 	__s64 until = tsct_monotonic_ns() + ANSWER_NS, left_ms;
 	struct pollfd fd = { .events = POLLIN };
+	struct tsct_control_call call;
 	int ret;
 
-	tsct_control_call_begin(call, path, request,
+	tsct_control_call_begin(&call, path, request,
 				until < until_ns ? until : until_ns);
-	call->one_line = one_line;
-	while (!(ret = tsct_control_call_step(call))) {
+	call.one_line = ret_fd != NULL;
+	while (!(ret = tsct_control_call_step(&call))) {
 		/* Waits until the next step of the request can make progress. */
-		fd.fd = call->fd;
-		left_ms = (call->until_ns - tsct_monotonic_ns()) / 1000000 + 1;
-		if (call->fd < 0)
+		fd.fd = call.fd;
+		left_ms = (call.until_ns - tsct_monotonic_ns()) / 1000000 + 1;
+		if (call.fd < 0)
 			left_ms = RETRY_MS;
-		if (left_ms > 0 && poll(&fd, 1, (int)left_ms) < 0 && errno != EINTR)
-			return -errno;
+		if (left_ms > 0 && poll(&fd, 1, (int)left_ms) < 0 && errno != EINTR) {
+			ret = -errno;
+			break;
+		}
 	}
+	if (ret > 0) {
+		*ret_answer = call.answer;
+		*ret_len = call.len;
+		call.answer = NULL;
+	}
+	if (ret > 0 && ret_fd) {
+		*ret_fd = call.fd;
+		call.fd = -1;
+	}
+	tsct_control_call_end(&call);
 	return ret > 0 ? 0 : ret;
+}
+
+int tsct_control_request(const char *path, const char *request, char **ret_answer,
+			 size_t *ret_len)
+{
+	return request_answer(path, request, INT64_MAX, ret_answer, ret_len, NULL);
 }
 
 int tsct_control_request_until(const char *path, const char *request,
 			       __s64 until_ns, char **ret_answer, size_t *ret_len)
 {
-	struct tsct_control_call call;
-	int err = complete(&call, path, request, until_ns, false);
-
-	if (!err) {
-		*ret_answer = call.answer;
-		*ret_len = call.len;
-		call.answer = NULL;
-	}
-	tsct_control_call_end(&call);
-	return err;
+	return request_answer(path, request, until_ns, ret_answer, ret_len, NULL);
 }
 
 int tsct_control_request_keep(const char *path, const char *request,
 			      __s64 until_ns, char **ret_answer, int *ret_fd)
 {
-	struct tsct_control_call call;
-	int err = complete(&call, path, request, until_ns, true);
+	size_t len;
 
-	if (!err) {
-		*ret_answer = call.answer;
-		*ret_fd = call.fd;
-		call.answer = NULL;
-		call.fd = -1;
-	}
-	tsct_control_call_end(&call);
-	return err;
+	return request_answer(path, request, until_ns, ret_answer, &len, ret_fd);
 }

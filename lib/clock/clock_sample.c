@@ -60,24 +60,16 @@ static __s64 clock_ns(void *ctx, clockid_t clock)
 }
 
 /* The kernel's clocks are the same on all CPUs, so the CPU need not be known. */
-
-static __u64 read_raw(void *ctx, __u32 *ret_cpu)
-{
-	*ret_cpu = TSCT_CPU_ANY;
-	return (__u64)clock_ns(ctx, CLOCK_MONOTONIC_RAW);
+#define DEFINE_READ(name, clock)					\
+static __u64 name(void *ctx, __u32 *ret_cpu)				\
+{									\
+	*ret_cpu = TSCT_CPU_ANY;					\
+	return (__u64)clock_ns(ctx, clock);				\
 }
 
-static __u64 read_monotonic(void *ctx, __u32 *ret_cpu)
-{
-	*ret_cpu = TSCT_CPU_ANY;
-	return (__u64)clock_ns(ctx, CLOCK_MONOTONIC);
-}
-
-static __u64 read_realtime(void *ctx, __u32 *ret_cpu)
-{
-	*ret_cpu = TSCT_CPU_ANY;
-	return (__u64)clock_ns(ctx, CLOCK_REALTIME);
-}
+DEFINE_READ(read_raw, CLOCK_MONOTONIC_RAW)
+DEFINE_READ(read_monotonic, CLOCK_MONOTONIC)
+DEFINE_READ(read_realtime, CLOCK_REALTIME)
 
 static void sleep_ns(void *ctx, __u64 ns)
 {
@@ -91,7 +83,7 @@ static void sleep_ns(void *ctx, __u64 ns)
 }
 
 /* Resolution of the kernel's clocksources, and whether they count the TSC */
-static const struct {
+static const struct clocksource {
 	const char *name;
 	bool locked;		/* true: the clocksource counts the TSC */
 	double resolution_ns;	/* resolution of the clocksource in ns, at least 1 */
@@ -108,18 +100,26 @@ static const struct {
 #define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/" \
 		    "current_clocksource"
 
+static const struct clocksource *find_clocksource(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(clocksources) / sizeof(clocksources[0]); i++)
+		if (!strcmp(name, clocksources[i].name))
+			return &clocksources[i];
+	return NULL;
+}
+
 static const char *clocksource(void *ctx)
 {
+	const struct clocksource *found;
 	char name[64];
-	size_t i;
 
 	(void)ctx;
 	if (tsct_sysfs_read_line(CLOCKSOURCE, name, sizeof(name)) < 0)
 		return NULL;
-	for (i = 0; i < sizeof(clocksources) / sizeof(clocksources[0]); i++)
-		if (!strcmp(name, clocksources[i].name))
-			return clocksources[i].name;
-	return NULL;
+	found = find_clocksource(name);
+	return found ? found->name : NULL;
 }
 
 static const struct tsct_clock_ops real_ops[TSCT_SOURCE_NR] = {
@@ -315,19 +315,13 @@ static void set_clocksource(const struct tsct_sampler *sampler,
 {
 	const struct tsct_clock_ops *ops = sampler->ops;
 	const char *name = ops->clocksource ? ops->clocksource(ops->ctx) : NULL;
-	size_t i;
+	const struct clocksource *found = name ? find_clocksource(name) : NULL;
 
 	/* Sources other than the TSC are clocks of the kernel themselves. */
 	if (est->state.source != TSCT_SOURCE_TSC)
 		return;
-	est->locked = false;
-	est->raw.resolution_ns = est->real.resolution_ns = 0;
-	for (i = 0; i < sizeof(clocksources) / sizeof(clocksources[0]); i++) {
-		if (!name || strcmp(name, clocksources[i].name))
-			continue;
-		est->locked = clocksources[i].locked;
-		est->raw.resolution_ns = est->real.resolution_ns = clocksources[i].resolution_ns;
-	}
+	est->locked = found && found->locked;
+	est->raw.resolution_ns = est->real.resolution_ns = found ? found->resolution_ns : 0;
 }
 
 /*

@@ -9,6 +9,9 @@
 #include <sys/types.h>
 #include <tsctrace/abi.h>
 
+/* Limit of channels; RLIMIT_NOFILE may lower it. */
+#define TSCT_STORE_CHANNELS_MAX	4096
+
 /* Unread events: events of channels that no reader ever opened */
 struct tsct_store_unread {
 	__u64 events;
@@ -99,11 +102,7 @@ void tsct_store_unread(const struct tsct_store *store,
  * clients (TSCT_CHANNEL_KEEP), and the memory of these channels. */
 void tsct_store_clear(struct tsct_store *store);
 
-/* Limits of channels; RLIMIT_NOFILE may lower them. */
-#define TSCT_STORE_CHANNELS_MAX		4096
-#define TSCT_STORE_CHANNELS_USER_MAX	1024
-
-/* ---- one channel: store_channel.c -------------------------------------- */
+/* ---- one channel --------------------------------------------------------- */
 
 struct tsct_store_channel {
 	TAILQ_ENTRY(tsct_store_channel) list;
@@ -120,46 +119,7 @@ struct tsct_store_channel {
 	char *map;		/* address of the mapping of the whole memfd */
 };
 
-/*
- * Makes a channel that is READY on all possible CPUs. @create: validated by the
- * caller. Returns 0 or -errno.
- */
-int tsct_store_channel_make(const struct tsct_store *store, __u32 id,
-			    uid_t uid, const struct tsct_channel_create *create,
-			    struct tsct_store_channel **ret_channel);
-/*
- * Takes a memfd that has been out of this process's control for a channel. Identity is
- * from @id, @uid, @name and @flags; geometry and definitions are from the memory, which
- * may be hostile. Returns 0; -EPROTO: not the memory of a channel of this machine; or
- * another -errno.
- */
-int tsct_store_channel_adopt(const struct tsct_store *store, int memfd, __u32 id,
-			     uid_t uid, const char *name, __u32 flags,
-			     struct tsct_store_channel **ret_channel);
-
-/* Copies the header from a memfd, and checks it. Returns 0 or -EPROTO. */
-int tsct_store_channel_peek(int memfd, struct tsct_channel_header *ret_header);
 void tsct_store_channel_free(struct tsct_store_channel *channel);
-
-/* Finds or appends a definition and sets def->id. Returns 0 or -ENOSPC. */
-int tsct_store_channel_define(struct tsct_store_channel *channel,
-			      struct tsct_event_def *def);
-
-/*
- * Fills in a channel's description. Statistics are from the rings: clients can falsify
- * them.
- */
-void tsct_store_channel_describe(const struct tsct_store_channel *channel,
-				 struct tsct_channel_info *ret_info);
-
-/* Fills in the statistics of the ring of CPU @figures->cpu, which is below nr_cpus. */
-void tsct_store_channel_figures(const struct tsct_store_channel *channel,
-				struct tsct_channel_cpu *figures);
-
-/* Returns the size of the memfd for a channel, in bytes. @create: parameters of the
- * channel, validated by the caller */
-__u64 tsct_store_channel_size(const struct tsct_store *store,
-			      const struct tsct_channel_create *create);
 
 /* Highest possible CPU id + 1 */
 __u32 tsct_cpus_possible(void);
