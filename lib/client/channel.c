@@ -382,19 +382,19 @@ static int explain(struct tsct_channel *channel, int err, const char *name,
 {
 	static const struct tsct_reason reasons[] = {
 		{ -ENOENT, 0, "no such channel; start its writer or trace-ctl record "
-			"first" },
-		{ -EEXIST, 0, "exists already; close it or take another name" },
-		{ -EACCES, 0, "belongs to another user; run as that user or as root" },
+			"first", NULL },
+		{ -EEXIST, 0, "exists already; close it or take another name", NULL },
+		{ -EACCES, 0, "belongs to another user; run as that user or as root", NULL },
 		{ -EPERM, 0, "only root may create a channel that the kernel writes; "
-			"run as root (or with CAP_PERFMON)" },
-		{ -EBUSY, 0, "has a reader already; stop that reader first" },
+			"run as root (or with CAP_PERFMON)", NULL },
+		{ -EBUSY, 0, "has a reader already; stop that reader first", NULL },
 		{ -EOPNOTSUPP, 0, "not supported by this provider; kernel channels "
-			"need the module" },
+			"need the module", NULL },
 		{ -EFBIG, 0, "larger than the file size limit of the provider (the "
 			"daemon, trace-ctl record or this process); raise its 'ulimit "
-			"-f'" },
+			"-f'", NULL },
 		{ -EPROTO, 0, "invalid answer from the provider; use library and "
-			"provider of one release" },
+			"provider of one release", NULL },
 		{ 0 },
 	};
 	char where[TSCT_NAME_MAX + 32], text[TSCT_ERROR_TEXT_SIZE];
@@ -524,15 +524,15 @@ static int module_request(struct tsct_channel *channel, unsigned int cmd, void *
 static int open_module(struct tsct_channel *channel)
 {
 	static const struct tsct_reason reasons[] = {
-		{ -ENOENT, -ENODEV, "module not loaded; load the module tsctrace" },
-		{ -ENXIO, -ENODEV, "module not loaded; load the module tsctrace" },
-		{ -ENODEV, 0, "module not loaded; load the module tsctrace" },
+		{ -ENOENT, -ENODEV, "module not loaded; load the module tsctrace", NULL },
+		{ -ENXIO, -ENODEV, "module not loaded; load the module tsctrace", NULL },
+		{ -ENODEV, 0, "module not loaded; load the module tsctrace", NULL },
 		{ -EACCES, 0, "permission denied; join the group that owns it or run "
-			"as root" },
+			"as root", NULL },
 		{ -EPERM, -EACCES, "permission denied; join the group that owns it or "
-			"run as root" },
+			"run as root", NULL },
 		{ -ENOTTY, -ENODEV, "not a tsctrace device; remove it and load the "
-			"module again" },
+			"module again", NULL },
 		{ 0 },
 	};
 	struct tsct_info info = { 0 };

@@ -295,7 +295,7 @@ static const struct tsct_reason reasons[] = {
 	{ -EACCES, 0, "permission denied; run as the user that runs ", ", or as root" },
 	{ -EPERM, -EACCES, "permission denied; run as the user that runs ",
 		", or as root" },
-	{ -ENAMETOOLONG, 0, "path too long for a socket; use a shorter one" },
+	{ -ENAMETOOLONG, 0, "path too long for a socket; use a shorter one", NULL },
 	{ -ECONNRESET, 0, "connection closed without an answer; close channels if this "
 		"user has very many, else restart ", "" },
 	{ -ETIMEDOUT, 0, "no answer within " TSCT_TEXT_(REPLY_TIMEOUT_S) " s; restart ", "" },
