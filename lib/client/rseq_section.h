@@ -118,10 +118,10 @@ DEFINE_SECTION_WRITE(section_write, TSCT_READ_TSC_ORDERED_)
 DEFINE_SECTION_WRITE(section_write_unordered, TSCT_READ_TSC_UNORDERED_)
 
 /* section_writev - write one record with a payload in @nr buffers */
-#define DEFINE_SECTION_WRITEV(name, read_tsc)			\
-static inline int name(const struct tsct_fast *fast, __u64 header,	\
-		       const struct iovec *iov, __u64 nr,	\
-		       __u64 size)					\
+#define DEFINE_SECTION_WRITEV(name, read_tsc)				\
+static inline __attribute__((always_inline)) int			\
+name(const struct tsct_fast *fast, __u64 header, const struct iovec *iov, \
+     __u64 nr, __u64 size)						\
 {									\
 	__u64 pos, end, result;						\
 	const void *src;						\
