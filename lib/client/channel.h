@@ -38,8 +38,7 @@ struct tsct_channel {
 	 */
 	int (*request)(struct tsct_channel *channel, unsigned int cmd, void *arg);
 	enum tsct_provider provider;
-	int fd;			/* descriptor for requests: device or socket; -1:
-				 * none */
+	int fd;			/* for requests: device or socket; -1: none */
 	int map_fd;		/* descriptor to map: device or memfd; -1: none */
 	pid_t pid;		/* id of the process that connected */
 	pthread_mutex_t lock;	/* lock: one request at a time on a socket */
@@ -51,8 +50,7 @@ struct tsct_channel {
 	char *socket_path;
 
 	/* The channel's file, mapped */
-	struct tsct_channel_header header;	/* private, checked copy of the
-						 * header */
+	struct tsct_channel_header header;	/* private, checked copy */
 	struct tsct_geometry geo;
 	char *head_map;		/* mapping of header and definitions */
 	char *consumer_map;
@@ -70,8 +68,7 @@ struct tsct_channel {
 	struct tsct_handle_ids *ids;	/* a handle's definitions, or a target's ids of
 					 * them; NULL: none */
 	pthread_mutex_t ids_lock;	/* of a handle: for its ids and its target's */
-	struct tsct_opening *opening;	/* how to open the channel; NULL: cannot be opened
-					 * later */
+	struct tsct_opening *opening;	/* how to open it later; NULL: never */
 	/* Members of helper.c, protected by its lock */
 	struct tsct_channel *next_watched;
 	bool watched, busy, lost;
@@ -141,13 +138,11 @@ int tsct_socket_open(struct tsct_channel *channel, const char *path,
 		     const char *server);
 
 /*
- * tsct_socket_is_foreign - returns true if the server that provides the channel is not in
- *	this thread's pid namespace, nor below: then the thread's own number may be that of
- *	another thread
- * tsct_socket_thread - get this thread's number in the server's pid namespace. Returns 0 or
- *	-errno: the server ended, does not know the request, or is in no namespace above
+ * tsct_socket_thread - get this thread's number in the pid namespace of the server that
+ *	provides the channel, or of one below, where it is gettid(): elsewhere, that may be
+ *	the number of another thread. Returns 0 or -errno: the server ended, does not know
+ *	the request, or is in no namespace above
  */
-bool tsct_socket_is_foreign(const struct tsct_channel *channel);
 int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid);
 
 /* Appends a reason to the error text, tsct_channel_error(). */

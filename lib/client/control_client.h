@@ -41,8 +41,7 @@ int tsct_control_request_keep(const char *path, const char *request,
 struct tsct_control_call {
 	const char *path;
 	char request[64];	/* line to send, with its newline; "": no request */
-	int fd;			/* descriptor of the connection; -1: not connected
-				 * yet */
+	int fd;			/* connection; -1: not connected yet */
 	__s64 until_ns;		/* deadline of the request, CLOCK_MONOTONIC */
 	char *answer;		/* bytes received so far; a NUL follows when complete */
 	size_t len, size;	/* bytes of @answer: received, allocated */

@@ -35,8 +35,7 @@ struct emit_request {
 	const struct iovec *iov;
 	unsigned int nr;	/* number of buffers in iov */
 	__u32 size;		/* bytes of the record, rounded up to 8 */
-	bool ordered;		/* true: for tsct_emit(); false: for
-				 * tsct_emit_unordered() */
+	bool ordered;		/* for tsct_emit(), else tsct_emit_unordered() */
 };
 
 const __u32 tsct_no_mark = 0;

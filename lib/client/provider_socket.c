@@ -211,6 +211,19 @@ static int socket_request(struct tsct_channel *channel, unsigned int cmd, void *
 	return err ? err : result;
 }
 
+/* Returns true if the server is not in this thread's pid namespace, nor below. */
+static bool is_foreign(const struct tsct_channel *channel)
+{
+	struct ucred server;
+	socklen_t len = sizeof(server);
+
+	/* If the program has closed the connection, only a new one can tell. */
+	return channel->request == socket_request &&
+		(inode_of(channel->fd) != channel->fd_inode ||
+		 getsockopt(channel->fd, SOL_SOCKET, SO_PEERCRED, &server, &len) ||
+		 !server.pid);
+}
+
 /*
  * Async-signal-safe, so it takes no lock, and makes a connection of its own. See
  * identify_thread() of the server.
@@ -221,6 +234,9 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
 	struct tsct_thread_info thread = { 0 };
 	int fd, named, result = 0, err;
 
+	*ret_tid = (__u32)gettid();
+	if (!is_foreign(channel))
+		return 0;
 	err = connect_to(channel->socket_path, &fd);
 	if (err)
 		return err;
@@ -235,18 +251,6 @@ int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid)
 	if (!err && !result)
 		*ret_tid = thread.tid;
 	return err ? err : result;
-}
-
-bool tsct_socket_is_foreign(const struct tsct_channel *channel)
-{
-	struct ucred server;
-	socklen_t len = sizeof(server);
-
-	/* If the program has closed the connection, only a new one can tell. */
-	return channel->request == socket_request &&
-		(inode_of(channel->fd) != channel->fd_inode ||
-		 getsockopt(channel->fd, SOL_SOCKET, SO_PEERCRED, &server, &len) ||
-		 !server.pid);
 }
 
 bool tsct_provider_gone(const struct tsct_channel *channel)

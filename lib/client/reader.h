@@ -44,8 +44,7 @@ struct tsct_ring_reader {
 	 * NULL: no copy. See tsct_reader_freeze()
 	 */
 	const char *image;
-	__u64 image_head;	/* head of the ring when `image` was copied, as in
-				 * tsct_producer.head */
+	__u64 image_head;	/* tsct_producer.head when `image` was copied */
 	/* The reader's own counters; the writers' counters in the struct are 0 */
 	struct tsct_ring_stat stat;
 };
@@ -67,8 +66,7 @@ struct tsct_reader {
 	/* Event definitions */
 	char *defs;		/* copy of the definition area */
 	__u64 defs_used;	/* bytes of defs that are parsed */
-	bool defs_broken;	/* a definition was invalid: reading of definitions
-				 * ended */
+	bool defs_broken;	/* reading ended at an invalid definition */
 	const struct tsct_event_def **by_id;
 };
 

@@ -82,10 +82,7 @@ static int request_id(struct tsct_channel *channel, __u32 *ret_tid)
 		*ret_tid = thread.tid;
 		return err;
 	}
-	if (tsct_socket_is_foreign(channel))
-		return tsct_socket_thread(channel, ret_tid);
-	*ret_tid = (__u32)gettid();
-	return 0;
+	return tsct_socket_thread(channel, ret_tid);
 }
 
 /* Sets the time before which a thread does not repeat a request that failed: a program must

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
  * Clocks: their origin, and readings of the counter. A clock uses the clock page of the
- * module, or that of the daemon, or else one that this process maintains.
+ * module, or that of the daemon, mapped after checks, or else one that this process
+ * maintains.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock_private.h"
 #include "lib/client/gettime.h"
@@ -23,6 +28,190 @@
 
 /* Clock page of a clock for which there was no memory: status UNKNOWN */
 static const struct tsct_clock_page empty_page __attribute__((aligned(64)));
+
+/* ---- published clock areas ----------------------------------------------- */
+
+void tsct_clock_area_unmap(const struct tsct_clock_area *area)
+{
+	munmap((void *)area->page, area->size);
+}
+
+/*
+ * True if a file in @dir that belongs to user @owner is trusted. Root and the effective
+ * user are always trusted. The owner of @dir is trusted if only the owner can write to
+ * @dir, and only root to the directory above, as is usual for a system service.
+ */
+static bool is_trusted(uid_t owner, const char *dir)
+{
+	struct stat own, above;
+	char path[4096];
+
+	if (!owner || owner == geteuid())
+		return true;
+	snprintf(path, sizeof(path), "%s/..", dir);
+	return !lstat(dir, &own) && S_ISDIR(own.st_mode) &&
+		own.st_uid == owner && !(own.st_mode & 022) &&
+		!stat(path, &above) && !above.st_uid && !(above.st_mode & 022);
+}
+
+static int map_page(int fd, off_t offset, size_t size,
+		    const struct tsct_clock_page **ret_page)
+{
+	void *page = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, offset);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	*ret_page = page;
+	return 0;
+}
+
+/*
+ * Reads the area's size from its first page. The page may be wrong and may change: it
+ * is read once, and only the mapped size is used afterwards.
+ */
+static int read_size(int fd, off_t offset, struct tsct_clock_area *area)
+{
+	const struct tsct_clock_page *page = NULL;
+	int err = map_page(fd, offset, TSCT_PAGE_SIZE, &page);
+
+	if (err)
+		return err;
+	area->size = READ_ONCE(page->size);
+	area->nr_cpus = READ_ONCE(page->nr_cpus);
+	munmap((void *)page, TSCT_PAGE_SIZE);
+	return area->nr_cpus <= TSCT_CPUS_MAX &&
+		area->size == TSCT_CLOCK_SIZE(area->nr_cpus) ? 0 : -EINVAL;
+}
+
+/* Checks that a clock page of this boot holds a valid time now. */
+static int check_state(const struct tsct_clock_page *page)
+{
+	struct tsct_clock_copy *copy = malloc(sizeof(*copy));
+	const struct tsct_clock_state *state = &copy->state;
+	int err = 0;
+
+	/* Reading fails if the page changes during each of 1000 attempts: its writer is
+	 * broken or hostile. */
+	if (!copy || tsct_latch_read_copy(page, copy) || tsct_segments_valid(copy))
+		err = -EINVAL;
+	else if (state->status == TSCT_STATUS_UNKNOWN || !state->real.mult)
+		err = -EAGAIN;
+	else if (state->source == TSCT_SOURCE_TSC && !tsct_tsc_readable())
+		err = -EOPNOTSUPP;
+	else if ((__s64)(tsct_cycles_read(state->source) -
+			 state->real.void_after_cycles) > 0)
+		err = -ETIME;
+	free(copy);
+	return err;
+}
+
+/*
+ * Maps a clock area of known size, and checks it.
+ * @boot_id: NULL for the module, which cannot be of another boot
+ */
+static int map_area(int fd, off_t offset, const __u8 *boot_id,
+		    struct tsct_clock_area *area)
+{
+	int err = map_page(fd, offset, area->size, &area->page);
+
+	if (err)
+		return err;
+	err = tsct_clock_page_check(area->page, area->size,
+				    boot_id ? boot_id : area->page->boot_id);
+	if (!err)
+		err = check_state(area->page);
+	if (err)
+		tsct_clock_area_unmap(area);
+	return err;
+}
+
+/* Table of error texts. ret: error that callers get; 0: err itself */
+static const struct {
+	int err, ret;
+	const char *text;
+} reasons[] = {
+	{ -ENOENT, 0, "does not exist" },
+	{ -ENODEV, -ENOENT, "does not exist" },
+	{ -ENXIO, -ENOENT, "does not exist" },
+	{ -EAGAIN, 0, "holds no time yet; check that tsctraced is running" },
+	{ -ETIME, -EAGAIN, "has expired; check that tsctraced is running" },
+	{ -EOPNOTSUPP, 0, "is based on the TSC, which this process may not read" },
+	{ -ESTALE, 0, "is of another boot; check that tsctraced is running" },
+	{ -ELOOP, 0, "is a symbolic link, which is not followed; remove it "
+		"and restart tsctraced" },
+	{ -EINVAL, 0, "is not a clock page of this version, or its figures are "
+		"not credible" },
+};
+
+/* Writes to @why for which reason @path was rejected with the error @err. Returns the
+ * -errno that the library reports: @err, or the one that reasons[] has instead. */
+static int explain(int err, const char *path, char *why, size_t size)
+{
+	const char *text = strerror(-err);
+	size_t i;
+
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		if (reasons[i].err != err)
+			continue;
+		text = reasons[i].text;
+		err = reasons[i].ret ? reasons[i].ret : err;
+		break;
+	}
+	if (err)
+		snprintf(why, size, "%s %s", path, text);
+	return err;
+}
+
+/* Maps the module's clock area. Arguments: see tsct_clock_area_map_file(). */
+static int map_module(struct tsct_clock_area *ret_area, char *why, size_t size)
+{
+	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : 0;
+
+	if (!err)
+		err = read_size(fd, TSCT_CLOCK_OFFSET, ret_area);
+	if (!err)
+		err = map_area(fd, TSCT_CLOCK_OFFSET, NULL, ret_area);
+	if (fd >= 0)
+		close(fd);
+	return explain(err, TSCT_DEVICE_PATH, why, size);
+}
+
+int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
+			char *why, size_t size)
+{
+	struct stat st = { 0 };
+	__u8 boot_id[16];
+	char path[4096];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, TSCT_CLOCK_FILE);
+	/* O_NONBLOCK: opening a FIFO in place of the clock file would block. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	err = fd < 0 || fstat(fd, &st) ? -errno : 0;
+	if (!err && (!S_ISREG(st.st_mode) || st.st_size < (off_t)TSCT_CLOCK_SIZE(0)))
+		err = -EINVAL;
+	if (!err && (!is_trusted(st.st_uid, dir) || st.st_mode & 022))
+		err = -EACCES;
+	if (!err)
+		err = tsct_boot_id(boot_id);
+	if (!err)
+		err = read_size(fd, 0, ret_area);
+	/* Touching a page beyond the end of the file would raise SIGBUS. */
+	if (!err && (size_t)st.st_size != ret_area->size)
+		err = -EINVAL;
+	if (!err)
+		err = map_area(fd, 0, boot_id, ret_area);
+	if (fd >= 0)
+		close(fd);
+	if (err != -EACCES)
+		return explain(err, path, why, size);
+	snprintf(why, size, "%s is not readable, or users other than its owner may "
+		 "write it, or its owner is not trusted", path);
+	return err;
+}
+
+/* ---- opening and closing ------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3)))
 static void add_reason(struct tsct_clock_full *clock, const char *format, ...)
@@ -77,7 +266,7 @@ void tsct_clock_init(struct tsct_clock_full *clock)
 	char why[256];
 
 	clock->origin = ORIGIN_MODULE;
-	if (tsct_clock_area_map_module(&clock->area, why, sizeof(why))) {
+	if (map_module(&clock->area, why, sizeof(why))) {
 		add_reason(clock, "%s", why);
 		clock->origin = ORIGIN_DAEMON;
 		if (tsct_clock_area_map_file(tsct_run_dir(), &clock->area, why,
@@ -158,6 +347,8 @@ const char *tsct_clock_reason(const struct tsct_clock *clock)
 {
 	return tsct_clock_full(clock)->why;
 }
+
+/* ---- the present time ---------------------------------------------------- */
 
 uint64_t tsct_clock_cycles(const struct tsct_clock *clock)
 {

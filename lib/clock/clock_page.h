@@ -13,12 +13,10 @@
 struct tsct_clock_area {
 	const struct tsct_clock_page *page;
 	size_t size;			/* number of bytes mapped */
-	__u32 nr_cpus;			/* number of entries in the area's table of
-					 * CPUs */
+	__u32 nr_cpus;			/* entries of the area's table of CPUs */
 };
 
 /*
- * tsct_clock_area_map_module - map the module's clock area
  * tsct_clock_area_map_file - map the daemon's clock file
  * @dir: path of the daemon's run-time directory
  * @why: buffer that receives the reason of a failure, as a clause
@@ -33,8 +31,6 @@ struct tsct_clock_area {
  * the area is of another boot; -EINVAL: not a clock area; -EACCES: not readable, or its
  * owner is not trusted; or another -errno.
  */
-int tsct_clock_area_map_module(struct tsct_clock_area *ret_area, char *why,
-			  size_t size);
 int tsct_clock_area_map_file(const char *dir, struct tsct_clock_area *ret_area,
 			char *why, size_t size);
 void tsct_clock_area_unmap(const struct tsct_clock_area *area);

@@ -38,26 +38,21 @@ struct exchange {
 	__u64 stop;			/* true: the responder shall end */
 	unsigned int cpu;		/* CPU of the responder; set before it runs */
 	/* Members that only the responding thread writes */
-	_Alignas(64) __u64 pong;	/* number of the last request that the
-					 * responder answered */
+	_Alignas(64) __u64 pong;	/* number of the last request answered */
 	__u64 tb;			/* counter of the responder's CPU when it
 					 * answered request `pong` */
 };
 
+/* A set of TSCT_CPUS_MAX CPUs */
+typedef cpu_set_t all_cpus[TSCT_CPUS_MAX / CPU_SETSIZE];
+
 /* Pins the calling thread to a CPU. Returns 0 or -errno: it is offline, for example. */
 static int pin_to_cpu(unsigned int cpu)
 {
-	size_t size = CPU_ALLOC_SIZE(TSCT_CPUS_MAX);
-	cpu_set_t *set = CPU_ALLOC(TSCT_CPUS_MAX);
-	int ret;
+	all_cpus set = { 0 };
 
-	if (!set)
-		return -ENOMEM;
-	CPU_ZERO_S(size, set);
-	CPU_SET_S(cpu, size, set);
-	ret = sched_setaffinity(0, size, set) ? -errno : 0;
-	CPU_FREE(set);
-	return ret;
+	CPU_SET_S(cpu, sizeof(set), set);
+	return sched_setaffinity(0, sizeof(set), set) ? -errno : 0;
 }
 
 /* Reads TSC_AUX and the counter at once, ordered with the code before and after. */
@@ -162,23 +157,18 @@ struct cpu_check {
 
 static int list_cpus(struct cpu_check *c)
 {
-	size_t size = CPU_ALLOC_SIZE(TSCT_CPUS_MAX);
-	cpu_set_t *set = CPU_ALLOC(TSCT_CPUS_MAX);
+	all_cpus set = { 0 };
 	unsigned int cpu;
-	int err = 0;
 
-	if (!set)
+	if (sched_getaffinity(0, sizeof(set), set))
+		return -errno;
+	c->table = calloc((size_t)CPU_COUNT_S(sizeof(set), set), sizeof(*c->table));
+	if (!c->table)
 		return -ENOMEM;
-	CPU_ZERO_S(size, set);
-	if (sched_getaffinity(0, size, set))
-		err = -errno;
-	else if (!(c->table = calloc((size_t)CPU_COUNT_S(size, set), sizeof(*c->table))))
-		err = -ENOMEM;
-	for (cpu = 0; !err && cpu < TSCT_CPUS_MAX; cpu++)
-		if (CPU_ISSET_S(cpu, size, set))
+	for (cpu = 0; cpu < TSCT_CPUS_MAX; cpu++)
+		if (CPU_ISSET_S(cpu, sizeof(set), set))
 			c->table[c->nr++].cpu = cpu;
-	CPU_FREE(set);
-	return err;
+	return 0;
 }
 
 /* Pins this thread to entry->cpu and reads the CPU's TSC_AUX. If it cannot run there,
