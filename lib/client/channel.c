@@ -18,7 +18,6 @@
 
 #include "channel.h"
 #include "gettime.h"
-#include "helper.h"
 #include "runtime_paths.h"
 
 /*
@@ -121,12 +120,8 @@ int tsct_channel_own_info(struct tsct_channel *channel, struct tsct_channel_info
 int tsct_channel_cpu_stat(struct tsct_channel *channel, __u32 id, __u32 cpu,
 			  struct tsct_channel_cpu *ret_stat)
 {
-	struct tsct_channel_cpu arg = { .id = id, .cpu = cpu };
-	int err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CPU, &arg);
-
-	if (!err)
-		*ret_stat = arg;
-	return err;
+	*ret_stat = (struct tsct_channel_cpu) { .id = id, .cpu = cpu };
+	return tsct_channel_request(channel, TSCT_IOC_CHANNEL_CPU, ret_stat);
 }
 
 int tsct_channel_remove(struct tsct_channel *channel, __u32 id)

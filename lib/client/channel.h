@@ -210,6 +210,20 @@ extern const __u32 tsct_no_mark;
 void tsct_emit_disable_fast(struct tsct_channel *channel);
 void tsct_emit_enable_fast(struct tsct_channel *channel);
 
+/* ---- helper.c: the helper thread of a program ---------------------------- */
+
+/*
+ * tsct_helper_watch - let the thread open the channel of @channel, or connect it again;
+ * channel->opening is set
+ * tsct_helper_forget - end that, and wait until the thread does not use @channel
+ * tsct_helper_start - start the thread, for requests about typed events on @channel
+ */
+void tsct_helper_watch(struct tsct_channel *channel);
+void tsct_helper_forget(struct tsct_channel *channel);
+void tsct_helper_start(const struct tsct_channel *channel);
+
+/* ---- rings ---------------------------------------------------------------- */
+
 static inline struct tsct_producer *
 tsct_ring_producer(const struct tsct_channel *channel, unsigned int cpu)
 {

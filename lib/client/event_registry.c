@@ -13,7 +13,6 @@
 
 #include "lib/core/event_def.h"
 #include "channel.h"
-#include "helper.h"
 
 #define IDS_MAX		(TSCT_ID_MAX - TSCT_ID_FIRST + 1)	/* ids of a channel */
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
+ * The helper thread of a program: opens channels when a provider starts after the
+ * program, connects to a daemon that was restarted, and answers trace-ctl events.
+ *
  * The thread sleeps until a provider notifies the program (programs.h), a connection to
  * the daemon ends, or trace-ctl sends a request. It has a timer only for some seconds
  * after its daemon ended or returned, or if $TSCTRACE_RETRY_MS asks for it.
@@ -20,8 +23,8 @@
 #include <tsctrace/event.h>
 
 #include "lib/base/array.h"
+#include "channel.h"
 #include "gettime.h"
-#include "helper.h"
 #include "programs.h"
 
 #define STACK_SIZE	(256 << 10)

@@ -7,7 +7,6 @@
 #ifndef TSCT_PREVIOUS_BOOT_H
 #define TSCT_PREVIOUS_BOOT_H
 
-#include <stddef.h>
 #include <tsctrace/tsctrace.h>
 
 struct tsct_previous_boot {

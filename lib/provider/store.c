@@ -502,8 +502,9 @@ static bool has_consumer(const struct tsct_store_channel *channel, __u32 roles)
 }
 
 static void bind_peer(struct tsct_store_peer *peer,
-		      struct tsct_store_channel *channel, __u32 roles)
+		      struct tsct_store_channel *channel, __u32 roles, __u32 *ret_id)
 {
+	*ret_id = channel->header.id;
 	peer->channel = channel;
 	peer->roles = roles;
 	channel->holders++;
@@ -643,8 +644,7 @@ static int adopt_channel(struct tsct_store *store, struct tsct_store_peer *peer,
 		err = -EBUSY;
 	if (err)
 		return err;
-	arg->id = channel->header.id;
-	bind_peer(peer, channel, arg->roles);
+	bind_peer(peer, channel, arg->roles, &arg->id);
 	return 0;
 }
 
@@ -681,11 +681,10 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 	/*
 	 * Channel ids only increase: CHANNEL_NEXT can list while channels come and go.
 	 */
-	arg->id = channel->header.id;
 	insert_channel(store, channel);
 	if (channel->kept)
 		report_kept(store, channel, true);
-	bind_peer(peer, channel, arg->roles);
+	bind_peer(peer, channel, arg->roles, &arg->id);
 	*ret_fd = channel->memfd;
 	return 0;
 }
@@ -718,8 +717,7 @@ static int attach_peer(struct tsct_store *store, struct tsct_store_peer *peer,
 		return -EACCES;
 	if (has_consumer(channel, arg->roles))
 		return -EBUSY;
-	arg->id = channel->header.id;
-	bind_peer(peer, channel, arg->roles);
+	bind_peer(peer, channel, arg->roles, &arg->id);
 	*ret_fd = channel->memfd;
 	return 0;
 }
