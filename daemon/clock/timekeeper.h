@@ -15,9 +15,6 @@
 #include "disruption.h"
 #include "lib/sync/cluster.h"
 
-/* Assumed latency of the first publication of clock params, with cold caches, ns */
-#define TIMEKEEPER_FIRST_PUBLISH_NS	5000000
-
 /* Result of a survey of all CPUs, without the table of skews, which struct platform
  * holds */
 struct cpu_survey_result {
@@ -85,9 +82,9 @@ struct timekeeper_stats {
 };
 
 /*
- * Callers may read stats, est (estimated rate) and disruption (the indicators of
- * disruptions as last read); timekeeper_state() is the published state. All other
- * fields are private to timekeeper*.c and tests.
+ * Callers may read stats, est (estimated rate), disruption (the indicators of
+ * disruptions as last read) and predecessor; timekeeper_state() is the published state.
+ * All other fields are private to timekeeper.c and tests.
  */
 struct timekeeper {
 	const struct timekeeper_ops *ops;
@@ -114,7 +111,8 @@ struct timekeeper {
 					 * saved */
 	__s64 saved_ns;			/* time when saved_error_ppt was written,
 					 * CLOCK_MONOTONIC_RAW, ns */
-	/* clock state that was published when timekeeper_start() began */
+	/* state that another daemon or the module published before timekeeper_start() began;
+	 * status UNKNOWN and epoch 0 if no state was published */
 	struct tsct_clock_state predecessor;
 	struct tsct_cluster *cluster;	/* the cluster, not owned; NULL: no cluster */
 	__u32 cluster_epoch;		/* latest cluster epoch published by anyone */
@@ -201,17 +199,6 @@ timekeeper_state(const struct timekeeper *k)
  */
 __u32 timekeeper_status(const struct timekeeper *k);
 
-/*
- * timekeeper_predecessor - the state that another daemon or the module published
- * before this timekeeper started; status UNKNOWN and epoch 0 if no state was published.
- * The pointer is valid as long as @k.
- */
-static inline const struct tsct_clock_state *
-timekeeper_predecessor(const struct timekeeper *k)
-{
-	return &k->predecessor;
-}
-
 /* Present value of the clock's counter, cycles */
 __u64 timekeeper_cycles(const struct timekeeper *k);
 
@@ -224,66 +211,5 @@ bool timekeeper_keeps_rate(__u32 cause);
 
 /* Prints the clock's status, rate, error bound and epoch in one line; no full stop. */
 void timekeeper_describe(const struct timekeeper *k, char *text, size_t size);
-
-/* ---- functions of timekeeper.c for timekeeper_publish.c ------------------ */
-
-__s64 timekeeper_raw_ns(const struct timekeeper *k);	/* MONOTONIC_RAW now, ns */
-
-/*
- * timekeeper_enter_epoch - make the estimator enter @epoch
- * timekeeper_change_source - make the estimator enter @epoch with another counter
- *
- * No time is published in the epoch until timekeeper_publish() has calibrated.
- */
-void timekeeper_enter_epoch(struct timekeeper *k, __u32 cause, __u32 epoch,
-			    const char *why);
-void timekeeper_change_source(struct timekeeper *k, int source, __u32 epoch,
-			      __u32 cause, const char *why);
-
-/*
- * timekeeper_survey_cpus - start a survey of all CPUs, or note that another survey is
- * due after the running survey
- * @hold: publish no time until the survey is done, or 2 s have passed
- */
-void timekeeper_survey_cpus(struct timekeeper *k, bool hold);
-
-/* True while a CPU survey delays publication; ends the delay at its timeout. */
-bool timekeeper_is_held(struct timekeeper *k);
-
-/* Publishes the last survey's table of skews, which applies to conversions from now
- * on. */
-void timekeeper_publish_cpus(struct timekeeper *k);
-
-/* Logs the clock's status: at info level if the status changed, else at debug level. */
-void timekeeper_log_status(struct timekeeper *k);
-
-/* ---- functions of timekeeper_publish.c ---------------------------------- */
-
-/*
- * timekeeper_publish_params - publish the current estimate
- *
- * Returns 0 or the error of publisher_set(). -ETIME: every try was too late, and the
- * clock params published before remain in force.
- */
-int timekeeper_publish_params(struct timekeeper *k);
-
-/*
- * timekeeper_publish - publish the current estimate, resolve conflicts with the
- * module's state, and calibrate after a disruption. Returns 0 or -EPERM.
- */
-int timekeeper_publish(struct timekeeper *k);
-
-/*
- * timekeeper_join_cluster - continue with cluster epochs later than that of the state
- * @last, which was published by another process or the module
- */
-void timekeeper_join_cluster(struct timekeeper *k,
-			     const struct tsct_clock_state *last);
-
-/*
- * If the clock is synchronized, writes the drift file if @now is set, the last write is
- * old, or the rate's error has halved since the last write.
- */
-void timekeeper_save_drift(struct timekeeper *k, bool now);
 
 #endif /* TSCTRACED_TIMEKEEPER_H */

@@ -20,7 +20,7 @@
  */
 static bool continue_timeline(struct peers *p)
 {
-	const struct tsct_clock_state *last = timekeeper_predecessor(p->timekeeper);
+	const struct tsct_clock_state *last = &p->timekeeper->predecessor;
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
 	const struct tsct_clock_params *params = &last->cluster;
 	const struct tsct_remote_params remote = {

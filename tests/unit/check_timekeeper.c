@@ -2,7 +2,6 @@
 /* The timekeeper on a simulated machine: start, ticks, stop, module, other daemon */
 #include "timekeeper_world.h"
 #include "daemon/clock/timekeeper.c"
-#include "daemon/clock/timekeeper_publish.c"
 #include "daemon/clock/disruption.c"
 #include "suite.h"
 

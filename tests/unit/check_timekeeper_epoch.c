@@ -3,7 +3,6 @@
 #include "timekeeper_world.h"
 
 #include "daemon/clock/timekeeper.c"
-#include "daemon/clock/timekeeper_publish.c"
 #include "daemon/clock/disruption.c"
 #include "suite.h"
 
