@@ -235,25 +235,6 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 		       const struct tsct_bracket *b, double resolution_ns,
 		       double *ret_lo, double *ret_hi);
 
-/* ---- windows of brackets -------------------------------------------------- */
-
-/* Returns the resolution of the clock that the window's brackets read, in ns. */
-static inline double tsct_rate_window_resolution(const struct tsct_rate_window *window)
-{
-	return window->resolution_ns > 1 ? window->resolution_ns : 1;
-}
-
-/*
- * tsct_rate_window_add - add a bracket that is later than all others in the window
- *
- * [lo, hi] becomes the set of constant rates between the newest bracket and older ones;
- * brackets that contradict a common rate are removed. The most likely rate in [lo, hi]
- * is the rate between the middles of the narrowest two brackets, since the two counter
- * reads of a bracket mostly take equally long.
- */
-void tsct_rate_window_add(struct tsct_rate_window *window,
-			  const struct tsct_bracket *bracket);
-
 /*
  * tsct_rate_window_median - median of the rates between middles of brackets that are at
  * least half of the window apart, in ns per cycle; 0: none
@@ -262,25 +243,6 @@ void tsct_rate_window_add(struct tsct_rate_window *window,
  * of a sample are taken on a CPU that reads the clock late within the bracket.
  */
 double tsct_rate_window_median(const struct tsct_rate_window *window);
-
-/* ---- inside the estimator: offset_estimator.c ----------------------------- */
-
-/*
- * tsct_offset_interval_make - compute the interval of times that a bracket allows at
- * its middle
- * @rate: ns per cycle
- * @resolution_ns: resolution of the clock: if the clock reads n, the time is in
- * [n, n + resolution_ns) ns; if the counter reads n, its value is in [n, n + 1) cycles
- */
-struct tsct_offset_interval
-tsct_offset_interval_make(const struct tsct_bracket *bracket, double rate,
-			  double resolution_ns);
-
-/* Time between two counter values, in ns of REALTIME */
-double tsct_rate_elapsed(const struct tsct_rate_estimator *est, __u64 from, __u64 to);
-
-/* Bound of the relative error of @rate (ns per cycle) from the last sample on */
-double tsct_rate_uncertainty(const struct tsct_rate_estimator *est, double rate);
 
 /* Innovation: difference between a sample and its prediction */
 struct tsct_innovation {
@@ -295,25 +257,5 @@ struct tsct_innovation {
 struct tsct_innovation
 tsct_rate_innovation(const struct tsct_rate_estimator *est,
 		     const struct tsct_offset_interval *offset);
-
-/*
- * tsct_rate_adopt - accept a sample whose distance from its prediction is within the
- * error bounds or can be the effect of a slew of REALTIME
- * @bracket: bracket of REALTIME in the sample
- * @offset: interval of times made from @bracket
- * @span_ns: time between the readings of REALTIME combined into @bracket, ns
- *
- * Sets the estimator's rate and its bounds, and the error of the params in force.
- */
-void tsct_rate_adopt(struct tsct_rate_estimator *est, const struct tsct_bracket *bracket,
-		     const struct tsct_offset_interval *offset,
-		     const struct tsct_innovation *innovation, double span_ns);
-
-/*
- * tsct_rate_settle - set est->rate, its bounds and est->offset, all of them computed
- * from est->real, the brackets of REALTIME
- * @more_ns: ns added to the error bound of est->offset
- */
-void tsct_rate_settle(struct tsct_rate_estimator *est, double more_ns);
 
 #endif /* TSCT_ESTIMATE_RATE_ESTIMATOR_H */
