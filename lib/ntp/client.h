@@ -170,7 +170,7 @@ struct tsct_client {
 	/* names of all nodes that have not arrived at the collective's barrier, as
 	 * text, from the server's last answer */
 	char missing[TSCT_MISSING_TEXT + 1];
-	/* The fields below are private to client.c and client_check.c. */
+	/* The fields below are private to client.c. */
 	struct tsct_client_outstanding outstanding[TSCT_CLIENT_REQUESTS];
 	unsigned int nr_outstanding;	/* number of outstanding requests */
 	__u64 last_tx;		/* tx of the last answer; requests repeat that value as

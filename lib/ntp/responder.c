@@ -6,15 +6,171 @@
  * changes the client table.
  */
 #include <stdlib.h>
+#include <sys/queue.h>
 
-#include "client_table.h"
+#include "responder.h"
+
+/* ---- client table -------------------------------------------------------- */
+
+/*
+ * Client table of the responder: the clients answered last, and the kernel's transmit
+ * times of the answers. The table's size is fixed. The table has two lists, of unknown
+ * clients and of members (clients that authenticate, and configured children), the
+ * newest request first. A new client replaces the oldest unknown client; in a table
+ * full of members, only a member replaces a member, and unknown clients are not
+ * recorded.
+ *
+ * A ticket is a number for one answer, made of the index of the client's entry and a
+ * count. The kernel reports an answer's transmit time after sending; the ticket shows
+ * to which entry that time belongs.
+ */
+#define CLIENT_TABLE_PAST	16	/* requests recorded per client */
+
+struct client_entry_key {
+	struct tsct_address from;	/* address of the client; the port is ignored */
+	__u64 node;			/* node id of the client; 0: NTP only */
+	__u32 key_id;
+};
+
+struct client_entry {
+	struct client_entry_key key;
+	/* The last requests with tsctrace's extension field, newest first; last_reply
+	 * is the answer to the request past[0]. */
+	struct client_entry_past {
+		__u64 nonce, tx;
+		__u64 repeated_tx;	/* tx of an earlier answer, as repeated by the
+					 * request */
+	} past[CLIENT_TABLE_PAST];
+	struct client_entry_past unverified;	/* a request that may
+							 * be a replay */
+	struct tsct_extension last_reply;
+	tsct_ntp_timestamp receive;	/* receive timestamp in the last answer to an
+					 * NTP-only client */
+	bool has_tx;
+	__u64 before_tx;		/* counter value before the last answer was
+					 * sent */
+	struct tsct_packet_time tx;	/* the kernel's transmit time of the
+					 * last answer; valid if has_tx */
+	/* number of the last answer, by which the kernel's report of that answer's
+	 * transmit time is assigned to this entry; 0: none */
+	__u32 ticket;
+	/* The fields below are for the client table. */
+	bool member;
+	TAILQ_ENTRY(client_entry) order;
+	LIST_ENTRY(client_entry) chain;
+};
+
+LIST_HEAD(client_bucket, client_entry);
+TAILQ_HEAD(client_list, client_entry);
+
+struct client_table {
+	__u64 seed;
+	struct client_entry entry[TSCT_RESPONDER_CLIENTS];
+	struct client_bucket buckets[TSCT_RESPONDER_CLIENTS];
+	struct client_list list[2];	/* [0]: unknown clients;
+						 * [1]: members */
+	unsigned int nr;
+};
+
+#define INDEX_BITS	10	/* bits of an answer's number (ticket) for the index of
+				 * the client's entry in the client table */
+
+_Static_assert(TSCT_RESPONDER_CLIENTS == 1 << INDEX_BITS, "a ticket must have room for the index of each client");
+
+static void client_table_init(struct client_table *table, __u64 seed)
+{
+	memset(table, 0, sizeof(*table));
+	table->seed = tsct_hash64(seed);
+	TAILQ_INIT(&table->list[false]);
+	TAILQ_INIT(&table->list[true]);
+}
+
+/* Takes an unused entry, or the entry of the oldest client that the new client may
+ * replace; NULL: no such entry. */
+static struct client_entry *take_entry(struct client_table *table,
+					    bool member)
+{
+	struct client_entry *entry;
+
+	if (table->nr < TSCT_RESPONDER_CLIENTS)
+		return &table->entry[table->nr++];
+	entry = TAILQ_LAST(&table->list[false], client_list);
+	if (!entry && member)
+		entry = TAILQ_LAST(&table->list[true], client_list);
+	if (!entry)
+		return NULL;
+	TAILQ_REMOVE(&table->list[entry->member], entry, order);
+	LIST_REMOVE(entry, chain);
+	return entry;
+}
+
+/* Finds or creates the entry of a client that sent a request. NULL: the table
+ * has no room for an unknown client. */
+static struct client_entry *
+client_table_meet(struct client_table *table,
+		  const struct client_entry_key *key, bool member)
+{
+	__u64 hash = tsct_address_hash(&key->from, table->seed);
+	struct client_bucket *bucket;
+	struct client_entry *entry;
+
+	hash = tsct_hash64(tsct_hash64(hash ^ key->node) ^ key->key_id);
+	bucket = &table->buckets[hash % TSCT_RESPONDER_CLIENTS];
+	LIST_FOREACH(entry, bucket, chain)
+		if (entry->key.node == key->node &&
+		    entry->key.key_id == key->key_id &&
+		    tsct_address_same(&entry->key.from, &key->from))
+			break;
+	if (entry) {
+		TAILQ_REMOVE(&table->list[entry->member], entry, order);
+	} else {
+		entry = take_entry(table, member);
+		if (!entry)
+			return NULL;
+		/* The new client's entry keeps the last ticket (number of an answer),
+		 * so that the next ticket differs from those of answers to the entry's
+		 * previous client. */
+		*entry = (struct client_entry) {
+			.key = *key, .ticket = entry->ticket,
+		};
+		LIST_INSERT_HEAD(bucket, entry, chain);
+	}
+	entry->member = member;
+	TAILQ_INSERT_HEAD(&table->list[member], entry, order);
+	return entry;
+}
+
+/* Makes a ticket, the number of a new answer to a client. */
+static __u32 client_table_ticket(struct client_table *table,
+				 struct client_entry *entry)
+{
+	__u32 count = (entry->ticket >> INDEX_BITS) + 1;
+
+	if (!(count << INDEX_BITS))
+		count = 1;
+	entry->ticket = count << INDEX_BITS |
+		(__u32)(entry - table->entry);
+	return entry->ticket;
+}
+
+/* Finds the entry whose last ticket is @ticket; NULL: no entry */
+static struct client_entry *client_table_of(struct client_table *table,
+						 __u32 ticket)
+{
+	struct client_entry *entry =
+		&table->entry[ticket % TSCT_RESPONDER_CLIENTS];
+
+	return ticket >> INDEX_BITS && entry->ticket == ticket ? entry : NULL;
+}
+
+/* ---- the responder ------------------------------------------------------- */
 
 struct tsct_responder {
 	struct tsct_responder_ops ops;
 	const struct tsct_keys *keys;
 	struct tsct_ratelimit *ratelimit;
 	__u64 counts[TSCT_ANSWER_NR];
-	struct tsct_client_table clients;
+	struct client_table clients;
 };
 
 /* State of a request while it is being answered */
@@ -25,12 +181,12 @@ struct responder_query {
 	struct tsct_packet_time rx;
 	struct tsct_ntp_packet packet;
 	bool member;		/* sender is authenticated, or a configured child */
-	struct tsct_client_entry *entry;
+	struct client_entry *entry;
 	bool again;		/* request was received before, or may be a replay */
 	bool repeat;		/* request is a duplicate of the last request, and gets
 				 * the same answer */
 	bool proven;		/* see struct tsct_responder_request */
-	struct tsct_client_entry_past *note;	/* record of the request; NULL:
+	struct client_entry_past *note;	/* record of the request; NULL:
 						 * not recorded */
 };
 
@@ -50,7 +206,7 @@ struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops)
 	responder->ops = *ops;
 	/* The time is good enough as the seed of the client table's hash: clients that
 	 * guess the seed can only make the look-ups of their own entries slower. */
-	tsct_client_table_init(&responder->clients, ops->now(ops->ctx));
+	client_table_init(&responder->clients, ops->now(ops->ctx));
 	return responder;
 }
 
@@ -74,7 +230,7 @@ const __u64 *tsct_responder_counts(const struct tsct_responder *responder)
 
 void tsct_responder_disrupt(struct tsct_responder *responder)
 {
-	tsct_client_table_init(&responder->clients, responder->clients.seed);
+	client_table_init(&responder->clients, responder->clients.seed);
 }
 
 /* ---- checks of requests ------------------------------------------------- */
@@ -135,22 +291,22 @@ static enum tsct_answer check(struct tsct_responder *responder,
 
 /* ---- requests with tsctrace's extension field --------------------------- */
 
-static bool is_recorded(const struct tsct_client_entry *entry, __u64 nonce)
+static bool is_recorded(const struct client_entry *entry, __u64 nonce)
 {
 	unsigned int i;
 
-	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++)
+	for (i = 0; i < CLIENT_TABLE_PAST; i++)
 		if (entry->past[i].nonce == nonce)
 			return true;
 	return false;
 }
 
 /* True: @tx is that of one of the client's last answers. */
-static bool repeats_answer(const struct tsct_client_entry *entry, __u64 tx)
+static bool repeats_answer(const struct client_entry *entry, __u64 tx)
 {
 	unsigned int i;
 
-	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++)
+	for (i = 0; i < CLIENT_TABLE_PAST; i++)
 		if (entry->past[i].nonce && entry->past[i].tx == tx)
 			return true;
 	return false;
@@ -168,20 +324,20 @@ static bool repeats_answer(const struct tsct_client_entry *entry, __u64 tx)
  * without a known tx: a client's first request, and a few requests with the same tx,
  * sent before the first of them was answered.
  */
-static bool is_fresh(const struct tsct_client_entry *entry, __u64 tx)
+static bool is_fresh(const struct client_entry *entry, __u64 tx)
 {
 	unsigned int alike = 0;
 
 	if (!entry->past[0].nonce || repeats_answer(entry, tx))
 		return true;
-	while (alike < TSCT_CLIENT_TABLE_PAST && entry->past[alike].nonce &&
+	while (alike < CLIENT_TABLE_PAST && entry->past[alike].nonce &&
 	       entry->past[alike].repeated_tx == tx)
 		alike++;
 	return alike && alike < TSCT_CLIENT_REQUESTS;
 }
 
-static void record(struct tsct_client_entry *entry,
-		   struct tsct_client_entry_past past)
+static void record(struct client_entry *entry,
+		   struct client_entry_past past)
 {
 	memmove(entry->past + 1, entry->past,
 		sizeof(entry->past) - sizeof(entry->past[0]));
@@ -199,7 +355,7 @@ static void record_request(struct tsct_responder *responder,
 			struct tsct_extension *reply)
 {
 	const struct tsct_extension *ext = &request->packet.ext;
-	struct tsct_client_entry *entry = request->entry;
+	struct client_entry *entry = request->entry;
 
 	if (!entry)
 		return;
@@ -221,7 +377,7 @@ static void record_request(struct tsct_responder *responder,
 		 * (number of an answer): a transmit time that the kernel reports later,
 		 * with the old ticket, is then ignored. */
 		entry->has_tx = false;
-		tsct_client_table_ticket(&responder->clients, entry);
+		client_table_ticket(&responder->clients, entry);
 		record(entry, entry->unverified);
 		entry->unverified.nonce = 0;
 	}
@@ -243,7 +399,7 @@ static void record_request(struct tsct_responder *responder,
 			if (entry->tx.error > reply->rx_error)
 				reply->rx_error = entry->tx.error;
 		}
-		record(entry, (struct tsct_client_entry_past) { 0 });
+		record(entry, (struct client_entry_past) { 0 });
 		request->note = &entry->past[0];
 	}
 	if (request->note) {
@@ -309,7 +465,7 @@ static void fill_ntp_only(struct tsct_responder *responder,
 {
 	const struct tsct_responder_ops *ops = &responder->ops;
 	const struct tsct_ntp_packet *packet = &request->packet;
-	struct tsct_client_entry *entry = request->entry;
+	struct client_entry *entry = request->entry;
 	bool interleaved = entry && entry->has_tx &&
 		packet->origin == entry->receive;
 
@@ -343,7 +499,7 @@ static void find_client(struct tsct_responder *responder,
 			struct responder_query *request)
 {
 	const struct tsct_ntp_packet *packet = &request->packet;
-	struct tsct_client_entry_key key = {
+	struct client_entry_key key = {
 		.from = *request->from,
 		.key_id = packet->has_mac ? packet->key_id : 0,
 		.node = packet->has_ext ? packet->ext.node : 0,
@@ -352,7 +508,7 @@ static void find_client(struct tsct_responder *responder,
 	if (!packet->has_ext && (!packet->receive || packet->version != 4 ||
 				 packet->receive == packet->transmit))
 		return;
-	request->entry = tsct_client_table_meet(&responder->clients, &key,
+	request->entry = client_table_meet(&responder->clients, &key,
 					    request->member);
 }
 
@@ -360,7 +516,7 @@ static size_t build_answer(struct tsct_responder *responder,
 		     const struct responder_query *request,
 		     struct tsct_ntp_packet *reply, void *bytes)
 {
-	struct tsct_client_entry *entry = request->entry;
+	struct client_entry *entry = request->entry;
 	size_t len;
 
 	if (reply->has_ext && !request->repeat) {
@@ -430,7 +586,7 @@ tsct_responder_answer(struct tsct_responder *responder,
 		if (!*ret_len)
 			answer = TSCT_ANSWER_TOO_LONG;
 		else if (request.entry && !request.again)
-			*ret_ticket = tsct_client_table_ticket(&responder->clients,
+			*ret_ticket = client_table_ticket(&responder->clients,
 							  request.entry);
 	}
 	responder->counts[answer]++;
@@ -440,7 +596,7 @@ tsct_responder_answer(struct tsct_responder *responder,
 void tsct_responder_sent(struct tsct_responder *responder, __u32 ticket,
 			 struct tsct_packet_time tx)
 {
-	struct tsct_client_entry *entry = tsct_client_table_of(&responder->clients,
+	struct client_entry *entry = client_table_of(&responder->clients,
 						     ticket);
 
 	/* Rejects a transmit time that is before the answer was made. */

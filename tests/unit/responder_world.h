@@ -4,7 +4,7 @@
 #define TESTS_RESPONDER_WORLD_H
 
 #include "suite.h"
-#include "lib/ntp/client_table.h"
+#include "lib/ntp/responder.h"
 #include "ntp_helpers.h"
 
 static struct world {
