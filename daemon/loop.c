@@ -126,15 +126,15 @@ static void on_survey(struct loop *loop)
 static void print_metrics(void *ctx, FILE *to)
 {
 	struct loop *loop = ctx;
-	const struct publisher *publisher = &loop->platform->publisher;
+	const struct platform *platform = loop->platform;
 	struct metrics metrics = {
 		.version = tsct_version(),
-		.module = !publisher->module.result,
+		.module = !platform->module.result,
 	};
 	struct tsct_clock_copy copy;
 
-	if (publisher->file.page &&
-	    !tsct_latch_read_copy(publisher->file.page, &copy))
+	if (platform->file.page &&
+	    !tsct_latch_read_copy(platform->file.page, &copy))
 		metrics.segments = copy.nr_segments;
 	metrics_from_timekeeper(loop->timekeeper, &metrics);
 	tsct_server_count(loop->server, &metrics.channels, &metrics.bytes);

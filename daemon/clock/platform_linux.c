@@ -1,37 +1,55 @@
 // SPDX-License-Identifier: MIT
 /* The timekeeper's operations on Linux */
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "daemon/config/log.h"
+#include "daemon/config/run_dir.h"
 #include "lib/client/gettime.h"
+#include "lib/clock/clock_page.h"
 #include "lib/clock/clock_source.h"
+#include "lib/clock/tsc_check.h"
 #include "lib/clock/utc.h"
+#include "lib/core/tsc_trust.h"
+#include "lib/provider/store.h"
 #include "platform_linux.h"
 
 /* Time after which a ClockBound that was not there is looked for again, ns */
 #define CLOCKBOUND_WAIT_NS	10000000000LL
 
+/* Limit of the skew between two CPUs; beyond it they are reported as skewed, ns */
+#define CPU_SURVEY_SKEW_MAX_NS	1000
+
+/*
+ * Minimum time from clock_file_commit() until new clock params begin, ns, if the module
+ * has not published these params. The file then rejects params that begin earlier, and
+ * publish()'s caller tries params with a later begin. Params that the module has
+ * published cannot be withdrawn, so no margin is required of these.
+ */
+#define MARGIN_NS	200000
+
 #define PLATFORM(ctx)	((struct platform *)(ctx))
 
 static int choose_source(void *ctx, char *why, size_t size)
 {
-	return PLATFORM(ctx)->publisher.module.use ?
+	return PLATFORM(ctx)->module.use ?
 		tsct_source_choose(why, size) : tsct_source_choose_local(why, size);
 }
 
 static int read_snapshot(void *ctx, struct tsct_clock_snapshot *ret)
 {
-	return module_clock_snapshot(&PLATFORM(ctx)->publisher.module, ret);
+	return module_clock_snapshot(&PLATFORM(ctx)->module, ret);
 }
 
 static int probe_module(void *ctx, struct tsct_clock_snapshot *ret)
 {
-	struct module_clock *module = &PLATFORM(ctx)->publisher.module;
+	struct module_clock *module = &PLATFORM(ctx)->module;
 
 	module->absent = false;
 	return module_clock_snapshot(module, ret);
@@ -55,16 +73,6 @@ static void read_disruption(void *ctx, struct disruption *ret)
 	disruption_read(&PLATFORM(ctx)->disruption, ret);
 }
 
-static int publish(void *ctx, const struct tsct_clock_state *state)
-{
-	return publisher_set(&PLATFORM(ctx)->publisher, state);
-}
-
-static void read_published(void *ctx, struct tsct_clock_state *ret_state)
-{
-	publisher_last(&PLATFORM(ctx)->publisher, ret_state);
-}
-
 static void read_utc(void *ctx, struct tsct_utc *ret)
 {
 	struct platform *platform = ctx;
@@ -81,10 +89,196 @@ static void read_utc(void *ctx, struct tsct_utc *ret)
 
 static void give_up_module(void *ctx)
 {
-	PLATFORM(ctx)->publisher.module.use = false;
+	PLATFORM(ctx)->module.use = false;
+}
+
+/* ---- publication to the module and to the clock file, in that order ------ */
+
+static void read_published(void *ctx, struct tsct_clock_state *ret_state)
+{
+	struct platform *p = ctx;
+	struct tsct_clock_state module;
+	__u32 epoch, cluster;
+
+	clock_file_last(&p->file, ret_state);
+	if (module_clock_last(&p->module, &module))
+		return;
+	epoch = ret_state->epoch;
+	cluster = ret_state->cluster_epoch;
+	if ((__s32)(module.cluster_epoch - cluster) > 0)
+		cluster = module.cluster_epoch;
+	if (module.epoch > epoch || module.source != ret_state->source)
+		*ret_state = module;
+	if (epoch > ret_state->epoch)
+		ret_state->epoch = epoch;
+	ret_state->cluster_epoch = cluster;
+}
+
+/*
+ * The module accepts or rejects clock params in one step, and accepted params cannot be
+ * withdrawn. So the params are staged in the clock file before module_clock_set(), and
+ * committed there by one store after it. If the process is held up before the commit
+ * until the new params should have begun, readers of the file have used the old clock
+ * params, which the new params may contradict.
+ */
+static int publish(void *ctx, const struct tsct_clock_state *state)
+{
+	struct platform *p = ctx;
+	int module, err;
+
+	clock_file_revive(&p->file);
+	err = clock_file_stage(&p->file, state);
+	if (err)
+		return err;
+	module = module_clock_set(&p->module, p->file.dir_path, state);
+	if (module == -EPERM || module == -EACCES)
+		return -EPERM;
+	if (module == -ETIME || module == -ESTALE || module == -EXDEV ||
+	    module == -EAGAIN)
+		return module;
+	err = clock_file_commit(&p->file, state, module ? MARGIN_NS : 0);
+	if (err == -ETIME && !module)
+		err = clock_file_commit_late(&p->file, state);
+	return err && !module ? -ETIMEDOUT : err;
 }
 
 /* ---- surveys of the CPUs ------------------------------------------------ */
+
+/* Converts the result of a CPU check into the clock area's table of skews. */
+static int make_table(const struct tsct_check *check, double hz,
+		      struct cpu_survey *ret)
+{
+	const struct tsct_cpu_check *cpus = (void *)(uintptr_t)check->table;
+	double limit = hz * CPU_SURVEY_SKEW_MAX_NS / 1e9;
+	bool skewed = false;
+	__u32 i;
+
+	ret->nr = tsct_cpus_possible();
+	ret->table = calloc(ret->nr, sizeof(*ret->table));
+	if (!ret->table)
+		return -ENOMEM;
+	for (i = 0; i < ret->nr; i++)
+		ret->table[i].error_cycles = TSCT_SKEW_UNKNOWN;
+	for (i = 0; i < check->nr; i++) {
+		__s64 min = cpus[i].skew_min_cycles;
+		__s64 max = cpus[i].skew_max_cycles;
+		__u64 width = (__u64)max - (__u64)min;
+
+		if (cpus[i].cpu >= ret->nr ||
+		    !(cpus[i].flags & TSCT_CPU_SKEW_KNOWN))
+			continue;
+		/* A skew is published as the middle of the measured interval, with half
+		 * the interval's width, rounded up, as error. */
+		ret->table[cpus[i].cpu] = (struct tsct_clock_cpu) {
+			.skew_cycles = min + (__s64)(width / 2),
+			.error_cycles = width / 2 + (width & 1),
+		};
+		/* A CPU is skewed if the measured interval of its skew excludes every
+		 * skew within the limit. A wide interval, as between busy CPUs, proves
+		 * nothing. A proven skew within the limit is added to the bounds. */
+		skewed |= hz > 0 && ((double)min > limit || (double)max < -limit);
+	}
+	ret->result.skewed = skewed && ret->result.source == TSCT_SOURCE_TSC;
+	/* Other sources are the same on all CPUs. */
+	ret->result.skew_cycles = !skewed && ret->result.source == TSCT_SOURCE_TSC ?
+		tsct_skew_span(ret->table, ret->nr) : 0;
+	return 0;
+}
+
+/*
+ * Sets the clock's source, and the reason for it, after a check of the CPUs. After a
+ * check from user space: the TSC, if the check accepts the TSC; else the result of
+ * tsct_source_choose_local(). After a check by the module: the module's source, unless
+ * that is the TSC and this process may not read the TSC.
+ */
+static void set_source(const struct module_clock *m,
+			  const struct tsct_check *check,
+			  struct cpu_survey_result *ret)
+{
+	if (m || !(check->flags & TSCT_CHECK_USABLE)) {
+		ret->source = (m ? tsct_source_choose : tsct_source_choose_local)(
+			ret->why, sizeof(ret->why));
+		return;
+	}
+	ret->source = TSCT_SOURCE_TSC;
+	snprintf(ret->why, sizeof(ret->why),
+		 "tsc: %s (the kernel's clocksource: %s)",
+		 tsct_tsc_trust_reason(check->flags),
+		 *check->clocksource ? check->clocksource : "unknown");
+}
+
+/*
+ * Surveys the CPUs now. Returns 0 or -errno.
+ * @m: kernel module, whose measurement is read; NULL: measure from user space
+ * @hz: frequency of the TSC; 0: unknown, and no CPU is reported as skewed
+ */
+static int cpu_survey(struct module_clock *m, double hz, struct cpu_survey *ret)
+{
+	const __u32 room = tsct_cpus_possible();
+	struct tsct_check check = { .nr = room };
+	struct tsct_cpu_check *cpus = calloc(room, sizeof(*cpus));
+	int err = -ENOMEM;
+
+	if (!cpus)
+		return err;
+	check.table = (uintptr_t)cpus;
+	err = m ? module_clock_check(m, &check) : tsct_tsc_check_run(&check);
+	if (!err) {
+		set_source(m, &check, &ret->result);
+		if (check.nr > room)
+			check.nr = room;
+		err = make_table(&check, hz, ret);
+	}
+	free(cpus);
+	return err;
+}
+
+/* A survey from user space. Owner: the survey's thread until `done` is set, then
+ * platform_take_survey() */
+struct cpu_survey_run {
+	struct cpu_survey found;
+	double hz;
+	int event;
+	int err;
+	bool done;
+};
+
+static void *run_survey(void *arg)
+{
+	struct cpu_survey_run *run = arg;
+	const uint64_t one = 1;
+	int event = run->event;
+
+	run->err = cpu_survey(NULL, run->hz, &run->found);
+	/* Release store: pairs with the acquire in platform_take_survey(), which may free
+	 * *run. */
+	__atomic_store_n(&run->done, true, __ATOMIC_RELEASE);
+	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+	return NULL;
+}
+
+/* Starts a survey from user space in a thread, which cannot be cancelled, but ends with
+ * the process. survey_fd becomes readable when it is done. Returns 0 or -errno. */
+static int start_survey(struct platform *platform, double hz)
+{
+	struct cpu_survey_run *run = calloc(1, sizeof(*run));
+	pthread_t thread;
+	int err;
+
+	if (!run)
+		return -ENOMEM;
+	run->hz = hz;
+	run->event = platform->survey_fd;
+	err = -pthread_create(&thread, NULL, run_survey, run);
+	if (err) {
+		free(run);
+		return err;
+	}
+	pthread_detach(thread);
+	platform->survey_run = run;
+	return 0;
+}
 
 /* Keeps the result of a CPU survey until the survey's CPU table is published. Takes
  * ownership of survey->table. */
@@ -101,34 +295,34 @@ static int survey_cpus(void *ctx, double hz, struct cpu_survey_result *ret)
 	struct cpu_survey survey;
 	int err;
 
-	if (!cpu_survey(&platform->publisher.module, hz, &survey)) {
+	if (!cpu_survey(&platform->module, hz, &survey)) {
 		keep_survey(platform, &survey);
 		*ret = survey.result;
 		return 0;
 	}
-	err = cpu_survey_run(hz, platform->survey_fd, &platform->survey_run);
+	err = start_survey(platform, hz);
 	return err ? err : -EINPROGRESS;
 }
 
 int platform_take_survey(struct platform *platform,
 			 struct cpu_survey_result *ret)
 {
-	struct cpu_survey survey;
+	struct cpu_survey_run *run = platform->survey_run;
 	uint64_t count;
 	int err;
 
-	if (read(platform->survey_fd, &count, sizeof(count)) < 0 ||
-	    !platform->survey_run)
+	/* Acquire load: pairs with the release store in run_survey(). */
+	if (read(platform->survey_fd, &count, sizeof(count)) < 0 || !run ||
+	    !__atomic_load_n(&run->done, __ATOMIC_ACQUIRE))
 		return -EAGAIN;
-	err = cpu_survey_take(platform->survey_run, &survey);
-	if (err == -EAGAIN)
-		return err;
 	platform->survey_run = NULL;
-	if (err)
-		return err;
-	keep_survey(platform, &survey);
-	*ret = survey.result;
-	return 0;
+	err = run->err;
+	if (!err) {
+		keep_survey(platform, &run->found);
+		*ret = run->found.result;
+	}
+	free(run);
+	return err;
 }
 
 static void publish_cpus(void *ctx)
@@ -140,14 +334,14 @@ static void publish_cpus(void *ctx)
 		return;		/* the newest table of the CPUs' skews is published */
 	platform->published = platform->survey;
 	platform->survey.table = NULL;
-	clock_file_set_cpus(&platform->publisher.file, platform->published.table,
+	clock_file_set_cpus(&platform->file, platform->published.table,
 			    platform->published.nr);
 	free(old);
 }
 
 static __u64 published_skew(void *ctx)
 {
-	return clock_file_skew(&PLATFORM(ctx)->publisher.file);
+	return clock_file_skew(&PLATFORM(ctx)->file);
 }
 
 /* ---- the drift file ----------------------------------------------------- */
@@ -208,10 +402,16 @@ int platform_open(struct platform *platform,
 	}
 	platform->disruption.snapshot = probe_module;
 	platform->disruption.ctx = platform;
-	err = publisher_open(&platform->publisher, options->dir, options->run_dir,
-			     options->use_module);
-	if (err)
+	platform->module = (struct module_clock) {
+		.use = options->use_module, .result = -ENOENT, .lock = -1,
+	};
+	err = clock_file_open(&platform->file, options->dir, options->run_dir);
+	if (err) {
+		log_error("%s/%s: cannot create the clock file: %s; %s",
+			  options->run_dir, TSCT_CLOCK_FILE, strerror(-err),
+			  run_dir_fix(err));
 		goto close_disruption;
+	}
 	if (platform->disruption.vmclock)
 		log_info("%s: the hypervisor reports migrations of this virtual "
 			 "machine", options->vmclock);
@@ -233,7 +433,8 @@ close_survey_fd:
  * because the survey's thread still writes to survey_fd. */
 void platform_close(struct platform *platform)
 {
-	publisher_close(&platform->publisher);
+	clock_file_close(&platform->file);
+	module_clock_close(&platform->module);
 	disruption_close(&platform->disruption);
 	if (!platform->survey_run)
 		close(platform->survey_fd);

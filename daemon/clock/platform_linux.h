@@ -5,14 +5,25 @@
 
 #include <stdbool.h>
 
-#include "cpu_survey.h"
-#include "timekeeper.h"
+#include "clock_file.h"
 #include "drift_file.h"
-#include "publisher.h"
+#include "module_clock.h"
+#include "timekeeper.h"
+
+/* Survey of all CPUs: the skew of their counters, as measured by the module, or by a
+ * thread on every CPU, which takes about 0.2 s */
+struct cpu_survey {
+	struct cpu_survey_result result;
+	__u32 nr;			/* number of entries in the table of skews */
+	struct tsct_clock_cpu *table;	/* skews indexed by CPU number; owned */
+};
 
 struct platform {
 	struct timekeeper_ops ops;
-	struct publisher publisher;
+	/* The clock state is published into the clock file of the run-time directory and,
+	 * while the kernel module is loaded, to the module. */
+	struct clock_file file;
+	struct module_clock module;
 	struct disruption_reader disruption;
 	struct drift_file drift;
 	struct tsct_clock_ops clock_ops;

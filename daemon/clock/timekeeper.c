@@ -418,7 +418,7 @@ static bool has_published_params(const struct timekeeper *k,
 /*
  * Composes and publishes a state. If the process was held up, so that publication
  * failed because the clock params should have begun by then (-ETIME), tries again with
- * a longer lead, up to LEAD_MAX_NS. Returns as publisher_set().
+ * a longer lead, up to LEAD_MAX_NS. Returns as ops->publish().
  */
 static int publish_ahead(struct timekeeper *k, bool cluster_only,
 			 struct tsct_clock_state *ret_state)

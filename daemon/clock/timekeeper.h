@@ -43,9 +43,21 @@ struct timekeeper_ops {
 	const struct tsct_clock_ops *(*clock_ops)(void *ctx, int source);
 	/* Reads the indicators of clock disruptions. */
 	void (*read_disruption)(void *ctx, struct disruption *ret);
-	/* Publish a state of the clock, and read the state published last. Results: see
-	 * publisher_set() and publisher_last() */
+	/*
+	 * Publishes a state of the clock. Returns 0, or, with nothing published:
+	 * -ETIME	new clock params must begin in the future, and these params no
+	 *		longer do
+	 * -ESTALE	the module uses another source or is in a later epoch
+	 * -EXDEV	another process published other clock params in this epoch
+	 * -EAGAIN	the system is about to suspend
+	 * -EPERM	the module rejects states of this process; logged once
+	 * or -ETIMEDOUT: published to the module but not to the file, so that module and
+	 * file differ until the next publication.
+	 */
 	int (*publish)(void *ctx, const struct tsct_clock_state *state);
+	/* Reads the state published last: the clock file's state, or the module's if that
+	 * has a later epoch or another source. epoch and cluster_epoch are the highest that
+	 * the file or the module has. */
 	void (*read_published)(void *ctx, struct tsct_clock_state *ret_state);
 	/* Reads the bound of CLOCK_REALTIME's error to UTC, as tsct_utc_read() does. */
 	void (*read_utc)(void *ctx, struct tsct_utc *ret);

@@ -37,7 +37,7 @@ static __u32 largest_skew(const struct packet_clock *c)
 
 void packet_clock_refresh(struct packet_clock *c)
 {
-	const struct clock_file *file = &c->platform->publisher.file;
+	const struct clock_file *file = &c->platform->file;
 	__s64 kernel_ns, ns;
 	struct timespec ts;
 	__u64 error_ns;
