@@ -9,59 +9,30 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* True: exchange a is dropped before exchange b, because the round trip of a is longer,
- * or as long and later. */
-static bool is_dropped_before(const struct tsct_exchange *x, unsigned int a,
-			      unsigned int b)
+/* Orders indices of exchanges: the longest round trip first, of equal ones the later. */
+static int compare_rtts(const void *a, const void *b, void *exchanges)
 {
-	__u64 took_a = x[a].t4 - x[a].t1, took_b = x[b].t4 - x[b].t1;
+	const struct tsct_exchange *x = exchanges;
+	unsigned int i = *(const unsigned int *)a, k = *(const unsigned int *)b;
+	__u64 took_i = x[i].t4 - x[i].t1, took_k = x[k].t4 - x[k].t1;
 
-	return took_a != took_b ? took_a > took_b : a > b;
+	if (took_i != took_k)
+		return took_i > took_k ? -1 : 1;
+	return i > k ? -1 : 1;
 }
 
-/*
- * Restores the order of a heap after its entry @at has changed. The heap has indices of
- * exchanges; at its top is the exchange that is_dropped_before() puts last.
- */
-static void heap_sift_down(const struct tsct_exchange *x, unsigned int *heap,
-			   unsigned int nr, unsigned int at)
-{
-	unsigned int child, was;
-
-	while ((child = 2 * at + 1) < nr) {
-		if (child + 1 < nr &&
-		    is_dropped_before(x, heap[child], heap[child + 1]))
-			child++;
-		if (!is_dropped_before(x, heap[at], heap[child]))
-			break;
-		was = heap[at];
-		heap[at] = heap[child];
-		heap[child] = was;
-		at = child;
-	}
-}
-
+/* Clears @keep of a tenth of the kept exchanges. @index: room for @nr numbers */
 static void drop_longest_tenth(const struct tsct_exchange *x, unsigned int nr,
-			       bool *keep, unsigned int *heap)
+			       bool *keep, unsigned int *index)
 {
-	unsigned int possible = 0, drop, i, k;
+	unsigned int possible = 0, i;
 
 	for (i = 0; i < nr; i++)
 		if (keep[i])
-			heap[possible++] = i;
-	drop = possible / 10;
-	if (!drop)
-		return;
-	for (k = drop; k-- > 0;)
-		heap_sift_down(x, heap, drop, k);
-	for (i = drop; i < possible; i++) {
-		if (!is_dropped_before(x, heap[i], heap[0]))
-			continue;
-		heap[0] = heap[i];
-		heap_sift_down(x, heap, drop, 0);
-	}
-	for (k = 0; k < drop; k++)
-		keep[heap[k]] = false;
+			index[possible++] = i;
+	qsort_r(index, possible, sizeof(*index), compare_rtts, (void *)x);
+	for (i = 0; i < possible / 10; i++)
+		keep[index[i]] = false;
 }
 
 /* Sets the fit to the line of linear regression over the middles of the exchanges whose

@@ -77,28 +77,11 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
  */
 #define ROUND_UP	((tsct_s128)1 << (64 - 22))
 
-/* Returns num / den, rounded down, and the remainder in *rest. */
-static tsct_u128 divide(tsct_u128 num, __u64 den, tsct_u128 *rest)
-{
-	tsct_u128 quotient = 0;
-	int bit;
-
-	*rest = 0;
-	for (bit = 127; bit >= 0; bit--) {
-		*rest = *rest << 1 | (num >> bit & 1);
-		quotient <<= 1;
-		if (*rest >= den) {
-			*rest -= den;
-			quotient |= 1;
-		}
-	}
-	return quotient;
-}
-
 /* Sets *ret to m * 2^e * num / den, rounded down. Returns false if it is too large. */
 static bool scale_ratio(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
 {
-	tsct_u128 rest, quotient = divide((tsct_u128)m * num, den, &rest);
+	tsct_u128 product = (tsct_u128)m * num;
+	tsct_u128 quotient = product / den, rest = product % den;
 
 	for (; e > 0 && (quotient || rest); e--) {
 		rest <<= 1;
@@ -321,7 +304,6 @@ static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piec
 	struct tsct_mapping_curve *curve = &mapping->curve[mapping->nr];
 	double one, u_end, low;
 	tsct_s128 end, value;
-	tsct_u128 rest;
 	__u64 at;
 	int err;
 
@@ -347,7 +329,7 @@ static int add_curve(struct tsct_mapping *mapping, const struct tsct_cubic *piec
 	/* Makes the curve's last straight line; the next curve begins at its end. */
 	at = (len - 1) >> curve->step << curve->step;
 	value = curve_knot(curve, at);
-	curve->last_rate = divide((tsct_u128)(curve->end - value), len - at, &rest);
+	curve->last_rate = (tsct_u128)(curve->end - value) / (len - at);
 	mapping->last_end = value + (tsct_s128)(curve->last_rate * (len - at));
 	mapping->nr_lines += ((len - 1) >> curve->step) + 1;
 	mapping->nr++;

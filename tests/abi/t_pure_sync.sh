@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.."
 . tests/abi/pure.sh
 O=${O:-build}
 text='str(len|nlen|cmp|ncmp|chr|str|dup|toul|tol|tod|error)|__isoc23_strto(ul|l)|v?snprintf|__ctype_b_loc|inet_(ntop|pton)'
-memory='mem(cpy|set|cmp|move|chr)|explicit_bzero|malloc|calloc|realloc|free|qsort|__errno_location'
+memory='mem(cpy|set|cmp|move|chr)|explicit_bzero|malloc|calloc|realloc|free|qsort(_r)?|__errno_location'
 math='sqrt|cbrt|fabs|floor|ceil|l?l?r(int|ound)|trunc|ldexp|frexp|fm(in|ax|od)|exp|expm1|log(10|2|1p)?|pow|hypot|erfc?|nextafter|__u?(div|mod|divmod)ti[34]'
 compiler='_GLOBAL_OFFSET_TABLE_|__stack_chk_fail'
 allowed="$text|$memory|$math|$compiler|nettle_[a-z0-9_]+"
