@@ -21,7 +21,7 @@
 
 struct peers;
 
-/* ---- source.c: servers that this node polls ------------------------------ */
+/* ---- poller.c: servers that this node polls ------------------------------ */
 
 /* State of a source, as last logged */
 enum source_log_state { SOURCE_USABLE, SOURCE_REFUSED, SOURCE_FALSETICKER };

@@ -60,7 +60,7 @@ static bool follows(const struct tsct_exchange *x, const struct tsct_point *p)
 }
 
 /* True: the request of the next point was sent right after the answer of this one. The flag
- * alone does not say so: a full window drops exchanges (lib/sync/source.c), which leaves the
+ * alone does not say so: a full window drops exchanges (lib/sync/source_fit.c), which leaves the
  * first one of a poll beside the second one of another. */
 static bool is_followed(const struct tsct_exchange *x, const struct tsct_point *p)
 {

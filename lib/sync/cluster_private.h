@@ -1,9 +1,115 @@
 /* SPDX-License-Identifier: MIT */
-/* struct tsct_cluster, shared by cluster.c and select.c */
+/*
+ * Shared by cluster.c, select.c and source_fit.c: the cluster, and its time sources.
+ *
+ * A time source of this node: the window of recent exchanges with it, the fit through
+ * them (fit.h), and the estimate of the cluster's time that results from the fit and
+ * the clock params of the source. Not thread safe; time is an argument.
+ */
 #ifndef TSCT_SYNC_CLUSTER_PRIVATE_H
 #define TSCT_SYNC_CLUSTER_PRIVATE_H
 
-#include "source.h"
+#include "cluster.h"
+#include "lib/estimate/servo.h"
+
+/* ---- source_fit.c: a time source ----------------------------------------- */
+
+/*
+ * Limit of the growth of an error bound without new exchanges, ppb: PHI of RFC
+ * 5905, the frequency tolerance of two crystals
+ */
+#define TSCT_SYNC_SOURCE_PHI_PPB	15000
+
+/* Largest plausible frequency error of a source, relative to options->hz, ppb */
+#define TSCT_SYNC_SOURCE_RATE_PPB	1000000
+
+/*
+ * Largest change of the rate of an NTP server's disciplined clock against a
+ * crystal, ppb per second; the default of fit.wander_ppb for NTP servers
+ */
+#define TSCT_SYNC_SOURCE_STEERED_PPB	100
+
+/*
+ * Estimate of the cluster's time: a linear function of the local counter through a
+ * point, time.point, with an error bound. The bound is time.point.half_ns at the point,
+ * and
+ *	time.point.half_ns + growth * d + min(wander * d, phi) * d	ns
+ * at d cycles from the point; growth, wander and phi are the fields below.
+ */
+struct tsct_source_params {
+	struct tsct_servo_estimate time;
+	double sd_ns;		/* standard deviation of the estimated time at
+				 * time.point, ns */
+	double growth;		/* linear growth of the error bound, ns per cycle */
+	double wander;		/* quadratic growth of the error bound, ns per cycle
+				 * squared: `wander` of struct tsct_fit in ns */
+	double phi;		/* limit of the growth due to wander: the error bound
+				 * uses min(wander * d, phi) * d at d cycles from
+				 * time.point; ns per cycle */
+};
+
+/* Returns the error bound of the estimate @est at @cycles, in ns. */
+double tsct_source_params_bound_ns(const struct tsct_source_params *est,
+				   __u64 cycles);
+
+struct tsct_sync_source {
+	struct tsct_exchange *x;	/* exchanges in the window, oldest first;
+					 * freed by tsct_sync_source_free() */
+	bool *keep;		/* flag per exchange: true if the fit uses the exchange;
+				 * freed by tsct_sync_source_free() */
+	unsigned int nr;	/* number of exchanges in the window */
+	bool has_est;		/* true: `est` is valid */
+	struct tsct_source_params est;
+	bool has_fit;		/* true: `fit` and the array `keep` are valid */
+	struct tsct_fit fit;		/* freed by tsct_sync_source_free() */
+	bool has_remote;	/* true: `remote` is valid */
+	struct tsct_remote remote;	/* server, as its last answer describes it */
+	__u64 last_poll;	/* t1 of the exchange that began the last poll */
+	__u64 last_interval;	/* interval between the last two polls, cycles */
+	__u64 max_interval;	/* recent maximum of last_interval, cycles; decays */
+	unsigned int contradictions;	/* number of consecutive exchanges outside the
+					 * fit's bound */
+	int unexplained;	/* number of consecutive offsets that no delay explains,
+				 * with the sign of these offsets */
+	double extra_error_ns;	/* part added to the estimate's error bound while
+				 * `contradictions` or `unexplained` is not 0, ns */
+	char reason[160];	/* reason why there is no estimate; or "" */
+	bool falseticker;	/* true: tsct_cluster_select() rejects the source */
+	char falseticker_reason[160];	/* reason for falseticker, as text */
+	double weight;		/* share in the cluster's time, 0 to 1, set by
+				 * tsct_cluster_select() */
+};
+
+enum tsct_sync_source_event {
+	TSCT_SYNC_SOURCE_SAME,		/* the added exchange did not change the
+					 * estimate of the source's time */
+	TSCT_SYNC_SOURCE_NEW,		/* the added exchange led to a new estimate of
+					 * the source's time */
+	TSCT_SYNC_SOURCE_LOST,		/* the added exchange made the estimate of the
+					 * source's time invalid */
+};
+
+/*
+ * Adds an exchange, and the state that the source sent with the exchange. An exchange
+ * is ignored if it is impossible, out of order, or memory is lacking.
+ */
+enum tsct_sync_source_event
+tsct_sync_source_add(struct tsct_sync_source *source,
+		     const struct tsct_cluster_options *options,
+		     const struct tsct_exchange *x,
+		     const struct tsct_remote *remote);
+
+/* Empties the window of exchanges. @reason: text for reports, or NULL */
+void tsct_sync_source_forget(struct tsct_sync_source *source,
+			     const char *reason);
+void tsct_sync_source_free(struct tsct_sync_source *source);
+
+/* Returns the time without a new exchange after which the clock is in holdover,
+ * cycles. */
+__u64 tsct_sync_source_holdover_cycles(const struct tsct_sync_source *source,
+				       const struct tsct_cluster_options *options);
+
+/* ---- cluster.c: the cluster ---------------------------------------------- */
 
 struct tsct_cluster {
 	struct tsct_cluster_options options;
@@ -34,6 +140,8 @@ struct tsct_cluster {
 	struct tsct_clock_params params;	/* params in force; mult 0: no params */
 	struct tsct_clock_prev_params prev_params;
 };
+
+/* ---- select.c ------------------------------------------------------------ */
 
 struct tsct_cluster_selection {
 	__u64 master;

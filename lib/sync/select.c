@@ -2,7 +2,7 @@
 /*
  * Clock selection: chooses the timeline (master, epoch) with the highest
  * weight, then the source on it with the smallest bound (cf. RFC 5905, 11.2.1), and
- * combines the sources (combine.h).
+ * combines the sources.
  *
  * Nodes may be sources of each other. So that a node does not take back its own time as
  * evidence, only upstream sources, those before it in the order of hops to the master and
@@ -15,8 +15,7 @@
 #include <stdio.h>
 
 #include "cluster_private.h"
-#include "combine.h"
-#include "intersection.h"
+#include "select.h"
 
 /* Hysteresis: a new source needs a bound below this fraction of the bound of the
  * source in use. */
@@ -33,6 +32,197 @@
  * second (see fit_regression.c): s seconds after its last exchange, the standard deviation
  * of an estimate has grown by WALK s^1.5 / sqrt(3) s. */
 #define WALK		1.4e-9
+
+/* ---- intersection -------------------------------------------------------- */
+
+/*
+ * Intersection algorithm (cf. RFC 5905, 11.2.1): finds falsetickers among
+ * sources by their correctness intervals. The intervals of all correct sources
+ * contain the true time, so they overlap.
+ */
+static bool contains(const struct tsct_correctness_interval *interval,
+		     double point)
+{
+	return point >= interval->middle - interval->bound &&
+		point <= interval->middle + interval->bound;
+}
+
+static unsigned int count_at(const struct tsct_correctness_interval *all,
+			     unsigned int nr, double point)
+{
+	unsigned int sum = 0, i;
+
+	for (i = 0; i < nr; i++)
+		sum += contains(&all[i], point);
+	return sum;
+}
+
+/*
+ * True: the interval is part of a group of @agree intervals that overlap. The region of
+ * overlap begins at the lower end of one interval. Every interval that overlaps with
+ * the region contains that end: an interval that begins within the region would make
+ * the group larger than @agree, the largest possible number.
+ */
+static bool in_largest_group(const struct tsct_correctness_interval *all,
+			     unsigned int nr,
+			     const struct tsct_correctness_interval *interval,
+			     unsigned int agree)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		double begin = all[i].middle - all[i].bound;
+
+		if (contains(interval, begin) && count_at(all, nr, begin) == agree)
+			return true;
+	}
+	return false;
+}
+
+/* Sets lo and hi to the hull of all points in at least @need intervals. Both lo and hi
+ * are ends of intervals. */
+static void find_hull(const struct tsct_correctness_interval *all,
+		      unsigned int nr, unsigned int need,
+		      struct tsct_intersection_result *ret)
+{
+	bool any = false;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		double begin = all[i].middle - all[i].bound;
+
+		if (count_at(all, nr, begin) < need)
+			continue;
+		ret->lo = any && ret->lo < begin ? ret->lo : begin;
+		any = true;
+	}
+	ret->hi = any ? ret->lo : ret->hi;
+	for (i = 0; i < nr; i++) {
+		double end = all[i].middle + all[i].bound;
+
+		if (end > ret->hi && count_at(all, nr, end) >= need)
+			ret->hi = end;
+	}
+}
+
+struct tsct_intersection_result
+tsct_intersection(struct tsct_correctness_interval *all, unsigned int nr)
+{
+	struct tsct_intersection_result ret = { .lo = 1, .hi = 0 };
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		unsigned int here = count_at(all, nr,
+					     all[i].middle - all[i].bound);
+
+		if (here > ret.agree)
+			ret.agree = here;
+	}
+	ret.majority = ret.agree > nr / 2;
+	for (i = 0; i < nr; i++)
+		all[i].falseticker = ret.majority &&
+			!in_largest_group(all, nr, &all[i], ret.agree);
+	if (ret.majority)
+		find_hull(all, nr, nr - (nr - 1) / 2, &ret);
+	return ret;
+}
+
+/* ---- combination --------------------------------------------------------- */
+
+/*
+ * Combination of several peers' estimates of one time: the weighted mean with the least
+ * variance, where peers also differ for reasons that no peer can measure, such as the
+ * asymmetry of its path. Pure.
+ *
+ * The model is that of random effects (DerSimonian and Laird, 1986). Peer k's estimate is
+ * off by an error of the variance v[k] = sd[k]^2 + inherited[k]^2 that the peer's own
+ * measurements explain, and by an error of the variance spread^2 that is the same for all
+ * peers and unknown. With w[k] = 1 / v[k] and the weighted mean m, the moment estimate is
+ *	Q = sum of w[k] (offset[k] - m)^2
+ *	spread^2 = max(0, (Q - (n - 1)) / (sum w - sum w^2 / sum w))
+ * and the weights are 1 / (v[k] + spread^2). So peers that agree as well as they should are
+ * weighted by their variances, and peers that do not are weighted more equally.
+ *
+ * Peers may have got their time from the same nodes. The part of their errors that they
+ * inherit is taken to be common to all of them, so it does not average out:
+ *	sd^2 = sum of W[k]^2 (sd[k]^2 + spread^2) + (sum of W[k] inherited[k])^2
+ * with W[k] the weights, the sum of which is 1.
+ */
+/* Variance of a peer's error, as far as the peer's measurements explain it, ns^2. That of
+ * the resolution is the variance of a uniform distribution. */
+static double explained_variance(const struct tsct_combine_peer *peer)
+{
+	return peer->sd_ns * peer->sd_ns + peer->inherited_ns * peer->inherited_ns +
+		TSCT_COMBINE_RESOLUTION_NS * TSCT_COMBINE_RESOLUTION_NS / 12;
+}
+
+/* Sets the weights for errors of the variance @spread2 that are not explained, ns^2.
+ * Returns the weighted mean of the offsets. */
+static double weigh(struct tsct_combine_peer *peers, unsigned int nr, double spread2)
+{
+	double sum = 0, mean = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		peers[i].weight = 1 / (explained_variance(&peers[i]) + spread2);
+		sum += peers[i].weight;
+	}
+	for (i = 0; i < nr; i++) {
+		peers[i].weight /= sum;
+		mean += peers[i].weight * peers[i].offset_ns;
+	}
+	return mean;
+}
+
+/*
+ * Moment estimate of the variance that the peers' measurements do not explain, ns^2. The
+ * denominator, sum w - sum w^2 / sum w, is computed as the sum of w[i] w[k] over all pairs,
+ * times 2 / sum w: the difference would lose all digits if one weight were far greater than
+ * the others.
+ */
+static double unexplained_variance(struct tsct_combine_peer *peers, unsigned int nr)
+{
+	double mean = weigh(peers, nr, 0), q = 0, sum = 0, pairs = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		double w = 1 / explained_variance(&peers[i]);
+		double off = peers[i].offset_ns - mean;
+
+		q += w * off * off;
+		pairs += w * sum;
+		sum += w;
+	}
+	if (q <= nr - 1.0)
+		return 0;
+	return (q - (nr - 1.0)) / (2 * pairs / sum);
+}
+
+struct tsct_combined tsct_combine(struct tsct_combine_peer *peers, unsigned int nr)
+{
+	double spread2 = nr > 1 ? unexplained_variance(peers, nr) : 0;
+	struct tsct_combined ret = {
+		.offset_ns = weigh(peers, nr, spread2), .spread_ns = sqrt(spread2),
+	};
+	double noise2 = 0, squares = 0, inherited = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		double w = peers[i].weight;
+
+		/* Rates differ by some 1e-8: their mean is taken of the differences. */
+		ret.rate += w * (peers[i].rate - peers[0].rate);
+		noise2 += w * w * peers[i].sd_ns * peers[i].sd_ns;
+		squares += w * w;
+		inherited += w * peers[i].inherited_ns;
+	}
+	ret.rate += peers[0].rate;
+	ret.noise_ns = sqrt(noise2);
+	ret.sd_ns = sqrt(noise2 + squares * spread2 + inherited * inherited);
+	return ret;
+}
+
+/* ---- sources and their timelines ----------------------------------------- */
 
 static bool has_time(const struct tsct_cluster *cluster,
 		     const struct tsct_sync_source *source)
@@ -307,7 +497,7 @@ static int select_source(const struct tsct_cluster *cluster,
 	return used;
 }
 
-/* ---- combination of sources ---------------------------------------------- */
+/* ---- the sources that are combined ---------------------------------------------- */
 
 /* The sources that are averaged */
 struct combination {

@@ -170,7 +170,7 @@ static void send_request(struct world *world, uint32_t index,
 	make_request(world, index, source, tsct_client_request);
 }
 
-/* Sends the first request of a daemon's poll (daemon/sync/source.c). */
+/* Sends the first request of a daemon's poll (daemon/sync/poller.c). */
 static void send_poll(struct world *world, uint32_t index, unsigned int source)
 {
 	struct source *s = &world->nodes[index].sources[source];

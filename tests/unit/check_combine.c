@@ -2,7 +2,7 @@
 /* Combination of peers: known results, and errors of random peers */
 #include "seed.h"
 #include "suite.h"
-#include "lib/sync/combine.h"
+#include "lib/sync/select.h"
 
 #define PEERS	10
 #define TURNS	20000
@@ -31,7 +31,7 @@ TEST(test_one_peer)
 	MUST_BE(c.spread_ns, 0);
 }
 
-/* Results that were computed by hand, by the formulas in combine.h */
+/* Results that were computed by hand, by the formulas in select.c */
 TEST(test_known_results)
 {
 	struct tsct_combine_peer agree[] = {

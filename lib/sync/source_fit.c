@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
+/* A time source: its window of exchanges, its fit, and the time that results */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/array.h"
 #include "lib/core/clock_params.h"
-#include "source.h"
+#include "cluster_private.h"
 
 #define HOLDOVER_MIN_S	5.0	/* least time without exchange until holdover */
 
