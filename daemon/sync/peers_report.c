@@ -29,14 +29,14 @@ static json_t *id(__u64 value)
 		json_null();
 }
 
-static json_t *counts(const char *const *names, const __u64 *values,
+static json_t *counts(const struct tsct_result_text *results, const __u64 *values,
 		      unsigned int nr)
 {
 	json_t *object = json_object();
 	unsigned int i;
 
 	for (i = 0; i < nr; i++)
-		json_object_set_new(object, names[i],
+		json_object_set_new(object, results[i].name,
 				    json_integer((json_int_t)values[i]));
 	return object;
 }
@@ -52,28 +52,6 @@ void peers_print_json(json_t *object, size_t digits, FILE *to)
 }
 
 /* ---- report of sources --------------------------------------------------- */
-
-static const char *const result_names[TSCT_CLIENT_NR] = {
-	[TSCT_CLIENT_OK] = "taken",
-	[TSCT_CLIENT_MALFORMED] = "malformed",
-	[TSCT_CLIENT_NOT_OURS] = "not_ours",
-	[TSCT_CLIENT_DUPLICATE] = "duplicate",
-	[TSCT_CLIENT_NO_MAC] = "no_mac",
-	[TSCT_CLIENT_BAD_MAC] = "bad_mac",
-	[TSCT_CLIENT_KISS] = "kiss",
-	[TSCT_CLIENT_UNSYNCED] = "unsynced",
-	[TSCT_CLIENT_IMPOSSIBLE] = "impossible",
-	[TSCT_CLIENT_SELF] = "self",
-	[TSCT_CLIENT_ZERO_ORIGIN] = "zero_origin",
-	[TSCT_CLIENT_FOREIGN] = "foreign",
-	[TSCT_CLIENT_REPLAY] = "replay",
-	[TSCT_CLIENT_EXTRA_MAC] = "extra_mac",
-	[TSCT_CLIENT_CRYPTO_NAK] = "crypto_nak",
-	[TSCT_CLIENT_NO_FIELD] = "no_field",
-	[TSCT_CLIENT_TOO_SOON] = "too_soon",
-	[TSCT_CLIENT_BACKWARDS] = "backwards",
-	[TSCT_CLIENT_LOOP] = "loop",
-};
 
 static const char *source_status(const struct peers *p,
 				 const struct peer_source *s,
@@ -141,7 +119,7 @@ static json_t *report_source(const struct peers *p, unsigned int nr)
 		"poll_s", number(ldexp(1, s->poll + s->client.backoff)),
 		"reach", (int)s->client.reach,
 		"sent", (json_int_t)s->client.sent,
-		"answers", counts(result_names, s->client.counts,
+		"answers", counts(tsct_client_results, s->client.counts,
 				  TSCT_CLIENT_NR));
 }
 
@@ -237,19 +215,6 @@ static json_t *report_window(const struct peers *p, unsigned int nr)
 
 /* ---- members, cluster, session ------------------------------------------- */
 
-static const char *const answer_names[TSCT_ANSWER_NR] = {
-	[TSCT_ANSWER_SENT] = "sent",
-	[TSCT_ANSWER_MALFORMED] = "malformed",
-	[TSCT_ANSWER_NOT_REQUEST] = "not_request",
-	[TSCT_ANSWER_DENIED] = "denied",
-	[TSCT_ANSWER_LIMITED] = "limited",
-	[TSCT_ANSWER_UNKNOWN_KEY] = "unknown_key",
-	[TSCT_ANSWER_BAD_MAC] = "bad_mac",
-	[TSCT_ANSWER_NO_MAC] = "no_mac",
-	[TSCT_ANSWER_WRONG_KEY] = "wrong_key",
-	[TSCT_ANSWER_TOO_LONG] = "too_long",
-};
-
 static json_t *report_members(const struct peers *p)
 {
 	const struct members *m = &p->members;
@@ -324,7 +289,7 @@ static json_t *report_all(const struct peers *p)
 		"serves", (int)p->config->serve, "cluster", report_cluster(p),
 		"sources", sources, "members", report_members(p));
 	if (p->service.responder)
-		json_object_set_new(all, "requests", counts(answer_names,
+		json_object_set_new(all, "requests", counts(tsct_answers,
 			tsct_responder_counts(p->service.responder),
 			TSCT_ANSWER_NR));
 	json_object_set_new(all, "session", report_session(p));

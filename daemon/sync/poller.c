@@ -233,10 +233,10 @@ static void log_answer(struct peer_source *s, enum tsct_client_result result,
 			    ldexp(1, s->poll + s->client.backoff));
 	else if (s->config.key)
 		log_warning("%s, key %u: %s", s->config.name, s->config.key,
-			    tsct_client_result_text(result));
+			    tsct_client_results[result].text);
 	else
 		log_warning("%s: %s", s->config.name,
-			    tsct_client_result_text(result));
+			    tsct_client_results[result].text);
 }
 
 /* Counts the turns in a row that a master assigned outside the limits, and logs them, at most

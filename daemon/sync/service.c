@@ -118,10 +118,10 @@ static void log_refused(struct peers *p, const struct net_packet *packet,
 	tsct_address_print(&packet->from, text, sizeof(text));
 	if (ntp.has_mac)
 		log_warning("request from %s with key %u: %s", text, ntp.key_id,
-			    tsct_responder_result_text(answer));
+			    tsct_answers[answer].text);
 	else
 		log_warning("request from %s: %s", text,
-			    tsct_responder_result_text(answer));
+			    tsct_answers[answer].text);
 }
 
 /*

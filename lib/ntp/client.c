@@ -792,54 +792,51 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 	return true;
 }
 
-const char *tsct_client_result_text(enum tsct_client_result result)
-{
-	static const char *const text[TSCT_CLIENT_NR] = {
-	[TSCT_CLIENT_OK] = "accepted",
-	[TSCT_CLIENT_MALFORMED] = "not an NTP packet",
-	[TSCT_CLIENT_NOT_OURS] =
-		"not an answer: another mode or version of NTP",
-	[TSCT_CLIENT_DUPLICATE] = "duplicate: the request is answered already",
-	[TSCT_CLIENT_NO_MAC] =
+const struct tsct_result_text tsct_client_results[TSCT_CLIENT_NR] = {
+	[TSCT_CLIENT_OK] = { "taken", "accepted" },
+	[TSCT_CLIENT_MALFORMED] = { "malformed", "not an NTP packet" },
+	[TSCT_CLIENT_NOT_OURS] = { "not_ours",
+		"not an answer: another mode or version of NTP" },
+	[TSCT_CLIENT_DUPLICATE] = { "duplicate",
+		"duplicate: the request is answered already" },
+	[TSCT_CLIENT_NO_MAC] = { "no_mac",
 		"no MAC, though a key is configured for this server; add the key "
-		"to the server's key file",
-	[TSCT_CLIENT_BAD_MAC] =
+		"to the server's key file" },
+	[TSCT_CLIENT_BAD_MAC] = { "bad_mac",
 		"wrong MAC; compare number, type and text of the key in the key "
-		"files of both sides",
-	[TSCT_CLIENT_KISS] =
+		"files of both sides" },
+	[TSCT_CLIENT_KISS] = { "kiss",
 		"kiss-o'-death: the server demands a longer poll interval, or no "
-		"requests at all",
-	[TSCT_CLIENT_UNSYNCED] = "the server is not synchronized (yet)",
-	[TSCT_CLIENT_IMPOSSIBLE] =
+		"requests at all" },
+	[TSCT_CLIENT_UNSYNCED] = { "unsynced",
+		"the server is not synchronized (yet)" },
+	[TSCT_CLIENT_IMPOSSIBLE] = { "impossible",
 		"inconsistent answer: the server sent it before it received the request, "
-		"reports an impossible counter rate, or is 0 hops from another node",
-	[TSCT_CLIENT_SELF] =
-		"the answer is from this node: the address is one of its own",
-	[TSCT_CLIENT_ZERO_ORIGIN] =
-		"zero origin timestamp: the answer names no request",
-	[TSCT_CLIENT_FOREIGN] =
-		"answers no request of this node: forged, or very late",
-	[TSCT_CLIENT_REPLAY] =
-		"answers an earlier request: late, or replayed",
-	[TSCT_CLIENT_EXTRA_MAC] =
+		"reports an impossible counter rate, or is 0 hops from another node" },
+	[TSCT_CLIENT_SELF] = { "self",
+		"the answer is from this node: the address is one of its own" },
+	[TSCT_CLIENT_ZERO_ORIGIN] = { "zero_origin",
+		"zero origin timestamp: the answer names no request" },
+	[TSCT_CLIENT_FOREIGN] = { "foreign",
+		"answers no request of this node: forged, or very late" },
+	[TSCT_CLIENT_REPLAY] = { "replay",
+		"answers an earlier request: late, or replayed" },
+	[TSCT_CLIENT_EXTRA_MAC] = { "extra_mac",
 		"unexpected MAC: no key is configured for this server; configure "
-		"the key, or none on both sides",
-	[TSCT_CLIENT_CRYPTO_NAK] =
+		"the key, or none on both sides" },
+	[TSCT_CLIENT_CRYPTO_NAK] = { "crypto_nak",
 		"crypto-NAK: the server rejected this node's MAC; it needs the "
-		"same key under the same number",
-	[TSCT_CLIENT_NO_FIELD] =
+		"same key under the same number" },
+	[TSCT_CLIENT_NO_FIELD] = { "no_field",
 		"no tsctrace extension field: an NTP server, or another version; "
 		"for an NTP server write \"ntp ADDRESS\" in place of "
-		"\"master ADDRESS\"",
-	[TSCT_CLIENT_TOO_SOON] =
+		"\"master ADDRESS\"" },
+	[TSCT_CLIENT_TOO_SOON] = { "too_soon",
 		"the server's time between receipt and answer exceeds the whole "
-		"round trip",
-	[TSCT_CLIENT_BACKWARDS] =
+		"round trip" },
+	[TSCT_CLIENT_BACKWARDS] = { "backwards",
 		"the server's counter is behind its last answer: its clock was "
-		"set back, or an old answer was altered",
-	[TSCT_CLIENT_LOOP] =
-		"synchronization loop: the server's time comes from this node",
-	};
-
-	return (unsigned int)result < TSCT_CLIENT_NR ? text[result] : "unknown";
-}
+		"set back, or an old answer was altered" },
+	[TSCT_CLIENT_LOOP] = { "loop",
+		"synchronization loop: the server's time comes from this node" },
+};

@@ -283,7 +283,10 @@ bool tsct_client_poll_requested(struct tsct_client *client,
 			const struct tsct_keys *keys, const void *bytes,
 			size_t len, __u64 now_us, __u64 *ret_at_us);
 
-/* Describes a result in a text for logs, such as "wrong MAC; compare ..." */
-const char *tsct_client_result_text(enum tsct_client_result result);
+/* A result's name in reports, and its text for logs, such as "wrong MAC; compare ..." */
+struct tsct_result_text {
+	const char *name, *text;
+};
+extern const struct tsct_result_text tsct_client_results[TSCT_CLIENT_NR];
 
 #endif /* TSCT_NTP_CLIENT_H */

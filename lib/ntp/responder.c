@@ -627,27 +627,22 @@ size_t tsct_responder_request_poll(const struct tsct_timeline *timeline,
 	return key_id ? tsct_mac_append(keys, key_id, bytes, len) : len;
 }
 
-const char *tsct_responder_result_text(enum tsct_answer answer)
-{
-	static const char *const text[TSCT_ANSWER_NR] = {
-		[TSCT_ANSWER_SENT] = "answered",
-		[TSCT_ANSWER_MALFORMED] = "not an NTP packet",
-		[TSCT_ANSWER_NOT_REQUEST] =
-			"not a request: another mode or version of NTP",
-		[TSCT_ANSWER_DENIED] =
-			"denied: no \"allow\" or \"child\" covers the address",
-		[TSCT_ANSWER_LIMITED] = "rate limit exceeded",
-		[TSCT_ANSWER_UNKNOWN_KEY] =
-			"unknown key: it is not in this node's key file",
-		[TSCT_ANSWER_BAD_MAC] =
-			"wrong MAC; compare the key in both key files",
-		[TSCT_ANSWER_NO_MAC] =
-			"request without a MAC, from a child for which a key is configured here",
-		[TSCT_ANSWER_WRONG_KEY] =
-			"wrong key: it is configured for another node",
-		[TSCT_ANSWER_TOO_LONG] =
-			"too short: the answer would be longer than the request",
-	};
-
-	return (unsigned int)answer < TSCT_ANSWER_NR ? text[answer] : "unknown";
-}
+const struct tsct_result_text tsct_answers[TSCT_ANSWER_NR] = {
+	[TSCT_ANSWER_SENT] = { "sent", "answered" },
+	[TSCT_ANSWER_MALFORMED] = { "malformed", "not an NTP packet" },
+	[TSCT_ANSWER_NOT_REQUEST] = { "not_request",
+		"not a request: another mode or version of NTP" },
+	[TSCT_ANSWER_DENIED] = { "denied",
+		"denied: no \"allow\" or \"child\" covers the address" },
+	[TSCT_ANSWER_LIMITED] = { "limited", "rate limit exceeded" },
+	[TSCT_ANSWER_UNKNOWN_KEY] = { "unknown_key",
+		"unknown key: it is not in this node's key file" },
+	[TSCT_ANSWER_BAD_MAC] = { "bad_mac",
+		"wrong MAC; compare the key in both key files" },
+	[TSCT_ANSWER_NO_MAC] = { "no_mac",
+		"request without a MAC, from a child for which a key is configured here" },
+	[TSCT_ANSWER_WRONG_KEY] = { "wrong_key",
+		"wrong key: it is configured for another node" },
+	[TSCT_ANSWER_TOO_LONG] = { "too_long",
+		"too short: the answer would be longer than the request" },
+};

@@ -103,7 +103,6 @@ struct tsct_responder;
  * tsct_responder_use - set keys and rate limit, which the caller owns. @keys NULL: no
  *	keys. @ratelimit NULL: no request is answered
  * tsct_responder_counts - number of requests for each result, enum tsct_answer
- * tsct_responder_result_text - describe a result in a text for logs
  */
 struct tsct_responder *tsct_responder_new(const struct tsct_responder_ops *ops);
 void tsct_responder_free(struct tsct_responder *responder);
@@ -111,7 +110,7 @@ void tsct_responder_use(struct tsct_responder *responder,
 			const struct tsct_keys *keys,
 			struct tsct_ratelimit *ratelimit);
 const __u64 *tsct_responder_counts(const struct tsct_responder *responder);
-const char *tsct_responder_result_text(enum tsct_answer answer);
+extern const struct tsct_result_text tsct_answers[TSCT_ANSWER_NR];
 
 /*
  * tsct_responder_answer - build the answer to a datagram

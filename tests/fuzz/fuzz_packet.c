@@ -339,7 +339,7 @@ static void to_client(const struct datagram *d, unsigned int after)
 	result = tsct_client_reply(&world.client, world.keys, d->bytes, d->len,
 				   t4, SERVER_NS);
 	nr = tsct_client_complete(&world.client);
-	HOLDS(result < TSCT_CLIENT_NR && *tsct_client_result_text(result));
+	HOLDS(result < TSCT_CLIENT_NR && *tsct_client_results[result].text);
 	HOLDS(nr <= 2 && (!nr || result == TSCT_CLIENT_OK));
 	while (tsct_client_next(&world.client, &x))
 		check_exchange(&x);
@@ -413,7 +413,7 @@ static bool answer(const struct datagram *d, const struct tsct_address *from,
 	result = tsct_responder_answer(world.responder, &timeline, from,
 				       d->bytes, d->len, rx, reply, len,
 				       &ticket);
-	HOLDS(result < TSCT_ANSWER_NR && *tsct_responder_result_text(result));
+	HOLDS(result < TSCT_ANSWER_NR && *tsct_answers[result].text);
 	HOLDS(!*len == (result != TSCT_ANSWER_SENT));
 	HOLDS(*len || !ticket);
 	if (*len)
