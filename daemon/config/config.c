@@ -318,9 +318,8 @@ static bool check_source(struct config_reader *r, const struct config_source *s)
 	for (i = 0; i < r->config->nr_sources; i++) {
 		const struct config_source *o = &r->config->source[i];
 
-		if (memcmp(o->address.ip, s->address.ip, 16) ||
-		    o->address.port != s->address.port ||
-		    o->address.scope != s->address.scope)
+		if (!tsct_address_same(&o->address, &s->address) ||
+		    o->address.port != s->address.port)
 			continue;
 		error(r, "%s %s: already in line %u; remove one", r->word[0],
 		      s->name, o->line);

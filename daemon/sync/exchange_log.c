@@ -33,12 +33,9 @@ struct exchange_log {
 struct exchange_log *exchange_log_new(void)
 {
 	struct exchange_log *log = calloc(1, sizeof(*log));
-	__u64 random[2];
 
-	if (!log)
-		return NULL;
-	peers_random(random);
-	log->life = random[0] >> 1;
+	if (log)
+		log->life = peers_random() >> 1;
 	return log;
 }
 

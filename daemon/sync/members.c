@@ -30,12 +30,10 @@ static int open_members(struct peers *p)
 {
 	struct tsct_schedule_options options = p->config->schedule;
 	struct members m = { 0 };
-	__u64 random[2];
 	unsigned int i;
 	int err;
 
-	peers_random(random);
-	options.first = (__u32)random[0];
+	options.first = (__u32)peers_random();
 	options.name = *p->config->name ? p->config->name : NULL;
 	options.slot_us = SLOT_US;
 	m.schedule = tsct_schedule_new(&options);

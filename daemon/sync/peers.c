@@ -39,25 +39,24 @@ static int load(const struct peers_options *options, struct config **ret_config)
 
 /* Random numbers are read in bulk: a system call for many numbers costs as much as a
  * call for one number. */
-void peers_random(__u64 ret[2])
+__u64 peers_random(void)
 {
-	static __u64 pool[16][2];
+	static __u64 pool[32];
 	static unsigned int left;
 
 	if (!left) {
 		while (getrandom(pool, sizeof(pool), 0) != sizeof(pool))
 			;		/* only a signal interrupts getrandom() */
-		left = 16;
+		left = 32;
 	}
-	memcpy(ret, pool[--left], sizeof(pool[0]));
+	return pool[--left];
 }
 
 static bool same_source(const struct config_source *a,
 			const struct config_source *b)
 {
-	return !memcmp(a->address.ip, b->address.ip, 16) &&
+	return tsct_address_same(&a->address, &b->address) &&
 		a->address.port == b->address.port &&
-		a->address.scope == b->address.scope &&
 		a->ntp_only == b->ntp_only &&
 		a->xleave == b->xleave && a->key == b->key &&
 		a->asymmetry_ns == b->asymmetry_ns;
@@ -80,9 +79,9 @@ static void set_sources(struct peers *p)
 			continue;
 		}
 		if (i < p->nr_sources)
-			source_close(p, i);
+			source_close(p, s);
 		if (i < config->nr_sources)
-			source_open(p, i, &config->source[i]);
+			source_open(p, s, &config->source[i]);
 	}
 	p->nr_sources = config->nr_sources;
 }
@@ -181,7 +180,7 @@ void peers_stop(struct peers *p)
 	if (!p->cluster)
 		return;
 	for (i = 0; i < p->nr_sources; i++)
-		source_close(p, i);
+		source_close(p, &p->source[i]);
 	p->nr_sources = 0;
 	members_close(p);
 	service_close(&p->service);
@@ -331,7 +330,7 @@ void peers_dispatch(struct peers *p, const struct pollfd *fds)
 			peers_links_changed(p);
 			break;
 		case WATCHED_SOURCE:
-			source_dispatch(p, p->watched[i].nr);
+			source_dispatch(p, &p->source[p->watched[i].nr]);
 			break;
 		case WATCHED_SERVER:
 			service_dispatch(p, p->watched[i].nr);
@@ -342,7 +341,7 @@ void peers_dispatch(struct peers *p, const struct pollfd *fds)
 		return;
 	packet_clock_refresh(&p->clock);
 	for (i = 0; i < p->nr_sources; i++)
-		source_due(p, i, now_ns);
+		source_due(p, &p->source[i], now_ns);
 }
 
 bool peers_expects(const struct peers *p)

@@ -74,15 +74,15 @@ struct peer_source {
 	__s64 logged_ns[TSCT_CLIENT_NR];
 };
 
-void source_open(struct peers *p, unsigned int nr,
+void source_open(const struct peers *p, struct peer_source *s,
 		 const struct config_source *config);
-void source_close(struct peers *p, unsigned int nr);
+void source_close(struct peers *p, struct peer_source *s);
 
 /* Sends the requests to a source that are due. */
-void source_due(struct peers *p, unsigned int nr, __s64 now_ns);
+void source_due(struct peers *p, struct peer_source *s, __s64 now_ns);
 
 /* Receives waiting packets from a source. */
-void source_dispatch(struct peers *p, unsigned int nr);
+void source_dispatch(struct peers *p, struct peer_source *s);
 
 /* Polls all sources immediately, after a change of the network or of the cluster's
  * epoch. */
@@ -350,7 +350,7 @@ void peers_print_json(json_t *object, size_t digits, FILE *to);
 /* Polls all sources after a change of the network, but at most once a second. */
 void peers_links_changed(struct peers *p);
 
-/* Returns two unpredictable numbers. */
-void peers_random(__u64 ret[2]);
+/* Returns an unpredictable number. */
+__u64 peers_random(void);
 
 #endif /* TSCTRACED_PEERS_PRIVATE_H */

@@ -149,7 +149,7 @@ static __s64 next_request_ns(const struct peers *p, const struct peer_source *s,
 
 /* ---- opening and closing sources ----------------------------------------- */
 
-void source_open(struct peers *p, unsigned int nr,
+void source_open(const struct peers *p, struct peer_source *s,
 		 const struct config_source *config)
 {
 	const struct tsct_client_options options = {
@@ -158,20 +158,17 @@ void source_open(struct peers *p, unsigned int nr,
 		.key_id = config->key,
 		.node = p->node, .host = p->host,
 	};
-	struct peer_source *s = &p->source[nr];
 
-	memset(s, 0, sizeof(*s));
-	s->config = *config;
-	s->socket.fd = -1;
+	*s = (struct peer_source) { .config = *config, .socket.fd = -1 };
 	tsct_client_init(&s->client, &options);
 	s->poll = config->minpoll;
 	s->burst = BURST;
 }
 
-void source_close(struct peers *p, unsigned int nr)
+void source_close(struct peers *p, struct peer_source *s)
 {
-	net_close(&p->source[nr].socket);
-	tsct_cluster_reset_source(p->cluster, nr);
+	net_close(&s->socket);
+	tsct_cluster_reset_source(p->cluster, (unsigned int)(s - p->source));
 }
 
 /* ---- log lines ----------------------------------------------------------- */
@@ -320,9 +317,9 @@ void sources_log(struct peers *p)
 
 /* ---- exchanges ----------------------------------------------------------- */
 
-static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
+static void feed(struct peers *p, struct peer_source *s, struct tsct_exchange *x)
 {
-	const struct peer_source *s = &p->source[nr];
+	const unsigned int nr = (unsigned int)(s - p->source);
 	__s64 half = packet_clock_cycles(&p->clock, s->config.asymmetry_ns) / 2;
 	enum tsct_cluster_event event;
 	__s64 now_ns;
@@ -360,9 +357,8 @@ static void feed(struct peers *p, unsigned int nr, struct tsct_exchange *x)
  * with a source stay in the client's queue until HELD exchanges are complete or the
  * burst ends: a slew from clock params of one bad exchange would take seconds.
  */
-static void feed_complete(struct peers *p, unsigned int nr)
+static void feed_complete(struct peers *p, struct peer_source *s)
 {
-	struct peer_source *s = &p->source[nr];
 	unsigned int complete = tsct_client_complete(&s->client);
 	struct tsct_exchange x;
 
@@ -370,22 +366,20 @@ static void feed_complete(struct peers *p, unsigned int nr)
 		return;
 	s->accepted = true;
 	while (tsct_client_next(&s->client, &x))
-		feed(p, nr, &x);
+		feed(p, s, &x);
 }
 
-static void flush(struct peers *p, unsigned int nr)
+static void flush(struct peers *p, struct peer_source *s)
 {
-	tsct_client_flush(&p->source[nr].client);
-	feed_complete(p, nr);
+	tsct_client_flush(&s->client);
+	feed_complete(p, s);
 }
 
 /* ---- sessions with sources ----------------------------------------------- */
 
-static void end_session(struct peers *p, unsigned int nr)
+static void end_session(struct peers *p, struct peer_source *s)
 {
-	struct peer_source *s = &p->source[nr];
-
-	flush(p, nr);
+	flush(p, s);
 	s->session = s->own_session = s->client.session = 0;
 	s->due_ns = NEVER;		/* end_session()'s caller sets the time of the
 					 * next request */
@@ -397,7 +391,6 @@ void sources_begin_session(struct peers *p)
 {
 	const struct tsct_schedule_options *o = &p->config->schedule;
 	__s64 now_ns = tsct_monotonic_ns();
-	__u64 random[2];
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++) {
@@ -413,9 +406,8 @@ void sources_begin_session(struct peers *p)
 		 * sessions, any number of times. */
 		if (s->client.backoff || s->session || s->own_session)
 			continue;
-		peers_random(random);
 		s->own_session = o->max_messages ? o->max_messages : 100;
-		s->client.session = (__u32)random[0] | 1;
+		s->client.session = (__u32)peers_random() | 1;
 		s->own_session_until_ns = now_ns + 1000LL *
 			(o->max_duration_us ? o->max_duration_us : 1000000);
 		s->lost = 0;
@@ -438,9 +430,8 @@ bool sources_busy(const struct peers *p)
  * Joins and leaves the master's sessions as the master's answer demands, and sets the
  * time of the next request of a session.
  */
-static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
+static void follow_session(struct peers *p, struct peer_source *s, __s64 now_ns)
 {
-	struct peer_source *s = &p->source[nr];
 	const struct tsct_remote *r = &s->client.remote;
 	__s64 turn_ns;
 
@@ -448,7 +439,7 @@ static void follow_session(struct peers *p, unsigned int nr, __s64 now_ns)
 	 * session. */
 	if (s->session && r->joined == s->session &&
 	    (r->flags & TSCT_EXT_SESSION_OVER || r->session != s->session)) {
-		end_session(p, nr);
+		end_session(p, s);
 	} else if (r->flags & TSCT_EXT_SESSION_OPEN && r->session) {
 		s->session = r->session;
 		s->own_session = 0;
@@ -486,11 +477,10 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 	struct tsct_packet_time before = { .error = p->clock.skew_cycles };
 	struct tsct_extension ext = { 0 };
 	__u8 bytes[TSCT_NTP_MAX];
-	__u64 random[2];
+	const __u64 random[2] = { peers_random(), peers_random() };
 	size_t len;
 	int err;
 
-	peers_random(random);
 	if (s->session) {
 		ext.flags |= TSCT_EXT_JOIN;
 		ext.session = s->session;
@@ -564,10 +554,8 @@ static void send_further(struct peers *p, struct peer_source *s)
 		s->due_ns = answer_until_ns(s);
 }
 
-void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
+void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
 {
-	struct peer_source *s = &p->source[nr];
-	__u64 random[2];
 	int err;
 
 	if (now_ns < s->due_ns)
@@ -581,11 +569,11 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 	if (tsct_client_waits(&s->client)) {
 		/* An outstanding request means that the last poll was not fully
 		 * answered in time. */
-		flush(p, nr);
+		flush(p, s);
 		s->is_unsynced = false;
 		s->lost++;
 		if ((s->session || s->own_session) && s->lost >= SESSION_LOST)
-			end_session(p, nr);
+			end_session(p, s);
 		if (s->lost >= 8)
 			lengthen_poll(s);
 		if (s->lost >= 8 ||
@@ -593,7 +581,7 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 			log_reach(s, now_ns);
 	}
 	if (s->own_session && now_ns > s->own_session_until_ns)
-		end_session(p, nr);
+		end_session(p, s);
 	err = send_poll(p, s);
 	if (err) {
 		/* Counts the poll that could not be sent as lost. If an earlier request
@@ -606,17 +594,13 @@ void source_due(struct peers *p, unsigned int nr, __s64 now_ns)
 	}
 	if (s->burst)
 		s->burst--;
-	peers_random(random);
-	s->due_ns = now_ns + next_request_ns(p, s, random[0]);
+	s->due_ns = now_ns + next_request_ns(p, s, peers_random());
 }
 
 /* ---- receiving answers --------------------------------------------------- */
 
-static void on_good_answer(struct peers *p, unsigned int nr, __s64 now_ns)
+static void on_good_answer(struct peers *p, struct peer_source *s, __s64 now_ns)
 {
-	struct peer_source *s = &p->source[nr];
-	__u64 random[2];
-
 	s->lost = 0;
 	s->is_unsynced = false;
 	if (!s->burst_ns)
@@ -625,18 +609,16 @@ static void on_good_answer(struct peers *p, unsigned int nr, __s64 now_ns)
 		lengthen_poll(s);
 	if (!s->config.ntp_only) {
 		barrier_answered(p, s);
-		follow_session(p, nr, now_ns);
+		follow_session(p, s, now_ns);
 	}
 	if (s->own_session) {
 		if (--s->own_session)
 			s->due_ns = now_ns + SESSION_GAP_NS;
 		else
-			end_session(p, nr);
+			end_session(p, s);
 	}
-	if (s->due_ns == NEVER) {
-		peers_random(random);
-		s->due_ns = now_ns + poll_interval_ns(s, random[0]);
-	}
+	if (s->due_ns == NEVER)
+		s->due_ns = now_ns + poll_interval_ns(s, peers_random());
 }
 
 /* Ends sessions, and sets the time of the next request, after a kiss-o'-death or an
@@ -649,10 +631,9 @@ static void postpone(struct peer_source *s, __s64 now_ns)
 }
 
 /* Handles a datagram from the address of a source: a poll request or an answer. */
-static void receive(struct peers *p, unsigned int nr,
+static void receive(struct peers *p, struct peer_source *s,
 		    const struct net_packet *packet, __s64 now_ns)
 {
-	struct peer_source *s = &p->source[nr];
 	enum tsct_client_result result;
 	__u64 at_us;
 
@@ -677,9 +658,9 @@ static void receive(struct peers *p, unsigned int nr,
 	 * the next answer would be cold again.
 	 */
 	if (!tsct_client_waits(&s->client))
-		feed_complete(p, nr);
+		feed_complete(p, s);
 	if (result == TSCT_CLIENT_OK) {
-		on_good_answer(p, nr, now_ns);
+		on_good_answer(p, s, now_ns);
 	} else if (result == TSCT_CLIENT_KISS) {
 		s->burst = 0;
 		postpone(s, now_ns);
@@ -694,9 +675,8 @@ static void receive(struct peers *p, unsigned int nr,
 	log_answer(s, result, now_ns);
 }
 
-void source_dispatch(struct peers *p, unsigned int nr)
+void source_dispatch(struct peers *p, struct peer_source *s)
 {
-	struct peer_source *s = &p->source[nr];
 	__s64 now_ns = tsct_monotonic_ns();
 	int i, got;
 
@@ -705,10 +685,10 @@ void source_dispatch(struct peers *p, unsigned int nr)
 		read_tx_times(p, s);
 	got = net_receive(&s->socket, &p->clock, p->batch);
 	for (i = 0; i < got; i++)
-		receive(p, nr, &p->batch[i], now_ns);
+		receive(p, s, &p->batch[i], now_ns);
 	/* The socket may also be readable because of a transmit time that is no longer
 	 * expected. */
 	if (got <= 0)
 		read_tx_times(p, s);
-	source_due(p, nr, now_ns);
+	source_due(p, s, now_ns);
 }

@@ -312,12 +312,10 @@ static int add_socket(struct peers *p, struct service *s,
 static int create_ratelimit(struct peers *p, struct service *s)
 {
 	const struct config *config = p->config;
-	__u64 random[2];
 	unsigned int i;
 	int err = 0;
 
-	peers_random(random);
-	s->ratelimit = tsct_ratelimit_new(&config->ratelimit, random[0]);
+	s->ratelimit = tsct_ratelimit_new(&config->ratelimit, peers_random());
 	if (!s->ratelimit)
 		return -ENOMEM;
 	for (i = 0; i < config->nr_rules && !err; i++)

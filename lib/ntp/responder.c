@@ -24,8 +24,6 @@
  * count. The kernel reports an answer's transmit time after sending; the ticket shows
  * to which entry that time belongs.
  */
-#define CLIENT_TABLE_PAST	16	/* requests recorded per client */
-
 struct client_entry_key {
 	struct tsct_address from;	/* address of the client; the port is ignored */
 	__u64 node;			/* node id of the client; 0: NTP only */
@@ -40,7 +38,7 @@ struct client_entry {
 		__u64 nonce, tx;
 		__u64 repeated_tx;	/* tx of an earlier answer, as repeated by the
 					 * request */
-	} past[CLIENT_TABLE_PAST];
+	} past[TSCT_RESPONDER_PAST];
 	struct client_entry_past unverified;	/* a request that may
 							 * be a replay */
 	struct tsct_extension last_reply;
@@ -295,7 +293,7 @@ static bool is_recorded(const struct client_entry *entry, __u64 nonce)
 {
 	unsigned int i;
 
-	for (i = 0; i < CLIENT_TABLE_PAST; i++)
+	for (i = 0; i < TSCT_RESPONDER_PAST; i++)
 		if (entry->past[i].nonce == nonce)
 			return true;
 	return false;
@@ -306,7 +304,7 @@ static bool repeats_answer(const struct client_entry *entry, __u64 tx)
 {
 	unsigned int i;
 
-	for (i = 0; i < CLIENT_TABLE_PAST; i++)
+	for (i = 0; i < TSCT_RESPONDER_PAST; i++)
 		if (entry->past[i].nonce && entry->past[i].tx == tx)
 			return true;
 	return false;
@@ -330,7 +328,7 @@ static bool is_fresh(const struct client_entry *entry, __u64 tx)
 
 	if (!entry->past[0].nonce || repeats_answer(entry, tx))
 		return true;
-	while (alike < CLIENT_TABLE_PAST && entry->past[alike].nonce &&
+	while (alike < TSCT_RESPONDER_PAST && entry->past[alike].nonce &&
 	       entry->past[alike].repeated_tx == tx)
 		alike++;
 	return alike && alike < TSCT_CLIENT_REQUESTS;

@@ -95,6 +95,7 @@ enum tsct_answer {
 };
 
 #define TSCT_RESPONDER_CLIENTS	1024	/* number of entries in the client table */
+#define TSCT_RESPONDER_PAST	16	/* requests recorded per client */
 
 struct tsct_responder;
 

@@ -580,12 +580,12 @@ TEST(test_client_restart)
 	/* A client is still accepted after the loss of as many answers as the client
 	 * table remembers. */
 	ask("10.0.0.1", 0);
-	for (i = 0; i < TSCT_CLIENT_TABLE_PAST; i++) {
+	for (i = 0; i < TSCT_RESPONDER_PAST; i++) {
 		first = request(true);
 		first.ext.tx = *last_tx_to(&at, 0);
 		expect_answer_unchanged("10.0.0.1", &first, 0);
 	}
-	ck_assert_uint_eq(w.nr_requests, 42 + TSCT_CLIENT_TABLE_PAST);
+	ck_assert_uint_eq(w.nr_requests, 42 + TSCT_RESPONDER_PAST);
 }
 
 /* A client sends all requests of its first poll before the first answer arrives, so
