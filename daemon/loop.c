@@ -155,27 +155,6 @@ static void fake_disruption(void *ctx, FILE *to)
 	timekeeper_acted(loop, err);
 }
 
-static bool answer_for_peers(void *ctx, const char *request, FILE *to)
-{
-	struct loop *loop = ctx;
-
-	return peers_answer(loop->peers, request, to);
-}
-
-static __u32 join_peers(void *ctx, const char *declared, pid_t pid, FILE *to)
-{
-	struct loop *loop = ctx;
-
-	return peers_join(loop->peers, declared, pid, to);
-}
-
-static void leave_peers(void *ctx, __u32 id)
-{
-	struct loop *loop = ctx;
-
-	peers_leave(loop->peers, id);
-}
-
 /* ---- signals ------------------------------------------------------------ */
 
 static void on_signal(struct loop *loop)
@@ -284,9 +263,8 @@ static int run_once(struct loop *loop)
 
 static int open_control(struct loop *loop, const char *run_dir)
 {
-	const struct control_ops ops = { loop, print_metrics, fake_disruption,
-					 answer_for_peers, join_peers, leave_peers };
-	int err = control_open(run_dir, &ops, &loop->control);
+	const struct control_ops ops = { loop, print_metrics, fake_disruption };
+	int err = control_open(run_dir, &ops, loop->peers, &loop->control);
 
 	if (!err)
 		return watch_fd(loop, control_fd(loop->control), EVENT_CONTROL);

@@ -12,6 +12,7 @@
 
 #include "control_socket.h"
 #include "daemon/config/log.h"
+#include "daemon/sync/peers.h"
 #include "lib/client/gettime.h"
 #include "lib/sync/participants.h"
 
@@ -44,6 +45,7 @@ struct control_participant {
 
 struct control {
 	struct control_ops ops;
+	struct peers *peers;
 	int epoll, listener;
 	bool bound;			/* true: control_close() removes the path */
 	bool paused;			/* the listening socket is not polled, for lack
@@ -80,7 +82,7 @@ static void close_connection(struct control *control,
 	close(connection->fd);
 	free_connection(connection);
 	if (id)
-		control->ops.leave(control->ops.ctx, id);
+		peers_leave(control->peers, id);
 }
 
 /* Closes the connection of a participant that ended or left. A participant sends
@@ -94,7 +96,7 @@ static void end_participant(struct control *control,
 		return;
 	close(at->fd);
 	at->id = 0;
-	control->ops.leave(control->ops.ctx, id);
+	peers_leave(control->peers, id);
 }
 
 /* Keeps the connection of a participant, whose answer was sent, outside the limits of
@@ -222,11 +224,11 @@ static void answer_request(struct control *control,
 	else if (!strcmp(connection->request, "fake-disruption"))
 		fake_disruption(control, connection, to);
 	else if (!strncmp(connection->request, "join ", 5))
-		connection->participant = control->ops.join(control->ops.ctx,
+		connection->participant = peers_join(control->peers,
 			connection->request + 5, connection->cred.pid, to);
 	else if (is_for_another(control, connection))
 		fprintf(to, "unknown 0\n");
-	else if (!control->ops.other(control->ops.ctx, connection->request, to))
+	else if (!peers_answer(control->peers, connection->request, to))
 		fprintf(to,
 			"error: unknown request; use metrics, peers, exchanges, "
 			"samples, sync, timesync, join or fake-disruption\n");
@@ -354,7 +356,7 @@ static int listen_at(struct control *control)
 }
 
 int control_open(const char *dir_path, const struct control_ops *ops,
-		 struct control **ret_control)
+		 struct peers *peers, struct control **ret_control)
 {
 	struct control *control = calloc(1, sizeof(*control));
 	int i, err;
@@ -362,6 +364,7 @@ int control_open(const char *dir_path, const struct control_ops *ops,
 	if (!control)
 		return -ENOMEM;
 	control->ops = *ops;
+	control->peers = peers;
 	control->listener = -1;
 	for (i = 0; i < CONNECTIONS_MAX; i++)
 		control->connections[i].fd = -1;

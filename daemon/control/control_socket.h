@@ -12,11 +12,7 @@
 #ifndef TSCTRACED_CONTROL_H
 #define TSCTRACED_CONTROL_H
 
-#include <linux/types.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <sys/types.h>
 
 #define CONTROL_SOCKET	"control.sock"
 
@@ -26,23 +22,15 @@ struct control_ops {
 	void (*metrics)(void *ctx, FILE *to);
 	/* Begins an epoch for a fake disruption and prints the outcome. */
 	void (*fake_disruption)(void *ctx, FILE *to);
-	/* Answers a request other than "metrics" and "fake-disruption", of any user. A
-	 * request with the id of a participant is of the process that joined as such.
-	 * Returns false if the request is unknown. */
-	bool (*other)(void *ctx, const char *request, FILE *to);
-	/* Answers the request "join @declared" of process @pid. Returns the id of the
-	 * participant, whose connection is then kept; 0: refused. */
-	__u32 (*join)(void *ctx, const char *declared, pid_t pid, FILE *to);
-	/* The connection of a participant was closed. */
-	void (*leave)(void *ctx, __u32 id);
 };
 
 struct control;
+struct peers;
 
 /* Listens on the control socket in @dir_path, after removing the socket of an earlier
- * daemon. Returns 0 or -errno. */
+ * daemon. @peers: answer all requests that @ops do not. Returns 0 or -errno. */
 int control_open(const char *dir_path, const struct control_ops *ops,
-		 struct control **ret_control);
+		 struct peers *peers, struct control **ret_control);
 
 /* Closes all connections and removes the control socket. @control may be NULL. */
 void control_close(struct control *control);

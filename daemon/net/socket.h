@@ -1,16 +1,60 @@
 /* SPDX-License-Identifier: MIT */
-/* Non-blocking UDP sockets with the kernel's software timestamps of packets */
+/* Non-blocking UDP sockets, and the kernel's software timestamps of packets as counter
+ * values */
 #ifndef TSCTRACED_SOCKET_H
 #define TSCTRACED_SOCKET_H
 
 #include <netinet/in.h>
 #include <string.h>
+#include <time.h>
 
-#include "packet_clock.h"
+#include "daemon/clock/platform_linux.h"
+#include "lib/clock/clock_private.h"
+#include "lib/ntp/client.h"
 #include "lib/ntp/ratelimit.h"
 #include "lib/ntp/ntp_packet.h"
 
 struct sock_fprog;
+
+/* ---- packet clock ---------------------------------------------------------- */
+
+/*
+ * Counter values of packets. The kernel timestamps packets by CLOCK_REALTIME; the clock
+ * segments in the clock area convert such a timestamp to cycles, with an error bound.
+ */
+struct packet_clock {
+	const struct timekeeper *timekeeper;
+	const struct platform *platform;
+	struct tsct_clock_full clock;	/* reader of the daemon's own clock file */
+	/* packet_clock_refresh() sets the fields `usable` and `hz`. */
+	bool usable;			/* CLOCK_REALTIME agrees with the clock page */
+	double hz;			/* frequency of the counter; 0: unknown */
+	/* error bound of packet times that this process takes, on any CPU, cycles; set
+	 * by packet_clock_refresh() */
+	__u32 skew_cycles;
+};
+
+/*
+ * packet_clock_refresh - update the packet clock from the published clock
+ *
+ * Call before each batch of packets. Checks that CLOCK_REALTIME agrees with the
+ * published clock: if it was set just now, kernel timestamps cannot be
+ * converted.
+ */
+void packet_clock_refresh(struct packet_clock *c);
+
+/* Converts cycles to CLOCK_REALTIME and an error bound, ns; false: unknown */
+bool packet_clock_real(const struct packet_clock *c, __u64 cycles, __s64 *ret_ns,
+		       __u64 *ret_error_ns);
+
+/* Estimates CLOCK_REALTIME at a counter value, ns. If the clock cannot convert this
+ * value, extrapolates from the present time at the counter's rate. */
+__s64 packet_clock_estimate_ns(const struct packet_clock *c, __u64 cycles);
+
+/* Converts a duration from ns to cycles, at 1 GHz if the rate is unknown. */
+__s64 packet_clock_cycles(const struct packet_clock *c, __s64 ns);
+
+/* ---- sockets --------------------------------------------------------------- */
 
 #define NET_BATCH	32	/* maximum number of packets per net_receive() call */
 #define NET_SENT	64	/* maximum number of packets awaiting a transmit time */

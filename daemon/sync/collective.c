@@ -485,13 +485,15 @@ static unsigned int parse_numbers(const char *text, __u32 *ret_numbers,
 	}
 }
 
-__u32 barrier_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
+__u32 peers_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
 {
 	struct barrier *b = &p->barrier;
 	char why[256];
 	__u32 count = 0, id = 0;
 
-	if (parse_numbers(declared, &count, 1) != 1)
+	if (!p->cluster)
+		peers_print_no_network(to);
+	else if (parse_numbers(declared, &count, 1) != 1)
 		fprintf(to, "refused: join %s: not a number\n", declared);
 	else if (tsct_participants_join(&b->participants, count, pid, &id, why,
 					sizeof(why)))
@@ -507,7 +509,7 @@ __u32 barrier_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
 	return id;
 }
 
-void barrier_leave(struct peers *p, __u32 id)
+void peers_leave(struct peers *p, __u32 id)
 {
 	struct barrier *b = &p->barrier;
 	struct tsct_participant *at = tsct_participants_find(&b->participants, id);

@@ -210,10 +210,6 @@ struct barrier {
 void barrier_answer(struct peers *p, const char *request, FILE *to);
 void barrier_tick(struct peers *p);
 
-/* Join and leave: see peers_join(), peers_leave(). */
-__u32 barrier_join(struct peers *p, const char *declared, pid_t pid, FILE *to);
-void barrier_leave(struct peers *p, __u32 id);
-
 /*
  * barrier_member_request - handle a member's report about callers, in its request
  * @gathers: the request says that the member arrived, or names nodes and processes that
@@ -346,6 +342,9 @@ const char *peers_role(const struct peers *p);
 /* Prints and frees the JSON value @object, or prints the error "out of memory" if
  * @object is NULL. @digits: precision of real numbers */
 void peers_print_json(json_t *object, size_t digits, FILE *to);
+
+/* Prints the answer to requests that need the network. */
+void peers_print_no_network(FILE *to);
 
 /* Polls all sources after a change of the network, but at most once a second. */
 void peers_links_changed(struct peers *p);

@@ -296,8 +296,7 @@ static json_t *report_all(const struct peers *p)
 	return all;
 }
 
-/* The answer to requests that need the network */
-static void print_no_network(FILE *to)
+void peers_print_no_network(FILE *to)
 {
 	fprintf(to, "error: no network is configured: see tsctraced.conf(5)\n");
 }
@@ -315,7 +314,7 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 	    strcmp(request, "peers"))
 		return false;
 	if (!p->cluster) {
-		print_no_network(to);
+		peers_print_no_network(to);
 	} else if (is_window) {
 		sources = json_array();
 		for (i = 0; i < p->nr_sources; i++)
@@ -339,17 +338,4 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 		peers_print_json(report_all(p), 15, to);
 	}
 	return true;
-}
-
-__u32 peers_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
-{
-	if (p->cluster)
-		return barrier_join(p, declared, pid, to);
-	print_no_network(to);
-	return 0;
-}
-
-void peers_leave(struct peers *p, __u32 id)
-{
-	barrier_leave(p, id);
 }
