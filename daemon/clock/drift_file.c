@@ -2,7 +2,6 @@
 /* Reading, writing and validation of the drift file */
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/config/log.h"
+#include "daemon/config/state_file.h"
 #include "lib/core/clock_params.h"
 #include "drift_file.h"
 
@@ -17,32 +17,6 @@
 #define MALFORMED	"it is malformed or truncated"
 
 /* ---- this machine's identity -------------------------------------------- */
-
-/*
- * Reads a file. Returns its length or -errno.
- * @ours: reject symbolic links, and files that other users can write
- */
-static ssize_t read_text(const char *path, bool ours, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK |
-		      (ours ? O_NOFOLLOW : 0));
-	struct stat st;
-	ssize_t len;
-
-	if (fd < 0)
-		return -errno;
-	if (ours && (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-		     st.st_mode & 022 ||
-		     (st.st_uid != 0 && st.st_uid != geteuid()))) {
-		len = -EACCES;
-	} else {
-		len = read(fd, text, size - 1);
-		len = len < 0 ? -errno : len;
-	}
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	return len;
-}
 
 /* Prints the first line of @from, with '?' for unprintable characters; "unknown" if the
  * line is empty. */
@@ -63,7 +37,7 @@ static void read_identity(const char *path, char *text, size_t size)
 {
 	char line[256] = "";
 
-	read_text(path, false, line, sizeof(line));
+	state_file_read(path, false, line, sizeof(line));
 	copy_printable(text, size, line);
 }
 
@@ -74,12 +48,11 @@ void drift_file_open(struct drift_file *file, const char *dir)
 
 	memset(file, 0, sizeof(*file));
 	snprintf(file->path, sizeof(file->path), "%s/" DRIFT_FILE_NAME, dir);
-	snprintf(file->temp, sizeof(file->temp), "%s.new", file->path);
 	read_identity("/proc/sys/kernel/random/boot_id", file->boot,
 		      sizeof(file->boot));
 	read_identity("/etc/machine-id", file->machine, sizeof(file->machine));
 	/* Reads the model name of the first CPU from /proc/cpuinfo. */
-	read_text("/proc/cpuinfo", false, info, sizeof(info));
+	state_file_read("/proc/cpuinfo", false, info, sizeof(info));
 	model = strstr(info, "model name");
 	model = model ? strchr(model, ':') : NULL;
 	copy_printable(file->cpu, sizeof(file->cpu),
@@ -223,7 +196,7 @@ int drift_file_load(struct drift_file *file, __u32 source,
 		    const struct disruption *now, struct drift *ret)
 {
 	char text[DRIFT_FILE_TEXT_MAX + 1];
-	ssize_t len = read_text(file->path, true, text, sizeof(text));
+	ssize_t len = state_file_read(file->path, true, text, sizeof(text));
 	const char *why = MALFORMED;
 	int err;
 
@@ -245,44 +218,15 @@ int drift_file_load(struct drift_file *file, __u32 source,
 	return err;
 }
 
-/*
- * Replaces the drift file by a renamed new file, without fsync: after a crash of the
- * machine the boot id has changed, and the drift file is not used.
- */
-static int replace_file(struct drift_file *file, const struct disruption *now,
-			const struct drift *drift)
-{
-	char text[DRIFT_FILE_TEXT_MAX];
-	size_t len = drift_file_format(file, now, drift, text, sizeof(text));
-	int fd, err = 0;
-	ssize_t done;
-
-	if (len >= sizeof(text))
-		return -EMSGSIZE;
-	if (unlink(file->temp) && errno != ENOENT)
-		return -errno;
-	fd = open(file->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
-		  O_NOFOLLOW, 0644);
-	if (fd < 0)
-		return -errno;
-	done = write(fd, text, len);
-	if (done < 0)
-		err = -errno;
-	else if ((size_t)done != len)
-		err = -ENOSPC;
-	if (close(fd) && !err)
-		err = -errno;
-	if (!err && rename(file->temp, file->path))
-		err = -errno;
-	if (err)
-		unlink(file->temp);
-	return err;
-}
-
 int drift_file_save(struct drift_file *file, const struct disruption *now,
 		    const struct drift *drift)
 {
-	int err = replace_file(file, now, drift);
+	char text[DRIFT_FILE_TEXT_MAX];
+	size_t len = drift_file_format(file, now, drift, text, sizeof(text));
+	/* After a crash of the machine the boot id has changed, and the drift file is not
+	 * used: so it need not be on disk. */
+	int err = len < sizeof(text) ?
+		state_file_replace(file->path, text, len, false) : -EMSGSIZE;
 
 	if (err && err != file->err)
 		log_warning("%s: saving the counter's rate failed: %s; it will "

@@ -19,7 +19,6 @@
 
 struct drift_file {
 	char path[4096];
-	char temp[4096 + 16];
 	char boot[64], machine[64], cpu[128];	/* identity of this machine */
 	int err;		/* error of the file's last write; logged once */
 };

@@ -8,7 +8,7 @@
 
 #include "lib/core/clock_params.h"
 #include "daemon/config/log.h"
-#include "daemon/config/node_id.h"
+#include "daemon/config/state_file.h"
 #include "lib/client/gettime.h"
 #include "peers_private.h"
 

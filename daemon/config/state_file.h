@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Files of the state directory, and the identity of this node and of its host */
+#ifndef TSCTRACED_STATE_FILE_H
+#define TSCTRACED_STATE_FILE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/*
+ * state_file_read - read a file as text; returns its length or -errno
+ * @ours: reject symbolic links, and files that other users can write
+ *
+ * state_file_replace - replace a file by a renamed new one; returns 0 or -errno
+ * @sync: write it to disk before it is renamed
+ */
+ssize_t state_file_read(const char *path, bool ours, char *text, size_t size);
+int state_file_replace(const char *path, const char *text, size_t len, bool sync);
+
+/* Returns the node's id: random, never 0, saved in @state_dir over restarts if
+ * possible */
+__u64 node_id(const char *state_dir);
+
+/* Returns the host's id: never 0, and the same for all daemons on this boot of the
+ * kernel, which share a counter */
+__u64 node_host_id(void);
+
+#endif /* TSCTRACED_STATE_FILE_H */
