@@ -120,21 +120,8 @@ __s64 tsct_fit_multiply(double rate, __s64 delta, double *ret_frac);
 
 /* Returns the k-th smallest of nr values (k = 0: the smallest); reorders the values. */
 double tsct_nth_smallest(double *values, unsigned int nr, unsigned int k);
-/* Returns the median of nr values (at least 1); reorders the values. Of an even number
- * of values, the median is the mean of the two in the middle, so that it is negated if
- * all values are. */
-double tsct_median(double *values, unsigned int nr);
-/* Returns the smallest value that is not an outlier; reorders the values. @resolution:
- * smallest step of the values */
-double tsct_lowest_plausible(double *values, unsigned int nr,
-			     double resolution);
 /* Median of the round trips of used points, minus min_rtt */
 double tsct_plane_median_excess(const struct tsct_plane *plane);
-/* Returns the median of the round trips of used points with index in [from, to), in
- * remote counts; 0 if no point is used. */
-double tsct_plane_rtt_median(const struct tsct_plane *plane, unsigned int from,
-			     unsigned int to);
-void tsct_point_reject(struct tsct_point *point);
 /* Rejects points whose round trip is implausibly short; sets min_rtt. */
 void tsct_plane_reject_short(struct tsct_plane *plane);
 
@@ -211,9 +198,6 @@ void tsct_plane_reject_outliers(struct tsct_plane *plane);
 int tsct_fit_reference(struct tsct_plane *plane, enum tsct_fit_kind kind,
 		       const struct tsct_exchange *x, unsigned int nr, bool *keep,
 		       struct tsct_fit *fit);
-/* Makes the fit by hull, by regression, or by a weighted mean of both. */
-void tsct_fit_combine(struct tsct_plane *plane, enum tsct_fit_kind kind,
-		      struct tsct_fit *fit);
 
 struct tsct_fit_range {
 	double min, max;
