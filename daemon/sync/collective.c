@@ -33,6 +33,7 @@
 
 #include "daemon/config/log.h"
 #include "lib/client/gettime.h"
+#include "lib/sync/participants.h"
 #include "peers_private.h"
 
 #define WAITS_NS	TSCT_CALL_EXPIRE_NS
@@ -52,6 +53,42 @@
 /* The RECENT barriers up to the last released barrier count as released. Any other
  * barrier number counts as not released. */
 #define RECENT		256
+
+struct barrier {
+	__u32 number;			/* barrier that a local caller waits in; 0:
+					 * none, or unknown */
+	__s64 waited_ns;		/* time of a local caller's last request */
+	__u32 released;			/* number of the latest released barrier */
+	__s64 since_ns, member_ns;	/* time of a member's first and last report of a
+					 * waiting caller */
+	/* time of a member's last report of a waiting caller since the last released
+	 * barrier; 0: none */
+	__s64 member_gathers_ns;
+	__s64 gathers_ns;		/* time since which callers wait anywhere; 0:
+					 * none waits */
+	bool polled;			/* true: poll requests were sent to the members
+					 * since gathers_ns */
+	__u64 poller;			/* id of the member that reported a waiting caller
+					 * last, since gathers_ns; 0: none did */
+	struct tsct_participants participants;	/* local processes that joined */
+	__s64 ended_ns;			/* time when the last participant ended; 0:
+					 * there are participants, or there was no
+					 * participant since the last barrier */
+	/* true: this node counts as arrived, as its last participant ended while
+	 * callers waited */
+	bool stands_in;
+	__s64 logged_ns;		/* time of the last log line about missing
+					 * nodes */
+	__s64 logged_ended_ns;		/* time of the last log line about an ended
+					 * participant */
+	__s64 logged_stand_in_ns;	/* time of the last log line about this node
+					 * that counts as arrived */
+};
+
+struct barrier *barrier_new(void)
+{
+	return calloc(1, sizeof(struct barrier));
+}
 
 /* Returns the parent: the first source that answers, to which this node reports. NULL:
  * no parent, as this node is the master. */
@@ -103,7 +140,7 @@ static bool has_caller(const struct barrier *b)
 
 static bool waits_here(const struct peers *p)
 {
-	const struct barrier *b = &p->barrier;
+	const struct barrier *b = p->barrier;
 
 	if (!b->number || b->stands_in || !b->participants.nr)
 		return b->stands_in ? b->number : has_caller(b);
@@ -127,12 +164,15 @@ static bool parent_gathers(const struct peers *p)
 
 static bool callers_gather(const struct peers *p)
 {
-	return has_caller_below(&p->barrier) || parent_gathers(p);
+	return has_caller_below(p->barrier) || parent_gathers(p);
 }
 
+/* Returns true if source @s is to be polled frequently, until it reports the release of
+ * the barrier: a program on this node, or on a node that gets its time through this
+ * node, waits in tsct_timesync(), or is waited for. */
 bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 {
-	const struct barrier *b = &p->barrier;
+	const struct barrier *b = p->barrier;
 
 	if (s != parent(p))
 		return false;
@@ -149,7 +189,7 @@ bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 static void release(struct peers *p)
 {
 	struct tsct_schedule *schedule = p->members.schedule;
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 
 	if (has_members(p) && parent(p)) {
 		tsct_schedule_arrive(schedule, tsct_schedule_barrier(schedule),
@@ -173,13 +213,13 @@ static void tick_as_master(struct peers *p)
 			release(p);
 		return;
 	}
-	if (!tsct_schedule_released(schedule, p->barrier.number)) {
-		p->barrier.number = tsct_schedule_barrier(schedule);
+	if (!tsct_schedule_released(schedule, p->barrier->number)) {
+		p->barrier->number = tsct_schedule_barrier(schedule);
 		if (waits_here(p))
-			tsct_schedule_arrive(schedule, p->barrier.number,
+			tsct_schedule_arrive(schedule, p->barrier->number,
 				   (__u64)tsct_monotonic_ns() / 1000);
 	}
-	if (!tsct_schedule_released(schedule, p->barrier.number))
+	if (!tsct_schedule_released(schedule, p->barrier->number))
 		return;
 	release(p);
 	members_join_session(p);
@@ -197,12 +237,12 @@ static void begin_barrier(struct peers *p, __u32 number)
 	if (!s)
 		number = has_members(p) ?
 			tsct_schedule_barrier(p->members.schedule) :
-			p->barrier.released + 1;
+			p->barrier->released + 1;
 	/* The last answer of the source may still have the number of the previous
 	 * barrier. */
-	else if (!number && s->client.remote.barrier != p->barrier.released)
+	else if (!number && s->client.remote.barrier != p->barrier->released)
 		number = s->client.remote.barrier;
-	p->barrier.number = number;
+	p->barrier->number = number;
 	sources_poll_for_barrier(p);
 }
 
@@ -210,7 +250,7 @@ static void begin_barrier(struct peers *p, __u32 number)
  * wait: nobody is left on this node to arrive. Ends that when no caller waits. */
 static void stand_in(struct peers *p)
 {
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 
 	if (!callers_gather(p)) {
 		b->stands_in = false;
@@ -230,7 +270,7 @@ static void stand_in(struct peers *p)
 /* Ends the waiting of local callers that sent no request for a while. */
 static void expire(struct peers *p)
 {
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 
 	if (b->number && !b->stands_in && !is_recent(b->waited_ns, WAITS_NS))
 		b->number = 0;
@@ -242,7 +282,7 @@ static void expire(struct peers *p)
  * report their participants, and learn whether a participant ends while callers wait. */
 static void poll_members(struct peers *p)
 {
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
 
 	if (!callers_gather(p)) {
@@ -271,7 +311,7 @@ static void poll_members(struct peers *p)
  * that ended does so for the callers of this barrier only. */
 static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 {
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 
 	if (tsct_schedule_set_caller(p->members.schedule, node, has_caller,
 				     (__u64)tsct_monotonic_ns() / 1000) ||
@@ -282,10 +322,12 @@ static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 	sources_poll_for_barrier(p);
 }
 
+/* Handles a member's report about callers, in its request. @gathers: the request says that
+ * the member arrived, or names nodes and processes that keep it from arriving */
 void barrier_member_request(struct peers *p, const struct tsct_extension *request,
 			    bool gathers)
 {
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
 	bool has_caller = gathers && !(request->flags & TSCT_EXT_NO_CALLER);
 
@@ -313,9 +355,10 @@ void barrier_member_request(struct peers *p, const struct tsct_extension *reques
 	sources_poll_for_barrier(p);
 }
 
+/* Adds to the answer to a member that callers wait somewhere. */
 void barrier_answer_member(struct peers *p, struct tsct_extension *reply)
 {
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 
 	if (b->number && !parent(p) &&
 	    tsct_schedule_released(p->members.schedule, b->number))
@@ -325,10 +368,12 @@ void barrier_answer_member(struct peers *p, struct tsct_extension *reply)
 		reply->flags |= TSCT_EXT_GATHERING;
 }
 
+/* Processes an answer of source @s: the number of the barrier, and the flag that says
+ * that the barrier was released. */
 void barrier_answered(struct peers *p, const struct peer_source *s)
 {
 	const struct tsct_remote *r = &s->client.remote;
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 
 	if (s != parent(p))
 		return;
@@ -352,7 +397,7 @@ static void describe_processes(const struct peers *p, char *text, size_t size)
 	char missing[TSCT_MISSING_TEXT - 2];
 
 	*text = '\0';
-	if (tsct_participants_missing(&p->barrier.participants,
+	if (tsct_participants_missing(&p->barrier->participants,
 				      tsct_monotonic_ns(), missing,
 				      sizeof(missing)))
 		snprintf(text, size, ": %s", missing);
@@ -393,6 +438,9 @@ static void describe_below(const struct peers *p, char *text, size_t size)
 			 !*p->config->name) ? rest + 2 : names);
 }
 
+/* Adds the state of this node, and of all nodes that get their time through this node,
+ * to a request to source @s: whether they have arrived in the barrier, and what keeps
+ * them from arriving. */
 void barrier_request(const struct peers *p, struct peer_source *s,
 		     struct tsct_extension *request)
 {
@@ -405,13 +453,15 @@ void barrier_request(const struct peers *p, struct peer_source *s,
 		request->flags |= TSCT_EXT_ELSEWHERE;
 		return;
 	}
-	request->barrier = p->barrier.number;
+	request->barrier = p->barrier->number;
 	if (waits_here(p) && all_below(p))
 		request->flags |= TSCT_EXT_ARRIVED;
-	if (!has_caller_below(&p->barrier))
+	if (!has_caller_below(p->barrier))
 		request->flags |= TSCT_EXT_NO_CALLER;
 }
 
+/* Prints the names of all missing nodes, for answers to members and to local callers of
+ * tsct_timesync(). */
 void barrier_missing(const struct peers *p, char *names, size_t size)
 {
 	const struct peer_source *s = parent(p);
@@ -435,7 +485,7 @@ void barrier_missing(const struct peers *p, char *names, size_t size)
  * tsct_timesync() on other nodes may not receive the names. */
 static void log_missing(struct peers *p)
 {
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 	__s64 now_ns = tsct_monotonic_ns();
 	char names[512];
 
@@ -455,7 +505,7 @@ void barrier_tick(struct peers *p)
 	log_missing(p);
 	expire(p);
 	stand_in(p);
-	if (p->barrier.number && !parent(p))
+	if (p->barrier->number && !parent(p))
 		tick_as_master(p);
 	poll_members(p);
 }
@@ -487,7 +537,7 @@ static unsigned int parse_numbers(const char *text, __u32 *ret_numbers,
 
 __u32 peers_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
 {
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 	char why[256];
 	__u32 count = 0, id = 0;
 
@@ -511,7 +561,7 @@ __u32 peers_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
 
 void peers_leave(struct peers *p, __u32 id)
 {
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 	struct tsct_participant *at = tsct_participants_find(&b->participants, id);
 	int pid = at ? at->pid : 0;
 
@@ -540,7 +590,7 @@ void peers_leave(struct peers *p, __u32 id)
 
 static void print_released(const struct peers *p, __u32 number, FILE *to)
 {
-	bool lasts = number == p->barrier.released && peers_busy(p);
+	bool lasts = number == p->barrier->released && peers_busy(p);
 
 	fprintf(to, "%s %u\n", lasts ? "session" : "done", number);
 }
@@ -556,13 +606,13 @@ static void print_state(struct peers *p, __u32 released, FILE *to)
 		return;
 	}
 	barrier_missing(p, names, sizeof(names));
-	fprintf(to, "waiting %u %s\n", p->barrier.number, *names ? names :
+	fprintf(to, "waiting %u %s\n", p->barrier->number, *names ? names :
 		"a node that is not known yet");
 }
 
 void barrier_answer(struct peers *p, const char *request, FILE *to)
 {
-	struct barrier *b = &p->barrier;
+	struct barrier *b = p->barrier;
 	struct tsct_participant *participant = NULL;
 	__u32 before = b->released, numbers[3], number;
 	unsigned int nr = parse_numbers(request, numbers, 3);

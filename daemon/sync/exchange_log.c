@@ -39,6 +39,7 @@ struct exchange_log *exchange_log_new(void)
 	return log;
 }
 
+/* Logs an exchange that was completed just now with the source of index @nr. */
 void exchange_log_add(struct peers *p, unsigned int nr,
 		      const struct tsct_exchange *x)
 {
@@ -106,6 +107,22 @@ static json_t *report_logged(const struct peers *p, __u64 number)
 		(json_int_t)n->cluster_epoch, n->name);
 }
 
+/*
+ * Answers the request "samples AFTER" with the exchanges of higher
+ * numbers than AFTER
+ *
+ * JSON: ids of this node; "life", a new one when numbers begin anew; "first"
+ * and "last", the available numbers; and "samples", oldest first: arrays of
+ *
+ *	number, cycles when it was logged, t1, t2, t3, t4, local_error,
+ *	remote_error, session, flags, fitted, kept, node, host, master,
+ *	timeline, status, depth, has_line, base, base_ns, mult, as_of,
+ *	error_ps, growth of the source's clock params, epoch of this node's
+ *	clock, of its cluster time, name of the source
+ *
+ * Values of 64 bits are signed. The number of samples per answer is limited:
+ * request the rest by its last number.
+ */
 void exchange_log_answer(const struct peers *p, const char *after, FILE *to)
 {
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);

@@ -63,6 +63,14 @@ static const struct config_child *child_by_name(const struct config *config,
 	return NULL;
 }
 
+/*
+ * Applies the configuration.
+ * @old: the previous configuration; NULL: none
+ *
+ * A member that is in both configurations stays in its session and in its calls of
+ * tsct_timesync(), unless this node's name or the parameters of sessions changed.
+ * Returns 0, -ENOMEM, or -errno of the schedule.
+ */
 int members_configure(struct peers *p, const struct config *old)
 {
 	const struct config *config = p->config;

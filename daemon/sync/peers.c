@@ -106,9 +106,10 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 	if (!peers)
 		return -ENOMEM;
 	peers->options = *options;
-	err = load(options, &peers->config);
+	peers->barrier = barrier_new();
+	err = peers->barrier ? load(options, &peers->config) : -ENOMEM;
 	if (err) {
-		free(peers);
+		peers_close(peers);
 		return err;
 	}
 	*ret_peers = peers;
@@ -199,6 +200,7 @@ void peers_close(struct peers *p)
 	if (!p)
 		return;
 	config_free(p->config);
+	free(p->barrier);
 	free(p);
 }
 

@@ -15,7 +15,6 @@
 #include "daemon/net/socket.h"
 #include "peers.h"
 #include "lib/ntp/responder.h"
-#include "lib/sync/participants.h"
 
 #define NEVER		INT64_MAX
 
@@ -106,27 +105,8 @@ void sources_log(struct peers *p);
 /* ---- exchange_log.c ------------------------------------------------------ */
 
 struct exchange_log *exchange_log_new(void);
-
-/* Logs an exchange that was completed just now with the source of index @nr. */
 void exchange_log_add(struct peers *p, unsigned int nr,
 		      const struct tsct_exchange *x);
-
-/*
- * exchange_log_answer - answer the request "samples AFTER" with the exchanges of higher
- * numbers than AFTER
- *
- * JSON: ids of this node; "life", a new one when numbers begin anew; "first"
- * and "last", the available numbers; and "samples", oldest first: arrays of
- *
- *	number, cycles when it was logged, t1, t2, t3, t4, local_error,
- *	remote_error, session, flags, fitted, kept, node, host, master,
- *	timeline, status, depth, has_line, base, base_ns, mult, as_of,
- *	error_ps, growth of the source's clock params, epoch of this node's
- *	clock, of its cluster time, name of the source
- *
- * Values of 64 bits are signed. The number of samples per answer is limited:
- * request the rest by its last number.
- */
 void exchange_log_answer(const struct peers *p, const char *after, FILE *to);
 
 /* ---- members.c: nodes that synchronize with this one --------------------- */
@@ -151,14 +131,6 @@ struct members {
 	__u32 session;			/* last session that sent poll requests */
 };
 
-/*
- * members_configure - apply the configuration
- * @old: the previous configuration; NULL: none
- *
- * A member that is in both configurations stays in its session and in its calls of
- * tsct_timesync(), unless this node's name or the parameters of sessions changed.
- * Returns 0, -ENOMEM, or -errno of the schedule.
- */
 int members_configure(struct peers *p, const struct config *old);
 void members_close(struct peers *p);
 
@@ -175,68 +147,19 @@ void members_join_session(struct peers *p);
 
 /* ---- collective.c -------------------------------------------------------- */
 
-struct barrier {
-	__u32 number;			/* barrier that a local caller waits in; 0:
-					 * none, or unknown */
-	__s64 waited_ns;		/* time of a local caller's last request */
-	__u32 released;			/* number of the latest released barrier */
-	__s64 since_ns, member_ns;	/* time of a member's first and last report of a
-					 * waiting caller */
-	/* time of a member's last report of a waiting caller since the last released
-	 * barrier; 0: none */
-	__s64 member_gathers_ns;
-	__s64 gathers_ns;		/* time since which callers wait anywhere; 0:
-					 * none waits */
-	bool polled;			/* true: poll requests were sent to the members
-					 * since gathers_ns */
-	__u64 poller;			/* id of the member that reported a waiting caller
-					 * last, since gathers_ns; 0: none did */
-	struct tsct_participants participants;	/* local processes that joined */
-	__s64 ended_ns;			/* time when the last participant ended; 0:
-					 * there are participants, or there was no
-					 * participant since the last barrier */
-	/* true: this node counts as arrived, as its last participant ended while
-	 * callers waited */
-	bool stands_in;
-	__s64 logged_ns;		/* time of the last log line about missing
-					 * nodes */
-	__s64 logged_ended_ns;		/* time of the last log line about an ended
-					 * participant */
-	__s64 logged_stand_in_ns;	/* time of the last log line about this node
-					 * that counts as arrived */
-};
+struct barrier *barrier_new(void);
 
 /* Answers the request "timesync N" of the control socket, see collective.c. */
 void barrier_answer(struct peers *p, const char *request, FILE *to);
 void barrier_tick(struct peers *p);
 
-/*
- * barrier_member_request - handle a member's report about callers, in its request
- * @gathers: the request says that the member arrived, or names nodes and processes that
- *	keep it from arriving
- * barrier_answer_member - add to the answer to a member that callers wait somewhere
- */
 void barrier_member_request(struct peers *p, const struct tsct_extension *request,
 			    bool gathers);
 void barrier_answer_member(struct peers *p, struct tsct_extension *reply);
-
-/* Adds the state of this node, and of all nodes that get their time through this node,
- * to a request to source @s: whether they have arrived in the barrier, and what keeps
- * them from arriving. */
 void barrier_request(const struct peers *p, struct peer_source *s,
 		     struct tsct_extension *request);
-
-/* Processes an answer of source @s: the number of the barrier, and the flag that says
- * that the barrier was released. */
 void barrier_answered(struct peers *p, const struct peer_source *s);
-
-/* Returns true if source @s is to be polled frequently, until it reports the release of
- * the barrier: a program on this node, or on a node that gets its time through this
- * node, waits in tsct_timesync(), or is waited for. */
 bool barrier_waits_for(const struct peers *p, const struct peer_source *s);
-
-/* Prints the names of all missing nodes, for answers to members and to local callers of
- * tsct_timesync(). */
 void barrier_missing(const struct peers *p, char *names, size_t size);
 
 /* ---- service.c: the responder and its sockets ---------------------------- */
@@ -244,31 +167,6 @@ void barrier_missing(const struct peers *p, char *names, size_t size);
 /* The server's sockets: each address may have a second socket, for packets of
  * children. */
 #define SERVER_SOCKETS_MAX (2 * (CONFIG_LISTEN_MAX > 2 ? CONFIG_LISTEN_MAX : 2))
-
-/* Measured time that the kernel needs per packet when one call sends many packets. Each
- * call that sends a full outbox is a measurement. A measurement period has at least
- * PACE_NR measurements, and lasts 1 s at least. */
-struct send_pace {
-	__u64 before;			/* minimum time to send one packet, in the
-					 * previous measurement period, cycles; 0:
-					 * unknown */
-	__u64 least;			/* minimum time to send one packet, in the
-					 * present measurement period, cycles */
-	unsigned int nr;		/* number of measurements in the present
-					 * measurement period */
-	__s64 since_ns;			/* begin time of the measurement period, ns */
-	__s64 seen_ns;			/* time of the last measurement, ns */
-};
-
-/* Outbox: answers that one system call will send */
-struct outbox {
-	struct net_answer answer[NET_TOGETHER];
-	unsigned int nr;
-	bool is_open;			/* true: answers are collected in the outbox,
-					 * because a full batch of requests (NET_BATCH)
-					 * was received, and more may be queued */
-	struct send_pace pace;
-};
 
 struct service {
 	struct net_socket socket[SERVER_SOCKETS_MAX];
@@ -279,7 +177,7 @@ struct service {
 	/* Time of the last log line, by result of a request (TSCT_ANSWER_*) */
 	__s64 logged_ns[TSCT_ANSWER_NR];
 	__s64 now_ns;			/* begin time of the current dispatch */
-	struct outbox out;
+	struct outbox *out;		/* answers that one system call will send */
 };
 
 int service_open(struct peers *p, struct service *ret);
@@ -317,7 +215,7 @@ struct peers {
 	struct exchange_log *log;
 	bool urgent;			/* publish the cluster's time before the next
 					 * timekeeper_tick(), see peers_urgent() */
-	struct barrier barrier;
+	struct barrier *barrier;	/* state of collectives; owned */
 	__u32 nr_sessions;		/* number of ended sessions */
 	__u32 timeline_nr;		/* number of the last timeline of which this
 					 * node was the master; 0: none */

@@ -25,6 +25,31 @@
 /* Minimum time between log lines about requests refused for the same reason, ns */
 #define LOG_NS		(10 * NS_PER_S)
 
+/* Measured time that the kernel needs per packet when one call sends many packets. Each
+ * call that sends a full outbox is a measurement. A measurement period has at least
+ * PACE_NR measurements, and lasts 1 s at least. */
+struct send_pace {
+	__u64 before;			/* minimum time to send one packet, in the
+					 * previous measurement period, cycles; 0:
+					 * unknown */
+	__u64 least;			/* minimum time to send one packet, in the
+					 * present measurement period, cycles */
+	unsigned int nr;		/* number of measurements in the present
+					 * measurement period */
+	__s64 since_ns;			/* begin time of the measurement period, ns */
+	__s64 seen_ns;			/* time of the last measurement, ns */
+};
+
+/* Outbox: answers that one system call will send */
+struct outbox {
+	struct net_answer answer[NET_TOGETHER];
+	unsigned int nr;
+	bool is_open;			/* true: answers are collected in the outbox,
+					 * because a full batch of requests (NET_BATCH)
+					 * was received, and more may be queued */
+	struct send_pace pace;
+};
+
 /* ---- content of answers -------------------------------------------------- */
 
 static void refresh_ntp(struct peers *p, struct tsct_timeline *t)
@@ -133,7 +158,7 @@ static void log_refused(struct peers *p, const struct net_packet *packet,
  */
 static void send_outbox(struct peers *p, struct net_socket *socket)
 {
-	struct outbox *out = &p->service.out;
+	struct outbox *out = p->service.out;
 	struct send_pace *pace = &out->pace;
 	__s64 now_ns = p->service.now_ns;
 	__u64 each = 0, at;
@@ -189,7 +214,7 @@ static void answer_request(struct peers *p, struct net_socket *socket,
 			   const struct net_packet *packet)
 {
 	struct service *s = &p->service;
-	struct net_answer *collected = &s->out.answer[s->out.nr];
+	struct net_answer *collected = &s->out->answer[s->out->nr];
 	enum tsct_answer result;
 	__u8 reply[TSCT_NTP_MAX];
 	size_t len = 0;
@@ -205,11 +230,11 @@ static void answer_request(struct peers *p, struct net_socket *socket,
 		log_refused(p, packet, result, s->now_ns);
 		return;
 	}
-	if (!ticket && len == TSCT_NTP_HEADER && s->out.is_open) {
+	if (!ticket && len == TSCT_NTP_HEADER && s->out->is_open) {
 		collected->to = packet;
 		collected->len = len;
 		memcpy(collected->bytes, reply, len);
-		if (++s->out.nr == NET_TOGETHER)
+		if (++s->out->nr == NET_TOGETHER)
 			send_outbox(p, socket);
 		return;
 	}
@@ -233,10 +258,10 @@ void service_dispatch(struct peers *p, unsigned int nr)
 	if (socket->nr_waiting)
 		read_tx_times(p, socket);
 	got = net_receive(socket, &p->clock, p->batch);
-	p->service.out.is_open = got == NET_BATCH;
+	p->service.out->is_open = got == NET_BATCH;
 	for (i = 0; i < got; i++)
 		answer_request(p, socket, &p->batch[i]);
-	if (p->service.out.nr)
+	if (p->service.out->nr)
 		send_outbox(p, socket);
 	/* The socket may also be readable because of a transmit time that is no longer
 	 * expected. */
@@ -347,7 +372,8 @@ int service_open(struct peers *p, struct service *ret)
 	if (!config->serve)
 		return 0;
 	ret->responder = tsct_responder_new(&ops);
-	err = ret->responder ? create_ratelimit(p, ret) : -ENOMEM;
+	ret->out = calloc(1, sizeof(*ret->out));
+	err = ret->responder && ret->out ? create_ratelimit(p, ret) : -ENOMEM;
 	for (i = 0; i < nr && !err; i++)
 		err = add_socket(p, ret, config->nr_listen ? config->listen[i] :
 				 any[i], !config->nr_listen);
@@ -367,5 +393,6 @@ void service_close(struct service *s)
 		net_close(&s->socket[i]);
 	tsct_responder_free(s->responder);
 	tsct_ratelimit_free(s->ratelimit);
+	free(s->out);
 	memset(s, 0, sizeof(*s));
 }
