@@ -95,11 +95,7 @@ void service_refresh(struct peers *p)
 		return;
 	t->node = p->node;
 	t->host = p->host;
-	t->status = tsct_cluster_timeline(p->cluster, timekeeper_cycles(p->timekeeper),
-					  &t->master, &t->epoch, &t->depth,
-					  &t->params);
-	t->sd_ps = tsct_cluster_sd_ps(p->cluster);
-	t->has_params = tsct_status_has_time(t->status);
+	tsct_cluster_timeline(p->cluster, timekeeper_cycles(p->timekeeper), t);
 	refresh_ntp(p, t);
 }
 

@@ -64,14 +64,10 @@ static void begin_timeline(struct peers *p)
 static void tick_master(struct peers *p)
 {
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
-	struct tsct_remote_params params;
-	__u64 master;
-	__u32 epoch;
-	__u16 depth;
+	struct tsct_timeline timeline;
 
-	if (tsct_status_has_time(tsct_cluster_timeline(p->cluster,
-				timekeeper_cycles(p->timekeeper), &master,
-				&epoch, &depth, &params)) && master == p->node)
+	tsct_cluster_timeline(p->cluster, timekeeper_cycles(p->timekeeper), &timeline);
+	if (timeline.has_params && timeline.master == p->node)
 		return;
 	if (!continue_timeline(p)) {
 		if (state->status != TSCT_STATUS_SYNCHRONIZED ||
@@ -79,8 +75,8 @@ static void tick_master(struct peers *p)
 			return;
 		begin_timeline(p);
 	}
-	tsct_cluster_timeline(p->cluster, timekeeper_cycles(p->timekeeper),
-			      &master, &p->timeline_nr, &depth, &params);
+	tsct_cluster_timeline(p->cluster, timekeeper_cycles(p->timekeeper), &timeline);
+	p->timeline_nr = timeline.epoch;
 	p->urgent = true;
 }
 

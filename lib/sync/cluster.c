@@ -588,53 +588,39 @@ static void set_remote_params(const struct tsct_source_params *est, __u64 now,
 	};
 }
 
-__u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
-			    __u64 *ret_master, __u32 *ret_epoch,
-			    __u16 *ret_depth,
-			    struct tsct_remote_params *ret_params)
+void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
+			   struct tsct_timeline *ret)
 {
 	struct tsct_source_params est;
 	struct tsct_clock_params params;
-	__u32 status;
-	__u64 base;
+	bool has_est = estimate(cluster, &est);
+	__u64 base, sd_ps = has_est ? tsct_ps_up(cluster->sd_ns) : 0;
 
-	memset(ret_params, 0, sizeof(*ret_params));
-	*ret_master = cluster->at_timeline ? cluster->master : 0;
-	*ret_epoch = cluster->at_timeline ? cluster->timeline : 0;
-	*ret_depth = cluster->depth;
+	memset(&ret->params, 0, sizeof(ret->params));
+	ret->master = cluster->at_timeline ? cluster->master : 0;
+	ret->epoch = cluster->at_timeline ? cluster->timeline : 0;
+	ret->depth = cluster->depth;
+	/* 0: this node is the master, or the time is unknown */
+	ret->sd_ps = sd_ps < ~0U ? (__u32)sd_ps : ~0U;
+	ret->status = cluster->is_master ? TSCT_STATUS_SYNCHRONIZED :
+		tsct_cluster_compose(cluster, now, &params);
+	ret->has_params = tsct_status_has_time(ret->status);
 	if (cluster->is_master) {
-		*ret_params = cluster->master_params;
-		return TSCT_STATUS_SYNCHRONIZED;
-	}
-	status = tsct_cluster_compose(cluster, now, &params);
-	if (!params.mult)
-		return status;
-	if (estimate(cluster, &est)) {
+		ret->params = cluster->master_params;
+	} else if (params.mult && has_est) {
 		set_remote_params(&est, now, (double)tsct_sync_source_holdover_cycles(
-			used_source(cluster), &cluster->options), ret_params);
-		return status;
+			used_source(cluster), &cluster->options), &ret->params);
+	} else if (params.mult) {
+		base = tsct_servo_slew_end(&params);
+		ret->params = (struct tsct_remote_params) {
+			.base = base,
+			.base_ns = tsct_clock_params_ns(&params, base),
+			.mult = params.mult,
+			.as_of = now,
+			.error_ps = tsct_clock_params_error_ps(&params, now),
+			.growth = params.holdover_growth,
+		};
 	}
-	base = tsct_servo_slew_end(&params);
-	*ret_params = (struct tsct_remote_params) {
-		.base = base,
-		.base_ns = tsct_clock_params_ns(&params, base),
-		.mult = params.mult,
-		.as_of = now,
-		.error_ps = tsct_clock_params_error_ps(&params, now),
-		.growth = params.holdover_growth,
-	};
-	return status;
-}
-
-__u32 tsct_cluster_sd_ps(const struct tsct_cluster *cluster)
-{
-	struct tsct_source_params ignored;
-	__u64 ps;
-
-	if (!estimate(cluster, &ignored))
-		return 0;
-	ps = tsct_ps_up(cluster->sd_ns);
-	return ps < ~0U ? (__u32)ps : ~0U;
 }
 
 void tsct_cluster_source(const struct tsct_cluster *cluster,

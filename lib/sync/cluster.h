@@ -30,7 +30,7 @@
 #define TSCT_SYNC_CLUSTER_H
 
 #include "lib/fit/fit.h"
-#include "lib/ntp/client.h"
+#include "lib/ntp/responder.h"
 
 #define TSCT_SOURCES_MAX	16
 #define TSCT_WINDOW_MAX		1024	/* most exchanges kept per source */
@@ -155,20 +155,13 @@ void tsct_cluster_published(struct tsct_cluster *cluster,
 __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster);
 
 /*
- * tsct_cluster_timeline - get the data for children of this node: master, the master's
- * epoch number, hops to the master, and clock params. These clock params are not in
- * force, but are the params that the time slews to, so that children do not follow
- * slews. Returns TSCT_STATUS_*; if that status has no time (tsct_status_has_time()),
- * *ret_params is all 0.
+ * Sets the members of *ret about the cluster, for answers to children: master, the master's
+ * epoch number, status, hops to the master, standard deviation and clock params. These
+ * clock params are not in force, but are the params that the time slews to, so that
+ * children do not follow slews. Without a time, they are all 0.
  */
-__u32 tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
-			    __u64 *ret_master, __u32 *ret_epoch,
-			    __u16 *ret_depth,
-			    struct tsct_remote_params *ret_params);
-
-/* Returns the standard deviation of the cluster's time on this node, for its children, ps;
- * 0: this node is the master, or the time is unknown. */
-__u32 tsct_cluster_sd_ps(const struct tsct_cluster *cluster);
+void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
+			   struct tsct_timeline *ret);
 
 /* Reports the state of a source at @now, in local cycles; all 0: no such source */
 void tsct_cluster_source(const struct tsct_cluster *cluster,

@@ -128,11 +128,14 @@ static unsigned int count_on_timeline(struct run *run, int timeline)
 static void note_stated_sd(struct run *run)
 {
 	struct world *world = &run->world;
+	struct tsct_timeline timeline;
 	double squares = 0, ns;
 	unsigned int i;
 
 	for (i = 1; i < world->nr_nodes; i++) {
-		ns = tsct_cluster_sd_ps(world->nodes[i].cluster) * 1e-3;
+		tsct_cluster_timeline(world->nodes[i].cluster,
+				      node_count(world, &world->nodes[i]), &timeline);
+		ns = timeline.sd_ps * 1e-3;
 		squares += ns * ns / (world->nr_nodes - 1);
 	}
 	snprintf(run->note, sizeof(run->note), "stated standard deviation: %.2f ns",

@@ -367,22 +367,18 @@ static void check_params(struct world *world, const struct node *node,
 static int timeline_of(struct world *world, const struct node *node,
 		       uint64_t at)
 {
-	struct tsct_remote_params params;
-	__u64 master;
-	__u32 epoch;
-	__u16 depth;
+	struct tsct_timeline stated;
 	unsigned int i;
 
-	if (!tsct_status_has_time(tsct_cluster_timeline(node->cluster, at,
-						      &master, &epoch, &depth,
-						      &params)))
+	tsct_cluster_timeline(node->cluster, at, &stated);
+	if (!stated.has_params)
 		return -1;
 	for (i = 0; i < world->nr_timelines; i++) {
 		const struct timeline *timeline = &world->timelines[i];
 
-		if (timeline->is_real ? !master :
-		    world->nodes[timeline->node].id == master &&
-		    timeline->epoch == epoch)
+		if (timeline->is_real ? !stated.master :
+		    world->nodes[timeline->node].id == stated.master &&
+		    timeline->epoch == stated.epoch)
 			return (int)i;
 	}
 	world_violation(world, node, "published the time of an unknown timeline");

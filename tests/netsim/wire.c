@@ -57,13 +57,7 @@ static void fill_timeline(struct world *world, struct node *node,
 			tsct_ntp_short((__u64)(fabs(node->real_off_us) * 1e3));
 		return;
 	}
-	timeline->status = tsct_cluster_timeline(node->cluster, now,
-						 &timeline->master,
-						 &timeline->epoch,
-						 &timeline->depth,
-						 &timeline->params);
-	timeline->sd_ps = tsct_cluster_sd_ps(node->cluster);
-	timeline->has_params = tsct_status_has_time(timeline->status);
+	tsct_cluster_timeline(node->cluster, now, timeline);
 	if (timeline->has_params && world_s(world) >= node->fault.at_s)
 		timeline->params.base_ns += llrint(node->fault.params_s * 1e9);
 }

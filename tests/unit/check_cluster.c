@@ -123,29 +123,25 @@ TEST(test_bursts)
 /* The child reports its status, master, timeline and depth. */
 TEST(test_reported_state)
 {
-	struct tsct_remote_params params;
+	struct tsct_timeline timeline;
 	struct tsct_source_state s;
-	__u64 of;
-	uint32_t epoch;
-	uint16_t depth;
 	double t;
 
 	begin(1);
 	ck_assert_uint_eq(child_status(1), TSCT_STATUS_UNKNOWN);
-	ck_assert_uint_eq(tsct_cluster_timeline(child.cluster,
-			node_ticks(&child, 1), &of, &epoch, &depth, &params),
-			TSCT_STATUS_UNKNOWN);
-	ck_assert_uint_eq(params.mult, 0);
+	tsct_cluster_timeline(child.cluster, node_ticks(&child, 1), &timeline);
+	ck_assert_uint_eq(timeline.status, TSCT_STATUS_UNKNOWN);
+	ck_assert_uint_eq(timeline.params.mult, 0);
 	t = poll_once(2, 1, &lan);
 	ck_assert_uint_eq(child_status(t), TSCT_STATUS_CALIBRATING);
 	t = poll_until(t, 30, 1, &lan);
 	ck_assert_uint_eq(child_status(t), TSCT_STATUS_SYNCHRONIZED);
 	ck_assert_uint_eq(child.state.cluster_master, master.id);
 	ck_assert_uint_eq(child.state.cluster_timeline, 7);
-	ck_assert_uint_eq(tsct_cluster_timeline(child.cluster,
-			node_ticks(&child, t), &of, &epoch, &depth, &params),
-			TSCT_STATUS_SYNCHRONIZED);
-	ck_assert(of == master.id && epoch == 7 && depth == 1 && params.mult);
+	tsct_cluster_timeline(child.cluster, node_ticks(&child, t), &timeline);
+	ck_assert_uint_eq(timeline.status, TSCT_STATUS_SYNCHRONIZED);
+	ck_assert(timeline.master == master.id && timeline.epoch == 7 &&
+		  timeline.depth == 1 && timeline.params.mult);
 	tsct_cluster_source(child.cluster, 0, node_ticks(&child, t), &s);
 	ck_assert(s.used && s.known && !s.falseticker && !*s.reason);
 	ck_assert(s.kept >= 10 && s.rtt_min_ns > 99e3 && s.rtt_min_ns < 200e3);

@@ -207,12 +207,15 @@ static double delay(const struct path *p)
 /* Returns the state that a node sends in an answer at second @t. */
 static struct tsct_remote make_remote(const struct node *n, double t)
 {
-	struct tsct_remote r = { .node = n->id };
+	struct tsct_timeline timeline;
+	struct tsct_remote r;
 
-	r.status = tsct_cluster_timeline(n->cluster, node_ticks(n, t), &r.master,
-					 &r.epoch, &r.depth, &r.params);
-	r.sd_ps = tsct_cluster_sd_ps(n->cluster);
-	r.has_params = tsct_status_has_time(r.status);
+	tsct_cluster_timeline(n->cluster, node_ticks(n, t), &timeline);
+	r = (struct tsct_remote) {
+		.node = n->id, .master = timeline.master, .epoch = timeline.epoch,
+		.status = timeline.status, .depth = timeline.depth, .sd_ps = timeline.sd_ps,
+		.has_params = timeline.has_params, .params = timeline.params,
+	};
 	r.params.base_ns += (int64_t)n->false_ns;
 	return r;
 }
