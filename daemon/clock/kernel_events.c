@@ -8,7 +8,7 @@
 #include <string.h>
 #include <tsctrace/tsctrace.h>
 
-#include "kernel_events.h"
+#include "module_clock.h"
 #include "daemon/config/log.h"
 
 #define MESSAGES_MAX	32	/* most messages per kernel_events_read() */

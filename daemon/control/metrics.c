@@ -4,7 +4,7 @@
 
 #include "lib/clock/utc.h"
 #include "lib/core/clock_params.h"
-#include "metrics.h"
+#include "control_socket.h"
 
 /* ---- exposition format --------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "link_monitor.h"
+#include "socket.h"
 
 #define MESSAGES_MAX	64	/* most messages per link_monitor_read() */
 

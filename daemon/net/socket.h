@@ -172,4 +172,17 @@ int net_receive(struct net_socket *s, const struct packet_clock *clock,
 bool net_sent(struct net_socket *s, const struct packet_clock *clock,
 	      __u32 *ret_cookie, struct tsct_packet_time *ret_time);
 
+/* ---- link_monitor.c: changes of addresses, links and routes, by rtnetlink ---- */
+
+struct link_monitor;
+
+/* Opens a link monitor. Returns 0, or -errno where rtnetlink is not available. */
+int link_monitor_open(struct link_monitor **ret_monitor);
+/* Closes a link monitor. Does nothing if @monitor is NULL. */
+void link_monitor_close(struct link_monitor *monitor);
+int link_monitor_fd(const struct link_monitor *monitor);
+
+/* Reads up to 64 netlink messages. True: an address, link or route changed. */
+bool link_monitor_read(struct link_monitor *monitor);
+
 #endif /* TSCTRACED_SOCKET_H */

@@ -11,7 +11,6 @@
 #include <jansson.h>
 
 #include "daemon/config/config.h"
-#include "daemon/net/link_monitor.h"
 #include "daemon/net/socket.h"
 #include "peers.h"
 #include "lib/ntp/responder.h"
@@ -80,7 +79,6 @@ void source_close(struct peers *p, struct peer_source *s);
 /* Sends the requests to a source that are due. */
 void source_due(struct peers *p, struct peer_source *s, __s64 now_ns);
 
-/* Receives waiting packets from a source. */
 void source_dispatch(struct peers *p, struct peer_source *s);
 
 /* Polls all sources immediately, after a change of the network or of the cluster's
@@ -149,7 +147,6 @@ void members_join_session(struct peers *p);
 
 struct barrier *barrier_new(void);
 
-/* Answers the request "timesync N" of the control socket, see collective.c. */
 void barrier_answer(struct peers *p, const char *request, FILE *to);
 void barrier_tick(struct peers *p);
 
