@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Addresses as text, access rules by prefix, configured children, and token buckets. The
- * level of a bucket is a time in us: each
- * answer takes interval_us from the level, and the level rises as time passes.
+ * level of a bucket is a time in us: each answer takes interval_us from the level, and the
+ * level rises as time passes.
  */
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -40,6 +40,7 @@
  * sources by their correctness intervals. The intervals of all correct sources
  * contain the true time, so they overlap.
  */
+
 static bool contains(const struct tsct_correctness_interval *interval,
 		     double point)
 {
@@ -148,6 +149,7 @@ tsct_intersection(struct tsct_correctness_interval *all, unsigned int nr)
  *	sd^2 = sum of W[k]^2 (sd[k]^2 + spread^2) + (sum of W[k] inherited[k])^2
  * with W[k] the weights, the sum of which is 1.
  */
+
 /* Variance of a peer's error, as far as the peer's measurements explain it, ns^2. That of
  * the resolution is the variance of a uniform distribution. */
 static double explained_variance(const struct tsct_combine_peer *peer)
