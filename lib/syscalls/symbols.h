@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of constants, such as open flags: a table for each class of arguments */
+/*
+ * Names of constants, such as open flags: a table for each class of arguments. symbols.awk
+ * makes the tables from symbols_*.table and the system's headers.
+ */
 #ifndef TSCT_SYMBOLS_H
 #define TSCT_SYMBOLS_H
 
@@ -21,7 +24,7 @@ struct tsct_symbol {
 	X(ACCESS) X(ARCH_PRCTL) X(AT_ACCESS) X(AT_EXECVE) X(AT_HANDLE) X(AT_LINK) X(AT_STAT) \
 	X(AT_UNLINK) X(BPF) X(CLOCK) X(CLONE) X(CLOSE_RANGE) X(EPOLL_CREATE) X(EPOLL_OP) \
 	X(EVENTFD) X(FADVISE) X(FALLOCATE) X(FAMILY) X(FANOTIFY) X(FANOTIFY_INIT) \
-	X(FANOTIFY_MARK) X(FCNTL) X(FCNTL_FD) X(FLOCK) X(FSCONFIG) X(FSMOUNT) X(FSOPEN) \
+	X(FANOTIFY_MARK) X(FCNTL) X(FCNTL_FD) X(FILE_TYPE) X(FLOCK) X(FSCONFIG) X(FSMOUNT) X(FSOPEN) \
 	X(FSPICK) X(FUTEX) X(FUTEX2) X(GETRANDOM) X(INOTIFY) X(INOTIFY_INIT) X(IOCTL) \
 	X(IOPRIO) X(IO_URING_ENTER) X(IO_URING_REGISTER) X(IPC_CTL) X(IPC_GET) X(IPC_KEY) \
 	X(IPC_MSG) X(ITIMER) X(KCMP) X(KEXEC) X(KEXEC_FILE) X(KEYCTL) X(KEYRING) \

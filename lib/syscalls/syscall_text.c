@@ -15,7 +15,6 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "symbol_macros.h"
 #include "syscalls.h"
 
 #define REALTIME_SIGNAL	32	/* first real-time signal of the kernel */
@@ -69,7 +68,8 @@ static __u64 put_symbols(struct output *to, const struct tsct_symbol *table, __u
 	__u64 done = 0;
 
 	for (s = table; s->name; s++) {
-		if ((value & s->mask) != s->value || (s->mask & done))
+		if ((value & s->mask) != s->value || (s->mask & done) ||
+		    !s->mask)	/* a flag that is 0 in newer headers */
 			continue;
 		put_part(to, s->name);
 		done |= s->mask;
@@ -95,12 +95,7 @@ static void put_signal(struct output *to, __u64 nr)
 
 static void put_mode(struct output *to, __u64 mode)
 {
-	static const struct tsct_symbol types[] = {
-		M(S_IFMT, S_IFSOCK), M(S_IFMT, S_IFLNK), M(S_IFMT, S_IFREG),
-		M(S_IFMT, S_IFBLK), M(S_IFMT, S_IFDIR), M(S_IFMT, S_IFCHR),
-		M(S_IFMT, S_IFIFO), END
-	};
-	const __u64 rest = put_symbols(to, types, mode);
+	const __u64 rest = put_symbols(to, tsct_symbols_FILE_TYPE, mode);
 
 	put(to, to->len ? "|%#03llo" : "%#03llo", rest);
 }

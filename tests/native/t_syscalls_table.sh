@@ -1,9 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The table of system calls agrees with the numbers in the headers, and its
-# arguments with those of the running kernel, as tracefs describes them.
+# arguments with those of the running kernel, as tracefs describes them. The
+# headers have all constants that symbols_*.table names without a value.
 . "$(dirname "$0")/record.sh"
 need mount unshare
+
+grep -h 'not in the headers' "$O"/gen/symbols_*.c >"$work/absent" && fail "$(cat "$work/absent")"
+[ "$(grep -c '^SYMBOLS(' "$O/gen/symbols_files.c")" -gt 40 ] || fail "symbols_files.c"
 
 "$helpers/calls" --table >"$work/table"
 
