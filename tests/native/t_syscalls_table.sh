@@ -6,8 +6,8 @@
 . "$(dirname "$0")/record.sh"
 need mount unshare
 
-grep -h 'not in the headers' "$O"/gen/symbols_*.c >"$work/absent" && fail "$(cat "$work/absent")"
-[ "$(grep -c '^SYMBOLS(' "$O/gen/symbols_files.c")" -gt 40 ] || fail "symbols_files.c"
+grep -h 'not in the headers' "$out"/gen/symbols_*.c >"$work/absent" && fail "$(cat "$work/absent")"
+[ "$(grep -c '^SYMBOLS(' "$out/gen/symbols_files.c")" -gt 40 ] || fail "symbols_files.c"
 
 "$helpers/calls" --table >"$work/table"
 
