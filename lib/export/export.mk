@@ -20,7 +20,7 @@ $(O)/gen/symbols_%.c: $(TOP)/lib/syscalls/symbols_%.table $(TOP)/lib/syscalls/sy
 	@mkdir -p $(@D)
 	$(Q)grep '^#include' $< | $(CC) $(CPPFLAGS) -E -P -dD -x c - > $@.headers
 	$(Q)awk -f $(TOP)/lib/syscalls/symbols.awk $@.headers $< > $@.new && mv $@.new $@
-$(SYMBOL_OBJS): $(TOP)/lib/syscalls/symbols.h
+$(SYMBOL_OBJS): $(TOP)/lib/syscalls/syscalls.h
 .SECONDARY: $(SYMBOL_OBJS:.o=.c)
 
 # CALL(number, name) of each system call of 32-bit programs. The headers may be older than

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# awk -f symbols.awk HEADERS TABLE - makes the tables of symbols.h for the classes in TABLE,
+# awk -f symbols.awk HEADERS TABLE - makes the tables of syscalls.h for the classes in TABLE,
 # symbols_*.table. HEADERS is what `cc -E -P -dD` prints of the headers that TABLE includes:
 # the constants' names come from there.
 #
@@ -127,7 +127,7 @@ nr_files == 1 { next }
 
 /^#include/ { includes = includes $0 "\n"; next }
 /^#/ || NF == 0 { next }
-class == "" && !printed++ { printf "%s#include \"lib/syscalls/symbols.h\"\n\n", includes }
+class == "" && !printed++ { printf "%s#include \"lib/syscalls/syscalls.h\"\n\n", includes }
 {
 	sub(/ # .*/, "")
 	if (/^[A-Z]/) {

@@ -171,21 +171,19 @@ void tsct_syscall_fields(const struct tsct_syscall *call, unsigned int kind,
 			results[call->result] : "ret:s32");
 }
 
-/* IDs: two for each 64-bit call, then, from COMPAT_FIRST on, two for each 32-bit call, then
- * one of the INSTANT event for each 64-bit call, and for each 32-bit call */
-#define COMPAT_FIRST	(TSCT_SYSCALL_ID_FIRST + 2 * 1024)
-#define INSTANT_FIRST	(COMPAT_FIRST + 2 * 1024)
-#define COMPAT_INSTANT_FIRST (INSTANT_FIRST + 1024)
+/* IDs: two for each 64-bit call, then two for each 32-bit call, then one of the INSTANT event
+ * for each 64-bit call, and for each 32-bit call */
+#define CALLS_MAX	1024
+#define INSTANT_FIRST	(TSCT_SYSCALL_ID_FIRST + 4 * CALLS_MAX)
 
 unsigned int tsct_syscall_event_id(unsigned int nr, unsigned int kind)
 {
-	const bool compat = nr & TSCT_SYSCALL_COMPAT;
-	const unsigned int first = compat ? COMPAT_FIRST : TSCT_SYSCALL_ID_FIRST;
+	const unsigned int compat = !!(nr & TSCT_SYSCALL_COMPAT);
 
-	if (kind == TSCT_KIND_INSTANT)
-		return (compat ? COMPAT_INSTANT_FIRST : INSTANT_FIRST) +
-			(nr & ~TSCT_SYSCALL_COMPAT);
-	return first + 2 * (nr & ~TSCT_SYSCALL_COMPAT) + (kind == TSCT_KIND_END);
+	nr &= ~TSCT_SYSCALL_COMPAT;
+	return kind == TSCT_KIND_INSTANT ? INSTANT_FIRST + compat * CALLS_MAX + nr :
+		TSCT_SYSCALL_ID_FIRST + 2 * (compat * CALLS_MAX + nr) +
+		(kind == TSCT_KIND_END);
 }
 
 bool tsct_syscall_event_is_frequent(const char *event_name)
@@ -224,18 +222,12 @@ bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
 	const bool has_more = id & TSCT_SYSCALL_ID_STACK;
 	char fields[TSCT_SYSCALL_FIELDS_MAX + sizeof(TSCT_STACK_FIELD)];
 	char name[TSCT_SYSCALL_EVENT_MAX];
-	const struct tsct_syscall *call = NULL;
+	const unsigned int at = kind == TSCT_KIND_INSTANT ? plain - INSTANT_FIRST :
+		(plain - TSCT_SYSCALL_ID_FIRST) / 2;	/* 64-bit calls, then 32-bit calls */
+	const struct tsct_syscall *call = id < TSCT_SYSCALL_ID_FIRST ? NULL :
+		tsct_syscall_by_number(at < CALLS_MAX ? at : (at - CALLS_MAX) |
+				       TSCT_SYSCALL_COMPAT);
 
-	if (plain >= COMPAT_INSTANT_FIRST)
-		call = tsct_syscall_by_number((plain - COMPAT_INSTANT_FIRST) |
-					      TSCT_SYSCALL_COMPAT);
-	else if (plain >= INSTANT_FIRST)
-		call = tsct_syscall_by_number(plain - INSTANT_FIRST);
-	else if (plain >= COMPAT_FIRST)
-		call = tsct_syscall_by_number((plain - COMPAT_FIRST) / 2 |
-					      TSCT_SYSCALL_COMPAT);
-	else if (plain >= TSCT_SYSCALL_ID_FIRST)
-		call = tsct_syscall_by_number((plain - TSCT_SYSCALL_ID_FIRST) / 2);
 	if (!call)
 		return false;
 	tsct_syscall_event(call, name);
