@@ -10,7 +10,7 @@
 #include <bpf/libbpf.h>
 
 #include "lib/base/array.h"
-#include "bpf_rings.h"
+#include "kernel_parts.h"
 #include "lib/core/port.h"
 #include "lib/provider/ring_fill.h"
 #include "tools/common/monotonic.h"
@@ -230,7 +230,7 @@ static int open_maps(struct bpf_rings *rings)
 }
 
 int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
-		   struct bpf_rings **ret_rings)
+		   struct bpf_shared *shared, struct bpf_rings **ret_rings)
 {
 	const struct tsct_channel_header *header = tsct_channel_info(channel);
 	struct bpf_rings *rings = calloc(1, sizeof(*rings));
@@ -251,11 +251,14 @@ int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		err = open_maps(rings);
 	for (cpu = 0; !err && cpu < rings->nr_cpus; cpu++)
 		err = open_cpu(rings, cpu, header->data_size);
-	if (err)
+	if (err) {
 		bpf_rings_close(rings);
-	else
-		*ret_rings = rings;
-	return err;
+		return err;
+	}
+	shared->rings = rings->map;
+	shared->counts = rings->counts_map;
+	*ret_rings = rings;
+	return 0;
 }
 
 void bpf_rings_close(struct bpf_rings *rings)
@@ -279,14 +282,4 @@ void bpf_rings_close(struct bpf_rings *rings)
 		close(rings->map);
 	free(rings->cpus);
 	free(rings);
-}
-
-int bpf_rings_map(const struct bpf_rings *rings)
-{
-	return rings->map;
-}
-
-int bpf_rings_counts(const struct bpf_rings *rings)
-{
-	return rings->counts_map;
 }

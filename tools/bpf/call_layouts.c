@@ -7,7 +7,7 @@
 
 #include "bpf_errors.h"
 #include "built_in.h"
-#include "call_layouts.h"
+#include "kernel_parts.h"
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
 

@@ -16,19 +16,13 @@
 
 #include "lib/base/array.h"
 #include "bpf_errors.h"
-#include "tools/bpf/progs/bpf_open.h"
-#include "bpf_rings.h"
 #include "built_in.h"
-#include "call_layouts.h"
 #include "tools/bpf/progs/events.h"
 #include "kernel_bpf.skel.h"
-#include "kernel_source.h"
+#include "kernel_parts.h"
 #include "kernel_stock_bpf.skel.h"
-#include "net_source.h"
 #include "prerequisites.h"
 #include "tools/bpf/probes/probe.h"
-#include "statedump_ring.h"
-#include "task_source.h"
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
 
@@ -286,20 +280,15 @@ static int set_cgroup(const struct kernel_source *source, const char *path, char
 	return error;
 }
 
-/* Makes the map of buffers. Returns 0 or -errno. */
-static int make_buffers(struct kernel_source *source, char *why, size_t size)
+/* Makes the maps of buffers, and of the stacks that were sent. Returns 0 or -errno. */
+static int make_maps(struct kernel_source *source, char *why, size_t size)
 {
 	source->shared.buffers = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tsct_buffers",
 						sizeof(__u32), sizeof(struct buffer),
 						BUFFERS_PER_CPU * libbpf_num_possible_cpus(),
 						NULL);
-	return source->shared.buffers < 0 ? bpf_errors_fail_step(-errno, "make buffers for",
-								 why, size) : 0;
-}
-
-/* Makes the map of the stacks that were sent. Returns 0 or -errno. */
-static int make_stacks(struct kernel_source *source, char *why, size_t size)
-{
+	if (source->shared.buffers < 0)
+		return bpf_errors_fail_step(-errno, "make buffers for", why, size);
 	source->shared.stacks = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "tsct_stacks",
 					       sizeof(__u64), sizeof(__u8),
 					       source->stacks ? STACKS_SENT : 64, NULL);
@@ -387,7 +376,7 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 	bpf->rodata->sched_switch_stacks = built_in_has_stack(source->stacks, "sched_switch",
 							      "sched");
 	bpf->rodata->syscall_stacks = source->stacks != NULL;
-	return make_buffers(source, why, size) ?: make_stacks(source, why, size) ?:
+	return make_maps(source, why, size) ?:
 		bpf_share_map(bpf->maps.buffers, source->shared.buffers) ?:
 		bpf_share_map(bpf->maps.stacks, source->shared.stacks);
 }
@@ -453,15 +442,49 @@ static int check_prerequisites(struct tsct_channel *channel, char *why, size_t s
 
 /* ---- interface --------------------------------------------------------- */
 
-static int open_and_load(struct kernel_source *source, const struct kernel_select *select,
-			 unsigned int set, const int *ids, char *why, size_t size)
+/* Selects the events, and makes the filter and the conditions of all programs. */
+static int select_events(struct kernel_source *source, const char *const *events,
+			 unsigned int nr, const struct kernel_select *select,
+			 unsigned int *set, char *why, size_t size)
 {
-	int error;
+	unsigned int i;
+	int error = 0;
 
+	for (i = 0; !error && i < nr; i++)
+		error = select_one(source, events[i], set, why, size);
+	pair_probes(source);
+	source->stacks = select->stacks;
+	source->where = select->where;
 	make_filter(source, select);
 	/* Before, they would take it without the lock that it needs. */
 	source->shared.may_sleep_with_stacks = prerequisites_kernel(6, 12);
-	error = task_source_find_self(&source->shared, &source->shared.filter.self_tgid);
+	return error ?: check_stacks(source, *set, why, size);
+}
+
+/* Makes the hash's secret and the ring buffers. */
+static int make_shared(struct kernel_source *source, struct tsct_channel *channel,
+		       const struct tsct_clock *clock, char *why, size_t size)
+{
+	struct bpf_shared *shared = &source->shared;
+	int error;
+
+	if (getrandom(&shared->hash_secret, sizeof(shared->hash_secret), 0) < 0)
+		return bpf_errors_fail_step(-errno, "make a hash for", why, size);
+	shared->hash_secret |= 1;
+	error = tsct_channel_provider(channel) == TSCT_PROVIDER_MODULE ? 0 :
+		bpf_rings_open(channel, clock, shared, &source->rings);
+	if (error)
+		return bpf_errors_fail_step(error, "make ring buffers for", why, size);
+	error = statedump_ring_open(clock, shared, &source->statedump);
+	return error ? bpf_errors_fail_step(error, "make a ring buffer for", why, size) : 0;
+}
+
+/* Opens and loads the object `kernel`, whose maps the others share, and attaches it. */
+static int open_kernel(struct kernel_source *source, const struct kernel_select *select,
+		       unsigned int set, const int *ids, char *why, size_t size)
+{
+	int error = task_source_find_self(&source->shared, &source->shared.filter.self_tgid);
+
 	if (error)
 		return bpf_errors_fail_step(error, "run", why, size);
 	error = kernel_open(&source->shared, &source->bpf);
@@ -476,36 +499,29 @@ static int open_and_load(struct kernel_source *source, const struct kernel_selec
 	if (set & (1u << SYS_ENTER | 1u << SYS_EXIT))
 		error = call_layouts_set(bpf_map__fd(source->bpf->maps.calls),
 					 source->where, source->stacks, why, size);
-	if (error)
-		return error;
 	source->shared.tracked = bpf_map__fd(source->bpf->maps.tracked);
 	source->shared.cgroup = bpf_map__fd(source->bpf->maps.cgroup);
-	error = select->cgroup ? set_cgroup(source, select->cgroup, why, size) : 0;
+	if (!error && select->cgroup)
+		error = set_cgroup(source, select->cgroup, why, size);
 	if (error)
 		return error;
 	error = select_second(source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "run", why, size);
 	error = kernel_bpf__attach(source->bpf);
-	if (error)
-		return bpf_errors_fail_step(error, "attach", why, size);
-	error = task_source_open(&source->shared, select->roots, select->nr_roots,
-				 &source->tasks, why, size) ?:
-		net_source_open(&source->shared, source->where, source->stacks, ids,
-				&source->net, why, size);
-	if (!error && source->where)
-		error = where_check_used(source->where, why, size);
-	return error;
+	return error ? bpf_errors_fail_step(error, "attach", why, size) : 0;
 }
 
+/* Each step runs if all before it succeeded. kernel_source_close() takes the source as far as
+ * it was made. */
 int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		       const char *const *events, unsigned int nr,
 		       const struct kernel_select *select, struct kernel_source **ret,
 		       char *why, size_t size)
 {
 	struct kernel_source *source = calloc(1, sizeof(*source));
-	int ids[NR_BUILT_IN], error = 0;
-	unsigned int set = 0, i;
+	int ids[NR_BUILT_IN], error;
+	unsigned int set = 0;
 
 	if (!source)
 		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
@@ -516,38 +532,17 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		.channel_handle = tsct_channel_info(channel) ?
 			tsct_channel_info(channel)->bpf_handle : 0,
 	};
-	for (i = 0; !error && i < nr; i++)
-		error = select_one(source, events[i], &set, why, size);
-	pair_probes(source);
-	source->stacks = select->stacks;
-	if (getrandom(&source->shared.hash_secret, sizeof(source->shared.hash_secret), 0) < 0)
-		error = error ?: bpf_errors_fail_step(-errno, "make a hash for", why, size);
-	source->shared.hash_secret |= 1;
-	error = error ?: check_stacks(source, set, why, size);
-	error = error ?: check_prerequisites(channel, why, size);
-	error = error ?: define_events(source, channel, set, ids, why, size);
-	if (!error && tsct_channel_provider(channel) != TSCT_PROVIDER_MODULE) {
-		error = bpf_rings_open(channel, clock, &source->rings);
-		if (error)
-			bpf_errors_fail_step(error, "make ring buffers for", why, size);
-	}
-	if (source->rings) {
-		source->shared.rings = bpf_rings_map(source->rings);
-		source->shared.counts = bpf_rings_counts(source->rings);
-	}
-	source->where = select->where;
-	if (!error) {
-		error = statedump_ring_open(clock, &source->statedump);
-		if (error)
-			bpf_errors_fail_step(error, "make a ring buffer for", why, size);
-	}
-	if (!error) {
-		source->shared.statedump = statedump_ring_map(source->statedump);
-		source->shared.statedump_lost = statedump_ring_lost_map(source->statedump);
-		error = open_and_load(source, select, set, ids, why, size);
-	}
-	if (!error)
-		error = open_probes(source, channel, why, size);
+	error = select_events(source, events, nr, select, &set, why, size) ?:
+		check_prerequisites(channel, why, size) ?:
+		define_events(source, channel, set, ids, why, size) ?:
+		make_shared(source, channel, clock, why, size) ?:
+		open_kernel(source, select, set, ids, why, size) ?:
+		task_source_open(&source->shared, select->roots, select->nr_roots,
+				 &source->tasks, why, size) ?:
+		net_source_open(&source->shared, source->where, source->stacks, ids,
+				&source->net, why, size) ?:
+		(source->where ? where_check_used(source->where, why, size) : 0) ?:
+		open_probes(source, channel, why, size);
 	bpf_errors_end();
 	if (error)
 		kernel_source_close(source);

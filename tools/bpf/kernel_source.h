@@ -13,7 +13,6 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/query/filter.h"
-#include "statedump_ring.h"
 #include "where.h"
 
 struct kernel_source;		/* BPF programs that are loaded and attached */
@@ -69,6 +68,11 @@ void kernel_source_stop(struct kernel_source *source);
 /* Moves events up to the recording's end, in cycles, into the channel after
  * kernel_source_stop(). Returns the number of events moved, or -errno. */
 int kernel_source_flush(struct kernel_source *source, uint64_t end);
+
+/* Takes a record of the statedump. kind: enum statedump_kind. Returns 0; or -errno, which ends
+ * the call of kernel_source_statedump(). */
+typedef int statedump_take(void *context, unsigned int kind, uint64_t cycles,
+			   const void *payload, size_t size);
 
 /*
  * Takes what programs found out about the system since the last call: calls @take with each

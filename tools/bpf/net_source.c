@@ -9,10 +9,9 @@
 #include <bpf/libbpf.h>
 
 #include "bpf_errors.h"
-#include "tools/bpf/progs/bpf_open.h"
 #include "built_in.h"
+#include "kernel_parts.h"
 #include "net_bpf.skel.h"
-#include "net_source.h"
 #include "net_stock_bpf.skel.h"
 #include "lib/core/port.h"
 #include "tools/bpf/probes/probe.h"
@@ -59,38 +58,26 @@ int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 		    size_t size)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
-	const char *step = "load";
 	struct net_bpf *bpf;
 	int error;
 
 	if (!ids[NET_SEND] && !ids[NET_RECEIVE])
 		return 0;
-	error = net_open(shared, &bpf);
+	error = net_open(shared, ret_bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "open", why, size);
+	bpf = *ret_bpf;
 	bpf->rodata->send_stacks = built_in_has_stack(stacks, "net_send", "net");
 	error = configure(shared, list, ids, bpf, why, size);
-	if (error) {
-		net_bpf__destroy(bpf);
+	if (error)
 		return error;
-	}
 	error = net_bpf__load(bpf);
-	if (!error) {
-		step = "run";
-		if (bpf_prog_test_run_opts(bpf_program__fd(bpf->progs.find_memory),
-					   &options))
-			error = -errno;
-	}
-	if (!error) {
-		step = "attach";
-		error = net_bpf__attach(bpf);
-	}
-	if (error) {
-		net_bpf__destroy(bpf);
-		return bpf_errors_fail_step(error, step, why, size);
-	}
-	*ret_bpf = bpf;
-	return 0;
+	if (error)
+		return bpf_errors_fail_step(error, "load", why, size);
+	if (bpf_prog_test_run_opts(bpf_program__fd(bpf->progs.find_memory), &options))
+		return bpf_errors_fail_step(-errno, "run", why, size);
+	error = net_bpf__attach(bpf);
+	return error ? bpf_errors_fail_step(error, "attach", why, size) : 0;
 }
 
 unsigned long net_source_missed(const struct net_bpf *bpf)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The ring buffer by which BPF programs report for the statedump */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,7 +10,7 @@
 
 #include "lib/client/gettime.h"
 #include "lib/core/port.h"
-#include "statedump_ring.h"
+#include "kernel_parts.h"
 #include "tools/bpf/progs/events.h"
 #include "tools/common/monotonic.h"
 
@@ -55,15 +56,17 @@ int statedump_ring_pump(struct statedump_ring *ring, statedump_take *take_record
 	return nr == -EBUSY ? 1 : nr > 0 ? 0 : nr;
 }
 
-int statedump_ring_open(const struct tsct_clock *clock, struct statedump_ring **ret)
+int statedump_ring_open(const struct tsct_clock *clock, struct bpf_shared *shared,
+			struct statedump_ring **ret)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
 	struct statedump_ring *ring = calloc(1, sizeof(*ring));
-	int err = 0;
+	int err;
 
 	if (!ring)
 		return -ENOMEM;
 	ring->clock = clock;
+	ring->lost = MAP_FAILED;
 	ring->lost_map = -1;
 	ring->map = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "tsct_statedump", 0, 0,
 				   RING_BYTES, NULL);
@@ -75,21 +78,22 @@ int statedump_ring_open(const struct tsct_clock *clock, struct statedump_ring **
 	if (ring->buffer)
 		ring->lost = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED,
 				  ring->lost_map, 0);
-	if (!ring->lost || ring->lost == MAP_FAILED) {
+	if (ring->lost == MAP_FAILED) {
 		err = -errno;
-		ring->lost = NULL;
 		statedump_ring_close(ring);
-	} else {
-		*ret = ring;
+		return err;
 	}
-	return err;
+	shared->statedump = ring->map;
+	shared->statedump_lost = ring->lost_map;
+	*ret = ring;
+	return 0;
 }
 
 void statedump_ring_close(struct statedump_ring *ring)
 {
 	if (!ring)
 		return;
-	if (ring->lost)
+	if (ring->lost != MAP_FAILED)
 		munmap(ring->lost, TSCT_PAGE_SIZE);
 	ring_buffer__free(ring->buffer);
 	if (ring->lost_map >= 0)
@@ -97,16 +101,6 @@ void statedump_ring_close(struct statedump_ring *ring)
 	if (ring->map >= 0)
 		close(ring->map);
 	free(ring);
-}
-
-int statedump_ring_map(const struct statedump_ring *ring)
-{
-	return ring->map;
-}
-
-int statedump_ring_lost_map(const struct statedump_ring *ring)
-{
-	return ring->lost_map;
 }
 
 unsigned long statedump_ring_lost(const struct statedump_ring *ring)

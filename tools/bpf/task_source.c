@@ -11,8 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "bpf_errors.h"
-#include "tools/bpf/progs/bpf_open.h"
-#include "task_source.h"
+#include "kernel_parts.h"
 #include "tasks_bpf.skel.h"
 #include "tasks_stock_bpf.skel.h"
 
@@ -97,14 +96,12 @@ int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
 {
 	int error = tasks_open(shared, ret_tasks);
 	struct bpf_program *program;
-	const char *step = "open";
 
-	if (!error) {
-		step = "load";
-		error = tasks_bpf__load(*ret_tasks);
-	}
 	if (error)
-		return bpf_errors_fail_step(error, step, why, size);
+		return bpf_errors_fail_step(error, "open", why, size);
+	error = tasks_bpf__load(*ret_tasks);
+	if (error)
+		return bpf_errors_fail_step(error, "load", why, size);
 	error = track(*ret_tasks, roots, nr_roots, why, size);
 	if (error)
 		return error;

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bpf/libbpf.h>
+
 #include "events.h"
 
 /* Maps and constants that all objects of a source have in common */
