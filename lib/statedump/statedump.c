@@ -33,6 +33,7 @@ int tsct_statedump_add(struct tsct_recording *rec)
 	return err;
 }
 
+/* Reads the events, and calls @take with each unless it is NULL. */
 static int read_events(const char *dir, tsct_trace_report *report, void *arg,
 		       int (*take)(void *context, const struct tsct_trace_event *event),
 		       void *context)
@@ -47,7 +48,7 @@ static int read_events(const char *dir, tsct_trace_report *report, void *arg,
 		return err;
 	tsct_trace_select(trace, TSCT_TRACE_STATEDUMP);
 	while (!err && (err = tsct_trace_next(trace, &event)) == 1)
-		err = take(context, &event);
+		err = take ? take(context, &event) : 0;
 	tsct_trace_close(trace);
 	return err;
 }
@@ -59,15 +60,9 @@ int tsct_statedump_read(const char *dir,
 	return read_events(dir, NULL, NULL, take, context);
 }
 
-static int take_none(void *none, const struct tsct_trace_event *event)
-{
-	(void)none, (void)event;
-	return 0;
-}
-
 void tsct_statedump_check(const char *dir, tsct_trace_report *report, void *arg)
 {
-	read_events(dir, report, arg, take_none, NULL);
+	read_events(dir, report, arg, NULL, NULL);
 }
 
 __u64 tsct_statedump_integer(const struct tsct_trace_event *event, const char *name)

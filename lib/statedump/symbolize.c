@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "symbolize.h"
-#include "symbolize_process.h"
 
 #define DEBUG_FILE	"/usr/lib/debug/.build-id/%.2s/%s.debug"
 

@@ -48,4 +48,24 @@ const char *tsct_symbolizer_find(struct tsct_symbolizer *symbolizer, int fd,
 #define TSCT_SYMBOLIZE_COMMAND	"symbolize-file"
 _Noreturn void tsct_symbolize_main(const char *build_id);
 
+/* ---- protocol between a symbolizer and these processes -------------------- */
+
+/* Descriptors of the process */
+#define SYMBOLIZE_SOCKET	0
+#define SYMBOLIZE_FILE_FD	3	/* closed: there is no such file */
+#define SYMBOLIZE_DEBUG_FD	4	/* file of debug information; or closed */
+
+/* Limits of the process: time of a CPU, and memory beyond the mapped files */
+#define SYMBOLIZE_CPU_S		10
+#define SYMBOLIZE_MEMORY_BYTES	(512ULL << 20)
+
+#define SYMBOLIZE_NAME_MAX	1000	/* longer names are cut off */
+
+/* Answer to an offset: 8 bytes. The name is sent without a NUL; empty: unknown */
+struct symbolize_answer {
+	__u64 offset;		/* of the instruction in the file, bytes */
+	__u64 from;		/* bytes from the function's begin */
+	char name[SYMBOLIZE_NAME_MAX + 1];
+};
+
 #endif /* TSCT_SYMBOLIZE_H */

@@ -27,7 +27,6 @@
 
 #include "lib/base/array.h"
 #include "symbolize.h"
-#include "symbolize_process.h"
 
 #define NOBODY		65534
 #define NESTED_MAX	64	/* symbols within a function, at most */

@@ -21,12 +21,13 @@
 #define SIGNAL_MAX	64
 
 /* Errors that the kernel does not return to programs, but a tracer can see: the call
- * restarts or has been restarted after a signal. */
-#define ERESTARTSYS		512
-#define ERESTARTNOINTR		513
-#define ERESTARTNOHAND		514
-#define ENOIOCTLCMD		515
-#define ERESTART_RESTARTBLOCK	516
+ * restarts or has been restarted after a signal. From ERESTARTSYS on */
+#define ERESTARTSYS	512
+static const char *const restart_errors[] = {
+	"ERESTARTSYS", "ERESTARTNOINTR", "ERESTARTNOHAND", "ENOIOCTLCMD",
+	"ERESTART_RESTARTBLOCK",
+};
+#define NR_RESTART_ERRORS	(sizeof(restart_errors) / sizeof(restart_errors[0]))
 
 static const struct tsct_symbol *const symbols[TSCT_SYSCALL_CLASSES] = {
 #define TABLE(class)	[TSCT_SYSCALL_##class] = tsct_symbols_##class,
@@ -39,23 +40,21 @@ struct output {
 	size_t len;
 };
 
+/* Appends a part of a value, with | before it unless it is the first. */
 static void __attribute__((format(printf, 2, 3)))
 put(struct output *to, const char *format, ...)
 {
-	const size_t left = TSCT_SYSCALL_TEXT_MAX - to->len;
+	size_t left;
 	va_list args;
 	int len;
 
+	if (to->len && to->len + 1 < TSCT_SYSCALL_TEXT_MAX)
+		to->text[to->len++] = '|';
+	left = TSCT_SYSCALL_TEXT_MAX - to->len;
 	va_start(args, format);
 	len = vsnprintf(to->text + to->len, left, format, args);
 	va_end(args);
 	to->len += (size_t)len < left ? (size_t)len : left - 1;
-}
-
-/* Appends the parts of a value, with | between them. */
-static void put_part(struct output *to, const char *name)
-{
-	put(to, to->len ? "|%s" : "%s", name);
 }
 
 /*
@@ -71,7 +70,7 @@ static __u64 put_symbols(struct output *to, const struct tsct_symbol *table, __u
 		if ((value & s->mask) != s->value || (s->mask & done) ||
 		    !s->mask)	/* a flag that is 0 in newer headers */
 			continue;
-		put_part(to, s->name);
+		put(to, "%s", s->name);
 		done |= s->mask;
 	}
 	return value & ~done;
@@ -80,24 +79,22 @@ static __u64 put_symbols(struct output *to, const struct tsct_symbol *table, __u
 static void put_rest(struct output *to, __u64 rest)
 {
 	if (rest)
-		put(to, to->len ? "|0x%llx" : "0x%llx", rest);
+		put(to, "0x%llx", rest);
 }
 
 static void put_signal(struct output *to, __u64 nr)
 {
 	if (nr == REALTIME_SIGNAL)
-		put_part(to, "SIGRTMIN");
+		put(to, "SIGRTMIN");
 	else if (nr > REALTIME_SIGNAL && nr <= SIGNAL_MAX)
-		put(to, to->len ? "|SIGRT_%llu" : "SIGRT_%llu", nr - REALTIME_SIGNAL);
+		put(to, "SIGRT_%llu", nr - REALTIME_SIGNAL);
 	else if (nr)
 		put_rest(to, put_symbols(to, tsct_symbols_SIGNAL, nr));
 }
 
 static void put_mode(struct output *to, __u64 mode)
 {
-	const __u64 rest = put_symbols(to, tsct_symbols_FILE_TYPE, mode);
-
-	put(to, to->len ? "|%#03llo" : "%#03llo", rest);
+	put(to, "%#03llo", put_symbols(to, tsct_symbols_FILE_TYPE, mode));
 }
 
 static void put_ioctl(struct output *to, __u64 request)
@@ -111,39 +108,29 @@ static void put_ioctl(struct output *to, __u64 request)
 		    _IOC_TYPE(request), _IOC_NR(request), _IOC_SIZE(request));
 }
 
-static const struct tsct_symbol *protocol_symbols(__u64 family)
+/* Returns the table of an argument whose meaning depends on another one: the family of a
+ * protocol, the level of an option, the command of fcntl(). NULL: none */
+static const struct tsct_symbol *dependent_symbols(__u8 class, __u64 other)
 {
-	switch (family) {
-	case AF_INET:
-	case AF_INET6: return tsct_symbols_PROTOCOL_IP;
-	case AF_NETLINK: return tsct_symbols_PROTOCOL_NETLINK;
-	default: return NULL;
-	}
-}
-
-static const struct tsct_symbol *option_symbols(__u64 level)
-{
-	switch (level) {
-	case SOL_SOCKET: return tsct_symbols_SOCKET_OPTION;
-	case IPPROTO_IP: return tsct_symbols_OPTION_IP;
-	case IPPROTO_IPV6: return tsct_symbols_OPTION_IPV6;
-	case IPPROTO_TCP: return tsct_symbols_OPTION_TCP;
-	default: return NULL;
-	}
+	if (class == TSCT_SYSCALL_PROTOCOL)
+		return other == AF_INET || other == AF_INET6 ? tsct_symbols_PROTOCOL_IP :
+			other == AF_NETLINK ? tsct_symbols_PROTOCOL_NETLINK : NULL;
+	if (class == TSCT_SYSCALL_SOCKET_OPTION)
+		switch (other) {
+		case SOL_SOCKET: return tsct_symbols_SOCKET_OPTION;
+		case IPPROTO_IP: return tsct_symbols_OPTION_IP;
+		case IPPROTO_IPV6: return tsct_symbols_OPTION_IPV6;
+		case IPPROTO_TCP: return tsct_symbols_OPTION_TCP;
+		default: return NULL;
+		}
+	return other == F_SETFD ? tsct_symbols_FCNTL_FD :
+		other == F_SETFL ? tsct_symbols_OPEN :
+		other == F_ADD_SEALS ? tsct_symbols_SEALS : NULL;
 }
 
 static void put_fcntl_arg(struct output *to, __u64 value, __u64 command)
 {
 	switch (command) {
-	case F_SETFD:
-		put_rest(to, put_symbols(to, tsct_symbols_FCNTL_FD, value));
-		break;
-	case F_SETFL:
-		put_rest(to, put_symbols(to, tsct_symbols_OPEN, value));
-		break;
-	case F_ADD_SEALS:
-		put_rest(to, put_symbols(to, tsct_symbols_SEALS, value));
-		break;
 	case F_SETSIG:
 		put_signal(to, value);
 		break;
@@ -191,20 +178,19 @@ static void put_arg(struct output *to, __u8 class, __u64 value, __u64 other)
 	case TSCT_SYSCALL_IOCTL:
 		return put_ioctl(to, value);
 	case TSCT_SYSCALL_FCNTL_ARG:
-		return put_fcntl_arg(to, value, other);
+		put_fcntl_arg(to, value, other);
+		/* fall through */
+	case TSCT_SYSCALL_PROTOCOL:
+	case TSCT_SYSCALL_SOCKET_OPTION:
+		table = dependent_symbols(class, other);
+		break;
 	case TSCT_SYSCALL_CLONE:
 		value = put_symbols(to, table, value & ~0xffULL) | (value & 0xff);
 		put_signal(to, value & 0xff);
 		return put_rest(to, value & ~0xffULL);
 	case TSCT_SYSCALL_IPC_GET:
 		put_rest(to, put_symbols(to, table, value & ~0777ULL));
-		return put(to, to->len ? "|%#03llo" : "%#03llo", value & 0777);
-	case TSCT_SYSCALL_PROTOCOL:
-		table = protocol_symbols(other);
-		break;
-	case TSCT_SYSCALL_SOCKET_OPTION:
-		table = option_symbols(other);
-		break;
+		return put(to, "%#03llo", value & 0777);
 	}
 	if (table)
 		put_rest(to, put_symbols(to, table, value));
@@ -303,13 +289,8 @@ const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret)
 {
 	if (ret >= 0 || ret < -4095 || (call && call->result == TSCT_RESULT_UID))
 		return NULL;
-	switch (-ret) {
-	case ERESTARTSYS: return "ERESTARTSYS";
-	case ERESTARTNOINTR: return "ERESTARTNOINTR";
-	case ERESTARTNOHAND: return "ERESTARTNOHAND";
-	case ENOIOCTLCMD: return "ENOIOCTLCMD";
-	case ERESTART_RESTARTBLOCK: return "ERESTART_RESTARTBLOCK";
-	}
+	if (-ret >= ERESTARTSYS && -ret < ERESTARTSYS + (__s64)NR_RESTART_ERRORS)
+		return restart_errors[-ret - ERESTARTSYS];
 	return strerrorname_np((int)-ret);
 }
 

@@ -19,22 +19,13 @@
 #define PATH_BYTES	256
 #define TEXT_BYTES	64
 
-/* Number of arguments of a call: A() adds 1. */
-#define A(type, name, class)	+ 1
-#define NO_ARGS			+ 0
-enum {
-#define SYSCALL(number, name, result, args)	NR_ARGS_##name = args,
-#include "syscall_list.h"
-#undef SYSCALL
-};
-#undef A
-#undef NO_ARGS
-
 #define A(type, name, class)	{ #name, TYPE_##type, TSCT_SYSCALL_##class },
 #define NO_ARGS
+#define NR_ARGS(...)	(sizeof((struct tsct_syscall_arg[]){ __VA_ARGS__ }) / \
+			 sizeof(struct tsct_syscall_arg))
 static const struct tsct_syscall syscalls[] = {
 #define SYSCALL(number, name, result, args) \
-	[number] = { #name, NR_ARGS_##name, TSCT_RESULT_##result, { args } },
+	[number] = { #name, NR_ARGS(args), TSCT_RESULT_##result, { args } },
 #include "syscall_list.h"
 #undef SYSCALL
 };
