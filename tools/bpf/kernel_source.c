@@ -344,21 +344,17 @@ static int select_second(struct kernel_bpf *bpf)
 static int configure(struct kernel_source *source, unsigned int set, const int *ids,
 		     char *why, size_t size)
 {
-	struct where_condition where[3 * WHERE_MAX] = { 0 };
 	struct kernel_bpf *bpf = source->bpf;
 	const bool follow = !source->shared.filter.all_processes;
-	const int nr = built_in_where(source->where, SCHED_SWITCH, SYS_EXIT, ids, where, why,
-				      size);
+	const int nr = built_in_where(source->where, SCHED_SWITCH, SYS_EXIT, ids,
+				      (void *)bpf->rodata->where, why, size);
 	unsigned int i;
 
 	if (nr < 0)
 		return nr;
 	bpf->rodata->nr_where = nr;
-	memcpy((void *)bpf->rodata->where, where, sizeof(where));
-	for (i = 0; source->where && i < source->where->nr; i++) {
-		where_value(&source->where->where[i], &where[0]);
-		memcpy((void *)&bpf->rodata->call_where[i], &where[0], sizeof(where[0]));
-	}
+	for (i = 0; source->where && i < source->where->nr; i++)
+		where_value(&source->where->where[i], (void *)&bpf->rodata->call_where[i]);
 	bpf->rodata->nr_call_where = i;
 	bpf->rodata->sched_switch_id = ids[SCHED_SWITCH];
 	bpf->rodata->sys_enter_id = ids[SYS_ENTER];
@@ -381,20 +377,11 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 		bpf_share_map(bpf->maps.stacks, source->shared.stacks);
 }
 
-/* Puts the probe's name before the reason in @why. Returns @error. */
-static int fail_probe(const struct probe *probe, int error, char *why, size_t size)
-{
-	char reason[768];
-
-	snprintf(reason, sizeof(reason), "%s", why);
-	return bpf_errors_fail(error, why, size, "%s%s%s: %s", probe->group,
-		    *probe->group ? ":" : "", probe->name, reason);
-}
-
 static int open_probes(struct kernel_source *source, struct tsct_channel *channel,
 		       char *why, size_t size)
 {
 	struct probe *probe;
+	char reason[768];
 	const char *step;
 	unsigned int i;
 	int error, id;
@@ -415,8 +402,9 @@ static int open_probes(struct kernel_source *source, struct tsct_channel *channe
 				    probe->event, strerror(-id));
 		error = probe_attach(probe, &source->shared, id, &source->programs[i], &step);
 		if (error) {
-			bpf_errors_fail_step(error, step, why, size);
-			return fail_probe(probe, error, why, size);
+			bpf_errors_fail_step(error, step, reason, sizeof(reason));
+			return bpf_errors_fail(error, why, size, "%s%s%s: %s", probe->group,
+				    *probe->group ? ":" : "", probe->name, reason);
 		}
 	}
 	return 0;

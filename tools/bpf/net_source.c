@@ -33,13 +33,12 @@ static int configure(const struct bpf_shared *shared, struct where_list *list,
 	/* Two programs attach to functions that a kernel without IPv6 does not have. */
 	const bool ipv6 = !access("/proc/net/if_inet6", F_OK);
 	const bool send = ids[NET_SEND];
-	struct where_condition where[2 * WHERE_MAX] = { 0 };
-	const int nr = built_in_where(list, NET_SEND, NET_RECEIVE, ids, where, why, size);
+	const int nr = built_in_where(list, NET_SEND, NET_RECEIVE, ids,
+				      (void *)bpf->rodata->where, why, size);
 
 	if (nr < 0)
 		return nr;
 	bpf->rodata->nr_where = nr;
-	memcpy((void *)bpf->rodata->where, where, sizeof(where));
 	bpf->rodata->net_send_id = ids[NET_SEND];
 	bpf->rodata->net_receive_id = ids[NET_RECEIVE];
 	bpf_program__set_autoload(bpf->progs.mark_socket,

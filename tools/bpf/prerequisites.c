@@ -18,11 +18,6 @@
 #define MODULE_BTF	"/sys/kernel/btf/tsctrace"
 #define LOCKDOWN	"/sys/kernel/security/lockdown"
 
-static bool exists(const char *path)
-{
-	return !access(path, F_OK);
-}
-
 /* Returns true if this process has a capability of the kernel, by its number. */
 static bool is_capable(unsigned int capability)
 {
@@ -51,7 +46,7 @@ static bool is_confidential(void)
 
 int prerequisites_check(char *why, size_t size)
 {
-	if (!exists(KERNEL_BTF))
+	if (access(KERNEL_BTF, F_OK))
 		return bpf_errors_fail(-EOPNOTSUPP, why, size,
 			    "this kernel has no type information (%s is "
 			    "missing); boot one built with "
@@ -91,11 +86,11 @@ int prerequisites_check_module(const char *const *events, unsigned int nr, char 
 			return bpf_errors_fail(-EOPNOTSUPP, why, size,
 				    "%s: before Linux 6.12, probes cannot call the module",
 				    events[i]);
-	if (!exists("/sys/module/tsctrace"))
+	if (access("/sys/module/tsctrace", F_OK))
 		return bpf_errors_fail(-ENODEV, why, size,
 			    "the kernel module is not loaded; run insmod "
 			    "tsctrace.ko (or modprobe tsctrace)");
-	if (!exists(MODULE_BTF))
+	if (access(MODULE_BTF, F_OK))
 		return bpf_errors_fail(-EOPNOTSUPP, why, size,
 			    "the loaded tsctrace.ko was built without BTF, so "
 			    "BPF programs cannot call it; install the packages "

@@ -15,26 +15,17 @@
 
 /* ---- text -------------------------------------------------------------------- */
 
-/* An operator is not the begin of one that follows it. */
-static const struct { const char *text; enum where_op op; } ops[] = {
-	{ "==", WHERE_EQUAL }, { "!=", WHERE_NOT_EQUAL }, { "<=", WHERE_LESS_EQUAL },
-	{ ">=", WHERE_GREATER_EQUAL }, { "<", WHERE_LESS }, { ">", WHERE_GREATER },
-	{ "&", WHERE_BITS },
+/* No operator is the start of one with a lower number. */
+static const char *const ops[] = {
+	[WHERE_EQUAL] = "==", [WHERE_NOT_EQUAL] = "!=", [WHERE_LESS] = "<",
+	[WHERE_LESS_EQUAL] = "<=", [WHERE_GREATER] = ">", [WHERE_GREATER_EQUAL] = ">=",
+	[WHERE_BITS] = "&",
 };
 #define NR_OPS	(sizeof(ops) / sizeof(*ops))
 
 static const char *skip_blanks(const char *at)
 {
 	return at + strspn(at, " \t\n");
-}
-
-static const char *op_text(enum where_op op)
-{
-	size_t i;
-
-	for (i = 0; ops[i].op != op; i++)
-		;
-	return ops[i].text;
 }
 
 static int fail_syntax(const char *at, char *why, size_t size)
@@ -141,13 +132,12 @@ static const char *read_condition(const char *at, struct where *where)
 	op = skip_blanks(at + strcspn(at, " \t\n=!<>&"));
 	if (!read_names(at, strcspn(at, " \t\n=!<>&"), where))
 		return NULL;
-	for (i = 0; i < NR_OPS; i++)
-		if (!strncmp(op, ops[i].text, strlen(ops[i].text)))
-			break;
-	if (i == NR_OPS || !strncmp(op, "&&", 2))
+	for (i = NR_OPS; i && strncmp(op, ops[i - 1], strlen(ops[i - 1])); i--)
+		;
+	if (!i || !strncmp(op, "&&", 2))
 		return NULL;
-	where->op = ops[i].op;
-	at = read_value(skip_blanks(op + strlen(ops[i].text)), where);
+	where->op = (enum where_op)(i - 1);
+	at = read_value(skip_blanks(op + strlen(ops[i - 1])), where);
 	return at ? skip_blanks(at) : NULL;
 }
 
@@ -228,7 +218,7 @@ static int fail_type(const struct where *where, const struct tsct_event_def *def
 		     const char *type, const char *reason, char *why, size_t size)
 {
 	snprintf(why, size, "%s:%s %s %s: the field is %s%s", def->name, where->field,
-		 op_text(where->op), where->text, type, reason);
+		 ops[where->op], where->text, type, reason);
 	return -EINVAL;
 }
 
