@@ -28,7 +28,6 @@ struct tsct_stack_frame {
 
 #define TSCT_STACK_FRAMES_MAX	1024	/* further frames are left out */
 
-
 struct tsct_stack {
 	__u32 node;
 	__u64 number;

@@ -133,4 +133,3 @@ int bpf_errors_fail_step(int error, const char *step, char *why, size_t size)
 		    "cannot %s BPF programs (%s): %s; use -v for the whole log",
 		    step, strerror(-error), last_log_reason());
 }
-

@@ -140,33 +140,23 @@ static int pump_cpu(struct bpf_rings *rings, unsigned int number, __u64 until)
 	return (int)moved;
 }
 
-static int pump(struct bpf_rings *rings, bool last)
+int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end)
 {
 	struct monotonic_reading now;
 	unsigned int cpu;
 	int nr, moved = 0;
 
+	rings->end = end;
 	nr = monotonic_follow(&rings->monotonic, rings->clock, &now);
 	if (nr <= 0)
 		return nr;
 	for (cpu = 0; cpu < rings->nr_cpus; cpu++) {
-		nr = pump_cpu(rings, cpu, last ? UINT64_MAX : now.ns - HOLD_NS);
+		nr = pump_cpu(rings, cpu, is_last ? UINT64_MAX : now.ns - HOLD_NS);
 		if (nr < 0)
 			return nr;
 		moved += nr;
 	}
 	return moved;
-}
-
-int bpf_rings_pump(struct bpf_rings *rings)
-{
-	return pump(rings, false);
-}
-
-int bpf_rings_flush(struct bpf_rings *rings, uint64_t end)
-{
-	rings->end = end;
-	return pump(rings, true);
 }
 
 uint64_t bpf_rings_missing(const struct bpf_rings *rings)
@@ -241,7 +231,6 @@ int bpf_rings_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		return -ENOMEM;
 	rings->channel = channel;
 	rings->clock = clock;
-	rings->end = UINT64_MAX;
 	rings->map = rings->counts_map = -1;
 	rings->nr_cpus = header->nr_cpus;
 	rings->cpus = calloc(rings->nr_cpus, sizeof(*rings->cpus));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parts of a kernel source: ring buffers, and the BPF objects beside `kernel`. Those that
- * open return 0 or -errno, where they have @why with the reason. Those that close and stop
- * allow NULL.
+ * open return 0 or -errno, where they have @why with the reason. Those that close allow NULL.
  */
 #ifndef TSCT_TOOLS_KERNEL_PARTS_H
 #define TSCT_TOOLS_KERNEL_PARTS_H
@@ -32,24 +31,18 @@ void bpf_rings_close(struct bpf_rings *rings);
 
 /*
  * bpf_rings_pump - move events into the rings of the channel
+ * @is_last: no program is attached any more: all events are moved. To be called with the
+ *	same @end each time, until it returns 0: there may be more events for which the
+ *	channel's rings have no room yet
+ * @end: of the recording, in cycles. Later events are left out: all programs and CPUs end at
+ *	the same time
  *
- * A program that interrupts another one on its CPU records a later time first. So the
- * events of the last HOLD_NS are held back, and sorted. An event that comes even later
- * is moved out of order, and the recording counts it as lost (disorder). Returns the
- * number of events moved, or -errno.
+ * A program that interrupts another one on its CPU records a later time first. So, until the
+ * last calls, the events of the last HOLD_NS are held back, and sorted. An event that comes
+ * even later is moved out of order, and the recording counts it as lost (disorder). Returns
+ * the number of events moved, or -errno.
  */
-int bpf_rings_pump(struct bpf_rings *rings);
-
-/*
- * bpf_rings_flush - move all events up to the end of the recording
- * @end: in cycles
- *
- * To be called when no program is attached any more, with the same @end each time, until it
- * returns 0: there may be more events for which the channel's rings have no room yet. Later
- * events are left out: all programs and CPUs end at the same time. Returns as
- * bpf_rings_pump().
- */
-int bpf_rings_flush(struct bpf_rings *rings, uint64_t end);
+int bpf_rings_pump(struct bpf_rings *rings, bool is_last, uint64_t end);
 
 /* Returns the number of events that programs recorded, and that were not moved. */
 uint64_t bpf_rings_missing(const struct bpf_rings *rings);
@@ -98,13 +91,11 @@ int task_source_find_self(const struct bpf_shared *shared, __u32 *ret_tgid);
 
 /*
  * Tracks the processes @roots and their descendants, and reports the threads that there are,
- * and later changes, for the statedump. Close @ret_tasks also after an error.
+ * and later changes, for the statedump. Destroy @ret_tasks also after an error.
  */
 int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
 		     unsigned int nr_roots, struct tasks_bpf **ret_tasks, char *why,
 		     size_t size);
-void task_source_stop(struct tasks_bpf *tasks);
-void task_source_close(struct tasks_bpf *tasks);
 
 /* ---- network: net_source.c ----------------------------------------------------- */
 
@@ -115,13 +106,11 @@ struct net_bpf;		/* programs of network events; NULL: none is selected */
  * @list: conditions; NULL: none
  * @stacks: as in struct kernel_select
  * @ids: by number of the built-in event; 0: not selected
- * @ret_bpf: unchanged if no network event is selected; close it also after an error
+ * @ret_bpf: unchanged if no network event is selected; destroy it also after an error
  */
 int net_source_open(const struct bpf_shared *shared, struct where_list *list,
 		    const char *stacks, const int *ids, struct net_bpf **ret_bpf, char *why,
 		    size_t size);
-void net_source_stop(struct net_bpf *bpf);
-void net_source_close(struct net_bpf *bpf);
 
 /* As kernel_source_missed() and kernel_source_limited() */
 unsigned long net_source_missed(const struct net_bpf *bpf);

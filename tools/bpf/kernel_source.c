@@ -21,7 +21,9 @@
 #include "kernel_bpf.skel.h"
 #include "kernel_parts.h"
 #include "kernel_stock_bpf.skel.h"
+#include "net_bpf.skel.h"
 #include "prerequisites.h"
+#include "tasks_bpf.skel.h"
 #include "tools/bpf/probes/probe.h"
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
@@ -541,14 +543,14 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 
 int kernel_source_pump(struct kernel_source *source)
 {
-	int moved = source->rings ? bpf_rings_pump(source->rings) : 0;
+	int moved = source->rings ? bpf_rings_pump(source->rings, false, UINT64_MAX) : 0;
 
 	return moved < 0 ? moved : 0;
 }
 
 int kernel_source_flush(struct kernel_source *source, uint64_t end)
 {
-	return source->rings ? bpf_rings_flush(source->rings, end) : 0;
+	return source->rings ? bpf_rings_pump(source->rings, true, end) : 0;
 }
 
 int kernel_source_statedump(struct kernel_source *source, statedump_take *take,
@@ -653,8 +655,10 @@ void kernel_source_stop(struct kernel_source *source)
 
 	for (i = 0; source->programs && i < source->nr_probes; i++)
 		probe_detach(&source->programs[i]);
-	task_source_stop(source->tasks);
-	net_source_stop(source->net);
+	if (source->tasks)
+		tasks_bpf__detach(source->tasks);
+	if (source->net)
+		net_bpf__detach(source->net);
 	if (source->bpf)
 		kernel_bpf__detach(source->bpf);
 	/* Waits until programs that run at this moment on other CPUs have ended. */
@@ -670,8 +674,8 @@ void kernel_source_close(struct kernel_source *source)
 	kernel_source_stop(source);
 	for (i = 0; source->programs && i < source->nr_probes; i++)
 		probe_unload(&source->programs[i]);
-	task_source_close(source->tasks);
-	net_source_close(source->net);
+	tasks_bpf__destroy(source->tasks);
+	net_bpf__destroy(source->net);
 	kernel_bpf__destroy(source->bpf);
 	bpf_rings_close(source->rings);
 	statedump_ring_close(source->statedump);

@@ -2,7 +2,6 @@
 /* Loads and attaches the BPF programs of network events */
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -92,15 +91,4 @@ void net_source_limited(const struct net_bpf *bpf, take_dropped *take, void *con
 	if (bpf && bpf->bss->receive_limit.dropped)
 		take(context, built_ins[NET_RECEIVE].name, TSCT_KIND_RECEIVE,
 		     bpf->bss->receive_limit.dropped);
-}
-
-void net_source_stop(struct net_bpf *bpf)
-{
-	if (bpf)
-		net_bpf__detach(bpf);
-}
-
-void net_source_close(struct net_bpf *bpf)
-{
-	net_bpf__destroy(bpf);
 }

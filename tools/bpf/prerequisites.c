@@ -65,7 +65,6 @@ int prerequisites_check(char *why, size_t size)
 	return 0;
 }
 
-/* Returns true if the kernel has this version or a later one. */
 bool prerequisites_kernel(unsigned int major, unsigned int minor)
 {
 	unsigned int a = 0, b = 0;

@@ -114,14 +114,3 @@ int task_source_open(const struct bpf_shared *shared, const pid_t *roots,
 	error = iterate((*ret_tasks)->progs.report_all, 0);
 	return error ? bpf_errors_fail_step(error, "run", why, size) : 0;
 }
-
-void task_source_stop(struct tasks_bpf *tasks)
-{
-	if (tasks)
-		tasks_bpf__detach(tasks);
-}
-
-void task_source_close(struct tasks_bpf *tasks)
-{
-	tasks_bpf__destroy(tasks);
-}

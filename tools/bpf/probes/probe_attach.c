@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Loads and attaches the BPF programs of probes */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
