@@ -278,14 +278,12 @@ int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 {
 	/* Reading of the clock before any ring is read */
 	const __u64 now = tsct_clock_cycles(d->clock);
-	int err = 0, err2;
 	__u64 taken = 0;
+	int err = 0;
 	__u32 cpu;
 
-	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
-		err2 = drain_cpu(d, cpu, until, now, &taken);
-		err = err ? err : err2;
-	}
+	for (cpu = 0; cpu < d->nr_cpus; cpu++)
+		err = drain_cpu(d, cpu, until, now, &taken) ?: err;
 	count_no_ring(d);
 	*ret_taken = taken;
 	return err;
@@ -372,8 +370,8 @@ static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 
 int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
 {
-	int err = 0, err2;
 	char *image;
+	int err = 0;
 	__u32 cpu;
 
 	if (!tsct_reader_overwrites(d->reader))
@@ -381,10 +379,8 @@ int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
 	image = malloc(tsct_channel_info(d->channel)->data_size);
 	if (!image)
 		return -ENOMEM;
-	for (cpu = 0; cpu < d->nr_cpus; cpu++) {
-		err2 = copy_cpu(d, cpu, until, image);
-		err = err ? err : err2;
-	}
+	for (cpu = 0; cpu < d->nr_cpus; cpu++)
+		err = copy_cpu(d, cpu, until, image) ?: err;
 	free(image);
 	count_no_ring(d);
 	return err;

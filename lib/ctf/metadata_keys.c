@@ -32,6 +32,8 @@
 #define CHOICE(type, member, list) TSCT_METADATA_CHOICE, AT(type, member), \
 	.names = (list), .max = NR(list)
 #define TEXT(type, member)	TSCT_METADATA_TEXT, AT(type, member)
+/* The key is written if a __u32 is not 0. */
+#define IF(type, member)	.omit_zero = true, .flag_at = offsetof(type, member)
 
 typedef struct tsct_recording recording;
 typedef struct tsct_recorded_node node;
@@ -204,11 +206,6 @@ static int check_message_pair(const struct tsct_recording *rec, void *value)
 		sums_possible(p) ? 0 : -ERANGE;
 }
 
-static bool has_messages(const void *object)
-{
-	return ((const recording *)object)->messages.on;
-}
-
 /* ---- the recording and its clock -------------------------------------------------- */
 
 static const struct tsct_metadata_item span_items[] = {
@@ -244,11 +241,6 @@ static int check_span(const struct tsct_recording *rec, void *value)
 	return rec->end < rec->begin ? -ERANGE : 0;
 }
 
-static bool has_real_epoch(const void *object)
-{
-	return ((const recording *)object)->has_real_epoch;
-}
-
 static int store_real_epoch(struct tsct_recording *rec, __u64 epoch)
 {
 	rec->real_epoch = (__u32)epoch;
@@ -275,7 +267,7 @@ static const struct tsct_metadata_key recording_keys[] = {
 	{ "clock_state", ITEMS(clock_state_items) },
 	{ "clock_real", ITEMS(clock_params_items), AT(recording, real) },
 	{ "clock_real_epoch", NUMBER(recording, real_epoch), .max = UINT32_MAX,
-	  .present = has_real_epoch, .store = store_real_epoch },
+	  IF(recording, has_real_epoch), .store = store_real_epoch },
 	{ "clock_skew_ns", NUMBER(recording, skew_ns), .max = INT64_MAX,
 	  .omit_zero = true },
 	{ .name = "unique_stamps", .type = TSCT_METADATA_STAMPS },
@@ -292,16 +284,9 @@ static const struct tsct_metadata_item clock_line_items[] = {
 	U32(segment, "cause", cause),
 };
 
-static bool has_counter(const void *object)
-{
-	return ((const recording *)object)->counter.mult;
-}
-
 static const struct tsct_metadata_key counter_keys[] = {
-	{ "counter_source", CHOICE(recording, counter_source, tsct_ctf_sources),
-	  .present = has_counter },
-	{ "clock_counter", ITEMS(clock_params_items), AT(recording, counter),
-	  .present = has_counter },
+	{ "counter_source", CHOICE(recording, counter_source, tsct_ctf_sources) },
+	{ "clock_counter", ITEMS(clock_params_items), AT(recording, counter) },
 };
 
 /* ---- nodes ---------------------------------------------------------------------- */
@@ -312,11 +297,6 @@ static const struct tsct_metadata_item utc_items[] = {
 	ITEM(struct tsct_recorded_utc, "source", source, .max = TSCT_UTC_NR - 1),
 };
 
-static bool has_utc(const void *object)
-{
-	return ((const node *)object)->nr_utc;
-}
-
 static const struct tsct_metadata_key node_keys[] = {
 	{ "hostname", TEXT(node, host), .max = TSCT_NODE_NAME_MAX - 1,
 	  .required = true },
@@ -326,7 +306,7 @@ static const struct tsct_metadata_key node_keys[] = {
 	{ "provider_gone", FLAG(node, provider_gone), .omit_zero = true },
 	{ "boot_id", TSCT_METADATA_UUID, AT(node, boot_id) },
 	{ "cpu_model", TEXT(node, cpu_model), .omit_zero = true },
-	{ "utc", LIST(node, utc, nr_utc, utc_items), .present = has_utc },
+	{ "utc", LIST(node, utc, nr_utc, utc_items), .omit_zero = true },
 };
 
 static const struct tsct_metadata_item cpu_items[] = {
@@ -362,11 +342,6 @@ static int check_session(const struct tsct_recording *rec, void *value)
 	return (__s64)(s->end - s->begin) < 0 ? -ERANGE : 0;
 }
 
-static bool has_cluster(const void *object)
-{
-	return ((const node *)object)->sync.params.mult;
-}
-
 static int check_cluster(const struct tsct_recording *rec, void *value)
 {
 	(void)rec;
@@ -383,7 +358,7 @@ static const struct tsct_metadata_key sync_keys[] = {
 	{ "sync_end", ITEMS(session_items), AT(node, sync.end),
 	  .check = check_session },
 	{ "clock_cluster", ITEMS(clock_params_items), AT(node, sync.params),
-	  .present = has_cluster, .check = check_cluster },
+	  .omit_zero = true, .check = check_cluster },
 };
 
 static const struct tsct_metadata_item correction_items[] = {
@@ -402,21 +377,6 @@ static const struct tsct_metadata_item bound_items[] = {
 	BOUND(struct tsct_recorded_bound, "ns", error_ns),
 };
 
-static bool has_bounds(const void *object)
-{
-	return ((const node *)object)->correction.nr_bounds;
-}
-
-static bool has_clock_bounds(const void *object)
-{
-	return ((const node *)object)->nr_clock_bounds;
-}
-
-static bool has_residual(const void *object)
-{
-	return ((const node *)object)->correction.has_residual;
-}
-
 static int check_residual(const struct tsct_recording *rec, void *value)
 {
 	(void)rec;
@@ -431,13 +391,13 @@ static const struct tsct_metadata_key correction_keys[] = {
 	{ "correction", ITEMS(correction_items), AT(node, correction) },
 	{ "correction_fit", TSCT_METADATA_WORD, AT(node, correction.fit) },
 	{ "correction_residual", ITEMS(residual_items), AT(node, correction),
-	  .present = has_residual, .check = check_residual },
+	  IF(node, correction.has_residual), .check = check_residual },
 	{ "correction_shift", TSCT_METADATA_SHIFT, AT(node, correction.shift_ns),
 	  .omit_zero = true },
 	{ "bounds", LIST(node, correction.bounds, correction.nr_bounds, bound_items),
-	  .present = has_bounds },
+	  .omit_zero = true },
 	{ "clock_bounds", LIST(node, clock_bounds, nr_clock_bounds, bound_items),
-	  .present = has_clock_bounds },
+	  .omit_zero = true },
 	{ "clock_error_ns", NUMBER(node, clock_error_ns), .max = INT64_MAX,
 	  .omit_zero = true },
 };
@@ -457,28 +417,11 @@ static const struct tsct_metadata_item ring_items[] = {
 	U64(ring_figures, "broken_places", broken_places),
 };
 
-static bool has_ring(const void *object)
-{
-	const struct tsct_ring_figures *ring = object;
-
-	return ring->published_end || ring->broken_places;
-}
-
-static bool has_loss(const void *object)
-{
-	return tsct_loss_total(object);
-}
-
 static const struct tsct_metadata_item holds_items[] = {
 	ITEM(file_counts, "packets", packets, .max = TSCT_COUNT_MAX),
 	ITEM(file_counts, "events", events, .max = TSCT_COUNT_MAX),
 	ITEM(file_counts, "on_tick", max_per_tick, .max = TSCT_COUNT_MAX),
 };
-
-static bool has_contents(const void *object)
-{
-	return ((const struct tsct_file_counts *)object)->packets;
-}
 
 /* ---- statedump ------------------------------------------------------------------ */
 
@@ -533,7 +476,7 @@ const struct tsct_metadata_group tsct_metadata_groups[TSCT_METADATA_GROUP_NR] = 
 		ONE_KEY("location_", ITEMS(location_items), .check = check_location) },
 	[TSCT_METADATA_MESSAGES] = { .merged_only = true,
 		ONE_KEY("messages", ITEMS(messages_items), AT(recording, messages),
-			.present = has_messages, .check = check_messages) },
+			IF(recording, messages.on), .check = check_messages) },
 	[TSCT_METADATA_MESSAGE_PAIR] = { .nr_indices = 1, .merged_only = true,
 		ONE_KEY("messages_", ITEMS(message_pair_items),
 			.check = check_message_pair) },
@@ -542,12 +485,12 @@ const struct tsct_metadata_group tsct_metadata_groups[TSCT_METADATA_GROUP_NR] = 
 	[TSCT_METADATA_EVENTS] = { .nr_indices = 2,
 		ONE_KEY(.name = "event_", .type = TSCT_METADATA_EVENT) },
 	[TSCT_METADATA_RING] = { .nr_indices = 2,
-		ONE_KEY("ring_", ITEMS(ring_items), .present = has_ring) },
+		ONE_KEY("ring_", ITEMS(ring_items), .omit_zero = true) },
 	[TSCT_METADATA_LOST] = { .nr_indices = 2,
 		ONE_KEY("lost_", TSCT_METADATA_LOSS, .max = TSCT_COUNT_MAX,
-			.present = has_loss) },
+			.omit_zero = true) },
 	[TSCT_METADATA_HOLDS] = { .nr_indices = 2,
-		ONE_KEY("holds_", ITEMS(holds_items), .present = has_contents) },
+		ONE_KEY("holds_", ITEMS(holds_items), .omit_zero = true) },
 	[TSCT_METADATA_STATEDUMP] = {
 		ONE_KEY("statedump", NUMBER(recording, statedump), .min = 1,
 			.max = TSCT_STREAMS_MAX, .omit_zero = true,

@@ -85,13 +85,10 @@ struct tsct_metadata_key {
 	__u32 size;
 	__s32 nr_at;
 	bool required;	/* flag: a text or word without which the metadata is invalid */
-	bool omit_zero;		/* flag: the key is not written if its value is 0 */
-	/*
-	 * Returns true if the key is to be written for @object, the struct that the
-	 * group of keys describes. If this function pointer is NULL, the key is always
-	 * written (but see omit_zero).
-	 */
-	bool (*present)(const void *object);
+	/* flag: the key is not written if its value is 0: a list is empty, all items and
+	 * counts are 0; or, if flag_at is not 0, if the __u32 at that offset is 0 */
+	bool omit_zero;
+	__u32 flag_at;
 	/*
 	 * store() stores a number that affects other fields, check() checks a stored
 	 * value; either may be NULL. Both return 0; -EINVAL: malformed; -ERANGE:

@@ -4,6 +4,8 @@
  * metadata_keys.c. A value that metadata_write.c would not write is an error with the
  * number of its line. Unknown keys are ignored, so later versions may add some.
  */
+#include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include "lib/core/clock_params.h"
@@ -11,11 +13,13 @@
 #include "lib/core/ring.h"
 #include "metadata_keys.h"
 #include "samples.h"
-#include "tsdl.h"
 
 /* Reader of the block `env` */
 struct env_reader {
-	struct tsct_tsdl_parser tsdl;
+	const char *at;		/* unparsed text: the next line and all lines after it */
+	unsigned int line;	/* number of the next line, from 1, for error texts */
+	char *err_text;
+	size_t err_size;
 	struct tsct_recording *rec;
 	/* flags: the keys tracer_name and tsctrace_format were read */
 	bool tracer, format;
@@ -23,10 +27,31 @@ struct env_reader {
 	__u32 nr_located;	/* number of locations read so far */
 };
 
+/* A parsed line */
+struct env_line {
+	char key[64];
+	char *value;	/* unescaped text, or a number's digits; malloc'ed */
+	bool is_string;
+};
+
 /* ---- errors ------------------------------------------------------------------ */
 
+/* Writes "metadata, line N: " and the text to the error text. Returns -EINVAL. */
+__attribute__((format(printf, 2, 3)))
+static int set_error(struct env_reader *r, const char *format, ...)
+{
+	char text[160];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	snprintf(r->err_text, r->err_size, "metadata, line %u: %s", r->line, text);
+	return -EINVAL;
+}
+
 /* Sets the error text of the current line, unless the line has one already. */
-static int line_error(struct env_reader *r, const struct tsct_tsdl_entry *e, int err)
+static int line_error(struct env_reader *r, const struct env_line *e, int err)
 {
 	static const struct { int err; const char *text; } texts[] = {
 		{ -ERANGE, "impossible value" }, { -EILSEQ, "out of order" },
@@ -41,14 +66,139 @@ static int line_error(struct env_reader *r, const struct tsct_tsdl_entry *e, int
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].err == err)
 			text = texts[i].text;
-	return tsct_tsdl_error(&r->tsdl, "%s: %s", e->key, text);
+	return set_error(r, "%s: %s", e->key, text);
 }
 
 static int not_a_recording(struct env_reader *r)
 {
-	snprintf(r->tsdl.err_text, r->tsdl.err_size,
+	snprintf(r->err_text, r->err_size,
 		 "not a tsctrace recording; written by another tracer");
 	return -ENOMSG;
+}
+
+/* ---- words of a line ------------------------------------------------------------ */
+
+/* Parses a decimal number at *at, and moves *at behind the number. False: no number, or
+ * too large */
+static bool parse_u64(const char **at, __u64 *ret_number)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*ret_number = strtoull(*at, &end, 10);
+	*at = end;
+	return !errno;
+}
+
+static bool parse_s64(const char **at, __s64 *ret_number)
+{
+	const bool minus = **at == '-';
+	__u64 n;
+
+	*at += minus;
+	if (!parse_u64(at, &n) || n > (__u64)INT64_MAX + minus)
+		return false;
+	*ret_number = minus ? (__s64)-n : (__s64)n;
+	return true;
+}
+
+/* Parses a text that is a number of at most @max. */
+static bool parse_number(const char *text, __u64 max, __u64 *ret_number)
+{
+	return parse_u64(&text, ret_number) && !*text && *ret_number <= max;
+}
+
+/* Skips the text "name=" at *at. Returns false if *at is another text. */
+static bool parse_name(const char **at, const char *name)
+{
+	const size_t len = strlen(name);
+
+	if (strncmp(*at, name, len) || (*at)[len] != '=')
+		return false;
+	*at += len + 1;
+	return true;
+}
+
+/* Parses 8-4-4-4-12 lower-case hexadecimal digits. */
+static bool parse_uuid(const char *text, __u8 uuid[16])
+{
+	int i;
+
+	for (i = 0; i < 16; i++) {
+		if ((i == 4 || i == 6 || i == 8 || i == 10) && *text++ != '-')
+			return false;
+		if (strspn(text, "0123456789abcdef") < 2 || sscanf(text, "%2hhx", &uuid[i]) != 1)
+			return false;
+		text += 2;
+	}
+	return !*text;
+}
+
+/* Unescapes a string up to its closing quote into @to, which has room for the line. */
+static bool unescape(const char **at, char *to)
+{
+	const char *c = *at;
+	int i, n;
+
+	for (; *c != '"'; c++) {
+		if (*c == '\n' || !*c)
+			return false;
+		if (*c != '\\') {
+			*to++ = *c;
+			continue;
+		}
+		c++;
+		if (*c == '"' || *c == '\\') {
+			*to++ = *c;
+			continue;
+		}
+		/* Parses three octal digits, which encode a character from 1 to 255. */
+		for (i = n = 0; i < 3 && c[i] >= '0' && c[i] <= '7'; i++)
+			n = n * 8 + c[i] - '0';
+		if (i < 3 || !n || n > 255)
+			return false;
+		*to++ = n;
+		c += 2;
+	}
+	*to = '\0';
+	*at = c + 1;
+	return true;
+}
+
+/*
+ * Parses a line, <tab>key = "text"; or <tab>key = 123; and moves to the next. @e->value is to
+ * be freed in any case. 0; -EINVAL with an error text; -ENOMEM.
+ */
+static int parse_line(struct env_reader *r, struct env_line *e)
+{
+	size_t line_len = strcspn(r->at, "\n"), len;
+	const char *c = r->at;
+
+	len = *c == '\t' ? strcspn(++c, " \n") : 0;
+	if (!len || len >= sizeof(e->key) || strncmp(c + len, " = ", 3))
+		return set_error(r, "malformed");
+	memcpy(e->key, c, len);
+	e->key[len] = '\0';
+	c += len + 3;
+	e->value = calloc(1, line_len + 1);
+	if (!e->value)
+		return -ENOMEM;
+	e->is_string = *c == '"';
+	if (e->is_string) {
+		c++;
+		if (!unescape(&c, e->value))
+			return set_error(r, "%s: malformed text", e->key);
+	} else {
+		len = strcspn(c, ";\n");
+		memcpy(e->value, c, len);
+		c += len;
+	}
+	if (strncmp(c, ";\n", 2))
+		return set_error(r, "%s: malformed", e->key);
+	r->at = c + 2;
+	return 0;
 }
 
 /* ---- values ------------------------------------------------------------------- */
@@ -91,10 +241,10 @@ static int read_item(const char **at, const struct tsct_metadata_item *item,
 		return read_name(*at - len, len, value);
 	}
 	if (item->field == TSCT_METADATA_S64) {
-		if (!tsct_tsdl_parse_s64(at, &s))
+		if (!parse_s64(at, &s))
 			return -EINVAL;
 		*ret_number = (__u64)s;
-	} else if (!tsct_tsdl_parse_u64(at, ret_number) || *ret_number > item->max) {
+	} else if (!parse_u64(at, ret_number) || *ret_number > item->max) {
 		return -EINVAL;
 	}
 	if (item->field == TSCT_METADATA_BOUND && *ret_number > INT64_MAX &&
@@ -116,7 +266,7 @@ static int read_items(const char **at, const struct tsct_metadata_key *key, void
 		if (item->if_first && !first)
 			continue;
 		if ((item != key->items && *(*at)++ != ' ') ||
-		    !tsct_tsdl_parse_name(at, item->name))
+		    !parse_name(at, item->name))
 			return -EINVAL;
 		err = read_item(at, item, (char *)value + item->offset, &number);
 		if (err)
@@ -128,13 +278,13 @@ static int read_items(const char **at, const struct tsct_metadata_key *key, void
 }
 
 static int read_number(struct env_reader *r, const struct tsct_metadata_key *key,
-		       const struct tsct_tsdl_entry *e, void *value)
+		       const struct env_line *e, void *value)
 {
 	const __u64 max = key->type == TSCT_METADATA_INVERTED ? 1 : key->max;
 	__u64 n;
 
-	if (!tsct_tsdl_parse_number(e->value, max, &n) || n < key->min)
-		return tsct_tsdl_error(&r->tsdl, "%s: a number from %llu to %llu expected",
+	if (!parse_number(e->value, max, &n) || n < key->min)
+		return set_error(r, "%s: a number from %llu to %llu expected",
 				       e->key, key->min, max);
 	if (key->store)
 		return key->store(r->rec, n);
@@ -157,7 +307,7 @@ static int read_word(const struct tsct_metadata_key *key, const char *text, char
 }
 
 /* Reads an event definition: "kind name field:type,field:type". */
-static int read_event_def(struct env_reader *r, const struct tsct_tsdl_entry *e,
+static int read_event_def(struct env_reader *r, const struct env_line *e,
 			  __u32 stream, __u32 id)
 {
 	const char *at = e->value;
@@ -178,7 +328,7 @@ static int read_event_def(struct env_reader *r, const struct tsct_tsdl_entry *e,
 		return -EINVAL;
 	memcpy(name, at, len);
 	if (tsct_event_def_parse(name, kind, at + len + 1, &def, NULL))
-		return tsct_tsdl_error(&r->tsdl, "%s: not a definition", e->key);
+		return set_error(r, "%s: not a definition", e->key);
 	def.id = id;
 	return tsct_recording_add_def(r->rec, stream, &def);
 }
@@ -194,10 +344,10 @@ static int read_loss(const char *at, struct tsct_loss *loss)
 		if (at > begin && *at != ' ')
 			return -EINVAL;
 		name = at + (at > begin);
-		if (!tsct_tsdl_parse_name(&name, tsct_loss_names[i]))
+		if (!parse_name(&name, tsct_loss_names[i]))
 			continue;
 		at = name;
-		if (!tsct_tsdl_parse_u64(&at, &loss->cause[i]) ||
+		if (!parse_u64(&at, &loss->cause[i]) ||
 		    loss->cause[i] > TSCT_COUNT_MAX)
 			return -EINVAL;
 	}
@@ -209,8 +359,8 @@ static int read_shift(const char *at, __s64 *shift_ns)
 	const bool earlier = *at == 'e';
 	__u64 ns;
 
-	if (!tsct_tsdl_parse_name(&at, earlier ? "earlier_ns" : "later_ns") ||
-	    !tsct_tsdl_parse_number(at, INT64_MAX, &ns))
+	if (!parse_name(&at, earlier ? "earlier_ns" : "later_ns") ||
+	    !parse_number(at, INT64_MAX, &ns))
 		return -EINVAL;
 	*shift_ns = earlier ? -(__s64)ns : (__s64)ns;
 	return 0;
@@ -239,13 +389,13 @@ static int read_list(const struct tsct_metadata_key *key, const char *at, char *
 	return 0;
 }
 
-static int read_sample_fields(struct env_reader *r, const struct tsct_tsdl_entry *e)
+static int read_sample_fields(struct env_reader *r, const struct env_line *e)
 {
 	struct tsct_event_def def;
 	int err;
 
 	if (strcmp(e->value, TSCT_SAMPLE_FIELDS))
-		return tsct_tsdl_error(&r->tsdl, "%s: samples of another version of"
+		return set_error(r, "%s: samples of another version of"
 				       " tsctrace; read them with that one", e->key);
 	err = tsct_event_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT,
 				   TSCT_SAMPLE_FIELDS, &def, NULL);
@@ -257,7 +407,7 @@ static int read_sample_fields(struct env_reader *r, const struct tsct_tsdl_entry
 
 /* Reads a value that was in quotes, now unescaped. */
 static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key,
-		       struct tsct_tsdl_entry *e, const __u32 *indices, void *value)
+		       struct env_line *e, const __u32 *indices, void *value)
 {
 	struct tsct_metadata_sample_counts counts;
 	struct tsct_stream_class *samples = value;
@@ -274,7 +424,7 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 		return 0;
 	case TSCT_METADATA_TEXT:
 		if (key->max && strlen(at) > key->max)
-			return tsct_tsdl_error(&r->tsdl, "%s: too long", e->key);
+			return set_error(r, "%s: too long", e->key);
 		/* The recording takes over the memory of the line's value. */
 		free(*(char **)value);
 		*(char **)value = e->value;
@@ -290,9 +440,9 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 				*(__u32 *)value = i;
 				return 0;
 			}
-		return tsct_tsdl_error(&r->tsdl, "%s: unknown value '%.40s'", e->key, at);
+		return set_error(r, "%s: unknown value '%.40s'", e->key, at);
 	case TSCT_METADATA_UUID:
-		return tsct_tsdl_parse_uuid(at, value) ? 0 : -EINVAL;
+		return parse_uuid(at, value) ? 0 : -EINVAL;
 	case TSCT_METADATA_ITEMS:
 		err = read_items(&at, key, value);
 		return err ? err : *at ? -EINVAL : 0;
@@ -314,12 +464,12 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 		samples->counts[0].events = counts.events;
 		return 0;
 	default: /* types of keys whose value is a number */
-		return tsct_tsdl_error(&r->tsdl, "%s: a number expected", e->key);
+		return set_error(r, "%s: a number expected", e->key);
 	}
 }
 
 static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
-		      struct tsct_tsdl_entry *e, const __u32 *indices, void *object)
+		      struct env_line *e, const __u32 *indices, void *object)
 {
 	void *value = (char *)object + key->offset;
 	int err = 0;
@@ -330,12 +480,12 @@ static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
 		 key->type == TSCT_METADATA_INVERTED)
 		err = read_number(r, key, e, value);
 	else if (key->type != TSCT_METADATA_FORMAT)
-		err = tsct_tsdl_error(&r->tsdl, "%s: a text expected", e->key);
+		err = set_error(r, "%s: a text expected", e->key);
 	else if (!strcmp(e->value, "1") || !strcmp(e->value, "2"))
-		err = tsct_tsdl_error(&r->tsdl, "format %s is older than this program"
+		err = set_error(r, "format %s is older than this program"
 				      " reads; record again", e->value);
 	else if (strcmp(e->value, TSCT_META_FORMAT))
-		err = tsct_tsdl_error(&r->tsdl,
+		err = set_error(r,
 				      "format %.20s is newer than this program", e->value);
 	else
 		r->format = true;
@@ -454,7 +604,7 @@ static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 	}
 }
 
-static int read_entry(struct env_reader *r, struct tsct_tsdl_entry *e)
+static int read_entry(struct env_reader *r, struct env_line *e)
 {
 	const char *name = e->key, *at = name + 5;
 	const struct tsct_metadata_group *group;
@@ -468,7 +618,7 @@ static int read_entry(struct env_reader *r, struct tsct_tsdl_entry *e)
 	/* In a merged recording the keys of a node begin with "node_N_". */
 	r->node = 0;
 	if (r->rec->merged && !strncmp(name, "node_", 5) &&
-	    tsct_tsdl_parse_u64(&at, &n) && *at == '_' && n < r->rec->nr_nodes) {
+	    parse_u64(&at, &n) && *at == '_' && n < r->rec->nr_nodes) {
 		r->node = (__u32)n;
 		name = at + 1;
 	}
@@ -477,15 +627,12 @@ static int read_entry(struct env_reader *r, struct tsct_tsdl_entry *e)
 		return 0;
 	group = &tsct_metadata_groups[id];
 	if (group->merged_only && !r->rec->merged)
-		return tsct_tsdl_error(&r->tsdl, "%s: only a merged recording has this"
-				       " key",
-				       e->key);
+		return set_error(r, "%s: only a merged recording has this key", e->key);
 	if (group->single_only && r->rec->merged)
-		return tsct_tsdl_error(&r->tsdl, "%s: a merged recording does not have"
-				       " this key",
-				       e->key);
+		return set_error(r, "%s: a merged recording does not have this key",
+				 e->key);
 	for (i = 0; i < group->nr_indices; i++) {
-		if ((i && *at++ != '_') || !tsct_tsdl_parse_u64(&at, &n) ||
+		if ((i && *at++ != '_') || !parse_u64(&at, &n) ||
 		    n > UINT32_MAX)
 			return -ENOENT;
 		indices[i] = (__u32)n;
@@ -500,17 +647,17 @@ static int read_entry(struct env_reader *r, struct tsct_tsdl_entry *e)
 
 static int read_line(struct env_reader *r)
 {
-	struct tsct_tsdl_entry e = { .value = NULL };
-	int err = tsct_tsdl_entry(&r->tsdl, &e);
+	struct env_line e = { .value = NULL };
+	int err = parse_line(r, &e);
 
 	if (!err) {
-		r->tsdl.err_text[0] = '\0';
+		r->err_text[0] = '\0';
 		err = read_entry(r, &e);
-		if (err && !r->tsdl.err_text[0])
+		if (err && !r->err_text[0])
 			err = line_error(r, &e, err);
 	}
 	free(e.value);
-	r->tsdl.line++;
+	r->line++;
 	return err;
 }
 
@@ -518,26 +665,26 @@ static int read_line(struct env_reader *r)
 static int check_ends(struct env_reader *r, size_t len)
 {
 	size_t begin = strlen(TSCT_META_BEGIN), end = strlen(TSCT_META_END);
-	const char *text = r->tsdl.at;
+	const char *text = r->at;
 
 	if (strncmp(text, TSCT_META_BEGIN, len < begin ? len : begin)) {
 		if (strstr(text, "\n\ttracer_name = \"tsctrace\";\n")) {
-			snprintf(r->tsdl.err_text, r->tsdl.err_size,
+			snprintf(r->err_text, r->err_size,
 				 "metadata: written by an older tsctrace, or its"
 				 " beginning is damaged");
 			return -EINVAL;
 		}
 		if (!strncmp(text, "/* CTF 1.8 */", 13))
 			return not_a_recording(r);
-		snprintf(r->tsdl.err_text, r->tsdl.err_size,
+		snprintf(r->err_text, r->err_size,
 			 "not a tsctrace recording; its metadata is not CTF 1.8");
 		return -ENOMSG;
 	}
 	if (strlen(text) != len)
-		return tsct_tsdl_error(&r->tsdl, "contains NUL characters");
+		return set_error(r, "contains NUL characters");
 	if (len >= begin + end && !strcmp(text + len - end, TSCT_META_END))
 		return 0;
-	snprintf(r->tsdl.err_text, r->tsdl.err_size,
+	snprintf(r->err_text, r->err_size,
 		 "metadata is cut off after byte %zu", len);
 	return -EINVAL;
 }
@@ -578,10 +725,9 @@ static int check_recording(struct env_reader *r)
 		 !tsct_recording_samples_class(rec)->nr_defs)
 		missing = "sync_fields";
 	if (missing)
-		return tsct_tsdl_error(&r->tsdl, "%s is missing", missing);
+		return set_error(r, "%s is missing", missing);
 	if (rec->merged && r->nr_located != rec->nr_locations)
-		return tsct_tsdl_error(&r->tsdl, "location_%u is missing",
-				       r->nr_located);
+		return set_error(r, "location_%u is missing", r->nr_located);
 	if (!rec->merged)
 		memcpy(rec->nodes[0].uuid, rec->uuid, sizeof(rec->uuid));
 	/* Clock params are checked after the last line of the metadata: the check needs
@@ -594,7 +740,7 @@ static int check_recording(struct env_reader *r)
 		 tsct_clock_params_check(&rec->nodes[0].sync.params, rec->source))
 		bad = "clock_cluster";
 	if (bad)
-		return tsct_tsdl_error(&r->tsdl, "%s: impossible value", bad);
+		return set_error(r, "%s: impossible value", bad);
 	if (rec->timeline.on)
 		rec->compared = TSCT_COMPARED_SAMPLES;
 	for (i = 0; i < rec->nr_nodes; i++) {
@@ -607,8 +753,7 @@ static int check_recording(struct env_reader *r)
 		if (!missing && node->sync.on)
 			missing = find_missing(TSCT_METADATA_SYNC, node);
 		if (missing)
-			return tsct_tsdl_error(&r->tsdl, "%s of node %u is missing",
-					       missing, i);
+			return set_error(r, "%s of node %u is missing", missing, i);
 	}
 	/* Lines of older versions do not include the skew of the CPUs' counters, which
 	 * these versions did not state either. */
@@ -620,8 +765,7 @@ int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 		    char *err_text, size_t err_size)
 {
 	struct env_reader r = {
-		.tsdl = { .at = text, .line = 1, .err_text = err_text,
-			  .err_size = err_size },
+		.at = text, .line = 1, .err_text = err_text, .err_size = err_size,
 		.rec = rec,
 	};
 	const char *env;
@@ -636,9 +780,9 @@ int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 	env = strstr(text, "\nenv {\n");
 	if (!env)
 		return check_recording(&r);
-	for (r.tsdl.at = env + 7; text < r.tsdl.at; text++)
-		r.tsdl.line += *text == '\n';
-	while (strncmp(r.tsdl.at, "};", 2)) {
+	for (r.at = env + 7; text < r.at; text++)
+		r.line += *text == '\n';
+	while (strncmp(r.at, "};", 2)) {
 		err = read_line(&r);
 		if (err)
 			return r.tracer ? err : not_a_recording(&r);

@@ -17,8 +17,8 @@
 
 /* ---- TSDL of recordings and of exports --------------------------------------- */
 
-/* Writes printable ASCII unchanged, and all other bytes in octal. */
-void tsct_tsdl_put_string(FILE *to, const char *text)
+/* Writes a text in quotes: printable ASCII unchanged, and all other bytes in octal. */
+static void put_string(FILE *to, const char *text)
 {
 	const unsigned char *at = (const void *)(text ? text : "");
 
@@ -37,11 +37,11 @@ void tsct_tsdl_put_string(FILE *to, const char *text)
 void tsct_tsdl_put_text(FILE *to, const char *key, const char *value)
 {
 	fprintf(to, "\t%s = ", key);
-	tsct_tsdl_put_string(to, value);
+	put_string(to, value);
 	fputs(";\n", to);
 }
 
-void tsct_tsdl_put_uuid(FILE *to, const __u8 uuid[16])
+static void put_uuid(FILE *to, const __u8 uuid[16])
 {
 	int i;
 
@@ -67,7 +67,7 @@ void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])
 	      "typealias floating_point { exp_dig = 8; mant_dig = 24; align = 8; } := f32_t;\n"
 	      "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } := f64_t;\n\n"
 	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", to);
-	tsct_tsdl_put_uuid(to, uuid);
+	put_uuid(to, uuid);
 	fputs("\";\n\tbyte_order = le;\n\tpacket.header := struct {\n"
 	      "\t\tu32_t magic;\n\t\tu8_t uuid[16];\n\t\tu32_t stream_id;\n"
 	      "\t};\n};\n\n", to);
@@ -243,7 +243,7 @@ static void write_quoted(const struct env_writer *w,
 		fputs(key->names[*(const __u32 *)value], to);
 		break;
 	case TSCT_METADATA_UUID:
-		tsct_tsdl_put_uuid(to, value);
+		put_uuid(to, value);
 		break;
 	case TSCT_METADATA_ITEMS:
 		write_items(to, key, value);
@@ -296,10 +296,37 @@ static void write_value(const struct env_writer *w,
 		fputs(*(const __u32 *)value ? "0" : "1", w->to);
 		break;
 	case TSCT_METADATA_TEXT:
-		tsct_tsdl_put_string(w->to, *(char *const *)value);
+		put_string(w->to, *(char *const *)value);
 		break;
 	default:
 		write_quoted(w, key, value);
+	}
+}
+
+/* Returns true if a key with omit_zero is not to be written. */
+static bool is_zero(const struct tsct_metadata_key *key, const char *object)
+{
+	const char *value = object + key->offset;
+	__u32 i;
+
+	if (key->flag_at)
+		return !load_number(object + key->flag_at, TSCT_METADATA_U32);
+	switch (key->type) {
+	case TSCT_METADATA_TEXT:
+		return !*(char *const *)value;
+	case TSCT_METADATA_LOSS:
+		return !tsct_loss_total((const struct tsct_loss *)value);
+	case TSCT_METADATA_LIST:
+		return !load_number(value + key->nr_at, TSCT_METADATA_U32);
+	case TSCT_METADATA_ITEMS:
+		for (i = 0; i < key->nr_items; i++)
+			if (load_number(value + key->items[i].offset, key->items[i].field))
+				return false;
+		return true;
+	case TSCT_METADATA_SHIFT:
+		return !load_number(value, TSCT_METADATA_S64);
+	default:
+		return !load_number(value, key->field);
 	}
 }
 
@@ -307,22 +334,13 @@ static void write_group(const struct env_writer *w, enum tsct_metadata_group_id 
 			const void *object)
 {
 	const struct tsct_metadata_group *group = &tsct_metadata_groups[id];
-	enum tsct_metadata_field field;
 	const struct tsct_metadata_key *key;
-	const void *value;
-	bool is_zero;
 
 	for (key = group->keys; key < group->keys + group->nr_keys; key++) {
-		value = (const char *)object + key->offset;
-		/* Only keys of the types TEXT, NUMBER, INVERTED and SHIFT are omitted
-		 * for the value 0 (omit_zero). All of these but TEXT are integers. */
-		field = key->type == TSCT_METADATA_SHIFT ? TSCT_METADATA_S64 : key->field;
-		is_zero = key->omit_zero && (key->type == TSCT_METADATA_TEXT ?
-			!*(char *const *)value : !load_number(value, field));
-		if (is_zero || (key->present && !key->present(object)))
+		if (key->omit_zero && is_zero(key, object))
 			continue;
 		fprintf(w->to, "\t%s%s%s = ", w->prefix, key->name, w->indices);
-		write_value(w, key, value);
+		write_value(w, key, (const char *)object + key->offset);
 		fputs(";\n", w->to);
 	}
 }
@@ -469,7 +487,8 @@ static int write_environment(FILE *to, const struct tsct_recording *rec,
 	write_group(&w, TSCT_METADATA_RECORDING, rec);
 	for (i = 0; i < rec->nr_segments; i++)
 		write_indexed(&w, TSCT_METADATA_CLOCK_LINE, i, &rec->segments[i]);
-	write_group(&w, TSCT_METADATA_COUNTER, rec);
+	if (rec->counter.mult)
+		write_group(&w, TSCT_METADATA_COUNTER, rec);
 	for (i = 0; i < tsct_recording_plain_classes(rec); i++) {
 		ret = write_stream(&w, i);
 		err = err ? err : ret;
@@ -499,7 +518,7 @@ static void put_clock(FILE *to, const struct tsct_recording *rec,
 	uuid[15] ^= rec->source | rec->timestamps << 4;
 	fprintf(to, "clock {\n\tname = \"%s\";\n\tuuid = \"",
 		tsct_ctf_sources[rec->source]);
-	tsct_tsdl_put_uuid(to, uuid);
+	put_uuid(to, uuid);
 	fprintf(to, "\";\n\tdescription = \"CLOCK_REALTIME by %s\";\n"
 		"\tfreq = %" PRIu64 ";\n", tsct_ctf_sources[rec->source],
 		(uint64_t)clock->freq);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "packet_limits.h"
+#include "recording.h"
 
 /* A quantity that can be limited, and the range of the limit */
 struct quantity {

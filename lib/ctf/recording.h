@@ -12,8 +12,6 @@
 
 #include "lib/core/event_def.h"
 #include "lib/core/port.h"
-#include "packet_limits.h"
-#include "recording_error.h"
 
 /* Cause for which an event that happened is not in the recording */
 enum tsct_loss_cause {
@@ -343,6 +341,73 @@ enum tsct_fsync {
 	TSCT_FSYNC_NR,
 };
 
+/* ---- limits of packets (record --sync-every): packet_limits.c -------------------- */
+
+/* Limits of a packet, which begins with a full time stamp, and ends when it reaches one of
+ * them; 0: no limit was requested, so the default holds */
+struct tsct_packet_limits {
+	__u64 events;		/* largest number of events; default: no limit */
+	/* size at which a packet ends, bytes; default: TSCT_PACKET_FULL */
+	__u64 bytes;
+	/* upper limit of the time from the first event to the last, ns; default: a
+	 * packet ends when the recorder flushes the files, about once a second */
+	__u64 ns;
+};
+
+/* Ranges of the limits. A packet header alone has 80 bytes. */
+#define TSCT_PACKET_EVENTS_MAX	(1ULL << 20)
+#define TSCT_PACKET_BYTES_MIN	256
+#define TSCT_PACKET_BYTES_MAX	65536
+#define TSCT_PACKET_NS_MIN	1000ULL
+#define TSCT_PACKET_NS_MAX	60000000000ULL
+
+/* Forms and ranges of the texts that tsct_packet_limits_add() accepts, for messages */
+#define TSCT_PACKET_LIMITS_FORMS	"a number of events such as 1000 or 2^10, a time" \
+	" such as 100ms, or a size such as 16K"
+#define TSCT_PACKET_LIMITS_RANGES	"1 to 2^20 events, 1us to 60s, or 256B to 64K"
+
+/*
+ * tsct_packet_limits_add - parse a limit, and add the limit to @limits
+ * @text: a number of events: "1000", "2^10"; a time: "5us", "5ms", "5s"; or a size:
+ *	"512B", "16K", "16KiB"
+ *
+ * Returns 0. With nothing changed: -EINVAL: not such a text; -ERANGE: the limit is out
+ * of range; -EEXIST: @limits has a limit of the same quantity already.
+ */
+int tsct_packet_limits_add(struct tsct_packet_limits *limits, const char *text);
+
+#define TSCT_PACKET_LIMITS_TEXT_MAX	96
+
+/* Formats all limits, such as "1000 events, 100 ms, 16 KiB". Returns @to, or NULL if
+ * all limits are defaults. */
+const char *tsct_packet_limits_text(const struct tsct_packet_limits *limits,
+				    char to[TSCT_PACKET_LIMITS_TEXT_MAX]);
+
+/* ---- the recording -------------------------------------------------------------- */
+
+/* Ticks of one intersection: the time of the clock is between two straight lines */
+struct tsct_error_piece {
+	__u64 from, until;	/* first and last tick */
+	/* lower and upper bound of CLOCK_REALTIME minus the recording's time, ps, at
+	 * `from` and at `until` */
+	__s64 low_ps[2], high_ps[2];
+	double part;		/* 1 / (until - from); 0: the piece has one tick */
+};
+
+/* Error bounds of a recording's times; all zero: rec->real is valid at all ticks */
+struct tsct_error_bounds {
+	/* pieces, sorted, without overlap; between pieces, the bound of rec->real holds */
+	struct tsct_error_piece *pieces;
+	__u32 nr_pieces;
+	/* number of lines that contradict another line or rec->real; they narrow no
+	 * bound */
+	__u32 nr_contradictory;
+	/* first tick of the epoch of rec->real, and number of ticks after it that are in
+	 * the epoch; before and after, only pieces state a bound. length 0: all ticks are
+	 * in the epoch */
+	__u64 begin, length;
+};
+
 struct tsct_recording {
 	__u8 uuid[16];
 	char *clock_origin;		/* name of the provider of the clock */
@@ -438,9 +503,6 @@ void tsct_recording_free(struct tsct_recording *rec);
 /* Returns true if the recording, and all recordings merged into it, are complete. */
 bool tsct_recording_is_whole(const struct tsct_recording *rec);
 
-/* Largest error bound of any node, in ns, from rec->begin to tick @end */
-__u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end);
-
 /* Adds a CPU. 0; -EINVAL: the number is not above those of all CPUs so far; -ENOMEM */
 int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu);
@@ -519,12 +581,37 @@ static inline __u64 tsct_recording_samples_lost(const struct tsct_recording *rec
 /* Returns the name of a node in its cluster, or else the host's name. */
 const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 node);
 
+/* ---- errors of times: recording_error.c ------------------------------------------ */
+
+/*
+ * tsct_error_bounds_make - compute rec->errors from rec->real and rec->segments, instead
+ *	of those that are there
+ * tsct_error_bounds_make_old - the same for a recording of an older version, whose lines
+ *	state no bound
+ *
+ * No effect on a merged recording, and on one whose ticks are not those of the lines.
+ * Returns 0 or -ENOMEM: then the bound of rec->real holds for all times.
+ */
+int tsct_error_bounds_make(struct tsct_recording *rec);
+int tsct_error_bounds_make_old(struct tsct_recording *rec);
+void tsct_error_bounds_free(struct tsct_error_bounds *bounds);
+
+/* Returns the largest error bound of the times at ticks @from to @until of a recording that is
+ * not merged, ps, without the uncertainty of its ticks; UINT64_MAX: unknown for a part. */
+__u64 tsct_error_bounds_max_ps(const struct tsct_recording *rec, __u64 from, __u64 until);
+
+/* Place of the last tick, for the bounds of events in order: without search where each tick
+ * is not before the last one; correct for any order */
+struct tsct_error_cursor {
+	__u32 piece;		/* index of the last piece that was used */
+};
+
 /*
  * tsct_recording_error_ns - error bound of a node's times at a tick, in ns
  * tsct_recording_error_at - the same for ticks in order, without a search for each
  * @cursor: all zero before the first tick
  *
- * A recording's bound is that of recording_error.h. A merged recording has bounds at
+ * A recording's bound is that of rec->errors. A merged recording has bounds at
  * points; between two points the larger one holds.
  * UINT64_MAX: there is no bound, or no such node.
  */
@@ -560,6 +647,9 @@ __u64 tsct_recording_node_worst_ns(const struct tsct_recording *rec, __u32 node,
 				   __u64 end);
 __u64 tsct_recording_node_clock_ns(const struct tsct_recording *rec, __u32 node, __u64 end);
 
+/* Largest error bound of any node, in ns, from rec->begin to tick @end */
+__u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end);
+
 /* Returns the bound of a node's CLOCK_REALTIME to UTC at a tick, as it was stated, in ns;
  * UINT64_MAX: unknown, or no such node. */
 __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 tick);
@@ -568,8 +658,8 @@ __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 
 __u64 tsct_recording_utc_max_ns(const struct tsct_recording *rec, __u32 node, __u64 from,
 				__u64 until);
 
-/* Returns the largest bound that was stated for a node's CLOCK_REALTIME; UINT64_MAX: unknown for a part
- * of the recording. @ret_source: source of the largest bound, TSCT_UTC_* */
+/* Returns the largest bound that was stated for a node's CLOCK_REALTIME; UINT64_MAX: unknown
+ * for a part of the recording. @ret_source: source of the largest bound, TSCT_UTC_* */
 __u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,
 				  __u32 *ret_source);
 
@@ -605,6 +695,8 @@ void tsct_recorded_utc_add(struct tsct_recorded_node *node, __u64 tick,
 
 /* Adds an unknown bound from @tick to the first bound of a node, which begins later. */
 void tsct_recorded_utc_begin(struct tsct_recorded_node *node, __u64 tick);
+
+/* ---- streams ----------------------------------------------------------------- */
 
 /* Returns the highest CPU number of all locations. */
 __u32 tsct_recording_last_cpu(const struct tsct_recording *rec);

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Errors of times in a recording.
+ *
+ * Error bound of each time of a recording that is not merged: the recording states one
+ * straight line for all of its times (rec->real), with one bound, and the lines that the
+ * clock had meanwhile (rec->segments), each with the bound of its own range. The bound at
+ * a tick is the largest distance from the recording's time to an end of the intersection
+ * of all intervals that these lines state for the tick. Derivation:
+ * Documentation/clock-model.rst, "The bound of a recorded time".
+ */
 #include <stdlib.h>
 
+#include "lib/base/array.h"
+#include "lib/clock/utc.h"
 #include "lib/core/clock_params.h"
 #include "recording.h"
+#include "ticks.h"
 
 /* Largest distance of two lines that a piece can hold, ps: 26 days */
 #define FAR_PS		(1LL << 61)
@@ -31,6 +44,16 @@ struct stated {
 struct interval {
 	__s64 low_ps, high_ps;
 };
+
+static __u64 smaller(__u64 a, __u64 b)
+{
+	return a < b ? a : b;
+}
+
+static __u64 larger(__u64 a, __u64 b)
+{
+	return a > b ? a : b;
+}
 
 /* ---- intervals ----------------------------------------------------------------- */
 
@@ -74,7 +97,7 @@ static __u64 largest_ps(__s64 low, __s64 high)
 {
 	const __u64 below = low < 0 ? -(__u64)low : 0, above = high > 0 ? (__u64)high : 0;
 
-	return below > above ? below : above;
+	return larger(below, above);
 }
 
 /* ---- lines ---------------------------------------------------------------------- */
@@ -124,8 +147,8 @@ static void set_range(struct tsct_recording *rec, __u32 epoch)
 	__u32 i;
 
 	for (i = 0; i < rec->nr_segments; i++)
-		if (rec->segments[i].epoch == epoch && rec->segments[i].until_cycles > last)
-			last = rec->segments[i].until_cycles;
+		if (rec->segments[i].epoch == epoch)
+			last = larger(last, rec->segments[i].until_cycles);
 	bounds->begin = rec->epoch_first == epoch ? 0 : rec->real.base_cycles;
 	bounds->length = rec->epoch == epoch ? 0 - bounds->begin :
 		last >= bounds->begin ? last - bounds->begin + 1 : 1;
@@ -196,8 +219,7 @@ static void find_contradictions(struct stated *s)
 		for (y = x + 1; y < s->lines + s->nr &&
 		     y->segment->base_cycles <= a->until_cycles; y++) {
 			b = y->segment;
-			end = a->until_cycles < b->until_cycles ? a->until_cycles :
-				b->until_cycles;
+			end = smaller(a->until_cycles, b->until_cycles);
 			if (a->epoch == b->epoch &&
 			    (denies(s->rec, a, b, b->base_cycles) || denies(s->rec, a, b, end)))
 				x->bad = y->bad = true;
@@ -246,7 +268,7 @@ static void widen(struct tsct_error_piece *p)
 {
 	const __u64 at_from = largest_ps(p->low_ps[0], p->high_ps[0]);
 	const __u64 at_until = largest_ps(p->low_ps[1], p->high_ps[1]);
-	const __s64 more = (__s64)((at_from > at_until ? at_from : at_until) >> 50) + 2;
+	const __s64 more = (__s64)(larger(at_from, at_until) >> 50) + 2;
 	int i;
 
 	for (i = 0; i < 2; i++) {
@@ -391,26 +413,10 @@ static __u64 piece_ps(const struct tsct_error_piece *p, __u64 tick)
 /* Returns the index of the last piece that begins at a tick or before; 0 if none does. */
 static __u32 find_piece(const struct tsct_error_bounds *b, __u64 tick)
 {
-	__u32 low = 0, high = b->nr_pieces, middle;
+	const size_t nr = tsct_array_up_to(&b->pieces->from, b->nr_pieces, sizeof(*b->pieces),
+					   tick);
 
-	while (high - low > 1) {
-		middle = low + (high - low) / 2;
-		if (b->pieces[middle].from <= tick)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static __u64 smaller(__u64 a, __u64 b)
-{
-	return a < b ? a : b;
-}
-
-static __u64 larger(__u64 a, __u64 b)
-{
-	return a > b ? a : b;
+	return nr ? (__u32)nr - 1 : 0;
 }
 
 /* Returns the piece that a tick is in, or NULL, and moves the cursor to it, or to the last
@@ -430,8 +436,9 @@ static const struct tsct_error_piece *piece_at(struct tsct_error_cursor *cursor,
 	return p->from <= tick && tick <= p->until ? p : NULL;
 }
 
-__u64 tsct_error_cursor_ps(struct tsct_error_cursor *cursor,
-			   const struct tsct_recording *rec, __u64 tick)
+/* Returns the bound at a tick, as tsct_error_bounds_max_ps(). */
+static __u64 bound_ps(struct tsct_error_cursor *cursor, const struct tsct_recording *rec,
+		      __u64 tick)
 {
 	const struct tsct_error_piece *p = piece_at(cursor, &rec->errors, tick);
 	__u64 real, piece;
@@ -471,4 +478,258 @@ __u64 tsct_error_bounds_max_ps(const struct tsct_recording *rec, __u64 from, __u
 			break;
 	}
 	return worst;
+}
+
+/* ---- the errors of all recordings ------------------------------------------------- */
+
+static __u64 bound_at(const struct tsct_recorded_correction *c, __u64 tick)
+{
+	size_t next = tsct_array_up_to(&c->bounds->tick, c->nr_bounds, sizeof(*c->bounds), tick);
+
+	if (!c->nr_bounds)
+		return UINT64_MAX;
+	next = next ? next : 1;
+	return next == c->nr_bounds ? c->bounds[next - 1].error_ns :
+		larger(c->bounds[next - 1].error_ns, c->bounds[next].error_ns);
+}
+
+/* Returns a bound in whole ns, with the uncertainty of the recording's ticks. */
+static __u64 bound_ns(const struct tsct_recording *rec, __u64 error_ps)
+{
+	return error_ps == UINT64_MAX ? error_ps :
+		tsct_recorded_bound_add(error_ps / 1000 + 1, tsct_recording_uncertainty_ns(rec));
+}
+
+__u64 tsct_recording_error_at(const struct tsct_recording *rec,
+			      struct tsct_error_cursor *cursor, __u32 node, __u64 tick)
+{
+	if (node >= rec->nr_nodes)
+		return UINT64_MAX;
+	if (rec->merged)
+		return bound_at(&rec->nodes[node].correction, tick);
+	return bound_ns(rec, bound_ps(cursor, rec, tick));
+}
+
+__u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
+			      __u64 tick)
+{
+	struct tsct_error_cursor cursor = { .piece = 0 };
+
+	return tsct_recording_error_at(rec, &cursor, node, tick);
+}
+
+static __u64 worst_of_node(const struct tsct_recorded_correction *c)
+{
+	__u64 worst = c->nr_bounds ? 0 : UINT64_MAX;
+	__u32 i;
+
+	for (i = 0; i < c->nr_bounds; i++)
+		worst = larger(worst, c->bounds[i].error_ns);
+	return worst;
+}
+
+__u64 tsct_recording_node_worst_ns(const struct tsct_recording *rec, __u32 node, __u64 from,
+				   __u64 end)
+{
+	__u64 last;
+
+	if (rec->merged)
+		return worst_of_node(&rec->nodes[node].correction);
+	last = tsct_recording_error_ns(rec, node, end);
+	return from < end ?
+		larger(last, bound_ns(rec, tsct_error_bounds_max_ps(rec, from, end))) : last;
+}
+
+__u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end)
+{
+	__u64 worst = 0;
+	__u32 node;
+
+	for (node = 0; node < rec->nr_nodes; node++)
+		worst = larger(worst, tsct_recording_node_worst_ns(rec, node, rec->begin, end));
+	return worst;
+}
+
+/* ---- errors to CLOCK_REALTIME and to UTC ----------------------------------------- */
+
+__u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 tick)
+{
+	const struct tsct_recorded_node *n = &rec->nodes[node];
+	const __u64 end = rec->end - rec->unstated;
+	__s64 late;
+	size_t nr;
+	__u64 ns;
+
+	if (node >= rec->nr_nodes || !n->nr_utc)
+		return UINT64_MAX;
+	nr = tsct_array_up_to(&n->utc->tick, n->nr_utc, sizeof(*n->utc), tick);
+	ns = n->utc[nr ? nr - 1 : 0].error_ns;
+	/* Events after the end that the metadata states: the recorder was killed, or is
+	 * still running. The bound grows as the kernel's own does. */
+	if (ns != UINT64_MAX && !rec->merged && tick > end) {
+		late = tick - end < INT64_MAX ? (__s64)(tick - end) : INT64_MAX;
+		late = tsct_cycles_ns(rec->real.mult, late);
+		ns = tsct_recorded_bound_add(ns, (__u64)late / 1000000 *
+					     TSCT_UTC_KERNEL_PPB / 1000 +
+					     TSCT_UTC_KERNEL_PPB / 1000);
+	}
+	return ns;
+}
+
+__u64 tsct_recording_utc_max_ns(const struct tsct_recording *rec, __u32 node, __u64 from,
+				__u64 until)
+{
+	const struct tsct_recorded_node *n = &rec->nodes[node];
+	__u64 worst = larger(tsct_recording_utc_ns(rec, node, from),
+			     tsct_recording_utc_ns(rec, node, until));
+	__u32 i;
+
+	for (i = 0; i < n->nr_utc; i++)
+		if (n->utc[i].tick > from && n->utc[i].tick <= until)
+			worst = larger(worst, n->utc[i].error_ns);
+	return worst;
+}
+
+/* Returns the largest error of a node's times in a merged recording to the node's own
+ * CLOCK_REALTIME. The cluster's time is not CLOCK_REALTIME; older versions stated the error
+ * of the node's own clock there, too. */
+static __u64 merged_clock_ns(const struct tsct_recording *rec, __u32 node)
+{
+	return rec->timeline.on || !rec->nodes[node].clock_error_ns ? UINT64_MAX :
+		rec->nodes[node].clock_error_ns;
+}
+
+/* Returns the error of a node's times at a tick of a merged recording to the node's own
+ * CLOCK_REALTIME. */
+static __u64 merged_clock_at(const struct tsct_recording *rec, __u32 node, __u64 tick)
+{
+	const struct tsct_recorded_node *n = &rec->nodes[node];
+	const size_t nr = tsct_array_up_to(&n->clock_bounds->tick, n->nr_clock_bounds,
+					   sizeof(*n->clock_bounds), tick);
+
+	return rec->timeline.on || !nr ? merged_clock_ns(rec, node) :
+		n->clock_bounds[nr - 1].error_ns;
+}
+
+static __u64 clock_error_ns(const struct tsct_recording *rec,
+			    struct tsct_error_cursor *cursor, __u32 node, __u64 tick)
+{
+	if (!rec->merged)
+		return tsct_recording_error_at(rec, cursor, node, tick);
+	return node < rec->nr_nodes ? merged_clock_at(rec, node, tick) : UINT64_MAX;
+}
+
+static __u64 utc_error_ns(const struct tsct_recording *rec,
+			  struct tsct_error_cursor *cursor, __u32 node, __u64 tick)
+{
+	const __u64 clock = clock_error_ns(rec, cursor, node, tick);
+
+	/* The cluster's time is not CLOCK_REALTIME. */
+	if (clock == UINT64_MAX || rec->timeline.on)
+		return UINT64_MAX;
+	return tsct_recorded_bound_add(clock, tsct_recording_utc_ns(rec, node, tick));
+}
+
+__u64 tsct_recording_error_of(const struct tsct_recording *rec,
+			      struct tsct_error_cursor *cursor, enum tsct_error_of of,
+			      __u32 node, __u64 tick)
+{
+	if (of == TSCT_ERROR_CLOCK)
+		return clock_error_ns(rec, cursor, node, tick);
+	if (of == TSCT_ERROR_UTC)
+		return utc_error_ns(rec, cursor, node, tick);
+	return tsct_recording_error_at(rec, cursor, node, tick);
+}
+
+__u64 tsct_recording_node_clock_ns(const struct tsct_recording *rec, __u32 node, __u64 end)
+{
+	if (!rec->merged)
+		return tsct_recording_node_worst_ns(rec, node, rec->begin, end);
+	return merged_clock_ns(rec, node);
+}
+
+__u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,
+				  __u32 *ret_source)
+{
+	__u64 worst = 0;
+	__u32 i;
+
+	*ret_source = TSCT_UTC_UNKNOWN;
+	for (i = 0; i < node->nr_utc; i++) {
+		if (i && node->utc[i].error_ns <= worst)
+			continue;
+		worst = node->utc[i].error_ns;
+		*ret_source = node->utc[i].source;
+	}
+	return node->nr_utc ? worst : UINT64_MAX;
+}
+
+void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
+			   struct tsct_recorded_errors *ret)
+{
+	__u64 clock, utc;
+	__u32 i, source;
+
+	*ret = (struct tsct_recorded_errors) {
+		.node_ns = rec->merged && rec->nr_nodes > 1 ?
+			tsct_recording_worst_ns(rec, end) : UINT64_MAX,
+	};
+	for (i = 0; i < rec->nr_nodes; i++) {
+		clock = tsct_recording_node_clock_ns(rec, i, end);
+		/* After the end that the metadata states, the last bound grows. */
+		utc = larger(tsct_recording_worst_utc_ns(&rec->nodes[i], &source),
+			     tsct_recording_utc_ns(rec, i, end));
+		utc = rec->timeline.on ? UINT64_MAX : tsct_recorded_bound_add(clock, utc);
+		ret->clock_ns = larger(ret->clock_ns, clock);
+		ret->utc_ns = larger(ret->utc_ns, utc);
+	}
+}
+
+/* Joins the bounds @i and @i + 1 to one, the larger of the two. */
+static void join_utc(struct tsct_recorded_node *node, __u32 i)
+{
+	struct tsct_recorded_utc *to = &node->utc[i];
+
+	if (to[1].error_ns > to->error_ns) {
+		to->error_ns = to[1].error_ns;
+		to->source = to[1].source;
+	}
+	memmove(to + 1, to + 2, (node->nr_utc - i - 2) * sizeof(*to));
+	node->nr_utc--;
+}
+
+void tsct_recorded_utc_add(struct tsct_recorded_node *node, __u64 tick,
+			   __u64 error_ns, __u32 source)
+{
+	const struct tsct_recorded_utc *u = node->utc;
+	__u64 length, least = UINT64_MAX;
+	bool alike, least_alike = false;
+	__u32 i, best = 0;
+
+	for (i = 0; node->nr_utc == TSCT_RECORDED_UTC_MAX && i + 1 < node->nr_utc; i++) {
+		alike = (u[i].source == TSCT_UTC_UNKNOWN) ==
+			(u[i + 1].source == TSCT_UTC_UNKNOWN);
+		length = (i + 2 < node->nr_utc ? u[i + 2].tick : tick) - u[i].tick;
+		if (alike > least_alike || (alike == least_alike && length < least)) {
+			best = i;
+			least = length;
+			least_alike = alike;
+		}
+	}
+	if (node->nr_utc == TSCT_RECORDED_UTC_MAX)
+		join_utc(node, best);
+	node->utc[node->nr_utc++] = (struct tsct_recorded_utc) {
+		.tick = tick, .error_ns = tsct_recorded_bound_add(error_ns, 0),
+		.source = source,
+	};
+}
+
+void tsct_recorded_utc_begin(struct tsct_recorded_node *node, __u64 tick)
+{
+	if (node->nr_utc == TSCT_RECORDED_UTC_MAX)
+		join_utc(node, 0);
+	memmove(node->utc + 1, node->utc, node->nr_utc++ * sizeof(*node->utc));
+	node->utc[0] = (struct tsct_recorded_utc) {
+		.tick = tick, .error_ns = UINT64_MAX, .source = TSCT_UTC_UNKNOWN,
+	};
 }

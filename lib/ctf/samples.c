@@ -7,22 +7,25 @@
 #include "lib/sync/cluster.h"
 #include "samples.h"
 
-/* Payload of a sync sample (TSCT_SAMPLE_FIELDS); the source's name and a NUL follow */
-struct sample_wire {
-	__u64 number, t1, t2, t3, t4;
-	__u32 local_error, remote_error, session, flags;
-	__u8 fitted, kept;
-	__u64 node, host, master;
-	__u32 timeline;
-	__u8 status, depth, has_line;
-	__u64 line_base;
-	__s64 line_base_ns;
-	__u64 line_mult, line_as_of, line_error_ps, line_growth;
-	__u32 clock_epoch, cluster_epoch;
-} __attribute__((packed));
+/* The numbers of a sync sample in the order of TSCT_SAMPLE_FIELDS, as a payload has them; the
+ * source's name and a NUL follow. */
+#define FIELD(member, bytes)	{ offsetof(struct tsct_sync_sample, member), \
+	sizeof(((struct tsct_sync_sample *)0)->member), bytes }
 
-_Static_assert(sizeof(struct sample_wire) + TSCT_SAMPLE_SOURCE_MAX <=
-	       TSCT_SAMPLE_BYTES_MAX, "a sample fits");
+static const struct { __u16 at; __u8 size, bytes; } fields[TSCT_SAMPLE_NUMBERS] = {
+	FIELD(number, 8), FIELD(x.t1, 8), FIELD(x.t2, 8), FIELD(x.t3, 8), FIELD(x.t4, 8),
+	FIELD(x.local_error, 4), FIELD(x.remote_error, 4), FIELD(x.session, 4), FIELD(x.flags, 4),
+	FIELD(fitted, 1), FIELD(kept, 1), FIELD(node, 8), FIELD(host, 8), FIELD(master, 8),
+	FIELD(timeline, 4), FIELD(status, 1), FIELD(depth, 1), FIELD(has_line, 1),
+	FIELD(line.base, 8), FIELD(line.base_ns, 8), FIELD(line.mult, 8), FIELD(line.as_of, 8),
+	FIELD(line.error_ps, 8), FIELD(line.growth, 8), FIELD(clock_epoch, 4),
+	FIELD(cluster_epoch, 4),
+};
+
+void tsct_sample_set(struct tsct_sync_sample *s, unsigned int field, __u64 value)
+{
+	memcpy((char *)s + fields[field].at, &value, fields[field].size);
+}
 
 /* ---- writing -------------------------------------------------------------- */
 
@@ -45,26 +48,15 @@ int tsct_recording_add_samples(struct tsct_recording *rec)
 
 __u32 tsct_sample_encode(const struct tsct_sync_sample *s, void *to)
 {
-	const struct sample_wire wire = {
-		.number = s->number, .t1 = s->x.t1, .t2 = s->x.t2,
-		.t3 = s->x.t3, .t4 = s->x.t4, .local_error = s->x.local_error,
-		.remote_error = s->x.remote_error, .session = s->x.session,
-		.flags = s->x.flags, .fitted = s->fitted, .kept = s->kept,
-		.node = s->node, .host = s->host, .master = s->master,
-		.timeline = s->timeline, .status = s->status,
-		.depth = s->depth, .has_line = s->has_line,
-		.line_base = s->line.base, .line_base_ns = s->line.base_ns,
-		.line_mult = s->line.mult, .line_as_of = s->line.as_of,
-		.line_error_ps = s->line.error_ps,
-		.line_growth = s->line.growth, .clock_epoch = s->clock_epoch,
-		.cluster_epoch = s->cluster_epoch,
-	};
 	size_t len = strnlen(s->source, sizeof(s->source) - 1);
+	char *at = to;
+	int i;
 
-	memcpy(to, &wire, sizeof(wire));
-	memcpy((char *)to + sizeof(wire), s->source, len);
-	((char *)to)[sizeof(wire) + len] = '\0';
-	return sizeof(wire) + len + 1;
+	for (i = 0; i < TSCT_SAMPLE_NUMBERS; at += fields[i++].bytes)
+		memcpy(at, (const char *)s + fields[i].at, fields[i].bytes);
+	memcpy(at, s->source, len);
+	at[len] = '\0';
+	return (__u32)(at + len + 1 - (char *)to);
 }
 
 /* ---- reading -------------------------------------------------------------- */
@@ -100,35 +92,22 @@ static const char *check(const struct tsct_sync_sample *s)
 	return NULL;
 }
 
-const char *tsct_sample_decode(const struct tsct_trace_event *event,
-			       struct tsct_sync_sample *ret)
+/* Decodes the event of a sync sample. Returns NULL, or the reason why it is invalid. */
+static const char *decode(const struct tsct_trace_event *event, struct tsct_sync_sample *ret)
 {
-	struct sample_wire wire;
+	__u32 pos = 0, i;
+	__u64 value;
 
-	/* The stream reader has checked that the payload has a NUL. */
-	if (event->len < sizeof(wire) + 1)
-		return "too short";
-	memcpy(&wire, event->payload, sizeof(wire));
-	*ret = (struct tsct_sync_sample) {
-		.stamp = event->tick, .number = wire.number,
-		.x = { .t1 = wire.t1, .t2 = wire.t2, .t3 = wire.t3, .t4 = wire.t4,
-		       .local_error = wire.local_error,
-		       .remote_error = wire.remote_error,
-		       .session = wire.session, .flags = wire.flags },
-		.fitted = wire.fitted, .kept = wire.kept,
-		.node = wire.node, .host = wire.host,
-		.master = wire.master, .timeline = wire.timeline,
-		.status = wire.status, .depth = wire.depth,
-		.has_line = wire.has_line,
-		.line = { .base = wire.line_base, .base_ns = wire.line_base_ns,
-			  .mult = wire.line_mult, .as_of = wire.line_as_of,
-			  .error_ps = wire.line_error_ps,
-			  .growth = wire.line_growth },
-		.clock_epoch = wire.clock_epoch,
-		.cluster_epoch = wire.cluster_epoch,
-	};
-	snprintf(ret->source, sizeof(ret->source), "%s",
-		 (const char *)event->payload + sizeof(wire));
+	*ret = (struct tsct_sync_sample) { .stamp = event->tick };
+	for (i = 0; i < TSCT_SAMPLE_NUMBERS; pos += fields[i++].bytes) {
+		/* The stream reader has checked that the payload has a NUL. */
+		if (event->len < pos + fields[i].bytes + 1)
+			return "too short";
+		value = 0;
+		memcpy(&value, event->payload + pos, fields[i].bytes);
+		tsct_sample_set(ret, i, value);
+	}
+	snprintf(ret->source, sizeof(ret->source), "%s", (const char *)event->payload + pos);
 	return check(ret);
 }
 
@@ -207,7 +186,7 @@ int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 			err = -ENOMEM;
 			break;
 		}
-		reason = tsct_sample_decode(&event, s);
+		reason = decode(&event, s);
 		if (reason) {
 			tsct_trace_refuse(trace, &event, reason);
 			continue;

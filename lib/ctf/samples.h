@@ -46,17 +46,14 @@ struct tsct_sync_sample {
 	"line_as_of:u64,line_error_ps:u64,line_growth:u64,clock_epoch:u32," \
 	"cluster_epoch:u32,source:string"
 
-#define TSCT_SAMPLE_BYTES_MAX	256
+#define TSCT_SAMPLE_NUMBERS	26	/* number of the fields before the source */
+#define TSCT_SAMPLE_BYTES_MAX	(8 * TSCT_SAMPLE_NUMBERS + TSCT_SAMPLE_SOURCE_MAX)
+
+/* Sets one of these fields, counted from 0. */
+void tsct_sample_set(struct tsct_sync_sample *sample, unsigned int field, __u64 value);
 
 /* Encodes a sample as payload, at most TSCT_SAMPLE_BYTES_MAX. Returns the length. */
 __u32 tsct_sample_encode(const struct tsct_sync_sample *sample, void *to);
-
-/*
- * tsct_sample_decode - decode the event of a sync sample
- * Returns NULL, or the reason why the event is invalid.
- */
-const char *tsct_sample_decode(const struct tsct_trace_event *event,
-			       struct tsct_sync_sample *ret_sample);
 
 /*
  * An exchange over MPI, as a program with libtsctrace-mpi records it in its own channel

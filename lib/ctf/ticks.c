@@ -42,6 +42,11 @@ struct tsct_stamp_period tsct_recording_stamp_period(const struct tsct_recording
 
 /* ---- encoding ----------------------------------------------------------- */
 
+static __u64 to_ticks(int bits, __u64 cycles)
+{
+	return bits < 0 ? cycles >> -bits : cycles << bits;
+}
+
 static __u64 system_ns(const struct tsct_clock_params *params, __u64 cycles)
 {
 	__s64 ns = tsct_clock_params_ns(params, cycles);
@@ -88,8 +93,7 @@ __u64 tsct_tick_encoder_moment(const struct tsct_tick_encoder *encoder, __u64 cy
 {
 	if (encoder->timestamps == TSCT_TIMESTAMPS_SYSTEM)
 		return system_ns(&encoder->params, cycles);
-	return encoder->bits < 0 ? cycles >> -encoder->bits :
-		cycles << encoder->bits;
+	return to_ticks(encoder->bits, cycles);
 }
 
 __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles)
@@ -246,13 +250,6 @@ static __u64 scale_hz(const struct tsct_recording *rec, tsct_u128 num, __u64 den
 	return ((num << (bits > 0 ? bits : 0)) + divisor / 2) / divisor;
 }
 
-static __u64 tick_of(const struct tsct_recording *rec, __u64 cycles)
-{
-	const int bits = tsct_recording_tick_bits(rec);
-
-	return bits < 0 ? cycles >> -bits : cycles << bits;
-}
-
 /* Returns a counter value after writing it to a file as a tick and reading it back. */
 static __u64 round_to_tick(const struct tsct_recording *rec, __u64 cycles)
 {
@@ -290,7 +287,7 @@ static void set_offset(const struct tsct_recording *rec, __u64 freq,
 	s = ticks / NS_PER_S;
 	if (ticks % NS_PER_S < 0)
 		s--;
-	ticks = s - tick_of(rec, cycles);
+	ticks = s - to_ticks(tsct_recording_tick_bits(rec), cycles);
 	s = ticks / (tsct_s128)freq;
 	if (ticks % (tsct_s128)freq < 0)
 		s--;
@@ -320,14 +317,15 @@ static void set_precision(const struct tsct_recording *rec,
 		rec->until;
 	const __u64 at[] = { rec->begin, rec->end, last, best_moment(rec),
 			     real->base_cycles, real->base_cycles + real->slew_cycles };
-	__u64 worst = 0, error;
+	__u64 worst = 0, error, tick;
 	tsct_s128 apart;
 	unsigned int i;
 
 	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
 		if (at[i] < rec->begin || at[i] > last)
 			continue;
-		apart = (tsct_s128)tsct_ctf_clock_ns(clock, tick_of(rec, at[i])) -
+		tick = to_ticks(tsct_recording_tick_bits(rec), at[i]);
+		apart = (tsct_s128)tsct_ctf_clock_ns(clock, tick) -
 			tsct_clock_params_ns(real, round_to_tick(rec, at[i]));
 		error = tsct_clock_params_error_ps(real, at[i]) / 1000 + 1 +
 			(__u64)(apart < 0 ? -apart : apart);

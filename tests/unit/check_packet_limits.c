@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits of packets: accepted texts, errors, and the text for users */
-#include "lib/ctf/packet_limits.h"
+#include "lib/ctf/recording.h"
 #include "suite.h"
 
 #define MS	1000000ULL
