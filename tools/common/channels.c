@@ -154,9 +154,8 @@ int channel_list_read(struct channel_list *all)
 		if (err == -ENOENT || err == -ENODEV)
 			continue;	/* all channels of this provider are listed, or
 					 * this provider does not answer */
-		ctl_error("listing the channels of the %s"
-			" failed: %s", channel_provider_names[i],
-			strerror(-err));
+		ctl_error("listing the channels of the %s failed: %s",
+			  channel_provider_names[i], strerror(-err));
 		if (err == -ENOMEM)
 			return err;
 	}

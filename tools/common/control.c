@@ -76,8 +76,7 @@ int control_call(const char *request, char **ret_answer,
 			return 0;
 		free(*ret_answer);
 	}
-	ctl_error("%s", text);
-	return err;
+	return ctl_fail(err, "%s", text);
 }
 
 json_t *control_call_json(const char *request)

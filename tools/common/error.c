@@ -37,6 +37,16 @@ void ctl_error(const char *format, ...)
 	va_end(args);
 }
 
+int ctl_fail(int ret, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	ctl_error_to(stderr, format, args);
+	va_end(args);
+	return ret;
+}
+
 /* ---- messages in parts ----------------------------------------------------- */
 
 static FILE *parts;	/* NULL: out of memory, the parts go to standard error */

@@ -13,6 +13,10 @@
 __attribute__((format(printf, 1, 2)))
 void ctl_error(const char *format, ...);
 
+/* The same, and returns @ret. */
+__attribute__((format(printf, 2, 3)))
+int ctl_fail(int ret, const char *format, ...);
+
 /* The same to another stream. */
 __attribute__((format(printf, 2, 0)))
 void ctl_error_to(FILE *to, const char *format, va_list args);

@@ -38,10 +38,8 @@ int ctl_json_print_as(json_t *json, enum tsct_json_style style)
 	char *text = tsct_json_format(json, style);
 
 	json_decref(json);
-	if (!text) {
-		ctl_error("out of memory");
-		return EXIT_FAILED;
-	}
+	if (!text)
+		return ctl_fail(EXIT_FAILED, "out of memory");
 	puts(text);
 	free(text);
 	return ferror(stdout) ? EXIT_FAILED : EXIT_DONE;

@@ -42,6 +42,25 @@ static const struct argp help_argp = {
 	help_options, parse_help, NULL, NULL, NULL, NULL, NULL
 };
 
+/* ---- parsing -------------------------------------------------------------- */
+
+static const struct argp *command;
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	void *member = (char *)state->input + (key & 0xfffff);
+	error_t err;
+
+	switch (key >> 20) {
+	case 1: *(bool *)member = true; return 0;
+	case 2: *(const char **)member = arg; return 0;
+	}
+	err = command->parser ? command->parser(key, arg, state) : ARGP_ERR_UNKNOWN;
+	if (err == ARGP_ERR_UNKNOWN && key == ARGP_KEY_ARG && !command->args_doc)
+		argp_error(state, "unexpected argument '%s'", arg);
+	return err;
+}
+
 error_t options_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
 		      void *input)
 {
@@ -53,6 +72,8 @@ error_t options_parse(const struct argp *argp, int argc, char **argv, unsigned i
 		children[nr] = argp->children[nr];
 	children[nr].argp = &help_argp;
 	with_help.children = children;
+	with_help.parser = parse;
+	command = argp;
 	if (options_describe)
 		options_describe(&with_help);
 	return argp_parse(&with_help, argc, argv, flags | ARGP_NO_HELP, NULL, input);
@@ -70,6 +91,18 @@ __u64 option_number(struct argp_state *state, const char *option, const char *ar
 		argp_error(state, "%s: '%s' is not a number from %" PRIu64 " to %"
 			   PRIu64, option, arg, (uint64_t)min, (uint64_t)max);
 	return n;
+}
+
+unsigned int option_choice(struct argp_state *state, const char *option, const char *arg,
+			   const char *const *names, unsigned int nr, const char *choice)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr && strcmp(arg, names[i]); i++)
+		;
+	if (i == nr)
+		argp_error(state, "%s: invalid value '%s'; use %s", option, arg, choice);
+	return i;
 }
 
 double option_seconds(struct argp_state *state, const char *option,

@@ -4,12 +4,24 @@
 #define OPTIONS_H
 
 #include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "lib/query/filter.h"
 
 /*
+ * Keys of options that only set a member of the command's input: a flag, or the text of the
+ * option's argument. options_parse() sets it, and does not call the command's parser.
+ */
+#define OPTION_FLAG(type, member) \
+	_Generic(((type *)0)->member, bool: 0x100000 + (int)offsetof(type, member))
+#define OPTION_TEXT(type, member) \
+	_Generic(((type *)0)->member, const char *: 0x200000 + (int)offsetof(type, member))
+
+/*
  * Parses the command line like argp_parse(), without its argument for the index. Every
- * command has the options -h, -?, --help and --usage.
+ * command has the options -h, -?, --help and --usage. A command whose argp has no args_doc
+ * accepts no arguments; its parser may be NULL.
  */
 error_t options_parse(const struct argp *argp, int argc, char **argv, unsigned int flags,
 		      void *input);
@@ -27,6 +39,11 @@ error_t option_recording(int key, char *arg, struct argp_state *state,
 /* Parses a number; exits with an error if it is not from @min to @max. */
 __u64 option_number(struct argp_state *state, const char *option, const char *arg,
 		    __u64 min, __u64 max);
+
+/* Returns the index of @arg in @names; exits with an error that has @choice, all names, if it
+ * is none of them. */
+unsigned int option_choice(struct argp_state *state, const char *option, const char *arg,
+			   const char *const *names, unsigned int nr, const char *choice);
 
 /* Limits in seconds: of intervals and timeouts, and of durations */
 #define WAIT_MAX	86400

@@ -13,6 +13,7 @@
 
 #include "error.h"
 #include "output_file.h"
+#include "stop.h"
 
 const char *output_error_advice(int err)
 {
@@ -34,9 +35,7 @@ const char *output_error_advice(int err)
 
 static int print_error(const struct output_file *o, int err, const char *what)
 {
-	ctl_error("%s: %s%s", o->name, what,
-		output_error_advice(err));
-	return err;
+	return ctl_fail(err, "%s: %s%s", o->name, what, output_error_advice(err));
 }
 
 /* ---- names ------------------------------------------------------------- */
@@ -132,11 +131,9 @@ static int open_named(struct output_file *o)
 		if (!S_ISDIR(st.st_mode))
 			return print_error(o, -EEXIST, "exists and is not a"
 					   " directory; use another with -o");
-		if (!is_empty(o->name)) {
-			ctl_error("output directory %s is not"
-				" empty; use a new one with -o", o->name);
-			return -EEXIST;
-		}
+		if (!is_empty(o->name))
+			return ctl_fail(-EEXIST, "output directory %s is not"
+					" empty; use a new one with -o", o->name);
 	} else if (S_ISDIR(st.st_mode)) {
 		return print_error(o, -EISDIR, "is a directory; name a file with -o");
 	} else if (!S_ISREG(st.st_mode)) {
@@ -287,26 +284,16 @@ void output_error_print(const char *what, const char *why, int err)
 
 /* ---- signals ----------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int nr)
-{
-	(void)nr;
-	interrupted = 1;
-}
-
 void output_catch_signals(bool to_stdout)
 {
-	struct sigaction stop = { .sa_handler = on_interrupt };
+	static const int stop[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
-	sigaction(SIGHUP, &stop, NULL);
+	stop_catch(stop, NULL);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, to_stdout ? SIG_DFL : SIG_IGN);
 }
 
 bool output_interrupted(void)
 {
-	return interrupted;
+	return stop_signals;
 }

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/client/gettime.h"
 #include "lib/core/port.h"
 #include "progress.h"
 
@@ -13,19 +13,11 @@
 #define EVERY_NS	(NS_PER_S / 5)	/* time between updates of the bar, ns */
 #define WIDTH_MAX	40		/* largest width of the bar, columns */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 void progress_begin(struct progress *p, bool quiet)
 {
 	memset(p, 0, sizeof(*p));
 	p->on = !quiet && isatty(STDERR_FILENO);
-	p->begin_ns = p->last_ns = now_ns();
+	p->begin_ns = p->last_ns = tsct_monotonic_ns();
 }
 
 static void format_time_left(double seconds, char *text, size_t size)
@@ -52,7 +44,7 @@ void progress_show(struct progress *p, double done, uint64_t count,
 
 	if (!p->on)
 		return;
-	now = now_ns();
+	now = tsct_monotonic_ns();
 	took = (double)(now - p->begin_ns) / NS_PER_S;
 	if (now - p->begin_ns < FIRST_NS || now - p->last_ns < EVERY_NS)
 		return;

@@ -9,8 +9,8 @@
 struct progress {
 	bool on;		/* whether standard error is a terminal */
 	bool shown;		/* whether a bar is on the screen now */
-	uint64_t begin_ns;	/* time of progress_begin(), CLOCK_MONOTONIC */
-	uint64_t last_ns;	/* time of the last update, CLOCK_MONOTONIC */
+	/* CLOCK_MONOTONIC of progress_begin() and of the last update */
+	uint64_t begin_ns, last_ns;
 };
 
 /* Prepares a bar, which is never shown if @quiet, or if standard error is no

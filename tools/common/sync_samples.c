@@ -41,12 +41,10 @@ int sync_samples_open(const char *dir, struct sync_samples *r)
 	if (!err)
 		return 0;
 	if (err == -E2BIG)
-		ctl_error("%s: sync samples of more than %d"
-			" sources and epochs: the recording is corrupt",
-			dir, TSCT_SERIES_MAX);
+		ctl_error("%s: sync samples of more than %d sources and epochs: the recording"
+			  " is corrupt", dir, TSCT_SERIES_MAX);
 	else
-		ctl_error("%s: %s", dir,
-			strerror(-err));
+		ctl_error("%s: %s", dir, strerror(-err));
 	sync_samples_close(r);
 	return err;
 }
@@ -72,8 +70,12 @@ double sync_samples_hz(const struct tsct_recording *rec)
 	return 0x1p56 / (double)rec->real.mult * 1e9;
 }
 
-void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
-		       __u64 *ret_to)
+/*
+ * Gets the part of the recording, in cycles, for which series @i is used: the whole
+ * recording, unless the source of the series has several epochs.
+ */
+static void get_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
+		     __u64 *ret_to)
 {
 	const struct tsct_series *s = &r->series[i];
 	unsigned int k;
@@ -106,7 +108,7 @@ void sync_samples_figures(const struct sync_samples *r, unsigned int i,
 	double error;
 
 	memset(ret, 0, sizeof(*ret));
-	sync_samples_span(r, i, &from, &to);
+	get_span(r, i, &from, &to);
 	ret->err = tsct_series_fit(s, kind, hz, 0, UINT64_MAX,
 				   from + (to - from) / 2, &ret->fit, keep);
 	if (ret->err)

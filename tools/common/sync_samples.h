@@ -31,23 +31,15 @@ enum tsct_fit_kind sync_samples_fit_kind(const struct tsct_recording *rec);
 /* Nominal frequency of the recording's counter, in Hz */
 double sync_samples_hz(const struct tsct_recording *rec);
 
-/*
- * Gets the part of the recording, in cycles, for which series @i is used: the whole
- * recording, unless the source of the series has several epochs.
- */
-void sync_samples_span(const struct sync_samples *r, unsigned int i, __u64 *ret_from,
-		       __u64 *ret_to);
-
 /* The function fitted to one series of samples, and its quality */
 struct sync_figures {
 	/* -errno: the fit failed, the rest is not set */
 	int err;
-	/* fitted function, most accurate in the middle of sync_samples_span(); freed by
-	 * the caller, by tsct_fit_free() */
+	/* fitted function, most accurate in the middle of the time for which the series is
+	 * used; freed by the caller, by tsct_fit_free() */
 	struct tsct_fit fit;
 	unsigned int kept;		/* number of samples that the fit uses */
-	/* largest error bound in sync_samples_span(), ns */
-	double bound_ns;
+	double bound_ns;		/* largest error bound in that time, ns */
 	/* rate of this node against cluster time, ppm */
 	double drift_ppm;
 };

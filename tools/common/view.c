@@ -31,11 +31,10 @@ int view_open(const char *dir, struct tsct_trace **ret_trace)
 		tsct_statedump_check(dir, print_damage, NULL);
 		return 0;
 	}
-	ctl_error("%s: %s%s", dir, why,
-		  err == -ENOENT || err == -ENOMSG || err == -ENOTDIR ?
-		  "; name the directory that 'trace-ctl record' made" :
-		  err == -EACCES ? "; run as the owner of the recording or as root" : "");
-	return err;
+	return ctl_fail(err, "%s: %s%s", dir, why,
+			err == -ENOENT || err == -ENOMSG || err == -ENOTDIR ?
+			"; name the directory that 'trace-ctl record' made" :
+			err == -EACCES ? "; run as the owner of the recording or as root" : "");
 }
 
 /* First of the causes that mean damage to a file between recording and merge */
