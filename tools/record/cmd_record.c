@@ -13,11 +13,11 @@
 
 #include "tools/common/cmd.h"
 #include "cmd_record.h"
-#include "record_priority.h"
 #include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
 #include "tools/bpf/prerequisites.h"
 #include "tools/common/error.h"
+#include "tools/common/stop.h"
 
 #define IDLE_US		5000	/* sleep between passes over idle rings, us */
 /* sleep between passes over the rings if a pass of the last BUSY_NS had events, us */
@@ -39,18 +39,7 @@
 
 /* ---- signals ----------------------------------------------------------- */
 
-volatile sig_atomic_t record_interrupts;
-/* Number of the signal to forward to the command, 0: none; and whether SIGCHLD came */
-static volatile sig_atomic_t to_forward, child_ended;
-
-static void on_stop(int number, siginfo_t *info, void *context)
-{
-	(void)context;
-	record_interrupts++;
-	/* Do not forward Ctrl-C: the terminal sends it to the command, too. */
-	if (info->si_code <= 0)
-		to_forward = number;
-}
+static volatile sig_atomic_t child_ended;	/* whether SIGCHLD came */
 
 static void on_child(int number)
 {
@@ -71,18 +60,19 @@ static struct {
 
 static void catch_signals(void)
 {
-	struct sigaction stop = { .sa_sigaction = on_stop,
-				  .sa_flags = SA_SIGINFO };
-	struct sigaction child = { .sa_handler = on_child };
-	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	const struct sigaction child = { .sa_handler = on_child };
+	int stop[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, 0 };
 	unsigned int i;
 
 	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-		sigaction(caught[i].number, caught[i].number == SIGCHLD ?
-			  &child : i < 4 ? &stop : &ignore, &caught[i].before);
+		sigaction(caught[i].number, NULL, &caught[i].before);
 	/* Under nohup SIGHUP is ignored, and stays ignored. */
 	if (caught[0].before.sa_handler == SIG_IGN)
-		sigaction(SIGHUP, &ignore, NULL);
+		stop[3] = 0;
+	stop_catch(stop, NULL);
+	sigaction(SIGCHLD, &child, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 void record_signals_restore(void)
@@ -93,17 +83,12 @@ void record_signals_restore(void)
 		sigaction(caught[i].number, &caught[i].before, NULL);
 }
 
-void record_stop(int number)
-{
-	record_interrupts++;
-	to_forward = number;
-}
-
+/* Does not forward Ctrl-C: the terminal sends it to the command, too. */
 static void forward_signal(const struct record_child *child)
 {
-	if (to_forward && child->running) {
-		kill(child->pid, to_forward);
-		to_forward = 0;
+	if (stop_sent && child->running) {
+		kill(child->pid, stop_sent);
+		stop_sent = 0;
 	}
 }
 
@@ -127,15 +112,15 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 		record_child_reap(child);
 	}
 	if (!child->pid)
-		return record_interrupts || timeout;
+		return stop_signals || timeout;
 	forward_signal(child);
 	if (timeout && child->running)
 		kill(child->pid, SIGTERM);
 	if (o->control)
-		return record_interrupts && (!child->running || child->gate >= 0 ||
-					     record_interrupts > 1);
+		return stop_signals && (!child->running || child->gate >= 0 ||
+					stop_signals > 1);
 	return (!child->running && !(o->ranks && ranks_running(o->ranks))) ||
-		record_interrupts > 1 || timeout;
+		stop_signals > 1 || timeout;
 }
 
 /*
@@ -274,7 +259,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 /* Waits until the other ranks of this host are there. Prints errors. Returns 0 or -errno. */
 static int await_ranks(const struct record_options *o)
 {
-	int err = o->ranks ? ranks_await(o->ranks, o->rank.size - 1, &record_interrupts) : 0;
+	int err = o->ranks ? ranks_await(o->ranks, o->rank.size - 1, &stop_signals) : 0;
 
 	if (err)
 		ctl_error("--ranks: waiting for the other %u ranks of this host: %s",
@@ -289,14 +274,12 @@ static int run_rank(const struct record_options *o, const char *path)
 
 	if (!err && o->mpi && record_mpi_prepare(o->mpi))
 		return EXIT_FAILED;
-	if (err) {
-		ctl_error("--ranks: waiting for the lowest rank of this host, which"
-			     " records: %s", strerror(-err));
-		return EXIT_FAILED;
-	}
+	if (err)
+		return ctl_fail(EXIT_FAILED,
+				"--ranks: waiting for the lowest rank of this host, which"
+				" records: %s", strerror(-err));
 	execvp(path, o->command);
-	ctl_error("%s: %s", o->command[0], strerror(errno));
-	return EXIT_FAILED;
+	return ctl_fail(EXIT_FAILED, "%s: %s", o->command[0], strerror(errno));
 }
 
 /*
@@ -309,11 +292,10 @@ static int find_ranks(struct record_options *o)
 	struct utsname host;
 	int err = rank_place(&o->rank);
 
-	if (err) {
-		ctl_error("--ranks: neither mpirun nor srun started this process; see"
-			     " trace-ctl-record(1) for those that are known");
-		return err;
-	}
+	if (err)
+		return ctl_fail(err,
+				"--ranks: neither mpirun nor srun started this process; see"
+				" trace-ctl-record(1) for those that are known");
 	if (o->rank.local)
 		return 0;
 	err = ranks_listen(o->dir, &o->ranks);
@@ -358,10 +340,8 @@ static int check_prerequisites(struct record_options *o, char **ret_path)
 	if (o->nr_events && (prerequisites_check(why, sizeof(why)) ||
 			     (only && !strcmp(only, "module") &&
 			      prerequisites_check_module(o->events, o->nr_events,
-							 why, sizeof(why))))) {
-		ctl_error("kernel events: %s", why);
-		return EXIT_FAILED;
-	}
+							 why, sizeof(why)))))
+		return ctl_fail(EXIT_FAILED, "kernel events: %s", why);
 	return EXIT_DONE;
 }
 
@@ -393,7 +373,7 @@ static int finish(struct record_session *s, struct record_child *child,
 	 * an error of the recording, without limit.
 	 */
 	end = tsct_monotonic_ns() + (err ? INT64_MAX / 2 : 2000000000LL);
-	while (child->running && record_interrupts < 2 && tsct_monotonic_ns() < end) {
+	while (child->running && stop_signals < 2 && tsct_monotonic_ns() < end) {
 		usleep(10000);
 		if (s->o->control)
 			record_control_poll(s, child);
@@ -422,10 +402,8 @@ static int run(struct record_session *s, struct record_child *child,
 		return EXIT_FAILED;
 	if (command) {
 		err = record_child_hold(child, path, command);
-		if (err) {
-			ctl_error("%s: %s", command[0], strerror(-err));
-			return EXIT_FAILED;
-		}
+		if (err)
+			return ctl_fail(EXIT_FAILED, "%s: %s", command[0], strerror(-err));
 	}
 	if (record_session_begin(s, child->pid)) {
 		record_session_undo(s);
@@ -477,7 +455,7 @@ int cmd_record(int argc, char **argv)
 	/* After an error, the other ranks end as soon as they lose their connection; some
 	 * may be on their way. */
 	if (o.ranks)
-		ranks_await(o.ranks, o.rank.size - 1, &record_interrupts);
+		ranks_await(o.ranks, o.rank.size - 1, &stop_signals);
 	record_control_close(o.control);
 	ranks_close(o.ranks);
 	free(o.rank_dir);

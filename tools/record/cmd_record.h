@@ -4,7 +4,6 @@
 #define CMD_RECORD_H
 
 #include <argp.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -79,16 +78,16 @@ static inline uint32_t record_policy(const struct record_options *o)
 }
 
 /* record_mpi_prepare - load libtsctrace-mpi for an MPI, by name, into the command. Prints
- * errors. Returns 0 or -errno. record_mpi.c */
+ * errors. Returns 0 or -errno. record_child.c */
 int record_mpi_prepare(const char *mpi);
+
+/* Makes the scheduler run this thread soon after it has become runnable. record_priority.c */
+void record_priority_raise(void);
 
 /* ---- signals: cmd_record.c --------------------------------------------- */
 
 /* Restores the signal handlers that were set before record. Async-signal-safe. */
 void record_signals_restore(void);
-
-/* Number of SIGINT, SIGTERM, SIGQUIT and SIGHUP that came so far */
-extern volatile sig_atomic_t record_interrupts;
 
 /* ---- the command that is recorded: record_child.c ------------------------ */
 
@@ -136,9 +135,6 @@ void record_control_finish(struct record_control *control, json_t *summary);
 /* Reads messages, starts the command after "go", and reports progress and the
  * command's end. Never blocks. */
 void record_control_poll(struct record_session *s, struct record_child *child);
-
-/* Acts as on a signal @number, which is forwarded to the command (cmd_record.c). */
-void record_stop(int number);
 
 /* ---- output directory: record_dir.c ------------------------------------ */
 
@@ -215,15 +211,9 @@ struct record_session {
 int record_channels_open(struct record_session *s);
 
 /*
- * record_channel_find - find program channel @i, if -c names one (record_why.c)
- *
- * Opens it if the name is an id, or, for root, that of another user's channel. Returns 1:
- * opened; 0: to be opened by its name; -errno: printed.
- *
- * record_child_look - note user and root directory of the command
+ * record_child_look - note user and root directory of the command (record_why.c)
  * record_print_why - print that there are no events, and why
  */
-int record_channel_find(struct record_session *s, unsigned int i);
 void record_child_look(struct record_session *s, pid_t pid);
 void record_print_why(const struct record_session *s, const struct record_child *child,
 		      bool left_some);
@@ -254,19 +244,6 @@ void record_session_undo(struct record_session *s);
 
 /* Releases all resources of a session in any state. */
 void record_session_close(struct record_session *s);
-
-/* ---- snapshots: cmd_snapshot.c, snapshot_previous.c ---------------------- */
-
-/* Names the channel that was opened last, and counts it. @provider and @id tell channels
- * of one name apart. */
-void snapshot_add_name(struct record_session *s, const char *name, const char *provider,
-		       __u32 id);
-
-/* Opens channels and clock of the previous boot, and fills in s->rec. */
-int snapshot_previous_open(struct record_session *s);
-
-/* Frees the reserved memory in which the previous boot left channels. */
-int snapshot_previous_discard(void);
 
 /* ---- metadata of the recording: record_describe.c ------------------------ */
 

@@ -2,14 +2,18 @@
 /* trace-ctl snapshot: copies the events in flight recorders into a recording */
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cmd_record.h"
 #include "lib/core/clock_params.h"
+#include "lib/provider/previous_boot.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
@@ -19,20 +23,19 @@
 
 /* ---- command line ------------------------------------------------------ */
 
-enum { KEY_JSON = 256, KEY_PREVIOUS_BOOT, KEY_DISCARD };
-
 static const struct argp_option options[] = {
 	{ "channel", 'c', "CHANNEL", 0, "flight recorder to copy, by name or id;"
 	  " may be repeated (default: all that you may read)", 0 },
 	{ "output", 'o', "DIR", 0, "write the recording to DIR, a new or empty "
 	  "directory (default: tsctrace-DATE-TIME)", 0 },
-	{ "previous-boot", KEY_PREVIOUS_BOOT, NULL, 0, "copy the flight recorders that"
-	  " the previous boot left in reserved memory (reserve_mem=)", 0 },
-	{ "discard", KEY_DISCARD, NULL, 0, "with --previous-boot: copy nothing, free"
-	  " the memory for new flight recorders", 0 },
+	{ "previous-boot", OPTION_FLAG(struct record_options, previous_boot), NULL, 0,
+	  "copy the flight recorders that the previous boot left in reserved memory"
+	  " (reserve_mem=)", 0 },
+	{ "discard", OPTION_FLAG(struct record_options, discard), NULL, 0,
+	  "with --previous-boot: copy nothing, free the memory for new flight recorders", 0 },
 	{ "quiet", 'q', NULL, 0, "print only errors and losses", 0 },
-	{ "json", KEY_JSON, NULL, 0, "print the summary as JSON on standard "
-	  "output", 0 },
+	{ "json", OPTION_FLAG(struct record_options, json), NULL, 0,
+	  "print the summary as JSON on standard output", 0 },
 	{ 0 }
 };
 
@@ -45,9 +48,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'c': o->channels[o->nr_channels++] = arg; break;
 	case 'o': o->dir = arg; break;
 	case 'q': o->quiet = true; break;
-	case KEY_JSON: o->json = true; break;
-	case KEY_PREVIOUS_BOOT: o->previous_boot = true; break;
-	case KEY_DISCARD: o->discard = true; break;
 	case ARGP_KEY_END:
 		if (o->discard && (!o->previous_boot || o->dir || o->nr_channels))
 			argp_error(state, "--discard needs --previous-boot, and neither"
@@ -90,13 +90,11 @@ static int choose(const struct channel_list *all, const struct record_options *o
 		c = channel_list_find(all, o->channels[i]);
 		if (!c)
 			return -ENOENT;
-		if (c->info.policy != TSCT_POLICY_OVERWRITE) {
-			ctl_error("%s: not a flight recorder: it discards"
-				     " new events when full; use 'trace-ctl"
-				     " record --unread -c %s' to record its"
-				     " unread events", c->info.name, c->info.name);
-			return -EINVAL;
-		}
+		if (c->info.policy != TSCT_POLICY_OVERWRITE)
+			return ctl_fail(-EINVAL, "%s: not a flight recorder: it discards"
+					" new events when full; use 'trace-ctl"
+					" record --unread -c %s' to record its"
+					" unread events", c->info.name, c->info.name);
 		chosen[c - all->at] = true;
 	}
 	for (i = 0; i < all->nr; i++) {
@@ -104,21 +102,19 @@ static int choose(const struct channel_list *all, const struct record_options *o
 			chosen[i] = all->at[i].info.policy == TSCT_POLICY_OVERWRITE;
 		nr += chosen[i];
 	}
-	if (!nr) {
-		ctl_error("no flight recorder found; create one with"
-			     " 'trace-ctl channel create NAME --policy"
-			     " overwrite', or with this policy in the program");
-		return -ENOENT;
-	}
+	if (!nr)
+		return ctl_fail(-ENOENT, "no flight recorder found; create one with"
+				" 'trace-ctl channel create NAME --policy"
+				" overwrite', or with this policy in the program");
 	if (nr <= RECORD_CHANNELS)
 		return 0;
-	ctl_error("%u flight recorders are too many for one recording;"
-		     " select up to %d with -c", nr, RECORD_CHANNELS);
-	return -E2BIG;
+	return ctl_fail(-E2BIG, "%u flight recorders are too many for one recording;"
+			" select up to %d with -c", nr, RECORD_CHANNELS);
 }
 
-void snapshot_add_name(struct record_session *s, const char *name, const char *provider,
-		       __u32 id)
+/* Names the channel that was opened last, and counts it. @provider and @id tell channels
+ * of one name apart. */
+static void add_name(struct record_session *s, const char *name, const char *provider, __u32 id)
 {
 	const unsigned int i = s->nr_channels;
 	char *own = s->names[i];
@@ -150,7 +146,7 @@ static int open_channel(struct record_session *s, const struct channel_list *all
 		ctl_error("channel %s: %s", c->info.name,
 			     tsct_channel_error(s->channels[i]));
 	else
-		snapshot_add_name(s, c->info.name, channel_provider_names[c->provider],
+		add_name(s, c->info.name, channel_provider_names[c->provider],
 				  c->info.id);
 	return err;
 }
@@ -178,6 +174,170 @@ static int open_live(struct record_session *s)
 	if (!err)
 		err = record_session_prepare(s);
 	return err ? err : record_sync_open(s);
+}
+
+/* ---- --previous-boot: channels and clock from reserved memory ------------- */
+
+/* Returns the reason for an error of reserved memory, with advice. */
+static const char *explain_previous(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return "reserved memory has no channel of a previous boot; see \"Rings"
+			" that outlive a panic\" in tsctrace(4)";
+	case -ENOTTY:
+		return "the module is of another version; load that of this release";
+	case -EPERM:
+	case -EACCES:
+		return "the memory has events of all users; run as root (or with"
+			" CAP_SYS_ADMIN)";
+	case -EPROTO:
+	case -EINVAL:
+		return "the memory is damaged, or was written by another version; free"
+			" it with --discard";
+	}
+	return strerror(-err);
+}
+
+static int open_device(void)
+{
+	int fd = open(TSCT_DEVICE_PATH, O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : 0;
+
+	if (err)
+		ctl_error("%s: %s%s", TSCT_DEVICE_PATH, strerror(-err),
+			     err == -ENOENT ? "; load the module tsctrace" : "");
+	return err ? err : fd;
+}
+
+/* Frees the reserved memory in which the previous boot left channels. */
+static int discard_previous(void)
+{
+	struct tsct_previous previous = { .flags = TSCT_PREVIOUS_DISCARD };
+	int fd = open_device(), err = fd < 0 ? fd : 0;
+
+	if (err)
+		return err;
+	if (ioctl(fd, TSCT_IOC_PREVIOUS, &previous)) {
+		err = -errno;
+		ctl_error("%s", explain_previous(err));
+	}
+	close(fd);
+	return err;
+}
+
+/* Returns true if the channel is to be copied: all are, unless some are named with -c. */
+static bool is_chosen(const struct record_options *o, const struct tsct_channel_header *h,
+		      bool *named)
+{
+	char id[16];
+	unsigned int i;
+	bool chosen = !o->nr_channels;
+
+	snprintf(id, sizeof(id), "%u", h->id);
+	for (i = 0; i < o->nr_channels; i++) {
+		if (strncmp(o->channels[i], h->name, sizeof(h->name)) &&
+		    strcmp(o->channels[i], id))
+			continue;
+		named[i] = true;
+		chosen = true;
+	}
+	return chosen;
+}
+
+static int add_channel(struct record_session *s, const struct tsct_previous_boot *boot,
+		       unsigned int i)
+{
+	const struct tsct_channel_header *h = tsct_previous_boot_channel(boot, i);
+	int err;
+
+	if (s->nr_channels == RECORD_CHANNELS)
+		return ctl_fail(-E2BIG,
+				"more than %d channels are too many for one recording;"
+				" select some with -c", RECORD_CHANNELS);
+	err = tsct_previous_boot_open_channel(boot, i, &s->channels[s->nr_channels]);
+	if (err == -EINVAL)
+		return ctl_fail(0, "channel %u: its description is damaged: skipped",
+				h->id);
+	if (err)
+		return ctl_fail(err, "channel %u: %s", h->id, strerror(-err));
+	add_name(s, h->name, "module", h->id);
+	return 0;
+}
+
+static int add_channels(struct record_session *s, const struct tsct_previous_boot *boot)
+{
+	bool *named = calloc(s->o->nr_channels + 1, sizeof(*named));
+	unsigned int i;
+	int err = named ? 0 : -ENOMEM;
+
+	for (i = 0; !err && i < boot->nr_channels; i++)
+		if (is_chosen(s->o, tsct_previous_boot_channel(boot, i), named))
+			err = add_channel(s, boot, i);
+	for (i = 0; !err && i < s->o->nr_channels; i++)
+		if (!named[i]) {
+			ctl_error("'%s': no such channel of the previous boot",
+				     s->o->channels[i]);
+			err = -ENOENT;
+		}
+	free(named);
+	if (boot->nr_damaged)
+		ctl_error("%u channel%s skipped: damaged", boot->nr_damaged,
+			     boot->nr_damaged == 1 ? "" : "s");
+	if (!err && !s->nr_channels) {
+		ctl_error("no channel can be read; free the memory with --discard");
+		err = -ENOENT;
+	}
+	return err;
+}
+
+static int open_clock(struct record_session *s, const struct tsct_previous_boot *boot)
+{
+	int err = tsct_previous_boot_open_clock(boot, s->channels, s->nr_channels, &s->clock);
+
+	if (err)
+		ctl_error("clock: %s", err == -EAGAIN ?
+			     "it had no time, as tsctraced did not run, and the moment of"
+			     " the panic is unknown" :
+			     err == -ENODATA ? "its copies are damaged" : strerror(-err));
+	return err;
+}
+
+/* The machine is the same, but the boot and perhaps the kernel are others. */
+static int describe_boot(struct record_session *s, const struct tsct_previous_boot *boot)
+{
+	struct tsct_recorded_node *node = &s->rec.nodes[0];
+	char *kernel = strdup(boot->header.kernel);
+
+	if (!kernel)
+		return -ENOMEM;
+	free(node->kernel);
+	node->kernel = kernel;
+	memcpy(node->boot_id, boot->header.boot_id, sizeof(node->boot_id));
+	return 0;
+}
+
+/* Opens channels and clock of the previous boot, and fills in s->rec. */
+static int open_previous(struct record_session *s)
+{
+	struct tsct_previous_boot boot;
+	int fd = open_device(), err;
+
+	if (fd < 0)
+		return fd;
+	err = tsct_previous_boot_read(fd, &boot);
+	close(fd);
+	if (err)
+		return ctl_fail(err, "%s", explain_previous(err));
+	err = add_channels(s, &boot);
+	if (!err)
+		err = open_clock(s, &boot);
+	if (!err)
+		err = record_session_prepare(s);
+	if (!err)
+		err = describe_boot(s, &boot);
+	tsct_previous_boot_free(&boot);
+	return err;
 }
 
 /* ---- result ------------------------------------------------------------ */
@@ -298,7 +458,7 @@ static int run_snapshot(struct record_session *s)
 	int err = 0, err2, ret = EXIT_DONE;
 	unsigned int i;
 
-	if (s->o->previous_boot ? snapshot_previous_open(s) : open_live(s))
+	if (s->o->previous_boot ? open_previous(s) : open_live(s))
 		return EXIT_FAILED;
 	s->rec.snapshot = 1;
 	if (record_session_begin(s, 0)) {
@@ -311,11 +471,10 @@ static int run_snapshot(struct record_session *s)
 	err2 = record_session_end(s);
 	if (!err)
 		err = err2;
-	if (err) {
-		ctl_error("%s: %s; the events written so far are readable; %s",
-			     s->dir, strerror(-err), record_dir_fix(err));
-		return EXIT_FAILED;
-	}
+	if (err)
+		return ctl_fail(EXIT_FAILED,
+				"%s: %s; the events written so far are readable; %s",
+				s->dir, strerror(-err), record_dir_fix(err));
 	if (s->o->json)
 		ret = print_json(s);
 	else
@@ -341,7 +500,7 @@ int cmd_snapshot(int argc, char **argv)
 		return EXIT_FAILED;
 	if (o.discard) {
 		free(o.channels);
-		return snapshot_previous_discard() ? EXIT_FAILED : EXIT_DONE;
+		return discard_previous() ? EXIT_FAILED : EXIT_DONE;
 	}
 	record_dir_name(name, sizeof(name));
 	if (!record_dir_check(o.dir ? o.dir : name)) {

@@ -15,7 +15,9 @@
 #include "lib/client/channel_admin.h"
 #include "lib/client/programs.h"
 #include "tools/bpf/prerequisites.h"
+#include "tools/common/channels.h"
 #include "tools/common/error.h"
+#include "tools/common/near_name.h"
 
 #define SERVER_DIR	"tsctrace-XXXXXX"
 /* age after which the directory of a running server is surely locked, s */
@@ -115,12 +117,10 @@ static int embed_server(struct record_session *s, int err)
 
 	/* Only the command, which gets the path of the embedded server's socket, and
 	 * kernel events can use the server's rings. */
-	if (!s->o->command && !s->o->nr_events) {
-		ctl_error("nothing to record: no command, daemon or module"
+	if (!s->o->command && !s->o->nr_events)
+		return ctl_fail(err, "nothing to record: no command, daemon or module"
 				" (%s); name a command, start tsctraced or load the"
 				" module", tsct_channel_error(t));
-		return err;
-	}
 	if (s->o->verbose)
 		ctl_error("using an embedded server: %s",
 			tsct_channel_error(t));
@@ -135,19 +135,16 @@ static int check_program(const struct record_session *s, unsigned int i)
 {
 	struct tsct_channel *const *t = &s->channels[i];
 
-	if (s->o->flight && tsct_channel_info(*t)->policy != TSCT_POLICY_OVERWRITE) {
-		ctl_error("channel %s: exists and is not a flight recorder"
+	if (s->o->flight && tsct_channel_info(*t)->policy != TSCT_POLICY_OVERWRITE)
+		return ctl_fail(-EEXIST, "channel %s: exists and is not a flight recorder"
 				" (it discards new events); use another with -c",
 				s->names[i]);
-		return -EEXIST;
-	}
 	if (!i || tsct_channel_provider(*t) == tsct_channel_provider(s->channels[0]))
 		return 0;
-	ctl_error("channel %s: provided by the %s, but channel %s by the %s;"
+	return ctl_fail(-EXDEV, "channel %s: provided by the %s, but channel %s by the %s;"
 			" set $TSCTRACE_PROVIDER to one of them", s->names[i],
 			tsct_provider_name(tsct_channel_provider(*t)), s->names[0],
 			tsct_provider_name(tsct_channel_provider(s->channels[0])));
-	return -EXDEV;
 }
 
 /* Opens program channel @i. All program channels must have the provider of channel
@@ -250,6 +247,90 @@ static int open_kernel(struct record_session *s)
 	return err;
 }
 
+/* ---- the channels of -c -------------------------------------------------- */
+
+/* Returns the listed name that @name may be a misspelling of, or NULL. */
+static const char *find_near(const struct channel_list *all, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < all->nr; i++)
+		if (near_name(name, all->at[i].info.name))
+			return all->at[i].info.name;
+	return NULL;
+}
+
+/* Opens a channel by id, or another user's by name: an own one has been found by its name.
+ * Returns 1: opened, or -errno. */
+static int open_listed(struct record_session *s, unsigned int i,
+		       const struct channel_list *all)
+{
+	const struct listed_channel *c = channel_list_find(all, s->names[i]);
+	int err;
+
+	if (!c)
+		return -ENOENT;
+	err = tsct_channel_open_id(
+		tsct_channel_socket_path(all->providers[c->provider].channel),
+		c->info.id, TSCT_ROLE_READ, &s->channels[i]);
+	snprintf(s->names[i], sizeof(s->names[i]), "%s", c->info.name);
+	if (err == -EBUSY)
+		ctl_error("channel %s: already being recorded; stop that recording",
+			     s->names[i]);
+	else if (err)
+		ctl_error("channel %s: %s", s->names[i],
+			     tsct_channel_error(s->channels[i]));
+	return err ? err : 1;
+}
+
+static int check_new(const struct record_session *s, const struct channel_list *all,
+		     const char *name)
+{
+	const char *near = find_near(all, name);
+
+	if (s->o->create || s->o->command)
+		return 0;
+	if (near)
+		ctl_error("channel %s: does not exist; did you mean '%s'? To record"
+			     " programs that will create it, add --create", name, near);
+	else if (name[strspn(name, "0123456789")] == '\0')
+		ctl_error("channel %s: no such id or name; 'trace-ctl channel list' lists"
+			     " all channels. To record programs that will create a channel"
+			     " of this name, add --create", name);
+	else
+		return 0;
+	return -ENOENT;
+}
+
+/*
+ * Finds program channel @i, if -c names one, and opens it if the name is an id, or, for root,
+ * that of another user's channel. Returns 1: opened; 0: to be opened by its name; or -errno.
+ */
+static int find_channel(struct record_session *s, unsigned int i)
+{
+	struct channel_list all;
+	int best = 0, rank, ret = 0;
+	size_t j;
+
+	if (i >= s->o->nr_channels)
+		return 0;
+	channel_list_open(&all, false);
+	if (channel_list_default(&all) >= 0 && !channel_list_read(&all)) {
+		for (j = 0; j < all.nr; j++) {
+			rank = channel_list_rank(&all.at[j], s->names[i]);
+			best = rank > best ? rank : best;
+		}
+		if (best == 1 || best == 2)
+			ret = open_listed(s, i, &all);
+		else if (!best)
+			ret = check_new(s, &all, s->names[i]);
+	}
+	channel_list_close(&all);
+	return ret;
+}
+
+/* ---- all channels ----------------------------------------------------------- */
+
 int record_channels_open(struct record_session *s)
 {
 	const struct tsct_channel_header *header;
@@ -258,7 +339,7 @@ int record_channels_open(struct record_session *s)
 	int err;
 
 	for (i = 0; i < s->nr_programs; i++) {
-		err = record_channel_find(s, i);
+		err = find_channel(s, i);
 		err = err == 1 ? check_program(s, i) : err ? err : open_program(s, i);
 		if (err)
 			return err;

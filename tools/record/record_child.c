@@ -194,3 +194,45 @@ bool record_child_left_some(void)
 	while (pid > 0);
 	return !pid;
 }
+
+/* ---- --mpi: the library that records calls of MPI is loaded into the command ---- */
+
+#define LIBRARY	"libtsctrace-mpi-%s.so"
+
+/*
+ * Finds the library in the folder lib beside that of this program, as installed and as
+ * built; elsewhere the dynamic linker looks for its name. Returns a path, malloc'ed, or
+ * NULL: no memory.
+ */
+static char *library_path(const char *mpi)
+{
+	char self[4096], *path;
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int i;
+
+	self[len < 0 ? 0 : len] = '\0';
+	for (i = 0; i < 2 && strrchr(self, '/'); i++)
+		*strrchr(self, '/') = '\0';
+	if (asprintf(&path, "%s/lib/" LIBRARY, self, mpi) < 0)
+		return NULL;
+	if (!access(path, R_OK))
+		return path;
+	free(path);
+	return asprintf(&path, LIBRARY, mpi) < 0 ? NULL : path;
+}
+
+int record_mpi_prepare(const char *mpi)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *path = library_path(mpi), *all = NULL;
+	int err = -ENOMEM;
+
+	if (path && asprintf(&all, "%s%s%s", others ? others : "",
+			     others && *others ? ":" : "", path) >= 0)
+		err = setenv("LD_PRELOAD", all, 1) ? -errno : 0;
+	if (err)
+		ctl_error("--mpi: %s", strerror(-err));
+	free(path);
+	free(all);
+	return err;
+}

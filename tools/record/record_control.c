@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
+#include "tools/common/stop.h"
 
 #define PROGRESS_NS	1000000000LL	/* time between reports of progress, ns */
 
@@ -135,7 +137,7 @@ static void read_messages(struct record_session *s, struct record_child *child)
 		if (!strcmp(m.type, "go"))
 			start_command(s, child);
 		else if (!strcmp(m.type, "stop"))
-			record_stop(SIGINT);
+			stop_request(SIGINT);
 		json_decref(m.json);
 		err = 0;
 	}
@@ -143,8 +145,8 @@ static void read_messages(struct record_session *s, struct record_child *child)
 		return;
 	/* Nothing can stop this recorder any more: end the recording now. */
 	c->closed = true;
-	record_stop(SIGHUP);
-	record_stop(SIGHUP);
+	stop_request(SIGHUP);
+	stop_request(SIGHUP);
 }
 
 void record_control_poll(struct record_session *s, struct record_child *child)

@@ -230,22 +230,19 @@ int record_clock_describe(struct record_session *s)
 		usleep(50000);
 		err = tsct_clock_snapshot(s->clock, &state);
 	}
-	if (err) {
-		ctl_error("clock: no clock params published yet (%s); start"
+	if (err)
+		return ctl_fail(err, "clock: no clock params published yet (%s); start"
 				" tsctraced, or try again when it has calibrated the"
 				" clock", tsct_clock_reason(s->clock));
-		return err;
-	}
 	for (i = 0; i < s->nr_channels; i++) {
 		header = tsct_channel_info(s->channels[i]);
 		if (header->source == state.source)
 			continue;
-		ctl_error("channel %.31s: its clock source is %s, but the"
-			     " clock's is %s; end the programs that use the"
-			     " channel, and start again", header->name,
-			     tsct_source_name(header->source),
-			     tsct_source_name(state.source));
-		return -EXDEV;
+		return ctl_fail(-EXDEV, "channel %.31s: its clock source is %s, but the"
+				" clock's is %s; end the programs that use the"
+				" channel, and start again", header->name,
+				tsct_source_name(header->source),
+				tsct_source_name(state.source));
 	}
 	s->rec.real = state.real;
 	s->rec.status = state.status;

@@ -22,18 +22,15 @@ static int check_empty(const char *dir)
 	struct dirent *e;
 	int nr = 0;
 
-	if (!d) {
-		ctl_error("%s: %s", dir, strerror(errno));
-		return -errno;
-	}
+	if (!d)
+		return ctl_fail(-errno, "%s: %s", dir, strerror(errno));
 	while ((e = readdir(d)))
 		nr += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
 	closedir(d);
 	if (!nr)
 		return 0;
-	ctl_error("output directory %s is not empty; use a new one with -o",
-			dir);
-	return -ENOTEMPTY;
+	return ctl_fail(-ENOTEMPTY,
+			"output directory %s is not empty; use a new one with -o", dir);
 }
 
 static int check_writable(const char *dir, const char *named)
@@ -62,26 +59,21 @@ int record_dir_check(const char *dir)
 	int err;
 
 	if (stat(dir, &st)) {
-		if (errno == ENOENT && !lstat(dir, &st)) {
-			ctl_error("%s: dangling symbolic link; remove it, or"
+		if (errno == ENOENT && !lstat(dir, &st))
+			return ctl_fail(-ENOENT,
+					"%s: dangling symbolic link; remove it, or"
 					" use another directory with -o", dir);
-			return -ENOENT;
-		}
 		if (errno == ENOENT && *dir) {
 			copy = strdup(dir);
 			err = copy ? check_writable(dirname(copy), dir) : -ENOMEM;
 			free(copy);
 			return err;
 		}
-		err = -errno;
-		ctl_error("%s: %s; use another directory with -o",
-				*dir ? dir : "''", strerror(-err));
-		return err;
+		return ctl_fail(-errno, "%s: %s; use another directory with -o",
+				*dir ? dir : "''", strerror(errno));
 	}
-	if (!S_ISDIR(st.st_mode)) {
-		ctl_error("%s: not a directory; use another with -o", dir);
-		return -ENOTDIR;
-	}
+	if (!S_ISDIR(st.st_mode))
+		return ctl_fail(-ENOTDIR, "%s: not a directory; use another with -o", dir);
 	err = check_empty(dir);
 	return err ? err : check_writable(dir, dir);
 }

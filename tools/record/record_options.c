@@ -16,10 +16,12 @@
 #include "tools/common/error.h"
 #include "tools/common/options.h"
 
-enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CGROUP, KEY_CLUSTER, KEY_COMM, KEY_CONTROL, KEY_CPU,
-       KEY_CREATE, KEY_DURATION, KEY_EVENTS, KEY_FIT, KEY_JSON, KEY_LIVE, KEY_MPI, KEY_NO_CLUSTER,
-       KEY_NO_SESSIONS, KEY_PASS, KEY_RANKS, KEY_RATE_LIMIT, KEY_REQUIRE, KEY_STACK,
-       KEY_SYNC_TIMEOUT, KEY_UNREAD, KEY_WHERE };
+enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_CLUSTER, KEY_CONTROL, KEY_CPU, KEY_DURATION, KEY_FIT,
+       KEY_MPI, KEY_NO_CLUSTER, KEY_NO_SESSIONS, KEY_RANKS, KEY_RATE_LIMIT, KEY_STACK,
+       KEY_SYNC_TIMEOUT, KEY_WHERE };
+
+#define FLAG(member)	OPTION_FLAG(struct record_options, member)
+#define TEXT(member)	OPTION_TEXT(struct record_options, member)
 
 static const struct argp_option options[] = {
 	{ "event", 'e', "EVENT", 0, "record this kernel event or group; may be "
@@ -27,9 +29,9 @@ static const struct argp_option options[] = {
 	  "recorded", 0 },
 	{ "pid", 'p', "PID[,PID]...", 0, "record kernel events of these running "
 	  "processes and their descendants", 0 },
-	{ "comm", KEY_COMM, "NAME", 0, "record kernel events only of threads with this "
+	{ "comm", TEXT(select.name), "NAME", 0, "record kernel events only of threads with this "
 	  "name", 0 },
-	{ "cgroup", KEY_CGROUP, "DIR", 0, "record kernel events only of threads in this "
+	{ "cgroup", TEXT(select.cgroup), "DIR", 0, "record kernel events only of threads in this "
 	  "cgroup and those below it", 0 },
 	{ "cpu", KEY_CPU, "LIST", 0, "record kernel events only on these CPUs: 0-3,8", 0 },
 	{ "where", KEY_WHERE, "CONDITION", 0, "record only events whose field has a value: "
@@ -47,14 +49,14 @@ static const struct argp_option options[] = {
 	  "repeated; CMD uses the first by default (default: $TSCTRACE_CHANNEL, or "
 	  "'default')", 0 },
 	{ "control", KEY_CONTROL, "IN,OUT", OPTION_HIDDEN, NULL, 0 },
-	{ "live", KEY_LIVE, NULL, OPTION_HIDDEN, NULL, 0 },
-	{ "create", KEY_CREATE, NULL, 0, "create the channels of -c that do not exist, "
+	{ "live", FLAG(live), NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "create", FLAG(create), NULL, 0, "create the channels of -c that do not exist, "
 	  "although others have similar names", 0 },
-	{ "events", KEY_EVENTS, "PATTERNS", 0, "enable these typed events in "
+	{ "events", TEXT(patterns), "PATTERNS", 0, "enable these typed events in "
 	  "CMD: 'job_*,-job_poll' (default: $TSCTRACE_EVENTS, or all)", 0 },
 	{ "mpi", KEY_MPI, "openmpi|mpich", 0, "record calls of MPI in CMD, which "
 	  "uses this MPI", 0 },
-	{ "unread", KEY_UNREAD, NULL, 0, "also record unread events that are in "
+	{ "unread", FLAG(unread), NULL, 0, "also record unread events that are in "
 	  "the channels already", 0 },
 	{ "flight-recorder", 'f', NULL, 0, "overwrite the oldest events when a "
 	  "ring is full, and write the newest at the end; 'trace-ctl snapshot' "
@@ -79,14 +81,14 @@ static const struct argp_option options[] = {
 	  "for the end of a sync session, 1 to 3600 (default: 5; with --cluster: 30)", 0 },
 	{ "ranks", KEY_RANKS, NULL, 0, "under mpirun or srun: record all ranks of a host "
 	  "together, to DIR/HOST; implies --pass-status", 0 },
-	{ "require-events", KEY_REQUIRE, NULL, 0, "exit with status 3 if nothing was "
+	{ "require-events", FLAG(require_events), NULL, 0, "exit with status 3 if nothing was "
 	  "recorded", 0 },
-	{ "pass-status", KEY_PASS, NULL, 0, "exit with the status of CMD, if the "
+	{ "pass-status", FLAG(pass_status), NULL, 0, "exit with the status of CMD, if the "
 	  "recording succeeded", 0 },
 	{ "quiet", 'q', NULL, 0, "print only errors and losses", 0 },
 	{ "verbose", 'v', NULL, 0, "print more, and show progress even without a "
 	  "terminal; twice: also show the layout of the files", 0 },
-	{ "json", KEY_JSON, NULL, 0, "print the summary as JSON on standard "
+	{ "json", FLAG(json), NULL, 0, "print the summary as JSON on standard "
 	  "output", 0 },
 	{ 0 }
 };
@@ -171,8 +173,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT: state->child_inputs[0] = o; break;
 	case 'e': add_event(o, arg); break;
 	case 'p': add_pids(state, o, arg); break;
-	case KEY_COMM: o->select.name = arg; break;
-	case KEY_CGROUP: o->select.cgroup = arg; break;
 	case KEY_CPU:
 		if (tsct_filter_ranges(arg, TSCT_CPUS_MAX - 1, &o->cpus))
 			argp_error(state, "--cpu: '%s' is not a CPU list such as 0-3,8",
@@ -188,13 +188,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'o': o->dir = arg; break;
 	case 'a': o->all = true; break;
 	case 'c': o->channels[o->nr_channels++] = arg; break;
-	case KEY_EVENTS: o->patterns = arg; break;
 	case KEY_MPI:
 		o->mpi = arg;
 		if (strcmp(arg, "openmpi") && strcmp(arg, "mpich"))
 			argp_error(state, "--mpi: '%s' is not openmpi or mpich", arg);
 		break;
-	case KEY_UNREAD: o->unread = true; break;
 	case 'f': o->flight = true; break;
 	case 'q': o->quiet = true; break;
 	case 'v': o->verbose++; break;
@@ -226,12 +224,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (record_control_open(arg, &o->control))
 			argp_error(state, "--control: '%s' are not two descriptors", arg);
 		break;
-	case KEY_LIVE: o->live = true; break;
-	case KEY_CREATE: o->create = true; break;
 	case KEY_RANKS: o->by_ranks = o->pass_status = true; break;
-	case KEY_REQUIRE: o->require_events = true; break;
-	case KEY_PASS: o->pass_status = true; break;
-	case KEY_JSON: o->json = true; break;
 	case ARGP_KEY_ARG:
 		o->command = state->argv + state->next - 1;
 		state->next = state->argc;
@@ -261,10 +254,9 @@ static int check_name(const char *from, const char *name)
 {
 	if (*name != '.' && tsct_channel_name_valid(name))
 		return 0;
-	ctl_error("%s: invalid channel name '%s'; use 1 to %d characters of"
-			" A-Z a-z 0-9 _ . -, not beginning with a dot", from,
-			name, TSCT_NAME_MAX - 1);
-	return -EINVAL;
+	return ctl_fail(-EINVAL, "%s: invalid channel name '%s'; use 1 to %d characters of"
+			" A-Z a-z 0-9 _ . -, not beginning with a dot", from, name,
+			TSCT_NAME_MAX - 1);
 }
 
 static int check_channels(const struct record_options *o)
@@ -279,36 +271,31 @@ static int check_channels(const struct record_options *o)
 		if (check_name("-c", o->channels[i]))
 			return -EINVAL;
 		for (j = 0; j < i; j++)
-			if (!strcmp(o->channels[i], o->channels[j])) {
-				ctl_error("-c: %s is given twice; remove"
+			if (!strcmp(o->channels[i], o->channels[j]))
+				return ctl_fail(-EINVAL, "-c: %s is given twice; remove"
 						" one", o->channels[i]);
-				return -EINVAL;
-			}
 	}
 	if (o->nr_channels <= max)
 		return 0;
-	ctl_error("-c: %u channels are too many for one recording; use up to"
-			" %u", o->nr_channels, max);
-	return -EINVAL;
+	return ctl_fail(-EINVAL,
+			"-c: %u channels are too many for one recording; use up to %u",
+			o->nr_channels, max);
 }
 
 static int check_patterns(const struct record_options *o)
 {
 	const char *env = o->command ? getenv("TSCTRACE_EVENTS") : NULL;
 
-	if (tsct_patterns_check(o->patterns ? o->patterns : env ? env : "")) {
-		ctl_error("%s: invalid patterns '%s'; use event names with *"
+	if (tsct_patterns_check(o->patterns ? o->patterns : env ? env : ""))
+		return ctl_fail(-EINVAL,
+				"%s: invalid patterns '%s'; use event names with *"
 				" and ?, separated by commas, a - in front to"
-				" disable: 'job_*,-job_poll'", o->patterns ?
-				"--events" : "$TSCTRACE_EVENTS", o->patterns ?
-				o->patterns : env);
-		return -EINVAL;
-	}
-	if (o->mpi && !o->command) {
-		ctl_error("--mpi needs a command to run; otherwise start the programs"
-			     " with $LD_PRELOAD");
-		return -EINVAL;
-	}
+				" disable: 'job_*,-job_poll'", o->patterns ? "--events" :
+				"$TSCTRACE_EVENTS", o->patterns ? o->patterns : env);
+	if (o->mpi && !o->command)
+		return ctl_fail(-EINVAL,
+				"--mpi needs a command to run; otherwise start the programs"
+				" with $LD_PRELOAD");
 	if (!o->patterns || (o->command && *o->patterns))
 		return 0;
 	if (o->command)
@@ -326,42 +313,36 @@ int record_options_check(const struct record_options *o)
 	uint32_t min = o->flight ? TSCT_BLOCKS_MIN_OVERWRITE : TSCT_BLOCKS_MIN;
 	uint32_t blocks = o->blocks ? o->blocks : min;
 
-	if (o->by_ranks && (!o->command || !o->dir)) {
-		ctl_error("--ranks needs -o DIR, which is the same on all ranks, and a"
-			     " command");
-		return -EINVAL;
-	}
+	if (o->by_ranks && (!o->command || !o->dir))
+		return ctl_fail(-EINVAL,
+				"--ranks needs -o DIR, which is the same on all ranks, and a"
+				" command");
 	if (check_channels(o) || check_patterns(o))
 		return -EINVAL;
-	if (tsct_geometry_check(record_policy(o), size, blocks)) {
-		ctl_error("invalid ring size: %u blocks of %u bytes; use powers of"
-			     " two: 4096 to 65536 bytes, %u to 65536 blocks, up to 256"
-			     " MiB in all", blocks, size, min);
-		return -EINVAL;
-	}
+	if (tsct_geometry_check(record_policy(o), size, blocks))
+		return ctl_fail(-EINVAL,
+				"invalid ring size: %u blocks of %u bytes; use powers of"
+				" two: 4096 to 65536 bytes, %u to 65536 blocks, up to 256"
+				" MiB in all", blocks, size, min);
 	if (!o->nr_events && (o->select.nr_roots || o->select.name || o->select.cgroup ||
 			      o->cpus.nr || o->where.nr || o->select.rate_ns ||
-			      o->select.stacks)) {
-		ctl_error("-p, --comm, --cgroup, --cpu, --where, --rate-limit and --stack "
-			     "apply to kernel events; name these with -e");
-		return -EINVAL;
-	}
-	if (o->all && o->select.nr_roots) {
-		ctl_error("-a and -p exclude each other; remove one of them");
-		return -EINVAL;
-	}
+			      o->select.stacks))
+		return ctl_fail(-EINVAL,
+				"-p, --comm, --cgroup, --cpu, --where, --rate-limit and --stack "
+				"apply to kernel events; name these with -e");
+	if (o->all && o->select.nr_roots)
+		return ctl_fail(-EINVAL,
+				"-a and -p exclude each other; remove one of them");
 	if (o->sync_timeout_s && (o->sync_mode == RECORD_SYNC_OFF ||
-				  o->sync_mode == RECORD_SYNC_NO_SESSIONS)) {
-		ctl_error("--sync-timeout: no sync sessions with --%s; remove one of"
-			     " the options", o->sync_mode == RECORD_SYNC_OFF ?
-			     "no-cluster" : "no-sessions");
-		return -EINVAL;
-	}
-	if (o->fit && o->sync_mode == RECORD_SYNC_OFF) {
-		ctl_error("--fit %s: no sync samples with --no-cluster; remove one of"
-			     " the options", o->fit);
-		return -EINVAL;
-	}
+				  o->sync_mode == RECORD_SYNC_NO_SESSIONS))
+		return ctl_fail(-EINVAL,
+				"--sync-timeout: no sync sessions with --%s; remove one of"
+				" the options", o->sync_mode == RECORD_SYNC_OFF ?
+				"no-cluster" : "no-sessions");
+	if (o->fit && o->sync_mode == RECORD_SYNC_OFF)
+		return ctl_fail(-EINVAL,
+				"--fit %s: no sync samples with --no-cluster; remove one of"
+				" the options", o->fit);
 	return 0;
 }
 
@@ -387,21 +368,6 @@ static const struct argp_option files_options[] = {
 	  "when the recording is complete; packet: after each packet", 0 },
 	{ 0 }
 };
-
-/* Returns the index of @arg in @names, or exits. @choice: all names, for the error
- * text */
-static uint32_t parse_name(struct argp_state *state, const char *option,
-			   const char *arg, const char *const *names, uint32_t nr,
-			   const char *choice)
-{
-	uint32_t i;
-
-	for (i = 0; i < nr; i++)
-		if (!strcmp(arg, names[i]))
-			return i;
-	argp_error(state, "%s: invalid value '%s'; use %s", option, arg, choice);
-	return 0;
-}
 
 /* Adds a limit of packets to @limits, or exits. */
 static void add_limit(struct argp_state *state, struct tsct_packet_limits *limits,
@@ -430,14 +396,14 @@ static error_t parse_files_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_TIMESTAMPS:
-		o->timestamps = parse_name(state, "--timestamps", arg,
+		o->timestamps = option_choice(state, "--timestamps", arg,
 				tsct_timestamps_names, TSCT_TIMESTAMPS_NR,
 				"tsc, tsc/16, tsc/256, interpolated, system or off");
 		break;
 	case KEY_SYNC_EVERY: add_limit(state, &o->sync_every, arg); break;
 	case KEY_FSYNC:
-		o->fsync = parse_name(state, "--fsync", arg, tsct_fsync_names,
-				      TSCT_FSYNC_NR, "never, end or packet");
+		o->fsync = option_choice(state, "--fsync", arg, tsct_fsync_names, TSCT_FSYNC_NR,
+					 "never, end or packet");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

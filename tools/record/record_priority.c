@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MIT
-/* The recorder's scheduling. <linux/sched/types.h> excludes <sched.h>. */
 #include <linux/sched.h>
 #include <linux/sched/types.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record_priority.h"
+/* cmd_record.h includes <sched.h>, which <linux/sched/types.h> excludes. */
+void record_priority_raise(void);
 
 #define NICE_MIN	(-20)
 #define SLICE_NS	100000	/* shortest time slice that Linux accepts, ns */
 
+/*
+ * Makes the scheduler run this thread soon after it has become runnable: a ring is full
+ * within milliseconds, so a recorder that waits for its turn behind the programs that it
+ * records loses events, however little CPU time it needs. Users that may not raise the
+ * priority (RLIMIT_NICE) get a short time slice, which shortens the wait since Linux 6.12.
+ * A policy or a nice value that the user has chosen is kept. Children of the thread get
+ * the default values.
+ */
 void record_priority_raise(void)
 {
 	struct sched_attr attr = { .size = sizeof(attr) };

@@ -12,6 +12,7 @@
 #include "lib/core/event_def.h"
 #include "tools/bpf/bpf_errors.h"
 #include "tools/common/error.h"
+#include "tools/common/stop.h"
 
 /* ---- begin ------------------------------------------------------------- */
 
@@ -83,10 +84,9 @@ static int open_drains(struct record_session *s)
 	for (i = 0; (s->o->unread || s->o->flight) && i < s->nr_channels; i++) {
 		oldest = s->started;
 		err = tsct_drain_oldest(s->channels[i], &oldest);
-		if (err) {
-			ctl_error("reading the rings failed: %s", strerror(-err));
-			return err;
-		}
+		if (err)
+			return ctl_fail(err, "reading the rings failed: %s",
+					strerror(-err));
 		s->has_old[i] = oldest < s->started;
 		if (oldest < s->rec.begin)
 			s->rec.begin = oldest;
@@ -145,10 +145,8 @@ int record_session_begin(struct record_session *s, pid_t root)
 	select = s->o->select;
 	if (root && !s->o->all && !select.nr_roots) {
 		roots = all_roots(s, root, &select.nr_roots);
-		if (!roots) {
-			ctl_error("kernel events: out of memory");
-			return -ENOMEM;
-		}
+		if (!roots)
+			return ctl_fail(-ENOMEM, "kernel events: out of memory");
 		select.roots = roots;
 	}
 	select.cpus = &s->o->cpus;
@@ -262,7 +260,7 @@ int record_session_end(struct record_session *s)
 	record_session_watch(s);
 	/* From now on, a signal ends the wait for the session at the end. */
 	if (s->sync.sessions)
-		s->sync.interrupts = record_interrupts;
+		s->sync.interrupts = stop_signals;
 	s->rec.end = tsct_clock_cycles(s->clock);
 	s->statedump.end = s->rec.end;
 	if (s->source) {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Stacks of kernel events: finds the function of each frame in the kernel, and the file of
+ * each frame in a program, while these exist, and writes both into the statedump.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,7 +22,6 @@
 #include "lib/statedump/perf_map.h"
 #include "lib/statedump/statedump.h"
 #include "lib/statedump/symbolize.h"
-#include "record_stacks.h"
 #include "tools/bpf/progs/events.h"
 #include "tools/common/error.h"
 

@@ -14,9 +14,9 @@
 #include <tsctrace/tsctrace.h>
 
 #include "lib/base/index.h"
-#include "record_stacks.h"
 
 struct known_thread;
+struct record_stacks;
 
 struct record_statedump {
 	/*
@@ -77,5 +77,21 @@ void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
 			  const void *payload, __u32 len);
 
 void record_statedump_close(struct record_session *s);
+
+/* ---- stacks of kernel events: record_stacks.c --------------------------- */
+
+/* Prepares for stacks, after the BPF programs were loaded. Prints a warning if the
+ * kernel's functions cannot be named. Returns 0 or -ENOMEM. */
+int record_stacks_open(struct record_session *s);
+
+/* Takes a stack from a BPF program: struct stack_head with frames. */
+void record_stacks_take(struct record_session *s, __u64 cycles, const void *payload,
+			size_t size);
+
+/* Notes the file of a program that a process executes: the process may end before its
+ * stacks are taken. */
+void record_stacks_exec(struct record_session *s, const char *filename);
+
+void record_stacks_free(struct record_stacks *stacks);
 
 #endif /* RECORD_STATEDUMP_H */

@@ -13,6 +13,7 @@
 #include "tools/common/control.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
+#include "tools/common/stop.h"
 
 #define HELD_MAX	65536	/* limit of samples that a flight recorder holds */
 #define FETCH_NS	1000000000LL	/* time between requests for samples, ns */
@@ -77,37 +78,27 @@ static int hold_sample(struct record_session *s,
 	return 0;
 }
 
-/* Parses a sample, as formatted by exchange_log_answer() in the daemon. False:
- * invalid */
+/* Parses a sample, as formatted by exchange_log_answer() in the daemon: its number, `stamp`,
+ * the other fields, the source. False: invalid */
 static bool parse_sample(json_t *row, struct tsct_sync_sample *s)
 {
-	json_int_t n[27];
-	const char *name;
-	size_t i, nr = sizeof(n) / sizeof(n[0]);
+	const char *name = json_string_value(json_array_get(row, TSCT_SAMPLE_NUMBERS + 1));
+	unsigned int i, field = 0;
+	const json_t *number;
 
-	if (json_array_size(row) != nr + 1)
+	if (json_array_size(row) != TSCT_SAMPLE_NUMBERS + 2 || !name ||
+	    strlen(name) >= sizeof(s->source))
 		return false;
-	for (i = 0; i < nr; i++) {
-		if (!json_is_integer(json_array_get(row, i)))
+	*s = (struct tsct_sync_sample) { .number = 0 };
+	for (i = 0; i <= TSCT_SAMPLE_NUMBERS; i++) {
+		number = json_array_get(row, i);
+		if (!json_is_integer(number))
 			return false;
-		n[i] = json_integer_value(json_array_get(row, i));
+		if (i == 1)
+			s->stamp = (__u64)json_integer_value(number);
+		else
+			tsct_sample_set(s, field++, (__u64)json_integer_value(number));
 	}
-	name = json_string_value(json_array_get(row, nr));
-	if (!name || strlen(name) >= sizeof(s->source))
-		return false;
-	*s = (struct tsct_sync_sample) {
-		.number = n[0], .stamp = n[1],
-		.x = { .t1 = n[2], .t2 = n[3], .t3 = n[4], .t4 = n[5],
-		       .local_error = n[6], .remote_error = n[7],
-		       .session = n[8], .flags = n[9] },
-		.fitted = n[10], .kept = n[11],
-		.node = n[12], .host = n[13], .master = n[14],
-		.timeline = n[15], .status = n[16], .depth = n[17],
-		.has_line = n[18],
-		.line = { .base = n[19], .base_ns = n[20], .mult = n[21],
-			  .as_of = n[22], .error_ps = n[23], .growth = n[24] },
-		.clock_epoch = n[25], .cluster_epoch = n[26],
-	};
 	strcpy(s->source, name);
 	return true;
 }
@@ -274,7 +265,7 @@ static int await_answer(struct record_session *s)
 	int ret;
 
 	while (!(ret = tsct_control_call_step(&s->sync.call))) {
-		if (record_interrupts > s->sync.interrupts)
+		if (stop_signals > s->sync.interrupts)
 			ret = -EINTR;
 		if (ret)
 			break;
@@ -416,7 +407,7 @@ static int await_session_end(struct record_session *s)
 		err = fetch_samples(s);
 		if (err || !s->sync.busy)
 			return err;
-		if (record_interrupts > s->sync.interrupts)
+		if (stop_signals > s->sync.interrupts)
 			return set_error(s, -EINTR, "interrupted");
 		if (tsct_monotonic_ns() > until)
 			break;
@@ -467,18 +458,14 @@ int record_sync_open(struct record_session *s)
 	/* Signals interrupt the waits of sessions only: all other waits are short. */
 	s->sync.interrupts = sessions_required(s) ? 0 : INT_MAX;
 	err = tsct_recording_add_samples(&s->rec);
-	if (err) {
-		ctl_error("sync samples: %s", strerror(-err));
-		return err;
-	}
+	if (err)
+		return ctl_fail(err, "sync samples: %s", strerror(-err));
 	err = fetch_samples(s);
 	if (err) {
 		tsct_recording_drop_sync(&s->rec);
-		if (sessions_required(s)) {
-			ctl_error("--cluster: %s; nothing was recorded",
+		if (sessions_required(s))
+			return ctl_fail(err, "--cluster: %s; nothing was recorded",
 					s->sync.error);
-			return err;
-		}
 		if (s->o->fit)
 			ctl_error("--fit %s has no effect: no sync samples: %s",
 					s->o->fit, s->sync.error);
@@ -502,10 +489,8 @@ static bool decide_sessions(struct record_session *s)
 	if (s->o->sync_mode != RECORD_SYNC_AUTO || !rec->on ||
 	    rec->role != TSCT_SYNC_CHILD)
 		return false;
-	if (request_json(s, "peers", &peers)) {
-		ctl_error("no sync sessions: %s", s->sync.error);
-		return false;
-	}
+	if (request_json(s, "peers", &peers))
+		return ctl_fail(false, "no sync sessions: %s", s->sync.error);
 	has_master = find_master(peers);
 	json_decref(peers);
 	return has_master;
@@ -520,12 +505,10 @@ int record_sync_start(struct record_session *s)
 		return 0;
 	s->sync.interrupts = 0;
 	err = run_session(s, &s->rec.nodes[0].sync.start);
-	if (err && (sessions_required(s) || err == -EINTR)) {
-		ctl_error("%sthe session at the start failed: %s; nothing was"
-			     " recorded", sessions_required(s) ? "--cluster: " : "",
-			     s->sync.error);
-		return err;
-	}
+	if (err && (sessions_required(s) || err == -EINTR))
+		return ctl_fail(err, "%sthe session at the start failed: %s; nothing was"
+				" recorded", sessions_required(s) ? "--cluster: " : "",
+				s->sync.error);
 	if (err)
 		ctl_error("the session at the start failed: %s; recording without"
 			     " it", s->sync.error);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds the channels of a recording, and the reason why it has no events */
-#include <ctype.h>
+/* Finds the reason why a recording has no events */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,88 +12,7 @@
 #include "lib/client/runtime_paths.h"
 #include "tools/common/channels.h"
 #include "tools/common/error.h"
-#include "tools/common/near_name.h"
 #include "tools/common/view.h"
-
-/* ---- the channels of -c -------------------------------------------------- */
-
-/* Returns the listed name that @name may be a misspelling of, or NULL. */
-static const char *find_near(const struct channel_list *all, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < all->nr; i++)
-		if (near_name(name, all->at[i].info.name))
-			return all->at[i].info.name;
-	return NULL;
-}
-
-/* Opens a channel by id, or another user's by name: an own one has been found by its name.
- * Returns 1: opened, or -errno. */
-static int open_listed(struct record_session *s, unsigned int i,
-		       const struct channel_list *all)
-{
-	const struct listed_channel *c = channel_list_find(all, s->names[i]);
-	int err;
-
-	if (!c)
-		return -ENOENT;
-	err = tsct_channel_open_id(
-		tsct_channel_socket_path(all->providers[c->provider].channel),
-		c->info.id, TSCT_ROLE_READ, &s->channels[i]);
-	snprintf(s->names[i], sizeof(s->names[i]), "%s", c->info.name);
-	if (err == -EBUSY)
-		ctl_error("channel %s: already being recorded; stop that recording",
-			     s->names[i]);
-	else if (err)
-		ctl_error("channel %s: %s", s->names[i],
-			     tsct_channel_error(s->channels[i]));
-	return err ? err : 1;
-}
-
-static int check_new(const struct record_session *s, const struct channel_list *all,
-		     const char *name)
-{
-	const char *near = find_near(all, name);
-
-	if (s->o->create || s->o->command)
-		return 0;
-	if (near)
-		ctl_error("channel %s: does not exist; did you mean '%s'? To record"
-			     " programs that will create it, add --create", name, near);
-	else if (name[strspn(name, "0123456789")] == '\0')
-		ctl_error("channel %s: no such id or name; 'trace-ctl channel list' lists"
-			     " all channels. To record programs that will create a channel"
-			     " of this name, add --create", name);
-	else
-		return 0;
-	return -ENOENT;
-}
-
-int record_channel_find(struct record_session *s, unsigned int i)
-{
-	struct channel_list all;
-	int best = 0, rank, ret = 0;
-	size_t j;
-
-	if (i >= s->o->nr_channels)
-		return 0;
-	channel_list_open(&all, false);
-	if (channel_list_default(&all) >= 0 && !channel_list_read(&all)) {
-		for (j = 0; j < all.nr; j++) {
-			rank = channel_list_rank(&all.at[j], s->names[i]);
-			best = rank > best ? rank : best;
-		}
-		if (best == 1 || best == 2)
-			ret = open_listed(s, i, &all);
-		else if (!best)
-			ret = check_new(s, &all, s->names[i]);
-	}
-	channel_list_close(&all);
-	return ret;
-}
-
-/* ---- no events ----------------------------------------------------------- */
 
 /* Running programs that report their typed events */
 struct programs {
