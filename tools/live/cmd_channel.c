@@ -20,7 +20,7 @@
 
 /* ---- command line ------------------------------------------------------ */
 
-enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_KERNEL, KEY_JSON };
+enum { KEY_BLOCK_SIZE = 256, KEY_BLOCKS, KEY_KERNEL };
 
 struct channel_options {
 	const char *action;		/* subcommand: create, remove, list, enable or
@@ -44,7 +44,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "kernel", KEY_KERNEL, NULL, 0, "create: reserve the channel for events"
 	  " of the kernel; needs root and the module", 0 },
-	{ "json", KEY_JSON, NULL, 0, "print JSON", 0 },
+	{ "json", OPTION_FLAG(struct channel_options, json), NULL, 0, "print JSON", 0 },
 	{ 0 }
 };
 
@@ -122,7 +122,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		w->flags |= TSCT_CHANNEL_KERNEL;
 		w->create_only = "--kernel";
 		break;
-	case KEY_JSON: w->json = true; break;
 	case ARGP_KEY_ARG:
 		if (!w->action)
 			w->action = arg;

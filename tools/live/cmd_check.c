@@ -238,31 +238,15 @@ static int print_json(const struct check_report *c)
 
 /* ---- command line ------------------------------------------------------ */
 
-enum { OPTION_JSON = 0x100, OPTION_RUN };
-
 static const struct argp_option options[] = {
-	{ "json", OPTION_JSON, NULL, 0, "print JSON", 0 },
-	{ "run", OPTION_RUN, NULL, 0,
+	{ "json", OPTION_FLAG(struct check_report, json), NULL, 0, "print JSON", 0 },
+	{ "run", OPTION_FLAG(struct check_report, run), NULL, 0,
 	  "measure now (default: show the module's last measurement)", 0 },
 	{ 0 }
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct check_report *c = state->input;
-
-	switch (key) {
-	case OPTION_JSON: c->json = true; return 0;
-	case OPTION_RUN: c->run = true; return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
 	.doc = "Check that TSC_AUX has the CPU number on each CPU, and that the "
 	"CPUs' counters are synchronized."
 	"\vExit status: 0: time stamps are TSC cycles, and TSC_AUX has the CPU number "

@@ -154,10 +154,10 @@ static int fake_disruption(void)
 
 /* ---- command line ---------------------------------------------------------- */
 
-enum { OPTION_JSON = 0x100, OPTION_WAIT, OPTION_MAX_ERROR, OPTION_FAKE };
+enum { OPTION_WAIT = 0x100, OPTION_MAX_ERROR };
 
 static const struct argp_option options[] = {
-	{ "json", OPTION_JSON, NULL, 0,
+	{ "json", OPTION_FLAG(struct clock_options, json), NULL, 0,
 	  "print JSON; with --watch, one object per line", 0 },
 	{ "watch", 'w', "SEC", OPTION_ARG_OPTIONAL,
 	  "print a line every SEC seconds (default: 1), until interrupted", 0 },
@@ -167,7 +167,7 @@ static const struct argp_option options[] = {
 	{ "max-error", OPTION_MAX_ERROR, "NS", 0,
 	  "with --wait-synced: wait also for an error bound of up to NS "
 	  "nanoseconds", 0 },
-	{ "fake-disruption", OPTION_FAKE, NULL, 0,
+	{ "fake-disruption", OPTION_FLAG(struct clock_options, fake), NULL, 0,
 	  "make tsctraced behave as if the clock had been disrupted (for tests; "
 	  "root only)", 0 },
 	{ 0 }
@@ -179,8 +179,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	char *end;
 
 	switch (key) {
-	case OPTION_JSON: o->json = true; break;
-	case OPTION_FAKE: o->fake = true; break;
 	case OPTION_WAIT:
 		o->wait = true;
 		o->wait_s = arg ? option_seconds(state, "--wait-synced", arg, 0, WAIT_MAX) :

@@ -16,7 +16,7 @@
 #include "tools/common/options.h"
 #include "tools/common/view.h"
 
-enum { KEY_KIND = 256, KEY_STDIN };
+enum { KEY_KIND = 256 };
 
 #define WORDS_MAX	(TSCT_FIELDS_MAX + 2)
 
@@ -61,7 +61,8 @@ static const struct argp_option options[] = {
 	  " or 'default')", 0 },
 	{ "kind", KEY_KIND, "instant|begin|end|counter", 0, "kind of the event: instant (default), begin, end"
 	  " or counter", 0 },
-	{ "stdin", KEY_STDIN, NULL, 0, "read events from standard input, one a line: NAME"
+	{ "stdin", OPTION_FLAG(struct emit_options, is_stdin), NULL, 0,
+	  "read events from standard input, one a line: NAME"
 	  " KEY=VALUE...; a first word @KIND sets the kind of this line", 0 },
 	{ 0 }
 };
@@ -84,7 +85,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   " end or counter", arg);
 		o->kind = (unsigned int)kind;
 		break;
-	case KEY_STDIN: o->is_stdin = true; break;
 	case ARGP_KEY_ARG: o->words[o->nr_words++] = arg; break;
 	case ARGP_KEY_END:
 		if (o->is_stdin && o->nr_words)

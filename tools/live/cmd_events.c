@@ -25,8 +25,6 @@
 #define ANSWER_MAX	(8U << 20)	/* a program's answer, bytes */
 #define TIMEOUT_MS	2000
 
-enum { KEY_JSON = 256 };
-
 struct events_options {
 	const char *action;		/* subcommand: list, enable, disable or attach */
 	char **patterns;
@@ -50,7 +48,7 @@ struct events_result {
 static const struct argp_option options[] = {
 	{ "pid", 'p', "PID", 0, "only this process; may be repeated (default: all"
 	  " programs of this user, as root of all users, in this network namespace)", 0 },
-	{ "json", KEY_JSON, NULL, 0, "list: print JSON", 0 },
+	{ "json", OPTION_FLAG(struct events_options, json), NULL, 0, "list: print JSON", 0 },
 	{ 0 }
 };
 
@@ -67,7 +65,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--pid: '%s' is not a process id", arg);
 		o->pids[o->nr_pids++] = (pid_t)pid;
 		break;
-	case KEY_JSON: o->json = true; break;
 	case ARGP_KEY_ARG:
 		if (!o->action) {
 			o->action = arg;

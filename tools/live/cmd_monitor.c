@@ -22,6 +22,7 @@
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
+#include "tools/common/stop.h"
 #include "tools/common/view.h"
 
 #define QUEUE_BYTES	(1 << 20)	/* size of the receive queue for news */
@@ -62,14 +63,6 @@ struct monitor {
 	struct tsct_channel_info *channels;
 	size_t nr_channels;
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_stop(int number)
-{
-	(void)number;
-	stopped = 1;
-}
 
 /* ---- output -------------------------------------------------------------- */
 
@@ -185,7 +178,7 @@ static int print_json(const struct news *news)
 
 static bool is_done(const struct monitor *m)
 {
-	return stopped || m->failed || m->unloaded ||
+	return stop_signals || m->failed || m->unloaded ||
 		(m->count && m->printed >= m->count);
 }
 
@@ -475,31 +468,15 @@ static int run_loop(struct monitor *m, const sigset_t *mask)
 	return 0;
 }
 
-static void catch_signals(sigset_t *ret_mask)
-{
-	struct sigaction stop = { .sa_handler = on_stop };
-	sigset_t blocked;
-
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGINT);
-	sigaddset(&blocked, SIGTERM);
-	sigaddset(&blocked, SIGHUP);
-	sigprocmask(SIG_BLOCK, &blocked, ret_mask);
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
-	sigaction(SIGHUP, &stop, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
 /* ---- command line -------------------------------------------------------- */
 
-enum { KEY_JSON = 256, KEY_DURATION };
+enum { KEY_DURATION = 256 };
 
 static const struct argp_option options[] = {
 	{ "count", 'n', "COUNT", 0, "exit after COUNT lines (default: on Ctrl-C)", 0 },
 	{ "duration", KEY_DURATION, "SECONDS", 0, "exit after SECONDS, 0.001 to 1000000000",
 	  0 },
-	{ "json", KEY_JSON, NULL, 0, "print one JSON object per line", 0 },
+	{ "json", OPTION_FLAG(struct monitor, json), NULL, 0, "print one JSON object per line", 0 },
 	{ 0 }
 };
 
@@ -514,10 +491,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DURATION:
 		m->seconds = option_seconds(state, "--duration", arg, DURATION_MIN,
 					    DURATION_MAX);
-		break;
-	case KEY_JSON: m->json = true; break;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -537,11 +510,13 @@ static const struct argp argp = {
 int cmd_monitor(int argc, char **argv)
 {
 	struct monitor m = { .json = false };
+	static const int stop[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 	sigset_t mask;
 	int err, ret = EXIT_FAILED;
 
 	options_parse(&argp, argc, argv, 0, &m);
-	catch_signals(&mask);
+	stop_catch(stop, &mask);
+	signal(SIGPIPE, SIG_IGN);
 	err = open_sockets(&m);
 	if (err == -NLE_OBJ_NOTFOUND)
 		ctl_error("module not loaded, or this is not the initial network namespace;"

@@ -26,23 +26,15 @@ struct cluster_options {
 	long timeout_s;		/* timeout of the command sync, s */
 };
 
-enum { OPTION_JSON = 0x100, OPTION_TIMEOUT };
+enum { OPTION_TIMEOUT = 0x100 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cluster_options *o = state->input;
 
-	switch (key) {
-	case OPTION_JSON: o->json = true; break;
-	case OPTION_TIMEOUT:
-		o->timeout_s = option_number(state, "--timeout", arg, 1, 3600);
-		break;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		break;
-	default:
+	if (key != OPTION_TIMEOUT)
 		return ARGP_ERR_UNKNOWN;
-	}
+	o->timeout_s = option_number(state, "--timeout", arg, 1, 3600);
 	return 0;
 }
 
@@ -50,7 +42,7 @@ static const struct argp_option sync_options[] = {
 	{ "timeout", OPTION_TIMEOUT, "SECONDS", 0,
 	  "wait up to SECONDS for the end of the session, 1 to 3600 (default: "
 	  "30)", 0 },
-	{ "json", OPTION_JSON, NULL, 0, "print JSON", 0 },
+	{ "json", OPTION_FLAG(struct cluster_options, json), NULL, 0, "print JSON", 0 },
 	{ 0 }
 };
 

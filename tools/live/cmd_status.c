@@ -205,13 +205,11 @@ static void read_status(struct status_report *s, const struct tsct_clock *clock)
 
 /* ---- command line ------------------------------------------------------ */
 
-enum { OPTION_JSON = 0x100, OPTION_METRICS };
-
 static const struct argp_option options[] = {
-	{ "json", OPTION_JSON, NULL, 0, "print JSON", 0 },
+	{ "json", OPTION_FLAG(struct status_report, json), NULL, 0, "print JSON", 0 },
 	{ "per-cpu", 'p', NULL, 0, "show each CPU's ring below its channel "
 	  "(default: only CPUs that lost events)", 0 },
-	{ "metrics", OPTION_METRICS, NULL, 0,
+	{ "metrics", OPTION_FLAG(struct status_report, metrics), NULL, 0,
 	  "print the daemon's metrics in the format of Prometheus", 0 },
 	{ 0 }
 };
@@ -220,13 +218,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct status_report *s = state->input;
 
+	(void)arg;
 	switch (key) {
-	case OPTION_JSON: s->json = true; break;
-	case OPTION_METRICS: s->metrics = true; break;
 	case 'p': s->per_cpu = true; break;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
-		break;
 	case ARGP_KEY_END:
 		if (s->json && s->metrics)
 			argp_error(state, "--metrics and --json exclude each "

@@ -15,7 +15,7 @@
 
 /* ---- command line ------------------------------------------------------ */
 
-enum { KEY_ONCE = 256, KEY_JSON };
+enum { KEY_ONCE = 256 };
 
 struct top_options {
 	bool per_cpu, json;
@@ -34,8 +34,8 @@ static const struct argp_option options[] = {
 	{ "once", KEY_ONCE, NULL, 0, "same as -n 1", 0 },
 	{ "sort", 's', "events|bytes|lost|unread|name|id", 0, "sort by events, bytes or lost (per second),"
 	  " unread, name or id (default: events)", 0 },
-	{ "json", KEY_JSON, NULL, 0, "print one line of JSON for each refresh",
-	  0 },
+	{ "json", OPTION_FLAG(struct top_options, json), NULL, 0,
+	  "print one line of JSON for each refresh", 0 },
 	{ 0 }
 };
 
@@ -56,10 +56,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				return 0;
 		argp_error(state, "--sort: invalid key '%s'; use events, bytes,"
 			   " unread, lost, name or id", arg);
-		break;
-	case KEY_JSON: w->json = true; break;
-	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument '%s'", arg);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

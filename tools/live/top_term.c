@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/client/gettime.h"
+#include "tools/common/stop.h"
 #include "top.h"
 
 #define ENTER	"\033[?1049h\033[?25l"	/* switches to alternate screen, hides cursor */
@@ -24,17 +25,15 @@ static struct termios original;
 static bool entered;		/* whether the alternate screen is in use */
 static bool has_keys;		/* whether standard input is a terminal */
 static bool keys;		/* whether keys are read: only in the foreground */
-static volatile sig_atomic_t ended, stopped, resized;
+static volatile sig_atomic_t stopped, resized;
 static sigset_t waiting_mask;	/* signal mask while ppoll() waits */
 
 static void on_signal(int number)
 {
 	if (number == SIGTSTP)
 		stopped = 1;
-	else if (number == SIGWINCH)
-		resized = 1;
 	else
-		ended = 1;
+		resized = 1;
 }
 
 /*
@@ -43,20 +42,18 @@ static void on_signal(int number)
  */
 static void catch_signals(bool terminal)
 {
-	static const int numbers[] = {
-		SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP,
-	};
+	static const int end[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0 };
 	const struct sigaction action = { .sa_handler = on_signal };
 	sigset_t blocked;
-	size_t i;
 
+	stop_catch(end, &waiting_mask);
 	sigemptyset(&blocked);
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		sigaddset(&blocked, numbers[i]);
-	sigprocmask(SIG_BLOCK, &blocked, &waiting_mask);
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (terminal || numbers[i] != SIGTSTP)
-			sigaction(numbers[i], &action, NULL);
+	sigaddset(&blocked, SIGTSTP);
+	sigaddset(&blocked, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	if (terminal)
+		sigaction(SIGTSTP, &action, NULL);
+	sigaction(SIGWINCH, &action, NULL);
 }
 
 static void write_now(const char *text)
@@ -147,7 +144,7 @@ int top_term_wait(__s64 until_ns)
 	__s64 ns;
 
 	for (;;) {
-		if (ended)
+		if (stop_signals)
 			return 'q';
 		if (stopped) {	/* SIGTSTP has come, as from Ctrl-Z */
 			stopped = 0;
