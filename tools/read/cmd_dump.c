@@ -14,11 +14,10 @@
 #include "lib/ctf/ticks.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
+#include "tools/common/stop.h"
 #include "tools/common/view.h"
 
 #define CHUNK	65536		/* size of the chunks of output, bytes */
-
-static volatile sig_atomic_t interrupted;
 
 static bool is_coloured(enum dump_colour colour)
 {
@@ -151,10 +150,10 @@ static int wait_for_more(struct dump *d)
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);
 	sigprocmask(SIG_BLOCK, &stop, &old);
-	ret = interrupted ? -EINTR :
+	ret = stop_signals ? -EINTR :
 		tsct_trace_wait(d->trace, &old, d->why, sizeof(d->why));
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	if (ret == -EINTR && !interrupted)
+	if (ret == -EINTR && !stop_signals)
 		return 1;	/* the process was stopped and continued */
 	/* Threads that began meanwhile */
 	if (ret >= 0 && d->json)
@@ -193,27 +192,20 @@ static int dump_events(struct dump *d)
 {
 	int ret = d->limit > 0;
 
-	while (ret == 1 && !ferror_unlocked(stdout) && !interrupted)
+	while (ret == 1 && !ferror_unlocked(stdout) && !stop_signals)
 		ret = dump_next(d);
 	if (ret >= 0 || ret == -EINTR)
 		ret = dump_calls_finish(d) ?: ret;
 	write_lines(d);
-	d->enough |= interrupted;
+	d->enough |= stop_signals;
 	return ret == -EINTR ? 0 : ret;
-}
-
-static void interrupt(int nr)
-{
-	(void)nr;
-	interrupted = 1;
 }
 
 static int follow(struct dump *d)
 {
-	const struct sigaction stop = { .sa_handler = interrupt };
+	static const int stop[] = { SIGINT, SIGTERM, 0 };
 
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
+	stop_catch(stop, NULL);
 	return tsct_trace_follow(d->trace, d->dir);
 }
 
@@ -238,7 +230,7 @@ static int missing(const struct dump *d)
 	if (d->late)
 		ctl_error("%" PRIu64 " events arrived late and"
 			" are out of order", (uint64_t)d->late);
-	if (!d->shown && !interrupted)
+	if (!d->shown && !stop_signals)
 		report_no_match(d);
 	if (!d->follow || !d->enough || d->rec->complete)
 		return view_print_missing(d->trace);

@@ -34,16 +34,14 @@ static size_t trimmed_len(const char *path)
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_RELATIVE = 256 };
-
 static const struct argp_option options[] = {
 	{ "format", 'f', "ctf|otf2|perfetto|json|text|csv|folded", 0, "write this "
 	  "format (default: the suffix of OUT)", 0 },
 	{ "output", 'o', "OUT", 0, "write to OUT, a directory for ctf and otf2, "
 	  "else a file; '-': standard output (default: DIR.ctf, .otf2, "
 	  ".pftrace, .json, .txt, .csv)", 0 },
-	{ "relative", KEY_RELATIVE, NULL, 0, "for json and csv: write times since the "
-	  "recording's beginning", 0 },
+	{ "relative", OPTION_FLAG(struct export_job, x.relative), NULL, 0,
+	  "for json and csv: write times since the recording's beginning", 0 },
 	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
 	{ 0 }
 };
@@ -88,7 +86,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case 'o': j->output = arg; break;
 	case 'q': j->quiet = true; break;
-	case KEY_RELATIVE: j->x.relative = true; break;
 	case ARGP_KEY_END: check_format(state, j); break;
 	default:
 		return option_recording(key, arg, state, &j->x.recording);

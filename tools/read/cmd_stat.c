@@ -20,14 +20,13 @@
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { KEY_JSON = 256 };
-
 static const struct argp_option options[] = {
 	{ "all", 'a', NULL, 0, "print all nodes, CPUs, threads, system calls and events, also"
 	  " events that do not occur", 0 },
 	{ "top", 'n', "N", 0, "print N lines of each list (default: 10 threads and"
 	  " system calls, 50 events, 64 CPUs)", 0 },
-	{ "json", KEY_JSON, NULL, 0, "print JSON, with all lists in full", 0 },
+	{ "json", OPTION_FLAG(struct stat_figures, json), NULL, 0,
+	  "print JSON, with all lists in full", 0 },
 	{ 0 }
 };
 
@@ -38,7 +37,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'a': s->all = true; break;
 	case 'n': s->top = option_number(state, "--top", arg, 1, INT32_MAX); break;
-	case KEY_JSON: s->json = true; break;
 	default:
 		return option_recording(key, arg, state, &s->dir);
 	}

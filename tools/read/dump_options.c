@@ -5,8 +5,7 @@
 #include "dump.h"
 #include "tools/common/options.h"
 
-enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_JSON,
-       KEY_STAMPS, KEY_STRACE, KEY_SYNC };
+enum { KEY_UTC = 256, KEY_RAW, KEY_DELTA, KEY_ERROR, KEY_COLOUR, KEY_STAMPS };
 
 static const struct argp_option options[] = {
 	{ "utc", KEY_UTC, NULL, 0, "print date and time in UTC (default: local time of day)", 0 },
@@ -23,12 +22,13 @@ static const struct argp_option options[] = {
 	{ "follow", 'f', NULL, 0, "follow a recording that is being written, until"
 	  " it is complete", 0 },
 	{ "max-events", 'n', "N", 0, "stop after N events", 0 },
-	{ "sync", KEY_SYNC, NULL, 0,
+	{ "sync", OPTION_FLAG(struct dump, sync), NULL, 0,
 	  "also print sync samples (exchanges with other nodes)", 0 },
-	{ "strace", KEY_STRACE, NULL, 0, "print each system call as one line, as strace does:"
+	{ "strace", OPTION_FLAG(struct dump, strace), NULL, 0,
+	  "print each system call as one line, as strace does:"
 	  " with the time of its begin, its result and its duration in seconds; the line is"
 	  " at the place of the call's end", 0 },
-	{ "json", KEY_JSON, NULL, 0, "print one JSON object per line", 0 },
+	{ "json", OPTION_FLAG(struct dump, json), NULL, 0, "print one JSON object per line", 0 },
 	{ "color", KEY_COLOUR, "auto|always|never", OPTION_ARG_OPTIONAL, "print in colour: auto (on a"
 	  " terminal, unless NO_COLOR is set), always or never", 0 },
 	{ "colour", KEY_COLOUR, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0 },
@@ -44,36 +44,9 @@ static void set_time(struct argp_state *state, struct dump *d,
 	d->lines.time = time;
 }
 
-static enum dump_colour parse_colour(struct argp_state *state, const char *arg)
-{
-	static const char *const names[] = { "auto", "always", "never" };
-	unsigned int i;
-
-	if (!arg)
-		return DUMP_COLOUR_ALWAYS;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(arg, names[i]))
-			return i;
-	argp_error(state, "--color: invalid value '%s'; use auto, always or never",
-		   *arg ? arg : "''");
-	return DUMP_COLOUR_AUTO;
-}
-
-static void parse_error_of(struct dump *d, const char *arg, struct argp_state *state)
-{
-	int of;
-
-	d->lines.error = true;
-	for (of = 0; arg && of < TSCT_ERROR_NR; of++)
-		if (!strcmp(arg, tsct_error_names[of]))
-			d->lines.error_of = of;
-	if (arg && strcmp(arg, tsct_error_names[d->lines.error_of]))
-		argp_error(state, "--error: invalid value '%s'; use common, clock or utc",
-			   arg);
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
+	static const char *const colours[] = { "auto", "always", "never" };
 	struct dump *d = state->input;
 
 	switch (key) {
@@ -85,11 +58,17 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		d->stamps = true;
 		break;
 	case KEY_DELTA: set_time(state, d, TSCT_EVENT_TEXT_DELTA); break;
-	case KEY_ERROR: parse_error_of(d, arg, state); break;
-	case KEY_COLOUR: d->colour = parse_colour(state, arg); break;
-	case KEY_JSON: d->json = true; break;
-	case KEY_STRACE: d->strace = true; break;
-	case KEY_SYNC: d->sync = true; break;
+	case KEY_ERROR:
+		d->lines.error = true;
+		if (arg)
+			d->lines.error_of = option_choice(state, "--error", arg, tsct_error_names,
+							  TSCT_ERROR_NR, "common, clock or utc");
+		break;
+	case KEY_COLOUR:
+		d->colour = !arg ? DUMP_COLOUR_ALWAYS :
+			option_choice(state, "--color", *arg ? arg : "''", colours, 3,
+				      "auto, always or never");
+		break;
 	case 'f': d->follow = true; break;
 	case ARGP_KEY_END:
 		if (d->strace && d->json)
