@@ -17,10 +17,9 @@
 #include "tools/common/options.h"
 #include "cmd_merge.h"
 
-enum {
-	KEY_ALIGN = 256, KEY_INPUTS, KEY_FIT, KEY_AS_FITTED, KEY_RESOLUTION, KEY_FORCE,
-	KEY_SALVAGE, KEY_MISSING, KEY_JSON,
-};
+enum { KEY_ALIGN = 256, KEY_INPUTS, KEY_FIT, KEY_RESOLUTION, KEY_MISSING };
+
+#define FLAG(member)	OPTION_FLAG(struct merge, member)
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "write to OUT, a new or empty directory; if OUT ends in .otf2, recordings,"
@@ -29,7 +28,7 @@ static const struct argp_option options[] = {
 	  " the standard input", 0 },
 	{ "fit", KEY_FIT, "KIND", 0, "recordings: kind of the function that is fitted to the sync"
 	  " samples: " TSCT_FIT_KINDS " (default: the kind that is set in each recording)", 0 },
-	{ "as-fitted", KEY_AS_FITTED, NULL, 0, "recordings: do not shift the times of a node, even"
+	{ "as-fitted", FLAG(options.as_fitted), NULL, 0, "recordings: do not shift the times of a node, even"
 	  " if its messages are received before they were sent", 0 },
 	{ "resolution", KEY_RESOLUTION, "HZ", 0, "recordings: write times in units of 1/HZ seconds,"
 	  " such as 10G (default: 1G, nanoseconds)", 0 },
@@ -37,13 +36,13 @@ static const struct argp_option options[] = {
 	{ "align", KEY_ALIGN, "real|text", 0, "archives: real: align by the time of day at which each"
 	  " archive begins; text: let all archives begin at the same moment (default: real"
 	  " where both archives have the time of day)", 0 },
-	{ "force", KEY_FORCE, NULL, 0, "merge inputs that are refused otherwise: recordings without"
+	{ "force", FLAG(options.force), NULL, 0, "merge inputs that are refused otherwise: recordings without"
 	  " a common timeline (by each node's own clock), the same trace given twice", 0 },
-	{ "salvage", KEY_SALVAGE, NULL, 0, "keep the readable part of damaged or incomplete"
+	{ "salvage", FLAG(options.salvage), NULL, 0, "keep the readable part of damaged or incomplete"
 	  " inputs", 0 },
 	{ "missing", KEY_MISSING, "NODE: WHY", 0, "recordings: say in OUT that this node ran, too,"
 	  " but has no recording there, and why; may be repeated", 0 },
-	{ "json", KEY_JSON, NULL, 0, "print the result as JSON", 0 },
+	{ "json", FLAG(json), NULL, 0, "print the result as JSON", 0 },
 	{ "quiet", 'q', NULL, 0, "print errors and losses only", 0 },
 	{ 0 }
 };
@@ -111,23 +110,17 @@ static void add_named(struct argp_state *state, struct merge *m, const char *nam
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct merge *m = state->input;
-	unsigned long jobs;
-	char *end;
 
 	switch (key) {
 	case 'o': m->output = m->shown = arg; break;
 	case 'j':
-		jobs = strtoul(arg, &end, 10);
-		if (*arg < '0' || *arg > '9' || *end || !jobs || jobs > 1024)
-			argp_error(state, "--jobs: '%s' is not a number from 1 to 1024", arg);
-		m->options.jobs = (unsigned int)jobs;
+		m->options.jobs = (unsigned int)option_number(state, "--jobs", arg, 1, 1024);
 		break;
 	case KEY_FIT:
 		m->options.fit = tsct_fit_kind_of(arg);
 		if (m->options.fit < 0)
 			argp_error(state, "--fit: invalid kind '%s'; use " TSCT_FIT_KINDS, arg);
 		break;
-	case KEY_AS_FITTED: m->options.as_fitted = true; break;
 	case KEY_RESOLUTION: set_hz(state, m, arg); break;
 	case 'q': m->quiet = true; break;
 	case KEY_ALIGN:
@@ -135,13 +128,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--align: invalid value '%s'; use real or text", arg);
 		m->align = *arg == 'r' ? TSCT_OTF2_ALIGN_REAL : TSCT_OTF2_ALIGN_TEXT;
 		break;
-	case KEY_FORCE: m->options.force = true; break;
-	case KEY_SALVAGE: m->options.salvage = true; break;
 	case KEY_MISSING:
 		if (tsct_recording_add_missing(&m->missing_nodes, arg))
 			argp_failure(state, EXIT_FAILED, 0, "out of memory");
 		break;
-	case KEY_JSON: m->json = true; break;
 	case KEY_INPUTS: add_named(state, m, arg); break;
 	case ARGP_KEY_ARG: add_input(state, m, arg); break;
 	case ARGP_KEY_END:
