@@ -15,7 +15,7 @@
 
 #define KEY_WAIT_NS	1000000LL	/* time in which signals of the terminal come, ns */
 
-enum { KEY_ONCE = CLUSTER_KEYS, KEY_JSON };
+enum { KEY_ONCE = CLUSTER_KEYS };
 
 /* The run is the first member: the display gets a pointer to it. */
 struct cluster_top {
@@ -36,7 +36,8 @@ static const struct argp_option options[] = {
 	{ "once", KEY_ONCE, NULL, 0, "same as -n 1", 0 },
 	{ "sort", 's', "KEY", 0, "sort by events, bytes or lost (per second), bound, delay or"
 	  " name (default: events)", 0 },
-	{ "json", KEY_JSON, NULL, 0, "print one line of JSON for each refresh", 0 },
+	{ "json", OPTION_FLAG(struct cluster_top, r.json), NULL, 0,
+	  "print one line of JSON for each refresh", 0 },
 	{ 0 }
 };
 
@@ -49,6 +50,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'd': t->seconds = option_seconds(state, "--delay", arg, 1, WAIT_MAX); break;
 	case 'n': t->count = option_number(state, "--count", arg, 1, 1000000000); break;
 	case KEY_ONCE: t->count = 1; break;
+	case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); break;
 	case 's':
 		for (t->key = 0; t->key < TOP_TABLE_KEYS; t->key++)
 			if (!strcmp(arg, top_table_keys[t->key]))
@@ -56,8 +58,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		argp_error(state, "--sort: invalid key '%s'; use events, bytes, lost, bound,"
 			   " delay or name", arg);
 		break;
-	case KEY_JSON: t->r.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;

@@ -88,8 +88,9 @@ const struct argp cluster_nodes_argp = {
 
 /* ---- options of record and live ------------------------------------------------------- */
 
-enum { KEY_NODE_DIR = CLUSTER_KEYS, KEY_SHARED, KEY_HERE, KEY_FORCE, KEY_KEEP, KEY_DURATION,
-       KEY_JSON };
+enum { KEY_NODE_DIR = CLUSTER_KEYS, KEY_SHARED, KEY_DURATION };
+
+#define FLAG(member)	OPTION_FLAG(struct cluster_run, member)
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "write the merged recording to OUT, a new or empty"
@@ -98,13 +99,13 @@ static const struct argp_option options[] = {
 	  " it is gathered (default: $TMPDIR there, or /var/tmp)", 0 },
 	{ "shared", KEY_SHARED, "DIR", 0, "directory that all nodes share: each node leaves its"
 	  " recording in DIR/NODE, and none is sent", 0 },
-	{ "here", KEY_HERE, NULL, 0, "run CMD here, once, such as mpirun or srun, while all"
+	{ "here", FLAG(settings.here), NULL, 0, "run CMD here, once, such as mpirun or srun, while all"
 	  " nodes record (default: run it on each node)", 0 },
-	{ "force", KEY_FORCE, NULL, 0, "go on with the nodes that are left if some cannot"
+	{ "force", FLAG(settings.force), NULL, 0, "go on with the nodes that are left if some cannot"
 	  " record, and without comparable times", 0 },
-	{ "keep", KEY_KEEP, NULL, 0, "keep the recordings of the nodes, in OUT.nodes", 0 },
+	{ "keep", FLAG(keep), NULL, 0, "keep the recordings of the nodes, in OUT.nodes", 0 },
 	{ "duration", KEY_DURATION, "SEC", 0, "stop after SEC seconds", 0 },
-	{ "json", KEY_JSON, NULL, 0, "print the summary as JSON on standard output", 0 },
+	{ "json", FLAG(json), NULL, 0, "print the summary as JSON on standard output", 0 },
 	{ "quiet", 'q', NULL, 0, "print only problems, errors and losses", 0 },
 	{ 0 }
 };
@@ -130,14 +131,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'o': r->out = arg; break;
 	case KEY_NODE_DIR: o->node_dir = absolute(state, "--node-dir", arg); break;
 	case KEY_SHARED: o->shared = absolute(state, "--shared", arg); break;
-	case KEY_HERE: o->here = true; break;
-	case KEY_FORCE: o->force = true; break;
-	case KEY_KEEP: r->keep = true; break;
 	case KEY_DURATION:
 		o->duration_ns = (__s64)(option_seconds(state, "--duration", arg, DURATION_MIN,
 							DURATION_MAX) * 1e9);
 		break;
-	case KEY_JSON: r->json = true; break;
 	case 'q': r->quiet = true; break;
 	case ARGP_KEY_END:
 		if (r->live ? r->out && !*r->out : !r->out || !*r->out)
