@@ -389,22 +389,6 @@ static int read_list(const struct tsct_metadata_key *key, const char *at, char *
 	return 0;
 }
 
-static int read_sample_fields(struct env_reader *r, const struct env_line *e)
-{
-	struct tsct_event_def def;
-	int err;
-
-	if (strcmp(e->value, TSCT_SAMPLE_FIELDS))
-		return set_error(r, "%s: samples of another version of"
-				       " tsctrace; read them with that one", e->key);
-	err = tsct_event_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT,
-				   TSCT_SAMPLE_FIELDS, &def, NULL);
-	if (err)
-		return err;
-	def.id = TSCT_ID_FIRST;
-	return tsct_recording_add_def(r->rec, tsct_recording_plain_classes(r->rec), &def);
-}
-
 /* Reads a value that was in quotes, now unescaped. */
 static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key,
 		       struct env_line *e, const __u32 *indices, void *value)
@@ -455,7 +439,9 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 	case TSCT_METADATA_LIST:
 		return read_list(key, at, value);
 	case TSCT_METADATA_SAMPLE_FIELDS:
-		return read_sample_fields(r, e);
+		return !strcmp(at, TSCT_SAMPLE_FIELDS) ? tsct_recording_define_sample(r->rec) :
+			set_error(r, "%s: samples of another version of tsctrace; read them with"
+				  " that one", e->key);
 	case TSCT_METADATA_SAMPLE_COUNTS:
 		if (read_items(&at, key, &counts) || *at)
 			return -EINVAL;

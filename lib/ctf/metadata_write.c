@@ -13,7 +13,6 @@
 #include "samples.h"
 #include "stream.h"
 #include "ticks.h"
-#include "tsdl.h"
 
 /* ---- TSDL of recordings and of exports --------------------------------------- */
 

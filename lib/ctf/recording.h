@@ -853,6 +853,20 @@ int tsct_meta_write_section(const struct tsct_recording *rec,
 			    const struct tsct_meta_part *part, __u32 section, FILE *to);
 
 /*
+ * Parts of the metadata that exports to CTF have in common with it:
+ *
+ * tsct_tsdl_put_text - write a line of the block `env` with a text; NULL is the empty text
+ * tsct_tsdl_put_head - write the block `trace`, and types of fields, named as in
+ *	tsct_event_define()
+ * tsct_tsdl_put_event - write the block `event` of a definition; @context: its context field,
+ *	NULL: none
+ */
+void tsct_tsdl_put_text(FILE *to, const char *key, const char *value);
+void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16]);
+void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 stream, __u32 id,
+			 const char *context);
+
+/*
  * Parses metadata. @text: @len untrusted bytes and a NUL; @rec: to be freed in any
  * case. 0; -ENOMSG: not a tsctrace recording; -EINVAL: damaged metadata; -ENOMEM.
  * @err_text describes the first two errors, with the line where there is one.

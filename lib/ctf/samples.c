@@ -32,14 +32,17 @@ void tsct_sample_set(struct tsct_sync_sample *s, unsigned int field, __u64 value
 int tsct_recording_add_samples(struct tsct_recording *rec)
 {
 	char name[TSCT_STREAMS_MAX + 8] = "sync";
-	struct tsct_event_def def;
-	int err;
 
 	tsct_recording_unused_name(rec, name);
-	err = tsct_recording_add_sync(rec, name);
-	if (!err)
-		err = tsct_event_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT,
-					   TSCT_SAMPLE_FIELDS, &def, NULL);
+	return tsct_recording_add_sync(rec, name) ?: tsct_recording_define_sample(rec);
+}
+
+int tsct_recording_define_sample(struct tsct_recording *rec)
+{
+	struct tsct_event_def def;
+	int err = tsct_event_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT, TSCT_SAMPLE_FIELDS,
+				       &def, NULL);
+
 	if (err)
 		return err;
 	def.id = TSCT_ID_FIRST;

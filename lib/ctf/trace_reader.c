@@ -199,30 +199,22 @@ int tsct_trace_open(const char *dir, tsct_trace_report *report, void *arg,
 	t->file.arg = arg;
 	t->file.dirfd = -1;
 	t->error_at = calloc(1, sizeof(*t->error_at));
-	if (!t->error_at) {
-		err = -ENOMEM;
-		snprintf(err_text, err_size, "%s", strerror(-err));
-		goto close_trace;
+	if (t->error_at)
+		t->file.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = !t->error_at ? -ENOMEM : t->file.dirfd < 0 ? -errno : 0;
+	if (!err) {
+		err = read_metadata(t, &t->rec, err_text, err_size);
+		if (err)
+			goto close_trace;
+		err = make_streams(t);
 	}
-	t->file.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t->file.dirfd < 0) {
-		err = -errno;
-		snprintf(err_text, err_size, "%s", strerror(-err));
-		goto close_trace;
-	}
-	err = read_metadata(t, &t->rec, err_text, err_size);
-	if (err)
-		goto close_trace;
-	err = make_streams(t);
 	if (!err)
 		err = find_end(t);
-	if (err) {
-		snprintf(err_text, err_size, "%s", strerror(-err));
-		goto close_trace;
+	if (!err) {
+		*ret_trace = t;
+		return 0;
 	}
-	*ret_trace = t;
-	return 0;
-
+	snprintf(err_text, err_size, "%s", strerror(-err));
 close_trace:
 	tsct_trace_close(t);
 	return err;

@@ -16,7 +16,6 @@
 #include "export.h"
 #include "lib/core/port.h"
 #include "lib/ctf/recording.h"
-#include "lib/ctf/tsdl.h"
 
 /* Size at which a packet is written, bytes; an event has less than 64 KiB */
 #define FULL	65536
