@@ -12,9 +12,11 @@
 #define EXIT_USAGE	2
 #define EXIT_LOST	3	/* success, but events are missing from the recording */
 
+typedef int command_run(int argc, char **argv);
+
 struct command {
 	const char *name;
-	int (*run)(int argc, char **argv);
+	command_run *run;
 	const char *summary;
 };
 
@@ -24,24 +26,8 @@ struct command {
  */
 int complete_words(const struct command *commands, int nr, char **words);
 
-int cmd_channel(int argc, char **argv);
-int cmd_check(int argc, char **argv);
-int cmd_cluster(int argc, char **argv);
-int cmd_emit(int argc, char **argv);
-int cmd_events(int argc, char **argv);
-int cmd_clock(int argc, char **argv);
-int cmd_record(int argc, char **argv);
-int cmd_dump(int argc, char **argv);
-int cmd_export(int argc, char **argv);
-int cmd_stat(int argc, char **argv);
-int cmd_list(int argc, char **argv);
-int cmd_merge(int argc, char **argv);
-int cmd_monitor(int argc, char **argv);
-int cmd_peers(int argc, char **argv);
-int cmd_snapshot(int argc, char **argv);
-int cmd_status(int argc, char **argv);
-int cmd_sync(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_top(int argc, char **argv);
+extern command_run cmd_channel, cmd_check, cmd_cluster, cmd_emit, cmd_events, cmd_clock, cmd_record,
+	cmd_dump, cmd_export, cmd_stat, cmd_list, cmd_merge, cmd_monitor, cmd_peers,
+	cmd_snapshot, cmd_status, cmd_sync, cmd_report, cmd_top;
 
 #endif /* CMD_H */
