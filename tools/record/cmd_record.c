@@ -261,10 +261,8 @@ static int await_ranks(const struct record_options *o)
 {
 	int err = o->ranks ? ranks_await(o->ranks, o->rank.size - 1, &stop_signals) : 0;
 
-	if (err)
-		ctl_error("--ranks: waiting for the other %u ranks of this host: %s",
-			     o->rank.size - 1, strerror(-err));
-	return err;
+	return !err ? 0 : ctl_fail(err, "--ranks: waiting for the other %u ranks of this host: %s",
+				   o->rank.size - 1, strerror(-err));
 }
 
 /* Runs the command of a rank that does not record. Returns only after an error. */
@@ -316,15 +314,13 @@ static int find_ranks(struct record_options *o)
 
 /* ---- from start to summary ----------------------------------------------- */
 
-/* Checks options, command, output directory and kernel events before any file is
- * created. Prints the first error, and returns the exit status. */
+/* Checks command, output directory and kernel events before any file is created. Prints the
+ * first error, and returns the exit status. */
 static int check_prerequisites(struct record_options *o, char **ret_path)
 {
 	const char *only = getenv("TSCTRACE_PROVIDER");
-	char why[512], name[64];
+	char why[512];
 
-	if (record_options_check(o))
-		return EXIT_USAGE;
 	if (o->command) {
 		*ret_path = record_child_find(o->command[0]);
 		if (!*ret_path)
@@ -334,8 +330,7 @@ static int check_prerequisites(struct record_options *o, char **ret_path)
 		return EXIT_FAILED;
 	if (o->by_ranks && o->rank.local)
 		return run_rank(o, *ret_path);
-	record_dir_name(name, sizeof(name));
-	if (record_dir_check(o->dir ? o->dir : name))
+	if (record_dir_check(o->dir))
 		return EXIT_FAILED;
 	if (o->nr_events && (prerequisites_check(why, sizeof(why)) ||
 			     (only && !strcmp(only, "module") &&
@@ -440,10 +435,9 @@ int cmd_record(int argc, char **argv)
 
 	o.events = calloc(argc + 1, sizeof(*o.events));
 	o.channels = calloc(argc + 1, sizeof(*o.channels));
-	if (!o.events || !o.channels ||
-	    record_options_parse(argc, argv, &o))
+	if (!o.events || !o.channels)
 		return EXIT_FAILED;
-	ret = check_prerequisites(&o, &path);
+	ret = record_options_parse(argc, argv, &o) ? EXIT_USAGE : check_prerequisites(&o, &path);
 	if (!ret) {
 		catch_signals();
 		ret = EXIT_FAILED;

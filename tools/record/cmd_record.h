@@ -62,11 +62,9 @@ struct record_options {
 
 /* ---- command line: record_options.c ------------------------------------ */
 
-/* Exits with EXIT_USAGE if an option is invalid, as argp does. Otherwise returns 0. */
+/* Exits with EXIT_USAGE if an option is invalid, as argp does. Otherwise returns 0; or
+ * -EINVAL, with the error printed, if its value or its combination with others is invalid. */
 int record_options_parse(int argc, char **argv, struct record_options *o);
-
-/* Checks values and combinations of options. Prints errors. Returns 0 or -EINVAL. */
-int record_options_check(const struct record_options *o);
 
 /* Options for output files, as an argp child; the input is a struct record_options. */
 extern const struct argp record_files_argp;
@@ -110,14 +108,12 @@ int record_child_hold(struct record_child *child, const char *path,
 /* Lets the child call exec. Returns 0, or the -errno of a failed exec. */
 int record_child_release(struct record_child *child);
 
-/* Reaps all child processes that have ended, without blocking. Updates @child. */
-void record_child_reap(struct record_child *child);
+/* Reaps all child processes that have ended, without blocking. Updates @child, unless it is
+ * NULL. Returns true if others still run: the command, or descendants of it. */
+bool record_child_reap(struct record_child *child);
 
 /* Closes the pipes to the child, which ends if it still waits before exec. */
 void record_child_drop(struct record_child *child);
-
-/* Returns true if the command has ended, but descendants of it still run. */
-bool record_child_left_some(void);
 
 /* ---- control by another process: record_control.c ----------------------- */
 
@@ -138,8 +134,8 @@ void record_control_poll(struct record_session *s, struct record_child *child);
 
 /* ---- output directory: record_dir.c ------------------------------------ */
 
-/* Checks that a recording can be written to @dir. Prints errors. Returns 0 or
- * -errno. */
+/* Checks that a recording can be written to @dir; NULL: a name that is made up. Prints errors.
+ * Returns 0 or -errno. */
 int record_dir_check(const char *dir);
 
 /* Opens @dir, or creates it (*ret_made: true). Returns a descriptor or -errno. */
@@ -154,6 +150,23 @@ void record_dir_name(char *name, size_t size);
 /* ---- recording session: record_session.c --------------------------------- */
 
 #define RECORD_CHANNELS	TSCT_STREAMS_MAX
+
+/* Readings of the clocks for the metadata: record_describe.c */
+struct record_readings {
+	/* CLOCK_MONOTONIC: recording's start; next rewrite of the metadata */
+	__s64 begun_ns, renew_ns;
+	/* last reading of the bound of CLOCK_REALTIME to UTC, the recording's tick from
+	 * which the bound applies, and CLOCK_MONOTONIC of the reading */
+	struct tsct_utc utc;
+	__u64 utc_tick;
+	__s64 utc_ns;
+};
+
+/* Where the command may have looked for its provider: record_why.c */
+struct record_owner {
+	bool is_other, has_root;	/* another user, uid; another root directory */
+	uid_t uid;
+};
 
 struct record_session {
 	const struct record_options *o;
@@ -172,18 +185,10 @@ struct record_session {
 	/* cycles at the recording's start; >= rec.begin */
 	__u64 started;
 	__s64 opened_ns;		/* start of CPU accounting, CLOCK_MONOTONIC */
-	/* CLOCK_MONOTONIC: recording's start; next rewrite of the metadata */
-	__s64 begun_ns, renew_ns;
-	/* last reading of the bound of CLOCK_REALTIME to UTC, the recording's tick from
-	 * which the bound applies, and CLOCK_MONOTONIC of the reading */
-	struct tsct_utc utc;
-	__u64 utc_tick;
-	__s64 utc_ns;
+	struct record_readings readings;
 	struct tsct_clock *clock;
 	struct kernel_source *source;	/* kernel events; NULL: none */
-	/* the command ran as another user, child_uid, or in another root directory */
-	bool child_is_other, child_has_root;
-	uid_t child_uid;
+	struct record_owner owner;	/* of the command */
 	unsigned long untracked;	/* number of processes that were not recorded */
 	/* number of kernel events not recorded, at most */
 	unsigned long missed;
@@ -221,7 +226,7 @@ void record_print_why(const struct record_session *s, const struct record_child 
 /* Initializes a session without channels, which the caller opens itself. */
 void record_session_init(struct record_session *s, const struct record_options *o);
 
-/* Opens the clock and fills in s->rec. The channels must be open. */
+/* Opens the clock and fills in s->rec (record_describe.c). The channels must be open. */
 int record_session_prepare(struct record_session *s);
 
 /* Initializes the session, opens its channels and calls record_session_prepare(). */
@@ -247,15 +252,8 @@ void record_session_close(struct record_session *s);
 
 /* ---- metadata of the recording: record_describe.c ------------------------ */
 
-/* Fills in s->rec except the clock. Does not print errors. */
-int record_describe(struct record_session *s);
-
 /* Opens the clock, unless s->clock is open. */
 int record_clock_open(struct record_session *s);
-
-/* Stores the state of the open clock in s->rec. Fails if a channel, which must be open,
- * has another clock source. */
-int record_clock_describe(struct record_session *s);
 
 /* Stores the state of cluster time in s->rec. Call it before files are opened. */
 void record_clock_begin(struct record_session *s);

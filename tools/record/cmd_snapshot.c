@@ -492,7 +492,6 @@ int cmd_snapshot(int argc, char **argv)
 	 * --unread. */
 	struct record_options o = { .unread = true };
 	struct record_session session;
-	char name[64];
 	int ret = EXIT_FAILED;
 
 	o.channels = calloc(argc + 1, sizeof(*o.channels));
@@ -502,8 +501,7 @@ int cmd_snapshot(int argc, char **argv)
 		free(o.channels);
 		return discard_previous() ? EXIT_FAILED : EXIT_DONE;
 	}
-	record_dir_name(name, sizeof(name));
-	if (!record_dir_check(o.dir ? o.dir : name)) {
+	if (!record_dir_check(o.dir)) {
 		/* Above the file size limit, let write() fail with EFBIG instead of
 		 * ending the process. */
 		signal(SIGXFSZ, SIG_IGN);

@@ -155,17 +155,18 @@ int record_child_release(struct record_child *child)
 	return n == sizeof(err) ? -err : 0;
 }
 
-void record_child_reap(struct record_child *child)
+bool record_child_reap(struct record_child *child)
 {
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (pid != child->pid)
+		if (!child || pid != child->pid)
 			continue;
 		child->status = status;
 		child->running = false;
 	}
+	return !pid;
 }
 
 void record_child_drop(struct record_child *child)
@@ -183,16 +184,6 @@ void record_child_drop(struct record_child *child)
 		child->running = false;
 	}
 	child->gate = child->exec_error = -1;
-}
-
-bool record_child_left_some(void)
-{
-	pid_t pid;
-
-	do
-		pid = waitpid(-1, NULL, WNOHANG);
-	while (pid > 0);
-	return !pid;
 }
 
 /* ---- --mpi: the library that records calls of MPI is loaded into the command ---- */

@@ -144,7 +144,8 @@ static int describe_node(const struct record_session *s,
 	return err;
 }
 
-int record_describe(struct record_session *s)
+/* Fills in s->rec except the clock. Returns 0 or -errno. */
+static int describe(struct record_session *s)
 {
 	struct tsct_recording *rec = &s->rec;
 	const struct tsct_channel_header *header;
@@ -218,7 +219,9 @@ int record_clock_open(struct record_session *s)
 	return err;
 }
 
-int record_clock_describe(struct record_session *s)
+/* Stores the state of the open clock in s->rec. Prints errors. Returns 0 or -errno: a channel has
+ * another clock source, or there are no clock params. */
+static int describe_clock(struct record_session *s)
 {
 	const struct tsct_channel_header *header;
 	struct tsct_clock_state state;
@@ -250,6 +253,11 @@ int record_clock_describe(struct record_session *s)
 	s->rec.epoch_first = s->rec.epoch = s->rec.real_epoch = state.epoch;
 	s->rec.has_real_epoch = 1;
 	return 0;
+}
+
+int record_session_prepare(struct record_session *s)
+{
+	return record_clock_open(s) ?: describe_clock(s) ?: describe(s);
 }
 
 /* Clock params of a new epoch are not used: with them, times could go back. */
@@ -285,9 +293,9 @@ static void store_cluster(struct tsct_recording *rec,
 /* Reads the bound of CLOCK_REALTIME to UTC, which applies from @tick on. */
 static void read_utc(struct record_session *s, __u64 tick, __s64 now_ns)
 {
-	tsct_clock_utc(s->clock, &s->utc);
-	s->utc_tick = tick;
-	s->utc_ns = now_ns;
+	tsct_clock_utc(s->clock, &s->readings.utc);
+	s->readings.utc_tick = tick;
+	s->readings.utc_ns = now_ns;
 }
 
 /*
@@ -298,10 +306,10 @@ static void read_utc(struct record_session *s, __u64 tick, __s64 now_ns)
  */
 static void renew_utc(struct record_session *s, __s64 now_ns)
 {
-	const __u64 grown = tsct_utc_error_after(&s->utc, (__u64)(now_ns - s->utc_ns));
+	const __u64 grown = tsct_utc_error_after(&s->readings.utc, (__u64)(now_ns - s->readings.utc_ns));
 	struct tsct_recorded_node *node = &s->rec.nodes[0];
-	const __u32 source = s->utc.source;
-	const __u64 tick = s->utc_tick;
+	const __u32 source = s->readings.utc.source;
+	const __u64 tick = s->readings.utc_tick;
 
 	read_utc(s, tsct_clock_cycles(s->clock), now_ns);
 	if (!node->nr_utc && s->rec.begin < tick)
@@ -309,7 +317,7 @@ static void renew_utc(struct record_session *s, __s64 now_ns)
 	/* A flight recorder finds only at its end that it has events from before its start. */
 	else if (node->nr_utc && s->rec.begin < node->utc[0].tick)
 		tsct_recorded_utc_begin(node, s->rec.begin);
-	if (s->utc.source)
+	if (s->readings.utc.source)
 		tsct_recorded_utc_add(node, tick, grown, source);
 	else
 		tsct_recorded_utc_add(node, tick, UINT64_MAX, TSCT_UTC_UNKNOWN);
@@ -335,7 +343,7 @@ static void store_clock(struct record_session *s, const struct tsct_clock_state 
 /* Sets the time of the next rewrite of the metadata, which must be valid until then. */
 static void schedule_renewal(struct record_session *s, __s64 now_ns, __s64 wait_ns)
 {
-	s->renew_ns = now_ns + wait_ns;
+	s->readings.renew_ns = now_ns + wait_ns;
 	s->rec.until = s->rec.end + (__u64)tsct_ns_cycles(s->rec.real.mult,
 						wait_ns + RENEW_LATE_NS);
 }
@@ -346,21 +354,21 @@ void record_clock_begin(struct record_session *s)
 
 	if (read_clock(s, &state))
 		store_cluster(&s->rec, &state);
-	s->begun_ns = tsct_monotonic_ns();
-	read_utc(s, s->rec.begin, s->begun_ns);
-	schedule_renewal(s, s->begun_ns, RENEW_FIRST_NS);
+	s->readings.begun_ns = tsct_monotonic_ns();
+	read_utc(s, s->rec.begin, s->readings.begun_ns);
+	schedule_renewal(s, s->readings.begun_ns, RENEW_FIRST_NS);
 }
 
 void record_clock_renew(struct record_session *s)
 {
-	const __s64 now = tsct_monotonic_ns(), age = now - s->begun_ns;
+	const __s64 now = tsct_monotonic_ns(), age = now - s->readings.begun_ns;
 	struct tsct_clock_state state;
 
-	if (now - s->utc_ns >= UTC_EVERY_NS)
+	if (now - s->readings.utc_ns >= UTC_EVERY_NS)
 		renew_utc(s, now);
 	if (!read_clock(s, &state))
 		return;
-	if (now < s->renew_ns && state.epoch == s->rec.epoch) {
+	if (now < s->readings.renew_ns && state.epoch == s->rec.epoch) {
 		if (state.real.mult && state.real.as_of_cycles != s->rec.sampled_cycles)
 			tsct_clock_pairing_note(&s->rec, s->clock, &state);
 		return;

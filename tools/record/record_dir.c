@@ -54,10 +54,14 @@ static int check_writable(const char *dir, const char *named)
 
 int record_dir_check(const char *dir)
 {
+	char *copy, made_up[64];
 	struct stat st;
-	char *copy;
 	int err;
 
+	if (!dir) {
+		record_dir_name(made_up, sizeof(made_up));
+		dir = made_up;
+	}
 	if (stat(dir, &st)) {
 		if (errno == ENOENT && !lstat(dir, &st))
 			return ctl_fail(-ENOENT,

@@ -307,7 +307,8 @@ static int check_patterns(const struct record_options *o)
 	return -EINVAL;
 }
 
-int record_options_check(const struct record_options *o)
+/* Checks values and combinations of options. Prints errors. Returns 0 or -EINVAL. */
+static int check(const struct record_options *o)
 {
 	uint32_t size = o->block_size ? o->block_size : 16384;
 	uint32_t min = o->flight ? TSCT_BLOCKS_MIN_OVERWRITE : TSCT_BLOCKS_MIN;
@@ -348,7 +349,7 @@ int record_options_check(const struct record_options *o)
 
 int record_options_parse(int argc, char **argv, struct record_options *o)
 {
-	return options_parse(&argp, argc, argv, ARGP_IN_ORDER, o);
+	return options_parse(&argp, argc, argv, ARGP_IN_ORDER, o) ?: check(o);
 }
 
 /* Keys of the file options, above the keys of commands, which begin at 256 */

@@ -30,15 +30,6 @@ void record_session_init(struct record_session *s,
 		record_dir_name(s->dir, sizeof(s->dir));
 }
 
-int record_session_prepare(struct record_session *s)
-{
-	int err = record_clock_open(s);
-
-	if (!err)
-		err = record_clock_describe(s);
-	return err ? err : record_describe(s);
-}
-
 int record_session_open(struct record_session *s,
 			const struct record_options *o)
 {

@@ -262,7 +262,7 @@ static void print_balance(const struct record_session *s, bool quiet)
 static void print_hints(const struct record_session *s,
 			const struct record_child *child, __u64 events)
 {
-	bool left_some = child && !child->running && record_child_left_some();
+	bool left_some = child && !child->running && record_child_reap(NULL);
 
 	if (s->untracked)
 		fprintf(stderr, "  %lu process%s not recorded: too many processes"
@@ -379,47 +379,6 @@ static void print_unmatched(const struct record_session *s)
 	free(copy);
 }
 
-int record_show_summary(const struct record_session *s,
-			const struct record_child *child)
-{
-	bool lossy = tsct_recording_lossy(&s->rec);
-	struct tsct_balance b;
-	struct tsct_written w;
-	int ret = EXIT_DONE;
-
-	if (s->o->json)
-		ret = record_json_print(s, child);
-	else if (!s->o->quiet)
-		print_text(s, child);
-	else if (lossy)
-		print_lost(s);
-	if (s->o->json || s->o->quiet)
-		print_balance(s, true);
-	/* Embedded rings end with the recorder: unread events are lost. */
-	if (s->unread.channels)
-		ctl_error("%" PRIu64 " event%s of channel %s%s not recorded; add %s"
-			     " with -c", (uint64_t)s->unread.events,
-			     view_plural(s->unread.events), s->unread.name,
-			     s->unread.channels > 1 ? " and others" : "",
-			     s->unread.channels > 1 ? "all of them" : "it");
-	print_unmatched(s);
-	record_sync_show(s);
-	tsct_recording_balance(&s->rec, -1, &b);
-	if (!b.exact && !b.broken_places)
-		return EXIT_FAILED;
-	/* Kernel events that BPF programs missed do not cause EXIT_LOST: the missed
-	 * events may be of processes that are not recorded. */
-	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
-		     s->rec.nodes[0].provider_gone))
-		ret = EXIT_LOST;
-	tsct_recording_writer_written(s->writer, &w);
-	if (!ret && s->o->require_events && !w.events) {
-		ctl_error("--require-events: nothing was recorded");
-		ret = EXIT_LOST;
-	}
-	return ret;
-}
-
 /* ---- sync samples ------------------------------------------------------ */
 
 /* Returns the number of sync samples written to disk */
@@ -428,7 +387,7 @@ static __u64 count_samples(const struct record_session *s)
 	return tsct_recording_samples_class(&s->rec)->counts[0].events;
 }
 
-void record_sync_show(const struct record_session *s)
+static void show_sync(const struct record_session *s)
 {
 	const struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
 	const __u64 lost = tsct_recording_samples_lost(&s->rec);
@@ -480,4 +439,47 @@ json_t *record_sync_json(const struct record_session *s)
 		"start", tsct_session_names[rec->start.state],
 		"end", tsct_session_names[rec->end.state], "fit", rec->fit,
 		"why", *s->sync.error ? ctl_json_text(s->sync.error) : json_null());
+}
+
+/* ---- summary and exit status --------------------------------------------- */
+
+int record_show_summary(const struct record_session *s,
+			const struct record_child *child)
+{
+	bool lossy = tsct_recording_lossy(&s->rec);
+	struct tsct_balance b;
+	struct tsct_written w;
+	int ret = EXIT_DONE;
+
+	if (s->o->json)
+		ret = record_json_print(s, child);
+	else if (!s->o->quiet)
+		print_text(s, child);
+	else if (lossy)
+		print_lost(s);
+	if (s->o->json || s->o->quiet)
+		print_balance(s, true);
+	/* Embedded rings end with the recorder: unread events are lost. */
+	if (s->unread.channels)
+		ctl_error("%" PRIu64 " event%s of channel %s%s not recorded; add %s"
+			     " with -c", (uint64_t)s->unread.events,
+			     view_plural(s->unread.events), s->unread.name,
+			     s->unread.channels > 1 ? " and others" : "",
+			     s->unread.channels > 1 ? "all of them" : "it");
+	print_unmatched(s);
+	show_sync(s);
+	tsct_recording_balance(&s->rec, -1, &b);
+	if (!b.exact && !b.broken_places)
+		return EXIT_FAILED;
+	/* Kernel events that BPF programs missed do not cause EXIT_LOST: the missed
+	 * events may be of processes that are not recorded. */
+	if (!ret && (lossy || !b.exact || s->untracked || s->unread.channels ||
+		     s->rec.nodes[0].provider_gone))
+		ret = EXIT_LOST;
+	tsct_recording_writer_written(s->writer, &w);
+	if (!ret && s->o->require_events && !w.events) {
+		ctl_error("--require-events: nothing was recorded");
+		ret = EXIT_LOST;
+	}
+	return ret;
 }

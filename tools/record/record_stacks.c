@@ -405,18 +405,26 @@ struct new_frame {
 	const char *build_id, *file, *symbol;
 };
 
+static bool is_numbered(const struct record_stacks *st, __u64 key, __u32 *ret_number)
+{
+	const __u32 at = tsct_index_find(&st->frames, key, 0);
+
+	if (at != TSCT_INDEX_NONE)
+		*ret_number = st->numbers[at];
+	return at != TSCT_INDEX_NONE;
+}
+
 /* Writes a frame that is not in the recording yet, and returns its number. @key 0: it is
  * not remembered, as it may get a name later */
 static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 			  const struct new_frame *frame)
 {
 	struct record_stacks *st = s->statedump.stacks;
-	const __u32 at = key ? tsct_index_find(&st->frames, key, 0) : TSCT_INDEX_NONE;
 	char payload[TSCT_STATEDUMP_BYTES_MAX];
 	__u32 len = 0, number = st->nr_frames;
 
-	if (at != TSCT_INDEX_NONE)
-		return st->numbers[at];
+	if (key && is_numbered(st, key, &number))
+		return number;
 	if (key && tsct_array_next(&st->numbers, st->frames.nr, sizeof(number))) {
 		st->numbers[st->frames.nr] = number;
 		tsct_index_add(&st->frames, key, 0);
@@ -429,15 +437,6 @@ static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 	tsct_statedump_put_text(payload, &len, frame->symbol);
 	record_statedump_add(s, TSCT_STATEDUMP_FRAME, cycles, payload, len);
 	return number;
-}
-
-static bool is_numbered(const struct record_stacks *st, __u64 key, __u32 *ret_number)
-{
-	const __u32 at = tsct_index_find(&st->frames, key, 0);
-
-	if (at != TSCT_INDEX_NONE)
-		*ret_number = st->numbers[at];
-	return at != TSCT_INDEX_NONE;
 }
 
 static __u32 number_kernel(struct record_session *s, __u64 cycles, __u64 address)

@@ -2,6 +2,7 @@
 /* Runs the sync sessions of a recording, and fetches sync samples from the daemon */
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,14 @@ static int set_request_error(struct record_session *s, int err)
 	return control_error(err, s->sync.error, sizeof(s->sync.error));
 }
 
-static int set_error(struct record_session *s, int err, const char *text)
+__attribute__((format(printf, 3, 4)))
+static int set_error(struct record_session *s, int err, const char *format, ...)
 {
-	snprintf(s->sync.error, sizeof(s->sync.error), "%s", text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(s->sync.error, sizeof(s->sync.error), format, args);
+	va_end(args);
 	return err;
 }
 
@@ -334,13 +340,11 @@ static int check_master(struct record_session *s, const json_t *peers)
 				 " 'trace-ctl peers'");
 	status = ctl_json_string(master, "status");
 	why = ctl_json_string(master, "why");
-	snprintf(s->sync.error, sizeof(s->sync.error),
-		 "%s %s%s%s; see 'trace-ctl peers'",
-		 ctl_json_string(master, "name"), !strcmp(status, "unsynced") ?
-		 "is not synchronized yet" : "does not answer",
-		 *why ? ": " : strcmp(status, "unsynced") ?
-		 "; start tsctraced there, and permit requests of this node" : "", why);
-	return -EHOSTUNREACH;
+	return set_error(s, -EHOSTUNREACH, "%s %s%s%s; see 'trace-ctl peers'",
+			 ctl_json_string(master, "name"), !strcmp(status, "unsynced") ?
+			 "is not synchronized yet" : "does not answer",
+			 *why ? ": " : strcmp(status, "unsynced") ?
+			 "; start tsctraced there, and permit requests of this node" : "", why);
 }
 
 /*
@@ -413,10 +417,8 @@ static int await_session_end(struct record_session *s)
 			break;
 		usleep(BUSY_CHECK_US);
 	}
-	snprintf(s->sync.error, sizeof(s->sync.error), "not finished after %ld s;"
-		 " see 'trace-ctl peers' for nodes that do not answer, or wait"
-		 " longer with --sync-timeout", timeout_s);
-	return -ETIMEDOUT;
+	return set_error(s, -ETIMEDOUT, "not finished after %ld s; see 'trace-ctl peers' for nodes"
+			 " that do not answer, or wait longer with --sync-timeout", timeout_s);
 }
 
 static int run_session(struct record_session *s,

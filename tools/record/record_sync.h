@@ -75,8 +75,6 @@ void record_sync_close(struct record_session *s);
 
 /* ---- output: record_show.c ----------------------------------------------- */
 
-void record_sync_show(const struct record_session *s);
-
 /* Returns a description of the samples as JSON; null if there are none */
 json_t *record_sync_json(const struct record_session *s);
 

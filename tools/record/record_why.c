@@ -124,12 +124,12 @@ void record_child_look(struct record_session *s, pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	if (!stat(path, &st) && st.st_uid != geteuid()) {
-		s->child_is_other = true;
-		s->child_uid = st.st_uid;
+		s->owner.is_other = true;
+		s->owner.uid = st.st_uid;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 	n = readlink(path, root, sizeof(root));
-	s->child_has_root |= n > 1;
+	s->owner.has_root |= n > 1;
 }
 
 static void print_child(const struct record_session *s)
@@ -137,13 +137,13 @@ static void print_child(const struct record_session *s)
 	const char *command = s->o->command[0];
 	char user[64];
 
-	if (s->child_has_root)
+	if (s->owner.has_root)
 		fprintf(stderr, "; %s changed its root directory, where %s must exist, too:"
 			" bind-mount it there", command, provider_place(s));
-	else if (s->child_is_other)
+	else if (s->owner.is_other)
 		fprintf(stderr, "; %s ran as user %s, whose channels are others: run"
 			" trace-ctl as that user, or as root with -c ID", command,
-			channel_owner_name(s->child_uid, user, sizeof(user)));
+			channel_owner_name(s->owner.uid, user, sizeof(user)));
 	else
 		fprintf(stderr, "; %s is not instrumented, could not reach %s (chroot,"
 			" container), ran as another user, or wrote to another channel;"
