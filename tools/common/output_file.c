@@ -40,17 +40,18 @@ static int print_error(const struct output_file *o, int err, const char *what)
 
 /* ---- names ------------------------------------------------------------- */
 
-static bool is_empty(const char *dir)
+int output_dir_is_empty(const char *dir)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
 	int nr = 0;
 
-	while (d && (e = readdir(d)))
+	if (!d)
+		return -errno;
+	while ((e = readdir(d)))
 		nr += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
-	if (d)
-		closedir(d);
-	return d && !nr;
+	closedir(d);
+	return !nr;
 }
 
 /* If the name is a symbolic link, replaces the file that the link points to. */
@@ -131,7 +132,7 @@ static int open_named(struct output_file *o)
 		if (!S_ISDIR(st.st_mode))
 			return print_error(o, -EEXIST, "exists and is not a"
 					   " directory; use another with -o");
-		if (!is_empty(o->name))
+		if (output_dir_is_empty(o->name) <= 0)
 			return ctl_fail(-EEXIST, "output directory %s is not"
 					" empty; use a new one with -o", o->name);
 	} else if (S_ISDIR(st.st_mode)) {

@@ -36,6 +36,9 @@ int output_file_commit(struct output_file *o);
 /* Deletes the output and releases @o. */
 void output_file_discard(struct output_file *o);
 
+/* Returns 1 if a directory is empty, 0 if it is not, or -errno. */
+int output_dir_is_empty(const char *dir);
+
 /* Returns advice for the end of an error message, such as "; free some space", or "" */
 const char *output_error_advice(int err);
 

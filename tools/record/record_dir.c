@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The output directory of a recording: checks, creation, default name */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -15,23 +14,6 @@
 #include "cmd_record.h"
 #include "tools/common/error.h"
 #include "tools/common/output_file.h"
-
-static int check_empty(const char *dir)
-{
-	DIR *d = opendir(dir);
-	struct dirent *e;
-	int nr = 0;
-
-	if (!d)
-		return ctl_fail(-errno, "%s: %s", dir, strerror(errno));
-	while ((e = readdir(d)))
-		nr += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
-	closedir(d);
-	if (!nr)
-		return 0;
-	return ctl_fail(-ENOTEMPTY,
-			"output directory %s is not empty; use a new one with -o", dir);
-}
 
 static int check_writable(const char *dir, const char *named)
 {
@@ -78,8 +60,12 @@ int record_dir_check(const char *dir)
 	}
 	if (!S_ISDIR(st.st_mode))
 		return ctl_fail(-ENOTDIR, "%s: not a directory; use another with -o", dir);
-	err = check_empty(dir);
-	return err ? err : check_writable(dir, dir);
+	err = output_dir_is_empty(dir);
+	if (err < 0)
+		return ctl_fail(err, "%s: %s", dir, strerror(-err));
+	return err ? check_writable(dir, dir) :
+		ctl_fail(-ENOTEMPTY, "output directory %s is not empty; use a new one with -o",
+			 dir);
 }
 
 const char *record_dir_fix(int err)
