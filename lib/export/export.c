@@ -140,6 +140,8 @@ static int list_defs(struct tsct_export *x)
 			d->wanted = d->def &&
 				tsct_filter_wants(&x->filter, d->def);
 			d->names_rank = d->def && !strcmp(d->def->name, "mpi_rank");
+			d->kernel = d->def ? tsct_kernel_event(x->rec, i, d->def) :
+				TSCT_KERNEL_OTHER;
 		}
 	return 0;
 }
@@ -171,7 +173,7 @@ static void pair_up(struct tsct_export *x, struct tsct_export_def **d,
 		if (i && d[i]->stream != d[i - 1]->stream)
 			x->nr_slices++;
 		d[i]->slice = x->nr_slices;
-		x->slices[x->nr_slices] = d[i] - x->defs;
+		x->slice_defs[x->nr_slices] = d[i] - x->defs;
 		d[i]->pool = pool;
 	}
 	x->nr_slices++;
@@ -183,8 +185,8 @@ static int pair_defs(struct tsct_export *x)
 	__u32 i, n, nr = 0;
 
 	sorted = calloc(x->nr_defs + 1, sizeof(*sorted));
-	x->slices = calloc(x->nr_defs + 1, sizeof(*x->slices));
-	if (!sorted || !x->slices) {
+	x->slice_defs = calloc(x->nr_defs + 1, sizeof(*x->slice_defs));
+	if (!sorted || !x->slice_defs) {
 		free(sorted);
 		return -ENOMEM;
 	}
@@ -218,6 +220,9 @@ int tsct_export_prepare(struct tsct_export *x)
 	int err;
 
 	x->rec = tsct_trace_recording(x->trace);
+	x->slices.several = true;
+	if (!x->slices.size)
+		x->slices.size = sizeof(struct tsct_span);
 	x->first_tick = x->rec->begin;
 	x->begin_ns = time_of(x, x->rec->begin);
 	x->end_ns = time_of(x, x->rec->end);
@@ -249,12 +254,13 @@ void tsct_export_free(struct tsct_export *x)
 {
 	tsct_threads_free(&x->threads);
 	tsct_threads_free(&x->processes);
+	tsct_spans_free(&x->slices);
 	tsct_identity_free(&x->identity);
 	tsct_selection_free(&x->selection);
 	tsct_filter_free(&x->filter);
 	free(x->read_to);
 	free(x->first_def);
-	free(x->slices);
+	free(x->slice_defs);
 	free(x->defs);
 	free(x->nodes);
 }
@@ -328,23 +334,24 @@ static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 {
 	const struct tsct_export_def *def = &x->defs[ev->def];
+	const __u32 thread = ev->thread->index;
 	__s64 frame;
 	int err;
 
 	switch (ev->e->def->kind) {
 	case TSCT_KIND_BEGIN:
-		err = tsct_thread_open(ev->thread, def->slice);
+		err = tsct_spans_begin(&x->slices, thread, def->slice, ev->e);
 		ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
 		x->orphans += err == -ENOSPC;
 		return err == -ENOSPC ? 0 : err;
 	case TSCT_KIND_END:
-		frame = tsct_thread_find(ev->thread, def->slice);
+		frame = tsct_spans_find(&x->slices, thread, def->slice);
 		ev->act = frame < 0 ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
 		x->orphans += frame < 0;
 		if (frame < 0)
 			break;
 		ev->frame = frame;
-		x->cuts += ev->thread->nr_open - 1 - frame;
+		x->cuts += tsct_spans_open(&x->slices, thread) - 1 - frame;
 		break;
 	case TSCT_KIND_COUNTER:
 		ev->act = TSCT_ACT_COUNT;
@@ -393,7 +400,25 @@ static int take(struct tsct_export *x, struct tsct_threads *threads,
 	ev->thread->events++;
 	err = event(x, ev);
 	if (ev->act == TSCT_ACT_CLOSE)
-		tsct_thread_close(ev->thread, ev->frame);
+		tsct_spans_close(&x->slices, ev->thread->index, ev->frame, ev->e);
+	return err;
+}
+
+int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
+		      int (*cut)(struct tsct_export *x, const struct tsct_export_event *ev,
+				 __u32 slice, bool begins),
+		      int (*end)(struct tsct_export *x, const struct tsct_export_event *ev))
+{
+	const __u32 nr = tsct_spans_open(&x->slices, ev->thread->index);
+	__u32 i;
+	int err = 0;
+
+	for (i = nr - 1; i > ev->frame && !err; i--)
+		err = cut(x, ev, tsct_export_open_slice(x, ev->thread, i), false);
+	if (!err)
+		err = end(x, ev);
+	for (i = ev->frame + 1; i < nr && !err; i++)
+		err = cut(x, ev, tsct_export_open_slice(x, ev->thread, i), true);
 	return err;
 }
 
@@ -409,6 +434,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 
 	memset(x->read_to, 0, x->rec->nr_streams * x->rec->nr_locations *
 	       sizeof(*x->read_to));
+	tsct_spans_free(&x->slices);
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
 			.e = &e, .ns = time_of(x, e.tick),
@@ -424,8 +450,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		read_to = &x->read_to[e.stream * x->rec->nr_locations + e.location];
 		x->done_bytes += e.offset - *read_to;
 		*read_to = e.offset;
-		if (x->rec->streams[e.stream].kernel &&
-		    !strcmp(e.def->name, "sched_switch")) {
+		if (x->defs[ev.def].kernel == TSCT_KERNEL_SWITCH) {
 			learn_name(x, threads, &e, "prev_tid", "prev_comm");
 			learn_name(x, threads, &e, "next_tid", "next_comm");
 		}

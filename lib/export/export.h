@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "lib/query/spans.h"
 #include "lib/query/syscall_value.h"
 #include "lib/query/threads.h"
 #include "lib/statedump/identity.h"
@@ -21,7 +22,7 @@ struct tsct_export;
 enum tsct_export_act {
 	TSCT_ACT_INSTANT,
 	TSCT_ACT_OPEN,		/* beginning of a slice */
-	TSCT_ACT_CLOSE,		/* end of the slice thread->open[frame] */
+	TSCT_ACT_CLOSE,		/* end of the open slice `frame` */
 	TSCT_ACT_ORPHAN,	/* end of a slice without a begin, or a begin
 				 * that is nested too deeply */
 	TSCT_ACT_COUNT,
@@ -37,9 +38,10 @@ struct tsct_export_event {
 	enum tsct_export_act act;
 	struct tsct_thread *thread;
 	/*
-	 * For TSCT_ACT_CLOSE: index in thread->open[] of the slice that ends. Slices
-	 * above it were opened later and continue: as viewers nest slices, a format
-	 * closes those first and reopens them afterwards.
+	 * For TSCT_ACT_CLOSE: index of the slice that ends among the thread's open ones,
+	 * in x->slices. Those above it were opened later and continue: as viewers nest
+	 * slices, a format closes those first and reopens them afterwards, by
+	 * tsct_export_close().
 	 */
 	__u32 frame;
 	/* For SEND and RECEIVE: key of the message, equal at both ends; 0: unknown */
@@ -78,6 +80,7 @@ struct tsct_export_def {
 	const struct tsct_event_def *def; /* definition; NULL: no event has this id */
 	__u32 stream;
 	const struct tsct_syscall *call; /* system call that the events record, or NULL */
+	enum tsct_kernel_event kernel;
 	__u32 slice;		/* number of the slice, equal for a BEGIN and its END */
 	bool wanted;
 	bool names_rank;	/* events are mpi_rank, of a program with MPI */
@@ -126,7 +129,10 @@ struct tsct_export {
 	struct tsct_export_def *defs;
 	__u32 nr_defs, nr_slices;
 	/* for each slice number, index in defs of a definition with that number */
-	__u32 *slices;
+	__u32 *slice_defs;
+	/* open slices, by index of the thread and number of the slice; `size` may be set by
+	 * the caller */
+	struct tsct_spans slices;
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;
 	__u64 *read_to;	/* bytes read of each file, by stream class and location */
@@ -164,6 +170,26 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 		     struct tsct_threads *threads,
 		     int (*event)(struct tsct_export *x,
 				  const struct tsct_export_event *e));
+
+/*
+ * tsct_export_close - end a slice, for TSCT_ACT_CLOSE
+ * @cut: interrupts (@begins false), then continues the slices inside of it, so that slices
+ *	nest; @slice: number of the slice
+ * @end: ends the slice itself
+ */
+int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
+		      int (*cut)(struct tsct_export *x, const struct tsct_export_event *ev,
+				 __u32 slice, bool begins),
+		      int (*end)(struct tsct_export *x, const struct tsct_export_event *ev));
+
+/* Returns the number of an open slice of a thread. */
+static inline __u32 tsct_export_open_slice(const struct tsct_export *x,
+					   const struct tsct_thread *thread, __u32 at)
+{
+	const struct tsct_span *slice = tsct_span_at(&x->slices, thread->index, at);
+
+	return (__u32)slice->name;
+}
 
 /* Finds a thread that an event is about, or adds it, with the name that it has at that time,
  * as far as known. NULL: out of memory */

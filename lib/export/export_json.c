@@ -259,28 +259,18 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 }
 
 /* Interrupts ("E") or continues ("B") a slice that is inside of the ending slice. */
-static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev,
-		   const char *phase, __u32 open)
+static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
+		   bool begins)
 {
-	const struct tsct_export_def *d =
-		&x->defs[x->slices[ev->thread->open[open]]];
+	const struct tsct_export_def *d = &x->defs[x->slice_defs[slice]];
 
-	put_frame(x, ev, phase, d->def->name, x->rec->streams[d->stream].name);
+	put_frame(x, ev, begins ? "B" : "E", d->def->name, x->rec->streams[d->stream].name);
 	return put_last(x, "}");
 }
 
-static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
+static int put_end(struct tsct_export *x, const struct tsct_export_event *ev)
 {
-	__u32 i;
-	int err = 0;
-
-	for (i = ev->thread->nr_open - 1; i > ev->frame && !err; i--)
-		err = put_cut(x, ev, "E", i);
-	if (!err)
-		err = put_event(x, ev, "E");
-	for (i = ev->frame + 1; i < ev->thread->nr_open && !err; i++)
-		err = put_cut(x, ev, "B", i);
-	return err;
+	return put_event(x, ev, "E");
 }
 
 /* Writes a message's end as an empty slice: viewers draw arrows between slices only. */
@@ -305,7 +295,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 		return err;
 	switch (ev->act) {
 	case TSCT_ACT_OPEN: return put_event(x, ev, "B");
-	case TSCT_ACT_CLOSE: return put_close(x, ev);
+	case TSCT_ACT_CLOSE: return tsct_export_close(x, ev, put_cut, put_end);
 	case TSCT_ACT_COUNT: return put_event(x, ev, "C");
 	case TSCT_ACT_SEND: return put_message(x, ev, "s");
 	case TSCT_ACT_RECEIVE: return put_message(x, ev, "f");

@@ -148,29 +148,28 @@ static int put_collective(struct tsct_export *x, struct otf2_location *to, __u8 
 	});
 }
 
-/* Closes the slices inside of the slice that ends, so that slices nest. */
-static int write_close(struct tsct_export *x, const struct tsct_export_event *ev,
-		       struct otf2_location *to)
+static int write_cut(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
+		     bool begins)
 {
-	const struct tsct_thread *t = ev->thread;
 	const struct otf2 *o = x->own;
-	__u32 i;
+
+	return put_slice(x, &o->locations[ev->thread->own - 1],
+			 begins ? TSCT_OP_ENTER : TSCT_OP_LEAVE, NULL, ev->ns, slice);
+}
+
+static int write_end(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	const struct otf2 *o = x->own;
+	struct otf2_location *to = &o->locations[ev->thread->own - 1];
 	int err = 0;
 
-	for (i = t->nr_open - 1; i > ev->frame && !err; i--)
-		err = put_slice(x, to, TSCT_OP_LEAVE, NULL, ev->ns, t->open[i]);
-	if (!err && o->numbers[ev->def].role == TSCT_MPI_ROLE_COLLECTIVE) {
+	if (o->numbers[ev->def].role == TSCT_MPI_ROLE_COLLECTIVE) {
 		err = put_collective(x, to, TSCT_OP_COLLECTIVE_END, ev->ns);
 		to->collective.comm = 0;
 	}
-	if (!err)
-		err = add_fields(x, ev);
-	if (!err)
-		err = put_slice(x, to, TSCT_OP_LEAVE, o->attributes, ev->ns,
-				t->open[ev->frame]);
-	for (i = ev->frame + 1; i < t->nr_open && !err; i++)
-		err = put_slice(x, to, TSCT_OP_ENTER, NULL, ev->ns, t->open[i]);
-	return err;
+	return err ?: add_fields(x, ev) ?:
+		put_slice(x, to, TSCT_OP_LEAVE, o->attributes, ev->ns,
+			  x->defs[ev->def].slice);
 }
 
 static int write_counts(struct tsct_export *x,
@@ -276,7 +275,7 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 	int err;
 
 	if (ev->act == TSCT_ACT_CLOSE)
-		return write_close(x, ev, to);
+		return tsct_export_close(x, ev, write_cut, write_end);
 	err = add_fields(x, ev);
 	if (err)
 		return err;
@@ -441,7 +440,6 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 /* Slices that are open at the recording's end last until then. */
 static int close_location(struct tsct_export *x, struct otf2_location *l)
 {
-	const struct tsct_thread *t = l->thread;
 	struct otf2 *o = x->own;
 	int err = 0;
 	__u32 i;
@@ -451,8 +449,9 @@ static int close_location(struct tsct_export *x, struct otf2_location *l)
 					       &l->events);
 		err = err ? tsct_otf2_export_fail(x, err) : tsct_otf2_replay(x, l);
 	}
-	for (i = t->nr_open; i > 0 && !err; i--)
-		err = put_slice(x, l, TSCT_OP_LEAVE, NULL, o->last_ns, t->open[i - 1]);
+	for (i = tsct_spans_open(&x->slices, l->thread->index); i > 0 && !err; i--)
+		err = put_slice(x, l, TSCT_OP_LEAVE, NULL, o->last_ns,
+				tsct_export_open_slice(x, l->thread, i - 1));
 	if (err)
 		return err;
 	err = tsct_otf2_location_end(o->writer, l->events, &l->nr_events);

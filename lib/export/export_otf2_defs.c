@@ -173,7 +173,7 @@ static void define_location(struct defining *d, __u32 number)
 
 static void define_region(struct defining *d, __u32 slice)
 {
-	const struct tsct_export_def *def = &d->x->defs[d->x->slices[slice]];
+	const struct tsct_export_def *def = &d->x->defs[d->x->slice_defs[slice]];
 	const bool is_mpi = tsct_otf2_mpi_role(def->def) >= TSCT_MPI_ROLE_CALL;
 	OTF2_RegionRole role = OTF2_REGION_ROLE_UNKNOWN;
 	char channel[TSCT_NAME_MAX + 16];

@@ -264,22 +264,15 @@ static int put_on_thread(struct tsct_export *x,
 	return put_event(x, ev, def, &event);
 }
 
-/* Closes the slices inside of the slice that ends, so that slices nest. */
-static int put_close(struct tsct_export *x, const struct tsct_export_event *ev)
+static int put_cut(struct tsct_export *x, const struct tsct_export_event *ev, __u32 slice,
+		   bool begins)
 {
-	const struct tsct_thread *t = ev->thread;
-	__u32 i;
-	int err = 0;
+	return put_on_thread(x, ev, x->slice_defs[slice], begins ? SLICE_BEGIN : SLICE_END);
+}
 
-	for (i = t->nr_open - 1; i > ev->frame && !err; i--)
-		err = put_on_thread(x, ev, x->slices[t->open[i]], SLICE_END);
-	if (!err)
-		err = note_fields(x, ev);
-	if (!err)
-		err = put_on_thread(x, ev, ev->def, SLICE_END);
-	for (i = ev->frame + 1; i < t->nr_open && !err; i++)
-		err = put_on_thread(x, ev, x->slices[t->open[i]], SLICE_BEGIN);
-	return err;
+static int put_end(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	return note_fields(x, ev) ?: put_on_thread(x, ev, ev->def, SLICE_END);
 }
 
 /* ---- counters ---------------------------------------------------------- */
@@ -400,7 +393,7 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	if (err)
 		return err;
 	if (ev->act == TSCT_ACT_CLOSE)
-		return put_close(x, ev);
+		return tsct_export_close(x, ev, put_cut, put_end);
 	if (ev->act == TSCT_ACT_COUNT)
 		return put_counts(x, ev);
 	if (ev->act == TSCT_ACT_OPEN)

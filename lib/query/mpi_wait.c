@@ -8,6 +8,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/index.h"
 #include "mpi_wait.h"
+#include "spans.h"
 #include "threads.h"
 
 /* Limit of messages, and of collective calls, that are not complete: more are not
@@ -41,13 +42,18 @@ struct moment {
 	__u32 node;
 };
 
-/* The call that a thread is in */
 struct mpi_thread {
 	__u64 job;
 	__s32 rank;
-	const char *call;	/* NULL: none */
+};
+
+/* The call that a thread is in. All calls have the same name of a span: those of MPI that a
+ * call makes itself are not recorded. */
+struct open_call {
+	struct tsct_span span;
+	const char *call;
 	struct moment begin;
-	__u64 sent;		/* number of the message that the open call sends; 0: none */
+	__u64 sent;		/* number of the message that the call sends; 0: none */
 	/* begin of that message's receive; tick 0: not yet received */
 	struct moment receive;
 };
@@ -79,6 +85,7 @@ struct tsct_mpi_waits {
 	struct tsct_threads ids;
 	struct mpi_thread *threads;	/* by index in ids */
 	size_t room;			/* of `threads`, elements */
+	struct tsct_spans calls;	/* struct open_call, by index in ids */
 	struct tsct_index messages;	/* number -> struct sent_message */
 	__u32 nr_members;			/* of all open collective calls */
 	struct tsct_index collectives;	/* number -> struct open_collective */
@@ -118,6 +125,9 @@ static enum role role_of(const struct tsct_event_def *def)
 	return is_one_of(def->name, collective_calls) ? ROLE_COLLECTIVE : ROLE_BEGIN;
 }
 
+static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
+		       enum tsct_span_why why, const struct tsct_trace_event *e);
+
 int tsct_mpi_waits_new(const struct tsct_recording *rec, struct tsct_mpi_waits **ret)
 {
 	struct tsct_mpi_waits *w = calloc(1, sizeof(*w));
@@ -128,6 +138,9 @@ int tsct_mpi_waits_new(const struct tsct_recording *rec, struct tsct_mpi_waits *
 	if (!w)
 		return -ENOMEM;
 	w->rec = rec;
+	w->calls = (struct tsct_spans) {
+		.size = sizeof(struct open_call), .closed = call_closed, .arg = w,
+	};
 	w->role = calloc(rec->nr_streams + 1, sizeof(*w->role));
 	for (i = 0; w->role && i < rec->nr_streams; i++) {
 		w->role[i] = calloc(rec->streams[i].nr_defs + 1, sizeof(**w->role));
@@ -177,6 +190,7 @@ void tsct_mpi_waits_free(struct tsct_mpi_waits *w)
 	tsct_index_free(&w->sizes);
 	tsct_index_free(&w->row_of);
 	tsct_threads_free(&w->ids);
+	tsct_spans_free(&w->calls);
 	free(w->threads);
 	free(w->rows);
 	free(w);
@@ -256,11 +270,11 @@ static __u64 field(const struct tsct_trace_event *e, const char *name)
 static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		     __u32 thread)
 {
-	struct mpi_thread *t = &w->threads[thread];
+	struct open_call *t = tsct_span_last(&w->calls, thread);
 	const __u64 number = field(e, "number");
 	struct sent_message *message;
 
-	if (!t->call || w->messages.nr >= OPEN_MAX)
+	if (!t || w->messages.nr >= OPEN_MAX)
 		return 0;
 	message = calloc(1, sizeof(*message));
 	if (!message)
@@ -284,42 +298,42 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 			__u32 thread)
 {
-	const struct mpi_thread *t = &w->threads[thread];
+	const struct open_call *t = tsct_span_last(&w->calls, thread);
 	struct sent_message *message = (struct sent_message *)(uintptr_t)
 		tsct_index_remove(&w->messages, field(e, "number"), 0);
-	struct mpi_thread *sender;
+	struct open_call *sender;
 	int err = 0;
 
 	if (!message)
 		return 0;
-	sender = &w->threads[message->thread];
-	if (t->call && !field(e, "late_ns"))
+	sender = tsct_span_last(&w->calls, message->thread);
+	if (t && !field(e, "late_ns"))
 		err = add_wait(w, thread, t->call, TSCT_MPI_LATE_SENDER, &t->begin,
 			       &message->begin);
-	if (!err && t->call && message->may_wait && message->end > t->begin.tick)
+	if (!err && t && message->may_wait && message->end > t->begin.tick)
 		err = add_wait(w, message->thread, message->call, TSCT_MPI_LATE_RECEIVER,
 			       &message->begin, &t->begin);
-	else if (t->call && message->may_wait && !message->end)
+	else if (t && sender && message->may_wait && !message->end)
 		sender->receive = t->begin;
 	free(message);
 	return err;
 }
 
-static int note_end(struct tsct_mpi_waits *w, const struct tsct_trace_event *e, __u32 thread)
+static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
+		       enum tsct_span_why why, const struct tsct_trace_event *e)
 {
-	struct mpi_thread *t = &w->threads[thread];
+	const struct open_call *t = (struct open_call *)span;
+	struct tsct_mpi_waits *w = arg;
 	const __u64 *at = t->sent ? tsct_index_get(&w->messages, t->sent, 0) : NULL;
-	int err = 0;
 
+	if (why != TSCT_SPAN_ENDED)
+		return 0;
 	if (at)
 		((struct sent_message *)(uintptr_t)*at)->end = e->tick;
-	else if (t->call && t->receive.tick && t->receive.tick < e->tick)
-		err = add_wait(w, thread, t->call, TSCT_MPI_LATE_RECEIVER, &t->begin,
-			       &t->receive);
-	t->call = NULL;
-	t->sent = 0;
-	t->receive.tick = 0;
-	return err;
+	else if (t->receive.tick && t->receive.tick < e->tick)
+		return add_wait(w, thread, t->call, TSCT_MPI_LATE_RECEIVER, &t->begin,
+				&t->receive);
+	return 0;
 }
 
 /* ---- collective calls ------------------------------------------------------ */
@@ -369,7 +383,7 @@ static struct open_collective *find_collective(struct tsct_mpi_waits *w,
 }
 
 static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
-			   __u32 thread, bool is_barrier)
+			   __u32 thread, const struct moment *begin, bool is_barrier)
 {
 	const __u64 *size = tsct_index_get(&w->sizes, field(e, "comm"), 0);
 	struct collective_member *more;
@@ -384,7 +398,7 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 	more = tsct_array_next(&c->members, c->nr, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	*more = (struct collective_member) { w->threads[thread].begin, thread };
+	*more = (struct collective_member) { *begin, thread };
 	c->nr++;
 	w->nr_members++;
 	return c->nr == c->size ? settle_collective(w, c) : 0;
@@ -408,7 +422,9 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 {
 	const enum role role = w->role[e->stream][e->def->id - TSCT_ID_FIRST];
 	struct mpi_thread *t;
+	struct open_call *call;
 	__u32 thread;
+	int err;
 
 	if (role == ROLE_NONE)
 		return 0;
@@ -432,14 +448,17 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 	case ROLE_RECEIVE:
 		return note_receive(w, e, thread);
 	case ROLE_END:
-		return note_end(w, e, thread);
+		err = tsct_spans_end(&w->calls, thread, 0, e);
+		return err < 0 ? err : 0;
 	default:
-		t->call = e->def->name;
-		t->begin = (struct moment) { e->tick, error, e->node };
-		t->sent = 0;
-		t->receive.tick = 0;
+		err = tsct_spans_begin(&w->calls, thread, 0, e);
+		if (err)
+			return err;
+		call = tsct_span_last(&w->calls, thread);
+		call->call = e->def->name;
+		call->begin = (struct moment) { e->tick, error, e->node };
 		return role == ROLE_BEGIN ? 0 :
-			note_collective(w, e, thread, role == ROLE_BARRIER);
+			note_collective(w, e, thread, &call->begin, role == ROLE_BARRIER);
 	}
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,10 +38,8 @@ void tsct_threads_free(struct tsct_threads *t)
 {
 	__u32 i;
 
-	for (i = 0; i < t->nr; i++) {
-		free(t->all[i]->open);
+	for (i = 0; i < t->nr; i++)
 		free(t->all[i]);
-	}
 	free(t->all);
 	tsct_index_free(&t->index);
 	memset(t, 0, sizeof(*t));
@@ -92,33 +89,4 @@ void tsct_thread_rename(struct tsct_thread *thread, const char *name,
 	memcpy(thread->name, name, len);
 	thread->name[len] = '\0';
 	thread->renamed = true;
-}
-
-/* ---- slices ------------------------------------------------------------ */
-
-int tsct_thread_open(struct tsct_thread *thread, __u32 slice)
-{
-	if (thread->nr_open == TSCT_OPEN_MAX)
-		return -ENOSPC;
-	if (tsct_array_reserve(&thread->open, &thread->room, thread->nr_open + 1, sizeof(slice)))
-		return -ENOMEM;
-	thread->open[thread->nr_open++] = slice;
-	return 0;
-}
-
-__s64 tsct_thread_find(const struct tsct_thread *thread, __u32 slice)
-{
-	__s64 i;
-
-	for (i = (__s64)thread->nr_open - 1; i >= 0; i--)
-		if (thread->open[i] == slice)
-			break;
-	return i;
-}
-
-void tsct_thread_close(struct tsct_thread *thread, __u32 frame)
-{
-	thread->nr_open--;
-	memmove(thread->open + frame, thread->open + frame + 1,
-		(thread->nr_open - frame) * sizeof(*thread->open));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Table of the threads of all nodes, with the stack of open slices of each. The idle
- * threads of all CPUs have ID 0 and are distinguished by CPU.
+ * Table of the threads of all nodes. The idle threads of all CPUs have ID 0 and are
+ * distinguished by CPU.
  */
 #ifndef TSCT_THREADS_H
 #define TSCT_THREADS_H
@@ -11,7 +11,6 @@
 
 /* size of a name with the NUL, TASK_COMM_LEN of the kernel */
 #define TSCT_THREAD_NAME_MAX	16
-#define TSCT_OPEN_MAX		4096	/* largest number of open slices of a thread */
 
 struct tsct_thread {
 	__u32 node, tid, cpu; /* cpu is 0 unless the thread is an idle thread (tid 0) */
@@ -25,9 +24,6 @@ struct tsct_thread {
 			 * by the exporter when it has written the name */
 	__u32 rank;			/* rank in MPI_COMM_WORLD, plus 1; 0: none */
 	__u64 events;			/* number of the thread's exported events */
-	__u32 *open;			/* numbers of the open slices, innermost last */
-	__u32 nr_open;
-	size_t room;
 	__u64 own;			/* value for the caller's own use */
 };
 
@@ -71,14 +67,5 @@ void tsct_thread_rename(struct tsct_thread *thread, const char *name,
 
 /* Sets the rank of a thread or process in MPI_COMM_WORLD. */
 void tsct_thread_set_rank(struct tsct_thread *thread, __u32 rank);
-
-/* Opens a slice of a thread. Returns 0, -ENOSPC (TSCT_OPEN_MAX are open) or -ENOMEM. */
-int tsct_thread_open(struct tsct_thread *thread, __u32 slice);
-
-/* Returns the index in thread->open of the innermost open @slice; -1: none. */
-__s64 tsct_thread_find(const struct tsct_thread *thread, __u32 slice);
-
-/* Removes the slice at index @frame of thread->open; the slices inside it stay. */
-void tsct_thread_close(struct tsct_thread *thread, __u32 frame);
 
 #endif /* TSCT_THREADS_H */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Functions of exports that do no I/O: times, sets, threads, slices, messages, text */
+#include <errno.h>
 #include <limits.h>
 
 #include "lib/query/message_match.h"
+#include "lib/query/spans.h"
 #include "lib/query/threads.h"
 #include "lib/query/filter.h"
 #include "seed.h"
@@ -213,28 +215,70 @@ TEST(test_thread_titles)
 	expect_title(&t, "0123456789abcde");
 }
 
+/* Spans that closed in a test, as text: "NAME:WHY" each */
+static char closed[128];
+
+static int note_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_span_why why,
+		       const struct tsct_trace_event *e)
+{
+	const size_t len = strlen(closed);
+
+	ck_assert_ptr_eq(arg, closed);
+	ck_assert_int_eq(!e, why == TSCT_SPAN_OPEN);
+	snprintf(closed + len, sizeof(closed) - len, "%u/%lld:%d ", row, span->name, why);
+	return span->name == 13 ? -EIO : 0;
+}
+
 TEST(test_open_slices)
 {
-	struct tsct_thread t = { 0 };
+	struct tsct_spans s = { .size = sizeof(struct tsct_span), .several = true };
+	const struct tsct_trace_event e = { .tick = 5 };
+	const struct tsct_span *span;
 	__u32 i;
 
-	ck_assert_int_eq(tsct_thread_find(&t, 1), -1);
-	for (i = 0; i < 4; i++)		/* opens slices of ids 0, 1, 2, 1 */
-		ck_assert_int_eq(tsct_thread_open(&t, i < 3 ? i : 1), 0);
-	ck_assert_int_eq(tsct_thread_find(&t, 1), 3);
-	ck_assert_int_eq(tsct_thread_find(&t, 0), 0);
-	ck_assert_int_eq(tsct_thread_find(&t, 3), -1);
-	tsct_thread_close(&t, 0);	/* closes the slice of id 0; the slices of
-					 * ids 1, 2 and 1 stay open */
-	ck_assert_uint_eq(t.nr_open, 3);
-	tsct_thread_close(&t, 2);
-	ck_assert_int_eq(tsct_thread_find(&t, 1), 0);
-	ck_assert_int_eq(tsct_thread_find(&t, 2), 1);
-	for (i = t.nr_open; i < TSCT_OPEN_MAX; i++)
-		ck_assert_int_eq(tsct_thread_open(&t, 7), 0);
-	ck_assert_int_eq(tsct_thread_open(&t, 7), -ENOSPC);
-	ck_assert_uint_eq(t.nr_open, TSCT_OPEN_MAX);
-	free(t.open);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 1), -1);
+	for (i = 0; i < 4; i++)		/* opens slices of names 0, 1, 2, 1 */
+		ck_assert_int_eq(tsct_spans_begin(&s, 9, i < 3 ? i : 1, &e), 0);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 1), 3);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 0), 0);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 3), -1);
+	ck_assert_int_eq(tsct_spans_find(&s, 8, 1), -1);
+	ck_assert_int_eq(tsct_spans_close(&s, 9, 0, &e), 0);	/* 1, 2 and 1 stay open */
+	ck_assert_uint_eq(tsct_spans_open(&s, 9), 3);
+	tsct_spans_close(&s, 9, 2, &e);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 1), 0);
+	ck_assert_int_eq(tsct_spans_find(&s, 9, 2), 1);
+	span = tsct_span_last(&s, 9);
+	ck_assert_uint_eq(span->begin, 5);
+	for (i = tsct_spans_open(&s, 9); i < TSCT_SPANS_OPEN_MAX; i++)
+		ck_assert_int_eq(tsct_spans_begin(&s, 9, 7, &e), 0);
+	ck_assert_int_eq(tsct_spans_begin(&s, 9, 7, &e), -ENOSPC);
+	ck_assert_uint_eq(tsct_spans_open(&s, 9), TSCT_SPANS_OPEN_MAX);
+	tsct_spans_free(&s);
+}
+
+TEST(test_one_open_span)
+{
+	struct tsct_spans s = {
+		.size = sizeof(struct tsct_span), .closed = note_closed, .arg = closed,
+	};
+	const struct tsct_trace_event e = { .tick = 5 };
+
+	ck_assert_int_eq(tsct_spans_end(&s, 0, 1, &e), 0);
+	ck_assert_ptr_null(tsct_span_last(&s, 0));
+	ck_assert_int_eq(tsct_spans_begin(&s, 0, 1, &e), 0);
+	ck_assert_int_eq(tsct_spans_end(&s, 0, 1, &e), 1);
+	ck_assert_str_eq(closed, "0/1:0 ");
+	tsct_spans_begin(&s, 0, 2, &e);
+	tsct_spans_begin(&s, 0, 2, &e);
+	ck_assert_int_eq(tsct_spans_end(&s, 0, 3, &e), 0);
+	ck_assert_str_eq(closed, "0/1:0 0/2:1 0/2:1 ");
+	tsct_spans_begin(&s, 4, 13, &e);
+	ck_assert_int_eq(tsct_spans_end(&s, 4, 13, &e), -EIO);
+	tsct_spans_begin(&s, 2, 6, &e);
+	ck_assert_int_eq(tsct_spans_finish(&s), 0);
+	ck_assert_str_eq(closed, "0/1:0 0/2:1 0/2:1 4/13:0 2/6:2 ");
+	tsct_spans_free(&s);
 }
 
 /* ---- messages ---------------------------------------------------------- */

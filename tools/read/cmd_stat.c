@@ -68,14 +68,19 @@ static int init_stream(struct stat_figures *s, __u32 stream)
 	__u32 i;
 
 	s->by_event[stream] = calloc(c->nr_defs + 1, sizeof(**s->by_event));
-	s->call_of[stream] = calloc(c->nr_defs + 1, sizeof(**s->call_of));
-	if (!s->by_event[stream] || !s->call_of[stream])
+	s->meaning[stream] = calloc(c->nr_defs + 1, sizeof(**s->meaning));
+	if (!s->by_event[stream] || !s->meaning[stream])
 		return -ENOMEM;
 	for (i = 0; i < c->nr_defs; i++) {
-		call = c->defs[i] ? tsct_syscall_of(s->rec, stream, c->defs[i]) : NULL;
-		/* exit() does not return: it is no call without an end. */
-		s->call_of[stream][i] = call && call->result != TSCT_RESULT_NONE ?
-			(int)tsct_syscall_number(call) : -1;
+		if (!c->defs[i])
+			continue;
+		call = tsct_syscall_of(s->rec, stream, c->defs[i]);
+		s->meaning[stream][i] = (struct stat_meaning) {
+			.kernel = tsct_kernel_event(s->rec, stream, c->defs[i]),
+			/* exit() does not return: it is no call without an end. */
+			.call = call && call->result != TSCT_RESULT_NONE ?
+				(int)tsct_syscall_number(call) : -1,
+		};
 	}
 	return 0;
 }
@@ -89,9 +94,9 @@ static int count_init(struct stat_figures *s)
 	s->by_node = calloc(s->rec->nr_nodes, sizeof(*s->by_node));
 	s->lost_by_node = calloc(s->rec->nr_nodes, sizeof(*s->lost_by_node));
 	s->by_event = calloc(s->rec->nr_streams + 1, sizeof(*s->by_event));
-	s->call_of = calloc(s->rec->nr_streams + 1, sizeof(*s->call_of));
+	s->meaning = calloc(s->rec->nr_streams + 1, sizeof(*s->meaning));
 	if (!s->by_location || !s->by_node || !s->lost_by_node || !s->by_event ||
-	    !s->call_of)
+	    !s->meaning)
 		return -ENOMEM;
 	for (i = 0; i < s->rec->nr_streams; i++)
 		if (init_stream(s, i))
@@ -125,8 +130,8 @@ static int count(struct stat_figures *s)
 		tally_event(&s->by_location[e.location], &e, bytes);
 		tally_event(&s->by_event[e.stream][e.def->id - TSCT_ID_FIRST], &e,
 			    bytes);
-		threads_note(&s->threads, &e, bytes, s->rec->streams[e.stream].kernel,
-			     s->call_of[e.stream][e.def->id - TSCT_ID_FIRST]);
+		threads_note(&s->threads, &e, bytes,
+			     &s->meaning[e.stream][e.def->id - TSCT_ID_FIRST]);
 		error_ns = tsct_recording_error_at(s->rec, &cursor, e.node, e.tick);
 		stat_errors_add(&s->errors, error_ns);
 		stat_stacks_add(s, &e);
@@ -158,10 +163,10 @@ static void count_free(struct stat_figures *s)
 
 	for (i = 0; s->by_event && i < s->rec->nr_streams; i++)
 		free(s->by_event[i]);
-	for (i = 0; s->call_of && i < s->rec->nr_streams; i++)
-		free(s->call_of[i]);
+	for (i = 0; s->meaning && i < s->rec->nr_streams; i++)
+		free(s->meaning[i]);
 	free(s->by_event);
-	free(s->call_of);
+	free(s->meaning);
 	free(s->by_location);
 	free(s->by_node);
 	free(s->lost_by_node);

@@ -5,6 +5,7 @@
 
 #include "lib/base/text.h"
 #include "lib/query/event_text.h"
+#include "lib/query/spans.h"
 #include "lib/query/threads.h"
 #include "lib/query/unique_stamps.h"
 #include "lib/statedump/identity.h"
@@ -29,8 +30,7 @@ struct dump {
 	struct tsct_stacks *stacks;	/* NULL: the recording has none */
 	bool stacks_are_old;		/* a live recording may have more now */
 	struct tsct_threads threads;	/* threads with system calls, if strace is set */
-	struct open_call *open;		/* their open calls, by index of the thread */
-	size_t nr_open;
+	struct tsct_spans calls;	/* struct open_call, by index of the thread */
 	struct tsct_unique_stamps unique;
 	struct tsct_unique_stamps_item stamp;	/* stamp of the last event read */
 	__u64 shown;

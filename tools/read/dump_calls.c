@@ -10,19 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/array.h"
+#include "lib/core/clock_params.h"
 #include "dump.h"
 #include "lib/query/syscall_value.h"
 #include "lib/query/value_text.h"
 
 #define LINE_ROOM	128	/* result, duration and other parts of a line, bytes */
 
-/* A call that has begun */
+/* A call that has begun; the name of the span is its number */
 struct open_call {
-	const struct tsct_syscall *call;	/* NULL: none */
-	char *text;
-	size_t len, room;
-	__s64 begin_ns;
+	struct tsct_span span;
+	const struct tsct_syscall *call;
+	char *text;		/* malloc'ed */
+	size_t len;
 	__u32 node;
 	__u64 stack;		/* number of its stack in the recording; 0: none */
 	/* offsets in `text` of strings that could not be read, by argument; 0: none */
@@ -65,15 +65,6 @@ static char *put_call(char *const to, const struct tsct_syscall *call,
 	return at;
 }
 
-static struct open_call *find_open(struct dump *d, const struct tsct_trace_event *e)
-{
-	struct tsct_thread *t = tsct_threads_get(&d->threads, e->node, e->tid, e->cpu);
-
-	if (!t || tsct_array_extend(&d->open, &d->nr_open, (size_t)t->index + 1, sizeof(*d->open)))
-		return NULL;
-	return &d->open[t->index];
-}
-
 /* The table of stacks may have been read again since the call began. */
 static int put_stack(struct dump *d, const struct open_call *o)
 {
@@ -81,30 +72,9 @@ static int put_stack(struct dump *d, const struct open_call *o)
 			      tsct_stacks_find(d->stacks, o->node, o->stack) : NULL);
 }
 
-/* Prints the line of a call whose end was not recorded. */
-static int put_unfinished(struct dump *d, struct open_call *o)
-{
-	static const char unfinished[] = " <unfinished ...>\n";
-
-	o->call = NULL;
-	return tsct_event_text_put(&d->lines, o->text, o->len) ?:
-		tsct_event_text_put(&d->lines, unfinished, sizeof(unfinished) - 1) ?:
-		put_stack(d, o);
-}
-
-/* Keeps the text of an open call. */
-static int keep(struct open_call *o, const char *text, size_t len)
-{
-	if (tsct_array_reserve(&o->text, &o->room, len, 1))
-		return -ENOMEM;
-	memcpy(o->text, text, len);
-	o->len = len;
-	return 0;
-}
-
 /* Makes the beginning of the line of a call, and keeps it until the call ends; prints a
  * call that does not return. */
-static int begin_call(struct dump *d, struct open_call *o, const struct tsct_syscall *call,
+static int begin_call(struct dump *d, __u32 thread, const struct tsct_syscall *call,
 		      const struct tsct_trace_event *e, __s64 ns)
 {
 	const size_t room = LINE_ROOM + TSCT_TEXT_ESCAPED(e->len) +
@@ -112,6 +82,7 @@ static int begin_call(struct dump *d, struct open_call *o, const struct tsct_sys
 	const size_t before = d->lines.len;
 	size_t unreadable[TSCT_SYSCALL_ARGS] = { 0 }, columns, i;
 	char *text = malloc(room), *end;
+	struct open_call *o;
 	struct tsct_value v;
 	int err;
 
@@ -126,18 +97,23 @@ static int begin_call(struct dump *d, struct open_call *o, const struct tsct_sys
 	free(text);
 	if (call->result == TSCT_RESULT_NONE)
 		return err ?: dump_stack_add(d, dump_stack_of(d, e));
+	err = err ?: tsct_spans_begin(&d->calls, thread, tsct_syscall_number(call), e);
 	if (err)
 		return err;
+	o = tsct_span_last(&d->calls, thread);
 	o->call = call;
 	o->node = e->node;
 	o->stack = dump_stack_of(d, e) && tsct_value_find(e, "stack", &v) ?
 		(__u64)tsct_value_integer(&v) : 0;
-	o->begin_ns = ns;
 	for (i = 0; i < TSCT_SYSCALL_ARGS; i++)
 		o->unreadable[i] = unreadable[i] ? columns + unreadable[i] : 0;
-	err = keep(o, d->lines.text + before, d->lines.len - before);
+	o->len = d->lines.len - before;
 	d->lines.len = before;
-	return err;
+	o->text = malloc(o->len);
+	if (!o->text)
+		return -ENOMEM;
+	memcpy(o->text, d->lines.text + before, o->len);
+	return 0;
 }
 
 static int put_result(char *to, size_t size, const struct tsct_syscall *call, __s64 ret)
@@ -158,7 +134,8 @@ static int put_result(char *to, size_t size, const struct tsct_syscall *call, __
 			") = %lld", ret);
 }
 
-/* Puts the text of an open call. If its end has strings, these replace the unreadable ones. */
+/* Puts the text of an open call. If its end (NULL: unknown) has strings,
+ * these replace the unreadable ones. */
 static int put_begin(struct dump *d, const struct open_call *o,
 		     const struct tsct_trace_event *end)
 {
@@ -167,7 +144,7 @@ static int put_begin(struct dump *d, const struct open_call *o,
 	char *text;
 	int err = 0;
 
-	for (i = 0; i < TSCT_SYSCALL_ARGS && !err; i++) {
+	for (i = 0; i < TSCT_SYSCALL_ARGS && !err && end; i++) {
 		if (!o->unreadable[i] || !tsct_value_find(end, o->call->args[i].name, &v))
 			continue;
 		text = malloc(TSCT_SYSCALL_TEXT_MAX + TSCT_TEXT_ESCAPED(v.size));
@@ -182,73 +159,93 @@ static int put_begin(struct dump *d, const struct open_call *o,
 	return err ?: tsct_event_text_put(&d->lines, o->text + from, o->len - from);
 }
 
-static int end_call(struct dump *d, struct open_call *o, const struct tsct_syscall *call,
-		    const struct tsct_trace_event *e, __s64 ns)
+/* Puts the result of a call, and its duration if its begin was recorded, @since. */
+static int put_end(struct dump *d, const struct tsct_syscall *call,
+		   const struct tsct_trace_event *e, const struct tsct_span *since)
 {
+	const struct tsct_clock_params *real = &d->rec->real;
 	char text[LINE_ROOM + TSCT_SYSCALL_TEXT_MAX];
 	__u64 duration = 0;
 	struct tsct_value ret;
-	int len, err;
+	int len;
 
-	if (o->call == call) {
-		err = put_begin(d, o, e);
-		duration = ns > o->begin_ns ? (__u64)ns - (__u64)o->begin_ns : 0;
-	} else {
-		err = tsct_event_text_columns(&d->lines, e, ns);
-		len = sprintf(text, "<... %s resumed>", call->name);
-		err = err ?: tsct_event_text_put(&d->lines, text, len);
-	}
 	len = tsct_value_find(e, "ret", &ret) && tsct_value_is_integer(&ret) ?
 		put_result(text, sizeof(text), call, tsct_value_integer(&ret)) :
 		sprintf(text, ") = ?");
-	if (o->call == call && e->def->kind == TSCT_KIND_END)
+	if (since && e->tick > since->begin)
+		duration = (__u64)tsct_clock_params_ns(real, e->tick) -
+			(__u64)tsct_clock_params_ns(real, since->begin);
+	if (since && e->def->kind == TSCT_KIND_END)
 		len += sprintf(text + len, " <%llu.%09llu>", duration / 1000000000,
 			       duration % 1000000000);
 	text[len++] = '\n';
-	err = err ?: tsct_event_text_put(&d->lines, text, len);
-	if (o->call == call)
-		err = err ?: put_stack(d, o);
-	o->call = NULL;
-	return err;
+	return tsct_event_text_put(&d->lines, text, len);
+}
+
+/* Puts the line of a call, without a result if its end was not recorded. */
+static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
+		       enum tsct_span_why why, const struct tsct_trace_event *e)
+{
+	static const char unfinished[] = " <unfinished ...>\n";
+	struct open_call *o = (struct open_call *)span;
+	const bool ended = why == TSCT_SPAN_ENDED;
+	struct dump *d = arg;
+	int err = put_begin(d, o, ended ? e : NULL);
+
+	(void)thread;
+	free(o->text);
+	err = err ?: ended ? put_end(d, o->call, e, span) :
+		tsct_event_text_put(&d->lines, unfinished, sizeof(unfinished) - 1);
+	return err ?: put_stack(d, o);
+}
+
+/* Puts the end of a call whose begin was not recorded. */
+static int put_resumed(struct dump *d, const struct tsct_syscall *call,
+		       const struct tsct_trace_event *e, __s64 ns)
+{
+	char text[LINE_ROOM];
+	const int len = sprintf(text, "<... %s resumed>", call->name);
+
+	return tsct_event_text_columns(&d->lines, e, ns) ?:
+		tsct_event_text_put(&d->lines, text, len) ?: put_end(d, call, e, NULL);
 }
 
 int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		  const struct tsct_trace_event *e, __s64 ns)
 {
-	struct open_call *o = find_open(d, e);
+	const struct tsct_thread *t = tsct_threads_get(&d->threads, e->node, e->tid, e->cpu);
 	int err = 0;
 
-	if (!o)
+	if (!t)
 		return -ENOMEM;
+	if (!d->calls.closed)
+		d->calls = (struct tsct_spans) {
+			.size = sizeof(struct open_call), .closed = call_closed, .arg = d,
+		};
 	/* Another call is open if the event of its end was lost. */
-	if (o->call && (e->def->kind != TSCT_KIND_END || o->call != call))
-		err = put_unfinished(d, o);
-	if (err)
-		return err;
 	if (e->def->kind != TSCT_KIND_END)
-		err = begin_call(d, o, call, e, ns);
-	if (!err && e->def->kind != TSCT_KIND_BEGIN)
-		err = end_call(d, o, call, e, ns);
-	return err;
+		err = tsct_spans_leave(&d->calls, t->index, TSCT_SPAN_REPLACED, e) ?:
+			begin_call(d, t->index, call, e, ns);
+	if (err || e->def->kind == TSCT_KIND_BEGIN)
+		return err;
+	err = tsct_spans_end(&d->calls, t->index, tsct_syscall_number(call), e);
+	return err ? err < 0 ? err : 0 : put_resumed(d, call, e, ns);
 }
 
 int dump_calls_finish(struct dump *d)
 {
-	int err = 0;
-	__u32 i;
-
-	for (i = 0; i < d->nr_open && !err; i++)
-		if (d->open[i].call)
-			err = put_unfinished(d, &d->open[i]);
-	return err;
+	return tsct_spans_finish(&d->calls);
 }
 
 void dump_calls_free(struct dump *d)
 {
+	const struct open_call *o;
 	__u32 i;
 
-	for (i = 0; i < d->nr_open; i++)
-		free(d->open[i].text);
-	free(d->open);
+	for (i = 0; i < d->calls.nr_rows; i++) {
+		o = tsct_span_last(&d->calls, i);
+		free(o ? o->text : NULL);
+	}
+	tsct_spans_free(&d->calls);
 	tsct_threads_free(&d->threads);
 }

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "lib/query/mpi_wait.h"
+#include "lib/query/spans.h"
 #include "lib/query/threads.h"
 #include "lib/statedump/identity.h"
 #include "lib/statedump/stacks.h"
@@ -39,9 +40,6 @@ struct thread {
 	__u32 node, tid;
 	const struct tsct_identity_thread *who;	/* last known state; NULL: unknown */
 	__u64 until;		/* last tick at which the tid is certainly this thread's */
-	bool in_call;		/* the thread is in a system call */
-	__s64 call;		/* number of the system call that the thread is in */
-	__u64 since;		/* tick at which the system call began */
 	__u64 switched;		/* number of switches to the thread */
 	struct tally tally;
 	char comm[17];
@@ -67,6 +65,7 @@ struct threads {
 	__u32 nr;
 	/* for each location: index of the thread of the location's last event */
 	__u32 *recent;
+	struct tsct_spans in_call;	/* open system calls, by index of the thread */
 	struct thread rest;	/* counts of all threads for which memory for an entry
 				 * in `table` could not be allocated, together */
 	/* system calls; the index is the call's number, until threads_finish() sorts */
@@ -77,6 +76,12 @@ struct threads {
 
 #define THREADS_CALLS	1024	/* limit of system call numbers */
 
+/* Meaning of an event definition */
+struct stat_meaning {
+	enum tsct_kernel_event kernel;
+	int call;		/* number of the system call that it records; -1: none */
+};
+
 /* Begins the counting. The caller keeps @identity until threads_free(). */
 int threads_init(struct threads *all, const struct tsct_identity *identity,
 		 __u32 nr_locations);
@@ -85,12 +90,10 @@ void threads_free(struct threads *all);
 /*
  * threads_note - count an event for its thread
  * @bytes: size of the event in its file
- * @kernel: whether the event is from a kernel channel; if so, system calls and switches
- * to threads are counted, too
- * @call: number of the system call whose begin or end the event is; -1: it is none
+ * @meaning: of the event's definition, for system calls and switches to threads
  */
 void threads_note(struct threads *all, const struct tsct_trace_event *event,
-		  __u64 bytes, bool kernel, int call);
+		  __u64 bytes, const struct stat_meaning *meaning);
 
 /*
  * Ends the counting. Sorts system calls by total time and threads by number of events,
@@ -151,8 +154,7 @@ struct stat_figures {
 	__u64 *lost_by_node;
 	/* event counts: [stream][event id - TSCT_ID_FIRST] */
 	struct tally **by_event;
-	/* likewise: number of the system call that the events record; -1: none */
-	int **call_of;
+	struct stat_meaning **meaning;	/* likewise */
 	struct threads threads;
 	struct stat_errors errors;
 	struct stat_stacks stacks;

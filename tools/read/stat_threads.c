@@ -21,11 +21,46 @@ void tally_add(struct tally *sum, const struct tally *t)
 	sum->bytes += t->bytes;
 }
 
+static bool get_integer(const struct tsct_trace_event *e, const char *name,
+			__s64 *ret_value)
+{
+	struct tsct_value f;
+
+	if (!tsct_value_find(e, name, &f) || !tsct_value_is_integer(&f))
+		return false;
+	*ret_value = tsct_value_integer(&f);
+	return true;
+}
+
+/* Counts a system call that has ended. */
+static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
+		       enum tsct_span_why why, const struct tsct_trace_event *e)
+{
+	struct threads *all = arg;
+	struct call *c = &all->calls[span->name];
+	__s64 ret;
+
+	(void)thread;
+	all->unfinished += why == TSCT_SPAN_OPEN;
+	if (why != TSCT_SPAN_ENDED)
+		return 0;
+	c->count++;
+	c->errors += get_integer(e, "ret", &ret) &&
+		tsct_syscall_error(tsct_syscall_by_number(span->name), ret);
+	c->total += e->tick - span->begin;
+	if (e->tick - span->begin > c->max)
+		c->max = e->tick - span->begin;
+	return 0;
+}
+
 int threads_init(struct threads *all, const struct tsct_identity *identity,
 		 __u32 nr_locations)
 {
 	memset(all, 0, sizeof(*all));
 	all->identity = identity;
+	all->in_call = (struct tsct_spans) {
+		.size = sizeof(struct tsct_span), .closed = call_closed, .arg = all,
+	};
 	all->calls = calloc(THREADS_CALLS, sizeof(*all->calls));
 	all->recent = calloc(nr_locations + 1, sizeof(*all->recent));
 	return all->calls && all->recent ? 0 : -ENOMEM;
@@ -37,6 +72,7 @@ void threads_free(struct threads *all)
 	free(all->table);
 	free(all->calls);
 	free(all->recent);
+	tsct_spans_free(&all->in_call);
 }
 
 /* Returns a thread's index; all->nr: out of memory. */
@@ -73,17 +109,6 @@ static struct thread *thread_at(struct threads *all, __u32 at)
 	return at < all->nr ? &all->table[at] : &all->rest;
 }
 
-static bool get_integer(const struct tsct_trace_event *e, const char *name,
-			__s64 *ret_value)
-{
-	struct tsct_value f;
-
-	if (!tsct_value_find(e, name, &f) || !tsct_value_is_integer(&f))
-		return false;
-	*ret_value = tsct_value_integer(&f);
-	return true;
-}
-
 /*
  * Finds the thread whose id is in one field of an event, and sets the thread's name
  * from another field. Returns NULL for the idle thread.
@@ -108,68 +133,39 @@ static struct thread *named(struct threads *all, const struct tsct_trace_event *
 	return t;
 }
 
-static void begin_call(struct thread *t, const struct tsct_trace_event *e, __s64 number)
-{
-	if (number < 0 || number >= THREADS_CALLS)
-		return;
-	t->in_call = true;
-	t->call = number;
-	t->since = e->tick;
-}
-
-/* A system call whose begin was not recorded began before the recording. */
-static void end_call(struct threads *all, struct thread *t,
-		     const struct tsct_trace_event *e, __s64 number)
-{
-	struct call *c;
-	__s64 ret;
-
-	if (t->in_call && t->call == number) {
-		c = &all->calls[number];
-		c->count++;
-		c->errors += get_integer(e, "ret", &ret) &&
-			tsct_syscall_error(tsct_syscall_by_number(number), ret);
-		c->total += e->tick - t->since;
-		if (e->tick - t->since > c->max)
-			c->max = e->tick - t->since;
-	}
-	t->in_call = false;
-}
-
 void threads_note(struct threads *all, const struct tsct_trace_event *e,
-		  __u64 bytes, bool kernel, int call)
+		  __u64 bytes, const struct stat_meaning *meaning)
 {
-	__u32 *recent = &all->recent[e->location], at;
-	struct thread *t = &all->table[*recent];
-	__s64 id;
+	__u32 *recent = &all->recent[e->location], at = *recent;
+	struct thread *t = &all->table[at];
+	bool begins = e->def->kind == TSCT_KIND_BEGIN;
+	__s64 call = meaning->call;
 
 	/* Try the thread of the CPU's previous event first: usually it is the same. */
-	if (*recent >= all->nr || t->tid != e->tid || t->node != e->node ||
-	    e->tick > t->until) {
+	if (at >= all->nr || t->tid != e->tid || t->node != e->node || e->tick > t->until) {
 		at = find(all, e, e->tid);
 		if (at < all->nr)
 			*recent = at;
 		t = thread_at(all, at);
 	}
 	tally_event(&t->tally, e, bytes);
-	if (!kernel || *e->def->name != 's')
-		return;
-	if (call >= 0 && t != &all->rest && e->def->kind == TSCT_KIND_BEGIN) {
-		begin_call(t, e, call);
-	} else if (call >= 0 && t != &all->rest) {
-		end_call(all, t, e, call);
-	} else if (!strcmp(e->def->name, "sched_switch")) {
+	if (meaning->kernel == TSCT_KERNEL_SWITCH) {
 		named(all, e, "prev_tid", "prev_comm");
 		t = named(all, e, "next_tid", "next_comm");
 		if (t)
 			t->switched++;
-	} else if (t == &all->rest || !get_integer(e, "id", &id)) {
 		return;
-	} else if (!strcmp(e->def->name, "sys_enter")) {
-		begin_call(t, e, id);
-	} else if (!strcmp(e->def->name, "sys_exit")) {
-		end_call(all, t, e, id);
 	}
+	if (t == &all->rest)
+		return;
+	if (call < 0 && (meaning->kernel == TSCT_KERNEL_OTHER || !get_integer(e, "id", &call)))
+		return;
+	begins = begins || meaning->kernel == TSCT_KERNEL_ENTER;
+	/* A system call whose begin was not recorded began before the recording. */
+	if (!begins)
+		tsct_spans_end(&all->in_call, at, call, e);
+	else if (call >= 0 && call < THREADS_CALLS)
+		tsct_spans_begin(&all->in_call, at, call, e);
 }
 
 static int by_total(const void *a, const void *b)
@@ -216,10 +212,9 @@ void threads_finish(struct threads *all)
 {
 	__u32 i;
 
-	for (i = 0; i < all->nr; i++) {
-		all->unfinished += all->table[i].in_call;
+	tsct_spans_finish(&all->in_call);
+	for (i = 0; i < all->nr; i++)
 		identify(&all->table[i], all->identity);
-	}
 	for (i = 0; i < THREADS_CALLS; i++)
 		all->calls[i].number = i;
 	qsort(all->calls, THREADS_CALLS, sizeof(*all->calls), by_total);

@@ -343,7 +343,7 @@ int report_take(struct report *r)
 	r->last_moment = r->last_span = r->origin_ns;
 	r->threads = &r->x.threads;
 	r->x.format = &as_format;
-	r->tracker = spans_new(&r->x, r->special, take_span, r);
+	r->tracker = spans_new(&r->x, take_span, r);
 	r->gap_cursors = calloc(rec->nr_streams * rec->nr_locations + 1,
 				sizeof(*r->gap_cursors));
 	if (!r->tracker || !r->gap_cursors)

@@ -249,24 +249,6 @@ __u32 *report_order(const void *array, size_t size, __u32 nr)
 
 /* ---- the first pass --------------------------------------------------------- */
 
-/* Finds the definitions of sys_enter, sys_exit and sched_switch in kernel channels. */
-static void find_special(struct report *r)
-{
-	const struct tsct_export *x = &r->x;
-	const struct tsct_event_def *def;
-	__u32 i;
-
-	for (i = 0; i < x->nr_defs; i++) {
-		def = x->defs[i].def;
-		if (!def || def->kind != TSCT_KIND_INSTANT ||
-		    !x->rec->streams[x->defs[i].stream].kernel)
-			continue;
-		r->special[i] = !strcmp(def->name, "sys_enter") ? SPECIAL_ENTER :
-			!strcmp(def->name, "sys_exit") ? SPECIAL_EXIT :
-			!strcmp(def->name, "sched_switch") ? SPECIAL_SWITCH : SPECIAL_NONE;
-	}
-}
-
 static int prepare(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
@@ -275,7 +257,6 @@ static int prepare(struct report *r)
 	__u32 i, k;
 
 	r->nr_groups = x->nr_slices + x->nr_defs;
-	r->special = calloc(x->nr_defs + 1, sizeof(*r->special));
 	r->seen = calloc(x->nr_defs + 1, sizeof(*r->seen));
 	r->event_rate = calloc(x->nr_defs + 1, sizeof(*r->event_rate));
 	r->groups = calloc(r->nr_groups + 1, sizeof(*r->groups));
@@ -285,11 +266,10 @@ static int prepare(struct report *r)
 	r->other_events = calloc(nodes, sizeof(*r->other_events));
 	r->other_row = calloc(nodes, sizeof(*r->other_row));
 	r->location_events = calloc(x->rec->nr_locations, sizeof(*r->location_events));
-	if (!r->special || !r->seen || !r->event_rate || !r->groups || !r->node_events ||
+	if (!r->seen || !r->event_rate || !r->groups || !r->node_events ||
 	    !r->node_rate || !r->other_threads || !r->other_events || !r->other_row ||
 	    !r->location_events)
 		return -ENOMEM;
-	find_special(r);
 	for (i = 0; i < x->nr_defs; i++) {
 		seen = &r->seen[i];
 		seen->index = -1;
@@ -301,8 +281,8 @@ static int prepare(struct report *r)
 			seen->group = x->defs[i].slice;
 		/* sys_enter and sys_exit of a channel, the two ends of a span, are one
 		 * group, so that both are drawn in the same way. */
-		for (k = 0; r->special[i] == SPECIAL_EXIT && k < x->nr_defs; k++)
-			if (r->special[k] == SPECIAL_ENTER &&
+		for (k = 0; x->defs[i].kernel == TSCT_KERNEL_EXIT && k < x->nr_defs; k++)
+			if (x->defs[k].kernel == TSCT_KERNEL_ENTER &&
 			    x->defs[k].stream == x->defs[i].stream)
 				seen->group = x->nr_slices + k;
 	}
@@ -339,7 +319,7 @@ int report_look(struct report *r, struct tsct_trace *trace)
 
 	r->threads = &threads;
 	r->looking = true;
-	r->tracker = spans_new(&r->x, r->special, note_span, r);
+	r->tracker = spans_new(&r->x, note_span, r);
 	if (!err && !r->tracker)
 		err = -ENOMEM;
 	if (!err)

@@ -7,38 +7,17 @@
 #include "lib/query/value_text.h"
 #include "report_spans.h"
 
-struct open_slice {
-	struct edge begin;
-	__u32 depth;
-};
-
-struct thread_state {
-	/* open slices, at the indices of tsct_thread.open */
-	struct open_slice *open;
-	__u32 nr;
-	size_t room;
-	bool in_call;		/* the thread is in a system call */
-	bool called;		/* whether the thread had any system call */
-	__s64 call;		/* number of the current system call */
-	struct open_slice enter;
-};
-
-struct cpu_state {
-	bool known;		/* whether the field `thread` is valid */
-	bool begun;		/* whether the field `begin` is valid */
-	__u32 thread;		/* index of the thread that runs on the CPU */
-	struct edge begin;
-};
-
 struct spans {
-	const struct tsct_export *x;
-	const __u8 *special;
+	struct tsct_export *x;
 	span_done *done;
 	void *arg;
-	__s64 origin_ns;
-	struct thread_state *threads;	/* state of each thread, by its index */
-	struct cpu_state *cpus;
-	size_t nr_threads, nr_cpus;	/* elements that the arrays have room for */
+	const struct tsct_export_event *ev;	/* the present event */
+	__s64 origin_ns, end_ns;
+	/* Of struct open_span: the system call of each thread, and the thread of each CPU */
+	struct tsct_spans calls, runs;
+	/* flag by thread: it had a system call */
+	bool *called;
+	size_t nr_called;
 };
 
 /* Writes the fields of a system call as texts. Returns the length of all of them. */
@@ -81,76 +60,101 @@ void edge_make(struct edge *edge, const struct tsct_export *x,
 	memcpy(edge->payload, e->payload, e->len < EDGE_KEPT ? e->len : EDGE_KEPT);
 }
 
-struct spans *spans_new(const struct tsct_export *x, const __u8 *special,
-			span_done *done, void *arg)
+/* ---- open spans ----------------------------------------------------------- */
+
+/* Returns the nesting depth of a thread's new slice or call: below the open slices, the first
+ * @nr, as these may end in any order, and below the open @call, or NULL. */
+static __u32 next_depth(const struct spans *s, __u32 thread, __u32 nr,
+			const struct open_span *call)
+{
+	__u32 depth = call ? call->depth + 1 : 0, i;
+	const struct open_span *slice;
+
+	for (i = 0; i < nr; i++) {
+		slice = tsct_span_at(&s->x->slices, thread, i);
+		if (slice->depth >= depth)
+			depth = slice->depth + 1;
+	}
+	return depth;
+}
+
+/* Reports a span at its end. @end: the event that ends it; NULL: it is not recorded */
+static int report_span(const struct spans *s, enum span_type type, __u32 row,
+		       const struct open_span *open, const struct edge *end, bool ended)
+{
+	return s->done(s->arg, &(struct span) {
+		.type = type, .row = row, .depth = open->depth,
+		.name = type == SPAN_SLICE ? open->begin.def : open->span.name,
+		.from_ns = open->begin.ns, .to_ns = s->ev ? s->ev->ns : s->end_ns,
+		.begin = &open->begin, .end = end, .no_end = !ended,
+		.events = end ? 2 : 1,
+	});
+}
+
+static int call_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_span_why why,
+		       const struct tsct_trace_event *e)
+{
+	const struct spans *s = arg;
+	struct edge end;
+
+	(void)e;
+	if (why == TSCT_SPAN_ENDED)
+		edge_make(&end, s->x, s->ev);
+	return report_span(s, SPAN_CALL, row, (struct open_span *)span,
+			   why == TSCT_SPAN_ENDED ? &end : NULL, why == TSCT_SPAN_ENDED);
+}
+
+static int run_closed(void *arg, __u32 row, struct tsct_span *span, enum tsct_span_why why,
+		      const struct tsct_trace_event *e)
+{
+	(void)e;
+	return report_span(arg, SPAN_RUN, row, (struct open_span *)span, NULL,
+			   why == TSCT_SPAN_REPLACED);
+}
+
+struct spans *spans_new(struct tsct_export *x, span_done *done, void *arg)
 {
 	struct spans *s = calloc(1, sizeof(*s));
 
 	if (s)
 		*s = (struct spans) {
-			.x = x, .special = special, .done = done, .arg = arg,
+			.x = x, .done = done, .arg = arg,
+			.calls = { sizeof(struct open_span), false, call_closed, s },
+			.runs = { sizeof(struct open_span), false, run_closed, s },
 		};
 	return s;
 }
 
 void spans_free(struct spans *s)
 {
-	__u32 i;
-
 	if (!s)
 		return;
-	for (i = 0; i < s->nr_threads; i++)
-		free(s->threads[i].open);
-	free(s->threads);
-	free(s->cpus);
+	tsct_spans_free(&s->calls);
+	tsct_spans_free(&s->runs);
+	free(s->called);
 	free(s);
-}
-
-/* ---- states of threads ---------------------------------------------------- */
-
-/* Returns the nesting depth of a thread's new slice or call: below all open slices, as
- * these may end in any order. */
-static __u32 next_depth(const struct thread_state *t)
-{
-	__u32 depth = t->in_call ? t->enter.depth + 1 : 0, i;
-
-	for (i = 0; i < t->nr; i++)
-		if (t->open[i].depth >= depth)
-			depth = t->open[i].depth + 1;
-	return depth;
 }
 
 /* ---- slices --------------------------------------------------------------- */
 
-static int begin_slice(const struct spans *s, struct thread_state *t,
-		       const struct tsct_export_event *ev)
+/* A slice is in x->slices, which the export has opened and will close. */
+static int note_slice(const struct spans *s, const struct tsct_export_event *ev)
 {
-	const __u32 depth = next_depth(t);
-	struct open_slice *open;
-
-	if (tsct_array_reserve(&t->open, &t->room, t->nr + 1, sizeof(*open)))
-		return -ENOMEM;
-	open = &t->open[t->nr++];
-	open->depth = depth;
-	edge_make(&open->begin, s->x, ev);
-	return 0;
-}
-
-static int end_slice(struct spans *s, struct thread_state *t,
-		     const struct tsct_export_event *ev)
-{
-	struct open_slice *f = &t->open[ev->frame];
+	const __u32 thread = ev->thread->index;
+	struct open_span *open;
 	struct edge end;
-	int err;
 
+	if (ev->act == TSCT_ACT_OPEN) {
+		open = tsct_span_last(&s->x->slices, thread);
+		open->depth = next_depth(s, thread,
+					 tsct_spans_open(&s->x->slices, thread) - 1,
+					 tsct_span_last(&s->calls, thread));
+		edge_make(&open->begin, s->x, ev);
+		return 0;
+	}
 	edge_make(&end, s->x, ev);
-	err = s->done(s->arg, &(struct span) {
-		.type = SPAN_SLICE, .row = ev->thread->index, .depth = f->depth,
-		.name = f->begin.def, .from_ns = f->begin.ns, .to_ns = ev->ns,
-		.begin = &f->begin, .end = &end, .events = 2,
-	});
-	memmove(f, f + 1, (--t->nr - ev->frame) * sizeof(*f));
-	return err;
+	return report_span(s, SPAN_SLICE, thread,
+			   tsct_span_at(&s->x->slices, thread, ev->frame), &end, true);
 }
 
 /* ---- system calls ----------------------------------------------------------- */
@@ -165,55 +169,46 @@ static bool call_number(const struct tsct_export_event *ev, __s64 *ret)
 	return *ret >= 0 && *ret <= INT32_MAX;
 }
 
-static int end_call(struct spans *s, __u32 thread, __s64 ns, const struct edge *end)
+static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool *taken)
 {
-	struct thread_state *t = &s->threads[thread];
-
-	t->in_call = false;
-	return s->done(s->arg, &(struct span) {
-		.type = SPAN_CALL, .row = thread, .depth = t->enter.depth,
-		.name = t->call, .from_ns = t->enter.begin.ns, .to_ns = ns,
-		.begin = &t->enter.begin, .end = end, .no_end = !end,
-		.events = end ? 2 : 1,
-	});
-}
-
-static int note_enter(struct spans *s, struct thread_state *t,
-		      const struct tsct_export_event *ev, bool *taken)
-{
+	const __u32 thread = ev->thread->index;
+	struct open_span *open;
 	__s64 number;
-	int err = 0;
+	int err;
 
 	if (!call_number(ev, &number))
 		return 0;
-	if (t->in_call)		/* the previous call's exit event was lost */
-		err = end_call(s, ev->thread->index, ev->ns, NULL);
-	t->enter.depth = next_depth(t);
-	edge_make(&t->enter.begin, s->x, ev);
-	t->call = number;
-	*taken = t->in_call = t->called = true;
-	return err;
+	*taken = s->called[thread] = true;
+	/* The previous call is still open if its exit event was lost. */
+	err = tsct_spans_begin(&s->calls, thread, number, ev->e);
+	if (err)
+		return err;
+	open = tsct_span_last(&s->calls, thread);
+	edge_make(&open->begin, s->x, ev);
+	open->depth = next_depth(s, thread, tsct_spans_open(&s->x->slices, thread), NULL);
+	return 0;
 }
 
 /* Ends a system call. A thread's first call may have begun before the recording. */
-static int note_exit(struct spans *s, struct thread_state *t,
-		     const struct tsct_export_event *ev, bool *taken)
+static int note_exit(struct spans *s, const struct tsct_export_event *ev, bool *taken)
 {
-	const bool first = !t->called;
+	const __u32 thread = ev->thread->index;
+	const struct tsct_span *open = tsct_span_last(&s->calls, thread);
+	const bool first = !s->called[thread];
 	struct edge end;
 	__s64 number;
 
-	t->called = true;
-	if (!call_number(ev, &number) || (t->in_call ? number != t->call : !first))
+	s->called[thread] = true;
+	if (!call_number(ev, &number) || (open ? number != open->name : !first))
 		return 0;
 	*taken = true;
+	if (open)
+		return tsct_spans_close(&s->calls, thread, 0, ev->e);
 	edge_make(&end, s->x, ev);
-	if (t->in_call)
-		return end_call(s, ev->thread->index, ev->ns, &end);
 	return s->done(s->arg, &(struct span) {
-		.type = SPAN_CALL, .row = ev->thread->index, .depth = next_depth(t),
-		.name = number, .from_ns = s->origin_ns, .to_ns = ev->ns,
-		.end = &end, .events = 1,
+		.type = SPAN_CALL, .row = thread, .name = number,
+		.depth = next_depth(s, thread, tsct_spans_open(&s->x->slices, thread), NULL),
+		.from_ns = s->origin_ns, .to_ns = ev->ns, .end = &end, .events = 1,
 	});
 }
 
@@ -229,41 +224,28 @@ static struct tsct_thread *task(const struct spans *s, struct tsct_threads *thre
 	return tsct_export_thread(s->x, threads, ev->e, tsct_value_integer(&tid), ev->e->cpu);
 }
 
-static int end_run(struct spans *s, __u32 cpu, __s64 ns, bool seen)
-{
-	struct cpu_state *c = &s->cpus[cpu];
-
-	return s->done(s->arg, &(struct span) {
-		.type = SPAN_RUN, .row = cpu, .name = c->thread,
-		.from_ns = c->begun ? c->begin.ns : s->origin_ns, .to_ns = ns,
-		.begin = c->begun ? &c->begin : NULL, .no_end = !seen,
-		.events = c->begun,
-	});
-}
-
 static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 		       const struct tsct_export_event *ev, bool *taken)
 {
 	struct tsct_thread *next = task(s, threads, ev, "next_tid"), *prev;
-	struct cpu_state *c;
+	struct open_span *open;
 	int err = 0;
 
-	if (tsct_array_extend(&s->cpus, &s->nr_cpus, (size_t)cpu + 1, sizeof(*c)))
-		return -ENOMEM;
-	c = &s->cpus[cpu];
 	if (!next)
 		return 0;
-	if (!c->known) {
-		prev = task(s, threads, ev, "prev_tid");
-		c->known = !!prev;
-		c->thread = prev ? prev->index : 0;
-	}
-	if (c->known)
-		err = end_run(s, cpu, ev->ns, true);
-	*taken = c->known = c->begun = true;
-	c->thread = next->index;
-	edge_make(&c->begin, s->x, ev);
-	return err;
+	prev = tsct_spans_open(&s->runs, cpu) ? NULL : task(s, threads, ev, "prev_tid");
+	if (prev)	/* it ran since before the recording */
+		err = s->done(s->arg, &(struct span) {
+			.type = SPAN_RUN, .row = cpu, .name = prev->index,
+			.from_ns = s->origin_ns, .to_ns = ev->ns,
+		});
+	*taken = true;
+	err = err ?: tsct_spans_begin(&s->runs, cpu, next->index, ev->e);
+	if (err)
+		return err;
+	open = tsct_span_last(&s->runs, cpu);
+	edge_make(&open->begin, s->x, ev);
+	return 0;
 }
 
 /* ---- all events ---------------------------------------------------------- */
@@ -271,48 +253,38 @@ static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 int spans_note(struct spans *s, struct tsct_threads *threads, __u32 cpu,
 	       __s64 origin_ns, const struct tsct_export_event *ev, bool *ret_taken)
 {
-	const enum special special = s->special[ev->def];
-	struct thread_state *t;
+	const enum tsct_kernel_event kernel = s->x->defs[ev->def].kernel;
 
 	s->origin_ns = origin_ns;
+	s->ev = ev;
 	*ret_taken = ev->act == TSCT_ACT_OPEN || ev->act == TSCT_ACT_CLOSE;
-	if (!*ret_taken && special == SPECIAL_SWITCH)
-		return note_switch(s, threads, cpu, ev, ret_taken);
-	if (!*ret_taken && special == SPECIAL_NONE)
+	if (*ret_taken)
+		return note_slice(s, ev);
+	if (kernel == TSCT_KERNEL_OTHER)
 		return 0;
-	if (tsct_array_extend(&s->threads, &s->nr_threads, (size_t)ev->thread->index + 1,
-			      sizeof(*t)))
+	if (kernel == TSCT_KERNEL_SWITCH)
+		return note_switch(s, threads, cpu, ev, ret_taken);
+	if (tsct_array_extend(&s->called, &s->nr_called, (size_t)ev->thread->index + 1, 1))
 		return -ENOMEM;
-	t = &s->threads[ev->thread->index];
-	if (ev->act == TSCT_ACT_OPEN)
-		return begin_slice(s, t, ev);
-	if (ev->act == TSCT_ACT_CLOSE)
-		return end_slice(s, t, ev);
-	return special == SPECIAL_ENTER ? note_enter(s, t, ev, ret_taken) :
-		note_exit(s, t, ev, ret_taken);
+	return kernel == TSCT_KERNEL_ENTER ? note_enter(s, ev, ret_taken) :
+		note_exit(s, ev, ret_taken);
 }
 
 int spans_finish(struct spans *s, __s64 end_ns)
 {
-	const struct thread_state *t;
-	const struct open_slice *open;
+	const struct tsct_spans *slices = &s->x->slices;
+	const size_t nr = slices->nr_rows > s->calls.nr_rows ? slices->nr_rows :
+		s->calls.nr_rows;
+	__u32 i, at;
 	int err = 0;
-	__u32 i;
 
-	for (i = 0; i < s->nr_threads && !err; i++) {
-		t = &s->threads[i];
-		for (open = t->open; open < t->open + t->nr && !err; open++)
-			err = s->done(s->arg, &(struct span) {
-				.type = SPAN_SLICE, .row = i, .depth = open->depth,
-				.name = open->begin.def, .no_end = true, .events = 1,
-				.from_ns = open->begin.ns, .to_ns = end_ns,
-				.begin = &open->begin,
-			});
-		if (!err && t->in_call)
-			err = end_call(s, i, end_ns, NULL);
+	s->ev = NULL;
+	s->end_ns = end_ns;
+	for (i = 0; i < nr && !err; i++) {
+		for (at = 0; at < tsct_spans_open(slices, i) && !err; at++)
+			err = report_span(s, SPAN_SLICE, i, tsct_span_at(slices, i, at), NULL,
+					  false);
+		err = err ?: tsct_spans_leave(&s->calls, i, TSCT_SPAN_OPEN, NULL);
 	}
-	for (i = 0; i < s->nr_cpus && !err; i++)
-		if (s->cpus[i].known)
-			err = end_run(s, i, end_ns, false);
-	return err;
+	return err ?: tsct_spans_finish(&s->runs);
 }

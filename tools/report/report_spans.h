@@ -39,17 +39,19 @@ struct span {
 	__u32 events;		/* number of events that begin or end the span */
 };
 
-/* Kernel events that begin or end spans */
-enum special { SPECIAL_NONE, SPECIAL_ENTER, SPECIAL_EXIT, SPECIAL_SWITCH };
+/* An open span; also the elements of x->slices */
+struct open_span {
+	struct tsct_span span;
+	__u32 depth;
+	struct edge begin;
+};
 
 struct spans;
 
 typedef int span_done(void *arg, const struct span *span);
 
-/* Creates a search for spans. @special: enum special of each event definition. NULL:
- * out of memory */
-struct spans *spans_new(const struct tsct_export *x, const __u8 *special,
-			span_done *done, void *arg);
+/* Creates a search for spans. NULL: out of memory */
+struct spans *spans_new(struct tsct_export *x, span_done *done, void *arg);
 
 /*
  * spans_note - process an event

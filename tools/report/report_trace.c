@@ -195,7 +195,6 @@ static void free_report(struct report *r)
 		free(r->groups[i].lengths);
 	for (i = 0; r->node_rate && i < r->x.nr_nodes; i++)
 		free(r->node_rate[i]);
-	free(r->special);
 	free(r->seen);
 	free(r->event_rate);
 	free(r->groups);
@@ -234,6 +233,7 @@ int report_trace(struct report_options *o)
 	x->recording = o->recording;
 	x->filter = o->filter;
 	x->poll = poll_job;
+	x->slices.size = sizeof(struct open_span);
 	if (!view_open(o->recording, &x->trace)) {
 		err = tsct_export_prepare(x);
 		if (!err && o->fit >= 0 && !tsct_recording_has_samples(x->rec))

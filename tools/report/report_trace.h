@@ -111,7 +111,6 @@ struct report {
 	__u64 events;
 	__s64 origin_ns, end_ns;
 	bool has_origin;
-	__u8 *special;			/* enum special of each event definition */
 	struct seen *seen;		/* counts of each event definition */
 	/* event rate of each event definition; NULL: no events */
 	struct event_rate **event_rate;
