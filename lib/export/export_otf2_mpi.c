@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
+/*
+ * MPI in an OTF2 export: ranks and communicators, as the events of libtsctrace-mpi name
+ * them. A communicator whose members are all known is a communicator of the archive, and
+ * messages and collective calls on it are MPI's. Others remain messages between threads.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "lib/base/array.h"
-#include "export_otf2_mpi.h"
+#include "export_otf2.h"
 #include "lib/query/mpi_wait.h"
 
 #define COLLECTIVE(name, op, role) \

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Sessions over MPI, for nodes whose daemons cannot compare their clocks: one process of
+ * each node exchanges messages with one of rank 0's node, the master. The exchanges are
+ * events of the program, from which a merge makes the samples that a daemon would have
+ * recorded (Documentation/mpi.rst, Sessions over MPI).
+ */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +13,7 @@
 
 #include "lib/base/hash.h"
 #include "call_event.h"
-#include "clock_exchange.h"
+#include "session.h"
 
 /* Bursts of a node, and exchanges of a burst. A burst begins with a message of the master,
  * so its first exchange is not slower than the others. */

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The communicators of a process, each with an id that all its members compute alike:
+ * from the job's random number for MPI_COMM_WORLD, and for others from the parent's id,
+ * the number of communicators that were made of the parent before, and the smallest rank
+ * of a member in MPI_COMM_WORLD. Nothing is exchanged, except for MPI_Intercomm_create,
+ * whose two groups have no parent in common.
+ */
 #include <stdlib.h>
 
 #include "lib/base/hash.h"

@@ -7,7 +7,6 @@
 
 #include "lib/base/hash.h"
 #include "call_event.h"
-#include "clock_exchange.h"
 #include "session.h"
 
 /* Limit of a synchronization, seconds: the default; "no": none; "mpi": over MPI only */

@@ -3,10 +3,28 @@
 #ifndef TSCT_MPI_SESSION_H
 #define TSCT_MPI_SESSION_H
 
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/types.h>
+
 /* After MPI_Init. @thread_level: MPI_THREAD_* that MPI provides */
 void tsct_mpi_begin(int thread_level);
 
 /* Before MPI_Finalize */
 void tsct_mpi_end(void);
+
+/*
+ * tsct_mpi_exchange - compare the clocks of all nodes of MPI_COMM_WORLD
+ * @node: the processes of this node, in the order of their ranks
+ * @session: number of the session in this program
+ * @limit_ms: time after which no further burst of exchanges begins, ms
+ * @why: reason for which this node has no exchange
+ *
+ * Collective over MPI_COMM_WORLD. Records events mpi_exchange, on the master's node
+ * mpi_master, in each process: each may have a recording of its own. Returns true if this
+ * node was compared, or is the master of one that was.
+ */
+bool tsct_mpi_exchange(MPI_Comm node, __u32 session, int limit_ms, char *why, size_t size);
 
 #endif /* TSCT_MPI_SESSION_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of trace-ctl dump: options, and lines of JSON */
+/* The parts of trace-ctl dump: lines of system calls and of JSON, stacks */
 #ifndef DUMP_H
 #define DUMP_H
 
@@ -39,11 +39,6 @@ struct dump {
 	bool enough;			/* all later events are outside the selection */
 	char why[256];
 };
-
-/* ---- dump_options.c ------------------------------------------------------ */
-
-/* Parses the options like argp_parse(). Exits if they are wrong. */
-int dump_options_parse(int argc, char **argv, struct dump *d);
 
 /* ---- dump_json.c --------------------------------------------------------- */
 

@@ -101,7 +101,7 @@ void threads_note(struct threads *all, const struct tsct_trace_event *event,
  */
 void threads_finish(struct threads *all);
 
-/* ---- stat_errors.c: the error bounds of all events ---------------------------- */
+/* ---- stat_figures.c: the error bounds of all events ---------------------------- */
 
 struct stat_errors {
 	__u64 *bins;		/* number of events by bound: a logarithmic histogram */
@@ -120,7 +120,7 @@ void stat_errors_add(struct stat_errors *errors, __u64 ns);
  * not be 0. */
 __u64 stat_errors_median_ns(const struct stat_errors *errors);
 
-/* ---- stat_stacks.c ------------------------------------------------------ */
+/* ---- stat_figures.c: stacks ------------------------------------------------------ */
 
 struct stat_figures;
 
@@ -212,7 +212,7 @@ json_t *stat_json(const struct stat_figures *s);
 /* Returns the row of the threads for which memory was short, together; NULL: none. */
 json_t *stat_json_rest(const struct stat_figures *s);
 
-/* ---- stat_mpi.c: wait states of a program with MPI ---------------- */
+/* ---- stat_figures.c: wait states of a program with MPI ---------------- */
 
 /* Takes an event, whose bound is @error_ns. Returns 0 or -ENOMEM. */
 int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,

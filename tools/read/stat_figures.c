@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,4 +129,164 @@ bool stat_is_counted(const struct stat_figures *s, struct tsct_balance *ret_sum)
 	tsct_recording_balance(s->rec, -1, ret_sum);
 	return tsct_recording_is_whole(s->rec) &&
 		(ret_sum->published || !ret_sum->recorded);
+}
+
+/* ---- error bounds of all events ------------------------------------------- */
+
+/* Values below 2^SUB_BITS have a bin each; each further power of two has 2^SUB_BITS bins,
+ * so a median is too large by less than 1 %. */
+#define SUB_BITS	7
+#define BINS		((64 - SUB_BITS + 1) << SUB_BITS)
+
+int stat_errors_init(struct stat_errors *errors)
+{
+	*errors = (struct stat_errors) {
+		.bins = calloc(BINS, sizeof(*errors->bins)), .min_ns = UINT64_MAX,
+	};
+	return errors->bins ? 0 : -ENOMEM;
+}
+
+static unsigned int bin_of(__u64 ns)
+{
+	unsigned int log;
+
+	if (ns < 1U << SUB_BITS)
+		return (unsigned int)ns;
+	log = 63 - (unsigned int)__builtin_clzll(ns) - SUB_BITS;
+	return ((log + 1) << SUB_BITS) + (unsigned int)(ns >> log & ((1U << SUB_BITS) - 1));
+}
+
+/* Returns the largest value of a bin. */
+static __u64 bin_max(unsigned int bin)
+{
+	const unsigned int log = (bin >> SUB_BITS) - 1;
+	const __u64 low = bin & ((1U << SUB_BITS) - 1);
+
+	if (bin < 1U << SUB_BITS)
+		return bin;
+	return (((1ULL << SUB_BITS) + low + 1) << log) - 1;
+}
+
+void stat_errors_add(struct stat_errors *errors, __u64 ns)
+{
+	if (ns == UINT64_MAX) {
+		errors->nr_unknown++;
+		return;
+	}
+	errors->nr++;
+	errors->bins[bin_of(ns)]++;
+	if (ns < errors->min_ns)
+		errors->min_ns = ns;
+	if (ns > errors->max_ns)
+		errors->max_ns = ns;
+}
+
+__u64 stat_errors_median_ns(const struct stat_errors *errors)
+{
+	__u64 below = 0, median;
+	unsigned int i;
+
+	for (i = 0; i < BINS; i++) {
+		below += errors->bins[i];
+		if (below >= (errors->nr + 1) / 2)
+			break;
+	}
+	median = bin_max(i);
+	return median < errors->max_ns ? median : errors->max_ns;
+}
+
+/* ---- stacks --------------------------------------------------------------- */
+
+/* Returns the number of functions of the program, without addresses that are in no file. */
+static __u32 program_functions(const struct tsct_stack *stack)
+{
+	__u32 i, nr = 0;
+
+	for (i = stack->nr_kernel; i < stack->nr; i++)
+		nr += *stack->frames[i]->file || *stack->frames[i]->symbol;
+	return nr;
+}
+
+void stat_stacks_add(struct stat_figures *s, const struct tsct_trace_event *e)
+{
+	struct stat_stacks *t = &s->stacks;
+	const struct tsct_stack *stack;
+
+	if (!t->table || !tsct_stacks_has(s->rec, e))
+		return;
+	stack = tsct_stacks_of(t->table, s->rec, e);
+	if (!stack) {
+		t->missing++;
+		return;
+	}
+	t->events++;
+	if (stack->nr == stack->nr_kernel)
+		return;
+	t->of_program++;
+	t->of_one_function += program_functions(stack) <= 1;
+}
+
+void stat_stacks_print(const struct stat_figures *s)
+{
+	const struct stat_stacks *t = &s->stacks;
+
+	if (!t->events && !t->missing)
+		return;
+	printf("%-10s %" PRIu64 " event%s with %" PRIu32 " different stack%s", "stacks",
+	       (uint64_t)t->events, view_plural(t->events), tsct_stacks_count(t->table),
+	       view_plural(tsct_stacks_count(t->table)));
+	if (t->missing)
+		printf(", %" PRIu64 " without", (uint64_t)t->missing);
+	putchar('\n');
+	if (t->of_one_function)
+		printf("           %.1f %% of those of programs end after one function%s\n",
+		       100.0 * (double)t->of_one_function / (double)t->of_program,
+		       2 * t->of_one_function > t->of_program ?
+		       ": no frame pointers, see trace-ctl-record(1), STACKS" : "");
+}
+
+json_t *stat_stacks_json(const struct stat_figures *s)
+{
+	const struct stat_stacks *t = &s->stacks;
+
+	if (!t->events && !t->missing)
+		return json_null();
+	return json_pack("{sI sI sI sI sI}", "events", (json_int_t)t->events,
+			 "missing", (json_int_t)t->missing,
+			 "different", (json_int_t)tsct_stacks_count(t->table),
+			 "of_program", (json_int_t)t->of_program,
+			 "of_one_function", (json_int_t)t->of_one_function);
+}
+
+/* ---- wait states of a program with MPI ------------------------------------ */
+
+int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
+		 __u64 error_ns)
+{
+	double ticks;
+
+	if (!s->waits)
+		return 0;
+	/* Rounded up; a bound of years is as good as none. */
+	ticks = (double)error_ns * sync_samples_hz(s->rec) / 1e9 + 1;
+	return tsct_mpi_waits_add(s->waits, e, !error_ns ? 0 : ticks < 1e18 ?
+				  (__u64)ticks : UINT64_MAX);
+}
+
+json_t *stat_mpi_json(const struct stat_figures *s)
+{
+	const struct tsct_mpi_wait *w;
+	json_t *list = json_array();
+	__u32 nr = 0, i;
+
+	w = s->waits ? tsct_mpi_waits_sort(s->waits, &nr) : NULL;
+	for (i = 0; i < nr; i++, w++)
+		json_array_append_new(list, json_pack("{s:o,s:s,s:s,s:I,s:I,s:I,s:I}",
+			"rank", w->job ? json_integer(w->rank) : json_null(),
+			"call", w->call, "for", tsct_mpi_wait_names[w->kind],
+			"waits", (json_int_t)w->count,
+			"total_ns", (json_int_t)stat_ticks_ns(s, w->total),
+			"max_ns", (json_int_t)stat_ticks_ns(s, w->max),
+			"unknown", (json_int_t)w->unknown));
+	return list;
 }

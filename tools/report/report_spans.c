@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Finds the spans of a recording, and reports each span when it ends: slices of
+ * threads, system calls, and times in which a thread ran on a CPU. Memory grows with
+ * the number of open spans.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/query/value_text.h"
-#include "report_spans.h"
+#include "report_trace.h"
 
 struct spans {
 	struct tsct_export *x;
