@@ -10,9 +10,47 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "export_perfetto.h"
+#include "export.h"
+#include "export_perfetto.pb-c.h"
 #include "lib/query/value_text.h"
+#include "lib/statedump/code_file.h"
 #include "lib/statedump/stacks.h"
+
+/* Perfetto's flags of a packet: interned data was cleared; interned data is needed */
+#define STATE_CLEARED	1
+#define STATE_NEEDED	2
+
+/* Ranges of track numbers, which do not overlap */
+#define TRACK_THREAD	(1ULL << 60)
+#define TRACK_COUNTER	(2ULL << 60)
+#define TRACK_NODE	(3ULL << 60)
+#define TRACK_LOST	(4ULL << 60)
+#define TRACK_PROCESS	(5ULL << 60)
+
+/* A field name's interned ID: (definition number << FIELD_BITS | field number) + 1 */
+#define FIELD_BITS	5
+_Static_assert(TSCT_FIELDS_MAX <= 1 << FIELD_BITS, "names of fields");
+
+typedef TsctPerfetto__TracePacket packet;
+typedef TsctPerfetto__DebugAnnotation annotation;
+typedef TsctPerfetto__InternedName name;
+
+struct perfetto {
+	__u8 *out;
+	size_t room;
+	/* one flag per event definition: names of event and fields were written */
+	bool *named;
+	bool *counted;	/* one flag per node and event definition: its tracks exist */
+	struct tsct_stacks *stacks;
+	bool *stack_named, *frame_named;	/* flags by index: written before */
+	/* Parts of the current packet: annotations, their texts, and names */
+	annotation notes[TSCT_FIELDS_MAX + 2];
+	annotation *note[TSCT_FIELDS_MAX + 2];
+	char *texts[TSCT_FIELDS_MAX + 2];
+	unsigned int nr_notes;
+	name names[TSCT_FIELDS_MAX + 2];
+	name *field_names[TSCT_FIELDS_MAX];
+};
 
 /* Short names for Perfetto's types of track events */
 #define SLICE_BEGIN	TSCT_PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
@@ -44,7 +82,24 @@ static __u64 kind_name(const struct tsct_export *x)
 
 /* ---- packets ----------------------------------------------------------- */
 
-int tsct_perfetto_put(struct tsct_export *x, packet *one)
+static void set_time(packet *one, __s64 ns)
+{
+	one->has_timestamp = 1;
+	one->timestamp = ns;
+	one->has_sequence_flags = 1;
+	one->sequence_flags = STATE_NEEDED;
+}
+
+static void set_name(name *n, __u64 iid, const char *text)
+{
+	tsct_perfetto__interned_name__init(n);
+	n->has_iid = 1;
+	n->iid = iid;
+	n->name = (char *)text;
+}
+
+/* Writes a packet. Returns 0 or -ENOMEM. */
+static int put_packet(struct tsct_export *x, packet *one)
 {
 	TsctPerfetto__Trace trace = TSCT_PERFETTO__TRACE__INIT;
 	struct perfetto *p = x->own;
@@ -87,16 +142,298 @@ static int put_clock(struct tsct_export *x)
 	one.has_sequence_flags = one.has_first_packet_on_sequence = 1;
 	one.sequence_flags = STATE_CLEARED;
 	one.first_packet_on_sequence = 1;
-	return tsct_perfetto_put(x, &one);
+	return put_packet(x, &one);
 }
 
-char *tsct_perfetto_clean(const char *text, size_t len)
+/* Returns a copy in valid UTF-8, malloc'ed, or NULL. */
+static char *clean(const char *text, size_t len)
 {
 	char *to = malloc(3 * len + 1);
 
 	if (to)
 		tsct_utf8_clean(to, text, len);
 	return to;
+}
+
+/* ---- tracks: nodes, processes, threads and counters ----------------------- */
+
+static __u64 counter_track(__u32 node, __u32 def, __u32 field)
+{
+	return TRACK_COUNTER | (__u64)node << 32 | def << FIELD_BITS | field;
+}
+
+static int put_track(struct tsct_export *x, __u64 uuid, __u64 parent,
+		     TsctPerfetto__TrackDescriptor *track)
+{
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+
+	track->has_uuid = 1;
+	track->uuid = uuid;
+	track->has_parent_uuid = !!parent;
+	track->parent_uuid = parent;
+	one.track_descriptor = track;
+	return put_packet(x, &one);
+}
+
+/* Describes the largest errors of all times: the format has no field for them, but viewers
+ * show the labels of a process. Of nodes that were never compared, none is stated. */
+static void label_errors(const struct tsct_export *x, char *text, size_t size)
+{
+	static const char *const names[TSCT_EXPORT_ERRORS] = {
+		"CLOCK_REALTIME", "nodes", "UTC",
+	};
+	const bool compared = !x->rec->merged || x->rec->compared != TSCT_COMPARED_UNKNOWN;
+	__u64 errors[TSCT_EXPORT_ERRORS];
+	size_t len = 0;
+	int i;
+
+	tsct_export_errors(x, errors);
+	for (i = 0; i < TSCT_EXPORT_ERRORS; i++) {
+		if (i == 1 && x->nr_nodes == 1)
+			continue;
+		len += (size_t)snprintf(text + len, size - len, "%s%s ", i ? ", " :
+					"error bounds: ", names[i]);
+		if (compared && errors[i] != UINT64_MAX)
+			len += (size_t)snprintf(text + len, size - len, "%" PRIu64 " ns",
+						(uint64_t)errors[i]);
+		else
+			len += (size_t)snprintf(text + len, size - len, "unknown");
+	}
+}
+
+/* The format has 31 bits for it: nodes after the 256th share numbers of processes. */
+static __s32 pid_of(const struct tsct_export *x, __u32 node, __u32 tgid)
+{
+	return (__s32)(tsct_export_pid(x, node, tgid) & INT32_MAX);
+}
+
+static int put_process(struct tsct_export *x, struct tsct_thread *p)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__ProcessDescriptor process =
+		TSCT_PERFETTO__PROCESS_DESCRIPTOR__INIT;
+	char title[TSCT_THREAD_LABEL_MAX], tidy[3 * sizeof(title) + 1];
+
+	if (p->own && !p->renamed)
+		return 0;
+	p->own = 1;
+	p->renamed = false;
+	tsct_thread_label(p, title);
+	tsct_utf8_clean(tidy, title, strlen(title));
+	process.has_pid = 1;
+	process.pid = pid_of(x, p->node, p->tid);
+	process.process_name = tidy;
+	track.process = &process;
+	return put_track(x, TRACK_PROCESS | p->index, 0, &track);
+}
+
+static int put_node(struct tsct_export *x, __u32 node, char *label)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__ProcessDescriptor process =
+		TSCT_PERFETTO__PROCESS_DESCRIPTOR__INIT;
+	int err;
+
+	process.n_process_labels = 1;
+	process.process_labels = &label;
+	process.has_pid = 1;
+	process.pid = pid_of(x, node, 0);
+	process.process_name = clean(x->nodes[node], strlen(x->nodes[node]));
+	if (!process.process_name)
+		return -ENOMEM;
+	track.process = &process;
+	err = put_track(x, TRACK_NODE | node, 0, &track);
+	free(process.process_name);
+	return err;
+}
+
+/* Writes the track of a thread. All idle threads have the same id, which Perfetto does
+ * not accept for threads. */
+static int put_thread(struct tsct_export *x, struct tsct_thread *t)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__ThreadDescriptor thread =
+		TSCT_PERFETTO__THREAD_DESCRIPTOR__INIT;
+	char title[TSCT_THREAD_LABEL_MAX], tidy[3 * sizeof(title) + 1];
+	struct tsct_thread *process;
+	__u64 parent = TRACK_NODE | t->node;
+	int err;
+
+	if (t->own && !t->renamed)
+		return 0;
+	process = tsct_export_process(x, t);
+	if (process) {
+		parent = TRACK_PROCESS | process->index;
+		err = put_process(x, process);
+		if (err)
+			return err;
+	}
+	t->own = 1;
+	t->renamed = false;
+	tsct_thread_label(t, title);
+	tsct_utf8_clean(tidy, title, strlen(title));
+	if (t->tid) {
+		thread.has_pid = thread.has_tid = 1;
+		thread.pid = pid_of(x, t->node, t->tgid);
+		thread.tid = t->tid;
+		thread.thread_name = tidy;
+		track.thread = &thread;
+	} else {
+		track.name = tidy;
+	}
+	return put_track(x, TRACK_THREAD | t->index, parent, &track);
+}
+
+static int put_counter_track(struct tsct_export *x, const struct tsct_export_event *ev,
+			     __u32 field, bool only)
+{
+	TsctPerfetto__TrackDescriptor track =
+		TSCT_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	TsctPerfetto__CounterDescriptor counter =
+		TSCT_PERFETTO__COUNTER_DESCRIPTOR__INIT;
+	const struct tsct_event_def *def = ev->e->def;
+	char title[TSCT_EVENT_NAME_MAX + TSCT_FIELD_NAME_MAX + 1];
+	char *category = x->rec->streams[ev->e->stream].name;
+
+	snprintf(title, sizeof(title), "%s%s%s", def->name, only ? "" : ".",
+		 only ? "" : def->fields[field].name);
+	track.name = title;
+	counter.n_categories = 1;
+	counter.categories = &category;
+	track.counter = &counter;
+	return put_track(x, counter_track(ev->thread->node, ev->def,
+					  field),
+				       TRACK_NODE | ev->thread->node, &track);
+}
+
+static int put_nodes(struct tsct_export *x)
+{
+	char label[160];
+	__u32 i;
+	int err = 0;
+
+	label_errors(x, label, sizeof(label));
+	for (i = 0; i < x->nr_nodes && !err; i++)
+		err = put_node(x, i, label);
+	return err;
+}
+
+/* ---- samples: stacks and their frames, once each ------------------------- */
+
+/* Writes a frame: its function, its file and the file's build id. Every frame has a mapping
+ * of its own, which Perfetto joins: names are few in comparison with samples. */
+static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
+{
+	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
+	TsctPerfetto__Mapping mapping = TSCT_PERFETTO__MAPPING__INIT, *mappings = &mapping;
+	TsctPerfetto__Frame frame = TSCT_PERFETTO__FRAME__INIT, *frames = &frame;
+	TsctPerfetto__InternedBytes build_id = TSCT_PERFETTO__INTERNED_BYTES__INIT;
+	TsctPerfetto__InternedBytes *build_ids = &build_id;
+	name function, path, *functions = &function, *paths = &path;
+	__u8 id[TSCT_BUILD_ID_MAX];
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	struct perfetto *p = x->own;
+	const char *text = tsct_stacks_name(p->stacks, f);
+	char *tidy = clean(text, strlen(text));
+	char *file = clean(f->file, strlen(f->file));
+	uint64_t iid = (uint64_t)f->index + 1;
+	int err = -ENOMEM;
+
+	set_name(&function, iid, tidy);
+	set_name(&path, iid, file);
+	build_id.has_iid = build_id.has_str = true;
+	build_id.iid = iid;
+	build_id.str = (ProtobufCBinaryData) { tsct_build_id_bytes(f->build_id, id), id };
+	mapping.has_iid = mapping.has_build_id = true;
+	mapping.iid = mapping.build_id = iid;
+	mapping.n_path_string_ids = 1;
+	mapping.path_string_ids = &iid;
+	frame.has_iid = frame.has_function_name_id = frame.has_mapping_id = true;
+	frame.iid = frame.function_name_id = frame.mapping_id = iid;
+	frame.has_rel_pc = true;
+	frame.rel_pc = f->address;
+	interned.n_function_names = interned.n_mapping_paths = interned.n_build_ids = 1;
+	interned.function_names = &functions;
+	interned.mapping_paths = &paths;
+	interned.build_ids = &build_ids;
+	interned.n_mappings = interned.n_frames = 1;
+	interned.mappings = &mappings;
+	interned.frames = &frames;
+	one.interned_data = &interned;
+	one.has_sequence_flags = 1;
+	one.sequence_flags = STATE_NEEDED;
+	if (tidy && file)
+		err = put_packet(x, &one);
+	p->frame_named[f->index] = true;
+	free(tidy);
+	free(file);
+	return err;
+}
+
+/* Writes a stack, once. */
+static int put_stack(struct tsct_export *x, const struct tsct_stack *stack)
+{
+	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
+	TsctPerfetto__Callstack callstack = TSCT_PERFETTO__CALLSTACK__INIT;
+	TsctPerfetto__Callstack *callstacks = &callstack;
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	struct perfetto *p = x->own;
+	uint64_t *ids;
+	int err = 0;
+	__u32 i;
+
+	if (p->stack_named[stack->index])
+		return 0;
+	p->stack_named[stack->index] = true;
+	ids = calloc(stack->nr + 1, sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	for (i = 0; i < stack->nr && !err; i++) {
+		ids[stack->nr - 1 - i] = (uint64_t)stack->frames[i]->index + 1;
+		if (!p->frame_named[stack->frames[i]->index])
+			err = put_frame(x, stack->frames[i]);
+	}
+	callstack.has_iid = 1;
+	callstack.iid = (uint64_t)stack->index + 1;
+	callstack.n_frame_ids = stack->nr;
+	callstack.frame_ids = ids;
+	interned.n_callstacks = 1;
+	interned.callstacks = &callstacks;
+	one.interned_data = &interned;
+	one.has_sequence_flags = 1;
+	one.sequence_flags = STATE_NEEDED;
+	err = err ? err : put_packet(x, &one);
+	free(ids);
+	return err;
+}
+
+/* Writes the stack of an event as a sample of its thread, as Perfetto's profilers do. */
+static int put_sample(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	TsctPerfetto__PerfSample sample = TSCT_PERFETTO__PERF_SAMPLE__INIT;
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+	struct perfetto *p = x->own;
+	const struct tsct_stack *stack = tsct_stacks_of(p->stacks, x->rec, ev->e);
+	int err;
+
+	if (!stack || !stack->nr || !ev->thread->tid)
+		return 0;
+	err = put_stack(x, stack);
+	if (err)
+		return err;
+	set_time(&one, ev->ns);
+	sample.has_cpu = sample.has_pid = sample.has_tid = true;
+	sample.cpu = ev->e->cpu;
+	sample.pid = pid_of(x, ev->thread->node, ev->thread->tgid);
+	sample.tid = ev->thread->tid;
+	sample.has_callstack_iid = sample.has_cpu_mode = true;
+	sample.callstack_iid = (uint64_t)stack->index + 1;
+	sample.cpu_mode = stack->nr_kernel ? 1 : 2;
+	one.perf_sample = &sample;
+	return put_packet(x, &one);
 }
 
 /* ---- fields as annotations ----------------------------------------------- */
@@ -168,7 +505,7 @@ static int set_value(struct perfetto *p, annotation *note,
 	if (tsct_value_is_integer(v))
 		return set_integer(p, note, v);
 	if (tsct_value_is_text(v))
-		return set_text(p, note, tsct_perfetto_clean((const char *)v->at,
+		return set_text(p, note, clean((const char *)v->at,
 					       tsct_value_text_len(v)));
 	if (!tsct_value_is_float(v))
 		return set_bytes(p, note, v);
@@ -240,7 +577,7 @@ static int put_event(struct tsct_export *x, const struct tsct_export_event *ev,
 	event->n_debug_annotations = p->nr_notes;
 	event->debug_annotations = p->note;
 	one.track_event = event;
-	err = tsct_perfetto_put(x, &one);
+	err = put_packet(x, &one);
 	drop_notes(p);
 	return err;
 }
@@ -289,7 +626,7 @@ static int put_count(struct tsct_export *x, const struct tsct_export_event *ev,
 	TsctPerfetto__TrackEvent event = TSCT_PERFETTO__TRACK_EVENT__INIT;
 
 	event.type = COUNTER;
-	event.track_uuid = tsct_perfetto_counter_track(ev->thread->node, ev->def, field);
+	event.track_uuid = counter_track(ev->thread->node, ev->def, field);
 	if (tsct_value_is_float(v) || tsct_value_exceeds_s64(v)) {
 		event.has_double_counter_value = 1;
 		event.double_counter_value = tsct_value_is_float(v) ?
@@ -323,7 +660,7 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 		if (!is_number(&v))
 			continue;
 		if (!*counted)
-			err = tsct_perfetto_put_counter_track(x, ev, nr - 1, numbers == 1);
+			err = put_counter_track(x, ev, nr - 1, numbers == 1);
 		if (!err)
 			err = put_count(x, ev, nr - 1, &v);
 	}
@@ -355,7 +692,7 @@ static int put_names(struct tsct_export *x)
 	one.interned_data = &interned;
 	one.has_sequence_flags = 1;
 	one.sequence_flags = STATE_NEEDED;
-	return tsct_perfetto_put(x, &one);
+	return put_packet(x, &one);
 }
 
 static int begin(struct tsct_export *x)
@@ -382,13 +719,13 @@ static int begin(struct tsct_export *x)
 	err = put_clock(x);
 	if (!err)
 		err = put_names(x);
-	return err ? err : tsct_perfetto_put_nodes(x);
+	return err ? err : put_nodes(x);
 }
 
 static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	TsctPerfetto__TrackEvent__Type type = INSTANT;
-	int err = tsct_perfetto_put_thread(x, ev->thread) ?: tsct_perfetto_put_sample(x, ev);
+	int err = put_thread(x, ev->thread) ?: put_sample(x, ev);
 
 	if (err)
 		return err;
@@ -416,7 +753,7 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 		 ", damaged places: %" PRIu64, (uint64_t)lost,
 		 (uint64_t)tsct_trace_corrupt_count(x->trace));
 	track.name = title;
-	err = tsct_perfetto_put_track(x, TRACK_LOST, 0, &track);
+	err = put_track(x, TRACK_LOST, 0, &track);
 	if (err)
 		return err;
 	set_time(&one, x->now_ns > x->end_ns ? x->now_ns : x->end_ns);
@@ -425,7 +762,7 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 	event.track_uuid = TRACK_LOST;
 	event.name = title;
 	one.track_event = &event;
-	return tsct_perfetto_put(x, &one);
+	return put_packet(x, &one);
 }
 
 static int end(struct tsct_export *x)
@@ -437,7 +774,7 @@ static int end(struct tsct_export *x)
 	/* Writes names of threads that became known after the threads' last events. */
 	for (i = 0; i < x->threads.nr && !err; i++)
 		if (x->threads.all[i]->own)
-			err = tsct_perfetto_put_thread(x, x->threads.all[i]);
+			err = put_thread(x, x->threads.all[i]);
 	if (err)
 		return err;
 	return lost || tsct_trace_corrupt_count(x->trace) ? put_lost(x, lost) : 0;
