@@ -317,14 +317,13 @@ static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
 		       const char *comm_name)
 {
 	struct tsct_thread *thread;
-	struct tsct_value tid, comm;
+	struct tsct_value comm;
+	__s64 tid;
 
-	if (!tsct_value_find(e, tid_name, &tid) ||
-	    !tsct_value_find(e, comm_name, &comm) ||
-	    !tsct_value_is_integer(&tid) || !tsct_value_is_text(&comm) ||
-	    !tsct_value_integer(&tid))
+	if (!tsct_value_find_integer(e, tid_name, &tid) || !tid ||
+	    !tsct_value_find(e, comm_name, &comm) || !tsct_value_is_text(&comm))
 		return;
-	thread = tsct_export_thread(x, threads, e, tsct_value_integer(&tid), 0);
+	thread = tsct_export_thread(x, threads, e, tid, 0);
 	if (thread)
 		tsct_thread_rename(thread, (const char *)comm.at,
 				   tsct_value_text_len(&comm));
@@ -372,14 +371,13 @@ static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
 static void learn_rank(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	struct tsct_thread *process = tsct_export_process(x, ev->thread);
-	struct tsct_value rank;
+	__s64 rank;
 
-	if (!tsct_value_find(ev->e, "rank", &rank) || !tsct_value_is_integer(&rank) ||
-	    tsct_value_integer(&rank) < 0 || tsct_value_integer(&rank) > INT32_MAX)
+	if (!tsct_value_find_integer(ev->e, "rank", &rank) || rank < 0 || rank > INT32_MAX)
 		return;
-	tsct_thread_set_rank(ev->thread, tsct_value_integer(&rank));
+	tsct_thread_set_rank(ev->thread, rank);
 	if (process)
-		tsct_thread_set_rank(process, tsct_value_integer(&rank));
+		tsct_thread_set_rank(process, rank);
 }
 
 static int take(struct tsct_export *x, struct tsct_threads *threads,

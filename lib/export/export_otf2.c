@@ -204,12 +204,12 @@ static int write_counts(struct tsct_export *x,
 static __u64 message_bytes(const struct tsct_trace_event *e)
 {
 	static const char *const names[] = { "bytes", "size", "len", "length" };
-	struct tsct_value v;
+	__s64 bytes;
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (tsct_value_find(e, names[i], &v) && tsct_value_is_integer(&v))
-			return tsct_value_integer(&v);
+		if (tsct_value_find_integer(e, names[i], &bytes))
+			return bytes;
 	return 0;
 }
 
@@ -249,9 +249,9 @@ static int write_mpi_message(struct tsct_export *x, const struct tsct_export_eve
 	return tsct_otf2_put(x, to, &(struct otf2_op) {
 		.kind = is_send ? TSCT_OP_SEND : TSCT_OP_RECEIVE, .ns = ev->ns,
 		.attributes = o->attributes, .comm = comm,
-		.ref = tsct_otf2_mpi_field(ev->e, is_send ? "dest" : "source"),
-		.tag = tsct_otf2_mpi_field(ev->e, "tag"),
-		.bytes = tsct_otf2_mpi_field(ev->e, "bytes"),
+		.ref = tsct_value_integer_of(ev->e, is_send ? "dest" : "source"),
+		.tag = tsct_value_integer_of(ev->e, "tag"),
+		.bytes = tsct_value_integer_of(ev->e, "bytes"),
 	});
 }
 

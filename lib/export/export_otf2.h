@@ -91,9 +91,6 @@ __u32 tsct_otf2_mpi_ref_of(const struct otf2_mpi *mpi, __u64 id);
 void tsct_otf2_mpi_collective(const struct otf2_mpi *mpi, const struct tsct_trace_event *e,
 			      struct otf2_collective *ret);
 
-/* The value of an integer field; 0: no such field */
-__s64 tsct_otf2_mpi_field(const struct tsct_trace_event *e, const char *name);
-
 /* The name of a communicator; "": none */
 const char *tsct_otf2_mpi_name(const struct otf2_mpi *mpi, const struct otf2_mpi_comm *comm);
 

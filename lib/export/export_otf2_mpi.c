@@ -93,14 +93,6 @@ OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
 
 /* ---- collecting -------------------------------------------------------- */
 
-__s64 tsct_otf2_mpi_field(const struct tsct_trace_event *e, const char *name)
-{
-	struct tsct_value v;
-
-	return tsct_value_find(e, name, &v) && tsct_value_is_integer(&v) ?
-		tsct_value_integer(&v) : 0;
-}
-
 static int add_name(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 {
 	struct otf2_mpi_name *name;
@@ -112,7 +104,7 @@ static int add_name(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 	name = tsct_array_next(&mpi->names, mpi->nr_names, sizeof(*name));
 	if (!name)
 		return -ENOMEM;
-	name->comm = tsct_otf2_mpi_field(e, "comm");
+	name->comm = tsct_value_integer_of(e, "comm");
 	name->order = mpi->nr_names;
 	name->name = strndup((const char *)v.at, tsct_value_text_len(&v));
 	if (!name->name)
@@ -127,23 +119,23 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 	struct otf2_mpi_comm *comm;
 
 	/* Members of an intercommunicator are of two groups. */
-	if (tsct_otf2_mpi_field(e, "side"))
+	if (tsct_value_integer_of(e, "side"))
 		return 0;
 	member = tsct_array_next(&mpi->members, mpi->nr_members, sizeof(*member));
 	if (!member)
 		return -ENOMEM;
 	*member = (struct otf2_mpi_member) {
-		.comm = tsct_otf2_mpi_field(e, "comm"),
-		.job = tsct_otf2_mpi_field(e, "job"),
-		.rank = tsct_otf2_mpi_field(e, "rank"),
-		.size = tsct_otf2_mpi_field(e, "size"),
-		.world = tsct_otf2_mpi_field(e, "world"),
+		.comm = tsct_value_integer_of(e, "comm"),
+		.job = tsct_value_integer_of(e, "job"),
+		.rank = tsct_value_integer_of(e, "rank"),
+		.size = tsct_value_integer_of(e, "size"),
+		.world = tsct_value_integer_of(e, "world"),
 	};
 	comm = tsct_array_next(&mpi->comms, mpi->nr_members, sizeof(*comm));
 	if (!comm)
 		return -ENOMEM;
 	*comm = (struct otf2_mpi_comm) {
-		.id = member->comm, .parent = tsct_otf2_mpi_field(e, "parent"),
+		.id = member->comm, .parent = tsct_value_integer_of(e, "parent"),
 		.ref = mpi->nr_members,
 	};
 	mpi->nr_members++;
@@ -165,8 +157,8 @@ int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_otf2_mpi_role role,
 	if (!rank)
 		return -ENOMEM;
 	*rank = (struct otf2_mpi_rank) {
-		.job = tsct_otf2_mpi_field(ev->e, "job"),
-		.rank = tsct_otf2_mpi_field(ev->e, "rank"),
+		.job = tsct_value_integer_of(ev->e, "job"),
+		.rank = tsct_value_integer_of(ev->e, "rank"),
 		.location = location,
 	};
 	mpi->nr_ranks++;
@@ -326,19 +318,19 @@ __u32 tsct_otf2_mpi_ref_of(const struct otf2_mpi *mpi, __u64 id)
 
 __u32 tsct_otf2_mpi_ref(const struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 {
-	return tsct_otf2_mpi_ref_of(mpi, tsct_otf2_mpi_field(e, "comm"));
+	return tsct_otf2_mpi_ref_of(mpi, tsct_value_integer_of(e, "comm"));
 }
 
 void tsct_otf2_mpi_collective(const struct otf2_mpi *mpi, const struct tsct_trace_event *e,
 			      struct otf2_collective *ret)
 {
-	const __s64 root = tsct_otf2_mpi_field(e, "root");
+	const __s64 root = tsct_value_integer_of(e, "root");
 
 	*ret = (struct otf2_collective) {
 		.comm = tsct_otf2_mpi_ref(mpi, e),
 		.root = root < 0 ? (__u32)OTF2_COLLECTIVE_ROOT_NONE : (__u32)root,
-		.sent = tsct_otf2_mpi_field(e, "sent"),
-		.received = tsct_otf2_mpi_field(e, "received"),
+		.sent = tsct_value_integer_of(e, "sent"),
+		.received = tsct_value_integer_of(e, "received"),
 		.op = find_collective(e->def->name)->op,
 	};
 }

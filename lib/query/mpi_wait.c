@@ -10,6 +10,7 @@
 #include "mpi_wait.h"
 #include "spans.h"
 #include "threads.h"
+#include "value_text.h"
 
 /* Limit of messages, and of collective calls, that are not complete: more are not
  * examined, as the file may be changed */
@@ -259,19 +260,11 @@ static int add_wait(struct tsct_mpi_waits *w, __u32 thread, const char *call,
 
 /* ---- messages -------------------------------------------------------------- */
 
-static __u64 field(const struct tsct_trace_event *e, const char *name)
-{
-	struct tsct_value v;
-
-	return tsct_value_find(e, name, &v) && tsct_value_is_integer(&v) ?
-		(__u64)tsct_value_integer(&v) : 0;
-}
-
 static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		     __u32 thread)
 {
 	struct open_call *t = tsct_span_last(&w->calls, thread);
-	const __u64 number = field(e, "number");
+	const __u64 number = (__u64)tsct_value_integer_of(e, "number");
 	struct sent_message *message;
 
 	if (!t || w->messages.nr >= OPEN_MAX)
@@ -300,14 +293,14 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 {
 	const struct open_call *t = tsct_span_last(&w->calls, thread);
 	struct sent_message *message = (struct sent_message *)(uintptr_t)
-		tsct_index_remove(&w->messages, field(e, "number"), 0);
+		tsct_index_remove(&w->messages, tsct_value_integer_of(e, "number"), 0);
 	struct open_call *sender;
 	int err = 0;
 
 	if (!message)
 		return 0;
 	sender = tsct_span_last(&w->calls, message->thread);
-	if (t && !field(e, "late_ns"))
+	if (t && !tsct_value_integer_of(e, "late_ns"))
 		err = add_wait(w, thread, t->call, TSCT_MPI_LATE_SENDER, &t->begin,
 			       &message->begin);
 	if (!err && t && message->may_wait && message->end > t->begin.tick)
@@ -363,7 +356,7 @@ static struct open_collective *find_collective(struct tsct_mpi_waits *w,
 					       const struct tsct_trace_event *e,
 					       bool is_barrier, __u64 size)
 {
-	const __u64 number = field(e, "number");
+	const __u64 number = (__u64)tsct_value_integer_of(e, "number");
 	__u64 *at = tsct_index_get(&w->collectives, number, 0);
 	struct open_collective *c;
 
@@ -385,7 +378,7 @@ static struct open_collective *find_collective(struct tsct_mpi_waits *w,
 static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 			   __u32 thread, const struct moment *begin, bool is_barrier)
 {
-	const __u64 *size = tsct_index_get(&w->sizes, field(e, "comm"), 0);
+	const __u64 *size = tsct_index_get(&w->sizes, tsct_value_integer_of(e, "comm"), 0);
 	struct collective_member *more;
 	struct open_collective *c;
 
@@ -434,13 +427,14 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 	t = &w->threads[thread];
 	switch (role) {
 	case ROLE_RANK:
-		t->job = field(e, "job");
-		t->rank = (__s32)field(e, "rank");
+		t->job = tsct_value_integer_of(e, "job");
+		t->rank = (__s32)tsct_value_integer_of(e, "rank");
 		return 0;
 	case ROLE_COMM:
 		/* Of an intercommunicator both groups take part. */
-		if (!field(e, "side") && field(e, "size") > 1 &&
-		    !tsct_index_put(&w->sizes, field(e, "comm"), 0, field(e, "size")))
+		if (!tsct_value_integer_of(e, "side") && tsct_value_integer_of(e, "size") > 1 &&
+		    !tsct_index_put(&w->sizes, tsct_value_integer_of(e, "comm"), 0,
+				    tsct_value_integer_of(e, "size")))
 			return -ENOMEM;
 		return 0;
 	case ROLE_SEND:

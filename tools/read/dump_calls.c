@@ -166,12 +166,11 @@ static int put_end(struct dump *d, const struct tsct_syscall *call,
 	const struct tsct_clock_params *real = &d->rec->real;
 	char text[LINE_ROOM + TSCT_SYSCALL_TEXT_MAX];
 	__u64 duration = 0;
-	struct tsct_value ret;
+	__s64 ret;
 	int len;
 
-	len = tsct_value_find(e, "ret", &ret) && tsct_value_is_integer(&ret) ?
-		put_result(text, sizeof(text), call, tsct_value_integer(&ret)) :
-		sprintf(text, ") = ?");
+	len = tsct_value_find_integer(e, "ret", &ret) ?
+		put_result(text, sizeof(text), call, ret) : sprintf(text, ") = ?");
 	if (since && e->tick > since->begin)
 		duration = (__u64)tsct_clock_params_ns(real, e->tick) -
 			(__u64)tsct_clock_params_ns(real, since->begin);

@@ -21,17 +21,6 @@ void tally_add(struct tally *sum, const struct tally *t)
 	sum->bytes += t->bytes;
 }
 
-static bool get_integer(const struct tsct_trace_event *e, const char *name,
-			__s64 *ret_value)
-{
-	struct tsct_value f;
-
-	if (!tsct_value_find(e, name, &f) || !tsct_value_is_integer(&f))
-		return false;
-	*ret_value = tsct_value_integer(&f);
-	return true;
-}
-
 /* Counts a system call that has ended. */
 static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 		       enum tsct_span_why why, const struct tsct_trace_event *e)
@@ -45,7 +34,7 @@ static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 	if (why != TSCT_SPAN_ENDED)
 		return 0;
 	c->count++;
-	c->errors += get_integer(e, "ret", &ret) &&
+	c->errors += tsct_value_find_integer(e, "ret", &ret) &&
 		tsct_syscall_error(tsct_syscall_by_number(span->name), ret);
 	c->total += e->tick - span->begin;
 	if (e->tick - span->begin > c->max)
@@ -120,7 +109,7 @@ static struct thread *named(struct threads *all, const struct tsct_trace_event *
 	struct thread *t;
 	__s64 tid;
 
-	if (!get_integer(e, tid_name, &tid) || tid <= 0 || tid > UINT32_MAX)
+	if (!tsct_value_find_integer(e, tid_name, &tid) || tid <= 0 || tid > UINT32_MAX)
 		return NULL;
 	t = thread_at(all, find(all, e, tid));
 	if (t == &all->rest)
@@ -158,7 +147,8 @@ void threads_note(struct threads *all, const struct tsct_trace_event *e,
 	}
 	if (t == &all->rest)
 		return;
-	if (call < 0 && (meaning->kernel == TSCT_KERNEL_OTHER || !get_integer(e, "id", &call)))
+	if (call < 0 && (meaning->kernel == TSCT_KERNEL_OTHER ||
+			 !tsct_value_find_integer(e, "id", &call)))
 		return;
 	begins = begins || meaning->kernel == TSCT_KERNEL_ENTER;
 	/* A system call whose begin was not recorded began before the recording. */

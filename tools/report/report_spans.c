@@ -166,12 +166,7 @@ static int note_slice(const struct spans *s, const struct tsct_export_event *ev)
 
 static bool call_number(const struct tsct_export_event *ev, __s64 *ret)
 {
-	struct tsct_value id;
-
-	if (!tsct_value_find(ev->e, "id", &id) || !tsct_value_is_integer(&id))
-		return false;
-	*ret = tsct_value_integer(&id);
-	return *ret >= 0 && *ret <= INT32_MAX;
+	return tsct_value_find_integer(ev->e, "id", ret) && *ret >= 0 && *ret <= INT32_MAX;
 }
 
 static int note_enter(struct spans *s, const struct tsct_export_event *ev, bool *taken)
@@ -222,11 +217,10 @@ static int note_exit(struct spans *s, const struct tsct_export_event *ev, bool *
 static struct tsct_thread *task(const struct spans *s, struct tsct_threads *threads,
 				const struct tsct_export_event *ev, const char *field)
 {
-	struct tsct_value tid;
+	__s64 tid;
 
-	if (!tsct_value_find(ev->e, field, &tid) || !tsct_value_is_integer(&tid))
-		return NULL;
-	return tsct_export_thread(s->x, threads, ev->e, tsct_value_integer(&tid), ev->e->cpu);
+	return tsct_value_find_integer(ev->e, field, &tid) ?
+		tsct_export_thread(s->x, threads, ev->e, tid, ev->e->cpu) : NULL;
 }
 
 static int note_switch(struct spans *s, struct tsct_threads *threads, __u32 cpu,

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chart.h"
 #include "lib/fit/fit.h"
 #include "tools/common/json.h"
 #include "tools/common/sync_samples.h"

@@ -9,7 +9,6 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "chart.h"
 #include "lib/core/clock_params.h"
 #include "report.h"
 #include "report_trace.h"
