@@ -50,7 +50,7 @@ struct mpi_thread {
 
 /* The call that a thread is in. All calls have the same name of a span: those of MPI that a
  * call makes itself are not recorded. */
-struct open_call {
+struct open_mpi_call {
 	struct tsct_span span;
 	const char *call;
 	struct moment begin;
@@ -86,7 +86,7 @@ struct tsct_mpi_waits {
 	struct tsct_threads ids;
 	struct mpi_thread *threads;	/* by index in ids */
 	size_t room;			/* of `threads`, elements */
-	struct tsct_spans calls;	/* struct open_call, by index in ids */
+	struct tsct_spans calls;	/* struct open_mpi_call, by index in ids */
 	struct tsct_index messages;	/* number -> struct sent_message */
 	__u32 nr_members;			/* of all open collective calls */
 	struct tsct_index collectives;	/* number -> struct open_collective */
@@ -140,7 +140,7 @@ int tsct_mpi_waits_new(const struct tsct_recording *rec, struct tsct_mpi_waits *
 		return -ENOMEM;
 	w->rec = rec;
 	w->calls = (struct tsct_spans) {
-		.size = sizeof(struct open_call), .closed = call_closed, .arg = w,
+		.size = sizeof(struct open_mpi_call), .closed = call_closed, .arg = w,
 	};
 	w->role = calloc(rec->nr_streams + 1, sizeof(*w->role));
 	for (i = 0; w->role && i < rec->nr_streams; i++) {
@@ -263,7 +263,7 @@ static int add_wait(struct tsct_mpi_waits *w, __u32 thread, const char *call,
 static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		     __u32 thread)
 {
-	struct open_call *t = tsct_span_last(&w->calls, thread);
+	struct open_mpi_call *t = tsct_span_last(&w->calls, thread);
 	const __u64 number = (__u64)tsct_value_integer_of(e, "number");
 	struct sent_message *message;
 
@@ -291,10 +291,10 @@ static int note_send(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 			__u32 thread)
 {
-	const struct open_call *t = tsct_span_last(&w->calls, thread);
+	const struct open_mpi_call *t = tsct_span_last(&w->calls, thread);
 	struct sent_message *message = (struct sent_message *)(uintptr_t)
 		tsct_index_remove(&w->messages, tsct_value_integer_of(e, "number"), 0);
-	struct open_call *sender;
+	struct open_mpi_call *sender;
 	int err = 0;
 
 	if (!message)
@@ -315,7 +315,7 @@ static int note_receive(struct tsct_mpi_waits *w, const struct tsct_trace_event 
 static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 		       enum tsct_span_why why, const struct tsct_trace_event *e)
 {
-	const struct open_call *t = (struct open_call *)span;
+	const struct open_mpi_call *t = (struct open_mpi_call *)span;
 	struct tsct_mpi_waits *w = arg;
 	const __u64 *at = t->sent ? tsct_index_get(&w->messages, t->sent, 0) : NULL;
 
@@ -415,7 +415,7 @@ int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *
 {
 	const enum role role = w->role[e->stream][e->def->id - TSCT_ID_FIRST];
 	struct mpi_thread *t;
-	struct open_call *call;
+	struct open_mpi_call *call;
 	__u32 thread;
 	int err;
 
