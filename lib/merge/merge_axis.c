@@ -72,19 +72,19 @@ static const char *why_none(const struct merge_in *in)
 
 /* ---- the timelines of all inputs ------------------------------------------ */
 
-struct timeline {
+struct axis_timeline {
 	__u64 master;
 	__u32 number;
 };
 
 /* Whether some inputs that follow each other are on one timeline: that of the first */
-struct timelines {
-	struct timeline first;
+struct axis_timelines {
+	struct axis_timeline first;
 	__u32 first_input;
 	bool by_themselves;	/* flag: no input belongs to a cluster */
 	/* the first input that is not, MERGE_NOBODY: none; and why: "": it is on another one */
 	__u32 other_input;
-	struct timeline other;
+	struct axis_timeline other;
 	char why[MERGE_WHY_MAX / 4];
 };
 
@@ -95,13 +95,13 @@ static bool has_agreed(const struct tsct_recorded_sync *sync)
 	return sync->on && sync->role == TSCT_SYNC_SHARED;
 }
 
-static bool is_same_timeline(const struct timeline *a, const struct timeline *b)
+static bool is_same_timeline(const struct axis_timeline *a, const struct axis_timeline *b)
 {
 	return a->master == b->master && a->number == b->number;
 }
 
 /* Adds the inputs of @b, which follow, to those of @a. */
-static void add_timelines(struct timelines *a, const struct timelines *b)
+static void add_timelines(struct axis_timelines *a, const struct axis_timelines *b)
 {
 	a->by_themselves &= b->by_themselves;
 	if (a->other_input != MERGE_NOBODY)
@@ -122,8 +122,8 @@ int merge_combine_timelines(struct tsct_blob *left, const struct tsct_blob *righ
 	if (!left->size)
 		return tsct_blob_add(left, right->data, right->size);
 	if (right->size)
-		add_timelines((struct timelines *)left->data,
-			      (const struct timelines *)right->data);
+		add_timelines((struct axis_timelines *)left->data,
+			      (const struct axis_timelines *)right->data);
 	return 0;
 }
 
@@ -132,7 +132,7 @@ static int list_timeline(struct tsct_merge *m, struct merge_in *in)
 	const struct tsct_recording *rec = in->rec;
 	const struct tsct_recorded_sync *sync = merge_sync(in);
 	const char *why = why_none(in);
-	struct timelines t = {
+	struct axis_timelines t = {
 		.first = {
 			.master = rec->merged ? rec->timeline.master : sync->master,
 			.number = rec->merged ? rec->timeline.number : sync->timeline,
@@ -155,7 +155,7 @@ static int list_timeline(struct tsct_merge *m, struct merge_in *in)
 /* Sets @why to the reason for which the inputs are not on one timeline; "": they are. */
 static void compare_timelines(const struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 {
-	const struct timelines *t = (const struct timelines *)m->list[MERGE_TIMELINES].data;
+	const struct axis_timelines *t = (const struct axis_timelines *)m->list[MERGE_TIMELINES].data;
 	const char *path;
 
 	*why = '\0';
@@ -349,7 +349,7 @@ static int try_mpi(struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 int merge_choose_time(struct tsct_merge *m)
 {
 	const struct clocks *c = (const struct clocks *)m->list[MERGE_CLOCKS].data;
-	const struct timelines *t = (const struct timelines *)m->list[MERGE_TIMELINES].data;
+	const struct axis_timelines *t = (const struct axis_timelines *)m->list[MERGE_TIMELINES].data;
 	const bool by_themselves = t->by_themselves;
 	char why[MERGE_WHY_MAX / 2];
 	const struct merge_in *in;
@@ -361,7 +361,7 @@ int merge_choose_time(struct tsct_merge *m)
 		err = try_mpi(m, why);
 	if (err)
 		return err;
-	t = (const struct timelines *)m->list[MERGE_TIMELINES].data;
+	t = (const struct axis_timelines *)m->list[MERGE_TIMELINES].data;
 	m->time = TSCT_MERGE_CLUSTER;
 	m->compared = TSCT_COMPARED_SAMPLES;
 	m->master = t->first.master;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The layout of the sources: each folder includes only from the folders that rooms.table
-# allows, without a cycle; folders are small; no two structs have the same name, nor two
+# allows, without a cycle; no two structs have the same name, nor two
 # static names of the module; no name contains a word that words.table replaces by a
 # term. The shared library has no symbol of objects that only the daemon and trace-ctl
 # contain, and needs no library but libc.
