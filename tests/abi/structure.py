@@ -13,6 +13,9 @@ import sys
 import rooms
 
 FAULTS = []
+# A definition: the name, and the body between the braces
+FUNCTION = re.compile(r"^(?:[a-zA-Z_](?:[^\n;={}()]|\(\(\w+\)\))*?\b)?(?!__attribute__)(\w+)\("
+                      r"[^;{}]*\)\s*\n\{\n(.*?)^\}", re.M | re.S)
 
 
 def circles(build):
@@ -77,11 +80,10 @@ def clients(sources):
 
 
 def functions(sources):
-    """Each function's file and body, by its name; static ones of one name: all bodies."""
+    """The files and bodies of the functions of each name."""
     found = {}
     for file, text in sources.items():
-        for match in re.finditer(r"^(?!static const|struct \w+ \{)[a-zA-Z_][^\n;={}]*?(\w+)\("
-                                 r"[^;{}]*\)\s*\n\{\n(.*?)^\}", rooms.bare(text), re.M | re.S):
+        for match in FUNCTION.finditer(rooms.bare(text)):
             found.setdefault(match[1], []).append((file, match[2]))
     return found
 
