@@ -191,7 +191,7 @@ static json_t *json_pair(const struct tsct_message_pair_stats *p)
 			 "least_ns", (json_int_t)p->least_ns);
 }
 
-json_t *view_json_messages(const struct tsct_recording *rec)
+json_t *view_json_messages(const struct tsct_recording *rec, bool has_names)
 {
 	const struct tsct_message_stats *m = &rec->messages;
 	const struct tsct_message_pair_stats *p = m->pairs;
@@ -201,9 +201,11 @@ json_t *view_json_messages(const struct tsct_recording *rec)
 		return json_null();
 	pairs = json_array();
 	for (; p < m->pairs + m->nr_pairs; p++) {
-		pair = json_pack("{si si so so}", "from", (int)p->from, "to", (int)p->to,
-			"from_name", ctl_json_text(tsct_recording_node_name(rec, p->from)),
-			"to_name", ctl_json_text(tsct_recording_node_name(rec, p->to)));
+		pair = json_pack("{si si}", "from", (int)p->from, "to", (int)p->to);
+		if (has_names)
+			json_object_update_new(pair, json_pack("{so so}",
+				"from_name", ctl_json_text(tsct_recording_node_name(rec, p->from)),
+				"to_name", ctl_json_text(tsct_recording_node_name(rec, p->to))));
 		json_object_update_new(pair, json_pair(p));
 		json_array_append_new(pairs, pair);
 	}
@@ -245,7 +247,7 @@ void view_print_messages(const struct tsct_recording *rec)
 		TSCT_COLUMN("", NULL, 0, .text = put_nodes),
 	};
 	const struct tsct_table t = { stdout, columns, sizeof(columns) / sizeof(*columns), 0 };
-	json_t *all = view_json_messages(rec), *pair;
+	json_t *all = view_json_messages(rec, true), *pair;
 	size_t i;
 
 	if (json_is_object(all)) {

@@ -68,7 +68,10 @@ json_t *view_json_loss(const struct tsct_loss *loss);
 /* Prints message statistics of each pair of nodes, unless matching was off. */
 void view_print_messages(const struct tsct_recording *rec);
 
-/* Returns message statistics as JSON; null if sends and receives were not matched */
-json_t *view_json_messages(const struct tsct_recording *rec);
+/*
+ * Returns message statistics as JSON; null if sends and receives were not matched. @has_names: of
+ * the nodes; @rec has all of them: the result of a merge has, at each rank, only the rank's own
+ */
+json_t *view_json_messages(const struct tsct_recording *rec, bool has_names);
 
 #endif /* VIEW_H */

@@ -238,7 +238,7 @@ static int print_json(const struct merge_job *w, const struct sums *sum)
 		"events", merge_json_number(sum->events),
 		"missing", merge_json_number(sum->missing),
 		"locations", merge_json_number(sum->locations),
-		"messages", view_json_messages(r),
+		"messages", view_json_messages(r, false),
 		"complete", !tsct_merge_is_partial(w->merge));
 	json_object_update(all, parts);
 	json_decref(parts);

@@ -276,5 +276,5 @@ json_t *stat_json(const struct stat_figures *s)
 		"system_calls", json_calls(s), "threads", json_threads(s),
 		"mpi_waits", stat_mpi_json(s), "stacks", stat_stacks_json(s),
 		"lost_no_ring", no_ring, "sync", stat_sync_json(s),
-		"files", files, "messages", view_json_messages(rec));
+		"files", files, "messages", view_json_messages(rec, true));
 }
