@@ -8,7 +8,8 @@ static void add_number(const struct tsct_table *t, const struct tsct_column *c,
 		       const json_t *value, struct tsct_text *cell)
 {
 	const double scale = c->scale != 0 ? c->scale : 1;
-	const __s64 whole = json_integer_value(value) - (c->since ? t->origin : 0);
+	const __s64 whole = (__s64)((__u64)json_integer_value(value) -
+				    (c->since ? (__u64)t->origin : 0));
 
 	if (json_is_integer(value) && c->scale == 0)
 		tsct_text_print(cell, c->sign ? "%+" PRId64 : "%" PRId64, (int64_t)whole);

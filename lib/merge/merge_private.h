@@ -101,7 +101,7 @@ enum merge_list {
 	MERGE_TIMELINES,	/* one element: timelines of all inputs (merge_axis.c) */
 	MERGE_CLOCKS,		/* one element: clocks of all inputs (merge_axis.c) */
 	MERGE_DIRS, MERGE_HOLDERS, MERGE_HELD,	/* merge_identity.c */
-	MERGE_CHANNELS, MERGE_TYPES,	/* distinct ones (merge_unify.c) */
+	MERGE_CHANNELS, MERGE_TYPES,	/* distinct ones (merge_define.c) */
 	MERGE_MISSING,		/* missing_nodes of merged inputs, each with a NUL */
 	MERGE_LINES,		/* clocks of one boot (merge_contradiction.c) */
 	MERGE_SESSIONS,		/* over MPI (merge_mpi.c) */

@@ -404,6 +404,12 @@ static int merge(struct cluster_run *r)
 	argv[nr++] = "-q";
 	argv[nr++] = "-o";
 	argv[nr++] = (char *)r->out;
+	for (i = 0; i < r->c.nr; i++)
+		partial |= is_partial(&r->c.nodes[i]);
+	if (r->settings.force)
+		argv[nr++] = "--force";
+	if (partial)
+		argv[nr++] = "--salvage";
 	first = nr;
 	for (i = 0; i < r->c.nr; i++) {
 		argv[nr] = recording_of(r, i);
@@ -413,13 +419,8 @@ static int merge(struct cluster_run *r)
 		if (!argv[nr] && r->c.nodes[i].state == CLUSTER_FAILED)
 			argv[nr] = missing_option(r, i);
 		nr += argv[nr] != NULL;
-		partial |= is_partial(&r->c.nodes[i]);
 	}
 	last = nr;
-	if (r->settings.force)
-		argv[nr++] = "--force";
-	if (partial)
-		argv[nr++] = "--salvage";
 	pid = given ? process_spawn("/proc/self/exe", argv) : 0;
 	if (pid > 0) {
 		while (!cluster_await(r, pid, &status))

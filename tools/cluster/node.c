@@ -103,18 +103,25 @@ static int make_dir(struct node *n, const json_t *json, char *why, size_t size)
 }
 
 /* Runs a command of this program. Returns its JSON output; NULL: it failed */
-static json_t *read_json(const char *verb)
+static json_t *read_json(char *verb)
 {
-	char command[96];
-	json_t *json;
+	char *argv[] = { "trace-ctl", verb, "--json", NULL };
+	json_t *json = NULL;
+	struct process p;
 	FILE *from;
 
-	snprintf(command, sizeof(command), "/proc/%d/exe %s --json </dev/null 2>/dev/null",
-		 (int)getpid(), verb);
-	from = popen(command, "re");
-	json = from ? json_loadf(from, 0, NULL) : NULL;
-	if (from)
-		pclose(from);
+	if (process_start(&p, "/proc/self/exe", argv, NULL, false))
+		return NULL;
+	fcntl(p.out, F_SETFL, 0);
+	process_close_fd(&p.err);
+	from = fdopen(p.out, "r");
+	if (from) {
+		json = json_loadf(from, 0, NULL);
+		fclose(from);
+		p.out = -1;
+	}
+	process_close(&p);
+	waitpid(p.pid, NULL, 0);
 	return json;
 }
 

@@ -31,50 +31,61 @@ static __s64 integer(const json_t *row, const char *key)
 
 /* ---- sums of rows ---------------------------------------------------------------- */
 
-static json_t *add_values(const char *key, const json_t *a, const json_t *b)
+/* How a member of several rows becomes that of their sum; other members have none. */
+static const struct { const char *key; char how; } sums[] = {
+	{ "events", '+' }, { "per_s", '+' }, { "first_ns", '<' }, { "last_ns", '>' },
+	{ "bytes", '+' }, { "payload_bytes", '+' }, { "lost", '+' }, { "unreadable", '+' },
+	{ "calls", '+' }, { "errors", '+' }, { "total_ns", '+' }, { "max_ns", '>' },
+	{ "switched_in", '+' },
+};
+
+static json_t *add_values(char how, const json_t *a, const json_t *b)
 {
 	__s64 x = json_integer_value(a), y = json_integer_value(b);
 
 	if (json_is_real(a))
 		return json_real(json_real_value(a) + json_real_value(b));
-	if (!strncmp(key, "first", 5))
-		return json_integer(x < y ? x : y);
-	if (!strncmp(key, "last", 4) || !strncmp(key, "max", 3))
-		return json_integer(x > y ? x : y);
-	return json_integer(__builtin_add_overflow(x, y, &x) ? INT64_MAX : x);
+	if (how == '+')
+		return json_integer(__builtin_add_overflow(x, y, &x) ? INT64_MAX : x);
+	return json_integer((how == '<') == (x < y) ? x : y);
 }
 
-/* Adds the numbers of a row to those of @sum: first_ns and last_ns become the extremes, max_ns
- * the largest. */
-static void add_row(json_t *sum, const json_t *row)
+static void add_member(json_t *sum, const char *key, char how, const json_t *value)
 {
-	const char *key;
-	json_t *value, *old;
+	json_t *old = json_object_get(sum, key), *part;
+	const char *name;
 
-	json_object_foreach((json_t *)row, key, value) {
+	if (json_is_object(value)) {
+		if (!old)
+			json_object_set_new(sum, key, json_object());
 		old = json_object_get(sum, key);
-		if (json_is_object(value) && !old) {
-			old = json_object();
-			json_object_set_new(sum, key, old);
-		}
-		if (json_is_object(value))
-			add_row(old, value);
-		else if (json_is_number(value) && json_is_number(old))
-			json_object_set_new(sum, key, add_values(key, old, value));
-		else if (json_is_number(value))
-			json_object_set(sum, key, value);
+		json_object_foreach((json_t *)value, name, part)
+			add_member(old, name, how, part);
+	} else if (json_is_number(value)) {
+		json_object_set_new(sum, key, old ? add_values(how, old, value) :
+				    json_copy((json_t *)value));
 	}
 }
 
-/* Returns the sum of the rows from @from on, with a name in member @key. */
-static json_t *sum_rows(const json_t *rows, size_t from, const char *key, const char *name)
+static void add_row(json_t *sum, const json_t *row)
 {
-	json_t *sum = json_pack("{ss}", "node_name", "");
+	size_t i;
+
+	for (i = 0; i < sizeof(sums) / sizeof(*sums); i++)
+		add_member(sum, sums[i].key, sums[i].how, json_object_get(row, sums[i].key));
+}
+
+/* Returns the sum of the rows from @from on and of @more, which may be NULL, with a name in
+ * member @key. */
+static json_t *sum_rows(const json_t *rows, size_t from, const json_t *more, const char *key,
+			const char *name)
+{
+	json_t *sum = json_pack("{ss ss sI sf}", key, name, "node_name", "", "events",
+				(json_int_t)0, "per_s", 0.0);
 
 	for (; from < json_array_size(rows); from++)
 		add_row(sum, json_array_get(rows, from));
-	json_object_del(sum, "lost_by_channel");
-	json_object_set_new(sum, key, json_string(name));
+	add_row(sum, more);
 	return sum;
 }
 
@@ -83,7 +94,7 @@ static json_t *sum_rows(const json_t *rows, size_t from, const char *key, const 
 struct list {
 	const struct tsct_column *columns;
 	unsigned int nr;
-	const char *name;	/* key of the column that says "3 others" */
+	const char *name;	/* key of the column that says "3 others"; NULL: no sum */
 	__u32 top;		/* default length */
 };
 
@@ -112,11 +123,13 @@ static struct tsct_table print_list(const struct stat_figures *s, const struct l
 		tsct_table_row(&t, json_array_get(rows, i));
 	if (i == nr && !more)
 		return t;
+	if (!l->name) {
+		printf("%zu more; -a prints them\n", nr - i);
+		return t;
+	}
 	if (!more)
 		snprintf(name, sizeof(name), nr - i == 1 ? "1 other" : "%zu others", nr - i);
-	sum = sum_rows(rows, i, l->name, name);
-	if (more)
-		add_row(sum, more);
+	sum = sum_rows(rows, i, more, l->name, name);
 	tsct_table_row(&t, sum);
 	json_decref(sum);
 	return t;
@@ -299,14 +312,14 @@ static const struct tsct_column wait_columns[] = {
 	TSCT_COLUMN("longest", "max_ns", 12, .scale = 1e-9, .decimals = 6),
 	TSCT_COLUMN("unknown", "unknown", 10),
 };
-static const struct list waits = LIST(wait_columns, "call", TOP);
+static const struct list waits = LIST(wait_columns, NULL, TOP);
 
 /* ---- all tables ------------------------------------------------------------------------- */
 
 static void print_cpus(const struct stat_figures *s, const json_t *rows)
 {
 	const struct tsct_table t = print_list(s, &cpus, rows, NULL);
-	json_t *all = sum_rows(rows, 0, "cpu", "all");
+	json_t *all = sum_rows(rows, 0, NULL, "cpu", "all");
 
 	tsct_table_row(&t, all);
 	json_decref(all);
