@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Definitions of events: the ids of a handle's, and the registry of typed events, with the
- * channel that each one is enabled on. Every
- * loaded object registers its own events and unregisters them when it is unloaded. An
- * emit reads one word of its event, which has both the channel and the id in it.
+ * Definitions of events: the ids of a handle, and the registry of typed events, with the
+ * channel that each one is enabled on. Every loaded object registers its own events and
+ * unregisters them when it is unloaded. An emit reads one word of its event, which has both the
+ * channel and the id in it.
  */
 #include <errno.h>
 #include <stdlib.h>
