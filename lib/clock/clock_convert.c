@@ -201,7 +201,7 @@ static int correct_skew(const struct tsct_clock_full *clock,
 		error = tsct_clock_skew_max(clock);
 	else
 		err = tsct_clock_skew(clock, cpu, &skew, &error);
-	if (!err && skew)
+	if (!err && (skew || timeline == CLUSTER))
 		err = lookup_once(clock->head.page, cycles - (__u64)skew, timeline, time);
 	if (!err)
 		time->error_ps = tsct_add_saturating(time->error_ps,
@@ -220,7 +220,11 @@ static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
 		err = read_head(&clock->head, timeline, &head);
 		if (err)
 			return err;
-		err = lookup_once(page, cycles, timeline, time);
+		/* CLOCK_REALTIME is looked up first without the skew, which is known of the
+		 * present epoch only. The cluster's params may not reach @cycles before they
+		 * are corrected. */
+		if (timeline == REAL || !(head.flags & TSCT_CLOCK_SKEWED))
+			err = lookup_once(page, cycles, timeline, time);
 		if (!err && head.flags & TSCT_CLOCK_SKEWED)
 			err = correct_skew(clock, &head, cycles, cpu, timeline, time);
 		/*

@@ -634,6 +634,12 @@ TEST(test_cluster_skew)
 						       &there), 0);
 	ck_assert_int_eq(here.ns, there.ns);
 	ck_assert_uint_eq(there.error_ns, here.error_ns + 10);
+	/* A counter that is far behind: as it is, its value is before all params. */
+	tsct_latch_set_cpu(the_page, 1, -3600 * SECOND, 10);
+	rewrite_page();
+	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time_on(clock, zero - 3600 * SECOND, 1,
+						       &there), 0);
+	ck_assert_int_eq(here.ns, there.ns);
 }
 
 /* ---- the fast path ------------------------------------------------------ */
