@@ -86,7 +86,8 @@ int tsct_channels_next(struct tsct_channel *channel, struct tsct_channel_info *i
 int tsct_channel_own_info(struct tsct_channel *channel, struct tsct_channel_info *ret_info);
 
 /*
- * Gets one ring's counters. Returns 0, -ENOENT: no such channel, -EINVAL: no such CPU.
+ * Gets one ring's counters; after an error, *ret_stat is undefined. Returns 0, -ENOENT: no
+ * such channel, -EINVAL: no such CPU.
  */
 int tsct_channel_cpu_stat(struct tsct_channel *channel, __u32 id, __u32 cpu,
 			  struct tsct_channel_cpu *ret_stat);

@@ -40,8 +40,9 @@ static char *enabled_patterns;
  * TSCT_ID_FIRST + i. These are the channel's ids, until the handle has a target: a program
  * gets the handle's ids, because it may define events before there is a channel, and may get
  * another channel later. Of a target: `id`, the ids there of the handle's definitions.
- * There is room for all ids, as signal handlers may be reading the table. Most of its
- * pages are never touched, and so use no memory.
+ * There is room for all ids, 1 MiB, as signal handlers may be reading the table. Pages that
+ * are never touched use no memory, unless malloc() clears them or the program locks all its
+ * memory.
  */
 struct tsct_handle_ids {
 	unsigned int nr;		/* highest i + 1 */

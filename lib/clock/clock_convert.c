@@ -221,9 +221,9 @@ static int lookup(const struct tsct_clock_full *clock, __u64 cycles, __u32 cpu,
 		if (err)
 			return err;
 		/* CLOCK_REALTIME is looked up first without the skew, which is known of the
-		 * present epoch only. The cluster's params may not reach @cycles before they
-		 * are corrected. */
-		if (timeline == REAL || !(head.flags & TSCT_CLOCK_SKEWED))
+		 * present epoch only. The cluster's params, if there are any, may not reach
+		 * @cycles before they are corrected. */
+		if (timeline == REAL || !(head.flags & TSCT_CLOCK_SKEWED) || !head.cluster_mult)
 			err = lookup_once(page, cycles, timeline, time);
 		if (!err && head.flags & TSCT_CLOCK_SKEWED)
 			err = correct_skew(clock, &head, cycles, cpu, timeline, time);

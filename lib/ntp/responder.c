@@ -73,7 +73,8 @@ struct client_table {
 #define INDEX_BITS	10	/* bits of an answer's number (ticket) for the index of
 				 * the client's entry in the client table */
 
-_Static_assert(TSCT_RESPONDER_CLIENTS == 1 << INDEX_BITS, "a ticket must have room for the index of each client");
+_Static_assert(TSCT_RESPONDER_CLIENTS == 1 << INDEX_BITS,
+	       "a ticket must have room for the index of each client");
 
 static void client_table_init(struct client_table *table, __u64 seed)
 {

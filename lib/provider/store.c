@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Serves the requests of tsctrace/abi.h (create, open, define ...) in user space, for
- * channels whose memory is a sealed memfd with the layout of tsctrace/abi.h. Checks the client's permissions, and the limits of
- * channels and memory.
+ * channels whose memory is a sealed memfd with the layout of tsctrace/abi.h. Checks the
+ * client's permissions, and the limits of channels and memory.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -640,6 +640,14 @@ TEST(test_cluster_skew)
 	ck_assert_int_eq(tsct_clock_cycles_to_cluster_time_on(clock, zero - 3600 * SECOND, 1,
 						       &there), 0);
 	ck_assert_int_eq(here.ns, there.ns);
+	/* Without a cluster time, that is the error, whatever is known of the skew. */
+	CHANGE(memset(&s->cluster, 0, sizeof(s->cluster));
+	       s->cluster_status = TSCT_STATUS_UNKNOWN);
+	rewrite_page();
+	check_none(0, -EAGAIN);
+	CHANGE(s->cluster_status = TSCT_STATUS_DISRUPTED);
+	rewrite_page();
+	check_none(0, -ESTALE);
 }
 
 /* ---- the fast path ------------------------------------------------------ */

@@ -87,7 +87,7 @@ static inline __u64 cycles_now(__u32 source)
 		(__u64)sim_raw(&sim);
 }
 
-/* Checks a state as the module does. Returns the error that publisher_set() would
+/* Checks a state as the module does. Returns the error that ops->publish() would
  * return. */
 static int set_module(const struct tsct_clock_state *state)
 {
