@@ -132,6 +132,12 @@ json_t *tsct_json_count(__u64 value)
 		json_sprintf("%llu", (unsigned long long)value);
 }
 
+__u64 tsct_json_count_of(const json_t *json)
+{
+	return json_is_string(json) ? strtoull(json_string_value(json), NULL, 10) :
+		(__u64)json_integer_value(json);
+}
+
 /* ---- trees ----------------------------------------------------------------------- */
 
 struct writer {

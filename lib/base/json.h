@@ -33,6 +33,9 @@ json_t *tsct_json_text(const char *text, size_t len);
 /* Makes a number; from 2^63 on, which json_int_t has not, a string. NULL: out of memory */
 json_t *tsct_json_count(__u64 value);
 
+/* Returns the number that tsct_json_count() made; 0: @json is none. */
+__u64 tsct_json_count_of(const json_t *json);
+
 enum tsct_json_style {
 	TSCT_JSON_LINE,		/* no blanks */
 	TSCT_JSON_INDENTED,	/* a line per member, indented by 2 */

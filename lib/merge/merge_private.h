@@ -181,7 +181,8 @@ enum merge_need {
 	MERGE_EVENTS,		/* the ids of its events in the result, too */
 };
 
-/* What is done for an open input; and for all, once. Return 0, or -errno after merge_fail(). */
+/* A step of the merge: for one open input, or once for all inputs. Both return 0, or -errno
+ * after merge_fail(). */
 typedef int merge_for_input(struct tsct_merge *m, struct merge_in *in);
 typedef int merge_for_all(struct tsct_merge *m);
 

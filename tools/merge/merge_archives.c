@@ -502,7 +502,7 @@ int merge_mixed(const struct merge *m)
 		return ret;
 	}
 	if (!output_file_open(&between, m->output, true)) {
-		/* What is too long for these is too long for the system, too. */
+		/* A path of PATH_MAX bytes or more is cut off here; the system refuses such paths. */
 		snprintf(mixed.recording, PATH_MAX, "%s/recording", between.temporary);
 		snprintf(mixed.archive, PATH_MAX, "%s/archive", between.temporary);
 		snprintf(mixed.anchor, PATH_MAX, "%s/archive/traces" OTF2_ANCHOR,

@@ -58,7 +58,7 @@ static json_t *json_nodes(const struct stat_figures *s)
 		node = &s->rec->nodes[i];
 		utc = tsct_recording_worst_utc_ns(node, &source);
 		json_array_append_new(nodes, with_tally(json_pack(
-			"{so so so so ss so so so ss so sI sb sb sI}", "name",
+			"{so so so so ss so so so ss so sI sb sb so}", "name",
 			ctl_json_text(tsct_recording_node_name(s->rec, i)),
 			"host", ctl_json_text(node->host),
 			"kernel", ctl_json_text(node->kernel),
@@ -76,7 +76,7 @@ static json_t *json_nodes(const struct stat_figures *s)
 			"complete", s->rec->complete && !node->cut_off,
 			"disrupted", node->disrupted ||
 			(!s->rec->merged && s->rec->epoch != s->rec->epoch_first),
-			"lost", (json_int_t)s->lost_by_node[i]),
+			"lost", tsct_json_count(s->lost_by_node[i])),
 			s, &s->by_node[i]));
 	}
 	return nodes;
@@ -120,11 +120,11 @@ static json_t *json_cpus(const struct stat_figures *s)
 			for (cause = 0; cause < TSCT_LOSS_NR; cause++)
 				loss.cause[cause] += c->loss[i].cause[cause];
 		json_array_append_new(cpus, with_tally(json_pack(
-			"{si so si so so sI}", "node", (int)l->node, "node_name",
+			"{si so si so so so}", "node", (int)l->node, "node_name",
 			ctl_json_text(tsct_recording_node_name(s->rec, l->node)),
 			"cpu", (int)l->cpu, "lost", view_json_loss(&loss),
 			"lost_by_channel", json_channel_losses(s, i), "unreadable",
-			(json_int_t)stat_unreadable_on(s, i)), s, &s->by_location[i]));
+			tsct_json_count(stat_unreadable_on(s, i))), s, &s->by_location[i]));
 	}
 	return cpus;
 }

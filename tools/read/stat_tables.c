@@ -41,12 +41,13 @@ static const struct { const char *key; char how; } sums[] = {
 
 static json_t *add_values(char how, const json_t *a, const json_t *b)
 {
-	__s64 x = json_integer_value(a), y = json_integer_value(b);
+	const __s64 x = json_integer_value(a), y = json_integer_value(b);
 
 	if (json_is_real(a))
 		return json_real(json_real_value(a) + json_real_value(b));
 	if (how == '+')
-		return json_integer(__builtin_add_overflow(x, y, &x) ? INT64_MAX : x);
+		return tsct_json_count(tsct_add_saturating(tsct_json_count_of(a),
+							   tsct_json_count_of(b)));
 	return json_integer((how == '<') == (x < y) ? x : y);
 }
 
@@ -61,7 +62,7 @@ static void add_member(json_t *sum, const char *key, char how, const json_t *val
 		old = json_object_get(sum, key);
 		json_object_foreach((json_t *)value, name, part)
 			add_member(old, name, how, part);
-	} else if (json_is_number(value)) {
+	} else if (value && !json_is_null(value)) {
 		json_object_set_new(sum, key, old ? add_values(how, old, value) :
 				    json_copy((json_t *)value));
 	}
@@ -164,27 +165,26 @@ static void put_lost(const json_t *row, struct tsct_text *cell)
 {
 	const char *cause;
 	json_t *value;
-	__s64 sum = 0;
+	__u64 sum = 0;
 
 	json_object_foreach(json_object_get(row, "lost"), cause, value)
-		if (__builtin_add_overflow(sum, json_integer_value(value), &sum))
-			sum = INT64_MAX;
-	tsct_text_print(cell, "%" PRId64, (int64_t)sum);
+		sum = tsct_add_saturating(sum, tsct_json_count_of(value));
+	tsct_text_print(cell, "%" PRIu64, (uint64_t)sum);
 }
 
 static void put_causes(const json_t *row, struct tsct_text *cell)
 {
-	const __s64 unreadable = integer(row, "unreadable");
+	const __u64 unreadable = tsct_json_count_of(json_object_get(row, "unreadable"));
 	const char *channel, *cause;
 	json_t *causes, *value;
 
 	json_object_foreach(json_object_get(row, "lost_by_channel"), channel, causes)
 		json_object_foreach(causes, cause, value)
-			tsct_text_print(cell, "%s %s %s %" PRId64, cell->len ? " " : "", channel,
-					cause, (int64_t)json_integer_value(value));
+			tsct_text_print(cell, "%s %s %s %" PRIu64, cell->len ? " " : "", channel,
+					cause, (uint64_t)tsct_json_count_of(value));
 	if (unreadable)
-		tsct_text_print(cell, "%s unreadable %" PRId64, cell->len ? " " : "",
-				(int64_t)unreadable);
+		tsct_text_print(cell, "%s unreadable %" PRIu64, cell->len ? " " : "",
+				(uint64_t)unreadable);
 }
 
 static const struct tsct_column cpu_columns[] = {
