@@ -206,12 +206,6 @@ void merge_end_text(const struct tsct_ranks *ranks)
 	tsct_blob_free(&text);
 }
 
-json_t *merge_json_number(uint64_t value)
-{
-	return value <= INT64_MAX ? json_integer((json_int_t)value) :
-		json_sprintf("%" PRIu64, value);
-}
-
 /* ---- inputs ------------------------------------------------------------------- */
 
 static bool is_archive(const char *name)

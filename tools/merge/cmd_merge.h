@@ -54,9 +54,6 @@ void merge_end_text(const struct tsct_ranks *ranks);
  */
 int merge_failed(const char *what, int err, const char *why);
 
-/* A number as JSON: from 2^63 on a string, because jansson's integers are signed */
-json_t *merge_json_number(uint64_t value);
-
 /*
  * Gets the signals that interrupt a merge, except those that the caller of trace-ctl
  * ignores. The signals stay blocked except while merge waits for them, so that a second

@@ -254,11 +254,11 @@ static void print_named(const struct merge *m, const char *file, const char *wha
 static json_t *clock_json(const struct tsct_otf2_clock *clock)
 {
 	return json_pack("{so so so so}",
-			 "resolution", merge_json_number(clock->resolution),
-			 "offset", merge_json_number(clock->offset),
-			 "length", merge_json_number(clock->length),
+			 "resolution", tsct_json_count(clock->resolution),
+			 "offset", tsct_json_count(clock->offset),
+			 "length", tsct_json_count(clock->length),
 			 "realtime_ns", clock->real_ns == TSCT_OTF2_NEVER ?
-			 json_null() : merge_json_number(clock->real_ns));
+			 json_null() : tsct_json_count(clock->real_ns));
 }
 
 static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
@@ -279,14 +279,14 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 					      in->given : in->path),
 			"aligned", f->real ? "real" : "text",
 			"clock", clock_json(&f->clock),
-			"definitions", merge_json_number(f->definitions),
-			"locations", merge_json_number(f->locations),
-			"events", merge_json_number(f->events),
-			"missing", merge_json_number(f->missing),
-			"held", merge_json_number(f->held),
+			"definitions", tsct_json_count(f->definitions),
+			"locations", tsct_json_count(f->locations),
+			"events", tsct_json_count(f->events),
+			"missing", tsct_json_count(f->missing),
+			"held", tsct_json_count(f->held),
 			"complete", !f->missing && !f->left_out,
-			"first", f->events ? merge_json_number(f->first) : json_null(),
-			"last", f->events ? merge_json_number(f->last) : json_null()));
+			"first", f->events ? tsct_json_count(f->first) : json_null(),
+			"last", f->events ? tsct_json_count(f->last) : json_null()));
 	}
 	for (; (end = strchr(line, '\n')); line = end + 1)
 		json_array_append_new(notes, tsct_json_text(line, (size_t)(end - line)));
@@ -294,9 +294,9 @@ static int print_json(const struct merge *m, const struct tsct_otf2_status *s)
 		"output", ctl_json_text(m->output), "format", "otf2",
 		"error_ns", json_null(),
 		"clock", clock_json(&s->clock),
-		"definitions", merge_json_number(s->definitions),
-		"locations", merge_json_number(s->locations),
-		"events", merge_json_number(s->done), "inputs", inputs, "notes", notes));
+		"definitions", tsct_json_count(s->definitions),
+		"locations", tsct_json_count(s->locations),
+		"events", tsct_json_count(s->done), "inputs", inputs, "notes", notes));
 }
 
 static void print_result(const struct merge *m, const struct tsct_otf2_status *s)

@@ -166,12 +166,12 @@ static json_t *node_json(const struct tsct_merge *done, __u32 node)
 			 "host", ctl_json_text(r->nodes[node].host),
 			 "how", tsct_merge_how_names[tsct_merge_how(done, node)],
 			 "fit", c->fit,
-			 "kept", merge_json_number(c->kept),
-			 "dropped", merge_json_number(c->dropped),
-			 "bumps", merge_json_number(c->monotonic_fixups),
-			 "bump_max", merge_json_number(c->fixup_max),
+			 "kept", tsct_json_count(c->kept),
+			 "dropped", tsct_json_count(c->dropped),
+			 "bumps", tsct_json_count(c->monotonic_fixups),
+			 "bump_max", tsct_json_count(c->fixup_max),
 			 "error_ns", c->nr_bounds ?
-			 merge_json_number(worst_ns(r, node)) : json_null(),
+			 tsct_json_count(worst_ns(r, node)) : json_null(),
 			 "shift_ns", (json_int_t)c->shift_ns,
 			 "residual_ns", c->has_residual ?
 			 json_real((double)c->residual_ps / 1e3) : json_null(),
@@ -192,9 +192,9 @@ static json_t *own_json(const struct merge_job *w)
 			"path", ctl_json_text(in->path),
 			"first_node", (int)in->first_node,
 			"nodes", (int)in->nr_nodes,
-			"events", merge_json_number(in->events),
-			"missing", merge_json_number(in->missing),
-			"damage", merge_json_number(in->damage)));
+			"events", tsct_json_count(in->events),
+			"missing", tsct_json_count(in->missing),
+			"damage", tsct_json_count(in->damage)));
 	for (i = 0; i < r->nr_nodes; i++)
 		json_array_append_new(nodes, node_json(w->merge, i));
 	for (i = 0; i < w->nr_notes; i++)
@@ -232,12 +232,12 @@ static int print_json(const struct merge_job *w, const struct sums *sum)
 		"time", tsct_merge_time(w->merge) == TSCT_MERGE_CLUSTER ? "cluster" :
 		"own",
 		"compared", tsct_compared_names[r->compared],
-		"resolution", merge_json_number(r->timeline.hz),
-		"begin", merge_json_number(r->begin),
-		"end", merge_json_number(r->end),
-		"events", merge_json_number(sum->events),
-		"missing", merge_json_number(sum->missing),
-		"locations", merge_json_number(sum->locations),
+		"resolution", tsct_json_count(r->timeline.hz),
+		"begin", tsct_json_count(r->begin),
+		"end", tsct_json_count(r->end),
+		"events", tsct_json_count(sum->events),
+		"missing", tsct_json_count(sum->missing),
+		"locations", tsct_json_count(sum->locations),
 		"messages", view_json_messages(r, false),
 		"complete", !tsct_merge_is_partial(w->merge));
 	json_object_update(all, parts);
