@@ -17,39 +17,40 @@
 #include "tools/common/error.h"
 #include "tools/common/near_name.h"
 
-static int cmd_help(int argc, char **argv);
+/* The addresses of all commands, in the order in which their files were linked */
+extern const struct command *const __start_trace_ctl_commands[];
+extern const struct command *const __stop_trace_ctl_commands[];
 
-static const struct command commands[] = {
-	{ "status",	cmd_status,	"show module, daemon, clock and channels, and what is missing" },
-	{ "top",	cmd_top,	"show event rates, losses and ring fill of all channels, live" },
-	{ "monitor",	cmd_monitor,	"print the module's news as they arrive" },
-	{ "channel",	cmd_channel,	"create, remove and list channels that outlive programs" },
-	{ "events",	cmd_events,	"list, enable and disable typed events of running programs" },
-	{ "emit",	cmd_emit,	"write events from a shell" },
-	{ "check",	cmd_check,	"check TSC_AUX and the skew between the CPUs' counters" },
-	{ "clock",	cmd_clock,	"show the time, its error bound and the clock's state" },
-	{ "peers",	cmd_peers,	"show other nodes: offset, error bound and reachability" },
-	{ "sync",	cmd_sync,	"synchronize with the peers now" },
-	{ "report",	cmd_report,	"write an HTML page of a recording or of exchanges with nodes" },
-	{ "record",	cmd_record,	"record events while a command runs, or until interrupted" },
-	{ "list",	cmd_list,	"print the kernel's events that record can name" },
-	{ "snapshot",	cmd_snapshot,	"copy the events in flight recorders into a recording" },
-	{ "dump",	cmd_dump,	"print the events of a recording in time order" },
-	{ "stat",	cmd_stat,	"print statistics of a recording" },
-	{ "export",	cmd_export,	"convert a recording to another tool's format" },
-	{ "merge",	cmd_merge,	"merge recordings or OTF2 archives of several nodes into one" },
-	{ "cluster",	cmd_cluster,	"record on many nodes at once, gather and merge; watch them" },
-	{ "help",	cmd_help,	"show help for a command" },
-	{ NULL, NULL, NULL }
-};
+const struct command *const *ctl_commands;
 
-static const struct command *find_command(const char *name)
+static int compare_places(const void *a, const void *b)
 {
-	const struct command *c;
+	const struct command *const *x = a, *const *y = b;
 
-	for (c = commands; c->name; c++)
-		if (!strcmp(c->name, name))
-			return c;
+	return (*x)->place - (*y)->place;
+}
+
+static void sort_commands(void)
+{
+	size_t nr = __stop_trace_ctl_commands - __start_trace_ctl_commands;
+	const struct command **sorted = calloc(nr + 1, sizeof(*sorted));
+
+	if (!sorted) {
+		fputs("trace-ctl: out of memory\n", stderr);
+		exit(EXIT_FAILED);
+	}
+	memcpy(sorted, __start_trace_ctl_commands, nr * sizeof(*sorted));
+	qsort(sorted, nr, sizeof(*sorted), compare_places);
+	ctl_commands = sorted;
+}
+
+const struct command *command_find(const char *name)
+{
+	const struct command *const *c;
+
+	for (c = ctl_commands; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
 	return NULL;
 }
 
@@ -59,15 +60,15 @@ static const struct command *find_command(const char *name)
  */
 static int print_unknown(char *title, const char *name)
 {
-	const struct command *c, *near = NULL;
+	const struct command *near = NULL, *const *c;
 	int d, least = 3;
 
-	for (c = commands; *name && c->name; c++) {
-		d = strncmp(name, c->name, strlen(name)) ?
-			near_name_distance(name, c->name) : 1;
-		if (d < least && d < (int)strlen(c->name)) {
+	for (c = ctl_commands; *name && *c; c++) {
+		d = strncmp(name, (*c)->name, strlen(name)) ?
+			near_name_distance(name, (*c)->name) : 1;
+		if (d < least && (*c)->summary && d < (int)strlen((*c)->name)) {
 			least = d;
-			near = c;
+			near = *c;
 		}
 	}
 	program_invocation_name = title;
@@ -91,21 +92,24 @@ static int run_command(const struct command *command, int argc, char **argv)
 static int cmd_help(int argc, char **argv)
 {
 	char *help[] = { NULL, "--help", NULL };
-	const struct command *c;
+	const struct command *command, *const *c;
 
 	if (argc >= 2 && argv[1][0] != '-' && strcmp(argv[1], "help")) {
-		c = find_command(argv[1]);
-		return c ? run_command(c, 2, help) :
+		command = command_find(argv[1]);
+		return command ? run_command(command, 2, help) :
 			print_unknown("trace-ctl help", argv[1]);
 	}
 	puts("usage: trace-ctl COMMAND [OPTION]... [ARGUMENT]...\n"
 	     "       trace-ctl --version | --help\n\n"
 	     "commands:");
-	for (c = commands; c->name; c++)
-		printf("  %-10s %s\n", c->name, c->summary);
+	for (c = ctl_commands; *c; c++)
+		if ((*c)->summary)
+			printf("  %-10s %s\n", (*c)->name, (*c)->summary);
 	puts("\nSee 'trace-ctl help COMMAND' or 'man trace-ctl-COMMAND'.");
 	return EXIT_DONE;
 }
+
+COMMAND(1000, help, "show help for a command");
 
 /* ---- standard output ---------------------------------------------------- */
 
@@ -184,6 +188,7 @@ int main(int argc, char **argv)
 		tsct_symbolize_main(argv[2]);
 	reserve_standard_fds();
 	argp_err_exit_status = EXIT_USAGE;
+	sort_commands();
 	tsct_source_check_cpus(tsct_tsc_check_run);
 	replace_stdout();
 	if (argc < 2) {
@@ -196,9 +201,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		argv[1] = "help";
-	if (!strcmp(argv[1], "__complete"))
-		return complete_words(commands, argc - 2, argv + 2);
-	command = find_command(argv[1]);
+	command = command_find(argv[1]);
 	return command ? run_command(command, argc - 1, argv + 1) :
 		print_unknown("trace-ctl", argv[1]);
 }

@@ -526,7 +526,7 @@ static int record(int argc, char **argv)
 	return cluster_record(argc, argv, &r);
 }
 
-int cmd_cluster(int argc, char **argv)
+static int cmd_cluster(int argc, char **argv)
 {
 	const struct argp forms = {
 		argp.options, argp.parser, RECORD_FORM "\n" LIVE_FORM "\n" CLUSTER_TOP_FORM,
@@ -555,3 +555,6 @@ int cmd_cluster(int argc, char **argv)
 		" 'trace-ctl help cluster'");
 	return EXIT_USAGE;
 }
+
+COMMAND(190, cluster,
+	"record on many nodes at once, gather and merge; watch them");

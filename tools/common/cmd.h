@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of trace-ctl. cmd_<command>() is defined in cmd_<command>.c and listed
- * in a table in trace-ctl.c. Its argv[0] is "trace-ctl <command>".
+ * The commands of trace-ctl. A command is there where the file that has COMMAND() for it
+ * is linked: no other file names it.
  */
 #ifndef CMD_H
 #define CMD_H
@@ -12,22 +12,26 @@
 #define EXIT_USAGE	2
 #define EXIT_LOST	3	/* success, but events are missing from the recording */
 
-typedef int command_run(int argc, char **argv);
-
 struct command {
+	int place;		/* in the list of commands: those with lower numbers come first */
 	const char *name;
-	command_run *run;
-	const char *summary;
+	/* Its argv[0] is "trace-ctl NAME". Returns an exit status. */
+	int (*run)(int argc, char **argv);
+	const char *summary;	/* NULL: the list does not show it */
 };
 
-/*
- * Prints candidates for the last of the words that follow "trace-ctl" in a shell, for
- * the completion of shells. @commands ends with a NULL name. Returns an exit status.
- */
-int complete_words(const struct command *commands, int nr, char **words);
+/* Makes cmd_NAME(), which stands above in the same file, the command NAME. */
+#define COMMAND(place_, name_, summary_) \
+	static const struct command command_##name_ = { \
+		.place = place_, .name = #name_, .run = cmd_##name_, .summary = summary_, \
+	}; \
+	static const struct command *const listed_##name_ \
+		__attribute__((used, section("trace_ctl_commands"))) = &command_##name_
 
-extern command_run cmd_channel, cmd_check, cmd_cluster, cmd_emit, cmd_events, cmd_clock, cmd_record,
-	cmd_dump, cmd_export, cmd_stat, cmd_list, cmd_merge, cmd_monitor, cmd_peers,
-	cmd_snapshot, cmd_status, cmd_sync, cmd_report, cmd_top;
+/* All commands by their place, then NULL */
+extern const struct command *const *ctl_commands;
+
+/* The command @name; NULL: there is none. */
+const struct command *command_find(const char *name);
 
 #endif /* CMD_H */

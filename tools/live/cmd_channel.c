@@ -422,7 +422,7 @@ static int switch_channel(struct channel_list *all, const struct channel_options
 	return ret > 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-int cmd_channel(int argc, char **argv)
+static int cmd_channel(int argc, char **argv)
 {
 	struct channel_options w = {
 		.block_size = TSCT_BLOCK_SIZE_DEFAULT,
@@ -447,3 +447,5 @@ close:
 	channel_list_close(&all);
 	return ret;
 }
+
+COMMAND(40, channel, "create, remove and list channels that outlive programs");

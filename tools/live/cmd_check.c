@@ -253,7 +253,7 @@ static const struct argp argp = {
 	"on all CPUs; 1: not both, or the check failed; 2: usage error.",
 };
 
-int cmd_check(int argc, char **argv)
+static int cmd_check(int argc, char **argv)
 {
 	struct provider_connection module;
 	static struct check_report c;
@@ -271,3 +271,5 @@ int cmd_check(int argc, char **argv)
 	tsct_channel_close(module.channel);
 	return ret;
 }
+
+COMMAND(70, check, "check TSC_AUX and the skew between the CPUs' counters");

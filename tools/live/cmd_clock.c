@@ -222,7 +222,7 @@ static const struct argp argp = {
 	"usage error.",
 };
 
-int cmd_clock(int argc, char **argv)
+static int cmd_clock(int argc, char **argv)
 {
 	struct clock_options o = { 0 };
 
@@ -239,3 +239,5 @@ int cmd_clock(int argc, char **argv)
 		pause_ns((__s64)(o.watch_s * 1e9));
 	return EXIT_FAILED;
 }
+
+COMMAND(80, clock, "show the time, its error bound and the clock's state");

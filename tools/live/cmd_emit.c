@@ -339,7 +339,7 @@ static bool is_alone(struct tsct_channel *channel)
 	return info.holders < 2 && !(info.flags & TSCT_CHANNEL_KEEP);
 }
 
-int cmd_emit(int argc, char **argv)
+static int cmd_emit(int argc, char **argv)
 {
 	struct emit_options o = { .words = calloc(argc + 1, sizeof(*o.words)) };
 	struct tsct_channel_options opening = { .flags = TSCT_OPEN_NO_THREAD };
@@ -377,3 +377,5 @@ int cmd_emit(int argc, char **argv)
 	free(o.words);
 	return s.failed ? EXIT_FAILED : s.lost ? EXIT_LOST : EXIT_DONE;
 }
+
+COMMAND(60, emit, "write events from a shell");

@@ -298,7 +298,7 @@ static int finish(const struct events_options *o, const struct events_result *re
 	return EXIT_FAILED;
 }
 
-int cmd_events(int argc, char **argv)
+static int cmd_events(int argc, char **argv)
 {
 	struct events_options o = {
 		.patterns = calloc(argc + 1, sizeof(*o.patterns)),
@@ -334,3 +334,5 @@ free:
 	free(o.pids);
 	return ret;
 }
+
+COMMAND(50, events, "list, enable and disable typed events of running programs");

@@ -98,7 +98,7 @@ static const struct argp argp = {
 	"functions of a program or library, 'usdt:FILE:PATTERN' for its USDT probes.",
 };
 
-int cmd_list(int argc, char **argv)
+static int cmd_list(int argc, char **argv)
 {
 	struct list_options o = { 0 };
 	char why[512] = "";
@@ -119,3 +119,5 @@ int cmd_list(int argc, char **argv)
 	ctl_error("%s", err || *why ? why : "nothing matches");
 	return EXIT_FAILED;
 }
+
+COMMAND(130, list, "print the kernel's events that record can name");

@@ -507,7 +507,7 @@ static const struct argp argp = {
 	" unloaded; 2: usage error.", NULL, NULL, NULL
 };
 
-int cmd_monitor(int argc, char **argv)
+static int cmd_monitor(int argc, char **argv)
 {
 	struct monitor m = { .json = false };
 	static const int stop[] = { SIGINT, SIGTERM, SIGHUP, 0 };
@@ -539,3 +539,5 @@ free_sockets:
 	free(m.channels);
 	return ret;
 }
+
+COMMAND(30, monitor, "print the module's news as they arrive");

@@ -171,7 +171,7 @@ static void print_peers(const json_t *peers)
 
 /* ---- peers ---------------------------------------------------------------- */
 
-int cmd_peers(int argc, char **argv)
+static int cmd_peers(int argc, char **argv)
 {
 	const struct argp argp = {
 		.options = peers_options,
@@ -193,6 +193,8 @@ int cmd_peers(int argc, char **argv)
 	json_decref(peers);
 	return EXIT_DONE;
 }
+
+COMMAND(90, peers, "show other nodes: offset, error bound and reachability");
 
 /* ---- sync ----------------------------------------------------------------- */
 
@@ -257,7 +259,7 @@ static int check_sources(const json_t *before, const json_t *peers)
 	return silent < json_array_size(sources) ? EXIT_LOST : EXIT_FAILED;
 }
 
-int cmd_sync(int argc, char **argv)
+static int cmd_sync(int argc, char **argv)
 {
 	const struct argp argp = {
 		.options = sync_options,
@@ -290,3 +292,5 @@ int cmd_sync(int argc, char **argv)
 	json_decref(before);
 	return ret;
 }
+
+COMMAND(100, sync, "synchronize with the peers now");

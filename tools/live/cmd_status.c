@@ -239,7 +239,7 @@ static const struct argp argp = {
 	"\vRoot sees the channels of all users, others only their own.",
 };
 
-int cmd_status(int argc, char **argv)
+static int cmd_status(int argc, char **argv)
 {
 	struct status_report s = { 0 };
 	struct tsct_clock *clock;
@@ -270,3 +270,6 @@ int cmd_status(int argc, char **argv)
 	tsct_clock_close(clock);
 	return ret;
 }
+
+COMMAND(10, status,
+	"show module, daemon, clock and channels, and what is missing");

@@ -158,7 +158,7 @@ static int run_loop(struct top_options *w, struct top_sample *last)
 	return error;
 }
 
-int cmd_top(int argc, char **argv)
+static int cmd_top(int argc, char **argv)
 {
 	struct top_options w = { .seconds = 1 };
 	struct top_sample first;
@@ -183,3 +183,5 @@ int cmd_top(int argc, char **argv)
 	top_sample_free(&first);
 	return error ? EXIT_FAILED : EXIT_DONE;
 }
+
+COMMAND(20, top, "show event rates, losses and ring fill of all channels, live");

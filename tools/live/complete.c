@@ -431,30 +431,34 @@ static void describe(const struct argp *argp)
 	complete_line();
 }
 
-static void suggest_commands(const struct command *commands, const char *word)
+static void suggest_commands(const char *word)
 {
-	for (; commands->name; commands++)
-		if (!strncmp(commands->name, word, strlen(word)))
-			print_candidate("", commands->name, commands->summary);
+	const struct command *const *c;
+
+	for (c = ctl_commands; *c; c++)
+		if ((*c)->summary && !strncmp((*c)->name, word, strlen(word)))
+			print_candidate("", (*c)->name, (*c)->summary);
 }
 
-int complete_words(const struct command *commands, int nr, char **words)
+/*
+ * Prints candidates for the last of the words that follow "trace-ctl" in a shell. The first
+ * argument is the command's name.
+ */
+static int cmd___complete(int argc, char **argv)
 {
-	const struct command *command = NULL;
+	char **words = argv + 1;
+	const int nr = argc - 1;
+	const struct command *command;
 
 	if (nr < 1)
 		return EXIT_USAGE;
 	if (nr == 1 || (nr == 2 && !strcmp(words[0], "help"))) {
-		suggest_commands(commands, words[nr - 1]);
+		suggest_commands(words[nr - 1]);
 		return EXIT_DONE;
 	}
-	for (; commands->name; commands++) {
-		if (!strcmp(commands->name, "record"))
-			record = commands;
-		if (!strcmp(commands->name, words[0]) && strcmp(commands->name, "help"))
-			command = commands;
-	}
-	if (!command)
+	record = command_find("record");
+	command = command_find(words[0]);
+	if (!command || !strcmp(command->name, "help"))
 		return EXIT_DONE;
 	line.words = words + 1;
 	line.nr = nr - 1;
@@ -462,3 +466,5 @@ int complete_words(const struct command *commands, int nr, char **words)
 	/* Only `cluster` has verbs with options of their own. */
 	return describe_command(command, nr > 2 && !strcmp(command->name, "cluster") ? words[1] : NULL);
 }
+
+COMMAND(1001, __complete, NULL);

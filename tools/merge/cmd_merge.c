@@ -391,7 +391,10 @@ int merge_main(int argc, char **argv, const struct tsct_ranks *ranks)
 	return run(&m);
 }
 
-int cmd_merge(int argc, char **argv)
+static int cmd_merge(int argc, char **argv)
 {
 	return merge_main(argc, argv, &tsct_ranks_alone);
 }
+
+COMMAND(180, merge,
+	"merge recordings or OTF2 archives of several nodes into one");

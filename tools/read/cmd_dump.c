@@ -405,7 +405,7 @@ static int dump_opened(struct dump *d)
 	return is_output_closed() ? EXIT_DONE : ret;
 }
 
-int cmd_dump(int argc, char **argv)
+static int cmd_dump(int argc, char **argv)
 {
 	struct dump d = { .limit = UINT64_MAX };
 	int ret = EXIT_FAILED;
@@ -420,3 +420,5 @@ int cmd_dump(int argc, char **argv)
 	tsct_filter_free(&d.filter);
 	return ret;
 }
+
+COMMAND(150, dump, "print the events of a recording in time order");

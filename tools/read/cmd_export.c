@@ -206,7 +206,7 @@ free_output:
 	return err ? EXIT_FAILED : view_print_missing(j->x.trace);
 }
 
-int cmd_export(int argc, char **argv)
+static int cmd_export(int argc, char **argv)
 {
 	struct export_job j = { .x = { .poll = poll_job } };
 	int ret = EXIT_FAILED;
@@ -221,3 +221,5 @@ int cmd_export(int argc, char **argv)
 	tsct_export_free(&j.x);
 	return ret;
 }
+
+COMMAND(170, export, "convert a recording to another tool's format");

@@ -402,7 +402,7 @@ static void print_sum(const struct stat_figures *s)
 
 /* ---- the command ------------------------------------------------------- */
 
-int cmd_stat(int argc, char **argv)
+static int cmd_stat(int argc, char **argv)
 {
 	struct stat_figures s = { 0 };
 	int ret = EXIT_DONE, err;
@@ -441,3 +441,5 @@ int cmd_stat(int argc, char **argv)
 	tsct_trace_close(s.trace);
 	return ret;
 }
+
+COMMAND(160, stat, "print statistics of a recording");

@@ -425,7 +425,7 @@ static int run(struct record_session *s, struct record_child *child,
 	return finish(s, child, run_loop(s, child));
 }
 
-int cmd_record(int argc, char **argv)
+static int cmd_record(int argc, char **argv)
 {
 	struct record_child child = { .gate = -1, .exec_error = -1 };
 	struct record_options o = { 0 };
@@ -460,3 +460,5 @@ int cmd_record(int argc, char **argv)
 	free(o.channels);
 	return ret;
 }
+
+COMMAND(120, record, "record events while a command runs, or until interrupted");

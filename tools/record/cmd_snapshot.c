@@ -486,7 +486,7 @@ static int run_snapshot(struct record_session *s)
 		EXIT_LOST;
 }
 
-int cmd_snapshot(int argc, char **argv)
+static int cmd_snapshot(int argc, char **argv)
 {
 	/* A snapshot begins with the oldest event in the rings, as with record
 	 * --unread. */
@@ -512,3 +512,5 @@ int cmd_snapshot(int argc, char **argv)
 	free(o.channels);
 	return ret;
 }
+
+COMMAND(140, snapshot, "copy the events in flight recorders into a recording");

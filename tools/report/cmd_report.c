@@ -210,7 +210,7 @@ static int report_exchanges(const struct report_options *o)
 
 /* ---- the command --------------------------------------------------------- */
 
-int cmd_report(int argc, char **argv)
+static int cmd_report(int argc, char **argv)
 {
 	struct wanted w = { .o = { .fit = -1 } };
 	int ret;
@@ -220,3 +220,6 @@ int cmd_report(int argc, char **argv)
 	free(w.default_output);
 	return ret;
 }
+
+COMMAND(110, report,
+	"write an HTML page of a recording or of exchanges with nodes");
