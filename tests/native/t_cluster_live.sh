@@ -136,7 +136,7 @@ for tag in "style", "script":
 assert not re.search("(src|href)=|https?:", page), "something is loaded from elsewhere"
 END
 if command -v node >/dev/null; then
-	node --check "$top/tools/cluster/live/page/live.js" || fail "the script does not parse"
+	node --check "$top/tools/wings/cluster/live/page/live.js" || fail "the script does not parse"
 fi
 for i in "http://localhost/" "http://localhost/${url: -33:32}" "${url}x" "${url%?????}0000/" \
 	"http://localhost/$(printf '0%.0s' {1..32})/events"; do

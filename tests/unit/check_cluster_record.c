@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The coordinator of trace-ctl cluster record: its states and checks, and messages of nodes
  * that are hostile */
-#include "tools/cluster/coordinator.c"
-#include "tools/cluster/cluster_check.c"
+#include "tools/wings/cluster/coordinator.c"
+#include "tools/wings/cluster/cluster_check.c"
 #include "tools/common/error.c"
 #include "tools/common/json.c"
 #include "tools/common/message.c"

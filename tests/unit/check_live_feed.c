@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* The feed of a live view: messages of nodes, also hostile ones; lines for readers; and
  * the addresses of the page */
-#include "tools/cluster/live/feed.c"
-#include "tools/cluster/live/http.c"
-#include "tools/cluster/live/window.c"
+#include "tools/wings/cluster/live/feed.c"
+#include "tools/wings/cluster/live/http.c"
+#include "tools/wings/cluster/live/window.c"
 #include "seed.h"
 #include "suite.h"
 

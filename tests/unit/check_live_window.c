@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Events of several nodes while they arrive: order, waits, late events, and events whose
  * order is unknown */
-#include "tools/cluster/live/window.c"
+#include "tools/wings/cluster/live/window.c"
 #include "seed.h"
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Texts of probes: all forms, their parts, names of events, and what is refused */
-#include "tools/bpf/probes/probe_parse.c"
+#include "tools/wings/probes/probe_parse.c"
 #include "suite.h"
 
 #define FILE_PATH	"/bin/sh"

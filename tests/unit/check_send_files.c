@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Files of a recording that are sent from one node to another, and what a hostile node
  * may send instead */
-#include "tools/cluster/send_files.c"
+#include "tools/wings/cluster/send_files.c"
 #include "tools/common/message.c"
 #include "seed.h"
 #include "suite.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* The table of trace-ctl cluster top: rows of samples, marks of the slowest link, order,
  * and samples that are hostile */
-#include "tools/cluster/top_table.c"
-#include "tools/cluster/coordinator.c"
-#include "tools/cluster/cluster_check.c"
+#include "tools/wings/cluster/top_table.c"
+#include "tools/wings/cluster/coordinator.c"
+#include "tools/wings/cluster/cluster_check.c"
 #include "tools/common/json.c"
 #include "tools/common/message.c"
 #include "tools/common/error.c"

@@ -14,7 +14,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "lib/base/array.h"
 #include "bpf_errors.h"
 #include "built_in.h"
 #include "tools/bpf/progs/events.h"
@@ -23,8 +22,8 @@
 #include "kernel_stock_bpf.skel.h"
 #include "net_bpf.skel.h"
 #include "prerequisites.h"
+#include "probe_set.h"
 #include "tasks_bpf.skel.h"
-#include "tools/bpf/probes/probe.h"
 #include "lib/core/event_def.h"
 #include "lib/syscalls/syscalls.h"
 
@@ -38,9 +37,7 @@ struct kernel_source {
 	struct tasks_bpf *tasks;
 	struct bpf_shared shared;	/* maps and constants of all objects */
 	const char *stacks;		/* events with stacks; NULL: none */
-	struct probe *probes;
-	struct probe_program *programs;	/* of the probes */
-	unsigned int nr_probes;
+	struct probe_set *probes;	/* NULL: none selected */
 	struct where_list *where;	/* NULL: none */
 };
 
@@ -51,52 +48,11 @@ int kernel_source_known(const char *event)
 	return probe_is_probe(event) || built_in_select(event) != 0;
 }
 
-/* The built-in event that records a tracepoint faster, as a mask; 0: none */
-static unsigned int built_in_of(const struct probe *probe)
-{
-	if (probe->type != PROBE_TRACEPOINT || strcmp(probe->group, "sched") ||
-	    strcmp(probe->name, "sched_switch"))
-		return 0;
-	return 1u << SCHED_SWITCH;
-}
-
-static bool is_same_place(const struct probe *a, const struct probe *b)
-{
-	return a->type == b->type && !strcmp(a->group, b->group) &&
-		!strcmp(a->name, b->name) && !strcmp(a->path, b->path) &&
-		a->offset == b->offset;
-}
-
-/* Appends probes that the source does not have yet. Returns 0 or -ENOMEM. */
-static int add_probes(struct kernel_source *source, const struct probe *probes, int nr,
-		      unsigned int *set)
-{
-	struct probe *more;
-	unsigned int i;
-
-	for (; nr--; probes++) {
-		for (i = 0; i < source->nr_probes; i++)
-			if (is_same_place(&source->probes[i], probes))
-				break;
-		*set |= built_in_of(probes);
-		if (i < source->nr_probes || built_in_of(probes))
-			continue;
-		more = tsct_array_next(&source->probes, source->nr_probes, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		*more = *probes;
-		source->nr_probes++;
-	}
-	return 0;
-}
-
 /* Finds the events of a name: built-in events, or probes */
 static int select_one(struct kernel_source *source, const char *name, unsigned int *set,
 		      char *why, size_t size)
 {
-	struct probe *probes;
 	unsigned int events;
-	int nr, error;
 
 	/* The programs of system calls are the same for all of them. */
 	events = built_in_select(strcmp(name, "syscalls:*") ? name : "syscalls");
@@ -106,49 +62,13 @@ static int select_one(struct kernel_source *source, const char *name, unsigned i
 	if (!probe_is_probe(name))
 		return bpf_errors_fail(-EINVAL, why, size, "%s: no such kernel event; use -e list "
 			    "for all", name);
-	nr = probe_parse(name, &probes, why, size);
-	if (nr < 0)
-		return nr;
-	error = add_probes(source, probes, nr, set);
-	free(probes);
-	return error ? bpf_errors_fail(error, why, size, "out of memory") : 0;
-}
-
-/*
- * A probe at the begin of a function and one at its end record slices: their events have
- * one name, and kinds BEGIN and END.
- */
-static void pair_probes(struct kernel_source *source)
-{
-	struct probe *begin, *end;
-
-	for (end = source->probes; end < source->probes + source->nr_probes; end++) {
-		if (end->type != PROBE_KRETPROBE && end->type != PROBE_FEXIT &&
-		    end->type != PROBE_URETPROBE)
-			continue;
-		for (begin = source->probes; begin < source->probes + source->nr_probes;
-		     begin++) {
-			if (begin->type != end->type - 1 || begin->offset ||
-			    strcmp(begin->name, end->name) ||
-			    strcmp(begin->path, end->path))
-				continue;
-			begin->kind = TSCT_KIND_BEGIN;
-			end->kind = TSCT_KIND_END;
-			memcpy(end->event, begin->event, sizeof(end->event));
-		}
-	}
+	if (!probe_set_add)
+		return bpf_errors_fail(-EOPNOTSUPP, why, size, "%s: this trace-ctl was built "
+				       "without probes", name);
+	return probe_set_add(&source->probes, name, set, why, size);
 }
 
 /* ---- stacks ------------------------------------------------------------- */
-
-/* A probe is named by its event, or as it was written for -e, without fields. */
-static bool probe_has_stack(const char *patterns, const struct probe *probe)
-{
-	char place[sizeof(probe->path) + sizeof(probe->name) + 128];
-
-	probe_place(probe, place, sizeof(place));
-	return built_in_has_stack(patterns, probe->event, place);
-}
 
 static bool is_event_with_stack(const struct kernel_source *source, unsigned int set,
 				const char *pattern)
@@ -169,10 +89,7 @@ static bool is_event_with_stack(const struct kernel_source *source, unsigned int
 		if (built_in_matches(pattern, name, "syscalls"))
 			return true;
 	}
-	for (i = 0; i < source->nr_probes; i++)
-		if (probe_has_stack(pattern, &source->probes[i]))
-			return true;
-	return false;
+	return source->probes && probe_set_matches(source->probes, pattern);
 }
 
 /* Checks that each pattern of --stack selects an event that can have a stack. */
@@ -219,29 +136,6 @@ static int define_events(const struct kernel_source *source, struct tsct_channel
 		if (ids[i] < 0)
 			return bpf_errors_fail(ids[i], why, size, "%s: cannot define event: %s",
 				    built_ins[i].name, strerror(-ids[i]));
-	}
-	return 0;
-}
-
-/* ---- conditions on fields ------------------------------------------------ */
-
-/* Makes the conditions on probes. Returns 0 or -errno. */
-static int select_probes(struct kernel_source *source, char *why, size_t size)
-{
-	struct tsct_event_def def;
-	struct probe *probe;
-	int nr;
-
-	for (probe = source->probes; source->where &&
-	     probe < source->probes + source->nr_probes; probe++) {
-		if (tsct_event_def_parse(probe->event, probe->kind, probe->fields.text, &def,
-					 NULL))
-			continue;	/* refused when it is defined */
-		nr = where_apply_all(source->where, probe->group, &def, probe->where, why,
-				     size);
-		if (nr < 0)
-			return nr;
-		probe->nr_where = nr;
 	}
 	return 0;
 }
@@ -379,39 +273,6 @@ static int configure(struct kernel_source *source, unsigned int set, const int *
 		bpf_share_map(bpf->maps.stacks, source->shared.stacks);
 }
 
-static int open_probes(struct kernel_source *source, struct tsct_channel *channel,
-		       char *why, size_t size)
-{
-	struct probe *probe;
-	char reason[768];
-	const char *step;
-	unsigned int i;
-	int error, id;
-
-	source->programs = calloc(source->nr_probes + 1, sizeof(*source->programs));
-	if (!source->programs)
-		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
-	for (i = 0; i < source->nr_probes; i++) {
-		probe = &source->probes[i];
-		probe->has_stack = probe_has_stack(source->stacks, probe);
-		if (probe->has_stack && probe_fields_add_stack(&probe->fields))
-			return bpf_errors_fail(-ENOSPC, why, size, "%s: no room for the "
-					       "field `stack`", probe->event);
-		id = tsct_event_define(channel, probe->event, probe->kind,
-				       probe->fields.text);
-		if (id < 0)
-			return bpf_errors_fail(id, why, size, "%s: cannot define event: %s",
-				    probe->event, strerror(-id));
-		error = probe_attach(probe, &source->shared, id, &source->programs[i], &step);
-		if (error) {
-			bpf_errors_fail_step(error, step, reason, sizeof(reason));
-			return bpf_errors_fail(error, why, size, "%s%s%s: %s", probe->group,
-				    *probe->group ? ":" : "", probe->name, reason);
-		}
-	}
-	return 0;
-}
-
 static int check_prerequisites(struct tsct_channel *channel, char *why, size_t size)
 {
 	const struct tsct_channel_header *header = tsct_channel_info(channel);
@@ -442,7 +303,6 @@ static int select_events(struct kernel_source *source, const char *const *events
 
 	for (i = 0; !error && i < nr; i++)
 		error = select_one(source, events[i], set, why, size);
-	pair_probes(source);
 	source->stacks = select->stacks;
 	source->where = select->where;
 	make_filter(source, select);
@@ -480,7 +340,9 @@ static int open_kernel(struct kernel_source *source, const struct kernel_select 
 	error = kernel_open(&source->shared, &source->bpf);
 	if (error)
 		return bpf_errors_fail_step(error, "open", why, size);
-	error = configure(source, set, ids, why, size) ?: select_probes(source, why, size);
+	error = configure(source, set, ids, why, size) ?:
+		(source->probes && source->where ?
+		 probe_set_where(source->probes, source->where, why, size) : 0);
 	if (error)
 		return error;
 	error = kernel_bpf__load(source->bpf);
@@ -532,7 +394,8 @@ int kernel_source_open(struct tsct_channel *channel, const struct tsct_clock *cl
 		net_source_open(&source->shared, source->where, source->stacks, ids,
 				&source->net, why, size) ?:
 		(source->where ? where_check_used(source->where, why, size) : 0) ?:
-		open_probes(source, channel, why, size);
+		(source->probes ? probe_set_attach(source->probes, channel, &source->shared,
+						   source->stacks, why, size) : 0);
 	bpf_errors_end();
 	if (error)
 		kernel_source_close(source);
@@ -574,6 +437,27 @@ unsigned long kernel_source_untracked(const struct kernel_source *source)
 	return __atomic_load_n(&source->bpf->bss->untracked, __ATOMIC_RELAXED);
 }
 
+unsigned long bpf_program_missed(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 size = sizeof(info);
+
+	if (bpf_program__fd(program) < 0 ||
+	    bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
+		return 0;
+	return info.recursion_misses;
+}
+
+unsigned long bpf_object_missed(const struct bpf_object *object)
+{
+	struct bpf_program *program;
+	unsigned long missed = 0;
+
+	bpf_object__for_each_program(program, object)
+		missed += bpf_program_missed(program);
+	return missed;
+}
+
 /*
  * Returns an upper bound of the system calls' begins or ends that both programs missed. Of
  * those that the first one missed, the second one recorded some.
@@ -604,22 +488,13 @@ unsigned long kernel_source_missed(const struct kernel_source *source)
 		calls_missed(bpf, bpf->progs.on_sys_exit, bpf->progs.on_sys_exit_second,
 			     &bpf->bss->second_runs.exit) +
 		net_source_missed(source->net);
-	unsigned int i;
 
-	for (i = 0; source->programs && i < source->nr_probes; i++)
-		missed += probe_missed(&source->programs[i]);
-	return missed;
+	return missed + (source->probes ? probe_set_missed(source->probes) : 0);
 }
 
-/* Programs of uprobes and USDT probes are always run, those of fentry are counted. */
 bool kernel_source_counts_missed(const struct kernel_source *source)
 {
-	unsigned int i;
-
-	for (i = 0; i < source->nr_probes; i++)
-		if (source->probes[i].type <= PROBE_KRETPROBE)
-			return prerequisites_kernel(6, 7);
-	return true;
+	return !source->probes || probe_set_counts_missed(source->probes);
 }
 
 void kernel_source_limited(const struct kernel_source *source, take_dropped *take,
@@ -631,7 +506,6 @@ void kernel_source_limited(const struct kernel_source *source, take_dropped *tak
 		[SYS_ENTER] = READ_ONCE(bpf->bss->enter_limit.dropped),
 		[SYS_EXIT] = READ_ONCE(bpf->bss->exit_limit.dropped),
 	};
-	unsigned long dropped;
 	unsigned int i;
 
 	if (!source->shared.filter.rate_ns)
@@ -641,20 +515,14 @@ void kernel_source_limited(const struct kernel_source *source, take_dropped *tak
 			take(context, built_ins[i].name, built_ins[i].kind, built_in[i]);
 	call_layouts_limited(bpf_map__fd(bpf->maps.calls), take, context);
 	net_source_limited(source->net, take, context);
-	for (i = 0; source->programs && i < source->nr_probes; i++) {
-		dropped = probe_limited(&source->programs[i]);
-		if (dropped)
-			take(context, source->probes[i].event, source->probes[i].kind,
-			     dropped);
-	}
+	if (source->probes)
+		probe_set_limited(source->probes, take, context);
 }
 
 void kernel_source_stop(struct kernel_source *source)
 {
-	unsigned int i;
-
-	for (i = 0; source->programs && i < source->nr_probes; i++)
-		probe_detach(&source->programs[i]);
+	if (source->probes)
+		probe_set_detach(source->probes);
 	if (source->tasks)
 		tasks_bpf__detach(source->tasks);
 	if (source->net)
@@ -667,13 +535,11 @@ void kernel_source_stop(struct kernel_source *source)
 
 void kernel_source_close(struct kernel_source *source)
 {
-	unsigned int i;
-
 	if (!source)
 		return;
 	kernel_source_stop(source);
-	for (i = 0; source->programs && i < source->nr_probes; i++)
-		probe_unload(&source->programs[i]);
+	if (source->probes)
+		probe_set_free(source->probes);
 	tasks_bpf__destroy(source->tasks);
 	net_bpf__destroy(source->net);
 	kernel_bpf__destroy(source->bpf);
@@ -683,7 +549,5 @@ void kernel_source_close(struct kernel_source *source)
 		close(source->shared.buffers);
 	if (source->shared.stacks >= 0)
 		close(source->shared.stacks);
-	free(source->programs);
-	free(source->probes);
 	free(source);
 }

@@ -13,7 +13,6 @@
 #include "net_bpf.skel.h"
 #include "net_stock_bpf.skel.h"
 #include "lib/core/port.h"
-#include "tools/bpf/probes/probe.h"
 
 BPF_OPEN(net)
 

@@ -12,7 +12,7 @@
 
 #include "bpf_errors.h"
 #include "prerequisites.h"
-#include "tools/bpf/probes/probe.h"
+#include "probe_set.h"
 
 #define KERNEL_BTF	"/sys/kernel/btf/vmlinux"
 #define MODULE_BTF	"/sys/kernel/btf/tsctrace"

@@ -13,7 +13,7 @@
 #include "record_sync.h"
 #include "lib/provider/store.h"
 #include "lib/ctf/recording_writer.h"
-#include "tools/cluster/local_ranks.h"
+#include "tools/record/local_ranks.h"
 
 struct record_control;
 struct record_session;

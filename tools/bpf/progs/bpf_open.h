@@ -36,6 +36,11 @@ static inline int bpf_share_map(struct bpf_map *map, int fd)
 	return fd < 0 ? 0 : bpf_map__reuse_fd(map, fd);
 }
 
+/* Number of events that a program, or all programs of an object, missed, as the kernel counts
+ * them: a program is not run again on a CPU where it runs already. */
+unsigned long bpf_program_missed(const struct bpf_program *program);
+unsigned long bpf_object_missed(const struct bpf_object *object);
+
 /*
  * BPF_OPEN(NAME) defines NAME_open(shared, ret_object), which opens an object with the
  * maps and constants of @shared. NAME_bpf__destroy() frees it. Returns 0 or -errno.

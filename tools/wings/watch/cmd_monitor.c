@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "channel_view.h"
+#include "tools/live/channel_view.h"
 #include "lib/base/array.h"
 #include "lib/client/gettime.h"
 #include "tools/common/cmd.h"

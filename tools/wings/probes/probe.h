@@ -22,7 +22,7 @@
 #include <tsctrace/abi.h>
 
 #include "tools/bpf/progs/events.h"
-#include "tools/bpf/progs/probe_steps.h"
+#include "probe_steps.h"
 
 enum probe_type {
 	PROBE_TRACEPOINT,	/* up to PROBE_KRETPROBE: called by perf in the kernel */
@@ -46,7 +46,7 @@ struct probe {
 	char group[64];
 	char name[256];		/* tracepoint, function, symbol, or USDT probe */
 	char path[4096];	/* file of uprobe, uretprobe and usdt, absolute */
-	uint64_t offset;	/* bytes from the function's begin */
+	uint64_t offset;	/* bytes from the function's start */
 	char event[TSCT_EVENT_NAME_MAX];	/* name of the event */
 	unsigned int kind;	/* TSCT_KIND_* of the event */
 	struct probe_fields fields;
@@ -66,9 +66,6 @@ int probe_parse(const char *text, struct probe **ret_probes, char *why, size_t s
 
 /* Writes a probe as text, without fields, as probe_parse() reads it. */
 void probe_place(const struct probe *probe, char *text, size_t size);
-
-/* True if the text has the syntax of a probe, not the name of a built-in event. */
-bool probe_is_probe(const char *text);
 
 /* ---- fields: probe_fields.c -------------------------------------------- */
 
@@ -127,13 +124,6 @@ unsigned long probe_limited(const struct probe_program *program);
 
 /* Number of events that the program missed, at most. It is complete after probe_detach(). */
 unsigned long probe_missed(const struct probe_program *program);
-
-/* The same of one program, and of all programs of an object, as the kernel counts it: a
- * program is not run again on a CPU where it runs already. */
-struct bpf_object;
-struct bpf_program;
-unsigned long bpf_program_missed(const struct bpf_program *program);
-unsigned long bpf_object_missed(const struct bpf_object *object);
 
 /* ---- functions of the kernel: kernel_functions.c ------------------------- */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * trace-ctl __complete WORD...: candidates for the last word, for the completion of
- * shells (tools/completion/), from the tables of commands and options
+ * shells (the scripts in this folder), from the tables of commands and options
  */
 #include <argp.h>
 #include <ctype.h>

@@ -33,7 +33,7 @@
 #include "tools/common/control.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
-#include "tools/live/top.h"
+#include "tools/shared/top.h"
 
 #define QUEUE_MAX	(1 << 20)	/* bytes that wait for the coordinator, at most */
 /* the same for live events: what waits longer is late */

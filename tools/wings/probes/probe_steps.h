@@ -7,7 +7,7 @@
 #ifndef TSCT_BPF_PROBE_STEPS_H
 #define TSCT_BPF_PROBE_STEPS_H
 
-#include "events.h"
+#include "tools/bpf/progs/events.h"
 
 #define PROBE_STEPS_MAX	32	/* a step for each field of an event */
 #define PROBE_FIXED_MAX	1024	/* maximum size of the fields of fixed size, bytes */

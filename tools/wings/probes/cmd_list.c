@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tools/bpf/built_in.h"
-#include "tools/bpf/probes/probe.h"
+#include "probe.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/options.h"

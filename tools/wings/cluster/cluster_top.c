@@ -10,7 +10,7 @@
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
 #include "tools/common/options.h"
-#include "tools/live/top.h"
+#include "tools/shared/top.h"
 #include "top_table.h"
 
 #define KEY_WAIT_NS	1000000LL	/* time in which signals of the terminal come, ns */

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "channel_view.h"
+#include "tools/live/channel_view.h"
 #include "tools/common/json.h"
 #include "tools/common/view.h"
-#include "top.h"
+#include "tools/shared/top.h"
 
 #define LINE_MAX	512
 

@@ -11,7 +11,7 @@
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "lib/client/gettime.h"
-#include "top.h"
+#include "tools/shared/top.h"
 
 /* ---- command line ------------------------------------------------------ */
 

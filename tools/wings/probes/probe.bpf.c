@@ -4,9 +4,9 @@
  * opens this object once for each probe, and loads the program of its kind. It sets the
  * event that the program records, and the list of steps that make its payload.
  */
-#include "conditions.h"
-#include "kernel.h"
-#include "stack.h"
+#include "tools/bpf/progs/conditions.h"
+#include "tools/bpf/progs/kernel.h"
+#include "tools/bpf/progs/stack.h"
 #include "probe_steps.h"
 #include <bpf/usdt.bpf.h>
 

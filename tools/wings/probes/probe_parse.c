@@ -23,11 +23,6 @@ static const struct {
 };
 #define NR_TYPES	(sizeof(types) / sizeof(types[0]))
 
-bool probe_is_probe(const char *text)
-{
-	return strchr(text, ':') != NULL;
-}
-
 void probe_place(const struct probe *probe, char *text, size_t size)
 {
 	size_t i;

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The probes of a kernel source: places in the kernel or in programs where an event is
+ * recorded, by name. The wing `probes` defines them: without it, there is no set, and
+ * probe_set_add is NULL. A set is changed and freed by one thread.
+ */
+#ifndef TSCT_TOOLS_PROBE_SET_H
+#define TSCT_TOOLS_PROBE_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "lib/base/wing.h"
+#include "where.h"
+
+struct bpf_shared;
+struct probe_set;
+struct tsct_channel;
+
+/* True if the text has the syntax of a probe, not the name of a built-in event. */
+static inline bool probe_is_probe(const char *text)
+{
+	return strchr(text, ':') != NULL;
+}
+
+/*
+ * probe_set_add - add the probes of a text of -e
+ * @set: made with the first probe; NULL before
+ * @ret_built_in: gets the built-in events that record a probe faster, as a mask, beside
+ *	those that it has
+ *
+ * A probe that the set has is not added again. Returns 0, or -errno with the reason in @why.
+ */
+TSCT_WING int probe_set_add(struct probe_set **set, const char *text,
+			    unsigned int *ret_built_in, char *why, size_t size);
+
+/* True if a probe is selected by one of @patterns, see struct kernel_select. */
+TSCT_WING bool probe_set_matches(const struct probe_set *set, const char *patterns);
+
+/* Makes the conditions of @list on the probes. Returns 0, or -errno with the reason in @why. */
+TSCT_WING int probe_set_where(struct probe_set *set, struct where_list *list, char *why,
+			      size_t size);
+
+/*
+ * probe_set_attach - define the events of the probes, and load and attach their programs
+ * @stacks: see struct kernel_select
+ *
+ * Returns 0, or -errno with the reason in @why.
+ */
+TSCT_WING int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
+			       const struct bpf_shared *shared, const char *stacks, char *why,
+			       size_t size);
+
+/* As the functions of kernel_source.h with these names */
+TSCT_WING unsigned long probe_set_missed(const struct probe_set *set);
+TSCT_WING bool probe_set_counts_missed(const struct probe_set *set);
+TSCT_WING void probe_set_limited(const struct probe_set *set, take_dropped *take,
+				 void *context);
+
+/* Detaches the programs. */
+TSCT_WING void probe_set_detach(struct probe_set *set);
+
+/* Frees a set, after probe_set_detach(). */
+TSCT_WING void probe_set_free(struct probe_set *set);
+
+#endif /* TSCT_TOOLS_PROBE_SET_H */

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# The page of `cluster live`, and the shared library that serves it: without that, the command
+# names the package.
+MICROHTTPD := $(shell pkg-config --exists libmicrohttpd && readelf -d \
+	"$$(pkg-config --variable=libdir libmicrohttpd)/libmicrohttpd.so" | \
+	sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+LIVE_STYLE := wings/cluster/live/page/live.css
+LIVE_SCRIPT := wings/cluster/live/page/live.js
+$(GEN)/live_page_made.h: $(LIVE_STYLE) $(LIVE_SCRIPT) Makefile
+	$(say) GEN $(@F)
+	@mkdir -p $(@D)
+	$(Q)$(call page_header,live,$(LIVE_STYLE),$(LIVE_SCRIPT))
+$(O)/tools/wings/cluster/live/http.o: $(GEN)/live_page_made.h
+$(O)/tools/wings/cluster/live/http.o: CPPFLAGS += $(if $(MICROHTTPD),-DTSCT_MICROHTTPD='"$(MICROHTTPD)"' \
+	$(shell pkg-config --cflags libmicrohttpd))
+
+ifeq ($(MICROHTTPD),)
+all: no-page
+no-page:
+	@echo "  without the page of trace-ctl cluster live (no libmicrohttpd;" \
+		"install libmicrohttpd-dev)"
+.PHONY: no-page
+endif

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# The scripts of shells, which ask trace-ctl for the words
+BASHDIR ?= $(DATADIR)/bash-completion/completions
+ZSHDIR ?= $(DATADIR)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
+FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
+install: install-completion
+install-completion:
+	install -d "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
+	install -m 644 wings/completion/trace-ctl.bash "$(DESTDIR)$(BASHDIR)/trace-ctl"
+	install -m 644 wings/completion/_trace-ctl "$(DESTDIR)$(ZSHDIR)"
+	install -m 644 wings/completion/trace-ctl.fish "$(DESTDIR)$(FISHDIR)"
+.PHONY: install-completion

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+/* The probes of a kernel source, from texts of -e to events that were recorded */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tsctrace/tsctrace.h>
+
+#include "lib/base/array.h"
+#include "lib/core/event_def.h"
+#include "probe.h"
+#include "tools/bpf/bpf_errors.h"
+#include "tools/bpf/built_in.h"
+#include "tools/bpf/prerequisites.h"
+#include "tools/bpf/probe_set.h"
+#include "tools/bpf/progs/bpf_open.h"
+
+struct probe_set {
+	struct probe *probes;
+	unsigned int nr;
+	struct probe_program *programs;	/* one of each probe; NULL: not attached yet */
+};
+
+/* ---- selection ----------------------------------------------------------- */
+
+/* The built-in event that records a tracepoint faster, as a mask; 0: none */
+static unsigned int built_in_of(const struct probe *probe)
+{
+	if (probe->type != PROBE_TRACEPOINT || strcmp(probe->group, "sched") ||
+	    strcmp(probe->name, "sched_switch"))
+		return 0;
+	return 1u << SCHED_SWITCH;
+}
+
+static bool is_same_place(const struct probe *a, const struct probe *b)
+{
+	return a->type == b->type && !strcmp(a->group, b->group) &&
+		!strcmp(a->name, b->name) && !strcmp(a->path, b->path) &&
+		a->offset == b->offset;
+}
+
+static bool has_place(const struct probe_set *set, const struct probe *probe)
+{
+	unsigned int i;
+
+	for (i = 0; i < set->nr; i++)
+		if (is_same_place(&set->probes[i], probe))
+			return true;
+	return false;
+}
+
+/*
+ * A probe at the start of a function and one at its end record slices: their events have
+ * one name, and kinds BEGIN and END.
+ */
+static void pair_probes(struct probe_set *set)
+{
+	struct probe *begin, *end;
+
+	for (end = set->probes; end < set->probes + set->nr; end++) {
+		if (end->type != PROBE_KRETPROBE && end->type != PROBE_FEXIT &&
+		    end->type != PROBE_URETPROBE)
+			continue;
+		for (begin = set->probes; begin < set->probes + set->nr; begin++) {
+			if (begin->type != end->type - 1 || begin->offset ||
+			    strcmp(begin->name, end->name) ||
+			    strcmp(begin->path, end->path))
+				continue;
+			begin->kind = TSCT_KIND_BEGIN;
+			end->kind = TSCT_KIND_END;
+			memcpy(end->event, begin->event, sizeof(end->event));
+		}
+	}
+}
+
+static int add_probes(struct probe_set *set, const struct probe *probes, int nr,
+		      unsigned int *ret_built_in)
+{
+	struct probe *added;
+
+	for (; nr--; probes++) {
+		*ret_built_in |= built_in_of(probes);
+		if (built_in_of(probes) || has_place(set, probes))
+			continue;
+		added = tsct_array_next(&set->probes, set->nr, sizeof(*added));
+		if (!added)
+			return -ENOMEM;
+		*added = *probes;
+		set->nr++;
+	}
+	pair_probes(set);
+	return 0;
+}
+
+int probe_set_add(struct probe_set **set, const char *text, unsigned int *ret_built_in,
+		  char *why, size_t size)
+{
+	struct probe *probes;
+	int nr = probe_parse(text, &probes, why, size), error;
+
+	if (nr < 0)
+		return nr;
+	if (!*set)
+		*set = calloc(1, sizeof(**set));
+	error = *set ? add_probes(*set, probes, nr, ret_built_in) : -ENOMEM;
+	free(probes);
+	return error ? bpf_errors_fail(error, why, size, "out of memory") : 0;
+}
+
+/* A probe is named by its event, or as it was written for -e, without fields. */
+static bool is_matched(const char *patterns, const struct probe *probe)
+{
+	char place[sizeof(probe->path) + sizeof(probe->name) + 128];
+
+	probe_place(probe, place, sizeof(place));
+	return built_in_has_stack(patterns, probe->event, place);
+}
+
+bool probe_set_matches(const struct probe_set *set, const char *patterns)
+{
+	unsigned int i;
+
+	for (i = 0; i < set->nr; i++)
+		if (is_matched(patterns, &set->probes[i]))
+			return true;
+	return false;
+}
+
+int probe_set_where(struct probe_set *set, struct where_list *list, char *why, size_t size)
+{
+	struct tsct_event_def def;
+	struct probe *probe;
+	int nr;
+
+	for (probe = set->probes; probe < set->probes + set->nr; probe++) {
+		if (tsct_event_def_parse(probe->event, probe->kind, probe->fields.text, &def,
+					 NULL))
+			continue;	/* refused when it is defined */
+		nr = where_apply_all(list, probe->group, &def, probe->where, why, size);
+		if (nr < 0)
+			return nr;
+		probe->nr_where = nr;
+	}
+	return 0;
+}
+
+/* ---- programs ------------------------------------------------------------ */
+
+static int attach_probe(struct probe *probe, struct tsct_channel *channel,
+			const struct bpf_shared *shared, const char *stacks,
+			struct probe_program *program, char *why, size_t size)
+{
+	char reason[768];
+	const char *step;
+	int error, id;
+
+	probe->has_stack = is_matched(stacks, probe);
+	if (probe->has_stack && probe_fields_add_stack(&probe->fields))
+		return bpf_errors_fail(-ENOSPC, why, size, "%s: no room for the field `stack`",
+				       probe->event);
+	id = tsct_event_define(channel, probe->event, probe->kind, probe->fields.text);
+	if (id < 0)
+		return bpf_errors_fail(id, why, size, "%s: cannot define event: %s",
+				       probe->event, strerror(-id));
+	error = probe_attach(probe, shared, id, program, &step);
+	if (!error)
+		return 0;
+	bpf_errors_fail_step(error, step, reason, sizeof(reason));
+	return bpf_errors_fail(error, why, size, "%s%s%s: %s", probe->group,
+			       *probe->group ? ":" : "", probe->name, reason);
+}
+
+int probe_set_attach(struct probe_set *set, struct tsct_channel *channel,
+		     const struct bpf_shared *shared, const char *stacks, char *why,
+		     size_t size)
+{
+	unsigned int i;
+	int error = 0;
+
+	set->programs = calloc(set->nr + 1, sizeof(*set->programs));
+	if (!set->programs)
+		return bpf_errors_fail(-ENOMEM, why, size, "out of memory");
+	for (i = 0; !error && i < set->nr; i++)
+		error = attach_probe(&set->probes[i], channel, shared, stacks,
+				     &set->programs[i], why, size);
+	return error;
+}
+
+unsigned long probe_set_missed(const struct probe_set *set)
+{
+	unsigned long missed = 0;
+	unsigned int i;
+
+	for (i = 0; set->programs && i < set->nr; i++)
+		missed += probe_missed(&set->programs[i]);
+	return missed;
+}
+
+/* Programs of uprobes and USDT probes are always run, those of fentry are counted. */
+bool probe_set_counts_missed(const struct probe_set *set)
+{
+	unsigned int i;
+
+	for (i = 0; i < set->nr; i++)
+		if (set->probes[i].type <= PROBE_KRETPROBE)
+			return prerequisites_kernel(6, 7);
+	return true;
+}
+
+void probe_set_limited(const struct probe_set *set, take_dropped *take, void *context)
+{
+	unsigned long dropped;
+	unsigned int i;
+
+	for (i = 0; set->programs && i < set->nr; i++) {
+		dropped = probe_limited(&set->programs[i]);
+		if (dropped)
+			take(context, set->probes[i].event, set->probes[i].kind, dropped);
+	}
+}
+
+void probe_set_detach(struct probe_set *set)
+{
+	unsigned int i;
+
+	for (i = 0; set->programs && i < set->nr; i++)
+		probe_detach(&set->programs[i]);
+}
+
+void probe_set_free(struct probe_set *set)
+{
+	unsigned int i;
+
+	for (i = 0; set->programs && i < set->nr; i++)
+		probe_unload(&set->programs[i]);
+	free(set->programs);
+	free(set->probes);
+	free(set);
+}
