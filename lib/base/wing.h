@@ -9,4 +9,7 @@
 
 #define TSCT_WING	__attribute__((weak))
 
+/* Text of an error about what needs the wing @name, a string */
+#define TSCT_WING_MISSING(name) "this trace-ctl was built without tools/wings/" name
+
 #endif /* TSCT_BASE_WING_H */

@@ -6,7 +6,7 @@ EXPORT_PKGS := otf2 libprotobuf-c jansson libdw
 EXPORT_CPPFLAGS := -I$(O)/gen $(shell pkg-config --cflags $(EXPORT_PKGS))
 EXPORT_LIBS := $(shell pkg-config --libs $(EXPORT_PKGS)) -lm
 EXPORT_GEN := $(O)/gen/export_perfetto.pb-c.h $(SYSCALLS_GEN)
-EXPORT_GEN_OBJS := $(O)/gen/export_perfetto.pb-c.o $(SYMBOL_OBJS)
+EXPORT_GEN_OBJS := $(O)/gen/export_perfetto.pb-c.o
 
 $(O)/gen/%.pb-c.c $(O)/gen/%.pb-c.h &: $(TOP)/lib/export/%.proto
 	$(say) PROTO $*

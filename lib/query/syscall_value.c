@@ -40,7 +40,7 @@ size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_tra
 		return 0;
 	if (v->field->type == TSCT_TYPE_STRING)
 		return string_text(v, text);
-	if (!tsct_value_is_integer(v))
+	if (!tsct_syscall_arg_text || !tsct_value_is_integer(v))
 		return 0;
 	if (e->def->kind != TSCT_KIND_BEGIN && !strcmp(v->field->name, "ret"))
 		return tsct_syscall_result_text(call, tsct_value_integer(v), text);

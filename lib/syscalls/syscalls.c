@@ -232,3 +232,23 @@ bool tsct_syscall_event_def(unsigned int id, struct tsct_event_def *ret_def)
 	ret_def->id = (__u16)id;
 	return true;
 }
+
+/* ---- errors ---------------------------------------------------------------- */
+
+/* Errors that the kernel does not return to programs, but a tracer can see: the call
+ * restarts or has been restarted after a signal. From ERESTARTSYS on */
+#define ERESTARTSYS	512
+static const char *const restart_errors[] = {
+	"ERESTARTSYS", "ERESTARTNOINTR", "ERESTARTNOHAND", "ENOIOCTLCMD",
+	"ERESTART_RESTARTBLOCK",
+};
+#define NR_RESTART_ERRORS	(sizeof(restart_errors) / sizeof(restart_errors[0]))
+
+const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret)
+{
+	if (ret >= 0 || ret < -4095 || (call && call->result == TSCT_RESULT_UID))
+		return NULL;
+	if (-ret >= ERESTARTSYS && -ret < ERESTARTSYS + (__s64)NR_RESTART_ERRORS)
+		return restart_errors[-ret - ERESTARTSYS];
+	return strerrorname_np((int)-ret);
+}

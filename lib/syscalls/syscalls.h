@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/base/wing.h"
 #include "lib/core/port.h"
 
 /*
@@ -180,7 +181,11 @@ bool tsct_syscall_event_is_frequent(const char *event_name);
 #define TSCT_SYSCALL_STRING_NULL	"\377N"
 #define TSCT_SYSCALL_STRING_FAULT	"\377F"
 
-/* ---- values as text ---------------------------------------------------------------- */
+/* Returns the name of the error that a result is, such as "ENOENT"; NULL: no error.
+ * @call: NULL: unknown */
+const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
+
+/* ---- values as text: the wing `strace` ----------------------------------------------- */
 
 #define TSCT_SYSCALL_TEXT_MAX	768	/* longest text of a value, with its NUL, bytes */
 
@@ -192,28 +197,24 @@ bool tsct_syscall_event_is_frequent(const char *event_name);
  *
  * Returns the length of the text; 0: the value reads best as a plain number.
  */
-size_t tsct_syscall_arg_text(const struct tsct_syscall *call, unsigned int i, __u64 value,
+TSCT_WING size_t tsct_syscall_arg_text(const struct tsct_syscall *call, unsigned int i, __u64 value,
 			     __u64 other, char text[TSCT_SYSCALL_TEXT_MAX]);
 
 /* Returns the index of the argument on which the meaning of an argument depends, such as
  * fcntl()'s command; -1: none. */
-int tsct_syscall_arg_other(const struct tsct_syscall *call, unsigned int i);
+TSCT_WING int tsct_syscall_arg_other(const struct tsct_syscall *call, unsigned int i);
 
 /* Returns how many of its arguments a call uses, by their values: open() without O_CREAT
  * has no mode. */
-unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
+TSCT_WING unsigned int tsct_syscall_used_args(const struct tsct_syscall *call,
 				    const __u64 values[TSCT_SYSCALL_ARGS]);
 
 /* Finds a constant by its name of @len characters, such as O_CREAT. Returns false: there is
  * none. */
-bool tsct_syscall_constant(const char *name, size_t len, __u64 *ret_value);
+TSCT_WING bool tsct_syscall_constant(const char *name, size_t len, __u64 *ret_value);
 
 /* Formats a result: "-ENOENT" for -2. Returns the length; 0: a plain number. */
-size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,
+TSCT_WING size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,
 				char text[TSCT_SYSCALL_TEXT_MAX]);
-
-/* Returns the name of the error that a result is, such as "ENOENT"; NULL: no error.
- * @call: NULL: unknown */
-const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret);
 
 #endif /* TSCT_SYSCALLS_H */

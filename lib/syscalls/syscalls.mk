@@ -1,20 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What is made from the system's headers for lib/syscalls: tables of the names of constants,
-# and the list of 32-bit system calls.
-SYMBOL_OBJS := $(patsubst $(TOP)/lib/syscalls/%.table,$(O)/gen/%.o,\
-	$(wildcard $(TOP)/lib/syscalls/symbols_*.table))
+# What is made from the system's headers for lib/syscalls: the list of 32-bit system calls
 SYSCALLS_GEN := $(O)/gen/syscall_list_32.h
-
-$(O)/gen/symbols_%.c: $(TOP)/lib/syscalls/symbols_%.table $(TOP)/lib/syscalls/symbols.awk
-	$(say) GEN $(@F)
-	@mkdir -p $(@D)
-	$(Q)grep '^#include' $< | $(CC) $(CPPFLAGS) -E -P -dD -x c - > $@.headers
-	$(Q)awk -f $(TOP)/lib/syscalls/symbols.awk $@.headers $< > $@.new && mv $@.new $@
-.SECONDARY: $(SYMBOL_OBJS:.o=.c)
-
-$(SYMBOL_OBJS): $(O)/gen/%.o: $(O)/gen/%.c $(TOP)/lib/syscalls/syscalls.h
-	$(say) CC gen/$*.o
-	$(Q)$(CC) $(CPPFLAGS) $(TSCT_CFLAGS) $(CFLAGS) -c -o $@ $<
 
 # CALL(number, name) of each system call of 32-bit programs. The headers may be older than
 # syscall_list.h: from 424 on, these calls have the numbers of the 64-bit calls.

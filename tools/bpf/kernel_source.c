@@ -63,8 +63,8 @@ static int select_one(struct kernel_source *source, const char *name, unsigned i
 		return bpf_errors_fail(-EINVAL, why, size, "%s: no such kernel event; use -e list "
 			    "for all", name);
 	if (!probe_set_add)
-		return bpf_errors_fail(-EOPNOTSUPP, why, size, "%s: this trace-ctl was built "
-				       "without probes", name);
+		return bpf_errors_fail(-EOPNOTSUPP, why, size, "%s: "
+				       TSCT_WING_MISSING("probes"), name);
 	return probe_set_add(&source->probes, name, set, why, size);
 }
 

@@ -74,7 +74,7 @@ static bool read_constants(const char *text, uint64_t *ret_number)
 	*ret_number = 0;
 	for (;; text += len + 1) {
 		len = strcspn(text, "|");
-		if (!tsct_syscall_constant(text, len, &value))
+		if (!tsct_syscall_constant || !tsct_syscall_constant(text, len, &value))
 			return false;
 		*ret_number |= value;
 		if (!text[len])

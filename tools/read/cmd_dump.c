@@ -287,7 +287,7 @@ static int dump_events(struct dump *d)
 	while (ret == 1 && !ferror_unlocked(stdout) && !stop_signals)
 		ret = dump_next(d);
 	if (ret >= 0 || ret == -EINTR)
-		ret = dump_calls_finish(d) ?: ret;
+		ret = (d->strace ? dump_calls_finish(d) : 0) ?: ret;
 	write_lines(d);
 	d->enough |= stop_signals;
 	return ret == -EINTR ? 0 : ret;
@@ -396,7 +396,8 @@ static int dump_opened(struct dump *d)
 	if (!select_events(d))
 		ret = dump_all(d);
 	tsct_event_text_free(&d->lines);
-	dump_calls_free(d);
+	if (d->strace)
+		dump_calls_free(d);
 	tsct_stacks_free(d->stacks);
 	free(d->json_lines.at);
 	tsct_identity_free(&d->identity);
@@ -413,7 +414,9 @@ static int cmd_dump(int argc, char **argv)
 	if (options_parse(&argp, argc, argv, 0, &d))
 		return EXIT_FAILED;
 	signal(SIGPIPE, SIG_DFL);	/* end if the pipe is closed: `dump | head` */
-	if (!view_open(d.dir, &d.trace)) {
+	if (d.strace && !dump_call_add) {
+		ctl_error("--strace: " TSCT_WING_MISSING("strace"));
+	} else if (!view_open(d.dir, &d.trace)) {
 		ret = dump_opened(&d);
 		tsct_trace_close(d.trace);
 	}

@@ -4,6 +4,7 @@
 #define DUMP_H
 
 #include "lib/base/text.h"
+#include "lib/base/wing.h"
 #include "lib/query/event_text.h"
 #include "lib/query/spans.h"
 #include "lib/query/threads.h"
@@ -59,14 +60,14 @@ int dump_stack_add(struct dump *d, const struct tsct_stack *stack);
 /* Returns the frames as an array of JSON, malloc'ed; NULL: out of memory. */
 char *dump_stack_json(struct dump *d, const struct tsct_stack *stack);
 
-/* ---- dump_calls.c -------------------------------------------------------- */
+/* ---- lines of system calls: the wing `strace` ---------------------------------- */
 
 /* Adds an event of a system call to the lines of calls. 0 or -ENOMEM */
-int dump_call_add(struct dump *d, const struct tsct_syscall *call,
+TSCT_WING int dump_call_add(struct dump *d, const struct tsct_syscall *call,
 		  const struct tsct_trace_event *e, __s64 ns);
 
 /* Adds the lines of calls that have not ended. 0 or -ENOMEM */
-int dump_calls_finish(struct dump *d);
-void dump_calls_free(struct dump *d);
+TSCT_WING int dump_calls_finish(struct dump *d);
+TSCT_WING void dump_calls_free(struct dump *d);
 
 #endif /* DUMP_H */

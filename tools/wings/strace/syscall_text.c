@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Arguments and results of system calls as text */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/ioctl.h>
@@ -14,19 +13,10 @@
 
 #include <tsctrace/tsctrace.h>
 
-#include "syscalls.h"
+#include "lib/syscalls/syscalls.h"
 
 #define REALTIME_SIGNAL	32	/* first real-time signal of the kernel */
 #define SIGNAL_MAX	64
-
-/* Errors that the kernel does not return to programs, but a tracer can see: the call
- * restarts or has been restarted after a signal. From ERESTARTSYS on */
-#define ERESTARTSYS	512
-static const char *const restart_errors[] = {
-	"ERESTARTSYS", "ERESTARTNOINTR", "ERESTARTNOHAND", "ENOIOCTLCMD",
-	"ERESTART_RESTARTBLOCK",
-};
-#define NR_RESTART_ERRORS	(sizeof(restart_errors) / sizeof(restart_errors[0]))
 
 static const struct tsct_symbol *const symbols[TSCT_SYSCALL_CLASSES] = {
 #define TABLE(class)	[TSCT_SYSCALL_##class] = tsct_symbols_##class,
@@ -282,15 +272,6 @@ bool tsct_syscall_constant(const char *name, size_t len, __u64 *ret_value)
 				return true;
 			}
 	return false;
-}
-
-const char *tsct_syscall_error(const struct tsct_syscall *call, __s64 ret)
-{
-	if (ret >= 0 || ret < -4095 || (call && call->result == TSCT_RESULT_UID))
-		return NULL;
-	if (-ret >= ERESTARTSYS && -ret < ERESTARTSYS + (__s64)NR_RESTART_ERRORS)
-		return restart_errors[-ret - ERESTARTSYS];
-	return strerrorname_np((int)-ret);
 }
 
 size_t tsct_syscall_result_text(const struct tsct_syscall *call, __s64 ret,

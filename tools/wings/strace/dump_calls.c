@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lib/core/clock_params.h"
-#include "dump.h"
+#include "tools/read/dump.h"
 #include "lib/query/syscall_value.h"
 #include "lib/query/value_text.h"
 

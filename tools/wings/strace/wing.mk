@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+include wings/strace/symbols.mk
+OBJS += $(SYMBOL_OBJS)
