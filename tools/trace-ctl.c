@@ -12,7 +12,6 @@
 
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
-#include "lib/statedump/symbolize.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/near_name.h"
@@ -96,7 +95,7 @@ static int cmd_help(int argc, char **argv)
 
 	if (argc >= 2 && argv[1][0] != '-' && strcmp(argv[1], "help")) {
 		command = command_find(argv[1]);
-		return command ? run_command(command, 2, help) :
+		return command && command->summary ? run_command(command, 2, help) :
 			print_unknown("trace-ctl help", argv[1]);
 	}
 	puts("usage: trace-ctl COMMAND [OPTION]... [ARGUMENT]...\n"
@@ -184,8 +183,6 @@ int main(int argc, char **argv)
 {
 	const struct command *command;
 
-	if (argc == 3 && !strcmp(argv[1], TSCT_SYMBOLIZE_COMMAND))
-		tsct_symbolize_main(argv[2]);
 	reserve_standard_fds();
 	argp_err_exit_status = EXIT_USAGE;
 	sort_commands();

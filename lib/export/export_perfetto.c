@@ -13,7 +13,7 @@
 #include "export.h"
 #include "export_perfetto.pb-c.h"
 #include "lib/query/value_text.h"
-#include "lib/statedump/code_file.h"
+#include "lib/statedump/statedump.h"
 #include "lib/statedump/stacks.h"
 
 /* Perfetto's flags of a packet: interned data was cleared; interned data is needed */

@@ -335,7 +335,7 @@ static int try_mpi(struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 	static const struct merge_step compare_again = {
 		.input = list_timeline, .lists = 1U << MERGE_TIMELINES,
 	};
-	int err = merge_use_mpi(m);
+	int err = merge_use_mpi ? merge_use_mpi(m) : 0;
 
 	if (err <= 0)
 		return err;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
+#include "lib/base/wing.h"
 #include "lib/core/clock_params.h"
 #include "lib/fit/mapping.h"
 #include "merge.h"
@@ -104,7 +105,7 @@ enum merge_list {
 	MERGE_CHANNELS, MERGE_TYPES,	/* distinct ones (merge_define.c) */
 	MERGE_MISSING,		/* missing_nodes of merged inputs, each with a NUL */
 	MERGE_LINES,		/* clocks of one boot (merge_contradiction.c) */
-	MERGE_SESSIONS,		/* over MPI (merge_mpi.c) */
+	MERGE_SESSIONS,		/* over MPI (mpi_sessions.c) */
 	MERGE_CANDIDATES,	/* one element: for the axis (merge_axis.c) */
 	MERGE_POLLS,		/* inputs and those that they polled (merge_settle.c) */
 	MERGE_SHIFTS,		/* nodes, then the shift of each, ns (merge_shift.c) */
@@ -270,7 +271,7 @@ merge_for_all merge_identify, merge_choose_time, merge_make_result, merge_define
 int merge_copy(struct tsct_merge *m, int dirfd);
 
 /* Part of merge_choose_time(). The first returns 1 if it replaced the samples. */
-int merge_use_mpi(struct tsct_merge *m);
+TSCT_WING int merge_use_mpi(struct tsct_merge *m);
 int merge_check_boots(struct tsct_merge *m, char *why, size_t size);
 
 /* Sets id and kinds of an open input. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wait states of a program with MPI, by the events of libtsctrace-mpi:
+ * Wait states of a program with MPI, by the events of libtsctrace-mpi; defined by the wing
+ * `mpi`:
  *
  *	late sender	a receive, or a wait for one, began before the send did
  *	late receiver	a blocking send began before its receive, and ended after that began
@@ -16,6 +17,7 @@
 
 #include <string.h>
 
+#include "lib/base/wing.h"
 #include "lib/ctf/trace_reader.h"
 
 /* Returns true if @name is that of @call, or of its variant with large counts, such as
@@ -35,7 +37,7 @@ enum tsct_mpi_wait_kind {
 	TSCT_MPI_WAIT_KINDS
 };
 
-extern const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS];
+TSCT_WING extern const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS];
 
 /* The waits of one rank of MPI_COMM_WORLD, call and kind */
 struct tsct_mpi_wait {
@@ -51,8 +53,8 @@ struct tsct_mpi_wait {
 struct tsct_mpi_waits;
 
 /* Returns 0 with *ret NULL: the recording has no events of MPI; or -ENOMEM. */
-int tsct_mpi_waits_new(const struct tsct_recording *rec, struct tsct_mpi_waits **ret);
-void tsct_mpi_waits_free(struct tsct_mpi_waits *waits);
+TSCT_WING int tsct_mpi_waits_new(const struct tsct_recording *rec, struct tsct_mpi_waits **ret);
+TSCT_WING void tsct_mpi_waits_free(struct tsct_mpi_waits *waits);
 
 /*
  * tsct_mpi_waits_add - take an event, in the order of ticks
@@ -60,10 +62,10 @@ void tsct_mpi_waits_free(struct tsct_mpi_waits *waits);
  *
  * Returns 0 or -ENOMEM.
  */
-int tsct_mpi_waits_add(struct tsct_mpi_waits *waits, const struct tsct_trace_event *e,
+TSCT_WING int tsct_mpi_waits_add(struct tsct_mpi_waits *waits, const struct tsct_trace_event *e,
 		       __u64 error);
 
 /* Returns the waits, those with the largest sum first, valid until the next call. */
-const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *waits, __u32 *ret_nr);
+TSCT_WING const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *waits, __u32 *ret_nr);
 
 #endif /* TSCT_MPI_WAIT_H */

@@ -22,7 +22,7 @@ struct tsct_stacks {
 	struct tsct_index frame_index, stack_index;	/* by node and number */
 	struct tsct_stack_frame **frames;
 	struct tsct_stack *stacks;
-	struct tsct_symbolizer *symbolizer;
+	struct tsct_symbolizer *symbolizer;	/* NULL: without the wing `stacks` */
 	const struct tsct_trace *trace;	/* whose callback gets reports, or NULL */
 	bool is_cut;		/* frames or stacks were left out, and reported */
 };
@@ -248,9 +248,9 @@ int tsct_stacks_read(const char *dir, const struct tsct_trace *trace,
 
 	if (s) {
 		s->trace = trace;
-		s->symbolizer = tsct_symbolizer_new(report, s);
+		s->symbolizer = tsct_symbolizer_new ? tsct_symbolizer_new(report, s) : NULL;
 	}
-	if (s && s->symbolizer)
+	if (s && (s->symbolizer || !tsct_symbolizer_new))
 		err = tsct_statedump_read(dir, take, s);
 	for (i = 0; !err && i < s->stack_index.nr; i++)
 		err = find_frames(s, &s->stacks[i]);
@@ -281,7 +281,8 @@ void tsct_stacks_free(struct tsct_stacks *s)
 	free(s->stacks);
 	tsct_index_free(&s->frame_index);
 	tsct_index_free(&s->stack_index);
-	tsct_symbolizer_free(s->symbolizer);
+	if (s->symbolizer)
+		tsct_symbolizer_free(s->symbolizer);
 	free(s);
 }
 
@@ -329,7 +330,7 @@ const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *s,
 static void look_up(struct tsct_stacks *s, struct tsct_stack_frame *f)
 {
 	/* Only a build id identifies a file of this system as that of the recording. */
-	const char *name = *f->build_id ? tsct_symbolizer_find(s->symbolizer, -1, f->file,
+	const char *name = *f->build_id && s->symbolizer ? tsct_symbolizer_find(s->symbolizer, -1, f->file,
 		f->build_id, f->address, &f->offset) : NULL;
 	const char *base = strrchr(f->file, '/');
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Texts of probes: all forms, their parts, names of events, and what is refused */
+#include "tools/bpf/probe_set.h"
 #include "tools/wings/probes/probe_parse.c"
 #include "suite.h"
 

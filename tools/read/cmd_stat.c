@@ -101,7 +101,8 @@ static int count_init(struct stat_figures *s)
 	for (i = 0; i < s->rec->nr_streams; i++)
 		if (init_stream(s, i))
 			return -ENOMEM;
-	if (stat_errors_init(&s->errors) || tsct_mpi_waits_new(s->rec, &s->waits))
+	if (stat_errors_init(&s->errors) ||
+	    (tsct_mpi_waits_new && tsct_mpi_waits_new(s->rec, &s->waits)))
 		return -ENOMEM;
 	tsct_identity_read(s->dir, &s->identity);
 	if (s->rec->statedump && tsct_stacks_read(s->dir, s->trace, &s->stacks.table) == -ENOMEM)
@@ -174,7 +175,8 @@ static void count_free(struct stat_figures *s)
 	tsct_identity_free(&s->identity);
 	free(s->errors.bins);
 	tsct_stacks_free(s->stacks.table);
-	tsct_mpi_waits_free(s->waits);
+	if (s->waits)
+		tsct_mpi_waits_free(s->waits);
 }
 
 /* ---- text -------------------------------------------------------------- */

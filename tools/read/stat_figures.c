@@ -276,7 +276,7 @@ int stat_mpi_add(struct stat_figures *s, const struct tsct_trace_event *e,
 json_t *stat_mpi_json(const struct stat_figures *s)
 {
 	const struct tsct_mpi_wait *w;
-	json_t *list = json_array();
+	json_t *list = tsct_mpi_waits_new ? json_array() : json_null();
 	__u32 nr = 0, i;
 
 	w = s->waits ? tsct_mpi_waits_sort(s->waits, &nr) : NULL;

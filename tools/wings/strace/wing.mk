@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: MIT
 include wings/strace/symbols.mk
-OBJS += $(SYMBOL_OBJS)
+WING_OBJS += $(SYMBOL_OBJS)

@@ -8,7 +8,7 @@
 
 #include "lib/base/array.h"
 #include "lib/ctf/stream.h"
-#include "merge_private.h"
+#include "lib/merge/merge_private.h"
 
 /* Largest number of exchanges, and of different nodes and masters, that are read of an
  * input. A host with 128 ranks has 2^14 exchanges for each program. */

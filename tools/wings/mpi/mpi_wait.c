@@ -7,10 +7,10 @@
 #include "lib/core/clock_params.h"
 #include "lib/base/hash.h"
 #include "lib/base/index.h"
-#include "mpi_wait.h"
-#include "spans.h"
-#include "threads.h"
-#include "value_text.h"
+#include "lib/query/mpi_wait.h"
+#include "lib/query/spans.h"
+#include "lib/query/threads.h"
+#include "lib/query/value_text.h"
 
 /* Limit of messages, and of collective calls, that are not complete: more are not
  * examined, as the file may be changed */

@@ -12,7 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbolize.h"
+#include "lib/statedump/symbolize.h"
+#include "symbolize_protocol.h"
+#include "code_file.h"
 
 #define DEBUG_FILE	"/usr/lib/debug/.build-id/%.2s/%s.debug"
 

@@ -2,12 +2,13 @@
 # trace-ctl-merge-mpi-NAME for each MPI that is installed for developers, and the script
 # that runs the one whose launcher started it. MPI_FOUND is of lib/mpi/mpi_found.mk.
 include $(TOP)/lib/mpi/mpi_found.mk
+SRCS := $(filter-out wings/mpi/merge_mpi.c,$(SRCS))
 MERGE_MPI := $(MPI_FOUND:%=$(O)/tools/trace-ctl-merge-mpi-%)
-MERGE_OBJS := $(call objects,$(wildcard common/*.c merge/*.c))
+MERGE_OBJS := $(call objects,$(wildcard common/*.c merge/*.c) wings/mpi/mpi_sessions.c)
 
 # $(1): name of the MPI
 define merge_mpi
-$(O)/tools/merge_mpi-$(1)/%.o: merge_mpi/%.c $(wildcard merge/*.h) $(wildcard $(TOP)/lib/merge/*.h)
+$(O)/tools/merge_mpi-$(1)/%.o: wings/mpi/%.c $(wildcard merge/*.h) $(wildcard $(TOP)/lib/merge/*.h)
 	$(say) CC tools/merge_mpi-$(1)/$$*.o
 	@mkdir -p $$(@D)
 	$(Q)$(MPICC_$(1)) $(CPPFLAGS) $(TSCT_CFLAGS) $(CFLAGS) -c -o $$@ $$<
@@ -19,6 +20,14 @@ $(O)/tools/trace-ctl-merge-mpi-$(1): $(O)/tools/merge_mpi-$(1)/merge_mpi.o $(MER
 endef
 $(foreach m,$(MPI_FOUND),$(eval $(call merge_mpi,$(m))))
 
-$(O)/tools/trace-ctl-merge-mpi: merge_mpi/trace-ctl-merge-mpi.sh
+$(O)/tools/trace-ctl-merge-mpi: wings/mpi/trace-ctl-merge-mpi.sh
 	@mkdir -p $(@D)
 	$(Q)install -m 755 $< $@
+
+all: $(MERGE_MPI)
+install: install-merge-mpi
+install-merge-mpi:
+	for program in $(MERGE_MPI) $(if $(MERGE_MPI),$(O)/tools/trace-ctl-merge-mpi); do \
+		install -m 755 $$program "$(DESTDIR)$(BINDIR)" || exit 1; \
+	done
+.PHONY: install-merge-mpi

@@ -26,7 +26,8 @@
 #include <elfutils/libdwfl.h>
 
 #include "lib/base/array.h"
-#include "symbolize.h"
+#include "symbolize_protocol.h"
+#include "code_file.h"
 
 #define NOBODY		65534
 #define NESTED_MAX	64	/* symbols within a function, at most */
@@ -53,13 +54,15 @@ struct symbol_table {
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct symbol *one = a, *two = b;
+	size_t len = strlen(one->name), other = strlen(two->name);
 
 	if (one->address != two->address)
 		return one->address < two->address ? -1 : 1;
-	/* Of several names of an address, the longest function, then the shortest name */
+	/* Of several names of an address, the longest function, then the shortest name, then
+	 * one that does not begin with an underscore */
 	if (one->size != two->size)
 		return one->size > two->size ? -1 : 1;
-	return strlen(one->name) < strlen(two->name) ? -1 : 1;
+	return len != other ? len < other ? -1 : 1 : strcmp(two->name, one->name);
 }
 
 static bool is_code(const GElf_Sym *symbol)
