@@ -2,6 +2,8 @@
 # The targets for users. Each folder builds itself; objects go to build/.
 #
 #   make            library, daemon, tools, Python module, examples (user space)
+#   make CORE=1     the same without wings (tools/wings/), Python and examples, in build/core;
+#                   and the module, if there are headers of the kernel. `make CORE=1 check`
 #   make deps       packages that the build and the tests need (Debian, Ubuntu)
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
 #   make check      the tests; installs missing packages (Debian, Ubuntu)
@@ -36,6 +38,9 @@ MAKEFLAGS += --no-print-directory
 # Paths are relative to this folder, so folders below get them as absolute ones.
 # MAKEOVERRIDES, or they would get the caller's text. No $(abspath) for DESTDIR:
 # it splits at blanks.
+ifneq ($(CORE),)
+O ?= build/core
+endif
 ifneq ($(O),)
 override O := $(abspath $(O))
 export O
@@ -43,7 +48,8 @@ MAKEOVERRIDES += O=$(O)
 endif
 staged = DESTDIR="$(if $(patsubst /%,,$(firstword $(DESTDIR))),$(CURDIR)/)$(DESTDIR)"
 
-all: lib daemon tools examples python
+kernel_headers = $(wildcard $(or $(KDIR),/lib/modules/$(shell uname -r)/build)/Makefile)
+all: lib daemon tools $(if $(CORE),$(if $(kernel_headers),module),examples python)
 lib:
 	+$(MAKE) -C lib
 daemon tools: lib
