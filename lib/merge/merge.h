@@ -17,9 +17,9 @@
 
 #include "lib/ctf/trace_reader.h"
 #include "lib/fit/fit.h"
-#include "ranks.h"
 
 struct tsct_merge;
+struct tsct_ranks;
 
 /* Callback that receives a remark for the user; from any thread, but one at a time */
 typedef void tsct_merge_note(void *arg, const char *sentence);
@@ -40,8 +40,8 @@ struct tsct_merge_options {
 	 * NULL: none. The result names them. */
 	const char *missing_nodes;
 	unsigned int jobs;	/* number of threads; 0: one per CPU */
-	/* the processes that merge together, each a part of the inputs; NULL: this one
-	 * alone. All are given the same options otherwise */
+	/* the processes that merge together (ranks.h), each a part of the inputs; NULL: this
+	 * one alone. All are given the same options otherwise */
 	const struct tsct_ranks *ranks;
 	tsct_merge_note *note;	/* callback for remarks; may be NULL */
 	void *arg;

@@ -9,6 +9,7 @@
 #include "lib/core/clock_params.h"
 #include "lib/fit/mapping.h"
 #include "merge.h"
+#include "ranks.h"
 #include "lib/ctf/stream.h"
 #include "lib/query/series.h"
 

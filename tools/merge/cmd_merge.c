@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/array.h"
+#include "lib/merge/ranks.h"
 #include "tools/common/cmd.h"
 #include "tools/common/options.h"
 #include "cmd_merge.h"

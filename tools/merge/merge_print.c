@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "lib/merge/ranks.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "cmd_merge.h"

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/merge/ranks.h"
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
 #include "tools/common/view.h"

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/merge/ranks.h"
 #include "tools/common/cmd.h"
 #include "tools/merge/cmd_merge.h"
 
