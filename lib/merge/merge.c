@@ -45,7 +45,6 @@
  * Documentation/merge.rst has the reasons.
  */
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -53,113 +52,7 @@
 #include "lib/ctf/ticks.h"
 #include "merge_map.h"
 
-/* ---- errors and remarks -------------------------------------------------- */
-
-int merge_fail(struct tsct_merge *m, int err, const char *format, ...)
-{
-	va_list args;
-
-	pthread_mutex_lock(&m->lock);
-	if (!m->error) {
-		m->error = err;
-		va_start(args, format);
-		vsnprintf(m->why, sizeof(m->why), format, args);
-		va_end(args);
-	}
-	pthread_mutex_unlock(&m->lock);
-	return err;
-}
-
-int merge_fail_errno(struct tsct_merge *m, int err)
-{
-	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
-}
-
-void merge_note(struct tsct_merge *m, const char *format, ...)
-{
-	char sentence[MERGE_WHY_MAX];
-	va_list args;
-
-	if (!m->options.note)
-		return;
-	va_start(args, format);
-	vsnprintf(sentence, sizeof(sentence), format, args);
-	va_end(args);
-	pthread_mutex_lock(&m->lock);
-	m->options.note(m->options.arg, sentence);
-	pthread_mutex_unlock(&m->lock);
-}
-
-/* ---- steps, and where parts meet ---------------------------------------------------- */
-
-/* An error, as it is sent to all parts */
-struct failure {
-	int err;
-	char why[MERGE_WHY_MAX];
-};
-
-int merge_agree(struct tsct_merge *m, int err)
-{
-	struct failure first = { .err = err };
-
-	if (m->ranks->nr == 1)
-		return err;
-	if (err)
-		memcpy(first.why, m->why, sizeof(first.why));
-	if (!tsct_ranks_first(m->ranks, err, &first, sizeof(first)))
-		return 0;
-	m->error = first.err;
-	memcpy(m->why, first.why, sizeof(m->why));
-	return first.err;
-}
-
-void merge_join(struct tsct_merge *m, enum merge_list list)
-{
-	/* Where lists are not just appended to each other */
-	static tsct_ranks_combine *const combine[MERGE_LISTS] = {
-		[MERGE_TIMELINES] = merge_combine_timelines,
-		[MERGE_CLOCKS] = merge_combine_clocks,
-		[MERGE_CHANNELS] = merge_combine_channels,
-		[MERGE_TYPES] = merge_combine_types,
-		[MERGE_CANDIDATES] = merge_combine_candidates,
-		[MERGE_STATS] = merge_combine_stats,
-	};
-
-	if (combine[list])
-		tsct_ranks_reduce(m->ranks, &m->list[list], combine[list]);
-	else
-		tsct_ranks_gather(m->ranks, &m->list[list]);
-	/* The first part looks for duplicates, for all: these are large lists. */
-	if (list != MERGE_DIRS && list != MERGE_HOLDERS && list != MERGE_HELD)
-		tsct_ranks_share(m->ranks, &m->list[list]);
-}
-
-int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size)
-{
-	return merge_fail_errno(m, tsct_blob_add(&m->list[list], element, size));
-}
-
-int merge_do(struct tsct_merge *m, const struct merge_step *step)
-{
-	enum merge_list list;
-	struct merge_in *in;
-	int err = 0;
-
-	for (in = m->in; step->input && in < m->in + m->nr && !err; in++) {
-		err = merge_is_stopped(m) ? -EINTR : merge_use(m, in, step->need);
-		if (err)
-			break;
-		err = step->input(m, in);
-		merge_leave(m, in);
-	}
-	err = merge_agree(m, err);
-	for (list = 0; list < MERGE_LISTS && !err; list++)
-		if (step->lists & 1U << list)
-			merge_join(m, list);
-	return !err && step->all ? merge_agree(m, step->all(m)) : err;
-}
-
-/* ---- the first look ------------------------------------------------------------------ */
+/* ---- steps for each input ------------------------------------------------------------ */
 
 /* Adds the sizes of the input's files to the total of the progress display. */
 static void add_sizes(struct tsct_merge *m, struct merge_in *in)
@@ -224,6 +117,15 @@ static int number_inputs(struct tsct_merge *m)
 	m->part.nr_nodes = node < MERGE_NOBODY ? (__u32)node : MERGE_NOBODY;
 	m->part.nr_locations = location < MERGE_NOBODY ? (__u32)location : MERGE_NOBODY;
 	return 0;
+}
+
+static int define_input(struct tsct_merge *m, struct merge_in *in)
+{
+	int err = merge_define(m, in);
+
+	if (!err)
+		err = merge_list_candidates(m, in);
+	return err ? err : merge_list_polls(m, in);
 }
 
 /* ---- the result's clock --------------------------------------------------------- */
@@ -371,18 +273,27 @@ int merge_make_clock(struct tsct_merge *m)
 
 /* ---- the plan --------------------------------------------------------------------- */
 
+/* Lists that are not just appended to each other */
+static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
+	[MERGE_TIMELINES] = merge_combine_timelines,
+	[MERGE_CLOCKS] = merge_combine_clocks,
+	[MERGE_CHANNELS] = merge_combine_channels,
+	[MERGE_TYPES] = merge_combine_types,
+	[MERGE_CANDIDATES] = merge_combine_candidates,
+};
+
 static const struct merge_step plan[] = {
 	{ .input = look_at, .need = MERGE_SAMPLES,
 	  .lists = 1U << MERGE_PEERS | 1U << MERGE_TIMELINES | 1U << MERGE_CLOCKS |
 		  1U << MERGE_DIRS | 1U << MERGE_HOLDERS | 1U << MERGE_HELD |
 		  1U << MERGE_CHANNELS | 1U << MERGE_MISSING,
-	  .all = number_inputs },
+	  .combine = join_by, .all = number_inputs },
 	{ .all = merge_identify },
 	{ .all = merge_choose_time },
 	{ .all = merge_make_result },
-	{ .input = merge_define, .need = MERGE_SAMPLES,
+	{ .input = define_input, .need = MERGE_SAMPLES,
 	  .lists = 1U << MERGE_TYPES | 1U << MERGE_CANDIDATES | 1U << MERGE_POLLS,
-	  .all = merge_define_types },
+	  .combine = join_by, .all = merge_define_types },
 	{ .all = merge_find_axis },
 	{ .all = merge_settle },
 	{ .all = name_result },

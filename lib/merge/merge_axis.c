@@ -332,8 +332,11 @@ static int take_own(struct tsct_merge *m)
  */
 static int try_mpi(struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 {
+	static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
+		[MERGE_TIMELINES] = merge_combine_timelines,
+	};
 	static const struct merge_step compare_again = {
-		.input = list_timeline, .lists = 1U << MERGE_TIMELINES,
+		.input = list_timeline, .lists = 1U << MERGE_TIMELINES, .combine = join_by,
 	};
 	int err = merge_use_mpi(m);
 

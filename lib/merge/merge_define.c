@@ -526,11 +526,7 @@ int merge_define(struct tsct_merge *m, struct merge_in *in)
 		err = check_channels(m, in);
 	if (!err)
 		err = list_types(m, in);
-	if (!err)
-		err = add_files(m, in);
-	if (!err)
-		err = merge_list_candidates(m, in);
-	return err ? err : merge_list_polls(m, in);
+	return err ? err : add_files(m, in);
 }
 
 /* ---- event types ------------------------------------------------------------------- */

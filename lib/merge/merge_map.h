@@ -85,9 +85,6 @@ void merge_place_at(const struct merge_segment *s, __u64 local,
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
 
-/* Frees the segments' mappings, and removes all segments of an input. */
-void merge_drop_segments(struct merge_in *in);
-
 /* Returns the samples of a segment, NULL: none. The input's samples must be open. */
 static inline const struct tsct_series *merge_series(const struct merge_in *in,
 						     const struct merge_segment *s)

@@ -95,7 +95,7 @@ struct merge_peer {
 
 /*
  * Lists that steps make of the inputs, in the order of inputs, for a later step: of what,
- * and the file that knows the elements. merge.c has how those of several parts are joined.
+ * and the file that knows the elements.
  */
 enum merge_list {
 	MERGE_PEERS,		/* struct merge_peer */
@@ -104,7 +104,7 @@ enum merge_list {
 	MERGE_DIRS, MERGE_HOLDERS, MERGE_HELD,	/* merge_identity.c */
 	MERGE_CHANNELS, MERGE_TYPES,	/* distinct ones (merge_define.c) */
 	MERGE_MISSING,		/* missing_nodes of merged inputs, each with a NUL */
-	MERGE_LINES,		/* clocks of one boot (merge_contradiction.c) */
+	MERGE_LINES,		/* clocks of one boot (merge_identity.c) */
 	MERGE_SESSIONS,		/* over MPI (merge_mpi.c) */
 	MERGE_CANDIDATES,	/* one element: for the axis (merge_axis.c) */
 	MERGE_POLLS,		/* inputs and those that they polled (merge_settle.c) */
@@ -152,7 +152,7 @@ struct tsct_merge {
 	pthread_mutex_t lock;
 };
 
-/* ---- errors and remarks (merge.c) ------------------------------------------------ */
+/* ---- errors, remarks and lists (merge_parts.c) --------------------------------------- */
 
 /* Stores @err and its text unless there was an error before; returns @err. */
 __attribute__((format(printf, 3, 4)))
@@ -173,7 +173,20 @@ static inline bool merge_is_stopped(const struct tsct_merge *m)
 	return READ_ONCE(m->progress.stop);
 }
 
-/* ---- steps and inputs (merge.c, merge_open.c) ---------------------------------------- */
+/* Adds an element to a list. Returns 0, or -ENOMEM after merge_fail(). */
+int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size);
+
+/*
+ * Where the parts of a merge meet (ranks.h): nothing is done where there is one part.
+ *
+ * merge_agree - the error of the first part that has one, at all parts. @err: this part's
+ * merge_join - make one list, at all parts, of those of all parts, which @combine does for
+ *	two; NULL: they are appended to each other
+ */
+int merge_agree(struct tsct_merge *m, int err);
+void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *combine);
+
+/* ---- steps and inputs (merge_open.c) -------------------------------------------------- */
 
 /* Parts of an input that a step needs */
 enum merge_need {
@@ -191,23 +204,13 @@ struct merge_step {
 	merge_for_input *input;		/* for each input of this part; may be NULL */
 	enum merge_need need;
 	__u32 lists;			/* bits: lists that are joined then */
+	/* by list: how it is joined, for merge_join(); may be NULL */
+	tsct_ranks_combine *const *combine;
 	merge_for_all *all;		/* then; may be NULL */
 };
 
 /* Does a step: if it fails, all parts get the error of the first part that failed. */
 int merge_do(struct tsct_merge *m, const struct merge_step *step);
-
-/* Adds an element to a list. Returns 0, or -ENOMEM after merge_fail(). */
-int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size);
-
-/*
- * Where the parts of a merge meet (ranks.h): nothing is done where there is one part.
- *
- * merge_agree - the error of the first part that has one, at all parts. @err: this part's
- * merge_join - make one list, at all parts, of those of all parts
- */
-int merge_agree(struct tsct_merge *m, int err);
-void merge_join(struct tsct_merge *m, enum merge_list list);
 
 /*
  * merge_use - open an input, until merge_leave()
@@ -264,7 +267,7 @@ merge_for_input merge_list_identity, merge_list_clocks, merge_list_locations,
 	merge_list_channels, merge_list_candidates, merge_list_polls, merge_define;
 
 tsct_ranks_combine merge_combine_timelines, merge_combine_clocks, merge_combine_channels,
-	merge_combine_types, merge_combine_candidates, merge_combine_stats;
+	merge_combine_types, merge_combine_candidates;
 
 merge_for_all merge_identify, merge_choose_time, merge_make_result, merge_define_types,
 	merge_find_axis, merge_settle, merge_make_clock, merge_shift;

@@ -193,17 +193,6 @@ static struct merge_segment *add_segment(struct tsct_merge *m,
 	return s;
 }
 
-void merge_drop_segments(struct merge_in *in)
-{
-	struct merge_segment *s;
-
-	while (in->nr_segments) {
-		s = &in->segment[--in->nr_segments];
-		tsct_fit_free(&s->fit);
-		free(s->correct.curve);
-	}
-}
-
 static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
 {
 	if (err == -ENOMEM || err == -EINTR)

@@ -257,7 +257,7 @@ static int find_shifts(struct tsct_merge *m, const struct tsct_message_stats *se
 
 	if (err)
 		return err;
-	merge_join(m, MERGE_SHIFTS);
+	merge_join(m, MERGE_SHIFTS, NULL);
 	found = search(m, seen);
 	err = merge_agree(m, found < 0 ? found : 0);
 	if (!err && found)

@@ -369,7 +369,7 @@ static int list_pairs(struct tsct_merge *m, struct merge_in *in)
 }
 
 /* Adds the statistics of the next parts, as tsct_message_stats and its pairs. */
-int merge_combine_stats(struct tsct_blob *left, const struct tsct_blob *right)
+static int add_stats(struct tsct_blob *left, const struct tsct_blob *right)
 {
 	struct tsct_message_stats a, b;
 	int err;
@@ -392,8 +392,10 @@ int merge_combine_stats(struct tsct_blob *left, const struct tsct_blob *right)
 /* Replaces the statistics of this part by those of all parts. */
 static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
 {
+	static tsct_ranks_combine *const join_by[MERGE_LISTS] = { [MERGE_STATS] = add_stats };
 	static const struct merge_step list = {
 		.input = list_pairs, .lists = 1U << MERGE_STATS | 1U << MERGE_PAIRS,
+		.combine = join_by,
 	};
 	struct tsct_blob *all = &m->list[MERGE_STATS], *pairs = &m->list[MERGE_PAIRS];
 	const struct tsct_message_pair_stats *p;
