@@ -67,7 +67,7 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 bool merge_is_same_frame(const struct tsct_merge *m,
 			 const struct tsct_recording *rec);
 
-/* ---- from ticks of an input to the axis and to global ticks (merge_settle.c) ---------- */
+/* ---- from ticks of an input to the axis and to global ticks ------------------------- */
 
 /* Estimates the position of an input's tick @local on the merged recording's axis, from
  * the sync samples around that tick. Returns 0; -ENODATA: no sample is usable; or
@@ -80,10 +80,6 @@ int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
  * cubics of segment @s; sets the position's error bound to 0. */
 void merge_place_at(const struct merge_segment *s, __u64 local,
 		    struct merge_place *ret);
-
-/* Makes the mapping of a segment from its pieces. */
-int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
-		       struct merge_segment *s);
 
 /* Returns the samples of a segment, NULL: none. The input's samples must be open. */
 static inline const struct tsct_series *merge_series(const struct merge_in *in,
@@ -105,5 +101,11 @@ merge_segment_of(const struct merge_in *in, __u64 local)
 
 /* Converts a tick of an input, which need not be an event's, to a global tick. */
 __u64 merge_global(const struct merge_in *in, __u64 local);
+
+/* ---- making the mapping (merge_settle.c, merge_bound.c) ----------------------------- */
+
+/* Makes the mapping of a segment from its pieces. */
+int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
+		       struct merge_segment *s);
 
 #endif /* TSCT_MERGE_MAP_H */

@@ -281,8 +281,9 @@ int merge_check_boots(struct tsct_merge *m, char *why, size_t size);
 merge_for_input merge_map_events;
 void merge_defs_free(struct merge_defs *defs);	/* may be NULL */
 
-/* Error bounds of an input, at first; after its mapping was changed; and of all inputs
- * that were found to end later than when the merge was planned (merge_bound.c) */
+/* Error bounds of an input, at first; after its mapping was changed; and, when all events
+ * were copied, of all inputs up to their last events, and of the result's clock
+ * (merge_bound.c) */
 merge_for_input merge_bound_first, merge_bound_anew;
 merge_for_all merge_bounds_again;
 
