@@ -51,6 +51,7 @@
 #include "lib/base/hash.h"
 #include "lib/ctf/ticks.h"
 #include "merge_map.h"
+#include "merge_messages.h"
 
 /* ---- steps for each input ------------------------------------------------------------ */
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "merge_map.h"
+#include "merge_messages.h"
 #include "lib/ctf/stream.h"
 #include "lib/query/message_match.h"
 

@@ -34,7 +34,33 @@ struct merge_segment {
 	struct tsct_mapping correct;
 };
 
+/* ---- inputs by which others are mapped (merge_open.c) ------------------------------- */
+
+/* An input, as all parts of the merge know it */
+struct merge_peer {
+	__u64 node;		/* id of its node; valid if is_pollable */
+	__u64 begin, end;	/* as in struct merge_in */
+	__u32 nr_nodes, nr_locations;	/* in the result */
+	__u32 is_pollable;	/* flag: other inputs may have polled its node */
+	__u32 complete;		/* flag */
+	/* order in which inputs are mapped, such that parents come first; MERGE_NOBODY:
+	 * the node polled others in a circle, or depends on such a node */
+	__u32 round;
+	__u32 pad;
+	__u8 uuid[16];
+};
+
+/* Returns the input at an index among all inputs, if it is of this part or foreign[], else
+ * NULL; makes an input of another part, NULL after merge_fail(). */
+struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index);
+struct merge_in *merge_add_foreign(struct tsct_merge *m, __u32 index);
+
 /* ---- the axis (merge_axis.c) ---------------------------------------------------- */
+
+/* Lists an input's candidates for the axis; chooses the axis. */
+merge_for_input merge_list_candidates;
+tsct_ranks_combine merge_combine_candidates;
+merge_for_all merge_find_axis;
 
 /* Returns true if a series of sync samples was measured on the result's timeline. */
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
@@ -107,5 +133,18 @@ __u64 merge_global(const struct merge_in *in, __u64 local);
 /* Makes the mapping of a segment from its pieces. */
 int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
 		       struct merge_segment *s);
+
+/* Cuts an input into segments, and lists the inputs that its node polled; maps all inputs. */
+merge_for_input merge_list_polls;
+merge_for_all merge_settle;
+
+/* Error bounds of an input, at first; after its mapping was changed; and, when all events
+ * were copied, of all inputs up to their last events, and of the result's clock
+ * (merge_bound.c) */
+merge_for_input merge_bound_first, merge_bound_anew;
+merge_for_all merge_bounds_again;
+
+/* Finds the first and last global tick of all inputs, and makes the result's clock. */
+merge_for_all merge_make_clock;
 
 #endif /* TSCT_MERGE_MAP_H */

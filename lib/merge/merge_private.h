@@ -79,20 +79,6 @@ struct merge_in {
 	__u32 nr_locations;	/* number of its elements */
 };
 
-/* An input, as all parts of the merge know it */
-struct merge_peer {
-	__u64 node;		/* id of its node; valid if is_pollable */
-	__u64 begin, end;	/* as in struct merge_in */
-	__u32 nr_nodes, nr_locations;	/* in the result */
-	__u32 is_pollable;	/* flag: other inputs may have polled its node */
-	__u32 complete;		/* flag */
-	/* order in which inputs are mapped, such that parents come first; MERGE_NOBODY:
-	 * the node polled others in a circle, or depends on such a node */
-	__u32 round;
-	__u32 pad;
-	__u8 uuid[16];
-};
-
 /*
  * Lists that steps make of the inputs, in the order of inputs, for a later step: of what,
  * and the file that knows the elements.
@@ -109,7 +95,7 @@ enum merge_list {
 	MERGE_CANDIDATES,	/* one element: for the axis (merge_axis.c) */
 	MERGE_POLLS,		/* inputs and those that they polled (merge_settle.c) */
 	MERGE_SHIFTS,		/* nodes, then the shift of each, ns (merge_shift.c) */
-	MERGE_STATS, MERGE_PAIRS,	/* of messages (merge_walk.c) */
+	MERGE_STATS, MERGE_PAIRS,	/* of messages (merge_messages.c) */
 	MERGE_LISTS,
 };
 
@@ -219,11 +205,6 @@ int merge_do(struct tsct_merge *m, const struct merge_step *step);
 int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need);
 void merge_leave(struct tsct_merge *m, struct merge_in *in);
 
-/* Returns the input at an index among all inputs, if it is of this part or foreign[], else
- * NULL; makes an input of another part, NULL after merge_fail(). */
-struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index);
-struct merge_in *merge_add_foreign(struct tsct_merge *m, __u32 index);
-
 /* Makes the inputs of this part; frees all inputs. */
 merge_for_all merge_make_inputs;
 void merge_free_inputs(struct tsct_merge *m);
@@ -264,13 +245,12 @@ void merge_find_contradiction(struct merge_in *in);
 void merge_drop_contradiction(struct merge_in *in);
 
 merge_for_input merge_list_identity, merge_list_clocks, merge_list_locations,
-	merge_list_channels, merge_list_candidates, merge_list_polls, merge_define;
+	merge_list_channels, merge_define;
 
 tsct_ranks_combine merge_combine_timelines, merge_combine_clocks, merge_combine_channels,
-	merge_combine_types, merge_combine_candidates;
+	merge_combine_types;
 
-merge_for_all merge_identify, merge_choose_time, merge_make_result, merge_define_types,
-	merge_find_axis, merge_settle, merge_make_clock, merge_shift;
+merge_for_all merge_identify, merge_choose_time, merge_make_result, merge_define_types;
 int merge_copy(struct tsct_merge *m, int dirfd);
 
 /* Part of merge_choose_time(). The first returns 1 if it replaced the samples. */
@@ -280,22 +260,5 @@ int merge_check_boots(struct tsct_merge *m, char *why, size_t size);
 /* Sets id and kinds of an open input. */
 merge_for_input merge_map_events;
 void merge_defs_free(struct merge_defs *defs);	/* may be NULL */
-
-/* Error bounds of an input, at first; after its mapping was changed; and, when all events
- * were copied, of all inputs up to their last events, and of the result's clock
- * (merge_bound.c) */
-merge_for_input merge_bound_first, merge_bound_anew;
-merge_for_all merge_bounds_again;
-
-/* ---- events (merge_copy.c, merge_walk.c) --------------------------------------------- */
-
-/* Reads the next send or receive. Returns as tsct_merge_reader_next(); or -EINTR. */
-int merge_reader_next_end(struct tsct_merge_reader *reader, struct tsct_merge_event *ret);
-
-/* Counts the messages of all inputs, by the plan: before or after the result is written. */
-int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret);
-
-/* Ends of messages that a part reads for one exchange; fewer in tests */
-extern unsigned int merge_batch;
 
 #endif /* TSCT_MERGE_PRIVATE_H */

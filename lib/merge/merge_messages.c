@@ -12,7 +12,7 @@
 #include "lib/base/array.h"
 #include "lib/base/order.h"
 #include "lib/base/hash.h"
-#include "merge_ends.h"
+#include "merge_messages.h"
 #include "merge_private.h"
 #include "lib/query/message_match.h"
 
