@@ -196,14 +196,14 @@ static int name_result(struct tsct_merge *m)
 	struct tsct_recording *r = &m->result;
 	int err;
 
-	if (m->time == TSCT_MERGE_CLUSTER)
-		r->timeline = (struct tsct_recorded_timeline) {
-			.on = 1, .number = m->timeline, .master = m->master,
-			.base_ns = m->axis.base_ns, .base = m->axis.base,
-			.mult = m->axis.mult, .remote = m->frame.remote,
-			.global = m->frame.global, .num = m->frame.num,
-			.den = m->frame.den,
-		};
+	if (m->time == TSCT_MERGE_CLUSTER) {
+		r->timeline = m->axis;
+		r->timeline.on = 1;
+		r->timeline.remote = m->frame.remote;
+		r->timeline.global = m->frame.global;
+		r->timeline.num = m->frame.num;
+		r->timeline.den = m->frame.den;
+	}
 	r->timeline.hz = m->frame.hz;
 	r->compared = m->compared;
 	r->status = m->compared == TSCT_COMPARED_UNKNOWN ? TSCT_STATUS_UNKNOWN :

@@ -75,8 +75,7 @@ static int measure(struct tsct_merge *m, const struct merge_in *in,
 				(double)tsct_recording_utc_max_ns(in->rec, 0, local, until);
 		/* Times before a disruption are by the clock after the disruption,
 		 * which may be any time ahead or behind. */
-		if (merge_was_disrupted(in->rec) &&
-		    (__s64)(local - real->base_cycles) < 0)
+		if (in->was_disrupted && (__s64)(local - real->base_cycles) < 0)
 			ret->error_ns = HUGE_VAL;
 	} else {
 		ret->error_ns += (double)in->rec->skew_ns;

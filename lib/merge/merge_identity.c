@@ -438,7 +438,7 @@ static __u64 line_begin(const struct merge_in *in)
 {
 	const __u64 base = in->rec->real.base_cycles;
 
-	return merge_was_disrupted(in->rec) && base > in->begin && base < in->end ?
+	return in->was_disrupted && base > in->begin && base < in->end ?
 		base : in->begin;
 }
 

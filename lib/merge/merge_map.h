@@ -10,7 +10,7 @@
 
 #include "merge_private.h"
 
-/* A position on the merged recording's axis, in counts of struct merge_axis */
+/* A position on the merged recording's axis, in its counts */
 struct merge_place {
 	__u64 count;
 	double frac;		/* fraction of a count, added to `count`; 0 <= frac < 1 */
@@ -67,10 +67,10 @@ bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
 
 /* Converts cluster time @ns to a position on the merged recording's axis; ret->error is
  * not changed. */
-void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
+void merge_axis_place(const struct tsct_recorded_timeline *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
 /* Returns the length of one count, the unit of positions on an axis, in ns. */
-double merge_axis_ns(const struct merge_axis *axis);
+double merge_axis_ns(const struct tsct_recorded_timeline *axis);
 
 /* Sets place->frac to @frac, which may have any size: adds the whole counts of @frac to
  * place->count. */

@@ -224,8 +224,8 @@ static bool find_common(struct tsct_merge *m)
 			    t->timeline == of->timeline)
 				next++;
 		if (next == m->options.nr) {
-			m->master = of->master;
-			m->timeline = of->timeline;
+			m->axis.master = of->master;
+			m->axis.number = of->timeline;
 			return true;
 		}
 	}
@@ -236,7 +236,7 @@ static bool find_common(struct tsct_merge *m)
 static int take_sessions(struct tsct_merge *m, struct merge_in *in)
 {
 	struct mpi_input *of = &m->mpi[in - m->in];
-	const struct tsct_mpi_session *session = find_session(of, m->master, m->timeline);
+	const struct tsct_mpi_session *session = find_session(of, m->axis.master, m->axis.number);
 	const struct tsct_recording *rec = in->rec;
 	bool *emptied;
 

@@ -182,7 +182,8 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 	in->fit = fit < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)fit;
 	in->merged = rec->merged;
 	in->complete = rec->complete;
-	in->was_disrupted = merge_was_disrupted(rec);
+	in->was_disrupted = !rec->merged && (rec->epoch != rec->epoch_first ||
+					     rec->status == TSCT_STATUS_DISRUPTED);
 	in->status = rec->status;
 	in->info.nr_nodes = rec->nr_nodes;
 	err = check_end(m, in);

@@ -17,17 +17,6 @@
 #define MERGE_NOBODY	(~0U)
 
 /*
- * Axis to which each node's ticks are mapped: the master's counter, or ns of cluster
- * time if that counter is unknown. A struct tsct_axis then converts counts of the axis
- * to global ticks.
- */
-struct merge_axis {
-	__u64 base;
-	__s64 base_ns;		/* cluster time at count `base`, ns */
-	__u64 mult;		/* length of a count, 2^-56 ns */
-};
-
-/*
  * An input. Its description, samples and files are there while a step uses it
  * (merge_use()), and may be closed in between: there may be thousands of inputs.
  */
@@ -68,7 +57,8 @@ struct merge_in {
 				 * recording grew after `end` was determined */
 	enum tsct_merge_how how;
 	bool merged, complete;	/* flags of the input's description */
-	bool was_disrupted;	/* flag: merge_was_disrupted() */
+	/* flag: its own clock was disrupted. A merged input has only the clocks of its nodes. */
+	bool was_disrupted;
 	__u32 status;		/* TSCT_STATUS_* of its clock, if it is not merged */
 	struct merge_segment *segment;
 	unsigned int nr_segments;
@@ -114,10 +104,12 @@ struct tsct_merge {
 	struct merge_opened *opened;	/* inputs that are open (merge_open.c) */
 	enum tsct_merge_time time;
 	enum tsct_compared compared;
-	/* for TSCT_MERGE_CLUSTER: id of the master, and number of the timeline */
-	__u64 master;
-	__u32 timeline;
-	struct merge_axis axis;
+	/*
+	 * For TSCT_MERGE_CLUSTER: the axis to which each node's ticks are mapped, which is the
+	 * master's counter, or ns of cluster time if that counter is unknown. mult: length of a
+	 * count, 2^-56 ns
+	 */
+	struct tsct_recorded_timeline axis;
 	/* conversion of a position on `axis`, in counts, to a global tick; frame.hz:
 	 * number of global ticks per second */
 	struct tsct_axis frame;
@@ -212,16 +204,6 @@ void merge_free_inputs(struct tsct_merge *m);
 static inline const struct tsct_recorded_sync *merge_sync(const struct merge_in *in)
 {
 	return in->mpi_sync.on ? &in->mpi_sync : &in->rec->nodes[0].sync;
-}
-
-/*
- * Returns true if the recording's own clock was disrupted. A merged recording has only
- * the clocks of its nodes.
- */
-static inline bool merge_was_disrupted(const struct tsct_recording *rec)
-{
-	return !rec->merged && (rec->epoch != rec->epoch_first ||
-				rec->status == TSCT_STATUS_DISRUPTED);
 }
 
 /* Returns the time of an input's tick by the input's own clock, ns. */

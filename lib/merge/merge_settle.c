@@ -171,7 +171,7 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 
 static bool is_by_master(const struct tsct_merge *m, const struct tsct_series *s)
 {
-	return s->has_params && s->node == m->master && m->master;
+	return s->has_params && s->node == m->axis.master && m->axis.master;
 }
 
 /*
@@ -190,7 +190,7 @@ static bool is_before(const struct tsct_merge *m, __u32 parent, __u32 child)
 struct choice {
 	struct merge_segment best;
 	double error;		/* error bound of the mapping `best` at tick `at`, in
-				 * counts (unit of struct merge_axis) */
+				 * counts of the axis */
 	__u64 at;		/* tick in the middle of the epoch, in ticks of the
 				 * input */
 	int err;		/* -errno of the last mapping that failed */
