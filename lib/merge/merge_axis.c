@@ -622,25 +622,6 @@ static __u64 wanted_hz(const struct tsct_merge *m)
 	return m->options.hz ? m->options.hz : GIGA;
 }
 
-int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
-			    __u64 mult, __u64 hz)
-{
-	int err = tsct_axis_from_params(ret, base, base_ns, mult);
-	__u64 num = hz, den = GIGA;
-	bool rest;
-
-	if (err)
-		return err;
-	ret->hz = hz;
-	ret->global = tsct_divide((tsct_u128)ret->global * hz, GIGA, &rest);
-	tsct_reduce(&num, &den);
-	if (__builtin_mul_overflow(ret->num, num, &ret->num) ||
-	    __builtin_mul_overflow(ret->den, den, &ret->den) ||
-	    ret->global == ~0ULL)
-		return -ERANGE;
-	return 0;
-}
-
 /*
  * Sets the rate of global ticks so that the master's whole recording lasts as long as
  * by the master's wall clock. A recording of less than 1 s is extended to 1 s: from its
@@ -657,7 +638,7 @@ static int frame_by_master(struct tsct_merge *m, const struct axis_candidates *c
 		end = first->begin + (__u64)last->hz;
 	return tsct_axis_from_run(&m->frame, first->begin, end,
 			(__u64)tsct_clock_params_ns(&first->real, first->begin),
-			(__u64)tsct_clock_params_ns(&last->real, end), 0, wanted_hz(m));
+			(__u64)tsct_clock_params_ns(&last->real, end), wanted_hz(m));
 }
 
 /* Without a recording of the master, global ticks have the rate of cluster time. */
@@ -666,13 +647,12 @@ static int frame_by_cluster(struct tsct_merge *m)
 	const struct tsct_recorded_timeline *axis = &m->axis;
 	__u64 hour = (__u64)whole_of(3600e9 / merge_axis_ns(axis));
 
-	if (!merge_frame_from_params(&m->frame, axis->base, axis->base_ns,
-				     axis->mult, wanted_hz(m)))
+	if (!tsct_axis_from_params(&m->frame, axis->base, axis->base_ns, axis->mult,
+				   wanted_hz(m)))
 		return 0;
 	return tsct_axis_from_run(&m->frame, axis->base, axis->base + hour,
 			      (__u64)axis->base_ns,
-			      (__u64)time_of(axis, axis->base + hour), 0,
-			      wanted_hz(m));
+			      (__u64)time_of(axis, axis->base + hour), wanted_hz(m));
 }
 
 int merge_find_axis(struct tsct_merge *m)

@@ -77,14 +77,6 @@ double merge_axis_ns(const struct tsct_recorded_timeline *axis);
 void merge_add_frac(struct merge_place *place, double frac);
 
 /*
- * Makes an axis whose global ticks are 1/@hz s since the Unix epoch, from clock params
- * of a counter: time @base_ns at count @base, and counts of @mult * 2^-56 ns. -ERANGE:
- * the tick at @base, or the ratio of ticks to counts, takes more than 64 bits.
- */
-int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
-			    __u64 mult, __u64 hz);
-
-/*
  * Makes the mapping from the ticks of a merged input (@rec) to the axis of the result,
  * as a fit of one piece.
  */

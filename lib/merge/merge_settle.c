@@ -373,15 +373,15 @@ static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 	} else if (rec->merged && !own) {
 		merge_axis_back(m, rec, &s->fit);
 	} else if (own && (real->slew_cycles ||
-			   merge_frame_from_params(&in->frame, real->base_cycles,
-						   real->base_ns, real->mult, hz))) {
+			   tsct_axis_from_params(&in->frame, real->base_cycles,
+						 real->base_ns, real->mult, hz))) {
 		/* Sets the rate of global ticks so that the recording lasts as long in
 		 * global ticks as by its own clock. */
 		if ((double)(end - in->begin) < in->hz)
 			end = in->begin + (__u64)in->hz;
 		if (tsct_axis_from_run(&in->frame, in->begin, end,
 				       (__u64)merge_own_ns(in, in->begin),
-				       (__u64)merge_own_ns(in, end), 0, hz))
+				       (__u64)merge_own_ns(in, end), hz))
 			return merge_fail(m, -EINVAL, "%s: its times cannot be"
 					  " converted to ticks of 1/%" PRIu64
 					  " s since the Unix epoch;"
