@@ -167,13 +167,10 @@ struct tsct_merge_reader;
 int tsct_merge_reader_open(struct tsct_merge *merge,
 			   const struct tsct_merge_file *file,
 			   struct tsct_merge_reader **ret);
-/* Reads the next undamaged event. Returns 1; 0: end of the file; or -ENOMEM. */
-int tsct_merge_reader_next(struct tsct_merge_reader *reader,
+/* Reads the next undamaged event; @ends: the next send or receive. Returns 1; 0: end of the
+ * file; -ENOMEM; or -EINTR: the merge was stopped. */
+int tsct_merge_reader_next(struct tsct_merge_reader *reader, bool ends,
 			   struct tsct_merge_event *ret);
 void tsct_merge_reader_close(struct tsct_merge_reader *reader);
-
-/* Returns the time of an event of @file by the node's own clock, ns. */
-__s64 tsct_merge_own_ns(const struct tsct_merge *merge,
-			const struct tsct_merge_file *file, __u64 stamp);
 
 #endif /* TSCT_MERGE_H */

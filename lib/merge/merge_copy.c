@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "merge_map.h"
-#include "merge_messages.h"
 #include "lib/ctf/stream.h"
 #include "lib/query/message_match.h"
 
@@ -118,26 +117,14 @@ int tsct_merge_reader_open(struct tsct_merge *m,
 	return err;
 }
 
-int tsct_merge_reader_next(struct tsct_merge_reader *r,
+int tsct_merge_reader_next(struct tsct_merge_reader *r, bool ends,
 			   struct tsct_merge_event *ret)
 {
-	const int has = next_event(r, &ret->global);
+	int has;
 
-	ret->event = &r->s.event;
-	if (has > 0)
-		ret->id = ids_of(r)[r->s.id - TSCT_ID_FIRST];
-	return has;
-}
-
-int merge_reader_next_end(struct tsct_merge_reader *r, struct tsct_merge_event *ret)
-{
-	int has = 1;
-
-	while (has > 0) {
+	do
 		has = merge_is_stopped(r->merge) ? -EINTR : next_event(r, &ret->global);
-		if (has > 0 && tsct_message_is_end(r->s.event.def))
-			break;
-	}
+	while (has > 0 && ends && !tsct_message_is_end(r->s.event.def));
 	ret->event = &r->s.event;
 	if (has > 0)
 		ret->id = ids_of(r)[r->s.id - TSCT_ID_FIRST];
@@ -149,12 +136,6 @@ void tsct_merge_reader_close(struct tsct_merge_reader *r)
 	if (r)
 		close_reader(r);
 	free(r);
-}
-
-__s64 tsct_merge_own_ns(const struct tsct_merge *m,
-			const struct tsct_merge_file *file, __u64 stamp)
-{
-	return merge_own_ns(&m->in[file->input], stamp);
 }
 
 /* ---- one file ---------------------------------------------------------------------- */

@@ -143,7 +143,7 @@ static int add_end(struct walk *w, const struct tsct_merge_file *f,
 		.key = tsct_message_key(e, w->pools[f->class][read->id - TSCT_ID_FIRST]),
 		.error = to_ticks(w, tsct_recording_error_ns(&m->result,
 					f->node - m->part.first_node, read->global)),
-		.own_ns = tsct_merge_own_ns(m, f, e->tick),
+		.own_ns = merge_own_ns(&m->in[f->input], e->tick),
 		.node = f->node, .is_send = e->def->kind == TSCT_KIND_SEND,
 	};
 
@@ -164,7 +164,7 @@ static int read_file(struct walk *w, const struct tsct_merge_file *f)
 		return ret;
 	ret = count_ends(&w->merge->in[f->input].rec->streams[f->in_class]) ? 1 : 0;
 	while (ret > 0) {
-		ret = merge_reader_next_end(reader, &event);
+		ret = tsct_merge_reader_next(reader, true, &event);
 		if (ret > 0)
 			ret = add_end(w, f, &event) ?: 1;
 	}

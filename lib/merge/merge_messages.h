@@ -37,10 +37,7 @@ int merge_ends_sort(struct merge_ends *ends);
 int merge_ends_next(struct merge_ends *ends, const struct merge_end **ret);
 void merge_ends_drop(struct merge_ends *ends);
 
-/* ---- counts (merge_copy.c, merge_messages.c) ------------------------------------------- */
-
-/* Reads the next send or receive. Returns as tsct_merge_reader_next(); or -EINTR. */
-int merge_reader_next_end(struct tsct_merge_reader *reader, struct tsct_merge_event *ret);
+/* ---- counts (merge_messages.c) ------------------------------------------------------- */
 
 /* Counts the messages of all inputs, by the plan: before or after the result is written. */
 int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret);
