@@ -156,15 +156,9 @@ struct copy {
 
 static void report(void *arg, const char *sentence)
 {
-	struct copy *c = arg;
-	struct tsct_merge *m = c->w->m;
-	const char *path = c->r.in->info.path;
+	const struct copy *c = arg;
 
-	if (m->options.salvage)
-		merge_note(m, "%s: %s", path, sentence);
-	else
-		merge_fail(m, -EBADMSG, "%s: %s; use --salvage to keep the"
-			   " readable part", path, sentence);
+	merge_report_damage(c->r.in, sentence);
 }
 
 static void count_done(struct copy *c, __u64 pos)

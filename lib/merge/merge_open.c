@@ -34,11 +34,7 @@ static void report(void *arg, const char *sentence)
 	if (in->opened)
 		return;
 	in->info.damage++;
-	if (in->merge->options.salvage)
-		merge_note(in->merge, "%s: %s", in->info.path, sentence);
-	else
-		merge_fail(in->merge, -EBADMSG, "%s: %s; use --salvage to keep the"
-			   " readable part", in->info.path, sentence);
+	merge_report_damage(in, sentence);
 }
 
 /* Reads the samples of an open input, which has none yet. */

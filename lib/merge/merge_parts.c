@@ -45,6 +45,15 @@ void merge_note(struct tsct_merge *m, const char *format, ...)
 	pthread_mutex_unlock(&m->lock);
 }
 
+void merge_report_damage(const struct merge_in *in, const char *sentence)
+{
+	if (in->merge->options.salvage)
+		merge_note(in->merge, "%s: %s", in->info.path, sentence);
+	else
+		merge_fail(in->merge, -EBADMSG, "%s: %s; use --salvage to keep the"
+			   " readable part", in->info.path, sentence);
+}
+
 /* ---- lists, and where parts meet ------------------------------------------------------ */
 
 /* An error, as it is sent to all parts */

@@ -142,6 +142,9 @@ int merge_fail_errno(struct tsct_merge *m, int err);
 __attribute__((format(printf, 2, 3)))
 void merge_note(struct tsct_merge *m, const char *format, ...);
 
+/* Damage of an input is an error, or a remark where its readable part is kept. */
+void merge_report_damage(const struct merge_in *in, const char *sentence);
+
 /* Notes a remark about all inputs, once. */
 #define merge_note_once(m, ...) \
 	do { if (!(m)->ranks->rank) merge_note(m, __VA_ARGS__); } while (0)
