@@ -374,11 +374,6 @@ const char *tsct_merge_why(const struct tsct_merge *m)
 	return m->why;
 }
 
-struct tsct_merge_progress *tsct_merge_progress(struct tsct_merge *m)
-{
-	return &m->progress;
-}
-
 enum tsct_merge_time tsct_merge_time(const struct tsct_merge *m)
 {
 	return m->time;

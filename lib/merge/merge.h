@@ -24,6 +24,17 @@ struct tsct_ranks;
 /* Callback that receives a remark for the user; from any thread, but one at a time */
 typedef void tsct_merge_note(void *arg, const char *sentence);
 
+/* Progress of writing. Threads add to the last two, which are to be read with READ_ONCE(). */
+struct tsct_merge_progress {
+	__u64 bytes;		/* of all input files */
+	__u64 bytes_done;	/* read so far */
+	__u64 events;		/* number of events written so far */
+};
+
+/* Callback that is called many times a second, by the thread that plans or writes. Returns
+ * true: the merge is to return -EINTR */
+typedef bool tsct_merge_poll(void *arg, const struct tsct_merge_progress *progress);
+
 struct tsct_merge_options {
 	const char *const *path;	/* paths of the directories of recordings */
 	unsigned int nr;
@@ -43,15 +54,9 @@ struct tsct_merge_options {
 	/* the processes that merge together (ranks.h), each a part of the inputs; NULL: this
 	 * one alone. All are given the same options otherwise */
 	const struct tsct_ranks *ranks;
-	tsct_merge_note *note;	/* callback for remarks; may be NULL */
-	void *arg;
-};
-
-/* Progress of the merge. Other threads may read the fields with READ_ONCE(). */
-struct tsct_merge_progress {
-	__u64 bytes, bytes_done; /* bytes of all input files, and bytes read so far */
-	__u64 events;			/* number of events written so far */
-	__u32 stop;	/* flag, set by others: the merge is to return -EINTR */
+	tsct_merge_note *note;	/* may be NULL */
+	tsct_merge_poll *poll;	/* may be NULL */
+	void *arg;		/* for both */
 };
 
 /*
@@ -75,8 +80,6 @@ const char *tsct_merge_why(const struct tsct_merge *merge);
 int tsct_merge_write(struct tsct_merge *merge, int dirfd);
 
 void tsct_merge_free(struct tsct_merge *merge);	/* frees a plan, which may be NULL */
-
-struct tsct_merge_progress *tsct_merge_progress(struct tsct_merge *merge);
 
 /* ---- results of the plan ------------------------------------------------- */
 

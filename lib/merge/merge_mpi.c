@@ -115,12 +115,14 @@ static int read_file(struct tsct_merge *m, struct merge_in *in, struct mpi_input
 {
 	/* Damage is not reported here, but when events are copied. */
 	struct tsct_stream_reader_dir dir = { .dirfd = in->dirfd, .rec = in->rec };
+	__u64 packet = ~0ULL;	/* its offset */
 	int ret = 1;
 
 	while (ret > 0) {
-		if (merge_is_stopped(m))
-			return -EINTR;
 		ret = tsct_stream_reader_next(&dir, s);
+		if (s->pos != packet && merge_is_stopped(m))
+			return -EINTR;
+		packet = s->pos;
 		if (ret > 0 && is_session(s->event.def) &&
 		    add_event(of, in->rec, &s->event))
 			ret = -ENOMEM;

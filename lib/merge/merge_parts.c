@@ -45,6 +45,13 @@ void merge_note(struct tsct_merge *m, const char *format, ...)
 	pthread_mutex_unlock(&m->lock);
 }
 
+bool merge_is_stopped(struct tsct_merge *m)
+{
+	if (m->options.poll && m->options.poll(m->options.arg, &m->progress))
+		WRITE_ONCE(m->stop, true);
+	return READ_ONCE(m->stop);
+}
+
 void merge_report_damage(const struct merge_in *in, const char *sentence)
 {
 	if (in->merge->options.salvage)

@@ -92,6 +92,7 @@ enum merge_list {
 struct tsct_merge {
 	struct tsct_merge_options options;
 	struct tsct_merge_progress progress;
+	bool stop;		/* flag: the merge is to return -EINTR */
 	/* first error, a negative errno; its text is in `why` */
 	int error;
 	char why[MERGE_WHY_MAX];
@@ -149,10 +150,8 @@ void merge_report_damage(const struct merge_in *in, const char *sentence);
 #define merge_note_once(m, ...) \
 	do { if (!(m)->ranks->rank) merge_note(m, __VA_ARGS__); } while (0)
 
-static inline bool merge_is_stopped(const struct tsct_merge *m)
-{
-	return READ_ONCE(m->progress.stop);
-}
+/* Calls options.poll(). Threads that copy read m->stop instead. */
+bool merge_is_stopped(struct tsct_merge *m);
 
 /* Adds an element to a list. Returns 0, or -ENOMEM after merge_fail(). */
 int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size);

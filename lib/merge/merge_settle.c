@@ -34,7 +34,7 @@ static struct tsct_cubic straight_from(__u64 from, const struct merge_place *pla
  * Sets the pieces to cubics that pass through estimated positions. A short range of
  * ticks gets one straight line: two estimates so close determine no rate.
  */
-static int run_through(const struct tsct_merge *m, const struct merge_in *in,
+static int run_through(struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s, __u64 from, __u64 to)
 {
 	const double knots = floor((double)(to - from) / in->hz / KNOT_S) + 1;
@@ -74,7 +74,7 @@ static int run_through(const struct tsct_merge *m, const struct merge_in *in,
  * and is not refined; else to cubics that pass through estimated positions. Returns 0
  * or an error of merge_estimate().
  */
-static int trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
+static int trace_pieces(struct tsct_merge *m, const struct merge_in *in,
 			struct merge_segment *s)
 {
 	__u64 to = s->end < in->end ? s->end : in->end;

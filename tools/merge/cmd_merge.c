@@ -316,8 +316,6 @@ static int run(const struct merge *m)
 
 int merge_main(int argc, char **argv, const struct tsct_ranks *ranks)
 {
-	/* Not freed: after an interrupt, the thread that plans a merge is left running, and may
-	 * use it until the process exits. */
 	static struct merge m;
 	sigset_t set;
 
