@@ -485,21 +485,6 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 	return err;
 }
 
-/* ---- pieces of a fit ----------------------------------------------------- */
-
-struct tsct_cubic *tsct_fit_reserve(struct tsct_fit *fit, unsigned int nr)
-{
-	fit->nr_pieces = nr;
-	fit->several = nr > 1 ? malloc(nr * sizeof(*fit->several)) : NULL;
-	return nr > 1 ? fit->several : &fit->single;
-}
-
-void tsct_fit_free(struct tsct_fit *fit)
-{
-	free(fit->several);
-	fit->several = NULL;
-}
-
 /* ---- evaluation of a fit ------------------------------------------------ */
 
 /* Returns the index of the last piece that begins at or before @local, else of the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The plane of points, its order statistics, and the rejection of implausible points */
+/* The plane of points, from exchanges to the pieces of a fit; its order statistics, and the
+ * rejection of implausible points */
 #include "fit_plane.h"
 
 #include <math.h>
@@ -279,6 +280,21 @@ void tsct_plane_free(struct tsct_plane *plane)
 	free(plane->corner);
 	free(plane->scratch);
 	free(plane->points);
+}
+
+/* ---- pieces of a fit ----------------------------------------------------- */
+
+struct tsct_cubic *tsct_fit_reserve(struct tsct_fit *fit, unsigned int nr)
+{
+	fit->nr_pieces = nr;
+	fit->several = nr > 1 ? malloc(nr * sizeof(*fit->several)) : NULL;
+	return nr > 1 ? fit->several : &fit->single;
+}
+
+void tsct_fit_free(struct tsct_fit *fit)
+{
+	free(fit->several);
+	fit->several = NULL;
 }
 
 void tsct_plane_to_fit(const struct tsct_plane *plane,

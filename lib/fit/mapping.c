@@ -24,17 +24,15 @@ void tsct_reduce(__u64 *a, __u64 *b)
 }
 
 int tsct_axis_from_run(struct tsct_axis *ret_axis, __u64 begin, __u64 end,
-		       __u64 begin_ns, __u64 end_ns, __u64 origin_ns, __u64 hz)
+		       __u64 begin_ns, __u64 end_ns, __u64 hz)
 {
 	__u64 wall = end_ns - begin_ns, span = end - begin, giga = 1000000000;
 	struct tsct_axis axis = { .remote = begin, .hz = hz };
 	bool rest;
 
-	if (hz < TSCT_AXIS_HZ_MIN || !span || span >> 63 ||
-	    begin_ns < origin_ns || end_ns <= begin_ns)
+	if (hz < TSCT_AXIS_HZ_MIN || !span || span >> 63 || end_ns <= begin_ns)
 		return -EINVAL;
-	axis.global = tsct_divide((tsct_u128)(begin_ns - origin_ns) * hz, giga,
-				   &rest);
+	axis.global = tsct_divide((tsct_u128)begin_ns * hz, giga, &rest);
 	if (axis.global == ~0ULL)
 		return -ERANGE;
 	tsct_reduce(&wall, &span);
@@ -49,15 +47,21 @@ int tsct_axis_from_run(struct tsct_axis *ret_axis, __u64 begin, __u64 end,
 }
 
 int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
-			  __u64 mult)
+			  __u64 mult, __u64 hz)
 {
+	struct tsct_axis axis = { .remote = base, .hz = hz };
+	__u64 giga = 1000000000;
+	bool rest;
+
 	if (base_ns < 0 || !mult)
 		return -EINVAL;
-	ret_axis->remote = base;
-	ret_axis->global = (__u64)base_ns;
-	ret_axis->num = mult;
-	ret_axis->den = 1ULL << TSCT_CLOCK_SHIFT;
-	ret_axis->hz = 1000000000;
+	axis.global = tsct_divide((tsct_u128)base_ns * hz, giga, &rest);
+	tsct_reduce(&hz, &giga);
+	if (__builtin_mul_overflow(mult, hz, &axis.num) ||
+	    __builtin_mul_overflow(1ULL << TSCT_CLOCK_SHIFT, giga, &axis.den) ||
+	    axis.global == ~0ULL)
+		return -ERANGE;
+	*ret_axis = axis;
 	return 0;
 }
 

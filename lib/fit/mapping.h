@@ -60,28 +60,25 @@ struct tsct_axis {
 void tsct_reduce(__u64 *a, __u64 *b);
 
 /*
- * tsct_axis_from_run - make the axis on which a period takes as long as by the master's
- * wall clock
+ * Make an axis whose global ticks are 1/@hz s since the Unix epoch.
+ *
+ * tsct_axis_from_run - the axis on which a period takes as long as by the master's wall
+ *	clock: the period begins at the global tick that contains @begin_ns, and lasts
+ *	@end_ns - @begin_ns
  * @begin @end: begin and end of the period on the master's counter
  * @begin_ns @end_ns: begin and end of the period on the master's wall clock, ns
- * @origin_ns: time of global tick 0 since the Unix epoch
- * @hz: global ticks per second
  *
- * On the axis, the period begins at the global tick that contains @begin_ns, and
- * lasts @end_ns - @begin_ns. Returns 0; -EINVAL: a clock does not advance, @hz is below
- * TSCT_AXIS_HZ_MIN, or begin_ns is before the origin; -ERANGE: too many ticks (at 1 GHz
- * since the Unix epoch there is room up to the year 2554, at 10 GHz up to 2028), or a
- * ratio that takes more than 64 bits in lowest terms.
+ * tsct_axis_from_params - from clock params of a counter: time @base_ns at count @base,
+ *	and counts of @mult * 2^-56 ns
+ *
+ * Return 0; -EINVAL: a clock does not advance, @base_ns is negative, or @hz is below
+ * TSCT_AXIS_HZ_MIN; -ERANGE: too many ticks (at 1 GHz there is room up to the year 2554,
+ * at 10 GHz up to 2028), or a ratio that takes more than 64 bits in lowest terms.
  */
 int tsct_axis_from_run(struct tsct_axis *ret_axis, __u64 begin, __u64 end,
-		       __u64 begin_ns, __u64 end_ns, __u64 origin_ns, __u64 hz);
-
-/*
- * tsct_axis_from_params - axis of 1 GHz since the Unix epoch, from a calibration:
- * @mult * 2^-56 ns per tick, @base_ns at @base. Returns 0 or -EINVAL.
- */
+		       __u64 begin_ns, __u64 end_ns, __u64 hz);
 int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
-			  __u64 mult);
+			  __u64 mult, __u64 hz);
 
 /* ---- lines ----------------------------------------------------------------- */
 

@@ -45,121 +45,15 @@
  * Documentation/merge.rst has the reasons.
  */
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/base/hash.h"
 #include "lib/ctf/ticks.h"
 #include "merge_map.h"
+#include "merge_messages.h"
 
-/* ---- errors and remarks -------------------------------------------------- */
-
-int merge_fail(struct tsct_merge *m, int err, const char *format, ...)
-{
-	va_list args;
-
-	pthread_mutex_lock(&m->lock);
-	if (!m->error) {
-		m->error = err;
-		va_start(args, format);
-		vsnprintf(m->why, sizeof(m->why), format, args);
-		va_end(args);
-	}
-	pthread_mutex_unlock(&m->lock);
-	return err;
-}
-
-int merge_fail_errno(struct tsct_merge *m, int err)
-{
-	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
-}
-
-void merge_note(struct tsct_merge *m, const char *format, ...)
-{
-	char sentence[MERGE_WHY_MAX];
-	va_list args;
-
-	if (!m->options.note)
-		return;
-	va_start(args, format);
-	vsnprintf(sentence, sizeof(sentence), format, args);
-	va_end(args);
-	pthread_mutex_lock(&m->lock);
-	m->options.note(m->options.arg, sentence);
-	pthread_mutex_unlock(&m->lock);
-}
-
-/* ---- steps, and where parts meet ---------------------------------------------------- */
-
-/* An error, as it is sent to all parts */
-struct failure {
-	int err;
-	char why[MERGE_WHY_MAX];
-};
-
-int merge_agree(struct tsct_merge *m, int err)
-{
-	struct failure first = { .err = err };
-
-	if (m->ranks->nr == 1)
-		return err;
-	if (err)
-		memcpy(first.why, m->why, sizeof(first.why));
-	if (!tsct_ranks_first(m->ranks, err, &first, sizeof(first)))
-		return 0;
-	m->error = first.err;
-	memcpy(m->why, first.why, sizeof(m->why));
-	return first.err;
-}
-
-void merge_join(struct tsct_merge *m, enum merge_list list)
-{
-	/* Where lists are not just appended to each other */
-	static tsct_ranks_combine *const combine[MERGE_LISTS] = {
-		[MERGE_TIMELINES] = merge_combine_timelines,
-		[MERGE_CLOCKS] = merge_combine_clocks,
-		[MERGE_CHANNELS] = merge_combine_channels,
-		[MERGE_TYPES] = merge_combine_types,
-		[MERGE_CANDIDATES] = merge_combine_candidates,
-		[MERGE_STATS] = merge_combine_stats,
-	};
-
-	if (combine[list])
-		tsct_ranks_reduce(m->ranks, &m->list[list], combine[list]);
-	else
-		tsct_ranks_gather(m->ranks, &m->list[list]);
-	/* The first part looks for duplicates, for all: these are large lists. */
-	if (list != MERGE_DIRS && list != MERGE_HOLDERS && list != MERGE_HELD)
-		tsct_ranks_share(m->ranks, &m->list[list]);
-}
-
-int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size)
-{
-	return merge_fail_errno(m, tsct_blob_add(&m->list[list], element, size));
-}
-
-int merge_do(struct tsct_merge *m, const struct merge_step *step)
-{
-	enum merge_list list;
-	struct merge_in *in;
-	int err = 0;
-
-	for (in = m->in; step->input && in < m->in + m->nr && !err; in++) {
-		err = merge_is_stopped(m) ? -EINTR : merge_use(m, in, step->need);
-		if (err)
-			break;
-		err = step->input(m, in);
-		merge_leave(m, in);
-	}
-	err = merge_agree(m, err);
-	for (list = 0; list < MERGE_LISTS && !err; list++)
-		if (step->lists & 1U << list)
-			merge_join(m, list);
-	return !err && step->all ? merge_agree(m, step->all(m)) : err;
-}
-
-/* ---- the first look ------------------------------------------------------------------ */
+/* ---- steps for each input ------------------------------------------------------------ */
 
 /* Adds the sizes of the input's files to the total of the progress display. */
 static void add_sizes(struct tsct_merge *m, struct merge_in *in)
@@ -226,34 +120,16 @@ static int number_inputs(struct tsct_merge *m)
 	return 0;
 }
 
-/* ---- the result's clock --------------------------------------------------------- */
-
-/* Sets the first and the last global tick of all inputs. */
-static void find_span(struct tsct_merge *m)
+static int define_input(struct tsct_merge *m, struct merge_in *in)
 {
-	struct tsct_recording *r = &m->result;
-	const struct merge_in *in;
-	unsigned int k;
-	__u64 at;
+	int err = merge_define(m, in);
 
-	r->begin = UINT64_MAX;
-	r->end = 0;
-	for (in = m->in; in < m->in + m->nr; in++) {
-		/* Within a segment of an input, global ticks increase. From one segment
-		 * to the next, at the begin of the counter's next epoch, they may
-		 * decrease: so the lowest tick may be the begin of any segment. */
-		for (k = 0; k < in->nr_segments; k++) {
-			at = merge_global(in, k ? in->segment[k].begin : in->begin);
-			if (at < r->begin)
-				r->begin = at;
-		}
-		at = merge_global(in, in->end);
-		if (at > r->end)
-			r->end = at;
-	}
-	r->begin = ~tsct_ranks_max(m->ranks, ~r->begin);
-	r->end = tsct_ranks_max(m->ranks, r->end);
+	if (!err)
+		err = merge_list_candidates(m, in);
+	return err ? err : merge_list_polls(m, in);
 }
+
+/* ---- the result's names -------------------------------------------------------------- */
 
 /*
  * Makes the UUID (RFC 9562, version 8) from the inputs, their order and the options: the
@@ -320,14 +196,14 @@ static int name_result(struct tsct_merge *m)
 	struct tsct_recording *r = &m->result;
 	int err;
 
-	if (m->time == TSCT_MERGE_CLUSTER)
-		r->timeline = (struct tsct_recorded_timeline) {
-			.on = 1, .number = m->timeline, .master = m->master,
-			.base_ns = m->axis.base_ns, .base = m->axis.base,
-			.mult = m->axis.mult, .remote = m->frame.remote,
-			.global = m->frame.global, .num = m->frame.num,
-			.den = m->frame.den,
-		};
+	if (m->time == TSCT_MERGE_CLUSTER) {
+		r->timeline = m->axis;
+		r->timeline.on = 1;
+		r->timeline.remote = m->frame.remote;
+		r->timeline.global = m->frame.global;
+		r->timeline.num = m->frame.num;
+		r->timeline.den = m->frame.den;
+	}
 	r->timeline.hz = m->frame.hz;
 	r->compared = m->compared;
 	r->status = m->compared == TSCT_COMPARED_UNKNOWN ? TSCT_STATUS_UNKNOWN :
@@ -340,49 +216,29 @@ static int name_result(struct tsct_merge *m)
 	return err ? err : make_uuid(m);
 }
 
-int merge_make_clock(struct tsct_merge *m)
-{
-	struct tsct_recording *r = &m->result;
-	struct tsct_clock_params *real = &r->real;
-	const __u64 hz = m->frame.hz;
-	bool rest;
-	__u64 s;
-
-	find_span(m);
-	/* The base of the result's clock is a whole second since the Unix epoch. */
-	s = r->begin / hz;
-	real->base_cycles = s * hz;
-	real->base_ns = (__s64)(s * 1000000000);
-	real->mult = tsct_divide(((tsct_u128)1000000000 << TSCT_CLOCK_SHIFT) +
-				 hz / 2, hz, &rest);
-	real->slew_mult = real->mult;
-	real->as_of_cycles = r->end;
-	real->holdover_after_cycles = r->end;
-	real->void_after_cycles = r->end + hz;
-	r->source = hz == TSCT_AXIS_HZ_MIN ? TSCT_SOURCE_REALTIME :
-		TSCT_SOURCE_TSC;
-	/* Trace readers reject metadata with invalid clock params, or with a recording
-	 * that ends before the recording's begin. */
-	if (r->end < r->begin || tsct_clock_params_check(real, r->source))
-		return merge_fail(m, -EINVAL, "one recording cannot hold the times of all"
-				  " inputs: they are too far apart, or too far in the future");
-	return 0;
-}
-
 /* ---- the plan --------------------------------------------------------------------- */
+
+/* Lists that are not just appended to each other */
+static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
+	[MERGE_TIMELINES] = merge_combine_timelines,
+	[MERGE_CLOCKS] = merge_combine_clocks,
+	[MERGE_CHANNELS] = merge_combine_channels,
+	[MERGE_TYPES] = merge_combine_types,
+	[MERGE_CANDIDATES] = merge_combine_candidates,
+};
 
 static const struct merge_step plan[] = {
 	{ .input = look_at, .need = MERGE_SAMPLES,
 	  .lists = 1U << MERGE_PEERS | 1U << MERGE_TIMELINES | 1U << MERGE_CLOCKS |
 		  1U << MERGE_DIRS | 1U << MERGE_HOLDERS | 1U << MERGE_HELD |
 		  1U << MERGE_CHANNELS | 1U << MERGE_MISSING,
-	  .all = number_inputs },
+	  .combine = join_by, .all = number_inputs },
 	{ .all = merge_identify },
 	{ .all = merge_choose_time },
 	{ .all = merge_make_result },
-	{ .input = merge_define, .need = MERGE_SAMPLES,
+	{ .input = define_input, .need = MERGE_SAMPLES,
 	  .lists = 1U << MERGE_TYPES | 1U << MERGE_CANDIDATES | 1U << MERGE_POLLS,
-	  .all = merge_define_types },
+	  .combine = join_by, .all = merge_define_types },
 	{ .all = merge_find_axis },
 	{ .all = merge_settle },
 	{ .all = name_result },
@@ -423,45 +279,6 @@ void tsct_merge_free(struct tsct_merge *m)
 	tsct_recording_free(&m->result);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
-}
-
-/* ---- the result --------------------------------------------------------------------- */
-
-/*
- * Adds to each node's error bounds the largest raise of a global tick of the node that
- * kept ticks from decreasing (monotonic fixup), in ns. The error bound of the CTF clock
- * of the merged recording is the largest bound of all nodes; 0 if nodes were never
- * compared, so that there is no bound.
- */
-static void bound_clock(struct tsct_merge *m)
-{
-	struct tsct_clock_params *real = &m->result.real;
-	struct tsct_recorded_correction *c;
-	struct tsct_recorded_node *node;
-	struct tsct_recorded_bound *b;
-	__u64 worst = 0, ns;
-	__u32 i;
-
-	for (i = 0; i < m->result.nr_nodes; i++) {
-		node = &m->result.nodes[i];
-		c = &node->correction;
-		ns = (__u64)(((tsct_u128)c->fixup_max * 1000000000 +
-			      m->frame.hz - 1) / m->frame.hz);
-		for (b = c->bounds; b < c->bounds + c->nr_bounds; b++) {
-			b->error_ns = tsct_recorded_bound_add(b->error_ns, ns);
-			if (b->error_ns > worst)
-				worst = b->error_ns;
-		}
-		for (b = node->clock_bounds; b < node->clock_bounds + node->nr_clock_bounds; b++)
-			b->error_ns = tsct_recorded_bound_add(b->error_ns, ns);
-		if (node->clock_error_ns)
-			node->clock_error_ns = tsct_recorded_bound_add(node->clock_error_ns, ns);
-	}
-	worst = tsct_ranks_max(m->ranks, worst);
-	worst = worst > UINT64_MAX / 1000 ? UINT64_MAX : worst * 1000;
-	real->past_error_ps = real->error_ps = worst;
-	real->as_of_cycles = real->holdover_after_cycles = m->result.end;
-	real->void_after_cycles = m->result.end + m->frame.hz;
 }
 
 /* ---- metadata ------------------------------------------------------------------------ */
@@ -542,10 +359,7 @@ int tsct_merge_write(struct tsct_merge *m, int dirfd)
 
 	if (!err)
 		err = merge_bounds_again(m);
-	if (err)
-		return err;
-	bound_clock(m);
-	if (!m->counted)
+	if (!err && !m->counted)
 		err = merge_count_messages(m, &m->result.messages);
 	if (err)
 		return err;
@@ -558,11 +372,6 @@ int tsct_merge_write(struct tsct_merge *m, int dirfd)
 const char *tsct_merge_why(const struct tsct_merge *m)
 {
 	return m->why;
-}
-
-struct tsct_merge_progress *tsct_merge_progress(struct tsct_merge *m)
-{
-	return &m->progress;
 }
 
 enum tsct_merge_time tsct_merge_time(const struct tsct_merge *m)

@@ -17,12 +17,23 @@
 
 #include "lib/ctf/trace_reader.h"
 #include "lib/fit/fit.h"
-#include "ranks.h"
 
 struct tsct_merge;
+struct tsct_ranks;
 
 /* Callback that receives a remark for the user; from any thread, but one at a time */
 typedef void tsct_merge_note(void *arg, const char *sentence);
+
+/* Progress of writing. Threads add to the last two, which are to be read with READ_ONCE(). */
+struct tsct_merge_progress {
+	__u64 bytes;		/* of all input files */
+	__u64 bytes_done;	/* read so far */
+	__u64 events;		/* number of events written so far */
+};
+
+/* Callback that is called many times a second, by the thread that plans or writes. Returns
+ * true: the merge is to return -EINTR */
+typedef bool tsct_merge_poll(void *arg, const struct tsct_merge_progress *progress);
 
 struct tsct_merge_options {
 	const char *const *path;	/* paths of the directories of recordings */
@@ -40,18 +51,12 @@ struct tsct_merge_options {
 	 * NULL: none. The result names them. */
 	const char *missing_nodes;
 	unsigned int jobs;	/* number of threads; 0: one per CPU */
-	/* the processes that merge together, each a part of the inputs; NULL: this one
-	 * alone. All are given the same options otherwise */
+	/* the processes that merge together (ranks.h), each a part of the inputs; NULL: this
+	 * one alone. All are given the same options otherwise */
 	const struct tsct_ranks *ranks;
-	tsct_merge_note *note;	/* callback for remarks; may be NULL */
-	void *arg;
-};
-
-/* Progress of the merge. Other threads may read the fields with READ_ONCE(). */
-struct tsct_merge_progress {
-	__u64 bytes, bytes_done; /* bytes of all input files, and bytes read so far */
-	__u64 events;			/* number of events written so far */
-	__u32 stop;	/* flag, set by others: the merge is to return -EINTR */
+	tsct_merge_note *note;	/* may be NULL */
+	tsct_merge_poll *poll;	/* may be NULL */
+	void *arg;		/* for both */
 };
 
 /*
@@ -75,8 +80,6 @@ const char *tsct_merge_why(const struct tsct_merge *merge);
 int tsct_merge_write(struct tsct_merge *merge, int dirfd);
 
 void tsct_merge_free(struct tsct_merge *merge);	/* frees a plan, which may be NULL */
-
-struct tsct_merge_progress *tsct_merge_progress(struct tsct_merge *merge);
 
 /* ---- results of the plan ------------------------------------------------- */
 
@@ -167,13 +170,10 @@ struct tsct_merge_reader;
 int tsct_merge_reader_open(struct tsct_merge *merge,
 			   const struct tsct_merge_file *file,
 			   struct tsct_merge_reader **ret);
-/* Reads the next undamaged event. Returns 1; 0: end of the file; or -ENOMEM. */
-int tsct_merge_reader_next(struct tsct_merge_reader *reader,
+/* Reads the next undamaged event; @ends: the next send or receive. Returns 1; 0: end of the
+ * file; -ENOMEM; or -EINTR: the merge was stopped. */
+int tsct_merge_reader_next(struct tsct_merge_reader *reader, bool ends,
 			   struct tsct_merge_event *ret);
 void tsct_merge_reader_close(struct tsct_merge_reader *reader);
-
-/* Returns the time of an event of @file by the node's own clock, ns. */
-__s64 tsct_merge_own_ns(const struct tsct_merge *merge,
-			const struct tsct_merge_file *file, __u64 stamp);
 
 #endif /* TSCT_MERGE_H */

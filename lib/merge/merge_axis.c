@@ -24,7 +24,7 @@ static bool is_on(const struct tsct_series *s, __u64 master, __u32 timeline)
 
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s)
 {
-	return is_on(s, m->master, m->timeline);
+	return is_on(s, m->axis.master, m->axis.number);
 }
 
 /*
@@ -332,8 +332,11 @@ static int take_own(struct tsct_merge *m)
  */
 static int try_mpi(struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 {
+	static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
+		[MERGE_TIMELINES] = merge_combine_timelines,
+	};
 	static const struct merge_step compare_again = {
-		.input = list_timeline, .lists = 1U << MERGE_TIMELINES,
+		.input = list_timeline, .lists = 1U << MERGE_TIMELINES, .combine = join_by,
 	};
 	int err = merge_use_mpi ? merge_use_mpi(m) : 0;
 
@@ -364,8 +367,8 @@ int merge_choose_time(struct tsct_merge *m)
 	t = (const struct axis_timelines *)m->list[MERGE_TIMELINES].data;
 	m->time = TSCT_MERGE_CLUSTER;
 	m->compared = TSCT_COMPARED_SAMPLES;
-	m->master = t->first.master;
-	m->timeline = t->first.number;
+	m->axis.master = t->first.master;
+	m->axis.number = t->first.number;
 	if (*why && by_themselves)
 		return take_own(m);
 	if (*why && !m->options.force)
@@ -388,7 +391,7 @@ int merge_choose_time(struct tsct_merge *m)
 
 /* ---- positions on the axis ----------------------------------------------- */
 
-double merge_axis_ns(const struct merge_axis *axis)
+double merge_axis_ns(const struct tsct_recorded_timeline *axis)
 {
 	return ldexp((double)axis->mult, -TSCT_CLOCK_SHIFT);
 }
@@ -408,7 +411,7 @@ void merge_add_frac(struct merge_place *place, double frac)
 	place->frac = frac - whole < 1 ? frac - whole : nextafter(1, 0);
 }
 
-void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
+void merge_axis_place(const struct tsct_recorded_timeline *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret)
 {
 	tsct_s128 size = ((tsct_s128)ns - axis->base_ns) *
@@ -425,20 +428,13 @@ void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
 }
 
 /* Returns the cluster time of position @count on an axis, ns, rounded down. */
-static __s64 time_of(const struct merge_axis *axis, __u64 count)
+static __s64 time_of(const struct tsct_recorded_timeline *axis, __u64 count)
 {
 	return axis->base_ns +
 		tsct_cycles_ns(axis->mult, (__s64)(count - axis->base));
 }
 
 /* ---- merged inputs ------------------------------------------------------- */
-
-static struct merge_axis axis_of(const struct tsct_recorded_timeline *t)
-{
-	return (struct merge_axis) {
-		.base = t->base, .base_ns = t->base_ns, .mult = t->mult,
-	};
-}
 
 static struct tsct_axis frame_of(const struct tsct_recorded_timeline *t)
 {
@@ -448,7 +444,8 @@ static struct tsct_axis frame_of(const struct tsct_recorded_timeline *t)
 	};
 }
 
-static bool is_same_axis(const struct merge_axis *a, const struct merge_axis *b)
+static bool is_same_axis(const struct tsct_recorded_timeline *a,
+			 const struct tsct_recorded_timeline *b)
 {
 	return a->mult == b->mult && time_of(a, b->base) == b->base_ns;
 }
@@ -456,17 +453,16 @@ static bool is_same_axis(const struct merge_axis *a, const struct merge_axis *b)
 bool merge_is_same_frame(const struct tsct_merge *m,
 			 const struct tsct_recording *rec)
 {
-	struct merge_axis axis = axis_of(&rec->timeline);
 	struct tsct_axis frame = frame_of(&rec->timeline);
 
 	return !memcmp(&frame, &m->frame, sizeof(frame)) &&
-		is_same_axis(&axis, &m->axis);
+		is_same_axis(&rec->timeline, &m->axis);
 }
 
 void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
 		     struct tsct_fit *ret)
 {
-	const struct merge_axis from = axis_of(&rec->timeline);
+	const struct tsct_recorded_timeline *from = &rec->timeline;
 	const struct tsct_axis frame = frame_of(&rec->timeline);
 	const bool before = rec->begin < frame.global;
 	tsct_u128 product = (tsct_u128)(before ? frame.global - rec->begin :
@@ -482,10 +478,10 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 	place.count = before ? frame.remote - whole : frame.remote + whole;
 	merge_add_frac(&place, before ? -frac : frac);
 	place.rate = (double)frame.den / (double)frame.num;
-	if (!is_same_axis(&from, &m->axis)) {
-		ns = place.frac * merge_axis_ns(&from);
-		place.rate *= merge_axis_ns(&from) / merge_axis_ns(&m->axis);
-		merge_axis_place(&m->axis, time_of(&from, place.count), ns,
+	if (!is_same_axis(from, &m->axis)) {
+		ns = place.frac * merge_axis_ns(from);
+		place.rate *= merge_axis_ns(from) / merge_axis_ns(&m->axis);
+		merge_axis_place(&m->axis, time_of(from, place.count), ns,
 				 &place);
 	}
 	memset(ret, 0, sizeof(*ret));
@@ -507,7 +503,7 @@ struct axis_candidates {
 	struct tsct_recorded_timeline timeline;
 	/* by the master's own recording; by its clock params in a child's sync samples; by
 	 * any clock params of cluster time; mult 0: none */
-	struct merge_axis axis[3];
+	struct tsct_recorded_timeline axis[3];
 	/* of the master's recordings, the one that begins first, and the one that ends
 	 * last; hz 0: none */
 	struct master_run {
@@ -522,7 +518,17 @@ static bool is_master(const struct tsct_merge *m, const struct merge_in *in)
 	const struct tsct_recorded_sync *sync = merge_sync(in);
 
 	return !in->rec->merged && sync->role == TSCT_SYNC_MASTER &&
-		sync->node == m->master;
+		sync->node == m->axis.master;
+}
+
+/* Sets a candidate unless there is one already. */
+static void set_axis(struct tsct_recorded_timeline *axis, __u64 base, __s64 base_ns, __u64 mult)
+{
+	if (axis->mult)
+		return;
+	axis->base = base;
+	axis->base_ns = base_ns;
+	axis->mult = mult;
 }
 
 static void find_series(const struct tsct_merge *m, const struct merge_in *in,
@@ -535,15 +541,13 @@ static void find_series(const struct tsct_merge *m, const struct merge_in *in,
 		if (!merge_is_of(m, s))
 			continue;
 		sent = &s->params[s->nr - 1];
-		if (!c->axis[1].mult && s->has_params && s->node == m->master)
-			c->axis[1] = (struct merge_axis) { sent->base, sent->base_ns, sent->mult };
+		if (s->has_params && s->node == m->axis.master)
+			set_axis(&c->axis[1], sent->base, sent->base_ns, sent->mult);
 		/*
 		 * The master's counter is unknown: the axis is ns of cluster time. Its base
 		 * is the base time in the last clock params of a series of sync samples.
 		 */
-		if (!c->axis[2].mult)
-			c->axis[2] = (struct merge_axis) {
-				(__u64)sent->base_ns, sent->base_ns, TSCT_NS_MULT };
+		set_axis(&c->axis[2], (__u64)sent->base_ns, sent->base_ns, TSCT_NS_MULT);
 	}
 }
 
@@ -551,12 +555,11 @@ static void find_master(const struct tsct_merge *m, const struct merge_in *in,
 			struct axis_candidates *c)
 {
 	const struct tsct_clock_params *params = &merge_sync(in)->params;
+	const __u64 base = params->base_cycles + params->slew_cycles;
 
 	if (!is_master(m, in))
 		return;
-	c->axis[0].base = params->base_cycles + params->slew_cycles;
-	c->axis[0].base_ns = tsct_clock_params_ns(params, c->axis[0].base);
-	c->axis[0].mult = params->mult;
+	set_axis(&c->axis[0], base, tsct_clock_params_ns(params, base), params->mult);
 	c->first = c->last = (struct master_run) { in->begin, in->end, in->hz, in->rec->real };
 }
 
@@ -590,6 +593,7 @@ int merge_list_candidates(struct tsct_merge *m, struct merge_in *in)
 {
 	struct axis_candidates c = {
 		.merged = in->merged, .input = in->index, .timeline = in->rec->timeline,
+		.axis = { m->axis, m->axis, m->axis },
 	};
 	const struct tsct_blob one = { (char *)&c, sizeof(c), 0 };
 
@@ -618,25 +622,6 @@ static __u64 wanted_hz(const struct tsct_merge *m)
 	return m->options.hz ? m->options.hz : GIGA;
 }
 
-int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
-			    __u64 mult, __u64 hz)
-{
-	int err = tsct_axis_from_params(ret, base, base_ns, mult);
-	__u64 num = hz, den = GIGA;
-	bool rest;
-
-	if (err)
-		return err;
-	ret->hz = hz;
-	ret->global = tsct_divide((tsct_u128)ret->global * hz, GIGA, &rest);
-	tsct_reduce(&num, &den);
-	if (__builtin_mul_overflow(ret->num, num, &ret->num) ||
-	    __builtin_mul_overflow(ret->den, den, &ret->den) ||
-	    ret->global == ~0ULL)
-		return -ERANGE;
-	return 0;
-}
-
 /*
  * Sets the rate of global ticks so that the master's whole recording lasts as long as
  * by the master's wall clock. A recording of less than 1 s is extended to 1 s: from its
@@ -653,22 +638,21 @@ static int frame_by_master(struct tsct_merge *m, const struct axis_candidates *c
 		end = first->begin + (__u64)last->hz;
 	return tsct_axis_from_run(&m->frame, first->begin, end,
 			(__u64)tsct_clock_params_ns(&first->real, first->begin),
-			(__u64)tsct_clock_params_ns(&last->real, end), 0, wanted_hz(m));
+			(__u64)tsct_clock_params_ns(&last->real, end), wanted_hz(m));
 }
 
 /* Without a recording of the master, global ticks have the rate of cluster time. */
 static int frame_by_cluster(struct tsct_merge *m)
 {
-	const struct merge_axis *axis = &m->axis;
+	const struct tsct_recorded_timeline *axis = &m->axis;
 	__u64 hour = (__u64)whole_of(3600e9 / merge_axis_ns(axis));
 
-	if (!merge_frame_from_params(&m->frame, axis->base, axis->base_ns,
-				     axis->mult, wanted_hz(m)))
+	if (!tsct_axis_from_params(&m->frame, axis->base, axis->base_ns, axis->mult,
+				   wanted_hz(m)))
 		return 0;
 	return tsct_axis_from_run(&m->frame, axis->base, axis->base + hour,
 			      (__u64)axis->base_ns,
-			      (__u64)time_of(axis, axis->base + hour), 0,
-			      wanted_hz(m));
+			      (__u64)time_of(axis, axis->base + hour), wanted_hz(m));
 }
 
 int merge_find_axis(struct tsct_merge *m)
@@ -680,14 +664,14 @@ int merge_find_axis(struct tsct_merge *m)
 	if (m->time == TSCT_MERGE_OWN) {
 		/* There is no common axis: each node has its own clock. Of m->axis and
 		 * m->frame, only m->frame.hz, the rate of global ticks, is used. */
-		m->axis = (struct merge_axis) { .mult = TSCT_NS_MULT };
+		m->axis.mult = TSCT_NS_MULT;
 		m->frame = (struct tsct_axis) { 0, 0, 1, 1, wanted_hz(m) };
 		if (c->merged && !m->options.hz)
 			m->frame.hz = c->timeline.hz;
 		return 0;
 	}
 	if (c->merged) {
-		m->axis = axis_of(&c->timeline);
+		m->axis = c->timeline;
 		m->frame = frame_of(&c->timeline);
 		if (!m->options.hz || m->options.hz == m->frame.hz)
 			return 0;

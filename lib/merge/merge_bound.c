@@ -5,6 +5,7 @@
  * an estimate made for that tick, plus the distance of the curve from the estimate. The
  * error halfway between two such ticks may raise the bounds at both ticks. Where times are
  * by a node's own clock, their bounds are those of its recording (recording_error.h).
+ * Makes the result's clock, which has the bound of all nodes.
  */
 #include <math.h>
 #include <time.h>
@@ -74,8 +75,7 @@ static int measure(struct tsct_merge *m, const struct merge_in *in,
 				(double)tsct_recording_utc_max_ns(in->rec, 0, local, until);
 		/* Times before a disruption are by the clock after the disruption,
 		 * which may be any time ahead or behind. */
-		if (merge_was_disrupted(in->rec) &&
-		    (__s64)(local - real->base_cycles) < 0)
+		if (in->was_disrupted && (__s64)(local - real->base_cycles) < 0)
 			ret->error_ns = HUGE_VAL;
 	} else {
 		ret->error_ns += (double)in->rec->skew_ns;
@@ -431,7 +431,101 @@ int merge_bound_first(struct tsct_merge *m, struct merge_in *in)
 	return merge_bound_anew(m, in);
 }
 
-/* Computes the error bounds again, up to the last copied event. */
+/* ---- the result's clock --------------------------------------------------------- */
+
+/* Sets the first and the last global tick of all inputs. */
+static void find_span(struct tsct_merge *m)
+{
+	struct tsct_recording *r = &m->result;
+	const struct merge_in *in;
+	unsigned int k;
+	__u64 at;
+
+	r->begin = UINT64_MAX;
+	r->end = 0;
+	for (in = m->in; in < m->in + m->nr; in++) {
+		/* Within a segment of an input, global ticks increase. From one segment
+		 * to the next, at the begin of the counter's next epoch, they may
+		 * decrease: so the lowest tick may be the begin of any segment. */
+		for (k = 0; k < in->nr_segments; k++) {
+			at = merge_global(in, k ? in->segment[k].begin : in->begin);
+			if (at < r->begin)
+				r->begin = at;
+		}
+		at = merge_global(in, in->end);
+		if (at > r->end)
+			r->end = at;
+	}
+	r->begin = ~tsct_ranks_max(m->ranks, ~r->begin);
+	r->end = tsct_ranks_max(m->ranks, r->end);
+}
+
+int merge_make_clock(struct tsct_merge *m)
+{
+	struct tsct_recording *r = &m->result;
+	struct tsct_clock_params *real = &r->real;
+	const __u64 hz = m->frame.hz;
+	bool rest;
+	__u64 s;
+
+	find_span(m);
+	/* The base of the result's clock is a whole second since the Unix epoch. */
+	s = r->begin / hz;
+	real->base_cycles = s * hz;
+	real->base_ns = (__s64)(s * 1000000000);
+	real->mult = tsct_divide(((tsct_u128)1000000000 << TSCT_CLOCK_SHIFT) +
+				 hz / 2, hz, &rest);
+	real->slew_mult = real->mult;
+	real->as_of_cycles = r->end;
+	real->holdover_after_cycles = r->end;
+	real->void_after_cycles = r->end + hz;
+	r->source = hz == TSCT_AXIS_HZ_MIN ? TSCT_SOURCE_REALTIME :
+		TSCT_SOURCE_TSC;
+	/* Trace readers reject metadata with invalid clock params, or with a recording
+	 * that ends before the recording's begin. */
+	if (r->end < r->begin || tsct_clock_params_check(real, r->source))
+		return merge_fail(m, -EINVAL, "one recording cannot hold the times of all"
+				  " inputs: they are too far apart, or too far in the future");
+	return 0;
+}
+
+/*
+ * Adds to each node's error bounds the largest raise of a global tick of the node that
+ * kept ticks from decreasing (monotonic fixup), in ns. The error bound of the CTF clock
+ * of the merged recording is the largest bound of all nodes; 0 if nodes were never
+ * compared, so that there is no bound.
+ */
+static void bound_clock(struct tsct_merge *m)
+{
+	struct tsct_clock_params *real = &m->result.real;
+	struct tsct_recorded_correction *c;
+	struct tsct_recorded_node *node;
+	struct tsct_recorded_bound *b;
+	__u64 worst = 0, ns;
+	__u32 i;
+
+	for (i = 0; i < m->result.nr_nodes; i++) {
+		node = &m->result.nodes[i];
+		c = &node->correction;
+		ns = (__u64)(((tsct_u128)c->fixup_max * 1000000000 +
+			      m->frame.hz - 1) / m->frame.hz);
+		for (b = c->bounds; b < c->bounds + c->nr_bounds; b++) {
+			b->error_ns = tsct_recorded_bound_add(b->error_ns, ns);
+			if (b->error_ns > worst)
+				worst = b->error_ns;
+		}
+		for (b = node->clock_bounds; b < node->clock_bounds + node->nr_clock_bounds; b++)
+			b->error_ns = tsct_recorded_bound_add(b->error_ns, ns);
+		if (node->clock_error_ns)
+			node->clock_error_ns = tsct_recorded_bound_add(node->clock_error_ns, ns);
+	}
+	worst = tsct_ranks_max(m->ranks, worst);
+	worst = worst > UINT64_MAX / 1000 ? UINT64_MAX : worst * 1000;
+	real->past_error_ps = real->error_ps = worst;
+	real->as_of_cycles = real->holdover_after_cycles = m->result.end;
+	real->void_after_cycles = m->result.end + m->frame.hz;
+}
+
 int merge_bounds_again(struct tsct_merge *m)
 {
 	struct merge_in *in;
@@ -448,5 +542,8 @@ int merge_bounds_again(struct tsct_merge *m)
 		err = merge_bound_anew(m, in);
 		merge_leave(m, in);
 	}
-	return merge_agree(m, err);
+	err = merge_agree(m, err);
+	if (!err)
+		bound_clock(m);
+	return err;
 }

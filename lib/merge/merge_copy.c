@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads files of the inputs with global ticks, and copies them. Files are independent,
- * so each of any number of threads takes the next file.
+ * so each of any number of threads takes the next file. The caller waits for them.
  */
 #include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "merge_map.h"
 #include "lib/ctf/stream.h"
@@ -23,6 +24,7 @@ struct tsct_merge_reader {
 	const struct tsct_merge_file *file;
 	unsigned int segment;	/* index of the input's segment that is in use */
 	bool out;		/* flag: an event had no global tick */
+	__u64 packet;		/* offset of the packet that tsct_merge_reader_next() reads */
 };
 
 /* Opens the input, until close_reader(), which is called only after success. */
@@ -36,7 +38,7 @@ static int open_reader(struct tsct_merge_reader *r, struct tsct_merge *m,
 	if (err)
 		return err;
 	*r = (struct tsct_merge_reader) {
-		.merge = m, .in = in, .file = file,
+		.merge = m, .in = in, .file = file, .packet = ~0ULL,
 		.dir = { .dirfd = in->dirfd, .rec = in->rec, .report = report, .arg = arg },
 	};
 	tsct_stream_reader_init(&r->s, in->rec, in->kinds[file->in_class],
@@ -117,26 +119,17 @@ int tsct_merge_reader_open(struct tsct_merge *m,
 	return err;
 }
 
-int tsct_merge_reader_next(struct tsct_merge_reader *r,
+int tsct_merge_reader_next(struct tsct_merge_reader *r, bool ends,
 			   struct tsct_merge_event *ret)
 {
-	const int has = next_event(r, &ret->global);
+	int has;
 
-	ret->event = &r->s.event;
-	if (has > 0)
-		ret->id = ids_of(r)[r->s.id - TSCT_ID_FIRST];
-	return has;
-}
-
-int merge_reader_next_end(struct tsct_merge_reader *r, struct tsct_merge_event *ret)
-{
-	int has = 1;
-
-	while (has > 0) {
-		has = merge_is_stopped(r->merge) ? -EINTR : next_event(r, &ret->global);
-		if (has > 0 && tsct_message_is_end(r->s.event.def))
-			break;
-	}
+	do {
+		has = next_event(r, &ret->global);
+		if (r->s.pos != r->packet && merge_is_stopped(r->merge))
+			has = -EINTR;
+		r->packet = r->s.pos;
+	} while (has > 0 && ends && !tsct_message_is_end(r->s.event.def));
 	ret->event = &r->s.event;
 	if (has > 0)
 		ret->id = ids_of(r)[r->s.id - TSCT_ID_FIRST];
@@ -148,12 +141,6 @@ void tsct_merge_reader_close(struct tsct_merge_reader *r)
 	if (r)
 		close_reader(r);
 	free(r);
-}
-
-__s64 tsct_merge_own_ns(const struct tsct_merge *m,
-			const struct tsct_merge_file *file, __u64 stamp)
-{
-	return merge_own_ns(&m->in[file->input], stamp);
 }
 
 /* ---- one file ---------------------------------------------------------------------- */
@@ -174,15 +161,9 @@ struct copy {
 
 static void report(void *arg, const char *sentence)
 {
-	struct copy *c = arg;
-	struct tsct_merge *m = c->w->m;
-	const char *path = c->r.in->info.path;
+	const struct copy *c = arg;
 
-	if (m->options.salvage)
-		merge_note(m, "%s: %s", path, sentence);
-	else
-		merge_fail(m, -EBADMSG, "%s: %s; use --salvage to keep the"
-			   " readable part", path, sentence);
+	merge_report_damage(c->r.in, sentence);
 }
 
 static void count_done(struct copy *c, __u64 pos)
@@ -206,7 +187,7 @@ static int turn_packet(struct copy *c, __u64 *discarded)
 	int err = 0;
 
 	count_done(c, c->r.s.pos);
-	if (merge_is_stopped(c->w->m))
+	if (READ_ONCE(c->w->m->stop))
 		return -EINTR;
 	/* Damage ends the merge unless the option salvage is set. */
 	if (c->r.dir.damage && !c->w->m->options.salvage)
@@ -365,6 +346,9 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 
 /* ---- all files ----------------------------------------------------------- */
 
+/* Time between calls of options.poll() while threads copy, ns */
+#define POLL_NS		10000000
+
 static void *copy_files(void *arg)
 {
 	struct copy_work *w = arg;
@@ -385,7 +369,7 @@ static void *copy_files(void *arg)
 		merge_fail_errno(m, err);
 		/* Stops the other threads after an error. */
 		WRITE_ONCE(w->next, m->nr_files);
-		WRITE_ONCE(m->progress.stop, 1);
+		WRITE_ONCE(m->stop, true);
 	}
 	free(c);
 	return NULL;
@@ -395,6 +379,7 @@ int merge_copy(struct tsct_merge *m, int dirfd)
 {
 	struct copy_work w = { .m = m, .dirfd = dirfd };
 	unsigned int jobs = m->options.jobs, nr = 0;
+	struct timespec until;
 	pthread_t *threads;
 	cpu_set_t set;
 
@@ -403,13 +388,22 @@ int merge_copy(struct tsct_merge *m, int dirfd)
 	if (jobs > m->nr_files)
 		jobs = m->nr_files;
 	threads = calloc(jobs + 1, sizeof(*threads));
+	merge_is_stopped(m);
 	/* If a thread cannot be created, the existing threads copy all files. */
-	while (threads && nr + 1 < jobs &&
+	while (threads && nr < jobs &&
 	       !pthread_create(&threads[nr], NULL, copy_files, &w))
 		nr++;
-	copy_files(&w);
-	while (nr)
-		pthread_join(threads[--nr], NULL);
+	if (!nr)
+		copy_files(&w);
+	while (nr) {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += POLL_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		if (!pthread_clockjoin_np(threads[nr - 1], NULL, CLOCK_MONOTONIC, &until))
+			nr--;
+		merge_is_stopped(m);
+	}
 	free(threads);
 	m->partial = tsct_ranks_any(m->ranks, m->partial);
 	m->result.end = tsct_ranks_max(m->ranks, m->result.end);

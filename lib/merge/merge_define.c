@@ -29,15 +29,14 @@ static bool copy_text(char **to, const char *from)
 /* @sync: the node's sync state in this merge */
 static bool copy_node(struct tsct_recorded_node *to,
 		      const struct tsct_recorded_node *from,
-		      const struct tsct_recorded_sync *sync,
-		      const struct tsct_recording *of)
+		      const struct tsct_recorded_sync *sync, const struct merge_in *of)
 {
 	__u32 i;
 
 	*to = *from;
 	to->sync = *sync;
 	to->cut_off |= !of->complete;
-	to->disrupted |= merge_was_disrupted(of);
+	to->disrupted |= of->was_disrupted;
 	to->host = to->kernel = to->command = to->provider = NULL;
 	to->sync.name = to->cpu_model = NULL;
 	to->cpus = NULL;
@@ -64,7 +63,7 @@ static int copy_nodes(struct tsct_merge *m, struct merge_in *in)
 
 	for (k = 0; k < in->rec->nr_nodes; k++)
 		if (!copy_node(&to[k], &in->rec->nodes[k],
-			       k ? &in->rec->nodes[k].sync : merge_sync(in), in->rec))
+			       k ? &in->rec->nodes[k].sync : merge_sync(in), in))
 			return merge_fail_errno(m, -ENOMEM);
 	return 0;
 }
@@ -526,11 +525,7 @@ int merge_define(struct tsct_merge *m, struct merge_in *in)
 		err = check_channels(m, in);
 	if (!err)
 		err = list_types(m, in);
-	if (!err)
-		err = add_files(m, in);
-	if (!err)
-		err = merge_list_candidates(m, in);
-	return err ? err : merge_list_polls(m, in);
+	return err ? err : add_files(m, in);
 }
 
 /* ---- event types ------------------------------------------------------------------- */

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Sorts the sends and receives of a rank's inputs by time, in bounded memory: sorted runs
+ * go to a file without a name, and are read again together. Ends with the same tick stay in
+ * the order in which they were added.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +13,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/order.h"
-#include "merge_ends.h"
+#include "merge_messages.h"
 
 /* Ends of a run in memory while runs are read together: 10 KiB */
 #define PART	256

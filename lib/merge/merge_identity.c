@@ -2,13 +2,15 @@
 /*
  * Refuses duplicate inputs, and inputs that were made days apart by their clocks.
  * Several recordings of a node are accepted if they do not overlap in time, or have
- * different channels.
+ * different channels. Finds recordings of one boot whose clocks contradict each other.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "lib/base/hash.h"
+#include "lib/ctf/ticks.h"
 #include "merge_private.h"
 
 /* Longest accepted time, ns, in which no input was recorded: from the latest end of all
@@ -400,5 +402,153 @@ int merge_identify(struct tsct_merge *m)
 	tsct_blob_free(&list[MERGE_DIRS]);
 	tsct_blob_free(&list[MERGE_HOLDERS]);
 	tsct_blob_free(&list[MERGE_HELD]);
+	return err;
+}
+
+/* ---- the clocks of recordings of one boot ----------------------------------------- */
+
+/* Growth of the bound of a clock that is not read, ppb, if the recording states less: PHI
+ * of RFC 5905 */
+#define DRIFT_PPB	15000
+/*
+ * Between two recordings, an NTP daemon may have removed an offset of CLOCK_REALTIME. It
+ * slews by at most 500 ppm, which may begin after the first recording, or end before the
+ * second one, so the lines of both may be off by that: 1000 ppm. It steps the clock if the
+ * offset is above 128 ms (STEPT of RFC 5905).
+ */
+#define SLEW_PPB	1000000
+#define SLEW_MAX_NS	128e6
+/* Time before the end of a recording in which its clock may not have been read, ns */
+#define UNREAD_NS	1e9
+
+/* The straight clock of a recording */
+struct straight_clock {
+	__u8 boot_id[16];
+	__u32 source;		/* counter of the clock, TSCT_SOURCE_* */
+	__u32 input;
+	__u64 begin;		/* first tick: the first one of the recording's last epoch */
+	__u64 end;
+	double hz;
+	double error_ns;	/* bound of the clock in these ticks */
+	double growth_ppb;	/* growth of the bound where the clock is not read */
+	struct tsct_clock_params real;
+};
+
+static __u64 line_begin(const struct merge_in *in)
+{
+	const __u64 base = in->rec->real.base_cycles;
+
+	return in->was_disrupted && base > in->begin && base < in->end ?
+		base : in->begin;
+}
+
+static int list_line(struct tsct_merge *m, struct merge_in *in)
+{
+	const struct tsct_clock_params *real = &in->rec->real;
+	struct straight_clock line = {
+		.source = in->rec->source, .input = in->index, .begin = line_begin(in),
+		.end = in->end, .hz = in->hz, .real = *real,
+		.growth_ppb = fmax((double)tsct_growth_ppb(real->mult, real->holdover_growth),
+				   DRIFT_PPB),
+	};
+
+	if (in->rec->merged || in->rec->counter.mult)
+		return 0;
+	memcpy(line.boot_id, in->rec->nodes[0].boot_id, sizeof(line.boot_id));
+	line.error_ns = fmax((double)tsct_clock_params_error_ps(real, line.begin),
+			     (double)tsct_clock_params_error_ps(real, line.end)) * 1e-3 + 1 +
+		(double)tsct_recording_uncertainty_ns(in->rec);
+	return merge_list_add(m, MERGE_LINES, &line, sizeof(line));
+}
+
+/* Returns the time of @b minus that of @a at a tick of their counter, ns. */
+static double apart_ns(const struct straight_clock *a, const struct straight_clock *b, __u64 tick)
+{
+	return (double)((tsct_s128)tsct_clock_params_ns(&b->real, tick) -
+			tsct_clock_params_ns(&a->real, tick));
+}
+
+/*
+ * Returns true if the clocks of two recordings of one boot leave no time possible. @a begins
+ * first. At a tick that both have, the two lines are apart by no more than their bounds; in
+ * the last second of @a, in which its clock may not have been read, by no more than a slew
+ * explains, too. Between recordings that do not overlap, CLOCK_REALTIME goes from one line to
+ * the other, where both bounds grow.
+ */
+static bool contradict(const struct straight_clock *a, const struct straight_clock *b)
+{
+	const __u64 begin = b->begin, end = a->end < b->end ? a->end : b->end;
+	const double first = apart_ns(a, b, begin), last = apart_ns(a, b, end);
+	const double gap_ns = (double)(__s64)(begin - end) / fmin(a->hz, b->hz) * 1e9;
+	const double unread_ns = UNREAD_NS + fmax(gap_ns, 0);
+	const double error_ns = a->error_ns + b->error_ns;
+	const double slewed_ns = error_ns +
+		unread_ns * (a->growth_ppb + b->growth_ppb) * 1e-9 +
+		fmin(unread_ns * SLEW_PPB * 1e-9, SLEW_MAX_NS);
+
+	if (gap_ns > 0)
+		return first * last > 0 && fmin(fabs(first), fabs(last)) > slewed_ns;
+	return fabs(first) > (gap_ns < -UNREAD_NS ? error_ns : slewed_ns) ||
+		fabs(last) > slewed_ns;
+}
+
+/* Orders recordings by their counter: boot and source. 0: both have the same */
+static int compare_counters(const struct straight_clock *x, const struct straight_clock *y)
+{
+	const int boots = memcmp(x->boot_id, y->boot_id, 16);
+
+	return boots ? boots : (x->source > y->source) - (x->source < y->source);
+}
+
+static int by_counter_and_begin(const void *a, const void *b)
+{
+	const struct straight_clock *x = a, *y = b;
+	const int counters = compare_counters(x, y);
+
+	if (counters)
+		return counters;
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return (x->input > y->input) - (x->input < y->input);
+}
+
+/*
+ * Finds recordings of one boot whose clocks contradict each other
+ *
+ * Either CLOCK_REALTIME was set between them, or a virtual machine's snapshot was restored,
+ * so that two machines have the boot id. Merged inputs are not examined: their counters are
+ * not known. Nor are recordings of different sources of cycles, or with --timestamps system.
+ * @why: the reason, if there are such; else not changed. Returns 0 or -errno.
+ */
+int merge_check_boots(struct tsct_merge *m, char *why, size_t size)
+{
+	static const struct merge_step list_lines = {
+		.input = list_line, .lists = 1U << MERGE_LINES,
+	};
+	struct straight_clock *line, *last, *l;
+	size_t nr;
+	int err = merge_do(m, &list_lines);
+
+	last = line = (struct straight_clock *)m->list[MERGE_LINES].data;
+	nr = m->list[MERGE_LINES].size / sizeof(*line);
+	if (nr && !err)
+		qsort(line, nr, sizeof(*line), by_counter_and_begin);
+	/* Each is compared with the one that ends last of those of its counter that begin
+	 * before: nearest to it, so that the bounds have grown least. */
+	for (l = line; l < line + nr && !err; l++) {
+		if (compare_counters(last, l)) {
+			last = l;
+		} else if (l != last && contradict(last, l)) {
+			snprintf(why, size, "%s and %s are of the same boot, but their clocks"
+				 " contradict each other: CLOCK_REALTIME was set between them, or slewed"
+				 " by more than 500 ppm, or they are of two machines that were"
+				 " restored from one snapshot",
+				 m->options.path[last->input], m->options.path[l->input]);
+			break;
+		} else if (l->end > last->end) {
+			last = l;
+		}
+	}
+	tsct_blob_free(&m->list[MERGE_LINES]);
 	return err;
 }

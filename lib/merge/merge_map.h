@@ -10,7 +10,7 @@
 
 #include "merge_private.h"
 
-/* A position on the merged recording's axis, in counts of struct merge_axis */
+/* A position on the merged recording's axis, in its counts */
 struct merge_place {
 	__u64 count;
 	double frac;		/* fraction of a count, added to `count`; 0 <= frac < 1 */
@@ -34,29 +34,47 @@ struct merge_segment {
 	struct tsct_mapping correct;
 };
 
+/* ---- inputs by which others are mapped (merge_open.c) ------------------------------- */
+
+/* An input, as all parts of the merge know it */
+struct merge_peer {
+	__u64 node;		/* id of its node; valid if is_pollable */
+	__u64 begin, end;	/* as in struct merge_in */
+	__u32 nr_nodes, nr_locations;	/* in the result */
+	__u32 is_pollable;	/* flag: other inputs may have polled its node */
+	__u32 complete;		/* flag */
+	/* order in which inputs are mapped, such that parents come first; MERGE_NOBODY:
+	 * the node polled others in a circle, or depends on such a node */
+	__u32 round;
+	__u32 pad;
+	__u8 uuid[16];
+};
+
+/* Returns the input at an index among all inputs, if it is of this part or foreign[], else
+ * NULL; makes an input of another part, NULL after merge_fail(). */
+struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index);
+struct merge_in *merge_add_foreign(struct tsct_merge *m, __u32 index);
+
 /* ---- the axis (merge_axis.c) ---------------------------------------------------- */
+
+/* Lists an input's candidates for the axis; chooses the axis. */
+merge_for_input merge_list_candidates;
+tsct_ranks_combine merge_combine_candidates;
+merge_for_all merge_find_axis;
 
 /* Returns true if a series of sync samples was measured on the result's timeline. */
 bool merge_is_of(const struct tsct_merge *m, const struct tsct_series *s);
 
 /* Converts cluster time @ns to a position on the merged recording's axis; ret->error is
  * not changed. */
-void merge_axis_place(const struct merge_axis *axis, __s64 ns, double frac_ns,
+void merge_axis_place(const struct tsct_recorded_timeline *axis, __s64 ns, double frac_ns,
 		      struct merge_place *ret);
 /* Returns the length of one count, the unit of positions on an axis, in ns. */
-double merge_axis_ns(const struct merge_axis *axis);
+double merge_axis_ns(const struct tsct_recorded_timeline *axis);
 
 /* Sets place->frac to @frac, which may have any size: adds the whole counts of @frac to
  * place->count. */
 void merge_add_frac(struct merge_place *place, double frac);
-
-/*
- * Makes an axis whose global ticks are 1/@hz s since the Unix epoch, from clock params
- * of a counter: time @base_ns at count @base, and counts of @mult * 2^-56 ns. -ERANGE:
- * the tick at @base, or the ratio of ticks to counts, takes more than 64 bits.
- */
-int merge_frame_from_params(struct tsct_axis *ret, __u64 base, __s64 base_ns,
-			    __u64 mult, __u64 hz);
 
 /*
  * Makes the mapping from the ticks of a merged input (@rec) to the axis of the result,
@@ -67,7 +85,7 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 bool merge_is_same_frame(const struct tsct_merge *m,
 			 const struct tsct_recording *rec);
 
-/* ---- from ticks of an input to the axis and to global ticks (merge_settle.c) ---------- */
+/* ---- from ticks of an input to the axis and to global ticks ------------------------- */
 
 /* Estimates the position of an input's tick @local on the merged recording's axis, from
  * the sync samples around that tick. Returns 0; -ENODATA: no sample is usable; or
@@ -80,13 +98,6 @@ int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
  * cubics of segment @s; sets the position's error bound to 0. */
 void merge_place_at(const struct merge_segment *s, __u64 local,
 		    struct merge_place *ret);
-
-/* Makes the mapping of a segment from its pieces. */
-int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
-		       struct merge_segment *s);
-
-/* Frees the segments' mappings, and removes all segments of an input. */
-void merge_drop_segments(struct merge_in *in);
 
 /* Returns the samples of a segment, NULL: none. The input's samples must be open. */
 static inline const struct tsct_series *merge_series(const struct merge_in *in,
@@ -108,5 +119,24 @@ merge_segment_of(const struct merge_in *in, __u64 local)
 
 /* Converts a tick of an input, which need not be an event's, to a global tick. */
 __u64 merge_global(const struct merge_in *in, __u64 local);
+
+/* ---- making the mapping (merge_settle.c, merge_bound.c) ----------------------------- */
+
+/* Makes the mapping of a segment from its pieces. */
+int merge_make_correct(struct tsct_merge *m, struct merge_in *in,
+		       struct merge_segment *s);
+
+/* Cuts an input into segments, and lists the inputs that its node polled; maps all inputs. */
+merge_for_input merge_list_polls;
+merge_for_all merge_settle;
+
+/* Error bounds of an input, at first; after its mapping was changed; and, when all events
+ * were copied, of all inputs up to their last events, and of the result's clock
+ * (merge_bound.c) */
+merge_for_input merge_bound_first, merge_bound_anew;
+merge_for_all merge_bounds_again;
+
+/* Finds the first and last global tick of all inputs, and makes the result's clock. */
+merge_for_all merge_make_clock;
 
 #endif /* TSCT_MERGE_MAP_H */

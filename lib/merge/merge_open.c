@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Opens the inputs: reads their metadata and samples, and finds their ends. */
+/* Opens the inputs: reads their metadata and samples, and finds their ends; does steps for
+ * each open input. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -33,11 +34,7 @@ static void report(void *arg, const char *sentence)
 	if (in->opened)
 		return;
 	in->info.damage++;
-	if (in->merge->options.salvage)
-		merge_note(in->merge, "%s: %s", in->info.path, sentence);
-	else
-		merge_fail(in->merge, -EBADMSG, "%s: %s; use --salvage to keep the"
-			   " readable part", in->info.path, sentence);
+	merge_report_damage(in, sentence);
 }
 
 /* Reads the samples of an open input, which has none yet. */
@@ -181,7 +178,8 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 	in->fit = fit < 0 ? TSCT_FIT_AUTO : (enum tsct_fit_kind)fit;
 	in->merged = rec->merged;
 	in->complete = rec->complete;
-	in->was_disrupted = merge_was_disrupted(rec);
+	in->was_disrupted = !rec->merged && (rec->epoch != rec->epoch_first ||
+					     rec->status == TSCT_STATUS_DISRUPTED);
 	in->status = rec->status;
 	in->info.nr_nodes = rec->nr_nodes;
 	err = check_end(m, in);
@@ -259,6 +257,28 @@ void merge_leave(struct tsct_merge *m, struct merge_in *in)
 	pthread_mutex_unlock(&m->opened->lock);
 }
 
+/* ---- steps ---------------------------------------------------------------------- */
+
+int merge_do(struct tsct_merge *m, const struct merge_step *step)
+{
+	enum merge_list list;
+	struct merge_in *in;
+	int err = 0;
+
+	for (in = m->in; step->input && in < m->in + m->nr && !err; in++) {
+		err = merge_is_stopped(m) ? -EINTR : merge_use(m, in, step->need);
+		if (err)
+			break;
+		err = step->input(m, in);
+		merge_leave(m, in);
+	}
+	err = merge_agree(m, err);
+	for (list = 0; list < MERGE_LISTS && !err; list++)
+		if (step->lists & 1U << list)
+			merge_join(m, list, step->combine ? step->combine[list] : NULL);
+	return !err && step->all ? merge_agree(m, step->all(m)) : err;
+}
+
 /* ---- all inputs ------------------------------------------------------------------- */
 
 static void init_input(struct tsct_merge *m, struct merge_in *in, __u32 index)
@@ -317,9 +337,14 @@ struct merge_in *merge_add_foreign(struct tsct_merge *m, __u32 index)
 
 static void free_input(struct merge_in *in)
 {
+	struct merge_segment *s;
+
 	in->mpi_sync.on = 0;
 	close_input(in);
-	merge_drop_segments(in);
+	for (s = in->segment; s < in->segment + in->nr_segments; s++) {
+		tsct_fit_free(&s->fit);
+		free(s->correct.curve);
+	}
 	free(in->segment);
 	free(in->emptied);
 	free(in->location);

@@ -10,22 +10,12 @@
 #include "lib/core/clock_params.h"
 #include "lib/fit/mapping.h"
 #include "merge.h"
+#include "ranks.h"
 #include "lib/ctf/stream.h"
 #include "lib/query/series.h"
 
 #define MERGE_WHY_MAX	1024
 #define MERGE_NOBODY	(~0U)
-
-/*
- * Axis to which each node's ticks are mapped: the master's counter, or ns of cluster
- * time if that counter is unknown. A struct tsct_axis then converts counts of the axis
- * to global ticks.
- */
-struct merge_axis {
-	__u64 base;
-	__s64 base_ns;		/* cluster time at count `base`, ns */
-	__u64 mult;		/* length of a count, 2^-56 ns */
-};
 
 /*
  * An input. Its description, samples and files are there while a step uses it
@@ -68,7 +58,8 @@ struct merge_in {
 				 * recording grew after `end` was determined */
 	enum tsct_merge_how how;
 	bool merged, complete;	/* flags of the input's description */
-	bool was_disrupted;	/* flag: merge_was_disrupted() */
+	/* flag: its own clock was disrupted. A merged input has only the clocks of its nodes. */
+	bool was_disrupted;
 	__u32 status;		/* TSCT_STATUS_* of its clock, if it is not merged */
 	struct merge_segment *segment;
 	unsigned int nr_segments;
@@ -79,23 +70,9 @@ struct merge_in {
 	__u32 nr_locations;	/* number of its elements */
 };
 
-/* An input, as all parts of the merge know it */
-struct merge_peer {
-	__u64 node;		/* id of its node; valid if is_pollable */
-	__u64 begin, end;	/* as in struct merge_in */
-	__u32 nr_nodes, nr_locations;	/* in the result */
-	__u32 is_pollable;	/* flag: other inputs may have polled its node */
-	__u32 complete;		/* flag */
-	/* order in which inputs are mapped, such that parents come first; MERGE_NOBODY:
-	 * the node polled others in a circle, or depends on such a node */
-	__u32 round;
-	__u32 pad;
-	__u8 uuid[16];
-};
-
 /*
  * Lists that steps make of the inputs, in the order of inputs, for a later step: of what,
- * and the file that knows the elements. merge.c has how those of several parts are joined.
+ * and the file that knows the elements.
  */
 enum merge_list {
 	MERGE_PEERS,		/* struct merge_peer */
@@ -104,18 +81,19 @@ enum merge_list {
 	MERGE_DIRS, MERGE_HOLDERS, MERGE_HELD,	/* merge_identity.c */
 	MERGE_CHANNELS, MERGE_TYPES,	/* distinct ones (merge_define.c) */
 	MERGE_MISSING,		/* missing_nodes of merged inputs, each with a NUL */
-	MERGE_LINES,		/* clocks of one boot (merge_contradiction.c) */
+	MERGE_LINES,		/* clocks of one boot (merge_identity.c) */
 	MERGE_SESSIONS,		/* over MPI (mpi_sessions.c) */
 	MERGE_CANDIDATES,	/* one element: for the axis (merge_axis.c) */
 	MERGE_POLLS,		/* inputs and those that they polled (merge_settle.c) */
 	MERGE_SHIFTS,		/* nodes, then the shift of each, ns (merge_shift.c) */
-	MERGE_STATS, MERGE_PAIRS,	/* of messages (merge_walk.c) */
+	MERGE_STATS, MERGE_PAIRS,	/* of messages (merge_messages.c) */
 	MERGE_LISTS,
 };
 
 struct tsct_merge {
 	struct tsct_merge_options options;
 	struct tsct_merge_progress progress;
+	bool stop;		/* flag: the merge is to return -EINTR */
 	/* first error, a negative errno; its text is in `why` */
 	int error;
 	char why[MERGE_WHY_MAX];
@@ -128,10 +106,12 @@ struct tsct_merge {
 	struct merge_opened *opened;	/* inputs that are open (merge_open.c) */
 	enum tsct_merge_time time;
 	enum tsct_compared compared;
-	/* for TSCT_MERGE_CLUSTER: id of the master, and number of the timeline */
-	__u64 master;
-	__u32 timeline;
-	struct merge_axis axis;
+	/*
+	 * For TSCT_MERGE_CLUSTER: the axis to which each node's ticks are mapped, which is the
+	 * master's counter, or ns of cluster time if that counter is unknown. mult: length of a
+	 * count, 2^-56 ns
+	 */
+	struct tsct_recorded_timeline axis;
 	/* conversion of a position on `axis`, in counts, to a global tick; frame.hz:
 	 * number of global ticks per second */
 	struct tsct_axis frame;
@@ -152,7 +132,7 @@ struct tsct_merge {
 	pthread_mutex_t lock;
 };
 
-/* ---- errors and remarks (merge.c) ------------------------------------------------ */
+/* ---- errors, remarks and lists (merge_parts.c) --------------------------------------- */
 
 /* Stores @err and its text unless there was an error before; returns @err. */
 __attribute__((format(printf, 3, 4)))
@@ -164,16 +144,30 @@ int merge_fail_errno(struct tsct_merge *m, int err);
 __attribute__((format(printf, 2, 3)))
 void merge_note(struct tsct_merge *m, const char *format, ...);
 
+/* Damage of an input is an error, or a remark where its readable part is kept. */
+void merge_report_damage(const struct merge_in *in, const char *sentence);
+
 /* Notes a remark about all inputs, once. */
 #define merge_note_once(m, ...) \
 	do { if (!(m)->ranks->rank) merge_note(m, __VA_ARGS__); } while (0)
 
-static inline bool merge_is_stopped(const struct tsct_merge *m)
-{
-	return READ_ONCE(m->progress.stop);
-}
+/* Calls options.poll(). Threads that copy read m->stop instead. */
+bool merge_is_stopped(struct tsct_merge *m);
 
-/* ---- steps and inputs (merge.c, merge_open.c) ---------------------------------------- */
+/* Adds an element to a list. Returns 0, or -ENOMEM after merge_fail(). */
+int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size);
+
+/*
+ * Where the parts of a merge meet (ranks.h): nothing is done where there is one part.
+ *
+ * merge_agree - the error of the first part that has one, at all parts. @err: this part's
+ * merge_join - make one list, at all parts, of those of all parts, which @combine does for
+ *	two; NULL: they are appended to each other
+ */
+int merge_agree(struct tsct_merge *m, int err);
+void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *combine);
+
+/* ---- steps and inputs (merge_open.c) -------------------------------------------------- */
 
 /* Parts of an input that a step needs */
 enum merge_need {
@@ -191,23 +185,13 @@ struct merge_step {
 	merge_for_input *input;		/* for each input of this part; may be NULL */
 	enum merge_need need;
 	__u32 lists;			/* bits: lists that are joined then */
+	/* by list: how it is joined, for merge_join(); may be NULL */
+	tsct_ranks_combine *const *combine;
 	merge_for_all *all;		/* then; may be NULL */
 };
 
 /* Does a step: if it fails, all parts get the error of the first part that failed. */
 int merge_do(struct tsct_merge *m, const struct merge_step *step);
-
-/* Adds an element to a list. Returns 0, or -ENOMEM after merge_fail(). */
-int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size);
-
-/*
- * Where the parts of a merge meet (ranks.h): nothing is done where there is one part.
- *
- * merge_agree - the error of the first part that has one, at all parts. @err: this part's
- * merge_join - make one list, at all parts, of those of all parts
- */
-int merge_agree(struct tsct_merge *m, int err);
-void merge_join(struct tsct_merge *m, enum merge_list list);
 
 /*
  * merge_use - open an input, until merge_leave()
@@ -216,11 +200,6 @@ void merge_join(struct tsct_merge *m, enum merge_list list);
 int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need);
 void merge_leave(struct tsct_merge *m, struct merge_in *in);
 
-/* Returns the input at an index among all inputs, if it is of this part or foreign[], else
- * NULL; makes an input of another part, NULL after merge_fail(). */
-struct merge_in *merge_input_at(const struct tsct_merge *m, __u32 index);
-struct merge_in *merge_add_foreign(struct tsct_merge *m, __u32 index);
-
 /* Makes the inputs of this part; frees all inputs. */
 merge_for_all merge_make_inputs;
 void merge_free_inputs(struct tsct_merge *m);
@@ -228,16 +207,6 @@ void merge_free_inputs(struct tsct_merge *m);
 static inline const struct tsct_recorded_sync *merge_sync(const struct merge_in *in)
 {
 	return in->mpi_sync.on ? &in->mpi_sync : &in->rec->nodes[0].sync;
-}
-
-/*
- * Returns true if the recording's own clock was disrupted. A merged recording has only
- * the clocks of its nodes.
- */
-static inline bool merge_was_disrupted(const struct tsct_recording *rec)
-{
-	return !rec->merged && (rec->epoch != rec->epoch_first ||
-				rec->status == TSCT_STATUS_DISRUPTED);
 }
 
 /* Returns the time of an input's tick by the input's own clock, ns. */
@@ -261,13 +230,12 @@ void merge_find_contradiction(struct merge_in *in);
 void merge_drop_contradiction(struct merge_in *in);
 
 merge_for_input merge_list_identity, merge_list_clocks, merge_list_locations,
-	merge_list_channels, merge_list_candidates, merge_list_polls, merge_define;
+	merge_list_channels, merge_define;
 
 tsct_ranks_combine merge_combine_timelines, merge_combine_clocks, merge_combine_channels,
-	merge_combine_types, merge_combine_candidates, merge_combine_stats;
+	merge_combine_types;
 
-merge_for_all merge_identify, merge_choose_time, merge_make_result, merge_define_types,
-	merge_find_axis, merge_settle, merge_make_clock, merge_shift;
+merge_for_all merge_identify, merge_choose_time, merge_make_result, merge_define_types;
 int merge_copy(struct tsct_merge *m, int dirfd);
 
 /* Part of merge_choose_time(). The first returns 1 if it replaced the samples. */
@@ -277,21 +245,5 @@ int merge_check_boots(struct tsct_merge *m, char *why, size_t size);
 /* Sets id and kinds of an open input. */
 merge_for_input merge_map_events;
 void merge_defs_free(struct merge_defs *defs);	/* may be NULL */
-
-/* Error bounds of an input, at first; after its mapping was changed; and of all inputs
- * that were found to end later than when the merge was planned (merge_bound.c) */
-merge_for_input merge_bound_first, merge_bound_anew;
-merge_for_all merge_bounds_again;
-
-/* ---- events (merge_copy.c, merge_walk.c) --------------------------------------------- */
-
-/* Reads the next send or receive. Returns as tsct_merge_reader_next(); or -EINTR. */
-int merge_reader_next_end(struct tsct_merge_reader *reader, struct tsct_merge_event *ret);
-
-/* Counts the messages of all inputs, by the plan: before or after the result is written. */
-int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret);
-
-/* Ends of messages that a part reads for one exchange; fewer in tests */
-extern unsigned int merge_batch;
 
 #endif /* TSCT_MERGE_PRIVATE_H */

@@ -20,88 +20,6 @@ const char *const tsct_merge_how_names[TSCT_MERGE_HOW_NR] = {
 	"own", "master", "child", "via", "told", "merged",
 };
 
-__u64 merge_global(const struct merge_in *in, __u64 local)
-{
-	const struct merge_segment *s = merge_segment_of(in, local);
-	struct tsct_mapping_line line;
-
-	if (local < s->begin)
-		local = s->begin;
-	if (local > s->end)
-		local = s->end;
-	if (tsct_mapping_find_line(&s->correct, local, &line))
-		return 0;
-	return tsct_mapping_line_at(&line, local);
-}
-
-void merge_place_at(const struct merge_segment *s, __u64 local,
-		    struct merge_place *ret)
-{
-	ret->count = tsct_fit_at(&s->fit, local, &ret->frac, NULL);
-	ret->rate = tsct_fit_rate(&s->fit, local);
-	ret->error = ret->residual_ns = 0;
-}
-
-/*
- * Converts a tick of the input @parent to a position on the merged recording's axis.
- * @parent: input of the node that the node being mapped polled
- * @place: when called: a tick of @parent, and the tick's error bound in ticks; on
- *	success: the position that @parent's cubic pieces give for that tick, and the
- *	position's error bound, both in counts of the axis
- */
-static int follow_parent(const struct tsct_merge *m, const struct merge_in *parent,
-			 struct merge_place *place)
-{
-	const __u64 local = place->count;
-	const struct merge_segment *s = merge_segment_of(parent, local);
-	struct merge_place next, estimate;
-	int err;
-
-	merge_place_at(s, local, &next);
-	if (s->series != MERGE_NOBODY) {
-		err = merge_estimate(m, parent, s, local, &estimate);
-		if (err)
-			return err;
-		next.error = estimate.error +
-			fabs((double)(__s64)(estimate.count - next.count) +
-			     estimate.frac - next.frac);
-	}
-	next.error += place->error * next.rate;
-	merge_add_frac(&next, next.frac + place->frac * next.rate);
-	next.rate *= place->rate;
-	*place = next;
-	return 0;
-}
-
-int merge_estimate(const struct tsct_merge *m, const struct merge_in *in,
-		   const struct merge_segment *s, __u64 local,
-		   struct merge_place *ret)
-{
-	const struct tsct_series *series = merge_series(in, s);
-	const double axis_ns = merge_axis_ns(&m->axis);
-	struct tsct_fit fit;
-	double frac, error;
-	__s64 ns;
-	int err = tsct_series_near(series, in->fit, in->hz, local, &fit);
-
-	if (err)
-		return err;
-	ret->count = tsct_fit_at(&fit, local, &ret->frac, &ret->error);
-	ret->rate = tsct_fit_rate(&fit, local);
-	if (s->how == TSCT_MERGE_VIA) {
-		err = follow_parent(m, merge_input_at(m, s->parent), ret);
-	} else if (s->how == TSCT_MERGE_BY_PARAMS) {
-		ns = tsct_series_time(series, &fit, local, &frac, &error);
-		ret->rate *= tsct_series_ns(series) / axis_ns;
-		ret->error = error / axis_ns;
-		merge_axis_place(&m->axis, ns, frac, ret);
-	}
-	/* The residual is that of the node's own samples, not of the parent's. */
-	ret->residual_ns = fit.residual * tsct_series_ns(series);
-	tsct_fit_free(&fit);
-	return err;
-}
-
 /* Returns the straight piece that has the position and the rate of @place at tick
  * @from. */
 static struct tsct_cubic straight_from(__u64 from, const struct merge_place *place)
@@ -116,7 +34,7 @@ static struct tsct_cubic straight_from(__u64 from, const struct merge_place *pla
  * Sets the pieces to cubics that pass through estimated positions. A short range of
  * ticks gets one straight line: two estimates so close determine no rate.
  */
-static int run_through(const struct tsct_merge *m, const struct merge_in *in,
+static int run_through(struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s, __u64 from, __u64 to)
 {
 	const double knots = floor((double)(to - from) / in->hz / KNOT_S) + 1;
@@ -156,7 +74,7 @@ static int run_through(const struct tsct_merge *m, const struct merge_in *in,
  * and is not refined; else to cubics that pass through estimated positions. Returns 0
  * or an error of merge_estimate().
  */
-static int trace_pieces(const struct tsct_merge *m, const struct merge_in *in,
+static int trace_pieces(struct tsct_merge *m, const struct merge_in *in,
 			struct merge_segment *s)
 {
 	__u64 to = s->end < in->end ? s->end : in->end;
@@ -191,17 +109,6 @@ static struct merge_segment *add_segment(struct tsct_merge *m,
 	*tsct_fit_reserve(&s->fit, 1) = straight_from(in->begin, &same);
 	in->nr_segments++;
 	return s;
-}
-
-void merge_drop_segments(struct merge_in *in)
-{
-	struct merge_segment *s;
-
-	while (in->nr_segments) {
-		s = &in->segment[--in->nr_segments];
-		tsct_fit_free(&s->fit);
-		free(s->correct.curve);
-	}
 }
 
 static int refuse_fit(struct tsct_merge *m, const struct merge_in *in, int err)
@@ -264,7 +171,7 @@ static __u32 find_parent(const struct tsct_merge *m, const struct merge_in *in,
 
 static bool is_by_master(const struct tsct_merge *m, const struct tsct_series *s)
 {
-	return s->has_params && s->node == m->master && m->master;
+	return s->has_params && s->node == m->axis.master && m->axis.master;
 }
 
 /*
@@ -283,7 +190,7 @@ static bool is_before(const struct tsct_merge *m, __u32 parent, __u32 child)
 struct choice {
 	struct merge_segment best;
 	double error;		/* error bound of the mapping `best` at tick `at`, in
-				 * counts (unit of struct merge_axis) */
+				 * counts of the axis */
 	__u64 at;		/* tick in the middle of the epoch, in ticks of the
 				 * input */
 	int err;		/* -errno of the last mapping that failed */
@@ -466,15 +373,15 @@ static int settle_by_clock(struct tsct_merge *m, struct merge_in *in)
 	} else if (rec->merged && !own) {
 		merge_axis_back(m, rec, &s->fit);
 	} else if (own && (real->slew_cycles ||
-			   merge_frame_from_params(&in->frame, real->base_cycles,
-						   real->base_ns, real->mult, hz))) {
+			   tsct_axis_from_params(&in->frame, real->base_cycles,
+						 real->base_ns, real->mult, hz))) {
 		/* Sets the rate of global ticks so that the recording lasts as long in
 		 * global ticks as by its own clock. */
 		if ((double)(end - in->begin) < in->hz)
 			end = in->begin + (__u64)in->hz;
 		if (tsct_axis_from_run(&in->frame, in->begin, end,
 				       (__u64)merge_own_ns(in, in->begin),
-				       (__u64)merge_own_ns(in, end), 0, hz))
+				       (__u64)merge_own_ns(in, end), hz))
 			return merge_fail(m, -EINVAL, "%s: its times cannot be"
 					  " converted to ticks of 1/%" PRIu64
 					  " s since the Unix epoch;"

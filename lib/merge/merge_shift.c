@@ -9,10 +9,21 @@
  */
 #include <stdlib.h>
 
-#include "merge_shift.h"
 #include "merge_map.h"
+#include "merge_messages.h"
 
 /* ---- the search for shifts ------------------------------------------------------- */
+
+/*
+ * If the shortest latency from A to B is l, then B may be shifted earlier than A by no
+ * more than that:
+ *
+ *	l + shift(B) - shift(A) >= 0
+ *
+ * The search looks for shifts close to 0 that satisfy this for all pairs: the deficit
+ * of a pair is shared between its nodes in proportion to their limits, until there is
+ * none. The order of nodes and pairs does not matter.
+ */
 
 /* Largest number of rounds in which tsct_shift_find() changes shifts: a chain of nodes
  * needs several rounds, and with contradictory messages the rounds might never end */
@@ -257,7 +268,7 @@ static int find_shifts(struct tsct_merge *m, const struct tsct_message_stats *se
 
 	if (err)
 		return err;
-	merge_join(m, MERGE_SHIFTS);
+	merge_join(m, MERGE_SHIFTS, NULL);
 	found = search(m, seen);
 	err = merge_agree(m, found < 0 ? found : 0);
 	if (!err && found)

@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 COPIES = os.path.join(os.path.dirname(HERE), "native", "copies.py")
 # Assumed of the cluster: a parallel file system and a network, bytes/s and s
 FILES_BPS, RANK_BPS, NET_BPS, LATENCY = 100e9, 2e9, 1e9, 20e-6
-# As in lib/merge/merge_walk.c: ends of a batch, slices; bytes of an end
+# As in lib/merge/merge_messages.c: ends of a batch, slices; bytes of an end
 BATCH, SLICES, END = 32768, 256, 40
 
 

@@ -18,10 +18,9 @@ static void check_file(struct tsct_merge *m, const struct tsct_merge_file *file)
 	int ret;
 
 	HOLDS(!tsct_merge_reader_open(m, file, &reader));
-	while ((ret = tsct_merge_reader_next(reader, &e)) == 1) {
+	while ((ret = tsct_merge_reader_next(reader, false, &e)) == 1) {
 		HOLDS(e.global >= last);
 		last = e.global;
-		tsct_merge_own_ns(m, file, e.event->tick);
 		tsct_recording_error_ns(tsct_merge_result(m), file->node, last);
 	}
 	HOLDS(!ret);

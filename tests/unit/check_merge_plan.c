@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Planning a merge: rejected recordings, event definitions, and corrupt inputs. */
+#include "lib/merge/merge_private.h"
 #include "merge_world.h"
 
 #define NR_ABC	(5 * EVENTS)
@@ -607,12 +608,21 @@ TEST(test_corrupt_merged_inputs)
 	}
 }
 
+static bool stop_writing(void *arg, const struct tsct_merge_progress *progress)
+{
+	(void)progress;
+	return *(bool *)arg;
+}
+
 TEST(test_interrupted_write)
 {
+	bool stop = false;
 	int fd = make_dir("o");
 
+	options.poll = stop_writing;
+	options.arg = &stop;
 	ck_assert_int_eq(plan("abc"), 0);
-	tsct_merge_progress(m)->stop = 1;
+	stop = true;
 	ck_assert_int_eq(tsct_merge_write(m, fd), -EINTR);
 	ck_assert_int_ne(faccessat(fd, "metadata", F_OK, 0), 0);
 	close(fd);
@@ -634,12 +644,12 @@ TEST(test_reader)
 	ck_assert_uint_eq(nr, 5);
 	for (i = 0; i < nr; i++) {
 		ck_assert_int_eq(tsct_merge_reader_open(m, &files[i], &reader), 0);
-		while (tsct_merge_reader_next(reader, &e) == 1) {
+		while (tsct_merge_reader_next(reader, false, &e) == 1) {
 			memcpy(&t, e.event->payload, sizeof(t));
 			off = (__s64)(e.global - EPOCH - t);
 			ck_assert_int_le(llabs(off), (__s64)tsct_recording_error_ns(
 				tsct_merge_result(m), files[i].node, e.global));
-			off = tsct_merge_own_ns(m, &files[i], e.event->tick) -
+			off = merge_own_ns(&m->in[files[i].input], e.event->tick) -
 				EPOCH - (__s64)t - nodes[files[i].node].own_off_ns;
 			ck_assert_int_le(llabs(off), 1);
 			events++;

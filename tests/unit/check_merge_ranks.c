@@ -5,7 +5,7 @@
  */
 #include <sys/resource.h>
 
-#include "lib/merge/merge_ends.h"
+#include "lib/merge/merge_messages.h"
 #include "lib/merge/merge_private.h"
 #include "lib/query/message_match.h"
 #include "merge_world.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Shifts of nodes so that message latencies are not negative: examples by hand, and
  * random ones */
-#include "lib/merge/merge_shift.h"
+#include "lib/merge/merge_messages.h"
 #include "seed.h"
 #include "suite.h"
 

@@ -1,34 +1,30 @@
 // SPDX-License-Identifier: MIT
-/*
- * Merges recordings in a thread. The main thread waits, shows progress, and handles
- * interrupts, after which it removes the incomplete output.
- */
+/* Merges recordings, and prints the result. An interrupt removes the incomplete output. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/merge/ranks.h"
 #include "tools/common/cmd.h"
 #include "tools/common/json.h"
 #include "tools/common/view.h"
 #include "tools/common/progress.h"
 #include "cmd_merge.h"
 
-#define POLL_NS		50000000L
 #define NOTES_MAX	1000	/* limit of remarks: a damaged file can cause many */
 
 struct merge_job {
 	const struct merge *m;
 	struct tsct_merge_options options;
 	struct tsct_merge *merge;
-	int dirfd;		/* descriptor of the output directory; 0 in plan() */
-	int err;		/* -errno of the step that the thread did last */
+	int dirfd;		/* descriptor of the output directory; 0: not open yet */
+	sigset_t signals;	/* that interrupt; all are blocked */
 	char *notes[NOTES_MAX];
 	unsigned int nr_notes;
 	unsigned int nr_dropped_notes;
@@ -45,6 +41,18 @@ static void note(void *arg, const char *sentence)
 		w->notes[w->nr_notes++] = copy;
 	else
 		w->nr_dropped_notes++;
+}
+
+/* Shows the progress of writing. Returns true after a signal. */
+static bool poll_signals(void *arg, const struct tsct_merge_progress *p)
+{
+	const struct timespec none = { 0, 0 };
+	struct merge_job *w = arg;
+
+	if (w->dirfd && p->bytes)
+		progress_show(&w->progress, (double)READ_ONCE(p->bytes_done) /
+			      (double)p->bytes, READ_ONCE(p->events), "events");
+	return sigtimedwait(&w->signals, NULL, &none) > 0;
 }
 
 /* ---- result ---------------------------------------------------------------------- */
@@ -260,81 +268,11 @@ static int report(const struct merge_job *w)
 	return ret == EXIT_DONE && partial ? EXIT_LOST : ret;
 }
 
-/* ---- threads --------------------------------------------------------------- */
-
-static void *plan(void *arg)
-{
-	struct merge_job *w = arg;
-
-	w->err = tsct_merge_plan(&w->options, &w->merge);
-	kill(getpid(), SIGUSR1);
-	return NULL;
-}
-
-static void *write_all(void *arg)
-{
-	struct merge_job *w = arg;
-
-	w->err = tsct_merge_write(w->merge, w->dirfd);
-	kill(getpid(), SIGUSR1);
-	return NULL;
-}
-
-/* Waits for SIGUSR1, which the thread that runs plan() or write_all() sends as its last
- * action. Shows the progress of writing. Returns 0, or -EINTR after another signal. */
-static int wait_for_thread(struct merge_job *w, const sigset_t *set)
-{
-	const struct timespec pause = { .tv_nsec = POLL_NS };
-	struct tsct_merge_progress *p;
-	int sig;
-
-	for (;;) {
-		sig = sigtimedwait(set, NULL, &pause);
-		if (sig == SIGUSR1)
-			return 0;
-		if (sig > 0)
-			return -EINTR;
-		p = w->dirfd ? tsct_merge_progress(w->merge) : NULL;
-		if (p && p->bytes)
-			progress_show(&w->progress, (double)READ_ONCE(p->bytes_done) /
-				      (double)p->bytes, READ_ONCE(p->events), "events");
-	}
-}
-
-/*
- * Runs @step in a thread and waits for the thread. After an interrupt, an unfinished
- * plan() is left running: it has written nothing, so the process may exit immediately.
- */
-static int run(struct merge_job *w, void *(*step)(void *arg))
-{
-	sigset_t set, old;
-	pthread_t thread;
-	int err;
-
-	merge_signals(&set);
-	sigaddset(&set, SIGUSR1);
-	pthread_sigmask(SIG_BLOCK, &set, &old);
-	err = -pthread_create(&thread, NULL, step, w);
-	if (!err) {
-		err = wait_for_thread(w, &set);
-		if (err && step == plan)
-			return err;
-		if (err)
-			WRITE_ONCE(tsct_merge_progress(w->merge)->stop, 1);
-		pthread_join(thread, NULL);
-	}
-	progress_clear(&w->progress);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return err ? err : w->err;
-}
-
 /* ---- the merge ----------------------------------------------------------- */
 
 /* Prints an error. An error text that names no input is about writing the output. */
 static int print_error(const struct merge_job *w, int err)
 {
-	/* An interrupt leaves the thread of plan() running, which may still write the
-	 * text of tsct_merge_why(). */
 	const char *why = err != -EINTR && w->merge ? tsct_merge_why(w->merge) : "";
 
 	if (!*why || !strcmp(why, strerror(-err)))
@@ -365,21 +303,12 @@ static int open_output(struct merge_job *w, struct output_file *to)
 	return err;
 }
 
-/* All ranks get the first error of them. */
-static int agree(const struct merge_job *w, int err)
-{
-	return tsct_ranks_first(w->m->options.ranks, err, &err, sizeof(err)) ? err : 0;
-}
-
 static int merge_all(struct merge_job *w)
 {
 	const struct tsct_ranks *ranks = w->m->options.ranks;
 	struct output_file to = { .name = NULL };
-	int err = run(w, plan);
+	int err = tsct_merge_plan(&w->options, &w->merge);
 
-	/* After an interrupt, plan() is still running, and nothing was written. */
-	if (err == -EINTR && ranks->nr > 1)
-		ranks->abort(ranks->arg, err);
 	if (err)
 		return print_error(w, err);
 	if (open_output(w, &to)) {
@@ -388,51 +317,44 @@ static int merge_all(struct merge_job *w)
 	}
 	/* Above the file size limit, let write() fail instead of ending the process. */
 	signal(SIGXFSZ, SIG_IGN);
-	err = agree(w, run(w, write_all));
+	err = tsct_merge_write(w->merge, w->dirfd);
+	progress_clear(&w->progress);
 	close(w->dirfd);
 	if (err) {
 		output_file_discard(&to);
 		return print_error(w, err);
 	}
-	err = agree(w, ranks->rank ? 0 : output_file_commit(&to));
-	return err ? EXIT_FAILED : report(w);
+	err = ranks->rank ? 0 : output_file_commit(&to);
+	return tsct_ranks_any(ranks, err) ? EXIT_FAILED : report(w);
 }
 
 int merge_recordings(const struct merge *m)
 {
-	static struct merge_job w;
-	static const char **paths;
-	int i, ret;
+	const char **paths = calloc(m->nr, sizeof(*paths));
+	struct merge_job w = { .m = m, .options = m->options };
+	unsigned int i;
+	int ret;
 
-	paths = calloc(m->nr, sizeof(*paths));
 	if (!paths) {
 		merge_print("out of memory");
 		return EXIT_FAILED;
 	}
-	for (i = 0; i < m->nr; i++)
-		paths[i] = m->input[i].path;
-	w.m = m;
-	w.options = m->options;
 	w.options.path = paths;
 	w.options.nr = (unsigned int)m->nr;
+	for (i = 0; i < w.options.nr; i++)
+		paths[i] = m->input[i].path;
 	w.options.missing_nodes = m->missing_nodes;
 	/* With several ranks, the launcher gives each its CPU. */
 	if (!w.options.jobs && w.options.ranks->nr > 1)
 		w.options.jobs = 1;
 	w.options.note = note;
+	w.options.poll = poll_signals;
 	w.options.arg = &w;
-	/* Outside of run(), which waits for SIGUSR1, the signal has no effect. */
-	signal(SIGUSR1, SIG_IGN);
+	merge_signals(&w.signals);
 	progress_begin(&w.progress, m->quiet);
 	ret = merge_all(&w);
-	/*
-	 * After an error, nothing is freed: the thread of an interrupted plan() may use
-	 * the memory until the process exits.
-	 */
-	if (ret != EXIT_DONE && ret != EXIT_LOST)
-		return ret;
 	tsct_merge_free(w.merge);
-	for (i = 0; i < (int)w.nr_notes; i++)
+	for (i = 0; i < w.nr_notes; i++)
 		free(w.notes[i]);
 	free(paths);
 	return ret;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/merge/ranks.h"
 #include "tools/common/cmd.h"
 #include "tools/merge/cmd_merge.h"
 
@@ -155,13 +156,11 @@ int main(int argc, char **argv)
 	int rank, nr, threads;
 	sigset_t set;
 
-	/* MPI's threads inherit the mask: the signals are for the thread that waits for
-	 * them, in merge_recordings.c. */
+	/* MPI's threads inherit the mask: merge_recordings.c looks for the signals. */
 	merge_signals(&set);
-	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* One thread merges; the main thread calls MPI before and after that. */
-	MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &threads);
+	/* Other threads only copy events. */
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &nr);
 	ranks.rank = (unsigned int)rank;
@@ -170,8 +169,8 @@ int main(int argc, char **argv)
 		check_world();
 	if (rank)
 		be_silent();
-	if (threads < MPI_THREAD_SERIALIZED) {
-		fprintf(stderr, "trace-ctl-merge-mpi: this MPI has no MPI_THREAD_SERIALIZED\n");
+	if (threads < MPI_THREAD_FUNNELED) {
+		fprintf(stderr, "trace-ctl-merge-mpi: this MPI has no MPI_THREAD_FUNNELED\n");
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	atexit(finalize);

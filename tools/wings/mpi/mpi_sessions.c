@@ -115,12 +115,14 @@ static int read_file(struct tsct_merge *m, struct merge_in *in, struct mpi_input
 {
 	/* Damage is not reported here, but when events are copied. */
 	struct tsct_stream_reader_dir dir = { .dirfd = in->dirfd, .rec = in->rec };
+	__u64 packet = ~0ULL;	/* its offset */
 	int ret = 1;
 
 	while (ret > 0) {
-		if (merge_is_stopped(m))
-			return -EINTR;
 		ret = tsct_stream_reader_next(&dir, s);
+		if (s->pos != packet && merge_is_stopped(m))
+			return -EINTR;
+		packet = s->pos;
 		if (ret > 0 && is_session(s->event.def) &&
 		    add_event(of, in->rec, &s->event))
 			ret = -ENOMEM;
@@ -224,8 +226,8 @@ static bool find_common(struct tsct_merge *m)
 			    t->timeline == of->timeline)
 				next++;
 		if (next == m->options.nr) {
-			m->master = of->master;
-			m->timeline = of->timeline;
+			m->axis.master = of->master;
+			m->axis.number = of->timeline;
 			return true;
 		}
 	}
@@ -236,7 +238,7 @@ static bool find_common(struct tsct_merge *m)
 static int take_sessions(struct tsct_merge *m, struct merge_in *in)
 {
 	struct mpi_input *of = &m->mpi[in - m->in];
-	const struct tsct_mpi_session *session = find_session(of, m->master, m->timeline);
+	const struct tsct_mpi_session *session = find_session(of, m->axis.master, m->axis.number);
 	const struct tsct_recording *rec = in->rec;
 	bool *emptied;
 

@@ -12,7 +12,7 @@
 #include "lib/base/array.h"
 #include "lib/base/order.h"
 #include "lib/base/hash.h"
-#include "merge_ends.h"
+#include "merge_messages.h"
 #include "merge_private.h"
 #include "lib/query/message_match.h"
 
@@ -143,7 +143,7 @@ static int add_end(struct walk *w, const struct tsct_merge_file *f,
 		.key = tsct_message_key(e, w->pools[f->class][read->id - TSCT_ID_FIRST]),
 		.error = to_ticks(w, tsct_recording_error_ns(&m->result,
 					f->node - m->part.first_node, read->global)),
-		.own_ns = tsct_merge_own_ns(m, f, e->tick),
+		.own_ns = merge_own_ns(&m->in[f->input], e->tick),
 		.node = f->node, .is_send = e->def->kind == TSCT_KIND_SEND,
 	};
 
@@ -164,7 +164,7 @@ static int read_file(struct walk *w, const struct tsct_merge_file *f)
 		return ret;
 	ret = count_ends(&w->merge->in[f->input].rec->streams[f->in_class]) ? 1 : 0;
 	while (ret > 0) {
-		ret = merge_reader_next_end(reader, &event);
+		ret = tsct_merge_reader_next(reader, true, &event);
 		if (ret > 0)
 			ret = add_end(w, f, &event) ?: 1;
 	}
@@ -369,7 +369,7 @@ static int list_pairs(struct tsct_merge *m, struct merge_in *in)
 }
 
 /* Adds the statistics of the next parts, as tsct_message_stats and its pairs. */
-int merge_combine_stats(struct tsct_blob *left, const struct tsct_blob *right)
+static int add_stats(struct tsct_blob *left, const struct tsct_blob *right)
 {
 	struct tsct_message_stats a, b;
 	int err;
@@ -392,8 +392,10 @@ int merge_combine_stats(struct tsct_blob *left, const struct tsct_blob *right)
 /* Replaces the statistics of this part by those of all parts. */
 static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
 {
+	static tsct_ranks_combine *const join_by[MERGE_LISTS] = { [MERGE_STATS] = add_stats };
 	static const struct merge_step list = {
 		.input = list_pairs, .lists = 1U << MERGE_STATS | 1U << MERGE_PAIRS,
+		.combine = join_by,
 	};
 	struct tsct_blob *all = &m->list[MERGE_STATS], *pairs = &m->list[MERGE_PAIRS];
 	const struct tsct_message_pair_stats *p;

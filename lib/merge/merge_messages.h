@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages of all inputs: their ends in the order of time, their counts, and the shifts of nodes
+ * that are made so that no message is received before it was sent */
+#ifndef TSCT_MERGE_MESSAGES_H
+#define TSCT_MERGE_MESSAGES_H
+
+#include "merge.h"
+
+/* ---- ends of messages (merge_ends.c) ------------------------------------------------- */
+
+/* One end of a message, in memory and on its way to another rank */
+struct merge_end {
+	__u64 tick;		/* global tick */
+	__u64 key;		/* tsct_message_key(), not 0 */
+	__u64 error;		/* bound of the tick's error, in ticks */
+	__s64 own_ns;		/* time by the node's own clock, ns */
+	__u32 node;		/* index among the nodes of all ranks */
+	__u32 is_send : 1;	/* flag: a send, else a receive */
+	__u32 seq : 31;		/* number in its run */
+};
+
+struct merge_ends;
+
+/* Returns NULL if there is no memory. @run_max: number of ends in memory, below 2^31 */
+struct merge_ends *merge_ends_new(size_t run_max);
+void merge_ends_free(struct merge_ends *ends);	/* may be NULL */
+
+/* Adds an end. Returns 0 or -errno of memory or of the file. */
+int merge_ends_add(struct merge_ends *ends, const struct merge_end *end);
+
+/*
+ * merge_ends_sort - to be called once, after all ends were added. Returns 0 or -errno.
+ * merge_ends_next - the next end in order; stays the same until merge_ends_drop().
+ *	Returns 1; 0: there is none; or -errno of the file
+ */
+int merge_ends_sort(struct merge_ends *ends);
+int merge_ends_next(struct merge_ends *ends, const struct merge_end **ret);
+void merge_ends_drop(struct merge_ends *ends);
+
+/* ---- counts (merge_messages.c) ------------------------------------------------------- */
+
+/* Counts the messages of all inputs, by the plan: before or after the result is written. */
+int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret);
+
+/* Ends of messages that a part reads for one exchange; fewer in tests */
+extern unsigned int merge_batch;
+
+/* ---- shifts (merge_shift.c) ---------------------------------------------------------- */
+
+/* Shortest latency of messages from one node to another, before any shift */
+struct tsct_latency {
+	__u32 from, to;		/* numbers of two different nodes */
+	__s64 least_ns;
+};
+
+struct tsct_shift {
+	__s64 limit_ns;	/* limit of the shift in either direction, ns; 0: fixed node */
+	__s64 ns; /* resulting shift to later times, ns; below 0: to earlier times */
+	/* largest shifts to later and to earlier times in this round of the
+	 * search, ns */
+	__s64 later, earlier;
+};
+
+/* Latency that a message with a negative latency gets, ns */
+#define TSCT_SHIFT_LEAST_NS	10
+
+/*
+ * tsct_shift_find - find the shift of each node
+ * @node: limits in, results out; limits are below 2^60
+ *
+ * Pairs of two fixed nodes are ignored. Returns false if no shifts were found,
+ * because messages contradict each other or the limits; all shifts are then 0.
+ */
+bool tsct_shift_find(const struct tsct_latency *latency, __u32 nr,
+		     struct tsct_shift *node, __u32 nodes);
+
+/* Step of the merge: shifts nodes */
+int merge_shift(struct tsct_merge *m);
+
+#endif /* TSCT_MERGE_MESSAGES_H */

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What all steps of a merge need: its errors, its remarks, and its lists. Where the merge has
+ * several parts, these become those of all.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "merge_private.h"
+
+/* ---- errors and remarks -------------------------------------------------- */
+
+int merge_fail(struct tsct_merge *m, int err, const char *format, ...)
+{
+	va_list args;
+
+	pthread_mutex_lock(&m->lock);
+	if (!m->error) {
+		m->error = err;
+		va_start(args, format);
+		vsnprintf(m->why, sizeof(m->why), format, args);
+		va_end(args);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return err;
+}
+
+int merge_fail_errno(struct tsct_merge *m, int err)
+{
+	return err ? merge_fail(m, err, "%s", strerror(-err)) : 0;
+}
+
+void merge_note(struct tsct_merge *m, const char *format, ...)
+{
+	char sentence[MERGE_WHY_MAX];
+	va_list args;
+
+	if (!m->options.note)
+		return;
+	va_start(args, format);
+	vsnprintf(sentence, sizeof(sentence), format, args);
+	va_end(args);
+	pthread_mutex_lock(&m->lock);
+	m->options.note(m->options.arg, sentence);
+	pthread_mutex_unlock(&m->lock);
+}
+
+bool merge_is_stopped(struct tsct_merge *m)
+{
+	if (m->options.poll && m->options.poll(m->options.arg, &m->progress))
+		WRITE_ONCE(m->stop, true);
+	return READ_ONCE(m->stop);
+}
+
+void merge_report_damage(const struct merge_in *in, const char *sentence)
+{
+	if (in->merge->options.salvage)
+		merge_note(in->merge, "%s: %s", in->info.path, sentence);
+	else
+		merge_fail(in->merge, -EBADMSG, "%s: %s; use --salvage to keep the"
+			   " readable part", in->info.path, sentence);
+}
+
+/* ---- lists, and where parts meet ------------------------------------------------------ */
+
+/* An error, as it is sent to all parts */
+struct failure {
+	int err;
+	char why[MERGE_WHY_MAX];
+};
+
+int merge_agree(struct tsct_merge *m, int err)
+{
+	struct failure first = { .err = err };
+
+	if (m->ranks->nr == 1)
+		return err;
+	if (err)
+		memcpy(first.why, m->why, sizeof(first.why));
+	if (!tsct_ranks_first(m->ranks, err, &first, sizeof(first)))
+		return 0;
+	m->error = first.err;
+	memcpy(m->why, first.why, sizeof(m->why));
+	return first.err;
+}
+
+void merge_join(struct tsct_merge *m, enum merge_list list, tsct_ranks_combine *combine)
+{
+	if (combine)
+		tsct_ranks_reduce(m->ranks, &m->list[list], combine);
+	else
+		tsct_ranks_gather(m->ranks, &m->list[list]);
+	/* The first part looks for duplicates, for all: these are large lists. */
+	if (list != MERGE_DIRS && list != MERGE_HOLDERS && list != MERGE_HELD)
+		tsct_ranks_share(m->ranks, &m->list[list]);
+}
+
+int merge_list_add(struct tsct_merge *m, enum merge_list list, const void *element, size_t size)
+{
+	return merge_fail_errno(m, tsct_blob_add(&m->list[list], element, size));
+}
