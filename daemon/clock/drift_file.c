@@ -11,7 +11,7 @@
 #include "daemon/config/log.h"
 #include "daemon/config/state_file.h"
 #include "lib/core/clock_params.h"
-#include "drift_file.h"
+#include "platform_linux.h"
 
 #define HEADER		"tsctraced rate 1"
 #define MALFORMED	"it is malformed or truncated"

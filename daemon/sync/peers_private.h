@@ -14,6 +14,7 @@
 #include "daemon/net/socket.h"
 #include "peers.h"
 #include "lib/ntp/responder.h"
+#include "lib/sync/schedule.h"
 
 #define NEVER		INT64_MAX
 
