@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -134,6 +135,23 @@ packet_clock_kernel(const struct packet_clock *c, const struct timespec *ts,
 	ret.error = (__u32)error;
 	ret.kernel = true;
 	return ret;
+}
+
+/* ---- random numbers ----------------------------------------------------- */
+
+/* Random numbers are read in bulk: a system call for many numbers costs as much as a
+ * call for one number. */
+__u64 net_random(void)
+{
+	static __u64 pool[32];
+	static unsigned int left;
+
+	if (!left) {
+		while (getrandom(pool, sizeof(pool), 0) != sizeof(pool))
+			;		/* only a signal interrupts getrandom() */
+		left = 32;
+	}
+	return pool[--left];
 }
 
 /* ---- socket addresses --------------------------------------------------- */

@@ -84,6 +84,9 @@ struct net_packet {
 	__u8 bytes[TSCT_NTP_MAX];
 };
 
+/* Returns an unpredictable number. */
+__u64 net_random(void);
+
 /* True: the address is IPv4; false: IPv6 */
 static inline bool net_is_v4(const struct tsct_address *address)
 {

@@ -35,7 +35,7 @@ struct exchange_log *exchange_log_new(void)
 	struct exchange_log *log = calloc(1, sizeof(*log));
 
 	if (log)
-		log->life = peers_random() >> 1;
+		log->life = net_random() >> 1;
 	return log;
 }
 
@@ -107,50 +107,27 @@ static json_t *report_logged(const struct peers *p, __u64 number)
 		(json_int_t)n->cluster_epoch, n->name);
 }
 
-/*
- * Answers the request "samples AFTER" with the exchanges of higher
- * numbers than AFTER
- *
- * JSON: ids of this node; "life", a new one when numbers begin anew; "first"
- * and "last", the available numbers; and "samples", oldest first: arrays of
- *
- *	number, cycles when it was logged, t1, t2, t3, t4, local_error,
- *	remote_error, session, flags, fitted, kept, node, host, master,
- *	timeline, status, depth, has_line, base, base_ns, mult, as_of,
- *	error_ps, growth of the source's clock params, epoch of this node's
- *	clock, of its cluster time, name of the source
- *
- * Values of 64 bits are signed. The number of samples per answer is limited:
- * request the rest by its last number.
- */
-void exchange_log_answer(const struct peers *p, const char *after, FILE *to)
+json_t *exchange_log_report(const struct peers *p, __u64 after)
 {
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
 	const struct exchange_log *log = p->log;
 	const __u64 first = log->last < LOG_MAX ? 1 : log->last - LOG_MAX + 1;
-	json_t *samples;
+	__u64 number = after + 1 < first ? first : after + 1;
+	json_t *samples = json_array();
 	unsigned int i;
-	char *end;
-	__u64 number = strtoull(after, &end, 10);
 
-	if (*after < '0' || *after > '9' || *end || number == UINT64_MAX) {
-		fprintf(to, "error: samples: missing or invalid number\n");
-		return;
-	}
-	number = number + 1 < first ? first : number + 1;
-	samples = json_array();
 	for (i = 0; i < ANSWER_MAX && number <= log->last; i++, number++)
 		json_array_append_new(samples, report_logged(p, number));
-	peers_print_json(json_pack(
+	return json_pack(
 		"{sI sI sI ss ss ss sI sI sI si sI sI si sb so}",
 		"life", (json_int_t)log->life, "first", (json_int_t)first,
 		"last", (json_int_t)log->last, "name", p->config->name,
-		"role", peers_role(p), "fit", tsct_fit_name(p->config->fit),
+		"role", config_role(p->config), "fit", tsct_fit_name(p->config->fit),
 		"node", (json_int_t)p->node, "host", (json_int_t)p->host,
 		"master", (json_int_t)state->cluster_master,
 		"status", (int)state->cluster_status,
 		"timeline", (json_int_t)state->cluster_timeline,
 		"epoch", (json_int_t)state->cluster_epoch,
 		"sources", (int)p->nr_sources, "busy", (int)peers_busy(p),
-		"samples", samples), 15, to);
+		"samples", samples);
 }

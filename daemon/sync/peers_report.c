@@ -2,6 +2,7 @@
 /* Answers to requests of the control socket about other nodes, as JSON */
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/core/clock_params.h"
@@ -41,7 +42,9 @@ static json_t *counts(const struct tsct_result_text *results, const __u64 *value
 	return object;
 }
 
-void peers_print_json(json_t *object, size_t digits, FILE *to)
+/* Prints and frees the JSON value @object, or prints the error "out of memory" if
+ * @object is NULL. @digits: precision of real numbers */
+static void print_json(json_t *object, size_t digits, FILE *to)
 {
 	if (!object || json_dumpf(object, to, JSON_COMPACT |
 				  JSON_REAL_PRECISION(digits)))
@@ -256,24 +259,11 @@ static json_t *report_cluster(const struct peers *p)
 			NAN));
 }
 
-bool peers_busy(const struct peers *p)
-{
-	return sources_busy(p) || (p->members.schedule &&
-		tsct_schedule_open(p->members.schedule,
-				(__u64)tsct_monotonic_ns() / 1000));
-}
-
 static json_t *report_session(const struct peers *p)
 {
 	return json_pack("{s:b, s:I, s:I}", "busy", (int)peers_busy(p),
 		"last", (json_int_t)p->members.session,
 		"over", (json_int_t)p->nr_sessions);
-}
-
-const char *peers_role(const struct peers *p)
-{
-	return p->config->synced_cluster ? "synced-cluster" :
-		config_is_master(p->config) ? "master" : "child";
 }
 
 static json_t *report_all(const struct peers *p)
@@ -285,7 +275,7 @@ static json_t *report_all(const struct peers *p)
 		json_array_append_new(sources, report_source(p, i));
 	all = json_pack("{s:o, s:o, s:s, s:s, s:b, s:o, s:o, s:o}",
 		"node", id(p->node), "host", id(p->host),
-		"name", p->config->name, "role", peers_role(p),
+		"name", p->config->name, "role", config_role(p->config),
 		"serves", (int)p->config->serve, "cluster", report_cluster(p),
 		"sources", sources, "members", report_members(p));
 	if (p->service.responder)
@@ -296,9 +286,16 @@ static json_t *report_all(const struct peers *p)
 	return all;
 }
 
-void peers_print_no_network(FILE *to)
+/* Prints the answer to the request "samples AFTER". */
+static void answer_samples(const struct peers *p, const char *after, FILE *to)
 {
-	fprintf(to, "error: no network is configured: see tsctraced.conf(5)\n");
+	char *end;
+	__u64 number = strtoull(after, &end, 10);
+
+	if (*after < '0' || *after > '9' || *end || number == UINT64_MAX)
+		fprintf(to, "error: samples: missing or invalid number\n");
+	else
+		print_json(exchange_log_report(p, number), 15, to);
 }
 
 bool peers_answer(struct peers *p, const char *request, FILE *to)
@@ -314,15 +311,15 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 	    strcmp(request, "peers"))
 		return false;
 	if (!p->cluster) {
-		peers_print_no_network(to);
+		fputs(PEERS_NO_NETWORK, to);
 	} else if (is_window) {
 		sources = json_array();
 		for (i = 0; i < p->nr_sources; i++)
 			json_array_append_new(sources, report_window(p, i));
-		peers_print_json(json_pack("{s:s,s:o}", "name", p->config->name,
+		print_json(json_pack("{s:s,s:o}", "name", p->config->name,
 					   "sources", sources), 12, to);
 	} else if (is_samples) {
-		exchange_log_answer(p, request + 8, to);
+		answer_samples(p, request + 8, to);
 	} else if (is_sync) {
 		if (p->members.schedule && p->service.nr) {
 			tsct_schedule_begin(p->members.schedule,
@@ -330,12 +327,12 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 			members_join_session(p);
 		}
 		sources_begin_session(p);
-		peers_print_json(json_pack("{s:o}", "session",
+		print_json(json_pack("{s:o}", "session",
 					   report_session(p)), 15, to);
 	} else if (is_timesync) {
 		barrier_answer(p, request + 9, to);
 	} else {
-		peers_print_json(report_all(p), 15, to);
+		print_json(report_all(p), 15, to);
 	}
 	return true;
 }
