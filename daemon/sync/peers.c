@@ -156,13 +156,14 @@ static int start_network(struct peers *p)
 	p->node = node_id(p->options.state_dir);
 	p->host = p->options.host_id ? p->options.host_id : node_host_id();
 	options.node = p->node;
-	p->log = exchange_log_new();
+	p->log = calloc(1, sizeof(*p->log));
 	p->cluster = p->log ? tsct_cluster_new(&options, TSCT_SOURCES_MAX) : NULL;
 	if (!p->cluster) {
 		free(p->log);
 		p->log = NULL;
 		return -ENOMEM;
 	}
+	p->log->life = net_random() >> 1;
 	timekeeper_use_cluster(p->timekeeper, p->cluster);
 	err = open_network(p, NULL);
 	if (err) {

@@ -125,28 +125,32 @@ void source_poll_at(struct peer_source *s, __s64 at_ns);
  * a session of this node's members is open. */
 bool peers_busy(const struct peers *p);
 
-/* ---- exchange_log.c ------------------------------------------------------ */
+/* ---- log of exchanges ----------------------------------------------------- */
 
-struct exchange_log *exchange_log_new(void);
-void exchange_log_add(struct peers *p, unsigned int nr,
-		      const struct tsct_exchange *x);
+#define EXCHANGES_LOGGED	4096	/* number of exchanges kept in the log */
+
+/* An exchange that was completed, with the state of its source at that time */
+struct logged_exchange {
+	__u64 cycles;			/* local counter when the exchange was logged */
+	unsigned int source;		/* index of the source in peers.source */
+	char name[CONFIG_NAME_MAX];	/* name of the source; a copy, because a reload
+					 * may replace the source */
+	struct tsct_exchange x;
+	struct tsct_remote remote;
+	__u32 clock_epoch, cluster_epoch;
+};
+
 /*
- * exchange_log_report - report the exchanges of higher numbers than @after, which is less
- *	than UINT64_MAX
- *
- * JSON: ids of this node; "life", a new one when numbers begin anew; "first"
- * and "last", the available numbers; and "samples", oldest first: arrays of
- *
- *	number, cycles when it was logged, t1, t2, t3, t4, local_error,
- *	remote_error, session, flags, fitted, kept, node, host, master,
- *	timeline, status, depth, has_line, base, base_ns, mult, as_of,
- *	error_ps, growth of the source's clock params, epoch of this node's
- *	clock, of its cluster time, name of the source
- *
- * Values of 64 bits are signed. The number of samples per report is limited:
- * request the rest by its last number.
+ * The last exchanges with all sources, numbered, for recordings. Fits drop exchanges,
+ * for example when an epoch begins; the log keeps all exchanges.
  */
-json_t *exchange_log_report(const struct peers *p, __u64 after);
+struct exchange_log {
+	__u64 life;			/* random id of the log, in which exchange
+					 * numbers count from 1 */
+	__u64 last;			/* number of the newest exchange; 0: none */
+	/* exchange n is at index n % EXCHANGES_LOGGED */
+	struct logged_exchange entry[EXCHANGES_LOGGED];
+};
 
 /* ---- members.c: nodes that synchronize with this one --------------------- */
 

@@ -11,6 +11,7 @@
 #include "lib/fit/fit.h"
 
 #define CURVE_POINTS	64
+#define SAMPLES_MAX	256		/* most logged exchanges per answer */
 
 /* ---- JSON output --------------------------------------------------------- */
 
@@ -216,6 +217,101 @@ static json_t *report_window(const struct peers *p, unsigned int nr)
 			 report_curve(&t, x[0].t1, x[n - 1].t4));
 }
 
+/* ---- log of exchanges ---------------------------------------------------- */
+
+/*
+ * True: the exchange is in the window of its source's fit. *ret_kept: the fit uses the
+ * exchange.
+ */
+static bool find_in_window(const struct peers *p,
+			   const struct logged_exchange *logged, bool *ret_kept)
+{
+	unsigned int low = 0, high = 0, middle, nr = logged->source;
+	const struct tsct_exchange *x;
+	const struct tsct_fit *fit;
+	const bool *kept;
+
+	*ret_kept = false;
+	if (nr < p->nr_sources && !strcmp(p->source[nr].config.name,
+					  logged->name))
+		high = tsct_cluster_window(p->cluster, nr, &x, &kept, &fit);
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (x[middle].t1 == logged->x.t1) {
+			*ret_kept = kept[middle];
+			return true;
+		}
+		if ((__s64)(x[middle].t1 - logged->x.t1) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+static json_t *report_logged(const struct peers *p, __u64 number)
+{
+	const struct logged_exchange *n = &p->log->entry[number % EXCHANGES_LOGGED];
+	const struct tsct_remote *r = &n->remote;
+	const struct tsct_exchange *x = &n->x;
+	bool kept, fitted = find_in_window(p, n, &kept);
+
+	return json_pack("[I,I,I,I,I,I,I,I,I,I,i,i,I,I,I,I,i,i,i,I,I,I,I,I,I,I,I,s]",
+		(json_int_t)number, (json_int_t)n->cycles,
+		(json_int_t)x->t1, (json_int_t)x->t2, (json_int_t)x->t3,
+		(json_int_t)x->t4, (json_int_t)x->local_error,
+		(json_int_t)x->remote_error, (json_int_t)x->session,
+		(json_int_t)x->flags, (int)fitted, (int)kept,
+		(json_int_t)r->node, (json_int_t)r->host,
+		(json_int_t)r->master, (json_int_t)r->epoch, (int)r->status,
+		(int)r->depth, (int)r->has_params, (json_int_t)r->params.base,
+		(json_int_t)r->params.base_ns, (json_int_t)r->params.mult,
+		(json_int_t)r->params.as_of, (json_int_t)r->params.error_ps,
+		(json_int_t)r->params.growth, (json_int_t)n->clock_epoch,
+		(json_int_t)n->cluster_epoch, n->name);
+}
+
+/*
+ * Reports the exchanges of higher numbers than @after, which is less than UINT64_MAX.
+ *
+ * JSON: ids of this node; "life", a new one when numbers begin anew; "first"
+ * and "last", the available numbers; and "samples", oldest first: arrays of
+ *
+ *	number, cycles when it was logged, t1, t2, t3, t4, local_error,
+ *	remote_error, session, flags, fitted, kept, node, host, master,
+ *	timeline, status, depth, has_line, base, base_ns, mult, as_of,
+ *	error_ps, growth of the source's clock params, epoch of this node's
+ *	clock, of its cluster time, name of the source
+ *
+ * Values of 64 bits are signed. The number of samples per report is limited:
+ * request the rest by its last number.
+ */
+static json_t *report_samples(const struct peers *p, __u64 after)
+{
+	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
+	const struct exchange_log *log = p->log;
+	const __u64 first = log->last < EXCHANGES_LOGGED ? 1 :
+		log->last - EXCHANGES_LOGGED + 1;
+	__u64 number = after + 1 < first ? first : after + 1;
+	json_t *samples = json_array();
+	unsigned int i;
+
+	for (i = 0; i < SAMPLES_MAX && number <= log->last; i++, number++)
+		json_array_append_new(samples, report_logged(p, number));
+	return json_pack(
+		"{sI sI sI ss ss ss sI sI sI si sI sI si sb so}",
+		"life", (json_int_t)log->life, "first", (json_int_t)first,
+		"last", (json_int_t)log->last, "name", p->config->name,
+		"role", config_role(p->config), "fit", tsct_fit_name(p->config->fit),
+		"node", (json_int_t)p->node, "host", (json_int_t)p->host,
+		"master", (json_int_t)state->cluster_master,
+		"status", (int)state->cluster_status,
+		"timeline", (json_int_t)state->cluster_timeline,
+		"epoch", (json_int_t)state->cluster_epoch,
+		"sources", (int)p->nr_sources, "busy", (int)peers_busy(p),
+		"samples", samples);
+}
+
 /* ---- members, cluster, session ------------------------------------------- */
 
 static json_t *report_members(const struct peers *p)
@@ -295,7 +391,7 @@ static void answer_samples(const struct peers *p, const char *after, FILE *to)
 	if (*after < '0' || *after > '9' || *end || number == UINT64_MAX)
 		fprintf(to, "error: samples: missing or invalid number\n");
 	else
-		print_json(exchange_log_report(p, number), 15, to);
+		print_json(report_samples(p, number), 15, to);
 }
 
 bool peers_answer(struct peers *p, const char *request, FILE *to)

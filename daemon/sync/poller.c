@@ -244,9 +244,24 @@ void sources_log(struct peers *p)
 
 /* ---- exchanges ----------------------------------------------------------- */
 
+static void log_exchange(struct peers *p, const struct peer_source *s,
+			 const struct tsct_exchange *x)
+{
+	struct exchange_log *log = p->log;
+	struct logged_exchange *logged = &log->entry[++log->last % EXCHANGES_LOGGED];
+
+	*logged = (struct logged_exchange) {
+		.cycles = timekeeper_cycles(p->timekeeper),
+		.source = (unsigned int)(s - p->source),
+		.x = *x, .remote = s->client.remote,
+		.clock_epoch = timekeeper_state(p->timekeeper)->epoch,
+		.cluster_epoch = tsct_cluster_epoch(p->cluster),
+	};
+	memcpy(logged->name, s->config.name, sizeof(logged->name));
+}
+
 static void feed(struct peers *p, struct peer_source *s, struct tsct_exchange *x)
 {
-	const unsigned int nr = (unsigned int)(s - p->source);
 	__s64 half = packet_clock_cycles(&p->clock, s->config.asymmetry_ns) / 2;
 	enum tsct_cluster_event event;
 	__s64 now_ns;
@@ -265,8 +280,9 @@ static void feed(struct peers *p, struct peer_source *s, struct tsct_exchange *x
 		x->t4 = x->t3;
 		x->local_error = x->remote_error = 0;
 	}
-	event = tsct_cluster_feed(p->cluster, nr, x, &s->client.remote);
-	exchange_log_add(p, nr, x);
+	event = tsct_cluster_feed(p->cluster, (unsigned int)(s - p->source), x,
+				  &s->client.remote);
+	log_exchange(p, s, x);
 	if (event != TSCT_CLUSTER_EPOCH)
 		return;
 	p->urgent = true;
