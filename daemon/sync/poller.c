@@ -260,39 +260,37 @@ static void log_exchange(struct peers *p, const struct peer_source *s,
 	memcpy(logged->name, s->config.name, sizeof(logged->name));
 }
 
-static void feed(struct peers *p, struct peer_source *s, struct tsct_exchange *x)
+/*
+ * Corrects for the asymmetry of delays that the configuration states: adds half of the
+ * asymmetry to the local times (t1: request sent, t4: answer received). The round trip
+ * time t4 - t1 stays the same. A source on the same host reads the same counter: the
+ * source's times are local times, without an error.
+ */
+static void correct_times(const struct peers *p, const struct peer_source *s,
+			  struct tsct_exchange *x)
 {
 	__s64 half = packet_clock_cycles(&p->clock, s->config.asymmetry_ns) / 2;
-	enum tsct_cluster_event event;
-	__s64 now_ns;
 
-	/*
-	 * Corrects for the asymmetry of delays that the configuration states: adds half
-	 * of the asymmetry to the local times (t1: request sent, t4: answer received).
-	 * The round trip time t4 - t1 stays the same.
-	 */
 	x->t1 += (__u64)half;
 	x->t4 += (__u64)half;
-	/* A source on the same host reads the same counter: the source's times are
-	 * local times, without an error. */
 	if (p->config->synced_host && s->client.remote.shared) {
 		x->t1 = x->t2;
 		x->t4 = x->t3;
 		x->local_error = x->remote_error = 0;
 	}
-	event = tsct_cluster_feed(p->cluster, (unsigned int)(s - p->source), x,
-				  &s->client.remote);
-	log_exchange(p, s, x);
-	if (event != TSCT_CLUSTER_EPOCH)
-		return;
+}
+
+/* A new epoch of the cluster's time makes this node poll all sources, but at most once a
+ * second, because a master may announce a new epoch in every answer. */
+static void epoch_began(struct peers *p)
+{
+	__s64 now_ns = tsct_monotonic_ns();
+
 	p->urgent = true;
-	/* A new epoch makes this node poll all sources, but at most once a second,
-	 * because a master may announce a new epoch in every answer. */
-	now_ns = tsct_monotonic_ns();
-	if (!p->epoch_ns || now_ns - p->epoch_ns >= NS_PER_S) {
-		p->epoch_ns = now_ns;
-		sources_poll_now(p);
-	}
+	if (p->epoch_ns && now_ns - p->epoch_ns < NS_PER_S)
+		return;
+	p->epoch_ns = now_ns;
+	sources_poll_now(p);
 }
 
 /*
@@ -303,13 +301,20 @@ static void feed(struct peers *p, struct peer_source *s, struct tsct_exchange *x
 static void feed_complete(struct peers *p, struct peer_source *s)
 {
 	unsigned int complete = tsct_client_complete(&s->client);
+	enum tsct_cluster_event event;
 	struct tsct_exchange x;
 
 	if (!complete || (!s->accepted && complete < HELD && s->burst))
 		return;
 	s->accepted = true;
-	while (tsct_client_next(&s->client, &x))
-		feed(p, s, &x);
+	while (tsct_client_next(&s->client, &x)) {
+		correct_times(p, s, &x);
+		event = tsct_cluster_feed(p->cluster, (unsigned int)(s - p->source), &x,
+					  &s->client.remote);
+		log_exchange(p, s, &x);
+		if (event == TSCT_CLUSTER_EPOCH)
+			epoch_began(p);
+	}
 }
 
 static void flush(struct peers *p, struct peer_source *s)
@@ -388,18 +393,12 @@ static void follow_session(struct peers *p, struct peer_source *s, __s64 now_ns)
 /* Reads the kernel's transmit times of this node's requests. */
 static void read_tx_times(struct peers *p, struct peer_source *s)
 {
+	unsigned int left = TX_TIMES;
 	struct tsct_packet_time tx;
 	__u32 number;
-	int i;
 
-	for (i = 0; i < TX_TIMES; i++) {
-		if (!net_sent(&s->socket, &p->clock, &number, &tx))
-			return;
-		if (tx.kernel)
-			tsct_client_sent(&s->client, number, tx);
-		if (!s->socket.nr_waiting)
-			return;
-	}
+	while (net_sent(&s->socket, &p->clock, &left, &number, &tx))
+		tsct_client_sent(&s->client, number, tx);
 }
 
 /* Sends a request. @follows: the request is not the first request of a poll */

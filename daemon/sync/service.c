@@ -220,18 +220,12 @@ static void send_outbox(struct peers *p, struct net_socket *socket)
 
 static void read_tx_times(struct peers *p, struct net_socket *socket)
 {
+	unsigned int left = 2 * NET_BATCH;
 	struct tsct_packet_time tx;
 	__u32 ticket;
-	int i;
 
-	for (i = 0; i < 2 * NET_BATCH; i++) {
-		if (!net_sent(socket, &p->clock, &ticket, &tx))
-			return;
-		if (tx.kernel)
-			tsct_responder_sent(p->service.responder, ticket, tx);
-		if (!socket->nr_waiting)
-			return;
-	}
+	while (net_sent(socket, &p->clock, &left, &ticket, &tx))
+		tsct_responder_sent(p->service.responder, ticket, tx);
 }
 
 /*
