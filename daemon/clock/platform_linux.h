@@ -124,25 +124,6 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 /* Removes the drift file, because the counter's rate has changed. */
 void drift_file_forget(struct drift_file *file);
 
-/*
- * drift_file_format - compose the text of the drift file
- *
- * Returns the text's length without the NUL; @size or more: the text did not fit.
- */
-size_t drift_file_format(const struct drift_file *file,
-			 const struct disruption *now, const struct drift *drift,
-			 char *text, size_t size);
-
-/*
- * drift_file_parse - read the rate from the text of a drift file
- * @ret_why: reason for an error, as a clause of a message
- *
- * Returns 0, -ESTALE or -EINVAL as drift_file_load().
- */
-int drift_file_parse(const struct drift_file *file, const char *text,
-		     __u32 source, const struct disruption *now,
-		     struct drift *ret, const char **ret_why);
-
 /* ---- platform_linux.c ----------------------------------------------------- */
 
 /* Survey of all CPUs: the skew of their counters, as measured by the module, or by a

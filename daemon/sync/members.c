@@ -10,7 +10,6 @@
 
 #define EXPIRE_NS	(60 * NS_PER_S)
 #define SLOT_US		500	/* time reserved per exchange of a session, us */
-#define PROBES		16		/* number of table entries tried per look-up */
 
 static void free_members(struct members *m)
 {
@@ -124,40 +123,30 @@ members_find_child(const struct config *config,
 	return NULL;
 }
 
-/* Returns a member's entry, else a free or expired entry; NULL: the table is full */
-static struct peer_member *find_entry(struct members *m, __u64 node,
-				      __s64 now_ns)
-{
-	struct peer_member *free = NULL, *at;
-	unsigned int i;
-
-	for (i = 0; i < PROBES; i++) {
-		at = &m->table[(node + i) % TSCT_MEMBERS_MAX];
-		if (at->node == node)
-			return at;
-		if (!free && (!at->node || now_ns - at->seen_ns > EXPIRE_NS))
-			free = at;
-	}
-	return free;
-}
-
 void members_add(struct peers *p, const struct tsct_responder_request *request,
 		 const struct config_child *child, __s64 now_ns)
 {
+	const __u64 node = request->request.node;
 	struct members *m = &p->members;
-	struct peer_member *member = find_entry(m, request->request.node, now_ns);
+	struct peer_member *member;
 	char text[CONFIG_NAME_MAX];
 	const char *name = child ? child->name : text;
+	int at, i;
 	bool is_new;
 
 	if (!child)
 		tsct_address_print(request->from, text, sizeof(text));
-	if (!member || tsct_schedule_member(m->schedule, request->request.node,
-					    name, (__u64)now_ns / 1000))
+	at = tsct_schedule_member(m->schedule, node, name, (__u64)now_ns / 1000);
+	if (at < 0)
 		return;
-	is_new = member->node != request->request.node;
+	member = &m->table[at];
+	is_new = member->node != node;
+	/* A member whose name was changed has another entry than before. */
+	for (i = 0; is_new && i < TSCT_MEMBERS_MAX; i++)
+		if (m->table[i].node == node)
+			m->table[i].node = 0;
 	*member = (struct peer_member) {
-		.node = request->request.node, .address = *request->from,
+		.node = node, .address = *request->from,
 		.ours = m->packet->to, .socket = m->socket,
 		.key = request->key_id, .seen_ns = now_ns, .child = child,
 	};

@@ -167,7 +167,8 @@ struct peer_member {
 
 struct members {
 	struct tsct_schedule *schedule;
-	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members */
+	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members; indices are
+					 * those of the schedule */
 	const struct net_packet *packet;	/* packet of the present request */
 	unsigned int socket;		/* index in struct service of the socket that
 					 * received `packet` */
