@@ -25,9 +25,8 @@
 
 #include "daemon/control/control_socket.h"
 #include "lib/core/latch.h"
-#include "daemon/clock/tick_schedule.h"
 #include "daemon/config/log.h"
-#include "loop.h"
+#include "tsctraced.h"
 #include "lib/client/gettime.h"
 #include "daemon/sync/peers.h"
 #include "lib/provider/server.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "lib/clock/clock_source.h"
-#include "clock_file.h"
+#include "platform_linux.h"
 #include "lib/clock/clock_page.h"
 #include "lib/core/latch.h"
 #include "lib/core/tsc_trust.h"

@@ -11,7 +11,7 @@
 #include "daemon/config/log.h"
 #include "daemon/config/state_file.h"
 #include "lib/core/clock_params.h"
-#include "drift_file.h"
+#include "platform_linux.h"
 
 #define HEADER		"tsctraced rate 1"
 #define MALFORMED	"it is malformed or truncated"
@@ -93,9 +93,11 @@ static size_t format_conditions(const struct drift_file *file,
 		tsct_source_name(source));
 }
 
-size_t drift_file_format(const struct drift_file *file,
-			 const struct disruption *now, const struct drift *drift,
-			 char *text, size_t size)
+/* Composes the text of the drift file. Returns its length without the NUL; @size or more:
+ * the text did not fit. */
+static size_t format_drift(const struct drift_file *file,
+			   const struct disruption *now, const struct drift *drift,
+			   char *text, size_t size)
 {
 	size_t used = format_conditions(file, now, drift->source, text, size);
 
@@ -158,9 +160,11 @@ static bool parse_number(const char **at, const char *name, __u64 *ret)
 	return true;
 }
 
-int drift_file_parse(const struct drift_file *file, const char *text,
-		     __u32 source, const struct disruption *now,
-		     struct drift *ret, const char **ret_why)
+/* Reads the rate from the text of a drift file. *ret_why: reason for an error, as a clause
+ * of a message. Returns 0, -ESTALE or -EINVAL as drift_file_load(). */
+static int parse_drift(const struct drift_file *file, const char *text,
+		       __u32 source, const struct disruption *now,
+		       struct drift *ret, const char **ret_why)
 {
 	struct drift drift = { .source = source };
 	struct tsct_clock_state state = { .source = source };
@@ -207,7 +211,7 @@ int drift_file_load(struct drift_file *file, __u32 source,
 			"root and this process's user may write it" :
 			strerror((int)-len);
 	err = len < 0 ? (int)len : strlen(text) != (size_t)len ? -EINVAL :
-		drift_file_parse(file, text, source, now, ret, &why);
+		parse_drift(file, text, source, now, ret, &why);
 	if (err == -ESTALE)
 		log_info("%s: saved rate not used: %s", file->path, why);
 	else if (err)
@@ -222,7 +226,7 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 		    const struct drift *drift)
 {
 	char text[DRIFT_FILE_TEXT_MAX];
-	size_t len = drift_file_format(file, now, drift, text, sizeof(text));
+	size_t len = format_drift(file, now, drift, text, sizeof(text));
 	/* After a crash of the machine the boot id has changed, and the drift file is not
 	 * used: so it need not be on disk. */
 	int err = len < sizeof(text) ?
