@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,7 +117,7 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 	if (o->control)
 		return stop_signals && (!child->running || child->gate >= 0 ||
 					stop_signals > 1);
-	return (!child->running && !(o->ranks && ranks_running(o->ranks))) ||
+	return (!child->running && !record_ranks_running(o->ranks)) ||
 		stop_signals > 1 || timeout;
 }
 
@@ -254,64 +252,6 @@ static int run_loop(struct record_session *s, struct record_child *child)
 	return err;
 }
 
-/* ---- ranks of a parallel program --------------------------------------------- */
-
-/* Waits until the other ranks of this host are there. Prints errors. Returns 0 or -errno. */
-static int await_ranks(const struct record_options *o)
-{
-	int err = o->ranks ? ranks_await(o->ranks, o->rank.size - 1, &stop_signals) : 0;
-
-	return !err ? 0 : ctl_fail(err, "--ranks: waiting for the other %u ranks of this host: %s",
-				   o->rank.size - 1, strerror(-err));
-}
-
-/* Runs the command of a rank that does not record. Returns only after an error. */
-static int run_rank(const struct record_options *o, const char *path)
-{
-	int err = ranks_join(o->dir);
-
-	if (!err && o->mpi && record_mpi_prepare(o->mpi))
-		return EXIT_FAILED;
-	if (err)
-		return ctl_fail(EXIT_FAILED,
-				"--ranks: waiting for the lowest rank of this host, which"
-				" records: %s", strerror(-err));
-	execvp(path, o->command);
-	return ctl_fail(EXIT_FAILED, "%s: %s", o->command[0], strerror(errno));
-}
-
-/*
- * Finds the place of this rank. If it is to record, makes the output directory, in which
- * that of this host becomes the recording's, and opens the socket for the other ranks.
- * Prints errors. Returns 0 or -errno.
- */
-static int find_ranks(struct record_options *o)
-{
-	struct utsname host;
-	int err = rank_place(&o->rank);
-
-	if (err)
-		return ctl_fail(err,
-				"--ranks: neither mpirun nor srun started this process; see"
-				" trace-ctl-record(1) for those that are known");
-	if (o->rank.local)
-		return 0;
-	err = ranks_listen(o->dir, &o->ranks);
-	if (!err && mkdir(o->dir, 0700) && errno != EEXIST)
-		err = -errno;
-	uname(&host);
-	if (!err && asprintf(&o->rank_dir, "%s/%s", o->dir, host.nodename) < 0) {
-		o->rank_dir = NULL;
-		err = -ENOMEM;
-	}
-	if (err)
-		ctl_error("--ranks: %s: %s", o->dir, err == -EADDRINUSE ?
-			     "another run records there" : strerror(-err));
-	else
-		o->dir = o->rank_dir;
-	return err;
-}
-
 /* ---- from start to summary ----------------------------------------------- */
 
 /* Checks command, output directory and kernel events before any file is created. Prints the
@@ -326,11 +266,7 @@ static int check_prerequisites(struct record_options *o, char **ret_path)
 		if (!*ret_path)
 			return EXIT_FAILED;
 	}
-	if (o->by_ranks && find_ranks(o))
-		return EXIT_FAILED;
-	if (o->by_ranks && o->rank.local)
-		return run_rank(o, *ret_path);
-	if (record_dir_check(o->dir))
+	if ((o->by_ranks && record_ranks_start(o, *ret_path)) || record_dir_check(o->dir))
 		return EXIT_FAILED;
 	if (o->nr_events && (prerequisites_check(why, sizeof(why)) ||
 			     (only && !strcmp(only, "module") &&
@@ -393,7 +329,7 @@ static int run(struct record_session *s, struct record_child *child,
 
 	/* Sync samples are fetched, and the sync session runs, before the recording's
 	 * directory and the command's process exist: an error leaves neither behind. */
-	if (record_sync_open(s) || record_sync_start(s) || await_ranks(s->o))
+	if (record_sync_open(s) || record_sync_start(s) || record_ranks_await(s->o->ranks))
 		return EXIT_FAILED;
 	if (command) {
 		err = record_child_hold(child, path, command);
@@ -412,7 +348,7 @@ static int run(struct record_session *s, struct record_child *child,
 	}
 	if (!command)
 		return finish(s, child, run_loop(s, child));
-	err = s->o->ranks ? ranks_release(s->o->ranks) : 0;
+	err = record_ranks_release(s->o->ranks);
 	if (!err)
 		err = record_child_release(child);
 	if (err) {
@@ -446,13 +382,8 @@ int cmd_record(int argc, char **argv)
 		record_child_drop(&child);
 		record_session_close(&session);
 	}
-	/* After an error, the other ranks end as soon as they lose their connection; some
-	 * may be on their way. */
-	if (o.ranks)
-		ranks_await(o.ranks, o.rank.size - 1, &stop_signals);
+	record_ranks_close(o.ranks);
 	record_control_close(o.control);
-	ranks_close(o.ranks);
-	free(o.rank_dir);
 	free(path);
 	free(o.events);
 	free(o.pids);

@@ -13,7 +13,6 @@
 #include "record_sync.h"
 #include "lib/provider/store.h"
 #include "lib/ctf/recording_writer.h"
-#include "tools/cluster/local_ranks.h"
 
 struct record_control;
 struct record_session;
@@ -55,9 +54,7 @@ struct record_options {
 	struct record_control *control;
 	bool live;			/* write events soon, for a reader that follows */
 	bool by_ranks;			/* a launcher runs one recorder for each rank */
-	struct rank_place rank;		/* of this process, if by_ranks */
-	char *rank_dir;			/* directory of this host, malloc'ed */
-	struct ranks *ranks;		/* the other ranks of this host; NULL: none */
+	struct record_ranks *ranks;	/* the other ranks of this host; NULL: none */
 };
 
 /* ---- command line: record_options.c ------------------------------------ */
@@ -74,10 +71,6 @@ static inline uint32_t record_policy(const struct record_options *o)
 {
 	return o->flight ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD;
 }
-
-/* record_mpi_prepare - load libtsctrace-mpi for an MPI, by name, into the command. Prints
- * errors. Returns 0 or -errno. record_child.c */
-int record_mpi_prepare(const char *mpi);
 
 /* Makes the scheduler run this thread soon after it has become runnable. record_priority.c */
 void record_priority_raise(void);
@@ -114,6 +107,37 @@ bool record_child_reap(struct record_child *child);
 
 /* Closes the pipes to the child, which ends if it still waits before exec. */
 void record_child_drop(struct record_child *child);
+
+/* ---- programs of MPI: record_mpi.c -------------------------------------- */
+
+/* Those that return an int print errors, and return 0 or -errno. @ranks NULL: without
+ * --ranks, there is nothing to do. */
+
+/* Loads libtsctrace-mpi for an MPI, by name, into the command. */
+int record_mpi_prepare(const char *mpi);
+
+/*
+ * record_ranks_start - with --ranks: find the place of this rank
+ * @path: of the command
+ *
+ * The lowest rank of a host is to record: makes the output directory, in which that of this
+ * host becomes the recording's, and opens the socket for the other ranks, o->ranks. Another
+ * rank runs its command: returns only after an error.
+ */
+int record_ranks_start(struct record_options *o, const char *path);
+
+/* Waits until the other ranks of this host are there. */
+int record_ranks_await(const struct record_ranks *ranks);
+
+/* Returns the processes whose kernel events are recorded, malloc'ed: the command @root, and
+ * the other ranks of this host. NULL: out of memory */
+pid_t *record_ranks_roots(const struct record_ranks *ranks, pid_t root, unsigned int *ret_nr);
+
+/* Lets the other ranks run their commands. Does not print errors. */
+int record_ranks_release(const struct record_ranks *ranks);
+
+bool record_ranks_running(const struct record_ranks *ranks);
+void record_ranks_close(struct record_ranks *ranks);
 
 /* ---- control by another process: record_control.c ----------------------- */
 

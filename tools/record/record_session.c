@@ -103,23 +103,6 @@ static int open_drains(struct record_session *s)
 	return err;
 }
 
-/* Returns the processes whose kernel events are recorded, malloc'ed: the command, and the
- * other ranks of this host. NULL: out of memory */
-static pid_t *all_roots(const struct record_session *s, pid_t root, unsigned int *ret_nr)
-{
-	unsigned int nr = 0;
-	const pid_t *pids = s->o->ranks ? ranks_pids(s->o->ranks, &nr) : NULL;
-	pid_t *roots = malloc((nr + 1) * sizeof(*roots));
-
-	if (!roots)
-		return NULL;
-	roots[0] = root;
-	if (nr)
-		memcpy(roots + 1, pids, nr * sizeof(*roots));
-	*ret_nr = nr + 1;
-	return roots;
-}
-
 int record_session_begin(struct record_session *s, pid_t root)
 {
 	struct kernel_select select;
@@ -135,7 +118,7 @@ int record_session_begin(struct record_session *s, pid_t root)
 		return err;
 	select = s->o->select;
 	if (root && !s->o->all && !select.nr_roots) {
-		roots = all_roots(s, root, &select.nr_roots);
+		roots = record_ranks_roots(s->o->ranks, root, &select.nr_roots);
 		if (!roots)
 			return ctl_fail(-ENOMEM, "kernel events: out of memory");
 		select.roots = roots;
