@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl record: signals, the main loop, and the steps from start to summary */
+/* trace-ctl record: the main loop, and the steps from start to summary */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -35,51 +35,7 @@
 #define WATCH_NS	100000000LL	/* time between checks whether the tsctraced
 					 * that holds the rings has ended, ns */
 
-/* ---- signals ----------------------------------------------------------- */
-
-static volatile sig_atomic_t child_ended;	/* whether SIGCHLD came */
-
-static void on_child(int number)
-{
-	(void)number;
-	child_ended = 1;
-}
-
-/* Signals that record catches or ignores. before: the action before, which is restored
- * in the child process before the command is executed */
-static struct {
-	int number;
-	struct sigaction before;
-} caught[] = {
-	{ .number = SIGHUP }, { .number = SIGINT }, { .number = SIGQUIT },
-	{ .number = SIGTERM }, { .number = SIGCHLD }, { .number = SIGPIPE },
-	{ .number = SIGXFSZ },
-};
-
-static void catch_signals(void)
-{
-	const struct sigaction child = { .sa_handler = on_child };
-	int stop[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, 0 };
-	unsigned int i;
-
-	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-		sigaction(caught[i].number, NULL, &caught[i].before);
-	/* Under nohup SIGHUP is ignored, and stays ignored. */
-	if (caught[0].before.sa_handler == SIG_IGN)
-		stop[3] = 0;
-	stop_catch(stop, NULL);
-	sigaction(SIGCHLD, &child, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
-}
-
-void record_signals_restore(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-		sigaction(caught[i].number, &caught[i].before, NULL);
-}
+/* ---- main loop --------------------------------------------------------- */
 
 /* Does not forward Ctrl-C: the terminal sends it to the command, too. */
 static void forward_signal(const struct record_child *child)
@@ -89,8 +45,6 @@ static void forward_signal(const struct record_child *child)
 		stop_sent = 0;
 	}
 }
-
-/* ---- main loop --------------------------------------------------------- */
 
 /*
  * Decides whether the recording ends. Without a command, a signal or --duration ends
@@ -105,8 +59,8 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 {
 	bool timeout = tsct_monotonic_ns() >= end_ns;
 
-	if (child_ended) {
-		child_ended = 0;
+	if (record_child_ended) {
+		record_child_ended = 0;
 		record_child_reap(child);
 	}
 	if (!child->pid)
@@ -244,7 +198,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 			usleep(FLIGHT_US);
 		else if (!err && !more)
 			wait_for_events(&waiter, taken);
-		if (child->running && (!taken || child_ended))
+		if (child->running && (!taken || record_child_ended))
 			record_child_look(s, child->pid);
 	}
 	if (s->writer)
@@ -375,7 +329,7 @@ int cmd_record(int argc, char **argv)
 		return EXIT_FAILED;
 	ret = record_options_parse(argc, argv, &o) ? EXIT_USAGE : check_prerequisites(&o, &path);
 	if (!ret) {
-		catch_signals();
+		record_signals_catch();
 		ret = EXIT_FAILED;
 		if (!record_session_open(&session, &o))
 			ret = run(&session, &child, path, o.command);

@@ -4,6 +4,7 @@
 #define CMD_RECORD_H
 
 #include <argp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -75,11 +76,6 @@ static inline uint32_t record_policy(const struct record_options *o)
 /* Makes the scheduler run this thread soon after it has become runnable. record_priority.c */
 void record_priority_raise(void);
 
-/* ---- signals: cmd_record.c --------------------------------------------- */
-
-/* Restores the signal handlers that were set before record. Async-signal-safe. */
-void record_signals_restore(void);
-
 /* ---- the command that is recorded: record_child.c ------------------------ */
 
 struct record_child {
@@ -90,6 +86,12 @@ struct record_child {
 	/* wait status of the command, from waitpid(), after its end */
 	int status;
 };
+
+extern volatile sig_atomic_t record_child_ended;	/* whether SIGCHLD came */
+
+/* Catches the signals that end the recording, counted by stop_signals, and SIGCHLD, and
+ * ignores others. The command gets the actions that were set before. */
+void record_signals_catch(void);
 
 /* Finds a command in $PATH. Prints errors. Returns the path, malloc'ed, or NULL. */
 char *record_child_find(const char *name);

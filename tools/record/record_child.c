@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The recorded command: search in $PATH, fork, delayed exec, reaping */
+/* The recorded command: search in $PATH, signals, fork, delayed exec, reaping */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,9 @@
 
 #include "cmd_record.h"
 #include "tools/common/error.h"
+#include "tools/common/stop.h"
+
+/* ---- search in $PATH --------------------------------------------------------- */
 
 /* Returns 0 if the file @path can be executed, or an errno that says why not. */
 static int check_executable(const char *path)
@@ -82,6 +86,55 @@ char *record_child_find(const char *name)
 	return NULL;
 }
 
+/* ---- signals -------------------------------------------------------------- */
+
+volatile sig_atomic_t record_child_ended;
+
+static void on_child(int number)
+{
+	(void)number;
+	record_child_ended = 1;
+}
+
+/* Signals that record catches or ignores. before: the action before, which is restored
+ * in the child process before the command is executed */
+static struct {
+	int number;
+	struct sigaction before;
+} caught[] = {
+	{ .number = SIGHUP }, { .number = SIGINT }, { .number = SIGQUIT },
+	{ .number = SIGTERM }, { .number = SIGCHLD }, { .number = SIGPIPE },
+	{ .number = SIGXFSZ },
+};
+
+void record_signals_catch(void)
+{
+	const struct sigaction child = { .sa_handler = on_child };
+	int stop[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, 0 };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		sigaction(caught[i].number, NULL, &caught[i].before);
+	/* Under nohup SIGHUP is ignored, and stays ignored. */
+	if (caught[0].before.sa_handler == SIG_IGN)
+		stop[3] = 0;
+	stop_catch(stop, NULL);
+	sigaction(SIGCHLD, &child, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+/* Restores the actions that were set before record. Async-signal-safe. */
+static void restore_signals(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		sigaction(caught[i].number, &caught[i].before, NULL);
+}
+
+/* ---- fork, exec, end ------------------------------------------------------- */
+
 /* Runs in the child between fork and exec: only async-signal-safe calls are allowed. */
 __attribute__((noreturn))
 static void run_child(int gate, int exec_error, const char *path, char **command)
@@ -89,7 +142,7 @@ static void run_child(int gate, int exec_error, const char *path, char **command
 	int err;
 	char go;
 
-	record_signals_restore();
+	restore_signals();
 	if (read(gate, &go, 1) != 1)
 		_exit(0);	/* the pipe is closed: the recorder ended or gave up */
 	execvp(path, command);
