@@ -4,6 +4,7 @@
 #define CMD_RECORD_H
 
 #include <argp.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -263,6 +264,12 @@ int record_session_open(struct record_session *s, const struct record_options *o
  * if @root is 0 or --all is given. */
 int record_session_begin(struct record_session *s, pid_t root);
 
+/* Returns the number of events lost so far, for all causes */
+__u64 record_figure_lost(const struct record_session *s);
+
+/* Updates the progress line on standard error. @last: erase the line */
+void record_show_progress(const struct record_session *s, bool last);
+
 /* Checks that the provider of the rings still runs. Prints once if it has ended. */
 void record_session_watch(struct record_session *s);
 
@@ -296,50 +303,19 @@ void record_clock_renew(struct record_session *s);
 /* Stores the clock's state at the end of the recording in s->rec. */
 void record_clock_close(struct record_session *s);
 
-/* ---- output: record_show.c, record_json.c ------------------------------ */
-
-/* Returns the duration of the recording in seconds */
-double record_figure_seconds(const struct record_session *s);
-
-/* Return for channel @i: average MB/s drained; number of events recorded; in flight
- * mode, number of events overwritten in the rings before the files were written. */
-double record_figure_mb_per_s(const struct record_session *s, unsigned int i);
-__u64 record_figure_events(const struct record_session *s, unsigned int i);
-__u64 record_figure_overwritten(const struct record_session *s, unsigned int i);
-
-/* Returns the number of events lost so far, for all causes */
-__u64 record_figure_lost(const struct record_session *s);
-
-/* Returns the number of events recorded on one CPU, in all channels */
-__u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu);
+/* ---- summary: record_show.c ---------------------------------------------- */
 
 /* Gets the sums of published, recorded and lost events of all channels. Prints an error
  * unless published = recorded + lost for every ring. */
 void record_figure_balance(const struct record_session *s,
 			   struct tsct_balance *ret_balance);
 
-/* Resources that the recorder has used */
-struct record_usage {
-	double cpu_s;		/* CPU time of the recorder's threads, s */
-	double percent;		/* cpu_s in per cent of the recorder's run time */
-	__u64 peak_bytes;	/* peak of the recorder's resident memory, including
-				 * the rings, bytes */
-};
-
-void record_figure_usage(const struct record_session *s,
-			 struct record_usage *ret_usage);
-
 /* Prints lost events by cause on standard error, such as "full 12, no_ring 1". */
 void record_print_causes(const struct tsct_loss *loss, __u64 no_ring);
 
-/* Updates the progress line on standard error. @last: erase the line */
-void record_show_progress(const struct record_session *s, bool last);
-
-/* Print the summary; return the exit status. @child: the command; NULL: there was
- * none */
+/* Prints the summary, or sends it as JSON to what controls this recorder; returns the exit
+ * status. @child: the command; NULL: there was none */
 int record_show_summary(const struct record_session *s,
 			const struct record_child *child);
-int record_json_print(const struct record_session *s,
-		      const struct record_child *child);
 
 #endif /* CMD_RECORD_H */

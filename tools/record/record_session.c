@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* One recording from its begin to its end: channels, clock, drains, files */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "tools/bpf/bpf_errors.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
+#include "tools/common/view.h"
 
 /* ---- begin ------------------------------------------------------------- */
 
@@ -138,6 +140,38 @@ int record_session_begin(struct record_session *s, pid_t root)
 }
 
 /* ---- during the recording ---------------------------------------------- */
+
+__u64 record_figure_lost(const struct record_session *s)
+{
+	struct tsct_loss loss;
+	unsigned int i;
+	__u64 sum;
+
+	tsct_recording_loss(&s->rec, &loss);
+	sum = tsct_loss_total(&loss);
+	for (i = 0; i < s->rec.nr_streams; i++)
+		sum += s->rec.streams[i].lost_no_ring;
+	return sum;
+}
+
+void record_show_progress(const struct record_session *s, bool last)
+{
+	bool tty = isatty(STDERR_FILENO);
+	struct tsct_written w;
+
+	if (s->o->quiet || (!tty && !s->o->verbose))
+		return;
+	if (last && tty) {
+		fputs("\r\033[K", stderr);
+		return;
+	}
+	tsct_recording_writer_written(s->writer, &w);
+	fprintf(stderr, "%srecording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
+		" lost%s", tty ? "\r" : "", (uint64_t)w.events,
+		view_plural(w.events), w.bytes / 1e6, (uint64_t)record_figure_lost(s),
+		tty ? "\033[K" : "\n");
+	fflush(stderr);
+}
 
 /*
  * Connects to a restarted daemon, and gives it the channels, unless programs have done so.

@@ -7,8 +7,6 @@
 #ifndef RECORD_SYNC_H
 #define RECORD_SYNC_H
 
-#include <jansson.h>
-
 #include "lib/client/control_client.h"
 #include "lib/ctf/samples.h"
 
@@ -72,10 +70,5 @@ void record_sync_poll(struct record_session *s, __s64 now_ns);
  * samples. */
 void record_sync_end(struct record_session *s);
 void record_sync_close(struct record_session *s);
-
-/* ---- output: record_show.c ----------------------------------------------- */
-
-/* Returns a description of the samples as JSON; null if there are none */
-json_t *record_sync_json(const struct record_session *s);
 
 #endif /* RECORD_SYNC_H */
