@@ -11,7 +11,6 @@
 
 #include "tools/bpf/kernel_source.h"
 #include "lib/provider/server.h"
-#include "record_statedump.h"
 #include "record_sync.h"
 #include "lib/provider/store.h"
 #include "lib/ctf/recording_writer.h"
@@ -211,11 +210,16 @@ struct record_session {
 	unsigned int nr_programs;	/* number of program channels */
 	/* cycles at the recording's start; >= rec.begin */
 	__u64 started;
+	bool ended;			/* rec.end is the end of the recording */
 	__s64 opened_ns;		/* start of CPU accounting, CLOCK_MONOTONIC */
 	struct record_readings readings;
 	struct tsct_clock *clock;
 	struct kernel_source *source;	/* kernel events; NULL: none */
 	struct record_owner owner;	/* of the command */
+	/* BPF programs number threads in another way than this process's /proc */
+	bool other_numbers;
+	unsigned long statedump_lost;	/* number of events of the statedump that are missing */
+	unsigned long threads_unseen;	/* number that ended before they were read about */
 	unsigned long untracked;	/* number of processes that were not recorded */
 	/* number of kernel events not recorded, at most */
 	unsigned long missed;
@@ -234,7 +238,8 @@ struct record_session {
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
 	struct record_sync sync;
-	struct record_statedump statedump;
+	struct record_statedump *statedump;
+	struct record_stacks *stacks;	/* NULL: no stacks are recorded */
 };
 
 /* Functions below that return an int return 0 or -errno, and print errors. */
@@ -251,7 +256,7 @@ void record_print_why(const struct record_session *s, const struct record_child 
 		      bool left_some);
 
 /* Initializes a session without channels, which the caller opens itself. */
-void record_session_init(struct record_session *s, const struct record_options *o);
+int record_session_init(struct record_session *s, const struct record_options *o);
 
 /* Opens the clock and fills in s->rec (record_describe.c). The channels must be open. */
 int record_session_prepare(struct record_session *s);
@@ -270,6 +275,17 @@ __u64 record_figure_lost(const struct record_session *s);
 /* Updates the progress line on standard error. @last: erase the line */
 void record_show_progress(const struct record_session *s, bool last);
 
+/*
+ * record_session_statedump - take what is new about threads, processes and cgroups
+ * @idle: there is time to read about all threads that have written events
+ * @is_last: nothing comes afterwards
+ *
+ * Called after each pass over the rings, and, until it returns false, between
+ * record_kernel_stop() and record_kernel_flush(). Returns true if there is more: a call
+ * reads records of BPF programs for 5 ms only.
+ */
+bool record_session_statedump(struct record_session *s, bool idle, bool is_last);
+
 /* Checks that the provider of the rings still runs. Prints once if it has ended. */
 void record_session_watch(struct record_session *s);
 
@@ -282,6 +298,24 @@ void record_session_undo(struct record_session *s);
 
 /* Releases all resources of a session in any state. */
 void record_session_close(struct record_session *s);
+
+/* ---- kernel events: record_kernel.c --------------------------------------- */
+
+/* Without kernel events, these do nothing. */
+
+/* Enables the kernel events of process @root and its descendants, or of all processes if
+ * @root is 0 or --all is given. */
+int record_kernel_open(struct record_session *s, pid_t root);
+
+/* Takes what BPF programs report for the statedump. Returns true if there is more. */
+bool record_kernel_statedump(struct record_session *s);
+
+/* Detaches the BPF programs, and takes their counts. */
+void record_kernel_stop(struct record_session *s);
+
+/* Takes the kernel events that are not in the channel's rings yet, and closes the source. */
+void record_kernel_flush(struct record_session *s);
+void record_kernel_close(struct record_session *s);
 
 /* ---- metadata of the recording: record_describe.c ------------------------ */
 

@@ -505,8 +505,8 @@ int cmd_snapshot(int argc, char **argv)
 		/* Above the file size limit, let write() fail with EFBIG instead of
 		 * ending the process. */
 		signal(SIGXFSZ, SIG_IGN);
-		record_session_init(&session, &o);
-		ret = run_snapshot(&session);
+		if (!record_session_init(&session, &o))
+			ret = run_snapshot(&session);
 		record_session_close(&session);
 	}
 	free(o.channels);

@@ -14,6 +14,7 @@
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
 #include "lib/client/programs.h"
+#include "record_statedump.h"
 #include "tools/bpf/prerequisites.h"
 #include "tools/common/channels.h"
 #include "tools/common/error.h"

@@ -243,14 +243,14 @@ static void print_hints(const struct record_session *s,
 		fprintf(stderr, "  %lu process%s not recorded: too many processes"
 			" ran together\n",
 			s->untracked, s->untracked == 1 ? "" : "es");
-	if (s->statedump.lost)
+	if (s->statedump_lost)
 		fprintf(stderr, "  %lu report%s about threads or stacks missing: names,"
-			" processes and stacks may be unknown\n", s->statedump.lost,
-			view_plural(s->statedump.lost));
-	if (s->statedump.unseen)
+			" processes and stacks may be unknown\n", s->statedump_lost,
+			view_plural(s->statedump_lost));
+	if (s->threads_unseen)
 		fprintf(stderr, "  %lu thread%s ended before the recorder read about them:"
-			" names and processes are unknown\n", s->statedump.unseen,
-			view_plural(s->statedump.unseen));
+			" names and processes are unknown\n", s->threads_unseen,
+			view_plural(s->threads_unseen));
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
 			" the same kind was being written\n", s->missed,
@@ -532,8 +532,8 @@ static int print_json(const struct record_session *s, const struct record_child 
 		"kernel_misses_counted", !s->missed_uncounted,
 		"processes_untracked", (json_int_t)s->untracked,
 		"rate_limited", json_limited(s),
-		"statedump_lost", (json_int_t)s->statedump.lost,
-		"threads_unseen", (json_int_t)s->statedump.unseen,
+		"statedump_lost", (json_int_t)s->statedump_lost,
+		"threads_unseen", (json_int_t)s->threads_unseen,
 		"sync", json_sync(s),
 		"recorder", "cpu_s", usage.cpu_s, "cpu_percent", usage.percent,
 		"peak_bytes", (json_int_t)usage.peak_bytes,
