@@ -11,12 +11,21 @@
 
 #include "tools/bpf/kernel_source.h"
 #include "lib/provider/server.h"
-#include "record_sync.h"
 #include "lib/provider/store.h"
 #include "lib/ctf/recording_writer.h"
 
 struct record_control;
 struct record_session;
+
+enum record_sync_mode {
+	/* record sync samples if the daemon has any, and run sync sessions at the start
+	 * and at the end if it has a master; without answers, record without them */
+	RECORD_SYNC_AUTO,
+	/* the same, and on a master, too; fail without a session at the start */
+	RECORD_SYNC_CLUSTER,
+	RECORD_SYNC_NO_SESSIONS,	/* samples, but no sessions */
+	RECORD_SYNC_OFF,		/* neither samples nor sessions */
+};
 
 struct record_options {
 	const char **events;		/* names of kernel events and groups */
@@ -237,7 +246,11 @@ struct record_session {
 	bool made_dir;			/* this process created dir */
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
-	struct record_sync sync;
+	struct record_sync *sync;	/* NULL: no sync samples */
+	/* the last error of samples and sessions, with advice; "": none */
+	char sync_error[512];
+	/* names of the children that took no part in the sync session; "": none */
+	char sync_absent[512];
 	struct record_statedump *statedump;
 	struct record_stacks *stacks;	/* NULL: no stacks are recorded */
 };

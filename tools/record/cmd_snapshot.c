@@ -14,6 +14,7 @@
 #include "cmd_record.h"
 #include "lib/core/clock_params.h"
 #include "lib/provider/previous_boot.h"
+#include "record_sync.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"

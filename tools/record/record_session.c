@@ -10,6 +10,7 @@
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
 #include "record_statedump.h"
+#include "record_sync.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
 #include "tools/common/view.h"
@@ -203,6 +204,8 @@ void record_session_watch(struct record_session *s)
 
 int record_session_end(struct record_session *s)
 {
+	/* A signal that comes after these ends the wait for the session at the end. */
+	const int signals = stop_signals;
 	__u64 taken = 1, max = 0, passes, *count;
 	struct tsct_ring_stat stat;
 	unsigned int i;
@@ -210,9 +213,6 @@ int record_session_end(struct record_session *s)
 	__u32 cpu;
 
 	record_session_watch(s);
-	/* From now on, a signal ends the wait for the session at the end. */
-	if (s->sync.sessions)
-		s->sync.interrupts = stop_signals;
 	s->rec.end = tsct_clock_cycles(s->clock);
 	s->ended = true;
 	record_kernel_stop(s);
@@ -264,7 +264,7 @@ int record_session_end(struct record_session *s)
 		}
 		s->rec.streams[i].lost_no_ring = tsct_channel_lost_no_ring(s->channels[i]);
 	}
-	record_sync_end(s);
+	record_sync_end(s, signals);
 	record_clock_close(s);
 	return tsct_recording_writer_finish(s->writer);
 }

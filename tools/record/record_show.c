@@ -390,13 +390,13 @@ static void show_sync(const struct record_session *s)
 	    rec->end.state == TSCT_SESSION_INTERRUPTED)
 		ctl_error("the session at the end failed: %s; the recording is"
 			     " complete, its metadata has the failure",
-			     s->sync.error);
-	else if (rec->end.state == TSCT_SESSION_DONE && *s->sync.absent)
+			     s->sync_error);
+	else if (rec->end.state == TSCT_SESSION_DONE && *s->sync_absent)
 		ctl_error("nodes absent from the session at the end: %s",
-			     s->sync.absent);
-	else if (*s->sync.error)
+			     s->sync_absent);
+	else if (*s->sync_error)
 		ctl_error("the last sync samples may be missing: %s",
-			     s->sync.error);
+			     s->sync_error);
 }
 
 /* ---- the summary as JSON ------------------------------------------------- */
@@ -478,7 +478,7 @@ static json_t *json_sync(const struct record_session *s)
 		"status", tsct_status_name(rec->status),
 		"start", tsct_session_names[rec->start.state],
 		"end", tsct_session_names[rec->end.state], "fit", rec->fit,
-		"why", *s->sync.error ? ctl_json_text(s->sync.error) : json_null());
+		"why", *s->sync_error ? ctl_json_text(s->sync_error) : json_null());
 }
 
 static int print_json(const struct record_session *s, const struct record_child *child)
