@@ -13,6 +13,8 @@
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
+#include "record_child.h"
+#include "record_mpi.h"
 #include "record_sync.h"
 #include "tools/bpf/prerequisites.h"
 #include "tools/common/error.h"

@@ -5,7 +5,6 @@
 
 #include <argp.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -14,6 +13,7 @@
 #include "lib/provider/store.h"
 #include "lib/ctf/recording_writer.h"
 
+struct record_child;
 struct record_control;
 struct record_session;
 
@@ -84,71 +84,6 @@ static inline uint32_t record_policy(const struct record_options *o)
 
 /* Makes the scheduler run this thread soon after it has become runnable. record_priority.c */
 void record_priority_raise(void);
-
-/* ---- the command that is recorded: record_child.c ------------------------ */
-
-struct record_child {
-	pid_t pid;		/* process id of the command; 0: no process */
-	int gate;		/* write end of a pipe: a byte lets the child exec */
-	int exec_error;		/* read end of a pipe: errno of a failed exec, or EOF */
-	bool running;
-	/* wait status of the command, from waitpid(), after its end */
-	int status;
-};
-
-extern volatile sig_atomic_t record_child_ended;	/* whether SIGCHLD came */
-
-/* Catches the signals that end the recording, counted by stop_signals, and SIGCHLD, and
- * ignores others. The command gets the actions that were set before. */
-void record_signals_catch(void);
-
-/* Finds a command in $PATH. Prints errors. Returns the path, malloc'ed, or NULL. */
-char *record_child_find(const char *name);
-
-/* Forks a child that waits before exec. Returns 0 or -errno. */
-int record_child_hold(struct record_child *child, const char *path,
-		      char **command);
-
-/* Lets the child call exec. Returns 0, or the -errno of a failed exec. */
-int record_child_release(struct record_child *child);
-
-/* Reaps all child processes that have ended, without blocking. Updates @child, unless it is
- * NULL. Returns true if others still run: the command, or descendants of it. */
-bool record_child_reap(struct record_child *child);
-
-/* Closes the pipes to the child, which ends if it still waits before exec. */
-void record_child_drop(struct record_child *child);
-
-/* ---- programs of MPI: record_mpi.c -------------------------------------- */
-
-/* Those that return an int print errors, and return 0 or -errno. @ranks NULL: without
- * --ranks, there is nothing to do. */
-
-/* Loads libtsctrace-mpi for an MPI, by name, into the command. */
-int record_mpi_prepare(const char *mpi);
-
-/*
- * record_ranks_start - with --ranks: find the place of this rank
- * @path: of the command
- *
- * The lowest rank of a host is to record: makes the output directory, in which that of this
- * host becomes the recording's, and opens the socket for the other ranks, o->ranks. Another
- * rank runs its command: returns only after an error.
- */
-int record_ranks_start(struct record_options *o, const char *path);
-
-/* Waits until the other ranks of this host are there. */
-int record_ranks_await(const struct record_ranks *ranks);
-
-/* Returns the processes whose kernel events are recorded, malloc'ed: the command @root, and
- * the other ranks of this host. NULL: out of memory */
-pid_t *record_ranks_roots(const struct record_ranks *ranks, pid_t root, unsigned int *ret_nr);
-
-/* Lets the other ranks run their commands. Does not print errors. */
-int record_ranks_release(const struct record_ranks *ranks);
-
-bool record_ranks_running(const struct record_ranks *ranks);
-void record_ranks_close(struct record_ranks *ranks);
 
 /* ---- control by another process: record_control.c ----------------------- */
 
@@ -259,14 +194,6 @@ struct record_session {
 
 /* Opens all channels (record_channels.c). Starts an embedded server if it is needed. */
 int record_channels_open(struct record_session *s);
-
-/*
- * record_child_look - note user and root directory of the command (record_why.c)
- * record_print_why - print that there are no events, and why
- */
-void record_child_look(struct record_session *s, pid_t pid);
-void record_print_why(const struct record_session *s, const struct record_child *child,
-		      bool left_some);
 
 /* Initializes a session without channels, which the caller opens itself. */
 int record_session_init(struct record_session *s, const struct record_options *o);

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd_record.h"
+#include "record_child.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
 

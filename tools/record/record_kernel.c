@@ -7,6 +7,7 @@
 #include "lib/base/array.h"
 #include "cmd_record.h"
 #include "lib/core/event_def.h"
+#include "record_mpi.h"
 #include "record_statedump.h"
 #include "tools/bpf/bpf_errors.h"
 #include "tools/bpf/progs/events.h"

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cmd_record.h"
+#include "record_mpi.h"
 #include "tools/cluster/local_ranks.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"

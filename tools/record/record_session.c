@@ -9,6 +9,7 @@
 #include "lib/client/channel_admin.h"
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
+#include "record_mpi.h"
 #include "record_statedump.h"
 #include "record_sync.h"
 #include "tools/common/error.h"

@@ -12,6 +12,7 @@
 #include "lib/client/gettime.h"
 #include "lib/core/clock_params.h"
 #include "lib/query/filter.h"
+#include "record_child.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
