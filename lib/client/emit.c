@@ -38,15 +38,7 @@ struct emit_request {
 	bool ordered;		/* for tsct_emit(), else tsct_emit_unordered() */
 };
 
-const __u32 tsct_no_mark = 0;
-
 /* ---- setting up --------------------------------------------------------- */
-
-/* Marks thread ids as unknown: then no event takes the fast path. */
-void tsct_emit_disable_fast(struct tsct_channel *channel)
-{
-	__atomic_store_n(&channel->fast.fork_mark, &tsct_no_mark, __ATOMIC_RELAXED);
-}
 
 void tsct_emit_enable_fast(struct tsct_channel *channel)
 {
