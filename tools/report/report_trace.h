@@ -259,7 +259,6 @@ int report_take(struct report *r);
  * many counters */
 struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 def,
 			   __u32 field);
-void report_strips_put(const struct report *r, struct tsct_text *to);
 void report_strips_free(struct strips *strips);
 
 /* Writes the data for the page's script (report_data.c). Returns 0 or -errno. */
