@@ -431,16 +431,6 @@ static bool try_provider(struct tsct_channel *channel,
 		(is_module && err == -EDQUOT && !options->channel_flags);
 }
 
-int tsct_channel_bind_at(struct tsct_channel *channel, const char *socket_path,
-			 const struct tsct_channel_options *options)
-{
-	int err = 0;
-
-	try_provider(channel, options, tsct_socket_open(channel, socket_path, "its server"),
-		     &err);
-	return err;
-}
-
 /* $TSCTRACE_SOCKET comes first: the program that set this variable reads from its own rings
  * only. */
 int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *opening)
@@ -452,6 +442,11 @@ int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *o
 	size_t used;
 	int err = 0;
 
+	if (opening->socket_path) {
+		try_provider(channel, options, tsct_socket_open(channel, opening->socket_path,
+			     "its server"), &err);
+		return err;
+	}
 	if (*opening->only) {
 		for (i = 0; i <= TSCT_PROVIDER_EMBEDDED; i++)
 			if (!strcmp(opening->only, tsct_provider_name(i)))

@@ -79,6 +79,7 @@ struct tsct_channel {
  * later */
 struct tsct_opening {
 	struct tsct_channel_options options;	/* name points to `name` */
+	const char *socket_path;	/* of the only provider to try; NULL: any */
 	char name[80];
 	char only[80];			/* $TSCTRACE_PROVIDER */
 	char embedded[128];		/* $TSCTRACE_SOCKET */
@@ -104,16 +105,10 @@ tsct_channel_target(const struct tsct_channel *channel)
 int tsct_channel_alloc(struct tsct_channel **ret_channel);
 void tsct_channel_free(struct tsct_channel *channel);
 
-/*
- * tsct_channel_bind - create a channel or attach to it, and map it, with the first provider
- *	that $TSCTRACE_PROVIDER allows and that works
- * tsct_channel_bind_at - the same with the provider at a socket
- *
- * Return 0 or -errno, with the reason in the error text.
- */
+/* Creates a channel or attaches to it, and maps it, with the first provider that
+ * $TSCTRACE_PROVIDER allows and that works. Returns 0 or -errno, with the reason in the error
+ * text. */
 int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *opening);
-int tsct_channel_bind_at(struct tsct_channel *channel, const char *socket_path,
-			 const struct tsct_channel_options *options);
 
 /*
  * tsct_channel_open_later - try once more to open the channel of a handle

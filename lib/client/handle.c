@@ -56,7 +56,8 @@ static void watch(struct tsct_channel *channel, const struct tsct_opening *openi
 	tsct_helper_watch(channel);
 }
 
-static int open_handle(const char *only_socket,
+/* @socket_path: of the only provider to try; NULL: any */
+static int open_handle(const char *socket_path,
 		       const struct tsct_channel_options *options,
 		       struct tsct_channel **ret_channel)
 {
@@ -83,10 +84,10 @@ static int open_handle(const char *only_socket,
 	}
 	channel->no_thread = options->flags & TSCT_OPEN_NO_THREAD;
 	opening_init(&opening, options);
-	if (only_socket)
-		return tsct_channel_bind_at(channel, only_socket, &opening.options);
+	opening.socket_path = socket_path;
 	err = tsct_channel_bind(channel, &opening);
-	watch(channel, &opening, err);
+	if (!socket_path)
+		watch(channel, &opening, err);
 	return err;
 }
 
