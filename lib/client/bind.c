@@ -403,6 +403,14 @@ static int open_module(struct tsct_channel *channel)
 	return 0;
 }
 
+/* @socket_path: NULL: the module */
+static int connect_to(struct tsct_channel *channel, const char *socket_path,
+		      const char *server)
+{
+	return socket_path ? tsct_socket_open(channel, socket_path, server) :
+		open_module(channel);
+}
+
 /* ---- choice of the provider ------------------------------------------------ */
 
 /*
@@ -442,9 +450,9 @@ int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *o
 	size_t used;
 	int err = 0;
 
-	if (opening->socket_path) {
-		try_provider(channel, options, tsct_socket_open(channel, opening->socket_path,
-			     "its server"), &err);
+	if (opening->is_only) {
+		try_provider(channel, options, connect_to(channel, opening->socket_path,
+							  "its server"), &err);
 		return err;
 	}
 	if (*opening->only) {
@@ -507,8 +515,7 @@ int tsct_channel_connect(const char *socket_path, const char *server,
 
 	if (err)
 		return err;
-	return socket_path ? tsct_socket_open(*ret_channel, socket_path, server) :
-		open_module(*ret_channel);
+	return connect_to(*ret_channel, socket_path, server);
 }
 
 int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,

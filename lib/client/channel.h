@@ -79,7 +79,8 @@ struct tsct_channel {
  * later */
 struct tsct_opening {
 	struct tsct_channel_options options;	/* name points to `name` */
-	const char *socket_path;	/* of the only provider to try; NULL: any */
+	bool is_only;			/* try only the provider at socket_path; NULL: the module */
+	const char *socket_path;
 	char name[80];
 	char only[80];			/* $TSCTRACE_PROVIDER */
 	char embedded[128];		/* $TSCTRACE_SOCKET */

@@ -56,8 +56,8 @@ static void watch(struct tsct_channel *channel, const struct tsct_opening *openi
 	tsct_helper_watch(channel);
 }
 
-/* @socket_path: of the only provider to try; NULL: any */
-static int open_handle(const char *socket_path,
+/* @is_only: try only the provider at @socket_path, NULL: the module */
+static int open_handle(bool is_only, const char *socket_path,
 		       const struct tsct_channel_options *options,
 		       struct tsct_channel **ret_channel)
 {
@@ -84,9 +84,10 @@ static int open_handle(const char *socket_path,
 	}
 	channel->no_thread = options->flags & TSCT_OPEN_NO_THREAD;
 	opening_init(&opening, options);
+	opening.is_only = is_only;
 	opening.socket_path = socket_path;
 	err = tsct_channel_bind(channel, &opening);
-	if (!socket_path)
+	if (!is_only)
 		watch(channel, &opening, err);
 	return err;
 }
@@ -94,14 +95,14 @@ static int open_handle(const char *socket_path,
 int tsct_channel_open(const struct tsct_channel_options *options,
 		      struct tsct_channel **ret_channel)
 {
-	return open_handle(NULL, options, ret_channel);
+	return open_handle(false, NULL, options, ret_channel);
 }
 
 int tsct_channel_open_at(const char *socket_path,
 			 const struct tsct_channel_options *options,
 			 struct tsct_channel **ret_channel)
 {
-	return open_handle(socket_path, options, ret_channel);
+	return open_handle(true, socket_path, options, ret_channel);
 }
 
 void tsct_channel_close(struct tsct_channel *channel)
