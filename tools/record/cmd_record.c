@@ -192,7 +192,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 		if (!err && !s->o->flight)
 			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
 					       &taken);
-		more = record_session_statedump(s, taken < MANY_EVENTS, false);
+		more = record_kernel_statedump(s, taken < MANY_EVENTS, false);
 		if (s->o->control)
 			record_control_poll(s, child);
 		if (!err)

@@ -215,17 +215,6 @@ __u64 record_figure_lost(const struct record_session *s);
 /* Updates the progress line on standard error. @last: erase the line */
 void record_show_progress(const struct record_session *s, bool last);
 
-/*
- * record_session_statedump - take what is new about threads, processes and cgroups
- * @idle: there is time to read about all threads that have written events
- * @is_last: nothing comes afterwards
- *
- * Called after each pass over the rings, and, until it returns false, between
- * record_kernel_stop() and record_kernel_flush(). Returns true if there is more: a call
- * reads records of BPF programs for 5 ms only.
- */
-bool record_session_statedump(struct record_session *s, bool idle, bool is_last);
-
 /* Checks that the provider of the rings still runs. Prints once if it has ended. */
 void record_session_watch(struct record_session *s);
 
@@ -241,14 +230,23 @@ void record_session_close(struct record_session *s);
 
 /* ---- kernel events: record_kernel.c --------------------------------------- */
 
-/* Without kernel events, these do nothing. */
+/* Without kernel events, these do nothing but for what /proc has for the statedump. */
 
 /* Enables the kernel events of process @root and its descendants, or of all processes if
  * @root is 0 or --all is given. */
 int record_kernel_open(struct record_session *s, pid_t root);
 
-/* Takes what BPF programs report for the statedump. Returns true if there is more. */
-bool record_kernel_statedump(struct record_session *s);
+/*
+ * record_kernel_statedump - take what is new about threads, processes and cgroups,
+ *	from BPF programs or /proc
+ * @idle: there is time to read about all threads that have written events
+ * @is_last: nothing comes afterwards
+ *
+ * Called after each pass over the rings, and, until it returns false, between
+ * record_kernel_stop() and record_kernel_flush(). Returns true if there is more: a call
+ * reads records of BPF programs for 5 ms only.
+ */
+bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last);
 
 /* Detaches the BPF programs, and takes their counts. */
 void record_kernel_stop(struct record_session *s);

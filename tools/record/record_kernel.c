@@ -71,9 +71,13 @@ static int take(void *context, unsigned int kind, uint64_t cycles, const void *p
 	return 0;
 }
 
-bool record_kernel_statedump(struct record_session *s)
+bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last)
 {
-	return s->source && kernel_source_statedump(s->source, take, s) == 1;
+	const __u64 until = record_statedump_start_pass(s, is_last);
+	const bool more = s->source && kernel_source_statedump(s->source, take, s) == 1;
+
+	record_statedump_finish_pass(s, until, idle, more);
+	return more;
 }
 
 /* ---- end ------------------------------------------------------------------ */

@@ -169,15 +169,6 @@ static void resume(struct record_session *s)
 		     " now on are recorded");
 }
 
-bool record_session_statedump(struct record_session *s, bool idle, bool is_last)
-{
-	const __u64 until = record_statedump_start_pass(s, is_last);
-	const bool more = record_kernel_statedump(s);
-
-	record_statedump_finish_pass(s, until, idle, more);
-	return more;
-}
-
 /*
  * After the provider has ended, programs that still have a channel open can write to
  * its rings. Record these events, too: this process has mapped the rings.
@@ -218,7 +209,7 @@ int record_session_end(struct record_session *s)
 	s->ended = true;
 	record_kernel_stop(s);
 	/* The programs are detached: this ends. */
-	while (record_session_statedump(s, true, false))
+	while (record_kernel_statedump(s, true, false))
 		;
 	record_kernel_flush(s);
 	if (s->o->flight) {
@@ -247,7 +238,7 @@ int record_session_end(struct record_session *s)
 	passes = max / sizeof(struct tsct_record) / 1024 + 2;
 	for (; taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
-	record_session_statedump(s, true, true);
+	record_kernel_statedump(s, true, true);
 	/*
 	 * A recording with events from before its start counts every event lost since
 	 * the channel was created, because the times of lost events are unknown.
