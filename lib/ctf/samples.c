@@ -3,7 +3,6 @@
 
 #include "lib/base/array.h"
 #include "lib/core/clock_params.h"
-#include "lib/core/event_def.h"
 #include "lib/sync/cluster.h"
 #include "samples.h"
 
@@ -34,19 +33,9 @@ int tsct_recording_add_samples(struct tsct_recording *rec)
 	char name[TSCT_STREAMS_MAX + 8] = "sync";
 
 	tsct_recording_unused_name(rec, name);
-	return tsct_recording_add_sync(rec, name) ?: tsct_recording_define_sample(rec);
-}
-
-int tsct_recording_define_sample(struct tsct_recording *rec)
-{
-	struct tsct_event_def def;
-	int err = tsct_event_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT, TSCT_SAMPLE_FIELDS,
-				       &def, NULL);
-
-	if (err)
-		return err;
-	def.id = TSCT_ID_FIRST;
-	return tsct_recording_add_def(rec, tsct_recording_plain_classes(rec), &def);
+	return tsct_recording_add_sync(rec, name) ?:
+		tsct_recording_define(rec, tsct_recording_plain_classes(rec), TSCT_ID_FIRST,
+				      TSCT_SAMPLE_EVENT, TSCT_SAMPLE_FIELDS);
 }
 
 __u32 tsct_sample_encode(const struct tsct_sync_sample *s, void *to)
