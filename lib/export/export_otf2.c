@@ -20,39 +20,6 @@
 
 /* ---- fields ------------------------------------------------------------ */
 
-OTF2_Type tsct_otf2_type(const struct tsct_field *field)
-{
-	static const OTF2_Type types[TSCT_TYPE_NR] = {
-		OTF2_TYPE_UINT8, OTF2_TYPE_UINT16, OTF2_TYPE_UINT32,
-		OTF2_TYPE_UINT64, OTF2_TYPE_INT8, OTF2_TYPE_INT16,
-		OTF2_TYPE_INT32, OTF2_TYPE_INT64, OTF2_TYPE_FLOAT,
-		OTF2_TYPE_DOUBLE, OTF2_TYPE_STRING, OTF2_TYPE_STRING,
-		OTF2_TYPE_STRING,
-	};
-
-	return tsct_ctf_is_syscall(field) ? OTF2_TYPE_STRING :
-		types[field->type];
-}
-
-bool tsct_otf2_is_metric(const struct tsct_field *field)
-{
-	return field->type <= TSCT_TYPE_F64 && !tsct_ctf_is_syscall(field);
-}
-
-OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field)
-{
-	return field->type <= TSCT_TYPE_U64 ? OTF2_TYPE_UINT64 :
-		field->type <= TSCT_TYPE_S64 ? OTF2_TYPE_INT64 : OTF2_TYPE_DOUBLE;
-}
-
-int tsct_otf2_export_fail(struct tsct_export *x, int err)
-{
-	const int place = tsct_otf2_error_of_place(err);
-
-	return place ? tsct_export_fail(x, place, "%s", "") :
-		tsct_export_fail(x, err, "%s", tsct_otf2_error_text());
-}
-
 static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 		   __u32 *ret_ref)
 {

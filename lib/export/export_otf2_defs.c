@@ -61,6 +61,33 @@ static __u32 string(struct defining *d, const char *text)
 	return ref;
 }
 
+/* ---- types of fields ---------------------------------------------------- */
+
+OTF2_Type tsct_otf2_type(const struct tsct_field *field)
+{
+	static const OTF2_Type types[TSCT_TYPE_NR] = {
+		OTF2_TYPE_UINT8, OTF2_TYPE_UINT16, OTF2_TYPE_UINT32,
+		OTF2_TYPE_UINT64, OTF2_TYPE_INT8, OTF2_TYPE_INT16,
+		OTF2_TYPE_INT32, OTF2_TYPE_INT64, OTF2_TYPE_FLOAT,
+		OTF2_TYPE_DOUBLE, OTF2_TYPE_STRING, OTF2_TYPE_STRING,
+		OTF2_TYPE_STRING,
+	};
+
+	return tsct_ctf_is_syscall(field) ? OTF2_TYPE_STRING :
+		types[field->type];
+}
+
+bool tsct_otf2_is_metric(const struct tsct_field *field)
+{
+	return field->type <= TSCT_TYPE_F64 && !tsct_ctf_is_syscall(field);
+}
+
+OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field)
+{
+	return field->type <= TSCT_TYPE_U64 ? OTF2_TYPE_UINT64 :
+		field->type <= TSCT_TYPE_S64 ? OTF2_TYPE_INT64 : OTF2_TYPE_DOUBLE;
+}
+
 /* ---- kinds of definitions ---------------------------------------------- */
 
 static void define_clock(struct defining *d)

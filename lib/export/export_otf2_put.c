@@ -46,6 +46,14 @@ _Static_assert(sizeof(struct waiting) +
 	       TSCT_FIELDS_MAX * sizeof(struct sample) <= WAIT_MIN,
 	       "WAIT_MIN bytes must hold the largest event");
 
+int tsct_otf2_export_fail(struct tsct_export *x, int err)
+{
+	const int place = tsct_otf2_error_of_place(err);
+
+	return place ? tsct_export_fail(x, place, "%s", "") :
+		tsct_export_fail(x, err, "%s", tsct_otf2_error_text());
+}
+
 /* ---- events that are passed to libotf2 at once ---------------------------- */
 
 static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
