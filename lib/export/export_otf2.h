@@ -6,6 +6,7 @@
 #include <otf2/otf2.h>
 
 #include "export.h"
+#include "lib/base/index.h"
 #include "lib/query/message_match.h"
 #include "lib/otf2/otf2_write.h"
 #include "lib/query/value_text.h"
@@ -117,11 +118,6 @@ struct otf2_peer {
 	__u64 bytes;		/* size of the message, by the sender's event */
 };
 
-struct otf2_string {
-	char *text;
-	__u32 ref;
-};
-
 /*
  * Strings of the archive. The ids of strings (OTF2_StringRef) are assigned while events
  * are written; the definitions of the strings are written after all events.
@@ -129,9 +125,8 @@ struct otf2_string {
 struct otf2_strings {
 	FILE *spool;		/* file of all strings, each with its NUL */
 	__u32 nr;
-	struct otf2_string *hash;	/* hash table of recently used strings */
-	__u32 nr_hash;
-	size_t bytes;
+	struct tsct_index recent;	/* struct otf2_string, by hash of the text */
+	size_t bytes;			/* size of the recent ones */
 };
 
 /* Kinds of operations that are written to a location */
