@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "lib/base/hash.h"
-#include "request.h"
+#include "call_event.h"
 #include "session.h"
 
 /* ==== work before and after a call, for the macros below ======================== */
@@ -758,7 +758,7 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 #define BEFORE_comm_set_name()	BEFORE_on(comm)
 #define AFTER_comm_set_name()						\
 	if (ret_ == MPI_SUCCESS)					\
-		tsct_mpi_describe_name(known_comm(comm), comm_name);	\
+		tsct_mpi_comm_named(known_comm(comm), comm_name);	\
 	END_PLAIN();
 
 #endif /* TSCT_MPI_CALLS_H */
