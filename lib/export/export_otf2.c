@@ -130,7 +130,7 @@ static int write_end(struct tsct_export *x, const struct tsct_export_event *ev)
 	struct otf2_location *to = &o->locations[ev->thread->own - 1];
 	int err = 0;
 
-	if (o->numbers[ev->def].role == TSCT_MPI_ROLE_COLLECTIVE) {
+	if (o->numbers[ev->def].role > TSCT_MPI_ROLE_CALL) {
 		err = put_collective(x, to, TSCT_OP_COLLECTIVE_END, ev->ns);
 		to->collective.comm = 0;
 	}
@@ -237,7 +237,7 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 {
 	const __u32 slice = x->defs[ev->def].slice;
 	const struct otf2 *o = x->own;
-	const enum tsct_otf2_mpi_role role = o->numbers[ev->def].role;
+	const enum tsct_mpi_role role = o->numbers[ev->def].role;
 	__u32 comm;
 	int err;
 
@@ -254,7 +254,7 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 			return write_mpi_message(x, ev, to, comm);
 	}
 	err = put_slice(x, to, TSCT_OP_ENTER, o->attributes, ev->ns, slice);
-	if (!err && role == TSCT_MPI_ROLE_COLLECTIVE && ev->act == TSCT_ACT_OPEN) {
+	if (!err && role > TSCT_MPI_ROLE_CALL && ev->act == TSCT_ACT_OPEN) {
 		tsct_otf2_mpi_collective(&o->mpi, ev->e, &to->collective);
 		err = put_collective(x, to, TSCT_OP_COLLECTIVE_BEGIN, ev->ns);
 	}
