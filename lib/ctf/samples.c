@@ -122,14 +122,14 @@ const char *tsct_mpi_session_decode(const struct tsct_trace_event *event, __u32 
 				    struct tsct_sync_sample *ret_sample)
 {
 	const bool is_exchange = !strcmp(event->def->name, TSCT_MPI_EXCHANGE_EVENT);
-	struct tsct_value v;
 	__u64 f[MPI_FIELDS];
 	unsigned int i;
+	__s64 value;
 
 	for (i = 0; i < (is_exchange ? MPI_FIELDS : MPI_OF_BOTH); i++) {
-		if (!tsct_value_find(event, mpi_fields[i], &v) || !tsct_value_is_integer(&v))
+		if (!tsct_value_find_integer(event, mpi_fields[i], &value))
 			return "a field is missing";
-		f[i] = (__u64)tsct_value_integer(&v);
+		f[i] = (__u64)value;
 	}
 	if (f[MPI_SOURCE] != source)
 		return "its counter is not the recording's";

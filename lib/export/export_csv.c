@@ -26,6 +26,7 @@ struct csv {
 	__u32 **of;		/* column numbers, by definition and field */
 	/* values of the line, by column; field NULL: empty cell */
 	struct tsct_value *row;
+	struct tsct_text text;	/* of a value */
 	struct tsct_error_cursor error_at; /* place of the last event among the errors */
 };
 
@@ -138,6 +139,7 @@ static void free_csv(struct tsct_export *x)
 	free(c->columns);
 	free(c->of);
 	free(c->row);
+	free(c->text.at);
 	free(c);
 }
 
@@ -172,16 +174,19 @@ static void put_text(FILE *to, const char *text, size_t len)
 	putc_unlocked('"', to);
 }
 
-static void put_value(FILE *to, const struct tsct_value *v)
+static void put_value(struct csv *c, FILE *to, const struct tsct_value *v)
 {
 	const char *name;
+	char *at;
 
 	if (tsct_value_is_text(v)) {
 		put_text(to, (const char *)v->at, tsct_value_text_len(v));
 		return;
 	}
 	if (!tsct_value_is_integer(v)) {
-		tsct_value_print(to, v);
+		at = tsct_text_reserve(&c->text, TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(v->size));
+		if (at)
+			fwrite_unlocked(at, 1, tsct_value_format(at, v) - at, to);
 		return;
 	}
 	name = tsct_value_syscall(v);
@@ -237,11 +242,11 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	for (i = 0; i < c->nr_columns; i++) {
 		putc_unlocked(',', x->file);
 		if (c->row[i].field)
-			put_value(x->file, &c->row[i]);
+			put_value(c, x->file, &c->row[i]);
 		c->row[i].field = NULL;
 	}
 	putc_unlocked('\n', x->file);
-	return 0;
+	return c->text.failed ? -ENOMEM : 0;
 }
 
 const struct tsct_export_format tsct_export_csv = {

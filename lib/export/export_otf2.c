@@ -24,9 +24,7 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 		   __u32 *ret_ref)
 {
 	const char *call = tsct_value_is_integer(v) ? tsct_value_syscall(v) : NULL;
-	char *text = NULL;
-	size_t len = 0;
-	FILE *to;
+	char *text;
 	int err;
 
 	if (call)
@@ -34,13 +32,10 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 	if (tsct_value_is_text(v))
 		return tsct_otf2_string(strings, (const char *)v->at,
 					tsct_value_text_len(v), ret_ref);
-	/* Prints byte arrays, and numbers that are not shown as system call names. */
-	to = open_memstream(&text, &len);
-	if (!to)
-		return -ENOMEM;
-	tsct_value_print(to, v);
-	err = fclose(to) ? -ENOMEM :
-		tsct_otf2_string(strings, text, len, ret_ref);
+	/* Byte arrays, and numbers that are not shown as system call names */
+	text = malloc(TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(v->size));
+	err = text ? tsct_otf2_string(strings, text, (size_t)(tsct_value_format(text, v) - text),
+				      ret_ref) : -ENOMEM;
 	free(text);
 	return err;
 }

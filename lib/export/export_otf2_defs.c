@@ -517,7 +517,7 @@ static void describe(struct defining *d)
 	check(d, OTF2_Archive_SetDescription(archive, x->rec->nodes[0].command));
 	check(d, OTF2_Archive_SetMachineName(archive, x->rec->nodes[0].host));
 	set_errors(d);
-	set_property(d, "TSCTRACE::LOST_EVENTS", tsct_export_lost(x));
+	set_property(d, "TSCTRACE::LOST_EVENTS", tsct_trace_lost(x->trace));
 	set_property(d, "TSCTRACE::DAMAGED_PLACES", tsct_trace_corrupt_count(x->trace));
 	set_property(d, "TSCTRACE::UNMATCHED_MESSAGES", x->unmatched);
 	if (!d->err)

@@ -87,19 +87,6 @@ void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ER
 	ret_ns[2] = early_error_ns(x) ? UINT64_MAX : errors.utc_ns;
 }
 
-__u64 tsct_export_lost(const struct tsct_export *x)
-{
-	__u64 discarded = tsct_trace_discarded(x->trace), sum;
-	struct tsct_loss loss;
-	__u32 i;
-
-	tsct_recording_loss(x->rec, &loss);
-	sum = tsct_loss_total(&loss);
-	for (i = 0; i < x->rec->nr_streams; i++)
-		sum = tsct_add_saturating(sum, x->rec->streams[i].lost_no_ring);
-	return discarded > sum ? discarded : sum;
-}
-
 /* ---- definitions ------------------------------------------------------- */
 
 static int list_defs(struct tsct_export *x)

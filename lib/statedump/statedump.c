@@ -60,14 +60,6 @@ void tsct_statedump_check(const char *dir, tsct_trace_report *report, void *arg)
 	read_events(dir, report, arg, NULL, NULL);
 }
 
-__u64 tsct_statedump_integer(const struct tsct_trace_event *event, const char *name)
-{
-	struct tsct_value value;
-
-	return tsct_value_find(event, name, &value) && tsct_value_is_integer(&value) ?
-		(__u64)tsct_value_integer(&value) : 0;
-}
-
 void tsct_statedump_put(void *payload, __u32 *len, const void *value, __u32 size)
 {
 	if (*len + size > TSCT_STATEDUMP_BYTES_MAX)
