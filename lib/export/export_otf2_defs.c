@@ -489,24 +489,21 @@ static void set_errors(struct defining *d)
 static void set_inputs(struct defining *d)
 {
 	const struct tsct_recording *rec = d->x->rec;
-	char *list = malloc(rec->nr_nodes * 17UL + 1), *at = list;
+	struct tsct_text list = { 0 };
 	uint64_t number;
 	__u32 i;
 
-	if (!list) {
-		d->err = -ENOMEM;
-		return;
-	}
-	for (i = 0, *at = '\0'; i < rec->nr_nodes; i++) {
+	for (i = 0; i < rec->nr_nodes; i++) {
 		number = tsct_otf2_number(rec->nodes[i].uuid);
 		if (number)
-			at += sprintf(at, "%s%016" PRIx64, at == list ? "" : " ",
-				      number);
+			tsct_text_print(&list, "%s%016" PRIx64, list.len ? " " : "", number);
 	}
-	if (*list)
+	if (list.failed)
+		d->err = -ENOMEM;
+	else if (list.len)
 		check(d, OTF2_Archive_SetProperty(tsct_otf2_writer_archive(d->o->writer),
-						  TSCT_OTF2_INPUTS, list, true));
-	free(list);
+						  TSCT_OTF2_INPUTS, list.at, true));
+	free(list.at);
 }
 
 static void describe(struct defining *d)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "otf2_merge_work.h"
 
 /* ---- the inputs ---------------------------------------------------------------------- */
@@ -197,20 +198,19 @@ free:
  * detects an input that contains one of these traces again. */
 static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 {
-	char *list = NULL;
-	size_t size, n;
 	OTF2_ErrorCode code = OTF2_ERROR_MEM_ALLOC_FAILED;
-	FILE *to = open_memstream(&list, &size);
+	struct tsct_text list = { 0 };
 	uint32_t i;
+	size_t n;
 
-	for (i = 0; to && i < w->m->nr; i++)
+	for (i = 0; i < w->m->nr; i++)
 		for (n = 0; n < w->input[i].nr_ids; n++)
-			fprintf(to, "%s%016" PRIx64, i || n ? " " : "",
-				w->input[i].id[n]);
-	if (to && !fclose(to))
+			tsct_text_print(&list, "%s%016" PRIx64, list.len ? " " : "",
+					w->input[i].id[n]);
+	if (!list.failed)
 		code = OTF2_Archive_SetProperty(tsct_otf2_writer_archive(w->writer),
-						TSCT_OTF2_INPUTS, list, true);
-	free(list);
+						TSCT_OTF2_INPUTS, list.at, true);
+	free(list.at);
 	return code;
 }
 
