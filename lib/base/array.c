@@ -53,6 +53,19 @@ int tsct_array_extend(void *array, size_t *room, size_t wanted, size_t size)
 	return err;
 }
 
+static int by_first_member(const void *a, const void *b)
+{
+	const __u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+void tsct_array_sort(void *array, size_t nr, size_t size)
+{
+	if (nr)
+		qsort(array, nr, size, by_first_member);
+}
+
 size_t tsct_array_up_to(const __u64 *member, size_t nr, size_t size, __u64 limit)
 {
 	size_t from = 0, to = nr, middle;

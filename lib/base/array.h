@@ -29,6 +29,9 @@ int tsct_array_reserve(void *array, size_t *room, size_t wanted, size_t size);
 /* The same; fills the new room with zeros. */
 int tsct_array_extend(void *array, size_t *room, size_t wanted, size_t size);
 
+/* Sorts an array by the first member of its elements, a __u64. */
+void tsct_array_sort(void *array, size_t nr, size_t size);
+
 /*
  * Returns the number of elements whose member is at most @limit, in an array that is sorted by
  * that member. @member: address of the first element's

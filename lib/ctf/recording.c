@@ -325,6 +325,18 @@ int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 	return 0;
 }
 
+int tsct_recording_define(struct tsct_recording *rec, __u32 stream, __u32 id,
+			  const char *name, const char *fields)
+{
+	struct tsct_event_def def;
+	int err = tsct_event_def_parse(name, TSCT_KIND_INSTANT, fields, &def, NULL);
+
+	if (err)
+		return err;
+	def.id = id;
+	return tsct_recording_add_def(rec, stream, &def);
+}
+
 void tsct_recording_loss(const struct tsct_recording *rec,
 			 struct tsct_loss *ret_loss)
 {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The front end of all formats: it reads the recording, and knows none of them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,21 +15,6 @@
 #include "lib/query/value_text.h"
 
 #define POLL_EVENTS	1024
-
-const struct tsct_export_format *const tsct_export_formats[] = {
-	&tsct_export_ctf, &tsct_export_otf2, &tsct_export_perfetto,
-	&tsct_export_json, &tsct_export_text, &tsct_export_csv, &tsct_export_folded, NULL
-};
-
-const struct tsct_export_format *tsct_export_find(const char *name)
-{
-	const struct tsct_export_format *const *f;
-
-	for (f = tsct_export_formats; *f; f++)
-		if (!strcmp((*f)->name, name))
-			return *f;
-	return NULL;
-}
 
 int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...)
 {
@@ -101,24 +87,13 @@ void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ER
 	ret_ns[2] = early_error_ns(x) ? UINT64_MAX : errors.utc_ns;
 }
 
-__u64 tsct_export_lost(const struct tsct_export *x)
-{
-	__u64 discarded = tsct_trace_discarded(x->trace), sum;
-	struct tsct_loss loss;
-	__u32 i;
-
-	tsct_recording_loss(x->rec, &loss);
-	sum = tsct_loss_total(&loss);
-	for (i = 0; i < x->rec->nr_streams; i++)
-		sum = tsct_add_saturating(sum, x->rec->streams[i].lost_no_ring);
-	return discarded > sum ? discarded : sum;
-}
-
 /* ---- definitions ------------------------------------------------------- */
 
 static int list_defs(struct tsct_export *x)
 {
+	struct tsct_index kinds = { .nr = 0 };
 	struct tsct_export_def *d;
+	int err = 0;
 	__u32 i, j;
 
 	x->first_def = calloc(x->rec->nr_streams + 1, sizeof(*x->first_def));
@@ -134,16 +109,23 @@ static int list_defs(struct tsct_export *x)
 	for (i = 0; i < x->rec->nr_streams; i++)
 		for (j = 0; j < x->rec->streams[i].nr_defs; j++) {
 			d = &x->defs[x->first_def[i] + j];
-			d->def = x->rec->streams[i].defs[j];
 			d->stream = i;
-			d->call = d->def ? tsct_syscall_of(x->rec, i, d->def) : NULL;
-			d->wanted = d->def &&
-				tsct_filter_wants(&x->filter, d->def);
-			d->names_rank = d->def && !strcmp(d->def->name, "mpi_rank");
-			d->kernel = d->def ? tsct_kernel_event(x->rec, i, d->def) :
-				TSCT_KERNEL_OTHER;
+			d->def = x->rec->streams[i].defs[j];
+			if (!d->def)
+				continue;
+			d->call = tsct_syscall_of(x->rec, i, d->def);
+			d->wanted = tsct_filter_wants(&x->filter, d->def);
+			d->names_rank = !strcmp(d->def->name, "mpi_rank");
+			d->kernel = tsct_kernel_event(x->rec, i, d->def);
+			err = err ?: tsct_message_kinds_add(&kinds, d->def);
 		}
-	return 0;
+	/* All definitions of one name have the same pool of message keys, so that a send
+	 * matches its receive. */
+	for (i = 0; i < x->nr_defs && !err; i++)
+		if (x->defs[i].def)
+			x->defs[i].pool = tsct_message_pool_of(&kinds, x->defs[i].def);
+	tsct_index_free(&kinds);
+	return err;
 }
 
 static int by_name(const void *a, const void *b)
@@ -155,34 +137,12 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (x->stream > y->stream) - (x->stream < y->stream);
 }
 
-/* Gives all definitions of one name the same pool of message keys, so that a send
- * matches its receive, and those in one channel the same slice number, so that an END
+/* Gives all definitions of one name in one channel the same slice number, so that an END
  * event closes the slice that a BEGIN event opened. */
-static void pair_up(struct tsct_export *x, struct tsct_export_def **d,
-		    __u32 nr)
-{
-	unsigned int kinds = 0;
-	__u64 pool;
-	__u32 i;
-
-	for (i = 0; i < nr; i++)
-		if (tsct_message_has_key(d[i]->def))
-			kinds |= 1U << d[i]->def->kind;
-	pool = tsct_message_pool(d[0]->def->name, kinds);
-	for (i = 0; i < nr; i++) {
-		if (i && d[i]->stream != d[i - 1]->stream)
-			x->nr_slices++;
-		d[i]->slice = x->nr_slices;
-		x->slice_defs[x->nr_slices] = d[i] - x->defs;
-		d[i]->pool = pool;
-	}
-	x->nr_slices++;
-}
-
-static int pair_defs(struct tsct_export *x)
+static int number_slices(struct tsct_export *x)
 {
 	struct tsct_export_def **sorted;
-	__u32 i, n, nr = 0;
+	__u32 i, nr = 0;
 
 	sorted = calloc(x->nr_defs + 1, sizeof(*sorted));
 	x->slice_defs = calloc(x->nr_defs + 1, sizeof(*x->slice_defs));
@@ -194,11 +154,10 @@ static int pair_defs(struct tsct_export *x)
 		if (x->defs[i].def)
 			sorted[nr++] = &x->defs[i];
 	qsort(sorted, nr, sizeof(*sorted), by_name);
-	for (i = 0; i < nr; i += n) {
-		for (n = 1; i + n < nr && !strcmp(sorted[i]->def->name,
-					sorted[i + n]->def->name); n++)
-			;
-		pair_up(x, sorted + i, n);
+	for (i = 0; i < nr; i++) {
+		x->nr_slices += !i || by_name(&sorted[i - 1], &sorted[i]);
+		sorted[i]->slice = x->nr_slices - 1;
+		x->slice_defs[sorted[i]->slice] = sorted[i] - x->defs;
 	}
 	free(sorted);
 	return 0;
@@ -239,7 +198,7 @@ int tsct_export_prepare(struct tsct_export *x)
 	if (!err)
 		err = list_defs(x);
 	if (!err)
-		err = pair_defs(x);
+		err = number_slices(x);
 	if (err)
 		return err;
 	err = tsct_selection_make(&x->selection, &x->filter, x->rec,

@@ -224,9 +224,6 @@ __u64 tsct_export_error_ns(const struct tsct_export *x);
 extern const char *const tsct_export_error_names[TSCT_EXPORT_ERRORS];
 void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ERRORS]);
 
-/* Returns the number of events of the whole recording that are known to be lost. */
-__u64 tsct_export_lost(const struct tsct_export *x);
-
 /* Sets the error text x->why; returns @err. */
 __attribute__((format(printf, 3, 4)))
 int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...);

@@ -174,7 +174,7 @@ static void put_env(const struct tsct_export *x, FILE *to)
 				(uint64_t)errors[i]);
 	fprintf(to, "\tcomplete = %u;\n\tlost_events = %" PRIu64 ";\n"
 		"\tdamaged_places = %" PRIu64 ";\n};\n\n",
-		tsct_recording_is_whole(x->rec), (uint64_t)tsct_export_lost(x),
+		tsct_recording_is_whole(x->rec), (uint64_t)tsct_trace_lost(x->trace),
 		(uint64_t)tsct_trace_corrupt_count(x->trace));
 }
 

@@ -767,7 +767,7 @@ static int put_lost(struct tsct_export *x, __u64 lost)
 
 static int end(struct tsct_export *x)
 {
-	__u64 lost = tsct_export_lost(x);
+	__u64 lost = tsct_trace_lost(x->trace);
 	__u32 i;
 	int err = 0;
 

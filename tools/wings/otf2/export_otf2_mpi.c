@@ -9,34 +9,15 @@
 
 #include "lib/base/array.h"
 #include "export_otf2.h"
-#include "lib/query/mpi_wait.h"
 
 #define COLLECTIVE(name, op, role) \
-	{ "MPI_" name, OTF2_COLLECTIVE_OP_##op, OTF2_REGION_ROLE_##role }
+	{ "MPI_" #name, OTF2_COLLECTIVE_OP_##op, OTF2_REGION_ROLE_##role },
 
 static const struct collective_call {
 	const char *name;
 	OTF2_CollectiveOp op;
 	OTF2_RegionRole role;
-} collectives[] = {
-	COLLECTIVE("Barrier", BARRIER, BARRIER),
-	COLLECTIVE("Bcast", BCAST, COLL_ONE2ALL),
-	COLLECTIVE("Gather", GATHER, COLL_ALL2ONE),
-	COLLECTIVE("Gatherv", GATHERV, COLL_ALL2ONE),
-	COLLECTIVE("Scatter", SCATTER, COLL_ONE2ALL),
-	COLLECTIVE("Scatterv", SCATTERV, COLL_ONE2ALL),
-	COLLECTIVE("Allgather", ALLGATHER, COLL_ALL2ALL),
-	COLLECTIVE("Allgatherv", ALLGATHERV, COLL_ALL2ALL),
-	COLLECTIVE("Alltoall", ALLTOALL, COLL_ALL2ALL),
-	COLLECTIVE("Alltoallv", ALLTOALLV, COLL_ALL2ALL),
-	COLLECTIVE("Alltoallw", ALLTOALLW, COLL_ALL2ALL),
-	COLLECTIVE("Allreduce", ALLREDUCE, COLL_ALL2ALL),
-	COLLECTIVE("Reduce", REDUCE, COLL_ALL2ONE),
-	COLLECTIVE("Reduce_scatter", REDUCE_SCATTER, COLL_ALL2ALL),
-	COLLECTIVE("Reduce_scatter_block", REDUCE_SCATTER_BLOCK, COLL_ALL2ALL),
-	COLLECTIVE("Scan", SCAN, COLL_OTHER),
-	COLLECTIVE("Exscan", EXSCAN, COLL_OTHER),
-};
+} collectives[] = { TSCT_MPI_COLLECTIVES(COLLECTIVE) };
 
 static const struct collective_call *find_collective(const char *name)
 {
@@ -60,21 +41,13 @@ static bool has_field(const struct tsct_event_def *def, const char *name)
 	return false;
 }
 
-enum tsct_otf2_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def)
+enum tsct_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def)
 {
-	const bool is_comm = has_field(def, "comm");
+	const enum tsct_mpi_role role = tsct_mpi_role_of(def);
+	const bool is_on_comm = role == TSCT_MPI_ROLE_COMM || role == TSCT_MPI_ROLE_COMM_NAME ||
+		role == TSCT_MPI_ROLE_MESSAGE;
 
-	if (!strcmp(def->name, "mpi_rank"))
-		return TSCT_MPI_ROLE_RANK;
-	if (!strcmp(def->name, "mpi_comm"))
-		return is_comm ? TSCT_MPI_ROLE_COMM : TSCT_MPI_ROLE_NONE;
-	if (!strcmp(def->name, "mpi_comm_name"))
-		return is_comm ? TSCT_MPI_ROLE_COMM_NAME : TSCT_MPI_ROLE_NONE;
-	if (!strcmp(def->name, "mpi_message"))
-		return is_comm ? TSCT_MPI_ROLE_MESSAGE : TSCT_MPI_ROLE_NONE;
-	if (strncmp(def->name, "MPI_", 4))
-		return TSCT_MPI_ROLE_NONE;
-	return find_collective(def->name) ? TSCT_MPI_ROLE_COLLECTIVE : TSCT_MPI_ROLE_CALL;
+	return is_on_comm && !has_field(def, "comm") ? TSCT_MPI_ROLE_NONE : role;
 }
 
 OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
@@ -142,7 +115,7 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 	return add_name(mpi, e);
 }
 
-int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_otf2_mpi_role role,
+int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 			  const struct tsct_export_event *ev, __u32 location)
 {
 	struct otf2_mpi_rank *rank;

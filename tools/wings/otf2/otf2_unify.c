@@ -17,6 +17,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/hash.h"
+#include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
 /* Element of the stack by which references are followed */
