@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "lib/base/wing.h"
 #include "lib/query/spans.h"
 #include "lib/query/syscall_value.h"
 #include "lib/query/threads.h"
@@ -69,11 +70,6 @@ struct tsct_export_format {
 	/* frees the format's state, also if begin() failed */
 	void (*free)(struct tsct_export *x);
 };
-
-/* All formats of exports; the array ends with NULL */
-extern const struct tsct_export_format *const tsct_export_formats[];
-
-const struct tsct_export_format *tsct_export_find(const char *name);
 
 /* An event definition, with properties that all export formats use */
 struct tsct_export_def {
@@ -228,8 +224,9 @@ void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ER
 __attribute__((format(printf, 3, 4)))
 int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...);
 
-extern const struct tsct_export_format tsct_export_ctf, tsct_export_otf2,
-	tsct_export_perfetto, tsct_export_json, tsct_export_text, tsct_export_csv,
-	tsct_export_folded;
+extern const struct tsct_export_format tsct_export_ctf, tsct_export_perfetto, tsct_export_json,
+	tsct_export_text, tsct_export_csv, tsct_export_folded;
+/* Of the wing `otf2` */
+TSCT_WING extern const struct tsct_export_format tsct_export_otf2;
 
 #endif /* TSCT_EXPORT_H */

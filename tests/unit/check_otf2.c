@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* OTF2 archives without libotf2: conversion of times, and lengths of files. */
-#include "lib/otf2/otf2_merge_work.h"
-#include "lib/otf2/otf2_time.h"
+#include "tools/wings/otf2/otf2_merge_work.h"
+#include "tools/wings/otf2/otf2_time.h"
 #include "suite.h"
 
 struct golden_otf2 {

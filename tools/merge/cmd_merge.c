@@ -125,7 +125,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_ALIGN:
 		if (strcmp(arg, "real") && strcmp(arg, "text"))
 			argp_error(state, "--align: invalid value '%s'; use real or text", arg);
-		m->align = *arg == 'r' ? TSCT_OTF2_ALIGN_REAL : TSCT_OTF2_ALIGN_TEXT;
+		m->align = arg;
 		break;
 	case KEY_MISSING:
 		if (tsct_recording_add_missing(&m->missing_nodes, arg))
@@ -288,7 +288,7 @@ static int run(const struct merge *m)
 	archives = has_kind(m, MERGE_OTF2);
 	recordings = has_kind(m, MERGE_RECORDING);
 	to_archive = archives || is_archive(m->output);
-	if (m->align != TSCT_OTF2_ALIGN_AUTO && !archives) {
+	if (m->align && !archives) {
 		wrong = "--align";
 		what = "recordings";
 	} else if (m->options.hz && to_archive) {
@@ -308,6 +308,11 @@ static int run(const struct merge *m)
 		merge_print("%s: with MPI, the result is a recording; convert it with trace-ctl"
 			    " export -f otf2", m->output);
 		return EXIT_USAGE;
+	}
+	if (to_archive && !merge_archives) {
+		merge_print("%s: " TSCT_WING_MISSING("otf2"),
+			    archives ? "OTF2 archives" : m->output);
+		return EXIT_FAILED;
 	}
 	if (!recordings)
 		return merge_archives(m);

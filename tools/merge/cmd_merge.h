@@ -6,9 +6,9 @@
 #include <jansson.h>
 #include <signal.h>
 
+#include "lib/base/wing.h"
 #include "lib/merge/merge.h"
 #include "tools/common/output_file.h"
-#include "lib/otf2/otf2_merge.h"
 
 #define OTF2_ANCHOR	".otf2"	/* suffix of an archive's anchor file */
 
@@ -28,7 +28,7 @@ struct merge {
 	int nr;
 	const char *output;
 	const char *shown;	/* name of the output in messages */
-	enum tsct_otf2_align align;
+	const char *align;	/* of archives: "real" or "text"; NULL: as they are (see --align) */
 	/* of recordings, but for their paths and callbacks; force and salvage: of archives, too */
 	struct tsct_merge_options options;
 	char *missing_nodes;	/* for options.missing_nodes */
@@ -62,9 +62,9 @@ int merge_failed(const char *what, int err, const char *why);
 void merge_signals(sigset_t *ret_set);
 
 /* Merge recordings, archives, or both together, and print the results. Return the exit
- * status. */
+ * status. The wing `otf2` defines the latter two. */
 int merge_recordings(const struct merge *m);
-int merge_archives(const struct merge *m);
-int merge_mixed(const struct merge *m);
+TSCT_WING int merge_archives(const struct merge *m);
+TSCT_WING int merge_mixed(const struct merge *m);
 
 #endif /* CMD_MERGE_H */

@@ -15,6 +15,7 @@
 #include "lib/client/gettime.h"
 #include "record_child.h"
 #include "record_mpi.h"
+#include "record_statedump.h"
 #include "record_sync.h"
 #include "tools/bpf/prerequisites.h"
 #include "tools/common/error.h"
@@ -74,7 +75,7 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 	if (o->control)
 		return stop_signals && (!child->running || child->gate >= 0 ||
 					stop_signals > 1);
-	return (!child->running && !record_ranks_running(o->ranks)) ||
+	return (!child->running && !(o->ranks && record_ranks_running(o->ranks))) ||
 		stop_signals > 1 || timeout;
 }
 
@@ -223,6 +224,10 @@ static int check_prerequisites(struct record_options *o, char **ret_path)
 		if (!*ret_path)
 			return EXIT_FAILED;
 	}
+	if ((o->mpi || o->by_ranks) && !record_mpi_prepare)
+		return ctl_fail(EXIT_FAILED, "--mpi and --ranks: " TSCT_WING_MISSING("mpi"));
+	if (o->select.stacks && !record_stacks_open)
+		return ctl_fail(EXIT_FAILED, "--stack: " TSCT_WING_MISSING("stacks"));
 	if ((o->by_ranks && record_ranks_start(o, *ret_path)) || record_dir_check(o->dir))
 		return EXIT_FAILED;
 	if (o->nr_events && (prerequisites_check(why, sizeof(why)) ||
@@ -286,7 +291,8 @@ static int run(struct record_session *s, struct record_child *child,
 
 	/* Sync samples are fetched, and the sync session runs, before the recording's
 	 * directory and the command's process exist: an error leaves neither behind. */
-	if (record_sync_open(s) || record_sync_start(s) || record_ranks_await(s->o->ranks))
+	if (record_sync_open(s) || record_sync_start(s) ||
+	    (s->o->ranks && record_ranks_await(s->o->ranks)))
 		return EXIT_FAILED;
 	if (command) {
 		err = record_child_hold(child, path, command);
@@ -305,7 +311,7 @@ static int run(struct record_session *s, struct record_child *child,
 	}
 	if (!command)
 		return finish(s, child, run_loop(s, child));
-	err = record_ranks_release(s->o->ranks);
+	err = s->o->ranks ? record_ranks_release(s->o->ranks) : 0;
 	if (!err)
 		err = record_child_release(child);
 	if (err) {
@@ -339,7 +345,8 @@ static int cmd_record(int argc, char **argv)
 		record_child_drop(&child);
 		record_session_close(&session);
 	}
-	record_ranks_close(o.ranks);
+	if (o.ranks)
+		record_ranks_close(o.ranks);
 	record_control_close(o.control);
 	free(path);
 	free(o.events);

@@ -23,6 +23,10 @@ int record_kernel_open(struct record_session *s, pid_t root)
 	if (s->nr_channels == s->nr_programs)
 		return 0;
 	if (root && !s->o->all && !select.nr_roots) {
+		select.roots = &root;
+		select.nr_roots = 1;
+	}
+	if (select.roots == &root && s->o->ranks) {
 		roots = record_ranks_roots(s->o->ranks, root, &select.nr_roots);
 		if (!roots)
 			return ctl_fail(-ENOMEM, "kernel events: out of memory");
@@ -56,10 +60,12 @@ static int take(void *context, unsigned int kind, uint64_t cycles, const void *p
 		break;
 	case STATEDUMP_EXEC:
 		record_statedump_add(s, TSCT_STATEDUMP_EXEC, cycles, payload, (__u32)size);
-		record_stacks_exec(s->stacks, (const char *)payload + sizeof(__u32));
+		if (s->stacks)
+			record_stacks_exec(s->stacks, (const char *)payload + sizeof(__u32));
 		break;
 	case STATEDUMP_STACK:
-		record_stacks_take(s, cycles, payload, size);
+		if (s->stacks)
+			record_stacks_take(s, cycles, payload, size);
 		break;
 	case STATEDUMP_CGROUP:
 		memcpy(&id, payload, sizeof(id));
@@ -138,6 +144,7 @@ void record_kernel_close(struct record_session *s)
 {
 	kernel_source_close(s->source);
 	s->source = NULL;
-	record_stacks_free(s->stacks);
+	if (s->stacks)
+		record_stacks_free(s->stacks);
 	s->stacks = NULL;
 }

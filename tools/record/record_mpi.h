@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Programs of MPI: their calls, and the ranks of this host. Functions that return an int print
- * errors, and return 0 or -errno. With @ranks NULL (no --ranks), there is nothing to do.
+ * errors, and return 0 or -errno. The wing `mpi` defines these functions. @ranks: not NULL
  */
 #ifndef RECORD_MPI_H
 #define RECORD_MPI_H
@@ -9,11 +9,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "lib/base/wing.h"
+
 struct record_options;
 struct record_ranks;
 
 /* Loads libtsctrace-mpi for an MPI, by name, into the command. */
-int record_mpi_prepare(const char *mpi);
+TSCT_WING int record_mpi_prepare(const char *mpi);
 
 /*
  * record_ranks_start - with --ranks: find the place of this rank
@@ -23,19 +25,20 @@ int record_mpi_prepare(const char *mpi);
  * host becomes the recording's, and opens the socket for the other ranks, o->ranks. Another
  * rank runs its command: returns only after an error.
  */
-int record_ranks_start(struct record_options *o, const char *path);
+TSCT_WING int record_ranks_start(struct record_options *o, const char *path);
 
 /* Waits until the other ranks of this host are there. */
-int record_ranks_await(const struct record_ranks *ranks);
+TSCT_WING int record_ranks_await(const struct record_ranks *ranks);
 
 /* Returns the processes whose kernel events are recorded, malloc'ed: the command @root, and
  * the other ranks of this host. NULL: out of memory */
-pid_t *record_ranks_roots(const struct record_ranks *ranks, pid_t root, unsigned int *ret_nr);
+TSCT_WING pid_t *record_ranks_roots(const struct record_ranks *ranks, pid_t root,
+				    unsigned int *ret_nr);
 
 /* Lets the other ranks run their commands. Does not print errors. */
-int record_ranks_release(const struct record_ranks *ranks);
+TSCT_WING int record_ranks_release(const struct record_ranks *ranks);
 
-bool record_ranks_running(const struct record_ranks *ranks);
-void record_ranks_close(struct record_ranks *ranks);
+TSCT_WING bool record_ranks_running(const struct record_ranks *ranks);
+TSCT_WING void record_ranks_close(struct record_ranks *ranks);
 
 #endif /* RECORD_MPI_H */

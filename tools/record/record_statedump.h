@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/base/wing.h"
 #include "lib/statedump/statedump.h"
 
 struct record_session;
@@ -45,20 +46,20 @@ void record_statedump_on_thread(void *session, __u32 tid);
 __u64 record_statedump_start_pass(struct record_session *s, bool is_last);
 void record_statedump_finish_pass(struct record_session *s, __u64 until, bool idle, bool more);
 
-/* ---- stacks of kernel events: record_stacks.c --------------------------- */
+/* ---- stacks of kernel events: the wing `stacks` --------------------------- */
 
 /* Prepares for stacks, after the BPF programs were loaded. Prints a warning if the
  * kernel's functions cannot be named. Returns 0 or -ENOMEM. */
-int record_stacks_open(struct record_session *s);
+TSCT_WING int record_stacks_open(struct record_session *s);
 
 /* Takes a stack from a BPF program: struct stack_head with frames. */
-void record_stacks_take(struct record_session *s, __u64 cycles, const void *payload,
+TSCT_WING void record_stacks_take(struct record_session *s, __u64 cycles, const void *payload,
 			size_t size);
 
 /* Notes the file of a program that a process executes: the process may end before its
  * stacks are taken. */
-void record_stacks_exec(struct record_stacks *stacks, const char *filename);
+TSCT_WING void record_stacks_exec(struct record_stacks *stacks, const char *filename);
 
-void record_stacks_free(struct record_stacks *stacks);
+TSCT_WING void record_stacks_free(struct record_stacks *stacks);
 
 #endif /* RECORD_STATEDUMP_H */

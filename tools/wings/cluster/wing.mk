@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The page of `cluster live`, and the shared library that serves it: without that, the command
 # names the package.
+WING_PKGS += zlib
 MICROHTTPD := $(shell pkg-config --exists libmicrohttpd && readelf -d \
 	"$$(pkg-config --variable=libdir libmicrohttpd)/libmicrohttpd.so" | \
 	sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')

@@ -46,17 +46,33 @@ static const struct argp_option options[] = {
 	{ 0 }
 };
 
+/* NULL: that of a wing that is not there */
+static const struct tsct_export_format *const formats[] = {
+	&tsct_export_ctf, &tsct_export_otf2, &tsct_export_perfetto, &tsct_export_json,
+	&tsct_export_text, &tsct_export_csv, &tsct_export_folded,
+};
+#define NR_FORMATS	(sizeof(formats) / sizeof(*formats))
+
+static const struct tsct_export_format *find_format(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < NR_FORMATS; i++)
+		if (formats[i] && !strcmp(formats[i]->name, name))
+			return formats[i];
+	return NULL;
+}
+
 /* Checks the format; takes it from the output's suffix if no format was given. */
 static void check_format(struct argp_state *state, struct export_job *j)
 {
-	const struct tsct_export_format *const *f;
-	size_t len = j->output ? trimmed_len(j->output) : 0, suffix;
+	size_t len = j->output ? trimmed_len(j->output) : 0, suffix, i;
 
-	for (f = tsct_export_formats; *f && !j->x.format && j->output; f++) {
-		suffix = strlen((*f)->suffix);
+	for (i = 0; i < NR_FORMATS && !j->x.format && j->output; i++) {
+		suffix = formats[i] ? strlen(formats[i]->suffix) : len;
 		if (len > suffix &&
-		    !strncmp(j->output + len - suffix, (*f)->suffix, suffix))
-			j->x.format = *f;
+		    !strncmp(j->output + len - suffix, formats[i]->suffix, suffix))
+			j->x.format = formats[i];
 	}
 	if (!j->x.format)
 		argp_error(state, "no output format; use --format");
@@ -78,7 +94,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = &j->x.filter; break;
 	case 'f':
-		j->x.format = tsct_export_find(arg);
+		j->x.format = find_format(arg);
+		if (!j->x.format && !strcmp(arg, "otf2"))
+			argp_error(state, "--format=otf2: " TSCT_WING_MISSING("otf2"));
 		if (!j->x.format)
 			argp_error(state, "--format: invalid format '%s'; use ctf,"
 				   " otf2, perfetto, json, text, csv, folded",

@@ -11,7 +11,7 @@
 #include "lib/base/array.h"
 #include "lib/base/hash.h"
 #include "lib/base/index.h"
-#include "export.h"
+#include "lib/export/export.h"
 #include "lib/query/value_text.h"
 
 static const char *const fixed[] = {

@@ -13,7 +13,7 @@
 
 #include <tsctrace/version.h>
 
-#include "export.h"
+#include "lib/export/export.h"
 #include "lib/core/port.h"
 #include "lib/ctf/recording.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export.h"
+#include "lib/export/export.h"
 #include "lib/query/value_text.h"
 #include "lib/statedump/stacks.h"
 

@@ -13,7 +13,7 @@
 
 #include "lib/base/json.h"
 #include "lib/base/text.h"
-#include "export.h"
+#include "lib/export/export.h"
 #include "lib/query/value_text.h"
 
 /* Thread id shown for the idle thread of CPU 0; other CPUs add their number. All idle

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/base/array.h"
-#include "export.h"
+#include "lib/export/export.h"
 #include "export_perfetto.pb-c.h"
 #include "lib/query/value_text.h"
 #include "lib/statedump/statedump.h"

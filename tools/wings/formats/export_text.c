@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "export.h"
+#include "lib/export/export.h"
 #include "lib/query/event_text.h"
 
 #define CHUNK	65536	/* size of the chunks in which lines are written, bytes */

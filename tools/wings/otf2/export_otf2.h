@@ -5,11 +5,11 @@
 
 #include <otf2/otf2.h>
 
-#include "export.h"
+#include "lib/export/export.h"
 #include "lib/base/index.h"
 #include "lib/query/message_match.h"
 #include "lib/query/mpi_event.h"
-#include "lib/otf2/otf2_write.h"
+#include "otf2_write.h"
 #include "lib/query/value_text.h"
 
 /* ---- MPI: export_otf2_mpi.c ------------------------------------------------- */

@@ -24,7 +24,8 @@
 #include "tools/common/json.h"
 #include "tools/common/progress.h"
 #include "tools/common/view.h"
-#include "cmd_merge.h"
+#include "otf2_merge.h"
+#include "tools/merge/cmd_merge.h"
 
 #define POLL_NS		100000000L
 /* Limit of the child's CPU time without progress (events, definitions, chunks), s */
@@ -353,7 +354,9 @@ static int merge_into(const struct merge *m, struct output_file *to,
 {
 	const struct tsct_otf2_merge work = {
 		.path = paths, .nr = (uint32_t)m->nr, .dir = to->temporary,
-		.align = m->align, .force = m->options.force, .salvage = m->options.salvage,
+		.align = !m->align ? TSCT_OTF2_ALIGN_AUTO : *m->align == 'r' ?
+			TSCT_OTF2_ALIGN_REAL : TSCT_OTF2_ALIGN_TEXT,
+		.force = m->options.force, .salvage = m->options.salvage,
 		.status = s,
 	};
 	int err = merge_in_child(m, &work);
@@ -428,7 +431,7 @@ static int export_recording(struct mixed *mixed)
 	int err;
 
 	*x = (struct tsct_export) {
-		.format = tsct_export_find("otf2"), .recording = mixed->recording,
+		.format = &tsct_export_otf2, .recording = mixed->recording,
 		.dir = mixed->archive, .poll = poll_export, .arg = mixed,
 	};
 	if (view_open(mixed->recording, &x->trace))

@@ -11,9 +11,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "cmd_record.h"
-#include "record_mpi.h"
-#include "tools/cluster/local_ranks.h"
+#include "local_ranks.h"
+#include "tools/record/cmd_record.h"
+#include "tools/record/record_mpi.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
 
@@ -117,7 +117,7 @@ int record_ranks_start(struct record_options *o, const char *path)
 
 int record_ranks_await(const struct record_ranks *r)
 {
-	int err = r ? ranks_await(r->others, r->nr_others, &stop_signals) : 0;
+	int err = ranks_await(r->others, r->nr_others, &stop_signals);
 
 	return !err ? 0 : ctl_fail(err, "--ranks: waiting for the other %u ranks of this host: %s",
 				   r->nr_others, strerror(-err));
@@ -126,7 +126,7 @@ int record_ranks_await(const struct record_ranks *r)
 pid_t *record_ranks_roots(const struct record_ranks *r, pid_t root, unsigned int *ret_nr)
 {
 	unsigned int nr = 0;
-	const pid_t *pids = r ? ranks_pids(r->others, &nr) : NULL;
+	const pid_t *pids = ranks_pids(r->others, &nr);
 	pid_t *roots = malloc((nr + 1) * sizeof(*roots));
 
 	if (!roots)
@@ -140,18 +140,16 @@ pid_t *record_ranks_roots(const struct record_ranks *r, pid_t root, unsigned int
 
 int record_ranks_release(const struct record_ranks *r)
 {
-	return r ? ranks_release(r->others) : 0;
+	return ranks_release(r->others);
 }
 
 bool record_ranks_running(const struct record_ranks *r)
 {
-	return r && ranks_running(r->others);
+	return ranks_running(r->others);
 }
 
 void record_ranks_close(struct record_ranks *r)
 {
-	if (!r)
-		return;
 	/* After an error, the other ranks end as soon as they lose their connection; some
 	 * may be on their way. */
 	if (r->others)

@@ -15,15 +15,15 @@
 
 #include <linux/bpf.h>
 
-#include "cmd_record.h"
+#include "tools/record/cmd_record.h"
 #include "lib/base/array.h"
 #include "lib/base/index.h"
 #include "lib/client/gettime.h"
-#include "tools/wings/stacks/code_file.h"
-#include "tools/wings/stacks/perf_map.h"
+#include "code_file.h"
+#include "perf_map.h"
 #include "lib/statedump/statedump.h"
 #include "lib/statedump/symbolize.h"
-#include "record_statedump.h"
+#include "tools/record/record_statedump.h"
 #include "tools/bpf/progs/events.h"
 #include "tools/common/error.h"
 

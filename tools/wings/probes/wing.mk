@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+WING_PKGS += libelf libtracefs libtraceevent
