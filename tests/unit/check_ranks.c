@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Ranks of one host: their place in the launcher's environment, and how they meet */
-#include "tools/record/local_ranks.c"
+#include "tools/wings/mpi/local_ranks.c"
 #include "tools/common/message.c"
 #include "suite.h"
 
