@@ -78,14 +78,14 @@ static void set_pools(struct named *named, __u32 nr)
 	}
 }
 
-/* Returns the number of definitions of sends and receives of a stream class. */
-static __u32 count_ends(const struct tsct_stream_class *c)
+static bool has_ends(const struct tsct_stream_class *c)
 {
-	__u32 i, nr = 0;
+	__u32 i;
 
 	for (i = 0; i < c->nr_defs; i++)
-		nr += c->defs[i] && tsct_message_is_end(c->defs[i]);
-	return nr;
+		if (c->defs[i] && tsct_message_is_end(c->defs[i]))
+			return true;
+	return false;
 }
 
 /* Makes the pools of the stream classes that have sends or receives. Returns the number
@@ -94,31 +94,28 @@ static int make_pools(struct walk *w)
 {
 	const struct tsct_recording *r = &w->merge->result;
 	const struct tsct_stream_class *c;
-	struct named *named;
+	struct named *named = NULL, *more;
 	__u32 class, i, nr = 0;
+	int err = 0;
 
-	for (class = 0; class < tsct_recording_plain_classes(r); class++)
-		nr += count_ends(&r->streams[class]);
-	named = calloc(nr + 1, sizeof(*named));
-	for (class = 0, nr = 0; named && class < tsct_recording_plain_classes(r); class++) {
+	for (class = 0; class < tsct_recording_plain_classes(r) && !err; class++) {
 		c = &r->streams[class];
-		if (!count_ends(c))
+		if (!has_ends(c))
 			continue;
 		w->pools[class] = calloc(c->nr_defs, sizeof(*w->pools[class]));
-		if (!w->pools[class]) {
-			free(named);
-			return -ENOMEM;
+		for (i = 0; i < c->nr_defs && !err; i++) {
+			if (!c->defs[i] || !tsct_message_is_end(c->defs[i]))
+				continue;
+			more = tsct_array_next(&named, nr, sizeof(*named));
+			err = more && w->pools[class] ? 0 : -ENOMEM;
+			if (!err)
+				named[nr++] = (struct named) { c->defs[i], &w->pools[class][i] };
 		}
-		for (i = 0; i < c->nr_defs; i++)
-			if (c->defs[i] && tsct_message_is_end(c->defs[i]))
-				named[nr++] = (struct named) { c->defs[i],
-							       &w->pools[class][i] };
 	}
-	if (!named)
-		return -ENOMEM;
-	set_pools(named, nr);
+	if (!err && nr)
+		set_pools(named, nr);
 	free(named);
-	return (int)nr;
+	return err ? err : (int)nr;
 }
 
 /* ---- sends and receives of this rank ----------------------------------------------- */
@@ -162,7 +159,7 @@ static int read_file(struct walk *w, const struct tsct_merge_file *f)
 	ret = tsct_merge_reader_open(w->merge, f, &reader);
 	if (ret)
 		return ret;
-	ret = count_ends(&w->merge->in[f->input].rec->streams[f->in_class]) ? 1 : 0;
+	ret = has_ends(&w->merge->in[f->input].rec->streams[f->in_class]);
 	while (ret > 0) {
 		ret = tsct_merge_reader_next(reader, true, &event);
 		if (ret > 0)
