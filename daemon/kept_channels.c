@@ -18,7 +18,7 @@
 
 #include "daemon/config/log.h"
 #include "lib/abi/fd_message.h"
-#include "kept_channels.h"
+#include "tsctraced.h"
 #include "lib/provider/store.h"
 
 #define SOCKET_FILE	"kept.sock"

@@ -14,14 +14,12 @@
 #include "daemon/config/config.h"
 #include "daemon/clock/timekeeper.h"
 #include "daemon/config/log.h"
-#include "kept_channels.h"
-#include "loop.h"
+#include "tsctraced.h"
 #include "daemon/sync/peers.h"
 #include "lib/client/programs.h"
 #include "lib/clock/clock_source.h"
 #include "lib/clock/tsc_check.h"
 #include "lib/provider/server.h"
-#include "daemon/clock/platform_linux.h"
 #include "daemon/config/run_dir.h"
 
 /* Limits of --interval-ms, ms. With INTERVAL_MS_MAX, every disruption is detected

@@ -10,8 +10,9 @@
 
 #include "daemon/config/log.h"
 #include "daemon/config/state_file.h"
+#include "lib/clock/sysfs_read.h"
 #include "lib/core/clock_params.h"
-#include "drift_file.h"
+#include "platform_linux.h"
 
 #define HEADER		"tsctraced rate 1"
 #define MALFORMED	"it is malformed or truncated"
@@ -37,7 +38,7 @@ static void read_identity(const char *path, char *text, size_t size)
 {
 	char line[256] = "";
 
-	state_file_read(path, false, line, sizeof(line));
+	tsct_sysfs_read(path, line, sizeof(line));
 	copy_printable(text, size, line);
 }
 
@@ -52,7 +53,7 @@ void drift_file_open(struct drift_file *file, const char *dir)
 		      sizeof(file->boot));
 	read_identity("/etc/machine-id", file->machine, sizeof(file->machine));
 	/* Reads the model name of the first CPU from /proc/cpuinfo. */
-	state_file_read("/proc/cpuinfo", false, info, sizeof(info));
+	tsct_sysfs_read("/proc/cpuinfo", info, sizeof(info));
 	model = strstr(info, "model name");
 	model = model ? strchr(model, ':') : NULL;
 	copy_printable(file->cpu, sizeof(file->cpu),
@@ -93,9 +94,11 @@ static size_t format_conditions(const struct drift_file *file,
 		tsct_source_name(source));
 }
 
-size_t drift_file_format(const struct drift_file *file,
-			 const struct disruption *now, const struct drift *drift,
-			 char *text, size_t size)
+/* Composes the text of the drift file. Returns its length without the NUL; @size or more:
+ * the text did not fit. */
+static size_t format_drift(const struct drift_file *file,
+			   const struct disruption *now, const struct drift *drift,
+			   char *text, size_t size)
 {
 	size_t used = format_conditions(file, now, drift->source, text, size);
 
@@ -158,9 +161,11 @@ static bool parse_number(const char **at, const char *name, __u64 *ret)
 	return true;
 }
 
-int drift_file_parse(const struct drift_file *file, const char *text,
-		     __u32 source, const struct disruption *now,
-		     struct drift *ret, const char **ret_why)
+/* Reads the rate from the text of a drift file. *ret_why: reason for an error, as a clause
+ * of a message. Returns 0, -ESTALE or -EINVAL as drift_file_load(). */
+static int parse_drift(const struct drift_file *file, const char *text,
+		       __u32 source, const struct disruption *now,
+		       struct drift *ret, const char **ret_why)
 {
 	struct drift drift = { .source = source };
 	struct tsct_clock_state state = { .source = source };
@@ -196,7 +201,7 @@ int drift_file_load(struct drift_file *file, __u32 source,
 		    const struct disruption *now, struct drift *ret)
 {
 	char text[DRIFT_FILE_TEXT_MAX + 1];
-	ssize_t len = state_file_read(file->path, true, text, sizeof(text));
+	ssize_t len = state_file_read(file->path, text, sizeof(text));
 	const char *why = MALFORMED;
 	int err;
 
@@ -207,7 +212,7 @@ int drift_file_load(struct drift_file *file, __u32 source,
 			"root and this process's user may write it" :
 			strerror((int)-len);
 	err = len < 0 ? (int)len : strlen(text) != (size_t)len ? -EINVAL :
-		drift_file_parse(file, text, source, now, ret, &why);
+		parse_drift(file, text, source, now, ret, &why);
 	if (err == -ESTALE)
 		log_info("%s: saved rate not used: %s", file->path, why);
 	else if (err)
@@ -222,7 +227,7 @@ int drift_file_save(struct drift_file *file, const struct disruption *now,
 		    const struct drift *drift)
 {
 	char text[DRIFT_FILE_TEXT_MAX];
-	size_t len = drift_file_format(file, now, drift, text, sizeof(text));
+	size_t len = format_drift(file, now, drift, text, sizeof(text));
 	/* After a crash of the machine the boot id has changed, and the drift file is not
 	 * used: so it need not be on disk. */
 	int err = len < sizeof(text) ?

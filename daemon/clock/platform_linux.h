@@ -5,10 +5,120 @@
 
 #include <stdbool.h>
 
-#include "clock_file.h"
-#include "drift_file.h"
+#include "disruption.h"
 #include "module_clock.h"
 #include "timekeeper.h"
+
+/* ---- clock_file.c -------------------------------------------------------- */
+
+/*
+ * The clock file: the clock area as a file in the run-time directory, which programs
+ * map. The daemon is the only writer of the file.
+ */
+struct clock_file {
+	const char *dir_path;
+	int dir;
+	int fd;				/* descriptor of the clock file; -1: no file */
+	struct tsct_clock_page *page;	/* mapping of the clock file; NULL: no file */
+	__u64 size;			/* size of clock file and mapping, bytes */
+	__u32 nr_cpus;			/* number of CPUs in the file's CPU table */
+	const struct tsct_clock_cpu *cpus;	/* skews, indexed by CPU number */
+	__u32 nr_known;			/* number of entries in cpus */
+	int err;			/* last result of clock_file_revive() */
+};
+
+/*
+ * clock_file_open - take over the clock file of an earlier daemon, or create a file
+ * @dir: run-time directory, locked by this process
+ *
+ * A clock file of this boot with the right layout and credible figures is repaired, and
+ * readers keep their mapping of it. Any other file is replaced. @dir and
+ * @dir_path must remain valid until clock_file_close(). Returns 0 or -errno.
+ */
+int clock_file_open(struct clock_file *file, int dir, const char *dir_path);
+void clock_file_close(struct clock_file *file);
+
+/*
+ * clock_file_revive - create the clock file again, for future readers, if the file was
+ * removed or could not be created before. Logs a changed result.
+ */
+void clock_file_revive(struct clock_file *file);
+
+/* The published state of the clock; without one: status UNKNOWN, epoch 0 */
+void clock_file_last(const struct clock_file *file,
+		    struct tsct_clock_state *ret_state);
+
+/*
+ * clock_file_stage - prepare the publication of @state
+ * clock_file_commit - publish the staged state, with one store
+ * @margin_ns: least time from the last check of the counter to the begin of new
+ *	clock params; allows for a delay just before the store. 0: the module has
+ *	published the state, so params that should have begun are published, too, if they
+ *	give now nearly the same time as those in the file
+ *
+ * A staged state that is not committed is replaced by the next one. Without a
+ * file both succeed and do nothing. Return 0; -ETIME: new clock params should
+ * have begun already; -EXDEV: the state does not continue the published state.
+ */
+int clock_file_stage(struct clock_file *file,
+		    const struct tsct_clock_state *state);
+int clock_file_commit(struct clock_file *file,
+		     const struct tsct_clock_state *state, __s64 margin_ns);
+
+/*
+ * clock_file_set_cpus - write the table of the CPUs' skews
+ * @cpus: skews, indexed by CPU number; must remain valid until the next call
+ * @nr: number of entries in @cpus; the skews of other CPUs are unknown
+ */
+void clock_file_set_cpus(struct clock_file *file,
+			const struct tsct_clock_cpu *cpus, __u32 nr);
+
+/* Returns tsct_skew_span() of the table of skews in the clock file. */
+__u64 clock_file_skew(const struct clock_file *file);
+
+/* ---- drift_file.c -------------------------------------------------------- */
+
+/*
+ * The drift file: the counter's rate, saved over restarts of the daemon in a small text
+ * file. The rate is valid for this boot of this machine only, and only until the
+ * counter is disrupted. An invalid drift file is ignored until the daemon overwrites
+ * it.
+ */
+#define DRIFT_FILE_DIR		"/var/lib/tsctrace"
+#define DRIFT_FILE_NAME		"rate"
+#define DRIFT_FILE_TEXT_MAX	1024
+
+struct drift_file {
+	char path[4096];
+	char boot[64], machine[64], cpu[128];	/* identity of this machine */
+	int err;		/* error of the file's last write; logged once */
+};
+
+/*
+ * drift_file_open - prepare to read and write the drift file in the directory @dir,
+ * which is created if missing. A failure to create it is logged.
+ */
+void drift_file_open(struct drift_file *file, const char *dir);
+
+/*
+ * drift_file_load - read the saved rate of the counter @source, if the rate was saved
+ * on this machine since the last boot, with the same disruption indicators as @now
+ *
+ * Returns 0; -ENOENT: no file; -ESTALE: the file is from another machine or boot, or
+ * from before a disruption; -EINVAL: malformed; -EACCES: not readable, or writable for
+ * other users. All errors but -ENOENT are logged.
+ */
+int drift_file_load(struct drift_file *file, __u32 source,
+		    const struct disruption *now, struct drift *ret);
+
+/* Writes the drift file atomically. Returns 0 or -errno; each error is logged once. */
+int drift_file_save(struct drift_file *file, const struct disruption *now,
+		    const struct drift *drift);
+
+/* Removes the drift file, because the counter's rate has changed. */
+void drift_file_forget(struct drift_file *file);
+
+/* ---- platform_linux.c ----------------------------------------------------- */
 
 /* Survey of all CPUs: the skew of their counters, as measured by the module, or by a
  * thread on every CPU, which takes about 0.2 s */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tick_schedule.h"
+#include "timekeeper.h"
 
 /* Packets that may follow at once are over when none has come for this long, ns: several
  * round trips of a local network */

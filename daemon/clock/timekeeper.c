@@ -397,7 +397,7 @@ static void compose(const struct timekeeper *k, bool cluster_only,
 		 (__s64)(old->cluster.base_cycles - timekeeper_cycles(k)) > 0)
 		copy_cluster(old, ret_state);
 	else
-		tsct_cluster_fill(k->cluster, begin_cycles, ret_state);
+		tsct_cluster_compose(k->cluster, begin_cycles, ret_state);
 }
 
 /*

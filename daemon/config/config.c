@@ -658,3 +658,9 @@ bool config_is_master(const struct config *config)
 {
 	return !config->nr_sources;
 }
+
+const char *config_role(const struct config *config)
+{
+	return config->synced_cluster ? "synced-cluster" :
+		config_is_master(config) ? "master" : "child";
+}

@@ -97,4 +97,7 @@ bool config_has_network(const struct config *config);
 /* True: the node has no sources, so its counter defines the timeline. */
 bool config_is_master(const struct config *config);
 
+/* Returns the node's role as text for JSON reports. */
+const char *config_role(const struct config *config);
+
 #endif /* TSCTRACED_CONFIG_H */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,7 +63,6 @@ void packet_clock_refresh(struct packet_clock *c)
 {
 	const struct clock_file *file = &c->platform->file;
 	__s64 kernel_ns, ns;
-	struct timespec ts;
 	__u64 error_ns;
 
 	/* The clock file and the source may have changed since the last call. */
@@ -73,8 +73,7 @@ void packet_clock_refresh(struct packet_clock *c)
 	c->hz = tsct_rate_hz(&c->timekeeper->est, NULL);
 	c->skew_cycles = largest_skew(c);
 	c->usable = false;
-	tsct_gettime(CLOCK_REALTIME, &ts);
-	kernel_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	kernel_ns = tsct_gettime_ns(CLOCK_REALTIME);
 	if (packet_clock_real(c, timekeeper_cycles(c->timekeeper), &ns, &error_ns))
 		c->usable = llabs(ns - kernel_ns) <=
 			(__s64)(error_ns < NS_PER_S ? error_ns : 0) +
@@ -89,16 +88,15 @@ __s64 packet_clock_cycles(const struct packet_clock *c, __s64 ns)
 __s64 packet_clock_estimate_ns(const struct packet_clock *c, __u64 cycles)
 {
 	double hz = (double)packet_clock_cycles(c, NS_PER_S);
-	struct timespec ts;
 	__u64 error_ns, now;
-	__s64 ns;
+	__s64 ns, kernel_ns;
 
 	if (packet_clock_real(c, cycles, &ns, &error_ns))
 		return ns;
-	tsct_gettime(CLOCK_REALTIME, &ts);
+	kernel_ns = tsct_gettime_ns(CLOCK_REALTIME);
 	now = timekeeper_cycles(c->timekeeper);
-	ns = (__s64)((double)(__s64)(now - cycles) * (double)NS_PER_S / hz);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec - ns;
+	return kernel_ns - (__s64)((double)(__s64)(now - cycles) *
+				   (double)NS_PER_S / hz);
 }
 
 /*
@@ -134,6 +132,23 @@ packet_clock_kernel(const struct packet_clock *c, const struct timespec *ts,
 	ret.error = (__u32)error;
 	ret.kernel = true;
 	return ret;
+}
+
+/* ---- random numbers ----------------------------------------------------- */
+
+/* Random numbers are read in bulk: a system call for many numbers costs as much as a
+ * call for one number. */
+__u64 net_random(void)
+{
+	static __u64 pool[32];
+	static unsigned int left;
+
+	if (!left) {
+		while (getrandom(pool, sizeof(pool), 0) != sizeof(pool))
+			;		/* only a signal interrupts getrandom() */
+		left = 32;
+	}
+	return pool[--left];
 }
 
 /* ---- socket addresses --------------------------------------------------- */
@@ -401,47 +416,34 @@ void net_send_together(struct net_socket *s, const struct net_answer *answer,
 
 /* ---- receiving packets -------------------------------------------------- */
 
-/* Ancillary data of a received packet */
-struct packet_info {
-	struct timespec timestamp;	/* kernel's timestamp; 0: not available */
-	bool has_id;
-	__u32 id;			/* number of a sent packet, by OPT_ID */
-};
-
-/* Reads the ancillary data of a message. @p: packet whose addresses to set; NULL for a
- * transmit time, which has no addresses */
-static void read_ancillary(struct msghdr *msg, struct net_packet *p,
-			   struct packet_info *info)
+static bool is_cmsg(const struct cmsghdr *c, int level, int type)
 {
-	struct sock_extended_err error;
+	return c->cmsg_level == level && c->cmsg_type == type;
+}
+
+/* Fills in all fields of a packet except bytes and time. *ret_timestamp: time at which the
+ * kernel received it; 0: not available */
+static void read_packet(struct mmsghdr *m, const union net_name *name,
+			struct net_packet *p, struct timespec *ret_timestamp)
+{
+	struct msghdr *msg = &m->msg_hdr;
 	struct in6_pktinfo v6;
 	struct in_pktinfo v4;
 	struct cmsghdr *c;
 
-	memset(info, 0, sizeof(*info));
+	memset(&p->to, 0, sizeof(p->to));
+	memset(&p->from, 0, sizeof(p->from));
+	p->to_many = false;
+	*ret_timestamp = (struct timespec) { 0 };
 	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		bool is_v4 = c->cmsg_level == IPPROTO_IP;
-		bool is_v6 = c->cmsg_level == IPPROTO_IPV6;
-
-		if (c->cmsg_level == SOL_SOCKET &&
-		    c->cmsg_type == SCM_TIMESTAMPING) {
-			memcpy(&info->timestamp, CMSG_DATA(c),
-			       sizeof(info->timestamp));
-		} else if ((is_v4 && c->cmsg_type == IP_RECVERR) ||
-			   (is_v6 && c->cmsg_type == IPV6_RECVERR)) {
-			if (c->cmsg_len < CMSG_LEN(sizeof(error)))
-				continue;
-			memcpy(&error, CMSG_DATA(c), sizeof(error));
-			if (error.ee_origin != SO_EE_ORIGIN_TIMESTAMPING)
-				continue;
-			info->has_id = true;
-			info->id = error.ee_data;
-		} else if (p && is_v4 && c->cmsg_type == IP_PKTINFO) {
+		if (is_cmsg(c, SOL_SOCKET, SCM_TIMESTAMPING)) {
+			memcpy(ret_timestamp, CMSG_DATA(c), sizeof(*ret_timestamp));
+		} else if (is_cmsg(c, IPPROTO_IP, IP_PKTINFO)) {
 			memcpy(&v4, CMSG_DATA(c), sizeof(v4));
 			set_v4(&p->to, &v4.ipi_spec_dst);
 			p->to_many = v4.ipi_spec_dst.s_addr &&
 				v4.ipi_addr.s_addr != v4.ipi_spec_dst.s_addr;
-		} else if (p && is_v6 && c->cmsg_type == IPV6_PKTINFO) {
+		} else if (is_cmsg(c, IPPROTO_IPV6, IPV6_PKTINFO)) {
 			memcpy(&v6, CMSG_DATA(c), sizeof(v6));
 			memcpy(p->to.ip, &v6.ipi6_addr, 16);
 			if (IN6_IS_ADDR_LINKLOCAL(&v6.ipi6_addr))
@@ -449,16 +451,6 @@ static void read_ancillary(struct msghdr *msg, struct net_packet *p,
 			p->to_many = IN6_IS_ADDR_MULTICAST(&v6.ipi6_addr);
 		}
 	}
-}
-
-/* Fills in all fields of a packet except bytes and time. */
-static void read_packet(struct mmsghdr *m, const union net_name *name,
-			struct net_packet *p, struct packet_info *info)
-{
-	memset(&p->to, 0, sizeof(p->to));
-	memset(&p->from, 0, sizeof(p->from));
-	p->to_many = false;
-	read_ancillary(&m->msg_hdr, p, info);
 	if (name->any.sa_family == AF_INET) {
 		set_v4(&p->from, &name->v4.sin_addr);
 		p->from.port = ntohs(name->v4.sin_port);
@@ -485,7 +477,7 @@ int net_receive(struct net_socket *s, const struct packet_clock *clock,
 	struct mmsghdr msg[NET_BATCH];
 	struct iovec iov[NET_BATCH];
 	__u64 now, was_empty = s->empty;
-	struct packet_info info;
+	struct timespec timestamp;
 	int i, nr;
 
 	for (i = 0; i < NET_BATCH; i++) {
@@ -507,37 +499,69 @@ int net_receive(struct net_socket *s, const struct packet_clock *clock,
 		return nr;
 	now = timekeeper_cycles(clock->timekeeper);
 	for (i = 0; i < nr; i++) {
-		read_packet(&msg[i], &name[i], &ret_packets[i], &info);
-		ret_packets[i].time = packet_clock_kernel(clock, &info.timestamp,
+		read_packet(&msg[i], &name[i], &ret_packets[i], &timestamp);
+		ret_packets[i].time = packet_clock_kernel(clock, &timestamp,
 							  was_empty, now, now);
 	}
 	return nr;
 }
 
+/* ---- transmit times ------------------------------------------------------ */
+
+/* Reads the ancillary data of a transmit time. Returns the packet of which it is; NULL: of
+ * none that awaits it */
+static struct net_sent *read_sent(struct net_socket *s, struct msghdr *msg,
+				  struct timespec *ret_timestamp)
+{
+	struct sock_extended_err error;
+	struct net_sent *sent = NULL;
+	struct cmsghdr *c;
+
+	*ret_timestamp = (struct timespec) { 0 };
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (is_cmsg(c, SOL_SOCKET, SCM_TIMESTAMPING)) {
+			memcpy(ret_timestamp, CMSG_DATA(c), sizeof(*ret_timestamp));
+		} else if ((is_cmsg(c, IPPROTO_IP, IP_RECVERR) ||
+			    is_cmsg(c, IPPROTO_IPV6, IPV6_RECVERR)) &&
+			   c->cmsg_len >= CMSG_LEN(sizeof(error))) {
+			memcpy(&error, CMSG_DATA(c), sizeof(error));
+			sent = error.ee_origin == SO_EE_ORIGIN_TIMESTAMPING ?
+				&s->sent[error.ee_data % NET_SENT] : NULL;
+			if (sent && (!sent->waits || sent->id != error.ee_data))
+				sent = NULL;
+		}
+	}
+	return sent;
+}
+
 bool net_sent(struct net_socket *s, const struct packet_clock *clock,
-	      __u32 *ret_cookie, struct tsct_packet_time *ret_time)
+	      unsigned int *left, __u32 *ret_cookie, struct tsct_packet_time *ret_time)
 {
 	char control[ANCILLARY_MAX], byte;
 	struct iovec iov = { &byte, sizeof(byte) };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
+	struct timespec timestamp;
 	struct net_sent *sent;
-	struct packet_info info;
 
-	if (recvmsg(s->fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
-		return false;
-	read_ancillary(&msg, NULL, &info);
-	sent = &s->sent[info.id % NET_SENT];
-	*ret_time = (struct tsct_packet_time) { 0 };
-	if (info.has_id && sent->waits && sent->id == info.id) {
+	while (*left) {
+		struct msghdr msg = {
+			.msg_iov = &iov, .msg_iovlen = 1,
+			.msg_control = control, .msg_controllen = sizeof(control),
+		};
+
+		if (recvmsg(s->fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+			return false;
+		sent = read_sent(s, &msg, &timestamp);
+		s->nr_waiting -= !!sent;
+		*left = s->nr_waiting ? *left - 1 : 0;
+		if (!sent)
+			continue;
 		sent->waits = false;
-		s->nr_waiting--;
 		*ret_cookie = sent->cookie;
-		*ret_time = packet_clock_kernel(clock, &info.timestamp,
-				sent->before, timekeeper_cycles(clock->timekeeper),
-				sent->before);
+		*ret_time = packet_clock_kernel(clock, &timestamp, sent->before,
+						timekeeper_cycles(clock->timekeeper),
+						sent->before);
+		if (ret_time->kernel)
+			return true;
 	}
-	return true;
+	return false;
 }

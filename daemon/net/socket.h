@@ -84,6 +84,9 @@ struct net_packet {
 	__u8 bytes[TSCT_NTP_MAX];
 };
 
+/* Returns an unpredictable number. */
+__u64 net_random(void);
+
 /* True: the address is IPv4; false: IPv6 */
 static inline bool net_is_v4(const struct tsct_address *address)
 {
@@ -167,10 +170,16 @@ void net_send_together(struct net_socket *s, const struct net_answer *answer,
 int net_receive(struct net_socket *s, const struct packet_clock *clock,
 		struct net_packet *ret_packets);
 
-/* Reads the transmit time of one sent packet. False: none is waiting. ret_time->kernel:
- * the time is valid. */
+/*
+ * net_sent - read the kernel's transmit time of a packet
+ * @left: number of messages that may be read; counts down, to 0 at once if no packet
+ *	awaits its time any more. The first message is read even if none does: it may be
+ *	what makes the socket readable.
+ *
+ * Returns false if no time is available.
+ */
 bool net_sent(struct net_socket *s, const struct packet_clock *clock,
-	      __u32 *ret_cookie, struct tsct_packet_time *ret_time);
+	      unsigned int *left, __u32 *ret_cookie, struct tsct_packet_time *ret_time);
 
 /* ---- link_monitor.c: changes of addresses, links and routes, by rtnetlink ---- */
 

@@ -37,6 +37,7 @@
 #include "peers_private.h"
 
 #define WAITS_NS	TSCT_CALL_EXPIRE_NS
+#define POLL_NS		(NS_PER_S / 10)	/* time between polls while a caller waits, ns */
 /* Time after which a member's report expires, ns; longer than the poll interval */
 #define MEMBER_WAITS_NS	NS_PER_S
 /* Time since callers wait until members get a poll request, ns. Most collectives end
@@ -186,6 +187,18 @@ bool barrier_waits_for(const struct peers *p, const struct peer_source *s)
 		((has_members(p) || b->participants.nr) && parent_gathers(p));
 }
 
+/* Advances the next poll of the source that will report the end of tsct_timesync(), if
+ * a program on this node, or on a node that gets its time through this node, waits. */
+static void poll_parent(struct peers *p)
+{
+	__s64 soon_ns = tsct_monotonic_ns() + POLL_NS;
+	unsigned int i;
+
+	for (i = 0; i < p->nr_sources; i++)
+		if (barrier_waits_for(p, &p->source[i]))
+			source_poll_at(&p->source[i], soon_ns);
+}
+
 static void release(struct peers *p)
 {
 	struct tsct_schedule *schedule = p->members.schedule;
@@ -243,7 +256,7 @@ static void begin_barrier(struct peers *p, __u32 number)
 	else if (!number && s->client.remote.barrier != p->barrier->released)
 		number = s->client.remote.barrier;
 	p->barrier->number = number;
-	sources_poll_for_barrier(p);
+	poll_parent(p);
 }
 
 /* Lets this node count as arrived if its last participant ended just now, while callers
@@ -319,7 +332,7 @@ static void note_member_caller(struct peers *p, __u64 node, bool has_caller)
 		return;
 	b->member_gathers_ns = 0;
 	stand_in(p);
-	sources_poll_for_barrier(p);
+	poll_parent(p);
 }
 
 /* Handles a member's report about callers, in its request. @gathers: the request says that
@@ -352,7 +365,7 @@ void barrier_member_request(struct peers *p, const struct tsct_extension *reques
 	b->since_ns = b->member_ns = now_ns;
 	/* The poll reports to the master that a process waits in tsct_timesync(), on a
 	 * node that gets its time through this node. */
-	sources_poll_for_barrier(p);
+	poll_parent(p);
 }
 
 /* Adds to the answer to a member that callers wait somewhere. */
@@ -385,7 +398,7 @@ void barrier_answered(struct peers *p, const struct peer_source *s)
 	stand_in(p);
 	poll_members(p);
 	/* The answer may be the first one that says that callers wait. */
-	sources_poll_for_barrier(p);
+	poll_parent(p);
 }
 
 /* ---- names of missing nodes ---------------------------------------------- */
@@ -542,7 +555,7 @@ __u32 peers_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
 	__u32 count = 0, id = 0;
 
 	if (!p->cluster)
-		peers_print_no_network(to);
+		fputs(PEERS_NO_NETWORK, to);
 	else if (parse_numbers(declared, &count, 1) != 1)
 		fprintf(to, "refused: join %s: not a number\n", declared);
 	else if (tsct_participants_join(&b->participants, count, pid, &id, why,
@@ -554,7 +567,7 @@ __u32 peers_join(struct peers *p, const char *declared, pid_t pid, FILE *to)
 	b->stands_in = false;
 	b->ended_ns = 0;
 	expire(p);
-	sources_poll_for_barrier(p);
+	poll_parent(p);
 	fprintf(to, "joined %u\n", id);
 	return id;
 }
@@ -584,7 +597,7 @@ void peers_leave(struct peers *p, __u32 id)
 	} else {
 		log_debug("process %d ended or left: no participant any more", pid);
 	}
-	sources_poll_for_barrier(p);
+	poll_parent(p);
 	barrier_tick(p);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Members: the nodes that synchronize with this one, and their sessions */
+/* Members: the nodes that synchronize with this one, and poll requests to them */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 
 #define EXPIRE_NS	(60 * NS_PER_S)
 #define SLOT_US		500	/* time reserved per exchange of a session, us */
-#define PROBES		16		/* number of table entries tried per look-up */
 
 static void free_members(struct members *m)
 {
@@ -33,7 +32,7 @@ static int open_members(struct peers *p)
 	unsigned int i;
 	int err;
 
-	options.first = (__u32)peers_random();
+	options.first = (__u32)net_random();
 	options.name = *p->config->name ? p->config->name : NULL;
 	options.slot_us = SLOT_US;
 	m.schedule = tsct_schedule_new(&options);
@@ -103,9 +102,9 @@ int members_configure(struct peers *p, const struct config *old)
 
 /* ---- identification of members ------------------------------------------- */
 
-static const struct config_child *
-find_child(const struct config *config,
-	   const struct tsct_responder_request *request)
+const struct config_child *
+members_find_child(const struct config *config,
+		   const struct tsct_responder_request *request)
 {
 	const struct tsct_address *from = request->from;
 	unsigned int i;
@@ -124,41 +123,30 @@ find_child(const struct config *config,
 	return NULL;
 }
 
-/* Returns a member's entry, else a free or expired entry; NULL: the table is full */
-static struct peer_member *find_entry(struct members *m, __u64 node,
-				      __s64 now_ns)
+void members_add(struct peers *p, const struct tsct_responder_request *request,
+		 const struct config_child *child, __s64 now_ns)
 {
-	struct peer_member *free = NULL, *at;
-	unsigned int i;
-
-	for (i = 0; i < PROBES; i++) {
-		at = &m->table[(node + i) % TSCT_MEMBERS_MAX];
-		if (at->node == node)
-			return at;
-		if (!free && (!at->node || now_ns - at->seen_ns > EXPIRE_NS))
-			free = at;
-	}
-	return free;
-}
-
-static void add_member(struct peers *p,
-		       const struct tsct_responder_request *request,
-		       const struct config_child *child, __s64 now_ns)
-{
+	const __u64 node = request->request.node;
 	struct members *m = &p->members;
-	struct peer_member *member = find_entry(m, request->request.node, now_ns);
+	struct peer_member *member;
 	char text[CONFIG_NAME_MAX];
 	const char *name = child ? child->name : text;
+	int at, i;
 	bool is_new;
 
 	if (!child)
 		tsct_address_print(request->from, text, sizeof(text));
-	if (!member || tsct_schedule_member(m->schedule, request->request.node,
-					    name, (__u64)now_ns / 1000))
+	at = tsct_schedule_member(m->schedule, node, name, (__u64)now_ns / 1000);
+	if (at < 0)
 		return;
-	is_new = member->node != request->request.node;
+	member = &m->table[at];
+	is_new = member->node != node;
+	/* A member whose name was changed has another entry than before. */
+	for (i = 0; is_new && i < TSCT_MEMBERS_MAX; i++)
+		if (m->table[i].node == node)
+			m->table[i].node = 0;
 	*member = (struct peer_member) {
-		.node = request->request.node, .address = *request->from,
+		.node = node, .address = *request->from,
 		.ours = m->packet->to, .socket = m->socket,
 		.key = request->key_id, .seen_ns = now_ns, .child = child,
 	};
@@ -172,38 +160,7 @@ static void add_member(struct peers *p,
 			 (unsigned long long)member->node);
 }
 
-/* ---- requests of members ------------------------------------------------- */
-
-void members_request(void *ctx, const struct tsct_responder_request *request)
-{
-	struct peers *p = ctx;
-	const struct config_child *child = find_child(p->config, request);
-	__u32 interval_us = p->config->ratelimit.interval_us;
-	__s64 now_ns = tsct_monotonic_ns();
-
-	/* The sender may follow this node, whether it is a member or not. */
-	if (request->proven)
-		tsct_cluster_set_polled(p->cluster, timekeeper_cycles(p->timekeeper),
-					request->poll);
-	if (!child && p->config->nr_children)
-		return;			/* the sender of the request is not a member */
-	add_member(p, request, child, now_ns);
-	barrier_member_request(p, &request->request, request->below ||
-			       request->request.flags & TSCT_EXT_ARRIVED);
-	tsct_schedule_set_blockers(p->members.schedule, request->request.node,
-				   request->below ? request->below : "");
-	tsct_schedule_request(p->members.schedule, &request->request,
-			      request->reply, (__u64)now_ns / 1000);
-	/* An allowed but untrusted node has the rate limit of an unknown client: the
-	 * time until its next request in a session is at least the time per token. */
-	if (!request->trusted && request->reply->turn_us &&
-	    request->reply->turn_us < interval_us)
-		request->reply->turn_us = interval_us;
-	barrier_answer_member(p, request->reply);
-	if (request->missing)
-		barrier_missing(p, request->missing, TSCT_MISSING_TEXT + 1);
-	members_join_session(p);
-}
+/* ---- poll requests to members -------------------------------------------- */
 
 void members_join_session(struct peers *p)
 {

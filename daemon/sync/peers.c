@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "lib/core/clock_params.h"
 #include "daemon/config/log.h"
@@ -35,21 +34,6 @@ static int load(const struct peers_options *options, struct config **ret_config)
 	log_error("%s: %s; name an existing file with --config",
 		  options->config, strerror(-err));
 	return err;
-}
-
-/* Random numbers are read in bulk: a system call for many numbers costs as much as a
- * call for one number. */
-__u64 peers_random(void)
-{
-	static __u64 pool[32];
-	static unsigned int left;
-
-	if (!left) {
-		while (getrandom(pool, sizeof(pool), 0) != sizeof(pool))
-			;		/* only a signal interrupts getrandom() */
-		left = 32;
-	}
-	return pool[--left];
 }
 
 static bool same_source(const struct config_source *a,
@@ -116,6 +100,49 @@ int peers_open(const struct peers_options *options, struct peers **ret_peers)
 	return 0;
 }
 
+/* ---- updates after the timekeeper's ticks --------------------------------- */
+
+/* Polls all sources after a change of the network. Changes within a second after such a
+ * poll are handled by the next peers_tick(). */
+static void links_changed(struct peers *p)
+{
+	__s64 now_ns = tsct_monotonic_ns();
+
+	if (!link_monitor_read(p->links) && !p->links_changed)
+		return;
+	p->links_changed = now_ns - p->links_polled_ns < NS_PER_S;
+	if (p->links_changed)
+		return;
+	p->links_polled_ns = now_ns;
+	log_debug("network changed: polling all sources");
+	sources_poll_now(p);
+}
+
+void peers_tick(struct peers *p)
+{
+	const struct tsct_clock_state *state;
+
+	if (!p->cluster)
+		return;
+	packet_clock_refresh(&p->clock);
+	state = timekeeper_state(p->timekeeper);
+	if (state->epoch != p->clock_epoch) {
+		p->clock_epoch = state->epoch;
+		if (!timekeeper_keeps_rate(state->cause)) {
+			sources_disrupt(p);
+			if (p->service.responder)
+				tsct_responder_disrupt(p->service.responder);
+		}
+	}
+	timeline_tick(p);
+	barrier_tick(p);
+	if (p->links_changed)
+		links_changed(p);
+	service_refresh(p);
+	sources_log(p);
+	timeline_log(p);
+}
+
 /* ---- start of synchronization ------------------------------------------- */
 
 static int start_network(struct peers *p)
@@ -129,13 +156,14 @@ static int start_network(struct peers *p)
 	p->node = node_id(p->options.state_dir);
 	p->host = p->options.host_id ? p->options.host_id : node_host_id();
 	options.node = p->node;
-	p->log = exchange_log_new();
+	p->log = calloc(1, sizeof(*p->log));
 	p->cluster = p->log ? tsct_cluster_new(&options, TSCT_SOURCES_MAX) : NULL;
 	if (!p->cluster) {
 		free(p->log);
 		p->log = NULL;
 		return -ENOMEM;
 	}
+	p->log->life = net_random() >> 1;
 	timekeeper_use_cluster(p->timekeeper, p->cluster);
 	err = open_network(p, NULL);
 	if (err) {
@@ -265,22 +293,6 @@ void peers_reload(struct peers *p)
 
 /* ---- dispatch of events ------------------------------------------------- */
 
-/* Polls all sources after a change of the network. Changes within a second after such a
- * poll are handled by the next peers_tick(). */
-void peers_links_changed(struct peers *p)
-{
-	__s64 now_ns = tsct_monotonic_ns();
-
-	if (!link_monitor_read(p->links) && !p->links_changed)
-		return;
-	p->links_changed = now_ns - p->links_polled_ns < NS_PER_S;
-	if (p->links_changed)
-		return;
-	p->links_polled_ns = now_ns;
-	log_debug("network changed: polling all sources");
-	sources_poll_now(p);
-}
-
 static __s64 first_due_ns(const struct peers *p)
 {
 	__s64 due_ns = NEVER;
@@ -329,7 +341,7 @@ void peers_dispatch(struct peers *p, const struct pollfd *fds)
 			continue;
 		switch (p->watched[i].kind) {
 		case WATCHED_LINKS:
-			peers_links_changed(p);
+			links_changed(p);
 			break;
 		case WATCHED_SOURCE:
 			source_dispatch(p, &p->source[p->watched[i].nr]);

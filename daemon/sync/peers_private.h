@@ -14,10 +14,15 @@
 #include "daemon/net/socket.h"
 #include "peers.h"
 #include "lib/ntp/responder.h"
+#include "lib/sync/schedule.h"
 
 #define NEVER		INT64_MAX
 
 struct peers;
+
+/* Number of polls in a burst. A burst begins at start, and after a change of the
+ * network or a disruption. */
+#define BURST		6
 
 /* ---- poller.c: servers that this node polls ------------------------------ */
 
@@ -87,11 +92,6 @@ void sources_poll_now(struct peers *p);
 
 /* Begins a session of this node's own: many exchanges with each source in a row. */
 void sources_begin_session(struct peers *p);
-bool sources_busy(const struct peers *p);
-
-/* Advances the next poll of the source that will report the end of tsct_timesync(), if
- * a program on this node, or on a node that gets its time through this node, waits. */
-void sources_poll_for_barrier(struct peers *p);
 
 /* Discards unfinished exchanges after a disruption of the local counter. */
 void sources_disrupt(struct peers *p);
@@ -100,12 +100,57 @@ void sources_disrupt(struct peers *p);
  * of sources_log(). */
 void sources_log(struct peers *p);
 
-/* ---- exchange_log.c ------------------------------------------------------ */
+/* ---- poll_timing.c ------------------------------------------------------- */
 
-struct exchange_log *exchange_log_new(void);
-void exchange_log_add(struct peers *p, unsigned int nr,
-		      const struct tsct_exchange *x);
-void exchange_log_answer(const struct peers *p, const char *after, FILE *to);
+/*
+ * source_poll_interval_ns - return the time until the next poll, ns: the poll interval
+ *	plus or minus a random part of up to 1/16, which makes polls unpredictable and
+ *	keeps nodes out of step
+ * source_lengthen_poll - double the poll interval, up to its maximum
+ * source_poll_now - begin a burst of polls; for an NTP server at most once per poll
+ *	interval
+ * source_answer_until_ns - return the time until which the answer to an outstanding
+ *	request is likely to come, ns; 0: none is outstanding. A request before that would
+ *	give up the answer
+ * source_poll_at - poll a source at @at_ns, if the next poll is later; but after an
+ *	outstanding answer
+ */
+__s64 source_poll_interval_ns(const struct peer_source *s, __u64 random);
+void source_lengthen_poll(struct peer_source *s);
+void source_poll_now(struct peer_source *s, __s64 now_ns);
+__s64 source_answer_until_ns(const struct peer_source *s);
+void source_poll_at(struct peer_source *s, __s64 at_ns);
+
+/* Returns true while this node takes part in a session or in a burst of polls, or while
+ * a session of this node's members is open. */
+bool peers_busy(const struct peers *p);
+
+/* ---- log of exchanges ----------------------------------------------------- */
+
+#define EXCHANGES_LOGGED	4096	/* number of exchanges kept in the log */
+
+/* An exchange that was completed, with the state of its source at that time */
+struct logged_exchange {
+	__u64 cycles;			/* local counter when the exchange was logged */
+	unsigned int source;		/* index of the source in peers.source */
+	char name[CONFIG_NAME_MAX];	/* name of the source; a copy, because a reload
+					 * may replace the source */
+	struct tsct_exchange x;
+	struct tsct_remote remote;
+	__u32 clock_epoch, cluster_epoch;
+};
+
+/*
+ * The last exchanges with all sources, numbered, for recordings. Fits drop exchanges,
+ * for example when an epoch begins; the log keeps all exchanges.
+ */
+struct exchange_log {
+	__u64 life;			/* random id of the log, in which exchange
+					 * numbers count from 1 */
+	__u64 last;			/* number of the newest exchange; 0: none */
+	/* exchange n is at index n % EXCHANGES_LOGGED */
+	struct logged_exchange entry[EXCHANGES_LOGGED];
+};
 
 /* ---- members.c: nodes that synchronize with this one --------------------- */
 
@@ -122,7 +167,8 @@ struct peer_member {
 
 struct members {
 	struct tsct_schedule *schedule;
-	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members */
+	struct peer_member *table;	/* array of TSCT_MEMBERS_MAX members; indices are
+					 * those of the schedule */
 	const struct net_packet *packet;	/* packet of the present request */
 	unsigned int socket;		/* index in struct service of the socket that
 					 * received `packet` */
@@ -132,8 +178,15 @@ struct members {
 int members_configure(struct peers *p, const struct config *old);
 void members_close(struct peers *p);
 
-/* Handles the extension field of a member's request: see struct tsct_responder_ops. */
-void members_request(void *ctx, const struct tsct_responder_request *request);
+/* Returns the configured child that sent the request; NULL: none */
+const struct config_child *
+members_find_child(const struct config *config,
+		   const struct tsct_responder_request *request);
+
+/* Records a request from a node that synchronizes with this one. @child: NULL: unknown
+ * node */
+void members_add(struct peers *p, const struct tsct_responder_request *request,
+		 const struct config_child *child, __s64 now_ns);
 
 /*
  * members_request_poll - send a poll request to every node that synchronizes with this
@@ -184,6 +237,15 @@ void service_dispatch(struct peers *p, unsigned int nr);
 /* Copies the clock as published now into the content of NTP answers. */
 void service_refresh(struct peers *p);
 
+/* ---- timeline.c ---------------------------------------------------------- */
+
+/* Begins a timeline if this node is a master that has none, or adds CLOCK_REALTIME as the
+ * time of a synced cluster. */
+void timeline_tick(struct peers *p);
+
+/* Logs a change of the cluster's state. */
+void timeline_log(struct peers *p);
+
 /* ---- peers.c, peers_report.c --------------------------------------------- */
 
 struct watched_fd {
@@ -227,24 +289,8 @@ struct peers {
 	struct net_packet batch[NET_BATCH];
 };
 
-/* Returns true while this node takes part in a session or in a burst of polls, or while
- * a session of this node's members is open. */
-bool peers_busy(const struct peers *p);
-
-/* Returns this node's role as text for JSON reports. */
-const char *peers_role(const struct peers *p);
-
-/* Prints and frees the JSON value @object, or prints the error "out of memory" if
- * @object is NULL. @digits: precision of real numbers */
-void peers_print_json(json_t *object, size_t digits, FILE *to);
-
-/* Prints the answer to requests that need the network. */
-void peers_print_no_network(FILE *to);
-
-/* Polls all sources after a change of the network, but at most once a second. */
-void peers_links_changed(struct peers *p);
-
-/* Returns an unpredictable number. */
-__u64 peers_random(void);
+/* The answer to requests that need the network */
+#define PEERS_NO_NETWORK \
+	"error: no network is configured: see tsctraced.conf(5)\n"
 
 #endif /* TSCTRACED_PEERS_PRIVATE_H */

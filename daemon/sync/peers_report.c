@@ -2,6 +2,7 @@
 /* Answers to requests of the control socket about other nodes, as JSON */
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/core/clock_params.h"
@@ -10,6 +11,7 @@
 #include "lib/fit/fit.h"
 
 #define CURVE_POINTS	64
+#define SAMPLES_MAX	256		/* most logged exchanges per answer */
 
 /* ---- JSON output --------------------------------------------------------- */
 
@@ -41,7 +43,9 @@ static json_t *counts(const struct tsct_result_text *results, const __u64 *value
 	return object;
 }
 
-void peers_print_json(json_t *object, size_t digits, FILE *to)
+/* Prints and frees the JSON value @object, or prints the error "out of memory" if
+ * @object is NULL. @digits: precision of real numbers */
+static void print_json(json_t *object, size_t digits, FILE *to)
 {
 	if (!object || json_dumpf(object, to, JSON_COMPACT |
 				  JSON_REAL_PRECISION(digits)))
@@ -213,6 +217,101 @@ static json_t *report_window(const struct peers *p, unsigned int nr)
 			 report_curve(&t, x[0].t1, x[n - 1].t4));
 }
 
+/* ---- log of exchanges ---------------------------------------------------- */
+
+/*
+ * True: the exchange is in the window of its source's fit. *ret_kept: the fit uses the
+ * exchange.
+ */
+static bool find_in_window(const struct peers *p,
+			   const struct logged_exchange *logged, bool *ret_kept)
+{
+	unsigned int low = 0, high = 0, middle, nr = logged->source;
+	const struct tsct_exchange *x;
+	const struct tsct_fit *fit;
+	const bool *kept;
+
+	*ret_kept = false;
+	if (nr < p->nr_sources && !strcmp(p->source[nr].config.name,
+					  logged->name))
+		high = tsct_cluster_window(p->cluster, nr, &x, &kept, &fit);
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (x[middle].t1 == logged->x.t1) {
+			*ret_kept = kept[middle];
+			return true;
+		}
+		if ((__s64)(x[middle].t1 - logged->x.t1) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+static json_t *report_logged(const struct peers *p, __u64 number)
+{
+	const struct logged_exchange *n = &p->log->entry[number % EXCHANGES_LOGGED];
+	const struct tsct_remote *r = &n->remote;
+	const struct tsct_exchange *x = &n->x;
+	bool kept, fitted = find_in_window(p, n, &kept);
+
+	return json_pack("[I,I,I,I,I,I,I,I,I,I,i,i,I,I,I,I,i,i,i,I,I,I,I,I,I,I,I,s]",
+		(json_int_t)number, (json_int_t)n->cycles,
+		(json_int_t)x->t1, (json_int_t)x->t2, (json_int_t)x->t3,
+		(json_int_t)x->t4, (json_int_t)x->local_error,
+		(json_int_t)x->remote_error, (json_int_t)x->session,
+		(json_int_t)x->flags, (int)fitted, (int)kept,
+		(json_int_t)r->node, (json_int_t)r->host,
+		(json_int_t)r->master, (json_int_t)r->epoch, (int)r->status,
+		(int)r->depth, (int)r->has_params, (json_int_t)r->params.base,
+		(json_int_t)r->params.base_ns, (json_int_t)r->params.mult,
+		(json_int_t)r->params.as_of, (json_int_t)r->params.error_ps,
+		(json_int_t)r->params.growth, (json_int_t)n->clock_epoch,
+		(json_int_t)n->cluster_epoch, n->name);
+}
+
+/*
+ * Reports the exchanges of higher numbers than @after, which is less than UINT64_MAX.
+ *
+ * JSON: ids of this node; "life", a new one when numbers begin anew; "first"
+ * and "last", the available numbers; and "samples", oldest first: arrays of
+ *
+ *	number, cycles when it was logged, t1, t2, t3, t4, local_error,
+ *	remote_error, session, flags, fitted, kept, node, host, master,
+ *	timeline, status, depth, has_line, base, base_ns, mult, as_of,
+ *	error_ps, growth of the source's clock params, epoch of this node's
+ *	clock, of its cluster time, name of the source
+ *
+ * Values of 64 bits are signed. The number of samples per report is limited:
+ * request the rest by its last number.
+ */
+static json_t *report_samples(const struct peers *p, __u64 after)
+{
+	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
+	const struct exchange_log *log = p->log;
+	const __u64 first = log->last < EXCHANGES_LOGGED ? 1 :
+		log->last - EXCHANGES_LOGGED + 1;
+	__u64 number = after + 1 < first ? first : after + 1;
+	json_t *samples = json_array();
+	unsigned int i;
+
+	for (i = 0; i < SAMPLES_MAX && number <= log->last; i++, number++)
+		json_array_append_new(samples, report_logged(p, number));
+	return json_pack(
+		"{sI sI sI ss ss ss sI sI sI si sI sI si sb so}",
+		"life", (json_int_t)log->life, "first", (json_int_t)first,
+		"last", (json_int_t)log->last, "name", p->config->name,
+		"role", config_role(p->config), "fit", tsct_fit_name(p->config->fit),
+		"node", (json_int_t)p->node, "host", (json_int_t)p->host,
+		"master", (json_int_t)state->cluster_master,
+		"status", (int)state->cluster_status,
+		"timeline", (json_int_t)state->cluster_timeline,
+		"epoch", (json_int_t)state->cluster_epoch,
+		"sources", (int)p->nr_sources, "busy", (int)peers_busy(p),
+		"samples", samples);
+}
+
 /* ---- members, cluster, session ------------------------------------------- */
 
 static json_t *report_members(const struct peers *p)
@@ -256,24 +355,11 @@ static json_t *report_cluster(const struct peers *p)
 			NAN));
 }
 
-bool peers_busy(const struct peers *p)
-{
-	return sources_busy(p) || (p->members.schedule &&
-		tsct_schedule_open(p->members.schedule,
-				(__u64)tsct_monotonic_ns() / 1000));
-}
-
 static json_t *report_session(const struct peers *p)
 {
 	return json_pack("{s:b, s:I, s:I}", "busy", (int)peers_busy(p),
 		"last", (json_int_t)p->members.session,
 		"over", (json_int_t)p->nr_sessions);
-}
-
-const char *peers_role(const struct peers *p)
-{
-	return p->config->synced_cluster ? "synced-cluster" :
-		config_is_master(p->config) ? "master" : "child";
 }
 
 static json_t *report_all(const struct peers *p)
@@ -285,7 +371,7 @@ static json_t *report_all(const struct peers *p)
 		json_array_append_new(sources, report_source(p, i));
 	all = json_pack("{s:o, s:o, s:s, s:s, s:b, s:o, s:o, s:o}",
 		"node", id(p->node), "host", id(p->host),
-		"name", p->config->name, "role", peers_role(p),
+		"name", p->config->name, "role", config_role(p->config),
 		"serves", (int)p->config->serve, "cluster", report_cluster(p),
 		"sources", sources, "members", report_members(p));
 	if (p->service.responder)
@@ -296,9 +382,16 @@ static json_t *report_all(const struct peers *p)
 	return all;
 }
 
-void peers_print_no_network(FILE *to)
+/* Prints the answer to the request "samples AFTER". */
+static void answer_samples(const struct peers *p, const char *after, FILE *to)
 {
-	fprintf(to, "error: no network is configured: see tsctraced.conf(5)\n");
+	char *end;
+	__u64 number = strtoull(after, &end, 10);
+
+	if (*after < '0' || *after > '9' || *end || number == UINT64_MAX)
+		fprintf(to, "error: samples: missing or invalid number\n");
+	else
+		print_json(report_samples(p, number), 15, to);
 }
 
 bool peers_answer(struct peers *p, const char *request, FILE *to)
@@ -314,15 +407,15 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 	    strcmp(request, "peers"))
 		return false;
 	if (!p->cluster) {
-		peers_print_no_network(to);
+		fputs(PEERS_NO_NETWORK, to);
 	} else if (is_window) {
 		sources = json_array();
 		for (i = 0; i < p->nr_sources; i++)
 			json_array_append_new(sources, report_window(p, i));
-		peers_print_json(json_pack("{s:s,s:o}", "name", p->config->name,
+		print_json(json_pack("{s:s,s:o}", "name", p->config->name,
 					   "sources", sources), 12, to);
 	} else if (is_samples) {
-		exchange_log_answer(p, request + 8, to);
+		answer_samples(p, request + 8, to);
 	} else if (is_sync) {
 		if (p->members.schedule && p->service.nr) {
 			tsct_schedule_begin(p->members.schedule,
@@ -330,12 +423,12 @@ bool peers_answer(struct peers *p, const char *request, FILE *to)
 			members_join_session(p);
 		}
 		sources_begin_session(p);
-		peers_print_json(json_pack("{s:o}", "session",
+		print_json(json_pack("{s:o}", "session",
 					   report_session(p)), 15, to);
 	} else if (is_timesync) {
 		barrier_answer(p, request + 9, to);
 	} else {
-		peers_print_json(report_all(p), 15, to);
+		print_json(report_all(p), 15, to);
 	}
 	return true;
 }

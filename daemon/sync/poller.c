@@ -11,9 +11,6 @@
 
 #define NS_PER_MS	1000000LL
 
-/* Number of polls in a burst. A burst begins at start, and after a change of the
- * network or a disruption. */
-#define BURST		6
 /* Least time between polls of a burst, ns */
 #define BURST_NS	(100 * NS_PER_MS)
 #define BURST_NTP_NS	(2 * NS_PER_S)	/* time between polls of an NTP server, ns */
@@ -40,48 +37,7 @@
 /* Time between log lines "does not answer", per source, ns */
 #define REACH_NS	(10 * NS_PER_S)
 
-/* ---- poll intervals ------------------------------------------------------ */
-
-/*
- * Returns the time until the next poll, ns: the poll interval plus or minus a random
- * part of up to 1/16, which makes polls unpredictable and keeps nodes out of step.
- */
-static __s64 poll_interval_ns(const struct peer_source *s, __u64 random)
-{
-	double ns = ldexp((double)NS_PER_S, s->poll + s->client.backoff);
-
-	return (__s64)(ns * (1 + ((double)(random >> 40) / (1 << 24) - 0.5) / 8));
-}
-
-static void lengthen_poll(struct peer_source *s)
-{
-	s->good = 0;
-	if (s->poll < s->config.maxpoll)
-		s->poll++;
-}
-
-/* Begins a burst of polls of a source; for an NTP server at most once per poll
- * interval. */
-static void poll_now(struct peer_source *s, __s64 now_ns)
-{
-	__s64 free_ns = s->burst_ns + (__s64)ldexp((double)NS_PER_S,
-						   s->config.minpoll);
-	__s64 due_ns = now_ns;
-
-	if (s->client.backoff)
-		return;			/* the server sent a kiss-o'-death */
-	s->poll = s->config.minpoll;
-	s->good = 0;
-	if (s->config.ntp_only && s->burst_ns && free_ns > now_ns) {
-		due_ns = free_ns;
-	} else {
-		s->burst = BURST;
-		s->is_unsynced = false;
-		s->burst_ns = now_ns;
-	}
-	if (s->due_ns > due_ns)
-		s->due_ns = due_ns;
-}
+/* ---- polls of all sources ------------------------------------------------ */
 
 void sources_poll_now(struct peers *p)
 {
@@ -89,7 +45,7 @@ void sources_poll_now(struct peers *p)
 	unsigned int i;
 
 	for (i = 0; i < p->nr_sources; i++)
-		poll_now(&p->source[i], now_ns);
+		source_poll_now(&p->source[i], now_ns);
 }
 
 void sources_disrupt(struct peers *p)
@@ -103,41 +59,12 @@ void sources_disrupt(struct peers *p)
 	sources_poll_now(p);
 }
 
-/* Returns the time until which the answer to an outstanding request is likely to come, ns; 0:
- * none is outstanding. A request before that would give up the answer. */
-static __s64 answer_until_ns(const struct peer_source *s)
-{
-	return tsct_client_waits(&s->client) ?
-		s->sent_ns + tsct_request_timeout_ns(0, s->rtt_ns, 0) : 0;
-}
-
-/* Polls a source at @at_ns, if the next poll is later; but after an outstanding answer. */
-static void poll_at(struct peer_source *s, __s64 at_ns)
-{
-	__s64 answer_ns = answer_until_ns(s);
-
-	if (at_ns < answer_ns)
-		at_ns = answer_ns;
-	if (s->due_ns > at_ns)
-		s->due_ns = at_ns;
-}
-
-void sources_poll_for_barrier(struct peers *p)
-{
-	__s64 soon_ns = tsct_monotonic_ns() + BURST_NS;
-	unsigned int i;
-
-	for (i = 0; i < p->nr_sources; i++)
-		if (barrier_waits_for(p, &p->source[i]))
-			poll_at(&p->source[i], soon_ns);
-}
-
 /* Returns the time from a request until it counts as lost and the next request is
  * sent. */
 static __s64 next_request_ns(const struct peers *p, const struct peer_source *s,
 			     __u64 random)
 {
-	__s64 poll = poll_interval_ns(s, random);
+	__s64 poll = source_poll_interval_ns(s, random);
 	__s64 burst = s->config.ntp_only ? BURST_NTP_NS : BURST_NS;
 
 	if (s->session || s->own_session)
@@ -317,39 +244,53 @@ void sources_log(struct peers *p)
 
 /* ---- exchanges ----------------------------------------------------------- */
 
-static void feed(struct peers *p, struct peer_source *s, struct tsct_exchange *x)
+static void log_exchange(struct peers *p, const struct peer_source *s,
+			 const struct tsct_exchange *x)
 {
-	const unsigned int nr = (unsigned int)(s - p->source);
-	__s64 half = packet_clock_cycles(&p->clock, s->config.asymmetry_ns) / 2;
-	enum tsct_cluster_event event;
-	__s64 now_ns;
+	struct exchange_log *log = p->log;
+	struct logged_exchange *logged = &log->entry[++log->last % EXCHANGES_LOGGED];
 
-	/*
-	 * Corrects for the asymmetry of delays that the configuration states: adds half
-	 * of the asymmetry to the local times (t1: request sent, t4: answer received).
-	 * The round trip time t4 - t1 stays the same.
-	 */
+	*logged = (struct logged_exchange) {
+		.cycles = timekeeper_cycles(p->timekeeper),
+		.source = (unsigned int)(s - p->source),
+		.x = *x, .remote = s->client.remote,
+		.clock_epoch = timekeeper_state(p->timekeeper)->epoch,
+		.cluster_epoch = tsct_cluster_epoch(p->cluster),
+	};
+	memcpy(logged->name, s->config.name, sizeof(logged->name));
+}
+
+/*
+ * Corrects for the asymmetry of delays that the configuration states: adds half of the
+ * asymmetry to the local times (t1: request sent, t4: answer received). The round trip
+ * time t4 - t1 stays the same. A source on the same host reads the same counter: the
+ * source's times are local times, without an error.
+ */
+static void correct_times(const struct peers *p, const struct peer_source *s,
+			  struct tsct_exchange *x)
+{
+	__s64 half = packet_clock_cycles(&p->clock, s->config.asymmetry_ns) / 2;
+
 	x->t1 += (__u64)half;
 	x->t4 += (__u64)half;
-	/* A source on the same host reads the same counter: the source's times are
-	 * local times, without an error. */
 	if (p->config->synced_host && s->client.remote.shared) {
 		x->t1 = x->t2;
 		x->t4 = x->t3;
 		x->local_error = x->remote_error = 0;
 	}
-	event = tsct_cluster_feed(p->cluster, nr, x, &s->client.remote);
-	exchange_log_add(p, nr, x);
-	if (event != TSCT_CLUSTER_EPOCH)
-		return;
+}
+
+/* A new epoch of the cluster's time makes this node poll all sources, but at most once a
+ * second, because a master may announce a new epoch in every answer. */
+static void epoch_began(struct peers *p)
+{
+	__s64 now_ns = tsct_monotonic_ns();
+
 	p->urgent = true;
-	/* A new epoch makes this node poll all sources, but at most once a second,
-	 * because a master may announce a new epoch in every answer. */
-	now_ns = tsct_monotonic_ns();
-	if (!p->epoch_ns || now_ns - p->epoch_ns >= NS_PER_S) {
-		p->epoch_ns = now_ns;
-		sources_poll_now(p);
-	}
+	if (p->epoch_ns && now_ns - p->epoch_ns < NS_PER_S)
+		return;
+	p->epoch_ns = now_ns;
+	sources_poll_now(p);
 }
 
 /*
@@ -360,13 +301,20 @@ static void feed(struct peers *p, struct peer_source *s, struct tsct_exchange *x
 static void feed_complete(struct peers *p, struct peer_source *s)
 {
 	unsigned int complete = tsct_client_complete(&s->client);
+	enum tsct_cluster_event event;
 	struct tsct_exchange x;
 
 	if (!complete || (!s->accepted && complete < HELD && s->burst))
 		return;
 	s->accepted = true;
-	while (tsct_client_next(&s->client, &x))
-		feed(p, s, &x);
+	while (tsct_client_next(&s->client, &x)) {
+		correct_times(p, s, &x);
+		event = tsct_cluster_feed(p->cluster, (unsigned int)(s - p->source), &x,
+					  &s->client.remote);
+		log_exchange(p, s, &x);
+		if (event == TSCT_CLUSTER_EPOCH)
+			epoch_began(p);
+	}
 }
 
 static void flush(struct peers *p, struct peer_source *s)
@@ -399,7 +347,7 @@ void sources_begin_session(struct peers *p)
 		/* A public NTP server gets a short burst of polls instead of a
 		 * session. */
 		if (s->config.ntp_only) {
-			poll_now(s, now_ns);
+			source_poll_now(s, now_ns);
 			continue;
 		}
 		/* Skips sources in backoff or in a session: any local user may request
@@ -407,23 +355,12 @@ void sources_begin_session(struct peers *p)
 		if (s->client.backoff || s->session || s->own_session)
 			continue;
 		s->own_session = o->max_messages ? o->max_messages : 100;
-		s->client.session = (__u32)peers_random() | 1;
+		s->client.session = (__u32)net_random() | 1;
 		s->own_session_until_ns = now_ns + 1000LL *
 			(o->max_duration_us ? o->max_duration_us : 1000000);
 		s->lost = 0;
 		s->due_ns = now_ns;
 	}
-}
-
-bool sources_busy(const struct peers *p)
-{
-	unsigned int i;
-
-	for (i = 0; i < p->nr_sources; i++)
-		if (p->source[i].session || p->source[i].own_session ||
-		    (p->source[i].burst && !p->source[i].is_unsynced))
-			return true;
-	return false;
 }
 
 /*
@@ -456,18 +393,12 @@ static void follow_session(struct peers *p, struct peer_source *s, __s64 now_ns)
 /* Reads the kernel's transmit times of this node's requests. */
 static void read_tx_times(struct peers *p, struct peer_source *s)
 {
+	unsigned int left = TX_TIMES;
 	struct tsct_packet_time tx;
 	__u32 number;
-	int i;
 
-	for (i = 0; i < TX_TIMES; i++) {
-		if (!net_sent(&s->socket, &p->clock, &number, &tx))
-			return;
-		if (tx.kernel)
-			tsct_client_sent(&s->client, number, tx);
-		if (!s->socket.nr_waiting)
-			return;
-	}
+	while (net_sent(&s->socket, &p->clock, &left, &number, &tx))
+		tsct_client_sent(&s->client, number, tx);
 }
 
 /* Sends a request. @follows: the request is not the first request of a poll */
@@ -477,7 +408,7 @@ static int send_request(struct peers *p, struct peer_source *s, bool follows)
 	struct tsct_packet_time before = { .error = p->clock.skew_cycles };
 	struct tsct_extension ext = { 0 };
 	__u8 bytes[TSCT_NTP_MAX];
-	const __u64 random[2] = { peers_random(), peers_random() };
+	const __u64 random[2] = { net_random(), net_random() };
 	size_t len;
 	int err;
 
@@ -550,8 +481,8 @@ static void send_further(struct peers *p, struct peer_source *s)
 	 * sent. */
 	if (send_request(p, s, true))
 		s->further = 0;
-	if (s->due_ns < answer_until_ns(s))
-		s->due_ns = answer_until_ns(s);
+	if (s->due_ns < source_answer_until_ns(s))
+		s->due_ns = source_answer_until_ns(s);
 }
 
 void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
@@ -575,7 +506,7 @@ void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
 		if ((s->session || s->own_session) && s->lost >= SESSION_LOST)
 			end_session(p, s);
 		if (s->lost >= 8)
-			lengthen_poll(s);
+			source_lengthen_poll(s);
 		if (s->lost >= 8 ||
 		    (s->lost >= 3 && !s->client.counts[TSCT_CLIENT_OK]))
 			log_reach(s, now_ns);
@@ -587,14 +518,14 @@ void source_due(struct peers *p, struct peer_source *s, __s64 now_ns)
 		/* Counts the poll that could not be sent as lost. If an earlier request
 		 * still waits for its answer, its timeout counts as the loss. */
 		s->lost += !tsct_client_waits(&s->client);
-		lengthen_poll(s);
+		source_lengthen_poll(s);
 		if (s->lost == 3)
 			log_warning("%s: cannot send requests: %s",
 				    s->config.name, strerror(-err));
 	}
 	if (s->burst)
 		s->burst--;
-	s->due_ns = now_ns + next_request_ns(p, s, peers_random());
+	s->due_ns = now_ns + next_request_ns(p, s, net_random());
 }
 
 /* ---- receiving answers --------------------------------------------------- */
@@ -606,7 +537,7 @@ static void on_good_answer(struct peers *p, struct peer_source *s, __s64 now_ns)
 	if (!s->burst_ns)
 		s->burst_ns = now_ns;
 	if (!tsct_client_waits(&s->client) && ++s->good >= GOOD_ENOUGH)
-		lengthen_poll(s);
+		source_lengthen_poll(s);
 	if (!s->config.ntp_only) {
 		barrier_answered(p, s);
 		follow_session(p, s, now_ns);
@@ -618,7 +549,7 @@ static void on_good_answer(struct peers *p, struct peer_source *s, __s64 now_ns)
 			end_session(p, s);
 	}
 	if (s->due_ns == NEVER)
-		s->due_ns = now_ns + poll_interval_ns(s, peers_random());
+		s->due_ns = now_ns + source_poll_interval_ns(s, net_random());
 }
 
 /* Ends sessions, and sets the time of the next request, after a kiss-o'-death or an
@@ -627,7 +558,7 @@ static void postpone(struct peer_source *s, __s64 now_ns)
 {
 	s->session = s->client.session = s->own_session = 0;
 	s->good = 0;
-	s->due_ns = now_ns + poll_interval_ns(s, 0);
+	s->due_ns = now_ns + source_poll_interval_ns(s, 0);
 }
 
 /* Handles a datagram from the address of a source: a poll request or an answer. */
@@ -641,7 +572,7 @@ static void receive(struct peers *p, struct peer_source *s,
 				       packet->bytes, packet->len,
 				       (__u64)now_ns / 1000, &at_us)) {
 		if (!s->client.backoff)
-			poll_at(s, (__s64)at_us * 1000);
+			source_poll_at(s, (__s64)at_us * 1000);
 		return;
 	}
 	result = tsct_client_reply(&s->client, p->config->keys, packet->bytes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The NTP service: responder, sockets, and the content of answers */
+/* The NTP service: responder, sockets, the content of answers, requests of members */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +118,40 @@ static __u64 now_us(void *ctx)
 	return (__u64)((const struct peers *)ctx)->service.now_ns / 1000;
 }
 
+/* ---- requests of members ------------------------------------------------- */
+
+/* Handles the extension field of a member's request: see struct tsct_responder_ops. */
+static void member_request(void *ctx, const struct tsct_responder_request *request)
+{
+	struct peers *p = ctx;
+	const struct config_child *child = members_find_child(p->config, request);
+	__u32 interval_us = p->config->ratelimit.interval_us;
+	__s64 now_ns = tsct_monotonic_ns();
+
+	/* The sender may follow this node, whether it is a member or not. */
+	if (request->proven)
+		tsct_cluster_set_polled(p->cluster, timekeeper_cycles(p->timekeeper),
+					request->poll);
+	if (!child && p->config->nr_children)
+		return;			/* the sender of the request is not a member */
+	members_add(p, request, child, now_ns);
+	barrier_member_request(p, &request->request, request->below ||
+			       request->request.flags & TSCT_EXT_ARRIVED);
+	tsct_schedule_set_blockers(p->members.schedule, request->request.node,
+				   request->below ? request->below : "");
+	tsct_schedule_request(p->members.schedule, &request->request,
+			      request->reply, (__u64)now_ns / 1000);
+	/* An allowed but untrusted node has the rate limit of an unknown client: the
+	 * time until its next request in a session is at least the time per token. */
+	if (!request->trusted && request->reply->turn_us &&
+	    request->reply->turn_us < interval_us)
+		request->reply->turn_us = interval_us;
+	barrier_answer_member(p, request->reply);
+	if (request->missing)
+		barrier_missing(p, request->missing, TSCT_MISSING_TEXT + 1);
+	members_join_session(p);
+}
+
 /* ---- answering requests -------------------------------------------------- */
 
 /* Logs requests whose key is missing or wrong, each reason at most once in LOG_NS,
@@ -186,18 +220,12 @@ static void send_outbox(struct peers *p, struct net_socket *socket)
 
 static void read_tx_times(struct peers *p, struct net_socket *socket)
 {
+	unsigned int left = 2 * NET_BATCH;
 	struct tsct_packet_time tx;
 	__u32 ticket;
-	int i;
 
-	for (i = 0; i < 2 * NET_BATCH; i++) {
-		if (!net_sent(socket, &p->clock, &ticket, &tx))
-			return;
-		if (tx.kernel)
-			tsct_responder_sent(p->service.responder, ticket, tx);
-		if (!socket->nr_waiting)
-			return;
-	}
+	while (net_sent(socket, &p->clock, &left, &ticket, &tx))
+		tsct_responder_sent(p->service.responder, ticket, tx);
 }
 
 /*
@@ -336,7 +364,7 @@ static int create_ratelimit(struct peers *p, struct service *s)
 	unsigned int i;
 	int err = 0;
 
-	s->ratelimit = tsct_ratelimit_new(&config->ratelimit, peers_random());
+	s->ratelimit = tsct_ratelimit_new(&config->ratelimit, net_random());
 	if (!s->ratelimit)
 		return -ENOMEM;
 	for (i = 0; i < config->nr_rules && !err; i++)
@@ -354,7 +382,7 @@ int service_open(struct peers *p, struct service *ret)
 {
 	const struct tsct_responder_ops ops = {
 		.ctx = p, .now = now_cycles, .real_ns = real_ns,
-		.now_us = now_us, .member_request = members_request,
+		.now_us = now_us, .member_request = member_request,
 	};
 	static const struct tsct_address any[2] = {
 		/* Wildcard addresses: IPv4, then IPv6 */

@@ -147,9 +147,17 @@ static void feed_realtime(struct peers *p)
 		p->urgent = true;
 }
 
-/* ---- peers_tick() -------------------------------------------------------- */
+void timeline_tick(struct peers *p)
+{
+	if (p->config->synced_cluster)
+		feed_realtime(p);
+	else if (config_is_master(p->config))
+		tick_master(p);
+}
 
-static void log_cluster(struct peers *p)
+/* ---- log lines ----------------------------------------------------------- */
+
+void timeline_log(struct peers *p)
 {
 	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
 	__u64 now = timekeeper_cycles(p->timekeeper);
@@ -181,32 +189,4 @@ static void log_cluster(struct peers *p)
 	p->logged_epoch = state->cluster_epoch;
 	p->logged_master = state->cluster_master;
 	p->logged_ns = now_ns;
-}
-
-void peers_tick(struct peers *p)
-{
-	const struct tsct_clock_state *state;
-
-	if (!p->cluster)
-		return;
-	packet_clock_refresh(&p->clock);
-	state = timekeeper_state(p->timekeeper);
-	if (state->epoch != p->clock_epoch) {
-		p->clock_epoch = state->epoch;
-		if (!timekeeper_keeps_rate(state->cause)) {
-			sources_disrupt(p);
-			if (p->service.responder)
-				tsct_responder_disrupt(p->service.responder);
-		}
-	}
-	if (p->config->synced_cluster)
-		feed_realtime(p);
-	else if (config_is_master(p->config))
-		tick_master(p);
-	barrier_tick(p);
-	if (p->links_changed)
-		peers_links_changed(p);
-	service_refresh(p);
-	sources_log(p);
-	log_cluster(p);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clocks: their origin, and readings of the counter. A clock uses the clock page of the
- * module, or that of the daemon, mapped after checks, or else one that this process
- * maintains.
+ * Clocks and their origin. A clock uses the clock page of the module, or that of the
+ * daemon, mapped after checks, or else one that this process maintains.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,19 +11,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock_private.h"
-#include "lib/client/gettime.h"
 #include "lib/core/latch.h"
 #include "clock_sample.h"
 #include "clock_source.h"
-
-/* Interval at which tsct_clock_wait_synced() checks the status */
-#define POLL_NS		10000000
-/* Number of status checks in tsct_clock_wait_synced() between two samples */
-#define SAMPLE_POLLS	10
 
 /* Clock page of a clock for which there was no memory: status UNKNOWN */
 static const struct tsct_clock_page empty_page __attribute__((aligned(64)));
@@ -346,61 +338,4 @@ const char *tsct_clock_origin(const struct tsct_clock *clock)
 const char *tsct_clock_reason(const struct tsct_clock *clock)
 {
 	return tsct_clock_full(clock)->why;
-}
-
-/* ---- the present time ---------------------------------------------------- */
-
-uint64_t tsct_clock_cycles(const struct tsct_clock *clock)
-{
-	const __u64 stopped = tsct_clock_full(clock)->stopped_cycles;
-
-	return unlikely(stopped) ? stopped : tsct_cycles_read(clock->source);
-}
-
-void tsct_clock_time_point(const struct tsct_clock *clock,
-			   struct tsct_time_point *ret_point)
-{
-	ret_point->reserved = 0;
-	ret_point->cpu = TSCT_CPU_ANY;
-	if (clock->source == TSCT_SOURCE_TSC)
-		ret_point->cycles = tsct_tsc_read_cpu(&ret_point->cpu);
-	else
-		ret_point->cycles = tsct_cycles_read(clock->source);
-}
-
-static bool is_synced(const struct tsct_clock *clock, uint64_t max_error_ns)
-{
-	struct tsct_time now;
-
-	return !tsct_clock_now(clock, &now) &&
-		now.status == TSCT_STATUS_SYNCHRONIZED &&
-		(!max_error_ns || now.error_ns <= max_error_ns);
-}
-
-int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
-			   uint64_t max_error_ns)
-{
-	__s64 until = tsct_monotonic_ns() + timeout_ms * 1000000LL;
-	struct tsct_clock_inprocess *inprocess =
-		tsct_clock_full(clock)->inprocess;
-	unsigned int polls = 0;
-
-	while (!is_synced(clock, max_error_ns)) {
-		struct timespec pause = { .tv_nsec = POLL_NS };
-		__s64 left = until - tsct_monotonic_ns();
-
-		if (timeout_ms >= 0 && left <= 0)
-			return -ETIMEDOUT;
-		if (timeout_ms >= 0 && left < POLL_NS)
-			pause.tv_nsec = left;
-		if (nanosleep(&pause, NULL))
-			return -errno;
-		/*
-		 * Conversions with an in-process clock take a sample once a second;
-		 * this loop waits for synchronization, and takes samples more often.
-		 */
-		if (inprocess && ++polls % SAMPLE_POLLS == 0)
-			tsct_clock_inprocess_sample(inprocess);
-	}
-	return 0;
 }

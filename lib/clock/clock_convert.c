@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Conversion of cycles to times and back, for CLOCK_REALTIME and the cluster's
- * time, now and in the past; and intervals between two readings of the counter, by its
- * rate alone: steps and slews of CLOCK_REALTIME have no effect on these. The formulas are
- * in section 4 of tsctrace/abi_clock.h.
+ * Readings of the counter; conversion of cycles to times and back, for CLOCK_REALTIME and
+ * the cluster's time, now and in the past; and intervals between two readings, by the
+ * counter's rate alone: steps and slews of CLOCK_REALTIME have no effect on these. The
+ * formulas are in section 4 of tsctrace/abi_clock.h.
  */
 #include <errno.h>
+#include <time.h>
 
 #include "clock_private.h"
+#include "clock_sample.h"
 #include "lib/core/latch.h"
 #include "lib/core/clock_params.h"
 #include "lib/core/tsc_trust.h"
@@ -16,12 +18,36 @@
 #define PPT		1000000000000ULL
 /* Maximum number of reads of the page, if a writer changes it during each read */
 #define OVERTAKEN_MAX	16
+/* Interval at which tsct_clock_wait_synced() checks the status */
+#define POLL_NS		10000000
+/* Number of status checks in tsct_clock_wait_synced() between two samples */
+#define SAMPLE_POLLS	10
 
 /* The time that cycles are converted to */
 enum timeline {
 	REAL,
 	CLUSTER,
 };
+
+/* ---- readings of the counter --------------------------------------------- */
+
+uint64_t tsct_clock_cycles(const struct tsct_clock *clock)
+{
+	const __u64 stopped = tsct_clock_full(clock)->stopped_cycles;
+
+	return unlikely(stopped) ? stopped : tsct_cycles_read(clock->source);
+}
+
+void tsct_clock_time_point(const struct tsct_clock *clock,
+			   struct tsct_time_point *ret_point)
+{
+	ret_point->reserved = 0;
+	ret_point->cpu = TSCT_CPU_ANY;
+	if (clock->source == TSCT_SOURCE_TSC)
+		ret_point->cycles = tsct_tsc_read_cpu(&ret_point->cpu);
+	else
+		ret_point->cycles = tsct_cycles_read(clock->source);
+}
 
 /* ---- the page, field by field ------------------------------------------- */
 
@@ -326,18 +352,53 @@ int tsct_clock_now(const struct tsct_clock *clock, struct tsct_time *ret_time)
 	return err;
 }
 
+static bool is_synced(const struct tsct_clock *clock, uint64_t max_error_ns)
+{
+	struct tsct_time now;
+
+	return !tsct_clock_now(clock, &now) &&
+		now.status == TSCT_STATUS_SYNCHRONIZED &&
+		(!max_error_ns || now.error_ns <= max_error_ns);
+}
+
+int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
+			   uint64_t max_error_ns)
+{
+	__s64 until = tsct_monotonic_ns() + timeout_ms * 1000000LL;
+	struct tsct_clock_inprocess *inprocess =
+		tsct_clock_full(clock)->inprocess;
+	unsigned int polls = 0;
+
+	while (!is_synced(clock, max_error_ns)) {
+		struct timespec pause = { .tv_nsec = POLL_NS };
+		__s64 left = until - tsct_monotonic_ns();
+
+		if (timeout_ms >= 0 && left <= 0)
+			return -ETIMEDOUT;
+		if (timeout_ms >= 0 && left < POLL_NS)
+			pause.tv_nsec = left;
+		if (nanosleep(&pause, NULL))
+			return -errno;
+		/*
+		 * Conversions with an in-process clock take a sample once a second;
+		 * this loop waits for synchronization, and takes samples more often.
+		 */
+		if (inprocess && ++polls % SAMPLE_POLLS == 0)
+			tsct_clock_inprocess_sample(inprocess);
+	}
+	return 0;
+}
+
 /* Slow paths of the inline functions of tsctrace/clock.h */
 
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
 	struct tsct_time now;
-	struct timespec ts;
 
 	if (!tsct_clock_now(clock, &now) &&
 	    now.status != TSCT_STATUS_DISRUPTED)
 		return now.ns;
-	tsct_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	return tsct_gettime_ns(CLOCK_REALTIME);
 }
 
 static int valid_ns(int err, const struct tsct_time *time, int64_t *ret_ns)

@@ -17,6 +17,7 @@
 #include "lib/core/latch.h"
 #include "clock_sample.h"
 #include "clock_source.h"
+#include "lib/estimate/rate_estimator.h"
 
 /* Age of the last sample at which the next one is taken */
 #define REFINE_NS	NS_PER_S

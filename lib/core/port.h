@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Environment of the pure core: fixed-width types, memory functions, errno
- * values, relaxed and ordered memory accesses, 128-bit integers. Only this file of the
+ * Environment of the pure core: the binary interface, fixed-width types, memory functions,
+ * errno values, relaxed and ordered memory accesses, 128-bit integers. Only this file of the
  * tree depends on whether it is compiled for the kernel.
  */
 #ifndef TSCT_CORE_PORT_H
@@ -35,7 +35,21 @@
 #endif
 #endif
 
-#include "../abi/limits.h"
+#include <tsctrace/abi.h>
+
+/*
+ * Numbers of values that this version of the binary interface has. They grow with it,
+ * so they are in none of its headers: a program that was compiled with one would take
+ * it for a constant.
+ */
+#define TSCT_SOURCE_NR		(TSCT_SOURCE_REALTIME + 1)
+#define TSCT_LOST_NR		(TSCT_LOST_ABORTED + 1)
+#define TSCT_KIND_NR		(TSCT_KIND_RECEIVE + 1)
+#define TSCT_TYPE_NR		(TSCT_TYPE_CHARS + 1)
+#define TSCT_FORMAT_NR		(TSCT_FORMAT_SYSCALL + 1)
+#define TSCT_STATUS_NR		(TSCT_STATUS_DISRUPTED + 1)
+#define TSCT_CAUSE_NR		(TSCT_CAUSE_FAKE + 1)
+#define TSCT_UTC_NR		(TSCT_UTC_CLOCKBOUND + 1)
 
 #define NS_PER_S	1000000000LL
 

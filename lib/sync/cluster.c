@@ -480,38 +480,26 @@ static __u32 status_of(const struct tsct_cluster *cluster,
 		TSCT_STATUS_CALIBRATING : TSCT_STATUS_SYNCHRONIZED;
 }
 
-__u32 tsct_cluster_compose(const struct tsct_cluster *cluster,
-			   __u64 begin_cycles,
-			   struct tsct_clock_params *ret_params)
-{
-	struct tsct_source_params est;
-
-	*ret_params = cluster->params;
-	if (cluster->is_master) {
-		compose_master(cluster, begin_cycles, ret_params);
-	} else if (estimate(cluster, &est) &&
-		   !(ret_params->mult &&
-		     params_are_better(cluster, &est, begin_cycles))) {
-		if ((!ret_params->mult ||
-		     !params_may_stay(cluster, &est, begin_cycles)) &&
-		    tsct_servo_start(&est.time, begin_cycles, ret_params))
-			set_slew(cluster, &est, ret_params);
-		set_bounds(cluster, &est, ret_params);
-	}
-	if (ret_params->mult &&
-	    (__s64)(begin_cycles - ret_params->void_after_cycles) > 0)
-		memset(ret_params, 0, sizeof(*ret_params));
-	return status_of(cluster, ret_params, begin_cycles);
-}
-
-void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
-		       struct tsct_clock_state *state)
+void tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles,
+			  struct tsct_clock_state *state)
 {
 	struct tsct_clock_params *params = &state->cluster;
 	const struct tsct_clock_params *old = &cluster->params;
+	struct tsct_source_params est;
 
-	state->cluster_status = tsct_cluster_compose(cluster, begin_cycles,
-						     params);
+	*params = *old;
+	if (cluster->is_master) {
+		compose_master(cluster, begin_cycles, params);
+	} else if (estimate(cluster, &est) &&
+		   !(old->mult && params_are_better(cluster, &est, begin_cycles))) {
+		if ((!old->mult || !params_may_stay(cluster, &est, begin_cycles)) &&
+		    tsct_servo_start(&est.time, begin_cycles, params))
+			set_slew(cluster, &est, params);
+		set_bounds(cluster, &est, params);
+	}
+	if (params->mult && (__s64)(begin_cycles - params->void_after_cycles) > 0)
+		memset(params, 0, sizeof(*params));
+	state->cluster_status = status_of(cluster, params, begin_cycles);
 	/* If the cluster's parameters are invalid (by a source's fault), REALTIME is
 	 * published without the cluster's time. */
 	if (tsct_clock_params_check(params, state->source)) {
@@ -591,34 +579,36 @@ static void set_remote_params(const struct tsct_source_params *est, __u64 now,
 void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 			   struct tsct_timeline *ret)
 {
+	struct tsct_clock_state state = { .source = TSCT_SOURCE_TSC };
+	const struct tsct_clock_params *params = &state.cluster;
 	struct tsct_source_params est;
-	struct tsct_clock_params params;
 	bool has_est = estimate(cluster, &est);
 	__u64 base, sd_ps = has_est ? tsct_ps_up(cluster->sd_ns) : 0;
 
+	tsct_cluster_compose(cluster, now, &state);
 	memset(&ret->params, 0, sizeof(ret->params));
-	ret->master = cluster->at_timeline ? cluster->master : 0;
-	ret->epoch = cluster->at_timeline ? cluster->timeline : 0;
+	ret->master = state.cluster_master;
+	ret->epoch = state.cluster_timeline;
 	ret->depth = cluster->depth;
 	/* 0: this node is the master, or the time is unknown */
 	ret->sd_ps = sd_ps < ~0U ? (__u32)sd_ps : ~0U;
 	ret->status = cluster->is_master ? TSCT_STATUS_SYNCHRONIZED :
-		tsct_cluster_compose(cluster, now, &params);
+		state.cluster_status;
 	ret->has_params = tsct_status_has_time(ret->status);
 	if (cluster->is_master) {
 		ret->params = cluster->master_params;
-	} else if (params.mult && has_est) {
+	} else if (params->mult && has_est) {
 		set_remote_params(&est, now, (double)tsct_sync_source_holdover_cycles(
 			used_source(cluster), &cluster->options), &ret->params);
-	} else if (params.mult) {
-		base = tsct_servo_slew_end(&params);
+	} else if (params->mult) {
+		base = tsct_servo_slew_end(params);
 		ret->params = (struct tsct_remote_params) {
 			.base = base,
-			.base_ns = tsct_clock_params_ns(&params, base),
-			.mult = params.mult,
+			.base_ns = tsct_clock_params_ns(params, base),
+			.mult = params->mult,
 			.as_of = now,
-			.error_ps = tsct_clock_params_error_ps(&params, now),
-			.growth = params.holdover_growth,
+			.error_ps = tsct_clock_params_error_ps(params, now),
+			.growth = params->holdover_growth,
 		};
 	}
 }

@@ -131,23 +131,17 @@ void tsct_cluster_set_polled(struct tsct_cluster *cluster, __u64 now, int poll);
 void tsct_cluster_set_skew(struct tsct_cluster *cluster, __u64 cycles);
 
 /*
- * tsct_cluster_compose - compose the params to publish now
+ * tsct_cluster_compose - compose the cluster's part of the clock state to publish now
  * @begin_cycles: begin of new params, later than now. If @begin_cycles is not after the
  *	base of the params in force, a child keeps these params, and only updates their
  *	error bound and validity.
- * @ret_params: mult 0: the time is unknown
- * Returns TSCT_STATUS_*. The cluster is not changed.
- *
- * tsct_cluster_fill - compose params into the cluster's part of a clock state;
- *	reads @state's source and flags
+ * @state: its source and flags are read. cluster.mult is set to 0 if the time is unknown.
+ * The cluster is not changed.
  *
  * tsct_cluster_published - set the params in force, after they were published
  */
-__u32 tsct_cluster_compose(const struct tsct_cluster *cluster,
-			   __u64 begin_cycles,
-			   struct tsct_clock_params *ret_params);
-void tsct_cluster_fill(const struct tsct_cluster *cluster, __u64 begin_cycles,
-		       struct tsct_clock_state *state);
+void tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles,
+			  struct tsct_clock_state *state);
 void tsct_cluster_published(struct tsct_cluster *cluster,
 			    const struct tsct_clock_params *params);
 

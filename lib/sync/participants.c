@@ -83,8 +83,8 @@ void tsct_participant_wait(struct tsct_participant *participant, __u32 call,
 		participant->waited_ns = now_ns;
 }
 
-bool tsct_participant_waits(const struct tsct_participant *participant,
-			    __s64 now_ns)
+static bool participant_waits(const struct tsct_participant *participant,
+			      __s64 now_ns)
 {
 	return participant->waited_ns &&
 		now_ns - participant->waited_ns <= TSCT_CALL_EXPIRE_NS;
@@ -127,7 +127,7 @@ tsct_participants_missing(const struct tsct_participants *participants,
 	char pids[PIDS_MAX] = "", others[32] = "";
 
 	for (; at < participants->table + TSCT_PARTICIPANTS_MAX; at++) {
-		if (!at->id || tsct_participant_waits(at, now_ns))
+		if (!at->id || participant_waits(at, now_ns))
 			continue;
 		append_pid(pids, at->pid);
 		nr++;

@@ -65,10 +65,6 @@ tsct_participants_find(struct tsct_participants *participants, __u32 id);
 void tsct_participant_wait(struct tsct_participant *participant, __u32 call,
 			   __s64 now_ns);
 
-/* Returns true if a call of the participant waits. */
-bool tsct_participant_waits(const struct tsct_participant *participant,
-			    __s64 now_ns);
-
 /* Releases all calls that wait, or have waited until their process stalled, by barrier
  * number @barrier. */
 void tsct_participants_release(struct tsct_participants *participants,

@@ -247,7 +247,7 @@ int tsct_schedule_member(struct tsct_schedule *schedule, __u64 node,
 	}
 	member->present = true;
 	member->last_us = now_us;
-	return 0;
+	return (int)(member - schedule->members);
 }
 
 /* ---- sessions ------------------------------------------------------------ */

@@ -53,8 +53,8 @@ void tsct_schedule_free(struct tsct_schedule *schedule);
  * @node: node id of the member, not 0
  * @name: name of the member, for lists of missing members. A configured member is
  *	recognised by its name, whatever its node id is. NULL or "": the node id in hex
- * Returns 0; -EINVAL; -E2BIG: too many members, and no member has been silent for
- * TSCT_MEMBER_TIMEOUT_US.
+ * Returns the member's index, less than TSCT_MEMBERS_MAX; -EINVAL; -E2BIG: too many
+ * members, and no member has been silent for TSCT_MEMBER_TIMEOUT_US.
  *
  * tsct_schedule_expect - add a configured member, even before its first request.
  *	Barriers wait for configured members only, if there are any. Returns 0, -EINVAL

@@ -15,7 +15,6 @@
 #include <stdio.h>
 
 #include "cluster_private.h"
-#include "select.h"
 
 /* Hysteresis: a new source needs a bound below this fraction of the bound of the
  * source in use. */

@@ -227,29 +227,24 @@ static void update_estimate(struct tsct_sync_source *source,
 
 /* ---- making fits --------------------------------------------------------- */
 
-static int make_fit(struct tsct_sync_source *source,
-		    const struct tsct_cluster_options *options)
+static void update_fit(struct tsct_sync_source *source,
+		       const struct tsct_cluster_options *options)
 {
 	struct tsct_fit_options fit = options->fit;
 	double remote_hz = 1e9 / remote_rate(source);
+	int err;
 
 	fit.hz = options->hz;
 	if (!fit.wander_ppb && !source->remote.has_params)
 		fit.wander_ppb = TSCT_SYNC_SOURCE_STEERED_PPB;
-	tsct_fit_free(&source->fit);
-	return tsct_fit_make(source->x, source->nr, &fit, remote_hz,
-			     &source->fit, source->keep);
-}
-
-static void update_fit(struct tsct_sync_source *source,
-		       const struct tsct_cluster_options *options)
-{
-	int err = make_fit(source, options);
-
-	/* The older exchanges contradict the newest one, and are dropped. */
-	if (err == -ERANGE && source->nr > 1) {
+	for (;;) {
+		tsct_fit_free(&source->fit);
+		err = tsct_fit_make(source->x, source->nr, &fit, remote_hz,
+				    &source->fit, source->keep);
+		if (err != -ERANGE || source->nr <= 1)
+			break;
+		/* The older exchanges contradict the newest one, and are dropped. */
 		remove_oldest(source, source->nr - 1);
-		err = make_fit(source, options);
 	}
 	source->has_fit = !err;
 	if (err)

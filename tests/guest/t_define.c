@@ -2,7 +2,7 @@
 /* Event definitions: ids, duplicates, contents of a channel's definitions area, a full
  * area. */
 #include "device.h"
-#include "lib/abi/limits.h"
+#include "lib/core/port.h"
 
 static struct tsct_event_def def(const char *name, unsigned int fields)
 {

@@ -12,7 +12,7 @@
 
 #include "../unit/single_step.h"
 #include "lib.h"
-#include "lib/abi/limits.h"
+#include "lib/core/port.h"
 
 /* ---- definitions -------------------------------------------------------- */
 

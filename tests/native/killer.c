@@ -11,7 +11,7 @@
  */
 #include <tsctrace/tsctrace.h>
 
-#include "lib/abi/limits.h"
+#include "lib/core/port.h"
 #include "helper.h"
 
 #define READERS		4

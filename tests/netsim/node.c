@@ -419,8 +419,11 @@ void node_publish(struct world *world, struct node *node)
 	uint64_t now = node_count(world, node);
 	uint64_t begin = now + (uint64_t)(LEAD_S * node->crystal.params.hz);
 	struct published new = { .timeline = -1 }, *published = node->published;
+	struct tsct_clock_state state = { .source = TSCT_SOURCE_TSC };
 
-	new.status = tsct_cluster_compose(node->cluster, begin, &new.params);
+	tsct_cluster_compose(node->cluster, begin, &state);
+	new.params = state.cluster;
+	new.status = state.cluster_status;
 	tsct_cluster_published(node->cluster, &new.params);
 	new.epoch = tsct_cluster_epoch(node->cluster);
 	if (is_same_function(published, &new)) {

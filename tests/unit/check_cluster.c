@@ -67,9 +67,10 @@ static void report(const char *what)
 
 static uint32_t child_status(double t)
 {
-	struct tsct_clock_params ignored;
+	struct tsct_clock_state state = { .source = TSCT_SOURCE_TSC };
 
-	return tsct_cluster_compose(child.cluster, node_ticks(&child, t), &ignored);
+	tsct_cluster_compose(child.cluster, node_ticks(&child, t), &state);
+	return state.cluster_status;
 }
 
 /* ---- one source of time -------------------------------------------------- */

@@ -2,7 +2,7 @@
 /* Combination of peers: known results, and errors of random peers */
 #include "seed.h"
 #include "suite.h"
-#include "lib/sync/select.h"
+#include "lib/sync/cluster_private.h"
 
 #define PEERS	10
 #define TURNS	20000

@@ -128,7 +128,7 @@ TEST(test_corrupt)
 	static const char no_file[] = "malformed or truncated";
 	struct drift got;
 	char text[DRIFT_FILE_TEXT_MAX], bad[DRIFT_FILE_TEXT_MAX + 64];
-	size_t len = drift_file_format(&file, &indicators, &rate, text,
+	size_t len = format_drift(&file, &indicators, &rate, text,
 				    sizeof(text)), i;
 
 	ck_assert_uint_lt(len, sizeof(text));
@@ -167,7 +167,7 @@ static const struct drift absurd[] = {
 LOOP_TEST(test_bad_values, 0, ROWS(absurd))
 {
 	char text[DRIFT_FILE_TEXT_MAX];
-	size_t len = drift_file_format(&file, &indicators, &absurd[_i], text,
+	size_t len = format_drift(&file, &indicators, &absurd[_i], text,
 				    sizeof(text));
 
 	check_bad(text, len, "out of range for a counter");
@@ -178,7 +178,7 @@ LOOP_TEST(test_bad_values, 0, ROWS(absurd))
 TEST(test_bad_permissions)
 {
 	char text[DRIFT_FILE_TEXT_MAX];
-	size_t len = drift_file_format(&file, &indicators, &rate, text,
+	size_t len = format_drift(&file, &indicators, &rate, text,
 				    sizeof(text));
 	struct drift got;
 

@@ -3,7 +3,7 @@
  * the truth */
 #include "seed.h"
 #include "suite.h"
-#include "lib/sync/select.h"
+#include "lib/sync/cluster_private.h"
 
 #define TURNS	20000
 

@@ -37,7 +37,7 @@ static void teardown(void)
 
 static void member(__u64 node, const char *name, __u64 now_us)
 {
-	ck_assert_int_eq(tsct_schedule_member(r, node, name, now_us), 0);
+	ck_assert_int_ge(tsct_schedule_member(r, node, name, now_us), 0);
 }
 
 static void send_request(__u64 node, __u16 flags, __u32 session, __u32 barrier,
@@ -286,7 +286,7 @@ TEST(test_members)
 	 * Members that sent nothing for a minute are replaced, the longest silent
 	 * first.
 	 */
-	ck_assert_int_eq(tsct_schedule_member(r, 5000, NULL, 60000002), 0);
+	ck_assert_int_ge(tsct_schedule_member(r, 5000, NULL, 60000002), 0);
 	ck_assert_int_eq(tsct_schedule_member(r, 5001, NULL, 60000002), -E2BIG);
 	send_request(1, 0, 0, 0, 60000002);
 	ck_assert_uint_eq(tsct_schedule_missing(r, 1, NULL, 0), 1 + 1024);

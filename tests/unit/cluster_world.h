@@ -164,7 +164,7 @@ static void publish(struct node *n, double t)
 	if (n->state.cluster.mult && (int64_t)(n->state.cluster.base_cycles - now) > 0
 	    && n->state.cluster_epoch == tsct_cluster_epoch(n->cluster))
 		return;
-	tsct_cluster_fill(n->cluster, begin, &next);
+	tsct_cluster_compose(n->cluster, begin, &next);
 	ck_assert_int_eq(tsct_clock_state_check(&next), 0);
 	ck_assert_int_eq(tsct_segments_check(&n->state, &next, now), 0);
 	tsct_cluster_published(n->cluster, &next.cluster);
