@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: MIT
-/*
- * A channel: requests, checking, mapping, creating or attaching, opening. The first
- * provider that works is used.
- */
-#include <errno.h>
-#include <fcntl.h>
+/* A handle of a channel: requests to its provider, what it shows, its error text */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <tsctrace/event.h>
 #include <tsctrace/version.h>
 
 #include "channel.h"
-#include "gettime.h"
-#include "runtime_paths.h"
-
-/*
- * Maximum number of tries to attach a channel or else create it: another process may
- * create the channel before this one can, and remove it before the next try.
- */
-#define BIND_TRIES		8
-#define NEXT_REASON		"; also tried "
-#define NO_ROOM			"no room left within the provider's limits: "
 
 /* ---- the public handle ------------------------------------------------- */
 
@@ -148,7 +128,42 @@ __u64 tsct_channel_lost_no_ring(const struct tsct_channel *channel)
 	return __atomic_load_n(&header->lost_no_ring, __ATOMIC_RELAXED);
 }
 
-/* ---- checking ---------------------------------------------------------- */
+/* ---- handles --------------------------------------------------------------- */
+
+const __u32 tsct_no_mark = 0;
+
+/* Marks thread ids as unknown: then no event takes the fast path. */
+void tsct_emit_disable_fast(struct tsct_channel *channel)
+{
+	__atomic_store_n(&channel->fast.fork_mark, &tsct_no_mark, __ATOMIC_RELAXED);
+}
+
+struct tsct_channel *tsct_channel_new(void)
+{
+	struct tsct_channel *channel =
+		aligned_alloc(64, (sizeof(*channel) + 63) & ~63UL);
+
+	if (!channel)
+		return NULL;
+	memset(channel, 0, sizeof(*channel));
+	channel->fd = channel->map_fd = -1;
+	tsct_emit_disable_fast(channel);
+	pthread_mutex_init(&channel->lock, NULL);
+	pthread_mutex_init(&channel->ids_lock, NULL);
+	return channel;
+}
+
+void tsct_channel_use_header(struct tsct_channel *channel)
+{
+	const struct tsct_channel_header *h = &channel->header;
+
+	channel->geo = (struct tsct_geometry) {
+		.data_size = h->data_size,
+		.block_size = h->block_size,
+		.policy = h->policy,
+	};
+	channel->source = h->source;
+}
 
 /* Each offset is limited before it is used in a sum, so no sum can wrap. */
 int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
@@ -185,82 +200,6 @@ int tsct_channel_check(const struct tsct_channel_header *h, __u64 file_size)
 	return 0;
 }
 
-static int read_header(struct tsct_channel *channel)
-{
-	const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
-	struct stat st = { .st_size = 0 };
-	void *page;
-
-	/* Rejects a memfd without the seals SHRINK and GROW: if its owner shrank the
-	 * memfd, access beyond its end would raise SIGBUS. */
-	if (channel->map_fd != channel->fd &&
-	    (channel->map_fd < 0 || fstat(channel->map_fd, &st) < 0 || !st.st_size ||
-	     (fcntl(channel->map_fd, F_GET_SEALS) & seals) != seals))
-		return -EPROTO;
-	page = mmap(NULL, TSCT_PAGE_SIZE, PROT_READ, MAP_SHARED, channel->map_fd, 0);
-	if (page == MAP_FAILED)
-		return -errno;
-	memcpy(&channel->header, page, sizeof(channel->header));
-	munmap(page, TSCT_PAGE_SIZE);
-	return tsct_channel_check(&channel->header, st.st_size) ? -EPROTO : 0;
-}
-
-/* ---- mapping ----------------------------------------------------------- */
-
-static int map_region(const struct tsct_channel *channel, __u64 from, __u64 to,
-		      bool writable, char **ret_map)
-{
-	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-	void *map = mmap(NULL, to - from, prot, MAP_SHARED, channel->map_fd, from);
-
-	if (map == MAP_FAILED)
-		return -errno;
-	*ret_map = map;
-	return 0;
-}
-
-void tsct_channel_use_header(struct tsct_channel *channel)
-{
-	const struct tsct_channel_header *h = &channel->header;
-
-	channel->geo = (struct tsct_geometry) {
-		.data_size = h->data_size,
-		.block_size = h->block_size,
-		.policy = h->policy,
-	};
-	channel->source = h->source;
-}
-
-/* Maps a channel that the provider has bound to the connection. Returns 0, or -errno: the
- * caller releases what was mapped. */
-static int map_bound(struct tsct_channel *channel)
-{
-	const struct tsct_channel_header *h = &channel->header;
-	const __u32 roles = channel->roles;
-	int err = read_header(channel) ?:
-		map_region(channel, 0, h->consumer_offset, false, &channel->head_map) ?:
-		map_region(channel, h->consumer_offset, h->ring_offset,
-			   roles & TSCT_ROLE_READ, &channel->consumer_map) ?:
-		map_region(channel, h->ring_offset, h->file_size,
-			   roles & TSCT_ROLE_WRITE, &channel->ring_map);
-
-	if (err)
-		return err;
-	tsct_channel_use_header(channel);
-	if (!(roles & TSCT_ROLE_WRITE))
-		return 0;
-	channel->fast.refs = calloc(h->nr_cpus, sizeof(*channel->fast.refs));
-	if (!channel->fast.refs)
-		return -ENOMEM;
-	channel->rseq = tsct_rseq_offset();
-	/* tsct_tsc_forbidden() is called for channels of every source, because it also
-	 * makes tsct_gettime() read clocks by system calls if the TSC is forbidden. */
-	if (tsct_tsc_forbidden() && channel->source == TSCT_SOURCE_TSC)
-		channel->rseq = 0;
-	tsct_emit_enable_fast(channel);
-	return 0;
-}
-
 /* ---- error texts ------------------------------------------------------- */
 
 void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ...)
@@ -270,7 +209,7 @@ void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ..
 	va_list args;
 
 	if (used)
-		used += snprintf(channel->error + used, size - used, NEXT_REASON);
+		used += snprintf(channel->error + used, size - used, TSCT_NEXT_REASON);
 	if (used >= size)
 		return;
 	va_start(args, format);
@@ -290,558 +229,4 @@ int tsct_channel_explain(struct tsct_channel *channel, const struct tsct_reason 
 	tsct_channel_add_error(channel, "%s: %s%s%s", path, reason->text,
 			       reason->after ? server : "", reason->after ?: "");
 	return reason->ret ?: err;
-}
-
-/* Returns a sentence about the option that the provider rejected with -EINVAL. */
-static const char *explain_options(const struct tsct_channel_options *options)
-{
-	const __u32 size = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT;
-
-	if (options->policy > TSCT_POLICY_OVERWRITE)
-		return "invalid policy; use TSCT_POLICY_DISCARD or "
-			"TSCT_POLICY_OVERWRITE";
-	if (options->channel_flags & ~(TSCT_CHANNEL_KERNEL | TSCT_CHANNEL_KEEP))
-		return "invalid channel_flags; use TSCT_CHANNEL_KERNEL and "
-			"TSCT_CHANNEL_KEEP only";
-	if (tsct_geometry_check(options->policy, size, TSCT_BLOCKS_DEFAULT))
-		return "invalid block_size; use a power of two of 4096 to 65536";
-	if (tsct_geometry_check(options->policy, size,
-				options->blocks ?: TSCT_BLOCKS_DEFAULT))
-		return "invalid number of blocks; use a power of two, 2 (overwrite: 4) to "
-			"65536; all blocks of a ring have at most 256 MiB";
-	return "rejected by the provider; use library and provider of one "
-		"release";
-}
-
-static unsigned long long mib(__u64 bytes)
-{
-	return (bytes + (1 << 20) - 1) >> 20;
-}
-
-/* @parameter: parameter of the module that has this limit */
-static void explain_bytes(char *text, __u64 need, const char *owner, __u64 used,
-			  __u64 max, const char *raise, const char *parameter)
-{
-	snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "the channel needs %llu MiB, "
-		 "and %s use %llu of the %llu MiB allowed; use fewer blocks, "
-		 "close or remove channels%s%s", mib(need), owner, mib(used),
-		 mib(max), raise, *raise ? parameter : "");
-}
-
-/* Writes to @text which limit a failed request exceeded. The provider's channels and
- * limits are read after the failure, and may have changed since. */
-static void explain_quota(struct tsct_channel *channel,
-			  const struct tsct_channel_options *options, char *text)
-{
-	struct tsct_channel_info other = { 0 };
-	const __u64 block = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT;
-	struct tsct_info info = { 0 };
-	__u64 need, mine = 0;
-	__u32 my_channels = 0;
-	const char *raise = channel->provider == TSCT_PROVIDER_MODULE ?
-		", or raise /sys/module/tsctrace/parameters/" : "";
-
-	while (!tsct_channels_next(channel, &other)) {
-		if (other.uid != geteuid())
-			continue;
-		mine += other.bytes;
-		my_channels++;
-	}
-	if (tsct_channel_request(channel, TSCT_IOC_INFO, &info))
-		info.bytes_max = info.bytes_user_max = ~0ULL;
-	else if (geteuid())
-		info.bytes_max -= info.bytes_reserved;
-	/* Approximate size of the requested channel's file, bytes */
-	need = info.nr_cpus * (block * (options->blocks ?: TSCT_BLOCKS_DEFAULT) +
-			       2 * TSCT_PAGE_SIZE) + TSCT_DEFS_SIZE +
-		2 * TSCT_PAGE_SIZE;
-	if (need > info.bytes_user_max || mine > info.bytes_user_max - need)
-		explain_bytes(text, need, "this user's channels", mine,
-			      info.bytes_user_max, raise, "bytes_user_max");
-	else if (need > info.bytes_max || info.bytes > info.bytes_max - need)
-		explain_bytes(text, need, "all channels together", info.bytes,
-			      info.bytes_max, raise, "bytes_max");
-	else
-		snprintf(text, TSCT_ERROR_TEXT_SIZE, NO_ROOM "this user has %u of "
-			 "%llu channels, the most allowed; close or remove some%s%s",
-			 my_channels, (unsigned long long)info.channels, raise,
-			 *raise ? "channels_user_max" :
-			 ", or raise the server's descriptor limit "
-			 "(LimitNOFILE=, ulimit -n)");
-}
-
-/* Appends the reason for a provider's error, with advice, to the error text. Returns
- * @err. */
-static int explain(struct tsct_channel *channel, int err, const char *name,
-		   const struct tsct_channel_options *options)
-{
-	static const struct tsct_reason reasons[] = {
-		{ -ENOENT, 0, "no such channel; start its writer or trace-ctl record "
-			"first", NULL },
-		{ -EEXIST, 0, "exists already; close it or take another name", NULL },
-		{ -EACCES, 0, "belongs to another user; run as that user or as root", NULL },
-		{ -EPERM, 0, "only root may create a channel that the kernel writes; "
-			"run as root (or with CAP_PERFMON)", NULL },
-		{ -EBUSY, 0, "has a reader already; stop that reader first", NULL },
-		{ -EOPNOTSUPP, 0, "not supported by this provider; kernel channels "
-			"need the module", NULL },
-		{ -EFBIG, 0, "larger than the file size limit of the provider (the "
-			"daemon, trace-ctl record or this process); raise its 'ulimit "
-			"-f'", NULL },
-		{ -EPROTO, 0, "invalid answer from the provider; use library and "
-			"provider of one release", NULL },
-		{ 0 },
-	};
-	char where[TSCT_NAME_MAX + 32], text[TSCT_ERROR_TEXT_SIZE];
-
-	snprintf(where, sizeof(where), "%s: channel %s",
-		 tsct_provider_name(channel->provider), name);
-	if (err != -EINVAL && err != -EDQUOT)
-		return tsct_channel_explain(channel, reasons, where, NULL, err);
-	if (err == -EDQUOT)
-		explain_quota(channel, options, text);
-	tsct_channel_add_error(channel, "%s: %s", where, err == -EDQUOT ? text :
-			       explain_options(options));
-	return err;
-}
-
-/* ---- binding ----------------------------------------------------------- */
-
-/* Other processes may create and remove the same channel at the same time. */
-static int attach_or_create(struct tsct_channel *channel, const char *name,
-			    const struct tsct_channel_options *options)
-{
-	struct tsct_channel_attach attach = {
-		.uid = TSCT_UID_SELF, .roles = channel->roles,
-	};
-	struct tsct_channel_create create = {
-		.policy = options->policy,
-		.flags = options->channel_flags,
-		.block_size = options->block_size ?: TSCT_BLOCK_SIZE_DEFAULT,
-		.blocks = options->blocks ?: TSCT_BLOCKS_DEFAULT,
-		.roles = channel->roles,
-	};
-	int tries, err = -EAGAIN;
-
-	memcpy(attach.name, name, strlen(name));
-	memcpy(create.name, name, strlen(name));
-	if (options->flags & TSCT_OPEN_CREATE)
-		return tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
-	for (tries = 0; tries < BIND_TRIES; tries++) {
-		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &attach);
-		if (err != -ENOENT || options->flags & TSCT_OPEN_ATTACH)
-			break;
-		err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_CREATE, &create);
-		if (err != -EEXIST)
-			break;
-	}
-	return err;
-}
-
-/*
- * A warning if events of this process are lost: emitting needs rseq, or the module,
- * which can write events in the kernel.
- */
-static const char *emit_warning(const struct tsct_channel *channel)
-{
-	if (!(channel->roles & TSCT_ROLE_WRITE) || channel->rseq ||
-	    channel->provider == TSCT_PROVIDER_MODULE)
-		return "";
-	if (tsct_rseq_offset())
-		return ", but events of this process are lost: it may not read "
-			"the TSC; see PR_SET_TSC in prctl(2)";
-	return ", but events of this process are lost: it has no rseq; use "
-		"glibc 2.35 or later with glibc.pthread.rseq=1";
-}
-
-/*
- * Sets channel->error to "using PROVIDER (REASONS)". REASONS, the previous text, says
- * why other providers were skipped; each reason is cut at its `;`, before its advice.
- */
-static void set_success_text(struct tsct_channel *channel, const char *name)
-{
-	static const char *const servers[] = {
-		[TSCT_PROVIDER_MODULE] = "the module tsctrace",
-		[TSCT_PROVIDER_DAEMON] = "tsctraced",
-		[TSCT_PROVIDER_EMBEDDED] = "trace-ctl record",
-	};
-	char skipped[sizeof(channel->error) + 8], *to = skipped;
-	const char *at = channel->error, *next;
-
-	while (*at) {
-		to += sprintf(to, "%s%.*s", to == skipped ? " (" : "; ",
-			      (int)strcspn(at, ";"), at);
-		next = strstr(at, NEXT_REASON);
-		at = next ? next + strlen(NEXT_REASON) : "";
-	}
-	strcpy(to, to == skipped ? "" : ")");
-	snprintf(channel->error, sizeof(channel->error),
-		 "channel %s: using %s%s%s%.640s%s", name, servers[channel->provider],
-		 channel->socket_path ? " at " : "", channel->socket_path ?: "",
-		 skipped, emit_warning(channel));
-}
-
-/*
- * Creates the channel or attaches to it, by the options, and maps it. Returns 0 or -errno
- * with the reason in the error text.
- */
-static int bind_channel(struct tsct_channel *channel,
-			const struct tsct_channel_options *options)
-{
-	const char *name = options->name;
-	int err;
-
-	/* The provider's -EINVAL would not say which option is wrong. */
-	if (!tsct_channel_name_valid(name)) {
-		tsct_channel_add_error(channel, "'%.64s' cannot be a channel's "
-				       "name; use 1 to %d of A-Z a-z 0-9 _ . -",
-				       name, TSCT_NAME_MAX - 1);
-		return -EINVAL;
-	}
-	channel->roles = options->roles ?: TSCT_ROLE_WRITE;
-	err = attach_or_create(channel, name, options);
-	if (!err)
-		err = map_bound(channel);
-	if (err)
-		return explain(channel, err, name, options);
-	set_success_text(channel, name);
-	return 0;
-}
-
-/* ---- the kernel module as the provider: requests are ioctls --------------- */
-
-static int module_request(struct tsct_channel *channel, unsigned int cmd, void *arg)
-{
-	return ioctl(channel->fd, cmd, arg) < 0 ? -errno : 0;
-}
-
-/* Connects to the module's device. Returns as tsct_socket_open(). */
-static int open_module(struct tsct_channel *channel)
-{
-	static const struct tsct_reason reasons[] = {
-		{ -ENOENT, -ENODEV, "module not loaded; load the module tsctrace", NULL },
-		{ -ENXIO, -ENODEV, "module not loaded; load the module tsctrace", NULL },
-		{ -ENODEV, 0, "module not loaded; load the module tsctrace", NULL },
-		{ -EACCES, 0, "permission denied; join the group that owns it or run "
-			"as root", NULL },
-		{ -EPERM, -EACCES, "permission denied; join the group that owns it or "
-			"run as root", NULL },
-		{ -ENOTTY, -ENODEV, "not a tsctrace device; remove it and load the "
-			"module again", NULL },
-		{ 0 },
-	};
-	struct tsct_info info = { 0 };
-	int err;
-
-	channel->fd = open(TSCT_DEVICE_PATH, O_RDWR | O_CLOEXEC);
-	err = channel->fd < 0 ? -errno : module_request(channel, TSCT_IOC_INFO, &info);
-	if (err) {
-		if (channel->fd >= 0)
-			close(channel->fd);
-		channel->fd = -1;
-		return tsct_channel_explain(channel, reasons, TSCT_DEVICE_PATH, NULL,
-					    err);
-	}
-	channel->request = module_request;
-	channel->provider = TSCT_PROVIDER_MODULE;
-	channel->map_fd = channel->fd;
-	return 0;
-}
-
-/* ---- opening and closing ----------------------------------------------- */
-
-/* Handle that tsct_channel_open() returns when there is no memory for a new handle */
-static struct tsct_channel no_memory = {
-	.fast.fork_mark = &tsct_no_mark,
-	.fd = -1,
-	.map_fd = -1,
-	.error = "out of memory; events are dropped",
-};
-
-struct tsct_channel *tsct_channel_new(void)
-{
-	struct tsct_channel *channel =
-		aligned_alloc(64, (sizeof(*channel) + 63) & ~63UL);
-
-	if (!channel)
-		return NULL;
-	memset(channel, 0, sizeof(*channel));
-	channel->fd = channel->map_fd = -1;
-	tsct_emit_disable_fast(channel);
-	pthread_mutex_init(&channel->lock, NULL);
-	pthread_mutex_init(&channel->ids_lock, NULL);
-	return channel;
-}
-
-/* Disconnects from the provider. Error text and count of dropped events remain. */
-static void release(struct tsct_channel *channel)
-{
-	const struct tsct_channel_header *h = &channel->header;
-
-	if (channel->head_map)
-		munmap(channel->head_map, h->consumer_offset);
-	if (channel->consumer_map)
-		munmap(channel->consumer_map, h->ring_offset - h->consumer_offset);
-	if (channel->ring_map)
-		munmap(channel->ring_map, h->file_size - h->ring_offset);
-	channel->head_map = channel->consumer_map = channel->ring_map = NULL;
-	free(channel->fast.refs);
-	channel->fast.refs = NULL;
-	if (channel->map_fd >= 0 && channel->map_fd != channel->fd)
-		close(channel->map_fd);
-	if (channel->fd >= 0)
-		close(channel->fd);
-	free(channel->socket_path);
-	channel->fd = channel->map_fd = -1;
-	channel->socket_path = NULL;
-	channel->request = NULL;
-	channel->provider = TSCT_PROVIDER_NONE;
-	channel->roles = 0;
-	channel->rseq = 0;
-	tsct_emit_disable_fast(channel);
-}
-
-void tsct_channel_close(struct tsct_channel *channel)
-{
-	struct tsct_channel *target, *replaced;
-
-	if (!channel || channel == &no_memory)
-		return;
-	tsct_helper_forget(channel);
-	tsct_events_disable(channel);
-	for (target = channel->target; target; target = replaced) {
-		replaced = target->replaced;
-		target->target = NULL;
-		tsct_channel_close(target);
-	}
-	release(channel);
-	tsct_channel_ids_free(channel);
-	pthread_mutex_destroy(&channel->ids_lock);
-	pthread_mutex_destroy(&channel->lock);
-	free(channel->opening);
-	free(channel);
-}
-
-/*
- * Tries one provider; @connected is the result of the connection to it. Returns true if
- * it is not running, has no such channel, or is the module, this user is over one of its
- * limits and the channel is an ordinary one, so that the next one is to be tried.
- * *ret_error keeps the first error other than -ENODEV.
- */
-static bool try_provider(struct tsct_channel *channel,
-			 const struct tsct_channel_options *options,
-			 int connected, int *ret_error)
-{
-	const bool is_module = channel->provider == TSCT_PROVIDER_MODULE;
-	int err = connected;
-
-	if (!connected)
-		err = bind_channel(channel, options);
-	if (!err) {
-		*ret_error = 0;
-		return false;
-	}
-	release(channel);
-	if (*ret_error == 0 || *ret_error == -ENODEV)
-		*ret_error = err;
-	return connected || err == -ENOENT ||
-		(is_module && err == -EDQUOT && !options->channel_flags);
-}
-
-static void copy_text(char *to, size_t size, const char *from)
-{
-	snprintf(to, size, "%s", from ? from : "");
-}
-
-/* Copies the options, and what the environment adds to them. */
-static void opening_init(struct tsct_opening *opening,
-			 const struct tsct_channel_options *options)
-{
-	const char *name = options->name ?: secure_getenv("TSCTRACE_CHANNEL");
-
-	opening->options = *options;
-	copy_text(opening->name, sizeof(opening->name),
-		  options->name || (name && *name) ? name : "default");
-	opening->options.name = opening->name;
-	copy_text(opening->only, sizeof(opening->only), secure_getenv("TSCTRACE_PROVIDER"));
-	copy_text(opening->embedded, sizeof(opening->embedded),
-		  secure_getenv("TSCTRACE_SOCKET"));
-	snprintf(opening->daemon, sizeof(opening->daemon), "%s/" TSCT_SOCKET_FILE,
-		 tsct_run_dir());
-}
-
-/*
- * Tries the providers that $TSCTRACE_PROVIDER allows. $TSCTRACE_SOCKET comes first: the
- * program that set this variable reads from its own rings only.
- */
-static int try_providers(struct tsct_channel *channel, const struct tsct_opening *opening)
-{
-	const struct tsct_channel_options *options = &opening->options;
-	const bool has_embedded = *opening->embedded;
-	unsigned int mask = ~0U, i;	/* set of providers to try, as bits 1 <<
-					 * TSCT_PROVIDER_* */
-	size_t used;
-	int err = 0;
-
-	if (*opening->only) {
-		for (i = 0; i <= TSCT_PROVIDER_EMBEDDED; i++)
-			if (!strcmp(opening->only, tsct_provider_name(i)))
-				mask = 1U << i;
-		if (mask == ~0U) {
-			tsct_channel_add_error(channel, "TSCTRACE_PROVIDER=%.64s: "
-					       "unknown; unset it, or set it to module, "
-					       "daemon, embedded or none", opening->only);
-			return -EINVAL;
-		}
-	}
-	if (mask == 1U << TSCT_PROVIDER_NONE) {
-		tsct_channel_add_error(channel, "TSCTRACE_PROVIDER=none: tracing is "
-				       "off; unset it");
-		return -ENODEV;
-	}
-	if (mask == 1U << TSCT_PROVIDER_EMBEDDED && !has_embedded)
-		tsct_channel_add_error(channel, "TSCTRACE_SOCKET: not set; run the "
-				       "program under trace-ctl record");
-	if (mask & 1U << TSCT_PROVIDER_EMBEDDED && has_embedded &&
-	    !try_provider(channel, options, tsct_socket_open(channel, opening->embedded,
-			  "trace-ctl record"), &err))
-		return err;
-	if (mask & 1U << TSCT_PROVIDER_MODULE &&
-	    !try_provider(channel, options, open_module(channel), &err))
-		return err;
-	if (mask & 1U << TSCT_PROVIDER_DAEMON &&
-	    !try_provider(channel, options, tsct_socket_open(channel, opening->daemon,
-			  "tsctraced"), &err))
-		return err;
-	/* Without a provider, a program that writes events is advised to run under
-	 * trace-ctl record, which is then its provider. */
-	if (err == -ENODEV && mask == ~0U && !has_embedded &&
-	    (!options->roles || options->roles & TSCT_ROLE_WRITE)) {
-		used = strlen(channel->error);
-		snprintf(channel->error + used, sizeof(channel->error) - used,
-			 ", or run the program under trace-ctl record");
-	}
-	return err ? err : -ENODEV;
-}
-
-/*
- * Lets the helper thread open the channel later, or connect to its daemon again, if
- * that may help. $TSCTRACE_PROVIDER=none remains in force.
- */
-static void watch(struct tsct_channel *channel, const struct tsct_opening *opening, int err)
-{
-	const struct tsct_channel_options *options = &opening->options;
-
-	if ((options->roles && !(options->roles & TSCT_ROLE_WRITE)) ||
-	    channel->no_thread || !strcmp(opening->only, "none") ||
-	    err == -EINVAL || err == -ENOMEM ||
-	    (!err && channel->provider != TSCT_PROVIDER_DAEMON))
-		return;
-	channel->opening = malloc(sizeof(*channel->opening));
-	if (!channel->opening)
-		return;
-	*channel->opening = *opening;
-	channel->opening->options.name = channel->opening->name;
-	tsct_helper_watch(channel);
-}
-
-static int open_handle(const char *only_socket,
-		       const struct tsct_channel_options *options,
-		       struct tsct_channel **ret_channel)
-{
-	static const struct tsct_channel_options defaults;
-	const __u32 flags = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE | TSCT_OPEN_NO_THREAD;
-	const __u32 exclusive = TSCT_OPEN_ATTACH | TSCT_OPEN_CREATE;
-	const __u32 roles = TSCT_ROLE_WRITE | TSCT_ROLE_READ;
-	struct tsct_channel *channel = tsct_channel_new();
-	const uint64_t *reserved;
-	struct tsct_opening opening;
-	int err = 0;
-
-	*ret_channel = channel ? channel : &no_memory;
-	if (!channel)
-		return -ENOMEM;
-	if (!options)
-		options = &defaults;
-	reserved = options->reserved;
-	if (reserved[0] | reserved[1] | reserved[2] | reserved[3] ||
-	    options->flags & ~flags ||
-	    (options->flags & exclusive) == exclusive || options->roles & ~roles) {
-		tsct_channel_add_error(channel, "unknown or contradicting options; use "
-				       "header and library of one release");
-		return -EINVAL;
-	}
-	channel->no_thread = options->flags & TSCT_OPEN_NO_THREAD;
-	opening_init(&opening, options);
-	if (only_socket) {
-		try_provider(channel, &opening.options,
-			     tsct_socket_open(channel, only_socket, "its server"),
-			     &err);
-		return err;
-	}
-	err = try_providers(channel, &opening);
-	watch(channel, &opening, err);
-	return err;
-}
-
-int tsct_channel_open_later(struct tsct_channel *channel)
-{
-	struct tsct_channel *target = tsct_channel_new();
-	int err = target ? try_providers(target, channel->opening) : -ENOMEM;
-
-	if (!err)
-		err = tsct_channel_move(channel, target);
-	if (err)
-		tsct_channel_close(target);
-	return err;
-}
-
-int tsct_channel_open(const struct tsct_channel_options *options,
-		      struct tsct_channel **ret_channel)
-{
-	return open_handle(NULL, options, ret_channel);
-}
-
-int tsct_channel_open_at(const char *socket_path,
-			 const struct tsct_channel_options *options,
-			 struct tsct_channel **ret_channel)
-{
-	return open_handle(socket_path, options, ret_channel);
-}
-
-int tsct_channel_connect(const char *socket_path, const char *server,
-			 struct tsct_channel **ret_channel)
-{
-	struct tsct_channel *channel = tsct_channel_new();
-
-	*ret_channel = channel ? channel : &no_memory;
-	if (!channel)
-		return -ENOMEM;
-	return socket_path ? tsct_socket_open(channel, socket_path, server) :
-		open_module(channel);
-}
-
-int tsct_channel_open_id(const char *socket_path, __u32 id, __u32 roles,
-			 struct tsct_channel **ret_channel)
-{
-	const struct tsct_channel_options options = { .roles = roles };
-	struct tsct_channel_attach arg = {
-		.id = id, .uid = TSCT_UID_SELF, .roles = roles,
-	};
-	int err = tsct_channel_connect(socket_path, "its server", ret_channel);
-	struct tsct_channel *channel = *ret_channel;
-	char name[16];
-
-	if (err)
-		return err;
-	channel->roles = roles;
-	err = tsct_channel_request(channel, TSCT_IOC_CHANNEL_ATTACH, &arg);
-	if (!err)
-		err = map_bound(channel);
-	if (err) {
-		snprintf(name, sizeof(name), "%u", id);
-		explain(channel, err, name, &options);
-		release(channel);
-	}
-	return err;
 }

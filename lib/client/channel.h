@@ -79,6 +79,8 @@ struct tsct_channel {
  * later */
 struct tsct_opening {
 	struct tsct_channel_options options;	/* name points to `name` */
+	bool is_only;			/* try only the provider at socket_path; NULL: the module */
+	const char *socket_path;
 	char name[80];
 	char only[80];			/* $TSCTRACE_PROVIDER */
 	char embedded[128];		/* $TSCTRACE_SOCKET */
@@ -93,6 +95,21 @@ tsct_channel_target(const struct tsct_channel *channel)
 
 	return target ? target : (struct tsct_channel *)channel;
 }
+
+/* ---- bind.c -------------------------------------------------------------- */
+
+/*
+ * tsct_channel_alloc - allocate a handle without a provider; without memory, one that drops
+ *	all events. Returns 0 or -ENOMEM
+ * tsct_channel_free - disconnect a handle that no thread uses, and free it
+ */
+int tsct_channel_alloc(struct tsct_channel **ret_channel);
+void tsct_channel_free(struct tsct_channel *channel);
+
+/* Creates a channel or attaches to it, and maps it, with the first provider that
+ * $TSCTRACE_PROVIDER allows and that works. Returns 0 or -errno, with the reason in the error
+ * text. */
+int tsct_channel_bind(struct tsct_channel *channel, const struct tsct_opening *opening);
 
 /*
  * tsct_channel_open_later - try once more to open the channel of a handle
@@ -119,13 +136,19 @@ void tsct_channel_ids_free(struct tsct_channel *channel);
  * tsct_events_move - store channel->target, and put the typed events that are on the
  * handle, or wait for it, on that channel; @target NULL: only those that are not defined
  * yet
+ * tsct_events_use - enable typed events by patterns on a channel: all that are registered
+ *	now or later. Returns 0 with their present number, or the error of one, in *ret_on;
+ *	or -errno: the channel cannot be used, or not yet
  * tsct_events_prepare - register the fork handler of the events' lock
  * tsct_events_describe - print a line about each typed event, separated by tabs: state
  * (on, off, or none: not on a channel), kind, channel, name, fields
  */
 void tsct_events_move(struct tsct_channel *channel, struct tsct_channel *target);
+int tsct_events_use(struct tsct_channel *channel, const char *patterns, int *ret_on);
 void tsct_events_prepare(void);
 void tsct_events_describe(FILE *to);
+
+/* ---- provider_socket.c ---------------------------------------------------- */
 
 /*
  * tsct_socket_open - connect to a server's socket
@@ -144,6 +167,10 @@ int tsct_socket_open(struct tsct_channel *channel, const char *path,
  *	the request, or is in no namespace above
  */
 int tsct_socket_thread(const struct tsct_channel *channel, __u32 *ret_tid);
+
+/* ---- channel.c ------------------------------------------------------------ */
+
+#define TSCT_NEXT_REASON	"; also tried "	/* between the reasons in the error text */
 
 /* Appends a reason to the error text, tsct_channel_error(). */
 void tsct_channel_add_error(struct tsct_channel *channel, const char *format, ...)
@@ -176,6 +203,11 @@ void tsct_channel_use_header(struct tsct_channel *channel);
 int tsct_channel_check(const struct tsct_channel_header *header,
 		       __u64 file_size);
 
+/* A constant 0: the fork_mark of channels that have no fast path */
+extern const __u32 tsct_no_mark;
+/* Makes every event take the slow path; also the state of a handle without a channel. */
+void tsct_emit_disable_fast(struct tsct_channel *channel);
+
 /* ---- thread.c ----------------------------------------------------------- */
 
 /* Offset of the rseq area from the thread pointer, bytes; 0: there is none. */
@@ -198,16 +230,10 @@ const __u32 *tsct_thread_mark(void);
  */
 __u32 tsct_thread_id_slow(struct tsct_channel *channel);
 
-/*
- * tsct_emit_disable_fast - make every event take the slow path; also the state of
- * a handle without a channel
- * tsct_emit_enable_fast - set up the fast path, if it may be used
- *
- * @channel is mapped, with rseq and source set, and fast.refs has room for nr_cpus.
- */
-/* A constant 0: the fork_mark of channels that have no fast path */
-extern const __u32 tsct_no_mark;
-void tsct_emit_disable_fast(struct tsct_channel *channel);
+/* ---- emit.c ------------------------------------------------------------- */
+
+/* Sets up the fast path, if it may be used. @channel is mapped, with rseq and source set, and
+ * fast.refs has room for nr_cpus. */
 void tsct_emit_enable_fast(struct tsct_channel *channel);
 
 /* ---- helper.c: the helper thread of a program ---------------------------- */

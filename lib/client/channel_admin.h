@@ -103,8 +103,9 @@ int tsct_channel_remove(struct tsct_channel *channel, __u32 id);
 /* ---- open channels ----------------------------------------------------- */
 
 /*
- * tsct_channel_open_at - tsct_channel_open() at one socket only, whatever the
- * environment says: for the program that serves it
+ * tsct_channel_open_at - tsct_channel_open() at one provider only, whatever the environment
+ * says
+ * @socket_path: its socket; NULL: the module
  */
 int tsct_channel_open_at(const char *socket_path,
 			 const struct tsct_channel_options *options,

@@ -22,7 +22,6 @@
 /* the event was enabled when its channel could not be opened */
 #define WANTED		0x2
 
-#define ALL		"*"
 #define SEPARATORS	", \t\n"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -464,37 +463,12 @@ void tsct_event_unregister(struct tsct_event_type *event)
 	registry_unlock();
 }
 
-static struct tsct_channel *default_channel;
-
-static void make_default(void)
-{
-	tsct_channel_open(NULL, &default_channel);
-}
-
-/* Opens the channel of tsct_events_enable(NULL), once. It is never closed. */
-static struct tsct_channel *open_default(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, make_default);
-	return default_channel;
-}
-
-int tsct_events_enable(struct tsct_channel *channel, const char *patterns)
+int tsct_events_use(struct tsct_channel *channel, const char *patterns, int *ret_on)
 {
 	struct tsct_event_type *event;
+	char *copy = strdup(patterns);
 	int result, on = 0, err = 0;
-	char *copy;
 
-	if (!patterns) {
-		patterns = secure_getenv("TSCTRACE_EVENTS");
-		if (!patterns || !*patterns)
-			patterns = ALL;
-	}
-	if (tsct_patterns_check(patterns))
-		return -EINVAL;
-	channel = channel ? channel : open_default();
-	copy = strdup(patterns);
 	if (!copy)
 		return -ENOMEM;
 	registry_enter();
@@ -522,8 +496,8 @@ int tsct_events_enable(struct tsct_channel *channel, const char *patterns)
 			on += result;
 	}
 	registry_unlock();
-	tsct_helper_start(channel);
-	return err ? err : on;
+	*ret_on = err ? err : on;
+	return 0;
 }
 
 void tsct_events_disable(struct tsct_channel *channel)

@@ -280,9 +280,9 @@ static int request_state(struct collective *c, __s64 until)
 					 &answer, &len);
 	if (err)
 		return explain_connection(c, err);
-	/* The daemon's answer to "timesync": "STATE NUMBER", or "waiting NUMBER NODES":
-	 * NUMBER is the daemon's number of the collective, NODES are the missing nodes. "unknown 0": the daemon does
-	 * not know this participant. */
+	/* The daemon's answer to "timesync": "STATE NUMBER", or "waiting NUMBER NODES": NUMBER is
+	 * the daemon's number of the collective, NODES are the missing nodes. "unknown 0": the
+	 * daemon does not know this participant. */
 	answer[strcspn(answer, "\n")] = '\0';
 	if (sscanf(answer, "%15s %u %n", state, &number, &used) != 2) {
 		err = explain_answer(c, answer);

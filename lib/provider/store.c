@@ -662,7 +662,8 @@ static int create_channel(struct tsct_store *store, struct tsct_store_peer *peer
 		return -EINVAL;
 	/*
 	 * The kernel cannot write to a memfd. Only the recorder that has a server of its
-	 * own writes kernel events to such a channel, as its creator (ring_fill.h).
+	 * own writes kernel events to such a channel, as its creator
+	 * (tools/bpf/bpf_rings.c).
 	 */
 	if (arg->flags & TSCT_CHANNEL_KERNEL && strcmp(store->kind, "embedded"))
 		return -EOPNOTSUPP;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread that writes in rseq critical sections, as lib/client/rseq_section.h and
- * lib/client/emit.c do. Each operation runs one phase (PHASE_*) of the program,
- * with at most one critical section, whose state does not survive an abort: the handler
- * ends the operation and sets the phase that the writer's next operation runs from its
- * start.
+ * A thread that writes in rseq critical sections, as lib/client/emit.c does. Each operation
+ * runs one phase (PHASE_*) of the program, with at most one critical section, whose state
+ * does not survive an abort: the handler ends the operation and sets the phase that the
+ * writer's next operation runs from its start.
  */
 #include "model.h"
 

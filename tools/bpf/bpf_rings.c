@@ -11,8 +11,8 @@
 
 #include "lib/base/array.h"
 #include "kernel_parts.h"
+#include "lib/client/channel.h"
 #include "lib/core/port.h"
-#include "lib/provider/ring_fill.h"
 #include "tools/common/monotonic.h"
 #include "tools/bpf/progs/events.h"
 
@@ -77,6 +77,62 @@ static int take(void *context, void *data, size_t size)
 
 /* ---- to the ring ------------------------------------------------------- */
 
+/* Stores a pad up to the end of the block at @head, and the header of the next block. */
+static void begin_block(const struct tsct_geometry *geo, char *data,
+			const struct tsct_ring_slot *slot, __u64 head, __u64 cycles)
+{
+	const __u64 mask = geo->data_size - 1;
+	const __u64 pad = tsct_pad_word(slot->pad_len);
+	struct tsct_block last = { 0 }, next;
+
+	tsct_ring_block(geo, data, head, &last);
+	tsct_block_next(geo, &last, head, cycles, &next);
+	memcpy(data + (slot->pad_pos & mask), &pad, sizeof(pad));
+	memcpy(data + ((slot->pos - sizeof(next)) & mask), &next, sizeof(next));
+}
+
+/*
+ * Appends an event to the ring of a CPU, in the place of the kernel: only the holder of the
+ * channel's memory writes to it (TSCT_CHANNEL_KERNEL).
+ * @event: header of the event. len includes its payload, which is at most
+ *	TSCT_PAYLOAD_MAX; cycles are not lower than those of the ring's last event
+ *
+ * Returns false, and writes nothing, if the ring is full (discard policy).
+ */
+static bool fill_ring(struct tsct_channel *channel, unsigned int cpu,
+		      const struct tsct_record *event, const void *payload)
+{
+	struct tsct_producer *producer = tsct_ring_producer(channel, cpu);
+	const struct tsct_geometry *geo = &channel->geo;
+	char *data = (char *)producer + TSCT_PAGE_SIZE;
+	const __u32 len = event->len - sizeof(*event);
+	const __u64 head = producer->head;
+	struct tsct_ring_slot slot;
+	char *at;
+
+	slot = tsct_ring_place(geo, head, tsct_record_size(len));
+	/* Acquire: pairs with the reader's release of the tail, after its last use of
+	 * the bytes that this event overwrites. */
+	if (!tsct_ring_fits(geo, slot.head,
+			    smp_load_acquire(&tsct_ring_consumer(channel, cpu)->tail)))
+		return false;
+	if (slot.pad_len)
+		begin_block(geo, data, &slot, head, event->cycles);
+	at = data + (slot.pos & (geo->data_size - 1));
+	memcpy(at, event, sizeof(*event));
+	memcpy(at + sizeof(*event), payload, len);
+	/* release: pairs with the reader's acquire of head */
+	smp_store_release(&producer->head, slot.head);
+	return true;
+}
+
+/* Sets the number of events of a CPU that were lost for @cause, TSCT_LOST_*. */
+static void set_lost(struct tsct_channel *channel, unsigned int cpu, unsigned int cause,
+		     __u64 events)
+{
+	WRITE_ONCE(tsct_ring_producer(channel, cpu)->lost[cause], events);
+}
+
 /* Moves an event that was held back, or leaves it out if it is later than the recording's
  * end. Returns false if the ring is full. */
 static bool move(struct bpf_rings *rings, unsigned int number, const struct held *held)
@@ -86,7 +142,7 @@ static bool move(struct bpf_rings *rings, unsigned int number, const struct held
 
 	memcpy(&header, cpu->bytes + held->at, sizeof(header));
 	header.cycles = monotonic_to_cycles(&rings->monotonic, held->ns);
-	return header.cycles > rings->end || tsct_ring_fill(rings->channel, number, &header,
+	return header.cycles > rings->end || fill_ring(rings->channel, number, &header,
 			      cpu->bytes + held->at + sizeof(header));
 }
 
@@ -133,10 +189,10 @@ static int pump_cpu(struct bpf_rings *rings, unsigned int number, __u64 until)
 		until = cpu->held[cpu->nr_held / 2].ns > until ?
 			cpu->held[cpu->nr_held / 2].ns : until;
 	moved = move_until(rings, number, until);
-	tsct_ring_fill_lost(rings->channel, number, TSCT_LOST_FULL,
-			    READ_ONCE(rings->counts[number].full));
-	tsct_ring_fill_lost(rings->channel, number, TSCT_LOST_NESTED,
-			    READ_ONCE(rings->counts[number].nested));
+	set_lost(rings->channel, number, TSCT_LOST_FULL,
+		 READ_ONCE(rings->counts[number].full));
+	set_lost(rings->channel, number, TSCT_LOST_NESTED,
+		 READ_ONCE(rings->counts[number].nested));
 	return (int)moved;
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl record: signals, the main loop, and the steps from start to summary */
+/* trace-ctl record: the main loop, and the steps from start to summary */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +13,9 @@
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
 #include "lib/client/gettime.h"
+#include "record_child.h"
+#include "record_mpi.h"
+#include "record_sync.h"
 #include "tools/bpf/prerequisites.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
@@ -37,51 +38,7 @@
 #define WATCH_NS	100000000LL	/* time between checks whether the tsctraced
 					 * that holds the rings has ended, ns */
 
-/* ---- signals ----------------------------------------------------------- */
-
-static volatile sig_atomic_t child_ended;	/* whether SIGCHLD came */
-
-static void on_child(int number)
-{
-	(void)number;
-	child_ended = 1;
-}
-
-/* Signals that record catches or ignores. before: the action before, which is restored
- * in the child process before the command is executed */
-static struct {
-	int number;
-	struct sigaction before;
-} caught[] = {
-	{ .number = SIGHUP }, { .number = SIGINT }, { .number = SIGQUIT },
-	{ .number = SIGTERM }, { .number = SIGCHLD }, { .number = SIGPIPE },
-	{ .number = SIGXFSZ },
-};
-
-static void catch_signals(void)
-{
-	const struct sigaction child = { .sa_handler = on_child };
-	int stop[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, 0 };
-	unsigned int i;
-
-	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-		sigaction(caught[i].number, NULL, &caught[i].before);
-	/* Under nohup SIGHUP is ignored, and stays ignored. */
-	if (caught[0].before.sa_handler == SIG_IGN)
-		stop[3] = 0;
-	stop_catch(stop, NULL);
-	sigaction(SIGCHLD, &child, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
-}
-
-void record_signals_restore(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-		sigaction(caught[i].number, &caught[i].before, NULL);
-}
+/* ---- main loop --------------------------------------------------------- */
 
 /* Does not forward Ctrl-C: the terminal sends it to the command, too. */
 static void forward_signal(const struct record_child *child)
@@ -91,8 +48,6 @@ static void forward_signal(const struct record_child *child)
 		stop_sent = 0;
 	}
 }
-
-/* ---- main loop --------------------------------------------------------- */
 
 /*
  * Decides whether the recording ends. Without a command, a signal or --duration ends
@@ -107,8 +62,8 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 {
 	bool timeout = tsct_monotonic_ns() >= end_ns;
 
-	if (child_ended) {
-		child_ended = 0;
+	if (record_child_ended) {
+		record_child_ended = 0;
 		record_child_reap(child);
 	}
 	if (!child->pid)
@@ -119,7 +74,7 @@ static bool is_over(struct record_child *child, __s64 end_ns,
 	if (o->control)
 		return stop_signals && (!child->running || child->gate >= 0 ||
 					stop_signals > 1);
-	return (!child->running && !(o->ranks && ranks_running(o->ranks))) ||
+	return (!child->running && !record_ranks_running(o->ranks)) ||
 		stop_signals > 1 || timeout;
 }
 
@@ -237,7 +192,7 @@ static int run_loop(struct record_session *s, struct record_child *child)
 		if (!err && !s->o->flight)
 			err = tsct_drains_pass(s->drains, s->nr_channels, UINT64_MAX,
 					       &taken);
-		more = record_statedump_poll(s, taken < MANY_EVENTS, false);
+		more = record_kernel_statedump(s, taken < MANY_EVENTS, false);
 		if (s->o->control)
 			record_control_poll(s, child);
 		if (!err)
@@ -246,69 +201,11 @@ static int run_loop(struct record_session *s, struct record_child *child)
 			usleep(FLIGHT_US);
 		else if (!err && !more)
 			wait_for_events(&waiter, taken);
-		if (child->running && (!taken || child_ended))
+		if (child->running && (!taken || record_child_ended))
 			record_child_look(s, child->pid);
 	}
 	if (s->writer)
 		record_show_progress(s, true);
-	return err;
-}
-
-/* ---- ranks of a parallel program --------------------------------------------- */
-
-/* Waits until the other ranks of this host are there. Prints errors. Returns 0 or -errno. */
-static int await_ranks(const struct record_options *o)
-{
-	int err = o->ranks ? ranks_await(o->ranks, o->rank.size - 1, &stop_signals) : 0;
-
-	return !err ? 0 : ctl_fail(err, "--ranks: waiting for the other %u ranks of this host: %s",
-				   o->rank.size - 1, strerror(-err));
-}
-
-/* Runs the command of a rank that does not record. Returns only after an error. */
-static int run_rank(const struct record_options *o, const char *path)
-{
-	int err = ranks_join(o->dir);
-
-	if (!err && o->mpi && record_mpi_prepare(o->mpi))
-		return EXIT_FAILED;
-	if (err)
-		return ctl_fail(EXIT_FAILED,
-				"--ranks: waiting for the lowest rank of this host, which"
-				" records: %s", strerror(-err));
-	execvp(path, o->command);
-	return ctl_fail(EXIT_FAILED, "%s: %s", o->command[0], strerror(errno));
-}
-
-/*
- * Finds the place of this rank. If it is to record, makes the output directory, in which
- * that of this host becomes the recording's, and opens the socket for the other ranks.
- * Prints errors. Returns 0 or -errno.
- */
-static int find_ranks(struct record_options *o)
-{
-	struct utsname host;
-	int err = rank_place(&o->rank);
-
-	if (err)
-		return ctl_fail(err,
-				"--ranks: neither mpirun nor srun started this process; see"
-				" trace-ctl-record(1) for those that are known");
-	if (o->rank.local)
-		return 0;
-	err = ranks_listen(o->dir, &o->ranks);
-	if (!err && mkdir(o->dir, 0700) && errno != EEXIST)
-		err = -errno;
-	uname(&host);
-	if (!err && asprintf(&o->rank_dir, "%s/%s", o->dir, host.nodename) < 0) {
-		o->rank_dir = NULL;
-		err = -ENOMEM;
-	}
-	if (err)
-		ctl_error("--ranks: %s: %s", o->dir, err == -EADDRINUSE ?
-			     "another run records there" : strerror(-err));
-	else
-		o->dir = o->rank_dir;
 	return err;
 }
 
@@ -326,11 +223,7 @@ static int check_prerequisites(struct record_options *o, char **ret_path)
 		if (!*ret_path)
 			return EXIT_FAILED;
 	}
-	if (o->by_ranks && find_ranks(o))
-		return EXIT_FAILED;
-	if (o->by_ranks && o->rank.local)
-		return run_rank(o, *ret_path);
-	if (record_dir_check(o->dir))
+	if ((o->by_ranks && record_ranks_start(o, *ret_path)) || record_dir_check(o->dir))
 		return EXIT_FAILED;
 	if (o->nr_events && (prerequisites_check(why, sizeof(why)) ||
 			     (only && !strcmp(only, "module") &&
@@ -393,7 +286,7 @@ static int run(struct record_session *s, struct record_child *child,
 
 	/* Sync samples are fetched, and the sync session runs, before the recording's
 	 * directory and the command's process exist: an error leaves neither behind. */
-	if (record_sync_open(s) || record_sync_start(s) || await_ranks(s->o))
+	if (record_sync_open(s) || record_sync_start(s) || record_ranks_await(s->o->ranks))
 		return EXIT_FAILED;
 	if (command) {
 		err = record_child_hold(child, path, command);
@@ -412,7 +305,7 @@ static int run(struct record_session *s, struct record_child *child,
 	}
 	if (!command)
 		return finish(s, child, run_loop(s, child));
-	err = s->o->ranks ? ranks_release(s->o->ranks) : 0;
+	err = record_ranks_release(s->o->ranks);
 	if (!err)
 		err = record_child_release(child);
 	if (err) {
@@ -439,20 +332,15 @@ int cmd_record(int argc, char **argv)
 		return EXIT_FAILED;
 	ret = record_options_parse(argc, argv, &o) ? EXIT_USAGE : check_prerequisites(&o, &path);
 	if (!ret) {
-		catch_signals();
+		record_signals_catch();
 		ret = EXIT_FAILED;
 		if (!record_session_open(&session, &o))
 			ret = run(&session, &child, path, o.command);
 		record_child_drop(&child);
 		record_session_close(&session);
 	}
-	/* After an error, the other ranks end as soon as they lose their connection; some
-	 * may be on their way. */
-	if (o.ranks)
-		ranks_await(o.ranks, o.rank.size - 1, &stop_signals);
+	record_ranks_close(o.ranks);
 	record_control_close(o.control);
-	ranks_close(o.ranks);
-	free(o.rank_dir);
 	free(path);
 	free(o.events);
 	free(o.pids);

@@ -4,19 +4,28 @@
 #define CMD_RECORD_H
 
 #include <argp.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "tools/bpf/kernel_source.h"
 #include "lib/provider/server.h"
-#include "record_statedump.h"
-#include "record_sync.h"
 #include "lib/provider/store.h"
 #include "lib/ctf/recording_writer.h"
-#include "tools/cluster/local_ranks.h"
 
+struct record_child;
 struct record_control;
 struct record_session;
+
+enum record_sync_mode {
+	/* record sync samples if the daemon has any, and run sync sessions at the start
+	 * and at the end if it has a master; without answers, record without them */
+	RECORD_SYNC_AUTO,
+	/* the same, and on a master, too; fail without a session at the start */
+	RECORD_SYNC_CLUSTER,
+	RECORD_SYNC_NO_SESSIONS,	/* samples, but no sessions */
+	RECORD_SYNC_OFF,		/* neither samples nor sessions */
+};
 
 struct record_options {
 	const char **events;		/* names of kernel events and groups */
@@ -55,9 +64,7 @@ struct record_options {
 	struct record_control *control;
 	bool live;			/* write events soon, for a reader that follows */
 	bool by_ranks;			/* a launcher runs one recorder for each rank */
-	struct rank_place rank;		/* of this process, if by_ranks */
-	char *rank_dir;			/* directory of this host, malloc'ed */
-	struct ranks *ranks;		/* the other ranks of this host; NULL: none */
+	struct record_ranks *ranks;	/* the other ranks of this host; NULL: none */
 };
 
 /* ---- command line: record_options.c ------------------------------------ */
@@ -75,45 +82,8 @@ static inline uint32_t record_policy(const struct record_options *o)
 	return o->flight ? TSCT_POLICY_OVERWRITE : TSCT_POLICY_DISCARD;
 }
 
-/* record_mpi_prepare - load libtsctrace-mpi for an MPI, by name, into the command. Prints
- * errors. Returns 0 or -errno. record_child.c */
-int record_mpi_prepare(const char *mpi);
-
 /* Makes the scheduler run this thread soon after it has become runnable. record_priority.c */
 void record_priority_raise(void);
-
-/* ---- signals: cmd_record.c --------------------------------------------- */
-
-/* Restores the signal handlers that were set before record. Async-signal-safe. */
-void record_signals_restore(void);
-
-/* ---- the command that is recorded: record_child.c ------------------------ */
-
-struct record_child {
-	pid_t pid;		/* process id of the command; 0: no process */
-	int gate;		/* write end of a pipe: a byte lets the child exec */
-	int exec_error;		/* read end of a pipe: errno of a failed exec, or EOF */
-	bool running;
-	/* wait status of the command, from waitpid(), after its end */
-	int status;
-};
-
-/* Finds a command in $PATH. Prints errors. Returns the path, malloc'ed, or NULL. */
-char *record_child_find(const char *name);
-
-/* Forks a child that waits before exec. Returns 0 or -errno. */
-int record_child_hold(struct record_child *child, const char *path,
-		      char **command);
-
-/* Lets the child call exec. Returns 0, or the -errno of a failed exec. */
-int record_child_release(struct record_child *child);
-
-/* Reaps all child processes that have ended, without blocking. Updates @child, unless it is
- * NULL. Returns true if others still run: the command, or descendants of it. */
-bool record_child_reap(struct record_child *child);
-
-/* Closes the pipes to the child, which ends if it still waits before exec. */
-void record_child_drop(struct record_child *child);
 
 /* ---- control by another process: record_control.c ----------------------- */
 
@@ -184,11 +154,16 @@ struct record_session {
 	unsigned int nr_programs;	/* number of program channels */
 	/* cycles at the recording's start; >= rec.begin */
 	__u64 started;
+	bool ended;			/* rec.end is the end of the recording */
 	__s64 opened_ns;		/* start of CPU accounting, CLOCK_MONOTONIC */
 	struct record_readings readings;
 	struct tsct_clock *clock;
 	struct kernel_source *source;	/* kernel events; NULL: none */
 	struct record_owner owner;	/* of the command */
+	/* BPF programs number threads in another way than this process's /proc */
+	bool other_numbers;
+	unsigned long statedump_lost;	/* number of events of the statedump that are missing */
+	unsigned long threads_unseen;	/* number that ended before they were read about */
 	unsigned long untracked;	/* number of processes that were not recorded */
 	/* number of kernel events not recorded, at most */
 	unsigned long missed;
@@ -206,8 +181,13 @@ struct record_session {
 	bool made_dir;			/* this process created dir */
 	struct tsct_recording rec;
 	struct tsct_recording_writer *writer;
-	struct record_sync sync;
-	struct record_statedump statedump;
+	struct record_sync *sync;	/* NULL: no sync samples */
+	/* the last error of samples and sessions, with advice; "": none */
+	char sync_error[512];
+	/* names of the children that took no part in the sync session; "": none */
+	char sync_absent[512];
+	struct record_statedump *statedump;
+	struct record_stacks *stacks;	/* NULL: no stacks are recorded */
 };
 
 /* Functions below that return an int return 0 or -errno, and print errors. */
@@ -215,16 +195,8 @@ struct record_session {
 /* Opens all channels (record_channels.c). Starts an embedded server if it is needed. */
 int record_channels_open(struct record_session *s);
 
-/*
- * record_child_look - note user and root directory of the command (record_why.c)
- * record_print_why - print that there are no events, and why
- */
-void record_child_look(struct record_session *s, pid_t pid);
-void record_print_why(const struct record_session *s, const struct record_child *child,
-		      bool left_some);
-
 /* Initializes a session without channels, which the caller opens itself. */
-void record_session_init(struct record_session *s, const struct record_options *o);
+int record_session_init(struct record_session *s, const struct record_options *o);
 
 /* Opens the clock and fills in s->rec (record_describe.c). The channels must be open. */
 int record_session_prepare(struct record_session *s);
@@ -236,6 +208,12 @@ int record_session_open(struct record_session *s, const struct record_options *o
  * and enables kernel events of process @root and its descendants, or of all processes
  * if @root is 0 or --all is given. */
 int record_session_begin(struct record_session *s, pid_t root);
+
+/* Returns the number of events lost so far, for all causes */
+__u64 record_figure_lost(const struct record_session *s);
+
+/* Updates the progress line on standard error. @last: erase the line */
+void record_show_progress(const struct record_session *s, bool last);
 
 /* Checks that the provider of the rings still runs. Prints once if it has ended. */
 void record_session_watch(struct record_session *s);
@@ -249,6 +227,33 @@ void record_session_undo(struct record_session *s);
 
 /* Releases all resources of a session in any state. */
 void record_session_close(struct record_session *s);
+
+/* ---- kernel events: record_kernel.c --------------------------------------- */
+
+/* Without kernel events, these do nothing but for what /proc has for the statedump. */
+
+/* Enables the kernel events of process @root and its descendants, or of all processes if
+ * @root is 0 or --all is given. */
+int record_kernel_open(struct record_session *s, pid_t root);
+
+/*
+ * record_kernel_statedump - take what is new about threads, processes and cgroups,
+ *	from BPF programs or /proc
+ * @idle: there is time to read about all threads that have written events
+ * @is_last: nothing comes afterwards
+ *
+ * Called after each pass over the rings, and, until it returns false, between
+ * record_kernel_stop() and record_kernel_flush(). Returns true if there is more: a call
+ * reads records of BPF programs for 5 ms only.
+ */
+bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last);
+
+/* Detaches the BPF programs, and takes their counts. */
+void record_kernel_stop(struct record_session *s);
+
+/* Takes the kernel events that are not in the channel's rings yet, and closes the source. */
+void record_kernel_flush(struct record_session *s);
+void record_kernel_close(struct record_session *s);
 
 /* ---- metadata of the recording: record_describe.c ------------------------ */
 
@@ -270,50 +275,19 @@ void record_clock_renew(struct record_session *s);
 /* Stores the clock's state at the end of the recording in s->rec. */
 void record_clock_close(struct record_session *s);
 
-/* ---- output: record_show.c, record_json.c ------------------------------ */
-
-/* Returns the duration of the recording in seconds */
-double record_figure_seconds(const struct record_session *s);
-
-/* Return for channel @i: average MB/s drained; number of events recorded; in flight
- * mode, number of events overwritten in the rings before the files were written. */
-double record_figure_mb_per_s(const struct record_session *s, unsigned int i);
-__u64 record_figure_events(const struct record_session *s, unsigned int i);
-__u64 record_figure_overwritten(const struct record_session *s, unsigned int i);
-
-/* Returns the number of events lost so far, for all causes */
-__u64 record_figure_lost(const struct record_session *s);
-
-/* Returns the number of events recorded on one CPU, in all channels */
-__u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu);
+/* ---- summary: record_show.c ---------------------------------------------- */
 
 /* Gets the sums of published, recorded and lost events of all channels. Prints an error
  * unless published = recorded + lost for every ring. */
 void record_figure_balance(const struct record_session *s,
 			   struct tsct_balance *ret_balance);
 
-/* Resources that the recorder has used */
-struct record_usage {
-	double cpu_s;		/* CPU time of the recorder's threads, s */
-	double percent;		/* cpu_s in per cent of the recorder's run time */
-	__u64 peak_bytes;	/* peak of the recorder's resident memory, including
-				 * the rings, bytes */
-};
-
-void record_figure_usage(const struct record_session *s,
-			 struct record_usage *ret_usage);
-
 /* Prints lost events by cause on standard error, such as "full 12, no_ring 1". */
 void record_print_causes(const struct tsct_loss *loss, __u64 no_ring);
 
-/* Updates the progress line on standard error. @last: erase the line */
-void record_show_progress(const struct record_session *s, bool last);
-
-/* Print the summary; return the exit status. @child: the command; NULL: there was
- * none */
+/* Prints the summary, or sends it as JSON to what controls this recorder; returns the exit
+ * status. @child: the command; NULL: there was none */
 int record_show_summary(const struct record_session *s,
 			const struct record_child *child);
-int record_json_print(const struct record_session *s,
-		      const struct record_child *child);
 
 #endif /* CMD_RECORD_H */

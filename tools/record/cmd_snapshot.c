@@ -14,6 +14,7 @@
 #include "cmd_record.h"
 #include "lib/core/clock_params.h"
 #include "lib/provider/previous_boot.h"
+#include "record_sync.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
@@ -505,8 +506,8 @@ int cmd_snapshot(int argc, char **argv)
 		/* Above the file size limit, let write() fail with EFBIG instead of
 		 * ending the process. */
 		signal(SIGXFSZ, SIG_IGN);
-		record_session_init(&session, &o);
-		ret = run_snapshot(&session);
+		if (!record_session_init(&session, &o))
+			ret = run_snapshot(&session);
 		record_session_close(&session);
 	}
 	free(o.channels);

@@ -14,6 +14,7 @@
 #include "cmd_record.h"
 #include "lib/client/channel_admin.h"
 #include "lib/client/programs.h"
+#include "record_statedump.h"
 #include "tools/bpf/prerequisites.h"
 #include "tools/common/channels.h"
 #include "tools/common/error.h"
@@ -187,24 +188,6 @@ static int open_program(struct record_session *s, unsigned int i)
 	return err ? err : check_program(s, i);
 }
 
-/* Opens the channel for kernel events in the module. Returns 0 or -errno. */
-static int open_in_module(const struct tsct_channel_options *options,
-			  struct tsct_channel **ret_channel)
-{
-	const char *only = getenv("TSCTRACE_PROVIDER");
-	char *keep = only ? strdup(only) : NULL;
-	int err;
-
-	setenv("TSCTRACE_PROVIDER", "module", 1);
-	err = tsct_channel_open(options, ret_channel);
-	if (keep)
-		setenv("TSCTRACE_PROVIDER", keep, 1);
-	else
-		unsetenv("TSCTRACE_PROVIDER");
-	free(keep);
-	return err;
-}
-
 /*
  * Creates a channel for kernel events: in the module, or, where BPF programs cannot call
  * it, or $TSCTRACE_PROVIDER names another provider, in a server of this process.
@@ -232,7 +215,7 @@ static int open_kernel(struct record_session *s)
 	else
 		err = -ENODEV;
 	if (!err) {
-		err = open_in_module(&options, t);
+		err = tsct_channel_open_at(NULL, &options, t);
 	} else {
 		if (s->o->verbose)
 			ctl_error("kernel events come without "

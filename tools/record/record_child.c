@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The recorded command: search in $PATH, fork, delayed exec, reaping */
+/* The recorded command: search in $PATH, signals, fork, delayed exec, reaping */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd_record.h"
+#include "record_child.h"
 #include "tools/common/error.h"
+#include "tools/common/stop.h"
+
+/* ---- search in $PATH --------------------------------------------------------- */
 
 /* Returns 0 if the file @path can be executed, or an errno that says why not. */
 static int check_executable(const char *path)
@@ -82,6 +86,55 @@ char *record_child_find(const char *name)
 	return NULL;
 }
 
+/* ---- signals -------------------------------------------------------------- */
+
+volatile sig_atomic_t record_child_ended;
+
+static void on_child(int number)
+{
+	(void)number;
+	record_child_ended = 1;
+}
+
+/* Signals that record catches or ignores. before: the action before, which is restored
+ * in the child process before the command is executed */
+static struct {
+	int number;
+	struct sigaction before;
+} caught[] = {
+	{ .number = SIGHUP }, { .number = SIGINT }, { .number = SIGQUIT },
+	{ .number = SIGTERM }, { .number = SIGCHLD }, { .number = SIGPIPE },
+	{ .number = SIGXFSZ },
+};
+
+void record_signals_catch(void)
+{
+	const struct sigaction child = { .sa_handler = on_child };
+	int stop[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, 0 };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		sigaction(caught[i].number, NULL, &caught[i].before);
+	/* Under nohup SIGHUP is ignored, and stays ignored. */
+	if (caught[0].before.sa_handler == SIG_IGN)
+		stop[3] = 0;
+	stop_catch(stop, NULL);
+	sigaction(SIGCHLD, &child, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+/* Restores the actions that were set before record. Async-signal-safe. */
+static void restore_signals(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+		sigaction(caught[i].number, &caught[i].before, NULL);
+}
+
+/* ---- fork, exec, end ------------------------------------------------------- */
+
 /* Runs in the child between fork and exec: only async-signal-safe calls are allowed. */
 __attribute__((noreturn))
 static void run_child(int gate, int exec_error, const char *path, char **command)
@@ -89,7 +142,7 @@ static void run_child(int gate, int exec_error, const char *path, char **command
 	int err;
 	char go;
 
-	record_signals_restore();
+	restore_signals();
 	if (read(gate, &go, 1) != 1)
 		_exit(0);	/* the pipe is closed: the recorder ended or gave up */
 	execvp(path, command);
@@ -184,46 +237,4 @@ void record_child_drop(struct record_child *child)
 		child->running = false;
 	}
 	child->gate = child->exec_error = -1;
-}
-
-/* ---- --mpi: the library that records calls of MPI is loaded into the command ---- */
-
-#define LIBRARY	"libtsctrace-mpi-%s.so"
-
-/*
- * Finds the library in the folder lib beside that of this program, as installed and as
- * built; elsewhere the dynamic linker looks for its name. Returns a path, malloc'ed, or
- * NULL: no memory.
- */
-static char *library_path(const char *mpi)
-{
-	char self[4096], *path;
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	int i;
-
-	self[len < 0 ? 0 : len] = '\0';
-	for (i = 0; i < 2 && strrchr(self, '/'); i++)
-		*strrchr(self, '/') = '\0';
-	if (asprintf(&path, "%s/lib/" LIBRARY, self, mpi) < 0)
-		return NULL;
-	if (!access(path, R_OK))
-		return path;
-	free(path);
-	return asprintf(&path, LIBRARY, mpi) < 0 ? NULL : path;
-}
-
-int record_mpi_prepare(const char *mpi)
-{
-	const char *others = getenv("LD_PRELOAD");
-	char *path = library_path(mpi), *all = NULL;
-	int err = -ENOMEM;
-
-	if (path && asprintf(&all, "%s%s%s", others ? others : "",
-			     others && *others ? ":" : "", path) >= 0)
-		err = setenv("LD_PRELOAD", all, 1) ? -errno : 0;
-	if (err)
-		ctl_error("--mpi: %s", strerror(-err));
-	free(path);
-	free(all);
-	return err;
 }

@@ -17,6 +17,7 @@
 
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
+#include "record_child.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"

@@ -1,43 +1,45 @@
 // SPDX-License-Identifier: MIT
 /* One recording from its begin to its end: channels, clock, drains, files */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/array.h"
 #include "lib/client/channel_admin.h"
 #include "cmd_record.h"
 #include "lib/client/gettime.h"
-#include "lib/core/event_def.h"
-#include "tools/bpf/bpf_errors.h"
+#include "record_mpi.h"
+#include "record_statedump.h"
+#include "record_sync.h"
 #include "tools/common/error.h"
 #include "tools/common/stop.h"
+#include "tools/common/view.h"
 
 /* ---- begin ------------------------------------------------------------- */
 
-void record_session_init(struct record_session *s,
-			 const struct record_options *o)
+int record_session_init(struct record_session *s, const struct record_options *o)
 {
 	memset(s, 0, sizeof(*s));
 	s->o = o;
 	s->opened_ns = tsct_monotonic_ns();
 	s->dirfd = -1;
-	record_statedump_init(s);
 	if (o->dir)
 		snprintf(s->dir, sizeof(s->dir), "%s", o->dir);
 	else
 		record_dir_name(s->dir, sizeof(s->dir));
+	return record_statedump_open(s);
 }
 
 int record_session_open(struct record_session *s,
 			const struct record_options *o)
 {
 	const char *first = getenv("TSCTRACE_CHANNEL");
+	int err = record_session_init(s, o);
 	unsigned int i;
-	int err;
 
-	record_session_init(s, o);
+	if (err)
+		return err;
 	s->nr_programs = o->nr_channels ? o->nr_channels : 1;
 	if (!first || !*first)
 		first = "default";
@@ -103,58 +105,50 @@ static int open_drains(struct record_session *s)
 	return err;
 }
 
-/* Returns the processes whose kernel events are recorded, malloc'ed: the command, and the
- * other ranks of this host. NULL: out of memory */
-static pid_t *all_roots(const struct record_session *s, pid_t root, unsigned int *ret_nr)
-{
-	unsigned int nr = 0;
-	const pid_t *pids = s->o->ranks ? ranks_pids(s->o->ranks, &nr) : NULL;
-	pid_t *roots = malloc((nr + 1) * sizeof(*roots));
-
-	if (!roots)
-		return NULL;
-	roots[0] = root;
-	if (nr)
-		memcpy(roots + 1, pids, nr * sizeof(*roots));
-	*ret_nr = nr + 1;
-	return roots;
-}
-
 int record_session_begin(struct record_session *s, pid_t root)
 {
-	struct kernel_select select;
-	char why[1024] = "";
-	pid_t *roots = NULL;
 	int err = 0;
 
 	s->started = s->rec.begin = s->rec.end = tsct_clock_cycles(s->clock);
 	record_clock_begin(s);
 	if (!s->o->flight)
 		err = open_drains(s);
-	if (err || s->nr_channels == s->nr_programs)
-		return err;
-	select = s->o->select;
-	if (root && !s->o->all && !select.nr_roots) {
-		roots = all_roots(s, root, &select.nr_roots);
-		if (!roots)
-			return ctl_fail(-ENOMEM, "kernel events: out of memory");
-		select.roots = roots;
-	}
-	select.cpus = &s->o->cpus;
-	err = kernel_source_open(s->channels[s->nr_programs], s->clock, s->o->events,
-				 s->o->nr_events, &select, &s->source, why, sizeof(why));
-	free(roots);
-	if (err) {
-		ctl_error("kernel events: %s", why);
-		if (s->o->verbose)
-			fputs(bpf_errors_log(), stderr);
-		return err;
-	}
-	record_statedump_cgroups(s);
-	return select.stacks ? record_stacks_open(s) : 0;
+	return err ? err : record_kernel_open(s, root);
 }
 
 /* ---- during the recording ---------------------------------------------- */
+
+__u64 record_figure_lost(const struct record_session *s)
+{
+	struct tsct_loss loss;
+	unsigned int i;
+	__u64 sum;
+
+	tsct_recording_loss(&s->rec, &loss);
+	sum = tsct_loss_total(&loss);
+	for (i = 0; i < s->rec.nr_streams; i++)
+		sum += s->rec.streams[i].lost_no_ring;
+	return sum;
+}
+
+void record_show_progress(const struct record_session *s, bool last)
+{
+	bool tty = isatty(STDERR_FILENO);
+	struct tsct_written w;
+
+	if (s->o->quiet || (!tty && !s->o->verbose))
+		return;
+	if (last && tty) {
+		fputs("\r\033[K", stderr);
+		return;
+	}
+	tsct_recording_writer_written(s->writer, &w);
+	fprintf(stderr, "%srecording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
+		" lost%s", tty ? "\r" : "", (uint64_t)w.events,
+		view_plural(w.events), w.bytes / 1e6, (uint64_t)record_figure_lost(s),
+		tty ? "\033[K" : "\n");
+	fflush(stderr);
+}
 
 /*
  * Connects to a restarted daemon, and gives it the channels, unless programs have done so.
@@ -200,48 +194,10 @@ void record_session_watch(struct record_session *s)
 
 /* ---- end of the recording ---------------------------------------------- */
 
-/* Takes the kernel events that are not in the channel's rings yet. */
-static void flush_kernel_events(struct record_session *s)
-{
-	unsigned long missing;
-	__u64 taken;
-	int moved;
-
-	do {
-		moved = kernel_source_flush(s->source, s->rec.end);
-		/* Rings of programs are read up to the recording's end, later: events
-		 * after it would be recorded on some CPUs only. */
-		if (!s->o->flight)
-			tsct_drain_pass(s->drains[s->nr_programs], s->rec.end, &taken);
-	} while (moved > 0);
-	missing = kernel_source_missing(s->source);
-	if (moved < 0 || missing)
-		ctl_error("%lu kernel events are missing%s%s", missing,
-			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
-	kernel_source_close(s->source);
-	s->source = NULL;
-}
-
-/* Notes the number of events that the rate limit dropped. */
-static void add_limited(void *context, const char *event, unsigned int kind,
-			unsigned long dropped)
-{
-	struct record_session *s = context;
-	struct record_limited *more = tsct_array_next(&s->limited, s->nr_limited, sizeof(*more));
-
-	if (!more) {
-		ctl_error("rate limit: %lu events of %s dropped", dropped, event);
-		return;
-	}
-	s->nr_limited++;
-	more->dropped = dropped;
-	snprintf(more->event, sizeof(more->event), "%s%s%s", event,
-		 kind == TSCT_KIND_INSTANT ? "" : "/",
-		 kind == TSCT_KIND_INSTANT ? "" : tsct_kind_names[kind]);
-}
-
 int record_session_end(struct record_session *s)
 {
+	/* A signal that comes after these ends the wait for the session at the end. */
+	const int signals = stop_signals;
 	__u64 taken = 1, max = 0, passes, *count;
 	struct tsct_ring_stat stat;
 	unsigned int i;
@@ -249,25 +205,13 @@ int record_session_end(struct record_session *s)
 	__u32 cpu;
 
 	record_session_watch(s);
-	/* From now on, a signal ends the wait for the session at the end. */
-	if (s->sync.sessions)
-		s->sync.interrupts = stop_signals;
 	s->rec.end = tsct_clock_cycles(s->clock);
-	s->statedump.end = s->rec.end;
-	if (s->source) {
-		kernel_source_stop(s->source);
-		s->untracked = kernel_source_untracked(s->source);
-		s->missed = kernel_source_missed(s->source);
-		s->missed_uncounted = !kernel_source_counts_missed(s->source);
-		kernel_source_limited(s->source, add_limited, s);
-	}
+	s->ended = true;
+	record_kernel_stop(s);
 	/* The programs are detached: this ends. */
-	while (record_statedump_poll(s, true, false))
+	while (record_kernel_statedump(s, true, false))
 		;
-	if (s->source) {
-		s->statedump.lost += kernel_source_statedump_lost(s->source);
-		flush_kernel_events(s);
-	}
+	record_kernel_flush(s);
 	if (s->o->flight) {
 		s->rec.snapshot = 1;
 		err = open_drains(s);
@@ -294,10 +238,7 @@ int record_session_end(struct record_session *s)
 	passes = max / sizeof(struct tsct_record) / 1024 + 2;
 	for (; taken && passes; passes--)
 		tsct_drains_pass(s->drains, s->nr_channels, s->rec.end, &taken);
-	record_statedump_poll(s, true, true);
-	/* The processes of its symbolizer are no children that the command has left. */
-	record_stacks_free(s->statedump.stacks);
-	s->statedump.stacks = NULL;
+	record_kernel_statedump(s, true, true);
 	/*
 	 * A recording with events from before its start counts every event lost since
 	 * the channel was created, because the times of lost events are unknown.
@@ -315,7 +256,7 @@ int record_session_end(struct record_session *s)
 		}
 		s->rec.streams[i].lost_no_ring = tsct_channel_lost_no_ring(s->channels[i]);
 	}
-	record_sync_end(s);
+	record_sync_end(s, signals);
 	record_clock_close(s);
 	return tsct_recording_writer_finish(s->writer);
 }
@@ -343,7 +284,7 @@ void record_session_close(struct record_session *s)
 	unsigned int i;
 
 	record_sync_close(s);
-	kernel_source_close(s->source);
+	record_kernel_close(s);
 	free(s->limited);
 	for (i = 0; i < RECORD_CHANNELS; i++) {
 		tsct_drain_close(s->drains[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Messages, statistics and the summary of trace-ctl record */
+/* The summary of trace-ctl record, as text and as JSON, and its exit status */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,29 +12,30 @@
 #include "lib/client/gettime.h"
 #include "lib/core/clock_params.h"
 #include "lib/query/filter.h"
+#include "record_child.h"
 #include "tools/common/cmd.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
 #include "tools/common/view.h"
 
-/* ---- statistics -------------------------------------------------------- */
+/* ---- figures ------------------------------------------------------------ */
 
-double record_figure_seconds(const struct record_session *s)
+static double figure_seconds(const struct record_session *s)
 {
 	const struct tsct_recording *rec = &s->rec;
 
 	return tsct_cycles_ns(rec->real.mult, rec->end - rec->begin) / 1e9;
 }
 
-/* The rate is per second since the recorder started, not since the oldest event. */
-double record_figure_mb_per_s(const struct record_session *s, unsigned int i)
+/* Average MB/s drained of channel @i since the recorder started, not since the oldest event */
+static double figure_mb_per_s(const struct record_session *s, unsigned int i)
 {
 	double ns = tsct_cycles_ns(s->rec.real.mult, s->rec.end - s->started);
 
 	return ns > 0 ? tsct_drain_bytes(s->drains[i]) * 1e3 / ns : 0;
 }
 
-__u64 record_figure_events(const struct record_session *s, unsigned int i)
+static __u64 figure_events(const struct record_session *s, unsigned int i)
 {
 	__u64 sum = 0;
 	__u32 cpu;
@@ -44,7 +45,8 @@ __u64 record_figure_events(const struct record_session *s, unsigned int i)
 	return sum;
 }
 
-__u64 record_figure_overwritten(const struct record_session *s, unsigned int i)
+/* In flight mode, events overwritten in the rings before the files were written */
+static __u64 figure_overwritten(const struct record_session *s, unsigned int i)
 {
 	__u64 sum = 0;
 	__u32 cpu;
@@ -54,7 +56,8 @@ __u64 record_figure_overwritten(const struct record_session *s, unsigned int i)
 	return sum;
 }
 
-__u64 record_figure_cpu_events(const struct record_session *s, __u32 cpu)
+/* Events recorded on one CPU, in all channels */
+static __u64 figure_cpu_events(const struct record_session *s, __u32 cpu)
 {
 	__u64 sum = 0;
 	unsigned int i;
@@ -77,8 +80,15 @@ void record_figure_balance(const struct record_session *s,
 				"please report this bug");
 }
 
-void record_figure_usage(const struct record_session *s,
-			 struct record_usage *ret)
+/* Resources that the recorder has used */
+struct record_usage {
+	double cpu_s;		/* CPU time of the recorder's threads, s */
+	double percent;		/* cpu_s in per cent of the recorder's run time */
+	__u64 peak_bytes;	/* peak of the recorder's resident memory, including
+				 * the rings, bytes */
+};
+
+static void figure_usage(const struct record_session *s, struct record_usage *ret)
 {
 	double wall = (tsct_monotonic_ns() - s->opened_ns) / 1e9;
 	struct rusage r;
@@ -90,41 +100,7 @@ void record_figure_usage(const struct record_session *s,
 	ret->peak_bytes = r.ru_maxrss * 1024ULL;
 }
 
-/* ---- progress ---------------------------------------------------------- */
-
-__u64 record_figure_lost(const struct record_session *s)
-{
-	struct tsct_loss loss;
-	unsigned int i;
-	__u64 sum;
-
-	tsct_recording_loss(&s->rec, &loss);
-	sum = tsct_loss_total(&loss);
-	for (i = 0; i < s->rec.nr_streams; i++)
-		sum += s->rec.streams[i].lost_no_ring;
-	return sum;
-}
-
-void record_show_progress(const struct record_session *s, bool last)
-{
-	bool tty = isatty(STDERR_FILENO);
-	struct tsct_written w;
-
-	if (s->o->quiet || (!tty && !s->o->verbose))
-		return;
-	if (last && tty) {
-		fputs("\r\033[K", stderr);
-		return;
-	}
-	tsct_recording_writer_written(s->writer, &w);
-	fprintf(stderr, "%srecording: %" PRIu64 " event%s, %.1f MB, %" PRIu64
-		" lost%s", tty ? "\r" : "", (uint64_t)w.events,
-		view_plural(w.events), w.bytes / 1e6, (uint64_t)record_figure_lost(s),
-		tty ? "\033[K" : "\n");
-	fflush(stderr);
-}
-
-/* ---- summary ----------------------------------------------------------- */
+/* ---- the summary as text ------------------------------------------------ */
 
 void record_print_causes(const struct tsct_loss *loss, __u64 no_ring)
 {
@@ -191,15 +167,15 @@ static void print_channels(const struct record_session *s)
 	__u32 cpu;
 
 	for (i = 0; i < s->rec.nr_streams; i++) {
-		events = record_figure_events(s, i);
+		events = figure_events(s, i);
 		fprintf(stderr, "  channel %s: %" PRIu64 " event%s, ",
 			s->rec.streams[i].name, (uint64_t)events,
 			view_plural(events));
 		if (s->o->flight)
 			fprintf(stderr, "%" PRIu64 " older overwritten\n",
-				(uint64_t)record_figure_overwritten(s, i));
+				(uint64_t)figure_overwritten(s, i));
 		else
-			fprintf(stderr, "%.1f MB/s drained\n", record_figure_mb_per_s(s, i));
+			fprintf(stderr, "%.1f MB/s drained\n", figure_mb_per_s(s, i));
 		for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
 			events = tsct_recording_writer_cpu_events(s->writer, i, cpu);
 			loss = &s->rec.streams[i].loss[cpu];
@@ -268,14 +244,14 @@ static void print_hints(const struct record_session *s,
 		fprintf(stderr, "  %lu process%s not recorded: too many processes"
 			" ran together\n",
 			s->untracked, s->untracked == 1 ? "" : "es");
-	if (s->statedump.lost)
+	if (s->statedump_lost)
 		fprintf(stderr, "  %lu report%s about threads or stacks missing: names,"
-			" processes and stacks may be unknown\n", s->statedump.lost,
-			view_plural(s->statedump.lost));
-	if (s->statedump.unseen)
+			" processes and stacks may be unknown\n", s->statedump_lost,
+			view_plural(s->statedump_lost));
+	if (s->threads_unseen)
 		fprintf(stderr, "  %lu thread%s ended before the recorder read about them:"
-			" names and processes are unknown\n", s->statedump.unseen,
-			view_plural(s->statedump.unseen));
+			" names and processes are unknown\n", s->threads_unseen,
+			view_plural(s->threads_unseen));
 	if (s->missed)
 		fprintf(stderr, "  up to %lu kernel event%s missed, while another of"
 			" the same kind was being written\n", s->missed,
@@ -326,13 +302,13 @@ static void print_text(const struct record_session *s,
 			WEXITSTATUS(child->status));
 	fprintf(stderr, "%s: %" PRIu64 " event%s, %.1f MB in %.3f s\n", s->dir,
 		(uint64_t)w.events, view_plural(w.events), w.bytes / 1e6,
-		record_figure_seconds(s));
+		figure_seconds(s));
 	print_channels(s);
 	print_lost(s);
 	print_limited(s);
 	print_balance(s, false);
 	print_files(s, &w);
-	record_figure_usage(s, &usage);
+	figure_usage(s, &usage);
 	fprintf(stderr, "  recorder: %.2f s CPU time (%.1f %% of one CPU), %.1f MB"
 		" peak memory\n", usage.cpu_s, usage.percent,
 		usage.peak_bytes / 1e6);
@@ -415,16 +391,81 @@ static void show_sync(const struct record_session *s)
 	    rec->end.state == TSCT_SESSION_INTERRUPTED)
 		ctl_error("the session at the end failed: %s; the recording is"
 			     " complete, its metadata has the failure",
-			     s->sync.error);
-	else if (rec->end.state == TSCT_SESSION_DONE && *s->sync.absent)
+			     s->sync_error);
+	else if (rec->end.state == TSCT_SESSION_DONE && *s->sync_absent)
 		ctl_error("nodes absent from the session at the end: %s",
-			     s->sync.absent);
-	else if (*s->sync.error)
+			     s->sync_absent);
+	else if (*s->sync_error)
 		ctl_error("the last sync samples may be missing: %s",
-			     s->sync.error);
+			     s->sync_error);
 }
 
-json_t *record_sync_json(const struct record_session *s)
+/* ---- the summary as JSON ------------------------------------------------- */
+
+static json_t *json_balance(const struct record_session *s, int stream)
+{
+	struct tsct_balance b;
+
+	tsct_recording_balance(&s->rec, stream, &b);
+	return json_pack("{sI sI sI sI sI sb}",
+		"published", (json_int_t)b.published,
+		"recorded", (json_int_t)b.recorded, "lost", (json_int_t)b.lost,
+		"never_published", (json_int_t)b.refused,
+		"broken_places", (json_int_t)b.broken_places,
+		"exact", b.exact);
+}
+
+static json_t *json_channels(const struct record_session *s)
+{
+	const struct tsct_stream_class *stream;
+	json_t *channels = json_array(), *cpus;
+	const struct tsct_loss *loss;
+	unsigned int i;
+	__u64 events;
+	__u32 cpu;
+
+	for (i = 0; i < s->rec.nr_streams; i++) {
+		stream = &s->rec.streams[i];
+		cpus = json_array();
+		for (cpu = 0; cpu < s->rec.nr_locations; cpu++) {
+			events = tsct_recording_writer_cpu_events(s->writer, i, cpu);
+			loss = &stream->loss[cpu];
+			if (events || tsct_loss_total(loss))
+				json_array_append_new(cpus, json_pack("{sI sI so}",
+					"cpu", (json_int_t)cpu,
+					"events", (json_int_t)events,
+					"lost", view_json_loss(loss)));
+		}
+		json_array_append_new(channels, json_pack(
+			"{ss ss sb sI sI sI sf sI so so}", "name", stream->name,
+			"policy", stream->policy == TSCT_POLICY_OVERWRITE ?
+			"overwrite" : "discard", "kernel", stream->kernel,
+			"events", (json_int_t)figure_events(s, i),
+			"overwritten", s->o->flight ?
+			(json_int_t)figure_overwritten(s, i) : (json_int_t)0,
+			"bytes_drained",
+			(json_int_t)tsct_drain_bytes(s->drains[i]),
+			"mb_per_s", figure_mb_per_s(s, i),
+			"lost_no_ring", (json_int_t)stream->lost_no_ring,
+			"balance", json_balance(s, i),
+			"cpus", cpus));
+	}
+	return channels;
+}
+
+static json_t *json_limited(const struct record_session *s)
+{
+	json_t *list = json_array();
+	unsigned int i;
+
+	for (i = 0; i < s->nr_limited; i++)
+		json_array_append_new(list, json_pack("{ss sI}", "event",
+				s->limited[i].event, "dropped",
+				(json_int_t)s->limited[i].dropped));
+	return list;
+}
+
+static json_t *json_sync(const struct record_session *s)
 {
 	const struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
 
@@ -438,7 +479,77 @@ json_t *record_sync_json(const struct record_session *s)
 		"status", tsct_status_name(rec->status),
 		"start", tsct_session_names[rec->start.state],
 		"end", tsct_session_names[rec->end.state], "fit", rec->fit,
-		"why", *s->sync.error ? ctl_json_text(s->sync.error) : json_null());
+		"why", *s->sync_error ? ctl_json_text(s->sync_error) : json_null());
+}
+
+static int print_json(const struct record_session *s, const struct record_child *child)
+{
+	const bool signalled = child && !child->running && WIFSIGNALED(child->status);
+	const struct tsct_recording *rec = &s->rec;
+	json_t *cpus = json_array(), *lost, *command, *files, *summary;
+	struct record_usage usage;
+	struct tsct_written w;
+	struct tsct_loss loss;
+	__u64 no_ring = 0, events;
+	__u32 i;
+
+	tsct_recording_writer_written(s->writer, &w);
+	figure_usage(s, &usage);
+	for (i = 0; i < rec->nr_locations; i++) {
+		events = figure_cpu_events(s, i);
+		if (events)
+			json_array_append_new(cpus, json_pack("{sisI}", "cpu", (int)i,
+						"events", (json_int_t)events));
+	}
+	tsct_recording_loss(rec, &loss);
+	lost = view_json_loss(&loss);
+	for (i = 0; i < rec->nr_streams; i++)
+		no_ring += rec->streams[i].lost_no_ring;
+	json_object_set_new(lost, "no_ring", json_integer(no_ring));
+	command = !child ? json_null() : json_pack("{sb si si}",
+		"running", child->running,
+		"exit_status", child->running || signalled ? -1 :
+		WEXITSTATUS(child->status),
+		"signal", signalled ? WTERMSIG(child->status) : 0);
+	files = json_pack("{ss sI sI sI ss so}",
+		"timestamps", tsct_timestamps_names[rec->timestamps],
+		"sync_every", (json_int_t)rec->sync_every.events,
+		"sync_every_ns", (json_int_t)rec->sync_every.ns,
+		"sync_every_bytes", (json_int_t)rec->sync_every.bytes,
+		"fsync", tsct_fsync_names[rec->fsync],
+		"most_on_tick", rec->timestamps == TSCT_TIMESTAMPS_OFF ? json_null() :
+		json_integer((json_int_t)tsct_recording_max_per_tick(rec)));
+	summary = json_pack(
+		"{so so sI sI sf so so so so sI sI sb sI so sI sI so s{sf sf sI} ss sb "
+		"s{ss ss ss so sb} so}",
+		"directory", ctl_json_text(s->dir),
+		"command", command,
+		"events", (json_int_t)w.events, "bytes", (json_int_t)w.bytes,
+		"seconds", figure_seconds(s), "cpus", cpus,
+		"lost", lost, "channels", json_channels(s),
+		"balance", json_balance(s, -1),
+		"events_elsewhere", (json_int_t)s->unread.events,
+		"kernel_misses", (json_int_t)s->missed,
+		"kernel_misses_counted", !s->missed_uncounted,
+		"processes_untracked", (json_int_t)s->untracked,
+		"rate_limited", json_limited(s),
+		"statedump_lost", (json_int_t)s->statedump_lost,
+		"threads_unseen", (json_int_t)s->threads_unseen,
+		"sync", json_sync(s),
+		"recorder", "cpu_s", usage.cpu_s, "cpu_percent", usage.percent,
+		"peak_bytes", (json_int_t)usage.peak_bytes,
+		"provider", rec->nodes[0].provider,
+		"provider_gone", rec->nodes[0].provider_gone,
+		"clock", "source", tsct_source_name(rec->source),
+		"origin", rec->clock_origin,
+		"status", tsct_status_name(rec->status),
+		"error_ns", ctl_json_error(tsct_recording_writer_error_ns(s->writer)),
+		"disrupted", rec->epoch != rec->epoch_first,
+		"files", files);
+	if (!s->o->control)
+		return ctl_json_print(summary);
+	record_control_finish(s->o->control, summary);
+	return EXIT_DONE;
 }
 
 /* ---- summary and exit status --------------------------------------------- */
@@ -452,7 +563,7 @@ int record_show_summary(const struct record_session *s,
 	int ret = EXIT_DONE;
 
 	if (s->o->json)
-		ret = record_json_print(s, child);
+		ret = print_json(s, child);
 	else if (!s->o->quiet)
 		print_text(s, child);
 	else if (lossy)

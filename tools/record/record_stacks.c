@@ -20,8 +20,8 @@
 #include "lib/base/index.h"
 #include "lib/client/gettime.h"
 #include "lib/statedump/perf_map.h"
-#include "lib/statedump/statedump.h"
 #include "lib/statedump/symbolize.h"
+#include "record_statedump.h"
 #include "tools/bpf/progs/events.h"
 #include "tools/common/error.h"
 
@@ -419,7 +419,7 @@ static bool is_numbered(const struct record_stacks *st, __u64 key, __u32 *ret_nu
 static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 			  const struct new_frame *frame)
 {
-	struct record_stacks *st = s->statedump.stacks;
+	struct record_stacks *st = s->stacks;
 	char payload[TSCT_STATEDUMP_BYTES_MAX];
 	__u32 len = 0, number = st->nr_frames;
 
@@ -441,7 +441,7 @@ static __u32 number_frame(struct record_session *s, __u64 cycles, __u64 key,
 
 static __u32 number_kernel(struct record_session *s, __u64 cycles, __u64 address)
 {
-	const struct record_stacks *st = s->statedump.stacks;
+	const struct record_stacks *st = s->stacks;
 	const struct kernel_symbol *symbol = find_kernel(st, address);
 	struct new_frame frame = { address, "", "[kernel]", "" };
 	char text[256];
@@ -459,7 +459,7 @@ static __u32 number_kernel(struct record_session *s, __u64 cycles, __u64 address
 static __u32 number_in_image(struct record_session *s, __u64 cycles, long index,
 			     __u64 offset)
 {
-	struct record_stacks *st = s->statedump.stacks;
+	struct record_stacks *st = s->stacks;
 	const struct image *image = &st->images[index];
 	struct new_frame frame = { offset, image->build_id, image->path, "" };
 	const __u64 key = hash64(hash64(st->seed ^ 2, (__u64)index), offset);
@@ -509,7 +509,7 @@ static const struct code_mapping *find_mapping(struct record_stacks *st, __u32 t
 static bool number_address(struct record_session *s, __u64 cycles, __u32 tgid,
 			   __u64 address, __u32 *ret_number)
 {
-	struct record_stacks *st = s->statedump.stacks;
+	struct record_stacks *st = s->stacks;
 	__u64 key = hash64(hash64(st->seed ^ 3, tgid), address), from;
 	struct new_frame frame = { address, "", "", "" };
 	char text[TSCT_PERF_MAP_NAME + 32];
@@ -551,7 +551,7 @@ static bool number_user(struct record_session *s, __u64 cycles, __u32 tgid,
 			const struct bpf_stack_build_id *from, bool is_caller,
 			__u32 *ret_number)
 {
-	struct record_stacks *st = s->statedump.stacks;
+	struct record_stacks *st = s->stacks;
 	const __u64 offset = from->offset - is_caller;
 	char build_id[TSCT_BUILD_ID_TEXT];
 	struct new_frame frame = { offset, build_id, "", "" };
@@ -624,7 +624,7 @@ static void limit_numbers(struct record_stacks *st)
 /* Writes the frames of a stack that are new, and the stack. */
 static void write_stack(struct record_session *s, __u64 cycles, const struct stack_head *head)
 {
-	struct record_stacks *st = s->statedump.stacks;
+	struct record_stacks *st = s->stacks;
 	const __u64 *kernel = (const __u64 *)(head + 1);
 	const size_t nr_kernel = head->kernel_bytes / 8;
 	const struct bpf_stack_build_id *user = (const void *)(kernel + nr_kernel);
@@ -651,13 +651,13 @@ static void write_stack(struct record_session *s, __u64 cycles, const struct sta
 void record_stacks_take(struct record_session *s, __u64 cycles, const void *payload,
 			size_t size)
 {
-	struct record_stacks *st = s->statedump.stacks;
+	struct record_stacks *st = s->stacks;
 	const struct stack_head *head = payload;
 
 	if (!st || size < sizeof(*head) ||
 	    size < sizeof(*head) + head->kernel_bytes + head->user_bytes)
 		return;
-	st->other_numbers = s->statedump.other_numbers;
+	st->other_numbers = s->other_numbers;
 	limit_numbers(st);
 	if (tsct_index_find(&st->stacks, head->stack, 0) != TSCT_INDEX_NONE)
 		return;
@@ -666,9 +666,8 @@ void record_stacks_take(struct record_session *s, __u64 cycles, const void *payl
 	write_stack(s, cycles, head);
 }
 
-void record_stacks_exec(struct record_session *s, const char *filename)
+void record_stacks_exec(struct record_stacks *st, const char *filename)
 {
-	struct record_stacks *st = s->statedump.stacks;
 	/* A relative path may be meant in another directory: the build id shows that. */
 	char *path = st ? realpath(filename, NULL) : NULL, **program = NULL;
 	bool known = !path;
@@ -706,7 +705,7 @@ int record_stacks_open(struct record_session *s)
 	read_kallsyms(st);
 	/* The libraries of this process are those of many others. */
 	read_mappings(st, (__u32)getpid());
-	s->statedump.stacks = st;
+	s->stacks = st;
 	return 0;
 }
 

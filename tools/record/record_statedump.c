@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The statedump of a recording (lib/statedump): what the recorder finds out about threads,
+ * processes and cgroups while it records. BPF programs report it if there are kernel
+ * events; otherwise, it is read from /proc.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +19,14 @@
 #include <linux/magic.h>
 
 #include "lib/base/array.h"
+#include "lib/base/index.h"
 #include "cmd_record.h"
 #include "lib/core/ring.h"
 #include "lib/client/gettime.h"
 #include "lib/statedump/statedump.h"
+#include "record_statedump.h"
 #include "tools/bpf/progs/events.h"
+#include "tools/common/error.h"
 
 #define CGROUPS		"/sys/fs/cgroup"	/* the hierarchy of cgroups of version 2 */
 #define HELD_MAX	(64U << 20)	/* limit of what a flight recorder holds, bytes */
@@ -33,24 +42,56 @@
 #define LAST_PID_NS	100000000LL
 #define SAME_PID_NS	1000000000LL
 
+struct record_statedump {
+	/*
+	 * The thread of the embedded server calls record_statedump_on_thread(), so all below,
+	 * and the counts in the session, are protected by the mutex.
+	 */
+	pthread_mutex_t lock;
+	__u64 last_cycles;	/* of the last event written */
+	/* events that are not written yet, as there are no files: for each a struct
+	 * tsct_record, and the payload, aligned to 8 */
+	char *held;
+	size_t used, room;
+	/* descriptor of /proc/loadavg, which has the thread ID that the kernel gave last;
+	 * -1: BPF programs report all threads, or have other numbers */
+	int loadavg;
+	__u64 pid_position;	/* of that ID, see tsct_pid_position() */
+	__u32 written_pid;	/* ID of the last event last_pid */
+	__s64 last_pid_ns, written_pid_ns;	/* CLOCK_MONOTONIC of reading and event */
+	struct known_thread *threads;	/* threads whose state was written */
+	struct tsct_index thread_index;	/* of these, by ID */
+	struct tsct_index cgroups;	/* IDs of the cgroups whose path was written */
+	struct tsct_tid_notes *notes;	/* threads of the events that were written */
+};
+
 /* ---- events ------------------------------------------------------------------ */
 
-void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
-			  const void *payload, __u32 len)
+/* Adds an event. Called with the mutex locked. */
+static void add_event(struct record_session *s, __u32 id, __u64 cycles, const void *payload,
+		      __u32 len)
 {
 	const struct tsct_record header = { .len = sizeof(header) + len, .id = id,
 					    .cycles = cycles };
-	struct record_statedump *dump = &s->statedump;
+	struct record_statedump *dump = s->statedump;
 	const size_t size = tsct_record_size(len);
 
 	if (dump->used + size > HELD_MAX ||
 	    tsct_array_reserve(&dump->held, &dump->room, dump->used + size, 1)) {
-		dump->lost++;
+		s->statedump_lost++;
 		return;
 	}
 	memcpy(dump->held + dump->used, &header, sizeof(header));
 	memcpy(dump->held + dump->used + sizeof(header), payload, len);
 	dump->used += size;
+}
+
+void record_statedump_add(struct record_session *s, __u32 id, __u64 cycles,
+			  const void *payload, __u32 len)
+{
+	pthread_mutex_lock(&s->statedump->lock);
+	add_event(s, id, cycles, payload, len);
+	pthread_mutex_unlock(&s->statedump->lock);
 }
 
 static int by_cycles(const void *a, const void *b)
@@ -65,7 +106,7 @@ static int by_cycles(const void *a, const void *b)
 
 static void write_event(struct record_session *s, const struct tsct_record *r)
 {
-	__u64 *last = &s->statedump.last_cycles;
+	__u64 *last = &s->statedump->last_cycles;
 	struct tsct_event event = {
 		.id = r->id, .payload = r + 1, .len = r->len - sizeof(*r),
 	};
@@ -73,8 +114,8 @@ static void write_event(struct record_session *s, const struct tsct_record *r)
 	*last = *last < s->rec.begin ? s->rec.begin : *last;
 	*last = *last < r->cycles ? r->cycles : *last;
 	/* Events that are read from /proc after the end of the recording get its last time. */
-	if (s->statedump.end && *last > s->statedump.end)
-		*last = s->statedump.end;
+	if (s->ended && *last > s->rec.end)
+		*last = s->rec.end;
 	event.cycles = *last;
 	/* The recording writer counts events that it fails to write. */
 	tsct_recording_writer_event(s->writer, s->rec.statedump, &event);
@@ -83,7 +124,7 @@ static void write_event(struct record_session *s, const struct tsct_record *r)
 /* Writes the events that were added, up to a time, in the order of their times. */
 static void write_events(struct record_session *s, __u64 until)
 {
-	struct record_statedump *dump = &s->statedump;
+	struct record_statedump *dump = s->statedump;
 	const struct tsct_record **all, *r;
 	size_t at, nr = 0, i, kept = 0, size;
 
@@ -116,7 +157,7 @@ static void write_events(struct record_session *s, __u64 until)
 
 static void add_cgroup(struct record_session *s, __u64 cycles, __u64 id, const char *path)
 {
-	struct record_statedump *dump = &s->statedump;
+	struct record_statedump *dump = s->statedump;
 	char payload[TSCT_STATEDUMP_BYTES_MAX];
 	__u32 len = 0;
 
@@ -125,7 +166,15 @@ static void add_cgroup(struct record_session *s, __u64 cycles, __u64 id, const c
 		return;
 	tsct_statedump_put(payload, &len, &id, sizeof(id));
 	tsct_statedump_put_text(payload, &len, path);
-	record_statedump_add(s, TSCT_STATEDUMP_CGROUP, cycles, payload, len);
+	add_event(s, TSCT_STATEDUMP_CGROUP, cycles, payload, len);
+}
+
+void record_statedump_cgroup(struct record_session *s, __u64 cycles, __u64 id,
+			     const char *path)
+{
+	pthread_mutex_lock(&s->statedump->lock);
+	add_cgroup(s, cycles, id, path);
+	pthread_mutex_unlock(&s->statedump->lock);
 }
 
 /* nftw() has no argument for its function. */
@@ -146,10 +195,10 @@ void record_statedump_cgroups(struct record_session *s)
 
 	if (statfs(CGROUPS, &fs) || fs.f_type != CGROUP2_SUPER_MAGIC)
 		return;
-	pthread_mutex_lock(&s->statedump.lock);
+	pthread_mutex_lock(&s->statedump->lock);
 	walking = s;
 	nftw(CGROUPS, add_directory, 16, FTW_PHYS | FTW_MOUNT);
-	pthread_mutex_unlock(&s->statedump.lock);
+	pthread_mutex_unlock(&s->statedump->lock);
 }
 
 /* ---- thread IDs that are used again ------------------------------------------- */
@@ -158,7 +207,7 @@ void record_statedump_cgroups(struct record_session *s)
  * @force: also if it was read just now. Called with the mutex locked. */
 static void note_last_pid(struct record_session *s, bool force)
 {
-	struct record_statedump *dump = &s->statedump;
+	struct record_statedump *dump = s->statedump;
 	struct tsct_statedump_last_pid now = { 0 };
 	const __s64 now_ns = tsct_monotonic_ns();
 	const __u64 cycles = tsct_clock_cycles(s->clock);
@@ -181,7 +230,7 @@ static void note_last_pid(struct record_session *s, bool force)
 		return;
 	dump->written_pid = now.tid;
 	dump->written_pid_ns = now_ns;
-	record_statedump_add(s, TSCT_STATEDUMP_LAST_PID, cycles, &now, sizeof(now));
+	add_event(s, TSCT_STATEDUMP_LAST_PID, cycles, &now, sizeof(now));
 }
 
 /* ---- a thread in /proc ---------------------------------------------------- */
@@ -344,23 +393,32 @@ static bool is_same(const struct tsct_statedump_thread *a,
 static void add_thread(struct record_session *s, __u64 cycles,
 		       const struct tsct_statedump_thread *state, bool reported)
 {
-	struct known_thread *known = get_thread(&s->statedump, state->tid);
+	struct known_thread *known = get_thread(s->statedump, state->tid);
 
 	if (known) {
 		known->checked_ns = tsct_monotonic_ns();
 		if (!reported && is_same(&known->state, state) &&
-		    !may_be_another(&s->statedump, known))
+		    !may_be_another(s->statedump, known))
 			return;
 		known->reported = reported;
 		known->state = *state;
-		known->pid_position = s->statedump.pid_position;
+		known->pid_position = s->statedump->pid_position;
 	}
-	record_statedump_add(s, TSCT_STATEDUMP_THREAD, cycles, state, sizeof(*state));
+	add_event(s, TSCT_STATEDUMP_THREAD, cycles, state, sizeof(*state));
+}
+
+void record_statedump_thread(struct record_session *s, __u64 cycles,
+			     const struct tsct_statedump_thread *state)
+{
+	pthread_mutex_lock(&s->statedump->lock);
+	add_thread(s, cycles, state, true);
+	pthread_mutex_unlock(&s->statedump->lock);
 }
 
 /* A thread ended before it could be read about. Counts it, unless its state is known. */
-static void note_ended(struct record_statedump *dump, __u32 tid)
+static void note_ended(struct record_session *s, __u32 tid)
 {
+	struct record_statedump *dump = s->statedump;
 	struct known_thread *known = get_thread(dump, tid);
 
 	if (!known || known->reported ||
@@ -370,7 +428,7 @@ static void note_ended(struct record_statedump *dump, __u32 tid)
 		.state.tid = tid, .checked_ns = tsct_monotonic_ns(),
 		.pid_position = dump->pid_position,
 	};
-	dump->unseen++;
+	s->threads_unseen++;
 }
 
 static void read_thread(struct record_session *s, __u32 tid)
@@ -380,14 +438,14 @@ static void read_thread(struct record_session *s, __u32 tid)
 	char path[4096];
 	const bool found = read_proc(tid, &state, path, sizeof(path));
 
-	pthread_mutex_lock(&s->statedump.lock);
+	pthread_mutex_lock(&s->statedump->lock);
 	if (*path)
 		add_cgroup(s, cycles, state.cgroup, path);
 	if (found)
 		add_thread(s, cycles, &state, false);
 	else
-		note_ended(&s->statedump, tid);
-	pthread_mutex_unlock(&s->statedump.lock);
+		note_ended(s, tid);
+	pthread_mutex_unlock(&s->statedump->lock);
 }
 
 void record_statedump_on_thread(void *session, __u32 tid)
@@ -400,9 +458,9 @@ void record_statedump_on_thread(void *session, __u32 tid)
 	 */
 	if (!s->clock || tid == (__u32)getpid() || s->o->nr_events)
 		return;
-	pthread_mutex_lock(&s->statedump.lock);
+	pthread_mutex_lock(&s->statedump->lock);
 	note_last_pid(s, true);
-	pthread_mutex_unlock(&s->statedump.lock);
+	pthread_mutex_unlock(&s->statedump->lock);
 	read_thread(s, tid);
 }
 
@@ -410,7 +468,7 @@ void record_statedump_on_thread(void *session, __u32 tid)
  * names change, and numbers are used again. */
 static void read_noted(struct record_session *s, __s64 limit_ns)
 {
-	struct record_statedump *dump = &s->statedump;
+	struct record_statedump *dump = s->statedump;
 	const __s64 begin = tsct_monotonic_ns();
 	struct known_thread *known;
 	__s64 now = begin;
@@ -433,92 +491,77 @@ static void read_noted(struct record_session *s, __s64 limit_ns)
 	}
 }
 
-/* ---- records of BPF programs --------------------------------------------------- */
+/* ---- passes ----------------------------------------------------------------- */
 
-static int take(void *context, unsigned int kind, uint64_t cycles, const void *payload,
-		size_t size)
+__u64 record_statedump_start_pass(struct record_session *s, bool is_last)
 {
-	struct record_session *s = context;
-	__u64 id;
+	struct record_statedump *dump = s->statedump;
+	const __u64 now = tsct_clock_cycles(s->clock);
 
-	switch (kind) {
-	case STATEDUMP_THREAD:
-		add_thread(s, cycles, payload, true);
-		break;
-	case STATEDUMP_EXEC:
-		record_statedump_add(s, TSCT_STATEDUMP_EXEC, cycles, payload, (__u32)size);
-		record_stacks_exec(s, (const char *)payload + sizeof(__u32));
-		break;
-	case STATEDUMP_STACK:
-		record_stacks_take(s, cycles, payload, size);
-		break;
-	case STATEDUMP_CGROUP:
-		memcpy(&id, payload, sizeof(id));
-		add_cgroup(s, cycles, id, (const char *)payload + sizeof(id));
-		break;
-	default:
-		break;
-	}
-	return 0;
+	pthread_mutex_lock(&dump->lock);
+	note_last_pid(s, is_last || (dump->notes && dump->notes->nr));
+	pthread_mutex_unlock(&dump->lock);
+	return is_last ? UINT64_MAX : now;
 }
 
-bool record_statedump_poll(struct record_session *s, bool idle, bool is_last)
+void record_statedump_finish_pass(struct record_session *s, __u64 until, bool idle, bool more)
 {
-	const __u64 now = tsct_clock_cycles(s->clock);
-	bool more = false;
-
-	pthread_mutex_lock(&s->statedump.lock);
-	note_last_pid(s, is_last || (s->statedump.notes && s->statedump.notes->nr));
-	if (s->source)
-		more = kernel_source_statedump(s->source, take, s) == 1;
-	pthread_mutex_unlock(&s->statedump.lock);
 	/* As long as records of BPF programs wait, these may be about the same threads. */
-	if (!s->statedump.other_numbers && !more)
-		read_noted(s, is_last ? INT64_MAX : idle ? READ_NS : READ_BUSY_NS);
+	if (!s->other_numbers && !more)
+		read_noted(s, until == UINT64_MAX ? INT64_MAX : idle ? READ_NS : READ_BUSY_NS);
 	if (!s->writer)
-		return more;
-	pthread_mutex_lock(&s->statedump.lock);
-	/* Events that are added later may be before the present time, but not before `now`. */
-	write_events(s, is_last ? UINT64_MAX : now);
-	pthread_mutex_unlock(&s->statedump.lock);
-	return more;
+		return;
+	pthread_mutex_lock(&s->statedump->lock);
+	write_events(s, until);
+	pthread_mutex_unlock(&s->statedump->lock);
 }
 
 /* ---- begin and end -------------------------------------------------------------- */
 
-void record_statedump_init(struct record_session *s)
+int record_statedump_open(struct record_session *s)
 {
 	const struct record_options *o = s->o;
+	struct record_statedump *dump = calloc(1, sizeof(*dump));
 	struct stat st;
 
-	pthread_mutex_init(&s->statedump.lock, NULL);
+	if (!dump)
+		return ctl_fail(-ENOMEM, "statedump: out of memory");
+	s->statedump = dump;
+	pthread_mutex_init(&dump->lock, NULL);
 	/* BPF programs number threads as the initial pid namespace does; /proc does not, in
 	 * another. */
-	s->statedump.other_numbers = o->nr_events &&
+	s->other_numbers = o->nr_events &&
 		!stat("/proc/self/ns/pid", &st) && st.st_ino != INITIAL_PID_NAMESPACE;
-	s->statedump.loadavg = -1;
-	if (!s->statedump.other_numbers &&
+	dump->loadavg = -1;
+	if (!s->other_numbers &&
 	    (!o->nr_events || (!o->all && (o->command || o->select.nr_roots))))
-		s->statedump.loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+		dump->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	return 0;
 }
 
 void record_statedump_begin(struct record_session *s)
 {
-	s->statedump.notes = calloc(1, sizeof(*s->statedump.notes));
-	tsct_recording_writer_note(s->writer, s->statedump.notes);
-	pthread_mutex_lock(&s->statedump.lock);
+	struct record_statedump *dump = s->statedump;
+
+	dump->notes = calloc(1, sizeof(*dump->notes));
+	tsct_recording_writer_note(s->writer, dump->notes);
+	pthread_mutex_lock(&dump->lock);
 	note_last_pid(s, true);
-	pthread_mutex_unlock(&s->statedump.lock);
+	pthread_mutex_unlock(&dump->lock);
 }
 
 void record_statedump_close(struct record_session *s)
 {
-	if (s->statedump.loadavg >= 0)
-		close(s->statedump.loadavg);
-	free(s->statedump.held);
-	free(s->statedump.threads);
-	tsct_index_free(&s->statedump.thread_index);
-	tsct_index_free(&s->statedump.cgroups);
-	free(s->statedump.notes);
-	record_stacks_free(s->statedump.stacks);
+	struct record_statedump *dump = s->statedump;
+
+	if (!dump)
+		return;
+	if (dump->loadavg >= 0)
+		close(dump->loadavg);
+	free(dump->held);
+	free(dump->threads);
+	tsct_index_free(&dump->thread_index);
+	tsct_index_free(&dump->cgroups);
+	free(dump->notes);
+	free(dump);
 }

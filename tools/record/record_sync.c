@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Runs the sync sessions of a recording, and fetches sync samples from the daemon */
+/*
+ * The sync samples of a recording: the exchanges with other nodes that the daemon
+ * measures, and the sync sessions before and after the recording. Samples are fetched
+ * while the recording runs, because the daemon keeps only a limited number of samples.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -10,7 +14,10 @@
 
 #include "lib/base/array.h"
 #include "cmd_record.h"
+#include "lib/client/control_client.h"
 #include "lib/client/gettime.h"
+#include "lib/ctf/samples.h"
+#include "record_sync.h"
 #include "tools/common/control.h"
 #include "tools/common/error.h"
 #include "tools/common/json.h"
@@ -31,10 +38,32 @@
 /* a child without polls for longer is not alive, s; as in lib/sync/schedule.h */
 #define PRESENT_S	60
 
-/* Sets the text sync->error to the message for the error @err. Returns @err. */
+struct record_sync {
+	struct tsct_control_call call;
+	__s64 due_ns;			/* time of the next request, CLOCK_MONOTONIC */
+	/* number of signals above which a wait for the daemon is given up */
+	int interrupts;
+	/* whether the samples from before the recording were fetched */
+	bool started;
+	/* sync sessions are run at the start and at the end */
+	bool sessions;
+	__u64 life;			/* random number of the daemon process */
+	__u64 number;			/* number of the last sample fetched */
+	bool busy;			/* a sync session is in progress */
+	/* the daemon has more samples: request them immediately */
+	bool more;
+	__u64 since;			/* cycles at which the sync session began */
+	/* number of samples since the sync session began */
+	unsigned int in_session;
+	struct tsct_sync_sample *held;	/* samples that are not written yet */
+	unsigned int nr_held;
+	__u64 last_cycles;		/* cycles of the last sample written */
+};
+
+/* Sets the text s->sync_error to the message for the error @err. Returns @err. */
 static int set_request_error(struct record_session *s, int err)
 {
-	return control_error(err, s->sync.error, sizeof(s->sync.error));
+	return control_error(err, s->sync_error, sizeof(s->sync_error));
 }
 
 __attribute__((format(printf, 3, 4)))
@@ -43,7 +72,7 @@ static int set_error(struct record_session *s, int err, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(s->sync.error, sizeof(s->sync.error), format, args);
+	vsnprintf(s->sync_error, sizeof(s->sync_error), format, args);
 	va_end(args);
 	return err;
 }
@@ -70,7 +99,7 @@ static void count_lost(struct record_session *s, __u64 nr)
 static int hold_sample(struct record_session *s,
 		       const struct tsct_sync_sample *sample)
 {
-	struct record_sync *sync = &s->sync;
+	struct record_sync *sync = s->sync;
 
 	if (sync->nr_held == HELD_MAX) {
 		sync->nr_held--;
@@ -111,7 +140,7 @@ static bool parse_sample(json_t *row, struct tsct_sync_sample *s)
 
 static int add_samples(struct record_session *s, json_t *samples)
 {
-	struct record_sync *sync = &s->sync;
+	struct record_sync *sync = s->sync;
 	struct tsct_sync_sample sample;
 	int err = 0;
 	size_t i;
@@ -134,7 +163,7 @@ static int add_samples(struct record_session *s, json_t *samples)
 /* Writes the samples that are held in memory, if the files are open. */
 static void write_samples(struct record_session *s)
 {
-	struct record_sync *sync = &s->sync;
+	struct record_sync *sync = s->sync;
 	__u8 payload[TSCT_SAMPLE_BYTES_MAX];
 	struct tsct_event event = { .id = TSCT_ID_FIRST, .payload = payload };
 	unsigned int i;
@@ -181,7 +210,7 @@ struct samples_answer {
 static int add_answer(struct record_session *s, json_t *json)
 {
 	struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
-	struct record_sync *sync = &s->sync;
+	struct record_sync *sync = s->sync;
 	struct samples_answer h;
 	int err;
 
@@ -232,7 +261,7 @@ static json_t *parse_json(struct record_session *s, const char *text, int *ret_e
 {
 	json_t *json;
 
-	*ret_err = control_check(text, s->sync.error, sizeof(s->sync.error));
+	*ret_err = control_check(text, s->sync_error, sizeof(s->sync_error));
 	if (*ret_err)
 		return NULL;
 	json = json_loads(text, 0, NULL);
@@ -259,9 +288,9 @@ static void begin_samples_request(struct record_session *s)
 	char request[64];
 
 	snprintf(request, sizeof(request), "samples %llu",
-		 (unsigned long long)s->sync.number);
-	s->sync.more = false;
-	tsct_control_call_begin(&s->sync.call, control_path(), request,
+		 (unsigned long long)s->sync->number);
+	s->sync->more = false;
+	tsct_control_call_begin(&s->sync->call, control_path(), request,
 				tsct_monotonic_ns() + answer_limit_ns(s));
 }
 
@@ -270,8 +299,8 @@ static int await_answer(struct record_session *s)
 {
 	int ret;
 
-	while (!(ret = tsct_control_call_step(&s->sync.call))) {
-		if (stop_signals > s->sync.interrupts)
+	while (!(ret = tsct_control_call_step(&s->sync->call))) {
+		if (stop_signals > s->sync->interrupts)
 			ret = -EINTR;
 		if (ret)
 			break;
@@ -285,19 +314,19 @@ static int request_json(struct record_session *s, const char *request,
 {
 	int err;
 
-	tsct_control_call_begin(&s->sync.call, control_path(), request,
+	tsct_control_call_begin(&s->sync->call, control_path(), request,
 				tsct_monotonic_ns() + answer_limit_ns(s));
 	err = await_answer(s);
 	if (!err)
-		*ret = parse_json(s, s->sync.call.answer, &err);
-	tsct_control_call_end(&s->sync.call);
+		*ret = parse_json(s, s->sync->call.answer, &err);
+	tsct_control_call_end(&s->sync->call);
 	return err;
 }
 
 /* Fetches all new samples from the daemon. */
 static int fetch_samples(struct record_session *s)
 {
-	struct record_sync *sync = &s->sync;
+	struct record_sync *sync = s->sync;
 	int err;
 
 	do {
@@ -355,7 +384,7 @@ static int check_children(struct record_session *s, const json_t *peers,
 			  double since_s)
 {
 	const json_t *members = json_object_get(peers, "members");
-	char *absent = s->sync.absent;
+	char *absent = s->sync_absent;
 	unsigned int present = 0;
 	double age;
 	size_t i, len;
@@ -366,7 +395,7 @@ static int check_children(struct record_session *s, const json_t *peers,
 		if (age <= since_s || age >= PRESENT_S)
 			continue;
 		len = strlen(absent);
-		snprintf(absent + len, sizeof(s->sync.absent) - len, "%s%s",
+		snprintf(absent + len, sizeof(s->sync_absent) - len, "%s%s",
 			 len ? ", " : "",
 			 ctl_json_string(json_array_get(members, i), "name"));
 	}
@@ -386,7 +415,7 @@ static int check_session(struct record_session *s, __s64 began_ns)
 	json_t *peers;
 	int err;
 
-	if (!is_master && s->sync.in_session)
+	if (!is_master && s->sync->in_session)
 		return 0;
 	err = request_json(s, "peers", &peers);
 	if (err)
@@ -409,9 +438,9 @@ static int await_session_end(struct record_session *s)
 
 	for (;;) {
 		err = fetch_samples(s);
-		if (err || !s->sync.busy)
+		if (err || !s->sync->busy)
 			return err;
-		if (stop_signals > s->sync.interrupts)
+		if (stop_signals > s->sync->interrupts)
 			return set_error(s, -EINTR, "interrupted");
 		if (tsct_monotonic_ns() > until)
 			break;
@@ -428,9 +457,9 @@ static int run_session(struct record_session *s,
 	json_t *answer;
 	int err = 0;
 
-	session->begin = s->sync.since = tsct_clock_cycles(s->clock);
-	s->sync.in_session = 0;
-	s->sync.absent[0] = '\0';
+	session->begin = s->sync->since = tsct_clock_cycles(s->clock);
+	s->sync->in_session = 0;
+	s->sync_absent[0] = '\0';
 	/*
 	 * In the role "shared" CLOCK_REALTIME already is cluster time: measure nothing.
 	 */
@@ -457,8 +486,11 @@ int record_sync_open(struct record_session *s)
 
 	if (s->o->sync_mode == RECORD_SYNC_OFF)
 		return 0;
+	s->sync = calloc(1, sizeof(*s->sync));
+	if (!s->sync)
+		return ctl_fail(-ENOMEM, "sync samples: out of memory");
 	/* Signals interrupt the waits of sessions only: all other waits are short. */
-	s->sync.interrupts = sessions_required(s) ? 0 : INT_MAX;
+	s->sync->interrupts = sessions_required(s) ? 0 : INT_MAX;
 	err = tsct_recording_add_samples(&s->rec);
 	if (err)
 		return ctl_fail(err, "sync samples: %s", strerror(-err));
@@ -467,14 +499,14 @@ int record_sync_open(struct record_session *s)
 		tsct_recording_drop_sync(&s->rec);
 		if (sessions_required(s))
 			return ctl_fail(err, "--cluster: %s; nothing was recorded",
-					s->sync.error);
+					s->sync_error);
 		if (s->o->fit)
 			ctl_error("--fit %s has no effect: no sync samples: %s",
-					s->o->fit, s->sync.error);
+					s->o->fit, s->sync_error);
 		return 0;
 	}
-	s->sync.started = true;
-	s->sync.due_ns = tsct_monotonic_ns() + FETCH_NS;
+	s->sync->started = true;
+	s->sync->due_ns = tsct_monotonic_ns() + FETCH_NS;
 	return 0;
 }
 
@@ -492,7 +524,7 @@ static bool decide_sessions(struct record_session *s)
 	    rec->role != TSCT_SYNC_CHILD)
 		return false;
 	if (request_json(s, "peers", &peers))
-		return ctl_fail(false, "no sync sessions: %s", s->sync.error);
+		return ctl_fail(false, "no sync sessions: %s", s->sync_error);
 	has_master = find_master(peers);
 	json_decref(peers);
 	return has_master;
@@ -502,21 +534,21 @@ int record_sync_start(struct record_session *s)
 {
 	int err;
 
-	s->sync.sessions = decide_sessions(s);
-	if (!s->sync.sessions)
+	if (!s->sync || !decide_sessions(s))
 		return 0;
-	s->sync.interrupts = 0;
+	s->sync->sessions = true;
+	s->sync->interrupts = 0;
 	err = run_session(s, &s->rec.nodes[0].sync.start);
 	if (err && (sessions_required(s) || err == -EINTR))
 		return ctl_fail(err, "%sthe session at the start failed: %s; nothing was"
 				" recorded", sessions_required(s) ? "--cluster: " : "",
-				s->sync.error);
+				s->sync_error);
 	if (err)
 		ctl_error("the session at the start failed: %s; recording without"
-			     " it", s->sync.error);
-	else if (*s->sync.absent)
+			     " it", s->sync_error);
+	else if (*s->sync_absent)
 		ctl_error("nodes absent from the session at the start: %s",
-			     s->sync.absent);
+			     s->sync_absent);
 	return 0;
 }
 
@@ -525,7 +557,7 @@ int record_sync_start(struct record_session *s)
 /* Ignores errors: the next answer has the samples, or a gap in the sample numbers. */
 void record_sync_poll(struct record_session *s, __s64 now_ns)
 {
-	struct record_sync *sync = &s->sync;
+	struct record_sync *sync = s->sync;
 	int ret;
 
 	if (!s->rec.nodes[0].sync.on)
@@ -550,17 +582,18 @@ void record_sync_poll(struct record_session *s, __s64 now_ns)
 
 /* ---- end of the recording ------------------------------------------------------- */
 
-void record_sync_end(struct record_session *s)
+void record_sync_end(struct record_session *s, int signals)
 {
 	struct tsct_recorded_sync *rec = &s->rec.nodes[0].sync;
 	int err;
 
 	if (!rec->on)
 		return;
-	tsct_control_call_end(&s->sync.call);
-	s->sync.error[0] = '\0';
-	s->sync.absent[0] = '\0';
-	if (s->sync.sessions) {
+	tsct_control_call_end(&s->sync->call);
+	s->sync_error[0] = '\0';
+	s->sync_absent[0] = '\0';
+	if (s->sync->sessions) {
+		s->sync->interrupts = signals;
 		err = run_session(s, &rec->end);
 	} else {
 		/* Without a session, the times of the last samples: the rings may have
@@ -570,12 +603,15 @@ void record_sync_end(struct record_session *s)
 		rec->end.end = tsct_clock_cycles(s->clock);
 	}
 	if (!err)
-		s->sync.error[0] = '\0';
+		s->sync_error[0] = '\0';
 	write_samples(s);
 }
 
 void record_sync_close(struct record_session *s)
 {
-	tsct_control_call_end(&s->sync.call);
-	free(s->sync.held);
+	if (!s->sync)
+		return;
+	tsct_control_call_end(&s->sync->call);
+	free(s->sync->held);
+	free(s->sync);
 }

@@ -10,6 +10,7 @@
 #include "cmd_record.h"
 #include "lib/client/programs.h"
 #include "lib/client/runtime_paths.h"
+#include "record_child.h"
 #include "tools/common/channels.h"
 #include "tools/common/error.h"
 #include "tools/common/view.h"

@@ -29,9 +29,9 @@ static __u32 bin_of(struct report *r, __u64 time)
 
 	while (time >> r->rate_shift >= RATE_BINS) {
 		for (i = 0; i < r->x.nr_defs; i++)
-			fold(r->event_rate[i]);
+			fold(r->seen[i].rate);
 		for (i = 0; i < r->x.nr_nodes; i++)
-			fold(r->node_rate[i]);
+			fold(r->nodes[i].rate);
 		r->rate_shift++;
 	}
 	return time >> r->rate_shift;
@@ -109,12 +109,11 @@ static int look_at(struct tsct_export *x, const struct tsct_export_event *ev)
 	edge_make(&edge, x, ev);
 	r->groups[seen->group].bytes += 20 +
 		(edge.len < EDGE_KEPT ? edge.len : EDGE_KEPT);
-	r->node_events[ev->node]++;
-	r->location_events[ev->e->location]++;
+	r->nodes[ev->node].events++;
 	bin = bin_of(r, report_time(r, ev->ns));
-	err = count_in(&r->event_rate[ev->def], bin);
+	err = count_in(&seen->rate, bin);
 	if (!err)
-		err = count_in(&r->node_rate[ev->node], bin);
+		err = count_in(&r->nodes[ev->node].rate, bin);
 	return err ? err : spans_note(r->tracker, r->threads, ev->e->location,
 				      r->origin_ns, ev, &taken);
 }
@@ -193,6 +192,7 @@ static int busier(const void *a, const void *b)
 static int choose_rows(struct report *r, const struct tsct_threads *threads)
 {
 	struct tsct_thread **order = calloc(threads->nr + 1, sizeof(*order)), *t;
+	struct node_seen *node;
 	__u32 i;
 
 	r->row_of = calloc(threads->nr + 1, sizeof(*r->row_of));
@@ -210,10 +210,11 @@ static int choose_rows(struct report *r, const struct tsct_threads *threads)
 		r->row_of[t->index] = i;
 		if (i < ROWS_MAX)
 			continue;
-		if (!r->other_threads[t->node]++)
-			r->other_row[t->node] = r->nr_rows++;
-		r->other_events[t->node] += t->events;
-		r->row_of[t->index] = r->other_row[t->node];
+		node = &r->nodes[t->node];
+		if (!node->other_threads++)
+			node->other_row = r->nr_rows++;
+		node->other_events += t->events;
+		r->row_of[t->index] = node->other_row;
 	}
 	free(order);
 	return 0;
@@ -252,23 +253,14 @@ __u32 *report_order(const void *array, size_t size, __u32 nr)
 static int prepare(struct report *r)
 {
 	const struct tsct_export *x = &r->x;
-	const __u32 nodes = x->nr_nodes;
 	struct seen *seen;
 	__u32 i, k;
 
 	r->nr_groups = x->nr_slices + x->nr_defs;
 	r->seen = calloc(x->nr_defs + 1, sizeof(*r->seen));
-	r->event_rate = calloc(x->nr_defs + 1, sizeof(*r->event_rate));
 	r->groups = calloc(r->nr_groups + 1, sizeof(*r->groups));
-	r->node_events = calloc(nodes, sizeof(*r->node_events));
-	r->node_rate = calloc(nodes, sizeof(*r->node_rate));
-	r->other_threads = calloc(nodes, sizeof(*r->other_threads));
-	r->other_events = calloc(nodes, sizeof(*r->other_events));
-	r->other_row = calloc(nodes, sizeof(*r->other_row));
-	r->location_events = calloc(x->rec->nr_locations, sizeof(*r->location_events));
-	if (!r->seen || !r->event_rate || !r->groups || !r->node_events ||
-	    !r->node_rate || !r->other_threads || !r->other_events || !r->other_row ||
-	    !r->location_events)
+	r->nodes = calloc(x->nr_nodes, sizeof(*r->nodes));
+	if (!r->seen || !r->groups || !r->nodes)
 		return -ENOMEM;
 	for (i = 0; i < x->nr_defs; i++) {
 		seen = &r->seen[i];

@@ -112,7 +112,7 @@ static json_t *show_nodes(const struct report *r)
 		node = json_pack("{s:o,s:o,s:o,s:o}",
 			"name", ctl_json_text(r->x.nodes[i]),
 			"sub", ctl_json_text(strcmp(host, r->x.nodes[i]) ? host : ""),
-			"events", number(r->node_events[i]),
+			"events", number(r->nodes[i].events),
 			"error", show_bounds(r, i));
 		if (json_array_append_new(nodes, node)) {
 			json_decref(nodes);
@@ -185,11 +185,12 @@ static json_t *show_threads(const struct report *r)
 				show_process(t->process)));
 	}
 	for (i = 0; i < r->x.nr_nodes; i++)
-		if (r->other_threads[i])
-			json_array_set_new(rows, r->other_row[i], json_pack("[i,i,i,o,o,s]",
-				(int)i, -1, 0, json_sprintf("%" PRIu64 " other threads",
-					(uint64_t)r->other_threads[i]),
-				number(r->other_events[i]), ""));
+		if (r->nodes[i].other_threads)
+			json_array_set_new(rows, r->nodes[i].other_row, json_pack(
+				"[i,i,i,o,o,s]", (int)i, -1, 0,
+				json_sprintf("%" PRIu64 " other threads",
+					     (uint64_t)r->nodes[i].other_threads),
+				number(r->nodes[i].other_events), ""));
 	return rows;
 }
 
@@ -264,28 +265,29 @@ static void add_bins(__u64 *sum, const struct event_rate *rate)
 
 /*
  * Returns event rates as JSON: [index, bins] of each of the first @max elements in
- * @order, and [-1, bins] for the sum of the others. If @seen is NULL, the elements are
- * nodes; else they are event definitions, with the indexes seen[].index.
+ * @order, and [-1, bins] for the sum of the others. The elements are event definitions, with
+ * the indexes seen[].index, or nodes.
  */
-static json_t *show_curves(struct event_rate *const *rate, const __u32 *order, __u32 nr,
-			   __u32 max, const struct seen *seen, __u32 nr_bins)
+static json_t *show_curves(const struct report *r, bool nodes, const __u32 *order, __u32 nr,
+			   __u32 max, __u32 nr_bins)
 {
+	const struct event_rate *rate;
 	__u64 one[RATE_BINS], others[RATE_BINS] = { 0 };
 	json_t *list = json_array();
 	__u32 i;
 
 	for (i = 0; i < nr; i++) {
+		rate = nodes ? r->nodes[order[i]].rate : r->seen[order[i]].rate;
 		if (i >= max) {
-			add_bins(others, rate[order[i]]);
+			add_bins(others, rate);
 			continue;
 		}
-		if (!rate[order[i]])
+		if (!rate)
 			continue;
 		memset(one, 0, sizeof(one));
-		add_bins(one, rate[order[i]]);
-		json_array_append_new(list, json_pack("[i,o]", seen ?
-			(int)seen[order[i]].index : (int)order[i],
-			show_bins(one, nr_bins)));
+		add_bins(one, rate);
+		json_array_append_new(list, json_pack("[i,o]", nodes ? (int)order[i] :
+			(int)r->seen[order[i]].index, show_bins(one, nr_bins)));
 	}
 	if (nr > max)
 		json_array_append_new(list, json_pack("[i,o]", -1,
@@ -297,27 +299,88 @@ static json_t *show_rates(const struct report *r)
 {
 	const __u32 nr = ((report_span_ns(r) - 1) >> r->rate_shift) + 1;
 	const __u32 nr_bins = nr < RATE_BINS ? nr : RATE_BINS;
-	__u32 *nodes = report_order(r->node_events, sizeof(*r->node_events), r->x.nr_nodes);
+	__u32 *nodes = report_order(r->nodes, sizeof(*r->nodes), r->x.nr_nodes);
 	__u32 *events = report_order(r->seen, sizeof(*r->seen), r->x.nr_defs);
 	__u32 i, nr_events = 0;
 	__u64 total[RATE_BINS] = { 0 };
 	json_t *rates = NULL;
 
 	for (i = 0; i < r->x.nr_nodes; i++)
-		add_bins(total, r->node_rate[i]);
+		add_bins(total, r->nodes[i].rate);
 	while (events && nr_events < r->x.nr_defs && r->seen[events[nr_events]].events)
 		nr_events++;
 	if (nodes && events)
 		rates = json_pack("{s:I,s:o,s:o,s:o}", "width",
 			(json_int_t)(1ULL << (r->rate_shift & 63)),
-			"events", show_curves(r->event_rate, events, nr_events,
-					      RATES_EVENTS, r->seen, nr_bins),
-			"nodes", show_curves(r->node_rate, nodes, r->x.nr_nodes,
-					     RATES_NODES, NULL, nr_bins),
+			"events", show_curves(r, false, events, nr_events,
+					      RATES_EVENTS, nr_bins),
+			"nodes", show_curves(r, true, nodes, r->x.nr_nodes,
+					     RATES_NODES, nr_bins),
 			"total", show_bins(total, nr_bins));
 	free(nodes);
 	free(events);
 	return rates;
+}
+
+/* ---- strips ----------------------------------------------------------------- */
+
+static void put_strip(struct tsct_text *to, const struct strip *s)
+{
+	__u32 bin, next = 0;
+
+	bytes_varint(to, s->type);
+	bytes_varint(to, s->row);
+	bytes_varint(to, s->def);
+	bytes_varint(to, s->field);
+	for (bin = 0; bin < STRIP_BINS; bin++) {
+		if (!s->count[bin] && (s->type == STRIP_COUNTER ||
+				       s->busy[bin] < 0.0005F))
+			continue;
+		bytes_varint(to, bin + 1 - next);
+		next = bin + 1;
+		if (s->type == STRIP_COUNTER) {
+			tsct_text_add(to, &s->low[bin], sizeof(*s->low));
+			tsct_text_add(to, &s->high[bin], sizeof(*s->high));
+			tsct_text_add(to, &s->busy[bin], sizeof(*s->busy));
+		} else {
+			bytes_varint(to, s->count[bin]);
+			bytes_varint(to, s->busy[bin] * 1000 + 0.5F);
+		}
+	}
+	bytes_varint(to, 0);
+}
+
+/* Joins every @by bins into one bin, so that the strips take fewer bytes. */
+static void coarsen(struct strip *s, __u32 by)
+{
+	__u32 bin, k;
+
+	if (s->type == STRIP_COUNTER)
+		return;
+	for (bin = 0; bin < STRIP_BINS; bin += by) {
+		for (k = 1; k < by; k++) {
+			s->count[bin] += s->count[bin + k];
+			s->busy[bin] += s->busy[bin + k];
+			s->count[bin + k] = 0;
+			s->busy[bin + k] = 0;
+		}
+		s->busy[bin] /= by;
+	}
+}
+
+static void put_strips(const struct report *r, struct tsct_text *to)
+{
+	__u32 i, by;
+
+	for (by = 1; by < 64; by *= 4) {
+		to->len = 0;
+		for (i = 0; i < r->strips.nr; i++)
+			put_strip(to, &r->strips.all[i]);
+		if (to->len <= STRIP_BYTES_MAX)
+			break;
+		for (i = 0; i < r->strips.nr; i++)
+			coarsen(&r->strips.all[i], 4 * by);
+	}
 }
 
 /* ---- all data of the page ------------------------------------------------------ */
@@ -344,7 +407,7 @@ int report_data(struct report *r, FILE *to)
 	struct tsct_text strips = { 0 };
 
 	json_decref(all);
-	report_strips_put(r, &strips);
+	put_strips(r, &strips);
 	if (!json || strips.failed) {
 		free(json);
 		free(strips.at);

@@ -51,65 +51,6 @@ struct strip *report_strip(struct strips *all, __u32 type, __u32 row, __u32 def,
 	return &all->all[all->nr++];
 }
 
-static void put_strip(struct tsct_text *to, const struct strip *s)
-{
-	__u32 bin, next = 0;
-
-	bytes_varint(to, s->type);
-	bytes_varint(to, s->row);
-	bytes_varint(to, s->def);
-	bytes_varint(to, s->field);
-	for (bin = 0; bin < STRIP_BINS; bin++) {
-		if (!s->count[bin] && (s->type == STRIP_COUNTER ||
-				       s->busy[bin] < 0.0005F))
-			continue;
-		bytes_varint(to, bin + 1 - next);
-		next = bin + 1;
-		if (s->type == STRIP_COUNTER) {
-			tsct_text_add(to, &s->low[bin], sizeof(*s->low));
-			tsct_text_add(to, &s->high[bin], sizeof(*s->high));
-			tsct_text_add(to, &s->busy[bin], sizeof(*s->busy));
-		} else {
-			bytes_varint(to, s->count[bin]);
-			bytes_varint(to, s->busy[bin] * 1000 + 0.5F);
-		}
-	}
-	bytes_varint(to, 0);
-}
-
-/* Joins every @by bins into one bin, so that the strips take fewer bytes. */
-static void coarsen(struct strip *s, __u32 by)
-{
-	__u32 bin, k;
-
-	if (s->type == STRIP_COUNTER)
-		return;
-	for (bin = 0; bin < STRIP_BINS; bin += by) {
-		for (k = 1; k < by; k++) {
-			s->count[bin] += s->count[bin + k];
-			s->busy[bin] += s->busy[bin + k];
-			s->count[bin + k] = 0;
-			s->busy[bin + k] = 0;
-		}
-		s->busy[bin] /= by;
-	}
-}
-
-void report_strips_put(const struct report *r, struct tsct_text *to)
-{
-	__u32 i, by;
-
-	for (by = 1; by < 64; by *= 4) {
-		to->len = 0;
-		for (i = 0; i < r->strips.nr; i++)
-			put_strip(to, &r->strips.all[i]);
-		if (to->len <= STRIP_BYTES_MAX)
-			break;
-		for (i = 0; i < r->strips.nr; i++)
-			coarsen(&r->strips.all[i], 4 * by);
-	}
-}
-
 void report_strips_free(struct strips *all)
 {
 	__u32 i;

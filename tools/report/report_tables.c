@@ -351,7 +351,7 @@ static void put_nodes(const struct report *r, FILE *to)
 		put_number(to, n->nr_cpus ? n->nr_cpus : cpus);
 		report_put_cell(to, n->cpu_model && *n->cpu_model ? n->cpu_model :
 				"not known");
-		put_number(to, r->node_events[i]);
+		put_number(to, r->nodes[i].events);
 		report_put_cell(to, tsct_status_name(n->sync.on ? n->sync.status :
 						     rec->status));
 		fputs("<td>", to);

@@ -189,22 +189,16 @@ static void free_report(struct report *r)
 {
 	__u32 i;
 
-	for (i = 0; r->event_rate && i < r->x.nr_defs; i++)
-		free(r->event_rate[i]);
+	for (i = 0; r->seen && i < r->x.nr_defs; i++)
+		free(r->seen[i].rate);
 	for (i = 0; r->groups && i < r->nr_groups; i++)
 		free(r->groups[i].lengths);
-	for (i = 0; r->node_rate && i < r->x.nr_nodes; i++)
-		free(r->node_rate[i]);
+	for (i = 0; r->nodes && i < r->x.nr_nodes; i++)
+		free(r->nodes[i].rate);
 	free(r->seen);
-	free(r->event_rate);
 	free(r->groups);
-	free(r->node_events);
-	free(r->node_rate);
-	free(r->location_events);
+	free(r->nodes);
 	free(r->row_of);
-	free(r->other_threads);
-	free(r->other_events);
-	free(r->other_row);
 	free(r->gap_cursors);
 	free(r->gaps);
 	free(r->moments.at);

@@ -102,9 +102,19 @@ struct seen {
 	/* number of events; must be the first member, as report_order() sorts arrays by
 	 * the first 8 bytes of each element */
 	__u64 events;
+	struct event_rate *rate;	/* NULL: no events */
 	__u64 bytes;		/* total size of the payloads, bytes */
 	__u32 group;
 	__s32 index;		/* index of the definition on the page; -1: no events */
+};
+
+/* Number of the events of a node */
+struct node_seen {
+	__u64 events;		/* the first member, as in struct seen */
+	struct event_rate *rate;	/* NULL: no events */
+	/* its less busy threads, which share one row, and the number of their events */
+	__u64 other_threads, other_events;
+	__u32 other_row;	/* index of that row */
 };
 
 /* Event definitions that are drawn in the same way, such as a begin and its end */
@@ -175,23 +185,12 @@ struct report {
 	__s64 origin_ns, end_ns;
 	bool has_origin;
 	struct seen *seen;		/* counts of each event definition */
-	/* event rate of each event definition; NULL: no events */
-	struct event_rate **event_rate;
+	struct node_seen *nodes;
 	struct group *groups;
 	__u32 nr_groups;
-	__u64 *node_events;
-	/* event rate of each node; NULL: no events */
-	struct event_rate **node_rate;
-	__u64 *location_events;
 	unsigned int rate_shift;	/* log2 of a rate bin's width in ns */
 	__u32 *row_of;			/* row of each thread in the timeline */
 	__u32 nr_row_of, nr_rows;
-	/* for each node: number of its less busy threads, which share one row */
-	__u64 *other_threads;
-	/* for each node: number of events in the shared row of less busy threads */
-	__u64 *other_events;
-	/* for each node: index of the shared row of less busy threads */
-	__u32 *other_row;
 	__s64 longer_ns;		/* minimum length of the spans that are all
 					 * drawn individually, ns */
 
@@ -259,7 +258,6 @@ int report_take(struct report *r);
  * many counters */
 struct strip *report_strip(struct strips *strips, __u32 type, __u32 row, __u32 def,
 			   __u32 field);
-void report_strips_put(const struct report *r, struct tsct_text *to);
 void report_strips_free(struct strips *strips);
 
 /* Writes the data for the page's script (report_data.c). Returns 0 or -errno. */

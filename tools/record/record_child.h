@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* The command that is recorded */
+#ifndef RECORD_CHILD_H
+#define RECORD_CHILD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct record_session;
+
+struct record_child {
+	pid_t pid;		/* process id of the command; 0: no process */
+	int gate;		/* write end of a pipe: a byte lets the child exec */
+	int exec_error;		/* read end of a pipe: errno of a failed exec, or EOF */
+	bool running;
+	/* wait status of the command, from waitpid(), after its end */
+	int status;
+};
+
+extern volatile sig_atomic_t record_child_ended;	/* whether SIGCHLD came */
+
+/* Catches the signals that end the recording, counted by stop_signals, and SIGCHLD, and
+ * ignores others. The command gets the actions that were set before. */
+void record_signals_catch(void);
+
+/* Finds a command in $PATH. Prints errors. Returns the path, malloc'ed, or NULL. */
+char *record_child_find(const char *name);
+
+/* Forks a child that waits before exec. Returns 0 or -errno. */
+int record_child_hold(struct record_child *child, const char *path,
+		      char **command);
+
+/* Lets the child call exec. Returns 0, or the -errno of a failed exec. */
+int record_child_release(struct record_child *child);
+
+/* Reaps all child processes that have ended, without blocking. Updates @child, unless it is
+ * NULL. Returns true if others still run: the command, or descendants of it. */
+bool record_child_reap(struct record_child *child);
+
+/* Closes the pipes to the child, which ends if it still waits before exec. */
+void record_child_drop(struct record_child *child);
+
+/* ---- why there are no events: record_why.c ------------------------------- */
+
+/* Notes user and root directory of the command. */
+void record_child_look(struct record_session *s, pid_t pid);
+
+/* Prints that there are no events, and why. */
+void record_print_why(const struct record_session *s, const struct record_child *child,
+		      bool left_some);
+
+#endif /* RECORD_CHILD_H */

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+/* The kernel events of a recording: BPF programs, and what these report for the statedump */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "cmd_record.h"
+#include "lib/core/event_def.h"
+#include "record_mpi.h"
+#include "record_statedump.h"
+#include "tools/bpf/bpf_errors.h"
+#include "tools/bpf/progs/events.h"
+#include "tools/common/error.h"
+
+int record_kernel_open(struct record_session *s, pid_t root)
+{
+	struct kernel_select select = s->o->select;
+	char why[1024] = "";
+	pid_t *roots = NULL;
+	int err;
+
+	if (s->nr_channels == s->nr_programs)
+		return 0;
+	if (root && !s->o->all && !select.nr_roots) {
+		roots = record_ranks_roots(s->o->ranks, root, &select.nr_roots);
+		if (!roots)
+			return ctl_fail(-ENOMEM, "kernel events: out of memory");
+		select.roots = roots;
+	}
+	select.cpus = &s->o->cpus;
+	err = kernel_source_open(s->channels[s->nr_programs], s->clock, s->o->events,
+				 s->o->nr_events, &select, &s->source, why, sizeof(why));
+	free(roots);
+	if (err) {
+		ctl_error("kernel events: %s", why);
+		if (s->o->verbose)
+			fputs(bpf_errors_log(), stderr);
+		return err;
+	}
+	record_statedump_cgroups(s);
+	return select.stacks ? record_stacks_open(s) : 0;
+}
+
+/* ---- the statedump -------------------------------------------------------- */
+
+static int take(void *context, unsigned int kind, uint64_t cycles, const void *payload,
+		size_t size)
+{
+	struct record_session *s = context;
+	__u64 id;
+
+	switch (kind) {
+	case STATEDUMP_THREAD:
+		record_statedump_thread(s, cycles, payload);
+		break;
+	case STATEDUMP_EXEC:
+		record_statedump_add(s, TSCT_STATEDUMP_EXEC, cycles, payload, (__u32)size);
+		record_stacks_exec(s->stacks, (const char *)payload + sizeof(__u32));
+		break;
+	case STATEDUMP_STACK:
+		record_stacks_take(s, cycles, payload, size);
+		break;
+	case STATEDUMP_CGROUP:
+		memcpy(&id, payload, sizeof(id));
+		record_statedump_cgroup(s, cycles, id, (const char *)payload + sizeof(id));
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+bool record_kernel_statedump(struct record_session *s, bool idle, bool is_last)
+{
+	const __u64 until = record_statedump_start_pass(s, is_last);
+	const bool more = s->source && kernel_source_statedump(s->source, take, s) == 1;
+
+	record_statedump_finish_pass(s, until, idle, more);
+	return more;
+}
+
+/* ---- end ------------------------------------------------------------------ */
+
+/* Notes the number of events that the rate limit dropped. */
+static void add_limited(void *context, const char *event, unsigned int kind,
+			unsigned long dropped)
+{
+	struct record_session *s = context;
+	struct record_limited *more = tsct_array_next(&s->limited, s->nr_limited, sizeof(*more));
+
+	if (!more) {
+		ctl_error("rate limit: %lu events of %s dropped", dropped, event);
+		return;
+	}
+	s->nr_limited++;
+	more->dropped = dropped;
+	snprintf(more->event, sizeof(more->event), "%s%s%s", event,
+		 kind == TSCT_KIND_INSTANT ? "" : "/",
+		 kind == TSCT_KIND_INSTANT ? "" : tsct_kind_names[kind]);
+}
+
+void record_kernel_stop(struct record_session *s)
+{
+	if (!s->source)
+		return;
+	kernel_source_stop(s->source);
+	s->untracked = kernel_source_untracked(s->source);
+	s->missed = kernel_source_missed(s->source);
+	s->missed_uncounted = !kernel_source_counts_missed(s->source);
+	kernel_source_limited(s->source, add_limited, s);
+}
+
+void record_kernel_flush(struct record_session *s)
+{
+	unsigned long missing;
+	__u64 taken;
+	int moved;
+
+	if (!s->source)
+		return;
+	s->statedump_lost += kernel_source_statedump_lost(s->source);
+	do {
+		moved = kernel_source_flush(s->source, s->rec.end);
+		/* Rings of programs are read up to the recording's end, later: events
+		 * after it would be recorded on some CPUs only. */
+		if (!s->o->flight)
+			tsct_drain_pass(s->drains[s->nr_programs], s->rec.end, &taken);
+	} while (moved > 0);
+	missing = kernel_source_missing(s->source);
+	if (moved < 0 || missing)
+		ctl_error("%lu kernel events are missing%s%s", missing,
+			     moved < 0 ? ": " : "", moved < 0 ? strerror(-moved) : "");
+	record_kernel_close(s);
+}
+
+void record_kernel_close(struct record_session *s)
+{
+	kernel_source_close(s->source);
+	s->source = NULL;
+	record_stacks_free(s->stacks);
+	s->stacks = NULL;
+}
