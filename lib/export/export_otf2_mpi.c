@@ -118,24 +118,17 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 			  const struct tsct_export_event *ev, __u32 location)
 {
-	struct otf2_mpi_rank *rank;
-
 	if (role == TSCT_MPI_ROLE_COMM)
 		return add_member(mpi, ev->e);
 	if (role == TSCT_MPI_ROLE_COMM_NAME)
 		return add_name(mpi, ev->e);
 	if (role != TSCT_MPI_ROLE_RANK)
 		return 0;
-	rank = tsct_array_next(&mpi->ranks, mpi->nr_ranks, sizeof(*rank));
-	if (!rank)
-		return -ENOMEM;
-	*rank = (struct otf2_mpi_rank) {
-		.job = tsct_value_integer_of(ev->e, "job"),
-		.rank = tsct_value_integer_of(ev->e, "rank"),
-		.location = location,
-	};
-	mpi->nr_ranks++;
-	return 0;
+	return tsct_array_add(&mpi->ranks, &mpi->nr_ranks, &(struct otf2_mpi_rank) {
+			.job = tsct_value_integer_of(ev->e, "job"),
+			.rank = tsct_value_integer_of(ev->e, "rank"),
+			.location = location,
+		}, sizeof(*mpi->ranks));
 }
 
 /* ---- order ------------------------------------------------------------- */
