@@ -13,7 +13,7 @@
 #include "lib/base/array.h"
 #include "lib/base/hash.h"
 #include "export_otf2.h"
-#include "lib/ctf/pread_all.h"
+#include "lib/ctf/whole_io.h"
 #include "lib/query/value_text.h"
 
 /* Sizes, in bytes, of the memory for events of locations that have no libotf2 writer
