@@ -28,6 +28,17 @@ void *tsct_array_next(void *array, size_t nr, size_t size)
 	return (char *)*all + nr * size;
 }
 
+int tsct_array_add(void *array, __u32 *nr, const void *element, size_t size)
+{
+	void *next = tsct_array_next(array, *nr, size);
+
+	if (!next)
+		return -ENOMEM;
+	memcpy(next, element, size);
+	++*nr;
+	return 0;
+}
+
 int tsct_array_reserve(void *array, size_t *room, size_t wanted, size_t size)
 {
 	size_t more = *room > ROOM_FIRST / 2 ? 2 * *room : ROOM_FIRST;
@@ -51,6 +62,19 @@ int tsct_array_extend(void *array, size_t *room, size_t wanted, size_t size)
 	if (!err && *room > old)
 		memset(*all + old * size, 0, (*room - old) * size);
 	return err;
+}
+
+static int by_first_member(const void *a, const void *b)
+{
+	const __u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+void tsct_array_sort(void *array, size_t nr, size_t size)
+{
+	if (nr)
+		qsort(array, nr, size, by_first_member);
 }
 
 size_t tsct_array_up_to(const __u64 *member, size_t nr, size_t size, __u64 limit)

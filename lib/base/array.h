@@ -19,6 +19,10 @@
  */
 void *tsct_array_next(void *array, size_t nr, size_t size);
 
+/* Adds a copy of @element behind the *@nr elements of such an array, and counts it. Returns 0 or
+ * -ENOMEM. */
+int tsct_array_add(void *array, __u32 *nr, const void *element, size_t size);
+
 /*
  * Makes room for @wanted elements in an array that has room for *@room. New elements are not
  * initialized. The room at least doubles, so many small growths cost little. Returns 0 or
@@ -28,6 +32,9 @@ int tsct_array_reserve(void *array, size_t *room, size_t wanted, size_t size);
 
 /* The same; fills the new room with zeros. */
 int tsct_array_extend(void *array, size_t *room, size_t wanted, size_t size);
+
+/* Sorts an array by the first member of its elements, a __u64. */
+void tsct_array_sort(void *array, size_t nr, size_t size);
 
 /*
  * Returns the number of elements whose member is at most @limit, in an array that is sorted by

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/clock/clock_private.h"
 #include "lib/core/clock_params.h"
 #include "lib/core/clock_segments.h"
@@ -249,13 +250,6 @@ static __u32 keep_lines(const struct tsct_recording *rec,
 	return kept;
 }
 
-static int by_begin(const void *a, const void *b)
-{
-	const struct tsct_clock_segment *x = a, *y = b;
-
-	return (x->base_cycles > y->base_cycles) - (x->base_cycles < y->base_cycles);
-}
-
 /*
  * Stores the lines that were in use during the recording, and what earlier readings of them
  * stated beyond that, as memory permits.
@@ -279,8 +273,7 @@ static void store_lines(struct tsct_recording *rec, const struct tsct_clock_segm
 		if (tsct_recording_add_segment(rec, &kept[k]))
 			break;
 	free(kept);
-	if (rec->nr_segments)
-		qsort(rec->segments, rec->nr_segments, sizeof(*rec->segments), by_begin);
+	tsct_array_sort(rec->segments, rec->nr_segments, sizeof(*rec->segments));
 }
 
 /*

@@ -439,7 +439,9 @@ static int read_quoted(struct env_reader *r, const struct tsct_metadata_key *key
 	case TSCT_METADATA_LIST:
 		return read_list(key, at, value);
 	case TSCT_METADATA_SAMPLE_FIELDS:
-		return !strcmp(at, TSCT_SAMPLE_FIELDS) ? tsct_recording_define_sample(r->rec) :
+		return !strcmp(at, TSCT_SAMPLE_FIELDS) ?
+			tsct_recording_define(r->rec, tsct_recording_plain_classes(r->rec),
+					      TSCT_ID_FIRST, TSCT_SAMPLE_EVENT, at) :
 			set_error(r, "%s: samples of another version of tsctrace; read them with"
 				  " that one", e->key);
 	case TSCT_METADATA_SAMPLE_COUNTS:

@@ -715,6 +715,11 @@ void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 			   const struct tsct_event_def *def);
 
+/* Adds the definition of an instant event from fields as in tsct_event_define(). Returns as
+ * tsct_recording_add_def(). */
+int tsct_recording_define(struct tsct_recording *rec, __u32 stream, __u32 id,
+			  const char *name, const char *fields);
+
 /* Returns the definition of an event ID in a stream class; NULL: undefined. */
 static inline const struct tsct_event_def *
 tsct_recording_def(const struct tsct_recording *rec, __u32 stream, __u32 id)

@@ -319,13 +319,6 @@ static bool make_piece(const struct stated *s, __u32 first, __u64 from, __u64 un
 	return found;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const __u64 p = *(const __u64 *)a, q = *(const __u64 *)b;
-
-	return (p > q) - (p < q);
-}
-
 /* Makes all pieces: their edges are the begins of lines, the ticks after their ends, and
  * those of the ticks for which rec->real states a bound. */
 static int make_pieces(const struct stated *s, struct tsct_error_bounds *bounds)
@@ -344,7 +337,7 @@ static int make_pieces(const struct stated *s, struct tsct_error_bounds *bounds)
 	}
 	edges[nr++] = bounds->begin;
 	edges[nr++] = bounds->begin + bounds->length;
-	qsort(edges, nr, sizeof(*edges), by_value);
+	tsct_array_sort(edges, nr, sizeof(*edges));
 	for (i = 0; i + 1 < nr; i++) {
 		if (edges[i] == edges[i + 1])
 			continue;

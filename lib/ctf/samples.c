@@ -3,7 +3,6 @@
 
 #include "lib/base/array.h"
 #include "lib/core/clock_params.h"
-#include "lib/core/event_def.h"
 #include "lib/sync/cluster.h"
 #include "samples.h"
 
@@ -34,19 +33,9 @@ int tsct_recording_add_samples(struct tsct_recording *rec)
 	char name[TSCT_STREAMS_MAX + 8] = "sync";
 
 	tsct_recording_unused_name(rec, name);
-	return tsct_recording_add_sync(rec, name) ?: tsct_recording_define_sample(rec);
-}
-
-int tsct_recording_define_sample(struct tsct_recording *rec)
-{
-	struct tsct_event_def def;
-	int err = tsct_event_def_parse(TSCT_SAMPLE_EVENT, TSCT_KIND_INSTANT, TSCT_SAMPLE_FIELDS,
-				       &def, NULL);
-
-	if (err)
-		return err;
-	def.id = TSCT_ID_FIRST;
-	return tsct_recording_add_def(rec, tsct_recording_plain_classes(rec), &def);
+	return tsct_recording_add_sync(rec, name) ?:
+		tsct_recording_define(rec, tsct_recording_plain_classes(rec), TSCT_ID_FIRST,
+				      TSCT_SAMPLE_EVENT, TSCT_SAMPLE_FIELDS);
 }
 
 __u32 tsct_sample_encode(const struct tsct_sync_sample *s, void *to)
@@ -133,14 +122,14 @@ const char *tsct_mpi_session_decode(const struct tsct_trace_event *event, __u32 
 				    struct tsct_sync_sample *ret_sample)
 {
 	const bool is_exchange = !strcmp(event->def->name, TSCT_MPI_EXCHANGE_EVENT);
-	struct tsct_value v;
 	__u64 f[MPI_FIELDS];
 	unsigned int i;
+	__s64 value;
 
 	for (i = 0; i < (is_exchange ? MPI_FIELDS : MPI_OF_BOTH); i++) {
-		if (!tsct_value_find(event, mpi_fields[i], &v) || !tsct_value_is_integer(&v))
+		if (!tsct_value_find_integer(event, mpi_fields[i], &value))
 			return "a field is missing";
-		f[i] = (__u64)tsct_value_integer(&v);
+		f[i] = (__u64)value;
 	}
 	if (f[MPI_SOURCE] != source)
 		return "its counter is not the recording's";

@@ -83,15 +83,9 @@ const char *tsct_mpi_session_decode(const struct tsct_trace_event *event, __u32 
 				    struct tsct_mpi_session *ret_session,
 				    struct tsct_sync_sample *ret_sample);
 
-/*
- * tsct_recording_add_samples - add the stream class of sync samples, and its event class, to
- *	a recording whose channels were added already
- * tsct_recording_define_sample - add the event class to the stream class
- *
- * Return 0 or -errno.
- */
+/* Adds the stream class of sync samples, and its event class, to a recording whose channels
+ * were added already. Returns 0 or -errno. */
 int tsct_recording_add_samples(struct tsct_recording *rec);
-int tsct_recording_define_sample(struct tsct_recording *rec);
 
 /*
  * tsct_samples_read - read all samples of a recording

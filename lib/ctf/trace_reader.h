@@ -49,6 +49,29 @@ void tsct_trace_refuse(struct tsct_trace *trace,
 /* Returns the number of events lost while recording, by the packets read so far. */
 __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 
+/* ---- fields ------------------------------------------------------------------ */
+
+/* Gets an integer field of an event. Returns false if it has none of that name. */
+static inline bool tsct_value_find_integer(const struct tsct_trace_event *e, const char *name,
+					   __s64 *ret)
+{
+	struct tsct_value v;
+
+	if (!tsct_value_find(e, name, &v) || !tsct_value_is_integer(&v))
+		return false;
+	*ret = tsct_value_integer(&v);
+	return true;
+}
+
+/* Returns the value of an integer field; 0: no such field */
+static inline __s64 tsct_value_integer_of(const struct tsct_trace_event *e, const char *name)
+{
+	__s64 value = 0;
+
+	tsct_value_find_integer(e, name, &value);
+	return value;
+}
+
 /* ---- live recordings ------------------------------------------------------- */
 
 enum tsct_progress_state {

@@ -135,7 +135,6 @@ struct tsct_export {
 	struct tsct_spans slices;
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;
-	__u64 *read_to;	/* bytes read of each file, by stream class and location */
 	struct tsct_identity identity;	/* what is known about threads */
 	struct tsct_threads threads;
 	/* processes with threads that were exported: tid is the tgid */
@@ -223,9 +222,6 @@ __u64 tsct_export_error_ns(const struct tsct_export *x);
 #define TSCT_EXPORT_ERRORS	3
 extern const char *const tsct_export_error_names[TSCT_EXPORT_ERRORS];
 void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ERRORS]);
-
-/* Returns the number of events of the whole recording that are known to be lost. */
-__u64 tsct_export_lost(const struct tsct_export *x);
 
 /* Sets the error text x->why; returns @err. */
 __attribute__((format(printf, 3, 4)))

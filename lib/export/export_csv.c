@@ -5,11 +5,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/array.h"
+#include "lib/base/hash.h"
+#include "lib/base/index.h"
 #include "export.h"
 #include "lib/query/value_text.h"
 
@@ -20,52 +21,41 @@ static const char *const fixed[] = {
 #define NR_FIXED	(sizeof(fixed) / sizeof(fixed[0]))
 
 struct csv {
-	void *tree;	/* columns: a tsearch(3) tree of struct column, by name */
-	struct column **columns;
+	const char **columns;	/* names, of the recording's definitions */
 	__u32 nr_columns;
+	struct tsct_index column_of;	/* number of a column plus 1, by hash of its name */
 	__u32 **of;		/* column numbers, by definition and field */
 	/* values of the line, by column; field NULL: empty cell */
 	struct tsct_value *row;
+	struct tsct_text text;	/* of a value */
 	struct tsct_error_cursor error_at; /* place of the last event among the errors */
-};
-
-struct column {
-	char name[TSCT_FIELD_NAME_MAX];
-	__u32 number;
 };
 
 /* ---- columns ----------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+/* Finds or adds a column: fields of the same name share one. Returns 0 or -ENOMEM. */
+static int find_column(struct csv *c, const char *name, __u32 *ret_number)
 {
-	return strcmp(((const struct column *)a)->name,
-		      ((const struct column *)b)->name);
-}
+	const __u64 hash = tsct_hash(0, name, strlen(name));
+	const __u64 *at;
+	__u64 n;
 
-/* Finds or adds a column: fields of the same name share one. */
-static struct column *find_column(struct csv *c, const char *name)
-{
-	struct column *column = calloc(1, sizeof(*column)), **found;
-
-	if (!column)
-		return NULL;
-	snprintf(column->name, sizeof(column->name), "%s", name);
-	found = tsearch(column, &c->tree, by_name);
-	if (!found || *found != column) {
-		free(column);
-		return found ? *found : NULL;
+	for (n = 0; (at = tsct_index_get(&c->column_of, hash, n)); n++) {
+		*ret_number = (__u32)*at - 1;
+		if (!strcmp(c->columns[*ret_number], name))
+			return 0;
 	}
-	if (!tsct_array_next(&c->columns, c->nr_columns, sizeof(*c->columns)))
-		return NULL;
-	column->number = c->nr_columns;
-	c->columns[c->nr_columns++] = column;
-	return column;
+	if (!tsct_array_next(&c->columns, c->nr_columns, sizeof(*c->columns)) ||
+	    !tsct_index_put(&c->column_of, hash, n, c->nr_columns + 1))
+		return -ENOMEM;
+	*ret_number = c->nr_columns;
+	c->columns[c->nr_columns++] = name;
+	return 0;
 }
 
 static int list_columns(struct csv *c, const struct tsct_export *x)
 {
 	const struct tsct_event_def *def;
-	struct column *column;
 	__u32 i, f;
 
 	for (i = 0; i < x->nr_defs; i++) {
@@ -75,12 +65,9 @@ static int list_columns(struct csv *c, const struct tsct_export *x)
 		c->of[i] = calloc(def->nr_fields, sizeof(**c->of));
 		if (!c->of[i])
 			return -ENOMEM;
-		for (f = 0; f < def->nr_fields; f++) {
-			column = find_column(c, def->fields[f].name);
-			if (!column)
+		for (f = 0; f < def->nr_fields; f++)
+			if (find_column(c, def->fields[f].name, &c->of[i][f]))
 				return -ENOMEM;
-			c->of[i][f] = column->number;
-		}
 	}
 	return 0;
 }
@@ -97,7 +84,7 @@ static void put_header(struct csv *c, FILE *to)
 	for (i = 0; i < NR_FIXED; i++)
 		fprintf(to, "%s%s", i ? "," : "", fixed[i]);
 	for (i = 0; i < c->nr_columns; i++) {
-		name = c->columns[i]->name;
+		name = c->columns[i];
 		prefix = "";
 		for (k = 0; k < NR_FIXED; k++)
 			if (!strcmp(name, fixed[k]))
@@ -134,10 +121,11 @@ static void free_csv(struct tsct_export *x)
 		return;
 	for (i = 0; c->of && i < x->nr_defs; i++)
 		free(c->of[i]);
-	tdestroy(c->tree, free);
+	tsct_index_free(&c->column_of);
 	free(c->columns);
 	free(c->of);
 	free(c->row);
+	free(c->text.at);
 	free(c);
 }
 
@@ -172,16 +160,19 @@ static void put_text(FILE *to, const char *text, size_t len)
 	putc_unlocked('"', to);
 }
 
-static void put_value(FILE *to, const struct tsct_value *v)
+static void put_value(struct csv *c, FILE *to, const struct tsct_value *v)
 {
 	const char *name;
+	char *at;
 
 	if (tsct_value_is_text(v)) {
 		put_text(to, (const char *)v->at, tsct_value_text_len(v));
 		return;
 	}
 	if (!tsct_value_is_integer(v)) {
-		tsct_value_print(to, v);
+		at = tsct_text_reserve(&c->text, TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(v->size));
+		if (at)
+			fwrite_unlocked(at, 1, tsct_value_format(at, v) - at, to);
 		return;
 	}
 	name = tsct_value_syscall(v);
@@ -237,11 +228,11 @@ static int event(struct tsct_export *x, const struct tsct_export_event *ev)
 	for (i = 0; i < c->nr_columns; i++) {
 		putc_unlocked(',', x->file);
 		if (c->row[i].field)
-			put_value(x->file, &c->row[i]);
+			put_value(c, x->file, &c->row[i]);
 		c->row[i].field = NULL;
 	}
 	putc_unlocked('\n', x->file);
-	return 0;
+	return c->text.failed ? -ENOMEM : 0;
 }
 
 const struct tsct_export_format tsct_export_csv = {

@@ -333,7 +333,7 @@ static int end(struct tsct_export *x)
 	put_moment(j, ",\"end_ns\":", x->end_ns);
 	put(j, x->relative ? ",\"relative\":true" : ",\"relative\":false");
 	put_integer(j, ",\"events\":", (__s64)x->events);
-	put_integer(j, ",\"lost\":", (__s64)tsct_export_lost(x));
+	put_integer(j, ",\"lost\":", (__s64)tsct_trace_lost(x->trace));
 	put_integer(j, ",\"damaged_places\":", (__s64)tsct_trace_corrupt_count(x->trace));
 	put_error(j, ",\"error_ns\":", tsct_export_error_ns(x));
 	tsct_export_errors(x, errors);

@@ -20,46 +20,11 @@
 
 /* ---- fields ------------------------------------------------------------ */
 
-OTF2_Type tsct_otf2_type(const struct tsct_field *field)
-{
-	static const OTF2_Type types[TSCT_TYPE_NR] = {
-		OTF2_TYPE_UINT8, OTF2_TYPE_UINT16, OTF2_TYPE_UINT32,
-		OTF2_TYPE_UINT64, OTF2_TYPE_INT8, OTF2_TYPE_INT16,
-		OTF2_TYPE_INT32, OTF2_TYPE_INT64, OTF2_TYPE_FLOAT,
-		OTF2_TYPE_DOUBLE, OTF2_TYPE_STRING, OTF2_TYPE_STRING,
-		OTF2_TYPE_STRING,
-	};
-
-	return tsct_ctf_is_syscall(field) ? OTF2_TYPE_STRING :
-		types[field->type];
-}
-
-bool tsct_otf2_is_metric(const struct tsct_field *field)
-{
-	return field->type <= TSCT_TYPE_F64 && !tsct_ctf_is_syscall(field);
-}
-
-OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field)
-{
-	return field->type <= TSCT_TYPE_U64 ? OTF2_TYPE_UINT64 :
-		field->type <= TSCT_TYPE_S64 ? OTF2_TYPE_INT64 : OTF2_TYPE_DOUBLE;
-}
-
-int tsct_otf2_export_fail(struct tsct_export *x, int err)
-{
-	const int place = tsct_otf2_error_of_place(err);
-
-	return place ? tsct_export_fail(x, place, "%s", "") :
-		tsct_export_fail(x, err, "%s", tsct_otf2_error_text());
-}
-
 static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 		   __u32 *ret_ref)
 {
 	const char *call = tsct_value_is_integer(v) ? tsct_value_syscall(v) : NULL;
-	char *text = NULL;
-	size_t len = 0;
-	FILE *to;
+	char *text;
 	int err;
 
 	if (call)
@@ -67,13 +32,10 @@ static int text_of(struct otf2_strings *strings, const struct tsct_value *v,
 	if (tsct_value_is_text(v))
 		return tsct_otf2_string(strings, (const char *)v->at,
 					tsct_value_text_len(v), ret_ref);
-	/* Prints byte arrays, and numbers that are not shown as system call names. */
-	to = open_memstream(&text, &len);
-	if (!to)
-		return -ENOMEM;
-	tsct_value_print(to, v);
-	err = fclose(to) ? -ENOMEM :
-		tsct_otf2_string(strings, text, len, ret_ref);
+	/* Byte arrays, and numbers that are not shown as system call names */
+	text = malloc(TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(v->size));
+	err = text ? tsct_otf2_string(strings, text, (size_t)(tsct_value_format(text, v) - text),
+				      ret_ref) : -ENOMEM;
 	free(text);
 	return err;
 }
@@ -163,7 +125,7 @@ static int write_end(struct tsct_export *x, const struct tsct_export_event *ev)
 	struct otf2_location *to = &o->locations[ev->thread->own - 1];
 	int err = 0;
 
-	if (o->numbers[ev->def].role == TSCT_MPI_ROLE_COLLECTIVE) {
+	if (o->numbers[ev->def].role > TSCT_MPI_ROLE_CALL) {
 		err = put_collective(x, to, TSCT_OP_COLLECTIVE_END, ev->ns);
 		to->collective.comm = 0;
 	}
@@ -270,7 +232,7 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 {
 	const __u32 slice = x->defs[ev->def].slice;
 	const struct otf2 *o = x->own;
-	const enum tsct_otf2_mpi_role role = o->numbers[ev->def].role;
+	const enum tsct_mpi_role role = o->numbers[ev->def].role;
 	__u32 comm;
 	int err;
 
@@ -287,7 +249,7 @@ static int write_event(struct tsct_export *x, const struct tsct_export_event *ev
 			return write_mpi_message(x, ev, to, comm);
 	}
 	err = put_slice(x, to, TSCT_OP_ENTER, o->attributes, ev->ns, slice);
-	if (!err && role == TSCT_MPI_ROLE_COLLECTIVE && ev->act == TSCT_ACT_OPEN) {
+	if (!err && role > TSCT_MPI_ROLE_CALL && ev->act == TSCT_ACT_OPEN) {
 		tsct_otf2_mpi_collective(&o->mpi, ev->e, &to->collective);
 		err = put_collective(x, to, TSCT_OP_COLLECTIVE_BEGIN, ev->ns);
 	}

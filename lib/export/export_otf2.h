@@ -6,22 +6,13 @@
 #include <otf2/otf2.h>
 
 #include "export.h"
+#include "lib/base/index.h"
 #include "lib/query/message_match.h"
+#include "lib/query/mpi_event.h"
 #include "lib/otf2/otf2_write.h"
 #include "lib/query/value_text.h"
 
 /* ---- MPI: export_otf2_mpi.c ------------------------------------------------- */
-
-/* Meaning of an event definition */
-enum tsct_otf2_mpi_role {
-	TSCT_MPI_ROLE_NONE,
-	TSCT_MPI_ROLE_RANK,
-	TSCT_MPI_ROLE_COMM,
-	TSCT_MPI_ROLE_COMM_NAME,
-	TSCT_MPI_ROLE_MESSAGE,
-	TSCT_MPI_ROLE_CALL,
-	TSCT_MPI_ROLE_COLLECTIVE,
-};
 
 /* A rank of MPI_COMM_WORLD */
 struct otf2_mpi_rank {
@@ -42,8 +33,8 @@ struct otf2_mpi_comm {
 	__u32 first;		/* index of its first member, which are in order */
 	__u32 size;		/* number of members; 0: not all are known */
 	__u32 name;		/* index of the name + 1; 0: none */
-	/* Position of the first event about it; then its reference in the archive, by
-	 * which a parent comes before its children; 0: none */
+	__u32 seen;		/* position of the first event about it */
+	/* reference in the archive: a parent's is lower than its children's; 0: none */
 	__u32 ref;
 };
 
@@ -69,13 +60,14 @@ struct otf2_collective {
 	OTF2_CollectiveOp op;
 };
 
-enum tsct_otf2_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def);
+/* The same as tsct_mpi_role_of(), but NONE if the events name no communicator and have to */
+enum tsct_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def);
 
 /* Role of a call as a region, by the definition of its begin */
 OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def);
 
 /* Collects an event. Returns 0 or -ENOMEM. */
-int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_otf2_mpi_role role,
+int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 			  const struct tsct_export_event *ev, __u32 location);
 
 /* Sorts what was collected. Returns 0 or -ENOMEM. */
@@ -106,7 +98,7 @@ enum { TSCT_ATTRIBUTE_CPU, TSCT_ATTRIBUTE_KIND, TSCT_ATTRIBUTE_FIELDS };
  * of its metric classes; the ids of each of these kinds are consecutive */
 struct otf2_numbers {
 	__u32 attribute, member, metric;
-	enum tsct_otf2_mpi_role role;
+	enum tsct_mpi_role role;
 };
 
 /* For a send, the matching receive; for a receive, the matching send */
@@ -117,11 +109,6 @@ struct otf2_peer {
 	__u64 bytes;		/* size of the message, by the sender's event */
 };
 
-struct otf2_string {
-	char *text;
-	__u32 ref;
-};
-
 /*
  * Strings of the archive. The ids of strings (OTF2_StringRef) are assigned while events
  * are written; the definitions of the strings are written after all events.
@@ -129,9 +116,8 @@ struct otf2_string {
 struct otf2_strings {
 	FILE *spool;		/* file of all strings, each with its NUL */
 	__u32 nr;
-	struct otf2_string *hash;	/* hash table of recently used strings */
-	__u32 nr_hash;
-	size_t bytes;
+	struct tsct_index recent;	/* struct otf2_string, by hash of the text */
+	size_t bytes;			/* size of the recent ones */
 };
 
 /* Kinds of operations that are written to a location */

@@ -38,14 +38,6 @@ static bool writes(const struct defining *d)
 	return !d->collecting && !d->err;
 }
 
-static int keep_ref(struct defining *d, __u32 ref)
-{
-	if (!tsct_array_next(&d->refs, d->nr_refs, sizeof(ref)))
-		return -ENOMEM;
-	d->refs[d->nr_refs++] = ref;
-	return 0;
-}
-
 static __u32 string(struct defining *d, const char *text)
 {
 	__u32 ref = 0;
@@ -55,10 +47,37 @@ static __u32 string(struct defining *d, const char *text)
 		return d->refs[d->next++];
 	err = tsct_otf2_string(&d->o->strings, text, strlen(text), &ref);
 	if (!err)
-		err = keep_ref(d, ref);
+		err = tsct_array_add(&d->refs, &d->nr_refs, &ref, sizeof(ref));
 	if (!d->err)
 		d->err = err;
 	return ref;
+}
+
+/* ---- types of fields ---------------------------------------------------- */
+
+OTF2_Type tsct_otf2_type(const struct tsct_field *field)
+{
+	static const OTF2_Type types[TSCT_TYPE_NR] = {
+		OTF2_TYPE_UINT8, OTF2_TYPE_UINT16, OTF2_TYPE_UINT32,
+		OTF2_TYPE_UINT64, OTF2_TYPE_INT8, OTF2_TYPE_INT16,
+		OTF2_TYPE_INT32, OTF2_TYPE_INT64, OTF2_TYPE_FLOAT,
+		OTF2_TYPE_DOUBLE, OTF2_TYPE_STRING, OTF2_TYPE_STRING,
+		OTF2_TYPE_STRING,
+	};
+
+	return tsct_ctf_is_syscall(field) ? OTF2_TYPE_STRING :
+		types[field->type];
+}
+
+bool tsct_otf2_is_metric(const struct tsct_field *field)
+{
+	return field->type <= TSCT_TYPE_F64 && !tsct_ctf_is_syscall(field);
+}
+
+OTF2_Type tsct_otf2_metric_type(const struct tsct_field *field)
+{
+	return field->type <= TSCT_TYPE_U64 ? OTF2_TYPE_UINT64 :
+		field->type <= TSCT_TYPE_S64 ? OTF2_TYPE_INT64 : OTF2_TYPE_DOUBLE;
 }
 
 /* ---- kinds of definitions ---------------------------------------------- */
@@ -462,24 +481,21 @@ static void set_errors(struct defining *d)
 static void set_inputs(struct defining *d)
 {
 	const struct tsct_recording *rec = d->x->rec;
-	char *list = malloc(rec->nr_nodes * 17UL + 1), *at = list;
+	struct tsct_text list = { 0 };
 	uint64_t number;
 	__u32 i;
 
-	if (!list) {
-		d->err = -ENOMEM;
-		return;
-	}
-	for (i = 0, *at = '\0'; i < rec->nr_nodes; i++) {
+	for (i = 0; i < rec->nr_nodes; i++) {
 		number = tsct_otf2_number(rec->nodes[i].uuid);
 		if (number)
-			at += sprintf(at, "%s%016" PRIx64, at == list ? "" : " ",
-				      number);
+			tsct_text_print(&list, "%s%016" PRIx64, list.len ? " " : "", number);
 	}
-	if (*list)
+	if (list.failed)
+		d->err = -ENOMEM;
+	else if (list.len)
 		check(d, OTF2_Archive_SetProperty(tsct_otf2_writer_archive(d->o->writer),
-						  TSCT_OTF2_INPUTS, list, true));
-	free(list);
+						  TSCT_OTF2_INPUTS, list.at, true));
+	free(list.at);
 }
 
 static void describe(struct defining *d)
@@ -490,7 +506,7 @@ static void describe(struct defining *d)
 	check(d, OTF2_Archive_SetDescription(archive, x->rec->nodes[0].command));
 	check(d, OTF2_Archive_SetMachineName(archive, x->rec->nodes[0].host));
 	set_errors(d);
-	set_property(d, "TSCTRACE::LOST_EVENTS", tsct_export_lost(x));
+	set_property(d, "TSCTRACE::LOST_EVENTS", tsct_trace_lost(x->trace));
 	set_property(d, "TSCTRACE::DAMAGED_PLACES", tsct_trace_corrupt_count(x->trace));
 	set_property(d, "TSCTRACE::UNMATCHED_MESSAGES", x->unmatched);
 	if (!d->err)

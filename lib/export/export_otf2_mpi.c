@@ -9,34 +9,15 @@
 
 #include "lib/base/array.h"
 #include "export_otf2.h"
-#include "lib/query/mpi_wait.h"
 
 #define COLLECTIVE(name, op, role) \
-	{ "MPI_" name, OTF2_COLLECTIVE_OP_##op, OTF2_REGION_ROLE_##role }
+	{ "MPI_" #name, OTF2_COLLECTIVE_OP_##op, OTF2_REGION_ROLE_##role },
 
 static const struct collective_call {
 	const char *name;
 	OTF2_CollectiveOp op;
 	OTF2_RegionRole role;
-} collectives[] = {
-	COLLECTIVE("Barrier", BARRIER, BARRIER),
-	COLLECTIVE("Bcast", BCAST, COLL_ONE2ALL),
-	COLLECTIVE("Gather", GATHER, COLL_ALL2ONE),
-	COLLECTIVE("Gatherv", GATHERV, COLL_ALL2ONE),
-	COLLECTIVE("Scatter", SCATTER, COLL_ONE2ALL),
-	COLLECTIVE("Scatterv", SCATTERV, COLL_ONE2ALL),
-	COLLECTIVE("Allgather", ALLGATHER, COLL_ALL2ALL),
-	COLLECTIVE("Allgatherv", ALLGATHERV, COLL_ALL2ALL),
-	COLLECTIVE("Alltoall", ALLTOALL, COLL_ALL2ALL),
-	COLLECTIVE("Alltoallv", ALLTOALLV, COLL_ALL2ALL),
-	COLLECTIVE("Alltoallw", ALLTOALLW, COLL_ALL2ALL),
-	COLLECTIVE("Allreduce", ALLREDUCE, COLL_ALL2ALL),
-	COLLECTIVE("Reduce", REDUCE, COLL_ALL2ONE),
-	COLLECTIVE("Reduce_scatter", REDUCE_SCATTER, COLL_ALL2ALL),
-	COLLECTIVE("Reduce_scatter_block", REDUCE_SCATTER_BLOCK, COLL_ALL2ALL),
-	COLLECTIVE("Scan", SCAN, COLL_OTHER),
-	COLLECTIVE("Exscan", EXSCAN, COLL_OTHER),
-};
+} collectives[] = { TSCT_MPI_COLLECTIVES(COLLECTIVE) };
 
 static const struct collective_call *find_collective(const char *name)
 {
@@ -60,21 +41,13 @@ static bool has_field(const struct tsct_event_def *def, const char *name)
 	return false;
 }
 
-enum tsct_otf2_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def)
+enum tsct_mpi_role tsct_otf2_mpi_role(const struct tsct_event_def *def)
 {
-	const bool is_comm = has_field(def, "comm");
+	const enum tsct_mpi_role role = tsct_mpi_role_of(def);
+	const bool is_on_comm = role == TSCT_MPI_ROLE_COMM || role == TSCT_MPI_ROLE_COMM_NAME ||
+		role == TSCT_MPI_ROLE_MESSAGE;
 
-	if (!strcmp(def->name, "mpi_rank"))
-		return TSCT_MPI_ROLE_RANK;
-	if (!strcmp(def->name, "mpi_comm"))
-		return is_comm ? TSCT_MPI_ROLE_COMM : TSCT_MPI_ROLE_NONE;
-	if (!strcmp(def->name, "mpi_comm_name"))
-		return is_comm ? TSCT_MPI_ROLE_COMM_NAME : TSCT_MPI_ROLE_NONE;
-	if (!strcmp(def->name, "mpi_message"))
-		return is_comm ? TSCT_MPI_ROLE_MESSAGE : TSCT_MPI_ROLE_NONE;
-	if (strncmp(def->name, "MPI_", 4))
-		return TSCT_MPI_ROLE_NONE;
-	return find_collective(def->name) ? TSCT_MPI_ROLE_COLLECTIVE : TSCT_MPI_ROLE_CALL;
+	return is_on_comm && !has_field(def, "comm") ? TSCT_MPI_ROLE_NONE : role;
 }
 
 OTF2_RegionRole tsct_otf2_mpi_region(const struct tsct_event_def *def)
@@ -136,33 +109,26 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 		return -ENOMEM;
 	*comm = (struct otf2_mpi_comm) {
 		.id = member->comm, .parent = tsct_value_integer_of(e, "parent"),
-		.ref = mpi->nr_members,
+		.seen = mpi->nr_members,
 	};
 	mpi->nr_members++;
 	return add_name(mpi, e);
 }
 
-int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_otf2_mpi_role role,
+int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 			  const struct tsct_export_event *ev, __u32 location)
 {
-	struct otf2_mpi_rank *rank;
-
 	if (role == TSCT_MPI_ROLE_COMM)
 		return add_member(mpi, ev->e);
 	if (role == TSCT_MPI_ROLE_COMM_NAME)
 		return add_name(mpi, ev->e);
 	if (role != TSCT_MPI_ROLE_RANK)
 		return 0;
-	rank = tsct_array_next(&mpi->ranks, mpi->nr_ranks, sizeof(*rank));
-	if (!rank)
-		return -ENOMEM;
-	*rank = (struct otf2_mpi_rank) {
-		.job = tsct_value_integer_of(ev->e, "job"),
-		.rank = tsct_value_integer_of(ev->e, "rank"),
-		.location = location,
-	};
-	mpi->nr_ranks++;
-	return 0;
+	return tsct_array_add(&mpi->ranks, &mpi->nr_ranks, &(struct otf2_mpi_rank) {
+			.job = tsct_value_integer_of(ev->e, "job"),
+			.rank = tsct_value_integer_of(ev->e, "rank"),
+			.location = location,
+		}, sizeof(*mpi->ranks));
 }
 
 /* ---- order ------------------------------------------------------------- */
@@ -190,14 +156,14 @@ static int by_id(const void *a, const void *b)
 {
 	const struct otf2_mpi_comm *x = a, *y = b;
 
-	return order(x->id, y->id) ?: order(x->ref, y->ref);
+	return order(x->id, y->id) ?: order(x->seen, y->seen);
 }
 
-static int by_ref(const void *a, const void *b)
+static int by_seen(const void *a, const void *b)
 {
 	const struct otf2_mpi_comm *x = *(void *const *)a, *y = *(void *const *)b;
 
-	return order(x->ref, y->ref);
+	return order(x->seen, y->seen);
 }
 
 static int by_name(const void *a, const void *b)
@@ -261,13 +227,10 @@ static int set_refs(struct otf2_mpi *mpi)
 	mpi->refs = calloc(mpi->nr_comms + 1, sizeof(*mpi->refs));
 	if (!mpi->refs)
 		return -ENOMEM;
-	for (i = 0; i < mpi->nr_comms; i++) {
+	for (i = 0; i < mpi->nr_comms; i++)
 		if (mpi->comms[i].size)
 			mpi->refs[mpi->nr_refs++] = &mpi->comms[i];
-		else
-			mpi->comms[i].ref = 0;
-	}
-	qsort(mpi->refs, mpi->nr_refs, sizeof(*mpi->refs), by_ref);
+	qsort(mpi->refs, mpi->nr_refs, sizeof(*mpi->refs), by_seen);
 	for (i = 0; i < mpi->nr_refs; i++)
 		mpi->refs[i]->ref = i + 1;
 	return 0;

@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 #include "lib/base/array.h"
+#include "lib/base/hash.h"
 #include "export_otf2.h"
-#include "lib/ctf/pread_all.h"
+#include "lib/ctf/whole_io.h"
 #include "lib/query/value_text.h"
 
 /* Sizes, in bytes, of the memory for events of locations that have no libotf2 writer
@@ -45,6 +46,14 @@ _Static_assert(sizeof(struct waiting) +
 	       ATTRIBUTES_MAX * sizeof(struct attribute) +
 	       TSCT_FIELDS_MAX * sizeof(struct sample) <= WAIT_MIN,
 	       "WAIT_MIN bytes must hold the largest event");
+
+int tsct_otf2_export_fail(struct tsct_export *x, int err)
+{
+	const int place = tsct_otf2_error_of_place(err);
+
+	return place ? tsct_export_fail(x, place, "%s", "") :
+		tsct_export_fail(x, err, "%s", tsct_otf2_error_text());
+}
 
 /* ---- events that are passed to libotf2 at once ---------------------------- */
 
@@ -88,31 +97,21 @@ static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 static int put_away(struct tsct_export *x, struct otf2_wait *w)
 {
 	struct otf2 *o = x->own;
-	struct otf2_extent *more;
-	__u32 done = 0;
-	ssize_t n;
-	int err = 0;
 
 	if (!o->waiting)
 		o->waiting = tsct_otf2_spool(x);
 	if (!o->waiting)
 		return errno ? -errno : -ENOMEM;
-	more = tsct_array_next(&w->extents, w->nr_extents, sizeof(*more));
-	if (!more)
+	if (tsct_array_add(&w->extents, &w->nr_extents,
+			   &(struct otf2_extent) { o->waiting_end, w->len },
+			   sizeof(*w->extents)))
 		return -ENOMEM;
-	*more = (struct otf2_extent) { o->waiting_end, w->len };
-	w->nr_extents++;
-	while (!err && done < w->len) {
-		n = pwrite(fileno(o->waiting), w->text + done, w->len - done,
-			   o->waiting_end + done);
-		if (n <= 0)
-			err = n ? -errno : -EIO;
-		else
-			done += n;
-	}
+	errno = 0;
+	if (fwrite(w->text, 1, w->len, o->waiting) != w->len || fflush(o->waiting))
+		return errno ? -errno : -EIO;
 	o->waiting_end += w->len;
 	w->len = 0;
-	return err;
+	return 0;
 }
 
 static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,
@@ -259,9 +258,15 @@ void tsct_otf2_wait_free(struct otf2_wait *w)
 
 /* ---- strings ------------------------------------------------------------- */
 
-/* Limits of the strings remembered so that each is defined once: hash slots, bytes */
-#define HASH		65536
+/* Limits of the strings remembered so that each is defined once: number, bytes */
+#define STRINGS_MAX	32768
 #define BYTES_MAX	(8U << 20)
+
+/* A remembered string */
+struct otf2_string {
+	__u32 ref;
+	char text[];
+};
 
 FILE *tsct_otf2_spool(const struct tsct_export *x)
 {
@@ -286,64 +291,67 @@ FILE *tsct_otf2_spool(const struct tsct_export *x)
 
 static void forget(struct otf2_strings *s)
 {
-	__u32 i;
+	size_t i;
 
-	for (i = 0; s->hash && i < HASH; i++)
-		free(s->hash[i].text);
-	if (s->hash)
-		memset(s->hash, 0, HASH * sizeof(*s->hash));
-	s->nr_hash = 0;
+	for (i = 0; i < s->recent.room; i++)
+		free((void *)(uintptr_t)s->recent.slots[i].value);
+	tsct_index_free(&s->recent);
 	s->bytes = 0;
 }
 
 void tsct_otf2_strings_free(struct otf2_strings *s)
 {
 	forget(s);
-	free(s->hash);
 	if (s->spool)
 		fclose(s->spool);
 }
 
-static struct otf2_string *slot(const struct otf2_strings *s, const char *text)
+/* Finds a remembered string. Returns NULL, with @ret_key, under which it is to be added. */
+static const struct otf2_string *look_up(const struct otf2_strings *s, const char *text,
+					 size_t len, __u64 ret_key[2])
 {
-	const char *c;
-	__u32 h = 2166136261U;
+	const struct otf2_string *string;
+	const __u64 *at;
 
-	for (c = text; *c; c++)
-		h = (h ^ (unsigned char)*c) * 16777619U;
-	for (h &= HASH - 1; s->hash[h].text && strcmp(s->hash[h].text, text);)
-		h = (h + 1) & (HASH - 1);
-	return &s->hash[h];
+	ret_key[0] = tsct_hash(0, text, len);
+	for (ret_key[1] = 0; (at = tsct_index_get(&s->recent, ret_key[0], ret_key[1]));
+	     ret_key[1]++) {
+		string = (const struct otf2_string *)(uintptr_t)*at;
+		if (!strcmp(string->text, text))
+			return string;
+	}
+	return NULL;
 }
 
 int tsct_otf2_string(struct otf2_strings *s, const char *text, size_t len,
 		     __u32 *ret_ref)
 {
-	char *clean = malloc(3 * len + 1);
-	struct otf2_string *at;
+	struct otf2_string *new = malloc(sizeof(*new) + 3 * len + 1);
+	const struct otf2_string *known;
+	__u64 key[2];
 
-	if (clean && !s->hash)
-		s->hash = calloc(HASH, sizeof(*s->hash));
-	if (!clean || !s->hash || s->nr == UINT32_MAX) {
-		free(clean);
+	if (!new || s->nr == UINT32_MAX) {
+		free(new);
 		return -ENOMEM;
 	}
-	len = tsct_utf8_clean(clean, text, len);
-	at = slot(s, clean);
-	if (at->text) {
-		free(clean);
-		*ret_ref = at->ref;
+	len = tsct_utf8_clean(new->text, text, len);
+	known = look_up(s, new->text, len, key);
+	if (known) {
+		free(new);
+		*ret_ref = known->ref;
 		return 0;
 	}
-	if (s->nr_hash >= HASH / 2 || s->bytes > BYTES_MAX) {
+	if (s->recent.nr >= STRINGS_MAX || s->bytes > BYTES_MAX) {
 		forget(s);
-		at = slot(s, clean);
+		key[1] = 0;
 	}
-	at->text = clean;
-	at->ref = *ret_ref = s->nr++;
-	s->nr_hash++;
+	if (!tsct_index_put(&s->recent, key[0], key[1], (uintptr_t)new)) {
+		free(new);
+		return -ENOMEM;
+	}
+	new->ref = *ret_ref = s->nr++;
 	s->bytes += len + 1;
-	if (fwrite(clean, 1, len + 1, s->spool) == len + 1)
+	if (fwrite(new->text, 1, len + 1, s->spool) == len + 1)
 		return 0;
 	return errno ? -errno : -EIO;
 }

@@ -45,47 +45,14 @@ struct walk {
 
 /* ---- events that are sends or receives ------------------------------------------- */
 
-/* Definition of a send or receive event, and the event's entry in walk.pools */
-struct named {
-	const struct tsct_event_def *def;
-	__u64 *pool;
-};
-
-static int by_name(const void *a, const void *b)
+/* Returns the number of definitions of sends and receives of a stream class. */
+static __u32 count_ends(const struct tsct_stream_class *c)
 {
-	const struct named *x = a, *y = b;
-
-	return strcmp(x->def->name, y->def->name);
-}
-
-/* Stores to `pool` of each entry of @named the result of tsct_message_pool() for the
- * event's name and the kinds (send, receive) of all definitions with that name. */
-static void set_pools(struct named *named, __u32 nr)
-{
-	unsigned int kinds;
-	__u32 from, to, i;
-
-	qsort(named, nr, sizeof(*named), by_name);
-	for (from = 0; from < nr; from = to) {
-		kinds = 0;
-		for (to = from; to < nr &&
-		     !strcmp(named[to].def->name, named[from].def->name); to++)
-			if (tsct_message_has_key(named[to].def))
-				kinds |= 1U << named[to].def->kind;
-		for (i = from; i < to; i++)
-			*named[i].pool = tsct_message_pool(named[from].def->name,
-							   kinds);
-	}
-}
-
-static bool has_ends(const struct tsct_stream_class *c)
-{
-	__u32 i;
+	__u32 i, nr = 0;
 
 	for (i = 0; i < c->nr_defs; i++)
-		if (c->defs[i] && tsct_message_is_end(c->defs[i]))
-			return true;
-	return false;
+		nr += c->defs[i] && tsct_message_is_end(c->defs[i]);
+	return nr;
 }
 
 /* Makes the pools of the stream classes that have sends or receives. Returns the number
@@ -93,28 +60,29 @@ static bool has_ends(const struct tsct_stream_class *c)
 static int make_pools(struct walk *w)
 {
 	const struct tsct_recording *r = &w->merge->result;
+	struct tsct_index kinds = { .nr = 0 };
 	const struct tsct_stream_class *c;
-	struct named *named = NULL, *more;
 	__u32 class, i, nr = 0;
 	int err = 0;
 
+	for (class = 0; class < tsct_recording_plain_classes(r); class++) {
+		c = &r->streams[class];
+		nr += count_ends(c);
+		for (i = 0; i < c->nr_defs && !err; i++)
+			err = c->defs[i] ? tsct_message_kinds_add(&kinds, c->defs[i]) : 0;
+	}
 	for (class = 0; class < tsct_recording_plain_classes(r) && !err; class++) {
 		c = &r->streams[class];
-		if (!has_ends(c))
+		if (!count_ends(c))
 			continue;
 		w->pools[class] = calloc(c->nr_defs, sizeof(*w->pools[class]));
-		for (i = 0; i < c->nr_defs && !err; i++) {
-			if (!c->defs[i] || !tsct_message_is_end(c->defs[i]))
-				continue;
-			more = tsct_array_next(&named, nr, sizeof(*named));
-			err = more && w->pools[class] ? 0 : -ENOMEM;
-			if (!err)
-				named[nr++] = (struct named) { c->defs[i], &w->pools[class][i] };
-		}
+		if (!w->pools[class])
+			err = -ENOMEM;
+		for (i = 0; i < c->nr_defs && !err; i++)
+			if (c->defs[i])
+				w->pools[class][i] = tsct_message_pool_of(&kinds, c->defs[i]);
 	}
-	if (!err && nr)
-		set_pools(named, nr);
-	free(named);
+	tsct_index_free(&kinds);
 	return err ? err : (int)nr;
 }
 

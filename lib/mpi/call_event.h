@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events of MPI. Each call is a span: a BEGIN and an END with the name of the call,
- * defined when it is called for the first time, as the definitions of all calls would
- * fill a channel. And the communicators: see communicator.c.
+ * What wrappers of calls use. The events of MPI: each call is a span, a BEGIN and an END with
+ * the name of the call, defined when it is called for the first time, as the definitions of
+ * all calls would fill a channel. And communicators, their messages, and requests.
  */
 #ifndef TSCT_MPI_CALL_EVENT_H
 #define TSCT_MPI_CALL_EVENT_H
@@ -14,7 +14,7 @@
 
 #include "message_order.h"
 
-/* ---- communicators ---------------------------------------------------------- */
+/* ---- communicators (communicator.c) -------------------------------------- */
 
 /* Ranks in events that are none */
 #define TSCT_MPI_NO_RANK	(-2)	/* MPI_PROC_NULL, no root, not in this world */
@@ -86,6 +86,9 @@ __u64 tsct_mpi_comm_child(struct tsct_mpi_comm *parent);
 __u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm *parent,
 			__u8 side);
 
+/* Records event mpi_comm_name. */
+void tsct_mpi_comm_named(const struct tsct_mpi_comm *comm, const char *name);
+
 /* Hash of the members of a group of MPI_COMM_WORLD and @seed */
 __u64 tsct_mpi_group_hash(MPI_Group group, __u64 seed);
 
@@ -107,7 +110,7 @@ static inline __s32 tsct_mpi_world_rank(const struct tsct_mpi_comm *comm, __s32 
  * a topology */
 void tsct_mpi_count_neighbours(MPI_Comm handle, int *ret_in, int *ret_out);
 
-/* ---- events of calls --------------------------------------------------------- */
+/* ---- events of calls (call_event.c) -------------------------------------- */
 
 /* Fields of the begin of a call: shapes of payloads */
 struct tsct_mpi_peer_fields {
@@ -174,7 +177,7 @@ void tsct_mpi_emit(const struct tsct_event_type *type, const void *fields, size_
 /* Records event mpi_error, inside of the call that failed. */
 void tsct_mpi_failed(int error);
 
-/* ---- messages, with the lock held ------------------------------------------ */
+/* ---- messages, with the lock held (communicator.c) ----------------------- */
 
 /* Records that a message is sent. Returns its number. */
 __u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, __s32 dest, __s32 tag, __u64 bytes);
@@ -183,21 +186,78 @@ __u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, __s32 dest, __s32 tag, __u64 
 struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s32 tag,
 				   bool blocking);
 
-/* Called by message_order.c: the number of a received message is known. */
-void tsct_mpi_known(struct tsct_message_order *order, struct tsct_receive *r);
-
 /* The message of a receive was received, or none was; ends the use of @comm. */
 void tsct_mpi_received(struct tsct_mpi_comm *comm, struct tsct_receive *r, __s32 source,
 		       __s32 tag, __u64 bytes);
 void tsct_mpi_not_received(struct tsct_mpi_comm *comm, struct tsct_receive *r);
 
-/* ---- descriptions ---------------------------------------------------------- */
+/* ---- requests, with the lock held (request.c) ---------------------------- */
 
-void tsct_mpi_describe_rank(int thread_level);
-void tsct_mpi_describe_comm(const struct tsct_mpi_comm *comm, const char *name);
-void tsct_mpi_describe_name(const struct tsct_mpi_comm *comm, const char *name);
-/* @result: the reason for which the daemons did not synchronize, or nobody did; "": they
- * did. @by: "daemons", "MPI", or "": this node's clock was not compared */
-void tsct_mpi_describe_session(bool begins, const char *result, const char *by);
+/* A request that is known */
+struct tsct_mpi_request;
+
+/* Number of requests that are known: if it is 0, no call needs to look for them */
+size_t tsct_mpi_requests(void);
+
+/*
+ * tsct_mpi_request_wait - find a request that a call is about to wait for, or to test;
+ * NULL: not known. It stays until tsct_mpi_request_waited(), although its handle may be
+ * that of another thread's new request when the call returns.
+ */
+struct tsct_mpi_request *tsct_mpi_request_wait(MPI_Request handle);
+
+/* The call has returned. @status: that of the request; NULL: it is not complete */
+void tsct_mpi_request_waited(struct tsct_mpi_request *request, const MPI_Status *status);
+
+/* A receive, posted by tsct_mpi_post(); NULL: it is not matched */
+void tsct_mpi_request_receive(MPI_Request handle, struct tsct_mpi_comm *comm,
+			      struct tsct_receive *r);
+
+/* A persistent send of @bytes, or receive; @peer is MPI's number */
+void tsct_mpi_request_persistent(MPI_Request handle, struct tsct_mpi_comm *comm,
+				 bool is_send, __s32 peer, __s32 tag, __u64 bytes);
+
+/* A communicator with id base, see tsct_mpi_comm_add(), that will be in @handle */
+void tsct_mpi_request_comm(MPI_Request handle, struct tsct_mpi_comm *parent, __u64 base,
+			   const MPI_Comm *comm);
+
+/* A persistent request will be started. */
+void tsct_mpi_request_start(MPI_Request handle);
+
+/* A cancel of the request was requested. */
+void tsct_mpi_request_cancel(MPI_Request handle);
+
+/* A request is freed, and what it does will not be known. */
+void tsct_mpi_request_free(MPI_Request handle);
+
+/* ---- matched messages ---------------------------------------------------- */
+
+/* A message of MPI_Mprobe, and the receive that has it */
+void tsct_mpi_message_put(MPI_Message handle, struct tsct_mpi_comm *comm,
+			  struct tsct_receive *r);
+
+/* Takes a message out again. NULL: it is not known, and *ret_comm is unchanged. */
+struct tsct_receive *tsct_mpi_message_take(MPI_Message handle,
+					   struct tsct_mpi_comm **ret_comm);
+
+/* ---- values of MPI ------------------------------------------------------- */
+
+/* Rank in a communicator as in events: TSCT_MPI_ANY, TSCT_MPI_NO_RANK or a rank */
+static inline __s32 tsct_mpi_peer(int rank)
+{
+	return rank == MPI_ANY_SOURCE ? TSCT_MPI_ANY :
+		rank < 0 ? TSCT_MPI_NO_RANK : rank;
+}
+
+/* Length of the message of a status, bytes */
+static inline __u64 tsct_mpi_status_bytes(const MPI_Status *status)
+{
+	MPI_Count bytes = 0;
+
+	if (tsct_mpi_peer(status->MPI_SOURCE) < 0 ||
+	    PMPI_Get_elements_x(status, MPI_BYTE, &bytes) || bytes < 0)
+		return 0;
+	return bytes;
+}
 
 #endif /* TSCT_MPI_CALL_EVENT_H */

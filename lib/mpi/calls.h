@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "lib/base/hash.h"
-#include "request.h"
+#include "call_event.h"
 #include "session.h"
 
 /* ==== work before and after a call, for the macros below ======================== */
@@ -475,17 +475,11 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 
 /* ---- the program ------------------------------------------------------------- */
 
-#define SHAPES_init	SHAPES_plain
-#define BEFORE_init()	BEFORE_plain()
-#define AFTER_init()							\
+#define SHAPES_init		SHAPES_plain
+#define BEFORE_init(level)	BEFORE_plain()
+#define AFTER_init(level)						\
 	if (ret_ == MPI_SUCCESS)					\
-		tsct_mpi_begin(MPI_THREAD_SINGLE);			\
-	END_PLAIN();
-#define SHAPES_init_thread	SHAPES_plain
-#define BEFORE_init_thread()	BEFORE_plain()
-#define AFTER_init_thread()						\
-	if (ret_ == MPI_SUCCESS)					\
-		tsct_mpi_begin(*provided);				\
+		tsct_mpi_begin(level);					\
 	END_PLAIN();
 #define SHAPES_finalize	SHAPES_plain
 #define BEFORE_finalize()						\
@@ -530,54 +524,40 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	END_PLAIN();
 
 #define SHAPES_sendrecv	TSCT_MPI_SENDRECV, TSCT_MPI_MESSAGE
-#define SENDRECV(send_bytes, recv_bytes)				\
+#define BEFORE_sendrecv(send_bytes, recv_bytes)				\
 	STATUS()							\
 	struct tsct_mpi_peer_fields to_ = PEER(dest, sendtag, send_bytes); \
 	struct tsct_mpi_peer_fields from_ = PEER(source, recvtag, recv_bytes); \
 	__u64 number_;							\
 	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, true, &number_);
-#define BEFORE_sendrecv() \
-	SENDRECV(bytes(sendcount, sendtype), bytes(recvcount, recvtype))
-#define AFTER_sendrecv()						\
+#define AFTER_sendrecv(...)						\
 	if (ret_ != MPI_SUCCESS)					\
 		not_sent(comm, &to_, number_);				\
 	end_receive(call_, &posted_, status, ret_);
-#define SHAPES_sendrecv_replace	SHAPES_sendrecv
-#define BEFORE_sendrecv_replace() \
-	SENDRECV(bytes(count, datatype), bytes(count, datatype))
-#define AFTER_sendrecv_replace()	AFTER_sendrecv()
 
 #define SHAPES_isendrecv	TSCT_MPI_SENDRECV, TSCT_MPI_NOTHING
-#define ISENDRECV(send_bytes, recv_bytes)				\
+#define BEFORE_isendrecv(send_bytes, recv_bytes)			\
 	struct tsct_mpi_peer_fields to_ = PEER(dest, sendtag, send_bytes); \
 	struct tsct_mpi_peer_fields from_ = PEER(source, recvtag, recv_bytes); \
 	__u64 number_;							\
 	tsct_mpi_lock();						\
 	struct posted posted_ = begin_sendrecv(call_, comm, &to_, &from_, false, &number_);
-#define BEFORE_isendrecv() \
-	ISENDRECV(bytes(sendcount, sendtype), bytes(recvcount, recvtype))
-#define AFTER_isendrecv()						\
+#define AFTER_isendrecv(...)						\
 	if (ret_ != MPI_SUCCESS)					\
 		not_sent(comm, &to_, number_);				\
 	end_irecv(&posted_, request, ret_);				\
 	tsct_mpi_unlock();						\
 	END_PLAIN();
-#define SHAPES_isendrecv_replace	SHAPES_isendrecv
-#define BEFORE_isendrecv_replace() \
-	ISENDRECV(bytes(count, datatype), bytes(count, datatype))
-#define AFTER_isendrecv_replace()	AFTER_isendrecv()
 
 /* ---- probes ------------------------------------------------------------------ */
 
 #define SHAPES_probe	TSCT_MPI_PEER, TSCT_MPI_MESSAGE
-#define BEFORE_probe()							\
+#define BEFORE_probe(found)						\
 	STATUS()							\
 	struct tsct_mpi_peer_fields peer_ = PEER(source, tag, 0);	\
 	begin_peer(call_, comm, &peer_);
-#define AFTER_probe()	end_probe(call_, comm, status, ret_ == MPI_SUCCESS);
-#define SHAPES_iprobe	SHAPES_probe
-#define BEFORE_iprobe()	BEFORE_probe()
-#define AFTER_iprobe()	end_probe(call_, comm, status, ret_ == MPI_SUCCESS && *flag);
+#define AFTER_probe(found) \
+	end_probe(call_, comm, status, ret_ == MPI_SUCCESS && (found));
 
 #define SHAPES_mprobe	SHAPES_probe
 #define BEFORE_mprobe()							\
@@ -616,21 +596,13 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 
 /* ---- requests ---------------------------------------------------------------- */
 
-#define SHAPES_send_init	TSCT_MPI_PEER, TSCT_MPI_NOTHING
-#define BEFORE_send_init()						\
-	struct tsct_mpi_peer_fields peer_ = PEER(dest, tag, bytes(count, datatype)); \
+#define SHAPES_persistent	TSCT_MPI_PEER, TSCT_MPI_NOTHING
+#define BEFORE_persistent(is_send, rank)				\
+	struct tsct_mpi_peer_fields peer_ = PEER(rank, tag, bytes(count, datatype)); \
 	begin_peer(call_, comm, &peer_);
-#define AFTER_send_init()						\
+#define AFTER_persistent(is_send, rank)					\
 	if (ret_ == MPI_SUCCESS)					\
-		made_persistent(*request, comm, true, &peer_);		\
-	END_PLAIN();
-#define SHAPES_recv_init	SHAPES_send_init
-#define BEFORE_recv_init()						\
-	struct tsct_mpi_peer_fields peer_ = PEER(source, tag, bytes(count, datatype)); \
-	begin_peer(call_, comm, &peer_);
-#define AFTER_recv_init()						\
-	if (ret_ == MPI_SUCCESS)					\
-		made_persistent(*request, comm, false, &peer_);		\
+		made_persistent(*request, comm, is_send, &peer_);	\
 	END_PLAIN();
 
 #define SHAPES_start	SHAPES_plain
@@ -650,56 +622,30 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 		tsct_mpi_request_start(array_of_requests[i_]);
 #define AFTER_startall()	AFTER_start()
 
-#define SHAPES_cancel	SHAPES_plain
-#define BEFORE_cancel()							\
+/* What the call does to a request: tsct_mpi_request_cancel(), tsct_mpi_request_free() */
+#define SHAPES_request		SHAPES_plain
+#define BEFORE_request(what)						\
 	BEFORE_plain()							\
 	tsct_mpi_lock();						\
-	tsct_mpi_request_cancel(*request);				\
+	tsct_mpi_request_##what(*request);				\
 	tsct_mpi_unlock();
-#define AFTER_cancel()	END_PLAIN();
-#define SHAPES_request_free	SHAPES_plain
-#define BEFORE_request_free()						\
-	BEFORE_plain()							\
-	tsct_mpi_lock();						\
-	tsct_mpi_request_free(*request);				\
-	tsct_mpi_unlock();
-#define AFTER_request_free()	END_PLAIN();
+#define AFTER_request(what)	END_PLAIN();
 
-/* Completion of one request or of several: of which ones is known afterwards. */
-#define SHAPES_wait	TSCT_MPI_COUNT, TSCT_MPI_COUNT
-#define WAIT(nr, requests, statuses)					\
-	struct waiting_call waiting_;					\
-	begin_wait(call_, &waiting_, nr, requests, &(statuses));
-#define WAIT_ONE(nr, requests)						\
+/* Completion of one of the requests, that with an index (negative: none), or of several:
+ * that many, of which an array has the indices (NULL: the first ones). */
+#define SHAPES_wait_one		TSCT_MPI_COUNT, TSCT_MPI_COUNT
+#define BEFORE_wait_one(nr, requests, done)				\
 	STATUS()							\
 	struct waiting_call waiting_;					\
 	begin_wait(call_, &waiting_, nr, requests, NULL);
-#define BEFORE_wait()	WAIT_ONE(1, request)
-#define AFTER_wait()	end_wait_one(call_, &waiting_, 0, status, ret_);
-#define SHAPES_test	SHAPES_wait
-#define BEFORE_test()	WAIT_ONE(1, request)
-#define AFTER_test()	end_wait_one(call_, &waiting_, *flag ? 0 : -1, status, ret_);
-#define SHAPES_waitany	SHAPES_wait
-#define BEFORE_waitany()	WAIT_ONE(count, array_of_requests)
-#define AFTER_waitany()	end_wait_one(call_, &waiting_, *index, status, ret_);
-#define SHAPES_testany	SHAPES_wait
-#define BEFORE_testany()	WAIT_ONE(count, array_of_requests)
-#define AFTER_testany() \
-	end_wait_one(call_, &waiting_, *flag ? *index : -1, status, ret_);
-#define SHAPES_waitall	SHAPES_wait
-#define BEFORE_waitall()	WAIT(count, array_of_requests, array_of_statuses)
-#define AFTER_waitall()	end_wait(call_, &waiting_, count, NULL, array_of_statuses, ret_);
-#define SHAPES_testall	SHAPES_wait
-#define BEFORE_testall()	WAIT(count, array_of_requests, array_of_statuses)
-#define AFTER_testall() \
-	end_wait(call_, &waiting_, *flag ? count : 0, NULL, array_of_statuses, ret_);
-#define SHAPES_waitsome	SHAPES_wait
-#define BEFORE_waitsome()	WAIT(incount, array_of_requests, array_of_statuses)
-#define AFTER_waitsome() \
-	end_wait(call_, &waiting_, *outcount, array_of_indices, array_of_statuses, ret_);
-#define SHAPES_testsome	SHAPES_wait
-#define BEFORE_testsome()	BEFORE_waitsome()
-#define AFTER_testsome()	AFTER_waitsome()
+#define AFTER_wait_one(nr, requests, done) \
+	end_wait_one(call_, &waiting_, done, status, ret_);
+#define SHAPES_wait_some	SHAPES_wait_one
+#define BEFORE_wait_some(nr, nr_done, indices)				\
+	struct waiting_call waiting_;					\
+	begin_wait(call_, &waiting_, nr, array_of_requests, &array_of_statuses);
+#define AFTER_wait_some(nr, nr_done, indices) \
+	end_wait(call_, &waiting_, nr_done, indices, array_of_statuses, ret_);
 
 /* ---- collective calls -------------------------------------------------------- */
 
@@ -744,9 +690,6 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 	const __u64 base_ = begin_comm(call_, local_comm);
 #define AFTER_intercomm_create()					\
 	end_intercomm(call_, local_comm, newintercomm, base_, ret_);
-#define SHAPES_intercomm_merge		SHAPES_comm_new
-#define BEFORE_intercomm_merge()	BEFORE_comm_new(intercomm, newintercomm)
-#define AFTER_intercomm_merge()		AFTER_comm_new(intercomm, newintercomm)
 #define SHAPES_comm_foreign		SHAPES_comm_new
 #define BEFORE_comm_foreign(from, to)	begin_on(call_, from);
 #define AFTER_comm_foreign(from, to)	end_comm(call_, MPI_COMM_NULL, to, 0, ret_);
@@ -758,7 +701,7 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 #define BEFORE_comm_set_name()	BEFORE_on(comm)
 #define AFTER_comm_set_name()						\
 	if (ret_ == MPI_SUCCESS)					\
-		tsct_mpi_describe_name(known_comm(comm), comm_name);	\
+		tsct_mpi_comm_named(known_comm(comm), comm_name);	\
 	END_PLAIN();
 
 #endif /* TSCT_MPI_CALLS_H */

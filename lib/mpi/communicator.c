@@ -5,11 +5,14 @@
  * the number of communicators that were made of the parent before, and the smallest rank
  * of a member in MPI_COMM_WORLD. Nothing is exchanged, except for MPI_Intercomm_create,
  * whose two groups have no parent in common.
+ *
+ * And the messages on them, as events of the sender and the receiver with one number.
  */
 #include <stdlib.h>
 
 #include "lib/base/hash.h"
 #include "call_event.h"
+#include "message_order.h"
 
 /* Before MPI_Init, and in a program with nothing but sessions, the thread level is unknown. */
 struct tsct_mpi tsct_mpi = { .threaded = true, .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP };
@@ -18,6 +21,21 @@ static struct tsct_index handles;	/* MPI_Comm -> struct tsct_mpi_comm */
 struct tsct_mpi_comm tsct_mpi_no_comm = { .rank = TSCT_MPI_NO_RANK, .users = 1,
 					  .side = TSCT_MPI_SIDE_UNKNOWN };
 static MPI_Group world_group;
+
+TSCT_EVENT(mpi_comm, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_U64_HEX(parent),
+	   TSCT_U64_HEX(job), TSCT_S32(rank), TSCT_S32(size), TSCT_S32(world),
+	   TSCT_U8(side), TSCT_STRING(name));
+TSCT_EVENT(mpi_comm_name, TSCT_KIND_INSTANT, TSCT_U64_HEX(comm), TSCT_STRING(name));
+TSCT_EVENT_AS(mpi_send, mpi_message, TSCT_KIND_SEND, TSCT_U64_HEX(number),
+	      TSCT_U64_HEX(comm), TSCT_S32(dest), TSCT_S32(world), TSCT_S32(tag),
+	      TSCT_U64(bytes));
+TSCT_EVENT_AS(mpi_receive, mpi_message, TSCT_KIND_RECEIVE, TSCT_U64_HEX(number),
+	      TSCT_U64_HEX(comm), TSCT_S32(source), TSCT_S32(world), TSCT_S32(tag),
+	      TSCT_U64(bytes));
+/* A message whose number became known later than it was received, by late_ns */
+TSCT_EVENT_AS(mpi_receive_late, mpi_message, TSCT_KIND_RECEIVE, TSCT_U64_HEX(number),
+	      TSCT_U64_HEX(comm), TSCT_S32(source), TSCT_S32(world), TSCT_S32(tag),
+	      TSCT_U64(bytes), TSCT_S64(late_ns));
 
 struct tsct_mpi_comm *tsct_mpi_comm(MPI_Comm handle)
 {
@@ -118,6 +136,94 @@ static __s32 set_members(struct tsct_mpi_comm *comm, MPI_Comm handle)
 	return least;
 }
 
+/* ---- messages --------------------------------------------------------------- */
+
+/* Returns the number by which both ends know a message. @side: of the sender */
+static __u64 message_number(const struct tsct_mpi_comm *comm, __u8 side, __s32 source,
+			    __s32 dest, __s32 tag, __u64 number)
+{
+	const __u64 words[] = {
+		(__u64)(__u32)source << 32 | (__u32)dest, (__u64)side << 32 | (__u32)tag,
+		number,
+	};
+
+	return tsct_hash(comm->id, words, sizeof(words));
+}
+
+__u64 tsct_mpi_sending(struct tsct_mpi_comm *comm, __s32 dest, __s32 tag, __u64 bytes)
+{
+	__u64 number;
+
+	if (!comm->id || dest < 0 || dest >= comm->remote_size || tag < 0)
+		return UINT64_MAX;
+	number = tsct_message_sending(&comm->order, dest, tag);
+	mpi_send_emit(message_number(comm, comm->side, comm->rank, dest, tag, number),
+		      comm->id, dest, tsct_mpi_world_rank(comm, dest), tag, bytes);
+	return number;
+}
+
+struct tsct_receive *tsct_mpi_post(struct tsct_mpi_comm *comm, __s32 source, __s32 tag,
+				   bool blocking)
+{
+	struct tsct_receive *r;
+
+	if (!comm->id || source < TSCT_MPI_ANY || source >= comm->remote_size)
+		return NULL;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	r->blocking = blocking && tsct_mpi.threaded;
+	comm->users++;
+	tsct_receive_post(&comm->order, r, source, tag);
+	return r;
+}
+
+/* Called by message_order.c: the number of a received message is known. */
+static void known(struct tsct_message_order *order, struct tsct_receive *r)
+{
+	struct tsct_mpi_comm *comm = (struct tsct_mpi_comm *)order;
+	const __u8 side = comm->side ? 3 - comm->side : 0;
+	const __u64 number = message_number(comm, side, r->source, comm->rank, r->tag,
+					    r->number);
+	const __s32 world = tsct_mpi_world_rank(comm, r->source);
+	struct tsct_clock *clock;
+
+	if (r == comm->done) {
+		mpi_receive_emit(number, comm->id, r->source, world, r->tag, r->bytes);
+	} else {
+		clock = tsct_clock_default();
+		mpi_receive_late_emit(number, comm->id, r->source, world, r->tag,
+				      r->bytes, tsct_clock_delta_to_ns(clock,
+					tsct_clock_cycles(clock) - r->cycles));
+	}
+	free(r);
+	comm->users--;
+}
+
+void tsct_mpi_received(struct tsct_mpi_comm *comm, struct tsct_receive *r, __s32 source,
+		       __s32 tag, __u64 bytes)
+{
+	if (!r)
+		return;
+	r->bytes = bytes;
+	if (comm->order.nr_unnumbered || comm->order.nr_cancelling)
+		r->cycles = tsct_clock_cycles(tsct_clock_default());
+	comm->users++;
+	comm->done = r;
+	tsct_receive_done(&comm->order, r, source, tag);
+	comm->done = NULL;
+	tsct_mpi_comm_put(comm);
+}
+
+void tsct_mpi_not_received(struct tsct_mpi_comm *comm, struct tsct_receive *r)
+{
+	if (!r)
+		return;
+	tsct_receive_cancelled(&comm->order, r);
+	free(r);
+	tsct_mpi_comm_put(comm);
+}
+
 /* ---- adding and removing --------------------------------------------------- */
 
 static struct tsct_mpi_comm *add(MPI_Comm handle)
@@ -126,7 +232,7 @@ static struct tsct_mpi_comm *add(MPI_Comm handle)
 
 	if (!comm)
 		return NULL;
-	comm->order.known = tsct_mpi_known;
+	comm->order.known = known;
 	comm->users = 1;
 	tsct_mpi_comm_remove(handle);
 	if (!tsct_index_put(&handles, (uintptr_t)handle, 0, (uintptr_t)comm)) {
@@ -142,7 +248,13 @@ static void describe(MPI_Comm handle, const struct tsct_mpi_comm *comm)
 	int len;
 
 	PMPI_Comm_get_name(handle, name, &len);
-	tsct_mpi_describe_comm(comm, name);
+	mpi_comm_emit(comm->id, comm->parent, tsct_mpi.job, comm->rank, comm->size,
+		      tsct_mpi.rank, comm->side, name);
+}
+
+void tsct_mpi_comm_named(const struct tsct_mpi_comm *comm, const char *name)
+{
+	mpi_comm_name_emit(comm->id, name);
 }
 
 __u64 tsct_mpi_comm_add(MPI_Comm handle, __u64 base, const struct tsct_mpi_comm *parent,

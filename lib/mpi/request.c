@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Requests that complete later: receives, persistent sends and receives, and
+ * MPI_Comm_idup. Sends are not here: a message is numbered when it is sent. With
+ * tsct_mpi_lock() held.
+ */
 #include <stdlib.h>
 
-#include "request.h"
+#include "call_event.h"
+#include "message_order.h"
 
 struct tsct_mpi_request {
 	enum { RECEIVE, SEND, NEW_COMM } kind;

@@ -14,6 +14,14 @@
 #define SYNC_SECONDS	10
 #define SYNC_SECONDS_MAX	86400
 
+TSCT_EVENT(mpi_rank, TSCT_KIND_INSTANT, TSCT_U64_HEX(job), TSCT_S32(rank),
+	   TSCT_S32(size), TSCT_S32(thread_level), TSCT_STRING(library));
+/* result: the reason for which the daemons did not synchronize, or nobody did; "": they did.
+ * by: "daemons", "MPI", or "": this node's clock was not compared */
+TSCT_EVENT_AS(mpi_timesync_begin, mpi_timesync, TSCT_KIND_BEGIN);
+TSCT_EVENT_AS(mpi_timesync_end, mpi_timesync, TSCT_KIND_END, TSCT_STRING(result),
+	      TSCT_STRING(by));
+
 /* How to synchronize; the same in all processes: that of rank 0 */
 struct sync_wanted {
 	int limit_ms;		/* 0: not at all */
@@ -120,14 +128,14 @@ static void synchronize(__u32 number)
 
 	if (!wanted.limit_ms)
 		return;
-	tsct_mpi_describe_session(true, NULL, NULL);
+	mpi_timesync_begin_emit();
 	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
 	if (wanted.only_mpi ||
 	    !synchronize_daemons(node, wanted.limit_ms, why, sizeof(why)))
 		by = tsct_mpi_exchange(node, number, wanted.limit_ms, no, sizeof(no)) ?
 			"MPI" : "";
 	PMPI_Comm_free(&node);
-	tsct_mpi_describe_session(false, *why ? why : no, by);
+	mpi_timesync_end_emit(*why ? why : no, by);
 }
 
 static void agree_on_job(void)
@@ -135,6 +143,19 @@ static void agree_on_job(void)
 	if (getrandom(&tsct_mpi.job, sizeof(tsct_mpi.job), 0) < 0 || !tsct_mpi.job)
 		tsct_mpi.job = tsct_clock_cycles(tsct_clock_default()) | 1;
 	PMPI_Bcast(&tsct_mpi.job, sizeof(tsct_mpi.job), MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void describe_rank(int thread_level)
+{
+	char library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
+	char *at;
+	int len;
+
+	PMPI_Get_library_version(library, &len);
+	library[strcspn(library, ",\n")] = '\0';
+	for (at = strchr(library, '\t'); at; at = strchr(at, '\t'))
+		*at = ' ';
+	mpi_rank_emit(tsct_mpi.job, tsct_mpi.rank, tsct_mpi.size, thread_level, library);
 }
 
 void tsct_mpi_begin(int thread_level)
@@ -145,7 +166,7 @@ void tsct_mpi_begin(int thread_level)
 	PMPI_Comm_rank(MPI_COMM_WORLD, &tsct_mpi.rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &tsct_mpi.size);
 	agree_on_job();
-	tsct_mpi_describe_rank(thread_level);
+	describe_rank(thread_level);
 	tsct_mpi_comm_begin();
 	PMPI_Comm_get_parent(&parent);
 	tsct_mpi_comm_add(parent, 0, NULL, 0);

@@ -180,20 +180,11 @@ int tsct_otf2_ids_add(struct tsct_otf2_ids *ids, uint64_t id, uint64_t value)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = ((const struct tsct_otf2_id *)a)->id;
-	uint64_t y = ((const struct tsct_otf2_id *)b)->id;
-
-	return (x > y) - (x < y);
-}
-
 const struct tsct_otf2_id *tsct_otf2_ids_sort(struct tsct_otf2_ids *ids)
 {
 	size_t i;
 
-	if (ids->nr)
-		qsort(ids->at, ids->nr, sizeof(*ids->at), compare);
+	tsct_array_sort(ids->at, ids->nr, sizeof(*ids->at));
 	for (i = 1; i < ids->nr; i++)
 		if (ids->at[i].id == ids->at[i - 1].id)
 			return &ids->at[i];

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
 /* Archives of 2012 have events that are deprecated in libotf2 now. */
@@ -390,7 +391,7 @@ static int lose(struct reading *r, uint64_t missing)
 			 "; use --salvage to keep the readable part");
 		return -EBADMSG;
 	}
-	tsct_otf2_merge_note(r->w, "%s: %s", s->file, s->why);
+	tsct_otf2_note(r->in->status, "%s: %s", s->file, s->why);
 	r->figures->missing += missing;
 	r->figures->left_out = true;
 	return 0;
@@ -447,7 +448,7 @@ static int read_events(struct reading *r, uint64_t location, uint64_t nr)
 		code = OTF2_Reader_ReadLocalEvents(r->in->reader, reader, nr,
 						   &read);
 	if (copy->err == -ENOSPC || copy->err == -EFBIG || copy->err == -EIO) {
-		err = tsct_otf2_merge_output_fail(r->w, copy->err);
+		err = tsct_otf2_output_fail(r->w->m->status, copy->err);
 	} else if (copy->err) {
 		err = tsct_otf2_refuse(r->in->status, copy->err, "%s", copy->why);
 	} else if (code || read != nr || copy->nr != nr) {
@@ -475,8 +476,8 @@ static void add_up(struct reading *r, struct tsct_otf2_location *l)
 		f->last = copy->last;
 	f->events += copy->nr;
 	if (copy->held)
-		tsct_otf2_merge_note(r->w, "%s: its clock offsets make time decrease; %llu events got the time of the event before",
-				     r->in->status->file, (unsigned long long)copy->held);
+		tsct_otf2_note(r->in->status, "%s: its clock offsets make time decrease; %llu events got the time of the event before",
+			       r->in->status->file, (unsigned long long)copy->held);
 	f->held += copy->held;
 }
 
@@ -490,7 +491,7 @@ static int write_location(struct reading *r, struct tsct_otf2_location *l,
 	tsct_otf2_error_clear();
 	err = tsct_otf2_location_begin(r->w->writer, l->new, &copy->writer);
 	if (err)
-		return tsct_otf2_merge_output_fail(r->w, err);
+		return tsct_otf2_output_fail(r->w->m->status, err);
 	if (nr)
 		err = read_events(r, l->old, nr);
 	if (err)
@@ -498,7 +499,7 @@ static int write_location(struct reading *r, struct tsct_otf2_location *l,
 	tsct_otf2_error_clear();
 	err = tsct_otf2_location_end(r->w->writer, copy->writer, &written);
 	if (err)
-		return tsct_otf2_merge_output_fail(r->w, err);
+		return tsct_otf2_output_fail(r->w->m->status, err);
 	if (written != copy->nr)
 		return tsct_otf2_fail(r->w->m->status, "", -EIO, "%llu of %llu events were written",
 					    (unsigned long long)written,
@@ -519,8 +520,8 @@ static int copy_location(struct reading *r, struct tsct_otf2_location *l)
 		return err;
 	}
 	if (copy->offsets.nr == 1)
-		tsct_otf2_merge_note(r->w, "%s: a single clock offset has no effect; OTF2 needs two",
-				     r->in->status->file);
+		tsct_otf2_note(r->in->status, "%s: a single clock offset has no effect; OTF2 needs two",
+			       r->in->status->file);
 	tsct_otf2_input_local(r->in, l->old, ".evt");
 	copy->nr = copy->held = 0;
 	err = count_events(r, l->nr_events, &nr);

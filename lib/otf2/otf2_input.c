@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/array.h"
+#include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
 #define SUFFIX	".otf2"

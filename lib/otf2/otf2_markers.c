@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "otf2_defs.h"
 #include "otf2_merge_work.h"
 
 struct marking {
@@ -115,8 +116,7 @@ static int copy_markers(struct marking *k, uint64_t wanted)
 		code = OTF2_Reader_ReadMarkers(in->reader, reader, wanted, &nr);
 	OTF2_MarkerReaderCallbacks_Delete(callbacks);
 	if (k->code)
-		return tsct_otf2_merge_output_fail(k->w,
-						   tsct_otf2_errno(k->code));
+		return tsct_otf2_output_fail(k->w->m->status, tsct_otf2_errno(k->code));
 	if ((code || nr != wanted) && !k->err)
 		k->err = tsct_otf2_refuse(in->status, -EBADMSG, "cannot be read: %s",
 					  tsct_otf2_error_text());
@@ -141,7 +141,7 @@ static int merge_markers(struct marking *k)
 		k->writer = OTF2_Archive_GetMarkerWriter(
 				tsct_otf2_writer_archive(k->w->writer));
 	if (!k->writer)
-		return tsct_otf2_merge_output_fail(k->w, -EIO);
+		return tsct_otf2_output_fail(k->w->m->status, -EIO);
 	k->ids.nr = 0;
 	return copy_markers(k, extent.records);
 }
@@ -161,5 +161,5 @@ int tsct_otf2_merge_markers(struct tsct_otf2_merging *w)
 				tsct_otf2_writer_archive(w->writer), k.writer));
 	if (!err)
 		err = tsct_otf2_error_errno();
-	return err ? tsct_otf2_merge_output_fail(w, err) : 0;
+	return err ? tsct_otf2_output_fail(w->m->status, err) : 0;
 }

@@ -1,41 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/text.h"
 #include "otf2_merge_work.h"
-
-int tsct_otf2_fail(struct tsct_otf2_status *s, const char *file, int err, const char *format, ...)
-{
-	va_list args;
-
-	if (file != s->file)
-		snprintf(s->file, sizeof(s->file), "%s", file);
-	va_start(args, format);
-	vsnprintf(s->why, sizeof(s->why), format, args);
-	va_end(args);
-	return err;
-}
-
-void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...)
-{
-	struct tsct_otf2_status *s = w->m->status;
-	size_t len = strlen(s->notes), left = sizeof(s->notes) - len;
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(s->notes + len, left, format, args);
-	va_end(args);
-	/* If the remark does not fit into status->notes, discards all of the remark. */
-	if (n < 0 || (size_t)n + 2 > left)
-		s->notes[len] = '\0';
-	else
-		strcat(s->notes, "\n");
-}
 
 /* ---- the inputs ---------------------------------------------------------------------- */
 
@@ -66,7 +37,7 @@ static int check_input(struct tsct_otf2_merging *w, uint32_t i)
 		return tsct_otf2_fail(w->m->status, w->m->path[i], -ENOTSUP,
 					    "has %s, which cannot be merged; use --force to drop them",
 					    extra);
-	tsct_otf2_merge_note(w, "%s: its %s were dropped", w->m->path[i], extra);
+	tsct_otf2_note(w->m->status, "%s: its %s were dropped", w->m->path[i], extra);
 	w->m->status->input[i].left_out = true;
 	return 0;
 }
@@ -86,7 +57,7 @@ static int check_stray(struct tsct_otf2_merging *w, uint32_t i)
 	if (!w->m->force)
 		return tsct_otf2_refuse(s, -EBADMSG,
 					"belongs to no defined location; use --force to drop it");
-	tsct_otf2_merge_note(w, "%s: belongs to no defined location; dropped", s->file);
+	tsct_otf2_note(w->m->status, "%s: belongs to no defined location; dropped", s->file);
 	s->input[i].left_out = true;
 	return 0;
 }
@@ -135,9 +106,9 @@ static int align(struct tsct_otf2_merging *w, uint32_t i)
 		return tsct_otf2_fail(w->m->status, w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
 			-ENOTSUP, "states no time of day of its start; leave out --align real to begin it at the same moment as the first input");
 	if (w->m->align == TSCT_OTF2_ALIGN_AUTO && !can)
-		tsct_otf2_merge_note(w, "%s: states no time of day of its start; in the result, %s starts at the same moment as %s",
-				     w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
-				     w->m->path[i], w->m->path[0]);
+		tsct_otf2_note(w->m->status, "%s: states no time of day of its start; in the result, %s starts at the same moment as %s",
+			       w->m->path[b->real_ns == TSCT_OTF2_NEVER ? i : 0],
+			       w->m->path[i], w->m->path[0]);
 	w->m->status->input[i].real = real;
 	tsct_otf2_scale_make(&w->scale[i], a, b, i && real);
 	return 0;
@@ -215,8 +186,8 @@ static OTF2_ErrorCode copy_property(struct tsct_otf2_merging *w, uint32_t i,
 	if (OTF2_Archive_GetProperty(to, name, &there))
 		code = OTF2_Archive_SetProperty(to, name, value, false);
 	else if (strcmp(there, value))
-		tsct_otf2_merge_note(w, "%s: its property %s is '%s', but '%s' in an earlier archive; the earlier value is kept",
-				     w->m->path[i], name, value, there);
+		tsct_otf2_note(w->m->status, "%s: its property %s is '%s', but '%s' in an earlier archive; the earlier value is kept",
+			       w->m->path[i], name, value, there);
 free:
 	free(value);
 	free(there);
@@ -227,20 +198,19 @@ free:
  * detects an input that contains one of these traces again. */
 static OTF2_ErrorCode set_inputs(struct tsct_otf2_merging *w)
 {
-	char *list = NULL;
-	size_t size, n;
 	OTF2_ErrorCode code = OTF2_ERROR_MEM_ALLOC_FAILED;
-	FILE *to = open_memstream(&list, &size);
+	struct tsct_text list = { 0 };
 	uint32_t i;
+	size_t n;
 
-	for (i = 0; to && i < w->m->nr; i++)
+	for (i = 0; i < w->m->nr; i++)
 		for (n = 0; n < w->input[i].nr_ids; n++)
-			fprintf(to, "%s%016" PRIx64, i || n ? " " : "",
-				w->input[i].id[n]);
-	if (to && !fclose(to))
+			tsct_text_print(&list, "%s%016" PRIx64, list.len ? " " : "",
+					w->input[i].id[n]);
+	if (!list.failed)
 		code = OTF2_Archive_SetProperty(tsct_otf2_writer_archive(w->writer),
-						TSCT_OTF2_INPUTS, list, true);
-	free(list);
+						TSCT_OTF2_INPUTS, list.at, true);
+	free(list.at);
 	return code;
 }
 
@@ -289,18 +259,6 @@ static OTF2_ErrorCode set_properties(struct tsct_otf2_merging *w)
 
 /* ---- the output ----------------------------------------------------------------------------- */
 
-int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err)
-{
-	const int place = tsct_otf2_error_of_place(err);
-	const bool plain = place || err == -ENOMEM || !*tsct_otf2_error_text();
-
-	if (place)
-		err = place;
-	/* The error does not name the file: libotf2 would name a temporary one. */
-	return tsct_otf2_fail(w->m->status, "", err, "%s", plain ? strerror(-err) :
-				    tsct_otf2_error_text());
-}
-
 /* Creates the archive. A definition may be as large as the largest chunk of inputs. */
 static int create(struct tsct_otf2_merging *w)
 {
@@ -324,9 +282,9 @@ static int create(struct tsct_otf2_merging *w)
 			defs = OTF2_CHUNK_SIZE_MAX;
 	err = tsct_otf2_writer_create(w->m->dir, events, defs, &w->writer);
 	if (err)
-		return tsct_otf2_merge_output_fail(w, err);
+		return tsct_otf2_output_fail(w->m->status, err);
 	code = set_properties(w);
-	return code ? tsct_otf2_merge_output_fail(w, tsct_otf2_errno(code)) : 0;
+	return code ? tsct_otf2_output_fail(w->m->status, tsct_otf2_errno(code)) : 0;
 }
 
 /* Writes a file of definitions for each location, even empty: readers require it. */
@@ -386,7 +344,7 @@ static int finish(struct tsct_otf2_merging *w)
 		err = tsct_otf2_writer_finish(w->writer);
 		w->writer = NULL;
 	}
-	return err ? tsct_otf2_merge_output_fail(w, err) : 0;
+	return err ? tsct_otf2_output_fail(w->m->status, err) : 0;
 }
 
 static int merge(struct tsct_otf2_merging *w)

@@ -6,8 +6,47 @@
 #include "lib/base/index.h"
 #include "otf2_defs.h"
 #include "otf2_merge.h"
-#include "otf2_scan.h"
 #include "otf2_write.h"
+
+/* ---- errors and remarks (otf2_status.c) --------------------------------------------- */
+
+/* Sets the error of a file, "": of the merged archive; or of the current one, status->file.
+ * Returns @err. */
+__attribute__((format(printf, 4, 5)))
+int tsct_otf2_fail(struct tsct_otf2_status *status, const char *file, int err,
+		   const char *format, ...);
+#define tsct_otf2_refuse(status, err, ...) \
+	tsct_otf2_fail(status, (status)->file, err, __VA_ARGS__)
+
+/* Sets the error of writing the merged archive, and returns it. */
+int tsct_otf2_output_fail(struct tsct_otf2_status *status, int err);
+
+__attribute__((format(printf, 2, 3)))
+void tsct_otf2_note(struct tsct_otf2_status *status, const char *format, ...);
+
+/* ---- a file of an archive (otf2_scan.c) ---------------------------------------------- */
+
+struct tsct_otf2_extent {
+	uint64_t records;	/* number of complete records before the first damage */
+	/* in an event file: time of the first and of the last complete record, ticks; 0
+	 * if there is no record */
+	uint64_t first, last;
+	uint64_t bytes;		/* file offset of the end of the last complete record */
+};
+
+/*
+ * tsct_otf2_scan - count the records of a file
+ * @chunk: size of a chunk, bytes
+ * @events: the file holds events, not definitions
+ * @beat: counter of bytes, for a progress display
+ *
+ * Returns 0; -EBADMSG if the file is damaged, with the reason in @why (to follow
+ * the file's name) and the part before the damage in @ret_extent; or the -errno
+ * of reading it.
+ */
+int tsct_otf2_scan(const char *path, uint64_t chunk, bool events,
+		   volatile uint64_t *beat, struct tsct_otf2_extent *ret_extent,
+		   char *why, size_t why_size);
 
 /* ---- an archive that is open for reading (otf2_input.c) ------------------------------ */
 
@@ -22,14 +61,6 @@ struct tsct_otf2_input {
 	struct tsct_otf2_clock clock;
 	struct tsct_otf2_status *status;	/* of the merge */
 };
-
-/* Sets the error of a file, "": of the merged archive; or of the current one, status->file.
- * Returns @err. */
-__attribute__((format(printf, 4, 5)))
-int tsct_otf2_fail(struct tsct_otf2_status *status, const char *file, int err,
-		   const char *format, ...);
-#define tsct_otf2_refuse(status, err, ...) \
-	tsct_otf2_fail(status, (status)->file, err, __VA_ARGS__)
 
 /* Opens an archive. All functions here return 0 or -errno, with the error in the status. They
  * name the file that libotf2 opens next there, so that a crash can be attributed to it. */
@@ -137,12 +168,6 @@ struct tsct_otf2_merging {
 	struct tsct_otf2_unified all;
 	struct tsct_otf2_writer *writer;
 };
-
-/* Sets the error of writing the merged archive, and returns it. */
-int tsct_otf2_merge_output_fail(struct tsct_otf2_merging *w, int err);
-
-__attribute__((format(printf, 2, 3)))
-void tsct_otf2_merge_note(struct tsct_otf2_merging *w, const char *format, ...);
 
 /* Copies the events of all locations of an input, one location after another. */
 int tsct_otf2_merge_events(struct tsct_otf2_merging *w, uint32_t i);

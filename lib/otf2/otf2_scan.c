@@ -1,4 +1,19 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Checks a file of an OTF2 archive before libotf2 reads it. libotf2 (3.0.2)
+ * treats the rest of its buffer as data when a read was short: from a truncated
+ * file it makes events out of old memory. So the records are counted here, by
+ * their lengths alone, and no more than these are read.
+ *
+ * A file consists of chunks of the size in the anchor; the last one is shorter:
+ *	u8 3, u8 byte order ('B': little endian, '#': big),
+ *	u64 number of the first record, u64 number of the last; 0 in definitions
+ *	records: u8 kind, u8 length or 0xff and u64 length, contents
+ *	u8 0: end of the chunk; u8 2: end of the file
+ * In event files, kind 5 and a u64 is the time of the following records. A record of
+ * kind 6 has the attributes of the next record. Records of some kinds have no length:
+ * after the kind comes one number, as u8 nr (0 to 8; 0xff means 0) and nr bytes.
+ */
 #include <byteswap.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +24,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "otf2_scan.h"
-#include "lib/ctf/pread_all.h"
+#include "lib/ctf/whole_io.h"
+#include "otf2_merge_work.h"
 
 #define CHUNK_END	0
 #define FILE_END	2

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "lib/base/hash.h"
-#include "lib/base/index.h"
 #include "message_match.h"
 
 /* The pool (see tsct_message_pool()) that is shared by all event names with send events
@@ -66,7 +65,9 @@ struct tsct_message_matcher {
 	__u32 free_open, free_key;
 	__u32 oldest, youngest;
 	struct tsct_messages_options options;
-	struct counts *counts;	/* `own`, or that of another matcher */
+	/* where results are counted: `own`, or that of options.counts, so that several
+	 * matchers add to one result */
+	struct counts *counts;
 	struct counts own;
 };
 
@@ -130,6 +131,29 @@ __u64 tsct_message_pool(const char *name, unsigned int kinds)
 	if ((kinds & both) != both)
 		return POOL_OTHERS;
 	return tsct_hash(POOL_OTHERS, name, strlen(name));
+}
+
+static __u64 hash_of_name(const struct tsct_event_def *def)
+{
+	return tsct_hash(0, def->name, strlen(def->name));
+}
+
+int tsct_message_kinds_add(struct tsct_index *kinds, const struct tsct_event_def *def)
+{
+	const __u64 name = hash_of_name(def);
+	const __u64 *known = tsct_index_get(kinds, name, 0);
+
+	if (!tsct_message_is_end(def) || !tsct_message_has_key(def))
+		return 0;
+	return tsct_index_put(kinds, name, 0, (known ? *known : 0) | 1U << def->kind) ?
+		0 : -ENOMEM;
+}
+
+__u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_event_def *def)
+{
+	const __u64 *known = tsct_index_get(kinds, hash_of_name(def), 0);
+
+	return tsct_message_pool(def->name, known ? (unsigned int)*known : 0);
 }
 
 /* Returns a hash: keys are evenly spread, however a program numbers its messages. */

@@ -25,6 +25,7 @@
 #ifndef TSCT_MESSAGE_MATCH_H
 #define TSCT_MESSAGE_MATCH_H
 
+#include "lib/base/index.h"
 #include "lib/ctf/trace_reader.h"
 
 /* ---- keys ------------------------------------------------------------------ */
@@ -50,6 +51,16 @@ static inline bool tsct_message_is_end(const struct tsct_event_def *def)
  * "served" is received).
  */
 __u64 tsct_message_pool(const char *name, unsigned int kinds);
+
+/*
+ * tsct_message_kinds_add - note the kind of a definition that is an end of messages
+ * tsct_message_pool_of - tsct_message_pool() for a definition, after all were noted
+ * @kinds: empty at first: the kinds of all definitions of a name, by its hash
+ *
+ * tsct_message_kinds_add() returns 0 or -ENOMEM.
+ */
+int tsct_message_kinds_add(struct tsct_index *kinds, const struct tsct_event_def *def);
+__u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_event_def *def);
 
 /* tsct_message_key - get the key by which a send or receive event is matched; 0: no key
  * @pool: result of tsct_message_pool() for the event's name */

@@ -7,6 +7,7 @@
 #include "lib/core/clock_params.h"
 #include "lib/base/hash.h"
 #include "lib/base/index.h"
+#include "mpi_event.h"
 #include "mpi_wait.h"
 #include "spans.h"
 #include "threads.h"
@@ -20,18 +21,6 @@
 
 const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS] = {
 	"late sender", "late receiver", "barrier", "collective",
-};
-
-/* Meaning of an event definition */
-enum role {
-	ROLE_NONE, ROLE_RANK, ROLE_COMM, ROLE_SEND, ROLE_RECEIVE, ROLE_BEGIN, ROLE_END,
-	ROLE_BARRIER, ROLE_COLLECTIVE,
-};
-
-/* Calls in which each process needs all others */
-static const char *const collective_calls[] = {
-	"MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv",
-	"MPI_Alltoallw", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block", NULL,
 };
 
 /* Sends that may wait for the receive, and wait for nothing else */
@@ -106,26 +95,6 @@ static bool is_one_of(const char *name, const char *const *calls)
 	return false;
 }
 
-static enum role role_of(const struct tsct_event_def *def)
-{
-	if (!strcmp(def->name, "mpi_rank"))
-		return ROLE_RANK;
-	if (!strcmp(def->name, "mpi_comm"))
-		return ROLE_COMM;
-	if (!strcmp(def->name, "mpi_message"))
-		return def->kind == TSCT_KIND_SEND ? ROLE_SEND :
-			def->kind == TSCT_KIND_RECEIVE ? ROLE_RECEIVE : ROLE_NONE;
-	if (strncmp(def->name, "MPI_", 4))
-		return ROLE_NONE;
-	if (def->kind == TSCT_KIND_END)
-		return ROLE_END;
-	if (def->kind != TSCT_KIND_BEGIN)
-		return ROLE_NONE;
-	if (!strcmp(def->name, "MPI_Barrier"))
-		return ROLE_BARRIER;
-	return is_one_of(def->name, collective_calls) ? ROLE_COLLECTIVE : ROLE_BEGIN;
-}
-
 static int call_closed(void *arg, __u32 thread, struct tsct_span *span,
 		       enum tsct_span_why why, const struct tsct_trace_event *e);
 
@@ -147,8 +116,8 @@ int tsct_mpi_waits_new(const struct tsct_recording *rec, struct tsct_mpi_waits *
 		w->role[i] = calloc(rec->streams[i].nr_defs + 1, sizeof(**w->role));
 		for (j = 0; w->role[i] && j < rec->streams[i].nr_defs; j++) {
 			if (rec->streams[i].defs[j])
-				w->role[i][j] = role_of(rec->streams[i].defs[j]);
-			any = any || w->role[i][j] == ROLE_RANK;
+				w->role[i][j] = tsct_mpi_role_of(rec->streams[i].defs[j]);
+			any = any || w->role[i][j] == TSCT_MPI_ROLE_RANK;
 		}
 		if (!w->role[i])
 			break;
@@ -379,7 +348,6 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 			   __u32 thread, const struct moment *begin, bool is_barrier)
 {
 	const __u64 *size = tsct_index_get(&w->sizes, tsct_value_integer_of(e, "comm"), 0);
-	struct collective_member *more;
 	struct open_collective *c;
 
 	if (!size || *size < 2 || w->collectives.nr >= OPEN_MAX ||
@@ -388,11 +356,9 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 	c = find_collective(w, e, is_barrier, *size);
 	if (!c)
 		return -ENOMEM;
-	more = tsct_array_next(&c->members, c->nr, sizeof(*more));
-	if (!more)
+	if (tsct_array_add(&c->members, &c->nr, &(struct collective_member) { *begin, thread },
+			   sizeof(*c->members)))
 		return -ENOMEM;
-	*more = (struct collective_member) { *begin, thread };
-	c->nr++;
 	w->nr_members++;
 	return c->nr == c->size ? settle_collective(w, c) : 0;
 }
@@ -413,46 +379,49 @@ static __u32 find_thread(struct tsct_mpi_waits *w, const struct tsct_trace_event
 int tsct_mpi_waits_add(struct tsct_mpi_waits *w, const struct tsct_trace_event *e,
 		       __u64 error)
 {
-	const enum role role = w->role[e->stream][e->def->id - TSCT_ID_FIRST];
+	const enum tsct_mpi_role role = w->role[e->stream][e->def->id - TSCT_ID_FIRST];
 	struct mpi_thread *t;
 	struct open_mpi_call *call;
 	__u32 thread;
 	int err;
 
-	if (role == ROLE_NONE)
+	if (role == TSCT_MPI_ROLE_NONE || role == TSCT_MPI_ROLE_COMM_NAME)
 		return 0;
 	thread = find_thread(w, e);
 	if (thread == UINT32_MAX)
 		return -ENOMEM;
 	t = &w->threads[thread];
 	switch (role) {
-	case ROLE_RANK:
+	case TSCT_MPI_ROLE_RANK:
 		t->job = tsct_value_integer_of(e, "job");
 		t->rank = (__s32)tsct_value_integer_of(e, "rank");
 		return 0;
-	case ROLE_COMM:
+	case TSCT_MPI_ROLE_COMM:
 		/* Of an intercommunicator both groups take part. */
 		if (!tsct_value_integer_of(e, "side") && tsct_value_integer_of(e, "size") > 1 &&
 		    !tsct_index_put(&w->sizes, tsct_value_integer_of(e, "comm"), 0,
 				    tsct_value_integer_of(e, "size")))
 			return -ENOMEM;
 		return 0;
-	case ROLE_SEND:
-		return note_send(w, e, thread);
-	case ROLE_RECEIVE:
-		return note_receive(w, e, thread);
-	case ROLE_END:
-		err = tsct_spans_end(&w->calls, thread, 0, e);
-		return err < 0 ? err : 0;
+	case TSCT_MPI_ROLE_MESSAGE:
+		return e->def->kind == TSCT_KIND_SEND ? note_send(w, e, thread) :
+			e->def->kind == TSCT_KIND_RECEIVE ? note_receive(w, e, thread) : 0;
 	default:
+		if (e->def->kind == TSCT_KIND_END) {
+			err = tsct_spans_end(&w->calls, thread, 0, e);
+			return err < 0 ? err : 0;
+		}
+		if (e->def->kind != TSCT_KIND_BEGIN)
+			return 0;
 		err = tsct_spans_begin(&w->calls, thread, 0, e);
 		if (err)
 			return err;
 		call = tsct_span_last(&w->calls, thread);
 		call->call = e->def->name;
 		call->begin = (struct moment) { e->tick, error, e->node };
-		return role == ROLE_BEGIN ? 0 :
-			note_collective(w, e, thread, &call->begin, role == ROLE_BARRIER);
+		return role == TSCT_MPI_ROLE_BARRIER || role == TSCT_MPI_ROLE_COLL_ALL2ALL ?
+			note_collective(w, e, thread, &call->begin,
+					role == TSCT_MPI_ROLE_BARRIER) : 0;
 	}
 }
 

@@ -14,18 +14,7 @@
 #ifndef TSCT_MPI_WAIT_H
 #define TSCT_MPI_WAIT_H
 
-#include <string.h>
-
 #include "lib/ctf/trace_reader.h"
-
-/* Returns true if @name is that of @call, or of its variant with large counts, such as
- * MPI_Send_c */
-static inline bool tsct_mpi_is_call(const char *name, const char *call)
-{
-	const size_t len = strlen(call);
-
-	return !strncmp(name, call, len) && (!name[len] || !strcmp(name + len, "_c"));
-}
 
 enum tsct_mpi_wait_kind {
 	TSCT_MPI_LATE_SENDER,

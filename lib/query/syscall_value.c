@@ -32,8 +32,7 @@ static size_t string_text(const struct tsct_value *v,
 size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_trace_event *e,
 			  const struct tsct_value *v, char text[TSCT_SYSCALL_TEXT_MAX])
 {
-	struct tsct_value other;
-	__u64 other_value = 0;
+	__u64 other = 0;
 	int i, depends_on;
 
 	if (!call)
@@ -48,10 +47,9 @@ size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_tra
 	if (i < 0)
 		return 0;
 	depends_on = tsct_syscall_arg_other(call, i);
-	if (depends_on >= 0 && tsct_value_find(e, call->args[depends_on].name, &other) &&
-	    tsct_value_is_integer(&other))
-		other_value = tsct_value_integer(&other);
-	return tsct_syscall_arg_text(call, i, tsct_value_integer(v), other_value, text);
+	if (depends_on >= 0)
+		other = tsct_value_integer_of(e, call->args[depends_on].name);
+	return tsct_syscall_arg_text(call, i, tsct_value_integer(v), other, text);
 }
 
 char *tsct_syscall_format(char *at, const struct tsct_syscall *call,

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,25 +43,6 @@ char *tsct_value_format(char *at, const struct tsct_value *v)
 	}
 	return v->field->type == TSCT_TYPE_U64 ?
 		tsct_digits_unsigned(at, (__u64)value) : tsct_digits_signed(at, value);
-}
-
-void tsct_value_print(FILE *to, const struct tsct_value *v)
-{
-	char room[TSCT_VALUE_ROOM];
-	size_t i;
-
-	if (tsct_value_is_text(v)) {
-		putc_unlocked('"', to);
-		tsct_text_print_escaped(to, (const char *)v->at,
-					 tsct_value_text_len(v), "\"\\");
-		putc_unlocked('"', to);
-	} else if (v->field->type == TSCT_TYPE_BYTES) {
-		for (i = 0; i < v->size; i++)
-			fwrite_unlocked(room, 1, tsct_digits_bytes(room, v->at + i, 1) -
-					room, to);
-	} else {
-		fwrite_unlocked(room, 1, tsct_value_format(room, v) - room, to);
-	}
 }
 
 /* ---- JSON -------------------------------------------------------------------- */

@@ -21,13 +21,13 @@ static int add_thread(struct tsct_identity *identity, const struct tsct_trace_ev
 		return -ENOMEM;
 	t = &identity->threads[identity->nr_threads++];
 	*t = (struct tsct_identity_thread) { .node = e->node, .tick = e->tick };
-	t->state.tid = (__u32)tsct_statedump_integer(e, "tid");
-	t->state.tgid = (__u32)tsct_statedump_integer(e, "tgid");
-	t->state.start_ns = tsct_statedump_integer(e, "start_ns");
-	t->state.ns_tid = (__u32)tsct_statedump_integer(e, "ns_tid");
-	t->state.ns_tgid = (__u32)tsct_statedump_integer(e, "ns_tgid");
-	t->state.pid_ns = (__u32)tsct_statedump_integer(e, "pid_ns");
-	t->state.cgroup = tsct_statedump_integer(e, "cgroup");
+	t->state.tid = (__u32)tsct_value_integer_of(e, "tid");
+	t->state.tgid = (__u32)tsct_value_integer_of(e, "tgid");
+	t->state.start_ns = tsct_value_integer_of(e, "start_ns");
+	t->state.ns_tid = (__u32)tsct_value_integer_of(e, "ns_tid");
+	t->state.ns_tgid = (__u32)tsct_value_integer_of(e, "ns_tgid");
+	t->state.pid_ns = (__u32)tsct_value_integer_of(e, "pid_ns");
+	t->state.cgroup = tsct_value_integer_of(e, "cgroup");
 	if (tsct_value_find(e, "name", &name) && tsct_value_is_text(&name))
 		memcpy(t->state.name, name.at, name.size < 16 ? name.size : 16);
 	memcpy(t->name, t->state.name, 16);
@@ -45,7 +45,7 @@ static int add_cgroup(struct tsct_identity *identity, const struct tsct_trace_ev
 		return -ENOMEM;
 	c = &identity->cgroups[identity->nr_cgroups];
 	*c = (struct tsct_identity_cgroup) {
-		.node = e->node, .id = tsct_statedump_integer(e, "cgroup"),
+		.node = e->node, .id = tsct_value_integer_of(e, "cgroup"),
 	};
 	c->path = strndup((const char *)path.at, tsct_value_text_len(&path));
 	identity->nr_cgroups += !!c->path;
@@ -59,9 +59,9 @@ static int add_last_pid(struct tsct_identity *identity, const struct tsct_trace_
 		return -ENOMEM;
 	identity->last_pids[identity->nr_last_pids++] = (struct tsct_identity_last_pid) {
 		.node = e->node, .tick = e->tick,
-		.boottime_ns = tsct_statedump_integer(e, "boottime_ns"),
+		.boottime_ns = tsct_value_integer_of(e, "boottime_ns"),
 		/* the number, until all are sorted */
-		.position = tsct_statedump_integer(e, "tid"),
+		.position = tsct_value_integer_of(e, "tid"),
 	};
 	return 0;
 }

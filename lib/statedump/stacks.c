@@ -55,9 +55,9 @@ static void report_cut(struct tsct_stacks *s, const char *format, ...)
 
 /* ---- indexes ----------------------------------------------------------- */
 
-/* Adds an entry, the last one, unless there is one. Returns 1: added; 0: there is one already;
- * -E2BIG: there are too many; or -ENOMEM. @elements: array with an element for each entry,
- * which grows */
+/* Appends the key of a node and a number, and makes room for its element in @elements, an array
+ * in the order of keys; does nothing if the key is there. Returns 1: appended; 0: there is one
+ * already; -E2BIG: there are too many; or -ENOMEM. */
 static int add_entry(struct tsct_index *index, __u32 node, __u64 number, void *elements,
 		     size_t size)
 {
@@ -109,7 +109,7 @@ static struct tsct_stack_frame *make_frame(const struct tsct_trace_event *e)
 	if (!f)
 		return NULL;
 	text = (char *)(f + 1);
-	f->address = tsct_statedump_integer(e, "address");
+	f->address = tsct_value_integer_of(e, "address");
 	f->build_id = copy_text(&text, build_id, id_len);
 	f->file = copy_text(&text, file, file_len);
 	f->symbol = copy_text(&text, symbol, symbol_len);
@@ -127,7 +127,7 @@ static int read_frame(struct tsct_stacks *s, const struct tsct_trace_event *e)
 	struct tsct_stack_frame *f;
 	int err;
 
-	err = add_entry(&s->frame_index, e->node, tsct_statedump_integer(e, "frame"),
+	err = add_entry(&s->frame_index, e->node, tsct_value_integer_of(e, "frame"),
 			&s->frames, sizeof(*s->frames));
 	if (err != 1)
 		return err;
@@ -149,8 +149,8 @@ static struct tsct_stack_frame *find_frame(const struct tsct_stacks *s, __u32 no
 static int read_stack(struct tsct_stacks *s, const struct tsct_trace_event *e)
 {
 	const char *numbers = text_of(e, "frames");
-	const __u64 kernel = tsct_statedump_integer(e, "kernel");
-	const __u64 number = tsct_statedump_integer(e, "stack");
+	const __u64 kernel = tsct_value_integer_of(e, "kernel");
+	const __u64 number = tsct_value_integer_of(e, "stack");
 	struct tsct_stack *stack;
 	int err;
 
@@ -323,7 +323,7 @@ const struct tsct_stack *tsct_stacks_of(const struct tsct_stacks *s,
 					const struct tsct_trace_event *e)
 {
 	return tsct_stacks_has(rec, e) ?
-		tsct_stacks_find(s, e->node, tsct_statedump_integer(e, "stack")) : NULL;
+		tsct_stacks_find(s, e->node, tsct_value_integer_of(e, "stack")) : NULL;
 }
 
 static void look_up(struct tsct_stacks *s, struct tsct_stack_frame *f)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
-#include "lib/core/event_def.h"
 #include "statedump.h"
 
 static const struct {
@@ -18,18 +17,14 @@ static const struct {
 int tsct_statedump_add(struct tsct_recording *rec)
 {
 	char name[TSCT_STREAMS_MAX + 16] = "statedump";
-	struct tsct_event_def def;
 	__u32 i;
 	int err;
 
 	tsct_recording_unused_name(rec, name);
 	err = tsct_recording_add_statedump(rec, name);
-	for (i = 0; !err && i < sizeof(events) / sizeof(*events); i++) {
-		err = tsct_event_def_parse(events[i].name, TSCT_KIND_INSTANT,
-					   events[i].fields, &def, NULL);
-		def.id = TSCT_ID_FIRST + i;
-		err = err ? err : tsct_recording_add_def(rec, rec->statedump, &def);
-	}
+	for (i = 0; !err && i < sizeof(events) / sizeof(*events); i++)
+		err = tsct_recording_define(rec, rec->statedump, TSCT_ID_FIRST + i,
+					    events[i].name, events[i].fields);
 	return err;
 }
 
@@ -63,14 +58,6 @@ int tsct_statedump_read(const char *dir,
 void tsct_statedump_check(const char *dir, tsct_trace_report *report, void *arg)
 {
 	read_events(dir, report, arg, NULL, NULL);
-}
-
-__u64 tsct_statedump_integer(const struct tsct_trace_event *event, const char *name)
-{
-	struct tsct_value value;
-
-	return tsct_value_find(event, name, &value) && tsct_value_is_integer(&value) ?
-		(__u64)tsct_value_integer(&value) : 0;
 }
 
 void tsct_statedump_put(void *payload, __u32 *len, const void *value, __u32 size)

@@ -121,9 +121,6 @@ int tsct_statedump_read(const char *dir,
  * damaged parts. */
 void tsct_statedump_check(const char *dir, tsct_trace_report *report, void *arg);
 
-/* Returns the value of an integer field; 0: the event has no such field. */
-__u64 tsct_statedump_integer(const struct tsct_trace_event *event, const char *name);
-
 /* Append a number or a text to the payload of an event, of which *len bytes are used. A
  * text is cut off where TSCT_STATEDUMP_BYTES_MAX ends. */
 void tsct_statedump_put(void *payload, __u32 *len, const void *value, __u32 size);

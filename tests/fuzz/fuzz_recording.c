@@ -48,17 +48,6 @@ static void count_report(void *arg, const char *sentence)
 	++*(__u64 *)arg;
 }
 
-/* Returns a stream that discards printed text. */
-static FILE *null_stream(void)
-{
-	static FILE *to;
-
-	if (!to)
-		to = fopen("/dev/null", "we");
-	HOLDS(to);
-	return to;
-}
-
 /* ---- metadata ------------------------------------------------------------ */
 
 static char *as_text(const struct tsct_recording *rec, size_t *ret_len)

@@ -42,6 +42,7 @@ static void check_values(const struct tsct_trace_event *e)
 	struct tsct_value v, first;
 	unsigned int nr = 0;
 	size_t pos = 0, sum = 0;
+	char *text;
 
 	while (tsct_value_next(e, &nr, &pos, &v)) {
 		HOLDS(v.at == e->payload + sum && sum + v.size <= e->len);
@@ -52,7 +53,10 @@ static void check_values(const struct tsct_trace_event *e)
 			tsct_value_double(&v);
 		if (tsct_value_is_integer(&v))
 			tsct_value_exceeds_s64(&v);
-		tsct_value_print(null_stream(), &v);
+		text = malloc(TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(v.size));
+		HOLDS(text);
+		HOLDS(tsct_value_format(text, &v) > text || !v.size);
+		free(text);
 	}
 	HOLDS(nr == e->def->nr_fields && sum == e->len);
 	HOLDS(!tsct_event_def_check_payload(e->def, e->payload, e->len));

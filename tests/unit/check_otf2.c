@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* OTF2 archives without libotf2: conversion of times, and lengths of files. */
-#include "lib/otf2/otf2_scan.h"
+#include "lib/otf2/otf2_merge_work.h"
 #include "lib/otf2/otf2_time.h"
 #include "suite.h"
 

@@ -107,7 +107,7 @@ static void put_error(FILE *to, __u64 error_ns, const char *what)
 static void put_cards(const struct report *r, FILE *to)
 {
 	const struct tsct_recording *rec = r->x.rec;
-	const __u64 lost = tsct_export_lost(&r->x);
+	const __u64 lost = tsct_trace_lost(r->x.trace);
 	struct tsct_recorded_errors errors;
 
 	tsct_recording_errors(rec, tsct_export_last_tick(&r->x), &errors);
@@ -295,7 +295,7 @@ static void put_losses(const struct report *r, FILE *to)
 	__u32 i, k, nr = 0;
 
 	fputs("<section>\n<h2>Losses</h2>\n", to);
-	if (!tsct_export_lost(&r->x)) {
+	if (!tsct_trace_lost(r->x.trace)) {
 		fprintf(to, "<p>%s</p>\n</section>\n",
 			tsct_recording_is_whole(rec) ?
 			"No event was lost." : "No loss is recorded.");

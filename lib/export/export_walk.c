@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: MIT
+/* The front end of all formats: it reads the recording, and knows none of them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/core/clock_params.h"
+#include "export.h"
+#include "lib/query/message_match.h"
+#include "lib/query/value_text.h"
+
+#define POLL_EVENTS	1024
+
+int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(x->why, sizeof(x->why), format, args);
+	va_end(args);
+	return err;
+}
+
+/* ---- the recording ----------------------------------------------------- */
+
+/* Estimates the bytes to read, from file sizes, for the progress display. */
+static void add_sizes(struct tsct_export *x)
+{
+	DIR *d = opendir(x->recording);
+	struct dirent *e;
+	struct stat st;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.' && strcmp(e->d_name, "metadata") &&
+		    !fstatat(dirfd(d), e->d_name, &st, 0))
+			x->all_bytes += st.st_size;
+	if (d)
+		closedir(d);
+}
+
+static __s64 time_of(const struct tsct_export *x, __u64 stamp)
+{
+	return tsct_clock_params_ns(&x->rec->real, stamp);
+}
+
+__u64 tsct_export_last_tick(const struct tsct_export *x)
+{
+	return x->now_tick > x->rec->end ? x->now_tick : x->rec->end;
+}
+
+/* Returns the largest bound of events before the begin that the metadata states, as in a
+ * changed file; 0: there are none. */
+static __u64 early_error_ns(const struct tsct_export *x)
+{
+	return x->rec->merged || x->first_tick >= x->rec->begin ? 0 :
+		tsct_recording_node_worst_ns(x->rec, 0, x->first_tick, x->rec->begin);
+}
+
+static __u64 larger(__u64 a, __u64 b)
+{
+	return a > b ? a : b;
+}
+
+__u64 tsct_export_error_ns(const struct tsct_export *x)
+{
+	return larger(tsct_recording_worst_ns(x->rec, tsct_export_last_tick(x)),
+		      early_error_ns(x));
+}
+
+const char *const tsct_export_error_names[TSCT_EXPORT_ERRORS] = {
+	"clock_error_ns", "node_error_ns", "utc_error_ns",
+};
+
+void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ERRORS])
+{
+	struct tsct_recorded_errors errors;
+
+	tsct_recording_errors(x->rec, tsct_export_last_tick(x), &errors);
+	ret_ns[0] = larger(errors.clock_ns, early_error_ns(x));
+	ret_ns[1] = errors.node_ns;
+	/* Before the begin, no bound of CLOCK_REALTIME to UTC is stated. */
+	ret_ns[2] = early_error_ns(x) ? UINT64_MAX : errors.utc_ns;
+}
+
+/* ---- definitions ------------------------------------------------------- */
+
+static int list_defs(struct tsct_export *x)
+{
+	struct tsct_index kinds = { .nr = 0 };
+	struct tsct_export_def *d;
+	int err = 0;
+	__u32 i, j;
+
+	x->first_def = calloc(x->rec->nr_streams + 1, sizeof(*x->first_def));
+	if (!x->first_def)
+		return -ENOMEM;
+	for (i = 0; i < x->rec->nr_streams; i++) {
+		x->first_def[i] = x->nr_defs;
+		x->nr_defs += x->rec->streams[i].nr_defs;
+	}
+	x->defs = calloc(x->nr_defs + 1, sizeof(*x->defs));
+	if (!x->defs)
+		return -ENOMEM;
+	for (i = 0; i < x->rec->nr_streams; i++)
+		for (j = 0; j < x->rec->streams[i].nr_defs; j++) {
+			d = &x->defs[x->first_def[i] + j];
+			d->stream = i;
+			d->def = x->rec->streams[i].defs[j];
+			if (!d->def)
+				continue;
+			d->call = tsct_syscall_of(x->rec, i, d->def);
+			d->wanted = tsct_filter_wants(&x->filter, d->def);
+			d->names_rank = !strcmp(d->def->name, "mpi_rank");
+			d->kernel = tsct_kernel_event(x->rec, i, d->def);
+			err = err ?: tsct_message_kinds_add(&kinds, d->def);
+		}
+	/* All definitions of one name have the same pool of message keys, so that a send
+	 * matches its receive. */
+	for (i = 0; i < x->nr_defs && !err; i++)
+		if (x->defs[i].def)
+			x->defs[i].pool = tsct_message_pool_of(&kinds, x->defs[i].def);
+	tsct_index_free(&kinds);
+	return err;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct tsct_export_def *x = *(void *const *)a;
+	const struct tsct_export_def *y = *(void *const *)b;
+	int order = strcmp(x->def->name, y->def->name);
+
+	return order ? order : (x->stream > y->stream) - (x->stream < y->stream);
+}
+
+/* Gives all definitions of one name in one channel the same slice number, so that an END
+ * event closes the slice that a BEGIN event opened. */
+static int number_slices(struct tsct_export *x)
+{
+	struct tsct_export_def **sorted;
+	__u32 i, nr = 0;
+
+	sorted = calloc(x->nr_defs + 1, sizeof(*sorted));
+	x->slice_defs = calloc(x->nr_defs + 1, sizeof(*x->slice_defs));
+	if (!sorted || !x->slice_defs) {
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (i = 0; i < x->nr_defs; i++)
+		if (x->defs[i].def)
+			sorted[nr++] = &x->defs[i];
+	qsort(sorted, nr, sizeof(*sorted), by_name);
+	for (i = 0; i < nr; i++) {
+		x->nr_slices += !i || by_name(&sorted[i - 1], &sorted[i]);
+		sorted[i]->slice = x->nr_slices - 1;
+		x->slice_defs[sorted[i]->slice] = sorted[i] - x->defs;
+	}
+	free(sorted);
+	return 0;
+}
+
+bool tsct_export_has(const struct tsct_export *x, __u32 kind)
+{
+	__u32 i;
+
+	for (i = 0; i < x->nr_defs; i++)
+		if (x->defs[i].wanted && x->defs[i].def->kind == kind)
+			return true;
+	return false;
+}
+
+int tsct_export_prepare(struct tsct_export *x)
+{
+	__u32 i;
+	int err;
+
+	x->rec = tsct_trace_recording(x->trace);
+	x->slices.several = true;
+	if (!x->slices.size)
+		x->slices.size = sizeof(struct tsct_span);
+	x->first_tick = x->rec->begin;
+	x->begin_ns = time_of(x, x->rec->begin);
+	x->end_ns = time_of(x, x->rec->end);
+	add_sizes(x);
+	x->nodes = calloc(x->rec->nr_nodes, sizeof(*x->nodes));
+	if (!x->nodes)
+		return -ENOMEM;
+	x->nr_nodes = x->rec->nr_nodes;
+	for (i = 0; i < x->nr_nodes; i++)
+		x->nodes[i] = tsct_recording_node_name(x->rec, i);
+	err = x->recording ? tsct_identity_read(x->recording, &x->identity) : 0;
+	if (!err)
+		err = list_defs(x);
+	if (!err)
+		err = number_slices(x);
+	if (err)
+		return err;
+	err = tsct_selection_make(&x->selection, &x->filter, x->rec,
+				  TSCT_TRACE_EVENTS, false, x->why,
+				  sizeof(x->why));
+	x->from_ns = x->selection.from_ns;
+	x->to_ns = x->selection.to_ns;
+	return err;
+}
+
+void tsct_export_free(struct tsct_export *x)
+{
+	tsct_threads_free(&x->threads);
+	tsct_threads_free(&x->processes);
+	tsct_spans_free(&x->slices);
+	tsct_identity_free(&x->identity);
+	tsct_selection_free(&x->selection);
+	tsct_filter_free(&x->filter);
+	free(x->first_def);
+	free(x->slice_defs);
+	free(x->defs);
+	free(x->nodes);
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
+				       struct tsct_threads *threads,
+				       const struct tsct_trace_event *e, __u32 tid, __u32 cpu)
+{
+	const struct tsct_identity_thread *who =
+		tsct_identity_find(&x->identity, e->node, tid, e->tick);
+	struct tsct_thread *thread = tsct_threads_get_generation(
+		threads, e->node, tid, cpu, who ? who->generation : 0);
+
+	if (thread && who) {
+		thread->tgid = who->state.tgid;
+		tsct_thread_rename(thread, who->name, strlen(who->name));
+	}
+	return thread;
+}
+
+struct tsct_thread *tsct_export_process(struct tsct_export *x, struct tsct_thread *thread)
+{
+	const struct tsct_identity_thread *who;
+	struct tsct_thread *process;
+
+	if (!thread->tgid)
+		return NULL;
+	who = tsct_identity_find(&x->identity, thread->node, thread->tgid, x->now_tick);
+	process = tsct_threads_get_generation(&x->processes, thread->node, thread->tgid, 0,
+					      who ? who->generation : 0);
+	if (process && who)
+		tsct_thread_rename(process, who->name, strlen(who->name));
+	else if (process && !*process->name)
+		tsct_thread_rename(process, thread->name, strlen(thread->name));
+	thread->process = process;
+	return process;
+}
+
+/* Numbers of the processes of a node. Those that stand for nodes are above those of node 0. */
+#define PIDS	(1LL << 22)
+
+__s64 tsct_export_pid(const struct tsct_export *x, __u32 node, __u32 tgid)
+{
+	if (!x->identity.nr_threads)
+		return node + 1LL;
+	return tgid ? node * 2 * PIDS + tgid : PIDS + node;
+}
+
+/* Gets a thread's name from a sched_switch event. */
+static void learn_name(struct tsct_export *x, struct tsct_threads *threads,
+		       const struct tsct_trace_event *e, const char *tid_name,
+		       const char *comm_name)
+{
+	struct tsct_thread *thread;
+	struct tsct_value comm;
+	__s64 tid;
+
+	if (!tsct_value_find_integer(e, tid_name, &tid) || !tid ||
+	    !tsct_value_find(e, comm_name, &comm) || !tsct_value_is_text(&comm))
+		return;
+	thread = tsct_export_thread(x, threads, e, tid, 0);
+	if (thread)
+		tsct_thread_rename(thread, (const char *)comm.at,
+				   tsct_value_text_len(&comm));
+}
+
+/* Sets ev->act, the way in which viewers draw the event. */
+static int set_act(struct tsct_export *x, struct tsct_export_event *ev)
+{
+	const struct tsct_export_def *def = &x->defs[ev->def];
+	const __u32 thread = ev->thread->index;
+	__s64 frame;
+	int err;
+
+	switch (ev->e->def->kind) {
+	case TSCT_KIND_BEGIN:
+		err = tsct_spans_begin(&x->slices, thread, def->slice, ev->e);
+		ev->act = err ? TSCT_ACT_ORPHAN : TSCT_ACT_OPEN;
+		x->orphans += err == -ENOSPC;
+		return err == -ENOSPC ? 0 : err;
+	case TSCT_KIND_END:
+		frame = tsct_spans_find(&x->slices, thread, def->slice);
+		ev->act = frame < 0 ? TSCT_ACT_ORPHAN : TSCT_ACT_CLOSE;
+		x->orphans += frame < 0;
+		if (frame < 0)
+			break;
+		ev->frame = frame;
+		x->cuts += tsct_spans_open(&x->slices, thread) - 1 - frame;
+		break;
+	case TSCT_KIND_COUNTER:
+		ev->act = TSCT_ACT_COUNT;
+		break;
+	case TSCT_KIND_SEND:
+	case TSCT_KIND_RECEIVE:
+		ev->act = ev->e->def->kind == TSCT_KIND_SEND ?
+			TSCT_ACT_SEND : TSCT_ACT_RECEIVE;
+		ev->message = tsct_message_key(ev->e, def->pool);
+		break;
+	default:
+		ev->act = TSCT_ACT_INSTANT;
+	}
+	return 0;
+}
+
+/* Names a thread and its process by its rank in MPI_COMM_WORLD. */
+static void learn_rank(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	struct tsct_thread *process = tsct_export_process(x, ev->thread);
+	__s64 rank;
+
+	if (!tsct_value_find_integer(ev->e, "rank", &rank) || rank < 0 || rank > INT32_MAX)
+		return;
+	tsct_thread_set_rank(ev->thread, rank);
+	if (process)
+		tsct_thread_set_rank(process, rank);
+}
+
+static int take(struct tsct_export *x, struct tsct_threads *threads,
+		struct tsct_export_event *ev,
+		int (*event)(struct tsct_export *x,
+			     const struct tsct_export_event *e))
+{
+	int err;
+
+	ev->thread = tsct_export_thread(x, threads, ev->e, ev->e->tid, ev->e->cpu);
+	if (!ev->thread)
+		return -ENOMEM;
+	if (x->defs[ev->def].names_rank)
+		learn_rank(x, ev);
+	err = set_act(x, ev);
+	if (err)
+		return err;
+	ev->thread->events++;
+	err = event(x, ev);
+	if (ev->act == TSCT_ACT_CLOSE)
+		tsct_spans_close(&x->slices, ev->thread->index, ev->frame, ev->e);
+	return err;
+}
+
+int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
+		      int (*cut)(struct tsct_export *x, const struct tsct_export_event *ev,
+				 __u32 slice, bool begins),
+		      int (*end)(struct tsct_export *x, const struct tsct_export_event *ev))
+{
+	const __u32 nr = tsct_spans_open(&x->slices, ev->thread->index);
+	__u32 i;
+	int err = 0;
+
+	for (i = nr - 1; i > ev->frame && !err; i--)
+		err = cut(x, ev, tsct_export_open_slice(x, ev->thread, i), false);
+	if (!err)
+		err = end(x, ev);
+	for (i = ev->frame + 1; i < nr && !err; i++)
+		err = cut(x, ev, tsct_export_open_slice(x, ev->thread, i), true);
+	return err;
+}
+
+int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
+		     struct tsct_threads *threads,
+		     int (*event)(struct tsct_export *x,
+		     const struct tsct_export_event *e))
+{
+	struct tsct_trace_event e;
+	struct tsct_export_event ev;
+	const __u64 done_bytes = x->done_bytes;
+	int ret = 0, err = 0;
+
+	tsct_spans_free(&x->slices);
+	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
+		ev = (struct tsct_export_event) {
+			.e = &e, .ns = time_of(x, e.tick),
+			.def = x->first_def[e.stream] + e.def->id - TSCT_ID_FIRST,
+			.node = e.node,
+		};
+		if (ev.ns >= x->to_ns) {
+			ret = 0;
+			break;
+		}
+		x->now_ns = ev.ns;
+		x->now_tick = ev.e->tick;
+		if (ev.e->tick < x->first_tick)
+			x->first_tick = ev.e->tick;
+		if (x->defs[ev.def].kernel == TSCT_KERNEL_SWITCH) {
+			learn_name(x, threads, &e, "prev_tid", "prev_comm");
+			learn_name(x, threads, &e, "next_tid", "next_comm");
+		}
+		if (ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e))
+			err = take(x, threads, &ev, event);
+		if (!err && x->poll && ++x->read % POLL_EVENTS == 0) {
+			x->done_bytes = done_bytes + tsct_trace_bytes(trace);
+			err = x->poll(x);
+		}
+	}
+	x->done_bytes = done_bytes + tsct_trace_bytes(trace);
+	return err ? err : ret;
+}
+
+/* Returns the error of the output file. errno must be 0 before writing: a FILE does not
+ * keep its error number. */
+static int file_error(const struct tsct_export *x)
+{
+	if (!x->file || !ferror_unlocked(x->file))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+static int hand_on(struct tsct_export *x, const struct tsct_export_event *ev)
+{
+	int err;
+
+	errno = 0;
+	err = x->format->event(x, ev);
+	if (!err)
+		err = file_error(x);
+	x->events += !err;
+	return err;
+}
+
+int tsct_export_run(struct tsct_export *x)
+{
+	int err;
+
+	err = x->format->begin(x);
+	if (!err)
+		err = tsct_export_walk(x, x->trace, &x->threads, hand_on);
+	errno = 0;
+	if (!err && x->format->end)
+		err = x->format->end(x);
+	if (!err && x->file && fflush(x->file))
+		err = errno ? -errno : -EIO;
+	if (!err)
+		err = file_error(x);
+	x->format->free(x);
+	return err;
+}
