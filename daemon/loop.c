@@ -33,7 +33,7 @@
 #include "daemon/config/run_dir.h"
 
 /* Kinds of descriptors in the epoll set */
-enum event_source {
+enum event_kind {
 	EVENT_CLOCK_SET,
 	EVENT_SIGNAL,
 	EVENT_SERVER,
@@ -60,9 +60,9 @@ struct loop {
 
 /* Adds a descriptor to the epoll set. @fd: -1 if creating the descriptor failed with
  * errno */
-static int watch_fd(struct loop *loop, int fd, enum event_source source)
+static int watch_fd(struct loop *loop, int fd, enum event_kind kind)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u32 = source };
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = kind };
 
 	if (fd < 0)
 		return -errno;
@@ -171,9 +171,9 @@ static void on_signal(struct loop *loop)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static void dispatch(struct loop *loop, enum event_source source)
+static void dispatch(struct loop *loop, enum event_kind kind)
 {
-	switch (source) {
+	switch (kind) {
 	case EVENT_CLOCK_SET:
 		disruption_rearm(&loop->platform->disruption);
 		tick(loop);
@@ -246,7 +246,7 @@ static int run_once(struct loop *loop)
 	 * or the counter disrupted. */
 	got = fds[0].revents ? epoll_wait(loop->epoll, events, 8, 0) : 0;
 	for (i = 0; (int)i < got && !loop->err; i++)
-		dispatch(loop, (enum event_source)events[i].data.u32);
+		dispatch(loop, (enum event_kind)events[i].data.u32);
 	peers_dispatch(loop->peers, fds + 1);
 	for (i = 1; i < nr; i++)
 		if (fds[i].revents)

@@ -241,6 +241,21 @@ int clock_file_stage(struct clock_file *file,
 	return err;
 }
 
+/*
+ * Readers have converted with the old clock params, although the new params should have
+ * begun. If now the new params give the same time as the old params, or at most SEAM_NS
+ * more, readers see neither a jump nor time running backwards.
+ */
+static bool is_seamless(const struct clock_file *file,
+			const struct tsct_clock_state *state)
+{
+	__u64 now = tsct_cycles_read(state->source);
+	__s64 apart = (__s64)((__u64)tsct_clock_params_ns(&state->real, now) -
+		(__u64)tsct_clock_params_ns(&published(file)->real, now));
+
+	return apart >= -1 && apart <= SEAM_NS;
+}
+
 int clock_file_commit(struct clock_file *file,
 		     const struct tsct_clock_state *state, __s64 margin_ns)
 {
@@ -249,27 +264,9 @@ int clock_file_commit(struct clock_file *file,
 	if (!file->page)
 		return 0;
 	err = check_state(file, state, margin_ns);
+	if (err == -ETIME && !margin_ns && is_seamless(file, state))
+		err = 0;
 	if (!err)
 		tsct_latch_commit(file->page);
 	return err;
-}
-
-int clock_file_commit_late(struct clock_file *file,
-			   const struct tsct_clock_state *state)
-{
-	const struct tsct_clock_params *old = &published(file)->real;
-	__u64 now = tsct_cycles_read(state->source);
-	__s64 apart = (__s64)((__u64)tsct_clock_params_ns(&state->real, now) -
-			      (__u64)tsct_clock_params_ns(old, now));
-
-	/*
-	 * Readers have converted with the old clock params, although the new params
-	 * should have begun. If now the new params give the same time as the old
-	 * params, or at most SEAM_NS more, readers see neither a jump nor time running
-	 * backwards.
-	 */
-	if (apart < -1 || apart > SEAM_NS)
-		return -ETIME;
-	tsct_latch_commit(file->page);
-	return 0;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "disruption.h"
+#include "lib/client/gettime.h"
 #include "lib/clock/utc.h"
 
 /* ---- comparison of two samples ------------------------------------------ */
@@ -107,14 +108,6 @@ void disruption_describe(const struct disruption *before,
  * most this far apart, ns. */
 #define COMPARE_GOOD_NS	200
 
-static __s64 read_clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
-}
-
 /* Lower and upper bound of a clock minus CLOCK_MONOTONIC, ns */
 static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 			      __s64 *ret_max_ns)
@@ -123,9 +116,9 @@ static void read_clock_offset(clockid_t clock, __s64 *ret_min_ns,
 	int i;
 
 	for (i = 0; i < COMPARE_TRIES && best > COMPARE_GOOD_NS; i++) {
-		__s64 before = read_clock_ns(CLOCK_MONOTONIC);
-		__s64 ns = read_clock_ns(clock);
-		__s64 after = read_clock_ns(CLOCK_MONOTONIC);
+		__s64 before = tsct_gettime_ns(CLOCK_MONOTONIC);
+		__s64 ns = tsct_gettime_ns(clock);
+		__s64 after = tsct_gettime_ns(CLOCK_MONOTONIC);
 
 		if (after - before >= best)
 			continue;
@@ -144,13 +137,13 @@ static void take_restores(const struct tsct_clock_snapshot *snapshot,
 	if (!d->restore_seq)
 		return;
 	d->restored = true;
-	d->restored_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE) -
+	d->restored_ns = tsct_gettime_ns(CLOCK_MONOTONIC_COARSE) -
 		(__s64)snapshot->since_restore_ns;
 }
 
 __u64 disruption_since_restore_ns(const struct disruption *d)
 {
-	return d->restored ? (__u64)(read_clock_ns(CLOCK_MONOTONIC_COARSE) -
+	return d->restored ? (__u64)(tsct_gettime_ns(CLOCK_MONOTONIC_COARSE) -
 				     d->restored_ns) : TSCT_NOT_RESTORED;
 }
 
@@ -250,7 +243,7 @@ static void read_vmclock(const struct vmclock *vm, struct disruption *d)
 		if (d->has_vmclock && (d->vm_marker != marker ||
 				       d->vm_generation != generation)) {
 			d->restored = true;
-			d->restored_ns = read_clock_ns(CLOCK_MONOTONIC_COARSE);
+			d->restored_ns = tsct_gettime_ns(CLOCK_MONOTONIC_COARSE);
 		}
 		d->has_vmclock = true;
 		d->vm_marker = marker;

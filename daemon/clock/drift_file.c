@@ -10,6 +10,7 @@
 
 #include "daemon/config/log.h"
 #include "daemon/config/state_file.h"
+#include "lib/clock/sysfs_read.h"
 #include "lib/core/clock_params.h"
 #include "platform_linux.h"
 
@@ -37,7 +38,7 @@ static void read_identity(const char *path, char *text, size_t size)
 {
 	char line[256] = "";
 
-	state_file_read(path, false, line, sizeof(line));
+	tsct_sysfs_read(path, line, sizeof(line));
 	copy_printable(text, size, line);
 }
 
@@ -52,7 +53,7 @@ void drift_file_open(struct drift_file *file, const char *dir)
 		      sizeof(file->boot));
 	read_identity("/etc/machine-id", file->machine, sizeof(file->machine));
 	/* Reads the model name of the first CPU from /proc/cpuinfo. */
-	state_file_read("/proc/cpuinfo", false, info, sizeof(info));
+	tsct_sysfs_read("/proc/cpuinfo", info, sizeof(info));
 	model = strstr(info, "model name");
 	model = model ? strchr(model, ':') : NULL;
 	copy_printable(file->cpu, sizeof(file->cpu),
@@ -200,7 +201,7 @@ int drift_file_load(struct drift_file *file, __u32 source,
 		    const struct disruption *now, struct drift *ret)
 {
 	char text[DRIFT_FILE_TEXT_MAX + 1];
-	ssize_t len = state_file_read(file->path, true, text, sizeof(text));
+	ssize_t len = state_file_read(file->path, text, sizeof(text));
 	const char *why = MALFORMED;
 	int err;
 

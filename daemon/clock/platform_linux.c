@@ -137,8 +137,6 @@ static int publish(void *ctx, const struct tsct_clock_state *state)
 	    module == -EAGAIN)
 		return module;
 	err = clock_file_commit(&p->file, state, module ? MARGIN_NS : 0);
-	if (err == -ETIME && !module)
-		err = clock_file_commit_late(&p->file, state);
 	return err && !module ? -ETIMEDOUT : err;
 }
 

@@ -52,7 +52,9 @@ void clock_file_last(const struct clock_file *file,
  * clock_file_stage - prepare the publication of @state
  * clock_file_commit - publish the staged state, with one store
  * @margin_ns: least time from the last check of the counter to the begin of new
- *	clock params; allows for a delay just before the store
+ *	clock params; allows for a delay just before the store. 0: the module has
+ *	published the state, so params that should have begun are published, too, if they
+ *	give now nearly the same time as those in the file
  *
  * A staged state that is not committed is replaced by the next one. Without a
  * file both succeed and do nothing. Return 0; -ETIME: new clock params should
@@ -62,14 +64,6 @@ int clock_file_stage(struct clock_file *file,
 		    const struct tsct_clock_state *state);
 int clock_file_commit(struct clock_file *file,
 		     const struct tsct_clock_state *state, __s64 margin_ns);
-
-/*
- * clock_file_commit_late - publish a state which the module has published, but
- * for which clock_file_commit() returned -ETIME, if its clock params give now
- * nearly the same time as the params in the file. Returns 0 or -ETIME.
- */
-int clock_file_commit_late(struct clock_file *file,
-			  const struct tsct_clock_state *state);
 
 /*
  * clock_file_set_cpus - write the table of the CPUs' skews

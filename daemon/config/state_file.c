@@ -10,24 +10,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/clock/sysfs_read.h"
 #include "log.h"
 #include "state_file.h"
 
 #define NODE_ID_FILE	"node"
 #define BOOT_ID	"/proc/sys/kernel/random/boot_id"
 
-ssize_t state_file_read(const char *path, bool ours, char *text, size_t size)
+ssize_t state_file_read(const char *path, char *text, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK |
-		      (ours ? O_NOFOLLOW : 0));
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	struct stat st;
 	ssize_t len;
 
 	if (fd < 0)
 		return -errno;
-	if (ours && (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-		     st.st_mode & 022 ||
-		     (st.st_uid != 0 && st.st_uid != geteuid()))) {
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_mode & 022 ||
+	    (st.st_uid != 0 && st.st_uid != geteuid())) {
 		len = -EACCES;
 	} else {
 		len = read(fd, text, size - 1);
@@ -74,7 +73,7 @@ __u64 node_id(const char *state_dir)
 
 	/* 16 hexadecimal digits and a newline, in a file that only its owner can write */
 	snprintf(path, sizeof(path), "%s/" NODE_ID_FILE, state_dir);
-	if (state_file_read(path, true, text, sizeof(text)) == 17)
+	if (state_file_read(path, text, sizeof(text)) == 17)
 		id = strtoull(text, &end, 16);
 	if (id && end == text + 16 && *end == '\n')
 		return id;
@@ -94,14 +93,11 @@ __u64 node_id(const char *state_dir)
 /* FNV-1a hash of the boot id, which need not be kept secret */
 __u64 node_host_id(void)
 {
-	FILE *from = fopen(BOOT_ID, "re");
 	__u64 id = 0xcbf29ce484222325ULL;
-	int c;
+	char text[64] = "", *at;
 
-	if (from) {
-		while ((c = fgetc(from)) != EOF && c != '\n')
-			id = (id ^ (__u64)c) * 0x100000001b3ULL;
-		fclose(from);
-	}
+	tsct_sysfs_read_line(BOOT_ID, text, sizeof(text));
+	for (at = text; *at; at++)
+		id = (id ^ (__u64)*at) * 0x100000001b3ULL;
 	return id ? id : 1;
 }

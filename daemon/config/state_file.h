@@ -9,13 +9,13 @@
 #include <sys/types.h>
 
 /*
- * state_file_read - read a file as text; returns its length or -errno
- * @ours: reject symbolic links, and files that other users can write
+ * state_file_read - read a file as text; returns its length or -errno. -EACCES: also a
+ *	file that other users can write; -ELOOP: a symbolic link
  *
  * state_file_replace - replace a file by a renamed new one; returns 0 or -errno
  * @sync: write it to disk before it is renamed
  */
-ssize_t state_file_read(const char *path, bool ours, char *text, size_t size);
+ssize_t state_file_read(const char *path, char *text, size_t size);
 int state_file_replace(const char *path, const char *text, size_t len, bool sync);
 
 /* Returns the node's id: random, never 0, saved in @state_dir over restarts if

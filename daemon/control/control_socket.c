@@ -36,13 +36,6 @@ struct control_connection {
 					 * 0: none */
 };
 
-/* The connection of a process that joined the collectives, after its answer */
-struct control_participant {
-	int fd;
-	struct ucred cred;		/* credentials of the process that joined */
-	__u32 id;			/* id of the participant; 0: a free entry */
-};
-
 struct control {
 	struct control_ops ops;
 	struct peers *peers;
@@ -53,7 +46,8 @@ struct control {
 	__s64 refused_ns;		/* time of the last log line about a refused
 					 * request, CLOCK_MONOTONIC, ns */
 	struct control_connection connections[CONNECTIONS_MAX];
-	struct control_participant participants[TSCT_PARTICIPANTS_MAX];
+	/* connections of processes that joined the collectives, after their answers */
+	struct control_connection participants[TSCT_PARTICIPANTS_MAX];
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
@@ -85,44 +79,30 @@ static void close_connection(struct control *control,
 		peers_leave(control->peers, id);
 }
 
-/* Closes the connection of a participant that ended or left. A participant sends
- * nothing: data, too, ends its connection. */
-static void end_participant(struct control *control,
-			    struct control_participant *at)
-{
-	__u32 id = at->id;
-
-	if (!id)
-		return;
-	close(at->fd);
-	at->id = 0;
-	peers_leave(control->peers, id);
-}
-
 /* Keeps the connection of a participant, whose answer was sent, outside the limits of
  * number and life that other connections have. */
 static void keep_participant(struct control *control,
 			     struct control_connection *connection)
 {
-	struct control_participant *at = control->participants;
+	struct control_connection *at = control->participants;
 
 	/* There are as many entries as participants. */
-	while (at->id)
+	while (at->fd >= 0)
 		at++;
-	*at = (struct control_participant) {
+	*at = (struct control_connection) {
 		.fd = connection->fd, .cred = connection->cred,
-		.id = connection->participant,
+		.participant = connection->participant,
 	};
 	free_connection(connection);
 	if (watch(control, EPOLL_CTL_MOD, at->fd, EPOLLIN, at))
-		end_participant(control, at);
+		close_connection(control, at);
 }
 
-static bool is_participant(const struct control *control, const void *owner)
+static bool is_participant(const struct control *control,
+			   const struct control_connection *connection)
 {
-	return (const char *)owner >= (const char *)control->participants &&
-		(const char *)owner < (const char *)(control->participants +
-						     TSCT_PARTICIPANTS_MAX);
+	return connection >= control->participants &&
+		connection < control->participants + TSCT_PARTICIPANTS_MAX;
 }
 
 /* Adds a connection in a free entry, or in the entry of the oldest connection, which is
@@ -200,13 +180,13 @@ static void fake_disruption(struct control *control,
 static bool is_for_another(const struct control *control,
 			   const struct control_connection *connection)
 {
-	const struct control_participant *at = control->participants;
+	const struct control_connection *at = control->participants;
 	unsigned int id;
 
 	if (sscanf(connection->request, "timesync %*u %u", &id) != 1 || !id)
 		return false;
 	for (; at < control->participants + TSCT_PARTICIPANTS_MAX; at++)
-		if (at->id == id)
+		if (at->fd >= 0 && at->participant == id)
 			return at->cred.pid != connection->cred.pid ||
 				(!at->cred.pid && at->cred.uid != connection->cred.uid);
 	return false;
@@ -311,10 +291,13 @@ void control_dispatch(struct control *control)
 	for (i = 0; i < nr; i++) {
 		struct control_connection *connection = events[i].data.ptr;
 
+		if (!connection || connection->fd < 0)
+			continue;
+		/* A participant has ended or left. It sends nothing: data, too, ends its
+		 * connection. */
 		if (is_participant(control, connection))
-			end_participant(control, events[i].data.ptr);
-		else if (connection && connection->fd >= 0 &&
-			 (connection->answer || read_request(control, connection)))
+			close_connection(control, connection);
+		else if (connection->answer || read_request(control, connection))
 			send_answer(control, connection);
 	}
 	for (i = 0; i < nr; i++)
@@ -368,6 +351,8 @@ int control_open(const char *dir_path, const struct control_ops *ops,
 	control->listener = -1;
 	for (i = 0; i < CONNECTIONS_MAX; i++)
 		control->connections[i].fd = -1;
+	for (i = 0; i < TSCT_PARTICIPANTS_MAX; i++)
+		control->participants[i].fd = -1;
 	if (snprintf(control->path, sizeof(control->path), "%s/" CONTROL_SOCKET,
 		     dir_path) >= (int)sizeof(control->path)) {
 		free(control);
@@ -391,7 +376,7 @@ void control_close(struct control *control)
 		return;
 	/* The participants' processes join again if another daemon is started. */
 	for (i = 0; i < TSCT_PARTICIPANTS_MAX; i++)
-		if (control->participants[i].id)
+		if (control->participants[i].fd >= 0)
 			close(control->participants[i].fd);
 	for (i = 0; i < CONNECTIONS_MAX; i++)
 		if (control->connections[i].fd >= 0) {

@@ -63,7 +63,6 @@ void packet_clock_refresh(struct packet_clock *c)
 {
 	const struct clock_file *file = &c->platform->file;
 	__s64 kernel_ns, ns;
-	struct timespec ts;
 	__u64 error_ns;
 
 	/* The clock file and the source may have changed since the last call. */
@@ -74,8 +73,7 @@ void packet_clock_refresh(struct packet_clock *c)
 	c->hz = tsct_rate_hz(&c->timekeeper->est, NULL);
 	c->skew_cycles = largest_skew(c);
 	c->usable = false;
-	tsct_gettime(CLOCK_REALTIME, &ts);
-	kernel_ns = ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	kernel_ns = tsct_gettime_ns(CLOCK_REALTIME);
 	if (packet_clock_real(c, timekeeper_cycles(c->timekeeper), &ns, &error_ns))
 		c->usable = llabs(ns - kernel_ns) <=
 			(__s64)(error_ns < NS_PER_S ? error_ns : 0) +
@@ -90,16 +88,15 @@ __s64 packet_clock_cycles(const struct packet_clock *c, __s64 ns)
 __s64 packet_clock_estimate_ns(const struct packet_clock *c, __u64 cycles)
 {
 	double hz = (double)packet_clock_cycles(c, NS_PER_S);
-	struct timespec ts;
 	__u64 error_ns, now;
-	__s64 ns;
+	__s64 ns, kernel_ns;
 
 	if (packet_clock_real(c, cycles, &ns, &error_ns))
 		return ns;
-	tsct_gettime(CLOCK_REALTIME, &ts);
+	kernel_ns = tsct_gettime_ns(CLOCK_REALTIME);
 	now = timekeeper_cycles(c->timekeeper);
-	ns = (__s64)((double)(__s64)(now - cycles) * (double)NS_PER_S / hz);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec - ns;
+	return kernel_ns - (__s64)((double)(__s64)(now - cycles) *
+				   (double)NS_PER_S / hz);
 }
 
 /*

@@ -28,6 +28,17 @@ void *tsct_array_next(void *array, size_t nr, size_t size)
 	return (char *)*all + nr * size;
 }
 
+int tsct_array_add(void *array, __u32 *nr, const void *element, size_t size)
+{
+	void *next = tsct_array_next(array, *nr, size);
+
+	if (!next)
+		return -ENOMEM;
+	memcpy(next, element, size);
+	++*nr;
+	return 0;
+}
+
 int tsct_array_reserve(void *array, size_t *room, size_t wanted, size_t size)
 {
 	size_t more = *room > ROOM_FIRST / 2 ? 2 * *room : ROOM_FIRST;

@@ -19,6 +19,10 @@
  */
 void *tsct_array_next(void *array, size_t nr, size_t size);
 
+/* Adds a copy of @element behind the *@nr elements of such an array, and counts it. Returns 0 or
+ * -ENOMEM. */
+int tsct_array_add(void *array, __u32 *nr, const void *element, size_t size);
+
 /*
  * Makes room for @wanted elements in an array that has room for *@room. New elements are not
  * initialized. The room at least doubles, so many small growths cost little. Returns 0 or

@@ -28,13 +28,19 @@ static inline int tsct_gettime(clockid_t clock, struct timespec *ret_time)
 	return clock_gettime(clock, ret_time);
 }
 
+/* Returns a clock's time in ns; 0: this kernel has no such clock. */
+static inline __s64 tsct_gettime_ns(clockid_t clock)
+{
+	struct timespec now = { 0 };
+
+	tsct_gettime(clock, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
 /* Returns CLOCK_MONOTONIC in ns, for timeouts: setting the clock does not affect it. */
 static inline __s64 tsct_monotonic_ns(void)
 {
-	struct timespec now;
-
-	tsct_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
+	return tsct_gettime_ns(CLOCK_MONOTONIC);
 }
 
 /*

@@ -394,13 +394,11 @@ int tsct_clock_wait_synced(const struct tsct_clock *clock, int timeout_ms,
 int64_t tsct_clock_now_slow(const struct tsct_clock *clock)
 {
 	struct tsct_time now;
-	struct timespec ts;
 
 	if (!tsct_clock_now(clock, &now) &&
 	    now.status != TSCT_STATUS_DISRUPTED)
 		return now.ns;
-	tsct_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	return tsct_gettime_ns(CLOCK_REALTIME);
 }
 
 static int valid_ns(int err, const struct tsct_time *time, int64_t *ret_ns)

@@ -52,11 +52,8 @@ static __u64 read_tsc(void *ctx, __u32 *ret_cpu)
 
 static __s64 clock_ns(void *ctx, clockid_t clock)
 {
-	struct timespec ts = { 0 };
-
 	(void)ctx;
-	tsct_gettime(clock, &ts);
-	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+	return tsct_gettime_ns(clock);
 }
 
 /* The kernel's clocks are the same on all CPUs, so the CPU need not be known. */

@@ -199,7 +199,6 @@ static int read_clockbound(const char *path, struct tsct_utc *ret)
 {
 	unsigned char bytes[TSCT_CLOCKBOUND_SIZE];
 	int fd, tries, err = -EAGAIN;
-	struct timespec now;
 	struct stat st;
 
 	/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
@@ -213,9 +212,8 @@ static int read_clockbound(const char *path, struct tsct_utc *ret)
 		err = read_consistent(fd, bytes);
 		if (err)
 			continue;
-		tsct_gettime(CLOCK_MONOTONIC_COARSE, &now);
-		err = tsct_utc_from_clockbound(bytes, now.tv_sec * NS_PER_S +
-					       now.tv_nsec, ret);
+		err = tsct_utc_from_clockbound(bytes,
+			tsct_gettime_ns(CLOCK_MONOTONIC_COARSE), ret);
 	}
 	close(fd);
 	return err;

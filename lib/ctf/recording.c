@@ -102,31 +102,20 @@ int tsct_recording_random_uuid(__u8 uuid[16])
 	return 0;
 }
 
-static int append(void *array, __u32 *nr, const void *element, size_t size)
-{
-	void *next = tsct_array_next(array, *nr, size);
-
-	if (!next)
-		return -ENOMEM;
-	memcpy(next, element, size);
-	++*nr;
-	return 0;
-}
-
 int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu)
 {
 	if (cpu->cpu >= TSCT_CPUS_MAX ||
 	    (node->nr_cpus && cpu->cpu <= node->cpus[node->nr_cpus - 1].cpu))
 		return -EINVAL;
-	return append(&node->cpus, &node->nr_cpus, cpu, sizeof(*cpu));
+	return tsct_array_add(&node->cpus, &node->nr_cpus, cpu, sizeof(*cpu));
 }
 
 int tsct_recording_add_segment(struct tsct_recording *rec,
 			    const struct tsct_clock_segment *segment)
 {
 	return rec->nr_segments == TSCT_RECORDED_LINES_MAX ? -EINVAL :
-		append(&rec->segments, &rec->nr_segments, segment, sizeof(*segment));
+		tsct_array_add(&rec->segments, &rec->nr_segments, segment, sizeof(*segment));
 }
 
 int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations)

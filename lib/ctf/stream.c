@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "lib/core/event_def.h"
-#include "pread_all.h"
+#include "whole_io.h"
 #include "stream.h"
 #include "ticks.h"
 
@@ -166,19 +166,11 @@ static void release_pages(int fd, __u64 from, __u64 to)
 /* Appends the first @len bytes of the buffer, which are whole packets, to the file. */
 static int append(const struct tsct_stream_writer *w, size_t len)
 {
-	int fd = open_file(w), err = 0;
-	size_t at = 0;
-	ssize_t n;
+	int fd = open_file(w), err;
 
 	if (fd < 0)
 		return fd;
-	while (!err && at < len) {
-		n = write(fd, w->buffer + at, len - at);
-		if (n >= 0)
-			at += n;
-		else if (errno != EINTR)
-			err = -errno;
-	}
+	err = tsct_write_all(fd, w->buffer, len);
 	if (!err)
 		release_pages(fd, w->size, w->size + len);
 	if (!err && w->file.fsync == TSCT_FSYNC_PACKET)

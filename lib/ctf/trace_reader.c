@@ -26,7 +26,7 @@
 #include "lib/core/clock_params.h"
 #include "lib/core/event_def.h"
 #include "lib/base/order.h"
-#include "pread_all.h"
+#include "whole_io.h"
 #include "stream.h"
 #include "trace_reader.h"
 

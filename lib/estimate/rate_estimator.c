@@ -29,17 +29,6 @@ bool tsct_bracket_rate(const struct tsct_bracket *a,
 	return true;
 }
 
-/* Removes all brackets, and adds @bracket; rates become unknown. */
-static void restart_window(struct tsct_rate_window *window,
-			   const struct tsct_bracket *bracket)
-{
-	window->hist[0] = *bracket;
-	window->nr = 1;
-	window->lo = 0;
-	window->hi = 0;
-	window->rate = 0;
-}
-
 static void remove_brackets(struct tsct_rate_window *window, unsigned int first,
 			    unsigned int nr)
 {
@@ -111,6 +100,15 @@ static void window_add(struct tsct_rate_window *window,
 		window->rate = window->lo;
 	if (window->rate > window->hi)
 		window->rate = window->hi;
+}
+
+/* Removes all brackets, and adds @bracket; rates become unknown. */
+static void restart_window(struct tsct_rate_window *window,
+			   const struct tsct_bracket *bracket)
+{
+	window->nr = 0;
+	window->rate = 0;
+	window_add(window, bracket);
 }
 
 /* Largest number of pairs of brackets of one window, where the two brackets of a pair
@@ -235,7 +233,7 @@ static double rate_uncertainty(const struct tsct_rate_estimator *est, double rat
 	return off / est->rate + wander(est) + est->innovation_ppb * TSCT_PPB;
 }
 
-/* ---- offset of CLOCK_REALTIME: samples -------------------------------------------------------------- */
+/* ---- offset of CLOCK_REALTIME: samples ----------------------------------- */
 
 struct tsct_innovation
 tsct_rate_innovation(const struct tsct_rate_estimator *est,
@@ -421,7 +419,7 @@ static void adopt_sample(struct tsct_rate_estimator *est,
 		set_past(est, &last, &wide, innovation, slope);
 }
 
-/* ---- offset of CLOCK_REALTIME: parameters ----------------------------------------------------------- */
+/* ---- offset of CLOCK_REALTIME: parameters -------------------------------- */
 
 static double skew_ns(const struct tsct_rate_estimator *est)
 {

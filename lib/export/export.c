@@ -186,10 +186,8 @@ int tsct_export_prepare(struct tsct_export *x)
 	x->begin_ns = time_of(x, x->rec->begin);
 	x->end_ns = time_of(x, x->rec->end);
 	add_sizes(x);
-	x->read_to = calloc(x->rec->nr_streams * x->rec->nr_locations + 1,
-			    sizeof(*x->read_to));
 	x->nodes = calloc(x->rec->nr_nodes, sizeof(*x->nodes));
-	if (!x->read_to || !x->nodes)
+	if (!x->nodes)
 		return -ENOMEM;
 	x->nr_nodes = x->rec->nr_nodes;
 	for (i = 0; i < x->nr_nodes; i++)
@@ -217,7 +215,6 @@ void tsct_export_free(struct tsct_export *x)
 	tsct_identity_free(&x->identity);
 	tsct_selection_free(&x->selection);
 	tsct_filter_free(&x->filter);
-	free(x->read_to);
 	free(x->first_def);
 	free(x->slice_defs);
 	free(x->defs);
@@ -386,11 +383,9 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 {
 	struct tsct_trace_event e;
 	struct tsct_export_event ev;
+	const __u64 done_bytes = x->done_bytes;
 	int ret = 0, err = 0;
-	__u64 *read_to;
 
-	memset(x->read_to, 0, x->rec->nr_streams * x->rec->nr_locations *
-	       sizeof(*x->read_to));
 	tsct_spans_free(&x->slices);
 	while (!err && (ret = tsct_trace_next(trace, &e)) == 1) {
 		ev = (struct tsct_export_event) {
@@ -398,24 +393,26 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			.def = x->first_def[e.stream] + e.def->id - TSCT_ID_FIRST,
 			.node = e.node,
 		};
-		if (ev.ns >= x->to_ns)
-			return 0;
+		if (ev.ns >= x->to_ns) {
+			ret = 0;
+			break;
+		}
 		x->now_ns = ev.ns;
 		x->now_tick = ev.e->tick;
 		if (ev.e->tick < x->first_tick)
 			x->first_tick = ev.e->tick;
-		read_to = &x->read_to[e.stream * x->rec->nr_locations + e.location];
-		x->done_bytes += e.offset - *read_to;
-		*read_to = e.offset;
 		if (x->defs[ev.def].kernel == TSCT_KERNEL_SWITCH) {
 			learn_name(x, threads, &e, "prev_tid", "prev_comm");
 			learn_name(x, threads, &e, "next_tid", "next_comm");
 		}
 		if (ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e))
 			err = take(x, threads, &ev, event);
-		if (!err && x->poll && ++x->read % POLL_EVENTS == 0)
+		if (!err && x->poll && ++x->read % POLL_EVENTS == 0) {
+			x->done_bytes = done_bytes + tsct_trace_bytes(trace);
 			err = x->poll(x);
+		}
 	}
+	x->done_bytes = done_bytes + tsct_trace_bytes(trace);
 	return err ? err : ret;
 }
 

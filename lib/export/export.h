@@ -131,7 +131,6 @@ struct tsct_export {
 	struct tsct_spans slices;
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;
-	__u64 *read_to;	/* bytes read of each file, by stream class and location */
 	struct tsct_identity identity;	/* what is known about threads */
 	struct tsct_threads threads;
 	/* processes with threads that were exported: tid is the tgid */

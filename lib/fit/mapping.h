@@ -65,8 +65,8 @@ void tsct_reduce(__u64 *a, __u64 *b);
  * tsct_axis_from_run - the axis on which a period takes as long as by the master's wall
  *	clock: the period begins at the global tick that contains @begin_ns, and lasts
  *	@end_ns - @begin_ns
- * @begin @end: begin and end of the period on the master's counter
- * @begin_ns @end_ns: begin and end of the period on the master's wall clock, ns
+ * @begin @end: start and end of the period on the master's counter
+ * @begin_ns @end_ns: start and end of the period on the master's wall clock, ns
  *
  * tsct_axis_from_params - from clock params of a counter: time @base_ns at count @base,
  *	and counts of @mult * 2^-56 ns

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Merges recordings into one: the steps, in their order, and all that they have in common.
+ * Merges recordings into one: the steps, in their order.
  *
  * Each input counts ticks of its node's counter. Where the nodes are on one timeline, their
  * sync samples tell how their counters relate to the master's, which is the *axis*; one
@@ -43,6 +43,11 @@
  * one, and of each list of theirs one in the order of inputs, so that all parts then decide
  * alike. With one part, lists and errors are there already: readers need not know about parts.
  * Documentation/merge.rst has the reasons.
+ *
+ * Each file calls only those before it: ranks.c; merge_parts.c (errors, lists);
+ * merge_contradiction.c; merge_define.c; merge_open.c (inputs, merge_do()); merge_identity.c;
+ * merge_mpi.c; merge_axis.c; merge_map.c; merge_bound.c; merge_settle.c; merge_copy.c;
+ * merge_ends.c; merge_messages.c; merge_shift.c; this one.
  */
 #include <fcntl.h>
 #include <stdlib.h>

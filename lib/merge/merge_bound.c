@@ -445,8 +445,8 @@ static void find_span(struct tsct_merge *m)
 	r->end = 0;
 	for (in = m->in; in < m->in + m->nr; in++) {
 		/* Within a segment of an input, global ticks increase. From one segment
-		 * to the next, at the begin of the counter's next epoch, they may
-		 * decrease: so the lowest tick may be the begin of any segment. */
+		 * to the next, where the counter's next epoch starts, they may
+		 * decrease: so the lowest tick may be the start of any segment. */
 		for (k = 0; k < in->nr_segments; k++) {
 			at = merge_global(in, k ? in->segment[k].begin : in->begin);
 			if (at < r->begin)

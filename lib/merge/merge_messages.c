@@ -127,7 +127,7 @@ static int read_file(struct walk *w, const struct tsct_merge_file *f)
 	ret = tsct_merge_reader_open(w->merge, f, &reader);
 	if (ret)
 		return ret;
-	ret = count_ends(&w->merge->in[f->input].rec->streams[f->in_class]) ? 1 : 0;
+	ret = count_ends(&w->merge->in[f->input].rec->streams[f->in_class]);
 	while (ret > 0) {
 		ret = tsct_merge_reader_next(reader, true, &event);
 		if (ret > 0)

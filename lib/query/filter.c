@@ -44,7 +44,6 @@ static int parse_whole(const char **at, __s64 *ret)
 
 int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *ranges)
 {
-	struct tsct_filter_range *more;
 	__s64 first, last;
 
 	do {
@@ -55,11 +54,10 @@ int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *r
 			return -EINVAL;
 		if (first > last || last > max)
 			return -EINVAL;
-		more = tsct_array_next(&ranges->range, ranges->nr, sizeof(*more));
-		if (!more)
+		if (tsct_array_add(&ranges->range, &ranges->nr,
+				   &(struct tsct_filter_range) { first, last },
+				   sizeof(*ranges->range)))
 			return -ENOMEM;
-		*more = (struct tsct_filter_range) { first, last };
-		ranges->nr++;
 	} while (*text == ',' && text++);
 	return *text ? -EINVAL : 0;
 }
@@ -77,13 +75,7 @@ bool tsct_filter_in(const struct tsct_filter_ranges *ranges, __u32 number)
 
 int tsct_filter_add(const char ***list, __u32 *nr, const char *text)
 {
-	const char **more = tsct_array_next(list, *nr, sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	*more = text;
-	++*nr;
-	return 0;
+	return tsct_array_add(list, nr, &text, sizeof(text));
 }
 
 bool tsct_filter_event(const char *pattern, const char *name, const char *kind)

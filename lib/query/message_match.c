@@ -65,7 +65,9 @@ struct tsct_message_matcher {
 	__u32 free_open, free_key;
 	__u32 oldest, youngest;
 	struct tsct_messages_options options;
-	struct counts *counts;	/* `own`, or that of another matcher */
+	/* where results are counted: `own`, or that of options.counts, so that several
+	 * matchers add to one result */
+	struct counts *counts;
 	struct counts own;
 };
 

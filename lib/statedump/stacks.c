@@ -55,9 +55,9 @@ static void report_cut(struct tsct_stacks *s, const char *format, ...)
 
 /* ---- indexes ----------------------------------------------------------- */
 
-/* Adds an entry, the last one, unless there is one. Returns 1: added; 0: there is one already;
- * -E2BIG: there are too many; or -ENOMEM. @elements: array with an element for each entry,
- * which grows */
+/* Appends the key of a node and a number, and makes room for its element in @elements, an array
+ * in the order of keys; does nothing if the key is there. Returns 1: appended; 0: there is one
+ * already; -E2BIG: there are too many; or -ENOMEM. */
 static int add_entry(struct tsct_index *index, __u32 node, __u64 number, void *elements,
 		     size_t size)
 {

@@ -155,8 +155,8 @@ static struct tsct_clock_state commit_late(const struct tsct_clock_state *last,
 	while ((__s64)(tsct_cycles_read(TSCT_SOURCE_TSC) -
 		       next.real.base_cycles) < 10000000)
 		nanosleep(&held_up, NULL);
-	ck_assert_int_eq(clock_file_commit(&file, &next, 0), -ETIME);
-	ck_assert_int_eq(clock_file_commit_late(&file, &next), want);
+	ck_assert_int_eq(clock_file_commit(&file, &next, 1), -ETIME);
+	ck_assert_int_eq(clock_file_commit(&file, &next, 0), want);
 	if (want)
 		next = *last;
 	check_last(&next);

@@ -48,11 +48,17 @@ static bool poll_signals(void *arg, const struct tsct_merge_progress *p)
 {
 	const struct timespec none = { 0, 0 };
 	struct merge_job *w = arg;
+	const struct tsct_ranks *ranks = w->m->options.ranks;
 
 	if (w->dirfd && p->bytes)
 		progress_show(&w->progress, (double)READ_ONCE(p->bytes_done) /
 			      (double)p->bytes, READ_ONCE(p->events), "events");
-	return sigtimedwait(&w->signals, NULL, &none) > 0;
+	if (sigtimedwait(&w->signals, NULL, &none) <= 0)
+		return false;
+	/* Nothing is written yet, and other ranks may be in the middle of a long step. */
+	if (!w->dirfd && ranks->nr > 1)
+		ranks->abort(ranks->arg, -EINTR);
+	return true;
 }
 
 /* ---- result ---------------------------------------------------------------------- */

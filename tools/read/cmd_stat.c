@@ -11,6 +11,7 @@
 
 #include "lib/core/clock_params.h"
 #include "lib/ctf/ticks.h"
+#include "lib/query/mpi_wait.h"
 #include "lib/query/syscall_value.h"
 #include "stat.h"
 #include "tools/common/cmd.h"

@@ -5,7 +5,6 @@
 
 #include <jansson.h>
 
-#include "lib/query/mpi_wait.h"
 #include "lib/query/spans.h"
 #include "lib/query/threads.h"
 #include "lib/statedump/identity.h"

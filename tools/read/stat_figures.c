@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/core/clock_params.h"
+#include "lib/query/mpi_wait.h"
 #include "stat.h"
 
 __u64 stat_end_of(const struct stat_figures *s)

@@ -113,7 +113,7 @@ static int hold_sample(struct record_session *s,
 	return 0;
 }
 
-/* Parses a sample, as formatted by exchange_log_answer() in the daemon: its number, `stamp`,
+/* Parses a sample, as formatted by report_samples() in the daemon: its number, `stamp`,
  * the other fields, the source. False: invalid */
 static bool parse_sample(json_t *row, struct tsct_sync_sample *s)
 {

@@ -16,6 +16,7 @@
 #include "lib/export/export.h"
 #include "lib/core/port.h"
 #include "lib/ctf/recording.h"
+#include "lib/ctf/whole_io.h"
 
 /* Size at which a packet is written, bytes; an event has less than 64 KiB */
 #define FULL	65536
@@ -53,20 +54,6 @@ struct ctf {
 
 /* ---- packets ----------------------------------------------------------- */
 
-static int write_whole(int fd, const __u8 *from, size_t len)
-{
-	ssize_t n;
-
-	for (; len; from += n, len -= n) {
-		n = write(fd, from, len);
-		if (n < 0 && errno == EINTR)
-			n = 0;
-		else if (n <= 0)
-			return n ? -errno : -EIO;
-	}
-	return 0;
-}
-
 static int flush(const struct tsct_export *x, struct stream *s)
 {
 	const char *channel = x->rec->streams[s->stream].name;
@@ -84,7 +71,7 @@ static int flush(const struct tsct_export *x, struct stream *s)
 		    0666);
 	if (fd < 0)
 		return -errno;
-	err = write_whole(fd, s->packet, s->len);
+	err = tsct_write_all(fd, s->packet, s->len);
 	if (close(fd) && !err)
 		err = -errno;
 	s->len = sizeof(s->head);

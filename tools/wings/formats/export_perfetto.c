@@ -117,6 +117,17 @@ static int put_packet(struct tsct_export *x, packet *one)
 	return 0;
 }
 
+/* Writes a packet with names, stacks or frames, to which later packets refer. */
+static int put_interned(struct tsct_export *x, TsctPerfetto__InternedData *interned)
+{
+	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
+
+	one.interned_data = interned;
+	one.has_sequence_flags = 1;
+	one.sequence_flags = STATE_NEEDED;
+	return put_packet(x, &one);
+}
+
 /* Writes the first packet, which clears the interned data and defines the clock. */
 static int put_clock(struct tsct_export *x)
 {
@@ -334,7 +345,6 @@ static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 	TsctPerfetto__InternedBytes *build_ids = &build_id;
 	name function, path, *functions = &function, *paths = &path;
 	__u8 id[TSCT_BUILD_ID_MAX];
-	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
 	struct perfetto *p = x->own;
 	const char *text = tsct_stacks_name(p->stacks, f);
 	char *tidy = clean(text, strlen(text));
@@ -362,11 +372,8 @@ static int put_frame(struct tsct_export *x, struct tsct_stack_frame *f)
 	interned.n_mappings = interned.n_frames = 1;
 	interned.mappings = &mappings;
 	interned.frames = &frames;
-	one.interned_data = &interned;
-	one.has_sequence_flags = 1;
-	one.sequence_flags = STATE_NEEDED;
 	if (tidy && file)
-		err = put_packet(x, &one);
+		err = put_interned(x, &interned);
 	p->frame_named[f->index] = true;
 	free(tidy);
 	free(file);
@@ -379,7 +386,6 @@ static int put_stack(struct tsct_export *x, const struct tsct_stack *stack)
 	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
 	TsctPerfetto__Callstack callstack = TSCT_PERFETTO__CALLSTACK__INIT;
 	TsctPerfetto__Callstack *callstacks = &callstack;
-	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
 	struct perfetto *p = x->own;
 	uint64_t *ids;
 	int err = 0;
@@ -402,10 +408,7 @@ static int put_stack(struct tsct_export *x, const struct tsct_stack *stack)
 	callstack.frame_ids = ids;
 	interned.n_callstacks = 1;
 	interned.callstacks = &callstacks;
-	one.interned_data = &interned;
-	one.has_sequence_flags = 1;
-	one.sequence_flags = STATE_NEEDED;
-	err = err ? err : put_packet(x, &one);
+	err = err ? err : put_interned(x, &interned);
 	free(ids);
 	return err;
 }
@@ -674,7 +677,6 @@ static int put_counts(struct tsct_export *x, const struct tsct_export_event *ev)
 static int put_names(struct tsct_export *x)
 {
 	TsctPerfetto__InternedData interned = TSCT_PERFETTO__INTERNED_DATA__INIT;
-	packet one = TSCT_PERFETTO__TRACE_PACKET__INIT;
 	name names[TSCT_STREAMS_MAX + 2], *categories[TSCT_STREAMS_MAX];
 	name *ours[] = { &names[TSCT_STREAMS_MAX], &names[TSCT_STREAMS_MAX + 1] };
 	__u32 i;
@@ -689,10 +691,7 @@ static int put_names(struct tsct_export *x)
 	interned.event_categories = categories;
 	interned.n_debug_annotation_names = 2;
 	interned.debug_annotation_names = ours;
-	one.interned_data = &interned;
-	one.has_sequence_flags = 1;
-	one.sequence_flags = STATE_NEEDED;
-	return put_packet(x, &one);
+	return put_interned(x, &interned);
 }
 
 static int begin(struct tsct_export *x)

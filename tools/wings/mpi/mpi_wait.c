@@ -348,7 +348,6 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 			   __u32 thread, const struct moment *begin, bool is_barrier)
 {
 	const __u64 *size = tsct_index_get(&w->sizes, tsct_value_integer_of(e, "comm"), 0);
-	struct collective_member *more;
 	struct open_collective *c;
 
 	if (!size || *size < 2 || w->collectives.nr >= OPEN_MAX ||
@@ -357,11 +356,9 @@ static int note_collective(struct tsct_mpi_waits *w, const struct tsct_trace_eve
 	c = find_collective(w, e, is_barrier, *size);
 	if (!c)
 		return -ENOMEM;
-	more = tsct_array_next(&c->members, c->nr, sizeof(*more));
-	if (!more)
+	if (tsct_array_add(&c->members, &c->nr, &(struct collective_member) { *begin, thread },
+			   sizeof(*c->members)))
 		return -ENOMEM;
-	*more = (struct collective_member) { *begin, thread };
-	c->nr++;
 	w->nr_members++;
 	return c->nr == c->size ? settle_collective(w, c) : 0;
 }

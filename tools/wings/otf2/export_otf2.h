@@ -33,8 +33,8 @@ struct otf2_mpi_comm {
 	__u32 first;		/* index of its first member, which are in order */
 	__u32 size;		/* number of members; 0: not all are known */
 	__u32 name;		/* index of the name + 1; 0: none */
-	/* Position of the first event about it; then its reference in the archive, by
-	 * which a parent comes before its children; 0: none */
+	__u32 seen;		/* position of the first event about it */
+	/* reference in the archive: a parent's is lower than its children's; 0: none */
 	__u32 ref;
 };
 

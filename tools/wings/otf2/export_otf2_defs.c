@@ -38,14 +38,6 @@ static bool writes(const struct defining *d)
 	return !d->collecting && !d->err;
 }
 
-static int keep_ref(struct defining *d, __u32 ref)
-{
-	if (!tsct_array_next(&d->refs, d->nr_refs, sizeof(ref)))
-		return -ENOMEM;
-	d->refs[d->nr_refs++] = ref;
-	return 0;
-}
-
 static __u32 string(struct defining *d, const char *text)
 {
 	__u32 ref = 0;
@@ -55,7 +47,7 @@ static __u32 string(struct defining *d, const char *text)
 		return d->refs[d->next++];
 	err = tsct_otf2_string(&d->o->strings, text, strlen(text), &ref);
 	if (!err)
-		err = keep_ref(d, ref);
+		err = tsct_array_add(&d->refs, &d->nr_refs, &ref, sizeof(ref));
 	if (!d->err)
 		d->err = err;
 	return ref;

@@ -109,7 +109,7 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 		return -ENOMEM;
 	*comm = (struct otf2_mpi_comm) {
 		.id = member->comm, .parent = tsct_value_integer_of(e, "parent"),
-		.ref = mpi->nr_members,
+		.seen = mpi->nr_members,
 	};
 	mpi->nr_members++;
 	return add_name(mpi, e);
@@ -118,24 +118,17 @@ static int add_member(struct otf2_mpi *mpi, const struct tsct_trace_event *e)
 int tsct_otf2_mpi_collect(struct otf2_mpi *mpi, enum tsct_mpi_role role,
 			  const struct tsct_export_event *ev, __u32 location)
 {
-	struct otf2_mpi_rank *rank;
-
 	if (role == TSCT_MPI_ROLE_COMM)
 		return add_member(mpi, ev->e);
 	if (role == TSCT_MPI_ROLE_COMM_NAME)
 		return add_name(mpi, ev->e);
 	if (role != TSCT_MPI_ROLE_RANK)
 		return 0;
-	rank = tsct_array_next(&mpi->ranks, mpi->nr_ranks, sizeof(*rank));
-	if (!rank)
-		return -ENOMEM;
-	*rank = (struct otf2_mpi_rank) {
-		.job = tsct_value_integer_of(ev->e, "job"),
-		.rank = tsct_value_integer_of(ev->e, "rank"),
-		.location = location,
-	};
-	mpi->nr_ranks++;
-	return 0;
+	return tsct_array_add(&mpi->ranks, &mpi->nr_ranks, &(struct otf2_mpi_rank) {
+			.job = tsct_value_integer_of(ev->e, "job"),
+			.rank = tsct_value_integer_of(ev->e, "rank"),
+			.location = location,
+		}, sizeof(*mpi->ranks));
 }
 
 /* ---- order ------------------------------------------------------------- */
@@ -163,14 +156,14 @@ static int by_id(const void *a, const void *b)
 {
 	const struct otf2_mpi_comm *x = a, *y = b;
 
-	return order(x->id, y->id) ?: order(x->ref, y->ref);
+	return order(x->id, y->id) ?: order(x->seen, y->seen);
 }
 
-static int by_ref(const void *a, const void *b)
+static int by_seen(const void *a, const void *b)
 {
 	const struct otf2_mpi_comm *x = *(void *const *)a, *y = *(void *const *)b;
 
-	return order(x->ref, y->ref);
+	return order(x->seen, y->seen);
 }
 
 static int by_name(const void *a, const void *b)
@@ -234,13 +227,10 @@ static int set_refs(struct otf2_mpi *mpi)
 	mpi->refs = calloc(mpi->nr_comms + 1, sizeof(*mpi->refs));
 	if (!mpi->refs)
 		return -ENOMEM;
-	for (i = 0; i < mpi->nr_comms; i++) {
+	for (i = 0; i < mpi->nr_comms; i++)
 		if (mpi->comms[i].size)
 			mpi->refs[mpi->nr_refs++] = &mpi->comms[i];
-		else
-			mpi->comms[i].ref = 0;
-	}
-	qsort(mpi->refs, mpi->nr_refs, sizeof(*mpi->refs), by_ref);
+	qsort(mpi->refs, mpi->nr_refs, sizeof(*mpi->refs), by_seen);
 	for (i = 0; i < mpi->nr_refs; i++)
 		mpi->refs[i]->ref = i + 1;
 	return 0;

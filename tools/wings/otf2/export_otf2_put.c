@@ -13,7 +13,7 @@
 #include "lib/base/array.h"
 #include "lib/base/hash.h"
 #include "export_otf2.h"
-#include "lib/ctf/pread_all.h"
+#include "lib/ctf/whole_io.h"
 #include "lib/query/value_text.h"
 
 /* Sizes, in bytes, of the memory for events of locations that have no libotf2 writer
@@ -97,31 +97,21 @@ static int write_now(struct tsct_export *x, OTF2_EvtWriter *to,
 static int put_away(struct tsct_export *x, struct otf2_wait *w)
 {
 	struct otf2 *o = x->own;
-	struct otf2_extent *more;
-	__u32 done = 0;
-	ssize_t n;
-	int err = 0;
 
 	if (!o->waiting)
 		o->waiting = tsct_otf2_spool(x);
 	if (!o->waiting)
 		return errno ? -errno : -ENOMEM;
-	more = tsct_array_next(&w->extents, w->nr_extents, sizeof(*more));
-	if (!more)
+	if (tsct_array_add(&w->extents, &w->nr_extents,
+			   &(struct otf2_extent) { o->waiting_end, w->len },
+			   sizeof(*w->extents)))
 		return -ENOMEM;
-	*more = (struct otf2_extent) { o->waiting_end, w->len };
-	w->nr_extents++;
-	while (!err && done < w->len) {
-		n = pwrite(fileno(o->waiting), w->text + done, w->len - done,
-			   o->waiting_end + done);
-		if (n <= 0)
-			err = n ? -errno : -EIO;
-		else
-			done += n;
-	}
+	errno = 0;
+	if (fwrite(w->text, 1, w->len, o->waiting) != w->len || fflush(o->waiting))
+		return errno ? -errno : -EIO;
 	o->waiting_end += w->len;
 	w->len = 0;
-	return err;
+	return 0;
 }
 
 static int append(struct tsct_export *x, struct otf2_wait *w, const void *from,

@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/ctf/pread_all.h"
+#include "lib/ctf/whole_io.h"
 #include "otf2_merge_work.h"
 
 #define CHUNK_END	0

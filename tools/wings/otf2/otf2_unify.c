@@ -81,10 +81,8 @@ static struct tsct_otf2_def *look_up(struct work *work, enum tsct_otf2_kind kind
 	const __u64 *at;
 
 	ret_key[0] = tsct_hash(kind, work->content, size);
-	for (ret_key[1] = 0; ; ret_key[1]++) {
-		at = tsct_index_get(&all->index, ret_key[0], ret_key[1]);
-		if (!at)
-			return NULL;
+	for (ret_key[1] = 0; (at = tsct_index_get(&all->index, ret_key[0], ret_key[1]));
+	     ret_key[1]++) {
 		def = &all->defs.def[*at - 1];
 		if (def->kind != kind || def->nr != nr || def->extra != extra ||
 		    memcmp(words_of(&all->defs, def), work->content, size))
@@ -95,6 +93,7 @@ static struct tsct_otf2_def *look_up(struct work *work, enum tsct_otf2_kind kind
 		def->input = all->inputs;
 		return def;
 	}
+	return NULL;
 }
 
 /* ---- content of a definition, with numbers of the result ---------------- */

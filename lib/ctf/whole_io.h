@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TSCT_PREAD_ALL_H
-#define TSCT_PREAD_ALL_H
+/* Reads and writes of more than the kernel may do at once */
+#ifndef TSCT_WHOLE_IO_H
+#define TSCT_WHOLE_IO_H
 
 #include <errno.h>
 #include <stdint.h>
@@ -27,4 +28,20 @@ static inline ssize_t tsct_pread_all(int fd, void *to, size_t len, uint64_t pos)
 	return (ssize_t)got;
 }
 
-#endif /* TSCT_PREAD_ALL_H */
+/* Calls write() until all is written. Returns 0 or -errno. */
+static inline int tsct_write_all(int fd, const void *from, size_t len)
+{
+	const char *at = from;
+	ssize_t n;
+
+	for (; len; at += n, len -= (size_t)n) {
+		n = write(fd, at, len);
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		else if (n <= 0)
+			return n ? -errno : -EIO;
+	}
+	return 0;
+}
+
+#endif /* TSCT_WHOLE_IO_H */
