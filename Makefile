@@ -57,7 +57,7 @@ daemon tools: lib
 examples: lib
 	+$(MAKE) -C Documentation/examples
 python: lib
-	+$(MAKE) -C lib/python
+	+$(if $(wildcard lib/python),$(MAKE) -C lib/python)
 module:
 	+$(MAKE) -C kmod
 
@@ -164,7 +164,7 @@ bench-kernel: deps
 
 install: all
 	+$(MAKE) -C lib install $(staged)
-	+$(MAKE) -C lib/python install $(staged)
+	+$(if $(CORE),,$(if $(wildcard lib/python),$(MAKE) -C lib/python install $(staged)))
 	+$(MAKE) -C daemon install $(staged)
 	+$(MAKE) -C tools install $(staged)
 	+$(MAKE) -C Documentation install $(staged)
