@@ -437,27 +437,6 @@ unsigned long kernel_source_untracked(const struct kernel_source *source)
 	return __atomic_load_n(&source->bpf->bss->untracked, __ATOMIC_RELAXED);
 }
 
-unsigned long bpf_program_missed(const struct bpf_program *program)
-{
-	struct bpf_prog_info info = { 0 };
-	__u32 size = sizeof(info);
-
-	if (bpf_program__fd(program) < 0 ||
-	    bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
-		return 0;
-	return info.recursion_misses;
-}
-
-unsigned long bpf_object_missed(const struct bpf_object *object)
-{
-	struct bpf_program *program;
-	unsigned long missed = 0;
-
-	bpf_object__for_each_program(program, object)
-		missed += bpf_program_missed(program);
-	return missed;
-}
-
 /*
  * Returns an upper bound of the system calls' begins or ends that both programs missed. Of
  * those that the first one missed, the second one recorded some.

@@ -27,6 +27,7 @@ $(O)/tools/trace-ctl-merge-mpi: wings/mpi/trace-ctl-merge-mpi.sh
 all: $(MERGE_MPI)
 install: install-merge-mpi
 install-merge-mpi:
+	install -d "$(DESTDIR)$(BINDIR)"
 	for program in $(MERGE_MPI) $(if $(MERGE_MPI),$(O)/tools/trace-ctl-merge-mpi); do \
 		install -m 755 $$program "$(DESTDIR)$(BINDIR)" || exit 1; \
 	done
