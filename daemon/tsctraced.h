@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What main.c starts: the daemon's event loop, and the holder of kept channels */
+/* The parts of the daemon that main.c runs: the event loop, and the holder of kept channels */
 #ifndef TSCTRACED_H
 #define TSCTRACED_H
 

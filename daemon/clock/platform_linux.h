@@ -51,7 +51,7 @@ void clock_file_last(const struct clock_file *file,
 /*
  * clock_file_stage - prepare the publication of @state
  * clock_file_commit - publish the staged state, with one store
- * @margin_ns: least time from the last check of the counter to the begin of new
+ * @margin_ns: least time from the last check of the counter to the start of new
  *	clock params; allows for a delay just before the store. 0: the module has
  *	published the state, so params that should have begun are published, too, if they
  *	give now nearly the same time as those in the file

@@ -208,10 +208,5 @@ void metrics_from_timekeeper(const struct timekeeper *k, struct metrics *ret)
 	ret->error_s = (double)tsct_clock_params_error_ps(params, now) / 1e12;
 	ret->growth = (double)tsct_growth_ppb(params->mult, params->growth) / 1e9;
 	ret->age_s = seconds(state, params->as_of_cycles, now);
-	if ((state->status == TSCT_STATUS_SYNCHRONIZED ||
-	     state->status == TSCT_STATUS_CALIBRATING) &&
-	    (__s64)(now - params->holdover_after_cycles) > 0)
-		ret->status = TSCT_STATUS_HOLDOVER;
-	if ((__s64)(now - params->void_after_cycles) > 0)
-		ret->status = TSCT_STATUS_UNKNOWN;
+	ret->status = tsct_clock_params_status(params, ret->status, now);
 }

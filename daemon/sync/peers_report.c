@@ -55,6 +55,15 @@ static void print_json(json_t *object, size_t digits, FILE *to)
 	json_decref(object);
 }
 
+/* The status of the cluster's time now: the published status may be out of date. */
+static __u32 cluster_status(const struct peers *p)
+{
+	const struct tsct_clock_state *state = timekeeper_state(p->timekeeper);
+
+	return tsct_clock_params_status(&state->cluster, state->cluster_status,
+					timekeeper_cycles(p->timekeeper));
+}
+
 /* ---- report of sources --------------------------------------------------- */
 
 static const char *source_status(const struct peers *p,
@@ -305,7 +314,7 @@ static json_t *report_samples(const struct peers *p, __u64 after)
 		"role", config_role(p->config), "fit", tsct_fit_name(p->config->fit),
 		"node", (json_int_t)p->node, "host", (json_int_t)p->host,
 		"master", (json_int_t)state->cluster_master,
-		"status", (int)state->cluster_status,
+		"status", (int)cluster_status(p),
 		"timeline", (json_int_t)state->cluster_timeline,
 		"epoch", (json_int_t)state->cluster_epoch,
 		"sources", (int)p->nr_sources, "busy", (int)peers_busy(p),
@@ -345,7 +354,7 @@ static json_t *report_cluster(const struct peers *p)
 	__u64 now = timekeeper_cycles(p->timekeeper);
 
 	return json_pack("{s:s, s:I, s:I, s:o, s:o}",
-		"status", tsct_status_name(state->cluster_status),
+		"status", tsct_status_name(cluster_status(p)),
 		"epoch", (json_int_t)state->cluster_epoch,
 		"timeline", (json_int_t)state->cluster_timeline,
 		"master", id(state->cluster_master),

@@ -558,16 +558,12 @@ int tsct_clock_snapshot(const struct tsct_clock *head,
 	if (tsct_latch_read(head->page, &state) ||
 	    state.status == TSCT_STATUS_UNKNOWN)
 		return -EAGAIN;
-	/*
-	 * If no sample refreshes the clock page any more, the status stored in the page
-	 * is out of date: the status to return depends on the age of the clock params.
-	 */
-	if (state.source == head->source && state.real.mult) {
-		if ((__s64)(now - state.real.void_after_cycles) > 0)
-			state.status = TSCT_STATUS_UNKNOWN;
-		else if (tsct_status_has_time(state.status) &&
-			 (__s64)(now - state.real.holdover_after_cycles) > 0)
-			state.status = TSCT_STATUS_HOLDOVER;
+	/* If no sample refreshes the clock page any more, the statuses stored in the page
+	 * are out of date. */
+	if (state.source == head->source) {
+		state.status = tsct_clock_params_status(&state.real, state.status, now);
+		state.cluster_status = tsct_clock_params_status(
+			&state.cluster, state.cluster_status, now);
 	}
 	*ret_state = state;
 	return 0;

@@ -192,6 +192,21 @@ static bool is_rate_credible(__u64 mult, __u32 source)
 		(tsct_u128)mult * 10 >= one * 9;
 }
 
+__u32 tsct_clock_params_status(const struct tsct_clock_params *params, __u32 status,
+			       __u64 cycles)
+{
+	__s64 age = (__s64)(cycles - params->base_cycles);
+
+	if (!params->mult)
+		return status;
+	if (age > (__s64)(params->void_after_cycles - params->base_cycles))
+		return TSCT_STATUS_UNKNOWN;
+	if (tsct_status_has_time(status) &&
+	    age > (__s64)(params->holdover_after_cycles - params->base_cycles))
+		return TSCT_STATUS_HOLDOVER;
+	return status;
+}
+
 int tsct_clock_params_check(const struct tsct_clock_params *params, __u32 source)
 {
 	__s64 as_of = (__s64)(params->as_of_cycles - params->base_cycles);

@@ -82,6 +82,16 @@ __u64 tsct_growth(__u64 mult, __u64 ppb);
 __u64 tsct_growth_ppb(__u64 mult, __u64 growth);
 
 /*
+ * tsct_clock_params_status - the status of clock params at a counter value
+ * @status: TSCT_STATUS_* with which @params were published
+ *
+ * Returns TSCT_STATUS_UNKNOWN after void_after_cycles, TSCT_STATUS_HOLDOVER after
+ * holdover_after_cycles if @status has a time, otherwise @status.
+ */
+__u32 tsct_clock_params_status(const struct tsct_clock_params *params, __u32 status,
+			       __u64 cycles);
+
+/*
  * tsct_clock_params_check - validate parameters
  * @source: TSCT_SOURCE_* of the counter values
  *

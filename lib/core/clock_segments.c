@@ -505,17 +505,13 @@ void tsct_segments_succeed(struct tsct_clock_copy *copy,
 static int read_params(const struct tsct_clock_params *params, __u32 status,
 		       __u32 epoch, __u64 cycles, struct tsct_clock_time *ret)
 {
-	__s64 d = (__s64)(cycles - params->base_cycles);
-
-	if (d > (__s64)(params->void_after_cycles - params->base_cycles))
+	if ((__s64)(cycles - params->base_cycles) >
+	    (__s64)(params->void_after_cycles - params->base_cycles))
 		return -ESTALE;
 	ret->ns = tsct_clock_params_ns(params, cycles);
 	ret->error_ps = tsct_clock_params_error_ps(params, cycles);
-	ret->status = status;
+	ret->status = tsct_clock_params_status(params, status, cycles);
 	ret->epoch = epoch;
-	if (tsct_status_has_time(ret->status) &&
-	    d > (__s64)(params->holdover_after_cycles - params->base_cycles))
-		ret->status = TSCT_STATUS_HOLDOVER;
 	return 0;
 }
 

@@ -149,6 +149,7 @@ struct copy_work {
 	struct tsct_merge *m;
 	int dirfd;
 	unsigned int next; /* index of the next file, taken by an atomic increment */
+	bool is_alone;	/* the thread that copies is also the one that calls options.poll() */
 };
 
 struct copy {
@@ -187,7 +188,7 @@ static int turn_packet(struct copy *c, __u64 *discarded)
 	int err = 0;
 
 	count_done(c, c->r.s.pos);
-	if (READ_ONCE(c->w->m->stop))
+	if (c->w->is_alone ? merge_is_stopped(c->w->m) : READ_ONCE(c->w->m->stop))
 		return -EINTR;
 	/* Damage ends the merge unless the option salvage is set. */
 	if (c->r.dir.damage && !c->w->m->options.salvage)
@@ -393,8 +394,10 @@ int merge_copy(struct tsct_merge *m, int dirfd)
 	while (threads && nr < jobs &&
 	       !pthread_create(&threads[nr], NULL, copy_files, &w))
 		nr++;
-	if (!nr)
+	if (!nr) {
+		w.is_alone = true;
 		copy_files(&w);
+	}
 	while (nr) {
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_nsec += POLL_NS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What all steps of a merge need: its errors, its remarks, and its lists. Where the merge has
- * several parts, these become those of all.
+ * Errors, remarks and lists of a merge, which all of its steps use. Where several ranks merge
+ * together, an error of one is an error of all, and each list becomes that of all.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What wrappers of calls use. The events of MPI: each call is a span, a BEGIN and an END with
- * the name of the call, defined when it is called for the first time, as the definitions of
- * all calls would fill a channel. And communicators, their messages, and requests.
+ * The interface for wrappers of MPI's calls: events of calls, communicators, their messages,
+ * and requests. Each call is a span, a BEGIN and an END with the name of the call. They are
+ * defined when it is called for the first time: the definitions of all calls would fill a
+ * channel.
  */
 #ifndef TSCT_MPI_CALL_EVENT_H
 #define TSCT_MPI_CALL_EVENT_H

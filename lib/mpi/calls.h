@@ -622,7 +622,7 @@ static inline __u64 bytes(MPI_Count count, MPI_Datatype type)
 		tsct_mpi_request_start(array_of_requests[i_]);
 #define AFTER_startall()	AFTER_start()
 
-/* What the call does to a request: tsct_mpi_request_cancel(), tsct_mpi_request_free() */
+/* @what: cancel or free, for tsct_mpi_request_cancel() or tsct_mpi_request_free() */
 #define SHAPES_request		SHAPES_plain
 #define BEFORE_request(what)						\
 	BEFORE_plain()							\

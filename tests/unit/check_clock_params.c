@@ -646,6 +646,32 @@ TEST(test_times_check)
 	REFUSED(params.reserved[2] = 1);
 }
 
+TEST(test_status_depends_on_age)
+{
+	const struct tsct_clock_params params = valid_params(), none = { 0 };
+	const uint64_t hold = params.holdover_after_cycles, end = params.void_after_cycles;
+	const struct {
+		uint64_t cycles;
+		uint32_t published, now;
+	} cases[] = {
+		{ params.base_cycles - 1, TSCT_STATUS_SYNCHRONIZED, TSCT_STATUS_SYNCHRONIZED },
+		{ hold, TSCT_STATUS_SYNCHRONIZED, TSCT_STATUS_SYNCHRONIZED },
+		{ hold + 1, TSCT_STATUS_SYNCHRONIZED, TSCT_STATUS_HOLDOVER },
+		{ hold + 1, TSCT_STATUS_CALIBRATING, TSCT_STATUS_HOLDOVER },
+		{ hold + 1, TSCT_STATUS_DISRUPTED, TSCT_STATUS_DISRUPTED },
+		{ end, TSCT_STATUS_SYNCHRONIZED, TSCT_STATUS_HOLDOVER },
+		{ end + 1, TSCT_STATUS_SYNCHRONIZED, TSCT_STATUS_UNKNOWN },
+		{ end + 1, TSCT_STATUS_DISRUPTED, TSCT_STATUS_UNKNOWN },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		ck_assert_msg(tsct_clock_params_status(&params, cases[i].published,
+						       cases[i].cycles) == cases[i].now,
+			      "case %zu", i);
+	ck_assert_uint_eq(tsct_clock_params_status(&none, TSCT_STATUS_DISRUPTED, end + 1),
+			  TSCT_STATUS_DISRUPTED);
+}
+
 #define STATE(expected, ...) do {					\
 	struct tsct_clock_state state = {				\
 		.real = valid_params(), .status = TSCT_STATUS_SYNCHRONIZED, \

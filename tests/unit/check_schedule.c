@@ -37,7 +37,12 @@ static void teardown(void)
 
 static void member(__u64 node, const char *name, __u64 now_us)
 {
-	ck_assert_int_ge(tsct_schedule_member(r, node, name, now_us), 0);
+	const int at = tsct_schedule_member(r, node, name, now_us);
+
+	ck_assert_int_ge(at, 0);
+	ck_assert_int_lt(at, TSCT_MEMBERS_MAX);
+	/* The member keeps its index. */
+	ck_assert_int_eq(tsct_schedule_member(r, node, name, now_us), at);
 }
 
 static void send_request(__u64 node, __u16 flags, __u32 session, __u32 barrier,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What trace-ctl merge does alike for recordings and archives: messages, and signals */
+/* Messages and signals of trace-ctl merge, of recordings and of archives */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>

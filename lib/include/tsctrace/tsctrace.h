@@ -497,7 +497,8 @@ int tsct_clock_interval(const struct tsct_clock *clock,
 
 /*
  * tsct_clock_snapshot - a consistent copy of the published state. Returns 0 or -EAGAIN:
- * nothing is published yet.
+ * nothing is published yet. Its statuses are those of now: TSCT_STATUS_HOLDOVER or
+ * TSCT_STATUS_UNKNOWN if the state should have been renewed by now.
  */
 int tsct_clock_snapshot(const struct tsct_clock *clock,
 			struct tsct_clock_state *ret_state);
