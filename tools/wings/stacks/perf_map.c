@@ -17,7 +17,7 @@
 #define KEPT_BYTES_MAX	(128U << 20)	/* of all files, before one is forgotten */
 #define CHUNK		(64 << 10)
 #define OVERLAP_MAX	64		/* functions that are looked at for an address */
-/* After a reading, none is done for a multiple of the time that it took. */
+/* After a reading, none is done for a multiple of the CPU time that it took. */
 #define REST		4
 
 struct perf_symbol {
@@ -273,10 +273,10 @@ const char *tsct_perf_maps_find(struct tsct_perf_maps *maps, __u32 tgid, __u64 a
 
 	m->used = ++maps->uses;
 	if (!s && now_ns >= maps->next_ns) {
-		clock_gettime(CLOCK_MONOTONIC, &begin);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
 		refresh(m);
 		limit_memory(maps, m);
-		clock_gettime(CLOCK_MONOTONIC, &end);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
 		maps->next_ns = now_ns + REST * ((end.tv_sec - begin.tv_sec) * NS_PER_S +
 						 end.tv_nsec - begin.tv_nsec);
 		s = search(m, address);
