@@ -53,7 +53,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-const struct argp cluster_live_argp = {
+static const struct argp listen_argp = {
 	options, parse_option, NULL, NULL, NULL, NULL, NULL
 };
 
@@ -108,7 +108,8 @@ static int receive(struct cluster_run *r, unsigned int i, const struct cluster_a
 
 /* ---- begin and end -------------------------------------------------------------------- */
 
-int cluster_live_open(struct cluster_run *r)
+/* Listens, and prints the address. */
+static int open_page(struct cluster_run *r)
 {
 	struct cluster_live *l = r->live;
 	int err = live_feed_init(&l->feed, r->nodes, r->c.nr);
@@ -128,7 +129,8 @@ int cluster_live_open(struct cluster_run *r)
 	return 0;
 }
 
-void cluster_live_finish(struct cluster_run *r)
+/* Sends what is left to the readers. */
+static void finish(struct cluster_run *r)
 {
 	struct cluster_live *l = r->live;
 	const __s64 until = tsct_monotonic_ns() + FINISH_NS;
@@ -144,8 +146,23 @@ void cluster_live_finish(struct cluster_run *r)
 
 int cluster_live(int argc, char **argv)
 {
-	static const struct cluster_view view = {
+	static const struct argp_child children[] = {
+		{ &cluster_nodes_argp, 0, NULL, 0 }, { &listen_argp, 0, NULL, 0 },
+		{ &cluster_refused_live_argp, 0, NULL, 0 }, { 0 }
+	};
+	const struct argp argp = {
+		cluster_record_argp.options, cluster_record_argp.parser, CLUSTER_LIVE_FORM,
+		"Record on many nodes at once, and show their events meanwhile on a page, in"
+		" the order of time."
+		"\vThe address of the page is printed; it has a secret, and is served to this"
+		" machine alone. Without -o, the recordings are removed at the end. All other"
+		" options are those of 'trace-ctl record'. Exit status as of 'trace-ctl cluster"
+		" record'.",
+		children, NULL, NULL
+	};
+	const struct cluster_view view = {
 		.show = show, .live = receive, .turn_ms = TURN_MS,
+		.argp = &argp, .options = options, .open = open_page, .finish = finish,
 	};
 	struct cluster_live live = { .listen = NULL };
 	struct cluster_run r = { .view = &view, .live = &live };

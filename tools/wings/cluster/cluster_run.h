@@ -39,6 +39,13 @@ struct cluster_view {
 	/* Takes a message "live" of node @i. -EPROTO: it is damaged; -ENOMEM */
 	int (*live)(struct cluster_run *r, unsigned int i, const struct cluster_action *a);
 	int turn_ms;		/* longest time between turns, ms */
+	/* record and live only: */
+	const struct argp *argp;
+	const struct argp_option *options;	/* those that record has not; NULL: none */
+	/* Called before and after the run; NULL: nothing to do. open() prints errors and
+	 * returns 0 or -errno. */
+	int (*open)(struct cluster_run *r);
+	void (*finish)(struct cluster_run *r);
 };
 
 struct cluster_run {
@@ -67,7 +74,11 @@ struct cluster_run {
 
 /* ---- commands ------------------------------------------------------------------ */
 
-/* The arguments of `cluster top`, as its help shows them */
+/* The arguments of each, as its help shows them */
+#define CLUSTER_RECORD_FORM \
+	"record -o OUT --on NODE,... [RECORD-OPTION]... [-- CMD [ARGUMENT]...]"
+#define CLUSTER_LIVE_FORM \
+	"live --on NODE,... [-o OUT] [RECORD-OPTION]... [-- CMD [ARGUMENT]...]"
 #define CLUSTER_TOP_FORM	"top --on NODE,..."
 
 int cluster_live(int argc, char **argv);
@@ -77,26 +88,18 @@ int cluster_top(int argc, char **argv);
  * output. */
 int cluster_node(void);
 
-/* ---- options, recording: cmd_cluster.c ----------------------------------------- */
+/* ---- options, recording: cluster_record.c -------------------------------------- */
 
 /* Options that name nodes and start trace-ctl there, as an argp child; the input is a
  * struct cluster_run. CLUSTER_KEYS: first key of other options */
 extern const struct argp cluster_nodes_argp;
 #define CLUSTER_KEYS	300
 
+/* Options of record; those of the recorders that live refuses */
+extern const struct argp cluster_record_argp, cluster_refused_live_argp;
+
 /* Records; @r has its view, and what `live` needs. Returns an exit status. */
 int cluster_record(int argc, char **argv, struct cluster_run *r);
-
-/* ---- what live does beside a recording: cluster_live.c -------------------------- */
-
-/* Options of live, as an argp child; the input is a struct cluster_run with r->live. */
-extern const struct argp cluster_live_argp;
-
-/* Listens, and prints the address. Prints errors. Returns 0 or -errno. */
-int cluster_live_open(struct cluster_run *r);
-
-/* Sends what is left to the readers, for up to two seconds. */
-void cluster_live_finish(struct cluster_run *r);
 
 /* ---- connections: cluster_run.c ----------------------------------------------- */
 

@@ -150,16 +150,6 @@ static void reject(struct cluster_node *n, const char *what, const char *type)
 	add_action(n, CLUSTER_KILL);
 }
 
-unsigned int cluster_count(const struct cluster *c, enum cluster_state state)
-{
-	const struct cluster_node *n;
-	unsigned int nr = 0;
-
-	for_each_node(c, n, 1U << state)
-		nr++;
-	return nr;
-}
-
 /* ---- stages ------------------------------------------------------------------ */
 
 /* Ends the run before the recording: nodes remove what they made. */

@@ -191,7 +191,15 @@ bool cluster_next_action(struct cluster *c, struct cluster_action *ret);
 #define IN(state)	(1U << CLUSTER_##state)
 
 /* Number of nodes in a state */
-unsigned int cluster_count(const struct cluster *c, enum cluster_state state);
+static inline unsigned int cluster_count(const struct cluster *c, enum cluster_state state)
+{
+	const struct cluster_node *n;
+	unsigned int nr = 0;
+
+	for_each_node(c, n, 1U << state)
+		nr++;
+	return nr;
+}
 
 /* ---- checks before a recording: cluster_check.c ------------------------------ */
 

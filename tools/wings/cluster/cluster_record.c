@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* trace-ctl cluster: options, the directories of a recording, and its merge */
+/* trace-ctl cluster record: options, the directories of a recording, and its merge */
 #include <argp.h>
 #include <dirent.h>
 #include <errno.h>
@@ -162,38 +162,20 @@ static const struct argp_option refused[] = {
 	{ 0 }
 };
 static const struct argp refused_argp = { .options = refused + 2 };
-static const struct argp refused_live_argp = { .options = refused };
+const struct argp cluster_refused_live_argp = { .options = refused };
 
 static const struct argp_child children[] = {
 	{ &cluster_nodes_argp, 0, NULL, 0 }, { &refused_argp, 0, NULL, 0 }, { 0 }
 };
 
-#define RECORD_FORM	"record -o OUT --on NODE,... [RECORD-OPTION]... [-- CMD [ARGUMENT]...]"
-#define LIVE_FORM	"live --on NODE,... [-o OUT] [RECORD-OPTION]... [-- CMD [ARGUMENT]...]"
-
-static const struct argp argp = {
-	options, parse_option, RECORD_FORM,
+const struct argp cluster_record_argp = {
+	options, parse_option, CLUSTER_RECORD_FORM,
 	"Record on many nodes at once, gather the recordings, and merge them into one."
 	"\vAll other options are those of 'trace-ctl record', and apply on each node."
 	" Exit status: 0: success; 1: there is no result; 2: usage; 3: a part is missing:"
 	" events were lost, or a node failed. The other commands: 'trace-ctl cluster live --help',"
 	" 'trace-ctl cluster top --help'.",
 	children, NULL, NULL
-};
-
-static const struct argp_child live_children[] = {
-	{ &cluster_nodes_argp, 0, NULL, 0 }, { &cluster_live_argp, 0, NULL, 0 },
-	{ &refused_live_argp, 0, NULL, 0 }, { 0 }
-};
-
-static const struct argp live_argp = {
-	options, parse_option, LIVE_FORM,
-	"Record on many nodes at once, and show their events meanwhile on a page, in the order"
-	" of time."
-	"\vThe address of the page is printed; it has a secret, and is served to this machine"
-	" alone. Without -o, the recordings are removed at the end. All other options are those"
-	" of 'trace-ctl record'. Exit status as of 'trace-ctl cluster record'.",
-	live_children, NULL, NULL
 };
 
 /* ---- command line ------------------------------------------------------------------- */
@@ -215,11 +197,12 @@ static const struct argp_option *find_option(const struct argp_option *o, const 
 }
 
 /*
- * Splits the command line: options of this command stay in @argv, all others before "--"
- * go to the recorders. Those have values that only they can tell from arguments. Returns
+ * Splits the command line: options of this command stay in @argv, also @own, which record has
+ * not; all others before "--" go to the recorders. Those have values that only they can tell from arguments. Returns
  * the number of arguments that stay.
  */
-static int split(int argc, char **argv, struct cluster_settings *o, bool live)
+static int split(int argc, char **argv, struct cluster_settings *o,
+		 const struct argp_option *own)
 {
 	const struct argp_option *option;
 	int i, nr = 1, nr_record = 0;
@@ -233,8 +216,8 @@ static int split(int argc, char **argv, struct cluster_settings *o, bool live)
 		}
 		option = find_option(options, argv[i]);
 		option = option ? option : find_option(nodes_options, argv[i]);
-		if (!option && live)
-			option = find_option(cluster_live_argp.options, argv[i]);
+		if (!option && own)
+			option = find_option(own, argv[i]);
 		if (!option && strcmp(argv[i], "--help") && strcmp(argv[i], "--usage") &&
 		    strcmp(argv[i], "-h") && strcmp(argv[i], "-?")) {
 			o->record[nr_record++] = argv[i];
@@ -258,7 +241,7 @@ static int check_record_options(struct cluster_run *r)
 		if (find_option(refused_argp.options, *option))
 			cluster_print(r, NULL, "%s does not apply to many nodes; remove it",
 				      *option);
-		else if (r->live && find_option(refused_live_argp.options, *option))
+		else if (r->live && find_option(cluster_refused_live_argp.options, *option))
 			cluster_print(r, NULL, "%s does not apply to live events; remove it",
 				      *option);
 		else
@@ -458,8 +441,8 @@ static int run(struct cluster_run *r)
 	unsigned int i;
 	int status = cluster_run_nodes(r);
 
-	if (!status && r->live)
-		cluster_live_finish(r);
+	if (!status && r->view->finish)
+		r->view->finish(r);
 	if (status) {
 		cluster_print(r, NULL, "out of memory");
 		return EXIT_FAILED;
@@ -500,14 +483,14 @@ int cluster_record(int argc, char **argv, struct cluster_run *r)
 	r->settings.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/";
 	if (!r->settings.record)
 		return EXIT_FAILED;
-	argc = split(argc, argv, &r->settings, r->live);
-	if (options_parse(r->live ? &live_argp : &argp, argc, argv, ARGP_IN_ORDER, r) ||
+	argc = split(argc, argv, &r->settings, r->view->options);
+	if (options_parse(r->view->argp, argc, argv, ARGP_IN_ORDER, r) ||
 	    check_record_options(r)) {
 		status = EXIT_USAGE;
 	} else {
 		r->settings.discard = !r->out;
 		if ((!r->out || !make_dirs(r)) && !cluster_run_open(r) &&
-		    (!r->live || !cluster_live_open(r)))
+		    (!r->view->open || !r->view->open(r)))
 			status = run(r);
 	}
 	if (status == EXIT_FAILED && r->nodes_dir)
@@ -517,44 +500,3 @@ int cluster_record(int argc, char **argv, struct cluster_run *r)
 	free(r->settings.record);
 	return status;
 }
-
-static int record(int argc, char **argv)
-{
-	static const struct cluster_view view = { .show = cluster_show_nodes, .turn_ms = 200 };
-	struct cluster_run r = { .view = &view };
-
-	return cluster_record(argc, argv, &r);
-}
-
-static int cmd_cluster(int argc, char **argv)
-{
-	const struct argp forms = {
-		argp.options, argp.parser, RECORD_FORM "\n" LIVE_FORM "\n" CLUSTER_TOP_FORM,
-		argp.doc, argp.children, NULL, NULL
-	};
-	static const struct {
-		const char *name;
-		int (*run)(int argc, char **argv);
-	} commands[] = {
-		{ "record", record }, { "live", cluster_live }, { "top", cluster_top },
-	};
-	struct cluster_run none = { 0 };
-	size_t i;
-
-	if (argc == 2 && !strcmp(argv[1], "node"))
-		return cluster_node();
-	for (i = 0; argc >= 2 && i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(argv[1], commands[i].name))
-			continue;
-		argv[1] = argv[0];
-		return commands[i].run(argc - 1, argv + 1);
-	}
-	if (argc >= 2 && *argv[1] == '-')
-		options_parse(&forms, 2, argv, 0, &none);
-	ctl_error("use 'trace-ctl cluster record', 'live' or 'top'; see"
-		" 'trace-ctl help cluster'");
-	return EXIT_USAGE;
-}
-
-COMMAND(190, cluster,
-	"record on many nodes at once, gather and merge; watch them");
