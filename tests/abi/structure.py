@@ -36,6 +36,8 @@ def circles(build):
                         wants.setdefault(source, set()).add(words[-1])
                     elif words[-2] in "TDBRVW":
                         makers.setdefault(words[-1], set()).add(source)
+    if not wants:
+        sys.exit(f"no objects in {build}: run 'make' first")
     uses = {source: {maker for name in names for maker in makers.get(name, ())
                      if maker != source and
                      (maker.startswith("lib/") or maker.split("/")[0] == source.split("/")[0])}

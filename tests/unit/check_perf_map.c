@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Names of compiled code: files that grow, are written anew, are hostile */
-#include "tools/wings/stacks/perf_map.h"
+#include "tools/wings/stacks/stacks.h"
 #include "suite.h"
 
 static char path[64];

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Ranks of one host: their place in the launcher's environment, and how they meet */
-#include "tools/wings/mpi/local_ranks.c"
+#include "tools/wings/mpi/record_ranks.c"
+#include "tools/common/error.c"
 #include "tools/common/message.c"
 #include "suite.h"
 
-static const int quiet;			/* no signal has come */
+volatile sig_atomic_t stop_signals;	/* no signal has come */
 static char dir[64];
 
 static void begin(void)
@@ -106,7 +107,7 @@ TEST(meet)
 	ck_assert_int_eq(ranks_listen(dir, &ranks), 0);
 	ck_assert_int_eq(ranks_listen(dir, &other), -EADDRINUSE);
 	pid[1] = start_rank(gate[0]);
-	ck_assert_int_eq(ranks_await(ranks, 2, &quiet), 0);
+	ck_assert_int_eq(ranks_await(ranks, 2, &stop_signals), 0);
 	pids = ranks_pids(ranks, &nr);
 	ck_assert_uint_eq(nr, 2);
 	ck_assert((pids[0] == pid[0] && pids[1] == pid[1]) ||
@@ -131,7 +132,7 @@ TEST(recorder_fails)
 
 	ck_assert_int_eq(ranks_listen(dir, &ranks), 0);
 	pid = start_rank(-1);
-	ck_assert_int_eq(ranks_await(ranks, 1, &quiet), 0);
+	ck_assert_int_eq(ranks_await(ranks, 1, &stop_signals), 0);
 	ranks_close(ranks);
 	expect_exit(pid, 1);
 }

@@ -5,7 +5,7 @@
 #include "lib/statedump/stacks.h"
 #include "lib/statedump/statedump.h"
 #include "lib/statedump/symbolize.h"
-#include "tools/wings/stacks/code_file.h"
+#include "tools/wings/stacks/stacks.h"
 #include "tools/wings/stacks/symbolize_protocol.h"
 #include "recordings.h"
 

@@ -11,7 +11,6 @@
 #include "tools/common/json.h"
 #include "tools/common/options.h"
 #include "tools/shared/top.h"
-#include "top_table.h"
 
 #define KEY_WAIT_NS	1000000LL	/* time in which signals of the terminal come, ns */
 

@@ -6,7 +6,7 @@
 
 #include "tools/common/json.h"
 #include "tools/common/view.h"
-#include "top_table.h"
+#include "cluster_run.h"
 
 #define LINE_LEN	512
 

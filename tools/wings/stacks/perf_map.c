@@ -7,9 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "code_file.h"
+#include "stacks.h"
 #include "lib/base/array.h"
-#include "perf_map.h"
 
 #define MAPS_MAX	16		/* processes whose files are kept */
 #define FILE_BYTES_MAX	(32 << 20)	/* part of a file that is read */

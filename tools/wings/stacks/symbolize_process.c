@@ -27,7 +27,7 @@
 
 #include "lib/base/array.h"
 #include "symbolize_protocol.h"
-#include "code_file.h"
+#include "stacks.h"
 
 #define NOBODY		65534
 #define NESTED_MAX	64	/* symbols within a function, at most */

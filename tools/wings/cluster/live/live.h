@@ -7,8 +7,25 @@
 #include <stdio.h>
 
 #include "lib/base/order.h"
-#include "record.h"
 #include "tools/common/message.h"
+
+/* ---- the data of a message "live" ----------------------------------------------------- */
+
+/* An event as a node sends it, in its byte order, which is that of x86-64 */
+struct live_record {
+	__s64 ns;		/* time on the timeline of all nodes, ns */
+	__u64 error_ns;		/* bound of the time, ns; UINT64_MAX: unknown */
+	__u32 cpu, tid;
+	__u16 name;		/* number of the name that the node sent before, from 0 */
+	__u8 kind;		/* TSCT_KIND_* */
+	__u8 reserved[5];	/* 0 */
+};
+
+_Static_assert(sizeof(struct live_record) == 32, "records of all nodes have one size");
+
+#define LIVE_RECORDS_MAX	4096	/* records in a message; 128 KiB */
+#define LIVE_NAMES_MAX		65535	/* names of a node; later ones are "other" */
+#define LIVE_NAME_MAX		256	/* size of a name, with its NUL */
 
 /* ---- the window: window.c ------------------------------------------------------- */
 

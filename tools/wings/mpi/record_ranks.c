@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* How ranks of one host find the one that records, and wait for each other */
+/*
+ * Ranks of a parallel program on one host, which a launcher (mpirun, srun) started as
+ * "trace-ctl record --ranks". The lowest of them records; the others run their command
+ * in its channel. They meet at an abstract Unix socket, whose name has the user and the
+ * output directory.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -8,15 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "lib/base/array.h"
 #include "lib/base/hash.h"
 #include "lib/client/gettime.h"
-#include "local_ranks.h"
+#include "tools/common/error.h"
 #include "tools/common/message.h"
+#include "tools/common/stop.h"
+#include "tools/record/cmd_record.h"
+#include "tools/record/record_mpi.h"
 
 #define WAIT_NS		60000000000LL	/* wait for the other ranks of the host, ns */
 #define RETRY_US	20000		/* time between attempts to connect, us */
@@ -26,6 +36,12 @@ struct rank {
 	int pidfd;		/* readable at its end; -1: it has ended */
 };
 
+struct rank_place {
+	unsigned int local;	/* number among the ranks of this host, from 0 */
+	unsigned int size;	/* number of ranks on this host */
+};
+
+/* The other ranks, as the one that records sees them */
 struct ranks {
 	int listener;
 	struct rank *at;
@@ -40,7 +56,12 @@ static const char *const variables[] = {
 
 /* ---- place ---------------------------------------------------------------------- */
 
-unsigned int rank_tasks(const char *text, unsigned int node)
+/*
+ * Returns the number of tasks of a node in Slurm's notation, such as "4(x2),3"; 0 if the text
+ * has no such node, or is not valid.
+ * @node: number of the node, from 0
+ */
+static unsigned int rank_tasks(const char *text, unsigned int node)
 {
 	unsigned long tasks, times;
 	char *end;
@@ -73,7 +94,9 @@ static long variable(const char *name)
 	return text && *text >= '0' && *text <= '9' && !*end && n <= INT_MAX ? n : -1;
 }
 
-int rank_place(struct rank_place *ret)
+/* Reads the place of this process from the launcher's environment. Returns 0; or
+ * -ENOENT: there is none of a known launcher. */
+static int rank_place(struct rank_place *ret)
 {
 	static const char *const names[][2] = {
 		{ "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE" },	/* Open MPI */
@@ -143,7 +166,28 @@ static pid_t check_peer(int fd)
 
 /* ---- the rank that records ----------------------------------------------------------- */
 
-int ranks_listen(const char *dir, struct ranks **ret)
+static void ranks_close(struct ranks *ranks)
+{
+	unsigned int i;
+
+	if (!ranks)
+		return;
+	for (i = 0; i < ranks->nr; i++) {
+		if (ranks->at[i].connection >= 0)
+			close(ranks->at[i].connection);
+		if (ranks->at[i].pidfd >= 0)
+			close(ranks->at[i].pidfd);
+	}
+	if (ranks->listener >= 0)
+		close(ranks->listener);
+	free(ranks->at);
+	free(ranks->pids);
+	free(ranks);
+}
+
+/* Opens the socket. @dir: output directory. Returns 0 or -errno; -EADDRINUSE: another
+ * run uses it. */
+static int ranks_listen(const char *dir, struct ranks **ret)
 {
 	struct ranks *ranks = calloc(1, sizeof(*ranks));
 	struct sockaddr_un address;
@@ -195,7 +239,11 @@ static int accept_rank(struct ranks *ranks)
 	return 0;
 }
 
-int ranks_await(struct ranks *ranks, unsigned int nr, const volatile int *interrupted)
+/*
+ * Waits until @nr ranks have connected. Returns 0; -ETIMEDOUT; -EINTR; or -errno.
+ * @interrupted: set after a signal; then the wait ends
+ */
+static int ranks_await(struct ranks *ranks, unsigned int nr, const volatile int *interrupted)
 {
 	struct pollfd fd = { .fd = ranks->listener, .events = POLLIN };
 	const __s64 until = tsct_monotonic_ns() + WAIT_NS;
@@ -212,13 +260,8 @@ int ranks_await(struct ranks *ranks, unsigned int nr, const volatile int *interr
 	return err;
 }
 
-const pid_t *ranks_pids(const struct ranks *ranks, unsigned int *ret_nr)
-{
-	*ret_nr = ranks->nr;
-	return ranks->pids;
-}
-
-int ranks_release(struct ranks *ranks)
+/* Lets the ranks run their commands, with the channel of this process's environment. */
+static int ranks_release(struct ranks *ranks)
 {
 	json_t *json = json_pack("{ss}", "type", "channel");
 	struct byte_queue q = { 0 };
@@ -241,7 +284,8 @@ int ranks_release(struct ranks *ranks)
 	return err;
 }
 
-bool ranks_running(struct ranks *ranks)
+/* Returns true if a rank still runs. Does not block. */
+static bool ranks_running(struct ranks *ranks)
 {
 	struct pollfd fd = { .events = POLLIN };
 	bool running = false;
@@ -259,25 +303,6 @@ bool ranks_running(struct ranks *ranks)
 		}
 	}
 	return running;
-}
-
-void ranks_close(struct ranks *ranks)
-{
-	unsigned int i;
-
-	if (!ranks)
-		return;
-	for (i = 0; i < ranks->nr; i++) {
-		if (ranks->at[i].connection >= 0)
-			close(ranks->at[i].connection);
-		if (ranks->at[i].pidfd >= 0)
-			close(ranks->at[i].pidfd);
-	}
-	if (ranks->listener >= 0)
-		close(ranks->listener);
-	free(ranks->at);
-	free(ranks->pids);
-	free(ranks);
 }
 
 /* ---- the other ranks ------------------------------------------------------------------ */
@@ -319,7 +344,9 @@ static void take_variables(const json_t *json)
 	}
 }
 
-int ranks_join(const char *dir)
+/* On the other ranks: waits for the one that records, and takes over its channel.
+ * Returns 0 or -errno. */
+static int ranks_join(const char *dir)
 {
 	struct message_reader r = { 0 };
 	struct control_message m;
@@ -348,4 +375,103 @@ int ranks_join(const char *dir)
 	message_reader_free(&r);
 	close(fd);
 	return ret > 0 ? 0 : ret;
+}
+
+/* ---- the recorder ------------------------------------------------------------------------ */
+
+struct record_ranks {
+	unsigned int nr_others;
+	struct ranks *others;	/* NULL: not listening */
+	char *dir;		/* output directory of this host */
+};
+
+/* Runs the command of a rank that does not record. Returns only after an error: -errno. */
+static int run_rank(const struct record_options *o, const char *path)
+{
+	int err = ranks_join(o->dir);
+
+	if (err)
+		return ctl_fail(err, "--ranks: waiting for the lowest rank of this host, which"
+				" records: %s", strerror(-err));
+	err = o->mpi ? record_mpi_prepare(o->mpi) : 0;
+	if (err)
+		return err;
+	execvp(path, o->command);
+	return ctl_fail(-errno, "%s: %s", o->command[0], strerror(errno));
+}
+
+int record_ranks_start(struct record_options *o, const char *path)
+{
+	struct record_ranks *r;
+	struct rank_place place;
+	struct utsname host;
+	int err = rank_place(&place);
+
+	if (err)
+		return ctl_fail(err,
+				"--ranks: neither mpirun nor srun started this process; see"
+				" trace-ctl-record(1) for those that are known");
+	if (place.local)
+		return run_rank(o, path);
+	r = o->ranks = calloc(1, sizeof(*r));
+	if (!r)
+		return ctl_fail(-ENOMEM, "--ranks: out of memory");
+	r->nr_others = place.size - 1;
+	err = ranks_listen(o->dir, &r->others);
+	if (!err && mkdir(o->dir, 0700) && errno != EEXIST)
+		err = -errno;
+	uname(&host);
+	if (!err && asprintf(&r->dir, "%s/%s", o->dir, host.nodename) < 0) {
+		r->dir = NULL;
+		err = -ENOMEM;
+	}
+	if (err)
+		ctl_error("--ranks: %s: %s", o->dir, err == -EADDRINUSE ?
+			     "another run records there" : strerror(-err));
+	else
+		o->dir = r->dir;
+	return err;
+}
+
+int record_ranks_await(const struct record_ranks *r)
+{
+	int err = ranks_await(r->others, r->nr_others, &stop_signals);
+
+	return !err ? 0 : ctl_fail(err, "--ranks: waiting for the other %u ranks of this host: %s",
+				   r->nr_others, strerror(-err));
+}
+
+pid_t *record_ranks_roots(const struct record_ranks *r, pid_t root, unsigned int *ret_nr)
+{
+	const unsigned int nr = r->others->nr;
+	pid_t *roots = malloc((nr + 1) * sizeof(*roots));
+
+	if (!roots)
+		return NULL;
+	roots[0] = root;
+	if (nr)
+		memcpy(roots + 1, r->others->pids, nr * sizeof(*roots));
+	*ret_nr = nr + 1;
+	return roots;
+}
+
+int record_ranks_release(const struct record_ranks *r)
+{
+	return ranks_release(r->others);
+}
+
+bool record_ranks_running(const struct record_ranks *r)
+{
+	return ranks_running(r->others);
+}
+
+void record_ranks_close(struct record_ranks *r)
+{
+	/* After an error, the other ranks end as soon as they lose their connection; some
+	 * may be on their way. */
+	if (r->others)
+		ranks_await(r->others, r->nr_others, &stop_signals);
+	ranks_close(r->others);
+	free(r->dir);
+	free(r);
 }
