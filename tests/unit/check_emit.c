@@ -481,7 +481,7 @@ static int without_rseq(const char *path)
 	return aborted == 1 ? 0 : 3;
 }
 
-COMMAND("without-rseq", without_rseq);
+SUBCOMMAND("without-rseq", without_rseq);
 
 TEST(test_rseq_off)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Names of compiled code: files that grow, are written anew, are hostile */
-#include "tools/wings/stacks/stacks.h"
+#include "tools/wings/stacks/code.h"
 #include "suite.h"
 
 static char path[64];

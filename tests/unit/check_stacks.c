@@ -5,7 +5,7 @@
 #include "lib/statedump/stacks.h"
 #include "lib/statedump/statedump.h"
 #include "lib/statedump/symbolize.h"
-#include "tools/wings/stacks/stacks.h"
+#include "tools/wings/stacks/code.h"
 #include "tools/wings/stacks/symbolize_protocol.h"
 #include "recordings.h"
 
@@ -65,7 +65,7 @@ static int symbolize(const char *build_id)
 	tsct_symbolize_main(build_id);
 }
 
-COMMAND(TSCT_SYMBOLIZE_COMMAND, symbolize);
+SUBCOMMAND(TSCT_SYMBOLIZE_COMMAND, symbolize);
 
 CASE("stacks", before, after);
 

@@ -49,7 +49,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The entries that TEST(), CASE() and COMMAND() register */
+/* The entries that TEST(), CASE() and SUBCOMMAND() register */
 struct unit_entry {
 	const char *file;	/* that was compiled */
 	int order;		/* position in that file */
@@ -117,7 +117,7 @@ int unit_repeats(int nr);
 
 /* If the program's arguments are @verb and one more, the program calls @function with that
  * one and exits with its result: for tests that execute their program anew. */
-#define COMMAND(verb, function)						\
+#define SUBCOMMAND(verb, function)						\
 	UNIT_ENTRY(.word = verb, .run = function)
 
 /* Waits for the end of a child process, which must exit with @code. */

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "stacks.h"
+#include "code.h"
 
 #define HEADERS_MAX	128	/* program headers that are read, at most */
 #define NOTES_BYTES	4096	/* part of a segment of notes that is read */

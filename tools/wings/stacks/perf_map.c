@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stacks.h"
+#include "code.h"
 #include "lib/base/array.h"
 
 #define MAPS_MAX	16		/* processes whose files are kept */

@@ -19,7 +19,7 @@
 #include "lib/base/array.h"
 #include "lib/base/index.h"
 #include "lib/client/gettime.h"
-#include "stacks.h"
+#include "code.h"
 #include "lib/statedump/statedump.h"
 #include "lib/statedump/symbolize.h"
 #include "tools/record/record_statedump.h"

@@ -14,7 +14,7 @@
 
 #include "lib/statedump/symbolize.h"
 #include "symbolize_protocol.h"
-#include "stacks.h"
+#include "code.h"
 
 #define DEBUG_FILE	"/usr/lib/debug/.build-id/%.2s/%s.debug"
 

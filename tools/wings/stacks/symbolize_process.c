@@ -27,7 +27,7 @@
 
 #include "lib/base/array.h"
 #include "symbolize_protocol.h"
-#include "stacks.h"
+#include "code.h"
 
 #define NOBODY		65534
 #define NESTED_MAX	64	/* symbols within a function, at most */

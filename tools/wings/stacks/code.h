@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Interfaces between the files that name the functions of stacks */
-#ifndef TSCT_STACKS_H
-#define TSCT_STACKS_H
+/* Code of programs: files that have it, and names of what was compiled at run time */
+#ifndef TSCT_STACKS_CODE_H
+#define TSCT_STACKS_CODE_H
 
 #include "lib/core/port.h"
 #include "lib/statedump/statedump.h"
@@ -59,4 +59,4 @@ const char *tsct_perf_maps_find(struct tsct_perf_maps *maps, __u32 tgid, __u64 a
 				__s64 now_ns, __u64 *ret_offset);
 
 
-#endif /* TSCT_STACKS_H */
+#endif /* TSCT_STACKS_CODE_H */
