@@ -3,7 +3,8 @@
 #
 #   make            library, daemon, tools, Python module, examples (user space)
 #   make CORE=1     the same without wings (tools/wings/), Python and examples, in build/core;
-#                   and the module, if there are headers of the kernel. `make CORE=1 check`
+#                   and the module, if there are headers of the kernel; `make CORE=1 check`
+#                   runs the tests that need no wing
 #   make deps       packages that the build and the tests need (Debian, Ubuntu)
 #   make module     tsctrace.ko for KDIR (default: the running kernel)
 #   make check      the tests; installs missing packages (Debian, Ubuntu)

@@ -21,6 +21,8 @@ earlier runs tells. Comments in a script change that:
   test-timeout: SECONDS      time limit; without it 300. A limit detects a hang and asserts
                              nothing about time.
   test-seed: NUMBER, REASON  the seed, in place of that of the day
+  test-wing: NAME            it tests a wing, and is left out where CORE=1 is set, of which
+                             only unit, model, sim and native tests run
 
 TEST=GLOB picks programs by name, in the guest suite tests. TSCT_TIER=all runs everything:
 all tests on all kernels, with the large numbers of repeats. SEED=n replaces the seeds of
@@ -51,6 +53,8 @@ OUT = pathlib.Path(os.path.abspath(os.environ.get("O") or HERE.parent / "build")
 LOGS = OUT / "test-log"
 PLAN = OUT / "guest" / "plan"		# what guest/run.sh --plan wrote
 CPUS = len(os.sched_getaffinity(0))
+CORE = bool(os.environ.get("CORE"))
+CORE_SUITES = ["unit", "model", "sim", "native"]
 NO_SUITES = {"bench", "demo", "fuzz", "mutants", "packages", "service", "world"}
 LIMIT = 300
 BUDGET = 25 * 60
@@ -272,7 +276,8 @@ def suite_jobs(suite, fast):
         return [Job(f"unit/{p.name}", [p], limit=6 * LIMIT)
                 for p in programs if chosen(p.name)]
     return [script_job(source) for source in sorted((HERE / suite).glob("t_*.sh"))
-            if chosen(source.stem) and (not fast or "fast" in marks(source))]
+            if chosen(source.stem) and (not fast or "fast" in marks(source))
+            and not (CORE and "wing" in marks(source))]
 
 
 def guest_build(kernels):
@@ -446,7 +451,7 @@ def main(words):
         os.environ["TSCT_TIER"] = "fast"
         suites = ["unit", "abi", "model", "native"]
     elif suites[0] == "all":
-        suites = list_suites()
+        suites = CORE_SUITES if CORE else list_suites()
     elif suites[0] == "guest":
         suites, kernels = ["guest"], words[1:]
     unknown = [suite for suite in suites if not list((HERE / suite).glob("t_*"))

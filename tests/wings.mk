@@ -2,12 +2,13 @@
 # Files of wings that use nothing of tools/ but wings. Tests link their objects beside the
 # library, as objects: the library refers to them weakly, which takes nothing from an archive.
 # What a folder that was removed would need is left out.
--include $(TOP)/tools/wings/strace/symbols.mk $(TOP)/tools/wings/formats/perfetto.mk
-WING_SRCS := $(wildcard $(addprefix $(TOP)/tools/wings/,formats/export_*.c mpi/mpi_*.c \
+WINGS := $(if $(CORE),none,$(TOP)/tools/wings)
+-include $(WINGS)/strace/symbols.mk $(WINGS)/formats/perfetto.mk
+WING_SRCS := $(wildcard $(addprefix $(WINGS)/,formats/export_*.c mpi/mpi_*.c \
 	otf2/export_*.c otf2/otf2_*.c stacks/code_file.c stacks/perf_map.c \
 	stacks/symbolize*.c strace/syscall_text.c))
 WING_PKGS := $(foreach wing,formats:libprotobuf-c otf2:otf2 stacks:libdw,\
-	$(if $(wildcard $(TOP)/tools/wings/$(firstword $(subst :, ,$(wing)))),\
+	$(if $(wildcard $(WINGS)/$(firstword $(subst :, ,$(wing)))),\
 	$(lastword $(subst :, ,$(wing)))))
 WING_CPPFLAGS := -I$(O)/gen $(if $(WING_PKGS),$(shell pkg-config --cflags $(WING_PKGS)))
 WING_LIBS := $(if $(WING_PKGS),$(shell pkg-config --libs $(WING_PKGS)))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: cluster */
 /* The coordinator of trace-ctl cluster record: its states and checks, and messages of nodes
  * that are hostile */
 #include "tools/wings/cluster/coordinator.c"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: cluster */
 /* The feed of a live view: messages of nodes, also hostile ones; lines for readers; and
  * the addresses of the page */
 #include "tools/wings/cluster/live/feed.c"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: cluster */
 /* Events of several nodes while they arrive: order, waits, late events, and events whose
  * order is unknown */
 #include "tools/wings/cluster/live/window.c"

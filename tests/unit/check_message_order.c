@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: mpi */
 /*
  * Numbers of messages: random programs of one receiver against a model of MPI's matching.
  * The model knows which message each receive takes; the receiver learns it as a program

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: mpi */
 /* Wait states of MPI: events by hand, with known waits, shorter and longer than bounds */
 #include "lib/query/mpi_wait.h"
 #include "define.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test-wing: otf2 */
 /* OTF2 archives without libotf2: conversion of times, and lengths of files. */
 #include "tools/wings/otf2/otf2_merge_work.h"
 #include "tools/wings/otf2/otf2_time.h"

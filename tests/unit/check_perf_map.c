@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: stacks */
 /* Names of compiled code: files that grow, are written anew, are hostile */
 #include "tools/wings/stacks/code.h"
 #include "suite.h"

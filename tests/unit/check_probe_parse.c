@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test-wing: probes */
 /* Texts of probes: all forms, their parts, names of events, and what is refused */
 #include "tools/bpf/probe_set.h"
 #include "tools/wings/probes/probe_parse.c"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: mpi */
 /* Ranks of one host: their place in the launcher's environment, and how they meet */
 #include "tools/wings/mpi/record_ranks.c"
 #include "tools/common/error.c"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: cluster */
 /* Files of a recording that are sent from one node to another, and what a hostile node
  * may send instead */
 #include "tools/wings/cluster/send_files.c"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: stacks */
 /* Stacks of a recording: their table, and names of functions by build id */
 #include <sys/sendfile.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: cluster */
 /* The table of trace-ctl cluster top: rows of samples, marks of the slowest link, order,
  * and samples that are hostile */
 #include "tools/wings/cluster/top_table.c"
