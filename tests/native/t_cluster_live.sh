@@ -4,6 +4,7 @@
 # against what three nodes emitted; the page and who may read it; nodes that die or are
 # hostile; the end, which leaves nothing. With BROWSER=1 (`make check-browser`), the page is
 # used in a browser, too.
+# test-wing: cluster
 . "$(dirname "$0")/cluster.sh"
 need curl pgrep
 sock=$work/sock

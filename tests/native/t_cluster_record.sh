@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl cluster record: three nodes with daemons of their own, in network namespaces,
 # of which launchers start processes; and nodes, launchers and runs that fail.
+# test-wing: cluster
 . "$(dirname "$0")/cluster.sh"
 need mount umount
 

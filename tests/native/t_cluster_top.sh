@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl cluster top: figures of three synchronized nodes against those of each node;
 # nodes that cannot be reached or die; the end, which leaves nothing.
+# test-wing: cluster
 . "$(dirname "$0")/cluster.sh"
 
 top() {	# STATUS ARGUMENT...

@@ -3,6 +3,7 @@
 # Completion: candidates for commands, options, values, channels and recordings; and what
 # bash, zsh and fish, on a terminal, make of a line when Tab is pressed.
 # test-fast: yes
+# test-wing: completion
 . "$(dirname "$0")/record.sh"
 
 # --- candidates -----------------------------------------------------------------------

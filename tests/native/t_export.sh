@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # export: each format, read by independent readers, against dump; filters; no partial
 # output remains after an error.
+# test-wing: formats
 . "$(dirname "$0")/record.sh"
 need babeltrace babeltrace2 otf2-print
 

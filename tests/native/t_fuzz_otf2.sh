@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # merge does not crash on randomly damaged OTF2 archives (otf2_fuzz.py), though libotf2
 # may. SEED=N sets the random seed, LONG=N the duration in seconds.
+# test-wing: otf2
 . "$(dirname "$0")/record.sh"
 
 seed=${SEED:-$((RANDOM << 15 | RANDOM))}

@@ -3,6 +3,7 @@
 # trace-ctl-merge-mpi on 1, 2 and 4 ranks, under each MPI that is installed: its result is
 # that of trace-ctl merge, bit by bit; damaged and refused inputs; a rank that is killed, a
 # launcher that is ended; memory by number of recordings.
+# test-wing: mpi
 . "$(dirname "$0")/record.sh"
 
 program=$out/tools/trace-ctl-merge-mpi

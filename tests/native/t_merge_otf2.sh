@@ -3,6 +3,7 @@
 # merge of OTF2 archives written by libotf2's Python bindings: times, definitions and
 # events against exact arithmetic; damaged, truncated and duplicate archives; a full
 # disk, interrupts, a crash.
+# test-wing: otf2
 . "$(dirname "$0")/record.sh"
 need mount umount otf2-print script
 

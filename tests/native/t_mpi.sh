@@ -4,6 +4,7 @@
 # programs with known counts on 4 ranks, under each MPI that is installed, compared with a
 # counter of the test.
 # test-timeout: 900
+# test-wing: mpi
 . "$(dirname "$0")/record.sh"
 need otf2-print
 

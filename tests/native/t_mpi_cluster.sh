@@ -3,6 +3,7 @@
 # An MPI program with a rank on each of 8 nodes: network namespaces with daemons of their own,
 # and links of different delays, also of different delays there and back. One command records,
 # gathers, synchronizes and merges; the launcher of one node is killed half-way.
+# test-wing: mpi
 . "$(dirname "$0")/sync.sh"
 [ -e "$out/lib/libtsctrace-mpi-openmpi.so" ] || skip "no libtsctrace-mpi: install libopenmpi-dev"
 export TMPDIR=$work/tmp

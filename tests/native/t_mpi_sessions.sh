@@ -4,6 +4,7 @@
 # their recordings are merged: 4 ranks, with a recorder each, in time namespaces, whose
 # counters have known offsets. Each merged time is within its bound, and no message is
 # received before it was sent. Without the sessions, the merge is refused.
+# test-wing: mpi
 . "$(dirname "$0")/record.sh"
 need mount umount unshare
 

@@ -4,6 +4,7 @@
 # MPI_Finalize: two ranks on each node, each with a recorder, and their recordings merged.
 # Without one of the daemons, no rank waits. With daemons of two clusters, the ranks compare
 # the clocks over MPI, and a merge takes these exchanges.
+# test-wing: mpi
 . "$(dirname "$0")/sync.sh"
 for mpi in openmpi mpich; do
 	[ ! -e "$out/lib/libtsctrace-mpi-$mpi.so" ] || break

@@ -3,6 +3,7 @@
 # The Python module: types, spans, counters, patterns, threads, fork; a tracer that starts
 # later; and programs without one.
 # test-fast: yes
+# test-wing: python
 . "$(dirname "$0")/record.sh"
 
 python=/usr/bin/python3

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # record --ranks: the ranks of one host in one recording. Processes get the environment of
 # Open MPI's, MPICH's or Slurm's ranks; where mpirun is installed, it starts them, too.
+# test-wing: mpi
 . "$(dirname "$0")/record.sh"
 host=$(uname -n)
 

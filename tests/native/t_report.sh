@@ -6,6 +6,7 @@
 # check-browser`), Chromium opens the pages too: no error, no network request, and drawn
 # items can be picked with the pointer.
 # test-timeout: 600
+# test-wing: report
 . "$(dirname "$0")/record.sh"
 
 # Compares a page with the output of dump. Sets: events, shown, summed, bytes

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl report sync: the pages of a child and of a master are well-formed, and
 # errors are reported.
+# test-wing: report
 . "$(dirname "$0")/sync.sh"
 # PATTERN COMMAND...: COMMAND must exit with 1 and an error that matches PATTERN
 fails() {

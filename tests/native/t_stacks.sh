@@ -3,6 +3,7 @@
 # Stacks of kernel events: the known chain of a program's functions, in each output; of
 # programs that were replaced, deleted or ended, or run in another mount namespace; more
 # stacks than the ring buffer holds; recordings of two nodes
+# test-wing: stacks
 . "$(dirname "$0")/stacks.sh"
 need babeltrace2 chroot mount unshare
 

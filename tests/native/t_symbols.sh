@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Names of functions in stacks: those of compiled code, also in nested pid namespaces, and
 # very many; and files that are hostile to the program that reads their symbols
+# test-wing: stacks
 . "$(dirname "$0")/stacks.sh"
 need objcopy pgrep strip unshare xz
 

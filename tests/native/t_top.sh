@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # trace-ctl top: rates of channels and CPUs, and losses by cause, as lines, as JSON,
 # and on a terminal, which is restored at the end.
+# test-wing: watch
 . "$(dirname "$0")/record.sh"
 
 flood=$helpers/flood

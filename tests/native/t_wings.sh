@@ -4,6 +4,7 @@
 # them (CORE=1), the rest builds, and the core's commands work. A copy of the sources and of the
 # build is changed; only what depends on the wing is built again.
 # test-timeout: 900
+# test-wing: all
 . "$(dirname "$0")/record.sh"
 
 copy=$work/tree
