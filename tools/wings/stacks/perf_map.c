@@ -16,8 +16,10 @@
 #define KEPT_BYTES_MAX	(128U << 20)	/* of all files, before one is forgotten */
 #define CHUNK		(64 << 10)
 #define OVERLAP_MAX	64		/* functions that are looked at for an address */
-/* After a reading, none is done for a multiple of the CPU time that it took. */
+/* Reading may take one part in REST + 1 of the time. Time without reading is credit for up
+ * to CREDIT_NS: readings of several processes may follow each other. */
 #define REST		4
+#define CREDIT_NS	NS_PER_S
 
 struct perf_symbol {
 	__u64 begin, size;
@@ -42,7 +44,7 @@ struct perf_map {
 struct tsct_perf_maps {
 	struct perf_map maps[MAPS_MAX];
 	__u64 uses;
-	__s64 next_ns;		/* time before which no file is read */
+	__s64 rest_ns;		/* end of the rest after the last reading, on CLOCK_MONOTONIC */
 };
 
 /* ---- the file of a process ------------------------------------------------ */
@@ -271,12 +273,14 @@ const char *tsct_perf_maps_find(struct tsct_perf_maps *maps, __u32 tgid, __u64 a
 	struct timespec begin, end;
 
 	m->used = ++maps->uses;
-	if (!s && now_ns >= maps->next_ns) {
+	if (!s && now_ns >= maps->rest_ns) {
+		if (maps->rest_ns < now_ns - CREDIT_NS)
+			maps->rest_ns = now_ns - CREDIT_NS;
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
 		refresh(m);
 		limit_memory(maps, m);
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-		maps->next_ns = now_ns + REST * ((end.tv_sec - begin.tv_sec) * NS_PER_S +
+		maps->rest_ns += REST * ((end.tv_sec - begin.tv_sec) * NS_PER_S +
 						 end.tv_nsec - begin.tv_nsec);
 		s = search(m, address);
 	}
