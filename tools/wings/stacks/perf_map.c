@@ -281,7 +281,7 @@ const char *tsct_perf_maps_find(struct tsct_perf_maps *maps, __u32 tgid, __u64 a
 		limit_memory(maps, m);
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
 		maps->rest_ns += REST * ((end.tv_sec - begin.tv_sec) * NS_PER_S +
-						 end.tv_nsec - begin.tv_nsec);
+					 end.tv_nsec - begin.tv_nsec);
 		s = search(m, address);
 	}
 	if (!s)
