@@ -57,13 +57,16 @@ without() {
 	probes) missing probes record -e kprobe:do_exit -o "$work/x" -- true ;;
 	esac
 	mv "$work/removed" "$copy/$1"
-	echo "ok without $1"
+	ok "without $1"
 }
 
-for wing in "$copy"/tools/wings/*/ "$copy/lib/mpi/" "$copy/lib/python/"; do
+wings=("$copy"/tools/wings/*/ "$copy/lib/mpi/" "$copy/lib/python/")
+echo "1..$((${#wings[@]} + 1))"
+for wing in "${wings[@]}"; do
 	wing=${wing#"$copy"/}
 	without "${wing%/}"
 done
 build CORE=1 lib daemon tools
 core_works "any wing"
 [ "$("$ctl" help | grep -c '^  [a-z]')" = 12 ] || fail "commands of the core: $("$ctl" help)"
+ok "without any wing"
