@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: mpi */
 /* Merging recordings of programs that compared their clocks over MPI, with hostile events */
 #include "merge_world.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* test-wing: strace */
 /* The table of system calls: definitions of events, and values as text */
 #include <sched.h>
 #include <sys/socket.h>
