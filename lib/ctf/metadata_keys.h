@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Table of the keys in the `env` block of a recording's metadata. The writer
- * (metadata_write.c) and the reader (metadata_read.c) both work from it: a new
- * number is one line here and a member in recording.h. A new text is also freed in
- * recording.c, and copied in merge_define.c. Format 3; see
+ * (metadata_write.c) and the reader (metadata_read.c) both work from the table. A new
+ * number needs one line in metadata_keys.c and a member in recording.h. A new text is
+ * also freed in recording.c, and copied in merge_define.c. Format 3; see
  * Documentation/trace-format.rst.
  */
 #ifndef TSCT_METADATA_KEYS_H
@@ -47,9 +47,9 @@ enum tsct_metadata_type {
 	TSCT_METADATA_CHOICE,	/* one of the words @names, stored as a __u32 index */
 	TSCT_METADATA_UUID,	/* UUID in a __u8[16] */
 	TSCT_METADATA_ITEMS,	/* text "name=1 name=2" with all of @items, in order */
-	/* array of at most `max` structs: for each struct one text as that of
-	 * TSCT_METADATA_ITEMS, and a space between two texts; the first item of a struct
-	 * is a __u64 that is not below that of the struct before */
+	/* array of at most `max` structs: for each struct a text like that of
+	 * TSCT_METADATA_ITEMS, with spaces between the texts; the first item of a struct is
+	 * a __u64, which does not decrease from struct to struct */
 	TSCT_METADATA_LIST,
 	/* Types that only one key of the table has: */
 	TSCT_METADATA_TRACER,	/* the text "tsctrace" */
@@ -81,12 +81,13 @@ struct tsct_metadata_key {
 	const struct tsct_metadata_item *items;
 	__u32 nr_items;
 	/* of TSCT_METADATA_LIST: size of a struct of the array, bytes; and the offset of
-	 * the __u32 with the number of structs, relative to the array's begin, bytes */
+	 * the __u32 with the number of structs from the start of the array, bytes */
 	__u32 size;
 	__s32 nr_at;
 	bool required;	/* flag: a text or word without which the metadata is invalid */
-	/* flag: the key is not written if its value is 0: a list is empty, all items and
-	 * counts are 0; or, if flag_at is not 0, if the __u32 at that offset is 0 */
+	/* flag: the key is not written if its value is 0, i.e. a list is empty, or all
+	 * items or counts are 0. If flag_at is not 0, the key is not written if the __u32
+	 * at offset flag_at is 0 */
 	bool omit_zero;
 	__u32 flag_at;
 	/*
@@ -99,9 +100,9 @@ struct tsct_metadata_key {
 };
 
 /*
- * Groups of keys that are written together, each with the struct that it describes (its
- * object). The keys of node groups begin with "node_<index>_" in a merged recording. A
- * key of several objects ends with "_<index>" of the object, or with two such indices.
+ * Groups of keys that are written together. Each group describes one kind of struct, the
+ * group's object. In a merged recording the keys of node groups begin with "node_<index>_".
+ * If there are several objects, keys end with "_<index>" of the object, or two indices.
  */
 enum tsct_metadata_group_id {
 	/* The groups HEAD, MERGED, SINGLE, RECORDING, COUNTER, MESSAGES and STATEDUMP
