@@ -6,8 +6,8 @@
 #include "lib/sync/cluster.h"
 #include "samples.h"
 
-/* The numbers of a sync sample in the order of TSCT_SAMPLE_FIELDS, as a payload has them; the
- * source's name and a NUL follow. */
+/* Numbers of a sync sample in the order of TSCT_SAMPLE_FIELDS, which is their order in a
+ * payload; there, the source's name and a NUL follow. */
 #define FIELD(member, bytes)	{ offsetof(struct tsct_sync_sample, member), \
 	sizeof(((struct tsct_sync_sample *)0)->member), bytes }
 
@@ -105,7 +105,7 @@ static const char *decode(const struct tsct_trace_event *event, struct tsct_sync
 
 /* ---- exchanges over MPI --------------------------------------------------- */
 
-/* Integer fields of the two events; those of both are first. */
+/* Integer fields of mpi_exchange; the first MPI_OF_BOTH fields are those of mpi_master, too. */
 enum mpi_field {
 	MPI_NODE, MPI_TIMELINE, MPI_SESSION, MPI_SOURCE, MPI_OF_BOTH,
 	MPI_MASTER = MPI_OF_BOTH, MPI_T1, MPI_T2, MPI_T3, MPI_T4, MPI_BASE, MPI_MULT,

@@ -14,25 +14,25 @@
 #include "ticks.h"
 
 /*
- * Room for completed packets of less than TSCT_PACKET_FULL bytes, and for an open
- * packet that exceeds TSCT_PACKET_FULL by an event
+ * Size of the buffer, bytes: room for completed packets of less than TSCT_PACKET_FULL
+ * bytes, and for an open packet that exceeds TSCT_PACKET_FULL by one event
  */
 #define ROOM	(2 * TSCT_PACKET_FULL + TSCT_CTF_PAYLOAD_MAX + \
 		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet))
 
 /*
- * Limit of a packet in bytes, larger than any that tsctrace writes: a damaged header
- * must not cause a huge allocation.
+ * Largest accepted packet, bytes: larger than any that tsctrace writes, but a damaged
+ * header must not cause a huge allocation.
  */
 #define PACKET_BYTES_MAX	(16ULL << 20)
 
 /*
- * Part of a file that is sent to the disk at once, and size of the end of a file that
- * stays in the page cache, bytes
+ * Size of the part of a file that is sent to the disk at once, and size of a file's end
+ * that stays in the page cache, bytes
  */
 #define WRITEBACK	(4ULL << 20)
 #define CACHED		(16ULL << 20)
-#define SYS_cachestat_	451		/* older headers lack it */
+#define SYS_cachestat_	451		/* older headers lack SYS_cachestat */
 
 void tsct_stream_writer_init(struct tsct_stream_writer *w,
 			     const struct tsct_stream_writer_file *file)
@@ -129,8 +129,8 @@ static int open_file(const struct tsct_stream_writer *w)
 
 /*
  * Returns true if a part of a file has no page in memory that is to be written to the disk.
- * Otherwise posix_fadvise() would wait for kernel threads on all CPUs. Kernels before 6.5
- * do not tell.
+ * Otherwise posix_fadvise() would wait for kernel threads on all CPUs. Returns false on
+ * kernels before 6.5, which have no cachestat().
  */
 static bool is_written(int fd, __u64 from, __u64 to)
 {
@@ -146,10 +146,10 @@ static bool is_written(int fd, __u64 from, __u64 to)
 }
 
 /*
- * Begins to write each completed part of a file that grew from @from to @to bytes to the
- * disk, and removes older parts that are written from the page cache, so that a recording
- * neither displaces other files from memory nor waits for the disk once the kernel's limit
- * of unwritten pages is reached. Errors are ignored: not all files and kernels can do this.
+ * After a file grew from @from to @to bytes: begins to write each completed part to the disk,
+ * and removes older parts, which are written, from the page cache. So a recording neither
+ * displaces other files from memory, nor waits for the disk when the kernel's limit of
+ * unwritten pages is reached. Errors are ignored: not all files and kernels can do this.
  */
 static void release_pages(int fd, __u64 from, __u64 to)
 {
@@ -341,7 +341,7 @@ static __u64 end_of(const struct tsct_stream_reader *s, int fd, size_t len)
 	const __u64 min = s->pos + len, end = s->pos + s->head.packet_bits / 8;
 	struct stat st;
 
-	/* The padding of the packet was not read: the file may end within it. */
+	/* The padding of the packet was not read: the file may end within the padding. */
 	if (s->cut)
 		return min;
 	if (end == min || fstat(fd, &st) || (__u64)st.st_size >= end)
@@ -420,7 +420,7 @@ static int open_stream(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 
 /*
  * Returns true if the next packet of a live recording is in the file, and may be read.
- * A partial packet is still being written, or will be removed: the disk is full.
+ * A partial packet is still being written, or will be removed because the disk is full.
  */
 static bool is_readable(const struct tsct_stream_reader_dir *dir,
 			const struct tsct_stream_reader *s, int fd)
@@ -492,7 +492,7 @@ tsct_stream_reader_kinds(const struct tsct_stream_class *class)
 }
 
 /*
- * Decodes the next event of the packet. Returns NULL, or the reason why it is invalid.
+ * Decodes the packet's next event. Returns NULL, or the reason why the event is invalid.
  */
 static const char *decode(struct tsct_stream_reader *s)
 {
@@ -642,8 +642,8 @@ void tsct_stream_reader_free(struct tsct_stream_reader *s)
 	s->at = s->len = 0;
 }
 
-/* Returns the end of the last packet whose header is in @bytes, also of a damaged packet; 0:
- * there is none with an end of at most @max. */
+/* Returns the end, in source ticks, of the last packet whose header is in @bytes and whose end
+ * is at most @max, even if its events are damaged; 0: there is no such packet. */
 static __u64 last_end_in(const struct tsct_stream_reader_dir *dir,
 			 const struct tsct_stream_reader *s, const __u8 *bytes, size_t len,
 			 __u64 max)
@@ -679,7 +679,7 @@ __u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
 		return 0;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		to = st.st_size;
-	/* The parts overlap, by less than a header. */
+	/* Parts overlap by a header less one byte, so that each header is whole in a part. */
 	for (; to >= head && !end; to = from ? from + head - 1 : 0) {
 		from = to > TSCT_TAIL_BYTES ? to - TSCT_TAIL_BYTES : 0;
 		if (pread(fd, part, to - from, from) != to - from)
