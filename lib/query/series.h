@@ -17,8 +17,8 @@ struct tsct_series {
 	__u64 node, host, master;
 	__u32 timeline, clock_epoch;
 	__u32 has_params;	/* flag: the polled node sends its clock params */
-	/* of the polled node, at the last exchange: TSCT_STATUS_*; number of hops to
-	 * the master */
+	/* state of the polled node at the last exchange: TSCT_STATUS_*; number of hops
+	 * from the polled node to the master */
 	__u32 status, depth;
 	unsigned int nr;
 	struct tsct_exchange *x; /* exchanges in order of t1; no two have the same t1 */
@@ -26,7 +26,7 @@ struct tsct_series {
 	/* clock params that the polled node sent with each exchange */
 	struct tsct_remote_params *params;
 	unsigned int nr_kept;
-	/* number of different sessions of the exchanges */
+	/* number of sessions to which the exchanges belong */
 	unsigned int nr_sessions;
 };
 
@@ -37,7 +37,7 @@ struct tsct_series {
 /*
  * tsct_series_make - group samples into series, in the order of their first samples
  * @ret: to be freed with tsct_series_free(), which takes NULL
- * 0, -E2BIG: more than TSCT_SERIES_MAX, or -ENOMEM.
+ * Returns 0; -E2BIG: more than TSCT_SERIES_MAX series; or -ENOMEM.
  */
 int tsct_series_make(const struct tsct_sync_sample *samples, unsigned int nr,
 		     struct tsct_series **ret, unsigned int *ret_nr);
@@ -72,7 +72,7 @@ int tsct_series_near(const struct tsct_series *series,
 double tsct_series_ns(const struct tsct_series *series);
 
 /*
- * tsct_series_time - cluster time in ns at value @local of this node's counter
+ * tsct_series_time - get the cluster time, ns, at value @local of this node's counter
  * Applies the fit, then the clock params that the polled node sent with the exchange
  * nearest to @local.
  * @ret_frac_ns: fraction of a ns, in [0, 1); may be NULL
