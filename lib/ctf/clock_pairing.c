@@ -40,7 +40,7 @@ struct clock_pairing {
 	__u64 apart_ns;
 };
 
-static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time *time)
+static int convert_cycles(const struct clock_pairing *p, __u64 cycles, struct tsct_time *time)
 {
 	return tsct_clock_cycles_to_time_on(p->clock, cycles, p->cpu, time);
 }
@@ -73,7 +73,7 @@ static void add_error_at(struct clock_pairing *p, __u64 cycles)
 	struct tsct_time time;
 	tsct_s128 apart;
 
-	if (convert(p, cycles, &time) || time.epoch != p->epoch)
+	if (convert_cycles(p, cycles, &time) || time.epoch != p->epoch)
 		return;
 	apart = (tsct_s128)tsct_clock_params_ns(&p->params, cycles) - time.ns;
 	if (apart < 0)
@@ -137,10 +137,10 @@ static int make_params(const struct tsct_recording *rec,
 {
 	struct tsct_clock_params *params = &p->params;
 	struct tsct_time from, to;
-	int err = convert(p, begin, &from);
+	int err = convert_cycles(p, begin, &from);
 
 	if (!err)
-		err = convert(p, rec->end, &to);
+		err = convert_cycles(p, rec->end, &to);
 	if (err)
 		return err;
 	/* If the time at @begin or rec->end is of an earlier epoch than @now, no straight

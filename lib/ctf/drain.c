@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Copies events from the rings of a channel to the recording writer. Every event
- * published in a ring since the begin of the recording becomes either an event in a
- * file or a count of a cause of loss (struct tsct_ring_figures). take_records() takes
+ * published in a ring since the start of the recording becomes either an event in a
+ * file or is counted as lost for a cause (struct tsct_ring_figures). take_records() takes
  * nearly all events, many at a time; take_event() takes the others. count_passed() sums up
  * the counters in struct tsct_ring_stat of published events that the reader has passed,
  * because they were skipped, read or lost.

@@ -60,7 +60,7 @@ enum tsct_metadata_type {
 	TSCT_METADATA_STAMPS,
 	TSCT_METADATA_FORMAT,	/* version of the metadata's format, TSCT_META_FORMAT */
 	TSCT_METADATA_EVENT,	/* text "kind name fields" of a struct tsct_event_def */
-	TSCT_METADATA_LOSS,	/* counts in a struct tsct_loss, those that are not 0 */
+	TSCT_METADATA_LOSS,	/* all counts of a struct tsct_loss that are not 0 */
 	/* __s64 in ns: text "later_ns=1" for 1, "earlier_ns=1" for -1 */
 	TSCT_METADATA_SHIFT,
 	/* fields of a sync sample, always TSCT_SAMPLE_FIELDS */
@@ -74,8 +74,8 @@ struct tsct_metadata_key {
 	/* byte offset of the value in the struct that the group of keys describes */
 	__u32 offset;
 	enum tsct_metadata_field field;	/* C type of a number */
-	/* range of a number; max of a text: its maximum length in bytes, 0: any; max of
-	 * a choice: the number of words in `names` */
+	/* range of a number; for a text, max is its largest length, bytes, 0: any length;
+	 * for a choice, max is the number of words in `names` */
 	__u64 min, max;
 	const char *const *names;
 	const struct tsct_metadata_item *items;
@@ -133,7 +133,7 @@ enum tsct_metadata_group_id {
 	TSCT_METADATA_LOST,
 	/* keys of a struct tsct_file_counts; indices: stream class, location */
 	TSCT_METADATA_HOLDS,
-	TSCT_METADATA_STATEDUMP, /* key of the statedump, after those of all streams */
+	TSCT_METADATA_STATEDUMP, /* key of the statedump, after the keys of all streams */
 	TSCT_METADATA_SAMPLES, /* keys of the sync samples, in recordings of one node */
 	TSCT_METADATA_GROUP_NR,
 };

@@ -55,7 +55,7 @@ void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])
 	const char *sign;
 	int i;
 
-	/* Integer types u8_t to u64_t and s8_t to s64_t, and those shown in hexadecimal */
+	/* integer types u8_t to s64_t; and u8_x_t to s64_x_t, shown in hexadecimal */
 	for (i = 0; i < 16; i++) {
 		sign = i & 4 ? "true" : "false";
 		fprintf(to, "typealias integer { size = %d; align = 8; signed = %s;%s }"
@@ -72,7 +72,7 @@ void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])
 	      "\t};\n};\n\n", to);
 }
 
-static const char *bare(const char *name)
+static const char *bare_name(const char *name)
 {
 	return name + strspn(name, "_");
 }
@@ -96,7 +96,7 @@ static void name_field(const struct tsct_event_def *def, __u32 at,
 	for (suffix = at; taken; suffix += TSCT_FIELDS_MAX) {
 		taken = false;
 		for (i = 0; i < def->nr_fields; i++)
-			taken |= !strcmp(bare(def->fields[i].name), bare(to));
+			taken |= !strcmp(bare_name(def->fields[i].name), bare_name(to));
 		if (taken)
 			snprintf(to, room, "_%s_%u", name, suffix);
 	}
@@ -630,7 +630,7 @@ int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_met
 	err = tsct_ctf_clock(rec, &clock);
 	if (err)
 		return err;
-	/* ferror() does not return the error: it is taken from errno. */
+	/* ferror() does not return the error number, so errno has to be 0 before. */
 	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
 	tsct_tsdl_put_head(to, rec->uuid);

@@ -191,7 +191,7 @@ struct tsct_recorded_correction {
  */
 struct tsct_recorded_utc {
 	__u64 tick;
-	__u64 error_ns;	/* UINT64_MAX: for a part of that time no bound was stated */
+	__u64 error_ns;	/* bound, ns; UINT64_MAX: none was stated for a part of the time */
 	__u32 source;	/* source of the bound, TSCT_UTC_*; UNKNOWN: no bound */
 };
 
@@ -385,7 +385,7 @@ const char *tsct_packet_limits_text(const struct tsct_packet_limits *limits,
 
 /* ---- the recording -------------------------------------------------------------- */
 
-/* Ticks for which the intersection of all stated intervals lies between two straight lines */
+/* Range of ticks in which CLOCK_REALTIME minus the recording's time is between two lines */
 struct tsct_error_piece {
 	__u64 from, until;	/* first and last tick */
 	/* lower and upper bound of CLOCK_REALTIME minus the recording's time, ps, at
@@ -431,8 +431,8 @@ struct tsct_recording {
 	__u32 nr_locations;
 	__u64 begin;			/* ticks of the recording's start and end */
 	__u64 end;
-	/* number of ticks from the end that the metadata states to `end`. Not 0 only for an
-	 * incomplete recording that was read: its `end` is the end of its last packet */
+	/* number of ticks from the end that the metadata states to `end`: 0, except for an
+	 * incomplete recording that was read, whose `end` is that of its last packet */
 	__u64 unstated;
 	/*
 	 * While recording: the tick until which the error bound in the metadata holds;
@@ -690,8 +690,8 @@ void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
 /*
  * tsct_recorded_utc_add - append a bound of the distance of CLOCK_REALTIME from UTC to @node
  * @tick: not before the tick of the node's last bound
- * If the array is full, the larger of two neighbouring bounds first replaces both. They are
- * chosen with both known or both unknown if possible, then by the shortest time covered.
+ * If the array is full, the larger of two neighbouring bounds first replaces both: if possible
+ * two known or two unknown bounds, and of such pairs the one that covers the shortest time.
  */
 void tsct_recorded_utc_add(struct tsct_recorded_node *node, __u64 tick,
 			   __u64 error_ns, __u32 source);

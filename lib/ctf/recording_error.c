@@ -36,7 +36,7 @@ struct stated_line {
 
 struct stated {
 	const struct tsct_recording *rec;
-	struct stated_line *lines;	/* sorted by begin */
+	struct stated_line *lines;	/* sorted by their first tick */
 	__u32 nr;
 	__u32 epoch;			/* epoch of rec->real */
 };
@@ -183,8 +183,8 @@ static bool is_sampled(const struct tsct_recording *rec, __u64 tick)
 }
 
 /* Returns true if the intervals that a line and rec->real state at a tick do not overlap. */
-static bool denies_real(const struct tsct_recording *rec,
-			const struct tsct_clock_segment *line, __u64 tick)
+static bool contradicts_real(const struct tsct_recording *rec,
+			     const struct tsct_clock_segment *line, __u64 tick)
 {
 	const __u64 error_ps = real_ps(rec, tick);
 	struct interval at;
@@ -194,8 +194,8 @@ static bool denies_real(const struct tsct_recording *rec,
 }
 
 /* Returns true if the intervals that two lines of one epoch state at a tick do not overlap. */
-static bool denies(const struct tsct_recording *rec, const struct tsct_clock_segment *a,
-		   const struct tsct_clock_segment *b, __u64 tick)
+static bool contradicts(const struct tsct_recording *rec, const struct tsct_clock_segment *a,
+			const struct tsct_clock_segment *b, __u64 tick)
 {
 	struct interval x, y;
 
@@ -216,14 +216,15 @@ static void find_contradictions(struct stated *s)
 	for (x = s->lines; x < s->lines + s->nr; x++) {
 		a = x->segment;
 		if (a->epoch == s->epoch)
-			x->bad |= denies_real(s->rec, a, a->until_cycles) ||
-				denies_real(s->rec, a, a->base_cycles);
+			x->bad |= contradicts_real(s->rec, a, a->until_cycles) ||
+				contradicts_real(s->rec, a, a->base_cycles);
 		for (y = x + 1; y < s->lines + s->nr &&
 		     y->segment->base_cycles <= a->until_cycles; y++) {
 			b = y->segment;
 			end = smaller(a->until_cycles, b->until_cycles);
 			if (a->epoch == b->epoch &&
-			    (denies(s->rec, a, b, b->base_cycles) || denies(s->rec, a, b, end)))
+			    (contradicts(s->rec, a, b, b->base_cycles) ||
+			     contradicts(s->rec, a, b, end)))
 				x->bad = y->bad = true;
 		}
 	}
@@ -254,7 +255,7 @@ static int gather_lines(struct tsct_recording *rec, struct stated *s)
 /* Replaces the lower bound, the upper bound or both bounds of a piece by those of a line if
  * these are narrower in the middle of the piece: the bounds of all lines hold, so the two
  * bounds of a piece may be of different lines. */
-static void narrow(struct tsct_error_piece *p, const struct interval at[2])
+static void narrow_piece(struct tsct_error_piece *p, const struct interval at[2])
 {
 	if (at[0].low_ps / 2 + at[1].low_ps / 2 > p->low_ps[0] / 2 + p->low_ps[1] / 2) {
 		p->low_ps[0] = at[0].low_ps;
@@ -266,8 +267,8 @@ static void narrow(struct tsct_error_piece *p, const struct interval at[2])
 	}
 }
 
-/* Widens a piece by more than the rounding error of between(), which uses a double. */
-static void widen(struct tsct_error_piece *p)
+/* Widens a piece by more than the rounding error of interpolate(), which uses a double. */
+static void widen_piece(struct tsct_error_piece *p)
 {
 	const __u64 at_from = largest_ps(p->low_ps[0], p->high_ps[0]);
 	const __u64 at_until = largest_ps(p->low_ps[1], p->high_ps[1]);
@@ -280,7 +281,7 @@ static void widen(struct tsct_error_piece *p)
 	}
 }
 
-static bool covers(const struct tsct_clock_segment *line, __u64 tick)
+static bool line_covers(const struct tsct_clock_segment *line, __u64 tick)
 {
 	return line->base_cycles <= tick && tick <= line->until_cycles;
 }
@@ -301,7 +302,7 @@ static bool make_piece(const struct stated *s, __u32 first, __u64 from, __u64 un
 
 	for (i = first; i < s->nr && s->lines[i].segment->base_cycles <= from; i++) {
 		line = s->lines[i].segment;
-		if (s->lines[i].bad || !covers(line, from) ||
+		if (s->lines[i].bad || !line_covers(line, from) ||
 		    (is_real ? line->epoch != epoch : found && line->epoch < epoch) ||
 		    !interval_at(s->rec, line, from, &at[0]) ||
 		    !interval_at(s->rec, line, until, &at[1]))
@@ -313,12 +314,12 @@ static bool make_piece(const struct stated *s, __u32 first, __u64 from, __u64 un
 				.low_ps = { at[0].low_ps, at[1].low_ps },
 				.high_ps = { at[0].high_ps, at[1].high_ps },
 			};
-		narrow(ret, at);
+		narrow_piece(ret, at);
 		epoch = line->epoch;
 		found = true;
 	}
 	if (found)
-		widen(ret);
+		widen_piece(ret);
 	return found;
 }
 
@@ -359,7 +360,8 @@ void tsct_error_bounds_free(struct tsct_error_bounds *bounds)
 	memset(bounds, 0, sizeof(*bounds));
 }
 
-/* Returns true if ticks are cycles, of which the lines are functions: not system time. */
+/* Returns true if ticks are cycles, of which the lines are functions: a recording that is not
+ * merged, and whose ticks are not system time. */
 static bool has_bounds(const struct tsct_recording *rec)
 {
 	return !rec->merged && !rec->counter.mult;
@@ -393,7 +395,7 @@ int tsct_error_bounds_make(struct tsct_recording *rec)
 
 /* ---- the bound at a tick -------------------------------------------------------------- */
 
-static __s64 between(const __s64 ends[2], double part)
+static __s64 interpolate(const __s64 ends[2], double part)
 {
 	return ends[0] + (__s64)((double)(ends[1] - ends[0]) * part);
 }
@@ -403,7 +405,7 @@ static __u64 piece_ps(const struct tsct_error_piece *p, __u64 tick)
 {
 	const double part = (double)(tick - p->from) * p->part;
 
-	return largest_ps(between(p->low_ps, part), between(p->high_ps, part));
+	return largest_ps(interpolate(p->low_ps, part), interpolate(p->high_ps, part));
 }
 
 /* Returns the index of the last piece that begins at a tick or before; 0 if none does. */

@@ -39,8 +39,8 @@ void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
 				  const struct tsct_clock_params *params, __u64 at);
 
 /*
- * Set of threads whose events were written; a thread leaves it when the caller takes the
- * thread. The writer adds an event's thread if it is not the previous event's thread.
+ * Set of threads whose events were written, until the caller takes them out of the set. The
+ * writer adds an event's thread if it differs from the previous event's thread.
  */
 #define TSCT_TID_NOTES_TIDS	(1U << 22) /* thread IDs of Linux are below this limit */
 #define TSCT_TID_NOTES_MAX	8192

@@ -54,7 +54,7 @@ __u32 tsct_sample_encode(const struct tsct_sync_sample *s, void *to)
 /* ---- reading -------------------------------------------------------------- */
 
 /* Returns the reason why a sample allows no valid fit, or NULL. */
-static const char *check(const struct tsct_sync_sample *s)
+static const char *check_sample(const struct tsct_sync_sample *s)
 {
 	const __u64 mult = s->line.mult;
 
@@ -84,8 +84,9 @@ static const char *check(const struct tsct_sync_sample *s)
 	return NULL;
 }
 
-/* Decodes the event of a sync sample. Returns NULL, or the reason why it is invalid. */
-static const char *decode(const struct tsct_trace_event *event, struct tsct_sync_sample *ret)
+/* Decodes the event of a sync sample. Returns NULL, or the reason why the event is invalid. */
+static const char *decode_sample(const struct tsct_trace_event *event,
+				 struct tsct_sync_sample *ret)
 {
 	__u32 pos = 0, i;
 	__u64 value;
@@ -100,7 +101,7 @@ static const char *decode(const struct tsct_trace_event *event, struct tsct_sync
 		tsct_sample_set(ret, i, value);
 	}
 	snprintf(ret->source, sizeof(ret->source), "%s", (const char *)event->payload + pos);
-	return check(ret);
+	return check_sample(ret);
 }
 
 /* ---- exchanges over MPI --------------------------------------------------- */
@@ -156,7 +157,7 @@ const char *tsct_mpi_session_decode(const struct tsct_trace_event *event, __u32 
 			  .mult = f[MPI_MULT], .as_of = f[MPI_BASE] },
 		.source = "mpi",
 	};
-	return check(ret_sample);
+	return check_sample(ret_sample);
 }
 
 int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
@@ -178,7 +179,7 @@ int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 			err = -ENOMEM;
 			break;
 		}
-		reason = decode(&event, s);
+		reason = decode_sample(&event, s);
 		if (reason) {
 			tsct_trace_refuse(trace, &event, reason);
 			continue;

@@ -117,7 +117,7 @@ int tsct_fsync(int fd)
 	return !fsync(fd) || errno == EINVAL || errno == EROFS ? 0 : -errno;
 }
 
-/* Opens the file for a single write: there may be more CPUs than descriptors. */
+/* Opens the file, for a single write, because there may be more CPUs than descriptors. */
 static int open_file(const struct tsct_stream_writer *w)
 {
 	int fd = openat(w->file.dirfd, w->file.name,
@@ -164,7 +164,7 @@ static void release_pages(int fd, __u64 from, __u64 to)
 }
 
 /* Appends the first @len bytes of the buffer, which are whole packets, to the file. */
-static int append(const struct tsct_stream_writer *w, size_t len)
+static int append_packets(const struct tsct_stream_writer *w, size_t len)
 {
 	int fd = open_file(w), err;
 
@@ -190,7 +190,7 @@ static int append(const struct tsct_stream_writer *w, size_t len)
 static int write_out(struct tsct_stream_writer *w)
 {
 	const __u32 len = w->packet;
-	int err = len ? append(w, len) : 0;
+	int err = len ? append_packets(w, len) : 0;
 
 	if (err)
 		return w->error = err;
@@ -258,8 +258,8 @@ void tsct_stream_writer_drop(struct tsct_stream_writer *w)
 /* ---- reports of damage ---------------------------------------------------- */
 
 __attribute__((format(printf, 3, 4)))
-static void damage(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s,
-		   const char *format, ...)
+static void report_damage(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s,
+			  const char *format, ...)
 {
 	char reason[160], sentence[256];
 	va_list args;
@@ -277,16 +277,16 @@ static void damage(struct tsct_stream_reader_dir *dir, const struct tsct_stream_
 static void damage_cut(struct tsct_stream_reader_dir *dir,
 		       const struct tsct_stream_reader *s, __u64 at)
 {
-	damage(dir, s, "cut off in packet %" PRIu64 " at byte %" PRIu64
-	       "; everything before it is shown", (uint64_t)s->packets - 1,
-	       (uint64_t)at);
+	report_damage(dir, s, "cut off in packet %" PRIu64 " at byte %" PRIu64
+		      "; everything before it is shown", (uint64_t)s->packets - 1,
+		      (uint64_t)at);
 }
 
 static void damage_file(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
 			const char *reason)
 {
 	s->spoiled = true;
-	damage(dir, s, "%s", reason);
+	report_damage(dir, s, "%s", reason);
 }
 
 /* Reports a damaged packet header. The rest of the file is lost, as the size of the
@@ -294,9 +294,9 @@ static void damage_file(struct tsct_stream_reader_dir *dir, struct tsct_stream_r
 static int damage_head(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
 		       const char *reason)
 {
-	damage(dir, s, "packet %" PRIu64 " at byte %" PRIu64
-	       " is damaged (%s); the rest of the file is skipped",
-	       (uint64_t)s->packets - 1, (uint64_t)s->pos, reason);
+	report_damage(dir, s, "packet %" PRIu64 " at byte %" PRIu64
+		      " is damaged (%s); the rest of the file is skipped",
+		      (uint64_t)s->packets - 1, (uint64_t)s->pos, reason);
 	s->cut = s->spoiled = true;
 	return 0;
 }
@@ -305,7 +305,7 @@ static int damage_head(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 
 /* Returns true if file tick @tick, shifted left by s->up bits to get the source's tick,
  * still fits in 64 bits. */
-static bool fits(const struct tsct_stream_reader *s, __u64 tick)
+static bool tick_fits(const struct tsct_stream_reader *s, __u64 tick)
 {
 	return tick << s->up >> s->up == tick;
 }
@@ -319,17 +319,17 @@ static const char *check_head(const struct tsct_stream_reader_dir *dir,
 	if (head->magic != TSCT_CTF_MAGIC)
 		return "not a packet header";
 	if (memcmp(head->uuid, dir->rec->uuid, 16))
-		return "of another recording";
+		return "header of another recording";
 	if (head->stream_id != s->class || head->cpu != s->event.cpu ||
 	    head->node != s->event.node)
-		return "of another stream";
+		return "header of another stream";
 	if (head->content_bits > head->packet_bits ||
 	    head->content_bits % 8 || head->packet_bits % 8 ||
 	    head->content_bits < sizeof(*head) * 8 ||
 	    head->packet_bits > PACKET_BYTES_MAX * 8)
 		return "impossible size";
 	if (head->end < head->begin || head->begin < s->last ||
-	    !fits(s, head->end))
+	    !tick_fits(s, head->end))
 		return "impossible time";
 	return NULL;
 }
@@ -363,9 +363,9 @@ static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 		return damage_head(dir, s, reason);
 	if (s->head.seq != s->packets - 1) {
 		s->spoiled = true;
-		damage(dir, s, "packet %" PRIu64 " found instead of packet %"
-		       PRIu64 "; the packets between them are missing",
-		       (uint64_t)s->head.seq, (uint64_t)s->packets - 1);
+		report_damage(dir, s, "packet %" PRIu64 " found instead of packet %"
+			      PRIu64 "; the packets between them are missing",
+			      (uint64_t)s->head.seq, (uint64_t)s->packets - 1);
 	}
 	s->packets = s->head.seq + 1;
 	s->event.discarded = s->discarded = s->head.discarded;
@@ -473,7 +473,7 @@ struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_even
 		}
 		kind.size += tsct_event_def_field_size(&def->fields[f], "", 65536);
 	}
-	/* An event of more than the largest payload is invalid: decode() rejects it. */
+	/* An event of more than the largest payload is invalid: decode_event() rejects it. */
 	if (kind.size > TSCT_CTF_PAYLOAD_MAX)
 		kind.size = -1;
 	return kind;
@@ -494,7 +494,7 @@ tsct_stream_reader_kinds(const struct tsct_stream_class *class)
 /*
  * Decodes the packet's next event. Returns NULL, or the reason why the event is invalid.
  */
-static const char *decode(struct tsct_stream_reader *s)
+static const char *decode_event(struct tsct_stream_reader *s)
 {
 	const __u8 *at = s->packet + s->at;
 	size_t left = s->len - s->at;
@@ -548,16 +548,16 @@ static int next_event(struct tsct_stream_reader_dir *dir, struct tsct_stream_rea
 			if (ret <= 0)
 				return ret;
 		}
-		reason = decode(s);
+		reason = decode_event(s);
 		if (!reason)
 			return 1;
 		/* A packet that the file's end cuts off was already reported. */
 		if (!s->cut) {
 			s->spoiled = true;
-			damage(dir, s, "packet %" PRIu64 ", event at byte %" PRIu64
-			       ": %s; the rest of the packet is skipped",
-			       (uint64_t)s->packets - 1, (uint64_t)(s->pos + s->at),
-			       reason);
+			report_damage(dir, s, "packet %" PRIu64 ", event at byte %" PRIu64
+				      ": %s; the rest of the packet is skipped",
+				      (uint64_t)s->packets - 1, (uint64_t)(s->pos + s->at),
+				      reason);
 		}
 		s->at = s->len;
 	}
@@ -583,11 +583,11 @@ int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir,
 	if (!s->spoiled)
 		how = s->packets ? "ends early; " : "empty or missing; ";
 	if (events < counts->events)
-		damage(dir, s, "%s%" PRIu64 " events are missing", how,
-		       (uint64_t)(counts->events - events));
+		report_damage(dir, s, "%s%" PRIu64 " events are missing", how,
+			      (uint64_t)(counts->events - events));
 	else if (s->packets < counts->packets)
-		damage(dir, s, "%s%" PRIu64 " packets are missing", how,
-		       (uint64_t)(counts->packets - s->packets));
+		report_damage(dir, s, "%s%" PRIu64 " packets are missing", how,
+			      (uint64_t)(counts->packets - s->packets));
 	return 0;
 }
 
@@ -658,7 +658,7 @@ static __u64 last_end_in(const struct tsct_stream_reader_dir *dir,
 		    !memcmp(head.uuid, dir->rec->uuid, sizeof(head.uuid)) &&
 		    head.stream_id == s->class && head.cpu == s->event.cpu &&
 		    head.node == s->event.node && head.begin <= head.end &&
-		    fits(s, head.end) && head.end << s->up >> s->down <= max)
+		    tick_fits(s, head.end) && head.end << s->up >> s->down <= max)
 			end = head.end << s->up >> s->down;
 	}
 	return end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One stream file of a recording: the headers of its events, writing it, reading it.
+ * One stream file of a recording: event headers, stream writer and stream reader.
  * Documentation/trace-format.rst has the format, recording.h the header of a packet.
  *
  * Writers and readers are independent of each other: each may run in its own thread,
@@ -264,7 +264,7 @@ struct tsct_stream_writer {
 	/* offset in the buffer at which the open packet is full */
 	__u32 full;
 	__u32 packet_bytes;		/* size at which a packet is full, bytes */
-	__u64 every;	/* number of events with which a packet is full */
+	__u64 every;	/* number of events at which a packet is full */
 	__u64 run_length;	/* number of events since the tick last changed */
 	__u64 max_per_tick; /* public: largest number of events in a row on one tick, minus 1 */
 	__u64 begin;			/* tick of the open packet's first event */
@@ -393,7 +393,7 @@ static inline int tsct_stream_writer_put(struct tsct_stream_writer *w, __u32 id,
 
 /*
  * tsct_stream_writer_end_packet - complete the open packet and begin the next packet
- * @discarded: events lost at this location so far
+ * @discarded: number of events lost at this location so far
  *
  * Small packets are written together. Returns 0, or -errno if writing failed; after a
  * failure, all later calls return the same -errno, and the file has only whole packets,
@@ -442,8 +442,8 @@ struct tsct_stream_reader {
 	/* shifts from file tick to source tick: tick = file_tick << up >> down */
 	__u32 up, down;
 	/*
-	 * Size of an event by its first byte, if that byte determines the size; else 0;
-	 * bytes. One load replaces a chain of dependent loads before the next event.
+	 * Size of an event by its first byte, bytes; 0: that byte does not determine the
+	 * size. One load replaces a chain of dependent loads before the next event.
 	 */
 	__u16 whole[256];
 

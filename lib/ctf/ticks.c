@@ -165,9 +165,9 @@ static struct tsct_clock_params convert_params(const struct tsct_clock_params *k
 }
 
 /* Makes params of 1 ns per tick, with the largest error bound of all params used so far. */
-static struct tsct_clock_params identity(const struct tsct_tick_encoder *encoder,
-					 const struct tsct_recording *rec,
-					 const struct tsct_recording *figures)
+static struct tsct_clock_params identity_params(const struct tsct_tick_encoder *encoder,
+						const struct tsct_recording *rec,
+						const struct tsct_recording *figures)
 {
 	__u64 error_ps = tsct_clock_params_error_ps(&encoder->params, rec->end);
 	const struct tsct_clock_params *known = &rec->real;
@@ -225,7 +225,7 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	if (to->end < to->begin)
 		to->end = to->begin;
 	to->until = system_ns(&encoder->params, rec->until);
-	to->real = identity(encoder, rec, to);
+	to->real = identity_params(encoder, rec, to);
 	/* Error bounds are functions of the counter, but ticks are ns of system time. */
 	memset(&to->errors, 0, sizeof(to->errors));
 }

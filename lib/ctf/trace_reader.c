@@ -471,7 +471,7 @@ static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size
 
 /* Checks whether a live recording has progressed. Returns 1 if its metadata changed; 0:
  * only events may have been added; -EAGAIN: nothing changed; or -errno. */
-static int update(struct tsct_trace *t, char *err_text, size_t err_size)
+static int update_recording(struct tsct_trace *t, char *err_text, size_t err_size)
 {
 	enum tsct_progress_state state;
 	__u64 tick;
@@ -495,7 +495,7 @@ static int update(struct tsct_trace *t, char *err_text, size_t err_size)
 
 int tsct_trace_poll(struct tsct_trace *t, char *err_text, size_t err_size)
 {
-	return t->file.live_until ? update(t, err_text, err_size) : 0;
+	return t->file.live_until ? update_recording(t, err_text, err_size) : 0;
 }
 
 __u64 tsct_trace_settled(const struct tsct_trace *t)
@@ -518,7 +518,7 @@ int tsct_trace_wait(struct tsct_trace *t, const sigset_t *mask, char *err_text,
 		 * each later change queues a new inotify event. */
 		while (read(t->follow->notify, notes, sizeof(notes)) > 0)
 			;
-		ret = update(t, err_text, err_size);
+		ret = update_recording(t, err_text, err_size);
 		if (ret != -EAGAIN)
 			return ret;
 		if (ppoll(&fd, 1, NULL, mask) < 0) {

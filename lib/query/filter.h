@@ -28,12 +28,12 @@ struct tsct_filter {
 
 /*
  * tsct_filter_time - parse a time
- * @text: +1.5 (s), +20ms, +3us, +7ns: after the begin of the recording
+ * @text: +1.5 (s), +20ms, +3us, +7ns: after the start of the recording
  *	1763678962123456789: ns since the epoch; a number below 10^18 (September 2001)
  *		needs the unit, as in 1234ns
  *	2026-11-21T12:27:50.123Z: UTC; without Z: local time; T may be a blank
- *	12:27:50.123: local time; the first such time since the recording's begin
- * @begin_ns: time at which the recording begins, ns since the epoch
+ *	12:27:50.123: local time; the first such time since the recording's start
+ * @begin_ns: time of the recording's start, ns since the epoch
  *
  * Returns 0; -EINVAL: not a time; -ERANGE: outside of 64 bits of ns; -EDOM: a number
  * below 10^18 without a unit, such as a year.

@@ -48,7 +48,7 @@ struct open_key {
 /* Statistics while messages are matched */
 struct counts {
 	struct tsct_message_stats stats;
-	struct tsct_index pair_of;	/* index in stats.pairs plus 1, by from and to */
+	struct tsct_index pair_of;	/* index of a pair in stats.pairs plus 1, by from and to */
 	/* largest from << 32 | to of a pair that may have statistics of its own */
 	__u64 last;
 };
@@ -57,7 +57,7 @@ struct tsct_message_matcher {
 	struct open_message *open;
 	struct open_key *keys;
 	__u32 *bucket;
-	/* elements of each array, `open` and `keys`: a power of two */
+	/* number of elements of each of the arrays `open` and `keys`: a power of two */
 	__u32 room;
 	/* numbers of elements of the arrays `open` and `keys` that were ever used;
 	 * elements at higher indices were never written */

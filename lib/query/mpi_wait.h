@@ -33,7 +33,7 @@ TSCT_WING extern const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS];
 struct tsct_mpi_wait {
 	__u64 job;		/* identifies MPI_COMM_WORLD; 0: not known */
 	__s32 rank;
-	const char *call;	/* name of the call, of the recording's definition */
+	const char *call;	/* name of the call; memory of the recording's definition */
 	enum tsct_mpi_wait_kind kind;
 	__u64 count;		/* number of waits */
 	__u64 total, max;	/* length of all waits and of the longest wait, ticks */

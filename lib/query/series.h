@@ -48,7 +48,7 @@ void tsct_series_free(struct tsct_series *series, unsigned int nr);
  * @from, @to: range of t1 of the exchanges; 0, UINT64_MAX: all exchanges
  * @hz: frequency of this node's counter
  * @at: counter value at which to be most accurate; 0: at the last answer
- * @keep: NULL, or room for series->nr flags: true: the fit used the exchange
+ * @keep: NULL, or room for series->nr flags: the fit used the exchange
  * Returns the result of tsct_fit_make(), or -ENODATA: no exchange is in the range. The
  * caller frees *ret_fit by tsct_fit_free(), as after tsct_series_near().
  */
@@ -67,7 +67,7 @@ int tsct_series_near(const struct tsct_series *series,
 		     enum tsct_fit_kind kind, double hz, __u64 at,
 		     struct tsct_fit *ret_fit);
 
-/* Returns the unit of the polled node's counter, ns per count, by the clock params that
+/* Returns the length of a cycle of the polled node's counter, ns, by the clock params that
  * came with the last exchange. */
 double tsct_series_ns(const struct tsct_series *series);
 
