@@ -165,7 +165,7 @@ static int make_params(const struct tsct_recording *rec,
 /*
  * Makes segments for the time from the last sample to the recording's end. No sample confirms
  * that time, so their bound is that of a live reading at the recording's end, the largest.
- * @last: last segment of the clock's history
+ * @last: last segment of the clock's history.
  * Returns the number of segments; 0 also if the samples of @last and @state differ: then a
  * newer sample came after @state was read.
  */
@@ -280,7 +280,7 @@ static void store_lines(struct tsct_recording *rec, const struct tsct_clock_segm
  * Reads the segments of the clock, and stores them in @rec.
  * @live: flag: the recording goes on, so segments after rec->end are stored, too, but no
  * segment that does not end at a sample
- * @ret_lines: room for LINES_MAX segments
+ * @ret_lines: room for LINES_MAX segments.
  * Returns the number of segments in @ret_lines that end at a sample, or -EAGAIN.
  */
 static int read_lines(struct tsct_recording *rec, struct clock_pairing *p,

@@ -471,8 +471,7 @@ static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
 	else if (key->type != TSCT_METADATA_FORMAT)
 		err = set_error(r, "%s: a text expected", e->key);
 	else if (!strcmp(e->value, "1") || !strcmp(e->value, "2"))
-		err = set_error(r, "format %s is too old for this program; record again",
-				e->value);
+		err = set_error(r, "format %s is too old for this program; record again", e->value);
 	else if (strcmp(e->value, TSCT_META_FORMAT))
 		err = set_error(r, "format %.20s is newer than this program; use a newer"
 				" tsctrace", e->value);

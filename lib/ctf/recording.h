@@ -487,7 +487,7 @@ struct tsct_recording {
 
 /*
  * tsct_recording_make - initialize the description with empty nodes
- * @rec: all zero; to be freed also after an error
+ * @rec: all zero; to be freed also after an error.
  * Returns 0; -EINVAL: no node, or too many nodes; or -ENOMEM.
  */
 int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
@@ -520,7 +520,7 @@ int tsct_recording_add_segment(struct tsct_recording *rec,
 			    const struct tsct_clock_segment *segment);
 
 /*
- * tsct_recording_locate - allocate the locations, once, before any stream
+ * tsct_recording_locate - allocate the locations, once, before any stream.
  * The locations are CPUs 0 to nr_locations - 1 of the first node until the caller
  * changes them. Returns 0; -EINVAL: no location, too many, or allocated already; or -ENOMEM.
  */
@@ -689,7 +689,7 @@ void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
 
 /*
  * tsct_recorded_utc_add - append a bound of the distance of CLOCK_REALTIME from UTC to @node
- * @tick: not before the tick of the node's last bound
+ * @tick: not before the tick of the node's last bound.
  * If the array is full, the larger of two neighbouring bounds first replaces both: if possible
  * two known or two unknown bounds, and of such pairs the one that covers the shortest time.
  */

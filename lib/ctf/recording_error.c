@@ -112,7 +112,7 @@ static int by_begin(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-/* Returns true if a line can be used. One that ends where it begins was never in force. */
+/* Returns true if a line can be used. A line that ends where it begins was never in force. */
 static bool is_usable(const struct tsct_recording *rec, const struct tsct_clock_segment *line)
 {
 	struct interval i;

@@ -41,8 +41,8 @@ struct tsct_recording_writer {
 	/* Event classes known so far and their numbers, by stream class */
 	struct tsct_stream_reader_kind **kinds;
 	__u32 *nr_kinds;
-	/* accepted disorder, cycles: an event that is earlier than the file's previous
-	 * event by less than this gets the previous event's time */
+	/* limit of the accepted disorder, cycles: an event that is earlier than the file's
+	 * previous event, but by less, gets the previous event's time */
 	__u64 raise;
 	/* time from the first event of a packet, cycles, after which an event begins a
 	 * new packet; UINT64_MAX: no limit */

@@ -31,7 +31,7 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 		     struct tsct_recording_writer **ret_writer);
 
 /*
- * tsct_recording_writer_follow - use @params for CLOCK_REALTIME from counter value @at on
+ * tsct_recording_writer_follow - use @params for CLOCK_REALTIME from counter value @at on.
  * Only for recordings with TSCT_TIMESTAMPS_SYSTEM, whose first params are rec->real; no
  * effect on others.
  */
@@ -84,7 +84,7 @@ void tsct_recording_writer_touch(struct tsct_recording_writer *writer);
 
 /*
  * tsct_recording_writer_renew - write the metadata now, after a change of rec->end,
- * rec->until and the clock
+ * rec->until and the clock.
  * So a killed recorder leaves metadata with recent clock params. Errors are ignored, because
  * the previous metadata is still valid.
  */
@@ -149,7 +149,7 @@ int tsct_recording_writer_records(struct tsct_recording_writer *writer,
 
 /*
  * tsct_recording_writer_settle - state that no later event is expected before counter value
- *	@cycles; UINT64_MAX is ignored
+ *	@cycles; UINT64_MAX is ignored.
  * The next flush publishes @cycles to readers of the live recording, which return the events
  * before this limit in order.
  */
@@ -163,7 +163,7 @@ void tsct_recording_writer_idle_progress(struct tsct_recording_writer *writer);
 int tsct_recording_writer_flush(struct tsct_recording_writer *writer);
 
 /*
- * tsct_recording_writer_finish - flush, and mark the recording complete
+ * tsct_recording_writer_finish - flush, and mark the recording complete.
  * No events may follow. Returns 0, or the first -errno of writing. If then
  * tsct_recording_writer_error() is 0, all events are in the files, and only the metadata is
  * incomplete.
@@ -252,7 +252,7 @@ void tsct_drain_close(struct tsct_drain *drain);
 int tsct_drain_pass(struct tsct_drain *drain, __u64 until, __u64 *ret_taken);
 
 /*
- * tsct_drains_pass - call tsct_drain_pass() for all drains of a recording
+ * tsct_drains_pass - call tsct_drain_pass() for all drains of a recording.
  * Then passes the counter value before which the drains have taken all events to
  * tsct_recording_writer_settle(). Returns 0, or the -errno of writing.
  */

@@ -63,11 +63,11 @@ __u32 tsct_sample_encode(const struct tsct_sync_sample *sample, void *to);
 #define TSCT_MPI_EXCHANGE_EVENT	"mpi_exchange"
 #define TSCT_MPI_MASTER_EVENT	"mpi_master"
 
-/* State of a node in a session over MPI, as one of the two events above states it */
+/* State of a node in a session over MPI, as an event mpi_exchange or mpi_master states it */
 struct tsct_mpi_session {
 	__u64 node, master;	/* ids of the node and of the master */
 	__u32 timeline;		/* number of the master's timeline */
-	/* flag: the event is an exchange; 0: it states that its node is the master */
+	/* flag: the event is an exchange; 0: it is mpi_master, its node is the master */
 	__u32 has_sample;
 };
 

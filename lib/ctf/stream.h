@@ -288,7 +288,7 @@ void tsct_stream_writer_init(struct tsct_stream_writer *w,
 			     const struct tsct_stream_writer_file *file);
 
 /*
- * tsct_stream_writer_start - begin the file at tick @begin; once, before any event
+ * tsct_stream_writer_start - begin the file at tick @begin; once, before any event.
  * The first packet is empty: CTF readers count losses between packets, so with an empty
  * packet they count losses before the first event, too. Returns 0 or -ENOMEM.
  */
@@ -319,7 +319,7 @@ static inline __u64 tsct_stream_writer_unwritten(const struct tsct_stream_writer
 }
 
 /*
- * tsct_stream_writer_extend - extend the open packet to @tick
+ * tsct_stream_writer_extend - extend the open packet to @tick.
  * Used for recordings whose events have only the time of their packet.
  */
 static inline void tsct_stream_writer_extend(struct tsct_stream_writer *w, __u64 tick)
@@ -478,7 +478,7 @@ struct tsct_stream_reader_dir {
 struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_event_def *def);
 
 /*
- * tsct_stream_reader_kinds - make the event classes of a stream class
+ * tsct_stream_reader_kinds - make the event classes of a stream class.
  * The array points into @class. The caller frees it with free(). NULL: out of memory
  */
 struct tsct_stream_reader_kind *tsct_stream_reader_kinds(const struct tsct_stream_class *class);
@@ -544,7 +544,7 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 }
 
 /*
- * tsct_stream_reader_next - read the next event to s->event, valid until the next call
+ * tsct_stream_reader_next - read the next event to s->event, valid until the next call.
  * Returns 1; 0: no more events; or -ENOMEM.
  */
 static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
@@ -577,7 +577,7 @@ static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 /*
  * tsct_stream_reader_last_tick - get the source tick at which a file's last packet ends
  * @max: a packet header with a later end is damaged, and ignored
- * @part: scratch buffer
+ * @part: scratch buffer.
  * Reads the last part of the file, and earlier parts only if it has no packet header. Returns
  * 0 if the file has no packet header, or cannot be read.
  */

@@ -66,7 +66,7 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 			    const struct tsct_recording *rec);
 
 /*
- * tsct_tick_encoder_follow - use @params for CLOCK_REALTIME from counter value @at on
+ * tsct_tick_encoder_follow - use @params for CLOCK_REALTIME from counter value @at on.
  * Has an effect only with TSCT_TIMESTAMPS_SYSTEM.
  */
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,

@@ -407,7 +407,7 @@ static bool is_same_recording(const struct tsct_recording *old,
 	return true;
 }
 
-/* Swaps definitions so that @fresh has those of @old: returned events point at them. */
+/* Moves the definitions of @old to @fresh, as returned events point at these definitions. */
 static void keep_defs(struct tsct_recording *old, struct tsct_recording *fresh)
 {
 	struct tsct_event_def *def;

@@ -139,14 +139,14 @@ struct tsct_export {
 };
 
 /*
- * tsct_export_prepare - examine the recording and resolve the filter
+ * tsct_export_prepare - examine the recording and resolve the filter.
  * Returns 0 or -errno with x->why; -ENOENT: the recording lacks something that
  * the filter names.
  */
 int tsct_export_prepare(struct tsct_export *x);
 
 /*
- * tsct_export_run - export, after tsct_export_prepare()
+ * tsct_export_run - export, after tsct_export_prepare().
  * Returns 0; the result of the callback x->poll() that stopped the export; or -errno,
  * for which x->why may be set.
  */
@@ -157,7 +157,7 @@ void tsct_export_free(struct tsct_export *x);
 /* ---- for formats ------------------------------------------------------ */
 
 /*
- * tsct_export_walk - read the newly opened @trace, for the export or before it
+ * tsct_export_walk - read the newly opened @trace, for the export or before it.
  * Calls @event for each event that is to be exported, until @event returns a value other
  * than 0.
  */
@@ -193,7 +193,7 @@ struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
 				       const struct tsct_trace_event *e, __u32 tid, __u32 cpu);
 
 /*
- * tsct_export_process - find the process of a thread at the time of the present event
+ * tsct_export_process - find the process of a thread at the time of the present event.
  * Returns the entry of the process in x->processes, whose member `own` formats may use; NULL:
  * the process is unknown. Stores the entry in thread->process, too.
  */

@@ -61,7 +61,7 @@ struct tsct_event_text {
 
 /*
  * tsct_event_text_init - prepare the private fields, after the caller has set the
- * options
+ * options.
  * Returns 0 or -ENOMEM; after an error, too, tsct_event_text_free() must be called.
  */
 int tsct_event_text_init(struct tsct_event_text *lines);

@@ -48,7 +48,8 @@ struct open_key {
 /* Statistics while messages are matched */
 struct counts {
 	struct tsct_message_stats stats;
-	struct tsct_index pair_of;	/* index of a pair in stats.pairs plus 1, by from and to */
+	/* index in stats.pairs, plus 1, of the pair of nodes `from` and `to` */
+	struct tsct_index pair_of;
 	/* largest from << 32 | to of a pair that may have statistics of its own */
 	__u64 last;
 };

@@ -36,7 +36,7 @@ struct tsct_series {
 
 /*
  * tsct_series_make - group samples into series, in the order of their first samples
- * @ret: to be freed with tsct_series_free(), which takes NULL
+ * @ret: to be freed with tsct_series_free(), which takes NULL.
  * Returns 0; -E2BIG: more than TSCT_SERIES_MAX series; or -ENOMEM.
  */
 int tsct_series_make(const struct tsct_sync_sample *samples, unsigned int nr,
@@ -48,7 +48,7 @@ void tsct_series_free(struct tsct_series *series, unsigned int nr);
  * @from, @to: range of t1 of the exchanges; 0, UINT64_MAX: all exchanges
  * @hz: frequency of this node's counter
  * @at: counter value at which to be most accurate; 0: at the last answer
- * @keep: NULL, or room for series->nr flags: the fit used the exchange
+ * @keep: NULL, or room for series->nr flags: the fit used the exchange.
  * Returns the result of tsct_fit_make(), or -ENODATA: no exchange is in the range. The
  * caller frees *ret_fit by tsct_fit_free(), as after tsct_series_near().
  */
@@ -72,7 +72,7 @@ int tsct_series_near(const struct tsct_series *series,
 double tsct_series_ns(const struct tsct_series *series);
 
 /*
- * tsct_series_time - get the cluster time, ns, at value @local of this node's counter
+ * tsct_series_time - get the cluster time, ns, at value @local of this node's counter.
  * Applies the fit, then the clock params that the polled node sent with the exchange
  * nearest to @local.
  * @ret_frac_ns: fraction of a ns, in [0, 1); may be NULL

@@ -69,7 +69,7 @@ static inline void *tsct_span_last(const struct tsct_spans *s, __u32 row)
 }
 
 /*
- * tsct_spans_begin - open a span; all further members of the caller's struct are zero
+ * tsct_spans_begin - open a span; all further members of the caller's struct are zero.
  * Returns 0, -ENOSPC (TSCT_SPANS_OPEN_MAX are open), -ENOMEM or the error of closed().
  */
 int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
@@ -87,7 +87,7 @@ int tsct_spans_leave(struct tsct_spans *s, __u32 row, enum tsct_span_why why,
 		     const struct tsct_trace_event *e);
 
 /*
- * tsct_spans_end - close the open span, named @name, of a row that has one at most
+ * tsct_spans_end - close the open span, named @name, of a row that has one at most.
  * Returns 1; 0: no span was open, or one with another name, which is closed, too; or the error
  * of closed().
  */

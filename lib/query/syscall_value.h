@@ -7,7 +7,7 @@
 #include "lib/syscalls/syscalls.h"
 
 /*
- * tsct_syscall_of - get the system call that events of a definition record
+ * tsct_syscall_of - get the system call that events of a definition record.
  * Returns NULL for other events, also for a program's own events with the name of a system
  * call. Slow: call it once per definition.
  */
@@ -16,7 +16,7 @@ const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u
 
 /*
  * tsct_syscall_value - format a field of a system call's event: "O_RDONLY|O_CLOEXEC"
- * @call: system call of the event; NULL: none
+ * @call: system call of the event; NULL: none.
  * Returns the length of the text; 0: the value has no text of its own, so that
  * tsct_value_format() is to format it.
  */
@@ -27,7 +27,7 @@ size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_tra
 #define TSCT_SYSCALL_UNREADABLE	"unreadable"
 
 /*
- * tsct_syscall_format - format any field of an event: as a system call's, or any other's
+ * tsct_syscall_format - format any field of an event: as a system call's, or any other's.
  * Writes at most TSCT_SYSCALL_TEXT_MAX + TSCT_TEXT_ESCAPED(value->size) bytes to @at,
  * without a NUL, and returns the end. "..." follows a string that was cut off when it was
  * recorded.

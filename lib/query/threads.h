@@ -37,7 +37,7 @@ struct tsct_threads {
 /*
  * tsct_threads_get - find a thread, or add it
  * tsct_threads_get_generation - the same, but distinguish threads that had the same tid one
- *	after the other by @generation
+ *	after the other by @generation.
  * Return NULL if out of memory, or if there are more threads than Linux can have.
  */
 struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *threads, __u32 node,
