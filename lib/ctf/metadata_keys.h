@@ -84,7 +84,7 @@ struct tsct_metadata_key {
 	 * the __u32 with the number of structs from the start of the array, bytes */
 	__u32 size;
 	__s32 nr_at;
-	bool required;	/* flag: a text or word without which the metadata is invalid */
+	bool required;	/* flag: metadata without this text or word is invalid */
 	/* flag: the key is not written if its value is 0, i.e. a list is empty, or all
 	 * items or counts are 0. If flag_at is not 0, the key is not written if the __u32
 	 * at offset flag_at is 0 */
@@ -116,7 +116,7 @@ enum tsct_metadata_group_id {
 	TSCT_METADATA_NODE,	/* keys of a struct tsct_recorded_node */
 	TSCT_METADATA_CPU, /* keys of a struct tsct_recorded_cpu; index: CPU */
 	TSCT_METADATA_SYNC,	/* keys of a node's state in its cluster */
-	TSCT_METADATA_ORIGIN,	/* keys of a node's origin, in merged recordings */
+	TSCT_METADATA_ORIGIN,	/* UUID of a node's own recording, in merged recordings */
 	TSCT_METADATA_CORRECTION, /* keys of a node's mapping, in merged recordings */
 	/* keys of a struct tsct_location, by index, in merged recordings */
 	TSCT_METADATA_LOCATION,

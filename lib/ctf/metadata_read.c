@@ -734,8 +734,8 @@ static int check_recording(struct env_reader *r)
 		rec->compared = TSCT_COMPARED_SAMPLES;
 	for (i = 0; i < rec->nr_nodes; i++) {
 		node = &rec->nodes[i];
-		/* Older versions wrote the bounds of each node's own clock here, also for
-		 * nodes that were never compared. */
+		/* If nodes were never compared, older versions wrote the bounds of each
+		 * node's own clock to the key `bounds`. */
 		if (rec->compared == TSCT_COMPARED_UNKNOWN)
 			node->correction.nr_bounds = 0;
 		missing = find_missing(TSCT_METADATA_NODE, node);

@@ -402,8 +402,8 @@ struct tsct_error_bounds {
 	/* number of clock segments that contradict another one or rec->real; pieces are
 	 * made without them */
 	__u32 nr_contradictory;
-	/* ticks of the epoch of rec->real: the first, and their number; length 0: all
-	 * ticks. At all other ticks only pieces state a bound */
+	/* first tick of the epoch of rec->real, and number of ticks in that epoch; length
+	 * 0: all ticks. At all other ticks only pieces state a bound */
 	__u64 begin, length;
 };
 

@@ -58,7 +58,7 @@ static __u64 larger(__u64 a, __u64 b)
 
 /* ---- intervals ----------------------------------------------------------------- */
 
-/* Returns the time at @cycles minus @origin_ns by a straight line, ps. */
+/* Returns the time that a straight line has at @cycles, minus @origin_ns, ps. */
 static tsct_s128 line_ps(__u64 base, __s64 base_ns, __u64 mult, __u64 cycles,
 			 __s64 origin_ns)
 {

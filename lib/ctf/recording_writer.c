@@ -572,8 +572,8 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 	w->kinds = calloc(classes, sizeof(*w->kinds));
 	w->nr_kinds = calloc(classes, sizeof(*w->nr_kinds));
 	if (w->files && w->kinds && w->nr_kinds) {
-		/* The progress file is created before the metadata of the incomplete
-		 * recording. */
+		/* The progress file is created first, so that readers never see metadata of
+		 * an incomplete recording without a progress file. */
 		w->progress = open_progress(dirfd);
 		err = write_metadata(w);
 	}

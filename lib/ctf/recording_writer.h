@@ -177,7 +177,7 @@ void tsct_recording_writer_close(struct tsct_recording_writer *writer);
 /* Returns the first -errno of writing; 0: no error. */
 int tsct_recording_writer_error(const struct tsct_recording_writer *writer);
 
-/* Returns the error bound of the recording's times as in the metadata, ns. */
+/* Returns the largest error bound of the recording's times, as the metadata states it, ns. */
 __u64 tsct_recording_writer_error_ns(const struct tsct_recording_writer *writer);
 
 /* Amount of data written so far */

@@ -383,7 +383,7 @@ static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	s->cut = (size_t)got < content;
 	if (s->cut)
 		damage_cut(dir, s, s->pos + got);
-	/* The packet's header was read before, so the file was truncated since. */
+	/* The packet's header was read before, so the file was truncated since then. */
 	if ((size_t)got < sizeof(s->head))
 		return 0;
 	s->next = end_of(s, fd, got);

@@ -58,7 +58,7 @@ struct tsct_trace {
 	__u32 nr_streams;
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
-	unsigned int which;		/* what to read: mask of TSCT_TRACE_* */
+	unsigned int which;		/* events to read: mask of TSCT_TRACE_* */
 	bool started;
 	/* flag: the event of the heap's first stream was returned */
 	bool given;

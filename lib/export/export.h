@@ -34,7 +34,7 @@ enum tsct_export_act {
 struct tsct_export_event {
 	const struct tsct_trace_event *e;
 	__s64 ns;		/* time of the event since the Unix epoch, ns */
-	__u32 def;		/* number of the event's definition, below nr_defs */
+	__u32 def;		/* index of the event's definition in x->defs */
 	__u32 node;
 	enum tsct_export_act act;
 	struct tsct_thread *thread;
@@ -60,8 +60,8 @@ struct tsct_export_format {
 	bool directory;
 	/* flag: times relative to the recording's start are allowed */
 	bool relative;
-	/* flag: the format requires that slices of a thread nest. END events without a
-	 * BEGIN are then counted in x->orphans, interrupted slices in x->cuts. */
+	/* flag: the format requires that slices of a thread nest, so that x->orphans and
+	 * x->cuts are worth a warning */
 	bool nests;
 	int (*begin)(struct tsct_export *x);
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
@@ -80,8 +80,8 @@ struct tsct_export_def {
 	__u32 slice;		/* number of the slice, equal for a BEGIN and its END */
 	bool wanted;
 	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
-	__u64 pool;		/* namespace of the message keys; a SEND and its
-				 * RECEIVE definition have the same */
+	__u64 pool;		/* pool of the message numbers, tsct_message_pool(): equal
+				 * for the definitions of a SEND and its RECEIVE */
 };
 
 struct tsct_export {
@@ -103,7 +103,7 @@ struct tsct_export {
 	/* Results of the export: */
 	char why[256];
 	__s64 now_ns;		/* time of the last event read, ns since the epoch */
-	__u64 now_tick;		/* tick of that event */
+	__u64 now_tick;		/* tick of the last event read */
 	/* tick of the recording's start, or of an event read so far that is earlier */
 	__u64 first_tick;
 	/* size of the recording's files, bytes: read so far, and in total */
@@ -126,8 +126,8 @@ struct tsct_export {
 	__u32 nr_defs, nr_slices;
 	/* for each slice number, index in defs of a definition with that number */
 	__u32 *slice_defs;
-	/* open slices, by index of the thread and number of the slice; `size` may be set by
-	 * the caller */
+	/* open slices: rows are threads by index, names are numbers of slices; the caller
+	 * may set `size` */
 	struct tsct_spans slices;
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;

@@ -3,8 +3,8 @@
  * Sync samples of a recording, grouped for fits: a series has the samples that one
  * function can fit, from one counter of this node to one counter of a polled node.
  *
- * Another node at the same address, another epoch of its timeline and another epoch of
- * this node's counter each begin a new series.
+ * A new series begins with another node at the same address, another timeline of that
+ * node, or another epoch of this node's clock.
  */
 #ifndef TSCT_SERIES_H
 #define TSCT_SERIES_H
