@@ -2,7 +2,7 @@
 /*
  * Pairing of the counter and CLOCK_REALTIME for a whole recording. While recording, the
  * clock used a sequence of segments; the recording stores one straight line from the
- * time at its begin to the time at its end, which is enough for most readers. The
+ * time at its start to the time at its end, which is enough for most readers. The
  * largest distance of that line from the segments is part of the line's error bound.
  */
 #include <errno.h>
@@ -15,14 +15,14 @@
 #include "recording_writer.h"
 
 #define PAIRED_MAX	(TSCT_SEGMENTS_MAX + 2)
-/* Number of lines that follow the last sample: the rest of a slew, and the line after it */
+/* Number of segments after the last sample: the rest of a slew, and the time after the slew */
 #define OPEN_MAX	2
 #define LINES_MAX	(PAIRED_MAX + OPEN_MAX)
-/* A line of an earlier reading is kept if its bound is smaller than that of the later
- * reading by more than 1 / KEPT_PART. */
+/* A segment of an earlier reading is kept if the bound of the later reading is larger by more
+ * than 1 / KEPT_PART of the earlier bound. */
 #define KEPT_PART	8
-/* length of a recording, ns, below which the mean rate between its begin and end is
- * less accurate than the rate of the clock params in force */
+/* Length of a recording, ns, below which the mean rate over the recording is less accurate
+ * than the rate of the clock params in force */
 #define SHORT_NS	10000000LL
 /* Largest error in ns whose value in ps fits 64 bits */
 #define WORST_NS	(INT64_MAX / 4000)
@@ -32,7 +32,7 @@ struct clock_pairing {
 	__u32 epoch;			/* epoch of the clock at the recording's end */
 	/* CPU whose counter is the reference for the skews of all CPUs */
 	__u32 cpu;
-	/* clock params of the recording: one straight line from its begin to its end */
+	/* clock params of the recording: one straight line from its start to its end */
 	struct tsct_clock_params params;
 	__u64 worst_ns;			/* largest error of `params` found so far, ns */
 	/* bound of the skew between any two CPUs that the clock's own bounds do not
@@ -40,7 +40,7 @@ struct clock_pairing {
 	__u64 apart_ns;
 };
 
-static int convert(const struct clock_pairing *p, __u64 cycles, struct tsct_time *time)
+static int convert_cycles(const struct clock_pairing *p, __u64 cycles, struct tsct_time *time)
 {
 	return tsct_clock_cycles_to_time_on(p->clock, cycles, p->cpu, time);
 }
@@ -52,8 +52,8 @@ static __u64 to_ns_up(__u64 mult, __u64 cycles)
 	return !cycles ? 0 : ns < WORST_NS ? (__u64)ns + 1 : WORST_NS;
 }
 
-/* Finds the reference CPU, as the recording's params are those of its counter. Returns
- * the largest skew of any CPU, ns. */
+/* Sets p->cpu to the reference CPU: the recording's params are those of this CPU's counter.
+ * Returns the largest skew of any CPU, ns. */
 static __u64 find_skew_ns(struct clock_pairing *p, __u64 mult)
 {
 	const struct tsct_clock_full *clock = tsct_clock_full(p->clock);
@@ -73,7 +73,7 @@ static void add_error_at(struct clock_pairing *p, __u64 cycles)
 	struct tsct_time time;
 	tsct_s128 apart;
 
-	if (convert(p, cycles, &time) || time.epoch != p->epoch)
+	if (convert_cycles(p, cycles, &time) || time.epoch != p->epoch)
 		return;
 	apart = (tsct_s128)tsct_clock_params_ns(&p->params, cycles) - time.ns;
 	if (apart < 0)
@@ -83,7 +83,7 @@ static void add_error_at(struct clock_pairing *p, __u64 cycles)
 		p->worst_ns = apart > WORST_NS ? WORST_NS : (__u64)apart;
 }
 
-/* Returns the cycles of the last epoch's begin, or of the recording's if later. */
+/* Returns the cycles at which @epoch starts, or the recording if that is later. */
 static __u64 begin_of(const struct tsct_recording *rec,
 		      const struct tsct_clock_segment *segments, int nr, __u32 epoch)
 {
@@ -92,7 +92,7 @@ static __u64 begin_of(const struct tsct_recording *rec,
 	for (i = 0; i < nr; i++)
 		if (segments[i].epoch == epoch)
 			break;
-	/* The oldest segment of the clock is also valid before it begins. */
+	/* The clock's oldest segment is also valid before its own base_cycles. */
 	if (!i || i == nr || (__s64)(segments[i].base_cycles - rec->begin) <= 0 ||
 	    (__s64)(segments[i].base_cycles - rec->end) >= 0)
 		return rec->begin;
@@ -137,14 +137,14 @@ static int make_params(const struct tsct_recording *rec,
 {
 	struct tsct_clock_params *params = &p->params;
 	struct tsct_time from, to;
-	int err = convert(p, begin, &from);
+	int err = convert_cycles(p, begin, &from);
 
 	if (!err)
-		err = convert(p, rec->end, &to);
+		err = convert_cycles(p, rec->end, &to);
 	if (err)
 		return err;
-	/* The time at @begin or at rec->end is of an earlier epoch than @now: no
-	 * straight line fits times before and after a disruption. */
+	/* If the time at @begin or rec->end is of an earlier epoch than @now, no straight
+	 * line fits: there was a disruption in between. */
 	if (from.epoch != p->epoch || to.epoch != p->epoch)
 		return -EAGAIN;
 	*params = (struct tsct_clock_params) {
@@ -163,11 +163,11 @@ static int make_params(const struct tsct_recording *rec,
 }
 
 /*
- * Gets the lines by which times from the last sample to the recording's end are stated. No
- * sample has seen that time, so the bound is that of a live reading, at its largest.
- * @last: last line of the clock's history; if it is of a later sample than @state, that line
- * is right, and @state is not
- * Returns the number of lines.
+ * Makes segments for the time from the last sample to the recording's end. No sample confirms
+ * that time, so their bound is that of a live reading at the recording's end, the largest.
+ * @last: last segment of the clock's history.
+ * Returns the number of segments; 0 also if the samples of @last and @state differ: then a
+ * newer sample came after @state was read.
  */
 static int open_lines(const struct tsct_recording *rec,
 		      const struct tsct_clock_state *state,
@@ -196,7 +196,7 @@ static int open_lines(const struct tsct_recording *rec,
 	return added;
 }
 
-/* ---- the lines of the recording ---------------------------------------------------- */
+/* ---- the segments of the recording ---------------------------------------------------- */
 
 static bool is_of_recording(const struct tsct_recording *rec,
 			    const struct tsct_clock_segment *line, bool live)
@@ -205,7 +205,7 @@ static bool is_of_recording(const struct tsct_recording *rec,
 		(__s64)(line->until_cycles - rec->begin) >= 0;
 }
 
-/* Returns true if a line of @lines states almost as much as @old, for all of its time. */
+/* Returns true if one of @lines covers all of @old, with a bound that is not much larger. */
 static bool is_superseded(const struct tsct_clock_segment *old,
 			  const struct tsct_clock_segment *lines, int nr)
 {
@@ -221,11 +221,11 @@ static bool is_superseded(const struct tsct_clock_segment *old,
 }
 
 /*
- * Gets the lines of an earlier reading that are to be kept, in @ret, at the place of all: a
- * line whose bound grew meanwhile still had the smaller bound up to the sample before, and
- * lines that were joined had smaller bounds each. A line ends at the last sample of its
- * reading, as only a sample closes its bound. If there is no room for all, every other one
- * is kept, so that old times keep less. Returns the number of lines.
+ * Copies to @ret the segments of earlier readings that still improve bounds: the bound of a
+ * segment grows with later samples, but up to the earlier sample the smaller bound holds; and
+ * segments that the clock has joined since then had smaller bounds. A kept segment ends at the
+ * last sample of its reading, as only a sample confirms its bound. If there is no room for all
+ * segments, every other one is kept. Returns the number of kept segments.
  */
 static __u32 keep_lines(const struct tsct_recording *rec,
 			const struct tsct_clock_segment *lines, int nr,
@@ -251,8 +251,8 @@ static __u32 keep_lines(const struct tsct_recording *rec,
 }
 
 /*
- * Stores the lines that were in use during the recording, and what earlier readings of them
- * stated beyond that, as memory permits.
+ * Stores in @rec the segments that were in force during the recording, and the segments of
+ * earlier readings that keep_lines() selects, as far as memory permits.
  */
 static void store_lines(struct tsct_recording *rec, const struct tsct_clock_segment *lines,
 			int nr, bool live)
@@ -277,11 +277,11 @@ static void store_lines(struct tsct_recording *rec, const struct tsct_clock_segm
 }
 
 /*
- * Reads the lines of the clock, and stores them in @rec.
- * @live: the recording goes on: stores no line without a sample at its end, but also those
- * after rec->end
- * @ret_lines: room for LINES_MAX lines
- * Returns the number of lines in @ret_lines that a sample has closed, or -EAGAIN.
+ * Reads the segments of the clock, and stores them in @rec.
+ * @live: flag: the recording goes on, so segments after rec->end are stored, too, but no
+ * segment that does not end at a sample
+ * @ret_lines: room for LINES_MAX segments.
+ * Returns the number of segments in @ret_lines that end at a sample, or -EAGAIN.
  */
 static int read_lines(struct tsct_recording *rec, struct clock_pairing *p,
 		      const struct tsct_clock_state *state, bool live,
@@ -304,15 +304,15 @@ static int read_lines(struct tsct_recording *rec, struct clock_pairing *p,
 }
 
 /*
- * Begins a pairing, and raises the bound of the skew in @rec. The clock has one table of
- * skews, that of its present epoch: lines of earlier epochs are read again with each
- * pairing, so they get the largest skew of all epochs so far.
+ * Begins a pairing, and raises the bound of the skew in @rec. The clock has the skews of its
+ * present epoch only, but each pairing reads the segments of earlier epochs again: so all
+ * segments get the largest skew of all epochs so far.
  */
 static void begin_pairing(struct tsct_recording *rec, const struct tsct_clock *clock,
 			  const struct tsct_clock_state *state, struct clock_pairing *ret)
 {
 	const bool skewed = state->flags & TSCT_CLOCK_SKEWED;
-	/* A disrupted clock has no params; the counter's rate is that of before. */
+	/* A disrupted clock has no params, so the rate of the last pairing is used. */
 	const __u64 mult = state->real.mult ? state->real.mult : rec->real.mult;
 	__u64 skew_ns;
 
@@ -343,8 +343,8 @@ int tsct_clock_pairing_note(struct tsct_recording *rec, const struct tsct_clock 
 	return ret < 0 ? ret : 0;
 }
 
-/* Sets the bound of the recording's params. A line and the params are both straight: the
- * distance between the two is largest at an end of the line. */
+/* Sets the bound of the recording's params. A segment and the params are both straight, so
+ * the distance between the two is largest at an end of the segment. */
 static int bound_params(const struct tsct_recording *rec, struct clock_pairing *p,
 			const struct tsct_clock_segment *lines, int nr)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Copies events from the rings of a channel to the recording writer. Every event
- * published in a ring since the begin of the recording becomes either an event in a
- * file or a count of a cause of loss (struct tsct_ring_figures). take_records() takes
+ * published in a ring since the start of the recording becomes either an event in a
+ * file or is counted as lost for a cause (struct tsct_ring_figures). take_records() takes
  * nearly all events, many at a time; take_event() takes the others. count_passed() sums up
  * the counters in struct tsct_ring_stat of published events that the reader has passed,
  * because they were skipped, read or lost.
@@ -38,7 +38,7 @@ struct tsct_drain {
 	struct tsct_recording *rec;
 	__u32 stream;
 	__u32 nr_cpus;
-	bool by_kernel;			/* the kernel writes the channel's events */
+	bool by_kernel;			/* flag: the kernel writes the channel's events */
 	__u64 now;			/* most recent reading of the clock, cycles */
 	__u64 ahead, settle;		/* AHEAD_NS and SETTLE_NS in cycles */
 	uint64_t last_no_ring;
@@ -74,7 +74,7 @@ static __u64 count_passed(const struct tsct_ring_stat *stat)
 	return stat->before + stat->read + stat->overrun + stat->broken;
 }
 
-static void add(__u64 *sum, uint64_t *last, uint64_t now)
+static void add_increase(__u64 *sum, uint64_t *last, uint64_t now)
 {
 	if (now > *last)
 		*sum += now - *last;
@@ -95,10 +95,10 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 	if (tsct_reader_stat(d->reader, cpu, &now))
 		return;
 	for (i = 0; i < TSCT_LOST_NR; i++)
-		add(&cause[TSCT_LOSS_FULL + i], &last->lost[i], now.lost[i]);
-	add(&cause[TSCT_LOSS_OVERRUN], &last->overrun, now.overrun);
-	add(&cause[TSCT_LOSS_BROKEN], &last->broken, now.broken);
-	add(&ring->broken_places, &last->broken_places, now.broken_places);
+		add_increase(&cause[TSCT_LOSS_FULL + i], &last->lost[i], now.lost[i]);
+	add_increase(&cause[TSCT_LOSS_OVERRUN], &last->overrun, now.overrun);
+	add_increase(&cause[TSCT_LOSS_BROKEN], &last->broken, now.broken);
+	add_increase(&ring->broken_places, &last->broken_places, now.broken_places);
 	/*
 	 * published_end counts the events that the reader has passed. Once the ring is
 	 * empty, published_end is the ring's own count of published events, which does
@@ -110,9 +110,9 @@ static void count_losses(struct tsct_drain *d, __u32 cpu)
 }
 
 /*
- * Sets published_begin of a ring to the number of events that the reader has passed,
- * after an event from before the recording. Also sets the ring's numbers of overwritten
- * and broken events to 0, because these losses happened before the recording.
+ * Called after the reader has passed an event from before the recording: sets
+ * published_begin of the ring to the number of passed events, and the ring's numbers of
+ * overwritten and broken events to 0, because these losses are from before the recording.
  */
 static void begin_behind(struct tsct_drain *d, __u32 cpu)
 {
@@ -131,7 +131,7 @@ static void begin_behind(struct tsct_drain *d, __u32 cpu)
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Writes one event, or counts it as lost. 0 or -errno */
+/* Writes one event, or counts the event as lost. Returns 0 or -errno. */
 static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 {
 	struct drain_ring *ring = &d->rings[event->cpu];
@@ -149,8 +149,8 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 		d->now = tsct_clock_cycles(d->clock);
 		if (event->cycles > d->now && event->cycles - d->now > d->ahead) {
 			/*
-			 * An event in the future is not taken: later events would then
-			 * be out of order.
+			 * An event in the future is not written: the events after it
+			 * would be out of order.
 			 */
 			causes_of(d, event->cpu)[TSCT_LOSS_DISORDER]++;
 			return 0;
@@ -170,8 +170,8 @@ static int take_event(struct tsct_drain *d, const struct tsct_event *event)
 }
 
 /*
- * Writes the next events of a ring that need none of the above, which are nearly all, and
- * passes them. @until: counter value up to which events are taken. Returns 0 or -errno.
+ * Writes the next events of a ring as long as none of them needs take_event(), and moves the
+ * reader past them. @until: highest counter value of an event to take. Returns 0 or -errno.
  */
 static int take_records(struct tsct_drain *d, __u32 cpu, __u64 until,
 			struct tsct_records_done *ret_done)
@@ -194,8 +194,8 @@ static int take_records(struct tsct_drain *d, __u32 cpu, __u64 until,
 }
 
 /*
- * Returns true if the next event is after @until, so that the recording ends before it.
- * That event stays in the ring for the channel's next reader.
+ * Returns true if the next event of a ring is after @until, the end of the recording. That
+ * event stays in the ring for the channel's next reader.
  */
 static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 {
@@ -208,11 +208,11 @@ static bool is_past(struct tsct_drain *d, __u32 cpu, __u64 until)
 
 /*
  * Sets the lower limit of the times of the ring's later events, cycles. The limit is
- * @last, the time of the last event taken, as events of a ring are in order, but at
- * most @now. If the ring is empty, the limit is at least @now minus SETTLE_NS.
+ * @last, the time of the last taken event, because events of a ring are in order, but at
+ * most @now. If the ring is @empty, the limit is at least @now minus SETTLE_NS.
  */
-static void settle(const struct tsct_drain *d, struct drain_ring *ring, __u64 last,
-		   bool empty, __u64 now)
+static void settle_ring(const struct tsct_drain *d, struct drain_ring *ring, __u64 last,
+			bool empty, __u64 now)
 {
 	__u64 cycles = last < now ? last : now;
 
@@ -250,7 +250,7 @@ static int drain_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, __u64 now,
 		err = take_event(d, &event) ?: err;
 	}
 	*taken += n;
-	settle(d, ring, last, n < BATCH, now);
+	settle_ring(d, ring, last, n < BATCH, now);
 	tsct_reader_release(d->reader, cpu);
 	count_losses(d, cpu);
 	return err;
@@ -270,13 +270,13 @@ __u64 tsct_drain_settled(const struct tsct_drain *d)
 /* Adds the losses of events for which no ring exists. */
 static void count_no_ring(struct tsct_drain *d)
 {
-	add(&d->rec->streams[d->stream].lost_no_ring, &d->last_no_ring,
-	    tsct_channel_lost_no_ring(d->channel));
+	add_increase(&d->rec->streams[d->stream].lost_no_ring, &d->last_no_ring,
+		     tsct_channel_lost_no_ring(d->channel));
 }
 
 int tsct_drain_pass(struct tsct_drain *d, __u64 until, __u64 *ret_taken)
 {
-	/* Reading of the clock before any ring is read */
+	/* present time, cycles, from before any ring is read */
 	const __u64 now = tsct_clock_cycles(d->clock);
 	__u64 taken = 0;
 	int err = 0;
@@ -338,7 +338,7 @@ static void begin_here(struct tsct_drain *d, __u32 cpu)
 	figures_of(d, cpu)->published_begin = now->before + now->overrun;
 }
 
-/* Copies a ring to memory, and takes the events from the copy. 0 or -errno */
+/* Copies a ring to memory, and takes the events from the copy. Returns 0 or -errno. */
 static int copy_cpu(struct tsct_drain *d, __u32 cpu, __u64 until, char *image)
 {
 	struct drain_ring *ring = &d->rings[cpu];
@@ -391,9 +391,9 @@ int tsct_drain_snapshot(struct tsct_drain *d, __u64 until)
 /*
  * Sets published_begin of a ring to the number of events published before the
  * recording. Also drops such events that are still in the ring, except for a snapshot:
- * if they were overwritten later, they would be counted as lost. The loop is bounded by
- * the number of records that fit in a ring, as programs can write the ring's counts,
- * and add events meanwhile.
+ * if they were overwritten later, they would be counted as lost. The loop drops at most as
+ * many events as fit in a ring, because programs can write any counts to the ring, and add
+ * events meanwhile.
  */
 static void begin_ring(struct tsct_drain *d, __u32 cpu)
 {

@@ -32,7 +32,7 @@
 #define CHOICE(type, member, list) TSCT_METADATA_CHOICE, AT(type, member), \
 	.names = (list), .max = NR(list)
 #define TEXT(type, member)	TSCT_METADATA_TEXT, AT(type, member)
-/* The key is written if a __u32 is not 0. */
+/* Writes the key only if the __u32 @member is not 0. */
 #define IF(type, member)	.omit_zero = true, .flag_at = offsetof(type, member)
 
 typedef struct tsct_recording recording;
@@ -93,7 +93,7 @@ static int store_nr_locations(struct tsct_recording *rec, __u64 nr)
 	return rec->locations ? -EILSEQ : tsct_recording_locate(rec, (__u32)nr);
 }
 
-/* Accepted are counters from 10 MHz to 100 GHz, and ticks of at most 1 ns. */
+/* Accepts counters from 10 MHz to 100 GHz, and ticks of at most 1 ns. */
 static int check_timeline(const struct tsct_recording *rec, void *value)
 {
 	const struct tsct_recorded_timeline *t = value;
@@ -425,7 +425,8 @@ static const struct tsct_metadata_item holds_items[] = {
 
 /* ---- statedump ------------------------------------------------------------------ */
 
-/* Before this key, the last stream class was that of a channel, as for older versions. */
+/* Takes the last stream class, which was read as that of a channel (older versions always
+ * do so), as that of the statedump. */
 static int store_statedump(struct tsct_recording *rec, __u64 class)
 {
 	if (rec->statedump || class + 1 != rec->nr_streams || tsct_recording_has_samples(rec))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Table of the keys in the `env` block of a recording's metadata. The writer
- * (metadata_write.c) and the reader (metadata_read.c) both work from it: a new
- * number is one line here and a member in recording.h. A new text is also freed in
- * recording.c, and copied in merge_define.c. Format 3; see
+ * (metadata_write.c) and the reader (metadata_read.c) both work from the table. A new
+ * number needs one line in metadata_keys.c and a member in recording.h. A new text is
+ * also freed in recording.c, and copied in merge_define.c. Format 3; see
  * Documentation/trace-format.rst.
  */
 #ifndef TSCT_METADATA_KEYS_H
@@ -47,9 +47,9 @@ enum tsct_metadata_type {
 	TSCT_METADATA_CHOICE,	/* one of the words @names, stored as a __u32 index */
 	TSCT_METADATA_UUID,	/* UUID in a __u8[16] */
 	TSCT_METADATA_ITEMS,	/* text "name=1 name=2" with all of @items, in order */
-	/* array of at most `max` structs: for each struct one text as that of
-	 * TSCT_METADATA_ITEMS, and a space between two texts; the first item of a struct
-	 * is a __u64 that is not below that of the struct before */
+	/* array of at most `max` structs: for each struct a text like that of
+	 * TSCT_METADATA_ITEMS, with spaces between the texts; the first item of a struct is
+	 * a __u64, which does not decrease from struct to struct */
 	TSCT_METADATA_LIST,
 	/* Types that only one key of the table has: */
 	TSCT_METADATA_TRACER,	/* the text "tsctrace" */
@@ -60,7 +60,7 @@ enum tsct_metadata_type {
 	TSCT_METADATA_STAMPS,
 	TSCT_METADATA_FORMAT,	/* version of the metadata's format, TSCT_META_FORMAT */
 	TSCT_METADATA_EVENT,	/* text "kind name fields" of a struct tsct_event_def */
-	TSCT_METADATA_LOSS,	/* counts in a struct tsct_loss, those that are not 0 */
+	TSCT_METADATA_LOSS,	/* all counts of a struct tsct_loss that are not 0 */
 	/* __s64 in ns: text "later_ns=1" for 1, "earlier_ns=1" for -1 */
 	TSCT_METADATA_SHIFT,
 	/* fields of a sync sample, always TSCT_SAMPLE_FIELDS */
@@ -74,19 +74,20 @@ struct tsct_metadata_key {
 	/* byte offset of the value in the struct that the group of keys describes */
 	__u32 offset;
 	enum tsct_metadata_field field;	/* C type of a number */
-	/* range of a number; max of a text: its maximum length in bytes, 0: any; max of
-	 * a choice: the number of words in `names` */
+	/* range of a number; for a text, max is its largest length, bytes, 0: any length;
+	 * for a choice, max is the number of words in `names` */
 	__u64 min, max;
 	const char *const *names;
 	const struct tsct_metadata_item *items;
 	__u32 nr_items;
 	/* of TSCT_METADATA_LIST: size of a struct of the array, bytes; and the offset of
-	 * the __u32 with the number of structs, relative to the array's begin, bytes */
+	 * the __u32 with the number of structs from the start of the array, bytes */
 	__u32 size;
 	__s32 nr_at;
-	bool required;	/* flag: a text or word without which the metadata is invalid */
-	/* flag: the key is not written if its value is 0: a list is empty, all items and
-	 * counts are 0; or, if flag_at is not 0, if the __u32 at that offset is 0 */
+	bool required;	/* flag: metadata without this text or word is invalid */
+	/* flag: the key is not written if its value is 0, i.e. a list is empty, or all
+	 * items or counts are 0. If flag_at is not 0, the key is not written if the __u32
+	 * at offset flag_at is 0 */
 	bool omit_zero;
 	__u32 flag_at;
 	/*
@@ -99,9 +100,9 @@ struct tsct_metadata_key {
 };
 
 /*
- * Groups of keys that are written together, each with the struct that it describes (its
- * object). The keys of node groups begin with "node_<index>_" in a merged recording. A
- * key of several objects ends with "_<index>" of the object, or with two such indices.
+ * Groups of keys that are written together. Each group describes one kind of struct, the
+ * group's object. In a merged recording the keys of node groups begin with "node_<index>_".
+ * If there are several objects, keys end with "_<index>" of the object, or two indices.
  */
 enum tsct_metadata_group_id {
 	/* The groups HEAD, MERGED, SINGLE, RECORDING, COUNTER, MESSAGES and STATEDUMP
@@ -115,7 +116,7 @@ enum tsct_metadata_group_id {
 	TSCT_METADATA_NODE,	/* keys of a struct tsct_recorded_node */
 	TSCT_METADATA_CPU, /* keys of a struct tsct_recorded_cpu; index: CPU */
 	TSCT_METADATA_SYNC,	/* keys of a node's state in its cluster */
-	TSCT_METADATA_ORIGIN,	/* keys of a node's origin, in merged recordings */
+	TSCT_METADATA_ORIGIN,	/* UUID of a node's own recording, in merged recordings */
 	TSCT_METADATA_CORRECTION, /* keys of a node's mapping, in merged recordings */
 	/* keys of a struct tsct_location, by index, in merged recordings */
 	TSCT_METADATA_LOCATION,
@@ -132,7 +133,7 @@ enum tsct_metadata_group_id {
 	TSCT_METADATA_LOST,
 	/* keys of a struct tsct_file_counts; indices: stream class, location */
 	TSCT_METADATA_HOLDS,
-	TSCT_METADATA_STATEDUMP, /* key of the statedump, after those of all streams */
+	TSCT_METADATA_STATEDUMP, /* key of the statedump, after the keys of all streams */
 	TSCT_METADATA_SAMPLES, /* keys of the sync samples, in recordings of one node */
 	TSCT_METADATA_GROUP_NR,
 };

@@ -78,8 +78,8 @@ static int not_a_recording(struct env_reader *r)
 
 /* ---- words of a line ------------------------------------------------------------ */
 
-/* Parses a decimal number at *at, and moves *at behind the number. False: no number, or
- * too large */
+/* Parses a decimal number at *at, and moves *at behind the number. Returns false if there is
+ * no number, or it is too large. */
 static bool parse_u64(const char **at, __u64 *ret_number)
 {
 	char *end;
@@ -104,7 +104,7 @@ static bool parse_s64(const char **at, __s64 *ret_number)
 	return true;
 }
 
-/* Parses a text that is a number of at most @max. */
+/* Parses a text. Returns false if it is not a decimal number of at most @max. */
 static bool parse_number(const char *text, __u64 max, __u64 *ret_number)
 {
 	return parse_u64(&text, ret_number) && !*text && *ret_number <= max;
@@ -136,7 +136,8 @@ static bool parse_uuid(const char *text, __u8 uuid[16])
 	return !*text;
 }
 
-/* Unescapes a string up to its closing quote into @to, which has room for the line. */
+/* Unescapes a string up to its closing quote into @to, which has room for a whole line.
+ * Returns false if the string is malformed. */
 static bool unescape(const char **at, char *to)
 {
 	const char *c = *at;
@@ -168,8 +169,8 @@ static bool unescape(const char **at, char *to)
 }
 
 /*
- * Parses a line, <tab>key = "text"; or <tab>key = 123; and moves to the next. @e->value is to
- * be freed in any case. 0; -EINVAL with an error text; -ENOMEM.
+ * Parses a line, <tab>key = "text"; or <tab>key = 123; and moves to the next line. The caller
+ * frees @e->value also after an error. Returns 0; -EINVAL, with an error text; or -ENOMEM.
  */
 static int parse_line(struct env_reader *r, struct env_line *e)
 {
@@ -203,7 +204,7 @@ static int parse_line(struct env_reader *r, struct env_line *e)
 
 /* ---- values ------------------------------------------------------------------- */
 
-/* Reads a channel's name, which must not begin with a dot. 0 or -EINVAL */
+/* Reads a channel's name, which must not begin with a dot. Returns 0 or -EINVAL. */
 static int read_name(const char *at, size_t len, char *value)
 {
 	char name[TSCT_NAME_MAX] = "";
@@ -227,8 +228,8 @@ static void store_number(void *value, enum tsct_metadata_field field, __u64 n)
 		memcpy(value, &n, sizeof(n));
 }
 
-/* Reads the value of an item at *at, and moves *at behind the value. 0, -EINVAL, or
- * -ERANGE: an impossible bound */
+/* Reads the value of an item at *at, and moves *at behind the value. Returns 0, -EINVAL, or
+ * -ERANGE: an impossible bound. */
 static int read_item(const char **at, const struct tsct_metadata_item *item,
 		     void *value, __u64 *ret_number)
 {
@@ -254,8 +255,8 @@ static int read_item(const char **at, const struct tsct_metadata_item *item,
 	return 0;
 }
 
-/* Reads all items of a key from *at, and moves *at behind the last one. 0, or the error
- * of read_item() */
+/* Reads all items of a key from *at, and moves *at behind the last item. Returns 0, or the
+ * error of read_item(). */
 static int read_items(const char **at, const struct tsct_metadata_key *key, void *value)
 {
 	const struct tsct_metadata_item *item = key->items;
@@ -470,11 +471,10 @@ static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
 	else if (key->type != TSCT_METADATA_FORMAT)
 		err = set_error(r, "%s: a text expected", e->key);
 	else if (!strcmp(e->value, "1") || !strcmp(e->value, "2"))
-		err = set_error(r, "format %s is older than this program"
-				      " reads; record again", e->value);
+		err = set_error(r, "format %s is too old for this program; record again", e->value);
 	else if (strcmp(e->value, TSCT_META_FORMAT))
-		err = set_error(r,
-				      "format %.20s is newer than this program", e->value);
+		err = set_error(r, "format %.20s is newer than this program; use a newer"
+				" tsctrace", e->value);
 	else
 		r->format = true;
 	return !err && key->check ? key->check(r->rec, value) : err;
@@ -482,7 +482,7 @@ static int read_value(struct env_reader *r, const struct tsct_metadata_key *key,
 
 /* ---- keys ---------------------------------------------------------------------- */
 
-/* Finds a key, and the group of the key, in the table. NULL: unknown key */
+/* Finds a key and the key's group in the table. Returns NULL if the key is unknown. */
 static const struct tsct_metadata_key *
 find_key(const char *name, bool of_node, enum tsct_metadata_group_id *ret_group,
 	 const char **ret_indices)
@@ -512,7 +512,8 @@ find_key(const char *name, bool of_node, enum tsct_metadata_group_id *ret_group,
 
 /*
  * Finds the object that the key belongs to, or creates it if this key is the first of
- * the object. 0; -ENOENT: no such object; -EILSEQ, -ENOSPC, -ENOMEM.
+ * the object. Returns 0; -ENOENT: no such object; -EILSEQ: the line is out of order; -ENOSPC:
+ * too many objects; or -ENOMEM.
  */
 static int find_object(struct env_reader *r, enum tsct_metadata_group_id group,
 		       const struct tsct_metadata_key *key, const __u32 *indices,
@@ -733,8 +734,8 @@ static int check_recording(struct env_reader *r)
 		rec->compared = TSCT_COMPARED_SAMPLES;
 	for (i = 0; i < rec->nr_nodes; i++) {
 		node = &rec->nodes[i];
-		/* Older versions wrote the bounds of each node's own clock here, also for
-		 * nodes that were never compared. */
+		/* If nodes were never compared, older versions wrote the bounds of each
+		 * node's own clock to the key `bounds`. */
 		if (rec->compared == TSCT_COMPARED_UNKNOWN)
 			node->correction.nr_bounds = 0;
 		missing = find_missing(TSCT_METADATA_NODE, node);
@@ -743,8 +744,8 @@ static int check_recording(struct env_reader *r)
 		if (missing)
 			return set_error(r, "%s of node %u is missing", missing, i);
 	}
-	/* Lines of older versions do not include the skew of the CPUs' counters, which
-	 * these versions did not state either. */
+	/* The bounds of clock segments of older versions do not include the skew of the CPUs'
+	 * counters, and these versions did not record the skew. */
 	return rec->has_real_epoch ? tsct_error_bounds_make(rec) :
 		tsct_error_bounds_make_old(rec);
 }

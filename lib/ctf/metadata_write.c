@@ -55,7 +55,7 @@ void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])
 	const char *sign;
 	int i;
 
-	/* Integer types u8_t to u64_t and s8_t to s64_t, and the same in hexadecimal */
+	/* integer types u8_t to s64_t; and u8_x_t to s64_x_t, shown in hexadecimal */
 	for (i = 0; i < 16; i++) {
 		sign = i & 4 ? "true" : "false";
 		fprintf(to, "typealias integer { size = %d; align = 8; signed = %s;%s }"
@@ -72,14 +72,14 @@ void tsct_tsdl_put_head(FILE *to, const __u8 uuid[16])
 	      "\t};\n};\n\n", to);
 }
 
-static const char *bare(const char *name)
+static const char *bare_name(const char *name)
 {
 	return name + strspn(name, "_");
 }
 
 /*
- * All names get a leading underscore, which readers drop, so that they may be keywords of
- * TSDL. babeltrace2 2.0 confuses "_x" with "x" in one event. So if the event has both,
+ * All field names get a leading underscore, which readers drop, so that a name may be a keyword
+ * of TSDL. babeltrace2 2.0 confuses "_x" with "x" in one event. So if the event has both,
  * "_x" gets a suffix: the field's index, increased by TSCT_FIELDS_MAX until the name is
  * unique.
  */
@@ -96,7 +96,7 @@ static void name_field(const struct tsct_event_def *def, __u32 at,
 	for (suffix = at; taken; suffix += TSCT_FIELDS_MAX) {
 		taken = false;
 		for (i = 0; i < def->nr_fields; i++)
-			taken |= !strcmp(bare(def->fields[i].name), bare(to));
+			taken |= !strcmp(bare_name(def->fields[i].name), bare_name(to));
 		if (taken)
 			snprintf(to, room, "_%s_%u", name, suffix);
 	}
@@ -144,7 +144,7 @@ void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 strea
 struct env_writer {
 	FILE *to;
 	const struct tsct_recording *rec;
-	/* nodes and locations that `rec` has of those of the whole recording */
+	/* place of the nodes and locations of `rec` among those of the whole recording */
 	const struct tsct_meta_part *part;
 	char prefix[24];	/* text before the keys of a node: "" or "node_N_" */
 	char indices[24];	/* indices behind a key's name: "", "N" or "N_M" */
@@ -216,7 +216,7 @@ static void write_stamps(FILE *to, const struct tsct_recording *rec)
 		TSCT_STAMP_EVENT_BITS, (uint64_t)period.mult, period.shift);
 }
 
-/* Writes @value in quotes. Texts of its type never contain characters to escape. */
+/* Writes @value in quotes, without escapes: values of these types need none. */
 static void write_quoted(const struct env_writer *w,
 			 const struct tsct_metadata_key *key, const void *value)
 {
@@ -504,8 +504,8 @@ static int write_environment(FILE *to, const struct tsct_recording *rec,
 /* ---- clock, streams and events ---------------------------------------------- */
 
 /*
- * The UUID is made of the boot ID and the unit of ticks, so recordings of one boot share
- * a clock in every CTF reader. That of a merged recording is unique.
+ * The clock's UUID is made of the boot ID and the unit of ticks, so that recordings of one
+ * boot share a clock in every CTF reader. A merged recording has a clock of its own.
  */
 static void put_clock(FILE *to, const struct tsct_recording *rec,
 		      const struct tsct_ctf_clock *clock)
@@ -630,7 +630,7 @@ int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_met
 	err = tsct_ctf_clock(rec, &clock);
 	if (err)
 		return err;
-	/* ferror() does not return the error: it is taken from errno. */
+	/* ferror() does not return the error number, so errno has to be 0 before. */
 	errno = 0;
 	fputs(TSCT_META_BEGIN "\n", to);
 	tsct_tsdl_put_head(to, rec->uuid);

@@ -7,14 +7,14 @@
 
 #include "recording.h"
 
-/* Place of a limit, and its range */
+/* Last three members of struct unit: offset of a limit, smallest and largest limit */
 #define EVENTS	offsetof(struct tsct_packet_limits, events), 1, TSCT_PACKET_EVENTS_MAX
 #define BYTES	offsetof(struct tsct_packet_limits, bytes), TSCT_PACKET_BYTES_MIN, \
 		TSCT_PACKET_BYTES_MAX
 #define NS	offsetof(struct tsct_packet_limits, ns), TSCT_PACKET_NS_MIN, TSCT_PACKET_NS_MAX
 
-/* Units, the largest first within a quantity. `text`: how the unit is shown; units that
- * are only parsed have none */
+/* Units of limits; within a quantity, the largest unit is first. `text`: the unit in output;
+ * NULL: the unit is accepted, but not used for output */
 static const struct unit {
 	const char *suffix, *text;
 	__u64 factor;
@@ -39,7 +39,7 @@ int tsct_packet_limits_add(struct tsct_packet_limits *limits, const char *text)
 	__u64 n, *limit;
 	char *end;
 
-	/* A number beyond 64 bits becomes the largest, which exceeds every limit. */
+	/* strtoull() changes a number beyond 64 bits to 2^64 - 1, which exceeds all ranges. */
 	n = strtoull(at, &end, 10);
 	if (*at < '0' || *at > '9')
 		return -EINVAL;

@@ -214,7 +214,7 @@ void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 		snprintf(ret_name, TSCT_FILE_NAME_MAX, "%s_%u", name, l->cpu);
 }
 
-/* Allocates a stream class behind all others; nr_streams does not count it. */
+/* Allocates a stream class after all others, without changing nr_streams. */
 static int alloc_stream(struct tsct_recording *rec, const char *name)
 {
 	const __u32 at = tsct_recording_plain_classes(rec);

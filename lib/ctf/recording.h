@@ -15,7 +15,7 @@
 
 /* Cause for which an event that happened is not in the recording */
 enum tsct_loss_cause {
-	TSCT_LOSS_FULL,	/* this and the next three causes are TSCT_LOST_* of abi.h */
+	TSCT_LOSS_FULL,	/* the causes FULL to ABORTED are TSCT_LOST_* of abi.h */
 	TSCT_LOSS_TOO_BIG,
 	TSCT_LOSS_NESTED,
 	TSCT_LOSS_ABORTED,
@@ -23,8 +23,8 @@ enum tsct_loss_cause {
 	TSCT_LOSS_BROKEN,	/* no valid record at the event's place in the ring */
 	TSCT_LOSS_UNDEFINED,	/* event with an ID that has no definition */
 	TSCT_LOSS_MALFORMED,	/* event whose payload does not match its definition */
-	/* event whose time is in the future, or before the time of the event that the
-	 * recorder took from the same ring before */
+	/* event whose time is in the future, or before the time of the previous event
+	 * from the same ring */
 	TSCT_LOSS_DISORDER,
 	TSCT_LOSS_UNWRITTEN,	/* event that could not be written to disk */
 	/* Events that were recorded, but that a merge of recordings could not read: */
@@ -37,7 +37,7 @@ enum tsct_loss_cause {
 extern const char *const tsct_loss_names[TSCT_LOSS_NR];
 
 struct tsct_loss {
-	/* lost events by cause, each at most TSCT_COUNT_MAX */
+	/* numbers of lost events by cause, each at most TSCT_COUNT_MAX */
 	__u64 cause[TSCT_LOSS_NR];
 };
 
@@ -50,20 +50,20 @@ struct tsct_loss {
 __u64 tsct_loss_total(const struct tsct_loss *loss);
 
 /*
- * Number of events ever published in a ring, by the counts in its head and blocks:
- * before the first event of the recording, and when the recorder finished. Exactly,
+ * Numbers of the events ever published in a ring, as the ring's head and blocks count
+ * them. In a complete recording, exactly
  *
- *	published_end - published_begin = counts.events + lost by OVERRUN, BROKEN,
+ *	published_end - published_begin = counts.events + events lost by OVERRUN, BROKEN,
  *		UNDEFINED, MALFORMED, DISORDER, UNWRITTEN, TRUNCATED, DAMAGED
  *
- * The number of attempts to write an event is that difference plus FULL, TOO_BIG,
- * NESTED, ABORTED.
+ * This difference plus the events lost by FULL, TOO_BIG, NESTED and ABORTED is the number
+ * of attempts to write an event.
  */
 struct tsct_ring_figures {
 	/* number of events published before the recording; in a snapshot: number of
 	 * events overwritten before the copy */
 	__u64 published_begin;
-	__u64 published_end;
+	__u64 published_end;	/* number of events published when the recorder finished */
 	/* number of places in the ring with an invalid record or a wrong count of
 	 * events */
 	__u64 broken_places;
@@ -74,7 +74,7 @@ struct tsct_file_counts {
 	/* number of packets in the file; 0: no file, or packets were not counted */
 	__u64 packets;
 	__u64 events;
-	__u64 max_per_tick;	/* events in the longest run on one tick, minus 1 */
+	__u64 max_per_tick;	/* largest number of events in a row on one tick, minus 1 */
 };
 
 /* A channel in the recording: a CTF stream class with one file per location */
@@ -95,7 +95,7 @@ struct tsct_stream_class {
 	__u32 nr_defs;
 };
 
-/* State of the sync session at the start or at the end */
+/* State of the sync session at the start or at the end of a recording */
 enum tsct_session_state {
 	TSCT_SESSION_NONE,	/* no session was requested */
 	TSCT_SESSION_DONE,
@@ -109,13 +109,13 @@ extern const char *const tsct_session_names[TSCT_SESSION_NR];
 struct tsct_recorded_session {
 	__u32 state;
 	/* ticks at which the recorder requested the sync session, and at which the
-	 * session ended or failed; at the end of a recording without a session: its end,
-	 * and when the last samples were requested */
+	 * session ended or failed. Without sessions, sync.end has the ticks of the
+	 * recording's end, and of the time after the last samples were fetched */
 	__u64 begin, end;
 };
 
 enum tsct_sync_role {
-	TSCT_SYNC_CHILD,	/* node synchronized with a master */
+	TSCT_SYNC_CHILD,	/* node that synchronizes with a master */
 	/* node whose counter is the timeline, so it has no sync samples */
 	TSCT_SYNC_MASTER,
 	/*
@@ -142,15 +142,15 @@ struct tsct_recorded_sync {
 	__u64 node, host, master;
 	__u32 timeline;		/* number of the timeline, given by the master */
 	__u32 status;	/* TSCT_STATUS_* of cluster time at the recording's end */
-	/* epochs of this node's cluster time at the recording's begin and end */
+	/* epochs of this node's cluster time at the recording's start and end */
 	__u32 epoch_first, epoch;
 	struct tsct_recorded_session start, end;
 	/* params of cluster time at the recording's end; mult 0: no params */
 	struct tsct_clock_params params;
 };
 
-/* Adds two error bounds, ns. A bound of 2^63 ns (292 years) or more is UINT64_MAX, which is
- * "unknown": the metadata states no such bound. */
+/* Adds two error bounds, ns. Returns UINT64_MAX, which means "unknown", if the sum is 2^63 ns
+ * (292 years) or more, because the metadata cannot state such a bound. */
 static inline __u64 tsct_recorded_bound_add(__u64 a, __u64 b)
 {
 	return a > INT64_MAX || b > INT64_MAX - a ? UINT64_MAX : a + b;
@@ -169,7 +169,7 @@ struct tsct_recorded_correction {
 	/* name of the fit; "": no fit, times are by the node's own clock */
 	char fit[TSCT_FIT_NAME_MAX];
 	__u64 kept, dropped;	/* numbers of samples used, and rejected as outliers */
-	/* number of raised ticks, and largest raise; see tsct_mapping_cursor_next() */
+	/* number of raised ticks; largest raise, ticks: see tsct_mapping_cursor_next() */
 	__u64 monotonic_fixups, fixup_max;
 	/*
 	 * Root mean square of the differences between the used samples and the fit, ps;
@@ -177,8 +177,8 @@ struct tsct_recorded_correction {
 	 */
 	__u64 residual_ps;
 	__u32 has_residual;
-	/* ns added to all times of the node, because messages would have been received
-	 * before they were sent */
+	/* time added to all times of the node, ns: without it, messages would have been
+	 * received before they were sent */
 	__s64 shift_ns;
 	/* number of error bounds, which are sorted by tick */
 	__u32 nr_bounds;
@@ -186,25 +186,25 @@ struct tsct_recorded_correction {
 };
 
 /*
- * Bound of the error of a node's CLOCK_REALTIME to UTC, from a tick until the tick of
- * the next such bound, as the kernel or ClockBound stated it while recording
+ * Bound of the distance of a node's CLOCK_REALTIME from UTC, as the kernel or ClockBound
+ * stated it while recording; valid from `tick` until the tick of the node's next such bound
  */
 struct tsct_recorded_utc {
 	__u64 tick;
-	__u64 error_ns;	/* UINT64_MAX: no bound was stated for a part of this time */
+	__u64 error_ns;	/* bound, ns; UINT64_MAX: none was stated for a part of the time */
 	__u32 source;	/* source of the bound, TSCT_UTC_*; UNKNOWN: no bound */
 };
 
 #define TSCT_RECORDED_UTC_MAX	16
 
-/* Size of the name of a host or node, with the NUL. The size is limited, as each line
- * of `dump` may have a name. */
+/* Largest size of the name of a host or node, bytes with the NUL: a limit, because each
+ * line of `dump` may contain a name */
 #define TSCT_NODE_NAME_MAX	256
 
 /* Description of a CPU, read from sysfs */
 struct tsct_recorded_cpu {
 	__u32 cpu;
-	/* flag: the CPU was online at the begin; if 0, the other fields are unknown */
+	/* flag: the CPU was online when recording started; 0: other fields are unknown */
 	__u32 online;
 	__u32 memory_node, package, core;
 };
@@ -229,23 +229,23 @@ struct tsct_recorded_node {
 	struct tsct_recorded_cpu *cpus;	/* CPUs sorted by number; may be empty */
 	__u32 nr_cpus;
 	struct tsct_recorded_sync sync;
-	/* bounds of CLOCK_REALTIME to UTC, sorted by tick; none in recordings of older
-	 * versions */
+	/* bounds of the distance of CLOCK_REALTIME from UTC, sorted by tick; recordings of
+	 * older versions have none */
 	struct tsct_recorded_utc utc[TSCT_RECORDED_UTC_MAX];
 	__u32 nr_utc;
-	/* if merged: largest error of the node's times to the node's own CLOCK_REALTIME,
-	 * ns; 0: unknown, as always where times are the cluster's */
+	/* if merged: largest distance of the node's times from the node's own
+	 * CLOCK_REALTIME, ns; 0: unknown. Ignored if times are cluster time (timeline.on) */
 	__u64 clock_error_ns;
-	/* the same, if merged, by ticks: each from its tick until the tick of the next one;
-	 * UINT64_MAX: unknown. None in recordings of older versions */
+	/* if merged: bounds of the distance of the node's times from its own CLOCK_REALTIME,
+	 * each valid until the next bound's tick; UINT64_MAX: unknown. Ignored like
+	 * clock_error_ns; recordings of older versions have none */
 	struct tsct_recorded_bound clock_bounds[TSCT_RECORDED_BOUNDS_MAX];
 	__u32 nr_clock_bounds;
 	/* mapping of the node's ticks, if merged */
 	struct tsct_recorded_correction correction;
 };
 
-/* Comparison between the nodes of a merged recording: the quantity of which the error
- * bounds of times are */
+/* Time against which the error bounds of a merged recording's times are stated */
 enum tsct_compared {
 	TSCT_COMPARED_UNKNOWN,	/* nodes were never compared: times have no bounds */
 	TSCT_COMPARED_SAMPLES,	/* bounds are against the cluster's timeline */
@@ -286,8 +286,8 @@ struct tsct_recorded_timeline {
 struct tsct_message_pair_stats {
 	__u32 from, to;
 	__u64 matched;
-	/* number of messages that were received before they were sent, if send and
-	 * receive have the times of their nodes' own clocks */
+	/* number of messages whose receive time is before their send time, both by the
+	 * nodes' own clocks, before correction */
 	__u64 before;
 	/* number of messages whose corrected receive time is before their corrected
 	 * send time, by at most the sum of the two times' error bounds */
@@ -306,7 +306,7 @@ struct tsct_message_stats {
 	__u32 on;		/* flag: the other fields are valid */
 	__u64 sends, receives;
 	__u64 unmatched_sends, unmatched_receives;
-	__u64 given_up;		/* messages unmatched because too many were open */
+	__u64 given_up;	/* number of messages dropped unmatched, as too many were open */
 	/* number of messages between nodes whose pair has no entry in `pairs`, because
 	 * there are more than TSCT_MESSAGE_PAIRS_MAX pairs */
 	__u64 other_pairs;
@@ -317,7 +317,7 @@ struct tsct_message_stats {
 	__u32 nr_pairs;
 };
 
-/* largest number of pairs: 128 nodes, each with each */
+/* Largest number of pairs: 128 nodes that send to 128 nodes */
 #define TSCT_MESSAGE_PAIRS_MAX	16384U
 
 /* Unit and precision of the ticks in the files; see ticks.h */
@@ -326,7 +326,7 @@ enum tsct_timestamps {
 	/* ticks are cycles without the low 4 bits (TSC_256: 8 bits) */
 	TSCT_TIMESTAMPS_TSC_16,
 	TSCT_TIMESTAMPS_TSC_256,
-	/* ticks are eighths of cycles, distinct for events on one cycle */
+	/* ticks are eighths of a cycle, so that events of one cycle have different ticks */
 	TSCT_TIMESTAMPS_INTERPOLATED,
 	TSCT_TIMESTAMPS_SYSTEM,		/* ticks are ns of CLOCK_REALTIME */
 	TSCT_TIMESTAMPS_OFF,		/* all events of a packet have the same tick */
@@ -343,14 +343,14 @@ enum tsct_fsync {
 
 /* ---- limits of packets (record --sync-every): packet_limits.c -------------------- */
 
-/* Limits of a packet, which begins with a full time stamp, and ends when it reaches one of
- * them; 0: no limit was requested, so the default holds */
+/* Limits of a packet: a packet ends when it reaches one of them, and the next packet begins
+ * with a full time stamp. 0: no limit was requested, so the default holds */
 struct tsct_packet_limits {
 	__u64 events;		/* largest number of events; default: no limit */
 	/* size at which a packet ends, bytes; default: TSCT_PACKET_FULL */
 	__u64 bytes;
-	/* upper limit of the time from the first event to the last, ns; default: a
-	 * packet ends when the recorder flushes the files, about once a second */
+	/* largest time from the first event to the last event, ns; default: a packet
+	 * ends when the recorder flushes the files, about once a second */
 	__u64 ns;
 };
 
@@ -371,8 +371,8 @@ struct tsct_packet_limits {
  * @text: a number of events: "1000", "2^10"; a time: "5us", "5ms", "5s"; or a size:
  *	"512B", "16K", "16KiB"
  *
- * Returns 0. With nothing changed: -EINVAL: not such a text; -ERANGE: the limit is out
- * of range; -EEXIST: @limits has a limit of the same quantity already.
+ * Returns 0. On an error @limits is unchanged: -EINVAL: @text has none of these forms;
+ * -ERANGE: the limit is out of range; -EEXIST: @limits has such a limit already.
  */
 int tsct_packet_limits_add(struct tsct_packet_limits *limits, const char *text);
 
@@ -385,7 +385,7 @@ const char *tsct_packet_limits_text(const struct tsct_packet_limits *limits,
 
 /* ---- the recording -------------------------------------------------------------- */
 
-/* Ticks of one intersection: the time of the clock is between two straight lines */
+/* Range of ticks in which CLOCK_REALTIME minus the recording's time is between two lines */
 struct tsct_error_piece {
 	__u64 from, until;	/* first and last tick */
 	/* lower and upper bound of CLOCK_REALTIME minus the recording's time, ps, at
@@ -394,17 +394,16 @@ struct tsct_error_piece {
 	double part;		/* 1 / (until - from); 0: the piece has one tick */
 };
 
-/* Error bounds of a recording's times; all zero: rec->real is valid at all ticks */
+/* Error bounds of a recording's times; all zero: the bound of rec->real holds at all ticks */
 struct tsct_error_bounds {
-	/* pieces, sorted, without overlap; between pieces, the bound of rec->real holds */
+	/* pieces sorted by tick, without overlap; between them the bound of rec->real holds */
 	struct tsct_error_piece *pieces;
 	__u32 nr_pieces;
-	/* number of lines that contradict another line or rec->real; they narrow no
-	 * bound */
+	/* number of clock segments that contradict another one or rec->real; pieces are
+	 * made without them */
 	__u32 nr_contradictory;
-	/* first tick of the epoch of rec->real, and number of ticks after it that are in
-	 * the epoch; before and after, only pieces state a bound. length 0: all ticks are
-	 * in the epoch */
+	/* first tick of the epoch of rec->real, and number of ticks in that epoch; length
+	 * 0: all ticks. At all other ticks only pieces state a bound */
 	__u64 begin, length;
 };
 
@@ -413,9 +412,9 @@ struct tsct_recording {
 	char *clock_origin;		/* name of the provider of the clock */
 	__u32 complete;			/* flag: the recorder finished the recording */
 	__u32 snapshot;	/* flag: the recording is a copy of overwrite channels */
-	__u32 merged;	/* flag: merged from recordings; ticks are of a common axis */
-	/* for a merged recording: nodes that ran, but have no recording in it, and why:
-	 * "NAME: WHY; NAME: WHY"; NULL: none */
+	__u32 merged;	/* flag: merged from other recordings; ticks are of a common axis */
+	/* for a merged recording: nodes that ran, but whose recordings are missing, each
+	 * with the reason: "NAME: REASON; NAME: REASON"; NULL: none is missing */
 	char *missing_nodes;
 	/* for a merged recording: time axis that defines the recording's ticks */
 	struct tsct_recorded_timeline timeline;
@@ -430,10 +429,10 @@ struct tsct_recording {
 	struct tsct_location *locations;
 	/* number of locations: the number of CPUs, unless merged */
 	__u32 nr_locations;
-	__u64 begin;			/* ticks of the recording's begin and end */
+	__u64 begin;			/* ticks of the recording's start and end */
 	__u64 end;
-	/* ticks from the end that the metadata states to `end`; 0, unless the recording that
-	 * was read is incomplete: then, `end` is the end of its last packet */
+	/* number of ticks from the end that the metadata states to `end`: 0, except for an
+	 * incomplete recording that was read, whose `end` is that of its last packet */
 	__u64 unstated;
 	/*
 	 * While recording: the tick until which the error bound in the metadata holds;
@@ -441,41 +440,42 @@ struct tsct_recording {
 	 */
 	__u64 until;
 	struct tsct_clock_params real;
-	__u32 real_epoch;	/* epoch of the clock that `real` is of */
-	/* flag: real_epoch is known, and segments include the skew; recordings of older
-	 * versions state neither */
+	__u32 real_epoch;	/* epoch of the clock in which `real` is valid */
+	/* flag: real_epoch is known, and the bounds of `segments` include the skew; 0 for
+	 * recordings of older versions */
 	__u32 has_real_epoch;
 	/* If ticks are system time: params of the counter whose cycles the sync samples
 	 * contain; mult 0: no params */
 	struct tsct_clock_params counter;
 	__u32 counter_source;
-	/* History of the clock during the recording, by cycles of the counter */
+	/* History of the clock during the recording, as functions of the counter's cycles */
 	struct tsct_clock_segment *segments;
 	__u32 nr_segments;
 	/* error bounds of the recording's times, made of `real` and `segments` */
 	struct tsct_error_bounds errors;
 	/*
 	 * Bound of the difference between the counter of an event's CPU and the counter
-	 * of the clock, ns; 0: all CPUs are in step. `real` and the segments include it.
+	 * of the clock, ns; 0: all CPUs are in step. The bounds of `real` and `segments`
+	 * include this difference.
 	 */
 	__u64 skew_ns;
-	/* while recording: last sample of the clock when `segments` were read, cycles */
+	/* while recording: cycles of the clock's last sample when `segments` were read */
 	__u64 sampled_cycles;
-	/* flag, while recording: in an epoch of the recording, the clock's own params did
-	 * not include the skew, because it is corrected when they are used
+	/* flag, while recording: in an epoch of the recording, the bound of the clock's own
+	 * params did not include the skew, because conversions correct the skew
 	 * (TSCT_CLOCK_SKEWED) */
 	__u32 skew_apart;
 	__u32 status;	/* TSCT_STATUS_* of the clock at the recording's end */
 	__u32 rate_error_ppb;		/* error bound of the rate of `real`, ppb */
-	__u32 epoch_first;	/* epoch of the clock at the recording's begin */
+	__u32 epoch_first;	/* epoch of the clock at the recording's start */
 	__u32 epoch;			/* epoch of the clock at the recording's end */
 	struct tsct_stream_class *streams;
 	__u32 nr_streams;	/* number of channels, each with a stream class */
 	/*
-	 * Index of the statedump's stream class, which follows those of the channels; 0:
-	 * there is none. The recorder itself writes its events, which describe threads and
-	 * other parts of the system; see lib/statedump. nr_streams and all sums of events
-	 * do not include it.
+	 * Index of the stream class of the statedump, which follows those of the channels;
+	 * 0: no statedump. The recorder itself writes the statedump's events, which describe
+	 * threads and other parts of the system; see lib/statedump. nr_streams and all sums
+	 * of events do not include this class.
 	 */
 	__u32 statedump;
 };
@@ -487,7 +487,8 @@ struct tsct_recording {
 
 /*
  * tsct_recording_make - initialize the description with empty nodes
- * @rec: all zero; to be freed in any case. 0, -EINVAL: too many nodes, or -ENOMEM
+ * @rec: all zero; to be freed also after an error.
+ * Returns 0; -EINVAL: no node, or too many nodes; or -ENOMEM.
  */
 int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
 
@@ -495,7 +496,8 @@ int tsct_recording_make(struct tsct_recording *rec, __u32 nr_nodes);
  * gives no random numbers. */
 int tsct_recording_random_uuid(__u8 uuid[16]);
 
-/* Adds nodes, "NAME: WHY", to *all, a malloc'ed missing_nodes or NULL. Returns 0 or -ENOMEM. */
+/* Appends @text, "NAME: REASON" of a missing node, to *all: a malloc'ed text as in
+ * missing_nodes, or NULL. Returns 0 or -ENOMEM. */
 int tsct_recording_add_missing(char **all, const char *text);
 
 void tsct_recording_free(struct tsct_recording *rec);
@@ -503,38 +505,40 @@ void tsct_recording_free(struct tsct_recording *rec);
 /* Returns true if the recording, and all recordings merged into it, are complete. */
 bool tsct_recording_is_whole(const struct tsct_recording *rec);
 
-/* Adds a CPU. 0; -EINVAL: the number is not above those of all CPUs so far; -ENOMEM */
+/* Adds a CPU to a node. Returns 0; -EINVAL: the CPU's number is too large, or not above the
+ * numbers of the node's CPUs so far; or -ENOMEM. */
 int tsct_recording_add_cpu(struct tsct_recorded_node *node,
 			   const struct tsct_recorded_cpu *cpu);
 
-/* Largest number of lines: those of the clock's history, the params in force (a slew and
- * the line after it), the same two from the last sample to the recording's end; and lines
- * of earlier readings */
+/* Largest number of `segments`: the clock's history; the clock params in force, which are two
+ * (a slew, and the time after it); these two again for the time from the last sample to the
+ * recording's end; and 900 of earlier readings of the clock */
 #define TSCT_RECORDED_LINES_MAX	(TSCT_SEGMENTS_MAX + 4 + 900)
 
-/* Adds a segment of the clock's history. 0, -EINVAL: too many, or -ENOMEM */
+/* Adds a segment of the clock's history. Returns 0; -EINVAL: too many; or -ENOMEM. */
 int tsct_recording_add_segment(struct tsct_recording *rec,
 			    const struct tsct_clock_segment *segment);
 
 /*
- * tsct_recording_locate - allocate the locations, once, before any stream
+ * tsct_recording_locate - allocate the locations, once, before any stream.
  * The locations are CPUs 0 to nr_locations - 1 of the first node until the caller
- * changes them. 0, -EINVAL: no location, too many, or allocated already; -ENOMEM.
+ * changes them. Returns 0; -EINVAL: no location, too many, or allocated already; or -ENOMEM.
  */
 int tsct_recording_locate(struct tsct_recording *rec, __u32 nr_locations);
 
-/* Adds a stream class, after the locations. Returns its index, -EINVAL or -ENOMEM. */
+/* Adds a channel's stream class, after tsct_recording_locate(). Returns the index of the
+ * class, -EINVAL or -ENOMEM. */
 int tsct_recording_add_stream(struct tsct_recording *rec, const char *name);
 
 /*
- * Adds the stream class of the statedump, after all channels, of which there must be one.
- * 0, -EINVAL: there is one already, or one of sync samples; -ENOMEM
+ * Adds the stream class of the statedump, after the classes of all channels. Returns 0;
+ * -EINVAL: @rec has no channel, or has a statedump or sync samples already; or -ENOMEM.
  */
 int tsct_recording_add_statedump(struct tsct_recording *rec, const char *name);
 
 /*
- * Adds the stream class of sync samples, after all others. nr_streams and the sums
- * below do not include it. 0, -EINVAL: merged, or has such a class already; -ENOMEM
+ * Adds the stream class of sync samples, after all others. nr_streams and all sums of events
+ * do not include it. Returns 0; -EINVAL: @rec is merged, or has such a class; or -ENOMEM.
  */
 int tsct_recording_add_sync(struct tsct_recording *rec, const char *name);
 
@@ -547,7 +551,7 @@ static inline bool tsct_recording_has_samples(const struct tsct_recording *rec)
 	return rec->nr_nodes == 1 && !rec->merged && rec->nodes[0].sync.on;
 }
 
-/* Returns the number of stream classes without that of sync samples. */
+/* Returns the number of stream classes, not counting the class of sync samples. */
 static inline __u32 tsct_recording_plain_classes(const struct tsct_recording *rec)
 {
 	return rec->nr_streams + !!rec->statedump;
@@ -560,11 +564,11 @@ static inline __u32 tsct_recording_classes(const struct tsct_recording *rec)
 	return tsct_recording_plain_classes(rec) + tsct_recording_has_samples(rec);
 }
 
-/* Appends underscores to a name until no stream class but that of the samples has it. The
- * caller's array has room for TSCT_STREAMS_MAX + 1 of them. */
+/* Appends underscores to @name until no stream class, except that of sync samples, has this
+ * name. The array of @name has room for TSCT_STREAMS_MAX + 1 underscores. */
 void tsct_recording_unused_name(const struct tsct_recording *rec, char *name);
 
-/* Returns the stream class of sync samples, which must be there. */
+/* Returns the stream class of sync samples; the recording must have one. */
 static inline struct tsct_stream_class *
 tsct_recording_samples_class(const struct tsct_recording *rec)
 {
@@ -584,36 +588,35 @@ const char *tsct_recording_node_name(const struct tsct_recording *rec, __u32 nod
 /* ---- errors of times: recording_error.c ------------------------------------------ */
 
 /*
- * tsct_error_bounds_make - compute rec->errors from rec->real and rec->segments, instead
- *	of those that are there
- * tsct_error_bounds_make_old - the same for a recording of an older version, whose lines
- *	state no bound
+ * tsct_error_bounds_make - compute rec->errors anew, from rec->real and rec->segments
+ * tsct_error_bounds_make_old - compute rec->errors of a recording of an older version, from
+ *	rec->real only: its segments state no valid bound
  *
- * No effect on a merged recording, and on one whose ticks are not those of the lines.
- * Returns 0 or -ENOMEM: then the bound of rec->real holds for all times.
+ * If the recording is merged, or its ticks are not cycles of the segments, rec->errors are
+ * all zero. Return 0 or -ENOMEM; after -ENOMEM only rec->real states bounds.
  */
 int tsct_error_bounds_make(struct tsct_recording *rec);
 int tsct_error_bounds_make_old(struct tsct_recording *rec);
 void tsct_error_bounds_free(struct tsct_error_bounds *bounds);
 
 /* Returns the largest error bound of the times at ticks @from to @until of a recording that is
- * not merged, ps, without the uncertainty of its ticks; UINT64_MAX: unknown for a part. */
+ * not merged, ps, without the uncertainty of ticks; UINT64_MAX: unknown at some of them. */
 __u64 tsct_error_bounds_max_ps(const struct tsct_recording *rec, __u64 from, __u64 until);
 
-/* Place of the last tick, for the bounds of events in order: without search where each tick
- * is not before the last one; correct for any order */
+/* Position of the last tick among the error bounds. It saves the search for the next bound if
+ * ticks do not decrease from call to call; ticks in any other order are allowed, too. */
 struct tsct_error_cursor {
-	__u32 piece;		/* index of the last piece that was used */
+	__u32 piece;		/* index of the piece that was used last */
 };
 
 /*
- * tsct_recording_error_ns - error bound of a node's times at a tick, in ns
- * tsct_recording_error_at - the same for ticks in order, without a search for each
+ * tsct_recording_error_ns - get the error bound of a node's times at a tick, ns
+ * tsct_recording_error_at - get the same, fast if ticks do not decrease from call to call
  * @cursor: all zero before the first tick
  *
- * A recording's bound is that of rec->errors. A merged recording has bounds at
- * points; between two points the larger one holds.
- * UINT64_MAX: there is no bound, or no such node.
+ * rec->errors state the bounds of a recording that is not merged. A merged recording has
+ * bounds at some ticks; between two of these ticks the larger bound holds.
+ * Return UINT64_MAX if there is no bound, or no such node.
  */
 __u64 tsct_recording_error_ns(const struct tsct_recording *rec, __u32 node,
 			      __u64 tick);
@@ -623,48 +626,48 @@ __u64 tsct_recording_error_at(const struct tsct_recording *rec,
 extern const char *const tsct_error_names[TSCT_ERROR_NR];
 
 /*
- * tsct_recording_error_of - error bound of a node's times at a tick against one of three
- *	times, ns
+ * tsct_recording_error_of - get the bound of the distance of a node's times from the time
+ *	@of at a tick, ns
  * @cursor: all zero before the first tick
- * @of: the node's own CLOCK_REALTIME: of a merged recording, the bound that
- *	nodes[].clock_bounds state; UTC: that bound, plus tsct_recording_utc_ns()
+ * @of: COMMON: as tsct_recording_error_at(); CLOCK: the node's own CLOCK_REALTIME, if merged
+ *	by nodes[].clock_bounds; UTC: the bound of CLOCK plus tsct_recording_utc_ns()
  *
- * UINT64_MAX: unknown, or no such node.
+ * Returns UINT64_MAX if the bound is unknown, or there is no such node.
  */
 __u64 tsct_recording_error_of(const struct tsct_recording *rec,
 			      struct tsct_error_cursor *cursor, enum tsct_error_of of,
 			      __u32 node, __u64 tick);
 
 /*
- * tsct_recording_node_worst_ns - largest error bound of a node's times from tick @from to
- *	tick @end, in ns; merged: of the whole recording
- * tsct_recording_node_clock_ns - the same from rec->begin on, to the node's own
- *	CLOCK_REALTIME
+ * tsct_recording_node_worst_ns - get the largest error bound of a node's times from tick
+ *	@from to tick @end, ns; of a merged recording: that of the whole recording
+ * tsct_recording_node_clock_ns - get the largest distance of a node's times from the node's
+ *	own CLOCK_REALTIME, from rec->begin to tick @end, ns
  *
- * UINT64_MAX: unknown for a part of that time.
+ * Return UINT64_MAX if the bound is unknown for a part of that time.
  */
 __u64 tsct_recording_node_worst_ns(const struct tsct_recording *rec, __u32 node, __u64 from,
 				   __u64 end);
 __u64 tsct_recording_node_clock_ns(const struct tsct_recording *rec, __u32 node, __u64 end);
 
-/* Largest error bound of any node, in ns, from rec->begin to tick @end */
+/* Returns the largest error bound of all nodes from rec->begin to tick @end, ns. */
 __u64 tsct_recording_worst_ns(const struct tsct_recording *rec, __u64 end);
 
-/* Returns the bound of a node's CLOCK_REALTIME to UTC at a tick, as it was stated, in ns;
- * UINT64_MAX: unknown, or no such node. */
+/* Returns the bound of the distance of a node's CLOCK_REALTIME from UTC at a tick, as stated
+ * while recording, ns; UINT64_MAX: unknown, or no such node. */
 __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 tick);
 
 /* Returns the largest tsct_recording_utc_ns() of a node from tick @from to tick @until. */
 __u64 tsct_recording_utc_max_ns(const struct tsct_recording *rec, __u32 node, __u64 from,
 				__u64 until);
 
-/* Returns the largest bound that was stated for a node's CLOCK_REALTIME; UINT64_MAX: unknown
- * for a part of the recording. @ret_source: source of the largest bound, TSCT_UTC_* */
+/* Returns the largest stated bound of the distance of a node's CLOCK_REALTIME from UTC, ns;
+ * UINT64_MAX: unknown for a part of the recording. @ret_source: its source, TSCT_UTC_* */
 __u64 tsct_recording_worst_utc_ns(const struct tsct_recorded_node *node,
 				  __u32 *ret_source);
 
-/* Returns true for a merged recording of nodes that were never compared: how far times
- * of two nodes are apart is unknown. */
+/* Returns true for a merged recording of nodes whose clocks were never compared, so that the
+ * error of a difference between times of two nodes is unknown. */
 static inline bool tsct_recording_is_uncompared(const struct tsct_recording *rec)
 {
 	return rec->merged && rec->compared == TSCT_COMPARED_UNKNOWN;
@@ -672,11 +675,11 @@ static inline bool tsct_recording_is_uncompared(const struct tsct_recording *rec
 
 /* Largest errors of times in a recording, ns; UINT64_MAX: unknown */
 struct tsct_recorded_errors {
-	__u64 clock_ns;	/* of a node's times to the node's own CLOCK_REALTIME */
-	/* of a node's times to the common time of all nodes; UINT64_MAX also if there is
-	 * one node only */
+	__u64 clock_ns;	/* distance of a node's times from the node's own CLOCK_REALTIME */
+	/* distance of a node's times from the common time of all nodes; UINT64_MAX also if
+	 * there is only one node */
 	__u64 node_ns;
-	/* of times to UTC; always unknown if times are the cluster's */
+	/* distance of times from UTC; always unknown if times are cluster time */
 	__u64 utc_ns;
 };
 
@@ -685,15 +688,15 @@ void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
 			   struct tsct_recorded_errors *ret);
 
 /*
- * tsct_recorded_utc_add - add a bound of CLOCK_REALTIME to UTC to a node's
- * @tick: not before that of the last bound
- * If there is no room, two neighbours become one bound, the larger of the two: those
- * that cover the shortest time, and of these rather two known or two unknown ones.
+ * tsct_recorded_utc_add - append a bound of the distance of CLOCK_REALTIME from UTC to @node
+ * @tick: not before the tick of the node's last bound.
+ * If the array is full, the larger of two neighbouring bounds first replaces both: if possible
+ * two known or two unknown bounds, and of such pairs the one that covers the shortest time.
  */
 void tsct_recorded_utc_add(struct tsct_recorded_node *node, __u64 tick,
 			   __u64 error_ns, __u32 source);
 
-/* Adds an unknown bound from @tick to the first bound of a node, which begins later. */
+/* Inserts an unknown bound, from @tick until the node's first bound, which is later. */
 void tsct_recorded_utc_begin(struct tsct_recorded_node *node, __u64 tick);
 
 /* ---- streams ----------------------------------------------------------------- */
@@ -708,15 +711,15 @@ void tsct_recording_file(const struct tsct_recording *rec, __u32 stream,
 			 __u32 location, char ret_name[TSCT_FILE_NAME_MAX]);
 
 /*
- * Adds a copy of a checked event definition. 0, also if an equal definition exists;
- * -EEXIST: the ID has a different definition; -EINVAL: the ID is not an event's;
- * -ENOMEM
+ * Adds a copy of a checked event definition. Returns 0, also if an equal definition
+ * exists; -EEXIST: the ID has a different definition; -EINVAL: the ID is below
+ * TSCT_ID_FIRST; or -ENOMEM.
  */
 int tsct_recording_add_def(struct tsct_recording *rec, __u32 stream,
 			   const struct tsct_event_def *def);
 
-/* Adds the definition of an instant event from fields as in tsct_event_define(). Returns as
- * tsct_recording_add_def(). */
+/* Adds the definition of an instant event; @fields: text as for tsct_event_define(). Returns
+ * the same values as tsct_recording_add_def(). */
 int tsct_recording_define(struct tsct_recording *rec, __u32 stream, __u32 id,
 			  const char *name, const char *fields);
 
@@ -764,9 +767,9 @@ bool tsct_recording_lossy(const struct tsct_recording *rec);
 
 /*
  * Format of a stream file, as the metadata describes it to CTF readers. All values are
- * little endian and unaligned. A file is packets, back to back. A packet is struct
- * tsct_packet, then events: the header of ctf/stream.h, with ids from 0 on, and the
- * payload as it was in the ring.
+ * little endian and unaligned. A file is a series of packets without gaps. A packet is a
+ * struct tsct_packet, then events, each with the header of stream.h, with ids from 0 on,
+ * and the payload as it was in the ring.
  */
 #define TSCT_CTF_MAGIC		0xc1fc1fc1U
 
@@ -823,20 +826,20 @@ static inline bool tsct_ctf_is_syscall(const struct tsct_field *field)
 #define TSCT_META_BEGIN	"/* CTF 1.8 */\n/* A recording by tsctrace */\n"
 #define TSCT_META_END	"\n/* The recording's metadata ends here */\n"
 
-/* Writes the metadata as text. 0; -EINVAL: invalid clock params; -errno of writing */
+/* Writes the metadata as text. Returns 0; -EINVAL: invalid clock params; or -errno. */
 int tsct_meta_write(const struct tsct_recording *rec, FILE *to);
 
 /*
- * The part of a recording's nodes and locations that a description has, where several
- * processes have a part each. The metadata has them in sections: that of nodes, that of
- * locations, and one for each stream class, with figures of its files.
+ * Part of a recording's nodes and locations: the description of a merged recording may be
+ * divided among several processes. The metadata has sections in which all parts follow one
+ * another: nodes, locations, and for each stream class the counts of its files.
  */
 struct tsct_meta_part {
-	/* indices of the first node and location of the part among those of all parts */
+	/* indices of the part's first node and location among those of all parts */
 	__u32 first_node, first_location;
-	__u32 nr_nodes, nr_locations;	/* numbers of those of all parts */
-	/* callback at the end of each section: writes the lines of the parts that follow, in
-	 * order; 0 or -errno */
+	__u32 nr_nodes, nr_locations;	/* numbers of nodes and locations of all parts */
+	/* callback at the end of each section: writes the lines of the other parts, in
+	 * order, and returns 0 or -errno; NULL: there is one part only */
 	int (*rest)(void *arg, FILE *to);
 	void *arg;
 };
@@ -848,9 +851,9 @@ static inline __u32 tsct_meta_sections(const struct tsct_recording *rec)
 }
 
 /*
- * tsct_meta_write_part - write the metadata, with part->rest; calls it for each section,
- *	whatever fails. Returns as tsct_meta_write().
- * tsct_meta_write_section - write the lines of one section of a part. 0 or -errno
+ * tsct_meta_write_part - write the metadata, and call part->rest for each section, even
+ *	after an error except -EINVAL. Returns the same values as tsct_meta_write().
+ * tsct_meta_write_section - write the lines of one section of a part. Returns 0 or -errno.
  */
 int tsct_meta_write_part(const struct tsct_recording *rec, const struct tsct_meta_part *part,
 			 FILE *to);
@@ -858,11 +861,11 @@ int tsct_meta_write_section(const struct tsct_recording *rec,
 			    const struct tsct_meta_part *part, __u32 section, FILE *to);
 
 /*
- * Parts of the metadata that exports to CTF have in common with it:
+ * Writers of the TSDL that recordings and exports to CTF have in common:
  *
  * tsct_tsdl_put_text - write a line of the block `env` with a text; NULL is the empty text
- * tsct_tsdl_put_head - write the block `trace`, and types of fields, named as in
- *	tsct_event_define()
+ * tsct_tsdl_put_head - write the block `trace`, and the types of fields: u8_t for the type
+ *	u8 of tsct_event_define(), and so on
  * tsct_tsdl_put_event - write the block `event` of a definition; @context: its context field,
  *	NULL: none
  */
@@ -872,9 +875,9 @@ void tsct_tsdl_put_event(FILE *to, const struct tsct_event_def *def, __u32 strea
 			 const char *context);
 
 /*
- * Parses metadata. @text: @len untrusted bytes and a NUL; @rec: to be freed in any
- * case. 0; -ENOMSG: not a tsctrace recording; -EINVAL: damaged metadata; -ENOMEM.
- * @err_text describes the first two errors, with the line where there is one.
+ * Parses metadata. @text: @len untrusted bytes and a NUL; @rec: to be freed also after an
+ * error. Returns 0; -ENOMSG: not a tsctrace recording; -EINVAL: damaged metadata; or -ENOMEM.
+ * @err_text describes -ENOMSG and -EINVAL, with the number of the line if there is one.
  */
 int tsct_meta_parse(const char *text, size_t len, struct tsct_recording *rec,
 		    char *err_text, size_t err_size);
@@ -895,14 +898,14 @@ unsigned int tsct_syscall_limit(void);
  * many CPUs are written one by one, so they do not show whether an earlier event is
  * still to come. After a flush the recorder writes a tick to the progress file: all
  * events before that tick are in the stream files. The recorder holds a lock on the
- * progress file and deletes the file at the end: a progress file without a lock is of a
- * killed recorder. A reader that watches the progress file with inotify wakes up when
+ * progress file and deletes the file at the end: if nothing holds the lock, the recorder
+ * was killed. A reader that watches the progress file with inotify wakes up when
  * the recorder writes, and when the kernel closes the file of a killed recorder.
  */
 #define TSCT_PROGRESS_FILE	".flushed"
 
-/* Contents of the progress file. If `inverse` is not ~tick, they were read while the
- * recorder was writing them, and are not valid. */
+/* Contents of the progress file. If `inverse` is not ~tick, the contents were read while the
+ * recorder was writing, and are not valid. */
 struct tsct_progress_record {
 	__u64 tick;	/* tick before which all events are in complete packets */
 	__u64 inverse;	/* ~tick, to detect a partly written `tick` */

@@ -19,12 +19,13 @@
 
 /* Largest distance of two lines that a piece can hold, ps: 26 days */
 #define FAR_PS		(1LL << 61)
-/* Largest distance in cycles at which a line is computed: 4 months at 3.4 GHz */
+/* Largest distance from the base of a line at which its time is computed, cycles: 4 months at
+ * 3.4 GHz */
 #define LONG_CYCLES	(1ULL << 55)
-/* Bits of a line's time, in 2^-TSCT_CLOCK_SHIFT ns, that are dropped before the conversion
- * to ps, so that it fits 128 bits: far less than 1 ps */
+/* Number of low bits of a line's time (unit: 2^-TSCT_CLOCK_SHIFT ns) that are dropped so that
+ * the time in ps fits 128 bits; the bits are worth far less than 1 ps */
 #define DROPPED_BITS	16
-/* Rounding of the line's time and of the recording's time down to whole ns, ps */
+/* Largest error by rounding the times of a line and of the recording down to whole ns, ps */
 #define ROUNDING_PS	1000
 
 /* A line of the clock that states a bound for some ticks of the recording */
@@ -35,7 +36,7 @@ struct stated_line {
 
 struct stated {
 	const struct tsct_recording *rec;
-	struct stated_line *lines;	/* sorted by begin */
+	struct stated_line *lines;	/* sorted by their first tick */
 	__u32 nr;
 	__u32 epoch;			/* epoch of rec->real */
 };
@@ -57,7 +58,7 @@ static __u64 larger(__u64 a, __u64 b)
 
 /* ---- intervals ----------------------------------------------------------------- */
 
-/* Returns the time at @cycles minus @origin_ns by a straight line, ps. */
+/* Returns the time that a straight line has at @cycles, minus @origin_ns, ps. */
 static tsct_s128 line_ps(__u64 base, __s64 base_ns, __u64 mult, __u64 cycles,
 			 __s64 origin_ns)
 {
@@ -72,7 +73,8 @@ static bool is_near(__u64 a, __u64 b)
 	return a - b < LONG_CYCLES || b - a < LONG_CYCLES;
 }
 
-/* Gets the interval that a line states at a tick. Returns false if it is too far away. */
+/* Gets the interval that a line states at a tick. Returns false if the line is too far from
+ * the tick, or from rec->real, to be computed. */
 static bool interval_at(const struct tsct_recording *rec,
 			const struct tsct_clock_segment *line, __u64 tick,
 			struct interval *ret)
@@ -110,7 +112,7 @@ static int by_begin(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-/* A line that ends where it begins was not in force at any event. */
+/* Returns true if a line can be used. A line that ends where it begins was never in force. */
 static bool is_usable(const struct tsct_recording *rec, const struct tsct_clock_segment *line)
 {
 	struct interval i;
@@ -121,8 +123,8 @@ static bool is_usable(const struct tsct_recording *rec, const struct tsct_clock_
 		interval_at(rec, line, line->until_cycles, &i);
 }
 
-/* Returns the epoch of rec->real; if that is not stated, the epoch of the last line that
- * begins with rec->real or before. */
+/* Returns the epoch of rec->real; if the recording does not state this epoch, that of the last
+ * line whose base is not after the base of rec->real. */
 static __u32 find_epoch(const struct tsct_recording *rec)
 {
 	__u32 i, epoch = rec->nr_segments ? rec->segments[0].epoch : rec->epoch;
@@ -136,9 +138,9 @@ static __u32 find_epoch(const struct tsct_recording *rec)
 }
 
 /*
- * Sets the range of ticks for which rec->real states a bound: the epoch that it is of. If
- * the recording goes on after the epoch, the range ends with the last sample of the epoch,
- * which is the end of a line: rec->real may be of a later reading without a sample.
+ * Sets the range of ticks for which rec->real states a bound: its epoch. If the recording goes
+ * on after that epoch, the range ends with the epoch's last sample, which is the end of a line:
+ * the end of rec->real may be later, without a sample.
  */
 static void set_range(struct tsct_recording *rec, __u32 epoch)
 {
@@ -173,16 +175,16 @@ static bool is_disjoint(const struct interval *a, const struct interval *b)
 	return a->low_ps > b->high_ps || b->low_ps > a->high_ps;
 }
 
-/* Returns true if rec->real was made with samples of that time. Later, its bound is that of
- * a live reading, which a line may prove to be wrong. */
+/* Returns true if rec->real was made at a tick or later. If it was made earlier, its bound at
+ * the tick is a prediction, which a line may prove to be wrong. */
 static bool is_sampled(const struct tsct_recording *rec, __u64 tick)
 {
 	return (__s64)(tick - rec->real.as_of_cycles) <= 0;
 }
 
-/* Returns true if a line and rec->real leave no time possible at a tick. */
-static bool denies_real(const struct tsct_recording *rec,
-			const struct tsct_clock_segment *line, __u64 tick)
+/* Returns true if the intervals that a line and rec->real state at a tick do not overlap. */
+static bool contradicts_real(const struct tsct_recording *rec,
+			     const struct tsct_clock_segment *line, __u64 tick)
 {
 	const __u64 error_ps = real_ps(rec, tick);
 	struct interval at;
@@ -191,9 +193,9 @@ static bool denies_real(const struct tsct_recording *rec,
 		is_disjoint(&at, &(struct interval) { -(__s64)error_ps, (__s64)error_ps });
 }
 
-/* Returns true if two lines of one epoch leave no time possible at a tick. */
-static bool denies(const struct tsct_recording *rec, const struct tsct_clock_segment *a,
-		   const struct tsct_clock_segment *b, __u64 tick)
+/* Returns true if the intervals that two lines of one epoch state at a tick do not overlap. */
+static bool contradicts(const struct tsct_recording *rec, const struct tsct_clock_segment *a,
+			const struct tsct_clock_segment *b, __u64 tick)
 {
 	struct interval x, y;
 
@@ -202,8 +204,8 @@ static bool denies(const struct tsct_recording *rec, const struct tsct_clock_seg
 }
 
 /*
- * Finds lines whose intervals do not overlap those of another line, or of rec->real. Two
- * straight lines are furthest apart at an end of the ticks that both state.
+ * Marks lines whose intervals do not overlap those of another line, or of rec->real. Two
+ * straight lines are furthest apart at an end of the range of ticks that both cover.
  */
 static void find_contradictions(struct stated *s)
 {
@@ -214,20 +216,21 @@ static void find_contradictions(struct stated *s)
 	for (x = s->lines; x < s->lines + s->nr; x++) {
 		a = x->segment;
 		if (a->epoch == s->epoch)
-			x->bad |= denies_real(s->rec, a, a->until_cycles) ||
-				denies_real(s->rec, a, a->base_cycles);
+			x->bad |= contradicts_real(s->rec, a, a->until_cycles) ||
+				contradicts_real(s->rec, a, a->base_cycles);
 		for (y = x + 1; y < s->lines + s->nr &&
 		     y->segment->base_cycles <= a->until_cycles; y++) {
 			b = y->segment;
 			end = smaller(a->until_cycles, b->until_cycles);
 			if (a->epoch == b->epoch &&
-			    (denies(s->rec, a, b, b->base_cycles) || denies(s->rec, a, b, end)))
+			    (contradicts(s->rec, a, b, b->base_cycles) ||
+			     contradicts(s->rec, a, b, end)))
 				x->bad = y->bad = true;
 		}
 	}
 }
 
-/* Gets the lines that can be used, sorted. Returns 0 or -ENOMEM. */
+/* Gets the lines that can be used, sorted by their first tick. Returns 0 or -ENOMEM. */
 static int gather_lines(struct tsct_recording *rec, struct stated *s)
 {
 	__u32 i;
@@ -249,9 +252,10 @@ static int gather_lines(struct tsct_recording *rec, struct stated *s)
 
 /* ---- pieces ---------------------------------------------------------------------- */
 
-/* Narrows a piece to the interval of a line, where that is narrower in the middle: any
- * bound of any of the lines holds, so each bound of a piece is of one line. */
-static void narrow(struct tsct_error_piece *p, const struct interval at[2])
+/* Replaces the lower bound, the upper bound or both bounds of a piece by those of a line if
+ * these are narrower in the middle of the piece: the bounds of all lines hold, so the two
+ * bounds of a piece may be of different lines. */
+static void narrow_piece(struct tsct_error_piece *p, const struct interval at[2])
 {
 	if (at[0].low_ps / 2 + at[1].low_ps / 2 > p->low_ps[0] / 2 + p->low_ps[1] / 2) {
 		p->low_ps[0] = at[0].low_ps;
@@ -263,8 +267,8 @@ static void narrow(struct tsct_error_piece *p, const struct interval at[2])
 	}
 }
 
-/* Widens a piece by more than doubles round in between(). */
-static void widen(struct tsct_error_piece *p)
+/* Widens a piece by more than the rounding error of interpolate(), which uses a double. */
+static void widen_piece(struct tsct_error_piece *p)
 {
 	const __u64 at_from = largest_ps(p->low_ps[0], p->high_ps[0]);
 	const __u64 at_until = largest_ps(p->low_ps[1], p->high_ps[1]);
@@ -277,15 +281,15 @@ static void widen(struct tsct_error_piece *p)
 	}
 }
 
-static bool covers(const struct tsct_clock_segment *line, __u64 tick)
+static bool line_covers(const struct tsct_clock_segment *line, __u64 tick)
 {
 	return line->base_cycles <= tick && tick <= line->until_cycles;
 }
 
 /*
  * Makes the piece of ticks @from to @until, in which no line begins or ends. Returns false
- * if no line states a bound there. Lines of different epochs are of different timelines:
- * only the epoch of rec->real counts where rec->real states a bound, else the latest one.
+ * if no line states a bound there. Times of different epochs do not compare: where rec->real
+ * states a bound, only lines of its epoch are used; elsewhere only lines of the latest epoch.
  */
 static bool make_piece(const struct stated *s, __u32 first, __u64 from, __u64 until,
 		       struct tsct_error_piece *ret)
@@ -298,7 +302,7 @@ static bool make_piece(const struct stated *s, __u32 first, __u64 from, __u64 un
 
 	for (i = first; i < s->nr && s->lines[i].segment->base_cycles <= from; i++) {
 		line = s->lines[i].segment;
-		if (s->lines[i].bad || !covers(line, from) ||
+		if (s->lines[i].bad || !line_covers(line, from) ||
 		    (is_real ? line->epoch != epoch : found && line->epoch < epoch) ||
 		    !interval_at(s->rec, line, from, &at[0]) ||
 		    !interval_at(s->rec, line, until, &at[1]))
@@ -310,17 +314,17 @@ static bool make_piece(const struct stated *s, __u32 first, __u64 from, __u64 un
 				.low_ps = { at[0].low_ps, at[1].low_ps },
 				.high_ps = { at[0].high_ps, at[1].high_ps },
 			};
-		narrow(ret, at);
+		narrow_piece(ret, at);
 		epoch = line->epoch;
 		found = true;
 	}
 	if (found)
-		widen(ret);
+		widen_piece(ret);
 	return found;
 }
 
-/* Makes all pieces: their edges are the begins of lines, the ticks after their ends, and
- * those of the ticks for which rec->real states a bound. */
+/* Makes all pieces. A piece may begin at the first tick of a line, at the tick after a line's
+ * last tick, and at both ends of the range for which rec->real states a bound. */
 static int make_pieces(const struct stated *s, struct tsct_error_bounds *bounds)
 {
 	__u64 *edges = calloc(2 * s->nr + 2, sizeof(*edges));
@@ -356,7 +360,8 @@ void tsct_error_bounds_free(struct tsct_error_bounds *bounds)
 	memset(bounds, 0, sizeof(*bounds));
 }
 
-/* The lines are functions of the counter, not of its readings in system time. */
+/* Returns true if ticks are cycles, of which the lines are functions: a recording that is not
+ * merged, and whose ticks are not system time. */
 static bool has_bounds(const struct tsct_recording *rec)
 {
 	return !rec->merged && !rec->counter.mult;
@@ -378,7 +383,7 @@ int tsct_error_bounds_make(struct tsct_recording *rec)
 	tsct_error_bounds_make_old(rec);
 	if (!has_bounds(rec))
 		return 0;
-	/* A recorder that has not yet made a straight line states the clock's params. */
+	/* rec->real is not straight: it has the clock's own params until the first pairing. */
 	if (rec->real.slew_cycles && rec->real.slew_mult != rec->real.mult)
 		return 0;
 	err = gather_lines(rec, &s);
@@ -390,7 +395,7 @@ int tsct_error_bounds_make(struct tsct_recording *rec)
 
 /* ---- the bound at a tick -------------------------------------------------------------- */
 
-static __s64 between(const __s64 ends[2], double part)
+static __s64 interpolate(const __s64 ends[2], double part)
 {
 	return ends[0] + (__s64)((double)(ends[1] - ends[0]) * part);
 }
@@ -400,7 +405,7 @@ static __u64 piece_ps(const struct tsct_error_piece *p, __u64 tick)
 {
 	const double part = (double)(tick - p->from) * p->part;
 
-	return largest_ps(between(p->low_ps, part), between(p->high_ps, part));
+	return largest_ps(interpolate(p->low_ps, part), interpolate(p->high_ps, part));
 }
 
 /* Returns the index of the last piece that begins at a tick or before; 0 if none does. */
@@ -412,8 +417,8 @@ static __u32 find_piece(const struct tsct_error_bounds *b, __u64 tick)
 	return nr ? (__u32)nr - 1 : 0;
 }
 
-/* Returns the piece that a tick is in, or NULL, and moves the cursor to it, or to the last
- * piece before the tick. */
+/* Returns the piece that contains a tick, or NULL. Moves the cursor to that piece, or else to
+ * the last piece before the tick. */
 static const struct tsct_error_piece *piece_at(struct tsct_error_cursor *cursor,
 					       const struct tsct_error_bounds *b, __u64 tick)
 {
@@ -429,7 +434,7 @@ static const struct tsct_error_piece *piece_at(struct tsct_error_cursor *cursor,
 	return p->from <= tick && tick <= p->until ? p : NULL;
 }
 
-/* Returns the bound at a tick, as tsct_error_bounds_max_ps(). */
+/* Returns the error bound of the recording's time at a tick, ps; UINT64_MAX: unknown. */
 static __u64 bound_ps(struct tsct_error_cursor *cursor, const struct tsct_recording *rec,
 		      __u64 tick)
 {
@@ -443,7 +448,7 @@ static __u64 bound_ps(struct tsct_error_cursor *cursor, const struct tsct_record
 	return smaller(real, piece);
 }
 
-/* Returns the last tick before the next piece, for a tick that is in none. */
+/* Returns the last tick before the next piece, for a tick that no piece contains. */
 static __u64 gap_end(const struct tsct_error_bounds *b, __u32 piece, __u64 tick)
 {
 	while (piece < b->nr_pieces && b->pieces[piece].from <= tick)
@@ -458,7 +463,7 @@ __u64 tsct_error_bounds_max_ps(const struct tsct_recording *rec, __u64 from, __u
 	const struct tsct_error_piece *p;
 	__u64 worst = 0, error, end;
 
-	/* In a piece, and in a gap between two, either bound is largest at an end. */
+	/* In a piece, and in a gap between pieces, each bound is largest at one end. */
 	for (; from <= until; from = end + 1) {
 		p = piece_at(&cursor, b, from);
 		end = smaller(until, p ? p->until : gap_end(b, cursor.piece, from));
@@ -557,8 +562,8 @@ __u64 tsct_recording_utc_ns(const struct tsct_recording *rec, __u32 node, __u64 
 		return UINT64_MAX;
 	nr = tsct_array_up_to(&n->utc->tick, n->nr_utc, sizeof(*n->utc), tick);
 	ns = n->utc[nr ? nr - 1 : 0].error_ns;
-	/* Events after the end that the metadata states: the recorder was killed, or is
-	 * still running. The bound grows as the kernel's own does. */
+	/* The tick is after the end that the metadata states: the recorder was killed, or
+	 * is still running. After that end, the bound grows like that of the kernel. */
 	if (ns != UINT64_MAX && !rec->merged && tick > end) {
 		late = tick - end < INT64_MAX ? (__s64)(tick - end) : INT64_MAX;
 		late = tsct_cycles_ns(rec->real.mult, late);
@@ -583,17 +588,17 @@ __u64 tsct_recording_utc_max_ns(const struct tsct_recording *rec, __u32 node, __
 	return worst;
 }
 
-/* Returns the largest error of a node's times in a merged recording to the node's own
- * CLOCK_REALTIME. The cluster's time is not CLOCK_REALTIME; older versions stated the error
- * of the node's own clock there, too. */
+/* Returns the largest distance of a node's times in a merged recording from the node's own
+ * CLOCK_REALTIME, ns. It is unknown for cluster time: there, clock_error_ns of older versions
+ * is the error of the node's own clock. */
 static __u64 merged_clock_ns(const struct tsct_recording *rec, __u32 node)
 {
 	return rec->timeline.on || !rec->nodes[node].clock_error_ns ? UINT64_MAX :
 		rec->nodes[node].clock_error_ns;
 }
 
-/* Returns the error of a node's times at a tick of a merged recording to the node's own
- * CLOCK_REALTIME. */
+/* Returns the bound of the distance of a node's times from the node's own CLOCK_REALTIME at a
+ * tick of a merged recording, ns. */
 static __u64 merged_clock_at(const struct tsct_recording *rec, __u32 node, __u64 tick)
 {
 	const struct tsct_recorded_node *n = &rec->nodes[node];
@@ -617,7 +622,7 @@ static __u64 utc_error_ns(const struct tsct_recording *rec,
 {
 	const __u64 clock = clock_error_ns(rec, cursor, node, tick);
 
-	/* The cluster's time is not CLOCK_REALTIME. */
+	/* Cluster time is not CLOCK_REALTIME, so its distance from UTC is unknown. */
 	if (clock == UINT64_MAX || rec->timeline.on)
 		return UINT64_MAX;
 	return tsct_recorded_bound_add(clock, tsct_recording_utc_ns(rec, node, tick));
@@ -678,7 +683,7 @@ void tsct_recording_errors(const struct tsct_recording *rec, __u64 end,
 	}
 }
 
-/* Joins the bounds @i and @i + 1 to one, the larger of the two. */
+/* Replaces the bounds @i and @i + 1 of a node by one bound, the larger of the two. */
 static void join_utc(struct tsct_recorded_node *node, __u32 i)
 {
 	struct tsct_recorded_utc *to = &node->utc[i];

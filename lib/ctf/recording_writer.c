@@ -19,7 +19,7 @@
 /* Accepted disorder, ns: unordered counter reads may be late by some instructions. */
 #define RAISE_NS	1000
 
-/* State of one file, of a stream class and a location */
+/* State of the stream file of one stream class and one location */
 struct writer_file {
 	struct tsct_stream_writer stream;
 	struct tsct_tick_resolution resolution;
@@ -41,15 +41,15 @@ struct tsct_recording_writer {
 	/* Event classes known so far and their numbers, by stream class */
 	struct tsct_stream_reader_kind **kinds;
 	__u32 *nr_kinds;
-	/* accepted disorder, cycles: an event that is earlier than the file's previous
-	 * event by less than this gets the previous event's time */
+	/* limit of the accepted disorder, cycles: an event that is earlier than the file's
+	 * previous event, but by less, gets the previous event's time */
 	__u64 raise;
 	/* time from the first event of a packet, cycles, after which an event begins a
 	 * new packet; UINT64_MAX: no limit */
 	__u64 span;
-	struct tsct_tid_notes *notes;	/* NULL: none wanted */
+	struct tsct_tid_notes *notes;	/* set of written threads; NULL: not collected */
 	int progress;		/* descriptor of the progress file; negative: none */
-	bool idle_progress;	/* flag: publish `settled` although no event is near it */
+	bool idle_progress;	/* flag: publish `settled` also if there are no new events */
 	__u64 settled;		/* counter value before which no more events come */
 	/* value of `settled` that was last written to the progress file, as a tick */
 	__u64 published;
@@ -60,7 +60,7 @@ static inline size_t nr_files(const struct tsct_recording_writer *w)
 	return (size_t)tsct_recording_classes(w->rec) * w->rec->nr_locations;
 }
 
-/* Sync samples are not counted as events. */
+/* Returns true for the events of channels: statedump and sync samples are not counted. */
 static inline bool is_counted(const struct tsct_recording_writer *w, __u32 stream)
 {
 	return stream < w->rec->nr_streams;
@@ -134,7 +134,7 @@ static void drop_unwritten(struct tsct_recording_writer *w, __u32 stream,
 	tsct_stream_writer_drop(sw);
 }
 
-/* Ends a packet by calling @end of the stream writer. 0 or -errno */
+/* Ends a packet by calling @end of the stream writer. Returns 0 or -errno. */
 static int end_packet(struct tsct_recording_writer *w, __u32 stream, __u32 location,
 		      int (*end)(struct tsct_stream_writer *sw, __u64 discarded))
 {
@@ -154,7 +154,7 @@ static int end_packet(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 	return err;
 }
 
-/* Starts a file, before the file's first event. 0 or -errno */
+/* Starts a file, before the file's first event. Returns 0 or -errno. */
 static int start_file(struct tsct_recording_writer *w, __u32 stream, __u32 location,
 		      __u64 begin)
 {
@@ -176,7 +176,7 @@ static int start_file(struct tsct_recording_writer *w, __u32 stream, __u32 locat
 
 /* ---- events ------------------------------------------------------------ */
 
-/* Makes @def the definition of events with ID @id. NULL: no memory */
+/* Makes @def the definition of events with ID @id. Returns NULL if out of memory. */
 static const struct tsct_stream_reader_kind *add_kind(struct tsct_recording_writer *w,
 						      __u32 stream, __u32 id,
 						      const struct tsct_event_def *def)
@@ -195,7 +195,7 @@ static const struct tsct_stream_reader_kind *add_kind(struct tsct_recording_writ
 	return kind;
 }
 
-/* Returns how events with ID @id are written. NULL: undefined, or no memory */
+/* Returns the event class for writing events with ID @id; NULL: undefined, or no memory. */
 static inline const struct tsct_stream_reader_kind *
 kind_of(struct tsct_recording_writer *w, __u32 stream, __u32 id)
 {
@@ -267,7 +267,7 @@ static int begin_packet(struct tsct_recording_writer *w, __u32 stream, __u32 loc
 }
 
 /* Converts the counter value of a file's next event to the tick of the event. @last: tick
- * of the event before. Returns 0 or -errno. */
+ * of the file's previous event. Returns 0 or -errno. */
 static inline int encode_tick(struct tsct_recording_writer *w,
 			      struct tsct_tick_resolution *resolution, __u64 cycles,
 			      __u64 last, __u64 *ret_tick)
@@ -356,12 +356,12 @@ int tsct_recording_writer_event(struct tsct_recording_writer *w, __u32 stream,
 
 /* Largest payload of an event with strings that is checked in a copy, bytes */
 #define COPY_MAX	512
-/* Distance at which records are loaded to the cache, bytes: they come from the cache of
- * the writer's CPU. */
+/* Distance from the present record at which memory is prefetched, bytes: the records come
+ * from the cache of the CPU that wrote them. */
 #define PREFETCH	1024
 
-/* Returns the payload at @from if it is one of @kind, or its copy in @copy, as other
- * programs could change a string after it was checked. Returns NULL if it is not. */
+/* Returns NULL if the payload at @from does not match @kind; else @from, or for a payload with
+ * strings @copy, as other programs could change a string after the check. */
 static inline const void *check_payload(const struct tsct_stream_reader_kind *kind,
 					const void *from, __u32 len, void *copy)
 {
@@ -374,8 +374,9 @@ static inline const void *check_payload(const struct tsct_stream_reader_kind *ki
 }
 
 /*
- * Encodes records into the open packet of @f, up to the first that it does not accept.
- * `sw` and `resolution` are copies, which the compiler can keep in registers.
+ * Encodes records into the open packet of @f, up to the first record that needs
+ * tsct_recording_writer_event(). `sw` and `resolution` are copies, which the compiler can
+ * keep in registers.
  */
 static struct tsct_records_done encode_records(struct tsct_recording_writer *w,
 					       const struct tsct_record_batch *batch,
@@ -442,7 +443,7 @@ int tsct_recording_writer_records(struct tsct_recording_writer *w,
 	struct tsct_stream_writer *sw = &f->stream;
 
 	*ret_done = (struct tsct_records_done) { .events = 0 };
-	/* The first event of a packet begins the packet. */
+	/* A packet's first event is left to tsct_recording_writer_event(). */
 	if (unlikely(w->error || w->untimed || !sw->delta.events))
 		return w->error;
 	*ret_done = encode_records(w, batch, f);
@@ -453,7 +454,8 @@ int tsct_recording_writer_records(struct tsct_recording_writer *w,
 
 /* ---- progress file ------------------------------------------------------ */
 
-/* Creates the progress file. -errno: readers cannot follow the live recording. */
+/* Creates the progress file. Returns its descriptor, or -errno: then readers cannot follow the
+ * live recording. */
 static int open_progress(int dirfd)
 {
 	int fd = openat(dirfd, TSCT_PROGRESS_FILE,
@@ -471,9 +473,9 @@ static int open_progress(int dirfd)
 	return err;
 }
 
-/* Writes the value of `settled` to the progress file, but, unless idle_progress is set,
- * only if an event is at or after the value written before: each write wakes up trace
- * readers. */
+/* Writes the value of `settled` to the progress file. Unless idle_progress is set, does so
+ * only if there is an event at or after the value that was written before, because each
+ * write wakes up trace readers. */
 static void publish_progress(struct tsct_recording_writer *w)
 {
 	struct tsct_progress_record record;
@@ -570,8 +572,8 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 	w->kinds = calloc(classes, sizeof(*w->kinds));
 	w->nr_kinds = calloc(classes, sizeof(*w->nr_kinds));
 	if (w->files && w->kinds && w->nr_kinds) {
-		/* The progress file is created before the metadata of the incomplete
-		 * recording. */
+		/* The progress file is created first, so that readers never see metadata of
+		 * an incomplete recording without a progress file. */
 		w->progress = open_progress(dirfd);
 		err = write_metadata(w);
 	}

@@ -2,12 +2,12 @@
 /*
  * Writer of a recording: from rings to a directory in CTF.
  *
- * The directory can be read at any moment: packets are appended whole, a packet that the
- * disk did not take completely is truncated again, and the metadata is replaced by
- * rename() before the first event that needs it is written. So the recording survives a
- * killed recorder. rec->fsync determines its state after a power failure.
+ * The directory can be read at any moment: packets are appended whole, a packet of which
+ * only a part could be written is removed again, and the metadata is replaced by rename()
+ * before the first event that needs it is written. So the recording survives a killed
+ * recorder. rec->fsync determines the recording's state after a power failure.
  *
- * Not thread-safe: one thread at a time for a writer and its drains.
+ * Not thread-safe: only one thread at a time may use a writer and its drains.
  */
 #ifndef TSCT_RECORDING_WRITER_H
 #define TSCT_RECORDING_WRITER_H
@@ -31,27 +31,27 @@ int tsct_recording_writer_open(int dirfd, struct tsct_recording *rec,
 		     struct tsct_recording_writer **ret_writer);
 
 /*
- * tsct_recording_writer_follow - use @params for CLOCK_REALTIME from counter value @at on
- * For recordings with TSCT_TIMESTAMPS_SYSTEM, which begin with rec->real; no effect on
- * others.
+ * tsct_recording_writer_follow - use @params for CLOCK_REALTIME from counter value @at on.
+ * Only for recordings with TSCT_TIMESTAMPS_SYSTEM, whose first params are rec->real; no
+ * effect on others.
  */
 void tsct_recording_writer_follow(struct tsct_recording_writer *writer,
 				  const struct tsct_clock_params *params, __u64 at);
 
 /*
- * Notes of the threads whose events were written: each once, until the notes are taken.
- * The writer notes a thread where the thread of an event is not that of the event before.
+ * Set of threads whose events were written, until the caller takes them out of the set. The
+ * writer adds an event's thread if it differs from the previous event's thread.
  */
-#define TSCT_TID_NOTES_TIDS	(1U << 22) /* thread IDs of Linux are below */
+#define TSCT_TID_NOTES_TIDS	(1U << 22) /* thread IDs of Linux are below this limit */
 #define TSCT_TID_NOTES_MAX	8192
 
 struct tsct_tid_notes {
 	__u32 tids[TSCT_TID_NOTES_MAX];
 	__u32 nr;
-	__u64 seen[TSCT_TID_NOTES_TIDS / 64];	/* bit by tid: it is in `tids` */
+	__u64 seen[TSCT_TID_NOTES_TIDS / 64];	/* bit by thread ID: the ID is in `tids` */
 };
 
-/* Notes a thread, unless there is no room: its next event is another chance. */
+/* Adds a thread; no effect if there is no room, so a later event of the thread may add it. */
 static inline void tsct_tid_note(struct tsct_tid_notes *notes, __u32 tid)
 {
 	const __u64 bit = 1ULL << tid % 64;
@@ -63,7 +63,7 @@ static inline void tsct_tid_note(struct tsct_tid_notes *notes, __u32 tid)
 	notes->tids[notes->nr++] = tid;
 }
 
-/* Takes the note that was made last. Returns its tid, or 0: there is none. */
+/* Takes the thread that was added last. Returns its thread ID; 0: there is no thread. */
 static inline __u32 tsct_tid_note_take(struct tsct_tid_notes *notes)
 {
 	__u32 tid;
@@ -75,7 +75,7 @@ static inline __u32 tsct_tid_note_take(struct tsct_tid_notes *notes)
 	return tid;
 }
 
-/* From now on, notes the threads of channels' events in @notes; NULL: no more. */
+/* From now on adds the threads of channels' events to @notes; NULL: adds no more threads. */
 void tsct_recording_writer_note(struct tsct_recording_writer *writer,
 				struct tsct_tid_notes *notes);
 
@@ -84,21 +84,21 @@ void tsct_recording_writer_touch(struct tsct_recording_writer *writer);
 
 /*
  * tsct_recording_writer_renew - write the metadata now, after a change of rec->end,
- * rec->until and the clock
- * So a killed recorder leaves a recent calibration. Errors are ignored, because the
- * previous metadata is still valid.
+ * rec->until and the clock.
+ * So a killed recorder leaves metadata with recent clock params. Errors are ignored, because
+ * the previous metadata is still valid.
  */
 void tsct_recording_writer_renew(struct tsct_recording_writer *writer);
 
 /*
- * IDs of events in files are given in the order in which the events first occur: the first
- * 32 take less space. IDs that were not defined are those of the recording's definitions.
+ * Events get IDs in the files in the order in which they are defined here, because the first
+ * 32 IDs take less space. An event that is not defined here keeps the ID of its definition in
+ * the recording.
  *
- * tsct_recording_writer_define - add the definition of events that are appended with ID @id
- * @is_rare: the events leave the short IDs to others
- * tsct_recording_writer_knows - true if events with ID @id have been defined or appended
- *
- * Returns 0, -ENOMEM, or -EINVAL: too many definitions.
+ * tsct_recording_writer_define - add the definition of events that are appended with ID @id;
+ *	returns 0, -ENOMEM, or -EINVAL: too many definitions
+ * @is_rare: flag: the events leave the first 32 IDs to other events
+ * tsct_recording_writer_knows - return true if events with ID @id were defined or appended
  */
 int tsct_recording_writer_define(struct tsct_recording_writer *writer, __u32 stream,
 				 __u32 id, const struct tsct_event_def *def,
@@ -108,7 +108,7 @@ bool tsct_recording_writer_knows(const struct tsct_recording_writer *writer, __u
 
 /*
  * tsct_recording_writer_event - append an event
- * @stream: index of its stream class
+ * @stream: index of the event's stream class
  *
  * An event that is undefined, malformed or out of order is counted as lost. An event
  * less than 1 us before the previous event in the file gets the previous event's time,
@@ -124,7 +124,7 @@ struct tsct_record_batch {
 	__u32 cpu;
 	const char *from;	/* the first record, aligned to 8; other programs may be
 				 * able to change the memory at any time */
-	size_t len;		/* size of the records, bytes; the last may be cut off */
+	size_t len;	/* size of the records, bytes; the last record may be cut off */
 	__u64 until;		/* highest counter value of an event to append */
 };
 
@@ -136,36 +136,37 @@ struct tsct_records_done {
 };
 
 /*
- * tsct_recording_writer_records - append the events of records, as long as each of them
- * is defined, well formed and in order, and its tick belongs to the open packet
+ * tsct_recording_writer_records - append the first events of a batch, up to an event that is
+ *	undefined, malformed, out of order or after @batch->until, or begins a file or packet
  *
- * Has the effect of tsct_recording_writer_event() for each of these events, in a small
- * part of the time. All others are left to that function: the events that it would count
- * as lost, or for which it would begin a file or a packet. If the packet is full, it is
- * ended, after the last of the events. Returns 0, or the -errno of writing.
+ * Has the effect of tsct_recording_writer_event() for each appended event, in a small part
+ * of the time. The caller passes the next event to that function. If the open packet is full
+ * after the last appended event, the packet is ended. Returns 0, or the -errno of writing.
  */
 int tsct_recording_writer_records(struct tsct_recording_writer *writer,
 				  const struct tsct_record_batch *batch,
 				  struct tsct_records_done *ret_done);
 
 /*
- * tsct_recording_writer_settle - no later event is expected before counter value @cycles
- * The next flush publishes it to readers of the live recording, as the limit up to which
- * events are in order; an earlier event would be late. UINT64_MAX is ignored.
+ * tsct_recording_writer_settle - state that no later event is expected before counter value
+ *	@cycles; UINT64_MAX is ignored.
+ * The next flush publishes @cycles to readers of the live recording, which return the events
+ * before this limit in order.
  */
 void tsct_recording_writer_settle(struct tsct_recording_writer *writer, __u64 cycles);
 
-/* From now on, each flush publishes that limit, also while there are no events: readers
- * that compare several nodes wait for it. */
+/* From now on each flush publishes the limit of tsct_recording_writer_settle(), also if there
+ * are no new events, because readers that follow several nodes wait for the limit. */
 void tsct_recording_writer_idle_progress(struct tsct_recording_writer *writer);
 
-/* Writes all collected events, and the metadata if it is out of date. 0 or -errno */
+/* Writes all collected events, and the metadata if out of date. Returns 0 or -errno. */
 int tsct_recording_writer_flush(struct tsct_recording_writer *writer);
 
 /*
- * tsct_recording_writer_finish - flush, and mark the recording complete
- * No events may follow. 0, or the first -errno of writing. If tsct_recording_writer_error() is 0
- * all the same, all events are in the files and only the metadata is incomplete.
+ * tsct_recording_writer_finish - flush, and mark the recording complete.
+ * No events may follow. Returns 0, or the first -errno of writing. If then
+ * tsct_recording_writer_error() is 0, all events are in the files, and only the metadata is
+ * incomplete.
  */
 int tsct_recording_writer_finish(struct tsct_recording_writer *writer);
 
@@ -176,7 +177,7 @@ void tsct_recording_writer_close(struct tsct_recording_writer *writer);
 /* Returns the first -errno of writing; 0: no error. */
 int tsct_recording_writer_error(const struct tsct_recording_writer *writer);
 
-/* Returns the error bound of the recording's times as in the metadata, ns. */
+/* Returns the largest error bound of the recording's times, as the metadata states it, ns. */
 __u64 tsct_recording_writer_error_ns(const struct tsct_recording_writer *writer);
 
 /* Amount of data written so far */
@@ -188,35 +189,35 @@ struct tsct_written {
 void tsct_recording_writer_written(const struct tsct_recording_writer *writer,
 			 struct tsct_written *ret_written);
 
-/* Returns the number of events of a CPU in a stream class, written or collected. */
+/* Returns the number of events of a CPU in a stream class, in the file and in memory. */
 __u64 tsct_recording_writer_cpu_events(const struct tsct_recording_writer *writer, __u32 stream,
 			     __u32 cpu);
 
-/* Gets the counter values of a CPU's first and last event; false: no event */
+/* Gets the counter values of a CPU's first and last event. Returns false if it has none. */
 bool tsct_recording_writer_cpu_span(const struct tsct_recording_writer *writer, __u32 stream,
 			  __u32 cpu, __u64 *ret_first, __u64 *ret_last);
 
 /* ---- the clock --------------------------------------------------------- */
 
 /*
- * tsct_clock_pairing_make - set rec->real to one straight line for the whole recording,
- *	rec->segments to the clock's lines, and rec->errors
+ * tsct_clock_pairing_make - set rec->real to one straight clock for the whole recording,
+ *	rec->segments to the clock's segments, and rec->errors to their bounds
  * @state: the clock's state, read immediately before
  *
- * From rec->begin, or the begin of the clock's last epoch if that is later, to
- * rec->end. The end may be provisional: after it the bound grows like that of the
- * clock. On error rec->real is unchanged. 0; -EAGAIN: the clock's history does not
- * cover that time; -EINVAL, -ENOMEM
+ * rec->real holds from rec->begin, or from the start of the clock's last epoch if that is
+ * later, to rec->end. rec->end may be provisional: later, the bound of rec->real grows like
+ * the clock's. On an error rec->real is unchanged. Returns 0; -EAGAIN: the clock's history
+ * does not cover that time; -EINVAL: impossible clock params; or -ENOMEM.
  */
 int tsct_clock_pairing_make(struct tsct_recording *rec,
 		       const struct tsct_clock *clock,
 		       const struct tsct_clock_state *state);
 
 /*
- * tsct_clock_pairing_note - store the clock's lines as they are now in rec->segments
+ * tsct_clock_pairing_note - store the clock's present segments in rec->segments
  *
- * To be called after each sample of the clock: later, the clock knows less of this time, as
- * it keeps one bound for each line and joins old lines. Returns 0, -EAGAIN or -ENOMEM.
+ * To be called after each sample of the clock: later, the clock has worse bounds of this time,
+ * as it keeps one bound per segment, and joins old segments. Returns 0, -EAGAIN or -ENOMEM.
  */
 int tsct_clock_pairing_note(struct tsct_recording *rec, const struct tsct_clock *clock,
 			    const struct tsct_clock_state *state);
@@ -228,12 +229,13 @@ struct tsct_drain;
 /*
  * tsct_drain_open - begin to copy the rings of a channel to a stream class
  * @channel: channel with TSCT_ROLE_READ; the caller closes it after the drain
- * @clock: events with a time after that of @clock are counted as TSCT_LOSS_DISORDER
+ * @clock: an event more than 1 ms after the present time of @clock is counted as
+ *	TSCT_LOSS_DISORDER
  *
- * Events before rec->begin are dropped: they are not part of the recording, and losses
- * before it are not counted. With rec->snapshot nothing is dropped. From here on the
- * figures of the rings in rec->streams[stream] (published_begin, published_end, losses)
- * are kept up to date, so they balance after each flush of the writer. 0 or -errno
+ * Events before rec->begin are dropped, and losses before it are not counted, as they are no
+ * part of the recording. With rec->snapshot nothing is dropped. From now on the counts in
+ * rec->streams[stream] (published_begin, published_end, losses) are kept up to date, so that
+ * they balance after each flush of the writer. Returns 0 or -errno.
  */
 int tsct_drain_open(struct tsct_channel *channel, const struct tsct_clock *clock,
 		    struct tsct_recording_writer *writer, struct tsct_recording *rec,
@@ -242,15 +244,15 @@ void tsct_drain_close(struct tsct_drain *drain);
 
 /*
  * tsct_drain_pass - copy the events that are in the rings, a bounded number per CPU
- * @until: stop at events after that counter value; UINT64_MAX: at none
+ * @until: highest counter value of an event to copy; UINT64_MAX: no limit
  * @ret_taken: number of events taken from the rings
  *
- * 0, or the -errno of writing; the events are taken from the rings all the same.
+ * Returns 0, or the -errno of writing; then, too, the events are taken from the rings.
  */
 int tsct_drain_pass(struct tsct_drain *drain, __u64 until, __u64 *ret_taken);
 
 /*
- * tsct_drains_pass - tsct_drain_pass() for all drains of a recording
+ * tsct_drains_pass - call tsct_drain_pass() for all drains of a recording.
  * Then passes the counter value before which the drains have taken all events to
  * tsct_recording_writer_settle(). Returns 0, or the -errno of writing.
  */
@@ -268,7 +270,7 @@ int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles);
 
 /*
  * tsct_drain_snapshot - copy the present contents of an overwrite channel
- * @until: skip events after that counter value; UINT64_MAX: none
+ * @until: highest counter value of an event to copy; UINT64_MAX: no limit
  *
  * Call it for a new drain, instead of tsct_drain_pass(). Each ring is copied to memory
  * at once, then read from its oldest valid event up to its head at the time of the
@@ -276,12 +278,12 @@ int tsct_drain_oldest(struct tsct_channel *channel, __u64 *ret_cycles);
  * nor slowed. Events overwritten before the copy are counted in published_begin: they
  * are older than the snapshot, so they are not lost.
  *
- * 0, -EINVAL: not an overwrite channel, -ENOMEM, or the -errno of writing
+ * Returns 0; -EINVAL: not an overwrite channel; -ENOMEM; or the -errno of writing.
  */
 int tsct_drain_snapshot(struct tsct_drain *drain, __u64 until);
 
-/* Returns a counter value, cycles: no event that later calls of tsct_drain_pass() take
- * is expected to be earlier. */
+/* Returns the lowest counter value that is expected of the events which later calls of
+ * tsct_drain_pass() take, cycles. */
 __u64 tsct_drain_settled(const struct tsct_drain *drain);
 
 /* Returns the drain's reader of the channel; do not close it. */

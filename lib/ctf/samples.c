@@ -6,8 +6,8 @@
 #include "lib/sync/cluster.h"
 #include "samples.h"
 
-/* The numbers of a sync sample in the order of TSCT_SAMPLE_FIELDS, as a payload has them; the
- * source's name and a NUL follow. */
+/* Numbers of a sync sample in the order of TSCT_SAMPLE_FIELDS, which is their order in a
+ * payload; there, the source's name and a NUL follow. */
 #define FIELD(member, bytes)	{ offsetof(struct tsct_sync_sample, member), \
 	sizeof(((struct tsct_sync_sample *)0)->member), bytes }
 
@@ -54,7 +54,7 @@ __u32 tsct_sample_encode(const struct tsct_sync_sample *s, void *to)
 /* ---- reading -------------------------------------------------------------- */
 
 /* Returns the reason why a sample allows no valid fit, or NULL. */
-static const char *check(const struct tsct_sync_sample *s)
+static const char *check_sample(const struct tsct_sync_sample *s)
 {
 	const __u64 mult = s->line.mult;
 
@@ -84,8 +84,9 @@ static const char *check(const struct tsct_sync_sample *s)
 	return NULL;
 }
 
-/* Decodes the event of a sync sample. Returns NULL, or the reason why it is invalid. */
-static const char *decode(const struct tsct_trace_event *event, struct tsct_sync_sample *ret)
+/* Decodes the event of a sync sample. Returns NULL, or the reason why the event is invalid. */
+static const char *decode_sample(const struct tsct_trace_event *event,
+				 struct tsct_sync_sample *ret)
 {
 	__u32 pos = 0, i;
 	__u64 value;
@@ -100,12 +101,12 @@ static const char *decode(const struct tsct_trace_event *event, struct tsct_sync
 		tsct_sample_set(ret, i, value);
 	}
 	snprintf(ret->source, sizeof(ret->source), "%s", (const char *)event->payload + pos);
-	return check(ret);
+	return check_sample(ret);
 }
 
 /* ---- exchanges over MPI --------------------------------------------------- */
 
-/* Integer fields of the two events; those of both are first. */
+/* Integer fields of mpi_exchange; the first MPI_OF_BOTH fields are those of mpi_master, too. */
 enum mpi_field {
 	MPI_NODE, MPI_TIMELINE, MPI_SESSION, MPI_SOURCE, MPI_OF_BOTH,
 	MPI_MASTER = MPI_OF_BOTH, MPI_T1, MPI_T2, MPI_T3, MPI_T4, MPI_BASE, MPI_MULT,
@@ -156,7 +157,7 @@ const char *tsct_mpi_session_decode(const struct tsct_trace_event *event, __u32 
 			  .mult = f[MPI_MULT], .as_of = f[MPI_BASE] },
 		.source = "mpi",
 	};
-	return check(ret_sample);
+	return check_sample(ret_sample);
 }
 
 int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
@@ -178,7 +179,7 @@ int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 			err = -ENOMEM;
 			break;
 		}
-		reason = decode(&event, s);
+		reason = decode_sample(&event, s);
 		if (reason) {
 			tsct_trace_refuse(trace, &event, reason);
 			continue;

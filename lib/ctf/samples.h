@@ -14,12 +14,12 @@
 #define TSCT_SAMPLE_SOURCE_MAX	64
 
 struct tsct_sync_sample {
-	__u64 stamp;	/* this node's counter when the daemon made the sample */
+	__u64 stamp;	/* value of this node's counter when the daemon made the sample */
 	__u64 number;		/* number of the sample, counted by the daemon from 1 */
 	struct tsct_exchange x;	/* exchange; its times are corrected by the
 				 * configured asymmetry */
-	/* flags, set when the daemon sent the sample to the recorder: the sample is in
-	 * the window of the daemon's fit; the fit uses the sample */
+	/* flags, as of the time when the daemon sent the sample to the recorder: the
+	 * sample is in the window of the daemon's fit; the fit uses the sample */
 	__u32 fitted, kept;
 	/* State of the polled node, as that node reports it: struct tsct_remote */
 	__u64 node, host, master;
@@ -29,8 +29,8 @@ struct tsct_sync_sample {
 	 * server, whose counter is in ns */
 	__u32 has_line;
 	struct tsct_remote_params line;	/* clock params of the polled node */
-	/* Epochs, when the sample was made, of the clock of the node that polled (a new
-	 * epoch means another counter), and of that node's cluster time */
+	/* Epochs when the sample was made: of this node's clock (a new epoch means another
+	 * counter), and of this node's cluster time */
 	__u32 clock_epoch;
 	__u32 cluster_epoch;
 	char source[TSCT_SAMPLE_SOURCE_MAX];	/* address of the polled node */
@@ -49,33 +49,33 @@ struct tsct_sync_sample {
 #define TSCT_SAMPLE_NUMBERS	26	/* number of the fields before the source */
 #define TSCT_SAMPLE_BYTES_MAX	(8 * TSCT_SAMPLE_NUMBERS + TSCT_SAMPLE_SOURCE_MAX)
 
-/* Sets one of these fields, counted from 0. */
+/* Sets a number of a sample; @field: its index in TSCT_SAMPLE_FIELDS, from 0 */
 void tsct_sample_set(struct tsct_sync_sample *sample, unsigned int field, __u64 value);
 
-/* Encodes a sample as payload, at most TSCT_SAMPLE_BYTES_MAX. Returns the length. */
+/* Encodes a sample as an event's payload. Returns its length, at most TSCT_SAMPLE_BYTES_MAX. */
 __u32 tsct_sample_encode(const struct tsct_sync_sample *sample, void *to);
 
 /*
- * An exchange over MPI, as a program with libtsctrace-mpi records it in its own channel
- * (lib/mpi/clock_exchange.c); and the event by which a program says that its node is the
- * master of such exchanges. A program may record whatever it likes.
+ * Events that a program with libtsctrace-mpi records in its own channel
+ * (lib/mpi/clock_exchange.c): an exchange over MPI; and the statement that the program's
+ * node is the master of such exchanges. The contents are untrusted.
  */
 #define TSCT_MPI_EXCHANGE_EVENT	"mpi_exchange"
 #define TSCT_MPI_MASTER_EVENT	"mpi_master"
 
-/* State of a node in a session over MPI, by such an event */
+/* State of a node in a session over MPI, as an event mpi_exchange or mpi_master states it */
 struct tsct_mpi_session {
 	__u64 node, master;	/* ids of the node and of the master */
 	__u32 timeline;		/* number of the master's timeline */
-	/* flag: the event is an exchange, as in ret_sample; 0: its node is the master */
+	/* flag: the event is an exchange; 0: it is mpi_master, its node is the master */
 	__u32 has_sample;
 };
 
 /*
- * tsct_mpi_session_decode - decode an event of one of the two names
+ * tsct_mpi_session_decode - decode an event named mpi_exchange or mpi_master
  * @source: source of the recording's ticks, TSCT_SOURCE_*
  * @ret_sample: the sample that a daemon would have recorded of the exchange, with
- *	clock_epoch 0 and cycles of the source; not changed if there is no exchange
+ *	clock_epoch 0 and cycles of the source; unchanged for mpi_master
  *
  * Returns NULL, or the reason why the event is invalid.
  */
@@ -92,7 +92,7 @@ int tsct_recording_add_samples(struct tsct_recording *rec);
  * @trace: newly opened
  * @ret: array of samples, malloc'ed; NULL: no samples
  *
- * Samples with impossible values are reported as damage and skipped. 0 or -ENOMEM
+ * Samples with impossible values are reported as damage and skipped. Returns 0 or -ENOMEM.
  */
 int tsct_samples_read(struct tsct_trace *trace, struct tsct_sync_sample **ret,
 		      unsigned int *ret_nr);

@@ -14,25 +14,25 @@
 #include "ticks.h"
 
 /*
- * Room for completed packets of less than TSCT_PACKET_FULL bytes, and for an open
- * packet that exceeds TSCT_PACKET_FULL by an event
+ * Size of the buffer, bytes: room for completed packets of less than TSCT_PACKET_FULL
+ * bytes, and for an open packet that exceeds TSCT_PACKET_FULL by one event
  */
 #define ROOM	(2 * TSCT_PACKET_FULL + TSCT_CTF_PAYLOAD_MAX + \
 		 TSCT_DELTA_ROOM + sizeof(struct tsct_packet))
 
 /*
- * Limit of a packet in bytes, larger than any that tsctrace writes: a damaged header
- * must not cause a huge allocation.
+ * Largest accepted packet, bytes: larger than any that tsctrace writes, but a damaged
+ * header must not cause a huge allocation.
  */
 #define PACKET_BYTES_MAX	(16ULL << 20)
 
 /*
- * Part of a file that is sent to the disk at once, and size of the end of a file that
- * stays in the page cache, bytes
+ * Size of the part of a file that is sent to the disk at once, and size of a file's end
+ * that stays in the page cache, bytes
  */
 #define WRITEBACK	(4ULL << 20)
 #define CACHED		(16ULL << 20)
-#define SYS_cachestat_	451		/* older headers lack it */
+#define SYS_cachestat_	451		/* older headers lack SYS_cachestat */
 
 void tsct_stream_writer_init(struct tsct_stream_writer *w,
 			     const struct tsct_stream_writer_file *file)
@@ -117,7 +117,7 @@ int tsct_fsync(int fd)
 	return !fsync(fd) || errno == EINVAL || errno == EROFS ? 0 : -errno;
 }
 
-/* Opens the file for a single write: there may be more CPUs than descriptors. */
+/* Opens the file, for a single write, because there may be more CPUs than descriptors. */
 static int open_file(const struct tsct_stream_writer *w)
 {
 	int fd = openat(w->file.dirfd, w->file.name,
@@ -129,8 +129,8 @@ static int open_file(const struct tsct_stream_writer *w)
 
 /*
  * Returns true if a part of a file has no page in memory that is to be written to the disk.
- * Otherwise posix_fadvise() would wait for kernel threads on all CPUs. Kernels before 6.5
- * do not tell.
+ * Otherwise posix_fadvise() would wait for kernel threads on all CPUs. Returns false on
+ * kernels before 6.5, which have no cachestat().
  */
 static bool is_written(int fd, __u64 from, __u64 to)
 {
@@ -146,10 +146,10 @@ static bool is_written(int fd, __u64 from, __u64 to)
 }
 
 /*
- * Begins to write each completed part of a file that grew from @from to @to bytes to the
- * disk, and removes older parts that are written from the page cache, so that a recording
- * neither displaces other files from memory nor waits for the disk once the kernel's limit
- * of unwritten pages is reached. Errors are ignored: not all files and kernels can do this.
+ * After a file grew from @from to @to bytes: begins to write each completed part to the disk,
+ * and removes older parts, which are written, from the page cache. So a recording neither
+ * displaces other files from memory, nor waits for the disk when the kernel's limit of
+ * unwritten pages is reached. Errors are ignored: not all files and kernels can do this.
  */
 static void release_pages(int fd, __u64 from, __u64 to)
 {
@@ -164,7 +164,7 @@ static void release_pages(int fd, __u64 from, __u64 to)
 }
 
 /* Appends the first @len bytes of the buffer, which are whole packets, to the file. */
-static int append(const struct tsct_stream_writer *w, size_t len)
+static int append_packets(const struct tsct_stream_writer *w, size_t len)
 {
 	int fd = open_file(w), err;
 
@@ -190,7 +190,7 @@ static int append(const struct tsct_stream_writer *w, size_t len)
 static int write_out(struct tsct_stream_writer *w)
 {
 	const __u32 len = w->packet;
-	int err = len ? append(w, len) : 0;
+	int err = len ? append_packets(w, len) : 0;
 
 	if (err)
 		return w->error = err;
@@ -258,8 +258,8 @@ void tsct_stream_writer_drop(struct tsct_stream_writer *w)
 /* ---- reports of damage ---------------------------------------------------- */
 
 __attribute__((format(printf, 3, 4)))
-static void damage(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s,
-		   const char *format, ...)
+static void report_damage(struct tsct_stream_reader_dir *dir, const struct tsct_stream_reader *s,
+			  const char *format, ...)
 {
 	char reason[160], sentence[256];
 	va_list args;
@@ -277,16 +277,16 @@ static void damage(struct tsct_stream_reader_dir *dir, const struct tsct_stream_
 static void damage_cut(struct tsct_stream_reader_dir *dir,
 		       const struct tsct_stream_reader *s, __u64 at)
 {
-	damage(dir, s, "cut off in packet %" PRIu64 " at byte %" PRIu64
-	       "; everything before it is shown", (uint64_t)s->packets - 1,
-	       (uint64_t)at);
+	report_damage(dir, s, "cut off in packet %" PRIu64 " at byte %" PRIu64
+		      "; everything before it is shown", (uint64_t)s->packets - 1,
+		      (uint64_t)at);
 }
 
 static void damage_file(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
 			const char *reason)
 {
 	s->spoiled = true;
-	damage(dir, s, "%s", reason);
+	report_damage(dir, s, "%s", reason);
 }
 
 /* Reports a damaged packet header. The rest of the file is lost, as the size of the
@@ -294,9 +294,9 @@ static void damage_file(struct tsct_stream_reader_dir *dir, struct tsct_stream_r
 static int damage_head(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s,
 		       const char *reason)
 {
-	damage(dir, s, "packet %" PRIu64 " at byte %" PRIu64
-	       " is damaged (%s); the rest of the file is skipped",
-	       (uint64_t)s->packets - 1, (uint64_t)s->pos, reason);
+	report_damage(dir, s, "packet %" PRIu64 " at byte %" PRIu64
+		      " is damaged (%s); the rest of the file is skipped",
+		      (uint64_t)s->packets - 1, (uint64_t)s->pos, reason);
 	s->cut = s->spoiled = true;
 	return 0;
 }
@@ -305,7 +305,7 @@ static int damage_head(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 
 /* Returns true if file tick @tick, shifted left by s->up bits to get the source's tick,
  * still fits in 64 bits. */
-static bool fits(const struct tsct_stream_reader *s, __u64 tick)
+static bool tick_fits(const struct tsct_stream_reader *s, __u64 tick)
 {
 	return tick << s->up >> s->up == tick;
 }
@@ -319,17 +319,17 @@ static const char *check_head(const struct tsct_stream_reader_dir *dir,
 	if (head->magic != TSCT_CTF_MAGIC)
 		return "not a packet header";
 	if (memcmp(head->uuid, dir->rec->uuid, 16))
-		return "of another recording";
+		return "header of another recording";
 	if (head->stream_id != s->class || head->cpu != s->event.cpu ||
 	    head->node != s->event.node)
-		return "of another stream";
+		return "header of another stream";
 	if (head->content_bits > head->packet_bits ||
 	    head->content_bits % 8 || head->packet_bits % 8 ||
 	    head->content_bits < sizeof(*head) * 8 ||
 	    head->packet_bits > PACKET_BYTES_MAX * 8)
 		return "impossible size";
 	if (head->end < head->begin || head->begin < s->last ||
-	    !fits(s, head->end))
+	    !tick_fits(s, head->end))
 		return "impossible time";
 	return NULL;
 }
@@ -341,7 +341,7 @@ static __u64 end_of(const struct tsct_stream_reader *s, int fd, size_t len)
 	const __u64 min = s->pos + len, end = s->pos + s->head.packet_bits / 8;
 	struct stat st;
 
-	/* The padding of the packet was not read: the file may end within it. */
+	/* The padding of the packet was not read: the file may end within the padding. */
 	if (s->cut)
 		return min;
 	if (end == min || fstat(fd, &st) || (__u64)st.st_size >= end)
@@ -363,9 +363,9 @@ static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 		return damage_head(dir, s, reason);
 	if (s->head.seq != s->packets - 1) {
 		s->spoiled = true;
-		damage(dir, s, "packet %" PRIu64 " found instead of packet %"
-		       PRIu64 "; the packets between them are missing",
-		       (uint64_t)s->head.seq, (uint64_t)s->packets - 1);
+		report_damage(dir, s, "packet %" PRIu64 " found instead of packet %"
+			      PRIu64 "; the packets between them are missing",
+			      (uint64_t)s->head.seq, (uint64_t)s->packets - 1);
 	}
 	s->packets = s->head.seq + 1;
 	s->event.discarded = s->discarded = s->head.discarded;
@@ -383,7 +383,7 @@ static int read_packet(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 	s->cut = (size_t)got < content;
 	if (s->cut)
 		damage_cut(dir, s, s->pos + got);
-	/* The packet's header was read before, so the file was truncated since. */
+	/* The packet's header was read before, so the file was truncated since then. */
 	if ((size_t)got < sizeof(s->head))
 		return 0;
 	s->next = end_of(s, fd, got);
@@ -420,7 +420,7 @@ static int open_stream(struct tsct_stream_reader_dir *dir, struct tsct_stream_re
 
 /*
  * Returns true if the next packet of a live recording is in the file, and may be read.
- * A partial packet is still being written, or will be removed: the disk is full.
+ * A partial packet is still being written, or will be removed because the disk is full.
  */
 static bool is_readable(const struct tsct_stream_reader_dir *dir,
 			const struct tsct_stream_reader *s, int fd)
@@ -473,7 +473,7 @@ struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_even
 		}
 		kind.size += tsct_event_def_field_size(&def->fields[f], "", 65536);
 	}
-	/* An event of more than the largest payload is invalid: decode() rejects it. */
+	/* An event of more than the largest payload is invalid: decode_event() rejects it. */
 	if (kind.size > TSCT_CTF_PAYLOAD_MAX)
 		kind.size = -1;
 	return kind;
@@ -492,9 +492,9 @@ tsct_stream_reader_kinds(const struct tsct_stream_class *class)
 }
 
 /*
- * Decodes the next event of the packet. Returns NULL, or the reason why it is invalid.
+ * Decodes the packet's next event. Returns NULL, or the reason why the event is invalid.
  */
-static const char *decode(struct tsct_stream_reader *s)
+static const char *decode_event(struct tsct_stream_reader *s)
 {
 	const __u8 *at = s->packet + s->at;
 	size_t left = s->len - s->at;
@@ -548,16 +548,16 @@ static int next_event(struct tsct_stream_reader_dir *dir, struct tsct_stream_rea
 			if (ret <= 0)
 				return ret;
 		}
-		reason = decode(s);
+		reason = decode_event(s);
 		if (!reason)
 			return 1;
 		/* A packet that the file's end cuts off was already reported. */
 		if (!s->cut) {
 			s->spoiled = true;
-			damage(dir, s, "packet %" PRIu64 ", event at byte %" PRIu64
-			       ": %s; the rest of the packet is skipped",
-			       (uint64_t)s->packets - 1, (uint64_t)(s->pos + s->at),
-			       reason);
+			report_damage(dir, s, "packet %" PRIu64 ", event at byte %" PRIu64
+				      ": %s; the rest of the packet is skipped",
+				      (uint64_t)s->packets - 1, (uint64_t)(s->pos + s->at),
+				      reason);
 		}
 		s->at = s->len;
 	}
@@ -583,11 +583,11 @@ int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir,
 	if (!s->spoiled)
 		how = s->packets ? "ends early; " : "empty or missing; ";
 	if (events < counts->events)
-		damage(dir, s, "%s%" PRIu64 " events are missing", how,
-		       (uint64_t)(counts->events - events));
+		report_damage(dir, s, "%s%" PRIu64 " events are missing", how,
+			      (uint64_t)(counts->events - events));
 	else if (s->packets < counts->packets)
-		damage(dir, s, "%s%" PRIu64 " packets are missing", how,
-		       (uint64_t)(counts->packets - s->packets));
+		report_damage(dir, s, "%s%" PRIu64 " packets are missing", how,
+			      (uint64_t)(counts->packets - s->packets));
 	return 0;
 }
 
@@ -642,8 +642,8 @@ void tsct_stream_reader_free(struct tsct_stream_reader *s)
 	s->at = s->len = 0;
 }
 
-/* Returns the end of the last packet whose header is in @bytes, also of a damaged packet; 0:
- * there is none with an end of at most @max. */
+/* Returns the end, in source ticks, of the last packet whose header is in @bytes and whose end
+ * is at most @max, even if its events are damaged; 0: there is no such packet. */
 static __u64 last_end_in(const struct tsct_stream_reader_dir *dir,
 			 const struct tsct_stream_reader *s, const __u8 *bytes, size_t len,
 			 __u64 max)
@@ -658,7 +658,7 @@ static __u64 last_end_in(const struct tsct_stream_reader_dir *dir,
 		    !memcmp(head.uuid, dir->rec->uuid, sizeof(head.uuid)) &&
 		    head.stream_id == s->class && head.cpu == s->event.cpu &&
 		    head.node == s->event.node && head.begin <= head.end &&
-		    fits(s, head.end) && head.end << s->up >> s->down <= max)
+		    tick_fits(s, head.end) && head.end << s->up >> s->down <= max)
 			end = head.end << s->up >> s->down;
 	}
 	return end;
@@ -679,7 +679,7 @@ __u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
 		return 0;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		to = st.st_size;
-	/* The parts overlap, by less than a header. */
+	/* Parts overlap by a header less one byte, so that each header is whole in a part. */
 	for (; to >= head && !end; to = from ? from + head - 1 : 0) {
 		from = to > TSCT_TAIL_BYTES ? to - TSCT_TAIL_BYTES : 0;
 		if (pread(fd, part, to - from, from) != to - from)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One stream file of a recording: the headers of its events, writing it, reading it.
+ * One stream file of a recording: event headers, stream writer and stream reader.
  * Documentation/trace-format.rst has the format, recording.h the header of a packet.
  *
  * Writers and readers are independent of each other: each may run in its own thread,
@@ -16,7 +16,7 @@
 
 /*
  * Event headers of stream files, in front of each payload: the event's id, the low bits
- * of its tick that changed, and the thread if it is not that of the event before.
+ * of its tick that changed, and the thread if it is not the previous event's thread.
  *
  *	byte 0, bits 0-2	form: 0-3 compact, 4-7 extended, with low bits of
  *				the tick in 1, 2, 4, 8 bytes each
@@ -29,23 +29,23 @@
  * below 32, the tick less than 256 above the previous event's, and the thread the same.
  *
  * The tick is the lowest tick that has these low bits and is not below the previous
- * event's tick. For the first event of a packet, the tick of the packet's begin, which
- * the packet header has in full, replaces the previous event's tick, and the event
- * header always has the thread. So each packet can be decoded without earlier packets.
+ * event's tick. For the first event of a packet, the packet's first tick, which the
+ * packet header has in full, replaces the previous event's tick, and the event header
+ * always has the thread. So each packet can be decoded without earlier packets.
  *
- * Ticks never decrease. Options, after RISC-V's text on trace time stamps:
+ * Ticks never decrease. Options, which follow RISC-V's specification of trace time stamps:
  *
  *	tsc/16, tsc/256	4 or 8 low bits are dropped: struct tsct_tick_resolution
  *	interpolated	source ticks are divided: struct tsct_tick_resolution
- *	off		every event has the tick of its packet's begin
- *	sync-every	a packet ends after that many events or bytes, or after that
- *			time: struct tsct_packet_limits
+ *	off		every event has the first tick of its packet
+ *	sync-every	a packet ends after a given number of events or bytes, or after
+ *			a given time: struct tsct_packet_limits
  */
 #define TSCT_DELTA_ID_MAX	0xffff
 #define TSCT_DELTA_TID		0x10000
 #define TSCT_DELTA_COMPACT	32	/* ids below this limit have a compact header */
 
-/* Maximum size of a header in bytes; tsct_delta_put() may write to all of them. */
+/* Room for a header, bytes: tsct_delta_put() may write to all of these bytes. */
 #define TSCT_DELTA_ROOM		16
 
 #define TSCT_DELTA_NO_TID	(1ULL << 32)
@@ -71,7 +71,7 @@ static inline void tsct_delta_begin(struct tsct_delta *delta, __u64 begin)
  * @to: the memory; TSCT_DELTA_ROOM bytes, as bytes after the header are written, too
  *
  * Returns the header's size, 2 to 15 bytes. -EINVAL, with nothing changed: @tick is
- * before the tick of the packet's last event (or of its begin), or @id is above
+ * before the packet's last event (or before the packet's first tick), or @id is above
  * TSCT_DELTA_ID_MAX.
  */
 static inline int tsct_delta_put(struct tsct_delta *delta, __u8 *to, __u32 id,
@@ -163,8 +163,8 @@ static inline int tsct_delta_get_end(struct tsct_delta *delta, const __u8 *from,
  * @len: number of bytes that may be read, of any content
  *
  * Returns the header's size in bytes. With nothing changed: -ENODATA: the header does
- * not end within @len; -EINVAL: a tick beyond 2^64 or before that of the last event, an
- * invalid id, or the first event of a packet without its thread.
+ * not end within @len; -EINVAL: the tick is beyond 2^64 or before the last event's tick, the
+ * id is invalid, or the packet's first event has no thread id.
  */
 static inline int tsct_delta_get(struct tsct_delta *delta, const __u8 *from,
 				 size_t len, __u32 *ret_id)
@@ -207,8 +207,8 @@ static inline int tsct_tick_resolution_init(struct tsct_tick_resolution *res, in
  * tsct_tick_resolution_tick - convert the tick of an event
  * @source: the source's tick of the event
  *
- * Returns 0; -EINVAL: @source is less than that of the event before; -ERANGE: the
- * converted tick exceeds 64 bits.
+ * Returns 0; -EINVAL: @source is less than the previous event's; -ERANGE: the converted
+ * tick exceeds 64 bits.
  */
 static inline int tsct_tick_resolution_tick(struct tsct_tick_resolution *res,
 					    __u64 source, __u64 *ret_tick)
@@ -248,7 +248,7 @@ struct tsct_stream_writer_file {
 	const __u8 *uuid;	/* UUID of the recording, 16 bytes */
 	__u32 stream_id;
 	__u32 cpu, node;
-	/* limits of a packet; 0: default. The limit in ns is for the caller to keep: a
+	/* limits of a packet; 0: default. The caller applies the limit in ns, because a
 	 * stream writer does not know the length of a tick. */
 	struct tsct_packet_limits limits;
 	__u32 fsync;	/* times at which the file is flushed, enum tsct_fsync */
@@ -264,9 +264,9 @@ struct tsct_stream_writer {
 	/* offset in the buffer at which the open packet is full */
 	__u32 full;
 	__u32 packet_bytes;		/* size at which a packet is full, bytes */
-	__u64 every;	/* number of events with which a packet is full */
+	__u64 every;	/* number of events at which a packet is full */
 	__u64 run_length;	/* number of events since the tick last changed */
-	__u64 max_per_tick; /* public: events in the longest run on one tick, minus 1 */
+	__u64 max_per_tick; /* public: largest number of events in a row on one tick, minus 1 */
 	__u64 begin;			/* tick of the open packet's first event */
 	__u64 end;	/* lowest tick at which the open packet may end */
 	__u64 first;		/* public: tick of the file's first event */
@@ -288,9 +288,9 @@ void tsct_stream_writer_init(struct tsct_stream_writer *w,
 			     const struct tsct_stream_writer_file *file);
 
 /*
- * tsct_stream_writer_start - begin the file at tick @begin; once, before any event
+ * tsct_stream_writer_start - begin the file at tick @begin; once, before any event.
  * The first packet is empty: CTF readers count losses between packets, so with an empty
- * packet they count losses before the first event, too. 0 or -ENOMEM
+ * packet they count losses before the first event, too. Returns 0 or -ENOMEM.
  */
 int tsct_stream_writer_start(struct tsct_stream_writer *w, __u64 begin);
 
@@ -300,7 +300,7 @@ static inline bool tsct_stream_writer_started(const struct tsct_stream_writer *w
 	return w->buffer;
 }
 
-/* Returns the last tick of the file; no later event may be earlier. */
+/* Returns the last tick of the file; the next event must not be earlier. */
 static inline __u64 tsct_stream_writer_last(const struct tsct_stream_writer *w)
 {
 	return w->end > w->delta.tick ? w->end : w->delta.tick;
@@ -319,8 +319,8 @@ static inline __u64 tsct_stream_writer_unwritten(const struct tsct_stream_writer
 }
 
 /*
- * tsct_stream_writer_extend - extend the open packet to @tick
- * For recordings whose events have no time but that of their packet.
+ * tsct_stream_writer_extend - extend the open packet to @tick.
+ * Used for recordings whose events have only the time of their packet.
  */
 static inline void tsct_stream_writer_extend(struct tsct_stream_writer *w, __u64 tick)
 {
@@ -393,7 +393,7 @@ static inline int tsct_stream_writer_put(struct tsct_stream_writer *w, __u32 id,
 
 /*
  * tsct_stream_writer_end_packet - complete the open packet and begin the next packet
- * @discarded: events lost at this location so far
+ * @discarded: number of events lost at this location so far
  *
  * Small packets are written together. Returns 0, or -errno if writing failed; after a
  * failure, all later calls return the same -errno, and the file has only whole packets,
@@ -401,11 +401,12 @@ static inline int tsct_stream_writer_put(struct tsct_stream_writer *w, __u32 id,
  */
 int tsct_stream_writer_end_packet(struct tsct_stream_writer *w, __u64 discarded);
 
-/* Writes all packets, also one for a loss after the last event. 0 or -errno */
+/* Writes all packets to the file. The open packet is one of them if it has events, or if
+ * @discarded has changed since the last packet. Returns 0 or -errno. */
 int tsct_stream_writer_flush(struct tsct_stream_writer *w, __u64 discarded);
 
-/* Flushes at the end of the recording, with fsync() unless TSCT_FSYNC_NEVER. 0 or
- * -errno */
+/* Flushes at the end of the recording. The file is then on disk, unless its `fsync` is
+ * TSCT_FSYNC_NEVER. Returns 0 or -errno. */
 int tsct_stream_writer_finish(struct tsct_stream_writer *w, __u64 discarded);
 
 /* Discards the events that are not in the file yet: tsct_stream_writer_events() no
@@ -414,35 +415,35 @@ void tsct_stream_writer_drop(struct tsct_stream_writer *w);
 
 void tsct_stream_writer_free(struct tsct_stream_writer *w);
 
-/* Calls fsync(); a file that has nothing to sync is no error. 0 or -errno */
+/* Calls fsync(). Returns 0, also for a file that cannot be synced, or -errno. */
 int tsct_fsync(int fd);
 
 /* ---- reading: the contents of the file are untrusted ---------------------- */
 
-/* An event class: how the events of one ID are decoded; index: ID - TSCT_ID_FIRST */
+/* Event class, by which the events of one ID are decoded; array index: ID - TSCT_ID_FIRST */
 struct tsct_stream_reader_kind {
 	const struct tsct_event_def *def; /* definition of the event; NULL: undefined */
 	__s32 size;	/* size of the payload, bytes; -1: varies */
-	__u32 id;	/* ID of the definition, which is that in the file */
+	__u32 id;	/* ID of the definition and of its events in the file */
 };
 
 struct tsct_stream_reader {
 	/* Public fields, valid after tsct_stream_reader_next() returned 1 */
 	struct tsct_trace_event event;
-	__u32 id;			/* event id of the definition event.def */
+	__u32 id;			/* ID of event.def, the event's definition */
 
 	struct tsct_delta delta;
 	/* contents of the packet, followed by TSCT_DELTA_ROOM zeros */
 	const __u8 *packet;
-	size_t at, len;	/* bytes of the packet: decoded so far, and in all */
+	size_t at, len;	/* number of bytes decoded so far; size of the packet, bytes */
 	__u64 latest;			/* latest valid tick in the packet */
 	const struct tsct_stream_reader_kind *kinds;
 	__u32 nr_kinds;
 	/* shifts from file tick to source tick: tick = file_tick << up >> down */
 	__u32 up, down;
 	/*
-	 * Size of an event by its first byte, if that byte determines the size; else 0.
-	 * One load replaces a chain of dependent loads before the next event.
+	 * Size of an event by its first byte, bytes; 0: that byte does not determine the
+	 * size. One load replaces a chain of dependent loads before the next event.
 	 */
 	__u16 whole[256];
 
@@ -477,8 +478,8 @@ struct tsct_stream_reader_dir {
 struct tsct_stream_reader_kind tsct_stream_reader_kind_of(const struct tsct_event_def *def);
 
 /*
- * tsct_stream_reader_kinds - make the event classes of a stream class
- * The array is freed with free(), and points into @class. NULL: no memory
+ * tsct_stream_reader_kinds - make the event classes of a stream class.
+ * The array points into @class. The caller frees it with free(). NULL: out of memory
  */
 struct tsct_stream_reader_kind *tsct_stream_reader_kinds(const struct tsct_stream_class *class);
 
@@ -496,7 +497,7 @@ void tsct_stream_reader_free(struct tsct_stream_reader *s);
 void tsct_stream_reader_update(struct tsct_stream_reader *s, const struct tsct_recording *rec,
 		       const struct tsct_stream_reader_kind *kinds);
 
-/* Slow path of tsct_stream_reader_next(), for a new packet, a string or damage */
+/* Slow path of tsct_stream_reader_next(): a new packet, an event with strings, or damage */
 int tsct_stream_reader_next_slow(struct tsct_stream_reader_dir *dir, struct tsct_stream_reader *s);
 
 static inline void tsct_stream_reader_give_(struct tsct_stream_reader *s, const __u8 *from,
@@ -526,8 +527,8 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 	int head;
 
 	/*
-	 * Behind the packet's end there are zeros, which decode to an event that ends
-	 * beyond the packet.
+	 * After the packet's contents the buffer has zeros, which decode to an event that
+	 * ends beyond the packet.
 	 */
 	head = tsct_delta_get(&delta, from, TSCT_DELTA_ROOM, &id);
 	if (unlikely(head < 0 || id >= s->nr_kinds))
@@ -543,7 +544,7 @@ static inline int tsct_stream_reader_next_wide_(struct tsct_stream_reader_dir *d
 }
 
 /*
- * tsct_stream_reader_next - read the next event to s->event, valid until the next call
+ * tsct_stream_reader_next - read the next event to s->event, valid until the next call.
  * Returns 1; 0: no more events; or -ENOMEM.
  */
 static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
@@ -575,10 +576,10 @@ static inline int tsct_stream_reader_next(struct tsct_stream_reader_dir *dir,
 
 /*
  * tsct_stream_reader_last_tick - get the source tick at which a file's last packet ends
- * @max: ends above it are those of damaged headers
- * @part: scratch buffer
- * Reads the end of the file, and more only if no packet header is there. Returns 0 if there
- * is none, or if the file cannot be read.
+ * @max: a packet header with a later end is damaged, and ignored
+ * @part: scratch buffer.
+ * Reads the last part of the file, and earlier parts only if it has no packet header. Returns
+ * 0 if the file has no packet header, or cannot be read.
  */
 __u64 tsct_stream_reader_last_tick(const struct tsct_stream_reader_dir *dir,
 				   const struct tsct_stream_reader *s, __u64 max,

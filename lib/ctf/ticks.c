@@ -78,7 +78,7 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 	note_error(encoder, rec->begin);
 }
 
-/* The error of clock params is largest at an end of the time in which they are used. */
+/* The error bound of clock params is largest at the start or end of their time in use. */
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
 			      const struct tsct_clock_params *params, __u64 at)
 {
@@ -164,10 +164,10 @@ static struct tsct_clock_params convert_params(const struct tsct_clock_params *k
 		(struct tsct_clock_params) { .mult = 0 } : to;
 }
 
-/* Makes params of 1 ns per tick, with the largest error bound of all params in use. */
-static struct tsct_clock_params identity(const struct tsct_tick_encoder *encoder,
-					 const struct tsct_recording *rec,
-					 const struct tsct_recording *figures)
+/* Makes params of 1 ns per tick, with the largest error bound of all params used so far. */
+static struct tsct_clock_params identity_params(const struct tsct_tick_encoder *encoder,
+						const struct tsct_recording *rec,
+						const struct tsct_recording *figures)
 {
 	__u64 error_ps = tsct_clock_params_error_ps(&encoder->params, rec->end);
 	const struct tsct_clock_params *known = &rec->real;
@@ -225,17 +225,17 @@ void tsct_tick_encoder_describe(const struct tsct_tick_encoder *encoder,
 	if (to->end < to->begin)
 		to->end = to->begin;
 	to->until = system_ns(&encoder->params, rec->until);
-	to->real = identity(encoder, rec, to);
-	/* The lines are by the counter, which is not what the ticks count. */
+	to->real = identity_params(encoder, rec, to);
+	/* Error bounds are functions of the counter, but ticks are ns of system time. */
 	memset(&to->errors, 0, sizeof(to->errors));
 }
 
 /*
  * ---- the clock of other CTF readers
  *
- * CTF has an integer frequency and an offset. The most accurate moment of the calibration
- * is mapped exactly. precision is the error bound over the whole recording, including the
- * rounding of the frequency and the uncertainty of ticks.
+ * A clock of CTF has an integer frequency and an offset. Its time is exactly that of the
+ * clock params at the moment when these are most accurate. precision is the error bound over
+ * the whole recording, including the rounding of the frequency and the uncertainty of ticks.
  */
 
 /* Increase of the error bound, ns, up to which a clock of 1 GHz is preferred */

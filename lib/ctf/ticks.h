@@ -23,21 +23,21 @@ static inline int tsct_recording_tick_bits(const struct tsct_recording *rec)
 	return tsct_timestamps_bits(rec->timestamps);
 }
 
-/* Returns true if events have no time but that of their packet. */
+/* Returns true if events have only the time of their packet. */
 static inline bool tsct_recording_is_untimed(const struct tsct_recording *rec)
 {
 	return rec->timestamps == TSCT_TIMESTAMPS_OFF;
 }
 
-/* Longest time from the begin of a tick to an event on that tick, first in cycles, then
- * in ns */
+/* Return the longest time from the start of a tick to an event on that tick: the first
+ * function in cycles, the second in ns. */
 __u64 tsct_recording_uncertainty(const struct tsct_recording *rec);
 __u64 tsct_recording_uncertainty_ns(const struct tsct_recording *rec);
 
 /*
- * Nominal clock period of the unique stamps (tsctrace/stamp.h) of a recording, i.e. of a
- * stamp as a number: mult / 2^shift ns. A tick of the files is 2^TSCT_STAMP_EVENT_BITS
- * such periods.
+ * Nominal length of one unit of a recording's unique stamps (tsctrace/stamp.h), which are
+ * taken as 64-bit numbers: mult / 2^shift ns. A tick of the files is as long as
+ * 2^TSCT_STAMP_EVENT_BITS of these units.
  */
 struct tsct_stamp_period {
 	__u64 mult;
@@ -55,7 +55,7 @@ struct tsct_tick_encoder {
 	/* Fields for TSCT_TIMESTAMPS_SYSTEM */
 	/* params in force, from cycles to CLOCK_REALTIME */
 	struct tsct_clock_params params;
-	__u64 begin;		/* tick of the recording's begin */
+	__u64 begin;		/* tick of the recording's start */
 	__u64 error_ps;		/* largest error bound of all params so far, ps */
 	__u64 stopped_ns;	/* longest time for which ticks stood still, ns */
 	__u64 floor;		/* lowest tick that a later event may have */
@@ -66,7 +66,7 @@ void tsct_tick_encoder_init(struct tsct_tick_encoder *encoder,
 			    const struct tsct_recording *rec);
 
 /*
- * tsct_tick_encoder_follow - use @params for CLOCK_REALTIME from counter value @at on
+ * tsct_tick_encoder_follow - use @params for CLOCK_REALTIME from counter value @at on.
  * Has an effect only with TSCT_TIMESTAMPS_SYSTEM.
  */
 void tsct_tick_encoder_follow(struct tsct_tick_encoder *encoder,
@@ -83,14 +83,14 @@ __u64 tsct_tick_encoder_settle(struct tsct_tick_encoder *encoder, __u64 cycles);
  * tsct_tick_encoder_system - get the tick of a file's next event, with
  * TSCT_TIMESTAMPS_SYSTEM
  * @cycles: must not decrease within a file
- * @last: tick of the event before; the result is never lower, even if new params give
+ * @last: tick of the previous event; the result is never lower, even if new params give
  * earlier times
  */
 __u64 tsct_tick_encoder_system(struct tsct_tick_encoder *encoder, __u64 cycles,
 			       __u64 last);
 
-/* Copy of a recording's description, in file ticks; shares the original's memory, so is
- * not freed */
+/* Copy of a recording's description, in file ticks. The copy points into the original, so
+ * it is not freed. */
 struct tsct_tick_figures {
 	struct tsct_recording rec;
 	struct tsct_recorded_node node;

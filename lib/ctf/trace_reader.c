@@ -58,12 +58,12 @@ struct tsct_trace {
 	__u32 nr_streams;
 	struct tsct_order order;
 	struct tsct_order_cursor *heap;
-	unsigned int which;		/* what to read: mask of TSCT_TRACE_* */
+	unsigned int which;		/* events to read: mask of TSCT_TRACE_* */
 	bool started;
 	/* flag: the event of the heap's first stream was returned */
 	bool given;
-	/* place of the last tick among the recording's errors; not a part of the trace's
-	 * state that its user sees */
+	/* position of the last tick among the recording's error bounds; a pointer, as
+	 * functions that take a const trace move the position */
 	struct tsct_error_cursor *error_at;
 	/* state of following a live recording; NULL: not followed */
 	struct tsct_trace_follower *follow;
@@ -98,7 +98,8 @@ static int read_text(int fd, char **ret_text, size_t *ret_len)
 	return 0;
 }
 
-/* Parses the metadata into @rec, which the caller frees in any case. 0 or -errno */
+/* Parses the metadata into @rec, which the caller frees also after an error. Returns 0 or
+ * -errno. */
 static int read_metadata(const struct tsct_trace *t, struct tsct_recording *rec,
 			 char *err_text, size_t err_size)
 {
@@ -130,7 +131,7 @@ static int read_metadata(const struct tsct_trace *t, struct tsct_recording *rec,
 
 /*
  * Sets the end of an incomplete recording to the end of its last packet: the end in the
- * metadata is older, and error bounds grow with time. 0 or -ENOMEM
+ * metadata is older, and error bounds grow with time. Returns 0 or -ENOMEM.
  */
 static int find_end(struct tsct_trace *t)
 {
@@ -406,7 +407,7 @@ static bool is_same_recording(const struct tsct_recording *old,
 	return true;
 }
 
-/* Keeps the old definitions, because events that were returned point at them. */
+/* Moves the definitions of @old to @fresh, as returned events point at these definitions. */
 static void keep_defs(struct tsct_recording *old, struct tsct_recording *fresh)
 {
 	struct tsct_event_def *def;
@@ -422,7 +423,7 @@ static void keep_defs(struct tsct_recording *old, struct tsct_recording *fresh)
 		}
 }
 
-/* Rereads the metadata if its file was replaced. 1: replaced; 0: unchanged; -errno */
+/* Rereads the metadata if its file was replaced. Returns 1: replaced; 0: unchanged; -errno. */
 static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size)
 {
 	struct stat *old = &t->follow->meta, now;
@@ -470,7 +471,7 @@ static int update_metadata(struct tsct_trace *t, char *err_text, size_t err_size
 
 /* Checks whether a live recording has progressed. Returns 1 if its metadata changed; 0:
  * only events may have been added; -EAGAIN: nothing changed; or -errno. */
-static int update(struct tsct_trace *t, char *err_text, size_t err_size)
+static int update_recording(struct tsct_trace *t, char *err_text, size_t err_size)
 {
 	enum tsct_progress_state state;
 	__u64 tick;
@@ -494,7 +495,7 @@ static int update(struct tsct_trace *t, char *err_text, size_t err_size)
 
 int tsct_trace_poll(struct tsct_trace *t, char *err_text, size_t err_size)
 {
-	return t->file.live_until ? update(t, err_text, err_size) : 0;
+	return t->file.live_until ? update_recording(t, err_text, err_size) : 0;
 }
 
 __u64 tsct_trace_settled(const struct tsct_trace *t)
@@ -513,11 +514,11 @@ int tsct_trace_wait(struct tsct_trace *t, const sigset_t *mask, char *err_text,
 		return 0;
 	fd.fd = t->follow->notify;
 	for (;;) {
-		/* Old inotify events are read before update(), so that a later change
-		 * makes another. */
+		/* Old inotify events are read before the recording is checked, so that
+		 * each later change queues a new inotify event. */
 		while (read(t->follow->notify, notes, sizeof(notes)) > 0)
 			;
-		ret = update(t, err_text, err_size);
+		ret = update_recording(t, err_text, err_size);
 		if (ret != -EAGAIN)
 			return ret;
 		if (ppoll(&fd, 1, NULL, mask) < 0) {

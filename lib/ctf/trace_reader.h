@@ -12,10 +12,10 @@
 /* Callback that receives reports of damage */
 typedef void tsct_trace_report(void *arg, const char *sentence);
 
-/* Returns the number of bytes of channels' packets that were read so far. */
+/* Returns the size of all packets of channels that were read so far, bytes. */
 __u64 tsct_trace_bytes(const struct tsct_trace *trace);
 
-/* Returns the size in its file of the event that was read last, bytes; 0: no event. */
+/* Returns the size of the last returned event in its stream file, bytes; 0: no event. */
 __u64 tsct_trace_event_bytes(const struct tsct_trace *trace);
 
 /* Returns the description of the recording, which tsct_trace_wait() may change. */
@@ -46,12 +46,12 @@ void tsct_trace_report_text(const struct tsct_trace *trace, const char *sentence
 void tsct_trace_refuse(struct tsct_trace *trace,
 		       const struct tsct_trace_event *event, const char *reason);
 
-/* Returns the number of events lost while recording, by the packets read so far. */
+/* Returns the number of events lost while recording, as the packets read so far state. */
 __u64 tsct_trace_discarded(const struct tsct_trace *trace);
 
 /* ---- fields ------------------------------------------------------------------ */
 
-/* Gets an integer field of an event. Returns false if it has none of that name. */
+/* Gets the value of a field. Returns false if the event has no integer field @name. */
 static inline bool tsct_value_find_integer(const struct tsct_trace_event *e, const char *name,
 					   __s64 *ret)
 {
@@ -63,7 +63,7 @@ static inline bool tsct_value_find_integer(const struct tsct_trace_event *e, con
 	return true;
 }
 
-/* Returns the value of an integer field; 0: no such field */
+/* Returns the value of an integer field of an event; 0: no such field. */
 static inline __s64 tsct_value_integer_of(const struct tsct_trace_event *e, const char *name)
 {
 	__s64 value = 0;
@@ -113,11 +113,11 @@ int tsct_trace_follow(struct tsct_trace *trace, const char *dir);
 int tsct_trace_wait(struct tsct_trace *trace, const sigset_t *mask, char *err_text,
 		    size_t err_size);
 
-/* tsct_trace_poll - the same without sleeping. -EAGAIN: there are no more events yet. */
+/* tsct_trace_poll - as tsct_trace_wait(), but returns -EAGAIN instead of sleeping */
 int tsct_trace_poll(struct tsct_trace *trace, char *err_text, size_t err_size);
 
-/* Returns the tick before which tsct_trace_next() returns all events of a live recording;
- * UINT64_MAX: no later event comes. */
+/* Returns the tick before which all events of a live recording can be read in order;
+ * UINT64_MAX: the recording gets no more events. */
 __u64 tsct_trace_settled(const struct tsct_trace *trace);
 
 #endif /* TSCT_TRACE_READER_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads and writes of more than the kernel may do at once */
+/* Reads and writes that continue until all bytes are done: the kernel may do only a part */
 #ifndef TSCT_WHOLE_IO_H
 #define TSCT_WHOLE_IO_H
 
@@ -28,7 +28,7 @@ static inline ssize_t tsct_pread_all(int fd, void *to, size_t len, uint64_t pos)
 	return (ssize_t)got;
 }
 
-/* Calls write() until all is written. Returns 0 or -errno. */
+/* Calls write() until @len bytes are written. Returns 0 or -errno. */
 static inline int tsct_write_all(int fd, const void *from, size_t len)
 {
 	const char *at = from;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The front end of all formats: it reads the recording, and knows none of them. */
+/* Front end of all export formats: reads the recording, and does not depend on any format. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -53,8 +53,8 @@ __u64 tsct_export_last_tick(const struct tsct_export *x)
 	return x->now_tick > x->rec->end ? x->now_tick : x->rec->end;
 }
 
-/* Returns the largest bound of events before the begin that the metadata states, as in a
- * changed file; 0: there are none. */
+/* Returns the largest error bound of events before rec->begin, which only a modified recording
+ * has, ns; 0: there are no such events. */
 static __u64 early_error_ns(const struct tsct_export *x)
 {
 	return x->rec->merged || x->first_tick >= x->rec->begin ? 0 :
@@ -83,7 +83,7 @@ void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ER
 	tsct_recording_errors(x->rec, tsct_export_last_tick(x), &errors);
 	ret_ns[0] = larger(errors.clock_ns, early_error_ns(x));
 	ret_ns[1] = errors.node_ns;
-	/* Before the begin, no bound of CLOCK_REALTIME to UTC is stated. */
+	/* Before rec->begin, no bound of the distance from UTC is stated. */
 	ret_ns[2] = early_error_ns(x) ? UINT64_MAX : errors.utc_ns;
 }
 
@@ -257,7 +257,7 @@ struct tsct_thread *tsct_export_process(struct tsct_export *x, struct tsct_threa
 	return process;
 }
 
-/* Numbers of the processes of a node. Those that stand for nodes are above those of node 0. */
+/* Limit of process IDs. Numbers that stand for nodes, from PIDS on, follow those of node 0. */
 #define PIDS	(1LL << 22)
 
 __s64 tsct_export_pid(const struct tsct_export *x, __u32 node, __u32 tgid)
@@ -336,10 +336,10 @@ static void learn_rank(struct tsct_export *x, const struct tsct_export_event *ev
 		tsct_thread_set_rank(process, rank);
 }
 
-static int take(struct tsct_export *x, struct tsct_threads *threads,
-		struct tsct_export_event *ev,
-		int (*event)(struct tsct_export *x,
-			     const struct tsct_export_event *e))
+static int pass_event(struct tsct_export *x, struct tsct_threads *threads,
+		      struct tsct_export_event *ev,
+		      int (*event)(struct tsct_export *x,
+				   const struct tsct_export_event *e))
 {
 	int err;
 
@@ -406,7 +406,7 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 			learn_name(x, threads, &e, "next_tid", "next_comm");
 		}
 		if (ev.ns >= x->from_ns && tsct_selection_has(&x->selection, &e))
-			err = take(x, threads, &ev, event);
+			err = pass_event(x, threads, &ev, event);
 		if (!err && x->poll && ++x->read % POLL_EVENTS == 0) {
 			x->done_bytes = done_bytes + tsct_trace_bytes(trace);
 			err = x->poll(x);
@@ -425,7 +425,7 @@ static int file_error(const struct tsct_export *x)
 	return errno ? -errno : -EIO;
 }
 
-static int hand_on(struct tsct_export *x, const struct tsct_export_event *ev)
+static int format_event(struct tsct_export *x, const struct tsct_export_event *ev)
 {
 	int err;
 
@@ -443,7 +443,7 @@ int tsct_export_run(struct tsct_export *x)
 
 	err = x->format->begin(x);
 	if (!err)
-		err = tsct_export_walk(x, x->trace, &x->threads, hand_on);
+		err = tsct_export_walk(x, x->trace, &x->threads, format_event);
 	errno = 0;
 	if (!err && x->format->end)
 		err = x->format->end(x);

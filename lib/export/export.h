@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exports a recording to the formats of other tools. The front end reads it
+ * Exports a recording to the formats of other tools. The front end reads the recording
  * once, event by event, in the order of time, and passes the selected events to
  * a format. Memory grows with threads and definitions, not with events.
  */
@@ -22,9 +22,9 @@ struct tsct_export;
 /* The way in which a viewer draws an event */
 enum tsct_export_act {
 	TSCT_ACT_INSTANT,
-	TSCT_ACT_OPEN,		/* beginning of a slice */
+	TSCT_ACT_OPEN,		/* start of a slice */
 	TSCT_ACT_CLOSE,		/* end of the open slice `frame` */
-	TSCT_ACT_ORPHAN,	/* end of a slice without a begin, or a begin
+	TSCT_ACT_ORPHAN,	/* END event without a BEGIN event, or BEGIN event
 				 * that is nested too deeply */
 	TSCT_ACT_COUNT,
 	TSCT_ACT_SEND,
@@ -34,15 +34,15 @@ enum tsct_export_act {
 struct tsct_export_event {
 	const struct tsct_trace_event *e;
 	__s64 ns;		/* time of the event since the Unix epoch, ns */
-	__u32 def;		/* number of the event's definition, below nr_defs */
+	__u32 def;		/* index of the event's definition in x->defs */
 	__u32 node;
 	enum tsct_export_act act;
 	struct tsct_thread *thread;
 	/*
-	 * For TSCT_ACT_CLOSE: index of the slice that ends among the thread's open ones,
-	 * in x->slices. Those above it were opened later and continue: as viewers nest
-	 * slices, a format closes those first and reopens them afterwards, by
-	 * tsct_export_close().
+	 * For TSCT_ACT_CLOSE: index of the slice that ends, among the thread's open slices
+	 * in x->slices. Slices with a higher index were opened later and continue. As
+	 * viewers nest slices, a format closes these slices first and reopens them
+	 * afterwards, with tsct_export_close().
 	 */
 	__u32 frame;
 	/* For SEND and RECEIVE: key of the message, equal at both ends; 0: unknown */
@@ -58,10 +58,10 @@ struct tsct_export_format {
 	const char *name;
 	const char *suffix;	/* suffix of output files and directories */
 	bool directory;
-	/* flag: times relative to the recording's beginning are allowed */
+	/* flag: times relative to the recording's start are allowed */
 	bool relative;
-	/* flag: the format requires that slices of a thread nest. END events without a
-	 * BEGIN are then counted in x->orphans, interrupted slices in x->cuts. */
+	/* flag: the format requires that slices of a thread nest, so that x->orphans and
+	 * x->cuts are worth a warning */
 	bool nests;
 	int (*begin)(struct tsct_export *x);
 	int (*event)(struct tsct_export *x, const struct tsct_export_event *e);
@@ -79,9 +79,9 @@ struct tsct_export_def {
 	enum tsct_kernel_event kernel;
 	__u32 slice;		/* number of the slice, equal for a BEGIN and its END */
 	bool wanted;
-	bool names_rank;	/* events are mpi_rank, of a program with MPI */
-	__u64 pool;		/* namespace of the message keys; a SEND and its
-				 * RECEIVE definition have the same */
+	bool names_rank;	/* flag: the events are mpi_rank, of an MPI program */
+	__u64 pool;		/* pool of the message numbers, tsct_message_pool(): equal
+				 * for the definitions of a SEND and its RECEIVE */
 };
 
 struct tsct_export {
@@ -103,10 +103,10 @@ struct tsct_export {
 	/* Results of the export: */
 	char why[256];
 	__s64 now_ns;		/* time of the last event read, ns since the epoch */
-	__u64 now_tick;		/* tick of that event */
-	/* tick of the first event, or begin of the recording, if that is earlier */
+	__u64 now_tick;		/* tick of the last event read */
+	/* tick of the recording's start, or of an event read so far that is earlier */
 	__u64 first_tick;
-	/* bytes of the recording's files: read so far, in all */
+	/* size of the recording's files, bytes: read so far, and in total */
 	__u64 done_bytes, all_bytes;
 	__u64 read, events; /* numbers of events read so far, and of events exported */
 	/* number of END events without a BEGIN event, and of BEGIN events that are
@@ -119,34 +119,34 @@ struct tsct_export {
 	const struct tsct_recording *rec;
 	const char **nodes;	/* names of nodes, by number */
 	__u32 nr_nodes;
-	__s64 begin_ns, end_ns;	/* first and last time of the recording, ns */
+	__s64 begin_ns, end_ns;	/* times of the recording's start and end, ns */
 	struct tsct_selection selection;
 	__s64 from_ns, to_ns;	/* selected times, ns: from_ns <= time < to_ns */
 	struct tsct_export_def *defs;
 	__u32 nr_defs, nr_slices;
 	/* for each slice number, index in defs of a definition with that number */
 	__u32 *slice_defs;
-	/* open slices, by index of the thread and number of the slice; `size` may be set by
-	 * the caller */
+	/* open slices: rows are threads by index, names are numbers of slices; the caller
+	 * may set `size` */
 	struct tsct_spans slices;
 	/* index in defs of a stream class's first definition, by class */
 	__u32 *first_def;
-	struct tsct_identity identity;	/* what is known about threads */
+	struct tsct_identity identity;	/* names and processes of threads, by the statedump */
 	struct tsct_threads threads;
-	/* processes with threads that were exported: tid is the tgid */
+	/* processes of exported threads; `tid` of an entry is the process ID */
 	struct tsct_threads processes;
 	void *own;		/* state private to the format */
 };
 
 /*
- * tsct_export_prepare - examine the recording and resolve the filter
+ * tsct_export_prepare - examine the recording and resolve the filter.
  * Returns 0 or -errno with x->why; -ENOENT: the recording lacks something that
  * the filter names.
  */
 int tsct_export_prepare(struct tsct_export *x);
 
 /*
- * tsct_export_run - export, after tsct_export_prepare()
+ * tsct_export_run - export, after tsct_export_prepare().
  * Returns 0; the result of the callback x->poll() that stopped the export; or -errno,
  * for which x->why may be set.
  */
@@ -157,8 +157,8 @@ void tsct_export_free(struct tsct_export *x);
 /* ---- for formats ------------------------------------------------------ */
 
 /*
- * tsct_export_walk - read @trace from its beginning, ahead of the export
- * Calls @event for each event that will be exported, until @event returns a value other
+ * tsct_export_walk - read the newly opened @trace, for the export or before it.
+ * Calls @event for each event that is to be exported, until @event returns a value other
  * than 0.
  */
 int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
@@ -168,16 +168,16 @@ int tsct_export_walk(struct tsct_export *x, struct tsct_trace *trace,
 
 /*
  * tsct_export_close - end a slice, for TSCT_ACT_CLOSE
- * @cut: interrupts (@begins false), then continues the slices inside of it, so that slices
- *	nest; @slice: number of the slice
- * @end: ends the slice itself
+ * @cut: callback that interrupts (@begins false) or continues slice number @slice: called for
+ *	each slice that was opened later, before and after @end, so that slices nest
+ * @end: callback that ends the slice itself
  */
 int tsct_export_close(struct tsct_export *x, const struct tsct_export_event *ev,
 		      int (*cut)(struct tsct_export *x, const struct tsct_export_event *ev,
 				 __u32 slice, bool begins),
 		      int (*end)(struct tsct_export *x, const struct tsct_export_event *ev));
 
-/* Returns the number of an open slice of a thread. */
+/* Returns the slice number of a thread's open slice. @at: index among the open slices */
 static inline __u32 tsct_export_open_slice(const struct tsct_export *x,
 					   const struct tsct_thread *thread, __u32 at)
 {
@@ -186,21 +186,21 @@ static inline __u32 tsct_export_open_slice(const struct tsct_export *x,
 	return (__u32)slice->name;
 }
 
-/* Finds a thread that an event is about, or adds it, with the name that it has at that time,
- * as far as known. NULL: out of memory */
+/* Finds the thread with ID @tid at the time of event @e, or adds the thread to @threads; sets
+ * its name and process if they are known then. Returns NULL if out of memory. */
 struct tsct_thread *tsct_export_thread(const struct tsct_export *x,
 				       struct tsct_threads *threads,
 				       const struct tsct_trace_event *e, __u32 tid, __u32 cpu);
 
 /*
- * tsct_export_process - find the process of a thread, as it is at the present event
- * Returns its entry in x->processes, of which formats may use `own`; NULL: unknown. The same
- * is in thread->process, from the first time on.
+ * tsct_export_process - find the process of a thread at the time of the present event.
+ * Returns the entry of the process in x->processes, whose member `own` formats may use; NULL:
+ * the process is unknown. Stores the entry in thread->process, too.
  */
 struct tsct_thread *tsct_export_process(struct tsct_export *x, struct tsct_thread *thread);
 
-/* Returns a number for a process, unique among all nodes. @tgid 0: the process that stands for
- * the node, with the threads whose process is unknown */
+/* Returns a number for a process, unique among all nodes. @tgid 0: a process that stands for
+ * the node and has all threads whose process is unknown */
 __s64 tsct_export_pid(const struct tsct_export *x, __u32 node, __u32 tgid);
 
 /* Returns true if definitions of kind @kind are selected. */
@@ -210,11 +210,11 @@ bool tsct_export_has(const struct tsct_export *x, __u32 kind);
  * event so far if that is later, as in a recording whose recorder was killed. */
 __u64 tsct_export_last_tick(const struct tsct_export *x);
 
-/* Returns the error bound of all times, ns. */
+/* Returns the largest error bound of all times so far, ns. */
 __u64 tsct_export_error_ns(const struct tsct_export *x);
 
-/* The largest errors of times to the node's CLOCK_REALTIME, between nodes, and to UTC,
- * with their names in exported metadata; UINT64_MAX: unknown */
+/* Largest distances of times from the node's CLOCK_REALTIME, from the nodes' common time, and
+ * from UTC, ns, with the names of the three in exported metadata; UINT64_MAX: unknown */
 #define TSCT_EXPORT_ERRORS	3
 extern const char *const tsct_export_error_names[TSCT_EXPORT_ERRORS];
 void tsct_export_errors(const struct tsct_export *x, __u64 ret_ns[TSCT_EXPORT_ERRORS]);
@@ -225,7 +225,7 @@ int tsct_export_fail(struct tsct_export *x, int err, const char *format, ...);
 
 extern const struct tsct_export_format tsct_export_ctf, tsct_export_perfetto, tsct_export_json,
 	tsct_export_text, tsct_export_csv, tsct_export_folded;
-/* Of the wing `otf2` */
+/* Defined by the wing `otf2`; NULL if the wing is not linked */
 TSCT_WING extern const struct tsct_export_format tsct_export_otf2;
 
 #endif /* TSCT_EXPORT_H */

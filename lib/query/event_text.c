@@ -32,7 +32,7 @@ struct field_layout {
 	const struct tsct_field *field;
 	const char *label;	/* text before the value: " name=" */
 	__u32 len;		/* length of the label, bytes */
-	__u8 size;		/* size of a decimal integer, bytes; 0: other type */
+	__u8 size;		/* size of an integer shown in decimal, bytes; 0: another value */
 	__u8 type;
 	bool is_text;
 };
@@ -172,7 +172,8 @@ int tsct_event_text_learn(struct tsct_event_text *l)
 
 /* ---- columns of node and CPU, by location ------------------------------------ */
 
-/* @width: length of the longest node name, without escapes */
+/* Makes the text of the columns node and CPU of a location. @width: length of the longest
+ * node name, without escapes. Returns 0 or -ENOMEM. */
 static int make_location(struct tsct_event_text *l, __u32 location, size_t width)
 {
 	const struct tsct_location *where = &l->rec->locations[location];
@@ -205,7 +206,7 @@ static int make_location(struct tsct_event_text *l, __u32 location, size_t width
 }
 
 /* Copies whole blocks of COPY_BYTES, for which both buffers must have room. */
-static inline char *copy(char *at, const char *text, size_t len)
+static inline char *copy_blocks(char *at, const char *text, size_t len)
 {
 	size_t i;
 
@@ -221,7 +222,7 @@ static char *put_seconds(char *at, __u64 ns)
 	return at + sprintf(at, " %6llu.%09llu", ns / NS_PER_S, ns % NS_PER_S);
 }
 
-/* localtime_r() is slow, so a formatted second is reused for all its events. */
+/* localtime_r() is slow, so a formatted second is reused for all events in that second. */
 static char *put_clock(struct tsct_event_text *l, char *at, __s64 ns)
 {
 	const bool utc = l->time == TSCT_EVENT_TEXT_UTC;
@@ -244,7 +245,7 @@ static char *put_clock(struct tsct_event_text *l, char *at, __s64 ns)
 				"%Y-%m-%dT%H:%M:%S." : "%H:%M:%S.", &tm);
 		l->clock_len = end - l->clock;
 	}
-	at = copy(at, l->clock, l->clock_len);
+	at = copy_blocks(at, l->clock, l->clock_len);
 	at = tsct_digits_fixed(at, rest, 9);
 	if (utc)
 		*at++ = 'Z';
@@ -334,7 +335,7 @@ static char *put_fields(const struct tsct_event_text *l, char *at,
 	bool coloured;
 
 	for (f = s->fields; f < s->fields + s->nr; f++) {
-		at = copy(at, f->label, f->len);
+		at = copy_blocks(at, f->label, f->len);
 		if (likely(f->size)) {
 			at = put_plain(at, f, from);
 			from += f->size;
@@ -353,8 +354,8 @@ static char *put_fields(const struct tsct_event_text *l, char *at,
 	return at;
 }
 
-/* Makes room for a text of @len bytes behind the lines. */
-static int reserve(struct tsct_event_text *l, size_t len)
+/* Makes room for a text of @len bytes after the lines. Returns 0 or -ENOMEM. */
+static int reserve_text(struct tsct_event_text *l, size_t len)
 {
 	return likely(l->len + len <= l->room) ? 0 :
 		tsct_array_reserve(&l->text, &l->room, l->len + len, 1);
@@ -366,7 +367,7 @@ static char *put_columns(struct tsct_event_text *l, char *at,
 	const struct tsct_event_text_buffer *columns = &l->locations[e->location];
 
 	at = put_time(l, at, e, ns);
-	at = copy(at, columns->text, columns->len);
+	at = copy_blocks(at, columns->text, columns->len);
 	at = tsct_digits_right(at, e->tid, TID_WIDTH);
 	if (unlikely(l->colour))
 		at = stpcpy(at, text_colours[1].off);
@@ -381,10 +382,10 @@ int tsct_event_text_add(struct tsct_event_text *l, const struct tsct_trace_event
 		l->layouts[e->stream][e->def->id - TSCT_ID_FIRST];
 	char *at;
 
-	if (reserve(l, s->room + TSCT_TEXT_ESCAPED(e->len)))
+	if (reserve_text(l, s->room + TSCT_TEXT_ESCAPED(e->len)))
 		return -ENOMEM;
 	at = put_columns(l, l->text + l->len, e, ns);
-	at = copy(at, s->head, s->head_len);
+	at = copy_blocks(at, s->head, s->head_len);
 	at = put_fields(l, at, s, e);
 	*at++ = '\n';
 	l->len = at - l->text;
@@ -394,7 +395,7 @@ int tsct_event_text_add(struct tsct_event_text *l, const struct tsct_trace_event
 int tsct_event_text_columns(struct tsct_event_text *l, const struct tsct_trace_event *e,
 			    __s64 ns)
 {
-	if (reserve(l, TIME_ROOM + l->location_len + 4 * COPY_BYTES))
+	if (reserve_text(l, TIME_ROOM + l->location_len + 4 * COPY_BYTES))
 		return -ENOMEM;
 	l->len = put_columns(l, l->text + l->len, e, ns) - l->text;
 	return 0;
@@ -402,7 +403,7 @@ int tsct_event_text_columns(struct tsct_event_text *l, const struct tsct_trace_e
 
 int tsct_event_text_put(struct tsct_event_text *l, const char *text, size_t len)
 {
-	if (reserve(l, len))
+	if (reserve_text(l, len))
 		return -ENOMEM;
 	memcpy(l->text + l->len, text, len);
 	l->len += len;

@@ -31,8 +31,8 @@ struct tsct_event_text {
 	bool colour;		/* flag: add a terminal's colour codes */
 	bool error;		/* flag: add the error bound of each time */
 	enum tsct_error_of error_of; /* the time against which errors are stated */
-	struct tsct_error_cursor error_at; /* place of the last event among the errors */
-	/* for TSCT_EVENT_TEXT_UNIQUE: stamp of the next line */
+	struct tsct_error_cursor error_at; /* place of the last event among the error bounds */
+	/* for TSCT_EVENT_TEXT_UNIQUE: stamp of the event of the next line */
 	const struct tsct_unique_stamps_item *unique;
 
 	/* Result: text of the lines so far. The caller sets len to 0 after use. */
@@ -61,21 +61,21 @@ struct tsct_event_text {
 
 /*
  * tsct_event_text_init - prepare the private fields, after the caller has set the
- * options
+ * options.
  * Returns 0 or -ENOMEM; after an error, too, tsct_event_text_free() must be called.
  */
 int tsct_event_text_init(struct tsct_event_text *lines);
 void tsct_event_text_free(struct tsct_event_text *lines);
 
-/* tsct_event_text_learn - update after new definitions in the recording. 0 or -ENOMEM */
+/* tsct_event_text_learn - update after new definitions in the recording; 0 or -ENOMEM */
 int tsct_event_text_learn(struct tsct_event_text *lines);
 
-/* tsct_event_text_add - append the line of an event at time @ns. 0 or -ENOMEM */
+/* tsct_event_text_add - append the line of an event at time @ns; returns 0 or -ENOMEM */
 int tsct_event_text_add(struct tsct_event_text *lines, const struct tsct_trace_event *event,
 		   __s64 ns);
 
-/* Append to the text without a new line: the columns before an event's name, and any
- * text. 0 or -ENOMEM */
+/* Append to the text, without a newline: the first function the columns before an event's
+ * name, the second @text. Return 0 or -ENOMEM. */
 int tsct_event_text_columns(struct tsct_event_text *lines,
 			    const struct tsct_trace_event *event, __s64 ns);
 int tsct_event_text_put(struct tsct_event_text *lines, const char *text, size_t len);

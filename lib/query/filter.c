@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Selects events of a recording by time, node, CPU, thread and event. */
+/* Selects events of a recording by time, node, CPU, thread and name. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdarg.h>
@@ -13,9 +13,9 @@
 #include "filter.h"
 
 /*
- * Smallest plain number taken as ns since the epoch: such times have had 19 digits
- * since 2001-09-09. A smaller number is more likely a mistyped year, date or number of
- * seconds.
+ * Smallest number without a unit that is taken as ns since the epoch: such times have had 19
+ * digits since 2001-09-09. A smaller number is more likely a mistyped year, date or number
+ * of seconds.
  */
 #define NS_PLAIN_MIN	1000000000000000000LL
 
@@ -204,9 +204,9 @@ static int to_ns(struct tm *tm, bool utc, __s64 fraction, __s64 *ret)
 }
 
 /*
- * Parses a local time of day, and sets *ret to ns since the epoch. The day is that on
- * which the recording begins (@begin_ns), or the next day, if the time of day on the
- * first day is before @begin_ns rounded down to a whole second.
+ * Parses a local time of day, and sets *ret to ns since the epoch. The day is that of the
+ * recording's start, @begin_ns; or the next day if the time would be before @begin_ns,
+ * rounded down to a whole second, on that day.
  */
 static int parse_time_of_day(const char *text, __s64 begin_ns, __s64 *ret)
 {

@@ -28,33 +28,33 @@ struct tsct_filter {
 
 /*
  * tsct_filter_time - parse a time
- * @text: +1.5 (s), +20ms, +3us, +7ns: after the begin of the recording
+ * @text: +1.5 (s), +20ms, +3us, +7ns: after the start of the recording
  *	1763678962123456789: ns since the epoch; a number below 10^18 (September 2001)
  *		needs the unit, as in 1234ns
  *	2026-11-21T12:27:50.123Z: UTC; without Z: local time; T may be a blank
- *	12:27:50.123: local time; the first such time since the recording's begin
- * @begin_ns: time at which the recording begins, ns since the epoch
+ *	12:27:50.123: local time; the first such time since the recording's start
+ * @begin_ns: time of the recording's start, ns since the epoch
  *
  * Returns 0; -EINVAL: not a time; -ERANGE: outside of 64 bits of ns; -EDOM: a number
  * below 10^18 without a unit, such as a year.
  */
 int tsct_filter_time(const char *text, __s64 begin_ns, __s64 *ret_ns);
 
-/* Adds the ranges of a text such as "3" or "0-2,7", with numbers up to @max. 0, -EINVAL
- * or -ENOMEM */
+/* Adds the ranges of a text such as "3" or "0-2,7", with numbers up to @max. Returns 0,
+ * -EINVAL or -ENOMEM. */
 int tsct_filter_ranges(const char *text, __u32 max, struct tsct_filter_ranges *ranges);
 
 /* Returns true if @number is in one of the ranges, or if there are no ranges. */
 bool tsct_filter_in(const struct tsct_filter_ranges *ranges, __u32 number);
 
-/* Adds the name of a node or an event to @list. @text is not copied. 0 or -ENOMEM */
+/* Adds @text, which names a node or events, to @list without a copy. Returns 0 or -ENOMEM. */
 int tsct_filter_add(const char ***list, __u32 *nr, const char *text);
 
-/* True if @pattern, NAME or NAME/KIND with wildcards, matches @name and @kind */
+/* Returns true if @pattern, NAME or NAME/KIND with wildcards, matches @name and @kind. */
 bool tsct_filter_event(const char *pattern, const char *name,
 		       const char *kind);
 
-/* True if one of the filter's patterns matches the event, or there are no patterns */
+/* Returns true if one of the filter's patterns matches @def, or if there are no patterns. */
 bool tsct_filter_wants(const struct tsct_filter *filter,
 		       const struct tsct_event_def *def);
 
@@ -79,21 +79,21 @@ struct tsct_selection {
  * tsct_selection_make - resolve the names and times of @filter in @rec
  * @filter, @rec: outlive the selection
  * @which: TSCT_TRACE_*, the classes that are searched for events
- * @growing: events may be defined later, so an unknown one is not an error
+ * @growing: flag: events may be defined later, so an unknown event is not an error
  *
- * To be freed also after an error. 0; -ENOENT: the recording has no such event, CPU or
- * node; -EINVAL, -ERANGE, -EDOM: a bad time; -ENOMEM. @err_text describes the error.
+ * To be freed also after an error. Returns 0; -ENOENT: the recording has no such event, CPU
+ * or node; -EINVAL, -ERANGE, -EDOM: invalid time; or -ENOMEM. @err_text describes the error.
  */
 int tsct_selection_make(struct tsct_selection *sel,
 			const struct tsct_filter *filter,
 			const struct tsct_recording *rec, unsigned int which,
 			bool growing, char *err_text, size_t err_size);
 
-/* tsct_selection_learn - update after new definitions in the recording. 0 or -ENOMEM */
+/* tsct_selection_learn - update after new definitions in the recording; 0 or -ENOMEM */
 int tsct_selection_learn(struct tsct_selection *sel);
 void tsct_selection_free(struct tsct_selection *sel);
 
-/* tsct_selection_has - true if the event is selected; its time is not compared */
+/* tsct_selection_has - return true if an event is selected, apart from the event's time */
 static inline bool tsct_selection_has(const struct tsct_selection *sel,
 				      const struct tsct_trace_event *e)
 {

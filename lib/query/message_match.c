@@ -42,14 +42,15 @@ struct open_key {
 /* Number of hash buckets per key, so that few keys share a bucket */
 #define BUCKETS		4
 
-/* While messages are matched, there is room for twice the pairs that remain. */
+/* Largest number of pairs while messages are matched: twice the number kept at the end */
 #define PAIRS_ROOM	(2 * TSCT_MESSAGE_PAIRS_MAX)
 
 /* Statistics while messages are matched */
 struct counts {
 	struct tsct_message_stats stats;
-	struct tsct_index pair_of;	/* index in stats.pairs plus 1, by from and to */
-	/* from << 32 | to: pairs above it have no statistics of their own */
+	/* index in stats.pairs, plus 1, of the pair of nodes `from` and `to` */
+	struct tsct_index pair_of;
+	/* largest from << 32 | to of a pair that may have statistics of its own */
 	__u64 last;
 };
 
@@ -57,7 +58,7 @@ struct tsct_message_matcher {
 	struct open_message *open;
 	struct open_key *keys;
 	__u32 *bucket;
-	/* elements of each array, `open` and `keys`: a power of two */
+	/* number of elements of each of the arrays `open` and `keys`: a power of two */
 	__u32 room;
 	/* numbers of elements of the arrays `open` and `keys` that were ever used;
 	 * elements at higher indices were never written */
@@ -65,8 +66,8 @@ struct tsct_message_matcher {
 	__u32 free_open, free_key;
 	__u32 oldest, youngest;
 	struct tsct_messages_options options;
-	/* where results are counted: `own`, or that of options.counts, so that several
-	 * matchers add to one result */
+	/* statistics to which results are added: `own`, or those of the matcher
+	 * options.counts, so that several matchers add to one result */
 	struct counts *counts;
 	struct counts own;
 };
@@ -156,7 +157,7 @@ __u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_eve
 	return tsct_message_pool(def->name, known ? (unsigned int)*known : 0);
 }
 
-/* Returns a hash: keys are evenly spread, however a program numbers its messages. */
+/* The key is a hash, so that keys are evenly spread for any numbering of messages. */
 __u64 tsct_message_key(const struct tsct_trace_event *event, __u64 pool)
 {
 	struct tsct_value number;
@@ -242,7 +243,7 @@ static void count_message(const struct tsct_message_matcher *m,
 	const __s64 ns = (__s64)((tsct_s128)ticks * m->options.mult >> TSCT_CLOCK_SHIFT);
 	__s64 own_ns;
 
-	/* The latency saturates: hostile recordings may be 2^64 ns apart. */
+	/* The latency saturates: times in a hostile recording may be 2^64 ns apart. */
 	if (__builtin_sub_overflow(o->receive.own_ns, o->send.own_ns, &own_ns))
 		own_ns = o->receive.own_ns < o->send.own_ns ? INT64_MIN : INT64_MAX;
 	if (!p->matched || own_ns < p->least_own_ns)
@@ -273,15 +274,15 @@ static int compare_pairs(const void *a, const void *b)
 	return (i > j) - (i < j);
 }
 
-/* Keeps the statistics of the first pairs: so it does not matter in which order messages of
- * different pairs were matched. @stats->pairs is sorted. */
+/* Drops the last of too many pairs in @stats->pairs, which is sorted: so the order in which
+ * messages of different pairs were matched has no effect on the result. */
 static void drop_last_pairs(struct tsct_message_stats *stats)
 {
 	while (stats->nr_pairs > TSCT_MESSAGE_PAIRS_MAX)
 		stats->other_pairs += stats->pairs[--stats->nr_pairs].matched;
 }
 
-/* Makes room for further pairs. */
+/* Makes room for further pairs by dropping the last of all sorted pairs. */
 static void reduce_pairs(struct counts *c)
 {
 	struct tsct_message_stats *stats = &c->stats;

@@ -5,22 +5,22 @@
  * that are in flight at the same time are unlikely to have equal keys if their numbers
  * differ.
  *
- * A receive belongs to the oldest open send with its key. If there is none, the send
- * may have a later tick, so the receive waits for it, and the two then violate
- * causality. But the send may as well have been lost, and its key be in use again. So a
- * receive waits only for the window (tsct_messages_options), and its match is final only
- * if no other receive with that key arrives within the window:
+ * A receive matches the oldest open send with the same key. If there is no such send, the
+ * receive waits for a send with a later tick; the match is then a violation. But the true
+ * send may also be lost, and the later send that of another message with the same key. So
+ * a receive waits only for a time, the window (tsct_messages_options), and the match with a
+ * later send is final only if no other receive with the same key follows in the window:
  *
  *	send  receive		in order
  *	receive  send		a violation
  *	receive  send  receive	the first receive has no send; the others are in order
  *
- * So a violation among messages of equal keys may be missed, but each reported one is
- * certain. A message sent twice (retransmission) and received once leaves an
- * open send; one that is received twice leaves a receive without a send.
+ * So a violation among messages of equal keys may be missed, but each reported violation
+ * is certain. A message that is sent twice (retransmission) and received once leaves an
+ * open send; a message that is received twice leaves a receive without a send.
  *
  * Memory is bounded: at most `room` messages wait for a send, a receive or the end of
- * the window. Beyond that the oldest is dropped, and counted if it has no match.
+ * the window. A further message drops the oldest one, which is counted if it has no match.
  */
 #ifndef TSCT_MESSAGE_MATCH_H
 #define TSCT_MESSAGE_MATCH_H
@@ -30,7 +30,7 @@
 
 /* ---- keys ------------------------------------------------------------------ */
 
-/* Returns true if a definition's events have a number: an integer as first field. */
+/* Returns true if events of a definition have a message number: an integer as first field. */
 static inline bool tsct_message_has_key(const struct tsct_event_def *def)
 {
 	return def->nr_fields && def->fields[0].type <= TSCT_TYPE_S64;
@@ -53,11 +53,11 @@ static inline bool tsct_message_is_end(const struct tsct_event_def *def)
 __u64 tsct_message_pool(const char *name, unsigned int kinds);
 
 /*
- * tsct_message_kinds_add - note the kind of a definition that is an end of messages
- * tsct_message_pool_of - tsct_message_pool() for a definition, after all were noted
- * @kinds: empty at first: the kinds of all definitions of a name, by its hash
- *
- * tsct_message_kinds_add() returns 0 or -ENOMEM.
+ * tsct_message_kinds_add - add the kind of a definition of sends or receives to @kinds;
+ *	returns 0 or -ENOMEM
+ * tsct_message_pool_of - return tsct_message_pool() of a definition, after all definitions
+ *	were added
+ * @kinds: masks of the kinds of all definitions with a name, by its hash; empty at first
  */
 int tsct_message_kinds_add(struct tsct_index *kinds, const struct tsct_event_def *def);
 __u64 tsct_message_pool_of(const struct tsct_index *kinds, const struct tsct_event_def *def);
@@ -74,7 +74,7 @@ struct tsct_message_end {
 	__u64 error;		/* bound of the tick's error, in ticks */
 	__s64 own_ns;	/* time by the node's own clock, before correction, ns */
 	__u32 node;
-	/* Values of the caller, which come back with a matched send: */
+	/* Values for the caller's own use, which are returned with a matched send: */
 	__u32 row;
 	__u64 number, bytes;
 };
@@ -94,8 +94,8 @@ struct tsct_messages_options {
 	/* flag: a receive is matched with earlier sends only, does not wait for a later
 	 * send, and statistics of matched messages are not made */
 	bool sends_only;
-	/* matcher whose statistics this one adds to, and which outlives it; NULL: it has its
-	 * own. So several matchers may each have a part of the keys. */
+	/* matcher to whose statistics this matcher adds, so that several matchers may each
+	 * match a part of the keys; it outlives this matcher. NULL: own statistics */
 	struct tsct_message_matcher *counts;
 };
 
@@ -105,7 +105,7 @@ int tsct_message_matcher_new(const struct tsct_messages_options *options,
 void tsct_message_matcher_free(struct tsct_message_matcher *m);
 
 /*
- * tsct_message_sent, tsct_message_received - add one end with @key, which is not 0
+ * tsct_message_sent, tsct_message_received - add one end with @key, which is not 0.
  * Ticks never decrease from one call to the next. tsct_message_received() returns the
  * matched send, valid until the next call; NULL: no match yet.
  */
@@ -120,18 +120,18 @@ void tsct_message_unnumbered(struct tsct_message_matcher *m, bool is_send);
 
 /*
  * tsct_message_finish - finish the matching, after all sends and receives were added
- * @ret: statistics of all messages; the caller frees @ret->pairs, sorted by nodes. NULL
- *	with options.counts: these are in the statistics of that matcher
+ * @ret: statistics of all messages, with pairs sorted by nodes; the caller frees @ret->pairs.
+ *	NULL for a matcher with options.counts: that other matcher has the statistics
  *
- * Call this function once per matcher. Of more than TSCT_MESSAGE_PAIRS_MAX pairs, those
- * of the lowest nodes have statistics of their own.
+ * Call this function once per matcher. If there are more than TSCT_MESSAGE_PAIRS_MAX pairs,
+ * only those of the lowest nodes have statistics of their own.
  */
 void tsct_message_finish(struct tsct_message_matcher *m,
 			 struct tsct_message_stats *ret);
 
 /*
- * tsct_message_stats_add - add the statistics of other messages, with other keys
- * @to: to->pairs is replaced by new memory, and not freed. Returns 0 or -ENOMEM.
+ * tsct_message_stats_add - add the statistics of other messages, with other keys, to @to
+ * @to: to->pairs gets new memory; its old memory is not freed. Returns 0 or -ENOMEM.
  */
 int tsct_message_stats_add(struct tsct_message_stats *to,
 			   const struct tsct_message_stats *from);

@@ -23,15 +23,15 @@ enum tsct_mpi_role {
 	TSCT_MPI_ROLE_COMM,
 	TSCT_MPI_ROLE_COMM_NAME,
 	TSCT_MPI_ROLE_MESSAGE,
-	TSCT_MPI_ROLE_CALL,		/* of MPI, not collective */
-	TSCT_MPI_ROLE_BARRIER,		/* this and the following ones: collective calls */
+	TSCT_MPI_ROLE_CALL,		/* call of MPI that is not collective */
+	TSCT_MPI_ROLE_BARRIER,		/* BARRIER to COLL_OTHER are collective calls */
 	TSCT_MPI_ROLE_COLL_ONE2ALL,
 	TSCT_MPI_ROLE_COLL_ALL2ONE,
-	TSCT_MPI_ROLE_COLL_ALL2ALL,	/* each process needs all others */
+	TSCT_MPI_ROLE_COLL_ALL2ALL,	/* each process needs data of all processes */
 	TSCT_MPI_ROLE_COLL_OTHER,
 };
 
-/* The collective calls: name, operation and role, the latter two in OTF2's words */
+/* Collective calls: name of the call, its operation and its role, both named as in OTF2 */
 #define TSCT_MPI_COLLECTIVES(C)						\
 	C(Barrier, BARRIER, BARRIER)					\
 	C(Bcast, BCAST, COLL_ONE2ALL)					\

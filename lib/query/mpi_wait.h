@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wait states of a program with MPI, by the events of libtsctrace-mpi; defined by the wing
- * `mpi`:
+ * Wait states of an MPI program, found in the events of libtsctrace-mpi. The wing `mpi`
+ * defines the functions.
  *
- *	late sender	a receive, or a wait for one, began before the send did
- *	late receiver	a blocking send began before its receive, and ended after that began
- *	barrier		a process came to MPI_Barrier before the last one
- *	collective	the same for a call in which each process needs all others
+ *	late sender	a receive, or the wait for a receive, began before its send began
+ *	late receiver	a blocking send began before its receive began, and ended after that
+ *	barrier		a process began MPI_Barrier before the last process did
+ *	collective	a process began another call, in which each process needs all other
+ *			processes, before the last process did
  *
- * Between two nodes, a wait that is not longer than the sum of the bounds of both times is
- * counted as unknown, and so is a difference of zero or less that these bounds could turn
- * into a wait.
+ * Between two nodes, a wait is counted as unknown if it is not longer than the sum of the
+ * error bounds of both times, or if it is zero or less, but would be a wait if the true times
+ * differed by up to that sum.
  */
 #ifndef TSCT_MPI_WAIT_H
 #define TSCT_MPI_WAIT_H
@@ -28,25 +29,25 @@ enum tsct_mpi_wait_kind {
 
 TSCT_WING extern const char *const tsct_mpi_wait_names[TSCT_MPI_WAIT_KINDS];
 
-/* The waits of one rank of MPI_COMM_WORLD, call and kind */
+/* Waits of one kind of one rank of MPI_COMM_WORLD, in all calls with one name */
 struct tsct_mpi_wait {
 	__u64 job;		/* identifies MPI_COMM_WORLD; 0: not known */
 	__s32 rank;
-	const char *call;	/* name of the call, of the recording's definition */
+	const char *call;	/* name of the call; memory of the recording's definition */
 	enum tsct_mpi_wait_kind kind;
 	__u64 count;		/* number of waits */
-	__u64 total, max;	/* sum of their lengths and the longest, ticks */
-	__u64 unknown;		/* number of calls of which it is not known */
+	__u64 total, max;	/* length of all waits and of the longest wait, ticks */
+	__u64 unknown;		/* number of calls that may have waited or not */
 };
 
 struct tsct_mpi_waits;
 
-/* Returns 0 with *ret NULL: the recording has no events of MPI; or -ENOMEM. */
+/* Returns 0, with *ret NULL if the recording has no events of MPI; or -ENOMEM. */
 TSCT_WING int tsct_mpi_waits_new(const struct tsct_recording *rec, struct tsct_mpi_waits **ret);
 TSCT_WING void tsct_mpi_waits_free(struct tsct_mpi_waits *waits);
 
 /*
- * tsct_mpi_waits_add - take an event, in the order of ticks
+ * tsct_mpi_waits_add - add an event; to be called in the order of ticks
  * @error: bound of the tick's error, in ticks; UINT64_MAX: unknown
  *
  * Returns 0 or -ENOMEM.
@@ -54,7 +55,7 @@ TSCT_WING void tsct_mpi_waits_free(struct tsct_mpi_waits *waits);
 TSCT_WING int tsct_mpi_waits_add(struct tsct_mpi_waits *waits, const struct tsct_trace_event *e,
 		       __u64 error);
 
-/* Returns the waits, those with the largest sum first, valid until the next call. */
+/* Returns all waits, sorted by `total`, the largest first; valid until the next call. */
 TSCT_WING const struct tsct_mpi_wait *tsct_mpi_waits_sort(struct tsct_mpi_waits *waits, __u32 *ret_nr);
 
 #endif /* TSCT_MPI_WAIT_H */

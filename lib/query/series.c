@@ -32,8 +32,8 @@ static int count_series(const struct tsct_sync_sample *samples, unsigned int nr,
 
 	for (i = 0; i < nr; i++) {
 		sample = &samples[i];
-		/* Searches the series for the sample, from the series that was added
-		 * last: most samples belong to the same epoch as the one before. */
+		/* Searches for the sample's series, from the series that was added last:
+		 * most samples belong to the same epoch as the previous sample. */
 		for (k = *ret_nr; k && !belongs_to(&(*all)[k - 1], sample); k--)
 			;
 		if (k) {

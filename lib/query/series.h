@@ -3,8 +3,8 @@
  * Sync samples of a recording, grouped for fits: a series has the samples that one
  * function can fit, from one counter of this node to one counter of a polled node.
  *
- * Another node at the same address, another epoch of its timeline and another epoch of
- * this node's counter each begin a new series.
+ * A new series begins with another node at the same address, another timeline of that
+ * node, or another epoch of this node's clock.
  */
 #ifndef TSCT_SERIES_H
 #define TSCT_SERIES_H
@@ -17,8 +17,8 @@ struct tsct_series {
 	__u64 node, host, master;
 	__u32 timeline, clock_epoch;
 	__u32 has_params;	/* flag: the polled node sends its clock params */
-	/* of the polled node, at the last exchange: TSCT_STATUS_*; number of hops to
-	 * the master */
+	/* state of the polled node at the last exchange: TSCT_STATUS_*; number of hops
+	 * from the polled node to the master */
 	__u32 status, depth;
 	unsigned int nr;
 	struct tsct_exchange *x; /* exchanges in order of t1; no two have the same t1 */
@@ -26,7 +26,7 @@ struct tsct_series {
 	/* clock params that the polled node sent with each exchange */
 	struct tsct_remote_params *params;
 	unsigned int nr_kept;
-	/* number of different sessions of the exchanges */
+	/* number of sessions to which the exchanges belong */
 	unsigned int nr_sessions;
 };
 
@@ -36,8 +36,8 @@ struct tsct_series {
 
 /*
  * tsct_series_make - group samples into series, in the order of their first samples
- * @ret: to be freed with tsct_series_free(), which takes NULL
- * 0, -E2BIG: more than TSCT_SERIES_MAX, or -ENOMEM.
+ * @ret: to be freed with tsct_series_free(), which takes NULL.
+ * Returns 0; -E2BIG: more than TSCT_SERIES_MAX series; or -ENOMEM.
  */
 int tsct_series_make(const struct tsct_sync_sample *samples, unsigned int nr,
 		     struct tsct_series **ret, unsigned int *ret_nr);
@@ -48,7 +48,7 @@ void tsct_series_free(struct tsct_series *series, unsigned int nr);
  * @from, @to: range of t1 of the exchanges; 0, UINT64_MAX: all exchanges
  * @hz: frequency of this node's counter
  * @at: counter value at which to be most accurate; 0: at the last answer
- * @keep: NULL, or room for series->nr flags: true: the fit used the exchange
+ * @keep: NULL, or room for series->nr flags: the fit used the exchange.
  * Returns the result of tsct_fit_make(), or -ENODATA: no exchange is in the range. The
  * caller frees *ret_fit by tsct_fit_free(), as after tsct_series_near().
  */
@@ -67,12 +67,12 @@ int tsct_series_near(const struct tsct_series *series,
 		     enum tsct_fit_kind kind, double hz, __u64 at,
 		     struct tsct_fit *ret_fit);
 
-/* Returns the unit of the polled node's counter, ns per count, by the clock params that
+/* Returns the length of a cycle of the polled node's counter, ns, by the clock params that
  * came with the last exchange. */
 double tsct_series_ns(const struct tsct_series *series);
 
 /*
- * tsct_series_time - cluster time in ns at value @local of this node's counter
+ * tsct_series_time - get the cluster time, ns, at value @local of this node's counter.
  * Applies the fit, then the clock params that the polled node sent with the exchange
  * nearest to @local.
  * @ret_frac_ns: fraction of a ns, in [0, 1); may be NULL

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spans of time from a begin to an end, by row: slices and calls of a thread, or the threads
- * that run on a CPU. The caller passes begins and ends in the order of time, and is called for
- * each span that closes, with the reason. Data in, data out; memory grows with the number of
- * rows and of open spans.
+ * Spans between a begin and an end event, in rows: a row has the slices or calls of a thread,
+ * or the threads that run on a CPU. The caller passes begin and end events in the order of
+ * time; the callback closed() gets each span that closes, with the reason. There is no I/O;
+ * memory grows with the number of rows and of open spans.
  */
 #ifndef TSCT_SPANS_H
 #define TSCT_SPANS_H
@@ -14,9 +14,9 @@
 
 /* Reason for which a span closes */
 enum tsct_span_why {
-	TSCT_SPAN_ENDED,	/* its own end */
-	/* begin or end of another span where only one is open at a time: a switch, or the span's
-	 * own end is not in the recording */
+	TSCT_SPAN_ENDED,	/* end event of the span itself */
+	/* begin or end of another span, in a row that has one open span at most: a switch of
+	 * threads, or the end event of the closed span is not in the recording */
 	TSCT_SPAN_REPLACED,
 	TSCT_SPAN_OPEN,		/* end of the recording: the span has not ended */
 };
@@ -24,21 +24,22 @@ enum tsct_span_why {
 /* An open span; the first member of the caller's own struct */
 struct tsct_span {
 	__s64 name;		/* number of a name, a thread or a system call */
-	__u64 begin;		/* tick */
+	__u64 begin;		/* tick of the begin event */
 };
 
 struct tsct_span_row {
-	__u8 *open;		/* in order of their begin */
+	__u8 *open;		/* open spans in the order of their begin events */
 	__u32 nr;
 	size_t room;
 };
 
 struct tsct_spans {
 	/* Set by the caller: */
-	size_t size;		/* of the caller's struct, bytes */
-	/* Flag: several spans of a row may be open. Else a begin closes the span before. */
+	size_t size;		/* size of the caller's struct, bytes */
+	/* flag: a row may have several open spans; 0: a begin event closes the open span */
 	bool several;
-	/* @e: event that closes the span; NULL: end of the recording. Returns 0 or an error. */
+	/* Callback for a span that closes. @e: event that closes the span; NULL: end of the
+	 * recording. Returns 0 or an error. */
 	int (*closed)(void *arg, __u32 row, struct tsct_span *span, enum tsct_span_why why,
 		      const struct tsct_trace_event *e);
 	void *arg;
@@ -53,7 +54,7 @@ static inline __u32 tsct_spans_open(const struct tsct_spans *s, __u32 row)
 	return row < s->nr_rows ? s->rows[row].nr : 0;
 }
 
-/* Returns an open span of a row, below tsct_spans_open(). */
+/* Returns open span number @at of a row; @at is less than tsct_spans_open(). */
 static inline void *tsct_span_at(const struct tsct_spans *s, __u32 row, __u32 at)
 {
 	return s->rows[row].open + at * s->size;
@@ -68,26 +69,27 @@ static inline void *tsct_span_last(const struct tsct_spans *s, __u32 row)
 }
 
 /*
- * tsct_spans_begin - open a span, with zeros in the caller's part
+ * tsct_spans_begin - open a span; all further members of the caller's struct are zero.
  * Returns 0, -ENOSPC (TSCT_SPANS_OPEN_MAX are open), -ENOMEM or the error of closed().
  */
 int tsct_spans_begin(struct tsct_spans *s, __u32 row, __s64 name,
 		     const struct tsct_trace_event *e);
 
-/* Returns the index of the last span of a row that began with @name; -1: none is open. */
+/* Returns the index of the open span named @name that began last in a row; -1: none. */
 __s64 tsct_spans_find(const struct tsct_spans *s, __u32 row, __s64 name);
 
-/* Closes the span at index @at by its own end; those that began later stay open. */
+/* Closes open span number @at of a row by its own end event; later spans stay open. */
 int tsct_spans_close(struct tsct_spans *s, __u32 row, __u32 at,
 		     const struct tsct_trace_event *e);
 
-/* Closes all spans of a row. */
+/* Closes all spans of a row, for the reason @why. */
 int tsct_spans_leave(struct tsct_spans *s, __u32 row, enum tsct_span_why why,
 		     const struct tsct_trace_event *e);
 
 /*
- * tsct_spans_end - close the span that began with @name, where one is open at a time
- * Returns 1 if it was open; 0: another one was, and closed, or none; or the error of closed().
+ * tsct_spans_end - close the open span, named @name, of a row that has one at most.
+ * Returns 1; 0: no span was open, or one with another name, which is closed, too; or the error
+ * of closed().
  */
 int tsct_spans_end(struct tsct_spans *s, __u32 row, __s64 name,
 		   const struct tsct_trace_event *e);
@@ -96,11 +98,11 @@ int tsct_spans_end(struct tsct_spans *s, __u32 row, __s64 name,
 int tsct_spans_finish(struct tsct_spans *s);
 void tsct_spans_free(struct tsct_spans *s);
 
-/* Meaning of the events of kernel channels that are no begin or end by their kind */
+/* Meaning of an instant event of a kernel channel */
 enum tsct_kernel_event {
 	TSCT_KERNEL_OTHER,
-	TSCT_KERNEL_ENTER,	/* sys_enter, sys_exit: any system call, by number */
-	TSCT_KERNEL_EXIT,
+	TSCT_KERNEL_ENTER,	/* sys_enter: begin of any system call, by its number */
+	TSCT_KERNEL_EXIT,	/* sys_exit: end of any system call */
 	TSCT_KERNEL_SWITCH,	/* sched_switch */
 };
 

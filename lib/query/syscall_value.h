@@ -7,17 +7,18 @@
 #include "lib/syscalls/syscalls.h"
 
 /*
- * tsct_syscall_of - the system call that an event definition records
- * Returns NULL for other events, also for programs' own events of such a name. Slow: once
- * for a definition.
+ * tsct_syscall_of - get the system call that events of a definition record.
+ * Returns NULL for other events, also for a program's own events with the name of a system
+ * call. Slow: call it once per definition.
  */
 const struct tsct_syscall *tsct_syscall_of(const struct tsct_recording *rec, __u32 stream,
 					   const struct tsct_event_def *def);
 
 /*
- * tsct_syscall_value - a field of an event as text: "O_RDONLY|O_CLOEXEC"
- * @call: system call of the event; NULL is allowed
- * Returns the length of the text; 0: the value has no other text than of any event.
+ * tsct_syscall_value - format a field of a system call's event: "O_RDONLY|O_CLOEXEC"
+ * @call: system call of the event; NULL: none.
+ * Returns the length of the text; 0: the value has no text of its own, so that
+ * tsct_value_format() is to format it.
  */
 size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_trace_event *e,
 			  const struct tsct_value *value, char text[TSCT_SYSCALL_TEXT_MAX]);
@@ -26,9 +27,9 @@ size_t tsct_syscall_value(const struct tsct_syscall *call, const struct tsct_tra
 #define TSCT_SYSCALL_UNREADABLE	"unreadable"
 
 /*
- * tsct_syscall_format - the text of any field of an event, as tsct_value_format()
+ * tsct_syscall_format - format any field of an event: as a system call's, or any other's.
  * Writes at most TSCT_SYSCALL_TEXT_MAX + TSCT_TEXT_ESCAPED(value->size) bytes to @at,
- * without a NUL, and returns the end. "..." follows a string of which the end was not
+ * without a NUL, and returns the end. "..." follows a string that was cut off when it was
  * recorded.
  */
 char *tsct_syscall_format(char *at, const struct tsct_syscall *call,

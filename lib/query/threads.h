@@ -14,11 +14,11 @@
 
 struct tsct_thread {
 	__u32 node, tid, cpu; /* cpu is 0 unless the thread is an idle thread (tid 0) */
-	/* number of threads that have had this tid by then, with this one; 0: unknown */
+	/* number of this thread among those that have had the same tid, from 1; 0: unknown */
 	__u32 generation;
 	__u32 tgid;			/* process of the thread; 0: unknown */
-	struct tsct_thread *process;	/* that of tsct_export_process() */
-	__u32 index;			/* order of appearance of the thread, from 0 */
+	struct tsct_thread *process;	/* last result of tsct_export_process(), or NULL */
+	__u32 index;			/* index in the table: order of appearance, from 0 */
 	char name[TSCT_THREAD_NAME_MAX];	/* name of the thread; "": unknown */
 	bool renamed;	/* true: the name is new; set by tsct_thread_rename(), cleared
 			 * by the exporter when it has written the name */
@@ -36,9 +36,9 @@ struct tsct_threads {
 
 /*
  * tsct_threads_get - find a thread, or add it
- * tsct_threads_get_generation - the same where several threads may have had the same tid
- *
- * Return NULL if out of memory, or with more threads than Linux can have.
+ * tsct_threads_get_generation - the same, but distinguish threads that had the same tid one
+ *	after the other by @generation.
+ * Return NULL if out of memory, or if there are more threads than Linux can have.
  */
 struct tsct_thread *tsct_threads_get_generation(struct tsct_threads *threads, __u32 node,
 						__u32 tid, __u32 cpu, __u32 generation);

@@ -16,18 +16,18 @@ struct tsct_unique_stamps {
 
 /* The unique stamp of one event */
 struct tsct_unique_stamps_item {
-	/* flag: the event has a stamp; false if the event was emitted before the begin
-	 * of the recording, or 2^63 ticks or more after the begin */
+	/* flag: the event has a stamp; false if the event was emitted before the start
+	 * of the recording, or 2^63 ticks or more after the start */
 	bool known;
 	/* flag: first stamp of a segment; only stamps of one segment compare */
 	bool begins;
 	__u64 segment;
 	struct tsct_stamp stamp;
-	__u64 legacy_ns, ns;	/* time since the begin of the recording, by
+	__u64 legacy_ns, ns;	/* time since the start of the recording, by
 				 * tsct_stamp_ns_legacy() and by tsct_stamp_ns() */
 };
 
-/* tsct_unique_stamps_init - prepare for the first event of a recording. 0 or -ENOMEM */
+/* tsct_unique_stamps_init - prepare for a recording's first event; returns 0 or -ENOMEM */
 int tsct_unique_stamps_init(struct tsct_unique_stamps *unique,
 		     const struct tsct_recording *rec);
 void tsct_unique_stamps_free(struct tsct_unique_stamps *unique);

@@ -14,8 +14,9 @@
 /*
  * The functions below write to @at without a NUL and return the end of the text.
  *
- * tsct_value_format() writes a value for people: text in quotes, with escapes where it is not
- * printable. A value of n bytes takes at most TSCT_VALUE_ROOM + TSCT_TEXT_ESCAPED(n) bytes.
+ * tsct_value_format() writes a value for people: text in quotes, with escapes for characters
+ * that are not printable. A value of n bytes takes at most TSCT_VALUE_ROOM +
+ * TSCT_TEXT_ESCAPED(n) bytes.
  */
 #define TSCT_VALUE_ROOM	64
 char *tsct_value_format(char *at, const struct tsct_value *value);
