@@ -3,9 +3,9 @@
  * Computes error bounds of a node's mapping, at ticks evenly spread over the recording.
  * The mapping is a curve through estimates. The error at a tick is the error bound of
  * an estimate made for that tick, plus the distance of the curve from the estimate. The
- * error halfway between two such ticks may raise the bounds at both ticks. Where times are
- * by a node's own clock, their bounds are those of its recording (recording_error.h).
- * Makes the result's clock, which has the bound of all nodes.
+ * error halfway between two such ticks may raise the bounds at both ticks. If times are by
+ * a node's own clock, the bounds are those that its recording states (recording_error.h).
+ * Also makes the result's clock, whose error bound holds for all nodes.
  */
 #include <math.h>
 #include <time.h>
@@ -25,10 +25,10 @@ static int half_year(time_t s)
 }
 
 /*
- * Returns the error to UTC that no kernel states, ns: a server may smear a leap
- * second over up to a day before it or after it, and hides that from its clients; a
- * kernel that inserts a leap second has the same times twice. Leap seconds are
- * announced half a year ahead, so each end of a half year may have one.
+ * Returns the error against UTC that no kernel states, ns: a server may smear a leap second
+ * over up to a day before it or after it, and hides that from its clients; a kernel that
+ * inserts a leap second has the same times twice. Leap seconds are announced half a year
+ * ahead, so each end of a half year may have one.
  */
 static double leap_ns(__s64 ns)
 {
@@ -42,8 +42,8 @@ struct measured {
 	double residual_ns; /* residual of the fit, ns; below 0: nothing was fitted */
 };
 
-/* Measures the error at a tick. Where times are by the input's own clock, the errors of
- * that clock, and of CLOCK_REALTIME to UTC, are the largest from @local to @until. */
+/* Computes the error bound at tick @local. If times are by the input's own clock, takes the
+ * largest errors of that clock, and of CLOCK_REALTIME against UTC, from @local to @until. */
 static int measure(struct tsct_merge *m, const struct merge_in *in,
 		   __u64 local, __u64 until, struct measured *ret)
 {
@@ -101,7 +101,7 @@ static __u64 point(const struct merge_in *in, __u32 k, __u32 nr)
 	return in->begin + (__u64)((tsct_u128)(in->end - in->begin) * k / nr);
 }
 
-/* Raises a bound to @ns, plus the error that rounding may add; UINT64_MAX: no bound */
+/* Raises a bound to at least @ns plus the error that rounding may add; UINT64_MAX: no bound */
 static void widen(struct tsct_recorded_bound *b, double ns)
 {
 	/*
@@ -292,9 +292,9 @@ static void count_samples(const struct merge_in *in,
 }
 
 /*
- * Copies the error bounds of a merged input's nodes to the result. Adds 1 ns to each
- * bound, for rounding, if the input's global ticks are not those of the result. Bounds
- * to the clock of one machine become bounds to UTC, if those are needed.
+ * Copies the error bounds of a merged input's nodes to the result. Adds 1 ns to each bound,
+ * for rounding, if the input's global ticks are not those of the result. If the result
+ * needs bounds to UTC, bounds to the clock of one machine are converted.
  */
 static void carry(struct tsct_merge *m, const struct merge_in *in)
 {
@@ -337,9 +337,9 @@ int merge_bound_anew(struct tsct_merge *m, struct merge_in *in)
 }
 
 /*
- * Sets the bounds of a node's times to its own CLOCK_REALTIME, each the largest of one part
- * of the input. A part begins a little early, as several ticks of the input may become one
- * tick of the result.
+ * Sets the error bounds of a node's times against its own CLOCK_REALTIME, one per part of
+ * the input: the largest error in that part. A part starts a little early, as several ticks
+ * of the input may become one tick of the result.
  */
 static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node *to)
 {
@@ -360,8 +360,8 @@ static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node
 	}
 }
 
-/* Copies the bounds of a merged input's node to its own CLOCK_REALTIME. Adds 1 ns, for
- * rounding, if the global ticks of the input are not those of the result. */
+/* Copies the error bounds of a merged input's node against its own CLOCK_REALTIME. Adds 1
+ * ns to each, for rounding, if the global ticks of the input are not those of the result. */
 static void carry_clock(const struct tsct_merge *m, const struct merge_in *in,
 			const struct tsct_recorded_node *from, struct tsct_recorded_node *to)
 {
@@ -377,7 +377,7 @@ static void carry_clock(const struct tsct_merge *m, const struct merge_in *in,
 		};
 }
 
-/* Copies the errors to CLOCK_REALTIME and to UTC of an input's nodes to the result. */
+/* Copies to the result the errors of an input's nodes against CLOCK_REALTIME and UTC. */
 static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
@@ -391,7 +391,8 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 		to = &merge_nodes(m, in)[i];
 		memcpy(to->utc, rec->nodes[i].utc, sizeof(to->utc));
 		to->nr_utc = rec->nodes[i].nr_utc;
-		/* Of an incomplete recording, the last bound grows up to its last event. */
+		/* In an incomplete recording, the error grows from the last bound to the
+		 * last event. */
 		if (to->nr_utc)
 			to->utc[to->nr_utc - 1].error_ns =
 				tsct_recording_utc_max_ns(rec, i, rec->nodes[i].utc[to->nr_utc - 1].tick,
@@ -400,7 +401,8 @@ static void carry_clock_errors(struct tsct_merge *m, const struct merge_in *in)
 			u->tick = merge_global(in, u->tick);
 			if (u == to->utc || u->tick >= u[-1].tick)
 				continue;
-			/* The next epoch of the counter may begin at an earlier tick. */
+			/* The mapping of the counter's next epoch may start at an earlier
+			 * global tick. */
 			u->tick = u[-1].tick;
 			if (u->error_ns < u[-1].error_ns)
 				u->error_ns = u[-1].error_ns;

@@ -154,7 +154,8 @@ static int read_description(struct tsct_merge *m, struct merge_in *in)
 	if (!in->opened)
 		in->metadata = st;
 	else if (!is_same_file(&in->metadata, &st))
-		return merge_fail(m, -EINVAL, "%s: was changed while it was merged", path);
+		return merge_fail(m, -EINVAL, "%s: was changed while it was merged; merge again",
+				  path);
 	in->rec = tsct_trace_recording(in->trace);
 	return 0;
 }
