@@ -255,8 +255,8 @@ static void replace_if_not_finite(struct tsct_fit_candidate *candidate,
 }
 
 /* Makes the fit by hull, by regression, or by a weighted mean of both. */
-static void combine(struct tsct_plane *plane, enum tsct_fit_kind kind,
-		    struct tsct_fit *fit)
+static void combine_estimates(struct tsct_plane *plane, enum tsct_fit_kind kind,
+			      struct tsct_fit *fit)
 {
 	const struct tsct_window all = { 0, plane->nr };
 	struct tsct_fit_candidate hull, regression, witness;
@@ -368,8 +368,8 @@ static void combine_used(struct tsct_plane *plane, struct tsct_fit *fit)
 		if (plane->point[i].used)
 			used.point[used.nr++] = plane->point[i];
 	if (!used.nr)
-		return combine(plane, fit->kind, fit);
-	combine(&used, fit->kind, fit);
+		return combine_estimates(plane, fit->kind, fit);
+	combine_estimates(&used, fit->kind, fit);
 	while (i--)
 		if (plane->point[i].used)
 			plane->point[i] = used.point[--used.nr];
@@ -420,9 +420,9 @@ static void make_estimate(struct tsct_plane *plane, double slow_limit,
 		keep[plane->point[i].index] = plane->point[i].used;
 }
 
-static int make(struct tsct_plane *plane, const struct tsct_exchange *x,
-		unsigned int nr, enum tsct_fit_kind kind, bool *keep,
-		struct tsct_fit *fit)
+static int make_fit(struct tsct_plane *plane, const struct tsct_exchange *x,
+		    unsigned int nr, enum tsct_fit_kind kind, bool *keep,
+		    struct tsct_fit *fit)
 {
 	bool reference = tsct_fit_is_reference(kind);
 	struct tsct_fit_bounds bounds;
@@ -477,7 +477,7 @@ int tsct_fit_make(const struct tsct_exchange *x, unsigned int nr,
 		kept = malloc(nr * sizeof(*kept));
 	err = kept ? tsct_plane_make(x, nr, options, remote_hz, &plane) : -ENOMEM;
 	if (!err)
-		err = make(&plane, x, nr, options->kind, kept, ret_fit);
+		err = make_fit(&plane, x, nr, options->kind, kept, ret_fit);
 	if (kept)
 		tsct_plane_free(&plane);
 	if (!keep)

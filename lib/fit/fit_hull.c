@@ -424,7 +424,7 @@ static struct hull_edge measure_edge(const struct tsct_plane *plane,
 
 /* Of the lines with slope @q through the corners of a lower hull, returns the smallest
  * offset at the plane's origin, counts. */
-static double least(const struct tsct_corner *corner, unsigned int nr, double q)
+static double least_offset(const struct tsct_corner *corner, unsigned int nr, double q)
 {
 	double ret = HUGE_VAL;
 	unsigned int i;
@@ -440,8 +440,8 @@ static double log_likelihood(const struct hull *hull,
 			     const struct hull_edge edge[2], double q,
 			     double *ret_y)
 {
-	double up = least(hull->up, hull->nr_up, q);
-	double low = -least(hull->low, hull->nr_low, -q);
+	double up = least_offset(hull->up, hull->nr_up, q);
+	double low = -least_offset(hull->low, hull->nr_low, -q);
 
 	*ret_y = (up - 1 / edge[0].density + low + 1 / edge[1].density) / 2;
 	return edge[0].density * (up + q * edge[0].u) -
@@ -450,8 +450,8 @@ static double log_likelihood(const struct hull *hull,
 
 /* Doubles @step, a change of slope in counts / s, until lines with the slope @q + @step
  * have a negligible likelihood. Returns the doubled step. */
-static double reach(const struct hull *hull, const struct hull_edge edge[2],
-		    double q, double step)
+static double widen_step(const struct hull *hull, const struct hull_edge edge[2],
+			 double q, double step)
 {
 	double top = log_likelihood(hull, edge, q, &(double) { 0 }), is;
 	unsigned int turn;
@@ -522,8 +522,8 @@ static void set_mean_line(const struct tsct_plane *plane,
 		return;
 	step = fmin(a, b) / span;
 	mean = mean_between(hull, edge,
-			    hull->slope + reach(hull, edge, hull->slope, -step),
-			    hull->slope + reach(hull, edge, hull->slope, step));
+			    hull->slope + widen_step(hull, edge, hull->slope, -step),
+			    hull->slope + widen_step(hull, edge, hull->slope, step));
 	ret->line.slope = mean.q;
 	ret->line.y0 = mean.y - plane->shift;
 	ret->sd = sqrt(ret->sd * ret->sd + fmax(mean.yy, 0));

@@ -54,7 +54,7 @@ static double sign_statistic(const struct differences *of)
 	return nr > 0 ? ((double)of->positive - of->negative) / sqrt(nr) : 0;
 }
 
-static bool follows(const struct tsct_exchange *x, const struct tsct_point *p)
+static bool follows_answer(const struct tsct_exchange *x, const struct tsct_point *p)
 {
 	return x[p->index].flags & TSCT_EXCHANGE_FOLLOWS;
 }
@@ -64,14 +64,14 @@ static bool follows(const struct tsct_exchange *x, const struct tsct_point *p)
  * first one of a poll beside the second one of another. */
 static bool is_followed(const struct tsct_exchange *x, const struct tsct_point *p)
 {
-	return follows(x, p + 1) && p[1].u1 - p->u4 < FOLLOWS_MAX_S;
+	return follows_answer(x, p + 1) && p[1].u1 - p->u4 < FOLLOWS_MAX_S;
 }
 
 /* True: the point is the first of a pair, whose second is the next point. */
 static bool begins_pair(const struct tsct_plane *plane, const struct tsct_exchange *x,
 			const struct tsct_point *p)
 {
-	return p + 1 < plane->point + plane->nr && !follows(x, p) &&
+	return p + 1 < plane->point + plane->nr && !follows_answer(x, p) &&
 		is_followed(x, p) && p[1].index == p->index + 1 &&
 		!p->rejected && !p[1].rejected;
 }
@@ -107,7 +107,7 @@ static void compare_places(struct tsct_plane *plane, const struct tsct_exchange 
 	plane->nr_pairs = 0;
 	plane->slow_place = TSCT_FIT_PLACE_NONE;
 	for (p = plane->point; p < end; p++) {
-		left += follows(x, p);
+		left += follows_answer(x, p);
 		if (!begins_pair(plane, x, p))
 			continue;
 		plane->nr_pairs++;
@@ -124,7 +124,7 @@ static void compare_places(struct tsct_plane *plane, const struct tsct_exchange 
 		return;
 	plane->slow_place = drop_first ? TSCT_FIT_PLACE_FIRST : TSCT_FIT_PLACE_FURTHER;
 	for (p = plane->point; p < end; p++) {
-		p->slow_place = !x[p->index].session && follows(x, p) != drop_first;
+		p->slow_place = !x[p->index].session && follows_answer(x, p) != drop_first;
 		p->used = p->used && !p->slow_place;
 	}
 }

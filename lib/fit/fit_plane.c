@@ -356,7 +356,7 @@ static double plane_rtt_median(const struct tsct_plane *plane, unsigned int from
 #define OUTLIER_SHARE	20
 #define OUTLIER_GAP	2.0
 
-static int compare(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -376,7 +376,7 @@ static double lowest_plausible(double *values, unsigned int nr, double resolutio
 		tsct_nth_smallest(values, nr, head);
 	else
 		head = nr;
-	qsort(values, head, sizeof(*values), compare);
+	qsort(values, head, sizeof(*values), compare_values);
 	if (nr >= 8 && most < 1)
 		most = 1;
 	/* Finds the largest k for which a gap above the k smallest values marks these

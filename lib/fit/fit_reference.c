@@ -89,8 +89,8 @@ struct knot {
 
 /* Sets the mean of nr counter values, *ret + *ret_frac. @twice: twice the sum of the
  * values' distances from @from */
-static void mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
-		 double *ret_frac)
+static void set_mean(__u64 from, tsct_s128 twice, __s64 nr, __u64 *ret,
+		     double *ret_frac)
 {
 	tsct_s128 whole = twice / (2 * nr), left = twice % (2 * nr);
 
@@ -123,8 +123,8 @@ static bool average_session(const struct tsct_exchange *x, unsigned int nr,
 	}
 	if (!kept)
 		return false;
-	mean(x->t1, local, kept, &ret->local, &ret->local_frac);
-	mean(x->t2, remote, kept, &ret->remote, &ret->remote_frac);
+	set_mean(x->t1, local, kept, &ret->local, &ret->local_frac);
+	set_mean(x->t2, remote, kept, &ret->remote, &ret->remote_frac);
 	return true;
 }
 

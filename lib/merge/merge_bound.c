@@ -44,8 +44,8 @@ struct measured {
 
 /* Computes the error bound at tick @local. If times are by the input's own clock, takes the
  * largest errors of that clock, and of CLOCK_REALTIME against UTC, from @local to @until. */
-static int measure(struct tsct_merge *m, const struct merge_in *in,
-		   __u64 local, __u64 until, struct measured *ret)
+static int measure_error(struct tsct_merge *m, const struct merge_in *in,
+			 __u64 local, __u64 until, struct measured *ret)
 {
 	const struct tsct_clock_params *real = &in->rec->real;
 	const struct merge_segment *s = merge_segment_of(in, local);
@@ -96,13 +96,13 @@ static int measure(struct tsct_merge *m, const struct merge_in *in,
 
 /* ---- points with error bounds --------------------------------------------- */
 
-static __u64 point(const struct merge_in *in, __u32 k, __u32 nr)
+static __u64 point_tick(const struct merge_in *in, __u32 k, __u32 nr)
 {
 	return in->begin + (__u64)((tsct_u128)(in->end - in->begin) * k / nr);
 }
 
 /* Raises a bound to at least @ns plus the error that rounding may add; UINT64_MAX: no bound */
-static void widen(struct tsct_recorded_bound *b, double ns)
+static void widen_bound(struct tsct_recorded_bound *b, double ns)
 {
 	/*
 	 * Rounding a time down to a global tick changes the time by at most 1 ns. The
@@ -125,9 +125,9 @@ static void add_between(const struct merge_in *in, struct tsct_recorded_correcti
 	__u32 k;
 
 	for (k = 0; k < c->nr_bounds; k++)
-		if (point(in, k ? k - 1 : 0, c->nr_bounds - 1) <= to &&
-		    point(in, k + 1 < c->nr_bounds ? k + 1 : k, c->nr_bounds - 1) >= from)
-			widen(&c->bounds[k], (double)c->bounds[k].error_ns + ns);
+		if (point_tick(in, k ? k - 1 : 0, c->nr_bounds - 1) <= to &&
+		    point_tick(in, k + 1 < c->nr_bounds ? k + 1 : k, c->nr_bounds - 1) >= from)
+			widen_bound(&c->bounds[k], (double)c->bounds[k].error_ns + ns);
 }
 
 /* Returns the distance between the mappings of two segments at a tick, ns. */
@@ -220,16 +220,17 @@ static int bound_input(struct tsct_merge *m, const struct merge_in *in,
 	c->nr_bounds = nr;
 	for (k = 0; k < nr; k++)
 		c->bounds[k] = (struct tsct_recorded_bound) {
-			.tick = merge_global(in, point(in, k, nr - 1)) };
+			.tick = merge_global(in, point_tick(in, k, nr - 1)) };
 	/* Measures the error at the tick of each error bound, which may raise a bound,
 	 * and halfway between the ticks of two bounds, which may raise both bounds. */
 	for (k = 0; k <= 2 * (nr - 1) && !err; k++) {
 		if (merge_is_stopped(m))
 			return -EINTR;
-		err = measure(m, in, point(in, k, 2 * (nr - 1)),
-			      point(in, k < 2 * (nr - 1) ? k + 1 : k, 2 * (nr - 1)), &at);
-		widen(&c->bounds[k / 2], at.error_ns);
-		widen(&c->bounds[(k + 1) / 2], at.error_ns);
+		err = measure_error(m, in, point_tick(in, k, 2 * (nr - 1)),
+				    point_tick(in, k < 2 * (nr - 1) ? k + 1 : k,
+					       2 * (nr - 1)), &at);
+		widen_bound(&c->bounds[k / 2], at.error_ns);
+		widen_bound(&c->bounds[(k + 1) / 2], at.error_ns);
 		if (at.residual_ns >= 0) {
 			sum += at.residual_ns * at.residual_ns;
 			fitted++;
@@ -296,7 +297,7 @@ static void count_samples(const struct merge_in *in,
  * for rounding, if the input's global ticks are not those of the result. If the result
  * needs bounds to UTC, bounds to the clock of one machine are converted.
  */
-static void carry(struct tsct_merge *m, const struct merge_in *in)
+static void carry_bounds(struct tsct_merge *m, const struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
 	const bool same = m->time == TSCT_MERGE_OWN ?
@@ -350,8 +351,8 @@ static void bound_own_clock(const struct merge_in *in, struct tsct_recorded_node
 
 	to->nr_clock_bounds = nr;
 	for (k = 0; k < nr; k++) {
-		from = point(in, k, nr);
-		until = point(in, k + 1, nr);
+		from = point_tick(in, k, nr);
+		until = point_tick(in, k + 1, nr);
 		to->clock_bounds[k] = (struct tsct_recorded_bound) {
 			.tick = merge_global(in, from),
 			.error_ns = tsct_recording_node_worst_ns(in->rec, 0,
@@ -425,7 +426,7 @@ int merge_bound_first(struct tsct_merge *m, struct merge_in *in)
 {
 	carry_clock_errors(m, in);
 	if (in->merged) {
-		carry(m, in);
+		carry_bounds(m, in);
 		return 0;
 	}
 	if (in->segment[0].series != MERGE_NOBODY)

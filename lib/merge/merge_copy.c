@@ -162,7 +162,7 @@ struct copy {
 	__u64 counted;		/* number of events added to the progress so far */
 };
 
-static void report(void *arg, const char *sentence)
+static void report_damage(void *arg, const char *sentence)
 {
 	const struct copy *c = arg;
 
@@ -323,7 +323,7 @@ static int copy_file(struct copy *c, const struct tsct_merge_file *f)
 		.stream_id = f->class, .cpu = l->cpu, .node = l->node,
 	};
 	__u64 discarded = 0;
-	int err = open_reader(&c->r, m, f, report, c);
+	int err = open_reader(&c->r, m, f, report_damage, c);
 
 	if (err)
 		return err;

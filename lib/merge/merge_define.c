@@ -340,8 +340,8 @@ static __u64 hash_of(__u64 seed, __u32 class, const struct tsct_event_def *def)
 
 /* Looks up an event type. Returns its number, or -ENOENT with @ret_key, the key under which
  * it is to be added. */
-static __s64 look_up(const struct merge_defs *d, __u32 class, const struct tsct_event_def *def,
-		     __u64 ret_key[2])
+static __s64 look_up_type(const struct merge_defs *d, __u32 class, const struct tsct_event_def *def,
+			  __u64 ret_key[2])
 {
 	const struct typed *known;
 	const __u64 *number;
@@ -358,7 +358,7 @@ static __s64 look_up(const struct merge_defs *d, __u32 class, const struct tsct_
 }
 
 /* Adds the list's element at offset @at to the index. Returns 0 or -ENOMEM. */
-static int enter(struct merge_defs *d, size_t at, const __u64 key[2])
+static int enter_type(struct merge_defs *d, size_t at, const __u64 key[2])
 {
 	if (!tsct_array_next(&d->at, d->nr, sizeof(*d->at)) ||
 	    !tsct_array_next(&d->id, d->nr, sizeof(*d->id)) ||
@@ -374,9 +374,9 @@ static int add_type(struct merge_defs *d, const struct typed *type)
 	const size_t at = d->list->size;
 	__u64 key[2];
 
-	if (look_up(d, type->class, &type->def, key) >= 0)
+	if (look_up_type(d, type->class, &type->def, key) >= 0)
 		return 0;
-	return tsct_blob_add(d->list, type, type->size) ?: enter(d, at, key);
+	return tsct_blob_add(d->list, type, type->size) ?: enter_type(d, at, key);
 }
 
 /* Makes the index anew, of all elements of the list. Returns 0 or -ENOMEM. */
@@ -391,8 +391,8 @@ static int enter_all(struct merge_defs *d)
 	d->nr = 0;
 	for (at = 0; at < d->list->size && !err; at += type->size) {
 		type = (const struct typed *)(d->list->data + at);
-		look_up(d, type->class, &type->def, key);
-		err = enter(d, at, key);
+		look_up_type(d, type->class, &type->def, key);
+		err = enter_type(d, at, key);
 	}
 	return err;
 }
@@ -535,7 +535,7 @@ int merge_define(struct tsct_merge *m, struct merge_in *in)
 
 /* Defines an event type in the result. @next: lowest event id that may be free in the
  * stream class of the type; updated. Returns 0 or -errno after merge_fail(). */
-static int define(struct tsct_merge *m, const struct typed *type, __u32 *next, __u32 *ret_id)
+static int define_type(struct tsct_merge *m, const struct typed *type, __u32 *next, __u32 *ret_id)
 {
 	struct tsct_event_def copy = { .id = 0 };
 
@@ -569,7 +569,7 @@ int merge_define_types(struct tsct_merge *m)
 		next[i] = TSCT_ID_FIRST;
 	for (i = 0; !err && i < m->defs->nr; i++) {
 		type = typed_at(m->defs, i);
-		err = define(m, type, &next[type->class], &m->defs->id[i]);
+		err = define_type(m, type, &next[type->class], &m->defs->id[i]);
 	}
 	return err;
 }
@@ -589,7 +589,7 @@ static int map_class(struct tsct_merge *m, struct merge_in *in, __u32 class)
 	for (i = 0; i < s->nr_defs; i++) {
 		if (!s->defs[i])
 			continue;
-		number = look_up(m->defs, to, s->defs[i], key);
+		number = look_up_type(m->defs, to, s->defs[i], key);
 		if (number < 0)
 			return merge_fail(m, -EINVAL, "%s: was changed while it was merged;"
 					  " merge again", in->info.path);

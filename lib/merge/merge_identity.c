@@ -477,7 +477,7 @@ static double apart_ns(const struct straight_clock *a, const struct straight_clo
  * explains. If the recordings do not overlap, CLOCK_REALTIME went from one clock to the
  * other during the gap, while both bounds grew.
  */
-static bool contradict(const struct straight_clock *a, const struct straight_clock *b)
+static bool clocks_contradict(const struct straight_clock *a, const struct straight_clock *b)
 {
 	const __u64 begin = b->begin, end = a->end < b->end ? a->end : b->end;
 	const double first = apart_ns(a, b, begin), last = apart_ns(a, b, end);
@@ -542,7 +542,7 @@ int merge_check_boots(struct tsct_merge *m, char *why, size_t size)
 	for (l = line; l < line + nr && !err; l++) {
 		if (compare_counters(last, l)) {
 			last = l;
-		} else if (l != last && contradict(last, l)) {
+		} else if (l != last && clocks_contradict(last, l)) {
 			snprintf(why, size, "%s and %s are of the same boot, but their clocks"
 				 " contradict each other: CLOCK_REALTIME was set between them, or slewed"
 				 " by more than 500 ppm, or they are of two machines that were"

@@ -210,7 +210,7 @@ static int send_before(struct walk *w, __u64 tick, bool all)
 	return err;
 }
 
-static void match(struct walk *w, const struct merge_end *e)
+static void match_end(struct walk *w, const struct merge_end *e)
 {
 	struct tsct_message_matcher *matcher = w->matcher[slice_of(e->key)];
 	const struct tsct_message_end end = {
@@ -246,7 +246,7 @@ static int match_all(struct walk *w)
 		while ((first = tsct_order_first(&order))) {
 			end = (const struct merge_end *)w->traffic[first->index].data +
 				at[first->index]++;
-			match(w, end);
+			match_end(w, end);
 			if (at[first->index] * sizeof(*end) < w->traffic[first->index].size)
 				tsct_order_advance(&order, end[1].tick);
 			else
@@ -304,7 +304,7 @@ find_pair(const struct tsct_message_stats *stats, __u32 from, __u32 to)
  * The merge that made the input has stored both in its metadata. They cannot be computed
  * from its events, whose times are global.
  */
-static void carry(const struct tsct_message_pair_stats *p, struct tsct_message_stats *to)
+static void carry_pair(const struct tsct_message_pair_stats *p, struct tsct_message_stats *to)
 {
 	struct tsct_message_pair_stats *pair = find_pair(to, p->from, p->to);
 
@@ -387,7 +387,7 @@ static int combine_all(struct tsct_merge *m, struct tsct_message_stats *stats)
 		all->data = NULL;
 		p = (const struct tsct_message_pair_stats *)pairs->data;
 		for (i = 0; i < pairs->size / sizeof(*p); i++)
-			carry(&p[i], stats);
+			carry_pair(&p[i], stats);
 	}
 	tsct_blob_free(all);
 	tsct_blob_free(pairs);
@@ -419,7 +419,7 @@ static int make_matchers(struct walk *w)
 	return err;
 }
 
-static int prepare(struct walk *w)
+static int prepare_walk(struct walk *w)
 {
 	int err = make_matchers(w);
 
@@ -429,7 +429,7 @@ static int prepare(struct walk *w)
 	return err ? err : read_files(w);
 }
 
-static void finish(struct walk *w)
+static void free_walk(struct walk *w)
 {
 	unsigned int i;
 
@@ -463,7 +463,7 @@ int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret)
 	/* All ranks have the same definitions. */
 	err = merge_agree(m, merge_fail_errno(m, nr < 0 ? nr : 0));
 	if (!err && nr) {
-		err = merge_agree(m, merge_fail_errno(m, prepare(&w)));
+		err = merge_agree(m, merge_fail_errno(m, prepare_walk(&w)));
 		if (!err)
 			err = exchange_all(&w);
 		for (i = 0; i < SLICES && !err; i++)
@@ -474,6 +474,6 @@ int merge_count_messages(struct tsct_merge *m, struct tsct_message_stats *ret)
 			err = combine_all(m, ret);
 		}
 	}
-	finish(&w);
+	free_walk(&w);
 	return err;
 }

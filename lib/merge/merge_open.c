@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Opens the inputs: reads their metadata and samples, and finds their ends; does steps for
- * each open input. */
+/* Opens inputs: reads their metadata and samples, and finds their last ticks. Also does the
+ * steps of the merge for each input. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,14 +11,14 @@
 #include "lib/ctf/samples.h"
 #include "lib/ctf/ticks.h"
 
-/* Inputs that stay open although no step uses them: to open one again takes a
- * millisecond or more, and each takes memory and file descriptors */
+/* Number of inputs that stay open while no step uses them: opening an input again takes a
+ * millisecond or more, and an open input takes memory and file descriptors */
 #define IDLE_MAX	16
 
 struct merge_opened {
-	/* protects the rest, `users` of inputs, and the opening of inputs */
+	/* protects the members below, merge_in.users, and the opening of inputs */
 	pthread_mutex_t lock;
-	struct merge_in *idle[IDLE_MAX];	/* a ring: open, but not used */
+	struct merge_in *idle[IDLE_MAX];	/* ring of inputs that are open, but not used */
 	unsigned int next_idle;
 	/* inputs of other parts by which those of this part are mapped */
 	struct merge_in **foreign;
@@ -26,18 +26,18 @@ struct merge_opened {
 };
 
 /* Reports damage to sync samples to the user; fits use the undamaged samples. */
-static void report(void *arg, const char *sentence)
+static void report_damage_once(void *arg, const char *sentence)
 {
 	struct merge_in *in = arg;
 
-	/* Once, also if the input is opened again */
+	/* Damage is reported once, even if the input is opened again. */
 	if (in->opened)
 		return;
 	in->info.damage++;
 	merge_report_damage(in, sentence);
 }
 
-/* Reads the samples of an open input, which has none yet. */
+/* Reads the samples of an open input, unless it has them, or those of sessions over MPI. */
 static int read_samples(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
@@ -80,7 +80,7 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 	const struct tsct_recording *rec = in->rec;
 	__u32 i;
 
-	/* The part that has the input remarks on it. */
+	/* Only the part that the input belongs to reports remarks about it. */
 	if (in->index - m->first >= m->nr)
 		return 0;
 	/* Repeats the remarks of an earlier merge about the nodes of a merged input. */
@@ -145,7 +145,7 @@ static int read_description(struct tsct_merge *m, struct merge_in *in)
 	char why[512];
 	int err;
 
-	err = tsct_trace_open(path, report, in, &in->trace, why, sizeof(why));
+	err = tsct_trace_open(path, report_damage_once, in, &in->trace, why, sizeof(why));
 	if (err)
 		return merge_fail(m, err, "%s: %s", path, why);
 	in->dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -201,7 +201,7 @@ static int open_first(struct tsct_merge *m, struct merge_in *in)
 	return 0;
 }
 
-/* Opens an input if it is closed. An input that failed to open stays as it is: the merge
+/* Opens an input if it is closed. If that fails, the input stays half open, as the merge
  * ends. */
 static int open_input(struct tsct_merge *m, struct merge_in *in)
 {
@@ -237,8 +237,9 @@ int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need)
 }
 
 /*
- * An input that is in use no more stays open, in place of the one that is so for the
- * longest time. An incomplete one may be growing: it stays as it was found first.
+ * A complete input that is not used any more stays open: it replaces the input that has
+ * been open without use for the longest time. An incomplete input is not closed until the
+ * merge ends: it may be growing, and would differ if it were opened again.
  */
 void merge_leave(struct tsct_merge *m, struct merge_in *in)
 {
@@ -290,7 +291,7 @@ static void init_input(struct tsct_merge *m, struct merge_in *in, __u32 index)
 	in->dirfd = -1;
 }
 
-/* Each part has the inputs from its first one to that of the next part. */
+/* Makes the inputs of this part: those from its first one to that of the next part. */
 int merge_make_inputs(struct tsct_merge *m)
 {
 	const __u64 nr = m->options.nr, rank = m->ranks->rank, ranks = m->ranks->nr;

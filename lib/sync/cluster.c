@@ -141,8 +141,8 @@ static bool set_timeline(struct tsct_cluster *cluster, __u64 master,
 
 /* Gets the estimate by the combined sources, with skew_ns in the bound of conversions;
  * false: there is no estimate. */
-static bool estimate(const struct tsct_cluster *cluster,
-		     struct tsct_source_params *ret_est)
+static bool get_estimate(const struct tsct_cluster *cluster,
+			 struct tsct_source_params *ret_est)
 {
 	if (cluster->used < 0 || cluster->is_master)
 		return false;
@@ -163,7 +163,7 @@ static enum tsct_cluster_event reselect(struct tsct_cluster *cluster)
 	cluster->used = selection.used;
 	cluster->est = selection.est;
 	cluster->sd_ns = selection.sd_ns;
-	if (!estimate(cluster, &est))
+	if (!get_estimate(cluster, &est))
 		return TSCT_CLUSTER_OK;
 	cluster->depth = cluster->sources[cluster->used].remote.depth + 1;
 	if (!set_timeline(cluster, selection.master, selection.timeline)) {
@@ -490,7 +490,7 @@ void tsct_cluster_compose(const struct tsct_cluster *cluster, __u64 begin_cycles
 	*params = *old;
 	if (cluster->is_master) {
 		compose_master(cluster, begin_cycles, params);
-	} else if (estimate(cluster, &est) &&
+	} else if (get_estimate(cluster, &est) &&
 		   !(old->mult && params_are_better(cluster, &est, begin_cycles))) {
 		if ((!old->mult || !params_may_stay(cluster, &est, begin_cycles)) &&
 		    tsct_servo_start(&est.time, begin_cycles, params))
@@ -582,7 +582,7 @@ void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 	struct tsct_clock_state state = { .source = TSCT_SOURCE_TSC };
 	const struct tsct_clock_params *params = &state.cluster;
 	struct tsct_source_params est;
-	bool has_est = estimate(cluster, &est);
+	bool has_est = get_estimate(cluster, &est);
 	__u64 base, sd_ps = has_est ? tsct_ps_up(cluster->sd_ns) : 0;
 
 	tsct_cluster_compose(cluster, now, &state);

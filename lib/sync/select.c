@@ -159,7 +159,7 @@ static double explained_variance(const struct tsct_combine_peer *peer)
 
 /* Sets the weights for errors of the variance @spread2 that are not explained, ns^2.
  * Returns the weighted mean of the offsets. */
-static double weigh(struct tsct_combine_peer *peers, unsigned int nr, double spread2)
+static double weigh_peers(struct tsct_combine_peer *peers, unsigned int nr, double spread2)
 {
 	double sum = 0, mean = 0;
 	unsigned int i;
@@ -183,7 +183,7 @@ static double weigh(struct tsct_combine_peer *peers, unsigned int nr, double spr
  */
 static double unexplained_variance(struct tsct_combine_peer *peers, unsigned int nr)
 {
-	double mean = weigh(peers, nr, 0), q = 0, sum = 0, pairs = 0;
+	double mean = weigh_peers(peers, nr, 0), q = 0, sum = 0, pairs = 0;
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
@@ -203,7 +203,7 @@ struct tsct_combined tsct_combine(struct tsct_combine_peer *peers, unsigned int 
 {
 	double spread2 = nr > 1 ? unexplained_variance(peers, nr) : 0;
 	struct tsct_combined ret = {
-		.offset_ns = weigh(peers, nr, spread2), .spread_ns = sqrt(spread2),
+		.offset_ns = weigh_peers(peers, nr, spread2), .spread_ns = sqrt(spread2),
 	};
 	double noise2 = 0, squares = 0, inherited = 0;
 	unsigned int i;

@@ -55,7 +55,7 @@ void tsct_sync_source_free(struct tsct_sync_source *source)
 
 /* ---- the window of exchanges --------------------------------------------- */
 
-static const struct tsct_exchange *newest(const struct tsct_sync_source *source)
+static const struct tsct_exchange *newest_exchange(const struct tsct_sync_source *source)
 {
 	return &source->x[source->nr - 1];
 }
@@ -77,7 +77,7 @@ static void remove_oldest(struct tsct_sync_source *source, unsigned int nr)
  * Makes room in the window for an exchange. A full window loses half of its older half:
  * of two neighbours the exchange with the longer round trip. False: out of memory
  */
-static bool reserve(struct tsct_sync_source *source)
+static bool reserve_exchange(struct tsct_sync_source *source)
 {
 	const bool full = source->nr == TSCT_WINDOW_MAX;
 	const struct tsct_exchange *x = source->x;
@@ -358,7 +358,7 @@ static bool change_is_pending(struct tsct_sync_source *source,
 
 	if (!source->has_fit)
 		return false;
-	if (contradicts_fit(source, newest(source), &off)) {
+	if (contradicts_fit(source, newest_exchange(source), &off)) {
 		source->unexplained = 0;
 		widen_bound(source, off);
 		if (++source->contradictions < CONTRADICTIONS_MAX)
@@ -368,7 +368,7 @@ static bool change_is_pending(struct tsct_sync_source *source,
 	}
 	for (; source->contradictions; source->contradictions--)
 		remove_exchange(source, source->nr - 2);
-	off = unexplained_offset(source, options, newest(source));
+	off = unexplained_offset(source, options, newest_exchange(source));
 	if (off)
 		return note_unexplained(source, off);
 	clear_pending(source);
@@ -437,8 +437,8 @@ tsct_sync_source_add(struct tsct_sync_source *source,
 		return had_est ? TSCT_SYNC_SOURCE_LOST : TSCT_SYNC_SOURCE_SAME;
 	}
 	if ((__s64)(x->t4 - x->t1) < 0 || (__s64)(x->t3 - x->t2) < 0 ||
-	    (source->nr && (__s64)(x->t1 - newest(source)->t1) <= 0) ||
-	    !reserve(source))
+	    (source->nr && (__s64)(x->t1 - newest_exchange(source)->t1) <= 0) ||
+	    !reserve_exchange(source))
 		return TSCT_SYNC_SOURCE_SAME;
 	note_interval(source, options, x);
 	source->keep[source->nr] = true;
