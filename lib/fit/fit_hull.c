@@ -374,13 +374,13 @@ static double delay_of(const struct tsct_point *p, const struct hull *hull,
 	return up ? p->up - hull->above - sag : hull->below + sag - p->low;
 }
 
-/* Number of delays per direction that are 0 as the hull's line touches them: three of
- * both directions determine its slope and offset, and the gap. They do not belong to the
- * distribution of delays. */
+/* Mean number of delays per direction that are 0 because the hull's line touches their
+ * points: three delays of both directions determine the line's slope and offset, and the
+ * gap. They do not belong to the distribution of delays. */
 #define TOUCHED	1.5
 
-/* Mean of the shorter half of some delays, without the ones touched, divided by that
- * half's maximum; reorders the delays. */
+/* Mean of the shorter half of some delays, without the TOUCHED ones, divided by the maximum
+ * of that half. Reorders the delays. */
 static double half_mean_ratio_of(double *of, unsigned int nr)
 {
 	unsigned int half = nr / 2, i;

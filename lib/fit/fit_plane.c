@@ -128,10 +128,10 @@ static double median_rate(const struct tsct_exchange *x, unsigned int nr,
 #define RATE_MAX	0x1p40
 
 /*
- * Returns true if the nominal rate is wrong by a factor of 2 or more, by most pairs of
- * exchanges, however long each packet was under way: between two readings of the remote
- * counter lies a local time of which the exchanges give both limits. The lower one says
- * nothing if the first exchange ended after the second began.
+ * Returns true if most pairs of exchanges prove that the nominal rate is wrong by a factor
+ * of 2 or more, however long each packet was under way. For two readings of the remote
+ * counter, the exchanges give an upper and a lower limit of the local time between them.
+ * The lower limit is useless if the first exchange ended after the second one began.
  */
 static bool contradict_rate(const struct tsct_exchange *x, unsigned int nr, double nominal)
 {
@@ -163,7 +163,7 @@ static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 	if (known && rate != 0 && !(rate >= nominal / 2 && rate <= nominal * 2)) {
 		if (contradict_rate(x, nr, nominal))
 			return -ERANGE;
-		rate = 0;	/* the exchanges are too close to each other to show it */
+		rate = 0;	/* the exchanges are too close together to show the rate */
 	}
 	if (rate == 0)
 		rate = nominal;

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Orders indices of exchanges: the longest round trip first, of equal ones the later. */
+/* Orders indices of exchanges by round trip, the longest first; of equal round trips, the
+ * later exchange first. */
 static int compare_rtts(const void *a, const void *b, void *exchanges)
 {
 	const struct tsct_exchange *x = exchanges;
@@ -21,7 +22,8 @@ static int compare_rtts(const void *a, const void *b, void *exchanges)
 	return i > k ? -1 : 1;
 }
 
-/* Clears @keep of a tenth of the kept exchanges. @index: room for @nr numbers */
+/* Clears @keep of that tenth of the kept exchanges that has the longest round trips.
+ * @index: scratch memory for @nr numbers */
 static void drop_longest_tenth(const struct tsct_exchange *x, unsigned int nr,
 			       bool *keep, unsigned int *index)
 {
@@ -281,7 +283,7 @@ static int run_through(const struct tsct_plane *plane, const struct knot *knot,
 	return 0;
 }
 
-/* Makes the fits spline and itc, of exchanges that have sessions, or spline without. */
+/* Makes the fit spline of any exchanges, or the fit itc of exchanges that have sessions. */
 static int fit_sessions(struct tsct_plane *plane, enum tsct_fit_kind kind,
 			const struct tsct_exchange *x, unsigned int nr, bool *keep,
 			struct tsct_fit *fit)

@@ -72,7 +72,7 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
  * Rounding of coefficients adds to it; the sum of both is less than 0.1 ns.
  */
 #define BEND_NS		(1.0 / 16)
-/* limit of the size of 128-bit numbers: sums of a few such numbers do not overflow */
+/* Limit of the size of 128-bit numbers: sums of a few numbers below it do not overflow. */
 #define LARGE		((tsct_s128)1 << 124)
 #define TICK		((tsct_s128)1 << 64)
 /*
@@ -255,7 +255,7 @@ static double as_ticks(tsct_s128 x)
 
 /*
  * Returns the lowest slope of the curve, in global ticks per 2^bits local ticks, from
- * its begin to @u_end * 2^bits local ticks later: the slope at an end of that range or
+ * its start to @u_end * 2^bits local ticks later: the slope at an end of that range or
  * at the curve's inflection point. Returns -1 if the lowest slope is at most 1/1024 of
  * the mean slope.
  */
@@ -366,7 +366,7 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 		until = len;
 		if (k + 1 < nr && (__s64)(piece[k + 1].from - begin) < (__s64)len)
 			until = piece[k + 1].from - begin;
-		/* Skip a piece that ends before the range or at the range's begin. */
+		/* Skip a piece that ends before the range, or at the start of the range. */
 		if ((__s64)until <= (__s64)at)
 			continue;
 		err = add_curve(ret, &piece[k], until < len ? &piece[k + 1] : NULL,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mapping: from a location's own ticks to global ones, in fixed point.
+ * Mapping: from a location's own ticks to global ticks, in fixed point.
  *
  *	local tick ── cubics ──▶ the master's tick ── axis ──▶ global tick
  *
@@ -14,10 +14,10 @@
  *
  *	global = max(line(local), last global + (local > last local ? 1 : 0))
  *
- * so that events with different local ticks have different global ones. Where a global
- * tick is not longer than a local tick, the lines alone ensure that. A global tick of 1
- * ns is longer than a tick of most counters: there the maximum ensures it, and the
- * cursor counts these cases.
+ * so that events with different local ticks have different global ticks. If a global tick
+ * is not longer than a local tick, the lines alone ensure that. A global tick of 1 ns is
+ * longer than a tick of most counters: then the maximum ensures it, and the cursor counts
+ * the events whose tick the maximum raised.
  *
  * User space only (doubles). No allocation: the caller has the memory, which is
  * proportional to the number of cubics.
@@ -162,7 +162,7 @@ int tsct_mapping_build(struct tsct_mapping *ret, const struct tsct_cubic *piece,
 
 /*
  * tsct_mapping_find_line - get the straight line of the mapping on which the local tick
- * @local lies. Returns 0 or -ERANGE.
+ * @local lies. Returns 0; -ERANGE: the mapping's range does not include @local.
  */
 int tsct_mapping_find_line(const struct tsct_mapping *mapping, __u64 local,
 			   struct tsct_mapping_line *ret_line);
@@ -185,16 +185,17 @@ void tsct_mapping_cursor_init(struct tsct_mapping_cursor *cursor,
 			      const struct tsct_mapping *mapping);
 
 /*
- * tsct_mapping_cursor_seek - slow path of tsct_mapping_cursor_next(): set cursor->line
- * to the straight line of the mapping on which the local tick @local lies
+ * tsct_mapping_cursor_seek - slow path of tsct_mapping_cursor_next(): set cursor->line to
+ * the straight line of the mapping on which the local tick @local lies. Returns 0, -EINVAL
+ * or -ERANGE as tsct_mapping_cursor_next() does.
  */
 int tsct_mapping_cursor_seek(struct tsct_mapping_cursor *cursor, __u64 local);
 
 /*
- * tsct_mapping_cursor_next - the global tick of the location's next event
+ * tsct_mapping_cursor_next - get the global tick of the location's next event
  *
- * Returns 0; -EINVAL: the event's local tick is before the last event's, or before the
- * begin; -ERANGE: it is after the end. On error, nothing changes.
+ * Returns 0; -EINVAL: the event's local tick is before that of the last event, or before
+ * mapping->begin; -ERANGE: it is after mapping->end. On error, nothing changes.
  */
 static inline int tsct_mapping_cursor_next(struct tsct_mapping_cursor *c,
 					   __u64 local, __u64 *ret_global)
