@@ -549,11 +549,12 @@ __u32 tsct_cluster_epoch(const struct tsct_cluster *cluster)
 }
 
 /*
- * Sets the params that children apply, by the estimate @est. Its bound grows by wander d^2
- * in d cycles, and that of the params linearly: by wander @hold per cycle, which holds
- * until holdover, @hold cycles after the estimate. If half of that time is over, they have
- * the bound of @now instead, and a growth that holds until the estimate is twice as old. The
- * limit of what wander adds, min(wander d, phi) d, grows by 2 phi at most.
+ * Sets the params that children apply, by the estimate @est. The estimate's bound grows by
+ * wander d^2 in d cycles; the params' bound grows linearly, by wander @hold per cycle, which
+ * is enough until holdover, @hold cycles after the estimate. If the estimate is older than
+ * half of that, the params start from the bound at @now, with a growth that is enough until
+ * the estimate is twice as old. The limited growth, min(wander d, phi) d, has a slope of at
+ * most 2 phi.
  */
 static void set_remote_params(const struct tsct_source_params *est, __u64 now,
 			      double hold, struct tsct_remote_params *params)

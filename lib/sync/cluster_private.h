@@ -118,8 +118,9 @@ struct tsct_cluster {
 	int used;			/* index of the selected source; -1: none */
 	/* the time by all sources that were combined; valid if `used` is not -1 */
 	struct tsct_source_params est;
-	double sd_ns;			/* standard deviation of that time, with what the
-					 * sources inherit, ns */
+	/* standard deviation of the time by `est`, with the part that sources inherit from
+	 * their sources, ns */
+	double sd_ns;
 	__u64 now;			/* t4 of the newest exchange, cycles */
 	double skew_ns;			/* see tsct_cluster_set_skew() */
 	/* True: another node polled this one, and may follow it until polled_until, in
@@ -174,9 +175,9 @@ tsct_intersection(struct tsct_correctness_interval *intervals, unsigned int nr);
  * peer, so that no peer has an infinite weight. */
 #define TSCT_COMBINE_RESOLUTION_NS	1.0
 
-/* One peer's estimate of the time at the point in common */
+/* One peer's estimate of the time, at a counter value that is the same for all peers */
 struct tsct_combine_peer {
-	double offset_ns;	/* the time by this peer, after a zero in common, ns */
+	double offset_ns;	/* time by this peer, after a zero common to all peers, ns */
 	double sd_ns;		/* standard deviation of this node's measurement of the
 				 * peer, ns */
 	double inherited_ns;	/* standard deviation of the peer's own time, ns */
@@ -187,8 +188,9 @@ struct tsct_combine_peer {
 struct tsct_combined {
 	double offset_ns, rate;	/* weighted means */
 	double sd_ns;		/* standard deviation of offset_ns, ns */
-	double noise_ns;	/* the part of it due to this node's measurements, by which
-				 * offset_ns varies from one exchange to the next, ns */
+	/* part of sd_ns due to this node's measurements, by which offset_ns varies from one
+	 * exchange to the next, ns */
+	double noise_ns;
 	double spread_ns;	/* standard deviation of the errors that no peer's own
 				 * measurements explain, ns */
 };

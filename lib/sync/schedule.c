@@ -260,8 +260,8 @@ static bool is_running(const struct tsct_schedule *schedule, __u64 now_us)
 
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us)
 {
-	/* All members that take part, or were present when the session began,
-	 * have had their exchanges. */
+	/* True: each member that takes part, or was present when the session began, has had
+	 * its exchanges. */
 	bool all_done = schedule->joined && !schedule->nr_counted;
 
 	return schedule->open && is_running(schedule, now_us) && !all_done ?
@@ -485,7 +485,8 @@ static void append_name(struct name_list *list, const char *name,
 		if (!below)
 			below = blockers + strlen(blockers);
 	}
-	/* A member of an earlier release repeats the text of its own member. */
+	/* A member of an earlier release passes on the text of its own member unchanged:
+	 * all of it is about nodes below the member. */
 	if (relayed && relayed < below)
 		below = blockers;
 	if (list->nr++)
@@ -514,9 +515,9 @@ unsigned int tsct_schedule_missing(const struct tsct_schedule *schedule,
 	for (i = 0; i < schedule->nr; i++) {
 		member = &schedule->members[i];
 		present = is_present(member, schedule->now_us);
-		/* The barrier waits for the expected members; if there are none, for
-		 * the present members. An arrival expires unless the member repeats
-		 * it. Another node waits for a member that takes part there. */
+		/* The barrier waits for the expected members; if there are none, for the
+		 * present members. An arrival expires unless the member repeats it. The
+		 * barrier does not wait for a member that takes part through another node. */
 		if (!(schedule->nr_expected ? member->expected : present) ||
 		    (barrier && member->arrived == barrier && present) ||
 		    (member->elsewhere && present))

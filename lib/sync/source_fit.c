@@ -74,8 +74,9 @@ static void remove_oldest(struct tsct_sync_source *source, unsigned int nr)
 }
 
 /*
- * Makes room in the window for an exchange. A full window loses half of its older half:
- * of two neighbours the exchange with the longer round trip. False: out of memory
+ * Makes room in the window for an exchange. If the window is full, drops half of the
+ * exchanges in its older half: of every two neighbours, the one with the longer round trip.
+ * False: out of memory
  */
 static bool reserve_exchange(struct tsct_sync_source *source)
 {
