@@ -83,10 +83,10 @@ struct tsct_fit_options {
 				 * TSCT_FIT_WANDER_PPB */
 	double asymmetry;	/* known delay of requests minus delay of answers, local
 				 * cycles */
-	__u64 at;		/* local counter where the fit has to be best; 0: at the
-				 * last answer. For params that are used until the next
-				 * exchange, a later value is better; for a recording,
-				 * the middle */
+	/* local counter value at which the fit has to be best; 0: at the last answer. For
+	 * params that are used until the next exchange, a later value is better; for a
+	 * recording, the middle */
+	__u64 at;
 };
 
 #define TSCT_FIT_WANDER_PPB	20	/* wander of two crystals, ppb per s */
@@ -109,7 +109,7 @@ struct tsct_fit {
 					 * a reference fit, which compares none */
 	/* slow place, whose exchanges are not used; NONE: neither place is slow */
 	enum tsct_fit_place slow_place;
-	double rtt_min, rtt_median;	/* round trips of exchanges, local cycles */
+	double rtt_min, rtt_median;	/* shortest and median round trip, local cycles */
 	/* root mean square of the residuals of the kept exchanges, counts of the remote
 	 * counter */
 	double residual;

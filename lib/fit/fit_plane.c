@@ -51,9 +51,9 @@ double tsct_nth_smallest(double *values, unsigned int nr, unsigned int k)
 	return values[k];
 }
 
-/* Returns the median of nr values (at least 1); reorders the values. Of an even number
- * of values, the median is the mean of the two in the middle, so that it is negated if
- * all values are. */
+/* Returns the median of nr values (at least 1); reorders the values. Of an even number of
+ * values, the median is the mean of the two in the middle, so that negating all values negates
+ * the median. */
 static double median(double *values, unsigned int nr)
 {
 	double upper = tsct_nth_smallest(values, nr, nr / 2), lower = -HUGE_VAL;

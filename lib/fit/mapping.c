@@ -81,7 +81,7 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
  */
 #define ROUND_UP	((tsct_s128)1 << (64 - 22))
 
-/* Sets *ret to m * 2^e * num / den, rounded down. Returns false if it is too large. */
+/* Sets *ret to m * 2^e * num / den, rounded down. Returns false if the result is too large. */
 static bool scale_ratio(__u64 m, int e, __u64 num, __u64 den, tsct_u128 *ret)
 {
 	tsct_u128 product = (tsct_u128)m * num;

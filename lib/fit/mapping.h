@@ -129,7 +129,7 @@ struct tsct_mapping_curve {
 };
 
 struct tsct_mapping {
-	__u64 begin, end;	/* range of local ticks, both included */
+	__u64 begin, end;	/* first and last local tick of the mapping */
 	/* axis->global: global tick from which the values of all curves are counted */
 	__u64 global;
 	__u64 nr_lines;		/* number of straight lines in the whole mapping */

@@ -120,7 +120,7 @@ static int number_inputs(struct tsct_merge *m)
 		node += m->peer[i].nr_nodes;
 		location += m->peer[i].nr_locations;
 	}
-	/* merge_make_result() refuses more than TSCT_NODES_MAX and TSCT_LOCATIONS_MAX. */
+	/* merge_make_result() refuses too many nodes or locations. */
 	m->part.nr_nodes = node < MERGE_NOBODY ? (__u32)node : MERGE_NOBODY;
 	m->part.nr_locations = location < MERGE_NOBODY ? (__u32)location : MERGE_NOBODY;
 	return 0;
@@ -225,7 +225,7 @@ static int name_result(struct tsct_merge *m)
 
 /* ---- the plan --------------------------------------------------------------------- */
 
-/* For each list: how it is joined with that of the next part; NULL: the latter is appended */
+/* For each list: the function that joins two parts' lists; NULL: one is appended to the other */
 static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
 	[MERGE_TIMELINES] = merge_combine_timelines,
 	[MERGE_CLOCKS] = merge_combine_clocks,

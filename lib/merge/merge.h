@@ -4,7 +4,7 @@
  * location keeps a file of its own.
  *
  *	tsct_merge_plan()	examines the inputs and maps each node's ticks to
- *				global ones
+ *				global ticks
  *	tsct_merge_write()	writes the events, file by file, in any number of
  *				threads, then the metadata
  *

@@ -82,8 +82,8 @@ struct axis_timelines {
 	struct axis_timeline first;
 	__u32 first_input;
 	bool by_themselves;	/* flag: no input belongs to a cluster */
-	/* first input that is not on that timeline, MERGE_NOBODY: none; its timeline; and
-	 * the reason, "": it is on that other timeline */
+	/* other_input: first input that is not on `first`, MERGE_NOBODY: none; other: its
+	 * timeline; why: the reason, "": the input is just on another timeline */
 	__u32 other_input;
 	struct axis_timeline other;
 	char why[MERGE_WHY_MAX / 4];
@@ -101,7 +101,7 @@ static bool is_same_timeline(const struct axis_timeline *a, const struct axis_ti
 	return a->master == b->master && a->number == b->number;
 }
 
-/* Adds to @a, about some inputs, what @b states about the inputs that follow these. */
+/* Extends @a, facts about some inputs, by @b, facts about the inputs that follow these. */
 static void add_timelines(struct axis_timelines *a, const struct axis_timelines *b)
 {
 	a->by_themselves &= b->by_themselves;
@@ -185,13 +185,13 @@ static bool is_in_holdover(const struct tsct_recording *rec)
 
 /* Facts about the nodes of some inputs. A flag is set if it holds for all these nodes */
 struct clocks {
-	__u8 boot_id[16];	/* of the first node */
+	__u8 boot_id[16];	/* boot id of the first node */
 	bool one_boot;
 	bool synced_cluster;	/* flag: tsctraced.conf of each node has synced-cluster */
 	/* reason why a node's CLOCK_REALTIME has no bound to UTC, for the first such node;
 	 * "": all nodes have such a bound */
 	char no_utc[MERGE_WHY_MAX / 2];
-	__u64 worst_utc_ns;	/* largest bound to UTC of all nodes that have one */
+	__u64 worst_utc_ns;	/* largest bound to UTC of all nodes that have such a bound */
 };
 
 static void compare_utc(const struct merge_in *in, struct clocks *c)
@@ -260,7 +260,7 @@ int merge_list_clocks(struct tsct_merge *m, struct merge_in *in)
 }
 
 /*
- * Sets m->compared: by what times of two nodes can be compared, if each node's own clock is
+ * Sets m->compared: why times of different nodes can be compared if each node's own clock is
  * used. Refuses nodes that were never compared, unless options.force is set.
  */
 static int compare_nodes(struct tsct_merge *m)
@@ -564,7 +564,7 @@ static void find_master(const struct tsct_merge *m, const struct merge_in *in,
 	c->first = c->last = (struct master_run) { in->begin, in->end, in->hz, in->rec->real };
 }
 
-/* Adds to @left, the candidates of some inputs, those of the inputs that follow. */
+/* Extends @left, the candidates of some inputs, by @right, those of the inputs that follow. */
 int merge_combine_candidates(struct tsct_blob *left, const struct tsct_blob *right)
 {
 	struct axis_candidates *a = (struct axis_candidates *)left->data;

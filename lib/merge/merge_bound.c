@@ -484,8 +484,8 @@ int merge_make_clock(struct tsct_merge *m)
 	real->void_after_cycles = r->end + hz;
 	r->source = hz == TSCT_AXIS_HZ_MIN ? TSCT_SOURCE_REALTIME :
 		TSCT_SOURCE_TSC;
-	/* Trace readers reject metadata with invalid clock params, or with a recording
-	 * that ends before the recording's begin. */
+	/* Trace readers reject metadata with invalid clock params, or with a recording that
+	 * ends before it starts. */
 	if (r->end < r->begin || tsct_clock_params_check(real, r->source))
 		return merge_fail(m, -EINVAL, "one recording cannot hold the times of all"
 				  " inputs: they are too far apart, or too far in the future");

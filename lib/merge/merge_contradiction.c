@@ -23,9 +23,9 @@
 #define LATE_S		1
 
 /*
- * Returns true if a packet of an exchange arrived before it was sent, by a fit and by
- * more than the fit's error bound. An exchange with a negative round trip contradicts
- * itself, not the other exchanges: fits ignore such an exchange.
+ * Returns true if, by a fit, a packet of an exchange arrived before it was sent, by more than
+ * the fit's error bound. An exchange with a negative round trip contradicts itself, not the
+ * other exchanges: fits ignore such an exchange.
  */
 static bool contradicts(const struct tsct_fit *fit, const struct tsct_exchange *x)
 {
@@ -58,7 +58,7 @@ static bool window_contradicts(const struct tsct_series *s, double hz,
 
 	if (tsct_series_fit(s, TSCT_FIT_HULL, hz, x[0].t1, x[nr - 1].t1,
 			    x[nr / 2].t1, &fit, NULL))
-		return false;	/* the fit of the merge fails, too */
+		return false;	/* the merge will report that no fit is possible */
 	/* A fit over a short time knows the rate only to +- rate_error. */
 	ratio = tsct_fit_rate(&fit, fit.at) * tsct_series_ns(s) * hz * 1e-9;
 	rate_error = fit.rate_error * tsct_series_ns(s) * hz * 1e-9;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads files of the inputs with global ticks, and copies them. Files are independent,
- * so any number of threads copy files, each the next one. The caller waits for the threads.
+ * Reads files of the inputs with global ticks, and copies them. Files are independent, so
+ * any number of threads copy: each takes the next file. The caller waits for the threads.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -20,7 +20,7 @@ struct tsct_merge_reader {
 	struct tsct_stream_reader_dir dir;
 	struct tsct_mapping_cursor cursor;
 	struct tsct_merge *merge;
-	struct merge_in *in;		/* open, with its event ids, while its file is read */
+	struct merge_in *in;		/* input of the file; open, with its event ids */
 	const struct tsct_merge_file *file;
 	unsigned int segment;	/* index of the input's segment that is in use */
 	bool out;		/* flag: an event had no global tick */
@@ -299,7 +299,7 @@ static int end_file(struct copy *c, __u64 discarded)
 
 	if (lost > discarded)
 		discarded = lost;
-	/* A packet is needed even if the file has no event: its header has the losses. */
+	/* Losses are stated in the header of a packet, even if the file has no event. */
 	if (discarded && !tsct_stream_writer_started(&c->out))
 		err = tsct_stream_writer_start(&c->out, m->result.begin);
 	if (!err && tsct_stream_writer_started(&c->out))

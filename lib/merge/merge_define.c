@@ -159,7 +159,7 @@ static int make_locations(struct tsct_merge *m)
 /* A channel of the kernel, or of programs, by its name */
 struct named_channel {
 	char name[TSCT_NAME_MAX];
-	__u32 kernel, policy;	/* kernel: flag, or MERGE_NOBODY: the statedumps of all inputs */
+	__u32 kernel, policy;	/* kernel: flag; or MERGE_NOBODY for the statedump of all inputs */
 	__u32 input;		/* index of the first input that has the channel */
 	__u64 lost_no_ring;	/* sum over all inputs */
 };
@@ -311,10 +311,10 @@ struct typed {
 /* The list of event types, with an index of its elements by hash */
 struct merge_defs {
 	struct tsct_blob *list;
-	size_t *at;		/* offset in the list of each element */
-	__u32 *id;		/* event id in the result of each element */
+	size_t *at;		/* offset of each element in the list, bytes */
+	__u32 *id;		/* event id of each element in the result */
 	__u32 nr;		/* number of elements */
-	struct tsct_index index;	/* number of an element plus 1, by hash */
+	struct tsct_index index;	/* finds an element's number plus 1, by hash */
 	__u64 seed;
 };
 
@@ -338,8 +338,8 @@ static __u64 hash_of(__u64 seed, __u32 class, const struct tsct_event_def *def)
 	return hash;
 }
 
-/* Looks up an event type. Returns its number, or -ENOENT with @ret_key, the key under which
- * it is to be added. */
+/* Looks up an event type in the list. Returns its number; or -ENOENT, and sets @ret_key to the
+ * key under which to add the type. */
 static __s64 look_up_type(const struct merge_defs *d, __u32 class, const struct tsct_event_def *def,
 			  __u64 ret_key[2])
 {

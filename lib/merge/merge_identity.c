@@ -197,8 +197,8 @@ static int check_uuids(struct tsct_merge *m, const struct identities *of)
 /* ---- the same node, channel and time ------------------------------------------------ */
 
 /*
- * A node is identified by its daemon's number (@by_number); if one of two nodes has no
- * number, by the boot and the host's name.
+ * A node is identified by its id from the daemon (@by_number); if one of two nodes has no id,
+ * by the boot and the host's name.
  */
 static int compare_nodes(bool by_number, const struct holder *a, const struct holder *b)
 {
@@ -275,9 +275,9 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {
-	/* Of the recordings of this channel compared so far, those with the latest end.
-	 * latest[0]: recordings of nodes without a node id from tsctraced; latest[1]:
-	 * recordings of nodes with a node id */
+	/* The recordings that end last, of those of this channel that were compared so far.
+	 * latest[0]: of nodes without a node id from tsctraced; latest[1]: of nodes with a
+	 * node id */
 	struct latest latest[2];
 	const struct claim *c, *twin;
 	const char *first, *second;
@@ -432,7 +432,7 @@ struct straight_clock {
 	__u64 end;
 	double hz;
 	double error_ns;	/* error bound of the clock from `begin` to `end`, ns */
-	double growth_ppb;	/* growth of the bound while the clock is not read */
+	double growth_ppb;	/* growth of error_ns while the clock is not read */
 	struct tsct_clock_params real;
 };
 

@@ -36,10 +36,10 @@ struct merge_segment {
 
 /* ---- inputs by which others are mapped (merge_open.c) ------------------------------- */
 
-/* An input, as all parts of the merge know it */
+/* Facts about an input that all parts of the merge have */
 struct merge_peer {
 	__u64 node;		/* id of its node; valid if is_pollable */
-	__u64 begin, end;	/* as in struct merge_in */
+	__u64 begin, end;	/* same as in struct merge_in */
 	__u32 nr_nodes, nr_locations;	/* numbers of nodes and locations in the result */
 	__u32 is_pollable;	/* flag: other inputs may have polled its node */
 	__u32 complete;		/* flag: the recording is complete */

@@ -33,14 +33,14 @@ struct walk {
 	 */
 	__u64 *pools[TSCT_STREAMS_MAX + 1];
 	struct merge_ends *ends;
-	struct tsct_message_matcher *matcher[SLICES];	/* of this rank's slices; else NULL */
-	struct tsct_message_matcher *counts; /* matcher that has the counts of all of these */
+	struct tsct_message_matcher *matcher[SLICES];	/* one per slice of this rank; else NULL */
+	struct tsct_message_matcher *counts; /* has the counts of all matchers */
 	/* ends that were read in order, but not sent yet: other ranks may have earlier ends */
 	struct merge_end *ahead;
 	size_t nr_ahead, room_ahead;
 	__u64 next;		/* tick of the next end, which is not in `ahead` yet */
 	bool read_all;		/* flag: there is no next end */
-	struct tsct_blob *traffic;	/* array by rank: ends for it, or from it */
+	struct tsct_blob *traffic; /* array by rank: ends sent to, or received from, the rank */
 };
 
 /* ---- events that are sends or receives ------------------------------------------- */
@@ -335,8 +335,8 @@ static int list_pairs(struct tsct_merge *m, struct merge_in *in)
 	return err;
 }
 
-/* Adds to @left, the statistics of some parts, those of the next parts. Both are a struct
- * tsct_message_stats, followed by its pairs. */
+/* Extends @left, the statistics of some parts, by @right, those of the next parts. Both are a
+ * struct tsct_message_stats, followed by its pairs. */
 static int add_stats(struct tsct_blob *left, const struct tsct_blob *right)
 {
 	struct tsct_message_stats a, b;

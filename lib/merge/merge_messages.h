@@ -17,7 +17,7 @@ struct merge_end {
 	__s64 own_ns;		/* time by the node's own clock, ns */
 	__u32 node;		/* index among the nodes of all ranks */
 	__u32 is_send : 1;	/* flag: a send, else a receive */
-	__u32 seq : 31;		/* number in its run */
+	__u32 seq : 31;		/* number of the end in its run */
 };
 
 struct merge_ends;

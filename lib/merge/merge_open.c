@@ -160,18 +160,18 @@ static int read_description(struct tsct_merge *m, struct merge_in *in)
 	return 0;
 }
 
-/* Opens an input for the first time: determines what is kept of it. */
+/* Finishes the first opening of an input: sets members that are kept while it is closed. */
 static int open_first(struct tsct_merge *m, struct merge_in *in)
 {
 	const struct tsct_recording *rec = in->rec;
 	int err, bits, fit = m->options.fit;
 	__u64 cut_off;
 
-	/* Rounds the recording's begin down to a tick as stored in the files: the times
+	/* Rounds the start of the recording down to a tick as stored in the files: the times
 	 * of the recording's events are rounded in the same way. */
 	bits = tsct_recording_tick_bits(rec);
 	in->begin = bits < 0 ? rec->begin >> -bits << -bits : rec->begin;
-	in->end = rec->end;	/* of an incomplete recording: of its last packet */
+	in->end = rec->end;	/* for an incomplete recording, the end of its last packet */
 	in->hz = 0x1p56 / (double)rec->real.mult * 1e9;
 	if (fit < 0)
 		fit = tsct_fit_kind_of(rec->nodes[0].sync.fit);
@@ -291,7 +291,7 @@ static void init_input(struct tsct_merge *m, struct merge_in *in, __u32 index)
 	in->dirfd = -1;
 }
 
-/* Makes the inputs of this part: those from its first one to that of the next part. */
+/* Makes the inputs of this part: all parts get equal shares of the inputs, in order. */
 int merge_make_inputs(struct tsct_merge *m)
 {
 	const __u64 nr = m->options.nr, rank = m->ranks->rank, ranks = m->ranks->nr;

@@ -32,7 +32,7 @@ struct merge_in {
 
 	/* Open: */
 	struct tsct_trace *trace;
-	const struct tsct_recording *rec;	/* NULL: the input is closed */
+	const struct tsct_recording *rec;	/* description; NULL: the input is closed */
 	int dirfd;
 	struct tsct_series *series; /* array of the samples, by source; NULL: not read, or none */
 	unsigned int nr_series;
@@ -62,7 +62,7 @@ struct merge_in {
 	/* flag: the input's own clock was disrupted; false for a merged input, which has no
 	 * own clock */
 	bool was_disrupted;
-	__u32 status;		/* TSCT_STATUS_* of its clock, if it is not merged */
+	__u32 status;		/* TSCT_STATUS_* of the input's clock, if it is not merged */
 	struct merge_segment *segment;
 	unsigned int nr_segments;
 	struct tsct_axis frame;
@@ -80,7 +80,8 @@ enum merge_list {
 	MERGE_PEERS,		/* struct merge_peer */
 	MERGE_TIMELINES,	/* one element: timelines of all inputs (merge_axis.c) */
 	MERGE_CLOCKS,		/* one element: clocks of all inputs (merge_axis.c) */
-	MERGE_DIRS, MERGE_HOLDERS, MERGE_HELD,	/* merge_identity.c */
+	/* directories, nodes, channels (merge_identity.c) */
+	MERGE_DIRS, MERGE_HOLDERS, MERGE_HELD,
 	MERGE_CHANNELS, MERGE_TYPES,	/* each of them once (merge_define.c) */
 	MERGE_MISSING,	/* missing_nodes of merged inputs, each text with a NUL at its end */
 	MERGE_LINES,		/* straight clocks of inputs (merge_identity.c) */

@@ -400,13 +400,12 @@ static bool is_child(const struct tsct_merge *m, const struct merge_in *in)
 		merge_sync(in)->role != TSCT_SYNC_MASTER;
 }
 
-/* Indices of two inputs: the node of `child` polled the node of `parent`. Lists are sorted
- * by `child` */
+/* Indices of two inputs: the node of `child` polled that of `parent`. Sorted by `child` */
 struct poll {
 	__u32 child, parent;
 };
 
-/* Cuts a child into segments, and lists the inputs that its node polled. */
+/* Cuts a child's input into segments, and lists the inputs whose nodes the child polled. */
 int merge_list_polls(struct tsct_merge *m, struct merge_in *in)
 {
 	const bool own = in->index - m->first < m->nr;

@@ -138,8 +138,8 @@ static int by_number(const void *a, const void *b, void *nodes)
 
 /*
  * Finds recordings of one machine: nodes with equal numbers. They have the same counter, so
- * all get the shift of the one with the lowest index. @first[i] is set to that lowest
- * index, for each node i. @sorted: scratch array, one element per node
+ * all get the shift of that node with the lowest index. @first[i] is set to that lowest index,
+ * for each node i. @sorted: scratch array, one element per node
  */
 static void find_twins(struct shifted *all, __u32 nr, __u32 *first, __u32 *sorted)
 {

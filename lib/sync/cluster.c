@@ -284,10 +284,10 @@ static bool are_too_new(const struct tsct_cluster *cluster, __u64 begin_cycles)
 
 	if (age <= 0)
 		return true;
-	/* Readers keep the last straight piece of the replaced parameters
-	 * (cluster_prev). After a slew, that piece lasts from the end of the slew to
-	 * the begin of the new parameters, which is in the future by their lead. The
-	 * time now is in the piece only if the piece is longer than that lead. */
+	/* Readers keep the last straight piece of the replaced parameters (cluster_prev).
+	 * After a slew, that piece lasts from the end of the slew to the start of the new
+	 * parameters, which is in the future by their lead. The time now is in the piece only
+	 * if the piece is longer than that lead. */
 	if (tsct_servo_slews(params) && straight > 0 && straight < LEAD_MAX_S * hz)
 		return true;
 	return age < PARAMS_MIN_S * hz && !is_provisional(cluster);
@@ -423,8 +423,8 @@ static void set_bounds(const struct tsct_cluster *cluster,
 	params->past_error_ps = past_error_ps(cluster, est, params);
 }
 
-/* Composes the parameters of a master. Each publication sets the begin of holdover to
- * hold_s seconds after @begin_cycles. */
+/* Composes the parameters of a master. Each publication sets the start of holdover to hold_s
+ * seconds after @begin_cycles. */
 static void compose_master(const struct tsct_cluster *cluster, __u64 begin_cycles,
 			   struct tsct_clock_params *params)
 {
@@ -591,7 +591,7 @@ void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 	ret->master = state.cluster_master;
 	ret->epoch = state.cluster_timeline;
 	ret->depth = cluster->depth;
-	/* 0: this node is the master, or the time is unknown */
+	/* sd_ps 0: this node is the master, or the time is unknown */
 	ret->sd_ps = sd_ps < ~0U ? (__u32)sd_ps : ~0U;
 	ret->status = cluster->is_master ? TSCT_STATUS_SYNCHRONIZED :
 		state.cluster_status;

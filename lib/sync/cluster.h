@@ -33,7 +33,7 @@
 #include "lib/ntp/responder.h"
 
 #define TSCT_SOURCES_MAX	16
-#define TSCT_WINDOW_MAX		1024	/* most exchanges kept per source */
+#define TSCT_WINDOW_MAX		1024	/* largest number of exchanges kept per source */
 
 /*
  * Fastest and longest slew. An offset that takes longer to slew begins an epoch; an
@@ -70,8 +70,8 @@ struct tsct_source_state {
 	double offset_ns;	/* published time minus the source's time, now, ns */
 	double error_ns;	/* error bound of the source's time, now, ns */
 	double rtt_min_ns, rtt_median_ns;
-	double drift_ppm;	/* rate of the local counter by the cluster's
-				 * time, relative to hz */
+	/* rate of the local counter by the cluster's time, relative to hz, ppm */
+	double drift_ppm;
 	/* numbers of exchanges in the window that the fit uses, and drops */
 	unsigned int kept, dropped;
 	const char *fit;	/* kind of fit in use; NULL: there is no fit */
@@ -164,8 +164,8 @@ void tsct_cluster_source(const struct tsct_cluster *cluster,
 			 unsigned int source, __u64 now,
 			 struct tsct_source_state *ret);
 /*
- * The exchanges in a source's window, oldest first, for reports. Returns the number of
- * exchanges; 0: there is no fit. The pointers are valid until the cluster changes.
+ * Gets the exchanges in a source's window, oldest first, for reports. Returns their number; 0:
+ * there is no fit. The pointers are valid until the cluster changes.
  */
 unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
 				 unsigned int source,

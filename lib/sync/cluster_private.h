@@ -63,7 +63,7 @@ struct tsct_sync_source {
 	bool has_fit;		/* true: `fit` and the array `keep` are valid */
 	struct tsct_fit fit;		/* freed by tsct_sync_source_free() */
 	bool has_remote;	/* true: `remote` is valid */
-	struct tsct_remote remote;	/* server, as its last answer describes it */
+	struct tsct_remote remote;	/* state of the source, as its last answer states it */
 	__u64 last_poll;	/* t1 of the exchange that began the last poll */
 	__u64 last_interval;	/* interval between the last two polls, cycles */
 	__u64 max_interval;	/* recent maximum of last_interval, cycles; decays */
@@ -171,8 +171,8 @@ struct tsct_intersection_result {
 struct tsct_intersection_result
 tsct_intersection(struct tsct_correctness_interval *intervals, unsigned int nr);
 
-/* Resolution of the times in packets, ns. Its standard deviation is the least of any
- * peer, so that no peer has an infinite weight. */
+/* Resolution of the times in packets, ns. Each peer gets at least the standard deviation of
+ * this resolution, so that no peer has an infinite weight. */
 #define TSCT_COMBINE_RESOLUTION_NS	1.0
 
 /* One peer's estimate of the time, at a counter value that is the same for all peers */

@@ -36,7 +36,7 @@ struct tsct_participants {
 	unsigned int nr;	/* number of participants */
 	unsigned int declared;	/* number of processes that each participant declared */
 	unsigned int ended;	/* number of declared processes that joined and ended */
-	__u32 last_id;		/* id given last */
+	__u32 last_id;		/* id of the participant that joined last */
 };
 
 /*

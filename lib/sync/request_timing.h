@@ -29,7 +29,7 @@
 unsigned int tsct_request_number(const struct tsct_fit *fit, __s64 interval_ns,
 				 unsigned int nr_single);
 
-/* Longest wait for an answer after which a next request may be sent, ns, unless the poll
+/* Longest time to wait for an answer before the next request may be sent, ns, unless the poll
  * interval is longer */
 #define TSCT_REQUEST_TIMEOUT_MAX_NS	1000000000LL
 
@@ -54,8 +54,8 @@ __s64 tsct_request_timeout_ns(__s64 interval_ns, __s64 rtt_ns, unsigned int lost
  *
  * MIN: least time between two requests of a session: half a slot, as a master counts a
  *	request that is half a slot early
- * MAX: longest time to the next request: twice that of the slots of all members that a
- *	master can have, 1024
+ * MAX: longest time to the next request: twice the time of 1024 slots, one for each of the
+ *	members that a master can have
  */
 #define TSCT_TURN_MIN_NS	250000LL
 #define TSCT_TURN_MAX_NS	1024000000LL

@@ -29,7 +29,7 @@ struct schedule_member {
 	bool over;		/* true: the member has no more turns in its session */
 	bool has_turn;		/* true: turn_us is valid */
 	__u32 messages;		/* number of the member's exchanges in its session */
-	__u64 turn_us;		/* time of the member's next turn */
+	__u64 turn_us;		/* time of the member's next turn, us */
 	__u32 arrived;		/* barrier in which the member waits; 0: none */
 	bool elsewhere;		/* true: the member takes part in barriers through another
 				 * node */
@@ -52,7 +52,7 @@ struct tsct_schedule {
 				 * tsct_schedule_begin(), us */
 	bool open;		/* true: a session is open */
 	__u32 session;		/* number of the last session begun */
-	__u64 begin_us;		/* begin time of the last session, us */
+	__u64 begin_us;		/* start of the last session, us */
 	__u64 free_us;		/* end of the last assigned slot, us */
 	__u32 first;		/* first barrier number since the master's start */
 	__u32 barrier;		/* number of the barrier at which members gather now */
@@ -155,8 +155,8 @@ static struct schedule_member *find_expected(struct tsct_schedule *schedule,
 }
 
 /*
- * Takes an unused entry, or the entry of the member that has been silent longest; NULL:
- * all members are present or expected.
+ * Adds a member in an unused entry, or in the entry of the member that has been silent
+ * longest; NULL: all members are present or expected.
  */
 static struct schedule_member *add_member(struct tsct_schedule *schedule,
 					  __u64 node, const char *name)

@@ -4,12 +4,12 @@
  * weight, then the source on it with the smallest bound (cf. RFC 5905, 11.2.1), and
  * combines the sources.
  *
- * Nodes may be sources of each other. A node must not use its own time as evidence, which
- * such sources may send back. So only upstream sources find falsetickers, give the interval
- * that holds the true time, and are averaged: those that come before this node in the order
- * of hops to the master, then of node ids. If no node polls this node, all its sources are
- * upstream. A source that is not upstream is selected only if its error bound is well below
- * this node's own, as the bound of a node that follows this one is larger.
+ * Nodes may be sources of each other, and send a node its own time back, which is no evidence.
+ * So only upstream sources find falsetickers, give the interval that holds the true time, and
+ * are averaged: sources that come before this node in the order of hops to the master, then of
+ * node ids. If no node polls this node, all its sources are upstream. A source that is not
+ * upstream is selected only if its error bound is well below this node's own, as the bound of
+ * a node that follows this one is larger.
  */
 #include <math.h>
 #include <stdio.h>
@@ -149,15 +149,15 @@ tsct_intersection(struct tsct_correctness_interval *all, unsigned int nr)
  * with W[k] the weights, the sum of which is 1.
  */
 
-/* Variance of a peer's error, as far as the peer's measurements explain it, ns^2. That of
- * the resolution is the variance of a uniform distribution. */
+/* Variance of a peer's error, as far as the peer's measurements explain it, ns^2. The error
+ * due to resolution has a uniform distribution. */
 static double explained_variance(const struct tsct_combine_peer *peer)
 {
 	return peer->sd_ns * peer->sd_ns + peer->inherited_ns * peer->inherited_ns +
 		TSCT_COMBINE_RESOLUTION_NS * TSCT_COMBINE_RESOLUTION_NS / 12;
 }
 
-/* Sets the weights for errors of the variance @spread2 that are not explained, ns^2.
+/* Sets the weights. @spread2: variance of the errors that no measurement explains, ns^2.
  * Returns the weighted mean of the offsets. */
 static double weigh_peers(struct tsct_combine_peer *peers, unsigned int nr, double spread2)
 {
@@ -360,11 +360,11 @@ static void select_timeline(const struct tsct_cluster *cluster,
 
 /* Candidates: the sources on the selected timeline; the upstream ones are first. */
 struct candidates {
-	unsigned int nr, nr_upstream;	/* numbers of all, and of upstream ones */
+	unsigned int nr, nr_upstream;	/* numbers of all candidates, and of upstream ones */
 	unsigned int source[TSCT_SOURCES_MAX];
 	struct tsct_correctness_interval interval[TSCT_SOURCES_MAX];
 	__s64 zero_ns;		/* origin of the intervals, cluster time, ns */
-	struct tsct_intersection_result result;	/* of the upstream candidates */
+	struct tsct_intersection_result result;	/* result for the upstream ones */
 };
 
 static void add_candidates(const struct tsct_cluster *cluster,

@@ -7,7 +7,7 @@
 #include "lib/core/clock_params.h"
 #include "cluster_private.h"
 
-#define HOLDOVER_MIN_S	5.0	/* least time without exchange until holdover */
+#define HOLDOVER_MIN_S	5.0	/* least time without exchange until holdover, s */
 
 /*
  * A fit is due when the newest exchange is REFIT_S later than the last fit, or when one
@@ -347,7 +347,7 @@ static bool note_unexplained(struct tsct_sync_source *source, double off)
 }
 
 /*
- * True: the newest exchange contradicts those before it. Such an exchange widens the
+ * True: the newest exchange contradicts the exchanges before it. Such an exchange widens the
  * bound, and does not enter the fit. If the next exchanges also contradict the older
  * exchanges, the source's time has changed. A longer route or congestion is not a
  * contradiction.
