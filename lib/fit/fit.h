@@ -54,10 +54,8 @@ enum tsct_fit_kind {
 	TSCT_FIT_NR
 };
 
-/*
- * Returns true for the reference fits. A reference fit is one function for all
- * exchanges, by a definition that can be computed by hand, so it is not refined.
- */
+/* Returns true for the reference fits. A reference fit is one function for all exchanges,
+ * by a definition that can be computed by hand, so it is not refined. */
 static inline bool tsct_fit_is_reference(enum tsct_fit_kind kind)
 {
 	return kind >= TSCT_FIT_LINEAR && kind <= TSCT_FIT_ITC;
@@ -188,10 +186,8 @@ const char *tsct_fit_reason_text(enum tsct_fit_reason reason);
 /* Describes an error of tsct_fit_make() as text. */
 const char *tsct_fit_error(int err);
 
-/*
- * Tangent of a fit at fit->at. Reports state offsets from this tangent, so that the offsets
- * are small enough for a drawing.
- */
+/* Tangent of a fit at fit->at. Reports state offsets from this tangent, so that the offsets
+ * are small enough for a drawing. */
 struct tsct_tangent {
 	const struct tsct_fit *fit;
 	__u64 at, base;			/* tangent point: local cycles; remote counts */

@@ -173,10 +173,8 @@ static bool is_before_minimum(const struct bound_hulls *hulls, double q)
 	return lower_corner(hulls, q)->u > 0;
 }
 
-/*
- * Bisects the range of slopes @q, to find the slope at which @test changes: it is true
- * on the side of q.min, false on the side of q.max. q.min may be the larger end.
- */
+/* Bisects the range of slopes @q, to find the slope at which @test changes: it is true on
+ * the side of q.min, false on the side of q.max. q.min may be the larger end. */
 static struct tsct_fit_range
 bisect(const struct bound_hulls *hulls, struct tsct_fit_range q,
        bool (*test)(const struct bound_hulls *hulls, double q))

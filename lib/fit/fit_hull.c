@@ -24,10 +24,8 @@
  * measured; with fewer, the estimate is the line in the middle between the constraints
  * (up and low), at the slope where these leave the widest gap. */
 #define EDGE_NR_MIN	8
-/*
- * The density of delays just above their minimum is measured on the shortest
- * 1 / NEAR_FRACTION of the delays.
- */
+/* The density of delays just above their minimum is measured on the shortest 1 /
+ * NEAR_FRACTION of the delays. */
 #define NEAR_FRACTION	4
 /*
  * An exchange is an outlier if without it the gap between the upper and the lower

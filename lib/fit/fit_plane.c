@@ -149,10 +149,8 @@ static bool contradict_rate(const struct tsct_exchange *x, unsigned int nr, doub
 	return against > (nr - half) / 2;
 }
 
-/*
- * Sets the plane's rates. The nominal rates are assumed to be right to
- * TSCT_FIT_RATE_PPM, unless the exchanges prove otherwise.
- */
+/* Sets the plane's rates. The nominal rates are assumed to be right to TSCT_FIT_RATE_PPM,
+ * unless the exchanges prove otherwise. */
 static int choose_rate(struct tsct_plane *plane, const struct tsct_exchange *x,
 		       unsigned int nr, bool hz_known, double remote_hz)
 {

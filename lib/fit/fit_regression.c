@@ -23,10 +23,8 @@
 #define SHARES	5
 static const double shares[SHARES] = { 0.03, 0.1, 0.3, 1, 4 };
 
-/*
- * Correlation of the errors within a session, as caches, queues and scheduling
- * are the same: a session counts at most as 1 / SESSION_CORRELATION exchanges.
- */
+/* Correlation of the errors within a session, as caches, queues and scheduling are the
+ * same: a session counts at most as 1 / SESSION_CORRELATION exchanges. */
 #define SESSION_CORRELATION	0.2
 
 /*

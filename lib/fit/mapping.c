@@ -67,18 +67,14 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 
 /* ---- numbers --------------------------------------------------------------- */
 
-/*
- * Largest distance between a cubic and the exact straight lines that replace it, ns.
- * Rounding of coefficients adds to it; the sum of both is less than 0.1 ns.
- */
+/* Largest distance between a cubic and the exact straight lines that replace it, ns.
+ * Rounding of coefficients adds to it; the sum of both is less than 0.1 ns. */
 #define BEND_NS		(1.0 / 16)
 /* Limit of the size of 128-bit numbers: sums of a few numbers below it do not overflow. */
 #define LARGE		((tsct_s128)1 << 124)
 #define TICK		((tsct_s128)1 << 64)
-/*
- * Correction added to a value, in 2^-64 ticks. All roundings are downwards and in sum
- * less than this, so a value of exactly a whole tick does not become the tick before.
- */
+/* Correction added to a value, in 2^-64 ticks. All roundings are downwards and in sum less
+ * than this, so a value of exactly a whole tick does not become the tick before. */
 #define ROUND_UP	((tsct_s128)1 << (64 - 22))
 
 /* Sets *ret to m * 2^e * num / den, rounded down. Returns false if the result is too large. */
@@ -126,10 +122,8 @@ static bool scale_coefficient(double c, int e, const struct tsct_axis *axis,
 	return true;
 }
 
-/*
- * Sets *ret to the global tick at which a piece begins, minus axis->global, in units of
- * 2^-64 ticks.
- */
+/* Sets *ret to the global tick at which a piece begins, minus axis->global, in units of
+ * 2^-64 ticks. */
 static bool value_at_from(const struct tsct_cubic *piece,
 			  const struct tsct_axis *axis, tsct_s128 *ret)
 {
@@ -161,10 +155,8 @@ static tsct_s128 multiply(tsct_s128 a, __u64 u)
 	return (a >> 64) * u + (tsct_s128)((tsct_u128)(__u64)a * u >> 64);
 }
 
-/*
- * Returns the global tick that the cubic @curve has at local tick curve->from + @d, in
- * 2^-64 ticks, counted from the global tick axis->global.
- */
+/* Returns the global tick that the cubic @curve has at local tick curve->from + @d, in
+ * 2^-64 ticks, counted from the global tick axis->global. */
 static tsct_s128 curve_value(const struct tsct_mapping_curve *curve, __u64 d)
 {
 	const tsct_s128 *b = curve->b;
@@ -222,10 +214,8 @@ static int set_coefficients(struct tsct_mapping_curve *curve,
 	return is_small(curve) ? 0 : -ERANGE;
 }
 
-/*
- * Makes the curve end at @next, where the next curve begins, by rotation about its
- * beginning: rounding of coefficients displaces its end a little.
- */
+/* Makes the curve end at @next, where the next curve begins, by rotation about its
+ * beginning: rounding of coefficients displaces its end a little. */
 static int connect_curve(struct tsct_mapping_curve *curve,
 			 const struct tsct_axis *axis, tsct_s128 next)
 {
@@ -273,10 +263,8 @@ static double lowest_slope(const struct tsct_mapping_curve *curve, double u_end)
 	return low > mean / 1024 ? low : -1;
 }
 
-/*
- * Returns the largest step (log2 of local ticks per straight line) at which the lines
- * are within BEND_NS of the curve.
- */
+/* Returns the largest step (log2 of local ticks per straight line) at which the lines are
+ * within BEND_NS of the curve. */
 static __u32 choose_step(const struct tsct_mapping_curve *curve, double u_end,
 			 __u64 hz)
 {

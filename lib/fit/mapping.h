@@ -43,10 +43,8 @@ struct tsct_cubic {
 
 /* ---- the axis --------------------------------------------------------------- */
 
-/*
- * Axis of merged time, common to all nodes: converts a tick t of the master's counter
- * to the global tick global + (t - remote) * num / den
- */
+/* Axis of merged time, common to all nodes: converts a tick t of the master's counter to
+ * the global tick global + (t - remote) * num / den */
 struct tsct_axis {
 	__u64 remote;		/* value of the master's counter at global tick `global` */
 	__u64 global;		/* global tick at tick `remote` of the master */
@@ -82,10 +80,8 @@ int tsct_axis_from_params(struct tsct_axis *ret_axis, __u64 base, __s64 base_ns,
 
 /* ---- lines ----------------------------------------------------------------- */
 
-/*
- * log2 of the largest number of local ticks that a tsct_mapping_line maps: rounding of
- * the line's rate adds an error of at most 2^-24 global ticks.
- */
+/* log2 of the largest number of local ticks that a tsct_mapping_line maps: rounding of the
+ * line's rate adds an error of at most 2^-24 global ticks. */
 #define TSCT_MAPPING_LINE_BITS	40
 
 /* Linear function from a range of a node's local ticks to global ticks */
@@ -108,10 +104,8 @@ static inline __u64 tsct_mapping_line_at(const struct tsct_mapping_line *line,
 		(__u64)(((tsct_u128)d * line->mult + line->frac) >> 64);
 }
 
-/*
- * A cubic in fixed point. Local tick t, with u = (t - from) / 2^bits in [0, 1), has the
- * global tick b[0] + u (b[1] + u (b[2] + u b[3])), in 2^-64 ticks since axis->global.
- */
+/* A cubic in fixed point. Local tick t, with u = (t - from) / 2^bits in [0, 1), has the
+ * global tick b[0] + u (b[1] + u (b[2] + u b[3])), in 2^-64 ticks since axis->global. */
 struct tsct_mapping_curve {
 	tsct_s128 b[4];
 	/* global ticks at which the curve begins and ends, 2^-64 ticks since

@@ -137,10 +137,8 @@ static int define_input(struct tsct_merge *m, struct merge_in *in)
 
 /* ---- the result's names -------------------------------------------------------------- */
 
-/*
- * Makes the UUID (RFC 9562, version 8) from the inputs, their order and the options: the
- * result of the same merge is the same, bit by bit.
- */
+/* Makes the UUID (RFC 9562, version 8) from the inputs, their order and the options: the
+ * result of the same merge is the same, bit by bit. */
 static int make_uuid(struct tsct_merge *m)
 {
 	const struct tsct_merge_options *o = &m->options;

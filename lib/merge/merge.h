@@ -135,10 +135,8 @@ const struct tsct_merge_input *tsct_merge_input(const struct tsct_merge *merge,
 /* @node: index in tsct_merge_result()->nodes */
 enum tsct_merge_how tsct_merge_how(const struct tsct_merge *merge, __u32 node);
 
-/*
- * Returns true if a part of the inputs is not in the result. Valid after
- * tsct_merge_write().
- */
+/* Returns true if a part of the inputs is not in the result. Valid after
+ * tsct_merge_write(). */
 bool tsct_merge_is_partial(const struct tsct_merge *merge);
 
 /* ---- files ---------------------------------------------------------------------- */

@@ -174,10 +174,8 @@ static void compare_timelines(const struct tsct_merge *m, char why[MERGE_WHY_MAX
 
 /* ---- comparison of nodes by their own clocks ------------------------------ */
 
-/*
- * Returns true if the recording's clock was not compared with CLOCK_REALTIME at the end:
- * CLOCK_REALTIME may have been set since, and is then not the clock of the recording.
- */
+/* Returns true if the recording's clock was not compared with CLOCK_REALTIME at the end:
+ * CLOCK_REALTIME may have been set since, and is then not the clock of the recording. */
 static bool is_in_holdover(const struct tsct_recording *rec)
 {
 	return !rec->merged && rec->status == TSCT_STATUS_HOLDOVER;
@@ -259,10 +257,8 @@ int merge_list_clocks(struct tsct_merge *m, struct merge_in *in)
 		merge_fail_errno(m, merge_combine_clocks(&m->list[MERGE_CLOCKS], &one));
 }
 
-/*
- * Sets m->compared: why times of different nodes can be compared if each node's own clock is
- * used. Refuses nodes that were never compared, unless options.force is set.
- */
+/* Sets m->compared: why times of different nodes can be compared if each node's own clock
+ * is used. Refuses nodes that were never compared, unless options.force is set. */
 static int compare_nodes(struct tsct_merge *m)
 {
 	const struct clocks *c = (const struct clocks *)m->list[MERGE_CLOCKS].data;
@@ -326,10 +322,8 @@ static int take_own(struct tsct_merge *m)
 	return err ? err : compare_nodes(m);
 }
 
-/*
- * Uses sessions over MPI as samples, as the daemons' samples put the inputs on no common
- * timeline. Sets @why anew; "": the inputs now have a common timeline. Returns 0 or -errno.
- */
+/* Uses sessions over MPI as samples, as the daemons' samples put the inputs on no common
+ * timeline. Sets @why anew; "": the inputs now have a common timeline. Returns 0 or -errno. */
 static int try_mpi(struct tsct_merge *m, char why[MERGE_WHY_MAX / 2])
 {
 	static tsct_ranks_combine *const join_by[MERGE_LISTS] = {
@@ -493,10 +487,8 @@ void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *re
 
 /* ---- the axis ----------------------------------------------------------------- */
 
-/*
- * Candidates of some adjacent inputs for the axis and the rate of global ticks. Of each
- * kind, the candidate is that of the first input that has one.
- */
+/* Candidates of some adjacent inputs for the axis and the rate of global ticks. Of each
+ * kind, the candidate is that of the first input that has one. */
 struct axis_candidates {
 	__u32 merged;		/* flag: `timeline` is that of merged input `input` */
 	__u32 input;
@@ -544,10 +536,8 @@ static void find_series(const struct tsct_merge *m, const struct merge_in *in,
 		sent = &s->params[s->nr - 1];
 		if (s->has_params && s->node == m->axis.master)
 			set_axis(&c->axis[1], sent->base, sent->base_ns, sent->mult);
-		/*
-		 * The master's counter is unknown: the axis is ns of cluster time. Its base
-		 * is the base time in the last clock params of a series of sync samples.
-		 */
+		/* The master's counter is unknown: the axis is ns of cluster time. Its base
+		 * is the base time in the last clock params of a series of sync samples. */
 		set_axis(&c->axis[2], (__u64)sent->base_ns, sent->base_ns, TSCT_NS_MULT);
 	}
 }

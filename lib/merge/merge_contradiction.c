@@ -9,15 +9,11 @@
 #include "lib/ctf/ticks.h"
 #include "merge_private.h"
 
-/*
- * Up to 1 / OUTLIERS of the exchanges may contradict a fit: fits drop that many as single
- * wrong packet times. If more contradict it, a counter changed.
- */
+/* Up to 1 / OUTLIERS of the exchanges may contradict a fit: fits drop that many as single
+ * wrong packet times. If more contradict it, a counter changed. */
 #define OUTLIERS	20
-/*
- * Largest ratio between two rates of a counter, one by the samples and one by the
- * recording's clock: both clocks may be slewed by 10 % (adjtimex(2), tick).
- */
+/* Largest ratio between two rates of a counter, one by the samples and one by the
+ * recording's clock: both clocks may be slewed by 10 % (adjtimex(2), tick). */
 #define RATE_RATIO	1.25
 /* Longest time by which a sample may be after the end of its session or recording, s */
 #define LATE_S		1

@@ -174,10 +174,8 @@ static int find_name(const struct tsct_merge *m, const char *name)
 	return -ENOENT;
 }
 
-/*
- * Finds a stream class of the result by the name of a channel, or by the name that
- * add_class() derived from that name. Returns its index or -ENOENT.
- */
+/* Finds a stream class of the result by the name of a channel, or by the name that
+ * add_class() derived from that name. Returns its index or -ENOENT. */
 static int find_class(const struct tsct_merge *m, const char *name, __u32 kernel)
 {
 	const size_t len = strlen(name);

@@ -25,10 +25,8 @@ struct recorded_dir {
 	__u32 input;
 };
 
-/*
- * A node of an input. Nodes of the same merged input are not compared with each other: the
- * merge that made it refused duplicates.
- */
+/* A node of an input. Nodes of the same merged input are not compared with each other: the
+ * merge that made it refused duplicates. */
 struct holder {
 	__u8 uuid[16], boot_id[16];
 	__u64 host;		/* hash of the host's name */
@@ -196,10 +194,8 @@ static int check_uuids(struct tsct_merge *m, const struct identities *of)
 
 /* ---- the same node, channel and time ------------------------------------------------ */
 
-/*
- * A node is identified by its id from the daemon (@by_number); if one of two nodes has no id,
- * by the boot and the host's name.
- */
+/* A node is identified by its id from the daemon (@by_number); if one of two nodes has no
+ * id, by the boot and the host's name. */
 static int compare_nodes(bool by_number, const struct holder *a, const struct holder *b)
 {
 	int order;
@@ -222,10 +218,8 @@ static int compare_channels(bool by_number, const struct claim *a,
 	return order ? order : strcmp(x->name, y->name);
 }
 
-/*
- * Orders recorded channels by node, name and start of the recording. A recording of length
- * 0 comes before recordings with the same start, as it does not overlap them.
- */
+/* Orders recorded channels by node, name and start of the recording. A recording of length
+ * 0 comes before recordings with the same start, as it does not overlap them. */
 static int by_claim(const void *a, const void *b, void *by_number)
 {
 	const struct claim *x = a, *y = b;
@@ -268,10 +262,8 @@ static const struct claim *find_twin(const struct latest *l, const struct claim 
 	return twin && twin->by->end > c->by->begin ? twin : NULL;
 }
 
-/*
- * Returns 0, or -EINVAL after merge_fail() if two inputs recorded the same channel of a
- * node at the same time. @all: all recorded channels, sorted by node, name and start
- */
+/* Returns 0, or -EINVAL after merge_fail() if two inputs recorded the same channel of a
+ * node at the same time. @all: all recorded channels, sorted by node, name and start */
 static int compare_inputs(struct tsct_merge *m, bool by_number,
 			  const struct claim *all, size_t nr)
 {

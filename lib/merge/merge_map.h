@@ -77,10 +77,8 @@ double merge_axis_ns(const struct tsct_recorded_timeline *axis);
  * place->count. */
 void merge_add_frac(struct merge_place *place, double frac);
 
-/*
- * Makes the mapping from the ticks of a merged input (@rec) to the axis of the result,
- * as a fit of one piece.
- */
+/* Makes the mapping from the ticks of a merged input (@rec) to the axis of the result, as a
+ * fit of one piece. */
 void merge_axis_back(const struct tsct_merge *m, const struct tsct_recording *rec,
 		     struct tsct_fit *ret_fit);
 bool merge_is_same_frame(const struct tsct_merge *m,

@@ -27,10 +27,8 @@ unsigned int merge_batch = 32768;
 
 struct walk {
 	struct tsct_merge *merge;
-	/*
-	 * Arrays by stream class of the result and by event id: number of the set of events
-	 * among which message numbers match (tsct_message_pool()), for sends and receives
-	 */
+	/* Arrays by stream class of the result and by event id: number of the set of events
+	 * among which message numbers match (tsct_message_pool()), for sends and receives */
 	__u64 *pools[TSCT_STREAMS_MAX + 1];
 	struct merge_ends *ends;
 	struct tsct_message_matcher *matcher[SLICES];	/* one per slice of this rank; else NULL */

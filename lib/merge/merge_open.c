@@ -50,10 +50,8 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	if (!err)
 		err = tsct_series_make(samples, in->nr_samples, &in->series,
 				       &in->nr_series);
-	/*
-	 * A recorder that was killed wrote no end: the last sample is a lower bound of
-	 * the recording's end.
-	 */
+	/* A recorder that was killed wrote no end: the last sample is a lower bound of the
+	 * recording's end. */
 	if (!err && !rec->complete && in->nr_samples &&
 	    samples[in->nr_samples - 1].stamp > in->end)
 		in->end = samples[in->nr_samples - 1].stamp;
@@ -69,10 +67,8 @@ static int read_samples(struct tsct_merge *m, struct merge_in *in)
 	return in->info.damage && !m->options.salvage ? -EBADMSG : 0;
 }
 
-/*
- * Longest time by which events of a truncated recording may be after its known end, s:
- * 30 days
- */
+/* Longest time by which events of a truncated recording may be after its known end, s: 30
+ * days */
 #define CUT_OFF_S	(30 * 86400.0)
 
 static int check_end(struct tsct_merge *m, const struct merge_in *in)

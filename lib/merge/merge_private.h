@@ -17,10 +17,8 @@
 #define MERGE_WHY_MAX	1024
 #define MERGE_NOBODY	(~0U)
 
-/*
- * An input. Its description, samples and files are open while a step uses the input
- * (merge_use()), and may be closed between steps: there may be thousands of inputs.
- */
+/* An input. Its description, samples and files are open while a step uses the input
+ * (merge_use()), and may be closed between steps: there may be thousands of inputs. */
 struct merge_in {
 	struct tsct_merge_input info;
 	struct tsct_merge *merge;
@@ -72,10 +70,8 @@ struct merge_in {
 	__u32 nr_locations;	/* number of elements of `location` */
 };
 
-/*
- * Lists that a step makes for later steps, in the order of inputs. Each comment names the
- * elements of a list, and the file that defines them.
- */
+/* Lists that a step makes for later steps, in the order of inputs. Each comment names the
+ * elements of a list, and the file that defines them. */
 enum merge_list {
 	MERGE_PEERS,		/* struct merge_peer */
 	MERGE_TIMELINES,	/* one element: timelines of all inputs (merge_axis.c) */
@@ -200,10 +196,8 @@ struct merge_step {
 /* Does a step: if it fails, all parts get the error of the first part that failed. */
 int merge_do(struct tsct_merge *m, const struct merge_step *step);
 
-/*
- * merge_use - open an input, until merge_leave()
- * Returns 0; or -errno after merge_fail(): the input is not used then.
- */
+/* merge_use - open an input, until merge_leave() Returns 0; or -errno after merge_fail():
+ * the input is not used then. */
 int merge_use(struct tsct_merge *m, struct merge_in *in, enum merge_need need);
 void merge_leave(struct tsct_merge *m, struct merge_in *in);
 

@@ -30,10 +30,8 @@ static struct tsct_cubic straight_from(__u64 from, const struct merge_place *pla
 	};
 }
 
-/*
- * Sets the pieces to cubics that pass through estimated positions. A short range of
- * ticks gets one straight line: two estimates so close determine no rate.
- */
+/* Sets the pieces to cubics that pass through estimated positions. A short range of ticks
+ * gets one straight line: two estimates so close determine no rate. */
 static int run_through(struct tsct_merge *m, const struct merge_in *in,
 		       struct merge_segment *s, __u64 from, __u64 to)
 {

@@ -324,10 +324,8 @@ static bool params_may_stay(const struct tsct_cluster *cluster,
 		tsct_magnitude(tsct_servo_offset_ns(time, params, next)) <= enough;
 }
 
-/*
- * True: a provisional fit agrees with the parameters in force, whose error bound is
- * smaller. Such a fit results when all older exchanges were dropped.
- */
+/* True: a provisional fit agrees with the parameters in force, whose error bound is
+ * smaller. Such a fit results when all older exchanges were dropped. */
 static bool params_are_better(const struct tsct_cluster *cluster,
 			      const struct tsct_source_params *est, __u64 begin_cycles)
 {
@@ -363,10 +361,8 @@ static void set_slew(const struct tsct_cluster *cluster,
 			    est->time.rate + (off < 0 ? -limit : limit));
 }
 
-/*
- * Error bound of the published time up to the last exchange: the smaller of the bound
- * predicted before that exchange, and the bound by the present estimate
- */
+/* Error bound of the published time up to the last exchange: the smaller of the bound
+ * predicted before that exchange, and the bound by the present estimate */
 static __u64 past_error_ps(const struct tsct_cluster *cluster,
 			   const struct tsct_source_params *est,
 			   const struct tsct_clock_params *params)

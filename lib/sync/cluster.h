@@ -35,10 +35,8 @@
 #define TSCT_SOURCES_MAX	16
 #define TSCT_WINDOW_MAX		1024	/* largest number of exchanges kept per source */
 
-/*
- * Fastest and longest slew. An offset that takes longer to slew begins an epoch; an
- * offset within the published bounds may take six times as long.
- */
+/* Fastest and longest slew. An offset that takes longer to slew begins an epoch; an offset
+ * within the published bounds may take six times as long. */
 #define TSCT_CLUSTER_SLEW_PPB	500000
 #define TSCT_CLUSTER_SLEW_MAX_NS	10000000000LL
 
@@ -163,10 +161,8 @@ void tsct_cluster_timeline(const struct tsct_cluster *cluster, __u64 now,
 void tsct_cluster_source(const struct tsct_cluster *cluster,
 			 unsigned int source, __u64 now,
 			 struct tsct_source_state *ret);
-/*
- * Gets the exchanges in a source's window, oldest first, for reports. Returns their number; 0:
- * there is no fit. The pointers are valid until the cluster changes.
- */
+/* Gets the exchanges in a source's window, oldest first, for reports. Returns their number;
+ * 0: there is no fit. The pointers are valid until the cluster changes. */
 unsigned int tsct_cluster_window(const struct tsct_cluster *cluster,
 				 unsigned int source,
 				 const struct tsct_exchange **ret_x,

@@ -14,19 +14,15 @@
 
 /* ---- source_fit.c: a time source ----------------------------------------- */
 
-/*
- * Limit of the growth of an error bound without new exchanges, ppb: PHI of RFC
- * 5905, the frequency tolerance of two crystals
- */
+/* Limit of the growth of an error bound without new exchanges, ppb: PHI of RFC 5905, the
+ * frequency tolerance of two crystals */
 #define TSCT_SYNC_SOURCE_PHI_PPB	15000
 
 /* Largest plausible frequency error of a source, relative to options->hz, ppb */
 #define TSCT_SYNC_SOURCE_RATE_PPB	1000000
 
-/*
- * Largest change of the rate of an NTP server's disciplined clock against a
- * crystal, ppb per second; the default of fit.wander_ppb for NTP servers
- */
+/* Largest change of the rate of an NTP server's disciplined clock against a crystal, ppb
+ * per second; the default of fit.wander_ppb for NTP servers */
 #define TSCT_SYNC_SOURCE_STEERED_PPB	100
 
 /*
@@ -89,10 +85,8 @@ enum tsct_sync_source_event {
 					 * source's time invalid */
 };
 
-/*
- * Adds an exchange, and the state that the source sent with the exchange. An exchange
- * is ignored if it is impossible, out of order, or memory is lacking.
- */
+/* Adds an exchange, and the state that the source sent with the exchange. An exchange is
+ * ignored if it is impossible, out of order, or memory is lacking. */
 enum tsct_sync_source_event
 tsct_sync_source_add(struct tsct_sync_source *source,
 		     const struct tsct_cluster_options *options,

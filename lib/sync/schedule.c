@@ -65,10 +65,8 @@ struct tsct_schedule {
 					 * session waits */
 	unsigned int nr, nr_expected;	/* number of members; number of configured
 					 * members */
-	/*
-	 * Node ids of the members, in an array of their own so that a search
-	 * reads little memory. 0: the member has not sent a request yet
-	 */
+	/* Node ids of the members, in an array of their own so that a search reads little
+	 * memory. 0: the member has not sent a request yet */
 	__u64 nodes[TSCT_MEMBERS_MAX];
 	struct schedule_member members[TSCT_MEMBERS_MAX];
 };
@@ -154,10 +152,8 @@ static struct schedule_member *find_expected(struct tsct_schedule *schedule,
 	return NULL;
 }
 
-/*
- * Adds a member in an unused entry, or in the entry of the member that has been silent
- * longest; NULL: all members are present or expected.
- */
+/* Adds a member in an unused entry, or in the entry of the member that has been silent
+ * longest; NULL: all members are present or expected. */
 static struct schedule_member *add_member(struct tsct_schedule *schedule,
 					  __u64 node, const char *name)
 {

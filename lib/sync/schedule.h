@@ -68,18 +68,14 @@ int tsct_schedule_member(struct tsct_schedule *schedule, __u64 node,
 int tsct_schedule_expect(struct tsct_schedule *schedule, const char *name);
 void tsct_schedule_dismiss(struct tsct_schedule *schedule, const char *name);
 
-/*
- * Begins a session of all present members, unless a session is open. Returns the number
- * of the open session.
- */
+/* Begins a session of all present members, unless a session is open. Returns the number of
+ * the open session. */
 __u32 tsct_schedule_begin(struct tsct_schedule *schedule, __u64 now_us);
 /* Returns the number of the open session, or 0. */
 __u32 tsct_schedule_open(const struct tsct_schedule *schedule, __u64 now_us);
 
-/*
- * Processes a node's request: in the reply to a member, sets session, turn_us, barrier
- * and flags; in the reply to another node, barrier only.
- */
+/* Processes a node's request: in the reply to a member, sets session, turn_us, barrier and
+ * flags; in the reply to another node, barrier only. */
 void tsct_schedule_request(struct tsct_schedule *schedule,
 			   const struct tsct_extension *request,
 			   struct tsct_extension *reply, __u64 now_us);

@@ -9,17 +9,13 @@
 
 #define HOLDOVER_MIN_S	5.0	/* least time without exchange until holdover, s */
 
-/*
- * A fit is due when the newest exchange is REFIT_S later than the last fit, or when one
- * in REFIT_PART exchanges is new. In a burst, most exchanges do not cause a fit.
- */
+/* A fit is due when the newest exchange is REFIT_S later than the last fit, or when one in
+ * REFIT_PART exchanges is new. In a burst, most exchanges do not cause a fit. */
 #define REFIT_S		1.5
 #define REFIT_PART	32
 
-/*
- * Number of consecutive exchanges that must contradict the fit until the source's time
- * is taken to have changed. A shorter run may be due to wrong packet times.
- */
+/* Number of consecutive exchanges that must contradict the fit until the source's time is
+ * taken to have changed. A shorter run may be due to wrong packet times. */
 #define CONTRADICTIONS_MAX	3
 /*
  * An offset from the fit is unexplained if it is within the fit's error bound, but
@@ -146,10 +142,8 @@ double tsct_source_params_bound_ns(const struct tsct_source_params *est,
 		tsct_smaller(est->wander * d, est->phi) * d;
 }
 
-/*
- * Cluster time at @remote + @frac counts of the source's counter, by the source's clock
- * params; computed in 128 bits, saturated. Sets ns and frac_ns of *ret.
- */
+/* Cluster time at @remote + @frac counts of the source's counter, by the source's clock
+ * params; computed in 128 bits, saturated. Sets ns and frac_ns of *ret. */
 static void remote_time(const struct tsct_remote_params *params, __u64 remote,
 			double frac, struct tsct_offset_interval *ret)
 {
