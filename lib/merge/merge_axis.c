@@ -280,8 +280,8 @@ static int compare_nodes(struct tsct_merge *m)
 	}
 	if (!*c->no_utc) {
 		m->compared = TSCT_COMPARED_UTC;
-		merge_note_once(m, "no common timeline: each node's own clock is used, which its"
-			  " kernel or ClockBound states to be within %.3f us of UTC or better",
+		merge_note_once(m, "no common timeline: each node's own clock is used; kernels or"
+			  " ClockBound state that all of them are within %.3f us of UTC",
 			  (double)c->worst_utc_ns / 1e3);
 		return 0;
 	}
@@ -297,9 +297,9 @@ static int compare_nodes(struct tsct_merge *m)
 static int check_own(struct tsct_merge *m, const struct merge_in *in)
 {
 	if (in->was_disrupted)
-		merge_note(m, "%s: its clock was disrupted while it was recorded;"
-			   " its times are by the clock after the disruption, also those"
-			   " before the disruption", in->info.path);
+		merge_note(m, "%s: its clock was disrupted during the recording;"
+			   " all times of the recording, even those before the disruption,"
+			   " are by the clock after the disruption", in->info.path);
 	if (in->merged || tsct_status_has_time(in->status) || m->options.force)
 		return 0;
 	return merge_fail(m, -EINVAL, "%s: is uncalibrated: its clock had no"

@@ -81,7 +81,7 @@ static int make_nodes(struct tsct_merge *m)
 	err = all > TSCT_NODES_MAX ? -EINVAL : tsct_recording_make(&m->result, nr ? nr : 1);
 	if (err)
 		merge_fail(m, err, err == -EINVAL ? "%" PRIu64 " nodes:"
-			   " more than a recording can have (%d)" :
+			   " more than a recording can have (%d); merge fewer recordings" :
 			   "no memory for %" PRIu64 " nodes (%d at most)",
 			   (uint64_t)all, TSCT_NODES_MAX);
 	else
@@ -148,7 +148,7 @@ static int make_locations(struct tsct_merge *m)
 		m->part.nr_locations = 1;
 	if (m->part.nr_locations > TSCT_LOCATIONS_MAX)
 		return merge_fail(m, -EINVAL, "%" PRIu32 " CPUs of all nodes:"
-				  " more than a recording can have (%d)",
+				  " more than a recording can have (%d); merge fewer recordings",
 				  m->part.nr_locations, TSCT_LOCATIONS_MAX);
 	return merge_fail_errno(m, tsct_recording_locate(&m->result, m->nr_locations ?
 							 m->nr_locations : 1));
@@ -462,7 +462,7 @@ static int check_channels(struct tsct_merge *m, struct merge_in *in)
 	for (i = 0; i < in->rec->nr_streams; i++) {
 		class = class_of(m, in->rec, i);
 		if (is_there[class])
-			return merge_fail(m, -EINVAL, "%s: has channel '%s' twice",
+			return merge_fail(m, -EINVAL, "%s: has channel '%s' twice; merge without it",
 					  in->info.path, in->rec->streams[i].name);
 		is_there[class] = true;
 	}

@@ -93,7 +93,7 @@ static int check_end(struct tsct_merge *m, const struct merge_in *in)
 	if (!m->options.salvage && !m->options.force)
 		return merge_fail(m, -EINVAL, "%s: not complete: it is still"
 				  " being written, or its recorder was killed;"
-				  " end it, or use --salvage to keep its present part",
+				  " end the recording, or use --salvage to merge its present part",
 				  in->info.path);
 	merge_note(m, "%s: not complete; its present part is merged",
 		   in->info.path);
