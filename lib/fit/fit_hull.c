@@ -447,7 +447,7 @@ static double log_likelihood(const struct hull *hull,
 }
 
 /* Doubles @step, a change of slope in counts / s, until lines with the slope @q + @step
- * have a negligible likelihood. Returns the doubled step. */
+ * have a negligible likelihood. Returns the last step. */
 static double widen_step(const struct hull *hull, const struct hull_edge edge[2],
 			 double q, double step)
 {

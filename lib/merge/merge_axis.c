@@ -281,7 +281,7 @@ static int compare_nodes(struct tsct_merge *m)
 	if (!*c->no_utc) {
 		m->compared = TSCT_COMPARED_UTC;
 		merge_note_once(m, "no common timeline: each node's own clock is used; kernels or"
-			  " ClockBound state that all of them are within %.3f us of UTC",
+			  " ClockBound state that each is within %.3f us of UTC",
 			  (double)c->worst_utc_ns / 1e3);
 		return 0;
 	}

@@ -462,8 +462,9 @@ static int check_channels(struct tsct_merge *m, struct merge_in *in)
 	for (i = 0; i < in->rec->nr_streams; i++) {
 		class = class_of(m, in->rec, i);
 		if (is_there[class])
-			return merge_fail(m, -EINVAL, "%s: has channel '%s' twice; merge without it",
-					  in->info.path, in->rec->streams[i].name);
+			return merge_fail(m, -EINVAL, "%s: has channel '%s' twice;"
+					  " leave this recording out", in->info.path,
+					  in->rec->streams[i].name);
 		is_there[class] = true;
 	}
 	return 0;

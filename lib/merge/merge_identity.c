@@ -424,7 +424,7 @@ struct straight_clock {
 	__u64 end;
 	double hz;
 	double error_ns;	/* error bound of the clock from `begin` to `end`, ns */
-	double growth_ppb;	/* growth of error_ns while the clock is not read */
+	double growth_ppb;	/* growth of error_ns while the clock is not read, ppb */
 	struct tsct_clock_params real;
 };
 

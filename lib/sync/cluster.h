@@ -73,7 +73,7 @@ struct tsct_source_state {
 	/* numbers of exchanges in the window that the fit uses, and drops */
 	unsigned int kept, dropped;
 	const char *fit;	/* kind of fit in use; NULL: there is no fit */
-	enum tsct_fit_reason fit_reason;	/* reason for that kind */
+	enum tsct_fit_reason fit_reason;	/* reason for this kind of fit */
 	unsigned int pairs;	/* number of polls whose first two exchanges were compared */
 	enum tsct_fit_place slow_place;	/* place in polls that these pairs show to be slow */
 	char reason[160];	/* reason for which the source is not used; or "" */

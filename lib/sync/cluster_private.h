@@ -116,7 +116,7 @@ struct tsct_cluster {
 	 * their sources, ns */
 	double sd_ns;
 	__u64 now;			/* t4 of the newest exchange, cycles */
-	double skew_ns;			/* see tsct_cluster_set_skew() */
+	double skew_ns;	/* distance of two CPUs' counters, see tsct_cluster_set_skew() */
 	/* True: another node polled this one, and may follow it until polled_until, in
 	 * cycles: see tsct_cluster_set_polled() */
 	bool is_polled;

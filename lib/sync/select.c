@@ -27,9 +27,9 @@
  * fit is not known well enough. */
 #define COMBINED_KEPT_MIN	8
 
-/* Usual wander of the rate between two crystals of 1e-9 each, relative, per root of a
- * second (see fit_regression.c): s seconds after its last exchange, the standard deviation
- * of an estimate has grown by WALK s^1.5 / sqrt(3) s. */
+/* Usual wander of the rate between two crystals that wander by 1e-9 each, relative, per
+ * root of a second (see fit_regression.c): s seconds after its last exchange, the standard
+ * deviation of an estimate has grown by WALK s^1.5 / sqrt(3) s. */
 #define WALK		1.4e-9
 
 /* ---- intersection -------------------------------------------------------- */
